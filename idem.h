@@ -1,0 +1,2716 @@
+/* idem.h  0.1.0   execute each command at most once per idempotency key
+   SPDX-License-Identifier: 0BSD        (the text is at the end of the file)
+
+   A device gets commands over a link that loses, repeats, delays and reorders
+   them.  The sender cannot tell a lost command from a lost answer, so it sends
+   again: with the same idempotency key.  This header is the device's memory of
+   what it has been asked.  Ask idem_begin() what to do with a command, do that.
+
+   In one C or C++ file of the program:          in every other file:
+       #define IDEM_IMPLEMENTATION                   #include "idem.h"
+       #include "idem.h"
+
+   C99 or C++11.  Memory is yours, time is an argument.  No allocation, no
+   clock, no globals, no recursion, no floating point, no dependencies.
+
+   Contents (search for the marker)
+     manual     >>synopsis >>idea >>answers >>replying >>identity >>time
+                >>full >>delivery >>memory >>options >>concurrency >>patterns
+                >>words
+     interface  >>config >>types >>functions
+     code       >>basics >>hash >>clock >>slots >>index >>order >>keys
+                >>check >>public
+     licence    >>licence
+
+   ---------------------------------------------------------------------------
+   >>synopsis
+
+   ```c
+   #define IDEM_IMPLEMENTATION
+   #include "idem.h"
+   #include <stdio.h>
+
+   static const idem_config config = {
+       .capacity = 64,                    // keys remembered at the same time
+       .key_max = 24,                     // bytes of scope and key together
+       .response_max = 16,                // bytes of the longest answer
+       .secret = { 0x5b, 0x0e, 0x91, 0x27, 0xd4, 0x66, 0x8f, 0x13 }, // random!
+   };
+   static idem_table table;
+   static uint32_t memory[IDEM_MEMORY_SIZE(64, 24, 16, 0) / 4];
+
+   static const char *on_command(const char *sender, const char *key,
+                                 const char *command, uint32_t now_ms)
+   {
+       static char answer[16];
+       idem_request request = {
+           .scope = sender, .scope_len = strlen(sender),
+           .key = key, .key_len = strlen(key),
+           .payload = command, .payload_len = strlen(command) };
+       idem_reply reply = { .buffer = answer, .buffer_size = sizeof answer };
+       idem_outcome outcome = { .response = "poured", .response_len = 7 };
+       idem_claim claim;
+
+       switch (idem_begin(&table, &claim, &reply, &request, now_ms)) {
+       case IDEM_RECOVER:        // an earlier attempt was cut short: this pump
+       case IDEM_EXECUTE:        // may pour again; yours may have to look first
+           printf("pump: %s\n", command);
+           if (idem_complete(&table, &claim, &outcome, now_ms) < 0)
+               return "error";   // not recorded: never report it as done
+           return "poured";
+       case IDEM_REPLAY:   return answer;          // what was answered before
+       case IDEM_BUSY:     return "wait";          // being executed right now
+       case IDEM_MISMATCH: return "key reused";    // for another command
+       default:            return "refused";       // full, exhausted, ...
+       }
+   }
+
+   int main(void)
+   {
+       if (idem_open(&table, &config, memory, sizeof memory, 0) < 0)
+           return 1;
+       puts(on_command("panel", "42", "pour 5 ml", 10));   // pump, poured
+       puts(on_command("panel", "42", "pour 5 ml", 900));  // poured
+       puts(on_command("panel", "42", "pour 9 ml", 950));  // key reused
+       return 0;
+   }
+   ```
+
+   ---------------------------------------------------------------------------
+   >>idea
+
+   The life of a key:
+
+                     EXECUTE               complete
+         unknown ---------------> claimed -----------> finished
+          ^ ^ ^                    |  | ^               |    |  ^
+          | | |      release       |  | |  RECOVER      |    |  | REPLAY
+          | | +--------------------+  | +--- lease -----+    +--+
+          | |                         |      over
+          | +-- retention over -------+                 |
+          +---- retention over, evicted, forgotten -----+
+
+     arrow                  call           what it needs
+     unknown  -> claimed    idem_begin     room; answers IDEM_EXECUTE
+     claimed  -> claimed    idem_begin     the lease over and attempts left;
+                                           answers IDEM_RECOVER, new token
+     claimed  -> finished   idem_complete  the current claim
+     claimed  -> unknown    idem_release   the current claim
+     claimed  -> unknown    idem_forget    the lease over
+     claimed  -> unknown    (time)         one retention since the lease ended
+     finished -> finished   idem_begin     nothing; answers IDEM_REPLAY
+     finished -> unknown    idem_forget    nothing
+     finished -> unknown    (time)         one retention since completion
+     finished -> unknown    idem_begin     for another key: a full table and
+                                           IDEM_EVICT_OLDEST
+
+   There are no others.  What is promised (S safety, L liveness, H honesty):
+
+     S1  At most one claim on a key is current.  A claim that is not current
+         changes nothing: complete, release and renew answer IDEM_E_FENCED.
+     S2  An outcome is replayed, byte for byte, until its retention ends.
+     S3  A stored response is never given to a different payload, key or scope.
+         The fingerprint is compared in every state of a key.
+     S4  A command is never answered IDEM_EXECUTE if an earlier attempt may have
+         had an effect and is still remembered: a lease that ran out answers
+         IDEM_RECOVER until somebody completes or releases, or one retention
+         has passed since the lease ended.
+     S6  Time never shortens a lease or a retention: not a wrapping, stopped or
+         backward tick.  Only a tick that really runs ahead can.
+     S7  A call that fails changed nothing, or its contract says what.  A claim
+         is admitted only if its outcome is certain to fit: completing never
+         fails for want of room.
+     S8  Nothing outside the given memory is touched.
+     S9  Keys chosen by an enemy cost no more than random ones (keyed hash), and
+         push out no other scope's records beyond the configured quota.
+     L1  Every call ends in bounded steps; the bounds are in >>memory.
+     L2  The table never wedges: leases end, retention ends, a command that
+         fails every time ends in IDEM_EXHAUSTED.
+     H1  "Exactly once" is not promised, by nature: an outside effect that is
+         neither harmless to repeat nor visible afterwards may happen once too
+         often or not at all when its execution is cut short.  IDEM_RECOVER is
+         where you learn of it, and where you look at the world.
+
+   This table lives in RAM: the promises hold for one boot.  After a restart it
+   knows nothing, except that it knows nothing: a sender that tells the age of
+   its command (idem_request.age_ms) gets IDEM_TOO_OLD, not a second execution,
+   for what it first sent before the restart.
+
+   When not to use it: for agreement among several devices; as access control
+   (a key is a name, not a password); where commands are idempotent by
+   themselves ("set valve to 30 %") and their order does not matter.
+
+   ---------------------------------------------------------------------------
+   >>answers
+
+   Zero and up: the call did its job.  Below zero: it refused.
+
+     result            changed?  do next
+     IDEM_OK           as asked  -
+     IDEM_EXECUTE      claimed   do it, then complete (or release)
+     IDEM_RECOVER      claimed   an earlier attempt was cut short: look at the
+                                 world, or do it again if that is harmless, then
+                                 complete; claim.attempt counts the attempts
+     IDEM_REPLAY       no        send the stored outcome that is in the reply
+     IDEM_BUSY         no        a live lease: the sender is to wait
+                                 reply.retry_after_ms
+     IDEM_MISMATCH     no        same key, other payload: refuse; the sender has
+                                 a bug, or is not who it says
+     IDEM_TOO_OLD      no        unknown, and older than memory reaches: refuse,
+                                 executing is unsafe
+     IDEM_EXHAUSTED    no        max_attempts attempts were cut short: refuse,
+                                 raise an alarm
+     IDEM_MORE         yes       idem_maintain has more to do
+     IDEM_E_ARG        no        a caller's mistake: NULL, an empty key, a table
+                                 that is not open, a value out of range
+     IDEM_E_TOO_LARGE  no        key, response or state over its limit; or the
+                                 buffer is too short, and the length is told
+     IDEM_E_FULL       no        no room, or the scope's quota is used up; try
+                                 after reply.retry_after_ms if that is not 0
+     IDEM_E_FENCED     no        the claim is not current: throw the result away
+     IDEM_E_NOT_FOUND  no        no such key, or no such outcome any more
+     IDEM_E_MEMORY     no        at open: too little, or misaligned; table.needed
+                                 says how many bytes would do
+     IDEM_E_LOCK       no        the lock hook refused, or the call came from
+                                 inside a callback
+
+   ---------------------------------------------------------------------------
+   >>replying
+
+   What to tell the sender:
+
+     result             HTTP                CoAP   MQTT 5 reason code
+     executed, REPLAY   the outcome's own   2.04   0x00 success
+     IDEM_BUSY          409 + Retry-After   5.03   0x97 quota exceeded
+     IDEM_MISMATCH      422                 4.22   0x99 payload format invalid
+     IDEM_TOO_OLD       410                 4.12   0x83 implementation specific
+     IDEM_EXHAUSTED     500                 5.00   0x83
+     IDEM_E_FULL        503 + Retry-After   5.03   0x97
+     other errors       500                 5.00   0x80 unspecified error
+
+   409 and 422 are those of the IETF's Idempotency-Key draft.
+
+   ---------------------------------------------------------------------------
+   >>identity
+
+   A key is known by its scope and its bytes, both, exactly: compared in full,
+   never truncated, never as a digest.  The scope says whose key it is (sender,
+   topic, tenant); the empty scope is legal, the empty key is not.
+   ("ab","c") and ("a","bc") are two keys.  Take the scope from what the
+   transport has proved, not from what the message claims: quotas go by it.
+
+   The fingerprint is a 64-bit keyed hash of the payload and its length.  It
+   catches a key reused for another command (IDEM_MISMATCH, answered before
+   everything else that is said of a known key).  If two spellings of a payload
+   mean the same, hash a canonical form yourself, and give request.fingerprint:
+   idem_fingerprint_init/update/final compute, piece by piece, what idem_begin
+   computes from a payload.  Every 64-bit value is legal, zero too.
+
+   The index uses SipHash-1-3, the fingerprint SipHash-2-4; machines below 64
+   bits use HalfSipHash with the same rounds.  Both are keyed with
+   config.secret, 16 bytes that nobody else knows and no two devices share; a
+   secret of only zeros is refused.  HalfSipHash takes the first eight bytes for
+   the fingerprint and the last eight for the index.
+
+   ---------------------------------------------------------------------------
+   >>time
+
+   Every call that needs the time takes a millisecond tick, now_ms: a uint32_t
+   that may start anywhere and may wrap (after 49.7 days).  The table keeps its
+   own logical clock: each call adds to it what the tick has advanced since the
+   call before, or nothing if that is half the tick's range or more (the tick
+   went backwards), and follows the new tick.  So a stopped, reset or backward
+   tick lengthens leases and retentions, and never shortens them.  Call
+   something, idem_maintain for instance, at least every 24 days, or the time
+   between is not seen.  An RTC that knows how long the tick stood still can
+   tell with idem_elapse.
+
+     lease      covers [begin, begin + lease): in the millisecond in which it
+                ends it is over.  At most IDEM_LEASE_MAX (6.2 days), 0 is the
+                default, IDEM_LEASE_NONE never ends while this boot lasts.
+                A holder whose lease is over may still complete or renew, until
+                somebody takes over or the key is dropped; then it is fenced.
+     retention  covers [start, start + retention) likewise.  It starts with the
+                completion; for a claim never completed, with the end of its
+                lease.  At most IDEM_RETENTION_MAX (30 days), 0 is the default.
+                Up to 2047 ms it is exact, above that it is rounded up by less
+                than 0.1 %, to fit 16 bits.
+
+   claim.token, the fencing token, is larger than that of every earlier claim
+   in the table.  Hand it to whatever executes: a driver that refuses a token
+   smaller than the largest it has seen is safe from a holder that was
+   suspended, overtaken, and wakes up late.
+
+   ---------------------------------------------------------------------------
+   >>full
+
+   A table holds config.capacity keys, whatever the order in which they come
+   and go.  When all are live:
+
+     IDEM_REJECT (default)   a new key is answered IDEM_E_FULL.  Known keys are
+                             answered as ever, also those cut short.
+     IDEM_EVICT_OLDEST       the oldest completion makes room; never a claim,
+                             never an outcome whose delivery is not confirmed.
+                             The evicted key comes back as IDEM_EXECUTE: that is
+                             amnesia by choice, S2 and S4 hold under IDEM_REJECT.
+
+   With config.quota no scope has more live keys than that: over it, its new
+   keys are answered IDEM_E_FULL or, under eviction, cost its own oldest
+   finished key.  idem_horizon tells how long a finished key is really
+   remembered at present.
+
+   A request that tells its age (age_ms: how long ago the sender first sent it,
+   0 if it does not say) is answered IDEM_TOO_OLD if the key is unknown and
+   memory may once have held it: the age is at least the retention its outcome
+   would have, or reaches back to a completion evicted from its scope (scopes
+   share IDEM_REACHES marks by hash, so now and then from another one), or to
+   before the opening.
+
+   Sizing is a line in the code, checked when it is compiled:
+
+   ```c
+   #include "idem.h"
+   enum { COMMANDS_PER_MINUTE = 6, RETENTION_MINUTES = 120, CAPACITY = 1024 };
+   typedef char table_is_large_enough
+       [COMMANDS_PER_MINUTE * RETENTION_MINUTES <= CAPACITY ? 1 : -1];
+   ```
+
+   ---------------------------------------------------------------------------
+   >>delivery
+
+   An outcome completed with `confirm` set is owed to somebody.  idem_pending
+   lists what is owed, oldest first, until idem_delivered(claim) says that the
+   result arrived: a queue of results, sent at least once under the same key.
+   Such outcomes are not evicted.  At the end of their retention they are
+   dropped like others, and counted in stats.undelivered.
+
+   ```c
+   #include "idem.h"
+   extern int publish(const void *id, size_t id_len, int32_t code);
+
+   void publish_results(idem_table *table, uint32_t now_ms)
+   {
+       unsigned char id[24];
+       idem_entry entry = { .id = id, .id_size = sizeof id };
+       while (idem_pending(table, &entry, now_ms) == IDEM_OK)
+           if (publish(id, entry.scope_len + entry.key_len, entry.code))
+               idem_delivered(table, &entry.claim);
+   }
+   ```
+
+   ---------------------------------------------------------------------------
+   >>memory
+
+   IDEM_MEMORY_SIZE(capacity, key_max, response_max, state_max) is a constant
+   expression, a multiple of 4, for a static array of uint32_t.  Per key:
+
+       key_max + response_max     as they are, together rounded up to 4
+       20   what is kept about them: fingerprint, code, four lengths and times
+       8    token, state, attempts, reserved size
+       10   finding it: two index words, a hash, two links   (20 if IDEM_WIDE)
+
+   The table itself takes less than 192 bytes on a 32-bit machine.  It holds no
+   pointer into itself and may be moved while no call is under way; the memory,
+   and what config points to, may not.
+
+   Bounds, with n = capacity.  A lookup looks at the words from the key's home
+   to the next empty one: 2 or 3 on average, at worst all n in use.
+
+     begin, known key     one lookup, one comparison, one copy of the response
+     begin, new key       one lookup.  Room is found at once while a slot is free
+                          or the oldest completion is over; else, if something
+                          younger may be over, by a look at all n slots.  To
+                          evict, undelivered outcomes are stepped over.  With a
+                          quota, all n slots are looked at
+     complete, renew,     no lookup
+     delivered, response
+     release              the words from the key's home to the next empty one
+     maintain             64 slots
+     next, pending        n slots at worst
+     any of them          n slots when the logical clock crosses a multiple of
+                          2^28 ms (3.1 days; so 32 bits of time suffice)
+
+   ---------------------------------------------------------------------------
+   >>options      default, effect, and where the macro must be seen
+
+     IDEM_IMPLEMENTATION   not set; makes the code, in one file
+     IDEM_STATIC           not set; all functions static, a private copy for
+                           the file that has it.  There
+     IDEM_API              extern; linkage of the public functions.  Every file
+     IDEM_ASSERT(x)        nothing; called for a caller's mistakes (which are
+                           refused all the same) and broken invariants.
+                           Implementation
+     IDEM_DEBUG            not set; every call ends with idem_check, asserted.
+                           Slow.  Implementation
+     IDEM_WIDE             1 on 64-bit machines, else 0; 32-bit index words for
+                           up to 16,777,214 keys; without it 16-bit words and up
+                           to 32,767.  EVERY FILE: IDEM_MEMORY_SIZE depends on it
+     IDEM_HASH             IDEM_HASH_SIPHASH on 64-bit machines, else
+                           IDEM_HASH_HALFSIPHASH; or IDEM_HASH_FNV, unkeyed, for
+                           links on which nobody is hostile: whoever chooses
+                           keys can make every lookup slow, and make two payloads
+                           with one fingerprint.  Every file
+     IDEM_MEMCPY, IDEM_MEMSET, IDEM_MEMCMP
+                           those of <string.h>; define all three and it is not
+                           included.  Implementation
+
+   ---------------------------------------------------------------------------
+   >>concurrency
+
+   Without hooks a table belongs to one thread, or to code that an interrupt
+   does not enter twice.  With config.lock and config.unlock every call holds
+   the lock from its first look at the table to its last, for the bounded time
+   of >>memory, and runs none of your code meanwhile; idem_run lets go of it
+   while your handler executes.
+
+   lock returns 0 when it is held.  A call made from inside a callback is
+   refused with IDEM_E_LOCK: by the table, if the lock may be taken twice by one
+   thread (a recursive mutex, nested disabling of interrupts); by the hook's
+   nonzero return, if the mutex can tell (PTHREAD_MUTEX_ERRORCHECK, a trylock
+   with a limit).  A plain mutex that waits for itself is a wrong hook.
+
+   idem_check and the table's fields are read without the lock.
+
+   ---------------------------------------------------------------------------
+   >>patterns
+
+   A command that resets the device (reboot, update): complete before the
+   effect.  Completed first it happens at most once, however often it is asked;
+   completed after, the reset cuts every attempt short.
+
+   Emergency stop: do not deduplicate.  Stopping twice is harmless, and refusing
+   to stop because a table is full is not.
+
+   A long operation renews its lease while it runs, and stops when that answers
+   IDEM_E_FENCED.
+
+   An effect that can be seen afterwards: on IDEM_RECOVER look first, and if it
+   has happened, complete without doing it again.
+
+   An effect that is the application's own state (a total, a counter): give the
+   new state to idem_complete as outcome.state.  State and outcome are one: on
+   IDEM_RECOVER the effect has not happened.
+
+   A transient failure (the sensor did not answer): release, and a retry is new.
+   A final one (no such valve): complete it with `failed`; it is replayed.
+
+   ---------------------------------------------------------------------------
+   >>words
+
+   key, scope        the sender's bytes naming one operation; whose key it is
+   payload           the command's bytes
+   fingerprint       64-bit keyed hash of the payload and its length
+   claim             the right to execute, given by idem_begin
+   token             the claim's number, for fencing
+   lease             how long a claim is protected against being taken over
+   outcome           completed or failed, a code, and the response
+   response          the bytes to answer with
+   replay            answering a duplicate with the stored outcome
+   retention         how long an outcome is remembered
+   recover           a claim on a key whose earlier attempt was cut short
+   table             all of it in RAM
+   slot              one key's place
+   index             the open-addressed array that finds the slot
+   sweep             a look at every slot
+*/
+
+/* ===========================================================================
+   Interface
+   ======================================================================== */
+#ifndef IDEM_H
+#define IDEM_H
+
+/* ---------------------------------------------------------------------------
+   >>config    what may be defined before the header is included
+   ------------------------------------------------------------------------ */
+#include <stddef.h>
+#include <stdint.h>
+
+#define IDEM_VERSION 0x000100                       /* 0.1.0, a byte a number */
+
+#ifndef IDEM_WIDE
+#if UINTPTR_MAX > 0xFFFFFFFFu
+#define IDEM_WIDE 1
+#else
+#define IDEM_WIDE 0
+#endif
+#endif
+
+#define IDEM_HASH_SIPHASH     1
+#define IDEM_HASH_HALFSIPHASH 2
+#define IDEM_HASH_FNV         3
+
+#ifndef IDEM_HASH
+#if UINTPTR_MAX > 0xFFFFFFFFu
+#define IDEM_HASH IDEM_HASH_SIPHASH
+#else
+#define IDEM_HASH IDEM_HASH_HALFSIPHASH
+#endif
+#endif
+
+#if IDEM_HASH != IDEM_HASH_SIPHASH && IDEM_HASH != IDEM_HASH_HALFSIPHASH && \
+    IDEM_HASH != IDEM_HASH_FNV
+#error "IDEM_HASH: IDEM_HASH_SIPHASH, IDEM_HASH_HALFSIPHASH or IDEM_HASH_FNV"
+#endif
+
+#ifndef IDEM_API
+#if defined(IDEM_STATIC) && defined(__GNUC__)
+#define IDEM_API static __attribute__((unused))
+#elif defined(IDEM_STATIC)
+#define IDEM_API static
+#else
+#define IDEM_API extern
+#endif
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---------------------------------------------------------------------------
+   >>types     structs are visible so that you can place them; their fields are
+               for a debugger to read, and promised only where it says so
+   ------------------------------------------------------------------------ */
+
+/* What a call answers; the manual's table (>>answers) says what to do next. */
+#define IDEM_RESULTS(X)                                                        \
+    X(IDEM_OK,           0, "done")                                            \
+    X(IDEM_EXECUTE,      1, "first time: the claim is yours, execute it")      \
+    X(IDEM_RECOVER,      2, "the claim is yours, an attempt was cut short")    \
+    X(IDEM_REPLAY,       3, "finished before: send the stored outcome")        \
+    X(IDEM_BUSY,         4, "being executed: the sender is to wait")           \
+    X(IDEM_MISMATCH,     5, "the key was used for another payload")            \
+    X(IDEM_TOO_OLD,      6, "unknown, and older than memory reaches")          \
+    X(IDEM_EXHAUSTED,    7, "all attempts allowed were cut short")             \
+    X(IDEM_MORE,         8, "done, and more idle work waits")                  \
+    X(IDEM_E_ARG,       -1, "an argument is impossible")                       \
+    X(IDEM_E_TOO_LARGE, -2, "over the limit, or the buffer is too short")      \
+    X(IDEM_E_FULL,      -3, "no room for a new key")                           \
+    X(IDEM_E_FENCED,    -4, "the claim is not current")                        \
+    X(IDEM_E_NOT_FOUND, -5, "no such key or outcome")                          \
+    X(IDEM_E_MEMORY,    -6, "too little memory, or misaligned")                \
+    X(IDEM_E_LOCK,      -7, "the lock was refused, or the call is nested")
+
+#define IDEMI_RESULT_ENUM(name, value, text) name = value,
+enum { IDEM_RESULTS(IDEMI_RESULT_ENUM) IDEMI_RESULT_END };
+
+/* idem_reply.status, idem_entry.status */
+enum {
+    IDEM_IN_PROGRESS = 1,
+    IDEM_COMPLETED   = 2,
+    IDEM_FAILED      = 3                       /* finally: replayed likewise */
+};
+
+/* idem_config.full: what happens to a new key when all slots are live */
+enum {
+    IDEM_REJECT       = 0,
+    IDEM_EVICT_OLDEST = 1
+};
+
+#define IDEM_LEASE_NONE    UINT32_C(0xFFFFFFFF)   /* never ends in this boot */
+#define IDEM_LEASE_MAX     UINT32_C(0x20000000)   /* ms: 6.2 days */
+#define IDEM_RETENTION_MAX UINT32_C(2592000000)   /* ms: 30 days */
+
+#if IDEM_WIDE
+#define IDEM_CAPACITY_MAX  UINT32_C(16777214)
+typedef uint32_t idem_word;                       /* of the index */
+#else
+#define IDEM_CAPACITY_MAX  UINT32_C(32767)
+typedef uint16_t idem_word;
+#endif
+
+/* Kept by pointer while the table is open, never written: may be in ROM.
+   Zero is the safe default of every field that does not say "no default". */
+typedef struct idem_config {
+    uint32_t capacity;      /* keys, 1 .. IDEM_CAPACITY_MAX; no default */
+    uint32_t lease_ms;      /* default lease: 1 .. IDEM_LEASE_MAX or
+                               IDEM_LEASE_NONE; 0: 30 s */
+    uint32_t retention_ms;  /* default retention: 1 .. IDEM_RETENTION_MAX;
+                               0: 24 h */
+    uint32_t quota;         /* live keys of one scope; 0: capacity */
+    uint16_t response_max;  /* bytes of the longest response, may be 0 */
+    uint16_t state_max;     /* bytes of application state, may be 0 */
+    uint8_t  key_max;       /* bytes of scope and key together, 1 .. 255;
+                               no default */
+    uint8_t  max_attempts;  /* claims granted on a key before it is
+                               IDEM_EXHAUSTED, the first included; 0: 3 */
+    uint8_t  full;          /* IDEM_REJECT or IDEM_EVICT_OLDEST */
+    uint8_t  secret[16];    /* key of the hashes, random, this device's own;
+                               no default, but ignored by IDEM_HASH_FNV */
+    void    *lock_ctx;      /* handed to the two hooks, untouched */
+    int    (*lock)(void *lock_ctx);    /* 0 when held, else the call is refused
+                                          (>>concurrency); both or neither */
+    void   (*unlock)(void *lock_ctx);
+} idem_config;
+
+/* One command, as it arrived.  Zero the struct, then fill in what there is. */
+typedef struct idem_request {
+    const void *scope;          /* whose key; may be empty */
+    size_t      scope_len;
+    const void *key;            /* at least one byte */
+    size_t      key_len;
+    const void *payload;        /* hashed, not kept; may be empty */
+    size_t      payload_len;
+    uint64_t    fingerprint;    /* instead of the payload, if */
+    uint8_t     has_fingerprint;                          /* this is not 0 */
+    uint16_t    response_size;  /* bytes to reserve; 0: response_max */
+    uint32_t    lease_ms;       /* 0: the default; or IDEM_LEASE_NONE */
+    uint32_t    retention_ms;   /* 0: the default */
+    uint32_t    age_ms;         /* since the sender first sent it; 0: untold */
+} idem_request;
+
+/* The right to execute; the name of an outcome once it is completed.  May be
+   copied and kept.  All zero is the claim that is never current. */
+typedef struct idem_claim {
+    uint64_t token;             /* fencing token, > 0, strictly increasing */
+    uint32_t slot;
+    uint32_t attempt;           /* 1 at IDEM_EXECUTE; counts to 255 */
+} idem_claim;
+
+/* What idem_begin tells beside its answer.  Set buffer and its size; the other
+   fields are zeroed first and set by the answers named. */
+typedef struct idem_reply {
+    void    *buffer;            /* in: where a response goes; may be NULL */
+    size_t   buffer_size;       /* in: bytes there */
+    idem_claim claim;           /* REPLAY: names the outcome, for
+                                   idem_response and idem_delivered */
+    size_t   response_len;      /* REPLAY: bytes of the response.  More than
+                                   buffer_size: nothing was copied */
+    int      status;            /* REPLAY: IDEM_COMPLETED or IDEM_FAILED */
+    int32_t  code;              /* REPLAY: outcome.code */
+    uint32_t age_ms;            /* REPLAY: since the completion */
+    uint32_t retry_after_ms;    /* BUSY: until the lease ends (IDEM_LEASE_NONE
+                                   if never); E_FULL: until room may be found,
+                                   0 if not known */
+} idem_reply;
+
+/* How it ended.  Zero the struct, then fill in what there is. */
+typedef struct idem_outcome {
+    const void *response;       /* copied; may be empty */
+    size_t      response_len;   /* at most what the request reserved */
+    const void *state;          /* new application state, or NULL: unchanged */
+    size_t      state_len;      /* at most state_max */
+    int32_t     code;           /* the application's own, replayed */
+    uint8_t     failed;         /* not 0: finally failed (replayed likewise) */
+    uint8_t     confirm;        /* not 0: owed until idem_delivered */
+} idem_outcome;
+
+/* One key, looked at.  Set id and id_size; zero the struct before the first
+   idem_next or idem_pending.  The claim of a key in progress is not told. */
+typedef struct idem_entry {
+    void    *id;                /* in: where scope and key go, one after the
+                                   other, if both fit; may be NULL */
+    size_t   id_size;           /* in: bytes there */
+    size_t   scope_len;
+    size_t   key_len;
+    uint64_t fingerprint;
+    int      status;            /* IDEM_IN_PROGRESS, _COMPLETED, _FAILED */
+    int32_t  code;              /* finished: outcome.code */
+    size_t   response_len;      /* finished: bytes; in progress: reserved */
+    uint32_t age_ms;            /* finished: since the completion */
+    uint32_t left_ms;           /* in progress: of the lease, IDEM_LEASE_NONE
+                                   if it never ends; finished: of retention */
+    uint32_t attempts;          /* claims granted on the key */
+    int      undelivered;       /* 1: confirm was set, delivery is owed */
+    idem_claim claim;           /* finished: names the outcome */
+    uint32_t cursor;            /* where idem_next goes on */
+} idem_entry;
+
+/* A slot: what is kept of one key.  Its scope, key and response follow it. */
+typedef struct idem_slot {
+    uint32_t time;              /* logical ms: in progress, the end of the
+                                   lease; finished, the completion */
+    uint32_t token;             /* low half of the claim's */
+    uint32_t fingerprint[2];    /* low word, high word */
+    int32_t  code;
+    uint16_t retention;         /* coded, see >>clock */
+    uint16_t response_len;      /* in progress: what is reserved */
+    uint8_t  state;             /* 0: free; status, flags (>>slots) */
+    uint8_t  attempts;
+    uint8_t  scope_len;
+    uint8_t  key_len;
+} idem_slot;
+
+/* What finds a slot: its hash, and its neighbours by time (slot numbers) */
+typedef struct idem_place {
+    idem_word hash;             /* of scope and key, as the index knows it */
+    idem_word older;            /* finished: completed before this one */
+    idem_word newer;            /* finished: completed after it; free: the next
+                                   free slot */
+} idem_place;
+
+/* Counters since the opening, promised.  They wrap. */
+typedef struct idem_stats {
+    uint32_t answers[IDEM_EXHAUSTED + 1];  /* of idem_begin, by result >= 0 */
+    uint32_t full;              /* begins answered IDEM_E_FULL */
+    uint32_t fenced;            /* calls answered IDEM_E_FENCED */
+    uint32_t expired;           /* keys dropped at the end of retention */
+    uint32_t evicted;           /* finished keys dropped before it */
+    uint32_t undelivered;       /* of those expired: delivery still owed */
+    uint32_t backwards;         /* ticks taken as going backwards */
+} idem_stats;
+
+#define IDEM_REACHES 4
+
+/* A table.  Any number may be open.  No pointer into itself: it may be moved
+   while no call is under way. */
+typedef struct idem_table {
+    uint32_t magic;             /* marks an open table */
+    const idem_config *config;
+    unsigned char *slots;       /* capacity x stride bytes */
+    idem_place *places;         /* one for every slot, and the ring's ends */
+    idem_word *index;           /* 2 x capacity words */
+    unsigned char *state;       /* application state, state_max bytes */
+    size_t   stride;            /* bytes from slot to slot */
+    unsigned capacity;
+    unsigned index_size;        /* words */
+    unsigned free;              /* first free slot; capacity: none */
+    unsigned tidy;              /* slot at which idem_maintain goes on */
+    uint32_t tick;              /* now_ms of the last call */
+    uint32_t clock;             /* logical ms */
+    uint32_t swept;             /* clock at the last look at all slots */
+    uint32_t soonest;           /* no slot is over before this time */
+    uint32_t lease_ms;          /* config's, or its default */
+    uint32_t used;              /* slots in use; promised */
+    uint32_t pending;           /* undelivered outcomes; promised */
+    uint64_t token;             /* last one granted */
+    uint32_t evicted;           /* newest completion evicted, logical ms */
+    uint32_t reach[IDEM_REACHES];   /* by scope hash: newest completion that
+                                       may be forgotten, logical ms */
+    uint16_t retention;         /* config's or its default, coded */
+    uint16_t state_len;
+    uint8_t  max_attempts;      /* config's, or its default */
+    uint8_t  inside;            /* 1: a call is under way */
+    idem_stats stats;           /* promised */
+    size_t   needed;            /* bytes of memory that would do, after an
+                                   IDEM_E_MEMORY; promised */
+} idem_table;
+
+/* Hash states.  No interior pointers: may be copied, also half-way. */
+typedef struct idem_siphash_state {
+    uint64_t v[4];
+    uint64_t word;              /* bytes of the incomplete word */
+    uint8_t  len;               /* bytes so far, modulo 256 */
+    uint8_t  c_rounds, d_rounds;
+} idem_siphash_state;
+
+typedef struct idem_halfsiphash_state {
+    uint32_t v[4];
+    uint32_t word;
+    uint8_t  len;
+    uint8_t  c_rounds, d_rounds;
+    uint8_t  wide;              /* 1: 64 bits are wanted */
+} idem_halfsiphash_state;
+
+typedef struct idem_fingerprint_state {
+#if IDEM_HASH == IDEM_HASH_SIPHASH
+    idem_siphash_state hash;
+#elif IDEM_HASH == IDEM_HASH_HALFSIPHASH
+    idem_halfsiphash_state hash;
+#else
+    uint64_t hash;
+#endif
+} idem_fingerprint_state;
+
+/* Bytes of memory for a table: a constant expression, a multiple of 4. */
+#define IDEMI_ROUND4(n) (((size_t)(n) + 3u) & ~(size_t)3u)
+#define IDEM_SLOT_SIZE(key_max, response_max)                                  \
+    (sizeof(idem_slot) + IDEMI_ROUND4((size_t)(key_max) + (response_max)))
+#define IDEM_MEMORY_SIZE(capacity, key_max, response_max, state_max)           \
+    ((size_t)(capacity) * IDEM_SLOT_SIZE(key_max, response_max) +              \
+     IDEMI_ROUND4(((size_t)(capacity) + 1u) * sizeof(idem_place)) +            \
+     IDEMI_ROUND4((size_t)(capacity) * 2u * sizeof(idem_word)) +               \
+     IDEMI_ROUND4(state_max))
+
+/* ---------------------------------------------------------------------------
+   >>functions   in the order of a table's life
+
+   Arguments: the object, outputs, inputs, the time.  Every function that takes
+   a table may answer IDEM_E_ARG (NULL where it is not allowed, a table that is
+   not open) and IDEM_E_LOCK; then nothing changed.  Apart from these, only the
+   results named can come.
+   ------------------------------------------------------------------------ */
+
+/* Opens a table, empty, in `memory` (aligned as uint32_t, for size bytes; see
+   IDEM_MEMORY_SIZE).  What either held before is not looked at.  config is
+   kept by pointer.  Not to be called while another call on the table is under
+   way; there is no close: let go of both when done.
+     IDEM_OK
+     IDEM_E_ARG      config: no capacity or key_max, a value out of range, a
+                     zero secret, one lock hook without the other
+     IDEM_E_MEMORY   memory NULL, misaligned or too small: table->needed is the
+                     size that would do (so NULL and 0 ask for it)
+   After a failure the table is closed. */
+IDEM_API int idem_open(idem_table *table, const idem_config *config,
+                       void *memory, size_t size, uint32_t now_ms);
+
+/* Asks what to do with a command.  One atomic step under the lock.
+     IDEM_EXECUTE, IDEM_RECOVER       *claim is yours, and nobody else's until
+                                      its lease ends
+     IDEM_REPLAY                      *reply has the outcome
+     IDEM_BUSY, IDEM_MISMATCH, IDEM_TOO_OLD, IDEM_EXHAUSTED
+     IDEM_E_FULL
+     IDEM_E_ARG                       key empty; lease or retention out of
+                                      range; NULL with a length
+     IDEM_E_TOO_LARGE                 scope and key over key_max, response_size
+                                      over response_max
+   A claim taken over (RECOVER) has the lease, retention and reservation of the
+   new request.  *claim is zeroed unless it is granted. */
+IDEM_API int idem_begin(idem_table *table, idem_claim *claim,
+                        idem_reply *reply, const idem_request *request,
+                        uint32_t now_ms);
+
+/* Stores the outcome; from now on it is replayed.  Application state, if any,
+   changes in the same step.
+     IDEM_OK            the claim is used up
+     IDEM_E_FENCED      the claim is not current
+     IDEM_E_TOO_LARGE   response over what was reserved, state over state_max;
+                        the claim stays, complete with something shorter
+     IDEM_E_ARG         NULL with a length */
+IDEM_API int idem_complete(idem_table *table, const idem_claim *claim,
+                           const idem_outcome *outcome, uint32_t now_ms);
+
+/* Gives the claim back after a transient failure; the key is unknown again, its
+   attempts forgotten.  Only if the effect has not happened: the next begin is
+   answered IDEM_EXECUTE.
+     IDEM_OK, IDEM_E_FENCED */
+IDEM_API int idem_release(idem_table *table, const idem_claim *claim,
+                          uint32_t now_ms);
+
+/* Lengthens the lease to lease_ms from now (0: the default lease,
+   IDEM_LEASE_NONE: no end); never shortens it.
+     IDEM_OK, IDEM_E_FENCED
+     IDEM_E_ARG         lease out of range */
+IDEM_API int idem_renew(idem_table *table, const idem_claim *claim,
+                        uint32_t lease_ms, uint32_t now_ms);
+
+/* What a handler of idem_run may answer */
+typedef int idem_handler(void *ctx, idem_outcome *outcome,
+                         const idem_request *request, const idem_claim *claim,
+                         int answer, uint32_t *now_ms);
+
+/* Begin, your handler, complete: in one call.  If the answer is IDEM_EXECUTE or
+   IDEM_RECOVER the handler is called with it, without the lock; outcome is
+   zeroed for it to fill in, what it points to must last until idem_run returns;
+   *now_ms is to be set to the time at its end.  It returns 0 to complete, or
+   anything else to release.
+     IDEM_EXECUTE, IDEM_RECOVER    handled and completed; *reply tells the
+                                   outcome as IDEM_REPLAY does
+     IDEM_OK                       handled and released
+     others of idem_begin          not handled
+     those of idem_complete        handled, the outcome was not stored; *claim
+                                   may still be current */
+IDEM_API int idem_run(idem_table *table, idem_claim *claim, idem_reply *reply,
+                      const idem_request *request, idem_handler *handler,
+                      void *ctx, uint32_t now_ms);
+
+/* One bounded step of idle work: drops what is over in the next 64 slots.
+     IDEM_MORE   the round through the table is not finished
+     IDEM_OK     it is; the next call starts another */
+IDEM_API int idem_maintain(idem_table *table, uint32_t now_ms);
+
+/* Adds off_ms to the logical clock: time that the tick has not seen.
+     IDEM_OK */
+IDEM_API int idem_elapse(idem_table *table, uint32_t off_ms);
+
+/* Looks a key up, by the request's scope and key alone; claims nothing.
+     IDEM_OK, IDEM_E_NOT_FOUND
+     IDEM_E_ARG         key empty, NULL with a length
+     IDEM_E_TOO_LARGE   over key_max
+   *entry is set, but for cursor, on IDEM_OK only. */
+IDEM_API int idem_find(idem_table *table, idem_entry *entry,
+                       const idem_request *request, uint32_t now_ms);
+
+/* The next key, in no useful order; a key that comes or goes meanwhile may be
+   seen or not.
+     IDEM_OK, IDEM_E_NOT_FOUND (there are no more) */
+IDEM_API int idem_next(idem_table *table, idem_entry *entry, uint32_t now_ms);
+
+/* The next undelivered outcome, the oldest completion first, after the one
+   that *entry holds from the call before (zeroed: from the start).
+     IDEM_OK, IDEM_E_NOT_FOUND (there are no more) */
+IDEM_API int idem_pending(idem_table *table, idem_entry *entry,
+                          uint32_t now_ms);
+
+/* Marks an outcome as delivered: it is no longer owed, and may be evicted.
+     IDEM_OK            also if it was, or never was owed
+     IDEM_E_NOT_FOUND   no such outcome, or no more */
+IDEM_API int idem_delivered(idem_table *table, const idem_claim *claim);
+
+/* Copies *len bytes of a response, or what there is, from byte `at` on, and
+   sets *len to their number: 0 at its end.  The claim names the outcome, so
+   pieces are never of two.  At the time of the last call.
+     IDEM_OK
+     IDEM_E_NOT_FOUND   no such outcome, or no more; *len is 0 */
+IDEM_API int idem_response(idem_table *table, void *dst, size_t *len,
+                           const idem_claim *claim, size_t at);
+
+/* Copies the application state of the last outcome that had one, and sets *len
+   (which holds the size of dst) to its length, 0 if there is none yet.
+     IDEM_OK
+     IDEM_E_TOO_LARGE   dst is too short; *len is what it takes */
+IDEM_API int idem_state(idem_table *table, void *dst, size_t *len);
+
+/* Removes a key: the administrator's way out.  The key is unknown afterwards,
+   and its next begin is answered IDEM_EXECUTE.
+     IDEM_OK, IDEM_E_NOT_FOUND
+     IDEM_BUSY          the key has a live lease; nothing changed
+     IDEM_E_ARG, IDEM_E_TOO_LARGE   as idem_find */
+IDEM_API int idem_forget(idem_table *table, const idem_request *request,
+                         uint32_t now_ms);
+
+/* How long a finished key is really remembered at present: the default
+   retention, or less if completions are being evicted.
+     IDEM_OK */
+IDEM_API int idem_horizon(idem_table *table, uint32_t *horizon_ms,
+                          uint32_t now_ms);
+
+/* A result in words, never NULL. */
+IDEM_API const char *idem_text(int result);
+
+/* Verifies every invariant of the table; 0, or the number of the first that is
+   broken (>>check).  Takes capacity x the length of a lookup; without the lock.
+   For tests, and for firmware that distrusts its RAM. */
+IDEM_API int idem_check(const idem_table *table);
+
+/* The fingerprint of a payload that arrives in pieces: init, update for each
+   piece, final.  Equal to what idem_begin computes from the whole. */
+IDEM_API void idem_fingerprint_init(idem_fingerprint_state *state,
+                                    const idem_config *config);
+IDEM_API void idem_fingerprint_update(idem_fingerprint_state *state,
+                                      const void *data, size_t len);
+IDEM_API uint64_t idem_fingerprint_final(idem_fingerprint_state *state);
+
+/* SipHash-c-d of Aumasson and Bernstein, 64-bit output (c, d: 2, 4 or 1, 3);
+   HalfSipHash-c-d, its 32-bit sibling, with an output of 32 or 64 bits.  In
+   one call, or init, update for each piece, final.  Data may be NULL if its
+   length is 0. */
+IDEM_API uint64_t idem_siphash(const uint8_t key[16], int c_rounds,
+                               int d_rounds, const void *data, size_t len);
+IDEM_API void idem_siphash_init(idem_siphash_state *state,
+                                const uint8_t key[16], int c_rounds,
+                                int d_rounds);
+IDEM_API void idem_siphash_update(idem_siphash_state *state, const void *data,
+                                  size_t len);
+IDEM_API uint64_t idem_siphash_final(idem_siphash_state *state);
+
+IDEM_API uint64_t idem_halfsiphash(const uint8_t key[8], int c_rounds,
+                                   int d_rounds, int bits, const void *data,
+                                   size_t len);
+IDEM_API void idem_halfsiphash_init(idem_halfsiphash_state *state,
+                                    const uint8_t key[8], int c_rounds,
+                                    int d_rounds, int bits);
+IDEM_API void idem_halfsiphash_update(idem_halfsiphash_state *state,
+                                      const void *data, size_t len);
+IDEM_API uint64_t idem_halfsiphash_final(idem_halfsiphash_state *state);
+
+/* FNV-1a of Fowler, Noll and Vo.  Not keyed: no defence against anybody.  To
+   hash in pieces start with the INIT value, and hand each result on. */
+#define IDEM_FNV1A32_INIT UINT32_C(0x811c9dc5)
+#define IDEM_FNV1A64_INIT UINT64_C(0xcbf29ce484222325)
+IDEM_API uint32_t idem_fnv1a32(const void *data, size_t len);
+IDEM_API uint32_t idem_fnv1a32_update(uint32_t hash, const void *data,
+                                      size_t len);
+IDEM_API uint64_t idem_fnv1a64(const void *data, size_t len);
+IDEM_API uint64_t idem_fnv1a64_update(uint64_t hash, const void *data,
+                                      size_t len);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* IDEM_H */
+
+/* Below this line nothing is promised. */
+#if defined(IDEM_IMPLEMENTATION) && !defined(IDEM_IMPLEMENTATION_DONE)
+#define IDEM_IMPLEMENTATION_DONE
+
+#ifndef IDEM_ASSERT
+#define IDEM_ASSERT(x) ((void)0)
+#endif
+
+#if !defined(IDEM_MEMCPY) && !defined(IDEM_MEMSET) && !defined(IDEM_MEMCMP)
+#include <string.h>
+#define IDEM_MEMCPY memcpy
+#define IDEM_MEMSET memset
+#define IDEM_MEMCMP memcmp
+#elif !defined(IDEM_MEMCPY) || !defined(IDEM_MEMSET) || !defined(IDEM_MEMCMP)
+#error "define all of IDEM_MEMCPY, IDEM_MEMSET and IDEM_MEMCMP, or none"
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---------------------------------------------------------------------------
+   >>basics    what is assumed of the machine, and how bytes become words
+
+   Words are put together from bytes by shifting, so neither byte order nor
+   alignment is a topic anywhere else.
+   ------------------------------------------------------------------------ */
+#define IDEMI_ASSUME(name, condition)                                          \
+    typedef char idemi_assume_##name[(condition) ? 1 : -1]
+
+IDEMI_ASSUME(bytes_have_eight_bits, (unsigned char)-1 == 0xFF);
+IDEMI_ASSUME(unsigned_numbers_every_index_word,
+             (unsigned)-1 / 2u >= IDEM_CAPACITY_MAX);
+IDEMI_ASSUME(links_stay_aligned, sizeof(idem_slot) % 4 == 0);
+
+/* Alignment that memory must have: that of its strictest tenant, a slot. */
+typedef struct idemi_aligned {
+    char      first;
+    idem_slot slot;
+} idemi_aligned;
+#define IDEMI_ALIGNMENT offsetof(idemi_aligned, slot)
+
+/* "No slot": larger than every number of one. */
+#define IDEMI_NONE ((unsigned)-1)
+
+static uint64_t idemi_load64(const unsigned char *p)
+{
+    uint32_t low = (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
+                   (uint32_t)p[3] << 24;
+    uint32_t high = (uint32_t)p[4] | (uint32_t)p[5] << 8 |
+                    (uint32_t)p[6] << 16 | (uint32_t)p[7] << 24;
+
+    return (uint64_t)high << 32 | low;
+}
+
+/* ---------------------------------------------------------------------------
+   >>hash      SipHash for hostile keys, HalfSipHash on small machines, FNV-1a
+               for trusted ones; then the two uses that the table makes of them
+
+   SipHash: J.-P. Aumasson, D. J. Bernstein, "SipHash: a fast short-input PRF",
+   2012.  HalfSipHash: the reference implementation of the same authors; half
+   the word size, made for machines where 64-bit words are slow.
+   ------------------------------------------------------------------------ */
+static uint64_t idemi_hash_rotate64(uint64_t x, int bits)
+{
+    return x << bits | x >> (64 - bits);
+}
+
+/* "SipRound" of the paper, `rounds` times. */
+static void idemi_hash_sip_rounds(uint64_t v[4], int rounds)
+{
+    uint64_t v0 = v[0], v1 = v[1], v2 = v[2], v3 = v[3];
+
+    for (; rounds > 0; rounds--) {
+        v0 += v1;
+        v1 = idemi_hash_rotate64(v1, 13) ^ v0;
+        v0 = idemi_hash_rotate64(v0, 32);
+        v2 += v3;
+        v3 = idemi_hash_rotate64(v3, 16) ^ v2;
+        v0 += v3;
+        v3 = idemi_hash_rotate64(v3, 21) ^ v0;
+        v2 += v1;
+        v1 = idemi_hash_rotate64(v1, 17) ^ v2;
+        v2 = idemi_hash_rotate64(v2, 32);
+    }
+    v[0] = v0;
+    v[1] = v1;
+    v[2] = v2;
+    v[3] = v3;
+}
+
+static void idemi_hash_sip_word(idem_siphash_state *state, uint64_t word)
+{
+    state->v[3] ^= word;
+    idemi_hash_sip_rounds(state->v, state->c_rounds);
+    state->v[0] ^= word;
+}
+
+IDEM_API void idem_siphash_init(idem_siphash_state *state,
+                                const uint8_t key[16], int c_rounds,
+                                int d_rounds)
+{
+    uint64_t k0 = idemi_load64(key);
+    uint64_t k1 = idemi_load64(key + 8);
+
+    // The constants are the paper's: "somepseudorandomlygeneratedbytes".
+    state->v[0] = k0 ^ UINT64_C(0x736f6d6570736575);
+    state->v[1] = k1 ^ UINT64_C(0x646f72616e646f6d);
+    state->v[2] = k0 ^ UINT64_C(0x6c7967656e657261);
+    state->v[3] = k1 ^ UINT64_C(0x7465646279746573);
+    state->word = 0;
+    state->len = 0;
+    state->c_rounds = (uint8_t)c_rounds;
+    state->d_rounds = (uint8_t)d_rounds;
+}
+
+IDEM_API void idem_siphash_update(idem_siphash_state *state, const void *data,
+                                  size_t len)
+{
+    const unsigned char *p = (const unsigned char *)data;
+
+    while (len > 0) {
+        if (len >= 8 && (state->len & 7) == 0) {
+            idemi_hash_sip_word(state, idemi_load64(p));
+            state->len = (uint8_t)(state->len + 8);
+            p += 8;
+            len -= 8;
+            continue;
+        }
+        state->word |= (uint64_t)*p++ << (8 * (state->len & 7));
+        len--;
+        if ((++state->len & 7) == 0) {
+            idemi_hash_sip_word(state, state->word);
+            state->word = 0;
+        }
+    }
+}
+
+IDEM_API uint64_t idem_siphash_final(idem_siphash_state *state)
+{
+    idemi_hash_sip_word(state, state->word | (uint64_t)state->len << 56);
+    state->v[2] ^= 0xff;
+    idemi_hash_sip_rounds(state->v, state->d_rounds);
+    return state->v[0] ^ state->v[1] ^ state->v[2] ^ state->v[3];
+}
+
+IDEM_API uint64_t idem_siphash(const uint8_t key[16], int c_rounds,
+                               int d_rounds, const void *data, size_t len)
+{
+    idem_siphash_state state;
+
+    idem_siphash_init(&state, key, c_rounds, d_rounds);
+    idem_siphash_update(&state, data, len);
+    return idem_siphash_final(&state);
+}
+
+static uint32_t idemi_hash_rotate32(uint32_t x, int bits)
+{
+    return x << bits | x >> (32 - bits);
+}
+
+static void idemi_hash_half_rounds(uint32_t v[4], int rounds)
+{
+    uint32_t v0 = v[0], v1 = v[1], v2 = v[2], v3 = v[3];
+
+    for (; rounds > 0; rounds--) {
+        v0 += v1;
+        v1 = idemi_hash_rotate32(v1, 5) ^ v0;
+        v0 = idemi_hash_rotate32(v0, 16);
+        v2 += v3;
+        v3 = idemi_hash_rotate32(v3, 8) ^ v2;
+        v0 += v3;
+        v3 = idemi_hash_rotate32(v3, 7) ^ v0;
+        v2 += v1;
+        v1 = idemi_hash_rotate32(v1, 13) ^ v2;
+        v2 = idemi_hash_rotate32(v2, 16);
+    }
+    v[0] = v0;
+    v[1] = v1;
+    v[2] = v2;
+    v[3] = v3;
+}
+
+static void idemi_hash_half_word(idem_halfsiphash_state *state, uint32_t word)
+{
+    state->v[3] ^= word;
+    idemi_hash_half_rounds(state->v, state->c_rounds);
+    state->v[0] ^= word;
+}
+
+/* d rounds, and the half of the output that they give */
+static uint32_t idemi_hash_half_output(idem_halfsiphash_state *state)
+{
+    idemi_hash_half_rounds(state->v, state->d_rounds);
+    return state->v[1] ^ state->v[3];
+}
+
+IDEM_API void idem_halfsiphash_init(idem_halfsiphash_state *state,
+                                    const uint8_t key[8], int c_rounds,
+                                    int d_rounds, int bits)
+{
+    uint64_t k = idemi_load64(key);
+    uint32_t k0 = (uint32_t)k;
+    uint32_t k1 = (uint32_t)(k >> 32);
+
+    state->wide = bits == 64;
+    state->v[0] = k0;
+    state->v[1] = k1 ^ (state->wide ? 0xeeu : 0u);
+    state->v[2] = k0 ^ UINT32_C(0x6c796765);
+    state->v[3] = k1 ^ UINT32_C(0x74656462);
+    state->word = 0;
+    state->len = 0;
+    state->c_rounds = (uint8_t)c_rounds;
+    state->d_rounds = (uint8_t)d_rounds;
+}
+
+IDEM_API void idem_halfsiphash_update(idem_halfsiphash_state *state,
+                                      const void *data, size_t len)
+{
+    const unsigned char *p = (const unsigned char *)data;
+
+    // Bytes enter at the top and move down, so after four the word is whole
+    // and needs no clearing.
+    for (; len > 0; len--) {
+        state->word = state->word >> 8 | (uint32_t)*p++ << 24;
+        if ((++state->len & 3) == 0)
+            idemi_hash_half_word(state, state->word);
+    }
+}
+
+IDEM_API uint64_t idem_halfsiphash_final(idem_halfsiphash_state *state)
+{
+    int rest = state->len & 3;
+    uint32_t word = rest > 0 ? state->word >> (32 - 8 * rest) : 0;
+    uint32_t low;
+
+    idemi_hash_half_word(state, word | (uint32_t)state->len << 24);
+    state->v[2] ^= state->wide ? 0xeeu : 0xffu;
+    low = idemi_hash_half_output(state);
+    if (!state->wide)
+        return low;
+    state->v[1] ^= 0xdd;
+    return (uint64_t)idemi_hash_half_output(state) << 32 | low;
+}
+
+IDEM_API uint64_t idem_halfsiphash(const uint8_t key[8], int c_rounds,
+                                   int d_rounds, int bits, const void *data,
+                                   size_t len)
+{
+    idem_halfsiphash_state state;
+
+    idem_halfsiphash_init(&state, key, c_rounds, d_rounds, bits);
+    idem_halfsiphash_update(&state, data, len);
+    return idem_halfsiphash_final(&state);
+}
+
+IDEM_API uint32_t idem_fnv1a32_update(uint32_t hash, const void *data,
+                                      size_t len)
+{
+    const unsigned char *p = (const unsigned char *)data;
+
+    for (; len > 0; len--)
+        hash = (hash ^ *p++) * UINT32_C(0x01000193);        // the FNV prime
+    return hash;
+}
+
+IDEM_API uint32_t idem_fnv1a32(const void *data, size_t len)
+{
+    return idem_fnv1a32_update(IDEM_FNV1A32_INIT, data, len);
+}
+
+IDEM_API uint64_t idem_fnv1a64_update(uint64_t hash, const void *data,
+                                      size_t len)
+{
+    const unsigned char *p = (const unsigned char *)data;
+
+    for (; len > 0; len--)
+        hash = (hash ^ *p++) * UINT64_C(0x00000100000001b3);
+    return hash;
+}
+
+IDEM_API uint64_t idem_fnv1a64(const void *data, size_t len)
+{
+    return idem_fnv1a64_update(IDEM_FNV1A64_INIT, data, len);
+}
+
+/* SipHash's last word carries the length, and the number of words the rest of
+   it, so the fingerprint is one of the payload and its length. */
+IDEM_API void idem_fingerprint_init(idem_fingerprint_state *state,
+                                    const idem_config *config)
+{
+#if IDEM_HASH == IDEM_HASH_SIPHASH
+    idem_siphash_init(&state->hash, config->secret, 2, 4);
+#elif IDEM_HASH == IDEM_HASH_HALFSIPHASH
+    idem_halfsiphash_init(&state->hash, config->secret, 2, 4, 64);
+#else
+    (void)config;
+    state->hash = IDEM_FNV1A64_INIT;
+#endif
+}
+
+IDEM_API void idem_fingerprint_update(idem_fingerprint_state *state,
+                                      const void *data, size_t len)
+{
+#if IDEM_HASH == IDEM_HASH_SIPHASH
+    idem_siphash_update(&state->hash, data, len);
+#elif IDEM_HASH == IDEM_HASH_HALFSIPHASH
+    idem_halfsiphash_update(&state->hash, data, len);
+#else
+    state->hash = idem_fnv1a64_update(state->hash, data, len);
+#endif
+}
+
+IDEM_API uint64_t idem_fingerprint_final(idem_fingerprint_state *state)
+{
+#if IDEM_HASH == IDEM_HASH_SIPHASH
+    return idem_siphash_final(&state->hash);
+#elif IDEM_HASH == IDEM_HASH_HALFSIPHASH
+    return idem_halfsiphash_final(&state->hash);
+#else
+    return state->hash;
+#endif
+}
+
+/* The index hash of scope and key.  The scope's length comes last, as a byte,
+   so that moving the border between the two gives another hash. */
+static uint32_t idemi_hash_id(const idem_config *config, const void *scope,
+                              size_t scope_len, const void *key,
+                              size_t key_len)
+{
+    unsigned char border = (unsigned char)scope_len;
+#if IDEM_HASH == IDEM_HASH_SIPHASH
+    idem_siphash_state state;
+
+    idem_siphash_init(&state, config->secret, 1, 3);
+    idem_siphash_update(&state, scope, scope_len);
+    idem_siphash_update(&state, key, key_len);
+    idem_siphash_update(&state, &border, 1);
+    return (uint32_t)idem_siphash_final(&state);
+#elif IDEM_HASH == IDEM_HASH_HALFSIPHASH
+    idem_halfsiphash_state state;
+
+    idem_halfsiphash_init(&state, config->secret + 8, 1, 3, 32);
+    idem_halfsiphash_update(&state, scope, scope_len);
+    idem_halfsiphash_update(&state, key, key_len);
+    idem_halfsiphash_update(&state, &border, 1);
+    return (uint32_t)idem_halfsiphash_final(&state);
+#else
+    uint32_t hash = idem_fnv1a32(scope, scope_len);
+
+    (void)config;
+    hash = idem_fnv1a32_update(hash, key, key_len);
+    return idem_fnv1a32_update(hash, &border, 1);
+#endif
+}
+
+/* ---------------------------------------------------------------------------
+   >>clock     32 bits of logical time, compared by differences
+
+   A slot keeps 32 bits of time, so times are only ever told apart inside a
+   window around the logical clock:
+
+       clock - 33.1 days          clock                  clock + 36.2 days
+       |--------------------------|----------------------------------|
+       completed or lease ended   now    lease ends: at most 6.2 days
+       (retention + one sweep)           due: at most 6.2 + 30.0 days
+
+   The sweep (>>keys) looks at every slot each 2^28 ms of logical time and drops
+   what is over, so nothing leaves the window and comes back as its opposite.
+
+   C1  A lease ends at most IDEM_LEASE_MAX after the clock.
+   C2  A completion is never after the clock.
+   C3  No slot is over for longer than one sweep interval.
+   ------------------------------------------------------------------------ */
+#define IDEMI_SWEEP_MS UINT32_C(0x10000000)     /* 2^28 ms: 3.1 days */
+
+/* What counts as reached may lie this far back: two sweep intervals.  Needs
+   IDEM_LEASE_MAX + IDEM_RETENTION_MAX + this below 2^32. */
+#define IDEMI_PAST_MS  UINT32_C(0x20000000)
+
+/* "Never", from the clock on: above every real due time, and still inside the
+   window when it has aged by a sweep interval. */
+#define IDEMI_NEVER_MS UINT32_C(0xE0000000)
+
+IDEMI_ASSUME(due_times_stay_below_never,
+             IDEM_LEASE_MAX + IDEM_RETENTION_MAX + IDEM_RETENTION_MAX / 1000 <
+                 IDEMI_NEVER_MS - IDEMI_SWEEP_MS);
+
+/* Milliseconds from `clock` to `at`, counted so that all of the window, past
+   part included, is in order. */
+static uint32_t idemi_clock_rank(uint32_t clock, uint32_t at)
+{
+    return at - clock + IDEMI_PAST_MS;
+}
+
+/* True from the millisecond `at` on. */
+static int idemi_clock_reached(uint32_t clock, uint32_t at)
+{
+    return idemi_clock_rank(clock, at) <= IDEMI_PAST_MS;
+}
+
+/* A retention in 16 bits: mantissa 11 bits, exponent 5, rounded up. */
+static uint16_t idemi_clock_encode(uint32_t ms)
+{
+    unsigned exponent = 0;
+
+    for (; ms > 0x7FF; exponent++)
+        ms = (ms >> 1) + (ms & 1);      // ceiling of halves is ceiling of all
+    return (uint16_t)(exponent << 11 | ms);
+}
+
+static uint32_t idemi_clock_decode(uint16_t code)
+{
+    return (uint32_t)(code & 0x7FF) << (code >> 11);
+}
+
+/* ---------------------------------------------------------------------------
+   >>slots     one key's place, and the bytes behind it
+
+       offset            size
+       0                 28            idem_slot
+       28                key_max       scope, then key
+       28 + key_max      response_max  response
+       to the next multiple of 4
+
+   state: bits 0-1 are 0 (free) or IDEM_IN_PROGRESS, _COMPLETED, _FAILED.
+   ------------------------------------------------------------------------ */
+#define IDEMI_STATUS      0x03u
+#define IDEMI_FINISHED    0x02u         /* set in both finished states */
+#define IDEMI_UNDELIVERED 0x04u
+#define IDEMI_ENDLESS     0x08u         /* a lease without end */
+
+static idem_slot *idemi_slot_at(const idem_table *t, unsigned slot)
+{
+    return (idem_slot *)(void *)(t->slots + slot * t->stride);
+}
+
+static unsigned char *idemi_slot_id(idem_slot *s)
+{
+    return (unsigned char *)(s + 1);
+}
+
+static unsigned char *idemi_slot_response(const idem_table *t, idem_slot *s)
+{
+    return idemi_slot_id(s) + t->config->key_max;
+}
+
+/* A comparison that takes lengths from requests, whose pointer may be NULL
+   where the length is 0 (memcmp must not see that). */
+static int idemi_slot_equal(const void *a, const void *b, size_t len)
+{
+    return len == 0 || IDEM_MEMCMP(a, b, len) == 0;
+}
+
+static int idemi_slot_has_scope(idem_slot *s, const idem_request *rq)
+{
+    return s->scope_len == rq->scope_len &&
+           idemi_slot_equal(idemi_slot_id(s), rq->scope, rq->scope_len);
+}
+
+static int idemi_slot_has_id(idem_slot *s, const idem_request *rq)
+{
+    return s->key_len == rq->key_len && idemi_slot_has_scope(s, rq) &&
+           idemi_slot_equal(idemi_slot_id(s) + s->scope_len, rq->key,
+                            rq->key_len);
+}
+
+/* When the key is dropped, if nothing happens to it. */
+static uint32_t idemi_slot_due(const idem_table *t, const idem_slot *s)
+{
+    if (s->state & IDEMI_ENDLESS)
+        return t->clock + IDEMI_NEVER_MS;
+    return s->time + idemi_clock_decode(s->retention);
+}
+
+static int idemi_slot_over(const idem_table *t, const idem_slot *s)
+{
+    return idemi_clock_reached(t->clock, idemi_slot_due(t, s));
+}
+
+/* What is left of a lease: 0 from the millisecond on in which it ends.  Needs
+   C1: what is ahead of the clock by more than IDEM_LEASE_MAX is behind it. */
+static uint32_t idemi_slot_lease_left(const idem_table *t, const idem_slot *s)
+{
+    uint32_t left = s->time - t->clock;
+
+    if (s->state & IDEMI_ENDLESS)
+        return IDEM_LEASE_NONE;
+    return left <= IDEM_LEASE_MAX ? left : 0;
+}
+
+/* ---------------------------------------------------------------------------
+   >>index     from a hash to a slot: open addressing, linear probing
+
+   An array of 2 x capacity words.  A key's home is its hash scaled to that; its
+   word stands at its home, or at the next empty place after it.  A word is the
+   slot's number plus one, so that one in use is never 0; a 32-bit word has the
+   hash's low 8 bits above it (the high bits say the home), so that nearly every
+   other key on the way is passed without a look at its slot.
+
+       homes   2    2    3    5
+       at      2    3    4    5    6
+       word    a    b    c    d    -
+
+   Erasing a closes the gap: b and c move back, for they are not at home, and
+   nothing that was reached over a may become unreachable; d stays.  Marking the
+   place as deleted would be shorter, but nothing here ever rehashes, and marks
+   would fill the index.  Homes are told from the hash that is kept beside each
+   slot, so nothing is hashed or compared when a key leaves.
+
+   Why not Robin Hood order with the distance packed into the word: it ends the
+   search for an absent key one word earlier, and needs twice the code, for a
+   distance may outgrow its bits.
+
+   T1  Every slot in use has exactly one word, and every word such a slot.
+   T2  From a key's home to its word no place is empty: so every key is found.
+   T3  At least half of the words are empty: so every search ends.
+   ------------------------------------------------------------------------ */
+
+/* The part of a hash that the index works with. */
+static idem_word idemi_index_hash(uint32_t hash)
+{
+    return (idem_word)(hash >> (32 - 8 * sizeof(idem_word)));
+}
+
+static unsigned idemi_index_home(const idem_table *t, idem_word hash)
+{
+#if IDEM_WIDE
+    return (unsigned)((uint64_t)hash * t->index_size >> 32);
+#else
+    return (unsigned)((uint32_t)hash * t->index_size >> 16);
+#endif
+}
+
+static unsigned idemi_index_next(const idem_table *t, unsigned at)
+{
+    return ++at < t->index_size ? at : 0;
+}
+
+static idem_word idemi_index_word(idem_word hash, unsigned slot)
+{
+#if IDEM_WIDE
+    return hash << 24 | (slot + 1);
+#else
+    (void)hash;
+    return (idem_word)(slot + 1);
+#endif
+}
+
+static unsigned idemi_index_slot(idem_word word)
+{
+#if IDEM_WIDE
+    return (word & 0xFFFFFFu) - 1;
+#else
+    return word - 1u;
+#endif
+}
+
+/* The slot of a key, or IDEMI_NONE.  Needs T2 and T3. */
+static unsigned idemi_index_find(const idem_table *t, idem_word hash,
+                                 const idem_request *rq)
+{
+    unsigned at = idemi_index_home(t, hash);
+
+    for (; t->index[at]; at = idemi_index_next(t, at)) {
+        unsigned slot = idemi_index_slot(t->index[at]);
+        if (t->index[at] == idemi_index_word(hash, slot) &&
+            t->places[slot].hash == hash &&
+            idemi_slot_has_id(idemi_slot_at(t, slot), rq))
+            return slot;
+    }
+    return IDEMI_NONE;
+}
+
+/* Puts a slot whose key is not in the index into it.  Keeps T1, T2. */
+static void idemi_index_insert(idem_table *t, idem_word hash, unsigned slot)
+{
+    unsigned at = idemi_index_home(t, hash);
+
+    while (t->index[at])
+        at = idemi_index_next(t, at);
+    t->index[at] = idemi_index_word(hash, slot);
+    t->places[slot].hash = hash;
+}
+
+/* Places from `from` on to `to`, round the end. */
+static unsigned idemi_index_distance(const idem_table *t, unsigned from,
+                                     unsigned to)
+{
+    return to >= from ? to - from : to + t->index_size - from;
+}
+
+/* Takes a slot that is in the index out of it, and closes the gap: a word moves
+   back into it unless its home is behind the gap.  Keeps T1, T2. */
+static void idemi_index_erase(idem_table *t, unsigned slot)
+{
+    unsigned gap = idemi_index_home(t, t->places[slot].hash);
+    unsigned at;
+
+    while (idemi_index_slot(t->index[gap]) != slot)
+        gap = idemi_index_next(t, gap);
+    for (at = gap;;) {
+        unsigned home;
+        at = idemi_index_next(t, at);
+        if (!t->index[at])
+            break;
+        slot = idemi_index_slot(t->index[at]);
+        home = idemi_index_home(t, t->places[slot].hash);
+        if (idemi_index_distance(t, home, at) <
+            idemi_index_distance(t, gap, at))
+            continue;
+        t->index[gap] = t->index[at];
+        gap = at;
+    }
+    t->index[gap] = 0;
+}
+
+/* ---------------------------------------------------------------------------
+   >>order     finished slots from the oldest completion to the newest, and the
+               free ones: two lists through one array of links
+
+   The ring: places[capacity] is its both ends, so taking a slot out or putting
+   it at the end has no special case.
+
+       places[capacity].newer -> oldest -> ... -> newest -> places[capacity]
+                             <-        <-     <-        <-
+
+   The oldest is what eviction looks for, and almost always what expires next;
+   so room is found without a search.  Only where retentions differ, or claims
+   were abandoned, may something younger be over first: `soonest` bounds when,
+   and a look at all slots (the sweep, >>keys) finds it.
+
+   O1  The ring holds the finished slots and no others, no slot before one that
+       was completed earlier.
+   O2  The free list holds the free slots and no others.
+   O3  No slot is over before t->soonest.
+   ------------------------------------------------------------------------ */
+
+/* Puts a slot at the newest end of the ring. */
+static void idemi_order_append(idem_table *t, unsigned slot)
+{
+    unsigned ends = t->capacity;
+    unsigned newest = t->places[ends].older;
+
+    t->places[slot].older = (idem_word)newest;
+    t->places[slot].newer = (idem_word)ends;
+    t->places[newest].newer = (idem_word)slot;
+    t->places[ends].older = (idem_word)slot;
+}
+
+/* Takes a slot out of the ring. */
+static void idemi_order_remove(idem_table *t, unsigned slot)
+{
+    const idem_place *place = &t->places[slot];
+
+    t->places[place->older].newer = place->newer;
+    t->places[place->newer].older = place->older;
+}
+
+/* Puts a slot in front of the free list. */
+static void idemi_order_free(idem_table *t, unsigned slot)
+{
+    t->places[slot].newer = (idem_word)t->free;
+    t->free = slot;
+}
+
+/* Lowers the bound to the due time of a slot.  Keeps O3. */
+static void idemi_order_note(idem_table *t, const idem_slot *s)
+{
+    uint32_t due = idemi_slot_due(t, s);
+
+    if (idemi_clock_rank(t->clock, due) < idemi_clock_rank(t->clock, t->soonest))
+        t->soonest = due;
+}
+
+/* The oldest completion that may be evicted, of the request's scope or, with
+   NULL, of any; or `capacity`. */
+static unsigned idemi_order_evictable(const idem_table *t,
+                                      const idem_request *rq)
+{
+    unsigned slot = t->capacity;
+
+    for (;;) {
+        idem_slot *s;
+        slot = t->places[slot].newer;
+        if (slot == t->capacity)
+            return slot;
+        s = idemi_slot_at(t, slot);
+        if (!(s->state & IDEMI_UNDELIVERED) &&
+            (!rq || idemi_slot_has_scope(s, rq)))
+            return slot;
+    }
+}
+
+/* ---------------------------------------------------------------------------
+   >>keys      the life of a key; the only code that changes a slot's state
+
+   K1  A slot in use is in progress, completed or failed; only finished ones can
+       be undelivered, only one in progress can be endless.
+   K2  Its lengths are inside the configured limits, its key is not empty.
+   K3  used and pending count what the slots say.
+   K4  It has had at least one attempt, and its token has been granted.
+   ------------------------------------------------------------------------ */
+
+/* A request, with the hashes that are made before the lock is taken */
+typedef struct idemi_query {
+    const idem_request *rq;
+    idem_word hash;             /* of scope and key */
+    uint32_t fingerprint[2];    /* low word, high word */
+} idemi_query;
+
+/* Frees a slot in use. */
+static void idemi_keys_remove(idem_table *t, unsigned slot)
+{
+    idem_slot *s = idemi_slot_at(t, slot);
+
+    idemi_index_erase(t, slot);
+    if (s->state & IDEMI_FINISHED)
+        idemi_order_remove(t, slot);
+    if (s->state & IDEMI_UNDELIVERED)
+        t->pending--;
+    s->state = 0;
+    t->used--;
+    idemi_order_free(t, slot);
+}
+
+/* Frees a slot if its key is over; returns whether. */
+static int idemi_keys_expire(idem_table *t, unsigned slot)
+{
+    const idem_slot *s = idemi_slot_at(t, slot);
+
+    if (!s->state || !idemi_slot_over(t, s))
+        return 0;
+    t->stats.expired++;
+    if (s->state & IDEMI_UNDELIVERED)
+        t->stats.undelivered++;
+    idemi_keys_remove(t, slot);
+    return 1;
+}
+
+/* Keeps a time that is only ever asked "how long ago" inside the window. */
+static uint32_t idemi_keys_limit(const idem_table *t, uint32_t at)
+{
+    if (t->clock - at > IDEM_RETENTION_MAX)
+        return t->clock - IDEM_RETENTION_MAX;
+    return at;
+}
+
+/* Drops whatever is over, and makes the bound exact.  Keeps C3 and O3. */
+static void idemi_keys_sweep(idem_table *t)
+{
+    unsigned i;
+
+    t->soonest = t->clock + IDEMI_NEVER_MS;
+    for (i = 0; i < t->capacity; i++)
+        if (!idemi_keys_expire(t, i) && idemi_slot_at(t, i)->state)
+            idemi_order_note(t, idemi_slot_at(t, i));
+    for (i = 0; i < IDEM_REACHES; i++)
+        t->reach[i] = idemi_keys_limit(t, t->reach[i]);
+    t->evicted = idemi_keys_limit(t, t->evicted);
+    t->swept = t->clock;
+}
+
+/* Moves the clock, and stops for each sweep on the way: a jump of 24 days must
+   not carry a slot through the window unseen. */
+static void idemi_keys_advance(idem_table *t, uint32_t ms)
+{
+    for (;;) {
+        uint32_t step = IDEMI_SWEEP_MS - (t->clock - t->swept);
+        if (ms < step) {
+            t->clock += ms;
+            return;
+        }
+        t->clock += step;
+        ms -= step;
+        idemi_keys_sweep(t);
+    }
+}
+
+/* Follows the tick; S6 is here. */
+static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
+{
+    uint32_t passed = now_ms - t->tick;
+
+    t->tick = now_ms;
+    if (passed < UINT32_C(0x80000000))
+        idemi_keys_advance(t, passed);
+    else
+        t->stats.backwards++;
+}
+
+/* The slot of a live key, or IDEMI_NONE. */
+static unsigned idemi_keys_find(idem_table *t, const idemi_query *q)
+{
+    unsigned slot = idemi_index_find(t, q->hash, q->rq);
+
+    if (slot != IDEMI_NONE && idemi_keys_expire(t, slot))
+        return IDEMI_NONE;
+    return slot;
+}
+
+/* The token of a slot in use, from its low half: the newest that ends so. */
+static uint64_t idemi_keys_token(const idem_table *t, const idem_slot *s)
+{
+    return t->token - (uint32_t)((uint32_t)t->token - s->token);
+}
+
+/* The live slot that a claim names, or NULL. */
+static idem_slot *idemi_keys_named(const idem_table *t, const idem_claim *claim)
+{
+    idem_slot *s;
+
+    if (claim->slot >= t->capacity)
+        return NULL;
+    s = idemi_slot_at(t, (unsigned)claim->slot);
+    if (!s->state || s->token != (uint32_t)claim->token ||
+        t->token - claim->token > UINT32_MAX || idemi_slot_over(t, s))
+        return NULL;
+    return s;
+}
+
+/* The slot of a current claim, or NULL.  S1 is here. */
+static idem_slot *idemi_keys_current(idem_table *t, const idem_claim *claim)
+{
+    idem_slot *s = idemi_keys_named(t, claim);
+
+    if (s && !(s->state & IDEMI_FINISHED))
+        return s;
+    t->stats.fenced++;
+    return NULL;
+}
+
+/* The slot of an outcome, or NULL. */
+static idem_slot *idemi_keys_outcome(const idem_table *t,
+                                     const idem_claim *claim)
+{
+    idem_slot *s = idemi_keys_named(t, claim);
+
+    return s && s->state & IDEMI_FINISHED ? s : NULL;
+}
+
+static void idemi_keys_name(const idem_table *t, unsigned slot,
+                            idem_claim *claim)
+{
+    const idem_slot *s = idemi_slot_at(t, slot);
+
+    claim->token = idemi_keys_token(t, s);
+    claim->slot = slot;
+    claim->attempt = s->attempts;
+}
+
+/* The retention of a request, coded. */
+static uint16_t idemi_keys_retention(const idem_table *t,
+                                     const idem_request *rq)
+{
+    return rq->retention_ms ? idemi_clock_encode(rq->retention_ms)
+                            : t->retention;
+}
+
+/* Grants a new claim on a slot that has its key and fingerprint. */
+static void idemi_keys_grant(idem_table *t, unsigned slot, idem_claim *claim,
+                             const idem_request *rq)
+{
+    idem_slot *s = idemi_slot_at(t, slot);
+    uint32_t lease_ms = rq->lease_ms ? rq->lease_ms : t->lease_ms;
+
+    s->token = (uint32_t)++t->token;
+    s->state = IDEM_IN_PROGRESS;
+    s->time = t->clock;
+    if (lease_ms == IDEM_LEASE_NONE)
+        s->state |= IDEMI_ENDLESS;
+    else
+        s->time += lease_ms;
+    s->retention = idemi_keys_retention(t, rq);
+    s->response_len =
+        rq->response_size ? rq->response_size : t->config->response_max;
+    if (s->attempts < 255)
+        s->attempts++;
+    idemi_order_note(t, s);
+    idemi_keys_name(t, slot, claim);
+}
+
+static void idemi_keys_replay(const idem_table *t, unsigned slot,
+                              idem_reply *reply)
+{
+    idem_slot *s = idemi_slot_at(t, slot);
+
+    reply->status = s->state & IDEMI_STATUS;
+    reply->code = s->code;
+    reply->response_len = s->response_len;
+    reply->age_ms = t->clock - s->time;
+    idemi_keys_name(t, slot, &reply->claim);
+    if (s->response_len && reply->buffer &&
+        s->response_len <= reply->buffer_size)
+        IDEM_MEMCPY(reply->buffer, idemi_slot_response(t, s), s->response_len);
+}
+
+/* Begin on a key that is known. */
+static int idemi_keys_again(idem_table *t, unsigned slot, idem_claim *claim,
+                            idem_reply *reply, const idemi_query *q)
+{
+    idem_slot *s = idemi_slot_at(t, slot);
+
+    // One expression without a branch: how many bits agree is not to be seen
+    // in the time it takes.
+    if ((s->fingerprint[0] ^ q->fingerprint[0]) |
+        (s->fingerprint[1] ^ q->fingerprint[1]))
+        return IDEM_MISMATCH;
+    if (s->state & IDEMI_FINISHED) {
+        idemi_keys_replay(t, slot, reply);
+        return IDEM_REPLAY;
+    }
+    reply->retry_after_ms = idemi_slot_lease_left(t, s);
+    if (reply->retry_after_ms)
+        return IDEM_BUSY;
+    if (s->attempts >= t->max_attempts)
+        return IDEM_EXHAUSTED;
+    idemi_keys_grant(t, slot, claim, q->rq);
+    return IDEM_RECOVER;
+}
+
+/* The mark that tells how far back memory reaches for a scope. */
+static uint32_t *idemi_keys_reach(idem_table *t, const void *scope,
+                                  size_t scope_len)
+{
+    uint32_t hash = idemi_hash_id(t->config, scope, scope_len, NULL, 0);
+
+    return &t->reach[hash % IDEM_REACHES];
+}
+
+/* True if memory may once have held an unknown key of that age. */
+static int idemi_keys_too_old(idem_table *t, const idem_request *rq)
+{
+    uint32_t reach;
+
+    if (!rq->age_ms)
+        return 0;
+    reach = *idemi_keys_reach(t, rq->scope, rq->scope_len);
+    return rq->age_ms >= t->clock - reach ||
+           rq->age_ms >=
+               idemi_clock_decode(idemi_keys_retention(t, rq));
+}
+
+/* Drops a finished key before its time, and remembers that. */
+static void idemi_keys_evict(idem_table *t, unsigned slot)
+{
+    idem_slot *s = idemi_slot_at(t, slot);
+    uint32_t *reach = idemi_keys_reach(t, idemi_slot_id(s), s->scope_len);
+    uint32_t age = t->clock - s->time;
+
+    if (age < t->clock - *reach)
+        *reach = s->time;
+    if (age < t->clock - t->evicted)
+        t->evicted = s->time;
+    t->stats.evicted++;
+    idemi_keys_remove(t, slot);
+}
+
+/* Sees to it that one more key of the request's scope is inside the quota.
+   Returns whether it is. */
+static int idemi_keys_quota(idem_table *t, const idem_request *rq)
+{
+    unsigned live = 0;
+    unsigned slot;
+
+    if (!t->config->quota)
+        return 1;
+    for (slot = 0; slot < t->capacity; slot++) {
+        idem_slot *s = idemi_slot_at(t, slot);
+        if (s->state && idemi_slot_has_scope(s, rq) && !idemi_slot_over(t, s))
+            live++;
+    }
+    if (live < t->config->quota)
+        return 1;
+    slot = t->config->full == IDEM_EVICT_OLDEST ? idemi_order_evictable(t, rq)
+                                                : t->capacity;
+    if (slot == t->capacity)
+        return 0;
+    idemi_keys_evict(t, slot);
+    return 1;
+}
+
+/* Sees to it that a slot is free, with the least of the means that serve.
+   Returns whether one is. */
+static int idemi_keys_room(idem_table *t)
+{
+    unsigned none = t->capacity;
+    unsigned oldest = t->places[none].newer;
+
+    if (t->free == none && oldest != none)
+        idemi_keys_expire(t, oldest);
+    if (t->free == none && idemi_clock_reached(t->clock, t->soonest))
+        idemi_keys_sweep(t);
+    if (t->free == none && t->config->full == IDEM_EVICT_OLDEST) {
+        oldest = idemi_order_evictable(t, NULL);
+        if (oldest != none)
+            idemi_keys_evict(t, oldest);
+    }
+    return t->free != none;
+}
+
+static void idemi_keys_copy(void *dst, const void *src, size_t len)
+{
+    if (len)
+        IDEM_MEMCPY(dst, src, len);
+}
+
+/* Begin on a key that is not known. */
+static int idemi_keys_first(idem_table *t, idem_claim *claim,
+                            idem_reply *reply, const idemi_query *q)
+{
+    const idem_request *rq = q->rq;
+    unsigned slot;
+    idem_slot *s;
+
+    if (idemi_keys_too_old(t, rq))
+        return IDEM_TOO_OLD;
+    if (!idemi_keys_quota(t, rq))
+        return IDEM_E_FULL;
+    if (!idemi_keys_room(t)) {
+        uint32_t wait = t->soonest - t->clock;
+        reply->retry_after_ms = wait < IDEMI_NEVER_MS - IDEMI_SWEEP_MS ? wait : 0;
+        return IDEM_E_FULL;
+    }
+    slot = t->free;
+    t->free = t->places[slot].newer;
+    s = idemi_slot_at(t, slot);
+    s->fingerprint[0] = q->fingerprint[0];
+    s->fingerprint[1] = q->fingerprint[1];
+    s->scope_len = (uint8_t)rq->scope_len;
+    s->key_len = (uint8_t)rq->key_len;
+    s->attempts = 0;
+    idemi_keys_copy(idemi_slot_id(s), rq->scope, rq->scope_len);
+    idemi_keys_copy(idemi_slot_id(s) + rq->scope_len, rq->key, rq->key_len);
+    idemi_index_insert(t, q->hash, slot);
+    t->used++;
+    idemi_keys_grant(t, slot, claim, rq);
+    return IDEM_EXECUTE;
+}
+
+static int idemi_keys_begin(idem_table *t, idem_claim *claim,
+                            idem_reply *reply, const idemi_query *q)
+{
+    unsigned slot = idemi_keys_find(t, q);
+    int result = slot == IDEMI_NONE
+                     ? idemi_keys_first(t, claim, reply, q)
+                     : idemi_keys_again(t, slot, claim, reply, q);
+
+    if (result >= 0)
+        t->stats.answers[result]++;
+    else
+        t->stats.full++;
+    return result;
+}
+
+static int idemi_keys_complete(idem_table *t, const idem_claim *claim,
+                               const idem_outcome *out)
+{
+    idem_slot *s = idemi_keys_current(t, claim);
+
+    if (!s)
+        return IDEM_E_FENCED;
+    if (out->response_len > s->response_len ||
+        out->state_len > t->config->state_max)
+        return IDEM_E_TOO_LARGE;
+    s->code = out->code;
+    s->response_len = (uint16_t)out->response_len;
+    idemi_keys_copy(idemi_slot_response(t, s), out->response,
+                    out->response_len);
+    if (out->state) {
+        t->state_len = (uint16_t)out->state_len;
+        idemi_keys_copy(t->state, out->state, out->state_len);
+    }
+    s->time = t->clock;
+    s->state = out->failed ? IDEM_FAILED : IDEM_COMPLETED;
+    idemi_order_append(t, (unsigned)claim->slot);
+    if (out->confirm) {
+        s->state |= IDEMI_UNDELIVERED;
+        t->pending++;
+    }
+    idemi_order_note(t, s);
+    return IDEM_OK;
+}
+
+static int idemi_keys_renew(idem_table *t, const idem_claim *claim,
+                            uint32_t lease_ms)
+{
+    idem_slot *s = idemi_keys_current(t, claim);
+
+    if (!s)
+        return IDEM_E_FENCED;
+    if (!lease_ms)
+        lease_ms = t->lease_ms;
+    if (lease_ms == IDEM_LEASE_NONE)
+        s->state |= IDEMI_ENDLESS;
+    else if (lease_ms > idemi_slot_lease_left(t, s))
+        s->time = t->clock + lease_ms;
+    return IDEM_OK;
+}
+
+/* Tells everything about a slot in use but where idem_next goes on. */
+static void idemi_keys_describe(const idem_table *t, unsigned slot,
+                                idem_entry *e)
+{
+    idem_slot *s = idemi_slot_at(t, slot);
+    size_t id_len = (size_t)s->scope_len + s->key_len;
+
+    e->scope_len = s->scope_len;
+    e->key_len = s->key_len;
+    e->fingerprint = (uint64_t)s->fingerprint[1] << 32 | s->fingerprint[0];
+    e->status = s->state & IDEMI_STATUS;
+    e->response_len = s->response_len;
+    e->attempts = s->attempts;
+    e->undelivered = (s->state & IDEMI_UNDELIVERED) != 0;
+    if (e->id && id_len <= e->id_size)
+        IDEM_MEMCPY(e->id, idemi_slot_id(s), id_len);
+    idemi_keys_name(t, slot, &e->claim);
+    if (s->state & IDEMI_FINISHED) {
+        e->code = s->code;
+        e->age_ms = t->clock - s->time;
+        e->left_ms = idemi_slot_due(t, s) - t->clock;
+    } else {
+        e->code = 0;
+        e->age_ms = 0;
+        e->left_ms = idemi_slot_lease_left(t, s);
+        e->claim.token = 0;     // the holder's alone
+    }
+}
+
+/* ---------------------------------------------------------------------------
+   >>check     every invariant, by number
+
+   idem_check returns the number of the first that is broken:
+
+     1 T1    2 T2          3 C1    4 C2    5 C3
+     6 K1    7 K2          8 K3    9 K4   10 O1   11 O2   12 O3
+   ------------------------------------------------------------------------ */
+
+/* One slot in use, by itself. */
+static int idemi_check_slot(const idem_table *t, const idem_slot *s)
+{
+    unsigned status = s->state & IDEMI_STATUS;
+    unsigned misplaced =
+        s->state & IDEMI_FINISHED ? IDEMI_ENDLESS : IDEMI_UNDELIVERED;
+
+    if (!status || (s->state & ~(IDEMI_STATUS | IDEMI_UNDELIVERED |
+                                 IDEMI_ENDLESS)) || (s->state & misplaced))
+        return 6;
+    if (!s->key_len || s->scope_len + s->key_len > t->config->key_max ||
+        s->response_len > t->config->response_max)
+        return 7;
+    if (!s->attempts || !t->token)
+        return 9;
+    if (s->state & IDEMI_ENDLESS)
+        return 0;
+    if (status == IDEM_IN_PROGRESS && t->clock - s->time >= IDEMI_NEVER_MS &&
+        s->time - t->clock > IDEM_LEASE_MAX)
+        return 3;
+    if (status != IDEM_IN_PROGRESS &&
+        t->clock - s->time > idemi_clock_decode(s->retention) + IDEMI_SWEEP_MS)
+        return 4;
+    if (idemi_slot_over(t, s) &&
+        t->clock - idemi_slot_due(t, s) > t->clock - t->swept)
+        return 5;
+    if (idemi_clock_rank(t->clock, t->soonest) >
+        idemi_clock_rank(t->clock, idemi_slot_due(t, s)))
+        return 12;
+    return 0;
+}
+
+/* One slot in use, as the index sees it: its probe must come to its word. */
+static int idemi_check_probe(const idem_table *t, unsigned slot)
+{
+    idem_slot *s = idemi_slot_at(t, slot);
+    const unsigned char *id = idemi_slot_id(s);
+    idem_word hash = idemi_index_hash(idemi_hash_id(
+        t->config, id, s->scope_len, id + s->scope_len, s->key_len));
+    unsigned at = idemi_index_home(t, hash);
+    unsigned left = t->index_size;
+
+    if (t->places[slot].hash != hash)
+        return 2;
+    for (; left > 0 && t->index[at]; left--) {
+        if (t->index[at] == idemi_index_word(hash, slot))
+            return 0;
+        at = idemi_index_next(t, at);
+    }
+    return 2;
+}
+
+static int idemi_check_slots(const idem_table *t, uint32_t *used,
+                             uint32_t *pending)
+{
+    unsigned slot;
+
+    for (slot = 0; slot < t->capacity; slot++) {
+        const idem_slot *s = idemi_slot_at(t, slot);
+        int broken;
+        if (!s->state)
+            continue;
+        ++*used;
+        *pending += (s->state & IDEMI_UNDELIVERED) != 0;
+        broken = idemi_check_slot(t, s);
+        if (!broken)
+            broken = idemi_check_probe(t, slot);
+        if (broken)
+            return broken;
+    }
+    return 0;
+}
+
+/* The ring and the free list; *listed counts the slots in both. */
+static int idemi_check_order(const idem_table *t, uint32_t *listed)
+{
+    unsigned slot = t->capacity;
+    uint32_t age = UINT32_MAX;
+
+    while (t->places[slot].newer != t->capacity) {
+        unsigned older = slot;
+        const idem_slot *s;
+        slot = t->places[slot].newer;
+        if (slot > t->capacity || t->places[slot].older != older ||
+            ++*listed > t->capacity)
+            return 10;
+        s = idemi_slot_at(t, slot);
+        if (!(s->state & IDEMI_FINISHED) || t->clock - s->time > age)
+            return 10;
+        age = t->clock - s->time;
+    }
+    for (slot = t->free; slot != t->capacity; slot = t->places[slot].newer)
+        if (slot > t->capacity || idemi_slot_at(t, slot)->state ||
+            ++*listed > t->capacity)
+            return 11;
+    return 0;
+}
+
+static int idemi_check_all(const idem_table *t)
+{
+    uint32_t used = 0, pending = 0, words = 0, listed = 0, in_progress = 0;
+    int broken = idemi_check_slots(t, &used, &pending);
+    unsigned i;
+
+    if (!broken)
+        broken = idemi_check_order(t, &listed);
+    if (broken)
+        return broken;
+    for (i = 0; i < t->index_size; i++)
+        words += t->index[i] != 0;
+    if (words != used)
+        return 1;
+    if (used != t->used || pending != t->pending)
+        return 8;
+    for (i = 0; i < t->capacity; i++)
+        in_progress +=
+            (idemi_slot_at(t, i)->state & IDEMI_STATUS) == IDEM_IN_PROGRESS;
+    return listed + in_progress != t->capacity ? 11 : 0;
+}
+
+/* ---------------------------------------------------------------------------
+   >>public    validate, lock, do, unlock
+   ------------------------------------------------------------------------ */
+
+/* What a zero in the configuration means. */
+#define IDEMI_LEASE_MS     UINT32_C(30000)
+#define IDEMI_RETENTION_MS UINT32_C(86400000)
+#define IDEMI_MAX_ATTEMPTS 3
+
+/* Slots that one idem_maintain looks at. */
+#define IDEMI_MAINTAIN_SLOTS 64
+
+/* In every open table: the version and what the header's options made of it. */
+#define IDEMI_MAGIC                                                            \
+    (UINT32_C(0x1DE30000) ^ (uint32_t)(sizeof(idem_table) << 4) ^              \
+     (uint32_t)(IDEM_VERSION << 2) ^ (uint32_t)(IDEM_HASH << 1) ^ IDEM_WIDE)
+
+static int idemi_public_misuse(void)
+{
+    IDEM_ASSERT(!"idem: a caller's mistake");
+    return IDEM_E_ARG;
+}
+
+static int idemi_public_open(const idem_table *t)
+{
+    return t && t->magic == IDEMI_MAGIC;
+}
+
+/* Takes the lock; IDEM_OK, or IDEM_E_LOCK without it. */
+static int idemi_public_enter(idem_table *t)
+{
+    const idem_config *config = t->config;
+
+    if (config->lock && config->lock(config->lock_ctx) != 0)
+        return IDEM_E_LOCK;
+    if (t->inside) {
+        if (config->unlock)
+            config->unlock(config->lock_ctx);
+        return IDEM_E_LOCK;
+    }
+    t->inside = 1;
+    return IDEM_OK;
+}
+
+static int idemi_public_enter_at(idem_table *t, uint32_t now_ms)
+{
+    int result = idemi_public_enter(t);
+
+    if (result == IDEM_OK)
+        idemi_keys_tick(t, now_ms);
+    return result;
+}
+
+static int idemi_public_leave(idem_table *t, int result)
+{
+    const idem_config *config = t->config;
+
+#ifdef IDEM_DEBUG
+    IDEM_ASSERT(idemi_check_all(t) == 0);
+#endif
+    t->inside = 0;
+    if (config->unlock)
+        config->unlock(config->lock_ctx);
+    return result;
+}
+
+static int idemi_public_bytes(const void *data, size_t len)
+{
+    return data || !len;
+}
+
+static int idemi_public_lease(uint32_t lease_ms)
+{
+    return lease_ms <= IDEM_LEASE_MAX || lease_ms == IDEM_LEASE_NONE;
+}
+
+/* Validates scope and key, and hashes them. */
+static int idemi_public_query(const idem_table *t, idemi_query *q,
+                              const idem_request *rq)
+{
+    size_t key_max = t->config->key_max;
+
+    if (!rq || !rq->key || !rq->key_len ||
+        !idemi_public_bytes(rq->scope, rq->scope_len))
+        return idemi_public_misuse();
+    if (rq->key_len > key_max || rq->scope_len > key_max - rq->key_len)
+        return IDEM_E_TOO_LARGE;
+    q->rq = rq;
+    q->hash = idemi_index_hash(idemi_hash_id(
+        t->config, rq->scope, rq->scope_len, rq->key, rq->key_len));
+    return IDEM_OK;
+}
+
+/* The same for all that idem_begin needs. */
+static int idemi_public_query_begin(const idem_table *t, idemi_query *q,
+                                    const idem_request *rq)
+{
+    int result = idemi_public_query(t, q, rq);
+    uint64_t fingerprint = result < 0 ? 0 : rq->fingerprint;
+
+    if (result < 0)
+        return result;
+    if (!idemi_public_bytes(rq->payload, rq->payload_len) ||
+        !idemi_public_lease(rq->lease_ms) ||
+        rq->retention_ms > IDEM_RETENTION_MAX)
+        return idemi_public_misuse();
+    if (rq->response_size > t->config->response_max)
+        return IDEM_E_TOO_LARGE;
+    if (!rq->has_fingerprint) {
+        idem_fingerprint_state state;
+        idem_fingerprint_init(&state, t->config);
+        idem_fingerprint_update(&state, rq->payload, rq->payload_len);
+        fingerprint = idem_fingerprint_final(&state);
+    }
+    q->fingerprint[0] = (uint32_t)fingerprint;
+    q->fingerprint[1] = (uint32_t)(fingerprint >> 32);
+    return IDEM_OK;
+}
+
+/* True if a configuration is one. */
+static int idemi_public_config(const idem_config *config)
+{
+    unsigned char bits = IDEM_HASH == IDEM_HASH_FNV;
+    int i;
+
+    for (i = 0; i < 16; i++)
+        bits |= config->secret[i];
+    return bits && config->capacity && config->key_max &&
+           config->capacity <= IDEM_CAPACITY_MAX &&
+           idemi_public_lease(config->lease_ms) &&
+           config->retention_ms <= IDEM_RETENTION_MAX &&
+           config->full <= IDEM_EVICT_OLDEST &&
+           !config->lock == !config->unlock;
+}
+
+/* Lays the table out in its memory, which is large enough. */
+static void idemi_public_layout(idem_table *t, unsigned char *memory)
+{
+    const idem_config *config = t->config;
+    unsigned slot = (unsigned)config->capacity;
+
+    t->capacity = slot;
+    t->stride = IDEM_SLOT_SIZE(config->key_max, config->response_max);
+    t->index_size = 2 * slot;
+    t->slots = memory;
+    memory += slot * t->stride;
+    t->places = (idem_place *)(void *)memory;
+    memory += IDEMI_ROUND4((slot + 1) * sizeof(idem_place));
+    t->index = (idem_word *)(void *)memory;
+    memory += IDEMI_ROUND4(t->index_size * sizeof(idem_word));
+    t->state = memory;
+    t->places[slot].older = t->places[slot].newer = (idem_word)slot;
+    t->free = slot;
+    while (slot > 0)
+        idemi_order_free(t, --slot);
+}
+
+IDEM_API int idem_open(idem_table *table, const idem_config *config,
+                       void *memory, size_t size, uint32_t now_ms)
+{
+    idem_table *t = table;
+    size_t needed;
+    unsigned i;
+
+    if (!t)
+        return idemi_public_misuse();
+    IDEM_MEMSET(t, 0, sizeof *t);
+    if (!config || !idemi_public_config(config))
+        return idemi_public_misuse();
+    needed = IDEM_MEMORY_SIZE(config->capacity, config->key_max,
+                              config->response_max, config->state_max);
+    t->needed = needed;
+    if (!memory || size < needed || (uintptr_t)memory % IDEMI_ALIGNMENT)
+        return IDEM_E_MEMORY;
+    IDEM_MEMSET(memory, 0, needed);
+    t->config = config;
+    t->lease_ms = config->lease_ms ? config->lease_ms : IDEMI_LEASE_MS;
+    t->retention = idemi_clock_encode(
+        config->retention_ms ? config->retention_ms : IDEMI_RETENTION_MS);
+    t->max_attempts =
+        config->max_attempts ? config->max_attempts : IDEMI_MAX_ATTEMPTS;
+    t->tick = now_ms;
+    t->soonest = t->clock + IDEMI_NEVER_MS;
+    t->evicted = t->clock - IDEM_RETENTION_MAX;
+    for (i = 0; i < IDEM_REACHES; i++)
+        t->reach[i] = t->clock - 1;     // what was sent before is not known
+    idemi_public_layout(t, (unsigned char *)memory);
+    t->magic = IDEMI_MAGIC;
+    return IDEM_OK;
+}
+
+IDEM_API int idem_begin(idem_table *table, idem_claim *claim,
+                        idem_reply *reply, const idem_request *request,
+                        uint32_t now_ms)
+{
+    idemi_query q;
+    int result;
+
+    if (!claim || !reply || !idemi_public_open(table))
+        return idemi_public_misuse();
+    IDEM_MEMSET(claim, 0, sizeof *claim);
+    IDEM_MEMSET(&reply->claim, 0, sizeof *reply - offsetof(idem_reply, claim));
+    result = idemi_public_query_begin(table, &q, request);
+    if (result == IDEM_OK)
+        result = idemi_public_enter_at(table, now_ms);
+    if (result < 0)
+        return result;
+    return idemi_public_leave(table, idemi_keys_begin(table, claim, reply, &q));
+}
+
+/* idem_complete; with a reply, as idem_run wants it filled in. */
+static int idemi_public_complete(idem_table *table, const idem_claim *claim,
+                                 idem_reply *reply,
+                                 const idem_outcome *outcome, uint32_t now_ms)
+{
+    int result;
+
+    if (!idemi_public_bytes(outcome->response, outcome->response_len) ||
+        !idemi_public_bytes(outcome->state, outcome->state_len))
+        return idemi_public_misuse();
+    result = idemi_public_enter_at(table, now_ms);
+    if (result < 0)
+        return result;
+    result = idemi_keys_complete(table, claim, outcome);
+    if (result == IDEM_OK && reply)
+        idemi_keys_replay(table, (unsigned)claim->slot, reply);
+    return idemi_public_leave(table, result);
+}
+
+IDEM_API int idem_complete(idem_table *table, const idem_claim *claim,
+                           const idem_outcome *outcome, uint32_t now_ms)
+{
+    if (!claim || !outcome || !idemi_public_open(table))
+        return idemi_public_misuse();
+    return idemi_public_complete(table, claim, NULL, outcome, now_ms);
+}
+
+IDEM_API int idem_release(idem_table *table, const idem_claim *claim,
+                          uint32_t now_ms)
+{
+    int result;
+
+    if (!claim || !idemi_public_open(table))
+        return idemi_public_misuse();
+    result = idemi_public_enter_at(table, now_ms);
+    if (result < 0)
+        return result;
+    if (idemi_keys_current(table, claim))
+        idemi_keys_remove(table, (unsigned)claim->slot);
+    else
+        result = IDEM_E_FENCED;
+    return idemi_public_leave(table, result);
+}
+
+IDEM_API int idem_renew(idem_table *table, const idem_claim *claim,
+                        uint32_t lease_ms, uint32_t now_ms)
+{
+    int result;
+
+    if (!claim || !idemi_public_open(table) || !idemi_public_lease(lease_ms))
+        return idemi_public_misuse();
+    result = idemi_public_enter_at(table, now_ms);
+    if (result < 0)
+        return result;
+    return idemi_public_leave(table, idemi_keys_renew(table, claim, lease_ms));
+}
+
+IDEM_API int idem_run(idem_table *table, idem_claim *claim, idem_reply *reply,
+                      const idem_request *request, idem_handler *handler,
+                      void *ctx, uint32_t now_ms)
+{
+    idem_outcome outcome;
+    int answer, result;
+
+    if (!handler)
+        return idemi_public_misuse();
+    answer = idem_begin(table, claim, reply, request, now_ms);
+    if (answer != IDEM_EXECUTE && answer != IDEM_RECOVER)
+        return answer;
+    IDEM_MEMSET(&outcome, 0, sizeof outcome);
+    if (handler(ctx, &outcome, request, claim, answer, &now_ms) != 0)
+        return idem_release(table, claim, now_ms);
+    result = idemi_public_complete(table, claim, reply, &outcome, now_ms);
+    return result == IDEM_OK ? answer : result;
+}
+
+IDEM_API int idem_maintain(idem_table *table, uint32_t now_ms)
+{
+    unsigned left = IDEMI_MAINTAIN_SLOTS;
+    int result;
+
+    if (!idemi_public_open(table))
+        return idemi_public_misuse();
+    result = idemi_public_enter_at(table, now_ms);
+    if (result < 0)
+        return result;
+    for (; left > 0 && table->tidy < table->capacity; left--)
+        idemi_keys_expire(table, table->tidy++);
+    if (table->tidy < table->capacity)
+        return idemi_public_leave(table, IDEM_MORE);
+    table->tidy = 0;
+    return idemi_public_leave(table, IDEM_OK);
+}
+
+IDEM_API int idem_elapse(idem_table *table, uint32_t off_ms)
+{
+    int result;
+
+    if (!idemi_public_open(table))
+        return idemi_public_misuse();
+    result = idemi_public_enter(table);
+    if (result < 0)
+        return result;
+    idemi_keys_advance(table, off_ms);
+    return idemi_public_leave(table, IDEM_OK);
+}
+
+/* The start of a call about one key: the lock, and the key's slot. */
+static int idemi_public_lookup(idem_table *table, unsigned *slot,
+                               const idem_request *request, uint32_t now_ms)
+{
+    idemi_query q;
+    int result;
+
+    if (!idemi_public_open(table))
+        return idemi_public_misuse();
+    result = idemi_public_query(table, &q, request);
+    if (result == IDEM_OK)
+        result = idemi_public_enter_at(table, now_ms);
+    if (result < 0)
+        return result;
+    *slot = idemi_keys_find(table, &q);
+    if (*slot == IDEMI_NONE)
+        return idemi_public_leave(table, IDEM_E_NOT_FOUND);
+    return IDEM_OK;
+}
+
+IDEM_API int idem_find(idem_table *table, idem_entry *entry,
+                       const idem_request *request, uint32_t now_ms)
+{
+    unsigned slot;
+    int result;
+
+    if (!entry)
+        return idemi_public_misuse();
+    result = idemi_public_lookup(table, &slot, request, now_ms);
+    if (result < 0)
+        return result;
+    idemi_keys_describe(table, slot, entry);
+    return idemi_public_leave(table, IDEM_OK);
+}
+
+IDEM_API int idem_forget(idem_table *table, const idem_request *request,
+                         uint32_t now_ms)
+{
+    unsigned slot;
+    int result = idemi_public_lookup(table, &slot, request, now_ms);
+    const idem_slot *s;
+
+    if (result < 0)
+        return result;
+    s = idemi_slot_at(table, slot);
+    if (!(s->state & IDEMI_FINISHED) && idemi_slot_lease_left(table, s))
+        return idemi_public_leave(table, IDEM_BUSY);
+    idemi_keys_remove(table, slot);
+    return idemi_public_leave(table, IDEM_OK);
+}
+
+IDEM_API int idem_next(idem_table *table, idem_entry *entry, uint32_t now_ms)
+{
+    unsigned capacity;
+    int result;
+
+    if (!entry || !idemi_public_open(table))
+        return idemi_public_misuse();
+    result = idemi_public_enter_at(table, now_ms);
+    if (result < 0)
+        return result;
+    capacity = (unsigned)table->config->capacity;
+    result = IDEM_E_NOT_FOUND;
+    while (result != IDEM_OK && entry->cursor < capacity) {
+        unsigned slot = (unsigned)entry->cursor++;
+        const idem_slot *s = idemi_slot_at(table, slot);
+        if (s->state && !idemi_slot_over(table, s)) {
+            idemi_keys_describe(table, slot, entry);
+            result = IDEM_OK;
+        }
+    }
+    return idemi_public_leave(table, result);
+}
+
+IDEM_API int idem_pending(idem_table *table, idem_entry *entry,
+                          uint32_t now_ms)
+{
+    unsigned slot;
+    int result;
+
+    if (!entry || !idemi_public_open(table))
+        return idemi_public_misuse();
+    result = idemi_public_enter_at(table, now_ms);
+    if (result < 0)
+        return result;
+    slot = table->capacity;
+    if (idemi_keys_outcome(table, &entry->claim))
+        slot = (unsigned)entry->claim.slot;
+    do {
+        slot = table->places[slot].newer;
+        if (slot == table->capacity)
+            return idemi_public_leave(table, IDEM_E_NOT_FOUND);
+    } while (!(idemi_slot_at(table, slot)->state & IDEMI_UNDELIVERED) ||
+             idemi_slot_over(table, idemi_slot_at(table, slot)));
+    idemi_keys_describe(table, slot, entry);
+    return idemi_public_leave(table, IDEM_OK);
+}
+
+IDEM_API int idem_delivered(idem_table *table, const idem_claim *claim)
+{
+    idem_slot *s;
+    int result;
+
+    if (!claim || !idemi_public_open(table))
+        return idemi_public_misuse();
+    result = idemi_public_enter(table);
+    if (result < 0)
+        return result;
+    s = idemi_keys_outcome(table, claim);
+    if (!s)
+        return idemi_public_leave(table, IDEM_E_NOT_FOUND);
+    if (s->state & IDEMI_UNDELIVERED) {
+        s->state &= (uint8_t)~IDEMI_UNDELIVERED;
+        table->pending--;
+    }
+    return idemi_public_leave(table, IDEM_OK);
+}
+
+IDEM_API int idem_response(idem_table *table, void *dst, size_t *len,
+                           const idem_claim *claim, size_t at)
+{
+    idem_slot *s;
+    size_t rest = 0;
+    int result;
+
+    if (!len || !claim || !idemi_public_bytes(dst, *len) ||
+        !idemi_public_open(table))
+        return idemi_public_misuse();
+    result = idemi_public_enter(table);
+    if (result < 0)
+        return result;
+    s = idemi_keys_outcome(table, claim);
+    if (s && at < s->response_len)
+        rest = s->response_len - at;
+    if (*len > rest)
+        *len = rest;
+    if (s)
+        idemi_keys_copy(dst, idemi_slot_response(table, s) + (*len ? at : 0),
+                        *len);
+    return idemi_public_leave(table, s ? IDEM_OK : IDEM_E_NOT_FOUND);
+}
+
+IDEM_API int idem_state(idem_table *table, void *dst, size_t *len)
+{
+    size_t size;
+    int result;
+
+    if (!len || !idemi_public_bytes(dst, *len) || !idemi_public_open(table))
+        return idemi_public_misuse();
+    result = idemi_public_enter(table);
+    if (result < 0)
+        return result;
+    size = *len;
+    *len = table->state_len;
+    if (size < *len)
+        return idemi_public_leave(table, IDEM_E_TOO_LARGE);
+    idemi_keys_copy(dst, table->state, *len);
+    return idemi_public_leave(table, IDEM_OK);
+}
+
+IDEM_API int idem_horizon(idem_table *table, uint32_t *horizon_ms,
+                          uint32_t now_ms)
+{
+    uint32_t reaches;
+    int result;
+
+    if (!horizon_ms || !idemi_public_open(table))
+        return idemi_public_misuse();
+    result = idemi_public_enter_at(table, now_ms);
+    if (result < 0)
+        return result;
+    reaches = table->clock - table->evicted;
+    *horizon_ms = idemi_clock_decode(table->retention);
+    if (reaches < *horizon_ms)
+        *horizon_ms = reaches;
+    return idemi_public_leave(table, IDEM_OK);
+}
+
+IDEM_API const char *idem_text(int result)
+{
+#define IDEMI_RESULT_CASE(name, value, text)                                   \
+    case name:                                                                 \
+        return text;
+
+    switch (result) {
+        IDEM_RESULTS(IDEMI_RESULT_CASE)
+    default:
+        return "not a result of idem.h";
+    }
+}
+
+IDEM_API int idem_check(const idem_table *table)
+{
+    if (!idemi_public_open(table))
+        return idemi_public_misuse();
+    return idemi_check_all(table);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* IDEM_IMPLEMENTATION */
+
+/* ---------------------------------------------------------------------------
+   >>licence   BSD Zero Clause License (0BSD)
+
+   Copyright (C) 2026 by the idem.h authors
+
+   Permission to use, copy, modify, and/or distribute this software for any
+   purpose with or without fee is hereby granted.
+
+   THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES WITH
+   REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF MERCHANTABILITY
+   AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR ANY SPECIAL, DIRECT,
+   INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES WHATSOEVER RESULTING FROM
+   LOSS OF USE, DATA OR PROFITS, WHETHER IN AN ACTION OF CONTRACT, NEGLIGENCE OR
+   OTHER TORTIOUS ACTION, ARISING OUT OF OR IN CONNECTION WITH THE USE OR
+   PERFORMANCE OF THIS SOFTWARE.
+   ------------------------------------------------------------------------ */
