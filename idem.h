@@ -169,8 +169,8 @@
                                  after reply.retry_after_ms if that is not 0
      IDEM_E_FENCED     no        the claim is not current: throw the result away
      IDEM_E_NOT_FOUND  no        no such key, or no such outcome any more
-     IDEM_E_MEMORY     no        at open: too little, or misaligned; table.needed
-                                 says how many bytes would do
+     IDEM_E_MEMORY     no        at open: too little, or misaligned;
+                                 table.needed says how many bytes would do
      IDEM_E_LOCK       no        the lock hook refused, or the call came from
                                  inside a callback
 
@@ -251,8 +251,9 @@
                              answered as ever, also those cut short.
      IDEM_EVICT_OLDEST       the oldest completion makes room; never a claim,
                              never an outcome whose delivery is not confirmed.
-                             The evicted key comes back as IDEM_EXECUTE: that is
-                             amnesia by choice, S2 and S4 hold under IDEM_REJECT.
+                             The evicted key comes back as IDEM_EXECUTE: this
+                             is amnesia by choice; S2 and S4 hold under
+                             IDEM_REJECT.
 
    With config.quota no scope has more live keys than that: over it, its new
    keys are answered IDEM_E_FULL or, under eviction, cost its own oldest
@@ -305,8 +306,8 @@
    expression, a multiple of 4, for a static array of uint32_t.  Per key:
 
        key_max + response_max     as they are, together rounded up to 4
-       20   what is kept about them: fingerprint, code, four lengths and times
-       8    token, state, attempts, reserved size
+       22   stored with them: fingerprint, code, lengths, time, retention
+       6    token, state, attempts
        10   finding it: two index words, a hash, two links   (20 if IDEM_WIDE)
 
    The table itself takes less than 192 bytes on a 32-bit machine.  It holds no
@@ -317,11 +318,11 @@
    to the next empty one: 2 or 3 on average, at worst all n in use.
 
      begin, known key     one lookup, one comparison, one copy of the response
-     begin, new key       one lookup.  Room is found at once while a slot is free
-                          or the oldest completion is over; else, if something
-                          younger may be over, by a look at all n slots.  To
-                          evict, undelivered outcomes are stepped over.  With a
-                          quota, all n slots are looked at
+     begin, new key       one lookup.  Room is found at once while a slot is
+                          free or the oldest completion is over; else, if
+                          something younger may be over, by a look at all n
+                          slots.  To evict, undelivered outcomes are stepped
+                          over.  With a quota, all n slots are looked at
      complete, renew,     no lookup
      delivered, response
      release              the words from the key's home to the next empty one
@@ -343,13 +344,14 @@
      IDEM_DEBUG            not set; every call ends with idem_check, asserted.
                            Slow.  Implementation
      IDEM_WIDE             1 on 64-bit machines, else 0; 32-bit index words for
-                           up to 16,777,214 keys; without it 16-bit words and up
-                           to 32,767.  EVERY FILE: IDEM_MEMORY_SIZE depends on it
+                           up to 16,777,214 keys; without it 16-bit words and
+                           up to 32,767.  EVERY FILE: IDEM_MEMORY_SIZE depends
+                           on it
      IDEM_HASH             IDEM_HASH_SIPHASH on 64-bit machines, else
                            IDEM_HASH_HALFSIPHASH; or IDEM_HASH_FNV, unkeyed, for
                            links on which nobody is hostile: whoever chooses
-                           keys can make every lookup slow, and make two payloads
-                           with one fingerprint.  Every file
+                           keys can make every lookup slow, and make two
+                           payloads with one fingerprint.  Every file
      IDEM_MEMCPY, IDEM_MEMSET, IDEM_MEMCMP
                            those of <string.h>; define all three and it is not
                            included.  Implementation
@@ -454,10 +456,8 @@
 #endif
 
 #ifndef IDEM_API
-#if defined(IDEM_STATIC) && defined(__GNUC__)
-#define IDEM_API static __attribute__((unused))
-#elif defined(IDEM_STATIC)
-#define IDEM_API static
+#ifdef IDEM_STATIC
+#define IDEM_API static inline         /* inline: no warning if not used */
 #else
 #define IDEM_API extern
 #endif
@@ -650,7 +650,7 @@ typedef struct idem_stats {
     uint32_t backwards;         /* ticks taken as going backwards */
 } idem_stats;
 
-#define IDEM_REACHES 4
+#define IDEM_REACHES 4          /* a power of two */
 
 /* A table.  Any number may be open.  No pointer into itself: it may be moved
    while no call is under way. */
@@ -713,7 +713,7 @@ typedef struct idem_fingerprint_state {
 } idem_fingerprint_state;
 
 /* Bytes of memory for a table: a constant expression, a multiple of 4. */
-#define IDEMI_ROUND4(n) (((size_t)(n) + 3u) & ~(size_t)3u)
+#define IDEMI_ROUND4(n) (((n) + 3u) / 4u * 4u)
 #define IDEM_SLOT_SIZE(key_max, response_max)                                  \
     (sizeof(idem_slot) + IDEMI_ROUND4((size_t)(key_max) + (response_max)))
 #define IDEM_MEMORY_SIZE(capacity, key_max, response_max, state_max)           \
@@ -962,17 +962,25 @@ typedef struct idemi_aligned {
 } idemi_aligned;
 #define IDEMI_ALIGNMENT offsetof(idemi_aligned, slot)
 
+/* Keeps a function's locals out of its caller's stack frame. */
+#if defined(__GNUC__)
+#define IDEMI_NOINLINE __attribute__((noinline))
+#else
+#define IDEMI_NOINLINE
+#endif
+
 /* "No slot": larger than every number of one. */
 #define IDEMI_NONE ((unsigned)-1)
 
+static uint32_t idemi_load32(const unsigned char *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
+           (uint32_t)p[3] << 24;
+}
+
 static uint64_t idemi_load64(const unsigned char *p)
 {
-    uint32_t low = (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
-                   (uint32_t)p[3] << 24;
-    uint32_t high = (uint32_t)p[4] | (uint32_t)p[5] << 8 |
-                    (uint32_t)p[6] << 16 | (uint32_t)p[7] << 24;
-
-    return (uint64_t)high << 32 | low;
+    return (uint64_t)idemi_load32(p + 4) << 32 | idemi_load32(p);
 }
 
 /* ---------------------------------------------------------------------------
@@ -1121,9 +1129,8 @@ IDEM_API void idem_halfsiphash_init(idem_halfsiphash_state *state,
                                     const uint8_t key[8], int c_rounds,
                                     int d_rounds, int bits)
 {
-    uint64_t k = idemi_load64(key);
-    uint32_t k0 = (uint32_t)k;
-    uint32_t k1 = (uint32_t)(k >> 32);
+    uint32_t k0 = idemi_load32(key);
+    uint32_t k1 = idemi_load32(key + 4);
 
     state->wide = bits == 64;
     state->v[0] = k0;
@@ -1318,7 +1325,7 @@ static uint32_t idemi_clock_rank(uint32_t clock, uint32_t at)
 /* True from the millisecond `at` on. */
 static int idemi_clock_reached(uint32_t clock, uint32_t at)
 {
-    return idemi_clock_rank(clock, at) <= IDEMI_PAST_MS;
+    return clock - at <= IDEMI_PAST_MS;
 }
 
 /* A retention in 16 bits: mantissa 11 bits, exponent 5, rounded up. */
@@ -1591,7 +1598,8 @@ static void idemi_order_note(idem_table *t, const idem_slot *s)
 {
     uint32_t due = idemi_slot_due(t, s);
 
-    if (idemi_clock_rank(t->clock, due) < idemi_clock_rank(t->clock, t->soonest))
+    if (idemi_clock_rank(t->clock, due) <
+        idemi_clock_rank(t->clock, t->soonest))
         t->soonest = due;
 }
 
@@ -1841,13 +1849,14 @@ static int idemi_keys_again(idem_table *t, unsigned slot, idem_claim *claim,
     return IDEM_RECOVER;
 }
 
-/* The mark that tells how far back memory reaches for a scope. */
+/* The mark that tells how far back memory reaches for a scope.  Which scopes
+   share one is no secret worth a keyed hash. */
 static uint32_t *idemi_keys_reach(idem_table *t, const void *scope,
                                   size_t scope_len)
 {
-    uint32_t hash = idemi_hash_id(t->config, scope, scope_len, NULL, 0);
+    uint32_t hash = idem_fnv1a32(scope, scope_len);
 
-    return &t->reach[hash % IDEM_REACHES];
+    return &t->reach[hash >> 16 & (IDEM_REACHES - 1)];
 }
 
 /* True if memory may once have held an unknown key of that age. */
@@ -1878,33 +1887,25 @@ static void idemi_keys_evict(idem_table *t, unsigned slot)
     idemi_keys_remove(t, slot);
 }
 
-/* Sees to it that one more key of the request's scope is inside the quota.
-   Returns whether it is. */
-static int idemi_keys_quota(idem_table *t, const idem_request *rq)
+/* True if one more key would put the request's scope over its quota. */
+static int idemi_keys_over_quota(const idem_table *t, const idem_request *rq)
 {
-    unsigned live = 0;
+    uint32_t left = t->config->quota;
     unsigned slot;
 
-    if (!t->config->quota)
-        return 1;
-    for (slot = 0; slot < t->capacity; slot++) {
+    if (!left)
+        return 0;
+    for (slot = 0; slot < t->capacity && left > 0; slot++) {
         idem_slot *s = idemi_slot_at(t, slot);
         if (s->state && idemi_slot_has_scope(s, rq) && !idemi_slot_over(t, s))
-            live++;
+            left--;
     }
-    if (live < t->config->quota)
-        return 1;
-    slot = t->config->full == IDEM_EVICT_OLDEST ? idemi_order_evictable(t, rq)
-                                                : t->capacity;
-    if (slot == t->capacity)
-        return 0;
-    idemi_keys_evict(t, slot);
-    return 1;
+    return !left;
 }
 
-/* Sees to it that a slot is free, with the least of the means that serve.
-   Returns whether one is. */
-static int idemi_keys_room(idem_table *t)
+/* Sees to it that there is a free slot, if there is one to be had without
+   evicting. */
+static void idemi_keys_reclaim(idem_table *t)
 {
     unsigned none = t->capacity;
     unsigned oldest = t->places[none].newer;
@@ -1913,12 +1914,27 @@ static int idemi_keys_room(idem_table *t)
         idemi_keys_expire(t, oldest);
     if (t->free == none && idemi_clock_reached(t->clock, t->soonest))
         idemi_keys_sweep(t);
-    if (t->free == none && t->config->full == IDEM_EVICT_OLDEST) {
-        oldest = idemi_order_evictable(t, NULL);
-        if (oldest != none)
-            idemi_keys_evict(t, oldest);
+}
+
+/* Sees to it that the request's scope may have one more key, and that there is
+   a free slot for it.  Returns whether it is so. */
+static int idemi_keys_room(idem_table *t, const idem_request *rq)
+{
+    int over_quota = idemi_keys_over_quota(t, rq);
+    unsigned slot;
+
+    if (!over_quota) {
+        idemi_keys_reclaim(t);
+        if (t->free != t->capacity)
+            return 1;
     }
-    return t->free != none;
+    if (t->config->full != IDEM_EVICT_OLDEST)
+        return 0;
+    slot = idemi_order_evictable(t, over_quota ? rq : NULL);
+    if (slot == t->capacity)
+        return 0;
+    idemi_keys_evict(t, slot);
+    return 1;
 }
 
 static void idemi_keys_copy(void *dst, const void *src, size_t len)
@@ -1937,11 +1953,10 @@ static int idemi_keys_first(idem_table *t, idem_claim *claim,
 
     if (idemi_keys_too_old(t, rq))
         return IDEM_TOO_OLD;
-    if (!idemi_keys_quota(t, rq))
-        return IDEM_E_FULL;
-    if (!idemi_keys_room(t)) {
+    if (!idemi_keys_room(t, rq)) {
         uint32_t wait = t->soonest - t->clock;
-        reply->retry_after_ms = wait < IDEMI_NEVER_MS - IDEMI_SWEEP_MS ? wait : 0;
+        if (wait < IDEMI_NEVER_MS - IDEMI_SWEEP_MS)
+            reply->retry_after_ms = wait;
         return IDEM_E_FULL;
     }
     slot = t->free;
@@ -2255,6 +2270,7 @@ static int idemi_public_lease(uint32_t lease_ms)
 }
 
 /* Validates scope and key, and hashes them. */
+IDEMI_NOINLINE
 static int idemi_public_query(const idem_table *t, idemi_query *q,
                               const idem_request *rq)
 {
@@ -2271,15 +2287,13 @@ static int idemi_public_query(const idem_table *t, idemi_query *q,
     return IDEM_OK;
 }
 
-/* The same for all that idem_begin needs. */
-static int idemi_public_query_begin(const idem_table *t, idemi_query *q,
-                                    const idem_request *rq)
+/* Validates what only idem_begin needs, and hashes the payload. */
+IDEMI_NOINLINE
+static int idemi_public_payload(const idem_table *t, idemi_query *q)
 {
-    int result = idemi_public_query(t, q, rq);
-    uint64_t fingerprint = result < 0 ? 0 : rq->fingerprint;
+    const idem_request *rq = q->rq;
+    uint64_t fingerprint = rq->fingerprint;
 
-    if (result < 0)
-        return result;
     if (!idemi_public_bytes(rq->payload, rq->payload_len) ||
         !idemi_public_lease(rq->lease_ms) ||
         rq->retention_ms > IDEM_RETENTION_MAX)
@@ -2313,47 +2327,53 @@ static int idemi_public_config(const idem_config *config)
            !config->lock == !config->unlock;
 }
 
-/* Lays the table out in its memory, which is large enough. */
-static void idemi_public_layout(idem_table *t, unsigned char *memory)
+/* Wide enough for the size of the largest table, so that no configuration is
+   taken for a smaller one, however narrow size_t is. */
+#if IDEM_WIDE
+typedef uint64_t idemi_bytes;
+#else
+typedef uint32_t idemi_bytes;
+#endif
+
+/* Lays the table out in memory, if it is large enough and aligned. */
+static int idemi_public_layout(idem_table *t, unsigned char *memory,
+                               size_t size)
 {
     const idem_config *config = t->config;
-    unsigned slot = (unsigned)config->capacity;
+    idemi_bytes capacity = config->capacity;
+    idemi_bytes tail = (idemi_bytes)config->key_max + config->response_max;
+    idemi_bytes stride = sizeof(idem_slot) + IDEMI_ROUND4(tail);
+    idemi_bytes places = capacity * stride;
+    idemi_bytes index =
+        places + IDEMI_ROUND4((capacity + 1) * sizeof(idem_place));
+    idemi_bytes state = index + IDEMI_ROUND4(capacity * 2 * sizeof(idem_word));
+    idemi_bytes needed = state + IDEMI_ROUND4(config->state_max);
 
-    t->capacity = slot;
-    t->stride = IDEM_SLOT_SIZE(config->key_max, config->response_max);
-    t->index_size = 2 * slot;
+    t->needed = needed < (size_t)-1 ? (size_t)needed : (size_t)-1;
+    if (!memory || size < needed || (uintptr_t)memory % IDEMI_ALIGNMENT)
+        return IDEM_E_MEMORY;
+    IDEM_MEMSET(memory, 0, t->needed);
+    t->stride = (size_t)stride;
+    t->capacity = (unsigned)capacity;
+    t->index_size = 2 * t->capacity;
     t->slots = memory;
-    memory += slot * t->stride;
-    t->places = (idem_place *)(void *)memory;
-    memory += IDEMI_ROUND4((slot + 1) * sizeof(idem_place));
-    t->index = (idem_word *)(void *)memory;
-    memory += IDEMI_ROUND4(t->index_size * sizeof(idem_word));
-    t->state = memory;
+    t->places = (idem_place *)(void *)(memory + places);
+    t->index = (idem_word *)(void *)(memory + index);
+    t->state = memory + state;
+    return IDEM_OK;
+}
+
+/* Everything about an empty table that is not zero. */
+static void idemi_public_reset(idem_table *t, uint32_t now_ms)
+{
+    const idem_config *config = t->config;
+    unsigned slot = t->capacity;
+    unsigned i;
+
     t->places[slot].older = t->places[slot].newer = (idem_word)slot;
     t->free = slot;
     while (slot > 0)
         idemi_order_free(t, --slot);
-}
-
-IDEM_API int idem_open(idem_table *table, const idem_config *config,
-                       void *memory, size_t size, uint32_t now_ms)
-{
-    idem_table *t = table;
-    size_t needed;
-    unsigned i;
-
-    if (!t)
-        return idemi_public_misuse();
-    IDEM_MEMSET(t, 0, sizeof *t);
-    if (!config || !idemi_public_config(config))
-        return idemi_public_misuse();
-    needed = IDEM_MEMORY_SIZE(config->capacity, config->key_max,
-                              config->response_max, config->state_max);
-    t->needed = needed;
-    if (!memory || size < needed || (uintptr_t)memory % IDEMI_ALIGNMENT)
-        return IDEM_E_MEMORY;
-    IDEM_MEMSET(memory, 0, needed);
-    t->config = config;
     t->lease_ms = config->lease_ms ? config->lease_ms : IDEMI_LEASE_MS;
     t->retention = idemi_clock_encode(
         config->retention_ms ? config->retention_ms : IDEMI_RETENTION_MS);
@@ -2364,8 +2384,21 @@ IDEM_API int idem_open(idem_table *table, const idem_config *config,
     t->evicted = t->clock - IDEM_RETENTION_MAX;
     for (i = 0; i < IDEM_REACHES; i++)
         t->reach[i] = t->clock - 1;     // what was sent before is not known
-    idemi_public_layout(t, (unsigned char *)memory);
     t->magic = IDEMI_MAGIC;
+}
+
+IDEM_API int idem_open(idem_table *table, const idem_config *config,
+                       void *memory, size_t size, uint32_t now_ms)
+{
+    if (!table)
+        return idemi_public_misuse();
+    IDEM_MEMSET(table, 0, sizeof *table);
+    if (!config || !idemi_public_config(config))
+        return idemi_public_misuse();
+    table->config = config;
+    if (idemi_public_layout(table, (unsigned char *)memory, size) < 0)
+        return IDEM_E_MEMORY;
+    idemi_public_reset(table, now_ms);
     return IDEM_OK;
 }
 
@@ -2380,7 +2413,9 @@ IDEM_API int idem_begin(idem_table *table, idem_claim *claim,
         return idemi_public_misuse();
     IDEM_MEMSET(claim, 0, sizeof *claim);
     IDEM_MEMSET(&reply->claim, 0, sizeof *reply - offsetof(idem_reply, claim));
-    result = idemi_public_query_begin(table, &q, request);
+    result = idemi_public_query(table, &q, request);
+    if (result == IDEM_OK)
+        result = idemi_public_payload(table, &q);
     if (result == IDEM_OK)
         result = idemi_public_enter_at(table, now_ms);
     if (result < 0)
@@ -2445,23 +2480,36 @@ IDEM_API int idem_renew(idem_table *table, const idem_claim *claim,
     return idemi_public_leave(table, idemi_keys_renew(table, claim, lease_ms));
 }
 
+/* The part of idem_run after the answer, for a claim that is held. */
+IDEMI_NOINLINE
+static int idemi_public_handle(idem_table *table, const idem_claim *claim,
+                               idem_reply *reply, const idem_request *request,
+                               idem_handler *handler, void *ctx, int answer,
+                               uint32_t now_ms)
+{
+    idem_outcome outcome;
+    int result;
+
+    IDEM_MEMSET(&outcome, 0, sizeof outcome);
+    if (handler(ctx, &outcome, request, claim, answer, &now_ms) != 0)
+        return idem_release(table, claim, now_ms);
+    result = idemi_public_complete(table, claim, reply, &outcome, now_ms);
+    return result == IDEM_OK ? answer : result;
+}
+
 IDEM_API int idem_run(idem_table *table, idem_claim *claim, idem_reply *reply,
                       const idem_request *request, idem_handler *handler,
                       void *ctx, uint32_t now_ms)
 {
-    idem_outcome outcome;
-    int answer, result;
+    int answer;
 
     if (!handler)
         return idemi_public_misuse();
     answer = idem_begin(table, claim, reply, request, now_ms);
     if (answer != IDEM_EXECUTE && answer != IDEM_RECOVER)
         return answer;
-    IDEM_MEMSET(&outcome, 0, sizeof outcome);
-    if (handler(ctx, &outcome, request, claim, answer, &now_ms) != 0)
-        return idem_release(table, claim, now_ms);
-    result = idemi_public_complete(table, claim, reply, &outcome, now_ms);
-    return result == IDEM_OK ? answer : result;
+    return idemi_public_handle(table, claim, reply, request, handler, ctx,
+                               answer, now_ms);
 }
 
 IDEM_API int idem_maintain(idem_table *table, uint32_t now_ms)

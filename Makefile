@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: 0BSD
+# Everything there is to do with idem.h: `make help`.  POSIX make will do.
+.POSIX:
+
+CC     = cc
+CFLAGS = -std=c99 -O1 -g
+WARN   = -Wall -Wextra -Wpedantic -Wshadow -Werror
+B      = build
+SHORT  = 0
+
+TESTS = $(B)/test_hash $(B)/test_table $(B)/test_keys $(B)/test_time \
+        $(B)/test_full $(B)/test_api $(B)/test_threads $(B)/test_model
+
+test: $(TESTS) examples  ## run the unit, model and thread tests
+	@set -e; for t in $(TESTS); do echo "== $$t"; $$t; done
+
+help:                    ## list the targets; SHORT=1 shortens the long ones
+	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 14
+
+demo: $(B)/hello         ## what it does, in one screen
+	@$(B)/hello
+
+deps:                    ## install what the tests need
+	@sh tests/deps.sh libcmocka-dev
+
+deps-check:              ## install what check, size and docs need besides
+	@sh tests/deps.sh libcmocka-dev clang-19 llvm-19 libclang-rt-19-dev \
+	    gcc-12-multilib libc6-dev-i386 gcc-arm-none-eabi \
+	    libnewlib-arm-none-eabi gcc-avr avr-libc tcc sdcc \
+	    gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user
+
+deps-bench:              ## install the peers of the benchmark
+	@sh tests/deps.sh libhts-dev uthash-dev valgrind
+
+check: $(TESTS)          ## every configuration, compiler and sanitizer
+	@SHORT=$(SHORT) sh tests/check.sh
+
+model:                   ## the long differential run: ten million calls
+	@$(MAKE) $(B)/test_model
+	@IDEM_CALLS=$${IDEM_CALLS:-10000000} $(B)/test_model
+
+examples: $(B)/hello     ## build and run the examples
+	@$(B)/hello > $(B)/hello.out
+
+docs:                    ## compile and run every C block of manual and README
+	@sh tests/docs.sh
+
+size:                    ## text, RAM and stack; rewrites the table in README
+	@sh tests/size.sh
+
+bench: $(B)/bench        ## the table beside khash and uthash
+	@if [ $(SHORT) = 1 ]; then $(B)/bench --short; else $(B)/bench; fi
+
+clean:                   ## remove build/
+	rm -rf $(B)
+
+$(B)/hello: examples/hello.c idem.h
+	@mkdir -p $(B)
+	$(CC) $(CFLAGS) $(WARN) -I. examples/hello.c -o $@
+
+$(B)/bench: tests/bench/bench.c idem.h
+	@mkdir -p $(B)
+	$(CC) -std=gnu99 -O2 -I. tests/bench/bench.c -o $@
+
+$(B)/test_hash: tests/test_hash.c tests/vectors_siphash.h tests/vectors_fnv.h
+$(B)/test_table: tests/test_table.c tests/fixture.h
+$(B)/test_keys: tests/test_keys.c tests/fixture.h
+$(B)/test_time: tests/test_time.c tests/fixture.h
+$(B)/test_full: tests/test_full.c tests/fixture.h
+$(B)/test_api: tests/test_api.c tests/fixture.h
+$(B)/test_threads: tests/test_threads.c
+$(B)/test_model: tests/test_model.c tests/model.h
+$(TESTS): idem.h
+	@mkdir -p $(B)
+	$(CC) $(CFLAGS) $(WARN) -I. tests/$(@F).c -o $@ -lcmocka -lpthread
+
+.PHONY: test help demo deps deps-check deps-bench check model examples docs \
+        size bench clean

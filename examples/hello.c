@@ -1,0 +1,47 @@
+/* cc -std=c99 -I.. hello.c -o hello && ./hello */
+#define IDEM_IMPLEMENTATION
+#include "idem.h"
+#include <stdio.h>
+
+static const idem_config config = {
+    .capacity = 64,     /* keys remembered at the same time */
+    .key_max = 24,      /* bytes of scope and key together */
+    .response_max = 16, /* bytes of the longest answer */
+    .secret = { 0x8c, 0x3f, 0x71, 0x0d, 0xe2, 0x95, 0x4a, 0xb6, /* random, */
+                0x1e, 0xd8, 0x07, 0x63, 0xfa, 0x2b, 0x90, 0x54 } /* yours */
+};
+static idem_table table;
+static uint32_t memory[IDEM_MEMORY_SIZE(64, 24, 16, 0) / 4];
+
+static void command(const char *key, const char *payload, uint32_t now_ms)
+{
+    char answer[16];
+    idem_claim claim;
+    idem_reply reply = { .buffer = answer, .buffer_size = sizeof answer };
+    idem_request request = { .scope = "panel", .scope_len = 5,
+                             .key = key, .key_len = strlen(key),
+                             .payload = payload,
+                             .payload_len = strlen(payload) };
+    idem_outcome outcome = { .response = "poured", .response_len = 6 };
+    int result = idem_begin(&table, &claim, &reply, &request, now_ms);
+
+    if (result == IDEM_EXECUTE || result == IDEM_RECOVER) {
+        printf("%s %-10s PUMP RUNS\n", key, payload);
+        idem_complete(&table, &claim, &outcome, now_ms + 100);
+    } else if (result == IDEM_REPLAY)
+        printf("%s %-10s replayed: %.*s\n", key, payload,
+               (int)reply.response_len, answer);
+    else
+        printf("%s %-10s refused: %s\n", key, payload, idem_text(result));
+}
+
+int main(void)
+{
+    if (idem_open(&table, &config, memory, sizeof memory, 0) < 0)
+        return 1;
+    command("42", "pour 5 ml", 1000);
+    command("42", "pour 5 ml", 3000); /* sent again: the answer was lost */
+    command("43", "pour 5 ml", 4000); /* a second helping is another key */
+    command("42", "pour 9 ml", 5000); /* a bug of the sender's */
+    return 0;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: 0BSD
+   As much of cmocka as the tests use, for machines that cmocka is not built
+   for: 32-bit x86, big-endian, MemorySanitizer.  The first failure ends it. */
+#ifndef BARE_CMOCKA_H
+#define BARE_CMOCKA_H
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct CMUnitTest {
+    const char *name;
+    void (*test)(void **state);
+    int (*setup)(void **state);
+    int (*teardown)(void **state);
+};
+
+#define cmocka_unit_test(f) { #f, f, NULL, NULL }
+#define cmocka_unit_test_setup_teardown(f, s, t) { #f, f, s, t }
+#define cmocka_unit_test_setup(f, s) { #f, f, s, NULL }
+#define cmocka_unit_test_teardown(f, t) { #f, f, NULL, t }
+
+static void bare_fail(const char *what, const char *file, int line)
+{
+    printf("%s:%d: failed: %s\n", file, line, what);
+    exit(1);
+}
+
+#define BARE_CHECK(condition, what)                                            \
+    ((condition) ? (void)0 : bare_fail(what, __FILE__, __LINE__))
+#define assert_true(x) BARE_CHECK(x, #x)
+#define assert_false(x) BARE_CHECK(!(x), "not " #x)
+#define assert_int_equal(a, b) BARE_CHECK((a) == (b), #a " == " #b)
+#define assert_int_not_equal(a, b) BARE_CHECK((a) != (b), #a " != " #b)
+#define assert_ptr_equal(a, b) BARE_CHECK((a) == (b), #a " == " #b)
+#define assert_ptr_not_equal(a, b) BARE_CHECK((a) != (b), #a " != " #b)
+#define assert_null(a) BARE_CHECK((a) == NULL, #a " is NULL")
+#define assert_non_null(a) BARE_CHECK((a) != NULL, #a " is not NULL")
+#define assert_string_equal(a, b) BARE_CHECK(strcmp(a, b) == 0, #a " == " #b)
+#define assert_memory_equal(a, b, n)                                           \
+    BARE_CHECK(memcmp(a, b, n) == 0, #a " == " #b)
+#define assert_memory_not_equal(a, b, n)                                       \
+    BARE_CHECK(memcmp(a, b, n) != 0, #a " != " #b)
+#define assert_in_range(x, low, high)                                          \
+    BARE_CHECK((x) >= (low) && (x) <= (high), #x " in " #low ".." #high)
+#define fail() bare_fail("fail()", __FILE__, __LINE__)
+#define fail_msg(...) (printf(__VA_ARGS__), fail())
+#define print_message printf
+#define print_error printf
+
+#define cmocka_run_group_tests(tests, setup, teardown)                         \
+    bare_run(tests, sizeof(tests) / sizeof(tests)[0], setup, teardown)
+
+static int bare_run(const struct CMUnitTest *tests, size_t count,
+                    int (*setup)(void **), int (*teardown)(void **))
+{
+    void *group = NULL;
+    size_t i;
+
+    if (setup)
+        assert_int_equal(setup(&group), 0);
+    for (i = 0; i < count; i++) {
+        void *state = group;
+        if (tests[i].setup)
+            assert_int_equal(tests[i].setup(&state), 0);
+        tests[i].test(&state);
+        if (tests[i].teardown)
+            assert_int_equal(tests[i].teardown(&state), 0);
+    }
+    if (teardown)
+        assert_int_equal(teardown(&group), 0);
+    printf("%u passed, 0 failed\n", (unsigned)count);
+    return 0;
+}
+
+#endif

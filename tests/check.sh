@@ -1,0 +1,156 @@
+#!/bin/sh
+# SPDX-License-Identifier: 0BSD
+# Every configuration: compiles without a warning in each language, compiler and
+# option; passes the tests in each option, word size, byte order, sanitizer.
+# SHORT=1 leaves out what differs least from something that stays in.
+set -eu
+
+out=build/check
+rm -rf "$out"
+mkdir -p "$out"
+passed=0
+
+# run NAME COMMAND...: one check
+run() {
+    name=$1
+    shift
+    if ! "$@" > "$out/log" 2>&1; then
+        echo "FAILED: $name: $*"
+        cat "$out/log"
+        exit 1
+    fi
+    passed=$((passed + 1))
+}
+
+gcc_warn="-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wcast-align=strict
+    -Wcast-qual -Wundef -Wwrite-strings -Wstrict-overflow=2 -Werror"
+c_warn="-Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition
+    -Wc++-compat"
+# Of -Weverything, less:
+#   padded                   structs are laid out for size and reading
+#   unsafe-buffer-usage      pointers with lengths are what C has
+#   declaration-after-...    a warning for C90
+#   pre-c11-compat           C99 has no static_assert; nothing else is meant
+#   c++98-compat             C++11 is the oldest supported
+#   old-style-cast           one source for C and C++
+#   zero-as-null-pointer...  the same: NULL is C's
+#   unused-macros            IDEM_RESULTS expands each helper in one place
+clang_warn="-Weverything -Werror -Wno-padded -Wno-unsafe-buffer-usage
+    -Wno-declaration-after-statement -Wno-c++98-compat
+    -Wno-c++98-compat-pedantic -Wno-old-style-cast
+    -Wno-zero-as-null-pointer-constant"
+
+c_standards="c99 c11 c17"
+cpp_standards="c++11 c++17"
+[ "${SHORT:-0}" = 0 ] || { c_standards=c99; cpp_standards=c++11; }
+
+options="-DIDEM_WIDE=0
+-DIDEM_WIDE=1
+-DIDEM_HASH=IDEM_HASH_SIPHASH
+-DIDEM_HASH=IDEM_HASH_HALFSIPHASH
+-DIDEM_HASH=IDEM_HASH_FNV
+-DIDEM_DEBUG
+-DIDEM_STATIC
+-DIDEM_API=extern
+-fshort-enums
+-funsigned-char
+-m32
+-ffreestanding
+-O3"
+
+compile="tests/compile"
+echo "-- compiles"
+for std in $c_standards; do
+    for source in c.c own_memory.c; do
+        run "$std" gcc -std=$std -O2 $gcc_warn $c_warn -I. -c \
+            $compile/$source -o "$out/o"
+        run "$std" clang-19 -std=$std -O2 $clang_warn -I. -c \
+            $compile/$source -o "$out/o"
+        for option in $options; do
+            run "$std $option" gcc -std=$std $gcc_warn $c_warn $option -I. \
+                -c $compile/$source -o "$out/o"
+            run "$std $option" clang-19 -std=$std $clang_warn $option -I. \
+                -c $compile/$source -o "$out/o"
+        done
+    done
+done
+for std in $cpp_standards; do
+    for option in -O2 $options; do
+        run "$std $option" g++ -std=$std $gcc_warn $option -I. -c \
+            $compile/cpp.cpp -o "$out/o"
+        run "$std $option" clang++-19 -std=$std $clang_warn $option -I. -c \
+            $compile/cpp.cpp -o "$out/o"
+    done
+    run "$std" g++ -std=$std -I. $compile/cpp.cpp -o "$out/cpp"
+    run "$std runs" "$out/cpp"
+done
+
+echo "-- links: two files with one implementation, two with private ones"
+run two gcc -std=c99 $gcc_warn -I. $compile/two_a.c $compile/two_b.c \
+    -o "$out/two"
+run "two runs" "$out/two"
+run private gcc -std=c99 $gcc_warn -I. $compile/private_a.c \
+    $compile/private_b.c -o "$out/private"
+run "private runs" "$out/private"
+
+echo "-- other machines: Cortex-M0, AVR, STM8, big-endian; tcc"
+run cortex-m0 arm-none-eabi-gcc -std=c99 -mcpu=cortex-m0 -mthumb -Os \
+    $gcc_warn $c_warn -I. -c $compile/c.c -o "$out/o"
+run avr avr-gcc -std=c99 -mmcu=atmega328p -Os -Wall -Wextra -Wconversion \
+    -Werror -I. -c $compile/c.c -o "$out/o"
+run stm8 sdcc -mstm8 --std-c99 --opt-code-size -I. -c $compile/c.c \
+    -o "$out/c.rel"
+run s390x s390x-linux-gnu-gcc -std=c99 -O2 $gcc_warn -I. -c $compile/c.c \
+    -o "$out/o"
+run tcc tcc -std=c99 -Wall -Werror -I. -c $compile/c.c -o "$out/o"
+
+# tests NAME COMPILER-AND-FLAGS...: builds and runs all tests with cmocka
+export IDEM_CALLS=${IDEM_CALLS:-100000}
+tests() {
+    name=$1
+    shift
+    echo "-- tests: $name"
+    for source in tests/test_*.c; do
+        run "$name $source builds" "$@" -I. "$source" -o "$out/test" \
+            -lcmocka -lpthread
+        run "$name $source passes" "$out/test"
+    done
+}
+
+# bare NAME RUNNER COMPILER-AND-FLAGS...: the same where there is no cmocka
+bare() {
+    name=$1
+    runner=$2
+    shift 2
+    echo "-- tests: $name"
+    for source in tests/test_*.c; do
+        [ "$source" != tests/test_threads.c ] || continue
+        run "$name $source builds" "$@" -I. -Itests/bare "$source" \
+            -o "$out/test"
+        run "$name $source passes" $runner "$out/test"
+    done
+}
+
+san="-fsanitize=address,undefined -fno-sanitize-recover=all -g"
+tests "gcc, address and undefined" gcc -std=c99 -O1 $san
+tests "gcc -m64 -Os, 16-bit index, HalfSipHash" gcc -std=c99 -Os \
+    -DIDEM_WIDE=0 -DIDEM_HASH=IDEM_HASH_HALFSIPHASH
+bare "gcc -m32" "" gcc -m32 -std=c99 -O1
+bare "big-endian s390x" "qemu-s390x" s390x-linux-gnu-gcc -std=c99 -O2 -static
+run "threads build" gcc -std=c99 -O1 -g -fsanitize=thread -I. \
+    tests/test_threads.c -o "$out/test" -lcmocka -lpthread
+run "threads pass" "$out/test"
+if [ "${SHORT:-0}" = 0 ]; then
+    tests "clang, address, undefined, integer" clang-19 -std=c99 -O1 -g \
+        -fsanitize=address,undefined,implicit-conversion \
+        -fno-sanitize-recover=all
+    bare "clang, memory" "" clang-19 -std=c99 -O1 -g -fsanitize=memory
+    tests "gcc -O0" gcc -std=c99 -O0
+    tests "gcc -O3" gcc -std=c99 -O3
+    tests "FNV" gcc -std=c99 -O1 -DIDEM_HASH=IDEM_HASH_FNV
+    tests "asserting its invariants" gcc -std=c99 -O1 -DIDEM_DEBUG \
+        -include assert.h "-DIDEM_ASSERT=idem_test_assert" \
+        "-Didem_test_assert(x)=assert(x)"
+    bare "gcc -m32, address and undefined" "" gcc -m32 -std=c99 -O1 $san
+fi
+echo "check: $passed passed, 0 failed"

@@ -1,0 +1,83 @@
+#!/bin/sh
+# SPDX-License-Identifier: 0BSD
+# Code, RAM and stack of idem.h on Cortex-M0 at -Os, beside the budgets of the
+# project.  Writes the table into README between its two markers; CI fails if
+# that changes it.
+set -eu
+
+out=build/size
+rm -rf "$out"
+mkdir -p "$out"
+arm="arm-none-eabi-gcc -std=c99 -mcpu=cortex-m0 -mthumb -Os -ffunction-sections
+    -fdata-sections -I."
+
+# functions FLAGS...: "bytes name" of each of our functions that gets linked
+functions() {
+    $arm "$@" -nostdlib -Wl,--gc-sections -Wl,-e,firmware \
+        tests/size/firmware.c -lc -lgcc -o "$out/firmware.elf"
+    arm-none-eabi-nm -S -t d "$out/firmware.elf" |
+        awk '$3 ~ /[tT]/ && $4 ~ /^idem/ { print $2 + 0, $4 }'
+}
+
+text() {
+    functions "$@" | awk '{ n += $1 } END { print n }'
+}
+
+# object NAME: its bytes
+object() {
+    arm-none-eabi-nm -S -t d "$out/ram.o" |
+        awk -v name="$1" '$4 == name { print $2 + 0 }'
+}
+
+# part PATTERN: bytes of the functions whose names match
+part() {
+    awk -v pattern="$1" '$2 ~ pattern { n += $1 } END { print n + 0 }' \
+        "$out/functions"
+}
+
+functions > "$out/functions"
+core=$(text)
+hash=$(part '^idemi_load64|^idemi_hash|^idem_halfsiphash|^idem_fingerprint')
+$arm -c tests/size/ram.c -o "$out/ram.o"
+$arm -DWHOLE -fstack-usage -fcallgraph-info=su -c tests/size/firmware.c \
+    -o "$out/stack.o"
+awk -f tests/size/stack.awk "$out/stack.ci" | sort -rn > "$out/stacks"
+stack=$(head -n 1 "$out/stacks")
+
+# row COUNT: the table's line for that many keys
+row() {
+    bytes=$(object "memory_$1")
+    echo "| RAM, $1 keys of 16 bytes with responses of 16 bytes" \
+        "| $bytes ($((bytes / $1)) per key) | |"
+}
+
+{
+    echo "| Cortex-M0, gcc $(arm-none-eabi-gcc -dumpversion), -Os | bytes" \
+        "| budget |"
+    echo "|---|---|---|"
+    echo "| code: open, begin, complete, release, maintain | $core | 2048 |"
+    echo "| of that, HalfSipHash in its two uses | $hash | |"
+    echo "| the same with SipHash" \
+        "| $(text -DIDEM_HASH=IDEM_HASH_SIPHASH) | |"
+    echo "| the same with FNV-1a | $(text -DIDEM_HASH=IDEM_HASH_FNV) | |"
+    echo "| the same with a 32-bit index | $(text -DIDEM_WIDE=1) | |"
+    echo "| code: every function | $(text -DWHOLE) | |"
+    echo "| RAM, the table itself | $(object table_struct) | 192 |"
+    echo "| RAM, per key beyond what is stored of it" \
+        "| $(object beyond_stored) | 16 |"
+    row 16
+    row 64
+    row 256
+    echo "| stack, deepest call (\`${stack#* }\`) | ${stack% *} | 256 |"
+} > "$out/table"
+cat "$out/table"
+
+awk -v table="$out/table" '
+    /<!-- size: end -->/ { hidden = 0 }
+    !hidden              { print }
+    /<!-- size: begin/   { while ((getline line < table) > 0) print line
+                           hidden = 1 }' README.md > "$out/README.md"
+if ! cmp -s README.md "$out/README.md"; then
+    cp "$out/README.md" README.md
+    echo "README.md: the table has changed"
+fi

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: 0BSD
+   Objects whose sizes are the RAM of tables with 16-byte keys and responses. */
+#include "idem.h"
+
+char table_struct[sizeof(idem_table)];
+char memory_16[IDEM_MEMORY_SIZE(16, 16, 16, 0)];
+char memory_64[IDEM_MEMORY_SIZE(64, 16, 16, 0)];
+char memory_256[IDEM_MEMORY_SIZE(256, 16, 16, 0)];
+char memory_1024[IDEM_MEMORY_SIZE(1024, 16, 16, 0)];
+
+/* Per key, what is neither the user's nor stored for him: index, place, and of
+   the slot the token, state and attempts. */
+char beyond_stored[2 * sizeof(idem_word) + sizeof(idem_place) +
+                   sizeof(uint32_t) + 2];
