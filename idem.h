@@ -2221,11 +2221,15 @@ static int idemi_public_open(const idem_table *t)
     return t && t->magic == IDEMI_MAGIC;
 }
 
-/* Takes the lock; IDEM_OK, or IDEM_E_LOCK without it. */
-static int idemi_public_enter(idem_table *t)
+/* The start of every call on an open table, if its arguments are `valid`: takes
+   the lock.  IDEM_OK, or IDEM_E_ARG or IDEM_E_LOCK without the lock. */
+static int idemi_public_enter(idem_table *t, int valid)
 {
-    const idem_config *config = t->config;
+    const idem_config *config;
 
+    if (!valid || !idemi_public_open(t))
+        return idemi_public_misuse();
+    config = t->config;
     if (config->lock && config->lock(config->lock_ctx) != 0)
         return IDEM_E_LOCK;
     if (t->inside) {
@@ -2237,9 +2241,10 @@ static int idemi_public_enter(idem_table *t)
     return IDEM_OK;
 }
 
-static int idemi_public_enter_at(idem_table *t, uint32_t now_ms)
+/* The same for a call that is told the time. */
+static int idemi_public_enter_at(idem_table *t, int valid, uint32_t now_ms)
 {
-    int result = idemi_public_enter(t);
+    int result = idemi_public_enter(t, valid);
 
     if (result == IDEM_OK)
         idemi_keys_tick(t, now_ms);
@@ -2417,10 +2422,18 @@ IDEM_API int idem_begin(idem_table *table, idem_claim *claim,
     if (result == IDEM_OK)
         result = idemi_public_payload(table, &q);
     if (result == IDEM_OK)
-        result = idemi_public_enter_at(table, now_ms);
+        result = idemi_public_enter_at(table, 1, now_ms);
     if (result < 0)
         return result;
     return idemi_public_leave(table, idemi_keys_begin(table, claim, reply, &q));
+}
+
+/* True if the parts of an outcome that are there can be read. */
+static int idemi_public_outcome(const idem_outcome *outcome)
+{
+    return outcome &&
+           idemi_public_bytes(outcome->response, outcome->response_len) &&
+           idemi_public_bytes(outcome->state, outcome->state_len);
 }
 
 /* idem_complete; with a reply, as idem_run wants it filled in. */
@@ -2428,12 +2441,9 @@ static int idemi_public_complete(idem_table *table, const idem_claim *claim,
                                  idem_reply *reply,
                                  const idem_outcome *outcome, uint32_t now_ms)
 {
-    int result;
+    int result = idemi_public_enter_at(
+        table, claim && idemi_public_outcome(outcome), now_ms);
 
-    if (!idemi_public_bytes(outcome->response, outcome->response_len) ||
-        !idemi_public_bytes(outcome->state, outcome->state_len))
-        return idemi_public_misuse();
-    result = idemi_public_enter_at(table, now_ms);
     if (result < 0)
         return result;
     result = idemi_keys_complete(table, claim, outcome);
@@ -2445,19 +2455,14 @@ static int idemi_public_complete(idem_table *table, const idem_claim *claim,
 IDEM_API int idem_complete(idem_table *table, const idem_claim *claim,
                            const idem_outcome *outcome, uint32_t now_ms)
 {
-    if (!claim || !outcome || !idemi_public_open(table))
-        return idemi_public_misuse();
     return idemi_public_complete(table, claim, NULL, outcome, now_ms);
 }
 
 IDEM_API int idem_release(idem_table *table, const idem_claim *claim,
                           uint32_t now_ms)
 {
-    int result;
+    int result = idemi_public_enter_at(table, claim != NULL, now_ms);
 
-    if (!claim || !idemi_public_open(table))
-        return idemi_public_misuse();
-    result = idemi_public_enter_at(table, now_ms);
     if (result < 0)
         return result;
     if (idemi_keys_current(table, claim))
@@ -2470,11 +2475,9 @@ IDEM_API int idem_release(idem_table *table, const idem_claim *claim,
 IDEM_API int idem_renew(idem_table *table, const idem_claim *claim,
                         uint32_t lease_ms, uint32_t now_ms)
 {
-    int result;
+    int result = idemi_public_enter_at(
+        table, claim && idemi_public_lease(lease_ms), now_ms);
 
-    if (!claim || !idemi_public_open(table) || !idemi_public_lease(lease_ms))
-        return idemi_public_misuse();
-    result = idemi_public_enter_at(table, now_ms);
     if (result < 0)
         return result;
     return idemi_public_leave(table, idemi_keys_renew(table, claim, lease_ms));
@@ -2515,11 +2518,8 @@ IDEM_API int idem_run(idem_table *table, idem_claim *claim, idem_reply *reply,
 IDEM_API int idem_maintain(idem_table *table, uint32_t now_ms)
 {
     unsigned left = IDEMI_MAINTAIN_SLOTS;
-    int result;
+    int result = idemi_public_enter_at(table, 1, now_ms);
 
-    if (!idemi_public_open(table))
-        return idemi_public_misuse();
-    result = idemi_public_enter_at(table, now_ms);
     if (result < 0)
         return result;
     for (; left > 0 && table->tidy < table->capacity; left--)
@@ -2532,11 +2532,8 @@ IDEM_API int idem_maintain(idem_table *table, uint32_t now_ms)
 
 IDEM_API int idem_elapse(idem_table *table, uint32_t off_ms)
 {
-    int result;
+    int result = idemi_public_enter(table, 1);
 
-    if (!idemi_public_open(table))
-        return idemi_public_misuse();
-    result = idemi_public_enter(table);
     if (result < 0)
         return result;
     idemi_keys_advance(table, off_ms);
@@ -2554,7 +2551,7 @@ static int idemi_public_lookup(idem_table *table, unsigned *slot,
         return idemi_public_misuse();
     result = idemi_public_query(table, &q, request);
     if (result == IDEM_OK)
-        result = idemi_public_enter_at(table, now_ms);
+        result = idemi_public_enter_at(table, 1, now_ms);
     if (result < 0)
         return result;
     *slot = idemi_keys_find(table, &q);
@@ -2597,11 +2594,8 @@ IDEM_API int idem_forget(idem_table *table, const idem_request *request,
 IDEM_API int idem_next(idem_table *table, idem_entry *entry, uint32_t now_ms)
 {
     unsigned capacity;
-    int result;
+    int result = idemi_public_enter_at(table, entry != NULL, now_ms);
 
-    if (!entry || !idemi_public_open(table))
-        return idemi_public_misuse();
-    result = idemi_public_enter_at(table, now_ms);
     if (result < 0)
         return result;
     capacity = (unsigned)table->config->capacity;
@@ -2621,11 +2615,8 @@ IDEM_API int idem_pending(idem_table *table, idem_entry *entry,
                           uint32_t now_ms)
 {
     unsigned slot;
-    int result;
+    int result = idemi_public_enter_at(table, entry != NULL, now_ms);
 
-    if (!entry || !idemi_public_open(table))
-        return idemi_public_misuse();
-    result = idemi_public_enter_at(table, now_ms);
     if (result < 0)
         return result;
     slot = table->capacity;
@@ -2644,11 +2635,8 @@ IDEM_API int idem_pending(idem_table *table, idem_entry *entry,
 IDEM_API int idem_delivered(idem_table *table, const idem_claim *claim)
 {
     idem_slot *s;
-    int result;
+    int result = idemi_public_enter(table, claim != NULL);
 
-    if (!claim || !idemi_public_open(table))
-        return idemi_public_misuse();
-    result = idemi_public_enter(table);
     if (result < 0)
         return result;
     s = idemi_keys_outcome(table, claim);
@@ -2666,12 +2654,9 @@ IDEM_API int idem_response(idem_table *table, void *dst, size_t *len,
 {
     idem_slot *s;
     size_t rest = 0;
-    int result;
+    int result = idemi_public_enter(
+        table, len && claim && idemi_public_bytes(dst, *len));
 
-    if (!len || !claim || !idemi_public_bytes(dst, *len) ||
-        !idemi_public_open(table))
-        return idemi_public_misuse();
-    result = idemi_public_enter(table);
     if (result < 0)
         return result;
     s = idemi_keys_outcome(table, claim);
@@ -2688,11 +2673,9 @@ IDEM_API int idem_response(idem_table *table, void *dst, size_t *len,
 IDEM_API int idem_state(idem_table *table, void *dst, size_t *len)
 {
     size_t size;
-    int result;
+    int result =
+        idemi_public_enter(table, len && idemi_public_bytes(dst, *len));
 
-    if (!len || !idemi_public_bytes(dst, *len) || !idemi_public_open(table))
-        return idemi_public_misuse();
-    result = idemi_public_enter(table);
     if (result < 0)
         return result;
     size = *len;
@@ -2707,11 +2690,8 @@ IDEM_API int idem_horizon(idem_table *table, uint32_t *horizon_ms,
                           uint32_t now_ms)
 {
     uint32_t reaches;
-    int result;
+    int result = idemi_public_enter_at(table, horizon_ms != NULL, now_ms);
 
-    if (!horizon_ms || !idemi_public_open(table))
-        return idemi_public_misuse();
-    result = idemi_public_enter_at(table, now_ms);
     if (result < 0)
         return result;
     reaches = table->clock - table->evicted;
