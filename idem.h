@@ -492,7 +492,7 @@ extern "C" {
     X(IDEM_E_LOCK,      -7, "the lock was refused, or the call is nested")
 
 #define IDEMI_RESULT_ENUM(name, value, text) name = value,
-enum { IDEM_RESULTS(IDEMI_RESULT_ENUM) IDEMI_RESULT_END };
+enum { IDEM_RESULTS(IDEMI_RESULT_ENUM) };
 
 /* idem_reply.status, idem_entry.status */
 enum {
@@ -1303,16 +1303,21 @@ static uint32_t idemi_hash_id(const idem_config *config, const void *scope,
    ------------------------------------------------------------------------ */
 #define IDEMI_SWEEP_MS UINT32_C(0x10000000)     /* 2^28 ms: 3.1 days */
 
+/* The longest retention is rounded up to less than this. */
+#define IDEMI_RETENTION_LIMIT (IDEM_RETENTION_MAX + IDEM_RETENTION_MAX / 1000)
+
 /* What counts as reached may lie this far back: two sweep intervals.  Needs
    IDEM_LEASE_MAX + IDEM_RETENTION_MAX + this below 2^32. */
 #define IDEMI_PAST_MS  UINT32_C(0x20000000)
 
-/* "Never", from the clock on: above every real due time, and still inside the
-   window when it has aged by a sweep interval. */
-#define IDEMI_NEVER_MS UINT32_C(0xE0000000)
+/* "Never", from the clock on: above every real due time, also when it has aged
+   by a sweep interval; and inside the window. */
+#define IDEMI_NEVER_MS UINT32_C(0xD0000000)
 
+IDEMI_ASSUME(never_is_inside_the_window,
+             IDEMI_NEVER_MS <= UINT32_MAX - IDEMI_PAST_MS);
 IDEMI_ASSUME(due_times_stay_below_never,
-             IDEM_LEASE_MAX + IDEM_RETENTION_MAX + IDEM_RETENTION_MAX / 1000 <
+             IDEM_LEASE_MAX + IDEMI_RETENTION_LIMIT <
                  IDEMI_NEVER_MS - IDEMI_SWEEP_MS);
 
 /* Milliseconds from `clock` to `at`, counted so that all of the window, past
@@ -1603,8 +1608,8 @@ static void idemi_order_note(idem_table *t, const idem_slot *s)
         t->soonest = due;
 }
 
-/* The oldest completion that may be evicted, of the request's scope or, with
-   NULL, of any; or `capacity`. */
+/* The oldest live completion that may be evicted, of the request's scope or,
+   with NULL, of any; or `capacity`. */
 static unsigned idemi_order_evictable(const idem_table *t,
                                       const idem_request *rq)
 {
@@ -1616,7 +1621,7 @@ static unsigned idemi_order_evictable(const idem_table *t,
         if (slot == t->capacity)
             return slot;
         s = idemi_slot_at(t, slot);
-        if (!(s->state & IDEMI_UNDELIVERED) &&
+        if (!(s->state & IDEMI_UNDELIVERED) && !idemi_slot_over(t, s) &&
             (!rq || idemi_slot_has_scope(s, rq)))
             return slot;
     }
@@ -1668,11 +1673,12 @@ static int idemi_keys_expire(idem_table *t, unsigned slot)
     return 1;
 }
 
-/* Keeps a time that is only ever asked "how long ago" inside the window. */
+/* Keeps a time that is only ever asked "how long ago" inside the window: what
+   is longer ago than any retention need not be told apart. */
 static uint32_t idemi_keys_limit(const idem_table *t, uint32_t at)
 {
-    if (t->clock - at > IDEM_RETENTION_MAX)
-        return t->clock - IDEM_RETENTION_MAX;
+    if (t->clock - at > IDEMI_RETENTION_LIMIT)
+        return t->clock - IDEMI_RETENTION_LIMIT;
     return at;
 }
 
@@ -2090,8 +2096,8 @@ static int idemi_check_slot(const idem_table *t, const idem_slot *s)
         return 9;
     if (s->state & IDEMI_ENDLESS)
         return 0;
-    if (status == IDEM_IN_PROGRESS && t->clock - s->time >= IDEMI_NEVER_MS &&
-        s->time - t->clock > IDEM_LEASE_MAX)
+    if (status == IDEM_IN_PROGRESS && s->time - t->clock > IDEM_LEASE_MAX &&
+        t->clock - s->time > IDEMI_RETENTION_LIMIT + IDEMI_SWEEP_MS)
         return 3;
     if (status != IDEM_IN_PROGRESS &&
         t->clock - s->time > idemi_clock_decode(s->retention) + IDEMI_SWEEP_MS)
@@ -2386,7 +2392,7 @@ static void idemi_public_reset(idem_table *t, uint32_t now_ms)
         config->max_attempts ? config->max_attempts : IDEMI_MAX_ATTEMPTS;
     t->tick = now_ms;
     t->soonest = t->clock + IDEMI_NEVER_MS;
-    t->evicted = t->clock - IDEM_RETENTION_MAX;
+    t->evicted = t->clock - IDEMI_RETENTION_LIMIT;
     for (i = 0; i < IDEM_REACHES; i++)
         t->reach[i] = t->clock - 1;     // what was sent before is not known
     t->magic = IDEMI_MAGIC;
