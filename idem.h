@@ -239,7 +239,8 @@
    claim.token, the fencing token, is larger than that of every earlier claim
    in the table.  Hand it to whatever executes: a driver that refuses a token
    smaller than the largest it has seen is safe from a holder that was
-   suspended, overtaken, and wakes up late.
+   suspended, overtaken, and wakes up late.  (A slot keeps the token's low half:
+   a claim held while 2^32 others are granted is fenced.)
 
    ---------------------------------------------------------------------------
    >>full
@@ -727,8 +728,8 @@ typedef struct idem_fingerprint_state {
 
    Arguments: the object, outputs, inputs, the time.  Every function that takes
    a table may answer IDEM_E_ARG (NULL where it is not allowed, a table that is
-   not open) and IDEM_E_LOCK; then nothing changed.  Apart from these, only the
-   results named can come.
+   not open) and IDEM_E_LOCK; then nothing changed, the clock included.  Apart
+   from these, only the results named can come.
    ------------------------------------------------------------------------ */
 
 /* Opens a table, empty, in `memory` (aligned as uint32_t, for size bytes; see
@@ -827,7 +828,8 @@ IDEM_API int idem_find(idem_table *table, idem_entry *entry,
 IDEM_API int idem_next(idem_table *table, idem_entry *entry, uint32_t now_ms);
 
 /* The next undelivered outcome, the oldest completion first, after the one
-   that *entry holds from the call before (zeroed: from the start).
+   that *entry holds from the call before (zeroed, or if that outcome is no more:
+   from the start).
      IDEM_OK, IDEM_E_NOT_FOUND (there are no more) */
 IDEM_API int idem_pending(idem_table *table, idem_entry *entry,
                           uint32_t now_ms);

@@ -40,12 +40,12 @@
 
 #define HALF_RANGE UINT32_C(0x80000000)
 
-#define HELD 64
+#define HELD 256
 
 // Filled in where nothing may be written.
 #define UNTOUCHED 0x5A
 
-#define LOWEST_RESULT  IDEM_E_LOCK
+#define LOWEST_RESULT IDEM_E_LOCK
 #define RESULTS       (IDEM_MORE - LOWEST_RESULT + 1)
 
 struct run {
@@ -53,6 +53,7 @@ struct run {
     uint64_t calls;
     uint64_t rounds;
     uint64_t came[32][RESULTS]; // by operation and result
+    uint64_t expired, undelivered, evicted, backwards;
 
     // The round.
     uint64_t seed;
@@ -116,16 +117,21 @@ static void expect(const struct run *r, const char *what, uint64_t expected,
     fail();
 }
 
-static void expect_result(struct run *r, int expected, int got)
+static void expect_answer(const struct run *r, int expected, int got)
 {
-    if (expected == got) {
-        r->came[r->operation][got - LOWEST_RESULT]++;
+    if (expected == got)
         return;
-    }
     tell_where(r);
     print_error("result: expected %s, got %s\n", result_name(expected),
                 result_name(got));
     fail();
+}
+
+/* The same, for what an operation answers in the end. */
+static void expect_result(struct run *r, int expected, int got)
+{
+    expect_answer(r, expected, got);
+    r->came[r->operation][got - LOWEST_RESULT]++;
 }
 
 static void expect_bytes(const struct run *r, const char *what,
@@ -273,32 +279,35 @@ static uint32_t choose_tick(struct run *r)
 
     if (r->anomaly && one_in(r, r->anomaly))
         r->tick += strange_step(r);
-    else if (kind < 3)
+    else if (kind < 2)
         r->tick += to_the_edge(r, HALF_RANGE);
-    else if (kind < 4)
+    else if (kind < 3)
         r->tick += duration(r, r->span_bits);
     else if (kind < 8)
         r->tick += below(r, 3);
     return r->tick;
 }
 
-/* A key of the key space, and one command or another under it.  Scopes are the
-   starts of "abc", keys may hold the rest of it: the border moves. */
+/* A request, and the bytes that it is about */
 struct command {
     idem_request rq;
-    uint8_t scope[4];
     uint8_t key[MODEL_ID + 1];
     uint8_t payload[MODEL_PAYLOAD];
 };
 
+/* A key of the key space.  Its scope and the start of its key are often "abc"
+   together, divided here or there; so only the border tells keys apart, or only
+   the scope. */
 static void choose_id(struct run *r, struct command *c, uint32_t number)
 {
+    static const char *const scopes[] = { "", "a", "ab", "abc", "b", "xbc" };
     static const uint8_t alphabet[] = { 0, 'a', 0xFF };
-    uint32_t scope_len = (r->scope_first + number % r->scope_count) % 4;
+    const char *scope =
+        scopes[(r->scope_first + number % r->scope_count) % COUNT(scopes)];
+    size_t scope_len = strlen(scope);
     uint32_t rest = number / r->scope_count;
     size_t len = 0;
 
-    memcpy(c->scope, "abc", 4);
     if (rest % 2 == 0) {
         len = 3 - scope_len;
         memcpy(c->key, &"abc"[scope_len], len);
@@ -309,7 +318,7 @@ static void choose_id(struct run *r, struct command *c, uint32_t number)
     } while (rest > 0);
     while (r->padded && scope_len + len < r->config.key_max)
         c->key[len++] = 'x';
-    c->rq.scope = scope_len || one_in(r, 2) ? c->scope : NULL;
+    c->rq.scope = scope_len || one_in(r, 2) ? scope : NULL;
     c->rq.scope_len = scope_len;
     c->rq.key = c->key;
     c->rq.key_len = len;
@@ -337,7 +346,7 @@ static void choose_payload(struct run *r, struct command *c, uint32_t number)
 
 static uint32_t choose_lease(struct run *r)
 {
-    switch (below(r, 16)) {
+    switch (below(r, 32)) {
     case 0:
         return IDEM_LEASE_NONE;
     case 1:
@@ -345,6 +354,8 @@ static uint32_t choose_lease(struct run *r)
     case 2:
     case 3:
     case 4:
+    case 5:
+    case 6:
         return 0;
     default:
         return duration(r, r->span_bits < 30 ? r->span_bits : 29);
@@ -418,14 +429,33 @@ static void forge(struct run *r, idem_claim *claim)
     }
 }
 
-/* Any claim granted in this round, mostly a late one; returns its token, or 0
-   if it is forged. */
-static uint64_t choose_claim(struct run *r, idem_claim *claim)
+/* Looks for the claim of a key in progress; or, if outcome is set, for the name
+   of an outcome.  Returns whether one was found. */
+static int choose_live(struct run *r, idem_claim *claim, int outcome)
 {
-    unsigned back = 1 + (one_in(r, 3) ? below(r, HELD)
-                                      : below(r, 1 + r->config.capacity / 4));
+    size_t count = r->model.count;
+    size_t at = count ? below(r, (uint32_t)count) : 0;
+    size_t i, j;
 
-    *claim = r->held[(r->held_next + HELD - back % HELD) % HELD];
+    for (i = 0; i < count; i++) {
+        const model_key *k = &r->model.keys[(at + i) % count];
+        if ((k->status != IDEM_IN_PROGRESS) != outcome)
+            continue;
+        for (j = 0; j < HELD; j++) {
+            *claim = r->held[j];
+            if (claim->token == k->token)
+                return 1;
+        }
+    }
+    return 0;
+}
+
+/* One that is of use, or any granted in this round, or a forged one.  Returns
+   its token, 0 if it is forged. */
+static uint64_t choose_claim(struct run *r, idem_claim *claim, int outcome)
+{
+    if (one_in(r, 5) || !choose_live(r, claim, outcome))
+        *claim = r->held[below(r, HELD)];
     if (!one_in(r, 30))
         return claim->token;
     forge(r, claim);
@@ -556,67 +586,101 @@ static void prepare_reply(struct run *r, idem_reply *reply, uint8_t *buffer)
     reply->buffer_size = one_in(r, 4) ? below(r, 12) : MODEL_RESPONSE;
 }
 
-/* Asks the model what the table was asked, and compares; returns the answer
-   that both gave. */
-static int compare_begin(struct run *r, int result, const idem_claim *claim,
-                         const idem_reply *reply, const idem_request *rq,
-                         uint32_t now_ms)
+/* Asks the model what the table was asked, and compares the answer and the
+   claim; *want is the reply to be expected. */
+static void compare_begin(struct run *r, int answer, const idem_claim *claim,
+                          idem_reply *want, const idem_request *rq,
+                          uint32_t now_ms)
 {
-    model_choice choice = { claim->token, result == IDEM_TOO_OLD };
+    model_choice choice = { claim->token, answer == IDEM_TOO_OLD };
     idem_claim want_claim;
-    idem_reply want;
     int wrong;
-    int expected = model_begin(&r->model, &want_claim, &want, &wrong, rq,
+    int expected = model_begin(&r->model, &want_claim, want, &wrong, rq,
                                &choice, now_ms);
 
-    if (wrong)
-        expected = choice.too_old ? expected : IDEM_TOO_OLD;
-    expect(r, "the choice about the age is wrong", 0, (uint64_t)wrong);
-    expect_result(r, expected, result);
+    if (wrong && !choice.too_old)
+        expected = IDEM_TOO_OLD;
+    expect_answer(r, expected, answer);
+    expect(r, "too old, though memory reaches back to it", 0, (uint64_t)wrong);
     compare_claim(r, &want_claim, claim);
-    compare_reply(r, result, &want, reply);
-    return result;
 }
 
 /* ------------------------------------------------------------ operations */
 
-static void op_begin(struct run *r)
+/* A payload that arrived in pieces is still the same payload. */
+static void hash_in_pieces(struct run *r, idem_request *rq)
+{
+    const uint8_t *payload = (const uint8_t *)rq->payload;
+    size_t first = below(r, (uint32_t)rq->payload_len + 1);
+    idem_fingerprint_state pieces;
+
+    idem_fingerprint_init(&pieces, &r->config);
+    idem_fingerprint_update(&pieces, payload, first);
+    if (first < rq->payload_len)
+        idem_fingerprint_update(&pieces, payload + first,
+                                rq->payload_len - first);
+    rq->fingerprint = idem_fingerprint_final(&pieces);
+    rq->has_fingerprint = 1;
+}
+
+static int begin(struct run *r, const struct command *c, uint32_t now)
 {
     uint8_t buffer[MODEL_RESPONSE];
-    struct command c;
-    idem_request asked;
+    idem_request asked = c->rq;
     idem_claim claim;
-    idem_reply reply;
-    uint32_t now;
+    idem_reply reply, want;
+    int result;
+
+    prepare_reply(r, &reply, buffer);
+    memset(&claim, UNTOUCHED, sizeof claim);
+    if (!asked.has_fingerprint && one_in(r, 3))
+        hash_in_pieces(r, &asked);
+    result = idem_begin(r->table, &claim, &reply, &asked, now);
+    compare_begin(r, result, &claim, &want, &c->rq, now);
+    compare_reply(r, result, &want, &reply);
+    r->came[0][result - LOWEST_RESULT]++;
+    settle(r);
+    return result;
+}
+
+/* The time of a call that needs the request to be right.  Whether a refused
+   call moves the clock is not promised, so then it stands still. */
+static uint32_t choose_tick_for(struct run *r, int right)
+{
+    return right < 0 ? r->tick : choose_tick(r);
+}
+
+static void op_begin(struct run *r)
+{
+    struct command c;
+
+    choose_command(r, &c);
+    begin(r, &c, choose_tick_for(r, model_request_right(&r->model, &c.rq)));
+}
+
+/* Every attempt is cut short, until none is allowed any more. */
+static void op_wear_out(struct run *r)
+{
+    struct command c;
     int result;
 
     choose_command(r, &c);
-    prepare_reply(r, &reply, buffer);
-    memset(&claim, UNTOUCHED, sizeof claim);
-    // Whether a refused call moves the clock is not promised.
-    now = model_request_right(&r->model, &c.rq) < 0 ? r->tick : choose_tick(r);
-    // A payload that arrived in pieces is still the same payload.
-    asked = c.rq;
-    if (!asked.has_fingerprint && one_in(r, 3)) {
-        idem_fingerprint_state pieces;
-        size_t half = asked.payload_len / 2;
-        idem_fingerprint_init(&pieces, &r->config);
-        idem_fingerprint_update(&pieces, c.payload, half);
-        idem_fingerprint_update(&pieces, c.payload + half,
-                                asked.payload_len - half);
-        asked.fingerprint = idem_fingerprint_final(&pieces);
-        asked.has_fingerprint = 1;
-    }
-    result = idem_begin(r->table, &claim, &reply, &asked, now);
-    compare_begin(r, result, &claim, &reply, &c.rq, now);
-    settle(r);
+    if (model_request_right(&r->model, &c.rq) < 0)
+        return;
+    do {
+        const model_key *k = model_lookup(&r->model, &c.rq);
+        uint32_t left = k ? model_lease_left(&r->model, k) : 0;
+        if (left < IDEM_LEASE_NONE)
+            r->tick += left;
+        result = begin(r, &c, r->tick);
+    } while (result == IDEM_EXECUTE || result == IDEM_RECOVER);
 }
 
 static void op_complete(struct run *r)
 {
     struct result o;
     idem_claim claim;
-    uint64_t token = choose_claim(r, &claim);
+    uint64_t token = choose_claim(r, &claim, 0);
     uint32_t now = choose_tick(r);
     int result;
 
@@ -629,7 +693,7 @@ static void op_complete(struct run *r)
 static void op_release(struct run *r)
 {
     idem_claim claim;
-    uint64_t token = choose_claim(r, &claim);
+    uint64_t token = choose_claim(r, &claim, 0);
     uint32_t now = choose_tick(r);
     int result = idem_release(r->table, &claim, now);
 
@@ -640,7 +704,7 @@ static void op_release(struct run *r)
 static void op_renew(struct run *r)
 {
     idem_claim claim;
-    uint64_t token = choose_claim(r, &claim);
+    uint64_t token = choose_claim(r, &claim, 0);
     uint32_t lease_ms = choose_lease(r);
     uint32_t now = choose_tick(r);
     int result = idem_renew(r->table, &claim, lease_ms, now);
@@ -649,12 +713,14 @@ static void op_renew(struct run *r)
     settle(r);
 }
 
+#define NOT_HANDLED (-1000)
+
 /* What the handler of idem_run does, and what it was told. */
 struct job {
     struct run *run;
     struct result result;
     idem_claim claim;
-    int answer;                 // -1: not handled
+    int answer;                 // or NOT_HANDLED
     int release;
     uint32_t now;               // at its end
 };
@@ -698,36 +764,29 @@ static void op_run(struct run *r)
     uint8_t buffer[MODEL_RESPONSE];
     struct command c;
     struct job job;
-    idem_claim claim, want_claim;
+    idem_claim claim;
     idem_reply reply, want;
-    model_choice choice;
     uint32_t now;
-    int result, answer, wrong;
+    int result;
 
     choose_command(r, &c);
     choose_outcome(r, &job.result);
     prepare_reply(r, &reply, buffer);
-    now = model_request_right(&r->model, &c.rq) < 0 ? r->tick : choose_tick(r);
+    memset(&claim, UNTOUCHED, sizeof claim);
+    now = choose_tick_for(r, model_request_right(&r->model, &c.rq));
     job.run = r;
-    job.answer = -1;
+    job.answer = NOT_HANDLED;
     job.release = one_in(r, 6);
-    memset(&job.claim, 0, sizeof job.claim);
     result = idem_run(r->table, &claim, &reply, &c.rq, handle, &job, now);
-    choice.token = job.claim.token;
-    choice.too_old = result == IDEM_TOO_OLD;
-    answer = model_begin(&r->model, &want_claim, &want, &wrong, &c.rq, &choice,
-                         now);
-    expect(r, "the choice about the age is wrong", 0, (uint64_t)wrong);
-    compare_claim(r, &want_claim, &claim);
-    if (answer == IDEM_EXECUTE || answer == IDEM_RECOVER) {
-        expect(r, "the handler's answer", (uint64_t)answer,
-               (uint64_t)job.answer);
+    compare_begin(r, job.answer == NOT_HANDLED ? result : job.answer, &claim,
+                  &want, &c.rq, now);
+    if (job.answer == NOT_HANDLED) {
+        expect(r, "granted, but not handled", 0, claim.token);
+        expect_result(r, result, result);
+        compare_reply(r, result, &want, &reply);
+    } else {
         expect(r, "the handler's token", claim.token, job.claim.token);
         compare_job(r, &job, result, &reply);
-    } else {
-        expect(r, "not handled", 1, job.answer == -1);
-        expect_result(r, answer, result);
-        compare_reply(r, result, &want, &reply);
     }
     settle(r);
 }
@@ -771,7 +830,7 @@ static void op_find(struct run *r)
     entry.id = id;
     entry.id_size = one_in(r, 4) ? below(r, 8) : sizeof id;
     entry.cursor = 17;
-    now = model_id_right(&r->model, &c.rq) < 0 ? r->tick : choose_tick(r);
+    now = choose_tick_for(r, model_id_right(&r->model, &c.rq));
     result = idem_find(r->table, &entry, &c.rq, now);
     expect_result(r, model_find(&r->model, &found, &c.rq, now), result);
     expect(r, "entry.cursor", 17, entry.cursor);
@@ -791,7 +850,7 @@ static void op_forget(struct run *r)
     int result;
 
     choose_command(r, &c);
-    now = model_id_right(&r->model, &c.rq) < 0 ? r->tick : choose_tick(r);
+    now = choose_tick_for(r, model_id_right(&r->model, &c.rq));
     result = idem_forget(r->table, &c.rq, now);
     expect_result(r, model_forget(&r->model, &c.rq, now), result);
     settle(r);
@@ -868,7 +927,7 @@ static void op_pending(struct run *r)
 static void op_delivered(struct run *r)
 {
     idem_claim claim;
-    uint64_t token = choose_claim(r, &claim);
+    uint64_t token = choose_claim(r, &claim, 1);
     int result = idem_delivered(r->table, &claim);
 
     expect_result(r, model_delivered(&r->model, token), result);
@@ -880,7 +939,7 @@ static void op_response(struct run *r)
     uint8_t piece[MODEL_RESPONSE];
     const uint8_t *want_piece = NULL;
     idem_claim claim;
-    uint64_t token = choose_claim(r, &claim);
+    uint64_t token = choose_claim(r, &claim, 1);
     size_t at = one_in(r, 20) ? SIZE_MAX : below(r, r->config.response_max + 2);
     size_t len = one_in(r, 4) ? sizeof piece : below(r, 8);
     size_t want_len = len;
@@ -942,13 +1001,17 @@ static int mistaken_begin(struct run *r, const idem_request *rq)
 {
     uint8_t buffer[MODEL_RESPONSE];
     idem_claim claim;
-    idem_reply reply;
+    idem_reply reply, want;
     int result;
 
     prepare_reply(r, &reply, buffer);
     memset(&claim, UNTOUCHED, sizeof claim);
+    memset(&want, 0, sizeof want);
     result = idem_begin(r->table, &claim, &reply, rq, r->tick);
-    return rq ? compare_begin(r, result, &claim, &reply, rq, r->tick) : result;
+    if (rq)
+        compare_begin(r, result, &claim, &want, rq, r->tick);
+    compare_reply(r, result, &want, &reply);
+    return result;
 }
 
 /* A request that is right but for one thing. */
@@ -957,9 +1020,9 @@ static void op_begin_mistaken(struct run *r)
     uint32_t kind = below(r, 8);
     struct command c;
 
-    do
-        choose_command(r, &c);
-    while (model_request_right(&r->model, &c.rq) < 0);
+    choose_command(r, &c);
+    if (model_request_right(&r->model, &c.rq) < 0)
+        return;
     switch (kind) {
     case 0:
         c.rq.key_len = 0;
@@ -984,13 +1047,12 @@ static void op_begin_mistaken(struct run *r)
         break;
     case 6:
         c.rq.scope_len = SIZE_MAX - below(r, 4);
-        c.rq.scope = c.scope;
+        c.rq.scope = c.payload;
         break;
     default:
         c.rq.key_len = r->config.key_max + 1u - c.rq.scope_len;
     }
-    r->operation = 0;           // it is a begin like any other
-    mistaken_begin(r, &c.rq);
+    r->came[0][mistaken_begin(r, &c.rq) - LOWEST_RESULT]++;
     settle(r);
 }
 
@@ -1005,7 +1067,7 @@ static void op_mistake(struct run *r)
     size_t len = 1;
     int result;
 
-    choose_claim(r, &claim);
+    choose_claim(r, &claim, 0);
     switch (below(r, 10)) {
     case 0:
         out.response_len = 1;
@@ -1051,7 +1113,7 @@ static const struct operation {
     void (*call)(struct run *r);
 } operations[] = {
     { "idem_begin", 100, op_begin },
-    { "idem_complete", 50, op_complete },
+    { "idem_complete", 40, op_complete },
     { "idem_release", 6, op_release },
     { "idem_renew", 12, op_renew },
     { "idem_run", 8, op_run },
@@ -1065,9 +1127,11 @@ static const struct operation {
     { "idem_response", 8, op_response },
     { "idem_state", 3, op_state },
     { "idem_horizon", 4, op_horizon },
-    { "moving", 1, op_move },
-    { "idem_begin, mistaken", 3, op_begin_mistaken },
     { "another mistake", 3, op_mistake },
+    // What follows is counted as idem_begin, or not at all.
+    { "wearing out", 1, op_wear_out },
+    { "idem_begin, mistaken", 3, op_begin_mistaken },
+    { "moving", 1, op_move },
 };
 
 static const char *operation_name(const struct run *r)
@@ -1096,7 +1160,7 @@ static void choose_world(struct run *r)
     uint32_t rest;
 
     r->scope_count = 1 + below(r, 4);
-    r->scope_first = below(r, 4);
+    r->scope_first = below(r, 6);
     r->key_count = 1 + below(r, 2 * capacity + 4);
     r->digits = 1;
     for (rest = r->key_count / r->scope_count; rest >= 3; rest /= 3)
@@ -1139,11 +1203,14 @@ static void choose_limits(struct run *r)
 
 static void choose_config(struct run *r)
 {
+    // Where the steps of maintenance end, and where they do not.
+    static const uint32_t large[] = { 63, 64, 65, 128, 129, 200 };
     idem_config *c = &r->config;
     size_t i;
 
     memset(c, 0, sizeof *c);
-    c->capacity = one_in(r, 20) ? 200 : 1 + below(r, one_in(r, 2) ? 6 : 40);
+    c->capacity = one_in(r, 16) ? large[below(r, COUNT(large))]
+                                : 1 + below(r, one_in(r, 2) ? 6 : 40);
     choose_world(r);
     choose_limits(r);
     for (i = 0; i < sizeof c->secret; i++)
@@ -1187,6 +1254,10 @@ static void play_round(struct run *r)
     while (r->round_calls < r->round_limit && r->calls < r->limit)
         call_one(r);
     free(r->memory);
+    r->expired += r->model.stats.expired;
+    r->undelivered += r->model.stats.undelivered;
+    r->evicted += r->model.stats.evicted;
+    r->backwards += r->model.stats.backwards;
     r->rounds++;
     r->seed = random64(r);
 }
@@ -1199,13 +1270,21 @@ static void tell_results(const struct run *r)
     int result;
 
     for (i = 0; i < COUNT(operations); i++) {
-        printf("%-22s", operations[i].name);
+        uint64_t all = 0;
+        for (result = LOWEST_RESULT; result <= IDEM_MORE; result++)
+            all += r->came[i][result - LOWEST_RESULT];
+        if (!all)
+            continue;
+        printf("%-16s", operations[i].name);
         for (result = LOWEST_RESULT; result <= IDEM_MORE; result++)
             if (r->came[i][result - LOWEST_RESULT])
                 printf(" %s %" PRIu64, result_name(result) + strlen("IDEM_"),
                        r->came[i][result - LOWEST_RESULT]);
         printf("\n");
     }
+    printf("expired %" PRIu64 ", of these undelivered %" PRIu64 ", evicted %"
+           PRIu64 ", ticks backwards %" PRIu64 "\n",
+           r->expired, r->undelivered, r->evicted, r->backwards);
     printf("%" PRIu64 " calls in %" PRIu64 " rounds\n", r->calls, r->rounds);
 }
 
