@@ -6,7 +6,6 @@ CC     = cc
 CFLAGS = -std=c99 -O1 -g
 WARN   = -Wall -Wextra -Wpedantic -Wshadow -Werror
 B      = build
-SHORT  = 0
 
 TESTS = $(B)/test_hash $(B)/test_table $(B)/test_keys $(B)/test_time \
         $(B)/test_full $(B)/test_api $(B)/test_threads $(B)/test_model
@@ -33,11 +32,12 @@ deps-bench:              ## install the peers of the benchmark
 	@sh tests/deps.sh libhts-dev uthash-dev valgrind
 
 check: $(TESTS)          ## every configuration, compiler and sanitizer
-	@SHORT=$(SHORT) sh tests/check.sh
+	@SHORT="$(SHORT)" sh tests/check.sh
 
 model:                   ## the long differential run: ten million calls
 	@$(MAKE) $(B)/test_model
-	@IDEM_CALLS=$${IDEM_CALLS:-10000000} $(B)/test_model
+	@if [ "$(SHORT)" = 1 ]; then $(B)/test_model; else \
+	    IDEM_CALLS=$${IDEM_CALLS:-10000000} $(B)/test_model; fi
 
 examples: $(B)/hello     ## build and run the examples
 	@$(B)/hello > $(B)/hello.out
@@ -49,7 +49,7 @@ size:                    ## text, RAM and stack; rewrites the table in README
 	@sh tests/size.sh
 
 bench: $(B)/bench        ## the table beside khash and uthash
-	@if [ $(SHORT) = 1 ]; then $(B)/bench --short; else $(B)/bench; fi
+	@if [ "$(SHORT)" = 1 ]; then $(B)/bench --short; else $(B)/bench; fi
 
 clean:                   ## remove build/
 	rm -rf $(B)
@@ -60,7 +60,8 @@ $(B)/hello: examples/hello.c idem.h
 
 $(B)/bench: tests/bench/bench.c idem.h
 	@mkdir -p $(B)
-	$(CC) -std=gnu99 -O2 -I. tests/bench/bench.c -o $@
+	$(CC) -std=gnu99 -O2 -DBENCH_FLAGS='"-std=gnu99 -O2"' -I. tests/bench/bench.c \
+	    -o $@
 
 $(B)/test_hash: tests/test_hash.c tests/vectors_siphash.h tests/vectors_fnv.h
 $(B)/test_table: tests/test_table.c tests/fixture.h

@@ -309,7 +309,7 @@
        key_max + response_max     as they are, together rounded up to 4
        22   stored with them: fingerprint, code, lengths, time, retention
        6    token, state, attempts
-       10   finding it: two index words, a hash, two links   (20 if IDEM_WIDE)
+       10   finding it: two index words, a hash, two links   (28 if IDEM_WIDE)
 
    The table itself takes less than 192 bytes on a 32-bit machine.  It holds no
    pointer into itself and may be moved while no call is under way; the memory,
@@ -319,11 +319,11 @@
    to the next empty one: 2 or 3 on average, at worst all n in use.
 
      begin, known key     one lookup, one comparison, one copy of the response
-     begin, new key       one lookup.  Room is found at once while a slot is
-                          free or the oldest completion is over; else, if
-                          something younger may be over, by a look at all n
-                          slots.  To evict, undelivered outcomes are stepped
-                          over.  With a quota, all n slots are looked at
+     begin, new key       one lookup.  The oldest completion is dropped if it is
+                          over.  If then no slot is free, and something younger
+                          may be over, a look at all n slots.  To evict,
+                          undelivered outcomes are stepped over.  With a quota,
+                          all n slots are looked at
      complete, renew,     no lookup
      delivered, response
      release              the words from the key's home to the next empty one
@@ -344,8 +344,8 @@
                            Implementation
      IDEM_DEBUG            not set; every call ends with idem_check, asserted.
                            Slow.  Implementation
-     IDEM_WIDE             1 on 64-bit machines, else 0; 32-bit index words for
-                           up to 16,777,214 keys; without it 16-bit words and
+     IDEM_WIDE             1 on 64-bit machines, else 0; slot numbers of 32 bits
+                           for up to 16,777,215 keys; without it of 16 bits for
                            up to 32,767.  EVERY FILE: IDEM_MEMORY_SIZE depends
                            on it
      IDEM_HASH             IDEM_HASH_SIPHASH on 64-bit machines, else
@@ -512,12 +512,13 @@ enum {
 #define IDEM_LEASE_MAX     UINT32_C(0x20000000)   /* ms: 6.2 days */
 #define IDEM_RETENTION_MAX UINT32_C(2592000000)   /* ms: 30 days */
 
+/* Half a hash, or the number of a slot. */
 #if IDEM_WIDE
-#define IDEM_CAPACITY_MAX  UINT32_C(16777214)
-typedef uint32_t idem_word;                       /* of the index */
+#define IDEM_CAPACITY_MAX  UINT32_C(16777215)
+typedef uint32_t idem_number;
 #else
 #define IDEM_CAPACITY_MAX  UINT32_C(32767)
-typedef uint16_t idem_word;
+typedef uint16_t idem_number;
 #endif
 
 /* Kept by pointer while the table is open, never written: may be in ROM.
@@ -634,11 +635,19 @@ typedef struct idem_slot {
 
 /* What finds a slot: its hash, and its neighbours by time (slot numbers) */
 typedef struct idem_place {
-    idem_word hash;             /* of scope and key, as the index knows it */
-    idem_word older;            /* finished: completed before this one */
-    idem_word newer;            /* finished: completed after it; free: the next
+    idem_number hash;           /* of scope and key, as the index knows it */
+    idem_number older;          /* finished: completed before this one */
+    idem_number newer;          /* finished: completed after it; free: the next
                                    free slot */
 } idem_place;
+
+/* A word of the index */
+typedef struct idem_word {
+#if IDEM_WIDE
+    idem_number hash;           /* the slot's, where it costs no further look */
+#endif
+    idem_number slot;           /* plus one; 0: the word is empty */
+} idem_word;
 
 /* Counters since the opening, promised.  They wrap. */
 typedef struct idem_stats {
@@ -828,8 +837,8 @@ IDEM_API int idem_find(idem_table *table, idem_entry *entry,
 IDEM_API int idem_next(idem_table *table, idem_entry *entry, uint32_t now_ms);
 
 /* The next undelivered outcome, the oldest completion first, after the one
-   that *entry holds from the call before (zeroed, or if that outcome is no more:
-   from the start).
+   that *entry holds from the call before; from the start if it is zeroed, or
+   that outcome is no more.
      IDEM_OK, IDEM_E_NOT_FOUND (there are no more) */
 IDEM_API int idem_pending(idem_table *table, idem_entry *entry,
                           uint32_t now_ms);
@@ -964,11 +973,26 @@ typedef struct idemi_aligned {
 } idemi_aligned;
 #define IDEMI_ALIGNMENT offsetof(idemi_aligned, slot)
 
-/* Keeps a function's locals out of its caller's stack frame. */
-#if defined(__GNUC__)
-#define IDEMI_NOINLINE __attribute__((noinline))
+/* Where the compiler is told to optimize for size, a function's locals are kept
+   out of its caller's stack frame.  Where it is not, everything below a
+   function becomes part of it: a hash whose rounds are constants there takes
+   half the time.  (`make size` and `make bench` measure both.) */
+#if defined(__GNUC__) && defined(__OPTIMIZE_SIZE__)
+#define IDEMI_APART __attribute__((noinline))
+#define IDEMI_FLAT
+#elif defined(__GNUC__)
+#define IDEMI_APART
+#define IDEMI_FLAT __attribute__((flatten))
 #else
-#define IDEMI_NOINLINE
+#define IDEMI_APART
+#define IDEMI_FLAT
+#endif
+
+/* Asks for what a lookup is about to read; changes nothing but the time. */
+#if defined(__GNUC__) && IDEM_WIDE
+#define IDEMI_PREFETCH(address) __builtin_prefetch(address)
+#else
+#define IDEMI_PREFETCH(address) ((void)0)
 #endif
 
 /* "No slot": larger than every number of one. */
@@ -1061,7 +1085,8 @@ IDEM_API void idem_siphash_update(idem_siphash_state *state, const void *data,
         }
         state->word |= (uint64_t)*p++ << (8 * (state->len & 7));
         len--;
-        if ((++state->len & 7) == 0) {
+        state->len = (uint8_t)(state->len + 1);
+        if ((state->len & 7) == 0) {
             idemi_hash_sip_word(state, state->word);
             state->word = 0;
         }
@@ -1154,7 +1179,8 @@ IDEM_API void idem_halfsiphash_update(idem_halfsiphash_state *state,
     // and needs no clearing.
     for (; len > 0; len--) {
         state->word = state->word >> 8 | (uint32_t)*p++ << 24;
-        if ((++state->len & 3) == 0)
+        state->len = (uint8_t)(state->len + 1);
+        if ((state->len & 3) == 0)
             idemi_hash_half_word(state, state->word);
     }
 }
@@ -1255,6 +1281,7 @@ IDEM_API uint64_t idem_fingerprint_final(idem_fingerprint_state *state)
 
 /* The index hash of scope and key.  The scope's length comes last, as a byte,
    so that moving the border between the two gives another hash. */
+IDEMI_FLAT
 static uint32_t idemi_hash_id(const idem_config *config, const void *scope,
                               size_t scope_len, const void *key,
                               size_t key_len)
@@ -1430,9 +1457,9 @@ static uint32_t idemi_slot_lease_left(const idem_table *t, const idem_slot *s)
 
    An array of 2 x capacity words.  A key's home is its hash scaled to that; its
    word stands at its home, or at the next empty place after it.  A word is the
-   slot's number plus one, so that one in use is never 0; a 32-bit word has the
-   hash's low 8 bits above it (the high bits say the home), so that nearly every
-   other key on the way is passed without a look at its slot.
+   slot's number plus one, so that one in use is never 0.  Its hash stands
+   beside the slot and, with IDEM_WIDE, in the word itself: such machines have
+   caches, and the words of other keys are passed without leaving the index.
 
        homes   2    2    3    5
        at      2    3    4    5    6
@@ -1441,8 +1468,8 @@ static uint32_t idemi_slot_lease_left(const idem_table *t, const idem_slot *s)
    Erasing a closes the gap: b and c move back, for they are not at home, and
    nothing that was reached over a may become unreachable; d stays.  Marking the
    place as deleted would be shorter, but nothing here ever rehashes, and marks
-   would fill the index.  Homes are told from the hash that is kept beside each
-   slot, so nothing is hashed or compared when a key leaves.
+   would fill the index.  Homes are told from the hashes that are kept, so
+   nothing is hashed or compared when a key leaves.
 
    Why not Robin Hood order with the distance packed into the word: it ends the
    search for an absent key one word earlier, and needs twice the code, for a
@@ -1454,12 +1481,12 @@ static uint32_t idemi_slot_lease_left(const idem_table *t, const idem_slot *s)
    ------------------------------------------------------------------------ */
 
 /* The part of a hash that the index works with. */
-static idem_word idemi_index_hash(uint32_t hash)
+static idem_number idemi_index_hash(uint32_t hash)
 {
-    return (idem_word)(hash >> (32 - 8 * sizeof(idem_word)));
+    return (idem_number)(hash >> (32 - 8 * sizeof(idem_number)));
 }
 
-static unsigned idemi_index_home(const idem_table *t, idem_word hash)
+static unsigned idemi_index_home(const idem_table *t, idem_number hash)
 {
 #if IDEM_WIDE
     return (unsigned)((uint64_t)hash * t->index_size >> 32);
@@ -1473,49 +1500,48 @@ static unsigned idemi_index_next(const idem_table *t, unsigned at)
     return ++at < t->index_size ? at : 0;
 }
 
-static idem_word idemi_index_word(idem_word hash, unsigned slot)
+/* The slot of the word at a place, or IDEMI_NONE if that is empty. */
+static unsigned idemi_index_slot(const idem_table *t, unsigned at)
 {
-#if IDEM_WIDE
-    return hash << 24 | (slot + 1);
-#else
-    (void)hash;
-    return (idem_word)(slot + 1);
-#endif
+    return (unsigned)t->index[at].slot - 1u;
 }
 
-static unsigned idemi_index_slot(idem_word word)
+/* The hash of the word at a place that is not empty. */
+static idem_number idemi_index_hash_at(const idem_table *t, unsigned at)
 {
 #if IDEM_WIDE
-    return (word & 0xFFFFFFu) - 1;
+    return t->index[at].hash;
 #else
-    return word - 1u;
+    return t->places[idemi_index_slot(t, at)].hash;
 #endif
 }
 
 /* The slot of a key, or IDEMI_NONE.  Needs T2 and T3. */
-static unsigned idemi_index_find(const idem_table *t, idem_word hash,
+static unsigned idemi_index_find(const idem_table *t, idem_number hash,
                                  const idem_request *rq)
 {
     unsigned at = idemi_index_home(t, hash);
 
-    for (; t->index[at]; at = idemi_index_next(t, at)) {
-        unsigned slot = idemi_index_slot(t->index[at]);
-        if (t->index[at] == idemi_index_word(hash, slot) &&
-            t->places[slot].hash == hash &&
-            idemi_slot_has_id(idemi_slot_at(t, slot), rq))
+    for (;; at = idemi_index_next(t, at)) {
+        unsigned slot = idemi_index_slot(t, at);
+        if (slot == IDEMI_NONE ||
+            (idemi_index_hash_at(t, at) == hash &&
+             idemi_slot_has_id(idemi_slot_at(t, slot), rq)))
             return slot;
     }
-    return IDEMI_NONE;
 }
 
 /* Puts a slot whose key is not in the index into it.  Keeps T1, T2. */
-static void idemi_index_insert(idem_table *t, idem_word hash, unsigned slot)
+static void idemi_index_insert(idem_table *t, idem_number hash, unsigned slot)
 {
     unsigned at = idemi_index_home(t, hash);
 
-    while (t->index[at])
+    while (idemi_index_slot(t, at) != IDEMI_NONE)
         at = idemi_index_next(t, at);
-    t->index[at] = idemi_index_word(hash, slot);
+    t->index[at].slot = (idem_number)(slot + 1);
+#if IDEM_WIDE
+    t->index[at].hash = hash;
+#endif
     t->places[slot].hash = hash;
 }
 
@@ -1533,22 +1559,21 @@ static void idemi_index_erase(idem_table *t, unsigned slot)
     unsigned gap = idemi_index_home(t, t->places[slot].hash);
     unsigned at;
 
-    while (idemi_index_slot(t->index[gap]) != slot)
+    while (idemi_index_slot(t, gap) != slot)
         gap = idemi_index_next(t, gap);
     for (at = gap;;) {
         unsigned home;
         at = idemi_index_next(t, at);
-        if (!t->index[at])
+        if (idemi_index_slot(t, at) == IDEMI_NONE)
             break;
-        slot = idemi_index_slot(t->index[at]);
-        home = idemi_index_home(t, t->places[slot].hash);
+        home = idemi_index_home(t, idemi_index_hash_at(t, at));
         if (idemi_index_distance(t, home, at) <
             idemi_index_distance(t, gap, at))
             continue;
         t->index[gap] = t->index[at];
         gap = at;
     }
-    t->index[gap] = 0;
+    t->index[gap].slot = 0;
 }
 
 /* ---------------------------------------------------------------------------
@@ -1578,10 +1603,10 @@ static void idemi_order_append(idem_table *t, unsigned slot)
     unsigned ends = t->capacity;
     unsigned newest = t->places[ends].older;
 
-    t->places[slot].older = (idem_word)newest;
-    t->places[slot].newer = (idem_word)ends;
-    t->places[newest].newer = (idem_word)slot;
-    t->places[ends].older = (idem_word)slot;
+    t->places[slot].older = (idem_number)newest;
+    t->places[slot].newer = (idem_number)ends;
+    t->places[newest].newer = (idem_number)slot;
+    t->places[ends].older = (idem_number)slot;
 }
 
 /* Takes a slot out of the ring. */
@@ -1596,7 +1621,7 @@ static void idemi_order_remove(idem_table *t, unsigned slot)
 /* Puts a slot in front of the free list. */
 static void idemi_order_free(idem_table *t, unsigned slot)
 {
-    t->places[slot].newer = (idem_word)t->free;
+    t->places[slot].newer = (idem_number)t->free;
     t->free = slot;
 }
 
@@ -1642,7 +1667,7 @@ static unsigned idemi_order_evictable(const idem_table *t,
 /* A request, with the hashes that are made before the lock is taken */
 typedef struct idemi_query {
     const idem_request *rq;
-    idem_word hash;             /* of scope and key */
+    idem_number hash;           /* of scope and key */
     uint32_t fingerprint[2];    /* low word, high word */
 } idemi_query;
 
@@ -1911,14 +1936,15 @@ static int idemi_keys_over_quota(const idem_table *t, const idem_request *rq)
     return !left;
 }
 
-/* Sees to it that there is a free slot, if there is one to be had without
-   evicting. */
+/* Sees to it that there is a free slot, if one is to be had without evicting.
+   The oldest completion goes as soon as it is over, wanted or not: its slot is
+   used again while it is still in the cache. */
 static void idemi_keys_reclaim(idem_table *t)
 {
     unsigned none = t->capacity;
     unsigned oldest = t->places[none].newer;
 
-    if (t->free == none && oldest != none)
+    if (oldest != none)
         idemi_keys_expire(t, oldest);
     if (t->free == none && idemi_clock_reached(t->clock, t->soonest))
         idemi_keys_sweep(t);
@@ -2118,16 +2144,16 @@ static int idemi_check_probe(const idem_table *t, unsigned slot)
 {
     idem_slot *s = idemi_slot_at(t, slot);
     const unsigned char *id = idemi_slot_id(s);
-    idem_word hash = idemi_index_hash(idemi_hash_id(
+    idem_number hash = idemi_index_hash(idemi_hash_id(
         t->config, id, s->scope_len, id + s->scope_len, s->key_len));
     unsigned at = idemi_index_home(t, hash);
     unsigned left = t->index_size;
 
     if (t->places[slot].hash != hash)
         return 2;
-    for (; left > 0 && t->index[at]; left--) {
-        if (t->index[at] == idemi_index_word(hash, slot))
-            return 0;
+    for (; left > 0 && t->index[at].slot; left--) {
+        if (idemi_index_slot(t, at) == slot)
+            return idemi_index_hash_at(t, at) == hash ? 0 : 2;
         at = idemi_index_next(t, at);
     }
     return 2;
@@ -2190,7 +2216,7 @@ static int idemi_check_all(const idem_table *t)
     if (broken)
         return broken;
     for (i = 0; i < t->index_size; i++)
-        words += t->index[i] != 0;
+        words += t->index[i].slot != 0;
     if (words != used)
         return 1;
     if (used != t->used || pending != t->pending)
@@ -2218,11 +2244,13 @@ static int idemi_check_all(const idem_table *t)
     (UINT32_C(0x1DE30000) ^ (uint32_t)(sizeof(idem_table) << 4) ^              \
      (uint32_t)(IDEM_VERSION << 2) ^ (uint32_t)(IDEM_HASH << 1) ^ IDEM_WIDE)
 
-static int idemi_public_misuse(void)
+static void idemi_public_misuse(void)
 {
     IDEM_ASSERT(!"idem: a caller's mistake");
-    return IDEM_E_ARG;
 }
+
+/* What every caller's mistake is answered with. */
+#define IDEMI_MISUSE() (idemi_public_misuse(), IDEM_E_ARG)
 
 static int idemi_public_open(const idem_table *t)
 {
@@ -2236,7 +2264,7 @@ static int idemi_public_enter(idem_table *t, int valid)
     const idem_config *config;
 
     if (!valid || !idemi_public_open(t))
-        return idemi_public_misuse();
+        return IDEMI_MISUSE();
     config = t->config;
     if (config->lock && config->lock(config->lock_ctx) != 0)
         return IDEM_E_LOCK;
@@ -2283,7 +2311,7 @@ static int idemi_public_lease(uint32_t lease_ms)
 }
 
 /* Validates scope and key, and hashes them. */
-IDEMI_NOINLINE
+IDEMI_APART
 static int idemi_public_query(const idem_table *t, idemi_query *q,
                               const idem_request *rq)
 {
@@ -2291,17 +2319,18 @@ static int idemi_public_query(const idem_table *t, idemi_query *q,
 
     if (!rq || !rq->key || !rq->key_len ||
         !idemi_public_bytes(rq->scope, rq->scope_len))
-        return idemi_public_misuse();
+        return IDEMI_MISUSE();
     if (rq->key_len > key_max || rq->scope_len > key_max - rq->key_len)
         return IDEM_E_TOO_LARGE;
     q->rq = rq;
     q->hash = idemi_index_hash(idemi_hash_id(
         t->config, rq->scope, rq->scope_len, rq->key, rq->key_len));
+    IDEMI_PREFETCH(&t->index[idemi_index_home(t, q->hash)]);
     return IDEM_OK;
 }
 
 /* Validates what only idem_begin needs, and hashes the payload. */
-IDEMI_NOINLINE
+IDEMI_APART IDEMI_FLAT
 static int idemi_public_payload(const idem_table *t, idemi_query *q)
 {
     const idem_request *rq = q->rq;
@@ -2310,7 +2339,7 @@ static int idemi_public_payload(const idem_table *t, idemi_query *q)
     if (!idemi_public_bytes(rq->payload, rq->payload_len) ||
         !idemi_public_lease(rq->lease_ms) ||
         rq->retention_ms > IDEM_RETENTION_MAX)
-        return idemi_public_misuse();
+        return IDEMI_MISUSE();
     if (rq->response_size > t->config->response_max)
         return IDEM_E_TOO_LARGE;
     if (!rq->has_fingerprint) {
@@ -2355,14 +2384,17 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
     const idem_config *config = t->config;
     idemi_bytes capacity = config->capacity;
     idemi_bytes tail = (idemi_bytes)config->key_max + config->response_max;
-    idemi_bytes stride = sizeof(idem_slot) + IDEMI_ROUND4(tail);
+    idemi_bytes stride = (idemi_bytes)sizeof(idem_slot) + IDEMI_ROUND4(tail);
+    idemi_bytes order = (capacity + 1) * (idemi_bytes)sizeof(idem_place);
+    idemi_bytes words = capacity * 2 * (idemi_bytes)sizeof(idem_word);
     idemi_bytes places = capacity * stride;
-    idemi_bytes index =
-        places + IDEMI_ROUND4((capacity + 1) * sizeof(idem_place));
-    idemi_bytes state = index + IDEMI_ROUND4(capacity * 2 * sizeof(idem_word));
-    idemi_bytes needed = state + IDEMI_ROUND4(config->state_max);
+    idemi_bytes index = places + IDEMI_ROUND4(order);
+    idemi_bytes state = index + IDEMI_ROUND4(words);
+    idemi_bytes needed = state + IDEMI_ROUND4((idemi_bytes)config->state_max);
 
-    t->needed = needed < (size_t)-1 ? (size_t)needed : (size_t)-1;
+    t->needed = (size_t)needed;
+    if (t->needed != needed)
+        t->needed = (size_t)-1;
     if (!memory || size < needed || (uintptr_t)memory % IDEMI_ALIGNMENT)
         return IDEM_E_MEMORY;
     IDEM_MEMSET(memory, 0, t->needed);
@@ -2383,7 +2415,7 @@ static void idemi_public_reset(idem_table *t, uint32_t now_ms)
     unsigned slot = t->capacity;
     unsigned i;
 
-    t->places[slot].older = t->places[slot].newer = (idem_word)slot;
+    t->places[slot].older = t->places[slot].newer = (idem_number)slot;
     t->free = slot;
     while (slot > 0)
         idemi_order_free(t, --slot);
@@ -2404,10 +2436,10 @@ IDEM_API int idem_open(idem_table *table, const idem_config *config,
                        void *memory, size_t size, uint32_t now_ms)
 {
     if (!table)
-        return idemi_public_misuse();
+        return IDEMI_MISUSE();
     IDEM_MEMSET(table, 0, sizeof *table);
     if (!config || !idemi_public_config(config))
-        return idemi_public_misuse();
+        return IDEMI_MISUSE();
     table->config = config;
     if (idemi_public_layout(table, (unsigned char *)memory, size) < 0)
         return IDEM_E_MEMORY;
@@ -2415,6 +2447,7 @@ IDEM_API int idem_open(idem_table *table, const idem_config *config,
     return IDEM_OK;
 }
 
+IDEMI_FLAT
 IDEM_API int idem_begin(idem_table *table, idem_claim *claim,
                         idem_reply *reply, const idem_request *request,
                         uint32_t now_ms)
@@ -2423,15 +2456,20 @@ IDEM_API int idem_begin(idem_table *table, idem_claim *claim,
     int result;
 
     if (!claim || !reply || !idemi_public_open(table))
-        return idemi_public_misuse();
+        return IDEMI_MISUSE();
     IDEM_MEMSET(claim, 0, sizeof *claim);
-    IDEM_MEMSET(&reply->claim, 0, sizeof *reply - offsetof(idem_reply, claim));
+    reply->claim = *claim;
+    reply->response_len = 0;
+    reply->status = 0;
+    reply->code = 0;
+    reply->age_ms = 0;
+    reply->retry_after_ms = 0;
     result = idemi_public_query(table, &q, request);
     if (result == IDEM_OK)
         result = idemi_public_payload(table, &q);
     if (result == IDEM_OK)
         result = idemi_public_enter_at(table, 1, now_ms);
-    if (result < 0)
+    if (result != IDEM_OK)
         return result;
     return idemi_public_leave(table, idemi_keys_begin(table, claim, reply, &q));
 }
@@ -2460,6 +2498,7 @@ static int idemi_public_complete(idem_table *table, const idem_claim *claim,
     return idemi_public_leave(table, result);
 }
 
+IDEMI_FLAT
 IDEM_API int idem_complete(idem_table *table, const idem_claim *claim,
                            const idem_outcome *outcome, uint32_t now_ms)
 {
@@ -2492,7 +2531,7 @@ IDEM_API int idem_renew(idem_table *table, const idem_claim *claim,
 }
 
 /* The part of idem_run after the answer, for a claim that is held. */
-IDEMI_NOINLINE
+IDEMI_APART
 static int idemi_public_handle(idem_table *table, const idem_claim *claim,
                                idem_reply *reply, const idem_request *request,
                                idem_handler *handler, void *ctx, int answer,
@@ -2515,7 +2554,7 @@ IDEM_API int idem_run(idem_table *table, idem_claim *claim, idem_reply *reply,
     int answer;
 
     if (!handler)
-        return idemi_public_misuse();
+        return IDEMI_MISUSE();
     answer = idem_begin(table, claim, reply, request, now_ms);
     if (answer != IDEM_EXECUTE && answer != IDEM_RECOVER)
         return answer;
@@ -2556,11 +2595,12 @@ static int idemi_public_lookup(idem_table *table, unsigned *slot,
     int result;
 
     if (!idemi_public_open(table))
-        return idemi_public_misuse();
+        return IDEMI_MISUSE();
     result = idemi_public_query(table, &q, request);
-    if (result == IDEM_OK)
-        result = idemi_public_enter_at(table, 1, now_ms);
-    if (result < 0)
+    if (result != IDEM_OK)
+        return result;
+    result = idemi_public_enter_at(table, 1, now_ms);
+    if (result != IDEM_OK)
         return result;
     *slot = idemi_keys_find(table, &q);
     if (*slot == IDEMI_NONE)
@@ -2575,9 +2615,9 @@ IDEM_API int idem_find(idem_table *table, idem_entry *entry,
     int result;
 
     if (!entry)
-        return idemi_public_misuse();
+        return IDEMI_MISUSE();
     result = idemi_public_lookup(table, &slot, request, now_ms);
-    if (result < 0)
+    if (result != IDEM_OK)
         return result;
     idemi_keys_describe(table, slot, entry);
     return idemi_public_leave(table, IDEM_OK);
@@ -2590,7 +2630,7 @@ IDEM_API int idem_forget(idem_table *table, const idem_request *request,
     int result = idemi_public_lookup(table, &slot, request, now_ms);
     const idem_slot *s;
 
-    if (result < 0)
+    if (result != IDEM_OK)
         return result;
     s = idemi_slot_at(table, slot);
     if (!(s->state & IDEMI_FINISHED) && idemi_slot_lease_left(table, s))
@@ -2725,7 +2765,7 @@ IDEM_API const char *idem_text(int result)
 IDEM_API int idem_check(const idem_table *table)
 {
     if (!idemi_public_open(table))
-        return idemi_public_misuse();
+        return IDEMI_MISUSE();
     return idemi_check_all(table);
 }
 

@@ -12,10 +12,10 @@ passed=0
 
 # run NAME COMMAND...: one check
 run() {
-    name=$1
+    what=$1
     shift
     if ! "$@" > "$out/log" 2>&1; then
-        echo "FAILED: $name: $*"
+        echo "FAILED: $what: $*"
         cat "$out/log"
         exit 1
     fi
@@ -42,7 +42,7 @@ clang_warn="-Weverything -Werror -Wno-padded -Wno-unsafe-buffer-usage
 
 c_standards="c99 c11 c17"
 cpp_standards="c++11 c++17"
-[ "${SHORT:-0}" = 0 ] || { c_standards=c99; cpp_standards=c++11; }
+[ "${SHORT:-}" != 1 ] || { c_standards=c99; cpp_standards=c++11; }
 
 options="-DIDEM_WIDE=0
 -DIDEM_WIDE=1
@@ -140,7 +140,7 @@ bare "big-endian s390x" "qemu-s390x" s390x-linux-gnu-gcc -std=c99 -O2 -static
 run "threads build" gcc -std=c99 -O1 -g -fsanitize=thread -I. \
     tests/test_threads.c -o "$out/test" -lcmocka -lpthread
 run "threads pass" "$out/test"
-if [ "${SHORT:-0}" = 0 ]; then
+if [ "${SHORT:-}" != 1 ]; then
     tests "clang, address, undefined, integer" clang-19 -std=c99 -O1 -g \
         -fsanitize=address,undefined,implicit-conversion \
         -fno-sanitize-recover=all

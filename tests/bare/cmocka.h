@@ -27,6 +27,11 @@ static void bare_fail(const char *what, const char *file, int line)
     exit(1);
 }
 
+static int bare_in_range(uint64_t x, uint64_t low, uint64_t high)
+{
+    return x >= low && x <= high;
+}
+
 #define BARE_CHECK(condition, what)                                            \
     ((condition) ? (void)0 : bare_fail(what, __FILE__, __LINE__))
 #define assert_true(x) BARE_CHECK(x, #x)
@@ -38,12 +43,15 @@ static void bare_fail(const char *what, const char *file, int line)
 #define assert_null(a) BARE_CHECK((a) == NULL, #a " is NULL")
 #define assert_non_null(a) BARE_CHECK((a) != NULL, #a " is not NULL")
 #define assert_string_equal(a, b) BARE_CHECK(strcmp(a, b) == 0, #a " == " #b)
+#define assert_string_not_equal(a, b)                                          \
+    BARE_CHECK(strcmp(a, b) != 0, #a " != " #b)
 #define assert_memory_equal(a, b, n)                                           \
     BARE_CHECK(memcmp(a, b, n) == 0, #a " == " #b)
 #define assert_memory_not_equal(a, b, n)                                       \
     BARE_CHECK(memcmp(a, b, n) != 0, #a " != " #b)
 #define assert_in_range(x, low, high)                                          \
-    BARE_CHECK((x) >= (low) && (x) <= (high), #x " in " #low ".." #high)
+    BARE_CHECK(bare_in_range((uint64_t)(x), low, high),                        \
+               #x " in " #low ".." #high)
 #define fail() bare_fail("fail()", __FILE__, __LINE__)
 #define fail_msg(...) (printf(__VA_ARGS__), fail())
 #define print_message printf

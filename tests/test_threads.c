@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: 0BSD */
+/*
+ * Shows, with threads that share one table through its lock hooks, that no key
+ * is executed by two at once or twice in all (S1, S4), that of many holders of
+ * one key only one completes it, and that a call made while the thread holds
+ * the lock is refused and does not wait for itself.
+ *
+ * The effects are plain integers: only the table's answers keep two threads
+ * from writing one at the same time, so a race that the thread sanitizer finds
+ * is a claim that was granted twice.  Run it with gcc -fsanitize=thread, too.
+ */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#include <pthread.h>
+#include <sched.h>
+
+#define IDEM_IMPLEMENTATION
+#include "idem.h"
+
+#include "fixture.h"
+
+enum { THREADS = 4, KEYS = 12000 };
+
+static pthread_mutex_t mutex;
+
+static int lock(void *ctx)
+{
+    return pthread_mutex_lock((pthread_mutex_t *)ctx);
+}
+
+static void unlock(void *ctx)
+{
+    (void)pthread_mutex_unlock((pthread_mutex_t *)ctx);
+}
+
+/* A table that threads may share. */
+static void open_shared(fixture *f, uint32_t capacity)
+{
+    pthread_mutexattr_t kind;
+
+    assert_int_equal(pthread_mutexattr_init(&kind), 0);
+    assert_int_equal(
+        pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_ERRORCHECK), 0);
+    assert_int_equal(pthread_mutex_init(&mutex, &kind), 0);
+    (void)pthread_mutexattr_destroy(&kind);
+    f->config.capacity = capacity;
+    f->config.lock_ctx = &mutex;
+    f->config.lock = lock;
+    f->config.unlock = unlock;
+    fixture_open(f, 0);
+}
+
+/* What one thread works on, and what it saw; failures are counted, for cmocka
+   asserts in the main thread only. */
+struct worker {
+    pthread_t thread;
+    fixture *f;
+    uint32_t seed;
+    uint32_t done;              // completions that were accepted
+    uint32_t fenced;            // and that were not
+    uint32_t wrong;             // answers that must not come
+};
+
+/* Starts the threads, waits for them, and adds up what they did. */
+static struct worker run_workers(fixture *f, void *(*work)(void *))
+{
+    struct worker workers[THREADS];
+    struct worker all = { .f = f };
+
+    for (uint32_t i = 0; i < THREADS; i++) {
+        memset(&workers[i], 0, sizeof workers[i]);
+        workers[i].f = f;
+        workers[i].seed = i + 1;
+        assert_int_equal(
+            pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+    }
+    for (uint32_t i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_join(workers[i].thread, NULL), 0);
+        all.done += workers[i].done;
+        all.fenced += workers[i].fenced;
+        all.wrong += workers[i].wrong;
+    }
+    assert_int_equal(idem_check(&f->table), 0);
+    assert_int_equal(pthread_mutex_destroy(&mutex), 0);
+    return all;
+}
+
+/* A key that is a number. */
+static idem_request numbered(const uint32_t *number)
+{
+    idem_request rq = {
+        .key = number, .key_len = sizeof *number,
+        .payload = number, .payload_len = sizeof *number,
+    };
+
+    return rq;
+}
+
+/* ---------------------------------------------------------------------------
+   once each
+   ------------------------------------------------------------------------ */
+static uint32_t effects[KEYS];
+
+/* Asks for a key until it is finished, whoever finishes it. */
+static void see_to(struct worker *w, uint32_t number)
+{
+    idem_table *t = &w->f->table;
+    idem_request rq = numbered(&number);
+    idem_claim claim;
+    uint32_t stored;
+    idem_reply reply = { .buffer = &stored, .buffer_size = sizeof stored };
+    idem_outcome outcome = {
+        .response = &number, .response_len = sizeof number,
+    };
+
+    for (;;) {
+        switch (idem_begin(t, &claim, &reply, &rq, 0)) {
+        case IDEM_EXECUTE:
+            if (dice(&w->seed) % 4 == 0) {
+                // A transient failure: whoever comes next starts anew.
+                w->wrong += idem_release(t, &claim, 0) != IDEM_OK;
+                break;
+            }
+            effects[number]++;
+            if (dice(&w->seed) % 8 == 0)
+                (void)sched_yield();
+            w->wrong += idem_complete(t, &claim, &outcome, 0) != IDEM_OK;
+            w->done++;
+            return;
+        case IDEM_BUSY:
+            (void)sched_yield();
+            break;
+        case IDEM_REPLAY:
+            w->wrong += stored != number;
+            return;
+        default:
+            w->wrong++;
+            return;
+        }
+    }
+}
+
+static void *see_to_all(void *arg)
+{
+    struct worker *w = (struct worker *)arg;
+
+    // All begin at nearly the same place, so they meet often.
+    for (uint32_t i = 0; i < KEYS; i++) {
+        see_to(w, i ^ (dice(&w->seed) % 4));
+        if (i % 16 == 0)
+            (void)idem_maintain(&w->f->table, 0);
+    }
+    // What the permutation left out.
+    for (uint32_t i = 0; i < KEYS; i++)
+        see_to(w, i);
+    return NULL;
+}
+
+static void s1_s4_threads_execute_every_key_once(void **state)
+{
+    fixture *f = (fixture *)*state;
+    struct worker all;
+
+    open_shared(f, KEYS);
+    memset(effects, 0, sizeof effects);
+    all = run_workers(f, see_to_all);
+    assert_int_equal(all.wrong, 0);
+    assert_int_equal(all.done, KEYS);
+    for (uint32_t i = 0; i < KEYS; i++)
+        assert_int_equal(effects[i], 1);
+    assert_int_equal(f->table.used, KEYS);
+    assert_int_equal(f->table.stats.fenced, 0);
+}
+
+/* ---------------------------------------------------------------------------
+   many holders
+   ------------------------------------------------------------------------ */
+
+/* Time that only goes forward, however many threads make it go. */
+static uint32_t later(void)
+{
+    static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+    static uint32_t tick;
+    uint32_t now;
+
+    (void)pthread_mutex_lock(&guard);
+    now = ++tick;
+    (void)pthread_mutex_unlock(&guard);
+    return now;
+}
+
+static uint32_t completions[KEYS];
+
+/* Claims each key for a moment, and often is too late with what follows. */
+static void *race_for_all(void *arg)
+{
+    static const idem_outcome outcome = { .code = 1 };
+    struct worker *w = (struct worker *)arg;
+    idem_table *t = &w->f->table;
+
+    for (uint32_t i = 0; i < 4 * KEYS; i++) {
+        uint32_t number = i / 40;
+        idem_request rq = numbered(&number);
+        idem_reply reply = { .buffer = NULL };
+        idem_claim claim;
+        int complete_it = dice(&w->seed) % 8 == 0;
+        int answer = idem_begin(t, &claim, &reply, &rq, later());
+        if (answer != IDEM_EXECUTE && answer != IDEM_RECOVER) {
+            w->wrong += answer != IDEM_BUSY && answer != IDEM_REPLAY;
+            continue;
+        }
+        if (dice(&w->seed) % 4)
+            (void)sched_yield();
+        answer = complete_it ? idem_complete(t, &claim, &outcome, later())
+                             : idem_renew(t, &claim, 2, later());
+        w->fenced += answer == IDEM_E_FENCED;
+        w->wrong += answer != IDEM_OK && answer != IDEM_E_FENCED;
+        if (complete_it && answer == IDEM_OK) {
+            completions[number]++;
+            w->done++;
+        }
+    }
+    return NULL;
+}
+
+static void s1_s4_of_many_holders_of_a_key_one_completes_it(void **state)
+{
+    fixture *f = (fixture *)*state;
+    struct worker all;
+
+    f->config.lease_ms = 1;
+    f->config.retention_ms = IDEM_RETENTION_MAX;
+    f->config.max_attempts = 255;
+    open_shared(f, KEYS);
+    memset(completions, 0, sizeof completions);
+    all = run_workers(f, race_for_all);
+    assert_int_equal(all.wrong, 0);
+    assert_in_range(all.done, 1, 4 * KEYS / 40);
+    for (uint32_t i = 0; i < KEYS; i++)
+        assert_in_range(completions[i], 0, 1);
+    // Nobody released, so no key was new twice; and there was a race.
+    assert_int_equal(f->table.stats.answers[IDEM_EXECUTE], 4 * KEYS / 40);
+    assert_true(f->table.stats.answers[IDEM_RECOVER] > 0);
+    assert_int_equal(f->table.stats.fenced, all.fenced);
+    assert_true(all.fenced > 0);
+}
+
+/* ---------------------------------------------------------------------------
+   nested calls
+   ------------------------------------------------------------------------ */
+struct nested {
+    idem_table *table;
+    int answer;
+    int calls;
+};
+
+static int lock_and_call(void *ctx)
+{
+    struct nested *nested = (struct nested *)ctx;
+    int refused = pthread_mutex_lock(&mutex);
+
+    if (!refused && nested->calls++ == 0)
+        nested->answer = idem_maintain(nested->table, 0);
+    return refused;
+}
+
+static void unlock_plainly(void *ctx)
+{
+    (void)ctx;
+    (void)pthread_mutex_unlock(&mutex);
+}
+
+static void a_call_by_who_holds_the_mutex_is_refused_and_does_not_wait(
+    void **state)
+{
+    fixture *f = (fixture *)*state;
+    struct nested nested = { .table = &f->table };
+
+    open_shared(f, CAPACITY);
+    f->config.lock_ctx = &nested;
+    f->config.lock = lock_and_call;
+    f->config.unlock = unlock_plainly;
+    assert_int_equal(ask(f, "k", 0), IDEM_EXECUTE);
+    assert_int_equal(nested.answer, IDEM_E_LOCK);
+    assert_int_equal(nested.calls, 1);
+    assert_int_equal(ask(f, "k", 0), IDEM_BUSY);
+    // Destroying a mutex that is held would fail.
+    assert_int_equal(pthread_mutex_destroy(&mutex), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(s1_s4_threads_execute_every_key_once),
+        TEST(s1_s4_of_many_holders_of_a_key_one_completes_it),
+        TEST(a_call_by_who_holds_the_mutex_is_refused_and_does_not_wait),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
