@@ -213,8 +213,8 @@ static void a_key_over_key_max_is_refused_not_cut(void **state)
     fixture *f = (fixture *)*state;
     idem_request rq = request_of(f, "", "", "");
 
-    for (uint8_t max = (uint8_t)(254; max); max++) {   // 254, 255
-        f->config.key_max = max;
+    for (unsigned max = 254; max < 256; max++) {
+        f->config.key_max = (uint8_t)max;
         fixture_open(f, 0);
         rq.scope = rq.key = bytes;
         for (size_t len = 1; len < 300; len++) {
