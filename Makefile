@@ -8,7 +8,8 @@ WARN   = -Wall -Wextra -Wpedantic -Wshadow -Werror
 B      = build
 
 TESTS = $(B)/test_hash $(B)/test_table $(B)/test_keys $(B)/test_time \
-        $(B)/test_full $(B)/test_api $(B)/test_threads $(B)/test_model
+        $(B)/test_full $(B)/test_api $(B)/test_threads $(B)/test_model \
+        $(B)/test_flash
 
 test: $(TESTS) examples  ## run the unit, model and thread tests
 	@set -e; for t in $(TESTS); do echo "== $$t"; $$t; done
@@ -69,8 +70,9 @@ $(B)/test_keys: tests/test_keys.c tests/fixture.h
 $(B)/test_time: tests/test_time.c tests/fixture.h
 $(B)/test_full: tests/test_full.c tests/fixture.h
 $(B)/test_api: tests/test_api.c tests/fixture.h
-$(B)/test_threads: tests/test_threads.c
+$(B)/test_threads: tests/test_threads.c tests/fixture.h
 $(B)/test_model: tests/test_model.c tests/model.h
+$(B)/test_flash: tests/test_flash.c tests/flash.h
 $(TESTS): idem.h
 	@mkdir -p $(B)
 	$(CC) $(CFLAGS) $(WARN) -I. tests/$(@F).c -o $@ -lcmocka -lpthread

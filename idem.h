@@ -34,13 +34,24 @@
        .capacity = 64,                    // keys remembered at the same time
        .key_max = 24,                     // bytes of scope and key together
        .response_max = 16,                // bytes of the longest answer
-       .secret = { 0x5b, 0x0e, 0x91, 0x27, 0xd4, 0x66, 0x8f, 0x13 }, // random!
+       .secret = { 0x5b, 0x0e, 0x91, 0x27, 0xd4, 0x66, 0x8f, 0x13,  // random,
+                   0x30, 0xa8, 0x4c, 0xf7, 0x1d, 0xb2, 0x69, 0xe5 } // yours
    };
    static idem_table table;
    static uint32_t memory[IDEM_MEMORY_SIZE(64, 24, 16, 0) / 4];
+   extern uint32_t millis(void);          // any millisecond tick
+
+   static const char *finish(idem_claim *claim, int failed, const char *answer)
+   {
+       idem_outcome outcome = { .failed = (uint8_t)failed, .response = answer,
+                                .response_len = strlen(answer) + 1 };
+       if (idem_complete(&table, claim, &outcome, millis()) < 0)
+           return "error";       // not recorded: never report it as done
+       return answer;
+   }
 
    static const char *on_command(const char *sender, const char *key,
-                                 const char *command, uint32_t now_ms)
+                                 const char *command)
    {
        static char answer[16];
        idem_request request = {
@@ -48,16 +59,14 @@
            .key = key, .key_len = strlen(key),
            .payload = command, .payload_len = strlen(command) };
        idem_reply reply = { .buffer = answer, .buffer_size = sizeof answer };
-       idem_outcome outcome = { .response = "poured", .response_len = 7 };
        idem_claim claim;
 
-       switch (idem_begin(&table, &claim, &reply, &request, now_ms)) {
-       case IDEM_RECOVER:        // an earlier attempt was cut short: this pump
-       case IDEM_EXECUTE:        // may pour again; yours may have to look first
+       switch (idem_begin(&table, &claim, &reply, &request, millis())) {
+       case IDEM_EXECUTE:        // first time: the claim is yours
            printf("pump: %s\n", command);
-           if (idem_complete(&table, &claim, &outcome, now_ms) < 0)
-               return "error";   // not recorded: never report it as done
-           return "poured";
+           return finish(&claim, 0, "poured");
+       case IDEM_RECOVER:        // an attempt was cut short: never pour twice
+           return finish(&claim, 1, "check the cup");
        case IDEM_REPLAY:   return answer;          // what was answered before
        case IDEM_BUSY:     return "wait";          // being executed right now
        case IDEM_MISMATCH: return "key reused";    // for another command
@@ -65,15 +74,23 @@
        }
    }
 
+   uint32_t millis(void) { static uint32_t tick; return tick += 100; }
+
    int main(void)
    {
-       if (idem_open(&table, &config, memory, sizeof memory, 0) < 0)
+       if (idem_open(&table, &config, memory, sizeof memory, millis()) < 0)
            return 1;
-       puts(on_command("panel", "42", "pour 5 ml", 10));   // pump, poured
-       puts(on_command("panel", "42", "pour 5 ml", 900));  // poured
-       puts(on_command("panel", "42", "pour 9 ml", 950));  // key reused
+       puts(on_command("panel", "42", "pour 5 ml"));   // pump, poured
+       puts(on_command("panel", "42", "pour 5 ml"));   // poured
+       puts(on_command("panel", "42", "pour 9 ml"));   // key reused
        return 0;
    }
+   ```
+   ```text
+   pump: pour 5 ml
+   poured
+   poured
+   key reused
    ```
 
    ---------------------------------------------------------------------------
@@ -112,9 +129,8 @@
      S3  A stored response is never given to a different payload, key or scope.
          The fingerprint is compared in every state of a key.
      S4  A command is never answered IDEM_EXECUTE if an earlier attempt may have
-         had an effect and is still remembered: a lease that ran out answers
-         IDEM_RECOVER until somebody completes or releases, or one retention
-         has passed since the lease ended.
+         had an effect: a lease that ran out answers IDEM_RECOVER until somebody
+         completes or releases, or one retention has passed since it ended.
      S6  Time never shortens a lease or a retention: not a wrapping, stopped or
          backward tick.  Only a tick that really runs ahead can.
      S7  A call that fails changed nothing, or its contract says what.  A claim
@@ -124,17 +140,17 @@
      S9  Keys chosen by an enemy cost no more than random ones (keyed hash), and
          push out no other scope's records beyond the configured quota.
      L1  Every call ends in bounded steps; the bounds are in >>memory.
-     L2  The table never wedges: leases end, retention ends, a command that
-         fails every time ends in IDEM_EXHAUSTED.
+     L2  The table never wedges: leases end, retention ends, a command whose
+         attempts are all cut short ends in IDEM_EXHAUSTED.
      H1  "Exactly once" is not promised, by nature: an outside effect that is
          neither harmless to repeat nor visible afterwards may happen once too
          often or not at all when its execution is cut short.  IDEM_RECOVER is
          where you learn of it, and where you look at the world.
 
    This table lives in RAM: the promises hold for one boot.  After a restart it
-   knows nothing, except that it knows nothing: a sender that tells the age of
-   its command (idem_request.age_ms) gets IDEM_TOO_OLD, not a second execution,
-   for what it first sent before the restart.
+   knows nothing, and what was executed before is IDEM_EXECUTE again; unless the
+   sender tells the age of its command (idem_request.age_ms): what it first sent
+   before the restart is answered IDEM_TOO_OLD.
 
    When not to use it: for agreement among several devices; as access control
    (a key is a name, not a password); where commands are idempotent by
@@ -199,7 +215,8 @@
    ("ab","c") and ("a","bc") are two keys.  Take the scope from what the
    transport has proved, not from what the message claims: quotas go by it.
 
-   The fingerprint is a 64-bit keyed hash of the payload and its length.  It
+   The fingerprint is a 64-bit keyed hash of the payload and its length (with
+   IDEM_HASH_FNV, FNV-1a of the payload).  It
    catches a key reused for another command (IDEM_MISMATCH, answered before
    everything else that is said of a known key).  If two spellings of a payload
    mean the same, hash a canonical form yourself, and give request.fingerprint:
@@ -208,22 +225,29 @@
 
    The index uses SipHash-1-3, the fingerprint SipHash-2-4; machines below 64
    bits use HalfSipHash with the same rounds.  Both are keyed with
-   config.secret, 16 bytes that nobody else knows and no two devices share; a
-   secret of only zeros is refused.  HalfSipHash takes the first eight bytes for
-   the fingerprint and the last eight for the index.
+   config.secret, 16 bytes that nobody else knows and no two devices share.
+   HalfSipHash takes the first eight bytes for the fingerprint and the last
+   eight for the index; a secret of which either half is zero is refused.
 
    ---------------------------------------------------------------------------
    >>time
 
    Every call that needs the time takes a millisecond tick, now_ms: a uint32_t
    that may start anywhere and may wrap (after 49.7 days).  The table keeps its
-   own logical clock: each call adds to it what the tick has advanced since the
-   call before, or nothing if that is half the tick's range or more (the tick
-   went backwards), and follows the new tick.  So a stopped, reset or backward
-   tick lengthens leases and retentions, and never shortens them.  Call
-   something, idem_maintain for instance, at least every 24 days, or the time
-   between is not seen.  An RTC that knows how long the tick stood still can
-   tell with idem_elapse.
+   own logical clock, and each call adds to it what the tick has advanced since
+   the highest one seen.  A difference of half the tick's range or more is a
+   step back, and adds nothing:
+
+     up to 65.5 s    is waited out; the clock stands until the tick is again
+                     where it was.  So calls may overtake one another, with
+                     ticks read by several threads, or before a long operation
+     more            is a tick that was reset; the clock goes on with it
+
+   So a stopped, reset or backward tick lengthens leases and retentions, and
+   never shortens them.  What only looks like a reset, and then returns, counts
+   as running ahead.  Call something, idem_maintain for instance, at least every
+   24 days, or the time between is not seen.  An RTC that knows how long the
+   tick stood still can tell with idem_elapse.
 
      lease      covers [begin, begin + lease): in the millisecond in which it
                 ends it is over.  At most IDEM_LEASE_MAX (6.2 days), 0 is the
@@ -237,10 +261,11 @@
                 than 0.1 %, to fit 16 bits.
 
    claim.token, the fencing token, is larger than that of every earlier claim
-   in the table.  Hand it to whatever executes: a driver that refuses a token
-   smaller than the largest it has seen is safe from a holder that was
-   suspended, overtaken, and wakes up late.  (A slot keeps the token's low half:
-   a claim held while 2^32 others are granted is fenced.)
+   since the opening.  Hand it to whatever executes: a driver that refuses a
+   token smaller than the largest it has seen is safe from a holder that was
+   suspended, overtaken, and wakes up late.  An opening starts anew at 1: throw
+   away the claims, and what the driver has seen.  (A slot keeps the token's low
+   half: a claim held while 2^32 others are granted is fenced.)
 
    ---------------------------------------------------------------------------
    >>full
@@ -264,9 +289,9 @@
    A request that tells its age (age_ms: how long ago the sender first sent it,
    0 if it does not say) is answered IDEM_TOO_OLD if the key is unknown and
    memory may once have held it: the age is at least the retention its outcome
-   would have, or reaches back to a completion evicted from its scope (scopes
-   share IDEM_REACHES marks by hash, so now and then from another one), or to
-   before the opening.
+   would have, or reaches back to a completion evicted from its scope, or to
+   before the opening.  (Scopes share four such memories, by keyed hash: an
+   eviction may make commands of another scope too old, never too young.)
 
    Sizing is a line in the code, checked when it is compiled:
 
@@ -292,7 +317,7 @@
 
    void publish_results(idem_table *table, uint32_t now_ms)
    {
-       unsigned char id[24];
+       unsigned char id[255];             // at least key_max
        idem_entry entry = { .id = id, .id_size = sizeof id };
        while (idem_pending(table, &entry, now_ms) == IDEM_OK)
            if (publish(id, entry.scope_len + entry.key_len, entry.code))
@@ -329,15 +354,16 @@
      release              the words from the key's home to the next empty one
      maintain             64 slots
      next, pending        n slots at worst
-     any of them          n slots when the logical clock crosses a multiple of
-                          2^28 ms (3.1 days; so 32 bits of time suffice)
+     any of them          a look at all n slots for every 2^28 ms (3.1 days)
+                          that the clock advances, so that 32 bits of time
+                          suffice: at most 8 in one call, 16 in idem_elapse
 
    ---------------------------------------------------------------------------
    >>options      default, effect, and where the macro must be seen
 
      IDEM_IMPLEMENTATION   not set; makes the code, in one file
      IDEM_STATIC           not set; all functions static, a private copy for
-                           the file that has it.  There
+                           the file with the implementation.  That file
      IDEM_API              extern; linkage of the public functions.  Every file
      IDEM_ASSERT(x)        nothing; called for a caller's mistakes (which are
                            refused all the same) and broken invariants.
@@ -352,7 +378,7 @@
                            IDEM_HASH_HALFSIPHASH; or IDEM_HASH_FNV, unkeyed, for
                            links on which nobody is hostile: whoever chooses
                            keys can make every lookup slow, and make two
-                           payloads with one fingerprint.  Every file
+                           payloads with one fingerprint.  Implementation
      IDEM_MEMCPY, IDEM_MEMSET, IDEM_MEMCMP
                            those of <string.h>; define all three and it is not
                            included.  Implementation
@@ -366,11 +392,12 @@
    of >>memory, and runs none of your code meanwhile; idem_run lets go of it
    while your handler executes.
 
-   lock returns 0 when it is held.  A call made from inside a callback is
-   refused with IDEM_E_LOCK: by the table, if the lock may be taken twice by one
-   thread (a recursive mutex, nested disabling of interrupts); by the hook's
-   nonzero return, if the mutex can tell (PTHREAD_MUTEX_ERRORCHECK, a trylock
-   with a limit).  A plain mutex that waits for itself is a wrong hook.
+   lock returns 0 when it is held; otherwise the call is refused with
+   IDEM_E_LOCK.  The hooks must not call the table.  A call in the middle of
+   another is refused likewise, and never waits for itself: by the table, if one
+   thread may take the lock twice (a recursive mutex, nested disabling of
+   interrupts); by the hook, if the mutex can tell (PTHREAD_MUTEX_ERRORCHECK, a
+   trylock with a limit).  A mutex that waits for its own thread is a wrong one.
 
    idem_check and the table's fields are read without the lock.
 
@@ -415,6 +442,9 @@
    slot              one key's place
    index             the open-addressed array that finds the slot
    sweep             a look at every slot
+   over              past the end of its lease, or of its retention
+   order             the finished slots, oldest completion first
+   home              the position in the index that a hash names
 */
 
 /* ===========================================================================
@@ -538,7 +568,7 @@ typedef struct idem_config {
                                IDEM_EXHAUSTED, the first included; 0: 3 */
     uint8_t  full;          /* IDEM_REJECT or IDEM_EVICT_OLDEST */
     uint8_t  secret[16];    /* key of the hashes, random, this device's own;
-                               no default, but ignored by IDEM_HASH_FNV */
+                               neither half zero; ignored by IDEM_HASH_FNV */
     void    *lock_ctx;      /* handed to the two hooks, untouched */
     int    (*lock)(void *lock_ctx);    /* 0 when held, else the call is refused
                                           (>>concurrency); both or neither */
@@ -582,8 +612,8 @@ typedef struct idem_reply {
     int32_t  code;              /* REPLAY: outcome.code */
     uint32_t age_ms;            /* REPLAY: since the completion */
     uint32_t retry_after_ms;    /* BUSY: until the lease ends (IDEM_LEASE_NONE
-                                   if never); E_FULL: until room may be found,
-                                   0 if not known */
+                                   if never); E_FULL: until a slot may be free,
+                                   0 if not known, or the quota is used up */
 } idem_reply;
 
 /* How it ended.  Zero the struct, then fill in what there is. */
@@ -634,12 +664,12 @@ typedef struct idem_slot {
 } idem_slot;
 
 /* What finds a slot: its hash, and its neighbours by time (slot numbers) */
-typedef struct idem_place {
+typedef struct idem_link {
     idem_number hash;           /* of scope and key, as the index knows it */
     idem_number older;          /* finished: completed before this one */
     idem_number newer;          /* finished: completed after it; free: the next
                                    free slot */
-} idem_place;
+} idem_link;
 
 /* A word of the index */
 typedef struct idem_word {
@@ -660,15 +690,17 @@ typedef struct idem_stats {
     uint32_t backwards;         /* ticks taken as going backwards */
 } idem_stats;
 
-#define IDEM_REACHES 4          /* a power of two */
+#define IDEMI_REACHES 4         /* a power of two */
 
 /* A table.  Any number may be open.  No pointer into itself: it may be moved
    while no call is under way. */
 typedef struct idem_table {
     uint32_t magic;             /* marks an open table */
+    uint8_t  inside;            /* 1: a call is under way */
+    uint16_t state_len;
     const idem_config *config;
     unsigned char *slots;       /* capacity x stride bytes */
-    idem_place *places;         /* one for every slot, and the ring's ends */
+    idem_link *links;           /* one for every slot, and the order's ends */
     idem_word *index;           /* 2 x capacity words */
     unsigned char *state;       /* application state, state_max bytes */
     size_t   stride;            /* bytes from slot to slot */
@@ -676,21 +708,16 @@ typedef struct idem_table {
     unsigned index_size;        /* words */
     unsigned free;              /* first free slot; capacity: none */
     unsigned tidy;              /* slot at which idem_maintain goes on */
-    uint32_t tick;              /* now_ms of the last call */
+    uint32_t tick;              /* highest now_ms so far */
     uint32_t clock;             /* logical ms */
     uint32_t swept;             /* clock at the last look at all slots */
     uint32_t soonest;           /* no slot is over before this time */
-    uint32_t lease_ms;          /* config's, or its default */
     uint32_t used;              /* slots in use; promised */
     uint32_t pending;           /* undelivered outcomes; promised */
     uint64_t token;             /* last one granted */
     uint32_t evicted;           /* newest completion evicted, logical ms */
-    uint32_t reach[IDEM_REACHES];   /* by scope hash: newest completion that
+    uint32_t reach[IDEMI_REACHES];  /* by scope hash: newest completion that
                                        may be forgotten, logical ms */
-    uint16_t retention;         /* config's or its default, coded */
-    uint16_t state_len;
-    uint8_t  max_attempts;      /* config's, or its default */
-    uint8_t  inside;            /* 1: a call is under way */
     idem_stats stats;           /* promised */
     size_t   needed;            /* bytes of memory that would do, after an
                                    IDEM_E_MEMORY; promised */
@@ -712,23 +739,19 @@ typedef struct idem_halfsiphash_state {
     uint8_t  wide;              /* 1: 64 bits are wanted */
 } idem_halfsiphash_state;
 
-typedef struct idem_fingerprint_state {
-#if IDEM_HASH == IDEM_HASH_SIPHASH
-    idem_siphash_state hash;
-#elif IDEM_HASH == IDEM_HASH_HALFSIPHASH
-    idem_halfsiphash_state hash;
-#else
-    uint64_t hash;
-#endif
+typedef union idem_fingerprint_state {     /* IDEM_HASH says which of them */
+    idem_siphash_state siphash;
+    idem_halfsiphash_state halfsiphash;
+    uint64_t fnv1a;
 } idem_fingerprint_state;
 
 /* Bytes of memory for a table: a constant expression, a multiple of 4. */
 #define IDEMI_ROUND4(n) (((n) + 3u) / 4u * 4u)
-#define IDEM_SLOT_SIZE(key_max, response_max)                                  \
+#define IDEMI_SLOT_SIZE(key_max, response_max)                                 \
     (sizeof(idem_slot) + IDEMI_ROUND4((size_t)(key_max) + (response_max)))
 #define IDEM_MEMORY_SIZE(capacity, key_max, response_max, state_max)           \
-    ((size_t)(capacity) * IDEM_SLOT_SIZE(key_max, response_max) +              \
-     IDEMI_ROUND4(((size_t)(capacity) + 1u) * sizeof(idem_place)) +            \
+    ((size_t)(capacity) * IDEMI_SLOT_SIZE(key_max, response_max) +             \
+     IDEMI_ROUND4(((size_t)(capacity) + 1u) * sizeof(idem_link)) +            \
      IDEMI_ROUND4((size_t)(capacity) * 2u * sizeof(idem_word)) +               \
      IDEMI_ROUND4(state_max))
 
@@ -737,17 +760,18 @@ typedef struct idem_fingerprint_state {
 
    Arguments: the object, outputs, inputs, the time.  Every function that takes
    a table may answer IDEM_E_ARG (NULL where it is not allowed, a table that is
-   not open) and IDEM_E_LOCK; then nothing changed, the clock included.  Apart
-   from these, only the results named can come.
+   not open) and IDEM_E_LOCK; then nothing changed, the clock included (idem_run
+   says what else).  Apart from these, only the results named can come.
    ------------------------------------------------------------------------ */
 
 /* Opens a table, empty, in `memory` (aligned as uint32_t, for size bytes; see
    IDEM_MEMORY_SIZE).  What either held before is not looked at.  config is
    kept by pointer.  Not to be called while another call on the table is under
-   way; there is no close: let go of both when done.
+   way; there is no close: let go of both when done.  Tokens start at 1 again:
+   claims of an earlier opening are to be thrown away.
      IDEM_OK
      IDEM_E_ARG      config: no capacity or key_max, a value out of range, a
-                     zero secret, one lock hook without the other
+                     secret with a zero half, one lock hook alone
      IDEM_E_MEMORY   memory NULL, misaligned or too small: table->needed is the
                      size that would do (so NULL and 0 ask for it)
    After a failure the table is closed. */
@@ -794,22 +818,24 @@ IDEM_API int idem_release(idem_table *table, const idem_claim *claim,
 IDEM_API int idem_renew(idem_table *table, const idem_claim *claim,
                         uint32_t lease_ms, uint32_t now_ms);
 
-/* What a handler of idem_run may answer */
+/* A handler executes a command for idem_run, which holds the claim and not the
+   lock.  answer is IDEM_EXECUTE or IDEM_RECOVER.  *outcome is zeroed, for it to
+   fill in; what that points to (reply->buffer, for instance) must last until
+   idem_run returns.  *now_ms is to be set to the tick at its end.  Returns 0 to
+   complete, anything else to release: only if the effect has not happened. */
 typedef int idem_handler(void *ctx, idem_outcome *outcome,
                          const idem_request *request, const idem_claim *claim,
                          int answer, uint32_t *now_ms);
 
-/* Begin, your handler, complete: in one call.  If the answer is IDEM_EXECUTE or
-   IDEM_RECOVER the handler is called with it, without the lock; outcome is
-   zeroed for it to fill in, what it points to must last until idem_run returns;
-   *now_ms is to be set to the time at its end.  It returns 0 to complete, or
-   anything else to release.
+/* Begin, your handler, complete or release: in one call.
      IDEM_EXECUTE, IDEM_RECOVER    handled and completed; *reply tells the
                                    outcome as IDEM_REPLAY does
      IDEM_OK                       handled and released
-     others of idem_begin          not handled
-     those of idem_complete        handled, the outcome was not stored; *claim
-                                   may still be current */
+     others                        if claim->token is 0, as idem_begin; the
+                                   handler was not called.  If not, as
+                                   idem_complete or idem_release; it was called,
+                                   and *claim may still be current
+   A handler that completes by itself (>>patterns) makes it IDEM_E_FENCED. */
 IDEM_API int idem_run(idem_table *table, idem_claim *claim, idem_reply *reply,
                       const idem_request *request, idem_handler *handler,
                       void *ctx, uint32_t now_ms);
@@ -850,7 +876,7 @@ IDEM_API int idem_delivered(idem_table *table, const idem_claim *claim);
 
 /* Copies *len bytes of a response, or what there is, from byte `at` on, and
    sets *len to their number: 0 at its end.  The claim names the outcome, so
-   pieces are never of two.  At the time of the last call.
+   pieces are never of two.  Does not move the clock.
      IDEM_OK
      IDEM_E_NOT_FOUND   no such outcome, or no more; *len is 0 */
 IDEM_API int idem_response(idem_table *table, void *dst, size_t *len,
@@ -998,15 +1024,27 @@ typedef struct idemi_aligned {
 /* "No slot": larger than every number of one. */
 #define IDEMI_NONE ((unsigned)-1)
 
-static uint32_t idemi_load32(const unsigned char *p)
+static uint32_t idemi_basics_load32(const unsigned char *p)
 {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
            (uint32_t)p[3] << 24;
 }
 
-static uint64_t idemi_load64(const unsigned char *p)
+static uint64_t idemi_basics_load64(const unsigned char *p)
 {
-    return (uint64_t)idemi_load32(p + 4) << 32 | idemi_load32(p);
+    return (uint64_t)idemi_basics_load32(p + 4) << 32 | idemi_basics_load32(p);
+}
+
+/* memcmp and memcpy for bytes that may be NULL where there are none. */
+static int idemi_basics_equal(const void *a, const void *b, size_t len)
+{
+    return len == 0 || IDEM_MEMCMP(a, b, len) == 0;
+}
+
+static void idemi_basics_copy(void *dst, const void *src, size_t len)
+{
+    if (len)
+        IDEM_MEMCPY(dst, src, len);
 }
 
 /* ---------------------------------------------------------------------------
@@ -1056,8 +1094,8 @@ IDEM_API void idem_siphash_init(idem_siphash_state *state,
                                 const uint8_t key[16], int c_rounds,
                                 int d_rounds)
 {
-    uint64_t k0 = idemi_load64(key);
-    uint64_t k1 = idemi_load64(key + 8);
+    uint64_t k0 = idemi_basics_load64(key);
+    uint64_t k1 = idemi_basics_load64(key + 8);
 
     // The constants are the paper's: "somepseudorandomlygeneratedbytes".
     state->v[0] = k0 ^ UINT64_C(0x736f6d6570736575);
@@ -1077,7 +1115,7 @@ IDEM_API void idem_siphash_update(idem_siphash_state *state, const void *data,
 
     while (len > 0) {
         if (len >= 8 && (state->len & 7) == 0) {
-            idemi_hash_sip_word(state, idemi_load64(p));
+            idemi_hash_sip_word(state, idemi_basics_load64(p));
             state->len = (uint8_t)(state->len + 8);
             p += 8;
             len -= 8;
@@ -1156,8 +1194,8 @@ IDEM_API void idem_halfsiphash_init(idem_halfsiphash_state *state,
                                     const uint8_t key[8], int c_rounds,
                                     int d_rounds, int bits)
 {
-    uint32_t k0 = idemi_load32(key);
-    uint32_t k1 = idemi_load32(key + 4);
+    uint32_t k0 = idemi_basics_load32(key);
+    uint32_t k1 = idemi_basics_load32(key + 4);
 
     state->wide = bits == 64;
     state->v[0] = k0;
@@ -1247,12 +1285,12 @@ IDEM_API void idem_fingerprint_init(idem_fingerprint_state *state,
                                     const idem_config *config)
 {
 #if IDEM_HASH == IDEM_HASH_SIPHASH
-    idem_siphash_init(&state->hash, config->secret, 2, 4);
+    idem_siphash_init(&state->siphash, config->secret, 2, 4);
 #elif IDEM_HASH == IDEM_HASH_HALFSIPHASH
-    idem_halfsiphash_init(&state->hash, config->secret, 2, 4, 64);
+    idem_halfsiphash_init(&state->halfsiphash, config->secret, 2, 4, 64);
 #else
     (void)config;
-    state->hash = IDEM_FNV1A64_INIT;
+    state->fnv1a = IDEM_FNV1A64_INIT;
 #endif
 }
 
@@ -1260,22 +1298,22 @@ IDEM_API void idem_fingerprint_update(idem_fingerprint_state *state,
                                       const void *data, size_t len)
 {
 #if IDEM_HASH == IDEM_HASH_SIPHASH
-    idem_siphash_update(&state->hash, data, len);
+    idem_siphash_update(&state->siphash, data, len);
 #elif IDEM_HASH == IDEM_HASH_HALFSIPHASH
-    idem_halfsiphash_update(&state->hash, data, len);
+    idem_halfsiphash_update(&state->halfsiphash, data, len);
 #else
-    state->hash = idem_fnv1a64_update(state->hash, data, len);
+    state->fnv1a = idem_fnv1a64_update(state->fnv1a, data, len);
 #endif
 }
 
 IDEM_API uint64_t idem_fingerprint_final(idem_fingerprint_state *state)
 {
 #if IDEM_HASH == IDEM_HASH_SIPHASH
-    return idem_siphash_final(&state->hash);
+    return idem_siphash_final(&state->siphash);
 #elif IDEM_HASH == IDEM_HASH_HALFSIPHASH
-    return idem_halfsiphash_final(&state->hash);
+    return idem_halfsiphash_final(&state->halfsiphash);
 #else
-    return state->hash;
+    return state->fnv1a;
 #endif
 }
 
@@ -1338,6 +1376,9 @@ static uint32_t idemi_hash_id(const idem_config *config, const void *scope,
 /* What counts as reached may lie this far back: two sweep intervals.  Needs
    IDEM_LEASE_MAX + IDEM_RETENTION_MAX + this below 2^32. */
 #define IDEMI_PAST_MS  UINT32_C(0x20000000)
+
+/* A step back of the tick up to this is waited out. */
+#define IDEMI_JITTER_MS UINT32_C(0x10000)
 
 /* "Never", from the clock on: above every real due time, also when it has aged
    by a sweep interval; and inside the window. */
@@ -1408,23 +1449,16 @@ static unsigned char *idemi_slot_response(const idem_table *t, idem_slot *s)
     return idemi_slot_id(s) + t->config->key_max;
 }
 
-/* A comparison that takes lengths from requests, whose pointer may be NULL
-   where the length is 0 (memcmp must not see that). */
-static int idemi_slot_equal(const void *a, const void *b, size_t len)
-{
-    return len == 0 || IDEM_MEMCMP(a, b, len) == 0;
-}
-
 static int idemi_slot_has_scope(idem_slot *s, const idem_request *rq)
 {
     return s->scope_len == rq->scope_len &&
-           idemi_slot_equal(idemi_slot_id(s), rq->scope, rq->scope_len);
+           idemi_basics_equal(idemi_slot_id(s), rq->scope, rq->scope_len);
 }
 
 static int idemi_slot_has_id(idem_slot *s, const idem_request *rq)
 {
     return s->key_len == rq->key_len && idemi_slot_has_scope(s, rq) &&
-           idemi_slot_equal(idemi_slot_id(s) + s->scope_len, rq->key,
+           idemi_basics_equal(idemi_slot_id(s) + s->scope_len, rq->key,
                             rq->key_len);
 }
 
@@ -1456,8 +1490,8 @@ static uint32_t idemi_slot_lease_left(const idem_table *t, const idem_slot *s)
    >>index     from a hash to a slot: open addressing, linear probing
 
    An array of 2 x capacity words.  A key's home is its hash scaled to that; its
-   word stands at its home, or at the next empty place after it.  A word is the
-   slot's number plus one, so that one in use is never 0.  Its hash stands
+   word stands at its home, or at the next empty position after it.  A word is
+   the slot's number plus one, so that one in use is never 0.  Its hash stands
    beside the slot and, with IDEM_WIDE, in the word itself: such machines have
    caches, and the words of other keys are passed without leaving the index.
 
@@ -1467,7 +1501,7 @@ static uint32_t idemi_slot_lease_left(const idem_table *t, const idem_slot *s)
 
    Erasing a closes the gap: b and c move back, for they are not at home, and
    nothing that was reached over a may become unreachable; d stays.  Marking the
-   place as deleted would be shorter, but nothing here ever rehashes, and marks
+   word as deleted would be shorter, but nothing here ever rehashes, and marks
    would fill the index.  Homes are told from the hashes that are kept, so
    nothing is hashed or compared when a key leaves.
 
@@ -1476,7 +1510,7 @@ static uint32_t idemi_slot_lease_left(const idem_table *t, const idem_slot *s)
    distance may outgrow its bits.
 
    T1  Every slot in use has exactly one word, and every word such a slot.
-   T2  From a key's home to its word no place is empty: so every key is found.
+   T2  From a key's home to its word none is empty: so every key is found.
    T3  At least half of the words are empty: so every search ends.
    ------------------------------------------------------------------------ */
 
@@ -1500,19 +1534,19 @@ static unsigned idemi_index_next(const idem_table *t, unsigned at)
     return ++at < t->index_size ? at : 0;
 }
 
-/* The slot of the word at a place, or IDEMI_NONE if that is empty. */
+/* The slot of the word at a position, or IDEMI_NONE if that is empty. */
 static unsigned idemi_index_slot(const idem_table *t, unsigned at)
 {
     return (unsigned)t->index[at].slot - 1u;
 }
 
-/* The hash of the word at a place that is not empty. */
+/* The hash of the word at a position that is not empty. */
 static idem_number idemi_index_hash_at(const idem_table *t, unsigned at)
 {
 #if IDEM_WIDE
     return t->index[at].hash;
 #else
-    return t->places[idemi_index_slot(t, at)].hash;
+    return t->links[idemi_index_slot(t, at)].hash;
 #endif
 }
 
@@ -1542,10 +1576,10 @@ static void idemi_index_insert(idem_table *t, idem_number hash, unsigned slot)
 #if IDEM_WIDE
     t->index[at].hash = hash;
 #endif
-    t->places[slot].hash = hash;
+    t->links[slot].hash = hash;
 }
 
-/* Places from `from` on to `to`, round the end. */
+/* Positions from `from` on to `to`, round the end. */
 static unsigned idemi_index_distance(const idem_table *t, unsigned from,
                                      unsigned to)
 {
@@ -1556,7 +1590,7 @@ static unsigned idemi_index_distance(const idem_table *t, unsigned from,
    back into it unless its home is behind the gap.  Keeps T1, T2. */
 static void idemi_index_erase(idem_table *t, unsigned slot)
 {
-    unsigned gap = idemi_index_home(t, t->places[slot].hash);
+    unsigned gap = idemi_index_home(t, t->links[slot].hash);
     unsigned at;
 
     while (idemi_index_slot(t, gap) != slot)
@@ -1580,10 +1614,10 @@ static void idemi_index_erase(idem_table *t, unsigned slot)
    >>order     finished slots from the oldest completion to the newest, and the
                free ones: two lists through one array of links
 
-   The ring: places[capacity] is its both ends, so taking a slot out or putting
-   it at the end has no special case.
+   The order: links[capacity] is both its ends, so taking a slot out or putting
+   one at the end has no special case.
 
-       places[capacity].newer -> oldest -> ... -> newest -> places[capacity]
+       links[capacity].newer -> oldest -> ... -> newest -> links[capacity]
                              <-        <-     <-        <-
 
    The oldest is what eviction looks for, and almost always what expires next;
@@ -1591,37 +1625,37 @@ static void idemi_index_erase(idem_table *t, unsigned slot)
    were abandoned, may something younger be over first: `soonest` bounds when,
    and a look at all slots (the sweep, >>keys) finds it.
 
-   O1  The ring holds the finished slots and no others, no slot before one that
-       was completed earlier.
-   O2  The free list holds the free slots and no others.
+   O1  The order has the finished slots and no others, none before one that was
+       completed earlier.
+   O2  The free list has the free slots and no others.
    O3  No slot is over before t->soonest.
    ------------------------------------------------------------------------ */
 
-/* Puts a slot at the newest end of the ring. */
+/* Puts a slot at the newest end of the order. */
 static void idemi_order_append(idem_table *t, unsigned slot)
 {
     unsigned ends = t->capacity;
-    unsigned newest = t->places[ends].older;
+    unsigned newest = t->links[ends].older;
 
-    t->places[slot].older = (idem_number)newest;
-    t->places[slot].newer = (idem_number)ends;
-    t->places[newest].newer = (idem_number)slot;
-    t->places[ends].older = (idem_number)slot;
+    t->links[slot].older = (idem_number)newest;
+    t->links[slot].newer = (idem_number)ends;
+    t->links[newest].newer = (idem_number)slot;
+    t->links[ends].older = (idem_number)slot;
 }
 
-/* Takes a slot out of the ring. */
+/* Takes a slot out of the order. */
 static void idemi_order_remove(idem_table *t, unsigned slot)
 {
-    const idem_place *place = &t->places[slot];
+    const idem_link *link = &t->links[slot];
 
-    t->places[place->older].newer = place->newer;
-    t->places[place->newer].older = place->older;
+    t->links[link->older].newer = link->newer;
+    t->links[link->newer].older = link->older;
 }
 
 /* Puts a slot in front of the free list. */
 static void idemi_order_free(idem_table *t, unsigned slot)
 {
-    t->places[slot].newer = (idem_number)t->free;
+    t->links[slot].newer = (idem_number)t->free;
     t->free = slot;
 }
 
@@ -1644,7 +1678,7 @@ static unsigned idemi_order_evictable(const idem_table *t,
 
     for (;;) {
         idem_slot *s;
-        slot = t->places[slot].newer;
+        slot = t->links[slot].newer;
         if (slot == t->capacity)
             return slot;
         s = idemi_slot_at(t, slot);
@@ -1663,6 +1697,20 @@ static unsigned idemi_order_evictable(const idem_table *t,
    K3  used and pending count what the slots say.
    K4  It has had at least one attempt, and its token has been granted.
    ------------------------------------------------------------------------ */
+
+/* What a zero in the configuration means. */
+#define IDEMI_LEASE_MS     UINT32_C(30000)
+#define IDEMI_RETENTION_MS UINT32_C(86400000)
+#define IDEMI_MAX_ATTEMPTS 3
+
+/* The first of up to three values that is not zero. */
+static uint32_t idemi_keys_or(uint32_t asked, uint32_t configured,
+                              uint32_t otherwise)
+{
+    if (asked)
+        return asked;
+    return configured ? configured : otherwise;
+}
 
 /* A request, with the hashes that are made before the lock is taken */
 typedef struct idemi_query {
@@ -1718,7 +1766,7 @@ static void idemi_keys_sweep(idem_table *t)
     for (i = 0; i < t->capacity; i++)
         if (!idemi_keys_expire(t, i) && idemi_slot_at(t, i)->state)
             idemi_order_note(t, idemi_slot_at(t, i));
-    for (i = 0; i < IDEM_REACHES; i++)
+    for (i = 0; i < IDEMI_REACHES; i++)
         t->reach[i] = idemi_keys_limit(t, t->reach[i]);
     t->evicted = idemi_keys_limit(t, t->evicted);
     t->swept = t->clock;
@@ -1740,16 +1788,21 @@ static void idemi_keys_advance(idem_table *t, uint32_t ms)
     }
 }
 
-/* Follows the tick; S6 is here. */
+/* Follows the tick; S6 is here.  A small step back is not followed, for the way
+   up again would count twice: five threads that read the tick before they take
+   the lock would make the clock run at a multiple of its speed. */
 static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
 {
     uint32_t passed = now_ms - t->tick;
 
-    t->tick = now_ms;
-    if (passed < UINT32_C(0x80000000))
-        idemi_keys_advance(t, passed);
-    else
+    if (passed >= UINT32_C(0x80000000)) {
         t->stats.backwards++;
+        if (0 - passed <= IDEMI_JITTER_MS)
+            return;
+        passed = 0;
+    }
+    t->tick = now_ms;
+    idemi_keys_advance(t, passed);
 }
 
 /* The slot of a live key, or IDEMI_NONE. */
@@ -1812,12 +1865,11 @@ static void idemi_keys_name(const idem_table *t, unsigned slot,
     claim->attempt = s->attempts;
 }
 
-/* The retention of a request, coded. */
-static uint16_t idemi_keys_retention(const idem_table *t,
-                                     const idem_request *rq)
+/* A retention asked for, or its default, coded. */
+static uint16_t idemi_keys_retention(const idem_table *t, uint32_t asked_ms)
 {
-    return rq->retention_ms ? idemi_clock_encode(rq->retention_ms)
-                            : t->retention;
+    return idemi_clock_encode(idemi_keys_or(asked_ms, t->config->retention_ms,
+                                            IDEMI_RETENTION_MS));
 }
 
 /* Grants a new claim on a slot that has its key and fingerprint. */
@@ -1825,7 +1877,8 @@ static void idemi_keys_grant(idem_table *t, unsigned slot, idem_claim *claim,
                              const idem_request *rq)
 {
     idem_slot *s = idemi_slot_at(t, slot);
-    uint32_t lease_ms = rq->lease_ms ? rq->lease_ms : t->lease_ms;
+    uint32_t lease_ms =
+        idemi_keys_or(rq->lease_ms, t->config->lease_ms, IDEMI_LEASE_MS);
 
     s->token = (uint32_t)++t->token;
     s->state = IDEM_IN_PROGRESS;
@@ -1834,7 +1887,7 @@ static void idemi_keys_grant(idem_table *t, unsigned slot, idem_claim *claim,
         s->state |= IDEMI_ENDLESS;
     else
         s->time += lease_ms;
-    s->retention = idemi_keys_retention(t, rq);
+    s->retention = idemi_keys_retention(t, rq->retention_ms);
     s->response_len =
         rq->response_size ? rq->response_size : t->config->response_max;
     if (s->attempts < 255)
@@ -1876,20 +1929,21 @@ static int idemi_keys_again(idem_table *t, unsigned slot, idem_claim *claim,
     reply->retry_after_ms = idemi_slot_lease_left(t, s);
     if (reply->retry_after_ms)
         return IDEM_BUSY;
-    if (s->attempts >= t->max_attempts)
+    if (s->attempts >=
+        idemi_keys_or(0, t->config->max_attempts, IDEMI_MAX_ATTEMPTS))
         return IDEM_EXHAUSTED;
     idemi_keys_grant(t, slot, claim, q->rq);
     return IDEM_RECOVER;
 }
 
-/* The mark that tells how far back memory reaches for a scope.  Which scopes
-   share one is no secret worth a keyed hash. */
+/* How far back memory reaches for a scope. */
+IDEMI_APART
 static uint32_t *idemi_keys_reach(idem_table *t, const void *scope,
                                   size_t scope_len)
 {
-    uint32_t hash = idem_fnv1a32(scope, scope_len);
+    uint32_t hash = idemi_hash_id(t->config, scope, scope_len, NULL, 0);
 
-    return &t->reach[hash >> 16 & (IDEM_REACHES - 1)];
+    return &t->reach[hash & (IDEMI_REACHES - 1)];
 }
 
 /* True if memory may once have held an unknown key of that age. */
@@ -1902,7 +1956,7 @@ static int idemi_keys_too_old(idem_table *t, const idem_request *rq)
     reach = *idemi_keys_reach(t, rq->scope, rq->scope_len);
     return rq->age_ms >= t->clock - reach ||
            rq->age_ms >=
-               idemi_clock_decode(idemi_keys_retention(t, rq));
+               idemi_clock_decode(idemi_keys_retention(t, rq->retention_ms));
 }
 
 /* Drops a finished key before its time, and remembers that. */
@@ -1942,7 +1996,7 @@ static int idemi_keys_over_quota(const idem_table *t, const idem_request *rq)
 static void idemi_keys_reclaim(idem_table *t)
 {
     unsigned none = t->capacity;
-    unsigned oldest = t->places[none].newer;
+    unsigned oldest = t->links[none].newer;
 
     if (oldest != none)
         idemi_keys_expire(t, oldest);
@@ -1951,30 +2005,28 @@ static void idemi_keys_reclaim(idem_table *t)
 }
 
 /* Sees to it that the request's scope may have one more key, and that there is
-   a free slot for it.  Returns whether it is so. */
-static int idemi_keys_room(idem_table *t, const idem_request *rq)
+   a free slot for it.  Returns whether it is so; if not, reply->retry_after_ms
+   is set if it is known. */
+static int idemi_keys_room(idem_table *t, idem_reply *reply,
+                           const idem_request *rq)
 {
     int over_quota = idemi_keys_over_quota(t, rq);
-    unsigned slot;
+    unsigned slot = t->capacity;
 
     if (!over_quota) {
         idemi_keys_reclaim(t);
         if (t->free != t->capacity)
             return 1;
     }
-    if (t->config->full != IDEM_EVICT_OLDEST)
-        return 0;
-    slot = idemi_order_evictable(t, over_quota ? rq : NULL);
-    if (slot == t->capacity)
-        return 0;
-    idemi_keys_evict(t, slot);
-    return 1;
-}
-
-static void idemi_keys_copy(void *dst, const void *src, size_t len)
-{
-    if (len)
-        IDEM_MEMCPY(dst, src, len);
+    if (t->config->full == IDEM_EVICT_OLDEST)
+        slot = idemi_order_evictable(t, over_quota ? rq : NULL);
+    if (slot != t->capacity) {
+        idemi_keys_evict(t, slot);
+        return 1;
+    }
+    if (!over_quota && t->soonest - t->clock < IDEMI_NEVER_MS - IDEMI_SWEEP_MS)
+        reply->retry_after_ms = t->soonest - t->clock;
+    return 0;
 }
 
 /* Begin on a key that is not known. */
@@ -1987,22 +2039,18 @@ static int idemi_keys_first(idem_table *t, idem_claim *claim,
 
     if (idemi_keys_too_old(t, rq))
         return IDEM_TOO_OLD;
-    if (!idemi_keys_room(t, rq)) {
-        uint32_t wait = t->soonest - t->clock;
-        if (wait < IDEMI_NEVER_MS - IDEMI_SWEEP_MS)
-            reply->retry_after_ms = wait;
+    if (!idemi_keys_room(t, reply, rq))
         return IDEM_E_FULL;
-    }
     slot = t->free;
-    t->free = t->places[slot].newer;
+    t->free = t->links[slot].newer;
     s = idemi_slot_at(t, slot);
     s->fingerprint[0] = q->fingerprint[0];
     s->fingerprint[1] = q->fingerprint[1];
     s->scope_len = (uint8_t)rq->scope_len;
     s->key_len = (uint8_t)rq->key_len;
     s->attempts = 0;
-    idemi_keys_copy(idemi_slot_id(s), rq->scope, rq->scope_len);
-    idemi_keys_copy(idemi_slot_id(s) + rq->scope_len, rq->key, rq->key_len);
+    idemi_basics_copy(idemi_slot_id(s), rq->scope, rq->scope_len);
+    idemi_basics_copy(idemi_slot_id(s) + rq->scope_len, rq->key, rq->key_len);
     idemi_index_insert(t, q->hash, slot);
     t->used++;
     idemi_keys_grant(t, slot, claim, rq);
@@ -2036,11 +2084,11 @@ static int idemi_keys_complete(idem_table *t, const idem_claim *claim,
         return IDEM_E_TOO_LARGE;
     s->code = out->code;
     s->response_len = (uint16_t)out->response_len;
-    idemi_keys_copy(idemi_slot_response(t, s), out->response,
+    idemi_basics_copy(idemi_slot_response(t, s), out->response,
                     out->response_len);
     if (out->state) {
         t->state_len = (uint16_t)out->state_len;
-        idemi_keys_copy(t->state, out->state, out->state_len);
+        idemi_basics_copy(t->state, out->state, out->state_len);
     }
     s->time = t->clock;
     s->state = out->failed ? IDEM_FAILED : IDEM_COMPLETED;
@@ -2060,8 +2108,7 @@ static int idemi_keys_renew(idem_table *t, const idem_claim *claim,
 
     if (!s)
         return IDEM_E_FENCED;
-    if (!lease_ms)
-        lease_ms = t->lease_ms;
+    lease_ms = idemi_keys_or(lease_ms, t->config->lease_ms, IDEMI_LEASE_MS);
     if (lease_ms == IDEM_LEASE_NONE)
         s->state |= IDEMI_ENDLESS;
     else if (lease_ms > idemi_slot_lease_left(t, s))
@@ -2105,6 +2152,7 @@ static void idemi_keys_describe(const idem_table *t, unsigned slot,
 
      1 T1    2 T2          3 C1    4 C2    5 C3
      6 K1    7 K2          8 K3    9 K4   10 O1   11 O2   12 O3
+    13 the sizes in the table are not those of its configuration
    ------------------------------------------------------------------------ */
 
 /* One slot in use, by itself. */
@@ -2149,7 +2197,7 @@ static int idemi_check_probe(const idem_table *t, unsigned slot)
     unsigned at = idemi_index_home(t, hash);
     unsigned left = t->index_size;
 
-    if (t->places[slot].hash != hash)
+    if (t->links[slot].hash != hash)
         return 2;
     for (; left > 0 && t->index[at].slot; left--) {
         if (idemi_index_slot(t, at) == slot)
@@ -2159,8 +2207,13 @@ static int idemi_check_probe(const idem_table *t, unsigned slot)
     return 2;
 }
 
-static int idemi_check_slots(const idem_table *t, uint32_t *used,
-                             uint32_t *pending)
+/* What idem_check counts on its way */
+typedef struct idemi_tally {
+    uint32_t used, pending, in_progress;    /* slots */
+    uint32_t listed;                        /* in the order and the free list */
+} idemi_tally;
+
+static int idemi_check_slots(const idem_table *t, idemi_tally *tally)
 {
     unsigned slot;
 
@@ -2169,8 +2222,9 @@ static int idemi_check_slots(const idem_table *t, uint32_t *used,
         int broken;
         if (!s->state)
             continue;
-        ++*used;
-        *pending += (s->state & IDEMI_UNDELIVERED) != 0;
+        tally->used++;
+        tally->pending += (s->state & IDEMI_UNDELIVERED) != 0;
+        tally->in_progress += !(s->state & IDEMI_FINISHED);
         broken = idemi_check_slot(t, s);
         if (!broken)
             broken = idemi_check_probe(t, slot);
@@ -2180,69 +2234,70 @@ static int idemi_check_slots(const idem_table *t, uint32_t *used,
     return 0;
 }
 
-/* The ring and the free list; *listed counts the slots in both. */
-static int idemi_check_order(const idem_table *t, uint32_t *listed)
+static int idemi_check_order(const idem_table *t, idemi_tally *tally)
 {
-    unsigned slot = t->capacity;
+    unsigned ends = t->capacity;
+    unsigned slot = ends;
     uint32_t age = UINT32_MAX;
 
-    while (t->places[slot].newer != t->capacity) {
+    while (t->links[slot].newer != ends) {
         unsigned older = slot;
         const idem_slot *s;
-        slot = t->places[slot].newer;
-        if (slot > t->capacity || t->places[slot].older != older ||
-            ++*listed > t->capacity)
+        slot = t->links[slot].newer;
+        if (slot > ends || t->links[slot].older != older ||
+            ++tally->listed > ends)
             return 10;
         s = idemi_slot_at(t, slot);
         if (!(s->state & IDEMI_FINISHED) || t->clock - s->time > age)
             return 10;
         age = t->clock - s->time;
     }
-    for (slot = t->free; slot != t->capacity; slot = t->places[slot].newer)
+    return t->links[ends].older == slot ? 0 : 10;
+}
+
+static int idemi_check_free(const idem_table *t, idemi_tally *tally)
+{
+    unsigned slot = t->free;
+
+    for (; slot != t->capacity; slot = t->links[slot].newer)
         if (slot > t->capacity || idemi_slot_at(t, slot)->state ||
-            ++*listed > t->capacity)
+            ++tally->listed > t->capacity)
             return 11;
-    return 0;
+    return tally->listed + tally->in_progress == t->capacity ? 0 : 11;
 }
 
 static int idemi_check_all(const idem_table *t)
 {
-    uint32_t used = 0, pending = 0, words = 0, listed = 0, in_progress = 0;
-    int broken = idemi_check_slots(t, &used, &pending);
-    unsigned i;
+    idemi_tally tally = { 0, 0, 0, 0 };
+    uint32_t words = 0;
+    unsigned at;
+    int broken;
 
+    if (t->capacity != t->config->capacity || t->index_size != 2 * t->capacity)
+        return 13;
+    broken = idemi_check_slots(t, &tally);
     if (!broken)
-        broken = idemi_check_order(t, &listed);
+        broken = idemi_check_order(t, &tally);
     if (broken)
         return broken;
-    for (i = 0; i < t->index_size; i++)
-        words += t->index[i].slot != 0;
-    if (words != used)
+    for (at = 0; at < t->index_size; at++)
+        words += t->index[at].slot != 0;
+    if (words != tally.used)
         return 1;
-    if (used != t->used || pending != t->pending)
+    if (tally.used != t->used || tally.pending != t->pending)
         return 8;
-    for (i = 0; i < t->capacity; i++)
-        in_progress +=
-            (idemi_slot_at(t, i)->state & IDEMI_STATUS) == IDEM_IN_PROGRESS;
-    return listed + in_progress != t->capacity ? 11 : 0;
+    return idemi_check_free(t, &tally);
 }
 
 /* ---------------------------------------------------------------------------
    >>public    validate, lock, do, unlock
    ------------------------------------------------------------------------ */
 
-/* What a zero in the configuration means. */
-#define IDEMI_LEASE_MS     UINT32_C(30000)
-#define IDEMI_RETENTION_MS UINT32_C(86400000)
-#define IDEMI_MAX_ATTEMPTS 3
-
 /* Slots that one idem_maintain looks at. */
 #define IDEMI_MAINTAIN_SLOTS 64
 
-/* In every open table: the version and what the header's options made of it. */
-#define IDEMI_MAGIC                                                            \
-    (UINT32_C(0x1DE30000) ^ (uint32_t)(sizeof(idem_table) << 4) ^              \
-     (uint32_t)(IDEM_VERSION << 2) ^ (uint32_t)(IDEM_HASH << 1) ^ IDEM_WIDE)
+/* In every open table, and in no zeroed one: "idem". */
+#define IDEMI_MAGIC UINT32_C(0x6D656469)
 
 static void idemi_public_misuse(void)
 {
@@ -2252,7 +2307,7 @@ static void idemi_public_misuse(void)
 /* What every caller's mistake is answered with. */
 #define IDEMI_MISUSE() (idemi_public_misuse(), IDEM_E_ARG)
 
-static int idemi_public_open(const idem_table *t)
+static int idemi_public_is_open(const idem_table *t)
 {
     return t && t->magic == IDEMI_MAGIC;
 }
@@ -2263,7 +2318,7 @@ static int idemi_public_enter(idem_table *t, int valid)
 {
     const idem_config *config;
 
-    if (!valid || !idemi_public_open(t))
+    if (!valid || !idemi_public_is_open(t))
         return IDEMI_MISUSE();
     config = t->config;
     if (config->lock && config->lock(config->lock_ctx) != 0)
@@ -2317,9 +2372,11 @@ static int idemi_public_query(const idem_table *t, idemi_query *q,
 {
     size_t key_max = t->config->key_max;
 
-    if (!rq || !rq->key || !rq->key_len ||
+    if (!rq || !idemi_public_bytes(rq->key, rq->key_len) ||
         !idemi_public_bytes(rq->scope, rq->scope_len))
         return IDEMI_MISUSE();
+    if (!rq->key_len)
+        return IDEM_E_ARG;          // the sender's mistake, not the caller's
     if (rq->key_len > key_max || rq->scope_len > key_max - rq->key_len)
         return IDEM_E_TOO_LARGE;
     q->rq = rq;
@@ -2356,12 +2413,15 @@ static int idemi_public_payload(const idem_table *t, idemi_query *q)
 /* True if a configuration is one. */
 static int idemi_public_config(const idem_config *config)
 {
-    unsigned char bits = IDEM_HASH == IDEM_HASH_FNV;
+    unsigned char first = IDEM_HASH == IDEM_HASH_FNV;
+    unsigned char last = first;
     int i;
 
-    for (i = 0; i < 16; i++)
-        bits |= config->secret[i];
-    return bits && config->capacity && config->key_max &&
+    for (i = 0; i < 8; i++) {
+        first |= config->secret[i];
+        last |= config->secret[i + 8];
+    }
+    return first && last && config->capacity && config->key_max &&
            config->capacity <= IDEM_CAPACITY_MAX &&
            idemi_public_lease(config->lease_ms) &&
            config->retention_ms <= IDEM_RETENTION_MAX &&
@@ -2372,9 +2432,9 @@ static int idemi_public_config(const idem_config *config)
 /* Wide enough for the size of the largest table, so that no configuration is
    taken for a smaller one, however narrow size_t is. */
 #if IDEM_WIDE
-typedef uint64_t idemi_bytes;
+typedef uint64_t idemi_size;
 #else
-typedef uint32_t idemi_bytes;
+typedef uint32_t idemi_size;
 #endif
 
 /* Lays the table out in memory, if it is large enough and aligned. */
@@ -2382,15 +2442,15 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
                                size_t size)
 {
     const idem_config *config = t->config;
-    idemi_bytes capacity = config->capacity;
-    idemi_bytes tail = (idemi_bytes)config->key_max + config->response_max;
-    idemi_bytes stride = (idemi_bytes)sizeof(idem_slot) + IDEMI_ROUND4(tail);
-    idemi_bytes order = (capacity + 1) * (idemi_bytes)sizeof(idem_place);
-    idemi_bytes words = capacity * 2 * (idemi_bytes)sizeof(idem_word);
-    idemi_bytes places = capacity * stride;
-    idemi_bytes index = places + IDEMI_ROUND4(order);
-    idemi_bytes state = index + IDEMI_ROUND4(words);
-    idemi_bytes needed = state + IDEMI_ROUND4((idemi_bytes)config->state_max);
+    idemi_size capacity = config->capacity;
+    idemi_size tail = (idemi_size)config->key_max + config->response_max;
+    idemi_size stride = (idemi_size)sizeof(idem_slot) + IDEMI_ROUND4(tail);
+    idemi_size order = (capacity + 1) * (idemi_size)sizeof(idem_link);
+    idemi_size words = capacity * 2 * (idemi_size)sizeof(idem_word);
+    idemi_size links = capacity * stride;
+    idemi_size index = links + IDEMI_ROUND4(order);
+    idemi_size state = index + IDEMI_ROUND4(words);
+    idemi_size needed = state + IDEMI_ROUND4((idemi_size)config->state_max);
 
     t->needed = (size_t)needed;
     if (t->needed != needed)
@@ -2402,7 +2462,7 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
     t->capacity = (unsigned)capacity;
     t->index_size = 2 * t->capacity;
     t->slots = memory;
-    t->places = (idem_place *)(void *)(memory + places);
+    t->links = (idem_link *)(void *)(memory + links);
     t->index = (idem_word *)(void *)(memory + index);
     t->state = memory + state;
     return IDEM_OK;
@@ -2411,23 +2471,17 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
 /* Everything about an empty table that is not zero. */
 static void idemi_public_reset(idem_table *t, uint32_t now_ms)
 {
-    const idem_config *config = t->config;
     unsigned slot = t->capacity;
     unsigned i;
 
-    t->places[slot].older = t->places[slot].newer = (idem_number)slot;
+    t->links[slot].older = t->links[slot].newer = (idem_number)slot;
     t->free = slot;
     while (slot > 0)
         idemi_order_free(t, --slot);
-    t->lease_ms = config->lease_ms ? config->lease_ms : IDEMI_LEASE_MS;
-    t->retention = idemi_clock_encode(
-        config->retention_ms ? config->retention_ms : IDEMI_RETENTION_MS);
-    t->max_attempts =
-        config->max_attempts ? config->max_attempts : IDEMI_MAX_ATTEMPTS;
     t->tick = now_ms;
     t->soonest = t->clock + IDEMI_NEVER_MS;
     t->evicted = t->clock - IDEMI_RETENTION_LIMIT;
-    for (i = 0; i < IDEM_REACHES; i++)
+    for (i = 0; i < IDEMI_REACHES; i++)
         t->reach[i] = t->clock - 1;     // what was sent before is not known
     t->magic = IDEMI_MAGIC;
 }
@@ -2455,7 +2509,7 @@ IDEM_API int idem_begin(idem_table *table, idem_claim *claim,
     idemi_query q;
     int result;
 
-    if (!claim || !reply || !idemi_public_open(table))
+    if (!claim || !reply)
         return IDEMI_MISUSE();
     IDEM_MEMSET(claim, 0, sizeof *claim);
     reply->claim = *claim;
@@ -2464,6 +2518,8 @@ IDEM_API int idem_begin(idem_table *table, idem_claim *claim,
     reply->code = 0;
     reply->age_ms = 0;
     reply->retry_after_ms = 0;
+    if (!idemi_public_is_open(table))
+        return IDEMI_MISUSE();
     result = idemi_public_query(table, &q, request);
     if (result == IDEM_OK)
         result = idemi_public_payload(table, &q);
@@ -2553,8 +2609,11 @@ IDEM_API int idem_run(idem_table *table, idem_claim *claim, idem_reply *reply,
 {
     int answer;
 
-    if (!handler)
+    if (!claim || !handler) {
+        if (claim)
+            claim->token = 0;
         return IDEMI_MISUSE();
+    }
     answer = idem_begin(table, claim, reply, request, now_ms);
     if (answer != IDEM_EXECUTE && answer != IDEM_RECOVER)
         return answer;
@@ -2594,7 +2653,7 @@ static int idemi_public_lookup(idem_table *table, unsigned *slot,
     idemi_query q;
     int result;
 
-    if (!idemi_public_open(table))
+    if (!idemi_public_is_open(table))
         return IDEMI_MISUSE();
     result = idemi_public_query(table, &q, request);
     if (result != IDEM_OK)
@@ -2671,7 +2730,7 @@ IDEM_API int idem_pending(idem_table *table, idem_entry *entry,
     if (idemi_keys_outcome(table, &entry->claim))
         slot = (unsigned)entry->claim.slot;
     do {
-        slot = table->places[slot].newer;
+        slot = table->links[slot].newer;
         if (slot == table->capacity)
             return idemi_public_leave(table, IDEM_E_NOT_FOUND);
     } while (!(idemi_slot_at(table, slot)->state & IDEMI_UNDELIVERED) ||
@@ -2713,7 +2772,7 @@ IDEM_API int idem_response(idem_table *table, void *dst, size_t *len,
     if (*len > rest)
         *len = rest;
     if (s)
-        idemi_keys_copy(dst, idemi_slot_response(table, s) + (*len ? at : 0),
+        idemi_basics_copy(dst, idemi_slot_response(table, s) + (*len ? at : 0),
                         *len);
     return idemi_public_leave(table, s ? IDEM_OK : IDEM_E_NOT_FOUND);
 }
@@ -2730,7 +2789,7 @@ IDEM_API int idem_state(idem_table *table, void *dst, size_t *len)
     *len = table->state_len;
     if (size < *len)
         return idemi_public_leave(table, IDEM_E_TOO_LARGE);
-    idemi_keys_copy(dst, table->state, *len);
+    idemi_basics_copy(dst, table->state, *len);
     return idemi_public_leave(table, IDEM_OK);
 }
 
@@ -2743,7 +2802,7 @@ IDEM_API int idem_horizon(idem_table *table, uint32_t *horizon_ms,
     if (result < 0)
         return result;
     reaches = table->clock - table->evicted;
-    *horizon_ms = idemi_clock_decode(table->retention);
+    *horizon_ms = idemi_clock_decode(idemi_keys_retention(table, 0));
     if (reaches < *horizon_ms)
         *horizon_ms = reaches;
     return idemi_public_leave(table, IDEM_OK);
@@ -2764,7 +2823,7 @@ IDEM_API const char *idem_text(int result)
 
 IDEM_API int idem_check(const idem_table *table)
 {
-    if (!idemi_public_open(table))
+    if (!idemi_public_is_open(table))
         return IDEMI_MISUSE();
     return idemi_check_all(table);
 }

@@ -25,13 +25,18 @@ static void command(const char *key, const char *payload, uint32_t now_ms)
     idem_outcome outcome = { .response = "poured", .response_len = 6 };
     int result = idem_begin(&table, &claim, &reply, &request, now_ms);
 
-    if (result == IDEM_EXECUTE || result == IDEM_RECOVER) {
+    if (result == IDEM_EXECUTE)
         printf("%s %-10s PUMP RUNS\n", key, payload);
-        idem_complete(&table, &claim, &outcome, now_ms + 100);
-    } else if (result == IDEM_REPLAY)
+    if (result == IDEM_RECOVER) { /* an attempt was cut short: how far? */
+        outcome.failed = 1;
+        outcome.response = "check!";
+    }
+    if (result == IDEM_EXECUTE || result == IDEM_RECOVER)
+        result = idem_complete(&table, &claim, &outcome, now_ms + 100);
+    if (result == IDEM_REPLAY)
         printf("%s %-10s replayed: %.*s\n", key, payload,
                (int)reply.response_len, answer);
-    else
+    else if (result != IDEM_OK)
         printf("%s %-10s refused: %s\n", key, payload, idem_text(result));
 }
 

@@ -153,13 +153,14 @@ static inline void model_elapse(model *m, uint32_t off_ms)
 static inline void model_tick(model *m, uint32_t now_ms)
 {
     uint32_t passed = now_ms - m->tick;
+    uint32_t back = m->tick - now_ms;
 
-    m->tick = now_ms;
-    if (passed >= UINT32_C(1) << 31) {
+    if (passed < UINT32_C(1) << 31)
+        model_elapse(m, passed);
+    else
         m->stats.backwards++;
-        passed = 0;
-    }
-    model_elapse(m, passed);
+    if (passed < UINT32_C(1) << 31 || back > 65536)
+        m->tick = now_ms;
 }
 
 /* ------------------------------------------------------------------ keys */

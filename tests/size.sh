@@ -48,14 +48,16 @@ stack=$(head -n 1 "$out/stacks")
 row() {
     bytes=$(object "memory_$1")
     echo "| RAM, $1 keys of 16 bytes with responses of 16 bytes" \
-        "| $bytes ($((bytes / $1)) per key) | |"
+        "| $bytes ($(echo "$bytes $1" | awk '{ printf "%.1f", $1 / $2 }')" \
+        "per key) | |"
 }
 
 {
     echo "| Cortex-M0, gcc $(arm-none-eabi-gcc -dumpversion), -Os | bytes" \
         "| budget |"
     echo "|---|---|---|"
-    echo "| code: open, begin, complete, release, maintain | $core | 2048 |"
+    echo "| code: open, begin, complete, release, maintain (without memcpy," \
+        "memset, memcmp) | $core | 2048 |"
     echo "| of that, HalfSipHash in its two uses | $hash | |"
     echo "| the same with SipHash" \
         "| $(text -DIDEM_HASH=IDEM_HASH_SIPHASH) | |"

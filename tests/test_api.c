@@ -17,6 +17,9 @@ static int asserted;
 
 // Copying may be interrupted: by code that calls the table again.
 static void (*interrupt)(void);
+// Copying without the lock, if there is one, is counted.
+static const int *lock_depth;
+static int unlocked;
 static void *copy_bytes(void *dst, const void *src, size_t len);
 static void *set_bytes(void *dst, int byte, size_t len);
 static int compare_bytes(const void *a, const void *b, size_t len);
@@ -33,6 +36,8 @@ static void *copy_bytes(void *dst, const void *src, size_t len)
 {
     void (*now)(void) = interrupt;
 
+    if (lock_depth && !*lock_depth)
+        unlocked++;
     interrupt = NULL;
     if (now)
         now();
@@ -410,11 +415,34 @@ static void what_the_world_does_is_never_asserted(void **state)
         else if (dice(&seed) % 4 == 0)
             (void)forget(f, "panel", key, now - dice(&seed) % 1000);
         (void)find(f, "a scope that is longer than all", "key", now);
+        assert_int_equal(begin(f, "panel", "", "x", now), IDEM_E_ARG);
+        assert_int_equal(find(f, "panel", "", now), IDEM_E_ARG);
         (void)release(f, &claim, now);
     }
     assert_int_equal(asserted, 0);
     assert_true(f->table.stats.full > 0 && f->table.stats.fenced > 0);
     assert_true(f->table.stats.backwards > 0);
+}
+
+static void a_claim_is_zeroed_whatever_refuses_it(void **state)
+{
+    fixture *f = (fixture *)*state;
+    idem_request rq = request_of(f, "panel", "key", "x");
+    idem_table closed;
+    idem_claim claim;
+
+    memset(&closed, 0, sizeof closed);
+    claim.token = 77;
+    assert_int_equal(idem_begin(&closed, &claim, &f->reply, &rq, 0),
+                     IDEM_E_ARG);
+    assert_int_equal(claim.token, 0);
+    claim.token = 77;
+    assert_int_equal(idem_begin(NULL, &claim, &f->reply, &rq, 0), IDEM_E_ARG);
+    assert_int_equal(claim.token, 0);
+    claim.token = 77;
+    assert_int_equal(idem_run(&f->table, &claim, &f->reply, &rq, NULL, NULL, 0),
+                     IDEM_E_ARG);
+    assert_int_equal(claim.token, 0);
 }
 
 /* ---------------------------------------------------------------------------
@@ -471,22 +499,24 @@ static void one_lock_hook_without_the_other_is_refused(void **state)
                      IDEM_E_ARG);
 }
 
-static void s9_a_secret_of_zeros_is_refused_where_it_is_used(void **state)
+/* HalfSipHash takes one half for the index, the other for fingerprints. */
+static void s9_a_secret_with_a_zero_half_is_refused_where_it_is_used(
+    void **state)
 {
     fixture *f = (fixture *)*state;
 
-    memset(f->config.secret, 0, sizeof f->config.secret);
-    for (int i = -1; i < 16; i++) {
-        int open;
-        if (i >= 0)
-            f->config.secret[i] = 1;
-        open = idem_open(&f->table, &f->config, NULL, 0, 0);
-        assert_int_equal(open, i < 0 && IDEM_HASH != IDEM_HASH_FNV
-                                   ? IDEM_E_ARG
-                                   : IDEM_E_MEMORY);
-        if (i >= 0)
-            f->config.secret[i] = 0;
-    }
+    for (int i = -1; i < 8; i++)
+        for (int j = -1; j < 8; j++) {
+            int keyed = IDEM_HASH != IDEM_HASH_FNV;
+            memset(f->config.secret, 0, sizeof f->config.secret);
+            if (i >= 0)
+                f->config.secret[i] = 1;
+            if (j >= 0)
+                f->config.secret[8 + j] = 1;
+            assert_int_equal(idem_open(&f->table, &f->config, NULL, 0, 0),
+                             keyed && (i < 0 || j < 0) ? IDEM_E_ARG
+                                                       : IDEM_E_MEMORY);
+        }
 }
 
 static void the_limits_of_the_configuration_are_inside_it(void **state)
@@ -788,22 +818,64 @@ static void start_locked(fixture *f, struct lock *lock, int (*hook)(void *))
     memset(lock, 0, sizeof *lock);
 }
 
+/* Whatever the answer: "key" is claimed, finished, or unknown. */
 static void every_call_takes_the_lock_once_and_gives_it_back(void **state)
 {
     fixture *f = (fixture *)*state;
     struct lock lock;
 
-    for (size_t i = 0; i < COUNT(functions); i++) {
-        struct arguments a;
-        start_locked(f, &lock, lock_again);
-        arguments_without(&a, f, 0);
-        assert_int_equal(functions[i].call(&a), functions[i].answer);
-        assert_int_equal(lock.taken, functions[i].locks);
-        assert_int_equal(lock.depth, 0);
-        arguments_without(&a, f, CLAIM | ENTRY | REQUEST | LEN | HORIZON);
-        (void)functions[i].call(&a);
-        assert_int_equal(lock.depth, 0);
-    }
+    for (int round = 0; round < 3; round++)
+        for (size_t i = 0; i < COUNT(functions); i++) {
+            struct arguments a;
+            int answer;
+            start_locked(f, &lock, lock_again);
+            if (round == 1)
+                assert_int_equal(complete(f, &f->claim, "", 0), IDEM_OK);
+            if (round == 2)
+                assert_int_equal(release(f, &f->claim, 0), IDEM_OK);
+            lock.taken = 0;
+            arguments_without(&a, f, 0);
+            answer = functions[i].call(&a);
+            // To run a handler is to begin and to complete.
+            assert_int_equal(lock.taken,
+                             functions[i].locks +
+                                 (functions[i].call == call_run &&
+                                  answer == IDEM_EXECUTE));
+            assert_int_equal(lock.depth, 0);
+        }
+}
+
+static void what_is_refused_at_once_leaves_the_lock_alone(void **state)
+{
+    fixture *f = (fixture *)*state;
+    struct lock lock;
+
+    for (size_t i = 0; i < COUNT(functions); i++)
+        for (unsigned pointer = CLAIM; pointer <= HORIZON; pointer <<= 1) {
+            struct arguments a;
+            if (!(functions[i].takes & pointer))
+                continue;
+            start_locked(f, &lock, lock_again);
+            arguments_without(&a, f, pointer);
+            assert_int_equal(functions[i].call(&a), IDEM_E_ARG);
+            assert_int_equal(lock.taken, 0);
+        }
+}
+
+static void nothing_is_copied_without_the_lock(void **state)
+{
+    fixture *f = (fixture *)*state;
+    struct lock lock;
+    uint32_t seed = 37;
+
+    start_locked(f, &lock, lock_once);
+    unlocked = 0;
+    lock_depth = &lock.depth;
+    be_busy(&f->table, &f->config, &seed);
+    lock_depth = NULL;
+    assert_int_equal(unlocked, 0);
+    assert_int_equal(lock.depth, 0);
+    assert_true(lock.taken > 3000);
 }
 
 static void s7_a_refused_lock_refuses_the_call(void **state)
@@ -1038,7 +1110,8 @@ int main(void)
         TEST(what_the_world_does_is_never_asserted),
         TEST(each_field_of_the_configuration_is_checked),
         TEST(one_lock_hook_without_the_other_is_refused),
-        TEST(s9_a_secret_of_zeros_is_refused_where_it_is_used),
+        TEST(s9_a_secret_with_a_zero_half_is_refused_where_it_is_used),
+        TEST(a_claim_is_zeroed_whatever_refuses_it),
         TEST(the_limits_of_the_configuration_are_inside_it),
         TEST(memory_that_does_not_serve_is_refused_and_the_size_told),
         TEST(s8_the_largest_table_is_not_taken_for_a_small_one),
@@ -1047,6 +1120,8 @@ int main(void)
         TEST(s8_nothing_outside_table_and_memory_is_touched),
         TEST(a_table_may_be_moved),
         TEST(every_call_takes_the_lock_once_and_gives_it_back),
+        TEST(what_is_refused_at_once_leaves_the_lock_alone),
+        TEST(nothing_is_copied_without_the_lock),
         TEST(s7_a_refused_lock_refuses_the_call),
         TEST(a_call_in_the_middle_of_another_is_refused_by_the_table),
         TEST(a_call_in_the_middle_of_another_is_refused_by_the_lock),

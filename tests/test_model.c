@@ -258,6 +258,7 @@ static uint32_t strange_step(struct run *r)
     static const uint32_t edges[] = {
         UINT32_MAX, HALF_RANGE, HALF_RANGE + 1, HALF_RANGE - 1, HALF_RANGE / 2,
         UINT32_C(1) << 28, (UINT32_C(1) << 28) - 1,
+        UINT32_MAX - 65534, UINT32_MAX - 65535, UINT32_MAX - 65536,
     };
 
     switch (below(r, 4)) {
@@ -868,10 +869,11 @@ static void op_next(struct run *r)
     memset(&entry, 0, sizeof entry);
     entry.id = id;
     entry.id_size = sizeof id;
-    model_tick(&r->model, choose_tick(r));
+    (void)choose_tick(r);
     for (;;) {
         const model_key *k;
         idem_request rq = { 0 };
+        model_tick(&r->model, r->tick);
         memset(id, UNTOUCHED, sizeof id);
         result = idem_next(r->table, &entry, r->tick);
         expect_result(r, result == IDEM_OK ? IDEM_OK : IDEM_E_NOT_FOUND,

@@ -337,13 +337,24 @@ static void bound_too_late(fixture *f)                  // O3
     f->table.soonest = f->table.clock + IDEM_RETENTION_MAX;
 }
 
+static void newest_end_lost(fixture *f)                 // O1
+{
+    f->table.links[f->table.capacity].older = (idem_number)f->table.capacity;
+}
+
+static void size_of_another(fixture *f)
+{
+    f->table.index_size--;
+}
+
 static const struct { int number; void (*plant)(fixture *); } corruptions[] = {
     { 1, word_without_a_slot },      { 2, slot_without_a_word },
     { 3, lease_too_long },           { 4, completion_to_come },
     { 5, over_before_the_last_sweep }, { 6, claim_that_is_owed },
     { 7, response_over_the_limit },  { 8, one_owed_too_many },
     { 9, claim_without_an_attempt }, { 10, completions_out_of_order },
-    { 11, free_slot_lost },          { 12, bound_too_late },
+    { 10, newest_end_lost },         { 11, free_slot_lost },
+    { 12, bound_too_late },          { 13, size_of_another },
 };
 
 static void idem_check_names_what_was_corrupted(void **state)

@@ -8,7 +8,7 @@ char memory_64[IDEM_MEMORY_SIZE(64, 16, 16, 0)];
 char memory_256[IDEM_MEMORY_SIZE(256, 16, 16, 0)];
 char memory_1024[IDEM_MEMORY_SIZE(1024, 16, 16, 0)];
 
-/* Per key, what is neither the user's nor stored for him: index, place, and of
-   the slot the token, state and attempts. */
-char beyond_stored[2 * sizeof(idem_word) + sizeof(idem_place) +
-                   sizeof(uint32_t) + 2];
+/* Per key, what is neither the user's nor stored for him: of the slot all but
+   fingerprint, code, time, retention and three lengths; and what finds it. */
+char beyond_stored[sizeof(idem_slot) - (8 + 4 + 4 + 2 + 2 + 1 + 1) +
+                   sizeof(idem_link) + 2 * sizeof(idem_word)];
