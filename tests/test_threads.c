@@ -2,8 +2,9 @@
 /*
  * Shows, with threads that share one table through its lock hooks, that no key
  * is executed by two at once or twice in all (S1, S4), that of many holders of
- * one key only one completes it, and that a call made while the thread holds
- * the lock is refused and does not wait for itself.
+ * one key only one completes it, that ticks read before the lock is taken do
+ * not make the clock run ahead (S6), and that a call made while the thread
+ * holds the lock is refused and does not wait for itself.
  *
  * The effects are plain integers: only the table's answers keep two threads
  * from writing one at the same time, so a race that the thread sanitizer finds
@@ -247,6 +248,45 @@ static void s1_s4_of_many_holders_of_a_key_one_completes_it(void **state)
 }
 
 /* ---------------------------------------------------------------------------
+   ticks that overtake one another
+   ------------------------------------------------------------------------ */
+
+/* Each thread reads the tick and may be overtaken before it uses it. */
+static void *read_the_tick_early(void *arg)
+{
+    struct worker *w = (struct worker *)arg;
+
+    for (uint32_t i = 0; i < KEYS; i++) {
+        uint32_t now = later();
+        if (dice(&w->seed) % 4 == 0)
+            (void)sched_yield();
+        w->wrong += idem_maintain(&w->f->table, now) < 0;
+        w->done++;
+    }
+    return NULL;
+}
+
+static void s6_threads_do_not_make_the_clock_run(void **state)
+{
+    fixture *f = (fixture *)*state;
+    struct worker all;
+    uint32_t first = later();
+
+    f->config.retention_ms = IDEM_RETENTION_MAX;
+    open_shared(f, CAPACITY);
+    (void)finish(f, "panel", "k", first);
+    all = run_workers(f, read_the_tick_early);
+    assert_int_equal(all.wrong, 0);
+    assert_int_equal(all.done, THREADS * KEYS);
+    f->config.lock = NULL;              // run_workers has destroyed the mutex
+    f->config.unlock = NULL;
+    assert_int_equal(begin(f, "panel", "k", "pour", first + all.done),
+                     IDEM_REPLAY);
+    assert_int_equal(f->reply.age_ms, all.done);
+    assert_true(f->table.stats.backwards > 0);          // they did overtake
+}
+
+/* ---------------------------------------------------------------------------
    nested calls
    ------------------------------------------------------------------------ */
 struct nested {
@@ -294,6 +334,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(s1_s4_threads_execute_every_key_once),
         TEST(s1_s4_of_many_holders_of_a_key_one_completes_it),
+        TEST(s6_threads_do_not_make_the_clock_run),
         TEST(a_call_by_who_holds_the_mutex_is_refused_and_does_not_wait),
     };
 
