@@ -699,6 +699,7 @@ typedef struct idem_table {
     uint32_t magic;             /* marks an open table */
     uint8_t  inside;            /* 1: a call is under way */
     uint16_t state_len;
+    uint16_t retention;         /* the default's, coded */
     const idem_config *config;
     unsigned char *slots;       /* capacity x stride bytes */
     idem_link *links;           /* one for every slot, and the order's ends */
@@ -1109,27 +1110,30 @@ IDEM_API void idem_siphash_init(idem_siphash_state *state,
     state->d_rounds = (uint8_t)d_rounds;
 }
 
+static void idemi_hash_sip_byte(idem_siphash_state *state, unsigned char byte)
+{
+    state->word |= (uint64_t)byte << (8 * (state->len & 7));
+    state->len = (uint8_t)(state->len + 1);
+    if ((state->len & 7) == 0) {
+        idemi_hash_sip_word(state, state->word);
+        state->word = 0;
+    }
+}
+
 IDEM_API void idem_siphash_update(idem_siphash_state *state, const void *data,
                                   size_t len)
 {
     const unsigned char *p = (const unsigned char *)data;
 
-    while (len > 0) {
-        if (len >= 8 && (state->len & 7) == 0) {
-            idemi_hash_sip_word(state, idemi_basics_load64(p));
-            state->len = (uint8_t)(state->len + 8);
-            p += 8;
-            len -= 8;
-            continue;
-        }
-        state->word |= (uint64_t)*p++ << (8 * (state->len & 7));
-        len--;
-        state->len = (uint8_t)(state->len + 1);
-        if ((state->len & 7) == 0) {
-            idemi_hash_sip_word(state, state->word);
-            state->word = 0;
-        }
+    for (; len > 0 && (state->len & 7) != 0; len--)
+        idemi_hash_sip_byte(state, *p++);
+    for (; len >= 8; len -= 8) {
+        idemi_hash_sip_word(state, idemi_basics_load64(p));
+        state->len = (uint8_t)(state->len + 8);
+        p += 8;
     }
+    for (; len > 0; len--)
+        idemi_hash_sip_byte(state, *p++);
 }
 
 IDEM_API uint64_t idem_siphash_final(idem_siphash_state *state)
@@ -1866,11 +1870,12 @@ static void idemi_keys_name(const idem_table *t, unsigned slot,
     claim->attempt = s->attempts;
 }
 
-/* A retention asked for, or its default, coded. */
-static uint16_t idemi_keys_retention(const idem_table *t, uint32_t asked_ms)
+/* The retention of a request, coded. */
+static uint16_t idemi_keys_retention(const idem_table *t,
+                                     const idem_request *rq)
 {
-    return idemi_clock_encode(idemi_keys_or(asked_ms, t->config->retention_ms,
-                                            IDEMI_RETENTION_MS));
+    return rq->retention_ms ? idemi_clock_encode(rq->retention_ms)
+                            : t->retention;
 }
 
 /* Grants a new claim on a slot that has its key and fingerprint. */
@@ -1888,7 +1893,7 @@ static void idemi_keys_grant(idem_table *t, unsigned slot, idem_claim *claim,
         s->state |= IDEMI_ENDLESS;
     else
         s->time += lease_ms;
-    s->retention = idemi_keys_retention(t, rq->retention_ms);
+    s->retention = idemi_keys_retention(t, rq);
     s->response_len =
         rq->response_size ? rq->response_size : t->config->response_max;
     if (s->attempts < 255)
@@ -1957,7 +1962,7 @@ static int idemi_keys_too_old(idem_table *t, const idem_request *rq)
     reach = *idemi_keys_reach(t, rq->scope, rq->scope_len);
     return rq->age_ms >= t->clock - reach ||
            rq->age_ms >=
-               idemi_clock_decode(idemi_keys_retention(t, rq->retention_ms));
+               idemi_clock_decode(idemi_keys_retention(t, rq));
 }
 
 /* Drops a finished key before its time, and remembers that. */
@@ -2479,6 +2484,8 @@ static void idemi_public_reset(idem_table *t, uint32_t now_ms)
     t->free = slot;
     while (slot > 0)
         idemi_order_free(t, --slot);
+    t->retention = idemi_clock_encode(
+        idemi_keys_or(0, t->config->retention_ms, IDEMI_RETENTION_MS));
     t->tick = now_ms;
     t->soonest = t->clock + IDEMI_NEVER_MS;
     t->evicted = t->clock - IDEMI_RETENTION_LIMIT;
@@ -2803,7 +2810,7 @@ IDEM_API int idem_horizon(idem_table *table, uint32_t *horizon_ms,
     if (result < 0)
         return result;
     reaches = table->clock - table->evicted;
-    *horizon_ms = idemi_clock_decode(idemi_keys_retention(table, 0));
+    *horizon_ms = idemi_clock_decode(table->retention);
     if (reaches < *horizon_ms)
         *horizon_ms = reaches;
     return idemi_public_leave(table, IDEM_OK);
