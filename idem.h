@@ -216,8 +216,7 @@
    ("ab","c") and ("a","bc") are two keys.  Take the scope from what the
    transport has proved, not from what the message claims: quotas go by it.
 
-   The fingerprint is a 64-bit keyed hash of the payload and its length (with
-   IDEM_HASH_FNV, FNV-1a of the payload).  It
+   The fingerprint is a 64-bit keyed hash of the payload and its length.  It
    catches a key reused for another command (IDEM_MISMATCH, answered before
    everything else that is said of a known key).  If two spellings of a payload
    mean the same, hash a canonical form yourself, and give request.fingerprint:
@@ -744,7 +743,7 @@ typedef struct idem_halfsiphash_state {
 typedef union idem_fingerprint_state {     /* IDEM_HASH says which of them */
     idem_siphash_state siphash;
     idem_halfsiphash_state halfsiphash;
-    uint64_t fnv1a;
+    uint64_t fnv1a[2];          /* the hash, the length */
 } idem_fingerprint_state;
 
 /* Bytes of memory for a table: a constant expression, a multiple of 4. */
@@ -1285,7 +1284,8 @@ IDEM_API uint64_t idem_fnv1a64(const void *data, size_t len)
 }
 
 /* SipHash's last word carries the length, and the number of words the rest of
-   it, so the fingerprint is one of the payload and its length. */
+   it, so the fingerprint is one of the payload and its length.  FNV-1a has the
+   length appended, eight bytes little-endian. */
 IDEM_API void idem_fingerprint_init(idem_fingerprint_state *state,
                                     const idem_config *config)
 {
@@ -1295,7 +1295,8 @@ IDEM_API void idem_fingerprint_init(idem_fingerprint_state *state,
     idem_halfsiphash_init(&state->halfsiphash, config->secret, 2, 4, 64);
 #else
     (void)config;
-    state->fnv1a = IDEM_FNV1A64_INIT;
+    state->fnv1a[0] = IDEM_FNV1A64_INIT;
+    state->fnv1a[1] = 0;
 #endif
 }
 
@@ -1307,7 +1308,8 @@ IDEM_API void idem_fingerprint_update(idem_fingerprint_state *state,
 #elif IDEM_HASH == IDEM_HASH_HALFSIPHASH
     idem_halfsiphash_update(&state->halfsiphash, data, len);
 #else
-    state->fnv1a = idem_fnv1a64_update(state->fnv1a, data, len);
+    state->fnv1a[0] = idem_fnv1a64_update(state->fnv1a[0], data, len);
+    state->fnv1a[1] += len;
 #endif
 }
 
@@ -1318,7 +1320,14 @@ IDEM_API uint64_t idem_fingerprint_final(idem_fingerprint_state *state)
 #elif IDEM_HASH == IDEM_HASH_HALFSIPHASH
     return idem_halfsiphash_final(&state->halfsiphash);
 #else
-    return state->fnv1a;
+    uint64_t hash = state->fnv1a[0];
+    int i;
+
+    for (i = 0; i < 8; i++) {
+        unsigned char byte = (unsigned char)(state->fnv1a[1] >> (8 * i));
+        hash = idem_fnv1a64_update(hash, &byte, 1);
+    }
+    return hash;
 #endif
 }
 
