@@ -105,7 +105,7 @@
           | | |      release       |  | |  RECOVER      |    |  | REPLAY
           | | +--------------------+  | +--- lease -----+    +--+
           | |                         |      over
-          | +-- retention over -------+                 |
+          | +-- over, forgotten ------+                 |
           +---- retention over, evicted, forgotten -----+
 
      arrow                  call           what it needs
@@ -119,19 +119,22 @@
      finished -> finished   idem_begin     nothing; answers IDEM_REPLAY
      finished -> unknown    idem_forget    nothing
      finished -> unknown    (time)         one retention since completion
-     finished -> unknown    idem_begin     for another key: a full table and
-                                           IDEM_EVICT_OLDEST
+     finished -> unknown    idem_begin     for another key, IDEM_EVICT_OLDEST,
+                                           and the table full or the scope's
+                                           quota used up
 
    There are no others.  What is promised (S safety, L liveness, H honesty):
 
      S1  At most one claim on a key is current.  A claim that is not current
          changes nothing: complete, release and renew answer IDEM_E_FENCED.
-     S2  An outcome is replayed, byte for byte, until its retention ends.
+     S2  An outcome is replayed, byte for byte, until its retention ends (or it
+         is forgotten by idem_forget or, if so configured, evicted).
      S3  A stored response is never given to a different payload, key or scope.
          The fingerprint is compared in every state of a key.
      S4  A command is never answered IDEM_EXECUTE if an earlier attempt may have
          had an effect: a lease that ran out answers IDEM_RECOVER until somebody
-         completes or releases, or one retention has passed since it ended.
+         completes, releases or forgets, or one retention has passed since it
+         ended.
      S6  Time never shortens a lease or a retention: not a wrapping, stopped or
          backward tick.  Only a tick that really runs ahead can.
      S7  A call that fails changed nothing, or its contract says what.  A claim
@@ -141,8 +144,9 @@
      S9  Keys chosen by an enemy cost no more than random ones (keyed hash), and
          push out no other scope's records beyond the configured quota.
      L1  Every call ends in bounded steps; the bounds are in >>memory.
-     L2  The table never wedges: leases end, retention ends, a command whose
-         attempts are all cut short ends in IDEM_EXHAUSTED.
+     L2  The table never wedges: leases end (but IDEM_LEASE_NONE, which is asked
+         for), retention ends, a command whose attempts are all cut short ends
+         in IDEM_EXHAUSTED.
      H1  "Exactly once" is not promised, by nature: an outside effect that is
          neither harmless to repeat nor visible afterwards may happen once too
          often or not at all when its execution is cut short.  IDEM_RECOVER is
@@ -153,9 +157,11 @@
    sender tells the age of its command (idem_request.age_ms): what it first sent
    before the restart is answered IDEM_TOO_OLD.
 
-   When not to use it: for agreement among several devices; as access control
-   (a key is a name, not a password); where commands are idempotent by
-   themselves ("set valve to 30 %") and their order does not matter.
+   When not to use it: where outcomes must survive a restart and the sender
+   cannot tell the age of its command; for agreement among several devices; as
+   access control (a key is a name, not a password); where commands are
+   idempotent by themselves ("set valve to 30 %") and their order does not
+   matter.
 
    ---------------------------------------------------------------------------
    >>answers
@@ -178,8 +184,9 @@
      IDEM_EXHAUSTED    no        max_attempts attempts were cut short: refuse,
                                  raise an alarm
      IDEM_MORE         yes       idem_maintain has more to do
-     IDEM_E_ARG        no        a caller's mistake: NULL, an empty key, a table
-                                 that is not open, a value out of range
+     IDEM_E_ARG        no        a caller's mistake: NULL, a table that is not
+                                 open, a value out of range; or an empty key,
+                                 which is the sender's, and never asserted
      IDEM_E_TOO_LARGE  no        key, response or state over its limit; or the
                                  buffer is too short, and the length is told
      IDEM_E_FULL       no        no room, or the scope's quota is used up; try
@@ -203,6 +210,7 @@
      IDEM_TOO_OLD       410                 4.12   0x83 implementation specific
      IDEM_EXHAUSTED     500                 5.00   0x83
      IDEM_E_FULL        503 + Retry-After   5.03   0x97
+     no key, too long   400                 4.00   0x83
      other errors       500                 5.00   0x80 unspecified error
 
    409 and 422 are those of the IETF's Idempotency-Key draft.
@@ -216,7 +224,8 @@
    ("ab","c") and ("a","bc") are two keys.  Take the scope from what the
    transport has proved, not from what the message claims: quotas go by it.
 
-   The fingerprint is a 64-bit keyed hash of the payload and its length.  It
+   The fingerprint is a 64-bit hash of the payload and its length, keyed unless
+   IDEM_HASH says otherwise.  It
    catches a key reused for another command (IDEM_MISMATCH, answered before
    everything else that is said of a known key).  If two spellings of a payload
    mean the same, hash a canonical form yourself, and give request.fingerprint:
@@ -240,7 +249,7 @@
 
      up to 65.5 s    is waited out; the clock stands until the tick is again
                      where it was.  So calls may overtake one another, with
-                     ticks read by several threads, or before a long operation
+                     ticks read up to a minute before
      more            is a tick that was reset; the clock goes on with it
 
    So a stopped, reset or backward tick lengthens leases and retentions, and
@@ -252,8 +261,9 @@
      lease      covers [begin, begin + lease): in the millisecond in which it
                 ends it is over.  At most IDEM_LEASE_MAX (6.2 days), 0 is the
                 default, IDEM_LEASE_NONE never ends while this boot lasts.
-                A holder whose lease is over may still complete or renew, until
-                somebody takes over or the key is dropped; then it is fenced.
+                A holder whose lease is over may still complete, renew or
+                release, until somebody takes over or the key is dropped; then
+                it is fenced.
      retention  covers [start, start + retention) likewise.  It starts with the
                 completion; for a claim never completed, with the end of its
                 lease.  At most IDEM_RETENTION_MAX (30 days), 0 is the default.
@@ -352,11 +362,17 @@
      complete, renew,     no lookup
      delivered, response
      release              the words from the key's home to the next empty one
-     maintain             64 slots
+     find, forget         one lookup; forget: one release
+     maintain             64 slots, each at most one release
      next, pending        n slots at worst
-     any of them          a look at all n slots for every 2^28 ms (3.1 days)
-                          that the clock advances, so that 32 bits of time
-                          suffice: at most 8 in one call, 16 in idem_elapse
+     open                 clears all the memory
+     any that is told     a look at all n slots, each at most one release, for
+     the time, elapse     every 2^28 ms (3.1 days) that the clock advances, so
+                          that 32 bits of time suffice: at most 8 times in one
+                          call, 16 in idem_elapse
+
+   begin, find and forget hash scope and key, begin the payload too, before the
+   lock is taken; with age_ms, and to evict, the scope again.
 
    ---------------------------------------------------------------------------
    >>options      default, effect, and where the macro must be seen
@@ -368,8 +384,8 @@
      IDEM_ASSERT(x)        nothing; called for a caller's mistakes (which are
                            refused all the same) and broken invariants.
                            Implementation
-     IDEM_DEBUG            not set; every call ends with idem_check, asserted.
-                           Slow.  Implementation
+     IDEM_DEBUG            not set; every call but idem_open hands the result of
+                           idem_check to IDEM_ASSERT.  Slow.  Implementation
      IDEM_WIDE             1 on 64-bit machines, else 0; slot numbers of 32 bits
                            for up to 16,777,215 keys; without it of 16 bits for
                            up to 32,767.  EVERY FILE: IDEM_MEMORY_SIZE depends
@@ -388,9 +404,9 @@
 
    Without hooks a table belongs to one thread, or to code that an interrupt
    does not enter twice.  With config.lock and config.unlock every call holds
-   the lock from its first look at the table to its last, for the bounded time
-   of >>memory, and runs none of your code meanwhile; idem_run lets go of it
-   while your handler executes.
+   the lock while it looks at anything that can change (arguments are checked
+   and hashed before), for the bounded time of >>memory, and runs none of your
+   code meanwhile; idem_run lets go of it while your handler executes.
 
    lock returns 0 when it is held; otherwise the call is refused with
    IDEM_E_LOCK.  The hooks must not call the table.  A call in the middle of
@@ -404,9 +420,10 @@
    ---------------------------------------------------------------------------
    >>patterns
 
-   A command that resets the device (reboot, update): complete before the
-   effect.  Completed first it happens at most once, however often it is asked;
-   completed after, the reset cuts every attempt short.
+   A command that resets the device (reboot, update): complete, and answer,
+   before the effect; completed after it, the reset cuts every attempt short.
+   The reset also empties this table: a duplicate that arrives after it is
+   IDEM_EXECUTE, unless the sender tells its age (IDEM_TOO_OLD).
 
    Emergency stop: do not deduplicate.  Stopping twice is harmless, and refusing
    to stop because a table is full is not.
@@ -419,7 +436,8 @@
 
    An effect that is the application's own state (a total, a counter): give the
    new state to idem_complete as outcome.state.  State and outcome are one: on
-   IDEM_RECOVER the effect has not happened.
+   IDEM_RECOVER the effect has not happened.  Each completion replaces the state
+   whole: let no other command between reading it and completing.
 
    A transient failure (the sensor did not answer): release, and a retry is new.
    A final one (no such valve): complete it with `failed`; it is replayed.
@@ -442,7 +460,10 @@
    slot              one key's place
    index             the open-addressed array that finds the slot
    sweep             a look at every slot
-   over              past the end of its lease, or of its retention
+   over              of a lease, a retention: ended.  Of a key, a slot: due
+   due               when a key is dropped if nothing happens: at the end of its
+                     retention
+   live              of a lease: not ended.  Of a key, a slot: not due
    order             the finished slots, oldest completion first
    home              the position in the index that a hash names
 */
@@ -499,8 +520,11 @@ extern "C" {
 #endif
 
 /* ---------------------------------------------------------------------------
-   >>types     structs are visible so that you can place them; their fields are
-               for a debugger to read, and promised only where it says so
+   >>types
+
+   idem_config, _request, _claim, _reply, _outcome and _entry are the interface.
+   The other structs are visible so that you can place them; their fields are
+   for a debugger to read, and promised only where it says so.
    ------------------------------------------------------------------------ */
 
 /* What a call answers; the manual's table (>>answers) says what to do next. */
@@ -542,7 +566,7 @@ enum {
 #define IDEM_LEASE_MAX     UINT32_C(0x20000000)   /* ms: 6.2 days */
 #define IDEM_RETENTION_MAX UINT32_C(2592000000)   /* ms: 30 days */
 
-/* Half a hash, or the number of a slot. */
+/* The part of a hash that the index keeps, or the number of a slot. */
 #if IDEM_WIDE
 #define IDEM_CAPACITY_MAX  UINT32_C(16777215)
 typedef uint32_t idem_number;
@@ -709,12 +733,13 @@ typedef struct idem_table {
     unsigned index_size;        /* words */
     unsigned free;              /* first free slot; capacity: none */
     unsigned tidy;              /* slot at which idem_maintain goes on */
-    uint32_t tick;              /* highest now_ms so far */
+    uint32_t tick;              /* the now_ms that the clock followed last */
     uint32_t clock;             /* logical ms */
     uint32_t swept;             /* clock at the last look at all slots */
     uint32_t soonest;           /* no slot is over before this time */
-    uint32_t used;              /* slots in use; promised */
-    uint32_t pending;           /* undelivered outcomes; promised */
+    uint32_t used;              /* slots in use, over ones too until they are
+                                   dropped; promised */
+    uint32_t pending;           /* of them: delivery owed; promised */
     uint64_t token;             /* last one granted */
     uint32_t evicted;           /* newest completion evicted, logical ms */
     uint32_t reach[IDEMI_REACHES];  /* by scope hash: newest completion that
@@ -752,7 +777,7 @@ typedef union idem_fingerprint_state {     /* IDEM_HASH says which of them */
     (sizeof(idem_slot) + IDEMI_ROUND4((size_t)(key_max) + (response_max)))
 #define IDEM_MEMORY_SIZE(capacity, key_max, response_max, state_max)           \
     ((size_t)(capacity) * IDEMI_SLOT_SIZE(key_max, response_max) +             \
-     IDEMI_ROUND4(((size_t)(capacity) + 1u) * sizeof(idem_link)) +            \
+     IDEMI_ROUND4(((size_t)(capacity) + 1u) * sizeof(idem_link)) +             \
      IDEMI_ROUND4((size_t)(capacity) * 2u * sizeof(idem_word)) +               \
      IDEMI_ROUND4(state_max))
 
@@ -790,7 +815,8 @@ IDEM_API int idem_open(idem_table *table, const idem_config *config,
      IDEM_E_TOO_LARGE                 scope and key over key_max, response_size
                                       over response_max
    A claim taken over (RECOVER) has the lease, retention and reservation of the
-   new request.  *claim is zeroed unless it is granted. */
+   new request.  *claim is zeroed unless it is granted; it must not be
+   reply->claim. */
 IDEM_API int idem_begin(idem_table *table, idem_claim *claim,
                         idem_reply *reply, const idem_request *request,
                         uint32_t now_ms);
@@ -822,7 +848,9 @@ IDEM_API int idem_renew(idem_table *table, const idem_claim *claim,
 /* A handler executes a command for idem_run, which holds the claim and not the
    lock.  answer is IDEM_EXECUTE or IDEM_RECOVER.  *outcome is zeroed, for it to
    fill in; what that points to (reply->buffer, for instance) must last until
-   idem_run returns.  *now_ms is to be set to the tick at its end.  Returns 0 to
+   idem_run returns.  *now_ms holds the tick that idem_run was given, and is to
+   be set to the tick at the end: one that is more than 65.5 s old would count
+   as a reset, and the next call as time run ahead (>>time).  Returns 0 to
    complete, anything else to release: only if the effect has not happened. */
 typedef int idem_handler(void *ctx, idem_outcome *outcome,
                          const idem_request *request, const idem_claim *claim,
@@ -892,7 +920,8 @@ IDEM_API int idem_state(idem_table *table, void *dst, size_t *len);
 /* Removes a key: the administrator's way out.  The key is unknown afterwards,
    and its next begin is answered IDEM_EXECUTE.
      IDEM_OK, IDEM_E_NOT_FOUND
-     IDEM_BUSY          the key has a live lease; nothing changed
+     IDEM_BUSY          the key has a live lease, or one without end; nothing
+                        changed
      IDEM_E_ARG, IDEM_E_TOO_LARGE   as idem_find */
 IDEM_API int idem_forget(idem_table *table, const idem_request *request,
                          uint32_t now_ms);
@@ -1417,19 +1446,24 @@ static int idemi_clock_reached(uint32_t clock, uint32_t at)
     return clock - at <= IDEMI_PAST_MS;
 }
 
-/* A retention in 16 bits: mantissa 11 bits, exponent 5, rounded up. */
+/* A retention in 16 bits: exponent 5, mantissa 11, rounded up. */
+#define IDEMI_MANTISSA_BITS 11
+#define IDEMI_MANTISSA_MAX  0x7FFu
+
 static uint16_t idemi_clock_encode(uint32_t ms)
 {
     unsigned exponent = 0;
 
-    for (; ms > 0x7FF; exponent++)
+    for (; ms > IDEMI_MANTISSA_MAX; exponent++)
         ms = (ms >> 1) + (ms & 1);      // ceiling of halves is ceiling of all
-    return (uint16_t)(exponent << 11 | ms);
+    return (uint16_t)(exponent << IDEMI_MANTISSA_BITS | ms);
 }
 
 static uint32_t idemi_clock_decode(uint16_t code)
 {
-    return (uint32_t)(code & 0x7FF) << (code >> 11);
+    uint32_t mantissa = code & IDEMI_MANTISSA_MAX;
+
+    return mantissa << (code >> IDEMI_MANTISSA_BITS);
 }
 
 /* ---------------------------------------------------------------------------
@@ -1473,7 +1507,7 @@ static int idemi_slot_has_id(idem_slot *s, const idem_request *rq)
 {
     return s->key_len == rq->key_len && idemi_slot_has_scope(s, rq) &&
            idemi_basics_equal(idemi_slot_id(s) + s->scope_len, rq->key,
-                            rq->key_len);
+                              rq->key_len);
 }
 
 /* When the key is dropped, if nothing happens to it. */
@@ -1717,6 +1751,9 @@ static unsigned idemi_order_evictable(const idem_table *t,
 #define IDEMI_RETENTION_MS UINT32_C(86400000)
 #define IDEMI_MAX_ATTEMPTS 3
 
+/* Attempts are counted up to this. */
+#define IDEMI_ATTEMPTS_END 255
+
 /* The first of up to three values that is not zero. */
 static uint32_t idemi_keys_or(uint32_t asked, uint32_t configured,
                               uint32_t otherwise)
@@ -1724,6 +1761,11 @@ static uint32_t idemi_keys_or(uint32_t asked, uint32_t configured,
     if (asked)
         return asked;
     return configured ? configured : otherwise;
+}
+
+static uint32_t idemi_keys_lease(const idem_table *t, uint32_t asked_ms)
+{
+    return idemi_keys_or(asked_ms, t->config->lease_ms, IDEMI_LEASE_MS);
 }
 
 /* A request, with the hashes that are made before the lock is taken */
@@ -1892,8 +1934,7 @@ static void idemi_keys_grant(idem_table *t, unsigned slot, idem_claim *claim,
                              const idem_request *rq)
 {
     idem_slot *s = idemi_slot_at(t, slot);
-    uint32_t lease_ms =
-        idemi_keys_or(rq->lease_ms, t->config->lease_ms, IDEMI_LEASE_MS);
+    uint32_t lease_ms = idemi_keys_lease(t, rq->lease_ms);
 
     s->token = (uint32_t)++t->token;
     s->state = IDEM_IN_PROGRESS;
@@ -1905,7 +1946,7 @@ static void idemi_keys_grant(idem_table *t, unsigned slot, idem_claim *claim,
     s->retention = idemi_keys_retention(t, rq);
     s->response_len =
         rq->response_size ? rq->response_size : t->config->response_max;
-    if (s->attempts < 255)
+    if (s->attempts < IDEMI_ATTEMPTS_END)
         s->attempts++;
     idemi_order_note(t, s);
     idemi_keys_name(t, slot, claim);
@@ -2100,7 +2141,7 @@ static int idemi_keys_complete(idem_table *t, const idem_claim *claim,
     s->code = out->code;
     s->response_len = (uint16_t)out->response_len;
     idemi_basics_copy(idemi_slot_response(t, s), out->response,
-                    out->response_len);
+                      out->response_len);
     if (out->state) {
         t->state_len = (uint16_t)out->state_len;
         idemi_basics_copy(t->state, out->state, out->state_len);
@@ -2123,7 +2164,7 @@ static int idemi_keys_renew(idem_table *t, const idem_claim *claim,
 
     if (!s)
         return IDEM_E_FENCED;
-    lease_ms = idemi_keys_or(lease_ms, t->config->lease_ms, IDEMI_LEASE_MS);
+    lease_ms = idemi_keys_lease(t, lease_ms);
     if (lease_ms == IDEM_LEASE_NONE)
         s->state |= IDEMI_ENDLESS;
     else if (lease_ms > idemi_slot_lease_left(t, s))
@@ -2183,7 +2224,7 @@ static int idemi_check_slot(const idem_table *t, const idem_slot *s)
     if (!s->key_len || s->scope_len + s->key_len > t->config->key_max ||
         s->response_len > t->config->response_max)
         return 7;
-    if (!s->attempts || !t->token)
+    if (!s->attempts || idemi_keys_token(t, s) - 1 >= t->token)
         return 9;
     if (s->state & IDEMI_ENDLESS)
         return 0;
@@ -2288,7 +2329,11 @@ static int idemi_check_all(const idem_table *t)
     unsigned at;
     int broken;
 
-    if (t->capacity != t->config->capacity || t->index_size != 2 * t->capacity)
+    if (t->capacity != t->config->capacity ||
+        t->index_size != 2 * t->capacity ||
+        t->stride != IDEMI_SLOT_SIZE(t->config->key_max,
+                                     t->config->response_max) ||
+        t->state_len > t->config->state_max)
         return 13;
     broken = idemi_check_slots(t, &tally);
     if (!broken)
@@ -2428,6 +2473,7 @@ static int idemi_public_payload(const idem_table *t, idemi_query *q)
 /* True if a configuration is one. */
 static int idemi_public_config(const idem_config *config)
 {
+    // FNV has no secret; with it both halves pass.
     unsigned char first = IDEM_HASH == IDEM_HASH_FNV;
     unsigned char last = first;
     int i;
@@ -2526,9 +2572,10 @@ IDEM_API int idem_begin(idem_table *table, idem_claim *claim,
     idemi_query q;
     int result;
 
+    if (claim)
+        IDEM_MEMSET(claim, 0, sizeof *claim);
     if (!claim || !reply)
         return IDEMI_MISUSE();
-    IDEM_MEMSET(claim, 0, sizeof *claim);
     reply->claim = *claim;
     reply->response_len = 0;
     reply->status = 0;
@@ -2626,11 +2673,10 @@ IDEM_API int idem_run(idem_table *table, idem_claim *claim, idem_reply *reply,
 {
     int answer;
 
-    if (!claim || !handler) {
-        if (claim)
-            claim->token = 0;
+    if (claim)
+        IDEM_MEMSET(claim, 0, sizeof *claim);
+    if (!claim || !handler)
         return IDEMI_MISUSE();
-    }
     answer = idem_begin(table, claim, reply, request, now_ms);
     if (answer != IDEM_EXECUTE && answer != IDEM_RECOVER)
         return answer;
@@ -2717,22 +2763,19 @@ IDEM_API int idem_forget(idem_table *table, const idem_request *request,
 
 IDEM_API int idem_next(idem_table *table, idem_entry *entry, uint32_t now_ms)
 {
-    unsigned capacity;
     int result = idemi_public_enter_at(table, entry != NULL, now_ms);
 
     if (result < 0)
         return result;
-    capacity = (unsigned)table->config->capacity;
-    result = IDEM_E_NOT_FOUND;
-    while (result != IDEM_OK && entry->cursor < capacity) {
+    while (entry->cursor < table->capacity) {
         unsigned slot = (unsigned)entry->cursor++;
         const idem_slot *s = idemi_slot_at(table, slot);
-        if (s->state && !idemi_slot_over(table, s)) {
-            idemi_keys_describe(table, slot, entry);
-            result = IDEM_OK;
-        }
+        if (!s->state || idemi_slot_over(table, s))
+            continue;
+        idemi_keys_describe(table, slot, entry);
+        return idemi_public_leave(table, IDEM_OK);
     }
-    return idemi_public_leave(table, result);
+    return idemi_public_leave(table, IDEM_E_NOT_FOUND);
 }
 
 IDEM_API int idem_pending(idem_table *table, idem_entry *entry,
@@ -2784,14 +2827,17 @@ IDEM_API int idem_response(idem_table *table, void *dst, size_t *len,
     if (result < 0)
         return result;
     s = idemi_keys_outcome(table, claim);
-    if (s && at < s->response_len)
+    if (!s) {
+        *len = 0;
+        return idemi_public_leave(table, IDEM_E_NOT_FOUND);
+    }
+    if (at < s->response_len)
         rest = s->response_len - at;
     if (*len > rest)
         *len = rest;
-    if (s)
-        idemi_basics_copy(dst, idemi_slot_response(table, s) + (*len ? at : 0),
-                        *len);
-    return idemi_public_leave(table, s ? IDEM_OK : IDEM_E_NOT_FOUND);
+    if (*len)
+        IDEM_MEMCPY(dst, idemi_slot_response(table, s) + at, *len);
+    return idemi_public_leave(table, IDEM_OK);
 }
 
 IDEM_API int idem_state(idem_table *table, void *dst, size_t *len)

@@ -2,6 +2,7 @@
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
 #include <stdio.h>
+#include <string.h>
 
 static const idem_config config = {
     .capacity = 64,     /* keys remembered at the same time */

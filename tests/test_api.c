@@ -443,6 +443,9 @@ static void a_claim_is_zeroed_whatever_refuses_it(void **state)
     assert_int_equal(idem_run(&f->table, &claim, &f->reply, &rq, NULL, NULL, 0),
                      IDEM_E_ARG);
     assert_int_equal(claim.token, 0);
+    claim.token = 77;
+    assert_int_equal(idem_begin(&f->table, &claim, NULL, &rq, 0), IDEM_E_ARG);
+    assert_int_equal(claim.token, 0);
 }
 
 /* ---------------------------------------------------------------------------

@@ -342,9 +342,24 @@ static void newest_end_lost(fixture *f)                 // O1
     f->table.links[f->table.capacity].older = (idem_number)f->table.capacity;
 }
 
-static void size_of_another(fixture *f)
+static void token_never_granted(fixture *f)             // K4
+{
+    slot_of(f, "claimed")->token = 77;
+}
+
+static void index_of_another(fixture *f)
 {
     f->table.index_size--;
+}
+
+static void stride_of_another(fixture *f)
+{
+    f->table.stride += 4;
+}
+
+static void state_of_another(fixture *f)
+{
+    f->table.state_len = STATE_MAX + 1;
 }
 
 static const struct { int number; void (*plant)(fixture *); } corruptions[] = {
@@ -354,7 +369,9 @@ static const struct { int number; void (*plant)(fixture *); } corruptions[] = {
     { 7, response_over_the_limit },  { 8, one_owed_too_many },
     { 9, claim_without_an_attempt }, { 10, completions_out_of_order },
     { 10, newest_end_lost },         { 11, free_slot_lost },
-    { 12, bound_too_late },          { 13, size_of_another },
+    { 12, bound_too_late },          { 9, token_never_granted },
+    { 13, index_of_another },        { 13, stride_of_another },
+    { 13, state_of_another },
 };
 
 static void idem_check_names_what_was_corrupted(void **state)
