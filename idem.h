@@ -267,8 +267,6 @@
      retention  covers [start, start + retention) likewise.  It starts with the
                 completion; for a claim never completed, with the end of its
                 lease.  At most IDEM_RETENTION_MAX (30 days), 0 is the default.
-                Up to 2047 ms it is exact, above that it is rounded up by less
-                than 0.1 %, to fit 16 bits.
 
    claim.token, the fencing token, is larger than that of every earlier claim
    since the opening.  Hand it to whatever executes: a driver that refuses a
@@ -342,7 +340,7 @@
    expression, a multiple of 4, for a static array of uint32_t.  Per key:
 
        key_max + response_max     as they are, together rounded up to 4
-       22   stored with them: fingerprint, code, lengths, time, retention
+       24   stored with them: fingerprint, code, lengths, time, retention
        6    token, state, attempts
        10   finding it: two index words, a hash, two links   (28 if IDEM_WIDE)
 
@@ -676,23 +674,22 @@ typedef struct idem_entry {
 typedef struct idem_slot {
     uint32_t time;              /* logical ms: in progress, the end of the
                                    lease; finished, the completion */
+    uint32_t retention;         /* ms from then on */
     uint32_t token;             /* low half of the claim's */
     uint32_t fingerprint[2];    /* low word, high word */
     int32_t  code;
-    uint16_t retention;         /* coded, see >>clock */
     uint16_t response_len;      /* in progress: what is reserved */
-    uint8_t  state;             /* 0: free; status, flags (>>slots) */
-    uint8_t  attempts;
     uint8_t  scope_len;
     uint8_t  key_len;
+    uint8_t  state;             /* 0: free; status, flags (>>slots) */
+    uint8_t  attempts;
+    idem_number hash;           /* of scope and key, as the index knows it */
 } idem_slot;
 
-/* What finds a slot: its hash, and its neighbours by time (slot numbers) */
+/* A slot's neighbours in the order of completion (>>order), as slot numbers */
 typedef struct idem_link {
-    idem_number hash;           /* of scope and key, as the index knows it */
-    idem_number older;          /* finished: completed before this one */
-    idem_number newer;          /* finished: completed after it; free: the next
-                                   free slot */
+    idem_number older;
+    idem_number newer;          /* of a free slot: the next free one */
 } idem_link;
 
 /* A word of the index */
@@ -722,7 +719,6 @@ typedef struct idem_table {
     uint32_t magic;             /* marks an open table */
     uint8_t  inside;            /* 1: a call is under way */
     uint16_t state_len;
-    uint16_t retention;         /* the default's, coded */
     const idem_config *config;
     unsigned char *slots;       /* capacity x stride bytes */
     idem_link *links;           /* one for every slot, and the order's ends */
@@ -1413,9 +1409,6 @@ static uint32_t idemi_hash_id(const idem_config *config, const void *scope,
    ------------------------------------------------------------------------ */
 #define IDEMI_SWEEP_MS UINT32_C(0x10000000)     /* 2^28 ms: 3.1 days */
 
-/* The longest retention is rounded up to less than this. */
-#define IDEMI_RETENTION_LIMIT (IDEM_RETENTION_MAX + IDEM_RETENTION_MAX / 1000)
-
 /* What counts as reached may lie this far back: two sweep intervals.  Needs
    IDEM_LEASE_MAX + IDEM_RETENTION_MAX + this below 2^32. */
 #define IDEMI_PAST_MS  UINT32_C(0x20000000)
@@ -1430,7 +1423,7 @@ static uint32_t idemi_hash_id(const idem_config *config, const void *scope,
 IDEMI_ASSUME(never_is_inside_the_window,
              IDEMI_NEVER_MS <= UINT32_MAX - IDEMI_PAST_MS);
 IDEMI_ASSUME(due_times_stay_below_never,
-             IDEM_LEASE_MAX + IDEMI_RETENTION_LIMIT <
+             IDEM_LEASE_MAX + IDEM_RETENTION_MAX <
                  IDEMI_NEVER_MS - IDEMI_SWEEP_MS);
 
 /* Milliseconds from `clock` to `at`, counted so that all of the window, past
@@ -1446,34 +1439,13 @@ static int idemi_clock_reached(uint32_t clock, uint32_t at)
     return clock - at <= IDEMI_PAST_MS;
 }
 
-/* A retention in 16 bits: exponent 5, mantissa 11, rounded up. */
-#define IDEMI_MANTISSA_BITS 11
-#define IDEMI_MANTISSA_MAX  0x7FFu
-
-static uint16_t idemi_clock_encode(uint32_t ms)
-{
-    unsigned exponent = 0;
-
-    for (; ms > IDEMI_MANTISSA_MAX; exponent++)
-        ms = (ms >> 1) + (ms & 1);      // ceiling of halves is ceiling of all
-    return (uint16_t)(exponent << IDEMI_MANTISSA_BITS | ms);
-}
-
-static uint32_t idemi_clock_decode(uint16_t code)
-{
-    uint32_t mantissa = code & IDEMI_MANTISSA_MAX;
-
-    return mantissa << (code >> IDEMI_MANTISSA_BITS);
-}
-
 /* ---------------------------------------------------------------------------
    >>slots     one key's place, and the bytes behind it
 
-       offset            size
-       0                 28            idem_slot
-       28                key_max       scope, then key
-       28 + key_max      response_max  response
-       to the next multiple of 4
+       idem_slot         32 bytes, 36 if IDEM_WIDE
+       scope, then key   key_max bytes
+       response          response_max bytes
+       nothing           to the next multiple of 4
 
    state: bits 0-1 are 0 (free) or IDEM_IN_PROGRESS, _COMPLETED, _FAILED.
    ------------------------------------------------------------------------ */
@@ -1515,7 +1487,7 @@ static uint32_t idemi_slot_due(const idem_table *t, const idem_slot *s)
 {
     if (s->state & IDEMI_ENDLESS)
         return t->clock + IDEMI_NEVER_MS;
-    return s->time + idemi_clock_decode(s->retention);
+    return s->time + s->retention;
 }
 
 static int idemi_slot_over(const idem_table *t, const idem_slot *s)
@@ -1539,9 +1511,9 @@ static uint32_t idemi_slot_lease_left(const idem_table *t, const idem_slot *s)
 
    An array of 2 x capacity words.  A key's home is its hash scaled to that; its
    word stands at its home, or at the next empty position after it.  A word is
-   the slot's number plus one, so that one in use is never 0.  Its hash stands
-   beside the slot and, with IDEM_WIDE, in the word itself: such machines have
-   caches, and the words of other keys are passed without leaving the index.
+   the slot's number plus one, so that one in use is never 0.  The hash stands
+   in the slot and, with IDEM_WIDE, in the word too: such machines have caches,
+   and the words of other keys are passed without leaving the index.
 
        homes   2    2    3    5
        at      2    3    4    5    6
@@ -1594,7 +1566,7 @@ static idem_number idemi_index_hash_at(const idem_table *t, unsigned at)
 #if IDEM_WIDE
     return t->index[at].hash;
 #else
-    return t->links[idemi_index_slot(t, at)].hash;
+    return idemi_slot_at(t, idemi_index_slot(t, at))->hash;
 #endif
 }
 
@@ -1624,7 +1596,7 @@ static void idemi_index_insert(idem_table *t, idem_number hash, unsigned slot)
 #if IDEM_WIDE
     t->index[at].hash = hash;
 #endif
-    t->links[slot].hash = hash;
+    idemi_slot_at(t, slot)->hash = hash;
 }
 
 /* Positions from `from` on to `to`, round the end. */
@@ -1638,7 +1610,7 @@ static unsigned idemi_index_distance(const idem_table *t, unsigned from,
    back into it unless its home is behind the gap.  Keeps T1, T2. */
 static void idemi_index_erase(idem_table *t, unsigned slot)
 {
-    unsigned gap = idemi_index_home(t, t->links[slot].hash);
+    unsigned gap = idemi_index_home(t, idemi_slot_at(t, slot)->hash);
     unsigned at;
 
     while (idemi_index_slot(t, gap) != slot)
@@ -1768,6 +1740,12 @@ static uint32_t idemi_keys_lease(const idem_table *t, uint32_t asked_ms)
     return idemi_keys_or(asked_ms, t->config->lease_ms, IDEMI_LEASE_MS);
 }
 
+static uint32_t idemi_keys_retention(const idem_table *t, uint32_t asked_ms)
+{
+    return idemi_keys_or(asked_ms, t->config->retention_ms,
+                         IDEMI_RETENTION_MS);
+}
+
 /* A request, with the hashes that are made before the lock is taken */
 typedef struct idemi_query {
     const idem_request *rq;
@@ -1808,8 +1786,8 @@ static int idemi_keys_expire(idem_table *t, unsigned slot)
    is longer ago than any retention need not be told apart. */
 static uint32_t idemi_keys_limit(const idem_table *t, uint32_t at)
 {
-    if (t->clock - at > IDEMI_RETENTION_LIMIT)
-        return t->clock - IDEMI_RETENTION_LIMIT;
+    if (t->clock - at > IDEM_RETENTION_MAX)
+        return t->clock - IDEM_RETENTION_MAX;
     return at;
 }
 
@@ -1921,14 +1899,6 @@ static void idemi_keys_name(const idem_table *t, unsigned slot,
     claim->attempt = s->attempts;
 }
 
-/* The retention of a request, coded. */
-static uint16_t idemi_keys_retention(const idem_table *t,
-                                     const idem_request *rq)
-{
-    return rq->retention_ms ? idemi_clock_encode(rq->retention_ms)
-                            : t->retention;
-}
-
 /* Grants a new claim on a slot that has its key and fingerprint. */
 static void idemi_keys_grant(idem_table *t, unsigned slot, idem_claim *claim,
                              const idem_request *rq)
@@ -1943,7 +1913,7 @@ static void idemi_keys_grant(idem_table *t, unsigned slot, idem_claim *claim,
         s->state |= IDEMI_ENDLESS;
     else
         s->time += lease_ms;
-    s->retention = idemi_keys_retention(t, rq);
+    s->retention = idemi_keys_retention(t, rq->retention_ms);
     s->response_len =
         rq->response_size ? rq->response_size : t->config->response_max;
     if (s->attempts < IDEMI_ATTEMPTS_END)
@@ -2011,8 +1981,7 @@ static int idemi_keys_too_old(idem_table *t, const idem_request *rq)
         return 0;
     reach = *idemi_keys_reach(t, rq->scope, rq->scope_len);
     return rq->age_ms >= t->clock - reach ||
-           rq->age_ms >=
-               idemi_clock_decode(idemi_keys_retention(t, rq));
+           rq->age_ms >= idemi_keys_retention(t, rq->retention_ms);
 }
 
 /* Drops a finished key before its time, and remembers that. */
@@ -2229,10 +2198,10 @@ static int idemi_check_slot(const idem_table *t, const idem_slot *s)
     if (s->state & IDEMI_ENDLESS)
         return 0;
     if (status == IDEM_IN_PROGRESS && s->time - t->clock > IDEM_LEASE_MAX &&
-        t->clock - s->time > IDEMI_RETENTION_LIMIT + IDEMI_SWEEP_MS)
+        t->clock - s->time > IDEM_RETENTION_MAX + IDEMI_SWEEP_MS)
         return 3;
     if (status != IDEM_IN_PROGRESS &&
-        t->clock - s->time > idemi_clock_decode(s->retention) + IDEMI_SWEEP_MS)
+        t->clock - s->time > s->retention + IDEMI_SWEEP_MS)
         return 4;
     if (idemi_slot_over(t, s) &&
         t->clock - idemi_slot_due(t, s) > t->clock - t->swept)
@@ -2253,7 +2222,7 @@ static int idemi_check_probe(const idem_table *t, unsigned slot)
     unsigned at = idemi_index_home(t, hash);
     unsigned left = t->index_size;
 
-    if (t->links[slot].hash != hash)
+    if (s->hash != hash)
         return 2;
     for (; left > 0 && t->index[at].slot; left--) {
         if (idemi_index_slot(t, at) == slot)
@@ -2539,11 +2508,9 @@ static void idemi_public_reset(idem_table *t, uint32_t now_ms)
     t->free = slot;
     while (slot > 0)
         idemi_order_free(t, --slot);
-    t->retention = idemi_clock_encode(
-        idemi_keys_or(0, t->config->retention_ms, IDEMI_RETENTION_MS));
     t->tick = now_ms;
     t->soonest = t->clock + IDEMI_NEVER_MS;
-    t->evicted = t->clock - IDEMI_RETENTION_LIMIT;
+    t->evicted = t->clock - IDEM_RETENTION_MAX;
     for (i = 0; i < IDEMI_REACHES; i++)
         t->reach[i] = t->clock - 1;     // what was sent before is not known
     t->magic = IDEMI_MAGIC;
@@ -2865,7 +2832,7 @@ IDEM_API int idem_horizon(idem_table *table, uint32_t *horizon_ms,
     if (result < 0)
         return result;
     reaches = table->clock - table->evicted;
-    *horizon_ms = idemi_clock_decode(table->retention);
+    *horizon_ms = idemi_keys_retention(table, 0);
     if (reaches < *horizon_ms)
         *horizon_ms = reaches;
     return idemi_public_leave(table, IDEM_OK);

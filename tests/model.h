@@ -46,7 +46,7 @@ typedef struct model_key {
     uint64_t token;             // of the latest claim
     uint32_t attempts;
     uint64_t lease_end;         // in progress; or MODEL_NEVER
-    uint64_t retention;         // as rounded
+    uint64_t retention;
     size_t   reserved;          // in progress: bytes for the response
     uint64_t completed;         // when
     uint64_t nth;               // completion of the table it was
@@ -87,22 +87,6 @@ typedef struct model_choice {
 } model_choice;
 
 /* ------------------------------------------------------------------ time */
-
-/* A retention as it is kept: the least m * 2^e that is not shorter, with m
-   below 2048. */
-static inline uint64_t model_retention(uint64_t ms)
-{
-    uint64_t least = MODEL_NEVER;
-    unsigned e;
-
-    for (e = 0; e < 32; e++) {
-        uint64_t unit = UINT64_C(1) << e;
-        uint64_t m = (ms + unit - 1) / unit;
-        if (m < 2048 && m * unit < least)
-            least = m * unit;
-    }
-    return least;
-}
 
 /* When the key is dropped: one retention after completion or end of lease. */
 static inline uint64_t model_due(const model_key *k)
@@ -305,7 +289,7 @@ static inline uint64_t model_retention_of(const model *m,
 
     if (!ms)
         ms = m->config->retention_ms;
-    return model_retention(ms ? ms : MODEL_RETENTION_MS);
+    return ms ? ms : MODEL_RETENTION_MS;
 }
 
 /* True if an unknown key is as old as an outcome may become, or was sent before

@@ -35,12 +35,6 @@ static void follow(truth *clock, uint32_t tick)
         clock->tick = tick;
 }
 
-/* The longest that a retention may last: it is rounded up to fit 16 bits. */
-static uint64_t rounded(uint64_t retention)
-{
-    return retention + retention / 1000;
-}
-
 /* ---------------------------------------------------------------------------
    one thing wrong with the tick
    ------------------------------------------------------------------------ */
@@ -288,9 +282,8 @@ static void s6_a_month_of_retention_ends_in_time_whatever_the_steps(
         truth clock = { 0 };
         fixture_open(f, 0);
         (void)finish(f, "panel", "k", 0);
-        while (clock.ms < rounded(IDEM_RETENTION_MAX)) {
-            if (clock.ms < IDEM_RETENTION_MAX)
-                assert_int_equal(find(f, "panel", "k", clock.tick), IDEM_OK);
+        while (clock.ms < IDEM_RETENTION_MAX) {
+            assert_int_equal(find(f, "panel", "k", clock.tick), IDEM_OK);
             follow(&clock, clock.tick + strides[i]);
             assert_int_equal(maintain(f, clock.tick), IDEM_OK);
         }
@@ -354,14 +347,13 @@ static void assert_fate(fixture *f, uint32_t lease, uint32_t retention,
     for (; count > 0; count--, ms += stride)
         assert_int_equal(elapse(f, stride), IDEM_OK);
     found = find(f, "panel", "k", 0);
-    if (ms < (uint64_t)lease + retention)
-        assert_int_equal(found, IDEM_OK);
+    assert_int_equal(found, ms < (uint64_t)lease + retention
+                                ? IDEM_OK
+                                : IDEM_E_NOT_FOUND);
     if (ms < lease)
         assert_int_equal(f->entry.left_ms, lease - ms);
     else
         assert_true(!lease || f->entry.left_ms == 0);
-    if (ms >= lease + rounded(retention))
-        assert_int_equal(found, IDEM_E_NOT_FOUND);
 }
 
 static void s4_s6_what_nobody_looks_at_for_years_is_not_resurrected(
@@ -405,29 +397,26 @@ static void s6_ten_years_of_busy_work_keep_every_deadline(void **state)
         end = clock.ms + retention;
         for (; clock.ms < end; follow(&clock, clock.tick + stride + 1))
             assert_int_equal(ask(f, "k", clock.tick), IDEM_REPLAY);
-        if (clock.ms < end + retention / 1000)
-            follow(&clock, clock.tick + retention / 1000);
     }
 }
 
-static void a_retention_is_rounded_up_by_less_than_a_thousandth(void **state)
+static void a_retention_of_any_length_ends_to_the_millisecond(void **state)
 {
     fixture *f = (fixture *)*state;
     uint32_t seed = 5;
 
-    for (uint32_t i = 1; i < 20000; i++) {
-        uint32_t ms = i;
-        if (i > 5000)
-            ms = 1 + (dice(&seed) >> i % 21) % IDEM_RETENTION_MAX;
-        if (i == 6000)
+    for (int i = 0; i < 5000; i++) {
+        uint32_t ms = 1 + (dice(&seed) >> i % 32) % IDEM_RETENTION_MAX;
+        if (i == 0)
             ms = IDEM_RETENTION_MAX;
         f->request.retention_ms = ms;
+        fixture_open(f, 0);
         (void)finish(f, "panel", "k", 0);
         assert_int_equal(find(f, "panel", "k", 0), IDEM_OK);
-        assert_in_range(f->entry.left_ms, ms, rounded(ms));
-        if (ms <= 2047)
-            assert_int_equal(f->entry.left_ms, ms);
-        assert_int_equal(forget(f, "panel", "k", 0), IDEM_OK);
+        assert_int_equal(f->entry.left_ms, ms);
+        assert_int_equal(elapse(f, ms - 1), IDEM_OK);
+        assert_int_equal(ask(f, "k", 0), IDEM_REPLAY);
+        assert_int_equal(ask(f, "k", 1), IDEM_EXECUTE);
     }
 }
 
@@ -446,7 +435,7 @@ int main(void)
         TEST(s6_time_off_is_added_at_once_also_49_days),
         TEST(s4_s6_what_nobody_looks_at_for_years_is_not_resurrected),
         TEST(s6_ten_years_of_busy_work_keep_every_deadline),
-        TEST(a_retention_is_rounded_up_by_less_than_a_thousandth),
+        TEST(a_retention_of_any_length_ends_to_the_millisecond),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

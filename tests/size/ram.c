@@ -10,5 +10,5 @@ char memory_1024[IDEM_MEMORY_SIZE(1024, 16, 16, 0)];
 
 /* Per key, what is neither the user's nor stored for him: of the slot all but
    fingerprint, code, time, retention and three lengths; and what finds it. */
-char beyond_stored[sizeof(idem_slot) - (8 + 4 + 4 + 2 + 2 + 1 + 1) +
+char beyond_stored[sizeof(idem_slot) - (8 + 4 + 4 + 4 + 2 + 1 + 1) +
                    sizeof(idem_link) + 2 * sizeof(idem_word)];
