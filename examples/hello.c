@@ -5,9 +5,7 @@
 #include <string.h>
 
 static const idem_config config = {
-    .capacity = 64,     /* keys remembered at the same time */
-    .key_max = 24,      /* bytes of scope and key together */
-    .response_max = 16, /* bytes of the longest answer */
+    .capacity = 64, .key_max = 24, .response_max = 16, /* keys, bytes, bytes */
     .secret = { 0x8c, 0x3f, 0x71, 0x0d, 0xe2, 0x95, 0x4a, 0xb6, /* random, */
                 0x1e, 0xd8, 0x07, 0x63, 0xfa, 0x2b, 0x90, 0x54 } /* yours */
 };
@@ -19,26 +17,22 @@ static void command(const char *key, const char *payload, uint32_t now_ms)
     char answer[16];
     idem_claim claim;
     idem_reply reply = { .buffer = answer, .buffer_size = sizeof answer };
-    idem_request request = { .scope = "panel", .scope_len = 5,
-                             .key = key, .key_len = strlen(key),
-                             .payload = payload,
-                             .payload_len = strlen(payload) };
     idem_outcome outcome = { .response = "poured", .response_len = 6 };
+    idem_request request = { .key = key, .key_len = strlen(key),
+        .payload = payload, .payload_len = strlen(payload) };
     int result = idem_begin(&table, &claim, &reply, &request, now_ms);
 
+    printf("%s %-10s %s\n", key, payload, idem_text(result));
     if (result == IDEM_EXECUTE)
-        printf("%s %-10s PUMP RUNS\n", key, payload);
-    if (result == IDEM_RECOVER) { /* an attempt was cut short: how far? */
+        puts("              PUMP RUNS");
+    if (result == IDEM_RECOVER) { /* cut short before: never pour twice */
         outcome.failed = 1;
         outcome.response = "check!";
     }
     if (result == IDEM_EXECUTE || result == IDEM_RECOVER)
         result = idem_complete(&table, &claim, &outcome, now_ms + 100);
     if (result == IDEM_REPLAY)
-        printf("%s %-10s replayed: %.*s\n", key, payload,
-               (int)reply.response_len, answer);
-    else if (result != IDEM_OK)
-        printf("%s %-10s refused: %s\n", key, payload, idem_text(result));
+        printf("              answer: %.*s\n", (int)reply.response_len, answer);
 }
 
 int main(void)

@@ -6,7 +6,8 @@ set -eu
 
 missing=
 for package in "$@"; do
-    dpkg -s "$package" >/dev/null 2>&1 || missing="$missing $package"
+    dpkg-query -W -f '${Status}' "$package" 2>/dev/null |
+        grep -q 'ok installed' || missing="$missing $package"
 done
 [ -n "$missing" ] || exit 0
 if ! command -v apt-get >/dev/null 2>&1; then
