@@ -29,8 +29,9 @@ static void command(const char *key, const char *payload, uint32_t now_ms)
         outcome.failed = 1;
         outcome.response = "check!";
     }
-    if (result == IDEM_EXECUTE || result == IDEM_RECOVER)
-        result = idem_complete(&table, &claim, &outcome, now_ms + 100);
+    if ((result == IDEM_EXECUTE || result == IDEM_RECOVER) &&
+        idem_complete(&table, &claim, &outcome, now_ms + 100) < 0)
+        puts("              not recorded: do not report it as done");
     if (result == IDEM_REPLAY)
         printf("              answer: %.*s\n", (int)reply.response_len, answer);
 }
