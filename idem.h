@@ -244,19 +244,20 @@
    Every call that needs the time takes a millisecond tick, now_ms: a uint32_t
    that may start anywhere and may wrap (after 49.7 days).  The table keeps its
    own logical clock, and each call adds to it what the tick has advanced since
-   the highest one seen.  A difference of half the tick's range or more is a
-   step back, and adds nothing:
+   the call before.  A difference of half the tick's range or more is a step
+   back, and adds nothing:
 
      up to 65.5 s    is waited out; the clock stands until the tick is again
                      where it was.  So calls may overtake one another, with
-                     ticks read up to a minute before
-     more            is a tick that was reset; the clock goes on with it
+                     ticks read some time before
+     more            is a tick that was reset; the clock goes on with it.  If it
+                     was none, and the tick comes back to where it was, the way
+                     back up is not counted
 
    So a stopped, reset or backward tick lengthens leases and retentions, and
-   never shortens them.  What only looks like a reset, and then returns, counts
-   as running ahead.  Call something, idem_maintain for instance, at least every
-   24 days, or the time between is not seen.  An RTC that knows how long the
-   tick stood still can tell with idem_elapse.
+   never shortens them.  Call something, idem_maintain for instance, at least
+   every 24 days, or the time between is not seen.  An RTC that knows how long
+   the tick stood still can tell with idem_elapse.
 
      lease      covers [begin, begin + lease): in the millisecond in which it
                 ends it is over.  At most IDEM_LEASE_MAX (6.2 days), 0 is the
@@ -730,6 +731,8 @@ typedef struct idem_table {
     unsigned free;              /* first free slot; capacity: none */
     unsigned tidy;              /* slot at which idem_maintain goes on */
     uint32_t tick;              /* the now_ms that the clock followed last */
+    uint32_t counted;           /* the tick up to which time was counted, before
+                                   a step back that was followed; else tick */
     uint32_t clock;             /* logical ms */
     uint32_t swept;             /* clock at the last look at all slots */
     uint32_t soonest;           /* no slot is over before this time */
@@ -845,9 +848,8 @@ IDEM_API int idem_renew(idem_table *table, const idem_claim *claim,
    lock.  answer is IDEM_EXECUTE or IDEM_RECOVER.  *outcome is zeroed, for it to
    fill in; what that points to (reply->buffer, for instance) must last until
    idem_run returns.  *now_ms holds the tick that idem_run was given, and is to
-   be set to the tick at the end: one that is more than 65.5 s old would count
-   as a reset, and the next call as time run ahead (>>time).  Returns 0 to
-   complete, anything else to release: only if the effect has not happened. */
+   be set to the tick at the end.  Returns 0 to complete, anything else to
+   release: only if the effect has not happened. */
 typedef int idem_handler(void *ctx, idem_outcome *outcome,
                          const idem_request *request, const idem_claim *claim,
                          int answer, uint32_t *now_ms);
@@ -1822,20 +1824,27 @@ static void idemi_keys_advance(idem_table *t, uint32_t ms)
     }
 }
 
-/* Follows the tick; S6 is here.  A small step back is not followed, for the way
-   up again would count twice: five threads that read the tick before they take
-   the lock would make the clock run at a multiple of its speed. */
+/* Follows the tick; S6 is here.  What was counted once is not counted again.
+   After a step back that was followed, that is what a way up in one leap would
+   pass over.  A small step is not followed at all, for the way up is made of
+   small ones then: eight threads that read the tick before they take the lock
+   would make the clock run at five times its speed. */
 static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
 {
     uint32_t passed = now_ms - t->tick;
+    uint32_t again = t->counted - t->tick;
 
     if (passed >= UINT32_C(0x80000000)) {
         t->stats.backwards++;
-        if (0 - passed <= IDEMI_JITTER_MS)
-            return;
-        passed = 0;
+        if (0 - passed > IDEMI_JITTER_MS)
+            t->tick = now_ms;
+        return;
     }
     t->tick = now_ms;
+    if (passed >= again) {
+        passed -= again;
+        t->counted = now_ms;
+    }
     idemi_keys_advance(t, passed);
 }
 
@@ -2509,6 +2518,7 @@ static void idemi_public_reset(idem_table *t, uint32_t now_ms)
     while (slot > 0)
         idemi_order_free(t, --slot);
     t->tick = now_ms;
+    t->counted = now_ms;
     t->soonest = t->clock + IDEMI_NEVER_MS;
     t->evicted = t->clock - IDEM_RETENTION_MAX;
     for (i = 0; i < IDEMI_REACHES; i++)

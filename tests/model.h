@@ -68,6 +68,7 @@ typedef struct model {
     const idem_config *config;
     uint64_t    clock;          // ms since the opening
     uint32_t    tick;
+    uint64_t    lost;           // ms by which it is below where it was once
     model_key   keys[MODEL_KEYS];
     size_t      count;
     model_scope scopes[MODEL_SCOPES];   // those that lost a key to eviction
@@ -136,15 +137,26 @@ static inline void model_elapse(model *m, uint32_t off_ms)
 /* The start of every call that has the time. */
 static inline void model_tick(model *m, uint32_t now_ms)
 {
-    uint32_t passed = now_ms - m->tick;
+    uint32_t ahead = now_ms - m->tick;
     uint32_t back = m->tick - now_ms;
 
-    if (passed < UINT32_C(1) << 31)
-        model_elapse(m, passed);
-    else
+    if (ahead >= UINT32_C(1) << 31) {
         m->stats.backwards++;
-    if (passed < UINT32_C(1) << 31 || back > 65536)
-        m->tick = now_ms;
+        if (back > 65536) {
+            m->tick = now_ms;
+            m->lost += back;
+        }
+        return;
+    }
+    m->tick = now_ms;
+    // A step that makes good all that was lost was no step ahead for that part.
+    if (ahead >= (uint32_t)m->lost) {
+        model_elapse(m, ahead - (uint32_t)m->lost);
+        m->lost = 0;
+    } else {
+        model_elapse(m, ahead);
+        m->lost -= ahead;
+    }
 }
 
 /* ------------------------------------------------------------------ keys */

@@ -4,10 +4,10 @@
  * wrap, stop, go back, start over.  Only a tick that really runs ahead can.
  *
  * The truth is a clock of 64 bits that follows the rule of the manual (>>time):
- * add what the tick has advanced since the highest one, or nothing if that is
- * half its range or more; a step back of more than 65,536 ms is a new start.
- * It has no window that anything could leave, so years of it also show that
- * nothing comes back that was dropped.
+ * add what the tick has advanced, or nothing if that is half its range or more;
+ * a step back of more than 65,536 ms is a new start, and a leap back to where
+ * the tick was is not counted.  It has no window that anything could leave, so
+ * years of it also show that nothing comes back that was dropped.
  */
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
@@ -21,18 +21,25 @@
 #define JITTER UINT32_C(65536)          // a step back that is waited out
 
 typedef struct truth {
-    uint32_t tick;              // the highest
+    uint32_t tick;              // the last one followed
+    uint32_t top;               // up to where time was counted
     uint64_t ms;
 } truth;
 
 static void follow(truth *clock, uint32_t tick)
 {
     uint32_t passed = tick - clock->tick;
+    uint32_t below = clock->top - clock->tick;
 
-    if (passed < HALF)
-        clock->ms += passed;
-    if (passed < HALF || clock->tick - tick > JITTER)
-        clock->tick = tick;
+    if (passed >= HALF) {
+        if (clock->tick - tick > JITTER)
+            clock->tick = tick;
+        return;
+    }
+    clock->ms += passed < below ? passed : passed - below;
+    if (passed >= below)
+        clock->top = tick;
+    clock->tick = tick;
 }
 
 /* ---------------------------------------------------------------------------
@@ -112,6 +119,27 @@ static void s6_a_tick_that_starts_over_only_lengthens(void **state)
     for (size_t i = 0; i < COUNT(starts); i++) {
         start(f, starts[i]);
         assert_ends_after_step_back(f, starts[i], starts[i], 0);
+    }
+}
+
+static void s6_a_tick_that_goes_back_for_one_call_is_not_counted_twice(
+    void **state)
+{
+    static const uint32_t back[] = {
+        1, LEASE, RETENTION, JITTER, JITTER + 1, 2 * JITTER, DAY, HALF / 2,
+    };
+    fixture *f = (fixture *)*state;
+
+    for (size_t i = 0; i < COUNT(back); i++) {
+        start(f, 1000);
+        assert_int_equal(ask(f, "lease", 1040), IDEM_BUSY);
+        assert_int_equal(ask(f, "lease", 1040 - back[i]), IDEM_BUSY);
+        assert_ends(f, 1041, 41);
+        // Twice back, and only part of the way is made up at first.
+        start(f, 1000);
+        assert_int_equal(ask(f, "lease", 1000 - back[i] / 2), IDEM_BUSY);
+        assert_int_equal(ask(f, "lease", 1000 - back[i]), IDEM_BUSY);
+        assert_ends(f, 1002, 2);
     }
 }
 
@@ -225,7 +253,7 @@ static void do_step(fixture *f, struct work *w, int step)
 static void work_with(fixture *f, uint32_t tick, int i, int j,
                       const struct anomaly *a, const struct anomaly *b)
 {
-    struct work w = { .clock = { .tick = tick } };
+    struct work w = { .clock = { .tick = tick, .top = tick } };
     uint64_t age;
 
     fixture_open(f, tick);
@@ -426,6 +454,7 @@ int main(void)
         TEST(s6_the_tick_may_wrap_at_any_point_of_a_lease_and_a_retention),
         TEST(s6_a_tick_that_goes_back_only_lengthens),
         TEST(s6_a_tick_that_starts_over_only_lengthens),
+        TEST(s6_a_tick_that_goes_back_for_one_call_is_not_counted_twice),
         TEST(s6_ticks_that_overtake_one_another_do_not_add_up),
         TEST(s6_a_tick_that_stands_still_ends_nothing),
         TEST(s6_half_the_ticks_range_counts_as_backwards_and_less_as_ahead),
