@@ -1984,13 +1984,12 @@ static uint32_t *idemi_keys_reach(idem_table *t, const void *scope,
 /* True if memory may once have held an unknown key of that age. */
 static int idemi_keys_too_old(idem_table *t, const idem_request *rq)
 {
-    uint32_t reach;
-
     if (!rq->age_ms)
         return 0;
-    reach = *idemi_keys_reach(t, rq->scope, rq->scope_len);
-    return rq->age_ms >= t->clock - reach ||
-           rq->age_ms >= idemi_keys_retention(t, rq->retention_ms);
+    if (rq->age_ms >= idemi_keys_retention(t, rq->retention_ms))
+        return 1;
+    return rq->age_ms >=
+           t->clock - *idemi_keys_reach(t, rq->scope, rq->scope_len);
 }
 
 /* Drops a finished key before its time, and remembers that. */
@@ -2650,10 +2649,11 @@ IDEM_API int idem_run(idem_table *table, idem_claim *claim, idem_reply *reply,
 {
     int answer;
 
-    if (claim)
-        IDEM_MEMSET(claim, 0, sizeof *claim);
-    if (!claim || !handler)
+    if (!handler) {
+        if (claim)
+            IDEM_MEMSET(claim, 0, sizeof *claim);
         return IDEMI_MISUSE();
+    }
     answer = idem_begin(table, claim, reply, request, now_ms);
     if (answer != IDEM_EXECUTE && answer != IDEM_RECOVER)
         return answer;
