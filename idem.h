@@ -1984,12 +1984,11 @@ static uint32_t *idemi_keys_reach(idem_table *t, const void *scope,
 /* True if memory may once have held an unknown key of that age. */
 static int idemi_keys_too_old(idem_table *t, const idem_request *rq)
 {
-    if (!rq->age_ms)
-        return 0;
-    if (rq->age_ms >= idemi_keys_retention(t, rq->retention_ms))
-        return 1;
-    return rq->age_ms >=
-           t->clock - *idemi_keys_reach(t, rq->scope, rq->scope_len);
+    uint32_t age = rq->age_ms;
+
+    return age && (age >= idemi_keys_retention(t, rq->retention_ms) ||
+                   age >= t->clock - *idemi_keys_reach(t, rq->scope,
+                                                       rq->scope_len));
 }
 
 /* Drops a finished key before its time, and remembers that. */
