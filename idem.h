@@ -543,7 +543,10 @@ extern "C" {
     X(IDEM_E_FENCED,    -4, "the claim is not current")                        \
     X(IDEM_E_NOT_FOUND, -5, "no such key or outcome")                          \
     X(IDEM_E_MEMORY,    -6, "too little memory, or misaligned")                \
-    X(IDEM_E_LOCK,      -7, "the lock was refused, or the call is nested")
+    X(IDEM_E_LOCK,      -7, "the lock was refused, or the call is nested")     \
+    X(IDEM_E_STORAGE,   -8, "a storage callback failed")                       \
+    X(IDEM_E_FORMAT,    -9, "the storage holds something else")                \
+    X(IDEM_E_SPACE,    -10, "the storage is too small, or too worn")
 
 #define IDEMI_RESULT_ENUM(name, value, text) name = value,
 enum { IDEM_RESULTS(IDEMI_RESULT_ENUM) };
@@ -561,6 +564,12 @@ enum {
     IDEM_EVICT_OLDEST = 1
 };
 
+/* idem_config.durability: when claims and outcomes are durable */
+enum {
+    IDEM_EACH  = 0,             /* before the call returns */
+    IDEM_BATCH = 1              /* from the next idem_sync on */
+};
+
 #define IDEM_LEASE_NONE    UINT32_C(0xFFFFFFFF)   /* never ends in this boot */
 #define IDEM_LEASE_MAX     UINT32_C(0x20000000)   /* ms: 6.2 days */
 #define IDEM_RETENTION_MAX UINT32_C(2592000000)   /* ms: 30 days */
@@ -573,6 +582,32 @@ typedef uint32_t idem_number;
 #define IDEM_CAPACITY_MAX  UINT32_C(32767)
 typedef uint16_t idem_number;
 #endif
+
+/* A medium that keeps a table's journal.  Kept by pointer while the table is
+   open, never written: may be in ROM.  Callbacks return 0, or anything else for
+   a failure, which is kept in table.storage_error.  They are called with the
+   lock held, and must not call the table.  Addresses count bytes from 0; a
+   program never crosses the end of a sector. */
+typedef struct idem_storage {
+    void    *ctx;               /* handed to the callbacks, untouched */
+    int    (*read)(void *ctx, uint32_t at, void *dst, uint32_t len);
+    int    (*prog)(void *ctx, uint32_t at, const void *src, uint32_t len);
+                                /* whole granules, durable (with sync: from
+                                   then on) when it returns */
+    int    (*erase)(void *ctx, uint32_t sector);
+                                /* NULL: programming replaces what is there
+                                   (EEPROM, FRAM, a file) */
+    int    (*erasing)(void *ctx);
+                                /* NULL: erase returns when it has finished.
+                                   Else erase only starts it, and this tells: 0
+                                   finished, 1 not yet, others failed */
+    int    (*sync)(void *ctx);  /* NULL: what is programmed is durable */
+    uint32_t sector_size;       /* bytes, 256 .. 262,144, a multiple of .. */
+    uint32_t sector_count;      /* 3 .. 65,535; together below 4 GB */
+    uint16_t prog_size;         /* the granule, bytes: 1, 2, 4 .. 256 */
+    uint8_t  erased;            /* value of an erased byte: 0xFF, 0x00, ... */
+    uint8_t  verify;            /* not 0: read back what was programmed */
+} idem_storage;
 
 /* Kept by pointer while the table is open, never written: may be in ROM.
    Zero is the safe default of every field that does not say "no default". */
@@ -590,12 +625,19 @@ typedef struct idem_config {
     uint8_t  max_attempts;  /* claims granted on a key before it is
                                IDEM_EXHAUSTED, the first included; 0: 3 */
     uint8_t  full;          /* IDEM_REJECT or IDEM_EVICT_OLDEST */
+    uint8_t  durability;    /* IDEM_EACH or IDEM_BATCH */
+    uint8_t  volatile_claims;   /* not 0: claims are not written; gives up S4
+                                   for attempts that a restart cuts short, and
+                                   nothing else.  Needs in_ram */
+    uint8_t  in_ram;        /* with storage, not 0: keys and responses are kept
+                               in memory as well: nothing is read again */
     uint8_t  secret[16];    /* key of the hashes, random, this device's own;
                                neither half zero; ignored by IDEM_HASH_FNV */
     void    *lock_ctx;      /* handed to the two hooks, untouched */
     int    (*lock)(void *lock_ctx);    /* 0 when held, else the call is refused
                                           (>>concurrency); both or neither */
     void   (*unlock)(void *lock_ctx);
+    const idem_storage *storage;   /* where the journal is; NULL: none */
 } idem_config;
 
 /* One command, as it arrived.  Zero the struct, then fill in what there is. */
@@ -671,21 +713,35 @@ typedef struct idem_entry {
     uint32_t cursor;            /* where idem_next goes on */
 } idem_entry;
 
-/* A slot: what is kept of one key.  Its scope, key and response follow it. */
+/* A slot: what is kept in memory of every key.  What follows it depends on the
+   table (>>slots): without storage, or with in_ram, an idem_body, scope and
+   key, and the response; with storage, an idem_place. */
 typedef struct idem_slot {
     uint32_t time;              /* logical ms: in progress, the end of the
                                    lease; finished, the completion */
-    uint32_t retention;         /* ms from then on */
+    uint8_t  state;             /* 0: free; status, flags (>>slots) */
+    uint8_t  terms;             /* with a body, the attempts; without, the
+                                   number of its retention (>>retentions) */
+    idem_number hash;           /* of scope and key, as the index knows it */
+} idem_slot;
+
+/* The rest of what is known of a key, but for its bytes */
+typedef struct idem_body {
+    uint32_t retention;         /* ms from slot.time on */
     uint32_t token;             /* low half of the claim's */
     uint32_t fingerprint[2];    /* low word, high word */
     int32_t  code;
     uint16_t response_len;      /* in progress: what is reserved */
     uint8_t  scope_len;
     uint8_t  key_len;
-    uint8_t  state;             /* 0: free; status, flags (>>slots) */
-    uint8_t  attempts;
-    idem_number hash;           /* of scope and key, as the index knows it */
-} idem_slot;
+} idem_body;
+
+/* Where a key's records are, as addresses in the storage */
+typedef struct idem_place {
+    uint32_t claim;             /* IDEMI_NOWHERE: not written (volatile) */
+    uint32_t outcome;           /* may be the same; in progress, the low half
+                                   of the claim's token */
+} idem_place;
 
 /* A slot's neighbours in the order of completion (>>order), as slot numbers */
 typedef struct idem_link {
@@ -710,7 +766,83 @@ typedef struct idem_stats {
     uint32_t evicted;           /* finished keys dropped before it */
     uint32_t undelivered;       /* of those expired: delivery still owed */
     uint32_t backwards;         /* ticks taken as going backwards */
+    uint32_t lost;              /* stretches of storage found damaged in which
+                                   something acknowledged may have been */
+    uint32_t retired;           /* sectors given up in this boot */
 } idem_stats;
+
+/* A sector, as the table knows it (>>journal) */
+typedef struct idem_sector {
+    uint32_t sequence;          /* 0: none known */
+    uint32_t time;              /* of its header: logical ms, low half */
+    uint32_t end;               /* where its predecessor's records end */
+    uint16_t time_high;
+    uint8_t  link;              /* while opening, the distance to its neighbour
+                                   in the ring; 255: retired */
+    uint8_t  lost;              /* stretches known to be damaged, up to 255 */
+} idem_sector;
+
+/* One record, taken apart (>>records) */
+typedef struct idem_record {
+    uint32_t time, time_high;   /* since the sector's header, ms */
+    uint32_t slot;
+    uint32_t age;               /* moved: of what slot.time tells, ms */
+    uint32_t token, token_high; /* moved */
+    uint32_t state_at;          /* where in the buffer its state is, */
+    uint16_t state_len;                                     /* if it has one */
+    uint8_t  parts, more;
+    uint8_t  attempts;
+    uint32_t id_at;             /* where in the buffer scope and key are, */
+    uint32_t response_at;                                /* and the response */
+    idem_body body;
+} idem_record;
+
+#define IDEMI_RETENTIONS 15
+
+/* Bytes of the longest record beside key, response, state and padding */
+#define IDEMI_RECORD_FIXED 64u
+
+/* All there is to know of a journal; its sectors and buffers follow it. */
+typedef struct idem_journal {
+    uint32_t clock_high;        /* upper half of the logical time */
+    uint32_t sequence;          /* the highest that was ever used */
+    uint32_t head;              /* sector that is written to */
+    uint32_t at;                /* offset there of the next record; 0: none may
+                                   be appended, the next goes to a new sector */
+    uint32_t tail;              /* oldest sector that the head's header needs */
+    uint32_t clean;             /* oldest sector in which something is needed */
+    uint32_t cursor;            /* slot at which carrying goes on */
+    uint32_t spare;             /* sectors after the head erased in this boot */
+    uint32_t state_at;          /* address of the newest application state */
+    uint32_t newest;            /* address of the record to be confirmed */
+    uint32_t newest_slot;
+    uint32_t newest_len;
+    uint32_t doubt;             /* logical ms: until then unknown keys may be
+                                   lost ones */
+    uint32_t outcome_max;       /* bytes reserved for an outcome */
+    uint32_t carry_max;         /* of a record that is carried, at most */
+    uint32_t record_max;        /* of each buffer for one record */
+    uint32_t end;               /* where the head's records end */
+    uint32_t least;             /* sectors that must not be retired */
+    uint32_t unread;            /* slot that could not be carried once */
+    uint32_t near;              /* while opening: see idemi_recover_outcome */
+    uint32_t low;               /* dead sectors below which carrying begins */
+    uint32_t in_size;           /* bytes of the reading buffer */
+    uint32_t loaded;            /* slot whose records are in it */
+    uint32_t retentions[IDEMI_RETENTIONS];
+    uint8_t  blank;             /* 1: nothing was ever written */
+    uint8_t  turned;            /* 1: there is a head of this boot */
+    uint8_t  known;             /* while opening: stretches known to be lost */
+    uint8_t  failed;            /* 1: a key could not be read in this call */
+    uint8_t  broken;            /* 1: a sync failed, nothing is believed */
+    uint8_t  stray;             /* 1: slots may be in a sector that failed
+                                   before it was committed */
+    uint8_t  erasing;           /* 1: an erase was started */
+    uint8_t  in_doubt;
+    uint8_t  synced;            /* 1: all that was programmed is durable */
+    uint8_t  outcome_loaded;
+    idem_record record;
+} idem_journal;
 
 #define IDEMI_REACHES 4         /* a power of two */
 
@@ -725,6 +857,7 @@ typedef struct idem_table {
     idem_link *links;           /* one for every slot, and the order's ends */
     idem_word *index;           /* 2 x capacity words */
     unsigned char *state;       /* application state, state_max bytes */
+    idem_journal *journal;      /* NULL: none */
     size_t   stride;            /* bytes from slot to slot */
     unsigned capacity;
     unsigned index_size;        /* words */
@@ -739,13 +872,18 @@ typedef struct idem_table {
     uint32_t used;              /* slots in use, over ones too until they are
                                    dropped; promised */
     uint32_t pending;           /* of them: delivery owed; promised */
+    uint32_t claimed;           /* of them: claims of this boot */
+    uint32_t stale;             /* of them: claims that are over */
     uint64_t token;             /* last one granted */
     uint32_t evicted;           /* newest completion evicted, logical ms */
     uint32_t reach[IDEMI_REACHES];  /* by scope hash: newest completion that
                                        may be forgotten, logical ms */
     idem_stats stats;           /* promised */
-    size_t   needed;            /* bytes of memory that would do, after an
-                                   IDEM_E_MEMORY; promised */
+    size_t   needed;            /* after IDEM_E_MEMORY, bytes of memory that
+                                   would do; after IDEM_E_SPACE from idem_open,
+                                   sectors (0: none would); promised */
+    int      storage_error;     /* what a storage callback returned last that
+                                   was not 0; promised */
 } idem_table;
 
 /* Hash states.  No interior pointers: may be copied, also half-way. */
@@ -772,13 +910,39 @@ typedef union idem_fingerprint_state {     /* IDEM_HASH says which of them */
 
 /* Bytes of memory for a table: a constant expression, a multiple of 4. */
 #define IDEMI_ROUND4(n) (((n) + 3u) / 4u * 4u)
-#define IDEMI_SLOT_SIZE(key_max, response_max)                                 \
-    (sizeof(idem_slot) + IDEMI_ROUND4((size_t)(key_max) + (response_max)))
-#define IDEM_MEMORY_SIZE(capacity, key_max, response_max, state_max)           \
-    ((size_t)(capacity) * IDEMI_SLOT_SIZE(key_max, response_max) +             \
+#define IDEMI_BODY_SIZE(key_max, response_max)                                 \
+    (sizeof(idem_body) + IDEMI_ROUND4((size_t)(key_max) + (response_max)))
+#define IDEMI_TABLE_SIZE(capacity, slot_size, state_max)                       \
+    ((size_t)(capacity) * (slot_size) +                                        \
      IDEMI_ROUND4(((size_t)(capacity) + 1u) * sizeof(idem_link)) +             \
      IDEMI_ROUND4((size_t)(capacity) * 2u * sizeof(idem_word)) +               \
      IDEMI_ROUND4(state_max))
+#define IDEM_MEMORY_SIZE(capacity, key_max, response_max, state_max)           \
+    IDEMI_TABLE_SIZE(                                                          \
+        capacity, sizeof(idem_slot) + IDEMI_BODY_SIZE(key_max, response_max),  \
+        state_max)
+
+/* The same for a table with storage; _IN_RAM_ with config.in_ram.  More than
+   that makes opening faster: what is left over is a larger reading buffer. */
+#define IDEMI_RECORD_SIZE(key_max, response_max, state_max, prog_size)         \
+    IDEMI_ROUND4(IDEMI_RECORD_FIXED + (size_t)(key_max) + (response_max) +     \
+                 (state_max) + (prog_size))
+#define IDEMI_BUFFERS_SIZE(key_max, response_max, state_max, sector_count,     \
+                           prog_size)                                          \
+    (sizeof(idem_journal) + (size_t)(sector_count) * sizeof(idem_sector) +     \
+     4u * IDEMI_RECORD_SIZE(key_max, response_max, state_max, prog_size))
+#define IDEM_JOURNAL_MEMORY_SIZE(capacity, key_max, response_max, state_max,   \
+                                 sector_count, prog_size)                      \
+    (IDEMI_TABLE_SIZE(capacity, sizeof(idem_slot) + sizeof(idem_place),        \
+                      state_max) +                                             \
+     IDEMI_BUFFERS_SIZE(key_max, response_max, state_max, sector_count,        \
+                        prog_size))
+#define IDEM_JOURNAL_IN_RAM_MEMORY_SIZE(capacity, key_max, response_max,       \
+                                        state_max, sector_count, prog_size)    \
+    (IDEMI_TABLE_SIZE(capacity, sizeof(idem_slot) + sizeof(idem_place) +       \
+                      IDEMI_BODY_SIZE(key_max, response_max), state_max) +     \
+     IDEMI_BUFFERS_SIZE(key_max, response_max, state_max, sector_count,        \
+                        prog_size))
 
 /* ---------------------------------------------------------------------------
    >>functions   in the order of a table's life
@@ -802,6 +966,15 @@ typedef union idem_fingerprint_state {     /* IDEM_HASH says which of them */
    After a failure the table is closed. */
 IDEM_API int idem_open(idem_table *table, const idem_config *config,
                        void *memory, size_t size, uint32_t now_ms);
+
+/* The same, but whatever the storage holds is destroyed first; it is blank
+   afterwards, and so is the table.  A power cut before the end leaves what is
+   damaged, or nothing that idem_open takes: format again.
+     as idem_open
+     IDEM_E_ARG      also without storage
+     IDEM_E_STORAGE  a callback failed; the table is closed */
+IDEM_API int idem_format(idem_table *table, const idem_config *config,
+                         void *memory, size_t size, uint32_t now_ms);
 
 /* Asks what to do with a command.  One atomic step under the lock.
      IDEM_EXECUTE, IDEM_RECOVER       *claim is yours, and nobody else's until
@@ -871,6 +1044,13 @@ IDEM_API int idem_run(idem_table *table, idem_claim *claim, idem_reply *reply,
      IDEM_MORE   the round through the table is not finished
      IDEM_OK     it is; the next call starts another */
 IDEM_API int idem_maintain(idem_table *table, uint32_t now_ms);
+
+/* Makes everything before it durable, with IDEM_BATCH.
+     IDEM_OK
+     IDEM_E_STORAGE  it is not; what is not written by then may never be.  From
+                     now on every call that would write is answered so, until
+                     the table is opened again */
+IDEM_API int idem_sync(idem_table *table);
 
 /* Adds off_ms to the logical clock: time that the tick has not seen.
      IDEM_OK */
@@ -1040,6 +1220,13 @@ typedef struct idemi_aligned {
 #else
 #define IDEMI_APART
 #define IDEMI_FLAT
+#endif
+
+/* What waits for a storage stays out of the way of what does not. */
+#if defined(__GNUC__)
+#define IDEMI_SLOW __attribute__((noinline))
+#else
+#define IDEMI_SLOW
 #endif
 
 /* Asks for what a lookup is about to read; changes nothing but the time. */
@@ -1442,12 +1629,46 @@ static int idemi_clock_reached(uint32_t clock, uint32_t at)
 }
 
 /* ---------------------------------------------------------------------------
+   >>defaults  what a zero in the configuration means
+   ------------------------------------------------------------------------ */
+#define IDEMI_LEASE_MS     UINT32_C(30000)
+#define IDEMI_RETENTION_MS UINT32_C(86400000)
+#define IDEMI_MAX_ATTEMPTS 3
+
+/* The first of up to three values that is not zero. */
+static uint32_t idemi_default(uint32_t asked, uint32_t configured,
+                              uint32_t otherwise)
+{
+    if (asked)
+        return asked;
+    return configured ? configured : otherwise;
+}
+
+static uint32_t idemi_default_lease(const idem_table *t, uint32_t asked_ms)
+{
+    return idemi_default(asked_ms, t->config->lease_ms, IDEMI_LEASE_MS);
+}
+
+static uint32_t idemi_default_retention(const idem_table *t, uint32_t asked_ms)
+{
+    return idemi_default(asked_ms, t->config->retention_ms,
+                         IDEMI_RETENTION_MS);
+}
+
+/* ---------------------------------------------------------------------------
    >>slots     one key's place, and the bytes behind it
 
-       idem_slot         32 bytes, 36 if IDEM_WIDE
-       scope, then key   key_max bytes
-       response          response_max bytes
-       nothing           to the next multiple of 4
+       without storage        with storage      with storage, in_ram
+       idem_slot              idem_slot         idem_slot
+       idem_body              idem_place        idem_body
+       scope, then key                          scope, then key   key_max bytes
+       response                                 response     response_max bytes
+       nothing                                  nothing      to a multiple of 4
+                                                idem_place
+
+   Whoever needs a body asks idemi_slot_body for it, which is NULL only if the
+   storage does not give it.  A body that was read from there is good until the
+   next is asked for, or something is written.
 
    state: bits 0-1 are 0 (free) or IDEM_IN_PROGRESS, _COMPLETED, _FAILED.
    ------------------------------------------------------------------------ */
@@ -1455,33 +1676,118 @@ static int idemi_clock_reached(uint32_t clock, uint32_t at)
 #define IDEMI_FINISHED    0x02u         /* set in both finished states */
 #define IDEMI_UNDELIVERED 0x04u
 #define IDEMI_ENDLESS     0x08u         /* a lease without end */
+#define IDEMI_CUT         0x10u         /* a claim that a restart cut short */
+#define IDEMI_STALE       0x20u         /* a claim that is over; its slot waits
+                                           to be used again (>>journal) */
+
+#ifdef IDEM_NO_JOURNAL
+#define IDEMI_JOURNAL(t) ((void)(t), (idem_journal *)NULL)
+#else
+#define IDEMI_JOURNAL(t) ((t)->journal)
+#endif
+
+static int idemi_journal_load(idem_table *t, unsigned slot, int outcome);
 
 static idem_slot *idemi_slot_at(const idem_table *t, unsigned slot)
 {
     return (idem_slot *)(void *)(t->slots + slot * t->stride);
 }
 
-static unsigned char *idemi_slot_id(idem_slot *s)
+/* Bytes of a slot and what follows it. */
+static size_t idemi_slot_size(const idem_table *t)
 {
-    return (unsigned char *)(s + 1);
+    const idem_config *config = t->config;
+    size_t size = sizeof(idem_slot);
+
+    if (!config->storage || config->in_ram)
+        size += IDEMI_BODY_SIZE(config->key_max, config->response_max);
+    return config->storage ? size + sizeof(idem_place) : size;
 }
 
-static unsigned char *idemi_slot_response(const idem_table *t, idem_slot *s)
+/* True if keys and responses are in memory. */
+static int idemi_slot_bodies(const idem_table *t)
 {
-    return idemi_slot_id(s) + t->config->key_max;
+    return !IDEMI_JOURNAL(t) || t->config->in_ram;
 }
 
-static int idemi_slot_has_scope(idem_slot *s, const idem_request *rq)
+/* Where the slot's records are.  Needs a journal. */
+static idem_place *idemi_slot_place(const idem_table *t, unsigned slot)
 {
-    return s->scope_len == rq->scope_len &&
-           idemi_basics_equal(idemi_slot_id(s), rq->scope, rq->scope_len);
+    return (idem_place *)(void *)(t->slots + (slot + 1) * t->stride) - 1;
 }
 
-static int idemi_slot_has_id(idem_slot *s, const idem_request *rq)
+/* The body of a slot in memory. */
+static idem_body *idemi_slot_own(const idem_table *t, unsigned slot)
 {
-    return s->key_len == rq->key_len && idemi_slot_has_scope(s, rq) &&
-           idemi_basics_equal(idemi_slot_id(s) + s->scope_len, rq->key,
+    return (idem_body *)(void *)(idemi_slot_at(t, slot) + 1);
+}
+
+/* The body of a slot in use, wherever it is, with or without what it knows of
+   the outcome; or NULL. */
+static idem_body *idemi_slot_body(idem_table *t, unsigned slot, int outcome)
+{
+    if (idemi_slot_bodies(t))
+        return idemi_slot_own(t, slot);
+    if (idemi_journal_load(t, slot, outcome) < 0)
+        return NULL;
+    return &t->journal->record.body;
+}
+
+static unsigned char *idemi_journal_in(const idem_table *t);
+
+/* Scope and key, one after the other, of the body last asked for. */
+static unsigned char *idemi_slot_id(const idem_table *t, unsigned slot)
+{
+    if (idemi_slot_bodies(t))
+        return (unsigned char *)(idemi_slot_own(t, slot) + 1);
+    return idemi_journal_in(t) + t->journal->record.id_at;
+}
+
+/* The response of the body last asked for. */
+static unsigned char *idemi_slot_response(const idem_table *t, unsigned slot)
+{
+    if (idemi_slot_bodies(t))
+        return idemi_slot_id(t, slot) + t->config->key_max;
+    return idemi_journal_in(t) + t->journal->record.response_at;
+}
+
+/* The attempts of the body last asked for. */
+static unsigned idemi_slot_attempts(const idem_table *t, unsigned slot)
+{
+    if (idemi_slot_bodies(t))
+        return idemi_slot_at(t, slot)->terms;
+    return t->journal->record.attempts;
+}
+
+static int idemi_slot_has_scope(idem_table *t, unsigned slot,
+                                const idem_request *rq)
+{
+    const idem_body *body = idemi_slot_body(t, slot, 0);
+
+    return body && body->scope_len == rq->scope_len &&
+           idemi_basics_equal(idemi_slot_id(t, slot), rq->scope,
+                              rq->scope_len);
+}
+
+static int idemi_slot_has_id(idem_table *t, unsigned slot,
+                             const idem_request *rq)
+{
+    const idem_body *body = idemi_slot_body(t, slot, 0);
+
+    if (!body)
+        t->journal->failed = 1;
+    return body && body->key_len == rq->key_len &&
+           idemi_slot_has_scope(t, slot, rq) &&
+           idemi_basics_equal(idemi_slot_id(t, slot) + rq->scope_len, rq->key,
                               rq->key_len);
+}
+
+/* How long the key is remembered after slot.time. */
+static uint32_t idemi_slot_retention(const idem_table *t, const idem_slot *s)
+{
+    if (idemi_slot_bodies(t))
+        return ((const idem_body *)(const void *)(s + 1))->retention;
+    return t->journal->retentions[s->terms];
 }
 
 /* When the key is dropped, if nothing happens to it. */
@@ -1489,12 +1795,13 @@ static uint32_t idemi_slot_due(const idem_table *t, const idem_slot *s)
 {
     if (s->state & IDEMI_ENDLESS)
         return t->clock + IDEMI_NEVER_MS;
-    return s->time + s->retention;
+    return s->time + idemi_slot_retention(t, s);
 }
 
 static int idemi_slot_over(const idem_table *t, const idem_slot *s)
 {
-    return idemi_clock_reached(t->clock, idemi_slot_due(t, s));
+    return (s->state & IDEMI_STALE) ||
+           idemi_clock_reached(t->clock, idemi_slot_due(t, s));
 }
 
 /* What is left of a lease: 0 from the millisecond on in which it ends.  Needs
@@ -1573,7 +1880,7 @@ static idem_number idemi_index_hash_at(const idem_table *t, unsigned at)
 }
 
 /* The slot of a key, or IDEMI_NONE.  Needs T2 and T3. */
-static unsigned idemi_index_find(const idem_table *t, idem_number hash,
+static unsigned idemi_index_find(idem_table *t, idem_number hash,
                                  const idem_request *rq)
 {
     unsigned at = idemi_index_home(t, hash);
@@ -1582,7 +1889,7 @@ static unsigned idemi_index_find(const idem_table *t, idem_number hash,
         unsigned slot = idemi_index_slot(t, at);
         if (slot == IDEMI_NONE ||
             (idemi_index_hash_at(t, at) == hash &&
-             idemi_slot_has_id(idemi_slot_at(t, slot), rq)))
+             idemi_slot_has_id(t, slot, rq)))
             return slot;
     }
 }
@@ -1681,6 +1988,21 @@ static void idemi_order_free(idem_table *t, unsigned slot)
     t->free = slot;
 }
 
+/* Takes a free slot out of the free list, where it is first, or not far behind
+   slots that were freed since it was. */
+static void idemi_order_take(idem_table *t, unsigned slot)
+{
+    unsigned before = t->free;
+
+    if (before == slot) {
+        t->free = t->links[slot].newer;
+        return;
+    }
+    while (t->links[before].newer != slot)
+        before = t->links[before].newer;
+    t->links[before].newer = t->links[slot].newer;
+}
+
 /* Lowers the bound to the due time of a slot.  Keeps O3. */
 static void idemi_order_note(idem_table *t, const idem_slot *s)
 {
@@ -1691,10 +2013,31 @@ static void idemi_order_note(idem_table *t, const idem_slot *s)
         t->soonest = due;
 }
 
+/* Puts a slot into the order by its time, going from the place of `near`, a
+   finished slot or `capacity`. */
+static void idemi_order_insert(idem_table *t, unsigned slot, unsigned near)
+{
+    unsigned ends = t->capacity;
+    uint32_t age = t->clock - idemi_slot_at(t, slot)->time;
+    unsigned newer;
+
+    while (near != ends && t->clock - idemi_slot_at(t, near)->time < age)
+        near = t->links[near].older;
+    for (;;) {
+        newer = t->links[near].newer;
+        if (newer == ends || t->clock - idemi_slot_at(t, newer)->time < age)
+            break;
+        near = newer;
+    }
+    t->links[slot].older = (idem_number)near;
+    t->links[slot].newer = (idem_number)newer;
+    t->links[near].newer = (idem_number)slot;
+    t->links[newer].older = (idem_number)slot;
+}
+
 /* The oldest live completion that may be evicted, of the request's scope or,
    with NULL, of any; or `capacity`. */
-static unsigned idemi_order_evictable(const idem_table *t,
-                                      const idem_request *rq)
+static unsigned idemi_order_evictable(idem_table *t, const idem_request *rq)
 {
     unsigned slot = t->capacity;
 
@@ -1705,9 +2048,421 @@ static unsigned idemi_order_evictable(const idem_table *t,
             return slot;
         s = idemi_slot_at(t, slot);
         if (!(s->state & IDEMI_UNDELIVERED) && !idemi_slot_over(t, s) &&
-            (!rq || idemi_slot_has_scope(s, rq)))
+            (!rq || idemi_slot_has_scope(t, slot, rq)))
             return slot;
     }
+}
+
+/* ---------------------------------------------------------------------------
+   >>storage   the callbacks, and what becomes of their failures
+   ------------------------------------------------------------------------ */
+
+/* "No address": larger than every one. */
+#define IDEMI_NOWHERE UINT32_MAX
+
+/* Keeps what a callback returned, if that was a failure. */
+static int idemi_storage_result(idem_table *t, int result)
+{
+    if (result == 0)
+        return IDEM_OK;
+    t->storage_error = result;
+    return IDEM_E_STORAGE;
+}
+
+static int idemi_storage_read(idem_table *t, uint32_t at, void *dst,
+                              uint32_t len)
+{
+    const idem_storage *m = t->config->storage;
+
+    return idemi_storage_result(t, m->read(m->ctx, at, dst, len));
+}
+
+/* Rounds up to whole granules. */
+static uint32_t idemi_storage_granules(const idem_table *t, uint32_t len)
+{
+    uint32_t granule = t->config->storage->prog_size;
+
+    return (len + granule - 1) / granule * granule;
+}
+
+/* Makes all that was programmed durable.  After a failure nobody knows what
+   was; so nothing is believed until the table is opened again. */
+static int idemi_storage_sync(idem_table *t)
+{
+    const idem_storage *m = t->config->storage;
+    int result = IDEM_OK;
+
+    if (m->sync)
+        result = idemi_storage_result(t, m->sync(m->ctx));
+    t->journal->synced = result == IDEM_OK;
+    t->journal->broken |= result < 0;
+    return result;
+}
+
+/* True if all of some bytes have a value. */
+static int idemi_storage_all(const unsigned char *p, uint32_t len,
+                             unsigned char value)
+{
+    for (; len > 0; len--)
+        if (*p++ != value)
+            return 0;
+    return 1;
+}
+
+static unsigned char *idemi_journal_out(const idem_table *t)
+{
+    return (unsigned char *)(t->journal + 1) +
+           t->config->storage->sector_count * sizeof(idem_sector);
+}
+
+/* A copy of the record that is to be confirmed */
+static unsigned char *idemi_journal_kept(const idem_table *t)
+{
+    return idemi_journal_out(t) + t->journal->record_max;
+}
+
+/* The reading buffer; it has room for two records at least. */
+static unsigned char *idemi_journal_in(const idem_table *t)
+{
+    return idemi_journal_kept(t) + t->journal->record_max;
+}
+
+static idem_sector *idemi_journal_sector(const idem_table *t, uint32_t sector)
+{
+    return (idem_sector *)(void *)(t->journal + 1) + sector;
+}
+
+/* Programs whole granules, and reads them back if that is asked for. */
+static int idemi_storage_prog(idem_table *t, uint32_t at,
+                              const unsigned char *src, uint32_t len)
+{
+    const idem_storage *m = t->config->storage;
+    unsigned char *back = idemi_journal_in(t) + t->journal->record_max;
+    int result = idemi_storage_result(t, m->prog(m->ctx, at, src, len));
+
+    t->journal->synced = !m->sync;
+    t->journal->loaded = IDEMI_NOWHERE;
+    if (result < 0 || !(m->verify || t->journal->blank))
+        return result;
+    result = idemi_storage_read(t, at, back, len);
+    if (result == IDEM_OK && IDEM_MEMCMP(src, back, len) != 0)
+        return IDEM_E_STORAGE;
+    return result;
+}
+
+/* ---------------------------------------------------------------------------
+   >>crc       CRC-32C, low bit first: polynomial 0x1EDC6F41
+
+   G. Castagnoli, S. Bräuer, M. Herrmann, "Optimization of cyclic redundancy-
+   check codes with 24 and 32 parity bits", 1993.  Finds every change of up to
+   five bits in a record of up to 655 bytes.
+   ------------------------------------------------------------------------ */
+static uint32_t idemi_crc_update(uint32_t crc, const void *data, size_t len)
+{
+    // The polynomial's multiples by four bits
+    static const uint32_t table[16] = {
+        UINT32_C(0x00000000), UINT32_C(0x105ec76f), UINT32_C(0x20bd8ede),
+        UINT32_C(0x30e349b1), UINT32_C(0x417b1dbc), UINT32_C(0x5125dad3),
+        UINT32_C(0x61c69362), UINT32_C(0x7198540d), UINT32_C(0x82f63b78),
+        UINT32_C(0x92a8fc17), UINT32_C(0xa24bb5a6), UINT32_C(0xb21572c9),
+        UINT32_C(0xc38d26c4), UINT32_C(0xd3d3e1ab), UINT32_C(0xe330a81a),
+        UINT32_C(0xf36e6f75)
+    };
+    const unsigned char *p = (const unsigned char *)data;
+
+    for (; len > 0; len--) {
+        crc ^= *p++;
+        crc = crc >> 4 ^ table[crc & 15];
+        crc = crc >> 4 ^ table[crc & 15];
+    }
+    return crc;
+}
+
+static unsigned char *idemi_basics_store(unsigned char *p, uint64_t word,
+                                         unsigned bytes)
+{
+    for (; bytes > 0; bytes--) {
+        *p++ = (unsigned char)word;
+        word >>= 8;
+    }
+    return p;
+}
+
+/* ---------------------------------------------------------------------------
+   >>records   a record's bytes, and the two ways between them and its parts
+
+   The layout is in the manual (>>format).
+   ------------------------------------------------------------------------ */
+
+/* A record's first byte: never an erased one, whether that is 0x00 or 0xFF. */
+#define IDEMI_RECORD      0x80u
+#define IDEMI_RECORD_MASK 0xC0u
+#define IDEMI_HAS_CLAIM   0x01u
+#define IDEMI_HAS_OUTCOME 0x02u
+#define IDEMI_HAS_STATE   0x04u
+#define IDEMI_MOVED       0x08u
+#define IDEMI_HAS_MORE    0x10u
+#define IDEMI_SYNCED      0x20u
+
+/* Its second, if IDEMI_HAS_MORE */
+#define IDEMI_MORE_FAILED    0x01u
+#define IDEMI_MORE_CONFIRM   0x02u      /* an outcome that is undelivered */
+#define IDEMI_MORE_DELIVERED 0x04u      /* without parts: it is delivered */
+#define IDEMI_MORE_CUT       0x08u      /* moved: a claim cut short */
+#define IDEMI_MORE_RETENTION 0x10u
+#define IDEMI_MORE_RESERVED  0x20u
+#define IDEMI_MORE_ATTEMPTS  0x40u
+#define IDEMI_MORE_CODE      0x80u
+
+/* Bytes that stand before a record's body, at most */
+#define IDEMI_RECORD_FRONT 5u
+
+static unsigned char *idemi_record_varint(unsigned char *p, uint64_t value)
+{
+    for (; value >= 0x80; value >>= 7)
+        *p++ = (unsigned char)(value | 0x80);
+    *p++ = (unsigned char)value;
+    return p;
+}
+
+static unsigned char *idemi_record_bytes(unsigned char *p, const void *src,
+                                         size_t len)
+{
+    idemi_basics_copy(p, src, len);
+    return p + len;
+}
+
+/* The start of a record's check: where it is, and unless it has a claim itself
+   also where its claim is; so nothing that was moved, left from an earlier
+   round, or of another claim will do. */
+static uint32_t idemi_record_seed(const idem_table *t, const idem_record *r,
+                                  uint32_t at)
+{
+    uint32_t size = t->config->storage->sector_size;
+    unsigned char seed[16];
+    unsigned char *p = seed;
+
+    p = idemi_basics_store(p, idemi_journal_sector(t, at / size)->sequence, 4);
+    p = idemi_basics_store(p, at % size, 4);
+    if (!(r->parts & (IDEMI_HAS_CLAIM | IDEMI_MOVED))) {
+        uint32_t claim = idemi_slot_place(t, (unsigned)r->slot)->claim;
+        uint32_t sequence = 0;
+        if (claim != IDEMI_NOWHERE)
+            sequence = idemi_journal_sector(t, claim / size)->sequence;
+        p = idemi_basics_store(p, sequence, 4);
+        p = idemi_basics_store(p, claim % size, 4);
+    }
+    return idemi_crc_update(UINT32_MAX, seed, (size_t)(p - seed));
+}
+
+/* The bytes that belong to a record; their lengths are in t->journal->record.
+   What it has no part for may be NULL. */
+typedef struct idemi_parts {
+    const void *scope, *key, *response, *state;
+} idemi_parts;
+
+/* Puts the record together that is in t->journal->record, to stand at an
+   address.  Returns its length, padded; it is in the writing buffer, at *src */
+static uint32_t idemi_record_encode(idem_table *t, const unsigned char **src,
+                                    uint32_t at, const idemi_parts *from)
+{
+    const idem_record *r = &t->journal->record;
+    const idem_body *b = &r->body;
+    unsigned char *body = idemi_journal_out(t) + IDEMI_RECORD_FRONT;
+    unsigned char *p = body;
+    unsigned char *front;
+    uint32_t len, padded;
+
+    p = idemi_record_varint(p, r->slot);
+    p = idemi_record_varint(p, (uint64_t)r->time_high << 32 | r->time);
+    if (r->parts & IDEMI_MOVED) {
+        p = idemi_basics_store(p, r->token, 4);
+        p = idemi_basics_store(p, r->token_high, 4);
+        p = idemi_record_varint(p, r->age);
+    }
+    if (r->parts & IDEMI_HAS_CLAIM) {
+        if (r->more & IDEMI_MORE_ATTEMPTS)
+            *p++ = r->attempts;
+        if (r->more & IDEMI_MORE_RETENTION)
+            p = idemi_record_varint(p, b->retention);
+        if (r->more & IDEMI_MORE_RESERVED)
+            p = idemi_record_varint(p, b->response_len);
+        p = idemi_basics_store(p, b->fingerprint[0], 4);
+        p = idemi_basics_store(p, b->fingerprint[1], 4);
+        *p++ = b->scope_len;
+        if (r->parts & IDEMI_HAS_OUTCOME)
+            *p++ = b->key_len;
+        p = idemi_record_bytes(p, from->scope, b->scope_len);
+        p = idemi_record_bytes(p, from->key, b->key_len);
+    }
+    if (r->more & IDEMI_MORE_CODE)
+        p = idemi_basics_store(p, (uint32_t)b->code, 4);
+    if (r->parts & IDEMI_HAS_STATE) {
+        p = idemi_record_varint(p, r->state_len);
+        p = idemi_record_bytes(p, from->state, r->state_len);
+    }
+    if (r->parts & IDEMI_HAS_OUTCOME)
+        p = idemi_record_bytes(p, from->response, b->response_len);
+    // What stands in front of the body is as long as the body's length is.
+    len = (uint32_t)(p - body);
+    front = body - 2 - (len >= 0x80) - (len >= 0x4000) - (r->more != 0);
+    *src = body = front;
+    *front = (unsigned char)(IDEMI_RECORD | r->parts);
+    if (t->journal->synced)
+        *front |= IDEMI_SYNCED;
+    if (r->more) {
+        *front++ |= IDEMI_HAS_MORE;
+        *front = r->more;
+    }
+    idemi_record_varint(front + 1, len);
+    len = (uint32_t)(p - body);
+    p = idemi_basics_store(
+        p, idemi_crc_update(idemi_record_seed(t, r, at), body, len), 4);
+    padded = idemi_storage_granules(t, len + 4);
+    IDEM_MEMSET(p, t->config->storage->erased, padded - len - 4);
+    return padded;
+}
+
+/* Bytes that are being taken apart.  `at` never passes `end`; whoever wants
+   more than there is gets zeros, and `short_of` is set. */
+typedef struct idemi_bytes {
+    const unsigned char *at, *end;
+    uint8_t short_of;
+} idemi_bytes;
+
+static const unsigned char *idemi_record_take(idemi_bytes *b, size_t len)
+{
+    const unsigned char *at = b->at;
+
+    if (len > (size_t)(b->end - b->at)) {
+        b->short_of = 1;
+        return NULL;
+    }
+    b->at += len;
+    return at;
+}
+
+static uint32_t idemi_record_word(idemi_bytes *b)
+{
+    const unsigned char *p = idemi_record_take(b, 4);
+
+    return p ? idemi_basics_load32(p) : 0;
+}
+
+static uint8_t idemi_record_byte(idemi_bytes *b)
+{
+    const unsigned char *p = idemi_record_take(b, 1);
+
+    return p ? *p : 0;
+}
+
+static uint64_t idemi_record_number(idemi_bytes *b)
+{
+    uint64_t value = 0;
+    unsigned shift = 0;
+    uint8_t byte;
+
+    do {
+        byte = idemi_record_byte(b);
+        value |= (uint64_t)(byte & 0x7F) << shift;
+        shift += 7;
+    } while (byte & 0x80 && shift < 63);
+    return value;
+}
+
+/* Takes the claim part apart. */
+static void idemi_record_claim(const idem_table *t, idem_record *r,
+                               idemi_bytes *b, const unsigned char *start)
+{
+    idem_body *body = &r->body;
+    size_t id_len;
+
+    r->attempts = 1;
+    body->retention = idemi_default_retention(t, 0);
+    body->response_len = t->config->response_max;
+    if (r->more & IDEMI_MORE_ATTEMPTS)
+        r->attempts = idemi_record_byte(b);
+    if (r->more & IDEMI_MORE_RETENTION)
+        body->retention = (uint32_t)idemi_record_number(b);
+    if (r->more & IDEMI_MORE_RESERVED)
+        body->response_len = (uint16_t)idemi_record_number(b);
+    body->fingerprint[0] = idemi_record_word(b);
+    body->fingerprint[1] = idemi_record_word(b);
+    body->scope_len = idemi_record_byte(b);
+    if (r->parts & IDEMI_HAS_OUTCOME) {
+        body->key_len = idemi_record_byte(b);
+        id_len = (size_t)body->scope_len + body->key_len;
+    } else {
+        id_len = (size_t)(b->end - b->at);
+        body->key_len = (uint8_t)(id_len - body->scope_len);
+    }
+    r->id_at = (uint32_t)(b->at - start);
+    idemi_record_take(b, id_len);
+    if (id_len <= body->scope_len || id_len > t->config->key_max)
+        b->short_of = 1;
+}
+
+/* Takes the record apart that stands at p and at an address, if there is one
+   in the `have` bytes there; into t->journal->record, the places in which count
+   from `start`.  What that knows of a claim stays if the record has none.
+   Returns its length, not padded, or 0. */
+static uint32_t idemi_record_decode(idem_table *t, uint32_t at,
+                                    const unsigned char *start,
+                                    const unsigned char *p, uint32_t have)
+{
+    idem_record *r = &t->journal->record;
+    idemi_bytes b;
+    uint32_t front, len;
+    uint64_t number;
+
+    b.at = p;
+    b.end = p + have;
+    b.short_of = 0;
+    r->parts = idemi_record_byte(&b);
+    if ((r->parts & IDEMI_RECORD_MASK) != IDEMI_RECORD)
+        return 0;
+    r->more = r->parts & IDEMI_HAS_MORE ? idemi_record_byte(&b) : 0;
+    number = idemi_record_number(&b);
+    front = (uint32_t)(b.at - p);
+    if (b.short_of || number > have || have - number < front + 4)
+        return 0;
+    len = front + (uint32_t)number;
+    b.end = p + len;
+    r->slot = (uint32_t)idemi_record_number(&b);
+    number = idemi_record_number(&b);
+    if (b.short_of || r->slot >= t->capacity ||
+        idemi_crc_update(idemi_record_seed(t, r, at), p, len) !=
+            idemi_basics_load32(p + len))
+        return 0;
+    r->time = (uint32_t)number;
+    r->time_high = (uint32_t)(number >> 32);
+    if (r->parts & IDEMI_MOVED) {
+        r->token = idemi_record_word(&b);
+        r->token_high = idemi_record_word(&b);
+        r->age = (uint32_t)idemi_record_number(&b);
+    }
+    if (r->parts & IDEMI_HAS_CLAIM)
+        idemi_record_claim(t, r, &b, start);
+    if (r->parts & IDEMI_HAS_OUTCOME)
+        r->body.code =
+            r->more & IDEMI_MORE_CODE ? (int32_t)idemi_record_word(&b) : 0;
+    if (r->parts & IDEMI_HAS_STATE) {
+        number = idemi_record_number(&b);
+        r->state_at = (uint32_t)(b.at - start);
+        r->state_len = (uint16_t)number;
+        if (number > t->config->state_max)
+            b.short_of = 1;
+        else
+            idemi_record_take(&b, (size_t)number);
+    }
+    if (r->parts & IDEMI_HAS_OUTCOME) {
+        size_t left = (size_t)(b.end - b.at);
+        r->response_at = (uint32_t)(b.at - start);
+        r->body.response_len = (uint16_t)left;
+        if (left > t->config->response_max)
+            b.short_of = 1;
+    }
+    return b.short_of ? 0 : len + 4;
 }
 
 /* ---------------------------------------------------------------------------
@@ -1720,33 +2475,11 @@ static unsigned idemi_order_evictable(const idem_table *t,
    K4  It has had at least one attempt, and its token has been granted.
    ------------------------------------------------------------------------ */
 
-/* What a zero in the configuration means. */
-#define IDEMI_LEASE_MS     UINT32_C(30000)
-#define IDEMI_RETENTION_MS UINT32_C(86400000)
-#define IDEMI_MAX_ATTEMPTS 3
-
 /* Attempts are counted up to this. */
 #define IDEMI_ATTEMPTS_END 255
 
-/* The first of up to three values that is not zero. */
-static uint32_t idemi_keys_or(uint32_t asked, uint32_t configured,
-                              uint32_t otherwise)
-{
-    if (asked)
-        return asked;
-    return configured ? configured : otherwise;
-}
-
-static uint32_t idemi_keys_lease(const idem_table *t, uint32_t asked_ms)
-{
-    return idemi_keys_or(asked_ms, t->config->lease_ms, IDEMI_LEASE_MS);
-}
-
-static uint32_t idemi_keys_retention(const idem_table *t, uint32_t asked_ms)
-{
-    return idemi_keys_or(asked_ms, t->config->retention_ms,
-                         IDEMI_RETENTION_MS);
-}
+/* Slots that one idem_maintain looks at. */
+#define IDEMI_MAINTAIN_SLOTS 64
 
 /* A request, with the hashes that are made before the lock is taken */
 typedef struct idemi_query {
@@ -1754,6 +2487,21 @@ typedef struct idemi_query {
     idem_number hash;           /* of scope and key */
     uint32_t fingerprint[2];    /* low word, high word */
 } idemi_query;
+
+/* The outcome is no longer owed. */
+static void idemi_keys_delivered(idem_table *t, idem_slot *s)
+{
+    if (!(s->state & IDEMI_UNDELIVERED))
+        return;
+    s->state &= (uint8_t)~IDEMI_UNDELIVERED;
+    t->pending--;
+}
+
+/* True if a slot in use has a claim that was granted in this boot. */
+static unsigned idemi_keys_claimed(const idem_slot *s)
+{
+    return !(s->state & (IDEMI_FINISHED | IDEMI_CUT));
+}
 
 /* Frees a slot in use. */
 static void idemi_keys_remove(idem_table *t, unsigned slot)
@@ -1763,21 +2511,32 @@ static void idemi_keys_remove(idem_table *t, unsigned slot)
     idemi_index_erase(t, slot);
     if (s->state & IDEMI_FINISHED)
         idemi_order_remove(t, slot);
-    if (s->state & IDEMI_UNDELIVERED)
-        t->pending--;
+    idemi_keys_delivered(t, s);
+    t->claimed -= idemi_keys_claimed(s);
+    t->stale -= (s->state & IDEMI_STALE) != 0 ? 1u : 0u;
     s->state = 0;
     t->used--;
     idemi_order_free(t, slot);
 }
 
-/* Frees a slot if its key is over; returns whether. */
+/* Frees a slot if its key is over; returns whether.  A claim in a journal
+   becomes stale instead: nothing there tells when its lease ended, so its key
+   must not come to be in another slot before the record that tells it is gone
+   from this one. */
 static int idemi_keys_expire(idem_table *t, unsigned slot)
 {
-    const idem_slot *s = idemi_slot_at(t, slot);
+    idem_slot *s = idemi_slot_at(t, slot);
 
-    if (!s->state || !idemi_slot_over(t, s))
+    if (!s->state || s->state & IDEMI_STALE || !idemi_slot_over(t, s))
         return 0;
     t->stats.expired++;
+    if (IDEMI_JOURNAL(t) && !(s->state & IDEMI_FINISHED) &&
+        idemi_slot_place(t, slot)->claim != IDEMI_NOWHERE) {
+        t->claimed -= idemi_keys_claimed(s);
+        s->state = IDEM_IN_PROGRESS | IDEMI_CUT | IDEMI_STALE;
+        t->stale++;
+        return 0;
+    }
     if (s->state & IDEMI_UNDELIVERED)
         t->stats.undelivered++;
     idemi_keys_remove(t, slot);
@@ -1800,12 +2559,21 @@ static void idemi_keys_sweep(idem_table *t)
 
     t->soonest = t->clock + IDEMI_NEVER_MS;
     for (i = 0; i < t->capacity; i++)
-        if (!idemi_keys_expire(t, i) && idemi_slot_at(t, i)->state)
+        if (!idemi_keys_expire(t, i) && idemi_slot_at(t, i)->state &&
+            !(idemi_slot_at(t, i)->state & IDEMI_STALE))
             idemi_order_note(t, idemi_slot_at(t, i));
     for (i = 0; i < IDEMI_REACHES; i++)
         t->reach[i] = idemi_keys_limit(t, t->reach[i]);
     t->evicted = idemi_keys_limit(t, t->evicted);
     t->swept = t->clock;
+}
+
+/* Adds to the clock, which has 64 bits where they are needed. */
+static void idemi_keys_add(idem_table *t, uint32_t ms)
+{
+    t->clock += ms;
+    if (IDEMI_JOURNAL(t))
+        t->journal->clock_high += t->clock < ms;
 }
 
 /* Moves the clock, and stops for each sweep on the way: a jump of 24 days must
@@ -1815,10 +2583,10 @@ static void idemi_keys_advance(idem_table *t, uint32_t ms)
     for (;;) {
         uint32_t step = IDEMI_SWEEP_MS - (t->clock - t->swept);
         if (ms < step) {
-            t->clock += ms;
+            idemi_keys_add(t, ms);
             return;
         }
-        t->clock += step;
+        idemi_keys_add(t, step);
         ms -= step;
         idemi_keys_sweep(t);
     }
@@ -1848,133 +2616,1649 @@ static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
     idemi_keys_advance(t, passed);
 }
 
-/* The slot of a live key, or IDEMI_NONE. */
-static unsigned idemi_keys_find(idem_table *t, const idemi_query *q)
+/* The token of which a slot keeps the low half: the newest that ends so. */
+static uint64_t idemi_keys_token(const idem_table *t, uint32_t low)
 {
-    unsigned slot = idemi_index_find(t, q->hash, q->rq);
-
-    if (slot != IDEMI_NONE && idemi_keys_expire(t, slot))
-        return IDEMI_NONE;
-    return slot;
+    return t->token - (uint32_t)((uint32_t)t->token - low);
 }
 
-/* The token of a slot in use, from its low half: the newest that ends so. */
-static uint64_t idemi_keys_token(const idem_table *t, const idem_slot *s)
+/* The number by which a slot without a body keeps its retention.  The first is
+   the default, the last the longest there is.  If more are in use than there
+   are numbers, the next longer one: errors only lengthen. */
+static uint8_t idemi_keys_terms(idem_table *t, uint32_t retention_ms)
 {
-    return t->token - (uint32_t)((uint32_t)t->token - s->token);
+    uint32_t *known = t->journal->retentions;
+    unsigned used = 1u | 1u << (IDEMI_RETENTIONS - 1);
+    unsigned i, best = IDEMI_RETENTIONS - 1;
+
+    for (i = 0; i < IDEMI_RETENTIONS; i++)
+        if (known[i] == retention_ms)
+            return (uint8_t)i;
+    for (i = 0; i < t->capacity; i++)
+        if (idemi_slot_at(t, i)->state)
+            used |= 1u << idemi_slot_at(t, i)->terms;
+    for (i = 0; i < IDEMI_RETENTIONS; i++) {
+        if (!(used >> i & 1u)) {
+            known[i] = retention_ms;
+            return (uint8_t)i;
+        }
+        if (known[i] > retention_ms && known[i] < known[best])
+            best = i;
+    }
+    return (uint8_t)best;
 }
 
-/* The live slot that a claim names, or NULL. */
-static idem_slot *idemi_keys_named(const idem_table *t, const idem_claim *claim)
+/* ---------------------------------------------------------------------------
+   >>journal   the ring of sectors, and writing to it
+
+                    tail          last records   head    dead
+                     |                    |       |     |    |
+       ... | dead | live | live | ... | live | live | dead | dead | ...
+
+   The manual (>>format) has the layout and the rules by which it is read.
+
+   J1  Every slot in use has its records in sectors from `clean` to the head, or
+       (stray) in one that failed before it was committed; unless it is a
+       volatile claim.
+   J2  Two sectors after the head, at least, are dead by what its header says;
+       so there is one to go to next whether that header is seen or not.
+   J3  The outcomes of all claims of this boot fit into the rest of the head and
+       the spare sectors after it.
+   J4  Nothing is programmed into a sector that was not erased in this boot, but
+       for in-place media and wholly blank storage.
+   ------------------------------------------------------------------------ */
+
+#define IDEMI_HEADER      40u
+#define IDEMI_FORMAT      1u
+#define IDEMI_RETIRED     255u
+#define IDEMI_BOOT        1u            /* header flags: first of a boot, */
+#define IDEMI_ATTEMPT     2u            /* not to be committed by this */
+
+/* Bytes of a record beside what has a length of its own, at most */
+#define IDEMI_CLAIM_FIXED   36u
+#define IDEMI_OUTCOME_FIXED 26u
+#define IDEMI_MARK_FIXED    18u
+#define IDEMI_CARRY_FIXED   50u
+
+/* What a sector looks like where there is no journal: idem_sector.link */
+enum { IDEMI_LOOKS_OTHER, IDEMI_LOOKS_TORN, IDEMI_LOOKS_BLANK };
+
+/* Slots that one idem_maintain carries forward, at most */
+#define IDEMI_MAINTAIN_CARRY 8
+
+static uint32_t idemi_journal_size(const idem_table *t)
+{
+    return t->config->storage->sector_size;
+}
+
+/* Where a sector's records begin. */
+static uint32_t idemi_journal_front(const idem_table *t)
+{
+    return 2 * idemi_storage_granules(t, IDEMI_HEADER);
+}
+
+/* Bytes that are left in the head. */
+static uint32_t idemi_journal_rest(const idem_table *t)
+{
+    return t->journal->at ? idemi_journal_size(t) - t->journal->at : 0;
+}
+
+static uint64_t idemi_journal_clock(const idem_table *t)
+{
+    return (uint64_t)t->journal->clock_high << 32 | t->clock;
+}
+
+/* Sectors from one on to another, round the end. */
+static uint32_t idemi_journal_distance(const idem_table *t, uint32_t from,
+                                       uint32_t to)
+{
+    return to >= from ? to - from
+                      : to + t->config->storage->sector_count - from;
+}
+
+static uint32_t idemi_journal_after(const idem_table *t, uint32_t sector)
+{
+    return ++sector < t->config->storage->sector_count ? sector : 0;
+}
+
+/* The next sector after one that is not retired. */
+static uint32_t idemi_journal_next(const idem_table *t, uint32_t sector)
+{
+    do
+        sector = idemi_journal_after(t, sector);
+    while (idemi_journal_sector(t, sector)->link == IDEMI_RETIRED);
+    return sector;
+}
+
+/* How many sectors there are strictly between two that are not retired; between
+   one and itself, all others. */
+static uint32_t idemi_journal_gap(const idem_table *t, uint32_t from,
+                                  uint32_t to)
+{
+    uint32_t count = 0;
+
+    for (;;) {
+        from = idemi_journal_after(t, from);
+        if (from == to)
+            return count;
+        count += idemi_journal_sector(t, from)->link != IDEMI_RETIRED;
+    }
+}
+
+/* Sectors after the head that an outcome may go to without an erase. */
+static uint32_t idemi_journal_spare(const idem_table *t)
+{
+    const idem_journal *j = t->journal;
+    uint32_t gap = idemi_journal_gap(t, j->head, j->clean);
+    uint32_t dead = gap > 2 ? gap - 2 : 0;
+
+    return t->config->storage->erase && j->spare < dead ? j->spare : dead;
+}
+
+/* The token of a claim whose record is at an address: tokens are places in the
+   endless row of all sectors ever written, so they increase by themselves. */
+static uint64_t idemi_journal_token(const idem_table *t, uint32_t at)
+{
+    uint32_t size = idemi_journal_size(t);
+
+    return (uint64_t)idemi_journal_sector(t, at / size)->sequence * size +
+           at % size;
+}
+
+/* Takes note that something acknowledged may be gone: for one retention from
+   now on, unknown keys may be lost ones. */
+static void idemi_journal_lose(idem_table *t)
+{
+    idem_journal *j = t->journal;
+
+    t->stats.lost++;
+    j->in_doubt = 1;
+    j->doubt = t->clock + idemi_default_retention(t, 0);
+}
+
+/* True while unknown keys may be lost ones. */
+static int idemi_journal_in_doubt(const idem_table *t)
+{
+    return t->journal->in_doubt &&
+           !idemi_clock_reached(t->clock, t->journal->doubt);
+}
+
+/* Reads the record at an address, `where` in the reading buffer.  The one that
+   is to be confirmed was kept when the table was opened: its bits may be
+   unstable, and it is to be the same in all of this boot. */
+static int idemi_journal_fetch(idem_table *t, uint32_t at, uint32_t where)
+{
+    idem_journal *j = t->journal;
+    uint32_t len = idemi_journal_size(t) - at % idemi_journal_size(t);
+    unsigned char *in = idemi_journal_in(t);
+    int result = IDEM_OK;
+
+    if (len > j->record_max)
+        len = j->record_max;
+    if (at == j->newest) {
+        len = j->newest_len;
+        IDEM_MEMCPY(in + where, idemi_journal_kept(t), len);
+    } else
+        result = idemi_storage_read(t, at, in + where, len);
+    if (result == IDEM_OK && !idemi_record_decode(t, at, in, in + where, len))
+        result = IDEM_E_STORAGE;
+    return result;
+}
+
+/* Reads what the storage has of a slot into t->journal->record: the claim, and
+   if it is asked for the outcome. */
+IDEMI_SLOW
+static int idemi_journal_load(idem_table *t, unsigned slot, int outcome)
+{
+    idem_journal *j = t->journal;
+    idem_record *r = &j->record;
+    const idem_place *place = idemi_slot_place(t, slot);
+    int result = IDEM_OK;
+
+    if (j->loaded != slot) {
+        j->loaded = IDEMI_NOWHERE;
+        result = idemi_journal_fetch(t, place->claim, 0);
+        if (result < 0)
+            return result;
+        if (!(r->parts & IDEMI_MOVED)) {
+            uint64_t token = idemi_journal_token(t, place->claim);
+            r->token = (uint32_t)token;
+            r->token_high = (uint32_t)(token >> 32);
+        }
+        j->loaded = slot;
+        j->outcome_loaded = (r->parts & IDEMI_HAS_OUTCOME) != 0;
+    }
+    if (outcome && !j->outcome_loaded) {
+        result = idemi_journal_fetch(t, place->outcome,
+                                     j->record_max);
+        j->outcome_loaded = result == IDEM_OK;
+        if (result < 0)
+            j->loaded = IDEMI_NOWHERE;
+    }
+    return result;
+}
+
+/* Writes t->journal->record to the head, where the caller knows it to fit;
+   *address is where.  After a failure nothing more is written to this sector,
+   and what it holds of the record does not count. */
+IDEMI_SLOW
+static int idemi_journal_append(idem_table *t, const idemi_parts *from,
+                                uint32_t *address)
+{
+    idem_journal *j = t->journal;
+    const idem_sector *head = idemi_journal_sector(t, j->head);
+    uint64_t since = idemi_journal_clock(t) -
+                     ((uint64_t)head->time_high << 32 | head->time);
+    uint32_t at = j->head * idemi_journal_size(t) + j->at;
+    const unsigned char *src;
+    uint32_t len;
+    int result;
+
+    j->record.time = (uint32_t)since;
+    j->record.time_high = (uint32_t)(since >> 32);
+    len = idemi_record_encode(t, &src, at, from);
+    if (len > idemi_journal_rest(t))
+        return IDEM_E_SPACE;
+    result = idemi_storage_prog(t, at, src, len);
+    if (result < 0) {
+        j->at = 0;
+        return result;
+    }
+    j->at += len;
+    j->end = j->at;
+    *address = at;
+    return IDEM_OK;
+}
+
+/* The same for what was asked for in this call: durable, unless many calls are
+   to become so at once. */
+static int idemi_journal_commit(idem_table *t, const idemi_parts *from,
+                                uint32_t *address)
+{
+    int result = idemi_journal_append(t, from, address);
+
+    if (result == IDEM_OK && t->config->durability == IDEM_EACH)
+        result = idemi_storage_sync(t);
+    return result;
+}
+
+/* --------------------------------------------------------------- carrying */
+
+/* True if an address is in the sector that is being cleaned, or in one that is
+   not part of the journal. */
+static int idemi_journal_leaving(const idem_table *t, uint32_t at)
+{
+    const idem_journal *j = t->journal;
+    uint32_t sector = at / idemi_journal_size(t);
+    uint32_t distance;
+
+    if (at == IDEMI_NOWHERE)
+        return 0;
+    distance = idemi_journal_distance(t, j->clean, sector);
+    return distance == 0 ||
+           distance > idemi_journal_distance(t, j->clean, j->head);
+}
+
+/* Fills t->journal->record with a slot in use, to be written as one record;
+   false if the storage does not give it. */
+static int idemi_journal_describe(idem_table *t, unsigned slot)
+{
+    idem_record *r = &t->journal->record;
+    const idem_slot *s = idemi_slot_at(t, slot);
+    int finished = (s->state & IDEMI_FINISHED) != 0;
+    const idem_body *body = idemi_slot_body(t, slot, finished);
+
+    if (!body)
+        return 0;
+    if (body != &r->body) {
+        uint64_t token = idemi_keys_token(t, body->token);
+        r->body = *body;
+        r->attempts = s->terms;
+        r->token = (uint32_t)token;
+        r->token_high = (uint32_t)(token >> 32);
+    }
+    r->slot = slot;
+    r->parts = IDEMI_HAS_CLAIM | IDEMI_MOVED;
+    r->more = 0;
+    r->age = 0;
+    if (r->attempts != 1)
+        r->more |= IDEMI_MORE_ATTEMPTS;
+    if (r->body.retention != idemi_default_retention(t, 0))
+        r->more |= IDEMI_MORE_RETENTION;
+    if (finished) {
+        r->parts |= IDEMI_HAS_OUTCOME;
+        if ((s->state & IDEMI_STATUS) == IDEM_FAILED)
+            r->more |= IDEMI_MORE_FAILED;
+        if (s->state & IDEMI_UNDELIVERED)
+            r->more |= IDEMI_MORE_CONFIRM;
+        if (r->body.code)
+            r->more |= IDEMI_MORE_CODE;
+    } else {
+        if (r->body.response_len != t->config->response_max)
+            r->more |= IDEMI_MORE_RESERVED;
+        if (s->state & IDEMI_CUT)
+            r->more |= IDEMI_MORE_CUT;
+    }
+    if (finished || s->state & IDEMI_CUT)
+        r->age = t->clock - s->time;
+    return 1;
+}
+
+/* Writes a slot in use again, as one record.  What does not read in two calls
+   is lost: a sector must not be kept for ever for what it does not give. */
+static int idemi_journal_carry(idem_table *t, unsigned slot)
+{
+    idem_journal *j = t->journal;
+    idem_place *place = idemi_slot_place(t, slot);
+    idemi_parts from;
+    uint32_t at;
+    int result;
+
+    if (!idemi_journal_describe(t, slot)) {
+        if (j->unread != slot) {
+            j->unread = slot;
+            return IDEM_E_STORAGE;
+        }
+        idemi_journal_lose(t);
+        idemi_keys_remove(t, slot);
+        return IDEM_OK;
+    }
+    from.scope = idemi_slot_id(t, slot);
+    from.key = idemi_slot_id(t, slot) + j->record.body.scope_len;
+    from.response = idemi_slot_response(t, slot);
+    from.state = NULL;
+    result = idemi_journal_append(t, &from, &at);
+    if (result < 0)
+        return result;
+    place->claim = at;
+    if (idemi_slot_at(t, slot)->state & IDEMI_FINISHED)
+        place->outcome = at;
+    return IDEM_OK;
+}
+
+/* Writes the application state again. */
+static int idemi_journal_carry_state(idem_table *t)
+{
+    idem_record *r = &t->journal->record;
+    idemi_parts from = { NULL, NULL, NULL, NULL };
+
+    from.state = t->state;
+    r->slot = 0;
+    r->parts = IDEMI_HAS_STATE | IDEMI_MOVED;
+    r->more = 0;
+    r->token = r->token_high = r->age = 0;
+    r->state_len = t->state_len;
+    return idemi_journal_append(t, &from, &t->journal->state_at);
+}
+
+/* Writes that a key is gone, or (more) that its outcome is delivered. */
+static int idemi_journal_mark(idem_table *t, unsigned slot, unsigned more)
+{
+    idem_record *r = &t->journal->record;
+    idemi_parts none = { NULL, NULL, NULL, NULL };
+    uint32_t at;
+
+    r->slot = slot;
+    r->parts = 0;
+    r->more = (uint8_t)more;
+    return idemi_journal_commit(t, &none, &at);
+}
+
+/* Carries forward the next slot that has something in the sector that is being
+   cleaned; or if there is none, goes on to the next sector. */
+static int idemi_journal_clean(idem_table *t)
+{
+    idem_journal *j = t->journal;
+
+    for (; j->cursor < t->capacity; j->cursor++) {
+        unsigned slot = (unsigned)j->cursor;
+        const idem_slot *s = idemi_slot_at(t, slot);
+        const idem_place *place = idemi_slot_place(t, slot);
+        int result;
+        if (!s->state || s->state & IDEMI_STALE)
+            continue;
+        if (!idemi_journal_leaving(t, place->claim) &&
+            !(s->state & IDEMI_FINISHED &&
+              idemi_journal_leaving(t, place->outcome)))
+            continue;
+        if (idemi_keys_expire(t, slot))
+            continue;
+        result = idemi_journal_carry(t, slot);
+        j->cursor += result == IDEM_OK;
+        return result;
+    }
+    if (idemi_journal_leaving(t, j->state_at))
+        return idemi_journal_carry_state(t);
+    j->clean = idemi_journal_after(t, j->clean);
+    j->cursor = 0;
+    j->stray = 0;
+    return IDEM_OK;
+}
+
+/* ----------------------------------------------------------------- turning */
+
+/* Stretches that are known to be damaged in what the next header needs. */
+static uint8_t idemi_journal_lost(const idem_table *t)
+{
+    uint32_t sector = t->journal->clean;
+    unsigned lost = 0;
+
+    for (; sector != t->journal->head; sector = idemi_journal_after(t, sector))
+        lost += idemi_journal_sector(t, sector)->lost;
+    return (uint8_t)(lost < 255 ? lost : 255);
+}
+
+/* A number that tells one secret from another. */
+static uint32_t idemi_journal_check(const idem_table *t)
+{
+    return idemi_hash_id(t->config, "idem", 4, NULL, 0);
+}
+
+/* Puts a header's first 16 bytes together: those that are always the same, but
+   for the count of what is lost. */
+static unsigned char *idemi_journal_identity(const idem_table *t,
+                                             unsigned char *p, uint8_t lost)
+{
+    const idem_storage *m = t->config->storage;
+    unsigned log2 = 0;
+
+    while (m->prog_size >> log2 > 1)
+        log2++;
+    p = idemi_basics_store(p, UINT32_C(0x6D656469), 4);
+    *p++ = IDEMI_FORMAT;
+    *p++ = (unsigned char)(IDEM_HASH | log2 << 4);
+    p = idemi_basics_store(p, m->sector_size, 3);
+    p = idemi_basics_store(p, m->sector_count, 2);
+    *p++ = lost;
+    return idemi_basics_store(p, idemi_journal_check(t), 4);
+}
+
+/* Programs one of the head's two headers.  `back` is the distance from the
+   sector before it. */
+static int idemi_journal_header(idem_table *t, unsigned copy, unsigned flags,
+                                uint32_t back)
+{
+    idem_journal *j = t->journal;
+    const idem_sector *head = idemi_journal_sector(t, j->head);
+    unsigned char *out = idemi_journal_in(t);
+    uint32_t len = idemi_storage_granules(t, IDEMI_HEADER);
+    uint32_t doubt = 0;
+    unsigned char *p = idemi_journal_identity(t, out, idemi_journal_lost(t));
+    int result;
+
+    if (idemi_journal_in_doubt(t))
+        doubt = ((j->doubt - t->clock) >> 8) + 1;
+    p = idemi_basics_store(p, head->sequence, 4);
+    p = idemi_basics_store(p, (uint64_t)head->time_high << 32 | head->time, 6);
+    p = idemi_basics_store(p, back, 1);
+    p = idemi_basics_store(p, flags, 1);
+    p = idemi_basics_store(p, idemi_journal_distance(t, j->clean, j->head), 2);
+    p = idemi_basics_store(p, head->end, 3);
+    p = idemi_basics_store(p, doubt, 3);
+    p = idemi_basics_store(
+        p, idemi_crc_update(UINT32_MAX, out, (size_t)(p - out)), 4);
+    IDEM_MEMSET(p, t->config->storage->erased, len - IDEMI_HEADER);
+    result = idemi_storage_prog(
+        t, j->head * idemi_journal_size(t) + copy * len, out, len);
+    return result == IDEM_OK ? idemi_storage_sync(t) : result;
+}
+
+/* Waits for an erase that was started. */
+static int idemi_journal_erased(idem_table *t, int wait)
+{
+    const idem_storage *m = t->config->storage;
+    idem_journal *j = t->journal;
+    int result;
+
+    do
+        result = m->erasing ? m->erasing(m->ctx) : 0;
+    while (result == 1 && wait);
+    if (result == 1)
+        return IDEM_MORE;
+    j->erasing = 0;
+    if (result == 0) {
+        j->spare++;
+        return IDEM_OK;
+    }
+    return idemi_storage_result(t, result);
+}
+
+static void idemi_journal_retire(idem_table *t, uint32_t sector)
+{
+    idemi_journal_sector(t, sector)->link = IDEMI_RETIRED;
+    t->stats.retired++;
+    t->journal->spare = 0;
+}
+
+/* The first dead sector after the head that is not spare. */
+static uint32_t idemi_journal_unspared(const idem_table *t)
+{
+    uint32_t sector = idemi_journal_next(t, t->journal->head);
+    uint32_t spare = t->journal->spare;
+
+    for (; spare > 0; spare--)
+        sector = idemi_journal_next(t, sector);
+    return sector;
+}
+
+/* Makes one dead sector more spare; or, without waiting, begins to. */
+static int idemi_journal_erase(idem_table *t, int wait)
+{
+    const idem_storage *m = t->config->storage;
+    idem_journal *j = t->journal;
+    uint32_t sector = idemi_journal_unspared(t);
+    int result = IDEM_OK;
+
+    if (!j->erasing) {
+        result = idemi_storage_result(t, m->erase(m->ctx, sector));
+        j->erasing = result == IDEM_OK;
+        j->loaded = IDEMI_NOWHERE;
+    }
+    if (result == IDEM_OK)
+        result = idemi_journal_erased(t, wait);
+    if (result < 0)
+        idemi_journal_retire(t, sector);
+    return result;
+}
+
+/* Writes what the newest record of the boot before said once more.  It may have
+   been torn, and read well only this time; its own place does not count any
+   more. */
+static int idemi_journal_confirm(idem_table *t)
+{
+    idem_journal *j = t->journal;
+    uint32_t newest = j->newest;
+    unsigned slot = (unsigned)j->newest_slot;
+    const idem_slot *s = idemi_slot_at(t, slot);
+    int result = IDEM_OK;
+
+    if (newest == IDEMI_NOWHERE)
+        return IDEM_OK;
+    if (!s->state || s->state & IDEMI_STALE)
+        result = idemi_journal_mark(t, slot, 0);
+    else if (!idemi_keys_expire(t, slot))
+        result = idemi_journal_carry(t, slot);
+    if (result == IDEM_OK && j->state_at == newest)
+        result = idemi_journal_carry_state(t);
+    return result;
+}
+
+/* What is written to a new head before its header counts: whatever must be
+   there once that does.  Cleans until `want` sectors are dead after it, or it
+   has no more than `room` and one record left. */
+static int idemi_journal_fill(idem_table *t, uint32_t room, uint32_t want)
+{
+    idem_journal *j = t->journal;
+    int result = idemi_journal_confirm(t);
+
+    while (result == IDEM_OK && j->clean != j->head &&
+           (j->stray || idemi_journal_gap(t, j->head, j->clean) < want)) {
+        if (idemi_journal_rest(t) < room + j->carry_max)
+            break;
+        result = idemi_journal_clean(t);
+    }
+    if (result == IDEM_OK &&
+        (j->stray || idemi_journal_gap(t, j->head, j->clean) < 2))
+        result = IDEM_E_SPACE;
+    return result;
+}
+
+/* Opens the sector `next` as the head. */
+static int idemi_journal_enter(idem_table *t, uint32_t next, uint32_t room,
+                               uint32_t want)
+{
+    idem_journal *j = t->journal;
+    idem_sector *sector = idemi_journal_sector(t, next);
+    uint32_t back = j->blank ? 0 : idemi_journal_distance(t, j->head, next);
+    unsigned flags = j->turned ? 0 : IDEMI_BOOT;
+    int result = IDEM_OK;
+
+    sector->sequence = ++j->sequence;
+    sector->time = t->clock;
+    sector->time_high = (uint16_t)j->clock_high;
+    sector->end = j->end;
+    sector->lost = 0;
+    j->head = next;
+    j->at = j->end = idemi_journal_front(t);
+    if (!t->config->storage->erase)
+        result = idemi_journal_header(t, 1, flags | IDEMI_ATTEMPT, back);
+    if (result == IDEM_OK)
+        result = idemi_journal_fill(t, room, want);
+    if (result == IDEM_OK)
+        result = idemi_storage_sync(t);
+    if (result == IDEM_OK)
+        result = idemi_journal_header(t, 0, flags, back);
+    if (result == IDEM_OK)
+        result = idemi_journal_header(t, 1, flags, back);
+    return result;
+}
+
+/* Takes a new head, if that succeeded; or goes back to the one before. */
+static int idemi_journal_settle(idem_table *t, int result, uint32_t last,
+                                uint32_t end)
+{
+    idem_journal *j = t->journal;
+
+    if (result == IDEM_OK) {
+        j->tail = j->clean;
+        j->turned = 1;
+        j->newest = IDEMI_NOWHERE;
+        return IDEM_OK;
+    }
+    // Slots that were carried there stay there until they are carried on, so
+    // it must not be used again before.
+    idemi_journal_retire(t, j->head);
+    j->head = last;
+    j->end = end;
+    j->at = 0;
+    j->stray = 1;
+    j->cursor = 0;
+    return result;
+}
+
+/* Opens the first sector of all.  What looks blank may have been begun to be
+   programmed before a cut; then it fails, and the next is tried. */
+static int idemi_journal_start(idem_table *t, uint32_t room, uint32_t want)
+{
+    idem_journal *j = t->journal;
+    uint32_t count = t->config->storage->sector_count;
+    uint32_t number;
+    int result = IDEM_E_SPACE;
+
+    for (number = 0; number < count && result < 0 && !j->broken; number++) {
+        idem_sector *s = idemi_journal_sector(t, number);
+        if (s->link != IDEMI_LOOKS_BLANK)
+            continue;
+        s->link = IDEMI_LOOKS_TORN;
+        j->clean = number;
+        result = idemi_journal_enter(t, number, room, want);
+    }
+    if (result == IDEM_E_SPACE) {
+        j->head = count - 1;
+        if (t->config->storage->erase)
+            result = idemi_journal_erase(t, 1);
+        j->clean = 0;
+        if (result == IDEM_OK || !t->config->storage->erase)
+            result = idemi_journal_enter(t, 0, room, want);
+    }
+    j->at = result == IDEM_OK ? j->at : 0;
+    j->spare = 0;
+    j->stray = 0;
+    if (result < 0)
+        return result;
+    for (number = 0; number < count; number++)
+        idemi_journal_sector(t, number)->link = 0;
+    j->blank = 0;
+    return idemi_journal_settle(t, IDEM_OK, 0, 0);
+}
+
+/* Goes on to the next sector: at the first write of a boot, when the head is
+   full, and after a failure.  Afterwards there is room in it. */
+IDEMI_SLOW
+static int idemi_journal_turn(idem_table *t, uint32_t room, uint32_t want)
+{
+    idem_journal *j = t->journal;
+    uint32_t last = j->head, end = j->end;
+    int result = IDEM_OK;
+
+    if (!j->synced)
+        result = idemi_storage_sync(t);
+    if (result < 0)
+        return result;
+    if (j->blank)
+        return idemi_journal_start(t, room, want);
+    // One is enough if another was retired: two are for a cut in a header.
+    if (j->sequence == UINT32_MAX ||
+        idemi_journal_gap(t, last, j->tail) < 2 - !!t->stats.retired)
+        return IDEM_E_SPACE;
+    if (t->config->storage->erase && !j->spare)
+        result = idemi_journal_erase(t, 1);
+    if (result < 0)
+        return result;
+    j->spare -= j->spare > 0;
+    result = idemi_journal_enter(t, idemi_journal_next(t, last), room, want);
+    return idemi_journal_settle(t, result, last, end);
+}
+
+/* True if a record of `len` bytes fits now, and after it that many outcomes. */
+static int idemi_journal_enough(const idem_table *t, uint32_t len,
+                                uint32_t outcomes)
+{
+    const idem_journal *j = t->journal;
+    uint32_t rest = idemi_journal_rest(t);
+    uint32_t need = outcomes * j->outcome_max;
+    uint32_t spare, room;
+
+    if (len > rest)
+        return 0;
+    rest -= len;
+    if (need <= rest)
+        return 1;
+    // Every sector but the last may end with less than an outcome unused.
+    spare = idemi_journal_spare(t);
+    room = idemi_journal_size(t) - idemi_journal_front(t) - j->outcome_max;
+    return spare && need <= (rest > j->outcome_max ? rest - j->outcome_max
+                                                   : 0) + spare * room;
+}
+
+/* True if the sectors that are left can keep what is configured. */
+static int idemi_journal_sound(const idem_table *t)
+{
+    return t->config->storage->sector_count - t->stats.retired >=
+           t->journal->least;
+}
+
+/* Sees to it that a record of `len` bytes fits, and after it that many
+   outcomes. */
+IDEMI_SLOW
+static int idemi_journal_reserve(idem_table *t, uint32_t len,
+                                 uint32_t outcomes)
+{
+    idem_journal *j = t->journal;
+    uint32_t usable = idemi_journal_size(t) - idemi_journal_front(t);
+    uint32_t room = len + outcomes * j->outcome_max;
+    int result = IDEM_OK;
+
+    if (j->broken)
+        return IDEM_E_STORAGE;
+    if (idemi_journal_enough(t, len, outcomes))
+        return IDEM_OK;
+    if (room > usable / 2)
+        room = usable / 2;
+    if (idemi_journal_rest(t) < len || room > idemi_journal_rest(t))
+        result = idemi_journal_turn(t, room, j->low);
+    while (result == IDEM_OK && !idemi_journal_enough(t, len, outcomes)) {
+        if (idemi_journal_gap(t, j->head, j->clean) < j->spare + 3) {
+            if (j->clean == j->head ||
+                idemi_journal_rest(t) < len + j->carry_max)
+                return IDEM_E_SPACE;
+            result = idemi_journal_clean(t);
+        } else if (idemi_journal_gap(t, j->head, j->tail) > j->spare)
+            result = idemi_journal_erase(t, 1);
+        else
+            result = idemi_journal_turn(t, room, j->low);
+    }
+    return result;
+}
+
+/* The same for an outcome, whose claim has reserved it. */
+static int idemi_journal_reserved(idem_table *t, uint32_t len)
+{
+    if (t->journal->broken)
+        return IDEM_E_STORAGE;
+    if (len <= idemi_journal_rest(t))
+        return IDEM_OK;
+    return idemi_journal_turn(t, len, 2);
+}
+
+/* True if an answer about a slot, or that a key has none, would rely on the
+   newest record of the boot before, which may be torn. */
+static int idemi_journal_unconfirmed(const idem_table *t, unsigned slot)
+{
+    const idem_journal *j = t->journal;
+
+    if (j->newest == IDEMI_NOWHERE)
+        return 0;
+    return slot == j->newest_slot ||
+           (slot == IDEMI_NONE &&
+            !idemi_slot_at(t, (unsigned)j->newest_slot)->state);
+}
+
+/* One bounded step of idle work on the journal.  IDEM_MORE if there is more. */
+IDEMI_SLOW
+static int idemi_journal_maintain(idem_table *t)
+{
+    idem_journal *j = t->journal;
+    unsigned left = IDEMI_MAINTAIN_CARRY;
+    uint32_t want = 1;
+    int result = IDEM_OK;
+
+    if (j->broken)
+        return IDEM_E_STORAGE;
+    if (j->blank)
+        return IDEM_OK;
+    if (j->erasing)
+        return idemi_journal_erase(t, 0) < 0 ? IDEM_E_STORAGE : IDEM_MORE;
+    want += (t->claimed + 1) * j->outcome_max /
+            (idemi_journal_size(t) - idemi_journal_front(t) - j->outcome_max);
+    if (t->config->storage->erase && j->spare < want &&
+        j->spare < idemi_journal_gap(t, j->head, j->tail)) {
+        result = idemi_journal_erase(t, 0);
+        return result < 0 ? result : IDEM_MORE;
+    }
+    for (; left > 0 && result == IDEM_OK; left--) {
+        if (j->clean == j->head ||
+            idemi_journal_gap(t, j->head, j->clean) >= j->low + want ||
+            !idemi_journal_enough(t, 2 * j->carry_max, t->claimed + 1))
+            return IDEM_OK;
+        result = idemi_journal_clean(t);
+    }
+    return result < 0 ? result : IDEM_MORE;
+}
+
+/* The token of a volatile claim.  It is counted, in the range of the head, so
+   that later heads have larger ones. */
+static int idemi_journal_volatile(idem_table *t, uint64_t *token)
+{
+    uint64_t size = idemi_journal_size(t);
+    int result = IDEM_OK;
+
+    if ((t->token + 1) / size > t->journal->sequence)
+        result = idemi_journal_turn(t, 0, t->journal->low);
+    *token = t->journal->sequence * size;
+    if (*token <= t->token)
+        *token = t->token + 1;
+    return result;
+}
+
+/* Makes a claim on a slot durable: the attempt of that number on the request's
+   key.  *place is where, and t->token its token. */
+IDEMI_SLOW
+static int idemi_journal_claim(idem_table *t, unsigned slot,
+                               const idemi_query *q, const idem_body *body,
+                               unsigned attempts, idem_place *place)
+{
+    idem_record *r = &t->journal->record;
+    idemi_parts from = { NULL, NULL, NULL, NULL };
+    uint32_t len = 0;
+    uint64_t token;
+    int result;
+
+    if (!idemi_journal_sound(t))
+        return IDEM_E_SPACE;
+    if (!t->config->volatile_claims)
+        len = idemi_storage_granules(t, IDEMI_CLAIM_FIXED + body->scope_len +
+                                            body->key_len);
+    result = idemi_journal_reserve(t, len, t->claimed + 1);
+    if (result < 0)
+        return result;
+    place->claim = IDEMI_NOWHERE;
+    if (t->config->volatile_claims)
+        result = idemi_journal_volatile(t, &token);
+    else {
+        from.scope = q->rq->scope;
+        from.key = q->rq->key;
+        r->slot = slot;
+        r->parts = IDEMI_HAS_CLAIM;
+        r->more = 0;
+        r->body = *body;
+        r->attempts = (uint8_t)attempts;
+        if (attempts != 1)
+            r->more |= IDEMI_MORE_ATTEMPTS;
+        if (body->retention != idemi_default_retention(t, 0))
+            r->more |= IDEMI_MORE_RETENTION;
+        if (body->response_len != t->config->response_max)
+            r->more |= IDEMI_MORE_RESERVED;
+        result = idemi_journal_commit(t, &from, &place->claim);
+        token = result < 0 ? 0 : idemi_journal_token(t, place->claim);
+    }
+    if (result < 0)
+        return result;
+    t->token = token;
+    place->outcome = (uint32_t)token;
+    return IDEM_OK;
+}
+
+/* Makes an outcome durable, together with application state if it has any. */
+IDEMI_SLOW
+static int idemi_journal_outcome(idem_table *t, unsigned slot,
+                                 const idem_outcome *out)
+{
+    idem_journal *j = t->journal;
+    idem_record *r = &j->record;
+    idem_place *place = idemi_slot_place(t, slot);
+    idemi_parts from = { NULL, NULL, NULL, NULL };
+    uint32_t at;
+    int written = place->claim != IDEMI_NOWHERE;
+    size_t len = IDEMI_OUTCOME_FIXED + out->response_len +
+                 (out->state ? out->state_len : 0);
+    int result;
+
+    if (!written)
+        len += IDEMI_RECORD_FIXED + t->config->key_max;
+    result = idemi_journal_reserved(t, idemi_storage_granules(t,
+                                                         (uint32_t)len));
+    if (result < 0)
+        return result;
+    if (written) {
+        r->parts = 0;
+        r->more = 0;
+    } else {
+        idemi_journal_describe(t, slot);
+        r->age = 0;
+        r->more &= IDEMI_MORE_ATTEMPTS | IDEMI_MORE_RETENTION;
+        from.scope = idemi_slot_id(t, slot);
+        from.key = idemi_slot_id(t, slot) + r->body.scope_len;
+    }
+    r->slot = slot;
+    r->parts |= IDEMI_HAS_OUTCOME;
+    r->body.code = out->code;
+    r->body.response_len = (uint16_t)out->response_len;
+    from.response = out->response;
+    if (out->state) {
+        r->parts |= IDEMI_HAS_STATE;
+        r->state_len = (uint16_t)out->state_len;
+        from.state = out->state;
+    }
+    if (out->failed)
+        r->more |= IDEMI_MORE_FAILED;
+    if (out->confirm)
+        r->more |= IDEMI_MORE_CONFIRM;
+    if (out->code)
+        r->more |= IDEMI_MORE_CODE;
+    result = idemi_journal_commit(t, &from, &at);
+    if (result < 0)
+        return result;
+    place->outcome = at;
+    if (!written)
+        place->claim = at;
+    if (out->state)
+        j->state_at = at;
+    return IDEM_OK;
+}
+
+/* Makes it durable that a claim on a slot was given back, or a key forgotten;
+   or, with `more`, that an outcome was delivered.  What a claim reserved is
+   enough for it. */
+IDEMI_SLOW
+static int idemi_journal_drop(idem_table *t, unsigned slot, unsigned more)
+{
+    uint32_t len = idemi_storage_granules(t, IDEMI_MARK_FIXED);
+    uint8_t state = idemi_slot_at(t, slot)->state;
+    uint32_t claims = t->claimed;
+    int result;
+
+    if (idemi_slot_place(t, slot)->claim == IDEMI_NOWHERE)
+        return IDEM_OK;
+    claims -= !(state & (IDEMI_FINISHED | IDEMI_CUT));
+    result = idemi_journal_reserve(t, len, claims);
+    if (result < 0)
+        return result;
+    return idemi_journal_mark(t, slot, more);
+}
+
+/* ---------------------------------------------------------------------------
+   >>recovery  from the bytes in a storage to the table that wrote them
+
+   First the headers of all sectors, then the records from the oldest sector
+   that is needed to the newest: each byte once.  Nothing is written.
+   ------------------------------------------------------------------------ */
+
+/* What the bytes where a header belongs are */
+enum { IDEMI_NO_HEADER, IDEMI_FOREIGN, IDEMI_OURS };
+
+/* idem_sector.end, while opening: the sector is the first of a boot. */
+#define IDEMI_FIRST UINT32_C(0x80000000)
+
+/* What stands for a byte that cannot be read: nothing that means anything. */
+#define IDEMI_UNREADABLE 0x55u
+
+/* Reads bytes; where that fails, granule by granule, so that one that cannot be
+   read hides no other. */
+static void idemi_recover_read(idem_table *t, uint32_t at, unsigned char *dst,
+                               uint32_t len)
+{
+    uint32_t granule = t->config->storage->prog_size;
+
+    if (idemi_storage_read(t, at, dst, len) == IDEM_OK)
+        return;
+    for (; len > 0; len -= granule, at += granule, dst += granule) {
+        if (granule > len)
+            granule = len;
+        if (idemi_storage_read(t, at, dst, granule) < 0)
+            IDEM_MEMSET(dst, IDEMI_UNREADABLE, granule);
+    }
+}
+
+/* What the header at p is. */
+static int idemi_recover_header(const idem_table *t, const unsigned char *p)
+{
+    unsigned char identity[16];
+
+    if (idemi_crc_update(UINT32_MAX, p, IDEMI_HEADER - 4) !=
+            idemi_basics_load32(p + IDEMI_HEADER - 4))
+        return IDEMI_NO_HEADER;
+    idemi_journal_identity(t, identity, p[11]);
+    return IDEM_MEMCMP(identity, p, sizeof identity) ? IDEMI_FOREIGN
+                                                     : IDEMI_OURS;
+}
+
+/* True if two headers are the same but for one bit. */
+static int idemi_recover_similar(const unsigned char *a, const unsigned char *b)
+{
+    unsigned differing = 0;
+    unsigned i;
+
+    for (i = 0; i < IDEMI_HEADER; i++) {
+        unsigned bits = a[i] ^ b[i];
+        for (; bits; bits &= bits - 1)
+            differing++;
+    }
+    return differing <= 1;
+}
+
+/* What a sector whose headers are not ours looks like, by the bytes up to its
+   records.  A torn header has the bits of a header that were programmed before
+   it was torn; in place, one granule of it may be anything. */
+static int idemi_recover_looks(const idem_table *t, const unsigned char *p)
+{
+    const idem_storage *m = t->config->storage;
+    uint32_t copy = idemi_journal_front(t) / 2;
+    uint32_t from = UINT32_MAX, to = 0, i;
+    unsigned char identity[16];
+
+    if (idemi_storage_all(p, 2 * copy, m->erased))
+        return IDEMI_LOOKS_BLANK;
+    idemi_journal_identity(t, identity, 0);
+    for (i = 0; i < 2 * copy; i++) {
+        uint32_t at = i % copy;
+        unsigned expected = at < 16 ? identity[at] : m->erased;
+        if (at >= 16 && at < IDEMI_HEADER)
+            continue;
+        if ((p[i] ^ m->erased) & ~(expected ^ m->erased)) {
+            from = from < i ? from : i;
+            to = i;
+        }
+    }
+    if (from > to)
+        return IDEMI_LOOKS_TORN;
+    return !m->erase && from / m->prog_size == to / m->prog_size
+               ? IDEMI_LOOKS_TORN
+               : IDEMI_LOOKS_OTHER;
+}
+
+/* Takes the header at p for the sector's. */
+static void idemi_recover_sector(idem_table *t, uint32_t number,
+                                 const unsigned char *p)
+{
+    idem_sector *s = idemi_journal_sector(t, number);
+
+    s->sequence = idemi_basics_load32(p + 16);
+    s->time = idemi_basics_load32(p + 20);
+    s->time_high = (uint16_t)(p[24] | p[25] << 8);
+    s->link = p[26];
+    s->end = idemi_basics_load32(p + 29) >> 8;
+    if (p[27] & IDEMI_BOOT)
+        s->end |= IDEMI_FIRST;
+}
+
+/* Takes what only the newest header tells. */
+static void idemi_recover_newest(idem_table *t, uint32_t number,
+                                 const unsigned char *p)
+{
+    idem_journal *j = t->journal;
+    uint32_t count = t->config->storage->sector_count;
+    uint32_t back = (uint32_t)(p[28] | p[29] << 8) % count;
+
+    j->head = number;
+    j->tail = (number + count - back) % count;
+    j->known = p[11];
+    j->doubt = idemi_basics_load32(p + 32) & UINT32_C(0xFFFFFF00);
+}
+
+/* Reads all headers.  Returns whether there is a journal; if not, *seen is what
+   there is else, the highest of the three. */
+static int idemi_recover_headers(idem_table *t, int *seen)
+{
+    idem_journal *j = t->journal;
+    uint32_t size = idemi_journal_size(t), front = idemi_journal_front(t);
+    unsigned char *a = idemi_journal_in(t);
+    const unsigned char *b = a + front / 2;
+    uint32_t newest = 0, number;
+
+    *seen = IDEMI_NO_HEADER;
+    for (number = 0; number < t->config->storage->sector_count; number++) {
+        int first, second, committed;
+        idemi_recover_read(t, number * size, a, front);
+        first = idemi_recover_header(t, a);
+        second = idemi_recover_header(t, b);
+        if (first != IDEMI_OURS && second != IDEMI_OURS)
+            idemi_journal_sector(t, number)->link =
+                (uint8_t)idemi_recover_looks(t, a);
+        if (first == IDEMI_OURS)
+            idemi_recover_sector(t, number, a);
+        committed = first == IDEMI_OURS && idemi_recover_similar(a, b);
+        if (second == IDEMI_OURS) {
+            uint32_t sequence = idemi_basics_load32(b + 16);
+            if (!(b[27] & IDEMI_ATTEMPT)) {
+                idemi_recover_sector(t, number, b);
+                committed = 1;
+            }
+            if (sequence > j->sequence)
+                j->sequence = sequence;
+        }
+        if (idemi_journal_sector(t, number)->sequence > j->sequence)
+            j->sequence = idemi_journal_sector(t, number)->sequence;
+        if (committed && idemi_journal_sector(t, number)->sequence > newest) {
+            newest = idemi_journal_sector(t, number)->sequence;
+            idemi_recover_newest(t, number, first == IDEMI_OURS ? a : b);
+        }
+        if (first > *seen)
+            *seen = first;
+        if (second > *seen)
+            *seen = second;
+    }
+    return newest != 0;
+}
+
+/* Goes from the newest sector back to the oldest that is needed, and turns each
+   distance to the one before into the distance to the one behind. */
+static void idemi_recover_chain(idem_table *t)
+{
+    idem_journal *j = t->journal;
+    uint32_t count = t->config->storage->sector_count;
+    uint32_t left = idemi_journal_distance(t, j->tail, j->head);
+    uint32_t sector = j->head;
+    uint8_t forward = 0;
+
+    for (;;) {
+        idem_sector *s = idemi_journal_sector(t, sector);
+        uint8_t back = s->sequence && s->link ? s->link : 1;
+        s->link = forward;
+        if (back > left)
+            break;
+        left -= back;
+        forward = back;
+        sector = (sector + count - back) % count;
+    }
+    j->tail = sector;
+}
+
+/* Moves the clock to a time since a sector's header, unless it has passed that.
+   All that is finished is over after half the range of the clock. */
+static void idemi_recover_time(idem_table *t, const idem_sector *s,
+                               uint64_t since)
+{
+    idem_journal *j = t->journal;
+    uint64_t at = ((uint64_t)s->time_high << 32 | s->time) + since;
+    uint64_t now = idemi_journal_clock(t);
+
+    if (at <= now)
+        return;
+    if (at - now <= UINT32_MAX) {
+        idemi_keys_advance(t, (uint32_t)(at - now));
+        return;
+    }
+    idemi_keys_advance(t, UINT32_MAX);
+    j->clock_high = (uint32_t)(at >> 32);
+    t->clock = (uint32_t)at;
+    t->soonest = t->clock + IDEMI_NEVER_MS;
+    idemi_keys_sweep(t);
+}
+
+/* The first record of a boot has come, or the opening: whoever had a claim
+   until then is gone. */
+static void idemi_recover_cut(idem_table *t)
+{
+    unsigned slot;
+
+    for (slot = 0; slot < t->capacity; slot++) {
+        idem_slot *s = idemi_slot_at(t, slot);
+        if (!(s->state & IDEMI_ENDLESS))
+            continue;
+        s->state = IDEM_IN_PROGRESS | IDEMI_CUT;
+        s->time = t->clock;
+        t->claimed--;
+        idemi_order_note(t, s);
+    }
+}
+
+/* Drops what the writer had dropped without a word before it claimed the key
+   with this hash: it was over by now. */
+static void idemi_recover_drop(idem_table *t, idem_number hash)
+{
+    unsigned at = idemi_index_home(t, hash);
+
+    while (idemi_index_slot(t, at) != IDEMI_NONE)
+        if (idemi_index_hash_at(t, at) != hash ||
+            !idemi_keys_expire(t, idemi_index_slot(t, at)))
+            at = idemi_index_next(t, at);
+}
+
+/* Makes a slot what the claim part of a record says. */
+static void idemi_recover_claim(idem_table *t, unsigned slot, uint32_t at)
+{
+    const idem_record *r = &t->journal->record;
+    const unsigned char *id = idemi_journal_in(t) + r->id_at;
+    idem_slot *s = idemi_slot_at(t, slot);
+    idem_place *place = idemi_slot_place(t, slot);
+    uint32_t token = r->token;
+    idem_number hash = idemi_index_hash(
+        idemi_hash_id(t->config, id, r->body.scope_len,
+                      id + r->body.scope_len, r->body.key_len));
+
+    if (!(r->parts & IDEMI_MOVED))
+        token = (uint32_t)idemi_journal_token(t, at);
+    if (s->state)
+        idemi_keys_remove(t, slot);
+    idemi_recover_drop(t, hash);
+    s->time = t->clock;
+    s->state = IDEM_IN_PROGRESS | IDEMI_ENDLESS;
+    if (r->more & IDEMI_MORE_CUT) {
+        s->state = IDEM_IN_PROGRESS | IDEMI_CUT;
+        s->time -= r->age;
+    }
+    s->terms = r->attempts;
+    place->claim = at;
+    place->outcome = token;
+    if (idemi_slot_bodies(t)) {
+        idem_body *body = idemi_slot_own(t, slot);
+        *body = r->body;
+        body->token = token;
+        IDEM_MEMCPY(body + 1, id, (size_t)body->scope_len + body->key_len);
+    } else
+        s->terms = idemi_keys_terms(t, r->body.retention);
+    idemi_index_insert(t, hash, slot);
+    t->used++;
+    t->claimed += !(s->state & IDEMI_CUT);
+    idemi_order_note(t, s);
+}
+
+/* Makes a slot in progress what the outcome part of a record says. */
+static void idemi_recover_outcome(idem_table *t, unsigned slot, uint32_t at)
+{
+    const idem_record *r = &t->journal->record;
+    idem_slot *s = idemi_slot_at(t, slot);
+
+    t->claimed -= !(s->state & IDEMI_CUT);
+    s->state = r->more & IDEMI_MORE_FAILED ? IDEM_FAILED : IDEM_COMPLETED;
+    s->time = t->clock;
+    if (r->parts & IDEMI_MOVED)
+        s->time -= r->age;
+    if (r->more & IDEMI_MORE_CONFIRM) {
+        s->state |= IDEMI_UNDELIVERED;
+        t->pending++;
+    }
+    idemi_slot_place(t, slot)->outcome = at;
+    if (idemi_slot_bodies(t)) {
+        idem_body *body = idemi_slot_own(t, slot);
+        body->code = r->body.code;
+        body->response_len = r->body.response_len;
+        idemi_basics_copy(idemi_slot_response(t, slot),
+                          idemi_journal_in(t) + r->response_at,
+                          r->body.response_len);
+    }
+    if (r->parts & IDEMI_MOVED) {
+        unsigned near = (unsigned)t->journal->near;
+        if (near < t->capacity &&
+            !(idemi_slot_at(t, near)->state & IDEMI_FINISHED))
+            near = t->capacity;
+        idemi_order_insert(t, slot, near);
+        t->journal->near = slot;
+    } else
+        idemi_order_append(t, slot);
+    idemi_order_note(t, s);
+}
+
+/* Does what the record in t->journal->record says. */
+static void idemi_recover_apply(idem_table *t, uint32_t at)
+{
+    idem_journal *j = t->journal;
+    const idem_record *r = &j->record;
+    unsigned slot = (unsigned)r->slot;
+    idem_slot *s = idemi_slot_at(t, slot);
+
+    idemi_recover_time(t, idemi_journal_sector(t, at / idemi_journal_size(t)),
+                       (uint64_t)r->time_high << 32 | r->time);
+    if (r->parts & IDEMI_HAS_STATE) {
+        t->state_len = r->state_len;
+        j->state_at = at;
+        idemi_basics_copy(t->state, idemi_journal_in(t) + r->state_at,
+                          r->state_len);
+    }
+    if (r->parts & IDEMI_HAS_CLAIM)
+        idemi_recover_claim(t, slot, at);
+    if (!s->state || r->parts == (IDEMI_HAS_STATE | IDEMI_MOVED))
+        return;
+    if (r->parts & IDEMI_HAS_OUTCOME) {
+        if (!(s->state & IDEMI_FINISHED))
+            idemi_recover_outcome(t, slot, at);
+    } else if (r->more & IDEMI_MORE_DELIVERED)
+        idemi_keys_delivered(t, s);
+    else if (!(r->parts & IDEMI_HAS_CLAIM))
+        idemi_keys_remove(t, slot);
+}
+
+/* What was read of a sector into the reading buffer */
+typedef struct idemi_window {
+    uint32_t from, have;        /* offset in the sector; bytes */
+} idemi_window;
+
+/* Sees to it that the window begins at or before `at`, and holds what a record
+   there may have, up to `limit`.  Each byte is read once: what is still needed
+   moves to the front. */
+static const unsigned char *idemi_recover_window(idem_table *t,
+                                                 idemi_window *w,
+                                                 uint32_t sector, uint32_t at,
+                                                 uint32_t limit)
+{
+    unsigned char *in = idemi_journal_in(t);
+    uint32_t need = t->journal->record_max;
+    uint32_t end = w->from + w->have, space, i;
+
+    if (need > limit - at)
+        need = limit - at;
+    if (end < at + need) {
+        for (i = at; i < end; i++)
+            in[i - at] = in[i - w->from];
+        w->have = end > at ? end - at : 0;
+        w->from = at;
+        space = t->journal->in_size - w->have;
+        if (space > limit - at - w->have)
+            space = limit - at - w->have;
+        idemi_recover_read(t,
+                           sector * idemi_journal_size(t) + at + w->have,
+                           in + w->have, space);
+        w->have += space;
+    }
+    return in + (at - w->from);
+}
+
+/* Keeps a record, the newest so far, as it reads now. */
+static void idemi_recover_keep(idem_table *t, uint32_t at,
+                               const unsigned char *p, uint32_t len)
+{
+    idem_journal *j = t->journal;
+
+    IDEM_MEMCPY(idemi_journal_kept(t), p, len);
+    j->newest = at;
+    j->newest_len = len;
+    j->newest_slot = j->record.slot;
+    j->end = at % idemi_journal_size(t);
+}
+
+/* Does what the records of a sector up to `limit` say.  What does not validate
+   is passed over granule by granule.  Returns the number of stretches in which
+   something durable was: one that a record follows which was written when all
+   before it was durable; and in the head, one that is longer than what a cut
+   can leave.  In other sectors, every one up to the limit. */
+static unsigned idemi_recover_records(idem_table *t, uint32_t sector,
+                                      uint32_t limit, int head)
+{
+    const idem_storage *m = t->config->storage;
+    idem_journal *j = t->journal;
+    idemi_window w = { 0, 0 };
+    uint32_t at = idemi_journal_front(t);
+    uint32_t hole = 0, garbage = 0, holes = 0;
+    unsigned lost = 0;
+
+    if (idemi_journal_sector(t, sector)->end & IDEMI_FIRST)
+        idemi_recover_cut(t);
+    idemi_recover_time(t, idemi_journal_sector(t, sector), 0);
+    while (at < limit) {
+        uint32_t here = sector * m->sector_size + at;
+        const unsigned char *p = idemi_recover_window(t, &w, sector, at, limit);
+        uint32_t have = w.from + w.have - at;
+        uint32_t len = idemi_record_decode(t, here, idemi_journal_in(t), p,
+                                           have);
+        if (!len) {
+            if (!hole)
+                hole = at;
+            if (have > m->prog_size)
+                have = m->prog_size;
+            at += have;
+            if (!idemi_storage_all(p, have, m->erased))
+                garbage = at;
+            continue;
+        }
+        if (hole) {
+            holes++;
+            lost += (j->record.parts & IDEMI_SYNCED) != 0;
+        }
+        hole = garbage = 0;
+        if (head)
+            idemi_recover_keep(t, here, p, len);
+        idemi_recover_apply(t, here);
+        at += idemi_storage_granules(t, len);
+    }
+    if (hole && !head)
+        holes++;
+    if (head && m->erase && garbage > hole + idemi_storage_granules(
+                                                t, j->record_max))
+        lost++;
+    idemi_journal_sector(t, sector)->lost =
+        (uint8_t)(holes < 255 ? holes : 255);
+    return head ? lost : holes;
+}
+
+/* Does what all records say, from the oldest sector to the newest. */
+static void idemi_recover_replay(idem_table *t)
+{
+    idem_journal *j = t->journal;
+    uint32_t count = t->config->storage->sector_count;
+    uint32_t doubt = j->doubt, sector = j->tail;
+    unsigned lost = 0;
+    const idem_sector *head = idemi_journal_sector(t, j->head);
+
+    j->end = idemi_journal_front(t);
+    for (;;) {
+        idem_sector *s = idemi_journal_sector(t, sector);
+        uint32_t next = (sector + s->link) % count;
+        uint32_t limit = idemi_journal_size(t), end;
+        if (sector == j->head)
+            break;
+        end = idemi_journal_sector(t, next)->end & ~IDEMI_FIRST;
+        if (idemi_journal_sector(t, next)->sequence && end < limit)
+            limit = end;
+        if (s->sequence)
+            lost += idemi_recover_records(t, sector, limit, 0);
+        else {
+            s->lost = 1;
+            lost++;
+        }
+        sector = next;
+    }
+    // The head's header knows of as many as there were, so more are new.
+    if (lost < j->known || lost > 255)
+        lost = j->known;
+    lost += idemi_recover_records(t, j->head, idemi_journal_size(t), 1);
+    idemi_recover_cut(t);
+    // Doubt that an earlier opening had goes on in logical time.
+    j->in_doubt = idemi_journal_clock(t) -
+                  ((uint64_t)head->time_high << 32 | head->time) < doubt;
+    j->doubt = head->time + doubt;
+    for (; lost > j->known; lost--)
+        idemi_journal_lose(t);
+}
+
+/* Decides what to make of a storage without a journal.  Blank, or the first
+   header of all torn, is a beginning; anything else is somebody's. */
+static int idemi_recover_blank(idem_table *t, int seen)
+{
+    const idem_storage *m = t->config->storage;
+    idem_journal *j = t->journal;
+    unsigned char *in = idemi_journal_in(t);
+    uint32_t other = 0, torn = 0, number;
+
+    for (number = 0; number < m->sector_count; number++) {
+        idem_sector *s = idemi_journal_sector(t, number);
+        uint32_t at = idemi_journal_front(t), len;
+        if (s->sequence)
+            s->link = IDEMI_LOOKS_TORN;
+        for (; at < m->sector_size; at += len) {
+            len = m->sector_size - at;
+            if (len > j->in_size)
+                len = j->in_size;
+            idemi_recover_read(t, number * m->sector_size + at, in, len);
+            if (!idemi_storage_all(in, len, m->erased))
+                s->link = IDEMI_LOOKS_OTHER;
+        }
+        other += s->link == IDEMI_LOOKS_OTHER;
+        torn += s->link == IDEMI_LOOKS_TORN;
+    }
+    j->blank = 1;
+    j->head = m->sector_count - 1;
+    if (seen == IDEMI_FOREIGN)
+        return IDEM_E_FORMAT;
+    // Once every sector has a torn header one must be erased; cut short, that
+    // leaves anything.
+    if (other && seen != IDEMI_OURS &&
+        (other > 1 || torn + 1 < m->sector_count))
+        return IDEM_E_FORMAT;
+    return IDEM_OK;
+}
+
+/* Makes the table what the storage says, or an empty one. */
+static int idemi_recover_open(idem_table *t)
+{
+    idem_journal *j = t->journal;
+    uint32_t number;
+    int seen;
+
+    j->near = t->capacity;
+    j->newest = j->state_at = j->loaded = j->unread = IDEMI_NOWHERE;
+    j->synced = !t->config->storage->sync;
+    j->retentions[0] = idemi_default_retention(t, 0);
+    j->retentions[IDEMI_RETENTIONS - 1] = IDEM_RETENTION_MAX;
+    if (!idemi_recover_headers(t, &seen))
+        return idemi_recover_blank(t, seen);
+    idemi_recover_chain(t);
+    idemi_recover_replay(t);
+    for (number = 0; number < t->config->storage->sector_count; number++)
+        idemi_journal_sector(t, number)->link = 0;
+    j->clean = j->tail;
+    t->token = ((uint64_t)j->sequence + 1) * idemi_journal_size(t) - 1;
+    return IDEM_OK;
+}
+
+/* Makes one sector blank; without an erase, by writing what would be there. */
+static int idemi_recover_wipe(idem_table *t, uint32_t sector)
+{
+    const idem_storage *m = t->config->storage;
+    idem_journal *j = t->journal;
+    unsigned char *in = idemi_journal_in(t);
+    uint32_t len = idemi_storage_granules(t, 1), at = 0;
+    int result = IDEM_OK;
+
+    if (m->erase) {
+        result = idemi_storage_result(t, m->erase(m->ctx, sector));
+        return result < 0 ? result : idemi_journal_erased(t, 1);
+    }
+    IDEM_MEMSET(in, m->erased, len);
+    for (; at < m->sector_size && result == IDEM_OK; at += len)
+        result = idemi_storage_result(
+            t, m->prog(m->ctx, sector * m->sector_size + at, in, len));
+    j->synced = 0;
+    return result;
+}
+
+/* Destroys what a storage holds, from the sector after the newest on: so that
+   what is left if power goes is the newest, with what it needs missing. */
+static int idemi_recover_format(idem_table *t)
+{
+    idem_journal *j = t->journal;
+    uint32_t left = t->config->storage->sector_count;
+    uint32_t sector;
+    int seen, result = IDEM_OK;
+
+    idemi_recover_headers(t, &seen);
+    for (sector = j->head; left > 0 && result == IDEM_OK; left--) {
+        sector = idemi_journal_after(t, sector);
+        result = idemi_recover_wipe(t, sector);
+    }
+    if (result == IDEM_OK)
+        result = idemi_storage_sync(t);
+    if (result < 0)
+        return result;
+    IDEM_MEMSET(idemi_journal_sector(t, 0), 0,
+                t->config->storage->sector_count * sizeof(idem_sector));
+    j->sequence = j->spare = 0;
+    j->known = 0;
+    return idemi_recover_open(t);
+}
+
+/* ---------------------------------------------------------------------------
+   >>commands  what the calls do once the lock is held
+
+   What a call asks for is first written, if there is a journal, and then done
+   in memory, where nothing can fail: so a call that fails changed nothing.
+   ------------------------------------------------------------------------ */
+
+/* Attempts are counted up to this. */
+#define IDEMI_ATTEMPTS_END 255
+
+/* Slots that one idem_maintain looks at. */
+#define IDEMI_MAINTAIN_SLOTS 64
+
+/* True if a slot has no live key. */
+static int idemi_command_gone(idem_table *t, unsigned slot)
+{
+    return slot == IDEMI_NONE || idemi_keys_expire(t, slot) ||
+           idemi_slot_at(t, slot)->state & IDEMI_STALE;
+}
+
+/* The slot of a claim that may be current, or NULL. */
+static idem_slot *idemi_command_named(const idem_table *t,
+                                      const idem_claim *claim)
 {
     idem_slot *s;
 
-    if (claim->slot >= t->capacity)
+    if (claim->slot >= t->capacity || t->token - claim->token > UINT32_MAX)
         return NULL;
     s = idemi_slot_at(t, (unsigned)claim->slot);
-    if (!s->state || s->token != (uint32_t)claim->token ||
-        t->token - claim->token > UINT32_MAX || idemi_slot_over(t, s))
-        return NULL;
-    return s;
+    return s->state && !idemi_slot_over(t, s) ? s : NULL;
+}
+
+/* The low half of the token of a claim that is held. */
+static uint32_t idemi_command_token(const idem_table *t, unsigned slot)
+{
+    return idemi_slot_bodies(t) ? idemi_slot_own(t, slot)->token
+                                : idemi_slot_place(t, slot)->outcome;
 }
 
 /* The slot of a current claim, or NULL.  S1 is here. */
-static idem_slot *idemi_keys_current(idem_table *t, const idem_claim *claim)
+static idem_slot *idemi_command_current(idem_table *t, const idem_claim *claim)
 {
-    idem_slot *s = idemi_keys_named(t, claim);
+    idem_slot *s = idemi_command_named(t, claim);
 
-    if (s && !(s->state & IDEMI_FINISHED))
+    if (s && idemi_keys_claimed(s) &&
+        idemi_command_token(t, (unsigned)claim->slot) ==
+            (uint32_t)claim->token)
         return s;
     t->stats.fenced++;
     return NULL;
 }
 
-/* The slot of an outcome, or NULL. */
-static idem_slot *idemi_keys_outcome(const idem_table *t,
-                                     const idem_claim *claim)
+/* The token of the body last asked for. */
+static uint64_t idemi_command_full_token(const idem_table *t, unsigned slot)
 {
-    idem_slot *s = idemi_keys_named(t, claim);
+    const idem_record *r;
 
-    return s && s->state & IDEMI_FINISHED ? s : NULL;
+    if (idemi_slot_bodies(t))
+        return idemi_keys_token(t, idemi_slot_own(t, slot)->token);
+    r = &t->journal->record;
+    return (uint64_t)r->token_high << 32 | r->token;
 }
 
-static void idemi_keys_name(const idem_table *t, unsigned slot,
-                            idem_claim *claim)
+/* IDEM_OK if a claim names an outcome that is there, else IDEM_E_NOT_FOUND; or
+   IDEM_E_STORAGE if that cannot be told. */
+static int idemi_command_outcome(idem_table *t, const idem_claim *claim)
 {
-    const idem_slot *s = idemi_slot_at(t, slot);
+    const idem_slot *s = idemi_command_named(t, claim);
+    unsigned slot = (unsigned)claim->slot;
 
-    claim->token = idemi_keys_token(t, s);
+    if (!s || !(s->state & IDEMI_FINISHED))
+        return IDEM_E_NOT_FOUND;
+    if (!idemi_slot_body(t, slot, 0))
+        return IDEM_E_STORAGE;
+    return idemi_command_full_token(t, slot) == claim->token
+               ? IDEM_OK
+               : IDEM_E_NOT_FOUND;
+}
+
+/* Tells the claim of the body last asked for. */
+static void idemi_command_name(const idem_table *t, unsigned slot,
+                               idem_claim *claim)
+{
+    claim->token = idemi_command_full_token(t, slot);
     claim->slot = slot;
-    claim->attempt = s->attempts;
-}
-
-/* Grants a new claim on a slot that has its key and fingerprint. */
-static void idemi_keys_grant(idem_table *t, unsigned slot, idem_claim *claim,
-                             const idem_request *rq)
-{
-    idem_slot *s = idemi_slot_at(t, slot);
-    uint32_t lease_ms = idemi_keys_lease(t, rq->lease_ms);
-
-    s->token = (uint32_t)++t->token;
-    s->state = IDEM_IN_PROGRESS;
-    s->time = t->clock;
-    if (lease_ms == IDEM_LEASE_NONE)
-        s->state |= IDEMI_ENDLESS;
-    else
-        s->time += lease_ms;
-    s->retention = idemi_keys_retention(t, rq->retention_ms);
-    s->response_len =
-        rq->response_size ? rq->response_size : t->config->response_max;
-    if (s->attempts < IDEMI_ATTEMPTS_END)
-        s->attempts++;
-    idemi_order_note(t, s);
-    idemi_keys_name(t, slot, claim);
-}
-
-static void idemi_keys_replay(const idem_table *t, unsigned slot,
-                              idem_reply *reply)
-{
-    idem_slot *s = idemi_slot_at(t, slot);
-
-    reply->status = s->state & IDEMI_STATUS;
-    reply->code = s->code;
-    reply->response_len = s->response_len;
-    reply->age_ms = t->clock - s->time;
-    idemi_keys_name(t, slot, &reply->claim);
-    if (s->response_len && reply->buffer &&
-        s->response_len <= reply->buffer_size)
-        IDEM_MEMCPY(reply->buffer, idemi_slot_response(t, s), s->response_len);
-}
-
-/* Begin on a key that is known. */
-static int idemi_keys_again(idem_table *t, unsigned slot, idem_claim *claim,
-                            idem_reply *reply, const idemi_query *q)
-{
-    idem_slot *s = idemi_slot_at(t, slot);
-
-    // One expression without a branch: how many bits agree is not to be seen
-    // in the time it takes.
-    if ((s->fingerprint[0] ^ q->fingerprint[0]) |
-        (s->fingerprint[1] ^ q->fingerprint[1]))
-        return IDEM_MISMATCH;
-    if (s->state & IDEMI_FINISHED) {
-        idemi_keys_replay(t, slot, reply);
-        return IDEM_REPLAY;
-    }
-    reply->retry_after_ms = idemi_slot_lease_left(t, s);
-    if (reply->retry_after_ms)
-        return IDEM_BUSY;
-    if (s->attempts >=
-        idemi_keys_or(0, t->config->max_attempts, IDEMI_MAX_ATTEMPTS))
-        return IDEM_EXHAUSTED;
-    idemi_keys_grant(t, slot, claim, q->rq);
-    return IDEM_RECOVER;
+    claim->attempt = idemi_slot_attempts(t, slot);
 }
 
 /* How far back memory reaches for a scope. */
 IDEMI_APART
-static uint32_t *idemi_keys_reach(idem_table *t, const void *scope,
-                                  size_t scope_len)
+static uint32_t *idemi_command_reach(idem_table *t, const void *scope,
+                                     size_t scope_len)
 {
     uint32_t hash = idemi_hash_id(t->config, scope, scope_len, NULL, 0);
 
@@ -1982,32 +4266,44 @@ static uint32_t *idemi_keys_reach(idem_table *t, const void *scope,
 }
 
 /* True if memory may once have held an unknown key of that age. */
-static int idemi_keys_too_old(idem_table *t, const idem_request *rq)
+static int idemi_command_too_old(idem_table *t, const idem_request *rq)
 {
     uint32_t age = rq->age_ms;
 
-    return age && (age >= idemi_keys_retention(t, rq->retention_ms) ||
-                   age >= t->clock - *idemi_keys_reach(t, rq->scope,
-                                                       rq->scope_len));
+    return age && (age >= idemi_default_retention(t, rq->retention_ms) ||
+                   age >= t->clock - *idemi_command_reach(t, rq->scope,
+                                                          rq->scope_len));
 }
 
-/* Drops a finished key before its time, and remembers that. */
-static void idemi_keys_evict(idem_table *t, unsigned slot)
+/* Lowers how far memory reaches to a time. */
+static void idemi_command_forgot(const idem_table *t, uint32_t *reach,
+                                 uint32_t at)
 {
-    idem_slot *s = idemi_slot_at(t, slot);
-    uint32_t *reach = idemi_keys_reach(t, idemi_slot_id(s), s->scope_len);
-    uint32_t age = t->clock - s->time;
+    if (t->clock - at < t->clock - *reach)
+        *reach = at;
+}
 
-    if (age < t->clock - *reach)
-        *reach = s->time;
-    if (age < t->clock - t->evicted)
-        t->evicted = s->time;
+/* Drops a finished key before its time, and remembers that: for its scope or,
+   if that cannot be read, for all. */
+static void idemi_command_evict(idem_table *t, unsigned slot)
+{
+    uint32_t at = idemi_slot_at(t, slot)->time;
+    const idem_body *body = idemi_slot_body(t, slot, 0);
+    unsigned i;
+
+    if (body)
+        idemi_command_forgot(
+            t, idemi_command_reach(t, idemi_slot_id(t, slot), body->scope_len),
+            at);
+    for (i = 0; i < IDEMI_REACHES && !body; i++)
+        idemi_command_forgot(t, &t->reach[i], at);
+    idemi_command_forgot(t, &t->evicted, at);
     t->stats.evicted++;
     idemi_keys_remove(t, slot);
 }
 
 /* True if one more key would put the request's scope over its quota. */
-static int idemi_keys_over_quota(const idem_table *t, const idem_request *rq)
+static int idemi_command_over_quota(idem_table *t, const idem_request *rq)
 {
     uint32_t left = t->config->quota;
     unsigned slot;
@@ -2015,8 +4311,9 @@ static int idemi_keys_over_quota(const idem_table *t, const idem_request *rq)
     if (!left)
         return 0;
     for (slot = 0; slot < t->capacity && left > 0; slot++) {
-        idem_slot *s = idemi_slot_at(t, slot);
-        if (s->state && idemi_slot_has_scope(s, rq) && !idemi_slot_over(t, s))
+        const idem_slot *s = idemi_slot_at(t, slot);
+        if (s->state && !idemi_slot_over(t, s) &&
+            idemi_slot_has_scope(t, slot, rq))
             left--;
     }
     return !left;
@@ -2025,7 +4322,7 @@ static int idemi_keys_over_quota(const idem_table *t, const idem_request *rq)
 /* Sees to it that there is a free slot, if one is to be had without evicting.
    The oldest completion goes as soon as it is over, wanted or not: its slot is
    used again while it is still in the cache. */
-static void idemi_keys_reclaim(idem_table *t)
+static void idemi_command_reclaim(idem_table *t)
 {
     unsigned none = t->capacity;
     unsigned oldest = t->links[none].newer;
@@ -2036,95 +4333,276 @@ static void idemi_keys_reclaim(idem_table *t)
         idemi_keys_sweep(t);
 }
 
-/* Sees to it that the request's scope may have one more key, and that there is
-   a free slot for it.  Returns whether it is so; if not, reply->retry_after_ms
-   is set if it is known. */
-static int idemi_keys_room(idem_table *t, idem_reply *reply,
-                           const idem_request *rq)
+/* A slot that has a stale claim; there is one. */
+static unsigned idemi_command_stale(const idem_table *t)
 {
-    int over_quota = idemi_keys_over_quota(t, rq);
+    unsigned slot = 0;
+
+    while (!(idemi_slot_at(t, slot)->state & IDEMI_STALE))
+        slot++;
+    return slot;
+}
+
+/* A slot that the request's key may have: one that is free, or in use by
+   something that may be dropped for it; or `capacity`, and then
+   reply->retry_after_ms is set if it is known. */
+static unsigned idemi_command_room(idem_table *t, idem_reply *reply,
+                                   const idem_request *rq)
+{
+    int over_quota = idemi_command_over_quota(t, rq);
     unsigned slot = t->capacity;
 
     if (!over_quota) {
-        idemi_keys_reclaim(t);
-        if (t->free != t->capacity)
-            return 1;
+        idemi_command_reclaim(t);
+        if (t->free != slot)
+            return t->free;
+        if (t->stale)
+            return idemi_command_stale(t);
     }
     if (t->config->full == IDEM_EVICT_OLDEST)
         slot = idemi_order_evictable(t, over_quota ? rq : NULL);
-    if (slot != t->capacity) {
-        idemi_keys_evict(t, slot);
-        return 1;
-    }
-    if (!over_quota && t->soonest - t->clock < IDEMI_NEVER_MS - IDEMI_SWEEP_MS)
+    if (slot == t->capacity && !over_quota &&
+        t->soonest - t->clock < IDEMI_NEVER_MS - IDEMI_SWEEP_MS)
         reply->retry_after_ms = t->soonest - t->clock;
-    return 0;
+    return slot;
 }
 
-/* Begin on a key that is not known. */
-static int idemi_keys_first(idem_table *t, idem_claim *claim,
-                            idem_reply *reply, const idemi_query *q)
+/* Puts the request's key into a slot, from which whatever it holds goes. */
+static void idemi_command_occupy(idem_table *t, unsigned slot,
+                                 const idemi_query *q)
 {
     const idem_request *rq = q->rq;
-    unsigned slot;
-    idem_slot *s;
+    idem_slot *s = idemi_slot_at(t, slot);
 
-    if (idemi_keys_too_old(t, rq))
-        return IDEM_TOO_OLD;
-    if (!idemi_keys_room(t, reply, rq))
-        return IDEM_E_FULL;
-    slot = t->free;
-    t->free = t->links[slot].newer;
-    s = idemi_slot_at(t, slot);
-    s->fingerprint[0] = q->fingerprint[0];
-    s->fingerprint[1] = q->fingerprint[1];
-    s->scope_len = (uint8_t)rq->scope_len;
-    s->key_len = (uint8_t)rq->key_len;
-    s->attempts = 0;
-    idemi_basics_copy(idemi_slot_id(s), rq->scope, rq->scope_len);
-    idemi_basics_copy(idemi_slot_id(s) + rq->scope_len, rq->key, rq->key_len);
+    if (s->state & IDEMI_STALE)
+        idemi_keys_remove(t, slot);
+    else if (s->state)
+        idemi_command_evict(t, slot);
+    idemi_order_take(t, slot);
+    if (idemi_slot_bodies(t)) {
+        unsigned char *id = idemi_slot_id(t, slot);
+        idemi_basics_copy(id, rq->scope, rq->scope_len);
+        idemi_basics_copy(id + rq->scope_len, rq->key, rq->key_len);
+    }
     idemi_index_insert(t, q->hash, slot);
     t->used++;
-    idemi_keys_grant(t, slot, claim, rq);
-    return IDEM_EXECUTE;
+    t->claimed++;
 }
 
-static int idemi_keys_begin(idem_table *t, idem_claim *claim,
-                            idem_reply *reply, const idemi_query *q)
+/* Grants a claim on a slot: the attempt of that number.  The slot has the key,
+   or with attempt 1 is to have it. */
+static int idemi_command_grant(idem_table *t, unsigned slot, idem_claim *claim,
+                               const idemi_query *q, unsigned attempts)
 {
-    unsigned slot = idemi_keys_find(t, q);
-    int result = slot == IDEMI_NONE
-                     ? idemi_keys_first(t, claim, reply, q)
-                     : idemi_keys_again(t, slot, claim, reply, q);
+    const idem_request *rq = q->rq;
+    idem_slot *s = idemi_slot_at(t, slot);
+    uint32_t lease_ms = idemi_default_lease(t, rq->lease_ms);
+    uint8_t terms = (uint8_t)attempts;
+    idem_place place = { 0, 0 };
+    idem_body body;
 
+    body.retention = idemi_default_retention(t, rq->retention_ms);
+    body.fingerprint[0] = q->fingerprint[0];
+    body.fingerprint[1] = q->fingerprint[1];
+    body.code = 0;
+    body.response_len =
+        rq->response_size ? rq->response_size : t->config->response_max;
+    body.scope_len = (uint8_t)rq->scope_len;
+    body.key_len = (uint8_t)rq->key_len;
+    if (IDEMI_JOURNAL(t)) {
+        int result;
+        if (!idemi_slot_bodies(t)) {
+            terms = idemi_keys_terms(t, body.retention);
+            body.retention = t->journal->retentions[terms];
+        }
+        result = idemi_journal_claim(t, slot, q, &body, attempts, &place);
+        if (result < 0)
+            return result;
+    } else
+        t->token++;
+    body.token = (uint32_t)t->token;
+    if (attempts == 1)
+        idemi_command_occupy(t, slot, q);
+    else
+        t->claimed += !idemi_keys_claimed(s);
+    if (IDEMI_JOURNAL(t))
+        *idemi_slot_place(t, slot) = place;
+    if (idemi_slot_bodies(t))
+        *idemi_slot_own(t, slot) = body;
+    s->terms = terms;
+    s->state = IDEM_IN_PROGRESS;
+    s->time = t->clock;
+    if (lease_ms == IDEM_LEASE_NONE)
+        s->state |= IDEMI_ENDLESS;
+    else
+        s->time += lease_ms;
+    idemi_order_note(t, s);
+    claim->token = t->token;
+    claim->slot = slot;
+    claim->attempt = attempts;
+    return IDEM_OK;
+}
+
+/* Frees a slot in use for good. */
+static int idemi_command_drop(idem_table *t, unsigned slot)
+{
+    if (IDEMI_JOURNAL(t)) {
+        int result = idemi_journal_drop(t, slot, 0);
+        if (result < 0)
+            return result;
+    }
+    idemi_keys_remove(t, slot);
+    return IDEM_OK;
+}
+
+/* Tells the outcome of a slot. */
+static int idemi_command_replay(idem_table *t, unsigned slot,
+                                idem_reply *reply)
+{
+    const idem_slot *s = idemi_slot_at(t, slot);
+    const idem_body *body = idemi_slot_body(t, slot, 1);
+
+    if (!body)
+        return IDEM_E_STORAGE;
+    reply->status = s->state & IDEMI_STATUS;
+    reply->code = body->code;
+    reply->response_len = body->response_len;
+    reply->age_ms = t->clock - s->time;
+    idemi_command_name(t, slot, &reply->claim);
+    if (body->response_len && reply->buffer &&
+        body->response_len <= reply->buffer_size)
+        IDEM_MEMCPY(reply->buffer, idemi_slot_response(t, slot),
+                    body->response_len);
+    return IDEM_REPLAY;
+}
+
+/* Begin on a key that is known. */
+static int idemi_command_again(idem_table *t, unsigned slot, idem_claim *claim,
+                               idem_reply *reply, const idemi_query *q)
+{
+    const idem_slot *s = idemi_slot_at(t, slot);
+    const idem_body *body = idemi_slot_body(t, slot, 0);
+    unsigned attempts;
+    int result;
+
+    if (!body)
+        return IDEM_E_STORAGE;
+    // One expression without a branch: how many bits agree is not to be seen
+    // in the time it takes.
+    if ((body->fingerprint[0] ^ q->fingerprint[0]) |
+        (body->fingerprint[1] ^ q->fingerprint[1]))
+        return IDEM_MISMATCH;
+    if (s->state & IDEMI_FINISHED)
+        return idemi_command_replay(t, slot, reply);
+    reply->retry_after_ms = idemi_slot_lease_left(t, s);
+    if (reply->retry_after_ms)
+        return IDEM_BUSY;
+    attempts = idemi_slot_attempts(t, slot);
+    if (attempts >=
+        idemi_default(0, t->config->max_attempts, IDEMI_MAX_ATTEMPTS))
+        return IDEM_EXHAUSTED;
+    attempts += attempts < IDEMI_ATTEMPTS_END;
+    result = idemi_command_grant(t, slot, claim, q, attempts);
+    return result < 0 ? result : IDEM_RECOVER;
+}
+
+/* Begin on a key that is not known.  `slot` may have it, stale. */
+static int idemi_command_first(idem_table *t, unsigned slot, idem_claim *claim,
+                               idem_reply *reply, const idemi_query *q)
+{
+    int stale = slot != IDEMI_NONE && idemi_slot_at(t, slot)->state;
+    unsigned own = slot;
+    int result = IDEM_OK;
+
+    if (idemi_command_too_old(t, q->rq))
+        return IDEM_TOO_OLD;
+    if (!stale || idemi_command_over_quota(t, q->rq))
+        slot = idemi_command_room(t, reply, q->rq);
+    if (slot == t->capacity)
+        return IDEM_E_FULL;
+    if (stale && slot != own)
+        result = idemi_command_drop(t, own);
+    if (result < 0)
+        return result;
+    result = idemi_command_grant(t, slot, claim, q, 1);
+    if (result < 0)
+        return result;
+    return IDEMI_JOURNAL(t) && idemi_journal_in_doubt(t) ? IDEM_RECOVER
+                                                         : IDEM_EXECUTE;
+}
+
+/* Begin, as far as it can fail for the storage's sake before anything is
+   decided: finds the key's slot, and confirms what the answer will rely on. */
+static int idemi_command_find(idem_table *t, unsigned *slot,
+                              const idemi_query *q)
+{
+    *slot = idemi_index_find(t, q->hash, q->rq);
+    if (!IDEMI_JOURNAL(t))
+        return IDEM_OK;
+    if (*slot == IDEMI_NONE && t->journal->failed)
+        return IDEM_E_STORAGE;
+    return IDEM_OK;
+}
+
+static int idemi_command_begin(idem_table *t, idem_claim *claim,
+                               idem_reply *reply, const idemi_query *q)
+{
+    unsigned slot;
+    int result = idemi_command_find(t, &slot, q);
+
+    if (result == IDEM_OK && IDEMI_JOURNAL(t) &&
+        idemi_journal_unconfirmed(t, slot)) {
+        result = idemi_journal_reserve(t, t->journal->carry_max,
+                                       t->claimed + 1);
+        if (result == IDEM_OK)
+            result = idemi_command_find(t, &slot, q);
+    }
+    if (result < 0)
+        return result;
+    result = idemi_command_gone(t, slot)
+                 ? idemi_command_first(t, slot, claim, reply, q)
+                 : idemi_command_again(t, slot, claim, reply, q);
     if (result >= 0)
         t->stats.answers[result]++;
-    else
+    else if (result == IDEM_E_FULL)
         t->stats.full++;
     return result;
 }
 
-static int idemi_keys_complete(idem_table *t, const idem_claim *claim,
-                               const idem_outcome *out)
+static int idemi_command_complete(idem_table *t, const idem_claim *claim,
+                                  const idem_outcome *out)
 {
-    idem_slot *s = idemi_keys_current(t, claim);
+    unsigned slot = (unsigned)claim->slot;
+    idem_slot *s = idemi_command_current(t, claim);
+    idem_body *body;
 
     if (!s)
         return IDEM_E_FENCED;
-    if (out->response_len > s->response_len ||
+    body = idemi_slot_body(t, slot, 0);
+    if (!body)
+        return IDEM_E_STORAGE;
+    if (out->response_len > body->response_len ||
         out->state_len > t->config->state_max)
         return IDEM_E_TOO_LARGE;
-    s->code = out->code;
-    s->response_len = (uint16_t)out->response_len;
-    idemi_basics_copy(idemi_slot_response(t, s), out->response,
-                      out->response_len);
+    if (IDEMI_JOURNAL(t)) {
+        int result = idemi_journal_outcome(t, slot, out);
+        if (result < 0)
+            return result;
+    }
+    if (idemi_slot_bodies(t)) {
+        body->code = out->code;
+        body->response_len = (uint16_t)out->response_len;
+        idemi_basics_copy(idemi_slot_response(t, slot), out->response,
+                          out->response_len);
+    }
     if (out->state) {
         t->state_len = (uint16_t)out->state_len;
         idemi_basics_copy(t->state, out->state, out->state_len);
     }
+    t->claimed--;
     s->time = t->clock;
     s->state = out->failed ? IDEM_FAILED : IDEM_COMPLETED;
-    idemi_order_append(t, (unsigned)claim->slot);
+    idemi_order_append(t, slot);
     if (out->confirm) {
         s->state |= IDEMI_UNDELIVERED;
         t->pending++;
@@ -2133,14 +4611,14 @@ static int idemi_keys_complete(idem_table *t, const idem_claim *claim,
     return IDEM_OK;
 }
 
-static int idemi_keys_renew(idem_table *t, const idem_claim *claim,
-                            uint32_t lease_ms)
+static int idemi_command_renew(idem_table *t, const idem_claim *claim,
+                               uint32_t lease_ms)
 {
-    idem_slot *s = idemi_keys_current(t, claim);
+    idem_slot *s = idemi_command_current(t, claim);
 
     if (!s)
         return IDEM_E_FENCED;
-    lease_ms = idemi_keys_lease(t, lease_ms);
+    lease_ms = idemi_default_lease(t, lease_ms);
     if (lease_ms == IDEM_LEASE_NONE)
         s->state |= IDEMI_ENDLESS;
     else if (lease_ms > idemi_slot_lease_left(t, s))
@@ -2148,25 +4626,51 @@ static int idemi_keys_renew(idem_table *t, const idem_claim *claim,
     return IDEM_OK;
 }
 
-/* Tells everything about a slot in use but where idem_next goes on. */
-static void idemi_keys_describe(const idem_table *t, unsigned slot,
-                                idem_entry *e)
+static int idemi_command_deliver(idem_table *t, const idem_claim *claim)
 {
-    idem_slot *s = idemi_slot_at(t, slot);
-    size_t id_len = (size_t)s->scope_len + s->key_len;
+    unsigned slot = (unsigned)claim->slot;
+    int result = idemi_command_outcome(t, claim);
+    idem_slot *s;
 
-    e->scope_len = s->scope_len;
-    e->key_len = s->key_len;
-    e->fingerprint = (uint64_t)s->fingerprint[1] << 32 | s->fingerprint[0];
+    if (result < 0)
+        return result;
+    s = idemi_slot_at(t, slot);
+    if (!(s->state & IDEMI_UNDELIVERED))
+        return IDEM_OK;
+    if (IDEMI_JOURNAL(t))
+        result = idemi_journal_drop(t, slot, IDEMI_MORE_DELIVERED);
+    if (result == IDEM_OK)
+        idemi_keys_delivered(t, s);
+    return result;
+}
+
+/* Tells everything about a slot in use but where idem_next goes on. */
+static int idemi_command_describe(idem_table *t, unsigned slot, idem_entry *e)
+{
+    const idem_slot *s = idemi_slot_at(t, slot);
+    int finished = (s->state & IDEMI_FINISHED) != 0;
+    const idem_body *body = idemi_slot_body(t, slot, 0);
+    size_t id_len;
+
+    if (!body)
+        return IDEM_E_STORAGE;
+    id_len = (size_t)body->scope_len + body->key_len;
+    e->scope_len = body->scope_len;
+    e->key_len = body->key_len;
+    e->fingerprint =
+        (uint64_t)body->fingerprint[1] << 32 | body->fingerprint[0];
     e->status = s->state & IDEMI_STATUS;
-    e->response_len = s->response_len;
-    e->attempts = s->attempts;
+    e->attempts = idemi_slot_attempts(t, slot);
     e->undelivered = (s->state & IDEMI_UNDELIVERED) != 0;
     if (e->id && id_len <= e->id_size)
-        IDEM_MEMCPY(e->id, idemi_slot_id(s), id_len);
-    idemi_keys_name(t, slot, &e->claim);
-    if (s->state & IDEMI_FINISHED) {
-        e->code = s->code;
+        IDEM_MEMCPY(e->id, idemi_slot_id(t, slot), id_len);
+    idemi_command_name(t, slot, &e->claim);
+    body = idemi_slot_body(t, slot, finished);
+    if (!body)
+        return IDEM_E_STORAGE;
+    e->response_len = body->response_len;
+    if (finished) {
+        e->code = body->code;
         e->age_ms = t->clock - s->time;
         e->left_ms = idemi_slot_due(t, s) - t->clock;
     } else {
@@ -2175,6 +4679,55 @@ static void idemi_keys_describe(const idem_table *t, unsigned slot,
         e->left_ms = idemi_slot_lease_left(t, s);
         e->claim.token = 0;     // the holder's alone
     }
+    return IDEM_OK;
+}
+
+/* Copies a piece of a response. */
+static int idemi_command_response(idem_table *t, void *dst, size_t *len,
+                                  const idem_claim *claim, size_t at)
+{
+    unsigned slot = (unsigned)claim->slot;
+    size_t wanted = *len, rest = 0;
+    int result = idemi_command_outcome(t, claim);
+    const idem_body *body;
+
+    *len = 0;
+    if (result < 0)
+        return result;
+    body = idemi_slot_body(t, slot, 1);
+    if (!body)
+        return IDEM_E_STORAGE;
+    if (at < body->response_len)
+        rest = body->response_len - at;
+    *len = wanted < rest ? wanted : rest;
+    if (*len)
+        IDEM_MEMCPY(dst, idemi_slot_response(t, slot) + at, *len);
+    return IDEM_OK;
+}
+
+/* One bounded step of idle work: drops what is over in some slots; of claims
+   that are over, one, for that is written. */
+static int idemi_command_maintain(idem_table *t)
+{
+    unsigned left = IDEMI_MAINTAIN_SLOTS;
+    int result = IDEM_OK;
+
+    if (IDEMI_JOURNAL(t))
+        result = idemi_journal_maintain(t);
+    if (result != IDEM_OK)
+        return result;
+    for (; left > 0 && t->tidy < t->capacity; left--) {
+        unsigned slot = t->tidy++;
+        idemi_keys_expire(t, slot);
+        if (idemi_slot_at(t, slot)->state & IDEMI_STALE) {
+            result = idemi_command_drop(t, slot);
+            return result < 0 ? result : IDEM_MORE;
+        }
+    }
+    if (t->tidy < t->capacity)
+        return IDEM_MORE;
+    t->tidy = 0;
+    return IDEM_OK;
 }
 
 /* ---------------------------------------------------------------------------
@@ -2184,31 +4737,37 @@ static void idemi_keys_describe(const idem_table *t, unsigned slot,
 
      1 T1    2 T2          3 C1    4 C2    5 C3
      6 K1    7 K2          8 K3    9 K4   10 O1   11 O2   12 O3
+    14 J1   15 J2
     13 the sizes in the table are not those of its configuration
    ------------------------------------------------------------------------ */
 
 /* One slot in use, by itself. */
-static int idemi_check_slot(const idem_table *t, const idem_slot *s)
+static int idemi_check_slot(const idem_table *t, unsigned slot)
 {
+    const idem_slot *s = idemi_slot_at(t, slot);
     unsigned status = s->state & IDEMI_STATUS;
-    unsigned misplaced =
-        s->state & IDEMI_FINISHED ? IDEMI_ENDLESS : IDEMI_UNDELIVERED;
+    unsigned misplaced = s->state & IDEMI_FINISHED
+                             ? IDEMI_ENDLESS | IDEMI_CUT | IDEMI_STALE
+                             : IDEMI_UNDELIVERED;
 
-    if (!status || (s->state & ~(IDEMI_STATUS | IDEMI_UNDELIVERED |
-                                 IDEMI_ENDLESS)) || (s->state & misplaced))
+    if (!status || (s->state & (misplaced | 0xC0u)))
         return 6;
-    if (!s->key_len || s->scope_len + s->key_len > t->config->key_max ||
-        s->response_len > t->config->response_max)
-        return 7;
-    if (!s->attempts || idemi_keys_token(t, s) - 1 >= t->token)
-        return 9;
-    if (s->state & IDEMI_ENDLESS)
+    if (idemi_slot_bodies(t)) {
+        const idem_body *body = idemi_slot_own(t, slot);
+        if (!body->key_len ||
+            body->scope_len + body->key_len > t->config->key_max ||
+            body->response_len > t->config->response_max)
+            return 7;
+        if (!s->terms || idemi_keys_token(t, body->token) - 1 >= t->token)
+            return 9;
+    }
+    if (s->state & (IDEMI_ENDLESS | IDEMI_STALE))
         return 0;
     if (status == IDEM_IN_PROGRESS && s->time - t->clock > IDEM_LEASE_MAX &&
         t->clock - s->time > IDEM_RETENTION_MAX + IDEMI_SWEEP_MS)
         return 3;
     if (status != IDEM_IN_PROGRESS &&
-        t->clock - s->time > s->retention + IDEMI_SWEEP_MS)
+        t->clock - s->time > idemi_slot_retention(t, s) + IDEMI_SWEEP_MS)
         return 4;
     if (idemi_slot_over(t, s) &&
         t->clock - idemi_slot_due(t, s) > t->clock - t->swept)
@@ -2222,26 +4781,50 @@ static int idemi_check_slot(const idem_table *t, const idem_slot *s)
 /* One slot in use, as the index sees it: its probe must come to its word. */
 static int idemi_check_probe(const idem_table *t, unsigned slot)
 {
-    idem_slot *s = idemi_slot_at(t, slot);
-    const unsigned char *id = idemi_slot_id(s);
-    idem_number hash = idemi_index_hash(idemi_hash_id(
-        t->config, id, s->scope_len, id + s->scope_len, s->key_len));
-    unsigned at = idemi_index_home(t, hash);
+    const idem_slot *s = idemi_slot_at(t, slot);
+    unsigned at = idemi_index_home(t, s->hash);
     unsigned left = t->index_size;
 
-    if (s->hash != hash)
-        return 2;
+    if (idemi_slot_bodies(t)) {
+        const idem_body *body = idemi_slot_own(t, slot);
+        const unsigned char *id = idemi_slot_id(t, slot);
+        if (s->hash != idemi_index_hash(idemi_hash_id(
+                           t->config, id, body->scope_len,
+                           id + body->scope_len, body->key_len)))
+            return 2;
+    }
     for (; left > 0 && t->index[at].slot; left--) {
         if (idemi_index_slot(t, at) == slot)
-            return idemi_index_hash_at(t, at) == hash ? 0 : 2;
+            return idemi_index_hash_at(t, at) == s->hash ? 0 : 2;
         at = idemi_index_next(t, at);
     }
     return 2;
 }
 
+/* J1 for one slot in use. */
+static int idemi_check_place(const idem_table *t, unsigned slot)
+{
+    const idem_journal *j = t->journal;
+    const idem_place *place = idemi_slot_place(t, slot);
+    const idem_slot *s = idemi_slot_at(t, slot);
+    uint32_t size = t->config->storage->sector_size;
+    uint32_t live = idemi_journal_distance(t, j->clean, j->head);
+
+    if (j->stray || s->state & IDEMI_STALE || place->claim == IDEMI_NOWHERE)
+        return 0;
+    if (idemi_journal_distance(t, j->clean, place->claim / size) > live)
+        return 14;
+    return s->state & IDEMI_FINISHED &&
+                   idemi_journal_distance(t, j->clean,
+                                          place->outcome / size) > live
+               ? 14
+               : 0;
+}
+
 /* What idem_check counts on its way */
 typedef struct idemi_tally {
     uint32_t used, pending, in_progress;    /* slots */
+    uint32_t claimed, stale;
     uint32_t listed;                        /* in the order and the free list */
 } idemi_tally;
 
@@ -2257,9 +4840,13 @@ static int idemi_check_slots(const idem_table *t, idemi_tally *tally)
         tally->used++;
         tally->pending += (s->state & IDEMI_UNDELIVERED) != 0;
         tally->in_progress += !(s->state & IDEMI_FINISHED);
-        broken = idemi_check_slot(t, s);
+        tally->claimed += idemi_keys_claimed(s);
+        tally->stale += (s->state & IDEMI_STALE) != 0;
+        broken = idemi_check_slot(t, slot);
         if (!broken)
             broken = idemi_check_probe(t, slot);
+        if (!broken && IDEMI_JOURNAL(t))
+            broken = idemi_check_place(t, slot);
         if (broken)
             return broken;
     }
@@ -2300,15 +4887,14 @@ static int idemi_check_free(const idem_table *t, idemi_tally *tally)
 
 static int idemi_check_all(const idem_table *t)
 {
-    idemi_tally tally = { 0, 0, 0, 0 };
+    idemi_tally tally = { 0, 0, 0, 0, 0, 0 };
     uint32_t words = 0;
     unsigned at;
     int broken;
 
     if (t->capacity != t->config->capacity ||
         t->index_size != 2 * t->capacity ||
-        t->stride != IDEMI_SLOT_SIZE(t->config->key_max,
-                                     t->config->response_max) ||
+        t->stride != idemi_slot_size(t) ||
         t->state_len > t->config->state_max)
         return 13;
     broken = idemi_check_slots(t, &tally);
@@ -2320,17 +4906,19 @@ static int idemi_check_all(const idem_table *t)
         words += t->index[at].slot != 0;
     if (words != tally.used)
         return 1;
-    if (tally.used != t->used || tally.pending != t->pending)
+    if (tally.used != t->used || tally.pending != t->pending ||
+        tally.claimed != t->claimed || tally.stale != t->stale)
         return 8;
+    if (IDEMI_JOURNAL(t) && !t->journal->blank &&
+        idemi_journal_gap(t, t->journal->head, t->journal->tail) +
+                t->stats.retired < 2)
+        return 15;
     return idemi_check_free(t, &tally);
 }
 
 /* ---------------------------------------------------------------------------
    >>public    validate, lock, do, unlock
    ------------------------------------------------------------------------ */
-
-/* Slots that one idem_maintain looks at. */
-#define IDEMI_MAINTAIN_SLOTS 64
 
 /* In every open table, and in no zeroed one: "idem". */
 #define IDEMI_MAGIC UINT32_C(0x6D656469)
@@ -2365,6 +4953,10 @@ static int idemi_public_enter(idem_table *t, int valid)
         return IDEM_E_LOCK;
     }
     t->inside = 1;
+    if (IDEMI_JOURNAL(t)) {
+        t->journal->loaded = IDEMI_NOWHERE;
+        t->journal->failed = 0;
+    }
     return IDEM_OK;
 }
 
@@ -2446,6 +5038,17 @@ static int idemi_public_payload(const idem_table *t, idemi_query *q)
     return IDEM_OK;
 }
 
+/* True if a storage is one. */
+static int idemi_public_storage(const idem_storage *m)
+{
+    return m->read && m->prog && (m->erase || !m->erasing) &&
+           m->prog_size && m->prog_size <= 256 &&
+           !(m->prog_size & (m->prog_size - 1)) && m->sector_size >= 256 &&
+           m->sector_size <= 0x40000 && !(m->sector_size % m->prog_size) &&
+           m->sector_count && m->sector_count <= 65535 &&
+           m->sector_count <= UINT32_MAX / m->sector_size;
+}
+
 /* True if a configuration is one. */
 static int idemi_public_config(const idem_config *config)
 {
@@ -2463,6 +5066,9 @@ static int idemi_public_config(const idem_config *config)
            idemi_public_lease(config->lease_ms) &&
            config->retention_ms <= IDEM_RETENTION_MAX &&
            config->full <= IDEM_EVICT_OLDEST &&
+           config->durability <= IDEM_BATCH &&
+           (!config->volatile_claims || config->in_ram) &&
+           (!config->storage || idemi_public_storage(config->storage)) &&
            !config->lock == !config->unlock;
 }
 
@@ -2474,21 +5080,34 @@ typedef uint64_t idemi_size;
 typedef uint32_t idemi_size;
 #endif
 
+/* Bytes of a buffer for one record. */
+static idemi_size idemi_public_record(const idem_config *config)
+{
+    return IDEMI_ROUND4(IDEMI_RECORD_FIXED + (idemi_size)config->key_max +
+                        config->response_max + config->state_max +
+                        config->storage->prog_size);
+}
+
 /* Lays the table out in memory, if it is large enough and aligned. */
 static int idemi_public_layout(idem_table *t, unsigned char *memory,
                                size_t size)
 {
     const idem_config *config = t->config;
     idemi_size capacity = config->capacity;
-    idemi_size tail = (idemi_size)config->key_max + config->response_max;
-    idemi_size stride = (idemi_size)sizeof(idem_slot) + IDEMI_ROUND4(tail);
+    idemi_size stride = (idemi_size)idemi_slot_size(t);
     idemi_size order = (capacity + 1) * (idemi_size)sizeof(idem_link);
     idemi_size words = capacity * 2 * (idemi_size)sizeof(idem_word);
     idemi_size links = capacity * stride;
     idemi_size index = links + IDEMI_ROUND4(order);
     idemi_size state = index + IDEMI_ROUND4(words);
-    idemi_size needed = state + IDEMI_ROUND4((idemi_size)config->state_max);
+    idemi_size journal = state + IDEMI_ROUND4((idemi_size)config->state_max);
+    idemi_size needed = journal;
 
+    if (config->storage)
+        needed += (idemi_size)sizeof(idem_journal) +
+                  4 * idemi_public_record(config) +
+                  (idemi_size)sizeof(idem_sector) *
+                      config->storage->sector_count;
     t->needed = (size_t)needed;
     if (t->needed != needed)
         t->needed = (size_t)-1;
@@ -2502,41 +5121,130 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
     t->links = (idem_link *)(void *)(memory + links);
     t->index = (idem_word *)(void *)(memory + index);
     t->state = memory + state;
+    if (!config->storage)
+        return IDEM_OK;
+    t->journal = (idem_journal *)(void *)(memory + journal);
+    t->journal->record_max = (uint32_t)idemi_public_record(config);
+    size = size - t->needed + 2 * t->journal->record_max;
+    t->journal->in_size = size < UINT32_MAX ? (uint32_t)size : UINT32_MAX;
     return IDEM_OK;
 }
 
+/* Finds out whether the sectors can keep the configured keys, whatever comes,
+   and when carrying is to begin.  Records of all keys take `live` bytes.  A
+   sector that is filled by carrying holds all but two of the largest records,
+   so that takes `heads` of them, while at best it empties `full`: as many as
+   that is less must be dead when it begins.  Beside the live ones there are the
+   head, two dead ones after it, and one that is only partly emptied. */
+static int idemi_public_geometry(idem_table *t)
+{
+    const idem_config *config = t->config;
+    const idem_storage *m = config->storage;
+    idem_journal *j = t->journal;
+    uint32_t usable = m->sector_size - idemi_journal_front(t);
+    uint32_t state = config->state_max ? config->state_max + 3u : 0;
+    uint32_t claim, outcome, full, heads, least;
+    uint64_t live;
+
+    claim = idemi_storage_granules(t, IDEMI_CLAIM_FIXED + config->key_max);
+    outcome = idemi_storage_granules(
+        t, IDEMI_OUTCOME_FIXED + state + config->response_max);
+    full = idemi_storage_granules(
+        t, IDEMI_CARRY_FIXED + config->key_max + config->response_max);
+    if (full < outcome)
+        full = outcome;
+    j->carry_max = full;
+    j->outcome_max = config->volatile_claims ? j->record_max : outcome;
+    j->outcome_max = idemi_storage_granules(t, j->outcome_max);
+    t->needed = 0;
+    if (usable <= 2 * full + j->outcome_max)
+        return IDEM_E_SPACE;
+    if (claim + outcome > full)
+        full = claim + outcome;
+    live = (uint64_t)full * config->capacity + state + IDEMI_CARRY_FIXED;
+    heads = (uint32_t)(live / (usable - 2 * j->carry_max)) + 1;
+    full = (uint32_t)(live / (usable - j->carry_max)) + 1;
+    least = heads + 4;
+    j->least = least;
+    j->low = 3 + heads - full;
+    t->needed = least;
+    return m->sector_count < least ? IDEM_E_SPACE : IDEM_OK;
+}
+
 /* Everything about an empty table that is not zero. */
-static void idemi_public_reset(idem_table *t, uint32_t now_ms)
+static void idemi_public_reset(idem_table *t)
+{
+    unsigned ends = t->capacity;
+
+    t->links[ends].older = t->links[ends].newer = (idem_number)ends;
+    t->soonest = t->clock + IDEMI_NEVER_MS;
+}
+
+/* The last step of an opening: what is not in use is free, and time begins.
+   Memory reaches back to the opening; with a journal further, unless what it
+   had evicted by then is not known. */
+static void idemi_public_start(idem_table *t, uint32_t now_ms)
 {
     unsigned slot = t->capacity;
     unsigned i;
 
-    t->links[slot].older = t->links[slot].newer = (idem_number)slot;
     t->free = slot;
     while (slot > 0)
-        idemi_order_free(t, --slot);
+        if (!idemi_slot_at(t, --slot)->state)
+            idemi_order_free(t, slot);
     t->tick = now_ms;
     t->counted = now_ms;
-    t->soonest = t->clock + IDEMI_NEVER_MS;
     t->evicted = t->clock - IDEM_RETENTION_MAX;
     for (i = 0; i < IDEMI_REACHES; i++)
-        t->reach[i] = t->clock - 1;     // what was sent before is not known
+        t->reach[i] = IDEMI_JOURNAL(t) && t->config->full == IDEM_REJECT
+                          ? t->evicted
+                          : t->clock - 1;
     t->magic = IDEMI_MAGIC;
 }
 
-IDEM_API int idem_open(idem_table *table, const idem_config *config,
-                       void *memory, size_t size, uint32_t now_ms)
+/* The part of idem_open and idem_format before the storage is looked at. */
+static int idemi_public_prepare(idem_table *table, const idem_config *config,
+                                void *memory, size_t size)
 {
+    int result;
+
     if (!table)
         return IDEMI_MISUSE();
     IDEM_MEMSET(table, 0, sizeof *table);
     if (!config || !idemi_public_config(config))
         return IDEMI_MISUSE();
     table->config = config;
-    if (idemi_public_layout(table, (unsigned char *)memory, size) < 0)
-        return IDEM_E_MEMORY;
-    idemi_public_reset(table, now_ms);
-    return IDEM_OK;
+    result = idemi_public_layout(table, (unsigned char *)memory, size);
+    if (result < 0)
+        return result;
+    idemi_public_reset(table);
+    return IDEMI_JOURNAL(table) ? idemi_public_geometry(table) : IDEM_OK;
+}
+
+IDEM_API int idem_open(idem_table *table, const idem_config *config,
+                       void *memory, size_t size, uint32_t now_ms)
+{
+    int result = idemi_public_prepare(table, config, memory, size);
+
+    if (result == IDEM_OK && IDEMI_JOURNAL(table))
+        result = idemi_recover_open(table);
+    if (result == IDEM_OK)
+        idemi_public_start(table, now_ms);
+    return result;
+}
+
+IDEM_API int idem_format(idem_table *table, const idem_config *config,
+                         void *memory, size_t size, uint32_t now_ms)
+{
+    int result = idemi_public_prepare(table, config, memory, size);
+
+    if (result == IDEM_OK && !IDEMI_JOURNAL(table))
+        result = IDEMI_MISUSE();
+    if (result == IDEM_OK)
+        result = idemi_recover_format(table);
+    if (result == IDEM_OK)
+        idemi_public_start(table, now_ms);
+    return result;
 }
 
 IDEMI_FLAT
@@ -2566,7 +5274,8 @@ IDEM_API int idem_begin(idem_table *table, idem_claim *claim,
         result = idemi_public_enter_at(table, 1, now_ms);
     if (result != IDEM_OK)
         return result;
-    return idemi_public_leave(table, idemi_keys_begin(table, claim, reply, &q));
+    return idemi_public_leave(table,
+                              idemi_command_begin(table, claim, reply, &q));
 }
 
 /* True if the parts of an outcome that are there can be read. */
@@ -2575,6 +5284,21 @@ static int idemi_public_outcome(const idem_outcome *outcome)
     return outcome &&
            idemi_public_bytes(outcome->response, outcome->response_len) &&
            idemi_public_bytes(outcome->state, outcome->state_len);
+}
+
+/* Tells an outcome that was stored just now as a replay would. */
+static void idemi_public_told(idem_reply *reply, const idem_claim *claim,
+                              const idem_outcome *outcome)
+{
+    reply->status = outcome->failed ? IDEM_FAILED : IDEM_COMPLETED;
+    reply->code = outcome->code;
+    reply->response_len = outcome->response_len;
+    reply->age_ms = 0;
+    reply->claim = *claim;
+    if (outcome->response_len && reply->buffer &&
+        reply->buffer != outcome->response &&
+        outcome->response_len <= reply->buffer_size)
+        IDEM_MEMCPY(reply->buffer, outcome->response, outcome->response_len);
 }
 
 /* idem_complete; with a reply, as idem_run wants it filled in. */
@@ -2587,9 +5311,9 @@ static int idemi_public_complete(idem_table *table, const idem_claim *claim,
 
     if (result < 0)
         return result;
-    result = idemi_keys_complete(table, claim, outcome);
+    result = idemi_command_complete(table, claim, outcome);
     if (result == IDEM_OK && reply)
-        idemi_keys_replay(table, (unsigned)claim->slot, reply);
+        idemi_public_told(reply, claim, outcome);
     return idemi_public_leave(table, result);
 }
 
@@ -2607,8 +5331,8 @@ IDEM_API int idem_release(idem_table *table, const idem_claim *claim,
 
     if (result < 0)
         return result;
-    if (idemi_keys_current(table, claim))
-        idemi_keys_remove(table, (unsigned)claim->slot);
+    if (idemi_command_current(table, claim))
+        result = idemi_command_drop(table, (unsigned)claim->slot);
     else
         result = IDEM_E_FENCED;
     return idemi_public_leave(table, result);
@@ -2622,7 +5346,8 @@ IDEM_API int idem_renew(idem_table *table, const idem_claim *claim,
 
     if (result < 0)
         return result;
-    return idemi_public_leave(table, idemi_keys_renew(table, claim, lease_ms));
+    return idemi_public_leave(table,
+                              idemi_command_renew(table, claim, lease_ms));
 }
 
 /* The part of idem_run after the answer, for a claim that is held. */
@@ -2662,17 +5387,24 @@ IDEM_API int idem_run(idem_table *table, idem_claim *claim, idem_reply *reply,
 
 IDEM_API int idem_maintain(idem_table *table, uint32_t now_ms)
 {
-    unsigned left = IDEMI_MAINTAIN_SLOTS;
     int result = idemi_public_enter_at(table, 1, now_ms);
 
     if (result < 0)
         return result;
-    for (; left > 0 && table->tidy < table->capacity; left--)
-        idemi_keys_expire(table, table->tidy++);
-    if (table->tidy < table->capacity)
-        return idemi_public_leave(table, IDEM_MORE);
-    table->tidy = 0;
-    return idemi_public_leave(table, IDEM_OK);
+    return idemi_public_leave(table, idemi_command_maintain(table));
+}
+
+IDEM_API int idem_sync(idem_table *table)
+{
+    int result = idemi_public_enter(table, 1);
+
+    if (result < 0)
+        return result;
+    if (IDEMI_JOURNAL(table) && table->journal->broken)
+        result = IDEM_E_STORAGE;
+    else if (IDEMI_JOURNAL(table) && !table->journal->synced)
+        result = idemi_storage_sync(table);
+    return idemi_public_leave(table, result);
 }
 
 IDEM_API int idem_elapse(idem_table *table, uint32_t off_ms)
@@ -2700,10 +5432,10 @@ static int idemi_public_lookup(idem_table *table, unsigned *slot,
     result = idemi_public_enter_at(table, 1, now_ms);
     if (result != IDEM_OK)
         return result;
-    *slot = idemi_keys_find(table, &q);
-    if (*slot == IDEMI_NONE)
-        return idemi_public_leave(table, IDEM_E_NOT_FOUND);
-    return IDEM_OK;
+    result = idemi_command_find(table, slot, &q);
+    if (result == IDEM_OK && idemi_command_gone(table, *slot))
+        result = IDEM_E_NOT_FOUND;
+    return result == IDEM_OK ? result : idemi_public_leave(table, result);
 }
 
 IDEM_API int idem_find(idem_table *table, idem_entry *entry,
@@ -2717,8 +5449,8 @@ IDEM_API int idem_find(idem_table *table, idem_entry *entry,
     result = idemi_public_lookup(table, &slot, request, now_ms);
     if (result != IDEM_OK)
         return result;
-    idemi_keys_describe(table, slot, entry);
-    return idemi_public_leave(table, IDEM_OK);
+    return idemi_public_leave(table,
+                              idemi_command_describe(table, slot, entry));
 }
 
 IDEM_API int idem_forget(idem_table *table, const idem_request *request,
@@ -2733,8 +5465,7 @@ IDEM_API int idem_forget(idem_table *table, const idem_request *request,
     s = idemi_slot_at(table, slot);
     if (!(s->state & IDEMI_FINISHED) && idemi_slot_lease_left(table, s))
         return idemi_public_leave(table, IDEM_BUSY);
-    idemi_keys_remove(table, slot);
-    return idemi_public_leave(table, IDEM_OK);
+    return idemi_public_leave(table, idemi_command_drop(table, slot));
 }
 
 IDEM_API int idem_next(idem_table *table, idem_entry *entry, uint32_t now_ms)
@@ -2748,8 +5479,8 @@ IDEM_API int idem_next(idem_table *table, idem_entry *entry, uint32_t now_ms)
         const idem_slot *s = idemi_slot_at(table, slot);
         if (!s->state || idemi_slot_over(table, s))
             continue;
-        idemi_keys_describe(table, slot, entry);
-        return idemi_public_leave(table, IDEM_OK);
+        return idemi_public_leave(table,
+                                  idemi_command_describe(table, slot, entry));
     }
     return idemi_public_leave(table, IDEM_E_NOT_FOUND);
 }
@@ -2763,57 +5494,40 @@ IDEM_API int idem_pending(idem_table *table, idem_entry *entry,
     if (result < 0)
         return result;
     slot = table->capacity;
-    if (idemi_keys_outcome(table, &entry->claim))
+    result = idemi_command_outcome(table, &entry->claim);
+    if (result == IDEM_OK)
         slot = (unsigned)entry->claim.slot;
+    else if (result == IDEM_E_STORAGE)
+        return idemi_public_leave(table, result);
     do {
         slot = table->links[slot].newer;
         if (slot == table->capacity)
             return idemi_public_leave(table, IDEM_E_NOT_FOUND);
     } while (!(idemi_slot_at(table, slot)->state & IDEMI_UNDELIVERED) ||
              idemi_slot_over(table, idemi_slot_at(table, slot)));
-    idemi_keys_describe(table, slot, entry);
-    return idemi_public_leave(table, IDEM_OK);
+    return idemi_public_leave(table,
+                              idemi_command_describe(table, slot, entry));
 }
 
 IDEM_API int idem_delivered(idem_table *table, const idem_claim *claim)
 {
-    idem_slot *s;
     int result = idemi_public_enter(table, claim != NULL);
 
     if (result < 0)
         return result;
-    s = idemi_keys_outcome(table, claim);
-    if (!s)
-        return idemi_public_leave(table, IDEM_E_NOT_FOUND);
-    if (s->state & IDEMI_UNDELIVERED) {
-        s->state &= (uint8_t)~IDEMI_UNDELIVERED;
-        table->pending--;
-    }
-    return idemi_public_leave(table, IDEM_OK);
+    return idemi_public_leave(table, idemi_command_deliver(table, claim));
 }
 
 IDEM_API int idem_response(idem_table *table, void *dst, size_t *len,
                            const idem_claim *claim, size_t at)
 {
-    idem_slot *s;
-    size_t rest = 0;
     int result = idemi_public_enter(
         table, len && claim && idemi_public_bytes(dst, *len));
 
     if (result < 0)
         return result;
-    s = idemi_keys_outcome(table, claim);
-    if (!s) {
-        *len = 0;
-        return idemi_public_leave(table, IDEM_E_NOT_FOUND);
-    }
-    if (at < s->response_len)
-        rest = s->response_len - at;
-    if (*len > rest)
-        *len = rest;
-    if (*len)
-        IDEM_MEMCPY(dst, idemi_slot_response(table, s) + at, *len);
-    return idemi_public_leave(table, IDEM_OK);
+    return idemi_public_leave(
+        table, idemi_command_response(table, dst, len, claim, at));
 }
 
 IDEM_API int idem_state(idem_table *table, void *dst, size_t *len)
@@ -2841,7 +5555,7 @@ IDEM_API int idem_horizon(idem_table *table, uint32_t *horizon_ms,
     if (result < 0)
         return result;
     reaches = table->clock - table->evicted;
-    *horizon_ms = idemi_keys_retention(table, 0);
+    *horizon_ms = idemi_default_retention(table, 0);
     if (reaches < *horizon_ms)
         *horizon_ms = reaches;
     return idemi_public_leave(table, IDEM_OK);

@@ -24,17 +24,28 @@ static unsigned home_of(const fixture *f, const char *key)
     return idemi_index_home(&f->table, idemi_index_hash(hash));
 }
 
-static idem_slot *slot_of(const fixture *f, const char *key)
+static unsigned number_of(const fixture *f, const char *key)
 {
     for (unsigned i = 0; i < f->table.capacity; i++) {
-        idem_slot *s = idemi_slot_at(&f->table, i);
-        const unsigned char *id = idemi_slot_id(s) + s->scope_len;
-        if (s->state && s->key_len == strlen(key) &&
-            memcmp(id, key, s->key_len) == 0)
-            return s;
+        const idem_body *body = idemi_slot_own(&f->table, i);
+        const unsigned char *id = idemi_slot_id(&f->table, i);
+        if (idemi_slot_at(&f->table, i)->state &&
+            body->key_len == strlen(key) &&
+            memcmp(id + body->scope_len, key, body->key_len) == 0)
+            return i;
     }
     fail();
-    return NULL;
+    return 0;
+}
+
+static idem_slot *slot_of(const fixture *f, const char *key)
+{
+    return idemi_slot_at(&f->table, number_of(f, key));
+}
+
+static idem_body *body_of(const fixture *f, const char *key)
+{
+    return idemi_slot_own(&f->table, number_of(f, key));
 }
 
 /* ---------------------------------------------------------------------------
@@ -309,7 +320,7 @@ static void claim_that_is_owed(fixture *f)              // K1
 
 static void response_over_the_limit(fixture *f)         // K2
 {
-    slot_of(f, "old")->response_len = RESPONSE_MAX + 1;
+    body_of(f, "old")->response_len = RESPONSE_MAX + 1;
 }
 
 static void one_owed_too_many(fixture *f)               // K3
@@ -319,7 +330,7 @@ static void one_owed_too_many(fixture *f)               // K3
 
 static void claim_without_an_attempt(fixture *f)        // K4
 {
-    slot_of(f, "claimed")->attempts = 0;
+    slot_of(f, "claimed")->terms = 0;
 }
 
 static void completions_out_of_order(fixture *f)        // O1
@@ -344,7 +355,7 @@ static void newest_end_lost(fixture *f)                 // O1
 
 static void token_never_granted(fixture *f)             // K4
 {
-    slot_of(f, "claimed")->token = 77;
+    body_of(f, "claimed")->token = 77;
 }
 
 static void index_of_another(fixture *f)
