@@ -786,7 +786,8 @@ typedef struct idem_sector {
 typedef struct idem_record {
     uint32_t time, time_high;   /* since the sector's header, ms */
     uint32_t slot;
-    uint32_t age;               /* moved: of what slot.time tells, ms */
+    uint32_t age;               /* moved: of what slot.time tells, ms; without
+                                   a claim, bytes back to where that is */
     uint32_t token, token_high; /* moved */
     uint32_t state_at;          /* where in the buffer its state is, */
     uint16_t state_len;                                     /* if it has one */
@@ -2232,27 +2233,42 @@ static unsigned char *idemi_record_bytes(unsigned char *p, const void *src,
     return p + len;
 }
 
-/* The start of a record's check: where it is, and unless it has a claim itself
-   also where its claim is; so nothing that was moved, left from an earlier
-   round, or of another claim will do. */
-static uint32_t idemi_record_seed(const idem_table *t, const idem_record *r,
-                                  uint32_t at)
+/* The start of a record's check: where it is.  So nothing validates that was
+   moved, or is left from an earlier round. */
+static uint32_t idemi_record_seed(const idem_table *t, uint32_t at)
 {
     uint32_t size = t->config->storage->sector_size;
-    unsigned char seed[16];
-    unsigned char *p = seed;
+    unsigned char seed[8];
 
-    p = idemi_basics_store(p, idemi_journal_sector(t, at / size)->sequence, 4);
-    p = idemi_basics_store(p, at % size, 4);
-    if (!(r->parts & (IDEMI_HAS_CLAIM | IDEMI_MOVED))) {
-        uint32_t claim = idemi_slot_place(t, (unsigned)r->slot)->claim;
-        uint32_t sequence = 0;
-        if (claim != IDEMI_NOWHERE)
-            sequence = idemi_journal_sector(t, claim / size)->sequence;
-        p = idemi_basics_store(p, sequence, 4);
-        p = idemi_basics_store(p, claim % size, 4);
-    }
-    return idemi_crc_update(UINT32_MAX, seed, (size_t)(p - seed));
+    idemi_basics_store(seed, idemi_journal_sector(t, at / size)->sequence, 4);
+    idemi_basics_store(seed + 4, at % size, 4);
+    return idemi_crc_update(UINT32_MAX, seed, sizeof seed);
+}
+
+/* True if a record of these parts belongs to a claim that it does not hold. */
+static int idemi_record_bound(const idem_record *r)
+{
+    return !(r->parts & (IDEMI_HAS_CLAIM | IDEMI_MOVED));
+}
+
+/* How far a claim's record is in front of another, round the end. */
+static uint32_t idemi_record_distance(const idem_table *t, uint32_t claim,
+                                      uint32_t at)
+{
+    const idem_storage *m = t->config->storage;
+
+    return at >= claim ? at - claim
+                       : at + m->sector_size * m->sector_count - claim;
+}
+
+/* True if what stands at an address is of the claim that the slot has now. */
+static int idemi_record_mine(const idem_table *t, uint32_t at)
+{
+    const idem_record *r = &t->journal->record;
+    uint32_t claim = idemi_slot_place(t, (unsigned)r->slot)->claim;
+
+    return !idemi_record_bound(r) ||
+           r->age == idemi_record_distance(t, claim, at);
 }
 
 /* The bytes that belong to a record; their lengths are in t->journal->record.
@@ -2275,6 +2291,10 @@ static uint32_t idemi_record_encode(idem_table *t, const unsigned char **src,
 
     p = idemi_record_varint(p, r->slot);
     p = idemi_record_varint(p, (uint64_t)r->time_high << 32 | r->time);
+    if (idemi_record_bound(r))
+        p = idemi_record_varint(
+            p, idemi_record_distance(
+                   t, idemi_slot_place(t, (unsigned)r->slot)->claim, at));
     if (r->parts & IDEMI_MOVED) {
         p = idemi_basics_store(p, r->token, 4);
         p = idemi_basics_store(p, r->token_high, 4);
@@ -2317,7 +2337,7 @@ static uint32_t idemi_record_encode(idem_table *t, const unsigned char **src,
     idemi_record_varint(front + 1, len);
     len = (uint32_t)(p - body);
     p = idemi_basics_store(
-        p, idemi_crc_update(idemi_record_seed(t, r, at), body, len), 4);
+        p, idemi_crc_update(idemi_record_seed(t, at), body, len), 4);
     padded = idemi_storage_granules(t, len + 4);
     IDEM_MEMSET(p, t->config->storage->erased, padded - len - 4);
     return padded;
@@ -2431,11 +2451,13 @@ static uint32_t idemi_record_decode(idem_table *t, uint32_t at,
     r->slot = (uint32_t)idemi_record_number(&b);
     number = idemi_record_number(&b);
     if (b.short_of || r->slot >= t->capacity ||
-        idemi_crc_update(idemi_record_seed(t, r, at), p, len) !=
+        idemi_crc_update(idemi_record_seed(t, at), p, len) !=
             idemi_basics_load32(p + len))
         return 0;
     r->time = (uint32_t)number;
     r->time_high = (uint32_t)(number >> 32);
+    if (idemi_record_bound(r))
+        r->age = (uint32_t)idemi_record_number(&b);
     if (r->parts & IDEMI_MOVED) {
         r->token = idemi_record_word(&b);
         r->token_high = idemi_record_word(&b);
@@ -2676,8 +2698,8 @@ static uint8_t idemi_keys_terms(idem_table *t, uint32_t retention_ms)
 
 /* Bytes of a record beside what has a length of its own, at most */
 #define IDEMI_CLAIM_FIXED   36u
-#define IDEMI_OUTCOME_FIXED 26u
-#define IDEMI_MARK_FIXED    18u
+#define IDEMI_OUTCOME_FIXED 31u
+#define IDEMI_MARK_FIXED    23u
 #define IDEMI_CARRY_FIXED   50u
 
 /* What a sector looks like where there is no journal: idem_sector.link */
@@ -2783,10 +2805,11 @@ static int idemi_journal_in_doubt(const idem_table *t)
            !idemi_clock_reached(t->clock, t->journal->doubt);
 }
 
-/* Reads the record at an address, `where` in the reading buffer.  The one that
+/* Reads a slot's record at an address, `where` in the reading buffer.  The one that
    is to be confirmed was kept when the table was opened: its bits may be
    unstable, and it is to be the same in all of this boot. */
-static int idemi_journal_fetch(idem_table *t, uint32_t at, uint32_t where)
+static int idemi_journal_fetch(idem_table *t, unsigned slot, uint32_t at,
+                               uint32_t where)
 {
     idem_journal *j = t->journal;
     uint32_t len = idemi_journal_size(t) - at % idemi_journal_size(t);
@@ -2800,7 +2823,9 @@ static int idemi_journal_fetch(idem_table *t, uint32_t at, uint32_t where)
         IDEM_MEMCPY(in + where, idemi_journal_kept(t), len);
     } else
         result = idemi_storage_read(t, at, in + where, len);
-    if (result == IDEM_OK && !idemi_record_decode(t, at, in, in + where, len))
+    if (result == IDEM_OK &&
+        !(idemi_record_decode(t, at, in, in + where, len) &&
+          j->record.slot == slot && idemi_record_mine(t, at)))
         result = IDEM_E_STORAGE;
     return result;
 }
@@ -2817,7 +2842,7 @@ static int idemi_journal_load(idem_table *t, unsigned slot, int outcome)
 
     if (j->loaded != slot) {
         j->loaded = IDEMI_NOWHERE;
-        result = idemi_journal_fetch(t, place->claim, 0);
+        result = idemi_journal_fetch(t, slot, place->claim, 0);
         if (result < 0)
             return result;
         if (!(r->parts & IDEMI_MOVED)) {
@@ -2829,7 +2854,7 @@ static int idemi_journal_load(idem_table *t, unsigned slot, int outcome)
         j->outcome_loaded = (r->parts & IDEMI_HAS_OUTCOME) != 0;
     }
     if (outcome && !j->outcome_loaded) {
-        result = idemi_journal_fetch(t, place->outcome,
+        result = idemi_journal_fetch(t, slot, place->outcome,
                                      j->record_max);
         j->outcome_loaded = result == IDEM_OK;
         if (result < 0)
@@ -3880,8 +3905,9 @@ static void idemi_recover_outcome(idem_table *t, unsigned slot, uint32_t at)
     }
     if (r->parts & IDEMI_MOVED) {
         unsigned near = (unsigned)t->journal->near;
-        if (near < t->capacity &&
-            !(idemi_slot_at(t, near)->state & IDEMI_FINISHED))
+        if (near == slot ||
+            (near < t->capacity &&
+             !(idemi_slot_at(t, near)->state & IDEMI_FINISHED)))
             near = t->capacity;
         idemi_order_insert(t, slot, near);
         t->journal->near = slot;
@@ -3908,7 +3934,8 @@ static void idemi_recover_apply(idem_table *t, uint32_t at)
     }
     if (r->parts & IDEMI_HAS_CLAIM)
         idemi_recover_claim(t, slot, at);
-    if (!s->state || r->parts == (IDEMI_HAS_STATE | IDEMI_MOVED))
+    if (!s->state || !idemi_record_mine(t, at) ||
+        r->parts == (IDEMI_HAS_STATE | IDEMI_MOVED))
         return;
     if (r->parts & IDEMI_HAS_OUTCOME) {
         if (!(s->state & IDEMI_FINISHED))

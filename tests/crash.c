@@ -495,6 +495,8 @@ static model_call *call_begin(machine *m, char what, unsigned key)
 {
     m->tick++;
     model_pass(&m->model, 1);
+    if (what != 'D' && what != 'Y')
+        model_tell(&m->model);
     memset(&m->call, 0, sizeof m->call);
     m->call.what = what;
     m->call.key = key;
@@ -522,12 +524,12 @@ static int call_end(machine *m, const flash *was, int result)
 {
     const model_call *c = &m->call;
 
-    m->calling = 0;
     trace(m, "%c%c: %s, %u operations%s", c->what, (int)('a' + c->key),
           result_name(result), (unsigned)(m->medium.ops - was->ops),
           m->medium.off ? ", the power went" : "");
     if (m->medium.off)
         return result;
+    m->calling = 0;
     check_machine(m);
     check_cost(m, was);
     if (c->what == 'B' && c->claim.token && c->claim.token <= m->model.token)
@@ -557,6 +559,8 @@ static int begin(machine *m, unsigned key, int payload)
     reply.buffer_size = sizeof buffer;
     c->payload = payload;
     result = idem_begin(&m->table, &claim, &reply, &rq, m->tick);
+    if (m->medium.off)
+        return call_end(m, &was, result);
     c->claim = claim;
     c->reply = &reply;
     if (claim.token) {
@@ -637,6 +641,7 @@ static void delivered(machine *m, unsigned key)
     memset(&entry, 0, sizeof entry);
     entry.id = id;
     entry.id_size = sizeof id;
+    model_tell(&m->model);
     do
         if (idem_pending(&m->table, &entry, m->tick) != IDEM_OK)
             return;
@@ -665,9 +670,12 @@ static void synchronise(machine *m)
 static void pass(machine *m, uint32_t ms, int told)
 {
     model_pass(&m->model, ms);
-    if (!told)
+    if (!told) {
         m->tick += ms;
-    else if (idem_elapse(&m->table, ms) != IDEM_OK)
+        return;
+    }
+    m->model.seen += ms;
+    if (idem_elapse(&m->table, ms) != IDEM_OK)
         wrong(m, "idem_elapse failed");
 }
 
@@ -754,6 +762,7 @@ static void look(machine *m)
     view v;
 
     memset(&v, 0, sizeof v);
+    model_tell(&m->model);
     m->reads = 0;
     for (unsigned k = 0; k < KEYS; k++) {
         look_key(m, &v, k);
@@ -1438,6 +1447,10 @@ static int read_options(int argc, char **argv)
         const char *name = argv[i], *value = argv[i + 1];
         if (!strcmp(name, "--short"))
             continue;
+        if (!strcmp(name, "--trace")) {
+            run.trace = 1;
+            continue;
+        }
         if (!value)
             return -1;
         i++;

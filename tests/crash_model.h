@@ -89,7 +89,9 @@ typedef struct view {
 typedef struct model {
     const idem_config *config;
     int64_t  real, sure;
-    int64_t  sure_kept;         // `sure` at the latest durable record
+    int64_t  seen;              // `sure` as the table was told last
+    int64_t  written;           // `seen` at the latest record
+    int64_t  kept_time;         // the same of the latest durable one
     uint64_t token;             // the largest granted, over all boots
     unsigned completions;
     int      wrote;             // this boot did, durably
@@ -158,6 +160,12 @@ static inline void model_pass(model *m, int64_t ms)
 {
     m->real += ms;
     m->sure += ms;
+}
+
+/* The table is told the time. */
+static inline void model_tell(model *m)
+{
+    m->seen = m->sure;
 }
 
 static inline int model_maybe_over(const model *m, const known *k)
@@ -446,17 +454,17 @@ static inline int model_step(model *m, const model_call *c, int result)
     }
     if (c->claim.token > m->token)
         m->token = c->claim.token;
-    if (c->what == 'Y' && m->unsynced) {
-        worlds_copy(&m->kept, &m->live);
+    if (writes) {
+        m->written = m->seen;
+        m->unsynced = 1;
+    }
+    if (m->unsynced && (!batch || c->what == 'Y')) {
+        if (batch)
+            worlds_copy(&m->kept, &m->live);
         m->wrote = 1;
-        m->sure_kept = m->sure;
+        m->kept_time = m->written;
         m->unsynced = 0;
     }
-    if (writes && !batch) {
-        m->wrote = 1;
-        m->sure_kept = m->sure;
-    }
-    m->unsynced |= writes && batch;
     return 1;
 }
 
@@ -526,7 +534,7 @@ static inline void world_restart(const model *m, world *w)
         // The journal need not know of renewals, nor when the power went.
         if (k->lease_end > m->real)
             k->from_real = m->real;
-        k->from_sure = m->sure_kept;
+        k->from_sure = m->sure;
         k->lease_end = PAST;
     }
 }
@@ -561,8 +569,8 @@ static inline void model_restart(model *to, const model *from,
 
     to->config = from->config;
     to->real = from->real;
-    to->sure = from->sure_kept;
-    to->sure_kept = from->sure_kept;
+    to->sure = to->seen = to->written = from->kept_time;
+    to->kept_time = from->kept_time;
     to->token = from->token;
     to->completions = from->completions;
     to->wrote = 0;
