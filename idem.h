@@ -15,11 +15,12 @@
 
    Contents (search for the marker)
      manual     >>synopsis >>idea >>answers >>replying >>identity >>time
-                >>full >>delivery >>memory >>options >>concurrency >>patterns
-                >>words
+                >>full >>delivery >>durable >>porting >>format >>recovery
+                >>memory >>options >>concurrency >>patterns >>words
      interface  >>config >>types >>functions
-     code       >>basics >>hash >>clock >>slots >>index >>order >>keys
-                >>check >>public
+     code       >>basics >>hash >>clock >>defaults >>slots >>index >>order
+                >>storage >>crc >>records >>keys >>journal >>opening
+                >>commands >>check >>public >>file
      licence    >>licence
 
    ---------------------------------------------------------------------------
@@ -128,37 +129,50 @@
      S1  At most one claim on a key is current.  A claim that is not current
          changes nothing: complete, release and renew answer IDEM_E_FENCED.
      S2  An outcome is replayed, byte for byte, until its retention ends (or it
-         is forgotten by idem_forget or, if so configured, evicted).
+         is forgotten by idem_forget or, if so configured, evicted): with a
+         journal whatever power cuts come, at any instant, any number.
      S3  A stored response is never given to a different payload, key or scope.
          The fingerprint is compared in every state of a key.
      S4  A command is never answered IDEM_EXECUTE if an earlier attempt may have
-         had an effect: a lease that ran out answers IDEM_RECOVER until somebody
-         completes, releases or forgets, or one retention has passed since it
-         ended.
+         had an effect: a lease that ran out, with a journal also a restart,
+         answers IDEM_RECOVER until somebody completes, releases or forgets, or
+         one retention has passed since it ended or was cut short.  After a
+         loss of records every unknown key is answered so for one retention.
+     S5  Damaged storage never gives a wrong answer, and hides nothing that is
+         intact.  A flipped bit costs at most the record that it is in, in a
+         sector's header nothing.  What was lost is counted.  One exception, by
+         nature: damage to the newest record looks like a torn write.
      S6  Time never shortens a lease or a retention: not a wrapping, stopped or
          backward tick.  Only a tick that really runs ahead can.
      S7  A call that fails changed nothing, or its contract says what.  A claim
          is admitted only if its outcome is certain to fit: completing never
          fails for want of room.
-     S8  Nothing outside the given memory is touched.
+     S8  No byte is programmed twice between erases, and none that a cut may
+         have left half programmed.  Nothing outside the given memory and
+         storage is touched.
      S9  Keys chosen by an enemy cost no more than random ones (keyed hash), and
          push out no other scope's records beyond the configured quota.
      L1  Every call ends in bounded steps; the bounds are in >>memory.
      L2  The table never wedges: leases end (but IDEM_LEASE_NONE, which is asked
          for), retention ends, a command whose attempts are all cut short ends
          in IDEM_EXHAUSTED.
+     S10 What one opening answered stays true at every later one, until a call
+         changes it.
+     L3  If idem_maintain is called in idle time, neither begin nor complete
+         ever waits for an erase; else at most one happens in a call, and none
+         in complete.
      H1  "Exactly once" is not promised, by nature: an outside effect that is
          neither harmless to repeat nor visible afterwards may happen once too
          often or not at all when its execution is cut short.  IDEM_RECOVER is
          where you learn of it, and where you look at the world.
 
-   This table lives in RAM: the promises hold for one boot.  After a restart it
-   knows nothing, and what was executed before is IDEM_EXECUTE again; unless the
-   sender tells the age of its command (idem_request.age_ms): what it first sent
-   before the restart is answered IDEM_TOO_OLD.
+   With config.storage the table has a journal (>>durable), and the promises
+   hold for good.  Without, it lives in RAM, and they hold for one boot: after a
+   restart it knows nothing, and what was executed before is IDEM_EXECUTE again;
+   unless the sender tells the age of its command (idem_request.age_ms): what it
+   first sent before the restart is answered IDEM_TOO_OLD.
 
-   When not to use it: where outcomes must survive a restart and the sender
-   cannot tell the age of its command; for agreement among several devices; as
+   When not to use it: for agreement among several devices; as
    access control (a key is a name, not a password); where commands are
    idempotent by themselves ("set valve to 30 %") and their order does not
    matter.
@@ -197,6 +211,16 @@
                                  table.needed says how many bytes would do
      IDEM_E_LOCK       no        the lock hook refused, or the call came from
                                  inside a callback
+     IDEM_E_STORAGE    no        a storage callback failed, its value is in
+                                 table.storage_error; nothing was granted, or
+                                 stored: the call may be repeated
+     IDEM_E_FORMAT     no        at open: the storage holds something else,
+                                 another version, geometry, hash or secret.
+                                 Migrate it, or idem_format
+     IDEM_E_SPACE      no        at open: too few or too small sectors;
+                                 table.needed says how many would do (0: none).
+                                 Later: too many sectors were retired for new
+                                 claims; replay and completion go on
 
    ---------------------------------------------------------------------------
    >>replying
@@ -210,6 +234,7 @@
      IDEM_TOO_OLD       410                 4.12   0x83 implementation specific
      IDEM_EXHAUSTED     500                 5.00   0x83
      IDEM_E_FULL        503 + Retry-After   5.03   0x97
+     IDEM_E_STORAGE     503                 5.03   0x83
      no key, too long   400                 4.00   0x83
      other errors       500                 5.00   0x80 unspecified error
 
@@ -272,9 +297,15 @@
    claim.token, the fencing token, is larger than that of every earlier claim
    since the opening.  Hand it to whatever executes: a driver that refuses a
    token smaller than the largest it has seen is safe from a holder that was
-   suspended, overtaken, and wakes up late.  An opening starts anew at 1: throw
-   away the claims, and what the driver has seen.  (A slot keeps the token's low
-   half: a claim held while 2^32 others are granted is fenced.)
+   suspended, overtaken, and wakes up late.  With a journal tokens go on
+   increasing over restarts.  Without, an opening starts anew at 1: throw away
+   the claims, and what the driver has seen.  (A slot keeps the token's low
+   half: a claim held while tokens grow by 2^32 is fenced.)
+
+   With a journal logical time goes on, after a restart, from the newest time
+   found in it: idem_elapse adds what an RTC knows of the time between.  The
+   restart ends all leases; the retention of a key that it cut short counts from
+   there.
 
    ---------------------------------------------------------------------------
    >>full
@@ -335,6 +366,198 @@
    ```
 
    ---------------------------------------------------------------------------
+   >>durable
+
+   Give the table a storage, and what it knows survives:
+
+       static const idem_storage flash = {
+           .read = flash_read, .prog = flash_prog, .erase = flash_erase,
+           .sector_size = 4096, .sector_count = 8, .prog_size = 8,
+           .erased = 0xFF };
+       config.storage = &flash;
+
+   (or IDEM_FILE_STORAGE: a file on a POSIX system).  Blank storage is taken as
+   it is, and written first when the first command comes.  What is neither blank
+   nor this journal is IDEM_E_FORMAT, and only idem_format overwrites it.
+
+     when the call returns        durable is
+     idem_begin, a claim          the claim.  So a restart during the effect is
+                                  IDEM_RECOVER afterwards, never IDEM_EXECUTE
+     idem_complete                outcome, application state, and that delivery
+                                  is owed: one record, all or nothing
+     idem_release, _forget,       that
+     _delivered
+     idem_renew, and all that     nothing: nothing is written.  A duplicate
+     only looks                   costs two reads
+
+   IDEM_BATCH: the same becomes durable together, with the next idem_sync:
+   execute what was claimed after one, answer what was completed after another.
+   volatile_claims: claims are not written at all, outcomes are.  Half the wear;
+   but what a restart cuts short is IDEM_EXECUTE again (S4 is given up for that,
+   and nothing else).
+
+   Call idem_maintain when there is nothing else to do, until it answers
+   IDEM_OK.  It erases ahead, and carries forward what is still needed from the
+   oldest sector, which the commands that come would otherwise wait for.
+
+   Wear is even, for the sectors are used in turn.  A command of 16-byte key and
+   response takes 63 bytes of flash with granules of 1, 72 of 8, 80 of 16.  A
+   restart costs one sector's erase more, once something is written.
+
+   idem_open refuses, with IDEM_E_SPACE, storage in which the configured keys do
+   not fit whatever comes; table.needed is the number of sectors that would do.
+   Roughly: twice what all keys take, and four sectors.  Two sectors never do:
+   while one that was torn when power went is erased, the other is all there is,
+   and its newest record may itself be in doubt.
+
+   A callback that fails makes the call fail, and nothing has changed.  A sector
+   that cannot be erased or begun is retired until the next opening.  After a
+   sync that failed nobody knows what is on the medium: nothing is written any
+   more until the table is opened again.
+
+   Not in the journal: the default retention.  Who changes config.retention_ms
+   changes it for what is stored, too.  Who makes capacity, key_max,
+   response_max or state_max smaller than what is stored loses that, as if it
+   were damaged.
+
+   ---------------------------------------------------------------------------
+   >>porting
+
+   read    any bytes inside the storage.
+   prog    whole granules inside one sector, in NOR flash erased ones.  When it
+           returns 0 they are there for good; or if there is a sync, from then
+           on.  Within a sector the headers come after later bytes.
+   erase   one sector.  NULL for EEPROM, FRAM and files, where programming
+           replaces.  If `erasing` is given erase only starts it; read and prog
+           in other sectors may come while it goes on, and must wait, or suspend
+           it, where the flash needs that.
+   sync    makes durable what was programmed; NULL if there is no cache.
+   erased  what an erased byte reads as; without erase, what idem_format fills
+           the storage with.
+
+   prog_size is the smallest unit that may be programmed once: 8 on a STM32L4,
+   16 on a STM32U5 or H5, 1 on most SPI NOR; what littlefs would be given.
+   Reading a granule whose programming was cut short may fail (ECC): the
+   callback says so, and that is all.  verify reads back what was programmed:
+   for flash that does not tell that it failed.
+
+   ---------------------------------------------------------------------------
+   >>format       version 1; numbers little-endian, offsets and lengths in bytes
+
+   A varint has seven bits in each byte, the lowest first, and bit 7 set in all
+   but the last.  G(n) is n rounded up to granules.  Every record and every
+   header begins at a granule; the rest of its last granule has erased bytes.
+
+     sector   0        header
+              G(40)    the same header again
+              2 G(40)  records, one behind the other
+
+     header   0   4    "idem"
+              4   1    version, 1
+              5   1    low half: hash, 1 SipHash, 2 HalfSipHash, 3 FNV-1a; high
+                       half: binary logarithm of prog_size
+              6   3    sector_size
+              9   2    sector_count
+              11  1    damaged stretches in the sectors from the oldest one
+                       needed to the one before this; 255: or more
+              12  4    what tells the secret: the index hash of scope "idem" and
+                       no key
+              16  4    sequence: larger than that of every sector before
+              20  6    logical milliseconds when the sector was opened
+              26  1    how many sectors back the one before it is, round the end
+              27  1    1: the first that was opened after a restart; 2: an
+                       attempt (storage without erase): announces the sequence
+                       only.  Added
+              28  2    how many sectors back the oldest is that is still needed
+              30  3    where the records of the sector before it end
+              33  3    for how many times 256 ms from that time on unknown keys
+                       may be lost ones
+              36  4    CRC-32C of the 36 bytes before
+
+     record   1        0x80, and added: 0x01 a claim, 0x02 an outcome, 0x04 a
+                       state, 0x08 moved, 0x10 a second byte follows, 0x20 all
+                       before it was durable when it was written
+              1        (0x10)  0x01 failed, 0x02 delivery is owed, 0x04 it was
+                       delivered, 0x08 a restart cut the claim short; and what
+                       follows: 0x10 retention, 0x20 reservation, 0x40 attempts,
+                       0x80 code
+              varint   length of all that follows but the CRC
+              varint   slot
+              varint   milliseconds since the time in the header
+              varint   (neither claim nor moved)  how many bytes back its claim
+                       is, round the end of the storage
+              8        (moved)  token
+              varint   (moved)  milliseconds back to completion, or to the
+                       restart that cut it short
+       claim  1        (0x40)  attempts; else 1
+              varint   (0x10)  retention; else the default
+              varint   (0x20)  reserved bytes; else response_max
+              8        fingerprint
+              1        length of the scope
+              1        (with an outcome)  length of the key; else the rest
+              ...      scope, key
+     outcome  4        (0x80)  code; else 0
+       state  varint   length of the state
+              ...      state
+     outcome  ...      response: the rest
+              4        CRC-32C of the sector's sequence (4 bytes), the record's
+                       offset in the sector (4 bytes), and all of the above
+
+   A claim puts its key into its slot, whatever was there before: that is how
+   keys end that expire or are evicted.  A claim with an outcome is a finished
+   key that was carried forward.  An outcome completes the claim in its slot, if
+   that is the one it names.  A state alone is one that was carried forward.
+   With no part at all: 0x04 the outcome is delivered; else the key is gone.
+   Names and tokens: the token of a claim is sequence x sector_size + offset,
+   where it was written first.
+
+   ---------------------------------------------------------------------------
+   >>recovery     what makes a power cut harmless, at any instant
+
+   What a cut interrupts is in doubt, for ever: it may read as nothing, as all,
+   as anything, and differently each time.  Five rules deal with that.
+
+     R1  Nothing is appended behind doubt.  The first write of a boot goes to
+         the next sector, which is erased first, even if it looks blank.
+     R2  A sector counts from its second header on.  Before that, what must not
+         be missed is in it: (a) the newest record of the boot before, in effect
+         (it may read well only this time), (b) what was carried forward.  So
+         the header replaces, in one step, the sectors that it no longer needs,
+         and the end of the one before it, where (a) was.
+     R3  A header leaves two dead sectors behind it, at least.  Of its second
+         copy it may be in doubt whether it is there; the next sector is dead
+         either way.
+     R4  What an answer relies on is written once more before it is given, if it
+         is the newest record of the boot before.
+     R5  A record validates only where it was written, in this round; one that
+         belongs to a claim names it.  What does not validate is passed over,
+         granule by granule, to the next that does.
+
+   Reading: all headers.  A sector counts if its second header is valid, or one
+   is and the other differs from it in a single bit (a flipped bit costs
+   nothing), or if a sector that counts names it as the one before.  The one
+   with the highest sequence says which is the oldest needed.  From there on
+   every record, in order, up to the end that the next header states.
+
+   If power goes ...
+
+     while a claim or outcome is    it is there or not, whole; nobody was told.
+     programmed                     R1, and R4 if it is there
+     while a sector is erased       it was dead, and it is erased again
+     before the second header       the sector does not count; all that was
+     is there                       carried to it is still where it was.  It is
+                                    erased and begun again (R3)
+     in the second header           either of these (R3), and whichever it is,
+                                    nothing was erased or appended yet
+     between them all               nothing to do
+
+   Damage and doubt look alike; whether something was lost is told by what comes
+   after.  A stretch that does not validate is a loss if a record follows it
+   that says that all before it was durable, or if it ends before the stated
+   end, or is longer than one record.  A torn tail is none of these.  Each
+   header counts the stretches that are known, so that each is a loss once.
+
+   ---------------------------------------------------------------------------
    >>memory
 
    IDEM_MEMORY_SIZE(capacity, key_max, response_max, state_max) is a constant
@@ -344,6 +567,11 @@
        24   stored with them: fingerprint, code, lengths, time, retention
        6    token, state, attempts
        10   finding it: two index words, a hash, two links   (28 if IDEM_WIDE)
+
+   With a journal keys and responses stay in storage, unless config.in_ram says
+   otherwise: IDEM_JOURNAL_MEMORY_SIZE (.. sector_count, prog_size), per key 24
+   bytes (44 if IDEM_WIDE), 16 for each sector, and four buffers of one record.
+   More memory makes opening faster.
 
    The table itself takes less than 192 bytes on a 32-bit machine.  It holds no
    pointer into itself and may be moved while no call is under way; the memory,
@@ -364,11 +592,23 @@
      find, forget         one lookup; forget: one release
      maintain             64 slots, each at most one release
      next, pending        n slots at worst
-     open                 clears all the memory
+     open                 clears all the memory; with a journal, reads it once
      any that is told     a look at all n slots, each at most one release, for
      the time, elapse     every 2^28 ms (3.1 days) that the clock advances, so
                           that 32 bits of time suffice: at most 8 times in one
                           call, 16 in idem_elapse
+
+   With a journal, calls of the callbacks in r reads, p programs, e erases:
+
+     begin, duplicate     2 r, and one for each other key with the same hash (16
+                          bits, 32 if IDEM_WIDE).  With a quota one for each key
+     begin, claim         1 p; when a sector is full, 3 p and 1 e more, and as
+                          much carrying as goes into one sector (2 r, 1 p each)
+     complete             1 r, 1 p; when a sector is full 2 p more
+     release, forget,     2 r, 1 p; when a sector is full as begin
+     delivered
+     maintain             1 e, or 8 times carrying, or 1 p
+     find, next, pending  2 r each
 
    begin, find and forget hash scope and key, begin the payload too, before the
    lock is taken; with age_ms, and to evict, the scope again.
@@ -394,6 +634,13 @@
                            links on which nobody is hostile: whoever chooses
                            keys can make every lookup slow, and make two
                            payloads with one fingerprint.  Implementation
+     IDEM_NO_JOURNAL       not set; leaves the journal out, config.storage is
+                           not looked at.  Implementation
+     IDEM_FILE_STORAGE     not set; declares idem_file, storage in a file of a
+                           POSIX system.  Every file that uses it; and the file
+                           with the implementation says, before it includes
+                           anything, #define _POSIX_C_SOURCE 200809L (32-bit
+                           systems, for 2 GB and more: _FILE_OFFSET_BITS 64 too)
      IDEM_MEMCPY, IDEM_MEMSET, IDEM_MEMCMP
                            those of <string.h>; define all three and it is not
                            included.  Implementation
@@ -421,8 +668,8 @@
 
    A command that resets the device (reboot, update): complete, and answer,
    before the effect; completed after it, the reset cuts every attempt short.
-   The reset also empties this table: a duplicate that arrives after it is
-   IDEM_EXECUTE, unless the sender tells its age (IDEM_TOO_OLD).
+   (Without a journal the reset also empties the table: a duplicate that arrives
+   after it is IDEM_EXECUTE, unless the sender tells its age.)
 
    Emergency stop: do not deduplicate.  Stopping twice is harmless, and refusing
    to stop because a table is full is not.
@@ -465,6 +712,18 @@
    live              of a lease: not ended.  Of a key, a slot: not due
    order             the finished slots, oldest completion first
    home              the position in the index that a hash names
+   storage, journal  the medium; the ring of sectors that is kept in it
+   record            one durable step
+   sector, granule   what is erased at once; what is programmed at least
+   head              the sector that is written to
+   dead              of a sector: nothing in it is needed
+   spare             of a dead sector: erased in this boot
+   carry             write again, in the head, what is still needed
+   volatile          of a claim: not written
+   stale             of a claim: over, but still in its slot
+   loss              damage in which something acknowledged may have been
+   in doubt          of storage: a cut may have left it half done.  Of a table:
+                     after a loss, while unknown keys may be lost ones
 */
 
 /* ===========================================================================
@@ -954,17 +1213,25 @@ typedef union idem_fingerprint_state {     /* IDEM_HASH says which of them */
    says what else).  Apart from these, only the results named can come.
    ------------------------------------------------------------------------ */
 
-/* Opens a table, empty, in `memory` (aligned as uint32_t, for size bytes; see
-   IDEM_MEMORY_SIZE).  What either held before is not looked at.  config is
-   kept by pointer.  Not to be called while another call on the table is under
-   way; there is no close: let go of both when done.  Tokens start at 1 again:
-   claims of an earlier opening are to be thrown away.
+/* Opens a table in `memory` (aligned as uint32_t, for size bytes; see
+   IDEM_MEMORY_SIZE), empty, or as config->storage has it, which is only read.
+   What table and memory held before is not looked at.  config is kept by
+   pointer.  Not to be called while another call on the table is under way;
+   there is no close: let go of both when done.  Claims of an earlier opening
+   are to be thrown away; without storage tokens start at 1 again.
      IDEM_OK
      IDEM_E_ARG      config: no capacity or key_max, a value out of range, a
-                     secret with a zero half, one lock hook alone
+                     secret with a zero half, one lock hook alone; a storage
+                     that cannot be, volatile_claims without in_ram
      IDEM_E_MEMORY   memory NULL, misaligned or too small: table->needed is the
                      size that would do (so NULL and 0 ask for it)
-   After a failure the table is closed. */
+     IDEM_E_SPACE    the storage cannot keep that many keys, whatever comes:
+                     table->needed is the number of sectors that would do, 0
+                     if their size does not
+     IDEM_E_FORMAT   the storage is neither blank nor a journal of this version,
+                     geometry, hash and secret
+   What cannot be read is damage, not a failure: see stats.lost.  After a
+   failure the table is closed. */
 IDEM_API int idem_open(idem_table *table, const idem_config *config,
                        void *memory, size_t size, uint32_t now_ms);
 
@@ -987,9 +1254,13 @@ IDEM_API int idem_format(idem_table *table, const idem_config *config,
                                       range; NULL with a length
      IDEM_E_TOO_LARGE                 scope and key over key_max, response_size
                                       over response_max
-   A claim taken over (RECOVER) has the lease, retention and reservation of the
-   new request.  *claim is zeroed unless it is granted; it must not be
-   reply->claim. */
+     IDEM_E_STORAGE                   nothing is granted, but may be found
+                                      granted after a restart (IDEM_RECOVER)
+     IDEM_E_SPACE                     too many sectors are retired
+   IDEM_RECOVER with claim->attempt 1 says not that the key was cut short, but
+   that it may be a lost one.  A claim taken over (RECOVER) has the lease,
+   retention and reservation of the new request.  *claim is zeroed unless it is
+   granted; it must not be reply->claim. */
 IDEM_API int idem_begin(idem_table *table, idem_claim *claim,
                         idem_reply *reply, const idem_request *request,
                         uint32_t now_ms);
@@ -1000,19 +1271,22 @@ IDEM_API int idem_begin(idem_table *table, idem_claim *claim,
      IDEM_E_FENCED      the claim is not current
      IDEM_E_TOO_LARGE   response over what was reserved, state over state_max;
                         the claim stays, complete with something shorter
-     IDEM_E_ARG         NULL with a length */
+     IDEM_E_ARG         NULL with a length
+     IDEM_E_STORAGE     the claim stays, repeat the call.  After a restart the
+                        outcome is there or not, whole */
 IDEM_API int idem_complete(idem_table *table, const idem_claim *claim,
                            const idem_outcome *outcome, uint32_t now_ms);
 
 /* Gives the claim back after a transient failure; the key is unknown again, its
    attempts forgotten.  Only if the effect has not happened: the next begin is
    answered IDEM_EXECUTE.
-     IDEM_OK, IDEM_E_FENCED */
+     IDEM_OK, IDEM_E_FENCED
+     IDEM_E_STORAGE, IDEM_E_SPACE   the claim stays, repeat the call */
 IDEM_API int idem_release(idem_table *table, const idem_claim *claim,
                           uint32_t now_ms);
 
 /* Lengthens the lease to lease_ms from now (0: the default lease,
-   IDEM_LEASE_NONE: no end); never shortens it.
+   IDEM_LEASE_NONE: no end); never shortens it.  Writes nothing.
      IDEM_OK, IDEM_E_FENCED
      IDEM_E_ARG         lease out of range */
 IDEM_API int idem_renew(idem_table *table, const idem_claim *claim,
@@ -1041,9 +1315,11 @@ IDEM_API int idem_run(idem_table *table, idem_claim *claim, idem_reply *reply,
                       const idem_request *request, idem_handler *handler,
                       void *ctx, uint32_t now_ms);
 
-/* One bounded step of idle work: drops what is over in the next 64 slots.
-     IDEM_MORE   the round through the table is not finished
-     IDEM_OK     it is; the next call starts another */
+/* One bounded step of idle work: erases a sector ahead, or carries some records
+   forward, or else drops what is over in the next 64 slots.
+     IDEM_MORE   there is more to do, or an erase is under way
+     IDEM_OK     there is not; the next call starts another round
+     IDEM_E_STORAGE, IDEM_E_SPACE   what was to be done is not; go on */
 IDEM_API int idem_maintain(idem_table *table, uint32_t now_ms);
 
 /* Makes everything before it durable, with IDEM_BATCH.
@@ -1161,6 +1437,52 @@ IDEM_API uint64_t idem_fnv1a64(const void *data, size_t len);
 IDEM_API uint64_t idem_fnv1a64_update(uint64_t hash, const void *data,
                                       size_t len);
 
+#ifdef IDEM_FILE_STORAGE
+/* The file of a journal, for programs on a POSIX system.  Must not be moved or
+   copied while it is open: storage points to it. */
+typedef struct idem_file {
+    idem_storage storage;       /* config.storage = &file.storage; its callbacks
+                                   return an errno; promised */
+    int  error;                 /* 0, or the errno of what failed: opening, or a
+                                   sync, after which nothing is written until
+                                   the file is opened again; promised */
+    int  fd;                    /* -1: closed */
+    long owner;                 /* the process that opened it */
+} idem_file;
+
+/* Opens a journal's file, sector_size x sector_count bytes, for this process
+   alone; makes it, readable by its owner only and full of zeros, if there is
+   none.  Then open a table with config.storage = &file->storage.
+     IDEM_OK
+     IDEM_BUSY        it is open, or being made: by another process, or as
+                      another idem_file of this one
+     IDEM_E_ARG       NULL, sizes that an idem_storage cannot have
+     IDEM_E_FORMAT    not a regular file, or not of that size: not touched
+     IDEM_E_STORAGE   the system refused; file->error is the errno
+   Only after IDEM_OK is there something to close.  Do not open what is open.
+
+   The file is made as `path` with ".new" behind it, a name that nobody else
+   may use, and linked to `path` when it is whole.  A process that dies in the
+   middle leaves nothing that stands in the way.  Wants a local file system
+   with hard links.
+
+   The lock is flock's: it keeps out who asks for it, and ends with the process.
+   After a fork the file stays the parent's.  In the child every callback
+   returns EPERM; a child that lives on should close it, for as long as its copy
+   is open the parent's death does not end the lock.  So open it after
+   daemonizing.  An exec closes it. */
+IDEM_API int idem_file_open(idem_file *file, const char *path,
+                            uint32_t sector_size, uint32_t sector_count);
+
+/* Closes the file, and ends the lock (in a forked child: only the former).
+   Let go of the table first; in batch mode what idem_sync has not made durable
+   may be lost.  Closing again does nothing.
+     IDEM_OK
+     IDEM_E_ARG       NULL, or never opened
+     IDEM_E_STORAGE   closed, but the system complained: see file->error */
+IDEM_API int idem_file_close(idem_file *file);
+#endif
+
 #ifdef __cplusplus
 }
 #endif
@@ -1181,6 +1503,21 @@ IDEM_API uint64_t idem_fnv1a64_update(uint64_t hash, const void *data,
 #define IDEM_MEMCMP memcmp
 #elif !defined(IDEM_MEMCPY) || !defined(IDEM_MEMSET) || !defined(IDEM_MEMCMP)
 #error "define all of IDEM_MEMCPY, IDEM_MEMSET and IDEM_MEMCMP, or none"
+#endif
+
+#ifdef IDEM_FILE_STORAGE
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#ifdef __APPLE__
+#error "IDEM_FILE_STORAGE: not here, where a sync does not reach the disk"
+#endif
+#ifndef O_CLOEXEC                       /* one that POSIX has since 2008 only */
+#error "IDEM_FILE_STORAGE: _POSIX_C_SOURCE must be 200809L before any #include"
+#endif
 #endif
 
 #ifdef __cplusplus
@@ -1681,10 +2018,14 @@ static uint32_t idemi_default_retention(const idem_table *t, uint32_t asked_ms)
 #define IDEMI_STALE       0x20u         /* a claim that is over; its slot waits
                                            to be used again (>>journal) */
 
+/* A table's journal, a configuration's storage; without them in the build the
+   compiler sees that nothing of it is ever called. */
 #ifdef IDEM_NO_JOURNAL
 #define IDEMI_JOURNAL(t) ((void)(t), (idem_journal *)NULL)
+#define IDEMI_STORAGE(config) ((void)(config), (const idem_storage *)NULL)
 #else
 #define IDEMI_JOURNAL(t) ((t)->journal)
+#define IDEMI_STORAGE(config) ((config)->storage)
 #endif
 
 static int idemi_journal_load(idem_table *t, unsigned slot, int outcome);
@@ -1700,9 +2041,9 @@ static size_t idemi_slot_size(const idem_table *t)
     const idem_config *config = t->config;
     size_t size = sizeof(idem_slot);
 
-    if (!config->storage || config->in_ram)
+    if (!IDEMI_STORAGE(config) || config->in_ram)
         size += IDEMI_BODY_SIZE(config->key_max, config->response_max);
-    return config->storage ? size + sizeof(idem_place) : size;
+    return IDEMI_STORAGE(config) ? size + sizeof(idem_place) : size;
 }
 
 /* True if keys and responses are in memory. */
@@ -2805,8 +3146,8 @@ static int idemi_journal_in_doubt(const idem_table *t)
            !idemi_clock_reached(t->clock, t->journal->doubt);
 }
 
-/* Reads a slot's record at an address, `where` in the reading buffer.  The one that
-   is to be confirmed was kept when the table was opened: its bits may be
+/* Reads a slot's record at an address, `where` in the reading buffer.  The one
+   that is to be confirmed was kept when the table was opened: its bits may be
    unstable, and it is to be the same in all of this boot. */
 static int idemi_journal_fetch(idem_table *t, unsigned slot, uint32_t at,
                                uint32_t where)
@@ -3603,7 +3944,7 @@ static int idemi_journal_drop(idem_table *t, unsigned slot, unsigned more)
 }
 
 /* ---------------------------------------------------------------------------
-   >>recovery  from the bytes in a storage to the table that wrote them
+   >>opening   from the bytes in a storage to the table that wrote them
 
    First the headers of all sectors, then the records from the oldest sector
    that is needed to the newest: each byte once.  Nothing is written.
@@ -5065,10 +5406,14 @@ static int idemi_public_payload(const idem_table *t, idemi_query *q)
     return IDEM_OK;
 }
 
-/* True if a storage is one. */
-static int idemi_public_storage(const idem_storage *m)
+/* True if a configuration's storage is one, and goes with the rest. */
+static int idemi_public_storage(const idem_config *config)
 {
-    return m->read && m->prog && (m->erase || !m->erasing) &&
+    const idem_storage *m = config->storage;
+
+    return config->durability <= IDEM_BATCH &&
+           (!config->volatile_claims || config->in_ram) && m->read &&
+           m->prog && (m->erase || !m->erasing) &&
            m->prog_size && m->prog_size <= 256 &&
            !(m->prog_size & (m->prog_size - 1)) && m->sector_size >= 256 &&
            m->sector_size <= 0x40000 && !(m->sector_size % m->prog_size) &&
@@ -5093,9 +5438,7 @@ static int idemi_public_config(const idem_config *config)
            idemi_public_lease(config->lease_ms) &&
            config->retention_ms <= IDEM_RETENTION_MAX &&
            config->full <= IDEM_EVICT_OLDEST &&
-           config->durability <= IDEM_BATCH &&
-           (!config->volatile_claims || config->in_ram) &&
-           (!config->storage || idemi_public_storage(config->storage)) &&
+           (!IDEMI_STORAGE(config) || idemi_public_storage(config)) &&
            !config->lock == !config->unlock;
 }
 
@@ -5130,7 +5473,7 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
     idemi_size journal = state + IDEMI_ROUND4((idemi_size)config->state_max);
     idemi_size needed = journal;
 
-    if (config->storage)
+    if (IDEMI_STORAGE(config))
         needed += (idemi_size)sizeof(idem_journal) +
                   4 * idemi_public_record(config) +
                   (idemi_size)sizeof(idem_sector) *
@@ -5148,7 +5491,7 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
     t->links = (idem_link *)(void *)(memory + links);
     t->index = (idem_word *)(void *)(memory + index);
     t->state = memory + state;
-    if (!config->storage)
+    if (!IDEMI_STORAGE(config))
         return IDEM_OK;
     t->journal = (idem_journal *)(void *)(memory + journal);
     t->journal->record_max = (uint32_t)idemi_public_record(config);
@@ -5607,6 +5950,321 @@ IDEM_API int idem_check(const idem_table *table)
         return IDEMI_MISUSE();
     return idemi_check_all(table);
 }
+
+#ifdef IDEM_FILE_STORAGE
+/* ---------------------------------------------------------------------------
+   >>file      storage in a file
+
+   F1  `path` never names a file that is not whole.  It is written and synced
+       as `path.new`, and linked: a rename could replace a live journal.
+   F2  path.new is linked and removed only by who holds the lock of the file
+       that it names.  A lock belongs to a file, not to a name; so each looks,
+       once it has the lock, whether the name is still that file's.
+   F3  What is read is on the disk, and so is the file's name.  A process that
+       was killed leaves programs that only the kernel knows: opening syncs.
+   F4  After a sync that failed nothing is written.  The kernel may have dropped
+       what it could not write, and reports that once: the next sync would
+       succeed, and mean nothing.
+   F5  Only the process that opened the file touches it.
+
+   Functions return 0 or an errno, where no contract says otherwise.
+   ------------------------------------------------------------------------ */
+
+/* Bytes of the longest path, and of zeros written at a time. */
+#define IDEMI_FILE_BLOCK 4096u
+
+static int idemi_file_is_mine(const idem_file *file)
+{
+    return file->owner == (long)getpid();
+}
+
+/* 1 if the open file is what `name` names. */
+static int idemi_file_is(int fd, const char *name)
+{
+    struct stat opened, named;
+
+    return fstat(fd, &opened) == 0 && stat(name, &named) == 0 &&
+           opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+/* EWOULDBLOCK if somebody else has the lock. */
+static int idemi_file_lock(int fd)
+{
+    while (flock(fd, LOCK_EX | LOCK_NB) < 0)
+        if (errno != EINTR)
+            return errno;
+    return 0;
+}
+
+static int idemi_file_write(int fd, uint32_t at, const void *src, uint32_t len)
+{
+    const unsigned char *from = (const unsigned char *)src;
+
+    while (len) {
+        ssize_t n = pwrite(fd, from, len, (off_t)at);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)             // 0 would never end
+            return n < 0 ? errno : EIO;
+        from += n;
+        at += (uint32_t)n;
+        len -= (uint32_t)n;
+    }
+    return 0;
+}
+
+/* Keeps F3 also when it fails: what the kernel has, and the disk may not have,
+   must not be read when the file is opened again. */
+static int idemi_file_flush(int fd, int (*flush)(int fd))
+{
+    int error = 0;
+
+    while (!error && flush(fd) < 0) {
+        error = errno;
+        if (error == EINTR)
+            error = 0;
+        else
+            (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    }
+    return error;
+}
+
+/* The callbacks. */
+static int idemi_file_read(void *ctx, uint32_t at, void *dst, uint32_t len)
+{
+    const idem_file *file = (const idem_file *)ctx;
+    unsigned char *to = (unsigned char *)dst;
+
+    if (!idemi_file_is_mine(file))
+        return EPERM;
+    while (len) {
+        ssize_t n = pread(file->fd, to, len, (off_t)at);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)             // 0: somebody has cut the file short
+            return n < 0 ? errno : EIO;
+        to += n;
+        at += (uint32_t)n;
+        len -= (uint32_t)n;
+    }
+    return 0;
+}
+
+static int idemi_file_prog(void *ctx, uint32_t at, const void *src,
+                           uint32_t len)
+{
+    const idem_file *file = (const idem_file *)ctx;
+
+    if (!idemi_file_is_mine(file))
+        return EPERM;
+    if (file->error)
+        return file->error;
+    return idemi_file_write(file->fd, at, src, len);
+}
+
+static int idemi_file_sync(void *ctx)
+{
+    idem_file *file = (idem_file *)ctx;
+
+    if (!idemi_file_is_mine(file))
+        return EPERM;
+    if (!file->error)
+        file->error = idemi_file_flush(file->fd, fdatasync);
+    return file->error;
+}
+
+/* Writes the zeros, rather than leaving a hole: a program later on finds its
+   place on the disk, and its sync has nothing else to write. */
+static int idemi_file_fill(int fd, uint32_t size)
+{
+    unsigned char zeros[IDEMI_FILE_BLOCK];
+    uint32_t at, len;
+    int error = 0;
+
+    IDEM_MEMSET(zeros, 0, sizeof zeros);
+    if (ftruncate(fd, 0) < 0)   // a creator died when it had written as much
+        return errno;
+    for (at = 0; at < size && !error; at += len) {
+        len = size - at < IDEMI_FILE_BLOCK ? size - at : IDEMI_FILE_BLOCK;
+        error = idemi_file_write(fd, at, zeros, len);
+    }
+    return error ? error : idemi_file_flush(fd, fsync);
+}
+
+/* Makes `path` out of the file `unborn`, which is open and locked; whatever
+   comes of it, that name goes. */
+static int idemi_file_deliver(int fd, const char *path, const char *unborn,
+                              uint32_t size)
+{
+    struct stat is;
+    int error = 0;
+
+    if (fstat(fd, &is) < 0)
+        return errno;
+    // With another name a creator has linked it and died, and since then it may
+    // have become a journal.
+    if (is.st_nlink == 1) {
+        error = idemi_file_fill(fd, size);
+        if (!error && link(unborn, path) < 0 && errno != EEXIST)
+            error = errno;      // EEXIST: somebody else was quicker
+    }
+    (void)unlink(unborn);
+    return error;
+}
+
+/* Sees to it that there is a file `path`. */
+static int idemi_file_create(const char *path, const char *unborn,
+                             uint32_t size)
+{
+    int fd = open(unborn, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int error;
+
+    if (fd < 0)
+        return errno;
+    error = idemi_file_lock(fd);
+    // Not named so any more: somebody else has delivered it meanwhile.
+    if (!error && idemi_file_is(fd, unborn))
+        error = idemi_file_deliver(fd, path, unborn, size);
+    (void)close(fd);
+    return error;
+}
+
+/* Syncs the directory that holds `path`, which is turned into its name. */
+static int idemi_file_sync_name(char *path)
+{
+    char *slash = strrchr(path, '/');
+    char *base = slash ? slash + 1 : path;
+    int fd, error;
+
+    IDEM_MEMCPY(base, ".", sizeof ".");
+    fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return errno;
+    error = idemi_file_flush(fd, fsync);
+    (void)close(fd);
+    return error == EINVAL ? 0 : error;     // this file system knows no such
+}                                           // sync, or needs none
+
+/* Whether the open file is the one to use: IDEM_OK, IDEM_BUSY, IDEM_E_FORMAT,
+   or IDEM_E_STORAGE with file->error set. */
+static int idemi_file_examine(idem_file *file, const char *path, char *unborn,
+                              uint32_t size)
+{
+    struct stat is;
+
+    file->error = idemi_file_lock(file->fd);
+    if (file->error)
+        return file->error == EWOULDBLOCK ? IDEM_BUSY : IDEM_E_STORAGE;
+    if (!idemi_file_is(file->fd, path))
+        return IDEM_BUSY;       // somebody is just replacing it
+    if (fstat(file->fd, &is) < 0) {
+        file->error = errno;
+        return IDEM_E_STORAGE;
+    }
+    if (!S_ISREG(is.st_mode) || is.st_size != (off_t)size)
+        return IDEM_E_FORMAT;
+    // Its creator died between linking this name and removing the other.
+    if (is.st_nlink > 1 && idemi_file_is(file->fd, unborn))
+        (void)unlink(unborn);
+    file->error = idemi_file_flush(file->fd, fdatasync);
+    if (!file->error)
+        file->error = idemi_file_sync_name(unborn);
+    return file->error ? IDEM_E_STORAGE : IDEM_OK;
+}
+
+/* Opens a file that is there; else as idemi_file_examine. */
+static int idemi_file_take(idem_file *file, const char *path, char *unborn,
+                           uint32_t size)
+{
+    struct stat is;
+    int result;
+
+    // Looked at first: some devices take being opened as a command.
+    if (stat(path, &is) == 0 && !S_ISREG(is.st_mode))
+        return IDEM_E_FORMAT;
+    file->fd = open(path, O_RDWR | O_CLOEXEC);
+    if (file->fd < 0) {
+        file->error = errno;
+        return IDEM_E_STORAGE;
+    }
+    result = idemi_file_examine(file, path, unborn, size);
+    if (result != IDEM_OK) {
+        (void)close(file->fd);
+        file->fd = -1;
+    }
+    return result;
+}
+
+static void idemi_file_reset(idem_file *file, uint32_t sector_size,
+                             uint32_t sector_count)
+{
+    IDEM_MEMSET(file, 0, sizeof *file);
+    file->storage.ctx = file;
+    file->storage.read = idemi_file_read;
+    file->storage.prog = idemi_file_prog;
+    file->storage.sync = idemi_file_sync;
+    file->storage.sector_size = sector_size;
+    file->storage.sector_count = sector_count;
+    file->storage.prog_size = 1;
+    file->fd = -1;
+    file->owner = (long)getpid();
+}
+
+IDEM_API int idem_file_open(idem_file *file, const char *path,
+                            uint32_t sector_size, uint32_t sector_count)
+{
+    static const char suffix[] = ".new";
+    char unborn[IDEMI_FILE_BLOCK];
+    uint32_t size = sector_size * sector_count;
+    off_t end;                  // of 32 bits: may be negative
+    size_t len;
+    int result;
+
+    if (!file || !path)
+        return IDEMI_MISUSE();
+    idemi_file_reset(file, sector_size, sector_count);
+    end = (off_t)size;
+    if (!idemi_public_storage(&file->storage) || end < 0)
+        return IDEMI_MISUSE();
+    len = strlen(path);
+    if (len > sizeof unborn - sizeof suffix) {
+        file->error = ENAMETOOLONG;
+        return IDEM_E_STORAGE;
+    }
+    IDEM_MEMCPY(unborn, path, len);
+    IDEM_MEMCPY(unborn + len, suffix, sizeof suffix);
+
+    result = idemi_file_take(file, path, unborn, size);
+    if (result != IDEM_E_STORAGE || file->error != ENOENT)
+        return result;
+    file->error = idemi_file_create(path, unborn, size);
+    if (file->error)
+        return file->error == EWOULDBLOCK ? IDEM_BUSY : IDEM_E_STORAGE;
+    return idemi_file_take(file, path, unborn, size);
+}
+
+IDEM_API int idem_file_close(idem_file *file)
+{
+    int fd;
+
+    if (!file || file->storage.ctx != file)
+        return IDEMI_MISUSE();
+    fd = file->fd;
+    file->fd = -1;
+    if (fd < 0)
+        return IDEM_OK;
+    // A child has the parent's lock, not one of its own: unlocking there would
+    // unlock here, and without unlocking here the child would keep it.
+    if (idemi_file_is_mine(file))
+        (void)flock(fd, LOCK_UN);
+    if (close(fd) == 0)
+        return IDEM_OK;
+    file->error = errno;
+    return IDEM_E_STORAGE;
+}
+#endif
 
 #ifdef __cplusplus
 }

@@ -1742,6 +1742,7 @@ static void after_any_fault_every_answer_is_right(void **state)
                 live_a_life(f, 150);
             else
                 (void)close(file.fd);
+            more = struck();
             file.fd = more && cases[i].fault == DIE ? -1 : file.fd;
             (void)idem_file_close(&file);
             start(f);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: 0BSD
    What a firmware links: measured, not run.  WHOLE calls everything public,
-   otherwise it is open, begin, complete, release and maintain. */
+   otherwise it is open, begin, complete, release and maintain.  With
+   IDEM_NO_JOURNAL the table alone. */
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
 
@@ -46,6 +47,8 @@ void firmware(void)
     idem_state(&table, memory, &len);
     idem_forget(&table, &request, 11);
     idem_horizon(&table, &horizon, 12);
+    idem_sync(&table);
+    idem_format(&table, &config, memory, sizeof memory, 13);
     idem_check(&table);
     idem_text(IDEM_OK);
     idem_fingerprint_init(&state, &config);
