@@ -862,7 +862,8 @@ typedef struct idem_storage {
                                    finished, 1 not yet, others failed */
     int    (*sync)(void *ctx);  /* NULL: what is programmed is durable */
     uint32_t sector_size;       /* bytes, 256 .. 262,144, a multiple of .. */
-    uint32_t sector_count;      /* 3 .. 65,535; together below 4 GB */
+    uint32_t sector_count;      /* 3 .. 65,535; together below 4 GB (with each
+                                   rounded up to a power of two) */
     uint16_t prog_size;         /* the granule, bytes: 1, 2, 4 .. 256 */
     uint8_t  erased;            /* value of an erased byte: 0xFF, 0x00, ... */
     uint8_t  verify;            /* not 0: read back what was programmed */
@@ -1064,6 +1065,7 @@ typedef struct idem_record {
 
 /* All there is to know of a journal; its sectors and buffers follow it. */
 typedef struct idem_journal {
+    uint32_t shift;             /* bits of an offset in an address */
     uint32_t clock_high;        /* upper half of the logical time */
     uint32_t sequence;          /* the highest that was ever used */
     uint32_t head;              /* sector that is written to */
@@ -2399,8 +2401,33 @@ static unsigned idemi_order_evictable(idem_table *t, const idem_request *rq)
    >>storage   the callbacks, and what becomes of their failures
    ------------------------------------------------------------------------ */
 
-/* "No address": larger than every one. */
+/* Inside, an address is a sector's number, shifted, and an offset in it: so
+   that both are had without a division.  This is none: */
 #define IDEMI_NOWHERE UINT32_MAX
+
+static uint32_t idemi_storage_sector(const idem_table *t, uint32_t at)
+{
+    return at >> t->journal->shift;
+}
+
+static uint32_t idemi_storage_offset(const idem_table *t, uint32_t at)
+{
+    return at & ((UINT32_C(1) << t->journal->shift) - 1);
+}
+
+/* The address of an offset in a sector. */
+static uint32_t idemi_storage_place(const idem_table *t, uint32_t sector,
+                                    uint32_t offset)
+{
+    return sector << t->journal->shift | offset;
+}
+
+/* Bytes from the start of the storage to an address. */
+static uint32_t idemi_storage_linear(const idem_table *t, uint32_t at)
+{
+    return idemi_storage_sector(t, at) * t->config->storage->sector_size +
+           idemi_storage_offset(t, at);
+}
 
 /* Keeps what a callback returned, if that was a failure. */
 static int idemi_storage_result(idem_table *t, int result)
@@ -2416,7 +2443,8 @@ static int idemi_storage_read(idem_table *t, uint32_t at, void *dst,
 {
     const idem_storage *m = t->config->storage;
 
-    return idemi_storage_result(t, m->read(m->ctx, at, dst, len));
+    return idemi_storage_result(
+        t, m->read(m->ctx, idemi_storage_linear(t, at), dst, len));
 }
 
 /* Rounds up to whole granules. */
@@ -2424,7 +2452,7 @@ static uint32_t idemi_storage_granules(const idem_table *t, uint32_t len)
 {
     uint32_t granule = t->config->storage->prog_size;
 
-    return (len + granule - 1) / granule * granule;
+    return (len + granule - 1) & ~(granule - 1);
 }
 
 /* Makes all that was programmed durable.  After a failure nobody knows what
@@ -2480,7 +2508,8 @@ static int idemi_storage_prog(idem_table *t, uint32_t at,
 {
     const idem_storage *m = t->config->storage;
     unsigned char *back = idemi_journal_in(t) + t->journal->record_max;
-    int result = idemi_storage_result(t, m->prog(m->ctx, at, src, len));
+    int result = idemi_storage_result(
+        t, m->prog(m->ctx, idemi_storage_linear(t, at), src, len));
 
     t->journal->synced = !m->sync;
     t->journal->loaded = IDEMI_NOWHERE;
@@ -2578,11 +2607,11 @@ static unsigned char *idemi_record_bytes(unsigned char *p, const void *src,
    moved, or is left from an earlier round. */
 static uint32_t idemi_record_seed(const idem_table *t, uint32_t at)
 {
-    uint32_t size = t->config->storage->sector_size;
+    uint32_t sector = idemi_storage_sector(t, at);
     unsigned char seed[8];
 
-    idemi_basics_store(seed, idemi_journal_sector(t, at / size)->sequence, 4);
-    idemi_basics_store(seed + 4, at % size, 4);
+    idemi_basics_store(seed, idemi_journal_sector(t, sector)->sequence, 4);
+    idemi_basics_store(seed + 4, idemi_storage_offset(t, at), 4);
     return idemi_crc_update(UINT32_MAX, seed, sizeof seed);
 }
 
@@ -2598,6 +2627,8 @@ static uint32_t idemi_record_distance(const idem_table *t, uint32_t claim,
 {
     const idem_storage *m = t->config->storage;
 
+    at = idemi_storage_linear(t, at);
+    claim = idemi_storage_linear(t, claim);
     return at >= claim ? at - claim
                        : at + m->sector_size * m->sector_count - claim;
 }
@@ -3122,10 +3153,11 @@ static uint32_t idemi_journal_spare(const idem_table *t)
    endless row of all sectors ever written, so they increase by themselves. */
 static uint64_t idemi_journal_token(const idem_table *t, uint32_t at)
 {
-    uint32_t size = idemi_journal_size(t);
+    uint32_t sector = idemi_storage_sector(t, at);
 
-    return (uint64_t)idemi_journal_sector(t, at / size)->sequence * size +
-           at % size;
+    return (uint64_t)idemi_journal_sector(t, sector)->sequence *
+               idemi_journal_size(t) +
+           idemi_storage_offset(t, at);
 }
 
 /* Takes note that something acknowledged may be gone: for one retention from
@@ -3153,7 +3185,7 @@ static int idemi_journal_fetch(idem_table *t, unsigned slot, uint32_t at,
                                uint32_t where)
 {
     idem_journal *j = t->journal;
-    uint32_t len = idemi_journal_size(t) - at % idemi_journal_size(t);
+    uint32_t len = idemi_journal_size(t) - idemi_storage_offset(t, at);
     unsigned char *in = idemi_journal_in(t);
     int result = IDEM_OK;
 
@@ -3215,7 +3247,7 @@ static int idemi_journal_append(idem_table *t, const idemi_parts *from,
     const idem_sector *head = idemi_journal_sector(t, j->head);
     uint64_t since = idemi_journal_clock(t) -
                      ((uint64_t)head->time_high << 32 | head->time);
-    uint32_t at = j->head * idemi_journal_size(t) + j->at;
+    uint32_t at = idemi_storage_place(t, j->head, j->at);
     const unsigned char *src;
     uint32_t len;
     int result;
@@ -3255,7 +3287,7 @@ static int idemi_journal_commit(idem_table *t, const idemi_parts *from,
 static int idemi_journal_leaving(const idem_table *t, uint32_t at)
 {
     const idem_journal *j = t->journal;
-    uint32_t sector = at / idemi_journal_size(t);
+    uint32_t sector = idemi_storage_sector(t, at);
     uint32_t distance;
 
     if (at == IDEMI_NOWHERE)
@@ -3465,7 +3497,7 @@ static int idemi_journal_header(idem_table *t, unsigned copy, unsigned flags,
         p, idemi_crc_update(UINT32_MAX, out, (size_t)(p - out)), 4);
     IDEM_MEMSET(p, t->config->storage->erased, len - IDEMI_HEADER);
     result = idemi_storage_prog(
-        t, j->head * idemi_journal_size(t) + copy * len, out, len);
+        t, idemi_storage_place(t, j->head, copy * len), out, len);
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
 
@@ -3809,7 +3841,7 @@ static int idemi_journal_volatile(idem_table *t, uint64_t *token)
     uint64_t size = idemi_journal_size(t);
     int result = IDEM_OK;
 
-    if ((t->token + 1) / size > t->journal->sequence)
+    if (t->token + 1 >= (t->journal->sequence + UINT64_C(1)) * size)
         result = idemi_journal_turn(t, 0, t->journal->low);
     *token = t->journal->sequence * size;
     if (*token <= t->token)
@@ -4011,6 +4043,7 @@ static int idemi_recover_looks(const idem_table *t, const unsigned char *p)
     const idem_storage *m = t->config->storage;
     uint32_t copy = idemi_journal_front(t) / 2;
     uint32_t from = UINT32_MAX, to = 0, i;
+    uint32_t mask = ~(uint32_t)(m->prog_size - 1u);
     unsigned char identity[16];
 
     if (idemi_storage_all(p, 2 * copy, m->erased))
@@ -4028,9 +4061,8 @@ static int idemi_recover_looks(const idem_table *t, const unsigned char *p)
     }
     if (from > to)
         return IDEMI_LOOKS_TORN;
-    return !m->erase && from / m->prog_size == to / m->prog_size
-               ? IDEMI_LOOKS_TORN
-               : IDEMI_LOOKS_OTHER;
+    return !m->erase && (from & mask) == (to & mask) ? IDEMI_LOOKS_TORN
+                                                     : IDEMI_LOOKS_OTHER;
 }
 
 /* Takes the header at p for the sector's. */
@@ -4048,16 +4080,23 @@ static void idemi_recover_sector(idem_table *t, uint32_t number,
         s->end |= IDEMI_FIRST;
 }
 
+/* The sector that is some behind another, round the end. */
+static uint32_t idemi_recover_before(const idem_table *t, uint32_t sector,
+                                     uint32_t back)
+{
+    return sector >= back ? sector - back
+                          : sector + t->config->storage->sector_count - back;
+}
+
 /* Takes what only the newest header tells. */
 static void idemi_recover_newest(idem_table *t, uint32_t number,
                                  const unsigned char *p)
 {
     idem_journal *j = t->journal;
-    uint32_t count = t->config->storage->sector_count;
-    uint32_t back = (uint32_t)(p[28] | p[29] << 8) % count;
+    uint32_t back = (uint32_t)(p[28] | p[29] << 8);
 
     j->head = number;
-    j->tail = (number + count - back) % count;
+    j->tail = idemi_recover_before(t, number, back);
     j->known = p[11];
     j->doubt = idemi_basics_load32(p + 32) & UINT32_C(0xFFFFFF00);
 }
@@ -4067,7 +4106,7 @@ static void idemi_recover_newest(idem_table *t, uint32_t number,
 static int idemi_recover_headers(idem_table *t, int *seen)
 {
     idem_journal *j = t->journal;
-    uint32_t size = idemi_journal_size(t), front = idemi_journal_front(t);
+    uint32_t front = idemi_journal_front(t);
     unsigned char *a = idemi_journal_in(t);
     const unsigned char *b = a + front / 2;
     uint32_t newest = 0, number;
@@ -4075,7 +4114,7 @@ static int idemi_recover_headers(idem_table *t, int *seen)
     *seen = IDEMI_NO_HEADER;
     for (number = 0; number < t->config->storage->sector_count; number++) {
         int first, second, committed;
-        idemi_recover_read(t, number * size, a, front);
+        idemi_recover_read(t, idemi_storage_place(t, number, 0), a, front);
         first = idemi_recover_header(t, a);
         second = idemi_recover_header(t, b);
         if (first != IDEMI_OURS && second != IDEMI_OURS)
@@ -4112,7 +4151,6 @@ static int idemi_recover_headers(idem_table *t, int *seen)
 static void idemi_recover_chain(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t count = t->config->storage->sector_count;
     uint32_t left = idemi_journal_distance(t, j->tail, j->head);
     uint32_t sector = j->head;
     uint8_t forward = 0;
@@ -4125,7 +4163,7 @@ static void idemi_recover_chain(idem_table *t)
             break;
         left -= back;
         forward = back;
-        sector = (sector + count - back) % count;
+        sector = idemi_recover_before(t, sector, back);
     }
     j->tail = sector;
 }
@@ -4265,7 +4303,8 @@ static void idemi_recover_apply(idem_table *t, uint32_t at)
     unsigned slot = (unsigned)r->slot;
     idem_slot *s = idemi_slot_at(t, slot);
 
-    idemi_recover_time(t, idemi_journal_sector(t, at / idemi_journal_size(t)),
+    idemi_recover_time(t,
+                       idemi_journal_sector(t, idemi_storage_sector(t, at)),
                        (uint64_t)r->time_high << 32 | r->time);
     if (r->parts & IDEMI_HAS_STATE) {
         t->state_len = r->state_len;
@@ -4315,7 +4354,7 @@ static const unsigned char *idemi_recover_window(idem_table *t,
         if (space > limit - at - w->have)
             space = limit - at - w->have;
         idemi_recover_read(t,
-                           sector * idemi_journal_size(t) + at + w->have,
+                           idemi_storage_place(t, sector, at + w->have),
                            in + w->have, space);
         w->have += space;
     }
@@ -4332,7 +4371,7 @@ static void idemi_recover_keep(idem_table *t, uint32_t at,
     j->newest = at;
     j->newest_len = len;
     j->newest_slot = j->record.slot;
-    j->end = at % idemi_journal_size(t);
+    j->end = idemi_storage_offset(t, at);
 }
 
 /* Does what the records of a sector up to `limit` say.  What does not validate
@@ -4354,7 +4393,7 @@ static unsigned idemi_recover_records(idem_table *t, uint32_t sector,
         idemi_recover_cut(t);
     idemi_recover_time(t, idemi_journal_sector(t, sector), 0);
     while (at < limit) {
-        uint32_t here = sector * m->sector_size + at;
+        uint32_t here = idemi_storage_place(t, sector, at);
         const unsigned char *p = idemi_recover_window(t, &w, sector, at, limit);
         uint32_t have = w.from + w.have - at;
         uint32_t len = idemi_record_decode(t, here, idemi_journal_in(t), p,
@@ -4393,7 +4432,6 @@ static unsigned idemi_recover_records(idem_table *t, uint32_t sector,
 static void idemi_recover_replay(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t count = t->config->storage->sector_count;
     uint32_t doubt = j->doubt, sector = j->tail;
     unsigned lost = 0;
     const idem_sector *head = idemi_journal_sector(t, j->head);
@@ -4401,10 +4439,13 @@ static void idemi_recover_replay(idem_table *t)
     j->end = idemi_journal_front(t);
     for (;;) {
         idem_sector *s = idemi_journal_sector(t, sector);
-        uint32_t next = (sector + s->link) % count;
+        uint32_t next = sector;
         uint32_t limit = idemi_journal_size(t), end;
+        uint8_t link = s->link;
         if (sector == j->head)
             break;
+        for (; link > 0; link--)
+            next = idemi_journal_after(t, next);
         end = idemi_journal_sector(t, next)->end & ~IDEMI_FIRST;
         if (idemi_journal_sector(t, next)->sequence && end < limit)
             limit = end;
@@ -4447,7 +4488,7 @@ static int idemi_recover_blank(idem_table *t, int seen)
             len = m->sector_size - at;
             if (len > j->in_size)
                 len = j->in_size;
-            idemi_recover_read(t, number * m->sector_size + at, in, len);
+            idemi_recover_read(t, idemi_storage_place(t, number, at), in, len);
             if (!idemi_storage_all(in, len, m->erased))
                 s->link = IDEMI_LOOKS_OTHER;
         }
@@ -5175,16 +5216,16 @@ static int idemi_check_place(const idem_table *t, unsigned slot)
     const idem_journal *j = t->journal;
     const idem_place *place = idemi_slot_place(t, slot);
     const idem_slot *s = idemi_slot_at(t, slot);
-    uint32_t size = t->config->storage->sector_size;
     uint32_t live = idemi_journal_distance(t, j->clean, j->head);
+    uint32_t claim = idemi_storage_sector(t, place->claim);
+    uint32_t outcome = idemi_storage_sector(t, place->outcome);
 
     if (j->stray || s->state & IDEMI_STALE || place->claim == IDEMI_NOWHERE)
         return 0;
-    if (idemi_journal_distance(t, j->clean, place->claim / size) > live)
+    if (idemi_journal_distance(t, j->clean, claim) > live)
         return 14;
     return s->state & IDEMI_FINISHED &&
-                   idemi_journal_distance(t, j->clean,
-                                          place->outcome / size) > live
+                   idemi_journal_distance(t, j->clean, outcome) > live
                ? 14
                : 0;
 }
@@ -5406,6 +5447,16 @@ static int idemi_public_payload(const idem_table *t, idemi_query *q)
     return IDEM_OK;
 }
 
+/* Bits of an offset in a sector. */
+static unsigned idemi_public_shift(uint32_t sector_size)
+{
+    unsigned shift = 0;
+
+    while (sector_size - 1 >> shift)
+        shift++;
+    return shift;
+}
+
 /* True if a configuration's storage is one, and goes with the rest. */
 static int idemi_public_storage(const idem_config *config)
 {
@@ -5418,7 +5469,8 @@ static int idemi_public_storage(const idem_config *config)
            !(m->prog_size & (m->prog_size - 1)) && m->sector_size >= 256 &&
            m->sector_size <= 0x40000 && !(m->sector_size % m->prog_size) &&
            m->sector_count && m->sector_count <= 65535 &&
-           m->sector_count <= UINT32_MAX / m->sector_size;
+           m->sector_count <=
+               UINT32_MAX >> idemi_public_shift(m->sector_size);
 }
 
 /* True if a configuration is one. */
@@ -5494,6 +5546,7 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
     if (!IDEMI_STORAGE(config))
         return IDEM_OK;
     t->journal = (idem_journal *)(void *)(memory + journal);
+    t->journal->shift = idemi_public_shift(config->storage->sector_size);
     t->journal->record_max = (uint32_t)idemi_public_record(config);
     size = size - t->needed + 2 * t->journal->record_max;
     t->journal->in_size = size < UINT32_MAX ? (uint32_t)size : UINT32_MAX;
@@ -5514,7 +5567,7 @@ static int idemi_public_geometry(idem_table *t)
     uint32_t usable = m->sector_size - idemi_journal_front(t);
     uint32_t state = config->state_max ? config->state_max + 3u : 0;
     uint32_t claim, outcome, full, heads, least;
-    uint64_t live;
+    uint32_t live;
 
     claim = idemi_storage_granules(t, IDEMI_CLAIM_FIXED + config->key_max);
     outcome = idemi_storage_granules(
@@ -5531,9 +5584,12 @@ static int idemi_public_geometry(idem_table *t)
         return IDEM_E_SPACE;
     if (claim + outcome > full)
         full = claim + outcome;
-    live = (uint64_t)full * config->capacity + state + IDEMI_CARRY_FIXED;
-    heads = (uint32_t)(live / (usable - 2 * j->carry_max)) + 1;
-    full = (uint32_t)(live / (usable - j->carry_max)) + 1;
+    live = state + IDEMI_CARRY_FIXED;
+    if (config->capacity > (UINT32_MAX - live) / full)
+        return IDEM_E_SPACE;
+    live += full * config->capacity;
+    heads = live / (usable - 2 * j->carry_max) + 1;
+    full = live / (usable - j->carry_max) + 1;
     least = heads + 4;
     j->least = least;
     j->low = 3 + heads - full;
