@@ -1093,6 +1093,7 @@ typedef struct idem_journal {
     uint32_t loaded;            /* slot whose records are in it */
     uint32_t retentions[IDEMI_RETENTIONS];
     uint8_t  blank;             /* 1: nothing was ever written */
+    uint8_t  worn;              /* 1: a program failed in the new head */
     uint8_t  turned;            /* 1: there is a head of this boot */
     uint8_t  known;             /* while opening: stretches known to be lost */
     uint8_t  failed;            /* 1: a key could not be read in this call */
@@ -2513,12 +2514,14 @@ static int idemi_storage_prog(idem_table *t, uint32_t at,
 
     t->journal->synced = !m->sync;
     t->journal->loaded = IDEMI_NOWHERE;
+    t->journal->worn |= result < 0;
     if (result < 0 || !(m->verify || t->journal->blank))
         return result;
     result = idemi_storage_read(t, at, back, len);
-    if (result == IDEM_OK && IDEM_MEMCMP(src, back, len) != 0)
-        return IDEM_E_STORAGE;
-    return result;
+    if (result < 0 || IDEM_MEMCMP(src, back, len) == 0)
+        return result;
+    t->journal->worn = 1;
+    return IDEM_E_STORAGE;
 }
 
 /* ---------------------------------------------------------------------------
@@ -3064,7 +3067,8 @@ static uint8_t idemi_keys_terms(idem_table *t, uint32_t retention_ms)
 
 #define IDEMI_HEADER      40u
 #define IDEMI_FORMAT      1u
-#define IDEMI_RETIRED     255u
+#define IDEMI_RETIRED     255u          /* idem_sector.link */
+#define IDEMI_ASIDE       254u          /* the same until the next turn */
 #define IDEMI_BOOT        1u            /* header flags: first of a boot, */
 #define IDEMI_ATTEMPT     2u            /* not to be committed by this */
 
@@ -3120,7 +3124,7 @@ static uint32_t idemi_journal_next(const idem_table *t, uint32_t sector)
 {
     do
         sector = idemi_journal_after(t, sector);
-    while (idemi_journal_sector(t, sector)->link == IDEMI_RETIRED);
+    while (idemi_journal_sector(t, sector)->link >= IDEMI_ASIDE);
     return sector;
 }
 
@@ -3135,7 +3139,7 @@ static uint32_t idemi_journal_gap(const idem_table *t, uint32_t from,
         from = idemi_journal_after(t, from);
         if (from == to)
             return count;
-        count += idemi_journal_sector(t, from)->link != IDEMI_RETIRED;
+        count += idemi_journal_sector(t, from)->link < IDEMI_ASIDE;
     }
 }
 
@@ -3413,7 +3417,7 @@ static int idemi_journal_clean(idem_table *t)
         const idem_slot *s = idemi_slot_at(t, slot);
         const idem_place *place = idemi_slot_place(t, slot);
         int result;
-        if (!s->state || s->state & IDEMI_STALE)
+        if (!s->state)
             continue;
         if (!idemi_journal_leaving(t, place->claim) &&
             !(s->state & IDEMI_FINISHED &&
@@ -3421,7 +3425,12 @@ static int idemi_journal_clean(idem_table *t)
             continue;
         if (idemi_keys_expire(t, slot))
             continue;
-        result = idemi_journal_carry(t, slot);
+        if (s->state & IDEMI_STALE) {
+            result = idemi_journal_mark(t, slot, 0);
+            if (result == IDEM_OK)
+                idemi_keys_remove(t, slot);
+        } else
+            result = idemi_journal_carry(t, slot);
         j->cursor += result == IDEM_OK;
         return result;
     }
@@ -3567,15 +3576,17 @@ static int idemi_journal_confirm(idem_table *t)
     idem_journal *j = t->journal;
     uint32_t newest = j->newest;
     unsigned slot = (unsigned)j->newest_slot;
-    const idem_slot *s = idemi_slot_at(t, slot);
     int result = IDEM_OK;
 
     if (newest == IDEMI_NOWHERE)
         return IDEM_OK;
-    if (!s->state || s->state & IDEMI_STALE)
-        result = idemi_journal_mark(t, slot, 0);
-    else if (!idemi_keys_expire(t, slot))
-        result = idemi_journal_carry(t, slot);
+    if (j->newest_slot < t->capacity) {
+        const idem_slot *s = idemi_slot_at(t, slot);
+        if (idemi_keys_expire(t, slot) || !s->state || s->state & IDEMI_STALE)
+            result = idemi_journal_mark(t, slot, 0);
+        else
+            result = idemi_journal_carry(t, slot);
+    }
     if (result == IDEM_OK && j->state_at == newest)
         result = idemi_journal_carry_state(t);
     return result;
@@ -3611,6 +3622,7 @@ static int idemi_journal_enter(idem_table *t, uint32_t next, uint32_t room,
     unsigned flags = j->turned ? 0 : IDEMI_BOOT;
     int result = IDEM_OK;
 
+    j->worn = 0;
     sector->sequence = ++j->sequence;
     sector->time = t->clock;
     sector->time_high = (uint16_t)j->clock_high;
@@ -3636,8 +3648,12 @@ static int idemi_journal_settle(idem_table *t, int result, uint32_t last,
                                 uint32_t end)
 {
     idem_journal *j = t->journal;
+    uint32_t sector = j->head;
 
     if (result == IDEM_OK) {
+        while ((sector = idemi_journal_after(t, sector)) != j->head)
+            if (idemi_journal_sector(t, sector)->link == IDEMI_ASIDE)
+                idemi_journal_sector(t, sector)->link = 0;
         j->tail = j->clean;
         j->turned = 1;
         j->newest = IDEMI_NOWHERE;
@@ -3645,7 +3661,11 @@ static int idemi_journal_settle(idem_table *t, int result, uint32_t last,
     }
     // Slots that were carried there stay there until they are carried on, so
     // it must not be used again before.
-    idemi_journal_retire(t, j->head);
+    if (j->worn)
+        idemi_journal_retire(t, sector);
+    else
+        idemi_journal_sector(t, sector)->link = IDEMI_ASIDE;
+    j->spare = 0;
     j->head = last;
     j->end = end;
     j->at = 0;
@@ -3705,9 +3725,10 @@ static int idemi_journal_turn(idem_table *t, uint32_t room, uint32_t want)
         return result;
     if (j->blank)
         return idemi_journal_start(t, room, want);
-    // One is enough if another was retired: two are for a cut in a header.
+    // One is enough if another has failed: two are for a cut in a header.
     if (j->sequence == UINT32_MAX ||
-        idemi_journal_gap(t, last, j->tail) < 2 - !!t->stats.retired)
+        idemi_journal_gap(t, last, j->tail) <
+            (t->stats.retired || j->stray ? 1u : 2u))
         return IDEM_E_SPACE;
     if (t->config->storage->erase && !j->spare)
         result = idemi_journal_erase(t, 1);
@@ -3766,15 +3787,18 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
     if (idemi_journal_rest(t) < len || room > idemi_journal_rest(t))
         result = idemi_journal_turn(t, room, j->low);
     while (result == IDEM_OK && !idemi_journal_enough(t, len, outcomes)) {
-        if (idemi_journal_gap(t, j->head, j->clean) < j->spare + 3) {
-            if (j->clean == j->head ||
-                idemi_journal_rest(t) < len + j->carry_max)
-                return IDEM_E_SPACE;
-            result = idemi_journal_clean(t);
-        } else if (idemi_journal_gap(t, j->head, j->tail) > j->spare)
+        uint32_t dead = idemi_journal_gap(t, j->head, j->clean);
+        uint32_t sure = idemi_journal_gap(t, j->head, j->tail);
+        if (t->config->storage->erase && j->spare + 2 < dead &&
+            j->spare < sure)
             result = idemi_journal_erase(t, 1);
-        else
+        else if (j->clean != j->head &&
+                 idemi_journal_rest(t) >= len + j->carry_max)
+            result = idemi_journal_clean(t);
+        else if (sure < dead)
             result = idemi_journal_turn(t, room, j->low);
+        else
+            result = IDEM_E_SPACE;
     }
     return result;
 }
@@ -3795,7 +3819,7 @@ static int idemi_journal_unconfirmed(const idem_table *t, unsigned slot)
 {
     const idem_journal *j = t->journal;
 
-    if (j->newest == IDEMI_NOWHERE)
+    if (j->newest == IDEMI_NOWHERE || j->newest_slot == IDEMI_NOWHERE)
         return 0;
     return slot == j->newest_slot ||
            (slot == IDEMI_NONE &&
@@ -3817,8 +3841,12 @@ static int idemi_journal_maintain(idem_table *t)
         return IDEM_OK;
     if (j->erasing)
         return idemi_journal_erase(t, 0) < 0 ? IDEM_E_STORAGE : IDEM_MORE;
-    want += (t->claimed + 1) * j->outcome_max /
-            (idemi_journal_size(t) - idemi_journal_front(t) - j->outcome_max);
+    // Until a header of this boot is there, only the next sector is dead for
+    // certain (R3).
+    if (j->turned)
+        want += (t->claimed + 1) * j->outcome_max /
+                (idemi_journal_size(t) - idemi_journal_front(t) -
+                 j->outcome_max);
     if (t->config->storage->erase && j->spare < want &&
         j->spare < idemi_journal_gap(t, j->head, j->tail)) {
         result = idemi_journal_erase(t, 0);
@@ -4101,6 +4129,62 @@ static void idemi_recover_newest(idem_table *t, uint32_t number,
     j->doubt = idemi_basics_load32(p + 32) & UINT32_C(0xFFFFFF00);
 }
 
+/* What was read of a sector into the reading buffer */
+typedef struct idemi_window {
+    uint32_t from, have;        /* offset in the sector; bytes */
+} idemi_window;
+
+/* Sees to it that the window begins at or before `at`, and holds what a record
+   there may have, up to `limit`.  Each byte is read once: what is still needed
+   moves to the front. */
+static const unsigned char *idemi_recover_window(idem_table *t,
+                                                 idemi_window *w,
+                                                 uint32_t sector, uint32_t at,
+                                                 uint32_t limit)
+{
+    unsigned char *in = idemi_journal_in(t);
+    uint32_t need = t->journal->record_max;
+    uint32_t end = w->from + w->have, space, i;
+
+    if (need > limit - at)
+        need = limit - at;
+    if (end < at + need) {
+        for (i = at; i < end; i++)
+            in[i - at] = in[i - w->from];
+        w->have = end > at ? end - at : 0;
+        w->from = at;
+        space = t->journal->in_size - w->have;
+        if (space > limit - at - w->have)
+            space = limit - at - w->have;
+        idemi_recover_read(t,
+                           idemi_storage_place(t, sector, at + w->have),
+                           in + w->have, space);
+        w->have += space;
+    }
+    return in + (at - w->from);
+}
+
+/* True if a sector whose second header is not there has records nevertheless
+   that are only written after it: then it is damaged, not torn. */
+static int idemi_recover_used(idem_table *t, uint32_t sector)
+{
+    idemi_window w = { 0, 0 };
+    uint32_t limit = idemi_journal_size(t), at = idemi_journal_front(t);
+
+    while (at < limit) {
+        const unsigned char *p = idemi_recover_window(t, &w, sector, at, limit);
+        uint32_t len = idemi_record_decode(
+            t, idemi_storage_place(t, sector, at), idemi_journal_in(t), p,
+            w.from + w.have - at);
+        unsigned parts = t->journal->record.parts;
+        if (len && parts & (IDEMI_HAS_CLAIM | IDEMI_HAS_OUTCOME) &&
+            !(parts & IDEMI_MOVED))
+            return 1;
+        at += idemi_storage_granules(t, len ? len : 1);
+    }
+    return 0;
+}
+
 /* Reads all headers.  Returns whether there is a journal; if not, *seen is what
    there is else, the highest of the three. */
 static int idemi_recover_headers(idem_table *t, int *seen)
@@ -4113,35 +4197,49 @@ static int idemi_recover_headers(idem_table *t, int *seen)
 
     *seen = IDEMI_NO_HEADER;
     for (number = 0; number < t->config->storage->sector_count; number++) {
+        idem_sector *s = idemi_journal_sector(t, number);
+        unsigned char *p = NULL;
         int first, second, committed;
         idemi_recover_read(t, idemi_storage_place(t, number, 0), a, front);
         first = idemi_recover_header(t, a);
         second = idemi_recover_header(t, b);
-        if (first != IDEMI_OURS && second != IDEMI_OURS)
-            idemi_journal_sector(t, number)->link =
-                (uint8_t)idemi_recover_looks(t, a);
-        if (first == IDEMI_OURS)
-            idemi_recover_sector(t, number, a);
-        committed = first == IDEMI_OURS && idemi_recover_similar(a, b);
-        if (second == IDEMI_OURS) {
-            uint32_t sequence = idemi_basics_load32(b + 16);
-            if (!(b[27] & IDEMI_ATTEMPT)) {
-                idemi_recover_sector(t, number, b);
-                committed = 1;
-            }
-            if (sequence > j->sequence)
-                j->sequence = sequence;
-        }
-        if (idemi_journal_sector(t, number)->sequence > j->sequence)
-            j->sequence = idemi_journal_sector(t, number)->sequence;
-        if (committed && idemi_journal_sector(t, number)->sequence > newest) {
-            newest = idemi_journal_sector(t, number)->sequence;
-            idemi_recover_newest(t, number, first == IDEMI_OURS ? a : b);
-        }
         if (first > *seen)
             *seen = first;
         if (second > *seen)
             *seen = second;
+        if (first == IDEMI_OURS)
+            p = a;
+        committed = p && idemi_recover_similar(a, b);
+        if (second == IDEMI_OURS) {
+            uint32_t sequence = idemi_basics_load32(b + 16);
+            if (sequence > j->sequence)
+                j->sequence = sequence;
+            if (!(b[27] & IDEMI_ATTEMPT)) {
+                IDEM_MEMCPY(a, b, IDEMI_HEADER);
+                p = a;
+                committed = 1;
+            }
+        }
+        if (!p) {
+            if (second != IDEMI_OURS)
+                s->link = (uint8_t)idemi_recover_looks(t, a);
+            continue;
+        }
+        idemi_recover_sector(t, number, p);
+        if (s->sequence > j->sequence)
+            j->sequence = s->sequence;
+        if (s->sequence <= newest)
+            continue;
+        if (!committed) {
+            unsigned char header[IDEMI_HEADER];
+            IDEM_MEMCPY(header, p, IDEMI_HEADER);
+            committed = idemi_recover_used(t, number);
+            IDEM_MEMCPY(p, header, IDEMI_HEADER);
+        }
+        if (committed) {
+            newest = s->sequence;
+            idemi_recover_newest(t, number, p);
+        }
     }
     return newest != 0;
 }
@@ -4326,41 +4424,6 @@ static void idemi_recover_apply(idem_table *t, uint32_t at)
         idemi_keys_remove(t, slot);
 }
 
-/* What was read of a sector into the reading buffer */
-typedef struct idemi_window {
-    uint32_t from, have;        /* offset in the sector; bytes */
-} idemi_window;
-
-/* Sees to it that the window begins at or before `at`, and holds what a record
-   there may have, up to `limit`.  Each byte is read once: what is still needed
-   moves to the front. */
-static const unsigned char *idemi_recover_window(idem_table *t,
-                                                 idemi_window *w,
-                                                 uint32_t sector, uint32_t at,
-                                                 uint32_t limit)
-{
-    unsigned char *in = idemi_journal_in(t);
-    uint32_t need = t->journal->record_max;
-    uint32_t end = w->from + w->have, space, i;
-
-    if (need > limit - at)
-        need = limit - at;
-    if (end < at + need) {
-        for (i = at; i < end; i++)
-            in[i - at] = in[i - w->from];
-        w->have = end > at ? end - at : 0;
-        w->from = at;
-        space = t->journal->in_size - w->have;
-        if (space > limit - at - w->have)
-            space = limit - at - w->have;
-        idemi_recover_read(t,
-                           idemi_storage_place(t, sector, at + w->have),
-                           in + w->have, space);
-        w->have += space;
-    }
-    return in + (at - w->from);
-}
-
 /* Keeps a record, the newest so far, as it reads now. */
 static void idemi_recover_keep(idem_table *t, uint32_t at,
                                const unsigned char *p, uint32_t len)
@@ -4370,7 +4433,9 @@ static void idemi_recover_keep(idem_table *t, uint32_t at,
     IDEM_MEMCPY(idemi_journal_kept(t), p, len);
     j->newest = at;
     j->newest_len = len;
-    j->newest_slot = j->record.slot;
+    j->newest_slot = j->record.parts == (IDEMI_HAS_STATE | IDEMI_MOVED)
+                         ? IDEMI_NOWHERE
+                         : j->record.slot;
     j->end = idemi_storage_offset(t, at);
 }
 
@@ -5319,6 +5384,7 @@ static int idemi_check_all(const idem_table *t)
         tally.claimed != t->claimed || tally.stale != t->stale)
         return 8;
     if (IDEMI_JOURNAL(t) && !t->journal->blank &&
+        !t->journal->stray &&
         idemi_journal_gap(t, t->journal->head, t->journal->tail) +
                 t->stats.retired < 2)
         return 15;
@@ -5452,7 +5518,7 @@ static unsigned idemi_public_shift(uint32_t sector_size)
 {
     unsigned shift = 0;
 
-    while (sector_size - 1 >> shift)
+    while ((sector_size - 1) >> shift)
         shift++;
     return shift;
 }

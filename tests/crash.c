@@ -42,6 +42,7 @@
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -58,6 +59,7 @@
 enum { DEPTH_MAX = 3 };             // cuts on one path
 enum { OLD_CLAIMS = 8 };            // that are tried again after restarts
 enum { READS_MAX = 1 << 20 };       // in one call: it does not end
+enum { PATIENCE = 60 };             // seconds for one cut: it does not end
 enum { REPLAY_READS = 2 };          // of a duplicate
 enum { REPORTS = 5 };               // violations that are told of in full
 enum { UNREADABLE = -1 };           // known.status, when looking fails
@@ -198,6 +200,7 @@ typedef struct machine {
 } machine;
 
 static machine machines[DEPTH_MAX + 1];
+static machine *active;             // of them, for on_signal
 
 // What is run at present, and how far it is cut.
 static struct {
@@ -210,13 +213,14 @@ static struct {
     unsigned cut[DEPTH_MAX], variant[DEPTH_MAX];
     uint32_t seed, draws;
     int trace;
+    int terminal;               // shows progress
     int marathon;               // the first machine is cut itself:
     unsigned cut_in, cuts;      // in so many operations, so many times so far
 } run;
 
 // What came of it.
 typedef struct tally {
-    uint64_t states, cuts, violations, unreadable, blank_doubts;
+    uint64_t states, cuts, violations, unreadable, blank_doubts, unfit;
 } tally;
 
 static tally total, part;
@@ -255,6 +259,13 @@ static void wrong(machine *m, const char *format, ...)
     printf(" --seed %u --draws %u\n", (unsigned)run.seed,
            (unsigned)run.draws);
     fflush(stdout);
+}
+
+/* The library crashed or hangs; nothing can go on. */
+static void on_signal(int number)
+{
+    wrong(active, "signal %d", number);
+    _exit(1);
 }
 
 /* Says what happens, when one path is looked at. */
@@ -389,6 +400,7 @@ static void open_table(machine *m)
     f->read_map = m->read_map;
     result = idem_open(&m->table, &m->config, m->memory, m->memory_size,
                        m->tick);
+    f->read_map = NULL;
     trace(m, "open: %s", idem_text(result));
     if (result != IDEM_OK) {
         wrong(m, "idem_open is %d (%s)", result, idem_text(result));
@@ -396,9 +408,10 @@ static void open_table(machine *m)
     }
     if (f->progs + f->erases != ops)
         wrong(m, "opening changed the storage");
-    if (!m->read_failed && flash_most_read(f) > 1)
-        wrong(m, "opening read a byte %u times", flash_most_read(f));
-    f->read_map = NULL;
+    for (uint32_t at = 0; at < f->size && !m->read_failed; at++)
+        if (m->read_map[at] > 1)
+            wrong(m, "opening read byte %u %u times", (unsigned)at,
+                  m->read_map[at]);
     check_machine(m);
 }
 
@@ -936,6 +949,8 @@ static void run_events(machine *m, const char *events)
 /* Recovers after a cut, and goes on. */
 static void recover(machine *m)
 {
+    active = m;
+    alarm(PATIENCE);
     trace(m, "cut in operation %u, variant %u", m->cut, m->variant);
     flash_boot(&m->medium);
     m->events = m->event = "?";
@@ -944,6 +959,7 @@ static void recover(machine *m)
         look(m);
     if (!m->failed)
         run_events(m, epilogues[(m->cut + m->variant) % COUNT(epilogues)]);
+    active = m - 1;
     part.states++;
 }
 
@@ -1150,7 +1166,8 @@ static void make_config(machine *m, const geometry *g, const char *text)
     set_modes(&m->config, text);
 }
 
-/* Makes a machine; as many sectors as it takes.  Returns their number. */
+/* Makes a machine; as many sectors as it takes.  Returns their number, or 0 if
+   no number would do. */
 static uint32_t make_machine(machine *m, const geometry *g, uint32_t sectors,
                              const char *text)
 {
@@ -1168,16 +1185,14 @@ static uint32_t make_machine(machine *m, const geometry *g, uint32_t sectors,
         }
         if (result == IDEM_OK)
             return sectors;
-        if (result != IDEM_E_SPACE || m->table.needed <= sectors) {
-            printf("%s \"%s\": idem_open is %s, needs %u\n", g->name, text,
-                   result_name(result), (unsigned)m->table.needed);
-            exit(2);
-        }
+        if (result != IDEM_E_SPACE || m->table.needed <= sectors)
+            return 0;
         sectors = (uint32_t)m->table.needed;
     }
 }
 
-/* Makes the machines of a workload and starts the first. */
+/* Makes the machines of a workload and starts the first; NULL if it does not
+   fit. */
 static machine *start(const geometry *g, const char *text)
 {
     uint32_t sectors = g->sector_count;
@@ -1185,8 +1200,16 @@ static machine *start(const geometry *g, const char *text)
 
     run.geometry = g;
     run.workload = text;
+    active = m;
+    alarm(PATIENCE);
+    if (run.terminal)
+        fprintf(stderr, "\r%-8s %-60.60s\r", g->name, text);
     for (unsigned d = 0; d <= run.depth; d++) {
         sectors = make_machine(&machines[d], g, sectors, text);
+        if (!sectors) {
+            part.unfit++;
+            return NULL;
+        }
         machines[d].depth = d;
         machines[d].medium.watch = watch;
         machines[d].medium.watch_arg = &machines[d];
@@ -1212,6 +1235,8 @@ static void run_workload(const geometry *g, const char *text)
 {
     machine *m = start(g, text);
 
+    if (!m)
+        return;
     m->cutting = !strchr(text, '|');
     run_events(m, set_modes(&m->config, text));
     if (!m->failed)
@@ -1340,6 +1365,8 @@ static void run_marathon(const geometry *g, int first)
     machine *m = start(g, first ? "marathon-first" : "marathon");
     unsigned boots;
 
+    if (!m)
+        return;
     run.marathon = 1;
     run.cuts = 0;
     m->cutting = 0;
@@ -1479,7 +1506,7 @@ static int read_options(int argc, char **argv)
 }
 
 /* Runs what is asked for on one geometry. */
-static void run_geometry(const geometry *g, unsigned number)
+static void run_geometry(const geometry *g)
 {
     const char *asked = option.workload;
     int found = 0;
@@ -1498,7 +1525,6 @@ static void run_geometry(const geometry *g, unsigned number)
         run_workload(g, asked);
     for (size_t i = 0; i < COUNT(contexts) && !asked; i++)
         run_context(g, contexts[i], option.longest, option.brief ? 12 : 1);
-    (void)number;
 }
 
 int main(int argc, char **argv)
@@ -1512,6 +1538,10 @@ int main(int argc, char **argv)
     }
     if (read_options(argc, argv) < 0)
         return usage();
+    run.terminal = isatty(2);
+    signal(SIGSEGV, on_signal);
+    signal(SIGABRT, on_signal);
+    signal(SIGALRM, on_signal);
     memset(&config, 0, sizeof config);
     memcpy(config.secret, "sixteen secrets.", sizeof config.secret);
     for (unsigned i = 0; i < COUNT(payloads); i++) {
@@ -1522,11 +1552,15 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < COUNT(geometries); i++) {
         if (option.geometry && strcmp(option.geometry, geometries[i].name))
             continue;
-        run_geometry(&geometries[i], (unsigned)i);
-        printf("%-8s %9llu states, %7llu operations cut, %llu violations\n",
+        run_geometry(&geometries[i]);
+        printf("%-8s %9llu states, %7llu operations cut, %llu violations",
                geometries[i].name, (unsigned long long)part.states,
                (unsigned long long)part.cuts,
                (unsigned long long)part.violations);
+        if (part.unfit)
+            printf(", %llu workloads do not fit",
+                   (unsigned long long)part.unfit);
+        printf("\n");
         fflush(stdout);
         total.states += part.states;
         total.cuts += part.cuts;

@@ -515,7 +515,7 @@ static void impossible_arguments_are_refused(void **state)
 {
     static const uint32_t sizes[][2] = {
         { 0, 10 }, { 255, 10 }, { 262145, 10 }, { UINT32_MAX, 3 }, { 512, 0 },
-        { 512, 65536 }, { 512, UINT32_MAX }, { 262144, 16384 },
+        { 512, 2 }, { 512, 65536 }, { 512, UINT32_MAX }, { 262144, 16384 },
         { 262144, 16385 }, { UINT32_MAX, UINT32_MAX },
     };
     size_t i;
