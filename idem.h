@@ -463,7 +463,8 @@
               12  4    what tells the secret: the index hash of scope "idem" and
                        no key
               16  4    sequence: larger than that of every sector before
-              20  6    logical milliseconds when the sector was opened
+              20  6    logical milliseconds when the sector was opened; in the
+                       first of a boot, when the table was
               26  1    how many sectors back the one before it is, round the end
               27  1    1: the first that was opened after a restart; 2: an
                        attempt (storage without erase): announces the sequence
@@ -1067,6 +1068,7 @@ typedef struct idem_record {
 typedef struct idem_journal {
     uint32_t shift;             /* bits of an offset in an address */
     uint32_t clock_high;        /* upper half of the logical time */
+    uint32_t opened, opened_high;   /* that time at the opening */
     uint32_t sequence;          /* the highest that was ever used */
     uint32_t head;              /* sector that is written to */
     uint32_t at;                /* offset there of the next record; 0: none may
@@ -2014,6 +2016,7 @@ static uint32_t idemi_default_retention(const idem_table *t, uint32_t asked_ms)
    state: bits 0-1 are 0 (free) or IDEM_IN_PROGRESS, _COMPLETED, _FAILED.
    ------------------------------------------------------------------------ */
 #define IDEMI_STATUS      0x03u
+#define IDEMI_IN_PROGRESS 0x01u         /* IDEM_IN_PROGRESS, to be combined */
 #define IDEMI_FINISHED    0x02u         /* set in both finished states */
 #define IDEMI_UNDELIVERED 0x04u
 #define IDEMI_ENDLESS     0x08u         /* a lease without end */
@@ -2466,7 +2469,8 @@ static int idemi_storage_sync(idem_table *t)
     if (m->sync)
         result = idemi_storage_result(t, m->sync(m->ctx));
     t->journal->synced = result == IDEM_OK;
-    t->journal->broken |= result < 0;
+    if (result < 0)
+        t->journal->broken = 1;
     return result;
 }
 
@@ -2514,11 +2518,12 @@ static int idemi_storage_prog(idem_table *t, uint32_t at,
 
     t->journal->synced = !m->sync;
     t->journal->loaded = IDEMI_NOWHERE;
-    t->journal->worn |= result < 0;
+    if (result < 0)
+        t->journal->worn = 1;
     if (result < 0 || !(m->verify || t->journal->blank))
         return result;
     result = idemi_storage_read(t, at, back, len);
-    if (result < 0 || IDEM_MEMCMP(src, back, len) == 0)
+    if (result < 0 || IDEM_MEMCMP(src, back, (size_t)len) == 0)
         return result;
     t->journal->worn = 1;
     return IDEM_E_STORAGE;
@@ -2531,7 +2536,8 @@ static int idemi_storage_prog(idem_table *t, uint32_t at,
    check codes with 24 and 32 parity bits", 1993.  Finds every change of up to
    five bits in a record of up to 655 bytes.
    ------------------------------------------------------------------------ */
-static uint32_t idemi_crc_update(uint32_t crc, const void *data, size_t len)
+static uint32_t idemi_crc_update(uint32_t crc, const void *data,
+                                 uint32_t len)
 {
     // The polynomial's multiples by four bits
     static const uint32_t table[16] = {
@@ -2636,6 +2642,14 @@ static uint32_t idemi_record_distance(const idem_table *t, uint32_t claim,
                        : at + m->sector_size * m->sector_count - claim;
 }
 
+/* True if all of a record is a state that was carried. */
+static int idemi_record_is_state(const idem_record *r)
+{
+    return (r->parts & (IDEMI_HAS_CLAIM | IDEMI_HAS_OUTCOME |
+                        IDEMI_HAS_STATE | IDEMI_MOVED)) ==
+           (IDEMI_HAS_STATE | IDEMI_MOVED);
+}
+
 /* True if what stands at an address is of the claim that the slot has now. */
 static int idemi_record_mine(const idem_table *t, uint32_t at)
 {
@@ -2714,7 +2728,8 @@ static uint32_t idemi_record_encode(idem_table *t, const unsigned char **src,
     p = idemi_basics_store(
         p, idemi_crc_update(idemi_record_seed(t, at), body, len), 4);
     padded = idemi_storage_granules(t, len + 4);
-    IDEM_MEMSET(p, t->config->storage->erased, padded - len - 4);
+    IDEM_MEMSET(p, t->config->storage->erased,
+                (size_t)(padded - len - 4));
     return padded;
 }
 
@@ -2930,7 +2945,7 @@ static int idemi_keys_expire(idem_table *t, unsigned slot)
     if (IDEMI_JOURNAL(t) && !(s->state & IDEMI_FINISHED) &&
         idemi_slot_place(t, slot)->claim != IDEMI_NOWHERE) {
         t->claimed -= idemi_keys_claimed(s);
-        s->state = IDEM_IN_PROGRESS | IDEMI_CUT | IDEMI_STALE;
+        s->state = IDEMI_IN_PROGRESS | IDEMI_CUT | IDEMI_STALE;
         t->stale++;
         return 0;
     }
@@ -3197,7 +3212,7 @@ static int idemi_journal_fetch(idem_table *t, unsigned slot, uint32_t at,
         len = j->record_max;
     if (at == j->newest) {
         len = j->newest_len;
-        IDEM_MEMCPY(in + where, idemi_journal_kept(t), len);
+        IDEM_MEMCPY(in + where, idemi_journal_kept(t), (size_t)len);
     } else
         result = idemi_storage_read(t, at, in + where, len);
     if (result == IDEM_OK &&
@@ -3503,8 +3518,9 @@ static int idemi_journal_header(idem_table *t, unsigned copy, unsigned flags,
     p = idemi_basics_store(p, head->end, 3);
     p = idemi_basics_store(p, doubt, 3);
     p = idemi_basics_store(
-        p, idemi_crc_update(UINT32_MAX, out, (size_t)(p - out)), 4);
-    IDEM_MEMSET(p, t->config->storage->erased, len - IDEMI_HEADER);
+        p, idemi_crc_update(UINT32_MAX, out, (uint32_t)(p - out)), 4);
+    IDEM_MEMSET(p, t->config->storage->erased,
+                (size_t)(len - IDEMI_HEADER));
     result = idemi_storage_prog(
         t, idemi_storage_place(t, j->head, copy * len), out, len);
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
@@ -3624,8 +3640,9 @@ static int idemi_journal_enter(idem_table *t, uint32_t next, uint32_t room,
 
     j->worn = 0;
     sector->sequence = ++j->sequence;
-    sector->time = t->clock;
-    sector->time_high = (uint16_t)j->clock_high;
+    // The first of a boot has the time of the opening: when claims were cut.
+    sector->time = j->turned ? t->clock : j->opened;
+    sector->time_high = (uint16_t)(j->turned ? j->clock_high : j->opened_high);
     sector->end = j->end;
     sector->lost = 0;
     j->head = next;
@@ -4032,7 +4049,7 @@ static void idemi_recover_read(idem_table *t, uint32_t at, unsigned char *dst,
         if (granule > len)
             granule = len;
         if (idemi_storage_read(t, at, dst, granule) < 0)
-            IDEM_MEMSET(dst, IDEMI_UNREADABLE, granule);
+            IDEM_MEMSET(dst, IDEMI_UNREADABLE, (size_t)granule);
     }
 }
 
@@ -4288,7 +4305,7 @@ static void idemi_recover_time(idem_table *t, const idem_sector *s,
     idemi_keys_sweep(t);
 }
 
-/* The first record of a boot has come, or the opening: whoever had a claim
+/* The first sector of a boot has come, or this opening: whoever had a claim
    until then is gone. */
 static void idemi_recover_cut(idem_table *t)
 {
@@ -4298,7 +4315,7 @@ static void idemi_recover_cut(idem_table *t)
         idem_slot *s = idemi_slot_at(t, slot);
         if (!(s->state & IDEMI_ENDLESS))
             continue;
-        s->state = IDEM_IN_PROGRESS | IDEMI_CUT;
+        s->state = IDEMI_IN_PROGRESS | IDEMI_CUT;
         s->time = t->clock;
         t->claimed--;
         idemi_order_note(t, s);
@@ -4335,9 +4352,9 @@ static void idemi_recover_claim(idem_table *t, unsigned slot, uint32_t at)
         idemi_keys_remove(t, slot);
     idemi_recover_drop(t, hash);
     s->time = t->clock;
-    s->state = IDEM_IN_PROGRESS | IDEMI_ENDLESS;
+    s->state = IDEMI_IN_PROGRESS | IDEMI_ENDLESS;
     if (r->more & IDEMI_MORE_CUT) {
-        s->state = IDEM_IN_PROGRESS | IDEMI_CUT;
+        s->state = IDEMI_IN_PROGRESS | IDEMI_CUT;
         s->time -= r->age;
     }
     s->terms = r->attempts;
@@ -4412,8 +4429,7 @@ static void idemi_recover_apply(idem_table *t, uint32_t at)
     }
     if (r->parts & IDEMI_HAS_CLAIM)
         idemi_recover_claim(t, slot, at);
-    if (!s->state || !idemi_record_mine(t, at) ||
-        r->parts == (IDEMI_HAS_STATE | IDEMI_MOVED))
+    if (!s->state || !idemi_record_mine(t, at) || idemi_record_is_state(r))
         return;
     if (r->parts & IDEMI_HAS_OUTCOME) {
         if (!(s->state & IDEMI_FINISHED))
@@ -4430,12 +4446,11 @@ static void idemi_recover_keep(idem_table *t, uint32_t at,
 {
     idem_journal *j = t->journal;
 
-    IDEM_MEMCPY(idemi_journal_kept(t), p, len);
+    IDEM_MEMCPY(idemi_journal_kept(t), p, (size_t)len);
     j->newest = at;
     j->newest_len = len;
-    j->newest_slot = j->record.parts == (IDEMI_HAS_STATE | IDEMI_MOVED)
-                         ? IDEMI_NOWHERE
-                         : j->record.slot;
+    j->newest_slot =
+        idemi_record_is_state(&j->record) ? IDEMI_NOWHERE : j->record.slot;
     j->end = idemi_storage_offset(t, at);
 }
 
@@ -4444,7 +4459,7 @@ static void idemi_recover_keep(idem_table *t, uint32_t at,
    something durable was: one that a record follows which was written when all
    before it was durable; and in the head, one that is longer than what a cut
    can leave.  In other sectors, every one up to the limit. */
-static unsigned idemi_recover_records(idem_table *t, uint32_t sector,
+static uint32_t idemi_recover_records(idem_table *t, uint32_t sector,
                                       uint32_t limit, int head)
 {
     const idem_storage *m = t->config->storage;
@@ -4452,11 +4467,11 @@ static unsigned idemi_recover_records(idem_table *t, uint32_t sector,
     idemi_window w = { 0, 0 };
     uint32_t at = idemi_journal_front(t);
     uint32_t hole = 0, garbage = 0, holes = 0;
-    unsigned lost = 0;
+    uint32_t lost = 0;
 
+    idemi_recover_time(t, idemi_journal_sector(t, sector), 0);
     if (idemi_journal_sector(t, sector)->end & IDEMI_FIRST)
         idemi_recover_cut(t);
-    idemi_recover_time(t, idemi_journal_sector(t, sector), 0);
     while (at < limit) {
         uint32_t here = idemi_storage_place(t, sector, at);
         const unsigned char *p = idemi_recover_window(t, &w, sector, at, limit);
@@ -4497,8 +4512,7 @@ static unsigned idemi_recover_records(idem_table *t, uint32_t sector,
 static void idemi_recover_replay(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t doubt = j->doubt, sector = j->tail;
-    unsigned lost = 0;
+    uint32_t doubt = j->doubt, sector = j->tail, lost = 0;
     const idem_sector *head = idemi_journal_sector(t, j->head);
 
     j->end = idemi_journal_front(t);
@@ -4591,6 +4605,8 @@ static int idemi_recover_open(idem_table *t)
     for (number = 0; number < t->config->storage->sector_count; number++)
         idemi_journal_sector(t, number)->link = 0;
     j->clean = j->tail;
+    j->opened = t->clock;
+    j->opened_high = j->clock_high;
     t->token = ((uint64_t)j->sequence + 1) * idemi_journal_size(t) - 1;
     return IDEM_OK;
 }
@@ -4608,7 +4624,7 @@ static int idemi_recover_wipe(idem_table *t, uint32_t sector)
         result = idemi_storage_result(t, m->erase(m->ctx, sector));
         return result < 0 ? result : idemi_journal_erased(t, 1);
     }
-    IDEM_MEMSET(in, m->erased, len);
+    IDEM_MEMSET(in, m->erased, (size_t)len);
     for (; at < m->sector_size && result == IDEM_OK; at += len)
         result = idemi_storage_result(
             t, m->prog(m->ctx, sector * m->sector_size + at, in, len));
@@ -4635,7 +4651,8 @@ static int idemi_recover_format(idem_table *t)
     if (result < 0)
         return result;
     IDEM_MEMSET(idemi_journal_sector(t, 0), 0,
-                t->config->storage->sector_count * sizeof(idem_sector));
+                (size_t)t->config->storage->sector_count *
+                    sizeof(idem_sector));
     j->sequence = j->spare = 0;
     j->known = 0;
     return idemi_recover_open(t);
@@ -5523,15 +5540,11 @@ static unsigned idemi_public_shift(uint32_t sector_size)
     return shift;
 }
 
-/* True if a configuration's storage is one, and goes with the rest. */
-static int idemi_public_storage(const idem_config *config)
+/* True if a storage is one. */
+static int idemi_public_storage(const idem_storage *m)
 {
-    const idem_storage *m = config->storage;
-
-    return config->durability <= IDEM_BATCH &&
-           (!config->volatile_claims || config->in_ram) && m->read &&
-           m->prog && (m->erase || !m->erasing) &&
-           m->prog_size && m->prog_size <= 256 &&
+    return m->read && m->prog && (m->erase || !m->erasing) && m->prog_size &&
+           m->prog_size <= 256 &&
            !(m->prog_size & (m->prog_size - 1)) && m->sector_size >= 256 &&
            m->sector_size <= 0x40000 && !(m->sector_size % m->prog_size) &&
            m->sector_count && m->sector_count <= 65535 &&
@@ -5556,7 +5569,10 @@ static int idemi_public_config(const idem_config *config)
            idemi_public_lease(config->lease_ms) &&
            config->retention_ms <= IDEM_RETENTION_MAX &&
            config->full <= IDEM_EVICT_OLDEST &&
-           (!IDEMI_STORAGE(config) || idemi_public_storage(config)) &&
+           (!IDEMI_STORAGE(config) ||
+            (idemi_public_storage(config->storage) &&
+             config->durability <= IDEM_BATCH &&
+             (!config->volatile_claims || config->in_ram))) &&
            !config->lock == !config->unlock;
 }
 
@@ -5567,6 +5583,9 @@ typedef uint64_t idemi_size;
 #else
 typedef uint32_t idemi_size;
 #endif
+
+/* Bytes that are read at once, at most */
+#define IDEMI_READ_MAX UINT32_C(0x100000)
 
 /* Bytes of a buffer for one record. */
 static idemi_size idemi_public_record(const idem_config *config)
@@ -5614,8 +5633,10 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
     t->journal = (idem_journal *)(void *)(memory + journal);
     t->journal->shift = idemi_public_shift(config->storage->sector_size);
     t->journal->record_max = (uint32_t)idemi_public_record(config);
-    size = size - t->needed + 2 * t->journal->record_max;
-    t->journal->in_size = size < UINT32_MAX ? (uint32_t)size : UINT32_MAX;
+    // What was not asked for makes reading faster.
+    needed = (idemi_size)size - needed + 2 * idemi_public_record(config);
+    t->journal->in_size = (uint32_t)(
+        needed < IDEMI_READ_MAX ? needed : IDEMI_READ_MAX);
     return IDEM_OK;
 }
 
@@ -5659,7 +5680,7 @@ static int idemi_public_geometry(idem_table *t)
     least = heads + 4;
     j->least = least;
     j->low = 3 + heads - full;
-    t->needed = least;
+    t->needed = (size_t)least;
     return m->sector_count < least ? IDEM_E_SPACE : IDEM_OK;
 }
 

@@ -49,6 +49,7 @@ options="-DIDEM_WIDE=0
 -DIDEM_HASH=IDEM_HASH_FNV
 -DIDEM_DEBUG
 -DIDEM_STATIC
+-DIDEM_NO_JOURNAL
 -DIDEM_API=extern
 -fshort-enums
 -funsigned-char
@@ -57,6 +58,7 @@ options="-DIDEM_WIDE=0
 -O3"
 
 compile="tests/compile"
+file="-D_POSIX_C_SOURCE=200809L -DIDEM_FILE_STORAGE"
 echo "-- compiles"
 for std in $c_standards; do
     for source in c.c own_memory.c; do
@@ -71,6 +73,10 @@ for std in $c_standards; do
                 -c $compile/$source -o "$out/o"
         done
     done
+    run "$std file" gcc -std=$std -O2 $gcc_warn $c_warn $file -I. -c \
+        $compile/c.c -o "$out/o"
+    run "$std file" clang-19 -std=$std -O2 $clang_warn $file -I. -c \
+        $compile/c.c -o "$out/o"
 done
 for std in $cpp_standards; do
     for option in -O2 $options; do
@@ -79,6 +85,8 @@ for std in $cpp_standards; do
         run "$std $option" clang++-19 -std=$std $clang_warn $option -I. -c \
             $compile/cpp.cpp -o "$out/o"
     done
+    run "$std file" g++ -std=$std $gcc_warn $file -I. -c $compile/cpp.cpp \
+        -o "$out/o"
     run "$std" g++ -std=$std -I. $compile/cpp.cpp -o "$out/cpp"
     run "$std runs" "$out/cpp"
 done

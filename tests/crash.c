@@ -168,7 +168,7 @@ typedef struct machine {
     uint16_t *stamps;
     int erasing;                // polls until a split erase is done
     uint32_t sector;            // that it erases
-    int misused;                // the storage was, while it was erasing
+    int misused;                // the sector was, meanwhile
     int read_failed;            // since the latest opening
     uint32_t reads;             // in this call
     int blank;                  // at the opening, as far as can be seen
@@ -293,13 +293,19 @@ static void count_read(machine *m)
     exit(1);
 }
 
+/* While a sector is being erased, only others are to be used. */
+static void check_erasing(machine *m, uint32_t at)
+{
+    m->misused |= m->erasing && at / m->medium.sector_size == m->sector;
+}
+
 static int storage_read(void *ctx, uint32_t at, void *dst, uint32_t len)
 {
     machine *m = (machine *)ctx;
     int result;
 
     count_read(m);
-    m->misused |= m->erasing;
+    check_erasing(m, at);
     result = flash_read(&m->medium, at, dst, len);
     m->read_failed |= result != 0;
     return result;
@@ -309,7 +315,7 @@ static int storage_prog(void *ctx, uint32_t at, const void *src, uint32_t len)
 {
     machine *m = (machine *)ctx;
 
-    m->misused |= m->erasing;
+    check_erasing(m, at);
     return flash_prog(&m->medium, at, src, len);
 }
 
@@ -318,7 +324,7 @@ static int storage_erase(void *ctx, uint32_t sector)
 {
     machine *m = (machine *)ctx;
 
-    m->misused |= m->erasing;
+    m->misused |= m->erasing != 0;
     if (!m->storage.erasing)
         return flash_erase(&m->medium, sector);
     m->erasing = 2;
@@ -342,7 +348,6 @@ static int storage_sync(void *ctx)
 {
     machine *m = (machine *)ctx;
 
-    m->misused |= m->erasing;
     return flash_sync(&m->medium);
 }
 
@@ -373,7 +378,7 @@ static void check_machine(machine *m)
     if (m->model.live.overflow || m->model.kept.overflow)
         wrong(m, "of the test: too many worlds");
     if (m->misused)
-        wrong(m, "the storage was used while it was erasing");
+        wrong(m, "a sector was used while it was being erased");
     // On wholly blank storage doubt cannot be seen.
     if (m->blank && f->violations == f->violations_of[FLASH_V_DOUBT]) {
         part.blank_doubts += f->violations;
@@ -425,15 +430,22 @@ static void restart_claims(machine *m)
     memset(m->before, 0, sizeof m->before);
 }
 
-/* A restart between two calls, in which a started erase has been torn. */
+/* The power goes: a split erase that is not done yet is torn, in one variant or
+   another. */
+static void tear_erase(flash *f, uint32_t sector)
+{
+    flash_cut(f, 0, f->ops % 7);
+    flash_erase(f, sector);
+    f->off = f->armed = 0;
+}
+
+/* A restart between two calls. */
 static void restart(machine *m)
 {
     trace(m, "restart");
-    if (m->erasing) {
-        flash_cut(&m->medium, 0, m->medium.boots % 7);
-        flash_erase(&m->medium, m->sector);
-        m->erasing = 0;
-    }
+    if (m->erasing)
+        tear_erase(&m->medium, m->sector);
+    m->erasing = 0;
     restart_claims(m);
     model_restart(&m->model, &m->model, NULL);
     flash_boot(&m->medium);
@@ -972,6 +984,8 @@ static void cut_variant(machine *m, const flash_op *op, unsigned at,
     flash *f = &c->medium;
 
     flash_copy(f, &m->medium);
+    if (m->erasing)
+        tear_erase(f, m->sector);
     flash_cut(f, 0, variant);
     if (op->call == FLASH_PROG)
         flash_prog(f, op->at, op->src, op->len);
@@ -1047,11 +1061,6 @@ static void cut_end(machine *m)
 {
     flash_op op = { FLASH_SYNC, 0, NULL, 0 };
 
-    if (m->erasing) {
-        op.call = FLASH_ERASE;
-        op.at = m->sector * m->medium.sector_size;
-        op.len = m->medium.sector_size;
-    }
     m->events = m->event = "(end)";
     cut_operation(m, &op);
 }
