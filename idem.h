@@ -487,7 +487,8 @@
               varint   milliseconds since the time in the header
               varint   (neither claim nor moved)  how many bytes back its claim
                        is, round the end of the storage
-              8        (moved)  token
+              varint   (moved)  by how much its token is less than one that
+                       were granted here
               varint   (moved)  milliseconds back to completion, or to the
                        restart that cut it short
        claim  1        (0x40)  attempts; else 1
@@ -509,8 +510,8 @@
    key that was carried forward.  An outcome completes the claim in its slot, if
    that is the one it names.  A state alone is one that was carried forward.
    With no part at all: 0x04 the outcome is delivered; else the key is gone.
-   Names and tokens: the token of a claim is sequence x sector_size + offset,
-   where it was written first.
+   The token of a claim is sequence x sector_size + offset, where it was written
+   first.
 
    ---------------------------------------------------------------------------
    >>recovery     what makes a power cut harmless, at any instant
@@ -1087,6 +1088,7 @@ typedef struct idem_journal {
     uint32_t carry_max;         /* of a record that is carried, at most */
     uint32_t record_max;        /* of each buffer for one record */
     uint32_t end;               /* where the head's records end */
+    uint32_t keep;              /* bytes of the head that carrying leaves */
     uint32_t least;             /* sectors that must not be retired */
     uint32_t unread;            /* slot that could not be carried once */
     uint32_t near;              /* while opening: see idemi_recover_outcome */
@@ -2624,6 +2626,17 @@ static uint32_t idemi_record_seed(const idem_table *t, uint32_t at)
     return idemi_crc_update(UINT32_MAX, seed, sizeof seed);
 }
 
+/* The token of a claim whose record is at an address: tokens are places in the
+   endless row of all sectors ever written, so they increase by themselves. */
+static uint64_t idemi_record_token(const idem_table *t, uint32_t at)
+{
+    uint32_t sector = idemi_storage_sector(t, at);
+
+    return (uint64_t)idemi_journal_sector(t, sector)->sequence *
+               t->config->storage->sector_size +
+           idemi_storage_offset(t, at);
+}
+
 /* True if a record of these parts belongs to a claim that it does not hold. */
 static int idemi_record_bound(const idem_record *r)
 {
@@ -2685,8 +2698,9 @@ static uint32_t idemi_record_encode(idem_table *t, const unsigned char **src,
             p, idemi_record_distance(
                    t, idemi_slot_place(t, (unsigned)r->slot)->claim, at));
     if (r->parts & IDEMI_MOVED) {
-        p = idemi_basics_store(p, r->token, 4);
-        p = idemi_basics_store(p, r->token_high, 4);
+        p = idemi_record_varint(
+            p, idemi_record_token(t, at) -
+                   ((uint64_t)r->token_high << 32 | r->token));
         p = idemi_record_varint(p, r->age);
     }
     if (r->parts & IDEMI_HAS_CLAIM) {
@@ -2849,8 +2863,9 @@ static uint32_t idemi_record_decode(idem_table *t, uint32_t at,
     if (idemi_record_bound(r))
         r->age = (uint32_t)idemi_record_number(&b);
     if (r->parts & IDEMI_MOVED) {
-        r->token = idemi_record_word(&b);
-        r->token_high = idemi_record_word(&b);
+        number = idemi_record_token(t, at) - idemi_record_number(&b);
+        r->token = (uint32_t)number;
+        r->token_high = (uint32_t)(number >> 32);
         r->age = (uint32_t)idemi_record_number(&b);
     }
     if (r->parts & IDEMI_HAS_CLAIM)
@@ -3087,11 +3102,13 @@ static uint8_t idemi_keys_terms(idem_table *t, uint32_t retention_ms)
 #define IDEMI_BOOT        1u            /* header flags: first of a boot, */
 #define IDEMI_ATTEMPT     2u            /* not to be committed by this */
 
-/* Bytes of a record beside what has a length of its own, at most */
+/* Bytes of a record beside what has a length of its own: at most; at least */
 #define IDEMI_CLAIM_FIXED   36u
 #define IDEMI_OUTCOME_FIXED 31u
 #define IDEMI_MARK_FIXED    23u
-#define IDEMI_CARRY_FIXED   50u
+#define IDEMI_CLAIM_LEAST   17u
+#define IDEMI_OUTCOME_LEAST 11u
+#define IDEMI_CARRY_FIXED   46u
 
 /* What a sector looks like where there is no journal: idem_sector.link */
 enum { IDEMI_LOOKS_OTHER, IDEMI_LOOKS_TORN, IDEMI_LOOKS_BLANK };
@@ -3168,17 +3185,6 @@ static uint32_t idemi_journal_spare(const idem_table *t)
     return t->config->storage->erase && j->spare < dead ? j->spare : dead;
 }
 
-/* The token of a claim whose record is at an address: tokens are places in the
-   endless row of all sectors ever written, so they increase by themselves. */
-static uint64_t idemi_journal_token(const idem_table *t, uint32_t at)
-{
-    uint32_t sector = idemi_storage_sector(t, at);
-
-    return (uint64_t)idemi_journal_sector(t, sector)->sequence *
-               idemi_journal_size(t) +
-           idemi_storage_offset(t, at);
-}
-
 /* Takes note that something acknowledged may be gone: for one retention from
    now on, unknown keys may be lost ones. */
 static void idemi_journal_lose(idem_table *t)
@@ -3238,7 +3244,7 @@ static int idemi_journal_load(idem_table *t, unsigned slot, int outcome)
         if (result < 0)
             return result;
         if (!(r->parts & IDEMI_MOVED)) {
-            uint64_t token = idemi_journal_token(t, place->claim);
+            uint64_t token = idemi_record_token(t, place->claim);
             r->token = (uint32_t)token;
             r->token_high = (uint32_t)(token >> 32);
         }
@@ -3274,7 +3280,7 @@ static int idemi_journal_append(idem_table *t, const idemi_parts *from,
     j->record.time = (uint32_t)since;
     j->record.time_high = (uint32_t)(since >> 32);
     len = idemi_record_encode(t, &src, at, from);
-    if (len > idemi_journal_rest(t))
+    if (len + j->keep > idemi_journal_rest(t))
         return IDEM_E_SPACE;
     result = idemi_storage_prog(t, at, src, len);
     if (result < 0) {
@@ -3609,19 +3615,20 @@ static int idemi_journal_confirm(idem_table *t)
 }
 
 /* What is written to a new head before its header counts: whatever must be
-   there once that does.  Cleans until `want` sectors are dead after it, or it
-   has no more than `room` and one record left. */
+   there once that does.  Cleans until `want` sectors are dead after it, or the
+   next record would leave less than `room`. */
 static int idemi_journal_fill(idem_table *t, uint32_t room, uint32_t want)
 {
     idem_journal *j = t->journal;
     int result = idemi_journal_confirm(t);
 
+    j->keep = room;
     while (result == IDEM_OK && j->clean != j->head &&
-           (j->stray || idemi_journal_gap(t, j->head, j->clean) < want)) {
-        if (idemi_journal_rest(t) < room + j->carry_max)
-            break;
+           (j->stray || idemi_journal_gap(t, j->head, j->clean) < want))
         result = idemi_journal_clean(t);
-    }
+    j->keep = 0;
+    if (result == IDEM_E_SPACE)         // no more of them fits
+        result = IDEM_OK;
     if (result == IDEM_OK &&
         (j->stray || idemi_journal_gap(t, j->head, j->clean) < 2))
         result = IDEM_E_SPACE;
@@ -3933,7 +3940,7 @@ static int idemi_journal_claim(idem_table *t, unsigned slot,
         if (body->response_len != t->config->response_max)
             r->more |= IDEMI_MORE_RESERVED;
         result = idemi_journal_commit(t, &from, &place->claim);
-        token = result < 0 ? 0 : idemi_journal_token(t, place->claim);
+        token = result < 0 ? 0 : idemi_record_token(t, place->claim);
     }
     if (result < 0)
         return result;
@@ -4347,7 +4354,7 @@ static void idemi_recover_claim(idem_table *t, unsigned slot, uint32_t at)
                       id + r->body.scope_len, r->body.key_len));
 
     if (!(r->parts & IDEMI_MOVED))
-        token = (uint32_t)idemi_journal_token(t, at);
+        token = (uint32_t)idemi_record_token(t, at);
     if (s->state)
         idemi_keys_remove(t, slot);
     idemi_recover_drop(t, hash);
@@ -5640,48 +5647,61 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
     return IDEM_OK;
 }
 
+/* Finds out how many heads it takes to carry all keys, each of which then takes
+   `carried` bytes, if a head holds `room` of them; and by how many sectors the
+   head may get ahead meanwhile, if all keys are in the oldest sectors, where
+   each takes `stored` of their `usable` bytes. */
+static uint32_t idemi_public_heads(const idem_table *t, uint32_t carried,
+                                   uint32_t stored, uint32_t room,
+                                   uint32_t usable, uint32_t *ahead)
+{
+    uint32_t heads = t->config->capacity * carried / room + 1;
+    uint32_t before = heads - 1;
+    uint32_t left = before - before * room / carried * stored / usable;
+
+    if (left > *ahead)
+        *ahead = left;
+    return heads;
+}
+
 /* Finds out whether the sectors can keep the configured keys, whatever comes,
-   and when carrying is to begin.  Records of all keys take `live` bytes.  A
-   sector that is filled by carrying holds all but two of the largest records,
-   so that takes `heads` of them, while at best it empties `full`: as many as
-   that is less must be dead when it begins.  Beside the live ones there are the
-   head, two dead ones after it, and one that is only partly emptied. */
+   and when carrying is to begin.  The worst is: every restart takes a head for
+   one command, and the oldest sectors are full of what must be carried. */
 static int idemi_public_geometry(idem_table *t)
 {
     const idem_config *config = t->config;
     const idem_storage *m = config->storage;
     idem_journal *j = t->journal;
     uint32_t usable = m->sector_size - idemi_journal_front(t);
+    uint32_t key = config->key_max, response = config->response_max;
     uint32_t state = config->state_max ? config->state_max + 3u : 0;
-    uint32_t claim, outcome, full, heads, least;
-    uint32_t live;
+    uint32_t first, last, moved, full, room, heads, ahead = 0;
 
-    claim = idemi_storage_granules(t, IDEMI_CLAIM_FIXED + config->key_max);
-    outcome = idemi_storage_granules(
-        t, IDEMI_OUTCOME_FIXED + state + config->response_max);
-    full = idemi_storage_granules(
-        t, IDEMI_CARRY_FIXED + config->key_max + config->response_max);
-    if (full < outcome)
-        full = outcome;
-    j->carry_max = full;
-    j->outcome_max = config->volatile_claims ? j->record_max : outcome;
-    j->outcome_max = idemi_storage_granules(t, j->outcome_max);
+    first = idemi_storage_granules(t, IDEMI_CLAIM_LEAST + key);
+    last = idemi_storage_granules(t, IDEMI_OUTCOME_LEAST + response);
+    moved = idemi_storage_granules(t, IDEMI_CARRY_FIXED + key);
+    full = idemi_storage_granules(t, IDEMI_CARRY_FIXED + key + response);
+    j->outcome_max = idemi_storage_granules(
+        t, config->volatile_claims ? j->record_max
+                                   : IDEMI_OUTCOME_FIXED + state + response);
+    j->carry_max = full > j->outcome_max ? full : j->outcome_max;
+    room = idemi_storage_granules(t, IDEMI_CLAIM_FIXED + key) +
+           j->outcome_max + j->carry_max +
+           (state ? idemi_storage_granules(t, IDEMI_MARK_FIXED + state) : 0);
     t->needed = 0;
-    if (usable <= 2 * full + j->outcome_max)
+    if (usable <= room ||
+        config->capacity >
+            UINT32_MAX / 2 / (first + last + moved + j->outcome_max + full))
         return IDEM_E_SPACE;
-    if (claim + outcome > full)
-        full = claim + outcome;
-    live = state + IDEMI_CARRY_FIXED;
-    if (config->capacity > (UINT32_MAX - live) / full)
-        return IDEM_E_SPACE;
-    live += full * config->capacity;
-    heads = live / (usable - 2 * j->carry_max) + 1;
-    full = live / (usable - j->carry_max) + 1;
-    least = heads + 4;
-    j->least = least;
-    j->low = 3 + heads - full;
-    t->needed = (size_t)least;
-    return m->sector_count < least ? IDEM_E_SPACE : IDEM_OK;
+    room = usable - room;
+    idemi_public_heads(t, moved, first, room, usable, &ahead);
+    heads = idemi_public_heads(t, full, first + last, room, usable, &ahead);
+    j->low = 3 + ahead;
+    full = idemi_public_heads(t, moved + j->outcome_max, usable, room, usable,
+                              &ahead);
+    j->least = j->low + (heads > full ? heads : full);
+    t->needed = (size_t)j->least;
+    return m->sector_count < j->least ? IDEM_E_SPACE : IDEM_OK;
 }
 
 /* Everything about an empty table that is not zero. */

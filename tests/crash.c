@@ -218,6 +218,13 @@ static struct {
     unsigned cut_in, cuts;      // in so many operations, so many times so far
 } run;
 
+// What the command line asks for.
+static struct {
+    int      brief, strict;
+    const char *geometry, *workload;
+    unsigned longest;           // sequence
+} option;
+
 // What came of it.
 typedef struct tally {
     uint64_t states, cuts, violations, unreadable, blank_doubts, unfit;
@@ -226,9 +233,9 @@ typedef struct tally {
 static tally total, part;
 
 /* Prints a path's numbers: "5/2". */
-static void print_path(const char *option, const machine *m, int variants)
+static void print_path(const char *name, const machine *m, int variants)
 {
-    printf(" %s ", option);
+    printf(" %s ", name);
     for (unsigned d = 1; d <= m->depth; d++)
         printf("%s%u", d > 1 ? "/" : "",
                variants ? machines[d].variant : machines[d].cut);
@@ -566,6 +573,8 @@ static int call_end(machine *m, const flash *was, int result)
               result_name(result));
         print_worlds(m, c->key);
     }
+    if (option.strict || m->medium.ops != was->ops)
+        model_settle(&m->model);
     return result;
 }
 
@@ -1411,13 +1420,6 @@ static void run_marathon(const geometry *g, int first)
 
 /* ---------------------------------------------------------------- >>options */
 
-// What the command line asks for.
-static struct {
-    int      brief;
-    const char *geometry, *workload;
-    unsigned longest;           // sequence
-} option;
-
 /* Reads "5/2"; returns how many numbers there are. */
 static unsigned read_path(unsigned *path, const char *text)
 {
@@ -1483,6 +1485,10 @@ static int read_options(int argc, char **argv)
         const char *name = argv[i], *value = argv[i + 1];
         if (!strcmp(name, "--short"))
             continue;
+        if (!strcmp(name, "--strict")) {
+            option.strict = 1;
+            continue;
+        }
         if (!strcmp(name, "--trace")) {
             run.trace = 1;
             continue;

@@ -51,6 +51,7 @@ typedef struct known {
 
 typedef struct world {
     known   keys[KEYS];
+    int     late;               // has what was in flight at a cut
     size_t  state_len;
     uint8_t state[STATE_MAX];
 } world;
@@ -96,6 +97,7 @@ typedef struct model {
     unsigned completions;
     int      wrote;             // this boot did, durably
     int      unsynced;          // batch mode: there is something to sync
+    worlds   late;              // not live in this boot, perhaps in the next
     worlds   live;              // what this boot may be in
     worlds   kept;              // batch mode: what the next may find
 } model;
@@ -137,6 +139,7 @@ static inline void world_add(worlds *set, const world *w)
         set->of[set->count++] = *w;
         return;
     }
+    set->of[i].late |= w->late;
     for (unsigned k = 0; k < KEYS; k++) {
         known *mine = &set->of[i].keys[k];
         if (w->keys[k].from_real < mine->from_real)
@@ -431,6 +434,18 @@ static inline void model_keep(model *m, const model_call *c, int result)
     }
 }
 
+/* Whether the call may answer so. */
+static inline int model_could(const model *m, const model_call *c, int result)
+{
+    int could = 0;
+
+    for (unsigned i = 0; i < m->live.count && !could; i++) {
+        world w = m->live.of[i];
+        could = model_answer(m, &w, c, result);
+    }
+    return could;
+}
+
 /* The call has answered: leaves the worlds in which it could.  Returns 0, and
    leaves all, if there is none. */
 static inline int model_step(model *m, const model_call *c, int result)
@@ -439,6 +454,11 @@ static inline int model_step(model *m, const model_call *c, int result)
     int batch = m->config->durability == IDEM_BATCH;
     unsigned count = m->live.count;
 
+    if (!model_could(m, c, result))
+        return 0;
+    // Nobody relies upon a refusal.
+    if (result < 0 && !m->wrote)
+        return 1;
     if (batch && writes)
         model_keep(m, c, result);
     // What is added never overtakes what is still to be asked.
@@ -447,10 +467,8 @@ static inline int model_step(model *m, const model_call *c, int result)
         world w = m->live.of[i];
         if (model_answer(m, &w, c, result))
             world_add(&m->live, &w);
-    }
-    if (!m->live.count) {
-        m->live.count = count;
-        return 0;
+        else if (w.late)
+            world_add(&m->late, &m->live.of[i]);
     }
     if (c->claim.token > m->token)
         m->token = c->claim.token;
@@ -466,6 +484,15 @@ static inline int model_step(model *m, const model_call *c, int result)
         m->unsynced = 0;
     }
     return 1;
+}
+
+/* Something was written since the restart: what a cut interrupted before has
+   happened or never will. */
+static inline void model_settle(model *m)
+{
+    m->late.count = 0;
+    for (unsigned i = 0; i < m->live.count; i++)
+        m->live.of[i].late = 0;
 }
 
 /* ------------------------------------------------------------ looking, cuts */
@@ -553,6 +580,7 @@ static inline void model_in_flight(worlds *to, const model *from,
             world after = from->live.of[i];
             if (!model_answer(from, &after, c, changes[a]))
                 continue;
+            after.late = 1;
             if (!batch)
                 world_add(to, &after);
             for (unsigned j = 0; batch && j < kept; j++)
@@ -576,9 +604,11 @@ static inline void model_restart(model *to, const model *from,
     to->wrote = 0;
     to->unsynced = 0;
     worlds_copy(&to->kept, batch ? &from->kept : &from->live);
+    for (unsigned i = 0; i < from->late.count; i++)
+        world_add(&to->kept, &from->late.of[i]);
     if (c)
         model_in_flight(&to->kept, from, c);
-    to->live.count = 0;
+    to->live.count = to->late.count = 0;
     for (unsigned i = 0; i < to->kept.count; i++) {
         world_restart(to, &to->kept.of[i]);
         world_add(&to->live, &to->kept.of[i]);
@@ -590,8 +620,9 @@ static inline void model_restart(model *to, const model *from,
 /* Nothing is remembered yet. */
 static inline void model_init(model *m, const idem_config *config)
 {
-    memset(m, 0, offsetof(model, live));
+    memset(m, 0, offsetof(model, late));
     m->config = config;
+    m->late.count = m->late.overflow = 0;
     m->live.count = m->kept.count = 1;
     m->live.overflow = m->kept.overflow = 0;
     memset(m->live.of, 0, sizeof m->live.of[0]);
