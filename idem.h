@@ -4252,18 +4252,20 @@ static int idemi_recover_headers(idem_table *t, int *seen)
         idemi_recover_sector(t, number, p);
         if (s->sequence > j->sequence)
             j->sequence = s->sequence;
-        if (s->sequence <= newest)
-            continue;
-        if (!committed) {
-            unsigned char header[IDEMI_HEADER];
-            IDEM_MEMCPY(header, p, IDEMI_HEADER);
-            committed = idemi_recover_used(t, number);
-            IDEM_MEMCPY(p, header, IDEMI_HEADER);
-        }
-        if (committed) {
+        s->lost = !committed;
+        if (committed && s->sequence > newest) {
             newest = s->sequence;
             idemi_recover_newest(t, number, p);
         }
+    }
+    for (number = 0; number < t->config->storage->sector_count; number++) {
+        idem_sector *s = idemi_journal_sector(t, number);
+        if (s->lost && s->sequence > newest && idemi_recover_used(t, number)) {
+            newest = s->sequence;
+            idemi_recover_read(t, idemi_storage_place(t, number, 0), a, front);
+            idemi_recover_newest(t, number, a);
+        }
+        s->lost = 0;
     }
     return newest != 0;
 }
@@ -4568,8 +4570,10 @@ static int idemi_recover_blank(idem_table *t, int seen)
     for (number = 0; number < m->sector_count; number++) {
         idem_sector *s = idemi_journal_sector(t, number);
         uint32_t at = idemi_journal_front(t), len;
-        if (s->sequence)
+        if (s->sequence) {              // its records were looked for before
             s->link = IDEMI_LOOKS_TORN;
+            at = m->sector_size;
+        }
         for (; at < m->sector_size; at += len) {
             len = m->sector_size - at;
             if (len > j->in_size)

@@ -69,28 +69,35 @@ enum { UNREADABLE = -1 };           // known.status, when looking fails
 typedef struct geometry {
     const char *name;
     int      kind;
-    uint32_t granule, sector_size, sector_count;
+    uint32_t granule, sector_size;
+    uint32_t sector_count;          // or as many as it takes
     uint8_t  erased;
-    uint8_t  torn_noise;            // ECC: as in struct flash
-    uint8_t  cache;                 // programs are durable from a sync on
-    uint8_t  split_erase;           // with idem_storage.erasing
-    uint8_t  verify;                // as in idem_storage
+    uint8_t  flags;
     uint8_t  spare;                 // bytes of memory more than needed
 } geometry;
 
+enum {
+    NOISE = 1,                      // a torn granule of ECC reads as noise
+    CACHE = 2,                      // programs are durable from a sync on
+    SPLIT = 4,                      // erasing is polled
+    VERIFY = 8,                     // what was programmed is read back
+    STATELESS = 16                  // there is no application state
+};
+
 static const geometry geometries[] = {
-    { "nor1",    FLASH_NOR,     1,   256,  4, 0xFF, 0, 0, 0, 0, 0 },
-    { "nor8",    FLASH_NOR,     8,   512,  3, 0xFF, 0, 0, 0, 0, 0 },
-    { "nor16",   FLASH_NOR,     16,  512,  4, 0xFF, 0, 0, 0, 0, 64 },
-    { "nor256",  FLASH_NOR,     256, 2048, 4, 0xFF, 0, 0, 0, 0, 0 },
-    { "nor0",    FLASH_NOR,     4,   256,  8, 0x00, 0, 0, 0, 0, 0 },
-    { "large",   FLASH_NOR,     1,   4096, 3, 0xFF, 0, 0, 0, 0, 255 },
-    { "split",   FLASH_NOR,     2,   256,  5, 0xFF, 0, 0, 1, 1, 0 },
-    { "ecc8",    FLASH_ECC,     8,   512,  4, 0xFF, 0, 0, 0, 0, 0 },
-    { "ecc16",   FLASH_ECC,     16,  512,  5, 0xFF, 1, 0, 0, 1, 0 },
-    { "eeprom",  FLASH_INPLACE, 1,   256,  4, 0xFF, 0, 0, 0, 0, 0 },
-    { "fram",    FLASH_INPLACE, 4,   256,  5, 0x00, 0, 0, 0, 1, 0 },
-    { "file",    FLASH_INPLACE, 1,   512,  4, 0x00, 0, 1, 0, 0, 64 },
+    { "nor1",   FLASH_NOR,     1,   512,  3, 0xFF, 0,              0 },
+    { "nor8",   FLASH_NOR,     8,   512,  8, 0xFF, 0,              0 },
+    { "nor16",  FLASH_NOR,     16,  512,  3, 0xFF, 0,              64 },
+    { "nor256", FLASH_NOR,     256, 2560, 3, 0xFF, 0,              0 },
+    { "nor0",   FLASH_NOR,     4,   384,  3, 0x00, 0,              0 },
+    { "tiny",   FLASH_NOR,     1,   256,  3, 0xFF, STATELESS,      0 },
+    { "large",  FLASH_NOR,     1,   4096, 3, 0xFF, 0,              255 },
+    { "split",  FLASH_NOR,     2,   448,  3, 0xFF, SPLIT | VERIFY, 0 },
+    { "ecc8",   FLASH_ECC,     8,   512,  3, 0xFF, 0,              0 },
+    { "ecc16",  FLASH_ECC,     16,  1024, 5, 0xFF, NOISE | VERIFY, 0 },
+    { "eeprom", FLASH_INPLACE, 1,   320,  3, 0xFF, 0,              0 },
+    { "fram",   FLASH_INPLACE, 4,   512,  5, 0x00, VERIFY,         0 },
+    { "file",   FLASH_INPLACE, 1,   512,  3, 0x00, CACHE,          64 },
 };
 
 /* -------------------------------------------------------- >>workloads  what */
@@ -622,7 +629,7 @@ static void complete(machine *m, unsigned key, char event)
     k->len = event == 'Z' ? 0 : 1 + nth % RESPONSE_MAX;
     for (size_t i = 0; i < k->len; i++)
         k->response[i] = (uint8_t)(nth + 16 * i);
-    c->has_state = event == 'S' || event == 'Q';
+    c->has_state = (event == 'S' || event == 'Q') && m->config.state_max;
     c->state_len = 1 + nth % STATE_MAX;
     for (size_t i = 0; i < c->state_len; i++)
         c->state[i] = (uint8_t)(nth - 16 * i);
@@ -1139,11 +1146,11 @@ static void make_medium(machine *m, const geometry *g, uint32_t sectors)
     f->erased = g->erased;
     f->seed = run.seed;
     f->draws = run.draws;
-    f->torn_noise = g->torn_noise;
-    f->cut_syncs = g->cache;
+    f->torn_noise = !!(g->flags & NOISE);
+    f->cut_syncs = !!(g->flags & CACHE);
     m->bytes = (uint8_t *)allocate(FLASH_MEMORY(g->sector_size, sectors));
     m->read_map = (uint8_t *)allocate(size);
-    if (g->cache) {
+    if (g->flags & CACHE) {
         m->durable = (uint8_t *)allocate(size);
         m->stamps = (uint16_t *)allocate(size * sizeof *m->stamps);
     }
@@ -1164,18 +1171,18 @@ static void make_config(machine *m, const geometry *g, const char *text)
     s->read = storage_read;
     s->prog = storage_prog;
     s->erase = g->kind == FLASH_INPLACE ? NULL : storage_erase;
-    s->erasing = g->split_erase ? storage_erasing : NULL;
-    s->sync = g->cache ? storage_sync : NULL;
+    s->erasing = g->flags & SPLIT ? storage_erasing : NULL;
+    s->sync = g->flags & CACHE ? storage_sync : NULL;
     s->sector_size = g->sector_size;
     s->sector_count = m->medium.sector_count;
     s->prog_size = (uint16_t)g->granule;
     s->erased = g->erased;
-    s->verify = g->verify;
+    s->verify = !!(g->flags & VERIFY);
     memset(&m->config, 0, sizeof m->config);
     m->config.capacity = CAPACITY;
-    m->config.key_max = 8;
+    m->config.key_max = KEY_MAX;
     m->config.response_max = RESPONSE_MAX;
-    m->config.state_max = STATE_MAX;
+    m->config.state_max = g->flags & STATELESS ? 0 : STATE_MAX;
     m->config.max_attempts = ATTEMPTS;
     m->config.lease_ms = LEASE;
     m->config.retention_ms = RETENTION;
@@ -1440,10 +1447,14 @@ static void list(void)
     for (size_t i = 0; i < COUNT(geometries); i++) {
         const geometry *g = &geometries[i];
         static const char *const kinds[] = { "NOR", "ECC", "in place" };
-        printf("geometry %-8s %s, granule %u, %u x %u, erased 0x%02X\n",
-               g->name, kinds[g->kind], (unsigned)g->granule,
-               (unsigned)g->sector_count, (unsigned)g->sector_size,
-               g->erased);
+        printf("geometry %-6s %s, granule %u, sectors of %u, erased 0x%02X%s"
+               "%s%s%s%s\n", g->name, kinds[g->kind], (unsigned)g->granule,
+               (unsigned)g->sector_size, g->erased,
+               g->flags & NOISE ? ", torn reads as noise" : "",
+               g->flags & CACHE ? ", cache" : "",
+               g->flags & SPLIT ? ", erase is polled" : "",
+               g->flags & VERIFY ? ", verified" : "",
+               g->flags & STATELESS ? ", no state" : "");
     }
     for (size_t i = 0; i < COUNT(workloads); i++)
         printf("workload %-11s %s\n", workloads[i].name, workloads[i].events);
@@ -1568,7 +1579,7 @@ int main(int argc, char **argv)
         if (option.geometry && strcmp(option.geometry, geometries[i].name))
             continue;
         run_geometry(&geometries[i]);
-        printf("%-8s %9llu states, %7llu operations cut, %llu violations",
+        printf("%-6s %9llu states, %7llu operations cut, %llu violations",
                geometries[i].name, (unsigned long long)part.states,
                (unsigned long long)part.cuts,
                (unsigned long long)part.violations);

@@ -27,7 +27,8 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { KEYS = 4, CAPACITY = 3, RESPONSE_MAX = 6, STATE_MAX = 4, ATTEMPTS = 3 };
+enum { KEYS = 4, CAPACITY = 3, KEY_MAX = 4, RESPONSE_MAX = 4, STATE_MAX = 4 };
+enum { ATTEMPTS = 3 };
 enum { LEASE = 1000, RETENTION = 100000 };
 
 #define WORLDS 1024             // that are possible at the same time
