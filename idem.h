@@ -527,19 +527,22 @@
          the header replaces, in one step, the sectors that it no longer needs,
          and the end of the one before it, where (a) was.
      R3  A header leaves two dead sectors behind it, at least.  Of its second
-         copy it may be in doubt whether it is there; the next sector is dead
-         either way.
+         copy it may be in doubt whether it is there; one of the two is dead
+         either way, and is taken next: the one behind the header if it counts,
+         else the one behind that.  It names the sector before it, and by that
+         says for ever whether the header in doubt counts.
      R4  What an answer relies on is written once more before it is given, if it
          is the newest record of the boot before.
      R5  A record validates only where it was written, in this round; one that
          belongs to a claim names it.  What does not validate is passed over,
          granule by granule, to the next that does.
 
-   Reading: all headers.  A sector counts if its second header is valid, or one
-   is and the other differs from it in a single bit (a flipped bit costs
-   nothing), or if a sector that counts names it as the one before.  The one
-   with the highest sequence says which is the oldest needed.  From there on
-   every record, in order, up to the end that the next header states.
+   Reading: all headers.  Of the sector with the highest sequence, if its second
+   header is there (valid, or a single bit differs from the first, or records
+   follow that have not been moved): it is the newest.  Else the one that it
+   names is, whatever others look like.  That one's header says which is the
+   oldest needed.  From there on every record, in order, up to the end that the
+   next header states.
 
    If power goes ...
 
@@ -547,10 +550,10 @@
      programmed                     R1, and R4 if it is there
      while a sector is erased       it was dead, and it is erased again
      before the second header       the sector does not count; all that was
-     is there                       carried to it is still where it was.  It is
-                                    erased and begun again (R3)
-     in the second header           either of these (R3), and whichever it is,
-                                    nothing was erased or appended yet
+     is there                       carried to it is still where it was
+     in the second header           it counts or not, for good once the next
+                                    header is there (R3); nothing was erased
+                                    or appended yet
      between them all               nothing to do
 
    Damage and doubt look alike; whether something was lost is told by what comes
@@ -1039,6 +1042,8 @@ typedef struct idem_sector {
     uint32_t time;              /* of its header: logical ms, low half */
     uint32_t end;               /* where its predecessor's records end */
     uint16_t time_high;
+    uint16_t tail;              /* how many sectors back is needed */
+    uint8_t  known;             /* in those, stretches known to be damaged */
     uint8_t  link;              /* while opening, the distance to its neighbour
                                    in the ring; 255: retired */
     uint8_t  lost;              /* stretches known to be damaged, up to 255 */
@@ -1091,12 +1096,15 @@ typedef struct idem_journal {
     uint32_t keep;              /* bytes of the head that carrying leaves */
     uint32_t least;             /* sectors that must not be retired */
     uint32_t unread;            /* slot that could not be carried once */
+    uint32_t doubt_from;        /* while opening: from when its rest counts */
+    uint32_t attempt;           /* while opening: a sector with a header that
+                                   may be seen to be committed another time */
     uint32_t near;              /* while opening: see idemi_recover_outcome */
     uint32_t low;               /* dead sectors below which carrying begins */
     uint32_t in_size;           /* bytes of the reading buffer */
     uint32_t loaded;            /* slot whose records are in it */
     uint32_t retentions[IDEMI_RETENTIONS];
-    uint8_t  blank;             /* 1: nothing was ever written */
+    uint8_t  blank;             /* not 0: nothing was ever committed */
     uint8_t  worn;              /* 1: a program failed in the new head */
     uint8_t  turned;            /* 1: there is a head of this boot */
     uint8_t  known;             /* while opening: stretches known to be lost */
@@ -3098,7 +3106,10 @@ static uint8_t idemi_keys_terms(idem_table *t, uint32_t retention_ms)
 #define IDEMI_HEADER      40u
 #define IDEMI_FORMAT      1u
 #define IDEMI_RETIRED     255u          /* idem_sector.link */
-#define IDEMI_ASIDE       254u          /* the same until the next turn */
+#define IDEMI_ASIDE       254u          /* dead, but not to be used for the
+                                           next head: its header may be seen */
+#define IDEMI_BLANK       1u            /* idem_journal.blank: all of it is, */
+#define IDEMI_TORN        2u            /* or was, but for torn headers */
 #define IDEMI_BOOT        1u            /* header flags: first of a boot, */
 #define IDEMI_ATTEMPT     2u            /* not to be committed by this */
 
@@ -3151,7 +3162,7 @@ static uint32_t idemi_journal_after(const idem_table *t, uint32_t sector)
     return ++sector < t->config->storage->sector_count ? sector : 0;
 }
 
-/* The next sector after one that is not retired. */
+/* The next sector after one that may be used. */
 static uint32_t idemi_journal_next(const idem_table *t, uint32_t sector)
 {
     do
@@ -3171,7 +3182,7 @@ static uint32_t idemi_journal_gap(const idem_table *t, uint32_t from,
         from = idemi_journal_after(t, from);
         if (from == to)
             return count;
-        count += idemi_journal_sector(t, from)->link < IDEMI_ASIDE;
+        count += idemi_journal_sector(t, from)->link != IDEMI_RETIRED;
     }
 }
 
@@ -3515,7 +3526,7 @@ static int idemi_journal_header(idem_table *t, unsigned copy, unsigned flags,
     int result;
 
     if (idemi_journal_in_doubt(t))
-        doubt = ((j->doubt - t->clock) >> 8) + 1;
+        doubt = ((j->doubt - head->time) >> 8) + 1;
     p = idemi_basics_store(p, head->sequence, 4);
     p = idemi_basics_store(p, (uint64_t)head->time_high << 32 | head->time, 6);
     p = idemi_basics_store(p, back, 1);
@@ -3675,6 +3686,7 @@ static int idemi_journal_settle(idem_table *t, int result, uint32_t last,
     uint32_t sector = j->head;
 
     if (result == IDEM_OK) {
+        j->blank = 0;
         while ((sector = idemi_journal_after(t, sector)) != j->head)
             if (idemi_journal_sector(t, sector)->link == IDEMI_ASIDE)
                 idemi_journal_sector(t, sector)->link = 0;
@@ -3685,59 +3697,22 @@ static int idemi_journal_settle(idem_table *t, int result, uint32_t last,
     }
     // Slots that were carried there stay there until they are carried on, so
     // it must not be used again before.
-    if (j->worn)
+    if (j->worn && j->blank != IDEMI_BLANK)
         idemi_journal_retire(t, sector);
     else
         idemi_journal_sector(t, sector)->link = IDEMI_ASIDE;
+    j->blank = j->blank ? IDEMI_TORN : 0;
     j->spare = 0;
     j->head = last;
     j->end = end;
     j->at = 0;
-    j->stray = 1;
+    j->stray = !j->blank;
     j->cursor = 0;
     return result;
 }
 
-/* Opens the first sector of all.  What looks blank may have been begun to be
-   programmed before a cut; then it fails, and the next is tried. */
-static int idemi_journal_start(idem_table *t, uint32_t room, uint32_t want)
-{
-    idem_journal *j = t->journal;
-    uint32_t count = t->config->storage->sector_count;
-    uint32_t number;
-    int result = IDEM_E_SPACE;
-
-    for (number = 0; number < count && result < 0 && !j->broken; number++) {
-        idem_sector *s = idemi_journal_sector(t, number);
-        if (s->link != IDEMI_LOOKS_BLANK)
-            continue;
-        s->link = IDEMI_LOOKS_TORN;
-        j->clean = number;
-        result = idemi_journal_enter(t, number, room, want);
-    }
-    if (result == IDEM_E_SPACE) {
-        j->head = count - 1;
-        if (t->config->storage->erase)
-            result = idemi_journal_erase(t, 1);
-        j->clean = 0;
-        if (result == IDEM_OK || !t->config->storage->erase)
-            result = idemi_journal_enter(t, 0, room, want);
-    }
-    j->at = result == IDEM_OK ? j->at : 0;
-    j->spare = 0;
-    j->stray = 0;
-    if (result < 0)
-        return result;
-    for (number = 0; number < count; number++)
-        idemi_journal_sector(t, number)->link = 0;
-    j->blank = 0;
-    return idemi_journal_settle(t, IDEM_OK, 0, 0);
-}
-
-/* Goes on to the next sector: at the first write of a boot, when the head is
-   full, and after a failure.  Afterwards there is room in it. */
-IDEMI_SLOW
-static int idemi_journal_turn(idem_table *t, uint32_t room, uint32_t want)
+/* One attempt at the next sector. */
+static int idemi_journal_attempt(idem_table *t, uint32_t room, uint32_t want)
 {
     idem_journal *j = t->journal;
     uint32_t last = j->head, end = j->end;
@@ -3747,20 +3722,35 @@ static int idemi_journal_turn(idem_table *t, uint32_t room, uint32_t want)
         result = idemi_storage_sync(t);
     if (result < 0)
         return result;
-    if (j->blank)
-        return idemi_journal_start(t, room, want);
     // One is enough if another has failed: two are for a cut in a header.
     if (j->sequence == UINT32_MAX ||
-        idemi_journal_gap(t, last, j->tail) <
-            (t->stats.retired || j->stray ? 1u : 2u))
+        (!j->blank &&
+         idemi_journal_gap(t, last, j->tail) < (t->stats.retired ? 1u : 2u)))
         return IDEM_E_SPACE;
-    if (t->config->storage->erase && !j->spare)
+    if (j->blank)
+        j->clean = j->tail = idemi_journal_next(t, last);
+    if (t->config->storage->erase && !j->spare && j->blank != IDEMI_BLANK)
         result = idemi_journal_erase(t, 1);
     if (result < 0)
         return result;
     j->spare -= j->spare > 0;
     result = idemi_journal_enter(t, idemi_journal_next(t, last), room, want);
     return idemi_journal_settle(t, result, last, end);
+}
+
+/* Goes on to the next sector: at the first write of a boot, when the head is
+   full, and after a failure.  Afterwards there is room in it.  What looks blank
+   may have been begun to be programmed before a cut; then it fails, and the
+   next is erased. */
+IDEMI_SLOW
+static int idemi_journal_turn(idem_table *t, uint32_t room, uint32_t want)
+{
+    int again = t->journal->blank == IDEMI_BLANK;
+    int result = idemi_journal_attempt(t, room, want);
+
+    if (result < 0 && again && !t->journal->broken)
+        result = idemi_journal_attempt(t, room, want);
+    return result;
 }
 
 /* True if a record of `len` bytes fits now, and after it that many outcomes. */
@@ -3806,23 +3796,23 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
         return IDEM_E_STORAGE;
     if (idemi_journal_enough(t, len, outcomes))
         return IDEM_OK;
-    if (room > usable / 2)
-        room = usable / 2;
-    if (idemi_journal_rest(t) < len || room > idemi_journal_rest(t))
-        result = idemi_journal_turn(t, room, j->low);
+    if (idemi_journal_rest(t) < len ||
+        (idemi_journal_rest(t) < room && room <= usable / 2))
+        result = idemi_journal_turn(t, room < usable / 2 ? room : usable / 2,
+                                    j->low);
     while (result == IDEM_OK && !idemi_journal_enough(t, len, outcomes)) {
         uint32_t dead = idemi_journal_gap(t, j->head, j->clean);
         uint32_t sure = idemi_journal_gap(t, j->head, j->tail);
         if (t->config->storage->erase && j->spare + 2 < dead &&
-            j->spare < sure)
+            j->spare < sure) {
             result = idemi_journal_erase(t, 1);
-        else if (j->clean != j->head &&
-                 idemi_journal_rest(t) >= len + j->carry_max)
-            result = idemi_journal_clean(t);
-        else if (sure < dead)
-            result = idemi_journal_turn(t, room, j->low);
-        else
-            result = IDEM_E_SPACE;
+            continue;
+        }
+        j->keep = len;
+        result = j->clean == j->head ? IDEM_E_SPACE : idemi_journal_clean(t);
+        j->keep = 0;
+        if (result == IDEM_E_SPACE && sure > 1)
+            result = idemi_journal_turn(t, len, j->low);
     }
     return result;
 }
@@ -3861,7 +3851,7 @@ static int idemi_journal_maintain(idem_table *t)
 
     if (j->broken)
         return IDEM_E_STORAGE;
-    if (j->blank)
+    if (j->blank == IDEMI_BLANK)
         return IDEM_OK;
     if (j->erasing)
         return idemi_journal_erase(t, 0) < 0 ? IDEM_E_STORAGE : IDEM_MORE;
@@ -3872,7 +3862,7 @@ static int idemi_journal_maintain(idem_table *t)
                 (idemi_journal_size(t) - idemi_journal_front(t) -
                  j->outcome_max);
     if (t->config->storage->erase && j->spare < want &&
-        j->spare < idemi_journal_gap(t, j->head, j->tail)) {
+        (j->blank || j->spare < idemi_journal_gap(t, j->head, j->tail))) {
         result = idemi_journal_erase(t, 0);
         return result < 0 ? result : IDEM_MORE;
     }
@@ -3968,6 +3958,8 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot,
         len += IDEMI_RECORD_FIXED + t->config->key_max;
     result = idemi_journal_reserved(t, idemi_storage_granules(t,
                                                          (uint32_t)len));
+    if (result == IDEM_OK && !idemi_slot_at(t, slot)->state)
+        result = IDEM_E_FENCED;         // lost while room was made
     if (result < 0)
         return result;
     if (written) {
@@ -4022,7 +4014,7 @@ static int idemi_journal_drop(idem_table *t, unsigned slot, unsigned more)
         return IDEM_OK;
     claims -= !(state & (IDEMI_FINISHED | IDEMI_CUT));
     result = idemi_journal_reserve(t, len, claims);
-    if (result < 0)
+    if (result < 0 || !idemi_slot_at(t, slot)->state)
         return result;
     return idemi_journal_mark(t, slot, more);
 }
@@ -4040,24 +4032,26 @@ enum { IDEMI_NO_HEADER, IDEMI_FOREIGN, IDEMI_OURS };
 /* idem_sector.end, while opening: the sector is the first of a boot. */
 #define IDEMI_FIRST UINT32_C(0x80000000)
 
-/* What stands for a byte that cannot be read: nothing that means anything. */
-#define IDEMI_UNREADABLE 0x55u
-
 /* Reads bytes; where that fails, granule by granule, so that one that cannot be
-   read hides no other. */
-static void idemi_recover_read(idem_table *t, uint32_t at, unsigned char *dst,
-                               uint32_t len)
+   read hides no other: that has erased bytes then.  Returns whether all could
+   be read. */
+static int idemi_recover_read(idem_table *t, uint32_t at, unsigned char *dst,
+                              uint32_t len)
 {
     uint32_t granule = t->config->storage->prog_size;
+    int result = 1;
 
     if (idemi_storage_read(t, at, dst, len) == IDEM_OK)
-        return;
+        return 1;
     for (; len > 0; len -= granule, at += granule, dst += granule) {
         if (granule > len)
             granule = len;
-        if (idemi_storage_read(t, at, dst, granule) < 0)
-            IDEM_MEMSET(dst, IDEMI_UNREADABLE, (size_t)granule);
+        if (idemi_storage_read(t, at, dst, granule) == IDEM_OK)
+            continue;
+        IDEM_MEMSET(dst, t->config->storage->erased, (size_t)granule);
+        result = 0;
     }
+    return result;
 }
 
 /* What the header at p is. */
@@ -4089,7 +4083,7 @@ static int idemi_recover_similar(const unsigned char *a, const unsigned char *b)
 
 /* What a sector whose headers are not ours looks like, by the bytes up to its
    records.  A torn header has the bits of a header that were programmed before
-   it was torn; in place, one granule of it may be anything. */
+   it was torn, and one granule of it may be anything. */
 static int idemi_recover_looks(const idem_table *t, const unsigned char *p)
 {
     const idem_storage *m = t->config->storage;
@@ -4113,8 +4107,8 @@ static int idemi_recover_looks(const idem_table *t, const unsigned char *p)
     }
     if (from > to)
         return IDEMI_LOOKS_TORN;
-    return !m->erase && (from & mask) == (to & mask) ? IDEMI_LOOKS_TORN
-                                                     : IDEMI_LOOKS_OTHER;
+    return (from & mask) == (to & mask) ? IDEMI_LOOKS_TORN
+                                        : IDEMI_LOOKS_OTHER;
 }
 
 /* Takes the header at p for the sector's. */
@@ -4126,6 +4120,8 @@ static void idemi_recover_sector(idem_table *t, uint32_t number,
     s->sequence = idemi_basics_load32(p + 16);
     s->time = idemi_basics_load32(p + 20);
     s->time_high = (uint16_t)(p[24] | p[25] << 8);
+    s->tail = (uint16_t)(p[28] | p[29] << 8);
+    s->known = p[11];
     s->link = p[26];
     s->end = idemi_basics_load32(p + 29) >> 8;
     if (p[27] & IDEMI_BOOT)
@@ -4138,19 +4134,6 @@ static uint32_t idemi_recover_before(const idem_table *t, uint32_t sector,
 {
     return sector >= back ? sector - back
                           : sector + t->config->storage->sector_count - back;
-}
-
-/* Takes what only the newest header tells. */
-static void idemi_recover_newest(idem_table *t, uint32_t number,
-                                 const unsigned char *p)
-{
-    idem_journal *j = t->journal;
-    uint32_t back = (uint32_t)(p[28] | p[29] << 8);
-
-    j->head = number;
-    j->tail = idemi_recover_before(t, number, back);
-    j->known = p[11];
-    j->doubt = idemi_basics_load32(p + 32) & UINT32_C(0xFFFFFF00);
 }
 
 /* What was read of a sector into the reading buffer */
@@ -4209,65 +4192,83 @@ static int idemi_recover_used(idem_table *t, uint32_t sector)
     return 0;
 }
 
-/* Reads all headers.  Returns whether there is a journal; if not, *seen is what
+/* Reads the two headers of a sector to the start of the reading buffer, and
+   tells which of them counts, the one with the higher sequence, or NULL; *seen
+   rises to the highest of what they are.  *whole: the sector is committed. */
+static const unsigned char *idemi_recover_pair(idem_table *t, uint32_t number,
+                                               int *whole, int *seen)
+{
+    uint32_t front = idemi_journal_front(t);
+    unsigned char *a = idemi_journal_in(t);
+    const unsigned char *b = a + front / 2;
+    uint8_t *looks = &idemi_journal_sector(t, number)->link;
+    int first, second;
+    int legible = idemi_recover_read(t, idemi_storage_place(t, number, 0), a,
+                                     front);
+
+    first = idemi_recover_header(t, a);
+    second = idemi_recover_header(t, b);
+    if (first > *seen)
+        *seen = first;
+    if (second > *seen)
+        *seen = second;
+    if (second == IDEMI_OURS &&
+        (first != IDEMI_OURS ||
+         idemi_basics_load32(b + 16) > idemi_basics_load32(a + 16) ||
+         !(b[27] & IDEMI_ATTEMPT))) {
+        *whole = !(b[27] & IDEMI_ATTEMPT);
+        return b;
+    }
+    *whole = first == IDEMI_OURS && idemi_recover_similar(a, b);
+    if (first == IDEMI_OURS)
+        return a;
+    *looks = (uint8_t)idemi_recover_looks(t, a);
+    if (!legible && *looks == IDEMI_LOOKS_BLANK)
+        *looks = IDEMI_LOOKS_TORN;
+    return NULL;
+}
+
+/* Reads all headers, and finds the head.  If the highest sequence is in a
+   sector that is committed it is that one; if not the one before it, also if
+   another seems to be committed: for who announced that sequence had seen that
+   the other was not.  Returns whether there is a journal; if not, *seen is what
    there is else, the highest of the three. */
 static int idemi_recover_headers(idem_table *t, int *seen)
 {
     idem_journal *j = t->journal;
-    uint32_t front = idemi_journal_front(t);
-    unsigned char *a = idemi_journal_in(t);
-    const unsigned char *b = a + front / 2;
-    uint32_t newest = 0, number;
+    uint32_t highest = IDEMI_NOWHERE, number;
+    int whole, highest_whole = 0;
+    const idem_sector *s;
 
     *seen = IDEMI_NO_HEADER;
     for (number = 0; number < t->config->storage->sector_count; number++) {
-        idem_sector *s = idemi_journal_sector(t, number);
-        unsigned char *p = NULL;
-        int first, second, committed;
-        idemi_recover_read(t, idemi_storage_place(t, number, 0), a, front);
-        first = idemi_recover_header(t, a);
-        second = idemi_recover_header(t, b);
-        if (first > *seen)
-            *seen = first;
-        if (second > *seen)
-            *seen = second;
-        if (first == IDEMI_OURS)
-            p = a;
-        committed = p && idemi_recover_similar(a, b);
-        if (second == IDEMI_OURS) {
-            uint32_t sequence = idemi_basics_load32(b + 16);
-            if (sequence > j->sequence)
-                j->sequence = sequence;
-            if (!(b[27] & IDEMI_ATTEMPT)) {
-                IDEM_MEMCPY(a, b, IDEMI_HEADER);
-                p = a;
-                committed = 1;
-            }
-        }
-        if (!p) {
-            if (second != IDEMI_OURS)
-                s->link = (uint8_t)idemi_recover_looks(t, a);
+        const unsigned char *p = idemi_recover_pair(t, number, &whole, seen);
+        s = idemi_journal_sector(t, number);
+        if (!p)
             continue;
-        }
         idemi_recover_sector(t, number, p);
-        if (s->sequence > j->sequence)
+        if (s->sequence > j->sequence) {
             j->sequence = s->sequence;
-        s->lost = !committed;
-        if (committed && s->sequence > newest) {
-            newest = s->sequence;
-            idemi_recover_newest(t, number, p);
+            j->doubt = idemi_basics_load32(p + 32) & UINT32_C(0xFFFFFF00);
+            highest = number;
+            highest_whole = whole;
         }
     }
-    for (number = 0; number < t->config->storage->sector_count; number++) {
-        idem_sector *s = idemi_journal_sector(t, number);
-        if (s->lost && s->sequence > newest && idemi_recover_used(t, number)) {
-            newest = s->sequence;
-            idemi_recover_read(t, idemi_storage_place(t, number, 0), a, front);
-            idemi_recover_newest(t, number, a);
-        }
-        s->lost = 0;
+    if (highest == IDEMI_NOWHERE)
+        return 0;
+    s = idemi_journal_sector(t, highest);
+    j->doubt_from = s->time;
+    j->head = highest;
+    if (!highest_whole && !idemi_recover_used(t, highest)) {
+        j->attempt = highest;
+        j->head = idemi_recover_before(t, highest, s->link);
+        if (!s->link || !idemi_journal_sector(t, j->head)->sequence)
+            return 0;
     }
-    return newest != 0;
+    s = idemi_journal_sector(t, j->head);
+    j->tail = idemi_recover_before(t, j->head, s->tail);
+    j->known = s->known;
+    return 1;
 }
 
 /* Goes from the newest sector back to the oldest that is needed, and turns each
@@ -4522,7 +4523,6 @@ static void idemi_recover_replay(idem_table *t)
 {
     idem_journal *j = t->journal;
     uint32_t doubt = j->doubt, sector = j->tail, lost = 0;
-    const idem_sector *head = idemi_journal_sector(t, j->head);
 
     j->end = idemi_journal_front(t);
     for (;;) {
@@ -4551,49 +4551,53 @@ static void idemi_recover_replay(idem_table *t)
     lost += idemi_recover_records(t, j->head, idemi_journal_size(t), 1);
     idemi_recover_cut(t);
     // Doubt that an earlier opening had goes on in logical time.
-    j->in_doubt = idemi_journal_clock(t) -
-                  ((uint64_t)head->time_high << 32 | head->time) < doubt;
-    j->doubt = head->time + doubt;
+    j->doubt = j->doubt_from + doubt;
+    j->in_doubt = doubt && !idemi_clock_reached(t->clock, j->doubt);
     for (; lost > j->known; lost--)
         idemi_journal_lose(t);
 }
 
-/* Decides what to make of a storage without a journal.  Blank, or the first
-   header of all torn, is a beginning; anything else is somebody's. */
+/* Decides what to make of a storage without a journal.  Blank, or torn in the
+   first header, is a beginning; anything else is somebody's.  Where there is
+   something torn the next sector is erased before it is used, and one may be
+   anything after a cut in that. */
 static int idemi_recover_blank(idem_table *t, int seen)
 {
     const idem_storage *m = t->config->storage;
     idem_journal *j = t->journal;
     unsigned char *in = idemi_journal_in(t);
-    uint32_t other = 0, torn = 0, number;
+    uint32_t other = 0, torn = 0, next = 0, number;
 
-    for (number = 0; number < m->sector_count; number++) {
-        idem_sector *s = idemi_journal_sector(t, number);
+    for (number = m->sector_count; number > 0; number--) {
+        idem_sector *s = idemi_journal_sector(t, number - 1);
         uint32_t at = idemi_journal_front(t), len;
-        if (s->sequence) {              // its records were looked for before
+        if (s->sequence)                // its records were looked for before
             s->link = IDEMI_LOOKS_TORN;
-            at = m->sector_size;
-        }
-        for (; at < m->sector_size; at += len) {
+        for (; at < m->sector_size && !s->sequence; at += len) {
             len = m->sector_size - at;
             if (len > j->in_size)
                 len = j->in_size;
-            idemi_recover_read(t, idemi_storage_place(t, number, at), in, len);
-            if (!idemi_storage_all(in, len, m->erased))
+            if (!idemi_recover_read(t, idemi_storage_place(t, number - 1, at),
+                                    in, len) ||
+                !idemi_storage_all(in, len, m->erased))
                 s->link = IDEMI_LOOKS_OTHER;
         }
-        other += s->link == IDEMI_LOOKS_OTHER;
+        if (s->link == IDEMI_LOOKS_OTHER) {
+            other++;
+            next = number - 1;
+        }
         torn += s->link == IDEMI_LOOKS_TORN;
     }
-    j->blank = 1;
-    j->head = m->sector_count - 1;
-    if (seen == IDEMI_FOREIGN)
+    if (seen == IDEMI_FOREIGN || other > 1 ||
+        (other && !torn && seen != IDEMI_OURS))
         return IDEM_E_FORMAT;
-    // Once every sector has a torn header one must be erased; cut short, that
-    // leaves anything.
-    if (other && seen != IDEMI_OURS &&
-        (other > 1 || torn + 1 < m->sector_count))
-        return IDEM_E_FORMAT;
+    j->blank = torn || other ? IDEMI_TORN : IDEMI_BLANK;
+    if (!other && j->attempt != IDEMI_NOWHERE)
+        next = idemi_journal_after(t, j->attempt);
+    j->head = idemi_recover_before(t, next, 1);
+    j->clean = j->tail = next;
+    for (number = 0; number < m->sector_count; number++)
+        idemi_journal_sector(t, number)->link = 0;
     return IDEM_OK;
 }
 
@@ -4606,6 +4610,7 @@ static int idemi_recover_open(idem_table *t)
 
     j->near = t->capacity;
     j->newest = j->state_at = j->loaded = j->unread = IDEMI_NOWHERE;
+    j->attempt = IDEMI_NOWHERE;
     j->synced = !t->config->storage->sync;
     j->retentions[0] = idemi_default_retention(t, 0);
     j->retentions[IDEMI_RETENTIONS - 1] = IDEM_RETENTION_MAX;
@@ -4615,6 +4620,8 @@ static int idemi_recover_open(idem_table *t)
     idemi_recover_replay(t);
     for (number = 0; number < t->config->storage->sector_count; number++)
         idemi_journal_sector(t, number)->link = 0;
+    if (j->attempt != IDEMI_NOWHERE)
+        idemi_journal_sector(t, j->attempt)->link = IDEMI_ASIDE;
     j->clean = j->tail;
     j->opened = t->clock;
     j->opened_high = j->clock_high;
@@ -4923,7 +4930,8 @@ static int idemi_command_grant(idem_table *t, unsigned slot, idem_claim *claim,
     } else
         t->token++;
     body.token = (uint32_t)t->token;
-    if (attempts == 1)
+    // Making room for the record may have freed the slot.
+    if (attempts == 1 || !s->state)
         idemi_command_occupy(t, slot, q);
     else
         t->claimed += !idemi_keys_claimed(s);
@@ -4953,7 +4961,8 @@ static int idemi_command_drop(idem_table *t, unsigned slot)
         if (result < 0)
             return result;
     }
-    idemi_keys_remove(t, slot);
+    if (idemi_slot_at(t, slot)->state)  // else it went while room was made
+        idemi_keys_remove(t, slot);
     return IDEM_OK;
 }
 
@@ -5141,7 +5150,7 @@ static int idemi_command_deliver(idem_table *t, const idem_claim *claim)
         return IDEM_OK;
     if (IDEMI_JOURNAL(t))
         result = idemi_journal_drop(t, slot, IDEMI_MORE_DELIVERED);
-    if (result == IDEM_OK)
+    if (result == IDEM_OK && s->state)
         idemi_keys_delivered(t, s);
     return result;
 }
@@ -5412,7 +5421,6 @@ static int idemi_check_all(const idem_table *t)
         tally.claimed != t->claimed || tally.stale != t->stale)
         return 8;
     if (IDEMI_JOURNAL(t) && !t->journal->blank &&
-        !t->journal->stray &&
         idemi_journal_gap(t, t->journal->head, t->journal->tail) +
                 t->stats.retired < 2)
         return 15;
@@ -5676,7 +5684,8 @@ static int idemi_public_geometry(idem_table *t)
     const idem_config *config = t->config;
     const idem_storage *m = config->storage;
     idem_journal *j = t->journal;
-    uint32_t usable = m->sector_size - idemi_journal_front(t);
+    uint32_t front = idemi_journal_front(t);
+    uint32_t usable = m->sector_size > front ? m->sector_size - front : 0;
     uint32_t key = config->key_max, response = config->response_max;
     uint32_t state = config->state_max ? config->state_max + 3u : 0;
     uint32_t first, last, moved, full, room, heads, ahead = 0;

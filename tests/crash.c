@@ -5,8 +5,7 @@
  * whether every promise still holds.  What holds is what the model of
  * tests/crash_model.h says, which knows the calls and nothing of the journal.
  *
- *     build/crash                 a few minutes
- *     build/crash --short         a few seconds
+ *     build/crash                 minutes; --short: seconds, --long: hours
  *     build/crash --list          workloads, contexts, geometries
  *
  * A workload is run once; each of its operations is cut in copies.  Each copy
@@ -49,6 +48,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "crash_model.h"
@@ -63,6 +63,8 @@ enum { PATIENCE = 60 };             // seconds for one cut: it does not end
 enum { REPLAY_READS = 2 };          // of a duplicate
 enum { REPORTS = 5 };               // violations that are told of in full
 enum { UNREADABLE = -1 };           // known.status, when looking fails
+
+#define SECRET "sixteen secrets."
 
 /* -------------------------------------------- >>geometries  where it is run */
 
@@ -227,9 +229,12 @@ static struct {
 
 // What the command line asks for.
 static struct {
-    int      brief, strict;
+    int      brief, full;       // --short, --long
+    int      strict;
+    int      first;             // the first violation is the end
     const char *geometry, *workload;
     unsigned longest;           // sequence
+    unsigned one_in;            // of so many sequences on one geometry
 } option;
 
 // What came of it.
@@ -273,6 +278,8 @@ static void wrong(machine *m, const char *format, ...)
     printf(" --seed %u --draws %u\n", (unsigned)run.seed,
            (unsigned)run.draws);
     fflush(stdout);
+    if (option.first)
+        _exit(1);
 }
 
 /* The library crashed or hangs; nothing can go on. */
@@ -387,13 +394,13 @@ static void check_machine(machine *m)
         wrong(m, "idem_check is %d", broken);
     if (m->table.stats.lost)
         wrong(m, "stats.lost is %u", (unsigned)m->table.stats.lost);
-    if (m->table.stats.retired)
+    if (m->table.stats.retired && !m->blank)
         wrong(m, "stats.retired is %u", (unsigned)m->table.stats.retired);
     if (m->model.live.overflow || m->model.kept.overflow)
         wrong(m, "of the test: too many worlds");
     if (m->misused)
         wrong(m, "a sector was used while it was being erased");
-    // On wholly blank storage doubt cannot be seen.
+    // On wholly blank storage doubt cannot be seen, but in that it fails.
     if (m->blank && f->violations == f->violations_of[FLASH_V_DOUBT]) {
         part.blank_doubts += f->violations;
         f->violations = f->violations_of[FLASH_V_DOUBT] = 0;
@@ -520,12 +527,12 @@ static const char *result_name(int result)
 static void print_worlds(const machine *m, unsigned key)
 {
     for (unsigned i = 0; i < m->model.live.count; i++) {
-        const known *k = &m->model.live.of[i].keys[key];
+        const world *w = &m->model.live.of[i];
+        const known *k = &w->keys[key];
         trace(m, "possible: %c has status %d, payload %d, attempts %u, "
-              "code %d, owed %d, token %u, lease %s", (int)('a' + key),
+              "code %d, owed %d, lease %s; state %02X", (int)('a' + key),
               k->status, k->payload, k->attempts, (int)k->code, k->owed,
-              (unsigned)k->token,
-              k->lease_end > m->model.real ? "live" : "over");
+              k->lease_end > m->model.real ? "live" : "over", w->state[0]);
     }
 }
 
@@ -550,7 +557,7 @@ static void check_cost(machine *m, const flash *was)
     uint32_t erases = m->medium.erases - was->erases;
     char what = m->call.what;
 
-    if (erases > (what != 'C'))
+    if (erases > (what != 'C') && !m->blank)
         wrong(m, "%u erases in one call", (unsigned)erases);
     if (m->idle && what == 'B' && erases)
         wrong(m, "an erase in spite of idle work");
@@ -580,7 +587,7 @@ static int call_end(machine *m, const flash *was, int result)
               result_name(result));
         print_worlds(m, c->key);
     }
-    if (option.strict || m->medium.ops != was->ops)
+    if (option.strict || (c->what != 'M' && m->medium.progs != was->progs))
         model_settle(&m->model);
     return result;
 }
@@ -593,13 +600,18 @@ static int begin(machine *m, unsigned key, int payload)
     idem_claim claim;
     model_call *c = call_begin(m, 'B', key);
     flash was = m->medium;
+    uint32_t failed = 0;
     int result;
 
     memset(&reply, 0, sizeof reply);
     reply.buffer = buffer;
     reply.buffer_size = sizeof buffer;
     c->payload = payload;
-    result = idem_begin(&m->table, &claim, &reply, &rq, m->tick);
+    // In doubt that cannot be seen a program fails, and a sector is retired.
+    do
+        result = idem_begin(&m->table, &claim, &reply, &rq, m->tick);
+    while (result == IDEM_E_STORAGE && m->blank && !m->medium.off &&
+           ++failed < m->medium.sector_count);
     if (m->medium.off)
         return call_end(m, &was, result);
     c->claim = claim;
@@ -817,6 +829,7 @@ static void look(machine *m)
     v.state_len = sizeof v.state;
     if (idem_state(&m->table, v.state, &v.state_len) != IDEM_OK)
         wrong(m, "the state does not read");
+    trace(m, "state: %u bytes, %02X", (unsigned)v.state_len, v.state[0]);
     if (m->medium.ops != ops)
         wrong(m, "looking changed the storage");
     check_machine(m);
@@ -1186,7 +1199,7 @@ static void make_config(machine *m, const geometry *g, const char *text)
     m->config.max_attempts = ATTEMPTS;
     m->config.lease_ms = LEASE;
     m->config.retention_ms = RETENTION;
-    memcpy(m->config.secret, "sixteen secrets.", sizeof m->config.secret);
+    memcpy(m->config.secret, SECRET, sizeof m->config.secret);
     m->config.storage = s;
     set_modes(&m->config, text);
 }
@@ -1325,9 +1338,7 @@ static int applies(int *status, const char *event)
 // One sequence after the other.
 typedef struct sequences {
     const geometry *geometry;
-    unsigned longest;           // events
-    unsigned one_in;            // so many are run
-    unsigned number;
+    unsigned number;            // of the next, with an offset by geometry
     int      batch;
     char     text[96];
 } sequences;
@@ -1348,25 +1359,23 @@ static void run_sequences(sequences *s, const int *status, unsigned length)
         if (event[1] == 'b' && s->text[end - 1] == '|' && end == 1)
             continue;
         sprintf(s->text + end, " %s", event);
-        if (flash_mix(run.seed + s->number++) % s->one_in == 0)
+        if (s->number++ % option.one_in == 0)
             run_workload(s->geometry, s->text);
-        if (length + 1 < s->longest)
+        if (length + 1 < option.longest)
             run_sequences(s, after, length + 1);
         s->text[end] = 0;
     }
 }
 
 /* All sequences of events in one context. */
-static void run_context(const geometry *g, const char *context,
-                        unsigned longest, unsigned one_in)
+static void run_context(const geometry *g, const char *context)
 {
     sequences s;
     int status[KEYS] = { UNKNOWN };
 
     memset(&s, 0, sizeof s);
     s.geometry = g;
-    s.longest = longest;
-    s.one_in = one_in;
+    s.number = (unsigned)(g - geometries);
     s.batch = !strncmp(context, "batch", 5);
     strcpy(s.text, context);
     for (const char *event = context; *event; event++)
@@ -1464,66 +1473,79 @@ static void list(void)
 
 static int usage(void)
 {
-    fputs("crash [--short] [--list] [--geometry NAME] [--workload NAME|EVENTS]"
-          "\n      [--depth 1..3] [--seed N] [--draws N]\n"
+    fputs("crash [--short | --long] [--list] [--first] [--strict] [--trace]\n"
+          "      [--geometry NAME] [--workload NAME|EVENTS] [--depth 1..3]\n"
+          "      [--seed N] [--draws N]\n"
           "      [--cut N[/N]] [--variant N[/N]]    one path, with its story\n",
           stderr);
     return 2;
 }
 
-/* Sets the extent of the run. */
+/* Sets the extent of the run, as far as options do not. */
 static void set_extent(void)
 {
+    int brief = option.brief, full = option.full;
+
     run.seed = 1;
-    run.depth = 2;
-    run.draws = option.brief ? 1 : 2;
+    run.depth = full ? 3 : 2;
+    run.draws = brief ? 1 : full ? 6 : 2;
     run.first_ops[0] = UINT32_MAX;
-    run.first_ops[1] = 16;
-    run.first_ops[2] = 16;
-    run.one_in[0] = option.brief ? 4 : 1;
-    run.one_in[1] = option.brief ? 200 : 100;
-    run.one_in[2] = option.brief ? 1000 : 400;
-    option.longest = option.brief ? 2 : 3;
+    run.first_ops[1] = full ? 40 : 16;
+    run.first_ops[2] = 40;
+    run.one_in[0] = brief ? 6 : 1;
+    run.one_in[1] = brief ? 400 : full ? 20 : 100;
+    run.one_in[2] = 400;
+    option.longest = brief ? 2 : 3;
+    option.one_in = brief ? 16 : full ? 1 : 3;
+}
+
+/* Sets a switch; returns 0 if there is none of that name. */
+static int read_switch(const char *name)
+{
+    static const struct { const char *name; int *value; } switches[] = {
+        { "--short", &option.brief }, { "--long", &option.full },
+        { "--first", &option.first }, { "--strict", &option.strict },
+        { "--trace", &run.trace },
+    };
+
+    for (size_t i = 0; i < COUNT(switches); i++)
+        if (!strcmp(name, switches[i].name))
+            return *switches[i].value = 1;
+    return 0;
+}
+
+/* Sets what has a value; returns 0 if there is nothing of that name. */
+static int read_value(const char *name, const char *value)
+{
+    if (!strcmp(name, "--geometry"))
+        option.geometry = value;
+    else if (!strcmp(name, "--workload"))
+        option.workload = value;
+    else if (!strcmp(name, "--depth"))
+        run.depth = (unsigned)strtoul(value, NULL, 10);
+    else if (!strcmp(name, "--seed"))
+        run.seed = (uint32_t)strtoul(value, NULL, 10);
+    else if (!strcmp(name, "--draws"))
+        run.draws = (uint32_t)strtoul(value, NULL, 10);
+    else if (!strcmp(name, "--cut"))
+        run.path = read_path(run.cut, value);
+    else if (!strcmp(name, "--variant"))
+        read_path(run.variant, value);
+    else
+        return 0;
+    return 1;
 }
 
 /* Returns 0, or -1 if the command line is not right. */
 static int read_options(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++)
-        option.brief |= !strcmp(argv[i], "--short");
+        read_switch(argv[i]);
     set_extent();
-    for (int i = 1; i < argc; i++) {
-        const char *name = argv[i], *value = argv[i + 1];
-        if (!strcmp(name, "--short"))
-            continue;
-        if (!strcmp(name, "--strict")) {
-            option.strict = 1;
-            continue;
-        }
-        if (!strcmp(name, "--trace")) {
-            run.trace = 1;
-            continue;
-        }
-        if (!value)
+    for (int i = 1; i < argc; i++)
+        if (!read_switch(argv[i]) &&
+            (i + 1 == argc || !read_value(argv[i], argv[i + 1]) || !++i))
             return -1;
-        i++;
-        if (!strcmp(name, "--geometry"))
-            option.geometry = value;
-        else if (!strcmp(name, "--workload"))
-            option.workload = value;
-        else if (!strcmp(name, "--depth"))
-            run.depth = (unsigned)strtoul(value, NULL, 10);
-        else if (!strcmp(name, "--seed"))
-            run.seed = (uint32_t)strtoul(value, NULL, 10);
-        else if (!strcmp(name, "--draws"))
-            run.draws = (uint32_t)strtoul(value, NULL, 10);
-        else if (!strcmp(name, "--cut"))
-            run.path = read_path(run.cut, value);
-        else if (!strcmp(name, "--variant"))
-            read_path(run.variant, value);
-        else
-            return -1;
-    }
     if (run.path) {
         run.depth = run.path;
         run.trace = 1;
@@ -1550,13 +1572,90 @@ static void run_geometry(const geometry *g)
     if (asked && !found && strncmp(asked, "marathon", 8))
         run_workload(g, asked);
     for (size_t i = 0; i < COUNT(contexts) && !asked; i++)
-        run_context(g, contexts[i], option.longest, option.brief ? 12 : 1);
+        run_context(g, contexts[i]);
+}
+
+/* Adds what came of a geometry. */
+static void add_tally(const tally *from)
+{
+    total.states += from->states;
+    total.cuts += from->cuts;
+    total.violations += from->violations;
+    total.unreadable += from->unreadable;
+    total.blank_doubts += from->blank_doubts;
+    total.unfit += from->unfit;
+}
+
+/* Says what came of a geometry, or of all. */
+static void print_tally(const char *name, const tally *t)
+{
+    printf("%-6s %9llu states, %8llu operations cut, %llu violations", name,
+           (unsigned long long)t->states, (unsigned long long)t->cuts,
+           (unsigned long long)t->violations);
+    if (t->unfit)
+        printf(", %llu workloads do not fit", (unsigned long long)t->unfit);
+    printf("\n");
+    fflush(stdout);
+}
+
+/* Runs a geometry in a process of its own, which writes to `out` what came of
+   it. */
+static void spawn(const geometry *g, int out)
+{
+    fflush(stdout);
+    if (fork())
+        return;
+    memset(&part, 0, sizeof part);
+    run_geometry(g);
+    print_tally(g->name, &part);
+    _exit(write(out, &part, sizeof part) != sizeof part);
+}
+
+/* Runs all geometries, as many at a time as there are processors.  Returns how
+   many did not come to their end. */
+static int run_all(void)
+{
+    long room = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t next = 0, running = 0;
+    int ends[2], status, lost = 0;
+
+    if (pipe(ends) < 0)
+        return 1;
+    while (next < COUNT(geometries) || running) {
+        if (next < COUNT(geometries) && (long)running < room) {
+            spawn(&geometries[next++], ends[1]);
+            running++;
+            continue;
+        }
+        wait(&status);
+        running--;
+        lost += status != 0;
+        if (!status && read(ends[0], &part, sizeof part) == sizeof part)
+            add_tally(&part);
+        if (status && option.first)
+            break;
+    }
+    return lost;
+}
+
+/* Computes what idem_find tells of the payloads. */
+static void set_fingerprints(void)
+{
+    idem_fingerprint_state state;
+    idem_config config;
+
+    memset(&config, 0, sizeof config);
+    memcpy(config.secret, SECRET, sizeof config.secret);
+    for (unsigned i = 0; i < COUNT(payloads); i++) {
+        idem_fingerprint_init(&state, &config);
+        idem_fingerprint_update(&state, payloads[i], strlen(payloads[i]));
+        fingerprints[i] = idem_fingerprint_final(&state);
+    }
 }
 
 int main(int argc, char **argv)
 {
-    idem_fingerprint_state state;
-    idem_config config;
+    int lost = 0;
 
     if (argc == 2 && !strcmp(argv[1], "--list")) {
         list();
@@ -1568,35 +1667,16 @@ int main(int argc, char **argv)
     signal(SIGSEGV, on_signal);
     signal(SIGABRT, on_signal);
     signal(SIGALRM, on_signal);
-    memset(&config, 0, sizeof config);
-    memcpy(config.secret, "sixteen secrets.", sizeof config.secret);
-    for (unsigned i = 0; i < COUNT(payloads); i++) {
-        idem_fingerprint_init(&state, &config);
-        idem_fingerprint_update(&state, payloads[i], strlen(payloads[i]));
-        fingerprints[i] = idem_fingerprint_final(&state);
-    }
-    for (size_t i = 0; i < COUNT(geometries); i++) {
-        if (option.geometry && strcmp(option.geometry, geometries[i].name))
-            continue;
-        run_geometry(&geometries[i]);
-        printf("%-6s %9llu states, %7llu operations cut, %llu violations",
-               geometries[i].name, (unsigned long long)part.states,
-               (unsigned long long)part.cuts,
-               (unsigned long long)part.violations);
-        if (part.unfit)
-            printf(", %llu workloads do not fit",
-                   (unsigned long long)part.unfit);
-        printf("\n");
-        fflush(stdout);
-        total.states += part.states;
-        total.cuts += part.cuts;
-        total.violations += part.violations;
-        total.unreadable += part.unreadable;
-        total.blank_doubts += part.blank_doubts;
-        memset(&part, 0, sizeof part);
-    }
-    printf("crash: %llu states, %llu operations cut, %llu violations\n",
-           (unsigned long long)total.states, (unsigned long long)total.cuts,
-           (unsigned long long)total.violations);
-    return total.violations != 0;
+    set_fingerprints();
+    if (!option.geometry)
+        lost = run_all();
+    for (size_t i = 0; i < COUNT(geometries) && option.geometry; i++)
+        if (!strcmp(option.geometry, geometries[i].name))
+            run_geometry(&geometries[i]);
+    if (option.geometry)
+        add_tally(&part);
+    print_tally("crash", &total);
+    if (lost)
+        printf("%d geometries did not come to their end\n", lost);
+    return total.violations || lost;
 }
