@@ -4559,14 +4559,14 @@ static void idemi_recover_replay(idem_table *t)
 
 /* Decides what to make of a storage without a journal.  Blank, or torn in the
    first header, is a beginning; anything else is somebody's.  Where there is
-   something torn the next sector is erased before it is used, and one may be
-   anything after a cut in that. */
+   something torn the sector after it is erased before it is used, so one may be
+   anything, after a cut in that. */
 static int idemi_recover_blank(idem_table *t, int seen)
 {
     const idem_storage *m = t->config->storage;
     idem_journal *j = t->journal;
     unsigned char *in = idemi_journal_in(t);
-    uint32_t other = 0, torn = 0, next = 0, number;
+    uint32_t other = 0, torn = 0, wrong = 0, next = 0, number;
 
     for (number = m->sector_count; number > 0; number--) {
         idem_sector *s = idemi_journal_sector(t, number - 1);
@@ -4584,15 +4584,20 @@ static int idemi_recover_blank(idem_table *t, int seen)
         }
         if (s->link == IDEMI_LOOKS_OTHER) {
             other++;
-            next = number - 1;
+            wrong = number - 1;
         }
-        torn += s->link == IDEMI_LOOKS_TORN;
+        if (s->link == IDEMI_LOOKS_TORN) {
+            torn++;
+            next = idemi_journal_after(t, number - 1);
+        }
     }
     if (seen == IDEMI_FOREIGN || other > 1 ||
         (other && !torn && seen != IDEMI_OURS))
         return IDEM_E_FORMAT;
     j->blank = torn || other ? IDEMI_TORN : IDEMI_BLANK;
-    if (!other && j->attempt != IDEMI_NOWHERE)
+    if (other)
+        next = wrong;
+    else if (j->attempt != IDEMI_NOWHERE)
         next = idemi_journal_after(t, j->attempt);
     j->head = idemi_recover_before(t, next, 1);
     j->clean = j->tail = next;

@@ -384,29 +384,37 @@ static int medium_blank(const flash *f)
     return 1;
 }
 
-/* What must be so after every call. */
-static void check_machine(machine *m)
+/* The storage was used as it may be. */
+static void check_storage(machine *m)
 {
     flash *f = &m->medium;
-    int broken = idem_check(&m->table);
 
-    if (broken)
-        wrong(m, "idem_check is %d", broken);
-    if (m->table.stats.lost)
-        wrong(m, "stats.lost is %u", (unsigned)m->table.stats.lost);
-    if (m->table.stats.retired && !m->blank)
-        wrong(m, "stats.retired is %u", (unsigned)m->table.stats.retired);
-    if (m->model.live.overflow || m->model.kept.overflow)
-        wrong(m, "of the test: too many worlds");
     if (m->misused)
         wrong(m, "a sector was used while it was being erased");
-    // On wholly blank storage doubt cannot be seen, but in that it fails.
+    // On wholly blank storage doubt cannot be seen.
     if (m->blank && f->violations == f->violations_of[FLASH_V_DOUBT]) {
         part.blank_doubts += f->violations;
         f->violations = f->violations_of[FLASH_V_DOUBT] = 0;
     }
     if (f->violations)
         wrong(m, "%s at %u", flash_text(f), (unsigned)f->first_at);
+}
+
+/* What must be so after every call. */
+static void check_machine(machine *m)
+{
+    int broken = idem_check(&m->table);
+
+    check_storage(m);
+    if (broken)
+        wrong(m, "idem_check is %d", broken);
+    if (m->table.stats.lost)
+        wrong(m, "stats.lost is %u", (unsigned)m->table.stats.lost);
+    // What cannot be seen is found out when a program fails.
+    if (m->table.stats.retired && !m->blank)
+        wrong(m, "stats.retired is %u", (unsigned)m->table.stats.retired);
+    if (m->model.live.overflow || m->model.kept.overflow)
+        wrong(m, "of the test: too many worlds");
 }
 
 /* Opens the table: changes nothing, reads no byte twice, finds no loss. */
@@ -573,8 +581,10 @@ static int call_end(machine *m, const flash *was, int result)
     trace(m, "%c%c: %s, %u operations%s", c->what, (int)('a' + c->key),
           result_name(result), (unsigned)(m->medium.ops - was->ops),
           m->medium.off ? ", the power went" : "");
-    if (m->medium.off)
+    if (m->medium.off) {
+        check_storage(m);
         return result;
+    }
     m->calling = 0;
     check_machine(m);
     check_cost(m, was);
@@ -607,7 +617,7 @@ static int begin(machine *m, unsigned key, int payload)
     reply.buffer = buffer;
     reply.buffer_size = sizeof buffer;
     c->payload = payload;
-    // In doubt that cannot be seen a program fails, and a sector is retired.
+    // Where doubt cannot be seen, a program may fail: the next sector is next.
     do
         result = idem_begin(&m->table, &claim, &reply, &rq, m->tick);
     while (result == IDEM_E_STORAGE && m->blank && !m->medium.off &&
