@@ -1040,7 +1040,8 @@ typedef struct idem_stats {
 typedef struct idem_sector {
     uint32_t sequence;          /* 0: none known */
     uint32_t time;              /* of its header: logical ms, low half */
-    uint32_t end;               /* where its predecessor's records end */
+    uint32_t end;               /* where its records end, if it is not the
+                                   head; while opening, its predecessor's */
     uint16_t time_high;
     uint16_t tail;              /* how many sectors back is needed */
     uint8_t  known;             /* in those, stretches known to be damaged */
@@ -2461,6 +2462,28 @@ static int idemi_storage_read(idem_table *t, uint32_t at, void *dst,
         t, m->read(m->ctx, idemi_storage_linear(t, at), dst, len));
 }
 
+/* Reads bytes; where that fails, granule by granule, so that one that cannot be
+   read hides no other: that has erased bytes then.  Returns whether all could
+   be read. */
+static int idemi_storage_salvage(idem_table *t, uint32_t at, unsigned char *dst,
+                              uint32_t len)
+{
+    uint32_t granule = t->config->storage->prog_size;
+    int result = 1;
+
+    if (idemi_storage_read(t, at, dst, len) == IDEM_OK)
+        return 1;
+    for (; len > 0; len -= granule, at += granule, dst += granule) {
+        if (granule > len)
+            granule = len;
+        if (idemi_storage_read(t, at, dst, granule) == IDEM_OK)
+            continue;
+        IDEM_MEMSET(dst, t->config->storage->erased, (size_t)granule);
+        result = 0;
+    }
+    return result;
+}
+
 /* Rounds up to whole granules. */
 static uint32_t idemi_storage_granules(const idem_table *t, uint32_t len)
 {
@@ -3221,22 +3244,24 @@ static int idemi_journal_fetch(idem_table *t, unsigned slot, uint32_t at,
                                uint32_t where)
 {
     idem_journal *j = t->journal;
-    uint32_t len = idemi_journal_size(t) - idemi_storage_offset(t, at);
+    uint32_t sector = idemi_storage_sector(t, at);
+    uint32_t len = sector == j->head ? j->end
+                                     : idemi_journal_sector(t, sector)->end;
     unsigned char *in = idemi_journal_in(t);
-    int result = IDEM_OK;
 
+    // What is behind the records may be torn, and not be readable.
+    len -= idemi_storage_offset(t, at);
     if (len > j->record_max)
         len = j->record_max;
     if (at == j->newest) {
         len = j->newest_len;
         IDEM_MEMCPY(in + where, idemi_journal_kept(t), (size_t)len);
-    } else
-        result = idemi_storage_read(t, at, in + where, len);
-    if (result == IDEM_OK &&
-        !(idemi_record_decode(t, at, in, in + where, len) &&
-          j->record.slot == slot && idemi_record_mine(t, at)))
-        result = IDEM_E_STORAGE;
-    return result;
+    } else if (idemi_storage_read(t, at, in + where, len) < 0)
+        return IDEM_E_STORAGE;
+    return idemi_record_decode(t, at, in, in + where, len) &&
+                   j->record.slot == slot && idemi_record_mine(t, at)
+               ? IDEM_OK
+               : IDEM_E_STORAGE;
 }
 
 /* Reads what the storage has of a slot into t->journal->record: the claim, and
@@ -3513,9 +3538,9 @@ static unsigned char *idemi_journal_identity(const idem_table *t,
 }
 
 /* Programs one of the head's two headers.  `back` is the distance from the
-   sector before it. */
+   sector before it, `end` where the records there end. */
 static int idemi_journal_header(idem_table *t, unsigned copy, unsigned flags,
-                                uint32_t back)
+                                uint32_t back, uint32_t end)
 {
     idem_journal *j = t->journal;
     const idem_sector *head = idemi_journal_sector(t, j->head);
@@ -3532,7 +3557,7 @@ static int idemi_journal_header(idem_table *t, unsigned copy, unsigned flags,
     p = idemi_basics_store(p, back, 1);
     p = idemi_basics_store(p, flags, 1);
     p = idemi_basics_store(p, idemi_journal_distance(t, j->clean, j->head), 2);
-    p = idemi_basics_store(p, head->end, 3);
+    p = idemi_basics_store(p, end, 3);
     p = idemi_basics_store(p, doubt, 3);
     p = idemi_basics_store(
         p, idemi_crc_update(UINT32_MAX, out, (uint32_t)(p - out)), 4);
@@ -3654,6 +3679,7 @@ static int idemi_journal_enter(idem_table *t, uint32_t next, uint32_t room,
     idem_sector *sector = idemi_journal_sector(t, next);
     uint32_t back = j->blank ? 0 : idemi_journal_distance(t, j->head, next);
     unsigned flags = j->turned ? 0 : IDEMI_BOOT;
+    uint32_t end = j->end;
     int result = IDEM_OK;
 
     j->worn = 0;
@@ -3661,20 +3687,23 @@ static int idemi_journal_enter(idem_table *t, uint32_t next, uint32_t room,
     // The first of a boot has the time of the opening: when claims were cut.
     sector->time = j->turned ? t->clock : j->opened;
     sector->time_high = (uint16_t)(j->turned ? j->clock_high : j->opened_high);
-    sector->end = j->end;
     sector->lost = 0;
+    if (!j->blank)
+        idemi_journal_sector(t, j->head)->end = end;
+    sector->end = idemi_journal_size(t);
     j->head = next;
     j->at = j->end = idemi_journal_front(t);
     if (!t->config->storage->erase)
-        result = idemi_journal_header(t, 1, flags | IDEMI_ATTEMPT, back);
+        result = idemi_journal_header(t, 1, flags | IDEMI_ATTEMPT, back,
+                                      end);
     if (result == IDEM_OK)
         result = idemi_journal_fill(t, room, want);
     if (result == IDEM_OK)
         result = idemi_storage_sync(t);
     if (result == IDEM_OK)
-        result = idemi_journal_header(t, 0, flags, back);
+        result = idemi_journal_header(t, 0, flags, back, end);
     if (result == IDEM_OK)
-        result = idemi_journal_header(t, 1, flags, back);
+        result = idemi_journal_header(t, 1, flags, back, end);
     return result;
 }
 
@@ -4032,28 +4061,6 @@ enum { IDEMI_NO_HEADER, IDEMI_FOREIGN, IDEMI_OURS };
 /* idem_sector.end, while opening: the sector is the first of a boot. */
 #define IDEMI_FIRST UINT32_C(0x80000000)
 
-/* Reads bytes; where that fails, granule by granule, so that one that cannot be
-   read hides no other: that has erased bytes then.  Returns whether all could
-   be read. */
-static int idemi_recover_read(idem_table *t, uint32_t at, unsigned char *dst,
-                              uint32_t len)
-{
-    uint32_t granule = t->config->storage->prog_size;
-    int result = 1;
-
-    if (idemi_storage_read(t, at, dst, len) == IDEM_OK)
-        return 1;
-    for (; len > 0; len -= granule, at += granule, dst += granule) {
-        if (granule > len)
-            granule = len;
-        if (idemi_storage_read(t, at, dst, granule) == IDEM_OK)
-            continue;
-        IDEM_MEMSET(dst, t->config->storage->erased, (size_t)granule);
-        result = 0;
-    }
-    return result;
-}
-
 /* What the header at p is. */
 static int idemi_recover_header(const idem_table *t, const unsigned char *p)
 {
@@ -4163,7 +4170,7 @@ static const unsigned char *idemi_recover_window(idem_table *t,
         space = t->journal->in_size - w->have;
         if (space > limit - at - w->have)
             space = limit - at - w->have;
-        idemi_recover_read(t,
+        idemi_storage_salvage(t,
                            idemi_storage_place(t, sector, at + w->have),
                            in + w->have, space);
         w->have += space;
@@ -4203,7 +4210,7 @@ static const unsigned char *idemi_recover_pair(idem_table *t, uint32_t number,
     const unsigned char *b = a + front / 2;
     uint8_t *looks = &idemi_journal_sector(t, number)->link;
     int first, second;
-    int legible = idemi_recover_read(t, idemi_storage_place(t, number, 0), a,
+    int legible = idemi_storage_salvage(t, idemi_storage_place(t, number, 0), a,
                                      front);
 
     first = idemi_recover_header(t, a);
@@ -4537,9 +4544,10 @@ static void idemi_recover_replay(idem_table *t)
         end = idemi_journal_sector(t, next)->end & ~IDEMI_FIRST;
         if (idemi_journal_sector(t, next)->sequence && end < limit)
             limit = end;
-        if (s->sequence)
+        if (s->sequence) {
             lost += idemi_recover_records(t, sector, limit, 0);
-        else {
+            s->end = limit;
+        } else {
             s->lost = 1;
             lost++;
         }
@@ -4577,8 +4585,8 @@ static int idemi_recover_blank(idem_table *t, int seen)
             len = m->sector_size - at;
             if (len > j->in_size)
                 len = j->in_size;
-            if (!idemi_recover_read(t, idemi_storage_place(t, number - 1, at),
-                                    in, len) ||
+            if (!idemi_storage_salvage(
+                    t, idemi_storage_place(t, number - 1, at), in, len) ||
                 !idemi_storage_all(in, len, m->erased))
                 s->link = IDEMI_LOOKS_OTHER;
         }
@@ -5674,10 +5682,10 @@ static uint32_t idemi_public_heads(const idem_table *t, uint32_t carried,
 {
     uint32_t heads = t->config->capacity * carried / room + 1;
     uint32_t before = heads - 1;
-    uint32_t left = before - before * room / carried * stored / usable;
+    uint32_t emptied = before * room / carried * stored / usable;
 
-    if (left > *ahead)
-        *ahead = left;
+    if (before > emptied + *ahead)
+        *ahead = before - emptied;
     return heads;
 }
 
