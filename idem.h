@@ -3810,25 +3810,34 @@ static int idemi_journal_sound(const idem_table *t)
            t->journal->least;
 }
 
+/* Sectors that so many outcomes may take beside the head. */
+static uint32_t idemi_journal_beside(const idem_table *t, uint32_t outcomes)
+{
+    const idem_journal *j = t->journal;
+    uint32_t room =
+        idemi_journal_size(t) - idemi_journal_front(t) - j->outcome_max;
+
+    return (outcomes * j->outcome_max + room - 1) / room;
+}
+
 /* Sees to it that a record of `len` bytes fits, and after it that many
-   outcomes. */
+   outcomes.  An erase at most: who finds the head full and nothing spare has
+   next to nothing reserved. */
 IDEMI_SLOW
 static int idemi_journal_reserve(idem_table *t, uint32_t len,
                                  uint32_t outcomes)
 {
     idem_journal *j = t->journal;
-    uint32_t usable = idemi_journal_size(t) - idemi_journal_front(t);
-    uint32_t room = len + outcomes * j->outcome_max;
+    uint32_t low = j->low + idemi_journal_beside(t, outcomes);
+    uint32_t room = len + j->outcome_max;
     int result = IDEM_OK;
 
     if (j->broken)
         return IDEM_E_STORAGE;
-    if (idemi_journal_enough(t, len, outcomes))
-        return IDEM_OK;
-    if (idemi_journal_rest(t) < len ||
-        (idemi_journal_rest(t) < room && room <= usable / 2))
-        result = idemi_journal_turn(t, room < usable / 2 ? room : usable / 2,
-                                    j->low);
+    if (!idemi_journal_spare(t) && outcomes < 4)
+        room = len + outcomes * j->outcome_max;
+    if (idemi_journal_rest(t) < len || !j->at)
+        result = idemi_journal_turn(t, room, low);
     while (result == IDEM_OK && !idemi_journal_enough(t, len, outcomes)) {
         uint32_t dead = idemi_journal_gap(t, j->head, j->clean);
         uint32_t sure = idemi_journal_gap(t, j->head, j->tail);
@@ -3841,7 +3850,7 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
         result = j->clean == j->head ? IDEM_E_SPACE : idemi_journal_clean(t);
         j->keep = 0;
         if (result == IDEM_E_SPACE && sure > 1)
-            result = idemi_journal_turn(t, len, j->low);
+            result = idemi_journal_turn(t, room, low);
     }
     return result;
 }
@@ -3886,10 +3895,8 @@ static int idemi_journal_maintain(idem_table *t)
         return idemi_journal_erase(t, 0) < 0 ? IDEM_E_STORAGE : IDEM_MORE;
     // Until a header of this boot is there, only the next sector is dead for
     // certain (R3).
-    if (j->turned)
-        want += (t->claimed + 1) * j->outcome_max /
-                (idemi_journal_size(t) - idemi_journal_front(t) -
-                 j->outcome_max);
+    if (j->turned && t->claimed)
+        want += idemi_journal_beside(t, t->claimed + 1);
     if (t->config->storage->erase && j->spare < want &&
         (j->blank || j->spare < idemi_journal_gap(t, j->head, j->tail))) {
         result = idemi_journal_erase(t, 0);
