@@ -3256,8 +3256,8 @@ static int idemi_journal_fetch(idem_table *t, unsigned slot, uint32_t at,
     if (at == j->newest) {
         len = j->newest_len;
         IDEM_MEMCPY(in + where, idemi_journal_kept(t), (size_t)len);
-    } else if (idemi_storage_read(t, at, in + where, len) < 0)
-        return IDEM_E_STORAGE;
+    } else
+        idemi_storage_salvage(t, at, in + where, len);
     return idemi_record_decode(t, at, in, in + where, len) &&
                    j->record.slot == slot && idemi_record_mine(t, at)
                ? IDEM_OK
@@ -3862,7 +3862,8 @@ static int idemi_journal_reserved(idem_table *t, uint32_t len)
         return IDEM_E_STORAGE;
     if (len <= idemi_journal_rest(t))
         return IDEM_OK;
-    return idemi_journal_turn(t, len, 2);
+    return idemi_journal_turn(t, t->claimed * t->journal->outcome_max,
+                              t->journal->low);
 }
 
 /* True if an answer about a slot, or that a key has none, would rely on the
@@ -3884,7 +3885,7 @@ static int idemi_journal_maintain(idem_table *t)
 {
     idem_journal *j = t->journal;
     unsigned left = IDEMI_MAINTAIN_CARRY;
-    uint32_t want = 1;
+    uint32_t want = 1, low = j->low;
     int result = IDEM_OK;
 
     if (j->broken)
@@ -3902,9 +3903,12 @@ static int idemi_journal_maintain(idem_table *t)
         result = idemi_journal_erase(t, 0);
         return result < 0 ? result : IDEM_MORE;
     }
+    // Not before the head is nearly full: what is needed now may be over then.
+    if (idemi_journal_rest(t) <= idemi_journal_size(t) / 4)
+        low += want;
     for (; left > 0 && result == IDEM_OK; left--) {
         if (j->clean == j->head ||
-            idemi_journal_gap(t, j->head, j->clean) >= j->low + want ||
+            idemi_journal_gap(t, j->head, j->clean) >= low ||
             !idemi_journal_enough(t, 2 * j->carry_max, t->claimed + 1))
             return IDEM_OK;
         result = idemi_journal_clean(t);
@@ -5062,8 +5066,7 @@ static int idemi_command_first(idem_table *t, unsigned slot, idem_claim *claim,
                                                          : IDEM_EXECUTE;
 }
 
-/* Begin, as far as it can fail for the storage's sake before anything is
-   decided: finds the key's slot, and confirms what the answer will rely on. */
+/* Finds a key's slot, live or not; IDEMI_NONE if there is none. */
 static int idemi_command_find(idem_table *t, unsigned *slot,
                               const idemi_query *q)
 {
@@ -5075,19 +5078,32 @@ static int idemi_command_find(idem_table *t, unsigned *slot,
     return IDEM_OK;
 }
 
+/* Writes what the newest record of the boot before says once more, if an answer
+   about a slot would rely on it. */
+static int idemi_command_confirm(idem_table *t, unsigned slot)
+{
+    if (!IDEMI_JOURNAL(t) || !idemi_journal_unconfirmed(t, slot))
+        return IDEM_OK;
+    return idemi_journal_reserve(t, t->journal->carry_max, t->claimed + 1);
+}
+
+/* Finds a key's slot for who relies on what is found. */
+static int idemi_command_find_sure(idem_table *t, unsigned *slot,
+                                   const idemi_query *q)
+{
+    int result = idemi_command_find(t, slot, q);
+
+    if (result == IDEM_OK)
+        result = idemi_command_confirm(t, *slot);
+    return result == IDEM_OK ? idemi_command_find(t, slot, q) : result;
+}
+
 static int idemi_command_begin(idem_table *t, idem_claim *claim,
                                idem_reply *reply, const idemi_query *q)
 {
     unsigned slot;
-    int result = idemi_command_find(t, &slot, q);
+    int result = idemi_command_find_sure(t, &slot, q);
 
-    if (result == IDEM_OK && IDEMI_JOURNAL(t) &&
-        idemi_journal_unconfirmed(t, slot)) {
-        result = idemi_journal_reserve(t, t->journal->carry_max,
-                                       t->claimed + 1);
-        if (result == IDEM_OK)
-            result = idemi_command_find(t, &slot, q);
-    }
     if (result < 0)
         return result;
     result = idemi_command_gone(t, slot)
@@ -5163,6 +5179,8 @@ static int idemi_command_deliver(idem_table *t, const idem_claim *claim)
     int result = idemi_command_outcome(t, claim);
     idem_slot *s;
 
+    if (result == IDEM_OK)
+        result = idemi_command_confirm(t, slot);
     if (result < 0)
         return result;
     s = idemi_slot_at(t, slot);
@@ -5983,9 +6001,11 @@ IDEM_API int idem_elapse(idem_table *table, uint32_t off_ms)
     return idemi_public_leave(table, IDEM_OK);
 }
 
-/* The start of a call about one key: the lock, and the key's slot. */
+/* The start of a call about one key: the lock, and the key's slot; `sure` if
+   something is to be done about it. */
 static int idemi_public_lookup(idem_table *table, unsigned *slot,
-                               const idem_request *request, uint32_t now_ms)
+                               const idem_request *request, int sure,
+                               uint32_t now_ms)
 {
     idemi_query q;
     int result;
@@ -5998,7 +6018,8 @@ static int idemi_public_lookup(idem_table *table, unsigned *slot,
     result = idemi_public_enter_at(table, 1, now_ms);
     if (result != IDEM_OK)
         return result;
-    result = idemi_command_find(table, slot, &q);
+    result = sure ? idemi_command_find_sure(table, slot, &q)
+                  : idemi_command_find(table, slot, &q);
     if (result == IDEM_OK && idemi_command_gone(table, *slot))
         result = IDEM_E_NOT_FOUND;
     return result == IDEM_OK ? result : idemi_public_leave(table, result);
@@ -6012,7 +6033,7 @@ IDEM_API int idem_find(idem_table *table, idem_entry *entry,
 
     if (!entry)
         return IDEMI_MISUSE();
-    result = idemi_public_lookup(table, &slot, request, now_ms);
+    result = idemi_public_lookup(table, &slot, request, 0, now_ms);
     if (result != IDEM_OK)
         return result;
     return idemi_public_leave(table,
@@ -6023,7 +6044,7 @@ IDEM_API int idem_forget(idem_table *table, const idem_request *request,
                          uint32_t now_ms)
 {
     unsigned slot;
-    int result = idemi_public_lookup(table, &slot, request, now_ms);
+    int result = idemi_public_lookup(table, &slot, request, 1, now_ms);
     const idem_slot *s;
 
     if (result != IDEM_OK)
