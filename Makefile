@@ -9,7 +9,7 @@ B      = build
 
 TESTS = $(B)/test_hash $(B)/test_table $(B)/test_keys $(B)/test_time \
         $(B)/test_full $(B)/test_api $(B)/test_threads $(B)/test_model \
-        $(B)/test_flash
+        $(B)/test_flash $(B)/test_journal $(B)/test_file
 
 test: $(TESTS) examples  ## run the unit, model and thread tests
 	@set -e; for t in $(TESTS); do echo "== $$t"; $$t; done
@@ -20,6 +20,15 @@ help:                    ## list the targets; SHORT=1 shortens the long ones
 demo: $(B)/hello         ## what it does, in one screen
 	@$(B)/hello
 
+crash: $(B)/crash        ## power cuts at every step of many workloads
+	@if [ "$(SHORT)" = 1 ]; then $(B)/crash --short; else $(B)/crash; fi
+
+crash-faults:            ## the same must find bugs that are planted
+	@SHORT="$(SHORT)" sh tests/crash_faults.sh
+
+file:                    ## the file storage under strace and kill -9
+	@SHORT="$(SHORT)" sh tests/file.sh
+
 deps:                    ## install what the tests need
 	@sh tests/deps.sh libcmocka-dev
 
@@ -27,7 +36,7 @@ deps-check:              ## install what check, size and docs need besides
 	@sh tests/deps.sh libcmocka-dev clang-19 llvm-19 libclang-rt-19-dev \
 	    gcc-12-multilib libc6-dev-i386 gcc-arm-none-eabi \
 	    libnewlib-arm-none-eabi gcc-avr avr-libc tcc sdcc \
-	    gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user
+	    gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user strace
 
 deps-bench:              ## install the peers of the benchmark
 	@sh tests/deps.sh libhts-dev uthash-dev valgrind
@@ -49,8 +58,10 @@ docs:                    ## compile and run every C block of manual and README
 size:                    ## text, RAM and stack; rewrites the table in README
 	@sh tests/size.sh
 
-bench: $(B)/bench        ## the table beside khash and uthash
-	@if [ "$(SHORT)" = 1 ]; then $(B)/bench --short; else $(B)/bench; fi
+bench: $(B)/bench $(B)/bench_flash $(B)/bench_file  ## speed, wear, bytes
+	@if [ "$(SHORT)" = 1 ]; then short=--short; fi; \
+	    $(B)/bench $$short && $(B)/bench_flash $$short && \
+	    $(B)/bench_file $$short
 
 clean:                   ## remove build/
 	rm -rf $(B)
@@ -64,6 +75,18 @@ $(B)/bench: tests/bench/bench.c idem.h
 	$(CC) -std=gnu99 -O2 -DBENCH_FLAGS='"-std=gnu99 -O2"' -I. tests/bench/bench.c \
 	    -o $@
 
+$(B)/bench_flash: tests/bench/flash.c tests/flash.h idem.h
+	@mkdir -p $(B)
+	$(CC) -std=gnu99 -O2 -I. tests/bench/flash.c -o $@
+
+$(B)/bench_file: tests/bench/file.c idem.h
+	@mkdir -p $(B)
+	$(CC) -std=gnu99 -O2 -I. tests/bench/file.c -o $@
+
+$(B)/crash: tests/crash.c tests/crash_model.h tests/flash.h idem.h
+	@mkdir -p $(B)
+	$(CC) -std=c99 -O2 $(WARN) -I. tests/crash.c -o $@
+
 $(B)/test_hash: tests/test_hash.c tests/vectors_siphash.h tests/vectors_fnv.h
 $(B)/test_table: tests/test_table.c tests/fixture.h
 $(B)/test_keys: tests/test_keys.c tests/fixture.h
@@ -73,9 +96,11 @@ $(B)/test_api: tests/test_api.c tests/fixture.h
 $(B)/test_threads: tests/test_threads.c tests/fixture.h
 $(B)/test_model: tests/test_model.c tests/model.h
 $(B)/test_flash: tests/test_flash.c tests/flash.h
+$(B)/test_journal: tests/test_journal.c tests/journal.h tests/flash.h
+$(B)/test_file: tests/test_file.c
 $(TESTS): idem.h
 	@mkdir -p $(B)
 	$(CC) $(CFLAGS) $(WARN) -I. tests/$(@F).c -o $@ -lcmocka -lpthread
 
 .PHONY: test help demo deps deps-check deps-bench check model examples docs \
-        size bench clean
+        size bench clean crash crash-faults file

@@ -35,8 +35,8 @@ part() {
         "$out/functions"
 }
 
-functions > "$out/functions"
-core=$(text)
+functions -DIDEM_NO_JOURNAL > "$out/functions"
+core=$(text -DIDEM_NO_JOURNAL)
 hash=$(part '^idemi_load64|^idemi_hash|^idem_halfsiphash|^idem_fingerprint')
 $arm -c tests/size/ram.c -o "$out/ram.o"
 $arm -DWHOLE -fstack-usage -fcallgraph-info=su -c tests/size/firmware.c \
@@ -56,20 +56,26 @@ row() {
     echo "| Cortex-M0, gcc $(arm-none-eabi-gcc -dumpversion), -Os | bytes" \
         "| budget |"
     echo "|---|---|---|"
-    echo "| code: open, begin, complete, release, maintain (without memcpy," \
-        "memset, memcmp) | $core | 2048 |"
+    echo "| code: open, begin, complete, release, maintain, without journal" \
+        "(and without memcpy, memset, memcmp) | $core | 2048 |"
     echo "| of that, HalfSipHash in its two uses | $hash | |"
     echo "| the same with SipHash" \
-        "| $(text -DIDEM_HASH=IDEM_HASH_SIPHASH) | |"
-    echo "| the same with FNV-1a | $(text -DIDEM_HASH=IDEM_HASH_FNV) | |"
-    echo "| the same with a 32-bit index | $(text -DIDEM_WIDE=1) | |"
-    echo "| code: every function | $(text -DWHOLE) | |"
+        "| $(text -DIDEM_NO_JOURNAL -DIDEM_HASH=IDEM_HASH_SIPHASH) | |"
+    echo "| the same with FNV-1a" \
+        "| $(text -DIDEM_NO_JOURNAL -DIDEM_HASH=IDEM_HASH_FNV) | |"
+    echo "| the same with a 32-bit index" \
+        "| $(text -DIDEM_NO_JOURNAL -DIDEM_WIDE=1) | |"
+    echo "| the same with the journal | $(text) | 5120 |"
+    echo "| code: every function, with the journal | $(text -DWHOLE) | |"
     echo "| RAM, the table itself | $(object table_struct) | 192 |"
     echo "| RAM, per key beyond what is stored of it" \
         "| $(object beyond_stored) | 16 |"
     row 16
     row 64
     row 256
+    echo "| RAM, per key with a journal, all of it |" \
+        "$(object journal_key) | 24 |"
+    echo "| RAM, 64 such keys, 8 sectors, buffers | $(object journal_64) | |"
     echo "| stack, deepest call (\`${stack#* }\`) | ${stack% *} | 256 |"
 } > "$out/table"
 cat "$out/table"
