@@ -406,7 +406,8 @@
 
    idem_open refuses, with IDEM_E_SPACE, storage in which the configured keys do
    not fit whatever comes; table.needed is the number of sectors that would do.
-   Roughly: twice what all keys take, and four sectors.  Two sectors never do:
+   Roughly: twice what all keys take, and four sectors, if a sector holds many
+   records; far more if it holds but two or three.  Two sectors never do:
    while one that was torn when power went is erased, the other is all there is,
    and its newest record may itself be in doubt.
 
@@ -458,21 +459,23 @@
                        half: binary logarithm of prog_size
               6   3    sector_size
               9   2    sector_count
-              11  1    damaged stretches in the sectors from the oldest one
+              11  2    what tells the secret: the low half of the index hash of
+                       scope "idem" and no key
+              13  1    damaged stretches in the sectors from the oldest one
                        needed to the one before this; 255: or more
-              12  4    what tells the secret: the index hash of scope "idem" and
-                       no key
+              14  2    for how long from the time below, rounded down to 65,536
+                       ms, in such units, unknown keys may be lost ones
               16  4    sequence: larger than that of every sector before
               20  6    logical milliseconds when the sector was opened; in the
                        first of a boot, when the table was
               26  1    how many sectors back the one before it is, round the end
               27  1    1: the first that was opened after a restart; 2: an
                        attempt (storage without erase): announces the sequence
-                       only.  Added
+                       only.  Added; bits 2 to 7: a sum of where it is damaged
               28  2    how many sectors back the oldest is that is still needed
               30  3    where the records of the sector before it end
-              33  3    for how many times 256 ms from that time on unknown keys
-                       may be lost ones
+              33  3    where the records end that were here before the second
+                       header
               36  4    CRC-32C of the 36 bytes before
 
      record   1        0x80, and added: 0x01 a claim, 0x02 an outcome, 0x04 a
@@ -510,6 +513,7 @@
    key that was carried forward.  An outcome completes the claim in its slot, if
    that is the one it names.  A state alone is one that was carried forward.
    With no part at all: 0x04 the outcome is delivered; else the key is gone.
+   Moved and nothing else: the slot is empty, whatever claim it had.
    The token of a claim is sequence x sector_size + offset, where it was written
    first.
 
@@ -1045,6 +1049,8 @@ typedef struct idem_sector {
     uint16_t time_high;
     uint16_t tail;              /* how many sectors back is needed */
     uint8_t  known;             /* in those, stretches known to be damaged */
+    uint8_t  sum;               /* of where it is damaged; while opening, of
+                                   where those are */
     uint8_t  link;              /* while opening, the distance to its neighbour
                                    in the ring; 255: retired */
     uint8_t  lost;              /* stretches known to be damaged, up to 255 */
@@ -1097,6 +1103,8 @@ typedef struct idem_journal {
     uint32_t keep;              /* bytes of the head that carrying leaves */
     uint32_t least;             /* sectors that must not be retired */
     uint32_t unread;            /* slot that could not be carried once */
+    uint32_t own_end;           /* while opening: up to where the head's records
+                                   are certain to have been whole */
     uint32_t doubt_from;        /* while opening: from when its rest counts */
     uint32_t attempt;           /* while opening: a sector with a header that
                                    may be seen to be committed another time */
@@ -1108,7 +1116,8 @@ typedef struct idem_journal {
     uint8_t  blank;             /* not 0: nothing was ever committed */
     uint8_t  worn;              /* 1: a program failed in the new head */
     uint8_t  turned;            /* 1: there is a head of this boot */
-    uint8_t  known;             /* while opening: stretches known to be lost */
+    uint8_t  known;             /* while opening: stretches known to be lost, */
+    uint8_t  known_sum;                                         /* and where */
     uint8_t  failed;            /* 1: a key could not be read in this call */
     uint8_t  broken;            /* 1: a sync failed, nothing is believed */
     uint8_t  stray;             /* 1: slots may be in a sector that failed
@@ -3127,12 +3136,14 @@ static uint8_t idemi_keys_terms(idem_table *t, uint32_t retention_ms)
    ------------------------------------------------------------------------ */
 
 #define IDEMI_HEADER      40u
+#define IDEMI_IDENTITY    13u           /* bytes that are always the same */
 #define IDEMI_FORMAT      1u
 #define IDEMI_RETIRED     255u          /* idem_sector.link */
 #define IDEMI_ASIDE       254u          /* dead, but not to be used for the
                                            next head: its header may be seen */
 #define IDEMI_BLANK       1u            /* idem_journal.blank: all of it is, */
 #define IDEMI_TORN        2u            /* or was, but for torn headers */
+#define IDEMI_DOUBT_MASK  UINT32_C(0xFFFF0000)
 #define IDEMI_BOOT        1u            /* header flags: first of a boot, */
 #define IDEMI_ATTEMPT     2u            /* not to be committed by this */
 
@@ -3354,7 +3365,7 @@ static int idemi_journal_leaving(const idem_table *t, uint32_t at)
     if (at == IDEMI_NOWHERE)
         return 0;
     distance = idemi_journal_distance(t, j->clean, sector);
-    return distance == 0 ||
+    return (distance == 0 && j->clean != j->head) ||
            distance > idemi_journal_distance(t, j->clean, j->head);
 }
 
@@ -3450,6 +3461,24 @@ static int idemi_journal_carry_state(idem_table *t)
     return idemi_journal_append(t, &from, &t->journal->state_at);
 }
 
+/* Writes that a slot is empty, whatever claim it had. */
+static int idemi_journal_empty(idem_table *t, unsigned slot)
+{
+    idem_record *r = &t->journal->record;
+    idemi_parts none = { NULL, NULL, NULL, NULL };
+    uint32_t at;
+    int result;
+
+    r->slot = slot;
+    r->parts = IDEMI_MOVED;
+    r->more = 0;
+    r->token = r->token_high = r->age = 0;
+    result = idemi_journal_append(t, &none, &at);
+    if (result == IDEM_OK && idemi_slot_at(t, slot)->state)
+        idemi_keys_remove(t, slot);
+    return result;
+}
+
 /* Writes that a key is gone, or (more) that its outcome is delivered. */
 static int idemi_journal_mark(idem_table *t, unsigned slot, unsigned more)
 {
@@ -3482,18 +3511,15 @@ static int idemi_journal_clean(idem_table *t)
             continue;
         if (idemi_keys_expire(t, slot))
             continue;
-        if (s->state & IDEMI_STALE) {
-            result = idemi_journal_mark(t, slot, 0);
-            if (result == IDEM_OK)
-                idemi_keys_remove(t, slot);
-        } else
-            result = idemi_journal_carry(t, slot);
+        result = s->state & IDEMI_STALE ? idemi_journal_empty(t, slot)
+                                         : idemi_journal_carry(t, slot);
         j->cursor += result == IDEM_OK;
         return result;
     }
     if (idemi_journal_leaving(t, j->state_at))
         return idemi_journal_carry_state(t);
-    j->clean = idemi_journal_after(t, j->clean);
+    if (j->clean != j->head)
+        j->clean = idemi_journal_after(t, j->clean);
     j->cursor = 0;
     j->stray = 0;
     return IDEM_OK;
@@ -3501,14 +3527,21 @@ static int idemi_journal_clean(idem_table *t)
 
 /* ----------------------------------------------------------------- turning */
 
-/* Stretches that are known to be damaged in what the next header needs. */
-static uint8_t idemi_journal_lost(const idem_table *t)
+/* Stretches that are known to be damaged in what the head's header needs; *sum
+   has six bits that tell where. */
+static uint8_t idemi_journal_lost(const idem_table *t, unsigned *sum)
 {
     uint32_t sector = t->journal->clean;
     unsigned lost = 0;
 
-    for (; sector != t->journal->head; sector = idemi_journal_after(t, sector))
-        lost += idemi_journal_sector(t, sector)->lost;
+    *sum = 0;
+    while (sector != t->journal->head) {
+        const idem_sector *s = idemi_journal_sector(t, sector);
+        lost += s->lost;
+        *sum += s->sum;
+        sector = idemi_journal_after(t, sector);
+    }
+    *sum &= 63;
     return (uint8_t)(lost < 255 ? lost : 255);
 }
 
@@ -3518,10 +3551,9 @@ static uint32_t idemi_journal_check(const idem_table *t)
     return idemi_hash_id(t->config, "idem", 4, NULL, 0);
 }
 
-/* Puts a header's first 16 bytes together: those that are always the same, but
-   for the count of what is lost. */
+/* Puts a header's first bytes together, those that are always the same. */
 static unsigned char *idemi_journal_identity(const idem_table *t,
-                                             unsigned char *p, uint8_t lost)
+                                             unsigned char *p)
 {
     const idem_storage *m = t->config->storage;
     unsigned log2 = 0;
@@ -3533,8 +3565,7 @@ static unsigned char *idemi_journal_identity(const idem_table *t,
     *p++ = (unsigned char)(IDEM_HASH | log2 << 4);
     p = idemi_basics_store(p, m->sector_size, 3);
     p = idemi_basics_store(p, m->sector_count, 2);
-    *p++ = lost;
-    return idemi_basics_store(p, idemi_journal_check(t), 4);
+    return idemi_basics_store(p, idemi_journal_check(t), 2);
 }
 
 /* Programs one of the head's two headers.  `back` is the distance from the
@@ -3547,18 +3578,24 @@ static int idemi_journal_header(idem_table *t, unsigned copy, unsigned flags,
     unsigned char *out = idemi_journal_in(t);
     uint32_t len = idemi_storage_granules(t, IDEMI_HEADER);
     uint32_t doubt = 0;
-    unsigned char *p = idemi_journal_identity(t, out, idemi_journal_lost(t));
+    unsigned sum;
+    uint8_t lost = idemi_journal_lost(t, &sum);
+    unsigned char *p = idemi_journal_identity(t, out);
     int result;
 
+    // In units that do not depend on when the header is written, or restarts
+    // would make it longer and longer.
     if (idemi_journal_in_doubt(t))
-        doubt = ((j->doubt - head->time) >> 8) + 1;
+        doubt = (j->doubt - (head->time & IDEMI_DOUBT_MASK) + 0xFFFF) >> 16;
+    *p++ = lost;
+    p = idemi_basics_store(p, doubt, 2);
     p = idemi_basics_store(p, head->sequence, 4);
     p = idemi_basics_store(p, (uint64_t)head->time_high << 32 | head->time, 6);
     p = idemi_basics_store(p, back, 1);
-    p = idemi_basics_store(p, flags, 1);
+    p = idemi_basics_store(p, flags | sum << 2, 1);
     p = idemi_basics_store(p, idemi_journal_distance(t, j->clean, j->head), 2);
     p = idemi_basics_store(p, end, 3);
-    p = idemi_basics_store(p, doubt, 3);
+    p = idemi_basics_store(p, j->at, 3);
     p = idemi_basics_store(
         p, idemi_crc_update(UINT32_MAX, out, (uint32_t)(p - out)), 4);
     IDEM_MEMSET(p, t->config->storage->erased,
@@ -3641,7 +3678,7 @@ static int idemi_journal_confirm(idem_table *t)
     if (j->newest_slot < t->capacity) {
         const idem_slot *s = idemi_slot_at(t, slot);
         if (idemi_keys_expire(t, slot) || !s->state || s->state & IDEMI_STALE)
-            result = idemi_journal_mark(t, slot, 0);
+            result = idemi_journal_empty(t, slot);
         else
             result = idemi_journal_carry(t, slot);
     }
@@ -3659,15 +3696,21 @@ static int idemi_journal_fill(idem_table *t, uint32_t room, uint32_t want)
     int result = idemi_journal_confirm(t);
 
     j->keep = room;
-    while (result == IDEM_OK && j->clean != j->head &&
-           (j->stray || idemi_journal_gap(t, j->head, j->clean) < want))
+    while (result == IDEM_OK &&
+           (j->stray || (j->clean != j->head &&
+                         idemi_journal_gap(t, j->head, j->clean) < want))) {
         result = idemi_journal_clean(t);
-    j->keep = 0;
-    if (result == IDEM_E_SPACE)         // no more of them fits
+        // No more fits.  Room is a wish, but two dead sectors are not.
+        if (result != IDEM_E_SPACE)
+            continue;
+        if (!j->stray && idemi_journal_gap(t, j->head, j->clean) >= 2)
+            result = IDEM_OK;
+        if (result == IDEM_OK || !j->keep)
+            break;
+        j->keep = 0;
         result = IDEM_OK;
-    if (result == IDEM_OK &&
-        (j->stray || idemi_journal_gap(t, j->head, j->clean) < 2))
-        result = IDEM_E_SPACE;
+    }
+    j->keep = 0;
     return result;
 }
 
@@ -3817,7 +3860,7 @@ static uint32_t idemi_journal_beside(const idem_table *t, uint32_t outcomes)
     uint32_t room =
         idemi_journal_size(t) - idemi_journal_front(t) - j->outcome_max;
 
-    return (outcomes * j->outcome_max + room - 1) / room;
+    return outcomes * j->outcome_max / room;
 }
 
 /* Sees to it that a record of `len` bytes fits, and after it that many
@@ -3897,7 +3940,7 @@ static int idemi_journal_maintain(idem_table *t)
     // Until a header of this boot is there, only the next sector is dead for
     // certain (R3).
     if (j->turned && t->claimed)
-        want += idemi_journal_beside(t, t->claimed + 1);
+        want += 1 + idemi_journal_beside(t, t->claimed + 1);
     if (t->config->storage->erase && j->spare < want &&
         (j->blank || j->spare < idemi_journal_gap(t, j->head, j->tail))) {
         result = idemi_journal_erase(t, 0);
@@ -4075,12 +4118,15 @@ enum { IDEMI_NO_HEADER, IDEMI_FOREIGN, IDEMI_OURS };
 /* What the header at p is. */
 static int idemi_recover_header(const idem_table *t, const unsigned char *p)
 {
-    unsigned char identity[16];
+    uint32_t count = t->config->storage->sector_count;
+    unsigned char identity[IDEMI_IDENTITY];
 
+    // The right check on what no journal says is damage, too.
     if (idemi_crc_update(UINT32_MAX, p, IDEMI_HEADER - 4) !=
-            idemi_basics_load32(p + IDEMI_HEADER - 4))
+            idemi_basics_load32(p + IDEMI_HEADER - 4) ||
+        p[26] >= count || (uint32_t)(p[28] | p[29] << 8) >= count)
         return IDEMI_NO_HEADER;
-    idemi_journal_identity(t, identity, p[11]);
+    idemi_journal_identity(t, identity);
     return IDEM_MEMCMP(identity, p, sizeof identity) ? IDEMI_FOREIGN
                                                      : IDEMI_OURS;
 }
@@ -4099,24 +4145,43 @@ static int idemi_recover_similar(const unsigned char *a, const unsigned char *b)
     return differing <= 1;
 }
 
+/* Mends a header in which one bit is flipped, if its copy, in which another may
+   be, differs there.  Returns whether it is one of ours then. */
+static int idemi_recover_mend(const idem_table *t, unsigned char *a,
+                              const unsigned char *b)
+{
+    unsigned bit;
+
+    for (bit = 0; bit < 8 * IDEMI_HEADER; bit++) {
+        unsigned char mask = (unsigned char)(1u << bit % 8);
+        if (!((a[bit / 8] ^ b[bit / 8]) & mask))
+            continue;
+        a[bit / 8] ^= mask;
+        if (idemi_recover_header(t, a) == IDEMI_OURS)
+            return !(a[27] & IDEMI_ATTEMPT);
+        a[bit / 8] ^= mask;
+    }
+    return 0;
+}
+
 /* What a sector whose headers are not ours looks like, by the bytes up to its
    records.  A torn header has the bits of a header that were programmed before
-   it was torn, and one granule of it may be anything. */
+   it was torn, and one granule of it, if that is small, may be anything. */
 static int idemi_recover_looks(const idem_table *t, const unsigned char *p)
 {
     const idem_storage *m = t->config->storage;
     uint32_t copy = idemi_journal_front(t) / 2;
     uint32_t from = UINT32_MAX, to = 0, i;
     uint32_t mask = ~(uint32_t)(m->prog_size - 1u);
-    unsigned char identity[16];
+    unsigned char identity[IDEMI_IDENTITY];
 
     if (idemi_storage_all(p, 2 * copy, m->erased))
         return IDEMI_LOOKS_BLANK;
-    idemi_journal_identity(t, identity, 0);
+    idemi_journal_identity(t, identity);
     for (i = 0; i < 2 * copy; i++) {
         uint32_t at = i % copy;
-        unsigned expected = at < 16 ? identity[at] : m->erased;
-        if (at >= 16 && at < IDEMI_HEADER)
+        unsigned expected = at < IDEMI_IDENTITY ? identity[at] : m->erased;
+        if (at >= IDEMI_IDENTITY && at < IDEMI_HEADER)
             continue;
         if ((p[i] ^ m->erased) & ~(expected ^ m->erased)) {
             from = from < i ? from : i;
@@ -4125,8 +4190,9 @@ static int idemi_recover_looks(const idem_table *t, const unsigned char *p)
     }
     if (from > to)
         return IDEMI_LOOKS_TORN;
-    return (from & mask) == (to & mask) ? IDEMI_LOOKS_TORN
-                                        : IDEMI_LOOKS_OTHER;
+    return (from & mask) == (to & mask) && m->prog_size <= 16
+               ? IDEMI_LOOKS_TORN
+               : IDEMI_LOOKS_OTHER;
 }
 
 /* Takes the header at p for the sector's. */
@@ -4139,7 +4205,8 @@ static void idemi_recover_sector(idem_table *t, uint32_t number,
     s->time = idemi_basics_load32(p + 20);
     s->time_high = (uint16_t)(p[24] | p[25] << 8);
     s->tail = (uint16_t)(p[28] | p[29] << 8);
-    s->known = p[11];
+    s->known = p[13];
+    s->sum = p[27] >> 2;
     s->link = p[26];
     s->end = idemi_basics_load32(p + 29) >> 8;
     if (p[27] & IDEMI_BOOT)
@@ -4237,8 +4304,9 @@ static const unsigned char *idemi_recover_pair(idem_table *t, uint32_t number,
         *whole = !(b[27] & IDEMI_ATTEMPT);
         return b;
     }
-    *whole = first == IDEMI_OURS && idemi_recover_similar(a, b);
-    if (first == IDEMI_OURS)
+    *whole = first == IDEMI_OURS ? idemi_recover_similar(a, b)
+                                 : idemi_recover_mend(t, a, b);
+    if (first == IDEMI_OURS || *whole)
         return a;
     *looks = (uint8_t)idemi_recover_looks(t, a);
     if (!legible && *looks == IDEMI_LOOKS_BLANK)
@@ -4267,7 +4335,8 @@ static int idemi_recover_headers(idem_table *t, int *seen)
         idemi_recover_sector(t, number, p);
         if (s->sequence > j->sequence) {
             j->sequence = s->sequence;
-            j->doubt = idemi_basics_load32(p + 32) & UINT32_C(0xFFFFFF00);
+            j->doubt = idemi_basics_load32(p + 12) & IDEMI_DOUBT_MASK;
+            j->own_end = idemi_basics_load32(p + 32) >> 8;
             highest = number;
             highest_whole = whole;
         }
@@ -4275,17 +4344,19 @@ static int idemi_recover_headers(idem_table *t, int *seen)
     if (highest == IDEMI_NOWHERE)
         return 0;
     s = idemi_journal_sector(t, highest);
-    j->doubt_from = s->time;
+    j->doubt_from = s->time & IDEMI_DOUBT_MASK;
     j->head = highest;
     if (!highest_whole && !idemi_recover_used(t, highest)) {
         j->attempt = highest;
         j->head = idemi_recover_before(t, highest, s->link);
         if (!s->link || !idemi_journal_sector(t, j->head)->sequence)
             return 0;
+        j->own_end = s->end & ~IDEMI_FIRST;
     }
     s = idemi_journal_sector(t, j->head);
     j->tail = idemi_recover_before(t, j->head, s->tail);
     j->known = s->known;
+    j->known_sum = s->sum;
     return 1;
 }
 
@@ -4492,13 +4563,16 @@ static uint32_t idemi_recover_records(idem_table *t, uint32_t sector,
 {
     const idem_storage *m = t->config->storage;
     idem_journal *j = t->journal;
+    idem_sector *s = idemi_journal_sector(t, sector);
     idemi_window w = { 0, 0 };
     uint32_t at = idemi_journal_front(t);
-    uint32_t hole = 0, garbage = 0, holes = 0;
+    uint32_t hole = 0, garbage = 0, dirt = 0, holes = 0;
+    uint32_t sure = head ? j->own_end : limit;
     uint32_t lost = 0;
+    uint8_t sum = 0;
 
-    idemi_recover_time(t, idemi_journal_sector(t, sector), 0);
-    if (idemi_journal_sector(t, sector)->end & IDEMI_FIRST)
+    idemi_recover_time(t, s, 0);
+    if (s->end & IDEMI_FIRST)
         idemi_recover_cut(t);
     while (at < limit) {
         uint32_t here = idemi_storage_place(t, sector, at);
@@ -4512,27 +4586,33 @@ static uint32_t idemi_recover_records(idem_table *t, uint32_t sector,
             if (have > m->prog_size)
                 have = m->prog_size;
             at += have;
-            if (!idemi_storage_all(p, have, m->erased))
+            if (at <= sure)
+                sum = (uint8_t)(sum + 1 + (at ^ at >> 6 ^ at >> 12));
+            if (!idemi_storage_all(p, have, m->erased)) {
                 garbage = at;
+                if (!dirt)
+                    dirt = at;
+            }
             continue;
         }
         if (hole) {
             holes++;
-            lost += (j->record.parts & IDEMI_SYNCED) != 0;
+            lost += hole < sure || (j->record.parts & IDEMI_SYNCED);
         }
-        hole = garbage = 0;
+        hole = garbage = dirt = 0;
         if (head)
             idemi_recover_keep(t, here, p, len);
         idemi_recover_apply(t, here);
         at += idemi_storage_granules(t, len);
     }
-    if (hole && !head)
+    if (hole && hole < sure) {
         holes++;
-    if (head && m->erase && garbage > hole + idemi_storage_granules(
-                                                t, j->record_max))
         lost++;
-    idemi_journal_sector(t, sector)->lost =
-        (uint8_t)(holes < 255 ? holes : 255);
+    } else if (head && m->erase &&
+               garbage > dirt + idemi_storage_granules(t, j->record_max))
+        lost++;
+    s->lost = (uint8_t)(holes < 255 ? holes : 255);
+    s->sum = sum;
     return head ? lost : holes;
 }
 
@@ -4541,6 +4621,7 @@ static void idemi_recover_replay(idem_table *t)
 {
     idem_journal *j = t->journal;
     uint32_t doubt = j->doubt, sector = j->tail, lost = 0;
+    unsigned sum = 0;
 
     j->end = idemi_journal_front(t);
     for (;;) {
@@ -4557,16 +4638,20 @@ static void idemi_recover_replay(idem_table *t)
             limit = end;
         if (s->sequence) {
             lost += idemi_recover_records(t, sector, limit, 0);
+            sum += s->sum;
             s->end = limit;
         } else {
-            s->lost = 1;
+            s->lost = s->sum = 1;
+            sum++;
             lost++;
         }
         sector = next;
     }
-    // The head's header knows of as many as there were, so more are new.
-    if (lost < j->known || lost > 255)
-        lost = j->known;
+    // The head's header knows how many there were, and a sum of where.
+    if (lost > 255)
+        lost = 255;
+    if (lost <= j->known)
+        lost = j->known + (lost && (sum & 63) != j->known_sum ? 1u : 0u);
     lost += idemi_recover_records(t, j->head, idemi_journal_size(t), 1);
     idemi_recover_cut(t);
     // Doubt that an earlier opening had goes on in logical time.
@@ -4613,6 +4698,9 @@ static int idemi_recover_blank(idem_table *t, int seen)
     if (seen == IDEMI_FOREIGN || other > 1 ||
         (other && !torn && seen != IDEMI_OURS))
         return IDEM_E_FORMAT;
+    // A torn header may be seen another time, with a sequence of its own.
+    if (j->sequence < torn + other)
+        j->sequence = torn + other;
     j->blank = torn || other ? IDEMI_TORN : IDEMI_BLANK;
     if (other)
         next = wrong;

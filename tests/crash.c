@@ -320,6 +320,7 @@ static void check_erasing(machine *m, uint32_t at)
     m->misused |= m->erasing && at / m->medium.sector_size == m->sector;
 }
 
+// The four of them, as in struct idem_storage, and erasing.
 static int storage_read(void *ctx, uint32_t at, void *dst, uint32_t len)
 {
     machine *m = (machine *)ctx;
@@ -489,6 +490,7 @@ static const char *const names[KEYS] = { "a", "bb", "c3", "d" };
 static const char *const payloads[2] = { "pour", "stir" };
 static uint64_t fingerprints[2];
 
+/* The request that begins, finds or forgets a key. */
 static idem_request request_of(unsigned key, int payload)
 {
     idem_request rq;
@@ -518,6 +520,7 @@ static unsigned key_of(const idem_entry *entry, const char *id)
     return k;
 }
 
+/* A result's name. */
 static const char *result_name(int result)
 {
 #define RESULT_NAME(name, value, text)                                         \
@@ -602,6 +605,7 @@ static int call_end(machine *m, const flash *was, int result)
     return result;
 }
 
+/* Asks for a key, with one of two payloads; keeps the claim, if there is one. */
 static int begin(machine *m, unsigned key, int payload)
 {
     idem_request rq = request_of(key, payload);
@@ -667,6 +671,7 @@ static void complete(machine *m, unsigned key, char event)
     call_end(m, &was, idem_complete(&m->table, &c->claim, &outcome, m->tick));
 }
 
+/* Gives the latest claim on a key back. */
 static void release(machine *m, unsigned key)
 {
     model_call *c = call_begin(m, 'R', key);
@@ -676,6 +681,7 @@ static void release(machine *m, unsigned key)
     call_end(m, &was, idem_release(&m->table, &c->claim, m->tick));
 }
 
+/* Lengthens the latest claim on a key. */
 static void renew(machine *m, unsigned key)
 {
     model_call *c = call_begin(m, 'N', key);
@@ -685,6 +691,7 @@ static void renew(machine *m, unsigned key)
     call_end(m, &was, idem_renew(&m->table, &c->claim, 2 * LEASE, m->tick));
 }
 
+/* Removes a key. */
 static void forget(machine *m, unsigned key)
 {
     idem_request rq = request_of(key, 0);
@@ -713,6 +720,7 @@ static void delivered(machine *m, unsigned key)
     call_end(m, &was, idem_delivered(&m->table, &entry.claim));
 }
 
+/* One step of idle work. */
 static int maintain(machine *m)
 {
     flash was = m->medium;
@@ -721,6 +729,7 @@ static int maintain(machine *m)
     return call_end(m, &was, idem_maintain(&m->table, m->tick));
 }
 
+/* Makes durable what a batch holds. */
 static void synchronise(machine *m)
 {
     flash was = m->medium;
@@ -895,6 +904,7 @@ static void duplicate(machine *m, unsigned key, int payload)
               (unsigned)(m->medium.reads - was.reads));
 }
 
+/* Whether only a sync makes durable. */
 static int in_batch(const machine *m)
 {
     return m->config.durability == IDEM_BATCH;
@@ -1074,14 +1084,17 @@ static void cut_operation(machine *m, const flash_op *op)
 {
     unsigned at = m->ops++;
     unsigned variants = flash_variants(&m->medium, op);
+    unsigned chosen = 0;
 
     if (m->depth >= run.depth || at >= run.first_ops[m->depth] || m->failed ||
         (run.path && at != run.cut[m->depth]))
         return;
-    part.cuts++;
     for (unsigned v = 0; v < variants; v++)
-        if (is_chosen(m, op, at, v))
+        if (is_chosen(m, op, at, v)) {
             cut_variant(m, op, at, v);
+            chosen++;
+        }
+    part.cuts += chosen > 0;
 }
 
 /* What flash.h shows before each operation. */
@@ -1132,6 +1145,7 @@ static const char *set_modes(idem_config *config, const char *text)
     return text;
 }
 
+/* Memory, cleared; there always is some. */
 static void *allocate(size_t size)
 {
     void *memory = calloc(1, size);
@@ -1142,6 +1156,7 @@ static void *allocate(size_t size)
     exit(2);
 }
 
+/* Lets go of a machine's memory. */
 static void machine_free(machine *m)
 {
     free(m->bytes);
@@ -1185,6 +1200,7 @@ static void make_medium(machine *m, const geometry *g, uint32_t sectors)
     }
 }
 
+/* Configures the table, for a geometry and the modes of a workload. */
 static void make_config(machine *m, const geometry *g, const char *text)
 {
     idem_storage *s = &m->storage;
@@ -1272,6 +1288,7 @@ static machine *start(const geometry *g, const char *text)
     return m;
 }
 
+/* Lets go of all machines. */
 static void finish(void)
 {
     for (unsigned d = 0; d <= run.depth; d++)
@@ -1461,6 +1478,7 @@ static unsigned read_path(unsigned *path, const char *text)
     return count;
 }
 
+/* Prints what there is to run. */
 static void list(void)
 {
     for (size_t i = 0; i < COUNT(geometries); i++) {
@@ -1481,6 +1499,7 @@ static void list(void)
         printf("context  %s\n", contexts[i]);
 }
 
+/* Says how to call the program. */
 static int usage(void)
 {
     fputs("crash [--short | --long] [--list] [--first] [--strict] [--trace]\n"
@@ -1609,12 +1628,15 @@ static void print_tally(const char *name, const tally *t)
 }
 
 /* Runs a geometry in a process of its own, which writes to `out` what came of
-   it. */
-static void spawn(const geometry *g, int out)
+   it.  Returns the process. */
+static pid_t spawn(const geometry *g, int out)
 {
+    pid_t child;
+
     fflush(stdout);
-    if (fork())
-        return;
+    child = fork();
+    if (child)
+        return child;
     memset(&part, 0, sizeof part);
     run_geometry(g);
     print_tally(g->name, &part);
@@ -1625,23 +1647,28 @@ static void spawn(const geometry *g, int out)
    many did not come to their end. */
 static int run_all(void)
 {
+    pid_t children[COUNT(geometries)] = { 0 };
     long room = sysconf(_SC_NPROCESSORS_ONLN);
-    size_t next = 0, running = 0;
+    size_t next = 0;
     int ends[2], status, lost = 0;
 
     if (pipe(ends) < 0)
         return 1;
-    while (next < COUNT(geometries) || running) {
-        if (next < COUNT(geometries) && (long)running < room) {
-            spawn(&geometries[next++], ends[1]);
-            running++;
-            continue;
+    for (size_t done = 0; done < COUNT(geometries); done++) {
+        while (next < COUNT(geometries) && next < done + (size_t)room) {
+            children[next] = spawn(&geometries[next], ends[1]);
+            next++;
         }
-        wait(&status);
-        running--;
+        pid_t child = wait(&status);
+        for (size_t i = 0; i < next; i++)
+            if (children[i] == child)
+                children[i] = 0;
         lost += status != 0;
         if (!status && read(ends[0], &part, sizeof part) == sizeof part)
             add_tally(&part);
+        for (size_t i = 0; i < next && status && option.first; i++)
+            if (children[i])
+                kill(children[i], SIGKILL);
         if (status && option.first)
             break;
     }
