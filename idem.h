@@ -3414,8 +3414,9 @@ static int idemi_journal_describe(idem_table *t, unsigned slot)
     return 1;
 }
 
-/* Writes a slot in use again, as one record.  What does not read in two calls
-   is lost: a sector must not be kept for ever for what it does not give. */
+/* Writes a slot in use again, as one record.  What does not read in two calls,
+   while something else does, is lost: a sector must not be kept for ever for
+   what it does not give. */
 static int idemi_journal_carry(idem_table *t, unsigned slot)
 {
     idem_journal *j = t->journal;
@@ -3425,10 +3426,11 @@ static int idemi_journal_carry(idem_table *t, unsigned slot)
     int result;
 
     if (!idemi_journal_describe(t, slot)) {
-        if (j->unread != slot) {
-            j->unread = slot;
+        int again = j->unread == slot;
+        j->unread = slot;
+        if (!again || idemi_storage_read(t, idemi_storage_place(t, j->head, 0),
+                                         idemi_journal_in(t), IDEMI_HEADER) < 0)
             return IDEM_E_STORAGE;
-        }
         idemi_journal_lose(t);
         idemi_keys_remove(t, slot);
         return IDEM_OK;
@@ -4569,7 +4571,7 @@ static uint32_t idemi_recover_records(idem_table *t, uint32_t sector,
     uint32_t hole = 0, garbage = 0, dirt = 0, holes = 0;
     uint32_t sure = head ? j->own_end : limit;
     uint32_t lost = 0;
-    uint8_t sum = 0;
+    uint32_t sum = 0, open_sum = 0;
 
     idemi_recover_time(t, s, 0);
     if (s->end & IDEMI_FIRST)
@@ -4586,8 +4588,7 @@ static uint32_t idemi_recover_records(idem_table *t, uint32_t sector,
             if (have > m->prog_size)
                 have = m->prog_size;
             at += have;
-            if (at <= sure)
-                sum = (uint8_t)(sum + 1 + (at ^ at >> 6 ^ at >> 12));
+            open_sum += 1 + (at ^ at >> 6 ^ at >> 12);
             if (!idemi_storage_all(p, have, m->erased)) {
                 garbage = at;
                 if (!dirt)
@@ -4597,22 +4598,24 @@ static uint32_t idemi_recover_records(idem_table *t, uint32_t sector,
         }
         if (hole) {
             holes++;
+            sum += open_sum;
             lost += hole < sure || (j->record.parts & IDEMI_SYNCED);
         }
-        hole = garbage = dirt = 0;
+        hole = garbage = dirt = open_sum = 0;
         if (head)
             idemi_recover_keep(t, here, p, len);
         idemi_recover_apply(t, here);
         at += idemi_storage_granules(t, len);
     }
     if (hole && hole < sure) {
+        sum += open_sum;
         holes++;
         lost++;
     } else if (head && m->erase &&
                garbage > dirt + idemi_storage_granules(t, j->record_max))
         lost++;
     s->lost = (uint8_t)(holes < 255 ? holes : 255);
-    s->sum = sum;
+    s->sum = (uint8_t)sum;
     return head ? lost : holes;
 }
 
@@ -4650,8 +4653,10 @@ static void idemi_recover_replay(idem_table *t)
     // The head's header knows how many there were, and a sum of where.
     if (lost > 255)
         lost = 255;
-    if (lost <= j->known)
-        lost = j->known + (lost && (sum & 63) != j->known_sum ? 1u : 0u);
+    if (lost == j->known && (sum & 63) != j->known_sum)
+        lost++;
+    if (lost < j->known)
+        lost = j->known;
     lost += idemi_recover_records(t, j->head, idemi_journal_size(t), 1);
     idemi_recover_cut(t);
     // Doubt that an earlier opening had goes on in logical time.
