@@ -463,15 +463,17 @@
                        scope "idem" and no key
               13  1    damaged stretches in the sectors from the oldest one
                        needed to the one before this; 255: or more
-              14  2    for how long from the time below, rounded down to 65,536
-                       ms, in such units, unknown keys may be lost ones
+              14  2    for how long from the time below unknown keys may be lost
+                       ones: bits 11 to 15 are n, the others how many times
+                       2^n ms, counted from a multiple of that
               16  4    sequence: larger than that of every sector before
               20  6    logical milliseconds when the sector was opened; in the
                        first of a boot, when the table was
               26  1    how many sectors back the one before it is, round the end
               27  1    1: the first that was opened after a restart; 2: an
                        attempt (storage without erase): announces the sequence
-                       only.  Added; bits 2 to 7: a sum of where it is damaged
+                       only.  Added; bits 2 to 7: how many granules are damaged,
+                       the low bits of that
               28  2    how many sectors back the oldest is that is still needed
               30  3    where the records of the sector before it end
               33  3    where the records end that were here before the second
@@ -1049,8 +1051,8 @@ typedef struct idem_sector {
     uint16_t time_high;
     uint16_t tail;              /* how many sectors back is needed */
     uint8_t  known;             /* in those, stretches known to be damaged */
-    uint8_t  sum;               /* of where it is damaged; while opening, of
-                                   where those are */
+    uint8_t  sum;               /* granules in its own; while opening, in those:
+                                   the low bits of their number */
     uint8_t  link;              /* while opening, the distance to its neighbour
                                    in the ring; 255: retired */
     uint8_t  lost;              /* stretches known to be damaged, up to 255 */
@@ -1114,10 +1116,11 @@ typedef struct idem_journal {
     uint32_t loaded;            /* slot whose records are in it */
     uint32_t retentions[IDEMI_RETENTIONS];
     uint8_t  blank;             /* not 0: nothing was ever committed */
+    uint8_t  sealing;           /* 1: the new head's header may be there */
     uint8_t  worn;              /* 1: a program failed in the new head */
     uint8_t  turned;            /* 1: there is a head of this boot */
     uint8_t  known;             /* while opening: stretches known to be lost, */
-    uint8_t  known_sum;                                         /* and where */
+    uint8_t  known_sum;                                     /* and granules */
     uint8_t  failed;            /* 1: a key could not be read in this call */
     uint8_t  broken;            /* 1: a sync failed, nothing is believed */
     uint8_t  stray;             /* 1: slots may be in a sector that failed
@@ -3143,7 +3146,6 @@ static uint8_t idemi_keys_terms(idem_table *t, uint32_t retention_ms)
                                            next head: its header may be seen */
 #define IDEMI_BLANK       1u            /* idem_journal.blank: all of it is, */
 #define IDEMI_TORN        2u            /* or was, but for torn headers */
-#define IDEMI_DOUBT_MASK  UINT32_C(0xFFFF0000)
 #define IDEMI_BOOT        1u            /* header flags: first of a boot, */
 #define IDEMI_ATTEMPT     2u            /* not to be committed by this */
 
@@ -3227,6 +3229,8 @@ static uint32_t idemi_journal_spare(const idem_table *t)
     uint32_t gap = idemi_journal_gap(t, j->head, j->clean);
     uint32_t dead = gap > 2 ? gap - 2 : 0;
 
+    if (dead > UINT32_MAX - j->sequence)
+        dead = UINT32_MAX - j->sequence;
     return t->config->storage->erase && j->spare < dead ? j->spare : dead;
 }
 
@@ -3530,7 +3534,7 @@ static int idemi_journal_clean(idem_table *t)
 /* ----------------------------------------------------------------- turning */
 
 /* Stretches that are known to be damaged in what the head's header needs; *sum
-   has six bits that tell where. */
+   has the low bits of how many granules that are. */
 static uint8_t idemi_journal_lost(const idem_table *t, unsigned *sum)
 {
     uint32_t sector = t->journal->clean;
@@ -3570,6 +3574,22 @@ static unsigned char *idemi_journal_identity(const idem_table *t,
     return idemi_basics_store(p, idemi_journal_check(t), 2);
 }
 
+/* For how long from a time on unknown keys may be lost ones: in units of 2^n ms
+   (the low eleven bits), and n.  Counted from a multiple of the unit, or the
+   rounding of many restarts would add up. */
+static uint32_t idemi_journal_doubt(const idem_table *t, uint32_t from)
+{
+    uint32_t exponent = 0, unit = 1;
+
+    if (!idemi_journal_in_doubt(t))
+        return 0;
+    while ((t->journal->doubt - (from & ~(unit - 1)) + unit - 1) >> exponent >
+           0x7FF)
+        unit = UINT32_C(1) << ++exponent;
+    return (t->journal->doubt - (from & ~(unit - 1)) + unit - 1) >> exponent |
+           exponent << 11;
+}
+
 /* Programs one of the head's two headers.  `back` is the distance from the
    sector before it, `end` where the records there end. */
 static int idemi_journal_header(idem_table *t, unsigned copy, unsigned flags,
@@ -3579,18 +3599,13 @@ static int idemi_journal_header(idem_table *t, unsigned copy, unsigned flags,
     const idem_sector *head = idemi_journal_sector(t, j->head);
     unsigned char *out = idemi_journal_in(t);
     uint32_t len = idemi_storage_granules(t, IDEMI_HEADER);
-    uint32_t doubt = 0;
     unsigned sum;
     uint8_t lost = idemi_journal_lost(t, &sum);
     unsigned char *p = idemi_journal_identity(t, out);
     int result;
 
-    // In units that do not depend on when the header is written, or restarts
-    // would make it longer and longer.
-    if (idemi_journal_in_doubt(t))
-        doubt = (j->doubt - (head->time & IDEMI_DOUBT_MASK) + 0xFFFF) >> 16;
     *p++ = lost;
-    p = idemi_basics_store(p, doubt, 2);
+    p = idemi_basics_store(p, idemi_journal_doubt(t, head->time), 2);
     p = idemi_basics_store(p, head->sequence, 4);
     p = idemi_basics_store(p, (uint64_t)head->time_high << 32 | head->time, 6);
     p = idemi_basics_store(p, back, 1);
@@ -3745,6 +3760,7 @@ static int idemi_journal_enter(idem_table *t, uint32_t next, uint32_t room,
         result = idemi_journal_fill(t, room, want);
     if (result == IDEM_OK)
         result = idemi_storage_sync(t);
+    j->sealing = result == IDEM_OK;
     if (result == IDEM_OK)
         result = idemi_journal_header(t, 0, flags, back, end);
     if (result == IDEM_OK)
@@ -3754,7 +3770,7 @@ static int idemi_journal_enter(idem_table *t, uint32_t next, uint32_t room,
 
 /* Takes a new head, if that succeeded; or goes back to the one before. */
 static int idemi_journal_settle(idem_table *t, int result, uint32_t last,
-                                uint32_t end)
+                                uint32_t at, uint32_t end)
 {
     idem_journal *j = t->journal;
     uint32_t sector = j->head;
@@ -3777,9 +3793,10 @@ static int idemi_journal_settle(idem_table *t, int result, uint32_t last,
         idemi_journal_sector(t, sector)->link = IDEMI_ASIDE;
     j->blank = j->blank ? IDEMI_TORN : 0;
     j->spare = 0;
+    // If its header may be there, nothing behind what that states counts.
     j->head = last;
     j->end = end;
-    j->at = 0;
+    j->at = j->sealing ? 0 : at;
     j->stray = !j->blank;
     j->cursor = 0;
     return result;
@@ -3789,7 +3806,7 @@ static int idemi_journal_settle(idem_table *t, int result, uint32_t last,
 static int idemi_journal_attempt(idem_table *t, uint32_t room, uint32_t want)
 {
     idem_journal *j = t->journal;
-    uint32_t last = j->head, end = j->end;
+    uint32_t last = j->head, at = j->at, end = j->end;
     int result = IDEM_OK;
 
     if (!j->synced)
@@ -3809,7 +3826,7 @@ static int idemi_journal_attempt(idem_table *t, uint32_t room, uint32_t want)
         return result;
     j->spare -= j->spare > 0;
     result = idemi_journal_enter(t, idemi_journal_next(t, last), room, want);
-    return idemi_journal_settle(t, result, last, end);
+    return idemi_journal_settle(t, result, last, at, end);
 }
 
 /* Goes on to the next sector: at the first write of a boot, when the head is
@@ -4147,21 +4164,18 @@ static int idemi_recover_similar(const unsigned char *a, const unsigned char *b)
     return differing <= 1;
 }
 
-/* Mends a header in which one bit is flipped, if its copy, in which another may
-   be, differs there.  Returns whether it is one of ours then. */
-static int idemi_recover_mend(const idem_table *t, unsigned char *a,
-                              const unsigned char *b)
+/* Mends a header in which one bit is flipped.  Returns whether it is one of
+   ours then. */
+static int idemi_recover_mend(const idem_table *t, unsigned char *p)
 {
     unsigned bit;
 
     for (bit = 0; bit < 8 * IDEMI_HEADER; bit++) {
         unsigned char mask = (unsigned char)(1u << bit % 8);
-        if (!((a[bit / 8] ^ b[bit / 8]) & mask))
-            continue;
-        a[bit / 8] ^= mask;
-        if (idemi_recover_header(t, a) == IDEMI_OURS)
-            return !(a[27] & IDEMI_ATTEMPT);
-        a[bit / 8] ^= mask;
+        p[bit / 8] ^= mask;
+        if (idemi_recover_header(t, p) == IDEMI_OURS)
+            return 1;
+        p[bit / 8] ^= mask;
     }
     return 0;
 }
@@ -4306,10 +4320,10 @@ static const unsigned char *idemi_recover_pair(idem_table *t, uint32_t number,
         *whole = !(b[27] & IDEMI_ATTEMPT);
         return b;
     }
-    *whole = first == IDEMI_OURS ? idemi_recover_similar(a, b)
-                                 : idemi_recover_mend(t, a, b);
-    if (first == IDEMI_OURS || *whole)
+    if (first == IDEMI_OURS || idemi_recover_mend(t, a)) {
+        *whole = !(a[27] & IDEMI_ATTEMPT) && idemi_recover_similar(a, b);
         return a;
+    }
     *looks = (uint8_t)idemi_recover_looks(t, a);
     if (!legible && *looks == IDEMI_LOOKS_BLANK)
         *looks = IDEMI_LOOKS_TORN;
@@ -4337,7 +4351,7 @@ static int idemi_recover_headers(idem_table *t, int *seen)
         idemi_recover_sector(t, number, p);
         if (s->sequence > j->sequence) {
             j->sequence = s->sequence;
-            j->doubt = idemi_basics_load32(p + 12) & IDEMI_DOUBT_MASK;
+            j->doubt = idemi_basics_load32(p + 12) >> 16;
             j->own_end = idemi_basics_load32(p + 32) >> 8;
             highest = number;
             highest_whole = whole;
@@ -4346,7 +4360,8 @@ static int idemi_recover_headers(idem_table *t, int *seen)
     if (highest == IDEMI_NOWHERE)
         return 0;
     s = idemi_journal_sector(t, highest);
-    j->doubt_from = s->time & IDEMI_DOUBT_MASK;
+    j->doubt_from = s->time & ~((UINT32_C(1) << (j->doubt >> 11)) - 1);
+    j->doubt = (j->doubt & 0x7FF) << (j->doubt >> 11);
     j->head = highest;
     if (!highest_whole && !idemi_recover_used(t, highest)) {
         j->attempt = highest;
@@ -4588,7 +4603,7 @@ static uint32_t idemi_recover_records(idem_table *t, uint32_t sector,
             if (have > m->prog_size)
                 have = m->prog_size;
             at += have;
-            open_sum += 1 + (at ^ at >> 6 ^ at >> 12);
+            open_sum++;
             if (!idemi_storage_all(p, have, m->erased)) {
                 garbage = at;
                 if (!dirt)
@@ -4650,7 +4665,7 @@ static void idemi_recover_replay(idem_table *t)
         }
         sector = next;
     }
-    // The head's header knows how many there were, and a sum of where.
+    // The head's header knows how many there were.
     if (lost > 255)
         lost = 255;
     if (lost == j->known && (sum & 63) != j->known_sum)

@@ -138,6 +138,8 @@ static const workload workloads[] = {
     { "evict-ring", "evict K2 Ba Ca Bb Cb Bc Sc Bd Cd Ba Ca K6 Ab Ac" },
     { "batch",      "batch Ba Bb Y Ca Ob Y Xa" },
     { "batch-long", "batch Ba Ca Xa Ba Sa Bb Y Sb Bc Rc" },
+    { "batch-slot", "batch Ba Y Ra Bb Cb Y L Ba Y" },
+    { "batch-take", "batch Ba Y L Ba Sa Bb Y Xa Bc Cc Y" },
     { "batch-ring", "batch Ba Sa Y K2 Bb Ob Y K3 Y K3 Y" },
     { "volatile",   "ram volatile Ba Ca Bb P Bb Sb L Bc L Bc Cc" },
     { "volatile-k", "ram volatile Ba Ca K6 Bb K6 Ob P Xa" },
@@ -1063,19 +1065,23 @@ static void cut_variant(machine *m, const flash_op *op, unsigned at,
     recover(c);
 }
 
-/* Whether the variant is one of those to be looked at.  Of a program there is
-   one for every byte that may be the last. */
+/* Whether the variant is one of those to be looked at.  Of a torn program there
+   is one for every byte that may be the last; of a lost cache there are few. */
 static int is_chosen(const machine *m, const flash_op *op, unsigned at,
                      unsigned variant)
 {
     unsigned one_in = run.one_in[m->depth];
     uint32_t k;
+    int torn = flash_torn_kind(&m->medium, op, variant, &k);
 
     if (run.path)
         return variant == run.variant[m->depth];
-    if (one_in > 1 &&
-        flash_torn_kind(&m->medium, op, variant, &k) == FLASH_PREFIX)
+    if (one_in == 1)
+        return 1;
+    if (torn == FLASH_PREFIX)
         one_in *= 4;
+    else if (torn == FLASH_LOSE_TAIL || torn == FLASH_LOSE_SOME)
+        one_in = (one_in + 7) / 8;
     return flash_mix(m->mix + flash_mix(at * 65537 + variant)) % one_in == 0;
 }
 
@@ -1183,7 +1189,7 @@ static void make_medium(machine *m, const geometry *g, uint32_t sectors)
     f->prog_size = g->granule;
     f->erased = g->erased;
     f->seed = run.seed;
-    f->draws = run.draws;
+    f->draws = g->flags & CACHE ? 4 * run.draws : run.draws;
     f->torn_noise = !!(g->flags & NOISE);
     f->cut_syncs = !!(g->flags & CACHE);
     m->bytes = (uint8_t *)allocate(FLASH_MEMORY(g->sector_size, sectors));
@@ -1521,7 +1527,7 @@ static void set_extent(void)
     run.first_ops[0] = UINT32_MAX;
     run.first_ops[1] = full ? 40 : 16;
     run.first_ops[2] = 40;
-    run.one_in[0] = brief ? 6 : 1;
+    run.one_in[0] = brief ? 4 : 1;
     run.one_in[1] = brief ? 400 : full ? 20 : 100;
     run.one_in[2] = 400;
     option.longest = brief ? 2 : 3;
