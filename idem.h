@@ -3731,6 +3731,26 @@ static int idemi_journal_fill(idem_table *t, uint32_t room, uint32_t want)
     return result;
 }
 
+/* Looks whether a sector was erased where its headers go, if what is written is
+   to be verified. */
+static int idemi_journal_verify(idem_table *t, uint32_t sector)
+{
+    const idem_storage *m = t->config->storage;
+    unsigned char *in = idemi_journal_in(t);
+    uint32_t front = idemi_journal_front(t);
+    int result;
+
+    if (!m->verify || !m->erase)
+        return IDEM_OK;
+    t->journal->loaded = IDEMI_NOWHERE;
+    result = idemi_storage_read(t, idemi_storage_place(t, sector, 0), in,
+                                front);
+    if (result < 0 || idemi_storage_all(in, front, m->erased))
+        return result;
+    t->journal->worn = 1;
+    return IDEM_E_STORAGE;
+}
+
 /* Opens the sector `next` as the head. */
 static int idemi_journal_enter(idem_table *t, uint32_t next, uint32_t room,
                                uint32_t want)
@@ -3753,7 +3773,9 @@ static int idemi_journal_enter(idem_table *t, uint32_t next, uint32_t room,
     sector->end = idemi_journal_size(t);
     j->head = next;
     j->at = j->end = idemi_journal_front(t);
-    if (!t->config->storage->erase)
+    j->sealing = 0;
+    result = idemi_journal_verify(t, next);
+    if (result == IDEM_OK && !t->config->storage->erase)
         result = idemi_journal_header(t, 1, flags | IDEMI_ATTEMPT, back,
                                       end);
     if (result == IDEM_OK)

@@ -1,0 +1,105 @@
+#!/bin/sh
+# SPDX-License-Identifier: 0BSD
+# Plants faults in copies of idem.h, one in each, and demands that the power-cut
+# explorer (crash.c) finds every one.  A fault is what sed does to one function;
+# if it changes nothing, or the explorer finds nothing, that is a failure.
+#     crash_faults.sh [NAME]
+# SHORT=1 takes every third.
+set -eu
+
+out=build/faults
+only=${1:-}
+rm -rf "$out"
+mkdir -p "$out"
+count=0
+found=0
+failed=0
+
+fail() {
+    echo "FAILED: $1: $2"
+    failed=$((failed + 1))
+}
+
+# explore: the explorer with the header in $out
+explore() {
+    ${CC:-cc} -std=c99 -O1 -w -I"$out" -Itests tests/crash.c \
+        -o "$out/crash" > "$out/log" 2>&1 || return 2
+    "$out/crash" --short --first > "$out/log" 2>&1
+}
+
+# fault NAME FUNCTION SCRIPT
+fault() {
+    [ -z "$only" ] || [ "$only" = "$1" ] || return 0
+    count=$((count + 1))
+    [ "${SHORT:-}" != 1 ] || [ $((count % 3)) = 1 ] || return 0
+    sed "/^static.*[ *]$2(/,/^}/{
+        $3
+        }" idem.h > "$out/idem.h"
+    status=0
+    if cmp -s idem.h "$out/idem.h"; then
+        fail "$1" "nothing is changed by it"
+        return
+    fi
+    explore || status=$?
+    case $status in
+    0) fail "$1" "not found" ;;
+    2) fail "$1" "does not compile" ;;
+    *) sed -n "s/^violation: /$1: /p" "$out/log" | head -n 1
+       found=$((found + 1)) ;;
+    esac
+}
+
+cp idem.h "$out/idem.h"
+explore || { cat "$out/log"; echo "FAILED: already without a fault"; exit 1; }
+
+echo "-- records"
+fault no-crc idemi_record_decode '/idemi_crc_update/{
+        N
+        s/idemi_crc_update.*load32(p + len)/0/
+        }'
+fault no-sequence-in-crc idemi_record_seed \
+    's/idemi_journal_sector(t, sector)->sequence/0/'
+fault unbound-outcome idemi_recover_apply 's/!idemi_record_mine(t, at)/0/'
+fault state-left-out idemi_journal_outcome \
+    's/r->parts |= IDEMI_HAS_STATE;/;/'
+fault not-synced idemi_journal_commit \
+    's/durability == IDEM_EACH/durability > IDEM_BATCH/'
+
+echo "-- carrying"
+fault state-not-carried idemi_journal_clean \
+    's/if (idemi_journal_leaving(t, j->state_at))/if (0)/'
+fault debt-not-carried idemi_journal_describe \
+    's/r->more |= IDEMI_MORE_CONFIRM;/;/'
+fault attempts-not-carried idemi_journal_describe \
+    's/r->more |= IDEMI_MORE_ATTEMPTS;/;/'
+fault age-not-carried idemi_journal_describe 's/r->age = t->clock.*/;/'
+
+echo "-- turning"
+fault one-dead-sector '[a-z_]*' '
+        s/idemi_journal_gap(t, j->head, j->clean) >= 2/1/
+        s/? 1u : 2u/? 1u : 1u/'
+fault not-erased '[a-z_]*' 's/j->blank != IDEMI_BLANK/0/'
+fault header-not-synced idemi_journal_header \
+    's/result == IDEM_OK ? idemi_storage_sync(t) : result/result/'
+fault one-header idemi_recover_pair 's/ && idemi_recover_similar(a, b)//'
+fault not-confirmed idemi_journal_confirm \
+    's/if (newest == IDEMI_NOWHERE)/if (1)/'
+fault relied-upon idemi_journal_unconfirmed \
+    's/if (j->newest == IDEMI_NOWHERE ||/if (1 ||/'
+
+echo "-- opening"
+fault appended-behind-doubt idemi_recover_open 's/j->clean = j->tail;/&\
+    j->turned = 1;\
+    j->at = j->newest == IDEMI_NOWHERE ? idemi_journal_front(t)\
+        : idemi_storage_offset(t, j->newest) +\
+          idemi_storage_granules(t, j->newest_len);\
+    j->end = j->at;/'
+fault end-not-believed idemi_recover_replay 's/ && end < limit/ \&\& !end/'
+fault tokens-again idemi_recover_open 's/t->token = .*/t->token = 0;/'
+fault claims-dropped idemi_recover_cut \
+    's/s->state = IDEMI_IN_PROGRESS | IDEMI_CUT;/idemi_keys_remove(t, slot);\
+        continue;/'
+fault newest-read-again idemi_journal_fetch 's/at == j->newest/0/'
+
+echo "faults: $found found, $failed not"
+[ "$failed" = 0 ]

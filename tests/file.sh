@@ -1,0 +1,335 @@
+#!/bin/sh
+# SPDX-License-Identifier: 0BSD
+# A journal in a file, real processes, and a kernel that fails (strace): a
+# worker (tests/file_worker.c) is killed at each of its system calls and at any
+# instant; its calls fail, are interrupted, do half; it meets others of its
+# kind.  Then it is started again, and audits what it ever told anybody.
+# SHORT=1 goes through it once, in seconds, in memory; else many times, on disk.
+set -eu
+
+rounds=20
+home=${TMPDIR:-/tmp}
+if [ "${SHORT:-}" = 1 ]; then
+    rounds=1
+    [ ! -w /dev/shm ] || home=/dev/shm
+fi
+dir=$(mktemp -d "$home/idem-file-XXXXXX")
+dir=$(cd "$dir" && pwd -P)              # strace compares paths as text
+trap 'rm -rf "$dir"' EXIT
+journal=$dir/journal
+ledger=$dir/ledger
+size=32768                              # of the journal, as the worker has it
+passed=0
+
+mkdir -p build
+worker=build/file_worker
+${CC:-cc} ${CPPFLAGS:-} -I. -std=c99 -O1 -g -Wall -Wextra -Wpedantic -Wshadow \
+    -Werror tests/file_worker.c -o "$worker"
+
+fail() {
+    echo "FAILED: $*"
+    [ ! -s "$dir/out" ] || cat "$dir/out"
+    exit 1
+}
+
+# run COMMAND...: its exit status is in $status, what it says in $dir/out.  (A
+# shell of its own, for it says so when a command is killed.)
+run() {
+    status=0
+    ( "$@" > "$dir/out" 2>&1; exit $? ) 2> "$dir/shell" || status=$?
+}
+
+# expect STATUS WHEN: of the last run
+expect() {
+    [ "$status" = "$1" ] || fail "$2: exit status $status, not $1"
+    passed=$((passed + 1))
+}
+
+# Nothing that was ever told is broken now.
+check() {
+    run "$worker" check "$journal" "$ledger"
+    expect 0 "$1"
+}
+
+# The file is new: zeros, and whole.
+whole() {
+    head -c "$size" /dev/zero | cmp -s - "$journal" || fail "$1: not zeros"
+}
+
+# And has one name.
+newborn() {
+    whole "$1"
+    [ ! -e "$journal.new" ] || fail "$1: $journal.new is left"
+}
+
+# inject CALL FAULT N COMMAND...: the N-th CALL on the journal, its other name,
+# its directory or the ledger has that fault
+inject() {
+    spec=$1:$2:when=$3
+    call=$1
+    shift 3
+    run strace -qq -o "$dir/log" -P "$journal" -P "$journal.new" -P "$dir" \
+        -P "$ledger" -e "trace=$call" -e "inject=$spec" "$@"
+}
+
+injected() {
+    grep -q 'INJECTED' "$dir/log"
+}
+
+# ----------------------------------------------------------------- creation
+
+creation_is_killed() {
+    killed=0
+    for call in openat flock newfstatat '?fstat' ftruncate pwrite64 fsync \
+        '?link' '?linkat' '?unlink' '?unlinkat' close fdatasync; do
+        n=1
+        while :; do
+            rm -f "$journal" "$journal.new"
+            inject "$call" signal=KILL $n "$worker" open "$journal"
+            [ "$status" = 137 ] || break
+            killed=$((killed + 1))
+            [ ! -e "$journal" ] || whole "creation was killed at $call $n"
+            run "$worker" open "$journal"
+            expect 0 "opening after creation was killed at $call $n"
+            newborn "opened after creation was killed at $call $n"
+            n=$((n + 1))
+        done
+        [ "$status" = 0 ] || fail "creating, $call $n: $status"
+    done
+    [ "$killed" -ge 20 ] || fail "creation was killed at $killed calls only"
+    echo "creation killed at each of $killed calls"
+}
+
+creation_fails() {
+    failed=0
+    for fault in openat:error=EACCES openat:error=EMFILE flock:error=ENOLCK \
+        ftruncate:error=EIO pwrite64:error=ENOSPC pwrite64:error=EIO \
+        fsync:error=EIO fsync:error=ENOSPC fdatasync:error=EIO \
+        '?link:error=EPERM' '?linkat:error=EPERM'; do
+        n=1
+        while :; do
+            rm -f "$journal" "$journal.new"
+            inject "${fault%%:*}" "${fault#*:}" $n "$worker" open "$journal"
+            injected || break
+            failed=$((failed + 1))
+            # The third time it unlocks, which closing does in any case.
+            [ "$fault $n" = "flock:error=ENOLCK 3" ] ||
+                expect 3 "creating with $fault $n"
+            run "$worker" open "$journal"
+            expect 0 "opening after creation had $fault $n"
+            newborn "opened after creation had $fault $n"
+            n=$((n + 1))
+        done
+    done
+    [ "$failed" -ge 15 ] || fail "creation failed at $failed calls only"
+    echo "creation failed at each of $failed calls"
+}
+
+# The kernel says that it has written 7 bytes.  (It has not, but they are zeros
+# there all the same.)
+creation_writes_short() {
+    n=1
+    while :; do
+        rm -f "$journal" "$journal.new"
+        inject pwrite64 retval=7 $n "$worker" open "$journal"
+        injected || break
+        expect 0 "creating with short write $n"
+        newborn "created with short write $n"
+        at=$((4096 * (n - 1)))
+        resumed=$(sed -n 's/.*, \([0-9]*\), \([0-9]*\)) .*/\1 \2/p' \
+            "$dir/log" | sed -n "$n,$((n + 1))p")
+        [ "$resumed" = "4096 $at
+4089 $((at + 7))" ] || { cat "$dir/log"; fail "short write $n not resumed"; }
+        n=$((n + 1))
+    done
+    echo "short writes resumed: $((n - 1))"
+}
+
+creation_is_limited() {
+    rm -f "$journal"
+    run sh -c "trap '' XFSZ; ulimit -f 8; exec '$worker' open '$journal'"
+    expect 3 "a file size limit"
+    [ ! -e "$journal.new" ] || fail "a file size limit leaves $journal.new"
+    run sh -c "ulimit -f 8; exec '$worker' open '$journal'"
+    expect 153 "a file size limit, by signal"
+    run "$worker" open "$journal"
+    expect 0 "opening after a file size limit"
+    newborn "a file size limit"
+}
+
+# ----------------------------------------------------------------- others
+
+# hold NUMBER: a worker in the background, until descriptor 3 is closed
+hold() {
+    "$worker" hold "$journal" < "$dir/fifo" > "$dir/hold$1" &
+    holders="$holders $!"
+}
+
+two_processes() {
+    holders=
+    rm -f "$dir/fifo"
+    mkfifo "$dir/fifo"
+    hold 1
+    exec 3> "$dir/fifo"
+    until [ -s "$dir/hold1" ]; do sleep 0.01; done
+    run "$worker" open "$journal"
+    expect 2 "a second process"
+    run "$worker" work "$journal" "$ledger" 1
+    expect 2 "a second process that works"
+    exec 3>&-
+    wait $holders || fail "the first of two processes"
+    run "$worker" open "$journal"
+    expect 0 "the second process, when the first is gone"
+
+    holders=
+    hold 1
+    exec 3> "$dir/fifo"
+    until [ "$(cat "$dir/hold1")" = "0 done" ]; do sleep 0.01; done
+    ( kill -9 $holders; wait $holders ) 2> /dev/null || :
+    wait $holders 2> /dev/null || :
+    run "$worker" open "$journal"
+    expect 0 "the second process, when the first is killed"
+    exec 3>&-
+}
+
+creators_race() {
+    round=0
+    while [ $round -lt $((rounds * 5)) ]; do
+        round=$((round + 1))
+        rm -f "$journal" "$journal.new" "$dir"/hold*
+        holders=
+        for i in 1 2 3 4 5 6 7 8; do hold $i; done
+        exec 3> "$dir/fifo"
+        until [ "$(cat "$dir"/hold* 2> /dev/null | wc -l)" = 8 ]; do
+            sleep 0.01
+        done
+        [ "$(grep -c '^0 done' "$dir"/hold* | grep -c ':1')" = 1 ] &&
+            [ "$(grep -c '^4 ' "$dir"/hold* | grep -c ':1')" = 7 ] ||
+            { cat "$dir"/hold*; fail "of 8 creators not one has the file"; }
+        newborn "8 creators"
+        exec 3>&-
+        for holder in $holders; do
+            wait "$holder" || [ $? = 2 ] || fail "one of 8 creators"
+        done
+        passed=$((passed + 1))
+    done
+    echo "of 8 creators one got the file: $round times"
+}
+
+foreign_files() {
+    cp "$journal" "$dir/saved"
+    for change in "truncate -s -1" "truncate -s +1" "truncate -s 0"; do
+        cp "$dir/saved" "$journal"
+        $change "$journal"
+        cp "$journal" "$dir/changed"
+        run "$worker" work "$journal" "$ledger" 1
+        expect 3 "$change"
+        grep -q '^-9 ' "$dir/out" || fail "$change: not IDEM_E_FORMAT"
+        cmp -s "$journal" "$dir/changed" || fail "$change: touched"
+    done
+    cp "$dir/saved" "$journal"
+    check "the file put back"
+}
+
+# ----------------------------------------------------------------- at work
+
+work_is_killed() {
+    killed=0
+    for call in pwrite64 fdatasync pread64 write fsync flock openat close; do
+        n=1
+        while :; do
+            inject "$call" signal=KILL $n "$worker" work "$journal" "$ledger" 6
+            [ "$status" = 137 ] || break
+            killed=$((killed + 1))
+            n=$((n + 1))
+            # Every other time it is killed again before it could look back.
+            [ $((n % 2)) = 0 ] || check "after being killed at $call $n"
+        done
+        expect 0 "work to be killed at $call $n"
+        check "after being killed at $call"
+    done
+    [ "$killed" -ge 60 ] || fail "killed at $killed calls only"
+    echo "killed at each of $killed calls"
+}
+
+work_is_killed_anywhere() {
+    n=0
+    while [ $n -lt $((rounds * 30)) ]; do
+        "$worker" work "$journal" "$ledger" 100000 > "$dir/out" &
+        pid=$!
+        sleep "0.0$((n * 7 % 10))$((n * 3 % 10))"
+        kill -9 $pid 2> /dev/null || :
+        { wait $pid; } 2> /dev/null || status=$?
+        [ "$status" = 137 ] || fail "killed anywhere, $n: $status"
+        n=$((n + 1))
+        [ $((n % 3)) != 0 ] || check "after being killed anywhere, $n"
+    done
+    echo "killed anywhere: $n times"
+}
+
+# work_fails CALL FAULT STATUSES: for each CALL; one of these must be the result
+work_fails() {
+    n=1
+    while :; do
+        inject "$1" "$2" $n "$worker" work "$journal" "$ledger" 6
+        case " $3 " in
+        *" $status "*) passed=$((passed + 1)) ;;
+        *) fail "$1 $2 $n: $status" ;;
+        esac
+        injected || break
+        check "after $1 $2 $n"
+        n=$((n + 1))
+    done
+    faults=$((faults + n - 1))
+}
+
+work_has_faults() {
+    faults=0
+    for error in EIO ENOSPC; do
+        work_fails pwrite64 error=$error "0 3"
+        work_fails fdatasync error=$error "0 3"
+    done
+    work_fails pread64 error=EIO "0 3"
+    for call in pwrite64 fdatasync pread64 flock; do
+        work_fails $call error=EINTR 0
+    done
+    # From some time on, for good
+    for n in 1 2 5 9; do
+        inject pwrite64 error=ENOSPC $n+ "$worker" work "$journal" "$ledger" 6
+        expect 3 "a full disk from write $n on"
+        check "after a full disk from write $n on"
+        inject fdatasync error=EIO $n+ "$worker" work "$journal" "$ledger" 6
+        expect 3 "a dead disk from sync $n on"
+        check "after a dead disk from sync $n on"
+    done
+    [ "$faults" -ge 60 ] || fail "$faults faults only"
+    echo "faults in each of $faults calls"
+}
+
+# ----------------------------------------------------------------- all of it
+
+traced=1
+if ! strace -qq -o "$dir/log" true 2> /dev/null; then
+    echo "file: SKIPPED what takes strace, which is missing or may not trace:" \
+        "sh tests/deps.sh strace"
+    traced=0
+fi
+
+[ $traced = 0 ] || creation_is_killed
+[ $traced = 0 ] || creation_fails
+[ $traced = 0 ] || creation_writes_short
+creation_is_limited
+two_processes
+creators_race
+round=0
+events=0
+while [ $round -lt $rounds ]; do
+    round=$((round + 1))
+    rm -f "$journal" "$ledger"
+    [ $traced = 0 ] || work_is_killed
+    [ $traced = 0 ] || work_has_faults
+    work_is_killed_anywhere
+    events=$((events + $(wc -l < "$ledger")))
+done
+foreign_files
+echo "file: $passed passed, 0 failed; $events events audited"
