@@ -3635,10 +3635,6 @@ static int idemi_journal_erased(idem_table *t, int wait)
     if (result == 1)
         return IDEM_MORE;
     j->erasing = 0;
-    if (result == 0) {
-        j->spare++;
-        return IDEM_OK;
-    }
     return idemi_storage_result(t, result);
 }
 
@@ -3660,6 +3656,25 @@ static uint32_t idemi_journal_unspared(const idem_table *t)
     return sector;
 }
 
+/* Looks whether a sector was erased where its headers go, if what is written is
+   to be verified. */
+static int idemi_journal_verify(idem_table *t, uint32_t sector)
+{
+    const idem_storage *m = t->config->storage;
+    unsigned char *in = idemi_journal_in(t);
+    uint32_t front = idemi_journal_front(t);
+    int result;
+
+    if (!m->verify || !m->erase)
+        return IDEM_OK;
+    t->journal->loaded = IDEMI_NOWHERE;
+    result = idemi_storage_read(t, idemi_storage_place(t, sector, 0), in,
+                                front);
+    if (result < 0 || idemi_storage_all(in, front, m->erased))
+        return result;
+    return IDEM_E_STORAGE;
+}
+
 /* Makes one dead sector more spare; or, without waiting, begins to. */
 static int idemi_journal_erase(idem_table *t, int wait)
 {
@@ -3675,8 +3690,11 @@ static int idemi_journal_erase(idem_table *t, int wait)
     }
     if (result == IDEM_OK)
         result = idemi_journal_erased(t, wait);
+    if (result == IDEM_OK)
+        result = idemi_journal_verify(t, sector);
     if (result < 0)
         idemi_journal_retire(t, sector);
+    j->spare += result == IDEM_OK;
     return result;
 }
 
@@ -3731,26 +3749,6 @@ static int idemi_journal_fill(idem_table *t, uint32_t room, uint32_t want)
     return result;
 }
 
-/* Looks whether a sector was erased where its headers go, if what is written is
-   to be verified. */
-static int idemi_journal_verify(idem_table *t, uint32_t sector)
-{
-    const idem_storage *m = t->config->storage;
-    unsigned char *in = idemi_journal_in(t);
-    uint32_t front = idemi_journal_front(t);
-    int result;
-
-    if (!m->verify || !m->erase)
-        return IDEM_OK;
-    t->journal->loaded = IDEMI_NOWHERE;
-    result = idemi_storage_read(t, idemi_storage_place(t, sector, 0), in,
-                                front);
-    if (result < 0 || idemi_storage_all(in, front, m->erased))
-        return result;
-    t->journal->worn = 1;
-    return IDEM_E_STORAGE;
-}
-
 /* Opens the sector `next` as the head. */
 static int idemi_journal_enter(idem_table *t, uint32_t next, uint32_t room,
                                uint32_t want)
@@ -3774,8 +3772,7 @@ static int idemi_journal_enter(idem_table *t, uint32_t next, uint32_t room,
     j->head = next;
     j->at = j->end = idemi_journal_front(t);
     j->sealing = 0;
-    result = idemi_journal_verify(t, next);
-    if (result == IDEM_OK && !t->config->storage->erase)
+    if (!t->config->storage->erase)
         result = idemi_journal_header(t, 1, flags | IDEMI_ATTEMPT, back,
                                       end);
     if (result == IDEM_OK)

@@ -276,6 +276,8 @@ work_fails() {
         *" $status "*) passed=$((passed + 1)) ;;
         *) fail "$1 $2 $n: $status" ;;
         esac
+        ! { [ "$2" = error=EINTR ] && grep -q 'in between' "$dir/out"; } ||
+            fail "$1 $2 $n was not resumed"
         injected || break
         check "after $1 $2 $n"
         n=$((n + 1))

@@ -279,5 +279,7 @@ int main(int argc, char **argv)
         if (i % 5 == 4 && idem_maintain(&table, now) == IDEM_E_STORAGE)
             give_up(0);
     }
+    if (table.storage_error)
+        printf("in between: %s\n", strerror(table.storage_error));
     return idem_file_close(&file) == IDEM_OK ? DONE : REFUSED;
 }
