@@ -2882,6 +2882,8 @@ static uint32_t idemi_record_decode(idem_table *t, uint32_t at,
     uint32_t front, len;
     uint64_t number;
 
+    if (have > t->journal->record_max)
+        have = t->journal->record_max;
     b.at = p;
     b.end = p + have;
     b.short_of = 0;
@@ -3154,6 +3156,8 @@ static uint8_t idemi_keys_terms(idem_table *t, uint32_t retention_ms)
 #define IDEMI_OUTCOME_FIXED 31u
 #define IDEMI_MARK_FIXED    23u
 #define IDEMI_CLAIM_LEAST   17u
+#define IDEMI_CLAIM_MORE    10u         /* of that, what is seldom there */
+#define IDEMI_OUTCOME_MORE  5u
 #define IDEMI_OUTCOME_LEAST 11u
 #define IDEMI_CARRY_FIXED   46u
 
@@ -3910,13 +3914,14 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
 {
     idem_journal *j = t->journal;
     uint32_t low = j->low + idemi_journal_beside(t, outcomes);
-    uint32_t room = len + j->outcome_max;
+    uint32_t half = (idemi_journal_size(t) - idemi_journal_front(t)) / 2;
+    uint32_t room = len + outcomes * j->outcome_max;
     int result = IDEM_OK;
 
     if (j->broken)
         return IDEM_E_STORAGE;
-    if (!idemi_journal_spare(t) && outcomes < 4)
-        room = len + outcomes * j->outcome_max;
+    if (room > half)
+        room = half;
     if (idemi_journal_rest(t) < len || !j->at)
         result = idemi_journal_turn(t, room, low);
     while (result == IDEM_OK && !idemi_journal_enough(t, len, outcomes)) {
@@ -4021,15 +4026,24 @@ static int idemi_journal_claim(idem_table *t, unsigned slot,
 {
     idem_record *r = &t->journal->record;
     idemi_parts from = { NULL, NULL, NULL, NULL };
-    uint32_t len = 0;
+    uint32_t len = IDEMI_CLAIM_FIXED - IDEMI_CLAIM_MORE;
+    unsigned more = 0;
     uint64_t token;
     int result;
 
     if (!idemi_journal_sound(t))
         return IDEM_E_SPACE;
-    if (!t->config->volatile_claims)
-        len = idemi_storage_granules(t, IDEMI_CLAIM_FIXED + body->scope_len +
-                                            body->key_len);
+    if (attempts != 1)
+        more |= IDEMI_MORE_ATTEMPTS;
+    if (body->retention != idemi_default_retention(t, 0))
+        more |= IDEMI_MORE_RETENTION;
+    if (body->response_len != t->config->response_max)
+        more |= IDEMI_MORE_RESERVED;
+    if (more)
+        len = IDEMI_CLAIM_FIXED;
+    len = idemi_storage_granules(t, len + body->scope_len + body->key_len);
+    if (t->config->volatile_claims)
+        len = 0;
     result = idemi_journal_reserve(t, len, t->claimed + 1);
     if (result < 0)
         return result;
@@ -4041,15 +4055,9 @@ static int idemi_journal_claim(idem_table *t, unsigned slot,
         from.key = q->rq->key;
         r->slot = slot;
         r->parts = IDEMI_HAS_CLAIM;
-        r->more = 0;
+        r->more = (uint8_t)more;
         r->body = *body;
         r->attempts = (uint8_t)attempts;
-        if (attempts != 1)
-            r->more |= IDEMI_MORE_ATTEMPTS;
-        if (body->retention != idemi_default_retention(t, 0))
-            r->more |= IDEMI_MORE_RETENTION;
-        if (body->response_len != t->config->response_max)
-            r->more |= IDEMI_MORE_RESERVED;
         result = idemi_journal_commit(t, &from, &place->claim);
         token = result < 0 ? 0 : idemi_record_token(t, place->claim);
     }
@@ -4075,6 +4083,8 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot,
                  (out->state ? out->state_len : 0);
     int result;
 
+    if (!out->code && !out->failed && !out->confirm)
+        len -= IDEMI_OUTCOME_MORE;
     if (!written)
         len += IDEMI_RECORD_FIXED + t->config->key_max;
     result = idemi_journal_reserved(t, idemi_storage_granules(t,
@@ -4169,13 +4179,14 @@ static int idemi_recover_header(const idem_table *t, const unsigned char *p)
                                                      : IDEMI_OURS;
 }
 
-/* True if two headers are the same but for one bit. */
-static int idemi_recover_similar(const unsigned char *a, const unsigned char *b)
+/* True if bytes are the same but for one bit. */
+static int idemi_recover_similar(const unsigned char *a, const unsigned char *b,
+                                 unsigned len)
 {
     unsigned differing = 0;
     unsigned i;
 
-    for (i = 0; i < IDEMI_HEADER; i++) {
+    for (i = 0; i < len; i++) {
         unsigned bits = a[i] ^ b[i];
         for (; bits; bits &= bits - 1)
             differing++;
@@ -4187,8 +4198,12 @@ static int idemi_recover_similar(const unsigned char *a, const unsigned char *b)
    ours then. */
 static int idemi_recover_mend(const idem_table *t, unsigned char *p)
 {
+    unsigned char identity[IDEMI_IDENTITY];
     unsigned bit;
 
+    idemi_journal_identity(t, identity);
+    if (!idemi_recover_similar(identity, p, IDEMI_IDENTITY))
+        return 0;
     for (bit = 0; bit < 8 * IDEMI_HEADER; bit++) {
         unsigned char mask = (unsigned char)(1u << bit % 8);
         p[bit / 8] ^= mask;
@@ -4340,7 +4355,8 @@ static const unsigned char *idemi_recover_pair(idem_table *t, uint32_t number,
         return b;
     }
     if (first == IDEMI_OURS || idemi_recover_mend(t, a)) {
-        *whole = !(a[27] & IDEMI_ATTEMPT) && idemi_recover_similar(a, b);
+        *whole = !(a[27] & IDEMI_ATTEMPT) && idemi_recover_similar(
+                                                 a, b, IDEMI_HEADER);
         return a;
     }
     *looks = (uint8_t)idemi_recover_looks(t, a);

@@ -16,9 +16,9 @@
  *     Then in batches: so many claims, idem_sync, as many completions,
  *     idem_sync; beside the same commands one by one.
  * M5  Opening a file with 100,000 finished keys that the system has in memory,
- *     and the first duplicate afterwards: when just these keys were ever written,
- *     and when the file has gone round, so that old records are among them and
- *     behind them.
+ *     and the first duplicate afterwards: when just these keys were ever
+ *     written, and when the file has gone round, so that there are old records
+ *     among them and behind them.
  *
  * Disks vary by the minute, so all subjects take turns, a few commands each;
  * only figures of the same turn make a ratio; the medians have the smallest and
@@ -49,7 +49,7 @@ enum {
     DAY_MS = 86400000,
     KEY_MS = DAY_MS / KEYS,
     TURN = 64,                      // commands of a subject in one turn
-    TURNS_MAX = 201,
+    TURNS_MAX = 51,
     OPENS_MAX = 51
 };
 
@@ -657,7 +657,7 @@ int main(int argc, char **argv)
         else
             directory = argv[i];
     print_facts(directory);
-    measure_m4(directory, is_short ? 21 : 101);
+    measure_m4(directory, is_short ? 21 : 51);
     measure_m5(directory, is_short ? 11 : OPENS_MAX);
     return 0;
 }
