@@ -412,7 +412,8 @@
    and its newest record may itself be in doubt.
 
    A callback that fails makes the call fail, and nothing has changed.  A sector
-   that cannot be erased or begun is retired until the next opening.  After a
+   that cannot be erased or begun is retired, until the next opening, or until
+   there is no other.  After a
    sync that failed nobody knows what is on the medium: nothing is written any
    more until the table is opened again.
 
@@ -1039,7 +1040,7 @@ typedef struct idem_stats {
     uint32_t backwards;         /* ticks taken as going backwards */
     uint32_t lost;              /* stretches of storage found damaged in which
                                    something acknowledged may have been */
-    uint32_t retired;           /* sectors given up in this boot */
+    uint32_t retired;           /* sectors given up at present */
 } idem_stats;
 
 /* A sector, as the table knows it (>>journal) */
@@ -3810,7 +3811,7 @@ static int idemi_journal_settle(idem_table *t, int result, uint32_t last,
     }
     // Slots that were carried there stay there until they are carried on, so
     // it must not be used again before.
-    if (j->worn && j->blank != IDEMI_BLANK)
+    if (j->worn && t->config->storage->erase && j->blank != IDEMI_BLANK)
         idemi_journal_retire(t, sector);
     else
         idemi_journal_sector(t, sector)->link = IDEMI_ASIDE;
@@ -3825,6 +3826,46 @@ static int idemi_journal_settle(idem_table *t, int result, uint32_t last,
     return result;
 }
 
+/* Sets a sector aside that something is carried to, and is not in the ring. */
+static void idemi_journal_keep(idem_table *t, uint32_t at)
+{
+    if (at != IDEMI_NOWHERE && idemi_journal_leaving(t, at) &&
+        idemi_storage_sector(t, at) != t->journal->clean)
+        idemi_journal_sector(t, idemi_storage_sector(t, at))->link =
+            IDEMI_ASIDE;
+}
+
+/* Gives all sectors another chance: it may have been the disk that was full. */
+static void idemi_journal_forgive(idem_table *t)
+{
+    uint32_t sector;
+    unsigned slot;
+
+    for (sector = 0; sector < t->config->storage->sector_count; sector++)
+        idemi_journal_sector(t, sector)->link = 0;
+    for (slot = 0; slot < t->capacity; slot++) {
+        const idem_slot *s = idemi_slot_at(t, slot);
+        if (!s->state)
+            continue;
+        idemi_journal_keep(t, idemi_slot_place(t, slot)->claim);
+        if (s->state & IDEMI_FINISHED)
+            idemi_journal_keep(t, idemi_slot_place(t, slot)->outcome);
+    }
+    idemi_journal_keep(t, t->journal->state_at);
+    t->stats.retired = 0;
+}
+
+/* True if the next sector that may be used is a dead one. */
+static int idemi_journal_usable(const idem_table *t)
+{
+    const idem_journal *j = t->journal;
+    uint32_t next = idemi_journal_next(t, j->head);
+
+    return j->tail == j->head ? next != j->head
+                              : idemi_journal_distance(t, j->head, next) <
+                                    idemi_journal_distance(t, j->head, j->tail);
+}
+
 /* One attempt at the next sector. */
 static int idemi_journal_attempt(idem_table *t, uint32_t room, uint32_t want)
 {
@@ -3836,7 +3877,11 @@ static int idemi_journal_attempt(idem_table *t, uint32_t room, uint32_t want)
         result = idemi_storage_sync(t);
     if (result < 0)
         return result;
+    if (!j->blank && !idemi_journal_usable(t))
+        idemi_journal_forgive(t);
     // One is enough if another has failed: two are for a cut in a header.
+    if (!j->blank && !idemi_journal_usable(t))
+        return IDEM_E_SPACE;
     if (j->sequence == UINT32_MAX ||
         (!j->blank &&
          idemi_journal_gap(t, last, j->tail) < (t->stats.retired ? 1u : 2u)))
@@ -3922,6 +3967,10 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
         return IDEM_E_STORAGE;
     if (room > half)
         room = half;
+    // What was granted comes before what is asked for.
+    if (idemi_journal_rest(t) < len &&
+        UINT32_MAX - j->sequence < 1 + idemi_journal_beside(t, outcomes))
+        return IDEM_E_SPACE;
     if (idemi_journal_rest(t) < len || !j->at)
         result = idemi_journal_turn(t, room, low);
     while (result == IDEM_OK && !idemi_journal_enough(t, len, outcomes)) {

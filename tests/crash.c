@@ -33,6 +33,7 @@
  *     M       idle work until there is no more; m  one step of it
  *     Y P     sync; a restart between two calls
  *     K9      nine times: claim and give back or complete and forget key d
+ *     J9      the same, each time after a restart
  *     ! ?     old claims are fenced; all that can be looked at is right
  */
 #define _POSIX_C_SOURCE 200809L
@@ -134,6 +135,8 @@ static const workload workloads[] = {
     { "ring",       "K4 Ba Sa Bb K14 Ob Bc K6" },
     { "ring-idle",  "Ba Sa Bb Ob M K3 M K3 M K3 M Bc M K4" },
     { "ring-cut",   "Ba P Bb Ob P K5 P K5 P K5 P Bc Cc K4" },
+    { "ring-boots", "Ba Sa Bb Ob J14" },
+    { "ring-heads", "Ba Sa P Bb Qb J5 M J4 Xa J5" },
     { "evict",      "evict Ba Ca Bb Ob Bc Cc Bd Cd Ba P Ba" },
     { "evict-ring", "evict K2 Ba Ca Bb Cb Bc Sc Bd Cd Ba Ca K6 Ab Ac" },
     { "batch",      "batch Ba Bb Y Ca Ob Y Xa" },
@@ -153,6 +156,7 @@ static const char *const contexts[] = {
     "Ba Sa Bb |",
     "Ba Oa Bb P |",
     "Bb Ob Ba L K3 |",
+    "Ba Sa P Bb Cb J7 |",
     "batch Ba Sa Y |",
     "ram volatile Ba Ca |",
     "evict Bc Cc Bd Cd Ba |",
@@ -607,7 +611,7 @@ static int call_end(machine *m, const flash *was, int result)
     return result;
 }
 
-/* Asks for a key, with one of two payloads; keeps the claim, if there is one. */
+/* Asks for a key, with one of two payloads; keeps the claim if there is one. */
 static int begin(machine *m, unsigned key, int payload)
 {
     idem_request rq = request_of(key, payload);
@@ -943,14 +947,20 @@ static void rest(machine *m)
     m->idle = 1;
 }
 
-/* Turns the journal over with records that nobody needs. */
-static void churn(machine *m, unsigned times)
+/* Turns the journal over with records that nobody needs; or, with restarts,
+   with heads. */
+static void churn(machine *m, unsigned times, int restarts)
 {
     unsigned key = KEYS - 1;
 
     for (unsigned i = 0; i < times && !m->failed && !m->medium.off; i++) {
-        int result = begin(m, key, 0);
-        int granted = result == IDEM_EXECUTE || result == IDEM_RECOVER;
+        int result, granted;
+        if (restarts)
+            restart(m);
+        if (m->failed)
+            return;
+        result = begin(m, key, 0);
+        granted = result == IDEM_EXECUTE || result == IDEM_RECOVER;
         if (m->medium.off || (!granted && result != IDEM_REPLAY))
             return;
         if (granted && i % 2 == 0) {
@@ -996,8 +1006,8 @@ static void run_events(machine *m, const char *events)
         char event = *m->event;
         if (event == ' ') {
             m->event++;
-        } else if (event == 'K') {
-            churn(m, (unsigned)strtoul(m->event + 1, NULL, 10));
+        } else if (event == 'K' || event == 'J') {
+            churn(m, (unsigned)strtoul(m->event + 1, NULL, 10), event == 'J');
             m->event += 1 + strspn(m->event + 1, "0123456789");
         } else {
             unsigned keyed = !!strchr("ABCDFNOQRSWXZc", event);

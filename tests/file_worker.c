@@ -197,8 +197,9 @@ static void command(unsigned key)
     rq.key_len = (size_t)snprintf(id, sizeof id, "%u", key);
     rq.payload = id;
     rq.payload_len = rq.key_len;
-    // Time passes with each new key, so that it is known which are remembered.
-    now += key >= key_count;
+    // Time passes with each key that is new, or was lost on its way: so that
+    // it is known how many are remembered.
+    now += !keys[key].granted;
     happen('B', key, "");
     for (tries = 0; tries < 2 && answer == IDEM_E_STORAGE; tries++)
         answer = idem_begin(&table, &claim, &reply, &rq, now);

@@ -66,6 +66,7 @@ typedef struct truth {
     size_t   state_len;
     uint8_t  state[STATES];
     known    keys[KEYS];
+    known    below[KEYS];       // what a volatile claim has replaced
 } truth;
 
 typedef struct device {
@@ -505,6 +506,8 @@ static inline void device_grant(device *d, unsigned key, int answer)
     truth *t = &d->truth;
     known *k = &t->keys[key];
 
+    if (k->status != IDEM_IN_PROGRESS)
+        t->below[key] = *k;
     *k = device_granted(d, key, answer);
     assert_int_equal(d->f.claim.attempt, k->attempts);
     assert_true(k->token > t->token);
@@ -807,6 +810,20 @@ static inline void device_look(device *d)
     assert_int_equal(d->erases, 0);
 }
 
+/* Of a volatile claim nothing is left.  What was over before it may be not over
+   any more, for the clock has gone back. */
+static inline void device_give_up(device *d)
+{
+    for (unsigned i = 0; i < KEYS; i++) {
+        known *k = &d->truth.keys[i];
+        if (k->status != IDEM_IN_PROGRESS)
+            continue;
+        k->status = 0;
+        if (find(&d->f, "panel", key_name(i), d->now) == IDEM_OK)
+            *k = d->truth.below[i];
+    }
+}
+
 /* A claim of an earlier boot that was over before the restart may still be
    remembered, as one cut short, or not. */
 static inline void device_learn(device *d)
@@ -884,9 +901,6 @@ static inline void device_restart(device *d)
 {
     T("restart\n");
     truth_restart(&d->truth);
-    for (unsigned k = 0; d->f.config.volatile_claims && k < KEYS; k++)
-        if (d->truth.keys[k].status == IDEM_IN_PROGRESS)
-            d->truth.keys[k].status = 0;
     flash_boot(&d->medium);
     d->erasing = 0;
     d->now = flash_mix(d->now + 1);
@@ -895,6 +909,8 @@ static inline void device_restart(device *d)
     assert_in_range(flash_most_read(&d->medium), 0,
                     d->f.table.storage_error ? 2 : 1);
     assert_int_equal(d->f.table.stats.lost, 0);
+    if (d->f.config.volatile_claims)
+        device_give_up(d);
     device_learn(d);
     device_look(d);
     device_pause(d);
