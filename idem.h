@@ -3770,7 +3770,7 @@ static int idemi_journal_enter(idem_table *t, uint32_t next, uint32_t room,
     // The first of a boot has the time of the opening: when claims were cut.
     sector->time = j->turned ? t->clock : j->opened;
     sector->time_high = (uint16_t)(j->turned ? j->clock_high : j->opened_high);
-    sector->lost = 0;
+    sector->lost = sector->sum = 0;
     if (!j->blank)
         idemi_journal_sector(t, j->head)->end = end;
     sector->end = idemi_journal_size(t);
@@ -3981,7 +3981,7 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
             result = idemi_journal_erase(t, 1);
             continue;
         }
-        j->keep = len;
+        j->keep = len + t->claimed * j->outcome_max;
         result = j->clean == j->head ? IDEM_E_SPACE : idemi_journal_clean(t);
         j->keep = 0;
         if (result == IDEM_E_SPACE && sure > 1)
@@ -4452,12 +4452,14 @@ static int idemi_recover_headers(idem_table *t, int *seen)
         j->head = idemi_recover_before(t, highest, s->link);
         if (!s->link || !idemi_journal_sector(t, j->head)->sequence)
             return 0;
-        j->own_end = s->end & ~IDEMI_FIRST;
+        j->own_end = 0;
     }
     s = idemi_journal_sector(t, j->head);
     j->tail = idemi_recover_before(t, j->head, s->tail);
     j->known = s->known;
     j->known_sum = s->sum;
+    for (number = 0; number < t->config->storage->sector_count; number++)
+        idemi_journal_sector(t, number)->sum = 0;
     return 1;
 }
 
@@ -4522,16 +4524,49 @@ static void idemi_recover_cut(idem_table *t)
     }
 }
 
-/* Drops what the writer had dropped without a word before it claimed the key
-   with this hash: it was over by now. */
+/* True if a slot has the key that the record in t->journal->record claims. */
+static int idemi_recover_same(idem_table *t, unsigned slot)
+{
+    idem_record *r = &t->journal->record;
+    const idem_record mine = *r;
+    const unsigned char *id = idemi_journal_in(t) + mine.id_at;
+    unsigned char *other = idemi_journal_out(t);
+    uint32_t at = idemi_slot_place(t, slot)->claim;
+    uint32_t len = idemi_journal_size(t) - idemi_storage_offset(t, at);
+    int same;
+
+    if (len > t->journal->record_max)
+        len = t->journal->record_max;
+    idemi_storage_salvage(t, at, other, len);
+    same = idemi_record_decode(t, at, other, other, len) &&
+           r->body.scope_len == mine.body.scope_len &&
+           r->body.key_len == mine.body.key_len &&
+           IDEM_MEMCMP(other + r->id_at, id,
+                       (size_t)mine.body.scope_len + mine.body.key_len) == 0;
+    *r = mine;
+    return same;
+}
+
+/* Drops what the writer had dropped before it claimed the key with this hash:
+   without a word, for it was over by now; or, in batch mode, with a record that
+   is lost, though this one is not. */
 static void idemi_recover_drop(idem_table *t, idem_number hash)
 {
     unsigned at = idemi_index_home(t, hash);
 
-    while (idemi_index_slot(t, at) != IDEMI_NONE)
-        if (idemi_index_hash_at(t, at) != hash ||
-            !idemi_keys_expire(t, idemi_index_slot(t, at)))
-            at = idemi_index_next(t, at);
+    while (idemi_index_slot(t, at) != IDEMI_NONE) {
+        unsigned slot = idemi_index_slot(t, at);
+        if (idemi_index_hash_at(t, at) == hash) {
+            if (idemi_keys_expire(t, slot))
+                continue;
+            if (t->config->durability == IDEM_BATCH &&
+                idemi_recover_same(t, slot)) {
+                idemi_keys_remove(t, slot);
+                continue;
+            }
+        }
+        at = idemi_index_next(t, at);
+    }
 }
 
 /* Makes a slot what the claim part of a record says. */
