@@ -605,6 +605,7 @@
      maintain             64 slots, each at most one release
      next, pending        n slots at worst
      open                 clears all the memory; with a journal, reads it once
+                          (with IDEM_BATCH, one again whose key comes again)
      any that is told     a look at all n slots, each at most one release, for
      the time, elapse     every 2^28 ms (3.1 days) that the clock advances, so
                           that 32 bits of time suffice: at most 8 times in one
@@ -4645,6 +4646,25 @@ static void idemi_recover_outcome(idem_table *t, unsigned slot, uint32_t at)
     idemi_order_note(t, s);
 }
 
+/* True if the record in t->journal->record is of a claim that should be there,
+   and is lost: so it is half of something, and its state does not count.  A
+   claim in a sector that is not needed any more has done its part. */
+static int idemi_recover_half(const idem_table *t, uint32_t at)
+{
+    const idem_storage *m = t->config->storage;
+    const idem_record *r = &t->journal->record;
+    uint32_t here = idemi_storage_linear(t, at), claim;
+
+    if (idemi_record_mine(t, at))
+        return 0;
+    claim = here >= r->age ? here - r->age
+                           : here + m->sector_size * m->sector_count - r->age;
+    return idemi_journal_distance(t, t->journal->tail,
+                                  claim / m->sector_size) <=
+           idemi_journal_distance(t, t->journal->tail,
+                                  idemi_storage_sector(t, at));
+}
+
 /* Does what the record in t->journal->record says. */
 static void idemi_recover_apply(idem_table *t, uint32_t at)
 {
@@ -4656,7 +4676,7 @@ static void idemi_recover_apply(idem_table *t, uint32_t at)
     idemi_recover_time(t,
                        idemi_journal_sector(t, idemi_storage_sector(t, at)),
                        (uint64_t)r->time_high << 32 | r->time);
-    if (r->parts & IDEMI_HAS_STATE) {
+    if (r->parts & IDEMI_HAS_STATE && !idemi_recover_half(t, at)) {
         t->state_len = r->state_len;
         j->state_at = at;
         idemi_basics_copy(t->state, idemi_journal_in(t) + r->state_at,

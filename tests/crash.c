@@ -449,8 +449,9 @@ static void open_table(machine *m)
     }
     if (f->progs + f->erases != ops)
         wrong(m, "opening changed the storage");
+    // In batch mode a record is read again whose key comes a second time.
     for (uint32_t at = 0; at < f->size && !m->read_failed; at++)
-        if (m->read_map[at] > 1)
+        if (m->read_map[at] > 1 + (m->config.durability == IDEM_BATCH))
             wrong(m, "opening read byte %u %u times", (unsigned)at,
                   m->read_map[at]);
     check_machine(m);
@@ -568,7 +569,8 @@ static model_call *call_begin(machine *m, char what, unsigned key)
     return &m->call;
 }
 
-/* What a call may cost, given the medium as it was before. */
+/* What a call may cost, given the medium as it was before.  Where doubt cannot
+   be seen it is found out by failing. */
 static void check_cost(machine *m, const flash *was)
 {
     uint32_t erases = m->medium.erases - was->erases;
@@ -576,7 +578,7 @@ static void check_cost(machine *m, const flash *was)
 
     if (erases > (what != 'C') && !m->blank)
         wrong(m, "%u erases in one call", (unsigned)erases);
-    if (m->idle && what == 'B' && erases)
+    if (m->idle && what == 'B' && erases && !m->blank)
         wrong(m, "an erase in spite of idle work");
     if (what == 'B')
         m->idle = 0;

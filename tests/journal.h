@@ -19,19 +19,12 @@ enum { KEYS = 28, RESPONSES = 80, STATES = 24 };
 
 #define ENDLESS UINT64_MAX
 
-#ifdef TRACE
-#define T(...) (printf("%llu: ", (unsigned long long)d->truth.clock), \
-                printf(__VA_ARGS__), fflush(stdout))
-#else
-#define T(...) ((void)d)
-#endif
-
 // A medium, and how a table is told of it.
 typedef struct geometry {
     const char *name;
     int      kind;              // as in struct flash
     uint32_t granule, sector_size;
-    uint32_t sector_count;      // or as few as idem_open takes, if that is more
+    uint32_t sector_count;      // or what idem_open asks for, if that is more
     uint8_t  erased;
     uint8_t  in_ram;
     uint8_t  verify;
@@ -92,7 +85,6 @@ typedef struct device {
     uint32_t polled, polls_left;
     int      erasing;           // a split erase is under way, of this
     uint32_t erasing_sector;
-    int      in_maintain;
     uint32_t seed;
     // Of the latest call
     uint32_t reads, progs, erases, read_bytes;
@@ -411,7 +403,7 @@ static inline void device_tick(device *d)
     device_settle(d);
 }
 
-/* True if a fault is the reason why a call was refused, and all is as it was. */
+/* True if a call was refused because of a fault, and all is as it was. */
 static inline int device_refused(const device *d, int result)
 {
     return d->unsure && (result == IDEM_E_STORAGE || result == IDEM_E_SPACE);
@@ -437,14 +429,9 @@ static inline int device_maintain(device *d)
 
     device_tick(d);
     device_before(d);
-    d->in_maintain = 1;
     result = device_after(d, idem_maintain(&d->f.table, d->now));
-    T("maintain = %d progs %u erases %u\n", result, d->progs, d->erases);
-    d->in_maintain = 0;
     if (!device_refused(d, result))
-        assert_in_set(result, ((const LargestIntegralType[]){
-            (LargestIntegralType)IDEM_OK, (LargestIntegralType)IDEM_MORE }),
-            2);
+        assert_true(result == IDEM_OK || result == IDEM_MORE);
     return result;
 }
 
@@ -527,7 +514,6 @@ static inline int device_begin(device *d, unsigned key)
     expected = truth_answer(d, key);
     device_before(d);
     result = device_after(d, begin_request(&d->f, &rq, d->now));
-    T("begin %u = %d (%d) slot %u\n", key, result, expected, d->f.claim.slot);
     if (d->idle)
         assert_int_equal(d->erases, 0);
     changed = device_granted(d, key, expected);
@@ -581,7 +567,6 @@ static inline int device_complete_as(device *d, unsigned key,
     device_before(d);
     result = device_after(
         d, idem_complete(&d->f.table, claim, &out, d->now));
-    T("complete %u = %d\n", key, result);
     // S7: completion never waits for an erase.
     if (!d->unsure)
         assert_int_equal(d->erases, 0);
@@ -627,7 +612,6 @@ static inline int device_release(device *d, unsigned key,
     expected = device_is_current(d, key, claim) ? IDEM_OK : IDEM_E_FENCED;
     device_before(d);
     result = device_after(d, idem_release(&d->f.table, claim, d->now));
-    T("release %u = %d\n", key, result);
     changed.status = 0;
     if (device_refused_key(d, result, key, &changed))
         return result;
@@ -671,7 +655,6 @@ static inline int device_forget(device *d, unsigned key)
         expected = IDEM_BUSY;
     device_before(d);
     result = device_after(d, idem_forget(&d->f.table, &rq, d->now));
-    T("forget %u = %d\n", key, result);
     changed.status = 0;
     if (device_refused_key(d, result, key, &changed))
         return result;
@@ -694,7 +677,6 @@ static inline int device_deliver(device *d, unsigned key)
         expected = IDEM_OK;
     device_before(d);
     result = device_after(d, idem_delivered(&d->f.table, &claim));
-    T("deliver %u = %d\n", key, result);
     changed.owed = 0;
     if (device_refused_key(d, result, key, &changed))
         return result;
@@ -899,7 +881,6 @@ static inline void device_format(device *d)
    goes on anywhere. */
 static inline void device_restart(device *d)
 {
-    T("restart\n");
     truth_restart(&d->truth);
     flash_boot(&d->medium);
     d->erasing = 0;

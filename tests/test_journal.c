@@ -179,6 +179,61 @@ static void l3_with_idle_time_no_begin_waits_for_an_erase(void **state)
     churn_everywhere(d, 12, 1000);
 }
 
+static void capacity_holds_in_batch_mode_and_with_volatile_claims(void **state)
+{
+    device *d = (device *)*state;
+
+    for (unsigned i = 0; i < COUNT(geometries); i++)
+        for (unsigned mode = 1; mode < 4; mode++) {
+            d->f.config.durability = mode & 1 ? IDEM_BATCH : IDEM_EACH;
+            d->f.config.volatile_claims = 0;
+            tight(d, &geometries[i], 5);
+            // A volatile outcome has the claim in it, and takes more room.
+            if (mode & 2 && geometries[i].sector_size < 512)
+                continue;
+            d->f.config.volatile_claims = mode >> 1;
+            d->f.config.in_ram |= mode >> 1;
+            device_start(d, &geometries[i]);
+            churn(d, 600);
+        }
+}
+
+/* The manual's table of storage operations, on a medium that is not verified.
+   What is carried forward is at most what goes into one sector. */
+static void l1_no_call_does_more_than_the_manual_says(void **state)
+{
+    device *d = (device *)*state;
+    uint32_t carried;
+
+    tight(d, &usual, 5);
+    carried = usual.sector_size / 50;
+    for (unsigned n = 0; n < 4000; n++) {
+        unsigned key = any(d, 8), turned = d->f.table.journal->turned;
+        int result = device_begin(d, key);
+        if (result == IDEM_EXECUTE || result == IDEM_RECOVER) {
+            assert_in_range(d->progs, 1, 4 + carried);
+            assert_in_range(d->reads, 0, 2 + 2 * carried);
+        } else if (turned) {
+            assert_int_equal(d->progs, 0);
+            assert_in_range(d->reads, 0, 2);
+        }
+        device_complete(d, key, any(d, 20));
+        assert_in_range(d->progs, 0, 3 + carried);
+        assert_in_range(d->reads, 0, 1 + 2 * carried);
+        device_maintain(d);
+        assert_in_range(d->progs, 0, 8);
+        assert_in_range(d->reads, 0, 2 * 8 + 2);
+        if (n % 3 == 0) {
+            device_forget(d, key);
+            assert_in_range(d->progs, 0, 4 + carried);
+            assert_in_range(d->reads, 0, 2 + 2 * carried);
+        }
+        d->now += 60;
+        if (n % 500 == 0)
+            device_restart(d);
+    }
+}
+
 /* Restarts after every command, or every few.  A boot takes a new sector; it
    must leave as many dead ones as it found. */
 static void l2_restarts_in_a_row_never_use_up_the_ring(void **state)
@@ -1071,16 +1126,15 @@ static void s2_in_batch_mode_what_was_synced_survives_a_cut(void **state)
                 const known *a = &synced.keys[key], *b = &now.keys[key];
                 int found = find(&d->f, "panel", key_name(key), d->now);
                 int is = found == IDEM_OK ? d->f.entry.status : 0;
+                truth *t = &d->truth;
                 // Between the two it may have been claimed.
                 if (a->status == b->status && a->token == b->token)
                     assert_int_equal(is, a->status);
                 else
                     assert_true(is == a->status || is == b->status ||
                                 is == IDEM_IN_PROGRESS);
-                d->payload = 0;
                 if (is != IDEM_COMPLETED && is != IDEM_FAILED)
                     continue;
-                truth *t = &d->truth;
                 *t = is == a->status && d->f.entry.claim.token == a->token
                          ? synced : now;
                 t->clock = t->keys[key].completed + d->f.entry.age_ms;
@@ -1427,7 +1481,6 @@ static void any_variant(void *arg, const flash *f, const flash_op *op)
 static void l1b_a_thousand_cuts_in_a_row_lose_nothing(void **state)
 {
     device *d = (device *)*state;
-    uint32_t most, least;
 
     for (unsigned i = 0; i < COUNT(geometries); i++) {
         unsigned cuts = 0;
@@ -1468,7 +1521,6 @@ static void l1b_a_thousand_cuts_in_a_row_lose_nothing(void **state)
             assert_int_equal(d->f.reply.response_len, k->len);
             assert_memory_equal(d->f.buffer, k->response, k->len);
         }
-        flash_wear(&d->medium, &least, &most);
     }
 }
 
@@ -1742,16 +1794,18 @@ static const char *const scripts[] = {
     "B0 C0 B1 P B1 B2 O2 D2 B3 R3",
 };
 
-/* All bits, of some bytes of which no neighbours are left out for long. */
+/* Where something was written every step-th bit, elsewhere some. */
 static void flip_everywhere(device *d, const geometry *g, const char *script,
                             uint32_t step)
 {
     const image *im = image_of(d, g, script);
-    uint32_t again = 0;
+    uint32_t judged = 0;
 
-    for (uint32_t bit = 0; bit < 8 * d->medium.size; bit += step) {
+    for (uint32_t bit = 0; bit < 8 * d->medium.size; bit++) {
         uint32_t at = bit / 8, lost;
         unsigned since = im->h.count - 1;
+        if (bit % (im->written[at] ? step : 61))
+            continue;
         image_load(d, im);
         flash_flip(&d->medium, at, bit % 8);
         if (in_newest_record(im, at))
@@ -1760,23 +1814,22 @@ static void flip_everywhere(device *d, const geometry *g, const char *script,
         // In a sector's header nothing is lost, nor where nothing is written.
         if (in_header(d, im, at) || !im->written[at])
             assert_int_equal(lost, 0);
-        if (again++ % 37 == 0 && since == im->h.count - 1)
+        if (judged++ % 37 == 0 && since == im->h.count - 1)
             judge_again(d, im, lost);
     }
 }
 
-static void s5_a_flipped_bit_costs_one_record_and_is_never_believed(void **state)
+static void s5_a_flipped_bit_costs_one_record_at_most(void **state)
 {
     device *d = (device *)*state;
 
     for (unsigned i = 0; i < COUNT(pictures); i++)
         for (unsigned n = 0; n < COUNT(scripts); n++)
-            flip_everywhere(d, &pictures[i], scripts[n], i || n > 1 ? 13 : 1);
+            flip_everywhere(d, &pictures[i], scripts[n], i ? 7 : 1);
 }
 
-/* The number of the record before the newest that has these bytes and is still
-   in the journal is not known here; so two flips may cost two, and if they are
-   in the two copies of a header all that is in a sector. */
+/* Two flips may cost two records; in the two copies of a header, all that are in
+   its sector. */
 static void s5_two_flipped_bits_are_never_believed(void **state)
 {
     device *d = (device *)*state;
@@ -1784,7 +1837,7 @@ static void s5_two_flipped_bits_are_never_believed(void **state)
     for (unsigned i = 0; i < COUNT(pictures); i++)
         for (unsigned n = 0; n < COUNT(scripts); n++) {
             const image *im = image_of(d, &pictures[i], scripts[n]);
-            for (unsigned round = 0; round < 1500; round++) {
+            for (unsigned round = 0; round < 600; round++) {
                 unsigned since = im->h.count - 1;
                 uint32_t a = any(d, d->medium.size), lost;
                 // Often near each other.
@@ -1871,10 +1924,11 @@ static void s5_a_truncated_storage_is_never_believed(void **state)
         for (unsigned n = 0; n < COUNT(scripts); n++) {
             const image *im = image_of(d, &pictures[i], scripts[n]);
             uint32_t size = d->medium.size;
-            for (uint32_t cut = 0; cut < size; cut += i || n > 1 ? 7 : 1)
+            for (uint32_t cut = 0; cut < size; cut++)
                 for (int zero = 0; zero < 2; zero++) {
-                    uint32_t from = cut;
                     unsigned since = im->h.count - 1;
+                    if (cut % (!im->written[cut] ? 31 : i ? 5 : 1))
+                        continue;
                     image_load(d, im);
                     flash_fill(&d->medium, cut, size - cut,
                                zero ? 0 : d->medium.erased);
@@ -1882,7 +1936,7 @@ static void s5_a_truncated_storage_is_never_believed(void **state)
                     // all that anybody can tell.
                     if (cut < (im->head + 1) * d->medium.sector_size)
                         since = 0;
-                    if (from < d->medium.sector_size &&
+                    if (cut < d->medium.sector_size &&
                         device_open(d) == IDEM_E_FORMAT)
                         continue;
                     flash_boot(&d->medium);
@@ -1982,8 +2036,7 @@ static int ask_new(device *d, const char *key)
     return result;
 }
 
-static void s4_after_a_loss_unknown_keys_are_recovered_for_a_retention(
-    void **state)
+static void s4_unknown_keys_are_in_doubt_for_a_retention(void **state)
 {
     device *d = (device *)*state;
 
@@ -2037,7 +2090,7 @@ static void s4_doubt_starts_again_with_each_opening_until_one_writes(
     open_with_loss(d, &usual);
     for (unsigned boot = 0; boot < 3; boot++) {
         d->now += 5000;
-        assert_int_equal(idem_maintain(&d->f.table, d->now) >= 0, 1);
+        assert_true(maintain(&d->f, d->now) >= 0);
         flash_boot(&d->medium);
         assert_int_equal(device_open(d), IDEM_OK);
         assert_int_equal(d->f.table.stats.lost, 1);
@@ -2238,7 +2291,6 @@ static void another_configuration_is_refused(void **state)
                  break;
         default: d->storage.prog_size = 2; break;
         }
-        // The fingerprints of a HalfSipHash go by the first eight bytes.
         assert_int_equal(open_freely(d), n == 2 ? IDEM_E_SPACE
                                                 : IDEM_E_FORMAT);
         assert_memory_equal(d->medium.bytes, before, d->medium.size);
@@ -2387,8 +2439,8 @@ static void l1b_opening_ends_for_every_image(void **state)
 static const char *const busy =
     "B0 C0 B1 S1 B2 O2 B3 R3 D2 X0 B4 F4 B5 L5 B0 E0 X1 B1 S1 M X4 B4 O4 X5 B5 "
     "R5 B5 C5 X2 B2 L2 D4 X0 B0 B6 F6 X5 B5 L5 M X6 B6 L6 X5 B5 E5 X1 B1 S1 X6 "
-    "B6 C6 X5 B5 C5 B0 X4 B4 L4 C0 X0 B0 L0 X1 B1 L1 X2 B2 L2 X0 B0 L0 X1 B1 L1 "
-    "X2 B2 L2 X0 B0 L0 X1 B1 L1 X2 B2 L2 M X0 B0 L0 X1 B1 L1 X2 B2 L2 X0 B0 L0";
+    "B6 C6 X5 B5 C5 B0 X4 B4 L4 C0 X0 B0 L0 X1 B1 L1 X2 B2 L2 X0 B0 L0 X1 B1 "
+    "L1 X2 B2 L2 X0 B0 L0 X1 B1 L1 X2 B2 L2 M X0 B0 L0 X1 B1 L1 X2 B2 L2 X0 B0 L0";
 
 static const geometry failing[] = {
     { "nor",      FLASH_NOR,     4, 512, 0, 0xFF, 0, 0, 0 },
@@ -2557,6 +2609,42 @@ static void s7_syncs_may_fail_for_ever(void **state)
         fail_for_ever((device *)*state, FLASH_SYNC, how);
 }
 
+/* All callbacks fail for a while, and work again: nothing was damaged. */
+static void s2_a_bus_that_is_out_for_a_while_loses_nothing(void **state)
+{
+    device *d = (device *)*state;
+
+    for (unsigned i = 0; i < COUNT(failing); i++)
+        for (unsigned when = 0; when < 60; when++) {
+            start_failing(d, &failing[i]);
+            play(d, NULL, "B0 L0 B1 S1 B2 O2 B3");
+            for (unsigned n = 0; n < when; n++)
+                play(d, NULL, "B4 L4 X4");
+            d->unsure = 1;
+            for (int call = 0; call < FLASH_CALLS; call++)
+                if (call != FLASH_SYNC)
+                    flash_fail(&d->medium, call, 0, FLASH_UNDONE, 1);
+            for (unsigned n = 0; n < 30; n++) {
+                (void)device_maintain(d);
+                (void)device_begin(d, 5);
+                (void)device_begin(d, 0);
+            }
+            for (int call = 0; call < FLASH_CALLS; call++)
+                flash_fail(&d->medium, call, 0, 0, 0);
+            assert_int_equal(d->f.table.stats.lost, 0);
+            device_look(d);
+            for (unsigned n = 0; n < 40; n++) {
+                (void)device_begin(d, 4);
+                (void)device_complete(d, 4, 3);
+                (void)device_forget(d, 4);
+            }
+            assert_int_equal(d->f.table.stats.lost, 0);
+            device_look(d);
+            d->tried.claim.slot = UINT32_MAX;
+            device_restart_after(d);
+        }
+}
+
 /* Answers that need no storage are given while all of it fails. */
 static void in_ram_duplicates_are_answered_by_a_dead_storage(void **state)
 {
@@ -2575,6 +2663,85 @@ static void in_ram_duplicates_are_answered_by_a_dead_storage(void **state)
     assert_int_equal(device_complete(d, 2, 3), IDEM_E_STORAGE);
     assert_int_equal(device_begin(d, 3), IDEM_E_STORAGE);
     device_look(d);
+}
+
+/* A key whose record does not read is not taken for an unknown one. */
+static void looking_says_that_a_record_does_not_read(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_entry entry = { .id = NULL };
+    idem_claim claim;
+    uint8_t piece[4];
+    size_t len = sizeof piece;
+
+    device_start(d, &usual);
+    play(d, NULL, "B0 O0 B1");
+    claim = d->truth.keys[0].claim;
+    flash_fail(&d->medium, FLASH_READ, 0, FLASH_UNDONE, 1);
+    d->unsure = 1;
+    for (unsigned n = 0; n < 3; n++) {
+        entry.cursor = 0;
+        assert_int_equal(device_begin(d, 0), IDEM_E_STORAGE);
+        assert_int_equal(device_begin(d, 1), IDEM_E_STORAGE);
+        assert_int_equal(device_complete(d, 1, 3), IDEM_E_STORAGE);
+        assert_int_equal(device_forget(d, 0), IDEM_E_STORAGE);
+        assert_int_equal(device_deliver(d, 0), IDEM_E_STORAGE);
+        assert_int_equal(find(f, "panel", "k00", d->now), IDEM_E_STORAGE);
+        assert_int_equal(checked(f, idem_next(&f->table, &entry, d->now)),
+                         IDEM_E_STORAGE);
+        assert_int_equal(checked(f, idem_pending(&f->table, &entry, d->now)),
+                         IDEM_E_STORAGE);
+        assert_int_equal(checked(f, idem_response(&f->table, piece, &len,
+                                                  &claim, 0)),
+                         IDEM_E_STORAGE);
+        assert_int_equal(len, 0);
+        len = sizeof piece;
+    }
+    assert_int_equal(f->table.storage_error, FLASH_E_FAULT);
+    flash_fail(&d->medium, FLASH_READ, 0, 0, 0);
+    d->unsure = 0;
+    device_look(d);
+    assert_int_equal(device_begin(d, 0), IDEM_REPLAY);
+    assert_int_equal(device_complete(d, 1, 3), IDEM_OK);
+}
+
+/* Bits flip while the table is open: the record is refused as long as it is
+   asked for, and lost when it is to be carried forward; then there is doubt. */
+static void s5_damage_while_the_table_is_open_is_noticed(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    for (uint32_t n = 0; n < 20; n++) {
+        const image *im = image_of(d, &pictures[0], "B0 C0 B1 C1");
+        unsigned record = n % 4, key = record / 2;
+        flash_flip(&d->medium,
+                   im->records[record].at + n % im->records[record].len, n % 8);
+        assert_int_equal(begin(f, "panel", key_name(key), "pour 5 ml", d->now),
+                         IDEM_E_STORAGE);
+        assert_int_equal(begin(f, "panel", key_name(1 - key), "pour 5 ml",
+                               d->now), IDEM_REPLAY);
+        for (unsigned i = 0; i < 400 && !f->table.stats.lost; i++) {
+            int result = ask(f, "a", d->now);
+            if (result == IDEM_E_STORAGE)
+                continue;
+            if (f->table.stats.lost)
+                break;
+            assert_int_equal(result, IDEM_EXECUTE);
+            if (release(f, &f->claim, d->now) != IDEM_OK)
+                assert_int_equal(release(f, &f->claim, d->now), IDEM_OK);
+        }
+        assert_int_equal(f->table.stats.lost, 1);
+        assert_int_equal(begin(f, "panel", key_name(key), "pour 5 ml", d->now),
+                         IDEM_RECOVER);
+        assert_int_equal(f->claim.attempt, 1);
+        assert_int_equal(begin(f, "panel", key_name(1 - key), "pour 5 ml",
+                               d->now), IDEM_REPLAY);
+        flash_boot(&d->medium);
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(ask(f, "b", d->now), IDEM_RECOVER);
+    }
 }
 
 /* An opening during which one read fails, or all from one on. */
@@ -2705,8 +2872,9 @@ static void too_few_sectors_left_refuse_new_claims_only(void **state)
                                         FLASH_STUCK_ERASE };
         geometry g = { "worn", FLASH_NOR, 4, 512, 0, 0xFF, 0, 1, 0 };
         int result = IDEM_OK;
+        unsigned spare = 4;
         d->still = 1;
-        tight(d, &g, 5);
+        tight(d, &g, 7);
         d->f.request.lease_ms = IDEM_LEASE_NONE;
         play(d, NULL, "B0 L0 B1 L1 B2 B3");
         for (uint32_t s = 0; s < d->medium.sector_count; s++)
@@ -2714,9 +2882,13 @@ static void too_few_sectors_left_refuse_new_claims_only(void **state)
                 d->medium.bad[s] = bads[i];
         d->unsure = 1;
         for (unsigned n = 0; n < 300 && result != IDEM_E_SPACE; n++) {
-            result = persist(d, 'B', 4);
-            if (result == IDEM_EXECUTE)
-                result = persist(d, 'R', 4);
+            result = persist(d, 'B', spare);
+            if (result != IDEM_EXECUTE || persist(d, 'R', spare) == IDEM_OK)
+                continue;
+            // What a claim reserved is enough to give it back; unless it is in
+            // a sector that cannot be programmed.
+            assert_int_equal(bads[i], FLASH_BAD_PROG);
+            spare++;
         }
         assert_int_equal(result, IDEM_E_SPACE);
         assert_true(d->f.table.stats.retired > 0);
@@ -2724,7 +2896,7 @@ static void too_few_sectors_left_refuse_new_claims_only(void **state)
             assert_int_equal(device_begin(d, 0), IDEM_REPLAY);
             assert_int_equal(device_begin(d, 1), IDEM_REPLAY);
             assert_int_equal(device_begin(d, 2), n ? IDEM_REPLAY : IDEM_BUSY);
-            assert_int_equal(device_begin(d, 4), IDEM_E_SPACE);
+            assert_int_equal(device_begin(d, spare), IDEM_E_SPACE);
             if (n)
                 continue;
             // What was reserved for them may be in a sector that does not
@@ -2777,24 +2949,20 @@ static void a_begin_waits_for_one_erase_at_most_and_only_if_it_must(
     void **state)
 {
     device *d = (device *)*state;
-    unsigned waited = 0;
+    unsigned waited = 0, went_on = 0;
 
     device_start(d, &usual);
     device_split(d, 5);
     for (unsigned n = 0; n < 1000; n++) {
         int under_way;
-        uint32_t progs;
         if (n % 3 == 0)
             device_maintain(d);
         d->polled = 0;
         under_way = d->erasing;
-        progs = d->medium.progs;
         device_begin(d, n % 4);
         assert_in_range(d->polled, 0, 12);
         waited += d->polled > 0;
-        // One record, in the sector that is open: nothing to wait for.
-        if (under_way && d->medium.progs - progs == 1 && !d->erases)
-            assert_true(d->polled == 0 || d->polled == 6);
+        went_on += under_way && d->progs && !d->polled;
         d->polled = 0;
         device_complete(d, n % 4, 16);
         // S7: a completion waits for none.
@@ -2804,19 +2972,17 @@ static void a_begin_waits_for_one_erase_at_most_and_only_if_it_must(
             device_restart(d);
     }
     assert_true(waited > 10);
+    assert_true(went_on > 10);
 }
 
 static int failing_polls;
 
 static int failing_erasing(void *ctx)
 {
-    device *d = (device *)ctx;
     int result = split_erasing(ctx);
 
-    if (result == 0 && failing_polls > 0 && failing_polls-- == 1) {
-        memset(d->medium.bytes, 0, 0);
+    if (result == 0 && failing_polls > 0 && failing_polls-- == 1)
         return -77;
-    }
     return result;
 }
 
@@ -2863,40 +3029,44 @@ static void an_erase_that_fails_late_retires_its_sector(void **state)
 static void s7_the_last_sequence_refuses_new_claims_only(void **state)
 {
     device *d = (device *)*state;
+    unsigned granted = 0;
 
-    for (uint32_t left = 1; left < 8; left++) {
-        int result;
+    for (uint32_t left = 1; left < 20; left++) {
+        int result, claimed;
         device_start(d, &usual);
         d->f.request.lease_ms = IDEM_LEASE_NONE;
+        // No such journal can be made in a test's time.
         d->f.table.journal->sequence = UINT32_MAX - left;
-        play(d, NULL, "B0 L0 B1 L1 B2");
         d->unsure = 1;
-        for (;;) {
+        if (device_begin(d, 0) != IDEM_EXECUTE)
+            continue;
+        assert_int_equal(device_complete(d, 0, 16), IDEM_OK);
+        claimed = device_begin(d, 2) == IDEM_EXECUTE;
+        do {
             result = device_begin(d, 3);
             if (result == IDEM_EXECUTE)
                 result = device_complete(d, 3, 16);
             if (result == IDEM_OK)
                 result = device_forget(d, 3);
-            if (result < 0)
-                break;
-        }
+        } while (result == IDEM_OK);
         assert_int_equal(result, IDEM_E_SPACE);
         assert_int_equal(device_begin(d, 0), IDEM_REPLAY);
-        assert_int_equal(device_begin(d, 1), IDEM_REPLAY);
-        assert_int_equal(device_complete(d, 2, 16), IDEM_OK);
-        assert_int_equal(device_begin(d, 2), IDEM_REPLAY);
+        if (claimed)
+            assert_int_equal(device_complete(d, 2, 16), IDEM_OK);
+        assert_int_equal(device_begin(d, 0), IDEM_REPLAY);
+        granted += (unsigned)claimed;
         d->tried.claim.slot = UINT32_MAX;
         device_restart_after(d);
         assert_int_equal(device_begin(d, 0), IDEM_REPLAY);
-        assert_int_equal(device_begin(d, 1), IDEM_REPLAY);
         // The way out.
         device_format(d);
         play(d, NULL, "B0 L0 P B1");
     }
+    assert_true(granted > 5);
 }
 
-/* What a journal looks like, byte for byte: on every machine the same, and to be
-   read by all later versions.  If the format changes, the test prints what is
+/* What a journal looks like, byte for byte: the same on every machine, and read
+   by all later versions.  If the format changes, the test prints what is
    to stand here. */
 enum { GOLDEN_SECTOR = 512, GOLDEN_SECTORS = 12 };
 
@@ -3107,6 +3277,8 @@ int main(void)
         JOURNAL_TEST(capacity_holds_on_every_geometry_whatever_order),
         JOURNAL_TEST(capacity_holds_for_one_key_and_for_many),
         JOURNAL_TEST(l3_with_idle_time_no_begin_waits_for_an_erase),
+        JOURNAL_TEST(capacity_holds_in_batch_mode_and_with_volatile_claims),
+        JOURNAL_TEST(l1_no_call_does_more_than_the_manual_says),
         JOURNAL_TEST(l2_restarts_in_a_row_never_use_up_the_ring),
         JOURNAL_TEST(wear_is_even),
         JOURNAL_TEST(a_storage_that_is_none_is_refused),
@@ -3151,17 +3323,20 @@ int main(void)
         JOURNAL_TEST(s10_what_was_delivered_stays_delivered),
         JOURNAL_TEST(s10_what_was_forgotten_stays_forgotten),
         JOURNAL_TEST(l1b_a_thousand_cuts_in_a_row_lose_nothing),
-        JOURNAL_TEST(s5_a_flipped_bit_costs_one_record_and_is_never_believed),
+        JOURNAL_TEST(s5_a_flipped_bit_costs_one_record_at_most),
         JOURNAL_TEST(s5_two_flipped_bits_are_never_believed),
         JOURNAL_TEST(s5_damage_to_both_headers_of_the_newest_sector_is_seen),
         JOURNAL_TEST(s5_a_granule_that_does_not_read_costs_one_record),
         JOURNAL_TEST(s5_a_truncated_storage_is_never_believed),
         JOURNAL_TEST(s5_a_lost_sector_is_never_believed),
         JOURNAL_TEST(s5_a_carried_record_is_not_taken_for_a_torn_one),
+        JOURNAL_TEST(s4_unknown_keys_are_in_doubt_for_a_retention),
         JOURNAL_TEST(s4_doubt_goes_on_over_restarts_and_ends),
+        JOURNAL_TEST(s4_doubt_starts_again_with_each_opening_until_one_writes),
         JOURNAL_TEST(in_doubt_known_keys_are_answered_as_ever),
         JOURNAL_TEST(in_doubt_a_full_table_is_full),
         JOURNAL_TEST(s5_each_loss_is_counted_when_it_comes),
+        JOURNAL_TEST(s5_records_of_several_keys_are_counted_stretch_by_stretch),
         JOURNAL_TEST(another_version_hash_geometry_or_secret_is_refused),
         JOURNAL_TEST(another_configuration_is_refused),
         JOURNAL_TEST(foreign_data_is_refused),
@@ -3176,19 +3351,22 @@ int main(void)
         JOURNAL_TEST(s7_erases_may_fail_for_ever),
         JOURNAL_TEST(s7_reads_may_fail_for_ever),
         JOURNAL_TEST(s7_syncs_may_fail_for_ever),
+        JOURNAL_TEST(s2_a_bus_that_is_out_for_a_while_loses_nothing),
         JOURNAL_TEST(in_ram_duplicates_are_answered_by_a_dead_storage),
+        JOURNAL_TEST(looking_says_that_a_record_does_not_read),
+        JOURNAL_TEST(s5_damage_while_the_table_is_open_is_noticed),
         JOURNAL_TEST(s5_a_read_that_fails_while_opening_is_damage),
         JOURNAL_TEST(a_storage_that_does_not_read_at_all_is_not_blank),
         JOURNAL_TEST(formatting_reports_a_storage_that_fails),
         JOURNAL_TEST(bad_sectors_are_retired_and_the_journal_goes_on),
         JOURNAL_TEST(too_few_sectors_left_refuse_new_claims_only),
         JOURNAL_TEST(idle_work_starts_an_erase_and_does_not_wait_for_it),
+        JOURNAL_TEST(a_begin_waits_for_one_erase_at_most_and_only_if_it_must),
         JOURNAL_TEST(an_erase_that_fails_late_retires_its_sector),
         JOURNAL_TEST(s7_the_last_sequence_refuses_new_claims_only),
         JOURNAL_TEST(the_format_is_what_it_was),
         JOURNAL_TEST(a_journal_of_another_machine_is_read),
     };
 
-    if (getenv("ONLY")) cmocka_set_test_filter(getenv("ONLY"));
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

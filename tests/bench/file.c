@@ -49,7 +49,7 @@ enum {
     DAY_MS = 86400000,
     KEY_MS = DAY_MS / KEYS,
     TURN = 64,                      // commands of a subject in one turn
-    TURNS_MAX = 51,
+    TURNS_MAX = 64,
     OPENS_MAX = 51
 };
 
@@ -331,35 +331,30 @@ static void bare_write(struct bare *b, uint32_t len)
     b->at += len;
 }
 
-/* Microseconds for one command, of TURN; the bytes are those of idem.h's
-   records. */
-static double bare_turn(struct bare *b)
+/* Microseconds of one command; the bytes are those of idem.h's records. */
+static double bare_us(struct bare *b)
 {
     double start = now_us();
-    int i;
 
-    for (i = 0; i < TURN; i++) {
-        bare_write(b, 36);
-        bare_write(b, 28);
-    }
-    return (now_us() - start) / TURN;
+    bare_write(b, 36);
+    bare_write(b, 29);
+    return now_us() - start;
 }
 
-static double each_turn(struct device *d)
+static double each_us(struct device *d)
 {
+    uint32_t now_ms = (uint32_t)d->number * STEP_MS;
     double start = now_us();
     idem_claim claim;
-    int i;
 
-    for (i = 0; i < TURN; i++, d->number++) {
-        uint32_t now_ms = (uint32_t)d->number * STEP_MS;
-        claim_key(d, d->number, &claim, now_ms);
-        complete_key(d, d->number, &claim, now_ms);
-    }
-    return (now_us() - start) / TURN;
+    claim_key(d, d->number, &claim, now_ms);
+    complete_key(d, d->number, &claim, now_ms);
+    d->number++;
+    return now_us() - start;
 }
 
-static double batch_turn(struct device *d, int batch)
+/* Microseconds for one command, of a batch of TURN / batch batches */
+static double batch_us(struct device *d, int batch)
 {
     double start = now_us();
     idem_claim claims[TURN];
@@ -392,51 +387,33 @@ static void print_counts(const struct device *d)
 
 enum { BARE, EACH, EACH_RAM, BATCH, SUBJECTS = BATCH + COUNT(batches) };
 
-static double take_turn(struct device *devices, struct bare *bare, int subject)
+static struct device devices[SUBJECTS];
+
+/* One turn of every subject: those that go one by one change places after each
+   command, and their medians are what the turn has to say of them. */
+static void take_turn(double us[SUBJECTS], struct bare *bare)
 {
-    if (subject == BARE)
-        return bare_turn(bare);
-    if (subject < BATCH)
-        return each_turn(&devices[subject]);
-    return batch_turn(&devices[subject], batches[subject - BATCH]);
+    struct sample commands[BATCH] = { { .count = 0 } };
+    int i, s;
+
+    for (i = 0; i < TURN * BATCH; i++) {
+        s = (i + i / BATCH) % BATCH;
+        sample_add(&commands[s],
+                   s == BARE ? bare_us(bare) : each_us(&devices[s]));
+    }
+    for (s = 0; s < BATCH; s++)
+        us[s] = sample_median(&commands[s]);
+    for (; s < SUBJECTS; s++)
+        us[s] = batch_us(&devices[s], batches[s - BATCH]);
 }
 
-static void measure_m4(const char *directory, int turns)
+static void print_m4(struct sample *us, struct sample *to_bare,
+                     struct sample *to_each)
 {
-    static struct device devices[SUBJECTS];
-    static struct sample us[SUBJECTS], to_bare[SUBJECTS], to_each[SUBJECTS];
-    static double turn_us[SUBJECTS];
-    struct bare bare;
-    char path[512];
-    int s, i;
+    int s;
 
-    for (s = EACH; s < SUBJECTS; s++) {
-        snprintf(path, sizeof path, "%s/bench_m4_%d.idem", directory, s);
-        unlink(path);
-        device_open(&devices[s], path, M4_CAPACITY,
-                    s < BATCH ? IDEM_EACH : IDEM_BATCH, s != EACH);
-    }
-    snprintf(path, sizeof path, "%s/bench_m4_bare", directory);
-    bare_open(&bare, path,
-              SECTOR_SIZE * devices[EACH].storage.sector_count);
-
-    for (i = -1; i < turns; i++) {
-        for (s = 0; s < SUBJECTS; s++) {
-            int subject = (s + i + 1) % SUBJECTS;
-            turn_us[subject] = take_turn(devices, &bare, subject);
-        }
-        for (s = 0; i >= 0 && s < SUBJECTS; s++) {  // the first warms up
-            sample_add(&us[s], turn_us[s]);
-            sample_add(&to_bare[s], turn_us[s] / turn_us[BARE]);
-            sample_add(&to_each[s], turn_us[EACH_RAM] / turn_us[s]);
-        }
-    }
-
-    printf("\nM4: microseconds a command, %d turns of %d commands each.  "
-           "Medians (least..most).\n\n"
-           "| | us | / bare | times as fast as one by one | pwrites | bytes | "
-           "fdatasyncs | preads |\n|---|--:|--:|--:|--:|--:|--:|--:|\n",
-           turns, TURN);
+    printf("| | us | / bare | times as fast as one by one | pwrites | bytes | "
+           "fdatasyncs | preads |\n|---|--:|--:|--:|--:|--:|--:|--:|\n");
     for (s = 0; s < SUBJECTS; s++) {
         if (s == BARE)
             printf("| bare |");
@@ -451,7 +428,7 @@ static void measure_m4(const char *directory, int turns)
         else
             print_sample(&to_each[s], " %.1f (%.1f..%.1f) |");
         if (s == BARE)
-            printf(" 2 | 64 | 2 | 0 |\n");
+            printf(" 2 | 65 | 2 | 0 |\n");
         else
             print_counts(&devices[s]);
     }
@@ -463,15 +440,49 @@ static void measure_m4(const char *directory, int turns)
            batches[COUNT(batches) - 1],
            sample_median(&to_each[SUBJECTS - 1]),
            sample_median(&to_each[SUBJECTS - 1]) >= 20 ? "met" : "missed");
+}
+
+static void m4_path(char path[512], const char *directory, int subject)
+{
+    snprintf(path, 512, "%s/bench_m4_%d.idem", directory, subject);
+}
+
+static void measure_m4(const char *directory, int turns)
+{
+    static struct sample us[SUBJECTS], to_bare[SUBJECTS], to_each[SUBJECTS];
+    double turn_us[SUBJECTS];
+    struct bare bare;
+    char path[512];
+    int s, i;
 
     for (s = EACH; s < SUBJECTS; s++) {
-        device_close(&devices[s]);
-        snprintf(path, sizeof path, "%s/bench_m4_%d.idem", directory, s);
+        m4_path(path, directory, s);
+        unlink(path);
+        device_open(&devices[s], path, M4_CAPACITY,
+                    s < BATCH ? IDEM_EACH : IDEM_BATCH, s != EACH);
+    }
+    m4_path(path, directory, BARE);
+    bare_open(&bare, path, SECTOR_SIZE * devices[EACH].storage.sector_count);
+
+    for (i = -1; i < turns; i++) {
+        take_turn(turn_us, &bare);
+        for (s = 0; i >= 0 && s < SUBJECTS; s++) {  // the first warms up
+            sample_add(&us[s], turn_us[s]);
+            sample_add(&to_bare[s], turn_us[s] / turn_us[BARE]);
+            sample_add(&to_each[s], turn_us[EACH_RAM] / turn_us[s]);
+        }
+    }
+    printf("\nM4: microseconds a command, %d turns of %d commands each; "
+           "medians (least..most).\n\n", turns, TURN);
+    print_m4(us, to_bare, to_each);
+
+    close(bare.fd);
+    for (s = BARE; s < SUBJECTS; s++) {
+        if (s != BARE)
+            device_close(&devices[s]);
+        m4_path(path, directory, s);
         unlink(path);
     }
-    close(bare.fd);
-    snprintf(path, sizeof path, "%s/bench_m4_bare", directory);
-    unlink(path);
 }
 
 /* ---------------------------------------------------------------------------
