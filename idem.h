@@ -4529,13 +4529,14 @@ static void idemi_recover_cut(idem_table *t)
 static int idemi_recover_same(idem_table *t, unsigned slot)
 {
     idem_record *r = &t->journal->record;
-    const idem_record mine = *r;
-    const unsigned char *id = idemi_journal_in(t) + mine.id_at;
+    const unsigned char *id = idemi_journal_in(t) + r->id_at;
     unsigned char *other = idemi_journal_out(t);
     uint32_t at = idemi_slot_place(t, slot)->claim;
     uint32_t len = idemi_journal_size(t) - idemi_storage_offset(t, at);
+    idem_record mine;
     int same;
 
+    mine = *r;
     if (len > t->journal->record_max)
         len = t->journal->record_max;
     idemi_storage_salvage(t, at, other, len);

@@ -1788,8 +1788,8 @@ static const char *const scripts[] = {
     // back; the newest is a completion.
     "B0 C0 B1 S1 B2 O2 B3 F3 P X1 B4 B1 S1 B5 R5 D2 P B6 X3 B3 E3 B7 L7",
     // Records that were carried forward, state included, more than once.
-    "B0 S0 B1 O1 B2 L2 B3 P B4 C4 B9 C9 X9 B9 C9 X9 B9 C9 X9 B9 C9 X9 B9 C9 X9 "
-    "B9 C9 X9 B9 C9 X9 P B9 C9 X9 B9 C9 X9 B9 C9 X9 P B5 L5 B9 R9",
+    ("B0 S0 B1 O1 B2 L2 B3 P B4 C4 B9 C9 X9 B9 C9 X9 B9 C9 X9 B9 C9 X9 B9 C9 "
+     "X9 B9 C9 X9 B9 C9 X9 P B9 C9 X9 B9 C9 X9 B9 C9 X9 P B5 L5 B9 R9"),
     // The newest is a release.
     "B0 C0 B1 P B1 B2 O2 D2 B3 R3",
 };
@@ -1828,7 +1828,7 @@ static void s5_a_flipped_bit_costs_one_record_at_most(void **state)
             flip_everywhere(d, &pictures[i], scripts[n], i ? 7 : 1);
 }
 
-/* Two flips may cost two records; in the two copies of a header, all that are in
+/* Two flips may cost two records; in the two copies of a header, all records of
    its sector. */
 static void s5_two_flipped_bits_are_never_believed(void **state)
 {
@@ -2281,6 +2281,9 @@ static void another_configuration_is_refused(void **state)
         idem_config config = d->f.config;
         idem_storage storage = d->storage;
         uint8_t *before;
+        // There is no secret then.
+        if (IDEM_HASH == IDEM_HASH_FNV && n < 2)
+            continue;
         image_load(d, im);
         before = device_image(d);
         switch (n) {
@@ -2440,7 +2443,7 @@ static const char *const busy =
     "B0 C0 B1 S1 B2 O2 B3 R3 D2 X0 B4 F4 B5 L5 B0 E0 X1 B1 S1 M X4 B4 O4 X5 B5 "
     "R5 B5 C5 X2 B2 L2 D4 X0 B0 B6 F6 X5 B5 L5 M X6 B6 L6 X5 B5 E5 X1 B1 S1 X6 "
     "B6 C6 X5 B5 C5 B0 X4 B4 L4 C0 X0 B0 L0 X1 B1 L1 X2 B2 L2 X0 B0 L0 X1 B1 "
-    "L1 X2 B2 L2 X0 B0 L0 X1 B1 L1 X2 B2 L2 M X0 B0 L0 X1 B1 L1 X2 B2 L2 X0 B0 L0";
+    "L1 X2 B2 L2 X0 B0 L0 X1 B1 L1 X2 B2 L2 M X0 B0 L0 X1 B1 L1 X2 B2 L2";
 
 static const geometry failing[] = {
     { "nor",      FLASH_NOR,     4, 512, 0, 0xFF, 0, 0, 0 },

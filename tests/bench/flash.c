@@ -122,10 +122,11 @@ static const struct geometry geometries[] = {
     { "in place", FLASH_INPLACE, 1 },
 };
 
-/* Time in a SPI NOR, typical values of the W25Q64JV's data sheet: a bus of
-   50 MHz, one bit wide; a program is 1 + 1 + 3 + n bytes for each page of 256
-   it touches, then tBP1 30 us + (n - 1) x tBP2 2.5 us but at most tPP 0.4 ms;
-   tSE 45 ms for a sector of 4 KB.  Polling the status is not counted. */
+/* Time in a SPI NOR like the W25Q64JV, typical values, from memory and not
+   checked against a data sheet: a bus of 50 MHz, one bit wide; a program is
+   1 + 1 + 3 + n bytes for each page of 256 it touches, then tBP1 30 us +
+   (n - 1) x tBP2 2.5 us but at most tPP 0.4 ms; tSE 45 ms for a sector of 4 KB.
+   Polling the status is not counted. */
 static uint64_t spi_bus_ns(uint64_t bytes)
 {
     return bytes * 160;
@@ -150,11 +151,10 @@ static uint64_t spi_erase_ns(void)
     return spi_bus_ns(5) + 45000000;
 }
 
-/* Time in a microcontroller's own flash, typical values of the STM32L476's data
-   sheet: 81.69 us for a double word of 8 bytes, 22.02 ms for a page of 2 KB, so
-   twice that for one of our sectors.  Reading is memory mapped: 25 ns for 8
-   bytes (80 MHz, 4 wait states, no cache), no more than guessed.  Such flash
-   bears 10,000 erases. */
+/* Time in a microcontroller's own flash like the STM32L476's, typical values,
+   not checked either: 81.69 us for a double word of 8 bytes, 22.02 ms for a
+   page of 2 KB, so twice that for one of our sectors; 25 ns to read 8 bytes, a
+   guess.  Such flash bears 10,000 erases. */
 static uint64_t mcu_program_ns(uint32_t len)
 {
     return padded(len, 8) / 8 * UINT64_C(81690);
@@ -617,9 +617,9 @@ static void print_time(const struct tally *tally, int cost)
 
 static void print_times(const struct figures *f, size_t count)
 {
-    printf("\nModelled milliseconds in the medium, by typical values of two "
-           "data sheets.\nCommand: all that is done for a fresh one, idle work "
-           "and erases too.\n\n"
+    printf("\nModelled milliseconds in the medium, a SPI NOR and the flash "
+           "of a microcontroller.\nCommand: all that is done for a fresh one, "
+           "idle work and erases too.\n\n"
            "| | granule | sectors | idle calls | SPI NOR: command | "
            "worst begin | worst complete | duplicate | MCU flash: command | "
            "worst begin | worst complete | duplicate |\n"
@@ -665,7 +665,7 @@ static void expect(int met, const struct figures *f, const char *what,
     if (met)
         return;
     missed++;
-    printf("- missed: %s, granule %s, %s idle calls: %s %.3f, at most %.3f\n",
+    printf("- missed: %s, granule %s, %s idle calls: %s %.4f, at most %.4f\n",
            f->w->name, geometries[f->geometry].name,
            f->idle ? "with" : "without", what, is, limit);
 }
