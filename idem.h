@@ -460,8 +460,9 @@
                        half: binary logarithm of prog_size
               6   3    sector_size
               9   2    sector_count
-              11  2    what tells the secret: the low half of the index hash of
-                       scope "idem" and no key
+              11  2    what tells the secret: the low 16 bits of the index hash
+                       of scope "idem" and no key, and of the fingerprint of
+                       the payload "idem", one XOR the other
               13  1    damaged stretches in the sectors from the oldest one
                        needed to the one before this; 255: or more
               14  2    for how long from the time below unknown keys may be lost
@@ -3557,10 +3558,15 @@ static uint8_t idemi_journal_lost(const idem_table *t, unsigned *sum)
     return (uint8_t)(lost < 255 ? lost : 255);
 }
 
-/* A number that tells one secret from another. */
+/* A number that tells one secret from another: all of it. */
 static uint32_t idemi_journal_check(const idem_table *t)
 {
-    return idemi_hash_id(t->config, "idem", 4, NULL, 0);
+    idem_fingerprint_state state;
+
+    idem_fingerprint_init(&state, t->config);
+    idem_fingerprint_update(&state, "idem", 4);
+    return idemi_hash_id(t->config, "idem", 4, NULL, 0) ^
+           (uint32_t)idem_fingerprint_final(&state);
 }
 
 /* Puts a header's first bytes together, those that are always the same. */

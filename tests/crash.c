@@ -1641,6 +1641,12 @@ static void print_tally(const char *name, const tally *t)
            (unsigned long long)t->violations);
     if (t->unfit)
         printf(", %llu workloads do not fit", (unsigned long long)t->unfit);
+    if (t->unreadable)
+        printf(", %llu looks at what did not read",
+               (unsigned long long)t->unreadable);
+    if (t->blank_doubts)
+        printf(", %llu doubts on blank storage",
+               (unsigned long long)t->blank_doubts);
     printf("\n");
     fflush(stdout);
 }

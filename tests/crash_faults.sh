@@ -76,6 +76,7 @@ fault age-not-carried idemi_journal_describe 's/r->age = t->clock.*/;/'
 
 echo "-- turning"
 fault one-dead-sector '[a-z_]*' '
+        s/\(idemi_journal_gap(t, j->head, j->clean) <\) want/\1 1/
         s/idemi_journal_gap(t, j->head, j->clean) >= 2/1/
         s/? 1u : 2u/? 1u : 1u/'
 fault not-erased '[a-z_]*' 's/j->blank != IDEMI_BLANK/0/'

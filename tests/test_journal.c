@@ -3079,9 +3079,9 @@ static const geometry golden_medium =
 // What tells the secret in a header, for each IDEM_HASH.
 static const uint8_t golden_checks[4][2] = {
     { 0 },
-    { 0x4C, 0xF3 },
-    { 0xCF, 0x20 },
-    { 0x36, 0xA9 },
+    { 0x1C, 0x15 },
+    { 0x01, 0x62 },
+    { 0x04, 0x90 },
 };
 
 // The front part of each sector in turn, as IDEM_HASH_SIPHASH has it: its
