@@ -16,6 +16,9 @@
  *
  *     build/crash --geometry nor8 --workload "Ba Ca" --cut 5/2 --variant 3/0
  *
+ * With --strict no call that seems not to have happened may turn out later to
+ * have (crash_model.h).
+ *
  * A workload is a line of events (>>events), with modes before them:
  *
  *     batch ram volatile evict    what the configuration has

@@ -10,9 +10,15 @@
  * becomes two.  An answer that is relied upon leaves the worlds that would have
  * given it; if none would have, a promise is broken.
  *
- * What is only looked at leaves all worlds (S10: it need not be confirmed yet)
- * until this boot has written something.  In batch mode every call since the
- * last sync has happened or has not, each for itself.
+ * What is only looked at, or refused, leaves all worlds (S10: it need not be
+ * confirmed yet) until this boot has written something.  In batch mode every
+ * call since the last sync has happened or has not, each for itself.
+ *
+ * The record of what a cut interrupted may read as nothing at one opening and
+ * as whole at a later one.  If the call has happened, an answer that relies on
+ * it ends the worlds in which it has not.  If it seems not to have happened, an
+ * answer that writes ends those in which it has; one that writes nothing does
+ * not: they are `late`.  (Every replay would have to write otherwise.)
  *
  * Time is known within bounds: `real` is all that has passed, `sure` what the
  * journal has seen for certain.  Retention is not over before it is in the one,
