@@ -1063,18 +1063,19 @@ typedef struct idem_sector {
 
 /* One record, taken apart (>>records) */
 typedef struct idem_record {
+    uint8_t  parts, more;
+    uint8_t  attempts;
+    uint16_t state_len;
+    idem_body body;
     uint32_t time, time_high;   /* since the sector's header, ms */
     uint32_t slot;
     uint32_t age;               /* moved: of what slot.time tells, ms; without
                                    a claim, bytes back to where that is */
     uint32_t token, token_high; /* moved */
-    uint32_t state_at;          /* where in the buffer its state is, */
-    uint16_t state_len;                                     /* if it has one */
-    uint8_t  parts, more;
-    uint8_t  attempts;
-    uint32_t id_at;             /* where in the buffer scope and key are, */
-    uint32_t response_at;                                /* and the response */
-    idem_body body;
+    uint32_t state_at;          /* where in the buffer its state is, if it has
+                                   one, */
+    uint32_t id_at;             /* scope and key, */
+    uint32_t response_at;       /* and the response */
 } idem_record;
 
 #define IDEMI_RETENTIONS 15
@@ -1084,6 +1085,20 @@ typedef struct idem_record {
 
 /* All there is to know of a journal; its sectors and buffers follow it. */
 typedef struct idem_journal {
+    uint8_t  blank;             /* not 0: nothing was ever committed */
+    uint8_t  sealing;           /* 1: the new head's header may be there */
+    uint8_t  worn;              /* 1: a program failed in the new head */
+    uint8_t  turned;            /* 1: there is a head of this boot */
+    uint8_t  known;             /* while opening: stretches known to be lost, */
+    uint8_t  known_sum;                                     /* and granules */
+    uint8_t  failed;            /* 1: a key could not be read in this call */
+    uint8_t  broken;            /* 1: a sync failed, nothing is believed */
+    uint8_t  stray;             /* 1: slots may be in a sector that failed
+                                   before it was committed */
+    uint8_t  erasing;           /* 1: an erase was started */
+    uint8_t  in_doubt;
+    uint8_t  synced;            /* 1: all that was programmed is durable */
+    uint8_t  outcome_loaded;
     uint32_t shift;             /* bits of an offset in an address */
     uint32_t clock_high;        /* upper half of the logical time */
     uint32_t opened, opened_high;   /* that time at the opening */
@@ -1106,7 +1121,10 @@ typedef struct idem_journal {
     uint32_t record_max;        /* of each buffer for one record */
     uint32_t end;               /* where the head's records end */
     uint32_t keep;              /* bytes of the head that carrying leaves */
+    uint32_t low;               /* dead sectors below which carrying begins */
     uint32_t least;             /* sectors that must not be retired */
+    uint32_t in_size;           /* bytes of the reading buffer */
+    uint32_t loaded;            /* slot whose records are in it */
     uint32_t unread;            /* slot that could not be carried once */
     uint32_t own_end;           /* while opening: up to where the head's records
                                    are certain to have been whole */
@@ -1114,25 +1132,8 @@ typedef struct idem_journal {
     uint32_t attempt;           /* while opening: a sector with a header that
                                    may be seen to be committed another time */
     uint32_t near;              /* while opening: see idemi_recover_outcome */
-    uint32_t low;               /* dead sectors below which carrying begins */
-    uint32_t in_size;           /* bytes of the reading buffer */
-    uint32_t loaded;            /* slot whose records are in it */
-    uint32_t retentions[IDEMI_RETENTIONS];
-    uint8_t  blank;             /* not 0: nothing was ever committed */
-    uint8_t  sealing;           /* 1: the new head's header may be there */
-    uint8_t  worn;              /* 1: a program failed in the new head */
-    uint8_t  turned;            /* 1: there is a head of this boot */
-    uint8_t  known;             /* while opening: stretches known to be lost, */
-    uint8_t  known_sum;                                     /* and granules */
-    uint8_t  failed;            /* 1: a key could not be read in this call */
-    uint8_t  broken;            /* 1: a sync failed, nothing is believed */
-    uint8_t  stray;             /* 1: slots may be in a sector that failed
-                                   before it was committed */
-    uint8_t  erasing;           /* 1: an erase was started */
-    uint8_t  in_doubt;
-    uint8_t  synced;            /* 1: all that was programmed is durable */
-    uint8_t  outcome_loaded;
     idem_record record;
+    uint32_t retentions[IDEMI_RETENTIONS];
 } idem_journal;
 
 #define IDEMI_REACHES 4         /* a power of two */
@@ -1143,17 +1144,18 @@ typedef struct idem_table {
     uint32_t magic;             /* marks an open table */
     uint8_t  inside;            /* 1: a call is under way */
     uint16_t state_len;
+    idem_number free;           /* first free slot; capacity: none */
+    idem_number tidy;           /* slot at which idem_maintain goes on */
     const idem_config *config;
     unsigned char *slots;       /* capacity x stride bytes */
     idem_link *links;           /* one for every slot, and the order's ends */
     idem_word *index;           /* 2 x capacity words */
     unsigned char *state;       /* application state, state_max bytes */
     idem_journal *journal;      /* NULL: none */
+    unsigned char *in;          /* its reading buffer */
     size_t   stride;            /* bytes from slot to slot */
     unsigned capacity;
     unsigned index_size;        /* words */
-    unsigned free;              /* first free slot; capacity: none */
-    unsigned tidy;              /* slot at which idem_maintain goes on */
     uint32_t tick;              /* the now_ms that the clock followed last */
     uint32_t counted;           /* the tick up to which time was counted, before
                                    a step back that was followed; else tick */
@@ -2018,6 +2020,7 @@ static uint32_t idemi_default_lease(const idem_table *t, uint32_t asked_ms)
     return idemi_default(asked_ms, t->config->lease_ms, IDEMI_LEASE_MS);
 }
 
+IDEMI_APART
 static uint32_t idemi_default_retention(const idem_table *t, uint32_t asked_ms)
 {
     return idemi_default(asked_ms, t->config->retention_ms,
@@ -2046,16 +2049,21 @@ static uint32_t idemi_default_retention(const idem_table *t, uint32_t asked_ms)
 #define IDEMI_FINISHED    0x02u         /* set in both finished states */
 #define IDEMI_UNDELIVERED 0x04u
 #define IDEMI_ENDLESS     0x08u         /* a lease without end */
-#define IDEMI_CUT         0x10u         /* a claim that a restart cut short */
-#define IDEMI_STALE       0x20u         /* a claim that is over; its slot waits
-                                           to be used again (>>journal) */
 
-/* A table's journal, a configuration's storage; without them in the build the
-   compiler sees that nothing of it is ever called. */
+/* A table's journal, a configuration's storage, and the states that only they
+   bring; without them in the build the compiler sees that nothing of it ever
+   happens. */
 #ifdef IDEM_NO_JOURNAL
+#define IDEMI_CUT   0x00u
+#define IDEMI_STALE 0x00u
+#define IDEMI_UNREAD(body) ((void)(body), 0)
 #define IDEMI_JOURNAL(t) ((void)(t), (idem_journal *)NULL)
 #define IDEMI_STORAGE(config) ((void)(config), (const idem_storage *)NULL)
 #else
+#define IDEMI_CUT   0x10u               /* a claim that a restart cut short */
+#define IDEMI_STALE 0x20u               /* a claim that is over; its slot waits
+                                           to be used again (>>journal) */
+#define IDEMI_UNREAD(body) (!(body))    /* the storage does not give it */
 #define IDEMI_JOURNAL(t) ((t)->journal)
 #define IDEMI_STORAGE(config) ((config)->storage)
 #endif
@@ -2107,14 +2115,12 @@ static idem_body *idemi_slot_body(idem_table *t, unsigned slot, int outcome)
     return &t->journal->record.body;
 }
 
-static unsigned char *idemi_journal_in(const idem_table *t);
-
 /* Scope and key, one after the other, of the body last asked for. */
 static unsigned char *idemi_slot_id(const idem_table *t, unsigned slot)
 {
     if (idemi_slot_bodies(t))
         return (unsigned char *)(idemi_slot_own(t, slot) + 1);
-    return idemi_journal_in(t) + t->journal->record.id_at;
+    return t->in + t->journal->record.id_at;
 }
 
 /* The response of the body last asked for. */
@@ -2122,7 +2128,7 @@ static unsigned char *idemi_slot_response(const idem_table *t, unsigned slot)
 {
     if (idemi_slot_bodies(t))
         return idemi_slot_id(t, slot) + t->config->key_max;
-    return idemi_journal_in(t) + t->journal->record.response_at;
+    return t->in + t->journal->record.response_at;
 }
 
 /* The attempts of the body last asked for. */
@@ -2138,7 +2144,7 @@ static int idemi_slot_has_scope(idem_table *t, unsigned slot,
 {
     const idem_body *body = idemi_slot_body(t, slot, 0);
 
-    return body && body->scope_len == rq->scope_len &&
+    return !IDEMI_UNREAD(body) && body->scope_len == rq->scope_len &&
            idemi_basics_equal(idemi_slot_id(t, slot), rq->scope,
                               rq->scope_len);
 }
@@ -2148,9 +2154,9 @@ static int idemi_slot_has_id(idem_table *t, unsigned slot,
 {
     const idem_body *body = idemi_slot_body(t, slot, 0);
 
-    if (!body)
+    if (IDEMI_UNREAD(body))
         t->journal->failed = 1;
-    return body && body->key_len == rq->key_len &&
+    return !IDEMI_UNREAD(body) && body->key_len == rq->key_len &&
            idemi_slot_has_scope(t, slot, rq) &&
            idemi_basics_equal(idemi_slot_id(t, slot) + rq->scope_len, rq->key,
                               rq->key_len);
@@ -2358,23 +2364,19 @@ static void idemi_order_remove(idem_table *t, unsigned slot)
 /* Puts a slot in front of the free list. */
 static void idemi_order_free(idem_table *t, unsigned slot)
 {
-    t->links[slot].newer = (idem_number)t->free;
-    t->free = slot;
+    t->links[slot].newer = t->free;
+    t->free = (idem_number)slot;
 }
 
 /* Takes a free slot out of the free list, where it is first, or not far behind
    slots that were freed since it was. */
 static void idemi_order_take(idem_table *t, unsigned slot)
 {
-    unsigned before = t->free;
+    idem_number *link = &t->free;
 
-    if (before == slot) {
-        t->free = t->links[slot].newer;
-        return;
-    }
-    while (t->links[before].newer != slot)
-        before = t->links[before].newer;
-    t->links[before].newer = t->links[slot].newer;
+    while (*link != slot)
+        link = &t->links[*link].newer;
+    *link = t->links[slot].newer;
 }
 
 /* Lowers the bound to the due time of a slot.  Keeps O3. */
@@ -2532,24 +2534,19 @@ static int idemi_storage_all(const unsigned char *p, uint32_t len,
     return 1;
 }
 
-static unsigned char *idemi_journal_out(const idem_table *t)
-{
-    return (unsigned char *)(t->journal + 1) +
-           t->config->storage->sector_count * sizeof(idem_sector);
-}
-
-/* A copy of the record that is to be confirmed */
+/* The reading buffer has room for two records; before it is a copy of the one
+   that is to be confirmed, and before that the one that is being written. */
 static unsigned char *idemi_journal_kept(const idem_table *t)
 {
-    return idemi_journal_out(t) + t->journal->record_max;
+    return t->in - t->journal->record_max;
 }
 
-/* The reading buffer; it has room for two records at least. */
-static unsigned char *idemi_journal_in(const idem_table *t)
+static unsigned char *idemi_journal_out(const idem_table *t)
 {
-    return idemi_journal_kept(t) + t->journal->record_max;
+    return idemi_journal_kept(t) - t->journal->record_max;
 }
 
+IDEMI_APART
 static idem_sector *idemi_journal_sector(const idem_table *t, uint32_t sector)
 {
     return (idem_sector *)(void *)(t->journal + 1) + sector;
@@ -2560,7 +2557,7 @@ static int idemi_storage_prog(idem_table *t, uint32_t at,
                               const unsigned char *src, uint32_t len)
 {
     const idem_storage *m = t->config->storage;
-    unsigned char *back = idemi_journal_in(t) + t->journal->record_max;
+    unsigned char *back = t->in + t->journal->record_max;
     int result = idemi_storage_result(
         t, m->prog(m->ctx, idemi_storage_linear(t, at), src, len));
 
@@ -2606,7 +2603,7 @@ static uint32_t idemi_crc_update(uint32_t crc, const void *data,
     return crc;
 }
 
-static unsigned char *idemi_basics_store(unsigned char *p, uint64_t word,
+static unsigned char *idemi_basics_store(unsigned char *p, uint32_t word,
                                          unsigned bytes)
 {
     for (; bytes > 0; bytes--) {
@@ -2726,11 +2723,12 @@ typedef struct idemi_parts {
 } idemi_parts;
 
 /* Puts the record together that is in t->journal->record, to stand at an
-   address.  Returns its length, padded; it is in the writing buffer, at *src */
+   address; what of it is not the default gets a field, and its bit in `more`.
+   Returns its length, padded; it is in the writing buffer, at *src */
 static uint32_t idemi_record_encode(idem_table *t, const unsigned char **src,
                                     uint32_t at, const idemi_parts *from)
 {
-    const idem_record *r = &t->journal->record;
+    idem_record *r = &t->journal->record;
     const idem_body *b = &r->body;
     unsigned char *body = idemi_journal_out(t) + IDEMI_RECORD_FRONT;
     unsigned char *p = body;
@@ -2750,12 +2748,19 @@ static uint32_t idemi_record_encode(idem_table *t, const unsigned char **src,
         p = idemi_record_varint(p, r->age);
     }
     if (r->parts & IDEMI_HAS_CLAIM) {
-        if (r->more & IDEMI_MORE_ATTEMPTS)
+        if (r->attempts != 1) {
+            r->more |= IDEMI_MORE_ATTEMPTS;
             *p++ = r->attempts;
-        if (r->more & IDEMI_MORE_RETENTION)
+        }
+        if (b->retention != t->journal->retentions[0]) {
+            r->more |= IDEMI_MORE_RETENTION;
             p = idemi_record_varint(p, b->retention);
-        if (r->more & IDEMI_MORE_RESERVED)
+        }
+        if (!(r->parts & IDEMI_HAS_OUTCOME) &&
+            b->response_len != t->config->response_max) {
+            r->more |= IDEMI_MORE_RESERVED;
             p = idemi_record_varint(p, b->response_len);
+        }
         p = idemi_basics_store(p, b->fingerprint[0], 4);
         p = idemi_basics_store(p, b->fingerprint[1], 4);
         *p++ = b->scope_len;
@@ -2764,8 +2769,10 @@ static uint32_t idemi_record_encode(idem_table *t, const unsigned char **src,
         p = idemi_record_bytes(p, from->scope, b->scope_len);
         p = idemi_record_bytes(p, from->key, b->key_len);
     }
-    if (r->more & IDEMI_MORE_CODE)
+    if (r->parts & IDEMI_HAS_OUTCOME && b->code) {
+        r->more |= IDEMI_MORE_CODE;
         p = idemi_basics_store(p, (uint32_t)b->code, 4);
+    }
     if (r->parts & IDEMI_HAS_STATE) {
         p = idemi_record_varint(p, r->state_len);
         p = idemi_record_bytes(p, from->state, r->state_len);
@@ -2848,7 +2855,7 @@ static void idemi_record_claim(const idem_table *t, idem_record *r,
     size_t id_len;
 
     r->attempts = 1;
-    body->retention = idemi_default_retention(t, 0);
+    body->retention = t->journal->retentions[0];
     body->response_len = t->config->response_max;
     if (r->more & IDEMI_MORE_ATTEMPTS)
         r->attempts = idemi_record_byte(b);
@@ -2962,6 +2969,24 @@ typedef struct idemi_query {
     idem_number hash;           /* of scope and key */
     uint32_t fingerprint[2];    /* low word, high word */
 } idemi_query;
+
+/* Makes a body what a request says, with the newest token. */
+IDEMI_APART
+static void idemi_keys_request(const idem_table *t, idem_body *body,
+                               const idemi_query *q, uint32_t retention)
+{
+    const idem_request *rq = q->rq;
+
+    body->retention = retention;
+    body->token = (uint32_t)t->token;
+    body->fingerprint[0] = q->fingerprint[0];
+    body->fingerprint[1] = q->fingerprint[1];
+    body->code = 0;
+    body->response_len =
+        rq->response_size ? rq->response_size : t->config->response_max;
+    body->scope_len = (uint8_t)rq->scope_len;
+    body->key_len = (uint8_t)rq->key_len;
+}
 
 /* The outcome is no longer owed. */
 static void idemi_keys_delivered(idem_table *t, idem_slot *s)
@@ -3249,7 +3274,7 @@ static void idemi_journal_lose(idem_table *t)
 
     t->stats.lost++;
     j->in_doubt = 1;
-    j->doubt = t->clock + idemi_default_retention(t, 0);
+    j->doubt = t->clock + j->retentions[0];
 }
 
 /* True while unknown keys may be lost ones. */
@@ -3269,7 +3294,7 @@ static int idemi_journal_fetch(idem_table *t, unsigned slot, uint32_t at,
     uint32_t sector = idemi_storage_sector(t, at);
     uint32_t len = sector == j->head ? j->end
                                      : idemi_journal_sector(t, sector)->end;
-    unsigned char *in = idemi_journal_in(t);
+    unsigned char *in = t->in;
 
     // What is behind the records may be torn, and not be readable.
     len -= idemi_storage_offset(t, at);
@@ -3389,7 +3414,7 @@ static int idemi_journal_describe(idem_table *t, unsigned slot)
     int finished = (s->state & IDEMI_FINISHED) != 0;
     const idem_body *body = idemi_slot_body(t, slot, finished);
 
-    if (!body)
+    if (IDEMI_UNREAD(body))
         return 0;
     if (body != &r->body) {
         uint64_t token = idemi_keys_token(t, body->token);
@@ -3402,25 +3427,15 @@ static int idemi_journal_describe(idem_table *t, unsigned slot)
     r->parts = IDEMI_HAS_CLAIM | IDEMI_MOVED;
     r->more = 0;
     r->age = 0;
-    if (r->attempts != 1)
-        r->more |= IDEMI_MORE_ATTEMPTS;
-    if (r->body.retention != idemi_default_retention(t, 0))
-        r->more |= IDEMI_MORE_RETENTION;
-    if (finished) {
+    if (finished)
         r->parts |= IDEMI_HAS_OUTCOME;
-        if ((s->state & IDEMI_STATUS) == IDEM_FAILED)
-            r->more |= IDEMI_MORE_FAILED;
-        if (s->state & IDEMI_UNDELIVERED)
-            r->more |= IDEMI_MORE_CONFIRM;
-        if (r->body.code)
-            r->more |= IDEMI_MORE_CODE;
-    } else {
-        if (r->body.response_len != t->config->response_max)
-            r->more |= IDEMI_MORE_RESERVED;
-        if (s->state & IDEMI_CUT)
-            r->more |= IDEMI_MORE_CUT;
-    }
-    if (finished || s->state & IDEMI_CUT)
+    if ((s->state & IDEMI_STATUS) == IDEM_FAILED)
+        r->more |= IDEMI_MORE_FAILED;
+    if (s->state & IDEMI_UNDELIVERED)
+        r->more |= IDEMI_MORE_CONFIRM;
+    if (s->state & IDEMI_CUT)
+        r->more |= IDEMI_MORE_CUT;
+    if (!idemi_keys_claimed(s))
         r->age = t->clock - s->time;
     return 1;
 }
@@ -3440,7 +3455,7 @@ static int idemi_journal_carry(idem_table *t, unsigned slot)
         int again = j->unread == slot;
         j->unread = slot;
         if (!again || idemi_storage_read(t, idemi_storage_place(t, j->head, 0),
-                                         idemi_journal_in(t), IDEMI_HEADER) < 0)
+                                         t->in, IDEMI_HEADER) < 0)
             return IDEM_E_STORAGE;
         idemi_journal_lose(t);
         idemi_keys_remove(t, slot);
@@ -3609,7 +3624,7 @@ static int idemi_journal_header(idem_table *t, unsigned copy, unsigned flags,
 {
     idem_journal *j = t->journal;
     const idem_sector *head = idemi_journal_sector(t, j->head);
-    unsigned char *out = idemi_journal_in(t);
+    unsigned char *out = t->in;
     uint32_t len = idemi_storage_granules(t, IDEMI_HEADER);
     unsigned sum;
     uint8_t lost = idemi_journal_lost(t, &sum);
@@ -3619,7 +3634,8 @@ static int idemi_journal_header(idem_table *t, unsigned copy, unsigned flags,
     *p++ = lost;
     p = idemi_basics_store(p, idemi_journal_doubt(t, head->time), 2);
     p = idemi_basics_store(p, head->sequence, 4);
-    p = idemi_basics_store(p, (uint64_t)head->time_high << 32 | head->time, 6);
+    p = idemi_basics_store(p, head->time, 4);
+    p = idemi_basics_store(p, head->time_high, 2);
     p = idemi_basics_store(p, back, 1);
     p = idemi_basics_store(p, flags | sum << 2, 1);
     p = idemi_basics_store(p, idemi_journal_distance(t, j->clean, j->head), 2);
@@ -3673,7 +3689,7 @@ static uint32_t idemi_journal_unspared(const idem_table *t)
 static int idemi_journal_verify(idem_table *t, uint32_t sector)
 {
     const idem_storage *m = t->config->storage;
-    unsigned char *in = idemi_journal_in(t);
+    unsigned char *in = t->in;
     uint32_t front = idemi_journal_front(t);
     int result;
 
@@ -4077,27 +4093,23 @@ static int idemi_journal_volatile(idem_table *t, uint64_t *token)
    key.  *place is where, and t->token its token. */
 IDEMI_SLOW
 static int idemi_journal_claim(idem_table *t, unsigned slot,
-                               const idemi_query *q, const idem_body *body,
+                               const idemi_query *q, uint32_t retention,
                                unsigned attempts, idem_place *place)
 {
     idem_record *r = &t->journal->record;
     idemi_parts from = { NULL, NULL, NULL, NULL };
-    uint32_t len = IDEMI_CLAIM_FIXED - IDEMI_CLAIM_MORE;
-    unsigned more = 0;
+    const idem_request *rq = q->rq;
+    uint32_t len = (uint32_t)(rq->scope_len + rq->key_len);
     uint64_t token;
     int result;
 
     if (!idemi_journal_sound(t))
         return IDEM_E_SPACE;
-    if (attempts != 1)
-        more |= IDEMI_MORE_ATTEMPTS;
-    if (body->retention != idemi_default_retention(t, 0))
-        more |= IDEMI_MORE_RETENTION;
-    if (body->response_len != t->config->response_max)
-        more |= IDEMI_MORE_RESERVED;
-    if (more)
-        len = IDEMI_CLAIM_FIXED;
-    len = idemi_storage_granules(t, len + body->scope_len + body->key_len);
+    len += attempts != 1 || rq->response_size ||
+                   retention != t->journal->retentions[0]
+               ? IDEMI_CLAIM_FIXED
+               : IDEMI_CLAIM_FIXED - IDEMI_CLAIM_MORE;
+    len = idemi_storage_granules(t, len);
     if (t->config->volatile_claims)
         len = 0;
     result = idemi_journal_reserve(t, len, t->claimed + 1);
@@ -4107,12 +4119,12 @@ static int idemi_journal_claim(idem_table *t, unsigned slot,
     if (t->config->volatile_claims)
         result = idemi_journal_volatile(t, &token);
     else {
-        from.scope = q->rq->scope;
-        from.key = q->rq->key;
+        from.scope = rq->scope;
+        from.key = rq->key;
         r->slot = slot;
         r->parts = IDEMI_HAS_CLAIM;
-        r->more = (uint8_t)more;
-        r->body = *body;
+        r->more = 0;
+        idemi_keys_request(t, &r->body, q, retention);
         r->attempts = (uint8_t)attempts;
         result = idemi_journal_commit(t, &from, &place->claim);
         token = result < 0 ? 0 : idemi_record_token(t, place->claim);
@@ -4155,7 +4167,6 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot,
     } else {
         idemi_journal_describe(t, slot);
         r->age = 0;
-        r->more &= IDEMI_MORE_ATTEMPTS | IDEMI_MORE_RETENTION;
         from.scope = idemi_slot_id(t, slot);
         from.key = idemi_slot_id(t, slot) + r->body.scope_len;
     }
@@ -4173,8 +4184,6 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot,
         r->more |= IDEMI_MORE_FAILED;
     if (out->confirm)
         r->more |= IDEMI_MORE_CONFIRM;
-    if (out->code)
-        r->more |= IDEMI_MORE_CODE;
     result = idemi_journal_commit(t, &from, &at);
     if (result < 0)
         return result;
@@ -4340,7 +4349,7 @@ static const unsigned char *idemi_recover_window(idem_table *t,
                                                  uint32_t sector, uint32_t at,
                                                  uint32_t limit)
 {
-    unsigned char *in = idemi_journal_in(t);
+    unsigned char *in = t->in;
     uint32_t need = t->journal->record_max;
     uint32_t end = w->from + w->have, space, i;
 
@@ -4372,7 +4381,7 @@ static int idemi_recover_used(idem_table *t, uint32_t sector)
     while (at < limit) {
         const unsigned char *p = idemi_recover_window(t, &w, sector, at, limit);
         uint32_t len = idemi_record_decode(
-            t, idemi_storage_place(t, sector, at), idemi_journal_in(t), p,
+            t, idemi_storage_place(t, sector, at), t->in, p,
             w.from + w.have - at);
         unsigned parts = t->journal->record.parts;
         if (len && parts & (IDEMI_HAS_CLAIM | IDEMI_HAS_OUTCOME) &&
@@ -4390,7 +4399,7 @@ static const unsigned char *idemi_recover_pair(idem_table *t, uint32_t number,
                                                int *whole, int *seen)
 {
     uint32_t front = idemi_journal_front(t);
-    unsigned char *a = idemi_journal_in(t);
+    unsigned char *a = t->in;
     const unsigned char *b = a + front / 2;
     uint8_t *looks = &idemi_journal_sector(t, number)->link;
     int first, second;
@@ -4535,7 +4544,7 @@ static void idemi_recover_cut(idem_table *t)
 static int idemi_recover_same(idem_table *t, unsigned slot)
 {
     idem_record *r = &t->journal->record;
-    const unsigned char *id = idemi_journal_in(t) + r->id_at;
+    const unsigned char *id = t->in + r->id_at;
     unsigned char *other = idemi_journal_out(t);
     uint32_t at = idemi_slot_place(t, slot)->claim;
     uint32_t len = idemi_journal_size(t) - idemi_storage_offset(t, at);
@@ -4581,7 +4590,7 @@ static void idemi_recover_drop(idem_table *t, idem_number hash)
 static void idemi_recover_claim(idem_table *t, unsigned slot, uint32_t at)
 {
     const idem_record *r = &t->journal->record;
-    const unsigned char *id = idemi_journal_in(t) + r->id_at;
+    const unsigned char *id = t->in + r->id_at;
     idem_slot *s = idemi_slot_at(t, slot);
     idem_place *place = idemi_slot_place(t, slot);
     uint32_t token = r->token;
@@ -4637,7 +4646,7 @@ static void idemi_recover_outcome(idem_table *t, unsigned slot, uint32_t at)
         body->code = r->body.code;
         body->response_len = r->body.response_len;
         idemi_basics_copy(idemi_slot_response(t, slot),
-                          idemi_journal_in(t) + r->response_at,
+                          t->in + r->response_at,
                           r->body.response_len);
     }
     if (r->parts & IDEMI_MOVED) {
@@ -4686,7 +4695,7 @@ static void idemi_recover_apply(idem_table *t, uint32_t at)
     if (r->parts & IDEMI_HAS_STATE && !idemi_recover_half(t, at)) {
         t->state_len = r->state_len;
         j->state_at = at;
-        idemi_basics_copy(t->state, idemi_journal_in(t) + r->state_at,
+        idemi_basics_copy(t->state, t->in + r->state_at,
                           r->state_len);
     }
     if (r->parts & IDEMI_HAS_CLAIM)
@@ -4741,8 +4750,7 @@ static uint32_t idemi_recover_records(idem_table *t, uint32_t sector,
         uint32_t here = idemi_storage_place(t, sector, at);
         const unsigned char *p = idemi_recover_window(t, &w, sector, at, limit);
         uint32_t have = w.from + w.have - at;
-        uint32_t len = idemi_record_decode(t, here, idemi_journal_in(t), p,
-                                           have);
+        uint32_t len = idemi_record_decode(t, here, t->in, p, have);
         if (!len) {
             if (!hole)
                 hole = at;
@@ -4835,7 +4843,7 @@ static int idemi_recover_blank(idem_table *t, int seen)
 {
     const idem_storage *m = t->config->storage;
     idem_journal *j = t->journal;
-    unsigned char *in = idemi_journal_in(t);
+    unsigned char *in = t->in;
     uint32_t other = 0, torn = 0, wrong = 0, next = 0, number;
 
     for (number = m->sector_count; number > 0; number--) {
@@ -4912,7 +4920,7 @@ static int idemi_recover_wipe(idem_table *t, uint32_t sector)
 {
     const idem_storage *m = t->config->storage;
     idem_journal *j = t->journal;
-    unsigned char *in = idemi_journal_in(t);
+    unsigned char *in = t->in;
     uint32_t len = idemi_storage_granules(t, 1), at = 0;
     int result = IDEM_OK;
 
@@ -5053,6 +5061,7 @@ static uint32_t *idemi_command_reach(idem_table *t, const void *scope,
 }
 
 /* True if memory may once have held an unknown key of that age. */
+IDEMI_APART
 static int idemi_command_too_old(idem_table *t, const idem_request *rq)
 {
     uint32_t age = rq->age_ms;
@@ -5078,11 +5087,11 @@ static void idemi_command_evict(idem_table *t, unsigned slot)
     const idem_body *body = idemi_slot_body(t, slot, 0);
     unsigned i;
 
-    if (body)
+    if (!IDEMI_UNREAD(body))
         idemi_command_forgot(
             t, idemi_command_reach(t, idemi_slot_id(t, slot), body->scope_len),
             at);
-    for (i = 0; i < IDEMI_REACHES && !body; i++)
+    for (i = 0; i < IDEMI_REACHES && IDEMI_UNREAD(body); i++)
         idemi_command_forgot(t, &t->reach[i], at);
     idemi_command_forgot(t, &t->evicted, at);
     t->stats.evicted++;
@@ -5143,7 +5152,7 @@ static unsigned idemi_command_room(idem_table *t, idem_reply *reply,
         idemi_command_reclaim(t);
         if (t->free != slot)
             return t->free;
-        if (t->stale)
+        if (IDEMI_STALE && t->stale)
             return idemi_command_stale(t);
     }
     if (t->config->full == IDEM_EVICT_OLDEST)
@@ -5155,6 +5164,7 @@ static unsigned idemi_command_room(idem_table *t, idem_reply *reply,
 }
 
 /* Puts the request's key into a slot, from which whatever it holds goes. */
+IDEMI_APART
 static void idemi_command_occupy(idem_table *t, unsigned slot,
                                  const idemi_query *q)
 {
@@ -5184,30 +5194,21 @@ static int idemi_command_grant(idem_table *t, unsigned slot, idem_claim *claim,
     const idem_request *rq = q->rq;
     idem_slot *s = idemi_slot_at(t, slot);
     uint32_t lease_ms = idemi_default_lease(t, rq->lease_ms);
+    uint32_t retention = idemi_default_retention(t, rq->retention_ms);
     uint8_t terms = (uint8_t)attempts;
     idem_place place = { 0, 0 };
-    idem_body body;
 
-    body.retention = idemi_default_retention(t, rq->retention_ms);
-    body.fingerprint[0] = q->fingerprint[0];
-    body.fingerprint[1] = q->fingerprint[1];
-    body.code = 0;
-    body.response_len =
-        rq->response_size ? rq->response_size : t->config->response_max;
-    body.scope_len = (uint8_t)rq->scope_len;
-    body.key_len = (uint8_t)rq->key_len;
     if (IDEMI_JOURNAL(t)) {
         int result;
         if (!idemi_slot_bodies(t)) {
-            terms = idemi_keys_terms(t, body.retention);
-            body.retention = t->journal->retentions[terms];
+            terms = idemi_keys_terms(t, retention);
+            retention = t->journal->retentions[terms];
         }
-        result = idemi_journal_claim(t, slot, q, &body, attempts, &place);
+        result = idemi_journal_claim(t, slot, q, retention, attempts, &place);
         if (result < 0)
             return result;
     } else
         t->token++;
-    body.token = (uint32_t)t->token;
     // Making room for the record may have freed the slot.
     if (attempts == 1 || !s->state)
         idemi_command_occupy(t, slot, q);
@@ -5216,7 +5217,7 @@ static int idemi_command_grant(idem_table *t, unsigned slot, idem_claim *claim,
     if (IDEMI_JOURNAL(t))
         *idemi_slot_place(t, slot) = place;
     if (idemi_slot_bodies(t))
-        *idemi_slot_own(t, slot) = body;
+        idemi_keys_request(t, idemi_slot_own(t, slot), q, retention);
     s->terms = terms;
     s->state = IDEM_IN_PROGRESS;
     s->time = t->clock;
@@ -5251,7 +5252,7 @@ static int idemi_command_replay(idem_table *t, unsigned slot,
     const idem_slot *s = idemi_slot_at(t, slot);
     const idem_body *body = idemi_slot_body(t, slot, 1);
 
-    if (!body)
+    if (IDEMI_UNREAD(body))
         return IDEM_E_STORAGE;
     reply->status = s->state & IDEMI_STATUS;
     reply->code = body->code;
@@ -5274,7 +5275,7 @@ static int idemi_command_again(idem_table *t, unsigned slot, idem_claim *claim,
     unsigned attempts;
     int result;
 
-    if (!body)
+    if (IDEMI_UNREAD(body))
         return IDEM_E_STORAGE;
     // One expression without a branch: how many bits agree is not to be seen
     // in the time it takes.
@@ -5299,7 +5300,8 @@ static int idemi_command_again(idem_table *t, unsigned slot, idem_claim *claim,
 static int idemi_command_first(idem_table *t, unsigned slot, idem_claim *claim,
                                idem_reply *reply, const idemi_query *q)
 {
-    int stale = slot != IDEMI_NONE && idemi_slot_at(t, slot)->state;
+    int stale =
+        slot != IDEMI_NONE && (idemi_slot_at(t, slot)->state & IDEMI_STALE);
     unsigned own = slot;
     int result = IDEM_OK;
 
@@ -5332,12 +5334,16 @@ static int idemi_command_find(idem_table *t, unsigned *slot,
     return IDEM_OK;
 }
 
-/* Writes what the newest record of the boot before says once more, if an answer
-   about a slot would rely on it. */
-static int idemi_command_confirm(idem_table *t, unsigned slot)
+/* True if an answer about a slot would rely on the newest record of the boot
+   before. */
+static int idemi_command_unsure(const idem_table *t, unsigned slot)
 {
-    if (!IDEMI_JOURNAL(t) || !idemi_journal_unconfirmed(t, slot))
-        return IDEM_OK;
+    return IDEMI_JOURNAL(t) && idemi_journal_unconfirmed(t, slot);
+}
+
+/* Writes what that record says once more. */
+static int idemi_command_confirm(idem_table *t)
+{
     return idemi_journal_reserve(t, t->journal->carry_max, t->claimed + 1);
 }
 
@@ -5347,8 +5353,9 @@ static int idemi_command_find_sure(idem_table *t, unsigned *slot,
 {
     int result = idemi_command_find(t, slot, q);
 
-    if (result == IDEM_OK)
-        result = idemi_command_confirm(t, *slot);
+    if (result < 0 || !idemi_command_unsure(t, *slot))
+        return result;
+    result = idemi_command_confirm(t);
     return result == IDEM_OK ? idemi_command_find(t, slot, q) : result;
 }
 
@@ -5380,7 +5387,7 @@ static int idemi_command_complete(idem_table *t, const idem_claim *claim,
     if (!s)
         return IDEM_E_FENCED;
     body = idemi_slot_body(t, slot, 0);
-    if (!body)
+    if (IDEMI_UNREAD(body))
         return IDEM_E_STORAGE;
     if (out->response_len > body->response_len ||
         out->state_len > t->config->state_max)
@@ -5433,8 +5440,8 @@ static int idemi_command_deliver(idem_table *t, const idem_claim *claim)
     int result = idemi_command_outcome(t, claim);
     idem_slot *s;
 
-    if (result == IDEM_OK)
-        result = idemi_command_confirm(t, slot);
+    if (result == IDEM_OK && idemi_command_unsure(t, slot))
+        result = idemi_command_confirm(t);
     if (result < 0)
         return result;
     s = idemi_slot_at(t, slot);
@@ -5455,7 +5462,7 @@ static int idemi_command_describe(idem_table *t, unsigned slot, idem_entry *e)
     const idem_body *body = idemi_slot_body(t, slot, 0);
     size_t id_len;
 
-    if (!body)
+    if (IDEMI_UNREAD(body))
         return IDEM_E_STORAGE;
     id_len = (size_t)body->scope_len + body->key_len;
     e->scope_len = body->scope_len;
@@ -5469,7 +5476,7 @@ static int idemi_command_describe(idem_table *t, unsigned slot, idem_entry *e)
         IDEM_MEMCPY(e->id, idemi_slot_id(t, slot), id_len);
     idemi_command_name(t, slot, &e->claim);
     body = idemi_slot_body(t, slot, finished);
-    if (!body)
+    if (IDEMI_UNREAD(body))
         return IDEM_E_STORAGE;
     e->response_len = body->response_len;
     if (finished) {
@@ -5498,7 +5505,7 @@ static int idemi_command_response(idem_table *t, void *dst, size_t *len,
     if (result < 0)
         return result;
     body = idemi_slot_body(t, slot, 1);
-    if (!body)
+    if (IDEMI_UNREAD(body))
         return IDEM_E_STORAGE;
     if (at < body->response_len)
         rest = body->response_len - at;
@@ -5944,6 +5951,7 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
     t->journal = (idem_journal *)(void *)(memory + journal);
     t->journal->shift = idemi_public_shift(config->storage->sector_size);
     t->journal->record_max = (uint32_t)idemi_public_record(config);
+    t->in = memory + needed - 2 * idemi_public_record(config);
     // What was not asked for makes reading faster.
     needed = (idemi_size)size - needed + 2 * idemi_public_record(config);
     t->journal->in_size = (uint32_t)(
@@ -6026,7 +6034,7 @@ static void idemi_public_start(idem_table *t, uint32_t now_ms)
     unsigned slot = t->capacity;
     unsigned i;
 
-    t->free = slot;
+    t->free = (idem_number)slot;
     while (slot > 0)
         if (!idemi_slot_at(t, --slot)->state)
             idemi_order_free(t, slot);
@@ -6124,42 +6132,17 @@ static int idemi_public_outcome(const idem_outcome *outcome)
            idemi_public_bytes(outcome->state, outcome->state_len);
 }
 
-/* Tells an outcome that was stored just now as a replay would. */
-static void idemi_public_told(idem_reply *reply, const idem_claim *claim,
-                              const idem_outcome *outcome)
-{
-    reply->status = outcome->failed ? IDEM_FAILED : IDEM_COMPLETED;
-    reply->code = outcome->code;
-    reply->response_len = outcome->response_len;
-    reply->age_ms = 0;
-    reply->claim = *claim;
-    if (outcome->response_len && reply->buffer &&
-        reply->buffer != outcome->response &&
-        outcome->response_len <= reply->buffer_size)
-        IDEM_MEMCPY(reply->buffer, outcome->response, outcome->response_len);
-}
-
-/* idem_complete; with a reply, as idem_run wants it filled in. */
-static int idemi_public_complete(idem_table *table, const idem_claim *claim,
-                                 idem_reply *reply,
-                                 const idem_outcome *outcome, uint32_t now_ms)
+IDEMI_FLAT
+IDEM_API int idem_complete(idem_table *table, const idem_claim *claim,
+                           const idem_outcome *outcome, uint32_t now_ms)
 {
     int result = idemi_public_enter_at(
         table, claim && idemi_public_outcome(outcome), now_ms);
 
     if (result < 0)
         return result;
-    result = idemi_command_complete(table, claim, outcome);
-    if (result == IDEM_OK && reply)
-        idemi_public_told(reply, claim, outcome);
-    return idemi_public_leave(table, result);
-}
-
-IDEMI_FLAT
-IDEM_API int idem_complete(idem_table *table, const idem_claim *claim,
-                           const idem_outcome *outcome, uint32_t now_ms)
-{
-    return idemi_public_complete(table, claim, NULL, outcome, now_ms);
+    return idemi_public_leave(table,
+                              idemi_command_complete(table, claim, outcome));
 }
 
 IDEM_API int idem_release(idem_table *table, const idem_claim *claim,
@@ -6188,6 +6171,21 @@ IDEM_API int idem_renew(idem_table *table, const idem_claim *claim,
                               idemi_command_renew(table, claim, lease_ms));
 }
 
+/* Tells an outcome that was stored just now as a replay would. */
+static void idemi_public_told(idem_reply *reply, const idem_claim *claim,
+                              const idem_outcome *outcome)
+{
+    reply->status = outcome->failed ? IDEM_FAILED : IDEM_COMPLETED;
+    reply->code = outcome->code;
+    reply->response_len = outcome->response_len;
+    reply->age_ms = 0;
+    reply->claim = *claim;
+    if (outcome->response_len && reply->buffer &&
+        reply->buffer != outcome->response &&
+        outcome->response_len <= reply->buffer_size)
+        IDEM_MEMCPY(reply->buffer, outcome->response, outcome->response_len);
+}
+
 /* The part of idem_run after the answer, for a claim that is held. */
 IDEMI_APART
 static int idemi_public_handle(idem_table *table, const idem_claim *claim,
@@ -6201,8 +6199,11 @@ static int idemi_public_handle(idem_table *table, const idem_claim *claim,
     IDEM_MEMSET(&outcome, 0, sizeof outcome);
     if (handler(ctx, &outcome, request, claim, answer, &now_ms) != 0)
         return idem_release(table, claim, now_ms);
-    result = idemi_public_complete(table, claim, reply, &outcome, now_ms);
-    return result == IDEM_OK ? answer : result;
+    result = idem_complete(table, claim, &outcome, now_ms);
+    if (result < 0)
+        return result;
+    idemi_public_told(reply, claim, &outcome);
+    return answer;
 }
 
 IDEM_API int idem_run(idem_table *table, idem_claim *claim, idem_reply *reply,

@@ -1090,14 +1090,14 @@ static void churn_forget(uint64_t *bits, uint32_t now_ms)
 {
     unsigned char key[KEY_LEN];
     idem_request request = { .key = key, .key_len = KEY_LEN };
-    idem_slot *s;
+    unsigned slot;
     int result;
 
     do {
         *bits = mix(*bits);
-        s = idemi_slot_at(&table, (unsigned)below(table.capacity, *bits));
-    } while (!s->state);
-    memcpy(key, idemi_slot_id(s), KEY_LEN);
+        slot = (unsigned)below(table.capacity, *bits);
+    } while (!idemi_slot_at(&table, slot)->state);
+    memcpy(key, idemi_slot_id(&table, slot), KEY_LEN);
     result = idem_forget(&table, &request, now_ms);
     if (result != IDEM_OK && result != IDEM_E_NOT_FOUND)    // over meanwhile
         fail("a key that is there cannot be forgotten", "churn");
