@@ -484,7 +484,8 @@
 
      record   1        0x80, and added: 0x01 a claim, 0x02 an outcome, 0x04 a
                        state, 0x08 moved, 0x10 a second byte follows, 0x20 all
-                       before it was durable when it was written
+                       before it was durable when it was written (not said if
+                       it were 0xFF then), 0x40 (with a claim) a scope
               1        (0x10)  0x01 failed, 0x02 delivery is owed, 0x04 it was
                        delivered, 0x08 a restart cut the claim short; and what
                        follows: 0x10 retention, 0x20 reservation, 0x40 attempts,
@@ -502,15 +503,16 @@
               varint   (0x10)  retention; else the default
               varint   (0x20)  reserved bytes; else response_max
               8        fingerprint
-              1        length of the scope
+              1        (0x40 in the first byte)  length of the scope; else 0
               1        (with an outcome)  length of the key; else the rest
               ...      scope, key
      outcome  4        (0x80)  code; else 0
        state  varint   length of the state
               ...      state
      outcome  ...      response: the rest
-              4        CRC-32C of the sector's sequence (4 bytes), the record's
-                       offset in the sector (4 bytes), and all of the above
+              4        CRC-32C of all of the above, that starts not from ones
+                       but from 0x9E3779B1 x the sector's sequence, XOR the
+                       complement of the record's offset in the sector
 
    A claim puts its key into its slot, whatever was there before: that is how
    keys end that expire or are evicted.  A claim with an outcome is a finished
@@ -1096,6 +1098,7 @@ typedef struct idem_journal {
     uint8_t  stray;             /* 1: slots may be in a sector that failed
                                    before it was committed */
     uint8_t  erasing;           /* 1: an erase was started */
+    uint8_t  erased;            /* 1: this call has had an erase */
     uint8_t  in_doubt;
     uint8_t  synced;            /* 1: all that was programmed is durable */
     uint8_t  outcome_loaded;
@@ -2581,24 +2584,96 @@ static int idemi_storage_prog(idem_table *t, uint32_t at,
    check codes with 24 and 32 parity bits", 1993.  Finds every change of up to
    five bits in a record of up to 655 bytes.
    ------------------------------------------------------------------------ */
-static uint32_t idemi_crc_update(uint32_t crc, const void *data,
-                                 uint32_t len)
+
+/* What a nibble with so many nibbles of zeros behind it leaves: in the first
+   row none, which will do; with the others eight bytes are taken at once. */
+static const uint32_t idemi_crc_table[IDEM_WIDE ? 16 : 1][16] = {
+    { 0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc,
+      0x5125dad3, 0x61c69362, 0x7198540d, 0x82f63b78, 0x92a8fc17,
+      0xa24bb5a6, 0xb21572c9, 0xc38d26c4, 0xd3d3e1ab, 0xe330a81a,
+      0xf36e6f75 }
+#if IDEM_WIDE
+    ,
+    { 0x00000000, 0xf26b8303, 0xe13b70f7, 0x1350f3f4, 0xc79a971f,
+      0x35f1141c, 0x26a1e7e8, 0xd4ca64eb, 0x8ad958cf, 0x78b2dbcc,
+      0x6be22838, 0x9989ab3b, 0x4d43cfd0, 0xbf284cd3, 0xac78bf27,
+      0x5e133c24 },
+    { 0x00000000, 0x3fc5f181, 0x7f8be302, 0x404e1283, 0xff17c604,
+      0xc0d23785, 0x809c2506, 0xbf59d487, 0xfbc3faf9, 0xc4060b78,
+      0x844819fb, 0xbb8de87a, 0x04d43cfd, 0x3b11cd7c, 0x7b5fdfff,
+      0x449a2e7e },
+    { 0x00000000, 0x13a29877, 0x274530ee, 0x34e7a899, 0x4e8a61dc,
+      0x5d28f9ab, 0x69cf5132, 0x7a6dc945, 0x9d14c3b8, 0x8eb65bcf,
+      0xba51f356, 0xa9f36b21, 0xd39ea264, 0xc03c3a13, 0xf4db928a,
+      0xe7790afd },
+    { 0x00000000, 0x70a27d8a, 0xe144fb14, 0x91e6869e, 0xc76580d9,
+      0xb7c7fd53, 0x26217bcd, 0x56830647, 0x8b277743, 0xfb850ac9,
+      0x6a638c57, 0x1ac1f1dd, 0x4c42f79a, 0x3ce08a10, 0xad060c8e,
+      0xdda47104 },
+    { 0x00000000, 0xa541927e, 0x4f6f520d, 0xea2ec073, 0x9edea41a,
+      0x3b9f3664, 0xd1b1f617, 0x74f06469, 0x38513ec5, 0x9d10acbb,
+      0x773e6cc8, 0xd27ffeb6, 0xa68f9adf, 0x03ce08a1, 0xe9e0c8d2,
+      0x4ca15aac },
+    { 0x00000000, 0xe964b13d, 0xd725148b, 0x3e41a5b6, 0xaba65fe7,
+      0x42c2eeda, 0x7c834b6c, 0x95e7fa51, 0x52a0c93f, 0xbbc47802,
+      0x8585ddb4, 0x6ce16c89, 0xf90696d8, 0x106227e5, 0x2e238253,
+      0xc747336e },
+    { 0x00000000, 0xdd45aab8, 0xbf672381, 0x62228939, 0x7b2231f3,
+      0xa6679b4b, 0xc4451272, 0x1900b8ca, 0xf64463e6, 0x2b01c95e,
+      0x49234067, 0x9466eadf, 0x8d665215, 0x5023f8ad, 0x32017194,
+      0xef44db2c },
+    { 0x00000000, 0x8f2261d3, 0x1ba8b557, 0x948ad484, 0x37516aae,
+      0xb8730b7d, 0x2cf9dff9, 0xa3dbbe2a, 0x6ea2d55c, 0xe180b48f,
+      0x750a600b, 0xfa2801d8, 0x59f3bff2, 0xd6d1de21, 0x425b0aa5,
+      0xcd796b76 },
+    { 0x00000000, 0x38116fac, 0x7022df58, 0x4833b0f4, 0xe045beb0,
+      0xd854d11c, 0x906761e8, 0xa8760e44, 0xc5670b91, 0xfd76643d,
+      0xb545d4c9, 0x8d54bb65, 0x2522b521, 0x1d33da8d, 0x55006a79,
+      0x6d1105d5 },
+    { 0x00000000, 0xc00c303e, 0x85f4168d, 0x45f826b3, 0x0e045beb,
+      0xce086bd5, 0x8bf04d66, 0x4bfc7d58, 0x1c08b7d6, 0xdc0487e8,
+      0x99fca15b, 0x59f09165, 0x120cec3d, 0xd200dc03, 0x97f8fab0,
+      0x57f4ca8e },
+    { 0x00000000, 0xef306b19, 0xdb8ca0c3, 0x34bccbda, 0xb2f53777,
+      0x5dc55c6e, 0x697997b4, 0x8649fcad, 0x6006181f, 0x8f367306,
+      0xbb8ab8dc, 0x54bad3c5, 0xd2f32f68, 0x3dc34471, 0x097f8fab,
+      0xe64fe4b2 },
+    { 0x00000000, 0x9c5bfaa6, 0x3d5b83bd, 0xa100791b, 0x7ab7077a,
+      0xe6ecfddc, 0x47ec84c7, 0xdbb77e61, 0xf56e0ef4, 0x6935f452,
+      0xc8358d49, 0x546e77ef, 0x8fd9098e, 0x1382f328, 0xb2828a33,
+      0x2ed97095 },
+    { 0x00000000, 0x68032cc8, 0xd0065990, 0xb8057558, 0xa5e0c5d1,
+      0xcde3e919, 0x75e69c41, 0x1de5b089, 0x4e2dfd53, 0x262ed19b,
+      0x9e2ba4c3, 0xf628880b, 0xebcd3882, 0x83ce144a, 0x3bcb6112,
+      0x53c84dda },
+    { 0x00000000, 0x847609b4, 0x0d006599, 0x89766c2d, 0x1a00cb32,
+      0x9e76c286, 0x1700aeab, 0x9376a71f, 0x34019664, 0xb0779fd0,
+      0x3901f3fd, 0xbd77fa49, 0x2e015d56, 0xaa7754e2, 0x230138cf,
+      0xa777317b },
+    { 0x00000000, 0x493c7d27, 0x9278fa4e, 0xdb448769, 0x211d826d,
+      0x6821ff4a, 0xb3657823, 0xfa590504, 0x423b04da, 0x0b0779fd,
+      0xd043fe94, 0x997f83b3, 0x632686b7, 0x2a1afb90, 0xf15e7cf9,
+      0xb86201de }
+#endif
+};
+
+static uint32_t idemi_crc_update(uint32_t crc, const void *data, uint32_t len)
 {
-    // The polynomial's multiples by four bits
-    static const uint32_t table[16] = {
-        UINT32_C(0x00000000), UINT32_C(0x105ec76f), UINT32_C(0x20bd8ede),
-        UINT32_C(0x30e349b1), UINT32_C(0x417b1dbc), UINT32_C(0x5125dad3),
-        UINT32_C(0x61c69362), UINT32_C(0x7198540d), UINT32_C(0x82f63b78),
-        UINT32_C(0x92a8fc17), UINT32_C(0xa24bb5a6), UINT32_C(0xb21572c9),
-        UINT32_C(0xc38d26c4), UINT32_C(0xd3d3e1ab), UINT32_C(0xe330a81a),
-        UINT32_C(0xf36e6f75)
-    };
     const unsigned char *p = (const unsigned char *)data;
 
+#if IDEM_WIDE
+    for (; len >= 8; len -= 8, p += 8) {
+        uint64_t word = idemi_basics_load64(p) ^ crc;
+        unsigned i;
+        crc = 0;
+        for (i = 0; i < 16; i++)
+            crc ^= idemi_crc_table[15 - i][word >> 4 * i & 15];
+    }
+#endif
     for (; len > 0; len--) {
         crc ^= *p++;
-        crc = crc >> 4 ^ table[crc & 15];
-        crc = crc >> 4 ^ table[crc & 15];
+        crc = crc >> 4 ^ idemi_crc_table[0][crc & 15];
+        crc = crc >> 4 ^ idemi_crc_table[0][crc & 15];
     }
     return crc;
 }
@@ -2621,13 +2696,13 @@ static unsigned char *idemi_basics_store(unsigned char *p, uint32_t word,
 
 /* A record's first byte: never an erased one, whether that is 0x00 or 0xFF. */
 #define IDEMI_RECORD      0x80u
-#define IDEMI_RECORD_MASK 0xC0u
 #define IDEMI_HAS_CLAIM   0x01u
 #define IDEMI_HAS_OUTCOME 0x02u
 #define IDEMI_HAS_STATE   0x04u
 #define IDEMI_MOVED       0x08u
 #define IDEMI_HAS_MORE    0x10u
 #define IDEMI_SYNCED      0x20u
+#define IDEMI_HAS_SCOPE   0x40u         /* with a claim */
 
 /* Its second, if IDEMI_HAS_MORE */
 #define IDEMI_MORE_FAILED    0x01u
@@ -2662,11 +2737,9 @@ static unsigned char *idemi_record_bytes(unsigned char *p, const void *src,
 static uint32_t idemi_record_seed(const idem_table *t, uint32_t at)
 {
     uint32_t sector = idemi_storage_sector(t, at);
-    unsigned char seed[8];
 
-    idemi_basics_store(seed, idemi_journal_sector(t, sector)->sequence, 4);
-    idemi_basics_store(seed + 4, idemi_storage_offset(t, at), 4);
-    return idemi_crc_update(UINT32_MAX, seed, sizeof seed);
+    return idemi_journal_sector(t, sector)->sequence * UINT32_C(0x9E3779B1) ^
+           ~idemi_storage_offset(t, at);
 }
 
 /* The token of a claim whose record is at an address: tokens are places in the
@@ -2763,7 +2836,10 @@ static uint32_t idemi_record_encode(idem_table *t, const unsigned char **src,
         }
         p = idemi_basics_store(p, b->fingerprint[0], 4);
         p = idemi_basics_store(p, b->fingerprint[1], 4);
-        *p++ = b->scope_len;
+        if (b->scope_len) {
+            r->parts |= IDEMI_HAS_SCOPE;
+            *p++ = b->scope_len;
+        }
         if (r->parts & IDEMI_HAS_OUTCOME)
             *p++ = b->key_len;
         p = idemi_record_bytes(p, from->scope, b->scope_len);
@@ -2784,12 +2860,12 @@ static uint32_t idemi_record_encode(idem_table *t, const unsigned char **src,
     front = body - 2 - (len >= 0x80) - (len >= 0x4000) - (r->more != 0);
     *src = body = front;
     *front = (unsigned char)(IDEMI_RECORD | r->parts);
-    if (t->journal->synced)
+    if (r->more)
+        *front |= IDEMI_HAS_MORE;
+    if (t->journal->synced && (*front | IDEMI_SYNCED) != 0xFF)
         *front |= IDEMI_SYNCED;
-    if (r->more) {
-        *front++ |= IDEMI_HAS_MORE;
-        *front = r->more;
-    }
+    if (r->more)
+        *++front = r->more;
     idemi_record_varint(front + 1, len);
     len = (uint32_t)(p - body);
     p = idemi_basics_store(
@@ -2865,7 +2941,9 @@ static void idemi_record_claim(const idem_table *t, idem_record *r,
         body->response_len = (uint16_t)idemi_record_number(b);
     body->fingerprint[0] = idemi_record_word(b);
     body->fingerprint[1] = idemi_record_word(b);
-    body->scope_len = idemi_record_byte(b);
+    body->scope_len = 0;
+    if (r->parts & IDEMI_HAS_SCOPE)
+        body->scope_len = idemi_record_byte(b);
     if (r->parts & IDEMI_HAS_OUTCOME) {
         body->key_len = idemi_record_byte(b);
         id_len = (size_t)body->scope_len + body->key_len;
@@ -2898,7 +2976,7 @@ static uint32_t idemi_record_decode(idem_table *t, uint32_t at,
     b.end = p + have;
     b.short_of = 0;
     r->parts = idemi_record_byte(&b);
-    if ((r->parts & IDEMI_RECORD_MASK) != IDEMI_RECORD)
+    if (!(r->parts & IDEMI_RECORD) || r->parts == 0xFF)
         return 0;
     r->more = r->parts & IDEMI_HAS_MORE ? idemi_record_byte(&b) : 0;
     number = idemi_record_number(&b);
@@ -3183,17 +3261,25 @@ static uint8_t idemi_keys_terms(idem_table *t, uint32_t retention_ms)
 #define IDEMI_CLAIM_FIXED   36u
 #define IDEMI_OUTCOME_FIXED 31u
 #define IDEMI_MARK_FIXED    23u
-#define IDEMI_CLAIM_LEAST   17u
+#define IDEMI_CLAIM_LEAST   16u
 #define IDEMI_CLAIM_MORE    10u         /* of that, what is seldom there */
 #define IDEMI_OUTCOME_MORE  5u
 #define IDEMI_OUTCOME_LEAST 11u
+#define IDEMI_WHOLE_LEAST   19u         /* a claim with its outcome */
 #define IDEMI_CARRY_FIXED   46u
+/* When one is carried that has no field that is seldom there (those do not
+   grow): at most, a claim (one more for each 96 bytes), one with its outcome */
+#define IDEMI_CARRY_CLAIM   31u
+#define IDEMI_CARRY_WHOLE   32u
 
 /* What a sector looks like where there is no journal: idem_sector.link */
 enum { IDEMI_LOOKS_OTHER, IDEMI_LOOKS_TORN, IDEMI_LOOKS_BLANK };
 
 /* Slots that one idem_maintain carries forward, at most */
 #define IDEMI_MAINTAIN_CARRY 8
+
+/* The same of a call that needs room, beyond what it needs */
+#define IDEMI_PACE_CARRY 4
 
 static uint32_t idemi_journal_size(const idem_table *t)
 {
@@ -3711,6 +3797,7 @@ static int idemi_journal_erase(idem_table *t, int wait)
     uint32_t sector = idemi_journal_unspared(t);
     int result = IDEM_OK;
 
+    j->erased = 1;
     if (!j->erasing) {
         result = idemi_storage_result(t, m->erase(m->ctx, sector));
         j->erasing = result == IDEM_OK;
@@ -3973,6 +4060,29 @@ static uint32_t idemi_journal_beside(const idem_table *t, uint32_t outcomes)
     return outcomes * j->outcome_max / room;
 }
 
+/* While many outcomes are reserved beside the head, cleans and erases a little
+   in each call ahead of the need; so one call is never left with all of it. */
+static int idemi_journal_pace(idem_table *t, uint32_t outcomes)
+{
+    idem_journal *j = t->journal;
+    uint32_t beside = idemi_journal_beside(t, outcomes);
+    unsigned left = IDEMI_PACE_CARRY;
+    int result = IDEM_OK;
+
+    for (; left > 0 && result == IDEM_OK; left--) {
+        if (j->clean == j->head ||
+            idemi_journal_gap(t, j->head, j->clean) > j->low + beside ||
+            !idemi_journal_enough(t, 2 * j->carry_max, outcomes))
+            break;
+        result = idemi_journal_clean(t);
+    }
+    if (result == IDEM_OK && t->config->storage->erase && !j->erased &&
+        j->spare <= beside &&
+        j->spare < idemi_journal_gap(t, j->head, j->tail))
+        result = idemi_journal_erase(t, 1);
+    return result;
+}
+
 /* Sees to it that a record of `len` bytes fits, and after it that many
    outcomes.  An erase at most: who finds the head full and nothing spare has
    next to nothing reserved. */
@@ -3986,6 +4096,7 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
     uint32_t room = len + outcomes * j->outcome_max;
     int result = IDEM_OK;
 
+    j->erased = 0;
     if (j->broken)
         return IDEM_E_STORAGE;
     if (room > half)
@@ -4010,6 +4121,8 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
         if (result == IDEM_E_SPACE && sure > 1)
             result = idemi_journal_turn(t, room, low);
     }
+    if (result == IDEM_OK && outcomes * j->outcome_max > half)
+        result = idemi_journal_pace(t, outcomes);
     return result;
 }
 
@@ -5959,21 +6072,24 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
     return IDEM_OK;
 }
 
-/* Finds out how many heads it takes to carry all keys, each of which then takes
-   `carried` bytes, if a head holds `room` of them; and by how many sectors the
-   head may get ahead meanwhile, if all keys are in the oldest sectors, where
-   each takes `stored` of their `usable` bytes. */
+/* How many heads it takes to carry all keys, each of which takes `carried`
+   bytes, if a head holds `room` of them. */
 static uint32_t idemi_public_heads(const idem_table *t, uint32_t carried,
-                                   uint32_t stored, uint32_t room,
-                                   uint32_t usable, uint32_t *ahead)
+                                   uint32_t room)
 {
-    uint32_t heads = t->config->capacity * carried / room + 1;
-    uint32_t before = heads - 1;
+    return t->config->capacity * carried / room + 1;
+}
+
+/* By how many sectors the head gets ahead meanwhile, if all keys are in the
+   oldest sectors, where each takes `stored` of their `usable` bytes. */
+static uint32_t idemi_public_ahead(const idem_table *t, uint32_t carried,
+                                   uint32_t stored, uint32_t room,
+                                   uint32_t usable)
+{
+    uint32_t before = idemi_public_heads(t, carried, room) - 1;
     uint32_t emptied = before * room / carried * stored / usable;
 
-    if (before > emptied + *ahead)
-        *ahead = before - emptied;
-    return heads;
+    return before > emptied ? before - emptied : 0;
 }
 
 /* Finds out whether the sectors can keep the configured keys, whatever comes,
@@ -5988,10 +6104,13 @@ static int idemi_public_geometry(idem_table *t)
     uint32_t usable = m->sector_size > front ? m->sector_size - front : 0;
     uint32_t key = config->key_max, response = config->response_max;
     uint32_t state = config->state_max ? config->state_max + 3u : 0;
-    uint32_t first, last, moved, full, room, heads, ahead = 0;
+    uint32_t first, both, moved, full, room, heads, ahead;
 
     first = idemi_storage_granules(t, IDEMI_CLAIM_LEAST + key);
-    last = idemi_storage_granules(t, IDEMI_OUTCOME_LEAST + response);
+    both = config->volatile_claims
+               ? idemi_storage_granules(t, IDEMI_WHOLE_LEAST + key + response)
+               : first + idemi_storage_granules(t, IDEMI_OUTCOME_LEAST +
+                                                       response);
     moved = idemi_storage_granules(t, IDEMI_CARRY_FIXED + key);
     full = idemi_storage_granules(t, IDEMI_CARRY_FIXED + key + response);
     j->outcome_max = idemi_storage_granules(
@@ -6004,15 +6123,18 @@ static int idemi_public_geometry(idem_table *t)
     t->needed = 0;
     if (usable <= room ||
         config->capacity >
-            UINT32_MAX / 2 / (first + last + moved + j->outcome_max + full))
+            UINT32_MAX / 2 / (both + moved + j->outcome_max + full))
         return IDEM_E_SPACE;
     room = usable - room;
-    idemi_public_heads(t, moved, first, room, usable, &ahead);
-    heads = idemi_public_heads(t, full, first + last, room, usable, &ahead);
-    j->low = 3 + ahead;
-    full = idemi_public_heads(t, moved + j->outcome_max, usable, room, usable,
-                              &ahead);
-    j->least = j->low + (heads > full ? heads : full);
+    heads = idemi_public_heads(t, moved + j->outcome_max, room);
+    moved = idemi_storage_granules(t, IDEMI_CARRY_CLAIM + key + key / 96);
+    ahead = idemi_public_ahead(t, moved, first, room, usable);
+    if (heads < idemi_public_heads(t, full, room))
+        heads = idemi_public_heads(t, full, room);
+    full = idemi_storage_granules(t, IDEMI_CARRY_WHOLE + key + response);
+    full = idemi_public_ahead(t, full, both, room, usable);
+    j->low = 3 + (ahead > full ? ahead : full);
+    j->least = j->low + heads;
     t->needed = (size_t)j->least;
     return m->sector_count < j->least ? IDEM_E_SPACE : IDEM_OK;
 }
