@@ -2657,17 +2657,31 @@ static const uint32_t idemi_crc_table[IDEM_WIDE ? 16 : 1][16] = {
 #endif
 };
 
+#if IDEM_WIDE
+/* What four bytes with so many nibbles of zeros behind them leave. */
+static uint32_t idemi_crc_four(uint32_t word, unsigned behind)
+{
+    const uint32_t (*row)[16] = idemi_crc_table + behind;
+
+    return row[7][word & 15] ^ row[6][word >> 4 & 15] ^
+           row[5][word >> 8 & 15] ^ row[4][word >> 12 & 15] ^
+           row[3][word >> 16 & 15] ^ row[2][word >> 20 & 15] ^
+           row[1][word >> 24 & 15] ^ row[0][word >> 28];
+}
+#endif
+
 static uint32_t idemi_crc_update(uint32_t crc, const void *data, uint32_t len)
 {
     const unsigned char *p = (const unsigned char *)data;
 
 #if IDEM_WIDE
-    for (; len >= 8; len -= 8, p += 8) {
-        uint64_t word = idemi_basics_load64(p) ^ crc;
-        unsigned i;
-        crc = 0;
-        for (i = 0; i < 16; i++)
-            crc ^= idemi_crc_table[15 - i][word >> 4 * i & 15];
+    for (; len >= 8; len -= 8, p += 8)
+        crc = idemi_crc_four(idemi_basics_load32(p) ^ crc, 8) ^
+              idemi_crc_four(idemi_basics_load32(p + 4), 0);
+    if (len >= 4) {
+        crc = idemi_crc_four(idemi_basics_load32(p) ^ crc, 0);
+        len -= 4;
+        p += 4;
     }
 #endif
     for (; len > 0; len--) {
@@ -4843,6 +4857,7 @@ static void idemi_recover_keep(idem_table *t, uint32_t at,
    something durable was: one that a record follows which was written when all
    before it was durable; and in the head, one that is longer than what a cut
    can leave.  In other sectors, every one up to the limit. */
+IDEMI_FLAT
 static uint32_t idemi_recover_records(idem_table *t, uint32_t sector,
                                       uint32_t limit, int head)
 {
