@@ -59,6 +59,9 @@ fault no-crc idemi_record_decode '/idemi_crc_update/{
         }'
 fault no-sequence-in-crc idemi_record_seed \
     's/idemi_journal_sector(t, sector)->sequence/0/'
+fault no-offset-in-crc idemi_record_seed \
+    's/\^$/+/
+     s/~idemi_storage_offset(t, at)/0/'
 fault unbound-outcome idemi_recover_apply 's/!idemi_record_mine(t, at)/0/'
 fault state-left-out idemi_journal_outcome \
     's/r->parts |= IDEMI_HAS_STATE;/;/'
@@ -71,7 +74,7 @@ fault state-not-carried idemi_journal_clean \
 fault debt-not-carried idemi_journal_describe \
     's/r->more |= IDEMI_MORE_CONFIRM;/;/'
 fault attempts-not-carried idemi_journal_describe \
-    's/r->more |= IDEMI_MORE_ATTEMPTS;/;/'
+    's/r->age = 0;/r->age = 0, r->attempts = 1;/'
 fault age-not-carried idemi_journal_describe 's/r->age = t->clock.*/;/'
 
 echo "-- turning"
@@ -79,10 +82,11 @@ fault one-dead-sector '[a-z_]*' '
         s/\(idemi_journal_gap(t, j->head, j->clean) <\) want/\1 1/
         s/idemi_journal_gap(t, j->head, j->clean) >= 2/1/
         s/? 1u : 2u/? 1u : 1u/'
-fault not-erased '[a-z_]*' 's/j->blank != IDEMI_BLANK/0/'
+fault not-erased idemi_journal_attempt \
+    's/!j->spare && j->blank != IDEMI_BLANK/!j->spare \&\& !j->blank/'
 fault header-not-synced idemi_journal_header \
     's/result == IDEM_OK ? idemi_storage_sync(t) : result/result/'
-fault one-header idemi_recover_pair 's/ && idemi_recover_similar(a, b)//'
+fault one-header idemi_recover_pair 's/idemi_recover_similar(/(/'
 fault not-confirmed idemi_journal_confirm \
     's/if (newest == IDEMI_NOWHERE)/if (1)/'
 fault relied-upon idemi_journal_unconfirmed \
