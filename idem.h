@@ -473,14 +473,17 @@
                        first of a boot, when the table was
               26  1    how many sectors back the one before it is, round the end
               27  1    1: the first that was opened after a restart; 2: an
-                       attempt (storage without erase): announces the sequence
-                       only.  Added; bits 2 to 7: how many granules are damaged,
-                       the low bits of that
+                       attempt (storage without erase), written before anything
+                       else where the second header will be: it announces the
+                       sequence only.  Added; bits 2 to 7: how many granules
+                       are damaged, the low bits of that
               28  2    how many sectors back the oldest is that is still needed
+                       (or, if that one was passed over, the next)
               30  3    where the records of the sector before it end
               33  3    where the records end that were here before the second
                        header
-              36  4    CRC-32C of the 36 bytes before
+              36  4    CRC-32C of the 36 bytes before, without the complement
+                       at the end: "123456789" gives 0x1CF96D7C
 
      record   1        0x80, and added: 0x01 a claim, 0x02 an outcome, 0x04 a
                        state, 0x08 moved, 0x10 a second byte follows, 0x20 all
@@ -517,7 +520,9 @@
    A claim puts its key into its slot, whatever was there before: that is how
    keys end that expire or are evicted.  A claim with an outcome is a finished
    key that was carried forward.  An outcome completes the claim in its slot, if
-   that is the one it names.  A state alone is one that was carried forward.
+   that is the one it names; its state counts then, or if the sector of the
+   claim that it names is not needed any more.  A state alone is one that was
+   carried forward.
    With no part at all: 0x04 the outcome is delivered; else the key is gone.
    Moved and nothing else: the slot is empty, whatever claim it had.
    The token of a claim is sequence x sector_size + offset, where it was written
@@ -552,7 +557,8 @@
    follow that have not been moved): it is the newest.  Else the one that it
    names is, whatever others look like.  That one's header says which is the
    oldest needed.  From there on every record, in order, up to the end that the
-   next header states.
+   next header states.  No header, and every byte erased but for torn headers
+   where headers go: blank.
 
    If power goes ...
 
@@ -569,8 +575,9 @@
    Damage and doubt look alike; whether something was lost is told by what comes
    after.  A stretch that does not validate is a loss if a record follows it
    that says that all before it was durable, or if it ends before the stated
-   end, or is longer than one record.  A torn tail is none of these.  Each
-   header counts the stretches that are known, so that each is a loss once.
+   end, or is longer than one record can be as configured.  A torn tail is none
+   of these.  Each header counts the stretches that are known, so that each is a
+   loss once.
 
    ---------------------------------------------------------------------------
    >>memory
@@ -1610,6 +1617,9 @@ typedef struct idemi_aligned {
 #define IDEMI_PREFETCH(address) ((void)0)
 #endif
 
+/* "idem", as a journal's headers begin, and open tables */
+#define IDEMI_MAGIC UINT32_C(0x6D656469)
+
 /* "No slot": larger than every number of one. */
 #define IDEMI_NONE ((unsigned)-1)
 
@@ -2483,22 +2493,23 @@ static int idemi_storage_read(idem_table *t, uint32_t at, void *dst,
 }
 
 /* Reads bytes; where that fails, granule by granule, so that one that cannot be
-   read hides no other: that has erased bytes then.  Returns whether all could
-   be read. */
+   read hides no byte of another: it has erased bytes then.  Returns whether all
+   could be read. */
 static int idemi_storage_salvage(idem_table *t, uint32_t at, unsigned char *dst,
                               uint32_t len)
 {
-    uint32_t granule = t->config->storage->prog_size;
+    uint32_t granule = t->config->storage->prog_size, step;
     int result = 1;
 
     if (idemi_storage_read(t, at, dst, len) == IDEM_OK)
         return 1;
-    for (; len > 0; len -= granule, at += granule, dst += granule) {
-        if (granule > len)
-            granule = len;
-        if (idemi_storage_read(t, at, dst, granule) == IDEM_OK)
+    for (; len > 0; len -= step, at += step, dst += step) {
+        step = granule - (at & (granule - 1));
+        if (step > len)
+            step = len;
+        if (idemi_storage_read(t, at, dst, step) == IDEM_OK)
             continue;
-        IDEM_MEMSET(dst, t->config->storage->erased, (size_t)granule);
+        IDEM_MEMSET(dst, t->config->storage->erased, (size_t)step);
         result = 0;
     }
     return result;
@@ -3677,10 +3688,12 @@ static uint8_t idemi_journal_lost(const idem_table *t, unsigned *sum)
 static uint32_t idemi_journal_check(const idem_table *t)
 {
     idem_fingerprint_state state;
+    unsigned char name[4];
 
+    idemi_basics_store(name, IDEMI_MAGIC, 4);
     idem_fingerprint_init(&state, t->config);
-    idem_fingerprint_update(&state, "idem", 4);
-    return idemi_hash_id(t->config, "idem", 4, NULL, 0) ^
+    idem_fingerprint_update(&state, name, 4);
+    return idemi_hash_id(t->config, name, 4, NULL, 0) ^
            (uint32_t)idem_fingerprint_final(&state);
 }
 
@@ -3693,7 +3706,7 @@ static unsigned char *idemi_journal_identity(const idem_table *t,
 
     while (m->prog_size >> log2 > 1)
         log2++;
-    p = idemi_basics_store(p, UINT32_C(0x6D656469), 4);
+    p = idemi_basics_store(p, IDEMI_MAGIC, 4);
     *p++ = IDEMI_FORMAT;
     *p++ = (unsigned char)(IDEM_HASH | log2 << 4);
     p = idemi_basics_store(p, m->sector_size, 3);
@@ -4692,8 +4705,8 @@ static int idemi_recover_same(idem_table *t, unsigned slot)
 }
 
 /* Drops what the writer had dropped before it claimed the key with this hash:
-   without a word, for it was over by now; or, in batch mode, with a record that
-   is lost, though this one is not. */
+   without a word, for it was over by now; or with a record that is lost, though
+   this one is not. */
 static void idemi_recover_drop(idem_table *t, idem_number hash)
 {
     unsigned at = idemi_index_home(t, hash);
@@ -4703,8 +4716,9 @@ static void idemi_recover_drop(idem_table *t, idem_number hash)
         if (idemi_index_hash_at(t, at) == hash) {
             if (idemi_keys_expire(t, slot))
                 continue;
-            if (t->config->durability == IDEM_BATCH &&
-                idemi_recover_same(t, slot)) {
+            if ((idemi_slot_at(t, slot)->state & IDEMI_STALE) ||
+                (t->config->durability == IDEM_BATCH &&
+                 idemi_recover_same(t, slot))) {
                 idemi_keys_remove(t, slot);
                 continue;
             }
@@ -5859,7 +5873,6 @@ static int idemi_check_all(const idem_table *t)
    ------------------------------------------------------------------------ */
 
 /* In every open table, and in no zeroed one: "idem". */
-#define IDEMI_MAGIC UINT32_C(0x6D656469)
 
 static void idemi_public_misuse(void)
 {
