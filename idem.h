@@ -460,9 +460,9 @@
                        half: binary logarithm of prog_size
               6   3    sector_size
               9   2    sector_count
-              11  2    what tells the secret: the low 16 bits of the index hash
-                       of scope "idem" and no key, and of the fingerprint of
-                       the payload "idem", one XOR the other
+              11  2    the low half of the check: 32 bits that tell the secret,
+                       the index hash of scope "idem" and no key, XOR the low
+                       half of the fingerprint of the payload "idem"
               13  1    damaged stretches in the sectors from the oldest one
                        needed to the one before this; 255: or more
               14  2    for how long from the time below unknown keys may be lost
@@ -514,8 +514,9 @@
               ...      state
      outcome  ...      response: the rest
               4        CRC-32C of all of the above, that starts not from ones
-                       but from 0x9E3779B1 x the sector's sequence, XOR the
-                       complement of the record's offset in the sector
+                       but from the check, XOR 0x9E3779B1 x the sector's
+                       sequence, XOR the complement of the record's offset
+                       in the sector
 
    A claim puts its key into its slot, whatever was there before: that is how
    keys end that expire or are evicted.  A claim with an outcome is a finished
@@ -1110,6 +1111,7 @@ typedef struct idem_journal {
     uint8_t  synced;            /* 1: all that was programmed is durable */
     uint8_t  outcome_loaded;
     uint32_t shift;             /* bits of an offset in an address */
+    uint32_t check;             /* tells one secret from another */
     uint32_t clock_high;        /* upper half of the logical time */
     uint32_t opened, opened_high;   /* that time at the opening */
     uint32_t sequence;          /* the highest that was ever used */
@@ -2757,13 +2759,15 @@ static unsigned char *idemi_record_bytes(unsigned char *p, const void *src,
     return p + len;
 }
 
-/* The start of a record's check: where it is.  So nothing validates that was
-   moved, or is left from an earlier round. */
+/* The start of a record's check: whose it is, and where.  So nothing validates
+   that was moved, or is left from an earlier round, or that an enemy hides in a
+   key or response, to be found when what is around it is damaged. */
 static uint32_t idemi_record_seed(const idem_table *t, uint32_t at)
 {
     uint32_t sector = idemi_storage_sector(t, at);
 
-    return idemi_journal_sector(t, sector)->sequence * UINT32_C(0x9E3779B1) ^
+    return t->journal->check ^
+           idemi_journal_sector(t, sector)->sequence * UINT32_C(0x9E3779B1) ^
            ~idemi_storage_offset(t, at);
 }
 
@@ -3684,19 +3688,6 @@ static uint8_t idemi_journal_lost(const idem_table *t, unsigned *sum)
     return (uint8_t)(lost < 255 ? lost : 255);
 }
 
-/* A number that tells one secret from another: all of it. */
-static uint32_t idemi_journal_check(const idem_table *t)
-{
-    idem_fingerprint_state state;
-    unsigned char name[4];
-
-    idemi_basics_store(name, IDEMI_MAGIC, 4);
-    idem_fingerprint_init(&state, t->config);
-    idem_fingerprint_update(&state, name, 4);
-    return idemi_hash_id(t->config, name, 4, NULL, 0) ^
-           (uint32_t)idem_fingerprint_final(&state);
-}
-
 /* Puts a header's first bytes together, those that are always the same. */
 static unsigned char *idemi_journal_identity(const idem_table *t,
                                              unsigned char *p)
@@ -3711,7 +3702,7 @@ static unsigned char *idemi_journal_identity(const idem_table *t,
     *p++ = (unsigned char)(IDEM_HASH | log2 << 4);
     p = idemi_basics_store(p, m->sector_size, 3);
     p = idemi_basics_store(p, m->sector_count, 2);
-    return idemi_basics_store(p, idemi_journal_check(t), 2);
+    return idemi_basics_store(p, t->journal->check, 2);
 }
 
 /* For how long from a time on unknown keys may be lost ones: in units of 2^n ms
@@ -5029,6 +5020,19 @@ static int idemi_recover_blank(idem_table *t, int seen)
     return IDEM_OK;
 }
 
+/* A number that tells one secret from another: all of it. */
+static uint32_t idemi_recover_check(const idem_table *t)
+{
+    idem_fingerprint_state state;
+    unsigned char name[4];
+
+    idemi_basics_store(name, IDEMI_MAGIC, 4);
+    idem_fingerprint_init(&state, t->config);
+    idem_fingerprint_update(&state, name, 4);
+    return idemi_hash_id(t->config, name, 4, NULL, 0) ^
+           (uint32_t)idem_fingerprint_final(&state);
+}
+
 /* Makes the table what the storage says, or an empty one. */
 static int idemi_recover_open(idem_table *t)
 {
@@ -5036,6 +5040,7 @@ static int idemi_recover_open(idem_table *t)
     uint32_t number;
     int seen;
 
+    j->check = idemi_recover_check(t);
     j->near = t->capacity;
     j->newest = j->state_at = j->loaded = j->unread = IDEMI_NOWHERE;
     j->attempt = IDEMI_NOWHERE;

@@ -22,12 +22,15 @@
  * A workload is a line of events (>>events), with modes before them:
  *
  *     batch ram volatile evict    what the configuration has
+ *     echo    responses may be long enough for what I does
  *     |       what is before it is not cut
  *     Ba Wa   begin key a; with another payload than B
  *     Ca Fa   complete; fail
  *     Za      complete with an empty response
  *     Sa Oa   complete with new state; owed to somebody
  *     Qa      complete with new state, owed
+ *     Ia      complete; the response is what the storage has of the claim
+ *             that was granted last
  *     ca      complete with the claim before the last: fenced
  *     Ra Na   release; renew
  *     Xa Da   forget; delivered
@@ -149,6 +152,7 @@ static const workload workloads[] = {
     { "batch-ring", "batch Ba Sa Y K2 Bb Ob Y K3 Y K3 Y" },
     { "volatile",   "ram volatile Ba Ca Bb P Bb Sb L Bc L Bc Cc" },
     { "volatile-k", "ram volatile Ba Ca K6 Bb K6 Ob P Xa" },
+    { "echo",       "echo Ba Bb Cb Bc Cc Ia" },
     { "ram",        "ram Ba Ca Bb Ob P Ba Db Xa" },
 };
 
@@ -648,6 +652,17 @@ static int begin(machine *m, unsigned key, int payload)
     return call_end(m, &was, result);
 }
 
+/* Copies the bytes of the claim that was granted last; returns how many. */
+static size_t echo(const machine *m, uint8_t *bytes)
+{
+    const flash *f = &m->medium;
+    uint32_t at = (uint32_t)(m->table.token % f->sector_size);
+    uint32_t sector = m->table.journal->head;
+
+    memcpy(bytes, f->bytes + sector * f->sector_size + at, RESPONSE_MAX);
+    return RESPONSE_MAX;
+}
+
 /* Completes with an outcome that no other call has, in the manner of the
    event. */
 static void complete(machine *m, unsigned key, char event)
@@ -663,9 +678,11 @@ static void complete(machine *m, unsigned key, char event)
     k->nth = nth;
     k->code = (int32_t)(nth * 65537);
     k->owed = event == 'O' || event == 'Q';
-    k->len = event == 'Z' ? 0 : 1 + nth % RESPONSE_MAX;
+    k->len = event == 'Z' ? 0 : 1 + nth % RESPONSE_USUAL;
     for (size_t i = 0; i < k->len; i++)
         k->response[i] = (uint8_t)(nth + 16 * i);
+    if (event == 'I')
+        k->len = echo(m, k->response);
     c->has_state = (event == 'S' || event == 'Q') && m->config.state_max;
     c->state_len = 1 + nth % STATE_MAX;
     for (size_t i = 0; i < c->state_len; i++)
@@ -1015,7 +1032,7 @@ static void run_events(machine *m, const char *events)
             churn(m, (unsigned)strtoul(m->event + 1, NULL, 10), event == 'J');
             m->event += 1 + strspn(m->event + 1, "0123456789");
         } else {
-            unsigned keyed = !!strchr("ABCDFNOQRSWXZc", event);
+            unsigned keyed = !!strchr("ABCDFINOQRSWXZc", event);
             step(m, event, keyed ? (unsigned)(m->event[1] - 'a') : 0);
             m->event += 1 + keyed;
         }
@@ -1143,7 +1160,8 @@ static void cut_end(machine *m)
 /* Sets the modes that a workload begins with; returns its events. */
 static const char *set_modes(idem_config *config, const char *text)
 {
-    static const char *const modes[] = { "batch", "ram", "volatile", "evict" };
+    static const char *const modes[] = { "batch", "ram", "volatile", "evict",
+                                         "echo" };
     unsigned mode;
 
     do {
@@ -1160,6 +1178,8 @@ static const char *set_modes(idem_config *config, const char *text)
             config->volatile_claims = 1;
         else if (mode == 3)
             config->full = IDEM_EVICT_OLDEST;
+        else if (mode == 4)
+            config->response_max = RESPONSE_MAX;
         while (*text == ' ')
             text++;
     } while (mode < COUNT(modes));
@@ -1241,7 +1261,7 @@ static void make_config(machine *m, const geometry *g, const char *text)
     memset(&m->config, 0, sizeof m->config);
     m->config.capacity = CAPACITY;
     m->config.key_max = KEY_MAX;
-    m->config.response_max = RESPONSE_MAX;
+    m->config.response_max = RESPONSE_USUAL;
     m->config.state_max = g->flags & STATELESS ? 0 : STATE_MAX;
     m->config.max_attempts = ATTEMPTS;
     m->config.lease_ms = LEASE;

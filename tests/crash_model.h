@@ -33,7 +33,8 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { KEYS = 4, CAPACITY = 3, KEY_MAX = 4, RESPONSE_MAX = 4, STATE_MAX = 4 };
+enum { KEYS = 4, CAPACITY = 3, KEY_MAX = 4, STATE_MAX = 4 };
+enum { RESPONSE_USUAL = 4, RESPONSE_MAX = 20 };
 enum { ATTEMPTS = 3 };
 enum { LEASE = 1000, RETENTION = 100000 };
 

@@ -2196,10 +2196,8 @@ static void s5_records_of_several_keys_are_counted_stretch_by_stretch(
    what is not this journal
    ------------------------------------------------------------------------ */
 
-static uint32_t crc32c(const uint8_t *p, uint32_t len)
+static uint32_t crc32c(uint32_t crc, const uint8_t *p, uint32_t len)
 {
-    uint32_t crc = UINT32_MAX;
-
     for (; len > 0; len--) {
         crc ^= *p++;
         for (int bit = 0; bit < 8; bit++)
@@ -2222,11 +2220,11 @@ static void patch_headers(device *d, const image *im, uint32_t offset,
             uint8_t header[40];
             uint32_t crc;
             memcpy(header, m->bytes + at, 40);
-            crc = crc32c(header, 36);
+            crc = crc32c(UINT32_MAX, header, 36);
             if ((crc & 255) != header[36] || (crc >> 24) != header[39])
                 continue;
             header[offset] ^= change;
-            crc = crc32c(header, 36);
+            crc = crc32c(UINT32_MAX, header, 36);
             for (int i = 0; i < 4; i++)
                 header[36 + i] = (uint8_t)(crc >> 8 * i);
             flash_load(m, at, header, 40);
@@ -2407,7 +2405,7 @@ static void l1b_opening_ends_for_every_image(void **state)
                 header[16 + any(d, 20)] = (uint8_t)dice(&d->seed);
                 if (any(d, 4) == 0)
                     header[26 + any(d, 4)] = 0;
-                crc = crc32c(header, 36);
+                crc = crc32c(UINT32_MAX, header, 36);
                 for (int k = 0; k < 4; k++)
                     header[36 + k] = (uint8_t)(crc >> 8 * k);
                 flash_load(m, at, header, 40);
@@ -3076,12 +3074,9 @@ enum { GOLDEN_SECTOR = 512, GOLDEN_SECTORS = 12 };
 static const geometry golden_medium =
     { "golden", FLASH_NOR, 4, GOLDEN_SECTOR, GOLDEN_SECTORS, 0xFF, 0, 0, 0 };
 
-// What tells the secret in a header, for each IDEM_HASH.
-static const uint8_t golden_checks[4][2] = {
-    { 0 },
-    { 0x1C, 0x15 },
-    { 0x01, 0x62 },
-    { 0x04, 0x90 },
+// What tells the secret, for each IDEM_HASH.
+static const uint32_t golden_checks[4] = {
+    0, UINT32_C(0x5BEE151C), UINT32_C(0xFAFB6201), UINT32_C(0xB9BC9004)
 };
 
 // The front part of each sector in turn, as IDEM_HASH_SIPHASH has it: its
@@ -3093,20 +3088,20 @@ static const uint8_t golden[] = {
     109, 1, 33, 0, 2, 0, 12, 0, 28, 21, 0, 0, 0, 1, 0,
     0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0,
     80, 0, 0, 44, 129, 247, 136, 225, 19, 0, 1, 239, 205, 171, 137,
-    103, 69, 35, 1, 5, 112, 97, 110, 101, 108, 107, 48, 48, 3, 13,
-    97, 107, 255, 255, 255, 162, 4, 0, 2, 28, 239, 137, 52, 189, 144,
+    103, 69, 35, 1, 5, 112, 97, 110, 101, 108, 107, 48, 48, 139, 178,
+    250, 89, 255, 255, 255, 162, 4, 0, 2, 28, 239, 50, 107, 174, 172,
     255, 255, 225, 19, 1, 3, 239, 205, 171, 137, 103, 69, 35, 1, 5,
-    112, 97, 110, 101, 108, 107, 48, 49, 136, 226, 19, 242, 255, 255, 255,
+    112, 97, 110, 101, 108, 107, 48, 49, 0, 93, 136, 192, 255, 255, 255,
     241, 48, 23, 2, 4, 240, 162, 4, 5, 239, 205, 171, 137, 103, 69,
-    35, 1, 5, 112, 97, 110, 101, 108, 107, 48, 50, 224, 142, 96, 182,
-    255, 255, 166, 9, 2, 5, 32, 2, 115, 148, 251, 142, 233, 181, 174,
-    108, 209, 255, 241, 112, 25, 1, 238, 7, 2, 240, 162, 4, 5, 239,
+    35, 1, 5, 112, 97, 110, 101, 108, 107, 48, 50, 154, 49, 241, 208,
+    255, 255, 166, 9, 2, 5, 32, 2, 115, 148, 251, 142, 233, 224, 44,
+    202, 2, 255, 241, 112, 25, 1, 238, 7, 2, 240, 162, 4, 5, 239,
     205, 171, 137, 103, 69, 35, 1, 5, 112, 97, 110, 101, 108, 107, 48,
-    49, 41, 110, 55, 0, 178, 129, 10, 1, 239, 7, 32, 251, 255, 255,
-    255, 181, 176, 43, 129, 119, 225, 255, 255, 255, 241, 48, 24, 0, 240,
+    49, 132, 97, 57, 233, 178, 129, 10, 1, 239, 7, 32, 251, 255, 255,
+    255, 181, 176, 44, 215, 64, 31, 255, 255, 255, 241, 48, 24, 0, 240,
     7, 240, 162, 4, 5, 239, 205, 171, 137, 103, 69, 35, 1, 5, 112,
-    97, 110, 101, 108, 107, 48, 51, 32, 36, 70, 202, 255, 162, 8, 0,
-    241, 7, 32, 202, 194, 87, 159, 125, 55, 214, 115, 1, 43, 105, 100,
+    97, 110, 101, 108, 107, 48, 51, 170, 201, 90, 208, 255, 162, 8, 0,
+    241, 7, 32, 202, 194, 87, 159, 173, 201, 181, 6, 1, 43, 105, 100,
     101, 109, 1, 33, 0, 2, 0, 12, 0, 28, 21, 0, 0, 0, 2,
     0, 0, 0, 241, 3, 0, 0, 0, 0, 1, 1, 1, 0, 24, 1,
     0, 120, 0, 0, 13, 137, 11, 155, 105, 100, 101, 109, 1, 33, 0,
@@ -3114,19 +3109,19 @@ static const uint8_t golden[] = {
     0, 0, 0, 0, 1, 1, 1, 0, 24, 1, 0, 120, 0, 0, 13,
     137, 11, 155, 251, 16, 30, 0, 2, 216, 2, 2, 240, 162, 4, 239,
     205, 171, 137, 103, 69, 35, 1, 5, 3, 112, 97, 110, 101, 108, 107,
-    48, 51, 202, 194, 87, 159, 69, 133, 31, 68, 255, 255, 255, 225, 19,
+    48, 51, 202, 194, 87, 159, 13, 168, 107, 223, 255, 255, 255, 225, 19,
     3, 2, 239, 205, 171, 137, 103, 69, 35, 1, 5, 112, 97, 110, 101,
-    108, 107, 48, 48, 58, 45, 195, 46, 255, 255, 255, 178, 2, 4, 3,
-    3, 28, 238, 175, 7, 214, 34, 255, 176, 4, 3, 3, 3, 40, 167,
-    42, 206, 50, 255, 255, 160, 3, 0, 5, 92, 116, 224, 108, 25, 255,
+    108, 107, 48, 48, 178, 146, 88, 28, 255, 255, 255, 178, 2, 4, 3,
+    3, 28, 238, 2, 205, 118, 9, 255, 176, 4, 3, 3, 3, 40, 28,
+    117, 221, 14, 255, 255, 160, 3, 0, 5, 92, 8, 134, 168, 209, 255,
     255, 255, 225, 19, 0, 6, 239, 205, 171, 137, 103, 69, 35, 1, 5,
-    112, 97, 110, 101, 108, 107, 48, 51, 79, 85, 106, 27, 255, 255, 255,
-    160, 3, 0, 7, 28, 157, 120, 238, 25, 255, 255, 255, 225, 19, 0,
+    112, 97, 110, 101, 108, 107, 48, 51, 199, 234, 241, 41, 255, 255, 255,
+    160, 3, 0, 7, 28, 225, 30, 42, 209, 255, 255, 255, 225, 19, 0,
     8, 239, 205, 171, 137, 103, 69, 35, 1, 5, 112, 97, 110, 101, 108,
-    107, 48, 51, 6, 153, 11, 183, 255, 255, 255, 225, 23, 3, 136, 128,
+    107, 48, 51, 142, 38, 144, 133, 255, 255, 255, 225, 23, 3, 136, 128,
     128, 128, 16, 239, 205, 171, 137, 103, 69, 35, 1, 5, 112, 97, 110,
-    101, 108, 107, 48, 49, 60, 144, 138, 180, 255, 255, 255, 162, 9, 3,
-    137, 128, 128, 128, 16, 32, 135, 143, 163, 10, 44, 2, 0, 149, 105,
+    101, 108, 107, 48, 49, 139, 200, 35, 250, 255, 255, 255, 162, 9, 3,
+    137, 128, 128, 128, 16, 32, 135, 143, 246, 136, 138, 209, 0, 149, 105,
     100, 101, 109, 1, 33, 0, 2, 0, 12, 0, 28, 21, 0, 0, 0,
     3, 0, 0, 0, 250, 3, 0, 0, 1, 0, 1, 1, 2, 0, 28,
     1, 0, 112, 0, 0, 143, 107, 196, 86, 105, 100, 101, 109, 1, 33,
@@ -3134,9 +3129,9 @@ static const uint8_t golden[] = {
     3, 0, 0, 1, 0, 1, 1, 2, 0, 28, 1, 0, 112, 0, 0,
     143, 107, 196, 86, 235, 25, 3, 1, 212, 2, 1, 239, 205, 171, 137,
     103, 69, 35, 1, 5, 3, 112, 97, 110, 101, 108, 107, 48, 49, 135,
-    143, 78, 213, 68, 54, 255, 225, 19, 1, 1, 239, 205, 171, 137, 103,
-    69, 35, 1, 5, 112, 97, 110, 101, 108, 107, 48, 48, 177, 73, 87,
-    145, 255, 255, 255, 162, 3, 1, 3, 28, 9, 203, 159, 139, 0, 0,
+    143, 196, 56, 88, 44, 255, 225, 19, 1, 1, 239, 205, 171, 137, 103,
+    69, 35, 1, 5, 112, 97, 110, 101, 108, 107, 48, 48, 57, 246, 204,
+    163, 255, 255, 255, 162, 3, 1, 3, 28, 117, 173, 91, 67, 0, 0,
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
     0,
 };
@@ -3188,19 +3183,48 @@ static uint32_t golden_length(const uint8_t *sector)
     return len;
 }
 
-/* Makes the headers in an image those of another IDEM_HASH. */
+static void golden_store(uint8_t *p, uint32_t word)
+{
+    for (int i = 0; i < 4; i++)
+        p[i] = (uint8_t)(word >> 8 * i);
+}
+
+/* Makes a header that of another IDEM_HASH. */
+static void golden_header(uint8_t *header, unsigned hash)
+{
+    header[5] = (uint8_t)((header[5] & 0xF0) | hash);
+    header[11] = (uint8_t)golden_checks[hash];
+    header[12] = (uint8_t)(golden_checks[hash] >> 8);
+    golden_store(header + 36, crc32c(UINT32_MAX, header, 36));
+}
+
+/* The same for the records of a sector. */
+static void golden_records(uint8_t *sector, unsigned hash)
+{
+    uint32_t sequence = (uint32_t)sector[16] | (uint32_t)sector[17] << 8;
+    uint32_t at = 80;
+
+    while (at < GOLDEN_SECTOR && sector[at] != 0xFF) {
+        uint32_t body = sector[at] & 0x10 ? 2 : 1;
+        uint32_t len = body + 1 + sector[at + body];
+        golden_store(sector + at + len,
+                     crc32c(golden_checks[hash] ^
+                                UINT32_C(0x9E3779B1) * sequence ^ ~at,
+                            sector + at, len));
+        at += (len + 4 + 3) & ~UINT32_C(3);
+    }
+}
+
+/* Makes an image that of another IDEM_HASH. */
 static void golden_rehash(uint8_t *bytes, unsigned hash)
 {
-    for (uint32_t i = 0; i < 2 * GOLDEN_SECTORS; i++) {
-        uint8_t *header = bytes + i / 2 * GOLDEN_SECTOR + i % 2 * 40;
-        uint32_t crc;
-        if (memcmp(header, "idem", 4))
+    for (uint32_t s = 0; s < GOLDEN_SECTORS; s++) {
+        uint8_t *sector = bytes + s * GOLDEN_SECTOR;
+        if (memcmp(sector, "idem", 4))
             continue;
-        header[5] = (uint8_t)((header[5] & 0xF0) | hash);
-        memcpy(header + 11, golden_checks[hash], 2);
-        crc = crc32c(header, 36);
-        for (int k = 0; k < 4; k++)
-            header[36 + k] = (uint8_t)(crc >> 8 * k);
+        golden_header(sector, hash);
+        golden_header(sector + 40, hash);
+        golden_records(sector, hash);
     }
 }
 
@@ -3208,10 +3232,8 @@ static void golden_print(const device *d)
 {
     uint32_t column = 0;
 
-    printf("golden, hash %d, check { ", IDEM_HASH);
-    for (int i = 11; i < 13; i++)
-        printf("0x%02X, ", d->medium.bytes[i]);
-    printf("}\n");
+    printf("golden, hash %d, check 0x%08lX\n", IDEM_HASH,
+           (unsigned long)d->f.table.journal->check);
     for (uint32_t s = 0; s < GOLDEN_SECTORS; s++) {
         const uint8_t *sector = d->medium.bytes + s * GOLDEN_SECTOR;
         uint32_t len = golden_length(sector);
