@@ -2206,6 +2206,34 @@ static uint32_t crc32c(uint32_t crc, const uint8_t *p, uint32_t len)
     return crc;
 }
 
+/* Who knows the check can hide a record in a response, to be found when what is
+   around it is damaged; who knows all but the secret cannot. */
+static void s3_a_record_hidden_in_a_response_is_not_taken(void **state)
+{
+    device *d = (device *)*state;
+
+    for (unsigned insider = 0; insider < 2; insider++) {
+        // Slot 0 is empty.
+        uint8_t hidden[] = { 0x88, 4, 0, 1, 1, 0, 0, 0, 0, 0 };
+        uint32_t at, crc;
+        device_start(d, &usual);
+        play(d, NULL, "B0 C0 B1 C1 B2 C2");
+        at = idemi_slot_place(&d->f.table, 1)->outcome + 8;
+        crc = crc32c((insider ? d->f.table.journal->check : 0) ^
+                         UINT32_C(0x9E3779B1) * d->f.table.journal->sequence ^
+                         ~(at % usual.sector_size),
+                     hidden, 6);
+        for (int i = 0; i < 4; i++)
+            hidden[6 + i] = (uint8_t)(crc >> 8 * i);
+        memcpy(d->medium.bytes + at, hidden, sizeof hidden);
+        flash_boot(&d->medium);
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_true(d->f.table.stats.lost > 0);
+        assert_int_equal(find(&d->f, "panel", key_name(0), d->now),
+                         insider ? IDEM_E_NOT_FOUND : IDEM_OK);
+    }
+}
+
 /* Changes a byte of all valid headers, and makes them valid again.  As the
    format says: 40 bytes, the last four the CRC of those before. */
 static void patch_headers(device *d, const image *im, uint32_t offset,
@@ -3389,6 +3417,7 @@ int main(void)
         JOURNAL_TEST(a_begin_waits_for_one_erase_at_most_and_only_if_it_must),
         JOURNAL_TEST(an_erase_that_fails_late_retires_its_sector),
         JOURNAL_TEST(s7_the_last_sequence_refuses_new_claims_only),
+        JOURNAL_TEST(s3_a_record_hidden_in_a_response_is_not_taken),
         JOURNAL_TEST(the_format_is_what_it_was),
         JOURNAL_TEST(a_journal_of_another_machine_is_read),
     };
