@@ -1234,7 +1234,8 @@ typedef union idem_fingerprint_state {     /* IDEM_HASH says which of them */
                  (state_max) + (prog_size))
 #define IDEMI_BUFFERS_SIZE(key_max, response_max, state_max, sector_count,     \
                            prog_size)                                          \
-    (sizeof(idem_journal) + (size_t)(sector_count) * sizeof(idem_sector) +     \
+    (IDEMI_ROUND4(sizeof(idem_journal) +                                       \
+                  (size_t)(sector_count) * sizeof(idem_sector)) +              \
      4u * IDEMI_RECORD_SIZE(key_max, response_max, state_max, prog_size))
 #define IDEM_JOURNAL_MEMORY_SIZE(capacity, key_max, response_max, state_max,   \
                                  sector_count, prog_size)                      \
@@ -3516,7 +3517,8 @@ static int idemi_journal_leaving(const idem_table *t, uint32_t at)
     if (at == IDEMI_NOWHERE)
         return 0;
     distance = idemi_journal_distance(t, j->clean, sector);
-    return (distance == 0 && j->clean != j->head) ||
+    return idemi_journal_sector(t, sector)->link >= IDEMI_ASIDE ||
+           (distance == 0 && j->clean != j->head) ||
            distance > idemi_journal_distance(t, j->clean, j->head);
 }
 
@@ -3920,6 +3922,17 @@ static int idemi_journal_enter(idem_table *t, uint32_t next, uint32_t room,
     return result;
 }
 
+/* From now on all sectors are erased before they are used. */
+static void idemi_journal_torn(idem_table *t)
+{
+    uint32_t sector;
+
+    t->journal->blank = IDEMI_TORN;
+    for (sector = 0; sector < t->config->storage->sector_count; sector++)
+        if (idemi_journal_sector(t, sector)->link == IDEMI_ASIDE)
+            idemi_journal_sector(t, sector)->link = 0;
+}
+
 /* Takes a new head, if that succeeded; or goes back to the one before. */
 static int idemi_journal_settle(idem_table *t, int result, uint32_t last,
                                 uint32_t at, uint32_t end)
@@ -3943,7 +3956,9 @@ static int idemi_journal_settle(idem_table *t, int result, uint32_t last,
         idemi_journal_retire(t, sector);
     else
         idemi_journal_sector(t, sector)->link = IDEMI_ASIDE;
-    j->blank = j->blank ? IDEMI_TORN : 0;
+    // On blank storage the others are as good as erased; but not twice.
+    if (j->blank == IDEMI_BLANK && sector == last)
+        idemi_journal_torn(t);
     j->spare = 0;
     // If its header may be there, nothing behind what that states counts.
     j->head = last;
@@ -4028,7 +4043,7 @@ static int idemi_journal_attempt(idem_table *t, uint32_t room, uint32_t want)
 /* Goes on to the next sector: at the first write of a boot, when the head is
    full, and after a failure.  Afterwards there is room in it.  What looks blank
    may have been begun to be programmed before a cut; then it fails, and the
-   next is erased. */
+   next is tried. */
 IDEMI_SLOW
 static int idemi_journal_turn(idem_table *t, uint32_t room, uint32_t want)
 {
