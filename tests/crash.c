@@ -104,6 +104,7 @@ static const geometry geometries[] = {
     { "split",  FLASH_NOR,     2,   448,  3, 0xFF, SPLIT | VERIFY, 0 },
     { "ecc8",   FLASH_ECC,     8,   512,  3, 0xFF, 0,              0 },
     { "ecc16",  FLASH_ECC,     16,  1024, 5, 0xFF, NOISE | VERIFY, 0 },
+    { "ecc-odd", FLASH_ECC,    16,  640,  5, 0xFF, 0,              4 },
     { "eeprom", FLASH_INPLACE, 1,   320,  3, 0xFF, 0,              0 },
     { "fram",   FLASH_INPLACE, 4,   512,  5, 0x00, VERIFY,         0 },
     { "file",   FLASH_INPLACE, 1,   512,  3, 0x00, CACHE,          64 },
