@@ -107,7 +107,7 @@ static int print(device *d, idem_outcome *outcome,
 
 /* What the handler is told of */
 typedef struct execution {
-    device                 *device;
+    device                 *by;
     const protocol_message *command;
 } execution;
 
@@ -115,9 +115,9 @@ static int execute(void *ctx, idem_outcome *outcome,
                    const idem_request *request, const idem_claim *claim,
                    int answer, uint32_t *now_ms)
 {
-    const execution *e = ctx;
+    const execution *e = (const execution *)ctx;
     const protocol_message *command = e->command;
-    device *d = e->device;
+    device *d = e->by;
     int result = 0;
 
     (void)request;
@@ -198,7 +198,7 @@ void device_receive(device *d, uint8_t byte)
     if (!protocol_decode(&d->decoder, &command, byte) ||
         command.kind != PROTOCOL_COMMAND)
         return;
-    e.device = d;
+    e.by = d;
     e.command = &command;
     request.scope = command.scope;
     request.scope_len = command.scope_len;

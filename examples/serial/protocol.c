@@ -22,7 +22,7 @@ void protocol_put32(uint8_t *at, uint32_t value)
 
 uint16_t protocol_get16(const uint8_t *at)
 {
-    return (uint16_t)(at[0] | at[1] << 8);
+    return (uint16_t)(at[0] | (unsigned)at[1] << 8);
 }
 
 uint32_t protocol_get32(const uint8_t *at)
