@@ -205,10 +205,8 @@ int main(int argc, char **argv)
     for (i = 2; i + 1 < argc; i += 2)
         if (take_option(argv[i], argv[i + 1]) < 0)
             break;
-    if (argc < 2 || i != argc || argv[1][0] == '-') {
-        fputs(help, stderr);
-        return 2;
-    }
+    if (argc < 2 || i != argc || argv[1][0] == '-')
+        return host_help(argc, argv, help);
     c.line = host_open_line(argv[1]);
     if (c.line < 0)
         return 2;

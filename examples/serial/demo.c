@@ -480,10 +480,8 @@ int main(int argc, char **argv)
     for (i = 1; i + 1 < argc; i += 2)
         if (take_option(argv[i], argv[i + 1]) < 0)
             break;
-    if (i != argc || options.count == 0) {
-        fputs(help, stderr);
-        return argc == 2 && strcmp(argv[1], "--help") == 0 ? 0 : 2;
-    }
+    if (i != argc || options.count == 0)
+        return host_help(argc, argv, help);
     printf("%u commands over a line that loses %u %%, repeats %u %%, delays "
            "%u %%, corrupts %u %%,\nto a device killed every %u ms; seed %u\n\n",
            (unsigned)options.count, (unsigned)options.rates.lose,

@@ -3,10 +3,14 @@
 #include "device.h"
 #include <string.h>
 
-/* A real device has one of its own, written when it is made. */
-static const uint8_t secret[16] = {
-    0x3d, 0x95, 0x0e, 0xc1, 0x62, 0xb8, 0x57, 0xfa,
-    0x19, 0x8b, 0xd4, 0x40, 0xe3, 0x76, 0x2c, 0xad
+static const idem_config config = {
+    .capacity = DEVICE_KEYS, .retention_ms = DEVICE_RETENTION_MS,
+    .key_max = DEVICE_KEY_MAX, .response_max = DEVICE_RESPONSE_MAX,
+    .state_max = DEVICE_STATE_MAX,
+    .max_attempts = 255,        /* power that fails is not a command's fault */
+    /* A real device has one of its own, written when it is made. */
+    .secret = { 0x3d, 0x95, 0x0e, 0xc1, 0x62, 0xb8, 0x57, 0xfa,
+                0x19, 0x8b, 0xd4, 0x40, 0xe3, 0x76, 0x2c, 0xad }
 };
 
 int device_start(device *d, const device_port *port,
@@ -14,15 +18,8 @@ int device_start(device *d, const device_port *port,
 {
     memset(d, 0, sizeof *d);
     d->port = port;
-    d->config.capacity = DEVICE_KEYS;
-    d->config.retention_ms = DEVICE_RETENTION_MS;
-    d->config.key_max = DEVICE_KEY_MAX;
-    d->config.response_max = DEVICE_RESPONSE_MAX;
-    d->config.state_max = DEVICE_STATE_MAX;
-    // Power that fails is not the command's fault.
-    d->config.max_attempts = 255;
+    d->config = config;
     d->config.storage = storage;
-    memcpy(d->config.secret, secret, sizeof secret);
     return idem_open(&d->table, &d->config, memory, size,
                      port->millis(port->ctx));
 }

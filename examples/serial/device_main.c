@@ -20,7 +20,7 @@ static const char help[] =
     "  --dir DIR        where it keeps flash and labels\n"
     "  --no-idem WHEN   do without idem.h; answer `first' or `last'\n"
     "  --slow US        time that programming 8 bytes of flash takes (60)\n"
-    "  --work US        longest time that a command takes (4000)\n"
+    "  --work US        longest time that a command takes (8000)\n"
     "  --seed N         of those times (1)\n";
 
 /* What is outside the device */
@@ -170,7 +170,7 @@ int main(int argc, char **argv)
     uint32_t slow_us = 60;
     int i;
 
-    world.work_us = 4000;
+    world.work_us = 8000;
     world.seed = 1;
     for (i = 1; i + 1 < argc; i += 2) {
         if (strcmp(argv[i], "--line") == 0)
@@ -188,10 +188,8 @@ int main(int argc, char **argv)
         else
             break;
     }
-    if (i != argc || !line || !dir) {
-        fputs(help, stderr);
-        return 2;
-    }
+    if (i != argc || !line || !dir)
+        return host_help(argc, argv, help);
     world.line = host_open_line(line);
     if (world.line < 0)
         return 2;

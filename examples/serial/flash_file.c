@@ -61,20 +61,20 @@ static int flash_erase(void *ctx, uint32_t sector)
     return 0;
 }
 
+static const idem_storage nor = {
+    .read = flash_read, .prog = flash_prog, .erase = flash_erase,
+    .sector_size = FLASH_SECTOR, .sector_count = FLASH_SECTORS,
+    .prog_size = FLASH_GRANULE, .erased = 0xFF
+};
+
 int flash_file_open(flash_file *f, const char *path)
 {
     struct stat is;
     uint32_t at, size = FLASH_SECTORS * FLASH_SECTOR;
 
-    memset(f, 0, sizeof *f);
+    f->storage = nor;
     f->storage.ctx = f;
-    f->storage.read = flash_read;
-    f->storage.prog = flash_prog;
-    f->storage.erase = flash_erase;
-    f->storage.sector_size = FLASH_SECTOR;
-    f->storage.sector_count = FLASH_SECTORS;
-    f->storage.prog_size = FLASH_GRANULE;
-    f->storage.erased = 0xFF;
+    f->slow_us = 0;
     f->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (f->fd < 0 || fstat(f->fd, &is) < 0)
         return -1;

@@ -60,6 +60,14 @@ uint32_t host_number(const char *text, uint32_t most)
     return (uint32_t)value;
 }
 
+int host_help(int argc, char **argv, const char *help)
+{
+    int asked = argc == 2 && strcmp(argv[1], "--help") == 0;
+
+    fputs(help, asked ? stdout : stderr);
+    return asked ? 0 : 2;
+}
+
 /* ---------------------------------------------------------------------------
    lines
    ------------------------------------------------------------------------ */

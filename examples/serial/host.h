@@ -33,4 +33,8 @@ void host_die(const char *what);
 /* The number of an option, or the end of the program. */
 uint32_t host_number(const char *text, uint32_t most);
 
+/* Prints the help that was asked for, or that is needed; returns the program's
+   exit status. */
+int host_help(int argc, char **argv, const char *help);
+
 #endif
