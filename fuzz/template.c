@@ -13,7 +13,8 @@
  *     cc -g -I. -DREPLAY fuzz/template.c
  *         anything else, and to look at what was found: ./a.out FILE...
  *
- * -DPLANT plants a bug that must be found.
+ * -DPLANT plants a bug that must be found.  -DFAULTS=N lets that many flash
+ * operations of an input fail; else it is all that the fuzzer likes.
  *
  * The input is a list of steps, each a byte that says which (of STEPS) and the
  * bytes that it needs; zeros where the input ends early.
@@ -166,6 +167,11 @@ static void receive(uint8_t byte)
         restart();
 }
 
+#ifndef FAULTS
+#define FAULTS UINT32_MAX
+#endif
+static uint32_t faults;
+
 static uint8_t frame[PROTOCOL_FRAME_MAX];
 static size_t frame_len;
 
@@ -228,6 +234,8 @@ static void step(input *in)
     case FAULT:                         // soon a flash operation fails
         a = next(in);
         b = next(in);
+        if (faults++ >= FAULTS)
+            break;
         flash_fail(&nor, (int)(a % 3), b % 4, FLASH_UNDONE + (int)(b / 4 % 3),
                    0);
         break;
@@ -259,6 +267,7 @@ static void begin_anew(void)
     if (flash_init(&nor, nor_memory) != 0)
         fail("no such flash");
     executed_count = 0;
+    faults = 0;
     now_ms = 0;
     restart();
     send_command(&first);

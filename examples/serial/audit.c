@@ -62,6 +62,7 @@ static int next_line(FILE *file, char *text)
     return 1;
 }
 
+/* The next effect; TRAFFIC_NONE: one that does not count */
 static void enter(effect *effects, uint32_t *count, uint32_t command)
 {
     if (*count + 1 == ORDINALS) {
@@ -69,10 +70,8 @@ static void enter(effect *effects, uint32_t *count, uint32_t command)
         exit(2);
     }
     effects[++*count].command = command;
-    if (command < found.commands)
+    if (command != TRAFFIC_NONE)
         found.of[command].executions++;
-    else
-        found.strange++;
 }
 
 /* ---------------------------------------------------------------------------
@@ -114,10 +113,9 @@ static void read_labels(const char *dir)
     char text[LINE_SIZE];
 
     while (next_line(file, text)) {
-        if (is_void(text))
-            found.label[++found.labels].command = TRAFFIC_NONE;
-        else
-            enter(found.label, &found.labels, command_of(text));
+        enter(found.label, &found.labels, command_of(text));
+        found.strange += found.label[found.labels].command == TRAFFIC_NONE &&
+                         !is_void(text);
     }
     if (file)
         fclose(file);
@@ -128,8 +126,10 @@ static void read_ledger(const char *dir)
     FILE *file = open_file(dir, "ledger");
     char text[LINE_SIZE];
 
-    while (next_line(file, text))
+    while (next_line(file, text)) {
         enter(found.pour, &found.pours, command_of(text));
+        found.strange += found.pour[found.pours].command == TRAFFIC_NONE;
+    }
     if (file)
         fclose(file);
 }

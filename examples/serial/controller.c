@@ -15,7 +15,8 @@
 static const char help[] =
     "controller LINE [options]\n"
     "sends commands over a line, repeats each until it is answered\n\n"
-    "  LINE            a terminal, unix:PATH or tcp:HOST:PORT\n"
+    "  LINE            a terminal (stty sets its speed), unix:PATH or\n"
+    "                  tcp:HOST:PORT\n"
     "  --count N       commands (400)\n"
     "  --seed N        which commands (1)\n"
     "  --window N      so many at the same time (6)\n"

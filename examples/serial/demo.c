@@ -205,23 +205,51 @@ static void look_after_device(run *r, uint32_t now)
 }
 
 /* ---------------------------------------------------------------------------
+   what is counted
+   ------------------------------------------------------------------------ */
+
+typedef uint32_t figure(const run *r);
+
+static uint32_t commands(const run *r) { return r->found.commands; }
+static uint32_t sent(const run *r) { return r->down.frames + r->up.frames; }
+static uint32_t again(const run *r) { return r->down.frames - options.count; }
+static uint32_t lost(const run *r) { return r->down.lost + r->up.lost; }
+static uint32_t twins(const run *r)
+{
+    return r->down.repeated + r->up.repeated;
+}
+static uint32_t damaged(const run *r)
+{
+    return r->down.corrupted + r->up.corrupted;
+}
+static uint32_t late(const run *r)
+{
+    return r->down.overtaken + r->up.overtaken;
+}
+static uint32_t kills(const run *r) { return r->kills; }
+static uint32_t once(const run *r) { return r->found.once; }
+static uint32_t twice(const run *r) { return r->found.twice; }
+static uint32_t never(const run *r) { return r->found.never; }
+static uint32_t wrong(const run *r) { return r->found.wrong; }
+
+/* ---------------------------------------------------------------------------
    a run
    ------------------------------------------------------------------------ */
 
 static void show_progress(run *r, uint32_t now, int last)
 {
-    char bar[] = "....................";
+    char bar[] = "............";
     uint32_t part = r->answered * (uint32_t)(sizeof bar - 1) / options.count;
 
     if (!last && (!isatty(1) || now - r->shown_ms < 100))
         return;
     r->shown_ms = now;
     memset(bar, '#', part);
-    printf("%s%-14s [%s] %4u answered  %5u frames  %4u lost  %4u killed"
-           "  %2u s%s", isatty(1) ? "\r" : "", kinds[r->kind].name, bar,
-           (unsigned)r->answered, (unsigned)(r->down.frames + r->up.frames),
-           (unsigned)(r->down.lost + r->up.lost), (unsigned)r->kills,
-           (unsigned)((now - r->start_ms) / 1000), last ? "\n" : "");
+    printf("%s%-13s [%s] %4u done %5u frames %4u lost %3u killed %3u s%s",
+           isatty(1) ? "\r" : "", kinds[r->kind].name, bar,
+           (unsigned)r->answered, (unsigned)sent(r), (unsigned)lost(r),
+           (unsigned)r->kills, (unsigned)((now - r->start_ms) / 1000),
+           last ? "\n" : "");
     fflush(stdout);
 }
 
@@ -334,30 +362,6 @@ static void make_run(run *r, uint32_t kind)
    the table
    ------------------------------------------------------------------------ */
 
-typedef uint32_t figure(const run *r);
-
-static uint32_t commands(const run *r) { return r->found.commands; }
-static uint32_t sent(const run *r) { return r->down.frames + r->up.frames; }
-static uint32_t again(const run *r) { return r->down.frames - options.count; }
-static uint32_t lost(const run *r) { return r->down.lost + r->up.lost; }
-static uint32_t twins(const run *r)
-{
-    return r->down.repeated + r->up.repeated;
-}
-static uint32_t damaged(const run *r)
-{
-    return r->down.corrupted + r->up.corrupted;
-}
-static uint32_t late(const run *r)
-{
-    return r->down.overtaken + r->up.overtaken;
-}
-static uint32_t kills(const run *r) { return r->kills; }
-static uint32_t once(const run *r) { return r->found.once; }
-static uint32_t twice(const run *r) { return r->found.twice; }
-static uint32_t never(const run *r) { return r->found.never; }
-static uint32_t wrong(const run *r) { return r->found.wrong; }
-
 static const struct {
     const char *name;
     figure     *of;
@@ -381,7 +385,10 @@ static void print_table(const run *runs)
     uint32_t k;
     size_t i;
 
-    printf("\n%-34s%14s%30s\n%-34s", "", "with idem.h", "without idem.h", "");
+    printf("\n%-34s", "");
+    for (k = options.first_run; k <= options.last_run; k++)
+        printf("%14s", k == 0 ? kinds[k].name : "without:");
+    printf("\n%-34s", "");
     for (k = options.first_run; k <= options.last_run; k++)
         printf("%14s", k == 0 ? "" : kinds[k].name);
     putchar('\n');
