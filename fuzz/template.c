@@ -7,7 +7,8 @@
  * >>yours and the encoder in send_command; the rest stays.
  *
  *     clang -g -O1 -I. -fsanitize=fuzzer,address,undefined fuzz/template.c
- *         libFuzzer: ./a.out fuzz/seeds
+ *         libFuzzer, with a directory for what it learns: ./a.out corpus
+ *         fuzz/seeds
  *     afl-clang-fast -O2 -I. fuzz/template.c
  *         AFL++, persistent: afl-fuzz -i fuzz/seeds -o out -- ./a.out
  *     cc -g -I. -DREPLAY fuzz/template.c

@@ -9,7 +9,7 @@ out=build/fuzz-template
 seconds=60
 [ "${SHORT:-}" != 1 ] || seconds=10
 rm -rf "$out"
-mkdir -p "$out/corpus"
+mkdir -p "$out/corpus" "$out/planted-corpus"
 flags="-std=c99 -g -O1 -Wall -Wextra -Werror -Wno-missing-field-initializers
     -I."
 libfuzzer="clang-19 $flags -fsanitize=fuzzer,address,undefined
@@ -38,7 +38,8 @@ tail -n 1 "$out/clean.log"
 
 echo "-- with a bug, libFuzzer"
 if "$out/planted" -max_total_time=60 -max_len=512 -timeout=60 -seed=1 \
-    -artifact_prefix="$out/planted-" fuzz/seeds > "$out/planted.log" 2>&1
+    -artifact_prefix="$out/planted-" "$out/planted-corpus" fuzz/seeds \
+    > "$out/planted.log" 2>&1
 then
     echo "the planted bug was not found"
     exit 1
