@@ -424,6 +424,9 @@ static int judge(const run *runs)
 
         if (k == 0 ? !clean : clean && is_hard())
             good = 0;
+        if (runs[k].found.strange)
+            printf("\n%s: %u things in its files that nobody asked for\n",
+                   kinds[k].name, (unsigned)runs[k].found.strange);
         if (k == 0 && clean)
             printf("\nWith idem.h each command was executed once, and always "
                    "answered the same;\n%u times a kill had cut one short.\n",
