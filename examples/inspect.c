@@ -271,16 +271,22 @@ static void sector_read(const journal *j, ring_sector *s, const uint8_t *p)
         s->second = BAD;
     if (!s->first)
         s->h = other;
+    // An attempt stands where the second copy will, alone.
+    if (!s->first && s->second && s->h.flags & ATTEMPT) {
+        s->first = s->second;
+        s->second = BAD;
+    }
     s->headers = s->second ? BOTH_HEADERS : s->first ? ONE_HEADER : NO_HEADER;
 }
 
-/* True if nothing is there but, at the start of sectors, what a cut may have
-   left of a first header that was the first thing written. */
+/* True if nothing is there but, where headers go, what a cut may have left of
+   one that was the first thing written. */
 static int is_blank(const journal *j, uint32_t sector_size, uint32_t gap)
 {
     const uint8_t *p = j->bytes;
     size_t at;
 
+    gap *= 2;
     if (j->size <= gap)
         return 0;
     for (at = 0; at + sector_size <= j->size; at += sector_size)
@@ -299,7 +305,7 @@ static int is_blank_somehow(const journal *j)
                        ? HEADER
                        : (HEADER + o->granule - 1) / o->granule * o->granule;
 
-    return size > gap && is_blank(j, size, gap);
+    return size > 2 * gap && is_blank(j, size, gap);
 }
 
 /* Finds the geometry in the first header that fits to where it is, and to what

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 
 enum { SOUND = 0, DAMAGED = 1, NO_JOURNAL = 2 };
-enum { HISTORIES = 6, STEPS = 400 };
+enum { HISTORIES = 20, STEPS = 400 };
 
 static char beside[256];            // this program's directory, with its /
 
@@ -420,7 +420,7 @@ static const geometry geometries[] = {
     { "nor256",  FLASH_NOR,     256, 4096, 0, 0x00, 0, 0, 0 },
     { "odd",     FLASH_NOR,     1,   321,  0, 0xA7, 0, 0, 0 },
     { "eeprom4", FLASH_INPLACE, 4,   512,  0, 0xFF, 0, 0, 0 },
-    { "fram",    FLASH_INPLACE, 1,   256, 64, 0x5A, 0, 0, 1 },
+    { "fram",    FLASH_INPLACE, 1,   384, 40, 0x5A, 0, 0, 1 },
     { "file",    FLASH_INPLACE, 1,   4096, 0, 0x00, 0, 0, 0 },
 };
 
@@ -431,7 +431,6 @@ static void inspect_tells_what_the_table_tells(void **state)
     d->f.config.capacity = 9;
     for (unsigned i = 0; i < COUNT(geometries); i++)
         for (unsigned which = 0; which < HISTORIES; which++) {
-            print_message("%s %u\n", geometries[i].name, which);
             live_through(d, &geometries[i], which);
         }
 }
