@@ -63,7 +63,7 @@ enum { BAD, GOOD, MENDED };     // a copy; MENDED: but for one bit
 typedef struct ring_sector {
     int      headers;           // none, the first copy only, or both
     int      first, second;     // of each copy: GOOD, MENDED or BAD
-    int      needed;
+    uint32_t needed;            // 0: not; else 1 for the newest, and so on back
     header   h;
     uint32_t records, appended; // found in it; of those, behind the header
     uint32_t end;               // where they end
@@ -90,7 +90,6 @@ typedef struct entry {
     int      used;              // as an entry of the array; else it is free
     int      status;            // 0: no key; CLAIM, or OUTCOME
     uint64_t slot;
-    uint32_t claim_at;
     uint64_t time;              // of completion, or when it was cut
     int      cut;
     record   claim, outcome;
@@ -493,24 +492,41 @@ static entry *find_slot(journal *j, uint64_t slot)
     return &j->entries[i];
 }
 
-/* True if a record without a claim is about the claim in the slot. */
-static int names(const journal *j, const record *r, const entry *e)
+/* Where the claim is that a record names which is neither one nor moved. */
+static uint64_t claim_at(const journal *j, const record *r)
 {
     uint64_t size = (uint64_t)j->geometry.sector_size *
                     j->geometry.sector_count;
 
+    return (r->at + size - r->back % size) % size;
+}
+
+/* True if a record that has no claim is about the one in the slot. */
+static int names(const journal *j, const record *r, const entry *e)
+{
     if (!e->status)
         return 0;
-    if (r->first & MOVED)
-        return r->token == e->claim.token;
-    return r->back <= size && (r->at + size - r->back) % size == e->claim_at;
+    return r->first & MOVED ? r->token == e->claim.token
+                            : claim_at(j, r) == e->claim.at;
+}
+
+/* True if a record's claim should be there and is not: it is half of something,
+   and its state does not count.  (The claim may rightly be gone if its sector
+   is not needed any more.) */
+static int is_half(const journal *j, const record *r, const entry *e)
+{
+    uint32_t size = j->geometry.sector_size, was;
+
+    if (r->first & (CLAIM | MOVED) || names(j, r, e))
+        return 0;
+    was = j->sectors[claim_at(j, r) / size].needed;
+    return was && was >= j->sectors[r->at / size].needed;
 }
 
 static void apply_claim(entry *e, const record *r)
 {
     e->status = CLAIM;
     e->claim = *r;
-    e->claim_at = r->at;
     e->cut = r->more & CUT ? 1 : 0;
     e->time = r->time - r->age;
 }
@@ -529,7 +545,7 @@ static void apply(journal *j, const record *r)
 
     if (r->time > j->now)
         j->now = r->time;
-    if (r->first & STATE) {
+    if (r->first & STATE && !is_half(j, r, e)) {
         j->state = r->state;
         j->state_len = r->state_len;
     }
@@ -651,8 +667,8 @@ static uint32_t find_needed(journal *j, uint32_t *order)
 
     for (;;) {
         const ring_sector *s = &j->sectors[at];
-        j->sectors[at].needed = 1;
         order[length++] = at;
+        j->sectors[at].needed = length;
         step = s->headers ? s->h.before : 1;
         if (!distance || step > distance)
             return length;
@@ -840,6 +856,21 @@ static const char *use(const journal *j, uint32_t sector)
     return is_all(p, j->geometry.sector_size, p[0]) ? "blank" : "unreadable";
 }
 
+/* Bytes behind the newest record, up to the last that is not erased: nothing, a
+   torn record, damage (if longer than the longest record), or where programming
+   replaces what was there before. */
+static uint64_t tail(const journal *j)
+{
+    const uint8_t *p = sector_bytes(j, j->newest);
+    uint32_t end = j->geometry.sector_size, from = j->sectors[j->newest].end;
+
+    if (j->erased < 0)
+        return UNKNOWN;
+    while (end > from && p[end - 1] == j->erased)
+        end--;
+    return end - from;
+}
+
 static const char *hash_name(uint32_t hash)
 {
     static const char *const names[] = { "SipHash", "HalfSipHash", "FNV-1a" };
@@ -955,6 +986,7 @@ static void json_head(const journal *j)
     put_number_field("known_damage", known ? h->known : 0);
     put_number_field("doubt_ms",
                      known && h->doubt > j->now ? h->doubt - j->now : 0);
+    put_number_field("tail", known ? tail(j) : UNKNOWN);
     put_number_field("state_len", j->state_len);
     if (j->o->hex) {
         putchar(',');
@@ -1036,6 +1068,9 @@ static void table_head(const journal *j)
            (unsigned long long)j->now,
            (unsigned long)(h->sequence / h->sector_count),
            (unsigned long)j->state_len);
+    if (tail(j) && tail(j) != UNKNOWN)
+        printf("%llu bytes behind the newest record that are none: torn, old, "
+               "or damaged\n", (unsigned long long)tail(j));
     if (h->doubt > j->now)
         printf("after a loss: unknown keys may be lost ones for %llu ms\n",
                (unsigned long long)(h->doubt - j->now));
