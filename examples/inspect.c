@@ -307,25 +307,39 @@ static int is_blank_somehow(const journal *j)
     return size > 2 * gap && is_blank(j, size, gap);
 }
 
-/* Finds the geometry in the first header that fits to where it is, and to what
-   was asked for.  False if there is none. */
-static int find_geometry(journal *j)
+/* True if a header fits to where it is in the image, and to what was asked. */
+static int header_fits(const journal *j, const header *h, size_t at)
 {
     const options *o = j->o;
-    header *h = &j->geometry;
+    size_t gap = (HEADER + h->granule - 1) / h->granule * h->granule;
+    size_t in = at % h->sector_size;
 
-    for (size_t at = 0; at + HEADER <= j->size; at++) {
-        size_t in;
-        if (memcmp(j->bytes + at, "idem", MAGIC) != 0 ||
-            !header_read(h, j->bytes + at))
-            continue;
-        j->gap = granules(j, HEADER);
-        in = at % h->sector_size;
-        if ((in == 0 || in == j->gap) && at / h->sector_size < h->sector_count &&
-            (o->sector_size == UINT32_MAX || o->sector_size == h->sector_size) &&
-            (o->granule == UINT32_MAX || o->granule == h->granule))
-            return 1;
-    }
+    return (in == 0 || in == gap) && at / h->sector_size < h->sector_count &&
+           (o->sector_size == UINT32_MAX || o->sector_size == h->sector_size) &&
+           (o->granule == UINT32_MAX || o->granule == h->granule);
+}
+
+/* Finds the geometry in the first header that fits; if none does, in the first
+   that would but for a flipped bit.  False if there is none. */
+static int find_geometry(journal *j)
+{
+    uint8_t copy[HEADER];
+
+    for (int worst = GOOD; worst <= MENDED; worst++)
+        for (size_t at = 0; at + HEADER <= j->size; at++) {
+            int equal = 0;
+            for (unsigned i = 0; i < MAGIC; i++)
+                equal += j->bytes[at + i] == (uint8_t)"idem"[i];
+            if (equal + 1 < MAGIC + (worst == GOOD))
+                continue;
+            if ((worst == GOOD ? header_read(&j->geometry, j->bytes + at)
+                               : header_mend(&j->geometry, copy,
+                                             j->bytes + at)) &&
+                header_fits(j, &j->geometry, at)) {
+                j->gap = granules(j, HEADER);
+                return 1;
+            }
+        }
     return 0;
 }
 

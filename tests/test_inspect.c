@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 
 enum { SOUND = 0, DAMAGED = 1, NO_JOURNAL = 2 };
-enum { HISTORIES = 20, STEPS = 400 };
+enum { HISTORIES = 10, STEPS = 400 };
 
 static char beside[256];            // this program's directory, with its /
 static unsigned looks, losses;      // how often all was sound; something lost
@@ -399,24 +399,41 @@ static void arm(device *d)
     flash_cut(&d->medium, any(d, 40), any(d, 9));
 }
 
-/* An image that nothing has damaged is sound, whatever a cut has left in it. */
-static void look_at_sound(device *d)
+/* An image that nothing has damaged is sound, whatever a cut has left in it.
+   False if nothing was ever committed. */
+static int look_at_sound(device *d)
 {
     frozen z;
+    int committed;
 
     frozen_open(&z, d, photograph(d));
     compare(&z);
     assert_int_equal(z.table.stats.lost, 0);
     if (z.status != SOUND)
         fail_msg("sound, but exit status %d: %s", z.status, z.json);
+    committed = strcmp(field(z.json, "verdict"), "blank") != 0;
     frozen_close(&z);
     looks++;
+    return committed;
+}
+
+/* Somewhere in the image, rather not where it is blank. */
+static uint32_t somewhere(device *d, const uint8_t *image)
+{
+    uint32_t at = 0;
+
+    for (int tries = 200; tries; tries--) {
+        at = any(d, d->medium.size);
+        if (image[at] != d->medium.erased)
+            break;
+    }
+    return at;
 }
 
 /* With some flipped bits both still tell the same, and what is a loss to the
    table is damage to inspect; but for what is longer than one record, where
-   nothing follows: how long that is no reader knows.  What is damage to inspect
-   alone is in a header, where it costs nothing. */
+   nothing follows: how long that is no other reader knows.  Damage in a header
+   costs the table nothing. */
 static void look_at_damaged(device *d)
 {
     uint8_t *image = photograph(d);
@@ -424,7 +441,7 @@ static void look_at_damaged(device *d)
     frozen z;
 
     while (bits--)
-        image[any(d, d->medium.size)] ^= (uint8_t)(1u << any(d, 8));
+        image[somewhere(d, image)] ^= (uint8_t)(1u << any(d, 8));
     frozen_open(&z, d, image);
     if (z.opened == IDEM_OK) {
         compare(&z);
@@ -433,17 +450,14 @@ static void look_at_damaged(device *d)
             fail_msg("%lu lost, but exit status %d: %s",
                      (unsigned long)z.table.stats.lost, z.status, z.json);
         losses += z.table.stats.lost != 0;
-        if (z.status == DAMAGED && !z.table.stats.lost &&
-            !strstr(z.json, "\"what\":\"header"))
-            fail_msg("nothing lost, but damaged: %s", z.json);
     }
     frozen_close(&z);
 }
 
 static void look(device *d)
 {
-    look_at_sound(d);
-    look_at_damaged(d);
+    if (look_at_sound(d))
+        look_at_damaged(d);
 }
 
 static void live_through(device *d, const geometry *g, unsigned which)
