@@ -5,9 +5,11 @@
  * power cuts, on every medium, and with flipped bits.  So the manual's format
  * chapter is enough to write a reader.
  *
- * Runs the program `inspect` that is beside it, and writes an image there.
+ * Runs the program `inspect` that is beside it, or $INSPECT, and writes an image
+ * there.  $HISTORIES says how many are lived through on each medium.
  */
 #define _POSIX_C_SOURCE 200809L
+#define IDEM_FILE_STORAGE
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
 
@@ -18,7 +20,7 @@
 #include <sys/wait.h>
 
 enum { SOUND = 0, DAMAGED = 1, NO_JOURNAL = 2 };
-enum { HISTORIES = 10, STEPS = 400 };
+enum { STEPS = 400 };
 
 static char beside[256];            // this program's directory, with its /
 static unsigned looks, losses;      // how often all was sound; something lost
@@ -88,8 +90,12 @@ static char *run_inspect(const char *arguments, int *status)
     char *text = (char *)malloc(room);
     FILE *p;
 
-    snprintf(command, sizeof command, "%sinspect %s %sinspect.image 2>&1",
-             beside, arguments, beside);
+    if (getenv("INSPECT"))
+        snprintf(command, sizeof command, "%s %s %sinspect.image 2>&1",
+                 getenv("INSPECT"), arguments, beside);
+    else
+        snprintf(command, sizeof command, "%sinspect %s %sinspect.image 2>&1",
+                 beside, arguments, beside);
     p = popen(command, "r");
     assert_non_null(p);
     assert_non_null(text);
@@ -430,18 +436,22 @@ static uint32_t somewhere(device *d, const uint8_t *image)
     return at;
 }
 
-/* With some flipped bits both still tell the same, and what is a loss to the
+/* With a flipped bit in some sectors both still tell the same, and what is a loss to the
    table is damage to inspect; but for what is longer than one record, where
    nothing follows: how long that is no other reader knows.  Damage in a header
    costs the table nothing. */
 static void look_at_damaged(device *d)
 {
     uint8_t *image = photograph(d);
-    unsigned bits = 1 + any(d, 3);
+    uint32_t at = somewhere(d, image), size = d->medium.sector_size;
     frozen z;
 
-    while (bits--)
-        image[somewhere(d, image)] ^= (uint8_t)(1u << any(d, 8));
+    image[at] ^= (uint8_t)(1u << any(d, 8));
+    for (uint32_t before = at; any(d, 2); before = at)
+        if ((at = somewhere(d, image)) / size > before / size)
+            image[at] ^= (uint8_t)(1u << any(d, 8));
+        else
+            at = before;
     frozen_open(&z, d, image);
     if (z.opened == IDEM_OK) {
         compare(&z);
@@ -465,10 +475,12 @@ static void live_through(device *d, const geometry *g, unsigned which)
     idem_claim claims[KEYS];
 
     memset(claims, 0, sizeof claims);
-    d->f.config.in_ram = 0;
     d->f.config.full = which % 2 ? IDEM_EVICT_OLDEST : IDEM_REJECT;
-    d->f.config.quota = 0;
+    d->f.config.in_ram = d->f.config.volatile_claims = which % 4 == 3;
+    d->f.config.durability = which % 4 == 2 ? IDEM_BATCH : IDEM_EACH;
     assert_true(device_medium(d, g));
+    if (g->kind == FLASH_INPLACE && !g->no_sync)
+        device_cache(d);
     d->seed = flash_mix(which + 7919u) | 1;
     assert_int_equal(device_open(d), IDEM_OK);
     arm(d);
@@ -495,9 +507,9 @@ static const geometry geometries[] = {
     { "nor16",   FLASH_NOR,     16,  1024, 0, 0x00, 0, 0, 0 },
     { "nor64",   FLASH_NOR,     64,  2048, 0, 0xFF, 0, 0, 0 },
     { "nor256",  FLASH_NOR,     256, 4096, 0, 0x00, 0, 0, 0 },
-    { "odd",     FLASH_NOR,     1,   321,  0, 0xA7, 0, 0, 0 },
+    { "odd",     FLASH_NOR,     1,   521,  0, 0xA7, 0, 0, 0 },
     { "eeprom4", FLASH_INPLACE, 4,   512,  0, 0xFF, 0, 0, 0 },
-    { "fram",    FLASH_INPLACE, 1,   384, 40, 0x5A, 0, 0, 1 },
+    { "fram",    FLASH_INPLACE, 1,   512, 40, 0x5A, 0, 0, 1 },
     { "file",    FLASH_INPLACE, 1,   4096, 0, 0x00, 0, 0, 0 },
 };
 
@@ -505,12 +517,138 @@ static void inspect_tells_what_the_table_tells(void **state)
 {
     device *d = (device *)*state;
 
+    unsigned histories = getenv("HISTORIES") ? (unsigned)atoi(
+                                                   getenv("HISTORIES")) : 4;
+
     d->f.config.capacity = 9;
     for (unsigned i = 0; i < COUNT(geometries); i++)
-        for (unsigned which = 0; which < HISTORIES; which++) {
+        for (unsigned which = 0; which < histories; which++)
             live_through(d, &geometries[i], which);
-        }
     print_message("%u looks, %u losses\n", looks, losses);
+}
+
+static void expect(const char *arguments, int status, const char *text)
+{
+    int got;
+    char *said = run_inspect(arguments, &got);
+
+    if (got != status || !strstr(said, text))
+        fail_msg("inspect %s: %d, %s", arguments, got, said);
+    free(said);
+}
+
+static void foreign_and_blank_are_told_apart(void **state)
+{
+    uint8_t *image = (uint8_t *)malloc(16384);
+
+    (void)state;
+    assert_non_null(image);
+    for (int value = 0; value < 256; value += 85) {
+        memset(image, value, 16384);
+        write_image(image, 16384);
+        expect("--json", SOUND, "\"verdict\":\"blank\"");
+    }
+    image[5000] = 1;
+    write_image(image, 16384);
+    expect("--json", NO_JOURNAL, "not a journal");
+    write_image(image, 0);
+    expect("", NO_JOURNAL, "not a journal");
+    write_image("idem, but only in name, and much too short", 40);
+    expect("", NO_JOURNAL, "not a journal");
+    expect("--unknown", NO_JOURNAL, "usage");
+    expect("--granule x", NO_JOURNAL, "usage");
+    free(image);
+}
+
+/* A file of IDEM_FILE_STORAGE, while its owner has it open. */
+static void a_file_in_use_is_read(void **state)
+{
+    device *d = (device *)*state;
+    char path[300];
+    idem_file file;
+    idem_claim claim;
+
+    snprintf(path, sizeof path, "%sinspect.image", beside);
+    remove(path);
+    assert_int_equal(idem_file_open(&file, path, 4096, 8), IDEM_OK);
+    d->f.config.storage = &file.storage;
+    assert_int_equal(device_open(d), IDEM_OK);
+    expect("--json", SOUND, "\"verdict\":\"blank\"");
+    assert_int_equal(ask(&d->f, "open", 0), IDEM_EXECUTE);
+    assert_int_equal(ask(&d->f, "done", 0), IDEM_EXECUTE);
+    claim = d->f.claim;
+    d->f.outcome.code = -7;
+    d->f.outcome.confirm = 1;
+    assert_int_equal(complete(&d->f, &claim, "poured", 70), IDEM_OK);
+    expect("", SOUND, "in progress");
+    expect("--json", SOUND, "\"erased\":0}");
+    expect("--hex --retention 1000", SOUND,
+           "completed   owed    1          0.0          1.0      6      -7  "
+           "panel done\n    706f75726564\n");
+    // Opened anew, what was in progress was cut short; then something is written.
+    assert_int_equal(device_open(d), IDEM_OK);
+    assert_int_equal(ask(&d->f, "next", 100), IDEM_EXECUTE);
+    expect("", SOUND, "cut");
+    assert_int_equal(idem_file_close(&file), IDEM_OK);
+}
+
+/* A journal somewhere in a larger dump, and one whose end is missing. */
+static void a_part_of_a_dump_is_read(void **state)
+{
+    static const geometry g = { "g", FLASH_NOR, 8, 512, 8, 0xFF, 0, 0, 0 };
+    device *d = (device *)*state;
+    uint8_t *dump, *image;
+
+    assert_true(device_medium(d, &g));
+    assert_int_equal(device_open(d), IDEM_OK);
+    assert_int_equal(ask(&d->f, "k", 0), IDEM_EXECUTE);
+    image = photograph(d);
+    dump = (uint8_t *)calloc(1, d->medium.size + 2000);
+    assert_non_null(dump);
+    memcpy(dump + 1000, image, d->medium.size);
+    write_image(dump, d->medium.size + 2000);
+    expect("", NO_JOURNAL, "not a journal");
+    expect("--offset 1000", SOUND, "panel k");
+    expect("--offset 1000 --granule 16", NO_JOURNAL, "not a journal");
+    write_image(image, d->medium.size - 1);
+    expect("", DAMAGED, "the image ends");
+    free(dump);
+    free(image);
+}
+
+/* Whatever is in an image, inspect ends, by itself, with a status of its own. */
+static void no_image_is_too_much(void **state)
+{
+    static const geometry g = { "g", FLASH_NOR, 1, 512, 8, 0xFF, 0, 0, 0 };
+    device *d = (device *)*state;
+    idem_claim claims[KEYS] = { { 0, 0, 0 } };
+    uint8_t *image;
+
+    assert_true(device_medium(d, &g));
+    assert_int_equal(device_open(d), IDEM_OK);
+    for (unsigned i = 0; i < 60; i++)
+        anything(d, claims);
+    image = photograph(d);
+    for (unsigned round = 0; round < 300; round++) {
+        uint8_t *copy = photograph(d), *header;
+        uint32_t crc;
+        int status;
+        for (unsigned i = any(d, 60); i; i--)
+            copy[somewhere(d, copy)] = (uint8_t)dice(&d->seed);
+        // A header that validates, and says what it should not.
+        header = copy + any(d, d->medium.sector_count) * 512 + any(d, 2) * 40;
+        memcpy(header, image, 40);
+        for (unsigned i = 1 + any(d, 3); i; i--)
+            header[5 + any(d, 31)] = (uint8_t)dice(&d->seed);
+        crc = idemi_crc_update(UINT32_MAX, header, 36);
+        for (unsigned i = 0; i < 4; i++)
+            header[36 + i] = (uint8_t)(crc >> 8 * i);
+        write_image(copy, d->medium.size);
+        free(run_inspect(any(d, 2) ? "--json --hex" : "--hex", &status));
+        assert_in_range(status, SOUND, NO_JOURNAL);
+        free(copy);
+    }
+    free(image);
 }
 
 #define DEVICE_TEST(name)                                                      \
@@ -520,6 +658,10 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         DEVICE_TEST(inspect_tells_what_the_table_tells),
+        DEVICE_TEST(foreign_and_blank_are_told_apart),
+        DEVICE_TEST(a_file_in_use_is_read),
+        DEVICE_TEST(a_part_of_a_dump_is_read),
+        DEVICE_TEST(no_image_is_too_much),
     };
 
     if (argc && strrchr(argv[0], '/'))
