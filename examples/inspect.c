@@ -583,13 +583,15 @@ static void apply(journal *j, const record *r)
 static void note_damage(journal *j, uint32_t sector, uint32_t at, uint32_t len,
                         const char *what)
 {
+    size_t count = j->stretch_count++;
     stretch *s;
 
-    j->stretches = (stretch *)realloc(
-        j->stretches, (j->stretch_count + 1) * sizeof *j->stretches);
+    if ((count & (count - 1)) == 0)         // room for 1, 2, 4, 8 ...
+        j->stretches = (stretch *)realloc(
+            j->stretches, (count ? 2 * count : 1) * sizeof *j->stretches);
     if (!j->stretches)
         get(SIZE_MAX, 1);
-    s = &j->stretches[j->stretch_count++];
+    s = &j->stretches[count];
     s->sector = sector;
     s->at = at;
     s->len = len;

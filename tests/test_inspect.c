@@ -475,7 +475,7 @@ static void live_through(device *d, const geometry *g, unsigned which)
     idem_claim claims[KEYS];
 
     memset(claims, 0, sizeof claims);
-    d->f.config.full = which % 2 ? IDEM_EVICT_OLDEST : IDEM_REJECT;
+    d->f.config.full = which % 4 == 1 ? IDEM_EVICT_OLDEST : IDEM_REJECT;
     d->f.config.in_ram = d->f.config.volatile_claims = which % 4 == 3;
     d->f.config.durability = which % 4 == 2 ? IDEM_BATCH : IDEM_EACH;
     assert_true(device_medium(d, g));
