@@ -109,7 +109,7 @@ static size_t log_line(char *line, size_t size, const command *c, long ml)
     return (size_t)(at + snprintf(line + at, size - (size_t)at, " %ld\n", ml));
 }
 
-/* The effect.  False if it certainly did not happen. */
+/* The effect.  False if nobody knows whether it happened. */
 static int pour(const command *c, long ml)
 {
     char line[512];
@@ -160,6 +160,7 @@ static int execute(void *ctx, idem_outcome *outcome,
     static uint64_t total;
     command *c = (command *)ctx;
     long ml = amount(c);
+    int poured;
 
     (void)request, (void)claim;
     outcome->response = response;
@@ -170,7 +171,11 @@ static int execute(void *ctx, idem_outcome *outcome,
             (size_t)snprintf(response, sizeof response, "not 1 to 1000 ml");
         return 0;
     }
-    if ((answer == IDEM_EXECUTE || !has_poured(c, ml)) && !pour(c, ml))
+    poured = answer == IDEM_RECOVER && has_poured(c, ml);
+    if (answer == IDEM_RECOVER)
+        fprintf(stderr, "pumpd: %s: cut short before, it had %spoured\n",
+                c->topic, poured ? "" : "not ");
+    if (!poured && !pour(c, ml))
         die(c->p->log, strerror(errno));    // unknown: recover at the restart
     total = c->p->total + (uint64_t)ml;
     outcome->state = &total;
