@@ -85,7 +85,7 @@ sender_is_done() { ! kill -0 "$1"; }
 chaos() {
     qos=$1 kills=$2 count=$3
     shift 3
-    "$B/proxy" 12 "$((qos * 31 + kills))" "$broker_port" >"$name/proxy" &
+    "$B/proxy" 6 "$((qos * 31 + kills))" "$broker_port" >"$name/proxy" &
     proxy=$!
     wait_for test -s "$name/proxy"
     proxy_port=$(head -n 1 "$name/proxy")

@@ -206,7 +206,7 @@ static int reason_of(int result, const idem_reply *reply)
     }
 }
 
-/* Publishes an answer.  Should it get lost, the sender asks again. */
+/* Publishes an answer, with QoS 0: should it get lost, the sender asks again. */
 static void send_answer(struct mosquitto *m, const command *c, int reason,
                         uint32_t retry_ms, const void *text, size_t len)
 {
@@ -225,8 +225,8 @@ static void send_answer(struct mosquitto *m, const command *c, int reason,
         mosquitto_property_add_string_pair(&properties,
                                            MQTT_PROP_USER_PROPERTY,
                                            "retry-after-ms", number);
-    mosquitto_publish_v5(m, NULL, c->answer_topic, (int)len, text, c->p->qos,
-                         false, properties);
+    mosquitto_publish_v5(m, NULL, c->answer_topic, (int)len, text, 0, false,
+                         properties);
     mosquitto_property_free_all(&properties);
 }
 

@@ -3,6 +3,8 @@
  * A bad network between MQTT clients and a broker: of the acknowledgements that
  * pass (PUBACK, PUBREC, PUBREL, PUBCOMP, in both directions) one in N is
  * swallowed, and of the messages one in 2 N is torn; then the connection breaks.
+ * After that there is peace for a while, so that who connects again, and gets
+ * all at once what has piled up, gets somewhere.
  *
  *     proxy N SEED TARGET     prints the port that it listens at; at SIGTERM,
  *                             how much it has swallowed and torn
@@ -17,10 +19,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { PAIRS = 64, ROOM = 4096 };
 enum { PUBLISH = 3, PUBACK = 4, PUBCOMP = 7 };
+enum { PEACE_MS = 400 };
 
 // One direction of a connection: bytes that are not a whole packet yet
 typedef struct way {
@@ -32,6 +36,7 @@ typedef struct way {
 static way ways[PAIRS][2];      // from 0: free
 static uint32_t seed;
 static unsigned one_in, swallowed, torn;
+static long long peace_until;
 static volatile sig_atomic_t stop;
 
 static void on_signal(int number)
@@ -47,6 +52,14 @@ static int one_of(unsigned n)
     seed ^= seed >> 17;
     seed ^= seed << 5;
     return seed % n == 0;
+}
+
+static long long now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (long long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 static struct sockaddr_in loopback(uint16_t port)
@@ -77,15 +90,10 @@ static int listen_anywhere(void)
     return s;
 }
 
-/* Ends a connection without a word. */
 static void break_pair(way pair[2])
 {
-    struct linger now = { 1, 0 };
-
-    for (int i = 0; i < 2; i++) {
-        setsockopt(pair[i].from, SOL_SOCKET, SO_LINGER, &now, sizeof now);
-        close(pair[i].from);
-    }
+    close(pair[0].from);
+    close(pair[1].from);
     memset(pair, 0, 2 * sizeof *pair);
 }
 
@@ -119,12 +127,16 @@ static int pass(way *w, size_t len)
 {
     int type = w->bytes[0] >> 4;
 
+    if (now_ms() < peace_until)
+        return send_all(w->to, w->bytes, len);
     if (type >= PUBACK && type <= PUBCOMP && one_of(one_in)) {
         swallowed++;
+        peace_until = now_ms() + PEACE_MS;
         return 0;
     }
     if (type == PUBLISH && one_of(2 * one_in)) {
         torn++;
+        peace_until = now_ms() + PEACE_MS;
         send_all(w->to, w->bytes, len / 2);
         return 0;
     }
