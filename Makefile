@@ -9,7 +9,7 @@ B      = build
 
 TESTS = $(B)/test_hash $(B)/test_table $(B)/test_keys $(B)/test_time \
         $(B)/test_full $(B)/test_api $(B)/test_threads $(B)/test_model \
-        $(B)/test_flash $(B)/test_journal $(B)/test_file
+        $(B)/test_flash $(B)/test_journal $(B)/test_file $(B)/test_inspect
 
 test: $(TESTS) examples  ## run the unit, model and thread tests
 	@set -e; for t in $(TESTS); do echo "== $$t"; $$t; done
@@ -49,8 +49,23 @@ model:                   ## the long differential run: ten million calls
 	@if [ "$(SHORT)" = 1 ]; then $(B)/test_model; else \
 	    IDEM_CALLS=$${IDEM_CALLS:-10000000} $(B)/test_model; fi
 
-examples: $(B)/hello     ## build and run the examples
-	@$(B)/hello > $(B)/hello.out
+examples: $(B)/hello $(B)/file $(B)/inspect  ## build and run the examples
+	@$(B)/hello > $(B)/hello.out; rm -f $(B)/file.journal
+	@$(B)/file $(B)/file.journal 42 'pour 5 ml' > $(B)/file.out && \
+	    $(B)/file $(B)/file.journal 42 'pour 5 ml' >> $(B)/file.out && \
+	    $(B)/inspect $(B)/file.journal >> $(B)/file.out
+
+inspect: $(B)/test_inspect  ## the second reader of the format, sanitized
+	$(CC) $(CFLAGS) -fsanitize=address,undefined -fno-sanitize-recover=all \
+	    examples/inspect.c -o $(B)/inspect_sanitized
+	@if [ "$(SHORT)" = 1 ]; then n=1; else n=20; fi; \
+	    HISTORIES=$$n INSPECT=$(B)/inspect_sanitized $(B)/test_inspect
+
+deps-mqtt:               ## install what the MQTT example needs
+	@sh tests/deps.sh mosquitto libmosquitto-dev
+
+mqtt: $(B)/pumpd $(B)/pour $(B)/proxy $(B)/inspect  ## commands over MQTT
+	@SHORT="$(SHORT)" B=$(B) sh tests/mqtt.sh
 
 docs:                    ## compile and run every C block of manual and README
 	@sh tests/docs.sh
@@ -69,6 +84,26 @@ clean:                   ## remove build/
 $(B)/hello: examples/hello.c idem.h
 	@mkdir -p $(B)
 	$(CC) $(CFLAGS) $(WARN) -I. examples/hello.c -o $@
+
+$(B)/file: examples/file.c idem.h
+	@mkdir -p $(B)
+	$(CC) $(CFLAGS) $(WARN) -I. examples/file.c -o $@
+
+$(B)/inspect: examples/inspect.c
+	@mkdir -p $(B)
+	$(CC) $(CFLAGS) $(WARN) examples/inspect.c -o $@
+
+$(B)/pumpd: examples/mqtt/pumpd.c idem.h
+	@mkdir -p $(B)
+	$(CC) $(CFLAGS) $(WARN) -I. examples/mqtt/pumpd.c -lmosquitto -o $@
+
+$(B)/pour: examples/mqtt/pour.c
+	@mkdir -p $(B)
+	$(CC) $(CFLAGS) $(WARN) examples/mqtt/pour.c -lmosquitto -o $@
+
+$(B)/proxy: tests/mqtt/proxy.c
+	@mkdir -p $(B)
+	$(CC) $(CFLAGS) $(WARN) tests/mqtt/proxy.c -o $@
 
 $(B)/bench: tests/bench/bench.c idem.h
 	@mkdir -p $(B)
@@ -98,9 +133,10 @@ $(B)/test_model: tests/test_model.c tests/model.h
 $(B)/test_flash: tests/test_flash.c tests/flash.h
 $(B)/test_journal: tests/test_journal.c tests/journal.h tests/flash.h
 $(B)/test_file: tests/test_file.c
+$(B)/test_inspect: tests/test_inspect.c tests/journal.h tests/flash.h $(B)/inspect
 $(TESTS): idem.h
 	@mkdir -p $(B)
 	$(CC) $(CFLAGS) $(WARN) -I. tests/$(@F).c -o $@ -lcmocka -lpthread
 
 .PHONY: test help demo deps deps-check deps-bench check model examples docs \
-        size bench clean crash crash-faults file
+        size bench clean crash crash-faults file inspect deps-mqtt mqtt

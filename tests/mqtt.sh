@@ -100,6 +100,12 @@ chaos() {
     while [ $i -lt "$kills" ]; do
         i=$((i + 1))
         sleep "0.$((2 + i % 5))"
+        if [ $((i % 2)) = 0 ]; then     # away for longer than a sender waits
+            kill -STOP "$daemon"
+            sleep 1
+            kill -CONT "$daemon"
+            sleep 0.2
+        fi
         kill_daemon
         start_daemon "$proxy_port" "$qos" "$@"
         if [ $((i % 4)) = 2 ]; then
@@ -169,6 +175,10 @@ run() {
     twice=$(audit "$4" 1) || exit 1
     [ "$twice" = 0 ] || fail "$name: $twice commands were executed twice"
     "$B/inspect" "$name/journal" >/dev/null || fail "$name: the journal"
+    case $(tail -n 1 "$name/proxy") in
+        swallowed\ [1-9]*\ torn\ [1-9]*) ;;
+        *) fail "$name: nothing was swallowed or torn; a blunt test" ;;
+    esac
     echo "$name: $(($4 * 4)) commands, each once;" \
         "$3 kills, $(grep -c 'cut short' "$name/pumpd.err") cut short;" \
         "$(tail -n 1 "$name/proxy")"

@@ -24,7 +24,7 @@
 
 enum { PAIRS = 64, ROOM = 4096 };
 enum { PUBLISH = 3, PUBACK = 4, PUBCOMP = 7 };
-enum { PEACE_MS = 400 };
+enum { PEACE_MS = 250 };
 
 // One direction of a connection: bytes that are not a whole packet yet
 typedef struct way {
