@@ -133,7 +133,8 @@ $(B)/test_model: tests/test_model.c tests/model.h
 $(B)/test_flash: tests/test_flash.c tests/flash.h
 $(B)/test_journal: tests/test_journal.c tests/journal.h tests/flash.h
 $(B)/test_file: tests/test_file.c
-$(B)/test_inspect: tests/test_inspect.c tests/journal.h tests/flash.h $(B)/inspect
+$(B)/test_inspect: tests/test_inspect.c tests/journal.h tests/flash.h
+$(B)/test_inspect: $(B)/inspect
 $(TESTS): idem.h
 	@mkdir -p $(B)
 	$(CC) $(CFLAGS) $(WARN) -I. tests/$(@F).c -o $@ -lcmocka -lpthread

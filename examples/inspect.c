@@ -201,6 +201,12 @@ static int is_all(const uint8_t *p, size_t len, int value)
 
 /* ------------------------------------------------------------------ headers */
 
+/* The bytes that a header takes in whole granules. */
+static uint32_t header_gap(uint32_t granule)
+{
+    return (HEADER + granule - 1) / granule * granule;
+}
+
 /* Takes a header apart.  False if it is none, or of another version. */
 static int header_read(header *h, const uint8_t *p)
 {
@@ -225,6 +231,7 @@ static int header_read(header *h, const uint8_t *p)
     h->own_end = (uint32_t)number(p + 33, 3);
     return h->granule <= 256 && h->sector_size >= 256 &&
            h->sector_size <= 262144 && h->sector_size % h->granule == 0 &&
+           h->sector_size > 2 * header_gap(h->granule) &&
            h->sector_count >= 3;
 }
 
@@ -302,7 +309,7 @@ static int is_blank_somehow(const journal *j)
     uint32_t size = o->sector_size == UINT32_MAX ? whole : o->sector_size;
     uint32_t gap = o->granule == UINT32_MAX || !o->granule
                        ? HEADER
-                       : (HEADER + o->granule - 1) / o->granule * o->granule;
+                       : header_gap(o->granule);
 
     return size > 2 * gap && is_blank(j, size, gap);
 }
@@ -311,10 +318,10 @@ static int is_blank_somehow(const journal *j)
 static int header_fits(const journal *j, const header *h, size_t at)
 {
     const options *o = j->o;
-    size_t gap = (HEADER + h->granule - 1) / h->granule * h->granule;
     size_t in = at % h->sector_size;
 
-    return (in == 0 || in == gap) && at / h->sector_size < h->sector_count &&
+    return (in == 0 || in == header_gap(h->granule)) &&
+           at / h->sector_size < h->sector_count &&
            (o->sector_size == UINT32_MAX || o->sector_size == h->sector_size) &&
            (o->granule == UINT32_MAX || o->granule == h->granule);
 }
@@ -336,7 +343,7 @@ static int find_geometry(journal *j)
                                : header_mend(&j->geometry, copy,
                                              j->bytes + at)) &&
                 header_fits(j, &j->geometry, at)) {
-                j->gap = granules(j, HEADER);
+                j->gap = header_gap(j->geometry.granule);
                 return 1;
             }
         }
@@ -745,7 +752,7 @@ static void read_needed(journal *j)
     free(order);
 }
 
-/* ----------------------------------------------------------------- live keys */
+/* ---------------------------------------------------------------- live keys */
 
 static int compare_bytes(const uint8_t *a, size_t a_len, const uint8_t *b,
                          size_t b_len)

@@ -76,7 +76,8 @@ kill_daemon() {
 
 # The amount of a command is made from its number; senders use the same keys.
 commands() {
-    awk -v n="$1" 'BEGIN { for (i = 1; i <= n; i++) print "c" i, 1 + i * 7 % 9 }'
+    awk -v n="$1" 'BEGIN {
+        for (i = 1; i <= n; i++) print "c" i, 1 + i * 7 % 9 }'
 }
 
 sender_is_done() { ! kill -0 "$1"; }
@@ -136,11 +137,14 @@ audit() {
     awk '
         function hex(key,  i, text) {
             for (i = 1; i <= length(key); i++)
-                text = text sprintf("%02x", 31 + index(ascii, substr(key, i, 1)))
+                text = text code[substr(key, i, 1)]
             return text
         }
         function wrong(what) { print "wrong: " what > "/dev/stderr"; bad = 1 }
-        BEGIN { for (i = 32; i < 127; i++) ascii = ascii sprintf("%c", i) }
+        BEGIN {
+            for (i = 32; i < 127; i++)
+                code[sprintf("%c", i)] = sprintf("%02x", i)
+        }
         { id = $2 " " ($1 == "log" ? $3 : hex($3)) }
         $1 == "command" { ml[id] = $4 }
         $1 == "answer" {

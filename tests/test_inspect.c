@@ -5,8 +5,8 @@
  * power cuts, on every medium, and with flipped bits.  So the manual's format
  * chapter is enough to write a reader.
  *
- * Runs the program `inspect` that is beside it, or $INSPECT, and writes an image
- * there.  $HISTORIES says how many are lived through on each medium.
+ * Runs the program `inspect` that is beside it, or $INSPECT, and writes an
+ * image there.  $HISTORIES says how many are lived through on each medium.
  */
 #define _POSIX_C_SOURCE 200809L
 #ifndef NO_FILE                     // a machine with a C library, no system
@@ -152,7 +152,8 @@ static void frozen_close(frozen *z)
 
 /* --------------------------------------------------------------------- JSON */
 
-/* The text of a field behind `from`, up to what ends it; until the next call. */
+/* The text of a field behind `from`, up to what ends it.  Lasts until the next
+   call. */
 static const char *field(const char *from, const char *name)
 {
     static char value[2048];
@@ -438,10 +439,9 @@ static uint32_t somewhere(device *d, const uint8_t *image)
     return at;
 }
 
-/* With a flipped bit in some sectors both still tell the same, and what is a loss to the
-   table is damage to inspect; but for what is longer than one record, where
-   nothing follows: how long that is no other reader knows.  Damage in a header
-   costs the table nothing. */
+/* With a flipped bit in some sectors both still tell the same, and what is a
+   loss to the table is damage to inspect; but for what is longer than one
+   record, where nothing follows: how long that is no other reader knows. */
 static void look_at_damaged(device *d)
 {
     uint8_t *image = photograph(d);
@@ -588,13 +588,37 @@ static void a_file_in_use_is_read(void **state)
     expect("--hex --retention 1000", SOUND,
            "completed   owed    1          0.0          1.0      6      -7  "
            "panel done\n    706f75726564\n");
-    // Opened anew, what was in progress was cut short; then something is written.
+    // A restart cuts short what was in progress, once something is written.
     assert_int_equal(device_open(d), IDEM_OK);
     assert_int_equal(ask(&d->f, "next", 100), IDEM_EXECUTE);
     expect("", SOUND, "cut");
     assert_int_equal(idem_file_close(&file), IDEM_OK);
 }
 #endif
+
+/* A header has a copy so that a flipped bit costs nothing: it is told all the
+   same, wherever it is. */
+static void a_flipped_bit_in_a_header_is_told(void **state)
+{
+    static const geometry g = { "g", FLASH_NOR, 8, 512, 8, 0xFF, 0, 0, 0 };
+    device *d = (device *)*state;
+    uint8_t *image;
+
+    assert_true(device_medium(d, &g));
+    assert_int_equal(device_open(d), IDEM_OK);
+    assert_int_equal(ask(&d->f, "k", 0), IDEM_EXECUTE);
+    image = photograph(d);
+    for (unsigned bit = 0; bit < 2 * 40 * 8; bit += 7) {
+        image[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        write_image(image, d->medium.size);
+        expect("", DAMAGED, "panel k");
+        expect("--json", DAMAGED,
+               bit < 40 * 8 ? "\"header\",\"sector\":0,\"at\":0,\"len\":40}"
+                            : "copy\",\"sector\":0,\"at\":40,\"len\":40}");
+        image[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    free(image);
+}
 
 /* A journal somewhere in a larger dump, and one whose end is missing. */
 static void a_part_of_a_dump_is_read(void **state)
@@ -620,7 +644,7 @@ static void a_part_of_a_dump_is_read(void **state)
     free(image);
 }
 
-/* Whatever is in an image, inspect ends, by itself, with a status of its own. */
+/* Whatever is in an image, inspect ends by itself, with a status of its own. */
 static void no_image_is_too_much(void **state)
 {
     static const geometry g = { "g", FLASH_NOR, 1, 512, 8, 0xFF, 0, 0, 0 };
@@ -666,6 +690,7 @@ int main(int argc, char **argv)
 #ifdef IDEM_FILE_STORAGE
         DEVICE_TEST(a_file_in_use_is_read),
 #endif
+        DEVICE_TEST(a_flipped_bit_in_a_header_is_told),
         DEVICE_TEST(a_part_of_a_dump_is_read),
         DEVICE_TEST(no_image_is_too_much),
     };

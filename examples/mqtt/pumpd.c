@@ -9,8 +9,8 @@
  *     correlation data   its idempotency key (or user property "key")
  *     response topic     where the answer goes
  * The topic is the scope: a broker's access list lets each sender write to its
- * own only.  The answer has the correlation data, and user properties "reason",
- * an MQTT 5 reason code, and "retry-after-ms" if there is something to wait for.
+ * own only.  The answer has the correlation data, and user properties: "reason",
+ * an MQTT 5 reason code, and "retry-after-ms" if it is worth asking again.
  *
  * The pump is a log: what was poured is a line in it.  That is also the sensor
  * that tells, after a crash, whether a command that was cut short had poured.
@@ -80,7 +80,8 @@ static uint32_t millis(void)
     struct timespec t;
 
     clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint32_t)((uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000);
+    return (uint32_t)((uint64_t)t.tv_sec * 1000 +
+                      (uint64_t)t.tv_nsec / 1000000);
 }
 
 static void pause_ms(long ms)
@@ -199,14 +200,13 @@ static int reason_of(int result, const idem_reply *reply)
     case IDEM_MISMATCH:     return INVALID;
     case IDEM_TOO_OLD:
     case IDEM_EXHAUSTED:
-    case IDEM_E_STORAGE:
     case IDEM_E_ARG:
     case IDEM_E_TOO_LARGE:  return SPECIFIC;
     default:                return UNSPECIFIED;
     }
 }
 
-/* Publishes an answer, with QoS 0: should it get lost, the sender asks again. */
+/* Publishes an answer, with QoS 0: if it gets lost, the sender asks again. */
 static void send_answer(struct mosquitto *m, const command *c, int reason,
                         uint32_t retry_ms, const void *text, size_t len)
 {
@@ -254,7 +254,7 @@ static void take_command(struct mosquitto *m, command *c)
     }
     text = idem_text(result);
     fprintf(stderr, "pumpd: %s: %s\n", c->topic, text);
-    // After a sync that failed nothing is believed: begin anew, and recover.
+    // What failed may be done or not: be started again, and recover.
     if (result == IDEM_E_STORAGE)
         exit(1);
     send_answer(m, c, reason_of(result, &reply), reply.retry_after_ms, text,

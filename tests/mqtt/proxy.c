@@ -2,7 +2,7 @@
 /*
  * A bad network between MQTT clients and a broker: of the acknowledgements that
  * pass (PUBACK, PUBREC, PUBREL, PUBCOMP, in both directions) one in N is
- * swallowed, and of the messages one in 2 N is torn; then the connection breaks.
+ * swallowed, of the messages one in 2 N is torn; then the connection breaks.
  * After that there is peace for a while, so that who connects again, and gets
  * all at once what has piled up, gets somewhere.
  *
