@@ -95,6 +95,13 @@ typedef struct entry {
     record   claim, outcome;
 } entry;
 
+// The latest claim of a key that was read
+typedef struct latest {
+    const uint8_t *scope, *key; // NULL: none
+    uint32_t scope_len, key_len;
+    uint64_t token;
+} latest;
+
 typedef struct boot {
     uint32_t sequence;          // of its first sector
     uint64_t time;              // of its opening
@@ -118,7 +125,8 @@ typedef struct journal {
     boot    *boots;             // of what was read, oldest first
     size_t   boot_count;
     entry   *entries;           // open-addressed by slot
-    size_t   entry_count;       // a power of two
+    latest  *claims;            // the same by key
+    size_t   entry_count;       // of either, a power of two
     entry  **keys;              // those that are live, by scope and key
     size_t   key_count;
     const uint8_t *state;
@@ -513,6 +521,28 @@ static entry *find_slot(journal *j, uint64_t slot)
     return &j->entries[i];
 }
 
+static int same_bytes(const uint8_t *a, uint32_t a_len, const uint8_t *b,
+                      uint32_t b_len)
+{
+    return a_len == b_len && memcmp(a, b, a_len) == 0;
+}
+
+/* The latest claim of the key that r claims; its scope is NULL if there was
+   none. */
+static latest *find_latest(journal *j, const record *r)
+{
+    size_t i = crc32c(r->scope_len, r->scope, r->scope_len + r->key_len);
+    latest *l;
+
+    for (;; i++) {
+        l = &j->claims[i & (j->entry_count - 1)];
+        if (!l->scope ||
+            (same_bytes(l->scope, l->scope_len, r->scope, r->scope_len) &&
+             same_bytes(l->key, l->key_len, r->key, r->key_len)))
+            return l;
+    }
+}
+
 /* Where the claim is that a record names which is neither one nor moved. */
 static uint64_t claim_at(const journal *j, const record *r)
 {
@@ -544,8 +574,15 @@ static int is_half(const journal *j, const record *r, const entry *e)
     return was && was >= j->sectors[r->at / size].needed;
 }
 
-static void apply_claim(entry *e, const record *r)
+static void apply_claim(journal *j, entry *e, const record *r)
 {
+    latest *l = find_latest(j, r);
+
+    l->scope = r->scope;
+    l->scope_len = r->scope_len;
+    l->key = r->key;
+    l->key_len = r->key_len;
+    l->token = r->token;
     e->status = CLAIM;
     e->claim = *r;
     e->cut = r->more & CUT ? 1 : 0;
@@ -571,7 +608,7 @@ static void apply(journal *j, const record *r)
         j->state_len = r->state_len;
     }
     if (r->first & CLAIM)
-        apply_claim(e, r);
+        apply_claim(j, e, r);
     if (r->first & OUTCOME) {
         if (names(j, r, e) || r->first & CLAIM)
             apply_outcome(e, r);
@@ -762,22 +799,15 @@ static int compare_bytes(const uint8_t *a, size_t a_len, const uint8_t *b,
     return order ? order : a_len < b_len ? -1 : a_len > b_len;
 }
 
-static int compare_ids(const record *a, const record *b)
-{
-    int order = compare_bytes(a->scope, a->scope_len, b->scope, b->scope_len);
-
-    return order ? order
-                 : compare_bytes(a->key, a->key_len, b->key, b->key_len);
-}
-
-/* By scope, key, and of one key the latest claim first. */
+/* By scope and key. */
 static int compare_keys(const void *a, const void *b)
 {
     const record *x = &(*(entry *const *)a)->claim;
     const record *y = &(*(entry *const *)b)->claim;
-    int order = compare_ids(x, y);
+    int order = compare_bytes(x->scope, x->scope_len, y->scope, y->scope_len);
 
-    return order ? order : x->token > y->token ? -1 : x->token < y->token;
+    return order ? order
+                 : compare_bytes(x->key, x->key_len, y->key, y->key_len);
 }
 
 static uint64_t retention(const journal *j, const entry *e)
@@ -810,24 +840,21 @@ static void settle_claim(const journal *j, entry *e)
     }
 }
 
+/* Lists the keys that are live.  A key that was claimed later in another slot
+   is not: whoever claimed it had dropped it here, without a word. */
 static void find_keys(journal *j)
 {
-    size_t kept = 0;
-
     j->keys = (entry **)get(j->entry_count, sizeof *j->keys);
     for (size_t i = 0; i < j->entry_count; i++) {
         entry *e = &j->entries[i];
+        if (!e->status || find_latest(j, &e->claim)->token != e->claim.token)
+            continue;
         if (e->status == CLAIM)
             settle_claim(j, e);
-        if (e->status && left(j, e))
+        if (left(j, e))
             j->keys[j->key_count++] = e;
     }
     qsort(j->keys, j->key_count, sizeof *j->keys, compare_keys);
-    for (size_t i = 0; i < j->key_count; i++)
-        if (!kept || compare_ids(&j->keys[kept - 1]->claim,
-                                 &j->keys[i]->claim))
-            j->keys[kept++] = j->keys[i];
-    j->key_count = kept;
 }
 
 /* ------------------------------------------------------------------- output */
@@ -1167,6 +1194,7 @@ static int read_journal(journal *j)
     }
     j->entry_count = slots_for(j->size);
     j->entries = (entry *)get(j->entry_count, sizeof *j->entries);
+    j->claims = (latest *)get(j->entry_count, sizeof *j->claims);
     read_needed(j);
     find_keys(j);
     return 1;
@@ -1271,6 +1299,7 @@ int main(int argc, char **argv)
     free(j.sectors);
     free(j.boots);
     free(j.entries);
+    free(j.claims);
     free(j.keys);
     free(j.stretches);
     free(bytes);

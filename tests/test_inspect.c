@@ -333,7 +333,9 @@ static void compare(frozen *z)
     memset(&e, 0, sizeof e);
     while (idem_next(&z->table, &e, 0) == IDEM_OK)
         count--;
-    if (count)
+    // A key whose end was damaged the table may still have: inspect drops it if
+    // it was claimed again.
+    if (count && z->status != DAMAGED)
         fail_msg("the table has %d keys more: %s", -(int)count, z->json);
     compare_state(z);
 }
