@@ -9,7 +9,7 @@
  *     correlation data   its idempotency key (or user property "key")
  *     response topic     where the answer goes
  * The topic is the scope: a broker's access list lets each sender write to its
- * own only.  The answer has the correlation data, and user properties: "reason",
+ * own only.  The answer has the correlation data and user properties: "reason",
  * an MQTT 5 reason code, and "retry-after-ms" if it is worth asking again.
  *
  * The pump is a log: what was poured is a line in it.  That is also the sensor
