@@ -9,7 +9,8 @@ B      = build
 
 TESTS = $(B)/test_hash $(B)/test_table $(B)/test_keys $(B)/test_time \
         $(B)/test_full $(B)/test_api $(B)/test_threads $(B)/test_model \
-        $(B)/test_flash $(B)/test_journal $(B)/test_file $(B)/test_protocol
+        $(B)/test_flash $(B)/test_journal $(B)/test_file $(B)/test_protocol \
+        $(B)/test_inspect
 
 test: $(TESTS) patterns  ## run the unit, model and thread tests
 	@set -e; for t in $(TESTS); do echo "== $$t"; $$t; done
@@ -46,6 +47,24 @@ model:                   ## the long differential run: ten million calls
 	@if [ "$(SHORT)" = 1 ]; then $(B)/test_model; else \
 	    IDEM_CALLS=$${IDEM_CALLS:-10000000} $(B)/test_model; fi
 
+once: $(B)/file $(B)/inspect  ## a journal in a file, and what inspect says
+	@rm -f $(B)/file.journal
+	@$(B)/file $(B)/file.journal 42 'pour 5 ml' && \
+	    $(B)/file $(B)/file.journal 42 'pour 5 ml' && \
+	    $(B)/inspect $(B)/file.journal
+
+inspect: $(B)/test_inspect  ## the second reader of the format, sanitized
+	$(CC) $(CFLAGS) -fsanitize=address,undefined -fno-sanitize-recover=all \
+	    examples/inspect.c -o $(B)/inspect_sanitized
+	@if [ "$(SHORT)" = 1 ]; then n=1; else n=20; fi; \
+	    HISTORIES=$$n INSPECT=$(B)/inspect_sanitized $(B)/test_inspect
+
+deps-mqtt:               ## install what the MQTT example needs
+	@sh tests/deps.sh mosquitto libmosquitto-dev
+
+mqtt: $(B)/pumpd $(B)/pour $(B)/proxy $(B)/inspect  ## commands over MQTT
+	@SHORT="$(SHORT)" B=$(B) sh tests/mqtt.sh
+
 docs:                    ## compile and run every C block of manual and README
 	@sh tests/docs.sh
 
@@ -66,7 +85,7 @@ hello: $(B)/hello        ## the first example of README
 patterns: $(B)/patterns  ## reboot, emergency stop, lease, poison, outbox
 	@$(B)/patterns
 
-examples: hello patterns demo  ## build and run all examples
+examples: hello once patterns demo  ## build and run all examples
 
 fuzz-template:           ## the harness for your parser, and a bug it must find
 	@SHORT="$(SHORT)" sh fuzz/template.sh
@@ -107,6 +126,26 @@ $(B)/hello: examples/hello.c idem.h
 	@mkdir -p $(B)
 	$(CC) $(CFLAGS) $(WARN) -I. examples/hello.c -o $@
 
+$(B)/file: examples/file.c idem.h
+	@mkdir -p $(B)
+	$(CC) $(CFLAGS) $(WARN) -I. examples/file.c -o $@
+
+$(B)/inspect: examples/inspect.c
+	@mkdir -p $(B)
+	$(CC) $(CFLAGS) $(WARN) examples/inspect.c -o $@
+
+$(B)/pumpd: examples/mqtt/pumpd.c idem.h
+	@mkdir -p $(B)
+	$(CC) $(CFLAGS) $(WARN) -I. examples/mqtt/pumpd.c -lmosquitto -o $@
+
+$(B)/pour: examples/mqtt/pour.c
+	@mkdir -p $(B)
+	$(CC) $(CFLAGS) $(WARN) examples/mqtt/pour.c -lmosquitto -o $@
+
+$(B)/proxy: tests/mqtt/proxy.c
+	@mkdir -p $(B)
+	$(CC) $(CFLAGS) $(WARN) tests/mqtt/proxy.c -o $@
+
 $(B)/bench: tests/bench/bench.c idem.h
 	@mkdir -p $(B)
 	$(CC) -std=gnu99 -O2 -DBENCH_FLAGS='"-std=gnu99 -O2"' -I. tests/bench/bench.c \
@@ -137,10 +176,12 @@ $(B)/test_journal: tests/test_journal.c tests/journal.h tests/flash.h
 $(B)/test_file: tests/test_file.c
 $(B)/test_protocol: tests/test_protocol.c examples/serial/protocol.c \
     examples/serial/protocol.h
+$(B)/test_inspect: tests/test_inspect.c tests/journal.h tests/flash.h
+$(B)/test_inspect: $(B)/inspect
 $(TESTS): idem.h
 	@mkdir -p $(B)
 	$(CC) $(CFLAGS) $(WARN) -I. tests/$(@F).c -o $@ -lcmocka -lpthread
 
 .PHONY: test help demo deps deps-check deps-bench check model examples docs \
         size bench clean crash crash-faults file hello patterns fuzz-template \
-        deps-fuzz
+        deps-fuzz once inspect deps-mqtt mqtt

@@ -127,6 +127,8 @@ run tcc tcc -std=c99 -Wall -Werror -I. -c $compile/c.c -o "$out/o"
 
 # tests NAME COMPILER-AND-FLAGS...: builds and runs all tests with cmocka
 export IDEM_CALLS=${IDEM_CALLS:-100000}
+export INSPECT=${INSPECT:-build/inspect}        # reads what each of them writes
+export HISTORIES=${HISTORIES:-2}
 tests() {
     name=$1
     shift
@@ -148,7 +150,7 @@ bare() {
         case $source in
         tests/test_threads.c | tests/test_file.c) continue ;;
         esac
-        run "$name $source builds" "$@" -I. -Itests/bare "$source" \
+        run "$name $source builds" "$@" -DNO_FILE -I. -Itests/bare "$source" \
             -o "$out/test"
         run "$name $source passes" $runner "$out/test"
     done
