@@ -3351,12 +3351,15 @@ static uint32_t idemi_journal_after(const idem_table *t, uint32_t sector)
     return ++sector < t->config->storage->sector_count ? sector : 0;
 }
 
-/* The next sector after one that may be used. */
+/* The next sector after one that may be used; or if there is no other, that. */
 static uint32_t idemi_journal_next(const idem_table *t, uint32_t sector)
 {
+    uint32_t from = sector;
+
     do
         sector = idemi_journal_after(t, sector);
-    while (idemi_journal_sector(t, sector)->link >= IDEMI_ASIDE);
+    while (sector != from &&
+           idemi_journal_sector(t, sector)->link >= IDEMI_ASIDE);
     return sector;
 }
 
@@ -3927,17 +3930,6 @@ static int idemi_journal_enter(idem_table *t, uint32_t next, uint32_t room,
     return result;
 }
 
-/* From now on all sectors are erased before they are used. */
-static void idemi_journal_torn(idem_table *t)
-{
-    uint32_t sector;
-
-    t->journal->blank = IDEMI_TORN;
-    for (sector = 0; sector < t->config->storage->sector_count; sector++)
-        if (idemi_journal_sector(t, sector)->link == IDEMI_ASIDE)
-            idemi_journal_sector(t, sector)->link = 0;
-}
-
 /* Takes a new head, if that succeeded; or goes back to the one before. */
 static int idemi_journal_settle(idem_table *t, int result, uint32_t last,
                                 uint32_t at, uint32_t end)
@@ -3961,9 +3953,6 @@ static int idemi_journal_settle(idem_table *t, int result, uint32_t last,
         idemi_journal_retire(t, sector);
     else
         idemi_journal_sector(t, sector)->link = IDEMI_ASIDE;
-    // On blank storage the others are as good as erased; but not twice.
-    if (j->blank == IDEMI_BLANK && sector == last)
-        idemi_journal_torn(t);
     j->spare = 0;
     // If its header may be there, nothing behind what that states counts.
     j->head = last;
@@ -4001,6 +3990,9 @@ static void idemi_journal_forgive(idem_table *t)
     }
     idemi_journal_keep(t, t->journal->state_at);
     t->stats.retired = 0;
+    // On blank storage all are as good as erased, but not twice.
+    if (t->journal->blank)
+        t->journal->blank = IDEMI_TORN;
 }
 
 /* True if the next sector that may be used is a dead one. */
@@ -4009,6 +4001,8 @@ static int idemi_journal_usable(const idem_table *t)
     const idem_journal *j = t->journal;
     uint32_t next = idemi_journal_next(t, j->head);
 
+    if (j->blank)
+        return idemi_journal_sector(t, next)->link < IDEMI_ASIDE;
     return j->tail == j->head ? next != j->head
                               : idemi_journal_distance(t, j->head, next) <
                                     idemi_journal_distance(t, j->head, j->tail);
@@ -4025,10 +4019,10 @@ static int idemi_journal_attempt(idem_table *t, uint32_t room, uint32_t want)
         result = idemi_storage_sync(t);
     if (result < 0)
         return result;
-    if (!j->blank && !idemi_journal_usable(t))
+    if (!idemi_journal_usable(t))
         idemi_journal_forgive(t);
     // One is enough if another has failed: two are for a cut in a header.
-    if (!j->blank && !idemi_journal_usable(t))
+    if (!idemi_journal_usable(t))
         return IDEM_E_SPACE;
     if (j->sequence == UINT32_MAX ||
         (!j->blank &&
