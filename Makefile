@@ -63,6 +63,18 @@ bench: $(B)/bench $(B)/bench_flash $(B)/bench_file  ## speed, wear, bytes
 	    $(B)/bench $$short && $(B)/bench_file $$short && \
 	    { $(B)/bench_flash $$short || echo "flash: a budget is missed"; }
 
+deps-targets:            ## install compilers and emulators for targets
+	@sh tests/deps.sh gcc-arm-none-eabi libnewlib-arm-none-eabi \
+	    gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf \
+	    qemu-system-arm qemu-system-misc gcc-avr avr-libc simavr \
+	    libsimavr-dev libelf-dev qemu-user gcc-s390x-linux-gnu \
+	    libc6-dev-s390x-cross gcc-powerpc-linux-gnu \
+	    libc6-dev-powerpc-cross gcc-12-multilib libc6-dev-i386 sdcc \
+	    sdcc-ucsim cmake
+
+targets:                 ## emulated boards: self-tests, power cuts, figures
+	@SHORT="$(SHORT)" sh tests/targets/run.sh
+
 clean:                   ## remove build/
 	rm -rf $(B)
 
@@ -103,4 +115,4 @@ $(TESTS): idem.h
 	$(CC) $(CFLAGS) $(WARN) -I. tests/$(@F).c -o $@ -lcmocka -lpthread
 
 .PHONY: test help demo deps deps-check deps-bench check model examples docs \
-        size bench clean crash crash-faults file
+        size bench clean crash crash-faults file targets deps-targets

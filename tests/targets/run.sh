@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
 # Proves on emulated machines what idem.h promises to firmware.
-#     run.sh [PART...]        selftest
+#     run.sh [PART...]        selftest powercuts planted
 # SHORT=1 takes fewer power cuts.
 set -eu
 cd "$(dirname "$0")/../.."
 
 out=build/targets
 here=tests/targets
-header=${HEADER:-.}
+header=${HEADER:-.}   # another directory with an idem.h, to try one
 mkdir -p "$out"
 warn="-Wall -Wextra -Wpedantic -Wshadow -Werror"
 passed=0
@@ -81,11 +81,11 @@ emulate() {
     elf=$2
     shift 2
     case $board in
-    virt-riscv) set -- "$@" -device "loader,file=$elf" ;;
+    virt-riscv) set -- "$@" -nic none -device "loader,file=$elf" ;;
+    virt-arm)   set -- "$@" -nic none -kernel "$elf" ;;
     *)          set -- "$@" -kernel "$elf" ;;
     esac
-    timeout 600 $(machine "$board") -nographic -nic none -monitor none \
-        -serial none -semihosting-config enable=on,target=native \
+    timeout 600 $(machine "$board") -nographic -monitor none -serial none \
         "$@" < /dev/null
 }
 
@@ -103,14 +103,177 @@ boards="microbit lm3s6965evb mps2-an385 netduinoplus2 mps2-an386 mps2-an500
 
 part_selftest() {
     echo "-- self-test on bare machines"
+    stride=1
+    [ "${SHORT:-}" != 1 ] || stride=7
     for board in $boards; do
-        build "$board" selftest
+        build "$board" selftest -DSELFTEST_STRIDE=$stride
         expect "$(compiler "$board" | sed 's/.* -m[a-z]*=//') ($board)" \
-            emulate "$board" "$out/selftest-$board.elf"
+            emulate "$board" "$out/selftest-$board.elf" \
+            -semihosting-config enable=on,target=native
     done
 }
 
-for part in ${*:-selftest}; do
+# blank FILE BYTES ALL: so many erased bytes, in a file of ALL bytes
+blank() {
+    head -c "$2" /dev/zero | tr '\0' '\377' > "$1"
+    truncate -s "$3" "$1"
+}
+
+# firmware BOARD: the firmware with the medium that the board has
+firmware() {
+    case $1 in
+    virt-arm)    set -- "$1" -DPFLASH_GRANULE=8 $here/medium_pflash.c ;;
+    virt-riscv)  set -- "$1" -DPFLASH_GRANULE=16 $here/medium_pflash.c ;;
+    ast1030-evb) set -- "$1" $here/medium_spinor.c ;;
+    microbit)    set -- "$1" $here/medium_nvmc.c ;;
+    esac
+    board=$1
+    shift
+    build "$board" firmware -Iexamples "$@"
+}
+
+# medium BOARD: makes the blank image of its storage, $case/flash.bin
+medium() {
+    case $1 in
+    virt-arm)    blank "$case/flash.bin" 1572864 67108864 ;;
+    virt-riscv)  blank "$case/flash.bin" 1572864 33554432 ;;
+    ast1030-evb) blank "$case/flash.bin" 4194304 4194304 ;;
+    microbit)    blank "$case/flash.bin" 8192 8192 ;;
+    esac
+}
+
+# start BOARD FROM BOOT OPTIONS: runs the firmware in $case, the plugin with
+# OPTIONS, until it ends or is killed
+start() {
+    board=$1
+    options="arg=firmware,arg=$2,arg=$3"
+    plugin=$PWD/$out/instructions.so$4
+    set -- -plugin "$plugin" \
+        -semihosting-config "enable=on,target=native,$options"
+    case $board in
+    virt-*)      set -- "$@" -drive if=pflash,unit=1,format=raw,file=flash.bin ;;
+    ast1030-evb) set -- "$@" -drive if=mtd,format=raw,file=flash.bin ;;
+    microbit)    set -- "$@" -device \
+                     loader,file=flash.bin,addr=0x3C000,force-raw=on ;;
+    esac
+    elf=$PWD/$out/firmware-$board.elf
+    (cd "$case" && emulate "$board" "$elf" "$@" 2>> told)
+}
+
+# audited FILE [OPTIONS]: awk's verdict on what the firmware told
+audited() {
+    file=$1
+    shift
+    awk "$@" -f $here/audit.awk "$file"
+}
+
+# suffer BOARD N...: runs the firmware from blank storage; the first start ends
+# before instruction N, the second before the next N, ..., the last ends itself
+suffer() {
+    board=$1
+    shift
+    rm -rf "$case"
+    mkdir -p "$case"
+    medium "$board"
+    : > "$case/told"
+    boot=0
+    for n in "$@" 0; do
+        from=$(audited "$case/told" -v ask=next)
+        kill=
+        [ "$n" = 0 ] || kill=",kill=$n,settle=$settle"
+        start "$board" "$from" "$boot" "$kill" > "$case/counted" 2>&1 || status=$?
+        ! grep -q '^end 0 \.$' "$case/told" || return 0
+        echo " cut" >> "$case/told"
+        boot=$((boot + 1))
+    done
+}
+
+# powercuts BOARD COUNT SETTLE: cuts a firmware at COUNT instructions, evenly
+# spread over its run; every other one is cut again soon after it is restarted
+powercuts() {
+    board=$1
+    count=$2
+    settle=$3
+    case=$out/cut
+    firmware "$board"
+    suffer "$board"
+    audited "$case/told" || { cat "$case/told"; fail "$board: without a cut"; }
+    total=$(sed -n 's/^instructions //p' "$case/counted")
+    rm -f "$out/cuts"
+    i=0
+    while [ "$i" -lt "$count" ]; do
+        n=$((total * (2 * i + 1) / (2 * count) + i * 7919 % 1000))
+        again=
+        [ $((i % 2)) = 0 ] ||
+            again=$((1 + (i * 104729 + 1) % (total / 20)))
+        suffer "$board" "$n" $again
+        audited "$case/told" ||
+            fail "$board: cut at instructions $n $again, see $case/told"
+        audited "$case/told" -v ask=cuts >> "$out/cuts"
+        i=$((i + 1))
+    done
+    echo "$board: $total instructions, cut $(wc -l < "$out/cuts") times, during" \
+        $(sort "$out/cuts" | uniq -c | awk '{ print $2, $1 }')
+    [ "$(wc -l < "$out/cuts")" -ge "$count" ] || fail "$board: not cut"
+    passed=$((passed + 1))
+}
+
+plugin() {
+    cc -O2 -fPIC -shared $warn $here/instructions.c -o "$out/instructions.so"
+}
+
+part_powercuts() {
+    echo "-- power cuts of a running firmware, audited from outside"
+    plugin
+    count=200
+    [ "${SHORT:-}" != 1 ] || count=20
+    powercuts microbit $count 0
+    powercuts virt-arm $count 0
+    powercuts virt-riscv $count 0
+    # QEMU writes that file later, by itself.
+    powercuts ast1030-evb $count 200
+}
+
+# planted NAME FUNCTION SCRIPT: the audit must find what sed does to a function
+planted() {
+    sed "/^static.*[ *]$2(/,/^}/{
+        $3
+        }" idem.h > "$out/planted/idem.h"
+    ! cmp -s idem.h "$out/planted/idem.h" || fail "$1: changes nothing"
+    header=$out/planted
+    if (powercuts microbit 100 0) > "$out/log" 2>&1; then
+        fail "$1: not found"
+    fi
+    header=${HEADER:-.}
+    grep '^violation' "$out/log" > /dev/null || { cat "$out/log"; fail "$1"; }
+    echo "planted, found: $1: $(sed -n 's/^violation: //p' "$out/log" | head -n 1)"
+    passed=$((passed + 1))
+}
+
+part_planted() {
+    echo "-- the same audit finds faults that are planted"
+    mkdir -p "$out/planted"
+    plugin
+    planted "claims that a restart cuts short are dropped" idemi_recover_cut \
+        's/s->state = IDEMI_IN_PROGRESS | IDEMI_CUT;/idemi_keys_remove(t, slot);\
+        continue;/'
+    planted "an outcome is not written" idemi_journal_outcome \
+        's/result = idemi_journal_commit(t, &from, &at);/result = 0; at = 0;/'
+    planted "state is left out" idemi_journal_outcome \
+        's/r->parts |= IDEMI_HAS_STATE;/;/'
+    planted "no CRC" idemi_record_decode '/idemi_crc_update/{
+        N
+        s/idemi_crc_update.*load32(p + len)/0/
+        }'
+    planted "appended behind doubt" idemi_recover_open 's/j->clean = j->tail;/&\
+        j->turned = 1;\
+        j->at = j->newest == IDEMI_NOWHERE ? idemi_journal_front(t)\
+            : idemi_storage_offset(t, j->newest) +\
+              idemi_storage_granules(t, j->newest_len);\
+        j->end = j->at;/'
+}
+
+for part in ${*:-selftest powercuts planted}; do
     "part_$part"
 done
 echo "targets: $passed passed, 0 failed"
