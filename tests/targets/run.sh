@@ -89,6 +89,31 @@ emulate() {
         "$@" < /dev/null
 }
 
+# build_avr MCU PROGRAM FLAGS...: the same for an AVR
+build_avr() {
+    mcu=$1
+    program=$2
+    shift 2
+    avr-gcc -std=gnu99 -mmcu="$mcu" -Os -mrelax -mcall-prologues \
+        -ffunction-sections -fdata-sections -Wl,--gc-sections $warn \
+        -I"$header" "$@" $here/avr.c $here/"$program".c \
+        -o "$out/$program-$mcu.elf"
+}
+
+# simulate MCU ELF EEPROM CUT [NUMBER...]: runs it on an AVR
+simulate() {
+    mcu=$1
+    elf=$2
+    shift 2
+    timeout 600 "$out/simavr" "$elf" "$mcu" "$@"
+}
+
+# What runs on this machine: a plugin for QEMU, and the AVR.
+tools() {
+    cc -O2 -fPIC -shared $warn $here/instructions.c -o "$out/instructions.so"
+    cc -O2 $warn $here/simavr.c -o "$out/simavr" -lsimavr -lelf
+}
+
 # expect NAME COMMAND...: runs it, shows what it said, demands success
 expect() {
     name=$1
@@ -111,6 +136,13 @@ part_selftest() {
             emulate "$board" "$out/selftest-$board.elf" \
             -semihosting-config enable=on,target=native
     done
+    [ "${SHORT:-}" != 1 ] || stride=97
+    build_avr atmega328p selftest -DIDEM_NO_JOURNAL
+    expect "atmega328p, without journal" \
+        simulate atmega328p "$out/selftest-atmega328p.elf" "$out/eeprom" 0
+    build_avr atmega2560 selftest -DSELFTEST_SMALL -DSELFTEST_STRIDE=$stride
+    expect atmega2560 \
+        simulate atmega2560 "$out/selftest-atmega2560.elf" "$out/eeprom" 0
 }
 
 # blank FILE BYTES ALL: so many erased bytes, in a file of ALL bytes
@@ -122,6 +154,9 @@ blank() {
 # firmware BOARD: the firmware with the medium that the board has
 firmware() {
     case $1 in
+    atmega*)
+        build_avr "$1" firmware -Iexamples $here/medium_eeprom.c
+        return ;;
     virt-arm)    set -- "$1" -DPFLASH_GRANULE=8 $here/medium_pflash.c ;;
     virt-riscv)  set -- "$1" -DPFLASH_GRANULE=16 $here/medium_pflash.c ;;
     ast1030-evb) set -- "$1" $here/medium_spinor.c ;;
@@ -132,9 +167,11 @@ firmware() {
     build "$board" firmware -Iexamples "$@"
 }
 
+
 # medium BOARD: makes the blank image of its storage, $case/flash.bin
 medium() {
     case $1 in
+    atmega*)     ;;                     # no file is an erased EEPROM
     virt-arm)    blank "$case/flash.bin" 1572864 67108864 ;;
     virt-riscv)  blank "$case/flash.bin" 1572864 33554432 ;;
     ast1030-evb) blank "$case/flash.bin" 4194304 4194304 ;;
@@ -142,22 +179,32 @@ medium() {
     esac
 }
 
-# start BOARD FROM BOOT OPTIONS: runs the firmware in $case, the plugin with
-# OPTIONS, until it ends or is killed
+# start BOARD FROM BOOT CUT: runs the firmware in $case until it ends, or until
+# instruction (AVR: cycle) CUT if that is not 0.  What it says is added to
+# $case/told, what it took goes to $case/took.
 start() {
     board=$1
-    options="arg=firmware,arg=$2,arg=$3"
-    plugin=$PWD/$out/instructions.so$4
+    elf=$PWD/$out/firmware-$board.elf
+    case $board in
+    atmega*)
+        simulate "$board" "$elf" "$case/flash.bin" "$4" "$2" "$3" \
+            > "$case/took" || true
+        cat "$case/took" >> "$case/told"
+        return ;;
+    esac
+    plugin=$PWD/$out/instructions.so
+    [ "$4" = 0 ] || plugin=$plugin,kill=$4,settle=$settle
     set -- -plugin "$plugin" \
-        -semihosting-config "enable=on,target=native,$options"
+        -semihosting-config "enable=on,target=native,arg=it,arg=$2,arg=$3"
     case $board in
     virt-*)      set -- "$@" -drive if=pflash,unit=1,format=raw,file=flash.bin ;;
     ast1030-evb) set -- "$@" -drive if=mtd,format=raw,file=flash.bin ;;
     microbit)    set -- "$@" -device \
                      loader,file=flash.bin,addr=0x3C000,force-raw=on ;;
     esac
-    elf=$PWD/$out/firmware-$board.elf
-    (cd "$case" && emulate "$board" "$elf" "$@" 2>> told)
+    # The shell tells what it thinks of killed children.
+    (cd "$case" && emulate "$board" "$elf" "$@" 2>> told > took) 2> /dev/null ||
+        true
 }
 
 # audited FILE [OPTIONS]: awk's verdict on what the firmware told
@@ -179,9 +226,7 @@ suffer() {
     boot=0
     for n in "$@" 0; do
         from=$(audited "$case/told" -v ask=next)
-        kill=
-        [ "$n" = 0 ] || kill=",kill=$n,settle=$settle"
-        start "$board" "$from" "$boot" "$kill" > "$case/counted" 2>&1 || status=$?
+        start "$board" "$from" "$boot" "$n"
         ! grep -q '^end 0 \.$' "$case/told" || return 0
         echo " cut" >> "$case/told"
         boot=$((boot + 1))
@@ -195,10 +240,12 @@ powercuts() {
     count=$2
     settle=$3
     case=$out/cut
+    unit=instructions
+    [ "${board#atmega}" = "$board" ] || unit=cycles
     firmware "$board"
     suffer "$board"
     audited "$case/told" || { cat "$case/told"; fail "$board: without a cut"; }
-    total=$(sed -n 's/^instructions //p' "$case/counted")
+    total=$(sed -n 's/^instructions //p; s/^cycles //p' "$case/took")
     rm -f "$out/cuts"
     i=0
     while [ "$i" -lt "$count" ]; do
@@ -208,28 +255,24 @@ powercuts() {
             again=$((1 + (i * 104729 + 1) % (total / 20)))
         suffer "$board" "$n" $again
         audited "$case/told" ||
-            fail "$board: cut at instructions $n $again, see $case/told"
+            fail "$board: cut at $unit $n $again, see $case/told"
         audited "$case/told" -v ask=cuts >> "$out/cuts"
         i=$((i + 1))
     done
-    echo "$board: $total instructions, cut $(wc -l < "$out/cuts") times, during" \
+    echo "$board: $total $unit, cut $(wc -l < "$out/cuts") times, during" \
         $(sort "$out/cuts" | uniq -c | awk '{ print $2, $1 }')
     [ "$(wc -l < "$out/cuts")" -ge "$count" ] || fail "$board: not cut"
     passed=$((passed + 1))
 }
 
-plugin() {
-    cc -O2 -fPIC -shared $warn $here/instructions.c -o "$out/instructions.so"
-}
-
 part_powercuts() {
     echo "-- power cuts of a running firmware, audited from outside"
-    plugin
     count=200
     [ "${SHORT:-}" != 1 ] || count=20
     powercuts microbit $count 0
     powercuts virt-arm $count 0
     powercuts virt-riscv $count 0
+    powercuts atmega2560 $count 0
     # QEMU writes that file later, by itself.
     powercuts ast1030-evb $count 200
 }
@@ -253,7 +296,6 @@ planted() {
 part_planted() {
     echo "-- the same audit finds faults that are planted"
     mkdir -p "$out/planted"
-    plugin
     planted "claims that a restart cuts short are dropped" idemi_recover_cut \
         's/s->state = IDEMI_IN_PROGRESS | IDEMI_CUT;/idemi_keys_remove(t, slot);\
         continue;/'
@@ -273,6 +315,7 @@ part_planted() {
         j->end = j->at;/'
 }
 
+tools
 for part in ${*:-selftest powercuts planted}; do
     "part_$part"
 done

@@ -136,14 +136,6 @@ static int forget(char key)
     return idem_forget(&table, &request, ++now);
 }
 
-static int known(char key)
-{
-    idem_request request = { .key = &key, .key_len = 1 };
-    idem_entry entry = { .id = NULL };
-
-    return idem_find(&table, &entry, &request, now) == IDEM_OK;
-}
-
 /* ------------------------------------------------------------- life of a key */
 
 static uint32_t memory_without[IDEM_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX,
@@ -336,6 +328,14 @@ static int work(const char *steps)
         if (!step(steps[0], steps[1]))
             return 0;
     return 1;
+}
+
+static int known(char key)
+{
+    idem_request request = { .key = &key, .key_len = 1 };
+    idem_entry entry = { .id = NULL };
+
+    return idem_find(&table, &entry, &request, now) == IDEM_OK;
 }
 
 /* Asks again for a key as its sender would, and finishes what was cut short. */
