@@ -23,7 +23,7 @@
 #include "medium.h"
 
 enum { COMMANDS = 64 };
-enum { AGAIN = 3 };                     // duplicates after a restart
+enum { AGAIN = 6 };                     // duplicates after a restart
 enum { CAPACITY = AGAIN + 2, KEY_MAX = 4, RESPONSE_MAX = 12, STATE_MAX = 4 };
 
 static const idem_config config = {

@@ -53,6 +53,11 @@ compiler() {
     esac
 }
 
+# processor BOARD: its name
+processor() {
+    compiler "$1" | sed 's/.*-mcpu=//; s/.*-march=//'
+}
+
 # machine BOARD: the emulator with it; -kernel or a loader goes behind
 machine() {
     case $1 in
@@ -105,6 +110,7 @@ simulate() {
     mcu=$1
     elf=$2
     shift 2
+    rm -f "$out/eeprom"
     timeout 600 "$out/simavr" "$elf" "$mcu" "$@"
 }
 
@@ -129,10 +135,10 @@ boards="microbit lm3s6965evb mps2-an385 netduinoplus2 mps2-an386 mps2-an500
 part_selftest() {
     echo "-- self-test on bare machines"
     stride=1
-    [ "${SHORT:-}" != 1 ] || stride=7
+    [ "${SHORT:-}" != 1 ] || stride=21
     for board in $boards; do
         build "$board" selftest -DSELFTEST_STRIDE=$stride
-        expect "$(compiler "$board" | sed 's/.* -m[a-z]*=//') ($board)" \
+        expect "$(processor "$board"), $board" \
             emulate "$board" "$out/selftest-$board.elf" \
             -semihosting-config enable=on,target=native
     done
@@ -268,7 +274,7 @@ powercuts() {
 part_powercuts() {
     echo "-- power cuts of a running firmware, audited from outside"
     count=200
-    [ "${SHORT:-}" != 1 ] || count=20
+    [ "${SHORT:-}" != 1 ] || count=12
     powercuts microbit $count 0
     powercuts virt-arm $count 0
     powercuts virt-riscv $count 0
