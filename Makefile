@@ -75,6 +75,9 @@ deps-targets:            ## install compilers and emulators for targets
 targets:                 ## emulated boards: self-tests, power cuts, figures
 	@SHORT="$(SHORT)" sh tests/targets/run.sh
 
+golden:                  ## write tests/golden/ anew, if the format changes
+	@sh tests/golden.sh write
+
 clean:                   ## remove build/
 	rm -rf $(B)
 
@@ -115,4 +118,5 @@ $(TESTS): idem.h
 	$(CC) $(CFLAGS) $(WARN) -I. tests/$(@F).c -o $@ -lcmocka -lpthread
 
 .PHONY: test help demo deps deps-check deps-bench check model examples docs \
-        size bench clean crash crash-faults file targets deps-targets
+        size bench clean crash crash-faults file targets golden \
+        deps-targets

@@ -33,8 +33,8 @@ static const idem_config config = {
     .storage = &medium
 };
 static idem_table table;
-static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX,
-                                                STATE_MAX, 8, 16) / 4];
+static uint32_t memory[(IDEM_JOURNAL_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX,
+                                                STATE_MAX, 8, 16) + 3) / 4];
 static uint32_t now;
 
 int program(void);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
 # Proves on emulated machines what idem.h promises to firmware.
-#     run.sh [PART...]        selftest powercuts planted
+#     run.sh [PART...]        selftest golden powercuts planted
 # SHORT=1 takes fewer power cuts.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -49,13 +49,13 @@ compiler() {
     mps2-an500)                 echo "$arm -mcpu=cortex-m7" ;;
     mps2-an505)                 echo "$arm -mcpu=cortex-m33" ;;
     virt-arm)                   echo "$arm -mcpu=cortex-a15" ;;
-    virt-riscv)                 echo "$riscv -march=rv32imac" ;;
+    virt-riscv)                 echo $riscv -march=rv32imac ;;
     esac
 }
 
 # processor BOARD: its name
 processor() {
-    compiler "$1" | sed 's/.*-mcpu=//; s/.*-march=//'
+    compiler "$1" | sed -n 's/.*-mcpu=//p; s/.*-march=//p'
 }
 
 # machine BOARD: the emulator with it; -kernel or a loader goes behind
@@ -122,10 +122,10 @@ tools() {
 
 # expect NAME COMMAND...: runs it, shows what it said, demands success
 expect() {
-    name=$1
+    what=$1
     shift
-    "$@" > "$out/log" 2>&1 || { cat "$out/log"; fail "$name: status $?"; }
-    echo "$name: $(cat "$out/log")"
+    "$@" > "$out/log" 2>&1 || { cat "$out/log"; fail "$what: status $?"; }
+    echo "$what: $(tail -n 1 "$out/log" | grep . || echo the same)"
     passed=$((passed + 1))
 }
 
@@ -149,6 +149,55 @@ part_selftest() {
     build_avr atmega2560 selftest -DSELFTEST_SMALL -DSELFTEST_STRIDE=$stride
     expect atmega2560 \
         simulate atmega2560 "$out/selftest-atmega2560.elf" "$out/eeprom" 0
+}
+
+# hosted NAME HASH RUNNER COMPILER...: the self-test and the golden journals as
+# a process
+hosted() {
+    name=$1
+    number=$2
+    hash=$3
+    runner=$4
+    shift 4
+    set -- "$@" -std=c99 -O1 $warn -I"$header" -DIDEM_HASH=$number
+    "$@" -DSELFTEST_STRIDE=$stride $here/selftest.c $here/host.c \
+        -o "$out/selftest"
+    expect "$name, $hash" $runner "$out/selftest"
+    "$@" $here/image.c $here/host.c -o "$out/image"
+    expect "$name, $hash, golden journals" \
+        sh tests/golden.sh digests "$hash" $runner "$out/image"
+}
+
+part_golden() {
+    echo "-- other processors: self-test and byte for byte the same journal"
+    sh tests/golden.sh
+    stride=1
+    [ "${SHORT:-}" != 1 ] || stride=21
+    hosted "32-bit x86" 2 halfsiphash "" gcc -m32
+    hosted "s390x, big-endian" 1 siphash qemu-s390x s390x-linux-gnu-gcc -static
+    hosted "PowerPC, big-endian" 2 halfsiphash qemu-ppc \
+        powerpc-linux-gnu-gcc -static
+    if [ "${SHORT:-}" != 1 ]; then
+        hosted "32-bit x86" 1 siphash "" gcc -m32
+        hosted "s390x, big-endian" 2 halfsiphash qemu-s390x \
+            s390x-linux-gnu-gcc -static
+        hosted "PowerPC, big-endian" 1 siphash qemu-ppc powerpc-linux-gnu-gcc \
+            -static
+        hosted "this machine" 1 siphash "" "${CC:-cc}"
+        hosted "this machine" 2 halfsiphash "" "${CC:-cc}"
+    fi
+    for board in microbit virt-riscv; do
+        build "$board" image
+        emulate "$board" "$out/image-$board.elf" \
+            -semihosting-config enable=on,target=native 2> "$out/told"
+        expect "$(processor "$board"), golden journals" \
+            sh tests/golden.sh digests halfsiphash cat "$out/told"
+    done
+    build_avr atmega2560 image
+    simulate atmega2560 "$out/image-atmega2560.elf" "$out/eeprom" 0 |
+        tr -d '\r' | grep -v '^cycles\|^stack' > "$out/told"
+    expect "atmega2560, golden journals" \
+        sh tests/golden.sh digests halfsiphash cat "$out/told"
 }
 
 # blank FILE BYTES ALL: so many erased bytes, in a file of ALL bytes
@@ -322,7 +371,7 @@ part_planted() {
 }
 
 tools
-for part in ${*:-selftest powercuts planted}; do
+for part in ${*:-selftest golden powercuts planted}; do
     "part_$part"
 done
 echo "targets: $passed passed, 0 failed"
