@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
 # Proves on emulated machines what idem.h promises to firmware.
-#     run.sh [PART...]        selftest golden powercuts planted
+#     run.sh [PART...]        selftest golden powercuts planted figures
 # SHORT=1 takes fewer power cuts.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -125,7 +125,7 @@ expect() {
     what=$1
     shift
     "$@" > "$out/log" 2>&1 || { cat "$out/log"; fail "$what: status $?"; }
-    echo "$what: $(tail -n 1 "$out/log" | grep . || echo the same)"
+    echo "$what: $(grep -a passed "$out/log" || echo the same)"
     passed=$((passed + 1))
 }
 
@@ -149,6 +149,21 @@ part_selftest() {
     build_avr atmega2560 selftest -DSELFTEST_SMALL -DSELFTEST_STRIDE=$stride
     expect atmega2560 \
         simulate atmega2560 "$out/selftest-atmega2560.elf" "$out/eeprom" 0
+    [ "${SHORT:-}" = 1 ] || expect "stm8, without journal" stm8
+}
+
+# The self-test on an STM8; takes half a minute.
+stm8() {
+    for source in stm8 selftest; do
+        sdcc -mstm8 --model-large --std-c99 --opt-code-size -I"$header" \
+            -DIDEM_NO_JOURNAL -c $here/$source.c -o "$out/$source.rel" || return
+    done
+    sdcc -mstm8 --model-large --code-size 131072 "$out/stm8.rel" \
+        "$out/selftest.rel" -o "$out/stm8.ihx" || return
+    timeout 600 sstm8 -t STM8S208 -S "uart=1,in=/dev/null,out=$out/told" \
+        -e run "$out/stm8.ihx" < /dev/null || return
+    cat "$out/told"
+    grep -q '^status 0' "$out/told"
 }
 
 # hosted NAME HASH RUNNER COMPILER...: the self-test and the golden journals as
@@ -370,8 +385,10 @@ part_planted() {
         j->end = j->at;/'
 }
 
+. $here/figures.sh
+
 tools
-for part in ${*:-selftest golden powercuts planted}; do
+for part in ${*:-selftest golden powercuts planted figures}; do
     "part_$part"
 done
 echo "targets: $passed passed, 0 failed"
