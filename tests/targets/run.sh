@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
 # Proves on emulated machines what idem.h promises to firmware.
-#     run.sh [PART...]        selftest golden powercuts planted figures
+#     run.sh [PART...]        selftest golden ports powercuts planted figures
 # SHORT=1 takes fewer power cuts.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -125,7 +125,7 @@ expect() {
     what=$1
     shift
     "$@" > "$out/log" 2>&1 || { cat "$out/log"; fail "$what: status $?"; }
-    echo "$what: $(grep -a passed "$out/log" || echo the same)"
+    echo "$what: $(grep -a passed "$out/log" || echo passed)"
     passed=$((passed + 1))
 }
 
@@ -221,20 +221,18 @@ blank() {
     truncate -s "$3" "$1"
 }
 
-# firmware BOARD: the firmware with the medium that the board has
-firmware() {
+# with_medium BOARD PROGRAM: builds it with the storage that the board has
+with_medium() {
     case $1 in
     atmega*)
-        build_avr "$1" firmware -Iexamples $here/medium_eeprom.c
+        build_avr "$1" "$2" -Iexamples $here/medium_eeprom.c
         return ;;
-    virt-arm)    set -- "$1" -DPFLASH_GRANULE=8 $here/medium_pflash.c ;;
-    virt-riscv)  set -- "$1" -DPFLASH_GRANULE=16 $here/medium_pflash.c ;;
-    ast1030-evb) set -- "$1" $here/medium_spinor.c ;;
-    microbit)    set -- "$1" $here/medium_nvmc.c ;;
+    virt-arm)    set -- "$@" -DPFLASH_GRANULE=8 $here/medium_pflash.c ;;
+    virt-riscv)  set -- "$@" -DPFLASH_GRANULE=16 $here/medium_pflash.c ;;
+    ast1030-evb) set -- "$@" $here/medium_spinor.c ;;
+    microbit)    set -- "$@" $here/medium_nvmc.c ;;
     esac
-    board=$1
-    shift
-    build "$board" firmware -Iexamples "$@"
+    build "$@" -Iexamples
 }
 
 
@@ -249,12 +247,12 @@ medium() {
     esac
 }
 
-# start BOARD FROM BOOT CUT: runs the firmware in $case until it ends, or until
+# start BOARD FROM BOOT CUT: runs $program in $case until it ends, or until
 # instruction (AVR: cycle) CUT if that is not 0.  What it says is added to
 # $case/told, what it took goes to $case/took.
 start() {
     board=$1
-    elf=$PWD/$out/firmware-$board.elf
+    elf=$PWD/$out/$program-$board.elf
     case $board in
     atmega*)
         simulate "$board" "$elf" "$case/flash.bin" "$4" "$2" "$3" \
@@ -312,7 +310,8 @@ powercuts() {
     case=$out/cut
     unit=instructions
     [ "${board#atmega}" = "$board" ] || unit=cycles
-    firmware "$board"
+    program=firmware
+    with_medium "$board" firmware
     suffer "$board"
     audited "$case/told" || { cat "$case/told"; fail "$board: without a cut"; }
     total=$(sed -n 's/^instructions //p; s/^cycles //p' "$case/took")
@@ -345,6 +344,29 @@ part_powercuts() {
     powercuts atmega2560 $count 0
     # QEMU writes that file later, by itself.
     powercuts ast1030-evb $count 200
+}
+
+part_ports() {
+    echo "-- ports compile, and those that can run here pass their check"
+    for flags in "" -DQUADWORD; do
+        expect "STM32${flags:+ U5}, SPI NOR, FreeRTOS, Zephyr, interrupts" \
+            arm-none-eabi-gcc -mthumb -mcpu=cortex-m4 -std=gnu99 -Os $warn \
+            $flags -I. -Iexamples -Itests/vendor -c tests/vendor/ports.c \
+            -o "$out/ports.o"
+    done
+    expect "the same on RISC-V" $riscv -march=rv32imac_zicsr -std=c99 $warn \
+        -I. -Iexamples -Itests/vendor -c tests/vendor/ports.c -o "$out/ports.o"
+    case=$out/port
+    settle=0
+    program=portcheck
+    for board in microbit virt-arm virt-riscv ast1030-evb atmega2560; do
+        rm -rf "$case"
+        mkdir -p "$case"
+        medium "$board"
+        with_medium "$board" portcheck
+        start "$board" 0 0 0
+        expect "$board" grep -a 'port check passed' "$case/told"
+    done
 }
 
 # planted NAME FUNCTION SCRIPT: the audit must find what sed does to a function
@@ -388,7 +410,7 @@ part_planted() {
 . $here/figures.sh
 
 tools
-for part in ${*:-selftest golden powercuts planted figures}; do
+for part in ${*:-selftest golden ports powercuts planted figures}; do
     "part_$part"
 done
 echo "targets: $passed passed, 0 failed"
