@@ -49,7 +49,7 @@ static inline const char *port_wrong(port_trial *p, uint32_t at,
     return what;
 }
 
-/* ------------------------------------------------------------------ geometry */
+/* ----------------------------------------------------------------- geometry */
 
 static inline const char *port_geometry(port_trial *p)
 {
@@ -72,7 +72,7 @@ static inline const char *port_geometry(port_trial *p)
     return NULL;
 }
 
-/* -------------------------------------------------------------- single calls */
+/* ------------------------------------------------------------- single calls */
 
 /* Reads into the middle of p->in; the bytes beside it must stay. */
 static inline const char *port_read(port_trial *p, uint32_t at, uint32_t len)
@@ -199,7 +199,7 @@ static inline const char *port_fill_sector(port_trial *p, uint32_t sector)
     for (; at < from + 4 * granule && at < end && !wrong; at += granule) {
         wrong = port_prog(p, at, granule,
                           "prog of one granule fails: did it return something "
-                          "else than 0 for success, or is prog_size too small?");
+                          "else than 0 for success, is prog_size too small?");
         if (!wrong)
             wrong = port_look(p, from, at + granule, PORT_CHUNK, 0,
                               "what was programmed, one granule, does not read "

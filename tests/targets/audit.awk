@@ -9,6 +9,7 @@ function violation(text) {
         print "violation: " text " (line " NR ": " $0 ")"
     bad = 1
 }
+BEGIN { answered = 0 }
 $NF == "cut" { where[++cuts] = last; next }
 $NF != "."   { next }
 { last = $1; k = $2 }
@@ -53,7 +54,7 @@ $1 == "done" || $1 == "replay" {
 $1 == "end" { ended = 1 }
 END {
     if (ask == "next")
-        print answered + 0
+        print answered
     for (i = 1; ask == "cuts" && i <= cuts; i++)
         print where[i]
     if (ask != "")

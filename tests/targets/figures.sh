@@ -151,14 +151,5 @@ part_figures() {
     awk -F'|' 'NF != 7 { print; bad = 1 } END { exit bad }' "$out/figures" ||
         fail "a figure is missing"
     passed=$((passed + 1))
-    [ "$header" = . ] || return 0
-    awk -v table="$out/figures" '
-        /<!-- targets: end -->/ { hidden = 0 }
-        !hidden                 { print }
-        /<!-- targets: begin/   { while ((getline line < table) > 0) print line
-                                  hidden = 1 }' README.md > "$out/README.md"
-    if ! cmp -s README.md "$out/README.md"; then
-        cp "$out/README.md" README.md
-        echo "README.md: the figures have changed"
-    fi
+    sh tests/readme.sh targets "$out/figures"
 }

@@ -33,13 +33,13 @@ static const idem_config config = {
     .storage = &medium
 };
 static idem_table table;
-static uint32_t memory[(IDEM_JOURNAL_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX,
-                                                STATE_MAX, 8, 16) + 3) / 4];
+static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX,
+                                                STATE_MAX, 8, 16) / 4];
 static uint32_t now;
 
 int program(void);
 
-/* ------------------------------------------------------------------- telling */
+/* ------------------------------------------------------------------ telling */
 
 static char line[48];
 static unsigned line_len;
@@ -108,7 +108,7 @@ static void wrong(uint32_t number, int result)
     end_line();
 }
 
-/* ------------------------------------------------------------------ commands */
+/* ----------------------------------------------------------------- commands */
 
 static idem_claim claim;
 static char response[RESPONSE_MAX];

@@ -31,9 +31,9 @@ static const image_medium image_media[] = {
 enum { IMAGE_MEDIA = sizeof image_media / sizeof image_media[0] };
 
 static uint8_t image_bytes[IMAGE_SIZE];
-static uint32_t image_memory[(IDEM_JOURNAL_MEMORY_SIZE(
+static uint32_t image_memory[IDEM_JOURNAL_MEMORY_SIZE(
     IMAGE_KEYS, 8, IMAGE_RESPONSE, IMAGE_STATE, IMAGE_SECTORS,
-    IMAGE_GRANULE) + 3) / 4];
+    IMAGE_GRANULE) / 4];
 static idem_storage image_storage;
 static idem_table image_table;
 static idem_claim image_claim;
@@ -55,7 +55,8 @@ static inline int image_read(void *ctx, uint32_t at, void *dst, uint32_t len)
     return 0;
 }
 
-static inline int image_prog(void *ctx, uint32_t at, const void *src, uint32_t len)
+static inline int image_prog(void *ctx, uint32_t at, const void *src,
+                             uint32_t len)
 {
     (void)ctx;
     memcpy(image_bytes + at, src, (size_t)len);

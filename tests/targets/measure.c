@@ -111,8 +111,8 @@ static idem_config config = {
     .lock = lock, .unlock = unlock
 };
 static idem_table table;
-static uint32_t memory[(IDEM_JOURNAL_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX,
-                                                 0, SECTORS, 8) + 3) / 4];
+static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX,
+                                                0, SECTORS, 8) / 4];
 static idem_claim claim;
 static char buffer[RESPONSE_MAX];
 static idem_reply reply = { .buffer = buffer, .buffer_size = sizeof buffer };
@@ -198,7 +198,7 @@ static void hashes(void)
     (void)hash;
 }
 
-/* The table is kept nearly full, and stays so through every turn of the ring. */
+/* The table is nearly full, and stays so through every turn of the ring. */
 static void many(int marks_begin, int marks_complete, int idles)
 {
     uint32_t i;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: 0BSD
-   Parallel NOR flash with the Intel command set, as QEMU's `virt` machines have
-   it in a file of the host: two chips of 16 bits side by side, blocks of 256 KB.
+   Parallel NOR flash with the Intel command set, which QEMU's `virt` machines
+   have in a file of the host: two chips of 16 bits side by side, blocks of
+   256 KB.
 
    A program there replaces bits, so what no NOR flash could do is refused here.
    And an erase happens at once there; here a sector's bits are all programmed

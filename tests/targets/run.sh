@@ -265,7 +265,8 @@ start() {
     set -- -plugin "$plugin" \
         -semihosting-config "enable=on,target=native,arg=it,arg=$2,arg=$3"
     case $board in
-    virt-*)      set -- "$@" -drive if=pflash,unit=1,format=raw,file=flash.bin ;;
+    virt-*)      set -- "$@" -drive \
+                     if=pflash,unit=1,format=raw,file=flash.bin ;;
     ast1030-evb) set -- "$@" -drive if=mtd,format=raw,file=flash.bin ;;
     microbit)    set -- "$@" -device \
                      loader,file=flash.bin,addr=0x3C000,force-raw=on ;;
@@ -292,9 +293,9 @@ suffer() {
     medium "$board"
     : > "$case/told"
     boot=0
-    for n in "$@" 0; do
+    for last in "$@" 0; do
         from=$(audited "$case/told" -v ask=next)
-        start "$board" "$from" "$boot" "$n"
+        start "$board" "$from" "$boot" "$last"
         ! grep -q '^end 0 \.$' "$case/told" || return 0
         echo " cut" >> "$case/told"
         boot=$((boot + 1))
@@ -420,8 +421,9 @@ part_planted() {
     fi
     found "no CRC"
     planted "claims that a restart cuts short are dropped" idemi_recover_cut \
-        's/s->state = IDEMI_IN_PROGRESS | IDEMI_CUT;/idemi_keys_remove(t, slot);\
-        continue;/'
+        's/s->state = IDEMI_IN_PROGRESS | IDEMI_CUT;/\
+            idemi_keys_remove(t, slot);\
+            continue;/'
     [ "${SHORT:-}" != 1 ] || return 0
     planted "an outcome is not written" idemi_journal_outcome \
         's/result = idemi_journal_commit(t, &from, &at);/result = 0; at = 0;/'

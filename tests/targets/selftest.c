@@ -13,8 +13,10 @@
 #endif
 #include "board.h"
 
-#ifndef SELFTEST_STRIDE
-#define SELFTEST_STRIDE 1
+#ifdef SELFTEST_STRIDE
+enum { STRIDE = SELFTEST_STRIDE };
+#else
+enum { STRIDE = 1 };
 #endif
 
 int program(void);
@@ -136,7 +138,7 @@ static int forget(char key)
     return idem_forget(&table, &request, ++now);
 }
 
-/* ------------------------------------------------------------- life of a key */
+/* ------------------------------------------------------------ life of a key */
 
 static uint32_t memory_without[IDEM_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX,
                                                 0) / 4];
@@ -246,7 +248,7 @@ enum { MEDIUM_SIZE = 640, MEDIUM_COUNT = 5 };
 
 static flash medium;
 static idem_storage storage;
-static uint32_t medium_memory[(FLASH_MEMORY(MEDIUM_SIZE, MEDIUM_COUNT) + 3) / 4];
+static uint32_t medium_memory[FLASH_MEMORY(MEDIUM_SIZE, MEDIUM_COUNT) / 4];
 static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX,
                                                 0, MEDIUM_COUNT, 16) / 4];
 static uint32_t cuts;
@@ -394,9 +396,9 @@ static void cuts_do_no_harm(void)
 {
     for (unsigned i = 0; i < sizeof media / sizeof media[0]; i++)
         for (uint32_t n = 0, count = 1; count; n++) {
-            count = 1;
-            for (uint32_t variant = 0; variant < count; variant += SELFTEST_STRIDE)
-                count = cut(&media[i], n, variant);
+            count = cut(&media[i], n, 0);
+            for (uint32_t v = STRIDE; v < count; v += STRIDE)
+                cut(&media[i], n, v);
         }
 }
 
