@@ -302,8 +302,14 @@ suffer() {
     done
 }
 
+# soon K: where the i-th case is cut in its K-th restart
+soon() {
+    echo $((1 + (i * 104729 + $1 * 15485863) % (total / 20)))
+}
+
 # powercuts BOARD COUNT SETTLE: cuts a firmware at COUNT instructions, evenly
-# spread over its run; every other one is cut again soon after it is restarted
+# spread over its run; every other one is cut again soon after it is restarted,
+# every eighth six times
 powercuts() {
     board=$1
     count=$2
@@ -316,21 +322,26 @@ powercuts() {
     suffer "$board"
     audited "$case/told" || { cat "$case/told"; fail "$board: without a cut"; }
     total=$(sed -n 's/^instructions //p; s/^cycles //p' "$case/took")
-    rm -f "$out/cuts"
+    rm -f "$out/cuts" "$out/torn"
     i=0
     while [ "$i" -lt "$count" ]; do
         n=$((total * (2 * i + 1) / (2 * count) + i * 7919 % 1000))
         again=
-        [ $((i % 2)) = 0 ] ||
-            again=$((1 + (i * 104729 + 1) % (total / 20)))
+        case $((i % 8)) in
+        1 | 3 | 5) again=$(soon 1) ;;
+        7)         again="$(soon 1) $(soon 2) $(soon 3) $(soon 4) $(soon 5)" ;;
+        esac
         suffer "$board" "$n" $again
         audited "$case/told" ||
             fail "$board: cut at $unit $n $again, see $case/told"
         audited "$case/told" -v ask=cuts >> "$out/cuts"
+        grep -a '^torn' "$case/told" >> "$out/torn" || true
         i=$((i + 1))
     done
     echo "$board: $total $unit, cut $(wc -l < "$out/cuts") times, during" \
         $(sort "$out/cuts" | uniq -c | awk '{ print $2, $1 }')
+    [ ! -s "$out/torn" ] ||
+        echo "    $(wc -l < "$out/torn") bytes of EEPROM torn"
     [ "$(wc -l < "$out/cuts")" -ge "$count" ] || fail "$board: not cut"
     passed=$((passed + 1))
 }
