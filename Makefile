@@ -66,7 +66,7 @@ bench: $(B)/bench $(B)/bench_flash $(B)/bench_file  ## speed, wear, bytes
 deps-targets:            ## install compilers and emulators for targets
 	@sh tests/deps.sh gcc-arm-none-eabi libnewlib-arm-none-eabi \
 	    gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf \
-	    qemu-system-arm qemu-system-misc gcc-avr avr-libc simavr \
+	    qemu-system-arm qemu-system-misc gcc-avr avr-libc \
 	    libsimavr-dev libelf-dev qemu-user gcc-s390x-linux-gnu \
 	    libc6-dev-s390x-cross gcc-powerpc-linux-gnu \
 	    libc6-dev-powerpc-cross gcc-12-multilib libc6-dev-i386 sdcc \
