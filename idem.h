@@ -5839,7 +5839,8 @@ static int idemi_check_place(const idem_table *t, unsigned slot)
 
     if (j->stray || s->state & IDEMI_STALE || place->claim == IDEMI_NOWHERE)
         return 0;
-    if (idemi_journal_distance(t, j->clean, claim) > live)
+    if (idemi_journal_distance(t, j->clean, claim) > live ||
+        idemi_journal_sector(t, claim)->link >= IDEMI_ASIDE)
         return 14;
     return s->state & IDEMI_FINISHED &&
                    idemi_journal_distance(t, j->clean, outcome) > live
