@@ -548,7 +548,8 @@
          else the one behind that.  It names the sector before it, and by that
          says for ever whether the header in doubt counts.
      R4  What an answer relies on is written once more before it is given, if it
-         is the newest record of the boot before.
+         is the newest record of the boot before; or if that is a header, what
+         it confirmed, the first record in its sector.
      R5  A record validates only where it was written, in this round; one that
          belongs to a claim names it.  What does not validate is passed over,
          granule by granule, to the next that does.
@@ -4912,18 +4913,26 @@ static void idemi_recover_apply(idem_table *t, uint32_t at)
         idemi_keys_remove(t, slot);
 }
 
-/* Keeps a record, the newest so far, as it reads now. */
+/* Keeps a copy of what may be the newest record, and notes where the head ends
+   for the header that comes next.  While nothing stands behind the head's
+   header, that itself may be torn: then the first record in the head is to be
+   confirmed, for it is what the header has confirmed. */
 static void idemi_recover_keep(idem_table *t, uint32_t at,
                                const unsigned char *p, uint32_t len)
 {
     idem_journal *j = t->journal;
+    int carried = idemi_storage_offset(t, at) < j->own_end;
 
+    j->end = idemi_storage_offset(t, at);
+    if (carried)
+        j->end += idemi_storage_granules(t, len);
+    if (carried && j->newest != IDEMI_NOWHERE)
+        return;
     IDEM_MEMCPY(idemi_journal_kept(t), p, (size_t)len);
     j->newest = at;
     j->newest_len = len;
     j->newest_slot =
         idemi_record_is_state(&j->record) ? IDEMI_NOWHERE : j->record.slot;
-    j->end = idemi_storage_offset(t, at);
 }
 
 /* Does what the records of a sector up to `limit` say.  What does not validate
