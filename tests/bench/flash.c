@@ -29,20 +29,15 @@
  * That makes the times in the records longer or shorter; so there is a table of
  * other retentions.
  */
+#define _POSIX_C_SOURCE 200809L
+
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "tests/bench/common.h"
 #include "tests/flash.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 enum {
-    KEY_LEN = 16,
     COMMANDS = 20000,
     DUPLICATE_EVERY = 10,
     DAY_MS = 86400000,
@@ -53,34 +48,6 @@ enum {
 };
 
 static int missed;                  // budgets
-
-static void fail(const char *format, ...)
-{
-    va_list args;
-
-    fflush(stdout);
-    fprintf(stderr, "bench_flash: ");
-    va_start(args, format);
-    vfprintf(stderr, format, args);
-    va_end(args);
-    fprintf(stderr, "\n");
-    exit(1);
-}
-
-/* The output function of SplitMix64: a bijection */
-static uint64_t mix(uint64_t x)
-{
-    x += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
-}
-
-/* A number below n, out of random bits */
-static uint32_t below(uint32_t n, uint64_t bits)
-{
-    return (uint32_t)((bits >> 32) * n >> 32);
-}
 
 static uint32_t padded(uint32_t len, uint32_t granule)
 {
@@ -989,7 +956,7 @@ struct run {
 static uint32_t chance(struct run *r, uint32_t n)
 {
     r->bits = mix(r->bits);
-    return below(n, r->bits);
+    return (uint32_t)below(n, r->bits);
 }
 
 /* The request of a key: everything about it follows from its number. */
@@ -997,7 +964,7 @@ static void make_request(const struct run *r, uint64_t number,
                          uint8_t id[64], idem_request *request)
 {
     uint64_t words[4] = { mix(number), mix(~number), number, 0 };
-    uint32_t len = 8 + below(r->setup->key_max - 7, words[0]);
+    uint32_t len = 8 + (uint32_t)below(r->setup->key_max - 7, words[0]);
 
     memset(request, 0, sizeof *request);
     memcpy(id, words, sizeof words);
