@@ -846,12 +846,12 @@ static const struct workload workloads[] = {
     { "M2", M2_TITLE, measure_m2, 100000, 1000000, 200000 },
     { "M2", M2_TITLE, measure_m2, 1000000, 1000000, 0 },
     { "absent", ABSENT_TITLE, measure_absent, 1000, 1000000, 200000 },
-    { "absent", ABSENT_TITLE, measure_absent, 100000, 1000000, 200000 },
+    { "absent", ABSENT_TITLE, measure_absent, 100000, 1000000, 0 },
     { "absent", ABSENT_TITLE, measure_absent, 1000000, 1000000, 0 },
     { "M3", M3_TITLE ", 75 % of the slots live", measure_m3, CHURN_LIVE,
       2000000, 200000 },
     { "full", M3_TITLE ", all slots live", measure_full, CHURN_CAPACITY,
-      2000000, 200000 },
+      2000000, 0 },
 };
 
 /* ---------------------------------------------------------------------------
@@ -1100,7 +1100,7 @@ static void churn_all(int is_short)
            "| churn steps | keys | of them expired | found: mean | max | "
            "absent: mean | max |\n|--:|--:|--:|--:|--:|--:|--:|\n",
            CHURN_CAPACITY);
-    churn(CHURN_LIVE, is_short ? 1000000 : 100000000);
+    churn(CHURN_LIVE, is_short ? 100000 : 100000000);
     print_expected(0.375);
     churn(CHURN_CAPACITY, is_short ? 100000 : 10000000);
     print_expected(0.5);

@@ -135,4 +135,13 @@ static inline void plot_row(const char *plot, const char *series,
     fclose(f);
 }
 
+/* The same for what is counted, and so has no spread */
+static inline void plot_value(const char *plot, const char *series,
+                              const char *label, double value)
+{
+    struct sample one = { { value }, 1 };
+
+    plot_row(plot, series, label, &one);
+}
+
 #endif

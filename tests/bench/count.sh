@@ -12,7 +12,7 @@ count() {
     valgrind --tool=callgrind --toggle-collect=timed \
         --callgrind-out-file=/dev/null "$bench" --one "$1" "$2" "$3" 2>&1 |
         awk '/Collected/ { all = $4 }
-             / steps, /  { steps = $(NF - 6) }
+             / steps, /  { steps = $(NF - 5) }
              END         { printf " %.0f |", all / steps }'
 }
 

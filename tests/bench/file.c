@@ -593,7 +593,7 @@ int main(int argc, char **argv)
         else
             directory = argv[i];
     print_facts(directory);
-    measure_m4(directory, is_short ? 21 : 51);
-    measure_m5(directory, is_short ? 11 : OPENS_MAX);
+    measure_m4(directory, is_short ? 9 : 51);
+    measure_m5(directory, is_short ? 5 : OPENS_MAX);
     return 0;
 }

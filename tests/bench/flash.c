@@ -838,6 +838,16 @@ static const struct naive naives[] = {
     { "lines, copied when full", copy_and_append },
 };
 
+static void plot_instead(const char *what, const char *name,
+                         const struct workload *w, const struct geometry *g,
+                         double value)
+{
+    char plot[32];
+
+    snprintf(plot, sizeof plot, "flash_%s_%s_%s", what, w->name, g->name);
+    plot_value(plot, name, g->name, value);
+}
+
 static void print_instead(const char *name, const struct workload *w,
                           const struct geometry *g, const struct medium *m,
                           const struct medium *ours)
@@ -862,6 +872,11 @@ static void print_instead(const char *name, const struct workload *w,
            (double)worst[SPI_NS] / 1e6,
            (double)m->spent[SPI_NS] / 1e6 / COMMANDS,
            (double)ENDURANCE / most * COMMANDS / 1e6);
+    plot_instead("bytes", name, w, g, 1000.0 * (double)m->spent[BYTES] /
+                                          COMMANDS);
+    plot_instead("worst", name, w, g, (double)worst[SPI_NS] / 1e6);
+    plot_instead("life", name, w, g,
+                 (double)ENDURANCE / most * COMMANDS / 1e6);
 }
 
 /* The same commands; duplicates write nothing here either. */
@@ -895,9 +910,11 @@ static void compare_all(void)
            "worst call: bytes, erases | ms | mean ms | worn out, million |\n"
            "|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|\n");
     for (w = 0; w < COUNT(workloads); w++)
-        for (g = 0; g < COUNT(workloads[w].erases); g++) {
+        for (g = 0; geometries[g].kind == FLASH_NOR; g++) {
             struct device d;
             run(&d, &workloads[w], g, 1, DAY_MS);
+            plot_instead("bytes", "floor", &workloads[w], &geometries[g],
+                         floor_bytes(&workloads[w], geometries[g].granule));
             print_instead("idem.h, idle calls", &workloads[w], &geometries[g],
                           &d.medium, &d.medium);
             for (n = 0; n < COUNT(naives); n++)
