@@ -958,7 +958,7 @@ static void compare_all(int is_short)
 {
     static struct comparison results[COUNT(workloads)];
     struct comparison *m1 = NULL, *m2 = NULL, *m3 = NULL;
-    int reps = is_short ? 3 : 11;
+    int reps = is_short ? 3 : 7;
     size_t i;
 
     printf("\nNanoseconds of processor time a step, medians of %d repetitions "

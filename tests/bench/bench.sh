@@ -52,7 +52,8 @@ done
 plot ram_M3_49152 "Churn, 75 % of 65536 slots live" ns bars 0
 plot ram_full_65536 "Churn, all of 65536 slots live" ns bars 0
 for depth in 1 8 64; do
-    plot "durable_$depth" "Durable command, $depth in flight" us bars 1
+    plot "durable_$depth" "Durable command, $depth in flight" \
+        "times two bare writes, synced" bars 1
 done
 plot durable_open "Open with all keys" ms bars 1
 for granule in 1 8 16 256; do

@@ -8,9 +8,10 @@
  *                              the folder is where the files go, "build" by
  *                              default: a disk, not a RAM disk
  *
- * Before each subject's turn the floor is measured: two times pwrite and
- * fdatasync, into a file full of zeros, for each of a few commands.  Ratios are
- * to that; medians have the least and the most of all turns beside them.
+ * Disks vary by the minute, so all take turns, a batch each, after the floor:
+ * two times pwrite and fdatasync, into a file full of zeros.  The medians of a
+ * turn make a ratio to the floor; of all turns the median is told, with the
+ * least and the most.
  * Nothing expires meanwhile: what others need to forget keys costs them
  * nothing here.
  *
@@ -224,7 +225,7 @@ static const struct store *const stores[] = {
    One store under measurement
    ------------------------------------------------------------------------ */
 static const int depths[] = { 1, 8, 64 };
-static const int turn_commands[] = { 16, 64, 128 };
+static const int rounds[] = { 16, 8, 4 };     // of a turn
 
 struct subject {
     const struct store *store;
@@ -303,7 +304,7 @@ static void check_life(struct subject *s)
 /* ---------------------------------------------------------------------------
    The floor
    ------------------------------------------------------------------------ */
-enum { BARE_COMMANDS = 8, BARE_SIZE = 16777216 };
+enum { BARE_SIZE = 16777216 };
 
 static struct {
     int fd;
@@ -337,42 +338,62 @@ static void bare_write(size_t len)
     bare.at += (off_t)len;
 }
 
-/* Microseconds a command, with as many bytes as idem.h's records have: the
-   median of a few. */
+/* Microseconds of a command with as many bytes as idem.h's records have */
 static double bare_us(void)
 {
-    struct sample us = { .count = 0 };
-    int i;
+    double start = now_us();
 
-    for (i = 0; i < BARE_COMMANDS; i++) {
-        double start = now_us();
-        bare_write(36);
-        bare_write(29);
-        sample_add(&us, now_us() - start);
-    }
-    return sample_median(&us);
+    bare_write(36);
+    bare_write(29);
+    return now_us() - start;
 }
 
 /* ---------------------------------------------------------------------------
    Commands
    ------------------------------------------------------------------------ */
-static void take_turn(struct subject *s, size_t depth, int is_warm)
+static double batch_us(struct subject *s, size_t depth)
 {
-    int count = depths[depth], commands = turn_commands[depth], i;
-    double floor_us = bare_us(), start, us;
+    int count = depths[depth];
     uint64_t before = s->store->written();
+    double start = now_us(), us;
 
-    start = now_us();
-    for (i = 0; i < commands; i += count)
-        run_batch(s, count);
-    us = (now_us() - start) / commands;
-    if (is_warm) {
-        s->bytes[depth] += s->store->written() - before;
-        s->commands[depth] += (uint64_t)commands;
-        sample_add(&s->us[depth], us);
-        sample_add(&s->to_bare[depth], us / floor_us);
+    run_batch(s, count);
+    us = (now_us() - start) / count;
+    s->bytes[depth] += s->store->written() - before;
+    s->commands[depth] += (uint64_t)count;
+    return us;
+}
+
+/* So many rounds in which each has one batch; of a turn the medians count. */
+static void take_turn(struct subject *subjects, size_t depth, int is_warm,
+                      struct sample *floor_us)
+{
+    struct sample us[COUNT(stores)], bare = { .count = 0 };
+    int round;
+    size_t i;
+
+    memset(us, 0, sizeof us);
+    for (round = 0; round < rounds[depth]; round++) {
+        sample_add(&bare, bare_us());
+        for (i = 0; i < COUNT(stores); i++) {
+            size_t s = (i + (size_t)round) % COUNT(stores);
+            if (subjects[s].is_open)
+                sample_add(&us[s], batch_us(&subjects[s], depth));
+        }
     }
-    check_finished(s, below(s->number, mix(s->number)));
+    for (i = 0; i < COUNT(stores); i++) {
+        struct subject *s = &subjects[i];
+        if (!s->is_open)
+            continue;
+        check_finished(s, below(s->number, mix(s->number)));
+        if (is_warm) {
+            sample_add(&s->us[depth], sample_median(&us[i]));
+            sample_add(&s->to_bare[depth],
+                       sample_median(&us[i]) / sample_median(&bare));
+        }
+    }
+    if (is_warm && depth == 0)
+        sample_add(floor_us, sample_median(&bare));
 }
 
 static void print_commands(struct subject *subjects, struct sample *floor_us)
@@ -381,16 +402,14 @@ static void print_commands(struct subject *subjects, struct sample *floor_us)
     char plot[32];
 
     printf("\nMicroseconds a command: claim and outcome durable.  Medians of "
-           "turns (least..most).\nBare: two times pwrite and fdatasync.  "
-           "Bytes: what was handed to write calls; of Redis its\nfile, of "
-           "PostgreSQL its log.\n\n"
+           "turns (least..most).\nBare: two times pwrite and fdatasync, of the "
+           "same turn.  Bytes: what was handed to write\ncalls; of Redis "
+           "its file, of PostgreSQL its log.\n\n"
            "| in flight | | us | / bare | bytes |\n|--:|---|--:|--:|--:|\n"
            "| 1 | bare |");
     print_sample(floor_us, " %.0f (%.0f..%.0f) | 1 | 65 |\n");
     for (d = 0; d < COUNT(depths); d++) {
         snprintf(plot, sizeof plot, "durable_%d", depths[d]);
-        if (d == 0)
-            plot_row(plot, "bare", "us", floor_us);
         for (i = 0; i < COUNT(stores); i++) {
             struct subject *s = &subjects[i];
             if (!s->is_open)
@@ -400,7 +419,7 @@ static void print_commands(struct subject *subjects, struct sample *floor_us)
             print_sample(&s->to_bare[d], " %.2f (%.2f..%.2f) |");
             printf(" %.0f |\n",
                    (double)s->bytes[d] / (double)s->commands[d]);
-            plot_row(plot, s->store->name, "us", &s->us[d]);
+            plot_row(plot, s->store->name, "us", &s->to_bare[d]);
         }
     }
     fflush(stdout);
@@ -410,18 +429,11 @@ static void measure_commands(struct subject *subjects, int turns)
 {
     struct sample floor_us = { .count = 0 };
     int turn;
-    size_t d, i;
+    size_t d;
 
-    for (turn = -1; turn < turns; turn++) {     // the first warms up
-        sample_add(&floor_us, bare_us());
+    for (turn = -1; turn < turns; turn++)       // the first warms up
         for (d = 0; d < COUNT(depths); d++)
-            for (i = 0; i < COUNT(stores); i++) {
-                struct subject *s =
-                    &subjects[(i + (size_t)(turn + 1)) % COUNT(stores)];
-                if (s->is_open)
-                    take_turn(s, d, turn >= 0);
-            }
-    }
+            take_turn(subjects, d, turn >= 0, &floor_us);
     print_commands(subjects, &floor_us);
 }
 
@@ -534,8 +546,8 @@ int main(int argc, char **argv)
     make_folder(folder, where);
     bare_open(folder);
     open_all(subjects, folder);
-    measure_commands(subjects, is_short ? 5 : 31);
-    measure_open(subjects, is_short ? 10000 : 100000, is_short ? 3 : 7);
+    measure_commands(subjects, is_short ? 5 : 21);
+    measure_open(subjects, is_short ? 10000 : 100000, is_short ? 3 : 5);
     for (i = 0; i < (int)COUNT(stores); i++)
         if (subjects[i].is_open) {
             check_life(&subjects[i]);

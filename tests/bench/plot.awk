@@ -92,34 +92,36 @@ function bars(    i, y, low, high, from, to) {
     }
 }
 
-function lines(    i, s, px, py, path, low, high) {
+function lines(    i, s, px, py, path, low, high, ceiling, height) {
     low = log_scale ? bottom / 1.2 : 0
     high = top * 1.1
+    ceiling = 34 + 16 * series
+    height = 280 - ceiling
     begin(330)
     stroke(60, 280, 600, 280, "#999")
-    stroke(60, 40, 60, 280, "#999")
+    stroke(60, ceiling, 60, 280, "#999")
     for (i = 1; i <= count; i++) {
         px = 60 + 540 * scaled(x[i], left, right, 1)
-        py = 280 - 240 * scaled(median[i], low, high, log_scale)
+        py = 280 - height * scaled(median[i], low, high, log_scale)
         path[of[i]] = path[of[i]] (path[of[i]] ? "L" : "M") \
             sprintf("%.1f %.1f", px, py)
         if (of[i] == 1)
             text(px, 296, "middle", short(x[i]))
-        if (i == count || of[i] != of[i + 1])
+        if (x[i] + 0 == right)
             text(px + 4, py + 4, "start", short(median[i]))
-        stroke(px, 280 - 240 * scaled(least[i], low, high, log_scale), px,
-            280 - 240 * scaled(most[i], low, high, log_scale),
+        stroke(px, 280 - height * scaled(least[i], low, high, log_scale), px,
+            280 - height * scaled(most[i], low, high, log_scale),
             color[(of[i] - 1) % 6 + 1])
     }
     text(330, 318, "middle", xtitle)
     text(54, 284, "end", short(low))
-    text(54, 46, "end", short(high))
+    text(54, ceiling + 6, "end", short(high))
     for (s = 1; s <= series; s++) {
         printf "<path d=\"%s\" fill=\"none\" stroke=\"%s\" " \
             "stroke-width=\"2\"/>\n", path[s], color[(s - 1) % 6 + 1]
         printf "<rect x=\"70\" y=\"%d\" width=\"12\" height=\"4\" " \
-            "fill=\"%s\"/>\n", 26 + 16 * s, color[(s - 1) % 6 + 1]
-        text(88, 32 + 16 * s, "start", name[s])
+            "fill=\"%s\"/>\n", 20 + 16 * s, color[(s - 1) % 6 + 1]
+        text(88, 26 + 16 * s, "start", name[s])
     }
 }
 

@@ -20,7 +20,7 @@
 #include "idem.h"
 #include "tests/bench/common.h"
 
-enum { RESPONSE_LEN = 16, SECTOR_SIZE = 65536, REPS = 9, REPS_SHORT = 3 };
+enum { RESPONSE_LEN = 16, SECTOR_SIZE = 65536, REPS = 7, REPS_SHORT = 3 };
 
 static int reps = REPS;
 
