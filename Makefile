@@ -72,7 +72,8 @@ $(B)/hello: examples/hello.c idem.h
 	@mkdir -p $(B)
 	$(CC) $(CFLAGS) $(WARN) -I. examples/hello.c -o $@
 
-$(B)/bench_flash: tests/bench/flash.c tests/bench/common.h tests/flash.h idem.h
+$(B)/bench_flash: tests/bench/flash.c tests/bench/common.h tests/flash.h \
+                  idem.h
 	@mkdir -p $(B)
 	$(CC) -std=gnu99 -O2 -I. tests/bench/flash.c -o $@
 
@@ -99,5 +100,5 @@ $(TESTS): idem.h
 	@mkdir -p $(B)
 	$(CC) $(CFLAGS) $(WARN) -I. tests/$(@F).c -o $@ -lcmocka -lpthread
 
-.PHONY: test help demo deps deps-check deps-bench deps-bench-all check model examples docs \
-        size bench clean crash crash-faults file
+.PHONY: test help demo deps deps-check deps-bench deps-bench-all check model \
+        examples docs size bench clean crash crash-faults file

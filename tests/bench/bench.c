@@ -859,7 +859,6 @@ static const struct workload workloads[] = {
    repetition make a ratio.
    ------------------------------------------------------------------------ */
 struct comparison {
-    int is_short;
     struct sample ns[COUNT(subjects)];
     struct sample ratios[COUNT(subjects)];      // idem.h / it
     struct sample to_best;                      // idem.h / fastest peer
@@ -867,10 +866,9 @@ struct comparison {
 };
 
 /* A database is left out where it would take minutes. */
-static int takes_part(const struct subject *s, const struct workload *w,
-                      int is_short)
+static int takes_part(const struct subject *s, const struct workload *w)
 {
-    return s->slower == 1 || w->keys <= (is_short ? 1000 : 100000);
+    return s->slower == 1 || w->keys <= 1000;
 }
 
 /* One repetition: each subject once, beginning with that of `first`. */
@@ -883,12 +881,12 @@ static void repeat(struct comparison *c, const struct workload *w,
 
     for (turn = 0; turn < COUNT(subjects); turn++) {
         s = (turn + first) % COUNT(subjects);
-        if (takes_part(subjects[s], w, c->is_short))
+        if (takes_part(subjects[s], w))
             f[s] = w->measure(subjects[s], w->keys,
                               steps / subjects[s]->slower);
     }
     for (s = 0; s < COUNT(subjects); s++) {
-        if (!takes_part(subjects[s], w, c->is_short))
+        if (!takes_part(subjects[s], w))
             continue;
         sample_add(&c->ns[s], f[s].ns);
         sample_add(&c->ratios[s], f[IDEM].ns / f[s].ns);
@@ -902,16 +900,14 @@ static void repeat(struct comparison *c, const struct workload *w,
 /* Who begins changes from one repetition to the next; the first is only to
    warm up. */
 static void compare(struct comparison *c, const struct workload *w,
-                    uint64_t steps, int reps, int is_short)
+                    uint64_t steps, int reps)
 {
     static const struct comparison none;
     int i;
 
     for (i = -1; i < reps; i++) {
-        if (i <= 0) {
+        if (i <= 0)
             *c = none;
-            c->is_short = is_short;
-        }
         repeat(c, w, steps, (size_t)(i + 1));
     }
 }
@@ -958,7 +954,7 @@ static void compare_all(int is_short)
 {
     static struct comparison results[COUNT(workloads)];
     struct comparison *m1 = NULL, *m2 = NULL, *m3 = NULL;
-    int reps = is_short ? 3 : 7;
+    int reps = is_short ? 3 : 5;
     size_t i;
 
     printf("\nNanoseconds of processor time a step, medians of %d repetitions "
@@ -969,7 +965,7 @@ static void compare_all(int is_short)
         uint32_t steps = is_short ? w->short_steps : w->steps;
         if (!steps)
             continue;
-        compare(&results[i], w, steps, reps, is_short);
+        compare(&results[i], w, steps, reps);
         print_comparison(&results[i], w);
         if (w->keys == 100000 && w->measure == measure_m1)
             m1 = &results[i];
@@ -1100,9 +1096,9 @@ static void churn_all(int is_short)
            "| churn steps | keys | of them expired | found: mean | max | "
            "absent: mean | max |\n|--:|--:|--:|--:|--:|--:|--:|\n",
            CHURN_CAPACITY);
-    churn(CHURN_LIVE, is_short ? 100000 : 100000000);
+    churn(CHURN_LIVE, is_short ? 100000 : 10000000);
     print_expected(0.375);
-    churn(CHURN_CAPACITY, is_short ? 100000 : 10000000);
+    churn(CHURN_CAPACITY, is_short ? 100000 : 1000000);
     print_expected(0.5);
 }
 

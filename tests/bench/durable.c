@@ -31,7 +31,8 @@
 #include <limits.h>
 #include <sys/stat.h>
 
-enum { CAPACITY = 150000, SECTOR_SIZE = 262144, DEPTH_MAX = 64 };
+/* READ_AHEAD: memory beyond what the table needs makes opening faster */
+enum { CAPACITY = 150000, SECTOR_SIZE = 262144, READ_AHEAD = 65536 };
 
 static const uint8_t secret[16] = {
     0x5b, 0x0e, 0x91, 0x27, 0xd4, 0x66, 0x8f, 0x13,
@@ -66,7 +67,12 @@ uint64_t new_token(void)
     return last;
 }
 
-int server(const char *which, const char *what, const char *folder)
+static struct {
+    const char *name;               // NULL: none
+    char folder[512];
+} servers[2];
+
+static int server(const char *which, const char *what, const char *folder)
 {
     char line[800];
 
@@ -74,6 +80,34 @@ int server(const char *which, const char *what, const char *folder)
              what, folder);
     fflush(stdout);
     return system(line);
+}
+
+void server_stop(const char *which)
+{
+    size_t i;
+
+    for (i = 0; i < COUNT(servers); i++)
+        if (servers[i].name && strcmp(servers[i].name, which) == 0) {
+            server(which, "stop", servers[i].folder);
+            servers[i].name = NULL;
+        }
+}
+
+static void stop_all(void)
+{
+    server_stop("redis");
+    server_stop("postgres");
+}
+
+int server_start(const char *which, const char *folder)
+{
+    size_t i = servers[0].name != NULL;
+
+    if (server(which, "start", folder))
+        return -1;
+    servers[i].name = which;
+    snprintf(servers[i].folder, sizeof servers[i].folder, "%s", folder);
+    return 0;
 }
 
 /* Makes a command from its number. */
@@ -126,6 +160,7 @@ static const char *open_own(const char *folder)
 {
     char path[600];
     uint32_t sectors;
+    size_t size;
 
     memset(&own, 0, sizeof own);
     own.config.capacity = CAPACITY;
@@ -139,10 +174,10 @@ static const char *open_own(const char *folder)
         fail("idem.h: cannot open %s", path);
     own.config.storage = &own.file.storage;
     idem_open(&own.table, &own.config, NULL, 0, 0);
-    own.memory = malloc(own.table.needed);
-    if (!own.memory ||
-        idem_open(&own.table, &own.config, own.memory, own.table.needed,
-                  own_now()) != IDEM_OK)
+    size = own.table.needed + READ_AHEAD;
+    own.memory = malloc(size);
+    if (!own.memory || idem_open(&own.table, &own.config, own.memory, size,
+                                 own_now()) != IDEM_OK)
         fail("idem.h: cannot open the table");
     return NULL;
 }
@@ -368,13 +403,13 @@ static double batch_us(struct subject *s, size_t depth)
 static void take_turn(struct subject *subjects, size_t depth, int is_warm,
                       struct sample *floor_us)
 {
-    struct sample us[COUNT(stores)], bare = { .count = 0 };
+    struct sample us[COUNT(stores)], least = { .count = 0 };
     int round;
     size_t i;
 
     memset(us, 0, sizeof us);
     for (round = 0; round < rounds[depth]; round++) {
-        sample_add(&bare, bare_us());
+        sample_add(&least, bare_us());
         for (i = 0; i < COUNT(stores); i++) {
             size_t s = (i + (size_t)round) % COUNT(stores);
             if (subjects[s].is_open)
@@ -389,11 +424,11 @@ static void take_turn(struct subject *subjects, size_t depth, int is_warm,
         if (is_warm) {
             sample_add(&s->us[depth], sample_median(&us[i]));
             sample_add(&s->to_bare[depth],
-                       sample_median(&us[i]) / sample_median(&bare));
+                       sample_median(&us[i]) / sample_median(&least));
         }
     }
     if (is_warm && depth == 0)
-        sample_add(floor_us, sample_median(&bare));
+        sample_add(floor_us, sample_median(&least));
 }
 
 static void print_commands(struct subject *subjects, struct sample *floor_us)
@@ -471,8 +506,8 @@ static void measure_open(struct subject *subjects, uint64_t keys, int times)
         for (i = 0; i < COUNT(stores); i++)
             if (subjects[i].is_open)
                 reopen(&subjects[i]);
-    printf("\nOpening with %lu keys, files in the system's memory; of a server, "
-           "starting it.  Then the\nfirst duplicate.\n\n"
+    printf("\nOpening with %lu keys, files in the system's memory; of a "
+           "server, starting it.  Then\nthe first duplicate.\n\n"
            "| | open, ms | first duplicate, us |\n|---|--:|--:|\n",
            (unsigned long)keys);
     for (i = 0; i < COUNT(stores); i++) {
@@ -544,6 +579,7 @@ int main(int argc, char **argv)
         else
             where = argv[i];
     make_folder(folder, where);
+    atexit(stop_all);
     bare_open(folder);
     open_all(subjects, folder);
     measure_commands(subjects, is_short ? 5 : 21);

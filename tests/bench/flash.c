@@ -832,6 +832,14 @@ static void copy_and_append(struct medium *m, const struct workload *w,
     line_add(m, len);
 }
 
+/* True if one half of the sectors holds all live entries and more. */
+static int lines_hold(const struct workload *w, const struct geometry *g)
+{
+    uint32_t whole = padded(FLOOR_CLAIM + w->response_len, g->granule);
+
+    return w->live * whole < (SECTOR_COUNT / 2 - 1) * SECTOR_SIZE;
+}
+
 static const struct naive naives[] = {
     { "page rewritten for each change", rewrite_page },
     { "two copies in turns", ping_pong },
@@ -887,6 +895,11 @@ static void measure_naive(const struct naive *naive, const struct workload *w,
     uint64_t number = 0;
     uint32_t i;
 
+    if (naive->write == copy_and_append && !lines_hold(w, g)) {
+        printf("| %s | %s | %s | does not fit |\n", w->name, g->name,
+               naive->name);
+        return;
+    }
     medium_open(&m, g, SECTOR_SIZE, SECTOR_COUNT);
     for (i = 0; i < COMMANDS; i++) {
         if (i % DUPLICATE_EVERY == DUPLICATE_EVERY - 1)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
 # Starts or stops a database server for durable.c, with its data and its unix
-# socket in a folder: server.sh redis|postgres start|stop FOLDER.  Status 1 if it
-# is not installed.
+# socket in a folder: server.sh redis|postgres start|stop FOLDER.  Status 1 if
+# it is not installed.
 set -eu
 
 which=$1 what=$2

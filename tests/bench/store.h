@@ -51,8 +51,10 @@ uint64_t self_written(void);
    after a restart. */
 uint64_t new_token(void);
 
-/* Runs tests/bench/server.sh; returns its exit status. */
-int server(const char *which, const char *what, const char *folder);
+/* Starts and stops a server (server.sh); what runs at the end of the program is
+   stopped then.  server_start returns 0, or something else if it cannot. */
+int server_start(const char *which, const char *folder);
+void server_stop(const char *which);
 
 /* What stores keep as bytes: the value of a key. */
 struct value {

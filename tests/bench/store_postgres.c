@@ -8,16 +8,6 @@
 #include <libpq-fe.h>
 
 static PGconn *connection;
-static char home[512];
-static int started;
-
-/* Stops the server, also if the program ends in the middle. */
-static void stop(void)
-{
-    if (home[0])
-        server("postgres", "stop", home);
-    home[0] = '\0';
-}
 
 static PGresult *must(PGresult *r)
 {
@@ -44,12 +34,8 @@ static const char *open_postgres(const char *folder)
     char where[600];
     double start = now_us();
 
-    if (server("postgres", "start", folder))
+    if (server_start("postgres", folder))
         return "postgresql is not installed, or its user may not come here";
-    if (!started)
-        atexit(stop);
-    started = 1;
-    snprintf(home, sizeof home, "%s", folder);
     snprintf(where, sizeof where,
              "host=%s/socket dbname=postgres user=postgres", folder);
     while (connection = PQconnectdb(where),
@@ -76,7 +62,7 @@ static const char *open_postgres(const char *folder)
 static void close_postgres(void)
 {
     PQfinish(connection);
-    stop();
+    server_stop("postgres");
 }
 
 /* A number as a parameter in binary: the highest byte first */
@@ -150,7 +136,8 @@ static void pipeline(struct job *jobs, int count, const char *name, int answer,
         const char *begin[4] = { (const char *)jobs[i].key, numbers[0],
                                  numbers[1], numbers[2] };
         const char *complete[4] = { (const char *)jobs[i].key, numbers[1],
-                                    numbers[2], (const char *)jobs[i].response };
+                                    numbers[2],
+                                    (const char *)jobs[i].response };
         static const int lengths[2][4] = { { KEY_LEN, 8, 8, RESPONSE_LEN },
                                            { KEY_LEN, 8, 8, 8 } };
         if (is_begin)

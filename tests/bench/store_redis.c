@@ -15,16 +15,7 @@ static const char complete_script[] =
     "redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) return 1";
 
 static redisContext *connection;
-static char script[64], home[512];
-static int started;
-
-/* Stops the server, also if the program ends in the middle. */
-static void stop(void)
-{
-    if (home[0])
-        server("redis", "stop", home);
-    home[0] = '\0';
-}
+static char script[64];
 
 static redisReply *must(void *reply)
 {
@@ -70,12 +61,8 @@ static const char *open_redis(const char *folder)
     double start = now_us();
     redisReply *r;
 
-    if (server("redis", "start", folder))
+    if (server_start("redis", folder))
         return "redis-server is not installed";
-    if (!started)
-        atexit(stop);
-    started = 1;
-    snprintf(home, sizeof home, "%s", folder);
     snprintf(path, sizeof path, "%s/redis.sock", folder);
     while (!is_ready(path)) {
         if (now_us() - start > 60e6)
@@ -91,7 +78,7 @@ static const char *open_redis(const char *folder)
 static void close_redis(void)
 {
     redisFree(connection);
-    stop();
+    server_stop("redis");
 }
 
 static void begin_redis(struct job *jobs, int count)

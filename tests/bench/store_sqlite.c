@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
-/* SQLite (libsqlite3-dev) in WAL mode with synchronous=FULL: those in flight are
-   one transaction. */
+/* SQLite (libsqlite3-dev) in WAL mode with synchronous=FULL: those in flight
+   are one transaction. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "tests/bench/store.h"
