@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: 0BSD
 # Draws rows of common.h's plot_row (series, label, median, least, most) as SVG.
 #   awk -f plot.awk -v title="..." -v unit=ns -v kind=bars rows.tsv > plot.svg
-# kind=bars   one bar for each series, in the rows' order, log scale with log=1
-# kind=lines  one line for each series over labels that are numbers; both scales
-#             logarithmic, the second linear with log=0
+# kind=bars   one bar for each series, in the rows' order; the scale is
+#             logarithmic if one is fifty times another
+# kind=lines  one line for each series over labels that are numbers: a
+#             logarithmic scale; so is the other, but with log_scale=0
 # Thin lines show the least and the most.
 BEGIN {
     FS = "\t"
@@ -32,8 +33,6 @@ BEGIN {
             right = $2 + 0
     }
 }
-
-function log10(n) { return log(n) / log(10) }
 
 # Where a value stands between 0 and 1
 function scaled(value, low, high, logarithmic) {
@@ -75,18 +74,19 @@ function begin(height) {
 }
 
 function bars(    i, y, low, high, from, to) {
-    low = log_scale ? exp(log(10) * int(log10(bottom) - (bottom < 1))) : 0
+    log_scale = top > 50 * bottom
+    low = log_scale ? bottom / 10 : 0
     high = top * 1.05
     begin(34 + 22 * count)
     for (i = 1; i <= count; i++) {
         y = 30 + 22 * (i - 1)
-        text(188, y + 13, "end", name[of[i]])
-        to = 380 * scaled(median[i], low, high, log_scale)
-        printf "<rect x=\"194\" y=\"%d\" width=\"%.1f\" height=\"16\" " \
+        text(204, y + 13, "end", name[of[i]])
+        to = 364 * scaled(median[i], low, high, log_scale)
+        printf "<rect x=\"210\" y=\"%d\" width=\"%.1f\" height=\"16\" " \
             "fill=\"%s\"/>\n", y, to,
             name[of[i]] ~ /^idem/ ? color[2] : color[1]
-        from = 194 + 380 * scaled(least[i], low, high, log_scale)
-        to = 194 + 380 * scaled(most[i], low, high, log_scale)
+        from = 210 + 364 * scaled(least[i], low, high, log_scale)
+        to = 210 + 364 * scaled(most[i], low, high, log_scale)
         stroke(from, y + 8, to, y + 8, "#333")
         text(588, y + 13, "start", short(median[i]))
     }
