@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Measures the table of idem.h beside hash tables that do the same job: khash
- * (Debian: libhts-dev) and uthash (uthash-dev).  Wrong answers, and an index
- * that gets longer probes as keys come and go, fail it; times never do.
+ * Measures the table of idem.h beside tables that do the same job: khash
+ * (Debian: libhts-dev), uthash (uthash-dev), and those of the peer_* files that
+ * are there.  Wrong answers, and an index that gets longer probes as keys come
+ * and go, fail it; times never do.
  *
- *   gcc -std=gnu99 -O2 -I. tests/bench/bench.c -o build/bench
+ *   sh tests/bench/build_ram.sh
  *   build/bench                long: some minutes
  *   build/bench --short        about ten seconds
- *   build/bench --grow         peers start small, not with room for all keys
+ *   build/bench --grow         khash and uthash start small, not with room for
+ *                              all keys
+ *   build/bench --names        who takes part
  *   build/bench --one M1 100000 khash
- *                              one workload of one subject, for counting:
- *   valgrind --tool=callgrind --toggle-collect=timed \
- *       build/bench --one M1 100000 khash
- *                              exact: divide by the steps
+ *                              one workload of one subject, for counting its
+ *                              instructions: count.sh
  *
  * The work: a claim hashes the 16-byte payload (SipHash-2-4), looks its key up
  * (SipHash-1-3 of 16 bytes, for all of them), and keeps status, token, end of
@@ -30,22 +31,18 @@
  *            pool.  The order in which uthash keeps them serves as the queue.
  *   uthash+  as strong as it gets: a command is hashed once, a claim holds its
  *            node.
+ *   others   as their files say; what has "its hash" in its name does not use
+ *            SipHash for the index, nor does stb_ds, whose hash is fixed.
  */
 #define _POSIX_C_SOURCE 200809L
 
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
+#include "tests/bench/subject.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <malloc.h>
 #include <sys/utsname.h>
-#include <time.h>
 
-static void *counted_realloc(void *old, size_t size);
-static void *counted_alloc(size_t size);
-static void counted_free(void *block);
-static uint32_t hash_key(const void *key);
 static size_t first_buckets, first_buckets_log2;
 
 #define kmalloc(size)        counted_alloc(size)
@@ -61,7 +58,6 @@ static size_t first_buckets, first_buckets_log2;
 #define HASH_INITIAL_NUM_BUCKETS_LOG2 first_buckets_log2
 #include <uthash.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define TEXT(macro) TEXT_OF(macro)
 #define TEXT_OF(macro) #macro
 #define NOINLINE __attribute__((noinline))
@@ -79,14 +75,9 @@ static size_t first_buckets, first_buckets_log2;
 #endif
 
 enum {
-    KEY_LEN = 16,
-    PAYLOAD_LEN = 16,
-    RESPONSE_LEN = 16,
-    LEASE_MS = 30000,
     DAY_MS = 86400000,
     CHURN_CAPACITY = 65536,
-    CHURN_LIVE = CHURN_CAPACITY / 4 * 3,
-    REPS_MAX = 25
+    CHURN_LIVE = CHURN_CAPACITY / 4 * 3
 };
 
 static const uint8_t secret[16] = {
@@ -96,20 +87,14 @@ static const uint8_t secret[16] = {
 
 static int grow;                // --grow
 
-static void fail(const char *what, const char *where)
-{
-    fprintf(stderr, "bench: %s: %s\n", where, what);
-    exit(1);
-}
-
 /* ---------------------------------------------------------------------------
    Memory, counted, and touched when it is handed out
    ------------------------------------------------------------------------ */
 enum { COUNT_SIZE = 16 };       // keeps the alignment of malloc
 
-static size_t allocated;
+size_t allocated;
 
-static void *counted_realloc(void *old, size_t size)
+void *counted_realloc(void *old, size_t size)
 {
     unsigned char *block = old ? (unsigned char *)old - COUNT_SIZE : NULL;
     size_t old_size = 0;
@@ -118,7 +103,7 @@ static void *counted_realloc(void *old, size_t size)
         memcpy(&old_size, block, sizeof old_size);
     block = realloc(block, COUNT_SIZE + size);
     if (!block)
-        fail("out of memory", "realloc");
+        fail("realloc: out of memory");
     if (!old)
         memset(block, 0, COUNT_SIZE + size);
     memcpy(block, &size, sizeof size);
@@ -126,12 +111,12 @@ static void *counted_realloc(void *old, size_t size)
     return block + COUNT_SIZE;
 }
 
-static void *counted_alloc(size_t size)
+void *counted_alloc(size_t size)
 {
     return counted_realloc(NULL, size);
 }
 
-static void counted_free(void *block)
+void counted_free(void *block)
 {
     size_t size;
 
@@ -142,73 +127,24 @@ static void counted_free(void *block)
     free((unsigned char *)block - COUNT_SIZE);
 }
 
-/* ---------------------------------------------------------------------------
-   Commands, each made from its number
-   ------------------------------------------------------------------------ */
-struct command {
-    unsigned char key[KEY_LEN];
-    unsigned char payload[PAYLOAD_LEN];
-    unsigned char response[RESPONSE_LEN];
-};
-
-/* The output function of SplitMix64: a bijection */
-static uint64_t mix(uint64_t x)
+size_t heap_bytes(void)
 {
-    x += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
+    struct mallinfo2 info = mallinfo2();
+
+    return info.uordblks + info.hblkhd;
 }
 
-/* A number below n, out of random bits */
-static uint64_t below(uint64_t n, uint64_t bits)
-{
-    return (bits >> 32) * n >> 32;
-}
-
-static void make_command(struct command *c, uint64_t number)
-{
-    uint64_t words[2] = { mix(number), mix(~number) };
-
-    memcpy(c->key, words, sizeof words);
-    words[0] += 1;
-    memcpy(c->payload, words, sizeof words);
-    words[1] += 1;
-    memcpy(c->response, words, sizeof words);
-}
-
-/* Both hashes have their rounds compiled in, as idem.h has them inside. */
 IDEMI_FLAT
-static uint32_t hash_key(const void *key)
+uint32_t hash_key(const void *key)
 {
     return (uint32_t)idem_siphash(secret, 1, 3, key, KEY_LEN);
 }
 
-/* ---------------------------------------------------------------------------
-   Subjects: idem.h and its peers behind one interface.  All answer with the
-   results of idem.h.
-   ------------------------------------------------------------------------ */
-
-/* A claim: idem.h's, or what a peer holds on to */
-struct ticket {
-    idem_claim claim;
-    uint64_t token;
-    khint_t at, hash;
-    struct node *node;
-};
-
-struct subject {
-    const char *name;
-    void (*open)(size_t keys, uint32_t retention_ms);
-    void (*close)(void);
-    int (*begin)(struct ticket *ticket, unsigned char *response,
-                 const struct command *c, uint32_t now_ms);
-    int (*complete)(const struct ticket *ticket, const struct command *c,
-                    uint32_t now_ms);
-    void (*expire)(uint32_t now_ms);    // drops what is over
-    size_t (*live)(uint32_t now_ms);    // keys that are not over
-    size_t (*bytes)(void);              // of memory
-};
+IDEMI_FLAT
+uint64_t hash_payload(const void *payload)
+{
+    return idem_siphash(secret, 2, 4, payload, PAYLOAD_LEN);
+}
 
 /* ------------------------------------------------------------------ idem.h */
 static idem_config config;
@@ -228,7 +164,7 @@ static void idem_subject_open(size_t keys, uint32_t retention_ms)
     memcpy(config.secret, secret, sizeof secret);
     memory = counted_alloc(size);
     if (idem_open(&table, &config, memory, size, 0) != IDEM_OK)
-        fail("cannot open", "idem.h");
+        fail("idem.h: cannot open");
 }
 
 static void idem_subject_close(void)
@@ -262,6 +198,14 @@ static int idem_subject_complete(const struct ticket *ticket,
     return idem_complete(&table, &ticket->claim, &outcome, now_ms);
 }
 
+static int idem_subject_known(const struct command *c)
+{
+    idem_request request = { .key = c->key, .key_len = KEY_LEN };
+    idem_entry entry = { .id = NULL };
+
+    return idem_find(&table, &entry, &request, table.tick) == IDEM_OK;
+}
+
 /* Nothing: idem_begin finds room by itself. */
 static void idem_subject_expire(uint32_t now_ms)
 {
@@ -282,101 +226,27 @@ static size_t idem_subject_bytes(void)
 
 /* ------------------------------------------------ what the peers have alike */
 
-/* What they keep of a key */
-struct entry {
-    uint64_t fingerprint;
-    uint64_t token;
-    uint32_t until;             // in progress: end of lease; else of retention
-    int32_t code;
-    uint16_t response_len;
-    uint8_t status;
-    uint8_t attempts;
-    unsigned char response[RESPONSE_LEN];
-};
-
-static uint32_t entry_retention_ms;
-static uint64_t entry_token;
-
-IDEMI_FLAT
-static uint64_t entry_fingerprint(const struct command *c)
-{
-    return idem_siphash(secret, 2, 4, c->payload, PAYLOAD_LEN);
-}
-
-static int entry_over(uint32_t until, uint32_t now_ms)
-{
-    return (int32_t)(now_ms - until) >= 0;
-}
-
-static void entry_claim(struct entry *e, struct ticket *ticket,
-                        uint32_t now_ms)
-{
-    e->status = IDEM_IN_PROGRESS;
-    e->attempts++;
-    e->until = now_ms + LEASE_MS;
-    e->token = ticket->token = ++entry_token;
-}
-
-static int entry_first(struct entry *e, struct ticket *ticket,
-                       uint64_t fingerprint, uint32_t now_ms)
-{
-    e->fingerprint = fingerprint;
-    e->attempts = 0;
-    entry_claim(e, ticket, now_ms);
-    return IDEM_EXECUTE;
-}
-
-static int entry_again(struct entry *e, struct ticket *ticket,
-                       unsigned char *response, uint64_t fingerprint,
-                       uint32_t now_ms)
-{
-    if (e->fingerprint != fingerprint)
-        return IDEM_MISMATCH;
-    if (e->status != IDEM_IN_PROGRESS) {
-        memcpy(response, e->response, e->response_len);
-        return IDEM_REPLAY;
-    }
-    if (!entry_over(e->until, now_ms))
-        return IDEM_BUSY;
-    if (e->attempts >= 3)
-        return IDEM_EXHAUSTED;
-    entry_claim(e, ticket, now_ms);
-    return IDEM_RECOVER;
-}
-
-static int entry_complete(struct entry *e, const struct ticket *ticket,
-                          const struct command *c, uint32_t now_ms)
-{
-    if (e->token != ticket->token || e->status != IDEM_IN_PROGRESS)
-        return IDEM_E_FENCED;
-    e->status = IDEM_COMPLETED;
-    e->code = 0;
-    e->until = now_ms + entry_retention_ms;
-    e->response_len = RESPONSE_LEN;
-    memcpy(e->response, c->response, RESPONSE_LEN);
-    return IDEM_OK;
-}
-
-/* Completed keys, the oldest first: a ring */
-struct due {
-    unsigned char key[KEY_LEN];
-    uint32_t hash;              // khash+ alone
-    uint32_t until;
-};
+uint32_t entry_retention_ms;
+uint64_t entry_token;
 
 static struct {
     struct due *ring;
     size_t size, first, count;
 } queue;
 
-static void queue_open(size_t size)
+void queue_open(size_t size)
 {
     queue.ring = counted_alloc(size * sizeof *queue.ring);
     queue.size = size;
     queue.first = queue.count = 0;
 }
 
-static struct due *queue_put(const unsigned char *key, uint32_t until)
+void queue_close(void)
+{
+    counted_free(queue.ring);
+}
+
+struct due *queue_put(const unsigned char *key, uint32_t until)
 {
     size_t at = queue.first + queue.count++;
     struct due *due = &queue.ring[at < queue.size ? at : at - queue.size];
@@ -386,8 +256,7 @@ static struct due *queue_put(const unsigned char *key, uint32_t until)
     return due;
 }
 
-/* Takes the oldest out if it is over; or NULL. */
-static const struct due *queue_take(uint32_t now_ms)
+const struct due *queue_take(uint32_t now_ms)
 {
     const struct due *due = &queue.ring[queue.first];
 
@@ -398,13 +267,13 @@ static const struct due *queue_take(uint32_t now_ms)
     return due;
 }
 
-static void peer_open(uint32_t retention_ms)
+void peer_open(uint32_t retention_ms)
 {
     entry_retention_ms = retention_ms;
     entry_token = 0;
 }
 
-static size_t peer_bytes(void)
+size_t peer_bytes(void)
 {
     return allocated;
 }
@@ -445,13 +314,13 @@ static void plain_open(size_t keys, uint32_t retention_ms)
 static void plain_close(void)
 {
     kh_destroy(plain, plain);
-    counted_free(queue.ring);
+    queue_close();
 }
 
 static int plain_begin(struct ticket *ticket, unsigned char *response,
                        const struct command *c, uint32_t now_ms)
 {
-    uint64_t fingerprint = entry_fingerprint(c);
+    uint64_t fingerprint = hash_payload(c->payload);
     int absent;
     khint_t at = kh_put(plain, plain, plain_key(c->key), &absent);
 
@@ -473,6 +342,11 @@ static int plain_complete(const struct ticket *ticket, const struct command *c,
     if (result == IDEM_OK)
         queue_put(c->key, kh_val(plain, at).until);
     return result;
+}
+
+static int plain_known(const struct command *c)
+{
+    return kh_get(plain, plain, plain_key(c->key)) != kh_end(plain);
 }
 
 static void plain_expire(uint32_t now_ms)
@@ -523,13 +397,13 @@ static void hashed_open(size_t keys, uint32_t retention_ms)
 static void hashed_close(void)
 {
     kh_destroy(hashed, hashed);
-    counted_free(queue.ring);
+    queue_close();
 }
 
 static int hashed_begin(struct ticket *ticket, unsigned char *response,
                         const struct command *c, uint32_t now_ms)
 {
-    uint64_t fingerprint = entry_fingerprint(c);
+    uint64_t fingerprint = hash_payload(c->payload);
     khint_t hash = hash_key(c->key);
     int absent;
     khint_t at = kh_put(hashed, hashed, hashed_key(c->key, hash), &absent);
@@ -567,6 +441,13 @@ static int hashed_complete(const struct ticket *ticket,
     if (result == IDEM_OK)
         queue_put(c->key, kh_val(hashed, at).until)->hash = ticket->hash;
     return result;
+}
+
+static int hashed_known(const struct command *c)
+{
+    struct hashed_key key = hashed_key(c->key, hash_key(c->key));
+
+    return kh_get(hashed, hashed, key) != kh_end(hashed);
 }
 
 static void hashed_expire(uint32_t now_ms)
@@ -631,7 +512,7 @@ static struct node *nodes_take(const struct command *c)
 static int nodes_begin(struct ticket *ticket, unsigned char *response,
                        const struct command *c, uint32_t now_ms)
 {
-    uint64_t fingerprint = entry_fingerprint(c);
+    uint64_t fingerprint = hash_payload(c->payload);
     struct node *node;
 
     HASH_FIND(hh, nodes, c->key, KEY_LEN, node);
@@ -655,6 +536,14 @@ static int nodes_complete(const struct ticket *ticket, const struct command *c,
                 : IDEM_E_FENCED;
 }
 
+static int nodes_known(const struct command *c)
+{
+    struct node *node;
+
+    HASH_FIND(hh, nodes, c->key, KEY_LEN, node);
+    return node != NULL;
+}
+
 static void nodes_expire(uint32_t now_ms)
 {
     while (nodes && entry_over(nodes->entry.until, now_ms)) {
@@ -676,7 +565,7 @@ static size_t nodes_live(uint32_t now_ms)
 static int once_begin(struct ticket *ticket, unsigned char *response,
                       const struct command *c, uint32_t now_ms)
 {
-    uint64_t fingerprint = entry_fingerprint(c);
+    uint64_t fingerprint = hash_payload(c->payload);
     uint32_t hash = hash_key(c->key);
     struct node *node;
 
@@ -700,20 +589,41 @@ static int once_complete(const struct ticket *ticket, const struct command *c,
     return entry_complete(&ticket->node->entry, ticket, c, now_ms);
 }
 
+static const struct subject idem_subject = {
+    "idem.h", idem_subject_open, idem_subject_close, idem_subject_begin,
+    idem_subject_complete, idem_subject_known, idem_subject_expire,
+    idem_subject_live, idem_subject_bytes, 1 };
+static const struct subject plain_subject = {
+    "khash", plain_open, plain_close, plain_begin, plain_complete, plain_known,
+    plain_expire, plain_live, peer_bytes, 1 };
+static const struct subject hashed_subject = {
+    "khash+", hashed_open, hashed_close, hashed_begin, hashed_complete,
+    hashed_known, hashed_expire, hashed_live, peer_bytes, 1 };
+static const struct subject nodes_subject = {
+    "uthash", nodes_open, nodes_close, nodes_begin, nodes_complete, nodes_known,
+    nodes_expire, nodes_live, peer_bytes, 1 };
+static const struct subject once_subject = {
+    "uthash+", nodes_open, nodes_close, once_begin, once_complete, nodes_known,
+    nodes_expire, nodes_live, peer_bytes, 1 };
+
 enum { IDEM, KHASH, KHASH_PLUS, UTHASH, UTHASH_PLUS };
 
-static const struct subject subjects[] = {
-    { "idem.h", idem_subject_open, idem_subject_close, idem_subject_begin,
-      idem_subject_complete, idem_subject_expire, idem_subject_live,
-      idem_subject_bytes },
-    { "khash", plain_open, plain_close, plain_begin, plain_complete,
-      plain_expire, plain_live, peer_bytes },
-    { "khash+", hashed_open, hashed_close, hashed_begin, hashed_complete,
-      hashed_expire, hashed_live, peer_bytes },
-    { "uthash", nodes_open, nodes_close, nodes_begin, nodes_complete,
-      nodes_expire, nodes_live, peer_bytes },
-    { "uthash+", nodes_open, nodes_close, once_begin, once_complete,
-      nodes_expire, nodes_live, peer_bytes },
+/* The first five as the names above say; then what is installed. */
+static const struct subject *const subjects[] = {
+    &idem_subject, &plain_subject, &hashed_subject, &nodes_subject,
+    &once_subject,
+#ifdef BENCH_STB
+    &stb_subject,
+#endif
+#ifdef BENCH_GLIB
+    &glib_subject, &glib_default_subject,
+#endif
+#ifdef BENCH_MAP
+    &map_subject, &map_default_subject,
+#endif
+#ifdef BENCH_SQLITE
+    &sqlite_subject,
+#endif
 };
 
 /* ---------------------------------------------------------------------------
@@ -760,6 +670,20 @@ static uint64_t m2_loop(const struct subject *s, uint64_t from, uint64_t steps)
     return right;
 }
 
+/* Keys that are not there, of which the table has as many as can be */
+static uint64_t absent_loop(const struct subject *s, uint64_t from,
+                            uint64_t steps)
+{
+    uint64_t right = 0, i;
+    struct command c;
+
+    for (i = from; i < from + steps; i++) {
+        make_command(&c, i);
+        right += !s->known(&c);
+    }
+    return right;
+}
+
 /* Step i is at the time of i ms. */
 static uint64_t m3_loop(const struct subject *s, uint64_t from, uint64_t steps)
 {
@@ -792,10 +716,7 @@ static uint64_t empty_loop(uint64_t steps)
 
 static double now_ns(void)
 {
-    struct timespec t;
-
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+    return clock_us(CLOCK_PROCESS_CPUTIME_ID) * 1e3;
 }
 
 /* The only loop that counts: what callgrind is to collect. */
@@ -815,7 +736,7 @@ static void expect(uint64_t got, uint64_t want, const char *what,
                    const struct subject *s)
 {
     if (got != want)
-        fail(what, s->name);
+        fail("%s: %s", s->name, what);
 }
 
 /* N fresh keys; a small table is filled over and over. */
@@ -853,13 +774,29 @@ static struct figures measure_m2(const struct subject *s, uint64_t keys,
     return f;
 }
 
-/* The oldest key goes, a new one comes.  Retention is as many steps as there
-   are to be live keys; before the clock starts every slot has been used. */
-static struct figures measure_m3(const struct subject *s, uint64_t live,
-                                 uint64_t steps)
+/* Looking for keys that are absent from a full table */
+static struct figures measure_absent(const struct subject *s, uint64_t keys,
+                                     uint64_t steps)
 {
     struct figures f = { 0, 0, 0 };
-    uint64_t slots = live / 3 * 4;
+
+    s->open(keys, DAY_MS);
+    expect(m1_loop(s, 0, keys), keys, "absent: an answer is wrong", s);
+    expect(absent_loop(s, 0, keys), 0, "absent: a key is missing", s);
+    expect(timed(&f, absent_loop, s, keys, steps), steps,
+           "absent: a key was found", s);
+    f.bytes = (double)s->bytes() / (double)keys;
+    s->close();
+    f.ns /= f.steps;
+    return f;
+}
+
+/* The oldest key goes, a new one comes.  Retention is as many steps as there
+   are to be live keys; before the clock starts every slot has been used. */
+static struct figures measure_churn(const struct subject *s, uint64_t live,
+                                    uint64_t slots, uint64_t steps)
+{
+    struct figures f = { 0, 0, 0 };
     uint64_t warm = 2 * slots;
 
     s->open(slots, (uint32_t)live);
@@ -874,22 +811,47 @@ static struct figures measure_m3(const struct subject *s, uint64_t live,
     return f;
 }
 
+static struct figures measure_m3(const struct subject *s, uint64_t live,
+                                 uint64_t steps)
+{
+    return measure_churn(s, live, live / 3 * 4, steps);
+}
+
+/* The same with every slot live */
+static struct figures measure_full(const struct subject *s, uint64_t live,
+                                   uint64_t steps)
+{
+    return measure_churn(s, live, live, steps);
+}
+
 struct workload {
-    const char *name;
+    const char *name, *title;
     struct figures (*measure)(const struct subject *, uint64_t keys,
                               uint64_t steps);
     uint32_t keys;
     uint32_t steps, short_steps;    // at least; 0: not in the short form
 };
 
+#define M1_TITLE     "claim and complete a fresh key of N"
+#define M2_TITLE     "replay one of N"
+#define ABSENT_TITLE "look for a key that is not among N"
+#define M3_TITLE     "expire the oldest of N live keys, claim and complete " \
+                     "another"
+
 static const struct workload workloads[] = {
-    { "M1", measure_m1, 1000,       500000,  100000 },
-    { "M1", measure_m1, 100000,     500000,  100000 },
-    { "M1", measure_m1, 1000000,    1000000, 0 },
-    { "M2", measure_m2, 1000,       1000000, 200000 },
-    { "M2", measure_m2, 100000,     1000000, 200000 },
-    { "M2", measure_m2, 1000000,    1000000, 0 },
-    { "M3", measure_m3, CHURN_LIVE, 2000000, 200000 },
+    { "M1", M1_TITLE, measure_m1, 1000, 500000, 100000 },
+    { "M1", M1_TITLE, measure_m1, 100000, 500000, 100000 },
+    { "M1", M1_TITLE, measure_m1, 1000000, 1000000, 0 },
+    { "M2", M2_TITLE, measure_m2, 1000, 1000000, 200000 },
+    { "M2", M2_TITLE, measure_m2, 100000, 1000000, 200000 },
+    { "M2", M2_TITLE, measure_m2, 1000000, 1000000, 0 },
+    { "absent", ABSENT_TITLE, measure_absent, 1000, 1000000, 200000 },
+    { "absent", ABSENT_TITLE, measure_absent, 100000, 1000000, 0 },
+    { "absent", ABSENT_TITLE, measure_absent, 1000000, 1000000, 0 },
+    { "M3", M3_TITLE ", 75 % of the slots live", measure_m3, CHURN_LIVE,
+      2000000, 200000 },
+    { "full", M3_TITLE ", all slots live", measure_full, CHURN_CAPACITY,
+      2000000, 0 },
 };
 
 /* ---------------------------------------------------------------------------
@@ -897,52 +859,42 @@ static const struct workload workloads[] = {
    repetition make a ratio.
    ------------------------------------------------------------------------ */
 struct comparison {
-    struct figures figures[COUNT(subjects)][REPS_MAX];
-    double ratios[COUNT(subjects)][REPS_MAX];   // idem.h / it, ordered
-    double to_best[REPS_MAX];                   // idem.h / fastest peer
-    int reps;
+    struct sample ns[COUNT(subjects)];
+    struct sample ratios[COUNT(subjects)];      // idem.h / it
+    struct sample to_best;                      // idem.h / fastest peer
+    double bytes[COUNT(subjects)];
 };
 
-static int by_value(const void *a, const void *b)
+/* A database is left out where it would take minutes. */
+static int takes_part(const struct subject *s, const struct workload *w)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
+    return s->slower == 1 || w->keys <= 1000;
 }
 
-static double median(const double *ordered, int count)
+/* One repetition: each subject once, beginning with that of `first`. */
+static void repeat(struct comparison *c, const struct workload *w,
+                   uint64_t steps, size_t first)
 {
-    return (ordered[(count - 1) / 2] + ordered[count / 2]) / 2;
-}
+    struct figures f[COUNT(subjects)];
+    double best = 0;
+    size_t turn, s;
 
-static double median_ns(const struct comparison *c, size_t subject)
-{
-    double ns[REPS_MAX];
-    int i;
-
-    for (i = 0; i < c->reps; i++)
-        ns[i] = c->figures[subject][i].ns;
-    qsort(ns, (size_t)c->reps, sizeof *ns, by_value);
-    return median(ns, c->reps);
-}
-
-static void order_ratios(struct comparison *c)
-{
-    size_t s;
-    int i;
-
-    for (i = 0; i < c->reps; i++)
-        c->to_best[i] = 0;
-    for (s = 0; s < COUNT(subjects); s++) {
-        for (i = 0; i < c->reps; i++) {
-            double ratio = c->figures[IDEM][i].ns / c->figures[s][i].ns;
-            c->ratios[s][i] = ratio;
-            if (s != IDEM && ratio > c->to_best[i])
-                c->to_best[i] = ratio;
-        }
-        qsort(c->ratios[s], (size_t)c->reps, sizeof(double), by_value);
+    for (turn = 0; turn < COUNT(subjects); turn++) {
+        s = (turn + first) % COUNT(subjects);
+        if (takes_part(subjects[s], w))
+            f[s] = w->measure(subjects[s], w->keys,
+                              steps / subjects[s]->slower);
     }
-    qsort(c->to_best, (size_t)c->reps, sizeof(double), by_value);
+    for (s = 0; s < COUNT(subjects); s++) {
+        if (!takes_part(subjects[s], w))
+            continue;
+        sample_add(&c->ns[s], f[s].ns);
+        sample_add(&c->ratios[s], f[IDEM].ns / f[s].ns);
+        c->bytes[s] = f[s].bytes;
+        if (s != IDEM && f[IDEM].ns / f[s].ns > best)
+            best = f[IDEM].ns / f[s].ns;
+    }
+    sample_add(&c->to_best, best);
 }
 
 /* Who begins changes from one repetition to the next; the first is only to
@@ -950,89 +902,64 @@ static void order_ratios(struct comparison *c)
 static void compare(struct comparison *c, const struct workload *w,
                     uint64_t steps, int reps)
 {
+    static const struct comparison none;
     int i;
-    size_t turn;
 
-    c->reps = reps;
-    for (i = -1; i < reps; i++)
-        for (turn = 0; turn < COUNT(subjects); turn++) {
-            size_t s = (turn + (size_t)(i + 1)) % COUNT(subjects);
-            c->figures[s][i < 0 ? 0 : i] =
-                w->measure(&subjects[s], w->keys, steps);
-        }
-    order_ratios(c);
+    for (i = -1; i < reps; i++) {
+        if (i <= 0)
+            *c = none;
+        repeat(c, w, steps, (size_t)(i + 1));
+    }
 }
 
-static void print_heading(void)
+static void print_comparison(struct comparison *c, const struct workload *w)
 {
+    char plot[32];
     size_t s;
 
-    printf("\n| workload | N |");
-    for (s = 0; s < COUNT(subjects); s++)
-        printf(" %s ns |", subjects[s].name);
-    for (s = 1; s < COUNT(subjects); s++)
-        printf(" idem / %s |", subjects[s].name);
-    for (s = 0; s < COUNT(subjects); s++)
-        printf(" %s B/key |", subjects[s].name);
-    printf("\n|---|");
-    for (s = 0; s < 3 * COUNT(subjects); s++)
-        printf("--:|");
-    printf("\n");
-}
-
-static void print_comparison(const struct comparison *c,
-                             const struct workload *w)
-{
-    size_t s;
-
-    printf("| %s | %lu |", w->name, (unsigned long)w->keys);
-    for (s = 0; s < COUNT(subjects); s++)
-        printf(" %.0f |", median_ns(c, s));
-    for (s = 1; s < COUNT(subjects); s++)
-        printf(" %.2f (%.2f..%.2f) |", median(c->ratios[s], c->reps),
-               c->ratios[s][0], c->ratios[s][c->reps - 1]);
-    for (s = 0; s < COUNT(subjects); s++)
-        printf(" %.0f |", c->figures[s][0].bytes);
-    printf("\n");
+    printf("\n%s, N = %lu: %s\n\n| | ns | idem.h / it | bytes a key |\n"
+           "|---|--:|--:|--:|\n", w->name, (unsigned long)w->keys, w->title);
+    snprintf(plot, sizeof plot, "ram_%s_%lu", w->name, (unsigned long)w->keys);
+    for (s = 0; s < COUNT(subjects); s++) {
+        if (!c->ns[s].count)
+            continue;
+        printf("| %s |", subjects[s]->name);
+        print_sample(&c->ns[s], " %.0f (%.0f..%.0f) |");
+        print_sample(&c->ratios[s], " %.2f (%.2f..%.2f) |");
+        printf(" %.0f |\n", c->bytes[s]);
+        plot_row(plot, subjects[s]->name, "ns", &c->ns[s]);
+    }
     fflush(stdout);
 }
 
-static void print_budget(const char *what, const double *ordered, int reps,
-                         double limit)
+static void print_budget(const char *what, struct sample *ratios, double limit)
 {
-    double ratio = median(ordered, reps);
-
-    printf("| %s | %.2f | %.2f (%.2f..%.2f) | %s |\n", what, limit, ratio,
-           ordered[0], ordered[reps - 1], ratio <= limit ? "met" : "missed");
+    printf("| %s | %.2f |", what, limit);
+    print_sample(ratios, " %.2f (%.2f..%.2f) |");
+    printf(" %s |\n", sample_median(ratios) <= limit ? "met" : "missed");
 }
 
 /* The budgets of this design; "level" leaves room for noise. */
-static void print_budgets(const struct comparison *m1,
-                          const struct comparison *m2,
-                          const struct comparison *m3)
+static void print_budgets(struct comparison *m1, struct comparison *m2,
+                          struct comparison *m3)
 {
     printf("\n| budget, host | limit | measured | |\n|---|--:|--:|---|\n");
-    print_budget("M1, 100000 keys: idem / khash", m1->ratios[KHASH], m1->reps,
-                 0.80);
-    print_budget("M3, 75 % live: idem / uthash", m3->ratios[UTHASH], m3->reps,
-                 0.65);
-    print_budget("M2, 100000 keys: idem / the fastest peer", m2->to_best,
-                 m2->reps, 1.05);
+    print_budget("M1, 100000 keys: idem / khash", &m1->ratios[KHASH], 0.80);
+    print_budget("M3, 75 % live: idem / uthash", &m3->ratios[UTHASH], 0.65);
+    print_budget("M2, 100000 keys: idem / the fastest peer", &m2->to_best,
+                 1.05);
 }
 
 static void compare_all(int is_short)
 {
     static struct comparison results[COUNT(workloads)];
-    const struct comparison *m1 = NULL, *m2 = NULL, *m3 = NULL;
-    int reps = is_short ? 5 : 11;
+    struct comparison *m1 = NULL, *m2 = NULL, *m3 = NULL;
+    int reps = is_short ? 3 : 5;
     size_t i;
 
-    printf("\nNanoseconds a step: M1 claim and complete a fresh key of N, M2 "
-           "replay one of N,\nM3 expire the oldest of N live keys, claim and "
-           "complete another, in a table of\n65536.  Medians of %d "
-           "repetitions that take turns; ratios with (least..most).\nBytes "
-           "of memory for each of N keys.\n", reps);
-    print_heading();
+    printf("\nNanoseconds of processor time a step, medians of %d repetitions "
+           "that take turns, with\n(least..most); ratios only of the same "
+           "repetition.  Below 1 idem.h is faster.\n", reps);
     for (i = 0; i < COUNT(workloads); i++) {
         const struct workload *w = &workloads[i];
         uint32_t steps = is_short ? w->short_steps : w->steps;
@@ -1100,7 +1027,7 @@ static void churn_forget(uint64_t *bits, uint32_t now_ms)
     memcpy(key, idemi_slot_id(&table, slot), KEY_LEN);
     result = idem_forget(&table, &request, now_ms);
     if (result != IDEM_OK && result != IDEM_E_NOT_FOUND)    // over meanwhile
-        fail("a key that is there cannot be forgotten", "churn");
+        fail("churn: a key that is there cannot be forgotten");
 }
 
 static void churn_fill(unsigned keys, uint64_t *number, uint32_t now_ms)
@@ -1113,7 +1040,7 @@ static void churn_fill(unsigned keys, uint64_t *number, uint32_t now_ms)
         if (idem_subject_begin(&ticket, response, &c, now_ms) !=
                 IDEM_EXECUTE ||
             idem_subject_complete(&ticket, &c, now_ms) != IDEM_OK)
-            fail("an answer is wrong", "churn");
+            fail("churn: an answer is wrong");
     }
 }
 
@@ -1152,7 +1079,7 @@ static void churn(unsigned keys, uint64_t steps)
     now = count_probes(&table);
     idem_subject_close();
     if (now.hit > 1.5 * first.hit || now.miss > 1.5 * first.miss)
-        fail("probes have grown", "churn");
+        fail("churn: probes have grown");
 }
 
 /* Linear probing with random keys, after Knuth (1963) */
@@ -1169,9 +1096,9 @@ static void churn_all(int is_short)
            "| churn steps | keys | of them expired | found: mean | max | "
            "absent: mean | max |\n|--:|--:|--:|--:|--:|--:|--:|\n",
            CHURN_CAPACITY);
-    churn(CHURN_LIVE, is_short ? 1000000 : 100000000);
+    churn(CHURN_LIVE, is_short ? 100000 : 10000000);
     print_expected(0.375);
-    churn(CHURN_CAPACITY, is_short ? 100000 : 10000000);
+    churn(CHURN_CAPACITY, is_short ? 100000 : 1000000);
     print_expected(0.5);
 }
 
@@ -1225,14 +1152,24 @@ static int one(const char *name, const char *keys, const char *peer)
         for (s = 0; s < COUNT(subjects); s++)
             if (strcmp(workloads[w].name, name) == 0 &&
                 workloads[w].keys == strtoul(keys, NULL, 10) &&
-                strcmp(subjects[s].name, peer) == 0) {
+                strcmp(subjects[s]->name, peer) == 0) {
                 struct figures f = workloads[w].measure(
-                    &subjects[s], workloads[w].keys, 100000);
+                    subjects[s], workloads[w].keys,
+                    20000 / subjects[s]->slower);
                 printf("%s %s %s: %.0f steps, %.1f ns a step\n", name, keys,
                        peer, f.steps, f.ns);
                 return 0;
             }
     return 2;
+}
+
+static int print_names(void)
+{
+    size_t s;
+
+    for (s = 0; s < COUNT(subjects); s++)
+        printf("%s\n", subjects[s]->name);
+    return 0;
 }
 
 int main(int argc, char **argv)
@@ -1242,6 +1179,8 @@ int main(int argc, char **argv)
     for (i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--one") == 0 && argc - i == 4)
             return one(argv[i + 1], argv[i + 2], argv[i + 3]);
+        if (strcmp(argv[i], "--names") == 0)
+            return print_names();
         if (strcmp(argv[i], "--short") == 0)
             is_short = 1;
         else if (strcmp(argv[i], "--grow") == 0)

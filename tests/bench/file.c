@@ -32,95 +32,20 @@
 #include "idem.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#include "tests/bench/common.h"
 
 enum {
-    KEY_LEN = 16,
     RESPONSE_LEN = 16,
     KEYS = 100000,
     SECTOR_SIZE = 262144,
     DAY_MS = 86400000,
     KEY_MS = DAY_MS / KEYS,
     TURN = 64,                      // commands of a subject in one turn
-    TURNS_MAX = 64,
     OPENS_MAX = 51
 };
-
-static void fail(const char *what, const char *where)
-{
-    fflush(stdout);
-    fprintf(stderr, "bench_file: %s: %s\n", where, what);
-    exit(1);
-}
-
-static double clock_us(clockid_t clock)
-{
-    struct timespec t;
-
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
-
-static double now_us(void)
-{
-    return clock_us(CLOCK_MONOTONIC);
-}
-
-/* The output function of SplitMix64: a bijection */
-static uint64_t mix(uint64_t x)
-{
-    x += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
-}
-
-static void make_key(uint8_t key[KEY_LEN], uint64_t number)
-{
-    uint64_t words[2] = { mix(number), mix(~number) };
-
-    memcpy(key, words, sizeof words);
-}
-
-/* ---------------------------------------------------------------------------
-   Medians
-   ------------------------------------------------------------------------ */
-struct sample {
-    double values[TURNS_MAX];
-    int count;
-};
-
-static void sample_add(struct sample *s, double value)
-{
-    s->values[s->count++] = value;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double sample_median(struct sample *s)
-{
-    qsort(s->values, (size_t)s->count, sizeof(double), by_value);
-    return (s->values[(s->count - 1) / 2] + s->values[s->count / 2]) / 2;
-}
-
-static void print_sample(struct sample *s, const char *format)
-{
-    double median = sample_median(s);
-
-    printf(format, median, s->values[0], s->values[s->count - 1]);
-}
 
 /* ---------------------------------------------------------------------------
    A table in a file, with callbacks that count
@@ -174,7 +99,7 @@ static uint32_t sectors_for(uint32_t capacity)
     uint32_t sectors = 1000;
 
     if (!d)
-        fail("out of memory", "sectors");
+        fail("sectors: out of memory");
     d->file = none;
     d->storage.read = counted_read;
     d->storage.prog = counted_prog;
@@ -207,13 +132,13 @@ static void device_boot(struct device *d, size_t extra)
         d->memory_size = d->table.needed + extra;
         d->memory = malloc(d->memory_size);
         if (!d->memory)
-            fail("out of memory", "open");
+            fail("open: out of memory");
         memset(d->memory, 0xA5, d->memory_size);
     }
     memset(&d->counts, 0, sizeof d->counts);
     if (idem_open(&d->table, &d->config, d->memory, d->memory_size, 0) !=
         IDEM_OK)
-        fail("cannot open the table", "open");
+        fail("open: cannot open the table");
 }
 
 static void device_open(struct device *d, const char *path, uint32_t capacity,
@@ -223,7 +148,7 @@ static void device_open(struct device *d, const char *path, uint32_t capacity,
 
     memset(d, 0, sizeof *d);
     if (idem_file_open(&d->file, path, SECTOR_SIZE, sectors) != IDEM_OK)
-        fail("cannot open the file", path);
+        fail("%s: cannot open the file", path);
     d->storage = d->file.storage;
     d->storage.ctx = d;
     d->storage.read = counted_read;
@@ -265,7 +190,7 @@ static int begin(struct device *d, uint64_t number, idem_claim *claim,
     result = idem_begin(&d->table, claim, &reply, &request, now_ms);
     if (result == IDEM_REPLAY && (reply.response_len != RESPONSE_LEN ||
                                   memcmp(response, key, RESPONSE_LEN) != 0))
-        fail("another response", "begin");
+        fail("begin: another response");
     return result;
 }
 
@@ -273,7 +198,7 @@ static void claim_key(struct device *d, uint64_t number, idem_claim *claim,
                       uint32_t now_ms)
 {
     if (begin(d, number, claim, now_ms) != IDEM_EXECUTE)
-        fail("an answer is wrong", "begin");
+        fail("begin: an answer is wrong");
 }
 
 static void complete_key(struct device *d, uint64_t number,
@@ -285,7 +210,7 @@ static void complete_key(struct device *d, uint64_t number,
 
     make_key(response, number);
     if (idem_complete(&d->table, claim, &outcome, now_ms) != IDEM_OK)
-        fail("an answer is wrong", "complete");
+        fail("complete: an answer is wrong");
 }
 
 /* ---------------------------------------------------------------------------
@@ -313,9 +238,9 @@ static void bare_open(struct bare *b, const char *path, uint32_t size)
     b->size = size;
     for (at = 0; b->fd >= 0 && at < size; at += sizeof zeros)
         if (pwrite(b->fd, zeros, sizeof zeros, at) != (ssize_t)sizeof zeros)
-            fail("cannot write", path);
+            fail("%s: cannot write", path);
     if (b->fd < 0 || fsync(b->fd) < 0)
-        fail("cannot open", path);
+        fail("%s: cannot open", path);
 }
 
 static void bare_write(struct bare *b, uint32_t len)
@@ -327,7 +252,7 @@ static void bare_write(struct bare *b, uint32_t len)
         b->at = 0;
     if (pwrite(b->fd, bytes, len, b->at) != (ssize_t)len ||
         fdatasync(b->fd) < 0)
-        fail("cannot write", "bare file");
+        fail("bare file: cannot write");
     b->at += len;
 }
 
@@ -365,11 +290,11 @@ static double batch_us(struct device *d, int batch)
         for (j = 0; j < batch; j++)
             claim_key(d, d->number + (uint64_t)j, &claims[j], now_ms);
         if (idem_sync(&d->table) != IDEM_OK)
-            fail("sync", "batch");
+            fail("batch: sync");
         for (j = 0; j < batch; j++)
             complete_key(d, d->number + (uint64_t)j, &claims[j], now_ms);
         if (idem_sync(&d->table) != IDEM_OK)
-            fail("sync", "batch");
+            fail("batch: sync");
     }
     return (now_us() - start) / TURN;
 }
@@ -505,7 +430,7 @@ static void fill(struct device *d, uint64_t until)
             complete_key(d, d->number + (uint64_t)i, &claims[i], now_ms);
     }
     if (idem_sync(&d->table) != IDEM_OK)
-        fail("sync", "M5");
+        fail("M5: sync");
 }
 
 /* Microseconds of a duplicate of that key */
@@ -515,7 +440,7 @@ static double duplicate_us(struct device *d, uint64_t number)
     double start = now_us();
 
     if (begin(d, number, &claim, 0) != IDEM_REPLAY)
-        fail("an answer is wrong", "duplicate");
+        fail("duplicate: an answer is wrong");
     return now_us() - start;
 }
 
@@ -527,7 +452,7 @@ static double open_us(struct device *d)
 
     if (idem_open(&d->table, &d->config, d->memory, d->memory_size, 0) !=
         IDEM_OK)
-        fail("cannot open the table", "M5");
+        fail("M5: cannot open the table");
     return clock_us(CLOCK_PROCESS_CPUTIME_ID) - start;
 }
 
@@ -560,7 +485,7 @@ static double m5_rows(struct device *d, int in_ram, int opens)
             uint64_t number = d->number - KEYS + mix((uint64_t)i) % (KEYS / 2);
             sample_add(&open, open_us(d) / 1000);
             if (d->table.used < KEYS)
-                fail("a key is missing", "M5");
+                fail("M5: a key is missing");
             sample_add(&duplicate, duplicate_us(d, number));
         }
         printf("| %lu | %s | %lu | %lu | %lu |", (unsigned long)d->number,
@@ -668,7 +593,7 @@ int main(int argc, char **argv)
         else
             directory = argv[i];
     print_facts(directory);
-    measure_m4(directory, is_short ? 21 : 51);
-    measure_m5(directory, is_short ? 11 : OPENS_MAX);
+    measure_m4(directory, is_short ? 9 : 51);
+    measure_m5(directory, is_short ? 5 : OPENS_MAX);
     return 0;
 }

@@ -29,20 +29,15 @@
  * That makes the times in the records longer or shorter; so there is a table of
  * other retentions.
  */
+#define _POSIX_C_SOURCE 200809L
+
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "tests/bench/common.h"
 #include "tests/flash.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 enum {
-    KEY_LEN = 16,
     COMMANDS = 20000,
     DUPLICATE_EVERY = 10,
     DAY_MS = 86400000,
@@ -53,34 +48,6 @@ enum {
 };
 
 static int missed;                  // budgets
-
-static void fail(const char *format, ...)
-{
-    va_list args;
-
-    fflush(stdout);
-    fprintf(stderr, "bench_flash: ");
-    va_start(args, format);
-    vfprintf(stderr, format, args);
-    va_end(args);
-    fprintf(stderr, "\n");
-    exit(1);
-}
-
-/* The output function of SplitMix64: a bijection */
-static uint64_t mix(uint64_t x)
-{
-    x += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
-}
-
-/* A number below n, out of random bits */
-static uint32_t below(uint32_t n, uint64_t bits)
-{
-    return (uint32_t)((bits >> 32) * n >> 32);
-}
 
 static uint32_t padded(uint32_t len, uint32_t granule)
 {
@@ -865,11 +832,29 @@ static void copy_and_append(struct medium *m, const struct workload *w,
     line_add(m, len);
 }
 
+/* True if one half of the sectors holds all live entries and more. */
+static int lines_hold(const struct workload *w, const struct geometry *g)
+{
+    uint32_t whole = padded(FLOOR_CLAIM + w->response_len, g->granule);
+
+    return w->live * whole < (SECTOR_COUNT / 2 - 1) * SECTOR_SIZE;
+}
+
 static const struct naive naives[] = {
     { "page rewritten for each change", rewrite_page },
     { "two copies in turns", ping_pong },
     { "lines, copied when full", copy_and_append },
 };
+
+static void plot_instead(const char *what, const char *name,
+                         const struct workload *w, const struct geometry *g,
+                         double value)
+{
+    char plot[32];
+
+    snprintf(plot, sizeof plot, "flash_%s_%s_%s", what, w->name, g->name);
+    plot_value(plot, name, g->name, value);
+}
 
 static void print_instead(const char *name, const struct workload *w,
                           const struct geometry *g, const struct medium *m,
@@ -895,6 +880,11 @@ static void print_instead(const char *name, const struct workload *w,
            (double)worst[SPI_NS] / 1e6,
            (double)m->spent[SPI_NS] / 1e6 / COMMANDS,
            (double)ENDURANCE / most * COMMANDS / 1e6);
+    plot_instead("bytes", name, w, g, 1000.0 * (double)m->spent[BYTES] /
+                                          COMMANDS);
+    plot_instead("worst", name, w, g, (double)worst[SPI_NS] / 1e6);
+    plot_instead("life", name, w, g,
+                 (double)ENDURANCE / most * COMMANDS / 1e6);
 }
 
 /* The same commands; duplicates write nothing here either. */
@@ -905,6 +895,11 @@ static void measure_naive(const struct naive *naive, const struct workload *w,
     uint64_t number = 0;
     uint32_t i;
 
+    if (naive->write == copy_and_append && !lines_hold(w, g)) {
+        printf("| %s | %s | %s | does not fit |\n", w->name, g->name,
+               naive->name);
+        return;
+    }
     medium_open(&m, g, SECTOR_SIZE, SECTOR_COUNT);
     for (i = 0; i < COMMANDS; i++) {
         if (i % DUPLICATE_EVERY == DUPLICATE_EVERY - 1)
@@ -928,9 +923,11 @@ static void compare_all(void)
            "worst call: bytes, erases | ms | mean ms | worn out, million |\n"
            "|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|\n");
     for (w = 0; w < COUNT(workloads); w++)
-        for (g = 0; g < COUNT(workloads[w].erases); g++) {
+        for (g = 0; geometries[g].kind == FLASH_NOR; g++) {
             struct device d;
             run(&d, &workloads[w], g, 1, DAY_MS);
+            plot_instead("bytes", "floor", &workloads[w], &geometries[g],
+                         floor_bytes(&workloads[w], geometries[g].granule));
             print_instead("idem.h, idle calls", &workloads[w], &geometries[g],
                           &d.medium, &d.medium);
             for (n = 0; n < COUNT(naives); n++)
@@ -989,7 +986,7 @@ struct run {
 static uint32_t chance(struct run *r, uint32_t n)
 {
     r->bits = mix(r->bits);
-    return below(n, r->bits);
+    return (uint32_t)below(n, r->bits);
 }
 
 /* The request of a key: everything about it follows from its number. */
@@ -997,7 +994,7 @@ static void make_request(const struct run *r, uint64_t number,
                          uint8_t id[64], idem_request *request)
 {
     uint64_t words[4] = { mix(number), mix(~number), number, 0 };
-    uint32_t len = 8 + below(r->setup->key_max - 7, words[0]);
+    uint32_t len = 8 + (uint32_t)below(r->setup->key_max - 7, words[0]);
 
     memset(request, 0, sizeof *request);
     memcpy(id, words, sizeof words);

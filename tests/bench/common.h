@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: 0BSD */
+/*
+ * What the benchmarks share: chance, clocks, medians, and the rows from which
+ * plots are made.  Define _POSIX_C_SOURCE before the first #include.
+ */
+#ifndef BENCH_COMMON_H
+#define BENCH_COMMON_H
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+enum { KEY_LEN = 16, SAMPLE_MAX = 64 };
+
+/* Ends the program: an answer was wrong, or nothing can be measured. */
+static inline void fail(const char *format, ...)
+{
+    va_list args;
+
+    fflush(stdout);
+    fprintf(stderr, "bench: ");
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fprintf(stderr, "\n");
+    exit(1);
+}
+
+/* The output function of SplitMix64: a bijection */
+static inline uint64_t mix(uint64_t x)
+{
+    x += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+/* A number below n, out of random bits */
+static inline uint64_t below(uint64_t n, uint64_t bits)
+{
+    return (bits >> 32) * n >> 32;
+}
+
+/* The key with that number: no two are alike. */
+static inline void make_key(uint8_t key[KEY_LEN], uint64_t number)
+{
+    uint64_t words[2] = { mix(number), mix(~number) };
+
+    memcpy(key, words, sizeof words);
+}
+
+static inline double clock_us(clockid_t clock)
+{
+    struct timespec t;
+
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+static inline double now_us(void)
+{
+    return clock_us(CLOCK_MONOTONIC);
+}
+
+static inline void pause_ms(int ms)
+{
+    struct timespec t = { ms / 1000, ms % 1000 * 1000000L };
+
+    nanosleep(&t, NULL);
+}
+
+/* ---------------------------------------------------------------------------
+   Medians
+   ------------------------------------------------------------------------ */
+struct sample {
+    double values[SAMPLE_MAX];
+    int count;
+};
+
+static inline void sample_add(struct sample *s, double value)
+{
+    if (s->count == SAMPLE_MAX)
+        fail("too many values");
+    s->values[s->count++] = value;
+}
+
+static inline int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The median; afterwards the values are in order. */
+static inline double sample_median(struct sample *s)
+{
+    if (!s->count)
+        fail("no values");
+    qsort(s->values, (size_t)s->count, sizeof(double), by_value);
+    return (s->values[(s->count - 1) / 2] + s->values[s->count / 2]) / 2;
+}
+
+static inline void print_sample(struct sample *s, const char *format)
+{
+    double median = sample_median(s);
+
+    printf(format, median, s->values[0], s->values[s->count - 1]);
+}
+
+/* ---------------------------------------------------------------------------
+   Rows for plots (plot.awk), in the folder that BENCH_ROWS names, if it is set:
+   series, x or label, median, least, most
+   ------------------------------------------------------------------------ */
+static inline void plot_row(const char *plot, const char *series,
+                            const char *label, struct sample *s)
+{
+    const char *folder = getenv("BENCH_ROWS");
+    double median = sample_median(s);
+    char path[512];
+    FILE *f;
+
+    if (!folder)
+        return;
+    snprintf(path, sizeof path, "%s/%s.tsv", folder, plot);
+    f = fopen(path, "a");
+    if (!f)
+        fail("%s: cannot be written", path);
+    fprintf(f, "%s\t%s\t%g\t%g\t%g\n", series, label, median, s->values[0],
+            s->values[s->count - 1]);
+    fclose(f);
+}
+
+/* The same for what is counted, and so has no spread */
+static inline void plot_value(const char *plot, const char *series,
+                              const char *label, double value)
+{
+    struct sample one = { { value }, 1 };
+
+    plot_row(plot, series, label, &one);
+}
+
+#endif
