@@ -102,12 +102,12 @@ DEMO_C = $(S)/demo.c $(S)/line.c $(S)/audit.c $(S)/traffic.c $(DEVICE)
 CONTROLLER_C = $(S)/controller.c $(S)/traffic.c $(S)/protocol.c $(S)/host.c
 HEADERS = $(S)/device.h $(S)/flash_file.h $(S)/protocol.h $(S)/host.h \
           $(S)/naive.h $(S)/line.h $(S)/audit.h $(S)/traffic.h idem.h
-SERIAL = $(CC) $(CFLAGS) $(WARN) -D_XOPEN_SOURCE=700 -DDEVICE_KEYS=1000 \
-         -DFLASH_SECTORS=96 -I.
+SERIAL = $(CC) $(CFLAGS) $(WARN) -D_XOPEN_SOURCE=700 -I.
+ROOMY = -DDEVICE_KEYS=1000 -DFLASH_SECTORS=96
 
 $(B)/serial/demo: $(DEMO_C) $(HEADERS)
 	@mkdir -p $(B)/serial
-	$(SERIAL) $(DEMO_C) -o $@
+	$(SERIAL) $(ROOMY) $(DEMO_C) -o $@
 
 $(B)/serial/controller: $(CONTROLLER_C) $(HEADERS)
 	@mkdir -p $(B)/serial
@@ -115,7 +115,7 @@ $(B)/serial/controller: $(CONTROLLER_C) $(HEADERS)
 
 $(B)/serial/device: $(DEVICE_C) $(HEADERS)
 	@mkdir -p $(B)/serial
-	$(SERIAL) $(DEVICE_C) -o $@
+	$(SERIAL) $(ROOMY) $(DEVICE_C) -o $@
 
 $(B)/patterns: examples/patterns.c idem.h
 	@mkdir -p $(B)
@@ -132,6 +132,42 @@ deps-targets:            ## install compilers and emulators for targets
 
 targets:                 ## emulated boards: self-tests, power cuts, figures
 	@SHORT="$(SHORT)" sh tests/targets/run.sh
+
+demo-firmware: $(B)/firmware/demo $(B)/firmware/controller $(B)/firmware/firmware.elf  ## the demo with firmware, emulated
+	@if [ "$(SHORT)" = 1 ]; then count=100; else count=300; fi; \
+	    FLASH_AT=$(FLASH_AT) FLASH_PAGES=$(FLASH_PAGES) $(B)/firmware/demo \
+	    --device $(S)/firmware/device.sh --count $$count --early 300
+
+# A nRF51 has 256 KB of flash: the code in front, then the pages that the journal
+# of 300 commands needs.  Who reads it must have the same sizes and hash.
+FLASH_AT = 0x18000
+FLASH_PAGES = 72
+NRF51 = arm-none-eabi-gcc -mthumb -mcpu=cortex-m0
+NRF51_SIZES = -DDEVICE_KEYS=300 -DFLASH_SECTOR=1024 -DFLASH_GRANULE=4 \
+              -DFLASH_SECTORS=$(FLASH_PAGES) -DIDEM_HASH=IDEM_HASH_HALFSIPHASH
+NRF51_BOARD = -DCODE_AT=0 -DCODE_SIZE=96K -DMEMORY_AT=0x20000000 \
+              -DMEMORY_SIZE=16K -DNVMC_AT=$(FLASH_AT) \
+              -DNVMC_PAGES=$(FLASH_PAGES) '-DNVMC_FILE="flash"' \
+              -DBOARD_INTERRUPT=2
+T = tests/targets
+FIRMWARE_C = $(S)/firmware/firmware.c $(S)/device.c $(S)/naive.c \
+             $(S)/protocol.c $(T)/medium_nvmc.c $(T)/start.c $(T)/string.c
+
+$(B)/firmware/firmware.elf: $(FIRMWARE_C) $(HEADERS) $(T)/board.ld $(T)/board.h $(T)/medium.h
+	@mkdir -p $(B)/firmware
+	$(NRF51) -E -P -x c $(NRF51_BOARD) $(T)/board.ld > $(B)/firmware/board.ld
+	$(NRF51) -std=c99 -Os -g -ffreestanding -nostdlib -ffunction-sections \
+	    -fdata-sections -Wl,--gc-sections $(WARN) $(NRF51_SIZES) \
+	    $(NRF51_BOARD) -I. -I$(S) -I$(T) -T $(B)/firmware/board.ld \
+	    $(FIRMWARE_C) -lgcc -o $@
+
+$(B)/firmware/demo: $(DEMO_C) $(HEADERS)
+	@mkdir -p $(B)/firmware
+	$(SERIAL) $(NRF51_SIZES) $(DEMO_C) -o $@
+
+$(B)/firmware/controller: $(CONTROLLER_C) $(HEADERS)
+	@mkdir -p $(B)/firmware
+	$(SERIAL) $(CONTROLLER_C) -o $@
 
 golden:                  ## write tests/golden/ anew, if the format changes
 	@sh tests/golden.sh write
@@ -199,4 +235,4 @@ $(TESTS): idem.h
 .PHONY: test help demo deps deps-check deps-bench deps-bench-all check model \
         examples docs size bench clean crash crash-faults file hello patterns \
         fuzz-template deps-fuzz once inspect deps-mqtt mqtt targets golden \
-        deps-targets
+        deps-targets demo-firmware

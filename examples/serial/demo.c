@@ -34,6 +34,7 @@ static const char help[] =
     "  --delay P     percent that others overtake (15)\n"
     "  --corrupt P   percent with a byte that is wrong, missing or new (5)\n"
     "  --kill MS     mean time between two kills, 0: none (80)\n"
+    "  --early MS    longest time until a kill at the start (6)\n"
     "  --only N      one run: 0 with idem.h, 1 answers first, 2 answers last\n"
     "  --device PROG another device: is started as PROG --line TERMINAL\n"
     "                --dir DIR --seed N, and leaves the same files (in DIR)\n"
@@ -44,7 +45,7 @@ static const char help[] =
     "answered truly, and without it not; 1 if not so; 2 if it could not run\n";
 
 static struct {
-    uint32_t    count, seed, kill_ms;
+    uint32_t    count, seed, kill_ms, early_ms;
     uint32_t    first_run, last_run;
     line_rates  rates;
     char        bin[PATH_SIZE];             /* where our programs are */
@@ -162,7 +163,7 @@ static void plan_kill(run *r)
     r->kill_waits = host_random(&r->seed, 8) > 0;
     r->kill_at = r->kill_waits
         ? 1 + host_random(&r->seed, 2 * options.kill_ms)
-        : now + host_random(&r->seed, 6);
+        : now + host_random(&r->seed, options.early_ms);
 }
 
 static void start_device(run *r)
@@ -453,7 +454,8 @@ static int take_option(const char *name, const char *value)
         { "--repeat", &options.rates.repeat, 100 },
         { "--delay", &options.rates.delay, 100 },
         { "--corrupt", &options.rates.corrupt, 90 },
-        { "--kill", &options.kill_ms, 60000 }
+        { "--kill", &options.kill_ms, 60000 },
+        { "--early", &options.early_ms, 60000 }
     };
     size_t i;
 
@@ -483,6 +485,7 @@ int main(int argc, char **argv)
     options.count = 400;
     options.seed = 1;
     options.kill_ms = 80;
+    options.early_ms = 6;
     options.rates = usual;
     options.last_run = RUNS - 1;
     snprintf(options.bin, sizeof options.bin, "%.*s",

@@ -31,6 +31,7 @@ static struct {
     uint32_t seed;
     uint32_t work_us;
     char     labels_path[PATH_SIZE];
+    char     ledger_path[PATH_SIZE];
     uint32_t labels;
 } world;
 
@@ -63,27 +64,28 @@ static void work(void *ctx)
     host_sleep_us(host_random(&world.seed, world.work_us + 1));
 }
 
+/* One write: as good as whole or not at all, whenever the kill comes. */
+static void append(const char *path, const char *text, size_t len)
+{
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT, 0600);
+
+    if (fd < 0 || write(fd, text, len) != (ssize_t)len)
+        host_die(path);
+    close(fd);
+}
+
 /* ---------------------------------------------------------------------------
    the label printer: a file, a line a label.  A label that was cut short is
    completed with VOID when the printer starts, as a real one feeds paper.
    ------------------------------------------------------------------------ */
 
-static void append(const char *text, size_t len)
-{
-    int fd = open(world.labels_path, O_WRONLY | O_APPEND | O_CREAT, 0600);
-
-    if (fd < 0 || write(fd, text, len) != (ssize_t)len)
-        host_die(world.labels_path);
-    close(fd);
-}
-
 static uint32_t print(void *ctx, const char *label, size_t len)
 {
     work(ctx);
-    append(label, len / 2);
+    append(world.labels_path, label, len / 2);
     work(ctx);
-    append(label + len / 2, len - len / 2);
-    append("\n", 1);
+    append(world.labels_path, label + len / 2, len - len / 2);
+    append(world.labels_path, "\n", 1);
     work(ctx);
     return ++world.labels;
 }
@@ -103,7 +105,7 @@ static uint32_t look(const char *label, size_t len)
     if (file)
         fclose(file);
     if (!label && *line && !strchr(line, '\n'))
-        append(" VOID\n", 6);
+        append(world.labels_path, " VOID\n", 6);
     return label ? found : number;
 }
 
@@ -119,15 +121,25 @@ static uint32_t printed(void *ctx, const char *label, size_t len)
 
 static const device_port port = { NULL, put, millis, work, print, printed };
 
+static void enter(const char *line, size_t len)
+{
+    append(world.ledger_path, line, len);
+}
+
 static void run_naive(const char *dir, int answers_first)
 {
     static naive n;
-    char ledger[PATH_SIZE];
+    FILE *ledger;
     uint8_t bytes[64];
     int len, i;
 
-    snprintf(ledger, sizeof ledger, "%s/ledger", dir);
-    naive_start(&n, &port, ledger, world.labels, answers_first);
+    snprintf(world.ledger_path, sizeof world.ledger_path, "%s/ledger", dir);
+    naive_start(&n, &port, enter, world.labels, answers_first);
+    ledger = fopen(world.ledger_path, "r");
+    while (ledger && (i = getc(ledger)) != EOF)
+        naive_remember(&n, (char)i);
+    if (ledger)
+        fclose(ledger);
     while ((len = host_read(world.line, bytes, sizeof bytes, -1)) >= 0)
         for (i = 0; i < len; i++) {
             naive_receive(&n, bytes[i]);

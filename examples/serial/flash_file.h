@@ -7,8 +7,13 @@
 
 #include "idem.h"
 
+/* The geometry, the same in all files */
+#ifndef FLASH_SECTOR
 #define FLASH_SECTOR 4096u
+#endif
+#ifndef FLASH_GRANULE
 #define FLASH_GRANULE 8u
+#endif
 #ifndef FLASH_SECTORS
 #define FLASH_SECTORS 12u
 #endif

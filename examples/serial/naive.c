@@ -1,42 +1,55 @@
 /* SPDX-License-Identifier: 0BSD */
 #include "naive.h"
-#include "host.h"
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-void naive_start(naive *n, const device_port *port, const char *ledger,
+#define NUMBER_MAX 5u           /* digits of 16 bits */
+
+void naive_start(naive *n, const device_port *port, naive_ledger *ledger,
                  uint32_t labels, int answers_first)
 {
-    FILE *file = fopen(ledger, "r");
-    unsigned ml;
-
     memset(n, 0, sizeof *n);
     n->port = port;
     n->ledger = ledger;
     n->labels = labels;
     n->answers_first = answers_first;
-    while (file && fscanf(file, "%*s %*s %u", &ml) == 1) {
-        n->pours++;
-        n->ml += ml;
-    }
-    if (file)
-        fclose(file);
 }
 
-/* One short write: there is no half of a line, whenever the kill comes. */
+void naive_remember(naive *n, char c)
+{
+    if (c == '\n') {
+        n->pours++;
+        n->ml += n->number;
+        n->blanks = 0;
+        n->number = 0;
+    } else if (c == ' ') {
+        n->blanks++;
+    } else if (n->blanks == 2) {
+        n->number = n->number * 10 + (uint32_t)(c - '0');
+    }
+}
+
+static size_t append(char *line, size_t at, const uint8_t *text, size_t len)
+{
+    memcpy(line + at, text, len);
+    line[at + len] = ' ';
+    return at + len + 1;
+}
+
 static void enter(const naive *n, const protocol_message *command, unsigned ml)
 {
-    char line[128];
-    int fd = open(n->ledger, O_WRONLY | O_APPEND | O_CREAT, 0600);
-    int len = snprintf(line, sizeof line, "%.*s %.*s %u\n",
-                       (int)command->scope_len, (const char *)command->scope,
-                       (int)command->key_len, (const char *)command->key, ml);
+    char line[PROTOCOL_CONTENT_MAX + 2 + NUMBER_MAX + 1];
+    char digits[NUMBER_MAX];
+    size_t len = append(line, 0, command->scope, command->scope_len);
+    unsigned count = 0;
 
-    if (fd < 0 || write(fd, line, (size_t)len) != len)
-        host_die(n->ledger);
-    close(fd);
+    len = append(line, len, command->key, command->key_len);
+    do
+        digits[count++] = (char)('0' + ml % 10);
+    while ((ml /= 10) != 0);
+    while (count)
+        line[len++] = digits[--count];
+    line[len++] = '\n';
+    n->ledger(line, len);
 }
 
 static void pour(naive *n, const protocol_message *command)

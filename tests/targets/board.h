@@ -10,6 +10,13 @@
    the machine. */
 void board_text(const char *text);
 
+/* What start.c asks of the host by semihosting: what the answer means depends
+   on the operation. */
+uintptr_t semihost(uintptr_t operation, const void *arguments);
+
+/* The program's, if it has an interrupt */
+void board_interrupt(void);
+
 /* Ends the run with this exit status. */
 void board_exit(int status);
 

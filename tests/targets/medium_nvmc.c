@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: 0BSD
    The internal flash of a nRF51 (microbit): pages of 1 KB, programmed by words,
    bits only go from 1 to 0.  QEMU keeps it in memory: so each word is copied to
-   a file of the host, flash.bin, as soon as the flash has it, as it reads
-   then.  A machine that is killed in between was killed before the step. */
+   a file of the host as soon as the flash has it, as it reads then.  A machine
+   that is killed in between was killed before the step. */
+#include "board.h"
 #include "medium.h"
 
 #include <string.h>
 
-uintptr_t semihost(uintptr_t operation, const void *arguments);
+#ifndef NVMC_AT
+#define NVMC_AT 0x3C000
+#define NVMC_PAGES 5
+#define NVMC_FILE "flash.bin"
+#endif
 
 enum { OPEN = 0x01, WRITE = 0x05, SEEK = 0x0A };
 enum { READ_WRITE_BINARY = 3 };         // "r+b"
@@ -17,7 +22,7 @@ enum { READ_WRITE_BINARY = 3 };         // "r+b"
 #define ERASE  (*(volatile uint32_t *)0x4001E508u)
 
 enum { READING, WRITING, ERASING };     // CONFIG
-enum { FLASH_AT = 0x3C000, PAGE = 1024, PAGES = 5 };
+enum { FLASH_AT = NVMC_AT, PAGE = 1024, PAGES = NVMC_PAGES };
 
 static uintptr_t file;
 
@@ -80,7 +85,7 @@ const idem_storage medium = {
 
 void medium_start(void)
 {
-    static const char name[] = "flash.bin";
+    static const char name[] = NVMC_FILE;
     uintptr_t open[3] = { (uintptr_t)name, READ_WRITE_BINARY, sizeof name - 1 };
 
     file = semihost(OPEN, open);

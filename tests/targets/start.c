@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: 0BSD
    Bare Cortex-M, Cortex-A and RISC-V: from reset to program(), and semihosting,
-   by which a debugger or an emulator serves what it runs. */
+   by which a debugger or an emulator serves what it runs.  On a Cortex-M a
+   program may have one interrupt, whose number is BOARD_INTERRUPT. */
 #include "board.h"
 
 #include <stddef.h>
@@ -13,9 +14,6 @@ extern uint32_t bss_start[], bss_end[];
 
 int program(void);
 void begin(void);
-
-/* One semihosting call; what its answer means depends on the operation. */
-uintptr_t semihost(uintptr_t operation, const void *arguments);
 
 #if defined __riscv
 
@@ -70,11 +68,16 @@ static void fault(void)
 }
 
 void stack_top(void);            // a function to the table of vectors only
-extern void (*const start[16])(void);
+extern void (*const start[])(void);
 
 __attribute__((section(".start"), used))
-void (*const start[16])(void) = {
-    stack_top, begin, fault, fault, fault, fault, fault
+void (*const start[])(void) = {
+    stack_top, begin, fault, fault, fault, fault, fault,
+#ifdef BOARD_INTERRUPT
+    [16 + BOARD_INTERRUPT] = board_interrupt
+#else
+    [15] = 0
+#endif
 };
 
 #endif
