@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
-# The firmware as `demo --device` wants it: firmware.elf, which is beside DIR, in
-# an emulated micro:bit with its flash and its printer in DIR.  This process
-# becomes the emulator, so that a kill -9 is a power cut.
+# The firmware as `demo --device` wants it: firmware.elf, which is beside DIR,
+# in an emulated micro:bit that has its flash and its printer in DIR.  This
+# process becomes the emulator, so that a kill -9 is a power cut.
 #     device.sh --line TERMINAL --dir DIR --seed N [--no-idem first|last]
 set -eu
 

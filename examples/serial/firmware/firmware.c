@@ -2,8 +2,8 @@
 /*
  * The device as firmware without an operating system: device.c on a nRF51
  * (BBC micro:bit: Cortex-M0, 256 KB of flash, 16 KB of RAM).  The line is its
- * UART, the journal is in its own flash.  QEMU runs it, and is made to be killed:
- * medium_nvmc.c keeps the flash in a file.
+ * UART, the journal is in its own flash, which medium_nvmc.c keeps in a file
+ * when QEMU is the machine.  That is killed, which is a power cut.
  *
  * The label printer is a file of the host, written and read by semihosting: it
  * is outside, keeps what it has printed whatever happens here, and has a sensor
