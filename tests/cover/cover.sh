@@ -1,0 +1,30 @@
+#!/bin/sh
+# SPDX-License-Identifier: 0BSD
+# Coverage of idem.h by the unit, model and file tests together: lines, branches
+# and, in every decision, each condition on its own (MC/DC).  gate.py decides.
+# The tests are deterministic and quick enough: SHORT=1 changes nothing.
+set -eu
+
+out=build/cover
+rm -rf "$out"
+mkdir -p "$out"
+
+# A static function is known by its file's name: with the same one everywhere,
+# what the tests see of it adds up.
+compile="clang-19 -std=c99 -O1 -g -fprofile-instr-generate -fcoverage-mapping
+    -fcoverage-mcdc -Xclang -main-file-name -Xclang idem.h -Wno-everything -I."
+
+export IDEM_CALLS=${IDEM_CALLS:-100000}
+objects=
+for source in tests/test_*.c; do
+    test=$out/$(basename "$source" .c)
+    $compile "$source" -o "$test" -lcmocka -lpthread
+    LLVM_PROFILE_FILE=$test.profraw "$test" > "$test.log" 2>&1 ||
+        { cat "$test.log"; echo "FAILED: $source"; exit 1; }
+    objects="$objects -object $test"
+done
+llvm-profdata-19 merge "$out"/*.profraw -o "$out/profile"
+llvm-cov-19 export $objects -instr-profile="$out/profile" \
+    > "$out/coverage.json" 2> "$out/log" || { cat "$out/log"; exit 1; }
+python3 tests/cover/gate.py idem.h tests/cover/exceptions.txt \
+    < "$out/coverage.json"
