@@ -9,16 +9,14 @@ B      = build
 
 TESTS = $(B)/test_hash $(B)/test_table $(B)/test_keys $(B)/test_time \
         $(B)/test_full $(B)/test_api $(B)/test_threads $(B)/test_model \
-        $(B)/test_flash $(B)/test_journal $(B)/test_file
+        $(B)/test_flash $(B)/test_journal $(B)/test_file $(B)/test_protocol \
+        $(B)/test_inspect
 
-test: $(TESTS) examples  ## run the unit, model and thread tests
+test: $(TESTS) patterns  ## run the unit, model and thread tests
 	@set -e; for t in $(TESTS); do echo "== $$t"; $$t; done
 
 help:                    ## list the targets; SHORT=1 shortens the long ones
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 14
-
-demo: $(B)/hello         ## what it does, in one screen
-	@$(B)/hello
 
 crash: $(B)/crash        ## power cuts at every step of many workloads
 	@if [ "$(SHORT)" = 1 ]; then $(B)/crash --short; else $(B)/crash; fi
@@ -49,8 +47,23 @@ model:                   ## the long differential run: ten million calls
 	@if [ "$(SHORT)" = 1 ]; then $(B)/test_model; else \
 	    IDEM_CALLS=$${IDEM_CALLS:-10000000} $(B)/test_model; fi
 
-examples: $(B)/hello     ## build and run the examples
-	@$(B)/hello > $(B)/hello.out
+once: $(B)/file $(B)/inspect  ## a journal in a file, and what inspect says
+	@rm -f $(B)/file.journal
+	@$(B)/file $(B)/file.journal 42 'pour 5 ml' && \
+	    $(B)/file $(B)/file.journal 42 'pour 5 ml' && \
+	    $(B)/inspect $(B)/file.journal
+
+inspect: $(B)/test_inspect  ## the second reader of the format, sanitized
+	$(CC) $(CFLAGS) -fsanitize=address,undefined -fno-sanitize-recover=all \
+	    examples/inspect.c -o $(B)/inspect_sanitized
+	@if [ "$(SHORT)" = 1 ]; then n=1; else n=20; fi; \
+	    HISTORIES=$$n INSPECT=$(B)/inspect_sanitized $(B)/test_inspect
+
+deps-mqtt:               ## install what the MQTT example needs
+	@sh tests/deps.sh mosquitto libmosquitto-dev
+
+mqtt: $(B)/pumpd $(B)/pour $(B)/proxy $(B)/inspect  ## commands over MQTT
+	@SHORT="$(SHORT)" B=$(B) sh tests/mqtt.sh
 
 docs:                    ## compile and run every C block of manual and README
 	@sh tests/docs.sh
@@ -63,12 +76,75 @@ bench: $(B)/bench $(B)/bench_flash $(B)/bench_file  ## speed, wear, bytes
 	    $(B)/bench $$short && $(B)/bench_file $$short && \
 	    { $(B)/bench_flash $$short || echo "flash: a budget is missed"; }
 
+demo: $(B)/serial/demo $(B)/serial/controller $(B)/serial/device  ## a bad line and kill -9
+	@$(B)/serial/demo
+
+hello: $(B)/hello        ## the first example of README
+	@$(B)/hello
+
+patterns: $(B)/patterns  ## reboot, emergency stop, lease, poison, outbox
+	@$(B)/patterns
+
+examples: hello once patterns demo  ## build and run all examples
+
+fuzz-template:           ## the harness for your parser, and a bug it must find
+	@SHORT="$(SHORT)" sh fuzz/template.sh
+
+deps-fuzz:               ## install what fuzz-template needs
+	@sh tests/deps.sh afl++ clang-19 libclang-rt-19-dev
+
+S = examples/serial
+DEVICE = $(S)/device.c $(S)/flash_file.c $(S)/protocol.c $(S)/host.c
+DEVICE_C = $(S)/device_main.c $(S)/naive.c $(DEVICE)
+DEMO_C = $(S)/demo.c $(S)/line.c $(S)/audit.c $(S)/traffic.c $(DEVICE)
+CONTROLLER_C = $(S)/controller.c $(S)/traffic.c $(S)/protocol.c $(S)/host.c
+HEADERS = $(S)/device.h $(S)/flash_file.h $(S)/protocol.h $(S)/host.h \
+          $(S)/naive.h $(S)/line.h $(S)/audit.h $(S)/traffic.h idem.h
+SERIAL = $(CC) $(CFLAGS) $(WARN) -D_XOPEN_SOURCE=700 -DDEVICE_KEYS=1000 \
+         -DFLASH_SECTORS=96 -I.
+
+$(B)/serial/demo: $(DEMO_C) $(HEADERS)
+	@mkdir -p $(B)/serial
+	$(SERIAL) $(DEMO_C) -o $@
+
+$(B)/serial/controller: $(CONTROLLER_C) $(HEADERS)
+	@mkdir -p $(B)/serial
+	$(SERIAL) $(CONTROLLER_C) -o $@
+
+$(B)/serial/device: $(DEVICE_C) $(HEADERS)
+	@mkdir -p $(B)/serial
+	$(SERIAL) $(DEVICE_C) -o $@
+
+$(B)/patterns: examples/patterns.c idem.h
+	@mkdir -p $(B)
+	$(CC) $(CFLAGS) $(WARN) -I. examples/patterns.c -o $@
+
 clean:                   ## remove build/
 	rm -rf $(B)
 
 $(B)/hello: examples/hello.c idem.h
 	@mkdir -p $(B)
 	$(CC) $(CFLAGS) $(WARN) -I. examples/hello.c -o $@
+
+$(B)/file: examples/file.c idem.h
+	@mkdir -p $(B)
+	$(CC) $(CFLAGS) $(WARN) -I. examples/file.c -o $@
+
+$(B)/inspect: examples/inspect.c
+	@mkdir -p $(B)
+	$(CC) $(CFLAGS) $(WARN) examples/inspect.c -o $@
+
+$(B)/pumpd: examples/mqtt/pumpd.c idem.h
+	@mkdir -p $(B)
+	$(CC) $(CFLAGS) $(WARN) -I. examples/mqtt/pumpd.c -lmosquitto -o $@
+
+$(B)/pour: examples/mqtt/pour.c
+	@mkdir -p $(B)
+	$(CC) $(CFLAGS) $(WARN) examples/mqtt/pour.c -lmosquitto -o $@
+
+$(B)/proxy: tests/mqtt/proxy.c
+	@mkdir -p $(B)
+	$(CC) $(CFLAGS) $(WARN) tests/mqtt/proxy.c -o $@
 
 $(B)/bench: tests/bench/bench.c idem.h
 	@mkdir -p $(B)
@@ -98,9 +174,14 @@ $(B)/test_model: tests/test_model.c tests/model.h
 $(B)/test_flash: tests/test_flash.c tests/flash.h
 $(B)/test_journal: tests/test_journal.c tests/journal.h tests/flash.h
 $(B)/test_file: tests/test_file.c
+$(B)/test_protocol: tests/test_protocol.c examples/serial/protocol.c \
+    examples/serial/protocol.h
+$(B)/test_inspect: tests/test_inspect.c tests/journal.h tests/flash.h
+$(B)/test_inspect: $(B)/inspect
 $(TESTS): idem.h
 	@mkdir -p $(B)
 	$(CC) $(CFLAGS) $(WARN) -I. tests/$(@F).c -o $@ -lcmocka -lpthread
 
 .PHONY: test help demo deps deps-check deps-bench check model examples docs \
-        size bench clean crash crash-faults file
+        size bench clean crash crash-faults file hello patterns fuzz-template \
+        deps-fuzz once inspect deps-mqtt mqtt

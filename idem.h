@@ -554,9 +554,11 @@
          granule by granule, to the next that does.
 
    Reading: all headers.  Of the sector with the highest sequence, if its second
-   header is there (valid, or a single bit differs from the first, or records
-   follow that have not been moved): it is the newest.  Else the one that it
-   names is, whatever others look like.  That one's header says which is the
+   header is there (valid, or a single bit differs from the first, or a record
+   stands behind those that were there before it): it is the newest.  Else the
+   one that it names is; or one with a higher sequence than that whose second
+   header is there, and a record after it: the highest could not be seen when
+   that was written.  The newest one's header says which is the
    oldest needed.  From there on every record, in order, up to the end that the
    next header states.  No header, and every byte erased but for torn headers
    where headers go: blank.
@@ -616,7 +618,9 @@
      maintain             64 slots, each at most one release
      next, pending        n slots at worst
      open                 clears all the memory; with a journal, reads it once
-                          (with IDEM_BATCH, one again whose key comes again)
+                          (a record again whose key comes again, with
+                          IDEM_BATCH, volatile_claims, or behind damage;
+                          a sector again after two cuts in first headers)
      any that is told     a look at all n slots, each at most one release, for
      the time, elapse     every 2^28 ms (3.1 days) that the clock advances, so
                           that 32 bits of time suffice: at most 8 times in one
@@ -1099,6 +1103,7 @@ typedef struct idem_journal {
     uint8_t  sealing;           /* 1: the new head's header may be there */
     uint8_t  worn;              /* 1: a program failed in the new head */
     uint8_t  turned;            /* 1: there is a head of this boot */
+    uint8_t  holed;             /* while opening: something did not validate */
     uint8_t  known;             /* while opening: stretches known to be lost, */
     uint8_t  known_sum;                                     /* and granules */
     uint8_t  failed;            /* 1: a key could not be read in this call */
@@ -1234,7 +1239,8 @@ typedef union idem_fingerprint_state {     /* IDEM_HASH says which of them */
                  (state_max) + (prog_size))
 #define IDEMI_BUFFERS_SIZE(key_max, response_max, state_max, sector_count,     \
                            prog_size)                                          \
-    (sizeof(idem_journal) + (size_t)(sector_count) * sizeof(idem_sector) +     \
+    (IDEMI_ROUND4(sizeof(idem_journal) +                                       \
+                  (size_t)(sector_count) * sizeof(idem_sector)) +              \
      4u * IDEMI_RECORD_SIZE(key_max, response_max, state_max, prog_size))
 #define IDEM_JOURNAL_MEMORY_SIZE(capacity, key_max, response_max, state_max,   \
                                  sector_count, prog_size)                      \
@@ -3516,7 +3522,8 @@ static int idemi_journal_leaving(const idem_table *t, uint32_t at)
     if (at == IDEMI_NOWHERE)
         return 0;
     distance = idemi_journal_distance(t, j->clean, sector);
-    return (distance == 0 && j->clean != j->head) ||
+    return idemi_journal_sector(t, sector)->link >= IDEMI_ASIDE ||
+           (distance == 0 && j->clean != j->head) ||
            distance > idemi_journal_distance(t, j->clean, j->head);
 }
 
@@ -3920,6 +3927,17 @@ static int idemi_journal_enter(idem_table *t, uint32_t next, uint32_t room,
     return result;
 }
 
+/* From now on all sectors are erased before they are used. */
+static void idemi_journal_torn(idem_table *t)
+{
+    uint32_t sector;
+
+    t->journal->blank = IDEMI_TORN;
+    for (sector = 0; sector < t->config->storage->sector_count; sector++)
+        if (idemi_journal_sector(t, sector)->link == IDEMI_ASIDE)
+            idemi_journal_sector(t, sector)->link = 0;
+}
+
 /* Takes a new head, if that succeeded; or goes back to the one before. */
 static int idemi_journal_settle(idem_table *t, int result, uint32_t last,
                                 uint32_t at, uint32_t end)
@@ -3943,7 +3961,9 @@ static int idemi_journal_settle(idem_table *t, int result, uint32_t last,
         idemi_journal_retire(t, sector);
     else
         idemi_journal_sector(t, sector)->link = IDEMI_ASIDE;
-    j->blank = j->blank ? IDEMI_TORN : 0;
+    // On blank storage the others are as good as erased; but not twice.
+    if (j->blank == IDEMI_BLANK && sector == last)
+        idemi_journal_torn(t);
     j->spare = 0;
     // If its header may be there, nothing behind what that states counts.
     j->head = last;
@@ -4028,7 +4048,7 @@ static int idemi_journal_attempt(idem_table *t, uint32_t room, uint32_t want)
 /* Goes on to the next sector: at the first write of a boot, when the head is
    full, and after a failure.  Afterwards there is room in it.  What looks blank
    may have been begun to be programmed before a cut; then it fails, and the
-   next is erased. */
+   next is tried. */
 IDEMI_SLOW
 static int idemi_journal_turn(idem_table *t, uint32_t room, uint32_t want)
 {
@@ -4166,6 +4186,16 @@ static int idemi_journal_unconfirmed(const idem_table *t, unsigned slot)
     return slot == j->newest_slot ||
            (slot == IDEMI_NONE &&
             !idemi_slot_at(t, (unsigned)j->newest_slot)->state);
+}
+
+/* Goes on to the first sector of this boot; that confirms the newest record of
+   the boot before. */
+IDEMI_SLOW
+static int idemi_journal_start(idem_table *t)
+{
+    if (t->journal->broken)
+        return IDEM_E_STORAGE;
+    return idemi_journal_turn(t, idemi_journal_size(t) / 2, t->journal->low);
 }
 
 /* One bounded step of idle work on the journal.  IDEM_MORE if there is more. */
@@ -4502,23 +4532,19 @@ static const unsigned char *idemi_recover_window(idem_table *t,
     return in + (at - w->from);
 }
 
-/* True if a sector whose second header is not there has records nevertheless
-   that are only written after it: then it is damaged, not torn. */
-static int idemi_recover_used(idem_table *t, uint32_t sector)
+/* True if a record stands in a sector where that is only if its second header
+   was there before: from `at` on. */
+static int idemi_recover_used(idem_table *t, uint32_t sector, uint32_t at)
 {
     idemi_window w = { 0, 0 };
-    uint32_t limit = idemi_journal_size(t), at = idemi_journal_front(t);
+    uint32_t limit = idemi_journal_size(t);
 
     while (at < limit) {
         const unsigned char *p = idemi_recover_window(t, &w, sector, at, limit);
-        uint32_t len = idemi_record_decode(
-            t, idemi_storage_place(t, sector, at), t->in, p,
-            w.from + w.have - at);
-        unsigned parts = t->journal->record.parts;
-        if (len && parts & (IDEMI_HAS_CLAIM | IDEMI_HAS_OUTCOME) &&
-            !(parts & IDEMI_MOVED))
+        if (idemi_record_decode(t, idemi_storage_place(t, sector, at), t->in,
+                                p, w.from + w.have - at))
             return 1;
-        at += idemi_storage_granules(t, len ? len : 1);
+        at += idemi_storage_granules(t, 1);
     }
     return 0;
 }
@@ -4561,6 +4587,19 @@ static const unsigned char *idemi_recover_pair(idem_table *t, uint32_t number,
     return NULL;
 }
 
+/* True if a sector counts though one with a higher sequence, which does not,
+   names another before it: that was written first, and could not be seen when
+   this one was. */
+static int idemi_recover_since(idem_table *t, uint32_t named, uint32_t best,
+                               uint32_t end)
+{
+    return best != IDEMI_NOWHERE &&
+           (named == IDEMI_NOWHERE ||
+            idemi_journal_sector(t, named)->sequence <
+                idemi_journal_sector(t, best)->sequence) &&
+           idemi_recover_used(t, best, end);
+}
+
 /* Reads all headers, and finds the head.  If the highest sequence is in a
    sector that is committed it is that one; if not the one before it, also if
    another seems to be committed: for who announced that sequence had seen that
@@ -4569,8 +4608,9 @@ static const unsigned char *idemi_recover_pair(idem_table *t, uint32_t number,
 static int idemi_recover_headers(idem_table *t, int *seen)
 {
     idem_journal *j = t->journal;
-    uint32_t highest = IDEMI_NOWHERE, number;
-    int whole, highest_whole = 0;
+    uint32_t highest = IDEMI_NOWHERE, best = IDEMI_NOWHERE, number;
+    uint32_t best_sequence = 0, best_end = 0;
+    int whole;
     const idem_sector *s;
 
     *seen = IDEMI_NO_HEADER;
@@ -4583,9 +4623,15 @@ static int idemi_recover_headers(idem_table *t, int *seen)
         if (s->sequence > j->sequence) {
             j->sequence = s->sequence;
             j->doubt = idemi_basics_load32(p + 12) >> 16;
-            j->own_end = idemi_basics_load32(p + 32) >> 8;
+            j->own_end = p[27] & IDEMI_ATTEMPT
+                             ? idemi_journal_size(t)
+                             : idemi_basics_load32(p + 32) >> 8;
             highest = number;
-            highest_whole = whole;
+        }
+        if (whole && s->sequence > best_sequence) {
+            best_sequence = s->sequence;
+            best_end = idemi_basics_load32(p + 32) >> 8;
+            best = number;
         }
     }
     if (highest == IDEMI_NOWHERE)
@@ -4594,12 +4640,19 @@ static int idemi_recover_headers(idem_table *t, int *seen)
     j->doubt_from = s->time & ~((UINT32_C(1) << (j->doubt >> 11)) - 1);
     j->doubt = (j->doubt & 0x7FF) << (j->doubt >> 11);
     j->head = highest;
-    if (!highest_whole && !idemi_recover_used(t, highest)) {
+    if (best != highest && !idemi_recover_used(t, highest, j->own_end)) {
+        uint32_t named = s->link ? idemi_recover_before(t, highest, s->link)
+                                 : IDEMI_NOWHERE;
         j->attempt = highest;
-        j->head = idemi_recover_before(t, highest, s->link);
-        if (!s->link || !idemi_journal_sector(t, j->head)->sequence)
-            return 0;
+        j->head = named;
         j->own_end = 0;
+        if (named == best || idemi_recover_since(t, named, best, best_end)) {
+            j->head = best;
+            j->own_end = best_end;
+        }
+        if (j->head == IDEMI_NOWHERE ||
+            !idemi_journal_sector(t, j->head)->sequence)
+            return 0;
     }
     s = idemi_journal_sector(t, j->head);
     j->tail = idemi_recover_before(t, j->head, s->tail);
@@ -4695,6 +4748,14 @@ static int idemi_recover_same(idem_table *t, unsigned slot)
     return same;
 }
 
+/* True if a key may come twice: its end was not written, was written but lost
+   in batch mode, or is damaged. */
+static int idemi_recover_twice(const idem_table *t)
+{
+    return t->journal->holed || t->config->volatile_claims ||
+           t->config->durability == IDEM_BATCH;
+}
+
 /* Drops what the writer had dropped before it claimed the key with this hash:
    without a word, for it was over by now; or with a record that is lost, though
    this one is not. */
@@ -4708,8 +4769,7 @@ static void idemi_recover_drop(idem_table *t, idem_number hash)
             if (idemi_keys_expire(t, slot))
                 continue;
             if ((idemi_slot_at(t, slot)->state & IDEMI_STALE) ||
-                (t->config->durability == IDEM_BATCH &&
-                 idemi_recover_same(t, slot))) {
+                (idemi_recover_twice(t) && idemi_recover_same(t, slot))) {
                 idemi_keys_remove(t, slot);
                 continue;
             }
@@ -4899,6 +4959,7 @@ static uint32_t idemi_recover_records(idem_table *t, uint32_t sector,
             continue;
         }
         if (hole) {
+            j->holed = 1;
             holes++;
             sum += open_sum;
             lost += hole < sure || (j->record.parts & IDEMI_SYNCED);
@@ -4947,6 +5008,7 @@ static void idemi_recover_replay(idem_table *t)
             s->end = limit;
         } else {
             s->lost = s->sum = 1;
+            j->holed = 1;
             sum++;
             lost++;
         }
@@ -5488,12 +5550,6 @@ static int idemi_command_unsure(const idem_table *t, unsigned slot)
     return IDEMI_JOURNAL(t) && idemi_journal_unconfirmed(t, slot);
 }
 
-/* Writes what that record says once more. */
-static int idemi_command_confirm(idem_table *t)
-{
-    return idemi_journal_reserve(t, t->journal->carry_max, t->claimed + 1);
-}
-
 /* Finds a key's slot for who relies on what is found. */
 static int idemi_command_find_sure(idem_table *t, unsigned *slot,
                                    const idemi_query *q)
@@ -5502,7 +5558,7 @@ static int idemi_command_find_sure(idem_table *t, unsigned *slot,
 
     if (result < 0 || !idemi_command_unsure(t, *slot))
         return result;
-    result = idemi_command_confirm(t);
+    result = idemi_journal_start(t);
     return result == IDEM_OK ? idemi_command_find(t, slot, q) : result;
 }
 
@@ -5588,7 +5644,7 @@ static int idemi_command_deliver(idem_table *t, const idem_claim *claim)
     idem_slot *s;
 
     if (result == IDEM_OK && idemi_command_unsure(t, slot))
-        result = idemi_command_confirm(t);
+        result = idemi_journal_start(t);
     if (result < 0)
         return result;
     s = idemi_slot_at(t, slot);

@@ -108,10 +108,27 @@ run stm8 sdcc -mstm8 --std-c99 --opt-code-size -I. -c $compile/c.c \
     -o "$out/c.rel"
 run s390x s390x-linux-gnu-gcc -std=c99 -O2 $gcc_warn -I. -c $compile/c.c \
     -o "$out/o"
+# Whether an object asks for no more than three functions of a C library, and
+# what the compiler brings.
+freestanding() {
+    ! arm-none-eabi-nm -u "$1" | grep -Ev \
+        ' (memcpy|memset|memcmp|__aeabi_.*|__gnu_.*|protocol_.*)$'
+}
+for source in protocol device; do
+    run "$source.c on cortex-m0" arm-none-eabi-gcc -std=c99 -mcpu=cortex-m0 \
+        -mthumb -Os -ffreestanding $gcc_warn $c_warn -I. -c \
+        examples/serial/$source.c -o "$out/o"
+    run "$source.c is freestanding" freestanding "$out/o"
+    run "$source.c on avr" avr-gcc -std=c99 -mmcu=atmega328p -Os -Wall \
+        -Wextra -Wconversion -Werror -I. -c examples/serial/$source.c \
+        -o "$out/o"
+done
 run tcc tcc -std=c99 -Wall -Werror -I. -c $compile/c.c -o "$out/o"
 
 # tests NAME COMPILER-AND-FLAGS...: builds and runs all tests with cmocka
 export IDEM_CALLS=${IDEM_CALLS:-100000}
+export INSPECT=${INSPECT:-build/inspect}        # reads what each of them writes
+export HISTORIES=${HISTORIES:-2}
 tests() {
     name=$1
     shift
@@ -133,7 +150,7 @@ bare() {
         case $source in
         tests/test_threads.c | tests/test_file.c) continue ;;
         esac
-        run "$name $source builds" "$@" -I. -Itests/bare "$source" \
+        run "$name $source builds" "$@" -DNO_FILE -I. -Itests/bare "$source" \
             -o "$out/test"
         run "$name $source passes" $runner "$out/test"
     done

@@ -104,6 +104,7 @@ static const geometry geometries[] = {
     { "split",  FLASH_NOR,     2,   448,  3, 0xFF, SPLIT | VERIFY, 0 },
     { "ecc8",   FLASH_ECC,     8,   512,  3, 0xFF, 0,              0 },
     { "ecc16",  FLASH_ECC,     16,  1024, 5, 0xFF, NOISE | VERIFY, 0 },
+    { "ecc-odd", FLASH_ECC,    16,  640,  5, 0xFF, 0,              4 },
     { "eeprom", FLASH_INPLACE, 1,   320,  3, 0xFF, 0,              0 },
     { "fram",   FLASH_INPLACE, 4,   512,  5, 0x00, VERIFY,         0 },
     { "file",   FLASH_INPLACE, 1,   512,  3, 0x00, CACHE,          64 },
@@ -431,6 +432,15 @@ static void check_machine(machine *m)
         wrong(m, "of the test: too many worlds");
 }
 
+/* What was there while opening that makes it read some bytes twice. */
+static int may_read_twice(const machine *m)
+{
+    const idem_journal *j = m->table.journal;
+
+    return m->config.durability == IDEM_BATCH || m->config.volatile_claims ||
+           j->holed || j->attempt != IDEMI_NOWHERE;
+}
+
 /* Opens the table: changes nothing, reads no byte twice, finds no loss. */
 static void open_table(machine *m)
 {
@@ -456,9 +466,11 @@ static void open_table(machine *m)
     }
     if (f->progs + f->erases != ops)
         wrong(m, "opening changed the storage");
-    // In batch mode a record is read again whose key comes a second time.
+    // In batch mode and behind damage a record is read again whose key comes a
+    // second time; and a sector that may be the newest though another has a
+    // header with a higher sequence.
     for (uint32_t at = 0; at < f->size && !m->read_failed; at++)
-        if (m->read_map[at] > 1 + (m->config.durability == IDEM_BATCH))
+        if (m->read_map[at] > 1 + may_read_twice(m))
             wrong(m, "opening read byte %u %u times", (unsigned)at,
                   m->read_map[at]);
     check_machine(m);

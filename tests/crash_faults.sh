@@ -68,6 +68,8 @@ fault state-left-out idemi_journal_outcome \
 fault not-synced idemi_journal_commit \
     's/durability == IDEM_EACH/durability > IDEM_BATCH/'
 
+fault granules-read-askew idemi_storage_salvage 's/step = granule - .*/step = granule;/'
+
 echo "-- carrying"
 fault state-not-carried idemi_journal_clean \
     's/if (idemi_journal_leaving(t, j->state_at))/if (0)/'

@@ -2495,6 +2495,29 @@ static void start_failing(device *d, const geometry *g)
     d->tried.claim.slot = UINT32_MAX;
 }
 
+/* What was carried to a sector that then failed is carried on to the next, also
+   if that is not the one behind it. */
+static void s2_what_was_carried_is_carried_on_from_sectors_that_fail(
+    void **state)
+{
+    device *d = (device *)*state;
+
+    for (uint32_t first = 0; first < 6; first++)
+        for (uint32_t second = 0; second < 6; second++) {
+            start_failing(d, &usual);
+            play(d, NULL, "B0 C0 B1 C1 P");
+            d->unsure = 1;
+            flash_fail(&d->medium, FLASH_PROG, first, FLASH_UNDONE, 0);
+            (void)device_begin(d, 1);
+            flash_fail(&d->medium, FLASH_PROG, second, FLASH_DONE, 0);
+            (void)device_begin(d, 1);
+            flash_fail(&d->medium, FLASH_PROG, 0, 0, 0);
+            play(d, NULL, "B1");
+            device_restart_after(d);
+            play(d, NULL, "B0 B1");
+        }
+}
+
 /* Makes one callback fail, in one way, at one time; and whoever is refused asks
    again.  Returns whether it came to that. */
 static int fail_once(device *d, const geometry *g, int call, int how,
@@ -3417,6 +3440,7 @@ int main(void)
         JOURNAL_TEST(a_begin_waits_for_one_erase_at_most_and_only_if_it_must),
         JOURNAL_TEST(an_erase_that_fails_late_retires_its_sector),
         JOURNAL_TEST(s7_the_last_sequence_refuses_new_claims_only),
+        JOURNAL_TEST(s2_what_was_carried_is_carried_on_from_sectors_that_fail),
         JOURNAL_TEST(s3_a_record_hidden_in_a_response_is_not_taken),
         JOURNAL_TEST(the_format_is_what_it_was),
         JOURNAL_TEST(a_journal_of_another_machine_is_read),

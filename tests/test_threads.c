@@ -20,6 +20,7 @@
 #include "idem.h"
 
 #include "fixture.h"
+#include "flash.h"
 
 enum { THREADS = 4, KEYS = 12000 };
 
@@ -172,6 +173,50 @@ static void s1_s4_threads_execute_every_key_once(void **state)
         assert_int_equal(effects[i], 1);
     assert_int_equal(f->table.used, KEYS);
     assert_int_equal(f->table.stats.fenced, 0);
+}
+
+/* Shared flash: every callback comes from one thread at a time, and what all of
+   them did is there after a restart. */
+static void s1_s2_s4_threads_share_a_journal(void **state)
+{
+    fixture *f = (fixture *)*state;
+    flash medium = {
+        .kind = FLASH_NOR, .sector_size = 16384, .sector_count = 160,
+        .prog_size = 8, .erased = 0xFF,
+    };
+    idem_storage storage = {
+        .ctx = &medium, .read = flash_read, .prog = flash_prog,
+        .erase = flash_erase, .sector_size = medium.sector_size,
+        .sector_count = medium.sector_count, .prog_size = 8, .erased = 0xFF,
+    };
+    void *memory = malloc(FLASH_MEMORY(16384, 160));
+    struct worker all;
+
+    assert_non_null(memory);
+    assert_int_equal(flash_init(&medium, memory), 0);
+    f->config.storage = &storage;
+    f->config.key_max = f->config.response_max = sizeof(uint32_t);
+    f->config.state_max = 0;
+    open_shared(f, KEYS);
+    memset(effects, 0, sizeof effects);
+    all = run_workers(f, see_to_all);
+    assert_int_equal(all.wrong, 0);
+    assert_int_equal(all.done, KEYS);
+    for (uint32_t i = 0; i < KEYS; i++)
+        assert_int_equal(effects[i], 1);
+    f->config.lock = NULL;              // run_workers has destroyed the mutex
+    f->config.unlock = NULL;
+    flash_boot(&medium);
+    fixture_open(f, 0);
+    assert_int_equal(f->table.used, KEYS);
+    for (uint32_t i = 0; i < KEYS; i++) {
+        idem_request rq = numbered(&i);
+        assert_int_equal(idem_begin(&f->table, &f->claim, &f->reply, &rq, 0),
+                         IDEM_REPLAY);
+    }
+    assert_int_equal(medium.violations, 0);
+    f->config.storage = NULL;
+    free(memory);
 }
 
 /* ---------------------------------------------------------------------------
@@ -333,6 +378,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(s1_s4_threads_execute_every_key_once),
+        TEST(s1_s2_s4_threads_share_a_journal),
         TEST(s1_s4_of_many_holders_of_a_key_one_completes_it),
         TEST(s6_threads_do_not_make_the_clock_run),
         TEST(a_call_by_who_holds_the_mutex_is_refused_and_does_not_wait),

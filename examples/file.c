@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: 0BSD */
+/* cc -I.. file.c -o file && ./file pump.journal 42 'pour 5 ml'
+ *
+ * One command per run, remembered in a file: repeat it, give the key another
+ * command, kill it while it pours.  ./inspect pump.journal shows what it knows.
+ */
+#define _POSIX_C_SOURCE 200809L
+#define IDEM_FILE_STORAGE
+#define IDEM_IMPLEMENTATION
+#include "idem.h"
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static idem_file file;
+static idem_config config = {
+    .capacity = 64, .key_max = 32, .response_max = 32,
+    .secret = { 0x8c, 0x3f, 0x71, 0x0d, 0xe2, 0x95, 0x4a, 0xb6, /* random, */
+                0x1e, 0xd8, 0x07, 0x63, 0xfa, 0x2b, 0x90, 0x54 } /* yours */
+};
+static idem_table table;
+static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(64, 32, 32, 0, 8, 1) / 4];
+
+static uint32_t millis(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint32_t)(t.tv_sec * 1000 + t.tv_nsec / 1000000);
+}
+
+static int handle(void *ctx, idem_outcome *outcome, const idem_request *request,
+                  const idem_claim *claim, int answer, uint32_t *now_ms)
+{
+    (void)ctx, (void)request, (void)claim;
+    if (answer == IDEM_RECOVER) {       /* cut short before: never pour twice */
+        outcome->failed = 1;
+        outcome->response = "check the cup";
+    } else {
+        puts("PUMP RUNS");
+        sleep(1);
+        outcome->response = "poured";
+    }
+    outcome->response_len = strlen((const char *)outcome->response);
+    *now_ms = millis();
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    char answer[33] = "";
+    idem_claim claim;
+    idem_reply reply = { .buffer = answer, .buffer_size = sizeof answer - 1 };
+    idem_request request = { .scope = "shell", .scope_len = 5 };
+    int result;
+
+    if (argc != 4) {
+        fputs("usage: file JOURNAL KEY COMMAND\n", stderr);
+        return 2;
+    }
+    result = idem_file_open(&file, argv[1], 4096, 8);
+    config.storage = &file.storage;
+    if (result == IDEM_OK)
+        result = idem_open(&table, &config, memory, sizeof memory, millis());
+    if (result == IDEM_OK) {
+        request.key = argv[2];
+        request.key_len = strlen(argv[2]);
+        request.payload = argv[3];
+        request.payload_len = strlen(argv[3]);
+        result = idem_run(&table, &claim, &reply, &request, handle, NULL,
+                          millis());
+        printf("%s: %s\n", idem_text(result), answer);
+        idem_file_close(&file);
+    } else {
+        fprintf(stderr, "%s: %s\n", argv[1], idem_text(result));
+    }
+    return result < 0;
+}

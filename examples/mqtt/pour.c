@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: 0BSD */
+/* cc pour.c -lmosquitto -o pour && ./pour 2026-11-20/1 5
+ *
+ * Sends commands to pumpd, each with its idempotency key, and asks again with
+ * the same key until there is an answer: whatever is lost or restarted between,
+ * the pump pours once.  Prints key, ml, reason code and text of each answer.
+ *
+ *     pour [options] KEY ML ...       or lines "KEY ML" on standard input
+ *       --host H --port P --qos 0..2
+ *       --id NAME      sends to pump/NAME/command, hears pump/NAME/answer
+ *       --retry MS     asks again after so long without an answer
+ *       --property     the key goes in a user property
+ */
+#define _POSIX_C_SOURCE 200809L
+#include <mosquitto.h>
+#include <mqtt_protocol.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct sender {
+    const char *host, *id;
+    int      port, qos, property;
+    long     retry_ms;
+    struct mosquitto *m;
+    int      result;            // of the connection
+    int      ready;             // the broker has our subscription
+    char     answer_topic[128];
+    // The command under way
+    const char *key, *ml;
+    int      answered;
+    long long ask_at;           // when to send it next
+    char     reason[12], text[128];
+} sender;
+
+static long long now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (long long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void die(const char *what)
+{
+    fprintf(stderr, "pour: %s\n", what);
+    exit(1);
+}
+
+/* ------------------------------------------------------------------ answers */
+
+/* Copies the user property `name`, if it is there. */
+static void read_property(char *dst, size_t size, const char *wanted,
+                          const mosquitto_property *p)
+{
+    char *name = NULL, *value = NULL;
+    bool again = false;
+
+    while ((p = mosquitto_property_read_string_pair(
+                p, MQTT_PROP_USER_PROPERTY, &name, &value, again)) != NULL) {
+        if (!strcmp(name, wanted))
+            snprintf(dst, size, "%s", value);
+        free(name);
+        free(value);
+        again = true;
+    }
+}
+
+/* An answer counts if it is to the command under way: one to an earlier command
+   may come twice. */
+static void on_message(struct mosquitto *m, void *ctx,
+                       const struct mosquitto_message *message,
+                       const mosquitto_property *properties)
+{
+    sender *s = (sender *)ctx;
+    char wait[12] = "";
+    void *key = NULL;
+    uint16_t len = 0;
+
+    (void)m;
+    mosquitto_property_read_binary(properties, MQTT_PROP_CORRELATION_DATA, &key,
+                                   &len, false);
+    if (key && s->key && len == strlen(s->key) && !memcmp(key, s->key, len)) {
+        read_property(wait, sizeof wait, "retry-after-ms", properties);
+        read_property(s->reason, sizeof s->reason, "reason", properties);
+        snprintf(s->text, sizeof s->text, "%.*s", message->payloadlen,
+                 (const char *)message->payload);
+        s->answered = !*wait;
+        s->ask_at = now_ms() + atol(wait);
+    }
+    free(key);
+}
+
+static void on_subscribe(struct mosquitto *m, void *ctx, int id, int count,
+                         const int *granted, const mosquitto_property *p)
+{
+    (void)m, (void)id, (void)count, (void)granted, (void)p;
+    ((sender *)ctx)->ready = 1;
+}
+
+static void on_connect(struct mosquitto *m, void *ctx, int result, int flags,
+                       const mosquitto_property *p)
+{
+    sender *s = (sender *)ctx;
+
+    (void)flags, (void)p;
+    if (result == 0)
+        mosquitto_subscribe_v5(m, NULL, s->answer_topic, s->qos, 0, NULL);
+}
+
+/* ----------------------------------------------------------------- commands */
+
+static void ask(sender *s)
+{
+    mosquitto_property *p = NULL;
+    char topic[128];
+
+    snprintf(topic, sizeof topic, "pump/%s/command", s->id);
+    mosquitto_property_add_string(&p, MQTT_PROP_RESPONSE_TOPIC,
+                                  s->answer_topic);
+    if (s->property)
+        mosquitto_property_add_string_pair(&p, MQTT_PROP_USER_PROPERTY, "key",
+                                           s->key);
+    else
+        mosquitto_property_add_binary(&p, MQTT_PROP_CORRELATION_DATA, s->key,
+                                      (uint16_t)strlen(s->key));
+    mosquitto_publish_v5(s->m, NULL, topic, (int)strlen(s->ml), s->ml, s->qos,
+                         false, p);
+    mosquitto_property_free_all(&p);
+    s->ask_at = now_ms() + s->retry_ms;
+}
+
+/* Sends a command until it is answered. */
+static void command(sender *s, const char *key, const char *ml)
+{
+    struct timespec pause = { 0, 50000000 };
+
+    s->key = key;
+    s->ml = ml;
+    s->answered = 0;
+    s->ask_at = 0;
+    while (!s->answered) {
+        if (s->result != MOSQ_ERR_SUCCESS) {
+            s->ready = 0;
+            nanosleep(&pause, NULL);
+            s->result = mosquitto_reconnect(s->m);
+        }
+        if (s->ready && now_ms() >= s->ask_at)
+            ask(s);
+        if (s->result == MOSQ_ERR_SUCCESS)
+            s->result = mosquitto_loop(s->m, 20, 1);
+    }
+    printf("%s %s %s %s\n", key, ml, s->reason, s->text);
+    fflush(stdout);
+}
+
+static void start(sender *s)
+{
+    mosquitto_lib_init();
+    snprintf(s->answer_topic, sizeof s->answer_topic, "pump/%s/answer", s->id);
+    s->m = mosquitto_new(s->id, true, s);
+    if (!s->m)
+        die("cannot make a client");
+    mosquitto_int_option(s->m, MOSQ_OPT_PROTOCOL_VERSION, MQTT_PROTOCOL_V5);
+    mosquitto_connect_v5_callback_set(s->m, on_connect);
+    mosquitto_subscribe_v5_callback_set(s->m, on_subscribe);
+    mosquitto_message_v5_callback_set(s->m, on_message);
+    s->result = mosquitto_connect_bind_v5(s->m, s->host, s->port, 30, NULL,
+                                          NULL);
+}
+
+/* Takes the options, and returns what follows them. */
+static char **parse(sender *s, char **argv)
+{
+    while (*++argv && !strncmp(*argv, "--", 2)) {
+        const char *name = *argv;
+        if (!strcmp(name, "--property")) {
+            s->property = 1;
+            continue;
+        }
+        if (!argv[1])
+            die("see the first lines of pour.c");
+        argv++;
+        if (!strcmp(name, "--host"))
+            s->host = *argv;
+        else if (!strcmp(name, "--id"))
+            s->id = *argv;
+        else if (!strcmp(name, "--port"))
+            s->port = atoi(*argv);
+        else if (!strcmp(name, "--qos"))
+            s->qos = atoi(*argv);
+        else if (!strcmp(name, "--retry"))
+            s->retry_ms = atol(*argv);
+        else
+            die("see the first lines of pour.c");
+    }
+    return argv;
+}
+
+int main(int argc, char **argv)
+{
+    sender s = { .host = "127.0.0.1", .port = 1883, .qos = 1, .id = "panel",
+                 .retry_ms = 2000 };
+    char key[128], ml[32];
+
+    (void)argc;
+    argv = parse(&s, argv);
+    start(&s);
+    if (!*argv)
+        while (scanf("%127s %31s", key, ml) == 2)
+            command(&s, key, ml);
+    for (; argv[0] && argv[1]; argv += 2)
+        command(&s, argv[0], argv[1]);
+    mosquitto_disconnect(s.m);
+    mosquitto_destroy(s.m);
+    mosquitto_lib_cleanup();
+    return 0;
+}

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: 0BSD */
+/* cc -I../.. pumpd.c -lmosquitto -o pumpd
+ * ./pumpd --journal pump.journal --log pump.log &
+ *
+ * A daemon in front of a pump: takes commands over MQTT 5, pours each of them
+ * once, and answers each as often as it is asked.  Start your own from it.
+ *
+ * A command is a PUBLISH to pump/<sender>/command, "5" in it means 5 ml, with
+ *     correlation data   its idempotency key (or user property "key")
+ *     response topic     where the answer goes
+ * The topic is the scope: a broker's access list lets each sender write to its
+ * own only.  The answer has the correlation data and user properties: "reason",
+ * an MQTT 5 reason code, and "retry-after-ms" if it is worth asking again.
+ *
+ * The pump is a log: what was poured is a line in it.  That is also the sensor
+ * that tells, after a crash, whether a command that was cut short had poured.
+ * The total of all that was poured is application state: it is committed in one
+ * step with the outcome.
+ */
+#define _POSIX_C_SOURCE 200809L
+#define IDEM_FILE_STORAGE
+#define IDEM_IMPLEMENTATION
+#include "idem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <mosquitto.h>
+#include <mqtt_protocol.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { CAPACITY = 2000, KEY_MAX = 160, RESPONSE_MAX = 48 };
+enum { SECTOR = 65536, SECTORS = 32 };
+enum { SESSION_S = 86400 };     // the broker keeps what comes while we are away
+
+// Reason codes of answers; those of idem.h's results are in its >>replying.
+enum {
+    POURED = 0x00,
+    UNSPECIFIED = 0x80,
+    SPECIFIC = 0x83,            // implementation specific error
+    QUOTA = 0x97,
+    INVALID = 0x99              // payload format
+};
+
+typedef struct pump {
+    const char *host, *journal, *log, *id;
+    int      port, qos, ml_ms, no_idem;
+    int      log_fd;
+    uint64_t total;
+    idem_file file;
+    idem_config config;
+    idem_table table;
+    void    *memory;
+} pump;
+
+// One command, taken out of its message.
+typedef struct command {
+    pump    *p;
+    const char *topic, *payload;
+    size_t   payload_len;
+    void    *key;
+    uint16_t key_len;
+    char    *answer_topic;
+} command;
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int number)
+{
+    (void)number;
+    stop = 1;
+}
+
+static uint32_t millis(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint32_t)((uint64_t)t.tv_sec * 1000 +
+                      (uint64_t)t.tv_nsec / 1000000);
+}
+
+static void pause_ms(long ms)
+{
+    struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
+
+    nanosleep(&t, NULL);
+}
+
+static void die(const char *what, const char *why)
+{
+    fprintf(stderr, "pumpd: %s: %s\n", what, why);
+    exit(1);
+}
+
+/* ----------------------------------------------------------------- the pump */
+
+/* The line that a command leaves in the log; returns its length. */
+static size_t log_line(char *line, size_t size, const command *c, long ml)
+{
+    const unsigned char *key = (const unsigned char *)c->key;
+    int at = snprintf(line, size, "%s ", c->topic);
+
+    for (size_t i = 0; i < c->key_len; i++)
+        at += snprintf(line + at, size - (size_t)at, "%02x", key[i]);
+    return (size_t)(at + snprintf(line + at, size - (size_t)at, " %ld\n", ml));
+}
+
+/* The effect.  False if nobody knows whether it happened. */
+static int pour(const command *c, long ml)
+{
+    char line[512];
+    size_t len = log_line(line, sizeof line, c, ml);
+
+    pause_ms(ml * c->p->ml_ms);
+    return write(c->p->log_fd, line, len) == (ssize_t)len &&
+           fdatasync(c->p->log_fd) == 0;
+}
+
+/* Looks at the world: whether a command had poured before it was cut short. */
+static int has_poured(const command *c, long ml)
+{
+    char line[512], other[512];
+    FILE *f = fopen(c->p->log, "r");
+    int found = 0;
+
+    if (!f)
+        die(c->p->log, strerror(errno));    // blind: pour nothing, say nothing
+    log_line(line, sizeof line, c, ml);
+    while (!found && fgets(other, sizeof other, f))
+        found = strcmp(line, other) == 0;
+    fclose(f);
+    return found;
+}
+
+/* The millilitres of a command, 1 to 1000; 0 if it is none. */
+static long amount(const command *c)
+{
+    char text[8], *end;
+    long ml;
+
+    if (c->payload_len == 0 || c->payload_len >= sizeof text)
+        return 0;
+    memcpy(text, c->payload, c->payload_len);
+    text[c->payload_len] = 0;
+    ml = strtol(text, &end, 10);
+    return *end || ml < 1 || ml > 1000 ? 0 : ml;
+}
+
+/* Executes a command that idem_run has claimed.  Its state, the total, and its
+   outcome become durable together, or neither. */
+static int execute(void *ctx, idem_outcome *outcome,
+                   const idem_request *request, const idem_claim *claim,
+                   int answer, uint32_t *now_ms)
+{
+    static char response[RESPONSE_MAX];
+    static uint64_t total;
+    command *c = (command *)ctx;
+    long ml = amount(c);
+    int poured;
+
+    (void)request, (void)claim;
+    outcome->response = response;
+    if (!ml) {
+        outcome->failed = 1;
+        outcome->code = INVALID;
+        outcome->response_len =
+            (size_t)snprintf(response, sizeof response, "not 1 to 1000 ml");
+        return 0;
+    }
+    poured = answer == IDEM_RECOVER && has_poured(c, ml);
+    if (answer == IDEM_RECOVER)
+        fprintf(stderr, "pumpd: %s: cut short before, it had %spoured\n",
+                c->topic, poured ? "" : "not ");
+    if (!poured && !pour(c, ml))
+        die(c->p->log, strerror(errno));    // unknown: recover at the restart
+    total = c->p->total + (uint64_t)ml;
+    outcome->state = &total;
+    outcome->state_len = sizeof total;
+    outcome->response_len =
+        (size_t)snprintf(response, sizeof response, "poured %ld ml", ml);
+    *now_ms = millis();
+    return 0;
+}
+
+/* ------------------------------------------------------------------ answers */
+
+static int reason_of(int result, const idem_reply *reply)
+{
+    switch (result) {
+    case IDEM_EXECUTE:
+    case IDEM_RECOVER:
+    case IDEM_REPLAY:       return reply->code;         // the outcome's own
+    case IDEM_BUSY:
+    case IDEM_E_FULL:       return QUOTA;
+    case IDEM_MISMATCH:     return INVALID;
+    case IDEM_TOO_OLD:
+    case IDEM_EXHAUSTED:
+    case IDEM_E_ARG:
+    case IDEM_E_TOO_LARGE:  return SPECIFIC;
+    default:                return UNSPECIFIED;
+    }
+}
+
+/* Publishes an answer, with QoS 0: if it gets lost, the sender asks again. */
+static void send_answer(struct mosquitto *m, const command *c, int reason,
+                        uint32_t retry_ms, const void *text, size_t len)
+{
+    mosquitto_property *properties = NULL;
+    char number[12];
+
+    if (!c->answer_topic)
+        return;
+    mosquitto_property_add_binary(&properties, MQTT_PROP_CORRELATION_DATA,
+                                  c->key, c->key_len);
+    snprintf(number, sizeof number, "0x%02x", (unsigned)reason);
+    mosquitto_property_add_string_pair(&properties, MQTT_PROP_USER_PROPERTY,
+                                       "reason", number);
+    snprintf(number, sizeof number, "%lu", (unsigned long)retry_ms);
+    if (retry_ms)
+        mosquitto_property_add_string_pair(&properties,
+                                           MQTT_PROP_USER_PROPERTY,
+                                           "retry-after-ms", number);
+    mosquitto_publish_v5(m, NULL, c->answer_topic, (int)len, text, 0, false,
+                         properties);
+    mosquitto_property_free_all(&properties);
+}
+
+/* Executes a command once, and answers it. */
+static void take_command(struct mosquitto *m, command *c)
+{
+    char response[RESPONSE_MAX];
+    idem_reply reply = { .buffer = response, .buffer_size = sizeof response };
+    idem_request request = {
+        .scope = c->topic, .scope_len = strlen(c->topic),
+        .key = c->key, .key_len = c->key_len,
+        .payload = c->payload, .payload_len = c->payload_len };
+    size_t len = sizeof c->p->total;
+    idem_claim claim;
+    const char *text;
+    int result = idem_run(&c->p->table, &claim, &reply, &request, execute, c,
+                          millis());
+
+    idem_state(&c->p->table, &c->p->total, &len);
+    if (result == IDEM_EXECUTE || result == IDEM_RECOVER ||
+        result == IDEM_REPLAY) {
+        send_answer(m, c, reason_of(result, &reply), 0, response,
+                    reply.response_len);
+        return;
+    }
+    text = idem_text(result);
+    fprintf(stderr, "pumpd: %s: %s\n", c->topic, text);
+    // What failed may be done or not: be started again, and recover.
+    if (result == IDEM_E_STORAGE)
+        exit(1);
+    send_answer(m, c, reason_of(result, &reply), reply.retry_after_ms, text,
+                strlen(text));
+}
+
+/* What most daemons do: executes whatever comes. */
+static void take_command_blindly(struct mosquitto *m, command *c)
+{
+    long ml = amount(c);
+    char text[RESPONSE_MAX];
+
+    if (ml && !pour(c, ml))
+        die(c->p->log, strerror(errno));
+    c->p->total += (uint64_t)ml;
+    snprintf(text, sizeof text, "poured %ld ml", ml);
+    send_answer(m, c, ml ? POURED : INVALID, 0, text, strlen(text));
+}
+
+/* --------------------------------------------------------------------- MQTT */
+
+/* The key is the correlation data, or else the user property "key". */
+static void read_key(command *c, const mosquitto_property *properties)
+{
+    char *name = NULL, *value = NULL;
+    const mosquitto_property *p = properties;
+    bool again = false;
+
+    if (mosquitto_property_read_binary(p, MQTT_PROP_CORRELATION_DATA, &c->key,
+                                       &c->key_len, false))
+        return;
+    while ((p = mosquitto_property_read_string_pair(
+                p, MQTT_PROP_USER_PROPERTY, &name, &value, again)) != NULL) {
+        if (!c->key && !strcmp(name, "key")) {
+            c->key = value;
+            c->key_len = (uint16_t)strlen(value);
+            value = NULL;
+        }
+        free(name);
+        free(value);
+        again = true;
+    }
+}
+
+static void on_message(struct mosquitto *m, void *ctx,
+                       const struct mosquitto_message *message,
+                       const mosquitto_property *properties)
+{
+    command c = { .p = (pump *)ctx, .topic = message->topic,
+                  .payload = (const char *)message->payload,
+                  .payload_len = (size_t)message->payloadlen };
+
+    // Whether the broker thinks it delivers twice says nothing: a sender that
+    // asks again sends a new message.  So the DUP flag is not looked at.
+    read_key(&c, properties);
+    mosquitto_property_read_string(properties, MQTT_PROP_RESPONSE_TOPIC,
+                                   &c.answer_topic, false);
+    if (c.p->no_idem)
+        take_command_blindly(m, &c);
+    else
+        take_command(m, &c);
+    free(c.key);
+    free(c.answer_topic);
+}
+
+static void on_connect(struct mosquitto *m, void *ctx, int result, int flags,
+                       const mosquitto_property *properties)
+{
+    const pump *p = (const pump *)ctx;
+
+    (void)flags, (void)properties;
+    if (result == 0)
+        mosquitto_subscribe_v5(m, NULL, "pump/+/command", p->qos, 0, NULL);
+}
+
+static void run(pump *p)
+{
+    struct mosquitto *m;
+    mosquitto_property *properties = NULL;
+    int result;
+
+    mosquitto_lib_init();
+    m = mosquitto_new(p->id, false, p);     // false: a session that stays
+    if (!m)
+        die("mosquitto_new", strerror(errno));
+    mosquitto_int_option(m, MOSQ_OPT_PROTOCOL_VERSION, MQTT_PROTOCOL_V5);
+    mosquitto_connect_v5_callback_set(m, on_connect);
+    mosquitto_message_v5_callback_set(m, on_message);
+    mosquitto_property_add_int32(&properties,
+                                 MQTT_PROP_SESSION_EXPIRY_INTERVAL, SESSION_S);
+    result = mosquitto_connect_bind_v5(m, p->host, p->port, 30, NULL,
+                                       properties);
+    while (!stop) {
+        if (result != MOSQ_ERR_SUCCESS) {
+            pause_ms(100);
+            result = mosquitto_reconnect(m);
+        }
+        if (result == MOSQ_ERR_SUCCESS)
+            result = mosquitto_loop(m, 100, 1);
+        if (!p->no_idem)
+            idem_maintain(&p->table, millis());
+    }
+    mosquitto_disconnect(m);
+    mosquitto_destroy(m);
+    mosquitto_property_free_all(&properties);
+    mosquitto_lib_cleanup();
+}
+
+/* ------------------------------------------------------------------ opening */
+
+/* Reads the table's secret, which is beside the journal; makes it if neither is
+   there. */
+static void open_secret(pump *p)
+{
+    char path[512];
+    int fd, from;
+
+    snprintf(path, sizeof path, "%s.secret", p->journal);
+    fd = open(path, O_RDONLY);
+    if (fd < 0 && access(p->journal, F_OK) != 0) {
+        unsigned char fresh[sizeof p->config.secret];
+        from = open("/dev/urandom", O_RDONLY);
+        fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+        if (from < 0 || read(from, fresh, sizeof fresh) != sizeof fresh ||
+            fd < 0 || write(fd, fresh, sizeof fresh) != sizeof fresh ||
+            fsync(fd) != 0 || lseek(fd, 0, SEEK_SET) != 0)
+            die(path, strerror(errno));
+        close(from);
+    }
+    if (fd < 0 || read(fd, p->config.secret, sizeof p->config.secret) !=
+                      sizeof p->config.secret)
+        die(path, strerror(errno));
+    close(fd);
+}
+
+static void open_journal(pump *p)
+{
+    size_t size = IDEM_JOURNAL_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX,
+                                           sizeof p->total, SECTORS, 1);
+    size_t len = sizeof p->total;
+    int result;
+
+    open_secret(p);
+    p->config.capacity = CAPACITY;
+    p->config.key_max = KEY_MAX;
+    p->config.response_max = RESPONSE_MAX;
+    p->config.state_max = sizeof p->total;
+    p->config.max_attempts = 255;   // each is looked up in the log first
+    p->memory = malloc(size);
+    result = idem_file_open(&p->file, p->journal, SECTOR, SECTORS);
+    p->config.storage = &p->file.storage;
+    if (result == IDEM_OK)
+        result = idem_open(&p->table, &p->config, p->memory, size, millis());
+    if (result == IDEM_OK)
+        result = idem_state(&p->table, &p->total, &len);
+    if (result != IDEM_OK)
+        die(p->journal, idem_text(result));
+}
+
+static void parse(pump *p, char **argv)
+{
+    for (argv++; *argv; argv++) {
+        const char *name = *argv, *value = argv[1];
+        if (!strcmp(name, "--no-idem")) {
+            p->no_idem = 1;
+            continue;
+        }
+        if (!value)
+            die(name, "what?  see the first lines of pumpd.c");
+        argv++;
+        if (!strcmp(name, "--host"))
+            p->host = value;
+        else if (!strcmp(name, "--port"))
+            p->port = atoi(value);
+        else if (!strcmp(name, "--qos"))
+            p->qos = atoi(value);
+        else if (!strcmp(name, "--id"))
+            p->id = value;
+        else if (!strcmp(name, "--journal"))
+            p->journal = value;
+        else if (!strcmp(name, "--log"))
+            p->log = value;
+        else if (!strcmp(name, "--ml-ms"))  // how long the pump takes for 1 ml
+            p->ml_ms = atoi(value);
+        else
+            die(name, "what?  see the first lines of pumpd.c");
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static pump p = { .host = "127.0.0.1", .port = 1883, .qos = 1,
+                      .id = "pumpd", .journal = "pump.journal",
+                      .log = "pump.log" };
+    struct sigaction action = { .sa_handler = on_signal };
+
+    (void)argc;
+    parse(&p, argv);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+    p.log_fd = open(p.log, O_WRONLY | O_CREAT | O_APPEND, 0644);
+    if (p.log_fd < 0)
+        die(p.log, strerror(errno));
+    if (!p.no_idem)
+        open_journal(&p);
+    run(&p);
+    if (!p.no_idem && idem_file_close(&p.file) != IDEM_OK)
+        die(p.journal, strerror(p.file.error));
+    free(p.memory);
+    printf("total %llu ml\n", (unsigned long long)p.total);
+    return 0;
+}

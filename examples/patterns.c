@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: 0BSD */
+/* cc -std=c99 -I.. patterns.c -o patterns && ./patterns
+ *
+ * Commands that are not "do it and say so", each as a device would handle it,
+ * and with what must come out of it: the exit status is 0 if it does.
+ *
+ *     reboot     a command that resets the device
+ *     stop       an emergency stop
+ *     long       an operation that takes longer than its lease
+ *     poison     a command that crashes the device every time
+ *     outbox     results that must arrive, over a link that loses them
+ *
+ * The device's journal is in FRAM, here a static array; to restart the device
+ * is to open its table again with nothing but that.
+ */
+#define IDEM_IMPLEMENTATION
+#include "idem.h"
+#include <stdio.h>
+#include <string.h>
+
+#define CHECK(condition)                                                       \
+    do {                                                                       \
+        if (!(condition)) {                                                    \
+            printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);     \
+            return 1;                                                          \
+        }                                                                      \
+    } while (0)
+
+/* ---------------------------------------------------------------------------
+   a device with FRAM
+   ------------------------------------------------------------------------ */
+
+enum { KEYS = 8, KEY_MAX = 16, RESPONSE_MAX = 16, SECTORS = 8, SECTOR = 1024 };
+
+static unsigned char fram[SECTORS * SECTOR];
+
+static int fram_read(void *ctx, uint32_t at, void *dst, uint32_t len)
+{
+    (void)ctx;
+    memcpy(dst, fram + at, len);
+    return 0;
+}
+
+static int fram_write(void *ctx, uint32_t at, const void *src, uint32_t len)
+{
+    (void)ctx;
+    memcpy(fram + at, src, len);
+    return 0;
+}
+
+static const idem_storage storage = {
+    .read = fram_read, .prog = fram_write,
+    .sector_size = SECTOR, .sector_count = SECTORS, .prog_size = 1
+};
+static const idem_config config = {
+    .capacity = KEYS, .key_max = KEY_MAX, .response_max = RESPONSE_MAX,
+    .lease_ms = 1000, .max_attempts = 3, .storage = &storage,
+    .secret = { 0x70, 0x1c, 0x8d, 0xe6, 0x33, 0xaf, 0x02, 0x59,
+                0xb4, 0x9e, 0x65, 0xd8, 0x2b, 0xf1, 0x47, 0x8a }
+};
+static idem_table table;
+static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(KEYS, KEY_MAX, RESPONSE_MAX, 0,
+                                                SECTORS, 1) / 4];
+static uint32_t now_ms;
+
+static int power_on(void)
+{
+    memset(&table, 0x55, sizeof table);         // RAM forgets
+    memset(memory, 0x55, sizeof memory);
+    return idem_open(&table, &config, memory, sizeof memory, now_ms);
+}
+
+static int first_power_on(void)
+{
+    memset(fram, 0, sizeof fram);
+    return power_on();
+}
+
+static int begin(idem_claim *claim, idem_reply *reply, const char *key)
+{
+    idem_request request = { .key = key, .key_len = strlen(key),
+                             .payload = key, .payload_len = strlen(key) };
+
+    return idem_begin(&table, claim, reply, &request, now_ms++);
+}
+
+static int complete(const idem_claim *claim, const char *response)
+{
+    idem_outcome outcome = { .response = response,
+                             .response_len = strlen(response) };
+
+    return idem_complete(&table, claim, &outcome, now_ms++);
+}
+
+/* ---------------------------------------------------------------------------
+   reboot: complete before the effect.  Completed after it, it never would be:
+   the reboot ends every attempt.
+   ------------------------------------------------------------------------ */
+
+static int reboots;
+
+static void on_reboot(const char *key)
+{
+    idem_claim claim;
+    idem_reply reply = { 0 };
+    int result = begin(&claim, &reply, key);
+
+    // IDEM_RECOVER: power went between claim and completion.  The device has
+    // started since, but not because it was told to.
+    if (result != IDEM_EXECUTE && result != IDEM_RECOVER)
+        return;                                 // and send what is stored
+    if (complete(&claim, "rebooting") < 0)
+        return;                                 // the sender will ask again
+    reboots++;
+    power_on();
+}
+
+static int reboot(void)
+{
+    idem_claim claim;
+    idem_reply reply = { 0 };
+    int i;
+
+    CHECK(first_power_on() == IDEM_OK);
+    for (i = 0; i < 10; i++)
+        on_reboot("reboot 1");
+    CHECK(reboots == 1);
+    CHECK(begin(&claim, &reply, "reboot 2") == IDEM_EXECUTE);
+    CHECK(power_on() == IDEM_OK);               // before it was completed
+    for (i = 0; i < 10; i++)
+        on_reboot("reboot 2");
+    CHECK(reboots == 2);
+    return 0;
+}
+
+/* ---------------------------------------------------------------------------
+   stop: does not ask.  To stop twice is harmless; not to stop because a table
+   is full is not.
+   ------------------------------------------------------------------------ */
+
+static int motor_runs;
+
+static const char *on_motor(const char *key, const char *what)
+{
+    idem_claim claim;
+    idem_reply reply = { 0 };
+
+    if (strcmp(what, "stop") == 0) {
+        motor_runs = 0;
+        return "stopped";
+    }
+    if (begin(&claim, &reply, key) != IDEM_EXECUTE)
+        return "refused";
+    motor_runs = 1;
+    return complete(&claim, "runs") == IDEM_OK ? "runs" : "error";
+}
+
+static int stop(void)
+{
+    char key[] = "run 0";
+    int i;
+
+    CHECK(first_power_on() == IDEM_OK);
+    for (i = 0; i < KEYS; i++, key[4]++)
+        CHECK(strcmp(on_motor(key, "run"), "runs") == 0);
+    CHECK(strcmp(on_motor("run 8", "run"), "refused") == 0);    // it is full
+    CHECK(motor_runs);
+    CHECK(strcmp(on_motor("stop 1", "stop"), "stopped") == 0);
+    CHECK(!motor_runs);
+    CHECK(strcmp(on_motor("run 0", "run"), "refused") == 0);    // a duplicate
+    CHECK(!motor_runs);
+    CHECK(strcmp(on_motor("stop 1", "stop"), "stopped") == 0);
+    return 0;
+}
+
+/* ---------------------------------------------------------------------------
+   long: renews its lease at each step, and stops when somebody else has it.
+   ------------------------------------------------------------------------ */
+
+static int steps_done;
+
+static int one_step(const idem_claim *claim)
+{
+    int result = idem_renew(&table, claim, 0, now_ms);
+
+    if (result == IDEM_OK)
+        steps_done++;
+    return result;
+}
+
+static int long_operation(void)
+{
+    idem_claim claim, other;
+    idem_reply reply = { 0 };
+    int i;
+
+    CHECK(first_power_on() == IDEM_OK);
+    CHECK(begin(&claim, &reply, "calibrate") == IDEM_EXECUTE);
+    for (i = 0; i < 10; i++) {                  // ten times 0.9 leases
+        CHECK(one_step(&claim) == IDEM_OK);
+        now_ms += 900;
+        CHECK(begin(&other, &reply, "calibrate") == IDEM_BUSY);
+        CHECK(reply.retry_after_ms > 0 && reply.retry_after_ms <= 1000);
+    }
+    CHECK(steps_done == 10);
+    now_ms += 5000;                             // it hangs: its lease ends
+    CHECK(begin(&other, &reply, "calibrate") == IDEM_RECOVER);
+    CHECK(one_step(&claim) == IDEM_E_FENCED);   // and wakes up too late
+    CHECK(complete(&claim, "from the first") == IDEM_E_FENCED);
+    CHECK(complete(&other, "from the second") == IDEM_OK);
+    CHECK(steps_done == 10);
+    return 0;
+}
+
+/* ---------------------------------------------------------------------------
+   poison: three attempts, then nobody tries again.
+   ------------------------------------------------------------------------ */
+
+static int poison(void)
+{
+    idem_claim claim;
+    idem_reply reply = { 0 };
+    int crashes = 0, result, i;
+
+    CHECK(first_power_on() == IDEM_OK);
+    for (i = 0; i < 10; i++) {
+        result = begin(&claim, &reply, "poison");
+        if (result != IDEM_EXECUTE && result != IDEM_RECOVER)
+            continue;
+        CHECK(result == (crashes ? IDEM_RECOVER : IDEM_EXECUTE));
+        CHECK(claim.attempt == (uint32_t)crashes + 1);
+        crashes++;
+        CHECK(power_on() == IDEM_OK);
+    }
+    CHECK(crashes == 3);
+    CHECK(begin(&claim, &reply, "poison") == IDEM_EXHAUSTED);
+    CHECK(begin(&claim, &reply, "another") == IDEM_EXECUTE);
+    return 0;
+}
+
+/* ---------------------------------------------------------------------------
+   outbox: a result is owed until the other side has said that it has it, also
+   over restarts.  It may arrive twice, with the same key: so the other side
+   can tell.
+   ------------------------------------------------------------------------ */
+
+enum { RESULTS = 5 };
+static int arrived[RESULTS];
+static int transmissions;
+
+/* A link of which every third message is lost, and every third receipt.
+   Returns whether the receipt arrived. */
+static int publish(const unsigned char *key)
+{
+    int turn = transmissions++ % 3;
+
+    if (turn != 0)
+        arrived[key[5] - '0']++;
+    return turn == 2;
+}
+
+static void publish_what_is_owed(void)
+{
+    unsigned char key[KEY_MAX];
+    idem_entry entry = { .id = key, .id_size = sizeof key };
+
+    while (idem_pending(&table, &entry, now_ms) == IDEM_OK)
+        if (publish(key))
+            idem_delivered(&table, &entry.claim);
+}
+
+static int outbox(void)
+{
+    idem_outcome outcome = { .response = "21.5", .response_len = 4,
+                             .confirm = 1 };
+    idem_entry entry = { 0 };
+    idem_claim claim;
+    idem_reply reply = { 0 };
+    char key[] = "read 0";
+    int i, rounds = 0;
+
+    CHECK(first_power_on() == IDEM_OK);
+    for (i = 0; i < RESULTS; i++, key[5]++) {
+        CHECK(begin(&claim, &reply, key) == IDEM_EXECUTE);
+        CHECK(idem_complete(&table, &claim, &outcome, now_ms++) == IDEM_OK);
+    }
+    while (idem_pending(&table, &entry, now_ms) == IDEM_OK) {
+        CHECK(++rounds < 20);
+        publish_what_is_owed();
+        CHECK(power_on() == IDEM_OK);
+        memset(&entry, 0, sizeof entry);
+    }
+    for (i = 0; i < RESULTS; i++)
+        CHECK(arrived[i] >= 1);
+    CHECK(rounds > 1);
+    return 0;
+}
+
+int main(void)
+{
+    static const struct {
+        int (*run)(void);
+        const char *shows;
+    } patterns[] = {
+        { reboot, "reboot    exactly one, however often it is repeated" },
+        { stop, "stop      also when the table is full" },
+        { long_operation, "long      keeps its lease; fenced when overtaken" },
+        { poison, "poison    three crashes, then IDEM_EXHAUSTED" },
+        { outbox, "outbox    every result arrives, through restarts" }
+    };
+    size_t i;
+    int failed = 0;
+
+    for (i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
+        int result = patterns[i].run();
+
+        printf("%s  %s\n", result ? "FAILED" : "ok    ", patterns[i].shows);
+        failed |= result;
+    }
+    return failed;
+}

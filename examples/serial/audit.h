@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: 0BSD */
+/* What really happened: from the files that the device left (its flash or its
+   ledger, and the labels), and from what the controller was answered. */
+#ifndef AUDIT_H
+#define AUDIT_H
+
+#include <stdint.h>
+
+#define AUDIT_COMMANDS_MAX 1000u
+
+typedef struct audit {
+    uint32_t commands;
+    uint32_t once;
+    uint32_t twice;             /* or more often */
+    uint32_t never;             /* though it was answered, or asked for */
+    uint32_t wrong;             /* commands of which an answer is not true, not
+                                   the same each time, or missing */
+    uint32_t strange;           /* things in the files that nobody asked for */
+    uint32_t cut_short;         /* attempts that a kill ended; only idem.h
+                                   knows */
+} audit;
+
+/* dir has `answers`, and what the device left: with idem.h `flash` and
+   `labels`, without it `ledger` and `labels`.  Returns 0, or -1 after saying
+   what cannot be read. */
+int audit_make(audit *a, const char *dir, uint32_t seed, uint32_t commands,
+               int with_idem);
+
+#endif

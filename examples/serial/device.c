@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: 0BSD */
+#define IDEM_IMPLEMENTATION
+#include "device.h"
+#include <string.h>
+
+static const idem_config config = {
+    .capacity = DEVICE_KEYS, .retention_ms = DEVICE_RETENTION_MS,
+    .key_max = DEVICE_KEY_MAX, .response_max = DEVICE_RESPONSE_MAX,
+    .state_max = DEVICE_STATE_MAX,
+    .max_attempts = 255,        /* power that fails is not a command's fault */
+    /* A real device has one of its own, written when it is made. */
+    .secret = { 0x3d, 0x95, 0x0e, 0xc1, 0x62, 0xb8, 0x57, 0xfa,
+                0x19, 0x8b, 0xd4, 0x40, 0xe3, 0x76, 0x2c, 0xad }
+};
+
+int device_start(device *d, const device_port *port,
+                 const idem_storage *storage, void *memory, size_t size)
+{
+    memset(d, 0, sizeof *d);
+    d->port = port;
+    d->config = config;
+    d->config.storage = storage;
+    return idem_open(&d->table, &d->config, memory, size,
+                     port->millis(port->ctx));
+}
+
+/* ---------------------------------------------------------------------------
+   commands
+   ------------------------------------------------------------------------ */
+
+/* The meter is the only effect, and it changes with the outcome or not at all:
+   an attempt that was cut short has not changed it.  But if the journal was
+   damaged, and the key may be one of those that were lost, nobody knows. */
+static int pour(device *d, idem_outcome *outcome, const uint8_t *ml,
+                int may_be_lost)
+{
+    uint8_t *meter = d->response;
+    size_t len = DEVICE_STATE_MAX;
+
+    if (may_be_lost) {
+        outcome->failed = 1;
+        return 0;
+    }
+    if (idem_state(&d->table, meter, &len) < 0)
+        return -1;
+    if (len == 0)
+        memset(meter, 0, DEVICE_STATE_MAX);
+    if (d->port->work)
+        d->port->work(d->port->ctx);
+    protocol_put32(meter, protocol_get32(meter) + 1);
+    protocol_put32(meter + 4, protocol_get32(meter + 4) + protocol_get16(ml));
+    outcome->state = outcome->response = meter;
+    outcome->state_len = outcome->response_len = DEVICE_STATE_MAX;
+    return 0;
+}
+
+/* Appends what can be printed; a label that could be read in two ways could
+   not be looked for.  Returns the new length, 0 if there is anything else. */
+static size_t append(char *label, size_t at, const uint8_t *text, size_t len,
+                     uint8_t lowest)
+{
+    size_t i;
+
+    for (i = 0; i < len; i++) {
+        if (text[i] < lowest || text[i] > '~')
+            return 0;
+        label[at++] = (char)text[i];
+    }
+    label[at++] = ' ';
+    return at;
+}
+
+size_t device_label(char *label, const protocol_message *command)
+{
+    size_t at = append(label, 0, command->scope, command->scope_len, '!');
+
+    if (at)
+        at = append(label, at, command->key, command->key_len, '!');
+    if (at)
+        at = append(label, at, command->payload + 1,
+                    command->payload_len - 1u, ' ');
+    return at ? at - 1 : 0;
+}
+
+/* A label is outside, and stays whatever happens here: so look first. */
+static int print(device *d, idem_outcome *outcome,
+                 const protocol_message *command, int answer)
+{
+    const device_port *port = d->port;
+    char label[DEVICE_LABEL_MAX];
+    size_t len = device_label(label, command);
+    uint32_t number = 0;
+
+    if (len && answer == IDEM_RECOVER)
+        number = port->printed(port->ctx, label, len);
+    if (len && !number)
+        number = port->print(port->ctx, label, len);
+    protocol_put32(d->response, number);
+    outcome->failed = !number;
+    outcome->response = d->response;
+    outcome->response_len = 4;
+    return 0;
+}
+
+/* What the handler is told of */
+typedef struct execution {
+    device                 *by;
+    const protocol_message *command;
+} execution;
+
+static int execute(void *ctx, idem_outcome *outcome,
+                   const idem_request *request, const idem_claim *claim,
+                   int answer, uint32_t *now_ms)
+{
+    const execution *e = (const execution *)ctx;
+    const protocol_message *command = e->command;
+    device *d = e->by;
+    int result = 0;
+
+    (void)request;
+    if (command->payload_len == 3 && command->payload[0] == 'p')
+        result = pour(d, outcome, command->payload + 1,
+                      answer == IDEM_RECOVER && claim->attempt == 1);
+    else if (command->payload_len > 0 && command->payload[0] == 'l')
+        result = print(d, outcome, command, answer);
+    else
+        outcome->failed = 1;
+    *now_ms = d->port->millis(d->port->ctx);
+    return result;
+}
+
+/* ---------------------------------------------------------------------------
+   answers
+   ------------------------------------------------------------------------ */
+
+void device_answer(const device_port *port, const protocol_message *command,
+                   uint8_t result, const uint8_t *payload, size_t len)
+{
+    uint8_t frame[PROTOCOL_FRAME_MAX];
+    protocol_message answer = *command;
+    size_t i, frame_len;
+
+    answer.kind = PROTOCOL_ANSWER;
+    answer.result = result;
+    answer.payload = payload;
+    answer.payload_len = (uint8_t)len;
+    frame_len = protocol_encode(frame, &answer);
+    for (i = 0; i < frame_len; i++)
+        port->put(port->ctx, frame[i]);
+}
+
+static void tell_to_wait(const device *d, const protocol_message *command,
+                         uint32_t ms)
+{
+    uint8_t wait[2];
+
+    protocol_put16(wait, ms < 1000 ? (uint16_t)ms : 1000);
+    device_answer(d->port, command, PROTOCOL_WAIT, wait, sizeof wait);
+}
+
+static void answer(device *d, const protocol_message *command, int result,
+                   const idem_reply *reply)
+{
+    uint8_t refusal = (uint8_t)result;
+
+    switch (result) {
+    case IDEM_EXECUTE:
+    case IDEM_RECOVER:
+    case IDEM_REPLAY:
+        device_answer(d->port, command, reply->status == IDEM_COMPLETED ?
+                      PROTOCOL_DONE : PROTOCOL_FAILED, d->response,
+                      reply->response_len);
+        break;
+    case IDEM_BUSY:
+    case IDEM_E_FULL:
+        tell_to_wait(d, command, reply->retry_after_ms);
+        break;
+    case IDEM_OK:               // released: nothing has happened
+    case IDEM_E_STORAGE:        // not recorded: never report it as done
+        break;                  // the sender will ask again
+    default:
+        device_answer(d->port, command, PROTOCOL_REFUSED, &refusal, 1);
+    }
+}
+
+void device_receive(device *d, uint8_t byte)
+{
+    protocol_message command;
+    execution e;
+    idem_request request = { 0 };
+    idem_reply reply = { 0 };
+    idem_claim claim;
+    int result;
+
+    if (!protocol_decode(&d->decoder, &command, byte) ||
+        command.kind != PROTOCOL_COMMAND)
+        return;
+    e.by = d;
+    e.command = &command;
+    request.scope = command.scope;
+    request.scope_len = command.scope_len;
+    request.key = command.key;
+    request.key_len = command.key_len;
+    request.payload = command.payload;
+    request.payload_len = command.payload_len;
+    reply.buffer = d->response;
+    reply.buffer_size = sizeof d->response;
+    result = idem_run(&d->table, &claim, &reply, &request, execute, &e,
+                      d->port->millis(d->port->ctx));
+    answer(d, &command, result, &reply);
+}
+
+int device_idle(device *d)
+{
+    return idem_maintain(&d->table, d->port->millis(d->port->ctx)) ==
+           IDEM_MORE;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: 0BSD */
+/*
+ * The device half: takes bytes from the line, executes each command at most
+ * once, and answers.  It is a drinks dispenser that keeps a meter (how often it
+ * poured, and how much) and prints labels.  No stdio, no allocation, no
+ * operating system: the same file is firmware on a microcontroller and a
+ * process in `make demo`.
+ *
+ * A port supplies what differs, a device_port; an idem_storage if the device
+ * is to remember through a restart; and memory.  Then:
+ *
+ *     static const device_port port = { .put = uart_put, .millis = ticks,
+ *         .work = wait, .print = print, .printed = printed };
+ *     static uint32_t memory[DEVICE_MEMORY_SIZE(8, 8) / 4];  // sectors, granule
+ *     static device dispenser;
+ *
+ *     device_start(&dispenser, &port, &flash, memory, sizeof memory);
+ *     for (;;)
+ *         if (uart_get(&byte))
+ *             device_receive(&dispenser, byte);
+ *         else
+ *             device_idle(&dispenser);
+ *
+ * device_receive may take as long as a command does: an interrupt puts the
+ * bytes into a ring, or only does protocol_decode.
+ *
+ * Commands, as payloads; numbers have the lowest byte first:
+ *
+ *     'p' ml:2        pour.  The effect is the meter: application state that is
+ *                     committed together with the outcome, so a pour that was
+ *                     cut short has not happened.  (A pump would be driven by
+ *                     the meter, as a control loop is by its setpoint.)
+ *                     Response: pours:4, ml in all:4, this one included
+ *     'l' text        print a label "scope key text".  The effect is outside;
+ *                     after a label was cut short the device looks whether it
+ *                     is there.  Response: number of the label:4
+ *     anything else   finally failed
+ */
+#ifndef DEVICE_H
+#define DEVICE_H
+
+#include "idem.h"
+#include "protocol.h"
+
+/* How many commands are remembered, and for how long.  The same in all files */
+#ifndef DEVICE_KEYS
+#define DEVICE_KEYS 64
+#endif
+#ifndef DEVICE_RETENTION_MS
+#define DEVICE_RETENTION_MS 0           /* 24 hours */
+#endif
+
+#define DEVICE_KEY_MAX 24               /* scope and key together */
+#define DEVICE_RESPONSE_MAX 8
+#define DEVICE_STATE_MAX 8              /* pours:4, ml:4 */
+#define DEVICE_LABEL_MAX PROTOCOL_BODY_MAX
+
+/* Bytes of memory for device_start, a multiple of 4 */
+#define DEVICE_MEMORY_SIZE(sector_count, prog_size)                            \
+    IDEM_JOURNAL_MEMORY_SIZE(DEVICE_KEYS, DEVICE_KEY_MAX,                      \
+                             DEVICE_RESPONSE_MAX, DEVICE_STATE_MAX,            \
+                             sector_count, prog_size)
+
+/* What the world is to the device.  ctx is handed to all, untouched. */
+typedef struct device_port {
+    void     *ctx;
+    void    (*put)(void *ctx, uint8_t byte);     /* to the line */
+    uint32_t (*millis)(void *ctx);               /* a tick, may wrap */
+    void    (*work)(void *ctx);                  /* NULL, or: what takes time
+                                                    in a pour.  Power may go */
+    uint32_t (*print)(void *ctx, const char *label, size_t len);
+                                                 /* the label's number, from 1;
+                                                    0 if it cannot be printed */
+    uint32_t (*printed)(void *ctx, const char *label, size_t len);
+                                                 /* the same label's number, 0
+                                                    if it is not there */
+} device_port;
+
+typedef struct device {
+    const device_port *port;
+    idem_config        config;
+    idem_table         table;
+    protocol_decoder   decoder;
+    uint8_t            response[DEVICE_RESPONSE_MAX];
+} device;
+
+/* Opens the device's memory of commands; storage as in idem_config.  Kept by
+   pointer: port, storage, memory; and the device must not be moved.  Returns
+   what idem_open does. */
+int device_start(device *d, const device_port *port,
+                 const idem_storage *storage, void *memory, size_t size);
+
+/* Takes a byte from the line; executes and answers if it ends a command. */
+void device_receive(device *d, uint8_t byte);
+
+/* Does a step of what can wait.  Returns 1 while there is more of it. */
+int device_idle(device *d);
+
+/* What device.c does with a command, for a device that does it without idem.h:
+   sends an answer, and writes the label that a command asks for (room for
+   DEVICE_LABEL_MAX).  The latter returns its length, 0 if it cannot be one. */
+void device_answer(const device_port *port, const protocol_message *command,
+                   uint8_t result, const uint8_t *payload, size_t len);
+size_t device_label(char *label, const protocol_message *command);
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: 0BSD */
+/* The device as a process: device.c at a terminal or socket, with its flash and
+   its label printer in files.  Made to be killed. */
+#include "device.h"
+#include "flash_file.h"
+#include "host.h"
+#include "naive.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PATH_SIZE 512
+
+static const char help[] =
+    "device --line LINE --dir DIR [options]\n"
+    "executes what comes over the line\n\n"
+    "  --line LINE      a terminal, unix:PATH or tcp:HOST:PORT\n"
+    "  --dir DIR        where it keeps flash and labels\n"
+    "  --no-idem WHEN   do without idem.h; answer `first' or `last'\n"
+    "  --slow US        time that programming 8 bytes of flash takes (60)\n"
+    "  --work US        longest time that a command takes (8000)\n"
+    "  --seed N         of those times (1)\n";
+
+/* What is outside the device */
+static struct {
+    int      line;
+    uint8_t  out[4 * PROTOCOL_FRAME_MAX];
+    size_t   out_len;
+    uint32_t seed;
+    uint32_t work_us;
+    char     labels_path[PATH_SIZE];
+    uint32_t labels;
+} world;
+
+static void flush(void)
+{
+    if (world.out_len)
+        host_write(world.line, world.out, world.out_len);
+    world.out_len = 0;
+}
+
+static void put(void *ctx, uint8_t byte)
+{
+    (void)ctx;
+    if (world.out_len == sizeof world.out)
+        flush();
+    world.out[world.out_len++] = byte;
+}
+
+static uint32_t millis(void *ctx)
+{
+    (void)ctx;
+    return host_millis();
+}
+
+/* An answer that is waiting is on the line before the work begins. */
+static void work(void *ctx)
+{
+    (void)ctx;
+    flush();
+    host_sleep_us(host_random(&world.seed, world.work_us + 1));
+}
+
+/* ---------------------------------------------------------------------------
+   the label printer: a file, a line a label.  A label that was cut short is
+   completed with VOID when the printer starts, as a real one feeds paper.
+   ------------------------------------------------------------------------ */
+
+static void append(const char *text, size_t len)
+{
+    int fd = open(world.labels_path, O_WRONLY | O_APPEND | O_CREAT, 0600);
+
+    if (fd < 0 || write(fd, text, len) != (ssize_t)len)
+        host_die(world.labels_path);
+    close(fd);
+}
+
+static uint32_t print(void *ctx, const char *label, size_t len)
+{
+    work(ctx);
+    append(label, len / 2);
+    work(ctx);
+    append(label + len / 2, len - len / 2);
+    append("\n", 1);
+    work(ctx);
+    return ++world.labels;
+}
+
+/* The number of the line that is this label; NULL: how many lines there are */
+static uint32_t look(const char *label, size_t len)
+{
+    FILE *file = fopen(world.labels_path, "r");
+    char line[128] = "";
+    uint32_t number = 0, found = 0;
+
+    while (file && !found && fgets(line, sizeof line, file)) {
+        number++;
+        if (label && strlen(line) == len + 1 && memcmp(line, label, len) == 0)
+            found = number;
+    }
+    if (file)
+        fclose(file);
+    if (!label && *line && !strchr(line, '\n'))
+        append(" VOID\n", 6);
+    return label ? found : number;
+}
+
+static uint32_t printed(void *ctx, const char *label, size_t len)
+{
+    (void)ctx;
+    return look(label, len);
+}
+
+/* ---------------------------------------------------------------------------
+   running
+   ------------------------------------------------------------------------ */
+
+static const device_port port = { NULL, put, millis, work, print, printed };
+
+static void run_naive(const char *dir, int answers_first)
+{
+    static naive n;
+    char ledger[PATH_SIZE];
+    uint8_t bytes[64];
+    int len, i;
+
+    snprintf(ledger, sizeof ledger, "%s/ledger", dir);
+    naive_start(&n, &port, ledger, world.labels, answers_first);
+    while ((len = host_read(world.line, bytes, sizeof bytes, -1)) >= 0)
+        for (i = 0; i < len; i++) {
+            naive_receive(&n, bytes[i]);
+            flush();
+        }
+}
+
+static void run(const char *dir, uint32_t slow_us)
+{
+    static uint32_t memory[DEVICE_MEMORY_SIZE(FLASH_SECTORS, FLASH_GRANULE) /
+                           4];
+    static flash_file flash;
+    static device d;
+    char path[PATH_SIZE];
+    uint8_t bytes[64];
+    int result, len, i, more = 1;
+
+    snprintf(path, sizeof path, "%s/flash", dir);
+    if (flash_file_open(&flash, path) < 0)
+        host_die(path);
+    flash.slow_us = slow_us;
+    result = device_start(&d, &port, &flash.storage, memory, sizeof memory);
+    if (result < 0) {
+        fprintf(stderr, "%s: %s\n", path, idem_text(result));
+        exit(2);
+    }
+    while ((len = host_read(world.line, bytes, sizeof bytes,
+                            more ? 0 : 100)) >= 0) {
+        for (i = 0; i < len; i++) {
+            device_receive(&d, bytes[i]);
+            flush();
+        }
+        more = len || device_idle(&d);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *line = NULL, *dir = NULL, *naive_answers = NULL;
+    uint32_t slow_us = 60;
+    int i;
+
+    world.work_us = 8000;
+    world.seed = 1;
+    for (i = 1; i + 1 < argc; i += 2) {
+        if (strcmp(argv[i], "--line") == 0)
+            line = argv[i + 1];
+        else if (strcmp(argv[i], "--dir") == 0)
+            dir = argv[i + 1];
+        else if (strcmp(argv[i], "--no-idem") == 0)
+            naive_answers = argv[i + 1];
+        else if (strcmp(argv[i], "--slow") == 0)
+            slow_us = host_number(argv[i + 1], 1000000);
+        else if (strcmp(argv[i], "--work") == 0)
+            world.work_us = host_number(argv[i + 1], 1000000);
+        else if (strcmp(argv[i], "--seed") == 0)
+            world.seed = host_number(argv[i + 1], UINT32_MAX);
+        else
+            break;
+    }
+    if (i != argc || !line || !dir)
+        return host_help(argc, argv, help);
+    world.line = host_open_line(line);
+    if (world.line < 0)
+        return 2;
+    snprintf(world.labels_path, sizeof world.labels_path, "%s/labels", dir);
+    world.labels = look(NULL, 0);
+    if (naive_answers)
+        run_naive(dir, strcmp(naive_answers, "first") == 0);
+    else
+        run(dir, slow_us);
+    return 0;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: 0BSD */
+/* NOR flash in a file.  What is programmed is there after kill -9; and since it
+   is programmed granule by granule, taking its time, a kill can leave half a
+   record, or half an erased sector. */
+#ifndef FLASH_FILE_H
+#define FLASH_FILE_H
+
+#include "idem.h"
+
+#define FLASH_SECTOR 4096u
+#define FLASH_GRANULE 8u
+#ifndef FLASH_SECTORS
+#define FLASH_SECTORS 12u
+#endif
+
+typedef struct flash_file {
+    idem_storage storage;       /* for device_start */
+    int          fd;
+    uint32_t     slow_us;       /* a granule's programming; may be set */
+} flash_file;
+
+/* Opens the file, or makes it, blank.  Must not be moved from then on.  Returns
+   0, or -1 with errno. */
+int flash_file_open(flash_file *f, const char *path);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: 0BSD */
+/* What is asked of the device: the same commands for the same seed, so that the
+   controller can send them, and the audit need not believe the controller. */
+#ifndef TRAFFIC_H
+#define TRAFFIC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct traffic_command {
+    char     scope[8];          /* who asks; each numbers its own commands */
+    char     key[12];
+    uint8_t  payload[32];
+    uint8_t  payload_len;
+    uint16_t ml;                /* 0: it is a label */
+} traffic_command;
+
+/* Command number `index`, from 0 */
+void traffic_make(traffic_command *command, uint32_t seed, uint32_t index);
+
+/* The number of the command with this scope and key, as characters that need
+   not end with 0; TRAFFIC_NONE if there never is one. */
+#define TRAFFIC_NONE UINT32_MAX
+uint32_t traffic_find(const void *scope, size_t scope_len, const void *key,
+                      size_t key_len);
+
+#endif

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: 0BSD */
+/*
+ * Fuzzing a command parser together with idem.h: the fuzzer's bytes say what
+ * arrives on the line (also damaged, also repeated), when power goes, and which
+ * flash operation fails; the assertion is that nothing is executed twice but
+ * after IDEM_RECOVER.  To use it for a parser of your own, replace what is in
+ * >>yours and the encoder in send_command; the rest stays.
+ *
+ *     clang -g -O1 -I. -fsanitize=fuzzer,address,undefined fuzz/template.c
+ *         libFuzzer, with a directory for what it learns: ./a.out corpus
+ *         fuzz/seeds
+ *     afl-clang-fast -O2 -I. fuzz/template.c
+ *         AFL++, persistent: afl-fuzz -i fuzz/seeds -o out -- ./a.out
+ *     cc -g -I. -DREPLAY fuzz/template.c
+ *         anything else, and to look at what was found: ./a.out FILE...
+ *
+ * -DPLANT plants a bug that must be found.  -DFAULTS=N lets that many flash
+ * operations of an input fail; else it is all that the fuzzer likes.
+ *
+ * The input is a list of steps, each a byte that says which (of STEPS) and the
+ * bytes that it needs; zeros where the input ends early.
+ */
+#define IDEM_IMPLEMENTATION
+#include "idem.h"
+#include "examples/serial/protocol.c"
+#include "tests/flash.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { CAPACITY = 8, KEY_MAX = 16, SECTORS = 8, SECTOR = 1024, GRANULE = 8 };
+
+/* ---------------------------------------------------------------------------
+   the world: flash, time, and what was executed
+   ------------------------------------------------------------------------ */
+
+static flash nor;
+static uint32_t nor_memory[FLASH_MEMORY(SECTOR, SECTORS) / 4 + 1];
+static uint32_t now_ms;
+
+static const idem_storage storage = {
+    .ctx = &nor, .read = flash_read, .prog = flash_prog, .erase = flash_erase,
+    .sector_size = SECTOR, .sector_count = SECTORS, .prog_size = GRANULE,
+    .erased = 0xFF
+};
+
+/* Scopes and keys of the commands that were executed as never before */
+#define EXECUTED_MAX 256
+static struct identity {
+    uint8_t len, scope_len;
+    uint8_t id[KEY_MAX];
+} executed[EXECUTED_MAX];
+static unsigned executed_count;
+
+/* The oracle: the only thing that must never happen. */
+static void execute_first_time(const uint8_t *scope, size_t scope_len,
+                               const uint8_t *key, size_t key_len)
+{
+    struct identity new = { 0 };
+    unsigned i;
+
+    new.len = (uint8_t)(scope_len + key_len);
+    new.scope_len = (uint8_t)scope_len;
+    memcpy(new.id, scope, scope_len);
+    memcpy(new.id + scope_len, key, key_len);
+    for (i = 0; i < executed_count; i++)
+        if (memcmp(&executed[i], &new, sizeof new) == 0) {
+            fputs("executed twice\n", stderr);
+            abort();
+        }
+    if (executed_count < EXECUTED_MAX)
+        executed[executed_count++] = new;
+}
+
+/* ---------------------------------------------------------------------------
+   >>yours    the device: what it does when it starts, and with a byte
+   ------------------------------------------------------------------------ */
+
+static const idem_config config = {
+    .capacity = CAPACITY, .key_max = KEY_MAX, .response_max = 4,
+    .retention_ms = IDEM_RETENTION_MAX, .storage = &storage,
+    .secret = { 0xc3, 0x18, 0x5a, 0xf4, 0x07, 0x9d, 0x62, 0xbe,
+                0x2e, 0x81, 0xd0, 0x4b, 0x96, 0x3f, 0x75, 0xea }
+};
+static idem_table table;
+static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(CAPACITY, KEY_MAX, 4, 0,
+                                                SECTORS, GRANULE) / 4];
+static protocol_decoder decoder;
+
+static int device_start(void)
+{
+    memset(&decoder, 0, sizeof decoder);
+    return idem_open(&table, &config, memory, sizeof memory, now_ms);
+}
+
+static void device_command(const protocol_message *m)
+{
+    uint8_t response[4];
+    idem_claim claim;
+    idem_reply reply = { .buffer = response, .buffer_size = sizeof response };
+    idem_outcome outcome = { .response = "done", .response_len = 4 };
+    idem_request request = {
+        .scope = m->scope, .scope_len = m->scope_len,
+        .key = m->key, .key_len = m->key_len,
+        .payload = m->payload, .payload_len = m->payload_len };
+    int result = idem_begin(&table, &claim, &reply, &request, now_ms);
+
+    if (result == IDEM_EXECUTE)
+        execute_first_time(m->scope, m->scope_len, m->key, m->key_len);
+    if (result != IDEM_EXECUTE && result != IDEM_RECOVER)
+        return;
+    outcome.failed = result == IDEM_RECOVER;
+    result = idem_complete(&table, &claim, &outcome, now_ms);
+#ifdef PLANT
+    // "Not recorded?  Then tidy up, and let the sender try again."
+    if (result < 0)
+        idem_release(&table, &claim, now_ms);
+#endif
+}
+
+static void device_byte(uint8_t byte)
+{
+    protocol_message m;
+
+    if (protocol_decode(&decoder, &m, byte) && m.kind == PROTOCOL_COMMAND)
+        device_command(&m);
+}
+
+static void device_idle(void)
+{
+    idem_maintain(&table, now_ms);
+}
+
+/* ---------------------------------------------------------------------------
+   what the fuzzer does to it
+   ------------------------------------------------------------------------ */
+
+typedef struct input {
+    const uint8_t *at;
+    size_t left;
+} input;
+
+static uint8_t next(input *in)
+{
+    if (!in->left)
+        return 0;
+    in->left--;
+    return *in->at++;
+}
+
+static void fail(const char *what)
+{
+    fprintf(stderr, "%s\n", what);
+    abort();
+}
+
+/* Power comes back. */
+static void restart(void)
+{
+    flash_boot(&nor);
+    if (device_start() != IDEM_OK)
+        fail("does not start");
+}
+
+static void receive(uint8_t byte)
+{
+    device_byte(byte);
+    if (nor.off)
+        restart();
+}
+
+#ifndef FAULTS
+#define FAULTS UINT32_MAX
+#endif
+static uint32_t faults;
+
+static uint8_t frame[PROTOCOL_FRAME_MAX];
+static size_t frame_len;
+
+/* One of a few scopes, keys and payloads, so that they meet again */
+static void send_command(input *in)
+{
+    static const uint8_t names[] = "aabbccddee";
+    protocol_message m = { 0 };
+    uint8_t which = next(in);
+
+    m.kind = PROTOCOL_COMMAND;
+    m.scope = names;
+    m.scope_len = which >> 6;
+    m.key = names + (which & 7);
+    m.key_len = (uint8_t)(1 + (which >> 3 & 1));
+    m.payload = names;
+    m.payload_len = which >> 4 & 1;
+    frame_len = protocol_encode(frame, &m);
+}
+
+static void receive_frame(void)
+{
+    size_t i;
+
+    for (i = 0; i < frame_len; i++)
+        receive(frame[i]);
+}
+
+enum {
+    SEND, REPEAT, DAMAGE, RAW, CUT, FAULT, TIME, IDLE, RESTART, STEPS
+};
+
+static void step(input *in)
+{
+    unsigned a, b;
+
+    switch (next(in) % STEPS) {
+    case SEND:                          // a command
+        send_command(in);
+        receive_frame();
+        break;
+    case REPEAT:                        // the last one again
+        receive_frame();
+        break;
+    case DAMAGE:                        // the last one, and one byte wrong
+        a = next(in) % (unsigned)frame_len;
+        b = next(in);
+        frame[a] ^= (uint8_t)b;
+        receive_frame();
+        frame[a] ^= (uint8_t)b;
+        break;
+    case RAW:                           // anything
+        for (a = next(in) % 128; a > 0; a--)
+            receive(next(in));
+        break;
+    case CUT:                           // soon power goes, torn in some way
+        a = next(in) % 16;
+        flash_cut(&nor, a, next(in) % 16);
+        break;
+    case FAULT:                         // soon a flash operation fails
+        a = next(in);
+        b = next(in);
+        if (faults++ >= FAULTS)
+            break;
+        flash_fail(&nor, (int)(a % 3), b % 4, FLASH_UNDONE + (int)(b / 4 % 3),
+                   0);
+        break;
+    case TIME:
+        now_ms += next(in) * 256u;
+        break;
+    case IDLE:
+        device_idle();
+        if (nor.off)
+            restart();
+        break;
+    default:
+        restart();
+    }
+}
+
+/* A new device, as it leaves the factory: it has executed a command. */
+static void begin_anew(void)
+{
+    input first = { (const uint8_t *)"", 0 };
+
+    memset(&nor, 0, sizeof nor);
+    nor.kind = FLASH_NOR;
+    nor.sector_size = SECTOR;
+    nor.sector_count = SECTORS;
+    nor.prog_size = GRANULE;
+    nor.erased = 0xFF;
+    nor.draws = 4;
+    if (flash_init(&nor, nor_memory) != 0)
+        fail("no such flash");
+    executed_count = 0;
+    faults = 0;
+    now_ms = 0;
+    restart();
+    send_command(&first);
+    receive_frame();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    input in = { data, size };
+
+    begin_anew();
+    while (in.left) {
+        step(&in);
+        if (idem_check(&table) != 0)
+            fail("an invariant is broken");
+    }
+    return 0;
+}
+
+/* ---------------------------------------------------------------------------
+   AFL++, and plain files
+   ------------------------------------------------------------------------ */
+
+#if defined(__AFL_FUZZ_TESTCASE_LEN)
+#include <unistd.h>
+__AFL_FUZZ_INIT();
+int main(void)
+{
+    const unsigned char *bytes;
+
+    __AFL_INIT();
+    bytes = __AFL_FUZZ_TESTCASE_BUF;
+    while (__AFL_LOOP(10000))
+        LLVMFuzzerTestOneInput(bytes, (size_t)__AFL_FUZZ_TESTCASE_LEN);
+    return 0;
+}
+#elif defined(REPLAY)
+int main(int argc, char **argv)
+{
+    static uint8_t bytes[65536];
+    int i;
+
+    for (i = 1; i < argc; i++) {
+        FILE *file = fopen(argv[i], "rb");
+
+        if (!file) {
+            perror(argv[i]);
+            return 2;
+        }
+        LLVMFuzzerTestOneInput(bytes, fread(bytes, 1, sizeof bytes, file));
+        fclose(file);
+    }
+    return 0;
+}
+#endif
