@@ -44,7 +44,9 @@ typedef struct promises {
     uint64_t clock;                     // logical time, at most
     uint32_t tick;
     uint64_t token;                     // the largest that was granted
-    int      wrote;                     // this boot, since the latest failure
+    int      failed;                    // a call did, and since then nothing
+                                        // was written
+    int      wrote;                     // something was since then, durably
     versions now[KEYS], next[KEYS];
     versions state, next_state;         // by number
 } promises;
@@ -334,7 +336,7 @@ static inline int promises_writes(const promised_call *c, int result)
 {
     if (c->what == 'B')
         return result == IDEM_EXECUTE || result == IDEM_RECOVER;
-    return result == IDEM_OK && c->what != 'N' && c->what != 'D';
+    return result == IDEM_OK && c->what != 'N';
 }
 
 /* The call has failed, or was cut short: the next opening may find it. */
@@ -345,6 +347,7 @@ static inline void promises_in_flight(promises *p, const promised_call *c)
     unsigned i, r;
 
     p->wrote = 0;
+    p->failed = 1;
     if (c->what == 'Y')
         return;
     for (i = 0; i < p->now[c->key].count; i++)
@@ -368,7 +371,7 @@ static inline int promises_answered(promises *p, const promised_call *c,
     unsigned i;
 
     if (c->what == 'Y') {
-        if (result == IDEM_OK && !p->config->volatile_claims)
+        if (result == IDEM_OK && !p->config->volatile_claims && !p->failed)
             promises_durable(p);
         return result == IDEM_OK;
     }
@@ -390,6 +393,8 @@ static inline int promises_answered(promises *p, const promised_call *c,
         state.number = c->number;
         versions_only(&p->state, &state);
     }
+    if (promises_writes(c, result))
+        p->failed = 0;
     if (!promises_exact(p)) {
         versions_merge(&p->next[c->key], now);
         versions_merge(&p->next_state, &p->state);
@@ -453,7 +458,7 @@ static inline void promises_restart(promises *p)
         p->next[k] = p->now[k];
     }
     p->state = p->next_state;
-    p->wrote = 0;
+    p->wrote = p->failed = 0;
 }
 
 static inline void promises_init(promises *p, const idem_config *config)
