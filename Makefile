@@ -119,6 +119,19 @@ $(B)/patterns: examples/patterns.c idem.h
 	@mkdir -p $(B)
 	$(CC) $(CFLAGS) $(WARN) -I. examples/patterns.c -o $@
 
+cover:                   ## lines, branches, MC/DC of idem.h by the tests
+	@sh tests/cover/cover.sh
+
+fuzz:                    ## libFuzzer and AFL++ on fuzz/; IDEM_SECONDS for each
+	@SHORT="$(SHORT)" sh fuzz/fuzz.sh
+
+mutate:                  ## plants small faults in idem.h: do the tests see them?
+	@SHORT="$(SHORT)" python3 tests/mutate/mutate.py
+
+deps-trust:              ## install what cover, fuzz and mutate need
+	@sh tests/deps.sh libcmocka-dev clang-19 llvm-19 libclang-rt-19-dev \
+	    afl++ python3
+
 clean:                   ## remove build/
 	rm -rf $(B)
 
@@ -182,6 +195,6 @@ $(TESTS): idem.h
 	@mkdir -p $(B)
 	$(CC) $(CFLAGS) $(WARN) -I. tests/$(@F).c -o $@ -lcmocka -lpthread
 
-.PHONY: test help demo deps deps-check deps-bench check model examples docs \
+.PHONY: cover fuzz mutate deps-trust test help demo deps deps-check deps-bench check model examples docs \
         size bench clean crash crash-faults file hello patterns fuzz-template \
         deps-fuzz once inspect deps-mqtt mqtt
