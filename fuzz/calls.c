@@ -38,21 +38,27 @@ static int medium_is_blank(void)
     return 1;
 }
 
-/* What must hold after every call.  On blank storage nobody can see what a cut
+/* The storage is used as it may be.  On blank storage nobody can see what a cut
    left in doubt; it is found out by failing. */
+static void check_medium(void)
+{
+    if (blank)
+        the.medium.violations -= the.medium.violations_of[FLASH_V_DOUBT];
+    the.medium.violations_of[FLASH_V_DOUBT] = 0;
+    if (the.medium.violations)
+        trace("%s\n", flash_text(&the.medium));
+    PROMISE(!the.medium.violations);
+}
+
+/* What must hold after every call. */
 static void check_device(void)
 {
     int invariant = idem_check(&the.table);
 
-    if (blank)
-        the.medium.violations -= the.medium.violations_of[FLASH_V_DOUBT];
-    the.medium.violations_of[FLASH_V_DOUBT] = 0;
+    check_medium();
     if (invariant)
         trace("idem_check: %d\n", invariant);
-    if (the.medium.violations)
-        trace("%s\n", flash_text(&the.medium));
     PROMISE(!invariant);
-    PROMISE(!the.medium.violations);
 }
 
 /* The tick, for a call that is told it. */
@@ -94,6 +100,7 @@ static void restart(void)
     unsigned key;
     int call;
 
+    check_medium();
     for (call = 0; call < FLASH_CALLS; call++)
         flash_fail(&the.medium, call, 0, 0, 0);
     flash_boot(&the.medium);
@@ -127,7 +134,7 @@ static void settle(const promised_call *c, int result)
         return;
     }
     PROMISE(promises_answered(&model, c, result));
-    acknowledged |= result >= 0;
+    acknowledged |= c->what != 'Y' && promises_writes(c, result);
 }
 
 /* No call waits for more than an erase, completing for none.  Where doubt
