@@ -130,7 +130,7 @@ mutate:                  ## plants small faults in idem.h: do the tests see them
 
 deps-trust:              ## install what cover, fuzz and mutate need
 	@sh tests/deps.sh libcmocka-dev clang-19 llvm-19 libclang-rt-19-dev \
-	    afl++ python3
+	    afl++ python3 tcc
 
 clean:                   ## remove build/
 	rm -rf $(B)
@@ -195,6 +195,6 @@ $(TESTS): idem.h
 	@mkdir -p $(B)
 	$(CC) $(CFLAGS) $(WARN) -I. tests/$(@F).c -o $@ -lcmocka -lpthread
 
-.PHONY: cover fuzz mutate deps-trust test help demo deps deps-check deps-bench check model examples docs \
+.PHONY: test help demo deps deps-check deps-bench check model examples docs \
         size bench clean crash crash-faults file hello patterns fuzz-template \
-        deps-fuzz once inspect deps-mqtt mqtt
+        deps-fuzz once inspect deps-mqtt mqtt cover fuzz mutate deps-trust

@@ -10,9 +10,11 @@ rm -rf "$out"
 mkdir -p "$out"
 
 # A static function is known by its file's name: with the same one everywhere,
-# what the tests see of it adds up.
+# what the tests see of it adds up.  A process writes down what it saw when it
+# calls exit.
 compile="clang-19 -std=c99 -O1 -g -fprofile-instr-generate -fcoverage-mapping
-    -fcoverage-mcdc -Xclang -main-file-name -Xclang idem.h -Wno-everything -I."
+    -fcoverage-mcdc -Xclang -main-file-name -Xclang idem.h -D_exit=exit -Wno-everything
+    -I."
 
 export IDEM_CALLS=${IDEM_CALLS:-100000}
 objects=
@@ -20,7 +22,7 @@ for name in hash table keys time full api threads model flash journal file; do
     source=tests/test_$name.c
     test=$out/$name
     $compile "$source" -o "$test" -lcmocka -lpthread 2>> "$out/warnings"
-    LLVM_PROFILE_FILE=$test.profraw "$test" > "$test.log" 2>&1 ||
+    LLVM_PROFILE_FILE=$test-%p.profraw "$test" > "$test.log" 2>&1 ||
         { cat "$test.log"; echo "FAILED: $source"; exit 1; }
     objects="$objects -object $test"
 done
