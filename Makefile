@@ -10,7 +10,7 @@ B      = build
 TESTS = $(B)/test_hash $(B)/test_table $(B)/test_keys $(B)/test_time \
         $(B)/test_full $(B)/test_api $(B)/test_threads $(B)/test_model \
         $(B)/test_flash $(B)/test_journal $(B)/test_file $(B)/test_protocol \
-        $(B)/test_inspect
+        $(B)/test_inspect $(B)/test_port
 
 test: $(TESTS) patterns  ## run the unit, model and thread tests
 	@set -e; for t in $(TESTS); do echo "== $$t"; $$t; done
@@ -132,6 +132,21 @@ deps-trust:              ## install what cover, fuzz and mutate need
 	@sh tests/deps.sh libcmocka-dev clang-19 llvm-19 libclang-rt-19-dev \
 	    afl++ python3 tcc
 
+deps-targets:            ## install compilers and emulators for targets
+	@sh tests/deps.sh gcc-arm-none-eabi libnewlib-arm-none-eabi \
+	    gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf \
+	    qemu-system-arm qemu-system-misc gcc-avr avr-libc \
+	    libsimavr-dev libelf-dev qemu-user gcc-s390x-linux-gnu \
+	    libc6-dev-s390x-cross gcc-powerpc-linux-gnu \
+	    libc6-dev-powerpc-cross gcc-12-multilib libc6-dev-i386 sdcc \
+	    sdcc-ucsim cmake
+
+targets:                 ## emulated boards: self-tests, power cuts, figures
+	@SHORT="$(SHORT)" sh tests/targets/run.sh
+
+golden:                  ## write tests/golden/ anew, if the format changes
+	@sh tests/golden.sh write
+
 clean:                   ## remove build/
 	rm -rf $(B)
 
@@ -187,6 +202,7 @@ $(B)/test_model: tests/test_model.c tests/model.h
 $(B)/test_flash: tests/test_flash.c tests/flash.h
 $(B)/test_journal: tests/test_journal.c tests/journal.h tests/flash.h
 $(B)/test_file: tests/test_file.c
+$(B)/test_port: tests/test_port.c tests/flash.h examples/port/check.h
 $(B)/test_protocol: tests/test_protocol.c examples/serial/protocol.c \
     examples/serial/protocol.h
 $(B)/test_inspect: tests/test_inspect.c tests/journal.h tests/flash.h
@@ -197,4 +213,5 @@ $(TESTS): idem.h
 
 .PHONY: test help demo deps deps-check deps-bench check model examples docs \
         size bench clean crash crash-faults file hello patterns fuzz-template \
-        deps-fuzz once inspect deps-mqtt mqtt cover fuzz mutate deps-trust
+        deps-fuzz once inspect deps-mqtt mqtt targets golden \
+        deps-targets cover fuzz mutate deps-trust

@@ -1598,17 +1598,21 @@ typedef struct idemi_aligned {
 
 /* Where the compiler is told to optimize for size, a function's locals are kept
    out of its caller's stack frame.  Where it is not, everything below a
-   function becomes part of it: a hash whose rounds are constants there takes
-   half the time.  (`make size` and `make bench` measure both.) */
+   function becomes part of it, and a few rounds are written out: a hash whose
+   rounds are constants there takes half the time.  (`make size` and
+   `make bench` measure both.) */
 #if defined(__GNUC__) && defined(__OPTIMIZE_SIZE__)
 #define IDEMI_APART __attribute__((noinline))
 #define IDEMI_FLAT
+#define IDEMI_UNROLL
 #elif defined(__GNUC__)
 #define IDEMI_APART
 #define IDEMI_FLAT __attribute__((flatten))
+#define IDEMI_UNROLL _Pragma("GCC unroll 4")
 #else
 #define IDEMI_APART
 #define IDEMI_FLAT
+#define IDEMI_UNROLL
 #endif
 
 /* What waits for a storage stays out of the way of what does not. */
@@ -1622,7 +1626,7 @@ typedef struct idemi_aligned {
 #if defined(__GNUC__) && IDEM_WIDE
 #define IDEMI_PREFETCH(address) __builtin_prefetch(address)
 #else
-#define IDEMI_PREFETCH(address) ((void)0)
+#define IDEMI_PREFETCH(address) ((void)(address))
 #endif
 
 /* "idem", as a journal's headers begin, and open tables */
@@ -1672,6 +1676,7 @@ static void idemi_hash_sip_rounds(uint64_t v[4], int rounds)
 {
     uint64_t v0 = v[0], v1 = v[1], v2 = v[2], v3 = v[3];
 
+    IDEMI_UNROLL
     for (; rounds > 0; rounds--) {
         v0 += v1;
         v1 = idemi_hash_rotate64(v1, 13) ^ v0;
@@ -2120,9 +2125,9 @@ static idem_place *idemi_slot_place(const idem_table *t, unsigned slot)
 }
 
 /* The body of a slot in memory. */
-static idem_body *idemi_slot_own(const idem_table *t, unsigned slot)
+static idem_body *idemi_slot_own(const idem_slot *s)
 {
-    return (idem_body *)(void *)(idemi_slot_at(t, slot) + 1);
+    return (idem_body *)(void *)(uintptr_t)(s + 1);
 }
 
 /* The body of a slot in use, wherever it is, with or without what it knows of
@@ -2130,7 +2135,7 @@ static idem_body *idemi_slot_own(const idem_table *t, unsigned slot)
 static idem_body *idemi_slot_body(idem_table *t, unsigned slot, int outcome)
 {
     if (idemi_slot_bodies(t))
-        return idemi_slot_own(t, slot);
+        return idemi_slot_own(idemi_slot_at(t, slot));
     if (idemi_journal_load(t, slot, outcome) < 0)
         return NULL;
     return &t->journal->record.body;
@@ -2140,7 +2145,7 @@ static idem_body *idemi_slot_body(idem_table *t, unsigned slot, int outcome)
 static unsigned char *idemi_slot_id(const idem_table *t, unsigned slot)
 {
     if (idemi_slot_bodies(t))
-        return (unsigned char *)(idemi_slot_own(t, slot) + 1);
+        return (unsigned char *)(idemi_slot_own(idemi_slot_at(t, slot)) + 1);
     return t->in + t->journal->record.id_at;
 }
 
@@ -2187,7 +2192,7 @@ static int idemi_slot_has_id(idem_table *t, unsigned slot,
 static uint32_t idemi_slot_retention(const idem_table *t, const idem_slot *s)
 {
     if (idemi_slot_bodies(t))
-        return ((const idem_body *)(const void *)(s + 1))->retention;
+        return idemi_slot_own(s)->retention;
     return t->journal->retentions[s->terms];
 }
 
@@ -2257,6 +2262,12 @@ static unsigned idemi_index_home(const idem_table *t, idem_number hash)
 #else
     return (unsigned)((uint32_t)hash * t->index_size >> 16);
 #endif
+}
+
+/* Asks for the word of a hash, which is about to be looked at. */
+static void idemi_index_prefetch(const idem_table *t, idem_number hash)
+{
+    IDEMI_PREFETCH(&t->index[idemi_index_home(t, hash)]);
 }
 
 static unsigned idemi_index_next(const idem_table *t, unsigned at)
@@ -3166,6 +3177,7 @@ static uint32_t idemi_keys_limit(const idem_table *t, uint32_t at)
 }
 
 /* Drops whatever is over, and makes the bound exact.  Keeps C3 and O3. */
+IDEMI_SLOW
 static void idemi_keys_sweep(idem_table *t)
 {
     unsigned i;
@@ -3215,6 +3227,8 @@ static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
     uint32_t passed = now_ms - t->tick;
     uint32_t again = t->counted - t->tick;
 
+    if (passed == 0)
+        return;
     if (passed >= UINT32_C(0x80000000)) {
         t->stats.backwards++;
         if (0 - passed > IDEMI_JITTER_MS)
@@ -3351,12 +3365,15 @@ static uint32_t idemi_journal_after(const idem_table *t, uint32_t sector)
     return ++sector < t->config->storage->sector_count ? sector : 0;
 }
 
-/* The next sector after one that may be used. */
+/* The next sector after one that may be used; or if there is no other, that. */
 static uint32_t idemi_journal_next(const idem_table *t, uint32_t sector)
 {
+    uint32_t from = sector;
+
     do
         sector = idemi_journal_after(t, sector);
-    while (idemi_journal_sector(t, sector)->link >= IDEMI_ASIDE);
+    while (sector != from &&
+           idemi_journal_sector(t, sector)->link >= IDEMI_ASIDE);
     return sector;
 }
 
@@ -3927,17 +3944,6 @@ static int idemi_journal_enter(idem_table *t, uint32_t next, uint32_t room,
     return result;
 }
 
-/* From now on all sectors are erased before they are used. */
-static void idemi_journal_torn(idem_table *t)
-{
-    uint32_t sector;
-
-    t->journal->blank = IDEMI_TORN;
-    for (sector = 0; sector < t->config->storage->sector_count; sector++)
-        if (idemi_journal_sector(t, sector)->link == IDEMI_ASIDE)
-            idemi_journal_sector(t, sector)->link = 0;
-}
-
 /* Takes a new head, if that succeeded; or goes back to the one before. */
 static int idemi_journal_settle(idem_table *t, int result, uint32_t last,
                                 uint32_t at, uint32_t end)
@@ -3961,9 +3967,6 @@ static int idemi_journal_settle(idem_table *t, int result, uint32_t last,
         idemi_journal_retire(t, sector);
     else
         idemi_journal_sector(t, sector)->link = IDEMI_ASIDE;
-    // On blank storage the others are as good as erased; but not twice.
-    if (j->blank == IDEMI_BLANK && sector == last)
-        idemi_journal_torn(t);
     j->spare = 0;
     // If its header may be there, nothing behind what that states counts.
     j->head = last;
@@ -4001,6 +4004,9 @@ static void idemi_journal_forgive(idem_table *t)
     }
     idemi_journal_keep(t, t->journal->state_at);
     t->stats.retired = 0;
+    // On blank storage all are as good as erased, but not twice.
+    if (t->journal->blank)
+        t->journal->blank = IDEMI_TORN;
 }
 
 /* True if the next sector that may be used is a dead one. */
@@ -4009,6 +4015,8 @@ static int idemi_journal_usable(const idem_table *t)
     const idem_journal *j = t->journal;
     uint32_t next = idemi_journal_next(t, j->head);
 
+    if (j->blank)
+        return idemi_journal_sector(t, next)->link < IDEMI_ASIDE;
     return j->tail == j->head ? next != j->head
                               : idemi_journal_distance(t, j->head, next) <
                                     idemi_journal_distance(t, j->head, j->tail);
@@ -4025,10 +4033,10 @@ static int idemi_journal_attempt(idem_table *t, uint32_t room, uint32_t want)
         result = idemi_storage_sync(t);
     if (result < 0)
         return result;
-    if (!j->blank && !idemi_journal_usable(t))
+    if (!idemi_journal_usable(t))
         idemi_journal_forgive(t);
     // One is enough if another has failed: two are for a cut in a header.
-    if (!j->blank && !idemi_journal_usable(t))
+    if (!idemi_journal_usable(t))
         return IDEM_E_SPACE;
     if (j->sequence == UINT32_MAX ||
         (!j->blank &&
@@ -4790,11 +4798,11 @@ static void idemi_recover_claim(idem_table *t, unsigned slot, uint32_t at)
         idemi_hash_id(t->config, id, r->body.scope_len,
                       id + r->body.scope_len, r->body.key_len));
 
+    idemi_index_prefetch(t, hash);
     if (!(r->parts & IDEMI_MOVED))
         token = (uint32_t)idemi_record_token(t, at);
     if (s->state)
         idemi_keys_remove(t, slot);
-    idemi_recover_drop(t, hash);
     s->time = t->clock;
     s->state = IDEMI_IN_PROGRESS | IDEMI_ENDLESS;
     if (r->more & IDEMI_MORE_CUT) {
@@ -4805,16 +4813,17 @@ static void idemi_recover_claim(idem_table *t, unsigned slot, uint32_t at)
     place->claim = at;
     place->outcome = token;
     if (idemi_slot_bodies(t)) {
-        idem_body *body = idemi_slot_own(t, slot);
+        idem_body *body = idemi_slot_own(s);
         *body = r->body;
         body->token = token;
         IDEM_MEMCPY(body + 1, id, (size_t)body->scope_len + body->key_len);
     } else
         s->terms = idemi_keys_terms(t, r->body.retention);
+    idemi_order_note(t, s);
+    idemi_recover_drop(t, hash);
     idemi_index_insert(t, hash, slot);
     t->used++;
     t->claimed += !(s->state & IDEMI_CUT);
-    idemi_order_note(t, s);
 }
 
 /* Makes a slot in progress what the outcome part of a record says. */
@@ -4834,7 +4843,7 @@ static void idemi_recover_outcome(idem_table *t, unsigned slot, uint32_t at)
     }
     idemi_slot_place(t, slot)->outcome = at;
     if (idemi_slot_bodies(t)) {
-        idem_body *body = idemi_slot_own(t, slot);
+        idem_body *body = idemi_slot_own(s);
         body->code = r->body.code;
         body->response_len = r->body.response_len;
         idemi_basics_copy(idemi_slot_response(t, slot),
@@ -5206,7 +5215,7 @@ static idem_slot *idemi_command_named(const idem_table *t,
 /* The low half of the token of a claim that is held. */
 static uint32_t idemi_command_token(const idem_table *t, unsigned slot)
 {
-    return idemi_slot_bodies(t) ? idemi_slot_own(t, slot)->token
+    return idemi_slot_bodies(t) ? idemi_slot_own(idemi_slot_at(t, slot))->token
                                 : idemi_slot_place(t, slot)->outcome;
 }
 
@@ -5229,7 +5238,8 @@ static uint64_t idemi_command_full_token(const idem_table *t, unsigned slot)
     const idem_record *r;
 
     if (idemi_slot_bodies(t))
-        return idemi_keys_token(t, idemi_slot_own(t, slot)->token);
+        return idemi_keys_token(
+            t, idemi_slot_own(idemi_slot_at(t, slot))->token);
     r = &t->journal->record;
     return (uint64_t)r->token_high << 32 | r->token;
 }
@@ -5260,7 +5270,7 @@ static void idemi_command_name(const idem_table *t, unsigned slot,
 }
 
 /* How far back memory reaches for a scope. */
-IDEMI_APART
+IDEMI_SLOW
 static uint32_t *idemi_command_reach(idem_table *t, const void *scope,
                                      size_t scope_len)
 {
@@ -5332,8 +5342,11 @@ static void idemi_command_reclaim(idem_table *t)
     unsigned none = t->capacity;
     unsigned oldest = t->links[none].newer;
 
-    if (oldest != none)
-        idemi_keys_expire(t, oldest);
+    if (oldest != none && idemi_keys_expire(t, oldest)) {
+        oldest = t->links[none].newer;
+        if (oldest != none)             // it is the next to go
+            idemi_index_prefetch(t, idemi_slot_at(t, oldest)->hash);
+    }
     if (t->free == none && idemi_clock_reached(t->clock, t->soonest))
         idemi_keys_sweep(t);
 }
@@ -5426,7 +5439,7 @@ static int idemi_command_grant(idem_table *t, unsigned slot, idem_claim *claim,
     if (IDEMI_JOURNAL(t))
         *idemi_slot_place(t, slot) = place;
     if (idemi_slot_bodies(t))
-        idemi_keys_request(t, idemi_slot_own(t, slot), q, retention);
+        idemi_keys_request(t, idemi_slot_own(s), q, retention);
     s->terms = terms;
     s->state = IDEM_IN_PROGRESS;
     s->time = t->clock;
@@ -5766,7 +5779,7 @@ static int idemi_check_slot(const idem_table *t, unsigned slot)
     if (!status || (s->state & (misplaced | 0xC0u)))
         return 6;
     if (idemi_slot_bodies(t)) {
-        const idem_body *body = idemi_slot_own(t, slot);
+        const idem_body *body = idemi_slot_own(s);
         if (!body->key_len ||
             body->scope_len + body->key_len > t->config->key_max ||
             body->response_len > t->config->response_max)
@@ -5799,7 +5812,7 @@ static int idemi_check_probe(const idem_table *t, unsigned slot)
     unsigned left = t->index_size;
 
     if (idemi_slot_bodies(t)) {
-        const idem_body *body = idemi_slot_own(t, slot);
+        const idem_body *body = idemi_slot_own(s);
         const unsigned char *id = idemi_slot_id(t, slot);
         if (s->hash != idemi_index_hash(idemi_hash_id(
                            t->config, id, body->scope_len,
@@ -5826,7 +5839,8 @@ static int idemi_check_place(const idem_table *t, unsigned slot)
 
     if (j->stray || s->state & IDEMI_STALE || place->claim == IDEMI_NOWHERE)
         return 0;
-    if (idemi_journal_distance(t, j->clean, claim) > live)
+    if (idemi_journal_distance(t, j->clean, claim) > live ||
+        idemi_journal_sector(t, claim)->link >= IDEMI_ASIDE)
         return 14;
     return s->state & IDEMI_FINISHED &&
                    idemi_journal_distance(t, j->clean, outcome) > live
@@ -6022,7 +6036,7 @@ static int idemi_public_query(const idem_table *t, idemi_query *q,
     q->rq = rq;
     q->hash = idemi_index_hash(idemi_hash_id(
         t->config, rq->scope, rq->scope_len, rq->key, rq->key_len));
-    IDEMI_PREFETCH(&t->index[idemi_index_home(t, q->hash)]);
+    idemi_index_prefetch(t, q->hash);
     return IDEM_OK;
 }
 

@@ -8,8 +8,10 @@
  *
  * What it cannot tell without the device's secret: whether a fingerprint is
  * that of some payload, and whether the secret is the one that the journal was
- * written with (the check of it is shown).  What no journal tells: the default
- * retention (--retention), the default reservation, the leases.
+ * written with.  The check of it, of which headers have the low half, is what
+ * most records agree on: if that is a single one, it may be a damaged one.
+ * What no journal tells: the default retention (--retention), the default
+ * reservation, the leases.
  *
  * Exit status: 0 sound, or blank; 1 damage; 2 not a journal, or wrong usage.
  */
@@ -25,7 +27,7 @@ enum { HEADER = 40, HEADER_CRC = 36, MAGIC = 4 };
 enum { FIRST_OF_BOOT = 1, ATTEMPT = 2 };
 // Flags of a record's first byte, and of its second
 enum { CLAIM = 1, OUTCOME = 2, STATE = 4, MOVED = 8, MORE = 16, SYNCED = 32,
-       RECORD = 128 };
+       HAS_SCOPE = 64, RECORD = 128 };
 enum { FAILED = 1, OWED = 2, DELIVERED = 4, CUT = 8, HAS_RETENTION = 16,
        HAS_RESERVATION = 32, HAS_ATTEMPTS = 64, HAS_CODE = 128 };
 
@@ -119,6 +121,8 @@ typedef struct journal {
     header   geometry;
     uint32_t gap;               // bytes of a header in whole granules
     int      erased;            // -1: not known
+    uint32_t check;             // that the records are written with
+    uint32_t records_for_it;    // how many say so
     ring_sector *sectors;
     uint32_t newest;
     uint64_t now;               // the newest logical time found
@@ -157,11 +161,8 @@ static uint64_t number(const uint8_t *p, unsigned bytes)
     return n;
 }
 
-#define CRC_INIT 0xFFFFFFFFu
-
-/* CRC-32C (Castagnoli), reflected, begun with all ones; not complemented at the
-   end.  `crc` is CRC_INIT, or what the bytes before gave. */
-static uint32_t crc32c(uint32_t crc, const uint8_t *p, size_t len)
+/* What a byte makes of a CRC-32C (Castagnoli, reflected) of zero. */
+static uint32_t crc32c_step(uint8_t byte)
 {
     static uint32_t table[256];
 
@@ -171,8 +172,33 @@ static uint32_t crc32c(uint32_t crc, const uint8_t *p, size_t len)
             for (int bit = 0; bit < 8; bit++)
                 table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0x82F63B78u : 0);
         }
+    return table[byte];
+}
+
+#define CRC_INIT 0xFFFFFFFFu
+
+/* Begun with all ones for headers; not complemented at the end.  `crc` is
+   CRC_INIT, or what the bytes before gave. */
+static uint32_t crc32c(uint32_t crc, const uint8_t *p, size_t len)
+{
     for (; len--; p++)
-        crc = crc >> 8 ^ table[(crc ^ *p) & 255];
+        crc = crc >> 8 ^ crc32c_step((uint8_t)(crc ^ *p));
+    return crc;
+}
+
+/* What a CRC was begun with that ends as `crc`.  The tables' first bytes all
+   differ, so each step can be taken back. */
+static uint32_t crc32c_begun(uint32_t crc, const uint8_t *p, size_t len)
+{
+    uint8_t byte;
+
+    for (p += len; len--;) {
+        uint32_t step = 0;
+        while ((crc32c_step((uint8_t)step) ^ crc) >> 24)
+            step++;
+        byte = *--p;
+        crc = (crc ^ crc32c_step((uint8_t)step)) << 8 | (step ^ byte);
+    }
     return crc;
 }
 
@@ -439,7 +465,7 @@ static void take_claim(record *r, cursor *c)
     r->retention = r->more & HAS_RETENTION ? take_varint(c) : UNKNOWN;
     r->reserved = r->more & HAS_RESERVATION ? take_varint(c) : UNKNOWN;
     r->fingerprint = take_number(c, 8);
-    r->scope_len = (uint32_t)take_number(c, 1);
+    r->scope_len = r->first & HAS_SCOPE ? (uint32_t)take_number(c, 1) : 0;
     if (r->first & OUTCOME)
         r->key_len = (uint32_t)take_number(c, 1);
     r->scope = take(c, r->scope_len);
@@ -462,22 +488,15 @@ static void take_outcome(record *r, cursor *c)
     }
 }
 
-static int crc_is_right(const uint8_t *sector, uint32_t at, uint32_t sequence,
-                        size_t len)
+/* What a record's CRC begins with, but for the check. */
+static uint32_t place_in(const journal *j, uint32_t sector, uint32_t at)
 {
-    uint8_t seed[8];
-
-    for (unsigned i = 0; i < 4; i++) {
-        seed[i] = (uint8_t)(sequence >> 8 * i);
-        seed[4 + i] = (uint8_t)(at >> 8 * i);
-    }
-    return crc32c(crc32c(CRC_INIT, seed, sizeof seed), sector + at, len) ==
-           number(sector + at + len, 4);
+    return 0x9E3779B1u * j->sectors[sector].h.sequence ^ ~at;
 }
 
-/* Reads the record at an offset of a sector, which must end before `end`.
-   False if there is none that validates. */
-static int record_read(const journal *j, record *r, uint32_t sector,
+/* Takes apart what stands at an offset of a sector and must end before `end`.
+   False if it cannot be a record. */
+static int record_parse(const journal *j, record *r, uint32_t sector,
                        uint32_t at, uint32_t end)
 {
     const header *h = &j->sectors[sector].h;
@@ -488,12 +507,13 @@ static int record_read(const journal *j, record *r, uint32_t sector,
     memset(r, 0, sizeof *r);
     r->at = sector * h->sector_size + at;
     r->first = (uint32_t)take_number(&c, 1);
-    if ((r->first & (RECORD | 64)) != RECORD)
+    if (!(r->first & RECORD) || r->first == 0xFF)
         return 0;
     if (r->first & MORE)
         r->more = (uint32_t)take_number(&c, 1);
     len = take_varint(&c);
-    if (c.failed || len > (uint64_t)(c.end - c.p) || c.end - c.p - len < 4)
+    if (c.failed || len > (uint64_t)(c.end - c.p) ||
+        (uint64_t)(c.end - c.p) - len < 4)
         return 0;
     c.end = c.p + len;
     r->len = (uint32_t)(c.end - (p + at)) + 4;
@@ -503,8 +523,65 @@ static int record_read(const journal *j, record *r, uint32_t sector,
     if (r->first & CLAIM)
         take_claim(r, &c);
     take_outcome(r, &c);
-    return !c.failed && c.p == c.end &&
-           crc_is_right(p, at, h->sequence, r->len - 4);
+    return !c.failed && c.p == c.end;
+}
+
+/* The same; false too if it does not validate. */
+static int record_read(const journal *j, record *r, uint32_t sector,
+                       uint32_t at, uint32_t end)
+{
+    const uint8_t *p = sector_bytes(j, sector) + at;
+
+    return record_parse(j, r, sector, at, end) &&
+           crc32c(j->check ^ place_in(j, sector, at), p, r->len - 4) ==
+               number(p + r->len - 4, 4);
+}
+
+/* The check with which what can be a record would validate. */
+static uint32_t check_of(const journal *j, const record *r, uint32_t sector,
+                         uint32_t at)
+{
+    const uint8_t *p = sector_bytes(j, sector) + at;
+
+    return crc32c_begun((uint32_t)number(p + r->len - 4, 4), p, r->len - 4) ^
+           place_in(j, sector, at);
+}
+
+/* Finds the check, of which the headers have the low half only: the one with
+   which most of what can be a record validates. */
+static void find_check(journal *j)
+{
+    enum { GUESSES = 64 };
+    struct { uint32_t check, times; } guess[GUESSES];
+    uint32_t low = j->geometry.secret;
+    unsigned count = 0, i;
+    record r;
+
+    j->check = low;
+    for (uint32_t n = 0; n < j->geometry.sector_count; n++) {
+        const header *h = &j->sectors[n].h;
+        uint32_t at = j->sectors[n].headers ? 2 * j->gap : UINT32_MAX;
+        for (; at < j->geometry.sector_size; at += h->granule) {
+            uint32_t check;
+            if (!record_parse(j, &r, n, at, h->sector_size))
+                continue;
+            check = check_of(j, &r, n, at);
+            if ((check & 0xFFFF) != low)
+                continue;
+            for (i = 0; i < count && guess[i].check != check; i++)
+                ;
+            if (i == GUESSES)
+                continue;
+            if (i == count) {
+                guess[count].check = check;
+                guess[count++].times = 0;
+            }
+            if (++guess[i].times > j->records_for_it) {
+                j->records_for_it = guess[i].times;
+                j->check = check;
+            }
+        }
+    }
 }
 
 /* --------------------------------------------------------------------- keys */
@@ -660,7 +737,7 @@ static void scan(journal *j, uint32_t sector, uint32_t end, uint32_t certain)
             note_damage(j, sector, gap, at - gap, "records");
         apply(j, &r);
         s->records++;
-        s->appended += !(r.first & MOVED);
+        s->appended += r.at % j->geometry.sector_size >= s->h.own_end;
         at += granules(j, r.len);
         gap = s->end = at;
     }
@@ -668,15 +745,15 @@ static void scan(journal *j, uint32_t sector, uint32_t end, uint32_t certain)
         note_damage(j, sector, gap, certain - gap, "records");
 }
 
-/* True if something was appended to a sector behind its header. */
+/* True if something was appended to a sector after its second header. */
 static int has_appended(const journal *j, uint32_t sector)
 {
     const header *h = &j->sectors[sector].h;
+    uint32_t at = h->flags & ATTEMPT ? h->sector_size : h->own_end;
     record r;
 
-    for (uint32_t at = 2 * j->gap; at < h->sector_size; at += h->granule)
-        if (record_read(j, &r, sector, at, h->sector_size) &&
-            !(r.first & MOVED))
+    for (; at < h->sector_size; at += h->granule)
+        if (record_read(j, &r, sector, at, h->sector_size))
             return 1;
     return 0;
 }
@@ -700,7 +777,7 @@ static uint32_t highest(const journal *j, int headers)
 static int find_newest(journal *j)
 {
     uint32_t count = j->geometry.sector_count, last = highest(j, ONE_HEADER);
-    uint32_t before;
+    uint32_t before, both;
 
     j->newest = last;
     if (last < count && (j->sectors[last].headers == BOTH_HEADERS ||
@@ -709,6 +786,13 @@ static int find_newest(journal *j)
     if (last == count || is_blank(j, j->geometry.sector_size, j->gap))
         return 0;
     before = sectors_back(j, last, j->sectors[last].h.before);
+    both = highest(j, BOTH_HEADERS);
+    if (both < count && has_appended(j, both) &&
+        (before == last || !j->sectors[before].headers ||
+         j->sectors[both].h.sequence > j->sectors[before].h.sequence)) {
+        j->newest = both;
+        return 1;
+    }
     j->newest = before;
     if (before != last && j->sectors[before].headers)
         return 1;
@@ -1022,6 +1106,7 @@ static void json_head(const journal *j)
     } else {
         printf("{\"version\":1,\"hash\":\"%s\",\"secret_check\":\"%04lx\"",
                hash_name(h->hash), (unsigned long)h->secret);
+        put_number_field("records_for_it", j->records_for_it);
         put_number_field("granule", h->granule);
         put_number_field("sector_size", h->sector_size);
         put_number_field("sector_count", h->sector_count);
@@ -1188,6 +1273,7 @@ static int read_journal(journal *j)
     if (!sector_bytes(j, h->sector_count - 1))
         note_damage(j, (uint32_t)(j->size / h->sector_size), 0, 0,
                     "the image ends");
+    find_check(j);
     if (!find_newest(j)) {
         j->newest = UINT32_MAX;
         return 1;

@@ -14,8 +14,7 @@
  *     cc -g -I. -DREPLAY fuzz/template.c
  *         anything else, and to look at what was found: ./a.out FILE...
  *
- * -DPLANT plants a bug that must be found.  -DFAULTS=N lets that many flash
- * operations of an input fail; else it is all that the fuzzer likes.
+ * -DPLANT plants a bug that must be found.
  *
  * The input is a list of steps, each a byte that says which (of STEPS) and the
  * bytes that it needs; zeros where the input ends early.
@@ -168,11 +167,6 @@ static void receive(uint8_t byte)
         restart();
 }
 
-#ifndef FAULTS
-#define FAULTS UINT32_MAX
-#endif
-static uint32_t faults;
-
 static uint8_t frame[PROTOCOL_FRAME_MAX];
 static size_t frame_len;
 
@@ -218,6 +212,8 @@ static void step(input *in)
         receive_frame();
         break;
     case DAMAGE:                        // the last one, and one byte wrong
+        if (!frame_len)
+            break;
         a = next(in) % (unsigned)frame_len;
         b = next(in);
         frame[a] ^= (uint8_t)b;
@@ -235,8 +231,6 @@ static void step(input *in)
     case FAULT:                         // soon a flash operation fails
         a = next(in);
         b = next(in);
-        if (faults++ >= FAULTS)
-            break;
         flash_fail(&nor, (int)(a % 3), b % 4, FLASH_UNDONE + (int)(b / 4 % 3),
                    0);
         break;
@@ -253,11 +247,9 @@ static void step(input *in)
     }
 }
 
-/* A new device, as it leaves the factory: it has executed a command. */
+/* A new device, its flash blank. */
 static void begin_anew(void)
 {
-    input first = { (const uint8_t *)"", 0 };
-
     memset(&nor, 0, sizeof nor);
     nor.kind = FLASH_NOR;
     nor.sector_size = SECTOR;
@@ -268,11 +260,9 @@ static void begin_anew(void)
     if (flash_init(&nor, nor_memory) != 0)
         fail("no such flash");
     executed_count = 0;
-    faults = 0;
     now_ms = 0;
+    frame_len = 0;
     restart();
-    send_command(&first);
-    receive_frame();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

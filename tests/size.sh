@@ -80,12 +80,4 @@ row() {
 } > "$out/table"
 cat "$out/table"
 
-awk -v table="$out/table" '
-    /<!-- size: end -->/ { hidden = 0 }
-    !hidden              { print }
-    /<!-- size: begin/   { while ((getline line < table) > 0) print line
-                           hidden = 1 }' README.md > "$out/README.md"
-if ! cmp -s README.md "$out/README.md"; then
-    cp "$out/README.md" README.md
-    echo "README.md: the table has changed"
-fi
+sh tests/readme.sh size "$out/table"

@@ -457,7 +457,9 @@ static void look_at_damaged(device *d)
         else
             at = before;
     frozen_open(&z, d, image);
-    if (z.opened == IDEM_OK) {
+    // A single record may be the damaged one, and say with which check it is
+    // right: nothing else tells inspect, which does not know the secret.
+    if (z.opened == IDEM_OK && number(z.json, "records_for_it") > 1) {
         compare(&z);
         if (z.table.stats.lost && z.status != DAMAGED &&
             number(z.json, "tail") < 64)
@@ -479,7 +481,8 @@ static void live_through(device *d, const geometry *g, unsigned which)
     idem_claim claims[KEYS];
 
     memset(claims, 0, sizeof claims);
-    d->f.config.full = which % 4 == 1 ? IDEM_EVICT_OLDEST : IDEM_REJECT;
+    d->f.config.full = which % 4 == 1 || which % 8 == 7 ? IDEM_EVICT_OLDEST
+                                                        : IDEM_REJECT;
     d->f.config.in_ram = d->f.config.volatile_claims = which % 4 == 3;
     d->f.config.durability = which % 4 == 2 ? IDEM_BATCH : IDEM_EACH;
     assert_true(device_medium(d, g));

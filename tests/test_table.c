@@ -27,7 +27,7 @@ static unsigned home_of(const fixture *f, const char *key)
 static unsigned number_of(const fixture *f, const char *key)
 {
     for (unsigned i = 0; i < f->table.capacity; i++) {
-        const idem_body *body = idemi_slot_own(&f->table, i);
+        const idem_body *body = idemi_slot_own(idemi_slot_at(&f->table, i));
         const unsigned char *id = idemi_slot_id(&f->table, i);
         if (idemi_slot_at(&f->table, i)->state &&
             body->key_len == strlen(key) &&
@@ -45,7 +45,7 @@ static idem_slot *slot_of(const fixture *f, const char *key)
 
 static idem_body *body_of(const fixture *f, const char *key)
 {
-    return idemi_slot_own(&f->table, number_of(f, key));
+    return idemi_slot_own(idemi_slot_at(&f->table, number_of(f, key)));
 }
 
 /* ---------------------------------------------------------------------------

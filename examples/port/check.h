@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: 0BSD
+   Tries out the callbacks of an idem_storage, on the device that they are for,
+   and says in words what is wrong with them.  Run it once, when a port is new:
+
+       uint32_t at;
+       const char *wrong = port_check(&storage, restart, NULL, &at);
+       if (wrong)
+           printf("%s (at %lu)\n", wrong, (unsigned long)at);
+
+   It destroys what the storage holds, erases each sector a few times, and
+   leaves it blank.  Takes 0.6 KB of memory, and minutes on a slow chip.
+
+   What it cannot see: whether a program that power cuts short leaves the rest
+   of the sector alone, and whether what prog or sync calls durable is. */
+#ifndef PORT_CHECK_H
+#define PORT_CHECK_H
+
+#include "idem.h"
+
+#include <string.h>
+
+enum { PORT_CHUNK = 256 };              /* a granule is at most that */
+enum { PORT_GUARD = 8 };                /* bytes beside what read may write */
+#define PORT_PATIENCE UINT32_C(100000000)   /* that erasing is asked */
+
+typedef struct port_trial {
+    const idem_storage *s;
+    uint32_t size;                      /* of the storage, bytes */
+    uint32_t at;                        /* where something was wrong */
+    uint8_t  round;                     /* other bytes each time */
+    uint8_t  out[PORT_CHUNK + 1];       /* what is programmed */
+    uint8_t  in[PORT_CHUNK + 2 * PORT_GUARD];
+} port_trial;
+
+/* What the byte at an address is to be in this round; differs from those one
+   bit of address or one round away. */
+static inline uint8_t port_byte(const port_trial *p, uint32_t at)
+{
+    uint32_t x = (at + 1u + p->round * UINT32_C(0x01000193)) *
+                 UINT32_C(0x9E3779B1);
+
+    return (uint8_t)(x >> 24);
+}
+
+static inline const char *port_wrong(port_trial *p, uint32_t at,
+                                     const char *what)
+{
+    p->at = at;
+    return what;
+}
+
+/* ----------------------------------------------------------------- geometry */
+
+static inline const char *port_geometry(port_trial *p)
+{
+    const idem_storage *s = p->s;
+    uint32_t granule = s->prog_size;
+
+    if (!s->read || !s->prog)
+        return "read and prog must be there";
+    if (!s->erase && s->erasing)
+        return "erasing without erase";
+    if (!granule || granule > PORT_CHUNK || (granule & (granule - 1)))
+        return "prog_size: 1, 2, 4 .. 256";
+    if (s->sector_size < 256 || s->sector_size > UINT32_C(262144) ||
+        s->sector_size % granule)
+        return "sector_size: 256 .. 262144, a multiple of prog_size";
+    if (s->sector_count < 3 || s->sector_count > 65535u ||
+        s->sector_count > UINT32_C(0xFFFFFFFF) / s->sector_size)
+        return "sector_count: 3 .. 65535, and all below 4 GB";
+    p->size = s->sector_size * s->sector_count;
+    return NULL;
+}
+
+/* ------------------------------------------------------------- single calls */
+
+/* Reads into the middle of p->in; the bytes beside it must stay. */
+static inline const char *port_read(port_trial *p, uint32_t at, uint32_t len)
+{
+    unsigned i;
+
+    memset(p->in, 0x3C, sizeof p->in);
+    if (p->s->read(p->s->ctx, at, p->in + PORT_GUARD, len))
+        return port_wrong(p, at, "read fails: did it return something else "
+                                 "than 0 for success, a length for example?");
+    for (i = 0; i < PORT_GUARD; i++)
+        if (p->in[i] != 0x3C || p->in[PORT_GUARD + len + i] != 0x3C)
+            return port_wrong(p, at, "read writes more than it is asked for");
+    return NULL;
+}
+
+/* Whether what was read is that of this round, or erased if `blank`. */
+static inline const char *port_compare(port_trial *p, uint32_t at, uint32_t len,
+                                       int blank, const char *what)
+{
+    uint32_t i;
+
+    for (i = 0; i < len; i++)
+        if (p->in[PORT_GUARD + i] !=
+            (blank ? p->s->erased : port_byte(p, at + i)))
+            return port_wrong(p, at + i, what);
+    return NULL;
+}
+
+/* Reads a part of the storage, and compares; `step` is at most PORT_CHUNK. */
+static inline const char *port_look(port_trial *p, uint32_t from, uint32_t to,
+                                    uint32_t step, int blank, const char *what)
+{
+    const char *wrong = NULL;
+    uint32_t len;
+
+    for (; from < to && !wrong; from += len) {
+        len = to - from < step ? to - from : step;
+        wrong = port_read(p, from, len);
+        if (!wrong)
+            wrong = port_compare(p, from, len, blank, what);
+    }
+    return wrong;
+}
+
+/* Programs len bytes of this round from a buffer that is not aligned. */
+static inline const char *port_prog(port_trial *p, uint32_t at, uint32_t len,
+                                    const char *what)
+{
+    uint32_t i;
+
+    for (i = 0; i < len; i++)
+        p->out[1 + i] = port_byte(p, at + i);
+    if (p->s->prog(p->s->ctx, at, p->out + 1, len))
+        return port_wrong(p, at, what);
+    for (i = 0; i < len; i++)
+        if (p->out[1 + i] != port_byte(p, at + i))
+            return port_wrong(p, at, "prog changes the bytes that it is given");
+    return NULL;
+}
+
+static inline const char *port_finish_erase(port_trial *p, uint32_t at)
+{
+    uint32_t patience = PORT_PATIENCE;
+    int busy = 1;
+
+    while (p->s->erasing && busy == 1 && patience--)
+        busy = p->s->erasing(p->s->ctx);
+    if (p->s->erasing && busy == 1)
+        return port_wrong(p, at, "erasing never says that it has finished");
+    if (p->s->erasing && busy)
+        return port_wrong(p, at, "erasing fails: 0 finished, 1 not yet");
+    return NULL;
+}
+
+/* Makes a sector blank; without erase it is programmed so. */
+static inline const char *port_blank(port_trial *p, uint32_t sector)
+{
+    uint32_t from = sector * p->s->sector_size, at;
+
+    if (p->s->erase) {
+        if (p->s->erase(p->s->ctx, sector))
+            return port_wrong(p, from, "erase fails: is the sector outside the "
+                                       "flash, or locked?");
+        return port_finish_erase(p, from);
+    }
+    memset(p->out, p->s->erased, sizeof p->out);
+    for (at = from; at < from + p->s->sector_size; at += p->s->prog_size)
+        if (p->s->prog(p->s->ctx, at, p->out, p->s->prog_size))
+            return port_wrong(p, at, "prog fails");
+    return NULL;
+}
+
+/* ------------------------------------------------------------------- trials */
+
+static inline const char *port_erase_all(port_trial *p)
+{
+    const char *wrong = NULL;
+    uint32_t sector, size = p->s->sector_size;
+
+    for (sector = 0; sector < p->s->sector_count && !wrong; sector++) {
+        wrong = port_blank(p, sector);
+        if (!wrong)
+            wrong = port_look(p, sector * size, (sector + 1) * size, PORT_CHUNK,
+                              1, "a byte that was erased does not read as "
+                                 "`erased`: is that the right value, is "
+                                 "sector_size more than what is erased at "
+                                 "once, does a cache keep old bytes?");
+    }
+    return wrong;
+}
+
+/* Granule by granule at first, then in pieces that are no power of two, so that
+   they cross whatever pages there are. */
+static inline const char *port_fill_sector(port_trial *p, uint32_t sector)
+{
+    uint32_t granule = p->s->prog_size;
+    uint32_t from = sector * p->s->sector_size, at = from;
+    uint32_t end = from + p->s->sector_size;
+    uint32_t piece = PORT_CHUNK / granule > 3 ? PORT_CHUNK / 4 * 3 : PORT_CHUNK;
+    const char *wrong = NULL;
+
+    piece -= piece % granule;
+    for (; at < from + 4 * granule && at < end && !wrong; at += granule) {
+        wrong = port_prog(p, at, granule,
+                          "prog of one granule fails: did it return something "
+                          "else than 0 for success, is prog_size too small?");
+        if (!wrong)
+            wrong = port_look(p, from, at + granule, PORT_CHUNK, 0,
+                              "what was programmed, one granule, does not read "
+                              "back");
+    }
+    for (; at < end && !wrong; at += piece) {
+        if (piece > end - at)
+            piece = end - at;
+        wrong = port_prog(p, at, piece, "prog of several granules fails");
+        if (!wrong)
+            wrong = port_look(p, at, at + piece, PORT_CHUNK, 0,
+                              "what was programmed, several granules, does not "
+                              "read back: do they cross a page?");
+    }
+    return wrong;
+}
+
+/* Fills the storage, one sector after another, and looks at it as a whole. */
+static inline const char *port_fill(port_trial *p)
+{
+    const char *wrong = NULL;
+    uint32_t sector;
+
+    for (sector = 0; sector < p->s->sector_count && !wrong; sector++)
+        wrong = port_fill_sector(p, sector);
+    if (!wrong)
+        wrong = port_look(p, 0, p->size, PORT_CHUNK, 0,
+                          "a program changed another place: are addresses cut "
+                          "off, are sectors mixed up?");
+    return wrong;
+}
+
+/* Reads that begin and end anywhere, over the ends of sectors too. */
+static inline const char *port_read_anywhere(port_trial *p)
+{
+    static const uint8_t lens[] = { 1, 2, 3, 5, 8, 17, 64, 96, 255 };
+    const char *wrong = NULL;
+    uint32_t at;
+    unsigned i, j;
+
+    for (i = 0; i < sizeof lens && !wrong; i++)
+        for (j = 0; j < 9 && !wrong; j++) {
+            at = p->s->sector_size - lens[i] / 2 - j;
+            wrong = port_read(p, at, lens[i]);
+            if (!wrong)
+                wrong = port_compare(p, at, lens[i], 0,
+                                     "read from an odd place, or of an odd "
+                                     "length, or over the end of a sector, is "
+                                     "wrong");
+        }
+    return wrong;
+}
+
+/* Erases one sector in the middle: all others stay, also while it goes on. */
+static inline const char *port_erase_one(port_trial *p)
+{
+    uint32_t size = p->s->sector_size, sector = 1;
+    const char *wrong;
+
+    if (p->s->erase && p->s->erase(p->s->ctx, sector))
+        return port_wrong(p, size, "erase fails");
+    wrong = p->s->erase ? NULL : port_blank(p, sector);
+    if (!wrong)
+        wrong = port_look(p, 0, size, PORT_CHUNK, 0,
+                          "read of another sector is wrong while one is "
+                          "erased, or the erase changed it: is sector_size "
+                          "less than what is erased at once?");
+    if (!wrong)
+        wrong = port_finish_erase(p, size);
+    if (!wrong)
+        wrong = port_look(p, size, 2 * size, PORT_CHUNK, 1,
+                          "an erase was said to have finished, and has not "
+                          "(without `erasing` it must wait), or it erases "
+                          "less than sector_size");
+    if (!wrong)
+        wrong = port_look(p, 2 * size, p->size, PORT_CHUNK, 0,
+                          "an erase changed another sector: is sector_size "
+                          "less than what is erased at once?");
+    return wrong;
+}
+
+/* In a blank sector each granule by itself, the last first: its neighbours
+   stay blank. */
+static inline const char *port_backwards(port_trial *p)
+{
+    uint32_t granule = p->s->prog_size, from = p->s->sector_size;
+    uint32_t first = from + p->s->sector_size - 4 * granule, at = first;
+    const char *wrong = NULL;
+    unsigned i;
+
+    for (i = 4; i-- > 0 && !wrong;) {
+        at = first + i * granule;
+        wrong = port_prog(p, at, granule,
+                          "prog fails beside what is programmed: is prog_size "
+                          "too small?");
+        if (!wrong && i)
+            wrong = port_look(p, at - granule, at, granule, 1,
+                              "a program changes the granule before it");
+    }
+    if (!wrong)
+        wrong = port_look(p, first, from + p->s->sector_size, PORT_CHUNK, 0,
+                          "a program changes the granules beside it: is "
+                          "prog_size too small?");
+    return wrong;
+}
+
+/* Without erase, programming replaces; the bytes beside it stay. */
+static inline const char *port_replace(port_trial *p)
+{
+    uint32_t granule = p->s->prog_size, at = p->s->sector_size + 8 * granule;
+    const char *wrong;
+
+    p->round ^= 1;
+    wrong = port_prog(p, at, granule, "prog over what is there fails");
+    if (!wrong)
+        wrong = port_look(p, at, at + granule, granule, 0,
+                          "a program does not replace what was there: this "
+                          "storage needs an erase");
+    p->round ^= 1;
+    if (!wrong)
+        wrong = port_look(p, at - granule, at, granule, 0,
+                          "a program changes the granule before it");
+    if (!wrong)
+        wrong = port_look(p, at + granule, at + 2 * granule, granule, 0,
+                          "a program changes the granule behind it");
+    if (!wrong)
+        wrong = port_prog(p, at, granule, "prog over what is there fails");
+    return wrong;
+}
+
+/* What is synced is there after a restart of the driver. */
+static inline const char *port_persist(port_trial *p, void (*restart)(void *),
+                                       void *ctx)
+{
+    if (p->s->sync && p->s->sync(p->s->ctx))
+        return port_wrong(p, 0, "sync fails");
+    if (!restart)
+        return NULL;
+    restart(ctx);
+    return port_look(p, 0, p->size, PORT_CHUNK, 0,
+                     "what was programmed is gone after a restart: does sync, "
+                     "or prog without it, leave it in a cache?");
+}
+
+/* NULL if nothing is found to be wrong, else what is, and *at where.  restart,
+   if not NULL, makes the driver start again as after a reset, and is handed
+   ctx.  Not to be called while a table is open on the storage. */
+static inline const char *port_check(const idem_storage *storage,
+                                     void (*restart)(void *ctx), void *ctx,
+                                     uint32_t *at)
+{
+    static port_trial trial;
+    port_trial *p = &trial;
+    const char *wrong;
+
+    memset(p, 0, sizeof *p);
+    p->s = storage;
+    if (!(wrong = port_geometry(p)) && !(wrong = port_erase_all(p)) &&
+        !(wrong = port_fill(p)) && !(wrong = port_read_anywhere(p)) &&
+        !(wrong = port_persist(p, restart, ctx)) &&
+        !(wrong = storage->erase ? NULL : port_replace(p)) &&
+        !(wrong = port_erase_one(p)) && !(wrong = port_backwards(p))) {
+        // Other bytes, over what the first round left.
+        p->round = 2;
+        if (!(wrong = port_erase_all(p)) && !(wrong = port_fill(p)))
+            wrong = port_erase_all(p);
+    }
+    *at = p->at;
+    return wrong;
+}
+
+#endif /* PORT_CHECK_H */

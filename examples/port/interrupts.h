@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: 0BSD
+   A lock of idem.h for bare metal where commands come in by interrupts too:
+   interrupts are off while a call holds it.  For how long, README says; with a
+   slow storage take another way: let the interrupt queue what came.
+
+       static interrupts_state state;
+       static idem_config config = { ..., .lock = interrupts_lock,
+                                     .unlock = interrupts_unlock,
+                                     .lock_ctx = &state };
+
+   A call in the middle of another cannot come by an interrupt then; one by
+   mistake, from a handler for instance, is refused by the table. */
+#ifndef IDEM_INTERRUPTS_H
+#define IDEM_INTERRUPTS_H
+
+#include <stdint.h>
+
+#if defined __AVR__
+
+#include <avr/interrupt.h>
+#include <avr/io.h>
+
+static inline uint32_t interrupts_off(void)
+{
+    uint8_t before = SREG;
+
+    cli();
+    return before;
+}
+
+static inline void interrupts_restore(uint32_t before)
+{
+    SREG = (uint8_t)before;
+}
+
+#elif defined __riscv
+
+static inline uint32_t interrupts_off(void)
+{
+    uintptr_t before;
+
+    __asm__ volatile("csrrci %0, mstatus, 8" : "=r"(before) : : "memory");
+    return (uint32_t)before & 8;
+}
+
+static inline void interrupts_restore(uint32_t before)
+{
+    __asm__ volatile("csrs mstatus, %0" : : "r"(before) : "memory");
+}
+
+#else                                   /* Cortex-M */
+
+static inline uint32_t interrupts_off(void)
+{
+    uint32_t before;
+
+    __asm__ volatile("mrs %0, primask\n cpsid i" : "=r"(before) : : "memory");
+    return before;
+}
+
+static inline void interrupts_restore(uint32_t before)
+{
+    __asm__ volatile("msr primask, %0" : : "r"(before) : "memory");
+}
+
+#endif
+
+typedef struct interrupts_state {
+    uint32_t before;                    /* whether they were on */
+    uint32_t depth;
+} interrupts_state;
+
+static inline int interrupts_lock(void *ctx)
+{
+    interrupts_state *state = (interrupts_state *)ctx;
+    uint32_t before = interrupts_off();
+
+    if (state->depth++ == 0)
+        state->before = before;
+    return 0;
+}
+
+static inline void interrupts_unlock(void *ctx)
+{
+    interrupts_state *state = (interrupts_state *)ctx;
+
+    if (--state->depth == 0)
+        interrupts_restore(state->before);
+}
+
+#endif /* IDEM_INTERRUPTS_H */

@@ -1,0 +1,52 @@
+#!/bin/sh
+# SPDX-License-Identifier: 0BSD
+# The journal of format 1, as every machine must write it.
+#     golden.sh           compares, with what this machine writes and reads
+#     golden.sh write     writes tests/golden/ anew: only if the format changes
+#     golden.sh digests HASH RUN...   compares the digests that RUN prints
+# tests/golden/HASH.txt has a digest for each medium of tests/targets/image.h;
+# HASH-nor8.hex is a whole journal, the third of them, which every later version
+# of the header has to read.
+set -eu
+cd "$(dirname "$0")/.."
+
+golden=tests/golden
+out=build/golden
+mkdir -p "$out"
+
+# build HASH: the program that writes and reads
+build() {
+    number=$(sed -n "s/^#define IDEM_HASH_$(echo "$1" | tr a-z A-Z) *//p" idem.h)
+    ${CC:-cc} -std=c99 -O1 -I. -DIDEM_HASH="$number" tests/targets/image.c \
+        tests/targets/host.c -o "$out/$1"
+    ${CC:-cc} -std=c99 -O1 -I. -DIDEM_HASH="$number" tests/targets/golden.c \
+        -o "$out/$1-read"
+}
+
+# digests HASH RUN...
+digests() {
+    hash=$1
+    shift
+    "$@" > "$out/digests"
+    diff "$golden/$hash.txt" "$out/digests" ||
+        { echo "FAILED: $hash: other bytes"; exit 1; }
+}
+
+case ${1:-} in
+write)
+    for hash in siphash halfsiphash fnv; do
+        build $hash
+        "$out/$hash" > $golden/$hash.txt
+        "$out/$hash" 3 > $golden/$hash-nor8.hex
+    done ;;
+digests)
+    shift
+    digests "$@" ;;
+*)
+    for hash in siphash halfsiphash fnv; do
+        build $hash
+        digests $hash "$out/$hash"
+        "$out/$hash-read" 3 < $golden/$hash-nor8.hex
+    done
+    echo "golden: 6 passed, 0 failed" ;;
+esac

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: 0BSD
+# What idem.h costs on four machines, written into README between two markers:
+# code, memory, stack; instructions and cycles, counted.  To be read by run.sh,
+# whose functions it uses.
+
+# tools_of BOARD: the prefix of its tool chain
+tools_of() {
+    case $1 in
+    microbit | mps2-an386) echo arm-none-eabi ;;
+    virt-riscv)            echo riscv64-unknown-elf ;;
+    atmega2560)            echo avr ;;
+    esac
+}
+
+# compile BOARD FLAGS... : as the size of a firmware is measured
+compile() {
+    case $1 in
+    atmega2560) set -- avr-gcc -std=gnu99 -mmcu="$@" ;;
+    *)          board=$1
+                shift
+                set -- $(compiler "$board") -std=c99 "$@" ;;
+    esac
+    "$@"
+}
+
+size_flags="-Os -ffunction-sections -fdata-sections -w"
+
+# text BOARD FLAGS...: bytes of our functions that get linked
+text() {
+    board=$1
+    shift
+    compile "$board" $size_flags -I"$header" "$@" -nostdlib -Wl,--gc-sections \
+        -Wl,-e,firmware -Wl,-u,firmware tests/size/firmware.c \
+        $here/string.c -lgcc -o "$out/size.elf"
+    "$(tools_of "$board")-nm" -S -t d "$out/size.elf" |
+        awk '$3 ~ /[tT]/ && $4 ~ /^idem/ { n += $2 } END { print n }'
+}
+
+# object BOARD NAME: bytes of one of tests/size/ram.c
+object() {
+    compile "$1" $size_flags -I"$header" -c tests/size/ram.c -o "$out/ram.o"
+    "$(tools_of "$1")-nm" -S -t d "$out/ram.o" |
+        awk -v name="$2" '$4 == name { print $2 + 0 }'
+}
+
+# stack BOARD FLAGS...: the deepest call, by the compiler's own figures
+stack() {
+    board=$1
+    shift
+    compile "$board" $size_flags -I"$header" -DWHOLE "$@" -fstack-usage \
+        -fcallgraph-info=su -c tests/size/firmware.c -o "$out/stack.o"
+    awk -f tests/size/stack.awk "$out/stack.ci" | sort -rn | sed -n '1s/ .*//p'
+}
+
+# regions BOARD NUMBER: what measure.c finds between its marks, a line each
+regions() {
+    case $1 in
+    atmega2560)
+        simulate "$1" "$out/measure-$1.elf" "$out/eeprom" 0 "$2" > "$out/took"
+        ;;
+    *)
+        nm=$(tools_of "$1")-nm
+        from=$($nm "$out/measure-$1.elf" | awk '$3 == "mark_from" { print $1 }')
+        to=$($nm "$out/measure-$1.elf" | awk '$3 == "mark_to" { print $1 }')
+        emulate "$1" "$out/measure-$1.elf" -plugin \
+            "$PWD/$out/instructions.so,from=0x$from,to=0x$to" \
+            -semihosting-config "enable=on,target=native,arg=it,arg=$2" \
+            > "$out/took"
+        ;;
+    esac
+    sed -n 's/^region //p' "$out/took"
+}
+
+# worst BOARD NUMBER: the largest of them
+worst() {
+    regions "$1" "$2" | sort -n | tail -n 1
+}
+
+# row NAME COLUMN...: a line of the table
+row() {
+    printf '|'
+    printf ' %s |' "$@"
+    echo
+}
+
+# each COMMAND ARGUMENTS...: what COMMAND BOARD ARGUMENTS prints, for each
+each() {
+    command=$1
+    shift
+    for machine in $machines; do
+        $command "$machine" "$@"
+    done
+}
+
+# The n-th of the calls that measure.c makes, for each machine.
+call() {
+    for machine in $machines; do
+        sed -n "$1p" "$out/calls-$machine"
+    done
+}
+
+machines="microbit mps2-an386 virt-riscv atmega2560"
+
+figures() {
+    for machine in $machines; do
+        case $machine in
+        atmega*) build_avr "$machine" measure ;;
+        *)       build "$machine" measure ;;
+        esac
+        regions "$machine" 0 > "$out/calls-$machine"
+    done
+    row "gcc -Os" "Cortex-M0" "Cortex-M4" "RV32IMAC" "ATmega2560"
+    echo "|---|---|---|---|---|"
+    row "code, without journal" $(each text -DIDEM_NO_JOURNAL)
+    row "the same with SipHash" \
+        $(each text -DIDEM_NO_JOURNAL -DIDEM_HASH=IDEM_HASH_SIPHASH)
+    row "the same with FNV-1a" \
+        $(each text -DIDEM_NO_JOURNAL -DIDEM_HASH=IDEM_HASH_FNV)
+    row "code, with journal" $(each text)
+    row "every function" $(each text -DWHOLE)
+    row "RAM, the table" $(each object table_struct)
+    row "RAM, 64 keys with a journal, 8 sectors" $(each object journal_64)
+    row "stack, deepest call, without journal" \
+        $(machines="microbit mps2-an386 virt-riscv"
+          each stack -DIDEM_NO_JOURNAL) "-"
+    row "stack, with journal" \
+        $(machines="microbit mps2-an386 virt-riscv"; each stack) \
+        "$(sed -n 's/^stack //p' "$out/took") (as run)"
+    row "**instructions** (AVR: cycles) of" "" "" "" ""
+    row "SipHash-2-4 of 32 bytes" $(call 1)
+    row "HalfSipHash-2-4 of 32 bytes" $(call 2)
+    row "FNV-1a, 64 bits, of 32 bytes" $(call 3)
+    row "begin, new key" $(call 5)
+    row "complete" $(call 6)
+    row "begin, duplicate" $(call 7)
+    row "begin, new key, with journal" $(call 12)
+    row "complete, with journal" $(call 13)
+    row "begin, duplicate, with journal" $(call 14)
+    row "open, journal of eight keys" $(call 33)
+    row "longest that a begin holds the lock, of 300 with idle time" \
+        $(each worst 2)
+    row "the same without idle time" $(each worst 1)
+    row "longest that a complete holds the lock" $(each worst 3)
+}
+
+part_figures() {
+    echo "-- figures"
+    figures > "$out/figures"
+    cat "$out/figures"
+    # A number that could not be had is a column that is missing.
+    awk -F'|' 'NF != 7 { print; bad = 1 } END { exit bad }' "$out/figures" ||
+        fail "a figure is missing"
+    passed=$((passed + 1))
+    sh tests/readme.sh targets "$out/figures"
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: 0BSD
+   A device whose power is cut.  The sender is the one who runs it: it tells the
+   first command that it has no answer to yet (argument 0), and how often the
+   device has been started before (argument 1).  The device first gets the few
+   commands before that one again, as duplicates, then all that follow.
+
+   Everything is told before and after it happens, a line each, for audit.awk:
+
+     open, opened KEYS LOST          KEYS: what the application's state says
+     begin K, and then one of        execute K: this line is the effect
+                                     claimed K: no effect, it will be released
+                                     recover K, replay K RESPONSE
+     complete K RESPONSE, done K RESPONSE
+     release K, released K; forget K, forgot K
+     maintain, maintained
+     wrong K RESULT                  what must not happen here
+     end
+
+   A line that was told whole ends with " ." */
+#define IDEM_IMPLEMENTATION
+#include "idem.h"
+#include "board.h"
+#include "medium.h"
+
+enum { COMMANDS = 64 };
+enum { AGAIN = 6 };                     // duplicates after a restart
+enum { CAPACITY = AGAIN + 2, KEY_MAX = 4, RESPONSE_MAX = 12, STATE_MAX = 4 };
+
+static const idem_config config = {
+    .capacity = CAPACITY, .key_max = KEY_MAX, .response_max = RESPONSE_MAX,
+    .state_max = STATE_MAX, .max_attempts = 255,
+    .secret = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 },
+    .storage = &medium
+};
+static idem_table table;
+static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX,
+                                                STATE_MAX, 8, 16) / 4];
+static uint32_t now;
+
+int program(void);
+
+/* ------------------------------------------------------------------ telling */
+
+static char line[48];
+static unsigned line_len;
+
+static void add(const char *text)
+{
+    while (*text && line_len < sizeof line - 1)
+        line[line_len++] = *text++;
+    line[line_len] = 0;
+}
+
+static void add_number(uint32_t number)
+{
+    char digits[11];
+    unsigned at = sizeof digits - 1;
+
+    digits[at] = 0;
+    do
+        digits[--at] = (char)('0' + number % 10);
+    while ((number /= 10) != 0);
+    add(digits + at);
+}
+
+static void start_line(const char *what)
+{
+    line_len = 0;
+    add(what);
+}
+
+/* The line goes out in one piece, where the board can do that. */
+static void end_line(void)
+{
+    add(" .\n");
+    board_text(line);
+}
+
+static void tell(const char *what, uint32_t number)
+{
+    start_line(what);
+    add(" ");
+    add_number(number);
+    end_line();
+}
+
+static void tell_response(const char *what, uint32_t number, const char *bytes,
+                          size_t len)
+{
+    char text[RESPONSE_MAX + 1];
+
+    memcpy(text, bytes, len);
+    text[len] = 0;
+    start_line(what);
+    add(" ");
+    add_number(number);
+    add(" ");
+    add(text);
+    end_line();
+}
+
+static void wrong(uint32_t number, int result)
+{
+    start_line("wrong ");
+    add_number(number);
+    add(result < 0 ? " -" : " ");
+    add_number((uint32_t)(result < 0 ? -result : result));
+    end_line();
+}
+
+/* ----------------------------------------------------------------- commands */
+
+static idem_claim claim;
+static char response[RESPONSE_MAX];
+static idem_reply reply = { .buffer = response,
+                            .buffer_size = sizeof response };
+
+static idem_request request_of(uint32_t number, const char *payload)
+{
+    static char key[2];
+    idem_request request = { .scope = "p", .scope_len = 1, .key = key,
+                             .key_len = 2, .payload = payload,
+                             .payload_len = 1 };
+
+    key[0] = (char)('A' + number / 16);
+    key[1] = (char)('a' + number % 16);
+    return request;
+}
+
+static int begin(uint32_t number, const char *payload)
+{
+    idem_request request = request_of(number, payload);
+
+    return idem_begin(&table, &claim, &reply, &request, now += 10);
+}
+
+/* Tells when and how a command was done, in 3 to RESPONSE_MAX bytes. */
+static size_t respond(uint32_t number, int recovered)
+{
+    uint32_t boot = board_argument(1);
+    size_t len = 0;
+
+    response[len++] = recovered ? 'r' : 'x';
+    response[len++] = (char)('a' + boot % 26);
+    response[len++] = (char)('a' + number % 26);
+    while (len < 3 + number % (RESPONSE_MAX - 2))
+        response[len++] = '-';
+    return len;
+}
+
+static void complete(uint32_t number, int recovered)
+{
+    uint8_t state[STATE_MAX] = { (uint8_t)(number + 1) };
+    idem_outcome outcome = { .response = response, .state = state,
+                             .state_len = sizeof state };
+    int result;
+
+    outcome.response_len = respond(number, recovered);
+    tell_response("complete", number, response, outcome.response_len);
+    result = idem_complete(&table, &claim, &outcome, now += 10);
+    if (result != IDEM_OK)
+        wrong(number, result);
+    tell_response("done", number, response, outcome.response_len);
+}
+
+/* A transient failure: the command is given back, and has had no effect. */
+static void release(uint32_t number)
+{
+    int result;
+
+    tell("claimed", number);
+    tell("release", number);
+    result = idem_release(&table, &claim, now += 10);
+    if (result != IDEM_OK)
+        wrong(number, result);
+    tell("released", number);
+}
+
+static void on_command(uint32_t number, int fails)
+{
+    int result;
+
+    tell("begin", number);
+    result = begin(number, "+");
+    if (result == IDEM_EXECUTE && fails) {
+        release(number);
+    } else if (result == IDEM_EXECUTE) {
+        tell("execute", number);
+        complete(number, 0);
+    } else if (result == IDEM_RECOVER) {
+        tell("recover", number);
+        complete(number, 1);
+    } else if (result == IDEM_REPLAY) {
+        tell_response("replay", number, response, reply.response_len);
+    } else {
+        wrong(number, result);
+    }
+}
+
+/* The sender has the answer and will not ask again. */
+static void forget(uint32_t number)
+{
+    idem_request request = request_of(number, "");
+    int result;
+
+    tell("forget", number);
+    result = idem_forget(&table, &request, now += 10);
+    if (result != IDEM_OK && result != IDEM_E_NOT_FOUND)
+        wrong(number, result);
+    tell("forgot", number);
+}
+
+static void rest(void)
+{
+    int result;
+
+    tell("maintain", 0);
+    do
+        result = idem_maintain(&table, now += 10);
+    while (result == IDEM_MORE);
+    if (result != IDEM_OK)
+        wrong(0, result);
+    tell("maintained", 0);
+}
+
+/* Everything that comes with one command: it fails at first, comes twice, its
+   key is used for something else, idle time follows. */
+static void serve(uint32_t number)
+{
+    int result;
+
+    if (number % 5 == 4)
+        on_command(number, 1);
+    on_command(number, 0);
+    on_command(number, 0);
+    if (number % 7 == 3 && (result = begin(number, "-")) != IDEM_MISMATCH)
+        wrong(number, result);
+    if (number >= AGAIN)
+        forget(number - AGAIN);
+    if (number % 3 == 2)
+        rest();
+}
+
+static void open_table(void)
+{
+    uint8_t state[STATE_MAX] = { 0 };
+    size_t len = sizeof state;
+    int result;
+
+    tell("open", 0);
+    now = board_argument(1) * 1000003u;
+    result = idem_open(&table, &config, memory, sizeof memory, now);
+    if (result != IDEM_OK)
+        wrong((uint32_t)table.needed, result);
+    idem_state(&table, state, &len);
+    start_line("opened ");
+    add_number(state[0]);
+    add(" ");
+    add_number(table.stats.lost);
+    end_line();
+}
+
+int program(void)
+{
+    uint32_t from = board_argument(0);
+
+    medium_start();
+    open_table();
+    if (from > AGAIN)
+        forget(from - AGAIN - 1);
+    for (uint32_t i = from > AGAIN ? from - AGAIN : 0; i < from; i++)
+        on_command(i, 0);
+    for (uint32_t i = from; i < COMMANDS; i++)
+        serve(i);
+    tell("end", 0);
+    return 0;
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: 0BSD
+   What calls cost: each is put between two marks, and what counts instructions
+   or cycles (instructions.c, simavr.c) tells how many there were.  Argument 0:
+
+     0   one call of each kind, in the order of figures.sh
+     1   every time that a begin holds the lock, in many commands
+     2   the same, with idle time between them
+     3   every time that a complete holds it
+
+   The medium is memory, so what a real one takes comes on top. */
+#define IDEM_IMPLEMENTATION
+#include "idem.h"
+#include "board.h"
+
+#include <string.h>
+
+#ifdef __AVR__
+#include <avr/io.h>
+static void mark_from(void)
+{
+    GPIOR0 = 0xA5;
+}
+
+static void mark_to(void)
+{
+    GPIOR0 = 0x5A;
+}
+#else
+// Not equal, or the compiler makes one of them.
+__attribute__((noinline, used)) static void mark_from(void)
+{
+    __asm__ volatile("" : : "r"(1));
+}
+
+__attribute__((noinline, used)) static void mark_to(void)
+{
+    __asm__ volatile("" : : "r"(2));
+}
+#endif
+
+int program(void);
+
+enum { CAPACITY = 8, KEY_MAX = 16, RESPONSE_MAX = 16 };
+enum { PAYLOAD = 32, COMMANDS = 300 };
+enum { SECTOR = 1024, SECTORS = 5 };
+
+/* ------------------------------------------------------------------- medium */
+
+static uint8_t medium[SECTOR * SECTORS];
+
+static int medium_read(void *ctx, uint32_t at, void *dst, uint32_t len)
+{
+    (void)ctx;
+    memcpy(dst, medium + at, (size_t)len);
+    return 0;
+}
+
+static int medium_prog(void *ctx, uint32_t at, const void *src, uint32_t len)
+{
+    (void)ctx;
+    memcpy(medium + at, src, (size_t)len);
+    return 0;
+}
+
+/* Of an erase only that it happens: no machine spends instructions on it. */
+static int medium_erase(void *ctx, uint32_t sector)
+{
+    (void)ctx;
+    memset(medium + sector * SECTOR, 0xFF, SECTOR);
+    return 0;
+}
+
+static const idem_storage storage = {
+    .read = medium_read, .prog = medium_prog, .erase = medium_erase,
+    .sector_size = SECTOR, .sector_count = SECTORS, .prog_size = 8,
+    .erased = 0xFF
+};
+
+/* -------------------------------------------------------------------- calls */
+
+static int marks_calls, marks_lock;     // who sets the marks
+
+static void from(int marks)
+{
+    if (marks)
+        mark_from();
+}
+
+static void to(int marks)
+{
+    if (marks)
+        mark_to();
+}
+
+static int lock(void *ctx)
+{
+    (void)ctx;
+    from(marks_lock);
+    return 0;
+}
+
+static void unlock(void *ctx)
+{
+    (void)ctx;
+    to(marks_lock);
+}
+
+static idem_config config = {
+    .capacity = CAPACITY, .key_max = KEY_MAX, .response_max = RESPONSE_MAX,
+    .secret = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 },
+    .lock = lock, .unlock = unlock
+};
+static idem_table table;
+static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX,
+                                                0, SECTORS, 8) / 4];
+static idem_claim claim;
+static char buffer[RESPONSE_MAX];
+static idem_reply reply = { .buffer = buffer, .buffer_size = sizeof buffer };
+static uint8_t payload[PAYLOAD];
+static uint32_t now;
+
+static int check(int holds)
+{
+    if (!holds) {
+        board_text("FAILED\n");
+        board_exit(1);
+    }
+    return holds;
+}
+
+static int begin(uint32_t number)
+{
+    char key[KEY_MAX] = "key of 16 bytes";
+    idem_request request = { .key = key, .key_len = sizeof key,
+                             .payload = payload, .payload_len = PAYLOAD };
+    int result;
+
+    memcpy(key, &number, sizeof number);
+    from(marks_calls);
+    result = idem_begin(&table, &claim, &reply, &request, ++now);
+    to(marks_calls);
+    return result;
+}
+
+static int complete(void)
+{
+    idem_outcome outcome = { .response = "response of 16 b",
+                             .response_len = RESPONSE_MAX };
+    int result;
+
+    from(marks_calls);
+    result = idem_complete(&table, &claim, &outcome, ++now);
+    to(marks_calls);
+    return result;
+}
+
+static void forget(uint32_t number)
+{
+    char key[KEY_MAX] = "key of 16 bytes";
+    idem_request request = { .key = key, .key_len = sizeof key };
+
+    memcpy(key, &number, sizeof number);
+    check(idem_forget(&table, &request, ++now) == IDEM_OK);
+}
+
+static void open_table(const idem_storage *where)
+{
+    int result;
+
+    config.storage = where;
+    from(marks_calls);
+    result = idem_open(&table, &config, memory, sizeof memory, ++now);
+    to(marks_calls);
+    check(result == IDEM_OK);
+}
+
+/* In this order: begin, complete, begin a duplicate of it. */
+static void one_of_each(uint32_t number)
+{
+    check(begin(number) == IDEM_EXECUTE);
+    check(complete() == IDEM_OK);
+    check(begin(number) == IDEM_REPLAY);
+}
+
+static void hashes(void)
+{
+    volatile uint64_t hash;
+
+    mark_from();
+    hash = idem_siphash(payload, 2, 4, payload, PAYLOAD);
+    mark_to();
+    mark_from();
+    hash = idem_halfsiphash(payload, 2, 4, 64, payload, PAYLOAD);
+    mark_to();
+    mark_from();
+    hash = idem_fnv1a64(payload, PAYLOAD);
+    mark_to();
+    (void)hash;
+}
+
+/* The table is nearly full, and stays so through every turn of the ring. */
+static void many(int marks_begin, int marks_complete, int idles)
+{
+    uint32_t i;
+
+    open_table(&storage);
+    for (i = 0; i < COMMANDS; i++) {
+        if (idles)
+            while (idem_maintain(&table, ++now) == IDEM_MORE)
+                ;
+        marks_lock = marks_begin;
+        check(begin(i) == IDEM_EXECUTE);
+        marks_lock = marks_complete;
+        check(complete() == IDEM_OK);
+        marks_lock = 0;
+        if (i >= CAPACITY - 1)
+            forget(i - (CAPACITY - 1));
+    }
+}
+
+int program(void)
+{
+    uint32_t what = board_argument(0);
+
+    memset(medium, 0xFF, sizeof medium);
+    if (what) {
+        many(what != 3, what == 3, what == 2);
+        return 0;
+    }
+    marks_calls = 1;
+    hashes();
+    open_table(NULL);
+    one_of_each(1);
+    open_table(&storage);
+    // The first writes a header too: it is not what comes later.
+    one_of_each(0);
+    one_of_each(1);
+    for (uint32_t i = 2; i < CAPACITY; i++)
+        one_of_each(i);
+    open_table(&storage);
+    return 0;
+}

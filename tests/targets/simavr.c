@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: 0BSD
+   Runs an AVR program, whose EEPROM is a file and whose power goes at a cycle.
+
+       simavr ELF MCU EEPROM CUT [NUMBER [NUMBER]]
+
+   CUT 0 is never; if it is odd, the power goes in the next write to the EEPROM
+   after it, which is left torn.  (A real one takes 3.4 ms for a byte, so most
+   cuts are there; the emulator takes no time.)
+
+   What the program sends goes to standard output; behind it,
+   if it was not cut, how many cycles it took, the deepest stack, and, for each
+   time that it set GPIOR0 from 0xA5 to 0x5A, the cycles in between.  Exits with
+   its status, or 3 if it was cut, 4 if it crashed. */
+#include <simavr/avr_eeprom.h>
+#include <simavr/avr_uart.h>
+#include <simavr/sim_avr.h>
+#include <simavr/sim_elf.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EEPROM_MAX = 4096 };
+enum { CUT = 3, CRASHED = 4, UNUSABLE = 5 };
+
+// Registers, where they are in the data space.
+enum { GPIOR0 = 0x3E, GPIOR1 = 0x4A, GPIOR2 = 0x4B };
+enum { EEARL = 0x41, EEARH = 0x42 };
+enum { MARK_FROM = 0xA5, MARK_TO = 0x5A };
+
+static uint8_t eeprom[EEPROM_MAX];
+
+static void on_sent(struct avr_irq_t *irq, uint32_t byte, void *user)
+{
+    (void)irq, (void)user;
+    putchar((int)byte);
+}
+
+static void on_log(avr_t *avr, const int level, const char *format,
+                   va_list args)
+{
+    (void)avr, (void)level, (void)format, (void)args;
+}
+
+/* The program waits in busy loops only; the host does not. */
+static void on_sleep(avr_t *avr, avr_cycle_count_t cycles)
+{
+    (void)avr, (void)cycles;
+}
+
+static avr_t *load(const char *elf, const char *mcu)
+{
+    elf_firmware_t firmware;
+    avr_t *avr;
+
+    avr_global_logger_set(on_log);
+    memset(&firmware, 0, sizeof firmware);
+    if (elf_read_firmware(elf, &firmware))
+        return NULL;
+    snprintf(firmware.mmcu, sizeof firmware.mmcu, "%s", mcu);
+    firmware.frequency = 16000000;
+    avr = avr_make_mcu_by_name(firmware.mmcu);
+    if (!avr || avr->e2end + 1u > EEPROM_MAX)
+        return NULL;
+    avr_init(avr);
+    avr_load_firmware(avr, &firmware);
+    avr->sleep = on_sleep;
+    return avr;
+}
+
+static void connect(avr_t *avr)
+{
+    uint32_t flags = 0;
+
+    avr_ioctl(avr, AVR_IOCTL_UART_GET_FLAGS('0'), &flags);
+    flags &= ~(uint32_t)(AVR_UART_FLAG_STDIO | AVR_UART_FLAG_POLL_SLEEP);
+    avr_ioctl(avr, AVR_IOCTL_UART_SET_FLAGS('0'), &flags);
+    avr_irq_register_notify(
+        avr_io_getirq(avr, AVR_IOCTL_UART_GETIRQ('0'), UART_IRQ_OUTPUT),
+        on_sent, NULL);
+}
+
+/* A file that is not there is a new EEPROM. */
+static void read_eeprom(avr_t *avr, const char *path)
+{
+    avr_eeprom_desc_t all = { .ee = eeprom, .size = avr->e2end + 1u };
+    FILE *file = fopen(path, "rb");
+
+    memset(eeprom, 0xFF, sizeof eeprom);
+    if (file) {
+        if (fread(eeprom, 1, all.size, file) != all.size)
+            fprintf(stderr, "%s: too short\n", path);
+        fclose(file);
+    }
+    avr_ioctl(avr, AVR_IOCTL_EEPROM_SET, &all);
+}
+
+static int write_eeprom(avr_t *avr, const char *path)
+{
+    avr_eeprom_desc_t all = { .ee = NULL, .size = avr->e2end + 1u };
+    FILE *file = fopen(path, "wb");
+    size_t written;
+
+    avr_ioctl(avr, AVR_IOCTL_EEPROM_GET, &all);
+    if (!file)
+        return -1;
+    written = fwrite(all.ee, 1, all.size, file);
+    return fclose(file) == 0 && written == all.size ? 0 : -1;
+}
+
+/* Prints how long it was between the two marks. */
+static void measure(const avr_t *avr)
+{
+    static avr_cycle_count_t from;
+    static uint8_t last;
+    uint8_t mark = avr->data[GPIOR0];
+
+    if (mark == last)
+        return;
+    if (mark == MARK_FROM)
+        from = avr->cycle;
+    if (mark == MARK_TO && last == MARK_FROM)
+        printf("region %llu\n", (unsigned long long)(avr->cycle - from));
+    last = mark;
+}
+
+// The byte that was written last.
+static struct {
+    unsigned at;
+    uint8_t before;
+} written;
+
+/* Sees by the address register whether something was written just now; eeprom
+   is as it was before. */
+static int writes(const avr_t *avr, const uint8_t *now)
+{
+    unsigned at = avr->data[EEARL] | (unsigned)avr->data[EEARH] << 8;
+
+    at &= avr->e2end;
+    if (eeprom[at] == now[at])
+        return 0;
+    written.at = at;
+    written.before = eeprom[at];
+    eeprom[at] = now[at];
+    return 1;
+}
+
+/* A byte is erased first, then programmed: bits read as they did, as 1, or as
+   they shall. */
+static void tear(const avr_t *avr, uint8_t *now)
+{
+    uint8_t *byte = &now[written.at];
+    uint8_t chance = (uint8_t)(avr->cycle * 0x9E3779B1u >> 16);
+
+    if (chance & 1)
+        *byte |= chance;
+    else
+        *byte = (uint8_t)(written.before | chance);
+    printf("torn %u\n", written.at);
+}
+
+/* Runs it to its end, or to the cut; returns what to exit with. */
+static int run(avr_t *avr, avr_cycle_count_t cut)
+{
+    int state = cpu_Running;
+    unsigned deepest = avr->ramend;
+    avr_eeprom_desc_t all = { .ee = NULL, .size = avr->e2end + 1u };
+
+    avr_ioctl(avr, AVR_IOCTL_EEPROM_GET, &all);
+
+    while (state != cpu_Done && state != cpu_Crashed) {
+        unsigned sp = avr->data[R_SPL] | (unsigned)avr->data[R_SPH] << 8;
+        int wrote = writes(avr, all.ee), due = cut && avr->cycle >= cut;
+        if (due && wrote && cut % 2)
+            tear(avr, all.ee);
+        if (due && (wrote || cut % 2 == 0))
+            return CUT;
+        state = avr_run(avr);
+        measure(avr);
+        if (sp > avr->ioend && sp < deepest)
+            deepest = sp;
+    }
+    printf("cycles %llu\nstack %u\n", (unsigned long long)avr->cycle,
+           avr->ramend - deepest);
+    return state == cpu_Crashed ? CRASHED : avr->data[GPIOR2];
+}
+
+int main(int argc, char **argv)
+{
+    avr_t *avr = argc > 4 ? load(argv[1], argv[2]) : NULL;
+    int status;
+
+    if (!avr) {
+        fprintf(stderr, "simavr ELF MCU EEPROM CUT [NUMBER [NUMBER]]\n");
+        return UNUSABLE;
+    }
+    connect(avr);
+    read_eeprom(avr, argv[3]);
+    avr->data[GPIOR0] = argc > 5 ? (uint8_t)atoi(argv[5]) : 0;
+    avr->data[GPIOR1] = argc > 6 ? (uint8_t)atoi(argv[6]) : 0;
+    status = run(avr, strtoull(argv[4], NULL, 0));
+    if (write_eeprom(avr, argv[3])) {
+        perror(argv[3]);
+        return UNUSABLE;
+    }
+    return status;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: 0BSD
+   As much of Zephyr as examples/port/zephyr.h names. */
+#ifndef ZEPHYR_KERNEL_H
+#define ZEPHYR_KERNEL_H
+
+#include <stdint.h>
+
+struct k_mutex { int count; };
+typedef struct { int64_t ticks; } k_timeout_t;
+#define K_FOREVER ((k_timeout_t){ -1 })
+
+int k_mutex_lock(struct k_mutex *mutex, k_timeout_t timeout);
+int k_mutex_unlock(struct k_mutex *mutex);
+uint32_t k_uptime_get_32(void);
+
+#endif
