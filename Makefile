@@ -9,8 +9,8 @@ B      = build
 
 TESTS = $(B)/test_hash $(B)/test_table $(B)/test_keys $(B)/test_time \
         $(B)/test_full $(B)/test_api $(B)/test_threads $(B)/test_model \
-        $(B)/test_flash $(B)/test_journal $(B)/test_file $(B)/test_protocol \
-        $(B)/test_inspect $(B)/test_port
+        $(B)/test_flash $(B)/test_journal $(B)/test_edges $(B)/test_file \
+        $(B)/test_protocol $(B)/test_inspect $(B)/test_port
 
 test: $(TESTS) patterns  ## run the unit, model and thread tests
 	@set -e; for t in $(TESTS); do echo "== $$t"; $$t; done
@@ -201,6 +201,7 @@ $(B)/test_threads: tests/test_threads.c tests/fixture.h
 $(B)/test_model: tests/test_model.c tests/model.h
 $(B)/test_flash: tests/test_flash.c tests/flash.h
 $(B)/test_journal: tests/test_journal.c tests/journal.h tests/flash.h
+$(B)/test_edges: tests/test_edges.c tests/journal.h tests/flash.h
 $(B)/test_file: tests/test_file.c
 $(B)/test_port: tests/test_port.c tests/flash.h examples/port/check.h
 $(B)/test_protocol: tests/test_protocol.c examples/serial/protocol.c \

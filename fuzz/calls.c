@@ -13,6 +13,7 @@ static promises model;
 static idem_claim claims[CLAIMS];       // some of those that were granted
 static unsigned cut_variant;
 static int faulty;                      // a callback may fail in this boot
+static int unreadable;                  // .. one that reads
 static int acknowledged;                // something was, at some time
 static int blank;                       // .. and the medium was, when opened
 
@@ -56,6 +57,7 @@ static void check_device(void)
     int invariant = idem_check(&the.table);
 
     check_medium();
+    PROMISE(!the.table.stats.lost || unreadable);
     if (invariant)
         trace("idem_check: %d\n", invariant);
     PROMISE(!invariant);
@@ -106,6 +108,7 @@ static void restart(void)
     flash_boot(&the.medium);
     promises_restart(&model);
     model.tick = the.now;
+    unreadable = 0;
     faulty = blank = !acknowledged && medium_is_blank();
     trace("restart\n");
     PROMISE(device_open() == IDEM_OK);
@@ -128,6 +131,8 @@ static void settle(const promised_call *c, int result)
         return;
     }
     check_device();
+    if (the.table.stats.lost)
+        return;
     if (result == IDEM_E_STORAGE || result == IDEM_E_SPACE) {
         PROMISE(faulty);
         promises_in_flight(&model, c);
@@ -256,6 +261,7 @@ static void fail(input *in)
     static const int hows[] = { FLASH_UNDONE, FLASH_DONE, FLASH_HALF };
 
     faulty = 1;
+    unreadable |= what % FLASH_CALLS == FLASH_READ;
     trace("from now on %u fails\n", what);
     flash_fail(&the.medium, (int)(what % FLASH_CALLS), what >> 2 & 7,
                hows[what % 3], what >> 7);
@@ -322,7 +328,7 @@ static void run(input *in)
     the.medium.watch = choose_variant;
     the.medium.cut_syncs = the.storage.sync != NULL;
     memset(claims, 0, sizeof claims);
-    faulty = acknowledged = blank = 0;
+    faulty = unreadable = acknowledged = blank = 0;
     promises_init(&model, &the.config);
     model.tick = the.now;
     PROMISE(device_open() == IDEM_OK);

@@ -13,12 +13,13 @@ mkdir -p "$out"
 # what the tests see of it adds up.  A process writes down what it saw when it
 # calls exit.
 compile="clang-19 -std=c99 -O1 -g -fprofile-instr-generate -fcoverage-mapping
-    -fcoverage-mcdc -Xclang -main-file-name -Xclang idem.h -D_exit=exit -Wno-everything
-    -I."
+    -fcoverage-mcdc -Xclang -main-file-name -Xclang idem.h -D_exit=exit
+    -Wno-everything -I."
 
 export IDEM_CALLS=${IDEM_CALLS:-100000}
 objects=
-for name in hash table keys time full api threads model flash journal file; do
+for name in hash table keys time full api threads model flash journal edges \
+    file; do
     source=tests/test_$name.c
     test=$out/$name
     $compile "$source" -o "$test" -lcmocka -lpthread 2>> "$out/warnings"

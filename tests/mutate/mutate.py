@@ -31,7 +31,8 @@ SHORT_SAMPLE = 25
 
 TCC = ["tcc", "-std=c99", "-w"]
 GCC = ["gcc", "-std=c99", "-O1", "-w"]
-QUICK = ["hash", "flash", "keys", "api", "time", "table", "full", "model"]
+QUICK = ["hash", "flash", "keys", "api", "edges", "time", "table", "full",
+         "model"]
 OF_JOURNAL = ["storage", "crc", "records", "journal", "opening"]
 
 # ----------------------------------------------------------------- the source
@@ -204,7 +205,8 @@ def suite(section, short):
         return [("file", GCC, 40, [])]
     if section not in OF_JOURNAL:
         return quick + journal
-    tests = [("flash", TCC, 8, [])] + journal + quick[1:]
+    edges = [test for test in quick if test[0] == "edges"]
+    tests = edges + journal + [test for test in quick if test[0] != "edges"]
     if not short:
         tests.append(("crash", GCC, 150, ["--short", "--first"]))
     return tests
