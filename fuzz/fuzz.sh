@@ -60,7 +60,7 @@ afl() {
 if [ "${1:-}" = minimise ]; then
     for name in $harnesses; do
         mkdir -p "$out/small/$name"
-        "$out/$name" -merge=1 -max_len=400 "$out/small/$name" \
+        "$out/$name" -set_cover_merge=1 -max_len=400 "$out/small/$name" \
             "fuzz/corpus/$name" "$out/found/$name"
         rm -rf "fuzz/corpus/$name"
         mv "$out/small/$name" "fuzz/corpus/$name"
