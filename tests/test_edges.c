@@ -446,6 +446,110 @@ static void sync_without_a_journal_or_a_table(void **state)
     assert_int_equal(checked(f, idem_sync(&f->table)), IDEM_OK);
 }
 
+/* ---------------------------------------------------------------------------
+   idem_check finds each invariant of a journal broken; calls find bad arguments
+   ------------------------------------------------------------------------ */
+
+static void claim_out_of_the_ring(idem_table *t)        // J1
+{
+    idemi_slot_place(t, 0)->claim = idemi_storage_place(
+        t, idemi_journal_after(t, t->journal->head), 80);
+}
+
+static void outcome_out_of_the_ring(idem_table *t)      // J1
+{
+    idemi_slot_place(t, 0)->outcome = idemi_storage_place(
+        t, idemi_journal_after(t, t->journal->head), 80);
+}
+
+static void head_set_aside(idem_table *t)               // J1
+{
+    idemi_journal_sector(t, t->journal->head)->link = IDEMI_ASIDE;
+}
+
+static void nothing_dead_behind_the_head(idem_table *t) // J2
+{
+    t->journal->tail = idemi_journal_after(t, t->journal->head);
+}
+
+static void idem_check_names_what_was_corrupted(void **state)
+{
+    static const struct { int number; void (*plant)(idem_table *); } bad[] = {
+        { 14, claim_out_of_the_ring }, { 14, outcome_out_of_the_ring },
+        { 14, head_set_aside },        { 15, nothing_dead_behind_the_head },
+    };
+    device *d = (device *)*state;
+
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        device_start(d, &usual);
+        play(d, NULL, "B0 C0");
+        bad[i].plant(&d->f.table);
+        assert_int_equal(idem_check(&d->f.table), bad[i].number);
+    }
+}
+
+static void a_key_may_come_twice_in_three_cases(void **state)
+{
+    device *d = (device *)*state;
+    idem_table *t = &d->f.table;
+
+    device_start(d, &usual);
+    assert_false(idemi_recover_twice(t));
+    t->journal->holed = 1;
+    assert_true(idemi_recover_twice(t));
+    t->journal->holed = 0;
+    d->f.config.durability = IDEM_BATCH;
+    assert_true(idemi_recover_twice(t));
+    d->f.config.durability = IDEM_EACH;
+    d->f.config.volatile_claims = 1;
+    assert_true(idemi_recover_twice(t));
+}
+
+static void the_end_of_a_granule_is_salvaged_by_itself(void **state)
+{
+    device *d = (device *)*state;
+    unsigned char bytes[6];
+
+    device_start(d, &usual);
+    play(d, NULL, "B0");
+    flash_fail(&d->medium, FLASH_READ, 0, FLASH_UNDONE, 0);
+    memset(bytes, 0x55, sizeof bytes);
+    assert_true(idemi_storage_salvage(&d->f.table, 0, bytes, 5));
+    assert_memory_equal(bytes, d->medium.bytes, 5);
+    assert_int_equal(bytes[5], 0x55);
+}
+
+/* Answers with what is in the reply's buffer already. */
+static int answer_in_place(void *ctx, idem_outcome *outcome,
+                           const idem_request *request,
+                           const idem_claim *claim, int answer,
+                           uint32_t *now_ms)
+{
+    (void)request, (void)claim, (void)answer, (void)now_ms;
+    outcome->response = ctx;
+    outcome->response_len = 2;
+    return 0;
+}
+
+static void arguments_that_are_not_there_are_refused(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_request rq = request_of(f, "s", "a", "pour");
+    idem_reply reply = { .buffer = f->buffer, .buffer_size = 4 };
+
+    device_start(d, &usual);
+    assert_int_equal(idem_run(&f->table, NULL, &reply, &rq, answer_in_place,
+                              f->buffer, d->now), IDEM_E_ARG);
+    memcpy(f->buffer, "ok", 3);
+    assert_int_equal(idem_run(&f->table, &f->claim, &reply, &rq,
+                              answer_in_place, f->buffer, d->now),
+                     IDEM_EXECUTE);
+    assert_string_equal(f->buffer, "ok");
+    assert_int_equal(idem_format(&f->table, &f->config, NULL, 0, 0),
+                     IDEM_E_MEMORY);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -467,6 +571,10 @@ int main(void)
         EDGE_TEST(a_capacity_that_no_storage_holds_is_refused),
         EDGE_TEST(memory_beyond_what_is_read_at_once_is_not_used),
         EDGE_TEST(sync_without_a_journal_or_a_table),
+        EDGE_TEST(idem_check_names_what_was_corrupted),
+        EDGE_TEST(a_key_may_come_twice_in_three_cases),
+        EDGE_TEST(the_end_of_a_granule_is_salvaged_by_itself),
+        EDGE_TEST(arguments_that_are_not_there_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -371,6 +371,16 @@ static void word_with_another_hash(fixture *f)          // T2
     slot_of(f, "claimed")->hash ^= 1;
 }
 
+static void index_full_of_another(fixture *f)           // T2
+{
+    unsigned other = 0;
+
+    while (slot_of(f, "claimed") == idemi_slot_at(&f->table, other))
+        other++;
+    for (unsigned at = 0; at < f->table.index_size; at++)
+        f->table.index[at].slot = (idem_number)(other + 1);
+}
+
 static void slot_without_a_status(fixture *f)           // K1
 {
     slot_of(f, "claimed")->state = IDEMI_UNDELIVERED;
@@ -482,7 +492,7 @@ static const struct { int number; void (*plant)(fixture *); } corruptions[] = {
     { 10, order_that_leads_nowhere }, { 10, order_with_another_way_back },
     { 10, order_of_a_claim },        { 11, free_list_that_leads_nowhere },
     { 11, free_slot_in_use },        { 11, free_list_without_end },
-    { 13, capacity_of_another },
+    { 13, capacity_of_another },     { 2, index_full_of_another },
 };
 
 static void idem_check_names_what_was_corrupted(void **state)

@@ -138,8 +138,10 @@ def main():
         print("%-17s %5d of %5d, %d excepted: %.2f %%" %
               (kind, covered, total, left,
                100.0 * (covered + left) / total))
-        if left > MOST_EXCEPTED * total:
-            wrong.append("too many exceptions: " + kind)
+    left, total = (sum(figure[i] for figure in figures.values())
+                   for i in (1, 2))
+    if left > MOST_EXCEPTED * total:
+        wrong.append("too many exceptions: %d of %d" % (left, total))
     for line in sorted(wrong):
         print(line)
     print("cover: " + ("FAILED, %d" % len(wrong) if wrong else "passed"))
