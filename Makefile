@@ -9,8 +9,8 @@ B      = build
 
 TESTS = $(B)/test_hash $(B)/test_table $(B)/test_keys $(B)/test_time \
         $(B)/test_full $(B)/test_api $(B)/test_threads $(B)/test_model \
-        $(B)/test_flash $(B)/test_journal $(B)/test_file $(B)/test_protocol \
-        $(B)/test_inspect $(B)/test_port
+        $(B)/test_flash $(B)/test_journal $(B)/test_edges $(B)/test_file \
+        $(B)/test_protocol $(B)/test_inspect $(B)/test_port
 
 test: $(TESTS) patterns  ## run the unit, model and thread tests
 	@set -e; for t in $(TESTS); do echo "== $$t"; $$t; done
@@ -121,6 +121,19 @@ $(B)/patterns: examples/patterns.c idem.h
 	@mkdir -p $(B)
 	$(CC) $(CFLAGS) $(WARN) -I. examples/patterns.c -o $@
 
+cover:                   ## lines, branches, MC/DC of idem.h by the tests
+	@sh tests/cover/cover.sh
+
+fuzz:                    ## libFuzzer and AFL++ on fuzz/; IDEM_SECONDS for each
+	@SHORT="$(SHORT)" sh fuzz/fuzz.sh
+
+mutate:                  ## plants small faults in idem.h: do the tests see them?
+	@SHORT="$(SHORT)" python3 tests/mutate/mutate.py
+
+deps-trust:              ## install what cover, fuzz and mutate need
+	@sh tests/deps.sh libcmocka-dev clang-19 llvm-19 libclang-rt-19-dev \
+	    afl++ python3 tcc
+
 deps-targets:            ## install compilers and emulators for targets
 	@sh tests/deps.sh gcc-arm-none-eabi libnewlib-arm-none-eabi \
 	    gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf \
@@ -222,6 +235,7 @@ $(B)/test_threads: tests/test_threads.c tests/fixture.h
 $(B)/test_model: tests/test_model.c tests/model.h
 $(B)/test_flash: tests/test_flash.c tests/flash.h
 $(B)/test_journal: tests/test_journal.c tests/journal.h tests/flash.h
+$(B)/test_edges: tests/test_edges.c tests/journal.h tests/flash.h
 $(B)/test_file: tests/test_file.c
 $(B)/test_port: tests/test_port.c tests/flash.h examples/port/check.h
 $(B)/test_protocol: tests/test_protocol.c examples/serial/protocol.c \
@@ -235,4 +249,4 @@ $(TESTS): idem.h
 .PHONY: test help demo deps deps-check deps-bench deps-bench-all check model \
         examples docs size bench clean crash crash-faults file hello patterns \
         fuzz-template deps-fuzz once inspect deps-mqtt mqtt targets golden \
-        deps-targets demo-firmware
+        deps-targets demo-firmware cover fuzz mutate deps-trust

@@ -358,6 +358,108 @@ static void token_never_granted(fixture *f)             // K4
     body_of(f, "claimed")->token = 77;
 }
 
+static void hash_of_another_key(fixture *f)             // T2
+{
+    idem_body *body = body_of(f, "claimed");
+
+    body->scope_len--;
+    body->key_len++;
+}
+
+static void word_with_another_hash(fixture *f)          // T2
+{
+    slot_of(f, "claimed")->hash ^= 1;
+}
+
+static void index_full_of_another(fixture *f)           // T2
+{
+    unsigned other = 0;
+
+    while (slot_of(f, "claimed") == idemi_slot_at(&f->table, other))
+        other++;
+    for (unsigned at = 0; at < f->table.index_size; at++)
+        f->table.index[at].slot = (idem_number)(other + 1);
+}
+
+static void slot_without_a_status(fixture *f)           // K1
+{
+    slot_of(f, "claimed")->state = IDEMI_UNDELIVERED;
+}
+
+static void claim_of_no_known_kind(fixture *f)          // K1
+{
+    slot_of(f, "claimed")->state |= 0x40;
+}
+
+static void key_that_is_empty(fixture *f)               // K2
+{
+    body_of(f, "old")->key_len = 0;
+}
+
+static void key_over_the_limit(fixture *f)              // K2
+{
+    body_of(f, "old")->key_len = KEY_MAX;
+}
+
+static void one_used_too_many(fixture *f)               // K3
+{
+    f->table.used++;
+}
+
+static void one_claimed_too_many(fixture *f)            // K3
+{
+    f->table.claimed++;
+}
+
+static void one_stale_too_many(fixture *f)              // K3
+{
+    f->table.stale++;
+}
+
+static idem_link *link_of(fixture *f, unsigned slot)
+{
+    return &f->table.links[slot];
+}
+
+static void order_that_leads_nowhere(fixture *f)        // O1
+{
+    unsigned oldest = link_of(f, f->table.capacity)->newer;
+
+    link_of(f, oldest)->newer = (idem_number)(f->table.capacity + 1);
+}
+
+static void order_with_another_way_back(fixture *f)     // O1
+{
+    unsigned oldest = link_of(f, f->table.capacity)->newer;
+
+    link_of(f, link_of(f, oldest)->newer)->older = (idem_number)oldest + 1;
+}
+
+static void order_of_a_claim(fixture *f)                // O1
+{
+    slot_of(f, "old")->state = IDEMI_IN_PROGRESS;
+}
+
+static void free_list_that_leads_nowhere(fixture *f)    // O2
+{
+    f->table.free = (idem_number)(f->table.capacity + 1);
+}
+
+static void free_slot_in_use(fixture *f)                // O2
+{
+    f->table.free = (idem_number)link_of(f, f->table.capacity)->newer;
+}
+
+static void free_list_without_end(fixture *f)           // O2
+{
+    link_of(f, f->table.free)->newer = f->table.free;
+}
+
+static void capacity_of_another(fixture *f)
+{
+    f->config.capacity++;
+}
+
 static void index_of_another(fixture *f)
 {
     f->table.index_size--;
@@ -382,7 +484,15 @@ static const struct { int number; void (*plant)(fixture *); } corruptions[] = {
     { 10, newest_end_lost },         { 11, free_slot_lost },
     { 12, bound_too_late },          { 9, token_never_granted },
     { 13, index_of_another },        { 13, stride_of_another },
-    { 13, state_of_another },
+    { 13, state_of_another },        { 2, hash_of_another_key },
+    { 2, word_with_another_hash },   { 6, slot_without_a_status },
+    { 6, claim_of_no_known_kind },   { 7, key_that_is_empty },
+    { 7, key_over_the_limit },       { 8, one_used_too_many },
+    { 8, one_claimed_too_many },     { 8, one_stale_too_many },
+    { 10, order_that_leads_nowhere }, { 10, order_with_another_way_back },
+    { 10, order_of_a_claim },        { 11, free_list_that_leads_nowhere },
+    { 11, free_slot_in_use },        { 11, free_list_without_end },
+    { 13, capacity_of_another },     { 2, index_full_of_another },
 };
 
 static void idem_check_names_what_was_corrupted(void **state)
@@ -390,6 +500,7 @@ static void idem_check_names_what_was_corrupted(void **state)
     fixture *f = (fixture *)*state;
 
     for (size_t i = 0; i < COUNT(corruptions); i++) {
+        f->config.capacity = CAPACITY;
         fixture_open(f, 0);
         (void)maintain(f, 0x30000000);      // sweeps behind it
         (void)finish(f, "panel", "old", 0x30000000);

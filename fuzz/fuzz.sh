@@ -1,0 +1,83 @@
+#!/bin/sh
+# SPDX-License-Identifier: 0BSD
+# Fuzzes idem.h with libFuzzer and AFL++, over the same harnesses:
+#     hash    hashes in pieces
+#     image   any bytes as a journal's image
+#     calls   calls, cuts and failures against a model of the promises
+# Each starts from fuzz/corpus/<harness>, first under the address and undefined
+# behaviour sanitizers, then once with the memory sanitizer.
+#
+#     fuzz.sh             IDEM_SECONDS (300) for each harness and fuzzer
+#     SHORT=1 fuzz.sh     the corpora, and some seconds
+#     fuzz.sh minimise    makes the corpora small again, with what was found
+#
+# What makes a harness abort is left in build/fuzz; TRACE=1 build/fuzz/<harness>
+# FILE tells what happens in it.
+set -eu
+
+out=build/fuzz
+harnesses="hash image calls"
+seconds=${IDEM_SECONDS:-300}
+[ "${SHORT:-}" != 1 ] || seconds=5
+flags="-std=c99 -g -O2 -w -I. -Itests"
+sanitize="-fno-sanitize-recover=all -fsanitize=address,undefined"
+total=0
+mkdir -p "$out"
+
+# libfuzzer NAME PROGRAM SECONDS: fuzzes, and adds up the executions
+libfuzzer() {
+    mkdir -p "$out/found/$1"
+    "$out/$2" -max_total_time="$3" -max_len=400 -timeout=20 -rss_limit_mb=0 \
+        -print_final_stats=1 -verbosity=1 -artifact_prefix="$out/$2-" \
+        "$out/found/$1" "fuzz/corpus/$1" > "$out/log" 2>&1 || {
+        grep -a -e '^broken' -e 'ERROR' -e 'Test unit' "$out/log" || cat "$out/log"
+        echo "FAILED: $2"
+        exit 1
+    }
+    runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$out/log")
+    total=$((total + runs))
+    echo "$2: $runs executions"
+}
+
+# afl NAME SECONDS: the same with AFL++
+afl() {
+    AFL_NO_UI=1 AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1 AFL_SKIP_CPUFREQ=1 \
+        AFL_NO_AFFINITY=1 AFL_QUIET=1 ASAN_OPTIONS=abort_on_error=1:symbolize=0 \
+        afl-fuzz -V "$2" -G 400 -t 20000 -i "fuzz/corpus/$1" -o "$out/afl-$1" \
+        -- "$out/$1-afl" > "$out/log" 2>&1 || {
+        tail -n 20 "$out/log"
+        echo "FAILED: $1-afl"
+        exit 1
+    }
+    runs=$(sed -n 's/^execs_done *: *//p' "$out/afl-$1/default/fuzzer_stats")
+    total=$((total + runs))
+    echo "$1-afl: $runs executions"
+    crashes=$(find "$out/afl-$1/default/crashes" "$out/afl-$1/default/hangs" \
+        -name 'id*')
+    [ -z "$crashes" ] || { echo "FAILED: $crashes"; exit 1; }
+}
+
+if [ "${1:-}" = minimise ]; then
+    for name in $harnesses; do
+        mkdir -p "$out/small/$name"
+        "$out/$name" -set_cover_merge=1 -max_len=400 "$out/small/$name" \
+            "fuzz/corpus/$name" "$out/found/$name"
+        rm -rf "fuzz/corpus/$name"
+        mv "$out/small/$name" "fuzz/corpus/$name"
+    done
+    exit
+fi
+
+rm -rf "$out"/afl-* "$out/found"
+for name in $harnesses; do
+    clang-19 $flags -fsanitize=fuzzer $sanitize "fuzz/$name.c" -o "$out/$name"
+    clang-19 $flags -fsanitize=fuzzer,memory -fno-sanitize-recover=all \
+        "fuzz/$name.c" -o "$out/$name-memory"
+    libfuzzer "$name" "$name" "$seconds"
+    libfuzzer "$name" "$name-memory" "$((seconds / 5))"
+    [ "${SHORT:-}" != 1 ] || [ "$name" = calls ] || continue
+    afl-clang-fast $flags -fsanitize=fuzzer "fuzz/$name.c" -o "$out/$name-afl" \
+        > "$out/log" 2>&1 || { cat "$out/log"; exit 1; }
+    afl "$name" "$seconds"
+done
+echo "fuzz: $total executions, nothing found"

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: 0BSD */
+/*
+ * What the fuzz harnesses share: the input as a row of numbers, a storage that
+ * counts, and how a violation ends.  Each harness defines
+ *
+ *     static void run(input *in);
+ *
+ * which is LLVMFuzzerTestOneInput for libFuzzer and for AFL++ (whose driver
+ * calls that persistently).
+ */
+#ifndef HARNESS_H
+#define HARNESS_H
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A promise: what fails ends the process, which is what a fuzzer looks for. */
+#define PROMISE(condition)                                                     \
+    ((condition) ? (void)0 : broken(#condition, __FILE__, __LINE__))
+
+static inline void broken(const char *what, const char *file, int line)
+{
+    fprintf(stderr, "broken: %s:%d: %s\n", file, line, what);
+    abort();
+}
+
+/* Says what happens, with TRACE=1 in the environment. */
+static inline void trace(const char *format, ...)
+{
+    static int wanted = -1;
+    va_list args;
+
+    if (wanted < 0)
+        wanted = getenv("TRACE") != NULL;
+    if (!wanted)
+        return;
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+}
+
+/* The bytes of an input, taken from the front; after the end zeros. */
+typedef struct input {
+    const uint8_t *at;
+    size_t left;
+} input;
+
+static inline uint8_t input_byte(input *in)
+{
+    if (!in->left)
+        return 0;
+    in->left--;
+    return *in->at++;
+}
+
+/* One of the numbers below `count`. */
+static inline unsigned input_below(input *in, unsigned count)
+{
+    return input_byte(in) % count;
+}
+
+static inline uint32_t input_word(input *in)
+{
+    uint32_t word = input_byte(in);
+
+    word |= (uint32_t)input_byte(in) << 8;
+    word |= (uint32_t)input_byte(in) << 16;
+    return word | (uint32_t)input_byte(in) << 24;
+}
+
+/* Copies as many bytes as there are; returns how many. */
+static inline size_t input_bytes(input *in, void *dst, size_t len)
+{
+    if (len > in->left)
+        len = in->left;
+    memcpy(dst, in->at, len);
+    in->at += len;
+    in->left -= len;
+    return len;
+}
+
+static void run(input *in);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    input in = { data, size };
+
+    run(&in);
+    return 0;
+}
+
+#endif /* HARNESS_H */

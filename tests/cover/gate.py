@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: 0BSD
+"""Holds the coverage of idem.h against what is excepted.
+
+    llvm-cov export ... | gate.py idem.h exceptions.txt
+
+Every line, every outcome of every branch, and in every decision each condition
+on its own (MC/DC) is to be covered, but for exceptions, which are few, and
+which are there.  An exception is a paragraph of
+
+    function: what: text of the line, or of the expression
+        why
+
+where `what` is line, true, false (an outcome of a branch), or alone (MC/DC).
+"""
+import json
+import re
+import sys
+
+MOST_EXCEPTED = 0.02            # of all that is counted
+
+
+def squeeze(text):
+    return re.sub(r"\s+", " ", text).strip()
+
+
+class Source:
+    """idem.h, by place: the text there, and the function around it."""
+
+    def __init__(self, path):
+        with open(path, encoding="utf-8") as file:
+            self.lines = file.read().split("\n")
+
+    def text(self, line, column, end_line, end_column):
+        cut = self.lines[line - 1:end_line]
+        cut[-1] = cut[-1][:end_column - 1]
+        cut[0] = cut[0][column - 1:]
+        return squeeze(" ".join(cut))
+
+    def function(self, line):
+        """A definition begins at the margin, a body is indented."""
+        for text in reversed(self.lines[:line]):
+            name = re.match(r"[A-Za-z].*?(\w+)\(", text)
+            if name:
+                return name.group(1)
+        return "?"
+
+
+def lines_of(segments):
+    """Line by line, whether it was executed, as llvm-cov report counts it: a
+    line counts if a region begins in it, or covers it whole."""
+    executed = {}
+    wrapped = None
+    at = 0
+    for line in range(segments[0][0], segments[-1][0] + 1):
+        here = []
+        while at < len(segments) and segments[at][0] == line:
+            here.append(segments[at])
+            at += 1
+        starts = [s for s in here if s[3] and s[4] and not s[5]]
+        skipped = here and not here[0][3] and here[0][4]
+        counted = (not skipped and
+                   ((wrapped and wrapped[3]) or
+                    any(s[3] and s[4] for s in here)))
+        if counted:
+            counts = [s[2] for s in starts]
+            if wrapped and wrapped[3]:
+                counts.append(wrapped[2])
+            executed[line] = max(counts, default=0) > 0
+        if here:
+            wrapped = here[-1]
+    return executed
+
+
+def add(points, key, covered):
+    points[key] = points.get(key, False) or covered
+
+
+def points_of(data, source):
+    """Everything that is counted: (place, what) -> covered."""
+    points = {}
+    for line, executed in lines_of(data["segments"]).items():
+        column = len(source.lines[line - 1]) + 1
+        add(points, ((line, 1, line, column), "line"), executed)
+    for branch in data["branches"]:
+        place, (true, false) = tuple(branch[:4]), branch[4:6]
+        add(points, (place, "true"), true > 0)
+        add(points, (place, "false"), false > 0)
+    for decision in data.get("mcdc_records", []):
+        place = tuple(decision[:4])
+        for number, covered in enumerate(decision[-1]):
+            add(points, (place, "alone %d" % (number + 1)), covered)
+    return points
+
+
+def read_exceptions(path):
+    excepted = {}
+    name = None
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            if line.startswith("#") or not line.strip():
+                continue
+            if line[0] == " ":
+                excepted[name] = True
+            else:
+                name = squeeze(line)
+                excepted[name] = False
+    return excepted
+
+
+def main():
+    header, exceptions = sys.argv[1:]
+    source = Source(header)
+    files = json.load(sys.stdin)["data"][0]["files"]
+    data = next(f for f in files if f["filename"].endswith(header))
+    excepted = read_exceptions(exceptions)
+    unused = set(excepted)
+    wrong = ["without a reason: " + name
+             for name, reason in excepted.items() if not reason]
+    figures = {}
+    for (place, what), covered in sorted(points_of(data, source).items()):
+        kind = "branches" if what in ("true", "false") else \
+            "lines" if what == "line" else "MC/DC conditions"
+        figure = figures.setdefault(kind, [0, 0, 0])
+        figure[2] += 1
+        if covered:
+            figure[0] += 1
+            continue
+        name = "%s: %s: %s" % (source.function(place[0]), what,
+                               source.text(*place))
+        if name in excepted:
+            figure[1] += 1
+            unused.discard(name)
+        else:
+            wrong.append("not covered: %s:%d: %s" % (header, place[0], name))
+    wrong += ["excepted, but covered or not there: " + name for name in unused]
+    for kind, (covered, left, total) in sorted(figures.items()):
+        print("%-17s %5d of %5d, %d excepted: %.2f %%" %
+              (kind, covered, total, left,
+               100.0 * (covered + left) / total))
+    left, total = (sum(figure[i] for figure in figures.values())
+                   for i in (1, 2))
+    if left > MOST_EXCEPTED * total:
+        wrong.append("too many exceptions: %d of %d" % (left, total))
+    for line in sorted(wrong):
+        print(line)
+    print("cover: " + ("FAILED, %d" % len(wrong) if wrong else "passed"))
+    return 1 if wrong else 0
+
+
+sys.exit(main())

@@ -1,0 +1,581 @@
+/* SPDX-License-Identifier: 0BSD */
+/*
+ * What random workloads and power cuts hardly ever come to: each test brings a
+ * table, or one function of it, to one edge of a condition.  So these know the
+ * inside of the journal (>>records, >>journal, >>opening), unlike all others.
+ */
+#define IDEM_IMPLEMENTATION
+#include "idem.h"
+
+#include "fixture.h"
+#include "flash.h"
+#include "journal.h"
+
+#define EDGE_TEST(name)                                                        \
+    cmocka_unit_test_setup_teardown(name, device_setup, device_teardown)
+
+static const geometry usual =
+    { "usual",    FLASH_NOR,     4, 512, 10, 0xFF, 0, 0, 0 };
+static const geometry in_place =
+    { "in place", FLASH_INPLACE, 1, 512, 10, 0x00, 0, 0, 0 };
+
+static void all_fail(device *d, int call)
+{
+    flash_fail(&d->medium, call, 0, FLASH_UNDONE, 1);
+}
+
+static void none_fails(device *d, int call)
+{
+    flash_fail(&d->medium, call, 0, 0, 0);
+}
+
+/* The slot that has a key. */
+static unsigned slot_of(device *d, const char *scope, const char *key)
+{
+    idem_request rq = request_of(&d->f, scope, key, "");
+    idem_table *t = &d->f.table;
+    unsigned slot = 0;
+
+    while (!idemi_slot_at(t, slot)->state || !idemi_slot_has_id(t, slot, &rq))
+        assert_true(++slot < t->capacity);
+    return slot;
+}
+
+/* ---------------------------------------------------------------------------
+   keys whose hashes are equal, which take years to find
+   ------------------------------------------------------------------------ */
+
+static void s3_equal_hashes_do_not_make_equal_keys(void **state)
+{
+    static const struct { const char *scope, *key; int equal; } others[] = {
+        { "ab", "cd", 1 }, { "ab", "cde", 0 }, { "abc", "d", 0 },
+        { "a", "bcd", 0 }, { "ax", "cd", 0 },  { "ab", "cx", 0 },
+        { "abc", "cd", 0 },
+    };
+    device *d = (device *)*state;
+    idem_table *t = &d->f.table;
+    unsigned slot;
+
+    for (int in_ram = 0; in_ram < 2; in_ram++) {
+        d->f.config.in_ram = (uint8_t)in_ram;
+        device_start(d, &usual);
+        finish(&d->f, "ab", "cd", d->now);
+        slot = slot_of(d, "ab", "cd");
+        for (size_t i = 0; i < COUNT(others); i++) {
+            idem_request rq = request_of(&d->f, others[i].scope, others[i].key,
+                                         "");
+            assert_int_equal(idemi_slot_has_id(t, slot, &rq), others[i].equal);
+        }
+    }
+}
+
+static void a_record_of_another_slot_or_claim_is_not_taken(void **state)
+{
+    device *d = (device *)*state;
+    idem_table *t = &d->f.table;
+    idem_place *place;
+    unsigned a, b;
+
+    device_start(d, &usual);
+    finish(&d->f, "s", "a", d->now);
+    finish(&d->f, "s", "b", d->now);
+    a = slot_of(d, "s", "a");
+    b = slot_of(d, "s", "b");
+    place = idemi_slot_place(t, a);
+    assert_int_equal(idemi_journal_fetch(t, a, place->claim, 0), IDEM_OK);
+    assert_int_equal(idemi_journal_fetch(t, a, place->outcome, 0), IDEM_OK);
+    assert_int_equal(idemi_journal_fetch(t, b, place->claim, 0),
+                     IDEM_E_STORAGE);
+    // An outcome whose claim is another one.
+    place->claim += t->config->storage->prog_size;
+    assert_int_equal(idemi_journal_fetch(t, a, place->outcome, 0),
+                     IDEM_E_STORAGE);
+}
+
+static void a_key_that_comes_twice_is_told_from_others(void **state)
+{
+    static const struct { const char *scope, *key; int equal; } others[] = {
+        { "ab", "cd", 1 }, { "ab", "cde", 0 }, { "a", "cd", 0 },
+        { "ab", "ce", 0 },
+    };
+    device *d = (device *)*state;
+    idem_table *t = &d->f.table;
+    unsigned mine;
+
+    device_start(d, &usual);
+    for (size_t i = 0; i < COUNT(others); i++)
+        finish(&d->f, others[i].scope, others[i].key, d->now);
+    mine = slot_of(d, "ab", "cd");
+    for (size_t i = 0; i < COUNT(others); i++) {
+        unsigned other = slot_of(d, others[i].scope, others[i].key);
+        t->journal->loaded = IDEMI_NOWHERE;
+        assert_int_equal(idemi_journal_load(t, mine, 0), IDEM_OK);
+        assert_int_equal(idemi_recover_same(t, other), others[i].equal);
+    }
+    flash_flip(&d->medium, idemi_storage_linear(
+                   t, idemi_slot_place(t, mine)->claim) + 5, 1);
+    assert_false(idemi_recover_same(t, mine));
+}
+
+/* ---------------------------------------------------------------------------
+   records that a smaller configuration cannot hold
+   ------------------------------------------------------------------------ */
+
+static void what_is_over_smaller_limits_is_lost(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_config was = f->config;
+    idem_entry entry;
+    unsigned finished;
+
+    for (unsigned limit = 0; limit < 3; limit++) {
+        f->config = was;
+        device_start(d, &usual);
+        for (unsigned n = 0; n < 3; n++) {
+            // The second is over all three limits.
+            f->outcome.state = n == 1 ? "12345678" : NULL;
+            f->outcome.state_len = n == 1 ? 8 : 0;
+            assert_int_equal(begin(f, "", n == 1 ? "long key" : nth(n), "pour",
+                                   d->now), IDEM_EXECUTE);
+            assert_int_equal(complete(f, &f->claim, n == 1 ? "poured" : "ok",
+                                      d->now), IDEM_OK);
+        }
+        f->config.key_max = limit == 0 ? 7 : was.key_max;
+        f->config.state_max = limit == 1 ? 7 : was.state_max;
+        f->config.response_max = limit == 2 ? 5 : was.response_max;
+        assert_int_equal(device_open(d), IDEM_OK);
+        memset(&entry, 0, sizeof entry);
+        for (finished = 0; checked(f, idem_next(&f->table, &entry, d->now)) ==
+                               IDEM_OK;)
+            finished += entry.status == IDEM_COMPLETED;
+        assert_int_equal(finished, 2);
+        assert_true(f->table.stats.lost > 0);
+    }
+    f->config = was;
+}
+
+/* Puts a record together as it never is, and takes it apart. */
+static uint32_t decoded(device *d, const uint8_t *body, uint8_t parts,
+                        unsigned len)
+{
+    idem_table *t = &d->f.table;
+    uint32_t at = idemi_storage_place(t, t->journal->head, t->journal->at);
+    uint8_t bytes[80] = { 0 };
+
+    bytes[0] = IDEMI_RECORD | parts;
+    bytes[1] = (uint8_t)len;
+    memcpy(bytes + 2, body, len);
+    idemi_basics_store(bytes + 2 + len,
+                       idemi_crc_update(idemi_record_seed(t, at), bytes,
+                                        len + 2), 4);
+    return idemi_record_decode(t, at, bytes, bytes, sizeof bytes);
+}
+
+static void a_record_that_is_short_of_something_is_none(void **state)
+{
+    // slot, time; fingerprint; length of the scope; scope and key
+    static const uint8_t claim[] = { 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 1, 'a', 'b' };
+    device *d = (device *)*state;
+    unsigned whole = sizeof claim;
+
+    device_start(d, &usual);
+    finish(&d->f, "s", "a", d->now);
+    for (unsigned len = 2; len <= whole; len++)
+        assert_int_equal(decoded(d, claim, IDEMI_HAS_CLAIM | IDEMI_HAS_SCOPE,
+                                 len), len == whole ? whole + 6 : 0);
+}
+
+/* ---------------------------------------------------------------------------
+   reads that fail in the middle of a call
+   ------------------------------------------------------------------------ */
+
+static void what_cannot_be_read_is_evicted_from_all_scopes(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    f->config.full = IDEM_EVICT_OLDEST;
+    device_start(d, &usual);
+    for (unsigned i = 0; i < f->config.capacity; i++)
+        finish(f, "s", nth(i), d->now);
+    all_fail(d, FLASH_READ);
+    assert_int_equal(begin(f, "t", "new", "pour", d->now + 10), IDEM_EXECUTE);
+    none_fails(d, FLASH_READ);
+    assert_int_equal(f->table.stats.evicted, 1);
+    // Whose it was is not known: so all are too old from then on.
+    f->request.age_ms = 11;
+    for (unsigned i = 4; i < 12; i++)
+        assert_int_equal(begin(f, nth(i), "x", "pour", d->now + 10),
+                         IDEM_TOO_OLD);
+}
+
+static void with_a_quota_an_unreadable_key_counts_for_nobody(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    f->config.quota = 1;
+    device_start(d, &usual);
+    finish(f, "s", "a", d->now);
+    assert_int_equal(begin(f, "s", "b", "pour", d->now), IDEM_E_FULL);
+    all_fail(d, FLASH_READ);
+    assert_int_equal(begin(f, "s", "b", "pour", d->now), IDEM_EXECUTE);
+    none_fails(d, FLASH_READ);
+}
+
+static void looking_says_that_an_outcome_does_not_read(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_claim claim;
+    uint8_t piece[4];
+    size_t len = sizeof piece;
+
+    device_start(d, &usual);
+    claim = finish(f, "panel", "a", d->now);
+    // The claim reads, what follows it does not.
+    flash_fail(&d->medium, FLASH_READ, 1, FLASH_UNDONE, 1);
+    assert_int_equal(find(f, "panel", "a", d->now), IDEM_E_STORAGE);
+    flash_fail(&d->medium, FLASH_READ, 1, FLASH_UNDONE, 1);
+    assert_int_equal(checked(f, idem_response(&f->table, piece, &len, &claim,
+                                              0)), IDEM_E_STORAGE);
+    assert_int_equal(len, 0);
+    none_fails(d, FLASH_READ);
+    assert_int_equal(find(f, "panel", "a", d->now), IDEM_OK);
+}
+
+static void nothing_is_lost_while_nothing_at_all_reads(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    unsigned refused = 0;
+
+    device_start(d, &usual);
+    d->unsure = 1;
+    finish(f, "s", "a", d->now);
+    all_fail(d, FLASH_READ);
+    for (unsigned i = 0; i < 400; i++) {
+        int result = begin(f, "s", nth(1 + i % 2), "pour", d->now);
+        if (result == IDEM_EXECUTE)
+            result = release(f, &f->claim, d->now);
+        refused += result == IDEM_E_STORAGE;
+    }
+    assert_true(refused > 2);
+    assert_int_equal(f->table.stats.lost, 0);
+    none_fails(d, FLASH_READ);
+    assert_int_equal(find(f, "s", "a", d->now), IDEM_OK);
+}
+
+/* ---------------------------------------------------------------------------
+   stale claims, volatile ones, and the last sequence
+   ------------------------------------------------------------------------ */
+
+/* Leaves key a over but not dropped, and key b finished, of one scope. */
+static void make_stale(device *d)
+{
+    fixture *f = &d->f;
+
+    f->config.quota = 1;
+    device_start(d, &usual);
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_EXECUTE);
+    d->now += 5000;
+    assert_int_equal(find(f, "s", "a", d->now), IDEM_E_NOT_FOUND);
+    finish(f, "s", "b", d->now);
+    assert_int_equal(f->table.stale, 1);
+}
+
+static void a_stale_key_takes_the_slot_that_its_quota_leaves(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    make_stale(d);
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_E_FULL);
+    f->config.full = IDEM_EVICT_OLDEST;
+    make_stale(d);
+    d->unsure = 1;
+    all_fail(d, FLASH_PROG);
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_E_STORAGE);
+    none_fails(d, FLASH_PROG);
+    while (begin(f, "s", "a", "pour", d->now) != IDEM_EXECUTE)
+        assert_int_equal(f->table.stats.lost, 0);
+    assert_int_equal(find(f, "s", "b", d->now), IDEM_E_NOT_FOUND);
+    assert_int_equal(f->table.stale, 0);
+}
+
+static void volatile_tokens_go_on_in_another_sector(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    uint64_t last = 0;
+
+    f->config.volatile_claims = f->config.in_ram = 1;
+    device_start(d, &usual);
+    for (unsigned i = 0; i < 3 * usual.sector_size; i++) {
+        assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_EXECUTE);
+        assert_true(f->claim.token > last);
+        last = f->claim.token;
+        assert_int_equal(release(f, &f->claim, d->now), IDEM_OK);
+    }
+    assert_true(f->table.journal->sequence >= 3);
+    assert_int_equal(device_open(d), IDEM_OK);
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_EXECUTE);
+    assert_true(f->claim.token > last);
+}
+
+static void with_the_last_sequence_used_nothing_new_begins(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_claim held;
+
+    device_start(d, &usual);
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_EXECUTE);
+    held = f->claim;
+    // No such journal can be made in a test's time.
+    f->table.journal->sequence = UINT32_MAX;
+    f->table.journal->at = usual.sector_size - 100;
+    f->table.journal->end = f->table.journal->at;
+    assert_int_equal(complete(f, &held, "poured", d->now), IDEM_OK);
+    f->table.journal->at = usual.sector_size;
+    assert_int_equal(begin(f, "s", "b", "pour", d->now), IDEM_E_SPACE);
+    assert_int_equal(find(f, "s", "a", d->now), IDEM_OK);
+}
+
+/* ---------------------------------------------------------------------------
+   idle work
+   ------------------------------------------------------------------------ */
+
+static void idle_work_on_torn_storage_erases(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    device_start(d, &usual);
+    d->unsure = 1;
+    all_fail(d, FLASH_PROG);
+    for (unsigned i = 0; f->table.journal->blank != IDEMI_TORN; i++) {
+        assert_true(i < usual.sector_count);
+        assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_E_STORAGE);
+    }
+    none_fails(d, FLASH_PROG);
+    assert_int_equal(maintain(f, d->now), IDEM_MORE);
+    assert_int_equal(f->table.journal->spare, 1);
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_EXECUTE);
+}
+
+/* ---------------------------------------------------------------------------
+   numbers near their limits
+   ------------------------------------------------------------------------ */
+
+static void more_losses_than_a_byte_counts_are_255(void **state)
+{
+    device *d = (device *)*state;
+    idem_table *t = &d->f.table;
+    idem_journal *j;
+    unsigned sum;
+
+    device_start(d, &usual);
+    play(d, NULL, "B0 C0");
+    j = t->journal;
+    j->clean = idemi_recover_before(t, j->head, 2);
+    idemi_journal_sector(t, j->clean)->lost = 200;
+    assert_int_equal(idemi_journal_lost(t, &sum), 200);
+    idemi_journal_sector(t, idemi_recover_before(t, j->head, 1))->lost = 100;
+    assert_int_equal(idemi_journal_lost(t, &sum), 255);
+    j->clean = j->head;
+}
+
+static void only_sectors_out_of_the_ring_are_set_aside(void **state)
+{
+    device *d = (device *)*state;
+    idem_table *t = &d->f.table;
+    idem_journal *j;
+    uint32_t next, sector;
+
+    device_start(d, &usual);
+    play(d, NULL, "B0 C0");
+    j = t->journal;
+    next = idemi_journal_after(t, j->head);
+    j->clean = idemi_recover_before(t, j->head, 1);
+    idemi_journal_keep(t, IDEMI_NOWHERE);
+    idemi_journal_keep(t, idemi_storage_place(t, j->head, 80));
+    idemi_journal_keep(t, idemi_storage_place(t, j->clean, 80));
+    for (sector = 0; sector < usual.sector_count; sector++)
+        assert_int_equal(idemi_journal_sector(t, sector)->link, 0);
+    idemi_journal_keep(t, idemi_storage_place(t, next, 80));
+    assert_int_equal(idemi_journal_sector(t, next)->link, IDEMI_ASIDE);
+    idemi_journal_sector(t, next)->link = 0;
+    j->clean = j->head;
+}
+
+static void a_capacity_that_no_storage_holds_is_refused(void **state)
+{
+    device *d = (device *)*state;
+    idem_config config;
+
+    device_start(d, &usual);
+    config = d->f.config;
+    // The memory that it takes is not to be had in a test.
+    config.capacity = IDEM_CAPACITY_MAX;
+    d->f.table.config = &config;
+    assert_int_equal(idemi_public_geometry(&d->f.table), IDEM_E_SPACE);
+    if (IDEM_WIDE)
+        assert_int_equal(d->f.table.needed, 0);
+    d->f.table.config = &d->f.config;
+}
+
+static void memory_beyond_what_is_read_at_once_is_not_used(void **state)
+{
+    device *d = (device *)*state;
+
+    assert_true(device_medium(d, &in_place));
+    assert_int_equal(device_open_with(d, 2 * IDEMI_READ_MAX), IDEM_OK);
+    assert_int_equal(d->f.table.journal->in_size, IDEMI_READ_MAX);
+}
+
+static void sync_without_a_journal_or_a_table(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    assert_int_equal(idem_sync(NULL), IDEM_E_ARG);
+    f->config.storage = NULL;
+    fixture_open(f, 0);
+    assert_int_equal(checked(f, idem_sync(&f->table)), IDEM_OK);
+}
+
+/* ---------------------------------------------------------------------------
+   idem_check finds each invariant of a journal broken; calls find bad arguments
+   ------------------------------------------------------------------------ */
+
+static void claim_out_of_the_ring(idem_table *t)        // J1
+{
+    idemi_slot_place(t, 0)->claim = idemi_storage_place(
+        t, idemi_journal_after(t, t->journal->head), 80);
+}
+
+static void outcome_out_of_the_ring(idem_table *t)      // J1
+{
+    idemi_slot_place(t, 0)->outcome = idemi_storage_place(
+        t, idemi_journal_after(t, t->journal->head), 80);
+}
+
+static void head_set_aside(idem_table *t)               // J1
+{
+    idemi_journal_sector(t, t->journal->head)->link = IDEMI_ASIDE;
+}
+
+static void nothing_dead_behind_the_head(idem_table *t) // J2
+{
+    t->journal->tail = idemi_journal_after(t, t->journal->head);
+}
+
+static void idem_check_names_what_was_corrupted(void **state)
+{
+    static const struct { int number; void (*plant)(idem_table *); } bad[] = {
+        { 14, claim_out_of_the_ring }, { 14, outcome_out_of_the_ring },
+        { 14, head_set_aside },        { 15, nothing_dead_behind_the_head },
+    };
+    device *d = (device *)*state;
+
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        device_start(d, &usual);
+        play(d, NULL, "B0 C0");
+        bad[i].plant(&d->f.table);
+        assert_int_equal(idem_check(&d->f.table), bad[i].number);
+    }
+}
+
+static void a_key_may_come_twice_in_three_cases(void **state)
+{
+    device *d = (device *)*state;
+    idem_table *t = &d->f.table;
+
+    device_start(d, &usual);
+    assert_false(idemi_recover_twice(t));
+    t->journal->holed = 1;
+    assert_true(idemi_recover_twice(t));
+    t->journal->holed = 0;
+    d->f.config.durability = IDEM_BATCH;
+    assert_true(idemi_recover_twice(t));
+    d->f.config.durability = IDEM_EACH;
+    d->f.config.volatile_claims = 1;
+    assert_true(idemi_recover_twice(t));
+}
+
+static void the_end_of_a_granule_is_salvaged_by_itself(void **state)
+{
+    device *d = (device *)*state;
+    unsigned char bytes[6];
+
+    device_start(d, &usual);
+    play(d, NULL, "B0");
+    flash_fail(&d->medium, FLASH_READ, 0, FLASH_UNDONE, 0);
+    memset(bytes, 0x55, sizeof bytes);
+    assert_true(idemi_storage_salvage(&d->f.table, 0, bytes, 5));
+    assert_memory_equal(bytes, d->medium.bytes, 5);
+    assert_int_equal(bytes[5], 0x55);
+}
+
+/* Answers with what is in the reply's buffer already. */
+static int answer_in_place(void *ctx, idem_outcome *outcome,
+                           const idem_request *request,
+                           const idem_claim *claim, int answer,
+                           uint32_t *now_ms)
+{
+    (void)request, (void)claim, (void)answer, (void)now_ms;
+    outcome->response = ctx;
+    outcome->response_len = 2;
+    return 0;
+}
+
+static void arguments_that_are_not_there_are_refused(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_request rq = request_of(f, "s", "a", "pour");
+    idem_reply reply = { .buffer = f->buffer, .buffer_size = 4 };
+
+    device_start(d, &usual);
+    assert_int_equal(idem_run(&f->table, NULL, &reply, &rq, answer_in_place,
+                              f->buffer, d->now), IDEM_E_ARG);
+    memcpy(f->buffer, "ok", 3);
+    assert_int_equal(idem_run(&f->table, &f->claim, &reply, &rq,
+                              answer_in_place, f->buffer, d->now),
+                     IDEM_EXECUTE);
+    assert_string_equal(f->buffer, "ok");
+    assert_int_equal(idem_format(&f->table, &f->config, NULL, 0, 0),
+                     IDEM_E_MEMORY);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        EDGE_TEST(s3_equal_hashes_do_not_make_equal_keys),
+        EDGE_TEST(a_record_of_another_slot_or_claim_is_not_taken),
+        EDGE_TEST(a_key_that_comes_twice_is_told_from_others),
+        EDGE_TEST(what_is_over_smaller_limits_is_lost),
+        EDGE_TEST(a_record_that_is_short_of_something_is_none),
+        EDGE_TEST(what_cannot_be_read_is_evicted_from_all_scopes),
+        EDGE_TEST(with_a_quota_an_unreadable_key_counts_for_nobody),
+        EDGE_TEST(looking_says_that_an_outcome_does_not_read),
+        EDGE_TEST(nothing_is_lost_while_nothing_at_all_reads),
+        EDGE_TEST(a_stale_key_takes_the_slot_that_its_quota_leaves),
+        EDGE_TEST(volatile_tokens_go_on_in_another_sector),
+        EDGE_TEST(with_the_last_sequence_used_nothing_new_begins),
+        EDGE_TEST(idle_work_on_torn_storage_erases),
+        EDGE_TEST(more_losses_than_a_byte_counts_are_255),
+        EDGE_TEST(only_sectors_out_of_the_ring_are_set_aside),
+        EDGE_TEST(a_capacity_that_no_storage_holds_is_refused),
+        EDGE_TEST(memory_beyond_what_is_read_at_once_is_not_used),
+        EDGE_TEST(sync_without_a_journal_or_a_table),
+        EDGE_TEST(idem_check_names_what_was_corrupted),
+        EDGE_TEST(a_key_may_come_twice_in_three_cases),
+        EDGE_TEST(the_end_of_a_granule_is_salvaged_by_itself),
+        EDGE_TEST(arguments_that_are_not_there_are_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
