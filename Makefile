@@ -63,6 +63,11 @@ bench: $(B)/bench $(B)/bench_flash $(B)/bench_file  ## speed, wear, bytes
 	    $(B)/bench $$short && $(B)/bench_file $$short && \
 	    { $(B)/bench_flash $$short || echo "flash: a budget is missed"; }
 
+crash-long: $(B)/crash   ## three cuts deep, sampled: ten million states
+	@if [ "$(SHORT)" = 1 ]; then $(B)/crash --states 100000 \
+	    --geometry nor8; else \
+	    $(B)/crash --states $${IDEM_STATES:-10000000}; fi
+
 clean:                   ## remove build/
 	rm -rf $(B)
 
@@ -103,4 +108,4 @@ $(TESTS): idem.h
 	$(CC) $(CFLAGS) $(WARN) -I. tests/$(@F).c -o $@ -lcmocka -lpthread
 
 .PHONY: test help demo deps deps-check deps-bench check model examples docs \
-        size bench clean crash crash-faults file
+        size bench clean crash crash-faults file crash-long
