@@ -68,6 +68,21 @@ crash-long: $(B)/crash   ## three cuts deep, sampled: ten million states
 	    --geometry nor8; else \
 	    $(B)/crash --states $${IDEM_STATES:-10000000}; fi
 
+chosen:                  ## what keys cost that an enemy has crafted
+	@mkdir -p $(B)
+	@set -e; keys=1000000; [ "$(SHORT)" != 1 ] || keys=100000; \
+	for hash in SIPHASH HALFSIPHASH FNV; do \
+	    [ $$hash != FNV ] || keys=3000; \
+	    $(CC) -std=c99 -O2 $(WARN) -DIDEM_HASH=IDEM_HASH_$$hash -I. \
+	        tests/chosen.c -o $(B)/chosen; \
+	    $(B)/chosen $$keys; done
+
+deps-ct:                 ## install what ct needs
+	@sh tests/deps.sh valgrind
+
+ct:                      ## what an attacker can measure tells him no secret
+	@sh tests/ct.sh
+
 clean:                   ## remove build/
 	rm -rf $(B)
 
