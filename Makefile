@@ -77,6 +77,25 @@ chosen:                  ## what keys cost that an enemy has crafted
 	        tests/chosen.c -o $(B)/chosen; \
 	    $(B)/chosen $$keys; done
 
+deps-lint:               ## install what lint needs
+	@sh tests/deps.sh gcc cppcheck clang-tidy-19 pmccabe codespell git
+
+lint:                    ## static analysis, MISRA, complexity, stack, spelling
+	@SHORT="$(SHORT)" sh tests/lint.sh
+
+deps-prove:              ## install what prove needs
+	@sh tests/deps.sh frama-c-base why3 cvc4 z3 spin
+
+prove:                   ## all states of a model, proofs, value analysis
+	@SHORT="$(SHORT)" sh tests/spin.sh
+	@SHORT="$(SHORT)" sh tests/prove.sh
+
+repro:                   ## two builds give the same bytes
+	@sh tests/repro.sh
+
+list-builds:             # what repro builds
+	@echo $(TESTS) $(B)/hello $(B)/crash
+
 deps-ct:                 ## install what ct needs
 	@sh tests/deps.sh valgrind
 
@@ -123,4 +142,5 @@ $(TESTS): idem.h
 	$(CC) $(CFLAGS) $(WARN) -I. tests/$(@F).c -o $@ -lcmocka -lpthread
 
 .PHONY: test help demo deps deps-check deps-bench check model examples docs \
-        size bench clean crash crash-faults file crash-long
+        size bench clean crash crash-faults file crash-long chosen ct deps-ct lint deps-lint \
+        prove deps-prove repro list-builds
