@@ -9,7 +9,7 @@ B      = build
 
 TESTS = $(B)/test_hash $(B)/test_table $(B)/test_keys $(B)/test_time \
         $(B)/test_full $(B)/test_api $(B)/test_threads $(B)/test_model \
-        $(B)/test_flash $(B)/test_journal $(B)/test_file
+        $(B)/test_flash $(B)/test_journal $(B)/test_file $(B)/test_anomalies
 
 test: $(TESTS) examples  ## run the unit, model and thread tests
 	@set -e; for t in $(TESTS); do echo "== $$t"; $$t; done
@@ -91,7 +91,7 @@ prove:                   ## all states of a model, proofs, value analysis
 	@SHORT="$(SHORT)" sh tests/prove.sh
 
 repro:                   ## two builds give the same bytes
-	@sh tests/repro.sh
+	@SHORT="$(SHORT)" sh tests/repro.sh
 
 list-builds:             # what repro builds
 	@echo $(TESTS) $(B)/hello $(B)/crash
@@ -100,7 +100,7 @@ deps-ct:                 ## install what ct needs
 	@sh tests/deps.sh valgrind
 
 ct:                      ## what an attacker can measure tells him no secret
-	@sh tests/ct.sh
+	@SHORT="$(SHORT)" sh tests/ct.sh
 
 clean:                   ## remove build/
 	rm -rf $(B)
@@ -137,6 +137,7 @@ $(B)/test_model: tests/test_model.c tests/model.h
 $(B)/test_flash: tests/test_flash.c tests/flash.h
 $(B)/test_journal: tests/test_journal.c tests/journal.h tests/flash.h
 $(B)/test_file: tests/test_file.c
+$(B)/test_anomalies: tests/test_anomalies.c tests/journal.h tests/flash.h
 $(TESTS): idem.h
 	@mkdir -p $(B)
 	$(CC) $(CFLAGS) $(WARN) -I. tests/$(@F).c -o $@ -lcmocka -lpthread
