@@ -78,7 +78,7 @@ chosen:                  ## what keys cost that an enemy has crafted
 	    $(B)/chosen $$keys; done
 
 deps-lint:               ## install what lint needs
-	@sh tests/deps.sh gcc cppcheck clang-tidy-19 pmccabe codespell git
+	@sh tests/deps.sh cppcheck python3 clang-tidy-19 pmccabe codespell git
 
 lint:                    ## static analysis, MISRA, complexity, stack, spelling
 	@SHORT="$(SHORT)" sh tests/lint.sh
