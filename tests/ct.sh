@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
 # Constant time: runs ct.c under valgrind with both keyed hashes, optimized for
-# speed and for size; then with two faults planted, which it must find.  SHORT=1: -O2.
+# speed, for size and not; then with two faults planted, which it must find.
+# SHORT=1 takes one level of optimization.
 set -eu
 
 out=build/ct

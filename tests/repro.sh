@@ -30,7 +30,7 @@ build "$out/one"
 build "$out/a/second/one"
 differ=$(differing)
 [ -z "$differ" ] || { echo "FAILED: repro: differ: $differ"; exit 1; }
-echo "repro: $(echo "$targets" | wc -w) programs built twice, byte for byte equal"
+echo "repro: $(echo "$targets" | wc -w) programs, two builds, equal"
 
 echo 'const char *const built = __FILE__ " " __TIME__;' \
     >> "$out/a/second/one/examples/hello.c"

@@ -3,8 +3,8 @@
  * Shows S6 with a journal: two things go wrong with time, of every kind, before
  * every two calls of short workloads, restarts among them.  Each call is
  * compared with the truth of journal.h, whose clock follows the rule of the
- * manual (>>time) in 64 bits.  With IDEM_CALLS in the environment (test_model.c)
- * every seventh pair will do.
+ * manual (>>time) in 64 bits.  With IDEM_CALLS in the environment, which makes
+ * test_model.c short, every seventh pair will do.
  */
 #define IDEM_IMPLEMENTATION
 #include "idem.h"

@@ -70,7 +70,12 @@ function flush_entry(    text) {
 FNR == 1 { file++ }
 file == 1 { line[++lines] = $0; next }
 /^\/\// { next }
-/^(function|assumed|type|define|axiom)( |$)/ { flush_entry(); kind = $1; name = $2; next }
+/^(function|assumed|type|define|axiom)( |$)/ {
+    flush_entry()
+    kind = $1
+    name = $2
+    next
+}
 $1 == "loop" && NF == 1 { loops[++loop_count] = ""; next }
 loop_count { loops[loop_count] = loops[loop_count] $0 "\n"; next }
 { contract = contract $0 "\n" }

@@ -44,7 +44,7 @@
 #define STATUS(record) ((record) & 3)
 
 /* The journal. */
-byte logs[VERSIONS * KEYS];         /* of each version, what it has of each key */
+byte logs[VERSIONS * KEYS];         /* what each version has of each key */
 byte weak_key[VERSIONS] = KEYS;     /* and its weak record; KEYS: none */
 byte weak_record[VERSIONS];
 byte versions = 1;
