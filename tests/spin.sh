@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: 0BSD
 # Checks the model of the protocol exhaustively (tests/spin/protocol.pml), and
 # that each variant which breaks a rule is found out.  SHORT=1 makes one call
-# of idem_begin less.
+# of idem_begin less, and takes three of the variants.
 set -eu
 
 out=build/spin
@@ -37,7 +37,9 @@ explore -DCUTS=2 -DBEGINS=$calls || {
 }
 echo "spin: 2 workers, 2 keys, $calls calls of begin, 2 cuts:" \
     "$(states) states, 0 errors"
-for broken in FENCE CLAIM CONFIRM RELY BEHIND HEADER REPLY; do
+variants="FENCE CLAIM CONFIRM RELY BEHIND HEADER REPLY"
+[ "${SHORT:-}" != 1 ] || variants="FENCE CLAIM HEADER"
+for broken in $variants; do
     if explore -DCUTS=2 -DBEGINS=3 -DBROKEN_$broken; then
         echo "FAILED: spin: BROKEN_$broken is not found out"
         exit 1
