@@ -10,7 +10,8 @@ B      = build
 TESTS = $(B)/test_hash $(B)/test_table $(B)/test_keys $(B)/test_time \
         $(B)/test_full $(B)/test_api $(B)/test_threads $(B)/test_model \
         $(B)/test_flash $(B)/test_journal $(B)/test_edges $(B)/test_file \
-        $(B)/test_protocol $(B)/test_inspect $(B)/test_port
+        $(B)/test_protocol $(B)/test_inspect $(B)/test_port \
+        $(B)/test_anomalies
 
 test: $(TESTS) patterns  ## run the unit, model and thread tests
 	@set -e; for t in $(TESTS); do echo "== $$t"; $$t; done
@@ -185,6 +186,45 @@ $(B)/firmware/controller: $(CONTROLLER_C) $(HEADERS)
 golden:                  ## write tests/golden/ anew, if the format changes
 	@sh tests/golden.sh write
 
+crash-long: $(B)/crash   ## three cuts deep, sampled: ten million states
+	@if [ "$(SHORT)" = 1 ]; then $(B)/crash --states 100000 \
+	    --geometry nor8; else \
+	    $(B)/crash --states $${IDEM_STATES:-10000000}; fi
+
+chosen:                  ## what keys cost that an enemy has crafted
+	@mkdir -p $(B)
+	@set -e; keys=1000000; [ "$(SHORT)" != 1 ] || keys=100000; \
+	for hash in SIPHASH HALFSIPHASH FNV; do \
+	    [ $$hash != FNV ] || keys=3000; \
+	    $(CC) -std=c99 -O2 $(WARN) -DIDEM_HASH=IDEM_HASH_$$hash -I. \
+	        tests/chosen.c -o $(B)/chosen; \
+	    $(B)/chosen $$keys; done
+
+deps-lint:               ## install what lint needs
+	@sh tests/deps.sh cppcheck python3 clang-tidy-19 pmccabe codespell git
+
+lint:                    ## static analysis, MISRA, complexity, stack, spelling
+	@SHORT="$(SHORT)" sh tests/lint.sh
+
+deps-prove:              ## install what prove needs
+	@sh tests/deps.sh frama-c-base why3 cvc4 z3 spin
+
+prove:                   ## all states of a model, proofs, value analysis
+	@SHORT="$(SHORT)" sh tests/spin.sh
+	@SHORT="$(SHORT)" sh tests/prove.sh
+
+repro:                   ## two builds give the same bytes
+	@SHORT="$(SHORT)" sh tests/repro.sh
+
+list-builds:             # what repro builds
+	@echo $(TESTS) $(B)/hello $(B)/crash
+
+deps-ct:                 ## install what ct needs
+	@sh tests/deps.sh valgrind
+
+ct:                      ## what an attacker can measure tells him no secret
+	@SHORT="$(SHORT)" sh tests/ct.sh
+
 clean:                   ## remove build/
 	rm -rf $(B)
 
@@ -242,6 +282,7 @@ $(B)/test_protocol: tests/test_protocol.c examples/serial/protocol.c \
     examples/serial/protocol.h
 $(B)/test_inspect: tests/test_inspect.c tests/journal.h tests/flash.h
 $(B)/test_inspect: $(B)/inspect
+$(B)/test_anomalies: tests/test_anomalies.c tests/journal.h tests/flash.h
 $(TESTS): idem.h
 	@mkdir -p $(B)
 	$(CC) $(CFLAGS) $(WARN) -I. tests/$(@F).c -o $@ -lcmocka -lpthread
@@ -249,4 +290,5 @@ $(TESTS): idem.h
 .PHONY: test help demo deps deps-check deps-bench deps-bench-all check model \
         examples docs size bench clean crash crash-faults file hello patterns \
         fuzz-template deps-fuzz once inspect deps-mqtt mqtt targets golden \
-        deps-targets demo-firmware cover fuzz mutate deps-trust
+        deps-targets demo-firmware cover fuzz mutate deps-trust crash-long \
+        chosen ct deps-ct lint deps-lint prove deps-prove repro list-builds

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: 0BSD */
 /* cc -std=c99 -I.. hello.c -o hello && ./hello */
 #define IDEM_IMPLEMENTATION
 #include "idem.h"

@@ -6,6 +6,8 @@
  * tests/crash_model.h says, which knows the calls and nothing of the journal.
  *
  *     build/crash                 minutes; --short: seconds, --long: hours
+ *     build/crash --states N      samples with one seed after the other, three
+ *                                 cuts deep, until there are so many states
  *     build/crash --list          workloads, contexts, geometries
  *
  * A workload is run once; each of its operations is cut in copies.  Each copy
@@ -249,10 +251,12 @@ static struct {
     const char *geometry, *workload;
     unsigned longest;           // sequence
     unsigned one_in;            // of so many sequences on one geometry
+    uint64_t states;            // that are enough, in all; 0: one round
 } option;
 
 // What came of it.
 typedef struct tally {
+    uint64_t states_of[DEPTH_MAX + 1];  // with so many cuts
     uint64_t states, cuts, violations, unreadable, blank_doubts, unfit;
 } tally;
 
@@ -1068,6 +1072,7 @@ static void recover(machine *m)
         run_events(m, epilogues[(m->cut + m->variant) % COUNT(epilogues)]);
     active = m - 1;
     part.states++;
+    part.states_of[m->depth]++;
 }
 
 /* Leaves a copy of the machine torn in the middle of an operation; it goes on
@@ -1112,7 +1117,7 @@ static void cut_variant(machine *m, const flash_op *op, unsigned at,
 /* Whether the variant is one of those to be looked at.  Of a torn program there
    is one for every byte that may be the last; of a lost cache there are few. */
 static int is_chosen(const machine *m, const flash_op *op, unsigned at,
-                     unsigned variant)
+                     unsigned variant, unsigned variants)
 {
     unsigned one_in = run.one_in[m->depth];
     uint32_t k;
@@ -1122,7 +1127,10 @@ static int is_chosen(const machine *m, const flash_op *op, unsigned at,
         return variant == run.variant[m->depth];
     if (one_in == 1)
         return 1;
-    if (torn == FLASH_PREFIX)
+    // Sampling takes as many of an operation, however many variants it has.
+    if (option.states)
+        one_in += one_in * variants / 16;
+    else if (torn == FLASH_PREFIX)
         one_in *= 4;
     else if (torn == FLASH_LOSE_TAIL || torn == FLASH_LOSE_SOME)
         one_in = (one_in + 7) / 8;
@@ -1140,7 +1148,7 @@ static void cut_operation(machine *m, const flash_op *op)
         (run.path && at != run.cut[m->depth]))
         return;
     for (unsigned v = 0; v < variants; v++)
-        if (is_chosen(m, op, at, v)) {
+        if (is_chosen(m, op, at, v, variants)) {
             cut_variant(m, op, at, v);
             chosen++;
         }
@@ -1419,6 +1427,7 @@ static int applies(int *status, const char *event)
 typedef struct sequences {
     const geometry *geometry;
     unsigned number;            // of the next, with an offset by geometry
+                                // and seed
     int      batch;
     char     text[96];
 } sequences;
@@ -1455,7 +1464,7 @@ static void run_context(const geometry *g, const char *context)
 
     memset(&s, 0, sizeof s);
     s.geometry = g;
-    s.number = (unsigned)(g - geometries);
+    s.number = (unsigned)(g - geometries) + run.seed - 1;
     s.batch = !strncmp(context, "batch", 5);
     strcpy(s.text, context);
     for (const char *event = context; *event; event++)
@@ -1557,10 +1566,23 @@ static int usage(void)
 {
     fputs("crash [--short | --long] [--list] [--first] [--strict] [--trace]\n"
           "      [--geometry NAME] [--workload NAME|EVENTS] [--depth 1..3]\n"
-          "      [--seed N] [--draws N]\n"
+          "      [--seed N] [--draws N] [--states N]\n"
           "      [--cut N[/N]] [--variant N[/N]]    one path, with its story\n",
           stderr);
     return 2;
+}
+
+/* Sets the extent of one round of many: wide and thin, three cuts deep. */
+static void set_sampling(void)
+{
+    run.depth = 3;
+    run.draws = 1;
+    run.first_ops[1] = run.first_ops[2] = 40;
+    run.one_in[0] = 4;
+    run.one_in[1] = 40;
+    run.one_in[2] = 80;
+    option.longest = 3;
+    option.one_in = 97;
 }
 
 /* Sets the extent of the run, as far as options do not. */
@@ -1579,6 +1601,8 @@ static void set_extent(void)
     run.one_in[2] = 400;
     option.longest = brief ? 2 : 3;
     option.one_in = brief ? 16 : full ? 1 : 3;
+    if (option.states)
+        set_sampling();
 }
 
 /* Sets a switch; returns 0 if there is none of that name. */
@@ -1609,6 +1633,8 @@ static int read_value(const char *name, const char *value)
         run.seed = (uint32_t)strtoul(value, NULL, 10);
     else if (!strcmp(name, "--draws"))
         run.draws = (uint32_t)strtoul(value, NULL, 10);
+    else if (!strcmp(name, "--states"))
+        option.states = strtoull(value, NULL, 10);
     else if (!strcmp(name, "--cut"))
         run.path = read_path(run.cut, value);
     else if (!strcmp(name, "--variant"))
@@ -1622,7 +1648,8 @@ static int read_value(const char *name, const char *value)
 static int read_options(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++)
-        read_switch(argv[i]);
+        if (!read_switch(argv[i]) && i + 1 < argc)
+            read_value(argv[i], argv[i + 1]);
     set_extent();
     for (int i = 1; i < argc; i++)
         if (!read_switch(argv[i]) &&
@@ -1657,9 +1684,25 @@ static void run_geometry(const geometry *g)
         run_context(g, contexts[i]);
 }
 
+/* Runs it in rounds, each with a seed of its own, until there are enough
+   states; or once. */
+static void run_rounds(const geometry *g)
+{
+    uint64_t enough = option.states;
+
+    if (!option.geometry)
+        enough /= COUNT(geometries);
+    do {
+        run_geometry(g);
+        run.seed++;
+    } while (part.states < enough);
+}
+
 /* Adds what came of a geometry. */
 static void add_tally(const tally *from)
 {
+    for (unsigned d = 0; d <= DEPTH_MAX; d++)
+        total.states_of[d] += from->states_of[d];
     total.states += from->states;
     total.cuts += from->cuts;
     total.violations += from->violations;
@@ -1674,6 +1717,11 @@ static void print_tally(const char *name, const tally *t)
     printf("%-6s %9llu states, %8llu operations cut, %llu violations", name,
            (unsigned long long)t->states, (unsigned long long)t->cuts,
            (unsigned long long)t->violations);
+    if (run.depth > 2)
+        printf(", cut once %llu, twice %llu, thrice %llu",
+               (unsigned long long)t->states_of[1],
+               (unsigned long long)t->states_of[2],
+               (unsigned long long)t->states_of[3]);
     if (t->unfit)
         printf(", %llu workloads do not fit", (unsigned long long)t->unfit);
     if (t->unreadable)
@@ -1697,7 +1745,7 @@ static pid_t spawn(const geometry *g, int out)
     if (child)
         return child;
     memset(&part, 0, sizeof part);
-    run_geometry(g);
+    run_rounds(g);
     print_tally(g->name, &part);
     _exit(write(out, &part, sizeof part) != sizeof part);
 }
@@ -1768,7 +1816,7 @@ int main(int argc, char **argv)
         lost = run_all();
     for (size_t i = 0; i < COUNT(geometries) && option.geometry; i++)
         if (!strcmp(option.geometry, geometries[i].name))
-            run_geometry(&geometries[i]);
+            run_rounds(&geometries[i]);
     if (option.geometry)
         add_tally(&part);
     print_tally("crash", &total);

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: 0BSD */
+/*
+ * What an attacker can measure tells him nothing but the answer.  Run under
+ * valgrind's memcheck, which follows bytes that are marked as undefined and
+ * reports every branch and every address that depends on one:
+ *
+ *     secret and payload, in fingerprint and index hash       no report
+ *     the payload, in idem_begin of a key that is known       one report
+ *
+ * The one report is the answer itself (a mismatch or not).  That it is one
+ * however many bits of the two fingerprints agree says that it is all that is
+ * told.  Prints what it counted; returns 1 on a miss.  tests/ct.sh runs it.
+ */
+#define IDEM_STATIC
+#define IDEM_IMPLEMENTATION
+#include "idem.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <valgrind/memcheck.h>
+
+enum { LENGTH = 40 };               // of the longest payload
+
+static idem_config config = {
+    .capacity = 8, .key_max = 16, .response_max = 8,
+    .secret = { 0x5b, 0x0e, 0x91, 0x27, 0xd4, 0x66, 0x8f, 0x13,
+                0x30, 0xa8, 0x4c, 0xf7, 0x1d, 0xb2, 0x69, 0xe5 } };
+static idem_table table;
+static uint32_t memory[IDEM_MEMORY_SIZE(8, 16, 8, 0) / 4];
+static unsigned char payload[LENGTH];
+static int failed;
+
+/* Marks bytes as what nobody may learn. */
+static void hide(const void *p, size_t len)
+{
+    (void)VALGRIND_MAKE_MEM_UNDEFINED(p, len);
+}
+
+static void show(const void *p, size_t len)
+{
+    (void)VALGRIND_MAKE_MEM_DEFINED(p, len);
+}
+
+/* Compares the reports since `before` with what there should be. */
+static void judge(const char *what, unsigned before, unsigned expected)
+{
+    unsigned reports = (unsigned)VALGRIND_COUNT_ERRORS - before;
+
+    printf("ct: %-44s %u reports, %u expected\n", what, reports, expected);
+    failed |= reports != expected;
+}
+
+/* Marks must have got as far as here, or nothing was looked at. */
+static void demand_hidden(const void *p, size_t len)
+{
+    unsigned char bits[8] = { 0 };
+
+    (void)VALGRIND_GET_VBITS(p, bits, len);
+    show(bits, sizeof bits);
+    if (!bits[0]) {
+        puts("ct: the marks are lost on the way: nothing was tested");
+        failed = 1;
+    }
+}
+
+/* Both hashes, of secret bytes under the secret key, in all lengths. */
+static void hash_all(void)
+{
+    unsigned before = (unsigned)VALGRIND_COUNT_ERRORS;
+    idem_fingerprint_state state;
+    uint64_t fingerprint;
+    uint32_t hash;
+
+    hide(config.secret, sizeof config.secret);
+    hide(payload, sizeof payload);
+    for (size_t len = 1; len <= LENGTH; len++) {
+        idem_fingerprint_init(&state, &config);
+        idem_fingerprint_update(&state, payload, len / 3);
+        idem_fingerprint_update(&state, payload + len / 3, len - len / 3);
+        fingerprint = idem_fingerprint_final(&state);
+        demand_hidden(&fingerprint, sizeof fingerprint);
+        hash = idemi_hash_id(&config, payload, len / 2, payload + len / 2,
+                             len - len / 2);
+        demand_hidden(&hash, sizeof hash);
+    }
+    show(config.secret, sizeof config.secret);
+    show(payload, sizeof payload);
+    judge("both hashes: secret and payload", before, 0);
+}
+
+/* Begins the key with a fingerprint that differs from its own in some bits. */
+static void compare(const char *what, uint64_t other_bits, int expected)
+{
+    static const char key[] = "key";
+    idem_claim claim;
+    idem_reply reply = { .buffer = NULL };
+    idem_request rq = { .key = key, .key_len = sizeof key,
+                        .fingerprint = UINT64_C(0x123456789abcdef0),
+                        .has_fingerprint = 1 };
+    unsigned before;
+    int answer;
+
+    rq.fingerprint ^= other_bits;
+    before = (unsigned)VALGRIND_COUNT_ERRORS;
+    hide(&rq.fingerprint, sizeof rq.fingerprint);
+    answer = idem_begin(&table, &claim, &reply, &rq, 1);
+    show(&answer, sizeof answer);
+    judge(what, before, expected != IDEM_EXECUTE);
+    failed |= answer != expected;
+}
+
+/* The same with the payload itself, hashed on the way. */
+static void compare_payload(void)
+{
+    static const char key[] = "other";
+    idem_claim claim;
+    idem_reply reply = { .buffer = NULL };
+    idem_request rq = { .key = key, .key_len = sizeof key, .payload = payload,
+                        .payload_len = sizeof payload };
+    unsigned before;
+    int answer = idem_begin(&table, &claim, &reply, &rq, 1);
+
+    failed |= answer != IDEM_EXECUTE;
+    hide(payload, sizeof payload);
+    before = (unsigned)VALGRIND_COUNT_ERRORS;
+    answer = idem_begin(&table, &claim, &reply, &rq, 1);
+    show(&answer, sizeof answer);
+    judge("idem_begin: the payload, the same", before, 1);
+    failed |= answer != IDEM_BUSY;
+    show(payload, sizeof payload);
+}
+
+int main(void)
+{
+    if (!RUNNING_ON_VALGRIND) {
+        puts("ct: to be run under valgrind (make ct)");
+        return 1;
+    }
+    memset(payload, 'p', sizeof payload);
+    hash_all();
+    if (idem_open(&table, &config, memory, sizeof memory, 0) < 0)
+        return 1;
+    compare("idem_begin: a new fingerprint", 0, IDEM_EXECUTE);
+    compare("idem_begin: the same", 0, IDEM_BUSY);
+    compare("idem_begin: low half differs", 1, IDEM_MISMATCH);
+    compare("idem_begin: high half differs", UINT64_C(1) << 63, IDEM_MISMATCH);
+    compare("idem_begin: all bits differ", UINT64_MAX, IDEM_MISMATCH);
+    compare_payload();
+    return failed;
+}

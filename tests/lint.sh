@@ -1,0 +1,89 @@
+#!/bin/sh
+# SPDX-License-Identifier: 0BSD
+# Static analysis without a warning: gcc -fanalyzer, clang-tidy, cppcheck with
+# its MISRA C:2012 addon (tests/lint/misra.txt has what is not followed, and
+# why), complexity, stack, spelling, licence tags.  SHORT=1 leaves out the
+# journal's file and the other hashes.
+set -eu
+
+complexity_max=22                   # of one function, McCabe
+out=build/lint
+rm -rf "$out"
+mkdir -p "$out"
+source=tests/compile/c.c
+file="-D_POSIX_C_SOURCE=200809L -DIDEM_FILE_STORAGE"
+
+fail() {
+    echo "FAILED: lint: $*"
+    exit 1
+}
+
+# clean NAME COMMAND...: says nothing, and succeeds
+clean() {
+    name=$1
+    shift
+    "$@" > "$out/log" 2>&1 || { cat "$out/log"; fail "$name"; }
+    if [ -s "$out/log" ] && ! grep -q 'warnings generated' "$out/log"; then
+        cat "$out/log"
+        fail "$name"
+    fi
+    echo "lint: $name: clean"
+}
+
+clean "licence tags" sh -c '
+    for f in $(git ls-files); do
+        case $f in LICENSE | README.md | .gitignore) continue ;; esac
+        head -n 4 "$f" | grep -q "SPDX-License-Identifier: 0BSD" || echo "$f"
+    done'
+clean spelling codespell -L nd --skip 'tests/vectors_*' $(git ls-files)
+clean "gcc -fanalyzer" gcc -std=c99 -O0 -fanalyzer $file -I. -c $source \
+    -o "$out/o"
+
+variants="-DIDEM_WIDE=1"
+[ "${SHORT:-}" = 1 ] || variants="$variants -DIDEM_WIDE=0 -DIDEM_NO_JOURNAL
+    -DIDEM_HASH=IDEM_HASH_FNV -DIDEM_HASH=IDEM_HASH_HALFSIPHASH
+    -DIDEM_FILE_STORAGE"
+for variant in $variants; do
+    clean "clang-tidy $variant" clang-tidy-19 --quiet $source -- -std=c99 \
+        -D_POSIX_C_SOURCE=200809L "$variant" -I.
+done
+
+clean cppcheck cppcheck -q --std=c99 --enable=warning,style,performance \
+    --suppress=variableScope --suppress=missingIncludeSystem --inline-suppr \
+    --error-exitcode=1 -D__GNUC__=12 -UIDEM_FILE_STORAGE -UO_CLOEXEC -I. \
+    $source
+cppcheck -q --std=c99 --addon=misra --enable=style -D__GNUC__=12 \
+    -UIDEM_FILE_STORAGE -UO_CLOEXEC -I. --template='{id}' $source \
+    > "$out/misra" 2>&1
+sed -n 's/^misra-c2012-//p' "$out/misra" | sort -V > "$out/reports"
+uniq "$out/reports" > "$out/broken"
+sed -n 's/^\([0-9.]*\) .*/\1/p' tests/lint/misra.txt | sort -V > "$out/table"
+cmp -s "$out/broken" "$out/table" || {
+    diff "$out/table" "$out/broken" || :
+    fail "MISRA: these rules are in the table or in the report, not in both"
+}
+grep -q '^[0-9.]* *mandatory' tests/lint/misra.txt && fail "MISRA: mandatory"
+echo "lint: MISRA C:2012: 0 mandatory," \
+    "$(grep -c ' required ' tests/lint/misra.txt) required and" \
+    "$(grep -c ' advisory ' tests/lint/misra.txt) advisory rules not" \
+    "followed, in" \
+    "$(wc -l < "$out/reports") places"
+
+# pmccabe understands no attributes and no preprocessor.
+gcc -std=c99 -E -P -D__GNUC__=0 -I. $source |
+    sed 's/__attribute__ *(([a-z_]*))//' > "$out/plain.c"
+pmccabe "$out/plain.c" | sort -rn > "$out/complexity"
+most=$(sed -n '1s/[^0-9].*//p' "$out/complexity")
+echo "lint: complexity: at most $most in one of $(wc -l < "$out/complexity")" \
+    "functions:" $(sed -n '1,3s/.*: //p' "$out/complexity")
+[ "$most" -le $complexity_max ] || fail "complexity over $complexity_max"
+
+(cd "$out" && gcc -std=c99 -Os -I../.. -fstack-usage -fcallgraph-info=su \
+    -c "../../$source" -o stack.o)
+if grep -h "dynamic$" "$out"/*.su; then
+    fail "a stack frame without a bound"
+fi
+awk -f tests/size/stack.awk "$out"/*.ci | sort -rn > "$out/stack"
+echo "lint: stack: every frame is bounded, deepest on this machine:" \
+    "$(head -n 1 "$out/stack")"
+echo "lint: clean"
