@@ -5650,10 +5650,12 @@ static void idemi_cells_replaced(idem_table *t, unsigned kept[2])
     for (n = 0; n < j->frees && j->sequence; n++) {
         unsigned cell = *idemi_cells_free(t, n);
         idemi_cell c;
-        if (!idemi_cells_decode(t, cell, &c) ||
-            c.field[IDEMI_CELL_SLOT] != j->newest)
+        if (!idemi_cells_decode(t, cell, &c))
             continue;
+        // What did not read at the opening may read now.
         sequence = c.field[IDEMI_CELL_SEQUENCE];
+        if (c.field[IDEMI_CELL_SLOT] != j->newest || sequence >= j->sequence)
+            continue;
         if (sequence > of[0]) {
             of[1] = of[0];
             kept[1] = kept[0];
@@ -5704,16 +5706,18 @@ static void idemi_cells_identity(const idem_table *t, unsigned char *p)
         p, idemi_crc_update(UINT32_MAX, start, IDEMI_CELLS_HEADER - 4), 4);
 }
 
-/* Writes the headers: before the first record, both; else what did not read of
-   them. */
+/* Writes the headers: before the first record both, first the one that did not
+   read, so that what reads is not torn while it is the only one; afterwards
+   only that one. */
 static int idemi_cells_begin(idem_table *t)
 {
     idem_journal *j = t->journal;
     uint32_t len = idemi_cells_header(t);
-    unsigned copy;
+    unsigned n, copy;
     int result = IDEM_OK;
 
-    for (copy = 0; copy < 2 && result == IDEM_OK; copy++) {
+    for (n = 0; n < 2 && result == IDEM_OK; n++) {
+        copy = j->torn == 2 ? 1 - n : n;
         if (j->sequence && !((unsigned)j->torn >> copy & 1u))
             continue;
         IDEM_MEMSET(t->in, t->config->storage->erased, (size_t)len);
@@ -6022,21 +6026,25 @@ static int idemi_cells_enlist(idem_table *t, unsigned slot, unsigned near)
     return (s->state & IDEMI_FINISHED) != 0;
 }
 
-/* How many granules of a header's place have bits that no torn header has. */
-static uint32_t idemi_cells_strange(const idem_table *t,
-                                    const unsigned char *is,
-                                    const unsigned char *identity)
+/* How many granules of a header's place have bits that no torn header has, less
+   those that only a header has. */
+static int idemi_cells_strange(const idem_table *t, const unsigned char *is,
+                               const unsigned char *identity)
 {
     const idem_storage *m = t->config->storage;
-    uint32_t strange = 0, last = UINT32_MAX, i;
+    int strange = 0;
+    uint32_t at, i;
 
-    for (i = 0; i < idemi_cells_header(t); i++) {
-        unsigned meant = i < IDEMI_CELLS_HEADER ? identity[i] : m->erased;
-        if (!((is[i] ^ m->erased) & ~(meant ^ m->erased)) ||
-            i / m->prog_size == last)
-            continue;
-        last = i / m->prog_size;
-        strange++;
+    for (at = 0; at < idemi_cells_header(t); at += m->prog_size) {
+        int ours = 0, other = 0;
+        for (i = at; i < at + m->prog_size; i++) {
+            unsigned bits = is[i] ^ m->erased;
+            unsigned meant =
+                i < IDEMI_CELLS_HEADER ? identity[i] ^ m->erased : 0u;
+            other |= (bits & ~meant) != 0;
+            ours |= bits && bits == meant;
+        }
+        strange += other ? 1 : -ours;
     }
     return strange;
 }
@@ -6063,10 +6071,10 @@ static int idemi_cells_erased(idem_table *t)
 static int idemi_cells_headers(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t len = idemi_cells_header(t), strange = 0;
+    uint32_t len = idemi_cells_header(t);
     unsigned char identity[IDEMI_CELLS_HEADER];
     unsigned copy;
-    int foreign = 0;
+    int foreign = 0, strange = 0;
 
     idemi_cells_identity(t, identity);
     for (copy = 0; copy < 2; copy++) {
@@ -6083,11 +6091,12 @@ static int idemi_cells_headers(idem_table *t)
     if (j->torn != 3)
         return IDEM_OK;
     j->blank = 1;
-    // Each of two cuts may leave one granule as anything.
-    if (foreign || strange * t->config->storage->prog_size > 16 ||
-        strange > 2 || !idemi_cells_erased(t))
-        return IDEM_E_FORMAT;
-    return IDEM_OK;
+    // Each cut may leave a granule as anything.
+    return foreign || strange > 2 ||
+                   (strange > 0 && t->config->storage->prog_size > 16) ||
+                   !idemi_cells_erased(t)
+               ? IDEM_E_FORMAT
+               : IDEM_OK;
 }
 
 /* Makes the table what the storage says, or an empty one. */
