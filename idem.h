@@ -1091,9 +1091,14 @@ typedef struct idem_record {
 #ifdef IDEM_CELLS
 #define IDEMI_RETENTIONS 1
 
-/* Bytes of a header, and of a record beside key, response, state and slot */
-#define IDEMI_CELLS_HEADER 15u
+/* Bytes of a header, and of a record beside key, response, state and the two
+   numbers */
+#define IDEMI_CELLS_HEADER 8u
 #define IDEMI_CELLS_FIXED  42u
+
+/* More cells than this make numbers of two bytes, of three. */
+#define IDEMI_CELLS_NARROW 254u
+#define IDEMI_CELLS_MIDDLE UINT32_C(65534)
 
 /* All there is to know of a journal; behind it the number of each slot's cell,
    the queue of free ones, and a buffer of one cell (>>cells). */
@@ -1105,12 +1110,13 @@ typedef struct idem_journal {
     uint8_t  broken;            /* 1: a sync failed, nothing is believed */
     uint8_t  synced;            /* 1: all that was programmed is durable */
     uint8_t  in_doubt;
-    uint8_t  wide;              /* bytes of a slot's number in a record */
+    uint8_t  wide;              /* bytes of the number of a slot or cell */
     uint16_t census;            /* of the current cells */
     uint32_t check;             /* tells one secret from another */
     uint32_t clock_high;        /* upper half of the logical time */
     uint32_t sequence;          /* of the newest record; 0: there is none */
     uint32_t newest;            /* its slot */
+    uint32_t replaced;          /* the cell it names, plus one; 0: none */
     uint32_t doubt;             /* logical ms: until then unknown keys may be
                                    lost ones */
     uint32_t cell_size;
@@ -1261,32 +1267,33 @@ typedef union idem_fingerprint_state {     /* IDEM_HASH says which of them */
         state_max)
 
 #ifdef IDEM_CELLS
-/* Bytes of a cell, and of storage for so many keys (config.storage->sector_size
-   or more); then of memory for a table with such a storage. */
-#define IDEMI_CELL_SIZE(capacity, key_max, response_max, state_max, prog_size) \
-    IDEMI_CELLS_PAD(IDEMI_CELLS_FIXED + IDEMI_CELLS_WIDE(capacity) +           \
-                        (size_t)(key_max) + (response_max) + (state_max) +     \
-                        ((state_max) ? 2u : 0u), prog_size)
-#define IDEMI_CELLS_WIDE(capacity)                                             \
-    ((capacity) > 65536u ? 3u : (capacity) > 256u ? 2u : 1u)
+/* Bytes of storage that so many keys take, at least; then of memory for a table
+   with a storage of `size` bytes. */
 #define IDEMI_CELLS_PAD(n, prog_size)                                          \
     (((n) + (prog_size) - 1u) / (prog_size) * (prog_size))
+#define IDEMI_CELL_SIZE(wide, key_max, response_max, state_max, prog_size)     \
+    IDEMI_CELLS_PAD(IDEMI_CELLS_FIXED + 2u * (wide) + (size_t)(key_max) +      \
+                        (response_max) + (state_max) +                         \
+                        ((state_max) ? 2u : 0u), prog_size)
+#define IDEMI_CELLS_HEADERS(prog_size)                                         \
+    (2u * IDEMI_CELLS_PAD(IDEMI_CELLS_HEADER, prog_size))
 #define IDEM_CELLS_SIZE(capacity, key_max, response_max, state_max, prog_size) \
-    (2u * IDEMI_CELLS_PAD(IDEMI_CELLS_HEADER, prog_size) +                     \
+    (IDEMI_CELLS_HEADERS(prog_size) +                                          \
      ((size_t)(capacity) + 2u) *                                               \
-         IDEMI_CELL_SIZE(capacity, key_max, response_max, state_max,           \
-                         prog_size))
+         IDEMI_CELL_SIZE((capacity) + 2u > IDEMI_CELLS_MIDDLE   ? 3u           \
+                         : (capacity) + 2u > IDEMI_CELLS_NARROW ? 2u           \
+                                                                : 1u,          \
+                         key_max, response_max, state_max, prog_size))
 #define IDEM_CELLS_MEMORY_SIZE(capacity, key_max, response_max, state_max,     \
                                size, prog_size)                                \
     (IDEM_MEMORY_SIZE(capacity, key_max, response_max, state_max) +            \
      IDEMI_ROUND4(sizeof(idem_journal)) +                                      \
      IDEMI_ROUND4(((size_t)(capacity) +                                        \
-                   ((size) - 2u * IDEMI_CELLS_PAD(IDEMI_CELLS_HEADER,          \
-                                                  prog_size)) /                \
-                       IDEMI_CELL_SIZE(capacity, key_max, response_max,        \
-                                       state_max, prog_size)) *                \
+                   ((size) - IDEMI_CELLS_HEADERS(prog_size)) /                 \
+                       IDEMI_CELL_SIZE(1u, key_max, response_max, state_max,   \
+                                       prog_size)) *                           \
                   sizeof(idem_number)) +                                       \
-     IDEMI_ROUND4(IDEMI_CELL_SIZE(capacity, key_max, response_max, state_max,  \
+     IDEMI_ROUND4(IDEMI_CELL_SIZE(3u, key_max, response_max, state_max,        \
                                   prog_size)))
 #else
 /* The same for a table with storage; _IN_RAM_ with config.in_ram.  More than
@@ -5244,9 +5251,9 @@ static int idemi_recover_format(idem_table *t)
 
 /* A record's fields, in their order in a cell */
 enum {
-    IDEMI_CELL_FLAGS, IDEMI_CELL_SEQUENCE, IDEMI_CELL_SLOT, IDEMI_CELL_CLOCK,
-    IDEMI_CELL_CLOCK_HIGH, IDEMI_CELL_DOUBT, IDEMI_CELL_CENSUS,
-    IDEMI_CELL_STATE_LEN,
+    IDEMI_CELL_FLAGS, IDEMI_CELL_SEQUENCE, IDEMI_CELL_SLOT,
+    IDEMI_CELL_REPLACED, IDEMI_CELL_CLOCK, IDEMI_CELL_CLOCK_HIGH,
+    IDEMI_CELL_DOUBT, IDEMI_CELL_CENSUS, IDEMI_CELL_STATE_LEN,
     // With a key
     IDEMI_CELL_ATTEMPTS, IDEMI_CELL_RETENTION, IDEMI_CELL_FINGERPRINT,
     IDEMI_CELL_FINGERPRINT_HIGH, IDEMI_CELL_AGE, IDEMI_CELL_RESPONSE_LEN,
@@ -5269,7 +5276,6 @@ enum {
    as the erased value might be. */
 #define IDEMI_CELL_WIPED 0x00
 
-/* The version, with one in its high half that no ring has */
 #define IDEMI_CELLS_FORMAT 1u
 
 /* Sequences from here on are for what was promised before. */
@@ -5343,10 +5349,10 @@ static uint32_t idemi_cells_seed(const idem_table *t, unsigned cell)
 static unsigned idemi_cells_width(const idem_table *t, unsigned field)
 {
     static const uint8_t widths[IDEMI_CELL_FIELDS] = {
-        1, 4, 0, 4, 1, 1, 2, 2, 1, 4, 4, 4, 4, 2, 1, 1, 4
+        1, 4, 0, 0, 4, 1, 1, 2, 2, 1, 4, 4, 4, 4, 2, 1, 1, 4
     };
 
-    if (field == IDEMI_CELL_SLOT)
+    if (field == IDEMI_CELL_SLOT || field == IDEMI_CELL_REPLACED)
         return t->journal->wide;
     return field == IDEMI_CELL_STATE_LEN && !t->config->state_max
                ? 0
@@ -5567,6 +5573,8 @@ static int idemi_cells_program(idem_table *t, unsigned cell, unsigned slot,
     c->field[IDEMI_CELL_FLAGS] |= IDEMI_CELL_MARK;
     c->field[IDEMI_CELL_SEQUENCE] = sequence;
     c->field[IDEMI_CELL_SLOT] = slot;
+    c->field[IDEMI_CELL_REPLACED] =
+        c->field[IDEMI_CELL_FLAGS] & IDEMI_CELL_TENTATIVE ? j->replaced : *own;
     c->field[IDEMI_CELL_CLOCK] = t->clock;
     c->field[IDEMI_CELL_CLOCK_HIGH] = j->clock_high;
     c->field[IDEMI_CELL_DOUBT] = idemi_cells_doubt(t);
@@ -5581,6 +5589,7 @@ static int idemi_cells_program(idem_table *t, unsigned cell, unsigned slot,
     j->census = census;
     j->sequence = sequence;
     j->newest = slot;
+    j->replaced = c->field[IDEMI_CELL_REPLACED];
     j->tentative =
         (c->field[IDEMI_CELL_FLAGS] & IDEMI_CELL_TENTATIVE) != 0;
     return IDEM_OK;
@@ -5638,33 +5647,28 @@ static void idemi_cells_collect(idem_table *t)
         idemi_cells_push(t, idemi_cells_pop(t));
 }
 
-/* Finds the records that the newest one has replaced, the last in kept[0] and
-   the one before in kept[1], among the free cells; or `count`. */
+/* Finds what the newest record counts on if it turns out not to be there, among
+   the free cells: kept[0] is what it replaced; of a tentative one, that is in
+   kept[1], and kept[0] what it is a copy of.  Or `count`. */
 static void idemi_cells_replaced(idem_table *t, unsigned kept[2])
 {
     const idem_journal *j = t->journal;
-    uint32_t sequence, of[2] = { 0, 0 };
     unsigned n;
 
     kept[0] = kept[1] = j->count;
     for (n = 0; n < j->frees && j->sequence; n++) {
         unsigned cell = *idemi_cells_free(t, n);
         idemi_cell c;
-        if (!idemi_cells_decode(t, cell, &c))
+        // What did not read at the opening may read now; it is not meant.
+        if (!idemi_cells_decode(t, cell, &c) ||
+            c.field[IDEMI_CELL_SLOT] != j->newest ||
+            c.field[IDEMI_CELL_SEQUENCE] >= j->sequence)
             continue;
-        // What did not read at the opening may read now.
-        sequence = c.field[IDEMI_CELL_SEQUENCE];
-        if (c.field[IDEMI_CELL_SLOT] != j->newest || sequence >= j->sequence)
-            continue;
-        if (sequence > of[0]) {
-            of[1] = of[0];
-            kept[1] = kept[0];
-            of[0] = sequence;
+        if (cell + 1 == j->replaced)
+            kept[j->tentative] = cell;
+        else if (j->tentative &&
+                 c.field[IDEMI_CELL_SEQUENCE] + 1 == j->sequence)
             kept[0] = cell;
-        } else if (sequence > of[1]) {
-            of[1] = sequence;
-            kept[1] = cell;
-        }
     }
 }
 
@@ -5677,33 +5681,34 @@ static int idemi_cells_clear(idem_table *t, const unsigned kept[2])
 
     for (left = j->frees; left > 0 && result == IDEM_OK; left--) {
         unsigned cell = idemi_cells_pop(t);
-        if (cell == kept[0] || (j->tentative && cell == kept[1]))
+        if (cell == kept[0] || cell == kept[1])
             continue;
         result = idemi_cells_wipe(t, cell);
         idemi_cells_push(t, cell);
     }
-    for (i = j->tentative ? 2 : 1; i > 0; i--)
+    for (i = 2; i > 0; i--)
         if (kept[i - 1] < j->count)
             idemi_cells_push(t, kept[i - 1]);
     return result;
 }
 
-/* What a header of this storage is, check and all. */
+/* What a header of this storage is: a name, and a check of all that must be as
+   it was when it was written. */
 static void idemi_cells_identity(const idem_table *t, unsigned char *p)
 {
     const idem_journal *j = t->journal;
-    unsigned char *start = p;
-    unsigned granule = 0;
+    unsigned char said[11];
+    unsigned char *q = said;
 
-    while (t->config->storage->prog_size >> granule > 1)
-        granule++;
+    *q++ = IDEMI_CELLS_FORMAT;
+    *q++ = IDEM_HASH;
+    *q++ = j->wide;
+    q = idemi_basics_store(q, t->config->storage->prog_size, 2);
+    q = idemi_basics_store(q, j->cell_size, 4);
+    idemi_basics_store(q, j->check, 2);
     p = idemi_basics_store(p, IDEMI_MAGIC, 4);
-    *p++ = (unsigned char)(IDEMI_CELLS_FORMAT | j->wide << 4);
-    *p++ = (unsigned char)(IDEM_HASH | granule << 4);
-    p = idemi_basics_store(p, j->cell_size, 3);
-    p = idemi_basics_store(p, j->check, 2);
     idemi_basics_store(
-        p, idemi_crc_update(UINT32_MAX, start, IDEMI_CELLS_HEADER - 4), 4);
+        p, idemi_crc_update(UINT32_MAX, said, (uint32_t)sizeof said), 4);
 }
 
 /* Writes the headers: before the first record both, first the one that did not
@@ -5960,6 +5965,7 @@ static void idemi_cells_take(idem_table *t, unsigned cell)
         return;
     j->sequence = f[IDEMI_CELL_SEQUENCE];
     j->newest = f[IDEMI_CELL_SLOT];
+    j->replaced = f[IDEMI_CELL_REPLACED];
     j->tentative = (f[IDEMI_CELL_FLAGS] & IDEMI_CELL_TENTATIVE) != 0;
     j->census = (uint16_t)f[IDEMI_CELL_CENSUS];
     t->clock = f[IDEMI_CELL_CLOCK];
@@ -6074,7 +6080,7 @@ static int idemi_cells_headers(idem_table *t)
     uint32_t len = idemi_cells_header(t);
     unsigned char identity[IDEMI_CELLS_HEADER];
     unsigned copy;
-    int foreign = 0, strange = 0;
+    int strange = 0;
 
     idemi_cells_identity(t, identity);
     for (copy = 0; copy < 2; copy++) {
@@ -6084,15 +6090,12 @@ static int idemi_cells_headers(idem_table *t)
             continue;
         j->torn |= (uint8_t)(1u << copy);
         strange += idemi_cells_strange(t, in, identity);
-        if (idemi_crc_update(UINT32_MAX, in, IDEMI_CELLS_HEADER - 4) ==
-            idemi_basics_load32(in + IDEMI_CELLS_HEADER - 4))
-            foreign = 1;
     }
     if (j->torn != 3)
         return IDEM_OK;
     j->blank = 1;
     // Each cut may leave a granule as anything.
-    return foreign || strange > 2 ||
+    return strange > 2 ||
                    (strange > 0 && t->config->storage->prog_size > 16) ||
                    !idemi_cells_erased(t)
                ? IDEM_E_FORMAT
@@ -7179,16 +7182,11 @@ static void idemi_public_buffers(idem_table *t, unsigned char *end,
         (uint32_t)(spare < IDEMI_READ_MAX ? spare : IDEMI_READ_MAX);
 }
 #else
-/* Bytes of a slot's number, and of a cell. */
-static unsigned idemi_public_wide(const idem_config *config)
-{
-    return config->capacity > 65536u ? 3u : config->capacity > 256u ? 2u : 1u;
-}
-
-static idemi_size idemi_public_cell(const idem_config *config)
+/* Bytes of a cell with numbers of `wide` bytes. */
+static idemi_size idemi_public_cell(const idem_config *config, unsigned wide)
 {
     idemi_size granule = config->storage->prog_size;
-    idemi_size len = IDEMI_CELLS_FIXED + idemi_public_wide(config) +
+    idemi_size len = IDEMI_CELLS_FIXED + 2 * wide +
                      (idemi_size)config->key_max + config->response_max;
 
     if (config->state_max)
@@ -7196,31 +7194,47 @@ static idemi_size idemi_public_cell(const idem_config *config)
     return (len + granule - 1) / granule * granule;
 }
 
-/* How many cells there are. */
-static idemi_size idemi_public_cells(const idem_config *config)
+/* Bytes of both headers. */
+static idemi_size idemi_public_headers(const idem_config *config)
 {
-    const idem_storage *m = config->storage;
-    idemi_size granule = m->prog_size;
-    idemi_size headers =
-        2 * ((IDEMI_CELLS_HEADER + granule - 1) / granule * granule);
-    idemi_size count = m->sector_size > headers
-                           ? (m->sector_size - headers) /
-                                 idemi_public_cell(config)
-                           : 0;
-    idemi_size most = IDEM_WIDE ? 0xFFFFFF : 0xFFFE;
+    idemi_size granule = config->storage->prog_size;
 
-    return count < most ? count : most;
+    return 2 * ((IDEMI_CELLS_HEADER + granule - 1) / granule * granule);
+}
+
+/* How many cells there are with numbers of `wide` bytes. */
+static idemi_size idemi_public_cells(const idem_config *config, unsigned wide)
+{
+    idemi_size size = config->storage->sector_size;
+    idemi_size headers = idemi_public_headers(config);
+    idemi_size most = IDEM_WIDE ? 0xFFFFFE : IDEMI_CELLS_MIDDLE;
+
+    if (size > headers)
+        size = (size - headers) / idemi_public_cell(config, wide);
+    else
+        size = 0;
+    return size < most ? size : most;
+}
+
+/* Bytes of a number: those that it takes for all cells. */
+static unsigned idemi_public_wide(const idem_config *config)
+{
+    if (idemi_public_cells(config, 1) <= IDEMI_CELLS_NARROW)
+        return 1;
+    return idemi_public_cells(config, 2) <= IDEMI_CELLS_MIDDLE ? 2 : 3;
 }
 
 /* Bytes of a journal; before its buffer it has the numbers of cells. */
 static idemi_size idemi_public_journal(const idem_config *config)
 {
+    unsigned wide = idemi_public_wide(config);
     idemi_size numbers =
-        (config->capacity + idemi_public_cells(config)) *
+        (config->capacity + idemi_public_cells(config, wide)) *
         (idemi_size)sizeof(idem_number);
 
     return IDEMI_ROUND4((idemi_size)sizeof(idem_journal)) +
-           IDEMI_ROUND4(numbers) + IDEMI_ROUND4(idemi_public_cell(config));
+           IDEMI_ROUND4(numbers) +
+           IDEMI_ROUND4(idemi_public_cell(config, wide));
 }
 
 /* Lays the journal out, which ends at `end`. */
@@ -7231,9 +7245,9 @@ static void idemi_public_buffers(idem_table *t, unsigned char *end,
 
     (void)spare;
     j->wide = (uint8_t)idemi_public_wide(t->config);
-    j->cell_size = (uint32_t)idemi_public_cell(t->config);
-    j->count = (unsigned)idemi_public_cells(t->config);
-    t->in = end - IDEMI_ROUND4(idemi_public_cell(t->config));
+    j->cell_size = (uint32_t)idemi_public_cell(t->config, j->wide);
+    j->count = (unsigned)idemi_public_cells(t->config, j->wide);
+    t->in = end - IDEMI_ROUND4(j->cell_size);
 }
 #endif
 
@@ -7346,10 +7360,15 @@ static int idemi_public_geometry(idem_table *t)
 static int idemi_public_geometry(idem_table *t)
 {
     const idem_journal *j = t->journal;
-    idemi_size needed =
-        idemi_cells_at(t, 0) + ((idemi_size)t->capacity + 2) * j->cell_size;
+    idemi_size cells = (idemi_size)t->capacity + 2;
+    unsigned wide = cells > IDEMI_CELLS_MIDDLE   ? 3u
+                    : cells > IDEMI_CELLS_NARROW ? 2u
+                                                 : 1u;
+    idemi_size size = idemi_public_cell(t->config, wide);
 
-    t->needed = needed <= UINT32_MAX ? (size_t)needed : 0;
+    t->needed = 0;
+    if (size <= (UINT32_MAX - 512u) / cells)
+        t->needed = (size_t)(idemi_public_headers(t->config) + cells * size);
     return j->count < t->capacity + 2 ? IDEM_E_SPACE : IDEM_OK;
 }
 #endif
