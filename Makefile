@@ -20,8 +20,9 @@ help:                    ## list the targets; SHORT=1 shortens the long ones
 demo: $(B)/hello         ## what it does, in one screen
 	@$(B)/hello
 
-crash: $(B)/crash        ## power cuts at every step of many workloads
-	@if [ "$(SHORT)" = 1 ]; then $(B)/crash --short; else $(B)/crash; fi
+crash: $(B)/crash $(B)/crash_cells  ## power cuts at every step of many workloads
+	@for c in $(B)/crash $(B)/crash_cells; do \
+	    if [ "$(SHORT)" = 1 ]; then $$c --short; else $$c; fi || exit 1; done
 
 crash-faults:            ## the same must find bugs that are planted
 	@SHORT="$(SHORT)" sh tests/crash_faults.sh
@@ -86,6 +87,10 @@ $(B)/bench_file: tests/bench/file.c idem.h
 $(B)/crash: tests/crash.c tests/crash_model.h tests/flash.h idem.h
 	@mkdir -p $(B)
 	$(CC) -std=c99 -O2 $(WARN) -I. tests/crash.c -o $@
+
+$(B)/crash_cells: tests/crash.c tests/crash_model.h tests/flash.h idem.h
+	@mkdir -p $(B)
+	$(CC) -std=c99 -O2 $(WARN) -DIDEM_CELLS -I. tests/crash.c -o $@
 
 $(B)/test_hash: tests/test_hash.c tests/vectors_siphash.h tests/vectors_fnv.h
 $(B)/test_table: tests/test_table.c tests/fixture.h

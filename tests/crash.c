@@ -150,6 +150,7 @@ static const workload workloads[] = {
     { "elapse",     "Ba E Ba Ca E T Ba" },
     { "exhausted",  "Ba P Ba P Ba P Ba P Bb Cb Xa Ba" },
     { "reboots",    "Ba Ca P P Bb P P P Ba Bb Cb P" },
+    { "cut-over",   "Ba Bb Cb P Bc Cc T Bd Cd P" },
     { "duplicates", "Ba Ba Ca Ba Ba P Ba Ba" },
     { "mismatch",   "Ba Wa Ca Wa P Wa Ba" },
     { "idle",       "Ba M Ca M Bb Ob M P M Aa Db" },
