@@ -9,7 +9,7 @@ B      = build
 
 TESTS = $(B)/test_hash $(B)/test_table $(B)/test_keys $(B)/test_time \
         $(B)/test_full $(B)/test_api $(B)/test_threads $(B)/test_model \
-        $(B)/test_flash $(B)/test_journal $(B)/test_file
+        $(B)/test_flash $(B)/test_journal $(B)/test_cells $(B)/test_file
 
 test: $(TESTS) examples  ## run the unit, model and thread tests
 	@set -e; for t in $(TESTS); do echo "== $$t"; $$t; done
@@ -102,6 +102,7 @@ $(B)/test_threads: tests/test_threads.c tests/fixture.h
 $(B)/test_model: tests/test_model.c tests/model.h
 $(B)/test_flash: tests/test_flash.c tests/flash.h
 $(B)/test_journal: tests/test_journal.c tests/journal.h tests/flash.h
+$(B)/test_cells: tests/test_cells.c tests/fixture.h tests/flash.h
 $(B)/test_file: tests/test_file.c
 $(TESTS): idem.h
 	@mkdir -p $(B)

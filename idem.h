@@ -6088,7 +6088,7 @@ static int idemi_cells_headers(idem_table *t)
         idemi_storage_salvage(t, copy * len, t->in, len);
         if (IDEM_MEMCMP(in, identity, IDEMI_CELLS_HEADER) == 0)
             continue;
-        j->torn |= (uint8_t)(1u << copy);
+        j->torn = (uint8_t)(j->torn | 1u << copy);
         strange += idemi_cells_strange(t, in, identity);
     }
     if (j->torn != 3)
