@@ -16,11 +16,11 @@
    Contents (search for the marker)
      manual     >>synopsis >>idea >>answers >>replying >>identity >>time
                 >>full >>delivery >>durable >>porting >>format >>recovery
-                >>memory >>options >>concurrency >>patterns >>words
+                >>eeprom >>memory >>options >>concurrency >>patterns >>words
      interface  >>config >>types >>functions
      code       >>basics >>hash >>clock >>defaults >>slots >>index >>order
                 >>storage >>crc >>records >>keys >>journal >>opening
-                >>commands >>check >>public >>file
+                >>cells >>commands >>check >>public >>file
      licence    >>licence
 
    ---------------------------------------------------------------------------
@@ -581,6 +581,119 @@
    loss once.
 
    ---------------------------------------------------------------------------
+   >>eeprom       IDEM_CELLS: a small journal where programming replaces
+
+   For EEPROM, FRAM and the like: storage without erase, some hundred bytes and
+   more.  Define IDEM_CELLS in every file, and another journal is in the build
+   instead of the ring of sectors: half its code, and 1 KB of EEPROM holds 16
+   keys of 8 bytes with responses of 4 (5 KB with the ring).  What all else in
+   this manual says of storage holds, but for:
+
+     - the storage has one sector of any size, and no erase; IDEM_CELLS_SIZE
+       (capacity, key_max, response_max, state_max, prog_size) is what it must
+       have, and what table.needed tells with IDEM_E_SPACE.  More is used, and
+       spreads the wear
+     - keys and responses are always in memory (config.in_ram is not looked at):
+       IDEM_CELLS_MEMORY_SIZE (.. size of the storage, prog_size).  A duplicate
+       costs no read, but once in a boot (below); what damages the storage later
+       is seen at the next opening only
+     - IDEM_BATCH writes as IDEM_EACH does; volatile_claims is IDEM_E_ARG
+     - every claim, outcome, release, removal and delivery is one program (and
+       sync) of one cell.  The first of a boot takes more: two programs of a
+       cell, one for each claim that the restart cut short, and one granule for
+       each free cell
+     - tokens are 32 bits of numbers: after 2^32 - 2^17 records new claims are
+       IDEM_E_SPACE
+     - a cell that fails is given up until the next opening, if there are more
+       than it takes; if not, it is tried again with each call
+
+   Layout (version 1; numbers little-endian).  G(n) is n rounded up to granules.
+
+     0         8  a header: "idem"; CRC-32C, without the complement at the end,
+                  of 1 byte version (1), 1 hash (>>format), 1 w, 2 prog_size,
+                  4 the size of a cell, 2 the low half of the check (>>format)
+     G(8)      8  the same header again
+     2 G(8)       cells of G(42 + 2 w + key_max + response_max [+ 2 +
+                  state_max, if that is not 0]) bytes, as many as fit
+
+   w is the size of a slot's or cell's number: 1, with more than 254 cells 2,
+   with more than 65534 of such 3.
+
+     record    1  flags: 0x40, and added: the status, 0 no key, 1 in progress,
+                  2 completed, 3 failed; 4 delivery is owed; 0x10 a restart cut
+                  the claim short; 0x20 tentative
+               4  sequence, from 1 on; the token of a claim
+               w  slot
+               w  number, from 1 on, of the cell that this replaces; 0 none
+               5  logical milliseconds, modulo 2^40
+               1  for how long unknown keys may be lost ones: as many times 2^n
+                  ms, from the last multiple before that time on; 2^n is the
+                  least of which 128 are more than a retention
+               2  census: the sum of number x (2 slot + 1), modulo 2^16, of the
+                  cells of all slots
+               2  [state_max is not 0] length of the application's state
+     a key     1  attempts
+               4  retention
+               8  fingerprint
+               4  finished, or cut short: milliseconds since
+               2  length of the response; in progress, what is reserved
+               1  length of the scope
+               1  length of the key
+     finished  4  code
+     then         state, scope, key, response
+               4  CRC-32C of all this, that starts from the check XOR 0x9E3779B1
+                  x the number of the cell
+
+   A slot is what its record with the highest sequence says; the state, the
+   time and the census are those of the highest of all.  So an outcome is there
+   with its state, or not at all, and each record carries the state on.
+
+   What makes a power cut harmless:
+
+     P1  A record goes to a free cell, the one that has been free for longest.
+         So what the newest replaced is still there, and if the newest turns out
+         torn it is as if it had never been.
+     P2  What a cut interrupts may read as nothing, as all, as what was there
+         before, differently each time.  A boot that only looks leaves it so.
+         Before the first record of a boot (or an answer that would rely on the
+         newest) the journal is settled.  First every free cell is wiped, which
+         ends what could be seen later, but that which the newest names as
+         replaced.  Then the newest is written again: as a tentative copy in a
+         wiped cell, and, once that is durable, as another for good.  Nothing is
+         answered before.
+     P3  So of what has been answered there always is a record that no cut has
+         touched: under a newest record that was torn, what it replaced; under a
+         tentative copy, what it is a copy of, and what that replaced; and under
+         a copy for good, the tentative one, that is whole if another follows.
+         Where a tentative copy is the newest, it is written again in its place,
+         so that repeated cuts tear but that one.
+     P4  A claim that a restart cut short is written once more when settling,
+         with the time: at later openings its retention has begun then.
+
+   If power goes ...
+
+     while a record is programmed   it is there or not, whole; nobody was told
+     while cells are wiped          they were free, and are wiped again
+     in a copy                      it counts or not, and says the same; it is
+                                    written again
+     in a header                    no record is there yet; or the other is
+
+   It is not proof against everything.  Three cuts in a row, in settlings of the
+   same record, may lose it: the first in its copy for good, the second while
+   what is older is wiped, the third in the copy that is left; if each cell that
+   was torn reads well at the boots between, and none at a later one.
+
+   Damage is seen by the census: if it is not that of what was found, then
+   something is lost, one is added to stats.lost, and unknown keys are
+   IDEM_RECOVER for one retention, over restarts.  A slot whose record is
+   damaged is what it was before, or empty.  Free cells may be anything.  Two
+   damages may hide each other, once in 65,536.
+
+   Blank is a storage of erased bytes, but for what a cut may leave of headers.
+   A torn header in granules of more than 16 bytes may read as IDEM_E_FORMAT:
+   only where the power went while the very first record was written.
+
+   ---------------------------------------------------------------------------
    >>memory
 
    IDEM_MEMORY_SIZE(capacity, key_max, response_max, state_max) is a constant
@@ -660,6 +773,8 @@
                            payloads with one fingerprint.  Implementation
      IDEM_NO_JOURNAL       not set; leaves the journal out, config.storage is
                            not looked at.  Implementation
+     IDEM_CELLS            not set; another journal, for EEPROM and FRAM
+                           (>>eeprom).  EVERY FILE: structs depend on it
      IDEM_FILE_STORAGE     not set; declares idem_file, storage in a file of a
                            POSIX system.  Every file that uses it; and the file
                            with the implementation says, before it includes
@@ -745,6 +860,10 @@
    carry             write again, in the head, what is still needed
    volatile          of a claim: not written
    stale             of a claim: over, but still in its slot
+   cell              with IDEM_CELLS, where one record is; current: of its slot,
+                     else free
+   settle            end all doubt about what the boot before wrote
+   tentative         of a record: a copy that the one after it confirms
    loss              damage in which something acknowledged may have been
    in doubt          of storage: a cut may have left it half done.  Of a table:
                      after a loss, while unknown keys may be lost ones
@@ -787,6 +906,10 @@
 #if IDEM_HASH != IDEM_HASH_SIPHASH && IDEM_HASH != IDEM_HASH_HALFSIPHASH && \
     IDEM_HASH != IDEM_HASH_FNV
 #error "IDEM_HASH: IDEM_HASH_SIPHASH, IDEM_HASH_HALFSIPHASH or IDEM_HASH_FNV"
+#endif
+
+#if defined(IDEM_CELLS) && defined(IDEM_NO_JOURNAL)
+#error "IDEM_CELLS is a journal, IDEM_NO_JOURNAL is none"
 #endif
 
 #ifndef IDEM_API
@@ -885,7 +1008,8 @@ typedef struct idem_storage {
                                    Else erase only starts it, and this tells: 0
                                    finished, 1 not yet, others failed */
     int    (*sync)(void *ctx);  /* NULL: what is programmed is durable */
-    uint32_t sector_size;       /* bytes, 256 .. 262,144, a multiple of .. */
+    uint32_t sector_size;       /* bytes, 256 .. 262,144, a multiple of ..; with
+                                   IDEM_CELLS all there are, sector_count 1 */
     uint32_t sector_count;      /* 3 .. 65,535; together below 4 GB (with each
                                    rounded up to a power of two) */
     uint16_t prog_size;         /* the granule, bytes: 1, 2, 4 .. 256 */
@@ -1337,12 +1461,13 @@ typedef union idem_fingerprint_state {     /* IDEM_HASH says which of them */
      IDEM_OK
      IDEM_E_ARG      config: no capacity or key_max, a value out of range, a
                      secret with a zero half, one lock hook alone; a storage
-                     that cannot be, volatile_claims without in_ram
+                     that cannot be, volatile_claims without in_ram (with
+                     IDEM_CELLS at all)
      IDEM_E_MEMORY   memory NULL, misaligned or too small: table->needed is the
                      size that would do (so NULL and 0 ask for it)
      IDEM_E_SPACE    the storage cannot keep that many keys, whatever comes:
                      table->needed is the number of sectors that would do, 0
-                     if their size does not
+                     if their size does not (with IDEM_CELLS, of bytes)
      IDEM_E_FORMAT   the storage is neither blank nor a journal of this version,
                      geometry, hash and secret
    What cannot be read is damage, not a failure: see stats.lost.  After a
@@ -5231,7 +5356,7 @@ static int idemi_recover_format(idem_table *t)
 /* ---------------------------------------------------------------------------
    >>cells     the journal of IDEM_CELLS: cells of equal size, and opening them
 
-   The manual (>>cells) has the layout, and what makes a power cut harmless.
+   The manual (>>eeprom) has the layout, and what makes a power cut harmless.
    Towards the rest the functions have the names that the ring's have.  All that
    is written comes from memory or from the caller: one cell is one durable
    step, and nothing is read again but by a settling.
@@ -6770,7 +6895,7 @@ static int idemi_command_maintain(idem_table *t)
 
      1 T1    2 T2          3 C1    4 C2    5 C3
      6 K1    7 K2          8 K3    9 K4   10 O1   11 O2   12 O3
-    14 J1   15 J2
+    14 J1   15 J2 (with IDEM_CELLS D1, D2)
     13 the sizes in the table are not those of its configuration
    ------------------------------------------------------------------------ */
 
@@ -7097,7 +7222,8 @@ static int idemi_public_storage(const idem_config *config)
 {
     const idem_storage *m = config->storage;
 
-    return (!config->volatile_claims || config->in_ram) && m->read && m->prog && (m->erase || !m->erasing) && m->prog_size &&
+    return (!config->volatile_claims || config->in_ram) && m->read &&
+           m->prog && (m->erase || !m->erasing) && m->prog_size &&
            m->prog_size <= 256 &&
            !(m->prog_size & (m->prog_size - 1)) && m->sector_size >= 256 &&
            m->sector_size <= 0x40000 && !(m->sector_size % m->prog_size) &&
