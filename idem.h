@@ -1234,6 +1234,7 @@ typedef struct idem_journal {
     uint8_t  broken;            /* 1: a sync failed, nothing is believed */
     uint8_t  synced;            /* 1: all that was programmed is durable */
     uint8_t  in_doubt;
+    uint8_t  beyond;            /* 1: a slot has a key that is not configured */
     uint8_t  wide;              /* bytes of the number of a slot or cell */
     uint16_t census;            /* of the current cells */
     uint32_t check;             /* tells one secret from another */
@@ -5560,8 +5561,7 @@ static int idemi_cells_fits(const idem_table *t, const uint32_t *f)
 {
     const idem_config *config = t->config;
 
-    if (f[IDEMI_CELL_SLOT] >= t->capacity ||
-        f[IDEMI_CELL_STATE_LEN] > config->state_max)
+    if (f[IDEMI_CELL_STATE_LEN] > config->state_max)
         return 0;
     return !(f[IDEMI_CELL_FLAGS] & IDEMI_STATUS) ||
            (f[IDEMI_CELL_ATTEMPTS] && f[IDEMI_CELL_KEY_LEN] &&
@@ -6080,6 +6080,11 @@ static void idemi_cells_take(idem_table *t, unsigned cell)
 
     if (!idemi_cells_decode(t, cell, &c))
         return;
+    if (f[IDEMI_CELL_SLOT] >= t->capacity) {
+        if (f[IDEMI_CELL_FLAGS] & IDEMI_STATUS)
+            j->beyond = 1;
+        return;
+    }
     own = idemi_cells_of(t, (unsigned)f[IDEMI_CELL_SLOT]);
     if (*own && idemi_slot_own(t, (unsigned)f[IDEMI_CELL_SLOT])->token >=
                     f[IDEMI_CELL_SEQUENCE])
@@ -6253,7 +6258,7 @@ static int idemi_recover_open(idem_table *t)
         else if (near < t->capacity && !idemi_slot_at(t, near)->state)
             near = t->capacity;
     }
-    if (census != j->census)
+    if (census != j->census || j->beyond)
         idemi_cells_lose(t);
     j->census = census;
     t->token = j->sequence;

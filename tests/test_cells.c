@@ -440,6 +440,57 @@ static void doubt_goes_on_over_restarts_and_ends(void **state)
     assert_int_equal(asked(d, "x"), IDEM_EXECUTE);
 }
 
+/* The key was given back in one slot and came to be in another; then what says
+   so is damaged. */
+static void a_key_that_comes_back_twice_is_the_newer(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_claim other;
+    uint32_t at;
+
+    reopen(d, IDEM_OK);
+    done(d, "a");                           // slot 0
+    assert_int_equal(asked(d, "b"), IDEM_EXECUTE);
+    other = f->claim;                       // slot 1
+    assert_int_equal(forget(f, "", "a", 1), IDEM_OK);
+    at = idemi_cells_at(&f->table, *idemi_cells_of(&f->table, 0) - 1u);
+    assert_int_equal(asked(d, "c"), IDEM_EXECUTE);
+    assert_int_equal(f->claim.slot, 0);
+    at = idemi_cells_at(&f->table, *idemi_cells_of(&f->table, 0) - 1u);
+    assert_int_equal(release(f, &other, 1), IDEM_OK);
+    assert_int_equal(begin(f, "", "a", "stir", 1), IDEM_EXECUTE);
+    assert_int_equal(f->claim.slot, 1);
+    assert_int_equal(complete(f, &f->claim, "new", 1), IDEM_OK);
+    // Slot 0 goes back to where "a" had been forgotten, and then further.
+    flash_flip(&d->medium, at + 5, 0);
+    reopen(d, IDEM_OK);
+    at = idemi_cells_at(&f->table, *idemi_cells_of(&f->table, 0) - 1u);
+    flash_flip(&d->medium, at + 5, 0);
+    reopen(d, IDEM_OK);
+    assert_true(idemi_slot_own(&f->table, 0)->key_len == 1);
+    assert_int_equal(live(f, 1), 1);
+    assert_int_equal(begin(f, "", "a", "stir", 1), IDEM_REPLAY);
+    assert_string_equal(f->buffer, "new");
+    assert_int_equal(f->table.stats.lost, 1);
+}
+
+static void a_smaller_capacity_loses_what_is_beyond_it(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    uint32_t k;
+
+    reopen(d, IDEM_OK);
+    for (k = 0; k < 4; k++)
+        done(d, nth(k));
+    f->config.capacity = 2;
+    reopen(d, IDEM_OK);
+    assert_int_equal(f->table.stats.lost, 1);
+    assert_int_equal(live(f, 1), 2);
+    assert_int_equal(asked(d, "a"), IDEM_REPLAY);
+}
+
 static void a_truncated_storage_never_answers_wrongly(void **state)
 {
     device *d = (device *)*state;
@@ -589,6 +640,8 @@ int main(void)
         CELLS(completing_never_fails_for_space),
         CELLS(a_flipped_bit_costs_a_record_at_most),
         CELLS(doubt_goes_on_over_restarts_and_ends),
+        CELLS(a_key_that_comes_back_twice_is_the_newer),
+        CELLS(a_smaller_capacity_loses_what_is_beyond_it),
         CELLS(a_truncated_storage_never_answers_wrongly),
         CELLS(a_record_validates_in_its_own_cell_only),
         CELLS(a_call_that_fails_can_be_repeated),
