@@ -2285,6 +2285,7 @@ static uint32_t idemi_default_retention(const idem_table *t, uint32_t asked_ms)
 #define IDEMI_FAIL(t) ((void)(t))
 #define IDEMI_UNREADABLE(t) ((void)(t), 0)
 #define IDEMI_WRITTEN(t, slot) ((void)(t), (void)(slot), 1)
+#define IDEMI_VOLATILE(config) ((void)(config), 0)
 #else
 #define IDEMI_UNTOLD 0x00u
 #define IDEMI_BODIES(t) (!IDEMI_JOURNAL(t) || (t)->config->in_ram)
@@ -2295,6 +2296,7 @@ static uint32_t idemi_default_retention(const idem_table *t, uint32_t asked_ms)
 #define IDEMI_UNREADABLE(t) ((t)->journal->failed)
 #define IDEMI_WRITTEN(t, slot)                                                 \
     (idemi_slot_place(t, slot)->claim != IDEMI_NOWHERE)
+#define IDEMI_VOLATILE(config) ((config)->in_ram)
 
 static int idemi_journal_load(idem_table *t, unsigned slot, int outcome);
 #endif
@@ -7222,13 +7224,10 @@ static unsigned idemi_public_shift(uint32_t sector_size)
     return shift;
 }
 
-/* True if a configuration's storage is one. */
-static int idemi_public_storage(const idem_config *config)
+/* True if a storage is one. */
+static int idemi_public_storage(const idem_storage *m)
 {
-    const idem_storage *m = config->storage;
-
-    return (!config->volatile_claims || config->in_ram) && m->read &&
-           m->prog && (m->erase || !m->erasing) && m->prog_size &&
+    return m->read && m->prog && (m->erase || !m->erasing) && m->prog_size &&
            m->prog_size <= 256 &&
            !(m->prog_size & (m->prog_size - 1)) && m->sector_size >= 256 &&
            m->sector_size <= 0x40000 && !(m->sector_size % m->prog_size) &&
@@ -7237,12 +7236,10 @@ static int idemi_public_storage(const idem_config *config)
                UINT32_MAX >> idemi_public_shift(m->sector_size);
 }
 #else
-static int idemi_public_storage(const idem_config *config)
+static int idemi_public_storage(const idem_storage *m)
 {
-    const idem_storage *m = config->storage;
-
-    return !config->volatile_claims && m->read && m->prog && !m->erase &&
-           !m->erasing && m->prog_size && m->prog_size <= 256 &&
+    return m->read && m->prog && !m->erase && !m->erasing && m->prog_size &&
+           m->prog_size <= 256 &&
            !(m->prog_size & (m->prog_size - 1)) &&
            !(m->sector_size % m->prog_size) && m->sector_count == 1;
 }
@@ -7266,8 +7263,9 @@ static int idemi_public_config(const idem_config *config)
            config->retention_ms <= IDEM_RETENTION_MAX &&
            config->full <= IDEM_EVICT_OLDEST &&
            (!IDEMI_STORAGE(config) ||
-            (idemi_public_storage(config) &&
-             config->durability <= IDEM_BATCH)) &&
+            (idemi_public_storage(config->storage) &&
+             config->durability <= IDEM_BATCH &&
+             (!config->volatile_claims || IDEMI_VOLATILE(config)))) &&
            !config->lock == !config->unlock;
 }
 
