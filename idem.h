@@ -3418,6 +3418,8 @@ static void idemi_keys_sweep(idem_table *t)
     for (i = 0; i < IDEMI_REACHES; i++)
         t->reach[i] = idemi_keys_limit(t, t->reach[i]);
     t->evicted = idemi_keys_limit(t, t->evicted);
+    if (IDEMI_JOURNAL(t) && idemi_clock_reached(t->clock, t->journal->doubt))
+        t->journal->in_doubt = 0;
     t->swept = t->clock;
 }
 
