@@ -9,8 +9,8 @@ B      = build
 
 TESTS = $(B)/test_hash $(B)/test_table $(B)/test_keys $(B)/test_time \
         $(B)/test_full $(B)/test_api $(B)/test_threads $(B)/test_model \
-        $(B)/test_flash $(B)/test_journal $(B)/test_edges $(B)/test_file \
-        $(B)/test_protocol $(B)/test_inspect $(B)/test_port \
+        $(B)/test_flash $(B)/test_journal $(B)/test_edges $(B)/test_cells \
+        $(B)/test_file $(B)/test_protocol $(B)/test_inspect $(B)/test_port \
         $(B)/test_anomalies
 
 test: $(TESTS) patterns  ## run the unit, model and thread tests
@@ -19,8 +19,9 @@ test: $(TESTS) patterns  ## run the unit, model and thread tests
 help:                    ## list the targets; SHORT=1 shortens the long ones
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 14
 
-crash: $(B)/crash        ## power cuts at every step of many workloads
-	@if [ "$(SHORT)" = 1 ]; then $(B)/crash --short; else $(B)/crash; fi
+crash: $(B)/crash $(B)/crash_cells  ## power cuts at every step of many workloads
+	@for c in $(B)/crash $(B)/crash_cells; do \
+	    if [ "$(SHORT)" = 1 ]; then $$c --short; else $$c; fi || exit 1; done
 
 crash-faults:            ## the same must find bugs that are planted
 	@SHORT="$(SHORT)" sh tests/crash_faults.sh
@@ -265,6 +266,10 @@ $(B)/crash: tests/crash.c tests/crash_model.h tests/flash.h idem.h
 	@mkdir -p $(B)
 	$(CC) -std=c99 -O2 $(WARN) -I. tests/crash.c -o $@
 
+$(B)/crash_cells: tests/crash.c tests/crash_model.h tests/flash.h idem.h
+	@mkdir -p $(B)
+	$(CC) -std=c99 -O2 $(WARN) -DIDEM_CELLS -I. tests/crash.c -o $@
+
 $(B)/test_hash: tests/test_hash.c tests/vectors_siphash.h tests/vectors_fnv.h
 $(B)/test_table: tests/test_table.c tests/fixture.h
 $(B)/test_keys: tests/test_keys.c tests/fixture.h
@@ -276,6 +281,7 @@ $(B)/test_model: tests/test_model.c tests/model.h
 $(B)/test_flash: tests/test_flash.c tests/flash.h
 $(B)/test_journal: tests/test_journal.c tests/journal.h tests/flash.h
 $(B)/test_edges: tests/test_edges.c tests/journal.h tests/flash.h
+$(B)/test_cells: tests/test_cells.c tests/fixture.h tests/flash.h
 $(B)/test_file: tests/test_file.c
 $(B)/test_port: tests/test_port.c tests/flash.h examples/port/check.h
 $(B)/test_protocol: tests/test_protocol.c examples/serial/protocol.c \

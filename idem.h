@@ -16,11 +16,11 @@
    Contents (search for the marker)
      manual     >>synopsis >>idea >>answers >>replying >>identity >>time
                 >>full >>delivery >>durable >>porting >>format >>recovery
-                >>memory >>options >>concurrency >>patterns >>words
+                >>eeprom >>memory >>options >>concurrency >>patterns >>words
      interface  >>config >>types >>functions
      code       >>basics >>hash >>clock >>defaults >>slots >>index >>order
                 >>storage >>crc >>records >>keys >>journal >>opening
-                >>commands >>check >>public >>file
+                >>cells >>commands >>check >>public >>file
      licence    >>licence
 
    ---------------------------------------------------------------------------
@@ -584,6 +584,119 @@
    loss once.
 
    ---------------------------------------------------------------------------
+   >>eeprom       IDEM_CELLS: a small journal where programming replaces
+
+   For EEPROM, FRAM and the like: storage without erase, some hundred bytes and
+   more.  Define IDEM_CELLS in every file, and another journal is in the build
+   instead of the ring of sectors: half its code, and 1 KB of EEPROM holds 16
+   keys of 8 bytes with responses of 4 (5 KB with the ring).  What all else in
+   this manual says of storage holds, but for:
+
+     - the storage has one sector of any size, and no erase; IDEM_CELLS_SIZE
+       (capacity, key_max, response_max, state_max, prog_size) is what it must
+       have, and what table.needed tells with IDEM_E_SPACE.  More is used, and
+       spreads the wear
+     - keys and responses are always in memory (config.in_ram is not looked at):
+       IDEM_CELLS_MEMORY_SIZE (.. size of the storage, prog_size).  A duplicate
+       costs no read, but once in a boot (below); what damages the storage later
+       is seen at the next opening only
+     - IDEM_BATCH writes as IDEM_EACH does; volatile_claims is IDEM_E_ARG
+     - every claim, outcome, release, removal and delivery is one program (and
+       sync) of one cell.  The first of a boot takes more: two programs of a
+       cell, one for each claim that the restart cut short, and one granule for
+       each free cell
+     - tokens are 32 bits of numbers: after 2^32 - 2^17 records new claims are
+       IDEM_E_SPACE
+     - a cell that fails is given up until the next opening, if there are more
+       than it takes; if not, it is tried again with each call
+
+   Layout (version 1; numbers little-endian).  G(n) is n rounded up to granules.
+
+     0         8  a header: "idem"; CRC-32C, without the complement at the end,
+                  of 1 byte version (1), 1 hash (>>format), 1 w, 2 prog_size,
+                  4 the size of a cell, 2 the low half of the check (>>format)
+     G(8)      8  the same header again
+     2 G(8)       cells of G(42 + 2 w + key_max + response_max [+ 2 +
+                  state_max, if that is not 0]) bytes, as many as fit
+
+   w is the size of a slot's or cell's number: 1, with more than 254 cells 2,
+   with more than 65534 of such 3.
+
+     record    1  flags: 0x40, and added: the status, 0 no key, 1 in progress,
+                  2 completed, 3 failed; 4 delivery is owed; 0x10 a restart cut
+                  the claim short; 0x20 tentative
+               4  sequence, from 1 on; the token of a claim
+               w  slot
+               w  number, from 1 on, of the cell that this replaces; 0 none
+               5  logical milliseconds, modulo 2^40
+               1  for how long unknown keys may be lost ones: as many times 2^n
+                  ms, from the last multiple before that time on; 2^n is the
+                  least of which 128 are more than a retention
+               2  census: the sum of number x (2 slot + 1), modulo 2^16, of the
+                  cells of all slots
+               2  [state_max is not 0] length of the application's state
+     a key     1  attempts
+               4  retention
+               8  fingerprint
+               4  finished, or cut short: milliseconds since
+               2  length of the response; in progress, what is reserved
+               1  length of the scope
+               1  length of the key
+     finished  4  code
+     then         state, scope, key, response
+               4  CRC-32C of all this, that starts from the check XOR 0x9E3779B1
+                  x the number of the cell
+
+   A slot is what its record with the highest sequence says; the state, the
+   time and the census are those of the highest of all.  So an outcome is there
+   with its state, or not at all, and each record carries the state on.
+
+   What makes a power cut harmless:
+
+     P1  A record goes to a free cell, the one that has been free for longest.
+         So what the newest replaced is still there, and if the newest turns out
+         torn it is as if it had never been.
+     P2  What a cut interrupts may read as nothing, as all, as what was there
+         before, differently each time.  A boot that only looks leaves it so.
+         Before the first record of a boot (or an answer that would rely on the
+         newest) the journal is settled.  First every free cell is wiped, which
+         ends what could be seen later, but that which the newest names as
+         replaced.  Then the newest is written again: as a tentative copy in a
+         wiped cell, and, once that is durable, as another for good.  Nothing is
+         answered before.
+     P3  So of what has been answered there always is a record that no cut has
+         touched: under a newest record that was torn, what it replaced; under a
+         tentative copy, what it is a copy of, and what that replaced; and under
+         a copy for good, the tentative one, that is whole if another follows.
+         Where a tentative copy is the newest, it is written again in its place,
+         so that repeated cuts tear but that one.
+     P4  A claim that a restart cut short is written once more when settling,
+         with the time: at later openings its retention has begun then.
+
+   If power goes ...
+
+     while a record is programmed   it is there or not, whole; nobody was told
+     while cells are wiped          they were free, and are wiped again
+     in a copy                      it counts or not, and says the same; it is
+                                    written again
+     in a header                    no record is there yet; or the other is
+
+   It is not proof against everything.  Three cuts in a row, in settlings of the
+   same record, may lose it: the first in its copy for good, the second while
+   what is older is wiped, the third in the copy that is left; if each cell that
+   was torn reads well at the boots between, and none at a later one.
+
+   Damage is seen by the census: if it is not that of what was found, then
+   something is lost, one is added to stats.lost, and unknown keys are
+   IDEM_RECOVER for one retention, over restarts.  A slot whose record is
+   damaged is what it was before, or empty.  Free cells may be anything.  Two
+   damages may hide each other, once in 65,536.
+
+   Blank is a storage of erased bytes, but for what a cut may leave of headers.
+   A torn header in granules of more than 16 bytes may read as IDEM_E_FORMAT:
+   only where the power went while the very first record was written.
+
+   ---------------------------------------------------------------------------
    >>memory
 
    IDEM_MEMORY_SIZE(capacity, key_max, response_max, state_max) is a constant
@@ -665,6 +778,8 @@
                            payloads with one fingerprint.  Implementation
      IDEM_NO_JOURNAL       not set; leaves the journal out, config.storage is
                            not looked at.  Implementation
+     IDEM_CELLS            not set; another journal, for EEPROM and FRAM
+                           (>>eeprom).  EVERY FILE: structs depend on it
      IDEM_FILE_STORAGE     not set; declares idem_file, storage in a file of a
                            POSIX system.  Every file that uses it; and the file
                            with the implementation says, before it includes
@@ -750,6 +865,10 @@
    carry             write again, in the head, what is still needed
    volatile          of a claim: not written
    stale             of a claim: over, but still in its slot
+   cell              with IDEM_CELLS, where one record is; current: of its slot,
+                     else free
+   settle            end all doubt about what the boot before wrote
+   tentative         of a record: a copy that the one after it confirms
    loss              damage in which something acknowledged may have been
    in doubt          of storage: a cut may have left it half done.  Of a table:
                      after a loss, while unknown keys may be lost ones
@@ -792,6 +911,10 @@
 #if IDEM_HASH != IDEM_HASH_SIPHASH && IDEM_HASH != IDEM_HASH_HALFSIPHASH && \
     IDEM_HASH != IDEM_HASH_FNV
 #error "IDEM_HASH: IDEM_HASH_SIPHASH, IDEM_HASH_HALFSIPHASH or IDEM_HASH_FNV"
+#endif
+
+#if defined(IDEM_CELLS) && defined(IDEM_NO_JOURNAL)
+#error "IDEM_CELLS is a journal, IDEM_NO_JOURNAL is none"
 #endif
 
 #ifndef IDEM_API
@@ -890,7 +1013,8 @@ typedef struct idem_storage {
                                    Else erase only starts it, and this tells: 0
                                    finished, 1 not yet, others failed */
     int    (*sync)(void *ctx);  /* NULL: what is programmed is durable */
-    uint32_t sector_size;       /* bytes, 256 .. 262,144, a multiple of .. */
+    uint32_t sector_size;       /* bytes, 256 .. 262,144, a multiple of ..; with
+                                   IDEM_CELLS all there are, sector_count 1 */
     uint32_t sector_count;      /* 3 .. 65,535; together below 4 GB (with each
                                    rounded up to a power of two) */
     uint16_t prog_size;         /* the granule, bytes: 1, 2, 4 .. 256 */
@@ -1093,6 +1217,45 @@ typedef struct idem_record {
     uint32_t response_at;       /* and the response */
 } idem_record;
 
+#ifdef IDEM_CELLS
+#define IDEMI_RETENTIONS 1
+
+/* Bytes of a header, and of a record beside key, response, state and the two
+   numbers */
+#define IDEMI_CELLS_HEADER 8u
+#define IDEMI_CELLS_FIXED  42u
+
+/* More cells than this make numbers of two bytes, of three. */
+#define IDEMI_CELLS_NARROW 254u
+#define IDEMI_CELLS_MIDDLE UINT32_C(65534)
+
+/* All there is to know of a journal; behind it the number of each slot's cell,
+   the queue of free ones, and a buffer of one cell (>>cells). */
+typedef struct idem_journal {
+    uint8_t  blank;             /* 1: there is no header */
+    uint8_t  torn;              /* bit 0, 1: the first, second did not read */
+    uint8_t  settled;           /* 1: this boot may write */
+    uint8_t  tentative;         /* 1: the newest record is */
+    uint8_t  broken;            /* 1: a sync failed, nothing is believed */
+    uint8_t  synced;            /* 1: all that was programmed is durable */
+    uint8_t  in_doubt;
+    uint8_t  beyond;            /* 1: a slot has a key that is not configured */
+    uint8_t  wide;              /* bytes of the number of a slot or cell */
+    uint16_t census;            /* of the current cells */
+    uint32_t check;             /* tells one secret from another */
+    uint32_t clock_high;        /* upper half of the logical time */
+    uint32_t sequence;          /* of the newest record; 0: there is none */
+    uint32_t newest;            /* its slot */
+    uint32_t replaced;          /* the cell it names, plus one; 0: none */
+    uint32_t doubt;             /* logical ms: until then unknown keys may be
+                                   lost ones */
+    uint32_t cell_size;
+    uint32_t retentions[IDEMI_RETENTIONS];      /* the default */
+    unsigned count;             /* of cells */
+    unsigned first;             /* place of the first free one in the queue */
+    unsigned frees;             /* free cells */
+} idem_journal;
+#else
 #define IDEMI_RETENTIONS 15
 
 /* Bytes of the longest record beside key, response, state and padding */
@@ -1153,6 +1316,7 @@ typedef struct idem_journal {
     idem_record record;
     uint32_t retentions[IDEMI_RETENTIONS];
 } idem_journal;
+#endif
 
 #define IDEMI_REACHES 4         /* a power of two */
 
@@ -1233,6 +1397,36 @@ typedef union idem_fingerprint_state {     /* IDEM_HASH says which of them */
         capacity, sizeof(idem_slot) + IDEMI_BODY_SIZE(key_max, response_max),  \
         state_max)
 
+#ifdef IDEM_CELLS
+/* Bytes of storage that so many keys take, at least; then of memory for a table
+   with a storage of `size` bytes. */
+#define IDEMI_CELLS_PAD(n, prog_size)                                          \
+    (((n) + (prog_size) - 1u) / (prog_size) * (prog_size))
+#define IDEMI_CELL_SIZE(wide, key_max, response_max, state_max, prog_size)     \
+    IDEMI_CELLS_PAD(IDEMI_CELLS_FIXED + 2u * (wide) + (size_t)(key_max) +      \
+                        (response_max) + (state_max) +                         \
+                        ((state_max) ? 2u : 0u), prog_size)
+#define IDEMI_CELLS_HEADERS(prog_size)                                         \
+    (2u * IDEMI_CELLS_PAD(IDEMI_CELLS_HEADER, prog_size))
+#define IDEM_CELLS_SIZE(capacity, key_max, response_max, state_max, prog_size) \
+    (IDEMI_CELLS_HEADERS(prog_size) +                                          \
+     ((size_t)(capacity) + 2u) *                                               \
+         IDEMI_CELL_SIZE((capacity) + 2u > IDEMI_CELLS_MIDDLE   ? 3u           \
+                         : (capacity) + 2u > IDEMI_CELLS_NARROW ? 2u           \
+                                                                : 1u,          \
+                         key_max, response_max, state_max, prog_size))
+#define IDEM_CELLS_MEMORY_SIZE(capacity, key_max, response_max, state_max,     \
+                               size, prog_size)                                \
+    (IDEM_MEMORY_SIZE(capacity, key_max, response_max, state_max) +            \
+     IDEMI_ROUND4(sizeof(idem_journal)) +                                      \
+     IDEMI_ROUND4(((size_t)(capacity) +                                        \
+                   ((size) - IDEMI_CELLS_HEADERS(prog_size)) /                 \
+                       IDEMI_CELL_SIZE(1u, key_max, response_max, state_max,   \
+                                       prog_size)) *                           \
+                  sizeof(idem_number)) +                                       \
+     IDEMI_ROUND4(IDEMI_CELL_SIZE(3u, key_max, response_max, state_max,        \
+                                  prog_size)))
+#else
 /* The same for a table with storage; _IN_RAM_ with config.in_ram.  More than
    that makes opening faster: what is left over is a larger reading buffer. */
 #define IDEMI_RECORD_SIZE(key_max, response_max, state_max, prog_size)         \
@@ -1255,6 +1449,7 @@ typedef union idem_fingerprint_state {     /* IDEM_HASH says which of them */
                       IDEMI_BODY_SIZE(key_max, response_max), state_max) +     \
      IDEMI_BUFFERS_SIZE(key_max, response_max, state_max, sector_count,        \
                         prog_size))
+#endif
 
 /* ---------------------------------------------------------------------------
    >>functions   in the order of a table's life
@@ -1274,12 +1469,13 @@ typedef union idem_fingerprint_state {     /* IDEM_HASH says which of them */
      IDEM_OK
      IDEM_E_ARG      config: no capacity or key_max, a value out of range, a
                      secret with a zero half, one lock hook alone; a storage
-                     that cannot be, volatile_claims without in_ram
+                     that cannot be, volatile_claims without in_ram (with
+                     IDEM_CELLS at all)
      IDEM_E_MEMORY   memory NULL, misaligned or too small: table->needed is the
                      size that would do (so NULL and 0 ask for it)
      IDEM_E_SPACE    the storage cannot keep that many keys, whatever comes:
                      table->needed is the number of sectors that would do, 0
-                     if their size does not
+                     if their size does not (with IDEM_CELLS, of bytes)
      IDEM_E_FORMAT   the storage is neither blank nor a journal of this version,
                      geometry, hash and secret
    What cannot be read is damage, not a failure: see stats.lost.  After a
@@ -2079,23 +2275,48 @@ static uint32_t idemi_default_retention(const idem_table *t, uint32_t asked_ms)
 
 /* A table's journal, a configuration's storage, and the states that only they
    bring; without them in the build the compiler sees that nothing of it ever
-   happens. */
+   happens.  With IDEM_CELLS all bodies are in memory. */
 #ifdef IDEM_NO_JOURNAL
 #define IDEMI_CUT   0x00u
 #define IDEMI_STALE 0x00u
-#define IDEMI_UNREAD(body) ((void)(body), 0)
 #define IDEMI_JOURNAL(t) ((void)(t), (idem_journal *)NULL)
 #define IDEMI_STORAGE(config) ((void)(config), (const idem_storage *)NULL)
 #else
 #define IDEMI_CUT   0x10u               /* a claim that a restart cut short */
 #define IDEMI_STALE 0x20u               /* a claim that is over; its slot waits
                                            to be used again (>>journal) */
-#define IDEMI_UNREAD(body) (!(body))    /* the storage does not give it */
 #define IDEMI_JOURNAL(t) ((t)->journal)
 #define IDEMI_STORAGE(config) ((config)->storage)
 #endif
+#ifdef IDEM_CELLS
+#define IDEMI_UNTOLD 0x40u              /* cut short, and not yet written */
+#define IDEMI_BODIES(t) ((void)(t), 1)
+#define IDEMI_LOAD(t, slot, outcome) ((void)(outcome), IDEM_OK)
+#define IDEMI_STORED(t) ((void)(t), (idem_record *)NULL)
+#define IDEMI_PLACES(config) ((void)(config), (const idem_storage *)NULL)
+#define IDEMI_FAIL(t) ((void)(t))
+#define IDEMI_UNREADABLE(t) ((void)(t), 0)
+#define IDEMI_WRITTEN(t, slot) ((void)(t), (void)(slot), 1)
+#define IDEMI_VOLATILE(config) ((void)(config), 0)
+#else
+#define IDEMI_UNTOLD 0x00u
+#define IDEMI_BODIES(t) (!IDEMI_JOURNAL(t) || (t)->config->in_ram)
+#define IDEMI_LOAD(t, slot, outcome) idemi_journal_load(t, slot, outcome)
+#define IDEMI_STORED(t) (&(t)->journal->record)
+#define IDEMI_PLACES(config) IDEMI_STORAGE(config)
+#define IDEMI_FAIL(t) ((void)((t)->journal->failed = 1))
+#define IDEMI_UNREADABLE(t) ((t)->journal->failed)
+#define IDEMI_WRITTEN(t, slot)                                                 \
+    (idemi_slot_place(t, slot)->claim != IDEMI_NOWHERE)
+#define IDEMI_VOLATILE(config) ((config)->in_ram)
 
 static int idemi_journal_load(idem_table *t, unsigned slot, int outcome);
+#endif
+#if defined(IDEM_NO_JOURNAL) || defined(IDEM_CELLS)
+#define IDEMI_UNREAD(body) ((void)(body), 0)
+#else
+#define IDEMI_UNREAD(body) (!(body))    /* the storage does not give it */
+#endif
 
 static idem_slot *idemi_slot_at(const idem_table *t, unsigned slot)
 {
@@ -2108,15 +2329,15 @@ static size_t idemi_slot_size(const idem_table *t)
     const idem_config *config = t->config;
     size_t size = sizeof(idem_slot);
 
-    if (!IDEMI_STORAGE(config) || config->in_ram)
+    if (!IDEMI_PLACES(config) || config->in_ram)
         size += IDEMI_BODY_SIZE(config->key_max, config->response_max);
-    return IDEMI_STORAGE(config) ? size + sizeof(idem_place) : size;
+    return IDEMI_PLACES(config) ? size + sizeof(idem_place) : size;
 }
 
 /* True if keys and responses are in memory. */
 static int idemi_slot_bodies(const idem_table *t)
 {
-    return !IDEMI_JOURNAL(t) || t->config->in_ram;
+    return IDEMI_BODIES(t);
 }
 
 /* Where the slot's records are.  Needs a journal. */
@@ -2137,9 +2358,9 @@ static idem_body *idemi_slot_body(idem_table *t, unsigned slot, int outcome)
 {
     if (idemi_slot_bodies(t))
         return idemi_slot_own(idemi_slot_at(t, slot));
-    if (idemi_journal_load(t, slot, outcome) < 0)
+    if (IDEMI_LOAD(t, slot, outcome) < 0)
         return NULL;
-    return &t->journal->record.body;
+    return &IDEMI_STORED(t)->body;
 }
 
 /* Scope and key, one after the other, of the body last asked for. */
@@ -2147,7 +2368,7 @@ static unsigned char *idemi_slot_id(const idem_table *t, unsigned slot)
 {
     if (idemi_slot_bodies(t))
         return (unsigned char *)(idemi_slot_own(idemi_slot_at(t, slot)) + 1);
-    return t->in + t->journal->record.id_at;
+    return t->in + IDEMI_STORED(t)->id_at;
 }
 
 /* The response of the body last asked for. */
@@ -2155,7 +2376,7 @@ static unsigned char *idemi_slot_response(const idem_table *t, unsigned slot)
 {
     if (idemi_slot_bodies(t))
         return idemi_slot_id(t, slot) + t->config->key_max;
-    return t->in + t->journal->record.response_at;
+    return t->in + IDEMI_STORED(t)->response_at;
 }
 
 /* The attempts of the body last asked for. */
@@ -2163,7 +2384,7 @@ static unsigned idemi_slot_attempts(const idem_table *t, unsigned slot)
 {
     if (idemi_slot_bodies(t))
         return idemi_slot_at(t, slot)->terms;
-    return t->journal->record.attempts;
+    return IDEMI_STORED(t)->attempts;
 }
 
 static int idemi_slot_has_scope(idem_table *t, unsigned slot,
@@ -2182,7 +2403,7 @@ static int idemi_slot_has_id(idem_table *t, unsigned slot,
     const idem_body *body = idemi_slot_body(t, slot, 0);
 
     if (IDEMI_UNREAD(body))
-        t->journal->failed = 1;
+        IDEMI_FAIL(t);
     return !IDEMI_UNREAD(body) && body->key_len == rq->key_len &&
            idemi_slot_has_scope(t, slot, rq) &&
            idemi_basics_equal(idemi_slot_id(t, slot) + rq->scope_len, rq->key,
@@ -2470,6 +2691,13 @@ static unsigned idemi_order_evictable(idem_table *t, const idem_request *rq)
    that both are had without a division.  This is none: */
 #define IDEMI_NOWHERE UINT32_MAX
 
+#ifdef IDEM_CELLS
+static uint32_t idemi_storage_linear(const idem_table *t, uint32_t at)
+{
+    (void)t;
+    return at;
+}
+#else
 static uint32_t idemi_storage_sector(const idem_table *t, uint32_t at)
 {
     return at >> t->journal->shift;
@@ -2493,6 +2721,7 @@ static uint32_t idemi_storage_linear(const idem_table *t, uint32_t at)
     return idemi_storage_sector(t, at) * t->config->storage->sector_size +
            idemi_storage_offset(t, at);
 }
+#endif
 
 /* Keeps what a callback returned, if that was a failure. */
 static int idemi_storage_result(idem_table *t, int result)
@@ -2568,6 +2797,7 @@ static int idemi_storage_all(const unsigned char *p, uint32_t len,
     return 1;
 }
 
+#ifndef IDEM_CELLS
 /* The reading buffer has room for two records; before it is a copy of the one
    that is to be confirmed, and before that the one that is being written. */
 static unsigned char *idemi_journal_kept(const idem_table *t)
@@ -2607,6 +2837,7 @@ static int idemi_storage_prog(idem_table *t, uint32_t at,
     t->journal->worn = 1;
     return IDEM_E_STORAGE;
 }
+#endif
 
 /* ---------------------------------------------------------------------------
    >>crc       CRC-32C, low bit first: polynomial 0x1EDC6F41
@@ -2733,6 +2964,20 @@ static unsigned char *idemi_basics_store(unsigned char *p, uint32_t word,
     return p;
 }
 
+/* A number that tells one secret from another: all of it. */
+static uint32_t idemi_recover_check(const idem_table *t)
+{
+    idem_fingerprint_state state;
+    unsigned char name[4];
+
+    idemi_basics_store(name, IDEMI_MAGIC, 4);
+    idem_fingerprint_init(&state, t->config);
+    idem_fingerprint_update(&state, name, 4);
+    return idemi_hash_id(t->config, name, 4, NULL, 0) ^
+           (uint32_t)idem_fingerprint_final(&state);
+}
+
+#ifndef IDEM_CELLS
 /* ---------------------------------------------------------------------------
    >>records   a record's bytes, and the two ways between them and its parts
 
@@ -3071,6 +3316,7 @@ static uint32_t idemi_record_decode(idem_table *t, uint32_t at,
     }
     return b.short_of ? 0 : len + 4;
 }
+#endif
 
 /* ---------------------------------------------------------------------------
    >>keys      the life of a key; the only code that changes a slot's state
@@ -3156,7 +3402,7 @@ static int idemi_keys_expire(idem_table *t, unsigned slot)
         return 0;
     t->stats.expired++;
     if (IDEMI_JOURNAL(t) && !(s->state & IDEMI_FINISHED) &&
-        idemi_slot_place(t, slot)->claim != IDEMI_NOWHERE) {
+        IDEMI_WRITTEN(t, slot)) {
         t->claimed -= idemi_keys_claimed(s);
         s->state = IDEMI_IN_PROGRESS | IDEMI_CUT | IDEMI_STALE;
         t->stale++;
@@ -3191,6 +3437,8 @@ static void idemi_keys_sweep(idem_table *t)
     for (i = 0; i < IDEMI_REACHES; i++)
         t->reach[i] = idemi_keys_limit(t, t->reach[i]);
     t->evicted = idemi_keys_limit(t, t->evicted);
+    if (IDEMI_JOURNAL(t) && idemi_clock_reached(t->clock, t->journal->doubt))
+        t->journal->in_doubt = 0;
     t->swept = t->clock;
 }
 
@@ -3276,6 +3524,7 @@ static uint8_t idemi_keys_terms(idem_table *t, uint32_t retention_ms)
     return (uint8_t)best;
 }
 
+#ifndef IDEM_CELLS
 /* ---------------------------------------------------------------------------
    >>journal   the ring of sectors, and writing to it
 
@@ -4200,7 +4449,7 @@ static int idemi_journal_unconfirmed(const idem_table *t, unsigned slot)
 /* Goes on to the first sector of this boot; that confirms the newest record of
    the boot before. */
 IDEMI_SLOW
-static int idemi_journal_start(idem_table *t)
+static int idemi_journal_assure(idem_table *t)
 {
     if (t->journal->broken)
         return IDEM_E_STORAGE;
@@ -4383,6 +4632,13 @@ static int idemi_journal_drop(idem_table *t, unsigned slot, unsigned more)
     if (result < 0 || !idemi_slot_at(t, slot)->state)
         return result;
     return idemi_journal_mark(t, slot, more);
+}
+
+/* Keeps where the claim of a slot was written. */
+static void idemi_journal_placed(idem_table *t, unsigned slot,
+                                 const idem_place *place)
+{
+    *idemi_slot_place(t, slot) = *place;
 }
 
 /* ---------------------------------------------------------------------------
@@ -5100,19 +5356,6 @@ static int idemi_recover_blank(idem_table *t, int seen)
     return IDEM_OK;
 }
 
-/* A number that tells one secret from another: all of it. */
-static uint32_t idemi_recover_check(const idem_table *t)
-{
-    idem_fingerprint_state state;
-    unsigned char name[4];
-
-    idemi_basics_store(name, IDEMI_MAGIC, 4);
-    idem_fingerprint_init(&state, t->config);
-    idem_fingerprint_update(&state, name, 4);
-    return idemi_hash_id(t->config, name, 4, NULL, 0) ^
-           (uint32_t)idem_fingerprint_final(&state);
-}
-
 /* Makes the table what the storage says, or an empty one. */
 static int idemi_recover_open(idem_table *t)
 {
@@ -5188,6 +5431,973 @@ static int idemi_recover_format(idem_table *t)
     j->known = 0;
     return idemi_recover_open(t);
 }
+#else
+/* ---------------------------------------------------------------------------
+   >>cells     the journal of IDEM_CELLS: cells of equal size, and opening them
+
+   The manual (>>eeprom) has the layout, and what makes a power cut harmless.
+   Towards the rest the functions have the names that the ring's have.  All that
+   is written comes from memory or from the caller: one cell is one durable
+   step, and nothing is read again but by a settling.
+
+       slots   0    1    2              cells   0    1    2    3    4
+       cell    4    -    1                      |    |    |    |    |
+                                              free  [2]  free free [0]
+
+   D1  A slot has one current cell at most, and no two have the same; all others
+       are free, or given up for this boot.  The census is that of the current.
+   D2  Once settled, two cells at least are free, in the order in which they
+       became so: the one that the newest record replaced is the last of them,
+       and is not written to before the next record is there.
+   D3  A cell that is current is never programmed, but for the newest record
+       while nothing relies upon it.
+   ------------------------------------------------------------------------ */
+
+/* A record's fields, in their order in a cell */
+enum {
+    IDEMI_CELL_FLAGS, IDEMI_CELL_SEQUENCE, IDEMI_CELL_SLOT,
+    IDEMI_CELL_REPLACED, IDEMI_CELL_CLOCK, IDEMI_CELL_CLOCK_HIGH,
+    IDEMI_CELL_DOUBT, IDEMI_CELL_CENSUS, IDEMI_CELL_STATE_LEN,
+    // With a key
+    IDEMI_CELL_ATTEMPTS, IDEMI_CELL_RETENTION, IDEMI_CELL_FINGERPRINT,
+    IDEMI_CELL_FINGERPRINT_HIGH, IDEMI_CELL_AGE, IDEMI_CELL_RESPONSE_LEN,
+    IDEMI_CELL_SCOPE_LEN, IDEMI_CELL_KEY_LEN,
+    // With an outcome
+    IDEMI_CELL_CODE,
+    IDEMI_CELL_FIELDS
+};
+
+/* Flags: those of a slot that are kept, and two more */
+#define IDEMI_CELL_KEPT      (IDEMI_STATUS | IDEMI_UNDELIVERED | IDEMI_CUT)
+#define IDEMI_CELL_TENTATIVE 0x20u
+#define IDEMI_CELL_MARK      0x40u      /* in every record */
+#define IDEMI_CELL_MARKS     0xC0u
+
+/* What idemi_journal_drop is told if it is not to drop */
+#define IDEMI_MORE_DELIVERED 1u
+
+/* What the bytes are with which a wiped cell begins: never a record's flags,
+   as the erased value might be. */
+#define IDEMI_CELL_WIPED 0x00
+
+#define IDEMI_CELLS_FORMAT 1u
+
+/* Sequences from here on are for what was promised before. */
+#define IDEMI_CELLS_LAST UINT32_C(0xFFFE0000)
+
+/* A record, taken apart or to be put together */
+typedef struct idemi_cell {
+    uint32_t field[IDEMI_CELL_FIELDS];
+    const void *state, *scope, *key, *response;
+} idemi_cell;
+
+/* The body of a slot in use. */
+static idem_body *idemi_cells_own(const idem_table *t, unsigned slot)
+{
+    return idemi_slot_own(idemi_slot_at(t, slot));
+}
+
+/* The place of the number of a slot's cell, plus one; 0: it has none. */
+static idem_number *idemi_cells_of(const idem_table *t, unsigned slot)
+{
+    return (idem_number *)(void *)(t->journal + 1) + slot;
+}
+
+/* The place in the queue of the n-th free cell, or of the next to come. */
+static idem_number *idemi_cells_free(const idem_table *t, unsigned n)
+{
+    const idem_journal *j = t->journal;
+    unsigned left = j->count - j->first;
+
+    return idemi_cells_of(t, t->capacity + (n < left ? j->first + n
+                                                     : n - left));
+}
+
+/* Puts a cell at the end of the queue. */
+static void idemi_cells_push(idem_table *t, unsigned cell)
+{
+    *idemi_cells_free(t, t->journal->frees) = (idem_number)cell;
+    t->journal->frees++;
+}
+
+/* Takes the first cell out of the queue. */
+static unsigned idemi_cells_pop(idem_table *t)
+{
+    idem_journal *j = t->journal;
+    unsigned cell = *idemi_cells_free(t, 0);
+
+    j->first = j->first + 1 < j->count ? j->first + 1 : 0;
+    j->frees--;
+    return cell;
+}
+
+/* Bytes from one header to the next. */
+static uint32_t idemi_cells_header(const idem_table *t)
+{
+    return idemi_storage_granules(t, IDEMI_CELLS_HEADER);
+}
+
+/* Where a cell begins. */
+static uint32_t idemi_cells_at(const idem_table *t, unsigned cell)
+{
+    return 2 * idemi_cells_header(t) + cell * t->journal->cell_size;
+}
+
+/* What a slot's cell (plus one) adds to the census: another in every cell. */
+static uint16_t idemi_cells_weight(unsigned slot, unsigned cell)
+{
+    return (uint16_t)((uint32_t)cell * (2 * (uint32_t)slot + 1));
+}
+
+/* The start of a record's check: whose it is, and where. */
+static uint32_t idemi_cells_seed(const idem_table *t, unsigned cell)
+{
+    return t->journal->check ^ (cell + UINT32_C(1)) * UINT32_C(0x9E3779B1);
+}
+
+/* Bytes of a field. */
+static unsigned idemi_cells_width(const idem_table *t, unsigned field)
+{
+    static const uint8_t widths[IDEMI_CELL_FIELDS] = {
+        1, 4, 0, 0, 4, 1, 1, 2, 2, 1, 4, 4, 4, 4, 2, 1, 1, 4
+    };
+
+    if (field == IDEMI_CELL_SLOT || field == IDEMI_CELL_REPLACED)
+        return t->journal->wide;
+    return field == IDEMI_CELL_STATE_LEN && !t->config->state_max
+               ? 0
+               : widths[field];
+}
+
+/* How many fields a record of these flags has. */
+static unsigned idemi_cells_fields(uint32_t flags)
+{
+    if (!(flags & IDEMI_STATUS))
+        return IDEMI_CELL_ATTEMPTS;
+    return flags & IDEMI_FINISHED ? IDEMI_CELL_FIELDS : IDEMI_CELL_CODE;
+}
+
+/* Programs what is in the buffer, and reads it back if that is asked for. */
+static int idemi_cells_prog(idem_table *t, uint32_t at, uint32_t len)
+{
+    const idem_storage *m = t->config->storage;
+    unsigned char back[16];
+    uint32_t done = 0, step = sizeof back;
+    int result =
+        idemi_storage_result(t, m->prog(m->ctx, at, t->in, len));
+
+    t->journal->synced = !m->sync;
+    for (; m->verify && result == IDEM_OK && done < len; done += step) {
+        if (step > len - done)
+            step = len - done;
+        result = idemi_storage_read(t, at + done, back, step);
+        if (result == IDEM_OK &&
+            IDEM_MEMCMP(back, t->in + done, (size_t)step) != 0)
+            result = IDEM_E_STORAGE;
+    }
+    return result;
+}
+
+/* Makes a cell one that never validates, whatever a cut has left in it. */
+static int idemi_cells_wipe(idem_table *t, unsigned cell)
+{
+    uint32_t granule = t->config->storage->prog_size;
+
+    IDEM_MEMSET(t->in, IDEMI_CELL_WIPED, (size_t)granule);
+    return idemi_cells_prog(t, idemi_cells_at(t, cell), granule);
+}
+
+static unsigned char *idemi_cells_append(unsigned char *p, const void *src,
+                                         uint32_t len)
+{
+    idemi_basics_copy(p, src, (size_t)len);
+    return p + len;
+}
+
+/* Puts a record together in the buffer; returns its length, padded. */
+static uint32_t idemi_cells_encode(idem_table *t, unsigned cell,
+                                   const idemi_cell *c)
+{
+    const uint32_t *f = c->field;
+    unsigned end = idemi_cells_fields(f[IDEMI_CELL_FLAGS]);
+    unsigned char *p = t->in;
+    unsigned i;
+    uint32_t len, padded;
+
+    for (i = 0; i < end; i++)
+        p = idemi_basics_store(p, f[i], idemi_cells_width(t, i));
+    p = idemi_cells_append(p, c->state, f[IDEMI_CELL_STATE_LEN]);
+    p = idemi_cells_append(p, c->scope, f[IDEMI_CELL_SCOPE_LEN]);
+    p = idemi_cells_append(p, c->key, f[IDEMI_CELL_KEY_LEN]);
+    if (f[IDEMI_CELL_FLAGS] & IDEMI_FINISHED)
+        p = idemi_cells_append(p, c->response, f[IDEMI_CELL_RESPONSE_LEN]);
+    len = (uint32_t)(p - t->in);
+    p = idemi_basics_store(
+        p, idemi_crc_update(idemi_cells_seed(t, cell), t->in, len), 4);
+    padded = idemi_storage_granules(t, len + 4);
+    IDEM_MEMSET(p, t->config->storage->erased, (size_t)(padded - len - 4));
+    return padded;
+}
+
+/* True if a record keeps to what is configured; what it says is not too long
+   for a cell then. */
+static int idemi_cells_fits(const idem_table *t, const uint32_t *f)
+{
+    const idem_config *config = t->config;
+
+    if (f[IDEMI_CELL_STATE_LEN] > config->state_max)
+        return 0;
+    return !(f[IDEMI_CELL_FLAGS] & IDEMI_STATUS) ||
+           (f[IDEMI_CELL_ATTEMPTS] && f[IDEMI_CELL_KEY_LEN] &&
+            f[IDEMI_CELL_SCOPE_LEN] + f[IDEMI_CELL_KEY_LEN] <=
+                config->key_max &&
+            f[IDEMI_CELL_RESPONSE_LEN] <= config->response_max);
+}
+
+/* Reads a cell, and takes its record apart; returns whether there is one. */
+static int idemi_cells_decode(idem_table *t, unsigned cell, idemi_cell *c)
+{
+    const unsigned char *p = t->in;
+    uint32_t *f = c->field;
+    unsigned i, k, end;
+
+    IDEM_MEMSET(c, 0, sizeof *c);
+    idemi_storage_salvage(t, idemi_cells_at(t, cell), t->in,
+                          t->journal->cell_size);
+    if ((*p & IDEMI_CELL_MARKS) != IDEMI_CELL_MARK)
+        return 0;
+    end = idemi_cells_fields(*p);
+    for (i = 0; i < end; i++)
+        for (k = 0; k < idemi_cells_width(t, i); k++)
+            f[i] |= (uint32_t)*p++ << 8 * k;
+    if (!idemi_cells_fits(t, f))
+        return 0;
+    c->state = p;
+    p += f[IDEMI_CELL_STATE_LEN];
+    c->scope = p;
+    p += f[IDEMI_CELL_SCOPE_LEN];
+    c->key = p;
+    p += f[IDEMI_CELL_KEY_LEN];
+    c->response = p;
+    if (f[IDEMI_CELL_FLAGS] & IDEMI_FINISHED)
+        p += f[IDEMI_CELL_RESPONSE_LEN];
+    return idemi_crc_update(idemi_cells_seed(t, cell), t->in,
+                            (uint32_t)(p - t->in)) == idemi_basics_load32(p);
+}
+
+/* Milliseconds in which doubt is counted, less one; the unit is a power of two,
+   such that a byte counts a retention. */
+static uint32_t idemi_cells_unit(const idem_table *t)
+{
+    uint32_t mask = 0;
+
+    while (t->journal->retentions[0] / 128 > mask)
+        mask = 2 * mask + 1;
+    return mask;
+}
+
+/* True while unknown keys may be lost ones.  Once they are not, they are never
+   again, however far the clock goes. */
+static int idemi_journal_in_doubt(idem_table *t)
+{
+    idem_journal *j = t->journal;
+
+    if (j->in_doubt && idemi_clock_reached(t->clock, j->doubt))
+        j->in_doubt = 0;
+    return j->in_doubt;
+}
+
+/* For how many units from the clock's, rounded down, they may be. */
+static uint32_t idemi_cells_doubt(idem_table *t)
+{
+    uint32_t mask = idemi_cells_unit(t);
+
+    if (!idemi_journal_in_doubt(t))
+        return 0;
+    return (t->journal->doubt - (t->clock & ~mask)) / (mask + 1);
+}
+
+/* Takes note that something acknowledged may be gone. */
+static void idemi_cells_lose(idem_table *t)
+{
+    idem_journal *j = t->journal;
+    uint32_t mask = idemi_cells_unit(t);
+
+    t->stats.lost++;
+    j->in_doubt = 1;
+    j->doubt = (t->clock + j->retentions[0] + mask) & ~mask;
+}
+
+/* What a record says of a body. */
+static void idemi_cells_body(idemi_cell *c, const idem_body *body)
+{
+    c->field[IDEMI_CELL_RETENTION] = body->retention;
+    c->field[IDEMI_CELL_FINGERPRINT] = body->fingerprint[0];
+    c->field[IDEMI_CELL_FINGERPRINT_HIGH] = body->fingerprint[1];
+    c->field[IDEMI_CELL_RESPONSE_LEN] = body->response_len;
+    c->field[IDEMI_CELL_SCOPE_LEN] = body->scope_len;
+    c->field[IDEMI_CELL_KEY_LEN] = body->key_len;
+    c->field[IDEMI_CELL_CODE] = (uint32_t)body->code;
+}
+
+/* What a record says that has no key; the state is in each. */
+static void idemi_cells_empty(const idem_table *t, idemi_cell *c)
+{
+    IDEM_MEMSET(c, 0, sizeof *c);
+    c->state = t->state;
+    c->field[IDEMI_CELL_STATE_LEN] = t->state_len;
+}
+
+/* What a record says of a slot, as it is. */
+static void idemi_cells_describe(const idem_table *t, unsigned slot,
+                                 idemi_cell *c)
+{
+    const idem_slot *s = idemi_slot_at(t, slot);
+    const unsigned char *id = idemi_slot_id(t, slot);
+    const idem_body *body = idemi_cells_own(t, slot);
+
+    idemi_cells_empty(t, c);
+    c->field[IDEMI_CELL_FLAGS] = s->state & IDEMI_CELL_KEPT;
+    if (!s->state)
+        return;
+    idemi_cells_body(c, body);
+    c->field[IDEMI_CELL_ATTEMPTS] = s->terms;
+    if (s->state & (IDEMI_FINISHED | IDEMI_CUT))
+        c->field[IDEMI_CELL_AGE] = t->clock - s->time;
+    c->scope = id;
+    c->key = id + body->scope_len;
+    c->response = idemi_slot_response(t, slot);
+}
+
+/* Makes a record durable in a cell, which is the slot's then. */
+static int idemi_cells_program(idem_table *t, unsigned cell, unsigned slot,
+                               idemi_cell *c, uint32_t sequence)
+{
+    idem_journal *j = t->journal;
+    idem_number *own = idemi_cells_of(t, slot);
+    uint16_t census = (uint16_t)(j->census - idemi_cells_weight(slot, *own) +
+                                 idemi_cells_weight(slot, cell + 1));
+    int result;
+
+    c->field[IDEMI_CELL_FLAGS] |= IDEMI_CELL_MARK;
+    c->field[IDEMI_CELL_SEQUENCE] = sequence;
+    c->field[IDEMI_CELL_SLOT] = slot;
+    c->field[IDEMI_CELL_REPLACED] =
+        c->field[IDEMI_CELL_FLAGS] & IDEMI_CELL_TENTATIVE ? j->replaced : *own;
+    c->field[IDEMI_CELL_CLOCK] = t->clock;
+    c->field[IDEMI_CELL_CLOCK_HIGH] = j->clock_high;
+    c->field[IDEMI_CELL_DOUBT] = idemi_cells_doubt(t);
+    c->field[IDEMI_CELL_CENSUS] = census;
+    result = idemi_cells_prog(t, idemi_cells_at(t, cell),
+                              idemi_cells_encode(t, cell, c));
+    if (result == IDEM_OK)
+        result = idemi_storage_sync(t);
+    if (result < 0)
+        return result;
+    *own = (idem_number)(cell + 1);
+    j->census = census;
+    j->sequence = sequence;
+    j->newest = slot;
+    j->replaced = c->field[IDEMI_CELL_REPLACED];
+    j->tentative =
+        (c->field[IDEMI_CELL_FLAGS] & IDEMI_CELL_TENTATIVE) != 0;
+    return IDEM_OK;
+}
+
+/* Makes a record durable in the first free cell.  One that fails is tried again
+   with the next record, so that nothing of the one before is left in it; or, if
+   there are more than it takes, given up until the next opening. */
+static int idemi_cells_put(idem_table *t, unsigned slot, idemi_cell *c)
+{
+    idem_journal *j = t->journal;
+    unsigned own = *idemi_cells_of(t, slot);
+    unsigned cell = *idemi_cells_free(t, 0);
+    int result;
+
+    if (j->sequence == UINT32_MAX)
+        return IDEM_E_SPACE;
+    result = idemi_cells_program(t, cell, slot, c, j->sequence + 1);
+    if (result < 0) {
+        if (!j->broken && j->count - t->stats.retired > t->capacity + 2 &&
+            idemi_cells_wipe(t, cell) == IDEM_OK) {
+            idemi_cells_pop(t);
+            t->stats.retired++;
+        }
+        return result;
+    }
+    idemi_cells_pop(t);
+    if (own)
+        idemi_cells_push(t, own - 1);
+    return IDEM_OK;
+}
+
+/* Puts all that is not current into the queue, from the cell after the newest
+   record's on, so that wear is spread over the boots too. */
+static void idemi_cells_collect(idem_table *t)
+{
+    idem_journal *j = t->journal;
+    idem_number *queue = idemi_cells_of(t, t->capacity);
+    unsigned start, left, i, n = 0;
+
+    IDEM_MEMSET(queue, 0, j->count * sizeof *queue);
+    for (i = 0; i < t->capacity; i++)
+        if (*idemi_cells_of(t, i))
+            queue[*idemi_cells_of(t, i) - 1u] = 1;
+    for (i = 0; i < j->count; i++)
+        if (!queue[i])
+            queue[n++] = (idem_number)i;
+    j->first = 0;
+    j->frees = n;
+    t->stats.retired = 0;
+    if (!j->sequence)
+        return;
+    start = *idemi_cells_of(t, (unsigned)j->newest);
+    for (left = n; left > 0 && *idemi_cells_free(t, 0) < start; left--)
+        idemi_cells_push(t, idemi_cells_pop(t));
+}
+
+/* Finds what the newest record counts on if it turns out not to be there, among
+   the free cells: kept[0] is what it replaced; of a tentative one, that is in
+   kept[1], and kept[0] what it is a copy of.  Or `count`. */
+static void idemi_cells_replaced(idem_table *t, unsigned kept[2])
+{
+    const idem_journal *j = t->journal;
+    unsigned n;
+
+    kept[0] = kept[1] = j->count;
+    for (n = 0; n < j->frees && j->sequence; n++) {
+        unsigned cell = *idemi_cells_free(t, n);
+        idemi_cell c;
+        // What did not read at the opening may read now; it is not meant.
+        if (!idemi_cells_decode(t, cell, &c) ||
+            c.field[IDEMI_CELL_SLOT] != j->newest ||
+            c.field[IDEMI_CELL_SEQUENCE] >= j->sequence)
+            continue;
+        if (cell + 1 == j->replaced)
+            kept[j->tentative] = cell;
+        else if (j->tentative &&
+                 c.field[IDEMI_CELL_SEQUENCE] + 1 == j->sequence)
+            kept[0] = cell;
+    }
+}
+
+/* Wipes all free cells but what is to be kept, which comes last. */
+static int idemi_cells_clear(idem_table *t, const unsigned kept[2])
+{
+    idem_journal *j = t->journal;
+    unsigned left, i;
+    int result = IDEM_OK;
+
+    for (left = j->frees; left > 0 && result == IDEM_OK; left--) {
+        unsigned cell = idemi_cells_pop(t);
+        if (cell == kept[0] || cell == kept[1])
+            continue;
+        result = idemi_cells_wipe(t, cell);
+        idemi_cells_push(t, cell);
+    }
+    for (i = 2; i > 0; i--)
+        if (kept[i - 1] < j->count)
+            idemi_cells_push(t, kept[i - 1]);
+    return result;
+}
+
+/* What a header of this storage is: a name, and a check of all that must be as
+   it was when it was written. */
+static void idemi_cells_identity(const idem_table *t, unsigned char *p)
+{
+    const idem_journal *j = t->journal;
+    unsigned char said[11];
+    unsigned char *q = said;
+
+    *q++ = IDEMI_CELLS_FORMAT;
+    *q++ = IDEM_HASH;
+    *q++ = j->wide;
+    q = idemi_basics_store(q, t->config->storage->prog_size, 2);
+    q = idemi_basics_store(q, j->cell_size, 4);
+    idemi_basics_store(q, j->check, 2);
+    p = idemi_basics_store(p, IDEMI_MAGIC, 4);
+    idemi_basics_store(
+        p, idemi_crc_update(UINT32_MAX, said, (uint32_t)sizeof said), 4);
+}
+
+/* Writes the headers: before the first record both, first the one that did not
+   read, so that what reads is not torn while it is the only one; afterwards
+   only that one. */
+static int idemi_cells_begin(idem_table *t)
+{
+    idem_journal *j = t->journal;
+    uint32_t len = idemi_cells_header(t);
+    unsigned n, copy;
+    int result = IDEM_OK;
+
+    for (n = 0; n < 2 && result == IDEM_OK; n++) {
+        copy = j->torn == 2 ? 1 - n : n;
+        if (j->sequence && !((unsigned)j->torn >> copy & 1u))
+            continue;
+        IDEM_MEMSET(t->in, t->config->storage->erased, (size_t)len);
+        idemi_cells_identity(t, t->in);
+        result = idemi_cells_prog(t, copy * len, len);
+        if (result == IDEM_OK)
+            result = idemi_storage_sync(t);
+    }
+    return result;
+}
+
+/* Writes the newest record twice more: as a tentative one, or again in its own
+   place if it is that already; and for good. */
+static int idemi_cells_confirm(idem_table *t, int again)
+{
+    idem_journal *j = t->journal;
+    unsigned slot = (unsigned)j->newest;
+    idemi_cell c;
+    int result;
+
+    idemi_cells_describe(t, slot, &c);
+    c.field[IDEMI_CELL_FLAGS] |= IDEMI_CELL_TENTATIVE;
+    result = again ? idemi_cells_program(t, *idemi_cells_of(t, slot) - 1u,
+                                         slot, &c, j->sequence)
+                   : idemi_cells_put(t, slot, &c);
+    if (result < 0)
+        return result;
+    c.field[IDEMI_CELL_FLAGS] &= ~(uint32_t)IDEMI_CELL_TENTATIVE;
+    result = idemi_cells_put(t, slot, &c);
+    if (result == IDEM_OK)
+        idemi_slot_at(t, slot)->state &= (uint8_t)~IDEMI_UNTOLD;
+    return result;
+}
+
+/* Writes that a restart has cut claims short, and when. */
+static int idemi_cells_tell(idem_table *t)
+{
+    unsigned slot;
+    int result = IDEM_OK;
+
+    for (slot = 0; slot < t->capacity && result == IDEM_OK; slot++) {
+        idem_slot *s = idemi_slot_at(t, slot);
+        idemi_cell c;
+        if (!(s->state & IDEMI_UNTOLD))
+            continue;
+        idemi_cells_describe(t, slot, &c);
+        result = idemi_cells_put(t, slot, &c);
+        if (result == IDEM_OK)
+            s->state &= (uint8_t)~IDEMI_UNTOLD;
+    }
+    return result;
+}
+
+/* Comes before whatever else a boot writes: ends all doubt about what the boot
+   before left.  If it fails it is done again, from its beginning. */
+IDEMI_SLOW
+static int idemi_cells_settle(idem_table *t)
+{
+    idem_journal *j = t->journal;
+    unsigned kept[2];
+    int result;
+
+    if (j->broken)
+        return IDEM_E_STORAGE;
+    if (j->settled)
+        return IDEM_OK;
+    idemi_cells_collect(t);
+    result = idemi_cells_begin(t);
+    // Blank storage hides nothing.
+    if (result == IDEM_OK && !j->blank) {
+        idemi_cells_replaced(t, kept);
+        result = idemi_cells_clear(t, kept);
+        if (result == IDEM_OK)
+            result = idemi_storage_sync(t);
+        if (result == IDEM_OK && j->sequence)
+            result = idemi_cells_confirm(t, j->tentative &&
+                                                kept[0] < j->count);
+        if (result == IDEM_OK)
+            result = idemi_cells_tell(t);
+    }
+    j->settled = result == IDEM_OK;
+    return result;
+}
+
+/* Makes a record durable, after all that has to be before. */
+static int idemi_cells_write(idem_table *t, unsigned slot, idemi_cell *c)
+{
+    int result = idemi_cells_settle(t);
+
+    return result < 0 ? result : idemi_cells_put(t, slot, c);
+}
+
+/* Writes what the newest record of the boot before says once more. */
+static int idemi_journal_assure(idem_table *t)
+{
+    return idemi_cells_settle(t);
+}
+
+/* True if an answer about a slot, or that a key has none, would rely on the
+   newest record of the boot before, which may be torn. */
+static int idemi_journal_unconfirmed(const idem_table *t, unsigned slot)
+{
+    const idem_journal *j = t->journal;
+
+    if (j->settled || !j->sequence)
+        return 0;
+    return slot == j->newest ||
+           (slot == IDEMI_NONE &&
+            !idemi_slot_at(t, (unsigned)j->newest)->state);
+}
+
+/* There is nothing to do ahead. */
+static int idemi_journal_maintain(const idem_table *t)
+{
+    return t->journal->broken ? IDEM_E_STORAGE : IDEM_OK;
+}
+
+/* Where a claim was written is kept already. */
+static void idemi_journal_placed(idem_table *t, unsigned slot,
+                                 const idem_place *place)
+{
+    (void)t;
+    (void)slot;
+    (void)place;
+}
+
+/* Makes a claim on a slot durable: the attempt of that number on the request's
+   key.  Its token is the record's sequence. */
+IDEMI_SLOW
+static int idemi_journal_claim(idem_table *t, unsigned slot,
+                               const idemi_query *q, uint32_t retention,
+                               unsigned attempts, idem_place *place)
+{
+    const idem_request *rq = q->rq;
+    idem_body body;
+    idemi_cell c;
+    int result;
+
+    (void)place;
+    if (t->journal->sequence >= IDEMI_CELLS_LAST)
+        return IDEM_E_SPACE;
+    idemi_keys_request(t, &body, q, retention);
+    idemi_cells_empty(t, &c);
+    idemi_cells_body(&c, &body);
+    c.field[IDEMI_CELL_FLAGS] = IDEMI_IN_PROGRESS;
+    c.field[IDEMI_CELL_ATTEMPTS] = attempts;
+    c.scope = rq->scope;
+    c.key = rq->key;
+    result = idemi_cells_write(t, slot, &c);
+    if (result == IDEM_OK)
+        t->token = t->journal->sequence;
+    return result;
+}
+
+/* Makes an outcome durable, together with application state if it has any. */
+IDEMI_SLOW
+static int idemi_journal_outcome(idem_table *t, unsigned slot,
+                                 const idem_outcome *out)
+{
+    idemi_cell c;
+
+    idemi_cells_describe(t, slot, &c);
+    c.field[IDEMI_CELL_FLAGS] = out->failed ? IDEM_FAILED : IDEM_COMPLETED;
+    if (out->confirm)
+        c.field[IDEMI_CELL_FLAGS] |= IDEMI_UNDELIVERED;
+    c.field[IDEMI_CELL_AGE] = 0;
+    c.field[IDEMI_CELL_CODE] = (uint32_t)out->code;
+    c.field[IDEMI_CELL_RESPONSE_LEN] = (uint32_t)out->response_len;
+    c.response = out->response;
+    if (out->state) {
+        c.state = out->state;
+        c.field[IDEMI_CELL_STATE_LEN] = (uint32_t)out->state_len;
+    }
+    return idemi_cells_write(t, slot, &c);
+}
+
+/* Makes it durable that a claim on a slot was given back, or a key forgotten;
+   or, with `more`, that an outcome was delivered. */
+IDEMI_SLOW
+static int idemi_journal_drop(idem_table *t, unsigned slot, unsigned more)
+{
+    idemi_cell c;
+
+    if (more == IDEMI_MORE_DELIVERED) {
+        idemi_cells_describe(t, slot, &c);
+        c.field[IDEMI_CELL_FLAGS] &= ~(uint32_t)IDEMI_UNDELIVERED;
+    } else
+        idemi_cells_empty(t, &c);
+    return idemi_cells_write(t, slot, &c);
+}
+
+/* Puts what a record says into its slot; of its time that it is not in order
+   yet, the rest of it for now where the hash will be. */
+static void idemi_cells_restore(idem_table *t, const idemi_cell *c)
+{
+    const uint32_t *f = c->field;
+    unsigned slot = (unsigned)f[IDEMI_CELL_SLOT];
+    idem_slot *s = idemi_slot_at(t, slot);
+    idem_body *body = idemi_cells_own(t, slot);
+    size_t id_len = (size_t)(f[IDEMI_CELL_SCOPE_LEN] + f[IDEMI_CELL_KEY_LEN]);
+
+    s->state = (uint8_t)(f[IDEMI_CELL_FLAGS] & IDEMI_CELL_KEPT);
+    s->terms = (uint8_t)f[IDEMI_CELL_ATTEMPTS];
+    s->time = f[IDEMI_CELL_CLOCK] - f[IDEMI_CELL_AGE];
+    s->hash = (uint8_t)(f[IDEMI_CELL_CLOCK_HIGH] -
+                        (f[IDEMI_CELL_CLOCK] < f[IDEMI_CELL_AGE]));
+    body->retention = f[IDEMI_CELL_RETENTION];
+    body->token = f[IDEMI_CELL_SEQUENCE];
+    body->fingerprint[0] = f[IDEMI_CELL_FINGERPRINT];
+    body->fingerprint[1] = f[IDEMI_CELL_FINGERPRINT_HIGH];
+    body->code = (int32_t)f[IDEMI_CELL_CODE];
+    body->response_len = (uint16_t)f[IDEMI_CELL_RESPONSE_LEN];
+    body->scope_len = (uint8_t)f[IDEMI_CELL_SCOPE_LEN];
+    body->key_len = (uint8_t)f[IDEMI_CELL_KEY_LEN];
+    idemi_basics_copy(idemi_slot_id(t, slot), c->scope, id_len);
+    if (s->state & IDEMI_FINISHED)
+        idemi_basics_copy(idemi_slot_response(t, slot), c->response,
+                          body->response_len);
+}
+
+/* Does what a cell's record says, if nothing newer is known of its slot; until
+   all are read, a slot's token is the sequence of what is known. */
+static void idemi_cells_take(idem_table *t, unsigned cell)
+{
+    idem_journal *j = t->journal;
+    idemi_cell c;
+    const uint32_t *f = c.field;
+    idem_number *own;
+    uint32_t mask = idemi_cells_unit(t);
+
+    if (!idemi_cells_decode(t, cell, &c))
+        return;
+    if (f[IDEMI_CELL_SLOT] >= t->capacity) {
+        if (f[IDEMI_CELL_FLAGS] & IDEMI_STATUS)
+            j->beyond = 1;
+        return;
+    }
+    own = idemi_cells_of(t, (unsigned)f[IDEMI_CELL_SLOT]);
+    if (*own && idemi_cells_own(t, (unsigned)f[IDEMI_CELL_SLOT])->token >=
+                    f[IDEMI_CELL_SEQUENCE])
+        return;
+    idemi_cells_restore(t, &c);
+    *own = (idem_number)(cell + 1);
+    if (f[IDEMI_CELL_SEQUENCE] <= j->sequence)
+        return;
+    j->sequence = f[IDEMI_CELL_SEQUENCE];
+    j->newest = f[IDEMI_CELL_SLOT];
+    j->replaced = f[IDEMI_CELL_REPLACED];
+    j->tentative = (f[IDEMI_CELL_FLAGS] & IDEMI_CELL_TENTATIVE) != 0;
+    j->census = (uint16_t)f[IDEMI_CELL_CENSUS];
+    t->clock = f[IDEMI_CELL_CLOCK];
+    j->clock_high = f[IDEMI_CELL_CLOCK_HIGH];
+    j->in_doubt = f[IDEMI_CELL_DOUBT] != 0;
+    j->doubt = (t->clock & ~mask) + f[IDEMI_CELL_DOUBT] * (mask + 1);
+    t->state_len = (uint16_t)f[IDEMI_CELL_STATE_LEN];
+    idemi_basics_copy(t->state, c.state, t->state_len);
+}
+
+/* The slot of the key that is in a slot, if the index has it; and its hash. */
+static unsigned idemi_cells_twin(idem_table *t, unsigned slot,
+                                 idem_number *hash)
+{
+    const idem_body *body = idemi_cells_own(t, slot);
+    const unsigned char *id = idemi_slot_id(t, slot);
+    idem_request rq;
+
+    IDEM_MEMSET(&rq, 0, sizeof rq);
+    rq.scope = id;
+    rq.scope_len = body->scope_len;
+    rq.key = id + body->scope_len;
+    rq.key_len = body->key_len;
+    *hash = idemi_index_hash(idemi_hash_id(t->config, rq.scope, rq.scope_len,
+                                           rq.key, rq.key_len));
+    return idemi_index_find(t, *hash, &rq);
+}
+
+/* Puts a slot in use into index and order, if it is not over.  Returns whether
+   it is in the order. */
+static int idemi_cells_enlist(idem_table *t, unsigned slot, unsigned near)
+{
+    idem_slot *s = idemi_slot_at(t, slot);
+    unsigned twin;
+    idem_number hash;
+    uint32_t passed = t->clock - s->time;
+    unsigned high = (uint8_t)(t->journal->clock_high - s->hash -
+                              (t->clock < s->time));
+
+    if (!(s->state & (IDEMI_FINISHED | IDEMI_CUT))) {
+        s->state = IDEMI_IN_PROGRESS | IDEMI_CUT | IDEMI_UNTOLD;
+        s->time = t->clock;
+    } else if (high || passed >= idemi_cells_own(t, slot)->retention) {
+        s->state = 0;
+        return 0;
+    }
+    // A key is in two slots where what ended it in one was damaged.
+    twin = idemi_cells_twin(t, slot, &hash);
+    if (twin != IDEMI_NONE && idemi_cells_own(t, twin)->token >
+                                  idemi_cells_own(t, slot)->token) {
+        s->state = 0;
+        return 0;
+    }
+    if (twin != IDEMI_NONE) {
+        idemi_keys_remove(t, twin);
+        near = t->capacity;
+    }
+    idemi_index_insert(t, hash, slot);
+    t->used++;
+    t->pending += (s->state & IDEMI_UNDELIVERED) != 0;
+    if (s->state & IDEMI_FINISHED)
+        idemi_order_insert(t, slot, near);
+    idemi_order_note(t, s);
+    return (s->state & IDEMI_FINISHED) != 0;
+}
+
+/* How many granules of a header's place have bits that no torn header has, less
+   those that only a header has. */
+static int idemi_cells_strange(const idem_table *t, const unsigned char *is,
+                               const unsigned char *identity)
+{
+    const idem_storage *m = t->config->storage;
+    int strange = 0;
+    uint32_t at, i;
+
+    for (at = 0; at < idemi_cells_header(t); at += m->prog_size) {
+        int ours = 0, other = 0;
+        for (i = at; i < at + m->prog_size; i++) {
+            unsigned bits = is[i] ^ m->erased;
+            unsigned meant =
+                i < IDEMI_CELLS_HEADER ? identity[i] ^ m->erased : 0u;
+            other |= (bits & ~meant) != 0;
+            ours |= bits && bits == meant;
+        }
+        strange += other ? 1 : -ours;
+    }
+    return strange;
+}
+
+/* True if everything behind the headers has the erased value. */
+static int idemi_cells_erased(idem_table *t)
+{
+    const idem_storage *m = t->config->storage;
+    uint32_t at = idemi_cells_at(t, 0), len;
+
+    for (; at < m->sector_size; at += len) {
+        len = m->sector_size - at;
+        if (len > t->journal->cell_size)
+            len = t->journal->cell_size;
+        if (!idemi_storage_salvage(t, at, t->in, len) ||
+            !idemi_storage_all(t->in, len, m->erased))
+            return 0;
+    }
+    return 1;
+}
+
+/* Reads the headers.  IDEM_OK if one is ours, or if nothing is there but what a
+   cut may have left of the first. */
+static int idemi_cells_headers(idem_table *t)
+{
+    idem_journal *j = t->journal;
+    uint32_t len = idemi_cells_header(t);
+    unsigned char identity[IDEMI_CELLS_HEADER];
+    unsigned copy;
+    int strange = 0;
+
+    idemi_cells_identity(t, identity);
+    for (copy = 0; copy < 2; copy++) {
+        const unsigned char *in = t->in;
+        idemi_storage_salvage(t, copy * len, t->in, len);
+        if (IDEM_MEMCMP(in, identity, IDEMI_CELLS_HEADER) == 0)
+            continue;
+        j->torn = (uint8_t)(j->torn | 1u << copy);
+        strange += idemi_cells_strange(t, in, identity);
+    }
+    if (j->torn != 3)
+        return IDEM_OK;
+    j->blank = 1;
+    // Each cut may leave a granule as anything.
+    return strange > 2 ||
+                   (strange > 0 && t->config->storage->prog_size > 16) ||
+                   !idemi_cells_erased(t)
+               ? IDEM_E_FORMAT
+               : IDEM_OK;
+}
+
+/* Makes the table what the storage says, or an empty one. */
+static int idemi_recover_open(idem_table *t)
+{
+    idem_journal *j = t->journal;
+    unsigned near = t->capacity, slot, cell;
+    uint16_t census = 0;
+    int result;
+
+    j->check = idemi_recover_check(t);
+    j->synced = 1;
+    j->retentions[0] = idemi_default_retention(t, 0);
+    result = idemi_cells_headers(t);
+    if (result < 0 || j->blank)
+        return result;
+    for (cell = 0; cell < j->count; cell++)
+        idemi_cells_take(t, cell);
+    t->swept = t->clock;
+    t->soonest = t->clock + IDEMI_NEVER_MS;
+    for (slot = 0; slot < t->capacity; slot++) {
+        census = (uint16_t)(census + idemi_cells_weight(
+                                         slot, *idemi_cells_of(t, slot)));
+        if (idemi_slot_at(t, slot)->state && idemi_cells_enlist(t, slot, near))
+            near = slot;
+        else if (near < t->capacity && !idemi_slot_at(t, near)->state)
+            near = t->capacity;
+    }
+    if (census != j->census || j->beyond)
+        idemi_cells_lose(t);
+    j->census = census;
+    t->token = j->sequence;
+    return IDEM_OK;
+}
+
+/* Destroys what a storage holds, from the headers on. */
+static int idemi_recover_format(idem_table *t)
+{
+    const idem_storage *m = t->config->storage;
+    idem_journal *j = t->journal;
+    uint32_t at, len;
+    int result = IDEM_OK;
+
+    IDEM_MEMSET(t->in, m->erased, (size_t)j->cell_size);
+    for (at = 0; at < m->sector_size && result == IDEM_OK; at += len) {
+        len = m->sector_size - at;
+        if (len > j->cell_size)
+            len = j->cell_size;
+        result = idemi_cells_prog(t, at, len);
+    }
+    if (result == IDEM_OK)
+        result = idemi_storage_sync(t);
+    return result < 0 ? result : idemi_recover_open(t);
+}
+
+/* D1 for one slot in use */
+static int idemi_check_place(const idem_table *t, unsigned slot)
+{
+    unsigned cell = *idemi_cells_of(t, slot);
+
+    return cell && cell <= t->journal->count ? 0 : 14;
+}
+
+/* D1 and D2 */
+static int idemi_check_journal(const idem_table *t)
+{
+    const idem_journal *j = t->journal;
+    unsigned slot, current = 0;
+    uint16_t census = 0;
+
+    for (slot = 0; slot < t->capacity; slot++) {
+        unsigned cell = *idemi_cells_of(t, slot);
+        census = (uint16_t)(census + idemi_cells_weight(slot, cell));
+        current += cell != 0;
+    }
+    if (census != j->census)
+        return 14;
+    return j->settled &&
+                   (j->frees < 2 ||
+                    current + j->frees + t->stats.retired != j->count)
+               ? 15
+               : 0;
+}
+#endif
 
 /* ---------------------------------------------------------------------------
    >>commands  what the calls do once the lock is held
@@ -5249,7 +6459,7 @@ static uint64_t idemi_command_full_token(const idem_table *t, unsigned slot)
     if (idemi_slot_bodies(t))
         return idemi_keys_token(
             t, idemi_slot_own(idemi_slot_at(t, slot))->token);
-    r = &t->journal->record;
+    r = IDEMI_STORED(t);
     return (uint64_t)r->token_high << 32 | r->token;
 }
 
@@ -5446,7 +6656,7 @@ static int idemi_command_grant(idem_table *t, unsigned slot, idem_claim *claim,
     else
         t->claimed += !idemi_keys_claimed(s);
     if (IDEMI_JOURNAL(t))
-        *idemi_slot_place(t, slot) = place;
+        idemi_journal_placed(t, slot, &place);
     if (idemi_slot_bodies(t))
         idemi_keys_request(t, idemi_slot_own(s), q, retention);
     s->terms = terms;
@@ -5560,7 +6770,7 @@ static int idemi_command_find(idem_table *t, unsigned *slot,
     *slot = idemi_index_find(t, q->hash, q->rq);
     if (!IDEMI_JOURNAL(t))
         return IDEM_OK;
-    if (*slot == IDEMI_NONE && t->journal->failed)
+    if (*slot == IDEMI_NONE && IDEMI_UNREADABLE(t))
         return IDEM_E_STORAGE;
     return IDEM_OK;
 }
@@ -5580,7 +6790,7 @@ static int idemi_command_find_sure(idem_table *t, unsigned *slot,
 
     if (result < 0 || !idemi_command_unsure(t, *slot))
         return result;
-    result = idemi_journal_start(t);
+    result = idemi_journal_assure(t);
     return result == IDEM_OK ? idemi_command_find(t, slot, q) : result;
 }
 
@@ -5666,7 +6876,7 @@ static int idemi_command_deliver(idem_table *t, const idem_claim *claim)
     idem_slot *s;
 
     if (result == IDEM_OK && idemi_command_unsure(t, slot))
-        result = idemi_journal_start(t);
+        result = idemi_journal_assure(t);
     if (result < 0)
         return result;
     s = idemi_slot_at(t, slot);
@@ -5772,7 +6982,7 @@ static int idemi_command_maintain(idem_table *t)
 
      1 T1    2 T2          3 C1    4 C2    5 C3
      6 K1    7 K2          8 K3    9 K4   10 O1   11 O2   12 O3
-    14 J1   15 J2
+    14 J1   15 J2 (with IDEM_CELLS D1, D2)
     13 the sizes in the table are not those of its configuration
    ------------------------------------------------------------------------ */
 
@@ -5785,7 +6995,7 @@ static int idemi_check_slot(const idem_table *t, unsigned slot)
                              ? IDEMI_ENDLESS | IDEMI_CUT | IDEMI_STALE
                              : IDEMI_UNDELIVERED;
 
-    if (!status || (s->state & (misplaced | 0xC0u)))
+    if (!status || (s->state & (misplaced | (0xC0u & ~IDEMI_UNTOLD))))
         return 6;
     if (idemi_slot_bodies(t)) {
         const idem_body *body = idemi_slot_own(s);
@@ -5836,6 +7046,7 @@ static int idemi_check_probe(const idem_table *t, unsigned slot)
     return 2;
 }
 
+#ifndef IDEM_CELLS
 /* J1 for one slot in use. */
 static int idemi_check_place(const idem_table *t, unsigned slot)
 {
@@ -5856,6 +7067,17 @@ static int idemi_check_place(const idem_table *t, unsigned slot)
                ? 14
                : 0;
 }
+
+/* J2 */
+static int idemi_check_journal(const idem_table *t)
+{
+    return !t->journal->blank &&
+                   idemi_journal_gap(t, t->journal->head, t->journal->tail) +
+                           t->stats.retired < 2
+               ? 15
+               : 0;
+}
+#endif
 
 /* What idem_check counts on its way */
 typedef struct idemi_tally {
@@ -5945,11 +7167,8 @@ static int idemi_check_all(const idem_table *t)
     if (tally.used != t->used || tally.pending != t->pending ||
         tally.claimed != t->claimed || tally.stale != t->stale)
         return 8;
-    if (IDEMI_JOURNAL(t) && !t->journal->blank &&
-        idemi_journal_gap(t, t->journal->head, t->journal->tail) +
-                t->stats.retired < 2)
-        return 15;
-    return idemi_check_free(t, &tally);
+    broken = IDEMI_JOURNAL(t) ? idemi_check_journal(t) : 0;
+    return broken ? broken : idemi_check_free(t, &tally);
 }
 
 /* ---------------------------------------------------------------------------
@@ -5988,10 +7207,12 @@ static int idemi_public_enter(idem_table *t, int valid)
         return IDEM_E_LOCK;
     }
     t->inside = 1;
+#ifndef IDEM_CELLS
     if (IDEMI_JOURNAL(t)) {
         t->journal->loaded = IDEMI_NOWHERE;
         t->journal->failed = 0;
     }
+#endif
     return IDEM_OK;
 }
 
@@ -6073,6 +7294,7 @@ static int idemi_public_payload(const idem_table *t, idemi_query *q)
     return IDEM_OK;
 }
 
+#ifndef IDEM_CELLS
 /* Bits of an offset in a sector. */
 static unsigned idemi_public_shift(uint32_t sector_size)
 {
@@ -6094,6 +7316,15 @@ static int idemi_public_storage(const idem_storage *m)
            m->sector_count <=
                UINT32_MAX >> idemi_public_shift(m->sector_size);
 }
+#else
+static int idemi_public_storage(const idem_storage *m)
+{
+    return m->read && m->prog && !m->erase && !m->erasing && m->prog_size &&
+           m->prog_size <= 256 &&
+           !(m->prog_size & (m->prog_size - 1)) &&
+           !(m->sector_size % m->prog_size) && m->sector_count == 1;
+}
+#endif
 
 /* True if a configuration is one. */
 static int idemi_public_config(const idem_config *config)
@@ -6115,7 +7346,7 @@ static int idemi_public_config(const idem_config *config)
            (!IDEMI_STORAGE(config) ||
             (idemi_public_storage(config->storage) &&
              config->durability <= IDEM_BATCH &&
-             (!config->volatile_claims || config->in_ram))) &&
+             (!config->volatile_claims || IDEMI_VOLATILE(config)))) &&
            !config->lock == !config->unlock;
 }
 
@@ -6127,6 +7358,7 @@ typedef uint64_t idemi_size;
 typedef uint32_t idemi_size;
 #endif
 
+#ifndef IDEM_CELLS
 /* Bytes that are read at once, at most */
 #define IDEMI_READ_MAX UINT32_C(0x100000)
 
@@ -6137,6 +7369,97 @@ static idemi_size idemi_public_record(const idem_config *config)
                         config->response_max + config->state_max +
                         config->storage->prog_size);
 }
+
+/* Bytes of a journal. */
+static idemi_size idemi_public_journal(const idem_config *config)
+{
+    return (idemi_size)sizeof(idem_journal) + 4 * idemi_public_record(config) +
+           (idemi_size)sizeof(idem_sector) * config->storage->sector_count;
+}
+
+/* Lays the journal out, which ends at `end`; `spare` bytes behind it were not
+   asked for, and make reading faster. */
+static void idemi_public_buffers(idem_table *t, unsigned char *end,
+                                 idemi_size spare)
+{
+    idemi_size buffers = 2 * idemi_public_record(t->config);
+
+    t->journal->shift = idemi_public_shift(t->config->storage->sector_size);
+    t->journal->record_max = (uint32_t)(buffers / 2);
+    t->in = end - buffers;
+    spare += buffers;
+    t->journal->in_size =
+        (uint32_t)(spare < IDEMI_READ_MAX ? spare : IDEMI_READ_MAX);
+}
+#else
+/* Bytes of a cell with numbers of `wide` bytes. */
+static idemi_size idemi_public_cell(const idem_config *config, unsigned wide)
+{
+    idemi_size granule = config->storage->prog_size;
+    idemi_size len = IDEMI_CELLS_FIXED + 2 * wide +
+                     (idemi_size)config->key_max + config->response_max;
+
+    if (config->state_max)
+        len += config->state_max + (idemi_size)2;
+    return (len + granule - 1) / granule * granule;
+}
+
+/* Bytes of both headers. */
+static idemi_size idemi_public_headers(const idem_config *config)
+{
+    idemi_size granule = config->storage->prog_size;
+
+    return 2 * ((IDEMI_CELLS_HEADER + granule - 1) / granule * granule);
+}
+
+/* How many cells there are with numbers of `wide` bytes. */
+static idemi_size idemi_public_cells(const idem_config *config, unsigned wide)
+{
+    idemi_size size = config->storage->sector_size;
+    idemi_size headers = idemi_public_headers(config);
+    idemi_size most = IDEM_WIDE ? 0xFFFFFE : IDEMI_CELLS_MIDDLE;
+
+    if (size > headers)
+        size = (size - headers) / idemi_public_cell(config, wide);
+    else
+        size = 0;
+    return size < most ? size : most;
+}
+
+/* Bytes of a number: those that it takes for all cells. */
+static unsigned idemi_public_wide(const idem_config *config)
+{
+    if (idemi_public_cells(config, 1) <= IDEMI_CELLS_NARROW)
+        return 1;
+    return idemi_public_cells(config, 2) <= IDEMI_CELLS_MIDDLE ? 2 : 3;
+}
+
+/* Bytes of a journal; before its buffer it has the numbers of cells. */
+static idemi_size idemi_public_journal(const idem_config *config)
+{
+    unsigned wide = idemi_public_wide(config);
+    idemi_size numbers =
+        (config->capacity + idemi_public_cells(config, wide)) *
+        (idemi_size)sizeof(idem_number);
+
+    return IDEMI_ROUND4((idemi_size)sizeof(idem_journal)) +
+           IDEMI_ROUND4(numbers) +
+           IDEMI_ROUND4(idemi_public_cell(config, wide));
+}
+
+/* Lays the journal out, which ends at `end`. */
+static void idemi_public_buffers(idem_table *t, unsigned char *end,
+                                 idemi_size spare)
+{
+    idem_journal *j = t->journal;
+
+    (void)spare;
+    j->wide = (uint8_t)idemi_public_wide(t->config);
+    j->cell_size = (uint32_t)idemi_public_cell(t->config, j->wide);
+    j->count = (unsigned)idemi_public_cells(t->config, j->wide);
+    t->in = end - IDEMI_ROUND4(j->cell_size);
+}
+#endif
 
 /* Lays the table out in memory, if it is large enough and aligned. */
 static int idemi_public_layout(idem_table *t, unsigned char *memory,
@@ -6154,10 +7477,7 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
     idemi_size needed = journal;
 
     if (IDEMI_STORAGE(config))
-        needed += (idemi_size)sizeof(idem_journal) +
-                  4 * idemi_public_record(config) +
-                  (idemi_size)sizeof(idem_sector) *
-                      config->storage->sector_count;
+        needed += idemi_public_journal(config);
     t->needed = (size_t)needed;
     if (t->needed != needed)
         t->needed = (size_t)-1;
@@ -6174,16 +7494,11 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
     if (!IDEMI_STORAGE(config))
         return IDEM_OK;
     t->journal = (idem_journal *)(void *)(memory + journal);
-    t->journal->shift = idemi_public_shift(config->storage->sector_size);
-    t->journal->record_max = (uint32_t)idemi_public_record(config);
-    t->in = memory + needed - 2 * idemi_public_record(config);
-    // What was not asked for makes reading faster.
-    needed = (idemi_size)size - needed + 2 * idemi_public_record(config);
-    t->journal->in_size = (uint32_t)(
-        needed < IDEMI_READ_MAX ? needed : IDEMI_READ_MAX);
+    idemi_public_buffers(t, memory + needed, (idemi_size)size - needed);
     return IDEM_OK;
 }
 
+#ifndef IDEM_CELLS
 /* How many heads it takes to carry all keys, each of which takes `carried`
    bytes, if a head holds `room` of them. */
 static uint32_t idemi_public_heads(const idem_table *t, uint32_t carried,
@@ -6250,6 +7565,23 @@ static int idemi_public_geometry(idem_table *t)
     t->needed = (size_t)j->least;
     return m->sector_count < j->least ? IDEM_E_SPACE : IDEM_OK;
 }
+#else
+/* Finds out whether there is a cell for each key, and two that are free. */
+static int idemi_public_geometry(idem_table *t)
+{
+    const idem_journal *j = t->journal;
+    idemi_size cells = (idemi_size)t->capacity + 2;
+    unsigned wide = cells > IDEMI_CELLS_MIDDLE   ? 3u
+                    : cells > IDEMI_CELLS_NARROW ? 2u
+                                                 : 1u;
+    idemi_size size = idemi_public_cell(t->config, wide);
+
+    t->needed = 0;
+    if (size <= (UINT32_MAX - 512u) / cells)
+        t->needed = (size_t)(idemi_public_headers(t->config) + cells * size);
+    return j->count < t->capacity + 2 ? IDEM_E_SPACE : IDEM_OK;
+}
+#endif
 
 /* Everything about an empty table that is not zero. */
 static void idemi_public_reset(idem_table *t)

@@ -50,6 +50,7 @@ options="-DIDEM_WIDE=0
 -DIDEM_DEBUG
 -DIDEM_STATIC
 -DIDEM_NO_JOURNAL
+-DIDEM_CELLS
 -DIDEM_API=extern
 -fshort-enums
 -funsigned-char
@@ -104,6 +105,10 @@ run cortex-m0 arm-none-eabi-gcc -std=c99 -mcpu=cortex-m0 -mthumb -Os \
     $gcc_warn $c_warn -I. -c $compile/c.c -o "$out/o"
 run avr avr-gcc -std=c99 -mmcu=atmega328p -Os -Wall -Wextra -Wconversion \
     -Werror -I. -c $compile/c.c -o "$out/o"
+run "avr, cells" avr-gcc -std=c99 -mmcu=atmega328p -Os -Wall -Wextra \
+    -Wconversion -Werror -DIDEM_CELLS -I. -c $compile/c.c -o "$out/o"
+run "stm8, cells" sdcc -mstm8 --std-c99 --opt-code-size -DIDEM_CELLS -I. -c \
+    $compile/c.c -o "$out/c.rel"
 run stm8 sdcc -mstm8 --std-c99 --opt-code-size -I. -c $compile/c.c \
     -o "$out/c.rel"
 run s390x s390x-linux-gnu-gcc -std=c99 -O2 $gcc_warn -I. -c $compile/c.c \

@@ -92,9 +92,23 @@ enum {
     CACHE = 2,                      // programs are durable from a sync on
     SPLIT = 4,                      // erasing is polled
     VERIFY = 8,                     // what was programmed is read back
-    STATELESS = 16                  // there is no application state
+    STATELESS = 16,                 // there is no application state
+    LATE = 32                       // the headers are written before any cut
 };
 
+#ifdef IDEM_CELLS
+// One sector of so many bytes, or as many as it takes.
+static const geometry geometries[] = {
+    { "eeprom", FLASH_INPLACE, 1,  1, 256, 0xFF, 0,              0 },
+    { "fram",   FLASH_INPLACE, 4,  1, 256, 0x00, VERIFY,         0 },
+    { "small",  FLASH_INPLACE, 1,  1, 256, 0x00, STATELESS,      0 },
+    { "words",  FLASH_INPLACE, 16, 1, 512, 0x41, 0,              0 },
+    { "pages",  FLASH_INPLACE, 64, 1, 256, 0xFF, LATE,           0 },
+    { "roomy",  FLASH_INPLACE, 1,  1, 900, 0xFF, 0,              64 },
+    { "file",   FLASH_INPLACE, 1,  1, 256, 0x00, CACHE,          0 },
+    { "cached", FLASH_INPLACE, 1,  1, 700, 0xFF, CACHE | VERIFY, 0 },
+};
+#else
 static const geometry geometries[] = {
     { "nor1",   FLASH_NOR,     1,   512,  3, 0xFF, 0,              0 },
     { "nor8",   FLASH_NOR,     8,   512,  8, 0xFF, 0,              0 },
@@ -111,6 +125,7 @@ static const geometry geometries[] = {
     { "fram",   FLASH_INPLACE, 4,   512,  5, 0x00, VERIFY,         0 },
     { "file",   FLASH_INPLACE, 1,   512,  3, 0x00, CACHE,          64 },
 };
+#endif
 
 /* -------------------------------------------------------- >>workloads  what */
 
@@ -138,6 +153,7 @@ static const workload workloads[] = {
     { "elapse",     "Ba E Ba Ca E T Ba" },
     { "exhausted",  "Ba P Ba P Ba P Ba P Bb Cb Xa Ba" },
     { "reboots",    "Ba Ca P P Bb P P P Ba Bb Cb P" },
+    { "cut-over",   "Ba Bb Cb P Bc Cc T Bd Cd P" },
     { "duplicates", "Ba Ba Ca Ba Ba P Ba Ba" },
     { "mismatch",   "Ba Wa Ca Wa P Wa Ba" },
     { "idle",       "Ba M Ca M Bb Ob M P M Aa Db" },
@@ -436,13 +452,19 @@ static void check_machine(machine *m)
         wrong(m, "of the test: too many worlds");
 }
 
-/* What was there while opening that makes it read some bytes twice. */
+/* What was there while opening that makes it read some bytes twice: never if
+   they are in cells. */
 static int may_read_twice(const machine *m)
 {
+#ifdef IDEM_CELLS
+    (void)m;
+    return 0;
+#else
     const idem_journal *j = m->table.journal;
 
     return m->config.durability == IDEM_BATCH || m->config.volatile_claims ||
            j->holed || j->attempt != IDEMI_NOWHERE;
+#endif
 }
 
 /* Opens the table: changes nothing, reads no byte twice, finds no loss. */
@@ -672,10 +694,16 @@ static int begin(machine *m, unsigned key, int payload)
 static size_t echo(const machine *m, uint8_t *bytes)
 {
     const flash *f = &m->medium;
-    uint32_t at = (uint32_t)(m->table.token % f->sector_size);
-    uint32_t sector = m->table.journal->head;
+#ifdef IDEM_CELLS
+    uint32_t at = idemi_cells_at(
+        &m->table, *idemi_cells_of(&m->table,
+                                   (unsigned)m->table.journal->newest) - 1u);
+#else
+    uint32_t at = m->table.journal->head * f->sector_size +
+                  (uint32_t)(m->table.token % f->sector_size);
+#endif
 
-    memcpy(bytes, f->bytes + sector * f->sector_size + at, RESPONSE_MAX);
+    memcpy(bytes, f->bytes + at, RESPONSE_MAX);
     return RESPONSE_MAX;
 }
 
@@ -1239,15 +1267,21 @@ static void make_medium(machine *m, const geometry *g, uint32_t sectors)
     machine_free(m);
     memset(f, 0, sizeof *f);
     f->kind = g->kind;
+#ifdef IDEM_CELLS
+    f->sector_size = size;
+    f->sector_count = 1;
+#else
     f->sector_size = g->sector_size;
     f->sector_count = sectors;
+#endif
     f->prog_size = g->granule;
     f->erased = g->erased;
     f->seed = run.seed;
     f->draws = g->flags & CACHE ? 4 * run.draws : run.draws;
     f->torn_noise = !!(g->flags & NOISE);
     f->cut_syncs = !!(g->flags & CACHE);
-    m->bytes = (uint8_t *)allocate(FLASH_MEMORY(g->sector_size, sectors));
+    m->bytes = (uint8_t *)allocate(
+        FLASH_MEMORY(f->sector_size, f->sector_count));
     m->read_map = (uint8_t *)allocate(size);
     if (g->flags & CACHE) {
         m->durable = (uint8_t *)allocate(size);
@@ -1273,7 +1307,7 @@ static void make_config(machine *m, const geometry *g, const char *text)
     s->erase = g->kind == FLASH_INPLACE ? NULL : storage_erase;
     s->erasing = g->flags & SPLIT ? storage_erasing : NULL;
     s->sync = g->flags & CACHE ? storage_sync : NULL;
-    s->sector_size = g->sector_size;
+    s->sector_size = m->medium.sector_size;
     s->sector_count = m->medium.sector_count;
     s->prog_size = (uint16_t)g->granule;
     s->erased = g->erased;
@@ -1346,6 +1380,9 @@ static machine *start(const geometry *g, const char *text)
     m->erasing = m->misused = m->calling = m->failed = m->acknowledged = 0;
     m->mix = flash_mix(run.seed);
     open_table(m);
+    m->cutting = 0;
+    if (g->flags & LATE)
+        churn(m, 1, 0);
     return m;
 }
 

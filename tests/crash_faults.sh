@@ -9,6 +9,8 @@ set -eu
 
 out=build/faults
 only=${1:-}
+journal=
+extent=--short
 rm -rf "$out"
 mkdir -p "$out"
 count=0
@@ -22,9 +24,9 @@ fail() {
 
 # explore: the explorer with the header in $out
 explore() {
-    ${CC:-cc} -std=c99 -O1 -w -I"$out" -Itests tests/crash.c \
+    ${CC:-cc} -std=c99 -O1 -w $journal -I"$out" -Itests tests/crash.c \
         -o "$out/crash" > "$out/log" 2>&1 || return 2
-    "$out/crash" --short --first > "$out/log" 2>&1
+    "$out/crash" $extent --first > "$out/log" 2>&1
 }
 
 # fault NAME FUNCTION SCRIPT
@@ -109,6 +111,46 @@ fault claims-dropped idemi_recover_cut \
     's/s->state = IDEMI_IN_PROGRESS | IDEMI_CUT;/idemi_keys_remove(t, slot);\
         continue;/'
 fault newest-read-again idemi_journal_fetch 's/at == j->newest/0/'
+
+echo "-- cells"
+journal=-DIDEM_CELLS
+cp idem.h "$out/idem.h"
+explore || { cat "$out/log"; echo "FAILED: already without a fault"; exit 1; }
+fault cell-no-crc idemi_cells_decode '/idemi_crc_update/{
+        N
+        s/idemi_crc_update.*load32(p)/1/
+        }'
+fault cell-not-synced idemi_cells_program \
+    's/result = idemi_storage_sync(t);/;/'
+fault cell-not-confirmed idemi_cells_settle \
+    's/result == IDEM_OK \&\& j->sequence/0/'
+fault cell-tentative-last idemi_cells_confirm \
+    's/result = idemi_cells_put(t, slot, &c);$/;/'
+fault cell-relied-upon idemi_journal_unconfirmed 's/if (j->settled ||/if (1 ||/'
+fault cell-replaced-wiped idemi_cells_clear 's/if (cell == kept.*/if (0)/'
+fault cell-replaced-first idemi_cells_put 's/idemi_cells_push(t, own - 1);/{\
+        idemi_cells_push(t, own - 1);\
+        while (*idemi_cells_free(t, 0) != own - 1)\
+            idemi_cells_push(t, idemi_cells_pop(t));\
+    }/'
+fault cell-older-kept idemi_cells_replaced \
+    's/if (cell + 1 == j->replaced)/if (1)/'
+fault cell-tokens-again '[a-z_]*' 's/t->token = j->sequence;/t->token = 0;/
+        s/t->token = t->journal->sequence;/t->token++;/'
+fault cell-cut-untold idemi_cells_tell 's/result = idemi_cells_put.*/;/'
+fault cell-claims-dropped idemi_cells_enlist \
+    's/s->state = IDEMI_IN_PROGRESS.*/return s->state = 0;/'
+fault cell-state-not-carried idemi_cells_empty \
+    's/= t->state_len/= 0/'
+fault cell-debt-not-carried idemi_cells_describe \
+    's/s->state & IDEMI_CELL_KEPT/s->state \& (IDEMI_STATUS | IDEMI_CUT)/'
+fault cell-age-not-carried idemi_cells_describe 's/= t->clock - s->time/= 0/'
+fault cell-census-old idemi_cells_program 's/j->census = census;/;/'
+
+# Takes a cell that reads as before at one boot, and as meant at a later one.
+extent="--geometry words --workload ring --seed 3 --draws 3"
+fault cell-not-wiped idemi_cells_clear \
+    's/result = idemi_cells_wipe(t, cell);/;/'
 
 echo "faults: $found found, $failed not"
 [ "$failed" = 0 ]

@@ -43,6 +43,9 @@ $arm -DWHOLE -fstack-usage -fcallgraph-info=su -c tests/size/firmware.c \
     -o "$out/stack.o"
 awk -f tests/size/stack.awk "$out/stack.ci" | sort -rn > "$out/stacks"
 stack=$(head -n 1 "$out/stacks")
+$arm -DWHOLE -DIDEM_CELLS -fstack-usage -fcallgraph-info=su \
+    -c tests/size/firmware.c -o "$out/cells.o"
+cells=$(awk -f tests/size/stack.awk "$out/cells.ci" | sort -rn | head -n 1)
 
 # row COUNT: the table's line for that many keys
 row() {
@@ -66,6 +69,7 @@ row() {
     echo "| the same with a 32-bit index" \
         "| $(text -DIDEM_NO_JOURNAL -DIDEM_WIDE=1) | |"
     echo "| the same with the journal | $(text) | 5120 |"
+    echo "| the same with cells (EEPROM, FRAM) | $(text -DIDEM_CELLS) | 5120 |"
     echo "| code: every function, with the journal | $(text -DWHOLE) | |"
     echo "| RAM, the table itself | $(object table_struct) | 192 |"
     echo "| RAM, per key beyond what is stored of it" \
@@ -77,6 +81,7 @@ row() {
         "$(object journal_key) | 24 |"
     echo "| RAM, 64 such keys, 8 sectors, buffers | $(object journal_64) | |"
     echo "| stack, deepest call (\`${stack#* }\`) | ${stack% *} | 256 |"
+    echo "| the same with cells (\`${cells#* }\`) | ${cells% *} | 256 |"
 } > "$out/table"
 cat "$out/table"
 

@@ -1,0 +1,654 @@
+/* SPDX-License-Identifier: 0BSD */
+/*
+ * The journal of IDEM_CELLS: what storage it takes, what it makes of a damaged
+ * one, what outlasts restarts, callbacks that fail.  What power cuts leave is
+ * the matter of crash.c, built with IDEM_CELLS.
+ */
+#define IDEM_CELLS
+#define IDEM_IMPLEMENTATION
+#include "idem.h"
+
+#include "fixture.h"
+#include "flash.h"
+
+enum { SIZE = 1024, SPARE = 6 };
+
+// A table, and its storage.
+typedef struct device {
+    fixture f;
+    flash medium;
+    idem_storage storage;
+    size_t size;                // of the table's memory
+    uint8_t read_map[SIZE];
+    uint32_t bytes[FLASH_MEMORY(SIZE, 1) / 4];
+} device;
+
+/* The storage that is needed, and some cells more. */
+static uint32_t size_of(const idem_config *c, uint32_t granule)
+{
+    uint32_t least = (uint32_t)IDEM_CELLS_SIZE(c->capacity, c->key_max,
+                                               c->response_max, c->state_max,
+                                               granule);
+    uint32_t more = (uint32_t)IDEM_CELLS_SIZE(c->capacity + SPARE, c->key_max,
+                                              c->response_max, c->state_max,
+                                              granule);
+
+    return more <= SIZE ? more : least;
+}
+
+/* Makes the medium blank, of that granule and size. */
+static void make(device *d, uint32_t granule, uint32_t size)
+{
+    flash *m = &d->medium;
+
+    memset(m, 0, sizeof *m);
+    m->kind = FLASH_INPLACE;
+    m->sector_size = size;
+    m->sector_count = 1;
+    m->prog_size = granule;
+    m->erased = 0xFF;
+    assert_true(size <= SIZE);
+    assert_int_equal(flash_init(m, d->bytes), 0);
+    d->storage.ctx = m;
+    d->storage.read = flash_read;
+    d->storage.prog = flash_prog;
+    d->storage.erase = NULL;
+    d->storage.sector_size = size;
+    d->storage.sector_count = 1;
+    d->storage.prog_size = (uint16_t)granule;
+    d->storage.erased = 0xFF;
+    d->f.config.storage = &d->storage;
+}
+
+static int device_setup(void **state)
+{
+    device *d = (device *)calloc(1, sizeof *d);
+    idem_config *c;
+
+    if (!d)
+        return -1;
+    c = &d->f.config;
+    c->capacity = 4;
+    c->key_max = 8;
+    c->response_max = 6;
+    c->state_max = 4;
+    c->lease_ms = LEASE;
+    c->retention_ms = RETENTION;
+    memcpy(c->secret, "sixteen secrets.", sizeof c->secret);
+    *state = d;
+    make(d, 1, size_of(c, 1));
+    return 0;
+}
+
+static int device_teardown(void **state)
+{
+    device *d = (device *)*state;
+
+    free(d->f.memory);
+    free(d);
+    return 0;
+}
+
+#define CELLS(name)                                                            \
+    cmocka_unit_test_setup_teardown(name, device_setup, device_teardown)
+
+/* Opens the table on what the storage holds; fails unless that is `result`. */
+static void reopen(device *d, int result)
+{
+    fixture *f = &d->f;
+
+    flash_boot(&d->medium);
+    free(f->memory);
+    f->memory = NULL;
+    assert_int_equal(idem_open(&f->table, &f->config, NULL, 0, 0),
+                     IDEM_E_MEMORY);
+    d->size = f->table.needed;
+    f->memory = malloc(d->size);
+    assert_non_null(f->memory);
+    memset(f->memory, 0xA5, d->size);
+    assert_int_equal(idem_open(&f->table, &f->config, f->memory, d->size, 0),
+                     result);
+    if (result == IDEM_OK)
+        assert_int_equal(idem_check(&f->table), 0);
+}
+
+/* What becomes of a key that is asked for now. */
+static int asked(device *d, const char *key)
+{
+    return begin(&d->f, "", key, "pour", 1);
+}
+
+/* A finished key, with its name as the response. */
+static void done(device *d, const char *key)
+{
+    assert_int_equal(asked(d, key), IDEM_EXECUTE);
+    assert_int_equal(complete(&d->f, &d->f.claim, key, 1), IDEM_OK);
+}
+
+static void a_storage_that_cannot_be_is_refused(void **state)
+{
+    device *d = (device *)*state;
+    idem_config *c = &d->f.config;
+    idem_table t;
+
+#define REFUSED(change, back)                                                  \
+    change;                                                                    \
+    assert_int_equal(idem_open(&t, c, NULL, 0, 0), IDEM_E_ARG);                \
+    back
+    REFUSED(d->storage.erase = flash_erase, d->storage.erase = NULL);
+    REFUSED(d->storage.sector_count = 2, d->storage.sector_count = 1);
+    REFUSED(d->storage.prog_size = 3, d->storage.prog_size = 1);
+    REFUSED(d->storage.prog = NULL, d->storage.prog = flash_prog);
+    REFUSED(c->volatile_claims = 1, c->volatile_claims = 0);
+    REFUSED(c->durability = 2, c->durability = IDEM_BATCH);
+    reopen(d, IDEM_OK);
+}
+
+static void the_size_that_would_do_does(void **state)
+{
+    static const uint32_t granules[] = { 1, 4, 16, 64 };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    uint32_t i, needed;
+
+    for (i = 0; i < COUNT(granules); i++) {
+        uint32_t granule = granules[i];
+        make(d, granule, 64);
+        reopen(d, IDEM_E_SPACE);
+        needed = (uint32_t)f->table.needed;
+        assert_int_equal(needed, IDEM_CELLS_SIZE(4, 8, 6, 4, granule));
+        make(d, granule, needed - granule);
+        reopen(d, IDEM_E_SPACE);
+        make(d, granule, needed);
+        reopen(d, IDEM_OK);
+        assert_int_equal(f->table.journal->count, 6);
+        assert_true(IDEM_CELLS_MEMORY_SIZE(4, 8, 6, 4, needed, granule) >=
+                    d->size);
+    }
+}
+
+static void a_kilobyte_holds_sixteen_keys(void **state)
+{
+    device *d = (device *)*state;
+    idem_config *c = &d->f.config;
+    uint32_t k;
+
+    c->capacity = 16;
+    c->response_max = 4;
+    c->state_max = 0;
+    make(d, 1, 1024);
+    reopen(d, IDEM_OK);
+    for (k = 0; k < 16; k++) {
+        char key[9];
+        sprintf(key, "key%05u", (unsigned)k);
+        assert_int_equal(asked(d, key), IDEM_EXECUTE);
+        assert_int_equal(complete(&d->f, &d->f.claim, key + 4, 1), IDEM_OK);
+        reopen(d, IDEM_OK);
+    }
+    assert_int_equal(asked(d, "another"), IDEM_E_FULL);
+    assert_int_equal(asked(d, "key00011"), IDEM_REPLAY);
+    assert_string_equal(d->f.buffer, "0011");
+    assert_int_equal(live(&d->f, 1), 16);
+}
+
+static void opening_writes_nothing_and_reads_each_byte_once(void **state)
+{
+    device *d = (device *)*state;
+    int k;
+
+    for (k = 0; k < 3; k++) {
+        uint32_t progs = d->medium.progs;
+        reopen(d, IDEM_OK);
+        flash_boot(&d->medium);
+        memset(d->read_map, 0, sizeof d->read_map);
+        d->medium.read_map = d->read_map;
+        assert_int_equal(idem_open(&d->f.table, &d->f.config, d->f.memory,
+                                   d->size, 0), IDEM_OK);
+        assert_true(flash_most_read(&d->medium) <= 1);
+        d->medium.read_map = NULL;
+        assert_int_equal(d->medium.progs, progs);
+        done(d, nth((uint32_t)k));
+    }
+}
+
+static void what_is_not_ours_is_not_touched(void **state)
+{
+    device *d = (device *)*state;
+    idem_config *c = &d->f.config;
+    uint32_t size = d->storage.sector_size;
+
+    flash_noise(&d->medium, 0, size, 1);
+    reopen(d, IDEM_E_FORMAT);
+    make(d, 1, size);
+    flash_noise(&d->medium, 0, 6, 1);       // somebody's few bytes
+    reopen(d, IDEM_E_FORMAT);
+    make(d, 1, size);
+    flash_fill(&d->medium, size - 1, 1, 0);
+    reopen(d, IDEM_E_FORMAT);
+    make(d, 1, size);
+    reopen(d, IDEM_OK);
+    done(d, "a");
+    c->secret[0] ^= 1;
+    reopen(d, IDEM_E_FORMAT);
+    c->secret[0] ^= 1;
+    c->response_max++;
+    reopen(d, IDEM_E_FORMAT);
+    c->response_max--;
+    reopen(d, IDEM_OK);
+    assert_int_equal(asked(d, "a"), IDEM_REPLAY);
+    assert_int_equal(idem_format(&d->f.table, c, d->f.memory, d->size, 0),
+                     IDEM_OK);
+    assert_int_equal(asked(d, "a"), IDEM_EXECUTE);
+}
+
+static void everything_outlasts_restarts(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    uint64_t token;
+    char s[4];
+    size_t len = sizeof s;
+
+    reopen(d, IDEM_OK);
+    assert_int_equal(asked(d, "a"), IDEM_EXECUTE);
+    f->outcome.confirm = 1;
+    f->outcome.code = -7;
+    f->outcome.failed = 1;
+    f->outcome.state = "st";
+    f->outcome.state_len = 2;
+    assert_int_equal(complete(f, &f->claim, "poured", 1), IDEM_OK);
+    memset(&f->outcome, 0, sizeof f->outcome);
+    assert_int_equal(asked(d, "b"), IDEM_EXECUTE);
+    reopen(d, IDEM_OK);
+    assert_int_equal(asked(d, "b"), IDEM_RECOVER);
+    assert_int_equal(f->claim.attempt, 2);
+    token = f->claim.token;
+    reopen(d, IDEM_OK);
+    assert_int_equal(asked(d, "b"), IDEM_RECOVER);
+    assert_int_equal(f->claim.attempt, 3);
+    assert_true(f->claim.token > token);
+    reopen(d, IDEM_OK);
+    assert_int_equal(asked(d, "b"), IDEM_EXHAUSTED);
+    assert_int_equal(forget(f, "", "b", 1), IDEM_OK);
+    reopen(d, IDEM_OK);
+    assert_int_equal(asked(d, "a"), IDEM_REPLAY);
+    assert_string_equal(f->buffer, "poured");
+    assert_int_equal(f->reply.code, -7);
+    assert_int_equal(f->reply.status, IDEM_FAILED);
+    assert_int_equal(idem_state(&f->table, s, &len), IDEM_OK);
+    assert_int_equal(len, 2);
+    assert_memory_equal(s, "st", 2);
+    memset(&f->entry, 0, sizeof f->entry);
+    assert_int_equal(idem_pending(&f->table, &f->entry, 1), IDEM_OK);
+    assert_int_equal(idem_delivered(&f->table, &f->entry.claim), IDEM_OK);
+    assert_int_equal(forget(f, "", "a", 1), IDEM_OK);
+    reopen(d, IDEM_OK);
+    assert_int_equal(f->table.pending, 0);
+    assert_int_equal(asked(d, "a"), IDEM_EXECUTE);
+    assert_int_equal(idem_state(&f->table, s, &len), IDEM_OK);
+    assert_memory_equal(s, "st", 2);        // outlives its key
+}
+
+static void a_retention_goes_on_over_restarts(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    int k;
+
+    reopen(d, IDEM_OK);
+    done(d, "a");
+    assert_int_equal(asked(d, "cut"), IDEM_EXECUTE);
+    for (k = 0; k < 9; k++) {
+        reopen(d, IDEM_OK);
+        assert_int_equal(elapse(f, RETENTION / 10), IDEM_OK);
+        assert_int_equal(asked(d, "a"), IDEM_REPLAY);
+        assert_int_equal(asked(d, "tick"), IDEM_EXECUTE);
+        assert_int_equal(release(f, &f->claim, 1), IDEM_OK);
+        assert_int_equal(find(f, "", "cut", 1), IDEM_OK);
+    }
+    reopen(d, IDEM_OK);
+    assert_int_equal(elapse(f, RETENTION / 10 + 2), IDEM_OK);
+    assert_int_equal(find(f, "", "a", 1), IDEM_E_NOT_FOUND);
+    assert_int_equal(find(f, "", "cut", 1), IDEM_E_NOT_FOUND);
+    done(d, "b");
+    reopen(d, IDEM_OK);
+    assert_int_equal(asked(d, "a"), IDEM_EXECUTE);
+    assert_int_equal(asked(d, "cut"), IDEM_EXECUTE);
+}
+
+/* A full table always completes, however often it is opened between. */
+static void completing_never_fails_for_space(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    uint32_t round, k;
+
+    make(d, 1, (uint32_t)IDEM_CELLS_SIZE(4, 8, 6, 4, 1));
+    for (round = 0; round < 20; round++) {
+        idem_claim claims[4];
+        reopen(d, IDEM_OK);
+        for (k = 0; k < 4; k++) {
+            assert_int_equal(asked(d, nth(k)), IDEM_EXECUTE);
+            claims[k] = f->claim;
+        }
+        assert_int_equal(asked(d, "e"), IDEM_E_FULL);
+        for (k = 0; k < 4; k++)
+            assert_int_equal(complete(f, &claims[(k + round) % 4], "poured",
+                                      1), IDEM_OK);
+        reopen(d, IDEM_OK);
+        for (k = 0; k < 4; k++)
+            assert_int_equal(forget(f, "", nth(k), 1), IDEM_OK);
+    }
+}
+
+/* Keys a (its response), b (owed), c (in progress), d (finished last); e was
+   forgotten, f has never been. */
+static void make_image(device *d)
+{
+    fixture *f = &d->f;
+
+    reopen(d, IDEM_OK);
+    done(d, "a");
+    assert_int_equal(asked(d, "b"), IDEM_EXECUTE);
+    f->outcome.confirm = 1;
+    assert_int_equal(complete(f, &f->claim, "b", 1), IDEM_OK);
+    f->outcome.confirm = 0;
+    assert_int_equal(asked(d, "c"), IDEM_EXECUTE);
+    done(d, "e");
+    assert_int_equal(forget(f, "", "e", 1), IDEM_OK);
+    done(d, "d");
+}
+
+/* How many of the keys of the image are not as they were; none is ever as it
+   must not be. */
+static unsigned wrong(device *d)
+{
+    static const int was[] = { IDEM_REPLAY, IDEM_REPLAY, IDEM_RECOVER,
+                               IDEM_REPLAY };
+    unsigned count = 0;
+    uint32_t k;
+
+    for (k = 0; k < 4; k++) {
+        int result = asked(d, nth(k));
+        if (result == was[k]) {
+            if (result == IDEM_REPLAY)
+                assert_string_equal(d->f.buffer, nth(k));
+            continue;
+        }
+        count++;
+        // The newest looks torn, and its claim was there before.
+        assert_int_equal(result, IDEM_RECOVER);
+        assert_true(d->f.table.stats.lost == 1 || k == 3);
+    }
+    return count;
+}
+
+static void a_flipped_bit_costs_a_record_at_most(void **state)
+{
+    device *d = (device *)*state;
+    static uint8_t image[SIZE];
+    uint32_t size, at, headers, losses = 0;
+
+    make_image(d);
+    size = d->medium.size;
+    headers = 2 * IDEMI_CELLS_HEADER;
+    memcpy(image, d->medium.bytes, size);
+    for (at = 0; at < size; at++) {
+        unsigned bit = at % 8;
+        unsigned lost;
+        flash_load(&d->medium, 0, image, size);
+        flash_flip(&d->medium, at, bit);
+        reopen(d, IDEM_OK);
+        lost = d->f.table.stats.lost;
+        assert_true(lost <= 1);
+        assert_true(wrong(d) <= 1);
+        assert_true(at >= headers || !lost);
+        losses += lost;
+        if (!lost) {
+            assert_int_equal(asked(d, "f"), IDEM_E_FULL);
+            continue;
+        }
+        // What is lost may be any key that is unknown, until it is not.
+        assert_int_equal(elapse(&d->f, 2 * RETENTION), IDEM_OK);
+        assert_int_equal(asked(d, "f"), IDEM_EXECUTE);
+    }
+    assert_true(losses > 50);               // most of three records
+}
+
+static void doubt_goes_on_over_restarts_and_ends(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    uint32_t at;
+    int k;
+
+    make_image(d);
+    at = idemi_cells_at(&f->table, *idemi_cells_of(&f->table, 0) - 1u);
+    flash_flip(&d->medium, at + 20, 3);
+    reopen(d, IDEM_OK);
+    assert_int_equal(f->table.stats.lost, 1);
+    assert_int_equal(forget(f, "", "d", 1), IDEM_OK);
+    for (k = 0; k < 9; k++) {
+        assert_int_equal(elapse(f, RETENTION / 10), IDEM_OK);
+        assert_int_equal(asked(d, "x"), IDEM_RECOVER);
+        assert_int_equal(f->claim.attempt, 1);
+        assert_int_equal(release(f, &f->claim, 1), IDEM_OK);
+        reopen(d, IDEM_OK);
+        assert_int_equal(f->table.stats.lost, 0);       // counted once
+    }
+    assert_int_equal(elapse(f, RETENTION / 10 + RETENTION / 50), IDEM_OK);
+    assert_int_equal(asked(d, "x"), IDEM_EXECUTE);
+}
+
+/* The key was given back in one slot and came to be in another; then what says
+   so is damaged. */
+static void a_key_that_comes_back_twice_is_the_newer(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_claim other;
+    uint32_t at;
+
+    reopen(d, IDEM_OK);
+    done(d, "a");                           // slot 0
+    assert_int_equal(asked(d, "b"), IDEM_EXECUTE);
+    other = f->claim;                       // slot 1
+    assert_int_equal(forget(f, "", "a", 1), IDEM_OK);
+    at = idemi_cells_at(&f->table, *idemi_cells_of(&f->table, 0) - 1u);
+    assert_int_equal(asked(d, "c"), IDEM_EXECUTE);
+    assert_int_equal(f->claim.slot, 0);
+    at = idemi_cells_at(&f->table, *idemi_cells_of(&f->table, 0) - 1u);
+    assert_int_equal(release(f, &other, 1), IDEM_OK);
+    assert_int_equal(begin(f, "", "a", "stir", 1), IDEM_EXECUTE);
+    assert_int_equal(f->claim.slot, 1);
+    assert_int_equal(complete(f, &f->claim, "new", 1), IDEM_OK);
+    // Slot 0 goes back to where "a" had been forgotten, and then further.
+    flash_flip(&d->medium, at + 5, 0);
+    reopen(d, IDEM_OK);
+    at = idemi_cells_at(&f->table, *idemi_cells_of(&f->table, 0) - 1u);
+    flash_flip(&d->medium, at + 5, 0);
+    reopen(d, IDEM_OK);
+    assert_true(idemi_slot_own(idemi_slot_at(&f->table, 0))->key_len == 1);
+    assert_int_equal(live(f, 1), 1);
+    assert_int_equal(begin(f, "", "a", "stir", 1), IDEM_REPLAY);
+    assert_string_equal(f->buffer, "new");
+    assert_int_equal(f->table.stats.lost, 1);
+}
+
+static void a_smaller_capacity_loses_what_is_beyond_it(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    uint32_t k;
+
+    reopen(d, IDEM_OK);
+    for (k = 0; k < 4; k++)
+        done(d, nth(k));
+    f->config.capacity = 2;
+    reopen(d, IDEM_OK);
+    assert_int_equal(f->table.stats.lost, 1);
+    assert_int_equal(live(f, 1), 2);
+    assert_int_equal(asked(d, "a"), IDEM_REPLAY);
+}
+
+static void a_truncated_storage_never_answers_wrongly(void **state)
+{
+    device *d = (device *)*state;
+    static uint8_t image[SIZE];
+    uint32_t size, at;
+
+    make_image(d);
+    size = d->medium.size;
+    memcpy(image, d->medium.bytes, size);
+    for (at = 0; at < size; at++) {
+        uint32_t k;
+        flash_load(&d->medium, 0, image, size);
+        flash_truncate(&d->medium, at);
+        reopen(d, IDEM_OK);
+        for (k = 0; k < 4; k++)
+            if (asked(d, nth(k)) == IDEM_REPLAY)
+                assert_string_equal(d->f.buffer, nth(k));
+    }
+}
+
+static void a_record_validates_in_its_own_cell_only(void **state)
+{
+    device *d = (device *)*state;
+    idem_table *t = &d->f.table;
+    uint32_t from, to;
+    idemi_cell c;
+
+    make_image(d);
+    from = idemi_cells_at(t, *idemi_cells_of(t, 0) - 1u);
+    to = idemi_cells_at(t, t->journal->count - 1u);
+    assert_true(idemi_cells_decode(t, *idemi_cells_of(t, 0) - 1u, &c));
+    flash_load(&d->medium, to, d->medium.bytes + from,
+               t->journal->cell_size);
+    assert_false(idemi_cells_decode(t, t->journal->count - 1u, &c));
+    t->journal->check ^= 1;
+    assert_false(idemi_cells_decode(t, *idemi_cells_of(t, 0) - 1u, &c));
+}
+
+/* What becomes of a call whose n-th program fails, and of the next. */
+static void a_call_that_fails_can_be_repeated(void **state)
+{
+    static const int how[] = { FLASH_UNDONE, FLASH_DONE, FLASH_HALF };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    uint32_t n, h;
+    int result;
+
+    for (n = 0; n < 16; n++)
+        for (h = 0; h < COUNT(how); h++) {
+            make(d, 1, size_of(&f->config, 1));
+            reopen(d, IDEM_OK);
+            done(d, "a");
+            reopen(d, IDEM_OK);
+            flash_fail(&d->medium, FLASH_PROG, n, how[h], 0);
+            result = asked(d, "b");
+            if (result == IDEM_E_STORAGE)
+                result = asked(d, "b");
+            assert_int_equal(result, IDEM_EXECUTE);
+            result = complete(f, &f->claim, "b", 1);
+            if (result == IDEM_E_STORAGE)
+                result = complete(f, &f->claim, "b", 1);
+            assert_int_equal(result, IDEM_OK);
+            flash_fail(&d->medium, FLASH_PROG, 0, 0, 0);
+            reopen(d, IDEM_OK);
+            assert_int_equal(f->table.stats.lost, 0);
+            assert_int_equal(asked(d, "a"), IDEM_REPLAY);
+            assert_int_equal(asked(d, "b"), IDEM_REPLAY);
+            assert_string_equal(f->buffer, "b");
+        }
+}
+
+static void a_sync_that_failed_ends_writing(void **state)
+{
+    device *d = (device *)*state;
+
+    d->storage.sync = flash_sync;
+    reopen(d, IDEM_OK);
+    done(d, "a");
+    flash_fail(&d->medium, FLASH_SYNC, 0, FLASH_UNDONE, 0);
+    assert_int_equal(asked(d, "b"), IDEM_E_STORAGE);
+    assert_int_equal(asked(d, "b"), IDEM_E_STORAGE);
+    assert_int_equal(idem_sync(&d->f.table), IDEM_E_STORAGE);
+    assert_int_equal(asked(d, "a"), IDEM_REPLAY);
+    reopen(d, IDEM_OK);
+    assert_int_equal(idem_sync(&d->f.table), IDEM_OK);
+    assert_int_equal(asked(d, "a"), IDEM_REPLAY);
+    d->storage.sync = NULL;
+}
+
+static void wear_is_spread_over_all_cells(void **state)
+{
+    device *d = (device *)*state;
+    uint32_t wear[16] = { 0 };
+    uint32_t k, least = UINT32_MAX, most = 0;
+
+    for (k = 0; k < 200; k++) {
+        unsigned cell;
+        reopen(d, IDEM_OK);
+        done(d, "a");
+        cell = *idemi_cells_of(&d->f.table, 0) - 1u;
+        wear[cell]++;
+        assert_int_equal(forget(&d->f, "", "a", 1), IDEM_OK);
+    }
+    for (k = 0; k < d->f.table.journal->count; k++) {
+        least = wear[k] < least ? wear[k] : least;
+        most = wear[k] > most ? wear[k] : most;
+    }
+    assert_true(least * 4 >= most);
+}
+
+/* The bytes of a record, but for its check, which the hash decides. */
+static void the_format_is_as_the_manual_says(void **state)
+{
+    static const uint8_t golden[] = {
+        0x46, 2, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 2, 0, 1, 0,
+        1, 0xE8, 0x03, 0, 0, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0, 0, 2, 0,
+        1, 2, 0xFB, 0xFF, 0xFF, 0xFF, 's', 'p', 'k', 'e', 'o', 'k'
+    };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    reopen(d, IDEM_OK);
+    f->request.has_fingerprint = 1;
+    f->request.fingerprint = UINT64_C(0x0102030405060708);
+    assert_int_equal(begin(f, "p", "ke", "", 1), IDEM_EXECUTE);
+    f->outcome.confirm = 1;
+    f->outcome.code = -5;
+    f->outcome.state = "s";
+    f->outcome.state_len = 1;
+    assert_int_equal(complete(f, &f->claim, "ok", 1), IDEM_OK);
+    assert_memory_equal(d->medium.bytes, "idem", 4);
+    assert_memory_equal(d->medium.bytes, d->medium.bytes + 8, 8);
+    assert_memory_equal(d->medium.bytes + idemi_cells_at(&f->table, 1), golden,
+                        sizeof golden);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CELLS(a_storage_that_cannot_be_is_refused),
+        CELLS(the_size_that_would_do_does),
+        CELLS(a_kilobyte_holds_sixteen_keys),
+        CELLS(opening_writes_nothing_and_reads_each_byte_once),
+        CELLS(what_is_not_ours_is_not_touched),
+        CELLS(everything_outlasts_restarts),
+        CELLS(a_retention_goes_on_over_restarts),
+        CELLS(completing_never_fails_for_space),
+        CELLS(a_flipped_bit_costs_a_record_at_most),
+        CELLS(doubt_goes_on_over_restarts_and_ends),
+        CELLS(a_key_that_comes_back_twice_is_the_newer),
+        CELLS(a_smaller_capacity_loses_what_is_beyond_it),
+        CELLS(a_truncated_storage_never_answers_wrongly),
+        CELLS(a_record_validates_in_its_own_cell_only),
+        CELLS(a_call_that_fails_can_be_repeated),
+        CELLS(a_sync_that_failed_ends_writing),
+        CELLS(wear_is_spread_over_all_cells),
+        CELLS(the_format_is_as_the_manual_says),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
