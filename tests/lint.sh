@@ -70,7 +70,7 @@ echo "lint: MISRA C:2012: 0 mandatory," \
     "$(wc -l < "$out/reports") places"
 
 # pmccabe understands no attributes and no preprocessor.
-gcc -std=c99 -E -P -D__GNUC__=0 -I. $source |
+gcc -std=c99 -E -P -U__GNUC__ -I. $source |
     sed 's/__attribute__ *(([a-z_]*))//' > "$out/plain.c"
 pmccabe "$out/plain.c" | sort -rn > "$out/complexity"
 most=$(sed -n '1s/[^0-9].*//p' "$out/complexity")
