@@ -4081,7 +4081,18 @@ static int idemi_journal_verify(idem_table *t, uint32_t sector)
     return IDEM_E_STORAGE;
 }
 
-/* Makes one dead sector more spare; or, without waiting, begins to. */
+/* True if a sector after the head is before the oldest that is needed. */
+static int idemi_journal_dead(const idem_table *t, uint32_t sector)
+{
+    const idem_journal *j = t->journal;
+
+    return j->tail == j->head ? sector != j->head
+                              : idemi_journal_distance(t, j->head, sector) <
+                                    idemi_journal_distance(t, j->head, j->tail);
+}
+
+/* Makes one dead sector more spare; or, without waiting, begins to.
+   IDEM_E_SPACE: there is none, for some have been set aside. */
 static int idemi_journal_erase(idem_table *t, int wait)
 {
     const idem_storage *m = t->config->storage;
@@ -4089,6 +4100,8 @@ static int idemi_journal_erase(idem_table *t, int wait)
     uint32_t sector = idemi_journal_unspared(t);
     int result = IDEM_OK;
 
+    if (!j->blank && !idemi_journal_dead(t, sector))
+        return IDEM_E_SPACE;
     j->erased = 1;
     if (!j->erasing) {
         result = idemi_storage_result(t, m->erase(m->ctx, sector));
@@ -4267,9 +4280,7 @@ static int idemi_journal_usable(const idem_table *t)
 
     if (j->blank)
         return idemi_journal_sector(t, next)->link < IDEMI_ASIDE;
-    return j->tail == j->head ? next != j->head
-                              : idemi_journal_distance(t, j->head, next) <
-                                    idemi_journal_distance(t, j->head, j->tail);
+    return idemi_journal_dead(t, next);
 }
 
 /* One attempt at the next sector. */
@@ -4376,7 +4387,7 @@ static int idemi_journal_pace(idem_table *t, uint32_t outcomes)
         j->spare <= beside &&
         j->spare < idemi_journal_gap(t, j->head, j->tail))
         result = idemi_journal_erase(t, 1);
-    return result;
+    return result == IDEM_E_SPACE ? IDEM_OK : result;
 }
 
 /* Sees to it that a record of `len` bytes fits, and after it that many
@@ -4409,7 +4420,8 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
         if (t->config->storage->erase && j->spare + 2 < dead &&
             j->spare < sure) {
             result = idemi_journal_erase(t, 1);
-            continue;
+            if (result != IDEM_E_SPACE)
+                continue;
         }
         j->keep = len + t->claimed * j->outcome_max;
         result = j->clean == j->head ? IDEM_E_SPACE : idemi_journal_clean(t);
@@ -4478,7 +4490,9 @@ static int idemi_journal_maintain(idem_table *t)
     if (t->config->storage->erase && j->spare < want &&
         (j->blank || j->spare < idemi_journal_gap(t, j->head, j->tail))) {
         result = idemi_journal_erase(t, 0);
-        return result < 0 ? result : IDEM_MORE;
+        if (result != IDEM_E_SPACE)
+            return result < 0 ? result : IDEM_MORE;
+        result = IDEM_OK;
     }
     // Not before the head is nearly full: what is needed now may be over then.
     if (idemi_journal_rest(t) <= idemi_journal_size(t) / 4)
