@@ -541,6 +541,8 @@ static void arguments_that_are_not_there_are_refused(void **state)
     device_start(d, &usual);
     assert_int_equal(idem_run(&f->table, NULL, &reply, &rq, answer_in_place,
                               f->buffer, d->now), IDEM_E_ARG);
+    assert_int_equal(idem_run(&f->table, NULL, &reply, &rq, NULL, NULL,
+                              d->now), IDEM_E_ARG);
     memcpy(f->buffer, "ok", 3);
     assert_int_equal(idem_run(&f->table, &f->claim, &reply, &rq,
                               answer_in_place, f->buffer, d->now),
