@@ -70,15 +70,16 @@ static void command(unsigned key, unsigned how)
         return;
     known[key] = 0;
     if (how & 8 && !(how & 16)) {
-        PROMISE(idem_release(&the.table, &claim, the.now) == IDEM_OK);
+        result = idem_release(&the.table, &claim, the.now);
+        PROMISE(result == IDEM_OK || forged);
     } else if (!(how & 16)) {
         outcome.response_len = response_of(bytes, key, payload, ++number);
         if (how & 32 && the.config.state_max) {
             outcome.state = state;
             outcome.state_len = sizeof state;
         }
-        PROMISE(idem_complete(&the.table, &claim, &outcome, the.now) ==
-                IDEM_OK);
+        result = idem_complete(&the.table, &claim, &outcome, the.now);
+        PROMISE(result == IDEM_OK || forged);
         known[key] = number;
     }
     check_device();
