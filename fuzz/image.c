@@ -17,7 +17,7 @@ static int forged;                      // records may be of the input's making
 static uint32_t number;                 // of the latest response
 static uint32_t known[KEYS];            // of the one that a key must have, or 0
 
-/* ------------------------------------------------------------------ the calls */
+/* ---------------------------------------------------------------- the calls */
 
 /* A forged record may have a token that was never granted (K4). */
 static void check_device(void)
@@ -154,7 +154,7 @@ static void calls(input *in)
         one_call(in);
 }
 
-/* ------------------------------------------------------------------ the image */
+/* ---------------------------------------------------------------- the image */
 
 /* Where the input writes, and whose CRC it is given */
 typedef struct pen {
@@ -325,7 +325,7 @@ static int scribble(pen *pen)
     return 1;
 }
 
-/* ------------------------------------------------------------------------ run */
+/* ---------------------------------------------------------------------- run */
 
 /* Finds what is known. */
 static int open_again(void)

@@ -175,7 +175,9 @@ static uint32_t decoded(device *d, const uint8_t *body, uint8_t parts,
 static void a_record_that_is_short_of_something_is_none(void **state)
 {
     // slot, time; fingerprint; length of the scope; scope and key
-    static const uint8_t claim[] = { 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 1, 'a', 'b' };
+    static const uint8_t claim[] = {
+        0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 1, 'a', 'b'
+    };
     device *d = (device *)*state;
     unsigned whole = sizeof claim;
 
