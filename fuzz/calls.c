@@ -123,8 +123,8 @@ static void restart(void)
    needs one. */
 static void settle(const promised_call *c, int result)
 {
-    trace("%c key %u payload %u token %llu: %s%s\n", c->what, c->key, c->payload,
-          (unsigned long long)c->claim.token, idem_text(result),
+    trace("%c key %u payload %u token %llu: %s%s\n", c->what, c->key,
+          c->payload, (unsigned long long)c->claim.token, idem_text(result),
           the.medium.off ? ", the power went" : "");
     if (the.medium.off) {
         promises_in_flight(&model, c);

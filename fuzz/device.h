@@ -104,7 +104,7 @@ static int device_sync(void *ctx)
     return flash_sync(ctx);
 }
 
-/* ----------------------------------------------------------- making a device */
+/* ---------------------------------------------------------- making a device */
 
 static void make_medium(const geometry *g, uint32_t sectors)
 {

@@ -30,7 +30,8 @@ libfuzzer() {
     "$out/$2" -max_total_time="$3" -max_len=400 -timeout=20 -rss_limit_mb=0 \
         -print_final_stats=1 -verbosity=1 -artifact_prefix="$out/$2-" \
         "$out/found/$1" "fuzz/corpus/$1" > "$out/log" 2>&1 || {
-        grep -a -e '^broken' -e 'ERROR' -e 'Test unit' "$out/log" || cat "$out/log"
+        grep -a -e '^broken' -e 'ERROR' -e 'Test unit' "$out/log" ||
+            cat "$out/log"
         echo "FAILED: $2"
         exit 1
     }
@@ -42,7 +43,7 @@ libfuzzer() {
 # afl NAME SECONDS: the same with AFL++
 afl() {
     AFL_NO_UI=1 AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1 AFL_SKIP_CPUFREQ=1 \
-        AFL_NO_AFFINITY=1 AFL_QUIET=1 ASAN_OPTIONS=abort_on_error=1:symbolize=0 \
+        AFL_NO_AFFINITY=1 AFL_QUIET=1 \
         afl-fuzz -V "$2" -G 400 -t 20000 -i "fuzz/corpus/$1" -o "$out/afl-$1" \
         -- "$out/$1-afl" > "$out/log" 2>&1 || {
         tail -n 20 "$out/log"

@@ -53,7 +53,8 @@ typedef struct promises {
 
 typedef struct promised_call {
     char what;                          // B begin, C complete, R release,
-                                        // N renew, X forget, D delivered, Y sync
+                                        // N renew, X forget, D delivered,
+                                        // Y sync
     unsigned key, payload;
     uint32_t lease;                     // begin, renew
     uint32_t number;                    // complete: of the response

@@ -175,7 +175,9 @@ static uint32_t decoded(device *d, const uint8_t *body, uint8_t parts,
 static void a_record_that_is_short_of_something_is_none(void **state)
 {
     // slot, time; fingerprint; length of the scope; scope and key
-    static const uint8_t claim[] = { 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 1, 'a', 'b' };
+    static const uint8_t claim[] = {
+        0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 1, 'a', 'b'
+    };
     device *d = (device *)*state;
     unsigned whole = sizeof claim;
 
@@ -541,6 +543,8 @@ static void arguments_that_are_not_there_are_refused(void **state)
     device_start(d, &usual);
     assert_int_equal(idem_run(&f->table, NULL, &reply, &rq, answer_in_place,
                               f->buffer, d->now), IDEM_E_ARG);
+    assert_int_equal(idem_run(&f->table, NULL, &reply, &rq, NULL, NULL,
+                              d->now), IDEM_E_ARG);
     memcpy(f->buffer, "ok", 3);
     assert_int_equal(idem_run(&f->table, &f->claim, &reply, &rq,
                               answer_in_place, f->buffer, d->now),

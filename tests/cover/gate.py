@@ -135,9 +135,8 @@ def main():
             wrong.append("not covered: %s:%d: %s" % (header, place[0], name))
     wrong += ["excepted, but covered or not there: " + name for name in unused]
     for kind, (covered, left, total) in sorted(figures.items()):
-        print("%-17s %5d of %5d, %d excepted: %.2f %%" %
-              (kind, covered, total, left,
-               100.0 * (covered + left) / total))
+        print("%-17s %5d of %5d, %.2f %%; %d excepted" %
+              (kind, covered, total, 100.0 * covered / total, left))
     left, total = (sum(figure[i] for figure in figures.values())
                    for i in (1, 2))
     if left > MOST_EXCEPTED * total:

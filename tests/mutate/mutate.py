@@ -49,8 +49,8 @@ def blank_comments(text):
 def sections(text):
     """(name, start, end) of each section of the implementation."""
     start = text.index(">>basics", text.index("Implementation\n"))
-    marks = [(m.group(1), m.start())
-             for m in re.compile(r"^   >>(\w+)", re.M).finditer(text, start - 3)]
+    mark = re.compile(r"^   >>(\w+)", re.M)
+    marks = [(m.group(1), m.start()) for m in mark.finditer(text, start - 3)]
     return [(name, at, marks[i + 1][1])
             for i, (name, at) in enumerate(marks[:-1])]
 
@@ -93,8 +93,8 @@ REPLACEMENTS = [
 ]
 STATEMENT = re.compile(
     r"^( +)(?!return|break|continue|goto|case|default|else|if|for|while|do\b|"
-    r"switch|const |static |struct |unsigned |int |size_t |uint\w+ |idemi?_\w+ |"
-    r"off_t |char |\})\w[^\n{}]*;$", re.M)
+    r"switch|const |static |struct |unsigned |int |size_t |uint\w+ |"
+    r"idemi?_\w+ |off_t |char |\})\w[^\n{}]*;$", re.M)
 
 
 def closing(code, at):
