@@ -4100,7 +4100,8 @@ static int idemi_journal_erase(idem_table *t, int wait)
     uint32_t sector = idemi_journal_unspared(t);
     int result = IDEM_OK;
 
-    if (!j->blank && !idemi_journal_dead(t, sector))
+    if (idemi_journal_sector(t, sector)->link >= IDEMI_ASIDE ||
+        (!j->blank && !idemi_journal_dead(t, sector)))
         return IDEM_E_SPACE;
     j->erased = 1;
     if (!j->erasing) {
@@ -4236,6 +4237,7 @@ static int idemi_journal_settle(idem_table *t, int result, uint32_t last,
     j->end = end;
     j->at = j->sealing ? 0 : at;
     j->stray = !j->blank;
+    j->clean = j->tail;
     j->cursor = 0;
     return result;
 }
@@ -4267,6 +4269,7 @@ static void idemi_journal_forgive(idem_table *t)
     }
     idemi_journal_keep(t, t->journal->state_at);
     t->stats.retired = 0;
+    t->journal->spare = 0;              // others come next now
     // On blank storage all are as good as erased, but not twice.
     if (t->journal->blank)
         t->journal->blank = IDEMI_TORN;
@@ -4580,14 +4583,13 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot,
     idemi_parts from = { NULL, NULL, NULL, NULL };
     uint32_t at;
     int written = place->claim != IDEMI_NOWHERE;
-    size_t len = IDEMI_OUTCOME_FIXED + out->response_len +
-                 (out->state ? out->state_len : 0);
+    size_t len = out->response_len + (out->state ? out->state_len : 0);
     int result;
 
-    if (!out->code && !out->failed && !out->confirm)
-        len -= IDEMI_OUTCOME_MORE;
-    if (!written)
-        len += IDEMI_RECORD_FIXED + t->config->key_max;
+    len += !written ? IDEMI_RECORD_FIXED + t->config->key_max
+           : out->code || out->failed || out->confirm
+               ? IDEMI_OUTCOME_FIXED
+               : IDEMI_OUTCOME_FIXED - IDEMI_OUTCOME_MORE;
     result = idemi_journal_reserved(t, idemi_storage_granules(t,
                                                          (uint32_t)len));
     if (result == IDEM_OK && !idemi_slot_at(t, slot)->state)
