@@ -64,6 +64,7 @@ start_daemon() {
 
 # Ends the daemon as a service manager does; it must agree.
 stop_daemon() {
+    wait_for grep -q ready "$name/total"
     kill -TERM "$daemon"
     wait "$daemon" || fail "pumpd did not end well"
     daemon=
@@ -228,7 +229,7 @@ answers() {
     is "$(ask "$long$long" 1 | cut -d ' ' -f 3-)" \
         "0x83 over the limit, or the buffer is too short"
     stop_daemon
-    is "$(cat "$name/total")" "total 8 ml"
+    is "$(tail -n 1 "$name/total")" "total 8 ml"
 
     start_daemon "$broker_port" 1 --ml-ms 60000     # cut short before it poured
     ask cut 900 >"$name/cut" &
@@ -254,7 +255,7 @@ answers() {
     is "$(grep -c ' 800$' "$name/log")" 1
     is "$(ask a 5)" "a 5 0x00 poured 5 ml"
     stop_daemon
-    is "$(cat "$name/total")" "total 1708 ml"
+    is "$(tail -n 1 "$name/total")" "total 1708 ml"
     is "$(grep -c 'it had poured' "$name/pumpd.err")" 1
     echo "answers: as the manual says"
 }

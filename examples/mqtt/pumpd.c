@@ -460,6 +460,8 @@ int main(int argc, char **argv)
         die(p.log, strerror(errno));
     if (!p.no_idem)
         open_journal(&p);
+    puts("ready");                      // from now on a signal ends it well
+    fflush(stdout);
     run(&p);
     if (!p.no_idem && idem_file_close(&p.file) != IDEM_OK)
         die(p.journal, strerror(p.file.error));
