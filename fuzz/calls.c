@@ -111,7 +111,13 @@ static void restart(void)
     unreadable = 0;
     faulty = blank = !acknowledged && medium_is_blank();
     trace("restart\n");
-    PROMISE(device_open() == IDEM_OK);
+    call = device_open();
+    // Erases that failed half way, before anything was acknowledged, look like
+    // somebody else's data.
+    if (call == IDEM_E_FORMAT && !acknowledged)
+        call = idem_format(&the.table, &the.config, table_memory,
+                           the.memory_size, the.now);
+    PROMISE(call == IDEM_OK);
     PROMISE(the.table.stats.lost == 0);
     check_device();
     for (key = 0; key < KEYS; key++)
