@@ -346,7 +346,8 @@ powercuts() {
         grep -a '^torn' "$case/told" >> "$out/torn" || true
         i=$((i + 1))
     done
-    echo "$board${*:+ $*}: $total $unit, cut $(wc -l < "$out/cuts") times, during" \
+    echo "$board${*:+ $*}: $total $unit," \
+        "cut $(wc -l < "$out/cuts") times, during" \
         $(sort "$out/cuts" | uniq -c | awk '{ print $2, $1 }')
     [ ! -s "$out/torn" ] ||
         echo "    $(wc -l < "$out/torn") bytes of EEPROM torn"
@@ -421,12 +422,16 @@ found() {
     passed=$((passed + 1))
 }
 
-# planted NAME FUNCTION SCRIPT: the audit of power cuts must find it.  It is not
-# found if it does not even compile or run: set -e does not hold within "if".
-planted() {
+# planted_on BOARD FLAGS NAME FUNCTION SCRIPT: the audit of power cuts must find
+# it.  It is not found if it does not even compile or run: set -e does not hold
+# within "if".
+planted_on() {
+    board=$1
+    flags=$2
+    shift 2
     plant "$@"
-    with_medium microbit firmware
-    if (powercuts microbit 100 0) > "$out/log" 2>&1; then
+    with_medium "$board" firmware $flags
+    if (powercuts "$board" 100 0 $flags) > "$out/log" 2>&1; then
         fail "$1: not found"
     fi
     if ! grep -q '^violation' "$out/log" ||
@@ -435,6 +440,11 @@ planted() {
         fail "$1: something else"
     fi
     found "$1"
+}
+
+# planted NAME FUNCTION SCRIPT: so it must on the first board
+planted() {
+    planted_on microbit "" "$@"
 }
 
 part_planted() {
@@ -453,7 +463,17 @@ part_planted() {
         's/s->state = IDEMI_IN_PROGRESS | IDEMI_CUT;/\
             idemi_keys_remove(t, slot);\
             continue;/'
+    planted_on atmega328p "" "cells, cut claims are dropped" \
+        idemi_cells_enlist \
+        's/s->state = IDEMI_IN_PROGRESS.*/return s->state = 0;/'
     [ "${SHORT:-}" != 1 ] || return 0
+    planted_on atmega328p "" "cells, no CRC" idemi_cells_decode \
+        '/idemi_crc_update/{
+            N
+            s/idemi_crc_update.*load32(p)/1/
+            }'
+    planted_on atmega328p -DFIRMWARE_STATE "cells, state is not carried" \
+        idemi_cells_empty 's/= t->state_len/= 0/'
     planted "state is left out" idemi_journal_outcome \
         's/r->parts |= IDEMI_HAS_STATE;/;/'
     planted "appended behind doubt" idemi_recover_open 's/j->clean = j->tail;/&\

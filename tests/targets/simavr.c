@@ -3,9 +3,10 @@
 
        simavr ELF MCU EEPROM CUT [NUMBER [NUMBER]]
 
-   CUT 0 is never; if it is odd, the power goes in the next write to the EEPROM
-   after it, which is left torn.  (A real one takes 3.4 ms for a byte, so most
-   cuts are there; the emulator takes no time.)
+   CUT 0 is never; if it is odd, the power goes in one of the next writes to the
+   EEPROM after it, which is left torn.  (A real one takes 3.4 ms for a byte, so
+   most cuts are there, in any byte of a record; the emulator takes no time, so
+   the next one would mostly be the first of a record.)
 
    What the program sends goes to standard output; behind it,
    if it was not cut, how many cycles it took, the deepest stack, and, for each
@@ -23,6 +24,7 @@
 #include <string.h>
 
 enum { EEPROM_MAX = 4096 };
+enum { RECORD = 61 };                   // bytes, about
 enum { CUT = 3, CRASHED = 4, UNUSABLE = 5 };
 
 // Registers, where they are in the data space.
@@ -180,6 +182,7 @@ static int run(avr_t *avr, avr_cycle_count_t cut)
 {
     int state = cpu_Running;
     unsigned deepest = avr->ramend;
+    unsigned more = cut % 2 ? (unsigned)(cut / 2 % RECORD) : 0;
     avr_eeprom_desc_t all = { .ee = NULL, .size = avr->e2end + 1u };
 
     avr_ioctl(avr, AVR_IOCTL_EEPROM_GET, &all);
@@ -187,10 +190,12 @@ static int run(avr_t *avr, avr_cycle_count_t cut)
     while (state != cpu_Done && state != cpu_Crashed) {
         unsigned sp = stack_pointer(avr);
         int wrote = writes(avr, all.ee), due = cut && avr->cycle >= cut;
-        if (due && wrote && cut % 2)
-            tear(avr, all.ee);
-        if (due && (wrote || cut % 2 == 0))
+        if (due && cut % 2 == 0)
             return CUT;
+        if (due && wrote && more-- == 0) {
+            tear(avr, all.ee);
+            return CUT;
+        }
         state = avr_run(avr);
         measure(avr);
         if (sp > avr->ioend && sp < deepest)
