@@ -41,6 +41,7 @@ enum { CAPACITY = 16, KEY_MAX = 8, RESPONSE_MAX = 4, STATE_MAX = 0 };
     IDEM_CELLS_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX, STATE_MAX, 1024, 1)
 #endif
 enum { AGAIN = CAPACITY - 2 };          // duplicates after a restart
+enum { KEY_LEN = KEY_MAX > 4 ? KEY_MAX - 1 : 2 };       // the scope is a byte
 
 static const idem_config config = {
     .capacity = CAPACITY, .key_max = KEY_MAX, .response_max = RESPONSE_MAX,
@@ -132,7 +133,7 @@ static idem_reply reply = { .buffer = response,
 
 static idem_request request_of(uint32_t number, const char *payload)
 {
-    static char key[KEY_MAX - 1];
+    static char key[KEY_LEN];
     idem_request request = { .scope = "p", .scope_len = 1, .key = key,
                              .key_len = sizeof key, .payload = payload,
                              .payload_len = 1 };

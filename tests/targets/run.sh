@@ -431,7 +431,7 @@ planted_on() {
     shift 2
     plant "$@"
     with_medium "$board" firmware $flags
-    if (powercuts "$board" 100 0 $flags) > "$out/log" 2>&1; then
+    if (powercuts "$board" 300 0 $flags) > "$out/log" 2>&1; then
         fail "$1: not found"
     fi
     if ! grep -q '^violation' "$out/log" ||
