@@ -3,6 +3,9 @@
 
        static const idem_storage storage = AVR_EEPROM_STORAGE(0, 480, 8);
 
+   or, with IDEM_CELLS, one sector: AVR_EEPROM_STORAGE(0, 1024, 1).  That is all
+   that fits an ATmega328P; README says with which options of the compiler.
+
    A byte is erased and programmed in one step of 3.4 ms, in which the device
    must not be reset by a brown-out: switch its detector on. */
 #ifndef AVR_EEPROM_H

@@ -117,6 +117,7 @@ figures() {
     row "the same with FNV-1a" \
         $(each text -DIDEM_NO_JOURNAL -DIDEM_HASH=IDEM_HASH_FNV)
     row "code, with journal" $(each text)
+    row "code, with cells" $(each text -DIDEM_CELLS)
     row "every function" $(each text -DWHOLE)
     row "RAM, the table" $(each object table_struct)
     row "RAM, 64 keys with a journal, 8 sectors" $(each object journal_64)

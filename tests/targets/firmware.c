@@ -6,7 +6,8 @@
 
    Everything is told before and after it happens, a line each, for audit.awk:
 
-     open, opened KEYS LOST          KEYS: what the application's state says
+     open, opened KEYS LOST          KEYS: what the application's state says; "-"
+                                     if there is none
      begin K, and then one of        execute K: this line is the effect
                                      claimed K: no effect, it will be released
                                      recover K, replay K RESPONSE
@@ -16,15 +17,31 @@
      wrong K RESULT                  what must not happen here
      end
 
-   A line that was told whole ends with " ." */
+   A line that was told whole ends with " ."
+
+     IDEM_CELLS     16 keys in 1 KB: of 8 bytes, or
+     FIRMWARE_STATE with it, of 5 bytes beside a byte of the application's */
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
 #include "board.h"
 #include "medium.h"
 
 enum { COMMANDS = 64 };
-enum { AGAIN = 6 };                     // duplicates after a restart
-enum { CAPACITY = AGAIN + 2, KEY_MAX = 4, RESPONSE_MAX = 12, STATE_MAX = 4 };
+#ifndef IDEM_CELLS
+enum { CAPACITY = 8, KEY_MAX = 4, RESPONSE_MAX = 12, STATE_MAX = 4 };
+#define MEMORY_SIZE                                                            \
+    IDEM_JOURNAL_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX, STATE_MAX, 8, 16)
+#else
+#ifdef FIRMWARE_STATE
+enum { CAPACITY = 16, KEY_MAX = 5, RESPONSE_MAX = 4, STATE_MAX = 1 };
+#else
+enum { CAPACITY = 16, KEY_MAX = 8, RESPONSE_MAX = 4, STATE_MAX = 0 };
+#endif
+#define MEMORY_SIZE                                                            \
+    IDEM_CELLS_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX, STATE_MAX, 1024, 1)
+#endif
+enum { AGAIN = CAPACITY - 2 };          // duplicates after a restart
+enum { KEY_LEN = KEY_MAX > 4 ? KEY_MAX - 1 : 2 };       // the scope is a byte
 
 static const idem_config config = {
     .capacity = CAPACITY, .key_max = KEY_MAX, .response_max = RESPONSE_MAX,
@@ -33,8 +50,7 @@ static const idem_config config = {
     .storage = &medium
 };
 static idem_table table;
-static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX,
-                                                STATE_MAX, 8, 16) / 4];
+static uint32_t memory[MEMORY_SIZE / 4];
 static uint32_t now;
 
 int program(void);
@@ -117,11 +133,12 @@ static idem_reply reply = { .buffer = response,
 
 static idem_request request_of(uint32_t number, const char *payload)
 {
-    static char key[2];
+    static char key[KEY_LEN];
     idem_request request = { .scope = "p", .scope_len = 1, .key = key,
-                             .key_len = 2, .payload = payload,
+                             .key_len = sizeof key, .payload = payload,
                              .payload_len = 1 };
 
+    memset(key, '.', sizeof key);
     key[0] = (char)('A' + number / 16);
     key[1] = (char)('a' + number % 16);
     return request;
@@ -150,11 +167,14 @@ static size_t respond(uint32_t number, int recovered)
 
 static void complete(uint32_t number, int recovered)
 {
-    uint8_t state[STATE_MAX] = { (uint8_t)(number + 1) };
-    idem_outcome outcome = { .response = response, .state = state,
-                             .state_len = sizeof state };
+    uint8_t state[STATE_MAX + 1] = { (uint8_t)(number + 1) };
+    idem_outcome outcome = { .response = response };
     int result;
 
+    if (STATE_MAX) {
+        outcome.state = state;
+        outcome.state_len = STATE_MAX;
+    }
     outcome.response_len = respond(number, recovered);
     tell_response("complete", number, response, outcome.response_len);
     result = idem_complete(&table, &claim, &outcome, now += 10);
@@ -243,8 +263,8 @@ static void serve(uint32_t number)
 
 static void open_table(void)
 {
-    uint8_t state[STATE_MAX] = { 0 };
-    size_t len = sizeof state;
+    uint8_t state[STATE_MAX + 1] = { 0 };
+    size_t len = STATE_MAX;
     int result;
 
     tell("open", 0);
@@ -254,7 +274,10 @@ static void open_table(void)
         wrong((uint32_t)table.needed, result);
     idem_state(&table, state, &len);
     start_line("opened ");
-    add_number(state[0]);
+    if (STATE_MAX)
+        add_number(state[0]);
+    else
+        add("-");
     add(" ");
     add_number(table.stats.lost);
     end_line();

@@ -222,11 +222,17 @@ blank() {
     truncate -s "$3" "$1"
 }
 
-# with_medium BOARD PROGRAM: builds it with the storage that the board has
+# with_medium BOARD PROGRAM FLAGS...: builds it with the storage that the board
+# has.  In 2 KB of memory no byte may be spent on texts that nothing refers to,
+# nor on a stack frame of inlined calls that are over.
 with_medium() {
     case $1 in
+    atmega328p)
+        build_avr "$@" -flto -fno-inline -DIDEM_CELLS -Iexamples \
+            $here/medium_eeprom.c
+        return ;;
     atmega*)
-        build_avr "$1" "$2" -Iexamples $here/medium_eeprom.c
+        build_avr "$@" -Iexamples $here/medium_eeprom.c
         return ;;
     virt-arm)    set -- "$@" -DPFLASH_GRANULE=8 $here/medium_pflash.c ;;
     virt-riscv)  set -- "$@" -DPFLASH_GRANULE=16 $here/medium_pflash.c ;;
@@ -308,18 +314,19 @@ soon() {
     echo $((1 + (i * 104729 + $1 * 15485863) % (total / 20)))
 }
 
-# powercuts BOARD COUNT SETTLE: cuts a firmware at COUNT instructions, evenly
-# spread over its run; every other one is cut again soon after it is restarted,
-# every eighth six times
+# powercuts BOARD COUNT SETTLE FLAGS...: cuts a firmware at COUNT instructions,
+# evenly spread over its run; every other one is cut again soon after it is
+# restarted, every eighth six times
 powercuts() {
     board=$1
     count=$2
     settle=$3
+    shift 3
     case=$out/cut
     unit=instructions
     [ "${board#atmega}" = "$board" ] || unit=cycles
     program=firmware
-    with_medium "$board" firmware
+    with_medium "$board" firmware "$@"
     suffer "$board"
     audited "$case/told" || { cat "$case/told"; fail "$board: without a cut"; }
     total=$(sed -n 's/^instructions //p; s/^cycles //p' "$case/took")
@@ -339,7 +346,8 @@ powercuts() {
         grep -a '^torn' "$case/told" >> "$out/torn" || true
         i=$((i + 1))
     done
-    echo "$board: $total $unit, cut $(wc -l < "$out/cuts") times, during" \
+    echo "$board${*:+ $*}: $total $unit," \
+        "cut $(wc -l < "$out/cuts") times, during" \
         $(sort "$out/cuts" | uniq -c | awk '{ print $2, $1 }')
     [ ! -s "$out/torn" ] ||
         echo "    $(wc -l < "$out/torn") bytes of EEPROM torn"
@@ -355,6 +363,8 @@ part_powercuts() {
     powercuts virt-arm $count 0
     powercuts virt-riscv $count 0
     powercuts atmega2560 $count 0
+    powercuts atmega328p $count 0
+    powercuts atmega328p $count 0 -DFIRMWARE_STATE
     # QEMU writes that file later, by itself.
     powercuts ast1030-evb $count 200
 }
@@ -412,12 +422,16 @@ found() {
     passed=$((passed + 1))
 }
 
-# planted NAME FUNCTION SCRIPT: the audit of power cuts must find it.  It is not
-# found if it does not even compile or run: set -e does not hold within "if".
-planted() {
+# planted_on BOARD FLAGS NAME FUNCTION SCRIPT: the audit of power cuts must find
+# it.  It is not found if it does not even compile or run: set -e does not hold
+# within "if".
+planted_on() {
+    board=$1
+    flags=$2
+    shift 2
     plant "$@"
-    with_medium microbit firmware
-    if (powercuts microbit 100 0) > "$out/log" 2>&1; then
+    with_medium "$board" firmware $flags
+    if (powercuts "$board" 300 0 $flags) > "$out/log" 2>&1; then
         fail "$1: not found"
     fi
     if ! grep -q '^violation' "$out/log" ||
@@ -426,6 +440,11 @@ planted() {
         fail "$1: something else"
     fi
     found "$1"
+}
+
+# planted NAME FUNCTION SCRIPT: so it must on the first board
+planted() {
+    planted_on microbit "" "$@"
 }
 
 part_planted() {
@@ -444,7 +463,17 @@ part_planted() {
         's/s->state = IDEMI_IN_PROGRESS | IDEMI_CUT;/\
             idemi_keys_remove(t, slot);\
             continue;/'
+    planted_on atmega328p "" "cells, cut claims are dropped" \
+        idemi_cells_enlist \
+        's/s->state = IDEMI_IN_PROGRESS.*/return s->state = 0;/'
     [ "${SHORT:-}" != 1 ] || return 0
+    planted_on atmega328p "" "cells, no CRC" idemi_cells_decode \
+        '/idemi_crc_update/{
+            N
+            s/idemi_crc_update.*load32(p)/1/
+            }'
+    planted_on atmega328p -DFIRMWARE_STATE "cells, state is not carried" \
+        idemi_cells_empty 's/= t->state_len/= 0/'
     planted "state is left out" idemi_journal_outcome \
         's/r->parts |= IDEMI_HAS_STATE;/;/'
     planted "appended behind doubt" idemi_recover_open 's/j->clean = j->tail;/&\

@@ -3,14 +3,16 @@
 
        simavr ELF MCU EEPROM CUT [NUMBER [NUMBER]]
 
-   CUT 0 is never; if it is odd, the power goes in the next write to the EEPROM
-   after it, which is left torn.  (A real one takes 3.4 ms for a byte, so most
-   cuts are there; the emulator takes no time.)
+   CUT 0 is never; if it is odd, the power goes in one of the next writes to the
+   EEPROM after it, which is left torn.  (A real one takes 3.4 ms for a byte, so
+   most cuts are there, in any byte of a record; the emulator takes no time, so
+   the next one would mostly be the first of a record.)
 
    What the program sends goes to standard output; behind it,
    if it was not cut, how many cycles it took, the deepest stack, and, for each
    time that it set GPIOR0 from 0xA5 to 0x5A, the cycles in between.  Exits with
-   its status, or 3 if it was cut, 4 if it crashed. */
+   its status, or 3 if it was cut, 4 if it crashed or its stack ran into its
+   data. */
 #include <simavr/avr_eeprom.h>
 #include <simavr/avr_uart.h>
 #include <simavr/sim_avr.h>
@@ -22,6 +24,7 @@
 #include <string.h>
 
 enum { EEPROM_MAX = 4096 };
+enum { RECORD = 61 };                   // bytes, about
 enum { CUT = 3, CRASHED = 4, UNUSABLE = 5 };
 
 // Registers, where they are in the data space.
@@ -30,6 +33,7 @@ enum { EEARL = 0x41, EEARH = 0x42 };
 enum { MARK_FROM = 0xA5, MARK_TO = 0x5A };
 
 static uint8_t eeprom[EEPROM_MAX];
+static unsigned data_end;               // where the stack must not go
 
 static void on_sent(struct avr_irq_t *irq, uint32_t byte, void *user)
 {
@@ -65,6 +69,7 @@ static avr_t *load(const char *elf, const char *mcu)
         return NULL;
     avr_init(avr);
     avr_load_firmware(avr, &firmware);
+    data_end = avr->ioend + 1u + firmware.datasize + firmware.bsssize;
     avr->sleep = on_sleep;
     return avr;
 }
@@ -160,26 +165,45 @@ static void tear(const avr_t *avr, uint8_t *now)
     printf("torn %u\n", written.at);
 }
 
+/* The stack pointer, as it was when both its bytes were last in agreement:
+   between the writes to them, the upper one first, it may be far too low. */
+static unsigned stack_pointer(const avr_t *avr)
+{
+    static unsigned last;
+    unsigned now = avr->data[R_SPL] | (unsigned)avr->data[R_SPH] << 8;
+
+    if ((now & 0xFF) != (last & 0xFF))
+        last = now;
+    return last;
+}
+
 /* Runs it to its end, or to the cut; returns what to exit with. */
 static int run(avr_t *avr, avr_cycle_count_t cut)
 {
     int state = cpu_Running;
     unsigned deepest = avr->ramend;
+    unsigned more = cut % 2 ? (unsigned)(cut / 2 % RECORD) : 0;
     avr_eeprom_desc_t all = { .ee = NULL, .size = avr->e2end + 1u };
 
     avr_ioctl(avr, AVR_IOCTL_EEPROM_GET, &all);
 
     while (state != cpu_Done && state != cpu_Crashed) {
-        unsigned sp = avr->data[R_SPL] | (unsigned)avr->data[R_SPH] << 8;
+        unsigned sp = stack_pointer(avr);
         int wrote = writes(avr, all.ee), due = cut && avr->cycle >= cut;
-        if (due && wrote && cut % 2)
-            tear(avr, all.ee);
-        if (due && (wrote || cut % 2 == 0))
+        if (due && cut % 2 == 0)
             return CUT;
+        if (due && wrote && more-- == 0) {
+            tear(avr, all.ee);
+            return CUT;
+        }
         state = avr_run(avr);
         measure(avr);
         if (sp > avr->ioend && sp < deepest)
             deepest = sp;
+        if (deepest + 1 < data_end) {
+            printf("\nwrong stack: in the data .\n");
+            return CRASHED;
+        }
     }
     printf("cycles %llu\nstack %u\n", (unsigned long long)avr->cycle,
            avr->ramend - deepest);
