@@ -2347,9 +2347,9 @@ static idem_place *idemi_slot_place(const idem_table *t, unsigned slot)
 }
 
 /* The body of a slot in memory. */
-static idem_body *idemi_slot_own(const idem_slot *s)
+static idem_body *idemi_slot_own(idem_slot *s)
 {
-    return (idem_body *)(void *)(uintptr_t)(s + 1);
+    return (idem_body *)(void *)(s + 1);
 }
 
 /* The body of a slot in use, wherever it is, with or without what it knows of
@@ -2414,7 +2414,7 @@ static int idemi_slot_has_id(idem_table *t, unsigned slot,
 static uint32_t idemi_slot_retention(const idem_table *t, const idem_slot *s)
 {
     if (idemi_slot_bodies(t))
-        return idemi_slot_own(s)->retention;
+        return ((const idem_body *)(const void *)(s + 1))->retention;
     return t->journal->retentions[s->terms];
 }
 
@@ -7014,7 +7014,7 @@ static int idemi_check_slot(const idem_table *t, unsigned slot)
     if (!status || (s->state & (misplaced | (0xC0u & ~IDEMI_UNTOLD))))
         return 6;
     if (idemi_slot_bodies(t)) {
-        const idem_body *body = idemi_slot_own(s);
+        const idem_body *body = idemi_slot_own(idemi_slot_at(t, slot));
         if (!body->key_len ||
             body->scope_len + body->key_len > t->config->key_max ||
             body->response_len > t->config->response_max)
@@ -7047,7 +7047,7 @@ static int idemi_check_probe(const idem_table *t, unsigned slot)
     unsigned left = t->index_size;
 
     if (idemi_slot_bodies(t)) {
-        const idem_body *body = idemi_slot_own(s);
+        const idem_body *body = idemi_slot_own(idemi_slot_at(t, slot));
         const unsigned char *id = idemi_slot_id(t, slot);
         if (s->hash != idemi_index_hash(idemi_hash_id(
                            t->config, id, body->scope_len,
