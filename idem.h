@@ -4071,7 +4071,7 @@ static int idemi_journal_verify(idem_table *t, uint32_t sector)
     uint32_t front = idemi_journal_front(t);
     int result;
 
-    if (!m->verify || !m->erase)
+    if (!m->verify)
         return IDEM_OK;
     t->journal->loaded = IDEMI_NOWHERE;
     result = idemi_storage_read(t, idemi_storage_place(t, sector, 0), in,
@@ -7572,8 +7572,6 @@ static int idemi_public_geometry(idem_table *t)
     heads = idemi_public_heads(t, moved + j->outcome_max, room);
     moved = idemi_storage_granules(t, IDEMI_CARRY_CLAIM + key + key / 96);
     ahead = idemi_public_ahead(t, moved, first, room, usable);
-    if (heads < idemi_public_heads(t, full, room))
-        heads = idemi_public_heads(t, full, room);
     full = idemi_storage_granules(t, IDEMI_CARRY_WHOLE + key + response);
     full = idemi_public_ahead(t, full, both, room, usable);
     j->low = 3 + (ahead > full ? ahead : full);
