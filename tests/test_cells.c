@@ -241,6 +241,21 @@ static void what_is_not_ours_is_not_touched(void **state)
     assert_int_equal(asked(d, "a"), IDEM_EXECUTE);
 }
 
+/* Power cuts leave a granule torn in each of two headers, which may be anything
+   then.  What more there is was somebody's. */
+static void three_torn_granules_of_headers_are_somebodys(void **state)
+{
+    device *d = (device *)*state;
+    uint32_t size = d->storage.sector_size;
+
+    for (uint32_t count = 1; count < 5; count++)
+        for (uint32_t at = 0; at + count <= 16; at++) {
+            make(d, 1, size);
+            flash_fill(&d->medium, at, count, 0);
+            reopen(d, count > 2 ? IDEM_E_FORMAT : IDEM_OK);
+        }
+}
+
 static void everything_outlasts_restarts(void **state)
 {
     device *d = (device *)*state;
@@ -635,6 +650,7 @@ int main(void)
         CELLS(a_kilobyte_holds_sixteen_keys),
         CELLS(opening_writes_nothing_and_reads_each_byte_once),
         CELLS(what_is_not_ours_is_not_touched),
+        CELLS(three_torn_granules_of_headers_are_somebodys),
         CELLS(everything_outlasts_restarts),
         CELLS(a_retention_goes_on_over_restarts),
         CELLS(completing_never_fails_for_space),

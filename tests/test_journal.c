@@ -297,6 +297,28 @@ static void l2_restarts_in_a_row_never_use_up_the_ring(void **state)
         }
 }
 
+/* A boot that writes begins a sector; idle work erases one ahead, but no more
+   while nothing is claimed: the next boot would erase those again. */
+static void a_restart_costs_one_erase_and_one_more_with_idle_time(void **state)
+{
+    device *d = (device *)*state;
+
+    for (unsigned i = 0; i < COUNT(geometries); i++)
+        for (unsigned idle = 0; idle < 2; idle++) {
+            tight(d, &geometries[i], 5);
+            for (unsigned boot = 0; boot < 30; boot++) {
+                uint32_t erases = d->medium.erases;
+                device_begin(d, boot % 5);
+                device_complete(d, boot % 5, 3);
+                device_forget(d, boot % 5);
+                if (idle)
+                    device_rest(d);
+                assert_in_range(d->medium.erases - erases, 0, 1 + idle);
+                device_restart(d);
+            }
+        }
+}
+
 /* Without restarts the sectors are used strictly in turn. */
 static void wear_is_even(void **state)
 {
@@ -2260,6 +2282,37 @@ static void s5_records_of_several_keys_are_counted_stretch_by_stretch(
     assert_int_equal(d->f.table.stats.lost, 3);
 }
 
+/* Far more than a header can say. */
+static void s5_hundreds_of_losses_are_told_once_too(void **state)
+{
+    static const geometry roomy =
+        { "roomy", FLASH_NOR, 4, 1024, 64, 0xFF, 0, 0, 0 };
+    enum { LOSSES = 300 };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    uint32_t at[LOSSES];
+
+    device_start(d, &roomy);
+    for (unsigned n = 0; n < LOSSES; n++) {
+        assert_int_equal(ask(f, "a", d->now), IDEM_EXECUTE);
+        at[n] = idemi_slot_place(&f->table, f->claim.slot)->claim;
+        at[n] = idemi_storage_linear(&f->table, at[n]);
+        assert_int_equal(complete(f, &f->claim, "poured", d->now), IDEM_OK);
+        assert_int_equal(forget(f, "panel", "a", d->now), IDEM_OK);
+    }
+    for (unsigned n = 0; n < LOSSES; n++)
+        flash_flip(&d->medium, at[n] + 5, 3);
+    flash_boot(&d->medium);
+    assert_int_equal(device_open(d), IDEM_OK);
+    assert_in_range(f->table.stats.lost, 1, LOSSES);
+    for (unsigned boot = 0; boot < 3; boot++) {
+        assert_int_equal(ask(f, "b", d->now), IDEM_RECOVER);
+        flash_boot(&d->medium);
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(f->table.stats.lost, 0);
+    }
+}
+
 /* ---------------------------------------------------------------------------
    what is not this journal
    ------------------------------------------------------------------------ */
@@ -3420,6 +3473,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         JOURNAL_TEST(l1_no_call_does_more_than_the_manual_says),
         JOURNAL_TEST(l1_with_many_claims_open_no_call_does_more_either),
+        JOURNAL_TEST(a_restart_costs_one_erase_and_one_more_with_idle_time),
         JOURNAL_TEST(wear_is_even),
         JOURNAL_TEST(a_storage_that_is_none_is_refused),
         JOURNAL_TEST(what_needs_a_journal_or_memory_is_refused_without),
@@ -3467,6 +3521,7 @@ int main(void)
         JOURNAL_TEST(in_doubt_known_keys_are_answered_as_ever),
         JOURNAL_TEST(in_doubt_a_full_table_is_full),
         JOURNAL_TEST(s5_each_loss_is_counted_when_it_comes),
+        JOURNAL_TEST(s5_hundreds_of_losses_are_told_once_too),
         JOURNAL_TEST(s5_records_of_several_keys_are_counted_stretch_by_stretch),
         JOURNAL_TEST(another_version_hash_geometry_or_secret_is_refused),
         JOURNAL_TEST(another_configuration_is_refused),

@@ -113,6 +113,20 @@ def closing(code, at):
     return -1
 
 
+def independent(one, two):
+    """True if two statements are plain assignments, and neither touches what
+    the other changes: swapping them is no fault."""
+    changed = []
+    for statement in (one, two):
+        parts = re.split(r" [-+|&]?= ", statement.strip(" ;\n"))
+        step = re.fullmatch(r"([^()]*?)(?:\+\+|--)", parts[0])
+        if re.search(r"\w\(", statement) or (len(parts) < 2 and not step):
+            return False
+        changed.append([step.group(1)] if step else parts[:-1])
+    return not any(each in two for each in changed[0]) and \
+        not any(each in one for each in changed[1])
+
+
 def in_body(code, start, end, void):
     """(what is done, from, to, text instead) in one function's body."""
     body = code[start:end]
@@ -137,7 +151,8 @@ def in_body(code, start, end, void):
         yield "dropped", at, start + m.end(), ";"
         yield "early return", at, at, "return; " if void else "return 0; "
     for one, two in zip(statements, statements[1:]):
-        if one.end() + 1 == two.start() and one.group(1) == two.group(1):
+        if one.end() + 1 == two.start() and one.group(1) == two.group(1) and \
+                not independent(one.group(0), two.group(0)):
             yield "swapped with the next", start + one.start(), \
                 start + two.end(), two.group(0) + "\n" + one.group(0)
 
