@@ -2282,6 +2282,26 @@ static void s5_records_of_several_keys_are_counted_stretch_by_stretch(
     assert_int_equal(d->f.table.stats.lost, 3);
 }
 
+/* Its end does not read, and it was begun again in another place: what counts
+   is that. */
+static void s5_a_key_whose_end_is_damaged_is_not_there_twice(void **state)
+{
+    device *d = (device *)*state;
+
+    for (unsigned i = 0; i < COUNT(pictures); i++) {
+        // The place that became free last is taken first.
+        const image *im = image_of(d, &pictures[i], "B0 C0 B1 C1 X0 X1 B0");
+        image_load(d, im);
+        damage_record(d, im, 4);
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(d->f.table.stats.lost, 1);
+        assert_int_equal(live(&d->f, d->now), 1);
+        assert_int_equal(begin(&d->f, "panel", "k00", "pour 5 ml", d->now),
+                         IDEM_RECOVER);
+        assert_int_equal(d->f.claim.attempt, 2);
+    }
+}
+
 /* Far more than a header can say. */
 static void s5_hundreds_of_losses_are_told_once_too(void **state)
 {
@@ -3522,6 +3542,7 @@ int main(void)
         JOURNAL_TEST(in_doubt_a_full_table_is_full),
         JOURNAL_TEST(s5_each_loss_is_counted_when_it_comes),
         JOURNAL_TEST(s5_hundreds_of_losses_are_told_once_too),
+        JOURNAL_TEST(s5_a_key_whose_end_is_damaged_is_not_there_twice),
         JOURNAL_TEST(s5_records_of_several_keys_are_counted_stretch_by_stretch),
         JOURNAL_TEST(another_version_hash_geometry_or_secret_is_refused),
         JOURNAL_TEST(another_configuration_is_refused),

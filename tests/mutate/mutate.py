@@ -333,7 +333,7 @@ class Sound:
                 took = try_stage(name, self.directory, 600)
                 if not isinstance(took, float):
                     sys.exit("mutate: FAILED, without a fault: " + name)
-                self.limits[name] = int(3 + 5 * took)
+                self.limits[name] = int(3 + 2 * took)
             return self.limits[name]
 
 
