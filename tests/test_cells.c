@@ -677,6 +677,26 @@ static void a_call_that_fails_can_be_repeated(void **state)
         }
 }
 
+/* The one that does not read is written again before the first record. */
+static void s7_a_header_that_fails_to_be_written_again_fails_the_call(
+    void **state)
+{
+    device *d = (device *)*state;
+    uint32_t header;
+
+    reopen(d, IDEM_OK);
+    done(d, "a");
+    header = idemi_cells_header(&d->f.table);
+    for (uint32_t copy = 0; copy < 2; copy++) {
+        flash_flip(&d->medium, copy * header + 1, 0);
+        reopen(d, IDEM_OK);
+        flash_fail(&d->medium, FLASH_PROG, 0, FLASH_UNDONE, 0);
+        assert_int_equal(asked(d, "b"), IDEM_E_STORAGE);
+        assert_int_equal(asked(d, "a"), IDEM_REPLAY);
+        assert_memory_equal(d->medium.bytes, d->medium.bytes + header, header);
+    }
+}
+
 static void a_sync_that_failed_ends_writing(void **state)
 {
     device *d = (device *)*state;
@@ -763,6 +783,7 @@ int main(void)
         CELLS(a_truncated_storage_never_answers_wrongly),
         CELLS(a_record_validates_in_its_own_cell_only),
         CELLS(a_call_that_fails_can_be_repeated),
+        CELLS(s7_a_header_that_fails_to_be_written_again_fails_the_call),
         CELLS(a_sync_that_failed_ends_writing),
         CELLS(wear_is_spread_over_all_cells),
         CELLS(the_format_is_as_the_manual_says),

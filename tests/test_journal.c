@@ -952,6 +952,41 @@ static void s6_many_retentions_are_never_shortened(void **state)
     }
 }
 
+/* A key that is finished, with a retention; what is there of it goes before. */
+static void keep(device *d, unsigned key, uint32_t retention_ms)
+{
+    fixture *f = &d->f;
+    char name[4] = { (char)('a' + key / 100), (char)('0' + key / 10 % 10),
+                     (char)('0' + key % 10), 0 };
+
+    (void)forget(f, "", name, d->now);
+    f->request.retention_ms = retention_ms;
+    assert_int_equal(begin(f, "", name, "pour", d->now), IDEM_EXECUTE);
+    assert_int_equal(complete(f, &f->claim, "5 ml", d->now), IDEM_OK);
+    assert_int_equal(find(f, "", name, d->now), IDEM_OK);
+    if (retention_ms)
+        assert_int_equal(f->entry.left_ms, retention_ms);
+}
+
+/* There are numbers for thirteen beside the default and the longest; that of a
+   key that is gone is free again. */
+static void s6_a_few_retentions_are_kept_exactly(void **state)
+{
+    static const unsigned capacities[] = { 1, 5, 12, 13, 300 };
+    device *d = (device *)*state;
+
+    for (unsigned i = 0; i < COUNT(capacities); i++) {
+        unsigned keys = capacities[i], others = keys < 13 ? keys : 13;
+        d->f.config.capacity = keys;
+        device_start(d, &usual);
+        for (unsigned key = 0; key < keys; key++)
+            keep(d, key, 0);
+        keep(d, 0, 0);
+        for (unsigned n = 0; n < 5 * others; n++)
+            keep(d, keys - 1 - n % others, 2000 + 37 * n);
+    }
+}
+
 static void the_state_is_that_of_the_last_outcome_that_had_one(void **state)
 {
     device *d = (device *)*state;
@@ -3517,6 +3552,7 @@ int main(void)
         JOURNAL_TEST(s1_a_takeover_holds_after_a_restart),
         JOURNAL_TEST(time_may_pass_the_32_bits_again_and_again),
         JOURNAL_TEST(s6_many_retentions_are_never_shortened),
+        JOURNAL_TEST(s6_a_few_retentions_are_kept_exactly),
         JOURNAL_TEST(the_state_is_that_of_the_last_outcome_that_had_one),
         JOURNAL_TEST(what_is_owed_is_owed_until_delivered_over_restarts),
         JOURNAL_TEST(the_order_of_completion_survives),

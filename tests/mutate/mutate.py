@@ -97,6 +97,9 @@ REPLACEMENTS = [
     ("shift", r"(?<= )<<(?= )", ">>"),
     ("shift", r"(?<= )>>(?= )", "<<"),
 ]
+# With two that are equal it is the same whether the one is made the other.
+LIMIT = re.compile(r"(?=\bif \(([^()]+) ([<>]) ([^()]+)\)\s+\1 = \3;|"
+                   r"(?<=[ (])([^ ()]+) (>) ([^ ()]+) \? \4 - \6\s+: 0)")
 STATEMENT = re.compile(
     r"^( +)(?!return|break|continue|goto|case|default|else|if|for|while|do\b|"
     r"switch|const |static |struct |unsigned |int |size_t |uint\w+ |"
@@ -130,8 +133,11 @@ def independent(one, two):
 def in_body(code, start, end, void):
     """(what is done, from, to, text instead) in one function's body."""
     body = code[start:end]
+    limits = {max(m.start(2), m.start(5)) for m in LIMIT.finditer(body)}
     for kind, pattern, text in REPLACEMENTS:
         for m in re.finditer(pattern, body):
+            if m.start() in limits and text.strip() in ("<=", ">="):
+                continue
             yield kind + " becomes" + text.rstrip(), start + m.start(), \
                 start + m.end(), text
     for m in re.finditer(r"(?<![\w.])(\d+)(u?)(?![\w.])", body):
