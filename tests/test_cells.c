@@ -431,6 +431,24 @@ static void a_retention_goes_on_over_restarts(void **state)
     assert_int_equal(asked(d, "cut"), IDEM_EXECUTE);
 }
 
+/* To the millisecond, by the time of the newest record. */
+static void what_is_over_at_an_opening_takes_no_slot(void **state)
+{
+    device *d = (device *)*state;
+
+    for (uint32_t early = 0; early < 2; early++) {
+        make(d, 1, d->storage.sector_size);
+        reopen(d, IDEM_OK);
+        done(d, "a");
+        assert_int_equal(begin(&d->f, "", "b", "pour", RETENTION),
+                         IDEM_EXECUTE);
+        assert_int_equal(complete(&d->f, &d->f.claim, "b",
+                                  1 + RETENTION - early), IDEM_OK);
+        reopen(d, IDEM_OK);
+        assert_int_equal(d->f.table.used, 1 + early);
+    }
+}
+
 /* A full table always completes, however often it is opened between. */
 static void completing_never_fails_for_space(void **state)
 {
@@ -775,6 +793,7 @@ int main(void)
         CELLS(s10_what_a_cut_has_left_is_not_seen_later),
         CELLS(s2_what_is_there_but_once_is_not_written_over),
         CELLS(a_retention_goes_on_over_restarts),
+        CELLS(what_is_over_at_an_opening_takes_no_slot),
         CELLS(completing_never_fails_for_space),
         CELLS(a_flipped_bit_costs_a_record_at_most),
         CELLS(doubt_goes_on_over_restarts_and_ends),
