@@ -2207,6 +2207,30 @@ static void s4_doubt_goes_on_over_restarts_and_ends(void **state)
     }
 }
 
+/* The longer it is, the coarser is what a header says of it. */
+static void s4_doubt_of_days_goes_on_over_restarts_and_ends(void **state)
+{
+    enum { DAY = 86400000, UNIT = 262144 };
+    device *d = (device *)*state;
+    unsigned days = 6;
+
+    open_with_loss(d, &usual);
+    d->f.config.retention_ms = days * DAY;
+    flash_boot(&d->medium);
+    assert_int_equal(device_open(d), IDEM_OK);
+    for (; days > 0; days--) {
+        assert_int_equal(ask_new(d, "a"), IDEM_RECOVER);
+        flash_boot(&d->medium);
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(d->f.table.stats.lost, 0);
+        assert_int_equal(ask_new(d, "b"), IDEM_RECOVER);
+        d->now += DAY - (days == 1);
+    }
+    assert_int_equal(ask_new(d, "a"), IDEM_RECOVER);
+    d->now += 1 + UNIT;
+    assert_int_equal(ask_new(d, "a"), IDEM_EXECUTE);
+}
+
 static void s4_doubt_starts_again_with_each_opening_until_one_writes(
     void **state)
 {
@@ -3573,6 +3597,7 @@ int main(void)
         JOURNAL_TEST(s5_nor_under_a_header_that_was_torn),
         JOURNAL_TEST(s4_unknown_keys_are_in_doubt_for_a_retention),
         JOURNAL_TEST(s4_doubt_goes_on_over_restarts_and_ends),
+        JOURNAL_TEST(s4_doubt_of_days_goes_on_over_restarts_and_ends),
         JOURNAL_TEST(s4_doubt_starts_again_with_each_opening_until_one_writes),
         JOURNAL_TEST(in_doubt_known_keys_are_answered_as_ever),
         JOURNAL_TEST(in_doubt_a_full_table_is_full),
