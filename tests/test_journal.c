@@ -279,6 +279,42 @@ static void l1_with_many_claims_open_no_call_does_more_either(void **state)
     }
 }
 
+/* The manual counts an age from completion, or from the restart that cut a claim
+   short.  One that is held has none, so its record stays as short as is counted
+   upon. */
+static void a_held_claim_is_carried_without_an_age(void **state)
+{
+    device *d = (device *)*state;
+    idem_table *t = &d->f.table;
+
+    for (unsigned i = 0; i < COUNT(geometries); i++) {
+        unsigned carried = 0, n;
+        uint32_t slot, at;
+        tight(d, &geometries[i], 5);
+        d->f.request.lease_ms = IDEM_LEASE_NONE;
+        d->f.request.retention_ms = IDEM_RETENTION_MAX;
+        device_begin(d, 0);             // is carried before, with an age
+        device_complete(d, 0, 3);
+        assert_int_equal(device_begin(d, 1), IDEM_EXECUTE);
+        slot = d->f.claim.slot;
+        at = idemi_slot_place(t, slot)->claim;
+        for (n = 0; n < 300 && carried < 3; n++) {
+            d->now += 1000;
+            device_begin(d, 2 + n % 3);
+            device_complete(d, 2 + n % 3, 3);
+            device_forget(d, 2 + n % 3);
+            if (idemi_slot_place(t, slot)->claim == at)
+                continue;
+            carried++;
+            at = idemi_slot_place(t, slot)->claim;
+            assert_int_equal(idemi_journal_fetch(t, slot, at, 0), IDEM_OK);
+            assert_int_equal(t->journal->record.age, 0);
+        }
+        assert_true(carried || n == 300);
+        memset(&d->f.request, 0, sizeof d->f.request);
+    }
+}
+
 /* Restarts after every command, or every few.  A boot takes a new sector; it
    must leave as many dead ones as it found. */
 static void l2_restarts_in_a_row_never_use_up_the_ring(void **state)
@@ -3552,6 +3588,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         JOURNAL_TEST(l1_no_call_does_more_than_the_manual_says),
         JOURNAL_TEST(l1_with_many_claims_open_no_call_does_more_either),
+        JOURNAL_TEST(a_held_claim_is_carried_without_an_age),
         JOURNAL_TEST(a_restart_costs_one_erase_and_one_more_with_idle_time),
         JOURNAL_TEST(wear_is_even),
         JOURNAL_TEST(a_storage_that_is_none_is_refused),
