@@ -315,6 +315,45 @@ static void a_held_claim_is_carried_without_an_age(void **state)
     }
 }
 
+/* Nor has a state alone, or what says that a slot is empty: these are as short as
+   they can be.  Both are written when a boot writes first, if the newest record
+   was an outcome: with a state, or of a key that is over by then. */
+static void a_record_of_no_claim_has_no_token_and_no_age(void **state)
+{
+    device *d = (device *)*state;
+    idem_table *t = &d->f.table;
+
+    for (unsigned i = 0; i < COUNT(geometries); i++)
+        for (unsigned over = 0; over < 2; over++) {
+            uint32_t at, len, head, found = 0;
+            tight(d, &geometries[i], 5);
+            d->f.config.retention_ms = 1000;
+            assert_int_equal(play_event(d, 'B', 0), IDEM_EXECUTE);
+            assert_int_equal(play_event(d, over ? 'C' : 'S', 0), IDEM_OK);
+            device_restart(d);
+            device_elapse(d, over ? 1000 : 999);
+            assert_int_equal(device_begin(d, 1), IDEM_EXECUTE);
+            head = t->journal->head;
+            for (at = idemi_journal_front(t); at < d->medium.sector_size;
+                 at += idemi_storage_granules(t, len)) {
+                const uint8_t *p = d->medium.bytes + at +
+                                   head * d->medium.sector_size;
+                len = idemi_record_decode(t, idemi_storage_place(t, head, at),
+                                          p, p, d->medium.sector_size - at);
+                if (!len)
+                    break;
+                if (t->journal->record.parts & (IDEMI_HAS_CLAIM |
+                                                IDEMI_HAS_OUTCOME))
+                    continue;
+                found++;
+                assert_int_equal(t->journal->record.token, 0);
+                assert_int_equal(t->journal->record.token_high, 0);
+                assert_int_equal(t->journal->record.age, 0);
+            }
+            assert_int_equal(found, 1);
+        }
+}
+
 /* Restarts after every command, or every few.  A boot takes a new sector; it
    must leave as many dead ones as it found. */
 static void l2_restarts_in_a_row_never_use_up_the_ring(void **state)
@@ -3589,6 +3628,7 @@ int main(void)
         JOURNAL_TEST(l1_no_call_does_more_than_the_manual_says),
         JOURNAL_TEST(l1_with_many_claims_open_no_call_does_more_either),
         JOURNAL_TEST(a_held_claim_is_carried_without_an_age),
+        JOURNAL_TEST(a_record_of_no_claim_has_no_token_and_no_age),
         JOURNAL_TEST(a_restart_costs_one_erase_and_one_more_with_idle_time),
         JOURNAL_TEST(wear_is_even),
         JOURNAL_TEST(a_storage_that_is_none_is_refused),
