@@ -356,6 +356,25 @@ static void s2_what_is_there_but_once_is_not_written_over(void **state)
     free(was);
 }
 
+static void what_was_formatted_is_a_journal_as_any(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    reopen(d, IDEM_OK);
+    done(d, "a");
+    for (unsigned round = 0; round < 3; round++) {
+        assert_int_equal(idem_format(&f->table, &f->config, f->memory, d->size,
+                                     0), IDEM_OK);
+        assert_int_equal(idem_check(&f->table), 0);
+        assert_int_equal(find(f, "", "a", 0), IDEM_E_NOT_FOUND);
+        done(d, "b");
+        reopen(d, IDEM_OK);
+        assert_int_equal(asked(d, "b"), IDEM_REPLAY);
+        assert_int_equal(asked(d, "a"), IDEM_EXECUTE);
+    }
+}
+
 static void everything_outlasts_restarts(void **state)
 {
     device *d = (device *)*state;
@@ -789,6 +808,7 @@ int main(void)
         CELLS(opening_writes_nothing_and_reads_each_byte_once),
         CELLS(what_is_not_ours_is_not_touched),
         CELLS(three_torn_granules_of_headers_are_somebodys),
+        CELLS(what_was_formatted_is_a_journal_as_any),
         CELLS(everything_outlasts_restarts),
         CELLS(s10_what_a_cut_has_left_is_not_seen_later),
         CELLS(s2_what_is_there_but_once_is_not_written_over),
