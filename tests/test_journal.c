@@ -2436,6 +2436,32 @@ static void s5_a_key_whose_end_is_damaged_is_not_there_twice(void **state)
     }
 }
 
+/* What was counted, and reads again, hides nothing that is lost since. */
+static void s5_damage_that_heals_hides_no_other(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    for (unsigned i = 0; i < COUNT(pictures); i++) {
+        const image *im = image_of(d, &pictures[i], "B0 C0 B1 C1 B2");
+        uint32_t at;
+        image_load(d, im);
+        damage_record(d, im, 0);
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(f->table.stats.lost, 1);
+        assert_int_equal(ask(f, "a", d->now), IDEM_RECOVER);
+        at = idemi_slot_place(&f->table, f->claim.slot)->claim;
+        at = idemi_storage_linear(&f->table, at);
+        assert_int_equal(complete(f, &f->claim, "", d->now), IDEM_OK);
+        assert_int_equal(ask(f, "b", d->now), IDEM_RECOVER);
+        damage_record(d, im, 0);        // the bit is what it was
+        flash_flip(&d->medium, at + 5, 3);
+        flash_boot(&d->medium);
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(f->table.stats.lost, 1);
+    }
+}
+
 /* Far more than a header can say. */
 static void s5_hundreds_of_losses_are_told_once_too(void **state)
 {
@@ -3679,6 +3705,7 @@ int main(void)
         JOURNAL_TEST(in_doubt_known_keys_are_answered_as_ever),
         JOURNAL_TEST(in_doubt_a_full_table_is_full),
         JOURNAL_TEST(s5_each_loss_is_counted_when_it_comes),
+        JOURNAL_TEST(s5_damage_that_heals_hides_no_other),
         JOURNAL_TEST(s5_hundreds_of_losses_are_told_once_too),
         JOURNAL_TEST(s5_a_key_whose_end_is_damaged_is_not_there_twice),
         JOURNAL_TEST(s5_records_of_several_keys_are_counted_stretch_by_stretch),
