@@ -440,8 +440,10 @@
    prog_size is the smallest unit that may be programmed once: 8 on a STM32L4,
    16 on a STM32U5 or H5, 1 on most SPI NOR; what littlefs would be given.
    Reading a granule whose programming was cut short may fail (ECC): the
-   callback says so, and that is all.  verify reads back what was programmed:
-   for flash that does not tell that it failed.
+   callback says so, and that is all.  It may also read as anything.  Only if
+   several do that in the very first header, of storage never written before, it
+   looks like another's data: IDEM_E_FORMAT.  verify reads back what was
+   programmed: for flash that does not tell that it failed.
 
    ---------------------------------------------------------------------------
    >>format       version 1; numbers little-endian, offsets and lengths in bytes
