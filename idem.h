@@ -1624,7 +1624,9 @@ IDEM_API int idem_state(idem_table *table, void *dst, size_t *len);
 
 /* Removes a key: the administrator's way out.  The key is unknown afterwards,
    and its next begin is answered IDEM_EXECUTE.
-     IDEM_OK, IDEM_E_NOT_FOUND
+     IDEM_OK
+     IDEM_E_NOT_FOUND   nothing was written, as in idem_find: a claim that was
+                        being written when power went may yet show up
      IDEM_BUSY          the key has a live lease, or one without end; nothing
                         changed
      IDEM_E_ARG, IDEM_E_TOO_LARGE   as idem_find */

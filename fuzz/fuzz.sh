@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: 0BSD
 # Fuzzes idem.h with libFuzzer and AFL++, over the same harnesses:
 #     hash    hashes in pieces
+#     frame   the frame decoder of the demo
 #     image   any bytes as a journal's image
 #     calls   calls, cuts and failures against a model of the promises
 # Each starts from fuzz/corpus/<harness>, first under the address and undefined
@@ -16,7 +17,7 @@
 set -eu
 
 out=build/fuzz
-harnesses="hash image calls"
+harnesses="hash frame image calls"
 seconds=${IDEM_SECONDS:-300}
 [ "${SHORT:-}" != 1 ] || seconds=5
 flags="-std=c99 -g -O2 -w -I. -Itests"
