@@ -2283,12 +2283,14 @@ static uint32_t idemi_default_retention(const idem_table *t, uint32_t asked_ms)
 #ifdef IDEM_NO_JOURNAL
 #define IDEMI_CUT   0x00u
 #define IDEMI_STALE 0x00u
+#define IDEMI_STALES(t) 0
 #define IDEMI_JOURNAL(t) ((void)(t), (idem_journal *)NULL)
 #define IDEMI_STORAGE(config) ((void)(config), (const idem_storage *)NULL)
 #else
 #define IDEMI_CUT   0x10u               /* a claim that a restart cut short */
 #define IDEMI_STALE 0x20u               /* a claim that is over; its slot waits
                                            to be used again (>>journal) */
+#define IDEMI_STALES(t) ((t)->stale)    /* how many */
 #define IDEMI_JOURNAL(t) ((t)->journal)
 #define IDEMI_STORAGE(config) ((config)->storage)
 #endif
@@ -2833,7 +2835,7 @@ static int idemi_storage_prog(idem_table *t, uint32_t at,
     t->journal->loaded = IDEMI_NOWHERE;
     if (result < 0)
         t->journal->worn = 1;
-    if (result < 0 || !(m->verify || t->journal->blank))
+    if (result < 0 || (!m->verify && !t->journal->blank))
         return result;
     result = idemi_storage_read(t, at, back, len);
     if (result < 0 || IDEM_MEMCMP(src, back, (size_t)len) == 0)
@@ -3914,7 +3916,8 @@ static int idemi_journal_mark(idem_table *t, unsigned slot, unsigned more)
 }
 
 /* Carries forward the next slot that has something in the sector that is being
-   cleaned; or if there is none, goes on to the next sector. */
+   cleaned; or if there is none, goes on to the next sector.  Needs that not to
+   be the head. */
 static int idemi_journal_clean(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -3922,13 +3925,10 @@ static int idemi_journal_clean(idem_table *t)
     for (; j->cursor < t->capacity; j->cursor++) {
         unsigned slot = (unsigned)j->cursor;
         const idem_slot *s = idemi_slot_at(t, slot);
-        const idem_place *place = idemi_slot_place(t, slot);
         int result;
-        if (!s->state)
-            continue;
-        if (!idemi_journal_leaving(t, place->claim) &&
-            !(s->state & IDEMI_FINISHED &&
-              idemi_journal_leaving(t, place->outcome)))
+        // An outcome never stands before its claim.
+        if (!s->state ||
+            !idemi_journal_leaving(t, idemi_slot_place(t, slot)->claim))
             continue;
         if (idemi_keys_expire(t, slot))
             continue;
@@ -3939,8 +3939,7 @@ static int idemi_journal_clean(idem_table *t)
     }
     if (idemi_journal_leaving(t, j->state_at))
         return idemi_journal_carry_state(t);
-    if (j->clean != j->head)
-        j->clean = idemi_journal_after(t, j->clean);
+    j->clean = idemi_journal_after(t, j->clean);
     j->cursor = 0;
     j->stray = 0;
     return IDEM_OK;
@@ -4304,11 +4303,7 @@ static int idemi_journal_attempt(idem_table *t, uint32_t room, uint32_t want)
     if (!idemi_journal_usable(t))
         idemi_journal_forgive(t);
     // One is enough if another has failed: two are for a cut in a header.
-    if (!idemi_journal_usable(t))
-        return IDEM_E_SPACE;
-    if (j->sequence == UINT32_MAX ||
-        (!j->blank &&
-         idemi_journal_gap(t, last, j->tail) < (t->stats.retired ? 1u : 2u)))
+    if (!idemi_journal_usable(t) || j->sequence == UINT32_MAX)
         return IDEM_E_SPACE;
     if (j->blank)
         j->clean = j->tail = idemi_journal_next(t, last);
@@ -4391,8 +4386,7 @@ static int idemi_journal_pace(idem_table *t, uint32_t outcomes)
         result = idemi_journal_clean(t);
     }
     if (result == IDEM_OK && t->config->storage->erase && !j->erased &&
-        j->spare <= beside &&
-        j->spare < idemi_journal_gap(t, j->head, j->tail))
+        j->spare <= beside)
         result = idemi_journal_erase(t, 1);
     return result == IDEM_E_SPACE ? IDEM_OK : result;
 }
@@ -4424,8 +4418,7 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
     while (result == IDEM_OK && !idemi_journal_enough(t, len, outcomes)) {
         uint32_t dead = idemi_journal_gap(t, j->head, j->clean);
         uint32_t sure = idemi_journal_gap(t, j->head, j->tail);
-        if (t->config->storage->erase && j->spare + 2 < dead &&
-            j->spare < sure) {
+        if (t->config->storage->erase && j->spare + 2 < dead) {
             result = idemi_journal_erase(t, 1);
             if (result != IDEM_E_SPACE)
                 continue;
@@ -4494,8 +4487,7 @@ static int idemi_journal_maintain(idem_table *t)
     // certain (R3).
     if (j->turned && t->claimed)
         want += 1 + idemi_journal_beside(t, t->claimed + 1);
-    if (t->config->storage->erase && j->spare < want &&
-        (j->blank || j->spare < idemi_journal_gap(t, j->head, j->tail))) {
+    if (t->config->storage->erase && j->spare < want) {
         result = idemi_journal_erase(t, 0);
         if (result != IDEM_E_SPACE)
             return result < 0 ? result : IDEM_MORE;
@@ -4862,8 +4854,7 @@ static const unsigned char *idemi_recover_pair(idem_table *t, uint32_t number,
         return b;
     }
     if (first == IDEMI_OURS || idemi_recover_mend(t, a)) {
-        *whole = !(a[27] & IDEMI_ATTEMPT) && idemi_recover_similar(
-                                                 a, b, IDEMI_HEADER);
+        *whole = idemi_recover_similar(a, b, IDEMI_HEADER);
         return a;
     }
     *looks = (uint8_t)idemi_recover_looks(t, a);
@@ -5358,13 +5349,12 @@ static int idemi_recover_blank(idem_table *t, int seen)
             next = idemi_journal_after(t, number - 1);
         }
     }
-    if (seen == IDEMI_FOREIGN || other > 1 ||
-        (other && !torn && seen != IDEMI_OURS))
+    if (seen == IDEMI_FOREIGN || other > 1 || (other && !torn))
         return IDEM_E_FORMAT;
     // A torn header may be seen another time, with a sequence of its own.
     if (j->sequence < torn + other)
         j->sequence = torn + other;
-    j->blank = torn || other ? IDEMI_TORN : IDEMI_BLANK;
+    j->blank = torn ? IDEMI_TORN : IDEMI_BLANK;
     if (other)
         next = wrong;
     else if (j->attempt != IDEMI_NOWHERE)
@@ -6613,7 +6603,7 @@ static unsigned idemi_command_room(idem_table *t, idem_reply *reply,
         idemi_command_reclaim(t);
         if (t->free != slot)
             return t->free;
-        if (IDEMI_STALE && t->stale)
+        if (IDEMI_STALES(t))
             return idemi_command_stale(t);
     }
     if (t->config->full == IDEM_EVICT_OLDEST)
@@ -7141,9 +7131,10 @@ static int idemi_check_order(const idem_table *t, idemi_tally *tally)
         unsigned older = slot;
         const idem_slot *s;
         slot = t->links[slot].newer;
-        if (slot > ends || t->links[slot].older != older ||
-            ++tally->listed > ends)
+        // What links back to where it was reached from comes once only.
+        if (slot > ends || t->links[slot].older != older)
             return 10;
+        tally->listed++;
         s = idemi_slot_at(t, slot);
         if (!(s->state & IDEMI_FINISHED) || t->clock - s->time > age)
             return 10;
