@@ -709,7 +709,7 @@
 
    With a journal keys and responses stay in storage, unless config.in_ram says
    otherwise: IDEM_JOURNAL_MEMORY_SIZE (.. sector_count, prog_size), per key 24
-   bytes (44 if IDEM_WIDE), 16 for each sector, and four buffers of one record.
+   bytes (52 if IDEM_WIDE), 20 for each sector, and four buffers of one record.
    More memory makes opening faster.
 
    The table itself takes less than 192 bytes on a 32-bit machine.  It holds no
@@ -1149,18 +1149,22 @@ typedef struct idem_body {
     uint8_t  key_len;
 } idem_body;
 
-/* Where a key's records are, as addresses in the storage */
-typedef struct idem_place {
-    uint32_t claim;             /* IDEMI_NOWHERE: not written (volatile) */
-    uint32_t outcome;           /* may be the same; in progress, the low half
-                                   of the claim's token */
-} idem_place;
-
 /* A slot's neighbours in the order of completion (>>order), as slot numbers */
 typedef struct idem_link {
     idem_number older;
     idem_number newer;          /* of a free slot: the next free one */
 } idem_link;
+
+/* Where a key's records are, as addresses in the storage */
+typedef struct idem_place {
+    uint32_t claim;             /* IDEMI_NOWHERE: not written (volatile) */
+    uint32_t outcome;           /* may be the same; in progress, the low half
+                                   of the claim's token */
+#if IDEM_WIDE
+    idem_link written;          /* neighbours in the order of claim (>>journal);
+                                   itself: it is not in it */
+#endif
+} idem_place;
 
 /* A word of the index */
 typedef struct idem_word {
@@ -1289,7 +1293,12 @@ typedef struct idem_journal {
                                    be appended, the next goes to a new sector */
     uint32_t tail;              /* oldest sector that the head's header needs */
     uint32_t clean;             /* oldest sector in which something is needed */
+#if IDEM_WIDE
+    idem_link written;          /* ends of the order in which slots' claims were
+                                   written */
+#else
     uint32_t cursor;            /* slot at which carrying goes on */
+#endif
     uint32_t spare;             /* sectors after the head erased in this boot */
     uint32_t state_at;          /* address of the newest application state */
     uint32_t newest;            /* address of the record to be confirmed */
@@ -3543,6 +3552,9 @@ static uint8_t idemi_keys_terms(idem_table *t, uint32_t retention_ms)
        the spare sectors after it.
    J4  Nothing is programmed into a sector that was not erased in this boot, but
        for in-place media and wholly blank storage.
+   J5  With IDEM_WIDE, the order of writing has every slot in use whose claim is
+       written, and slots that were freed since; none before one with an older
+       claim; but strays are first.
    ------------------------------------------------------------------------ */
 
 #define IDEMI_HEADER      40u
@@ -3794,6 +3806,109 @@ static int idemi_journal_leaving(const idem_table *t, uint32_t at)
            distance > idemi_journal_distance(t, j->clean, j->head);
 }
 
+/* A table without IDEM_WIDE has so few slots that all are looked at for what is
+   in the sector that is being cleaned.  Where there may be a million, a list
+   has them in the order in which their claims were written: the next is always
+   its first. */
+#if IDEM_WIDE
+/* A slot's neighbours in that order; for `capacity` its ends. */
+static idem_link *idemi_journal_link(const idem_table *t, unsigned slot)
+{
+    return slot < t->capacity ? &idemi_slot_place(t, slot)->written
+                              : &t->journal->written;
+}
+
+/* Takes a slot out of the order, and puts it in front of `newer`: it is in none
+   if that is itself. */
+static void idemi_journal_move(idem_table *t, unsigned slot, unsigned newer)
+{
+    idem_link *link = idemi_journal_link(t, slot);
+
+    idemi_journal_link(t, link->older)->newer = link->newer;
+    idemi_journal_link(t, link->newer)->older = link->older;
+    link->older = (idem_number)slot;
+    link->older = idemi_journal_link(t, newer)->older;
+    link->newer = (idem_number)newer;
+    idemi_journal_link(t, link->older)->newer = (idem_number)slot;
+    idemi_journal_link(t, newer)->older = (idem_number)slot;
+}
+
+/* Before any claim was written. */
+static void idemi_journal_unwritten(idem_table *t)
+{
+    unsigned slot;
+
+    for (slot = 0; slot <= t->capacity; slot++) {
+        idem_link *link = idemi_journal_link(t, slot);
+        link->older = link->newer = (idem_number)slot;
+    }
+}
+
+/* Takes note where the claim of a slot was written last.  Keeps J5. */
+static void idemi_journal_wrote(idem_table *t, unsigned slot, uint32_t at)
+{
+    idemi_slot_place(t, slot)->claim = at;
+    idemi_journal_move(t, slot, at == IDEMI_NOWHERE ? slot : t->capacity);
+}
+
+/* Makes what was carried to a sector the first to be carried. */
+static void idemi_journal_rewind(idem_table *t, uint32_t sector)
+{
+    unsigned ends = t->capacity, first = ends;
+
+    for (;;) {
+        unsigned slot = idemi_journal_link(t, first)->older;
+        if (slot == ends ||
+            idemi_storage_sector(t, idemi_slot_place(t, slot)->claim) != sector)
+            break;
+        first = slot;
+    }
+    if (first != ends)
+        idemi_journal_move(t, ends, first);
+}
+
+/* The next slot that must be carried out of the sector that is being cleaned,
+   or `capacity`.  A claim is before its outcome, so its place tells. */
+static unsigned idemi_journal_first(idem_table *t)
+{
+    unsigned ends = t->capacity;
+
+    for (;;) {
+        unsigned slot = idemi_journal_link(t, ends)->newer;
+        if (slot == ends ||
+            !idemi_journal_leaving(t, idemi_slot_place(t, slot)->claim))
+            return ends;
+        if (!idemi_keys_expire(t, slot) && idemi_slot_at(t, slot)->state)
+            return slot;
+        idemi_journal_move(t, slot, slot);
+    }
+}
+#else
+static void idemi_journal_wrote(idem_table *t, unsigned slot, uint32_t at)
+{
+    idemi_slot_place(t, slot)->claim = at;
+}
+
+static void idemi_journal_rewind(idem_table *t, uint32_t sector)
+{
+    (void)sector;
+    t->journal->cursor = 0;
+}
+
+static unsigned idemi_journal_first(idem_table *t)
+{
+    for (; t->journal->cursor < t->capacity; t->journal->cursor++) {
+        unsigned slot = (unsigned)t->journal->cursor;
+        if (idemi_slot_at(t, slot)->state &&
+            idemi_journal_leaving(t, idemi_slot_place(t, slot)->claim) &&
+            !idemi_keys_expire(t, slot))
+            return slot;
+    }
+    t->journal->cursor = 0;
+    return t->capacity;
+}
+#endif
+
 /* Fills t->journal->record with a slot in use, to be written as one record;
    false if the storage does not give it. */
 static int idemi_journal_describe(idem_table *t, unsigned slot)
@@ -3835,7 +3950,6 @@ static int idemi_journal_describe(idem_table *t, unsigned slot)
 static int idemi_journal_carry(idem_table *t, unsigned slot)
 {
     idem_journal *j = t->journal;
-    idem_place *place = idemi_slot_place(t, slot);
     idemi_parts from;
     uint32_t at;
     int result;
@@ -3857,9 +3971,9 @@ static int idemi_journal_carry(idem_table *t, unsigned slot)
     result = idemi_journal_append(t, &from, &at);
     if (result < 0)
         return result;
-    place->claim = at;
+    idemi_journal_wrote(t, slot, at);
     if (idemi_slot_at(t, slot)->state & IDEMI_FINISHED)
-        place->outcome = at;
+        idemi_slot_place(t, slot)->outcome = at;
     return IDEM_OK;
 }
 
@@ -3914,30 +4028,16 @@ static int idemi_journal_mark(idem_table *t, unsigned slot, unsigned more)
 static int idemi_journal_clean(idem_table *t)
 {
     idem_journal *j = t->journal;
+    unsigned slot = idemi_journal_first(t);
 
-    for (; j->cursor < t->capacity; j->cursor++) {
-        unsigned slot = (unsigned)j->cursor;
-        const idem_slot *s = idemi_slot_at(t, slot);
-        const idem_place *place = idemi_slot_place(t, slot);
-        int result;
-        if (!s->state)
-            continue;
-        if (!idemi_journal_leaving(t, place->claim) &&
-            !(s->state & IDEMI_FINISHED &&
-              idemi_journal_leaving(t, place->outcome)))
-            continue;
-        if (idemi_keys_expire(t, slot))
-            continue;
-        result = s->state & IDEMI_STALE ? idemi_journal_empty(t, slot)
-                                         : idemi_journal_carry(t, slot);
-        j->cursor += result == IDEM_OK;
-        return result;
-    }
+    if (slot < t->capacity)
+        return idemi_slot_at(t, slot)->state & IDEMI_STALE
+                   ? idemi_journal_empty(t, slot)
+                   : idemi_journal_carry(t, slot);
     if (idemi_journal_leaving(t, j->state_at))
         return idemi_journal_carry_state(t);
     if (j->clean != j->head)
         j->clean = idemi_journal_after(t, j->clean);
-    j->cursor = 0;
     j->stray = 0;
     return IDEM_OK;
 }
@@ -4238,7 +4338,7 @@ static int idemi_journal_settle(idem_table *t, int result, uint32_t last,
     j->at = j->sealing ? 0 : at;
     j->stray = !j->blank;
     j->clean = j->tail;
-    j->cursor = 0;
+    idemi_journal_rewind(t, sector);
     return result;
 }
 
@@ -4259,14 +4359,9 @@ static void idemi_journal_forgive(idem_table *t)
 
     for (sector = 0; sector < t->config->storage->sector_count; sector++)
         idemi_journal_sector(t, sector)->link = 0;
-    for (slot = 0; slot < t->capacity; slot++) {
-        const idem_slot *s = idemi_slot_at(t, slot);
-        if (!s->state)
-            continue;
-        idemi_journal_keep(t, idemi_slot_place(t, slot)->claim);
-        if (s->state & IDEMI_FINISHED)
-            idemi_journal_keep(t, idemi_slot_place(t, slot)->outcome);
-    }
+    for (slot = 0; slot < t->capacity; slot++)
+        if (idemi_slot_at(t, slot)->state)
+            idemi_journal_keep(t, idemi_slot_place(t, slot)->claim);
     idemi_journal_keep(t, t->journal->state_at);
     t->stats.retired = 0;
     t->journal->spare = 0;              // others come next now
@@ -4624,7 +4719,7 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot,
         return result;
     place->outcome = at;
     if (!written)
-        place->claim = at;
+        idemi_journal_wrote(t, slot, at);
     if (out->state)
         j->state_at = at;
     return IDEM_OK;
@@ -4654,7 +4749,8 @@ static int idemi_journal_drop(idem_table *t, unsigned slot, unsigned more)
 static void idemi_journal_placed(idem_table *t, unsigned slot,
                                  const idem_place *place)
 {
-    *idemi_slot_place(t, slot) = *place;
+    idemi_slot_place(t, slot)->outcome = place->outcome;
+    idemi_journal_wrote(t, slot, place->claim);
 }
 
 /* ---------------------------------------------------------------------------
@@ -5083,7 +5179,7 @@ static void idemi_recover_claim(idem_table *t, unsigned slot, uint32_t at)
         s->time -= r->age;
     }
     s->terms = r->attempts;
-    place->claim = at;
+    idemi_journal_wrote(t, slot, at);
     place->outcome = token;
     if (idemi_slot_bodies(t)) {
         idem_body *body = idemi_slot_own(s);
@@ -5379,6 +5475,9 @@ static int idemi_recover_open(idem_table *t)
     uint32_t number;
     int seen;
 
+#if IDEM_WIDE
+    idemi_journal_unwritten(t);
+#endif
     j->check = idemi_recover_check(t);
     j->near = t->capacity;
     j->newest = j->state_at = j->loaded = j->unread = IDEMI_NOWHERE;
@@ -6653,8 +6752,9 @@ static int idemi_command_grant(idem_table *t, unsigned slot, idem_claim *claim,
     uint32_t lease_ms = idemi_default_lease(t, rq->lease_ms);
     uint32_t retention = idemi_default_retention(t, rq->retention_ms);
     uint8_t terms = (uint8_t)attempts;
-    idem_place place = { 0, 0 };
+    idem_place place;
 
+    place.claim = place.outcome = 0;
     if (IDEMI_JOURNAL(t)) {
         int result;
         if (!idemi_slot_bodies(t)) {
@@ -6998,7 +7098,7 @@ static int idemi_command_maintain(idem_table *t)
 
      1 T1    2 T2          3 C1    4 C2    5 C3
      6 K1    7 K2          8 K3    9 K4   10 O1   11 O2   12 O3
-    14 J1   15 J2 (with IDEM_CELLS D1, D2)
+    14 J1   15 J2 (with IDEM_CELLS D1, D2)   16 J5
     13 the sizes in the table are not those of its configuration
    ------------------------------------------------------------------------ */
 
@@ -7084,14 +7184,50 @@ static int idemi_check_place(const idem_table *t, unsigned slot)
                : 0;
 }
 
-/* J2 */
+/* J5 */
+static int idemi_check_written(const idem_table *t)
+{
+#if IDEM_WIDE
+    unsigned ends = t->capacity, slot = ends;
+    uint32_t last = 0, listed = 0, written = 0;
+
+    while (idemi_journal_link(t, slot)->newer != ends) {
+        unsigned older = slot;
+        const idem_place *place;
+        uint32_t at;
+        slot = idemi_journal_link(t, slot)->newer;
+        if (slot > ends || idemi_journal_link(t, slot)->older != older ||
+            ++listed > ends)
+            return 16;
+        place = idemi_slot_place(t, slot);
+        at = idemi_storage_place(
+            t, idemi_journal_distance(t, t->journal->clean,
+                                      idemi_storage_sector(t, place->claim)),
+            idemi_storage_offset(t, place->claim));
+        if (at <= last && !t->journal->stray)
+            return 16;
+        last = at;
+        written += idemi_slot_at(t, slot)->state != 0;
+    }
+    for (slot = 0; slot < ends; slot++)
+        written -= idemi_slot_at(t, slot)->state &&
+                   idemi_slot_place(t, slot)->claim != IDEMI_NOWHERE;
+    if (written)
+        return 16;
+#else
+    (void)t;
+#endif
+    return 0;
+}
+
+/* J2, J5 */
 static int idemi_check_journal(const idem_table *t)
 {
     return !t->journal->blank &&
                    idemi_journal_gap(t, t->journal->head, t->journal->tail) +
                            t->stats.retired < 2
                ? 15
-               : 0;
+               : idemi_check_written(t);
 }
 #endif
 
