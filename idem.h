@@ -4332,10 +4332,11 @@ static int idemi_journal_settle(idem_table *t, int result, uint32_t last,
     else
         idemi_journal_sector(t, sector)->link = IDEMI_ASIDE;
     j->spare = 0;
-    // If its header may be there, nothing behind what that states counts.
+    // If its header may be there, nothing behind what that states counts; and
+    // a claim that was carried there is no claim to name, after a restart.
     j->head = last;
+    j->at = j->sealing || j->end > idemi_journal_front(t) ? 0 : at;
     j->end = end;
-    j->at = j->sealing ? 0 : at;
     j->stray = !j->blank;
     j->clean = j->tail;
     idemi_journal_rewind(t, sector);
