@@ -474,17 +474,38 @@ static void nothing_dead_behind_the_head(idem_table *t) // J2
     t->journal->tail = idemi_journal_after(t, t->journal->head);
 }
 
+#if IDEM_WIDE
+static void a_written_claim_in_no_order(idem_table *t)
+{
+    idemi_journal_move(t, 0, 0);
+}
+
+static void a_younger_claim_first(idem_table *t)
+{
+    idemi_journal_move(t, t->capacity, 1);
+}
+
+static void an_order_that_leads_nowhere(idem_table *t)
+{
+    idemi_journal_link(t, 1)->older = 1;
+}
+#endif
+
 static void idem_check_names_what_was_corrupted(void **state)
 {
     static const struct { int number; void (*plant)(idem_table *); } bad[] = {
         { 14, claim_out_of_the_ring }, { 14, outcome_out_of_the_ring },
         { 14, head_set_aside },        { 15, nothing_dead_behind_the_head },
+#if IDEM_WIDE
+        { 16, a_written_claim_in_no_order }, { 16, a_younger_claim_first },
+        { 16, an_order_that_leads_nowhere },
+#endif
     };
     device *d = (device *)*state;
 
     for (size_t i = 0; i < COUNT(bad); i++) {
         device_start(d, &usual);
-        play(d, NULL, "B0 C0");
+        play(d, NULL, "B0 C0 B1");
         bad[i].plant(&d->f.table);
         assert_int_equal(idem_check(&d->f.table), bad[i].number);
     }
@@ -519,6 +540,27 @@ static void the_end_of_a_granule_is_salvaged_by_itself(void **state)
     assert_true(idemi_storage_salvage(&d->f.table, 0, bytes, 5));
     assert_memory_equal(bytes, d->medium.bytes, 5);
     assert_int_equal(bytes[5], 0x55);
+}
+
+/* A new head fails after a claim was carried to it.  The head before it has room
+   for the outcome, but what that would name is no claim after a restart. */
+static void an_outcome_names_no_claim_in_a_head_that_failed(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_claim claim;
+
+    device_start(d, &usual);
+    assert_int_equal(begin(f, "", "a", "pour", d->now), IDEM_EXECUTE);
+    claim = f->claim;
+    assert_int_equal(begin(f, "", "b", "pour", d->now), IDEM_EXECUTE);
+    flash_fail(&d->medium, FLASH_PROG, 1, FLASH_UNDONE, 0);
+    assert_int_equal(idemi_journal_turn(&f->table, 0, usual.sector_count),
+                     IDEM_E_STORAGE);
+    assert_true(f->table.journal->stray);
+    assert_int_equal(complete(f, &claim, "ok", d->now), IDEM_OK);
+    assert_int_equal(device_open(d), IDEM_OK);
+    assert_int_equal(begin(f, "", "a", "pour", d->now), IDEM_REPLAY);
 }
 
 /* Answers with what is in the reply's buffer already. */
@@ -578,6 +620,7 @@ int main(void)
         EDGE_TEST(idem_check_names_what_was_corrupted),
         EDGE_TEST(a_key_may_come_twice_in_three_cases),
         EDGE_TEST(the_end_of_a_granule_is_salvaged_by_itself),
+        EDGE_TEST(an_outcome_names_no_claim_in_a_head_that_failed),
         EDGE_TEST(arguments_that_are_not_there_are_refused),
     };
 
