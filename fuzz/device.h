@@ -34,6 +34,17 @@ typedef struct geometry {
     uint8_t erased, verify, split, cached;
 } geometry;
 
+#ifdef IDEM_CELLS
+enum { MEDIUM_MAX = 2048 };
+// One sector, of as many bytes as it takes.
+static const geometry geometries[] = {
+    { FLASH_INPLACE, 1,  1,    0xFF, 0, 0, 0 },
+    { FLASH_INPLACE, 1,  1,    0x00, 0, 0, 1 },
+    { FLASH_INPLACE, 4,  4,    0x00, 1, 0, 0 },
+    { FLASH_INPLACE, 16, 16,   0x41, 0, 0, 0 },
+};
+#else
+enum { MEDIUM_MAX = SECTOR_MAX * SECTORS_MAX };
 static const geometry geometries[] = {
     { FLASH_NOR,     1,  384,  0xFF, 0, 0, 0 },
     { FLASH_NOR,     8,  512,  0xFF, 0, 0, 0 },
@@ -44,6 +55,7 @@ static const geometry geometries[] = {
     { FLASH_INPLACE, 1,  384,  0xFF, 0, 0, 0 },
     { FLASH_INPLACE, 4,  512,  0x00, 1, 0, 1 },
 };
+#endif
 
 typedef struct device {
     flash        medium;
@@ -58,11 +70,16 @@ typedef struct device {
 
 static device the;
 static uint32_t medium_memory[FLASH_MEMORY(SECTOR_MAX, SECTORS_MAX) / 4];
-static uint8_t durable[SECTOR_MAX * SECTORS_MAX];
-static uint16_t stamps[SECTOR_MAX * SECTORS_MAX];
+static uint8_t durable[MEDIUM_MAX];
+static uint16_t stamps[MEDIUM_MAX];
+#ifdef IDEM_CELLS
+static uint32_t table_memory[IDEM_CELLS_MEMORY_SIZE(
+    CAPACITY_MAX, KEY_MAX, RESPONSE_MAX, STATE_MAX, MEDIUM_MAX, 1) / 4 + 64];
+#else
 static uint32_t table_memory[IDEM_JOURNAL_IN_RAM_MEMORY_SIZE(
     CAPACITY_MAX, KEY_MAX, RESPONSE_MAX, STATE_MAX, SECTORS_MAX,
     GRANULE_MAX) / 4 + 64];
+#endif
 
 /* ------------------------------------------------------------ the callbacks */
 
@@ -106,14 +123,20 @@ static int device_sync(void *ctx)
 
 /* ---------------------------------------------------------- making a device */
 
+/* So many sectors; or granules, if there are cells. */
 static void make_medium(const geometry *g, uint32_t sectors)
 {
     flash *f = &the.medium;
     idem_storage *s = &the.storage;
 
     f->kind = g->kind;
+#ifdef IDEM_CELLS
+    f->sector_size = s->sector_size = g->granule * sectors;
+    f->sector_count = s->sector_count = 1;
+#else
     f->sector_size = s->sector_size = g->sector_size;
     f->sector_count = s->sector_count = sectors;
+#endif
     f->prog_size = g->granule;
     f->erased = s->erased = g->erased;
     f->draws = 2;
@@ -165,29 +188,37 @@ static int device_open(void)
                      the.now);
 }
 
-/* How many sectors it takes; 0 if those of this size do not. */
+/* How many sectors, or granules, it takes; 0 if those of this size do not. */
 static size_t sectors_needed(const geometry *g)
 {
     make_medium(g, 1);
     if (idem_open(&the.table, &the.config, table_memory, sizeof table_memory,
                   0) != IDEM_E_SPACE)
         return 0;
+#ifdef IDEM_CELLS
+    return (the.table.needed + g->granule - 1) / g->granule;
+#else
     return the.table.needed < 3 ? 3 : the.table.needed;
+#endif
 }
 
-/* Makes a blank device with as many sectors as it takes, or one more; false if
-   those are too many. */
+/* Makes a blank device with as many sectors as it takes, or one more (or cell);
+   false if those are too many. */
 static int device_make(input *in)
 {
     const geometry *g =
         &geometries[input_below(in, sizeof geometries / sizeof *geometries)];
     unsigned more = input_below(in, 2);
-    size_t sectors;
+    size_t sectors, most = SECTORS_MAX;
 
     memset(&the, 0, sizeof the);
     make_config(in);
     sectors = sectors_needed(g);
-    if (!sectors || sectors + more > SECTORS_MAX)
+#ifdef IDEM_CELLS
+    more *= 80u / g->granule;
+    most = MEDIUM_MAX / g->granule;
+#endif
+    if (!sectors || sectors + more > most)
         return 0;
     make_medium(g, (uint32_t)sectors + more);
     if (!the.memory_size &&
