@@ -30,8 +30,10 @@ static const uint8_t events[][2] = {
     { 0x0E },                   // restart
     { 0x0F, 3 },                // the power goes in the next operation
     { 0x4F, 7 },                // .. in the third from here
+    { 0x1F, 33 },               // the next program fails, nothing done
+    { 0x1F, 2 },                // the next erase fails, half done
 };
-static const uint8_t lengths[] = { 2, 2, 2, 1, 1, 1, 1, 1, 2, 2 };
+static const uint8_t lengths[] = { 2, 2, 2, 1, 1, 1, 1, 1, 2, 2, 2, 2 };
 
 enum { EVENTS = sizeof events / sizeof *events };
 enum { SEQUENCES = (EVENTS + 1) * (EVENTS + 1) * (EVENTS + 1) };
