@@ -735,6 +735,8 @@
                           (a record again whose key comes again, with
                           IDEM_BATCH, volatile_claims, or behind damage;
                           a sector again after two cuts in first headers)
+     any that writes      with a journal, for each sector that is cleaned a look
+                          at all n slots; with IDEM_WIDE at those in it
      any that is told     a look at all n slots, each at most one release, for
      the time, elapse     every 2^28 ms (3.1 days) that the clock advances, so
                           that 32 bits of time suffice: at most 8 times in one
