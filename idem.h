@@ -737,6 +737,8 @@
                           (a record again whose key comes again, with
                           IDEM_BATCH, volatile_claims, or behind damage;
                           a sector again after two cuts in first headers)
+     any that writes      with a journal, for each sector that is cleaned a look
+                          at all n slots; with IDEM_WIDE at those in it
      any that is told     a look at all n slots, each at most one release, for
      the time, elapse     every 2^28 ms (3.1 days) that the clock advances, so
                           that 32 bits of time suffice: at most 8 times in one
@@ -3236,6 +3238,12 @@ static void idemi_record_claim(const idem_table *t, idem_record *r,
         b->short_of = 1;
 }
 
+/* True if a record may begin with a byte. */
+static int idemi_record_begins(unsigned char byte)
+{
+    return byte & IDEMI_RECORD && byte != 0xFF;
+}
+
 /* Takes the record apart that stands at p and at an address, if there is one
    in the `have` bytes there; into t->journal->record, the places in which count
    from `start`.  What that knows of a claim stays if the record has none.
@@ -3255,7 +3263,7 @@ static uint32_t idemi_record_decode(idem_table *t, uint32_t at,
     b.end = p + have;
     b.short_of = 0;
     r->parts = idemi_record_byte(&b);
-    if (!(r->parts & IDEMI_RECORD) || r->parts == 0xFF)
+    if (!idemi_record_begins(r->parts))
         return 0;
     r->more = r->parts & IDEMI_HAS_MORE ? idemi_record_byte(&b) : 0;
     number = idemi_record_number(&b);
@@ -5304,15 +5312,19 @@ static uint32_t idemi_recover_records(idem_table *t, uint32_t sector,
         if (!len) {
             if (!hole)
                 hole = at;
-            if (have > m->prog_size)
-                have = m->prog_size;
-            at += have;
-            open_sum++;
-            if (!idemi_storage_all(p, have, m->erased)) {
-                garbage = at;
-                if (!dirt)
-                    dirt = at;
-            }
+            // The blank rest of a sector goes by quickly, where they are large.
+            do {
+                len = have < m->prog_size ? have : m->prog_size;
+                at += len;
+                open_sum++;
+                if (!idemi_storage_all(p, len, m->erased)) {
+                    garbage = at;
+                    if (!dirt)
+                        dirt = at;
+                }
+                p += len;
+                have -= len;
+            } while (IDEM_WIDE && have && !idemi_record_begins(*p));
             continue;
         }
         if (hole) {

@@ -563,6 +563,29 @@ static void an_outcome_names_no_claim_in_a_head_that_failed(void **state)
     assert_int_equal(begin(f, "", "a", "pour", d->now), IDEM_REPLAY);
 }
 
+/* A new head fails after the oldest key was carried to it; that goes on to the
+   next before a key that is in a younger sector. */
+static void what_is_in_a_head_that_failed_is_carried_first(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_table *t = &f->table;
+
+    device_start(d, &usual);
+    finish(f, "", "a", d->now);
+    assert_int_equal(idemi_journal_turn(t, 0, 0), IDEM_OK);
+    finish(f, "", "b", d->now);
+    flash_fail(&d->medium, FLASH_PROG, 1, FLASH_UNDONE, 0);
+    assert_int_equal(idemi_journal_turn(t, 0, usual.sector_count - 2),
+                     IDEM_E_STORAGE);
+    assert_true(t->journal->stray);
+    finish(f, "", "c", d->now);
+    assert_false(t->journal->stray);
+    assert_int_equal(idem_check(t), 0);
+    assert_int_equal(device_open(d), IDEM_OK);
+    assert_int_equal(begin(f, "", "a", "pour", d->now), IDEM_REPLAY);
+}
+
 /* Answers with what is in the reply's buffer already. */
 static int answer_in_place(void *ctx, idem_outcome *outcome,
                            const idem_request *request,
@@ -621,6 +644,7 @@ int main(void)
         EDGE_TEST(a_key_may_come_twice_in_three_cases),
         EDGE_TEST(the_end_of_a_granule_is_salvaged_by_itself),
         EDGE_TEST(an_outcome_names_no_claim_in_a_head_that_failed),
+        EDGE_TEST(what_is_in_a_head_that_failed_is_carried_first),
         EDGE_TEST(arguments_that_are_not_there_are_refused),
     };
 
