@@ -4080,14 +4080,14 @@ static int idemi_journal_verify(idem_table *t, uint32_t sector)
     return IDEM_E_STORAGE;
 }
 
-/* True if a sector after the head is before the oldest that is needed. */
+/* True if a sector is after the head and before the oldest that is needed.  The
+   head itself, where the round ends, is as far from it as can be. */
 static int idemi_journal_dead(const idem_table *t, uint32_t sector)
 {
     const idem_journal *j = t->journal;
 
-    return j->tail == j->head ? sector != j->head
-                              : idemi_journal_distance(t, j->head, sector) <
-                                    idemi_journal_distance(t, j->head, j->tail);
+    return idemi_journal_distance(t, j->head, sector) - 1 <
+           idemi_journal_distance(t, j->head, j->tail) - 1;
 }
 
 /* Makes one dead sector more spare; or, without waiting, begins to.
@@ -4217,8 +4217,10 @@ static int idemi_journal_settle(idem_table *t, int result, uint32_t last,
     if (result == IDEM_OK) {
         j->blank = 0;
         while ((sector = idemi_journal_after(t, sector)) != j->head)
-            if (idemi_journal_sector(t, sector)->link == IDEMI_ASIDE)
+            if (idemi_journal_sector(t, sector)->link == IDEMI_ASIDE) {
                 idemi_journal_sector(t, sector)->link = 0;
+                j->spare = 0;           // others come next now
+            }
         j->tail = j->clean;
         j->turned = 1;
         j->newest = IDEMI_NOWHERE;
