@@ -69,6 +69,69 @@ static void s3_equal_hashes_do_not_make_equal_keys(void **state)
     }
 }
 
+/* The hash that the index has of a key in the scope "twin". */
+static idem_number hash_of(const device *d, const char *key)
+{
+    return idemi_index_hash(
+        idemi_hash_id(&d->f.config, "twin", 4, key, strlen(key)));
+}
+
+static int compare_words(const void *a, const void *b)
+{
+    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+    return (left > right) - (left < right);
+}
+
+enum { CANDIDATES = 1 << 18 };
+
+/* Finds two keys whose hashes are equal: of so many, some are. */
+static void find_twins(const device *d, char a[8], char b[8])
+{
+    uint64_t *words = (uint64_t *)malloc(CANDIDATES * sizeof *words);
+    unsigned i;
+
+    assert_non_null(words);
+    for (i = 0; i < CANDIDATES; i++) {
+        snprintf(a, 8, "%05x", i);
+        words[i] = (uint64_t)hash_of(d, a) << 32 | i;
+    }
+    qsort(words, CANDIDATES, sizeof *words, compare_words);
+    for (i = 1; words[i] >> 32 != words[i - 1] >> 32; i++)
+        assert_true(i + 1 < CANDIDATES);
+    snprintf(a, 8, "%05x", (unsigned)(words[i] & UINT32_MAX));
+    snprintf(b, 8, "%05x", (unsigned)(words[i - 1] & UINT32_MAX));
+    free(words);
+}
+
+static void s3_two_keys_of_one_hash_are_two_keys(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    char a[8], b[8];
+
+    find_twins(d, a, b);
+    for (int batch = 0; batch < 2; batch++) {
+        f->config.durability = batch ? IDEM_BATCH : IDEM_EACH;
+        device_start(d, &usual);
+        assert_int_equal(begin(f, "twin", a, "pour", d->now), IDEM_EXECUTE);
+        assert_int_equal(complete(f, &f->claim, "first", d->now), IDEM_OK);
+        assert_int_equal(begin(f, "twin", b, "pour", d->now), IDEM_EXECUTE);
+        assert_int_equal(complete(f, &f->claim, "second", d->now), IDEM_OK);
+        assert_int_equal(hash_of(d, a), hash_of(d, b));
+        for (int boot = 0; boot < 3; boot++) {
+            assert_int_equal(begin(f, "twin", a, "pour", d->now), IDEM_REPLAY);
+            assert_string_equal(f->buffer, "first");
+            assert_int_equal(begin(f, "twin", b, "pour", d->now), IDEM_REPLAY);
+            assert_string_equal(f->buffer, "second");
+            assert_int_equal(device_open(d), IDEM_OK);
+        }
+        assert_int_equal(forget(f, "twin", a, d->now), IDEM_OK);
+        assert_int_equal(find(f, "twin", b, d->now), IDEM_OK);
+    }
+    f->config.durability = IDEM_EACH;
+}
+
 static void a_record_of_another_slot_or_claim_is_not_taken(void **state)
 {
     device *d = (device *)*state;
@@ -269,6 +332,125 @@ static void nothing_is_lost_while_nothing_at_all_reads(void **state)
     assert_int_equal(find(f, "s", "a", d->now), IDEM_OK);
 }
 
+// What is at this address reads only so often.
+static uint32_t flaky_at, flaky_left;
+
+static int flaky_read(void *ctx, uint32_t at, void *dst, uint32_t len)
+{
+    if (at <= flaky_at && flaky_at < at + len) {
+        if (!flaky_left)
+            return FLASH_E_FAULT;
+        flaky_left--;
+    }
+    return flash_read(ctx, at, dst, len);
+}
+
+enum { LATE, HELD, OWED, STATES_OF_A_KEY };
+
+/* The call that a key in each of these states waits for; its record reads when
+   the key is looked for, and then no more. */
+static int ask_flaky(device *d, int what, const idem_claim *claim)
+{
+    flaky_left = 1;
+    if (what == LATE)
+        return begin(&d->f, "s", "a", "pour", d->now);
+    if (what == HELD)
+        return complete(&d->f, claim, "poured", d->now);
+    return checked(&d->f, idem_delivered(&d->f.table, claim));
+}
+
+/* A key in one of these states, with so many other records behind it, and one
+   before it.  Returns whether the next call on it must carry it. */
+static int lose_in_a_call(device *d, int what, const char *first,
+                          unsigned before)
+{
+    static const int answers[] = { IDEM_RECOVER, IDEM_E_FENCED, IDEM_OK };
+    fixture *f = &d->f;
+    idem_claim claim;
+
+    f->outcome.confirm = what == OWED;
+    device_start(d, &usual);
+    finish(f, "s", first, d->now);
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_EXECUTE);
+    claim = f->claim;
+    if (what == OWED)
+        assert_int_equal(complete(f, &claim, "poured", d->now), IDEM_OK);
+    if (what == LATE)
+        d->now += LEASE;
+    for (; before > 0; before--) {
+        assert_int_equal(begin(f, "s", "x", "pour", d->now), IDEM_EXECUTE);
+        assert_int_equal(release(f, &f->claim, d->now), IDEM_OK);
+    }
+    flaky_at = idemi_storage_linear(
+        &f->table, idemi_slot_place(&f->table, slot_of(d, "s", "a"))->claim);
+    d->storage.read = flaky_read;
+    if (ask_flaky(d, what, &claim) != IDEM_E_STORAGE)
+        return 0;
+    assert_int_equal(f->table.stats.lost, 0);
+    assert_int_equal(ask_flaky(d, what, &claim), answers[what]);
+    assert_int_equal(f->table.stats.lost, 1);
+    if (what == LATE)
+        assert_int_equal(complete(f, &f->claim, "poured", d->now), IDEM_OK);
+    assert_int_equal(begin(f, "s", "a", "pour", d->now),
+                     what == LATE ? IDEM_REPLAY : IDEM_RECOVER);
+    return 1;
+}
+
+static void s4_a_key_lost_while_room_is_made_for_it_is_never_new(void **state)
+{
+    device *d = (device *)*state;
+
+    for (int what = 0; what < STATES_OF_A_KEY; what++) {
+        unsigned came = 0;
+        for (unsigned before = 60; before < 90; before++)
+            for (const char *first = "a key of twenty bytes"; *first; first++)
+                came += (unsigned)lose_in_a_call(d, what, first, before);
+        assert_true(came > 0);
+    }
+}
+
+static void what_reads_again_is_known_again(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    uint32_t first;
+
+    device_start(d, &usual);
+    finish(f, "s", "z", d->now);            // its slot will be used again
+    finish(f, "s", "a", d->now);
+    first = f->table.journal->head;
+    while (f->table.journal->head == first) {
+        assert_int_equal(begin(f, "s", "x", "pour", d->now), IDEM_EXECUTE);
+        assert_int_equal(release(f, &f->claim, d->now), IDEM_OK);
+    }
+    d->medium.bad[first] = FLASH_BAD_READ;
+    assert_int_equal(device_open(d), IDEM_OK);
+    assert_int_equal(f->table.stats.lost, 1);
+    assert_int_equal(begin(f, "s", "b", "pour", d->now), IDEM_RECOVER);
+    d->medium.bad[first] = 0;
+    assert_int_equal(device_open(d), IDEM_OK);
+    // It was told once, and the doubt goes on.
+    assert_int_equal(f->table.stats.lost, 0);
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_REPLAY);
+    assert_string_equal(f->buffer, "poured");
+    assert_int_equal(begin(f, "s", "c", "pour", d->now), IDEM_RECOVER);
+}
+
+static void s10_nothing_unsure_is_answered_once_a_sync_failed(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    device_start(d, &usual);
+    finish(f, "s", "a", d->now);
+    assert_int_equal(device_open(d), IDEM_OK);
+    flash_fail(&d->medium, FLASH_SYNC, 0, FLASH_UNDONE, 0);
+    assert_int_equal(checked(f, idem_sync(&f->table)), IDEM_E_STORAGE);
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_E_STORAGE);
+    assert_int_equal(device_open(d), IDEM_OK);
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_REPLAY);
+}
+
 /* ---------------------------------------------------------------------------
    stale claims, volatile ones, and the last sequence
    ------------------------------------------------------------------------ */
@@ -365,6 +547,77 @@ static void idle_work_on_torn_storage_erases(void **state)
     assert_int_equal(maintain(f, d->now), IDEM_MORE);
     assert_int_equal(f->table.journal->spare, 1);
     assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_EXECUTE);
+}
+
+/* A table of sixteen keys, most of which must be carried soon. */
+static void fill_soon_carried(device *d, unsigned before)
+{
+    static const geometry roomy =
+        { "roomy", FLASH_NOR, 1, 2048, 0, 0xFF, 0, 0, 0 };
+    fixture *f = &d->f;
+
+    f->config.capacity = 16;
+    device_start(d, &roomy);
+    for (unsigned i = 0; i < 12; i++)
+        finish(f, "s", nth(i), d->now);
+    for (; before > 0; before--) {
+        assert_int_equal(begin(f, "t", "x", "pour", d->now), IDEM_EXECUTE);
+        assert_int_equal(release(f, &f->claim, d->now), IDEM_OK);
+    }
+}
+
+static void check_soon_carried(device *d)
+{
+    for (unsigned i = 0; i < 12; i++) {
+        assert_int_equal(begin(&d->f, "s", nth(i), "pour", d->now),
+                         IDEM_REPLAY);
+        assert_string_equal(d->f.buffer, "poured");
+    }
+}
+
+static void idle_work_carries_some_keys_and_no_more_at_a_time(void **state)
+{
+    device *d = (device *)*state;
+    unsigned most = 0;
+
+    for (unsigned before = 0; before < 400; before += 4) {
+        int result = IDEM_MORE;
+        fill_soon_carried(d, before);
+        for (unsigned n = 0; result == IDEM_MORE; n++) {
+            uint32_t progs = d->medium.progs;
+            result = maintain(&d->f, d->now);
+            assert_in_range(n, 0, 50);
+            progs = d->medium.progs - progs;
+            assert_in_range(progs, 0, IDEMI_MAINTAIN_CARRY);
+            assert_true(progs < IDEMI_MAINTAIN_CARRY || result == IDEM_MORE);
+            most = progs > most ? progs : most;
+        }
+        assert_int_equal(result, IDEM_OK);
+    }
+    assert_int_equal(most, IDEMI_MAINTAIN_CARRY);
+}
+
+static void s7_idle_work_that_fails_loses_nothing(void **state)
+{
+    device *d = (device *)*state;
+    unsigned failed = 0;
+
+    for (unsigned before = 0; before < 400; before += 9)
+        for (unsigned n = 0; n < 8; n++) {
+            int result = IDEM_MORE;
+            fill_soon_carried(d, before);
+            flash_fail(&d->medium, FLASH_PROG, n, FLASH_HALF, 0);
+            while (result == IDEM_MORE)
+                result = maintain(&d->f, d->now);
+            assert_true(result == IDEM_OK || result == IDEM_E_STORAGE);
+            failed += result == IDEM_E_STORAGE;
+            none_fails(d, FLASH_PROG);
+            check_soon_carried(d);
+            assert_int_equal(device_open(d), IDEM_OK);
+            assert_int_equal(d->f.table.stats.lost, 0);
+            check_soon_carried(d);
+        }
+    assert_true(failed > 0);
 }
 
 /* ---------------------------------------------------------------------------
@@ -578,6 +831,12 @@ int main(void)
         EDGE_TEST(idem_check_names_what_was_corrupted),
         EDGE_TEST(a_key_may_come_twice_in_three_cases),
         EDGE_TEST(the_end_of_a_granule_is_salvaged_by_itself),
+        EDGE_TEST(s3_two_keys_of_one_hash_are_two_keys),
+        EDGE_TEST(s4_a_key_lost_while_room_is_made_for_it_is_never_new),
+        EDGE_TEST(what_reads_again_is_known_again),
+        EDGE_TEST(s10_nothing_unsure_is_answered_once_a_sync_failed),
+        EDGE_TEST(idle_work_carries_some_keys_and_no_more_at_a_time),
+        EDGE_TEST(s7_idle_work_that_fails_loses_nothing),
         EDGE_TEST(arguments_that_are_not_there_are_refused),
     };
 
