@@ -3780,8 +3780,9 @@ static int idemi_journal_commit(idem_table *t, const idemi_parts *from,
 
 /* --------------------------------------------------------------- carrying */
 
-/* True if an address is in the sector that is being cleaned, or in one that is
-   not part of the journal. */
+/* True if an address is in a sector that is not part of the journal; or once
+   there are no such slots, in the one that is being cleaned.  Not both at once:
+   a sector full of claims may grow when it is carried, and not fit. */
 static int idemi_journal_leaving(const idem_table *t, uint32_t at)
 {
     const idem_journal *j = t->journal;
@@ -3792,7 +3793,7 @@ static int idemi_journal_leaving(const idem_table *t, uint32_t at)
         return 0;
     distance = idemi_journal_distance(t, j->clean, sector);
     return idemi_journal_sector(t, sector)->link >= IDEMI_ASIDE ||
-           (distance == 0 && j->clean != j->head) ||
+           (distance == 0 && !j->stray && j->clean != j->head) ||
            distance > idemi_journal_distance(t, j->clean, j->head);
 }
 
@@ -3935,7 +3936,8 @@ static int idemi_journal_clean(idem_table *t)
     }
     if (idemi_journal_leaving(t, j->state_at))
         return idemi_journal_carry_state(t);
-    j->clean = idemi_journal_after(t, j->clean);
+    if (!j->stray)
+        j->clean = idemi_journal_after(t, j->clean);
     j->cursor = 0;
     j->stray = 0;
     return IDEM_OK;

@@ -452,6 +452,182 @@ static void s10_nothing_unsure_is_answered_once_a_sync_failed(void **state)
 }
 
 /* ---------------------------------------------------------------------------
+   damage that tests of single bits and records do not come to
+   ------------------------------------------------------------------------ */
+
+/* A command that leaves nothing; where its last record ended. */
+static uint32_t pass_by(device *d)
+{
+    fixture *f = &d->f;
+
+    assert_int_equal(begin(f, "t", "x", "pour", d->now), IDEM_EXECUTE);
+    assert_int_equal(release(f, &f->claim, d->now), IDEM_OK);
+    return idemi_storage_linear(
+        &f->table, idemi_storage_place(&f->table, f->table.journal->head,
+                                       f->table.journal->at));
+}
+
+static void more_stretches_than_a_byte_counts_are_all_seen(void **state)
+{
+    static const geometry large =
+        { "large", FLASH_NOR, 1, 16384, 10, 0xFF, 0, 0, 0 };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    uint32_t first;
+
+    device_start(d, &large);
+    finish(f, "s", "a", d->now);
+    first = f->table.journal->head;
+    for (unsigned n = 0; n < 300; n++)
+        flash_flip(&d->medium, pass_by(d) - 2, 0);
+    finish(f, "s", "b", d->now);
+    assert_int_equal(device_open(d), IDEM_OK);
+    assert_int_equal(f->table.stats.lost, 300);
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_REPLAY);
+    assert_int_equal(begin(f, "s", "b", "pour", d->now), IDEM_REPLAY);
+    assert_int_equal(begin(f, "s", "c", "pour", d->now), IDEM_RECOVER);
+    assert_int_not_equal(f->table.journal->head, first);
+    // They were told once; what comes now is told again.
+    assert_int_equal(device_open(d), IDEM_OK);
+    assert_int_equal(f->table.stats.lost, 0);
+    assert_int_equal(begin(f, "s", "d", "pour", d->now), IDEM_RECOVER);
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_REPLAY);
+}
+
+/* A key was forgotten, came again, and the record that forgot it is damaged. */
+static void a_key_whose_end_is_lost_comes_once(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    for (unsigned before = 0; before < 30; before++) {
+        uint32_t end;
+        device_start(d, &usual);
+        for (unsigned n = 0; n < before; n++)
+            pass_by(d);
+        finish(f, "s", "a", d->now);
+        finish(f, "s", "b", d->now);
+        assert_int_equal(forget(f, "s", "a", d->now), IDEM_OK);
+        end = idemi_storage_linear(
+            &f->table, idemi_storage_place(&f->table, f->table.journal->head,
+                                           f->table.journal->at));
+        assert_int_equal(forget(f, "s", "b", d->now), IDEM_OK);
+        assert_int_equal(begin(f, "s", "a", "stir", d->now), IDEM_EXECUTE);
+        assert_int_equal(complete(f, &f->claim, "stirred", d->now), IDEM_OK);
+        flash_flip(&d->medium, end - 4, 0);
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(f->table.stats.lost, 1);
+        assert_int_equal(begin(f, "s", "a", "stir", d->now), IDEM_REPLAY);
+        assert_string_equal(f->buffer, "stirred");
+        assert_int_equal(live(f, d->now), 1);
+    }
+}
+
+/* A stale key takes another slot; the record that frees its own is damaged. */
+static void a_stale_key_whose_end_is_lost_comes_once(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_journal *j;
+    uint32_t end;
+
+    f->config.quota = 1;
+    f->config.full = IDEM_EVICT_OLDEST;
+    device_start(d, &usual);
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_EXECUTE);
+    assert_int_equal(device_open(d), IDEM_OK);
+    finish(f, "t", "z", d->now);            // the claim was cut short now
+    d->now += 5 * RETENTION;
+    assert_int_equal(find(f, "s", "a", d->now), IDEM_E_NOT_FOUND);
+    finish(f, "s", "b", d->now);
+    assert_int_equal(f->table.stale, 1);
+    j = f->table.journal;
+    end = idemi_storage_linear(&f->table,
+                               idemi_storage_place(&f->table, j->head, j->at));
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_EXECUTE);
+    assert_int_equal(f->table.stale, 0);
+    flash_flip(&d->medium, end + 2, 0);
+    assert_int_equal(device_open(d), IDEM_OK);
+    assert_int_equal(f->table.stats.lost, 1);
+    assert_int_equal(live(f, d->now), 1);
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_RECOVER);
+}
+
+/* Two outcomes of one claim, as no table writes them. */
+static void of_two_outcomes_of_a_claim_the_first_counts(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_outcome outcome = { .response = "poured", .response_len = 6 };
+    idem_place *place, was;
+    idem_claim claim;
+
+    device_start(d, &usual);
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_EXECUTE);
+    claim = f->claim;
+    place = idemi_slot_place(&f->table, (unsigned)claim.slot);
+    was = *place;
+    assert_int_equal(idemi_journal_outcome(&f->table, (unsigned)claim.slot,
+                                           &outcome), IDEM_OK);
+    *place = was;
+    f->table.journal->loaded = IDEMI_NOWHERE;
+    assert_int_equal(complete(f, &claim, "spilled", d->now), IDEM_OK);
+    assert_int_equal(device_open(d), IDEM_OK);
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_REPLAY);
+    assert_string_equal(f->buffer, "poured");
+    assert_int_equal(live(f, d->now), 1);
+}
+
+/* Begins and completes keys until the power goes. */
+static void work_until_off(device *d)
+{
+    fixture *f = &d->f;
+
+    for (unsigned n = 0; !d->medium.off && n < 60; n++) {
+        int result = begin(f, "s", nth(n % 12), "pour", d->now);
+        if (result >= 0 && result != IDEM_REPLAY)
+            (void)complete(f, &f->claim, nth(n % 12), d->now);
+        if (n % 12 > 1 && !d->medium.off)
+            (void)forget(f, "s", nth(n % 12 - 2), d->now);
+    }
+}
+
+/* Nobody's outcome is given to somebody else. */
+static void check_answers(device *d)
+{
+    for (unsigned n = 0; n < 12; n++)
+        if (begin(&d->f, "s", nth(n), "pour", d->now) == IDEM_REPLAY)
+            assert_string_equal(d->f.buffer, nth(n));
+}
+
+/* Power goes in each operation, and a sector loses both headers as well. */
+static void s5_damage_on_top_of_a_cut_never_answers_wrongly(void **state)
+{
+    static const geometry both[] = {
+        { "nor", FLASH_NOR, 4, 512, 0, 0xFF, 0, 0, 0 },
+        { "in place", FLASH_INPLACE, 1, 512, 0, 0x00, 0, 0, 0 },
+    };
+    device *d = (device *)*state;
+
+    for (unsigned i = 0; i < 2; i++)
+        for (uint32_t n = 0, cut = 1; cut && n < 60; n++)
+            for (uint32_t sector = 0; sector < 4; sector++) {
+                int result;
+                device_start(d, &both[i]);
+                flash_cut(&d->medium, n, FLASH_ALL);
+                work_until_off(d);
+                cut = (uint32_t)d->medium.off;
+                flash_boot(&d->medium);
+                flash_noise(&d->medium, sector * d->medium.sector_size, 80, n);
+                result = device_open(d);
+                if (result == IDEM_OK)
+                    check_answers(d);
+                else
+                    assert_int_equal(result, IDEM_E_FORMAT);
+            }
+}
+
+/* ---------------------------------------------------------------------------
    stale claims, volatile ones, and the last sequence
    ------------------------------------------------------------------------ */
 
@@ -620,6 +796,108 @@ static void s7_idle_work_that_fails_loses_nothing(void **state)
     assert_true(failed > 0);
 }
 
+/* What is programmed cannot be read back for long, on storage that nothing was
+   written to: in the end every sector has been tried. */
+static void idle_work_finds_no_sector_where_all_were_tried(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    device_start(d, &usual);
+    d->unsure = 1;
+    all_fail(d, FLASH_READ);
+    for (unsigned n = 0; n < 3 * usual.sector_count; n++) {
+        assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_E_STORAGE);
+        assert_true(maintain(f, d->now) >= 0);
+    }
+    none_fails(d, FLASH_READ);
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_EXECUTE);
+    assert_int_equal(complete(f, &f->claim, "poured", d->now), IDEM_OK);
+    assert_int_equal(device_open(d), IDEM_OK);
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_REPLAY);
+}
+
+enum { HELD_KEYS = 12 };
+
+/* Claims many keys; who is refused asks again. */
+static void claim_many(device *d, idem_claim claims[HELD_KEYS])
+{
+    fixture *f = &d->f;
+
+    for (unsigned i = 0; i < HELD_KEYS; i++) {
+        int result = IDEM_E_STORAGE;
+        for (unsigned n = 0; n < 8 && result == IDEM_E_STORAGE; n++)
+            result = begin(f, "held", nth(i), "pour", d->now);
+        assert_int_equal(result, IDEM_EXECUTE);
+        claims[i] = f->claim;
+    }
+}
+
+/* Wherever the head is, and whatever failed: the outcomes of all who were
+   granted a claim fit, with the longest response and state. */
+static void hold_many(device *d, const geometry *g, unsigned before, int call,
+                      unsigned n)
+{
+    fixture *f = &d->f;
+    idem_claim claims[HELD_KEYS];
+    geometry larger = *g;
+
+    f->config.capacity = 16;
+    memset(&f->outcome, 0, sizeof f->outcome);
+    assert_true(device_medium(d, g));
+    larger.sector_count = d->medium.sector_count + (call < FLASH_CALLS);
+    device_start(d, &larger);
+    for (unsigned i = 0; i < 4; i++)
+        finish(f, "s", nth(i), d->now);
+    for (; before > 0; before--)
+        pass_by(d);
+    if (call < FLASH_CALLS)
+        flash_fail(&d->medium, call, n, FLASH_HALF, 0);
+    claim_many(d, claims);
+    flash_fail(&d->medium, FLASH_PROG, 0, 0, 0);
+    flash_fail(&d->medium, FLASH_READ, 0, 0, 0);
+    f->outcome.state = "eight by";
+    f->outcome.state_len = STATE_MAX;
+    f->outcome.code = INT32_MIN;
+    for (unsigned i = 0; i < HELD_KEYS; i++)
+        assert_int_equal(complete(f, &claims[i], "sixteen bytes or", d->now),
+                         IDEM_OK);
+    assert_int_equal(device_open(d), IDEM_OK);
+    assert_int_equal(f->table.stats.lost, 0);
+    for (unsigned i = 0; i < HELD_KEYS; i++) {
+        assert_int_equal(begin(f, "held", nth(i), "pour", d->now),
+                         IDEM_REPLAY);
+        assert_string_equal(f->buffer, "sixteen bytes or");
+    }
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(begin(f, "s", nth(i), "pour", d->now), IDEM_REPLAY);
+}
+
+static const geometry small[] = {
+    { "nor",      FLASH_NOR,     4, 512,  0, 0xFF, 0, 0, 0 },
+    { "in place", FLASH_INPLACE, 1, 512,  0, 0x00, 0, 0, 0 },
+    { "larger",   FLASH_NOR,     1, 1024, 0, 0xFF, 0, 0, 0 },
+};
+
+static void s7_many_claims_are_kept_wherever_the_head_is(void **state)
+{
+    for (unsigned i = 0; i < COUNT(small); i++)
+        for (unsigned before = 0; before < 500; before += 3)
+            hold_many((device *)*state, &small[i], before, FLASH_CALLS, 0);
+}
+
+static void s7_many_claims_are_kept_whatever_fails(void **state)
+{
+    static const int calls[] = { FLASH_READ, FLASH_PROG };
+
+    for (unsigned i = 0; i < COUNT(small); i++)
+        for (unsigned before = 0; before < 500; before += 29)
+            for (unsigned n = 0; n < 24; n++)
+                for (unsigned c = 0; c < COUNT(calls); c++)
+                    hold_many((device *)*state, &small[i], before, calls[c],
+                              n);
+}
+
 /* ---------------------------------------------------------------------------
    numbers near their limits
    ------------------------------------------------------------------------ */
@@ -663,6 +941,29 @@ static void only_sectors_out_of_the_ring_are_set_aside(void **state)
     assert_int_equal(idemi_journal_sector(t, next)->link, IDEMI_ASIDE);
     idemi_journal_sector(t, next)->link = 0;
     j->clean = j->head;
+}
+
+/* With all other sectors passed over, also the tail, the round ends at it. */
+static void the_head_is_never_dead(void **state)
+{
+    device *d = (device *)*state;
+    idem_table *t = &d->f.table;
+    idem_journal *j;
+
+    device_start(d, &usual);
+    play(d, NULL, "B0 C0");
+    j = t->journal;
+    assert_false(idemi_journal_dead(t, j->head));
+    j->tail = idemi_recover_before(t, j->head, 1);
+    assert_false(idemi_journal_dead(t, j->head));
+    assert_false(idemi_journal_dead(t, j->tail));
+    assert_true(idemi_journal_dead(t, idemi_journal_after(t, j->head)));
+    for (uint32_t sector = 0; sector < usual.sector_count; sector++)
+        if (sector != j->head)
+            idemi_journal_sector(t, sector)->link = IDEMI_RETIRED;
+    assert_false(idemi_journal_usable(t));
+    assert_int_equal(idemi_journal_erase(t, 1), IDEM_E_SPACE);
+    assert_int_equal(d->medium.sector_erases[j->head], 0);
 }
 
 static void a_capacity_that_no_storage_holds_is_refused(void **state)
@@ -711,6 +1012,17 @@ static void claim_out_of_the_ring(idem_table *t)        // J1
         t, idemi_journal_after(t, t->journal->head), 80);
 }
 
+#if IDEM_WIDE
+static void word_of_another_hash(idem_table *t)         // T2
+{
+    unsigned at = 0;
+
+    while (idemi_index_slot(t, at) == IDEMI_NONE)
+        at++;
+    t->index[at].hash ^= 1;
+}
+#endif
+
 static void outcome_out_of_the_ring(idem_table *t)      // J1
 {
     idemi_slot_place(t, 0)->outcome = idemi_storage_place(
@@ -732,6 +1044,9 @@ static void idem_check_names_what_was_corrupted(void **state)
     static const struct { int number; void (*plant)(idem_table *); } bad[] = {
         { 14, claim_out_of_the_ring }, { 14, outcome_out_of_the_ring },
         { 14, head_set_aside },        { 15, nothing_dead_behind_the_head },
+#if IDEM_WIDE
+        { 2, word_of_another_hash },
+#endif
     };
     device *d = (device *)*state;
 
@@ -837,6 +1152,15 @@ int main(void)
         EDGE_TEST(s10_nothing_unsure_is_answered_once_a_sync_failed),
         EDGE_TEST(idle_work_carries_some_keys_and_no_more_at_a_time),
         EDGE_TEST(s7_idle_work_that_fails_loses_nothing),
+        EDGE_TEST(the_head_is_never_dead),
+        EDGE_TEST(more_stretches_than_a_byte_counts_are_all_seen),
+        EDGE_TEST(a_key_whose_end_is_lost_comes_once),
+        EDGE_TEST(of_two_outcomes_of_a_claim_the_first_counts),
+        EDGE_TEST(s5_damage_on_top_of_a_cut_never_answers_wrongly),
+        EDGE_TEST(a_stale_key_whose_end_is_lost_comes_once),
+        EDGE_TEST(idle_work_finds_no_sector_where_all_were_tried),
+        EDGE_TEST(s7_many_claims_are_kept_wherever_the_head_is),
+        EDGE_TEST(s7_many_claims_are_kept_whatever_fails),
         EDGE_TEST(arguments_that_are_not_there_are_refused),
     };
 
