@@ -3776,8 +3776,9 @@ static int idemi_journal_commit(idem_table *t, const idemi_parts *from,
 
 /* --------------------------------------------------------------- carrying */
 
-/* True if an address is in the sector that is being cleaned, or in one that is
-   not part of the journal. */
+/* True if an address is in a sector that is not part of the journal; or once
+   there are no such slots, in the one that is being cleaned.  Not both at once:
+   a sector full of claims may grow when it is carried, and not fit. */
 static int idemi_journal_leaving(const idem_table *t, uint32_t at)
 {
     const idem_journal *j = t->journal;
@@ -3788,7 +3789,7 @@ static int idemi_journal_leaving(const idem_table *t, uint32_t at)
         return 0;
     distance = idemi_journal_distance(t, j->clean, sector);
     return idemi_journal_sector(t, sector)->link >= IDEMI_ASIDE ||
-           (distance == 0 && j->clean != j->head) ||
+           (distance == 0 && !j->stray && j->clean != j->head) ||
            distance > idemi_journal_distance(t, j->clean, j->head);
 }
 
@@ -4023,7 +4024,8 @@ static int idemi_journal_clean(idem_table *t)
                    : idemi_journal_carry(t, slot);
     if (idemi_journal_leaving(t, j->state_at))
         return idemi_journal_carry_state(t);
-    j->clean = idemi_journal_after(t, j->clean);
+    if (!j->stray)
+        j->clean = idemi_journal_after(t, j->clean);
     j->stray = 0;
     return IDEM_OK;
 }
@@ -4167,14 +4169,14 @@ static int idemi_journal_verify(idem_table *t, uint32_t sector)
     return IDEM_E_STORAGE;
 }
 
-/* True if a sector after the head is before the oldest that is needed. */
+/* True if a sector is after the head and before the oldest that is needed.  The
+   head itself, where the round ends, is as far from it as can be. */
 static int idemi_journal_dead(const idem_table *t, uint32_t sector)
 {
     const idem_journal *j = t->journal;
 
-    return j->tail == j->head ? sector != j->head
-                              : idemi_journal_distance(t, j->head, sector) <
-                                    idemi_journal_distance(t, j->head, j->tail);
+    return idemi_journal_distance(t, j->head, sector) - 1 <
+           idemi_journal_distance(t, j->head, j->tail) - 1;
 }
 
 /* Makes one dead sector more spare; or, without waiting, begins to.
@@ -4304,8 +4306,10 @@ static int idemi_journal_settle(idem_table *t, int result, uint32_t last,
     if (result == IDEM_OK) {
         j->blank = 0;
         while ((sector = idemi_journal_after(t, sector)) != j->head)
-            if (idemi_journal_sector(t, sector)->link == IDEMI_ASIDE)
+            if (idemi_journal_sector(t, sector)->link == IDEMI_ASIDE) {
                 idemi_journal_sector(t, sector)->link = 0;
+                j->spare = 0;           // others come next now
+            }
         j->tail = j->clean;
         j->turned = 1;
         j->newest = IDEMI_NOWHERE;
