@@ -241,6 +241,121 @@ static void what_is_not_ours_is_not_touched(void **state)
     assert_int_equal(asked(d, "a"), IDEM_EXECUTE);
 }
 
+/* Power cuts leave a granule torn in each of two headers, which may be anything
+   then.  What more there is was somebody's. */
+static void three_torn_granules_of_headers_are_somebodys(void **state)
+{
+    device *d = (device *)*state;
+    uint32_t size = d->storage.sector_size;
+
+    for (uint32_t count = 1; count < 5; count++)
+        for (uint32_t at = 0; at + count <= 16; at++) {
+            make(d, 1, size);
+            flash_fill(&d->medium, at, count, 0);
+            reopen(d, count > 2 ? IDEM_E_FORMAT : IDEM_OK);
+        }
+}
+
+/* Claims, gives back, finishes and forgets keys at random, so that the cells are
+   free in no order; in the end the first two are finished, and all else gone. */
+static void shuffle(device *d, uint32_t seed)
+{
+    fixture *f = &d->f;
+
+    for (unsigned n = 0; n < 40; n++) {
+        const char *key = n < 36 ? nth(dice(&seed) % 4) : nth(n % 4);
+        int last = n >= 36 && n % 4 < 2;
+        (void)forget(f, "", key, 1);
+        if (last || (n < 36 && dice(&seed) % 2))
+            done(d, key);
+    }
+}
+
+/* A claim that was torn reads as nothing, until another answer relies on that,
+   and as whole later: wherever it is, it is not there any more then. */
+static void s10_what_a_cut_has_left_is_not_seen_later(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    uint32_t size = d->storage.sector_size;
+
+    for (uint32_t seed = 1; seed < 40; seed++) {
+        uint8_t torn[16];
+        uint32_t at;
+        make(d, 1, size);
+        reopen(d, IDEM_OK);
+        shuffle(d, seed);
+        assert_int_equal(asked(d, "new"), IDEM_EXECUTE);
+        at = idemi_cells_at(&f->table,
+                            *idemi_cells_of(&f->table, f->claim.slot) - 1u);
+        flash_flip(&d->medium, at + 5, 3);
+        memcpy(torn, d->medium.bytes + at, sizeof torn);
+        reopen(d, IDEM_OK);
+        assert_int_equal(find(f, "", "new", 1), IDEM_E_NOT_FOUND);
+        assert_int_equal(forget(f, "", nth(0), 1), IDEM_OK);
+        if (memcmp(torn, d->medium.bytes + at, sizeof torn) == 0)
+            flash_flip(&d->medium, at + 5, 3);
+        reopen(d, IDEM_OK);
+        assert_int_equal(f->table.stats.lost, 0);
+        assert_int_equal(find(f, "", "new", 1), IDEM_E_NOT_FOUND);
+        assert_int_equal(asked(d, nth(1)), IDEM_REPLAY);
+    }
+}
+
+/* Restarts, settles for an answer about a key, and loses power at the n-th
+   operation of that.  False if there are not so many. */
+static int cut_settling(device *d, const char *key, uint32_t n,
+                        uint32_t variant)
+{
+    int result;
+
+    reopen(d, IDEM_OK);
+    flash_cut(&d->medium, n, variant);
+    result = asked(d, key);
+    assert_int_equal(result, d->medium.off ? IDEM_E_STORAGE : IDEM_REPLAY);
+    return d->medium.off;
+}
+
+/* A tentative copy of what does not read any more is all there is: it is not
+   written over, so a cut in the next settling does not lose it. */
+static void s2_what_is_there_but_once_is_not_written_over(void **state)
+{
+    device *d = (device *)*state;
+    uint32_t size = d->storage.sector_size, tried = 0;
+    uint8_t *was = (uint8_t *)malloc(size);
+
+    assert_non_null(was);
+    for (uint32_t first = 0; first < 20; first++) {
+        uint32_t at;
+        make(d, 1, size);
+        reopen(d, IDEM_OK);
+        done(d, "a");
+        at = idemi_cells_at(&d->f.table, *idemi_cells_of(&d->f.table, 0) - 1u);
+        if (!cut_settling(d, "a", first, 0))
+            break;
+        reopen(d, IDEM_OK);
+        if (!d->f.table.journal->tentative)
+            continue;
+        flash_flip(&d->medium, at + 5, 3);
+        memcpy(was, d->medium.bytes, size);
+        for (uint32_t n = 0, variant = 0;; variant++) {
+            flash_load(&d->medium, 0, was, size);
+            if (!cut_settling(d, "a", n, variant))
+                break;
+            reopen(d, IDEM_OK);
+            assert_int_equal(d->f.table.stats.lost, 0);
+            assert_int_equal(asked(d, "a"), IDEM_REPLAY);
+            tried++;
+            if (variant + 1 < d->medium.variants)
+                continue;
+            n++;
+            variant = UINT32_MAX;
+        }
+    }
+    assert_true(tried > 100);
+    free(was);
+}
+
 static void everything_outlasts_restarts(void **state)
 {
     device *d = (device *)*state;
@@ -314,6 +429,24 @@ static void a_retention_goes_on_over_restarts(void **state)
     reopen(d, IDEM_OK);
     assert_int_equal(asked(d, "a"), IDEM_EXECUTE);
     assert_int_equal(asked(d, "cut"), IDEM_EXECUTE);
+}
+
+/* To the millisecond, by the time of the newest record. */
+static void what_is_over_at_an_opening_takes_no_slot(void **state)
+{
+    device *d = (device *)*state;
+
+    for (uint32_t early = 0; early < 2; early++) {
+        make(d, 1, d->storage.sector_size);
+        reopen(d, IDEM_OK);
+        done(d, "a");
+        assert_int_equal(begin(&d->f, "", "b", "pour", RETENTION),
+                         IDEM_EXECUTE);
+        assert_int_equal(complete(&d->f, &d->f.claim, "b",
+                                  1 + RETENTION - early), IDEM_OK);
+        reopen(d, IDEM_OK);
+        assert_int_equal(d->f.table.used, 1 + early);
+    }
 }
 
 /* A full table always completes, however often it is opened between. */
@@ -632,6 +765,26 @@ static void a_call_that_fails_can_be_repeated(void **state)
         }
 }
 
+/* The one that does not read is written again before the first record. */
+static void s7_a_header_that_fails_to_be_written_again_fails_the_call(
+    void **state)
+{
+    device *d = (device *)*state;
+    uint32_t header;
+
+    reopen(d, IDEM_OK);
+    done(d, "a");
+    header = idemi_cells_header(&d->f.table);
+    for (uint32_t copy = 0; copy < 2; copy++) {
+        flash_flip(&d->medium, copy * header + 1, 0);
+        reopen(d, IDEM_OK);
+        flash_fail(&d->medium, FLASH_PROG, 0, FLASH_UNDONE, 0);
+        assert_int_equal(asked(d, "b"), IDEM_E_STORAGE);
+        assert_int_equal(asked(d, "a"), IDEM_REPLAY);
+        assert_memory_equal(d->medium.bytes, d->medium.bytes + header, header);
+    }
+}
+
 static void a_sync_that_failed_ends_writing(void **state)
 {
     device *d = (device *)*state;
@@ -860,8 +1013,12 @@ int main(void)
         CELLS(a_kilobyte_holds_sixteen_keys),
         CELLS(opening_writes_nothing_and_reads_each_byte_once),
         CELLS(what_is_not_ours_is_not_touched),
+        CELLS(three_torn_granules_of_headers_are_somebodys),
         CELLS(everything_outlasts_restarts),
+        CELLS(s10_what_a_cut_has_left_is_not_seen_later),
+        CELLS(s2_what_is_there_but_once_is_not_written_over),
         CELLS(a_retention_goes_on_over_restarts),
+        CELLS(what_is_over_at_an_opening_takes_no_slot),
         CELLS(completing_never_fails_for_space),
         CELLS(a_flipped_bit_costs_a_record_at_most),
         CELLS(doubt_goes_on_over_restarts_and_ends),
@@ -870,6 +1027,7 @@ int main(void)
         CELLS(a_truncated_storage_never_answers_wrongly),
         CELLS(a_record_validates_in_its_own_cell_only),
         CELLS(a_call_that_fails_can_be_repeated),
+        CELLS(s7_a_header_that_fails_to_be_written_again_fails_the_call),
         CELLS(a_sync_that_failed_ends_writing),
         CELLS(an_older_twin_in_a_later_slot_is_dropped),
         CELLS(the_order_goes_on_without_an_older_twin),

@@ -234,6 +234,51 @@ static void l1_no_call_does_more_than_the_manual_says(void **state)
     }
 }
 
+/* The same with far more claims open than a sector has room for their outcomes:
+   work is done ahead of the need, so that no call is left with all of it. */
+static void l1_with_many_claims_open_no_call_does_more_either(void **state)
+{
+    static const geometry wide =
+        { "wide", FLASH_NOR, 64, 2048, 0, 0xFF, 0, 0, 0 };
+    enum { CLAIMS = 80 };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    flash *m = &d->medium;
+    idem_claim claims[CLAIMS];
+    int open[CLAIMS] = { 0 };
+    uint32_t carried = wide.sector_size / 50;
+
+    f->config.capacity = CLAIMS;
+    f->config.key_max = 8;
+    f->config.response_max = 24;
+    f->config.state_max = 0;
+    f->config.lease_ms = IDEM_LEASE_NONE;
+    device_start(d, &wide);
+    for (unsigned n = 0; n < 20 * CLAIMS; n++) {
+        unsigned i = any(d, CLAIMS);
+        char key[4] = { 'k', (char)('0' + i / 10), (char)('0' + i % 10), 0 };
+        uint32_t progs, erases, reads;
+        if (!open[i])
+            (void)forget(f, "", key, d->now);
+        progs = m->progs, erases = m->erases, reads = m->reads;
+        if (!open[i]) {
+            assert_int_equal(begin(f, "", key, "pour", d->now), IDEM_EXECUTE);
+            claims[i] = f->claim;
+            open[i] = 1;
+            assert_in_range(m->progs - progs, 1, 4 + carried);
+            assert_in_range(m->erases - erases, 0, 1);
+            assert_in_range(m->reads - reads, 0, 2 + 2 * carried);
+        } else if (any(d, 8) == 0) {
+            assert_int_equal(complete(f, &claims[i], "twenty-four bytes of it.",
+                                      d->now), IDEM_OK);
+            open[i] = 0;
+            assert_in_range(m->progs - progs, 1, 3);
+            assert_int_equal(m->erases - erases, 0);
+            assert_in_range(m->reads - reads, 0, 1);
+        }
+    }
+}
+
 /* Restarts after every command, or every few.  A boot takes a new sector; it
    must leave as many dead ones as it found. */
 static void l2_restarts_in_a_row_never_use_up_the_ring(void **state)
@@ -247,6 +292,28 @@ static void l2_restarts_in_a_row_never_use_up_the_ring(void **state)
             for (unsigned boot = 0; boot < 60; boot++) {
                 for (unsigned n = 0; n < commands; n++)
                     anything(d, 8);
+                device_restart(d);
+            }
+        }
+}
+
+/* A boot that writes begins a sector; idle work erases one ahead, but no more
+   while nothing is claimed: the next boot would erase those again. */
+static void a_restart_costs_one_erase_and_one_more_with_idle_time(void **state)
+{
+    device *d = (device *)*state;
+
+    for (unsigned i = 0; i < COUNT(geometries); i++)
+        for (unsigned idle = 0; idle < 2; idle++) {
+            tight(d, &geometries[i], 5);
+            for (unsigned boot = 0; boot < 30; boot++) {
+                uint32_t erases = d->medium.erases;
+                device_begin(d, boot % 5);
+                device_complete(d, boot % 5, 3);
+                device_forget(d, boot % 5);
+                if (idle)
+                    device_rest(d);
+                assert_in_range(d->medium.erases - erases, 0, 1 + idle);
                 device_restart(d);
             }
         }
@@ -882,6 +949,41 @@ static void s6_many_retentions_are_never_shortened(void **state)
             assert_int_equal(device_open(d), IDEM_OK);
         }
         memset(&d->f.request, 0, sizeof d->f.request);
+    }
+}
+
+/* A key that is finished, with a retention; what is there of it goes before. */
+static void keep(device *d, unsigned key, uint32_t retention_ms)
+{
+    fixture *f = &d->f;
+    char name[4] = { (char)('a' + key / 100), (char)('0' + key / 10 % 10),
+                     (char)('0' + key % 10), 0 };
+
+    (void)forget(f, "", name, d->now);
+    f->request.retention_ms = retention_ms;
+    assert_int_equal(begin(f, "", name, "pour", d->now), IDEM_EXECUTE);
+    assert_int_equal(complete(f, &f->claim, "5 ml", d->now), IDEM_OK);
+    assert_int_equal(find(f, "", name, d->now), IDEM_OK);
+    if (retention_ms)
+        assert_int_equal(f->entry.left_ms, retention_ms);
+}
+
+/* There are numbers for thirteen beside the default and the longest; that of a
+   key that is gone is free again. */
+static void s6_a_few_retentions_are_kept_exactly(void **state)
+{
+    static const unsigned capacities[] = { 1, 5, 12, 13, 300 };
+    device *d = (device *)*state;
+
+    for (unsigned i = 0; i < COUNT(capacities); i++) {
+        unsigned keys = capacities[i], others = keys < 13 ? keys : 13;
+        d->f.config.capacity = keys;
+        device_start(d, &usual);
+        for (unsigned key = 0; key < keys; key++)
+            keep(d, key, 0);
+        keep(d, 0, 0);
+        for (unsigned n = 0; n < 5 * others; n++)
+            keep(d, keys - 1 - n % others, 2000 + 37 * n);
     }
 }
 
@@ -2003,6 +2105,29 @@ static void s5_a_carried_record_is_not_taken_for_a_torn_one(void **state)
     }
 }
 
+/* Nor when a cut has torn the header of the sector that comes next. */
+static void s5_nor_under_a_header_that_was_torn(void **state)
+{
+    device *d = (device *)*state;
+    uint8_t header[256];
+
+    for (unsigned i = 0; i < COUNT(pictures); i++) {
+        const image *im = image_of(d, &pictures[i], "B0 C0 P B0");
+        uint32_t at = im->records[im->count - 1].at, next;
+        assert_in_range(im->front / 2, 1, sizeof header);
+        device_restart(d);
+        assert_int_equal(device_begin(d, 1), IDEM_EXECUTE);
+        next = d->f.table.journal->head * d->medium.sector_size;
+        memcpy(header, d->medium.bytes + next, im->front / 2);
+        for (uint32_t n = 0; n < im->records[im->count - 1].len; n++) {
+            image_load(d, im);
+            flash_load(&d->medium, next, header, im->front / 2);
+            flash_flip(&d->medium, at + n, n % 8);
+            judge(d, im, im->h.count - 1, 1);
+        }
+    }
+}
+
 /* ---------------------------------------------------------------------------
    loss
    ------------------------------------------------------------------------ */
@@ -2080,6 +2205,30 @@ static void s4_doubt_goes_on_over_restarts_and_ends(void **state)
         assert_int_equal(device_open(d), IDEM_OK);
         assert_int_equal(ask_new(d, "c"), IDEM_EXECUTE);
     }
+}
+
+/* The longer it is, the coarser is what a header says of it. */
+static void s4_doubt_of_days_goes_on_over_restarts_and_ends(void **state)
+{
+    enum { DAY = 86400000, UNIT = 262144 };
+    device *d = (device *)*state;
+    unsigned days = 6;
+
+    open_with_loss(d, &usual);
+    d->f.config.retention_ms = days * DAY;
+    flash_boot(&d->medium);
+    assert_int_equal(device_open(d), IDEM_OK);
+    for (; days > 0; days--) {
+        assert_int_equal(ask_new(d, "a"), IDEM_RECOVER);
+        flash_boot(&d->medium);
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(d->f.table.stats.lost, 0);
+        assert_int_equal(ask_new(d, "b"), IDEM_RECOVER);
+        d->now += DAY - (days == 1);
+    }
+    assert_int_equal(ask_new(d, "a"), IDEM_RECOVER);
+    d->now += 1 + UNIT;
+    assert_int_equal(ask_new(d, "a"), IDEM_EXECUTE);
 }
 
 static void s4_doubt_starts_again_with_each_opening_until_one_writes(
@@ -2190,6 +2339,57 @@ static void s5_records_of_several_keys_are_counted_stretch_by_stretch(
     damage_record(d, im, 5);
     assert_int_equal(device_open(d), IDEM_OK);
     assert_int_equal(d->f.table.stats.lost, 3);
+}
+
+/* Its end does not read, and it was begun again in another place: what counts
+   is that. */
+static void s5_a_key_whose_end_is_damaged_is_not_there_twice(void **state)
+{
+    device *d = (device *)*state;
+
+    for (unsigned i = 0; i < COUNT(pictures); i++) {
+        // The place that became free last is taken first.
+        const image *im = image_of(d, &pictures[i], "B0 C0 B1 C1 X0 X1 B0");
+        image_load(d, im);
+        damage_record(d, im, 4);
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(d->f.table.stats.lost, 1);
+        assert_int_equal(live(&d->f, d->now), 1);
+        assert_int_equal(begin(&d->f, "panel", "k00", "pour 5 ml", d->now),
+                         IDEM_RECOVER);
+        assert_int_equal(d->f.claim.attempt, 2);
+    }
+}
+
+/* Far more than a header can say. */
+static void s5_hundreds_of_losses_are_told_once_too(void **state)
+{
+    static const geometry roomy =
+        { "roomy", FLASH_NOR, 4, 1024, 64, 0xFF, 0, 0, 0 };
+    enum { LOSSES = 300 };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    uint32_t at[LOSSES];
+
+    device_start(d, &roomy);
+    for (unsigned n = 0; n < LOSSES; n++) {
+        assert_int_equal(ask(f, "a", d->now), IDEM_EXECUTE);
+        at[n] = idemi_slot_place(&f->table, f->claim.slot)->claim;
+        at[n] = idemi_storage_linear(&f->table, at[n]);
+        assert_int_equal(complete(f, &f->claim, "poured", d->now), IDEM_OK);
+        assert_int_equal(forget(f, "panel", "a", d->now), IDEM_OK);
+    }
+    for (unsigned n = 0; n < LOSSES; n++)
+        flash_flip(&d->medium, at[n] + 5, 3);
+    flash_boot(&d->medium);
+    assert_int_equal(device_open(d), IDEM_OK);
+    assert_in_range(f->table.stats.lost, 1, LOSSES);
+    for (unsigned boot = 0; boot < 3; boot++) {
+        assert_int_equal(ask(f, "b", d->now), IDEM_RECOVER);
+        flash_boot(&d->medium);
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(f->table.stats.lost, 0);
+    }
 }
 
 /* ---------------------------------------------------------------------------
@@ -3350,16 +3550,12 @@ static void a_journal_of_another_machine_is_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        JOURNAL_TEST(capacity_holds_on_every_geometry_whatever_order),
-        JOURNAL_TEST(capacity_holds_for_one_key_and_for_many),
-        JOURNAL_TEST(l3_with_idle_time_no_begin_waits_for_an_erase),
-        JOURNAL_TEST(capacity_holds_in_batch_mode_and_with_volatile_claims),
         JOURNAL_TEST(l1_no_call_does_more_than_the_manual_says),
-        JOURNAL_TEST(l2_restarts_in_a_row_never_use_up_the_ring),
+        JOURNAL_TEST(l1_with_many_claims_open_no_call_does_more_either),
+        JOURNAL_TEST(a_restart_costs_one_erase_and_one_more_with_idle_time),
         JOURNAL_TEST(wear_is_even),
         JOURNAL_TEST(a_storage_that_is_none_is_refused),
         JOURNAL_TEST(what_needs_a_journal_or_memory_is_refused_without),
-        JOURNAL_TEST(too_few_sectors_are_told_how_many_would_do),
         JOURNAL_TEST(the_named_amount_of_memory_is_enough),
         JOURNAL_TEST(opening_writes_nothing_on_blank_storage_either),
         JOURNAL_TEST(a_boot_that_writes_nothing_costs_nothing),
@@ -3380,6 +3576,7 @@ int main(void)
         JOURNAL_TEST(s1_a_takeover_holds_after_a_restart),
         JOURNAL_TEST(time_may_pass_the_32_bits_again_and_again),
         JOURNAL_TEST(s6_many_retentions_are_never_shortened),
+        JOURNAL_TEST(s6_a_few_retentions_are_kept_exactly),
         JOURNAL_TEST(the_state_is_that_of_the_last_outcome_that_had_one),
         JOURNAL_TEST(what_is_owed_is_owed_until_delivered_over_restarts),
         JOURNAL_TEST(the_order_of_completion_survives),
@@ -3392,42 +3589,27 @@ int main(void)
         JOURNAL_TEST(in_batch_mode_no_call_but_sync_and_turning_syncs),
         JOURNAL_TEST(in_each_mode_every_record_is_synced_at_once),
         JOURNAL_TEST(after_a_sync_that_failed_nothing_is_written),
-        JOURNAL_TEST(volatile_claims_are_given_up_by_a_restart_only),
         JOURNAL_TEST(a_volatile_claim_is_not_written_and_its_outcome_is),
-        JOURNAL_TEST(outcome_state_and_delivery_are_one_step),
-        JOURNAL_TEST(s10_what_one_boot_answered_all_later_ones_answer),
         JOURNAL_TEST(s10_what_was_delivered_stays_delivered),
         JOURNAL_TEST(s10_what_was_forgotten_stays_forgotten),
-        JOURNAL_TEST(l1b_a_thousand_cuts_in_a_row_lose_nothing),
-        JOURNAL_TEST(s5_a_flipped_bit_costs_one_record_at_most),
-        JOURNAL_TEST(s5_two_flipped_bits_are_never_believed),
-        JOURNAL_TEST(s5_damage_to_both_headers_of_the_newest_sector_is_seen),
-        JOURNAL_TEST(s5_a_granule_that_does_not_read_costs_one_record),
-        JOURNAL_TEST(s5_a_truncated_storage_is_never_believed),
         JOURNAL_TEST(s5_a_lost_sector_is_never_believed),
         JOURNAL_TEST(s5_a_carried_record_is_not_taken_for_a_torn_one),
+        JOURNAL_TEST(s5_nor_under_a_header_that_was_torn),
         JOURNAL_TEST(s4_unknown_keys_are_in_doubt_for_a_retention),
         JOURNAL_TEST(s4_doubt_goes_on_over_restarts_and_ends),
+        JOURNAL_TEST(s4_doubt_of_days_goes_on_over_restarts_and_ends),
         JOURNAL_TEST(s4_doubt_starts_again_with_each_opening_until_one_writes),
         JOURNAL_TEST(in_doubt_known_keys_are_answered_as_ever),
         JOURNAL_TEST(in_doubt_a_full_table_is_full),
         JOURNAL_TEST(s5_each_loss_is_counted_when_it_comes),
+        JOURNAL_TEST(s5_hundreds_of_losses_are_told_once_too),
+        JOURNAL_TEST(s5_a_key_whose_end_is_damaged_is_not_there_twice),
         JOURNAL_TEST(s5_records_of_several_keys_are_counted_stretch_by_stretch),
         JOURNAL_TEST(another_version_hash_geometry_or_secret_is_refused),
         JOURNAL_TEST(another_configuration_is_refused),
         JOURNAL_TEST(foreign_data_is_refused),
         JOURNAL_TEST(formatting_forgets_what_was_there_for_good),
-        JOURNAL_TEST(a_torn_first_header_is_blank),
-        JOURNAL_TEST(l1b_opening_ends_for_every_image),
-        JOURNAL_TEST(s7_a_program_that_fails_changes_nothing),
         JOURNAL_TEST(s7_an_erase_that_fails_retires_a_sector),
-        JOURNAL_TEST(s7_a_read_that_fails_changes_nothing),
-        JOURNAL_TEST(s7_a_sync_that_fails_leaves_all_or_nothing),
-        JOURNAL_TEST(s7_programs_may_fail_for_ever),
-        JOURNAL_TEST(s7_erases_may_fail_for_ever),
-        JOURNAL_TEST(s7_reads_may_fail_for_ever),
-        JOURNAL_TEST(s7_syncs_may_fail_for_ever),
-        JOURNAL_TEST(s2_a_bus_that_is_out_for_a_while_loses_nothing),
         JOURNAL_TEST(in_ram_duplicates_are_answered_by_a_dead_storage),
         JOURNAL_TEST(looking_says_that_a_record_does_not_read),
         JOURNAL_TEST(s5_damage_while_the_table_is_open_is_noticed),
@@ -3444,6 +3626,32 @@ int main(void)
         JOURNAL_TEST(s3_a_record_hidden_in_a_response_is_not_taken),
         JOURNAL_TEST(the_format_is_what_it_was),
         JOURNAL_TEST(a_journal_of_another_machine_is_read),
+        // Those that take longest are the last.
+        JOURNAL_TEST(capacity_holds_on_every_geometry_whatever_order),
+        JOURNAL_TEST(capacity_holds_for_one_key_and_for_many),
+        JOURNAL_TEST(l3_with_idle_time_no_begin_waits_for_an_erase),
+        JOURNAL_TEST(capacity_holds_in_batch_mode_and_with_volatile_claims),
+        JOURNAL_TEST(too_few_sectors_are_told_how_many_would_do),
+        JOURNAL_TEST(volatile_claims_are_given_up_by_a_restart_only),
+        JOURNAL_TEST(s2_a_bus_that_is_out_for_a_while_loses_nothing),
+        JOURNAL_TEST(l1b_opening_ends_for_every_image),
+        JOURNAL_TEST(s5_damage_to_both_headers_of_the_newest_sector_is_seen),
+        JOURNAL_TEST(s5_two_flipped_bits_are_never_believed),
+        JOURNAL_TEST(s5_a_granule_that_does_not_read_costs_one_record),
+        JOURNAL_TEST(s7_syncs_may_fail_for_ever),
+        JOURNAL_TEST(s7_reads_may_fail_for_ever),
+        JOURNAL_TEST(s7_programs_may_fail_for_ever),
+        JOURNAL_TEST(s7_erases_may_fail_for_ever),
+        JOURNAL_TEST(outcome_state_and_delivery_are_one_step),
+        JOURNAL_TEST(s7_a_read_that_fails_changes_nothing),
+        JOURNAL_TEST(a_torn_first_header_is_blank),
+        JOURNAL_TEST(s7_a_sync_that_fails_leaves_all_or_nothing),
+        JOURNAL_TEST(l2_restarts_in_a_row_never_use_up_the_ring),
+        JOURNAL_TEST(s5_a_truncated_storage_is_never_believed),
+        JOURNAL_TEST(l1b_a_thousand_cuts_in_a_row_lose_nothing),
+        JOURNAL_TEST(s7_a_program_that_fails_changes_nothing),
+        JOURNAL_TEST(s10_what_one_boot_answered_all_later_ones_answer),
+        JOURNAL_TEST(s5_a_flipped_bit_costs_one_record_at_most),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
