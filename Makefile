@@ -11,7 +11,9 @@ TESTS = $(B)/test_hash $(B)/test_table $(B)/test_keys $(B)/test_time \
         $(B)/test_full $(B)/test_api $(B)/test_threads $(B)/test_model \
         $(B)/test_flash $(B)/test_journal $(B)/test_edges $(B)/test_cells \
         $(B)/test_file $(B)/test_protocol $(B)/test_inspect $(B)/test_port \
-        $(B)/test_anomalies
+        $(B)/test_anomalies $(B)/test_failures $(B)/test_failures_cells
+
+CRASH = $(B)/crash $(B)/crash_narrow $(B)/crash_cells
 
 test: $(TESTS) patterns  ## run the unit, model and thread tests
 	@set -e; for t in $(TESTS); do echo "== $$t"; $$t; done
@@ -19,9 +21,10 @@ test: $(TESTS) patterns  ## run the unit, model and thread tests
 help:                    ## list the targets; SHORT=1 shortens the long ones
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 14
 
-crash: $(B)/crash $(B)/crash_cells  ## power cuts at every step of many workloads
-	@for c in $(B)/crash $(B)/crash_cells; do \
-	    if [ "$(SHORT)" = 1 ]; then $$c --short; else $$c; fi || exit 1; done
+crash: $(CRASH)          ## power cuts at every step of many workloads
+	@if [ "$(SHORT)" = 1 ]; then \
+	    $(B)/crash_narrow --short && $(B)/crash_cells --short; else \
+	    for c in $(CRASH); do $$c || exit 1; done; fi
 
 crash-faults:            ## the same must find bugs that are planted
 	@SHORT="$(SHORT)" sh tests/crash_faults.sh
@@ -187,10 +190,19 @@ $(B)/firmware/controller: $(CONTROLLER_C) $(HEADERS)
 golden:                  ## write tests/golden/ anew, if the format changes
 	@sh tests/golden.sh write
 
-crash-long: $(B)/crash   ## three cuts deep, sampled: ten million states
-	@if [ "$(SHORT)" = 1 ]; then $(B)/crash --states 100000 \
-	    --geometry nor8; else \
-	    $(B)/crash --states $${IDEM_STATES:-10000000}; fi
+crash-long: $(CRASH)     ## three cuts deep, sampled: ten million states
+	@if [ "$(SHORT)" = 1 ]; then \
+	    $(B)/crash --states 100000 --geometry nor8; else \
+	    for c in $(CRASH); do \
+	        $$c --states $${IDEM_STATES:-3500000} || exit 1; done; fi
+
+failures:                ## every callback fails at every call
+	@mkdir -p $(B)
+	@for f in "" -DIDEM_WIDE=0 -DIDEM_CELLS; do \
+	    $(CC) -std=c99 -O2 $(WARN) -Wno-unused-function $$f -I. -Itests \
+	        fuzz/failures.c -o $(B)/failures || exit 1; \
+	    if [ "$(SHORT)" = 1 ]; then $(B)/failures 1999; \
+	    else $(B)/failures $${IDEM_ONE_IN:-29}; fi || exit 1; done
 
 chosen:                  ## what keys cost that an enemy has crafted
 	@mkdir -p $(B)
@@ -266,6 +278,10 @@ $(B)/crash: tests/crash.c tests/crash_model.h tests/flash.h idem.h
 	@mkdir -p $(B)
 	$(CC) -std=c99 -O2 $(WARN) -I. tests/crash.c -o $@
 
+$(B)/crash_narrow: tests/crash.c tests/crash_model.h tests/flash.h idem.h
+	@mkdir -p $(B)
+	$(CC) -std=c99 -O2 $(WARN) -DIDEM_WIDE=0 -I. tests/crash.c -o $@
+
 $(B)/crash_cells: tests/crash.c tests/crash_model.h tests/flash.h idem.h
 	@mkdir -p $(B)
 	$(CC) -std=c99 -O2 $(WARN) -DIDEM_CELLS -I. tests/crash.c -o $@
@@ -289,6 +305,9 @@ $(B)/test_protocol: tests/test_protocol.c examples/serial/protocol.c \
 $(B)/test_inspect: tests/test_inspect.c tests/journal.h tests/flash.h
 $(B)/test_inspect: $(B)/inspect
 $(B)/test_anomalies: tests/test_anomalies.c tests/journal.h tests/flash.h
+$(B)/test_failures: tests/test_failures.c tests/flash.h fuzz/calls.c \
+    fuzz/device.h fuzz/harness.h fuzz/promises.h
+$(B)/test_failures_cells: tests/test_failures_cells.c $(B)/test_failures
 $(TESTS): idem.h
 	@mkdir -p $(B)
 	$(CC) $(CFLAGS) $(WARN) -I. tests/$(@F).c -o $@ -lcmocka -lpthread
@@ -296,5 +315,5 @@ $(TESTS): idem.h
 .PHONY: test help demo deps deps-check deps-bench deps-bench-all check model \
         examples docs size bench clean crash crash-faults file hello patterns \
         fuzz-template deps-fuzz once inspect deps-mqtt mqtt targets golden \
-        deps-targets demo-firmware cover fuzz mutate deps-trust crash-long \
+        deps-targets demo-firmware cover fuzz mutate deps-trust crash-long failures \
         chosen ct deps-ct lint deps-lint prove deps-prove repro list-builds

@@ -440,8 +440,10 @@
    prog_size is the smallest unit that may be programmed once: 8 on a STM32L4,
    16 on a STM32U5 or H5, 1 on most SPI NOR; what littlefs would be given.
    Reading a granule whose programming was cut short may fail (ECC): the
-   callback says so, and that is all.  verify reads back what was programmed:
-   for flash that does not tell that it failed.
+   callback says so, and that is all.  It may also read as anything.  Only if
+   several do that in the very first header, of storage never written before, it
+   looks like another's data: IDEM_E_FORMAT.  verify reads back what was
+   programmed: for flash that does not tell that it failed.
 
    ---------------------------------------------------------------------------
    >>format       version 1; numbers little-endian, offsets and lengths in bytes
@@ -709,7 +711,7 @@
 
    With a journal keys and responses stay in storage, unless config.in_ram says
    otherwise: IDEM_JOURNAL_MEMORY_SIZE (.. sector_count, prog_size), per key 24
-   bytes (44 if IDEM_WIDE), 16 for each sector, and four buffers of one record.
+   bytes (52 if IDEM_WIDE), 20 for each sector, and four buffers of one record.
    More memory makes opening faster.
 
    The table itself takes less than 192 bytes on a 32-bit machine.  It holds no
@@ -735,6 +737,8 @@
                           (a record again whose key comes again, with
                           IDEM_BATCH, volatile_claims, or behind damage;
                           a sector again after two cuts in first headers)
+     any that writes      with a journal, for each sector that is cleaned a look
+                          at all n slots; with IDEM_WIDE at those in it
      any that is told     a look at all n slots, each at most one release, for
      the time, elapse     every 2^28 ms (3.1 days) that the clock advances, so
                           that 32 bits of time suffice: at most 8 times in one
@@ -1149,18 +1153,22 @@ typedef struct idem_body {
     uint8_t  key_len;
 } idem_body;
 
-/* Where a key's records are, as addresses in the storage */
-typedef struct idem_place {
-    uint32_t claim;             /* IDEMI_NOWHERE: not written (volatile) */
-    uint32_t outcome;           /* may be the same; in progress, the low half
-                                   of the claim's token */
-} idem_place;
-
 /* A slot's neighbours in the order of completion (>>order), as slot numbers */
 typedef struct idem_link {
     idem_number older;
     idem_number newer;          /* of a free slot: the next free one */
 } idem_link;
+
+/* Where a key's records are, as addresses in the storage */
+typedef struct idem_place {
+    uint32_t claim;             /* IDEMI_NOWHERE: not written (volatile) */
+    uint32_t outcome;           /* may be the same; in progress, the low half
+                                   of the claim's token */
+#if IDEM_WIDE
+    idem_link written;          /* neighbours in the order of claim (>>journal);
+                                   itself: it is not in it */
+#endif
+} idem_place;
 
 /* A word of the index */
 typedef struct idem_word {
@@ -1289,7 +1297,12 @@ typedef struct idem_journal {
                                    be appended, the next goes to a new sector */
     uint32_t tail;              /* oldest sector that the head's header needs */
     uint32_t clean;             /* oldest sector in which something is needed */
+#if IDEM_WIDE
+    idem_link written;          /* ends of the order in which slots' claims were
+                                   written */
+#else
     uint32_t cursor;            /* slot at which carrying goes on */
+#endif
     uint32_t spare;             /* sectors after the head erased in this boot */
     uint32_t state_at;          /* address of the newest application state */
     uint32_t newest;            /* address of the record to be confirmed */
@@ -1622,7 +1635,9 @@ IDEM_API int idem_state(idem_table *table, void *dst, size_t *len);
 
 /* Removes a key: the administrator's way out.  The key is unknown afterwards,
    and its next begin is answered IDEM_EXECUTE.
-     IDEM_OK, IDEM_E_NOT_FOUND
+     IDEM_OK
+     IDEM_E_NOT_FOUND   nothing was written, as in idem_find: a claim that was
+                        being written when power went may yet show up
      IDEM_BUSY          the key has a live lease, or one without end; nothing
                         changed
      IDEM_E_ARG, IDEM_E_TOO_LARGE   as idem_find */
@@ -2279,12 +2294,14 @@ static uint32_t idemi_default_retention(const idem_table *t, uint32_t asked_ms)
 #ifdef IDEM_NO_JOURNAL
 #define IDEMI_CUT   0x00u
 #define IDEMI_STALE 0x00u
+#define IDEMI_STALES(t) 0
 #define IDEMI_JOURNAL(t) ((void)(t), (idem_journal *)NULL)
 #define IDEMI_STORAGE(config) ((void)(config), (const idem_storage *)NULL)
 #else
 #define IDEMI_CUT   0x10u               /* a claim that a restart cut short */
 #define IDEMI_STALE 0x20u               /* a claim that is over; its slot waits
                                            to be used again (>>journal) */
+#define IDEMI_STALES(t) ((t)->stale)    /* how many */
 #define IDEMI_JOURNAL(t) ((t)->journal)
 #define IDEMI_STORAGE(config) ((config)->storage)
 #endif
@@ -2829,7 +2846,7 @@ static int idemi_storage_prog(idem_table *t, uint32_t at,
     t->journal->loaded = IDEMI_NOWHERE;
     if (result < 0)
         t->journal->worn = 1;
-    if (result < 0 || !(m->verify || t->journal->blank))
+    if (result < 0 || (!m->verify && !t->journal->blank))
         return result;
     result = idemi_storage_read(t, at, back, len);
     if (result < 0 || IDEM_MEMCMP(src, back, (size_t)len) == 0)
@@ -2847,112 +2864,81 @@ static int idemi_storage_prog(idem_table *t, uint32_t at,
    five bits in a record of up to 655 bytes.
    ------------------------------------------------------------------------ */
 
-/* What a nibble with so many nibbles of zeros behind it leaves: in the first
-   row none, which will do; with the others eight bytes are taken at once. */
-static const uint32_t idemi_crc_table[IDEM_WIDE ? 16 : 1][16] = {
-    { 0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc,
-      0x5125dad3, 0x61c69362, 0x7198540d, 0x82f63b78, 0x92a8fc17,
-      0xa24bb5a6, 0xb21572c9, 0xc38d26c4, 0xd3d3e1ab, 0xe330a81a,
-      0xf36e6f75 }
+/* The check of two things XORed is their checks XORed: so all entries of a table
+   follow from those of single bits. */
+#define IDEMI_CRC_2(x, a)       (x), (x) ^ (a)
+#define IDEMI_CRC_4(x, a, b)    IDEMI_CRC_2(x, a), IDEMI_CRC_2((x) ^ (b), a)
+#define IDEMI_CRC_8(x, a, b, c)                                                \
+    IDEMI_CRC_4(x, a, b), IDEMI_CRC_4((x) ^ (c), a, b)
+#define IDEMI_CRC_16(x, a, b, c, d)                                            \
+    IDEMI_CRC_8(x, a, b, c), IDEMI_CRC_8((x) ^ (d), a, b, c)
+
 #if IDEM_WIDE
-    ,
-    { 0x00000000, 0xf26b8303, 0xe13b70f7, 0x1350f3f4, 0xc79a971f,
-      0x35f1141c, 0x26a1e7e8, 0xd4ca64eb, 0x8ad958cf, 0x78b2dbcc,
-      0x6be22838, 0x9989ab3b, 0x4d43cfd0, 0xbf284cd3, 0xac78bf27,
-      0x5e133c24 },
-    { 0x00000000, 0x3fc5f181, 0x7f8be302, 0x404e1283, 0xff17c604,
-      0xc0d23785, 0x809c2506, 0xbf59d487, 0xfbc3faf9, 0xc4060b78,
-      0x844819fb, 0xbb8de87a, 0x04d43cfd, 0x3b11cd7c, 0x7b5fdfff,
-      0x449a2e7e },
-    { 0x00000000, 0x13a29877, 0x274530ee, 0x34e7a899, 0x4e8a61dc,
-      0x5d28f9ab, 0x69cf5132, 0x7a6dc945, 0x9d14c3b8, 0x8eb65bcf,
-      0xba51f356, 0xa9f36b21, 0xd39ea264, 0xc03c3a13, 0xf4db928a,
-      0xe7790afd },
-    { 0x00000000, 0x70a27d8a, 0xe144fb14, 0x91e6869e, 0xc76580d9,
-      0xb7c7fd53, 0x26217bcd, 0x56830647, 0x8b277743, 0xfb850ac9,
-      0x6a638c57, 0x1ac1f1dd, 0x4c42f79a, 0x3ce08a10, 0xad060c8e,
-      0xdda47104 },
-    { 0x00000000, 0xa541927e, 0x4f6f520d, 0xea2ec073, 0x9edea41a,
-      0x3b9f3664, 0xd1b1f617, 0x74f06469, 0x38513ec5, 0x9d10acbb,
-      0x773e6cc8, 0xd27ffeb6, 0xa68f9adf, 0x03ce08a1, 0xe9e0c8d2,
-      0x4ca15aac },
-    { 0x00000000, 0xe964b13d, 0xd725148b, 0x3e41a5b6, 0xaba65fe7,
-      0x42c2eeda, 0x7c834b6c, 0x95e7fa51, 0x52a0c93f, 0xbbc47802,
-      0x8585ddb4, 0x6ce16c89, 0xf90696d8, 0x106227e5, 0x2e238253,
-      0xc747336e },
-    { 0x00000000, 0xdd45aab8, 0xbf672381, 0x62228939, 0x7b2231f3,
-      0xa6679b4b, 0xc4451272, 0x1900b8ca, 0xf64463e6, 0x2b01c95e,
-      0x49234067, 0x9466eadf, 0x8d665215, 0x5023f8ad, 0x32017194,
-      0xef44db2c },
-    { 0x00000000, 0x8f2261d3, 0x1ba8b557, 0x948ad484, 0x37516aae,
-      0xb8730b7d, 0x2cf9dff9, 0xa3dbbe2a, 0x6ea2d55c, 0xe180b48f,
-      0x750a600b, 0xfa2801d8, 0x59f3bff2, 0xd6d1de21, 0x425b0aa5,
-      0xcd796b76 },
-    { 0x00000000, 0x38116fac, 0x7022df58, 0x4833b0f4, 0xe045beb0,
-      0xd854d11c, 0x906761e8, 0xa8760e44, 0xc5670b91, 0xfd76643d,
-      0xb545d4c9, 0x8d54bb65, 0x2522b521, 0x1d33da8d, 0x55006a79,
-      0x6d1105d5 },
-    { 0x00000000, 0xc00c303e, 0x85f4168d, 0x45f826b3, 0x0e045beb,
-      0xce086bd5, 0x8bf04d66, 0x4bfc7d58, 0x1c08b7d6, 0xdc0487e8,
-      0x99fca15b, 0x59f09165, 0x120cec3d, 0xd200dc03, 0x97f8fab0,
-      0x57f4ca8e },
-    { 0x00000000, 0xef306b19, 0xdb8ca0c3, 0x34bccbda, 0xb2f53777,
-      0x5dc55c6e, 0x697997b4, 0x8649fcad, 0x6006181f, 0x8f367306,
-      0xbb8ab8dc, 0x54bad3c5, 0xd2f32f68, 0x3dc34471, 0x097f8fab,
-      0xe64fe4b2 },
-    { 0x00000000, 0x9c5bfaa6, 0x3d5b83bd, 0xa100791b, 0x7ab7077a,
-      0xe6ecfddc, 0x47ec84c7, 0xdbb77e61, 0xf56e0ef4, 0x6935f452,
-      0xc8358d49, 0x546e77ef, 0x8fd9098e, 0x1382f328, 0xb2828a33,
-      0x2ed97095 },
-    { 0x00000000, 0x68032cc8, 0xd0065990, 0xb8057558, 0xa5e0c5d1,
-      0xcde3e919, 0x75e69c41, 0x1de5b089, 0x4e2dfd53, 0x262ed19b,
-      0x9e2ba4c3, 0xf628880b, 0xebcd3882, 0x83ce144a, 0x3bcb6112,
-      0x53c84dda },
-    { 0x00000000, 0x847609b4, 0x0d006599, 0x89766c2d, 0x1a00cb32,
-      0x9e76c286, 0x1700aeab, 0x9376a71f, 0x34019664, 0xb0779fd0,
-      0x3901f3fd, 0xbd77fa49, 0x2e015d56, 0xaa7754e2, 0x230138cf,
-      0xa777317b },
-    { 0x00000000, 0x493c7d27, 0x9278fa4e, 0xdb448769, 0x211d826d,
-      0x6821ff4a, 0xb3657823, 0xfa590504, 0x423b04da, 0x0b0779fd,
-      0xd043fe94, 0x997f83b3, 0x632686b7, 0x2a1afb90, 0xf15e7cf9,
-      0xb86201de }
-#endif
+#define IDEMI_CRC_64(x, a, b, c, d, e, f)                                      \
+    IDEMI_CRC_16(x, a, b, c, d), IDEMI_CRC_16((x) ^ (e), a, b, c, d),          \
+        IDEMI_CRC_16((x) ^ (f), a, b, c, d),                                   \
+        IDEMI_CRC_16((x) ^ (e) ^ (f), a, b, c, d)
+#define IDEMI_CRC_256(a, b, c, d, e, f, g, h)                                  \
+    IDEMI_CRC_64(0, a, b, c, d, e, f), IDEMI_CRC_64(g, a, b, c, d, e, f),      \
+        IDEMI_CRC_64(h, a, b, c, d, e, f),                                     \
+        IDEMI_CRC_64((g) ^ (h), a, b, c, d, e, f)
+
+/* What a byte leaves with none, one .. seven bytes of zeros behind it: eight
+   bytes are taken at once. */
+static const uint32_t idemi_crc_table[8][256] = {
+    { IDEMI_CRC_256(0xf26b8303, 0xe13b70f7, 0xc79a971f, 0x8ad958cf,
+                    0x105ec76f, 0x20bd8ede, 0x417b1dbc, 0x82f63b78) },
+    { IDEMI_CRC_256(0x13a29877, 0x274530ee, 0x4e8a61dc, 0x9d14c3b8,
+                    0x3fc5f181, 0x7f8be302, 0xff17c604, 0xfbc3faf9) },
+    { IDEMI_CRC_256(0xa541927e, 0x4f6f520d, 0x9edea41a, 0x38513ec5,
+                    0x70a27d8a, 0xe144fb14, 0xc76580d9, 0x8b277743) },
+    { IDEMI_CRC_256(0xdd45aab8, 0xbf672381, 0x7b2231f3, 0xf64463e6,
+                    0xe964b13d, 0xd725148b, 0xaba65fe7, 0x52a0c93f) },
+    { IDEMI_CRC_256(0x38116fac, 0x7022df58, 0xe045beb0, 0xc5670b91,
+                    0x8f2261d3, 0x1ba8b557, 0x37516aae, 0x6ea2d55c) },
+    { IDEMI_CRC_256(0xef306b19, 0xdb8ca0c3, 0xb2f53777, 0x6006181f,
+                    0xc00c303e, 0x85f4168d, 0x0e045beb, 0x1c08b7d6) },
+    { IDEMI_CRC_256(0x68032cc8, 0xd0065990, 0xa5e0c5d1, 0x4e2dfd53,
+                    0x9c5bfaa6, 0x3d5b83bd, 0x7ab7077a, 0xf56e0ef4) },
+    { IDEMI_CRC_256(0x493c7d27, 0x9278fa4e, 0x211d826d, 0x423b04da,
+                    0x847609b4, 0x0d006599, 0x1a00cb32, 0x34019664) }
 };
 
-#if IDEM_WIDE
-/* What four bytes with so many nibbles of zeros behind them leave. */
-static uint32_t idemi_crc_four(uint32_t word, unsigned behind)
+static uint32_t idemi_crc_update(uint32_t crc, const void *data, uint32_t len)
 {
-    const uint32_t (*row)[16] = idemi_crc_table + behind;
+    const uint32_t (*row)[256] = idemi_crc_table;
+    const unsigned char *p = (const unsigned char *)data;
 
-    return row[7][word & 15] ^ row[6][word >> 4 & 15] ^
-           row[5][word >> 8 & 15] ^ row[4][word >> 12 & 15] ^
-           row[3][word >> 16 & 15] ^ row[2][word >> 20 & 15] ^
-           row[1][word >> 24 & 15] ^ row[0][word >> 28];
+    for (; len >= 8; len -= 8, p += 8) {
+        uint32_t high = idemi_basics_load32(p + 4);
+        crc ^= idemi_basics_load32(p);
+        crc = row[7][crc & 255] ^ row[6][crc >> 8 & 255] ^
+              row[5][crc >> 16 & 255] ^ row[4][crc >> 24] ^
+              row[3][high & 255] ^ row[2][high >> 8 & 255] ^
+              row[1][high >> 16 & 255] ^ row[0][high >> 24];
+    }
+    for (; len > 0; len--)
+        crc = crc >> 8 ^ row[0][(crc ^ *p++) & 255];
+    return crc;
 }
-#endif
+#else
+/* What a nibble leaves */
+static const uint32_t idemi_crc_table[16] = {
+    IDEMI_CRC_16(0, 0x105ec76f, 0x20bd8ede, 0x417b1dbc, 0x82f63b78)
+};
 
 static uint32_t idemi_crc_update(uint32_t crc, const void *data, uint32_t len)
 {
     const unsigned char *p = (const unsigned char *)data;
 
-#if IDEM_WIDE
-    for (; len >= 8; len -= 8, p += 8)
-        crc = idemi_crc_four(idemi_basics_load32(p) ^ crc, 8) ^
-              idemi_crc_four(idemi_basics_load32(p + 4), 0);
-    if (len >= 4) {
-        crc = idemi_crc_four(idemi_basics_load32(p) ^ crc, 0);
-        len -= 4;
-        p += 4;
-    }
-#endif
     for (; len > 0; len--) {
         crc ^= *p++;
-        crc = crc >> 4 ^ idemi_crc_table[0][crc & 15];
-        crc = crc >> 4 ^ idemi_crc_table[0][crc & 15];
+        crc = crc >> 4 ^ idemi_crc_table[crc & 15];
+        crc = crc >> 4 ^ idemi_crc_table[crc & 15];
     }
     return crc;
 }
+#endif
 
 static unsigned char *idemi_basics_store(unsigned char *p, uint32_t word,
                                          unsigned bytes)
@@ -3204,14 +3190,17 @@ static uint8_t idemi_record_byte(idemi_bytes *b)
 static uint64_t idemi_record_number(idemi_bytes *b)
 {
     uint64_t value = 0;
-    unsigned shift = 0;
-    uint8_t byte;
+    unsigned shift;
 
-    do {
-        byte = idemi_record_byte(b);
-        value |= (uint64_t)(byte & 0x7F) << shift;
-        shift += 7;
-    } while (byte & 0x80 && shift < 63);
+    for (shift = 0; shift < 63; shift += 7) {
+        if (b->at == b->end) {
+            b->short_of = 1;
+            break;
+        }
+        value |= (uint64_t)(*b->at & 0x7F) << shift;
+        if (!(*b->at++ & 0x80))
+            break;
+    }
     return value;
 }
 
@@ -3249,6 +3238,12 @@ static void idemi_record_claim(const idem_table *t, idem_record *r,
         b->short_of = 1;
 }
 
+/* True if a record may begin with a byte. */
+static int idemi_record_begins(unsigned char byte)
+{
+    return byte & IDEMI_RECORD && byte != 0xFF;
+}
+
 /* Takes the record apart that stands at p and at an address, if there is one
    in the `have` bytes there; into t->journal->record, the places in which count
    from `start`.  What that knows of a claim stays if the record has none.
@@ -3268,7 +3263,7 @@ static uint32_t idemi_record_decode(idem_table *t, uint32_t at,
     b.end = p + have;
     b.short_of = 0;
     r->parts = idemi_record_byte(&b);
-    if (!(r->parts & IDEMI_RECORD) || r->parts == 0xFF)
+    if (!idemi_record_begins(r->parts))
         return 0;
     r->more = r->parts & IDEMI_HAS_MORE ? idemi_record_byte(&b) : 0;
     number = idemi_record_number(&b);
@@ -3543,6 +3538,9 @@ static uint8_t idemi_keys_terms(idem_table *t, uint32_t retention_ms)
        the spare sectors after it.
    J4  Nothing is programmed into a sector that was not erased in this boot, but
        for in-place media and wholly blank storage.
+   J5  With IDEM_WIDE, the order of writing has every slot in use whose claim is
+       written, and slots that were freed since; none before one with an older
+       claim; but strays are first.
    ------------------------------------------------------------------------ */
 
 #define IDEMI_HEADER      40u
@@ -3778,8 +3776,9 @@ static int idemi_journal_commit(idem_table *t, const idemi_parts *from,
 
 /* --------------------------------------------------------------- carrying */
 
-/* True if an address is in the sector that is being cleaned, or in one that is
-   not part of the journal. */
+/* True if an address is in a sector that is not part of the journal; or once
+   there are no such slots, in the one that is being cleaned.  Not both at once:
+   a sector full of claims may grow when it is carried, and not fit. */
 static int idemi_journal_leaving(const idem_table *t, uint32_t at)
 {
     const idem_journal *j = t->journal;
@@ -3790,9 +3789,112 @@ static int idemi_journal_leaving(const idem_table *t, uint32_t at)
         return 0;
     distance = idemi_journal_distance(t, j->clean, sector);
     return idemi_journal_sector(t, sector)->link >= IDEMI_ASIDE ||
-           (distance == 0 && j->clean != j->head) ||
+           (distance == 0 && !j->stray && j->clean != j->head) ||
            distance > idemi_journal_distance(t, j->clean, j->head);
 }
+
+/* A table without IDEM_WIDE has so few slots that all are looked at for what is
+   in the sector that is being cleaned.  Where there may be a million, a list
+   has them in the order in which their claims were written: the next is always
+   its first. */
+#if IDEM_WIDE
+/* A slot's neighbours in that order; for `capacity` its ends. */
+static idem_link *idemi_journal_link(const idem_table *t, unsigned slot)
+{
+    return slot < t->capacity ? &idemi_slot_place(t, slot)->written
+                              : &t->journal->written;
+}
+
+/* Takes a slot out of the order, and puts it in front of `newer`: it is in none
+   if that is itself. */
+static void idemi_journal_move(idem_table *t, unsigned slot, unsigned newer)
+{
+    idem_link *link = idemi_journal_link(t, slot);
+
+    idemi_journal_link(t, link->older)->newer = link->newer;
+    idemi_journal_link(t, link->newer)->older = link->older;
+    link->older = (idem_number)slot;
+    link->older = idemi_journal_link(t, newer)->older;
+    link->newer = (idem_number)newer;
+    idemi_journal_link(t, link->older)->newer = (idem_number)slot;
+    idemi_journal_link(t, newer)->older = (idem_number)slot;
+}
+
+/* Before any claim was written. */
+static void idemi_journal_unwritten(idem_table *t)
+{
+    unsigned slot;
+
+    for (slot = 0; slot <= t->capacity; slot++) {
+        idem_link *link = idemi_journal_link(t, slot);
+        link->older = link->newer = (idem_number)slot;
+    }
+}
+
+/* Takes note where the claim of a slot was written last.  Keeps J5. */
+static void idemi_journal_wrote(idem_table *t, unsigned slot, uint32_t at)
+{
+    idemi_slot_place(t, slot)->claim = at;
+    idemi_journal_move(t, slot, at == IDEMI_NOWHERE ? slot : t->capacity);
+}
+
+/* Makes what was carried to a sector the first to be carried. */
+static void idemi_journal_rewind(idem_table *t, uint32_t sector)
+{
+    unsigned ends = t->capacity, first = ends;
+
+    for (;;) {
+        unsigned slot = idemi_journal_link(t, first)->older;
+        if (slot == ends ||
+            idemi_storage_sector(t, idemi_slot_place(t, slot)->claim) != sector)
+            break;
+        first = slot;
+    }
+    if (first != ends)
+        idemi_journal_move(t, ends, first);
+}
+
+/* The next slot that must be carried out of the sector that is being cleaned,
+   or `capacity`.  A claim is before its outcome, so its place tells. */
+static unsigned idemi_journal_first(idem_table *t)
+{
+    unsigned ends = t->capacity;
+
+    for (;;) {
+        unsigned slot = idemi_journal_link(t, ends)->newer;
+        if (slot == ends ||
+            !idemi_journal_leaving(t, idemi_slot_place(t, slot)->claim))
+            return ends;
+        if (!idemi_keys_expire(t, slot) && idemi_slot_at(t, slot)->state)
+            return slot;
+        idemi_journal_move(t, slot, slot);
+    }
+}
+#else
+static void idemi_journal_wrote(idem_table *t, unsigned slot, uint32_t at)
+{
+    idemi_slot_place(t, slot)->claim = at;
+}
+
+static void idemi_journal_rewind(idem_table *t, uint32_t sector)
+{
+    (void)sector;
+    t->journal->cursor = 0;
+}
+
+static unsigned idemi_journal_first(idem_table *t)
+{
+    for (; t->journal->cursor < t->capacity; t->journal->cursor++) {
+        unsigned slot = (unsigned)t->journal->cursor;
+        if (idemi_slot_at(t, slot)->state &&
+            idemi_journal_leaving(t, idemi_slot_place(t, slot)->claim) &&
+            !idemi_keys_expire(t, slot))
+            return slot;
+    }
+    t->journal->cursor = 0;
+    return t->capacity;
+}
+#endif
 
 /* Fills t->journal->record with a slot in use, to be written as one record;
    false if the storage does not give it. */
@@ -3835,7 +3937,6 @@ static int idemi_journal_describe(idem_table *t, unsigned slot)
 static int idemi_journal_carry(idem_table *t, unsigned slot)
 {
     idem_journal *j = t->journal;
-    idem_place *place = idemi_slot_place(t, slot);
     idemi_parts from;
     uint32_t at;
     int result;
@@ -3857,9 +3958,9 @@ static int idemi_journal_carry(idem_table *t, unsigned slot)
     result = idemi_journal_append(t, &from, &at);
     if (result < 0)
         return result;
-    place->claim = at;
+    idemi_journal_wrote(t, slot, at);
     if (idemi_slot_at(t, slot)->state & IDEMI_FINISHED)
-        place->outcome = at;
+        idemi_slot_place(t, slot)->outcome = at;
     return IDEM_OK;
 }
 
@@ -3910,34 +4011,21 @@ static int idemi_journal_mark(idem_table *t, unsigned slot, unsigned more)
 }
 
 /* Carries forward the next slot that has something in the sector that is being
-   cleaned; or if there is none, goes on to the next sector. */
+   cleaned; or if there is none, goes on to the next sector.  Needs that not to
+   be the head. */
 static int idemi_journal_clean(idem_table *t)
 {
     idem_journal *j = t->journal;
+    unsigned slot = idemi_journal_first(t);
 
-    for (; j->cursor < t->capacity; j->cursor++) {
-        unsigned slot = (unsigned)j->cursor;
-        const idem_slot *s = idemi_slot_at(t, slot);
-        const idem_place *place = idemi_slot_place(t, slot);
-        int result;
-        if (!s->state)
-            continue;
-        if (!idemi_journal_leaving(t, place->claim) &&
-            !(s->state & IDEMI_FINISHED &&
-              idemi_journal_leaving(t, place->outcome)))
-            continue;
-        if (idemi_keys_expire(t, slot))
-            continue;
-        result = s->state & IDEMI_STALE ? idemi_journal_empty(t, slot)
-                                         : idemi_journal_carry(t, slot);
-        j->cursor += result == IDEM_OK;
-        return result;
-    }
+    if (slot < t->capacity)
+        return idemi_slot_at(t, slot)->state & IDEMI_STALE
+                   ? idemi_journal_empty(t, slot)
+                   : idemi_journal_carry(t, slot);
     if (idemi_journal_leaving(t, j->state_at))
         return idemi_journal_carry_state(t);
-    if (j->clean != j->head)
+    if (!j->stray)
         j->clean = idemi_journal_after(t, j->clean);
-    j->cursor = 0;
     j->stray = 0;
     return IDEM_OK;
 }
@@ -4081,14 +4169,14 @@ static int idemi_journal_verify(idem_table *t, uint32_t sector)
     return IDEM_E_STORAGE;
 }
 
-/* True if a sector after the head is before the oldest that is needed. */
+/* True if a sector is after the head and before the oldest that is needed.  The
+   head itself, where the round ends, is as far from it as can be. */
 static int idemi_journal_dead(const idem_table *t, uint32_t sector)
 {
     const idem_journal *j = t->journal;
 
-    return j->tail == j->head ? sector != j->head
-                              : idemi_journal_distance(t, j->head, sector) <
-                                    idemi_journal_distance(t, j->head, j->tail);
+    return idemi_journal_distance(t, j->head, sector) - 1 <
+           idemi_journal_distance(t, j->head, j->tail) - 1;
 }
 
 /* Makes one dead sector more spare; or, without waiting, begins to.
@@ -4218,8 +4306,10 @@ static int idemi_journal_settle(idem_table *t, int result, uint32_t last,
     if (result == IDEM_OK) {
         j->blank = 0;
         while ((sector = idemi_journal_after(t, sector)) != j->head)
-            if (idemi_journal_sector(t, sector)->link == IDEMI_ASIDE)
+            if (idemi_journal_sector(t, sector)->link == IDEMI_ASIDE) {
                 idemi_journal_sector(t, sector)->link = 0;
+                j->spare = 0;           // others come next now
+            }
         j->tail = j->clean;
         j->turned = 1;
         j->newest = IDEMI_NOWHERE;
@@ -4232,13 +4322,14 @@ static int idemi_journal_settle(idem_table *t, int result, uint32_t last,
     else
         idemi_journal_sector(t, sector)->link = IDEMI_ASIDE;
     j->spare = 0;
-    // If its header may be there, nothing behind what that states counts.
+    // If its header may be there, nothing behind what that states counts; and
+    // a claim that was carried there is no claim to name, after a restart.
     j->head = last;
+    j->at = j->sealing || j->end > idemi_journal_front(t) ? 0 : at;
     j->end = end;
-    j->at = j->sealing ? 0 : at;
     j->stray = !j->blank;
     j->clean = j->tail;
-    j->cursor = 0;
+    idemi_journal_rewind(t, sector);
     return result;
 }
 
@@ -4259,14 +4350,9 @@ static void idemi_journal_forgive(idem_table *t)
 
     for (sector = 0; sector < t->config->storage->sector_count; sector++)
         idemi_journal_sector(t, sector)->link = 0;
-    for (slot = 0; slot < t->capacity; slot++) {
-        const idem_slot *s = idemi_slot_at(t, slot);
-        if (!s->state)
-            continue;
-        idemi_journal_keep(t, idemi_slot_place(t, slot)->claim);
-        if (s->state & IDEMI_FINISHED)
-            idemi_journal_keep(t, idemi_slot_place(t, slot)->outcome);
-    }
+    for (slot = 0; slot < t->capacity; slot++)
+        if (idemi_slot_at(t, slot)->state)
+            idemi_journal_keep(t, idemi_slot_place(t, slot)->claim);
     idemi_journal_keep(t, t->journal->state_at);
     t->stats.retired = 0;
     t->journal->spare = 0;              // others come next now
@@ -4300,11 +4386,7 @@ static int idemi_journal_attempt(idem_table *t, uint32_t room, uint32_t want)
     if (!idemi_journal_usable(t))
         idemi_journal_forgive(t);
     // One is enough if another has failed: two are for a cut in a header.
-    if (!idemi_journal_usable(t))
-        return IDEM_E_SPACE;
-    if (j->sequence == UINT32_MAX ||
-        (!j->blank &&
-         idemi_journal_gap(t, last, j->tail) < (t->stats.retired ? 1u : 2u)))
+    if (!idemi_journal_usable(t) || j->sequence == UINT32_MAX)
         return IDEM_E_SPACE;
     if (j->blank)
         j->clean = j->tail = idemi_journal_next(t, last);
@@ -4387,8 +4469,7 @@ static int idemi_journal_pace(idem_table *t, uint32_t outcomes)
         result = idemi_journal_clean(t);
     }
     if (result == IDEM_OK && t->config->storage->erase && !j->erased &&
-        j->spare <= beside &&
-        j->spare < idemi_journal_gap(t, j->head, j->tail))
+        j->spare <= beside)
         result = idemi_journal_erase(t, 1);
     return result == IDEM_E_SPACE ? IDEM_OK : result;
 }
@@ -4420,8 +4501,7 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
     while (result == IDEM_OK && !idemi_journal_enough(t, len, outcomes)) {
         uint32_t dead = idemi_journal_gap(t, j->head, j->clean);
         uint32_t sure = idemi_journal_gap(t, j->head, j->tail);
-        if (t->config->storage->erase && j->spare + 2 < dead &&
-            j->spare < sure) {
+        if (t->config->storage->erase && j->spare + 2 < dead) {
             result = idemi_journal_erase(t, 1);
             if (result != IDEM_E_SPACE)
                 continue;
@@ -4490,8 +4570,7 @@ static int idemi_journal_maintain(idem_table *t)
     // certain (R3).
     if (j->turned && t->claimed)
         want += 1 + idemi_journal_beside(t, t->claimed + 1);
-    if (t->config->storage->erase && j->spare < want &&
-        (j->blank || j->spare < idemi_journal_gap(t, j->head, j->tail))) {
+    if (t->config->storage->erase && j->spare < want) {
         result = idemi_journal_erase(t, 0);
         if (result != IDEM_E_SPACE)
             return result < 0 ? result : IDEM_MORE;
@@ -4624,7 +4703,7 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot,
         return result;
     place->outcome = at;
     if (!written)
-        place->claim = at;
+        idemi_journal_wrote(t, slot, at);
     if (out->state)
         j->state_at = at;
     return IDEM_OK;
@@ -4654,7 +4733,8 @@ static int idemi_journal_drop(idem_table *t, unsigned slot, unsigned more)
 static void idemi_journal_placed(idem_table *t, unsigned slot,
                                  const idem_place *place)
 {
-    *idemi_slot_place(t, slot) = *place;
+    idemi_slot_place(t, slot)->outcome = place->outcome;
+    idemi_journal_wrote(t, slot, place->claim);
 }
 
 /* ---------------------------------------------------------------------------
@@ -4858,8 +4938,7 @@ static const unsigned char *idemi_recover_pair(idem_table *t, uint32_t number,
         return b;
     }
     if (first == IDEMI_OURS || idemi_recover_mend(t, a)) {
-        *whole = !(a[27] & IDEMI_ATTEMPT) && idemi_recover_similar(
-                                                 a, b, IDEMI_HEADER);
+        *whole = idemi_recover_similar(a, b, IDEMI_HEADER);
         return a;
     }
     *looks = (uint8_t)idemi_recover_looks(t, a);
@@ -5083,7 +5162,7 @@ static void idemi_recover_claim(idem_table *t, unsigned slot, uint32_t at)
         s->time -= r->age;
     }
     s->terms = r->attempts;
-    place->claim = at;
+    idemi_journal_wrote(t, slot, at);
     place->outcome = token;
     if (idemi_slot_bodies(t)) {
         idem_body *body = idemi_slot_own(s);
@@ -5237,15 +5316,19 @@ static uint32_t idemi_recover_records(idem_table *t, uint32_t sector,
         if (!len) {
             if (!hole)
                 hole = at;
-            if (have > m->prog_size)
-                have = m->prog_size;
-            at += have;
-            open_sum++;
-            if (!idemi_storage_all(p, have, m->erased)) {
-                garbage = at;
-                if (!dirt)
-                    dirt = at;
-            }
+            // The blank rest of a sector goes by quickly, where they are large.
+            do {
+                len = have < m->prog_size ? have : m->prog_size;
+                at += len;
+                open_sum++;
+                if (!idemi_storage_all(p, len, m->erased)) {
+                    garbage = at;
+                    if (!dirt)
+                        dirt = at;
+                }
+                p += len;
+                have -= len;
+            } while (IDEM_WIDE && have && !idemi_record_begins(*p));
             continue;
         }
         if (hole) {
@@ -5354,13 +5437,12 @@ static int idemi_recover_blank(idem_table *t, int seen)
             next = idemi_journal_after(t, number - 1);
         }
     }
-    if (seen == IDEMI_FOREIGN || other > 1 ||
-        (other && !torn && seen != IDEMI_OURS))
+    if (seen == IDEMI_FOREIGN || other > 1 || (other && !torn))
         return IDEM_E_FORMAT;
     // A torn header may be seen another time, with a sequence of its own.
     if (j->sequence < torn + other)
         j->sequence = torn + other;
-    j->blank = torn || other ? IDEMI_TORN : IDEMI_BLANK;
+    j->blank = torn ? IDEMI_TORN : IDEMI_BLANK;
     if (other)
         next = wrong;
     else if (j->attempt != IDEMI_NOWHERE)
@@ -5379,6 +5461,9 @@ static int idemi_recover_open(idem_table *t)
     uint32_t number;
     int seen;
 
+#if IDEM_WIDE
+    idemi_journal_unwritten(t);
+#endif
     j->check = idemi_recover_check(t);
     j->near = t->capacity;
     j->newest = j->state_at = j->loaded = j->unread = IDEMI_NOWHERE;
@@ -6609,7 +6694,7 @@ static unsigned idemi_command_room(idem_table *t, idem_reply *reply,
         idemi_command_reclaim(t);
         if (t->free != slot)
             return t->free;
-        if (IDEMI_STALE && t->stale)
+        if (IDEMI_STALES(t))
             return idemi_command_stale(t);
     }
     if (t->config->full == IDEM_EVICT_OLDEST)
@@ -6653,8 +6738,9 @@ static int idemi_command_grant(idem_table *t, unsigned slot, idem_claim *claim,
     uint32_t lease_ms = idemi_default_lease(t, rq->lease_ms);
     uint32_t retention = idemi_default_retention(t, rq->retention_ms);
     uint8_t terms = (uint8_t)attempts;
-    idem_place place = { 0, 0 };
+    idem_place place;
 
+    place.claim = place.outcome = 0;
     if (IDEMI_JOURNAL(t)) {
         int result;
         if (!idemi_slot_bodies(t)) {
@@ -6998,7 +7084,7 @@ static int idemi_command_maintain(idem_table *t)
 
      1 T1    2 T2          3 C1    4 C2    5 C3
      6 K1    7 K2          8 K3    9 K4   10 O1   11 O2   12 O3
-    14 J1   15 J2 (with IDEM_CELLS D1, D2)
+    14 J1   15 J2 (with IDEM_CELLS D1, D2)   16 J5
     13 the sizes in the table are not those of its configuration
    ------------------------------------------------------------------------ */
 
@@ -7084,14 +7170,50 @@ static int idemi_check_place(const idem_table *t, unsigned slot)
                : 0;
 }
 
-/* J2 */
+/* J5 */
+static int idemi_check_written(const idem_table *t)
+{
+#if IDEM_WIDE
+    unsigned ends = t->capacity, slot = ends;
+    uint32_t last = 0, listed = 0, written = 0;
+
+    while (idemi_journal_link(t, slot)->newer != ends) {
+        unsigned older = slot;
+        const idem_place *place;
+        uint32_t at;
+        slot = idemi_journal_link(t, slot)->newer;
+        if (slot > ends || idemi_journal_link(t, slot)->older != older ||
+            ++listed > ends)
+            return 16;
+        place = idemi_slot_place(t, slot);
+        at = idemi_storage_place(
+            t, idemi_journal_distance(t, t->journal->clean,
+                                      idemi_storage_sector(t, place->claim)),
+            idemi_storage_offset(t, place->claim));
+        if (at <= last && !t->journal->stray)
+            return 16;
+        last = at;
+        written += idemi_slot_at(t, slot)->state != 0;
+    }
+    for (slot = 0; slot < ends; slot++)
+        written -= idemi_slot_at(t, slot)->state &&
+                   idemi_slot_place(t, slot)->claim != IDEMI_NOWHERE;
+    if (written)
+        return 16;
+#else
+    (void)t;
+#endif
+    return 0;
+}
+
+/* J2, J5 */
 static int idemi_check_journal(const idem_table *t)
 {
     return !t->journal->blank &&
                    idemi_journal_gap(t, t->journal->head, t->journal->tail) +
                            t->stats.retired < 2
                ? 15
-               : 0;
+               : idemi_check_written(t);
 }
 #endif
 
@@ -7137,9 +7259,10 @@ static int idemi_check_order(const idem_table *t, idemi_tally *tally)
         unsigned older = slot;
         const idem_slot *s;
         slot = t->links[slot].newer;
-        if (slot > ends || t->links[slot].older != older ||
-            ++tally->listed > ends)
+        // What links back to where it was reached from comes once only.
+        if (slot > ends || t->links[slot].older != older)
             return 10;
+        tally->listed++;
         s = idemi_slot_at(t, slot);
         if (!(s->state & IDEMI_FINISHED) || t->clock - s->time > age)
             return 10;

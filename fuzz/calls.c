@@ -105,6 +105,9 @@ static void restart(void)
     check_medium();
     for (call = 0; call < FLASH_CALLS; call++)
         flash_fail(&the.medium, call, 0, 0, 0);
+    // What a sync that failed has dropped is not read again.
+    if (the.medium.durable && !the.medium.off)
+        flash_off(&the.medium, 0);
     flash_boot(&the.medium);
     promises_restart(&model);
     model.tick = the.now;
@@ -261,7 +264,7 @@ static void synchronise(void)
 }
 
 /* Lets one of the callbacks fail. */
-static void fail(input *in)
+static void let_fail(input *in)
 {
     unsigned what = input_byte(in);
     static const int hows[] = { FLASH_UNDONE, FLASH_DONE, FLASH_HALF };
@@ -317,7 +320,7 @@ static void one_call(input *in)
     case 14: restart(); break;
     case 15:
         if (who & 1)
-            fail(in);
+            let_fail(in);
         else {
             cut_variant = input_byte(in);
             flash_cut(&the.medium, who >> 1, 0);

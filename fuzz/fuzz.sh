@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: 0BSD
 # Fuzzes idem.h with libFuzzer and AFL++, over the same harnesses:
 #     hash    hashes in pieces
+#     frame   the frame decoder of the demo
 #     image   any bytes as a journal's image
 #     calls   calls, cuts and failures against a model of the promises
+#     cells   the same with IDEM_CELLS
 # Each starts from fuzz/corpus/<harness>, first under the address and undefined
 # behaviour sanitizers, then once with the memory sanitizer.
 #
@@ -16,13 +18,18 @@
 set -eu
 
 out=build/fuzz
-harnesses="hash image calls"
+harnesses="hash frame image calls cells"
 seconds=${IDEM_SECONDS:-300}
 [ "${SHORT:-}" != 1 ] || seconds=5
 flags="-std=c99 -g -O2 -w -I. -Itests"
 sanitize="-fno-sanitize-recover=all -fsanitize=address,undefined"
 total=0
 mkdir -p "$out"
+
+# source NAME: what the compiler is given of a harness
+source() {
+    [ "$1" = cells ] && echo "-DIDEM_CELLS fuzz/calls.c" || echo "fuzz/$1.c"
+}
 
 # libfuzzer NAME PROGRAM SECONDS: fuzzes, and adds up the executions
 libfuzzer() {
@@ -71,14 +78,15 @@ fi
 
 rm -rf "$out"/afl-* "$out/found"
 for name in $harnesses; do
-    clang-19 $flags -fsanitize=fuzzer $sanitize "fuzz/$name.c" -o "$out/$name"
+    clang-19 $flags -fsanitize=fuzzer $sanitize $(source "$name") \
+        -o "$out/$name"
     clang-19 $flags -fsanitize=fuzzer,memory -fno-sanitize-recover=all \
-        "fuzz/$name.c" -o "$out/$name-memory"
+        $(source "$name") -o "$out/$name-memory"
     libfuzzer "$name" "$name" "$seconds"
     libfuzzer "$name" "$name-memory" "$((seconds / 5))"
     [ "${SHORT:-}" != 1 ] || [ "$name" = calls ] || continue
-    afl-clang-fast $flags -fsanitize=fuzzer "fuzz/$name.c" -o "$out/$name-afl" \
-        > "$out/log" 2>&1 || { cat "$out/log"; exit 1; }
+    afl-clang-fast $flags -fsanitize=fuzzer $(source "$name") \
+        -o "$out/$name-afl" > "$out/log" 2>&1 || { cat "$out/log"; exit 1; }
     afl "$name" "$seconds"
 done
 echo "fuzz: $total executions, nothing found"

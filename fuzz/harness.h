@@ -18,8 +18,10 @@
 #include <string.h>
 
 /* A promise: what fails ends the process, which is what a fuzzer looks for. */
+#ifndef PROMISE
 #define PROMISE(condition)                                                     \
     ((condition) ? (void)0 : broken(#condition, __FILE__, __LINE__))
+#endif
 
 static inline void broken(const char *what, const char *file, int line)
 {

@@ -383,6 +383,9 @@ static inline int promises_answered(promises *p, const promised_call *c,
     }
     if (!fit.count && !now->any)
         return 0;
+    // Who only looked has confirmed nothing.
+    if (c->what == 'X' && result == IDEM_E_NOT_FOUND)
+        return 1;
     if (c->claim.token && c->what == 'B') {
         if (c->claim.token <= p->token)
             return 0;

@@ -88,7 +88,8 @@ typedef struct geometry {
 } geometry;
 
 enum {
-    NOISE = 1,                      // a torn granule of ECC reads as noise
+    NOISE = 1,                      // a torn granule of ECC reads as noise,
+    ALL_NOISE = 64,                 // all of a program may
     CACHE = 2,                      // programs are durable from a sync on
     SPLIT = 4,                      // erasing is polled
     VERIFY = 8,                     // what was programmed is read back
@@ -120,6 +121,7 @@ static const geometry geometries[] = {
     { "split",  FLASH_NOR,     2,   448,  3, 0xFF, SPLIT | VERIFY, 0 },
     { "ecc8",   FLASH_ECC,     8,   512,  3, 0xFF, 0,              0 },
     { "ecc16",  FLASH_ECC,     16,  1024, 5, 0xFF, NOISE | VERIFY, 0 },
+    { "noise",  FLASH_ECC,     16,  1024, 5, 0xFF, ALL_NOISE | LATE, 0 },
     { "ecc-odd", FLASH_ECC,    16,  640,  5, 0xFF, 0,              4 },
     { "eeprom", FLASH_INPLACE, 1,   320,  3, 0xFF, 0,              0 },
     { "fram",   FLASH_INPLACE, 4,   512,  5, 0x00, VERIFY,         0 },
@@ -1278,7 +1280,8 @@ static void make_medium(machine *m, const geometry *g, uint32_t sectors)
     f->erased = g->erased;
     f->seed = run.seed;
     f->draws = g->flags & CACHE ? 4 * run.draws : run.draws;
-    f->torn_noise = !!(g->flags & NOISE);
+    f->torn_noise = g->flags & ALL_NOISE ? 1
+                  : g->flags & NOISE     ? FLASH_ONE_TORN : 0;
     f->cut_syncs = !!(g->flags & CACHE);
     m->bytes = (uint8_t *)allocate(
         FLASH_MEMORY(f->sector_size, f->sector_count));
@@ -1586,7 +1589,7 @@ static void list(void)
         printf("geometry %-6s %s, granule %u, sectors of %u, erased 0x%02X%s"
                "%s%s%s%s\n", g->name, kinds[g->kind], (unsigned)g->granule,
                (unsigned)g->sector_size, g->erased,
-               g->flags & NOISE ? ", torn reads as noise" : "",
+               g->flags & (NOISE | ALL_NOISE) ? ", torn reads as noise" : "",
                g->flags & CACHE ? ", cache" : "",
                g->flags & SPLIT ? ", erase is polled" : "",
                g->flags & VERIFY ? ", verified" : "",

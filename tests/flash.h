@@ -96,6 +96,9 @@ enum {
 // fails and no later sync makes durable what it should have (as fsync may).
 enum { FLASH_UNDONE = 1, FLASH_DONE, FLASH_HALF, FLASH_SILENT };
 
+// f->torn_noise where granules are programmed one after the other.
+enum { FLASH_ONE_TORN = 2 };
+
 // What is wrong with a sector: bits of f->bad[sector].
 enum {
     FLASH_BAD_READ = 1,         // reading fails
@@ -144,7 +147,8 @@ struct flash {
     uint32_t  seed;
     uint32_t  draws;            // variants of each drawn kind; 0 is 1
     int       cut_syncs;        // a sync is an operation to cut, too
-    int       torn_noise;       // ECC: a torn granule reads as noise, no error
+    int       torn_noise;       // ECC: a torn granule reads as noise, no error;
+                                // FLASH_ONE_TORN: the others are not torn
     uint8_t  *read_map;         // or NULL: size bytes, reads since boot
     uint8_t  *durable;          // or NULL: size bytes, what a sync made durable
     uint16_t *stamps;           // with it: size entries, the unsynced program
@@ -493,13 +497,19 @@ static inline void flash_tear_granule(flash *f, const flash_op *op, int torn,
 static inline void flash_tear(flash *f, const flash_op *op, int torn,
                               uint32_t k)
 {
-    uint32_t end = op->len;
+    uint32_t edge = flash_edge(f, op, torn, k), start = 0, end = op->len;
 
     if (torn == FLASH_NOTHING)
         return;
     if (torn == FLASH_PREFIX && op->call == FLASH_PROG)
-        end = flash_edge(f, op, torn, k) + 1;
-    for (uint32_t i = 0; i < end; i += f->prog_size)
+        end = edge + 1;
+    if (f->torn_noise == FLASH_ONE_TORN && op->call == FLASH_PROG) {
+        flash_op whole = *op;
+        whole.len = start = edge - edge % f->prog_size;
+        flash_put(f, &whole);
+        end = edge + 1;
+    }
+    for (uint32_t i = start; i < end; i += f->prog_size)
         flash_tear_granule(f, op, torn, k, i);
     for (uint32_t i = 0; f->durable && i < end; i++)
         f->stamps[op->at + i] = flash_stamp(f, !i);

@@ -627,6 +627,56 @@ static void a_key_that_comes_back_twice_is_the_newer(void **state)
     assert_int_equal(f->table.stats.lost, 1);
 }
 
+/* The key is in progress in slot 0; in slot 1 it had been finished before, and
+   what ended it there is damaged. */
+static void an_older_twin_in_a_later_slot_is_dropped(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_claim first;
+    uint32_t at;
+
+    reopen(d, IDEM_OK);
+    assert_int_equal(asked(d, "b"), IDEM_EXECUTE);
+    first = f->claim;                       // slot 0
+    done(d, "a");                           // slot 1
+    done(d, "c");
+    assert_int_equal(forget(f, "", "a", 1), IDEM_OK);
+    at = idemi_cells_at(&f->table, *idemi_cells_of(&f->table, 1) - 1u);
+    assert_int_equal(release(f, &first, 1), IDEM_OK);
+    assert_int_equal(begin(f, "", "a", "stir", 1), IDEM_EXECUTE);
+    assert_int_equal(f->claim.slot, 0);
+    flash_flip(&d->medium, at + 5, 0);
+    reopen(d, IDEM_OK);
+    assert_int_equal(f->table.stats.lost, 1);
+    assert_int_equal(live(f, 1), 2);
+    assert_int_equal(begin(f, "", "a", "stir", 1), IDEM_RECOVER);
+}
+
+/* The other way round: the older twin is the first in the order by then. */
+static void the_order_goes_on_without_an_older_twin(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    uint32_t at;
+
+    reopen(d, IDEM_OK);
+    done(d, "a");                           // slot 0
+    done(d, "b");                           // slot 1
+    done(d, "c");
+    assert_int_equal(forget(f, "", "a", 1), IDEM_OK);
+    at = idemi_cells_at(&f->table, *idemi_cells_of(&f->table, 0) - 1u);
+    assert_int_equal(forget(f, "", "b", 1), IDEM_OK);
+    assert_int_equal(begin(f, "", "a", "stir", 1), IDEM_EXECUTE);
+    assert_int_equal(f->claim.slot, 1);
+    flash_flip(&d->medium, at + 5, 0);
+    reopen(d, IDEM_OK);
+    assert_int_equal(f->table.stats.lost, 1);
+    assert_int_equal(live(f, 1), 2);
+    assert_int_equal(asked(d, "c"), IDEM_REPLAY);
+    assert_int_equal(begin(f, "", "a", "stir", 1), IDEM_RECOVER);
+}
+
 static void a_smaller_capacity_loses_what_is_beyond_it(void **state)
 {
     device *d = (device *)*state;
@@ -641,6 +691,26 @@ static void a_smaller_capacity_loses_what_is_beyond_it(void **state)
     assert_int_equal(f->table.stats.lost, 1);
     assert_int_equal(live(f, 1), 2);
     assert_int_equal(asked(d, "a"), IDEM_REPLAY);
+}
+
+/* What a slot beyond it had cannot be told from what it has. */
+static void a_smaller_capacity_keeps_what_is_within_it(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_claim third;
+
+    reopen(d, IDEM_OK);
+    done(d, "a");
+    done(d, "b");
+    assert_int_equal(asked(d, "c"), IDEM_EXECUTE);
+    third = f->claim;
+    assert_int_equal(release(f, &third, 1), IDEM_OK);
+    f->config.capacity = 2;
+    reopen(d, IDEM_OK);
+    assert_int_equal(f->table.stats.lost, 1);
+    assert_int_equal(asked(d, "a"), IDEM_REPLAY);
+    assert_int_equal(asked(d, "b"), IDEM_REPLAY);
 }
 
 static void a_truncated_storage_never_answers_wrongly(void **state)
@@ -752,6 +822,161 @@ static void a_sync_that_failed_ends_writing(void **state)
     d->storage.sync = NULL;
 }
 
+static void a_program_that_did_nothing_is_noticed(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    unsigned noticed = 0;
+
+    for (uint32_t n = 0; n < 10; n++) {
+        int result;
+        make(d, 1, size_of(&f->config, 1));
+        d->storage.verify = 1;
+        reopen(d, IDEM_OK);
+        flash_fail(&d->medium, FLASH_PROG, n, FLASH_SILENT, 0);
+        result = asked(d, "a");
+        noticed += result == IDEM_E_STORAGE;
+        if (result == IDEM_E_STORAGE)
+            result = asked(d, "a");
+        assert_int_equal(result, IDEM_EXECUTE);
+        flash_fail(&d->medium, FLASH_PROG, 0, 0, 0);
+        reopen(d, IDEM_OK);
+        assert_int_equal(asked(d, "a"), IDEM_RECOVER);
+    }
+    assert_int_equal(noticed, 3);           // two headers, and the record
+    d->storage.verify = 0;
+}
+
+static void with_the_last_sequences_what_was_granted_completes(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_claim held;
+
+    reopen(d, IDEM_OK);
+    assert_int_equal(asked(d, "a"), IDEM_EXECUTE);
+    held = f->claim;
+    // No such journal can be made in a test's time.
+    f->table.journal->sequence = IDEMI_CELLS_LAST;
+    assert_int_equal(asked(d, "b"), IDEM_E_SPACE);
+    assert_int_equal(complete(f, &held, "poured", 1), IDEM_OK);
+    f->table.journal->sequence = UINT32_MAX;
+    assert_int_equal(forget(f, "", "a", 1), IDEM_E_SPACE);
+    assert_int_equal(asked(d, "a"), IDEM_REPLAY);
+}
+
+static void formatting_reports_what_fails(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    uint32_t n;
+    int result = IDEM_E_STORAGE;
+
+    reopen(d, IDEM_OK);
+    for (n = 0; result == IDEM_E_STORAGE; n++) {
+        flash_fail(&d->medium, FLASH_PROG, n, FLASH_UNDONE, 0);
+        result = idem_format(&f->table, &f->config, f->memory, d->size, 0);
+    }
+    assert_int_equal(result, IDEM_OK);
+    assert_true(n > 2);
+    flash_fail(&d->medium, FLASH_PROG, 0, 0, 0);
+    d->storage.sync = flash_sync;
+    flash_fail(&d->medium, FLASH_SYNC, 0, FLASH_UNDONE, 0);
+    assert_int_equal(idem_format(&f->table, &f->config, f->memory, d->size, 0),
+                     IDEM_E_STORAGE);
+    d->storage.sync = NULL;
+}
+
+/* Reading what is behind the headers fails. */
+static void what_does_not_read_is_not_blank(void **state)
+{
+    device *d = (device *)*state;
+
+    flash_fail(&d->medium, FLASH_READ, 4, FLASH_UNDONE, 1);
+    reopen(d, IDEM_E_FORMAT);
+    flash_fail(&d->medium, FLASH_READ, 0, 0, 0);
+    reopen(d, IDEM_OK);
+}
+
+/* A cut leaves a small granule as anything, of a large one some bytes. */
+static void somebodys_granule_is_told_from_a_torn_one(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    make(d, 16, size_of(&f->config, 16));
+    flash_noise(&d->medium, 0, 16, 1);
+    reopen(d, IDEM_OK);
+    done(d, "a");
+    make(d, 32, size_of(&f->config, 32));
+    flash_noise(&d->medium, 0, 32, 1);
+    reopen(d, IDEM_E_FORMAT);
+}
+
+static void idem_check_finds_cells_that_cannot_be(void **state)
+{
+    device *d = (device *)*state;
+    idem_table *t = &d->f.table;
+    idem_number was;
+
+    reopen(d, IDEM_OK);
+    done(d, "a");
+    was = *idemi_cells_of(t, 0);
+    *idemi_cells_of(t, 0) = 0;
+    assert_int_equal(idem_check(t), 14);
+    *idemi_cells_of(t, 0) = (idem_number)(t->journal->count + 1);
+    assert_int_equal(idem_check(t), 14);
+    *idemi_cells_of(t, 0) = was;
+    assert_int_equal(idem_check(t), 0);
+}
+
+/* Storage of any size that is blank. */
+static int blank_read(void *ctx, uint32_t at, void *dst, uint32_t len)
+{
+    (void)ctx, (void)at;
+    memset(dst, 0xFF, len);
+    return 0;
+}
+
+/* Numbers take more bytes where there are more cells. */
+static void many_keys_take_wider_numbers(void **state)
+{
+    static const struct { uint32_t keys; int wide; } all[] = {
+        { 252, 1 }, { 253, 2 }, { 65532, 2 }, { 65533, 3 }, { 66000, 3 },
+    };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    uint32_t needed;
+
+    d->storage.read = blank_read;
+    for (size_t i = 0; i < COUNT(all); i++) {
+        if (all[i].keys > IDEM_CAPACITY_MAX)
+            continue;
+        f->config.capacity = all[i].keys;
+        d->storage.sector_size = 64;
+        reopen(d, IDEM_E_SPACE);
+        needed = (uint32_t)f->table.needed;
+        assert_int_equal(needed, IDEM_CELLS_SIZE(all[i].keys, 8, 6, 4, 1));
+        d->storage.sector_size = needed;
+        reopen(d, IDEM_OK);
+        assert_int_equal(f->table.journal->wide, all[i].wide);
+        assert_int_equal(f->table.journal->count, all[i].keys + 2);
+    }
+    // More than numbers can tell apart are not used.
+    d->storage.sector_size = UINT32_MAX;
+    f->config.key_max = 1;
+    f->config.response_max = f->config.state_max = 0;
+    f->table.config = &f->config;
+    assert_int_equal(idemi_public_cells(&f->config, 3),
+                     IDEM_WIDE ? 0xFFFFFE : 65534);
+    // Nor is there a storage for all that may be configured.
+    f->config.key_max = 255;
+    f->config.response_max = UINT16_MAX;
+    f->table.capacity = 1u << 20;
+    assert_int_equal(idemi_public_geometry(&f->table), IDEM_E_SPACE);
+    assert_int_equal(f->table.needed, 0);
+}
+
 static void wear_is_spread_over_all_cells(void **state)
 {
     device *d = (device *)*state;
@@ -824,6 +1049,16 @@ int main(void)
         CELLS(a_call_that_fails_can_be_repeated),
         CELLS(s7_a_header_that_fails_to_be_written_again_fails_the_call),
         CELLS(a_sync_that_failed_ends_writing),
+        CELLS(an_older_twin_in_a_later_slot_is_dropped),
+        CELLS(the_order_goes_on_without_an_older_twin),
+        CELLS(a_smaller_capacity_keeps_what_is_within_it),
+        CELLS(a_program_that_did_nothing_is_noticed),
+        CELLS(with_the_last_sequences_what_was_granted_completes),
+        CELLS(formatting_reports_what_fails),
+        CELLS(what_does_not_read_is_not_blank),
+        CELLS(somebodys_granule_is_told_from_a_torn_one),
+        CELLS(idem_check_finds_cells_that_cannot_be),
+        CELLS(many_keys_take_wider_numbers),
         CELLS(wear_is_spread_over_all_cells),
         CELLS(the_format_is_as_the_manual_says),
     };

@@ -69,6 +69,69 @@ static void s3_equal_hashes_do_not_make_equal_keys(void **state)
     }
 }
 
+/* The hash that the index has of a key in the scope "twin". */
+static idem_number hash_of(const device *d, const char *key)
+{
+    return idemi_index_hash(
+        idemi_hash_id(&d->f.config, "twin", 4, key, strlen(key)));
+}
+
+static int compare_words(const void *a, const void *b)
+{
+    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+    return (left > right) - (left < right);
+}
+
+enum { CANDIDATES = 1 << 18 };
+
+/* Finds two keys whose hashes are equal: of so many, some are. */
+static void find_twins(const device *d, char a[8], char b[8])
+{
+    uint64_t *words = (uint64_t *)malloc(CANDIDATES * sizeof *words);
+    unsigned i;
+
+    assert_non_null(words);
+    for (i = 0; i < CANDIDATES; i++) {
+        snprintf(a, 8, "%05x", i);
+        words[i] = (uint64_t)hash_of(d, a) << 32 | i;
+    }
+    qsort(words, CANDIDATES, sizeof *words, compare_words);
+    for (i = 1; words[i] >> 32 != words[i - 1] >> 32; i++)
+        assert_true(i + 1 < CANDIDATES);
+    snprintf(a, 8, "%05x", (unsigned)(words[i] & UINT32_MAX));
+    snprintf(b, 8, "%05x", (unsigned)(words[i - 1] & UINT32_MAX));
+    free(words);
+}
+
+static void s3_two_keys_of_one_hash_are_two_keys(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    char a[8], b[8];
+
+    find_twins(d, a, b);
+    for (int batch = 0; batch < 2; batch++) {
+        f->config.durability = batch ? IDEM_BATCH : IDEM_EACH;
+        device_start(d, &usual);
+        assert_int_equal(begin(f, "twin", a, "pour", d->now), IDEM_EXECUTE);
+        assert_int_equal(complete(f, &f->claim, "first", d->now), IDEM_OK);
+        assert_int_equal(begin(f, "twin", b, "pour", d->now), IDEM_EXECUTE);
+        assert_int_equal(complete(f, &f->claim, "second", d->now), IDEM_OK);
+        assert_int_equal(hash_of(d, a), hash_of(d, b));
+        for (int boot = 0; boot < 3; boot++) {
+            assert_int_equal(begin(f, "twin", a, "pour", d->now), IDEM_REPLAY);
+            assert_string_equal(f->buffer, "first");
+            assert_int_equal(begin(f, "twin", b, "pour", d->now), IDEM_REPLAY);
+            assert_string_equal(f->buffer, "second");
+            assert_int_equal(device_open(d), IDEM_OK);
+        }
+        assert_int_equal(forget(f, "twin", a, d->now), IDEM_OK);
+        assert_int_equal(find(f, "twin", b, d->now), IDEM_OK);
+    }
+    f->config.durability = IDEM_EACH;
+}
+
 static void a_record_of_another_slot_or_claim_is_not_taken(void **state)
 {
     device *d = (device *)*state;
@@ -269,6 +332,301 @@ static void nothing_is_lost_while_nothing_at_all_reads(void **state)
     assert_int_equal(find(f, "s", "a", d->now), IDEM_OK);
 }
 
+// What is at this address reads only so often.
+static uint32_t flaky_at, flaky_left;
+
+static int flaky_read(void *ctx, uint32_t at, void *dst, uint32_t len)
+{
+    if (at <= flaky_at && flaky_at < at + len) {
+        if (!flaky_left)
+            return FLASH_E_FAULT;
+        flaky_left--;
+    }
+    return flash_read(ctx, at, dst, len);
+}
+
+enum { LATE, HELD, OWED, STATES_OF_A_KEY };
+
+/* The call that a key in each of these states waits for; its record reads when
+   the key is looked for, and then no more. */
+static int ask_flaky(device *d, int what, const idem_claim *claim)
+{
+    flaky_left = 1;
+    if (what == LATE)
+        return begin(&d->f, "s", "a", "pour", d->now);
+    if (what == HELD)
+        return complete(&d->f, claim, "poured", d->now);
+    return checked(&d->f, idem_delivered(&d->f.table, claim));
+}
+
+/* A key in one of these states, with so many other records behind it, and one
+   before it.  Returns whether the next call on it must carry it. */
+static int lose_in_a_call(device *d, int what, const char *first,
+                          unsigned before)
+{
+    static const int answers[] = { IDEM_RECOVER, IDEM_E_FENCED, IDEM_OK };
+    fixture *f = &d->f;
+    idem_claim claim;
+
+    f->outcome.confirm = what == OWED;
+    device_start(d, &usual);
+    finish(f, "s", first, d->now);
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_EXECUTE);
+    claim = f->claim;
+    if (what == OWED)
+        assert_int_equal(complete(f, &claim, "poured", d->now), IDEM_OK);
+    if (what == LATE)
+        d->now += LEASE;
+    for (; before > 0; before--) {
+        assert_int_equal(begin(f, "s", "x", "pour", d->now), IDEM_EXECUTE);
+        assert_int_equal(release(f, &f->claim, d->now), IDEM_OK);
+    }
+    flaky_at = idemi_storage_linear(
+        &f->table, idemi_slot_place(&f->table, slot_of(d, "s", "a"))->claim);
+    d->storage.read = flaky_read;
+    if (ask_flaky(d, what, &claim) != IDEM_E_STORAGE)
+        return 0;
+    assert_int_equal(f->table.stats.lost, 0);
+    assert_int_equal(ask_flaky(d, what, &claim), answers[what]);
+    assert_int_equal(f->table.stats.lost, 1);
+    if (what == LATE)
+        assert_int_equal(complete(f, &f->claim, "poured", d->now), IDEM_OK);
+    assert_int_equal(begin(f, "s", "a", "pour", d->now),
+                     what == LATE ? IDEM_REPLAY : IDEM_RECOVER);
+    return 1;
+}
+
+static void s4_a_key_lost_while_room_is_made_for_it_is_never_new(void **state)
+{
+    device *d = (device *)*state;
+
+    for (int what = 0; what < STATES_OF_A_KEY; what++) {
+        unsigned came = 0;
+        for (unsigned before = 60; before < 90; before++)
+            for (const char *first = "a key of twenty bytes"; *first; first++)
+                came += (unsigned)lose_in_a_call(d, what, first, before);
+        assert_true(came > 0);
+    }
+}
+
+static void what_reads_again_is_known_again(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    uint32_t first;
+
+    device_start(d, &usual);
+    finish(f, "s", "z", d->now);            // its slot will be used again
+    finish(f, "s", "a", d->now);
+    first = f->table.journal->head;
+    while (f->table.journal->head == first) {
+        assert_int_equal(begin(f, "s", "x", "pour", d->now), IDEM_EXECUTE);
+        assert_int_equal(release(f, &f->claim, d->now), IDEM_OK);
+    }
+    d->medium.bad[first] = FLASH_BAD_READ;
+    assert_int_equal(device_open(d), IDEM_OK);
+    assert_int_equal(f->table.stats.lost, 1);
+    assert_int_equal(begin(f, "s", "b", "pour", d->now), IDEM_RECOVER);
+    d->medium.bad[first] = 0;
+    assert_int_equal(device_open(d), IDEM_OK);
+    // It was told once, and the doubt goes on.
+    assert_int_equal(f->table.stats.lost, 0);
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_REPLAY);
+    assert_string_equal(f->buffer, "poured");
+    assert_int_equal(begin(f, "s", "c", "pour", d->now), IDEM_RECOVER);
+}
+
+static void s10_nothing_unsure_is_answered_once_a_sync_failed(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    device_start(d, &usual);
+    finish(f, "s", "a", d->now);
+    assert_int_equal(device_open(d), IDEM_OK);
+    flash_fail(&d->medium, FLASH_SYNC, 0, FLASH_UNDONE, 0);
+    assert_int_equal(checked(f, idem_sync(&f->table)), IDEM_E_STORAGE);
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_E_STORAGE);
+    assert_int_equal(device_open(d), IDEM_OK);
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_REPLAY);
+}
+
+/* ---------------------------------------------------------------------------
+   damage that tests of single bits and records do not come to
+   ------------------------------------------------------------------------ */
+
+/* A command that leaves nothing; where its last record ended. */
+static uint32_t pass_by(device *d)
+{
+    fixture *f = &d->f;
+
+    assert_int_equal(begin(f, "t", "x", "pour", d->now), IDEM_EXECUTE);
+    assert_int_equal(release(f, &f->claim, d->now), IDEM_OK);
+    return idemi_storage_linear(
+        &f->table, idemi_storage_place(&f->table, f->table.journal->head,
+                                       f->table.journal->at));
+}
+
+static void more_stretches_than_a_byte_counts_are_all_seen(void **state)
+{
+    static const geometry large =
+        { "large", FLASH_NOR, 1, 16384, 10, 0xFF, 0, 0, 0 };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    uint32_t first;
+
+    device_start(d, &large);
+    finish(f, "s", "a", d->now);
+    first = f->table.journal->head;
+    for (unsigned n = 0; n < 300; n++)
+        flash_flip(&d->medium, pass_by(d) - 2, 0);
+    finish(f, "s", "b", d->now);
+    assert_int_equal(device_open(d), IDEM_OK);
+    assert_int_equal(f->table.stats.lost, 300);
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_REPLAY);
+    assert_int_equal(begin(f, "s", "b", "pour", d->now), IDEM_REPLAY);
+    assert_int_equal(begin(f, "s", "c", "pour", d->now), IDEM_RECOVER);
+    assert_int_not_equal(f->table.journal->head, first);
+    // They were told once; what comes now is told again.
+    assert_int_equal(device_open(d), IDEM_OK);
+    assert_int_equal(f->table.stats.lost, 0);
+    assert_int_equal(begin(f, "s", "d", "pour", d->now), IDEM_RECOVER);
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_REPLAY);
+}
+
+/* A key was forgotten, came again, and the record that forgot it is damaged. */
+static void a_key_whose_end_is_lost_comes_once(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    for (unsigned before = 0; before < 30; before++) {
+        uint32_t end;
+        device_start(d, &usual);
+        for (unsigned n = 0; n < before; n++)
+            pass_by(d);
+        finish(f, "s", "a", d->now);
+        finish(f, "s", "b", d->now);
+        assert_int_equal(forget(f, "s", "a", d->now), IDEM_OK);
+        end = idemi_storage_linear(
+            &f->table, idemi_storage_place(&f->table, f->table.journal->head,
+                                           f->table.journal->at));
+        assert_int_equal(forget(f, "s", "b", d->now), IDEM_OK);
+        assert_int_equal(begin(f, "s", "a", "stir", d->now), IDEM_EXECUTE);
+        assert_int_equal(complete(f, &f->claim, "stirred", d->now), IDEM_OK);
+        flash_flip(&d->medium, end - 4, 0);
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(f->table.stats.lost, 1);
+        assert_int_equal(begin(f, "s", "a", "stir", d->now), IDEM_REPLAY);
+        assert_string_equal(f->buffer, "stirred");
+        assert_int_equal(live(f, d->now), 1);
+    }
+}
+
+/* A stale key takes another slot; the record that frees its own is damaged. */
+static void a_stale_key_whose_end_is_lost_comes_once(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_journal *j;
+    uint32_t end;
+
+    f->config.quota = 1;
+    f->config.full = IDEM_EVICT_OLDEST;
+    device_start(d, &usual);
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_EXECUTE);
+    assert_int_equal(device_open(d), IDEM_OK);
+    finish(f, "t", "z", d->now);            // the claim was cut short now
+    d->now += 5 * RETENTION;
+    assert_int_equal(find(f, "s", "a", d->now), IDEM_E_NOT_FOUND);
+    finish(f, "s", "b", d->now);
+    assert_int_equal(f->table.stale, 1);
+    j = f->table.journal;
+    end = idemi_storage_linear(&f->table,
+                               idemi_storage_place(&f->table, j->head, j->at));
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_EXECUTE);
+    assert_int_equal(f->table.stale, 0);
+    flash_flip(&d->medium, end + 2, 0);
+    assert_int_equal(device_open(d), IDEM_OK);
+    assert_int_equal(f->table.stats.lost, 1);
+    assert_int_equal(live(f, d->now), 1);
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_RECOVER);
+}
+
+/* Two outcomes of one claim, as no table writes them. */
+static void of_two_outcomes_of_a_claim_the_first_counts(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_outcome outcome = { .response = "poured", .response_len = 6 };
+    idem_place *place, was;
+    idem_claim claim;
+
+    device_start(d, &usual);
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_EXECUTE);
+    claim = f->claim;
+    place = idemi_slot_place(&f->table, (unsigned)claim.slot);
+    was = *place;
+    assert_int_equal(idemi_journal_outcome(&f->table, (unsigned)claim.slot,
+                                           &outcome), IDEM_OK);
+    *place = was;
+    f->table.journal->loaded = IDEMI_NOWHERE;
+    assert_int_equal(complete(f, &claim, "spilled", d->now), IDEM_OK);
+    assert_int_equal(device_open(d), IDEM_OK);
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_REPLAY);
+    assert_string_equal(f->buffer, "poured");
+    assert_int_equal(live(f, d->now), 1);
+}
+
+/* Begins and completes keys until the power goes. */
+static void work_until_off(device *d)
+{
+    fixture *f = &d->f;
+
+    for (unsigned n = 0; !d->medium.off && n < 60; n++) {
+        int result = begin(f, "s", nth(n % 12), "pour", d->now);
+        if (result >= 0 && result != IDEM_REPLAY)
+            (void)complete(f, &f->claim, nth(n % 12), d->now);
+        if (n % 12 > 1 && !d->medium.off)
+            (void)forget(f, "s", nth(n % 12 - 2), d->now);
+    }
+}
+
+/* Nobody's outcome is given to somebody else. */
+static void check_answers(device *d)
+{
+    for (unsigned n = 0; n < 12; n++)
+        if (begin(&d->f, "s", nth(n), "pour", d->now) == IDEM_REPLAY)
+            assert_string_equal(d->f.buffer, nth(n));
+}
+
+/* Power goes in each operation, and a sector loses both headers as well. */
+static void s5_damage_on_top_of_a_cut_never_answers_wrongly(void **state)
+{
+    static const geometry both[] = {
+        { "nor", FLASH_NOR, 4, 512, 0, 0xFF, 0, 0, 0 },
+        { "in place", FLASH_INPLACE, 1, 512, 0, 0x00, 0, 0, 0 },
+    };
+    device *d = (device *)*state;
+
+    for (unsigned i = 0; i < 2; i++)
+        for (uint32_t n = 0, cut = 1; cut && n < 60; n++)
+            for (uint32_t sector = 0; sector < 4; sector++) {
+                int result;
+                device_start(d, &both[i]);
+                flash_cut(&d->medium, n, FLASH_ALL);
+                work_until_off(d);
+                cut = (uint32_t)d->medium.off;
+                flash_boot(&d->medium);
+                flash_noise(&d->medium, sector * d->medium.sector_size, 80, n);
+                result = device_open(d);
+                if (result == IDEM_OK)
+                    check_answers(d);
+                else
+                    assert_int_equal(result, IDEM_E_FORMAT);
+            }
+}
+
 /* ---------------------------------------------------------------------------
    stale claims, volatile ones, and the last sequence
    ------------------------------------------------------------------------ */
@@ -367,6 +725,179 @@ static void idle_work_on_torn_storage_erases(void **state)
     assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_EXECUTE);
 }
 
+/* A table of sixteen keys, most of which must be carried soon. */
+static void fill_soon_carried(device *d, unsigned before)
+{
+    static const geometry roomy =
+        { "roomy", FLASH_NOR, 1, 2048, 0, 0xFF, 0, 0, 0 };
+    fixture *f = &d->f;
+
+    f->config.capacity = 16;
+    device_start(d, &roomy);
+    for (unsigned i = 0; i < 12; i++)
+        finish(f, "s", nth(i), d->now);
+    for (; before > 0; before--) {
+        assert_int_equal(begin(f, "t", "x", "pour", d->now), IDEM_EXECUTE);
+        assert_int_equal(release(f, &f->claim, d->now), IDEM_OK);
+    }
+}
+
+static void check_soon_carried(device *d)
+{
+    for (unsigned i = 0; i < 12; i++) {
+        assert_int_equal(begin(&d->f, "s", nth(i), "pour", d->now),
+                         IDEM_REPLAY);
+        assert_string_equal(d->f.buffer, "poured");
+    }
+}
+
+static void idle_work_carries_some_keys_and_no_more_at_a_time(void **state)
+{
+    device *d = (device *)*state;
+    unsigned most = 0;
+
+    for (unsigned before = 0; before < 400; before += 4) {
+        int result = IDEM_MORE;
+        fill_soon_carried(d, before);
+        for (unsigned n = 0; result == IDEM_MORE; n++) {
+            uint32_t progs = d->medium.progs;
+            result = maintain(&d->f, d->now);
+            assert_in_range(n, 0, 50);
+            progs = d->medium.progs - progs;
+            assert_in_range(progs, 0, IDEMI_MAINTAIN_CARRY);
+            assert_true(progs < IDEMI_MAINTAIN_CARRY || result == IDEM_MORE);
+            most = progs > most ? progs : most;
+        }
+        assert_int_equal(result, IDEM_OK);
+    }
+    assert_int_equal(most, IDEMI_MAINTAIN_CARRY);
+}
+
+static void s7_idle_work_that_fails_loses_nothing(void **state)
+{
+    device *d = (device *)*state;
+    unsigned failed = 0;
+
+    for (unsigned before = 0; before < 400; before += 9)
+        for (unsigned n = 0; n < 8; n++) {
+            int result = IDEM_MORE;
+            fill_soon_carried(d, before);
+            flash_fail(&d->medium, FLASH_PROG, n, FLASH_HALF, 0);
+            while (result == IDEM_MORE)
+                result = maintain(&d->f, d->now);
+            assert_true(result == IDEM_OK || result == IDEM_E_STORAGE);
+            failed += result == IDEM_E_STORAGE;
+            none_fails(d, FLASH_PROG);
+            check_soon_carried(d);
+            assert_int_equal(device_open(d), IDEM_OK);
+            assert_int_equal(d->f.table.stats.lost, 0);
+            check_soon_carried(d);
+        }
+    assert_true(failed > 0);
+}
+
+/* What is programmed cannot be read back for long, on storage that nothing was
+   written to: in the end every sector has been tried. */
+static void idle_work_finds_no_sector_where_all_were_tried(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    device_start(d, &usual);
+    d->unsure = 1;
+    all_fail(d, FLASH_READ);
+    for (unsigned n = 0; n < 3 * usual.sector_count; n++) {
+        assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_E_STORAGE);
+        assert_true(maintain(f, d->now) >= 0);
+    }
+    none_fails(d, FLASH_READ);
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_EXECUTE);
+    assert_int_equal(complete(f, &f->claim, "poured", d->now), IDEM_OK);
+    assert_int_equal(device_open(d), IDEM_OK);
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_REPLAY);
+}
+
+enum { HELD_KEYS = 12 };
+
+/* Claims many keys; who is refused asks again. */
+static void claim_many(device *d, idem_claim claims[HELD_KEYS])
+{
+    fixture *f = &d->f;
+
+    for (unsigned i = 0; i < HELD_KEYS; i++) {
+        int result = IDEM_E_STORAGE;
+        for (unsigned n = 0; n < 8 && result == IDEM_E_STORAGE; n++)
+            result = begin(f, "held", nth(i), "pour", d->now);
+        assert_int_equal(result, IDEM_EXECUTE);
+        claims[i] = f->claim;
+    }
+}
+
+/* Wherever the head is, and whatever failed: the outcomes of all who were
+   granted a claim fit, with the longest response and state. */
+static void hold_many(device *d, const geometry *g, unsigned before, int call,
+                      unsigned n)
+{
+    fixture *f = &d->f;
+    idem_claim claims[HELD_KEYS];
+    geometry larger = *g;
+
+    f->config.capacity = 16;
+    memset(&f->outcome, 0, sizeof f->outcome);
+    assert_true(device_medium(d, g));
+    larger.sector_count = d->medium.sector_count + (call < FLASH_CALLS);
+    device_start(d, &larger);
+    for (unsigned i = 0; i < 4; i++)
+        finish(f, "s", nth(i), d->now);
+    for (; before > 0; before--)
+        pass_by(d);
+    if (call < FLASH_CALLS)
+        flash_fail(&d->medium, call, n, FLASH_HALF, 0);
+    claim_many(d, claims);
+    flash_fail(&d->medium, FLASH_PROG, 0, 0, 0);
+    flash_fail(&d->medium, FLASH_READ, 0, 0, 0);
+    f->outcome.state = "eight by";
+    f->outcome.state_len = STATE_MAX;
+    f->outcome.code = INT32_MIN;
+    for (unsigned i = 0; i < HELD_KEYS; i++)
+        assert_int_equal(complete(f, &claims[i], "sixteen bytes or", d->now),
+                         IDEM_OK);
+    assert_int_equal(device_open(d), IDEM_OK);
+    assert_int_equal(f->table.stats.lost, 0);
+    for (unsigned i = 0; i < HELD_KEYS; i++) {
+        assert_int_equal(begin(f, "held", nth(i), "pour", d->now),
+                         IDEM_REPLAY);
+        assert_string_equal(f->buffer, "sixteen bytes or");
+    }
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(begin(f, "s", nth(i), "pour", d->now), IDEM_REPLAY);
+}
+
+static const geometry small[] = {
+    { "nor",      FLASH_NOR,     4, 512,  0, 0xFF, 0, 0, 0 },
+    { "in place", FLASH_INPLACE, 1, 512,  0, 0x00, 0, 0, 0 },
+    { "larger",   FLASH_NOR,     1, 1024, 0, 0xFF, 0, 0, 0 },
+};
+
+static void s7_many_claims_are_kept_wherever_the_head_is(void **state)
+{
+    for (unsigned i = 0; i < COUNT(small); i++)
+        for (unsigned before = 0; before < 500; before += 3)
+            hold_many((device *)*state, &small[i], before, FLASH_CALLS, 0);
+}
+
+static void s7_many_claims_are_kept_whatever_fails(void **state)
+{
+    static const int calls[] = { FLASH_READ, FLASH_PROG };
+
+    for (unsigned i = 0; i < COUNT(small); i++)
+        for (unsigned before = 0; before < 500; before += 29)
+            for (unsigned n = 0; n < 24; n++)
+                for (unsigned c = 0; c < COUNT(calls); c++)
+                    hold_many((device *)*state, &small[i], before, calls[c],
+                              n);
+}
+
 /* ---------------------------------------------------------------------------
    numbers near their limits
    ------------------------------------------------------------------------ */
@@ -410,6 +941,29 @@ static void only_sectors_out_of_the_ring_are_set_aside(void **state)
     assert_int_equal(idemi_journal_sector(t, next)->link, IDEMI_ASIDE);
     idemi_journal_sector(t, next)->link = 0;
     j->clean = j->head;
+}
+
+/* With all other sectors passed over, also the tail, the round ends at it. */
+static void the_head_is_never_dead(void **state)
+{
+    device *d = (device *)*state;
+    idem_table *t = &d->f.table;
+    idem_journal *j;
+
+    device_start(d, &usual);
+    play(d, NULL, "B0 C0");
+    j = t->journal;
+    assert_false(idemi_journal_dead(t, j->head));
+    j->tail = idemi_recover_before(t, j->head, 1);
+    assert_false(idemi_journal_dead(t, j->head));
+    assert_false(idemi_journal_dead(t, j->tail));
+    assert_true(idemi_journal_dead(t, idemi_journal_after(t, j->head)));
+    for (uint32_t sector = 0; sector < usual.sector_count; sector++)
+        if (sector != j->head)
+            idemi_journal_sector(t, sector)->link = IDEMI_RETIRED;
+    assert_false(idemi_journal_usable(t));
+    assert_int_equal(idemi_journal_erase(t, 1), IDEM_E_SPACE);
+    assert_int_equal(d->medium.sector_erases[j->head], 0);
 }
 
 static void a_capacity_that_no_storage_holds_is_refused(void **state)
@@ -458,6 +1012,17 @@ static void claim_out_of_the_ring(idem_table *t)        // J1
         t, idemi_journal_after(t, t->journal->head), 80);
 }
 
+#if IDEM_WIDE
+static void word_of_another_hash(idem_table *t)         // T2
+{
+    unsigned at = 0;
+
+    while (idemi_index_slot(t, at) == IDEMI_NONE)
+        at++;
+    t->index[at].hash ^= 1;
+}
+#endif
+
 static void outcome_out_of_the_ring(idem_table *t)      // J1
 {
     idemi_slot_place(t, 0)->outcome = idemi_storage_place(
@@ -474,17 +1039,38 @@ static void nothing_dead_behind_the_head(idem_table *t) // J2
     t->journal->tail = idemi_journal_after(t, t->journal->head);
 }
 
+#if IDEM_WIDE
+static void a_written_claim_in_no_order(idem_table *t)
+{
+    idemi_journal_move(t, 0, 0);
+}
+
+static void a_younger_claim_first(idem_table *t)
+{
+    idemi_journal_move(t, t->capacity, 1);
+}
+
+static void an_order_that_leads_nowhere(idem_table *t)
+{
+    idemi_journal_link(t, 1)->older = 1;
+}
+#endif
+
 static void idem_check_names_what_was_corrupted(void **state)
 {
     static const struct { int number; void (*plant)(idem_table *); } bad[] = {
         { 14, claim_out_of_the_ring }, { 14, outcome_out_of_the_ring },
         { 14, head_set_aside },        { 15, nothing_dead_behind_the_head },
+#if IDEM_WIDE
+        { 16, a_written_claim_in_no_order }, { 16, a_younger_claim_first },
+        { 16, an_order_that_leads_nowhere }, { 2, word_of_another_hash },
+#endif
     };
     device *d = (device *)*state;
 
     for (size_t i = 0; i < COUNT(bad); i++) {
         device_start(d, &usual);
-        play(d, NULL, "B0 C0");
+        play(d, NULL, "B0 C0 B1");
         bad[i].plant(&d->f.table);
         assert_int_equal(idem_check(&d->f.table), bad[i].number);
     }
@@ -519,6 +1105,50 @@ static void the_end_of_a_granule_is_salvaged_by_itself(void **state)
     assert_true(idemi_storage_salvage(&d->f.table, 0, bytes, 5));
     assert_memory_equal(bytes, d->medium.bytes, 5);
     assert_int_equal(bytes[5], 0x55);
+}
+
+/* A new head fails after a claim was carried to it.  The head before it has room
+   for the outcome, but what that would name is no claim after a restart. */
+static void an_outcome_names_no_claim_in_a_head_that_failed(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_claim claim;
+
+    device_start(d, &usual);
+    assert_int_equal(begin(f, "", "a", "pour", d->now), IDEM_EXECUTE);
+    claim = f->claim;
+    assert_int_equal(begin(f, "", "b", "pour", d->now), IDEM_EXECUTE);
+    flash_fail(&d->medium, FLASH_PROG, 1, FLASH_UNDONE, 0);
+    assert_int_equal(idemi_journal_turn(&f->table, 0, usual.sector_count),
+                     IDEM_E_STORAGE);
+    assert_true(f->table.journal->stray);
+    assert_int_equal(complete(f, &claim, "ok", d->now), IDEM_OK);
+    assert_int_equal(device_open(d), IDEM_OK);
+    assert_int_equal(begin(f, "", "a", "pour", d->now), IDEM_REPLAY);
+}
+
+/* A new head fails after the oldest key was carried to it; that goes on to the
+   next before a key that is in a younger sector. */
+static void what_is_in_a_head_that_failed_is_carried_first(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_table *t = &f->table;
+
+    device_start(d, &usual);
+    finish(f, "", "a", d->now);
+    assert_int_equal(idemi_journal_turn(t, 0, 0), IDEM_OK);
+    finish(f, "", "b", d->now);
+    flash_fail(&d->medium, FLASH_PROG, 1, FLASH_UNDONE, 0);
+    assert_int_equal(idemi_journal_turn(t, 0, usual.sector_count - 2),
+                     IDEM_E_STORAGE);
+    assert_true(t->journal->stray);
+    finish(f, "", "c", d->now);
+    assert_false(t->journal->stray);
+    assert_int_equal(idem_check(t), 0);
+    assert_int_equal(device_open(d), IDEM_OK);
+    assert_int_equal(begin(f, "", "a", "pour", d->now), IDEM_REPLAY);
 }
 
 /* Answers with what is in the reply's buffer already. */
@@ -578,6 +1208,23 @@ int main(void)
         EDGE_TEST(idem_check_names_what_was_corrupted),
         EDGE_TEST(a_key_may_come_twice_in_three_cases),
         EDGE_TEST(the_end_of_a_granule_is_salvaged_by_itself),
+        EDGE_TEST(an_outcome_names_no_claim_in_a_head_that_failed),
+        EDGE_TEST(what_is_in_a_head_that_failed_is_carried_first),
+        EDGE_TEST(s3_two_keys_of_one_hash_are_two_keys),
+        EDGE_TEST(s4_a_key_lost_while_room_is_made_for_it_is_never_new),
+        EDGE_TEST(what_reads_again_is_known_again),
+        EDGE_TEST(s10_nothing_unsure_is_answered_once_a_sync_failed),
+        EDGE_TEST(idle_work_carries_some_keys_and_no_more_at_a_time),
+        EDGE_TEST(s7_idle_work_that_fails_loses_nothing),
+        EDGE_TEST(the_head_is_never_dead),
+        EDGE_TEST(more_stretches_than_a_byte_counts_are_all_seen),
+        EDGE_TEST(a_key_whose_end_is_lost_comes_once),
+        EDGE_TEST(of_two_outcomes_of_a_claim_the_first_counts),
+        EDGE_TEST(s5_damage_on_top_of_a_cut_never_answers_wrongly),
+        EDGE_TEST(a_stale_key_whose_end_is_lost_comes_once),
+        EDGE_TEST(idle_work_finds_no_sector_where_all_were_tried),
+        EDGE_TEST(s7_many_claims_are_kept_wherever_the_head_is),
+        EDGE_TEST(s7_many_claims_are_kept_whatever_fails),
         EDGE_TEST(arguments_that_are_not_there_are_refused),
     };
 

@@ -38,7 +38,8 @@ enum {
     UNLINK = 128, STAT = 256, TRUNCATE = 512, ADVISE = 1024, ALL = 2047
 };
 
-enum { NOTHING, FAIL, FAIL_ON, HALF, ZERO, DIE, ASIDE };
+// ELSEWHERE: a file is told to be on another file system.
+enum { NOTHING, FAIL, FAIL_ON, HALF, ZERO, DIE, ASIDE, ELSEWHERE };
 
 #define CALLS_KEPT 200
 
@@ -163,7 +164,12 @@ static int kernel_unlink(const char *path)
 
 static int kernel_stat(const char *path, struct stat *is)
 {
-    return strike(STAT) == FAIL ? -1 : stat(path, is);
+    int fault = strike(STAT);
+
+    if (fault == FAIL || stat(path, is) < 0)
+        return -1;
+    is->st_dev += fault == ELSEWHERE;
+    return 0;
 }
 
 static int kernel_fstat(int fd, struct stat *is)
@@ -1191,6 +1197,47 @@ static void a_file_replaced_meanwhile_is_not_taken_for_the_other(void **state)
     assert_true(taken >= 2 && missed >= 2);
 }
 
+static void a_file_of_that_number_elsewhere_is_another(void **state)
+{
+    struct process p;
+    unsigned at, missed = 0;
+
+    (void)state;
+    assert_int_equal(open_file(&file), IDEM_OK);
+    assert_int_equal(idem_file_close(&file), IDEM_OK);
+    for (at = 0; at < 4; at++) {
+        int result;
+        expect_fault(&p, STAT, at, ELSEWHERE, 0);
+        result = open_file(&file);
+        me = &calm;
+        missed += result == IDEM_BUSY;
+        if (result != IDEM_BUSY)
+            assert_int_equal(result, IDEM_OK);
+        if (result == IDEM_OK)
+            assert_int_equal(idem_file_close(&file), IDEM_OK);
+    }
+    assert_int_equal(missed, 1);
+}
+
+static void other_makes_a_pipe(void)
+{
+    assert_int_equal(remove(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+}
+
+static void a_pipe_made_meanwhile_is_not_a_journal(void **state)
+{
+    static struct process p;
+
+    (void)state;
+    assert_int_equal(open_file(&file), IDEM_OK);
+    assert_int_equal(idem_file_close(&file), IDEM_OK);
+    expect_fault(&p, OPEN, 0, ASIDE, 0);
+    p.aside = other_makes_a_pipe;
+    assert_int_equal(open_file(&file), IDEM_E_FORMAT);
+    assert_true(struck());
+}
+
 /* ---------------------------------------------------------------------------
    calls that fail
    ------------------------------------------------------------------------ */
@@ -1801,6 +1848,8 @@ int main(void)
         FILE_TEST(what_another_wrote_meanwhile_is_kept),
         FILE_TEST(another_may_die_at_every_call_meanwhile),
         FILE_TEST(a_file_replaced_meanwhile_is_not_taken_for_the_other),
+        FILE_TEST(a_file_of_that_number_elsewhere_is_another),
+        FILE_TEST(a_pipe_made_meanwhile_is_not_a_journal),
         FILE_TEST(interrupted_and_halved_calls_are_resumed),
         FILE_TEST(a_call_that_fails_is_told_and_does_no_harm),
         FILE_TEST(a_look_that_fails_does_no_harm),

@@ -571,6 +571,27 @@ static void reading_a_torn_granule_is_an_error_with_ecc(void **state)
         }
 }
 
+static void at_most_one_granule_is_torn_if_asked(void **state)
+{
+    (void)state;
+    for (int torn = FLASH_PREFIX; torn < FLASH_LOSE_TAIL; torn++)
+        for (uint32_t k = 0; k < 6; k++) {
+            uint8_t before[LEN], meant[LEN], is[LEN];
+            flash *f = renew(&one, FLASH_ECC, 8, 0xFF);
+            flash_op op = { FLASH_PROG, AT, meant, LEN };
+            int at = 0;
+            f->torn_noise = FLASH_ONE_TORN;
+            if (k >= flash_torn_count(f, &op, torn))
+                continue;
+            tear(f, torn, k, before, meant);
+            assert_int_equal(flash_read(f, AT, is, LEN), 0);
+            while (at < LEN && !memcmp(is + at, meant + at, 8))
+                at += 8;
+            assert_true(at + 8 >= LEN ||
+                        alike(is, before, at + 8, LEN) == LEN - at - 8);
+        }
+}
+
 /* ----------------------------------------------------------- unstable bits */
 
 /* 0 as meant, 1 as before, 2 neither. */
@@ -1404,6 +1425,7 @@ int main(void)
         cmocka_unit_test(random_bits_and_noise_differ_from_draw_to_draw),
         cmocka_unit_test(what_was_being_programmed_counts_as_programmed),
         cmocka_unit_test(reading_a_torn_granule_is_an_error_with_ecc),
+        cmocka_unit_test(at_most_one_granule_is_torn_if_asked),
         cmocka_unit_test(bits_unstable_by_boot_take_all_orders_of_moods),
         cmocka_unit_test(bits_unstable_by_read_change_within_a_boot),
         cmocka_unit_test(granules_apiece_have_moods_of_their_own),

@@ -19,7 +19,7 @@ compile="clang-19 -std=c99 -O1 -g -fprofile-instr-generate -fcoverage-mapping
 export IDEM_CALLS=${IDEM_CALLS:-100000}
 objects=
 for name in hash table keys time full api threads model flash journal edges \
-    file; do
+    file cells failures failures_cells; do
     source=tests/test_$name.c
     test=$out/$name
     $compile "$source" -o "$test" -lcmocka -lpthread 2>> "$out/warnings"
