@@ -592,6 +592,28 @@ static void doubt_goes_on_over_restarts_and_ends(void **state)
     assert_int_equal(asked(d, "x"), IDEM_EXECUTE);
 }
 
+/* To the last millisecond of it, whenever a restart comes. */
+static void s4_doubt_lasts_to_its_end_over_restarts(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    for (uint32_t left = 1; left < 40; left++) {
+        uint32_t at;
+        make(d, 1, d->storage.sector_size);
+        make_image(d);
+        at = idemi_cells_at(&f->table, *idemi_cells_of(&f->table, 0) - 1u);
+        flash_flip(&d->medium, at + 20, 3);
+        reopen(d, IDEM_OK);
+        assert_int_equal(f->table.stats.lost, 1);
+        assert_int_equal(elapse(f, RETENTION - left), IDEM_OK);
+        assert_int_equal(forget(f, "", "d", 0), IDEM_OK);
+        reopen(d, IDEM_OK);
+        assert_int_equal(begin(f, "", "x", "pour", left - 1), IDEM_RECOVER);
+        assert_int_equal(release(f, &f->claim, left - 1), IDEM_OK);
+    }
+}
+
 /* The key was given back in one slot and came to be in another; then what says
    so is damaged. */
 static void a_key_that_comes_back_twice_is_the_newer(void **state)
@@ -1042,6 +1064,7 @@ int main(void)
         CELLS(completing_never_fails_for_space),
         CELLS(a_flipped_bit_costs_a_record_at_most),
         CELLS(doubt_goes_on_over_restarts_and_ends),
+        CELLS(s4_doubt_lasts_to_its_end_over_restarts),
         CELLS(a_key_that_comes_back_twice_is_the_newer),
         CELLS(a_smaller_capacity_loses_what_is_beyond_it),
         CELLS(a_truncated_storage_never_answers_wrongly),

@@ -2436,6 +2436,26 @@ static void s5_a_key_whose_end_is_damaged_is_not_there_twice(void **state)
     }
 }
 
+/* One slot less: what was in the last is lost, and nothing else. */
+static void s5_a_smaller_capacity_loses_what_is_beyond_it(void **state)
+{
+    device *d = (device *)*state;
+
+    for (unsigned i = 0; i < COUNT(pictures); i++) {
+        const image *im = image_of(d, &pictures[i], "B0 C0 B1 C1 B2 C2 X0");
+        image_load(d, im);
+        d->f.config.capacity = 2;
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(idem_check(&d->f.table), 0);
+        assert_int_equal(d->f.table.stats.lost, 1);
+        assert_int_equal(live(&d->f, d->now), 1);
+        assert_int_equal(begin(&d->f, "panel", "k01", "pour 5 ml", d->now),
+                         IDEM_REPLAY);
+        assert_int_equal(begin(&d->f, "panel", "k02", "pour 5 ml", d->now),
+                         IDEM_RECOVER);
+    }
+}
+
 /* What was counted, and reads again, hides nothing that is lost since. */
 static void s5_damage_that_heals_hides_no_other(void **state)
 {
@@ -3705,6 +3725,7 @@ int main(void)
         JOURNAL_TEST(in_doubt_known_keys_are_answered_as_ever),
         JOURNAL_TEST(in_doubt_a_full_table_is_full),
         JOURNAL_TEST(s5_each_loss_is_counted_when_it_comes),
+        JOURNAL_TEST(s5_a_smaller_capacity_loses_what_is_beyond_it),
         JOURNAL_TEST(s5_damage_that_heals_hides_no_other),
         JOURNAL_TEST(s5_hundreds_of_losses_are_told_once_too),
         JOURNAL_TEST(s5_a_key_whose_end_is_damaged_is_not_there_twice),
