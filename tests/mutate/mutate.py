@@ -6,10 +6,11 @@ tests see them.
     mutate.py [SECTION...]      a sample of 300 of all, or of sections; those
                                 of journal, recovery and claims: "critical"
     mutate.py "journal: idemi_journal_enter: swapped"   those named so
-    SHORT=1 mutate.py           25, the same ones each time
+    SHORT=1 mutate.py           25 of critical code, the same ones each time
     IDEM_MUTANTS=1000           so many, or all with 0; IDEM_SKIP=300 after
                                 those; IDEM_JOBS=2 at a time; VERBOSE=1 tells of
-                                each what killed it, and the seconds
+                                each what killed it, and the seconds;
+                                IDEM_KNOWN=1 tries those again that are listed
 
 Which ones is decided by a hash of what is changed, so that a change elsewhere
 in the file takes no other sample.  A mutant that does not compile, or gives the
@@ -36,7 +37,7 @@ import time
 
 OUT = "build/mutate"
 LEAST = 95.0                    # percent
-SHORT_SAMPLE = 25
+SHORT_SAMPLE = 25               # of critical code
 
 TCC = ["tcc", "-std=c99", "-w"]
 GCC = ["gcc", "-std=c99", "-Og", "-w"]
@@ -446,11 +447,12 @@ def main():
     sample = SHORT_SAMPLE if short else \
         int(os.environ.get("IDEM_MUTANTS", "300"))
     skip = int(os.environ.get("IDEM_SKIP", "0"))
+    again = os.environ.get("IDEM_KNOWN") == "1"
     with open("idem.h", encoding="utf-8") as file:
         text = file.read()
     tally = Tally(read_known("tests/mutate/survivors.txt"))
     every = all_mutants(text)
-    mutants = choose(every, sys.argv[1:])
+    mutants = choose(every, sys.argv[1:] or ["critical"] * short)
     chosen = mutants[skip:skip + sample] if sample else mutants[skip:]
     os.makedirs(OUT, exist_ok=True)
     for name in set(tally.known) - {mutant.name for mutant in every}:
@@ -458,7 +460,8 @@ def main():
 
     def run(mutant):
         began = time.monotonic()
-        if short and tally.known.get(mutant.name, "").startswith(EQUIVALENT):
+        if not again and \
+                tally.known.get(mutant.name, "").startswith(EQUIVALENT):
             return EQUIVALENT, 0.0
         verdict = judge(mutant.text(text), mutant.section, sound)
         return verdict, time.monotonic() - began
