@@ -2457,6 +2457,29 @@ static void s5_a_smaller_capacity_loses_what_is_beyond_it(void **state)
     }
 }
 
+/* Which no table writes, but somebody's bytes may be: the counts stay right. */
+static void an_outcome_of_a_claim_that_was_cut_short_is_no_claim_less(
+    void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    f->outcome.response = "5";
+    f->outcome.response_len = 1;
+    for (unsigned i = 0; i < COUNT(geometries); i++) {
+        tight(d, &geometries[i], 5);
+        assert_int_equal(device_begin(d, 0), IDEM_EXECUTE);
+        device_restart(d);
+        assert_int_equal(device_begin(d, 1), IDEM_EXECUTE);
+        assert_int_equal(find(f, "panel", key_name(0), d->now), IDEM_OK);
+        assert_int_equal(idemi_journal_outcome(&f->table, f->entry.claim.slot,
+                                               &f->outcome), IDEM_OK);
+        flash_boot(&d->medium);
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(f->table.claimed, 0);
+    }
+}
+
 /* What was counted, and reads again, hides nothing that is lost since. */
 static void s5_damage_that_heals_hides_no_other(void **state)
 {
@@ -3727,6 +3750,7 @@ int main(void)
         JOURNAL_TEST(in_doubt_a_full_table_is_full),
         JOURNAL_TEST(s5_each_loss_is_counted_when_it_comes),
         JOURNAL_TEST(s5_a_smaller_capacity_loses_what_is_beyond_it),
+        JOURNAL_TEST(an_outcome_of_a_claim_that_was_cut_short_is_no_claim_less),
         JOURNAL_TEST(s5_damage_that_heals_hides_no_other),
         JOURNAL_TEST(s5_hundreds_of_losses_are_told_once_too),
         JOURNAL_TEST(s5_a_key_whose_end_is_damaged_is_not_there_twice),
