@@ -262,8 +262,8 @@ static void three_torn_granules_of_headers_are_somebodys(void **state)
     }
 }
 
-/* Claims, gives back, finishes and forgets keys at random, so that the cells are
-   free in no order; in the end the first two are finished, and all else gone. */
+/* Finishes and forgets keys at random, so that the cells are free in no order;
+   in the end the first two are finished, and all else gone. */
 static void shuffle(device *d, uint32_t seed)
 {
     fixture *f = &d->f;

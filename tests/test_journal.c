@@ -280,9 +280,9 @@ static void l1_with_many_claims_open_no_call_does_more_either(void **state)
     }
 }
 
-/* The manual counts an age from completion, or from the restart that cut a claim
-   short.  One that is held has none, so its record stays as short as is counted
-   upon. */
+/* The manual counts an age from completion, or from the restart that cut a
+   claim short.  One that is held has none, so its record stays as short as is
+   counted upon. */
 static void a_held_claim_is_carried_without_an_age(void **state)
 {
     device *d = (device *)*state;
@@ -316,9 +316,9 @@ static void a_held_claim_is_carried_without_an_age(void **state)
     }
 }
 
-/* Nor has a state alone, or what says that a slot is empty: these are as short as
-   they can be.  Both are written when a boot writes first, if the newest record
-   was an outcome: with a state, or of a key that is over by then. */
+/* Nor has a state alone, or what says that a slot is empty: these are as short
+   as they can be.  Both are written when a boot writes first, if the newest
+   record was an outcome: with a state, or of a key that is over by then. */
 static void a_record_of_no_claim_has_no_token_and_no_age(void **state)
 {
     device *d = (device *)*state;
