@@ -675,6 +675,31 @@ static void more_memory_means_fewer_reads_and_nothing_else(void **state)
     assert_in_range(reads, 1, 2 * d->medium.sector_count);
 }
 
+static int some_read(void *ctx, uint32_t at, void *dst, uint32_t len)
+{
+    assert_int_not_equal(len, 0);
+    return flash_read(ctx, at, dst, len);
+}
+
+static int some_prog(void *ctx, uint32_t at, const void *src, uint32_t len)
+{
+    assert_int_not_equal(len, 0);
+    return flash_prog(ctx, at, src, len);
+}
+
+/* There are bus drivers that do not end then. */
+static void no_callback_is_asked_for_no_bytes(void **state)
+{
+    device *d = (device *)*state;
+
+    for (unsigned i = 0; i < COUNT(geometries); i++) {
+        tight(d, &geometries[i], 5);
+        d->storage.read = some_read;
+        d->storage.prog = some_prog;
+        churn(d, d->medium.size > 100000 ? 40 : 150);
+    }
+}
+
 /* L1, and the figure of the contract: 0 programs, 0 erases, 2 reads. */
 static void a_duplicate_costs_two_reads_at_most(void **state)
 {
@@ -3707,6 +3732,7 @@ int main(void)
         JOURNAL_TEST(opening_writes_nothing_on_blank_storage_either),
         JOURNAL_TEST(a_boot_that_writes_nothing_costs_nothing),
         JOURNAL_TEST(more_memory_means_fewer_reads_and_nothing_else),
+        JOURNAL_TEST(no_callback_is_asked_for_no_bytes),
         JOURNAL_TEST(a_duplicate_costs_two_reads_at_most),
         JOURNAL_TEST(looking_costs_two_reads_a_key),
         JOURNAL_TEST(s2_every_outcome_is_replayed_byte_for_byte),
