@@ -133,8 +133,12 @@ def independent(one, two):
         if re.search(r"\w\(", statement) or (len(parts) < 2 and not step):
             return False
         changed.append([step.group(1)] if step else parts[:-1])
-    return not any(each in two for each in changed[0]) and \
-        not any(each in one for each in changed[1])
+
+    def touches(statement, names):
+        return any(re.search(re.escape(name) + r"(?!\w)", statement)
+                   for name in names)
+
+    return not touches(two, changed[0]) and not touches(one, changed[1])
 
 
 def in_body(code, start, end, void):
