@@ -157,7 +157,9 @@
          for), retention ends, a command whose attempts are all cut short ends
          in IDEM_EXHAUSTED.
      S10 What one opening answered stays true at every later one, until a call
-         changes it.
+         changes it.  One exception, by nature: a call that power cut short, of
+         which nothing can be seen now, may be found done at a later opening, if
+         nothing was written meanwhile.
      L3  If idem_maintain is called in idle time, neither begin nor complete
          ever waits for an erase; else at most one happens in a call, and none
          in complete.
