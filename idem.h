@@ -724,7 +724,8 @@
                           over.  If then no slot is free, and something younger
                           may be over, a look at all n slots.  To evict,
                           undelivered outcomes are stepped over.  With a quota,
-                          all n slots are looked at
+                          all n slots are looked at; with a journal without
+                          in_ram too, for a retention that no key has
      complete, renew,     no lookup
      delivered, response
      release              the words from the key's home to the next empty one
@@ -5071,7 +5072,7 @@ static void idemi_recover_cut(idem_table *t)
 {
     unsigned slot;
 
-    for (slot = 0; slot < t->capacity; slot++) {
+    for (slot = 0; t->claimed; slot++) {
         idem_slot *s = idemi_slot_at(t, slot);
         if (!(s->state & IDEMI_ENDLESS))
             continue;
