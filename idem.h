@@ -2859,8 +2859,8 @@ static int idemi_storage_prog(idem_table *t, uint32_t at,
    five bits in a record of up to 655 bytes.
    ------------------------------------------------------------------------ */
 
-/* The check of two things XORed is their checks XORed: so all entries of a table
-   follow from those of single bits. */
+/* The check of two things XORed is their checks XORed: so a whole table follows
+   from its entries for single bits. */
 #define IDEMI_CRC_2(x, a)       (x), (x) ^ (a)
 #define IDEMI_CRC_4(x, a, b)    IDEMI_CRC_2(x, a), IDEMI_CRC_2((x) ^ (b), a)
 #define IDEMI_CRC_8(x, a, b, c)                                                \
