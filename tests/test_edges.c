@@ -898,6 +898,58 @@ static void s7_many_claims_are_kept_whatever_fails(void **state)
                               n);
 }
 
+/* So many sectors cannot be erased any more, every second of those to come. */
+static void wear_out(device *d, unsigned bad)
+{
+    uint32_t sector = d->f.table.journal->head;
+
+    for (; bad > 0; bad--) {
+        sector = idemi_journal_after(&d->f.table, sector);
+        d->medium.bad[sector] = FLASH_BAD_ERASE;
+        sector = idemi_journal_after(&d->f.table, sector);
+    }
+}
+
+/* Who holds a claim completes, though sector after sector turns out to be worn,
+   up to nine of 19, while others come and go, and are refused in the end. */
+static void s7_claims_complete_though_sectors_wear_out(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_claim claims[HELD_KEYS];
+    unsigned refused = 0;
+
+    f->config.capacity = 16;
+    for (unsigned before = 0; before < 300; before += 37)
+        for (unsigned bad = 0; bad < 10; bad++) {
+            device_start(d, &small[0]);
+            for (unsigned n = 0; n < before; n++)
+                pass_by(d);
+            claim_many(d, claims);
+            wear_out(d, bad);
+            for (unsigned n = 0; n < 100; n++) {
+                int result = begin(f, "t", "x", "pour", d->now);
+                if (result == IDEM_EXECUTE)
+                    result = release(f, &f->claim, d->now);
+                else
+                    (void)forget(f, "t", "x", d->now);
+                refused += result == IDEM_E_SPACE;
+            }
+            for (unsigned i = 0; i < HELD_KEYS; i++) {
+                int result = IDEM_E_STORAGE;
+                for (unsigned n = 0; n < 20 && result == IDEM_E_STORAGE; n++)
+                    result = complete(f, &claims[i], "sixteen bytes or",
+                                      d->now);
+                assert_int_equal(result, IDEM_OK);
+            }
+            assert_int_equal(device_open(d), IDEM_OK);
+            assert_int_equal(f->table.stats.lost, 0);
+            for (unsigned i = 0; i < HELD_KEYS; i++)
+                assert_int_equal(find(f, "held", nth(i), d->now), IDEM_OK);
+        }
+    assert_true(refused > 0);
+}
+
 /* ---------------------------------------------------------------------------
    numbers near their limits
    ------------------------------------------------------------------------ */
@@ -1161,6 +1213,7 @@ int main(void)
         EDGE_TEST(idle_work_finds_no_sector_where_all_were_tried),
         EDGE_TEST(s7_many_claims_are_kept_wherever_the_head_is),
         EDGE_TEST(s7_many_claims_are_kept_whatever_fails),
+        EDGE_TEST(s7_claims_complete_though_sectors_wear_out),
         EDGE_TEST(arguments_that_are_not_there_are_refused),
     };
 
