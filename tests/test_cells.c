@@ -125,6 +125,12 @@ static void done(device *d, const char *key)
     assert_int_equal(complete(&d->f, &d->f.claim, key, 1), IDEM_OK);
 }
 
+static int never_erasing(void *ctx)
+{
+    (void)ctx;
+    return 0;
+}
+
 static void a_storage_that_cannot_be_is_refused(void **state)
 {
     device *d = (device *)*state;
@@ -138,7 +144,13 @@ static void a_storage_that_cannot_be_is_refused(void **state)
     REFUSED(d->storage.erase = flash_erase, d->storage.erase = NULL);
     REFUSED(d->storage.sector_count = 2, d->storage.sector_count = 1);
     REFUSED(d->storage.prog_size = 3, d->storage.prog_size = 1);
+    REFUSED(d->storage.prog_size = 0, d->storage.prog_size = 1);
+    REFUSED(d->storage.prog_size = 512, d->storage.prog_size = 1);
+    REFUSED(d->storage.prog_size = 64; d->storage.sector_size--,
+            d->storage.prog_size = 1; d->storage.sector_size++);
     REFUSED(d->storage.prog = NULL, d->storage.prog = flash_prog);
+    REFUSED(d->storage.read = NULL, d->storage.read = flash_read);
+    REFUSED(d->storage.erasing = never_erasing, d->storage.erasing = NULL);
     REFUSED(c->volatile_claims = 1, c->volatile_claims = 0);
     REFUSED(c->durability = 2, c->durability = IDEM_BATCH);
     reopen(d, IDEM_OK);
@@ -755,6 +767,29 @@ static void idem_check_finds_cells_that_cannot_be(void **state)
     *idemi_cells_of(t, 0) = (idem_number)(t->journal->count + 1);
     assert_int_equal(idem_check(t), 14);
     *idemi_cells_of(t, 0) = was;
+    t->journal->census ^= 1;
+    assert_int_equal(idem_check(t), 14);
+    t->journal->census ^= 1;
+    t->journal->frees--;                    // of the free cells one is lost
+    assert_int_equal(idem_check(t), 15);
+    t->journal->frees++;
+    assert_int_equal(idem_check(t), 0);
+}
+
+/* With a cell for each key and two, these two are free once all are there. */
+static void idem_check_finds_too_few_free_cells(void **state)
+{
+    device *d = (device *)*state;
+    idem_table *t = &d->f.table;
+
+    make(d, 1, (uint32_t)IDEM_CELLS_SIZE(4, 8, 6, 4, 1));
+    reopen(d, IDEM_OK);
+    for (uint32_t k = 0; k < 4; k++)
+        done(d, nth(k));
+    assert_int_equal(t->journal->frees, 2);
+    t->journal->frees = 1;
+    assert_int_equal(idem_check(t), 15);
+    t->journal->frees = 2;
     assert_int_equal(idem_check(t), 0);
 }
 
@@ -880,6 +915,7 @@ int main(void)
         CELLS(what_does_not_read_is_not_blank),
         CELLS(somebodys_granule_is_told_from_a_torn_one),
         CELLS(idem_check_finds_cells_that_cannot_be),
+        CELLS(idem_check_finds_too_few_free_cells),
         CELLS(many_keys_take_wider_numbers),
         CELLS(wear_is_spread_over_all_cells),
         CELLS(the_format_is_as_the_manual_says),
