@@ -687,6 +687,39 @@ static void a_program_that_did_nothing_is_noticed(void **state)
     d->storage.verify = 0;
 }
 
+/* A free cell keeps its record, though it was wiped; then power goes while what
+   the boot before wrote last is confirmed. */
+static void a_wipe_that_did_nothing_harms_no_key(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    for (uint32_t n = 0; n < 6; n++)
+        for (uint32_t cut = 6; cut < 16; cut++) {
+            make(d, 1, size_of(&f->config, 1));
+            reopen(d, IDEM_OK);
+            done(d, "a");
+            for (unsigned i = 0; i < 2; i++) {
+                assert_int_equal(asked(d, "b"), IDEM_EXECUTE);
+                assert_int_equal(release(f, &f->claim, 1), IDEM_OK);
+            }
+            done(d, "b");
+            reopen(d, IDEM_OK);
+            flash_fail(&d->medium, FLASH_PROG, n, FLASH_SILENT, 0);
+            flash_cut(&d->medium, cut, FLASH_ALL);
+            (void)asked(d, "c");
+            flash_fail(&d->medium, FLASH_PROG, 0, 0, 0);
+            for (unsigned boot = 0; boot < 3; boot++) {
+                reopen(d, IDEM_OK);
+                assert_int_equal(f->table.stats.lost, 0);
+                assert_int_equal(asked(d, "b"), IDEM_REPLAY);
+                assert_string_equal(f->buffer, "b");
+                assert_int_equal(asked(d, "a"), IDEM_REPLAY);
+                assert_string_equal(f->buffer, "a");
+            }
+        }
+}
+
 static void with_the_last_sequences_what_was_granted_completes(void **state)
 {
     device *d = (device *)*state;
@@ -910,6 +943,7 @@ int main(void)
         CELLS(the_order_goes_on_without_an_older_twin),
         CELLS(a_smaller_capacity_keeps_what_is_within_it),
         CELLS(a_program_that_did_nothing_is_noticed),
+        CELLS(a_wipe_that_did_nothing_harms_no_key),
         CELLS(with_the_last_sequences_what_was_granted_completes),
         CELLS(formatting_reports_what_fails),
         CELLS(what_does_not_read_is_not_blank),
