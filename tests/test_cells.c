@@ -266,6 +266,12 @@ static void three_torn_granules_of_headers_are_somebodys(void **state)
             flash_fill(&d->medium, at, count, 0);
             reopen(d, count > 2 ? IDEM_E_FORMAT : IDEM_OK);
         }
+    // Where granules are so large, also a single bit behind a header.
+    for (uint32_t at = 8; at < 64; at++) {
+        make(d, 64, SIZE);
+        flash_flip(&d->medium, at, at % 8);
+        reopen(d, IDEM_E_FORMAT);
+    }
 }
 
 /* Claims, gives back, finishes and forgets keys at random, so that the cells are
@@ -366,6 +372,25 @@ static void s2_what_is_there_but_once_is_not_written_over(void **state)
     }
     assert_true(tried > 100);
     free(was);
+}
+
+static void what_was_formatted_is_a_journal_as_any(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    reopen(d, IDEM_OK);
+    done(d, "a");
+    for (unsigned round = 0; round < 3; round++) {
+        assert_int_equal(idem_format(&f->table, &f->config, f->memory, d->size,
+                                     0), IDEM_OK);
+        assert_int_equal(idem_check(&f->table), 0);
+        assert_int_equal(find(f, "", "a", 0), IDEM_E_NOT_FOUND);
+        done(d, "b");
+        reopen(d, IDEM_OK);
+        assert_int_equal(asked(d, "b"), IDEM_REPLAY);
+        assert_int_equal(asked(d, "a"), IDEM_EXECUTE);
+    }
 }
 
 static void everything_outlasts_restarts(void **state)
@@ -583,6 +608,28 @@ static void doubt_goes_on_over_restarts_and_ends(void **state)
     }
     assert_int_equal(elapse(f, RETENTION / 10 + RETENTION / 50), IDEM_OK);
     assert_int_equal(asked(d, "x"), IDEM_EXECUTE);
+}
+
+/* To the last millisecond of it, whenever a restart comes. */
+static void s4_doubt_lasts_to_its_end_over_restarts(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    for (uint32_t left = 1; left < 40; left++) {
+        uint32_t at;
+        make(d, 1, d->storage.sector_size);
+        make_image(d);
+        at = idemi_cells_at(&f->table, *idemi_cells_of(&f->table, 0) - 1u);
+        flash_flip(&d->medium, at + 20, 3);
+        reopen(d, IDEM_OK);
+        assert_int_equal(f->table.stats.lost, 1);
+        assert_int_equal(elapse(f, RETENTION - left), IDEM_OK);
+        assert_int_equal(forget(f, "", "d", 0), IDEM_OK);
+        reopen(d, IDEM_OK);
+        assert_int_equal(begin(f, "", "x", "pour", left - 1), IDEM_RECOVER);
+        assert_int_equal(release(f, &f->claim, left - 1), IDEM_OK);
+    }
 }
 
 /* The key was given back in one slot and came to be in another; then what says
@@ -1050,6 +1097,11 @@ static void wear_is_spread_over_all_cells(void **state)
 /* The bytes of a record, but for its check, which the hash decides. */
 static void the_format_is_as_the_manual_says(void **state)
 {
+    static const uint8_t claim[] = {
+        0x41, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0,
+        1, 0xE8, 0x03, 0, 0, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0, 0, 6, 0,
+        1, 2, 'p', 'k', 'e'
+    };
     static const uint8_t golden[] = {
         0x46, 2, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 2, 0, 1, 0,
         1, 0xE8, 0x03, 0, 0, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0, 0, 2, 0,
@@ -1062,6 +1114,8 @@ static void the_format_is_as_the_manual_says(void **state)
     f->request.has_fingerprint = 1;
     f->request.fingerprint = UINT64_C(0x0102030405060708);
     assert_int_equal(begin(f, "p", "ke", "", 1), IDEM_EXECUTE);
+    assert_memory_equal(d->medium.bytes + idemi_cells_at(&f->table, 0), claim,
+                        sizeof claim);
     f->outcome.confirm = 1;
     f->outcome.code = -5;
     f->outcome.state = "s";
@@ -1082,6 +1136,7 @@ int main(void)
         CELLS(opening_writes_nothing_and_reads_each_byte_once),
         CELLS(what_is_not_ours_is_not_touched),
         CELLS(three_torn_granules_of_headers_are_somebodys),
+        CELLS(what_was_formatted_is_a_journal_as_any),
         CELLS(everything_outlasts_restarts),
         CELLS(s10_what_a_cut_has_left_is_not_seen_later),
         CELLS(s2_what_is_there_but_once_is_not_written_over),
@@ -1090,6 +1145,7 @@ int main(void)
         CELLS(completing_never_fails_for_space),
         CELLS(a_flipped_bit_costs_a_record_at_most),
         CELLS(doubt_goes_on_over_restarts_and_ends),
+        CELLS(s4_doubt_lasts_to_its_end_over_restarts),
         CELLS(a_key_that_comes_back_twice_is_the_newer),
         CELLS(a_smaller_capacity_loses_what_is_beyond_it),
         CELLS(a_truncated_storage_never_answers_wrongly),

@@ -235,7 +235,8 @@ static void l1_no_call_does_more_than_the_manual_says(void **state)
 }
 
 /* The same with far more claims open than a sector has room for their outcomes:
-   work is done ahead of the need, so that no call is left with all of it. */
+   work is done ahead of the need, so that no call is left with all of it, but
+   with a quarter of what a sector holds. */
 static void l1_with_many_claims_open_no_call_does_more_either(void **state)
 {
     static const geometry wide =
@@ -246,7 +247,7 @@ static void l1_with_many_claims_open_no_call_does_more_either(void **state)
     flash *m = &d->medium;
     idem_claim claims[CLAIMS];
     int open[CLAIMS] = { 0 };
-    uint32_t carried = wide.sector_size / 50;
+    uint32_t carried = wide.sector_size / 64 / 4;
 
     f->config.capacity = CLAIMS;
     f->config.key_max = 8;
@@ -277,6 +278,81 @@ static void l1_with_many_claims_open_no_call_does_more_either(void **state)
             assert_in_range(m->reads - reads, 0, 1);
         }
     }
+}
+
+/* The manual counts an age from completion, or from the restart that cut a claim
+   short.  One that is held has none, so its record stays as short as is counted
+   upon. */
+static void a_held_claim_is_carried_without_an_age(void **state)
+{
+    device *d = (device *)*state;
+    idem_table *t = &d->f.table;
+
+    for (unsigned i = 0; i < COUNT(geometries); i++) {
+        unsigned carried = 0, n;
+        uint32_t slot, at;
+        tight(d, &geometries[i], 5);
+        d->f.request.lease_ms = IDEM_LEASE_NONE;
+        d->f.request.retention_ms = IDEM_RETENTION_MAX;
+        device_begin(d, 0);             // is carried before, with an age
+        device_complete(d, 0, 3);
+        assert_int_equal(device_begin(d, 1), IDEM_EXECUTE);
+        slot = d->f.claim.slot;
+        at = idemi_slot_place(t, slot)->claim;
+        for (n = 0; n < 300 && carried < 3; n++) {
+            d->now += 1000;
+            device_begin(d, 2 + n % 3);
+            device_complete(d, 2 + n % 3, 3);
+            device_forget(d, 2 + n % 3);
+            if (idemi_slot_place(t, slot)->claim == at)
+                continue;
+            carried++;
+            at = idemi_slot_place(t, slot)->claim;
+            assert_int_equal(idemi_journal_fetch(t, slot, at, 0), IDEM_OK);
+            assert_int_equal(t->journal->record.age, 0);
+        }
+        assert_true(carried || n == 300);
+        memset(&d->f.request, 0, sizeof d->f.request);
+    }
+}
+
+/* Nor has a state alone, or what says that a slot is empty: these are as short as
+   they can be.  Both are written when a boot writes first, if the newest record
+   was an outcome: with a state, or of a key that is over by then. */
+static void a_record_of_no_claim_has_no_token_and_no_age(void **state)
+{
+    device *d = (device *)*state;
+    idem_table *t = &d->f.table;
+
+    for (unsigned i = 0; i < COUNT(geometries); i++)
+        for (unsigned over = 0; over < 2; over++) {
+            uint32_t at, len, head, found = 0;
+            tight(d, &geometries[i], 5);
+            d->f.config.retention_ms = 1000;
+            assert_int_equal(play_event(d, 'B', 0), IDEM_EXECUTE);
+            assert_int_equal(play_event(d, over ? 'C' : 'S', 0), IDEM_OK);
+            device_restart(d);
+            device_elapse(d, over ? 1000 : 999);
+            assert_int_equal(device_begin(d, 1), IDEM_EXECUTE);
+            head = t->journal->head;
+            for (at = idemi_journal_front(t); at < d->medium.sector_size;
+                 at += idemi_storage_granules(t, len)) {
+                const uint8_t *p = d->medium.bytes + at +
+                                   head * d->medium.sector_size;
+                len = idemi_record_decode(t, idemi_storage_place(t, head, at),
+                                          p, p, d->medium.sector_size - at);
+                if (!len)
+                    break;
+                if (t->journal->record.parts & (IDEMI_HAS_CLAIM |
+                                                IDEMI_HAS_OUTCOME))
+                    continue;
+                found++;
+                assert_int_equal(t->journal->record.token, 0);
+                assert_int_equal(t->journal->record.token_high, 0);
+                assert_int_equal(t->journal->record.age, 0);
+            }
+            assert_int_equal(found, 1);
+        }
 }
 
 /* Restarts after every command, or every few.  A boot takes a new sector; it
@@ -2361,6 +2437,52 @@ static void s5_a_key_whose_end_is_damaged_is_not_there_twice(void **state)
     }
 }
 
+/* One slot less: what was in the last is lost, and nothing else. */
+static void s5_a_smaller_capacity_loses_what_is_beyond_it(void **state)
+{
+    device *d = (device *)*state;
+
+    for (unsigned i = 0; i < COUNT(pictures); i++) {
+        const image *im = image_of(d, &pictures[i], "B0 C0 B1 C1 B2 C2 X0");
+        image_load(d, im);
+        d->f.config.capacity = 2;
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(idem_check(&d->f.table), 0);
+        assert_int_equal(d->f.table.stats.lost, 1);
+        assert_int_equal(live(&d->f, d->now), 1);
+        assert_int_equal(begin(&d->f, "panel", "k01", "pour 5 ml", d->now),
+                         IDEM_REPLAY);
+        assert_int_equal(begin(&d->f, "panel", "k02", "pour 5 ml", d->now),
+                         IDEM_RECOVER);
+    }
+}
+
+/* What was counted, and reads again, hides nothing that is lost since. */
+static void s5_damage_that_heals_hides_no_other(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    for (unsigned i = 0; i < COUNT(pictures); i++) {
+        const image *im = image_of(d, &pictures[i], "B0 C0 B1 C1 B2");
+        uint32_t at;
+        image_load(d, im);
+        damage_record(d, im, 0);
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(f->table.stats.lost, 1);
+        assert_int_equal(ask(f, "a", d->now), IDEM_RECOVER);
+        at = idemi_slot_place(&f->table, f->claim.slot)->claim;
+        at = idemi_storage_linear(&f->table, at);
+        assert_int_equal(complete(f, &f->claim, "", d->now), IDEM_OK);
+        assert_int_equal(ask(f, "b", d->now), IDEM_RECOVER);
+        damage_record(d, im, 0);        // the bit is what it was
+        flash_flip(&d->medium, at + 5, 3);
+        flash_boot(&d->medium);
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(f->table.stats.lost, 1);
+    }
+}
+
 /* Far more than a header can say. */
 static void s5_hundreds_of_losses_are_told_once_too(void **state)
 {
@@ -3579,6 +3701,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         JOURNAL_TEST(l1_no_call_does_more_than_the_manual_says),
         JOURNAL_TEST(l1_with_many_claims_open_no_call_does_more_either),
+        JOURNAL_TEST(a_held_claim_is_carried_without_an_age),
+        JOURNAL_TEST(a_record_of_no_claim_has_no_token_and_no_age),
         JOURNAL_TEST(a_restart_costs_one_erase_and_one_more_with_idle_time),
         JOURNAL_TEST(wear_is_even),
         JOURNAL_TEST(a_storage_that_is_none_is_refused),
@@ -3629,6 +3753,8 @@ int main(void)
         JOURNAL_TEST(in_doubt_known_keys_are_answered_as_ever),
         JOURNAL_TEST(in_doubt_a_full_table_is_full),
         JOURNAL_TEST(s5_each_loss_is_counted_when_it_comes),
+        JOURNAL_TEST(s5_a_smaller_capacity_loses_what_is_beyond_it),
+        JOURNAL_TEST(s5_damage_that_heals_hides_no_other),
         JOURNAL_TEST(s5_hundreds_of_losses_are_told_once_too),
         JOURNAL_TEST(s5_a_key_whose_end_is_damaged_is_not_there_twice),
         JOURNAL_TEST(s5_records_of_several_keys_are_counted_stretch_by_stretch),

@@ -216,6 +216,8 @@ STAGES = {name: ("tests/test_%s.c" % name, TCC, []) for name in (
 STAGES.update({
     "journal": ("tests/test_journal.c", GCC, []),
     "file": ("tests/test_file.c", GCC, []),
+    "failures": ("tests/test_failures.c", GCC, []),
+    "cell failures": ("tests/test_failures_cells.c", GCC, []),
     "cuts": ("tests/crash.c", TCC, ["--short", "--geometry", "nor8"]),
     "crash": ("tests/crash.c", GCC, ["--short"]),
     "cell cuts": ("tests/crash.c", TCC + CELLS,
@@ -226,17 +228,17 @@ STAGES.update({
 
 def suite(section):
     """The names of the tests, those first that find most in least time."""
-    quick = ["edges", "keys", "api", "cells", "flash", "hash"]
+    quick = ["keys", "api", "cells", "flash", "hash"]
     model = ["time", "model", "full", "table", "threads"]
+    ring = ["cuts", "cell cuts", "edges", "journal", "failures", "anomalies"]
+    slow = ["cell failures", "crash", "cell crash"]
     if section == "file":
         return ["file"]
     if section == "cells":
-        return ["cells", "cell cuts", "cell crash"]
+        return ["cells", "cell cuts", "cell failures", "cell crash"]
     if section in CRITICAL and section not in ("keys", "commands"):
-        return quick + ["cuts", "cell cuts", "journal", "anomalies"] + model + \
-            ["crash", "cell crash"]
-    return quick + model + ["cuts", "cell cuts", "journal", "anomalies",
-                            "crash", "cell crash"]
+        return quick + ring + model + slow
+    return quick + model + ring + slow
 
 
 def limits(seconds):
