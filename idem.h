@@ -157,7 +157,9 @@
          for), retention ends, a command whose attempts are all cut short ends
          in IDEM_EXHAUSTED.
      S10 What one opening answered stays true at every later one, until a call
-         changes it.
+         changes it.  One exception, by nature: a call that power cut short, of
+         which nothing can be seen now, may be found done at a later opening, if
+         nothing was written meanwhile.
      L3  If idem_maintain is called in idle time, neither begin nor complete
          ever waits for an erase; else at most one happens in a call, and none
          in complete.
@@ -726,7 +728,8 @@
                           over.  If then no slot is free, and something younger
                           may be over, a look at all n slots.  To evict,
                           undelivered outcomes are stepped over.  With a quota,
-                          all n slots are looked at
+                          all n slots are looked at; with a journal without
+                          in_ram too, for a retention that no key has
      complete, renew,     no lookup
      delivered, response
      release              the words from the key's home to the next empty one
@@ -2864,8 +2867,8 @@ static int idemi_storage_prog(idem_table *t, uint32_t at,
    five bits in a record of up to 655 bytes.
    ------------------------------------------------------------------------ */
 
-/* The check of two things XORed is their checks XORed: so all entries of a table
-   follow from those of single bits. */
+/* The check of two things XORed is their checks XORed: so a whole table follows
+   from its entries for single bits. */
 #define IDEMI_CRC_2(x, a)       (x), (x) ^ (a)
 #define IDEMI_CRC_4(x, a, b)    IDEMI_CRC_2(x, a), IDEMI_CRC_2((x) ^ (b), a)
 #define IDEMI_CRC_8(x, a, b, c)                                                \
@@ -5073,7 +5076,7 @@ static void idemi_recover_cut(idem_table *t)
 {
     unsigned slot;
 
-    for (slot = 0; slot < t->capacity; slot++) {
+    for (slot = 0; t->claimed; slot++) {
         idem_slot *s = idemi_slot_at(t, slot);
         if (!(s->state & IDEMI_ENDLESS))
             continue;

@@ -125,6 +125,12 @@ static void done(device *d, const char *key)
     assert_int_equal(complete(&d->f, &d->f.claim, key, 1), IDEM_OK);
 }
 
+static int never_erasing(void *ctx)
+{
+    (void)ctx;
+    return 0;
+}
+
 static void a_storage_that_cannot_be_is_refused(void **state)
 {
     device *d = (device *)*state;
@@ -138,7 +144,13 @@ static void a_storage_that_cannot_be_is_refused(void **state)
     REFUSED(d->storage.erase = flash_erase, d->storage.erase = NULL);
     REFUSED(d->storage.sector_count = 2, d->storage.sector_count = 1);
     REFUSED(d->storage.prog_size = 3, d->storage.prog_size = 1);
+    REFUSED(d->storage.prog_size = 0, d->storage.prog_size = 1);
+    REFUSED(d->storage.prog_size = 512, d->storage.prog_size = 1);
+    REFUSED(d->storage.prog_size = 64; d->storage.sector_size--,
+            d->storage.prog_size = 1; d->storage.sector_size++);
     REFUSED(d->storage.prog = NULL, d->storage.prog = flash_prog);
+    REFUSED(d->storage.read = NULL, d->storage.read = flash_read);
+    REFUSED(d->storage.erasing = never_erasing, d->storage.erasing = NULL);
     REFUSED(c->volatile_claims = 1, c->volatile_claims = 0);
     REFUSED(c->durability = 2, c->durability = IDEM_BATCH);
     reopen(d, IDEM_OK);
@@ -875,6 +887,39 @@ static void a_program_that_did_nothing_is_noticed(void **state)
     d->storage.verify = 0;
 }
 
+/* A free cell keeps its record, though it was wiped; then power goes while what
+   the boot before wrote last is confirmed. */
+static void a_wipe_that_did_nothing_harms_no_key(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    for (uint32_t n = 0; n < 6; n++)
+        for (uint32_t cut = 6; cut < 16; cut++) {
+            make(d, 1, size_of(&f->config, 1));
+            reopen(d, IDEM_OK);
+            done(d, "a");
+            for (unsigned i = 0; i < 2; i++) {
+                assert_int_equal(asked(d, "b"), IDEM_EXECUTE);
+                assert_int_equal(release(f, &f->claim, 1), IDEM_OK);
+            }
+            done(d, "b");
+            reopen(d, IDEM_OK);
+            flash_fail(&d->medium, FLASH_PROG, n, FLASH_SILENT, 0);
+            flash_cut(&d->medium, cut, FLASH_ALL);
+            (void)asked(d, "c");
+            flash_fail(&d->medium, FLASH_PROG, 0, 0, 0);
+            for (unsigned boot = 0; boot < 3; boot++) {
+                reopen(d, IDEM_OK);
+                assert_int_equal(f->table.stats.lost, 0);
+                assert_int_equal(asked(d, "b"), IDEM_REPLAY);
+                assert_string_equal(f->buffer, "b");
+                assert_int_equal(asked(d, "a"), IDEM_REPLAY);
+                assert_string_equal(f->buffer, "a");
+            }
+        }
+}
+
 static void with_the_last_sequences_what_was_granted_completes(void **state)
 {
     device *d = (device *)*state;
@@ -955,6 +1000,29 @@ static void idem_check_finds_cells_that_cannot_be(void **state)
     *idemi_cells_of(t, 0) = (idem_number)(t->journal->count + 1);
     assert_int_equal(idem_check(t), 14);
     *idemi_cells_of(t, 0) = was;
+    t->journal->census ^= 1;
+    assert_int_equal(idem_check(t), 14);
+    t->journal->census ^= 1;
+    t->journal->frees--;                    // of the free cells one is lost
+    assert_int_equal(idem_check(t), 15);
+    t->journal->frees++;
+    assert_int_equal(idem_check(t), 0);
+}
+
+/* With a cell for each key and two, these two are free once all are there. */
+static void idem_check_finds_too_few_free_cells(void **state)
+{
+    device *d = (device *)*state;
+    idem_table *t = &d->f.table;
+
+    make(d, 1, (uint32_t)IDEM_CELLS_SIZE(4, 8, 6, 4, 1));
+    reopen(d, IDEM_OK);
+    for (uint32_t k = 0; k < 4; k++)
+        done(d, nth(k));
+    assert_int_equal(t->journal->frees, 2);
+    t->journal->frees = 1;
+    assert_int_equal(idem_check(t), 15);
+    t->journal->frees = 2;
     assert_int_equal(idem_check(t), 0);
 }
 
@@ -1089,11 +1157,13 @@ int main(void)
         CELLS(the_order_goes_on_without_an_older_twin),
         CELLS(a_smaller_capacity_keeps_what_is_within_it),
         CELLS(a_program_that_did_nothing_is_noticed),
+        CELLS(a_wipe_that_did_nothing_harms_no_key),
         CELLS(with_the_last_sequences_what_was_granted_completes),
         CELLS(formatting_reports_what_fails),
         CELLS(what_does_not_read_is_not_blank),
         CELLS(somebodys_granule_is_told_from_a_torn_one),
         CELLS(idem_check_finds_cells_that_cannot_be),
+        CELLS(idem_check_finds_too_few_free_cells),
         CELLS(many_keys_take_wider_numbers),
         CELLS(wear_is_spread_over_all_cells),
         CELLS(the_format_is_as_the_manual_says),

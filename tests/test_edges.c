@@ -820,17 +820,28 @@ static void idle_work_finds_no_sector_where_all_were_tried(void **state)
 enum { HELD_KEYS = 12 };
 
 /* Claims many keys; who is refused asks again. */
-static void claim_many(device *d, idem_claim claims[HELD_KEYS])
+static void claim_many(device *d, idem_claim *claims, unsigned count)
 {
     fixture *f = &d->f;
 
-    for (unsigned i = 0; i < HELD_KEYS; i++) {
+    for (unsigned i = 0; i < count; i++) {
         int result = IDEM_E_STORAGE;
         for (unsigned n = 0; n < 8 && result == IDEM_E_STORAGE; n++)
             result = begin(f, "held", nth(i), "pour", d->now);
         assert_int_equal(result, IDEM_EXECUTE);
         claims[i] = f->claim;
     }
+}
+
+/* A table of sixteen keys, with some sectors more than it takes. */
+static void start_with_more(device *d, const geometry *g, uint32_t more)
+{
+    geometry larger = *g;
+
+    d->f.config.capacity = 16;
+    assert_true(device_medium(d, g));
+    larger.sector_count = d->medium.sector_count + more;
+    device_start(d, &larger);
 }
 
 /* Wherever the head is, and whatever failed: the outcomes of all who were
@@ -840,20 +851,16 @@ static void hold_many(device *d, const geometry *g, unsigned before, int call,
 {
     fixture *f = &d->f;
     idem_claim claims[HELD_KEYS];
-    geometry larger = *g;
 
-    f->config.capacity = 16;
     memset(&f->outcome, 0, sizeof f->outcome);
-    assert_true(device_medium(d, g));
-    larger.sector_count = d->medium.sector_count + (call < FLASH_CALLS);
-    device_start(d, &larger);
+    start_with_more(d, g, call < FLASH_CALLS);
     for (unsigned i = 0; i < 4; i++)
         finish(f, "s", nth(i), d->now);
     for (; before > 0; before--)
         pass_by(d);
     if (call < FLASH_CALLS)
         flash_fail(&d->medium, call, n, FLASH_HALF, 0);
-    claim_many(d, claims);
+    claim_many(d, claims, HELD_KEYS);
     flash_fail(&d->medium, FLASH_PROG, 0, 0, 0);
     flash_fail(&d->medium, FLASH_READ, 0, 0, 0);
     f->outcome.state = "eight by";
@@ -896,6 +903,132 @@ static void s7_many_claims_are_kept_whatever_fails(void **state)
                 for (unsigned c = 0; c < COUNT(calls); c++)
                     hold_many((device *)*state, &small[i], before, calls[c],
                               n);
+}
+
+/* Large granules and outcomes: the claims of one head reserve several. */
+static void s7_what_a_head_of_claims_reserves_is_made_in_place(void **state)
+{
+    static const geometry coarse =
+        { "coarse", FLASH_INPLACE, 128, 4096, 0, 0x00, 0, 0, 0 };
+    device *d = (device *)*state;
+
+    d->f.config.response_max = d->f.config.state_max = 300;
+    for (unsigned before = 0; before < 150; before++)
+        hold_many(d, &coarse, before, FLASH_CALLS, 0);
+}
+
+/* Giving back goes on where no sector can be made ready for what is reserved;
+   and is refused, but nothing else, where none is left to go to. */
+static void claims_are_given_back_while_no_sector_is_to_be_had(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_table *t = &f->table;
+    enum { FEW = 8 };
+    idem_claim claims[FEW];
+    uint32_t sector;
+
+    f->config.capacity = 16;
+    device_start(d, &small[0]);
+    claim_many(d, claims, FEW);
+    // One less than there were, and no other may be used.
+    assert_true(t->journal->spare > idemi_journal_beside(t, FEW - 1));
+    t->journal->spare = idemi_journal_beside(t, FEW - 1);
+    sector = idemi_journal_unspared(t);
+    for (; sector != t->journal->tail; sector = idemi_journal_after(t, sector))
+        idemi_journal_sector(t, sector)->link = IDEMI_ASIDE;
+    assert_int_equal(release(f, &claims[0], d->now), IDEM_OK);
+    for (sector = 0; sector < d->medium.sector_count; sector++)
+        if (idemi_journal_sector(t, sector)->link == IDEMI_ASIDE)
+            idemi_journal_retire(t, sector);
+    while (t->stats.retired < d->medium.sector_count - 2) {
+        sector = idemi_journal_next(t, t->journal->head);
+        idemi_journal_retire(t, sector);
+    }
+    assert_int_equal(release(f, &claims[1], d->now), IDEM_E_SPACE);
+    for (unsigned i = 1; i < FEW; i++)
+        assert_int_equal(begin(f, "held", nth(i), "pour", d->now), IDEM_BUSY);
+}
+
+/* Many keys are carried by a call that needs little room, to a head that fails;
+   then by one that would have more room than is left. */
+static void s2_many_keys_are_carried_twice(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    unsigned failed = 0;
+
+    for (unsigned before = 0; before < 250; before++)
+        for (unsigned n = 0; n < 16; n++) {
+            start_with_more(d, &small[0], 1);
+            for (unsigned i = 0; i < 12; i++)
+                finish(f, "s", nth(i), d->now);
+            for (unsigned i = 0; i < before; i++)
+                pass_by(d);
+            assert_int_equal(begin(f, "t", "x", "pour", d->now), IDEM_EXECUTE);
+            if (idemi_journal_rest(&f->table) >= IDEMI_MARK_FIXED)
+                break;
+            flash_fail(&d->medium, FLASH_PROG, n, FLASH_HALF, 0);
+            failed += release(f, &f->claim, d->now) == IDEM_E_STORAGE;
+            none_fails(d, FLASH_PROG);
+            assert_int_equal(begin(f, "t", "y", "pour", d->now), IDEM_EXECUTE);
+            assert_int_equal(device_open(d), IDEM_OK);
+            assert_int_equal(f->table.stats.lost, 0);
+            check_soon_carried(d);
+        }
+    assert_true(failed > 0);
+}
+
+/* So many sectors cannot be erased any more, every second of those to come. */
+static void wear_out(device *d, unsigned bad)
+{
+    uint32_t sector = d->f.table.journal->head;
+
+    for (; bad > 0; bad--) {
+        sector = idemi_journal_after(&d->f.table, sector);
+        d->medium.bad[sector] = FLASH_BAD_ERASE;
+        sector = idemi_journal_after(&d->f.table, sector);
+    }
+}
+
+/* Who holds a claim completes, though sector after sector turns out to be worn,
+   up to nine of 19, while others come and go, and are refused in the end. */
+static void s7_claims_complete_though_sectors_wear_out(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_claim claims[HELD_KEYS];
+    unsigned refused = 0;
+
+    f->config.capacity = 16;
+    for (unsigned before = 0; before < 300; before += 37)
+        for (unsigned bad = 0; bad < 10; bad++) {
+            device_start(d, &small[0]);
+            for (unsigned n = 0; n < before; n++)
+                pass_by(d);
+            claim_many(d, claims, HELD_KEYS);
+            wear_out(d, bad);
+            for (unsigned n = 0; n < 100; n++) {
+                int result = begin(f, "t", "x", "pour", d->now);
+                if (result == IDEM_EXECUTE)
+                    result = release(f, &f->claim, d->now);
+                else
+                    (void)forget(f, "t", "x", d->now);
+                refused += result == IDEM_E_SPACE;
+            }
+            for (unsigned i = 0; i < HELD_KEYS; i++) {
+                int result = IDEM_E_STORAGE;
+                for (unsigned n = 0; n < 20 && result == IDEM_E_STORAGE; n++)
+                    result = complete(f, &claims[i], "sixteen bytes or",
+                                      d->now);
+                assert_int_equal(result, IDEM_OK);
+            }
+            assert_int_equal(device_open(d), IDEM_OK);
+            assert_int_equal(f->table.stats.lost, 0);
+            for (unsigned i = 0; i < HELD_KEYS; i++)
+                assert_int_equal(find(f, "held", nth(i), d->now), IDEM_OK);
+        }
+    assert_true(refused > 0);
 }
 
 /* ---------------------------------------------------------------------------
@@ -1225,6 +1358,10 @@ int main(void)
         EDGE_TEST(idle_work_finds_no_sector_where_all_were_tried),
         EDGE_TEST(s7_many_claims_are_kept_wherever_the_head_is),
         EDGE_TEST(s7_many_claims_are_kept_whatever_fails),
+        EDGE_TEST(s7_what_a_head_of_claims_reserves_is_made_in_place),
+        EDGE_TEST(claims_are_given_back_while_no_sector_is_to_be_had),
+        EDGE_TEST(s2_many_keys_are_carried_twice),
+        EDGE_TEST(s7_claims_complete_though_sectors_wear_out),
         EDGE_TEST(arguments_that_are_not_there_are_refused),
     };
 

@@ -14,7 +14,7 @@
 #define PROMISE(condition) assert_true(condition)
 #include "../fuzz/calls.c"
 
-enum { LIVES = 12000, LIFE = 400 };
+enum { LIVES = 6000, LIFE = 400 };
 
 static uint32_t seed;
 

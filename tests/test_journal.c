@@ -2972,6 +2972,33 @@ static void s7_a_sync_that_fails_leaves_all_or_nothing(void **state)
         fail_everywhere((device *)*state, FLASH_SYNC, how);
 }
 
+/* Programs fail again and again, so that what was carried is carried on from
+   several heads that failed; and a restart finds all of it. */
+static void s2_programs_may_fail_now_and_then(void **state)
+{
+    static const char events[] = "BBBBBCCCCFESOLRXDM";
+    device *d = (device *)*state;
+    unsigned strays = 0;
+
+    for (unsigned seed = 0; seed < 60; seed++) {
+        start_failing(d, &failing[seed % COUNT(failing)]);
+        play(d, NULL, "B7 C7 X7");
+        for (unsigned i = 0; i < 600; i++) {
+            if (any(d, 6) == 0)
+                flash_fail(&d->medium, FLASH_PROG, any(d, 14), FLASH_UNDONE,
+                           0);
+            d->unsure = 1;
+            (void)play_event(d, events[any(d, sizeof events - 1)],
+                             any(d, 10));
+            strays += d->f.table.journal->stray;
+            assert_int_equal(idem_check(&d->f.table), 0);
+            if (i % 200 == 199)
+                device_restart_after(d);
+        }
+    }
+    assert_true(strays > 100);
+}
+
 /* From one time on all calls of a callback fail.  What is known is still
    answered; what is refused three times is given up; then it is well again. */
 static void fail_for_ever(device *d, int call, int how)
@@ -3799,6 +3826,7 @@ int main(void)
         JOURNAL_TEST(an_erase_that_fails_late_retires_its_sector),
         JOURNAL_TEST(s7_the_last_sequence_refuses_new_claims_only),
         JOURNAL_TEST(s2_what_was_carried_is_carried_on_from_sectors_that_fail),
+        JOURNAL_TEST(s2_programs_may_fail_now_and_then),
         JOURNAL_TEST(s3_a_record_hidden_in_a_response_is_not_taken),
         JOURNAL_TEST(the_format_is_what_it_was),
         JOURNAL_TEST(a_journal_of_another_machine_is_read),
