@@ -472,7 +472,7 @@ def main():
 
     with tempfile.TemporaryDirectory(dir=OUT) as directory, \
             concurrent.futures.ThreadPoolExecutor(
-                int(os.environ.get("IDEM_JOBS", "1"))) as pool:
+                int(os.environ.get("IDEM_JOBS", "2" if short else "1"))) as pool:
         sound = Sound(text, directory)
         for mutant, (verdict, took) in zip(chosen, pool.map(run, chosen)):
             if os.environ.get("VERBOSE"):
