@@ -44,16 +44,21 @@ plant() {
         $2
         }" idem.h > "$out/planted.h"
     ! cmp -s idem.h "$out/planted.h" || fail "$1: nothing is changed by it"
-    ! wp "$out/planted.h" -wp-fct "$1" || fail "$1: proved with a fault"
+    ! wp "$out/planted.h" -wp-fct "$1" -wp-timeout 10 || fail "$1: proved with a fault"
     echo "prove: planted and not proved: $1: $goals"
 }
 plant idemi_clock_reached 's/<= IDEMI_PAST_MS/<= 3 * IDEMI_PAST_MS/'
 if [ "${SHORT:-}" != 1 ]; then
     plant idemi_index_next 's/++at < /++at <= /'
+    plant idemi_index_find 's/slot == IDEMI_NONE ||/0 ||/'
     plant idemi_index_insert 's/(slot + 1)/slot/'
+    plant idemi_order_append 's/(idem_number)ends;/(idem_number)(ends + 1);/'
     plant idemi_order_remove 's/= link->newer/= link->newer + 1/'
-    plant idemi_order_take 's/while (\*link != slot)/while (1)/'
+    plant idemi_order_free 's/= t->free;/= t->free + 1;/'
+    plant idemi_order_take 's/links\[slot\].newer/links[slot].older/'
+    plant idemi_order_insert 's/(idem_number)newer;/(idem_number)(newer + 1);/'
     plant idemi_crc_update 's/len >= 8; len -= 8/len >= 7; len -= 8/'
+    plant idemi_record_bytes 's/p + len/p + len + 1/'
     plant idemi_record_take 's/if (len > /if (len > 1 + /'
 fi
 
