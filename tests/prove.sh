@@ -52,6 +52,7 @@ if [ "${SHORT:-}" != 1 ]; then
     plant idemi_index_next 's/++at < /++at <= /'
     plant idemi_index_find 's/slot == IDEMI_NONE ||/0 ||/'
     plant idemi_index_insert 's/(slot + 1)/slot/'
+    plant idemi_index_erase 's/ gap = at;/ gap = at + 1;/'
     plant idemi_order_append 's/(idem_number)ends;/(idem_number)(ends + 1);/'
     plant idemi_order_remove 's/= link->newer/= link->newer + 1/'
     plant idemi_order_free 's/= t->free;/= t->free + 1;/'
