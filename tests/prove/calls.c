@@ -5,10 +5,7 @@
  * alarm says that none of all these runs reads or writes outside an object,
  * overflows, shifts too far, divides by zero, or uses what was not set.
  *
- *     IDEM_NO_JOURNAL   the table alone
- *     IDEM_CELLS        with cells in a medium that forgets: whatever is read
- *                       of it is any bytes, each time, every callback may fail,
- *                       and none is asked for what is outside of it
+ * It is a table without storage (IDEM_NO_JOURNAL).
  *
  * Small in size, not in what may be in it: 2 keys, of up to 3 bytes.  The
  * table's memory is one object: that one part of it does not run into another
@@ -18,6 +15,7 @@
 #include <stdint.h>
 
 #define IDEM_STATIC
+#define IDEM_NO_JOURNAL
 #include "idem.h"
 #include "specs.h"
 #define IDEM_IMPLEMENTATION
@@ -45,63 +43,8 @@ static uint8_t any_byte(void)
 static idem_config config;
 static idem_table table;
 
-#ifdef IDEM_NO_JOURNAL
 static uint32_t memory[IDEM_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX,
                                         STATE_MAX) / 4];
-#else
-enum {
-    GRANULE = 4,
-    SIZE = IDEM_CELLS_SIZE(CAPACITY + 1, KEY_MAX, RESPONSE_MAX, STATE_MAX,
-                           GRANULE)
-};
-static uint32_t memory[IDEM_CELLS_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX,
-                                              STATE_MAX, SIZE, GRANULE) / 4];
-
-static int any_result(void)
-{
-    return (int)any();
-}
-
-/* A medium that forgets: all that is read is arbitrary, each time. */
-static int medium_read(void *ctx, uint32_t at, void *dst, uint32_t len)
-{
-    (void)ctx;
-    //@ assert within: at + len <= SIZE;
-    Frama_C_make_unknown((char *)dst, len);
-    return any_result();
-}
-
-static int medium_prog(void *ctx, uint32_t at, const void *src, uint32_t len)
-{
-    (void)ctx;
-    //@ assert within: at + len <= SIZE;
-    //@ assert given: \valid_read((char *)src + (0 .. len - 1));
-    //@ assert set: \initialized((char *)src + (0 .. len - 1));
-    return any_result();
-}
-
-static int medium_sync(void *ctx)
-{
-    (void)ctx;
-    return any_result();
-}
-
-static idem_storage storage;
-
-static void attach(void)
-{
-    storage.read = medium_read;
-    storage.prog = medium_prog;
-    storage.sector_size = SIZE;
-    storage.sector_count = 1;
-    storage.prog_size = GRANULE;
-    storage.erased = any_byte();
-    storage.verify = any_byte();
-    if (below(2))
-        storage.sync = medium_sync;
-    config.storage = &storage;
-}
-#endif
 
 static int refuse_or_not(void *ctx)
 {
@@ -132,9 +75,6 @@ static void configure(void)
         config.lock = refuse_or_not;
         config.unlock = unlock;
     }
-#ifndef IDEM_NO_JOURNAL
-    attach();
-#endif
 }
 
 static idem_request request;
