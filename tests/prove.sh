@@ -43,7 +43,8 @@ plant() {
         $2
         }" idem.h > "$out/planted.h"
     ! cmp -s idem.h "$out/planted.h" || fail "$1: nothing is changed by it"
-    ! wp "$out/planted.h" -wp-fct "$1" -wp-timeout 10 || fail "$1: proved with a fault"
+    ! wp "$out/planted.h" -wp-fct "$1" -wp-timeout 10 ||
+        fail "$1: proved with a fault"
     echo "prove: planted and not proved: $1: $goals"
 }
 plant idemi_clock_reached 's/<= IDEMI_PAST_MS/<= 3 * IDEMI_PAST_MS/'
