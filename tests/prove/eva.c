@@ -11,9 +11,9 @@
  *
  * Left out, for Eva raises alarms there that are none: taking records apart
  * (it cannot relate a position to the end of the bytes; WP proves the functions
- * through which all of it reads), and all that needs T1 to T3 or O1 to O3 of
- * the table.  Sanitizers, fuzzing, idem_check after every call and the
- * power-cut explorer look at that.
+ * through which all of it reads), and all that then uses them.  Sanitizers,
+ * fuzzing, idem_check after every call and the power-cut explorer look at that.
+ * The table alone is run by calls.c.
  */
 #include <stdint.h>
 

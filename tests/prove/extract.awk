@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: 0BSD
 # Joins functions of idem.h, taken by name, with the contracts in the first
-# file, in its order.  Says on stderr what it does not find, and fails.
+# file, in its order.  Says on stderr what it does not find, and fails.  With
+# -v only="NAME..." contracts and declarations of these alone.
 function take(from, to,    i, text) {
     text = ""
     for (i = 1; i <= lines; i++)
@@ -46,10 +47,16 @@ function annotated(text,    part, n, i, k) {
     return text
 }
 function flush_entry(    text) {
+    if (only && index(" " only " ", " " name " ") == 0)
+        kind = contract = ""
+    else if (only)
+        kind = "assumed"
     if (kind == "function" || kind == "assumed")
         text = definition(name)
     else if (kind == "type")
         text = take("^typedef struct " name " ", "^} " name ";")
+    else if (kind == "object")
+        text = take("^static const .*[ *]" name "\\[", "^};")
     else if (kind == "define")
         text = take("^#define " name " ", ".")
     else
@@ -70,7 +77,7 @@ function flush_entry(    text) {
 FNR == 1 { file++ }
 file == 1 { line[++lines] = $0; next }
 /^\/\// { next }
-/^(function|assumed|type|define|axiom)( |$)/ {
+/^(function|assumed|type|object|define|predicate|axiom)( |$)/ {
     flush_entry()
     kind = $1
     name = $2
