@@ -2888,7 +2888,7 @@ static int idemi_storage_prog(idem_table *t, uint32_t at,
 
 /* What a byte leaves with none, one .. seven bytes of zeros behind it: eight
    bytes are taken at once. */
-static const uint32_t idemi_crc_table[8][256] = {
+static const uint32_t idemi_crc_row[8][256] = {
     { IDEMI_CRC_256(0xf26b8303, 0xe13b70f7, 0xc79a971f, 0x8ad958cf,
                     0x105ec76f, 0x20bd8ede, 0x417b1dbc, 0x82f63b78) },
     { IDEMI_CRC_256(0x13a29877, 0x274530ee, 0x4e8a61dc, 0x9d14c3b8,
@@ -2909,19 +2909,22 @@ static const uint32_t idemi_crc_table[8][256] = {
 
 static uint32_t idemi_crc_update(uint32_t crc, const void *data, uint32_t len)
 {
-    const uint32_t (*row)[256] = idemi_crc_table;
     const unsigned char *p = (const unsigned char *)data;
 
     for (; len >= 8; len -= 8, p += 8) {
         uint32_t high = idemi_basics_load32(p + 4);
         crc ^= idemi_basics_load32(p);
-        crc = row[7][crc & 255] ^ row[6][crc >> 8 & 255] ^
-              row[5][crc >> 16 & 255] ^ row[4][crc >> 24] ^
-              row[3][high & 255] ^ row[2][high >> 8 & 255] ^
-              row[1][high >> 16 & 255] ^ row[0][high >> 24];
+        crc = idemi_crc_row[7][crc & 255] ^
+              idemi_crc_row[6][crc >> 8 & 255] ^
+              idemi_crc_row[5][crc >> 16 & 255] ^
+              idemi_crc_row[4][crc >> 24 & 255] ^
+              idemi_crc_row[3][high & 255] ^
+              idemi_crc_row[2][high >> 8 & 255] ^
+              idemi_crc_row[1][high >> 16 & 255] ^
+              idemi_crc_row[0][high >> 24 & 255];
     }
     for (; len > 0; len--)
-        crc = crc >> 8 ^ row[0][(crc ^ *p++) & 255];
+        crc = crc >> 8 ^ idemi_crc_row[0][(crc ^ *p++) & 255];
     return crc;
 }
 #else

@@ -67,6 +67,8 @@ function flush_entry(    text) {
     }
     if (kind == "assumed")
         sub(/\n\{.*/, ";\n", text)
+    else if (kind == "object")          # how large it is; not what is in it
+        sub(/ = \{.*/, ";\n", text)
     if (kind == "function") {
         text = annotated(text)
     }
