@@ -399,20 +399,36 @@ static double batch_us(struct subject *s, size_t depth)
     return us;
 }
 
+/* Puts numbers from 0 on in an order that depends on the seed: who comes after
+   whom matters, since a sync may wait for what another left to be written. */
+static void shuffle(size_t *order, size_t count, uint32_t seed)
+{
+    size_t i;
+
+    for (i = 0; i < count; i++) {
+        size_t at = mix(seed * 64 + (uint32_t)i) % (i + 1);
+        order[i] = order[at];
+        order[at] = i;
+    }
+}
+
 /* So many rounds in which each has one batch; of a turn the medians count. */
 static void take_turn(struct subject *subjects, size_t depth, int is_warm,
                       struct sample *floor_us)
 {
     struct sample us[COUNT(stores)], least = { .count = 0 };
+    size_t order[COUNT(stores) + 1];
     int round;
     size_t i;
 
     memset(us, 0, sizeof us);
     for (round = 0; round < rounds[depth]; round++) {
-        sample_add(&least, bare_us());
-        for (i = 0; i < COUNT(stores); i++) {
-            size_t s = (i + (size_t)round) % COUNT(stores);
-            if (subjects[s].is_open)
+        shuffle(order, COUNT(order), (uint32_t)round);
+        for (i = 0; i < COUNT(order); i++) {
+            size_t s = order[i];
+            if (s == COUNT(stores))
+                sample_add(&least, bare_us());
+            else if (subjects[s].is_open)
                 sample_add(&us[s], batch_us(&subjects[s], depth));
         }
     }
