@@ -5321,7 +5321,7 @@ static uint32_t idemi_recover_records(idem_table *t, uint32_t sector,
         if (!len) {
             if (!hole)
                 hole = at;
-            // The blank rest of a sector goes by quickly, where they are large.
+            // The blank rest of a sector goes by quickly.
             do {
                 len = have < m->prog_size ? have : m->prog_size;
                 at += len;
@@ -5333,7 +5333,7 @@ static uint32_t idemi_recover_records(idem_table *t, uint32_t sector,
                 }
                 p += len;
                 have -= len;
-            } while (IDEM_WIDE && have && !idemi_record_begins(*p));
+            } while (have && !idemi_record_begins(*p));
             continue;
         }
         if (hole) {
@@ -7180,15 +7180,15 @@ static int idemi_check_written(const idem_table *t)
 {
 #if IDEM_WIDE
     unsigned ends = t->capacity, slot = ends;
-    uint32_t last = 0, listed = 0, written = 0;
+    uint32_t last = 0, written = 0;
 
     while (idemi_journal_link(t, slot)->newer != ends) {
         unsigned older = slot;
         const idem_place *place;
         uint32_t at;
         slot = idemi_journal_link(t, slot)->newer;
-        if (slot > ends || idemi_journal_link(t, slot)->older != older ||
-            ++listed > ends)
+        // What links back to where it was reached from comes once only.
+        if (slot > ends || idemi_journal_link(t, slot)->older != older)
             return 16;
         place = idemi_slot_place(t, slot);
         at = idemi_storage_place(

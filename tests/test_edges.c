@@ -1183,6 +1183,11 @@ static void a_younger_claim_first(idem_table *t)
     idemi_journal_move(t, t->capacity, 1);
 }
 
+static void an_order_that_leads_out_of_the_table(idem_table *t)
+{
+    idemi_journal_link(t, 1)->newer = (idem_number)(t->capacity + 1);
+}
+
 static void an_order_that_leads_nowhere(idem_table *t)
 {
     idemi_journal_link(t, 1)->older = 1;
@@ -1196,7 +1201,8 @@ static void idem_check_names_what_was_corrupted(void **state)
         { 14, head_set_aside },        { 15, nothing_dead_behind_the_head },
 #if IDEM_WIDE
         { 16, a_written_claim_in_no_order }, { 16, a_younger_claim_first },
-        { 16, an_order_that_leads_nowhere }, { 2, word_of_another_hash },
+        { 16, an_order_that_leads_nowhere },
+        { 16, an_order_that_leads_out_of_the_table }, { 2, word_of_another_hash },
 #endif
     };
     device *d = (device *)*state;
