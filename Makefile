@@ -193,8 +193,8 @@ golden:                  ## write tests/golden/ anew, if the format changes
 crash-long: $(CRASH)     ## three cuts deep, sampled: ten million states
 	@if [ "$(SHORT)" = 1 ]; then \
 	    $(B)/crash --states 100000 --geometry nor8; else \
-	    for c in $(CRASH); do \
-	        $$c --states $${IDEM_STATES:-3500000} || exit 1; done; fi
+	    for c in $(B)/crash $(B)/crash_narrow; do \
+	        $$c --states $${IDEM_STATES:-5000000} || exit 1; done; fi
 
 failures:                ## every callback fails at every call
 	@mkdir -p $(B)

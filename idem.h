@@ -3545,8 +3545,8 @@ static uint8_t idemi_keys_terms(idem_table *t, uint32_t retention_ms)
    J4  Nothing is programmed into a sector that was not erased in this boot, but
        for in-place media and wholly blank storage.
    J5  With IDEM_WIDE, the order of writing has every slot in use whose claim is
-       written, and slots that were freed since; none before one with an older
-       claim; but strays are first.
+       written, none before one with an older claim; but strays are first.
+       Slots that were freed since may be anywhere in it.
    ------------------------------------------------------------------------ */
 
 #define IDEMI_HEADER      40u
@@ -3868,12 +3868,15 @@ static unsigned idemi_journal_first(idem_table *t)
 
     for (;;) {
         unsigned slot = idemi_journal_link(t, ends)->newer;
-        if (slot == ends ||
-            !idemi_journal_leaving(t, idemi_slot_place(t, slot)->claim))
+        if (slot == ends)
             return ends;
-        if (!idemi_keys_expire(t, slot) && idemi_slot_at(t, slot)->state)
+        // Where the claim of a free slot was says nothing any more.
+        if (!idemi_slot_at(t, slot)->state)
+            idemi_journal_move(t, slot, slot);
+        else if (!idemi_journal_leaving(t, idemi_slot_place(t, slot)->claim))
+            return ends;
+        else if (!idemi_keys_expire(t, slot))
             return slot;
-        idemi_journal_move(t, slot, slot);
     }
 }
 #else
@@ -7195,10 +7198,12 @@ static int idemi_check_written(const idem_table *t)
             t, idemi_journal_distance(t, t->journal->clean,
                                       idemi_storage_sector(t, place->claim)),
             idemi_storage_offset(t, place->claim));
+        if (!idemi_slot_at(t, slot)->state)
+            continue;
         if (at <= last && !t->journal->stray)
             return 16;
         last = at;
-        written += idemi_slot_at(t, slot)->state != 0;
+        written++;
     }
     for (slot = 0; slot < ends; slot++)
         written -= idemi_slot_at(t, slot)->state &&

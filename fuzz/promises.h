@@ -47,6 +47,7 @@ typedef struct promises {
     int      failed;                    // a call did, and since then nothing
                                         // was written
     int      wrote;                     // something was since then, durably
+    int      began;                     // something was written in this boot
     versions now[KEYS], next[KEYS];
     versions state, next_state;         // by number
 } promises;
@@ -372,7 +373,8 @@ static inline int promises_answered(promises *p, const promised_call *c,
     unsigned i;
 
     if (c->what == 'Y') {
-        if (result == IDEM_OK && !p->config->volatile_claims && !p->failed)
+        if (result == IDEM_OK && !p->config->volatile_claims && !p->failed &&
+            p->began)
             promises_durable(p);
         return result == IDEM_OK;
     }
@@ -397,8 +399,10 @@ static inline int promises_answered(promises *p, const promised_call *c,
         state.number = c->number;
         versions_only(&p->state, &state);
     }
-    if (promises_writes(c, result))
+    if (promises_writes(c, result)) {
         p->failed = 0;
+        p->began = 1;
+    }
     if (!promises_exact(p)) {
         versions_merge(&p->next[c->key], now);
         versions_merge(&p->next_state, &p->state);
@@ -462,7 +466,7 @@ static inline void promises_restart(promises *p)
         p->next[k] = p->now[k];
     }
     p->state = p->next_state;
-    p->wrote = p->failed = 0;
+    p->wrote = p->failed = p->began = 0;
 }
 
 static inline void promises_init(promises *p, const idem_config *config)
