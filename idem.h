@@ -562,11 +562,11 @@
    header is there (valid, or a single bit differs from the first, or a record
    stands behind those that were there before it): it is the newest.  Else the
    one that it names is; or one with a higher sequence than that whose second
-   header is there, and a record after it: the highest could not be seen when
-   that was written.  The newest one's header says which is the
-   oldest needed.  From there on every record, in order, up to the end that the
-   next header states.  No header, and every byte erased but for torn headers
-   where headers go: blank.
+   header is there, and a record after it, or which names another: the highest
+   could not be seen when that was written.  The newest one's header says which
+   is the oldest needed.  From there on every record, in order, up to the end
+   that the next header states.  No header, and every byte erased but for torn
+   headers where headers go: blank.
 
    If power goes ...
 
@@ -4494,6 +4494,7 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
     uint32_t low = j->low + idemi_journal_beside(t, outcomes);
     uint32_t half = (idemi_journal_size(t) - idemi_journal_front(t)) / 2;
     uint32_t room = len + outcomes * j->outcome_max;
+    uint32_t turns = t->config->storage->sector_count;
     int result = IDEM_OK;
 
     j->erased = 0;
@@ -4518,7 +4519,7 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
         j->keep = len + t->claimed * j->outcome_max;
         result = j->clean == j->head ? IDEM_E_SPACE : idemi_journal_clean(t);
         j->keep = 0;
-        if (result == IDEM_E_SPACE && sure > 1)
+        if (result == IDEM_E_SPACE && sure > 1 && turns-- > 0)
             result = idemi_journal_turn(t, room, low);
     }
     if (result == IDEM_OK && outcomes * j->outcome_max > half)
@@ -4958,14 +4959,20 @@ static const unsigned char *idemi_recover_pair(idem_table *t, uint32_t number,
 
 /* True if a sector counts though one with a higher sequence, which does not,
    names another before it: that was written first, and could not be seen when
-   this one was. */
+   this one was.  For a record is after it; or it names itself another, which
+   has been the head since. */
 static int idemi_recover_since(idem_table *t, uint32_t named, uint32_t best,
                                uint32_t end)
 {
-    return best != IDEMI_NOWHERE &&
-           (named == IDEMI_NOWHERE ||
-            idemi_journal_sector(t, named)->sequence <
-                idemi_journal_sector(t, best)->sequence) &&
+    const idem_sector *s;
+
+    if (best == IDEMI_NOWHERE)
+        return 0;
+    s = idemi_journal_sector(t, best);
+    if (named != IDEMI_NOWHERE &&
+        idemi_journal_sector(t, named)->sequence >= s->sequence)
+        return 0;
+    return (s->link && idemi_recover_before(t, best, s->link) != named) ||
            idemi_recover_used(t, best, end);
 }
 
