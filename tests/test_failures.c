@@ -56,9 +56,17 @@ static void s4_an_attempt_that_is_seen_late_hides_no_head(void **state)
         0xFF, 0xE1, 0x22, 0x00, 0x00, 0xFF, 0x11, 0x03, 0x6E, 0x11,
         0xE8, 0x6E
     };
+    uint8_t other[sizeof bytes];
 
     (void)state;
-    live(bytes, sizeof bytes);
+    // However the header is torn, and also without the confirmation.
+    for (unsigned variant = 0; variant < 256; variant++) {
+        memcpy(other, bytes, sizeof bytes);
+        other[9] = (uint8_t)variant;
+        live(other, sizeof bytes);
+        other[19] = other[20] = 0x6E;
+        live(other, sizeof bytes);
+    }
 }
 
 /* So many sectors have failed that what is claimed has no room any more. */
