@@ -758,6 +758,14 @@ static int has_appended(const journal *j, uint32_t sector)
     return 0;
 }
 
+/* True if a sector's header names one before it, but not this. */
+static int names_another(const journal *j, uint32_t sector, uint32_t than)
+{
+    uint32_t before = j->sectors[sector].h.before;
+
+    return before && sectors_back(j, sector, before) != than;
+}
+
 /* The sector with the highest sequence among those that have so many copies of
    their header; the number of sectors if there is none. */
 static uint32_t highest(const journal *j, int headers)
@@ -787,7 +795,8 @@ static int find_newest(journal *j)
         return 0;
     before = sectors_back(j, last, j->sectors[last].h.before);
     both = highest(j, BOTH_HEADERS);
-    if (both < count && has_appended(j, both) &&
+    if (both < count &&
+        (names_another(j, both, before) || has_appended(j, both)) &&
         (before == last || !j->sectors[before].headers ||
          j->sectors[both].h.sequence > j->sectors[before].h.sequence)) {
         j->newest = both;
