@@ -201,7 +201,7 @@ failures:                ## every callback fails at every call
 	@for f in "" -DIDEM_WIDE=0 -DIDEM_CELLS; do \
 	    $(CC) -std=c99 -O2 $(WARN) -Wno-unused-function $$f -I. -Itests \
 	        fuzz/failures.c -o $(B)/failures || exit 1; \
-	    if [ "$(SHORT)" = 1 ]; then $(B)/failures 1999; \
+	    if [ "$(SHORT)" = 1 ]; then $(B)/failures 4999; \
 	    else $(B)/failures $${IDEM_ONE_IN:-29}; fi || exit 1; done
 
 chosen:                  ## what keys cost that an enemy has crafted
