@@ -190,7 +190,7 @@ $(B)/firmware/controller: $(CONTROLLER_C) $(HEADERS)
 golden:                  ## write tests/golden/ anew, if the format changes
 	@sh tests/golden.sh write
 
-crash-long: $(CRASH)     ## three cuts deep, sampled: ten million states
+crash-long: $(B)/crash $(B)/crash_narrow  ## three cuts deep, sampled: ten million states
 	@if [ "$(SHORT)" = 1 ]; then \
 	    $(B)/crash --states 100000 --geometry nor8; else \
 	    for c in $(B)/crash $(B)/crash_narrow; do \
@@ -315,5 +315,6 @@ $(TESTS): idem.h
 .PHONY: test help demo deps deps-check deps-bench deps-bench-all check model \
         examples docs size bench clean crash crash-faults file hello patterns \
         fuzz-template deps-fuzz once inspect deps-mqtt mqtt targets golden \
-        deps-targets demo-firmware cover fuzz mutate deps-trust crash-long failures \
-        chosen ct deps-ct lint deps-lint prove deps-prove repro list-builds
+        deps-targets demo-firmware cover fuzz mutate deps-trust crash-long \
+        failures chosen ct deps-ct lint deps-lint prove deps-prove repro \
+        list-builds

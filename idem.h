@@ -7200,13 +7200,13 @@ static int idemi_check_written(const idem_table *t)
         // What links back to where it was reached from comes once only.
         if (slot > ends || idemi_journal_link(t, slot)->older != older)
             return 16;
+        if (!idemi_slot_at(t, slot)->state)
+            continue;
         place = idemi_slot_place(t, slot);
         at = idemi_storage_place(
             t, idemi_journal_distance(t, t->journal->clean,
                                       idemi_storage_sector(t, place->claim)),
             idemi_storage_offset(t, place->claim));
-        if (!idemi_slot_at(t, slot)->state)
-            continue;
         if (at <= last && !t->journal->stray)
             return 16;
         last = at;
