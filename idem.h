@@ -752,7 +752,8 @@
      begin, duplicate     2 r, and one for each other key with the same hash (16
                           bits, 32 if IDEM_WIDE).  With a quota one for each key
      begin, claim         1 p; when a sector is full, 3 p and 1 e more, and as
-                          much carrying as goes into one sector (2 r, 1 p each)
+                          much carrying as goes into one sector (2 r, 1 p each);
+                          without erase, one that has no header is read once
      complete             1 r, 1 p; when a sector is full 2 p more
      release, forget,     2 r, 1 p; when a sector is full as begin
      delivered
@@ -1203,7 +1204,9 @@ typedef struct idem_sector {
                                    head; while opening, its predecessor's */
     uint16_t time_high;
     uint16_t tail;              /* how many sectors back is needed */
-    uint8_t  known;             /* in those, stretches known to be damaged */
+    uint8_t  known;             /* while opening: in those, stretches known to
+                                   be damaged.  Then: it is not in the ring, but
+                                   its header may be there */
     uint8_t  sum;               /* granules in its own; while opening, in those:
                                    the low bits of their number */
     uint8_t  link;              /* while opening, the distance to its neighbour
@@ -1236,6 +1239,9 @@ typedef struct idem_record {
 #define IDEMI_CELLS_HEADER 8u
 #define IDEMI_CELLS_FIXED  42u
 
+/* Cells that it takes beside one for each key */
+#define IDEMI_CELLS_FREE   2u
+
 /* More cells than this make numbers of two bytes, of three. */
 #define IDEMI_CELLS_NARROW 254u
 #define IDEMI_CELLS_MIDDLE UINT32_C(65534)
@@ -1247,6 +1253,7 @@ typedef struct idem_journal {
     uint8_t  torn;              /* bit 0, 1: the first, second did not read */
     uint8_t  settled;           /* 1: this boot may write */
     uint8_t  tentative;         /* 1: the newest record is */
+    uint8_t  failed;            /* 1: programming the first free cell did */
     uint8_t  broken;            /* 1: a sync failed, nothing is believed */
     uint8_t  synced;            /* 1: all that was programmed is durable */
     uint8_t  in_doubt;
@@ -1258,6 +1265,7 @@ typedef struct idem_journal {
     uint32_t sequence;          /* of the newest record; 0: there is none */
     uint32_t newest;            /* its slot */
     uint32_t replaced;          /* the cell it names, plus one; 0: none */
+    uint32_t copied;            /* the same of what a tentative one copies */
     uint32_t doubt;             /* logical ms: until then unknown keys may be
                                    lost ones */
     uint32_t cell_size;
@@ -1275,6 +1283,7 @@ typedef struct idem_journal {
 /* All there is to know of a journal; its sectors and buffers follow it. */
 typedef struct idem_journal {
     uint8_t  blank;             /* not 0: nothing was ever committed */
+    uint8_t  filling;           /* 1: the head is not committed yet */
     uint8_t  sealing;           /* 1: the new head's header may be there */
     uint8_t  worn;              /* 1: a program failed in the new head */
     uint8_t  turned;            /* 1: there is a head of this boot */
@@ -1298,7 +1307,10 @@ typedef struct idem_journal {
     uint32_t head;              /* sector that is written to */
     uint32_t at;                /* offset there of the next record; 0: none may
                                    be appended, the next goes to a new sector */
-    uint32_t tail;              /* oldest sector that the head's header needs */
+    uint32_t tail;              /* oldest sector that the head needs by its
+                                   header; */
+    uint32_t kept;              /* or the one before, which is the head if that
+                                   header was torn */
     uint32_t clean;             /* oldest sector in which something is needed */
 #if IDEM_WIDE
     idem_link written;          /* ends of the order in which slots' claims were
@@ -1426,11 +1438,12 @@ typedef union idem_fingerprint_state {     /* IDEM_HASH says which of them */
     (2u * IDEMI_CELLS_PAD(IDEMI_CELLS_HEADER, prog_size))
 #define IDEM_CELLS_SIZE(capacity, key_max, response_max, state_max, prog_size) \
     (IDEMI_CELLS_HEADERS(prog_size) +                                          \
-     ((size_t)(capacity) + 2u) *                                               \
-         IDEMI_CELL_SIZE((capacity) + 2u > IDEMI_CELLS_MIDDLE   ? 3u           \
-                         : (capacity) + 2u > IDEMI_CELLS_NARROW ? 2u           \
-                                                                : 1u,          \
-                         key_max, response_max, state_max, prog_size))
+     ((size_t)(capacity) + IDEMI_CELLS_FREE) *                                 \
+         IDEMI_CELL_SIZE(                                                      \
+             (capacity) + IDEMI_CELLS_FREE > IDEMI_CELLS_MIDDLE   ? 3u         \
+             : (capacity) + IDEMI_CELLS_FREE > IDEMI_CELLS_NARROW ? 2u         \
+                                                                  : 1u,        \
+             key_max, response_max, state_max, prog_size))
 #define IDEM_CELLS_MEMORY_SIZE(capacity, key_max, response_max, state_max,     \
                                size, prog_size)                                \
     (IDEM_MEMORY_SIZE(capacity, key_max, response_max, state_max) +            \
@@ -3210,6 +3223,16 @@ static uint64_t idemi_record_number(idemi_bytes *b)
     return value;
 }
 
+/* A number that no writer makes more than `most`. */
+static uint32_t idemi_record_limited(idemi_bytes *b, uint32_t most)
+{
+    uint64_t number = idemi_record_number(b);
+
+    if (number > most)
+        b->short_of = 1;
+    return (uint32_t)number;
+}
+
 /* Takes the claim part apart. */
 static void idemi_record_claim(const idem_table *t, idem_record *r,
                                idemi_bytes *b, const unsigned char *start)
@@ -3223,9 +3246,10 @@ static void idemi_record_claim(const idem_table *t, idem_record *r,
     if (r->more & IDEMI_MORE_ATTEMPTS)
         r->attempts = idemi_record_byte(b);
     if (r->more & IDEMI_MORE_RETENTION)
-        body->retention = (uint32_t)idemi_record_number(b);
+        body->retention = idemi_record_limited(b, IDEM_RETENTION_MAX);
     if (r->more & IDEMI_MORE_RESERVED)
-        body->response_len = (uint16_t)idemi_record_number(b);
+        body->response_len =
+            (uint16_t)idemi_record_limited(b, t->config->response_max);
     body->fingerprint[0] = idemi_record_word(b);
     body->fingerprint[1] = idemi_record_word(b);
     body->scope_len = 0;
@@ -3278,21 +3302,20 @@ static uint32_t idemi_record_decode(idem_table *t, uint32_t at,
         return 0;
     len = front + (uint32_t)number;
     b.end = p + len;
-    r->slot = (uint32_t)idemi_record_number(&b);
+    r->slot = idemi_record_limited(&b, t->capacity - 1);
     number = idemi_record_number(&b);
-    if (b.short_of || r->slot >= t->capacity ||
+    if (b.short_of ||
         idemi_crc_update(idemi_record_seed(t, at), p, len) !=
             idemi_basics_load32(p + len))
         return 0;
     r->time = (uint32_t)number;
     r->time_high = (uint32_t)(number >> 32);
-    if (idemi_record_bound(r))
-        r->age = (uint32_t)idemi_record_number(&b);
+    r->age = idemi_record_bound(r) ? (uint32_t)idemi_record_number(&b) : 0;
     if (r->parts & IDEMI_MOVED) {
         number = idemi_record_token(t, at) - idemi_record_number(&b);
         r->token = (uint32_t)number;
         r->token_high = (uint32_t)(number >> 32);
-        r->age = (uint32_t)idemi_record_number(&b);
+        r->age = idemi_record_limited(&b, IDEM_RETENTION_MAX);
     }
     if (r->parts & IDEMI_HAS_CLAIM)
         idemi_record_claim(t, r, &b, start);
@@ -3300,13 +3323,10 @@ static uint32_t idemi_record_decode(idem_table *t, uint32_t at,
         r->body.code =
             r->more & IDEMI_MORE_CODE ? (int32_t)idemi_record_word(&b) : 0;
     if (r->parts & IDEMI_HAS_STATE) {
-        number = idemi_record_number(&b);
+        r->state_len =
+            (uint16_t)idemi_record_limited(&b, t->config->state_max);
         r->state_at = (uint32_t)(b.at - start);
-        r->state_len = (uint16_t)number;
-        if (number > t->config->state_max)
-            b.short_of = 1;
-        else
-            idemi_record_take(&b, (size_t)number);
+        idemi_record_take(&b, r->state_len);
     }
     if (r->parts & IDEMI_HAS_OUTCOME) {
         size_t left = (size_t)(b.end - b.at);
@@ -3676,6 +3696,57 @@ static int idemi_journal_in_doubt(const idem_table *t)
            !idemi_clock_reached(t->clock, t->journal->doubt);
 }
 
+/* What was read of a sector into the reading buffer */
+typedef struct idemi_window {
+    uint32_t from, have;        /* offset in the sector; bytes */
+} idemi_window;
+
+/* Sees to it that the window begins at or before `at`, and holds what a record
+   there may have, up to `limit`.  Each byte is read once: what is still needed
+   moves to the front. */
+static const unsigned char *idemi_journal_window(idem_table *t,
+                                                 idemi_window *w,
+                                                 uint32_t sector, uint32_t at,
+                                                 uint32_t limit)
+{
+    unsigned char *in = t->in;
+    uint32_t need = t->journal->record_max;
+    uint32_t end = w->from + w->have, space, i;
+
+    if (need > limit - at)
+        need = limit - at;
+    if (end < at + need) {
+        for (i = at; i < end; i++)
+            in[i - at] = in[i - w->from];
+        w->have = end > at ? end - at : 0;
+        w->from = at;
+        space = t->journal->in_size - w->have;
+        if (space > limit - at - w->have)
+            space = limit - at - w->have;
+        idemi_storage_salvage(t,
+                           idemi_storage_place(t, sector, at + w->have),
+                           in + w->have, space);
+        w->have += space;
+    }
+    return in + (at - w->from);
+}
+
+/* True if a record of the sector's sequence stands in it, from `at` on. */
+static int idemi_journal_used(idem_table *t, uint32_t sector, uint32_t at)
+{
+    idemi_window w = { 0, 0 };
+    uint32_t limit = idemi_journal_size(t);
+
+    while (at < limit) {
+        const unsigned char *p = idemi_journal_window(t, &w, sector, at, limit);
+        if (idemi_record_decode(t, idemi_storage_place(t, sector, at), t->in,
+                                p, w.from + w.have - at))
+            return 1;
+        at += idemi_storage_granules(t, 1);
+    }
+    return 0;
+}
+
 /* Reads a slot's record at an address, `where` in the reading buffer.  The one
    that is to be confirmed was kept when the table was opened: its bits may be
    unstable, and it is to be the same in all of this boot. */
@@ -3860,6 +3931,21 @@ static void idemi_journal_rewind(idem_table *t, uint32_t sector)
         idemi_journal_move(t, ends, first);
 }
 
+/* Frees the slots of which the head says that they are empty; it counts now. */
+static void idemi_journal_vacate(idem_table *t)
+{
+    unsigned slot = idemi_journal_link(t, t->capacity)->older;
+
+    while (slot < t->capacity &&
+           idemi_storage_sector(t, idemi_slot_place(t, slot)->claim) ==
+               t->journal->head) {
+        unsigned older = idemi_journal_link(t, slot)->older;
+        if (idemi_slot_at(t, slot)->state & IDEMI_STALE)
+            idemi_keys_remove(t, slot);
+        slot = older;
+    }
+}
+
 /* The next slot that must be carried out of the sector that is being cleaned,
    or `capacity`.  A claim is before its outcome, so its place tells. */
 static unsigned idemi_journal_first(idem_table *t)
@@ -3889,6 +3975,17 @@ static void idemi_journal_rewind(idem_table *t, uint32_t sector)
 {
     (void)sector;
     t->journal->cursor = 0;
+}
+
+static void idemi_journal_vacate(idem_table *t)
+{
+    unsigned slot;
+
+    for (slot = 0; t->stale && slot < t->capacity; slot++)
+        if (idemi_slot_at(t, slot)->state & IDEMI_STALE &&
+            idemi_storage_sector(t, idemi_slot_place(t, slot)->claim) ==
+                t->journal->head)
+            idemi_keys_remove(t, slot);
 }
 
 static unsigned idemi_journal_first(idem_table *t)
@@ -3988,7 +4085,8 @@ static int idemi_journal_carry_state(idem_table *t)
     return idemi_journal_append(t, &from, &t->journal->state_at);
 }
 
-/* Writes that a slot is empty, whatever claim it had. */
+/* Writes that a slot is empty, whatever claim it had.  Before the head counts
+   the slot stays, to be written so again if it never does. */
 static int idemi_journal_empty(idem_table *t, unsigned slot)
 {
     idem_record *r = &t->journal->record;
@@ -4001,9 +4099,13 @@ static int idemi_journal_empty(idem_table *t, unsigned slot)
     r->more = 0;
     r->token = r->token_high = r->age = 0;
     result = idemi_journal_append(t, &none, &at);
-    if (result == IDEM_OK && idemi_slot_at(t, slot)->state)
+    if (result < 0 || !idemi_slot_at(t, slot)->state)
+        return result;
+    if (t->journal->filling)
+        idemi_journal_wrote(t, slot, at);
+    else
         idemi_keys_remove(t, slot);
-    return result;
+    return IDEM_OK;
 }
 
 /* Writes that a key is gone, or (more) that its outcome is delivered. */
@@ -4178,14 +4280,14 @@ static int idemi_journal_verify(idem_table *t, uint32_t sector)
     return IDEM_E_STORAGE;
 }
 
-/* True if a sector is after the head and before the oldest that is needed.  The
+/* True if a sector is after the head and before the oldest that is kept.  The
    head itself, where the round ends, is as far from it as can be. */
 static int idemi_journal_dead(const idem_table *t, uint32_t sector)
 {
     const idem_journal *j = t->journal;
 
     return idemi_journal_distance(t, j->head, sector) - 1 <
-           idemi_journal_distance(t, j->head, j->tail) - 1;
+           idemi_journal_distance(t, j->head, j->kept) - 1;
 }
 
 /* Makes one dead sector more spare; or, without waiting, begins to.
@@ -4276,20 +4378,27 @@ static int idemi_journal_enter(idem_table *t, uint32_t next, uint32_t room,
     uint32_t back = j->blank ? 0 : idemi_journal_distance(t, j->head, next);
     unsigned flags = j->turned ? 0 : IDEMI_BOOT;
     uint32_t end = j->end;
+    int hidden = !t->config->storage->erase && !sector->sequence;
     int result = IDEM_OK;
 
     j->worn = 0;
-    sector->sequence = ++j->sequence;
+    // Records whose header is damaged must not count with the new one.
+    do
+        sector->sequence = ++j->sequence;
+    while (hidden && j->sequence < UINT32_MAX &&
+           idemi_journal_used(t, next, idemi_journal_front(t)));
+    j->loaded = IDEMI_NOWHERE;
     // The first of a boot has the time of the opening: when claims were cut.
     sector->time = j->turned ? t->clock : j->opened;
     sector->time_high = (uint16_t)(j->turned ? j->clock_high : j->opened_high);
-    sector->lost = sector->sum = 0;
+    sector->lost = sector->sum = sector->known = 0;
     if (!j->blank)
         idemi_journal_sector(t, j->head)->end = end;
     sector->end = idemi_journal_size(t);
     j->head = next;
     j->at = j->end = idemi_journal_front(t);
     j->sealing = 0;
+    j->filling = 1;
     if (!t->config->storage->erase)
         result = idemi_journal_header(t, 1, flags | IDEMI_ATTEMPT, back,
                                       end);
@@ -4312,14 +4421,19 @@ static int idemi_journal_settle(idem_table *t, int result, uint32_t last,
     idem_journal *j = t->journal;
     uint32_t sector = j->head;
 
+    j->filling = 0;
     if (result == IDEM_OK) {
+        idemi_journal_vacate(t);
         j->blank = 0;
-        while ((sector = idemi_journal_after(t, sector)) != j->head)
-            if (idemi_journal_sector(t, sector)->link == IDEMI_ASIDE) {
-                idemi_journal_sector(t, sector)->link = 0;
+        while ((sector = idemi_journal_after(t, sector)) != j->head) {
+            idem_sector *s = idemi_journal_sector(t, sector);
+            s->known = 0;
+            if (s->link == IDEMI_ASIDE) {
+                s->link = 0;
                 j->spare = 0;           // others come next now
             }
-        j->tail = j->clean;
+        }
+        j->tail = j->kept = j->clean;
         j->turned = 1;
         j->newest = IDEMI_NOWHERE;
         return IDEM_OK;
@@ -4333,6 +4447,7 @@ static int idemi_journal_settle(idem_table *t, int result, uint32_t last,
     j->spare = 0;
     // If its header may be there, nothing behind what that states counts; and
     // a claim that was carried there is no claim to name, after a restart.
+    idemi_journal_sector(t, sector)->known = j->sealing;
     j->head = last;
     j->at = j->sealing || j->end > idemi_journal_front(t) ? 0 : at;
     j->end = end;
@@ -4351,25 +4466,6 @@ static void idemi_journal_keep(idem_table *t, uint32_t at)
             IDEMI_ASIDE;
 }
 
-/* Gives all sectors another chance: it may have been the disk that was full. */
-static void idemi_journal_forgive(idem_table *t)
-{
-    uint32_t sector;
-    unsigned slot;
-
-    for (sector = 0; sector < t->config->storage->sector_count; sector++)
-        idemi_journal_sector(t, sector)->link = 0;
-    for (slot = 0; slot < t->capacity; slot++)
-        if (idemi_slot_at(t, slot)->state)
-            idemi_journal_keep(t, idemi_slot_place(t, slot)->claim);
-    idemi_journal_keep(t, t->journal->state_at);
-    t->stats.retired = 0;
-    t->journal->spare = 0;              // others come next now
-    // On blank storage all are as good as erased, but not twice.
-    if (t->journal->blank)
-        t->journal->blank = IDEMI_TORN;
-}
-
 /* True if the next sector that may be used is a dead one. */
 static int idemi_journal_usable(const idem_table *t)
 {
@@ -4379,6 +4475,29 @@ static int idemi_journal_usable(const idem_table *t)
     if (j->blank)
         return idemi_journal_sector(t, next)->link < IDEMI_ASIDE;
     return idemi_journal_dead(t, next);
+}
+
+/* Gives the sectors that failed another chance: it may have been the disk that
+   was full.  Those whose headers may be there too, if it must be: when power
+   goes while one is erased, that is there now and then. */
+static void idemi_journal_forgive(idem_table *t, int must)
+{
+    uint32_t number;
+    unsigned slot;
+
+    for (number = 0; number < t->config->storage->sector_count; number++) {
+        idem_sector *s = idemi_journal_sector(t, number);
+        s->link = s->known && !must ? IDEMI_ASIDE : 0;
+    }
+    for (slot = 0; slot < t->capacity; slot++)
+        if (idemi_slot_at(t, slot)->state)
+            idemi_journal_keep(t, idemi_slot_place(t, slot)->claim);
+    idemi_journal_keep(t, t->journal->state_at);
+    t->stats.retired = 0;
+    t->journal->spare = 0;              // others come next now
+    // On blank storage all are as good as erased, but not twice.
+    if (t->journal->blank)
+        t->journal->blank = IDEMI_TORN;
 }
 
 /* One attempt at the next sector. */
@@ -4393,7 +4512,9 @@ static int idemi_journal_attempt(idem_table *t, uint32_t room, uint32_t want)
     if (result < 0)
         return result;
     if (!idemi_journal_usable(t))
-        idemi_journal_forgive(t);
+        idemi_journal_forgive(t, 0);
+    if (!idemi_journal_usable(t))
+        idemi_journal_forgive(t, 1);
     // One is enough if another has failed: two are for a cut in a header.
     if (!idemi_journal_usable(t) || j->sequence == UINT32_MAX)
         return IDEM_E_SPACE;
@@ -4603,12 +4724,14 @@ static int idemi_journal_maintain(idem_table *t)
    that later heads have larger ones. */
 static int idemi_journal_volatile(idem_table *t, uint64_t *token)
 {
+    const idem_journal *j = t->journal;
     uint64_t size = idemi_journal_size(t);
     int result = IDEM_OK;
 
-    if (t->token + 1 >= (t->journal->sequence + UINT64_C(1)) * size)
-        result = idemi_journal_turn(t, 0, t->journal->low);
-    *token = t->journal->sequence * size;
+    if (t->token + 1 >=
+        (idemi_journal_sector(t, j->head)->sequence + UINT64_C(1)) * size)
+        result = idemi_journal_turn(t, 0, j->low);
+    *token = idemi_journal_sector(t, j->head)->sequence * size;
     if (*token <= t->token)
         *token = t->token + 1;
     return result;
@@ -4868,58 +4991,6 @@ static uint32_t idemi_recover_before(const idem_table *t, uint32_t sector,
                           : sector + t->config->storage->sector_count - back;
 }
 
-/* What was read of a sector into the reading buffer */
-typedef struct idemi_window {
-    uint32_t from, have;        /* offset in the sector; bytes */
-} idemi_window;
-
-/* Sees to it that the window begins at or before `at`, and holds what a record
-   there may have, up to `limit`.  Each byte is read once: what is still needed
-   moves to the front. */
-static const unsigned char *idemi_recover_window(idem_table *t,
-                                                 idemi_window *w,
-                                                 uint32_t sector, uint32_t at,
-                                                 uint32_t limit)
-{
-    unsigned char *in = t->in;
-    uint32_t need = t->journal->record_max;
-    uint32_t end = w->from + w->have, space, i;
-
-    if (need > limit - at)
-        need = limit - at;
-    if (end < at + need) {
-        for (i = at; i < end; i++)
-            in[i - at] = in[i - w->from];
-        w->have = end > at ? end - at : 0;
-        w->from = at;
-        space = t->journal->in_size - w->have;
-        if (space > limit - at - w->have)
-            space = limit - at - w->have;
-        idemi_storage_salvage(t,
-                           idemi_storage_place(t, sector, at + w->have),
-                           in + w->have, space);
-        w->have += space;
-    }
-    return in + (at - w->from);
-}
-
-/* True if a record stands in a sector where that is only if its second header
-   was there before: from `at` on. */
-static int idemi_recover_used(idem_table *t, uint32_t sector, uint32_t at)
-{
-    idemi_window w = { 0, 0 };
-    uint32_t limit = idemi_journal_size(t);
-
-    while (at < limit) {
-        const unsigned char *p = idemi_recover_window(t, &w, sector, at, limit);
-        if (idemi_record_decode(t, idemi_storage_place(t, sector, at), t->in,
-                                p, w.from + w.have - at))
-            return 1;
-        at += idemi_storage_granules(t, 1);
-    }
-    return 0;
-}
-
 /* Reads the two headers of a sector to the start of the reading buffer, and
    tells which of them counts, the one with the higher sequence, or NULL; *seen
    rises to the highest of what they are.  *whole: the sector is committed. */
@@ -4973,7 +5044,22 @@ static int idemi_recover_since(idem_table *t, uint32_t named, uint32_t best,
         idemi_journal_sector(t, named)->sequence >= s->sequence)
         return 0;
     return (s->link && idemi_recover_before(t, best, s->link) != named) ||
-           idemi_recover_used(t, best, end);
+           idemi_journal_used(t, best, end);
+}
+
+/* The oldest sector that the head needs, or the one before it, whose header has
+   been durable for long: none of those must be erased as long as the head's is
+   in doubt.  Unless a sector has failed before that, another one is left. */
+static uint32_t idemi_recover_kept(const idem_table *t)
+{
+    const idem_journal *j = t->journal;
+    const idem_sector *s = idemi_journal_sector(t, j->head);
+    uint32_t before = idemi_recover_before(t, j->head, s->link);
+    uint32_t needed = s->link + idemi_journal_sector(t, before)->tail;
+
+    return s->tail < needed && needed + 1 < t->config->storage->sector_count
+               ? idemi_recover_before(t, j->head, needed)
+               : j->tail;
 }
 
 /* Reads all headers, and finds the head.  If the highest sequence is in a
@@ -5016,7 +5102,7 @@ static int idemi_recover_headers(idem_table *t, int *seen)
     j->doubt_from = s->time & ~((UINT32_C(1) << (j->doubt >> 11)) - 1);
     j->doubt = (j->doubt & 0x7FF) << (j->doubt >> 11);
     j->head = highest;
-    if (best != highest && !idemi_recover_used(t, highest, j->own_end)) {
+    if (best != highest && !idemi_journal_used(t, highest, j->own_end)) {
         uint32_t named = s->link ? idemi_recover_before(t, highest, s->link)
                                  : IDEMI_NOWHERE;
         j->attempt = highest;
@@ -5032,6 +5118,7 @@ static int idemi_recover_headers(idem_table *t, int *seen)
     }
     s = idemi_journal_sector(t, j->head);
     j->tail = idemi_recover_before(t, j->head, s->tail);
+    j->kept = idemi_recover_kept(t);
     j->known = s->known;
     j->known_sum = s->sum;
     for (number = 0; number < t->config->storage->sector_count; number++)
@@ -5127,8 +5214,8 @@ static int idemi_recover_same(idem_table *t, unsigned slot)
    in batch mode, or is damaged. */
 static int idemi_recover_twice(const idem_table *t)
 {
-    return t->journal->holed || t->config->volatile_claims ||
-           t->config->durability == IDEM_BATCH;
+    return t->journal->holed || t->journal->known ||
+           t->config->volatile_claims || t->config->durability == IDEM_BATCH;
 }
 
 /* Drops what the writer had dropped before it claimed the key with this hash:
@@ -5253,10 +5340,13 @@ static int idemi_recover_half(const idem_table *t, uint32_t at)
 static void idemi_recover_apply(idem_table *t, uint32_t at)
 {
     idem_journal *j = t->journal;
-    const idem_record *r = &j->record;
+    idem_record *r = &j->record;
     unsigned slot = (unsigned)r->slot;
     idem_slot *s = idemi_slot_at(t, slot);
 
+    // It was not over when it was carried, but retention may be shorter now.
+    if (r->parts & IDEMI_MOVED && r->age > r->body.retention)
+        r->age = r->body.retention;
     idemi_recover_time(t,
                        idemi_journal_sector(t, idemi_storage_sector(t, at)),
                        (uint64_t)r->time_high << 32 | r->time);
@@ -5277,6 +5367,8 @@ static void idemi_recover_apply(idem_table *t, uint32_t at)
         idemi_keys_delivered(t, s);
     else if (!(r->parts & IDEMI_HAS_CLAIM))
         idemi_keys_remove(t, slot);
+    if (r->parts & IDEMI_MOVED)
+        idemi_keys_expire(t, slot);
 }
 
 /* Keeps a copy of what may be the newest record, and notes where the head ends
@@ -5325,7 +5417,7 @@ static uint32_t idemi_recover_records(idem_table *t, uint32_t sector,
         idemi_recover_cut(t);
     while (at < limit) {
         uint32_t here = idemi_storage_place(t, sector, at);
-        const unsigned char *p = idemi_recover_window(t, &w, sector, at, limit);
+        const unsigned char *p = idemi_journal_window(t, &w, sector, at, limit);
         uint32_t have = w.from + w.have - at;
         uint32_t len = idemi_record_decode(t, here, t->in, p, have);
         if (!len) {
@@ -5465,7 +5557,8 @@ static int idemi_recover_blank(idem_table *t, int seen)
     j->head = idemi_recover_before(t, next, 1);
     j->clean = j->tail = next;
     for (number = 0; number < m->sector_count; number++)
-        idemi_journal_sector(t, number)->link = 0;
+        idemi_journal_sector(t, number)->link =
+            idemi_journal_sector(t, number)->known = 0;
     return IDEM_OK;
 }
 
@@ -5490,11 +5583,18 @@ static int idemi_recover_open(idem_table *t)
         return idemi_recover_blank(t, seen);
     idemi_recover_chain(t);
     idemi_recover_replay(t);
-    for (number = 0; number < t->config->storage->sector_count; number++)
-        idemi_journal_sector(t, number)->link = 0;
-    if (j->attempt != IDEMI_NOWHERE)
-        idemi_journal_sector(t, j->attempt)->link = IDEMI_ASIDE;
     j->clean = j->tail;
+    // A record behind it, or a sector that names it, says that the head's
+    // header is there.
+    if (j->attempt != IDEMI_NOWHERE ||
+        (j->newest != IDEMI_NOWHERE &&
+         idemi_storage_offset(t, j->newest) >= j->own_end))
+        j->kept = j->tail;
+    for (number = 0; number < t->config->storage->sector_count; number++) {
+        idem_sector *s = idemi_journal_sector(t, number);
+        s->known = number == j->attempt && idemi_journal_dead(t, number);
+        s->link = s->known ? IDEMI_ASIDE : 0;
+    }
     j->opened = t->clock;
     j->opened_high = j->clock_high;
     t->token = ((uint64_t)j->sequence + 1) * idemi_journal_size(t) - 1;
@@ -5554,7 +5654,7 @@ static int idemi_recover_format(idem_table *t)
    The manual (>>eeprom) has the layout, and what makes a power cut harmless.
    Towards the rest the functions have the names that the ring's have.  All that
    is written comes from memory or from the caller: one cell is one durable
-   step, and nothing is read again but by a settling.
+   step, and nothing is read again.
 
        slots   0    1    2              cells   0    1    2    3    4
        cell    4    -    1                      |    |    |    |    |
@@ -5910,6 +6010,8 @@ static int idemi_cells_program(idem_table *t, unsigned cell, unsigned slot,
         result = idemi_storage_sync(t);
     if (result < 0)
         return result;
+    if (*own != cell + 1)
+        j->copied = *own;
     *own = (idem_number)(cell + 1);
     j->census = census;
     j->sequence = sequence;
@@ -5920,27 +6022,60 @@ static int idemi_cells_program(idem_table *t, unsigned cell, unsigned slot,
     return IDEM_OK;
 }
 
-/* Makes a record durable in the first free cell.  One that fails is tried again
-   with the next record, so that nothing of the one before is left in it; or, if
-   there are more than it takes, given up until the next opening. */
+/* Counts a free cell as given up until the next opening, if there are more than
+   it takes, and it reads as no record that would be the newest.  Returns
+   whether. */
+static int idemi_cells_give_up(idem_table *t, unsigned cell)
+{
+    idem_journal *j = t->journal;
+    idemi_cell c;
+
+    if (j->count - t->stats.retired <= t->capacity + IDEMI_CELLS_FREE ||
+        idemi_storage_read(t, idemi_cells_at(t, cell), t->in,
+                           j->cell_size) < 0 ||
+        (idemi_cells_decode(t, cell, &c) &&
+         c.field[IDEMI_CELL_SEQUENCE] > j->sequence))
+        return 0;
+    t->stats.retired++;
+    return 1;
+}
+
+/* Sees to it that nothing is left of a record that failed in the first free
+   cell: so that it never reads as one of two. */
+static int idemi_cells_mend(idem_table *t)
+{
+    idem_journal *j = t->journal;
+    unsigned cell = *idemi_cells_free(t, 0);
+    int result = idemi_cells_wipe(t, cell);
+
+    if (result == IDEM_OK)
+        result = idemi_storage_sync(t);
+    if (!j->broken && idemi_cells_give_up(t, cell)) {
+        idemi_cells_pop(t);
+        result = IDEM_OK;
+    }
+    j->failed = result < 0;
+    return result;
+}
+
+/* Makes a record durable in the first free cell. */
 static int idemi_cells_put(idem_table *t, unsigned slot, idemi_cell *c)
 {
     idem_journal *j = t->journal;
     unsigned own = *idemi_cells_of(t, slot);
-    unsigned cell = *idemi_cells_free(t, 0);
-    int result;
+    int result = IDEM_OK;
 
     if (j->sequence == UINT32_MAX)
         return IDEM_E_SPACE;
-    result = idemi_cells_program(t, cell, slot, c, j->sequence + 1);
-    if (result < 0) {
-        if (!j->broken && j->count - t->stats.retired > t->capacity + 2 &&
-            idemi_cells_wipe(t, cell) == IDEM_OK) {
-            idemi_cells_pop(t);
-            t->stats.retired++;
-        }
+    if (j->failed)
+        result = idemi_cells_mend(t);
+    if (result < 0)
         return result;
-    }
+    result = idemi_cells_program(t, *idemi_cells_free(t, 0), slot, c,
+                                 j->sequence + 1);
+    j->failed = result < 0;
+    if (result < 0)
+        return result;
     idemi_cells_pop(t);
     if (own)
         idemi_cells_push(t, own - 1);
@@ -5964,6 +6099,7 @@ static void idemi_cells_collect(idem_table *t)
             queue[n++] = (idem_number)i;
     j->first = 0;
     j->frees = n;
+    j->failed = 0;
     t->stats.retired = 0;
     if (!j->sequence)
         return;
@@ -5972,48 +6108,30 @@ static void idemi_cells_collect(idem_table *t)
         idemi_cells_push(t, idemi_cells_pop(t));
 }
 
-/* Finds what the newest record counts on if it turns out not to be there, among
-   the free cells: kept[0] is what it replaced; of a tentative one, that is in
-   kept[1], and kept[0] what it is a copy of.  Or `count`. */
-static void idemi_cells_replaced(idem_table *t, unsigned kept[2])
-{
-    const idem_journal *j = t->journal;
-    unsigned n;
-
-    kept[0] = kept[1] = j->count;
-    for (n = 0; n < j->frees && j->sequence; n++) {
-        unsigned cell = *idemi_cells_free(t, n);
-        idemi_cell c;
-        // What did not read at the opening may read now; it is not meant.
-        if (!idemi_cells_decode(t, cell, &c) ||
-            c.field[IDEMI_CELL_SLOT] != j->newest ||
-            c.field[IDEMI_CELL_SEQUENCE] >= j->sequence)
-            continue;
-        if (cell + 1 == j->replaced)
-            kept[j->tentative] = cell;
-        else if (j->tentative &&
-                 c.field[IDEMI_CELL_SEQUENCE] + 1 == j->sequence)
-            kept[0] = cell;
-    }
-}
-
-/* Wipes all free cells but what is to be kept, which comes last. */
-static int idemi_cells_clear(idem_table *t, const unsigned kept[2])
+/* Wipes all free cells but those that the newest record counts on if it turns
+   out not to be there, which come last: what it replaced; and if it is
+   tentative, what it is a copy of. */
+static int idemi_cells_clear(idem_table *t)
 {
     idem_journal *j = t->journal;
-    unsigned left, i;
+    unsigned kept[2], left, n = 0;
     int result = IDEM_OK;
 
     for (left = j->frees; left > 0 && result == IDEM_OK; left--) {
         unsigned cell = idemi_cells_pop(t);
-        if (cell == kept[0] || cell == kept[1])
+        if (cell + 1 == j->replaced ||
+            (j->tentative && cell + 1 == j->copied)) {
+            kept[n++] = cell;
             continue;
+        }
         result = idemi_cells_wipe(t, cell);
-        idemi_cells_push(t, cell);
+        if (result < 0 && idemi_cells_give_up(t, cell))
+            result = IDEM_OK;
+        else
+            idemi_cells_push(t, cell);
     }
-    for (i = 2; i > 0; i--)
-        if (kept[i - 1] < j->count)
-            idemi_cells_push(t, kept[i - 1]);
+    while (n > 0)
+        idemi_cells_push(t, kept[--n]);
     return result;
 }
 
@@ -6061,18 +6179,19 @@ static int idemi_cells_begin(idem_table *t)
 
 /* Writes the newest record twice more: as a tentative one, or again in its own
    place if it is that already; and for good. */
-static int idemi_cells_confirm(idem_table *t, int again)
+static int idemi_cells_confirm(idem_table *t)
 {
     idem_journal *j = t->journal;
     unsigned slot = (unsigned)j->newest;
+    unsigned cell = *idemi_cells_of(t, slot) - 1u;
     idemi_cell c;
     int result;
 
     idemi_cells_describe(t, slot, &c);
     c.field[IDEMI_CELL_FLAGS] |= IDEMI_CELL_TENTATIVE;
-    result = again ? idemi_cells_program(t, *idemi_cells_of(t, slot) - 1u,
-                                         slot, &c, j->sequence)
-                   : idemi_cells_put(t, slot, &c);
+    result = j->tentative && j->copied
+                 ? idemi_cells_program(t, cell, slot, &c, j->sequence)
+                 : idemi_cells_put(t, slot, &c);
     if (result < 0)
         return result;
     c.field[IDEMI_CELL_FLAGS] &= ~(uint32_t)IDEMI_CELL_TENTATIVE;
@@ -6107,7 +6226,6 @@ IDEMI_SLOW
 static int idemi_cells_settle(idem_table *t)
 {
     idem_journal *j = t->journal;
-    unsigned kept[2];
     int result;
 
     if (j->broken)
@@ -6118,13 +6236,11 @@ static int idemi_cells_settle(idem_table *t)
     result = idemi_cells_begin(t);
     // Blank storage hides nothing.
     if (result == IDEM_OK && !j->blank) {
-        idemi_cells_replaced(t, kept);
-        result = idemi_cells_clear(t, kept);
+        result = idemi_cells_clear(t);
         if (result == IDEM_OK)
             result = idemi_storage_sync(t);
         if (result == IDEM_OK && j->sequence)
-            result = idemi_cells_confirm(t, j->tentative &&
-                                                kept[0] < j->count);
+            result = idemi_cells_confirm(t);
         if (result == IDEM_OK)
             result = idemi_cells_tell(t);
     }
@@ -6276,7 +6392,7 @@ static void idemi_cells_take(idem_table *t, unsigned cell)
     idemi_cell c;
     const uint32_t *f = c.field;
     idem_number *own;
-    uint32_t mask = idemi_cells_unit(t);
+    uint32_t known, mask = idemi_cells_unit(t);
 
     if (!idemi_cells_decode(t, cell, &c))
         return;
@@ -6286,9 +6402,15 @@ static void idemi_cells_take(idem_table *t, unsigned cell)
         return;
     }
     own = idemi_cells_of(t, (unsigned)f[IDEMI_CELL_SLOT]);
-    if (*own && idemi_cells_own(t, (unsigned)f[IDEMI_CELL_SLOT])->token >=
-                    f[IDEMI_CELL_SEQUENCE])
+    known = *own ? idemi_cells_own(t, (unsigned)f[IDEMI_CELL_SLOT])->token : 0;
+    if (known >= f[IDEMI_CELL_SEQUENCE]) {
+        // Nothing but what the newest copies has the sequence before it.
+        if (f[IDEMI_CELL_SEQUENCE] + 1 == j->sequence)
+            j->copied = cell + 1;
         return;
+    }
+    if (f[IDEMI_CELL_SEQUENCE] > j->sequence)
+        j->copied = known + 1 == f[IDEMI_CELL_SEQUENCE] ? *own : 0;
     idemi_cells_restore(t, &c);
     *own = (idem_number)(cell + 1);
     if (f[IDEMI_CELL_SEQUENCE] <= j->sequence)
@@ -7720,11 +7842,11 @@ static int idemi_public_geometry(idem_table *t)
     return m->sector_count < j->least ? IDEM_E_SPACE : IDEM_OK;
 }
 #else
-/* Finds out whether there is a cell for each key, and two that are free. */
+/* Finds out whether there is a cell for each key, and some that are free. */
 static int idemi_public_geometry(idem_table *t)
 {
     const idem_journal *j = t->journal;
-    idemi_size cells = (idemi_size)t->capacity + 2;
+    idemi_size cells = (idemi_size)t->capacity + IDEMI_CELLS_FREE;
     unsigned wide = cells > IDEMI_CELLS_MIDDLE   ? 3u
                     : cells > IDEMI_CELLS_NARROW ? 2u
                                                  : 1u;
@@ -7733,7 +7855,7 @@ static int idemi_public_geometry(idem_table *t)
     t->needed = 0;
     if (size <= (UINT32_MAX - 512u) / cells)
         t->needed = (size_t)(idemi_public_headers(t->config) + cells * size);
-    return j->count < t->capacity + 2 ? IDEM_E_SPACE : IDEM_OK;
+    return j->count < cells ? IDEM_E_SPACE : IDEM_OK;
 }
 #endif
 

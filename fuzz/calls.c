@@ -9,9 +9,19 @@
 
 enum { CALLS_MAX = 200, CLAIMS = 4, LONG_TICK = 0x40000000 };
 
+/* Cuts between two calls that wrote: cells are not proof against three. */
+#ifdef IDEM_CELLS
+enum { CUTS_MAX = 2 };
+#else
+enum { CUTS_MAX = CALLS_MAX };
+#endif
+
 static promises model;
-static idem_claim claims[CLAIMS];       // some of those that were granted
+static idem_claim claims[CLAIMS];       // some of those that were granted,
+static unsigned claimed[CLAIMS];        // and on which keys
 static unsigned cut_variant;
+static unsigned cuts;                   // since a call wrote
+static uint32_t number;                 // of the latest response
 static int faulty;                      // a callback may fail in this boot
 static int unreadable;                  // .. one that reads
 static int acknowledged;                // something was, at some time
@@ -113,6 +123,9 @@ static void restart(void)
     model.tick = the.now;
     unreadable = 0;
     faulty = blank = !acknowledged && medium_is_blank();
+    // What was never written does not tell how far tokens were granted.
+    if (!acknowledged)
+        model.token = 0;
     trace("restart\n");
     call = device_open();
     // Erases that failed half way, before anything was acknowledged, look like
@@ -137,6 +150,7 @@ static void settle(const promised_call *c, int result)
           the.medium.off ? ", the power went" : "");
     if (the.medium.off) {
         promises_in_flight(&model, c);
+        cuts++;
         return;
     }
     check_device();
@@ -148,7 +162,11 @@ static void settle(const promised_call *c, int result)
         return;
     }
     PROMISE(promises_answered(&model, c, result));
-    acknowledged |= c->what != 'Y' && promises_writes(c, result);
+    if (promises_writes(c, result))
+        cuts = 0;
+    acknowledged |= the.config.volatile_claims
+                        ? c->what == 'C' && result == IDEM_OK
+                        : c->what != 'Y' && promises_writes(c, result);
 }
 
 /* No call waits for more than an erase, completing for none.  Where doubt
@@ -178,21 +196,22 @@ static void begin(input *in, unsigned key)
     c.claim = claim;
     settle(&c, result);
     check_erases('B', the.medium.erases - erases);
-    if (claim.token)
+    if (claim.token) {
         claims[how >> 3 & (CLAIMS - 1)] = claim;
+        claimed[how >> 3 & (CLAIMS - 1)] = key;
+    }
 }
 
 static void complete(input *in, unsigned which)
 {
-    static uint32_t number;
     unsigned how = input_byte(in);
     uint8_t bytes[RESPONSE_MAX];
     uint32_t erases = the.medium.erases;
-    promised_call c = { .what = 'C', .claim = claims[which] };
+    promised_call c = { .what = 'C', .key = claimed[which],
+                        .claim = claims[which] };
     idem_outcome outcome = { .response = bytes, .code = how & 7,
                              .failed = how >> 3 & 1, .confirm = how >> 4 & 1 };
 
-    c.key = promises_holder(&model, &c.claim);
     c.number = ++number;
     c.outcome = &outcome;
     outcome.response_len = response_of(bytes, c.key, 0, number);
@@ -206,17 +225,17 @@ static void complete(input *in, unsigned which)
 
 static void release(unsigned which)
 {
-    promised_call c = { .what = 'R', .claim = claims[which] };
+    promised_call c = { .what = 'R', .key = claimed[which],
+                        .claim = claims[which] };
 
-    c.key = promises_holder(&model, &c.claim);
     settle(&c, idem_release(&the.table, &c.claim, told()));
 }
 
 static void renew(unsigned which)
 {
-    promised_call c = { .what = 'N', .claim = claims[which], .lease = 2000 };
+    promised_call c = { .what = 'N', .key = claimed[which],
+                        .claim = claims[which], .lease = 2000 };
 
-    c.key = promises_holder(&model, &c.claim);
     settle(&c, idem_renew(&the.table, &c.claim, 2000, told()));
 }
 
@@ -323,7 +342,8 @@ static void one_call(input *in)
             let_fail(in);
         else {
             cut_variant = input_byte(in);
-            flash_cut(&the.medium, who >> 1, 0);
+            if (cuts < CUTS_MAX)
+                flash_cut(&the.medium, who >> 1, 0);
         }
     }
 }
@@ -337,14 +357,16 @@ static void run(input *in)
     the.medium.watch = choose_variant;
     the.medium.cut_syncs = the.storage.sync != NULL;
     memset(claims, 0, sizeof claims);
+    memset(claimed, 0, sizeof claimed);
     faulty = unreadable = acknowledged = blank = 0;
+    cut_variant = number = cuts = 0;
     promises_init(&model, &the.config);
     model.tick = the.now;
     PROMISE(device_open() == IDEM_OK);
     // What is lost is no fault of the table's if reading fails for long.
     while (in->left && calls++ < CALLS_MAX && !the.table.stats.lost) {
         one_call(in);
-        if (the.medium.off)
+        if (the.medium.off && !the.table.stats.lost)
             restart();
     }
 }

@@ -356,7 +356,7 @@ static void run(input *in)
 {
     pen pen = { in, 0, 0, 0, 0 };
     unsigned before;
-    int result;
+    int result, unreadable;
 
     if (!device_make(in))
         return;
@@ -375,7 +375,10 @@ static void run(input *in)
         ;
     memset(known, 0, sizeof known);
     result = open_again();
-    // What is written from now on can be read.
+    // What is written from now on can be read.  What could not be may turn out
+    // to be another's, as long as nothing is written.
+    unreadable = memchr(the.medium.bad, FLASH_BAD_READ,
+                        the.medium.sector_count) != NULL;
     memset(the.medium.bad, 0, the.medium.sector_count);
     PROMISE(result == IDEM_OK || result == IDEM_E_FORMAT);
     if (result != IDEM_OK)
@@ -383,6 +386,8 @@ static void run(input *in)
     calls(in);
     result = idem_sync(&the.table);
     PROMISE(result == IDEM_OK || forged);
+    unreadable = unreadable && the.table.journal->blank;
     result = open_again();
-    PROMISE(result == IDEM_OK || forged);
+    PROMISE(result == IDEM_OK || forged ||
+            (result == IDEM_E_FORMAT && unreadable));
 }

@@ -303,19 +303,6 @@ static inline int version_answer(const promises *p, version *v,
 
 /* ---------------------------------------------------------------- the calls */
 
-/* The key whose current claim this may be, or any. */
-static inline unsigned promises_holder(const promises *p,
-                                       const idem_claim *claim)
-{
-    unsigned k, i;
-
-    for (k = 0; k < KEYS; k++)
-        for (i = 0; i < p->now[k].count; i++)
-            if (claim->token && p->now[k].of[i].token == claim->token)
-                return k;
-    return 0;
-}
-
 /* Whether only what one call wrote is durable afterwards. */
 static inline int promises_exact(const promises *p)
 {

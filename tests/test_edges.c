@@ -1087,9 +1087,9 @@ static void the_head_is_never_dead(void **state)
     play(d, NULL, "B0 C0");
     j = t->journal;
     assert_false(idemi_journal_dead(t, j->head));
-    j->tail = idemi_recover_before(t, j->head, 1);
+    j->kept = idemi_recover_before(t, j->head, 1);
     assert_false(idemi_journal_dead(t, j->head));
-    assert_false(idemi_journal_dead(t, j->tail));
+    assert_false(idemi_journal_dead(t, j->kept));
     assert_true(idemi_journal_dead(t, idemi_journal_after(t, j->head)));
     for (uint32_t sector = 0; sector < usual.sector_count; sector++)
         if (sector != j->head)
