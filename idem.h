@@ -1253,6 +1253,7 @@ typedef struct idem_journal {
     uint8_t  torn;              /* bit 0, 1: the first, second did not read */
     uint8_t  settled;           /* 1: this boot may write */
     uint8_t  tentative;         /* 1: the newest record is */
+    uint8_t  whole;             /* 1: it was written in this boot */
     uint8_t  failed;            /* 1: programming the first free cell did */
     uint8_t  broken;            /* 1: a sync failed, nothing is believed */
     uint8_t  synced;            /* 1: all that was programmed is durable */
@@ -6019,6 +6020,7 @@ static int idemi_cells_program(idem_table *t, unsigned cell, unsigned slot,
     j->replaced = c->field[IDEMI_CELL_REPLACED];
     j->tentative =
         (c->field[IDEMI_CELL_FLAGS] & IDEMI_CELL_TENTATIVE) != 0;
+    j->whole = 1;
     return IDEM_OK;
 }
 
@@ -6110,7 +6112,7 @@ static void idemi_cells_collect(idem_table *t)
 
 /* Wipes all free cells but those that the newest record counts on if it turns
    out not to be there, which come last: what it replaced; and if it is
-   tentative, what it is a copy of. */
+   tentative, what it is a copy of.  One of this boot is there. */
 static int idemi_cells_clear(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -6119,8 +6121,8 @@ static int idemi_cells_clear(idem_table *t)
 
     for (left = j->frees; left > 0 && result == IDEM_OK; left--) {
         unsigned cell = idemi_cells_pop(t);
-        if (cell + 1 == j->replaced ||
-            (j->tentative && cell + 1 == j->copied)) {
+        if (!j->whole && (cell + 1 == j->replaced ||
+                          (j->tentative && cell + 1 == j->copied))) {
             kept[n++] = cell;
             continue;
         }
@@ -6178,21 +6180,23 @@ static int idemi_cells_begin(idem_table *t)
 }
 
 /* Writes the newest record twice more: as a tentative one, or again in its own
-   place if it is that already; and for good. */
+   place if it is that already; and for good.  What this boot has written is not
+   written again, if the settling has to be. */
 static int idemi_cells_confirm(idem_table *t)
 {
     idem_journal *j = t->journal;
     unsigned slot = (unsigned)j->newest;
     unsigned cell = *idemi_cells_of(t, slot) - 1u;
     idemi_cell c;
-    int result;
+    int result = IDEM_OK;
 
     idemi_cells_describe(t, slot, &c);
     c.field[IDEMI_CELL_FLAGS] |= IDEMI_CELL_TENTATIVE;
-    result = j->tentative && j->copied
-                 ? idemi_cells_program(t, cell, slot, &c, j->sequence)
-                 : idemi_cells_put(t, slot, &c);
-    if (result < 0)
+    if (!j->whole)
+        result = j->tentative && j->copied
+                     ? idemi_cells_program(t, cell, slot, &c, j->sequence)
+                     : idemi_cells_put(t, slot, &c);
+    if (result < 0 || !j->tentative)
         return result;
     c.field[IDEMI_CELL_FLAGS] &= ~(uint32_t)IDEMI_CELL_TENTATIVE;
     result = idemi_cells_put(t, slot, &c);
