@@ -11,7 +11,8 @@ TESTS = $(B)/test_hash $(B)/test_table $(B)/test_keys $(B)/test_time \
         $(B)/test_full $(B)/test_api $(B)/test_threads $(B)/test_model \
         $(B)/test_flash $(B)/test_journal $(B)/test_edges $(B)/test_cells \
         $(B)/test_file $(B)/test_protocol $(B)/test_inspect $(B)/test_port \
-        $(B)/test_anomalies $(B)/test_failures $(B)/test_failures_cells
+        $(B)/test_anomalies $(B)/test_images $(B)/test_failures \
+        $(B)/test_failures_cells
 
 CRASH = $(B)/crash $(B)/crash_narrow $(B)/crash_cells
 
@@ -308,6 +309,8 @@ $(B)/test_anomalies: tests/test_anomalies.c tests/journal.h tests/flash.h
 $(B)/test_failures: tests/test_failures.c tests/flash.h fuzz/calls.c \
     fuzz/device.h fuzz/harness.h fuzz/promises.h
 $(B)/test_failures_cells: tests/test_failures_cells.c $(B)/test_failures
+$(B)/test_images: tests/test_images.c tests/flash.h fuzz/image.c fuzz/device.h \
+    fuzz/harness.h
 $(TESTS): idem.h
 	@mkdir -p $(B)
 	$(CC) $(CFLAGS) $(WARN) -I. tests/$(@F).c -o $@ -lcmocka -lpthread

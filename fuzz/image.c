@@ -183,21 +183,21 @@ static void store(uint8_t *p, uint32_t word)
 }
 
 /* Writes at the pen, to whole granules, inside the sector. */
-static void put(pen *pen, const uint8_t *bytes, uint32_t len)
+static void put(pen *p, const uint8_t *bytes, uint32_t len)
 {
     uint32_t size = the.medium.sector_size, granule = the.medium.prog_size;
-    uint32_t to = pen->sector * size + pen->at;
+    uint32_t to = p->sector * size + p->at;
 
-    if (len > size - pen->at)
-        len = size - pen->at;
+    if (len > size - p->at)
+        len = size - p->at;
     flash_load(&the.medium, to, bytes, len);
-    pen->at += (len + granule - 1) / granule * granule;
-    if (pen->at >= size)
-        pen->at = 0;
+    p->at += (len + granule - 1) / granule * granule;
+    if (p->at >= size)
+        p->at = 0;
 }
 
 /* A header (>>format), its fields small numbers of the input's. */
-static void put_header(pen *pen)
+static void put_header(pen *p)
 {
     uint8_t h[40] = "idem\1";
     unsigned log2 = 0;
@@ -207,62 +207,62 @@ static void put_header(pen *pen)
     h[5] = (uint8_t)(IDEM_HASH | log2 << 4);
     store(h + 6, the.medium.sector_size | the.medium.sector_count << 24);
     h[10] = (uint8_t)(the.medium.sector_count >> 8);
-    h[11] = (uint8_t)pen->check;
-    h[12] = (uint8_t)(pen->check >> 8);
-    h[13] = input_byte(pen->in);
-    h[14] = input_byte(pen->in);
-    h[15] = input_byte(pen->in);
-    pen->sequence = input_byte(pen->in);
-    if (pen->sequence > 250)            // near the end of all
-        pen->sequence -= 256;
-    store(h + 16, pen->sequence);
-    store(h + 20, input_byte(pen->in) * 1000u);
-    h[26] = (uint8_t)input_below(pen->in, the.medium.sector_count);
-    h[27] = input_byte(pen->in);
+    h[11] = (uint8_t)p->check;
+    h[12] = (uint8_t)(p->check >> 8);
+    h[13] = input_byte(p->in);
+    h[14] = input_byte(p->in);
+    h[15] = input_byte(p->in);
+    p->sequence = input_byte(p->in);
+    if (p->sequence > 250)            // near the end of all
+        p->sequence -= 256;
+    store(h + 16, p->sequence);
+    store(h + 20, input_byte(p->in) * 1000u);
+    h[26] = (uint8_t)input_below(p->in, the.medium.sector_count);
+    h[27] = input_byte(p->in);
     // Two sectors that are not needed, as every writer leaves.
-    h[28] = (uint8_t)input_below(pen->in, the.medium.sector_count - 2);
-    store(h + 30, input_byte(pen->in) * 4u);
-    store(h + 33, input_byte(pen->in) * 4u);
+    h[28] = (uint8_t)input_below(p->in, the.medium.sector_count - 2);
+    store(h + 30, input_byte(p->in) * 4u);
+    store(h + 33, input_byte(p->in) * 4u);
     store(h + 36, crc(UINT32_MAX, h, 36));
-    put(pen, h, sizeof h);
+    put(p, h, sizeof h);
 }
 
 /* A record, of what the input says. */
-static void put_record(pen *pen)
+static void put_record(pen *p)
 {
     uint8_t r[100];
-    uint32_t len = 0, body = input_byte(pen->in) % 64, more;
+    uint32_t len = 0, body = input_byte(p->in) % 64, more;
 
-    r[len++] = input_byte(pen->in) | 0x80;
+    r[len++] = input_byte(p->in) | 0x80;
     if (r[0] & 0x10)
-        r[len++] = input_byte(pen->in);
-    more = (uint32_t)input_bytes(pen->in, r + len + 1, body);
+        r[len++] = input_byte(p->in);
+    more = (uint32_t)input_bytes(p->in, r + len + 1, body);
     r[len++] = (uint8_t)more;
     len += more;
-    store(r + len, crc(pen->check ^ pen->sequence * UINT32_C(0x9E3779B1) ^
-                       ~pen->at, r, len));
-    put(pen, r, len + 4);
+    store(r + len, crc(p->check ^ p->sequence * UINT32_C(0x9E3779B1) ^
+                       ~p->at, r, len));
+    put(p, r, len + 4);
 }
 
-static void put_bytes(pen *pen)
+static void put_bytes(pen *p)
 {
     uint8_t bytes[64];
 
-    put(pen, bytes, (uint32_t)input_bytes(pen->in, bytes,
-                                          input_below(pen->in, 64)));
+    put(p, bytes, (uint32_t)input_bytes(p->in, bytes,
+                                          input_below(p->in, 64)));
 }
 
 /* Copies a piece to where it does not belong. */
-static void put_copy(pen *pen)
+static void put_copy(pen *p)
 {
     uint8_t bytes[256];
-    uint32_t from = input_word(pen->in) % the.medium.size;
-    uint32_t len = input_byte(pen->in);
+    uint32_t from = input_word(p->in) % the.medium.size;
+    uint32_t len = input_byte(p->in);
 
     if (len > the.medium.size - from)
         len = the.medium.size - from;
     memcpy(bytes, the.medium.bytes + from, len);
-    put(pen, bytes, len);
+    put(p, bytes, len);
 }
 
 /* What random damage does. */
@@ -291,37 +291,37 @@ static void damage(input *in)
 }
 
 /* Moves the pen; a sector's sequence is known from its last header. */
-static void seek(pen *pen)
+static void seek(pen *p)
 {
     flash *f = &the.medium;
 
-    pen->sector = input_below(pen->in, f->sector_count);
-    pen->at = input_below(pen->in, 8) * f->prog_size * 40;
-    if (pen->at >= f->sector_size)
-        pen->at = 0;
+    p->sector = input_below(p->in, f->sector_count);
+    p->at = input_below(p->in, 8) * f->prog_size * 40;
+    if (p->at >= f->sector_size)
+        p->at = 0;
 }
 
 /* Changes the image; returns whether the input has more to do. */
-static int scribble(pen *pen)
+static int scribble(pen *p)
 {
-    unsigned what = input_byte(pen->in) % 8;
+    unsigned what = input_byte(p->in) % 8;
 
-    if (what == 7 || !pen->in->left)
+    if (what == 7 || !p->in->left)
         return 0;
-    trace("scribble %u at %u in sector %u\n", what, (unsigned)pen->at,
-          (unsigned)pen->sector);
+    trace("scribble %u at %u in sector %u\n", what, (unsigned)p->at,
+          (unsigned)p->sector);
     if (!forged || what == 0)
-        damage(pen->in);
+        damage(p->in);
     else if (what == 1)
-        seek(pen);
+        seek(p);
     else if (what == 2)
-        put_header(pen);
+        put_header(p);
     else if (what == 3)
-        put_bytes(pen);
+        put_bytes(p);
     else if (what == 4)
-        put_copy(pen);
+        put_copy(p);
     else
-        put_record(pen);
+        put_record(p);
     return 1;
 }
 
@@ -354,7 +354,7 @@ static int open_again(void)
 
 static void run(input *in)
 {
-    pen pen = { in, 0, 0, 0, 0 };
+    pen mine = { in, 0, 0, 0, 0 };
     unsigned before;
     int result, unreadable;
 
@@ -366,12 +366,12 @@ static void run(input *in)
     trace("%s\n", forged ? "forged" : "damaged");
     before = input_byte(in) % 32;
     PROMISE(device_open() == IDEM_OK);
-    pen.check = the.table.journal->check;
+    mine.check = the.table.journal->check;
     for (; before > 0 && in->left; before--)
         one_call(in);
     if (the.config.durability == IDEM_BATCH)
         idem_sync(&the.table);
-    while (scribble(&pen))
+    while (scribble(&mine))
         ;
     memset(known, 0, sizeof known);
     result = open_again();

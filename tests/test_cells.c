@@ -824,6 +824,53 @@ static void a_call_that_fails_can_be_repeated(void **state)
         }
 }
 
+static uint32_t dead;                   // offset of a byte that is never changed
+
+static int prog_around_the_dead(void *ctx, uint32_t at, const void *src,
+                                uint32_t len)
+{
+    return dead - at < len ? -1 : flash_prog(ctx, at, src, len);
+}
+
+/* The same call, until it does not fail; a few times at most. */
+static int persevere(device *d, const char *key, const char *response)
+{
+    int result = IDEM_E_STORAGE;
+
+    for (unsigned times = 0; result == IDEM_E_STORAGE && times < 4; times++)
+        result = response ? complete(&d->f, &d->f.claim, response, 1)
+                          : asked(d, key);
+    return result;
+}
+
+/* Where there are more cells than it takes, whichever of them is dead. */
+static void l2_a_dead_cell_is_gone_round(void **state)
+{
+    device *d = (device *)*state;
+    uint32_t size = size_of(&d->f.config, 1), from, step;
+
+    reopen(d, IDEM_OK);
+    from = idemi_cells_at(&d->f.table, 0);
+    step = d->f.table.journal->cell_size;
+    d->f.config.full = IDEM_EVICT_OLDEST;
+    for (uint32_t cell = from; cell + step <= size; cell += step)
+        for (unsigned begun = 0; begun < 2; begun++) {
+            make(d, 1, size);
+            d->storage.prog = prog_around_the_dead;
+            dead = begun ? UINT32_MAX : cell;
+            for (unsigned n = 0; n < 40; n++) {
+                char key[] = { (char)('a' + n % 6), (char)('a' + n), 0 };
+                if (n % 7 == 0)
+                    reopen(d, IDEM_OK);
+                assert_int_equal(d->f.table.stats.lost, 0);
+                assert_int_equal(persevere(d, key, NULL), IDEM_EXECUTE);
+                assert_int_equal(persevere(d, key, key), IDEM_OK);
+                if (n == 5)
+                    dead = cell;        // a record may be in it
+            }
+        }
+}
+
 /* The one that does not read is written again before the first record. */
 static void s7_a_header_that_fails_to_be_written_again_fails_the_call(
     void **state)
@@ -1151,6 +1198,7 @@ int main(void)
         CELLS(a_truncated_storage_never_answers_wrongly),
         CELLS(a_record_validates_in_its_own_cell_only),
         CELLS(a_call_that_fails_can_be_repeated),
+        CELLS(l2_a_dead_cell_is_gone_round),
         CELLS(s7_a_header_that_fails_to_be_written_again_fails_the_call),
         CELLS(a_sync_that_failed_ends_writing),
         CELLS(an_older_twin_in_a_later_slot_is_dropped),

@@ -900,6 +900,36 @@ static void s6_retention_goes_on_after_a_restart(void **state)
     }
 }
 
+/* Though by then it is over for longer than times are told apart. */
+static void a_shorter_retention_counts_for_what_is_stored(void **state)
+{
+    device *d = (device *)*state;
+
+    for (unsigned ram = 0; ram < 2; ram++) {
+        d->f.config.in_ram = (uint8_t)ram;
+        d->f.config.retention_ms = IDEM_RETENTION_MAX;
+        device_start(d, &usual);
+        assert_int_equal(ask(&d->f, "done", d->now), IDEM_EXECUTE);
+        assert_int_equal(complete(&d->f, &d->f.claim, "ok", d->now), IDEM_OK);
+        assert_int_equal(ask(&d->f, "cut short", d->now), IDEM_EXECUTE);
+        for (unsigned boot = 0; boot < 3; boot++) {
+            assert_int_equal(device_open(d), IDEM_OK);
+            assert_int_equal(idem_elapse(&d->f.table,
+                                         UINT32_C(8) * 86400000), IDEM_OK);
+            while (idem_maintain(&d->f.table, d->now) == IDEM_MORE)
+                ;
+            assert_int_equal(ask(&d->f, "once", d->now), IDEM_EXECUTE);
+            assert_int_equal(release(&d->f, &d->f.claim, d->now), IDEM_OK);
+        }
+        d->f.config.retention_ms = 5000;
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(idem_check(&d->f.table), 0);
+        assert_int_equal(ask(&d->f, "done", d->now), IDEM_EXECUTE);
+        assert_int_equal(ask(&d->f, "cut short", d->now), IDEM_EXECUTE);
+        assert_int_equal(idem_check(&d->f.table), 0);
+    }
+}
+
 static void s4_a_cut_short_key_is_remembered_from_the_restart_on(void **state)
 {
     device *d = (device *)*state;
@@ -3769,6 +3799,7 @@ int main(void)
         JOURNAL_TEST(l2_a_key_that_resets_the_device_ends_exhausted),
         JOURNAL_TEST(attempts_are_counted_over_leases_and_restarts_alike),
         JOURNAL_TEST(s6_retention_goes_on_after_a_restart),
+        JOURNAL_TEST(a_shorter_retention_counts_for_what_is_stored),
         JOURNAL_TEST(s4_a_cut_short_key_is_remembered_from_the_restart_on),
         JOURNAL_TEST(s6_a_renewed_claim_is_known_after_a_restart),
         JOURNAL_TEST(a_lease_without_end_ends_with_the_boot),

@@ -18,7 +18,7 @@ compile="clang-19 -std=c99 -O1 -g -fprofile-instr-generate -fcoverage-mapping
 
 export IDEM_CALLS=${IDEM_CALLS:-100000}
 names="hash table keys time full api threads model journal edges file cells
-    failures failures_cells"
+    images failures failures_cells"
 for name in $names; do
     source=tests/test_$name.c
     test=$out/$name

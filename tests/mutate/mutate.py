@@ -221,6 +221,7 @@ STAGES = {name: ("tests/test_%s.c" % name, TCC, []) for name in (
 STAGES.update({
     "journal": ("tests/test_journal.c", GCC, []),
     "file": ("tests/test_file.c", GCC, []),
+    "images": ("tests/test_images.c", TCC, []),
     "failures": ("tests/test_failures.c", GCC, []),
     "cell failures": ("tests/test_failures_cells.c", GCC, []),
     "cuts": ("tests/crash.c", TCC, ["--short", "--geometry", "nor8"]),
@@ -235,7 +236,8 @@ def suite(section):
     """The names of the tests, those first that find most in least time."""
     quick = ["keys", "api", "cells", "flash", "hash"]
     model = ["time", "model", "full", "table", "threads"]
-    ring = ["cuts", "cell cuts", "edges", "journal", "failures", "anomalies"]
+    ring = ["cuts", "cell cuts", "edges", "journal", "images", "failures",
+            "anomalies"]
     slow = ["cell failures", "crash", "cell crash"]
     if section == "file":
         return ["file"]
