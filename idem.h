@@ -4386,8 +4386,7 @@ static int idemi_journal_enter(idem_table *t, uint32_t next, uint32_t room,
     // Records whose header is damaged must not count with the new one.
     do
         sector->sequence = ++j->sequence;
-    while (hidden && j->sequence < UINT32_MAX &&
-           idemi_journal_used(t, next, idemi_journal_front(t)));
+    while (hidden && idemi_journal_used(t, next, idemi_journal_front(t)));
     j->loaded = IDEMI_NOWHERE;
     // The first of a boot has the time of the opening: when claims were cut.
     sector->time = j->turned ? t->clock : j->opened;
@@ -6025,18 +6024,17 @@ static int idemi_cells_program(idem_table *t, unsigned cell, unsigned slot,
 }
 
 /* Counts a free cell as given up until the next opening, if there are more than
-   it takes, and it reads as no record that would be the newest.  Returns
+   it takes, and what reads there is no record that may be the newest.  Returns
    whether. */
 static int idemi_cells_give_up(idem_table *t, unsigned cell)
 {
     idem_journal *j = t->journal;
-    idemi_cell c;
+    const unsigned char *p = t->in;
 
     if (j->count - t->stats.retired <= t->capacity + IDEMI_CELLS_FREE ||
-        idemi_storage_read(t, idemi_cells_at(t, cell), t->in,
-                           j->cell_size) < 0 ||
-        (idemi_cells_decode(t, cell, &c) &&
-         c.field[IDEMI_CELL_SEQUENCE] > j->sequence))
+        idemi_storage_read(t, idemi_cells_at(t, cell), t->in, 5) < 0 ||
+        ((*p & IDEMI_CELL_MARKS) == IDEMI_CELL_MARK &&
+         idemi_basics_load32(p + 1) > j->sequence))
         return 0;
     t->stats.retired++;
     return 1;

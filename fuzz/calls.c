@@ -21,7 +21,7 @@ static idem_claim claims[CLAIMS];       // some of those that were granted,
 static unsigned claimed[CLAIMS];        // and on which keys
 static unsigned cut_variant;
 static unsigned cuts;                   // since a call wrote
-static uint32_t number;                 // of the latest response
+static uint32_t last_number;            // of a response
 static int faulty;                      // a callback may fail in this boot
 static int unreadable;                  // .. one that reads
 static int acknowledged;                // something was, at some time
@@ -212,9 +212,9 @@ static void complete(input *in, unsigned which)
     idem_outcome outcome = { .response = bytes, .code = how & 7,
                              .failed = how >> 3 & 1, .confirm = how >> 4 & 1 };
 
-    c.number = ++number;
+    c.number = ++last_number;
     c.outcome = &outcome;
-    outcome.response_len = response_of(bytes, c.key, 0, number);
+    outcome.response_len = response_of(bytes, c.key, 0, last_number);
     if (how & 32 && the.config.state_max) {
         outcome.state = &c.number;
         outcome.state_len = sizeof c.number;
@@ -359,7 +359,7 @@ static void run(input *in)
     memset(claims, 0, sizeof claims);
     memset(claimed, 0, sizeof claimed);
     faulty = unreadable = acknowledged = blank = 0;
-    cut_variant = number = cuts = 0;
+    cut_variant = last_number = cuts = 0;
     promises_init(&model, &the.config);
     model.tick = the.now;
     PROMISE(device_open() == IDEM_OK);
