@@ -529,6 +529,8 @@
    claim that it names is not needed any more.  A state alone is one that was
    carried forward.
    With no part at all: 0x04 the outcome is delivered; else the key is gone.
+   Numbers that no writer writes (a retention, an age of more than 30 days, more
+   than is configured) make a record one that does not validate.
    Moved and nothing else: the slot is empty, whatever claim it had.
    The token of a claim is sequence x sector_size + offset, where it was written
    first.
@@ -3937,7 +3939,7 @@ static void idemi_journal_vacate(idem_table *t)
 {
     unsigned slot = idemi_journal_link(t, t->capacity)->older;
 
-    while (slot < t->capacity &&
+    while (t->stale && slot < t->capacity &&
            idemi_storage_sector(t, idemi_slot_place(t, slot)->claim) ==
                t->journal->head) {
         unsigned older = idemi_journal_link(t, slot)->older;
@@ -5047,9 +5049,10 @@ static int idemi_recover_since(idem_table *t, uint32_t named, uint32_t best,
            idemi_journal_used(t, best, end);
 }
 
-/* The oldest sector that the head needs, or the one before it, whose header has
-   been durable for long: none of those must be erased as long as the head's is
-   in doubt.  Unless a sector has failed before that, another one is left. */
+/* The oldest sector that the head needs, or the one before it, which is the head
+   if this one's header was torn: until that is decided (R3), neither's must be
+   erased.  Where a sector had failed there may be none that both can spare; then
+   this header is believed. */
 static uint32_t idemi_recover_kept(const idem_table *t)
 {
     const idem_journal *j = t->journal;
