@@ -5049,10 +5049,10 @@ static int idemi_recover_since(idem_table *t, uint32_t named, uint32_t best,
            idemi_journal_used(t, best, end);
 }
 
-/* The oldest sector that the head needs, or the one before it, which is the head
-   if this one's header was torn: until that is decided (R3), neither's must be
-   erased.  Where a sector had failed there may be none that both can spare; then
-   this header is believed. */
+/* The oldest sector that the head needs, or the one before it, which is head if
+   this one's header was torn: until that is decided (R3), neither's must be
+   erased.  Where a sector had failed there may be none that both can spare;
+   then this header is believed. */
 static uint32_t idemi_recover_kept(const idem_table *t)
 {
     const idem_journal *j = t->journal;
