@@ -6390,7 +6390,8 @@ static void idemi_cells_restore(idem_table *t, const idemi_cell *c)
 }
 
 /* Does what a cell's record says, if nothing newer is known of its slot; until
-   all are read, a slot's token is the sequence of what is known. */
+   all are read, a slot's token is the sequence of what is known, and the queue
+   has the slot of each cell, plus one. */
 static void idemi_cells_take(idem_table *t, unsigned cell)
 {
     idem_journal *j = t->journal;
@@ -6406,6 +6407,8 @@ static void idemi_cells_take(idem_table *t, unsigned cell)
             j->beyond = 1;
         return;
     }
+    *idemi_cells_of(t, t->capacity + cell) =
+        (idem_number)(f[IDEMI_CELL_SLOT] + 1);
     own = idemi_cells_of(t, (unsigned)f[IDEMI_CELL_SLOT]);
     known = *own ? idemi_cells_own(t, (unsigned)f[IDEMI_CELL_SLOT])->token : 0;
     if (known >= f[IDEMI_CELL_SEQUENCE]) {
@@ -6575,6 +6578,11 @@ static int idemi_recover_open(idem_table *t)
         return result;
     for (cell = 0; cell < j->count; cell++)
         idemi_cells_take(t, cell);
+    // In its place there may be what a cut has left.
+    if (j->replaced > j->count ||
+        (j->replaced && *idemi_cells_of(t, t->capacity + j->replaced - 1) !=
+                            j->newest + 1))
+        j->replaced = 0;
     t->swept = t->clock;
     t->soonest = t->clock + IDEMI_NEVER_MS;
     for (slot = 0; slot < t->capacity; slot++) {
