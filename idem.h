@@ -6035,7 +6035,8 @@ static int idemi_cells_give_up(idem_table *t, unsigned cell)
     const unsigned char *p = t->in;
 
     if (j->count - t->stats.retired <= t->capacity + IDEMI_CELLS_FREE ||
-        idemi_storage_read(t, idemi_cells_at(t, cell), t->in, 5) < 0 ||
+        idemi_storage_read(t, idemi_cells_at(t, cell), t->in,
+                           j->cell_size) < 0 ||
         ((*p & IDEMI_CELL_MARKS) == IDEMI_CELL_MARK &&
          idemi_basics_load32(p + 1) > j->sequence))
         return 0;
@@ -6057,7 +6058,6 @@ static int idemi_cells_mend(idem_table *t)
         idemi_cells_pop(t);
         result = IDEM_OK;
     }
-    j->failed = result < 0;
     return result;
 }
 
@@ -6398,7 +6398,7 @@ static void idemi_cells_take(idem_table *t, unsigned cell)
     idemi_cell c;
     const uint32_t *f = c.field;
     idem_number *own;
-    uint32_t known, mask = idemi_cells_unit(t);
+    uint32_t known, copied, mask = idemi_cells_unit(t);
 
     if (!idemi_cells_decode(t, cell, &c))
         return;
@@ -6417,12 +6417,12 @@ static void idemi_cells_take(idem_table *t, unsigned cell)
             j->copied = cell + 1;
         return;
     }
-    if (f[IDEMI_CELL_SEQUENCE] > j->sequence)
-        j->copied = known + 1 == f[IDEMI_CELL_SEQUENCE] ? *own : 0;
+    copied = known + 1 == f[IDEMI_CELL_SEQUENCE] ? *own : 0u;
     idemi_cells_restore(t, &c);
     *own = (idem_number)(cell + 1);
     if (f[IDEMI_CELL_SEQUENCE] <= j->sequence)
         return;
+    j->copied = copied;
     j->sequence = f[IDEMI_CELL_SEQUENCE];
     j->newest = f[IDEMI_CELL_SLOT];
     j->replaced = f[IDEMI_CELL_REPLACED];
