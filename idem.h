@@ -2562,18 +2562,26 @@ static unsigned idemi_index_find(idem_table *t, idem_number hash,
     }
 }
 
-/* Puts a slot whose key is not in the index into it.  Keeps T1, T2. */
+/* Puts a slot whose key is not in the index where its search ends: at a
+   position that is empty, none from its home on being so.  Keeps T1, T2. */
+static void idemi_index_put(idem_table *t, unsigned at, idem_number hash,
+                            unsigned slot)
+{
+    t->index[at].slot = (idem_number)(slot + 1);
+#if IDEM_WIDE
+    t->index[at].hash = hash;
+#endif
+    idemi_slot_at(t, slot)->hash = hash;
+}
+
+/* The same, going there from its home. */
 static void idemi_index_insert(idem_table *t, idem_number hash, unsigned slot)
 {
     unsigned at = idemi_index_home(t, hash);
 
     while (idemi_index_slot(t, at) != IDEMI_NONE)
         at = idemi_index_next(t, at);
-    t->index[at].slot = (idem_number)(slot + 1);
-#if IDEM_WIDE
-    t->index[at].hash = hash;
-#endif
-    idemi_slot_at(t, slot)->hash = hash;
+    idemi_index_put(t, at, hash, slot);
 }
 
 /* Positions from `from` on to `to`, round the end. */
@@ -5221,8 +5229,9 @@ static int idemi_recover_twice(const idem_table *t)
 
 /* Drops what the writer had dropped before it claimed the key with this hash:
    without a word, for it was over by now; or with a record that is lost, though
-   this one is not. */
-static void idemi_recover_drop(idem_table *t, idem_number hash)
+   this one is not.  Returns the position in the index at which the search for
+   that key ends. */
+static unsigned idemi_recover_drop(idem_table *t, idem_number hash)
 {
     unsigned at = idemi_index_home(t, hash);
 
@@ -5239,6 +5248,7 @@ static void idemi_recover_drop(idem_table *t, idem_number hash)
         }
         at = idemi_index_next(t, at);
     }
+    return at;
 }
 
 /* Makes a slot what the claim part of a record says. */
@@ -5275,8 +5285,7 @@ static void idemi_recover_claim(idem_table *t, unsigned slot, uint32_t at)
     } else
         s->terms = idemi_keys_terms(t, r->body.retention);
     idemi_order_note(t, s);
-    idemi_recover_drop(t, hash);
-    idemi_index_insert(t, hash, slot);
+    idemi_index_put(t, idemi_recover_drop(t, hash), hash, slot);
     t->used++;
     t->claimed += !(s->state & IDEMI_CUT);
 }
