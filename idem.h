@@ -5195,11 +5195,19 @@ static void idemi_recover_cut(idem_table *t)
     }
 }
 
-/* True if a slot has the key that the record in t->journal->record claims. */
-static int idemi_recover_same(idem_table *t, unsigned slot)
+/* A key that was claimed, and comes into the index when the next record was
+   taken apart: what it needs of that has come from memory meanwhile. */
+typedef struct idemi_late {
+    unsigned slot;              /* IDEMI_NONE: there is none */
+    uint32_t id_at;             /* where in the reading buffer it is */
+    uint8_t  scope_len, key_len;
+} idemi_late;
+
+/* True if a slot has the late key. */
+static int idemi_recover_same(idem_table *t, unsigned slot,
+                              const idemi_late *late)
 {
     idem_record *r = &t->journal->record;
-    const unsigned char *id = t->in + r->id_at;
     unsigned char *other = idemi_journal_out(t);
     uint32_t at = idemi_slot_place(t, slot)->claim;
     uint32_t len = idemi_journal_size(t) - idemi_storage_offset(t, at);
@@ -5211,10 +5219,10 @@ static int idemi_recover_same(idem_table *t, unsigned slot)
         len = t->journal->record_max;
     idemi_storage_salvage(t, at, other, len);
     same = idemi_record_decode(t, at, other, other, len) &&
-           r->body.scope_len == mine.body.scope_len &&
-           r->body.key_len == mine.body.key_len &&
-           IDEM_MEMCMP(other + r->id_at, id,
-                       (size_t)mine.body.scope_len + mine.body.key_len) == 0;
+           r->body.scope_len == late->scope_len &&
+           r->body.key_len == late->key_len &&
+           IDEM_MEMCMP(other + r->id_at, t->in + late->id_at,
+                       (size_t)late->scope_len + late->key_len) == 0;
     *r = mine;
     return same;
 }
@@ -5227,47 +5235,58 @@ static int idemi_recover_twice(const idem_table *t)
            t->config->volatile_claims || t->config->durability == IDEM_BATCH;
 }
 
-/* Drops what the writer had dropped before it claimed the key with this hash:
-   without a word, for it was over by now; or with a record that is lost, though
-   this one is not.  Returns the position in the index at which the search for
-   that key ends. */
-static unsigned idemi_recover_drop(idem_table *t, idem_number hash)
+/* Puts the late key, if there is one, into the index; and drops what the writer
+   had dropped before it claimed that: without a word, for it was over by then;
+   or with a record that is lost, though this one is not. */
+static void idemi_recover_enter(idem_table *t, idemi_late *late)
 {
-    unsigned at = idemi_index_home(t, hash);
+    unsigned entering = late->slot, at;
+    idem_number hash;
 
+    if (entering == IDEMI_NONE)
+        return;
+    late->slot = IDEMI_NONE;
+    hash = idemi_slot_at(t, entering)->hash;
+    at = idemi_index_home(t, hash);
     while (idemi_index_slot(t, at) != IDEMI_NONE) {
         unsigned slot = idemi_index_slot(t, at);
         if (idemi_index_hash_at(t, at) == hash) {
             if (idemi_keys_expire(t, slot))
                 continue;
             if ((idemi_slot_at(t, slot)->state & IDEMI_STALE) ||
-                (idemi_recover_twice(t) && idemi_recover_same(t, slot))) {
+                (idemi_recover_twice(t) &&
+                 idemi_recover_same(t, slot, late))) {
                 idemi_keys_remove(t, slot);
                 continue;
             }
         }
         at = idemi_index_next(t, at);
     }
-    return at;
+    idemi_index_put(t, at, hash, entering);
 }
 
 /* Makes a slot what the claim part of a record says. */
-static void idemi_recover_claim(idem_table *t, unsigned slot, uint32_t at)
+static void idemi_recover_claim(idem_table *t, unsigned slot, uint32_t at,
+                                idemi_late *late)
 {
     const idem_record *r = &t->journal->record;
     const unsigned char *id = t->in + r->id_at;
     idem_slot *s = idemi_slot_at(t, slot);
     idem_place *place = idemi_slot_place(t, slot);
     uint32_t token = r->token;
-    idem_number hash = idemi_index_hash(
-        idemi_hash_id(t->config, id, r->body.scope_len,
-                      id + r->body.scope_len, r->body.key_len));
 
-    idemi_index_prefetch(t, hash);
-    if (!(r->parts & IDEMI_MOVED))
-        token = (uint32_t)idemi_record_token(t, at);
     if (s->state)
         idemi_keys_remove(t, slot);
+    s->hash = idemi_index_hash(
+        idemi_hash_id(t->config, id, r->body.scope_len,
+                      id + r->body.scope_len, r->body.key_len));
+    idemi_index_prefetch(t, s->hash);
+    late->slot = slot;
+    late->id_at = r->id_at;
+    late->scope_len = r->body.scope_len;
+    late->key_len = r->body.key_len;
+    if (!(r->parts & IDEMI_MOVED))
+        token = (uint32_t)idemi_record_token(t, at);
     s->time = t->clock;
     s->state = IDEMI_IN_PROGRESS | IDEMI_ENDLESS;
     if (r->more & IDEMI_MORE_CUT) {
@@ -5285,7 +5304,6 @@ static void idemi_recover_claim(idem_table *t, unsigned slot, uint32_t at)
     } else
         s->terms = idemi_keys_terms(t, r->body.retention);
     idemi_order_note(t, s);
-    idemi_index_put(t, idemi_recover_drop(t, hash), hash, slot);
     t->used++;
     t->claimed += !(s->state & IDEMI_CUT);
 }
@@ -5347,13 +5365,14 @@ static int idemi_recover_half(const idem_table *t, uint32_t at)
 }
 
 /* Does what the record in t->journal->record says. */
-static void idemi_recover_apply(idem_table *t, uint32_t at)
+static void idemi_recover_apply(idem_table *t, uint32_t at, idemi_late *late)
 {
     idem_journal *j = t->journal;
     idem_record *r = &j->record;
     unsigned slot = (unsigned)r->slot;
     idem_slot *s = idemi_slot_at(t, slot);
 
+    idemi_recover_enter(t, late);
     // It was not over when it was carried, but retention may be shorter now.
     if (r->parts & IDEMI_MOVED && r->age > r->body.retention)
         r->age = r->body.retention;
@@ -5367,7 +5386,7 @@ static void idemi_recover_apply(idem_table *t, uint32_t at)
                           r->state_len);
     }
     if (r->parts & IDEMI_HAS_CLAIM)
-        idemi_recover_claim(t, slot, at);
+        idemi_recover_claim(t, slot, at, late);
     if (!s->state || !idemi_record_mine(t, at) || idemi_record_is_state(r))
         return;
     if (r->parts & IDEMI_HAS_OUTCOME) {
@@ -5377,8 +5396,10 @@ static void idemi_recover_apply(idem_table *t, uint32_t at)
         idemi_keys_delivered(t, s);
     else if (!(r->parts & IDEMI_HAS_CLAIM))
         idemi_keys_remove(t, slot);
-    if (r->parts & IDEMI_MOVED)
+    if (r->parts & IDEMI_MOVED) {
+        idemi_recover_enter(t, late);
         idemi_keys_expire(t, slot);
+    }
 }
 
 /* Keeps a copy of what may be the newest record, and notes where the head ends
@@ -5416,6 +5437,7 @@ static uint32_t idemi_recover_records(idem_table *t, uint32_t sector,
     idem_journal *j = t->journal;
     idem_sector *s = idemi_journal_sector(t, sector);
     idemi_window w = { 0, 0 };
+    idemi_late late = { IDEMI_NONE, 0, 0, 0 };
     uint32_t at = idemi_journal_front(t);
     uint32_t hole = 0, garbage = 0, dirt = 0, holes = 0;
     uint32_t sure = head ? j->own_end : limit;
@@ -5427,9 +5449,14 @@ static uint32_t idemi_recover_records(idem_table *t, uint32_t sector,
         idemi_recover_cut(t);
     while (at < limit) {
         uint32_t here = idemi_storage_place(t, sector, at);
-        const unsigned char *p = idemi_journal_window(t, &w, sector, at, limit);
-        uint32_t have = w.from + w.have - at;
-        uint32_t len = idemi_record_decode(t, here, t->in, p, have);
+        const unsigned char *p;
+        uint32_t have, len;
+        // What is in the reading buffer may move.
+        if (w.from + w.have < at + j->record_max)
+            idemi_recover_enter(t, &late);
+        p = idemi_journal_window(t, &w, sector, at, limit);
+        have = w.from + w.have - at;
+        len = idemi_record_decode(t, here, t->in, p, have);
         if (!len) {
             if (!hole)
                 hole = at;
@@ -5457,9 +5484,10 @@ static uint32_t idemi_recover_records(idem_table *t, uint32_t sector,
         hole = garbage = dirt = open_sum = 0;
         if (head)
             idemi_recover_keep(t, here, p, len);
-        idemi_recover_apply(t, here);
+        idemi_recover_apply(t, here, &late);
         at += idemi_storage_granules(t, len);
     }
+    idemi_recover_enter(t, &late);
     if (hole && hole < sure) {
         sum += open_sum;
         holes++;
