@@ -5275,6 +5275,7 @@ static void idemi_recover_claim(idem_table *t, unsigned slot, uint32_t at,
     idem_place *place = idemi_slot_place(t, slot);
     uint32_t token = r->token;
 
+    idemi_recover_enter(t, late);
     if (s->state)
         idemi_keys_remove(t, slot);
     s->hash = idemi_index_hash(
@@ -5372,7 +5373,6 @@ static void idemi_recover_apply(idem_table *t, uint32_t at, idemi_late *late)
     unsigned slot = (unsigned)r->slot;
     idem_slot *s = idemi_slot_at(t, slot);
 
-    idemi_recover_enter(t, late);
     // It was not over when it was carried, but retention may be shorter now.
     if (r->parts & IDEMI_MOVED && r->age > r->body.retention)
         r->age = r->body.retention;
@@ -5389,6 +5389,10 @@ static void idemi_recover_apply(idem_table *t, uint32_t at, idemi_late *late)
         idemi_recover_claim(t, slot, at, late);
     if (!s->state || !idemi_record_mine(t, at) || idemi_record_is_state(r))
         return;
+    // So what is late is in progress, and not over when time goes on.
+    if ((r->parts & (IDEMI_HAS_CLAIM | IDEMI_HAS_OUTCOME | IDEMI_MOVED)) !=
+        IDEMI_HAS_CLAIM)
+        idemi_recover_enter(t, late);
     if (r->parts & IDEMI_HAS_OUTCOME) {
         if (!(s->state & IDEMI_FINISHED))
             idemi_recover_outcome(t, slot, at);
@@ -5396,10 +5400,8 @@ static void idemi_recover_apply(idem_table *t, uint32_t at, idemi_late *late)
         idemi_keys_delivered(t, s);
     else if (!(r->parts & IDEMI_HAS_CLAIM))
         idemi_keys_remove(t, slot);
-    if (r->parts & IDEMI_MOVED) {
-        idemi_recover_enter(t, late);
+    if (r->parts & IDEMI_MOVED)
         idemi_keys_expire(t, slot);
-    }
 }
 
 /* Keeps a copy of what may be the newest record, and notes where the head ends
