@@ -3408,10 +3408,14 @@ static unsigned idemi_keys_claimed(const idem_slot *s)
 static void idemi_keys_remove(idem_table *t, unsigned slot)
 {
     idem_slot *s = idemi_slot_at(t, slot);
+    unsigned oldest;
 
     idemi_index_erase(t, slot);
     if (s->state & IDEMI_FINISHED)
         idemi_order_remove(t, slot);
+    oldest = t->links[t->capacity].newer;
+    if (oldest != t->capacity)          // it is the next to go
+        idemi_index_prefetch(t, idemi_slot_at(t, oldest)->hash);
     idemi_keys_delivered(t, s);
     t->claimed -= idemi_keys_claimed(s);
     t->stale -= (s->state & IDEMI_STALE) != 0 ? 1u : 0u;
@@ -6842,11 +6846,8 @@ static void idemi_command_reclaim(idem_table *t)
     unsigned none = t->capacity;
     unsigned oldest = t->links[none].newer;
 
-    if (oldest != none && idemi_keys_expire(t, oldest)) {
-        oldest = t->links[none].newer;
-        if (oldest != none)             // it is the next to go
-            idemi_index_prefetch(t, idemi_slot_at(t, oldest)->hash);
-    }
+    if (oldest != none)
+        idemi_keys_expire(t, oldest);
     if (t->free == none && idemi_clock_reached(t->clock, t->soonest))
         idemi_keys_sweep(t);
 }
