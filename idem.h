@@ -3218,17 +3218,14 @@ static uint8_t idemi_record_byte(idemi_bytes *b)
 static uint64_t idemi_record_number(idemi_bytes *b)
 {
     uint64_t value = 0;
-    unsigned shift;
+    unsigned shift = 0;
+    uint8_t byte;
 
-    for (shift = 0; shift < 63; shift += 7) {
-        if (b->at == b->end) {
-            b->short_of = 1;
-            break;
-        }
-        value |= (uint64_t)(*b->at & 0x7F) << shift;
-        if (!(*b->at++ & 0x80))
-            break;
-    }
+    do {
+        byte = idemi_record_byte(b);
+        value |= (uint64_t)(byte & 0x7F) << shift;
+        shift += 7;
+    } while (byte & 0x80 && shift < 63);
     return value;
 }
 
