@@ -2562,26 +2562,18 @@ static unsigned idemi_index_find(idem_table *t, idem_number hash,
     }
 }
 
-/* Puts a slot whose key is not in the index where its search ends: at a
-   position that is empty, none from its home on being so.  Keeps T1, T2. */
-static void idemi_index_put(idem_table *t, unsigned at, idem_number hash,
-                            unsigned slot)
-{
-    t->index[at].slot = (idem_number)(slot + 1);
-#if IDEM_WIDE
-    t->index[at].hash = hash;
-#endif
-    idemi_slot_at(t, slot)->hash = hash;
-}
-
-/* The same, going there from its home. */
+/* Puts a slot whose key is not in the index into it.  Keeps T1, T2. */
 static void idemi_index_insert(idem_table *t, idem_number hash, unsigned slot)
 {
     unsigned at = idemi_index_home(t, hash);
 
     while (idemi_index_slot(t, at) != IDEMI_NONE)
         at = idemi_index_next(t, at);
-    idemi_index_put(t, at, hash, slot);
+    t->index[at].slot = (idem_number)(slot + 1);
+#if IDEM_WIDE
+    t->index[at].hash = hash;
+#endif
+    idemi_slot_at(t, slot)->hash = hash;
 }
 
 /* Positions from `from` on to `to`, round the end. */
@@ -5263,7 +5255,7 @@ static void idemi_recover_enter(idem_table *t, idemi_late *late)
         }
         at = idemi_index_next(t, at);
     }
-    idemi_index_put(t, at, hash, entering);
+    idemi_index_insert(t, hash, entering);
 }
 
 /* Makes a slot what the claim part of a record says. */
