@@ -3212,17 +3212,14 @@ static uint8_t idemi_record_byte(idemi_bytes *b)
 static uint64_t idemi_record_number(idemi_bytes *b)
 {
     uint64_t value = 0;
-    unsigned shift;
+    unsigned shift = 0;
+    uint8_t byte;
 
-    for (shift = 0; shift < 63; shift += 7) {
-        if (b->at == b->end) {
-            b->short_of = 1;
-            break;
-        }
-        value |= (uint64_t)(*b->at & 0x7F) << shift;
-        if (!(*b->at++ & 0x80))
-            break;
-    }
+    do {
+        byte = idemi_record_byte(b);
+        value |= (uint64_t)(byte & 0x7F) << shift;
+        shift += 7;
+    } while (byte & 0x80 && shift < 63);
     return value;
 }
 
@@ -3402,10 +3399,14 @@ static unsigned idemi_keys_claimed(const idem_slot *s)
 static void idemi_keys_remove(idem_table *t, unsigned slot)
 {
     idem_slot *s = idemi_slot_at(t, slot);
+    unsigned oldest;
 
     idemi_index_erase(t, slot);
     if (s->state & IDEMI_FINISHED)
         idemi_order_remove(t, slot);
+    oldest = t->links[t->capacity].newer;
+    if (oldest != t->capacity)          // it is the next to go
+        idemi_index_prefetch(t, idemi_slot_at(t, oldest)->hash);
     idemi_keys_delivered(t, s);
     t->claimed -= idemi_keys_claimed(s);
     t->stale -= (s->state & IDEMI_STALE) != 0 ? 1u : 0u;
@@ -5189,11 +5190,19 @@ static void idemi_recover_cut(idem_table *t)
     }
 }
 
-/* True if a slot has the key that the record in t->journal->record claims. */
-static int idemi_recover_same(idem_table *t, unsigned slot)
+/* A key that was claimed, and comes into the index when the next record was
+   taken apart: what it needs of that has come from memory meanwhile. */
+typedef struct idemi_late {
+    unsigned slot;              /* IDEMI_NONE: there is none */
+    uint32_t id_at;             /* where in the reading buffer it is */
+    uint8_t  scope_len, key_len;
+} idemi_late;
+
+/* True if a slot has the late key. */
+static int idemi_recover_same(idem_table *t, unsigned slot,
+                              const idemi_late *late)
 {
     idem_record *r = &t->journal->record;
-    const unsigned char *id = t->in + r->id_at;
     unsigned char *other = idemi_journal_out(t);
     uint32_t at = idemi_slot_place(t, slot)->claim;
     uint32_t len = idemi_journal_size(t) - idemi_storage_offset(t, at);
@@ -5205,10 +5214,10 @@ static int idemi_recover_same(idem_table *t, unsigned slot)
         len = t->journal->record_max;
     idemi_storage_salvage(t, at, other, len);
     same = idemi_record_decode(t, at, other, other, len) &&
-           r->body.scope_len == mine.body.scope_len &&
-           r->body.key_len == mine.body.key_len &&
-           IDEM_MEMCMP(other + r->id_at, id,
-                       (size_t)mine.body.scope_len + mine.body.key_len) == 0;
+           r->body.scope_len == late->scope_len &&
+           r->body.key_len == late->key_len &&
+           IDEM_MEMCMP(other + r->id_at, t->in + late->id_at,
+                       (size_t)late->scope_len + late->key_len) == 0;
     *r = mine;
     return same;
 }
@@ -5221,45 +5230,59 @@ static int idemi_recover_twice(const idem_table *t)
            t->config->volatile_claims || t->config->durability == IDEM_BATCH;
 }
 
-/* Drops what the writer had dropped before it claimed the key with this hash:
-   without a word, for it was over by now; or with a record that is lost, though
-   this one is not. */
-static void idemi_recover_drop(idem_table *t, idem_number hash)
+/* Puts the late key, if there is one, into the index; and drops what the writer
+   had dropped before it claimed that: without a word, for it was over by then;
+   or with a record that is lost, though this one is not. */
+static void idemi_recover_enter(idem_table *t, idemi_late *late)
 {
-    unsigned at = idemi_index_home(t, hash);
+    unsigned entering = late->slot, at;
+    idem_number hash;
 
+    if (entering == IDEMI_NONE)
+        return;
+    late->slot = IDEMI_NONE;
+    hash = idemi_slot_at(t, entering)->hash;
+    at = idemi_index_home(t, hash);
     while (idemi_index_slot(t, at) != IDEMI_NONE) {
         unsigned slot = idemi_index_slot(t, at);
         if (idemi_index_hash_at(t, at) == hash) {
             if (idemi_keys_expire(t, slot))
                 continue;
             if ((idemi_slot_at(t, slot)->state & IDEMI_STALE) ||
-                (idemi_recover_twice(t) && idemi_recover_same(t, slot))) {
+                (idemi_recover_twice(t) &&
+                 idemi_recover_same(t, slot, late))) {
                 idemi_keys_remove(t, slot);
                 continue;
             }
         }
         at = idemi_index_next(t, at);
     }
+    idemi_index_insert(t, hash, entering);
 }
 
 /* Makes a slot what the claim part of a record says. */
-static void idemi_recover_claim(idem_table *t, unsigned slot, uint32_t at)
+static void idemi_recover_claim(idem_table *t, unsigned slot, uint32_t at,
+                                idemi_late *late)
 {
     const idem_record *r = &t->journal->record;
     const unsigned char *id = t->in + r->id_at;
     idem_slot *s = idemi_slot_at(t, slot);
     idem_place *place = idemi_slot_place(t, slot);
     uint32_t token = r->token;
-    idem_number hash = idemi_index_hash(
-        idemi_hash_id(t->config, id, r->body.scope_len,
-                      id + r->body.scope_len, r->body.key_len));
 
-    idemi_index_prefetch(t, hash);
-    if (!(r->parts & IDEMI_MOVED))
-        token = (uint32_t)idemi_record_token(t, at);
+    idemi_recover_enter(t, late);
     if (s->state)
         idemi_keys_remove(t, slot);
+    s->hash = idemi_index_hash(
+        idemi_hash_id(t->config, id, r->body.scope_len,
+                      id + r->body.scope_len, r->body.key_len));
+    idemi_index_prefetch(t, s->hash);
+    late->slot = slot;
+    late->id_at = r->id_at;
+    late->scope_len = r->body.scope_len;
+    late->key_len = r->body.key_len;
+    if (!(r->parts & IDEMI_MOVED))
+        token = (uint32_t)idemi_record_token(t, at);
     s->time = t->clock;
     s->state = IDEMI_IN_PROGRESS | IDEMI_ENDLESS;
     if (r->more & IDEMI_MORE_CUT) {
@@ -5277,8 +5300,6 @@ static void idemi_recover_claim(idem_table *t, unsigned slot, uint32_t at)
     } else
         s->terms = idemi_keys_terms(t, r->body.retention);
     idemi_order_note(t, s);
-    idemi_recover_drop(t, hash);
-    idemi_index_insert(t, hash, slot);
     t->used++;
     t->claimed += !(s->state & IDEMI_CUT);
 }
@@ -5340,7 +5361,7 @@ static int idemi_recover_half(const idem_table *t, uint32_t at)
 }
 
 /* Does what the record in t->journal->record says. */
-static void idemi_recover_apply(idem_table *t, uint32_t at)
+static void idemi_recover_apply(idem_table *t, uint32_t at, idemi_late *late)
 {
     idem_journal *j = t->journal;
     idem_record *r = &j->record;
@@ -5360,9 +5381,13 @@ static void idemi_recover_apply(idem_table *t, uint32_t at)
                           r->state_len);
     }
     if (r->parts & IDEMI_HAS_CLAIM)
-        idemi_recover_claim(t, slot, at);
+        idemi_recover_claim(t, slot, at, late);
     if (!s->state || !idemi_record_mine(t, at) || idemi_record_is_state(r))
         return;
+    // So what is late is in progress, and not over when time goes on.
+    if ((r->parts & (IDEMI_HAS_CLAIM | IDEMI_HAS_OUTCOME | IDEMI_MOVED)) !=
+        IDEMI_HAS_CLAIM)
+        idemi_recover_enter(t, late);
     if (r->parts & IDEMI_HAS_OUTCOME) {
         if (!(s->state & IDEMI_FINISHED))
             idemi_recover_outcome(t, slot, at);
@@ -5409,6 +5434,7 @@ static uint32_t idemi_recover_records(idem_table *t, uint32_t sector,
     idem_journal *j = t->journal;
     idem_sector *s = idemi_journal_sector(t, sector);
     idemi_window w = { 0, 0 };
+    idemi_late late = { IDEMI_NONE, 0, 0, 0 };
     uint32_t at = idemi_journal_front(t);
     uint32_t hole = 0, garbage = 0, dirt = 0, holes = 0;
     uint32_t sure = head ? j->own_end : limit;
@@ -5420,9 +5446,14 @@ static uint32_t idemi_recover_records(idem_table *t, uint32_t sector,
         idemi_recover_cut(t);
     while (at < limit) {
         uint32_t here = idemi_storage_place(t, sector, at);
-        const unsigned char *p = idemi_journal_window(t, &w, sector, at, limit);
-        uint32_t have = w.from + w.have - at;
-        uint32_t len = idemi_record_decode(t, here, t->in, p, have);
+        const unsigned char *p;
+        uint32_t have, len;
+        // What is in the reading buffer may move.
+        if (w.from + w.have < at + j->record_max)
+            idemi_recover_enter(t, &late);
+        p = idemi_journal_window(t, &w, sector, at, limit);
+        have = w.from + w.have - at;
+        len = idemi_record_decode(t, here, t->in, p, have);
         if (!len) {
             if (!hole)
                 hole = at;
@@ -5450,9 +5481,10 @@ static uint32_t idemi_recover_records(idem_table *t, uint32_t sector,
         hole = garbage = dirt = open_sum = 0;
         if (head)
             idemi_recover_keep(t, here, p, len);
-        idemi_recover_apply(t, here);
+        idemi_recover_apply(t, here, &late);
         at += idemi_storage_granules(t, len);
     }
+    idemi_recover_enter(t, &late);
     if (hole && hole < sure) {
         sum += open_sum;
         holes++;
@@ -6812,11 +6844,8 @@ static void idemi_command_reclaim(idem_table *t)
     unsigned none = t->capacity;
     unsigned oldest = t->links[none].newer;
 
-    if (oldest != none && idemi_keys_expire(t, oldest)) {
-        oldest = t->links[none].newer;
-        if (oldest != none)             // it is the next to go
-            idemi_index_prefetch(t, idemi_slot_at(t, oldest)->hash);
-    }
+    if (oldest != none)
+        idemi_keys_expire(t, oldest);
     if (t->free == none && idemi_clock_reached(t->clock, t->soonest))
         idemi_keys_sweep(t);
 }

@@ -417,13 +417,14 @@ static void take_turn(struct subject *subjects, size_t depth, int is_warm,
                       struct sample *floor_us)
 {
     struct sample us[COUNT(stores)], least = { .count = 0 };
+    static uint32_t turns;
     size_t order[COUNT(stores) + 1];
     int round;
     size_t i;
 
     memset(us, 0, sizeof us);
     for (round = 0; round < rounds[depth]; round++) {
-        shuffle(order, COUNT(order), (uint32_t)round);
+        shuffle(order, COUNT(order), turns++);
         for (i = 0; i < COUNT(order); i++) {
             size_t s = order[i];
             if (s == COUNT(stores))
