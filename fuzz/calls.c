@@ -124,8 +124,10 @@ static void restart(void)
     unreadable = 0;
     faulty = blank = !acknowledged && medium_is_blank();
     // What was never written does not tell how far tokens were granted.
-    if (!acknowledged)
+    if (!acknowledged) {
         model.token = 0;
+        memset(claims, 0, sizeof claims);
+    }
     trace("restart\n");
     call = device_open();
     // Erases that failed half way, before anything was acknowledged, look like
