@@ -3,7 +3,8 @@
 # Frama-C on idem.h: WP proves the functions that tests/prove/contracts.acsl
 # lists, all of their goals; Eva looks for undefined behaviour in what
 # tests/prove/eva.c and tests/prove/calls.c run, and finds none.  Then with
-# faults planted.  SHORT=1 leaves out the longer of Eva's parts, and faults.
+# faults planted.  SHORT=1 leaves out the longer of Eva's parts, and most of the
+# faults.
 set -eu
 
 root=$PWD
@@ -82,22 +83,30 @@ if [ "${SHORT:-}" != 1 ]; then
     echo "prove: Eva: hashes and CRC of any bytes, 180 lengths: 0 alarms"
 fi
 
-# calls HEADER: any calls on a table without storage.  Of a function that WP has
-# proved Eva takes the contract instead of the code
+# calls HEADER MORE-HINTS SPECS DEFINES FLAGS...: no alarm in what calls.c runs
+# of the header, with the hints.  Of the functions in SPECS, which WP has
+# proved, Eva takes the contracts instead of the code
 calls() {
+    header=$1 hints="tests/prove/hints.txt $2" specs=$3 defines=$4
+    shift 4
     rm -rf "$out/calls"
     mkdir "$out/calls"
-    cp "$1" "$out/calls/idem.h"
-    awk -v only=idem_siphash_update -f tests/prove/extract.awk "$1" \
+    cat $hints > "$out/hints.txt"
+    awk -f tests/prove/hint.awk "$out/hints.txt" "$header" \
+        > "$out/calls/idem.h" || fail "the hints do not fit the header"
+    awk -v only="$specs" -f tests/prove/extract.awk "$header" \
         tests/prove/contracts.acsl > "$out/calls/specs.h" ||
         fail "the contracts do not fit the header"
-    returns=$(sed -n 's/^returns //p' tests/prove/hints.txt | tr ' ' : |
+    apart=$(sed -n 's/^apart //p' "$out/hints.txt" | tr ' ' : |
         paste -s -d , -)
-    (cd "$out/calls" && frama-c -machdep gcc_x86_64 -cpp-extra-args=-I. \
-        -eva -eva-precision 1 -eva-slevel 20 -main main \
+    returns=$(sed -n 's/^returns //p' "$out/hints.txt" | tr ' ' : |
+        paste -s -d , -)
+    (cd "$out/calls" && frama-c -machdep gcc_x86_64 \
+        -cpp-extra-args="-I. $defines" -eva -eva-precision 1 -main main \
         -eva-split-return-function "$returns" \
-        -eva-use-spec idem_siphash_update \
-        -eva-msg-key=-initial-state,-final-states \
+        ${apart:+-eva-slevel-function "$apart"} \
+        -eva-use-spec "$(echo "$specs" | tr ' ' ,)" \
+        -eva-msg-key=-initial-state,-final-states "$@" \
         "$root/tests/prove/calls.c") > "$out/log" 2>&1 || fail "Frama-C stopped"
     alarms=$(grep -c '^\[eva:alarm\]' "$out/log" || :)
     functions=$(sed -n 's/^ *\([0-9]*\) functions analyzed.*/\1/p' "$out/log")
@@ -105,18 +114,49 @@ calls() {
     [ "$alarms" = 0 ]
 }
 
-if [ "${SHORT:-}" != 1 ]; then
-    calls idem.h || fail "Eva: calls: $alarms alarms"
-    # What stops early has no alarms either.
-    [ "${functions:-0}" -ge 150 ] && [ "${reached:-0}" -ge 89 ] ||
-        fail "Eva: calls: $functions functions, $reached% of their statements"
-    echo "prove: Eva: any calls, without storage: 0 alarms," \
-        "$functions functions, $reached% of their statements"
-    sed '/idemi_index_next(/,/^}/s/++at < /++at <= /' idem.h \
-        > "$out/planted.h"
+# no_storage HEADER: any calls on a table without storage
+no_storage() {
+    calls "$1" "" idem_siphash_update "" -eva-slevel 20
+}
+
+# cells HEADER CAPACITY: the opening of cells that hold any bytes
+cells() {
+    calls "$1" tests/prove/cells.txt "idem_siphash_update idemi_crc_update" \
+        "-DIDEM_CELLS -DCAPACITY=$2" -eva-slevel 0 -eva-ilevel 64 \
+        -eva-partition-value eva_scope,eva_scope_0,eva_scope_1
+}
+
+# covers WHAT FUNCTIONS PERCENT: what stops early has no alarms either
+covers() {
+    [ "${functions:-0}" -ge "$2" ] && [ "${reached:-0}" -ge "$3" ] ||
+        fail "Eva: $1: $functions functions, $reached% of their statements"
+    echo "prove: Eva: $1: 0 alarms, $functions functions," \
+        "$reached% of their statements"
+}
+
+# found WHAT FUNCTION SCRIPT RUN...: sed's script on a function makes alarms
+found() {
+    what=$1
+    sed "/$2(/,/^}/$3" idem.h > "$out/planted.h"
     ! cmp -s idem.h "$out/planted.h" || fail "Eva: nothing is changed"
-    ! calls "$out/planted.h" || fail "Eva: no alarm with a fault"
-    echo "prove: planted and found: past the index's end: $alarms alarms"
+    shift 3
+    ! "$@" || fail "Eva: no alarm with a fault"
+    echo "prove: planted and found: $what: $alarms alarms"
+}
+
+if [ "${SHORT:-}" != 1 ]; then
+    no_storage idem.h || fail "Eva: calls: $alarms alarms"
+    covers "any calls, without storage" 150 89
+    found "past the index's end" idemi_index_next 's/++at < /++at <= /' \
+        no_storage "$out/planted.h"
+    cells idem.h 2 || fail "Eva: cells: $alarms alarms"
+    covers "opening of cells of any bytes" 100 88
+    found "a record as long as it says" idemi_cells_fits \
+        's/config->key_max &&/config->key_max + 1 \&\&/' \
+        cells "$out/planted.h" 1
+else
+    cells idem.h 1 || fail "Eva: cells: $alarms alarms"
+    covers "opening of cells of any bytes, for one key" 95 85
 fi
 
 mkdir "$out/planted"

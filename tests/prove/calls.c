@@ -5,25 +5,31 @@
  * alarm says that none of all these runs reads or writes outside an object,
  * overflows, shifts too far, divides by zero, or uses what was not set.
  *
- * It is a table without storage (IDEM_NO_JOURNAL).
+ * It is a table without storage; or with IDEM_CELLS the opening alone of one in
+ * cells that hold any bytes (cells.h), and what idem_check looks at then.
  *
- * Small in size, not in what may be in it: 2 keys, of up to 3 bytes.  The
- * table's memory is one object: that one part of it does not run into another
- * is seen only by what that does to the links and numbers there.  Lengths up to
- * 5 go with 5 bytes; of a request's pointers one at most is NULL.
+ * Small in size, not in what may be in it: 2 keys, of up to 3 bytes (cells: 2;
+ * with SHORT=1 one key).  The table's memory is one object: that one part of it
+ * does not run into another is seen only by what that does to the links and
+ * numbers there.  Lengths up to 5 go with 5 bytes; of a request's pointers one
+ * at most is NULL.
  */
 #include <stdint.h>
 
 #define IDEM_STATIC
+#ifndef IDEM_CELLS
 #define IDEM_NO_JOURNAL
+#endif
 #include "idem.h"
 #include "specs.h"
-#define IDEM_IMPLEMENTATION
-#include "idem.h"
 
 #include "__fc_builtin.h"
 
+#ifdef IDEM_CELLS
+enum { KEY_MAX = 2, RESPONSE_MAX = 2, STATE_MAX = 1 };
+#else
 enum { CAPACITY = 2, KEY_MAX = 3, RESPONSE_MAX = 3, STATE_MAX = 2 };
+#endif
 
 static uint32_t any(void)
 {
@@ -40,11 +46,18 @@ static uint8_t any_byte(void)
     return (uint8_t)below(256);
 }
 
-static idem_config config;
-static idem_table table;
-
+#ifdef IDEM_CELLS
+#include "cells.h"
+#else
 static uint32_t memory[IDEM_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX,
                                         STATE_MAX) / 4];
+#endif
+
+#define IDEM_IMPLEMENTATION
+#include "idem.h"
+
+static idem_config config;
+static idem_table table;
 
 static int refuse_or_not(void *ctx)
 {
@@ -75,6 +88,11 @@ static void configure(void)
         config.lock = refuse_or_not;
         config.unlock = unlock;
     }
+#ifdef IDEM_CELLS
+    cells.erased = any_byte();
+    cells.verify = any_byte();
+    config.storage = &cells;
+#endif
 }
 
 static idem_request request;
@@ -255,7 +273,11 @@ int main(void)
     configure();
     if (idem_open(&table, &config, memory, sizeof memory, any()) != IDEM_OK)
         return 1;
+#ifdef IDEM_CELLS
+    idem_check(&table);
+#else
     while (below(2))
         call();
+#endif
     return 0;
 }

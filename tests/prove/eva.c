@@ -13,7 +13,7 @@
  * (it cannot relate a position to the end of the bytes; WP proves the functions
  * through which all of it reads), and all that then uses them.  Sanitizers,
  * fuzzing, idem_check after every call and the power-cut explorer look at that.
- * The table alone is run by calls.c.
+ * The table alone is run by calls.c, and so is the opening of cells.
  */
 #include <stdint.h>
 

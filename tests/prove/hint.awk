@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: 0BSD
+# Puts what the first file's `before` entries have behind > into idem.h, before
+# a line of a function.  Says on stderr what it does not find, and fails.
+FNR == 1 { file++ }
+file == 1 && $1 == "before" && NF == 2 { name = $2; next }
+file == 1 && !/^ / { name = ""; next }
+file == 1 && name == "" { next }
+file == 1 {
+    sub(/^ +/, "")
+    if (sub(/^> /, ""))
+        hint[at] = hint[at] $0 "\n"
+    else {
+        at = name SUBSEP $0
+        missing[at] = name ": " $0
+    }
+    next
+}
+/^[A-Za-z].*\(/ {
+    within = $0
+    sub(/\(.*/, "", within)
+    sub(/.*[ *]/, "", within)
+}
+{
+    code = $0
+    sub(/^ +/, "", code)
+    if ((within, code) in hint) {
+        printf "%s", hint[within, code]
+        delete missing[within, code]
+    }
+    print
+}
+END {
+    for (at in missing) {
+        print "not in idem.h: " missing[at] > "/dev/stderr"
+        bad = 1
+    }
+    exit bad
+}
