@@ -3935,12 +3935,13 @@ static void idemi_journal_rewind(idem_table *t, uint32_t sector)
         idemi_journal_move(t, ends, first);
 }
 
-/* Frees the slots of which the head says that they are empty; it counts now. */
+/* Frees the slots of which the head says that they are empty; it counts now.  A
+   slot that is still stale ends the walk: it is in the order, further back. */
 static void idemi_journal_vacate(idem_table *t)
 {
     unsigned slot = idemi_journal_link(t, t->capacity)->older;
 
-    while (t->stale && slot < t->capacity &&
+    while (t->stale &&
            idemi_storage_sector(t, idemi_slot_place(t, slot)->claim) ==
                t->journal->head) {
         unsigned older = idemi_journal_link(t, slot)->older;

@@ -824,7 +824,39 @@ static void a_call_that_fails_can_be_repeated(void **state)
         }
 }
 
-static uint32_t dead;                   // offset of a byte that is never changed
+/* Forged: its CRC is right, but there is no such cell. */
+static void a_cell_that_is_not_there_was_not_replaced(void **state)
+{
+    device *d = (device *)*state;
+    idem_table *t = &d->f.table;
+    idem_journal *j;
+    idemi_cell c;
+    unsigned cell;
+
+    reopen(d, IDEM_OK);
+    done(d, "a");
+    j = t->journal;
+    cell = *idemi_cells_free(t, 0);
+    idemi_cells_describe(t, 0, &c);
+    c.field[IDEMI_CELL_FLAGS] |= IDEMI_CELL_MARK;
+    c.field[IDEMI_CELL_SEQUENCE] = j->sequence + 1;
+    c.field[IDEMI_CELL_REPLACED] = 255;
+    c.field[IDEMI_CELL_CLOCK] = t->clock;
+    c.field[IDEMI_CELL_CENSUS] = (uint16_t)(
+        j->census - idemi_cells_weight(0, *idemi_cells_of(t, 0)) +
+        idemi_cells_weight(0, cell + 1));
+    flash_load(&d->medium, idemi_cells_at(t, cell), t->in,
+               idemi_cells_encode(t, cell, &c));
+    reopen(d, IDEM_OK);
+    assert_int_equal(*idemi_cells_of(t, 0), cell + 1);
+    assert_int_equal(t->journal->replaced, 0);
+    assert_int_equal(t->stats.lost, 0);
+    assert_int_equal(asked(d, "a"), IDEM_REPLAY);
+    reopen(d, IDEM_OK);
+    assert_int_equal(asked(d, "a"), IDEM_REPLAY);
+}
+
+static uint32_t dead;                   // offset of a byte that never changes
 
 static int prog_around_the_dead(void *ctx, uint32_t at, const void *src,
                                 uint32_t len)
@@ -1198,6 +1230,7 @@ int main(void)
         CELLS(a_truncated_storage_never_answers_wrongly),
         CELLS(a_record_validates_in_its_own_cell_only),
         CELLS(a_call_that_fails_can_be_repeated),
+        CELLS(a_cell_that_is_not_there_was_not_replaced),
         CELLS(l2_a_dead_cell_is_gone_round),
         CELLS(s7_a_header_that_fails_to_be_written_again_fails_the_call),
         CELLS(a_sync_that_failed_ends_writing),

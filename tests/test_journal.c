@@ -1517,6 +1517,92 @@ static void a_volatile_claim_is_not_written_and_its_outcome_is(void **state)
     assert_int_equal(device_begin(d, 1), IDEM_REPLAY);
 }
 
+/* Whatever number of them there is in a sector. */
+static void s1_tokens_of_volatile_claims_stay_below_the_next_sector(
+    void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    const idem_journal *j;
+    uint64_t token = 0;
+
+    f->config.volatile_claims = f->config.in_ram = 1;
+    device_start(d, &usual);
+    j = f->table.journal;
+    for (uint32_t n = 0; n < 2 * usual.sector_size + 9; n++) {
+        uint64_t sequence;
+        assert_int_equal(ask(f, "k", d->now), IDEM_EXECUTE);
+        sequence = idemi_journal_sector(&f->table, j->head)->sequence;
+        assert_true(f->claim.token > token);
+        token = f->claim.token;
+        assert_true(token < (sequence + 1) * usual.sector_size);
+        assert_int_equal(release(f, &f->claim, d->now), IDEM_OK);
+    }
+}
+
+/* Without a restart: its key is over, and its sector is cleaned. */
+static void l2_idle_time_frees_what_is_stale(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    unsigned left = 400;
+
+    f->config.retention_ms = 1000;
+    device_start(d, &usual);
+    assert_int_equal(ask(f, "a", d->now), IDEM_EXECUTE);
+    assert_int_equal(idem_elapse(&f->table, 2 * IDEMI_SWEEP_MS), IDEM_OK);
+    assert_int_equal(f->table.stale, 1);
+    for (; left > 0; left--) {
+        uint32_t steps = 0, progs;
+        assert_int_equal(ask(f, "b", d->now), IDEM_EXECUTE);
+        assert_int_equal(release(f, &f->claim, d->now), IDEM_OK);
+        progs = d->medium.progs;
+        while (idem_maintain(&f->table, d->now) == IDEM_MORE)
+            assert_true(++steps < 100);
+        assert_true(d->medium.progs - progs <= 1);
+        if (!f->table.stale)
+            break;
+    }
+    assert_true(left > 0);
+    assert_int_equal(f->table.stale, 0);
+    assert_int_equal(f->table.used, 0);
+}
+
+/* Until a record stands behind it a header may have been torn: what the one
+   before needs is not erased. */
+static void r3_a_header_is_believed_when_a_record_follows(void **state)
+{
+    device *d = (device *)*state;
+    idem_table *t = &d->f.table;
+    unsigned differed = 0;
+
+    device_start(d, &usual);
+    for (unsigned boot = 0; boot < 30; boot++) {
+        uint32_t before, tail;
+        play(d, NULL, "B0 C0 B1 C1 B2 X0 X1 P");
+        assert_int_equal(t->journal->kept, t->journal->tail);
+        before = t->journal->head;
+        assert_int_equal(idemi_journal_assure(t), IDEM_OK);
+        assert_int_equal(t->journal->kept, t->journal->tail);
+        tail = idemi_recover_before(t, before,
+                                    idemi_journal_sector(t, before)->tail);
+        device_restart(d);
+        differed += t->journal->kept != t->journal->tail;
+        if (t->journal->kept != t->journal->tail)
+            assert_int_equal(t->journal->kept, tail);
+        assert_true(idemi_journal_dead(
+            t, idemi_journal_after(t, t->journal->head)));
+        assert_false(idemi_journal_dead(t, t->journal->kept));
+        // One record behind the header, where it ends.
+        play(d, NULL, "B3 P");
+        assert_int_equal(idemi_storage_offset(t, t->journal->newest),
+                         t->journal->own_end);
+        assert_int_equal(t->journal->kept, t->journal->tail);
+        play(d, NULL, "X3");
+    }
+    assert_true(differed > 0);
+}
+
 /* ---------------------------------------------------------------------------
    one durable step
    ------------------------------------------------------------------------ */
@@ -3821,6 +3907,10 @@ int main(void)
         JOURNAL_TEST(in_each_mode_every_record_is_synced_at_once),
         JOURNAL_TEST(after_a_sync_that_failed_nothing_is_written),
         JOURNAL_TEST(a_volatile_claim_is_not_written_and_its_outcome_is),
+        JOURNAL_TEST(
+            s1_tokens_of_volatile_claims_stay_below_the_next_sector),
+        JOURNAL_TEST(l2_idle_time_frees_what_is_stale),
+        JOURNAL_TEST(r3_a_header_is_believed_when_a_record_follows),
         JOURNAL_TEST(s10_what_was_delivered_stays_delivered),
         JOURNAL_TEST(s10_what_was_forgotten_stays_forgotten),
         JOURNAL_TEST(s5_a_lost_sector_is_never_believed),
