@@ -6613,8 +6613,9 @@ static int idemi_recover_open(idem_table *t)
         idemi_cells_take(t, cell);
     // In its place there may be what a cut has left.
     if (j->replaced > j->count ||
-        (j->replaced && *idemi_cells_of(t, t->capacity + j->replaced - 1) !=
-                            j->newest + 1))
+        (j->replaced &&
+         *idemi_cells_of(t, t->capacity + (unsigned)j->replaced - 1u) !=
+             j->newest + 1))
         j->replaced = 0;
     t->swept = t->clock;
     t->soonest = t->clock + IDEMI_NEVER_MS;
