@@ -307,10 +307,10 @@ $(B)/test_inspect: tests/test_inspect.c tests/journal.h tests/flash.h
 $(B)/test_inspect: $(B)/inspect
 $(B)/test_anomalies: tests/test_anomalies.c tests/journal.h tests/flash.h
 $(B)/test_failures: tests/test_failures.c tests/flash.h fuzz/calls.c \
-    fuzz/device.h fuzz/harness.h fuzz/promises.h
+    fuzz/device.h fuzz/harness.h fuzz/promises.h tests/found.h
 $(B)/test_failures_cells: tests/test_failures_cells.c $(B)/test_failures
 $(B)/test_images: tests/test_images.c tests/flash.h fuzz/image.c fuzz/device.h \
-    fuzz/harness.h
+    fuzz/harness.h tests/found.h
 $(TESTS): idem.h
 	@mkdir -p $(B)
 	$(CC) $(CFLAGS) $(WARN) -I. tests/$(@F).c -o $@ -lcmocka -lpthread

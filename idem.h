@@ -1268,7 +1268,8 @@ typedef struct idem_journal {
     uint32_t sequence;          /* of the newest record; 0: there is none */
     uint32_t newest;            /* its slot */
     uint32_t replaced;          /* the cell it names, plus one; 0: none */
-    uint32_t copied;            /* the same of what a tentative one copies */
+    uint32_t copied;            /* the same of what a tentative one copies, if
+                                   that is not of this boot */
     uint32_t doubt;             /* logical ms: until then unknown keys may be
                                    lost ones */
     uint32_t cell_size;
@@ -6046,8 +6047,6 @@ static int idemi_cells_program(idem_table *t, unsigned cell, unsigned slot,
         result = idemi_storage_sync(t);
     if (result < 0)
         return result;
-    if (*own != cell + 1)
-        j->copied = *own;
     *own = (idem_number)(cell + 1);
     j->census = census;
     j->sequence = sequence;

@@ -213,7 +213,7 @@ static void put_header(pen *p)
     h[14] = input_byte(p->in);
     h[15] = input_byte(p->in);
     p->sequence = input_byte(p->in);
-    if (p->sequence > 250)            // near the end of all
+    if (p->sequence > 250)              // near the end of all
         p->sequence -= 256;
     store(h + 16, p->sequence);
     store(h + 20, input_byte(p->in) * 1000u);
@@ -248,8 +248,8 @@ static void put_bytes(pen *p)
 {
     uint8_t bytes[64];
 
-    put(p, bytes, (uint32_t)input_bytes(p->in, bytes,
-                                          input_below(p->in, 64)));
+    put(p, bytes,
+        (uint32_t)input_bytes(p->in, bytes, input_below(p->in, 64)));
 }
 
 /* Copies a piece to where it does not belong. */
