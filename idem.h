@@ -8288,11 +8288,15 @@ IDEM_API int idem_horizon(idem_table *table, uint32_t *horizon_ms,
     return idemi_public_leave(table, IDEM_OK);
 }
 
+/* Arrays go with the function if nobody calls it; of literals some linkers keep
+   all, and AVR has them in RAM. */
 IDEM_API const char *idem_text(int result)
 {
 #define IDEMI_RESULT_CASE(name, value, text)                                   \
-    case name:                                                                 \
-        return text;
+    case name: {                                                               \
+        static const char own[] = text;                                        \
+        return own;                                                            \
+    }
 
     switch (result) {
         IDEM_RESULTS(IDEMI_RESULT_CASE)
