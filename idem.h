@@ -5,6 +5,8 @@
    them.  The sender cannot tell a lost command from a lost answer, so it sends
    again: with the same idempotency key.  This header is the device's memory of
    what it has been asked.  Ask idem_begin() what to do with a command, do that.
+   It is kept in RAM; or with a journal in flash, EEPROM, FRAM or a file, where
+   it outlives restarts and power cuts at any instant (>>durable).
 
    In one C or C++ file of the program:          in every other file:
        #define IDEM_IMPLEMENTATION                   #include "idem.h"
@@ -152,14 +154,16 @@
          storage is touched.
      S9  Keys chosen by an enemy cost no more than random ones (keyed hash), and
          push out no other scope's records beyond the configured quota.
+     S10 What one opening answered stays true at every later one, until a call
+         changes it.  Two exceptions, by nature, if nothing was written
+         meanwhile: a call that power cut short, of which nothing can be seen
+         now, may be found done at a later opening; and time of which no record
+         tells has not passed after a restart, so that a key that was over may
+         be known again.
      L1  Every call ends in bounded steps; the bounds are in >>memory.
      L2  The table never wedges: leases end (but IDEM_LEASE_NONE, which is asked
          for), retention ends, a command whose attempts are all cut short ends
          in IDEM_EXHAUSTED.
-     S10 What one opening answered stays true at every later one, until a call
-         changes it.  One exception, by nature: a call that power cut short, of
-         which nothing can be seen now, may be found done at a later opening, if
-         nothing was written meanwhile.
      L3  If idem_maintain is called in idle time, neither begin nor complete
          ever waits for an erase; else at most one happens in a call, and none
          in complete.
@@ -212,7 +216,8 @@
      IDEM_E_MEMORY     no        at open: too little, or misaligned;
                                  table.needed says how many bytes would do
      IDEM_E_LOCK       no        the lock hook refused, or the call came from
-                                 inside a callback
+                                 inside a callback; of a file, another process
+                                 has it open
      IDEM_E_STORAGE    no        a storage callback failed, its value is in
                                  table.storage_error; nothing was granted, or
                                  stored: the call may be repeated
@@ -252,10 +257,10 @@
    transport has proved, not from what the message claims: quotas go by it.
 
    The fingerprint is a 64-bit hash of the payload and its length, keyed unless
-   IDEM_HASH says otherwise.  It
-   catches a key reused for another command (IDEM_MISMATCH, answered before
-   everything else that is said of a known key).  If two spellings of a payload
-   mean the same, hash a canonical form yourself, and give request.fingerprint:
+   IDEM_HASH says otherwise.  It catches a key reused for another command
+   (IDEM_MISMATCH, answered before everything else that is said of a known key).
+   If two spellings of a payload mean the same, hash a canonical form yourself,
+   and give request.fingerprint:
    idem_fingerprint_init/update/final compute, piece by piece, what idem_begin
    computes from a payload.  Every 64-bit value is legal, zero too.
 
@@ -427,10 +432,15 @@
    ---------------------------------------------------------------------------
    >>porting
 
+   Ready ones, and a test for yours (check.h), are in examples/port.  dst and
+   src are aligned to nothing, and good during the call only.
+
    read    any bytes inside the storage; none is ever asked for 0 bytes.
-   prog    whole granules inside one sector, in NOR flash erased ones.  When it
-           returns 0 they are there for good; or if there is a sync, from then
-           on.  Within a sector the headers come after later bytes.
+   prog    whole granules inside one sector, in NOR flash erased ones.  They may
+           cross the end of a page of the chip: then it is for prog to program
+           each part.  When it returns 0 they are there for good; or if there is
+           a sync, from then on.  Within a sector the headers come after later
+           bytes.
    erase   one sector.  NULL for EEPROM, FRAM and files, where programming
            replaces.  If `erasing` is given erase only starts it; read and prog
            in other sectors may come while it goes on, and must wait, or suspend
@@ -442,7 +452,9 @@
    prog_size is the smallest unit that may be programmed once: 8 on a STM32L4,
    16 on a STM32U5 or H5, 1 on most SPI NOR; what littlefs would be given.
    Reading a granule whose programming was cut short may fail (ECC): the
-   callback says so, and that is all.  It may also read as anything.  Only if
+   callback says so, and that is all.  (On a STM32 the NMI tells; without a
+   handler that clears it the first torn word stops the device.)  It may also
+   read as anything.  Only if
    several do that in the very first header, of storage never written before, it
    looks like another's data: IDEM_E_FORMAT.  verify reads back what was
    programmed: for flash that does not tell that it failed.
@@ -625,8 +637,8 @@
      2 G(8)       cells of G(42 + 2 w + key_max + response_max [+ 2 +
                   state_max, if that is not 0]) bytes, as many as fit
 
-   w is the size of a slot's or cell's number: 1, with more than 254 cells 2,
-   with more than 65534 of such 3.
+   w is the size of a slot's or cell's number: 1; 2 if then more than 254 cells
+   fit; 3 if then more than 65534 do.
 
      record    1  flags: 0x40, and added: the status, 0 no key, 1 in progress,
                   2 completed, 3 failed; 4 delivery is owed; 0x10 a restart cut
@@ -718,7 +730,7 @@
    bytes (52 if IDEM_WIDE), 20 for each sector, and four buffers of one record.
    More memory makes opening faster.
 
-   The table itself takes less than 192 bytes on a 32-bit machine.  It holds no
+   The table itself takes 192 bytes on a 32-bit machine, or fewer.  It holds no
    pointer into itself and may be moved while no call is under way; the memory,
    and what config points to, may not.
 
@@ -964,7 +976,7 @@ extern "C" {
     X(IDEM_E_FENCED,    -4, "the claim is not current")                        \
     X(IDEM_E_NOT_FOUND, -5, "no such key or outcome")                          \
     X(IDEM_E_MEMORY,    -6, "too little memory, or misaligned")                \
-    X(IDEM_E_LOCK,      -7, "the lock was refused, or the call is nested")     \
+    X(IDEM_E_LOCK,      -7, "locked: by another, or the call is nested")       \
     X(IDEM_E_STORAGE,   -8, "a storage callback failed")                       \
     X(IDEM_E_FORMAT,    -9, "the storage holds something else")                \
     X(IDEM_E_SPACE,    -10, "the storage is too small, or too worn")
@@ -1023,7 +1035,7 @@ typedef struct idem_storage {
                                    Else erase only starts it, and this tells: 0
                                    finished, 1 not yet, others failed */
     int    (*sync)(void *ctx);  /* NULL: what is programmed is durable */
-    uint32_t sector_size;       /* bytes, 256 .. 262,144, a multiple of ..; with
+    uint32_t sector_size;       /* bytes, 256 .. 262,144, whole granules; with
                                    IDEM_CELLS all there are, sector_count 1 */
     uint32_t sector_count;      /* 3 .. 65,535; together below 4 GB (with each
                                    rounded up to a power of two) */
@@ -1490,7 +1502,9 @@ typedef union idem_fingerprint_state {     /* IDEM_HASH says which of them */
    Arguments: the object, outputs, inputs, the time.  Every function that takes
    a table may answer IDEM_E_ARG (NULL where it is not allowed, a table that is
    not open) and IDEM_E_LOCK; then nothing changed, the clock included (idem_run
-   says what else).  Apart from these, only the results named can come.
+   says what else).  With a journal also IDEM_E_STORAGE, where the answer needs
+   a record that cannot be read.  Apart from these, only the results named can
+   come.
    ------------------------------------------------------------------------ */
 
 /* Opens a table in `memory` (aligned as uint32_t, for size bytes; see
@@ -1575,10 +1589,11 @@ IDEM_API int idem_renew(idem_table *table, const idem_claim *claim,
 
 /* A handler executes a command for idem_run, which holds the claim and not the
    lock.  answer is IDEM_EXECUTE or IDEM_RECOVER.  *outcome is zeroed, for it to
-   fill in; what that points to (reply->buffer, for instance) must last until
-   idem_run returns.  *now_ms holds the tick that idem_run was given, and is to
-   be set to the tick at the end.  Returns 0 to complete, anything else to
-   release: only if the effect has not happened. */
+   fill in; what that points to must last until idem_run returns.  The response
+   may be in reply->buffer, from its start on, but nowhere else in it.  *now_ms
+   holds the tick that idem_run was given, and is to be set to the tick at the
+   end.  Returns 0 to complete, anything else to release: only if the effect has
+   not happened. */
 typedef int idem_handler(void *ctx, idem_outcome *outcome,
                          const idem_request *request, const idem_claim *claim,
                          int answer, uint32_t *now_ms);
@@ -1624,19 +1639,23 @@ IDEM_API int idem_find(idem_table *table, idem_entry *entry,
 
 /* The next key, in no useful order; a key that comes or goes meanwhile may be
    seen or not.
-     IDEM_OK, IDEM_E_NOT_FOUND (there are no more) */
+     IDEM_OK, IDEM_E_NOT_FOUND (there are no more)
+     IDEM_E_STORAGE     this one cannot be read; go on with the next */
 IDEM_API int idem_next(idem_table *table, idem_entry *entry, uint32_t now_ms);
 
 /* The next undelivered outcome, the oldest completion first, after the one
    that *entry holds from the call before; from the start if it is zeroed, or
    that outcome is no more.
-     IDEM_OK, IDEM_E_NOT_FOUND (there are no more) */
+     IDEM_OK, IDEM_E_NOT_FOUND (there are no more)
+     IDEM_E_STORAGE     there are no more but what cannot be read; elsewhere in
+                        the list that is stepped over */
 IDEM_API int idem_pending(idem_table *table, idem_entry *entry,
                           uint32_t now_ms);
 
 /* Marks an outcome as delivered: it is no longer owed, and may be evicted.
      IDEM_OK            also if it was, or never was owed
-     IDEM_E_NOT_FOUND   no such outcome, or no more */
+     IDEM_E_NOT_FOUND   no such outcome, or no more
+     IDEM_E_STORAGE, IDEM_E_SPACE   nothing changed, repeat the call */
 IDEM_API int idem_delivered(idem_table *table, const idem_claim *claim);
 
 /* Copies *len bytes of a response, or what there is, from byte `at` on, and
@@ -1656,10 +1675,11 @@ IDEM_API int idem_state(idem_table *table, void *dst, size_t *len);
 /* Removes a key: the administrator's way out.  The key is unknown afterwards,
    and its next begin is answered IDEM_EXECUTE.
      IDEM_OK
-     IDEM_E_NOT_FOUND   nothing was written, as in idem_find: a claim that was
+     IDEM_E_NOT_FOUND   nothing was removed, as in idem_find: a claim that was
                         being written when power went may yet show up
      IDEM_BUSY          the key has a live lease, or one without end; nothing
                         changed
+     IDEM_E_STORAGE, IDEM_E_SPACE   nothing changed, repeat the call
      IDEM_E_ARG, IDEM_E_TOO_LARGE   as idem_find */
 IDEM_API int idem_forget(idem_table *table, const idem_request *request,
                          uint32_t now_ms);
@@ -1737,7 +1757,7 @@ typedef struct idem_file {
    alone; makes it, readable by its owner only and full of zeros, if there is
    none.  Then open a table with config.storage = &file->storage.
      IDEM_OK
-     IDEM_BUSY        it is open, or being made: by another process, or as
+     IDEM_E_LOCK      it is open, or being made: by another process, or as
                       another idem_file of this one
      IDEM_E_ARG       NULL, sizes that an idem_storage cannot have
      IDEM_E_FORMAT    not a regular file, or not of that size: not touched
@@ -3350,12 +3370,6 @@ static uint32_t idemi_record_decode(idem_table *t, uint32_t at,
    K4  It has had at least one attempt, and its token has been granted.
    ------------------------------------------------------------------------ */
 
-/* Attempts are counted up to this. */
-#define IDEMI_ATTEMPTS_END 255
-
-/* Slots that one idem_maintain looks at. */
-#define IDEMI_MAINTAIN_SLOTS 64
-
 /* A request, with the hashes that are made before the lock is taken */
 typedef struct idemi_query {
     const idem_request *rq;
@@ -4672,9 +4686,7 @@ static int idemi_journal_unconfirmed(const idem_table *t, unsigned slot)
 
     if (j->newest == IDEMI_NOWHERE || j->newest_slot == IDEMI_NOWHERE)
         return 0;
-    return slot == j->newest_slot ||
-           (slot == IDEMI_NONE &&
-            !idemi_slot_at(t, (unsigned)j->newest_slot)->state);
+    return slot == j->newest_slot || slot == IDEMI_NONE;
 }
 
 /* Goes on to the first sector of this boot; that confirms the newest record of
@@ -6191,7 +6203,7 @@ static void idemi_cells_identity(const idem_table *t, unsigned char *p)
 
 /* Writes the headers: before the first record both, first the one that did not
    read, so that what reads is not torn while it is the only one; afterwards
-   only that one. */
+   only that one, and if that fails the other will do. */
 static int idemi_cells_begin(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -6206,6 +6218,8 @@ static int idemi_cells_begin(idem_table *t)
         IDEM_MEMSET(t->in, t->config->storage->erased, (size_t)len);
         idemi_cells_identity(t, t->in);
         result = idemi_cells_prog(t, copy * len, len);
+        if (result < 0 && j->sequence)
+            return IDEM_OK;
         if (result == IDEM_OK)
             result = idemi_storage_sync(t);
     }
@@ -6307,9 +6321,7 @@ static int idemi_journal_unconfirmed(const idem_table *t, unsigned slot)
 
     if (j->settled || !j->sequence)
         return 0;
-    return slot == j->newest ||
-           (slot == IDEMI_NONE &&
-            !idemi_slot_at(t, (unsigned)j->newest)->state);
+    return slot == j->newest || slot == IDEMI_NONE;
 }
 
 /* There is nothing to do ahead. */
@@ -7496,8 +7508,6 @@ static int idemi_check_all(const idem_table *t)
    >>public    validate, lock, do, unlock
    ------------------------------------------------------------------------ */
 
-/* In every open table, and in no zeroed one: "idem". */
-
 static void idemi_public_misuse(void)
 {
     IDEM_ASSERT(!"idem: a caller's mistake");
@@ -7722,7 +7732,7 @@ static idemi_size idemi_public_cell(const idem_config *config, unsigned wide)
 
     if (config->state_max)
         len += config->state_max + (idemi_size)2;
-    return (len + granule - 1) / granule * granule;
+    return (len + granule - 1) & ~(granule - 1);
 }
 
 /* Bytes of both headers. */
@@ -7730,7 +7740,15 @@ static idemi_size idemi_public_headers(const idem_config *config)
 {
     idemi_size granule = config->storage->prog_size;
 
-    return 2 * ((IDEMI_CELLS_HEADER + granule - 1) / granule * granule);
+    return 2 * ((IDEMI_CELLS_HEADER + granule - 1) & ~(granule - 1));
+}
+
+/* The most cells that numbers of `wide` bytes tell apart. */
+static idemi_size idemi_public_most(unsigned wide)
+{
+    if (wide == 1)
+        return IDEMI_CELLS_NARROW;
+    return wide == 2 || !IDEM_WIDE ? IDEMI_CELLS_MIDDLE : 0xFFFFFE;
 }
 
 /* How many cells there are with numbers of `wide` bytes. */
@@ -7738,7 +7756,7 @@ static idemi_size idemi_public_cells(const idem_config *config, unsigned wide)
 {
     idemi_size size = config->storage->sector_size;
     idemi_size headers = idemi_public_headers(config);
-    idemi_size most = IDEM_WIDE ? 0xFFFFFE : IDEMI_CELLS_MIDDLE;
+    idemi_size most = idemi_public_most(wide);
 
     if (size > headers)
         size = (size - headers) / idemi_public_cell(config, wide);
@@ -7747,12 +7765,15 @@ static idemi_size idemi_public_cells(const idem_config *config, unsigned wide)
     return size < most ? size : most;
 }
 
-/* Bytes of a number: those that it takes for all cells. */
+/* Bytes of a number: more only if there are more cells with them. */
 static unsigned idemi_public_wide(const idem_config *config)
 {
-    if (idemi_public_cells(config, 1) <= IDEMI_CELLS_NARROW)
-        return 1;
-    return idemi_public_cells(config, 2) <= IDEMI_CELLS_MIDDLE ? 2 : 3;
+    unsigned wide = 1;
+
+    while (wide < 3 &&
+           idemi_public_cells(config, wide + 1) > idemi_public_most(wide))
+        wide++;
+    return wide;
 }
 
 /* Bytes of a journal; before its buffer it has the numbers of cells. */
@@ -7990,12 +8011,7 @@ IDEM_API int idem_begin(idem_table *table, idem_claim *claim,
         IDEM_MEMSET(claim, 0, sizeof *claim);
     if (!claim || !reply)
         return IDEMI_MISUSE();
-    reply->claim = *claim;
-    reply->response_len = 0;
-    reply->status = 0;
-    reply->code = 0;
-    reply->age_ms = 0;
-    reply->retry_after_ms = 0;
+    IDEM_MEMSET(&reply->claim, 0, sizeof *reply - offsetof(idem_reply, claim));
     if (!idemi_public_is_open(table))
         return IDEMI_MISUSE();
     result = idemi_public_query(table, &q, request);
@@ -8221,19 +8237,26 @@ IDEM_API int idem_pending(idem_table *table, idem_entry *entry,
     if (result < 0)
         return result;
     slot = table->capacity;
-    result = idemi_command_outcome(table, &entry->claim);
+    result = IDEM_E_NOT_FOUND;
+    if (entry->claim.token)
+        result = idemi_command_outcome(table, &entry->claim);
+    if (result == IDEM_E_STORAGE)
+        return idemi_public_leave(table, result);
     if (result == IDEM_OK)
         slot = (unsigned)entry->claim.slot;
-    else if (result == IDEM_E_STORAGE)
-        return idemi_public_leave(table, result);
-    do {
+    // What cannot be read does not hide what stands behind it.
+    for (result = IDEM_E_NOT_FOUND;;) {
+        const idem_slot *s;
         slot = table->links[slot].newer;
         if (slot == table->capacity)
-            return idemi_public_leave(table, IDEM_E_NOT_FOUND);
-    } while (!(idemi_slot_at(table, slot)->state & IDEMI_UNDELIVERED) ||
-             idemi_slot_over(table, idemi_slot_at(table, slot)));
-    return idemi_public_leave(table,
-                              idemi_command_describe(table, slot, entry));
+            return idemi_public_leave(table, result);
+        s = idemi_slot_at(table, slot);
+        if (!(s->state & IDEMI_UNDELIVERED) || idemi_slot_over(table, s))
+            continue;
+        result = idemi_command_describe(table, slot, entry);
+        if (result == IDEM_OK)
+            return idemi_public_leave(table, result);
+    }
 }
 
 IDEM_API int idem_delivered(idem_table *table, const idem_claim *claim)
@@ -8508,7 +8531,7 @@ static int idemi_file_sync_name(char *path)
     return error == EINVAL ? 0 : error;     // this file system knows no such
 }                                           // sync, or needs none
 
-/* Whether the open file is the one to use: IDEM_OK, IDEM_BUSY, IDEM_E_FORMAT,
+/* Whether the open file is the one to use: IDEM_OK, IDEM_E_LOCK, IDEM_E_FORMAT,
    or IDEM_E_STORAGE with file->error set. */
 static int idemi_file_examine(idem_file *file, const char *path, char *unborn,
                               uint32_t size)
@@ -8517,9 +8540,9 @@ static int idemi_file_examine(idem_file *file, const char *path, char *unborn,
 
     file->error = idemi_file_lock(file->fd);
     if (file->error)
-        return file->error == EWOULDBLOCK ? IDEM_BUSY : IDEM_E_STORAGE;
+        return file->error == EWOULDBLOCK ? IDEM_E_LOCK : IDEM_E_STORAGE;
     if (!idemi_file_is(file->fd, path))
-        return IDEM_BUSY;       // somebody is just replacing it
+        return IDEM_E_LOCK;     // somebody is just replacing it
     if (fstat(file->fd, &is) < 0) {
         file->error = errno;
         return IDEM_E_STORAGE;
@@ -8602,7 +8625,7 @@ IDEM_API int idem_file_open(idem_file *file, const char *path,
         return result;
     file->error = idemi_file_create(path, unborn, size);
     if (file->error)
-        return file->error == EWOULDBLOCK ? IDEM_BUSY : IDEM_E_STORAGE;
+        return file->error == EWOULDBLOCK ? IDEM_E_LOCK : IDEM_E_STORAGE;
     return idemi_file_take(file, path, unborn, size);
 }
 

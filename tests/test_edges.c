@@ -456,6 +456,81 @@ static void s10_nothing_unsure_is_answered_once_a_sync_failed(void **state)
     assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_REPLAY);
 }
 
+/* A cut claim that reads well took the slot of a key that was evicted: once it
+   was said that this is gone, it does not come back where the claim is torn. */
+static void s10_a_key_whose_slot_was_taken_stays_gone(void **state)
+{
+    const geometry *const media[] = { &usual, &in_place };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    f->config.capacity = 1;
+    f->config.full = IDEM_EVICT_OLDEST;
+    for (size_t i = 0; i < COUNT(media); i++) {
+        uint32_t at;
+        device_start(d, media[i]);
+        finish(f, "s", "a", d->now);
+        assert_int_equal(begin(f, "s", "b", "pour", d->now), IDEM_EXECUTE);
+        at = idemi_storage_linear(
+            &f->table, idemi_slot_place(&f->table, f->claim.slot)->claim);
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(forget(f, "s", "a", d->now), IDEM_E_NOT_FOUND);
+        flash_flip(&d->medium, at + 1, 0);
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(find(f, "s", "a", d->now), IDEM_E_NOT_FOUND);
+    }
+}
+
+/* The keys that are listed as undelivered, and what ends the list. */
+static int list_owed(device *d, char *keys)
+{
+    fixture *f = &d->f;
+    int result;
+
+    memset(&f->entry, 0, sizeof f->entry);
+    f->entry.id = f->id;
+    f->entry.id_size = sizeof f->id - 1;
+    for (;;) {
+        result = checked(f, idem_pending(&f->table, &f->entry, d->now));
+        if (result != IDEM_OK)
+            break;
+        *keys++ = f->id[f->entry.scope_len];
+    }
+    *keys = '\0';
+    return result;
+}
+
+/* What cannot be read hides no outcome behind it. */
+static void s5_what_is_owed_is_listed_beside_what_cannot_be_read(void **state)
+{
+    static const char *const owed[] = { "bcd", "cd", "bd", "bc" };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    char keys[8];
+
+    device_start(d, &usual);
+    for (unsigned n = 0; n < COUNT(owed); n++) {
+        const char name[] = { (char)('a' + n), '\0' };
+        f->outcome.confirm = n > 0;
+        finish(f, "s", name, d->now);
+    }
+    for (unsigned n = 0; n < COUNT(owed); n++) {
+        const char name[] = { (char)('a' + n), '\0' };
+        unsigned slot = slot_of(d, "s", name);
+        uint32_t at = idemi_storage_linear(
+            &f->table, idemi_slot_place(&f->table, slot)->claim);
+        flash_flip(&d->medium, at + 1, 0);
+        // Another record is in the buffer then.
+        assert_int_equal(find(f, "s", n ? "a" : "b", d->now), IDEM_OK);
+        assert_int_equal(list_owed(d, keys),
+                         n == 3 ? IDEM_E_STORAGE : IDEM_E_NOT_FOUND);
+        assert_string_equal(keys, owed[n]);
+        flash_flip(&d->medium, at + 1, 0);
+    }
+    assert_int_equal(list_owed(d, keys), IDEM_E_NOT_FOUND);
+    assert_string_equal(keys, "bcd");
+}
+
 /* ---------------------------------------------------------------------------
    damage that tests of single bits and records do not come to
    ------------------------------------------------------------------------ */
@@ -1358,6 +1433,8 @@ int main(void)
         EDGE_TEST(s4_a_key_lost_while_room_is_made_for_it_is_never_new),
         EDGE_TEST(what_reads_again_is_known_again),
         EDGE_TEST(s10_nothing_unsure_is_answered_once_a_sync_failed),
+        EDGE_TEST(s10_a_key_whose_slot_was_taken_stays_gone),
+        EDGE_TEST(s5_what_is_owed_is_listed_beside_what_cannot_be_read),
         EDGE_TEST(idle_work_carries_some_keys_and_no_more_at_a_time),
         EDGE_TEST(s7_idle_work_that_fails_loses_nothing),
         EDGE_TEST(the_head_is_never_dead),
