@@ -395,13 +395,15 @@
      idem_release, _forget,       that
      _delivered
      idem_renew, and all that     nothing: nothing is written.  A duplicate
-     only looks                   costs two reads
+     only looks                   costs two reads; once after a restart, if the
+                                  newest record tells of its key, a new sector
 
    IDEM_BATCH: the same becomes durable together, with the next idem_sync:
    execute what was claimed after one, answer what was completed after another.
    volatile_claims: claims are not written at all, outcomes are.  Half the wear;
    but what a restart cuts short is IDEM_EXECUTE again (S4 is given up for that,
-   and nothing else).
+   and nothing else).  Do not switch it off while outcomes of it are remembered:
+   a key may come back as it was when its claim was last written.
 
    Call idem_maintain when there is nothing else to do, until it answers
    IDEM_OK.  It erases ahead, and carries forward what is still needed from the
@@ -445,7 +447,9 @@
            replaces.  If `erasing` is given erase only starts it; read and prog
            in other sectors may come while it goes on, and must wait, or suspend
            it, where the flash needs that.
-   sync    makes durable what was programmed; NULL if there is no cache.
+   sync    makes durable what was programmed; NULL if there is no cache.  What
+           idem_open reads it takes for durable: sync a cache that outlives a
+           restart before.
    erased  what an erased byte reads as; without erase, what idem_format fills
            the storage with.
 
@@ -488,11 +492,11 @@
               20  6    logical milliseconds when the sector was opened; in the
                        first of a boot, when the table was
               26  1    how many sectors back the one before it is, round the end
-              27  1    1: the first that was opened after a restart; 2: an
-                       attempt (storage without erase), written before anything
-                       else where the second header will be: it announces the
-                       sequence only.  Added; bits 2 to 7: how many granules
-                       are damaged, the low bits of that
+              27  1    the sum of: 1, the first that was opened after a restart;
+                       2, an attempt (storage without erase), written before
+                       anything else where the second header will be: it
+                       announces the sequence only; and 4 x the low six bits of
+                       how many granules are damaged
               28  2    how many sectors back the oldest is that is still needed
                        (or, if that one was passed over, the next)
               30  3    where the records of the sector before it end
@@ -500,6 +504,8 @@
                        header
               36  4    CRC-32C of the 36 bytes before, without the complement
                        at the end: "123456789" gives 0x1CF96D7C
+
+   In a record numbers in brackets are bits of its second byte, but for one.
 
      record   1        0x80, and added: 0x01 a claim, 0x02 an outcome, 0x04 a
                        state, 0x08 moved, 0x10 a second byte follows, 0x20 all
@@ -514,8 +520,8 @@
               varint   milliseconds since the time in the header
               varint   (neither claim nor moved)  how many bytes back its claim
                        is, round the end of the storage
-              varint   (moved)  by how much its token is less than one that
-                       were granted here
+              varint   (moved)  with a claim: by how much its token is less
+                       than one that were granted here, modulo 2^32; else 0
               varint   (moved)  milliseconds back to completion, or to the
                        restart that cut it short
        claim  1        (0x40)  attempts; else 1
@@ -545,7 +551,8 @@
    than is configured) make a record one that does not validate.
    Moved and nothing else: the slot is empty, whatever claim it had.
    The token of a claim is sequence x sector_size + offset, where it was written
-   first.
+   first; of one that was volatile, the next number after the last token, or
+   after sequence x sector_size of the head then.
 
    ---------------------------------------------------------------------------
    >>recovery     what makes a power cut harmless, at any instant
@@ -572,15 +579,18 @@
          belongs to a claim names it.  What does not validate is passed over,
          granule by granule, to the next that does.
 
-   Reading: all headers.  Of the sector with the highest sequence, if its second
-   header is there (valid, or a single bit differs from the first, or a record
-   stands behind those that were there before it): it is the newest.  Else the
-   one that it names is; or one with a higher sequence than that whose second
-   header is there, and a record after it, or which names another: the highest
-   could not be seen when that was written.  The newest one's header says which
-   is the oldest needed.  From there on every record, in order, up to the end
-   that the next header states.  No header, and every byte erased but for torn
-   headers where headers go: blank.
+   Reading: all headers.  A first header that validates when one bit is flipped
+   counts as if it did.  Take the sector with the highest sequence.  If its
+   second header is there (valid, or a single bit differs from the first, or a
+   record stands behind those that were there before it) it is the newest.  Else
+   the one that it names as the one before it is; or one with a higher sequence
+   than that whose second header is there, and a record after it, or which names
+   another as the one before it: the highest could not be seen when that was
+   written.  The newest one's header says which is the oldest needed.  From
+   there on every record, in order, up to the end that the next header states.
+   A sector on the way that has no header is one damaged stretch; the one before
+   it is then the one in front of it.  No header, and every byte erased but for
+   torn headers where headers go: blank.
 
    If power goes ...
 
@@ -763,7 +773,8 @@
 
    With a journal, calls of the callbacks in r reads, p programs, e erases:
 
-     begin, duplicate     2 r, and one for each other key with the same hash (16
+     begin, duplicate     (but once after a restart, see >>durable)
+                          2 r, and one for each other key with the same hash (16
                           bits, 32 if IDEM_WIDE).  With a quota one for each key
      begin, claim         1 p; when a sector is full, 3 p and 1 e more, and as
                           much carrying as goes into one sector (2 r, 1 p each);
@@ -1037,7 +1048,7 @@ typedef struct idem_storage {
     int    (*sync)(void *ctx);  /* NULL: what is programmed is durable */
     uint32_t sector_size;       /* bytes, 256 .. 262,144, whole granules; with
                                    IDEM_CELLS all there are, sector_count 1 */
-    uint32_t sector_count;      /* 3 .. 65,535; together below 4 GB (with each
+    uint32_t sector_count;      /* 4 .. 65,535; together below 4 GB (with each
                                    rounded up to a power of two) */
     uint16_t prog_size;         /* the granule, bytes: 1, 2, 4 .. 256 */
     uint8_t  erased;            /* value of an erased byte: 0xFF, 0x00, ... */
@@ -1238,7 +1249,6 @@ typedef struct idem_record {
     uint32_t slot;
     uint32_t age;               /* moved: of what slot.time tells, ms; without
                                    a claim, bytes back to where that is */
-    uint32_t token, token_high; /* moved */
     uint32_t state_at;          /* where in the buffer its state is, if it has
                                    one, */
     uint32_t id_at;             /* scope and key, */
@@ -1310,13 +1320,11 @@ typedef struct idem_journal {
     uint8_t  broken;            /* 1: a sync failed, nothing is believed */
     uint8_t  stray;             /* 1: slots may be in a sector that failed
                                    before it was committed */
-    uint8_t  erasing;           /* 1: an erase was started */
     uint8_t  erased;            /* 1: this call has had an erase */
     uint8_t  in_doubt;
     uint8_t  synced;            /* 1: all that was programmed is durable */
     uint8_t  outcome_loaded;
     uint32_t shift;             /* bits of an offset in an address */
-    uint32_t check;             /* tells one secret from another */
     uint32_t clock_high;        /* upper half of the logical time */
     uint32_t opened, opened_high;   /* that time at the opening */
     uint32_t sequence;          /* the highest that was ever used */
@@ -1335,6 +1343,8 @@ typedef struct idem_journal {
     uint32_t cursor;            /* slot at which carrying goes on */
 #endif
     uint32_t spare;             /* sectors after the head erased in this boot */
+    uint32_t erasing;           /* sector of which an erase was started, plus
+                                   one */
     uint32_t state_at;          /* address of the newest application state */
     uint32_t newest;            /* address of the record to be confirmed */
     uint32_t newest_slot;
@@ -1342,21 +1352,22 @@ typedef struct idem_journal {
     uint32_t doubt;             /* logical ms: until then unknown keys may be
                                    lost ones */
     uint32_t outcome_max;       /* bytes reserved for an outcome */
-    uint32_t carry_max;         /* of a record that is carried, at most */
     uint32_t record_max;        /* of each buffer for one record */
     uint32_t end;               /* where the head's records end */
     uint32_t keep;              /* bytes of the head that carrying leaves */
     uint32_t low;               /* dead sectors below which carrying begins */
-    uint32_t least;             /* sectors that must not be retired */
     uint32_t in_size;           /* bytes of the reading buffer */
     uint32_t loaded;            /* slot whose records are in it */
-    uint32_t unread;            /* slot that could not be carried once */
     uint32_t own_end;           /* while opening: up to where the head's records
                                    are certain to have been whole */
     uint32_t doubt_from;        /* while opening: from when its rest counts */
     uint32_t attempt;           /* while opening: a sector with a header that
                                    may be seen to be committed another time */
     uint32_t near;              /* while opening: see idemi_recover_outcome */
+    uint32_t check;             /* tells one secret from another */
+    uint32_t carry_max;         /* of a record that is carried, at most */
+    uint32_t least;             /* sectors that must not be retired */
+    uint32_t unread;            /* slot that could not be carried once */
     idem_record record;
     uint32_t retentions[IDEMI_RETENTIONS];
 } idem_journal;
@@ -3137,8 +3148,9 @@ static uint32_t idemi_record_encode(idem_table *t, const unsigned char **src,
                    t, idemi_slot_place(t, (unsigned)r->slot)->claim, at));
     if (r->parts & IDEMI_MOVED) {
         p = idemi_record_varint(
-            p, idemi_record_token(t, at) -
-                   ((uint64_t)r->token_high << 32 | r->token));
+            p, r->parts & IDEMI_HAS_CLAIM
+                   ? (uint32_t)idemi_record_token(t, at) - b->token
+                   : 0);
         p = idemi_record_varint(p, r->age);
     }
     if (r->parts & IDEMI_HAS_CLAIM) {
@@ -3333,9 +3345,8 @@ static uint32_t idemi_record_decode(idem_table *t, uint32_t at,
     r->time_high = (uint32_t)(number >> 32);
     r->age = idemi_record_bound(r) ? (uint32_t)idemi_record_number(&b) : 0;
     if (r->parts & IDEMI_MOVED) {
-        number = idemi_record_token(t, at) - idemi_record_number(&b);
-        r->token = (uint32_t)number;
-        r->token_high = (uint32_t)(number >> 32);
+        r->body.token = (uint32_t)idemi_record_token(t, at) -
+                        (uint32_t)idemi_record_number(&b);
         r->age = idemi_record_limited(&b, IDEM_RETENTION_MAX);
     }
     if (r->parts & IDEMI_HAS_CLAIM)
@@ -3575,10 +3586,11 @@ static uint8_t idemi_keys_terms(idem_table *t, uint32_t retention_ms)
    The manual (>>format) has the layout and the rules by which it is read.
 
    J1  Every slot in use has its records in sectors from `clean` to the head, or
-       (stray) in one that failed before it was committed; unless it is a
-       volatile claim.
-   J2  Two sectors after the head, at least, are dead by what its header says;
-       so there is one to go to next whether that header is seen or not.
+       (stray) in one that failed before it was committed; unless it is stale,
+       or a volatile claim.
+   J2  Two sectors after the head, at least, are retired, or dead by what its
+       header says; so there is one to go to next whether that header is seen or
+       not.
    J3  The outcomes of all claims of this boot fit into the rest of the head and
        the spare sectors after it.
    J4  Nothing is programmed into a sector that was not erased in this boot, but
@@ -3808,11 +3820,8 @@ static int idemi_journal_load(idem_table *t, unsigned slot, int outcome)
         result = idemi_journal_fetch(t, slot, place->claim, 0);
         if (result < 0)
             return result;
-        if (!(r->parts & IDEMI_MOVED)) {
-            uint64_t token = idemi_record_token(t, place->claim);
-            r->token = (uint32_t)token;
-            r->token_high = (uint32_t)(token >> 32);
-        }
+        if (!(r->parts & IDEMI_MOVED))
+            r->body.token = (uint32_t)idemi_record_token(t, place->claim);
         j->loaded = slot;
         j->outcome_loaded = (r->parts & IDEMI_HAS_OUTCOME) != 0;
     }
@@ -4034,11 +4043,8 @@ static int idemi_journal_describe(idem_table *t, unsigned slot)
     if (IDEMI_UNREAD(body))
         return 0;
     if (body != &r->body) {
-        uint64_t token = idemi_keys_token(t, body->token);
         r->body = *body;
         r->attempts = s->terms;
-        r->token = (uint32_t)token;
-        r->token_high = (uint32_t)(token >> 32);
     }
     r->slot = slot;
     r->parts = IDEMI_HAS_CLAIM | IDEMI_MOVED;
@@ -4100,7 +4106,7 @@ static int idemi_journal_carry_state(idem_table *t)
     r->slot = 0;
     r->parts = IDEMI_HAS_STATE | IDEMI_MOVED;
     r->more = 0;
-    r->token = r->token_high = r->age = 0;
+    r->age = 0;
     r->state_len = t->state_len;
     return idemi_journal_append(t, &from, &t->journal->state_at);
 }
@@ -4117,7 +4123,7 @@ static int idemi_journal_empty(idem_table *t, unsigned slot)
     r->slot = slot;
     r->parts = IDEMI_MOVED;
     r->more = 0;
-    r->token = r->token_high = r->age = 0;
+    r->age = 0;
     result = idemi_journal_append(t, &none, &at);
     if (result < 0 || !idemi_slot_at(t, slot)->state)
         return result;
@@ -4207,6 +4213,9 @@ static uint32_t idemi_journal_doubt(const idem_table *t, uint32_t from)
 
     if (!idemi_journal_in_doubt(t))
         return 0;
+    // What was found so late that 32 bits do not tell when it ends.
+    if (t->journal->doubt - from < t->journal->doubt - t->clock)
+        from = t->journal->doubt - IDEMI_NEVER_MS;
     while ((t->journal->doubt - (from & ~(unit - 1)) + unit - 1) >> exponent >
            0x7FF)
         unit = UINT32_C(1) << ++exponent;
@@ -4233,8 +4242,8 @@ static int idemi_journal_header(idem_table *t, unsigned copy, unsigned flags,
     p = idemi_basics_store(p, head->sequence, 4);
     p = idemi_basics_store(p, head->time, 4);
     p = idemi_basics_store(p, head->time_high, 2);
-    p = idemi_basics_store(p, back, 1);
-    p = idemi_basics_store(p, flags | sum << 2, 1);
+    *p++ = (unsigned char)back;
+    *p++ = (unsigned char)(flags | sum << 2);
     p = idemi_basics_store(p, idemi_journal_distance(t, j->clean, j->head), 2);
     p = idemi_basics_store(p, end, 3);
     p = idemi_basics_store(p, j->at, 3);
@@ -4247,7 +4256,8 @@ static int idemi_journal_header(idem_table *t, unsigned copy, unsigned flags,
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
 
-/* Waits for an erase that was started. */
+/* What became of an erase that was started: IDEM_MORE if it goes on, and is not
+   waited for. */
 static int idemi_journal_erased(idem_table *t, int wait)
 {
     const idem_storage *m = t->config->storage;
@@ -4319,13 +4329,17 @@ static int idemi_journal_erase(idem_table *t, int wait)
     uint32_t sector = idemi_journal_unspared(t);
     int result = IDEM_OK;
 
+    // What comes next may be another since that was started.
+    if (j->erasing && j->erasing != sector + 1 &&
+        idemi_journal_erased(t, wait) == IDEM_MORE)
+        return IDEM_MORE;
     if (idemi_journal_sector(t, sector)->link >= IDEMI_ASIDE ||
         (!j->blank && !idemi_journal_dead(t, sector)))
         return IDEM_E_SPACE;
     j->erased = 1;
     if (!j->erasing) {
         result = idemi_storage_result(t, m->erase(m->ctx, sector));
-        j->erasing = result == IDEM_OK;
+        j->erasing = result == IDEM_OK ? sector + 1 : 0;
         j->loaded = IDEMI_NOWHERE;
     }
     if (result == IDEM_OK)
@@ -4493,7 +4507,9 @@ static int idemi_journal_usable(const idem_table *t)
 
     if (j->blank)
         return idemi_journal_sector(t, next)->link < IDEMI_ASIDE;
-    return idemi_journal_dead(t, next);
+    // Its header has a byte to say how far back the one before it is.
+    return idemi_journal_dead(t, next) &&
+           idemi_journal_distance(t, j->head, next) <= 255;
 }
 
 /* Gives the sectors that failed another chance: it may have been the disk that
@@ -5278,11 +5294,10 @@ static void idemi_recover_enter(idem_table *t, idemi_late *late)
 static void idemi_recover_claim(idem_table *t, unsigned slot, uint32_t at,
                                 idemi_late *late)
 {
-    const idem_record *r = &t->journal->record;
+    idem_record *r = &t->journal->record;
     const unsigned char *id = t->in + r->id_at;
     idem_slot *s = idemi_slot_at(t, slot);
     idem_place *place = idemi_slot_place(t, slot);
-    uint32_t token = r->token;
 
     idemi_recover_enter(t, late);
     if (s->state)
@@ -5296,23 +5311,23 @@ static void idemi_recover_claim(idem_table *t, unsigned slot, uint32_t at,
     late->scope_len = r->body.scope_len;
     late->key_len = r->body.key_len;
     if (!(r->parts & IDEMI_MOVED))
-        token = (uint32_t)idemi_record_token(t, at);
+        r->body.token = (uint32_t)idemi_record_token(t, at);
+    // Before the slot is in use: its number is not one of a retention yet.
+    s->terms = idemi_slot_bodies(t) ? r->attempts
+                                    : idemi_keys_terms(t, r->body.retention);
     s->time = t->clock;
     s->state = IDEMI_IN_PROGRESS | IDEMI_ENDLESS;
     if (r->more & IDEMI_MORE_CUT) {
         s->state = IDEMI_IN_PROGRESS | IDEMI_CUT;
         s->time -= r->age;
     }
-    s->terms = r->attempts;
     idemi_journal_wrote(t, slot, at);
-    place->outcome = token;
+    place->outcome = r->body.token;
     if (idemi_slot_bodies(t)) {
         idem_body *body = idemi_slot_own(s);
         *body = r->body;
-        body->token = token;
         IDEM_MEMCPY(body + 1, id, (size_t)body->scope_len + body->key_len);
-    } else
-        s->terms = idemi_keys_terms(t, r->body.retention);
+    }
     idemi_order_note(t, s);
     t->used++;
     t->claimed += !(s->state & IDEMI_CUT);
@@ -5323,6 +5338,7 @@ static void idemi_recover_outcome(idem_table *t, unsigned slot, uint32_t at)
 {
     const idem_record *r = &t->journal->record;
     idem_slot *s = idemi_slot_at(t, slot);
+    unsigned near = t->links[t->capacity].older;    // the newest
 
     t->claimed -= !(s->state & IDEMI_CUT);
     s->state = r->more & IDEMI_MORE_FAILED ? IDEM_FAILED : IDEM_COMPLETED;
@@ -5343,15 +5359,14 @@ static void idemi_recover_outcome(idem_table *t, unsigned slot, uint32_t at)
                           r->body.response_len);
     }
     if (r->parts & IDEMI_MOVED) {
-        unsigned near = (unsigned)t->journal->near;
+        near = (unsigned)t->journal->near;
         if (near == slot ||
             (near < t->capacity &&
              !(idemi_slot_at(t, near)->state & IDEMI_FINISHED)))
             near = t->capacity;
-        idemi_order_insert(t, slot, near);
         t->journal->near = slot;
-    } else
-        idemi_order_append(t, slot);
+    }
+    idemi_order_insert(t, slot, near);
     idemi_order_note(t, s);
 }
 
@@ -5656,7 +5671,7 @@ static int idemi_recover_wipe(idem_table *t, uint32_t sector)
     const idem_storage *m = t->config->storage;
     idem_journal *j = t->journal;
     unsigned char *in = t->in;
-    uint32_t len = idemi_storage_granules(t, 1), at = 0;
+    uint32_t len = j->in_size & ~(uint32_t)(m->prog_size - 1u), at = 0;
     int result = IDEM_OK;
 
     if (m->erase) {
@@ -5664,9 +5679,12 @@ static int idemi_recover_wipe(idem_table *t, uint32_t sector)
         return result < 0 ? result : idemi_journal_erased(t, 1);
     }
     IDEM_MEMSET(in, m->erased, (size_t)len);
-    for (; at < m->sector_size && result == IDEM_OK; at += len)
+    for (; at < m->sector_size && result == IDEM_OK; at += len) {
+        if (len > m->sector_size - at)
+            len = m->sector_size - at;
         result = idemi_storage_result(
             t, m->prog(m->ctx, sector * m->sector_size + at, in, len));
+    }
     j->synced = 0;
     return result;
 }
@@ -6750,13 +6768,10 @@ static idem_slot *idemi_command_current(idem_table *t, const idem_claim *claim)
 /* The token of the body last asked for. */
 static uint64_t idemi_command_full_token(const idem_table *t, unsigned slot)
 {
-    const idem_record *r;
-
-    if (idemi_slot_bodies(t))
-        return idemi_keys_token(
-            t, idemi_slot_own(idemi_slot_at(t, slot))->token);
-    r = IDEMI_STORED(t);
-    return (uint64_t)r->token_high << 32 | r->token;
+    return idemi_keys_token(
+        t, idemi_slot_bodies(t)
+               ? idemi_slot_own(idemi_slot_at(t, slot))->token
+               : IDEMI_STORED(t)->body.token);
 }
 
 /* IDEM_OK if a claim names an outcome that is there, else IDEM_E_NOT_FOUND; or
