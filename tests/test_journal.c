@@ -1568,6 +1568,39 @@ static void l2_idle_time_frees_what_is_stale(void **state)
     assert_int_equal(f->table.used, 0);
 }
 
+/* Wherever its claim is by then: one record says so, beside the two headers of a
+   sector that is begun for it. */
+static void what_is_stale_is_emptied_once(void **state)
+{
+    static const geometry roomy =
+        { "roomy", FLASH_NOR, 1, 1024, 5, 0xFF, 0, 0, 0 };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    f->config.key_max = 8;
+    f->config.response_max = 4;
+    f->config.state_max = 0;
+    device_start(d, &roomy);
+    for (unsigned round = 0; round < 250; round++) {
+        unsigned steps = 0;
+        uint32_t progs, head;
+        assert_int_equal(ask(f, "a", d->now), IDEM_EXECUTE);
+        for (unsigned n = 0; n < round; n++) {
+            assert_int_equal(ask(f, "b", d->now), IDEM_EXECUTE);
+            assert_int_equal(release(f, &f->claim, d->now), IDEM_OK);
+        }
+        assert_int_equal(idem_elapse(&f->table, 2 * IDEMI_SWEEP_MS), IDEM_OK);
+        assert_int_equal(f->table.stale, 1);
+        progs = d->medium.progs;
+        head = f->table.journal->head;
+        while (maintain(f, d->now) == IDEM_MORE)
+            assert_true(++steps < 100);
+        progs += f->table.journal->head == head ? 1 : 3;
+        assert_int_equal(d->medium.progs, progs);
+        assert_int_equal(f->table.stale, 0);
+    }
+}
+
 /* Until a record stands behind it a header may have been torn: what the one
    before needs is not erased. */
 static void r3_a_header_is_believed_when_a_record_follows(void **state)
@@ -3910,6 +3943,7 @@ int main(void)
         JOURNAL_TEST(
             s1_tokens_of_volatile_claims_stay_below_the_next_sector),
         JOURNAL_TEST(l2_idle_time_frees_what_is_stale),
+        JOURNAL_TEST(what_is_stale_is_emptied_once),
         JOURNAL_TEST(r3_a_header_is_believed_when_a_record_follows),
         JOURNAL_TEST(s10_what_was_delivered_stays_delivered),
         JOURNAL_TEST(s10_what_was_forgotten_stays_forgotten),
