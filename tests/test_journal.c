@@ -1568,8 +1568,8 @@ static void l2_idle_time_frees_what_is_stale(void **state)
     assert_int_equal(f->table.used, 0);
 }
 
-/* Wherever its claim is by then: one record says so, beside the two headers of a
-   sector that is begun for it. */
+/* Wherever its claim is by then: one record says so, beside the two headers of
+   a sector that is begun for it. */
 static void what_is_stale_is_emptied_once(void **state)
 {
     static const geometry roomy =
