@@ -417,6 +417,31 @@ static void wear_is_even(void **state)
         }
 }
 
+/* A sector of which a cut has left the header in doubt is passed over once. */
+static void wear_is_even_after_a_torn_header_too(void **state)
+{
+    device *d = (device *)*state;
+
+    for (uint32_t n = 0; n < 5; n++) {
+        uint32_t least, most;
+        tight(d, &usual, 5);
+        play(d, NULL, "B0 C0");
+        device_restart(d);
+        flash_cut(&d->medium, n, 0);
+        d->unsure = 1;
+        (void)device_begin(d, 1);
+        d->unsure = 0;
+        device_restart_after(d);
+        for (unsigned i = 0; i < 300; i++) {
+            device_begin(d, i % 8);
+            device_complete(d, i % 8, d->f.config.response_max);
+            d->now += 250;
+        }
+        flash_wear(&d->medium, &least, &most);
+        assert_in_range(most - least, 0, 2);
+    }
+}
+
 /* Reads as blank, wherever it is asked. */
 static int blank_read(void *ctx, uint32_t at, void *dst, uint32_t len)
 {
@@ -1517,22 +1542,28 @@ static void a_volatile_claim_is_not_written_and_its_outcome_is(void **state)
     assert_int_equal(device_begin(d, 1), IDEM_REPLAY);
 }
 
-/* Whatever number of them there is in a sector. */
+/* Whatever number of them there is in a sector; which is begun when those of the
+   one before are used up. */
 static void s1_tokens_of_volatile_claims_stay_below_the_next_sector(
     void **state)
 {
     device *d = (device *)*state;
     fixture *f = &d->f;
     const idem_journal *j;
-    uint64_t token = 0;
+    uint64_t token = 0, first = 0;
 
     f->config.volatile_claims = f->config.in_ram = 1;
     device_start(d, &usual);
+    play(d, NULL, "B0 C0");
+    device_restart(d);
     j = f->table.journal;
     for (uint32_t n = 0; n < 2 * usual.sector_size + 9; n++) {
         uint64_t sequence;
         assert_int_equal(ask(f, "k", d->now), IDEM_EXECUTE);
         sequence = idemi_journal_sector(&f->table, j->head)->sequence;
+        if (!n)
+            first = sequence;
+        assert_int_equal(sequence - first, n / usual.sector_size);
         assert_true(f->claim.token > token);
         token = f->claim.token;
         assert_true(token < (sequence + 1) * usual.sector_size);
@@ -1634,6 +1665,37 @@ static void r3_a_header_is_believed_when_a_record_follows(void **state)
         play(d, NULL, "X3");
     }
     assert_true(differed > 0);
+}
+
+/* On storage without erase the first that is written to a sector announces it;
+   by that the next boot knows what is not to be taken for its own, whatever the
+   time is. */
+static void r3_an_attempt_is_seen_at_whatever_time(void **state)
+{
+    static const uint32_t times[] = { 0, 1, 255, 256, 511 };
+    device *d = (device *)*state;
+    const idem_table *t = &d->f.table;
+
+    d->still = 1;
+    for (unsigned i = 0; i < COUNT(times); i++) {
+        uint32_t sequence, next;
+        device_start(d, &in_place);
+        device_elapse(d, times[i]);
+        // Once around, so that there are old headers below.
+        for (unsigned boot = 0; boot < 12; boot++) {
+            play(d, NULL, "B0 X0");
+            device_restart(d);
+        }
+        sequence = t->journal->sequence;
+        next = idemi_journal_after(t, t->journal->head);
+        flash_cut(&d->medium, 1, 0);
+        d->unsure = 1;
+        assert_int_equal(device_begin(d, 0), IDEM_E_STORAGE);
+        d->unsure = 0;
+        device_restart(d);
+        assert_int_equal(t->journal->sequence, sequence + 1);
+        assert_int_equal(t->journal->attempt, next);
+    }
 }
 
 /* ---------------------------------------------------------------------------
@@ -2890,6 +2952,46 @@ static void formatting_forgets_what_was_there_for_good(void **state)
     }
 }
 
+/* Also where an erase is only started: it is not used before that is done. */
+static void formatting_waits_for_each_erase(void **state)
+{
+    device *d = (device *)*state;
+
+    device_start(d, &usual);
+    device_split(d, 7);
+    play(d, NULL, "B0 L0 B1 S1");
+    device_format(d);
+    device_look(d);
+    assert_false(d->erasing);
+    for (uint32_t at = 0; at < d->medium.size; at++)
+        assert_int_equal(d->medium.bytes[at], usual.erased);
+}
+
+/* With a right CRC too: there is no such sector. */
+static void a_header_that_points_out_of_the_ring_is_none(void **state)
+{
+    static const uint8_t fields[] = { 26, 28, 29 };
+    device *d = (device *)*state;
+    const idem_table *t = &d->f.table;
+
+    device_start(d, &usual);
+    play(d, NULL, "B0");
+    for (unsigned i = 0; i < COUNT(fields); i++)
+        for (unsigned value = 0; value < 2; value++) {
+            uint8_t header[IDEMI_HEADER];
+            memcpy(header,
+                   d->medium.bytes + t->journal->head * usual.sector_size,
+                   sizeof header);
+            // The last sector that there is, or with the high byte the first;
+            // and the next.
+            header[fields[i]] = (uint8_t)(
+                value + (fields[i] == 29 ? 0 : usual.sector_count - 1));
+            idemi_basics_store(header + 36, crc32c(UINT32_MAX, header, 36), 4);
+            assert_int_equal(idemi_recover_header(t, header),
+                             value ? IDEMI_NO_HEADER : IDEMI_OURS);
+        }
+}
+
 /* A cut in the very first write of all: the storage is as good as blank. */
 static void a_torn_first_header_is_blank(void **state)
 {
@@ -3902,6 +4004,7 @@ int main(void)
         JOURNAL_TEST(a_record_of_no_claim_has_no_token_and_no_age),
         JOURNAL_TEST(a_restart_costs_one_erase_and_one_more_with_idle_time),
         JOURNAL_TEST(wear_is_even),
+        JOURNAL_TEST(wear_is_even_after_a_torn_header_too),
         JOURNAL_TEST(a_storage_that_is_none_is_refused),
         JOURNAL_TEST(what_needs_a_journal_or_memory_is_refused_without),
         JOURNAL_TEST(the_named_amount_of_memory_is_enough),
@@ -3945,6 +4048,7 @@ int main(void)
         JOURNAL_TEST(l2_idle_time_frees_what_is_stale),
         JOURNAL_TEST(what_is_stale_is_emptied_once),
         JOURNAL_TEST(r3_a_header_is_believed_when_a_record_follows),
+        JOURNAL_TEST(r3_an_attempt_is_seen_at_whatever_time),
         JOURNAL_TEST(s10_what_was_delivered_stays_delivered),
         JOURNAL_TEST(s10_what_was_forgotten_stays_forgotten),
         JOURNAL_TEST(s5_a_lost_sector_is_never_believed),
@@ -3967,6 +4071,8 @@ int main(void)
         JOURNAL_TEST(another_configuration_is_refused),
         JOURNAL_TEST(foreign_data_is_refused),
         JOURNAL_TEST(formatting_forgets_what_was_there_for_good),
+        JOURNAL_TEST(formatting_waits_for_each_erase),
+        JOURNAL_TEST(a_header_that_points_out_of_the_ring_is_none),
         JOURNAL_TEST(s7_an_erase_that_fails_retires_a_sector),
         JOURNAL_TEST(in_ram_duplicates_are_answered_by_a_dead_storage),
         JOURNAL_TEST(looking_says_that_a_record_does_not_read),
