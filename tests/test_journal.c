@@ -395,11 +395,24 @@ static void a_restart_costs_one_erase_and_one_more_with_idle_time(void **state)
         }
 }
 
+/* How much more often one sector was erased than another, after commands. */
+static uint32_t uneven(device *d, unsigned commands)
+{
+    uint32_t least, most;
+
+    for (unsigned n = 0; n < commands; n++) {
+        device_begin(d, n % 8);
+        device_complete(d, n % 8, d->f.config.response_max);
+        d->now += 250;
+    }
+    flash_wear(&d->medium, &least, &most);
+    return most - least;
+}
+
 /* Without restarts the sectors are used strictly in turn. */
 static void wear_is_even(void **state)
 {
     device *d = (device *)*state;
-    uint32_t least, most;
 
     for (unsigned i = 0; i < COUNT(geometries); i++)
         for (d->idle = 0; d->idle < 2; d->idle++) {
@@ -407,13 +420,7 @@ static void wear_is_even(void **state)
                 geometries[i].sector_size > 4096)
                 continue;
             tight(d, &geometries[i], 5);
-            for (unsigned n = 0; n < 400; n++) {
-                device_begin(d, n % 8);
-                device_complete(d, n % 8, d->f.config.response_max);
-                d->now += 250;
-            }
-            flash_wear(&d->medium, &least, &most);
-            assert_in_range(most - least, 0, 1);
+            assert_in_range(uneven(d, 400), 0, 1);
         }
 }
 
@@ -423,7 +430,6 @@ static void wear_is_even_after_a_torn_header_too(void **state)
     device *d = (device *)*state;
 
     for (uint32_t n = 0; n < 5; n++) {
-        uint32_t least, most;
         tight(d, &usual, 5);
         play(d, NULL, "B0 C0");
         device_restart(d);
@@ -432,13 +438,7 @@ static void wear_is_even_after_a_torn_header_too(void **state)
         (void)device_begin(d, 1);
         d->unsure = 0;
         device_restart_after(d);
-        for (unsigned i = 0; i < 300; i++) {
-            device_begin(d, i % 8);
-            device_complete(d, i % 8, d->f.config.response_max);
-            d->now += 250;
-        }
-        flash_wear(&d->medium, &least, &most);
-        assert_in_range(most - least, 0, 2);
+        assert_in_range(uneven(d, 300), 0, 2);
     }
 }
 
@@ -1542,8 +1542,8 @@ static void a_volatile_claim_is_not_written_and_its_outcome_is(void **state)
     assert_int_equal(device_begin(d, 1), IDEM_REPLAY);
 }
 
-/* Whatever number of them there is in a sector; which is begun when those of the
-   one before are used up. */
+/* Whatever number of them there is in a sector; which is begun when those of
+   the one before are used up. */
 static void s1_tokens_of_volatile_claims_stay_below_the_next_sector(
     void **state)
 {
