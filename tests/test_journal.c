@@ -766,6 +766,22 @@ static void looking_costs_two_reads_a_key(void **state)
     }
 }
 
+/* In one call. */
+static void what_was_read_is_not_read_again(void **state)
+{
+    device *d = (device *)*state;
+    unsigned slot;
+
+    device_start(d, &usual);
+    play(d, NULL, "B0 C0 B1");
+    slot = (unsigned)d->truth.keys[0].claim.slot;
+    device_before(d);
+    for (unsigned n = 0; n < 3; n++)
+        assert_int_equal(idemi_journal_load(&d->f.table, slot, n > 0), IDEM_OK);
+    device_after(d, 0);
+    assert_int_equal(d->reads, 2);
+}
+
 /* ---------------------------------------------------------------------------
    restarts
    ------------------------------------------------------------------------ */
@@ -4014,6 +4030,7 @@ int main(void)
         JOURNAL_TEST(no_callback_is_asked_for_no_bytes),
         JOURNAL_TEST(a_duplicate_costs_two_reads_at_most),
         JOURNAL_TEST(looking_costs_two_reads_a_key),
+        JOURNAL_TEST(what_was_read_is_not_read_again),
         JOURNAL_TEST(s2_every_outcome_is_replayed_byte_for_byte),
         JOURNAL_TEST(s3_another_payload_is_a_mismatch_also_after_a_restart),
         JOURNAL_TEST(tokens_increase_over_restarts_that_wrote_nothing),
