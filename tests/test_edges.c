@@ -759,23 +759,30 @@ static void check_soon_carried(device *d)
 static void idle_work_carries_some_keys_and_no_more_at_a_time(void **state)
 {
     device *d = (device *)*state;
+    const idem_table *t = &d->f.table;
     unsigned most = 0;
+    uint32_t least = UINT32_MAX;
 
     for (unsigned before = 0; before < 400; before += 4) {
         int result = IDEM_MORE;
         fill_soon_carried(d, before);
         for (unsigned n = 0; result == IDEM_MORE; n++) {
-            uint32_t progs = d->medium.progs;
+            uint32_t progs = d->medium.progs, rest = idemi_journal_rest(t);
             result = maintain(&d->f, d->now);
             assert_in_range(n, 0, 50);
             progs = d->medium.progs - progs;
             assert_in_range(progs, 0, IDEMI_MAINTAIN_CARRY);
             assert_true(progs < IDEMI_MAINTAIN_CARRY || result == IDEM_MORE);
             most = progs > most ? progs : most;
+            if (progs)
+                least = rest < least ? rest : least;
         }
         assert_int_equal(result, IDEM_OK);
     }
     assert_int_equal(most, IDEMI_MAINTAIN_CARRY);
+    // As long as two of the longest records fit.
+    assert_in_range(least, 2 * t->journal->carry_max,
+                    3 * t->journal->carry_max - 1);
 }
 
 static void s7_idle_work_that_fails_loses_nothing(void **state)
