@@ -922,7 +922,7 @@ static void s7_many_claims_are_kept_whatever_fails(void **state)
 }
 
 /* A failure leaves nothing spare: the next claim makes good all that those
-   before it need.  With large granules an outcome takes all that is reserved. */
+   before it need.  With large granules an outcome takes all that is kept. */
 static void s7_what_a_failure_took_the_next_claim_makes_good(void **state)
 {
     static const geometry grained =

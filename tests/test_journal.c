@@ -3180,6 +3180,36 @@ static void s2_what_was_carried_is_carried_on_from_sectors_that_fail(
         }
 }
 
+/* Sectors that are not in the ring, but whose header may be there. */
+static unsigned known_headers(const idem_table *t)
+{
+    unsigned count = 0;
+
+    for (uint32_t n = 0; n < t->config->storage->sector_count; n++)
+        count += idemi_journal_sector(t, n)->known != 0;
+    return count;
+}
+
+/* They are used last while they may be taken for the head, which ends when there
+   is another. */
+static void a_header_that_failed_means_nothing_behind_another(void **state)
+{
+    device *d = (device *)*state;
+
+    for (uint32_t n = 0; n < 2; n++) {
+        start_failing(d, &usual);
+        play(d, NULL, "B0 C0");
+        d->unsure = 1;
+        flash_fail(&d->medium, FLASH_PROG, 0, FLASH_HALF, 0);
+        assert_int_equal(device_begin(d, 1), IDEM_E_STORAGE);
+        flash_fail(&d->medium, FLASH_PROG, n, FLASH_HALF, 0);
+        assert_int_equal(device_begin(d, 1), IDEM_E_STORAGE);
+        assert_int_equal(known_headers(&d->f.table), 1);
+        assert_int_equal(device_begin(d, 1), IDEM_EXECUTE);
+        assert_int_equal(known_headers(&d->f.table), 0);
+    }
+}
+
 /* Makes one callback fail, in one way, at one time; and whoever is refused asks
    again.  Returns whether it came to that. */
 static int fail_once(device *d, const geometry *g, int call, int how,
@@ -4130,6 +4160,7 @@ int main(void)
         JOURNAL_TEST(an_erase_that_fails_late_retires_its_sector),
         JOURNAL_TEST(s7_the_last_sequence_refuses_new_claims_only),
         JOURNAL_TEST(s2_what_was_carried_is_carried_on_from_sectors_that_fail),
+        JOURNAL_TEST(a_header_that_failed_means_nothing_behind_another),
         JOURNAL_TEST(s2_programs_may_fail_now_and_then),
         JOURNAL_TEST(s3_a_record_hidden_in_a_response_is_not_taken),
         JOURNAL_TEST(the_format_is_what_it_was),
