@@ -2933,7 +2933,7 @@ static void foreign_data_is_refused(void **state)
     device *d = (device *)*state;
 
     for (unsigned i = 0; i < COUNT(geometries); i++)
-        for (unsigned n = 0; n < 6; n++) {
+        for (unsigned n = 0; n < 7; n++) {
             flash *m = &d->medium;
             if (geometries[i].sector_size > 5000)
                 continue;
@@ -2944,6 +2944,7 @@ static void foreign_data_is_refused(void **state)
             case 2: flash_noise(m, 2 * m->sector_size - 100, 100, 7); break;
             case 3: flash_fill(m, m->size - 1, 1, m->erased ^ 1); break;
             case 4: flash_noise(m, 0, m->size - m->sector_size, 7); break;
+            case 5: flash_noise(m, 0, 2 * IDEMI_HEADER, 7); break;
             default: flash_fill(m, 0, m->size, 'x'); break;
             }
             assert_foreign(d);
@@ -3190,8 +3191,8 @@ static unsigned known_headers(const idem_table *t)
     return count;
 }
 
-/* They are used last while they may be taken for the head, which ends when there
-   is another. */
+/* They are used last while they may be taken for the head, which ends when
+   there is another. */
 static void a_header_that_failed_means_nothing_behind_another(void **state)
 {
     device *d = (device *)*state;
