@@ -2575,6 +2575,35 @@ static void s4_doubt_starts_again_with_each_opening_until_one_writes(
     assert_int_equal(ask_new(d, "a"), IDEM_RECOVER);
 }
 
+/* In a header it ends at most one unit later, and the unit is the smallest that
+   will do; also where the clock's low half wraps. */
+static void s4_doubt_is_written_as_exactly_as_it_can_be(void **state)
+{
+    static const uint32_t times[] = { 0, 1, 0x12345678, 0x7FFFFFFF, 0x80000001,
+                                      0xFFFFFC00, 0xFFFFFFFF };
+    static const uint32_t lengths[] = { 1, 1000, 2047, 2048, 100000,
+                                        IDEM_RETENTION_MAX };
+    device *d = (device *)*state;
+    idem_table *t = &d->f.table;
+
+    device_start(d, &usual);
+    for (unsigned i = 0; i < COUNT(times); i++)
+        for (unsigned n = 0; n < COUNT(lengths); n++) {
+            uint32_t from = times[i], doubt = from + lengths[n];
+            uint32_t field, unit, half, end;
+            t->clock = from;
+            t->journal->doubt = doubt;
+            t->journal->in_doubt = 1;
+            field = idemi_journal_doubt(t, from);
+            unit = UINT32_C(1) << (field >> 11);
+            half = unit / 2;
+            end = (from & ~(unit - 1)) + (field & 0x7FF) * unit;
+            assert_in_range(end - doubt, 0, unit - 1);
+            if (half)
+                assert_true(doubt - (from & ~(half - 1)) > 0x7FF * half);
+        }
+}
+
 static void in_doubt_known_keys_are_answered_as_ever(void **state)
 {
     device *d = (device *)*state;
@@ -4131,6 +4160,7 @@ int main(void)
         JOURNAL_TEST(s4_doubt_goes_on_over_restarts_and_ends),
         JOURNAL_TEST(s4_doubt_of_days_goes_on_over_restarts_and_ends),
         JOURNAL_TEST(s4_doubt_starts_again_with_each_opening_until_one_writes),
+        JOURNAL_TEST(s4_doubt_is_written_as_exactly_as_it_can_be),
         JOURNAL_TEST(in_doubt_known_keys_are_answered_as_ever),
         JOURNAL_TEST(in_doubt_a_full_table_is_full),
         JOURNAL_TEST(s5_each_loss_is_counted_when_it_comes),
