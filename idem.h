@@ -5459,10 +5459,11 @@ static uint32_t idemi_recover_records(idem_table *t, uint32_t sector,
         if (!len) {
             if (!hole)
                 hole = at;
-            // The blank rest of a sector goes by quickly.
+            // The blank rest of a sector goes by quickly, in whole granules:
+            // what the buffer has of its last one may not be all of that.
             do {
                 len = have < m->prog_size ? have : m->prog_size;
-                at += len;
+                at += m->prog_size;
                 open_sum++;
                 if (!idemi_storage_all(p, len, m->erased)) {
                     garbage = at;
@@ -5471,7 +5472,7 @@ static uint32_t idemi_recover_records(idem_table *t, uint32_t sector,
                 }
                 p += len;
                 have -= len;
-            } while (have && !idemi_record_begins(*p));
+            } while (have >= m->prog_size && !idemi_record_begins(*p));
             continue;
         }
         if (hole) {
