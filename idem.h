@@ -3299,7 +3299,7 @@ static uint32_t idemi_record_decode(idem_table *t, uint32_t at,
     r->more = r->parts & IDEMI_HAS_MORE ? idemi_record_byte(&b) : 0;
     number = idemi_record_number(&b);
     front = (uint32_t)(b.at - p);
-    if (b.short_of || number > have || have - number < front + 4)
+    if (b.short_of || number + front + 4 > have)
         return 0;
     len = front + (uint32_t)number;
     b.end = p + len;
