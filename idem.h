@@ -3331,7 +3331,7 @@ static uint32_t idemi_record_decode(idem_table *t, uint32_t at,
     r->more = r->parts & IDEMI_HAS_MORE ? idemi_record_byte(&b) : 0;
     number = idemi_record_number(&b);
     front = (uint32_t)(b.at - p);
-    if (b.short_of || number > have || have - number < front + 4)
+    if (b.short_of || number + front + 4 > have)
         return 0;
     len = front + (uint32_t)number;
     b.end = p + len;
@@ -5486,10 +5486,11 @@ static uint32_t idemi_recover_records(idem_table *t, uint32_t sector,
         if (!len) {
             if (!hole)
                 hole = at;
-            // The blank rest of a sector goes by quickly.
+            // The blank rest of a sector goes by quickly, in whole granules:
+            // what the buffer has of its last one may not be all of that.
             do {
                 len = have < m->prog_size ? have : m->prog_size;
-                at += len;
+                at += m->prog_size;
                 open_sum++;
                 if (!idemi_storage_all(p, len, m->erased)) {
                     garbage = at;
@@ -5498,7 +5499,7 @@ static uint32_t idemi_recover_records(idem_table *t, uint32_t sector,
                 }
                 p += len;
                 have -= len;
-            } while (have && !idemi_record_begins(*p));
+            } while (have >= m->prog_size && !idemi_record_begins(*p));
             continue;
         }
         if (hole) {

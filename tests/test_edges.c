@@ -574,6 +574,31 @@ static void more_stretches_than_a_byte_counts_are_all_seen(void **state)
     assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_REPLAY);
 }
 
+/* However much memory there is to read with, behind a long stretch the records
+   are found again: what is left of a granule at the end of a buffer moves none
+   of the places at which records are looked for. */
+static void what_is_behind_a_long_stretch_is_found(void **state)
+{
+    static const geometry coarse =
+        { "coarse", FLASH_NOR, 64, 4096, 8, 0xFF, 0, 0, 0 };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    for (size_t spare = 0; spare < coarse.granule; spare++) {
+        idem_table *t = &f->table;
+        uint32_t at, end;
+        device_start(d, &coarse);
+        at = end = pass_by(d);
+        for (unsigned n = 0; n < 8; n++)
+            end = pass_by(d);
+        flash_fill(&d->medium, at, end - at, 0xFF);
+        finish(f, "s", "a", d->now);
+        assert_int_equal(device_open_with(d, spare), IDEM_OK);
+        assert_int_equal(t->stats.lost, 1);
+        assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_REPLAY);
+    }
+}
+
 /* A key was forgotten, came again, and the record that forgot it is damaged. */
 static void a_key_whose_end_is_lost_comes_once(void **state)
 {
@@ -1488,6 +1513,7 @@ int main(void)
         EDGE_TEST(s7_idle_work_that_fails_loses_nothing),
         EDGE_TEST(the_head_is_never_dead),
         EDGE_TEST(more_stretches_than_a_byte_counts_are_all_seen),
+        EDGE_TEST(what_is_behind_a_long_stretch_is_found),
         EDGE_TEST(a_key_whose_end_is_lost_comes_once),
         EDGE_TEST(of_two_outcomes_of_a_claim_the_first_counts),
         EDGE_TEST(s5_damage_on_top_of_a_cut_never_answers_wrongly),
