@@ -1105,6 +1105,26 @@ static void idem_check_finds_too_few_free_cells(void **state)
     assert_int_equal(idem_check(t), 0);
 }
 
+/* Two copies of the newest, which tell of its claim as well; one record for the
+   other claim that the restart cut short; a granule for each free cell. */
+static void the_first_record_of_a_boot_takes_what_is_told(void **state)
+{
+    device *d = (device *)*state;
+    uint32_t progs, frees;
+
+    reopen(d, IDEM_OK);
+    done(d, "a");
+    assert_int_equal(asked(d, "b"), IDEM_EXECUTE);
+    assert_int_equal(asked(d, "c"), IDEM_EXECUTE);
+    reopen(d, IDEM_OK);
+    progs = d->medium.progs;
+    frees = d->f.table.journal->count - 3;
+    assert_int_equal(asked(d, "a"), IDEM_REPLAY);
+    assert_int_equal(d->medium.progs, progs);
+    assert_int_equal(asked(d, "d"), IDEM_EXECUTE);
+    assert_int_equal(d->medium.progs - progs, frees + 2 + 1 + 1);
+}
+
 /* Storage of any size that is blank. */
 static int blank_read(void *ctx, uint32_t at, void *dst, uint32_t len)
 {
@@ -1245,6 +1265,7 @@ int main(void)
         CELLS(somebodys_granule_is_told_from_a_torn_one),
         CELLS(idem_check_finds_cells_that_cannot_be),
         CELLS(idem_check_finds_too_few_free_cells),
+        CELLS(the_first_record_of_a_boot_takes_what_is_told),
         CELLS(many_keys_take_wider_numbers),
         CELLS(wear_is_spread_over_all_cells),
         CELLS(the_format_is_as_the_manual_says),
