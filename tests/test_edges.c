@@ -223,9 +223,10 @@ static void what_is_over_smaller_limits_is_lost(void **state)
     f->config = was;
 }
 
-/* Puts a record together as it never is, and takes it apart. */
+/* Puts a record together as it never is, and takes it apart where so many bytes
+   of it are there. */
 static uint32_t decoded(device *d, const uint8_t *body, uint8_t parts,
-                        unsigned len)
+                        unsigned len, uint32_t have)
 {
     idem_table *t = &d->f.table;
     uint32_t at = idemi_storage_place(t, t->journal->head, t->journal->at);
@@ -237,7 +238,7 @@ static uint32_t decoded(device *d, const uint8_t *body, uint8_t parts,
     idemi_basics_store(bytes + 2 + len,
                        idemi_crc_update(idemi_record_seed(t, at), bytes,
                                         len + 2), 4);
-    return idemi_record_decode(t, at, bytes, bytes, sizeof bytes);
+    return idemi_record_decode(t, at, bytes, bytes, have);
 }
 
 static void a_record_that_is_short_of_something_is_none(void **state)
@@ -253,7 +254,11 @@ static void a_record_that_is_short_of_something_is_none(void **state)
     finish(&d->f, "s", "a", d->now);
     for (unsigned len = 2; len <= whole; len++)
         assert_int_equal(decoded(d, claim, IDEMI_HAS_CLAIM | IDEMI_HAS_SCOPE,
-                                 len), len == whole ? whole + 6 : 0);
+                                 len, 80), len == whole ? whole + 6 : 0);
+    for (unsigned have = 0; have <= whole + 6; have++)
+        assert_int_equal(decoded(d, claim, IDEMI_HAS_CLAIM | IDEMI_HAS_SCOPE,
+                                 whole, have),
+                         have == whole + 6 ? whole + 6 : 0);
 }
 
 /* ---------------------------------------------------------------------------
