@@ -335,6 +335,49 @@ static void s10_what_a_cut_has_left_is_not_seen_later(void **state)
     }
 }
 
+/* Of the free cells only the one that the newest record replaced is kept, and
+   that only if there is a record in it. */
+static void what_the_newest_replaced_is_kept_if_it_reads(void **state)
+{
+    device *d = (device *)*state;
+    idem_table *t = &d->f.table;
+    uint32_t size = d->storage.sector_size, step, from;
+
+    for (uint32_t n = 0; n < 48; n++) {
+        uint8_t was[16];
+        uint32_t at;
+        int damaged = n % 2;
+        make(d, 1, size);
+        reopen(d, IDEM_OK);
+        step = t->journal->cell_size;
+        from = idemi_cells_at(t, 0);
+        done(d, "b");
+        for (uint32_t i = 0; i < n / 4; i++) {
+            assert_int_equal(asked(d, "x"), IDEM_EXECUTE);
+            assert_int_equal(release(&d->f, &d->f.claim, 1), IDEM_OK);
+        }
+        // In the first slot, or in another
+        if (n & 2)
+            assert_int_equal(forget(&d->f, "", "b", 1), IDEM_OK);
+        done(d, "a");
+        reopen(d, IDEM_OK);
+        at = from + (t->journal->replaced - 1u) * step;
+        if (damaged)
+            flash_fill(&d->medium, at, 1, 0xC1);
+        memcpy(was, d->medium.bytes + at, sizeof was);
+        reopen(d, IDEM_OK);
+        assert_int_equal(asked(d, "a"), IDEM_REPLAY);
+        assert_int_equal(memcmp(was, d->medium.bytes + at, sizeof was) != 0,
+                         damaged);
+        // The last two are what the copies have replaced.
+        for (uint32_t i = 0; i < t->journal->frees - 2; i++) {
+            uint32_t cell = from + *idemi_cells_free(t, i) * step;
+            assert_int_equal(d->medium.bytes[cell] == 0,
+                             damaged || cell != at);
+        }
+    }
+}
+
 /* Restarts, settles for an answer about a key, and loses power at the n-th
    operation of that.  False if there are not so many. */
 static int cut_settling(device *d, const char *key, uint32_t n,
@@ -461,11 +504,46 @@ static void s10_an_answer_writes_if_it_relies_on_the_newest(void **state)
     f->request.age_ms = 0;
 }
 
+/* Wherever the two are; but if that does not read, nothing. */
+static void a_tentative_copy_names_what_it_is_a_copy_of(void **state)
+{
+    device *d = (device *)*state;
+    idem_table *t = &d->f.table;
+    uint32_t size = d->storage.sector_size, tentative = 0;
+
+    for (uint32_t n = 0; n < 26; n++)
+        for (uint32_t cut = 9; cut < 13; cut++) {
+            unsigned was;
+            make(d, 1, size);
+            reopen(d, IDEM_OK);
+            for (uint32_t i = 0; i < n / 2; i++) {
+                assert_int_equal(asked(d, "x"), IDEM_EXECUTE);
+                assert_int_equal(release(&d->f, &d->f.claim, 1), IDEM_OK);
+            }
+            if (n % 2)
+                done(d, "b");
+            done(d, "a");
+            was = *idemi_cells_of(t, (unsigned)t->journal->newest);
+            if (!cut_settling(d, "a", cut, FLASH_NOTHING))
+                continue;
+            reopen(d, IDEM_OK);
+            if (!t->journal->tentative)
+                continue;
+            tentative++;
+            assert_int_equal(t->journal->copied, was);
+            flash_flip(&d->medium, idemi_cells_at(t, was - 1) + 5, 3);
+            reopen(d, IDEM_OK);
+            assert_int_equal(t->journal->copied, 0);
+        }
+    assert_true(tentative > 13);
+}
+
 static void what_was_formatted_is_a_journal_as_any(void **state)
 {
     device *d = (device *)*state;
     fixture *f = &d->f;
 
+    make(d, 4, size_of(&f->config, 4));
     reopen(d, IDEM_OK);
     done(d, "a");
     for (unsigned round = 0; round < 3; round++) {
@@ -528,7 +606,7 @@ static void everything_outlasts_restarts(void **state)
     assert_memory_equal(s, "st", 2);        // outlives its key
 }
 
-/* What is written once more says all that was said before, of whatever scope. */
+/* What is written once more says all that was said before, of any scope. */
 static void copies_say_the_same(void **state)
 {
     device *d = (device *)*state;
@@ -1172,22 +1250,92 @@ static void l2_a_dead_cell_is_gone_round(void **state)
     step = d->f.table.journal->cell_size;
     d->f.config.full = IDEM_EVICT_OLDEST;
     for (uint32_t cell = from; cell + step <= size; cell += step)
-        for (unsigned begun = 0; begun < 2; begun++) {
+        for (unsigned how = 0; how < 4; how++) {
+            // Its first byte, which is all that is wiped, or another; that not
+            // in a settling
+            uint32_t byte = cell + how / 2 * 20;
             make(d, 1, size);
             d->storage.prog = prog_around_the_dead;
-            dead = begun ? UINT32_MAX : cell;
+            dead = how ? UINT32_MAX : byte;
             for (unsigned n = 0; n < 40; n++) {
                 char key[] = { (char)('a' + n % 6), (char)('a' + n), 0 };
-                if (n % 7 == 0)
+                if (n % 7 == 0 && (how < 2 || n < 6))
                     reopen(d, IDEM_OK);
                 assert_int_equal(d->f.table.stats.lost, 0);
                 assert_int_equal(persevere(d, key, NULL), IDEM_EXECUTE);
                 assert_int_equal(persevere(d, key, key), IDEM_OK);
                 assert_true(d->f.table.stats.retired <= 1);
                 if (n == 5)
-                    dead = cell;        // a record may be in it
+                    dead = byte;        // a record may be in it
             }
         }
+}
+
+/* Only as long as there are more than it takes */
+static void no_more_cells_are_given_up_than_there_may_be(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    for (unsigned settled = 0; settled < 2; settled++) {
+        make(d, 1, size_of(&f->config, 1));
+        reopen(d, IDEM_OK);
+        done(d, "a");
+        if (!settled)
+            reopen(d, IDEM_OK);
+        flash_fail(&d->medium, FLASH_PROG, 0, FLASH_UNDONE, 1);
+        for (unsigned n = 0; n < 20; n++)
+            assert_int_equal(asked(d, "b"), IDEM_E_STORAGE);
+        assert_int_equal(f->table.stats.retired, SPARE);
+        flash_fail(&d->medium, FLASH_PROG, 0, 0, 0);
+        assert_int_equal(asked(d, "b"), IDEM_EXECUTE);
+        assert_int_equal(f->table.stats.retired, settled ? SPARE : 0);
+    }
+}
+
+/* A record was written, though that failed: while it is there, and newer than
+   what counts, its cell is not left. */
+static void a_cell_with_a_record_that_failed_is_not_given_up(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    reopen(d, IDEM_OK);
+    done(d, "a");
+    flash_fail(&d->medium, FLASH_PROG, 0, FLASH_DONE, 0);
+    assert_int_equal(asked(d, "b"), IDEM_E_STORAGE);
+    flash_fail(&d->medium, FLASH_PROG, 0, FLASH_UNDONE, 1);
+    for (unsigned n = 0; n < 4; n++)
+        assert_int_equal(asked(d, "c"), IDEM_E_STORAGE);
+    assert_int_equal(f->table.stats.retired, 0);
+    flash_fail(&d->medium, FLASH_PROG, 0, 0, 0);
+    done(d, "c");
+    reopen(d, IDEM_OK);
+    assert_int_equal(find(f, "", "b", 1), IDEM_E_NOT_FOUND);
+    assert_int_equal(asked(d, "c"), IDEM_REPLAY);
+    assert_int_equal(f->table.stats.lost, 0);
+}
+
+/* One is dead, and another program fails in the same settling. */
+static void what_is_given_up_is_counted_once(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    for (uint32_t n = 0; n < 14; n++) {
+        make(d, 1, size_of(&f->config, 1));
+        d->storage.prog = prog_around_the_dead;
+        dead = UINT32_MAX;
+        reopen(d, IDEM_OK);
+        done(d, "a");
+        reopen(d, IDEM_OK);
+        dead = idemi_cells_at(&f->table, 5);
+        flash_fail(&d->medium, FLASH_PROG, n, FLASH_UNDONE, 0);
+        if (asked(d, "a") < 0)
+            assert_int_equal(asked(d, "a"), IDEM_REPLAY);
+        flash_fail(&d->medium, FLASH_PROG, 0, 0, 0);
+        assert_int_equal(f->table.stats.retired, 1 + (n < 9));
+    }
 }
 
 /* The one that does not read is written again before the first record. */
@@ -1297,6 +1445,8 @@ static void one_wrong_bit_is_noticed(void **state)
         assert_int_equal(asked(d, "a"), IDEM_REPLAY);
     }
     assert_int_equal(noticed, 42 + 2 + 2 + 1 + 1);
+    // And nothing else is: of records of any length
+    shuffle(d, 1);
     d->storage.verify = 0;
 }
 
@@ -1408,6 +1558,7 @@ static void idem_check_finds_cells_that_cannot_be(void **state)
     device *d = (device *)*state;
     idem_table *t = &d->f.table;
     idem_number was;
+    uint16_t census;
 
     reopen(d, IDEM_OK);
     done(d, "a");
@@ -1416,6 +1567,10 @@ static void idem_check_finds_cells_that_cannot_be(void **state)
     assert_int_equal(idem_check(t), 14);
     *idemi_cells_of(t, 0) = (idem_number)(t->journal->count + 1);
     assert_int_equal(idem_check(t), 14);
+    census = t->journal->census;            // even if that is as it says
+    t->journal->census = (uint16_t)(census + t->journal->count + 1 - was);
+    assert_int_equal(idem_check(t), 14);
+    t->journal->census = census;
     *idemi_cells_of(t, 0) = was;
     t->journal->census ^= 1;
     assert_int_equal(idem_check(t), 14);
@@ -1528,7 +1683,8 @@ static void wear_goes_on_where_it_was(void **state)
         for (unsigned i = 0; i < t->journal->frees; i++) {
             do {
                 next = (next + 1) % t->journal->count;
-                for (left = 0; left < 4 && *idemi_cells_of(t, left) != next + 1;)
+                left = 0;
+                while (left < 4 && *idemi_cells_of(t, left) != next + 1)
                     left++;
             } while (left < 4);
             assert_int_equal(*idemi_cells_free(t, i), next);
@@ -1579,7 +1735,7 @@ static void the_headers_are_as_the_manual_says(void **state)
     d->f.config.capacity = 1;
     for (uint32_t i = 0; i < COUNT(granules); i++) {
         uint32_t granule = granules[i], size, at;
-        uint8_t said[11] = { 1, IDEM_HASH, 1 };
+        uint8_t said[11] = { 1, IDEM_HASH, 1 }, headers[2 * 64];
         const uint8_t *p;
         size = (42 + 2 + 8 + 6 + 2 + 4 + granule - 1) / granule * granule;
         make(d, granule, (uint32_t)IDEM_CELLS_SIZE(1, 8, 6, 4, granule));
@@ -1596,10 +1752,19 @@ static void the_headers_are_as_the_manual_says(void **state)
             for (at = 8; at < granule; at++)
                 assert_int_equal(p[at], 0xFF);
         }
-        // So is what is behind a record.
-        p = d->medium.bytes + idemi_cells_at(&d->f.table, 0);
-        for (at = 42 - 4 + 2 + 2 + 1; at % granule; at++)
+        // So is what is behind a record, here of no key.
+        assert_int_equal(forget(&d->f, "", "a", 1), IDEM_OK);
+        p = d->medium.bytes + idemi_cells_at(&d->f.table, 2);
+        for (at = 17 + 4; at % granule; at++)
             assert_int_equal(p[at], 0xFF);
+        // A header that is written again is as it was.
+        memcpy(headers, d->medium.bytes, sizeof headers);
+        flash_flip(&d->medium, 0, 3);
+        reopen(d, IDEM_OK);
+        assert_int_equal(asked(d, "b"), IDEM_EXECUTE);
+        assert_memory_equal(d->medium.bytes, headers, 2 * 8);
+        if (granule > 8)
+            assert_memory_equal(d->medium.bytes, headers, 2 * granule);
     }
 }
 
@@ -1643,6 +1808,10 @@ static void the_format_is_as_the_manual_says(void **state)
     assert_memory_equal(d->medium.bytes + idemi_cells_at(&f->table, 2), gone,
                         sizeof gone);
     assert_check(d, 3, sizeof gone);
+    assert_int_equal(begin(f, "", "a", "", 1), IDEM_EXECUTE);
+    assert_int_equal(begin(f, "", "b", "", 1), IDEM_EXECUTE);
+    assert_int_equal(d->medium.bytes[idemi_cells_at(&f->table, 4) + 13],
+                     4 * 1 + 5 * 3);
 }
 
 int main(void)
@@ -1666,6 +1835,8 @@ int main(void)
         CELLS(a_claim_cut_short_is_told_of_once),
         CELLS(the_sweep_goes_on_after_a_restart),
         CELLS(s10_what_a_cut_has_left_is_not_seen_later),
+        CELLS(what_the_newest_replaced_is_kept_if_it_reads),
+        CELLS(a_tentative_copy_names_what_it_is_a_copy_of),
         CELLS(s2_what_is_there_but_once_is_not_written_over),
         CELLS(a_retention_goes_on_over_restarts),
         CELLS(what_is_over_at_an_opening_takes_no_slot),
@@ -1683,6 +1854,9 @@ int main(void)
         CELLS(a_call_that_fails_can_be_repeated),
         CELLS(a_cell_that_is_not_there_was_not_replaced),
         CELLS(l2_a_dead_cell_is_gone_round),
+        CELLS(no_more_cells_are_given_up_than_there_may_be),
+        CELLS(a_cell_with_a_record_that_failed_is_not_given_up),
+        CELLS(what_is_given_up_is_counted_once),
         CELLS(s7_a_header_that_fails_to_be_written_again_fails_the_call),
         CELLS(a_sync_that_failed_ends_writing),
         CELLS(an_older_twin_in_a_later_slot_is_dropped),
