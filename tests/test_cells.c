@@ -432,29 +432,39 @@ static void s2_what_is_there_but_once_is_not_written_over(void **state)
     free(was);
 }
 
-/* Power went between the two headers; in granules that a cut leaves as anything
-   the second is written first then, for the first is all there is. */
+/* No record is there yet, and one header is gone: it is written first, for the
+   other is all there is; in granules that a cut leaves as anything. */
 static void a_header_that_reads_is_not_torn(void **state)
 {
     device *d = (device *)*state;
     uint32_t size = size_of(&d->f.config, 64);
 
-    for (uint32_t variant = 0, count = 1; variant < count; variant++) {
-        make(d, 64, size);
-        reopen(d, IDEM_OK);
-        flash_cut(&d->medium, 1, FLASH_NOTHING);
-        assert_int_equal(asked(d, "a"), IDEM_E_STORAGE);
-        reopen(d, IDEM_OK);
-        flash_cut(&d->medium, 0, variant);
-        assert_int_equal(asked(d, "a"), IDEM_E_STORAGE);
-        count = d->medium.variants;
-        reopen(d, IDEM_OK);
-        // There is no record yet that could be confirmed.
-        uint32_t progs = d->medium.progs, cells = d->f.table.journal->count;
-        assert_int_equal(asked(d, "a"), IDEM_EXECUTE);
-        assert_true(d->medium.progs - progs <= 2 + cells + 1);
-        assert_int_equal(d->f.claim.token, 1);
-    }
+    for (uint32_t copy = 0; copy < 2; copy++)
+        for (uint32_t variant = 0, count = 1; variant < count; variant++) {
+            uint32_t progs, cells;
+            make(d, 64, size);
+            reopen(d, IDEM_OK);
+            flash_cut(&d->medium, 2, FLASH_NOTHING);
+            assert_int_equal(asked(d, "a"), IDEM_E_STORAGE);
+            flash_fill(&d->medium, copy * 64, 64, 0xFF);
+            reopen(d, IDEM_OK);
+            flash_cut(&d->medium, 0, variant);
+            assert_int_equal(asked(d, "a"), IDEM_E_STORAGE);
+            count = d->medium.variants;
+            flash_fill(&d->medium, copy * 64, 64, 0xFF);
+            reopen(d, IDEM_OK);
+            flash_cut(&d->medium, 2, FLASH_NOTHING);
+            assert_int_equal(asked(d, "a"), IDEM_E_STORAGE);
+            assert_memory_equal(d->medium.bytes, d->medium.bytes + 64, 64);
+            assert_int_equal(d->medium.bytes[2 * 64], 0xFF);
+            reopen(d, IDEM_OK);
+            // There is no record yet that could be confirmed.
+            progs = d->medium.progs;
+            cells = d->f.table.journal->count;
+            assert_int_equal(asked(d, "a"), IDEM_EXECUTE);
+            assert_int_equal(d->medium.progs - progs, 2 + cells + 1);
+            assert_int_equal(d->f.claim.token, 1);
+        }
 }
 
 /* Where there is no other cell than it takes, one that cannot be wiped is in
@@ -667,6 +677,22 @@ static void a_retention_goes_on_over_restarts(void **state)
     reopen(d, IDEM_OK);
     assert_int_equal(asked(d, "a"), IDEM_EXECUTE);
     assert_int_equal(asked(d, "cut"), IDEM_EXECUTE);
+}
+
+/* Also of keys that stay for long */
+static void a_full_table_tells_when_there_is_room_after_a_restart(void **state)
+{
+    device *d = (device *)*state;
+    const uint32_t days20 = UINT32_C(20) * 24 * 60 * 60 * 1000;
+
+    reopen(d, IDEM_OK);
+    d->f.request.retention_ms = days20;
+    for (uint32_t k = 0; k < 4; k++)
+        done(d, nth(k));
+    d->f.request.retention_ms = 0;
+    reopen(d, IDEM_OK);
+    assert_int_equal(begin(&d->f, "", "e", "pour", 0), IDEM_E_FULL);
+    assert_int_equal(d->f.reply.retry_after_ms, days20);
 }
 
 /* To the millisecond, by the time of the newest record. */
@@ -1379,6 +1405,49 @@ static void a_sync_that_failed_ends_writing(void **state)
     d->storage.sync = NULL;
 }
 
+/* What was programmed and is not durable yet: nothing, or what is wiped */
+static enum { ALL_DURABLE, WIPED, WRITTEN } pending;
+static unsigned early;                  // programs that came before the sync
+
+static int prog_in_order(void *ctx, uint32_t at, const void *src, uint32_t len)
+{
+    int result = flash_prog(ctx, at, src, len);
+
+    if (pending == WRITTEN || (pending == WIPED && len > 1))
+        early++;
+    pending = result != 0 ? ALL_DURABLE : len > 1 ? WRITTEN : WIPED;
+    return result;
+}
+
+static int sync_in_order(void *ctx)
+{
+    pending = ALL_DURABLE;
+    return flash_sync(ctx);
+}
+
+/* But for cells that are wiped one after the other */
+static void each_program_is_durable_before_the_next(void **state)
+{
+    device *d = (device *)*state;
+
+    d->storage.sync = sync_in_order;
+    d->storage.prog = prog_in_order;
+    pending = ALL_DURABLE;
+    early = 0;
+    reopen(d, IDEM_OK);
+    done(d, "a");
+    assert_int_equal(asked(d, "b"), IDEM_EXECUTE);
+    reopen(d, IDEM_OK);
+    done(d, "c");
+    // The cell of a record that failed is wiped as well.
+    flash_fail(&d->medium, FLASH_PROG, 0, FLASH_UNDONE, 0);
+    assert_int_equal(asked(d, "d"), IDEM_E_STORAGE);
+    assert_int_equal(asked(d, "d"), IDEM_EXECUTE);
+    assert_int_equal(pending, ALL_DURABLE);
+    assert_int_equal(early, 0);
+    d->storage.sync = NULL;
+}
+
 static void a_program_that_did_nothing_is_noticed(void **state)
 {
     device *d = (device *)*state;
@@ -1672,11 +1741,16 @@ static void wear_goes_on_where_it_was(void **state)
     idem_table *t = &d->f.table;
     uint32_t seed = 1;
 
+    make(d, 4, size_of(&d->f.config, 4));
     reopen(d, IDEM_OK);
     done(d, "a");
     for (unsigned n = 0; n < 100; n++) {
         unsigned newest, next, left;
         shuffle(d, dice(&seed));
+        reopen(d, IDEM_OK);
+        // This settles, and wipes: also the last cell.
+        assert_int_equal(asked(d, nth(0)), IDEM_REPLAY);
+        assert_int_equal(asked(d, nth(1)), IDEM_REPLAY);
         reopen(d, IDEM_OK);
         newest = next = *idemi_cells_of(t, (unsigned)t->journal->newest) - 1u;
         idemi_cells_collect(t);
@@ -1839,6 +1913,7 @@ int main(void)
         CELLS(a_tentative_copy_names_what_it_is_a_copy_of),
         CELLS(s2_what_is_there_but_once_is_not_written_over),
         CELLS(a_retention_goes_on_over_restarts),
+        CELLS(a_full_table_tells_when_there_is_room_after_a_restart),
         CELLS(what_is_over_at_an_opening_takes_no_slot),
         CELLS(completing_never_fails_for_space),
         CELLS(a_flipped_bit_costs_a_record_at_most),
@@ -1859,6 +1934,7 @@ int main(void)
         CELLS(what_is_given_up_is_counted_once),
         CELLS(s7_a_header_that_fails_to_be_written_again_fails_the_call),
         CELLS(a_sync_that_failed_ends_writing),
+        CELLS(each_program_is_durable_before_the_next),
         CELLS(an_older_twin_in_a_later_slot_is_dropped),
         CELLS(the_order_goes_on_without_an_older_twin),
         CELLS(a_smaller_capacity_keeps_what_is_within_it),
