@@ -1687,6 +1687,27 @@ static void the_first_record_of_a_boot_takes_what_is_told(void **state)
     assert_int_equal(d->medium.progs - progs, frees + 2 + 1 + 1);
 }
 
+/* What is behind the last slot in memory is none, whatever bits it has. */
+static void only_slots_are_told_of(void **state)
+{
+    device *d = (device *)*state;
+    idem_config *c = &d->f.config;
+    uint32_t progs, cells;
+
+    c->capacity = 64;
+    c->key_max = 2;
+    c->response_max = c->state_max = 0;
+    make(d, 1, (uint32_t)IDEM_CELLS_SIZE(64, 2, 0, 0, 1));
+    reopen(d, IDEM_OK);
+    assert_int_equal(asked(d, "a"), IDEM_EXECUTE);
+    assert_int_equal(complete(&d->f, &d->f.claim, NULL, 1), IDEM_OK);
+    reopen(d, IDEM_OK);
+    progs = d->medium.progs;
+    cells = d->f.table.journal->count;
+    assert_int_equal(asked(d, "a"), IDEM_REPLAY);
+    assert_int_equal(d->medium.progs - progs, cells - 2 + 2);
+}
+
 /* Storage of any size that is blank. */
 static int blank_read(void *ctx, uint32_t at, void *dst, uint32_t len)
 {
@@ -1948,6 +1969,7 @@ int main(void)
         CELLS(idem_check_finds_cells_that_cannot_be),
         CELLS(idem_check_finds_too_few_free_cells),
         CELLS(the_first_record_of_a_boot_takes_what_is_told),
+        CELLS(only_slots_are_told_of),
         CELLS(many_keys_take_wider_numbers),
         CELLS(wear_is_spread_over_all_cells),
         CELLS(wear_goes_on_where_it_was),
