@@ -261,6 +261,23 @@ static void a_record_that_is_short_of_something_is_none(void **state)
                          have == whole + 6 ? whole + 6 : 0);
 }
 
+/* Bytes of storage from a claim to what belongs to it, also round the end */
+static void the_distance_to_a_claim_goes_round_the_end(void **state)
+{
+    device *d = (device *)*state;
+    const idem_table *t = &d->f.table;
+    uint32_t last;
+
+    device_start(d, &usual);
+    last = d->storage.sector_count - 1;
+    assert_int_equal(idemi_record_distance(t, idemi_storage_place(t, last, 8),
+                                           idemi_storage_place(t, last, 48)),
+                     40);
+    assert_int_equal(idemi_record_distance(t, idemi_storage_place(t, last, 8),
+                                           idemi_storage_place(t, 1, 48)),
+                     2 * usual.sector_size + 40);
+}
+
 /* What is behind it in memory is not touched. */
 static void a_record_ends_where_its_padding_does(void **state)
 {
@@ -1405,6 +1422,7 @@ int main(void)
         EDGE_TEST(a_key_that_comes_twice_is_told_from_others),
         EDGE_TEST(what_is_over_smaller_limits_is_lost),
         EDGE_TEST(a_record_that_is_short_of_something_is_none),
+        EDGE_TEST(the_distance_to_a_claim_goes_round_the_end),
         EDGE_TEST(a_record_ends_where_its_padding_does),
         EDGE_TEST(what_cannot_be_read_is_evicted_from_all_scopes),
         EDGE_TEST(with_a_quota_an_unreadable_key_counts_for_nobody),
