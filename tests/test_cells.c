@@ -11,7 +11,7 @@
 #include "fixture.h"
 #include "flash.h"
 
-enum { SIZE = 1024, SPARE = 6 };
+enum { SIZE = 3072, SPARE = 6 };
 
 // A table, and its storage.
 typedef struct device {
@@ -108,6 +108,7 @@ static void reopen(device *d, int result)
     memset(f->memory, 0xA5, d->size);
     assert_int_equal(idem_open(&f->table, &f->config, f->memory, d->size, 0),
                      result);
+    assert_int_equal(d->medium.violations, 0);
     if (result == IDEM_OK)
         assert_int_equal(idem_check(&f->table), 0);
 }
@@ -253,6 +254,20 @@ static void what_is_not_ours_is_not_touched(void **state)
     assert_int_equal(asked(d, "a"), IDEM_EXECUTE);
 }
 
+/* A byte of somebody's is seen wherever it is, also behind the last cell. */
+static void what_is_behind_the_headers_is_looked_at(void **state)
+{
+    device *d = (device *)*state;
+    uint32_t size = d->storage.sector_size + 5;
+
+    for (uint32_t at = 16; at < size; at += 7) {
+        make(d, 1, size);
+        reopen(d, IDEM_OK);
+        flash_fill(&d->medium, at, 1, 0);
+        reopen(d, IDEM_E_FORMAT);
+    }
+}
+
 /* Power cuts leave a granule torn in each of two headers, which may be anything
    then.  What more there is was somebody's. */
 static void three_torn_granules_of_headers_are_somebodys(void **state)
@@ -341,6 +356,49 @@ static void s10_a_key_whose_slot_was_taken_stays_gone(void **state)
     assert_int_equal(find(f, "", "a", 1), IDEM_E_NOT_FOUND);
 }
 
+/* Of the free cells only the one that the newest record replaced is kept, and
+   that only if there is a record in it. */
+static void what_the_newest_replaced_is_kept_if_it_reads(void **state)
+{
+    device *d = (device *)*state;
+    idem_table *t = &d->f.table;
+    uint32_t size = d->storage.sector_size, step, from;
+
+    for (uint32_t n = 0; n < 48; n++) {
+        uint8_t was[16];
+        uint32_t at;
+        int damaged = n % 2;
+        make(d, 1, size);
+        reopen(d, IDEM_OK);
+        step = t->journal->cell_size;
+        from = idemi_cells_at(t, 0);
+        done(d, "b");
+        for (uint32_t i = 0; i < n / 4; i++) {
+            assert_int_equal(asked(d, "x"), IDEM_EXECUTE);
+            assert_int_equal(release(&d->f, &d->f.claim, 1), IDEM_OK);
+        }
+        // In the first slot, or in another
+        if (n & 2)
+            assert_int_equal(forget(&d->f, "", "b", 1), IDEM_OK);
+        done(d, "a");
+        reopen(d, IDEM_OK);
+        at = from + (t->journal->replaced - 1u) * step;
+        if (damaged)
+            flash_fill(&d->medium, at, 1, 0xC1);
+        memcpy(was, d->medium.bytes + at, sizeof was);
+        reopen(d, IDEM_OK);
+        assert_int_equal(asked(d, "a"), IDEM_REPLAY);
+        assert_int_equal(memcmp(was, d->medium.bytes + at, sizeof was) != 0,
+                         damaged);
+        // The last two are what the copies have replaced.
+        for (uint32_t i = 0; i < t->journal->frees - 2; i++) {
+            uint32_t cell = from + *idemi_cells_free(t, i) * step;
+            assert_int_equal(d->medium.bytes[cell] == 0,
+                             damaged || cell != at);
+        }
+    }
+}
+
 /* Restarts, settles for an answer about a key, and loses power at the n-th
    operation of that.  False if there are not so many. */
 static int cut_settling(device *d, const char *key, uint32_t n,
@@ -395,11 +453,125 @@ static void s2_what_is_there_but_once_is_not_written_over(void **state)
     free(was);
 }
 
+/* No record is there yet, and one header is gone: it is written first, for the
+   other is all there is; in granules that a cut leaves as anything. */
+static void a_header_that_reads_is_not_torn(void **state)
+{
+    device *d = (device *)*state;
+    uint32_t size = size_of(&d->f.config, 64);
+
+    for (uint32_t copy = 0; copy < 2; copy++)
+        for (uint32_t variant = 0, count = 1; variant < count; variant++) {
+            uint32_t progs, cells;
+            make(d, 64, size);
+            reopen(d, IDEM_OK);
+            flash_cut(&d->medium, 2, FLASH_NOTHING);
+            assert_int_equal(asked(d, "a"), IDEM_E_STORAGE);
+            flash_fill(&d->medium, copy * 64, 64, 0xFF);
+            reopen(d, IDEM_OK);
+            flash_cut(&d->medium, 0, variant);
+            assert_int_equal(asked(d, "a"), IDEM_E_STORAGE);
+            count = d->medium.variants;
+            flash_fill(&d->medium, copy * 64, 64, 0xFF);
+            reopen(d, IDEM_OK);
+            flash_cut(&d->medium, 2, FLASH_NOTHING);
+            assert_int_equal(asked(d, "a"), IDEM_E_STORAGE);
+            assert_memory_equal(d->medium.bytes, d->medium.bytes + 64, 64);
+            assert_int_equal(d->medium.bytes[2 * 64], 0xFF);
+            reopen(d, IDEM_OK);
+            // There is no record yet that could be confirmed.
+            progs = d->medium.progs;
+            cells = d->f.table.journal->count;
+            assert_int_equal(asked(d, "a"), IDEM_EXECUTE);
+            assert_int_equal(d->medium.progs - progs, 2 + cells + 1);
+            assert_int_equal(d->f.claim.token, 1);
+        }
+}
+
+/* Where there is no other cell than it takes, one that cannot be wiped is in
+   the way of all that would rely on it. */
+static void s10_what_cannot_be_wiped_ends_no_doubt(void **state)
+{
+    device *d = (device *)*state;
+    uint32_t size = (uint32_t)IDEM_CELLS_SIZE(4, 8, 6, 4, 1);
+
+    for (uint32_t n = 0; n < 4; n++) {
+        make(d, 1, size);
+        reopen(d, IDEM_OK);
+        done(d, "a");
+        reopen(d, IDEM_OK);
+        flash_fail(&d->medium, FLASH_PROG, n, FLASH_UNDONE, 0);
+        assert_int_equal(asked(d, "a"), IDEM_E_STORAGE);
+        assert_int_equal(asked(d, "a"), IDEM_REPLAY);
+        assert_int_equal(d->f.table.stats.retired, 0);
+    }
+}
+
+/* What an answer relies on is written once more, and nothing else. */
+static void s10_an_answer_writes_if_it_relies_on_the_newest(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    uint32_t progs;
+
+    reopen(d, IDEM_OK);
+    done(d, "a");
+    done(d, "b");
+    reopen(d, IDEM_OK);
+    f->request.age_ms = RETENTION;
+    for (unsigned n = 0; n < 2; n++) {
+        // That there is no such key it may tell, too.
+        progs = d->medium.progs;
+        assert_int_equal(asked(d, "a"), IDEM_REPLAY);
+        assert_int_equal(d->medium.progs, progs);
+        assert_int_equal(asked(d, n ? "x" : "b"),
+                         n ? IDEM_TOO_OLD : IDEM_REPLAY);
+        assert_true(d->medium.progs > progs);
+        reopen(d, IDEM_OK);
+    }
+    f->request.age_ms = 0;
+}
+
+/* Wherever the two are; but if that does not read, nothing. */
+static void a_tentative_copy_names_what_it_is_a_copy_of(void **state)
+{
+    device *d = (device *)*state;
+    idem_table *t = &d->f.table;
+    uint32_t size = d->storage.sector_size, tentative = 0;
+
+    for (uint32_t n = 0; n < 26; n++)
+        for (uint32_t cut = 9; cut < 13; cut++) {
+            unsigned was;
+            make(d, 1, size);
+            reopen(d, IDEM_OK);
+            for (uint32_t i = 0; i < n / 2; i++) {
+                assert_int_equal(asked(d, "x"), IDEM_EXECUTE);
+                assert_int_equal(release(&d->f, &d->f.claim, 1), IDEM_OK);
+            }
+            if (n % 2)
+                done(d, "b");
+            done(d, "a");
+            was = *idemi_cells_of(t, (unsigned)t->journal->newest);
+            if (!cut_settling(d, "a", cut, FLASH_NOTHING))
+                continue;
+            reopen(d, IDEM_OK);
+            if (!t->journal->tentative)
+                continue;
+            tentative++;
+            assert_int_equal(t->journal->copied, was);
+            flash_flip(&d->medium, idemi_cells_at(t, was - 1) + 5, 3);
+            reopen(d, IDEM_OK);
+            assert_int_equal(t->journal->copied, 0);
+        }
+    assert_true(tentative > 13);
+}
+
 static void what_was_formatted_is_a_journal_as_any(void **state)
 {
     device *d = (device *)*state;
     fixture *f = &d->f;
 
+    make(d, 4, size_of(&f->config, 4));
     reopen(d, IDEM_OK);
     done(d, "a");
     for (unsigned round = 0; round < 3; round++) {
@@ -462,6 +634,42 @@ static void everything_outlasts_restarts(void **state)
     assert_memory_equal(s, "st", 2);        // outlives its key
 }
 
+/* What is written once more says all that was said before, of any scope. */
+static void copies_say_the_same(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    reopen(d, IDEM_OK);
+    assert_int_equal(begin(f, "scp", "key", "pour", 1), IDEM_EXECUTE);
+    f->outcome.confirm = 1;
+    f->outcome.code = -7;
+    f->outcome.state = "st";
+    f->outcome.state_len = 2;
+    assert_int_equal(complete(f, &f->claim, "poured", 1), IDEM_OK);
+    for (int boot = 0; boot < 3; boot++) {
+        char s[4];
+        size_t len = sizeof s;
+        reopen(d, IDEM_OK);
+        assert_int_equal(idem_state(&f->table, s, &len), IDEM_OK);
+        assert_int_equal(len, 2);
+        assert_memory_equal(s, "st", 2);
+        assert_int_equal(f->table.pending, boot < 2);
+        assert_int_equal(begin(f, "sc", "pkey", "pour", 1), IDEM_EXECUTE);
+        assert_int_equal(release(f, &f->claim, 1), IDEM_OK);
+        assert_int_equal(begin(f, "scp", "key", "stir", 1), IDEM_MISMATCH);
+        assert_int_equal(begin(f, "scp", "key", "pour", 1), IDEM_REPLAY);
+        assert_string_equal(f->buffer, "poured");
+        assert_int_equal(f->reply.code, -7);
+        assert_int_equal(find(f, "scp", "key", 1), IDEM_OK);
+        assert_int_equal(f->entry.scope_len, 3);
+        assert_string_equal(f->id, "scpkey");
+        if (boot)
+            assert_int_equal(idem_delivered(&f->table, &f->entry.claim),
+                             IDEM_OK);
+    }
+}
+
 static void a_retention_goes_on_over_restarts(void **state)
 {
     device *d = (device *)*state;
@@ -489,6 +697,22 @@ static void a_retention_goes_on_over_restarts(void **state)
     assert_int_equal(asked(d, "cut"), IDEM_EXECUTE);
 }
 
+/* Also of keys that stay for long */
+static void a_full_table_tells_when_there_is_room_after_a_restart(void **state)
+{
+    device *d = (device *)*state;
+    const uint32_t days20 = UINT32_C(20) * 24 * 60 * 60 * 1000;
+
+    reopen(d, IDEM_OK);
+    d->f.request.retention_ms = days20;
+    for (uint32_t k = 0; k < 4; k++)
+        done(d, nth(k));
+    d->f.request.retention_ms = 0;
+    reopen(d, IDEM_OK);
+    assert_int_equal(begin(&d->f, "", "e", "pour", 0), IDEM_E_FULL);
+    assert_int_equal(d->f.reply.retry_after_ms, days20);
+}
+
 /* To the millisecond, by the time of the newest record. */
 static void what_is_over_at_an_opening_takes_no_slot(void **state)
 {
@@ -505,6 +729,106 @@ static void what_is_over_at_an_opening_takes_no_slot(void **state)
         reopen(d, IDEM_OK);
         assert_int_equal(d->f.table.used, 1 + early);
     }
+}
+
+/* At logical time 0 */
+static void what_is_done_at_the_very_first_is_remembered(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    reopen(d, IDEM_OK);
+    assert_int_equal(begin(f, "", "a", "pour", 0), IDEM_EXECUTE);
+    assert_int_equal(complete(f, &f->claim, "a", 0), IDEM_OK);
+    assert_int_equal(f->table.clock, 0);
+    reopen(d, IDEM_OK);
+    assert_int_equal(begin(f, "", "a", "pour", 0), IDEM_REPLAY);
+}
+
+static void time_has_forty_bits(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    reopen(d, IDEM_OK);
+    assert_int_equal(elapse(f, UINT32_MAX - RETENTION / 2), IDEM_OK);
+    done(d, "a");
+    assert_int_equal(elapse(f, RETENTION - 2), IDEM_OK);
+    assert_int_equal(f->table.journal->clock_high, 1);
+    done(d, "b");
+    reopen(d, IDEM_OK);
+    assert_int_equal(f->table.journal->clock_high, 1);
+    assert_int_equal(asked(d, "a"), IDEM_REPLAY);
+    assert_int_equal(asked(d, "b"), IDEM_REPLAY);
+    // After 49.7 days the low bits are as they were.
+    assert_int_equal(elapse(f, UINT32_MAX), IDEM_OK);
+    done(d, "c");
+    reopen(d, IDEM_OK);
+    assert_int_equal(live(f, 0), 1);
+}
+
+/* Its retention begins with the restart, and with no later one; whichever of
+   the programs of that fails. */
+static void a_claim_cut_short_is_told_of_once(void **state)
+{
+    // Of twelve cells three are current, and one is what the newest replaced.
+    enum { WIPES = 8, TELL = WIPES + 2 };
+    // What a call takes if the one before failed in a copy, a claim, its own:
+    // first the free cells again, in the end that which failed
+    static const uint8_t again[] = {
+        8 + 2 + 2 + 1, 9 + 1 + 2 + 1, 9 + 2 + 1, 9 + 1 + 1, 1 + 1
+    };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    for (uint32_t n = 0; n < TELL + 4; n++) {
+        uint32_t progs;
+        make(d, 1, d->storage.sector_size);
+        reopen(d, IDEM_OK);
+        assert_int_equal(asked(d, "a"), IDEM_EXECUTE);
+        assert_int_equal(asked(d, "b"), IDEM_EXECUTE);
+        assert_int_equal(elapse(f, RETENTION - 1), IDEM_OK);
+        done(d, "c");
+        reopen(d, IDEM_OK);
+        flash_fail(&d->medium, FLASH_PROG, n, FLASH_UNDONE, n == TELL + 1);
+        if (asked(d, "d") < 0) {
+            // What was copied is in doubt no more.
+            if (n == TELL + 1)
+                assert_int_equal(asked(d, "c"), IDEM_REPLAY);
+            flash_fail(&d->medium, FLASH_PROG, 0, 0, 0);
+            progs = d->medium.progs;
+            assert_int_equal(asked(d, "d"), IDEM_EXECUTE);
+            assert_int_equal(d->medium.progs - progs, again[n - WIPES]);
+        }
+        flash_fail(&d->medium, FLASH_PROG, 0, 0, 0);
+        // What cannot be wiped is given up at once.
+        assert_int_equal(f->table.stats.retired, n < WIPES || n == TELL + 2);
+        assert_int_equal(elapse(f, RETENTION - 2), IDEM_OK);
+        assert_int_equal(release(f, &f->claim, 1), IDEM_OK);
+        assert_int_equal(find(f, "", "a", 1), IDEM_OK);
+        for (unsigned boot = 0; boot < 2; boot++) {
+            reopen(d, IDEM_OK);
+            assert_int_equal(find(f, "", "a", 0), IDEM_OK);
+            assert_int_equal(find(f, "", "b", 0), IDEM_OK);
+            assert_int_equal(elapse(f, 2), IDEM_OK);
+            assert_int_equal(find(f, "", "a", 0), IDEM_E_NOT_FOUND);
+            assert_int_equal(find(f, "", "b", 0), IDEM_E_NOT_FOUND);
+        }
+    }
+}
+
+/* However far the clock is */
+static void the_sweep_goes_on_after_a_restart(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    reopen(d, IDEM_OK);
+    assert_int_equal(elapse(f, 3 * IDEMI_SWEEP_MS), IDEM_OK);
+    done(d, "a");
+    reopen(d, IDEM_OK);
+    assert_int_equal(elapse(f, IDEMI_SWEEP_MS), IDEM_OK);
+    assert_int_equal(f->table.used, 0);
 }
 
 /* A full table always completes, however often it is opened between. */
@@ -653,6 +977,21 @@ static void s4_doubt_lasts_to_its_end_over_restarts(void **state)
     }
 }
 
+static void the_unit_of_doubt_is_the_least_that_will_do(void **state)
+{
+    device *d = (device *)*state;
+    idem_table *t = &d->f.table;
+
+    reopen(d, IDEM_OK);
+    for (uint32_t ms = 1; ms < 3000; ms++) {
+        uint32_t unit = 1;
+        while (128 * unit <= ms)
+            unit *= 2;
+        t->journal->retentions[0] = ms;
+        assert_int_equal(idemi_cells_unit(t), unit - 1);
+    }
+}
+
 /* The key was given back in one slot and came to be in another; then what says
    so is damaged. */
 static void a_key_that_comes_back_twice_is_the_newer(void **state)
@@ -772,6 +1111,54 @@ static void a_smaller_capacity_keeps_what_is_within_it(void **state)
     assert_int_equal(f->table.stats.lost, 1);
     assert_int_equal(asked(d, "a"), IDEM_REPLAY);
     assert_int_equal(asked(d, "b"), IDEM_REPLAY);
+}
+
+/* Nothing was in the slots beyond it when the capacity became smaller. */
+static void a_smaller_capacity_loses_no_key_that_is_not_there(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    reopen(d, IDEM_OK);
+    done(d, "a");
+    done(d, "b");
+    assert_int_equal(asked(d, "c"), IDEM_EXECUTE);
+    assert_int_equal(release(f, &f->claim, 1), IDEM_OK);
+    // Each settling wipes what was not current in the boot before.
+    for (unsigned boot = 0; boot < 2; boot++) {
+        reopen(d, IDEM_OK);
+        f->request.age_ms = RETENTION;
+        assert_int_equal(asked(d, "c"), IDEM_TOO_OLD);
+        f->request.age_ms = 0;
+    }
+    f->config.capacity = 2;
+    reopen(d, IDEM_OK);
+    assert_int_equal(f->table.stats.lost, 0);
+    assert_int_equal(asked(d, "a"), IDEM_REPLAY);
+    assert_int_equal(asked(d, "b"), IDEM_REPLAY);
+}
+
+/* Cells of the same size may be configured with another share for the key. */
+static void what_is_over_smaller_limits_is_lost(void **state)
+{
+    device *d = (device *)*state;
+    idem_config *c = &d->f.config;
+
+    for (uint32_t other = 0; other < 2; other++) {
+        make(d, 1, d->storage.sector_size);
+        reopen(d, IDEM_OK);
+        assert_int_equal(asked(d, "eightlet"), IDEM_EXECUTE);
+        assert_int_equal(complete(&d->f, &d->f.claim, "sixlet", 1), IDEM_OK);
+        done(d, "a");
+        c->key_max = other ? 9 : 7;
+        c->response_max = other ? 5 : 7;
+        reopen(d, IDEM_OK);
+        assert_int_equal(d->f.table.stats.lost, 1);
+        assert_int_equal(live(&d->f, 1), 1);
+        assert_int_equal(asked(d, "a"), IDEM_REPLAY);
+        c->key_max = 8;
+        c->response_max = 6;
+    }
 }
 
 static void a_truncated_storage_never_answers_wrongly(void **state)
@@ -907,21 +1294,92 @@ static void l2_a_dead_cell_is_gone_round(void **state)
     step = d->f.table.journal->cell_size;
     d->f.config.full = IDEM_EVICT_OLDEST;
     for (uint32_t cell = from; cell + step <= size; cell += step)
-        for (unsigned begun = 0; begun < 2; begun++) {
+        for (unsigned how = 0; how < 4; how++) {
+            // Its first byte, which is all that is wiped, or another; that not
+            // in a settling
+            uint32_t byte = cell + how / 2 * 20;
             make(d, 1, size);
             d->storage.prog = prog_around_the_dead;
-            dead = begun ? UINT32_MAX : cell;
+            dead = how ? UINT32_MAX : byte;
             for (unsigned n = 0; n < 40; n++) {
                 char key[] = { (char)('a' + n % 6), (char)('a' + n), 0 };
-                if (n % 7 == 0)
+                if (n % 7 == 0 && (how < 2 || n < 6))
                     reopen(d, IDEM_OK);
                 assert_int_equal(d->f.table.stats.lost, 0);
                 assert_int_equal(persevere(d, key, NULL), IDEM_EXECUTE);
                 assert_int_equal(persevere(d, key, key), IDEM_OK);
+                assert_true(d->f.table.stats.retired <= 1);
                 if (n == 5)
-                    dead = cell;        // a record may be in it
+                    dead = byte;        // a record may be in it
             }
         }
+}
+
+/* Only as long as there are more than it takes */
+static void no_more_cells_are_given_up_than_there_may_be(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    for (unsigned settled = 0; settled < 2; settled++) {
+        make(d, 1, size_of(&f->config, 1));
+        reopen(d, IDEM_OK);
+        done(d, "a");
+        if (!settled)
+            reopen(d, IDEM_OK);
+        flash_fail(&d->medium, FLASH_PROG, 0, FLASH_UNDONE, 1);
+        for (unsigned n = 0; n < 20; n++)
+            assert_int_equal(asked(d, "b"), IDEM_E_STORAGE);
+        assert_int_equal(f->table.stats.retired, SPARE);
+        flash_fail(&d->medium, FLASH_PROG, 0, 0, 0);
+        assert_int_equal(asked(d, "b"), IDEM_EXECUTE);
+        assert_true(f->table.stats.retired <= SPARE);
+    }
+}
+
+/* A record was written, though that failed: while it is there, and newer than
+   what counts, its cell is not left. */
+static void a_cell_with_a_record_that_failed_is_not_given_up(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    reopen(d, IDEM_OK);
+    done(d, "a");
+    flash_fail(&d->medium, FLASH_PROG, 0, FLASH_DONE, 0);
+    assert_int_equal(asked(d, "b"), IDEM_E_STORAGE);
+    flash_fail(&d->medium, FLASH_PROG, 0, FLASH_UNDONE, 1);
+    for (unsigned n = 0; n < 4; n++)
+        assert_int_equal(asked(d, "c"), IDEM_E_STORAGE);
+    assert_int_equal(f->table.stats.retired, 0);
+    flash_fail(&d->medium, FLASH_PROG, 0, 0, 0);
+    done(d, "c");
+    reopen(d, IDEM_OK);
+    assert_int_equal(find(f, "", "b", 1), IDEM_E_NOT_FOUND);
+    assert_int_equal(asked(d, "c"), IDEM_REPLAY);
+    assert_int_equal(f->table.stats.lost, 0);
+}
+
+/* One is dead, and another program fails in the same settling. */
+static void what_is_given_up_is_counted_once(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    for (uint32_t n = 0; n < 14; n++) {
+        make(d, 1, size_of(&f->config, 1));
+        d->storage.prog = prog_around_the_dead;
+        dead = UINT32_MAX;
+        reopen(d, IDEM_OK);
+        done(d, "a");
+        reopen(d, IDEM_OK);
+        dead = idemi_cells_at(&f->table, 5);
+        flash_fail(&d->medium, FLASH_PROG, n, FLASH_UNDONE, 0);
+        if (asked(d, "a") < 0)
+            assert_int_equal(asked(d, "a"), IDEM_REPLAY);
+        flash_fail(&d->medium, FLASH_PROG, 0, 0, 0);
+        assert_in_range(f->table.stats.retired, 1, 2);
+    }
 }
 
 /* The one that does not read is written again before the first record; where
@@ -1000,6 +1458,7 @@ static void storage_of_any_size_that_is_enough_is_taken(void **state)
 static void a_sync_that_failed_ends_writing(void **state)
 {
     device *d = (device *)*state;
+    uint32_t syncs;
 
     d->storage.sync = flash_sync;
     reopen(d, IDEM_OK);
@@ -1010,8 +1469,53 @@ static void a_sync_that_failed_ends_writing(void **state)
     assert_int_equal(idem_sync(&d->f.table), IDEM_E_STORAGE);
     assert_int_equal(asked(d, "a"), IDEM_REPLAY);
     reopen(d, IDEM_OK);
+    syncs = d->medium.syncs;
     assert_int_equal(idem_sync(&d->f.table), IDEM_OK);
+    assert_int_equal(d->medium.syncs, syncs);       // nothing was programmed
     assert_int_equal(asked(d, "a"), IDEM_REPLAY);
+    d->storage.sync = NULL;
+}
+
+/* What was programmed and is not durable yet: nothing, or what is wiped */
+static enum { ALL_DURABLE, WIPED, WRITTEN } pending;
+static unsigned early;                  // programs that came before the sync
+
+static int prog_in_order(void *ctx, uint32_t at, const void *src, uint32_t len)
+{
+    int result = flash_prog(ctx, at, src, len);
+
+    if (pending == WRITTEN || (pending == WIPED && len > 1))
+        early++;
+    pending = result != 0 ? ALL_DURABLE : len > 1 ? WRITTEN : WIPED;
+    return result;
+}
+
+static int sync_in_order(void *ctx)
+{
+    pending = ALL_DURABLE;
+    return flash_sync(ctx);
+}
+
+/* But for cells that are wiped one after the other */
+static void each_program_is_durable_before_the_next(void **state)
+{
+    device *d = (device *)*state;
+
+    d->storage.sync = sync_in_order;
+    d->storage.prog = prog_in_order;
+    pending = ALL_DURABLE;
+    early = 0;
+    reopen(d, IDEM_OK);
+    done(d, "a");
+    assert_int_equal(asked(d, "b"), IDEM_EXECUTE);
+    reopen(d, IDEM_OK);
+    done(d, "c");
+    // The cell of a record that failed is wiped as well.
+    flash_fail(&d->medium, FLASH_PROG, 0, FLASH_UNDONE, 0);
+    assert_int_equal(asked(d, "d"), IDEM_E_STORAGE);
+    assert_int_equal(asked(d, "d"), IDEM_EXECUTE);
+    assert_int_equal(pending, ALL_DURABLE);
+    assert_int_equal(early, 0);
     d->storage.sync = NULL;
 }
 
@@ -1037,6 +1541,52 @@ static void a_program_that_did_nothing_is_noticed(void **state)
         assert_int_equal(asked(d, "a"), IDEM_RECOVER);
     }
     assert_int_equal(noticed, 3);           // two headers, and the record
+    d->storage.verify = 0;
+}
+
+/* Programs one bit wrongly, and does not say so. */
+static int prog_with_an_error(void *ctx, uint32_t at, const void *src,
+                              uint32_t len)
+{
+    flash *m = (flash *)ctx;
+    int result = flash_prog(ctx, at, src, len);
+
+    if (dead - at < len)
+        m->bytes[dead] ^= 1;
+    return result;
+}
+
+/* In any byte of a record, or in the one that is wiped */
+static void one_wrong_bit_is_noticed(void **state)
+{
+    device *d = (device *)*state;
+    idem_table *t = &d->f.table;
+    uint32_t size = (uint32_t)IDEM_CELLS_SIZE(4, 8, 6, 4, 1);
+    uint32_t noticed = 0;
+
+    d->storage.verify = 1;
+    for (uint32_t byte = 0; byte < 60; byte++) {
+        int result;
+        make(d, 1, size);
+        d->storage.prog = prog_with_an_error;
+        dead = UINT32_MAX;
+        reopen(d, IDEM_OK);
+        assert_int_equal(asked(d, "a"), IDEM_EXECUTE);
+        dead = idemi_cells_at(t, *idemi_cells_free(t, 0)) + byte;
+        result = complete(&d->f, &d->f.claim, "a", 1);
+        dead = UINT32_MAX;
+        noticed += result == IDEM_E_STORAGE;
+        if (result == IDEM_E_STORAGE)
+            assert_int_equal(complete(&d->f, &d->f.claim, "a", 1), IDEM_OK);
+        reopen(d, IDEM_OK);
+        dead = idemi_cells_at(t, 4);
+        assert_int_equal(asked(d, "a"), IDEM_E_STORAGE);
+        dead = UINT32_MAX;
+        assert_int_equal(asked(d, "a"), IDEM_REPLAY);
+    }
+    assert_int_equal(noticed, 42 + 2 + 2 + 1 + 1);
+    // And nothing else is: of records of any length
+    shuffle(d, 1);
     d->storage.verify = 0;
 }
 
@@ -1137,6 +1687,10 @@ static void somebodys_granule_is_told_from_a_torn_one(void **state)
     make(d, 32, size_of(&f->config, 32));
     flash_noise(&d->medium, 0, 32, 1);
     reopen(d, IDEM_E_FORMAT);
+    // Nobody else's begins as a header does.
+    flash_load(&d->medium, 32, "idem", 4);
+    reopen(d, IDEM_OK);
+    done(d, "a");
 }
 
 static void idem_check_finds_cells_that_cannot_be(void **state)
@@ -1144,6 +1698,7 @@ static void idem_check_finds_cells_that_cannot_be(void **state)
     device *d = (device *)*state;
     idem_table *t = &d->f.table;
     idem_number was;
+    uint16_t census;
 
     reopen(d, IDEM_OK);
     done(d, "a");
@@ -1152,6 +1707,10 @@ static void idem_check_finds_cells_that_cannot_be(void **state)
     assert_int_equal(idem_check(t), 14);
     *idemi_cells_of(t, 0) = (idem_number)(t->journal->count + 1);
     assert_int_equal(idem_check(t), 14);
+    census = t->journal->census;            // even if that is as it says
+    t->journal->census = (uint16_t)(census + t->journal->count + 1 - was);
+    assert_int_equal(idem_check(t), 14);
+    t->journal->census = census;
     *idemi_cells_of(t, 0) = was;
     t->journal->census ^= 1;
     assert_int_equal(idem_check(t), 14);
@@ -1177,6 +1736,47 @@ static void idem_check_finds_too_few_free_cells(void **state)
     assert_int_equal(idem_check(t), 15);
     t->journal->frees = 2;
     assert_int_equal(idem_check(t), 0);
+}
+
+/* Two copies of the newest, which tell of its claim as well; one record for the
+   other claim that the restart cut short; a granule for each free cell. */
+static void the_first_record_of_a_boot_takes_what_is_told(void **state)
+{
+    device *d = (device *)*state;
+    uint32_t progs, frees;
+
+    reopen(d, IDEM_OK);
+    done(d, "a");
+    assert_int_equal(asked(d, "b"), IDEM_EXECUTE);
+    assert_int_equal(asked(d, "c"), IDEM_EXECUTE);
+    reopen(d, IDEM_OK);
+    progs = d->medium.progs;
+    frees = d->f.table.journal->count - 3;
+    assert_int_equal(asked(d, "a"), IDEM_REPLAY);
+    assert_int_equal(d->medium.progs, progs);
+    assert_int_equal(asked(d, "d"), IDEM_EXECUTE);
+    assert_int_equal(d->medium.progs - progs, frees + 2 + 1 + 1);
+}
+
+/* What is behind the last slot in memory is none, whatever bits it has. */
+static void only_slots_are_told_of(void **state)
+{
+    device *d = (device *)*state;
+    idem_config *c = &d->f.config;
+    uint32_t progs, cells;
+
+    c->capacity = 64;
+    c->key_max = 2;
+    c->response_max = c->state_max = 0;
+    make(d, 1, (uint32_t)IDEM_CELLS_SIZE(64, 2, 0, 0, 1));
+    reopen(d, IDEM_OK);
+    assert_int_equal(asked(d, "a"), IDEM_EXECUTE);
+    assert_int_equal(complete(&d->f, &d->f.claim, NULL, 1), IDEM_OK);
+    reopen(d, IDEM_OK);
+    progs = d->medium.progs;
+    cells = d->f.table.journal->count;
+    assert_int_equal(asked(d, "a"), IDEM_REPLAY);
+    assert_int_equal(d->medium.progs - progs, cells - 2 + 2);
 }
 
 /* Storage of any size that is blank. */
@@ -1226,6 +1826,39 @@ static void many_keys_take_wider_numbers(void **state)
     assert_int_equal(f->table.needed, 0);
 }
 
+/* In each boot the first to be written is the next after the newest record. */
+static void wear_goes_on_where_it_was(void **state)
+{
+    device *d = (device *)*state;
+    idem_table *t = &d->f.table;
+    uint32_t seed = 1;
+
+    make(d, 4, size_of(&d->f.config, 4));
+    reopen(d, IDEM_OK);
+    done(d, "a");
+    for (unsigned n = 0; n < 100; n++) {
+        unsigned newest, next, left;
+        shuffle(d, dice(&seed));
+        reopen(d, IDEM_OK);
+        // This settles, and wipes: also the last cell.
+        assert_int_equal(asked(d, nth(0)), IDEM_REPLAY);
+        assert_int_equal(asked(d, nth(1)), IDEM_REPLAY);
+        reopen(d, IDEM_OK);
+        newest = next = *idemi_cells_of(t, (unsigned)t->journal->newest) - 1u;
+        idemi_cells_collect(t);
+        for (unsigned i = 0; i < t->journal->frees; i++) {
+            do {
+                next = (next + 1) % t->journal->count;
+                left = 0;
+                while (left < 4 && *idemi_cells_of(t, left) != next + 1)
+                    left++;
+            } while (left < 4);
+            assert_int_equal(*idemi_cells_free(t, i), next);
+        }
+        assert_true(next != newest);
+    }
+}
+
 static void wear_is_spread_over_all_cells(void **state)
 {
     device *d = (device *)*state;
@@ -1247,7 +1880,61 @@ static void wear_is_spread_over_all_cells(void **state)
     assert_true(least * 4 >= most);
 }
 
-/* The bytes of a record, but for its check, which the hash decides. */
+/* A record's check, as it stands behind those bytes of a cell (from 1 on) */
+static void assert_check(const device *d, unsigned number, uint32_t len)
+{
+    const idem_table *t = &d->f.table;
+    const uint8_t *p = d->medium.bytes + idemi_cells_at(t, number - 1);
+
+    assert_int_equal(idemi_basics_load32(p + len),
+                     idemi_crc_update(t->journal->check ^
+                                          number * UINT32_C(0x9E3779B1),
+                                      p, len));
+}
+
+/* Of any granule; what is between is erased. */
+static void the_headers_are_as_the_manual_says(void **state)
+{
+    static const uint32_t granules[] = { 1, 16, 64 };
+    device *d = (device *)*state;
+
+    d->f.config.capacity = 1;
+    for (uint32_t i = 0; i < COUNT(granules); i++) {
+        uint32_t granule = granules[i], size, at;
+        uint8_t said[11] = { 1, IDEM_HASH, 1 }, headers[2 * 64];
+        const uint8_t *p;
+        size = (42 + 2 + 8 + 6 + 2 + 4 + granule - 1) / granule * granule;
+        make(d, granule, (uint32_t)IDEM_CELLS_SIZE(1, 8, 6, 4, granule));
+        reopen(d, IDEM_OK);
+        done(d, "a");
+        idemi_basics_store(said + 3, granule, 2);
+        idemi_basics_store(said + 5, size, 4);
+        idemi_basics_store(said + 9, d->f.table.journal->check & 0xFFFF, 2);
+        for (unsigned copy = 0; copy < 2; copy++) {
+            p = d->medium.bytes + copy * (granule < 8 ? 8 : granule);
+            assert_memory_equal(p, "idem", 4);
+            assert_int_equal(idemi_basics_load32(p + 4),
+                             idemi_crc_update(UINT32_MAX, said, 11));
+            for (at = 8; at < granule; at++)
+                assert_int_equal(p[at], 0xFF);
+        }
+        // So is what is behind a record, here of no key.
+        assert_int_equal(forget(&d->f, "", "a", 1), IDEM_OK);
+        p = d->medium.bytes + idemi_cells_at(&d->f.table, 2);
+        for (at = 17 + 4; at % granule; at++)
+            assert_int_equal(p[at], 0xFF);
+        // A header that is written again is as it was.
+        memcpy(headers, d->medium.bytes, sizeof headers);
+        flash_flip(&d->medium, 0, 3);
+        reopen(d, IDEM_OK);
+        assert_int_equal(asked(d, "b"), IDEM_EXECUTE);
+        assert_memory_equal(d->medium.bytes, headers, 2 * 8);
+        if (granule > 8)
+            assert_memory_equal(d->medium.bytes, headers, 2 * granule);
+    }
+}
+
+/* The bytes of a record */
 static void the_format_is_as_the_manual_says(void **state)
 {
     static const uint8_t claim[] = {
@@ -1260,6 +1947,9 @@ static void the_format_is_as_the_manual_says(void **state)
         1, 0xE8, 0x03, 0, 0, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0, 0, 2, 0,
         1, 2, 0xFB, 0xFF, 0xFF, 0xFF, 's', 'p', 'k', 'e', 'o', 'k'
     };
+    static const uint8_t gone[] = {
+        0x40, 3, 0, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 3, 0, 1, 0, 's'
+    };
     device *d = (device *)*state;
     fixture *f = &d->f;
 
@@ -1269,6 +1959,7 @@ static void the_format_is_as_the_manual_says(void **state)
     assert_int_equal(begin(f, "p", "ke", "", 1), IDEM_EXECUTE);
     assert_memory_equal(d->medium.bytes + idemi_cells_at(&f->table, 0), claim,
                         sizeof claim);
+    assert_check(d, 1, sizeof claim);
     f->outcome.confirm = 1;
     f->outcome.code = -5;
     f->outcome.state = "s";
@@ -1278,6 +1969,15 @@ static void the_format_is_as_the_manual_says(void **state)
     assert_memory_equal(d->medium.bytes, d->medium.bytes + 8, 8);
     assert_memory_equal(d->medium.bytes + idemi_cells_at(&f->table, 1), golden,
                         sizeof golden);
+    assert_check(d, 2, sizeof golden);
+    assert_int_equal(forget(f, "p", "ke", 1), IDEM_OK);
+    assert_memory_equal(d->medium.bytes + idemi_cells_at(&f->table, 2), gone,
+                        sizeof gone);
+    assert_check(d, 3, sizeof gone);
+    assert_int_equal(begin(f, "", "a", "", 1), IDEM_EXECUTE);
+    assert_int_equal(begin(f, "", "b", "", 1), IDEM_EXECUTE);
+    assert_int_equal(d->medium.bytes[idemi_cells_at(&f->table, 4) + 13],
+                     4 * 1 + 5 * 3);
 }
 
 int main(void)
@@ -1288,20 +1988,35 @@ int main(void)
         CELLS(a_kilobyte_holds_sixteen_keys),
         CELLS(opening_writes_nothing_and_reads_each_byte_once),
         CELLS(what_is_not_ours_is_not_touched),
+        CELLS(what_is_behind_the_headers_is_looked_at),
         CELLS(three_torn_granules_of_headers_are_somebodys),
         CELLS(what_was_formatted_is_a_journal_as_any),
+        CELLS(a_header_that_reads_is_not_torn),
+        CELLS(s10_what_cannot_be_wiped_ends_no_doubt),
+        CELLS(s10_an_answer_writes_if_it_relies_on_the_newest),
         CELLS(everything_outlasts_restarts),
+        CELLS(copies_say_the_same),
+        CELLS(what_is_done_at_the_very_first_is_remembered),
+        CELLS(time_has_forty_bits),
+        CELLS(a_claim_cut_short_is_told_of_once),
+        CELLS(the_sweep_goes_on_after_a_restart),
         CELLS(s10_what_a_cut_has_left_is_not_seen_later),
         CELLS(s10_a_key_whose_slot_was_taken_stays_gone),
+        CELLS(what_the_newest_replaced_is_kept_if_it_reads),
+        CELLS(a_tentative_copy_names_what_it_is_a_copy_of),
         CELLS(s2_what_is_there_but_once_is_not_written_over),
         CELLS(a_retention_goes_on_over_restarts),
+        CELLS(a_full_table_tells_when_there_is_room_after_a_restart),
         CELLS(what_is_over_at_an_opening_takes_no_slot),
         CELLS(completing_never_fails_for_space),
         CELLS(a_flipped_bit_costs_a_record_at_most),
         CELLS(doubt_goes_on_over_restarts_and_ends),
         CELLS(s4_doubt_lasts_to_its_end_over_restarts),
+        CELLS(the_unit_of_doubt_is_the_least_that_will_do),
         CELLS(a_key_that_comes_back_twice_is_the_newer),
         CELLS(a_smaller_capacity_loses_what_is_beyond_it),
+        CELLS(a_smaller_capacity_loses_no_key_that_is_not_there),
+        CELLS(what_is_over_smaller_limits_is_lost),
         CELLS(a_truncated_storage_never_answers_wrongly),
         CELLS(a_record_validates_in_its_own_cell_only),
         CELLS(a_call_that_fails_can_be_repeated),
@@ -1309,11 +2024,16 @@ int main(void)
         CELLS(l2_a_dead_cell_is_gone_round),
         CELLS(s5_a_header_that_fails_to_be_written_again_costs_nothing),
         CELLS(storage_of_any_size_that_is_enough_is_taken),
+        CELLS(no_more_cells_are_given_up_than_there_may_be),
+        CELLS(a_cell_with_a_record_that_failed_is_not_given_up),
+        CELLS(what_is_given_up_is_counted_once),
         CELLS(a_sync_that_failed_ends_writing),
+        CELLS(each_program_is_durable_before_the_next),
         CELLS(an_older_twin_in_a_later_slot_is_dropped),
         CELLS(the_order_goes_on_without_an_older_twin),
         CELLS(a_smaller_capacity_keeps_what_is_within_it),
         CELLS(a_program_that_did_nothing_is_noticed),
+        CELLS(one_wrong_bit_is_noticed),
         CELLS(a_wipe_that_did_nothing_harms_no_key),
         CELLS(with_the_last_sequences_what_was_granted_completes),
         CELLS(formatting_reports_what_fails),
@@ -1321,8 +2041,12 @@ int main(void)
         CELLS(somebodys_granule_is_told_from_a_torn_one),
         CELLS(idem_check_finds_cells_that_cannot_be),
         CELLS(idem_check_finds_too_few_free_cells),
+        CELLS(the_first_record_of_a_boot_takes_what_is_told),
+        CELLS(only_slots_are_told_of),
         CELLS(many_keys_take_wider_numbers),
         CELLS(wear_is_spread_over_all_cells),
+        CELLS(wear_goes_on_where_it_was),
+        CELLS(the_headers_are_as_the_manual_says),
         CELLS(the_format_is_as_the_manual_says),
     };
 

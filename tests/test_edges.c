@@ -223,9 +223,10 @@ static void what_is_over_smaller_limits_is_lost(void **state)
     f->config = was;
 }
 
-/* Puts a record together as it never is, and takes it apart. */
+/* Puts a record together as it never is, and takes it apart where so many bytes
+   of it are there. */
 static uint32_t decoded(device *d, const uint8_t *body, uint8_t parts,
-                        unsigned len)
+                        unsigned len, uint32_t have)
 {
     idem_table *t = &d->f.table;
     uint32_t at = idemi_storage_place(t, t->journal->head, t->journal->at);
@@ -237,7 +238,7 @@ static uint32_t decoded(device *d, const uint8_t *body, uint8_t parts,
     idemi_basics_store(bytes + 2 + len,
                        idemi_crc_update(idemi_record_seed(t, at), bytes,
                                         len + 2), 4);
-    return idemi_record_decode(t, at, bytes, bytes, sizeof bytes);
+    return idemi_record_decode(t, at, bytes, bytes, have);
 }
 
 static void a_record_that_is_short_of_something_is_none(void **state)
@@ -253,7 +254,57 @@ static void a_record_that_is_short_of_something_is_none(void **state)
     finish(&d->f, "s", "a", d->now);
     for (unsigned len = 2; len <= whole; len++)
         assert_int_equal(decoded(d, claim, IDEMI_HAS_CLAIM | IDEMI_HAS_SCOPE,
-                                 len), len == whole ? whole + 6 : 0);
+                                 len, 80), len == whole ? whole + 6 : 0);
+    for (unsigned have = 0; have <= whole + 6; have++)
+        assert_int_equal(decoded(d, claim, IDEMI_HAS_CLAIM | IDEMI_HAS_SCOPE,
+                                 whole, have),
+                         have == whole + 6 ? whole + 6 : 0);
+}
+
+/* Bytes of storage from a claim to what belongs to it, also round the end */
+static void the_distance_to_a_claim_goes_round_the_end(void **state)
+{
+    device *d = (device *)*state;
+    const idem_table *t = &d->f.table;
+    uint32_t last;
+
+    device_start(d, &usual);
+    last = d->storage.sector_count - 1;
+    assert_int_equal(idemi_record_distance(t, idemi_storage_place(t, last, 8),
+                                           idemi_storage_place(t, last, 48)),
+                     40);
+    assert_int_equal(idemi_record_distance(t, idemi_storage_place(t, last, 8),
+                                           idemi_storage_place(t, 1, 48)),
+                     2 * usual.sector_size + 40);
+}
+
+/* What is behind it in memory is not touched. */
+static void a_record_ends_where_its_padding_does(void **state)
+{
+    device *d = (device *)*state;
+    idem_table *t = &d->f.table;
+    idem_record *r;
+    idemi_parts parts = { NULL, NULL, NULL, "s" };
+
+    device_start(d, &usual);
+    finish(&d->f, "s", "a", d->now);
+    r = &t->journal->record;
+    for (unsigned len = 0; len < 8; len++) {
+        const unsigned char *src;
+        uint32_t padded;
+        memset(idemi_journal_out(t), 0xA5, t->journal->record_max);
+        memset(r, 0, sizeof *r);
+        r->parts = IDEMI_HAS_STATE | IDEMI_MOVED;
+        r->state_len = (uint16_t)(len > 0);
+        r->time = UINT32_C(1) << 4 * len;
+        padded = idemi_record_encode(
+            t, &src, idemi_storage_place(t, t->journal->head, t->journal->at),
+            &parts);
+        assert_int_equal(padded % usual.granule, 0);
+        assert_int_not_equal(src[padded - 1], 0xA5);
+        for (unsigned i = 0; i < 8; i++)
+            assert_int_equal(src[padded + i], 0xA5);
+    }
 }
 
 /* ---------------------------------------------------------------------------
@@ -767,6 +818,41 @@ static void a_stale_key_takes_the_slot_that_its_quota_leaves(void **state)
         assert_int_equal(f->table.stats.lost, 0);
     assert_int_equal(find(f, "s", "b", d->now), IDEM_E_NOT_FOUND);
     assert_int_equal(f->table.stale, 0);
+}
+
+/* There may be more of them. */
+static void idle_work_goes_on_after_a_stale_claim(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    make_stale(d);
+    while (f->table.stale)
+        assert_int_equal(maintain(f, d->now), IDEM_MORE);
+}
+
+/* Not that it was: only the claim is written, in a slot that the quota takes
+   from another key of the scope. */
+static void of_a_key_that_is_over_nothing_is_written(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    uint32_t progs;
+
+    f->config.quota = 1;
+    f->config.full = IDEM_EVICT_OLDEST;
+    device_start(d, &usual);
+    f->request.retention_ms = 5000;
+    finish(f, "t", "x", d->now);            // the oldest, and not over
+    f->request.retention_ms = 1000;
+    finish(f, "s", "a", d->now);
+    d->now += 1000;
+    finish(f, "s", "b", d->now);
+    assert_int_equal(f->table.used, 3);
+    progs = d->medium.progs;
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_EXECUTE);
+    assert_int_equal(d->medium.progs - progs, 1);
+    f->request.retention_ms = 0;
 }
 
 static void volatile_tokens_go_on_in_another_sector(void **state)
@@ -1485,11 +1571,15 @@ int main(void)
         EDGE_TEST(a_key_that_comes_twice_is_told_from_others),
         EDGE_TEST(what_is_over_smaller_limits_is_lost),
         EDGE_TEST(a_record_that_is_short_of_something_is_none),
+        EDGE_TEST(the_distance_to_a_claim_goes_round_the_end),
+        EDGE_TEST(a_record_ends_where_its_padding_does),
         EDGE_TEST(what_cannot_be_read_is_evicted_from_all_scopes),
         EDGE_TEST(with_a_quota_an_unreadable_key_counts_for_nobody),
         EDGE_TEST(looking_says_that_an_outcome_does_not_read),
         EDGE_TEST(nothing_is_lost_while_nothing_at_all_reads),
         EDGE_TEST(a_stale_key_takes_the_slot_that_its_quota_leaves),
+        EDGE_TEST(idle_work_goes_on_after_a_stale_claim),
+        EDGE_TEST(of_a_key_that_is_over_nothing_is_written),
         EDGE_TEST(volatile_tokens_go_on_in_another_sector),
         EDGE_TEST(with_the_last_sequence_used_nothing_new_begins),
         EDGE_TEST(idle_work_on_torn_storage_erases),

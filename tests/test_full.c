@@ -616,6 +616,9 @@ static void how_far_memory_reaches_is_right_for_years(void **state)
                         IDEM_RETENTION_MAX + IDEM_RETENTION_MAX / 1000);
         assert_int_equal(ask_aged(f, "A", IDEM_RETENTION_MAX - 1, 0),
                          IDEM_EXECUTE);
+        // Every scope has a mark, which some share.
+        assert_int_equal(ask_aged(f, nth(day % 12), IDEM_RETENTION_MAX - 1, 0),
+                         IDEM_EXECUTE);
     }
 }
 
