@@ -5958,10 +5958,8 @@ static int idemi_cells_decode(idem_table *t, unsigned cell, idemi_cell *c)
         return 0;
     c->state = p;
     p += f[IDEMI_CELL_STATE_LEN];
-    c->scope = p;
-    p += f[IDEMI_CELL_SCOPE_LEN];
-    c->key = p;
-    p += f[IDEMI_CELL_KEY_LEN];
+    c->scope = p;               // the key is behind it
+    p += f[IDEMI_CELL_SCOPE_LEN] + f[IDEMI_CELL_KEY_LEN];
     c->response = p;
     if (f[IDEMI_CELL_FLAGS] & IDEMI_FINISHED)
         p += f[IDEMI_CELL_RESPONSE_LEN];
@@ -6163,10 +6161,7 @@ static void idemi_cells_collect(idem_table *t)
     for (i = 0; i < j->count; i++)
         if (!queue[i])
             queue[n++] = (idem_number)i;
-    j->first = 0;
     j->frees = n;
-    j->failed = 0;
-    t->stats.retired = 0;
     if (!j->sequence)
         return;
     start = *idemi_cells_of(t, (unsigned)j->newest);
@@ -6214,10 +6209,10 @@ static void idemi_cells_identity(const idem_table *t, unsigned char *p)
     *q++ = j->wide;
     q = idemi_basics_store(q, t->config->storage->prog_size, 2);
     q = idemi_basics_store(q, j->cell_size, 4);
-    idemi_basics_store(q, j->check, 2);
+    q = idemi_basics_store(q, j->check, 2);
     p = idemi_basics_store(p, IDEMI_MAGIC, 4);
     idemi_basics_store(
-        p, idemi_crc_update(UINT32_MAX, said, (uint32_t)sizeof said), 4);
+        p, idemi_crc_update(UINT32_MAX, said, (uint32_t)(q - said)), 4);
 }
 
 /* Writes the headers: before the first record both, first the one that did not
@@ -6302,7 +6297,9 @@ static int idemi_cells_settle(idem_table *t)
         return IDEM_E_STORAGE;
     if (j->settled)
         return IDEM_OK;
-    idemi_cells_collect(t);
+    // Once: a cell that was given up, or failed last, stays known.
+    if (!j->frees)
+        idemi_cells_collect(t);
     result = idemi_cells_begin(t);
     // Blank storage hides nothing.
     if (result == IDEM_OK && !j->blank) {
@@ -6507,8 +6504,7 @@ static unsigned idemi_cells_twin(idem_table *t, unsigned slot,
     const unsigned char *id = idemi_slot_id(t, slot);
     idem_request rq;
 
-    IDEM_MEMSET(&rq, 0, sizeof rq);
-    rq.scope = id;
+    rq.scope = id;              // no more of it is looked at
     rq.scope_len = body->scope_len;
     rq.key = id + body->scope_len;
     rq.key_len = body->key_len;
@@ -6720,9 +6716,6 @@ static int idemi_check_journal(const idem_table *t)
    What a call asks for is first written, if there is a journal, and then done
    in memory, where nothing can fail: so a call that fails changed nothing.
    ------------------------------------------------------------------------ */
-
-/* Attempts are counted up to this. */
-#define IDEMI_ATTEMPTS_END 255
 
 /* Slots that one idem_maintain looks at. */
 #define IDEMI_MAINTAIN_SLOTS 64
@@ -7042,8 +7035,7 @@ static int idemi_command_again(idem_table *t, unsigned slot, idem_claim *claim,
     if (attempts >=
         idemi_default(0, t->config->max_attempts, IDEMI_MAX_ATTEMPTS))
         return IDEM_EXHAUSTED;
-    attempts += attempts < IDEMI_ATTEMPTS_END;
-    result = idemi_command_grant(t, slot, claim, q, attempts);
+    result = idemi_command_grant(t, slot, claim, q, attempts + 1);
     return result < 0 ? result : IDEM_RECOVER;
 }
 
