@@ -1320,7 +1320,7 @@ typedef struct idem_journal {
     uint8_t  broken;            /* 1: a sync failed, nothing is believed */
     uint8_t  stray;             /* 1: slots may be in a sector that failed
                                    before it was committed */
-    uint8_t  erased;            /* 1: this call has had an erase */
+    uint8_t  had_erase;         /* 1: this call has had an erase */
     uint8_t  in_doubt;
     uint8_t  synced;            /* 1: all that was programmed is durable */
     uint8_t  outcome_loaded;
@@ -1354,7 +1354,7 @@ typedef struct idem_journal {
     uint32_t outcome_max;       /* bytes reserved for an outcome */
     uint32_t record_max;        /* of each buffer for one record */
     uint32_t end;               /* where the head's records end */
-    uint32_t keep;              /* bytes of the head that carrying leaves */
+    uint32_t leave;             /* bytes of the head that carrying leaves */
     uint32_t low;               /* dead sectors below which carrying begins */
     uint32_t in_size;           /* bytes of the reading buffer */
     uint32_t loaded;            /* slot whose records are in it */
@@ -2868,14 +2868,14 @@ static int idemi_storage_all(const unsigned char *p, uint32_t len,
 #ifndef IDEM_CELLS
 /* The reading buffer has room for two records; before it is a copy of the one
    that is to be confirmed, and before that the one that is being written. */
-static unsigned char *idemi_journal_kept(const idem_table *t)
+static unsigned char *idemi_journal_copy(const idem_table *t)
 {
     return t->in - t->journal->record_max;
 }
 
 static unsigned char *idemi_journal_out(const idem_table *t)
 {
-    return idemi_journal_kept(t) - t->journal->record_max;
+    return idemi_journal_copy(t) - t->journal->record_max;
 }
 
 IDEMI_APART
@@ -3796,7 +3796,7 @@ static int idemi_journal_fetch(idem_table *t, unsigned slot, uint32_t at,
         len = j->record_max;
     if (at == j->newest) {
         len = j->newest_len;
-        IDEM_MEMCPY(in + where, idemi_journal_kept(t), (size_t)len);
+        IDEM_MEMCPY(in + where, idemi_journal_copy(t), (size_t)len);
     } else
         idemi_storage_salvage(t, at, in + where, len);
     return idemi_record_decode(t, at, in, in + where, len) &&
@@ -3854,7 +3854,7 @@ static int idemi_journal_append(idem_table *t, const idemi_parts *from,
     j->record.time = (uint32_t)since;
     j->record.time_high = (uint32_t)(since >> 32);
     len = idemi_record_encode(t, &src, at, from);
-    if (len + j->keep > idemi_journal_rest(t))
+    if (len + j->leave > idemi_journal_rest(t))
         return IDEM_E_SPACE;
     result = idemi_storage_prog(t, at, src, len);
     if (result < 0) {
@@ -4336,7 +4336,7 @@ static int idemi_journal_erase(idem_table *t, int wait)
     if (idemi_journal_sector(t, sector)->link >= IDEMI_ASIDE ||
         (!j->blank && !idemi_journal_dead(t, sector)))
         return IDEM_E_SPACE;
-    j->erased = 1;
+    j->had_erase = 1;
     if (!j->erasing) {
         result = idemi_storage_result(t, m->erase(m->ctx, sector));
         j->erasing = result == IDEM_OK ? sector + 1 : 0;
@@ -4384,7 +4384,7 @@ static int idemi_journal_fill(idem_table *t, uint32_t room, uint32_t want)
     idem_journal *j = t->journal;
     int result = idemi_journal_confirm(t);
 
-    j->keep = room;
+    j->leave = room;
     while (result == IDEM_OK &&
            (j->stray || (j->clean != j->head &&
                          idemi_journal_gap(t, j->head, j->clean) < want))) {
@@ -4394,12 +4394,12 @@ static int idemi_journal_fill(idem_table *t, uint32_t room, uint32_t want)
             continue;
         if (!j->stray && idemi_journal_gap(t, j->head, j->clean) >= 2)
             result = IDEM_OK;
-        if (result == IDEM_OK || !j->keep)
+        if (result == IDEM_OK || !j->leave)
             break;
-        j->keep = 0;
+        j->leave = 0;
         result = IDEM_OK;
     }
-    j->keep = 0;
+    j->leave = 0;
     return result;
 }
 
@@ -4448,8 +4448,8 @@ static int idemi_journal_enter(idem_table *t, uint32_t next, uint32_t room,
 }
 
 /* Takes a new head, if that succeeded; or goes back to the one before. */
-static int idemi_journal_settle(idem_table *t, int result, uint32_t last,
-                                uint32_t at, uint32_t end)
+static int idemi_journal_conclude(idem_table *t, int result, uint32_t last,
+                                  uint32_t at, uint32_t end)
 {
     idem_journal *j = t->journal;
     uint32_t sector = j->head;
@@ -4491,7 +4491,7 @@ static int idemi_journal_settle(idem_table *t, int result, uint32_t last,
 }
 
 /* Sets a sector aside that something is carried to, and is not in the ring. */
-static void idemi_journal_keep(idem_table *t, uint32_t at)
+static void idemi_journal_set_aside(idem_table *t, uint32_t at)
 {
     if (at != IDEMI_NOWHERE && idemi_journal_leaving(t, at) &&
         idemi_storage_sector(t, at) != t->journal->clean)
@@ -4526,8 +4526,8 @@ static void idemi_journal_forgive(idem_table *t, int must)
     }
     for (slot = 0; slot < t->capacity; slot++)
         if (idemi_slot_at(t, slot)->state)
-            idemi_journal_keep(t, idemi_slot_place(t, slot)->claim);
-    idemi_journal_keep(t, t->journal->state_at);
+            idemi_journal_set_aside(t, idemi_slot_place(t, slot)->claim);
+    idemi_journal_set_aside(t, t->journal->state_at);
     t->stats.retired = 0;
     t->journal->spare = 0;              // others come next now
     // On blank storage all are as good as erased, but not twice.
@@ -4561,7 +4561,7 @@ static int idemi_journal_attempt(idem_table *t, uint32_t room, uint32_t want)
         return result;
     j->spare -= j->spare > 0;
     result = idemi_journal_enter(t, idemi_journal_next(t, last), room, want);
-    return idemi_journal_settle(t, result, last, at, end);
+    return idemi_journal_conclude(t, result, last, at, end);
 }
 
 /* Goes on to the next sector: at the first write of a boot, when the head is
@@ -4633,7 +4633,7 @@ static int idemi_journal_pace(idem_table *t, uint32_t outcomes)
             break;
         result = idemi_journal_clean(t);
     }
-    if (result == IDEM_OK && t->config->storage->erase && !j->erased &&
+    if (result == IDEM_OK && t->config->storage->erase && !j->had_erase &&
         j->spare <= beside)
         result = idemi_journal_erase(t, 1);
     return result == IDEM_E_SPACE ? IDEM_OK : result;
@@ -4653,7 +4653,7 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
     uint32_t turns = t->config->storage->sector_count;
     int result = IDEM_OK;
 
-    j->erased = 0;
+    j->had_erase = 0;
     if (j->broken)
         return IDEM_E_STORAGE;
     if (room > half)
@@ -4672,9 +4672,9 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
             if (result != IDEM_E_SPACE)
                 continue;
         }
-        j->keep = len + t->claimed * j->outcome_max;
+        j->leave = len + t->claimed * j->outcome_max;
         result = j->clean == j->head ? IDEM_E_SPACE : idemi_journal_clean(t);
-        j->keep = 0;
+        j->leave = 0;
         if (result == IDEM_E_SPACE && sure > 1 && turns-- > 0)
             result = idemi_journal_turn(t, room, low);
     }
@@ -5432,8 +5432,8 @@ static void idemi_recover_apply(idem_table *t, uint32_t at, idemi_late *late)
    for the header that comes next.  While nothing stands behind the head's
    header, that itself may be torn: then the first record in the head is to be
    confirmed, for it is what the header has confirmed. */
-static void idemi_recover_keep(idem_table *t, uint32_t at,
-                               const unsigned char *p, uint32_t len)
+static void idemi_recover_newest(idem_table *t, uint32_t at,
+                                 const unsigned char *p, uint32_t len)
 {
     idem_journal *j = t->journal;
     int carried = idemi_storage_offset(t, at) < j->own_end;
@@ -5443,7 +5443,7 @@ static void idemi_recover_keep(idem_table *t, uint32_t at,
         j->end += idemi_storage_granules(t, len);
     if (carried && j->newest != IDEMI_NOWHERE)
         return;
-    IDEM_MEMCPY(idemi_journal_kept(t), p, (size_t)len);
+    IDEM_MEMCPY(idemi_journal_copy(t), p, (size_t)len);
     j->newest = at;
     j->newest_len = len;
     j->newest_slot =
@@ -5510,7 +5510,7 @@ static uint32_t idemi_recover_records(idem_table *t, uint32_t sector,
         }
         hole = garbage = dirt = open_sum = 0;
         if (head)
-            idemi_recover_keep(t, here, p, len);
+            idemi_recover_newest(t, here, p, len);
         idemi_recover_apply(t, here, &late);
         at += idemi_storage_granules(t, len);
     }

@@ -1305,12 +1305,12 @@ static void only_sectors_out_of_the_ring_are_set_aside(void **state)
     j = t->journal;
     next = idemi_journal_after(t, j->head);
     j->clean = idemi_recover_before(t, j->head, 1);
-    idemi_journal_keep(t, IDEMI_NOWHERE);
-    idemi_journal_keep(t, idemi_storage_place(t, j->head, 80));
-    idemi_journal_keep(t, idemi_storage_place(t, j->clean, 80));
+    idemi_journal_set_aside(t, IDEMI_NOWHERE);
+    idemi_journal_set_aside(t, idemi_storage_place(t, j->head, 80));
+    idemi_journal_set_aside(t, idemi_storage_place(t, j->clean, 80));
     for (sector = 0; sector < usual.sector_count; sector++)
         assert_int_equal(idemi_journal_sector(t, sector)->link, 0);
-    idemi_journal_keep(t, idemi_storage_place(t, next, 80));
+    idemi_journal_set_aside(t, idemi_storage_place(t, next, 80));
     assert_int_equal(idemi_journal_sector(t, next)->link, IDEMI_ASIDE);
     idemi_journal_sector(t, next)->link = 0;
     j->clean = j->head;
