@@ -1518,6 +1518,38 @@ static void a_volatile_claim_is_not_written_and_its_outcome_is(void **state)
     assert_int_equal(device_begin(d, 1), IDEM_REPLAY);
 }
 
+/* Their tokens go on without a write, far beyond where their outcomes are
+   written: most of all if the last is completed first. */
+static void s2_outcomes_of_many_volatile_claims_outlive_a_restart(void **state)
+{
+    static const geometry roomy =
+        { "roomy", FLASH_NOR, 1, 4096, 32, 0xFF, 1, 0, 0 };
+    enum { CLAIMS = 200 };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_claim claims[CLAIMS];
+    char key[12];
+
+    f->config.capacity = CLAIMS;
+    f->config.volatile_claims = 1;
+    device_start(d, &roomy);
+    for (unsigned n = 0; n < CLAIMS; n++) {
+        (void)snprintf(key, sizeof key, "%03u", n);
+        assert_int_equal(ask(f, key, d->now), IDEM_EXECUTE);
+        claims[n] = f->claim;
+    }
+    for (unsigned n = CLAIMS; n-- > 0;)
+        assert_int_equal(complete(f, &claims[n], "poured", d->now), IDEM_OK);
+    assert_int_equal(device_open(d), IDEM_OK);
+    for (unsigned n = 0; n < CLAIMS; n++) {
+        (void)snprintf(key, sizeof key, "%03u", n);
+        assert_int_equal(ask(f, key, d->now), IDEM_REPLAY);
+        assert_string_equal(f->buffer, "poured");
+        assert_int_equal(f->reply.claim.token, claims[n].token);
+    }
+    assert_int_equal(f->table.stats.lost, 0);
+}
+
 /* Whatever number of them there is in a sector. */
 static void s1_tokens_of_volatile_claims_stay_below_the_next_sector(
     void **state)
@@ -3910,6 +3942,7 @@ int main(void)
         JOURNAL_TEST(a_volatile_claim_is_not_written_and_its_outcome_is),
         JOURNAL_TEST(
             s1_tokens_of_volatile_claims_stay_below_the_next_sector),
+        JOURNAL_TEST(s2_outcomes_of_many_volatile_claims_outlive_a_restart),
         JOURNAL_TEST(l2_idle_time_frees_what_is_stale),
         JOURNAL_TEST(r3_a_header_is_believed_when_a_record_follows),
         JOURNAL_TEST(s10_what_was_delivered_stays_delivered),
