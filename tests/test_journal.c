@@ -1119,6 +1119,28 @@ static void s6_a_few_retentions_are_kept_exactly(void **state)
     }
 }
 
+/* All thirteen at once: none becomes the next longer one. */
+static void s6_a_few_retentions_are_the_same_after_a_restart(void **state)
+{
+    enum { RETENTIONS = 13 };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    f->config.capacity = RETENTIONS;
+    device_start(d, &usual);
+    for (unsigned n = 0; n < RETENTIONS; n++) {
+        f->request.retention_ms = 2000 + 37 * n;
+        (void)finish(f, "panel", key_name(n), d->now);
+    }
+    for (unsigned boot = 0; boot < 3; boot++) {
+        assert_int_equal(device_open(d), IDEM_OK);
+        for (unsigned n = 0; n < RETENTIONS; n++) {
+            assert_int_equal(find(f, "panel", key_name(n), d->now), IDEM_OK);
+            assert_int_equal(f->entry.left_ms, 2000 + 37 * n);
+        }
+    }
+}
+
 static void the_state_is_that_of_the_last_outcome_that_had_one(void **state)
 {
     device *d = (device *)*state;
@@ -3927,6 +3949,7 @@ int main(void)
         JOURNAL_TEST(time_may_pass_the_32_bits_again_and_again),
         JOURNAL_TEST(s6_many_retentions_are_never_shortened),
         JOURNAL_TEST(s6_a_few_retentions_are_kept_exactly),
+        JOURNAL_TEST(s6_a_few_retentions_are_the_same_after_a_restart),
         JOURNAL_TEST(the_state_is_that_of_the_last_outcome_that_had_one),
         JOURNAL_TEST(what_is_owed_is_owed_until_delivered_over_restarts),
         JOURNAL_TEST(the_order_of_completion_survives),
