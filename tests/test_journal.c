@@ -2912,6 +2912,21 @@ static void formatting_forgets_what_was_there_for_good(void **state)
     }
 }
 
+/* Without an erase, a reading buffer at a time: each is a call of the system,
+   if it is a file. */
+static void formatting_without_an_erase_takes_few_programs(void **state)
+{
+    device *d = (device *)*state;
+    uint32_t each;
+
+    device_start(d, &in_place);
+    device_format(d);
+    each = in_place.sector_size / d->f.table.journal->in_size + 1;
+    assert_in_range(d->medium.progs, 1, each * d->medium.sector_count);
+    for (uint32_t at = 0; at < d->medium.size; at++)
+        assert_int_equal(d->medium.marks[at], FLASH_PROGRAMMED);
+}
+
 /* A cut in the very first write of all: the storage is as good as blank. */
 static void a_torn_first_header_is_blank(void **state)
 {
@@ -3990,6 +4005,7 @@ int main(void)
         JOURNAL_TEST(another_configuration_is_refused),
         JOURNAL_TEST(foreign_data_is_refused),
         JOURNAL_TEST(formatting_forgets_what_was_there_for_good),
+        JOURNAL_TEST(formatting_without_an_erase_takes_few_programs),
         JOURNAL_TEST(s7_an_erase_that_fails_retires_a_sector),
         JOURNAL_TEST(in_ram_duplicates_are_answered_by_a_dead_storage),
         JOURNAL_TEST(looking_says_that_a_record_does_not_read),
