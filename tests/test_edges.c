@@ -783,6 +783,29 @@ static void with_the_last_sequence_used_nothing_new_begins(void **state)
     assert_int_equal(find(f, "s", "a", d->now), IDEM_OK);
 }
 
+/* A token has 64 bits, of which a table keeps the lower half. */
+static void what_is_owed_for_more_than_32_bits_is_delivered(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_entry entry = { .id = NULL };
+    uint64_t token;
+
+    f->outcome.confirm = 1;
+    device_start(d, &usual);
+    token = finish(f, "s", "owed", d->now).token;
+    // As if so many sectors had been written since.
+    f->table.journal->sequence += UINT32_MAX / usual.sector_size + 2;
+    f->table.journal->at = usual.sector_size;
+    assert_int_equal(begin(f, "s", "new", "pour", d->now), IDEM_EXECUTE);
+    assert_true(f->claim.token - token > UINT32_MAX);
+    assert_int_equal(idem_pending(&f->table, &entry, d->now), IDEM_OK);
+    assert_int_equal(idem_delivered(&f->table, &entry.claim), IDEM_OK);
+    assert_int_equal(idem_pending(&f->table, &entry, d->now),
+                     IDEM_E_NOT_FOUND);
+    assert_int_equal(idem_check(&f->table), 0);
+}
+
 /* ---------------------------------------------------------------------------
    idle work
    ------------------------------------------------------------------------ */
@@ -1418,6 +1441,7 @@ int main(void)
         EDGE_TEST(a_stale_key_takes_the_slot_that_its_quota_leaves),
         EDGE_TEST(volatile_tokens_go_on_in_another_sector),
         EDGE_TEST(with_the_last_sequence_used_nothing_new_begins),
+        EDGE_TEST(what_is_owed_for_more_than_32_bits_is_delivered),
         EDGE_TEST(idle_work_on_torn_storage_erases),
         EDGE_TEST(more_losses_than_a_byte_counts_are_255),
         EDGE_TEST(only_sectors_out_of_the_ring_are_set_aside),
