@@ -806,6 +806,31 @@ static void what_is_owed_for_more_than_32_bits_is_delivered(void **state)
     assert_int_equal(idem_check(&f->table), 0);
 }
 
+/* The first header of a boot has the time of the opening.  What ends 50 days
+   after that, which 32 bits do not tell, ends a little sooner. */
+static void s4_doubt_that_is_found_late_lasts(void **state)
+{
+    enum { DAY = 86400000 };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    f->config.retention_ms = IDEM_RETENTION_MAX;
+    device_start(d, &usual);
+    assert_int_equal(elapse(f, 20 * DAY), IDEM_OK);
+    idemi_journal_lose(&f->table);
+    // Power goes when the two headers are there: so time goes on from them.
+    flash_cut(&d->medium, 2, 0);
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_E_STORAGE);
+    flash_boot(&d->medium);
+    assert_int_equal(device_open(d), IDEM_OK);
+    for (unsigned days = 0; days < 40; days += 20) {
+        assert_int_equal(begin(f, "s", nth(days / 20), "pour", d->now),
+                         IDEM_RECOVER);
+        assert_int_equal(elapse(f, 20 * DAY), IDEM_OK);
+    }
+    assert_int_equal(begin(f, "s", "c", "pour", d->now), IDEM_RECOVER);
+}
+
 /* ---------------------------------------------------------------------------
    idle work
    ------------------------------------------------------------------------ */
@@ -1442,6 +1467,7 @@ int main(void)
         EDGE_TEST(volatile_tokens_go_on_in_another_sector),
         EDGE_TEST(with_the_last_sequence_used_nothing_new_begins),
         EDGE_TEST(what_is_owed_for_more_than_32_bits_is_delivered),
+        EDGE_TEST(s4_doubt_that_is_found_late_lasts),
         EDGE_TEST(idle_work_on_torn_storage_erases),
         EDGE_TEST(more_losses_than_a_byte_counts_are_255),
         EDGE_TEST(only_sectors_out_of_the_ring_are_set_aside),
