@@ -3497,6 +3497,28 @@ static void bad_sectors_are_retired_and_the_journal_goes_on(void **state)
     }
 }
 
+/* Nothing can be written for long, as on a full disk: one sector after another
+   is tried.  A header has a byte for how far back the one before it is. */
+static void s2_no_head_is_further_away_than_its_header_can_tell(void **state)
+{
+    static const geometry ring =
+        { "ring", FLASH_INPLACE, 1, 512, 400, 0x00, 0, 0, 0 };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    device_start(d, &ring);
+    (void)finish(f, "panel", "a", d->now);
+    flash_fail(&d->medium, FLASH_PROG, 0, FLASH_UNDONE, 1);
+    for (unsigned n = 0; n < 300; n++)
+        assert_int_equal(ask(f, "b", d->now), IDEM_E_STORAGE);
+    flash_fail(&d->medium, FLASH_PROG, 0, 0, 0);
+    (void)finish(f, "panel", "b", d->now);
+    assert_int_equal(device_open(d), IDEM_OK);
+    assert_int_equal(f->table.stats.lost, 0);
+    assert_int_equal(ask(f, "a", d->now), IDEM_REPLAY);
+    assert_int_equal(ask(f, "b", d->now), IDEM_REPLAY);
+}
+
 /* So many that the configured keys would not fit any more. */
 static void too_few_sectors_left_refuse_new_claims_only(void **state)
 {
@@ -4014,6 +4036,7 @@ int main(void)
         JOURNAL_TEST(a_storage_that_does_not_read_at_all_is_not_blank),
         JOURNAL_TEST(formatting_reports_a_storage_that_fails),
         JOURNAL_TEST(bad_sectors_are_retired_and_the_journal_goes_on),
+        JOURNAL_TEST(s2_no_head_is_further_away_than_its_header_can_tell),
         JOURNAL_TEST(too_few_sectors_left_refuse_new_claims_only),
         JOURNAL_TEST(idle_work_starts_an_erase_and_does_not_wait_for_it),
         JOURNAL_TEST(a_begin_waits_for_one_erase_at_most_and_only_if_it_must),
