@@ -1159,6 +1159,49 @@ static void s7_claims_complete_though_sectors_wear_out(void **state)
     assert_true(refused > 0);
 }
 
+/* One sector after another fails, until all get another chance but one that a
+   key was carried to.  That is free again with the next head, and comes next,
+   while the one behind it is being erased in idle time. */
+static void s8_an_erase_under_way_is_of_one_sector(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_table *t = &f->table;
+    geometry ring = usual;
+    unsigned came = 0;
+
+    ring.sector_count = 12;
+    for (unsigned before = 180; before < 220; before += 3)
+        for (unsigned carried = 1; carried < 5; carried++) {
+            int usable = 1;
+            device_start(d, &ring);
+            d->erasing = 0;
+            device_split(d, 1);
+            finish(f, "s", "a", d->now);
+            assert_int_equal(begin(f, "s", "held", "pour", d->now),
+                             IDEM_EXECUTE);
+            for (unsigned n = 0; n < before; n++)
+                pass_by(d);
+            for (unsigned n = 0; usable; n++) {
+                usable = idemi_journal_usable(t);
+                flash_fail(&d->medium, FLASH_PROG, n == carried, FLASH_UNDONE,
+                           1);
+                assert_int_equal(begin(f, "s", "b", "pour", d->now),
+                                 IDEM_E_STORAGE);
+            }
+            none_fails(d, FLASH_PROG);
+            for (unsigned n = 0; n < 3; n++)
+                (void)maintain(f, d->now);
+            came += d->erasing &&
+                    idemi_journal_sector(t, idemi_recover_before(
+                        t, d->erasing_sector, 1))->link == IDEMI_ASIDE;
+            for (unsigned n = 0; n < 50; n++)
+                pass_by(d);
+            assert_string_equal(flash_text(&d->medium), "no violation");
+        }
+    assert_true(came > 0);
+}
+
 /* ---------------------------------------------------------------------------
    numbers near their limits
    ------------------------------------------------------------------------ */
@@ -1500,6 +1543,7 @@ int main(void)
         EDGE_TEST(claims_are_given_back_while_no_sector_is_to_be_had),
         EDGE_TEST(s2_many_keys_are_carried_twice),
         EDGE_TEST(s7_claims_complete_though_sectors_wear_out),
+        EDGE_TEST(s8_an_erase_under_way_is_of_one_sector),
         EDGE_TEST(arguments_that_are_not_there_are_refused),
     };
 
