@@ -894,6 +894,54 @@ static void with_the_last_sequence_used_nothing_new_begins(void **state)
     assert_int_equal(find(f, "s", "a", d->now), IDEM_OK);
 }
 
+/* A token has 64 bits, of which a table keeps the lower half. */
+static void what_is_owed_for_more_than_32_bits_is_delivered(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_entry entry = { .id = NULL };
+    uint64_t token;
+
+    f->outcome.confirm = 1;
+    device_start(d, &usual);
+    token = finish(f, "s", "owed", d->now).token;
+    // As if so many sectors had been written since.
+    f->table.journal->sequence += UINT32_MAX / usual.sector_size + 2;
+    f->table.journal->at = usual.sector_size;
+    assert_int_equal(begin(f, "s", "new", "pour", d->now), IDEM_EXECUTE);
+    assert_true(f->claim.token - token > UINT32_MAX);
+    assert_int_equal(idem_pending(&f->table, &entry, d->now), IDEM_OK);
+    assert_int_equal(idem_delivered(&f->table, &entry.claim), IDEM_OK);
+    assert_int_equal(idem_pending(&f->table, &entry, d->now),
+                     IDEM_E_NOT_FOUND);
+    assert_int_equal(idem_check(&f->table), 0);
+}
+
+/* The first header of a boot has the time of the opening.  What ends 50 days
+   after that, which 32 bits do not tell, ends a little sooner. */
+static void s4_doubt_that_is_found_late_lasts(void **state)
+{
+    enum { DAY = 86400000 };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    f->config.retention_ms = IDEM_RETENTION_MAX;
+    device_start(d, &usual);
+    assert_int_equal(elapse(f, 20 * DAY), IDEM_OK);
+    idemi_journal_lose(&f->table);
+    // Power goes when the two headers are there: so time goes on from them.
+    flash_cut(&d->medium, 2, 0);
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_E_STORAGE);
+    flash_boot(&d->medium);
+    assert_int_equal(device_open(d), IDEM_OK);
+    for (unsigned days = 0; days < 40; days += 20) {
+        assert_int_equal(begin(f, "s", nth(days / 20), "pour", d->now),
+                         IDEM_RECOVER);
+        assert_int_equal(elapse(f, 20 * DAY), IDEM_OK);
+    }
+    assert_int_equal(begin(f, "s", "c", "pour", d->now), IDEM_RECOVER);
+}
+
 /* ---------------------------------------------------------------------------
    idle work
    ------------------------------------------------------------------------ */
@@ -1271,6 +1319,49 @@ static void s7_claims_complete_though_sectors_wear_out(void **state)
     assert_true(refused > 0);
 }
 
+/* One sector after another fails, until all get another chance but one that a
+   key was carried to.  That is free again with the next head, and comes next,
+   while the one behind it is being erased in idle time. */
+static void s8_an_erase_under_way_is_of_one_sector(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_table *t = &f->table;
+    geometry ring = usual;
+    unsigned came = 0;
+
+    ring.sector_count = 12;
+    for (unsigned before = 180; before < 220; before += 3)
+        for (unsigned carried = 1; carried < 5; carried++) {
+            int usable = 1;
+            device_start(d, &ring);
+            d->erasing = 0;
+            device_split(d, 1);
+            finish(f, "s", "a", d->now);
+            assert_int_equal(begin(f, "s", "held", "pour", d->now),
+                             IDEM_EXECUTE);
+            for (unsigned n = 0; n < before; n++)
+                pass_by(d);
+            for (unsigned n = 0; usable; n++) {
+                usable = idemi_journal_usable(t);
+                flash_fail(&d->medium, FLASH_PROG, n == carried, FLASH_UNDONE,
+                           1);
+                assert_int_equal(begin(f, "s", "b", "pour", d->now),
+                                 IDEM_E_STORAGE);
+            }
+            none_fails(d, FLASH_PROG);
+            for (unsigned n = 0; n < 3; n++)
+                (void)maintain(f, d->now);
+            came += d->erasing &&
+                    idemi_journal_sector(t, idemi_recover_before(
+                        t, d->erasing_sector, 1))->link == IDEMI_ASIDE;
+            for (unsigned n = 0; n < 50; n++)
+                pass_by(d);
+            assert_string_equal(flash_text(&d->medium), "no violation");
+        }
+    assert_true(came > 0);
+}
+
 /* ---------------------------------------------------------------------------
    numbers near their limits
    ------------------------------------------------------------------------ */
@@ -1582,6 +1673,8 @@ int main(void)
         EDGE_TEST(of_a_key_that_is_over_nothing_is_written),
         EDGE_TEST(volatile_tokens_go_on_in_another_sector),
         EDGE_TEST(with_the_last_sequence_used_nothing_new_begins),
+        EDGE_TEST(what_is_owed_for_more_than_32_bits_is_delivered),
+        EDGE_TEST(s4_doubt_that_is_found_late_lasts),
         EDGE_TEST(idle_work_on_torn_storage_erases),
         EDGE_TEST(more_losses_than_a_byte_counts_are_255),
         EDGE_TEST(only_sectors_out_of_the_ring_are_set_aside),
@@ -1616,6 +1709,7 @@ int main(void)
         EDGE_TEST(claims_are_given_back_while_no_sector_is_to_be_had),
         EDGE_TEST(s2_many_keys_are_carried_twice),
         EDGE_TEST(s7_claims_complete_though_sectors_wear_out),
+        EDGE_TEST(s8_an_erase_under_way_is_of_one_sector),
         EDGE_TEST(arguments_that_are_not_there_are_refused),
     };
 

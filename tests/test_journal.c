@@ -1160,6 +1160,28 @@ static void s6_a_few_retentions_are_kept_exactly(void **state)
     }
 }
 
+/* All thirteen at once: none becomes the next longer one. */
+static void s6_a_few_retentions_are_the_same_after_a_restart(void **state)
+{
+    enum { RETENTIONS = 13 };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    f->config.capacity = RETENTIONS;
+    device_start(d, &usual);
+    for (unsigned n = 0; n < RETENTIONS; n++) {
+        f->request.retention_ms = 2000 + 37 * n;
+        (void)finish(f, "panel", key_name(n), d->now);
+    }
+    for (unsigned boot = 0; boot < 3; boot++) {
+        assert_int_equal(device_open(d), IDEM_OK);
+        for (unsigned n = 0; n < RETENTIONS; n++) {
+            assert_int_equal(find(f, "panel", key_name(n), d->now), IDEM_OK);
+            assert_int_equal(f->entry.left_ms, 2000 + 37 * n);
+        }
+    }
+}
+
 static void the_state_is_that_of_the_last_outcome_that_had_one(void **state)
 {
     device *d = (device *)*state;
@@ -1557,6 +1579,38 @@ static void a_volatile_claim_is_not_written_and_its_outcome_is(void **state)
     assert_int_equal(d->medium.progs, progs + 1);
     device_restart(d);
     assert_int_equal(device_begin(d, 1), IDEM_REPLAY);
+}
+
+/* Their tokens go on without a write, far beyond where their outcomes are
+   written: most of all if the last is completed first. */
+static void s2_outcomes_of_many_volatile_claims_outlive_a_restart(void **state)
+{
+    static const geometry roomy =
+        { "roomy", FLASH_NOR, 1, 4096, 32, 0xFF, 1, 0, 0 };
+    enum { CLAIMS = 200 };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_claim claims[CLAIMS];
+    char key[12];
+
+    f->config.capacity = CLAIMS;
+    f->config.volatile_claims = 1;
+    device_start(d, &roomy);
+    for (unsigned n = 0; n < CLAIMS; n++) {
+        (void)snprintf(key, sizeof key, "%03u", n);
+        assert_int_equal(ask(f, key, d->now), IDEM_EXECUTE);
+        claims[n] = f->claim;
+    }
+    for (unsigned n = CLAIMS; n-- > 0;)
+        assert_int_equal(complete(f, &claims[n], "poured", d->now), IDEM_OK);
+    assert_int_equal(device_open(d), IDEM_OK);
+    for (unsigned n = 0; n < CLAIMS; n++) {
+        (void)snprintf(key, sizeof key, "%03u", n);
+        assert_int_equal(ask(f, key, d->now), IDEM_REPLAY);
+        assert_string_equal(f->buffer, "poured");
+        assert_int_equal(f->reply.claim.token, claims[n].token);
+    }
+    assert_int_equal(f->table.stats.lost, 0);
 }
 
 /* Whatever number of them there is in a sector; which is begun when those of
@@ -3061,6 +3115,21 @@ static void a_header_is_taken_apart(void **state)
     assert_int_equal(s->end, 0x201F1E | IDEMI_FIRST);
 }
 
+/* Without an erase, a reading buffer at a time: each is a call of the system,
+   if it is a file. */
+static void formatting_without_an_erase_takes_few_programs(void **state)
+{
+    device *d = (device *)*state;
+    uint32_t each;
+
+    device_start(d, &in_place);
+    device_format(d);
+    each = in_place.sector_size / d->f.table.journal->in_size + 1;
+    assert_in_range(d->medium.progs, 1, each * d->medium.sector_count);
+    for (uint32_t at = 0; at < d->medium.size; at++)
+        assert_int_equal(d->medium.marks[at], FLASH_PROGRAMMED);
+}
+
 /* A cut in the very first write of all: the storage is as good as blank. */
 static void a_torn_first_header_is_blank(void **state)
 {
@@ -3664,6 +3733,28 @@ static void bad_sectors_are_retired_and_the_journal_goes_on(void **state)
     }
 }
 
+/* Nothing can be written for long, as on a full disk: one sector after another
+   is tried.  A header has a byte for how far back the one before it is. */
+static void s2_no_head_is_further_away_than_its_header_can_tell(void **state)
+{
+    static const geometry ring =
+        { "ring", FLASH_INPLACE, 1, 512, 400, 0x00, 0, 0, 0 };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    device_start(d, &ring);
+    (void)finish(f, "panel", "a", d->now);
+    flash_fail(&d->medium, FLASH_PROG, 0, FLASH_UNDONE, 1);
+    for (unsigned n = 0; n < 300; n++)
+        assert_int_equal(ask(f, "b", d->now), IDEM_E_STORAGE);
+    flash_fail(&d->medium, FLASH_PROG, 0, 0, 0);
+    (void)finish(f, "panel", "b", d->now);
+    assert_int_equal(device_open(d), IDEM_OK);
+    assert_int_equal(f->table.stats.lost, 0);
+    assert_int_equal(ask(f, "a", d->now), IDEM_REPLAY);
+    assert_int_equal(ask(f, "b", d->now), IDEM_REPLAY);
+}
+
 /* So many that the configured keys would not fit any more. */
 static void too_few_sectors_left_refuse_new_claims_only(void **state)
 {
@@ -4133,6 +4224,7 @@ int main(void)
         JOURNAL_TEST(time_may_pass_the_32_bits_again_and_again),
         JOURNAL_TEST(s6_many_retentions_are_never_shortened),
         JOURNAL_TEST(s6_a_few_retentions_are_kept_exactly),
+        JOURNAL_TEST(s6_a_few_retentions_are_the_same_after_a_restart),
         JOURNAL_TEST(the_state_is_that_of_the_last_outcome_that_had_one),
         JOURNAL_TEST(what_is_owed_is_owed_until_delivered_over_restarts),
         JOURNAL_TEST(the_order_of_completion_survives),
@@ -4148,6 +4240,7 @@ int main(void)
         JOURNAL_TEST(a_volatile_claim_is_not_written_and_its_outcome_is),
         JOURNAL_TEST(
             s1_tokens_of_volatile_claims_stay_below_the_next_sector),
+        JOURNAL_TEST(s2_outcomes_of_many_volatile_claims_outlive_a_restart),
         JOURNAL_TEST(l2_idle_time_frees_what_is_stale),
         JOURNAL_TEST(what_is_stale_is_emptied_once),
         JOURNAL_TEST(r3_a_header_is_believed_when_a_record_follows),
@@ -4178,6 +4271,7 @@ int main(void)
         JOURNAL_TEST(formatting_waits_for_each_erase),
         JOURNAL_TEST(a_header_that_points_out_of_the_ring_is_none),
         JOURNAL_TEST(a_header_is_taken_apart),
+        JOURNAL_TEST(formatting_without_an_erase_takes_few_programs),
         JOURNAL_TEST(s7_an_erase_that_fails_retires_a_sector),
         JOURNAL_TEST(in_ram_duplicates_are_answered_by_a_dead_storage),
         JOURNAL_TEST(looking_says_that_a_record_does_not_read),
@@ -4186,6 +4280,7 @@ int main(void)
         JOURNAL_TEST(a_storage_that_does_not_read_at_all_is_not_blank),
         JOURNAL_TEST(formatting_reports_a_storage_that_fails),
         JOURNAL_TEST(bad_sectors_are_retired_and_the_journal_goes_on),
+        JOURNAL_TEST(s2_no_head_is_further_away_than_its_header_can_tell),
         JOURNAL_TEST(too_few_sectors_left_refuse_new_claims_only),
         JOURNAL_TEST(idle_work_starts_an_erase_and_does_not_wait_for_it),
         JOURNAL_TEST(a_begin_waits_for_one_erase_at_most_and_only_if_it_must),
