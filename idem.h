@@ -1269,6 +1269,11 @@ typedef struct idem_record {
 /* More cells than this make numbers of two bytes, of three. */
 #define IDEMI_CELLS_NARROW 254u
 #define IDEMI_CELLS_MIDDLE UINT32_C(65534)
+#if IDEM_WIDE
+#define IDEMI_CELLS_MOST UINT32_C(0xFFFFFE)
+#else
+#define IDEMI_CELLS_MOST IDEMI_CELLS_MIDDLE
+#endif
 
 /* All there is to know of a journal; behind it the number of each slot's cell,
    the queue of free ones, and a buffer of one cell (>>cells). */
@@ -7756,7 +7761,7 @@ static idemi_size idemi_public_most(unsigned wide)
 {
     if (wide == 1)
         return IDEMI_CELLS_NARROW;
-    return wide == 2 || !IDEM_WIDE ? IDEMI_CELLS_MIDDLE : 0xFFFFFE;
+    return wide == 2 ? IDEMI_CELLS_MIDDLE : IDEMI_CELLS_MOST;
 }
 
 /* How many cells there are with numbers of `wide` bytes. */

@@ -582,6 +582,30 @@ static void s5_what_is_owed_is_listed_beside_what_cannot_be_read(void **state)
     assert_string_equal(keys, "bcd");
 }
 
+/* Nor does the list begin again where the one that it goes on from does not. */
+static void a_list_goes_on_once_its_place_can_be_read(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_entry e;
+    uint32_t at;
+
+    memset(&e, 0, sizeof e);
+    device_start(d, &usual);
+    f->outcome.confirm = 1;
+    finish(f, "s", "a", d->now);
+    finish(f, "s", "b", d->now);
+    at = idemi_storage_linear(
+        &f->table, idemi_slot_place(&f->table, slot_of(d, "s", "a"))->claim);
+    assert_int_equal(idem_pending(&f->table, &e, d->now), IDEM_OK);
+    assert_int_equal(find(f, "s", "b", d->now), IDEM_OK);
+    flash_flip(&d->medium, at + 1, 0);
+    assert_int_equal(idem_pending(&f->table, &e, d->now), IDEM_E_STORAGE);
+    flash_flip(&d->medium, at + 1, 0);
+    assert_int_equal(idem_pending(&f->table, &e, d->now), IDEM_OK);
+    assert_int_equal(idem_pending(&f->table, &e, d->now), IDEM_E_NOT_FOUND);
+}
+
 /* ---------------------------------------------------------------------------
    damage that tests of single bits and records do not come to
    ------------------------------------------------------------------------ */
@@ -1332,8 +1356,9 @@ static void s8_an_erase_under_way_is_of_one_sector(void **state)
 
     ring.sector_count = 12;
     for (unsigned before = 180; before < 220; before += 3)
-        for (unsigned carried = 1; carried < 5; carried++) {
-            int usable = 1;
+        for (unsigned way = 2; way < 10; way++) {
+            unsigned carried = way / 2;
+            int usable = 1, idle = way % 2;
             device_start(d, &ring);
             d->erasing = 0;
             device_split(d, 1);
@@ -1355,8 +1380,14 @@ static void s8_an_erase_under_way_is_of_one_sector(void **state)
             came += d->erasing &&
                     idemi_journal_sector(t, idemi_recover_before(
                         t, d->erasing_sector, 1))->link == IDEMI_ASIDE;
-            for (unsigned n = 0; n < 50; n++)
+            for (unsigned n = 0; n < 50; n++) {
+                uint32_t head = t->journal->head;
                 pass_by(d);
+                if (!idle || head == t->journal->head)
+                    continue;
+                d->polls_left = 1;
+                assert_int_equal(maintain(f, d->now), IDEM_MORE);
+            }
             assert_string_equal(flash_text(&d->medium), "no violation");
         }
     assert_true(came > 0);
@@ -1692,6 +1723,7 @@ int main(void)
         EDGE_TEST(s10_nothing_unsure_is_answered_once_a_sync_failed),
         EDGE_TEST(s10_a_key_whose_slot_was_taken_stays_gone),
         EDGE_TEST(s5_what_is_owed_is_listed_beside_what_cannot_be_read),
+        EDGE_TEST(a_list_goes_on_once_its_place_can_be_read),
         EDGE_TEST(idle_work_carries_some_keys_and_no_more_at_a_time),
         EDGE_TEST(s7_idle_work_that_fails_loses_nothing),
         EDGE_TEST(the_head_is_never_dead),
