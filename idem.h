@@ -402,8 +402,7 @@
    execute what was claimed after one, answer what was completed after another.
    volatile_claims: claims are not written at all, outcomes are.  Half the wear;
    but what a restart cuts short is IDEM_EXECUTE again (S4 is given up for that,
-   and nothing else).  Do not switch it off while outcomes of it are remembered:
-   a key may come back as it was when its claim was last written.
+   and nothing else).
 
    Call idem_maintain when there is nothing else to do, until it answers
    IDEM_OK.  It erases ahead, and carries forward what is still needed from the
@@ -429,7 +428,9 @@
    Not in the journal: the default retention.  Who changes config.retention_ms
    changes it for what is stored, too.  Who makes capacity, key_max,
    response_max or state_max smaller than what is stored loses that, as if it
-   were damaged.
+   were damaged.  Without in_ram there are 15 retentions at a time, the default
+   and the longest possible among them: a key that asks for one more has the
+   next longer one.
 
    ---------------------------------------------------------------------------
    >>porting
@@ -628,6 +629,7 @@
        IDEM_CELLS_MEMORY_SIZE (.. size of the storage, prog_size).  A duplicate
        costs no read, but once in a boot (below); what damages the storage later
        is seen at the next opening only
+     - each key keeps its retention, whatever the default is later
      - IDEM_BATCH writes as IDEM_EACH does; volatile_claims is IDEM_E_ARG
      - every claim, outcome, release, removal and delivery is one program (and
        sync) of one cell.  The first of a boot takes more: two programs of a
@@ -753,7 +755,8 @@
                           may be over, a look at all n slots.  To evict,
                           undelivered outcomes are stepped over.  With a quota,
                           all n slots are looked at; with a journal without
-                          in_ram too, for a retention that no key has
+                          in_ram too, each at most one release, for a retention
+                          that no key has
      complete, renew,     no lookup
      delivered, response
      release              the words from the key's home to the next empty one
@@ -761,9 +764,9 @@
      maintain             64 slots, each at most one release
      next, pending        n slots at worst
      open                 clears all the memory; with a journal, reads it once
-                          (a record again whose key comes again, with
-                          IDEM_BATCH, volatile_claims, or behind damage;
-                          a sector again after two cuts in first headers)
+                          (a record again whose key, or hash, comes again when
+                          it is not over; a sector again after two cuts in
+                          first headers)
      any that writes      with a journal, for each sector that is cleaned a look
                           at all n slots; with IDEM_WIDE at those in it
      any that is told     a look at all n slots, each at most one release, for
@@ -1318,7 +1321,6 @@ typedef struct idem_journal {
     uint8_t  sealing;           /* 1: the new head's header may be there */
     uint8_t  worn;              /* 1: a program failed in the new head */
     uint8_t  turned;            /* 1: there is a head of this boot */
-    uint8_t  holed;             /* while opening: something did not validate */
     uint8_t  known;             /* while opening: stretches known to be lost, */
     uint8_t  known_sum;                                     /* and granules */
     uint8_t  failed;            /* 1: a key could not be read in this call */
@@ -1331,7 +1333,8 @@ typedef struct idem_journal {
     uint8_t  outcome_loaded;
     uint32_t shift;             /* bits of an offset in an address */
     uint32_t clock_high;        /* upper half of the logical time */
-    uint32_t opened, opened_high;   /* that time at the opening */
+    uint32_t opened, opened_high;   /* that time at the opening; while opening,
+                                   of the header that tells of doubt */
     uint32_t sequence;          /* the highest that was ever used */
     uint32_t head;              /* sector that is written to */
     uint32_t at;                /* offset there of the next record; 0: none may
@@ -1365,7 +1368,6 @@ typedef struct idem_journal {
     uint32_t loaded;            /* slot whose records are in it */
     uint32_t own_end;           /* while opening: up to where the head's records
                                    are certain to have been whole */
-    uint32_t doubt_from;        /* while opening: from when its rest counts */
     uint32_t attempt;           /* while opening: a sector with a header that
                                    may be seen to be committed another time */
     uint32_t near;              /* while opening: see idemi_recover_outcome */
@@ -1463,14 +1465,14 @@ typedef union idem_fingerprint_state {     /* IDEM_HASH says which of them */
 #define IDEMI_CELLS_PAD(n, prog_size)                                          \
     (((n) + (prog_size) - 1u) / (prog_size) * (prog_size))
 #define IDEMI_CELL_SIZE(wide, key_max, response_max, state_max, prog_size)     \
-    IDEMI_CELLS_PAD(IDEMI_CELLS_FIXED + 2u * (wide) + (size_t)(key_max) +      \
-                        (response_max) + (state_max) +                         \
+    IDEMI_CELLS_PAD(IDEMI_CELLS_FIXED + 2u * (wide) + UINT32_C(0) +            \
+                        (size_t)(key_max) + (response_max) + (state_max) +     \
                         ((state_max) ? 2u : 0u), prog_size)
 #define IDEMI_CELLS_HEADERS(prog_size)                                         \
     (2u * IDEMI_CELLS_PAD(IDEMI_CELLS_HEADER, prog_size))
 #define IDEM_CELLS_SIZE(capacity, key_max, response_max, state_max, prog_size) \
     (IDEMI_CELLS_HEADERS(prog_size) +                                          \
-     ((size_t)(capacity) + IDEMI_CELLS_FREE) *                                 \
+     (UINT32_C(0) + (size_t)(capacity) + IDEMI_CELLS_FREE) *                   \
          IDEMI_CELL_SIZE(                                                      \
              (capacity) + IDEMI_CELLS_FREE > IDEMI_CELLS_MIDDLE   ? 3u         \
              : (capacity) + IDEMI_CELLS_FREE > IDEMI_CELLS_NARROW ? 2u         \
@@ -2396,15 +2398,16 @@ static idem_slot *idemi_slot_at(const idem_table *t, unsigned slot)
     return (idem_slot *)(void *)(t->slots + slot * t->stride);
 }
 
-/* Bytes of a slot and what follows it. */
-static size_t idemi_slot_size(const idem_table *t)
+/* Bytes of a slot and what follows it: wider than size_t may be. */
+static uint32_t idemi_slot_size(const idem_table *t)
 {
     const idem_config *config = t->config;
-    size_t size = sizeof(idem_slot);
+    uint32_t size = sizeof(idem_slot);
 
     if (!IDEMI_PLACES(config) || config->in_ram)
-        size += IDEMI_BODY_SIZE(config->key_max, config->response_max);
-    return IDEMI_PLACES(config) ? size + sizeof(idem_place) : size;
+        size += (uint32_t)sizeof(idem_body) +
+                IDEMI_ROUND4((uint32_t)config->key_max + config->response_max);
+    return IDEMI_PLACES(config) ? size + (uint32_t)sizeof(idem_place) : size;
 }
 
 /* True if keys and responses are in memory. */
@@ -3556,7 +3559,9 @@ static uint64_t idemi_keys_token(const idem_table *t, uint32_t low)
 
 /* The number by which a slot without a body keeps its retention.  The first is
    the default, the last the longest there is.  If more are in use than there
-   are numbers, the next longer one: errors only lengthen. */
+   are numbers, the next longer one: errors only lengthen.  What is over does
+   not count, so that an opening, which has not dropped what the writer had,
+   finds a number for all that the writer had one for. */
 static uint8_t idemi_keys_terms(idem_table *t, uint32_t retention_ms)
 {
     uint32_t *known = t->journal->retentions;
@@ -3567,7 +3572,7 @@ static uint8_t idemi_keys_terms(idem_table *t, uint32_t retention_ms)
         if (known[i] == retention_ms)
             return (uint8_t)i;
     for (i = 0; i < t->capacity; i++)
-        if (idemi_slot_at(t, i)->state)
+        if (!idemi_keys_expire(t, i) && idemi_slot_at(t, i)->state)
             used |= 1u << idemi_slot_at(t, i)->terms;
     for (i = 0; i < IDEMI_RETENTIONS; i++) {
         if (!(used >> i & 1u)) {
@@ -4212,20 +4217,22 @@ static unsigned char *idemi_journal_identity(const idem_table *t,
 /* For how long from a time on unknown keys may be lost ones: in units of 2^n ms
    (the low eleven bits), and n.  Counted from a multiple of the unit, or the
    rounding of many restarts would add up. */
-static uint32_t idemi_journal_doubt(const idem_table *t, uint32_t from)
+static uint32_t idemi_journal_doubt(const idem_table *t, uint64_t from)
 {
-    uint32_t exponent = 0, unit = 1;
+    uint64_t until =
+        idemi_journal_clock(t) + (uint32_t)(t->journal->doubt - t->clock);
+    uint32_t exponent = 0;
 
     if (!idemi_journal_in_doubt(t))
         return 0;
-    // What was found so late that 32 bits do not tell when it ends.
-    if (t->journal->doubt - from < t->journal->doubt - t->clock)
-        from = t->journal->doubt - IDEMI_NEVER_MS;
-    while ((t->journal->doubt - (from & ~(unit - 1)) + unit - 1) >> exponent >
-           0x7FF)
-        unit = UINT32_C(1) << ++exponent;
-    return (t->journal->doubt - (from & ~(unit - 1)) + unit - 1) >> exponent |
-           exponent << 11;
+    // From the unit that `from` is in to the one that has the last of it.
+    until--;
+    while (until - from >= 0x7FF) {
+        until >>= 1;
+        from >>= 1;
+        exponent++;
+    }
+    return ((uint32_t)(until - from) + 1) | exponent << 11;
 }
 
 /* Programs one of the head's two headers.  `back` is the distance from the
@@ -4243,7 +4250,10 @@ static int idemi_journal_header(idem_table *t, unsigned copy, unsigned flags,
     int result;
 
     *p++ = lost;
-    p = idemi_basics_store(p, idemi_journal_doubt(t, head->time), 2);
+    p = idemi_basics_store(
+        p,
+        idemi_journal_doubt(t, (uint64_t)head->time_high << 32 | head->time),
+        2);
     p = idemi_basics_store(p, head->sequence, 4);
     p = idemi_basics_store(p, head->time, 4);
     p = idemi_basics_store(p, head->time_high, 2);
@@ -5138,8 +5148,8 @@ static int idemi_recover_headers(idem_table *t, int *seen)
     if (highest == IDEMI_NOWHERE)
         return 0;
     s = idemi_journal_sector(t, highest);
-    j->doubt_from = s->time & ~((UINT32_C(1) << (j->doubt >> 11)) - 1);
-    j->doubt = (j->doubt & 0x7FF) << (j->doubt >> 11);
+    j->opened = s->time;
+    j->opened_high = s->time_high;
     j->head = highest;
     if (best != highest && !idemi_journal_used(t, highest, j->own_end)) {
         uint32_t named = s->link ? idemi_recover_before(t, highest, s->link)
@@ -5257,17 +5267,10 @@ static int idemi_recover_same(idem_table *t, unsigned slot,
     return same;
 }
 
-/* True if a key may come twice: its end was not written, was written but lost
-   in batch mode, or is damaged. */
-static int idemi_recover_twice(const idem_table *t)
-{
-    return t->journal->holed || t->journal->known ||
-           t->config->volatile_claims || t->config->durability == IDEM_BATCH;
-}
-
 /* Puts the late key, if there is one, into the index; and drops what the writer
-   had dropped before it claimed that: without a word, for it was over by then;
-   or with a record that is lost, though this one is not. */
+   had dropped before it claimed that: without a word, for it was over by then,
+   though here it may be remembered longer (idemi_keys_terms, or another default
+   retention); or with a record that is lost, though this one is not. */
 static void idemi_recover_enter(idem_table *t, idemi_late *late)
 {
     unsigned entering = late->slot, at;
@@ -5284,8 +5287,7 @@ static void idemi_recover_enter(idem_table *t, idemi_late *late)
             if (idemi_keys_expire(t, slot))
                 continue;
             if ((idemi_slot_at(t, slot)->state & IDEMI_STALE) ||
-                (idemi_recover_twice(t) &&
-                 idemi_recover_same(t, slot, late))) {
+                idemi_recover_same(t, slot, late)) {
                 idemi_keys_remove(t, slot);
                 continue;
             }
@@ -5508,7 +5510,6 @@ static uint32_t idemi_recover_records(idem_table *t, uint32_t sector,
             continue;
         }
         if (hole) {
-            j->holed = 1;
             holes++;
             sum += open_sum;
             lost += hole < sure || (j->record.parts & IDEMI_SYNCED);
@@ -5536,7 +5537,9 @@ static uint32_t idemi_recover_records(idem_table *t, uint32_t sector,
 static void idemi_recover_replay(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t doubt = j->doubt, sector = j->tail, lost = 0;
+    uint32_t sector = j->tail, lost = 0;
+    uint32_t exponent = j->doubt >> 11, units = j->doubt & 0x7FF;
+    uint64_t until = (uint64_t)j->opened_high << 32 | j->opened, now;
     unsigned sum = 0;
 
     j->end = idemi_journal_front(t);
@@ -5558,7 +5561,6 @@ static void idemi_recover_replay(idem_table *t)
             s->end = limit;
         } else {
             s->lost = s->sum = 1;
-            j->holed = 1;
             sum++;
             lost++;
         }
@@ -5573,9 +5575,14 @@ static void idemi_recover_replay(idem_table *t)
         lost = j->known;
     lost += idemi_recover_records(t, j->head, idemi_journal_size(t), 1);
     idemi_recover_cut(t);
-    // Doubt that an earlier opening had goes on in logical time.
-    j->doubt = j->doubt_from + doubt;
-    j->in_doubt = doubt && !idemi_clock_reached(t->clock, j->doubt);
+    // Doubt that an earlier opening had goes on in logical time; it may have
+    // ended longer ago, or end later, than 32 bits tell.
+    now = idemi_journal_clock(t);
+    until = ((until >> exponent) + units) << exponent;
+    j->in_doubt = units && now < until;
+    if (until > now + IDEMI_NEVER_MS)
+        until = now + IDEMI_NEVER_MS;
+    j->doubt = (uint32_t)until;
     for (; lost > j->known; lost--)
         idemi_journal_lose(t);
 }
@@ -7822,7 +7829,7 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
 {
     const idem_config *config = t->config;
     idemi_size capacity = config->capacity;
-    idemi_size stride = (idemi_size)idemi_slot_size(t);
+    idemi_size stride = idemi_slot_size(t);
     idemi_size order = (capacity + 1) * (idemi_size)sizeof(idem_link);
     idemi_size words = capacity * 2 * (idemi_size)sizeof(idem_word);
     idemi_size links = capacity * stride;
@@ -7930,8 +7937,11 @@ static int idemi_public_geometry(idem_table *t)
     idemi_size size = idemi_public_cell(t->config, wide);
 
     t->needed = 0;
-    if (size <= (UINT32_MAX - 512u) / cells)
-        t->needed = (size_t)(idemi_public_headers(t->config) + cells * size);
+    // No size_t of 16 bits tells more than 64 KB.
+    if (size <= (UINT32_MAX - 512u) / cells) {
+        size = idemi_public_headers(t->config) + cells * size;
+        t->needed = size == (size_t)size ? (size_t)size : (size_t)-1;
+    }
     return j->count < cells ? IDEM_E_SPACE : IDEM_OK;
 }
 #endif

@@ -465,7 +465,7 @@ static int may_read_twice(const machine *m)
     const idem_journal *j = m->table.journal;
 
     return m->config.durability == IDEM_BATCH || m->config.volatile_claims ||
-           j->holed || j->attempt != IDEMI_NOWHERE;
+           j->attempt != IDEMI_NOWHERE;
 #endif
 }
 

@@ -2614,6 +2614,26 @@ static void s4_doubt_of_days_goes_on_over_restarts_and_ends(void **state)
     assert_int_equal(ask_new(d, "a"), IDEM_EXECUTE);
 }
 
+/* Also while the header that told of it is still the newest. */
+static void s4_doubt_that_has_ended_stays_ended(void **state)
+{
+    enum { DAY = 86400000 };
+    device *d = (device *)*state;
+
+    for (uint32_t days = 1; days < 70; days += 4) {
+        open_with_loss(d, &usual);
+        assert_int_equal(ask_new(d, "a"), IDEM_RECOVER);
+        for (uint32_t day = 0; day < days; day++) {
+            d->now += DAY;
+            assert_true(maintain(&d->f, d->now) >= 0);
+        }
+        assert_int_equal(ask_new(d, "b"), IDEM_EXECUTE);
+        flash_boot(&d->medium);
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(ask_new(d, "c"), IDEM_EXECUTE);
+    }
+}
+
 static void s4_doubt_starts_again_with_each_opening_until_one_writes(
     void **state)
 {
@@ -4253,6 +4273,7 @@ int main(void)
         JOURNAL_TEST(s4_unknown_keys_are_in_doubt_for_a_retention),
         JOURNAL_TEST(s4_doubt_goes_on_over_restarts_and_ends),
         JOURNAL_TEST(s4_doubt_of_days_goes_on_over_restarts_and_ends),
+        JOURNAL_TEST(s4_doubt_that_has_ended_stays_ended),
         JOURNAL_TEST(s4_doubt_starts_again_with_each_opening_until_one_writes),
         JOURNAL_TEST(s4_doubt_is_written_as_exactly_as_it_can_be),
         JOURNAL_TEST(in_doubt_known_keys_are_answered_as_ever),
