@@ -5,6 +5,8 @@
    them.  The sender cannot tell a lost command from a lost answer, so it sends
    again: with the same idempotency key.  This header is the device's memory of
    what it has been asked.  Ask idem_begin() what to do with a command, do that.
+   It is kept in RAM; or with a journal in flash, EEPROM, FRAM or a file, where
+   it outlives restarts and power cuts at any instant (>>durable).
 
    In one C or C++ file of the program:          in every other file:
        #define IDEM_IMPLEMENTATION                   #include "idem.h"
@@ -152,14 +154,16 @@
          storage is touched.
      S9  Keys chosen by an enemy cost no more than random ones (keyed hash), and
          push out no other scope's records beyond the configured quota.
+     S10 What one opening answered stays true at every later one, until a call
+         changes it.  Two exceptions, by nature, if nothing was written
+         meanwhile: a call that power cut short, of which nothing can be seen
+         now, may be found done at a later opening; and time of which no record
+         tells has not passed after a restart, so that a key that was over may
+         be known again.
      L1  Every call ends in bounded steps; the bounds are in >>memory.
      L2  The table never wedges: leases end (but IDEM_LEASE_NONE, which is asked
          for), retention ends, a command whose attempts are all cut short ends
          in IDEM_EXHAUSTED.
-     S10 What one opening answered stays true at every later one, until a call
-         changes it.  One exception, by nature: a call that power cut short, of
-         which nothing can be seen now, may be found done at a later opening, if
-         nothing was written meanwhile.
      L3  If idem_maintain is called in idle time, neither begin nor complete
          ever waits for an erase; else at most one happens in a call, and none
          in complete.
@@ -212,7 +216,8 @@
      IDEM_E_MEMORY     no        at open: too little, or misaligned;
                                  table.needed says how many bytes would do
      IDEM_E_LOCK       no        the lock hook refused, or the call came from
-                                 inside a callback
+                                 inside a callback; of a file, another process
+                                 has it open
      IDEM_E_STORAGE    no        a storage callback failed, its value is in
                                  table.storage_error; nothing was granted, or
                                  stored: the call may be repeated
@@ -252,10 +257,10 @@
    transport has proved, not from what the message claims: quotas go by it.
 
    The fingerprint is a 64-bit hash of the payload and its length, keyed unless
-   IDEM_HASH says otherwise.  It
-   catches a key reused for another command (IDEM_MISMATCH, answered before
-   everything else that is said of a known key).  If two spellings of a payload
-   mean the same, hash a canonical form yourself, and give request.fingerprint:
+   IDEM_HASH says otherwise.  It catches a key reused for another command
+   (IDEM_MISMATCH, answered before everything else that is said of a known key).
+   If two spellings of a payload mean the same, hash a canonical form yourself,
+   and give request.fingerprint:
    idem_fingerprint_init/update/final compute, piece by piece, what idem_begin
    computes from a payload.  Every 64-bit value is legal, zero too.
 
@@ -390,13 +395,15 @@
      idem_release, _forget,       that
      _delivered
      idem_renew, and all that     nothing: nothing is written.  A duplicate
-     only looks                   costs two reads
+     only looks                   costs two reads; once after a restart, if the
+                                  newest record tells of its key, a new sector
 
    IDEM_BATCH: the same becomes durable together, with the next idem_sync:
    execute what was claimed after one, answer what was completed after another.
    volatile_claims: claims are not written at all, outcomes are.  Half the wear;
    but what a restart cuts short is IDEM_EXECUTE again (S4 is given up for that,
-   and nothing else).
+   and nothing else).  Do not switch it off while outcomes of it are remembered:
+   a key may come back as it was when its claim was last written.
 
    Call idem_maintain when there is nothing else to do, until it answers
    IDEM_OK.  It erases ahead, and carries forward what is still needed from the
@@ -427,22 +434,31 @@
    ---------------------------------------------------------------------------
    >>porting
 
+   Ready ones, and a test for yours (check.h), are in examples/port.  dst and
+   src are aligned to nothing, and good during the call only.
+
    read    any bytes inside the storage; none is ever asked for 0 bytes.
-   prog    whole granules inside one sector, in NOR flash erased ones.  When it
-           returns 0 they are there for good; or if there is a sync, from then
-           on.  Within a sector the headers come after later bytes.
+   prog    whole granules inside one sector, in NOR flash erased ones.  They may
+           cross the end of a page of the chip: then it is for prog to program
+           each part.  When it returns 0 they are there for good; or if there is
+           a sync, from then on.  Within a sector the headers come after later
+           bytes.
    erase   one sector.  NULL for EEPROM, FRAM and files, where programming
            replaces.  If `erasing` is given erase only starts it; read and prog
            in other sectors may come while it goes on, and must wait, or suspend
            it, where the flash needs that.
-   sync    makes durable what was programmed; NULL if there is no cache.
+   sync    makes durable what was programmed; NULL if there is no cache.  What
+           idem_open reads it takes for durable: sync a cache that outlives a
+           restart before.
    erased  what an erased byte reads as; without erase, what idem_format fills
            the storage with.
 
    prog_size is the smallest unit that may be programmed once: 8 on a STM32L4,
    16 on a STM32U5 or H5, 1 on most SPI NOR; what littlefs would be given.
    Reading a granule whose programming was cut short may fail (ECC): the
-   callback says so, and that is all.  It may also read as anything.  Only if
+   callback says so, and that is all.  (On a STM32 the NMI tells; without a
+   handler that clears it the first torn word stops the device.)  It may also
+   read as anything.  Only if
    several do that in the very first header, of storage never written before, it
    looks like another's data: IDEM_E_FORMAT.  verify reads back what was
    programmed: for flash that does not tell that it failed.
@@ -476,11 +492,11 @@
               20  6    logical milliseconds when the sector was opened; in the
                        first of a boot, when the table was
               26  1    how many sectors back the one before it is, round the end
-              27  1    1: the first that was opened after a restart; 2: an
-                       attempt (storage without erase), written before anything
-                       else where the second header will be: it announces the
-                       sequence only.  Added; bits 2 to 7: how many granules
-                       are damaged, the low bits of that
+              27  1    the sum of: 1, the first that was opened after a restart;
+                       2, an attempt (storage without erase), written before
+                       anything else where the second header will be: it
+                       announces the sequence only; and 4 x the low six bits of
+                       how many granules are damaged
               28  2    how many sectors back the oldest is that is still needed
                        (or, if that one was passed over, the next)
               30  3    where the records of the sector before it end
@@ -488,6 +504,8 @@
                        header
               36  4    CRC-32C of the 36 bytes before, without the complement
                        at the end: "123456789" gives 0x1CF96D7C
+
+   In a record numbers in brackets are bits of its second byte, but for one.
 
      record   1        0x80, and added: 0x01 a claim, 0x02 an outcome, 0x04 a
                        state, 0x08 moved, 0x10 a second byte follows, 0x20 all
@@ -502,8 +520,8 @@
               varint   milliseconds since the time in the header
               varint   (neither claim nor moved)  how many bytes back its claim
                        is, round the end of the storage
-              varint   (moved)  by how much its token is less than one that
-                       were granted here
+              varint   (moved)  with a claim: by how much its token is less
+                       than one that were granted here, modulo 2^32; else 0
               varint   (moved)  milliseconds back to completion, or to the
                        restart that cut it short
        claim  1        (0x40)  attempts; else 1
@@ -533,7 +551,8 @@
    than is configured) make a record one that does not validate.
    Moved and nothing else: the slot is empty, whatever claim it had.
    The token of a claim is sequence x sector_size + offset, where it was written
-   first.
+   first; of one that was volatile, the next number after the last token, or
+   after sequence x sector_size of the head then.
 
    ---------------------------------------------------------------------------
    >>recovery     what makes a power cut harmless, at any instant
@@ -560,15 +579,18 @@
          belongs to a claim names it.  What does not validate is passed over,
          granule by granule, to the next that does.
 
-   Reading: all headers.  Of the sector with the highest sequence, if its second
-   header is there (valid, or a single bit differs from the first, or a record
-   stands behind those that were there before it): it is the newest.  Else the
-   one that it names is; or one with a higher sequence than that whose second
-   header is there, and a record after it, or which names another: the highest
-   could not be seen when that was written.  The newest one's header says which
-   is the oldest needed.  From there on every record, in order, up to the end
-   that the next header states.  No header, and every byte erased but for torn
-   headers where headers go: blank.
+   Reading: all headers.  A first header that validates when one bit is flipped
+   counts as if it did.  Take the sector with the highest sequence.  If its
+   second header is there (valid, or a single bit differs from the first, or a
+   record stands behind those that were there before it) it is the newest.  Else
+   the one that it names as the one before it is; or one with a higher sequence
+   than that whose second header is there, and a record after it, or which names
+   another as the one before it: the highest could not be seen when that was
+   written.  The newest one's header says which is the oldest needed.  From
+   there on every record, in order, up to the end that the next header states.
+   A sector on the way that has no header is one damaged stretch; the one before
+   it is then the one in front of it.  No header, and every byte erased but for
+   torn headers where headers go: blank.
 
    If power goes ...
 
@@ -625,8 +647,8 @@
      2 G(8)       cells of G(42 + 2 w + key_max + response_max [+ 2 +
                   state_max, if that is not 0]) bytes, as many as fit
 
-   w is the size of a slot's or cell's number: 1, with more than 254 cells 2,
-   with more than 65534 of such 3.
+   w is the size of a slot's or cell's number: 1; 2 if then more than 254 cells
+   fit; 3 if then more than 65534 do.
 
      record    1  flags: 0x40, and added: the status, 0 no key, 1 in progress,
                   2 completed, 3 failed; 4 delivery is owed; 0x10 a restart cut
@@ -718,7 +740,7 @@
    bytes (52 if IDEM_WIDE), 20 for each sector, and four buffers of one record.
    More memory makes opening faster.
 
-   The table itself takes less than 192 bytes on a 32-bit machine.  It holds no
+   The table itself takes 192 bytes on a 32-bit machine, or fewer.  It holds no
    pointer into itself and may be moved while no call is under way; the memory,
    and what config points to, may not.
 
@@ -751,7 +773,8 @@
 
    With a journal, calls of the callbacks in r reads, p programs, e erases:
 
-     begin, duplicate     2 r, and one for each other key with the same hash (16
+     begin, duplicate     (but once after a restart, see >>durable)
+                          2 r, and one for each other key with the same hash (16
                           bits, 32 if IDEM_WIDE).  With a quota one for each key
      begin, claim         1 p; when a sector is full, 3 p and 1 e more, and as
                           much carrying as goes into one sector (2 r, 1 p each);
@@ -964,7 +987,7 @@ extern "C" {
     X(IDEM_E_FENCED,    -4, "the claim is not current")                        \
     X(IDEM_E_NOT_FOUND, -5, "no such key or outcome")                          \
     X(IDEM_E_MEMORY,    -6, "too little memory, or misaligned")                \
-    X(IDEM_E_LOCK,      -7, "the lock was refused, or the call is nested")     \
+    X(IDEM_E_LOCK,      -7, "locked: by another, or the call is nested")       \
     X(IDEM_E_STORAGE,   -8, "a storage callback failed")                       \
     X(IDEM_E_FORMAT,    -9, "the storage holds something else")                \
     X(IDEM_E_SPACE,    -10, "the storage is too small, or too worn")
@@ -1023,9 +1046,9 @@ typedef struct idem_storage {
                                    Else erase only starts it, and this tells: 0
                                    finished, 1 not yet, others failed */
     int    (*sync)(void *ctx);  /* NULL: what is programmed is durable */
-    uint32_t sector_size;       /* bytes, 256 .. 262,144, a multiple of ..; with
+    uint32_t sector_size;       /* bytes, 256 .. 262,144, whole granules; with
                                    IDEM_CELLS all there are, sector_count 1 */
-    uint32_t sector_count;      /* 3 .. 65,535; together below 4 GB (with each
+    uint32_t sector_count;      /* 4 .. 65,535; together below 4 GB (with each
                                    rounded up to a power of two) */
     uint16_t prog_size;         /* the granule, bytes: 1, 2, 4 .. 256 */
     uint8_t  erased;            /* value of an erased byte: 0xFF, 0x00, ... */
@@ -1226,7 +1249,6 @@ typedef struct idem_record {
     uint32_t slot;
     uint32_t age;               /* moved: of what slot.time tells, ms; without
                                    a claim, bytes back to where that is */
-    uint32_t token, token_high; /* moved */
     uint32_t state_at;          /* where in the buffer its state is, if it has
                                    one, */
     uint32_t id_at;             /* scope and key, */
@@ -1298,13 +1320,11 @@ typedef struct idem_journal {
     uint8_t  broken;            /* 1: a sync failed, nothing is believed */
     uint8_t  stray;             /* 1: slots may be in a sector that failed
                                    before it was committed */
-    uint8_t  erasing;           /* 1: an erase was started */
     uint8_t  erased;            /* 1: this call has had an erase */
     uint8_t  in_doubt;
     uint8_t  synced;            /* 1: all that was programmed is durable */
     uint8_t  outcome_loaded;
     uint32_t shift;             /* bits of an offset in an address */
-    uint32_t check;             /* tells one secret from another */
     uint32_t clock_high;        /* upper half of the logical time */
     uint32_t opened, opened_high;   /* that time at the opening */
     uint32_t sequence;          /* the highest that was ever used */
@@ -1323,6 +1343,8 @@ typedef struct idem_journal {
     uint32_t cursor;            /* slot at which carrying goes on */
 #endif
     uint32_t spare;             /* sectors after the head erased in this boot */
+    uint32_t erasing;           /* sector of which an erase was started, plus
+                                   one */
     uint32_t state_at;          /* address of the newest application state */
     uint32_t newest;            /* address of the record to be confirmed */
     uint32_t newest_slot;
@@ -1330,21 +1352,22 @@ typedef struct idem_journal {
     uint32_t doubt;             /* logical ms: until then unknown keys may be
                                    lost ones */
     uint32_t outcome_max;       /* bytes reserved for an outcome */
-    uint32_t carry_max;         /* of a record that is carried, at most */
     uint32_t record_max;        /* of each buffer for one record */
     uint32_t end;               /* where the head's records end */
     uint32_t keep;              /* bytes of the head that carrying leaves */
     uint32_t low;               /* dead sectors below which carrying begins */
-    uint32_t least;             /* sectors that must not be retired */
     uint32_t in_size;           /* bytes of the reading buffer */
     uint32_t loaded;            /* slot whose records are in it */
-    uint32_t unread;            /* slot that could not be carried once */
     uint32_t own_end;           /* while opening: up to where the head's records
                                    are certain to have been whole */
     uint32_t doubt_from;        /* while opening: from when its rest counts */
     uint32_t attempt;           /* while opening: a sector with a header that
                                    may be seen to be committed another time */
     uint32_t near;              /* while opening: see idemi_recover_outcome */
+    uint32_t check;             /* tells one secret from another */
+    uint32_t carry_max;         /* of a record that is carried, at most */
+    uint32_t least;             /* sectors that must not be retired */
+    uint32_t unread;            /* slot that could not be carried once */
     idem_record record;
     uint32_t retentions[IDEMI_RETENTIONS];
 } idem_journal;
@@ -1490,7 +1513,9 @@ typedef union idem_fingerprint_state {     /* IDEM_HASH says which of them */
    Arguments: the object, outputs, inputs, the time.  Every function that takes
    a table may answer IDEM_E_ARG (NULL where it is not allowed, a table that is
    not open) and IDEM_E_LOCK; then nothing changed, the clock included (idem_run
-   says what else).  Apart from these, only the results named can come.
+   says what else).  With a journal also IDEM_E_STORAGE, where the answer needs
+   a record that cannot be read.  Apart from these, only the results named can
+   come.
    ------------------------------------------------------------------------ */
 
 /* Opens a table in `memory` (aligned as uint32_t, for size bytes; see
@@ -1575,10 +1600,11 @@ IDEM_API int idem_renew(idem_table *table, const idem_claim *claim,
 
 /* A handler executes a command for idem_run, which holds the claim and not the
    lock.  answer is IDEM_EXECUTE or IDEM_RECOVER.  *outcome is zeroed, for it to
-   fill in; what that points to (reply->buffer, for instance) must last until
-   idem_run returns.  *now_ms holds the tick that idem_run was given, and is to
-   be set to the tick at the end.  Returns 0 to complete, anything else to
-   release: only if the effect has not happened. */
+   fill in; what that points to must last until idem_run returns.  The response
+   may be in reply->buffer, from its start on, but nowhere else in it.  *now_ms
+   holds the tick that idem_run was given, and is to be set to the tick at the
+   end.  Returns 0 to complete, anything else to release: only if the effect has
+   not happened. */
 typedef int idem_handler(void *ctx, idem_outcome *outcome,
                          const idem_request *request, const idem_claim *claim,
                          int answer, uint32_t *now_ms);
@@ -1624,19 +1650,23 @@ IDEM_API int idem_find(idem_table *table, idem_entry *entry,
 
 /* The next key, in no useful order; a key that comes or goes meanwhile may be
    seen or not.
-     IDEM_OK, IDEM_E_NOT_FOUND (there are no more) */
+     IDEM_OK, IDEM_E_NOT_FOUND (there are no more)
+     IDEM_E_STORAGE     this one cannot be read; go on with the next */
 IDEM_API int idem_next(idem_table *table, idem_entry *entry, uint32_t now_ms);
 
 /* The next undelivered outcome, the oldest completion first, after the one
    that *entry holds from the call before; from the start if it is zeroed, or
    that outcome is no more.
-     IDEM_OK, IDEM_E_NOT_FOUND (there are no more) */
+     IDEM_OK, IDEM_E_NOT_FOUND (there are no more)
+     IDEM_E_STORAGE     there are no more but what cannot be read; elsewhere in
+                        the list that is stepped over */
 IDEM_API int idem_pending(idem_table *table, idem_entry *entry,
                           uint32_t now_ms);
 
 /* Marks an outcome as delivered: it is no longer owed, and may be evicted.
      IDEM_OK            also if it was, or never was owed
-     IDEM_E_NOT_FOUND   no such outcome, or no more */
+     IDEM_E_NOT_FOUND   no such outcome, or no more
+     IDEM_E_STORAGE, IDEM_E_SPACE   nothing changed, repeat the call */
 IDEM_API int idem_delivered(idem_table *table, const idem_claim *claim);
 
 /* Copies *len bytes of a response, or what there is, from byte `at` on, and
@@ -1656,10 +1686,11 @@ IDEM_API int idem_state(idem_table *table, void *dst, size_t *len);
 /* Removes a key: the administrator's way out.  The key is unknown afterwards,
    and its next begin is answered IDEM_EXECUTE.
      IDEM_OK
-     IDEM_E_NOT_FOUND   nothing was written, as in idem_find: a claim that was
+     IDEM_E_NOT_FOUND   nothing was removed, as in idem_find: a claim that was
                         being written when power went may yet show up
      IDEM_BUSY          the key has a live lease, or one without end; nothing
                         changed
+     IDEM_E_STORAGE, IDEM_E_SPACE   nothing changed, repeat the call
      IDEM_E_ARG, IDEM_E_TOO_LARGE   as idem_find */
 IDEM_API int idem_forget(idem_table *table, const idem_request *request,
                          uint32_t now_ms);
@@ -1737,7 +1768,7 @@ typedef struct idem_file {
    alone; makes it, readable by its owner only and full of zeros, if there is
    none.  Then open a table with config.storage = &file->storage.
      IDEM_OK
-     IDEM_BUSY        it is open, or being made: by another process, or as
+     IDEM_E_LOCK      it is open, or being made: by another process, or as
                       another idem_file of this one
      IDEM_E_ARG       NULL, sizes that an idem_storage cannot have
      IDEM_E_FORMAT    not a regular file, or not of that size: not touched
@@ -3117,8 +3148,9 @@ static uint32_t idemi_record_encode(idem_table *t, const unsigned char **src,
                    t, idemi_slot_place(t, (unsigned)r->slot)->claim, at));
     if (r->parts & IDEMI_MOVED) {
         p = idemi_record_varint(
-            p, idemi_record_token(t, at) -
-                   ((uint64_t)r->token_high << 32 | r->token));
+            p, r->parts & IDEMI_HAS_CLAIM
+                   ? (uint32_t)idemi_record_token(t, at) - b->token
+                   : 0);
         p = idemi_record_varint(p, r->age);
     }
     if (r->parts & IDEMI_HAS_CLAIM) {
@@ -3313,9 +3345,8 @@ static uint32_t idemi_record_decode(idem_table *t, uint32_t at,
     r->time_high = (uint32_t)(number >> 32);
     r->age = idemi_record_bound(r) ? (uint32_t)idemi_record_number(&b) : 0;
     if (r->parts & IDEMI_MOVED) {
-        number = idemi_record_token(t, at) - idemi_record_number(&b);
-        r->token = (uint32_t)number;
-        r->token_high = (uint32_t)(number >> 32);
+        r->body.token = (uint32_t)idemi_record_token(t, at) -
+                        (uint32_t)idemi_record_number(&b);
         r->age = idemi_record_limited(&b, IDEM_RETENTION_MAX);
     }
     if (r->parts & IDEMI_HAS_CLAIM)
@@ -3349,12 +3380,6 @@ static uint32_t idemi_record_decode(idem_table *t, uint32_t at,
    K3  used and pending count what the slots say.
    K4  It has had at least one attempt, and its token has been granted.
    ------------------------------------------------------------------------ */
-
-/* Attempts are counted up to this. */
-#define IDEMI_ATTEMPTS_END 255
-
-/* Slots that one idem_maintain looks at. */
-#define IDEMI_MAINTAIN_SLOTS 64
 
 /* A request, with the hashes that are made before the lock is taken */
 typedef struct idemi_query {
@@ -3561,10 +3586,11 @@ static uint8_t idemi_keys_terms(idem_table *t, uint32_t retention_ms)
    The manual (>>format) has the layout and the rules by which it is read.
 
    J1  Every slot in use has its records in sectors from `clean` to the head, or
-       (stray) in one that failed before it was committed; unless it is a
-       volatile claim.
-   J2  Two sectors after the head, at least, are dead by what its header says;
-       so there is one to go to next whether that header is seen or not.
+       (stray) in one that failed before it was committed; unless it is stale,
+       or a volatile claim.
+   J2  Two sectors after the head, at least, are retired, or dead by what its
+       header says; so there is one to go to next whether that header is seen or
+       not.
    J3  The outcomes of all claims of this boot fit into the rest of the head and
        the spare sectors after it.
    J4  Nothing is programmed into a sector that was not erased in this boot, but
@@ -3794,11 +3820,8 @@ static int idemi_journal_load(idem_table *t, unsigned slot, int outcome)
         result = idemi_journal_fetch(t, slot, place->claim, 0);
         if (result < 0)
             return result;
-        if (!(r->parts & IDEMI_MOVED)) {
-            uint64_t token = idemi_record_token(t, place->claim);
-            r->token = (uint32_t)token;
-            r->token_high = (uint32_t)(token >> 32);
-        }
+        if (!(r->parts & IDEMI_MOVED))
+            r->body.token = (uint32_t)idemi_record_token(t, place->claim);
         j->loaded = slot;
         j->outcome_loaded = (r->parts & IDEMI_HAS_OUTCOME) != 0;
     }
@@ -4020,11 +4043,8 @@ static int idemi_journal_describe(idem_table *t, unsigned slot)
     if (IDEMI_UNREAD(body))
         return 0;
     if (body != &r->body) {
-        uint64_t token = idemi_keys_token(t, body->token);
         r->body = *body;
         r->attempts = s->terms;
-        r->token = (uint32_t)token;
-        r->token_high = (uint32_t)(token >> 32);
     }
     r->slot = slot;
     r->parts = IDEMI_HAS_CLAIM | IDEMI_MOVED;
@@ -4086,7 +4106,7 @@ static int idemi_journal_carry_state(idem_table *t)
     r->slot = 0;
     r->parts = IDEMI_HAS_STATE | IDEMI_MOVED;
     r->more = 0;
-    r->token = r->token_high = r->age = 0;
+    r->age = 0;
     r->state_len = t->state_len;
     return idemi_journal_append(t, &from, &t->journal->state_at);
 }
@@ -4103,7 +4123,7 @@ static int idemi_journal_empty(idem_table *t, unsigned slot)
     r->slot = slot;
     r->parts = IDEMI_MOVED;
     r->more = 0;
-    r->token = r->token_high = r->age = 0;
+    r->age = 0;
     result = idemi_journal_append(t, &none, &at);
     if (result < 0 || !idemi_slot_at(t, slot)->state)
         return result;
@@ -4193,6 +4213,9 @@ static uint32_t idemi_journal_doubt(const idem_table *t, uint32_t from)
 
     if (!idemi_journal_in_doubt(t))
         return 0;
+    // What was found so late that 32 bits do not tell when it ends.
+    if (t->journal->doubt - from < t->journal->doubt - t->clock)
+        from = t->journal->doubt - IDEMI_NEVER_MS;
     while ((t->journal->doubt - (from & ~(unit - 1)) + unit - 1) >> exponent >
            0x7FF)
         unit = UINT32_C(1) << ++exponent;
@@ -4219,8 +4242,8 @@ static int idemi_journal_header(idem_table *t, unsigned copy, unsigned flags,
     p = idemi_basics_store(p, head->sequence, 4);
     p = idemi_basics_store(p, head->time, 4);
     p = idemi_basics_store(p, head->time_high, 2);
-    p = idemi_basics_store(p, back, 1);
-    p = idemi_basics_store(p, flags | sum << 2, 1);
+    *p++ = (unsigned char)back;
+    *p++ = (unsigned char)(flags | sum << 2);
     p = idemi_basics_store(p, idemi_journal_distance(t, j->clean, j->head), 2);
     p = idemi_basics_store(p, end, 3);
     p = idemi_basics_store(p, j->at, 3);
@@ -4233,7 +4256,8 @@ static int idemi_journal_header(idem_table *t, unsigned copy, unsigned flags,
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
 
-/* Waits for an erase that was started. */
+/* What became of an erase that was started: IDEM_MORE if it goes on, and is not
+   waited for. */
 static int idemi_journal_erased(idem_table *t, int wait)
 {
     const idem_storage *m = t->config->storage;
@@ -4305,13 +4329,17 @@ static int idemi_journal_erase(idem_table *t, int wait)
     uint32_t sector = idemi_journal_unspared(t);
     int result = IDEM_OK;
 
+    // What comes next may be another since that was started.
+    if (j->erasing && j->erasing != sector + 1 &&
+        idemi_journal_erased(t, wait) == IDEM_MORE)
+        return IDEM_MORE;
     if (idemi_journal_sector(t, sector)->link >= IDEMI_ASIDE ||
         (!j->blank && !idemi_journal_dead(t, sector)))
         return IDEM_E_SPACE;
     j->erased = 1;
     if (!j->erasing) {
         result = idemi_storage_result(t, m->erase(m->ctx, sector));
-        j->erasing = result == IDEM_OK;
+        j->erasing = result == IDEM_OK ? sector + 1 : 0;
         j->loaded = IDEMI_NOWHERE;
     }
     if (result == IDEM_OK)
@@ -4479,7 +4507,9 @@ static int idemi_journal_usable(const idem_table *t)
 
     if (j->blank)
         return idemi_journal_sector(t, next)->link < IDEMI_ASIDE;
-    return idemi_journal_dead(t, next);
+    // Its header has a byte to say how far back the one before it is.
+    return idemi_journal_dead(t, next) &&
+           idemi_journal_distance(t, j->head, next) <= 255;
 }
 
 /* Gives the sectors that failed another chance: it may have been the disk that
@@ -4672,9 +4702,7 @@ static int idemi_journal_unconfirmed(const idem_table *t, unsigned slot)
 
     if (j->newest == IDEMI_NOWHERE || j->newest_slot == IDEMI_NOWHERE)
         return 0;
-    return slot == j->newest_slot ||
-           (slot == IDEMI_NONE &&
-            !idemi_slot_at(t, (unsigned)j->newest_slot)->state);
+    return slot == j->newest_slot || slot == IDEMI_NONE;
 }
 
 /* Goes on to the first sector of this boot; that confirms the newest record of
@@ -5266,11 +5294,10 @@ static void idemi_recover_enter(idem_table *t, idemi_late *late)
 static void idemi_recover_claim(idem_table *t, unsigned slot, uint32_t at,
                                 idemi_late *late)
 {
-    const idem_record *r = &t->journal->record;
+    idem_record *r = &t->journal->record;
     const unsigned char *id = t->in + r->id_at;
     idem_slot *s = idemi_slot_at(t, slot);
     idem_place *place = idemi_slot_place(t, slot);
-    uint32_t token = r->token;
 
     idemi_recover_enter(t, late);
     if (s->state)
@@ -5284,23 +5311,23 @@ static void idemi_recover_claim(idem_table *t, unsigned slot, uint32_t at,
     late->scope_len = r->body.scope_len;
     late->key_len = r->body.key_len;
     if (!(r->parts & IDEMI_MOVED))
-        token = (uint32_t)idemi_record_token(t, at);
+        r->body.token = (uint32_t)idemi_record_token(t, at);
+    // Before the slot is in use: its number is not one of a retention yet.
+    s->terms = idemi_slot_bodies(t) ? r->attempts
+                                    : idemi_keys_terms(t, r->body.retention);
     s->time = t->clock;
     s->state = IDEMI_IN_PROGRESS | IDEMI_ENDLESS;
     if (r->more & IDEMI_MORE_CUT) {
         s->state = IDEMI_IN_PROGRESS | IDEMI_CUT;
         s->time -= r->age;
     }
-    s->terms = r->attempts;
     idemi_journal_wrote(t, slot, at);
-    place->outcome = token;
+    place->outcome = r->body.token;
     if (idemi_slot_bodies(t)) {
         idem_body *body = idemi_slot_own(s);
         *body = r->body;
-        body->token = token;
         IDEM_MEMCPY(body + 1, id, (size_t)body->scope_len + body->key_len);
-    } else
-        s->terms = idemi_keys_terms(t, r->body.retention);
+    }
     idemi_order_note(t, s);
     t->used++;
     t->claimed += !(s->state & IDEMI_CUT);
@@ -5311,6 +5338,7 @@ static void idemi_recover_outcome(idem_table *t, unsigned slot, uint32_t at)
 {
     const idem_record *r = &t->journal->record;
     idem_slot *s = idemi_slot_at(t, slot);
+    unsigned near = t->links[t->capacity].older;    // the newest
 
     t->claimed -= !(s->state & IDEMI_CUT);
     s->state = r->more & IDEMI_MORE_FAILED ? IDEM_FAILED : IDEM_COMPLETED;
@@ -5331,15 +5359,14 @@ static void idemi_recover_outcome(idem_table *t, unsigned slot, uint32_t at)
                           r->body.response_len);
     }
     if (r->parts & IDEMI_MOVED) {
-        unsigned near = (unsigned)t->journal->near;
+        near = (unsigned)t->journal->near;
         if (near == slot ||
             (near < t->capacity &&
              !(idemi_slot_at(t, near)->state & IDEMI_FINISHED)))
             near = t->capacity;
-        idemi_order_insert(t, slot, near);
         t->journal->near = slot;
-    } else
-        idemi_order_append(t, slot);
+    }
+    idemi_order_insert(t, slot, near);
     idemi_order_note(t, s);
 }
 
@@ -5645,7 +5672,7 @@ static int idemi_recover_wipe(idem_table *t, uint32_t sector)
     const idem_storage *m = t->config->storage;
     idem_journal *j = t->journal;
     unsigned char *in = t->in;
-    uint32_t len = idemi_storage_granules(t, 1), at = 0;
+    uint32_t len = j->in_size & ~(uint32_t)(m->prog_size - 1u), at = 0;
     int result = IDEM_OK;
 
     if (m->erase) {
@@ -5653,9 +5680,12 @@ static int idemi_recover_wipe(idem_table *t, uint32_t sector)
         return result < 0 ? result : idemi_journal_erased(t, 1);
     }
     IDEM_MEMSET(in, m->erased, (size_t)len);
-    for (; at < m->sector_size && result == IDEM_OK; at += len)
+    for (; at < m->sector_size && result == IDEM_OK; at += len) {
+        if (len > m->sector_size - at)
+            len = m->sector_size - at;
         result = idemi_storage_result(
             t, m->prog(m->ctx, sector * m->sector_size + at, in, len));
+    }
     j->synced = 0;
     return result;
 }
@@ -6192,7 +6222,7 @@ static void idemi_cells_identity(const idem_table *t, unsigned char *p)
 
 /* Writes the headers: before the first record both, first the one that did not
    read, so that what reads is not torn while it is the only one; afterwards
-   only that one. */
+   only that one, and if that fails the other will do. */
 static int idemi_cells_begin(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -6207,6 +6237,8 @@ static int idemi_cells_begin(idem_table *t)
         IDEM_MEMSET(t->in, t->config->storage->erased, (size_t)len);
         idemi_cells_identity(t, t->in);
         result = idemi_cells_prog(t, copy * len, len);
+        if (result < 0 && j->sequence)
+            return IDEM_OK;
         if (result == IDEM_OK)
             result = idemi_storage_sync(t);
     }
@@ -6308,9 +6340,7 @@ static int idemi_journal_unconfirmed(const idem_table *t, unsigned slot)
 
     if (j->settled || !j->sequence)
         return 0;
-    return slot == j->newest ||
-           (slot == IDEMI_NONE &&
-            !idemi_slot_at(t, (unsigned)j->newest)->state);
+    return slot == j->newest || slot == IDEMI_NONE;
 }
 
 /* There is nothing to do ahead. */
@@ -6739,13 +6769,10 @@ static idem_slot *idemi_command_current(idem_table *t, const idem_claim *claim)
 /* The token of the body last asked for. */
 static uint64_t idemi_command_full_token(const idem_table *t, unsigned slot)
 {
-    const idem_record *r;
-
-    if (idemi_slot_bodies(t))
-        return idemi_keys_token(
-            t, idemi_slot_own(idemi_slot_at(t, slot))->token);
-    r = IDEMI_STORED(t);
-    return (uint64_t)r->token_high << 32 | r->token;
+    return idemi_keys_token(
+        t, idemi_slot_bodies(t)
+               ? idemi_slot_own(idemi_slot_at(t, slot))->token
+               : IDEMI_STORED(t)->body.token);
 }
 
 /* IDEM_OK if a claim names an outcome that is there, else IDEM_E_NOT_FOUND; or
@@ -7497,8 +7524,6 @@ static int idemi_check_all(const idem_table *t)
    >>public    validate, lock, do, unlock
    ------------------------------------------------------------------------ */
 
-/* In every open table, and in no zeroed one: "idem". */
-
 static void idemi_public_misuse(void)
 {
     IDEM_ASSERT(!"idem: a caller's mistake");
@@ -7723,7 +7748,7 @@ static idemi_size idemi_public_cell(const idem_config *config, unsigned wide)
 
     if (config->state_max)
         len += config->state_max + (idemi_size)2;
-    return (len + granule - 1) / granule * granule;
+    return (len + granule - 1) & ~(granule - 1);
 }
 
 /* Bytes of both headers. */
@@ -7731,7 +7756,15 @@ static idemi_size idemi_public_headers(const idem_config *config)
 {
     idemi_size granule = config->storage->prog_size;
 
-    return 2 * ((IDEMI_CELLS_HEADER + granule - 1) / granule * granule);
+    return 2 * ((IDEMI_CELLS_HEADER + granule - 1) & ~(granule - 1));
+}
+
+/* The most cells that numbers of `wide` bytes tell apart. */
+static idemi_size idemi_public_most(unsigned wide)
+{
+    if (wide == 1)
+        return IDEMI_CELLS_NARROW;
+    return wide == 2 || !IDEM_WIDE ? IDEMI_CELLS_MIDDLE : 0xFFFFFE;
 }
 
 /* How many cells there are with numbers of `wide` bytes. */
@@ -7739,7 +7772,7 @@ static idemi_size idemi_public_cells(const idem_config *config, unsigned wide)
 {
     idemi_size size = config->storage->sector_size;
     idemi_size headers = idemi_public_headers(config);
-    idemi_size most = IDEM_WIDE ? 0xFFFFFE : IDEMI_CELLS_MIDDLE;
+    idemi_size most = idemi_public_most(wide);
 
     if (size > headers)
         size = (size - headers) / idemi_public_cell(config, wide);
@@ -7748,12 +7781,15 @@ static idemi_size idemi_public_cells(const idem_config *config, unsigned wide)
     return size < most ? size : most;
 }
 
-/* Bytes of a number: those that it takes for all cells. */
+/* Bytes of a number: more only if there are more cells with them. */
 static unsigned idemi_public_wide(const idem_config *config)
 {
-    if (idemi_public_cells(config, 1) <= IDEMI_CELLS_NARROW)
-        return 1;
-    return idemi_public_cells(config, 2) <= IDEMI_CELLS_MIDDLE ? 2 : 3;
+    unsigned wide = 1;
+
+    while (wide < 3 &&
+           idemi_public_cells(config, wide + 1) > idemi_public_most(wide))
+        wide++;
+    return wide;
 }
 
 /* Bytes of a journal; before its buffer it has the numbers of cells. */
@@ -7991,12 +8027,7 @@ IDEM_API int idem_begin(idem_table *table, idem_claim *claim,
         IDEM_MEMSET(claim, 0, sizeof *claim);
     if (!claim || !reply)
         return IDEMI_MISUSE();
-    reply->claim = *claim;
-    reply->response_len = 0;
-    reply->status = 0;
-    reply->code = 0;
-    reply->age_ms = 0;
-    reply->retry_after_ms = 0;
+    IDEM_MEMSET(&reply->claim, 0, sizeof *reply - offsetof(idem_reply, claim));
     if (!idemi_public_is_open(table))
         return IDEMI_MISUSE();
     result = idemi_public_query(table, &q, request);
@@ -8222,19 +8253,26 @@ IDEM_API int idem_pending(idem_table *table, idem_entry *entry,
     if (result < 0)
         return result;
     slot = table->capacity;
-    result = idemi_command_outcome(table, &entry->claim);
+    result = IDEM_E_NOT_FOUND;
+    if (entry->claim.token)
+        result = idemi_command_outcome(table, &entry->claim);
+    if (result == IDEM_E_STORAGE)
+        return idemi_public_leave(table, result);
     if (result == IDEM_OK)
         slot = (unsigned)entry->claim.slot;
-    else if (result == IDEM_E_STORAGE)
-        return idemi_public_leave(table, result);
-    do {
+    // What cannot be read does not hide what stands behind it.
+    for (result = IDEM_E_NOT_FOUND;;) {
+        const idem_slot *s;
         slot = table->links[slot].newer;
         if (slot == table->capacity)
-            return idemi_public_leave(table, IDEM_E_NOT_FOUND);
-    } while (!(idemi_slot_at(table, slot)->state & IDEMI_UNDELIVERED) ||
-             idemi_slot_over(table, idemi_slot_at(table, slot)));
-    return idemi_public_leave(table,
-                              idemi_command_describe(table, slot, entry));
+            return idemi_public_leave(table, result);
+        s = idemi_slot_at(table, slot);
+        if (!(s->state & IDEMI_UNDELIVERED) || idemi_slot_over(table, s))
+            continue;
+        result = idemi_command_describe(table, slot, entry);
+        if (result == IDEM_OK)
+            return idemi_public_leave(table, result);
+    }
 }
 
 IDEM_API int idem_delivered(idem_table *table, const idem_claim *claim)
@@ -8289,11 +8327,15 @@ IDEM_API int idem_horizon(idem_table *table, uint32_t *horizon_ms,
     return idemi_public_leave(table, IDEM_OK);
 }
 
+/* Arrays go with the function if nobody calls it; of literals some linkers keep
+   all, and AVR has them in RAM. */
 IDEM_API const char *idem_text(int result)
 {
 #define IDEMI_RESULT_CASE(name, value, text)                                   \
-    case name:                                                                 \
-        return text;
+    case name: {                                                               \
+        static const char own[] = text;                                        \
+        return own;                                                            \
+    }
 
     switch (result) {
         IDEM_RESULTS(IDEMI_RESULT_CASE)
@@ -8505,7 +8547,7 @@ static int idemi_file_sync_name(char *path)
     return error == EINVAL ? 0 : error;     // this file system knows no such
 }                                           // sync, or needs none
 
-/* Whether the open file is the one to use: IDEM_OK, IDEM_BUSY, IDEM_E_FORMAT,
+/* Whether the open file is the one to use: IDEM_OK, IDEM_E_LOCK, IDEM_E_FORMAT,
    or IDEM_E_STORAGE with file->error set. */
 static int idemi_file_examine(idem_file *file, const char *path, char *unborn,
                               uint32_t size)
@@ -8514,9 +8556,9 @@ static int idemi_file_examine(idem_file *file, const char *path, char *unborn,
 
     file->error = idemi_file_lock(file->fd);
     if (file->error)
-        return file->error == EWOULDBLOCK ? IDEM_BUSY : IDEM_E_STORAGE;
+        return file->error == EWOULDBLOCK ? IDEM_E_LOCK : IDEM_E_STORAGE;
     if (!idemi_file_is(file->fd, path))
-        return IDEM_BUSY;       // somebody is just replacing it
+        return IDEM_E_LOCK;     // somebody is just replacing it
     if (fstat(file->fd, &is) < 0) {
         file->error = errno;
         return IDEM_E_STORAGE;
@@ -8599,7 +8641,7 @@ IDEM_API int idem_file_open(idem_file *file, const char *path,
         return result;
     file->error = idemi_file_create(path, unborn, size);
     if (file->error)
-        return file->error == EWOULDBLOCK ? IDEM_BUSY : IDEM_E_STORAGE;
+        return file->error == EWOULDBLOCK ? IDEM_E_LOCK : IDEM_E_STORAGE;
     return idemi_file_take(file, path, unborn, size);
 }
 

@@ -454,7 +454,8 @@ static void take_place(record *r, cursor *c, uint64_t here)
     if (!(r->first & (CLAIM | MOVED)))
         r->back = take_varint(c);
     if (r->first & MOVED) {
-        r->token = here - take_varint(c);
+        // Modulo 2^32; that of a volatile claim may be a little more.
+        r->token = here - (uint64_t)(int64_t)(int32_t)take_varint(c);
         r->age = take_varint(c);
     }
 }

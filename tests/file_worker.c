@@ -21,7 +21,7 @@
  *     P key response  IDEM_REPLAY, with the bytes of the last C
  *     S key           IDEM_E_STORAGE
  *
- * Exit status: 0 done, 1 a promise was broken, 2 IDEM_BUSY when opening the
+ * Exit status: 0 done, 1 a promise was broken, 2 IDEM_E_LOCK when opening the
  * file, 3 refused otherwise, or the storage failed: start again.
  */
 #define _POSIX_C_SOURCE 200809L
@@ -234,7 +234,7 @@ static void open_file(const char *path)
     printf("%d %s%s%s\n", result, idem_text(result), file.error ? ": " : "",
            file.error ? strerror(file.error) : "");
     (void)fflush(stdout);
-    if (result == IDEM_BUSY)
+    if (result == IDEM_E_LOCK)
         exit(BUSY);
     if (result < 0)
         exit(REFUSED);

@@ -320,6 +320,27 @@ static void s10_what_a_cut_has_left_is_not_seen_later(void **state)
     }
 }
 
+/* The other way round: it reads well, and as nothing later.  Of the key whose
+   slot it took it was said that it is gone. */
+static void s10_a_key_whose_slot_was_taken_stays_gone(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    uint32_t at;
+
+    f->config.capacity = 1;
+    f->config.full = IDEM_EVICT_OLDEST;
+    reopen(d, IDEM_OK);
+    done(d, "a");
+    assert_int_equal(asked(d, "b"), IDEM_EXECUTE);
+    at = idemi_cells_at(&f->table, *idemi_cells_of(&f->table, 0) - 1u);
+    reopen(d, IDEM_OK);
+    assert_int_equal(forget(f, "", "a", 1), IDEM_E_NOT_FOUND);
+    flash_flip(&d->medium, at + 5, 3);
+    reopen(d, IDEM_OK);
+    assert_int_equal(find(f, "", "a", 1), IDEM_E_NOT_FOUND);
+}
+
 /* Restarts, settles for an answer about a key, and loses power at the n-th
    operation of that.  False if there are not so many. */
 static int cut_settling(device *d, const char *key, uint32_t n,
@@ -903,8 +924,9 @@ static void l2_a_dead_cell_is_gone_round(void **state)
         }
 }
 
-/* The one that does not read is written again before the first record. */
-static void s7_a_header_that_fails_to_be_written_again_fails_the_call(
+/* The one that does not read is written again before the first record; where
+   that fails the other will do, for as long as it takes. */
+static void s5_a_header_that_fails_to_be_written_again_costs_nothing(
     void **state)
 {
     device *d = (device *)*state;
@@ -914,13 +936,65 @@ static void s7_a_header_that_fails_to_be_written_again_fails_the_call(
     done(d, "a");
     header = idemi_cells_header(&d->f.table);
     for (uint32_t copy = 0; copy < 2; copy++) {
+        const char *key = copy ? "b" : "c";
         flash_flip(&d->medium, copy * header + 1, 0);
+        for (unsigned boot = 0; boot < 3; boot++) {
+            reopen(d, IDEM_OK);
+            flash_fail(&d->medium, FLASH_PROG, 0, FLASH_UNDONE, 0);
+            assert_int_equal(asked(d, key),
+                             boot ? IDEM_RECOVER : IDEM_EXECUTE);
+            assert_memory_not_equal(d->medium.bytes, d->medium.bytes + header,
+                                    header);
+        }
         reopen(d, IDEM_OK);
-        flash_fail(&d->medium, FLASH_PROG, 0, FLASH_UNDONE, 0);
-        assert_int_equal(asked(d, "b"), IDEM_E_STORAGE);
         assert_int_equal(asked(d, "a"), IDEM_REPLAY);
+        assert_int_equal(forget(&d->f, "", key, 1), IDEM_OK);
         assert_memory_equal(d->medium.bytes, d->medium.bytes + header, header);
     }
+}
+
+/* Storage of erased bytes, of any size. */
+static int read_blank(void *ctx, uint32_t at, void *dst, uint32_t len)
+{
+    (void)ctx, (void)at;
+    memset(dst, 0xFF, len);
+    return 0;
+}
+
+/* Around 254 cells numbers begin to take two bytes, and cells are larger: if so
+   many fewer would fit, they do not. */
+static void storage_of_any_size_that_is_enough_is_taken(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    uint32_t least, most = 0, count = 0;
+
+    f->config.capacity = 250;
+    f->config.key_max = 12;
+    f->config.response_max = 8;
+    f->config.state_max = 0;
+    least = (uint32_t)IDEM_CELLS_SIZE(250, 12, 8, 0, 1);
+    for (uint32_t size = least - 1; size < least + 1000; size++) {
+        int result;
+        d->storage.sector_size = size;
+        assert_int_equal(idem_open(&f->table, &f->config, NULL, 0, 0),
+                         IDEM_E_MEMORY);
+        assert_true(f->table.needed <=
+                    IDEM_CELLS_MEMORY_SIZE(250, 12, 8, 0, size, 1));
+        free(f->memory);
+        f->memory = malloc(f->table.needed);
+        assert_non_null(f->memory);
+        d->storage.read = read_blank;
+        result = idem_open(&f->table, &f->config, f->memory, f->table.needed,
+                           0);
+        assert_int_equal(result, size < least ? IDEM_E_SPACE : IDEM_OK);
+        if (result < 0)
+            continue;
+        assert_true(f->table.journal->count >= count);
+        count = f->table.journal->count;
+        most = f->table.journal->wide;
+    }
+    assert_int_equal(most, 2);
 }
 
 static void a_sync_that_failed_ends_writing(void **state)
@@ -1218,6 +1292,7 @@ int main(void)
         CELLS(what_was_formatted_is_a_journal_as_any),
         CELLS(everything_outlasts_restarts),
         CELLS(s10_what_a_cut_has_left_is_not_seen_later),
+        CELLS(s10_a_key_whose_slot_was_taken_stays_gone),
         CELLS(s2_what_is_there_but_once_is_not_written_over),
         CELLS(a_retention_goes_on_over_restarts),
         CELLS(what_is_over_at_an_opening_takes_no_slot),
@@ -1232,7 +1307,8 @@ int main(void)
         CELLS(a_call_that_fails_can_be_repeated),
         CELLS(a_cell_that_is_not_there_was_not_replaced),
         CELLS(l2_a_dead_cell_is_gone_round),
-        CELLS(s7_a_header_that_fails_to_be_written_again_fails_the_call),
+        CELLS(s5_a_header_that_fails_to_be_written_again_costs_nothing),
+        CELLS(storage_of_any_size_that_is_enough_is_taken),
         CELLS(a_sync_that_failed_ends_writing),
         CELLS(an_older_twin_in_a_later_slot_is_dropped),
         CELLS(the_order_goes_on_without_an_older_twin),

@@ -456,6 +456,81 @@ static void s10_nothing_unsure_is_answered_once_a_sync_failed(void **state)
     assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_REPLAY);
 }
 
+/* A cut claim that reads well took the slot of a key that was evicted: once it
+   was said that this is gone, it does not come back where the claim is torn. */
+static void s10_a_key_whose_slot_was_taken_stays_gone(void **state)
+{
+    const geometry *const media[] = { &usual, &in_place };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    f->config.capacity = 1;
+    f->config.full = IDEM_EVICT_OLDEST;
+    for (size_t i = 0; i < COUNT(media); i++) {
+        uint32_t at;
+        device_start(d, media[i]);
+        finish(f, "s", "a", d->now);
+        assert_int_equal(begin(f, "s", "b", "pour", d->now), IDEM_EXECUTE);
+        at = idemi_storage_linear(
+            &f->table, idemi_slot_place(&f->table, f->claim.slot)->claim);
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(forget(f, "s", "a", d->now), IDEM_E_NOT_FOUND);
+        flash_flip(&d->medium, at + 1, 0);
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(find(f, "s", "a", d->now), IDEM_E_NOT_FOUND);
+    }
+}
+
+/* The keys that are listed as undelivered, and what ends the list. */
+static int list_owed(device *d, char *keys)
+{
+    fixture *f = &d->f;
+    int result;
+
+    memset(&f->entry, 0, sizeof f->entry);
+    f->entry.id = f->id;
+    f->entry.id_size = sizeof f->id - 1;
+    for (;;) {
+        result = checked(f, idem_pending(&f->table, &f->entry, d->now));
+        if (result != IDEM_OK)
+            break;
+        *keys++ = f->id[f->entry.scope_len];
+    }
+    *keys = '\0';
+    return result;
+}
+
+/* What cannot be read hides no outcome behind it. */
+static void s5_what_is_owed_is_listed_beside_what_cannot_be_read(void **state)
+{
+    static const char *const owed[] = { "bcd", "cd", "bd", "bc" };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    char keys[8];
+
+    device_start(d, &usual);
+    for (unsigned n = 0; n < COUNT(owed); n++) {
+        const char name[] = { (char)('a' + n), '\0' };
+        f->outcome.confirm = n > 0;
+        finish(f, "s", name, d->now);
+    }
+    for (unsigned n = 0; n < COUNT(owed); n++) {
+        const char name[] = { (char)('a' + n), '\0' };
+        unsigned slot = slot_of(d, "s", name);
+        uint32_t at = idemi_storage_linear(
+            &f->table, idemi_slot_place(&f->table, slot)->claim);
+        flash_flip(&d->medium, at + 1, 0);
+        // Another record is in the buffer then.
+        assert_int_equal(find(f, "s", n ? "a" : "b", d->now), IDEM_OK);
+        assert_int_equal(list_owed(d, keys),
+                         n == 3 ? IDEM_E_STORAGE : IDEM_E_NOT_FOUND);
+        assert_string_equal(keys, owed[n]);
+        flash_flip(&d->medium, at + 1, 0);
+    }
+    assert_int_equal(list_owed(d, keys), IDEM_E_NOT_FOUND);
+    assert_string_equal(keys, "bcd");
+}
+
 /* ---------------------------------------------------------------------------
    damage that tests of single bits and records do not come to
    ------------------------------------------------------------------------ */
@@ -784,23 +859,30 @@ static void check_soon_carried(device *d)
 static void idle_work_carries_some_keys_and_no_more_at_a_time(void **state)
 {
     device *d = (device *)*state;
+    const idem_table *t = &d->f.table;
     unsigned most = 0;
+    uint32_t least = UINT32_MAX;
 
     for (unsigned before = 0; before < 400; before += 4) {
         int result = IDEM_MORE;
         fill_soon_carried(d, before);
         for (unsigned n = 0; result == IDEM_MORE; n++) {
-            uint32_t progs = d->medium.progs;
+            uint32_t progs = d->medium.progs, rest = idemi_journal_rest(t);
             result = maintain(&d->f, d->now);
             assert_in_range(n, 0, 50);
             progs = d->medium.progs - progs;
             assert_in_range(progs, 0, IDEMI_MAINTAIN_CARRY);
             assert_true(progs < IDEMI_MAINTAIN_CARRY || result == IDEM_MORE);
             most = progs > most ? progs : most;
+            if (progs)
+                least = rest < least ? rest : least;
         }
         assert_int_equal(result, IDEM_OK);
     }
     assert_int_equal(most, IDEMI_MAINTAIN_CARRY);
+    // As long as two of the longest records fit.
+    assert_in_range(least, 2 * t->journal->carry_max,
+                    3 * t->journal->carry_max - 1);
 }
 
 static void s7_idle_work_that_fails_loses_nothing(void **state)
@@ -875,12 +957,14 @@ static void start_with_more(device *d, const geometry *g, uint32_t more)
 }
 
 /* Wherever the head is, and whatever failed: the outcomes of all who were
-   granted a claim fit, with the longest response and state. */
+   granted a claim fit, with the longest response and state; and none waits for
+   an erase. */
 static void hold_many(device *d, const geometry *g, unsigned before, int call,
                       unsigned n)
 {
     fixture *f = &d->f;
     idem_claim claims[HELD_KEYS];
+    uint32_t erases;
 
     memset(&f->outcome, 0, sizeof f->outcome);
     start_with_more(d, g, call < FLASH_CALLS);
@@ -896,9 +980,11 @@ static void hold_many(device *d, const geometry *g, unsigned before, int call,
     f->outcome.state = "eight by";
     f->outcome.state_len = STATE_MAX;
     f->outcome.code = INT32_MIN;
+    erases = d->medium.erases;
     for (unsigned i = 0; i < HELD_KEYS; i++)
         assert_int_equal(complete(f, &claims[i], "sixteen bytes or", d->now),
                          IDEM_OK);
+    assert_int_equal(d->medium.erases, erases);
     assert_int_equal(device_open(d), IDEM_OK);
     assert_int_equal(f->table.stats.lost, 0);
     for (unsigned i = 0; i < HELD_KEYS; i++) {
@@ -933,6 +1019,44 @@ static void s7_many_claims_are_kept_whatever_fails(void **state)
                 for (unsigned c = 0; c < COUNT(calls); c++)
                     hold_many((device *)*state, &small[i], before, calls[c],
                               n);
+}
+
+/* A failure leaves nothing spare: the next claim makes good all that those
+   before it need.  With large granules an outcome takes all that is kept. */
+static void s7_what_a_failure_took_the_next_claim_makes_good(void **state)
+{
+    static const geometry grained =
+        { "grained", FLASH_NOR, 64, 640, 0, 0xFF, 0, 0, 0 };
+    static const char response[80] = "eighty bytes";
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_claim claims[HELD_KEYS];
+    idem_outcome longest = { .code = INT32_MIN, .state = "eight by",
+                             .state_len = STATE_MAX, .response = response,
+                             .response_len = sizeof response };
+
+    f->config.response_max = sizeof response;
+    for (unsigned n = 0; n < 3; n++)
+        for (unsigned held = 4; held <= HELD_KEYS; held++) {
+            uint32_t erases;
+            start_with_more(d, &grained, 2);
+            claim_many(d, claims, held - 1);
+            // In the head; then in the one that is begun after it.
+            flash_fail(&d->medium, FLASH_PROG, 0, FLASH_HALF, 0);
+            assert_int_equal(begin(f, "t", "x", "pour", d->now),
+                             IDEM_E_STORAGE);
+            flash_fail(&d->medium, FLASH_PROG, n, FLASH_HALF, 0);
+            assert_int_equal(begin(f, "t", "x", "pour", d->now),
+                             IDEM_E_STORAGE);
+            assert_int_equal(begin(f, "t", "x", "pour", d->now),
+                             IDEM_EXECUTE);
+            claims[held - 1] = f->claim;
+            erases = d->medium.erases;
+            for (unsigned i = 0; i < held; i++)
+                assert_int_equal(idem_complete(&f->table, &claims[i], &longest,
+                                               d->now), IDEM_OK);
+            assert_int_equal(d->medium.erases, erases);
+        }
 }
 
 /* Large granules and outcomes: the claims of one head reserve several. */
@@ -1383,6 +1507,8 @@ int main(void)
         EDGE_TEST(s4_a_key_lost_while_room_is_made_for_it_is_never_new),
         EDGE_TEST(what_reads_again_is_known_again),
         EDGE_TEST(s10_nothing_unsure_is_answered_once_a_sync_failed),
+        EDGE_TEST(s10_a_key_whose_slot_was_taken_stays_gone),
+        EDGE_TEST(s5_what_is_owed_is_listed_beside_what_cannot_be_read),
         EDGE_TEST(idle_work_carries_some_keys_and_no_more_at_a_time),
         EDGE_TEST(s7_idle_work_that_fails_loses_nothing),
         EDGE_TEST(the_head_is_never_dead),
@@ -1395,6 +1521,7 @@ int main(void)
         EDGE_TEST(idle_work_finds_no_sector_where_all_were_tried),
         EDGE_TEST(s7_many_claims_are_kept_wherever_the_head_is),
         EDGE_TEST(s7_many_claims_are_kept_whatever_fails),
+        EDGE_TEST(s7_what_a_failure_took_the_next_claim_makes_good),
         EDGE_TEST(s7_what_a_head_of_claims_reserves_is_made_in_place),
         EDGE_TEST(claims_are_given_back_while_no_sector_is_to_be_had),
         EDGE_TEST(s2_many_keys_are_carried_twice),

@@ -582,15 +582,15 @@ static int open_other(void)
     return open_file(&other);
 }
 
-static void a_second_opening_is_busy(void **state)
+static void a_second_opening_is_refused(void **state)
 {
     (void)state;
     assert_int_equal(open_file(&file), IDEM_OK);
-    assert_int_equal(open_file(&other), IDEM_BUSY);
-    assert_int_equal(elsewhere(open_other), IDEM_BUSY);
+    assert_int_equal(open_file(&other), IDEM_E_LOCK);
+    assert_int_equal((int8_t)elsewhere(open_other), IDEM_E_LOCK);
     assert_int_not_equal(prog_byte(&other, 'x'), 0);
     assert_int_equal(idem_file_close(&other), IDEM_OK);
-    assert_int_equal(open_file(&other), IDEM_BUSY);     // the first is not hurt
+    assert_int_equal(open_file(&other), IDEM_E_LOCK);   // the first is not hurt
     assert_int_equal(prog_byte(&file, 'a'), 0);
     assert_int_equal(idem_file_close(&file), IDEM_OK);
     assert_int_equal(elsewhere(open_other), IDEM_OK);   // dies with it open
@@ -611,11 +611,11 @@ static int misbehave(void)
         return 2;
     if (s->sync(s->ctx) != EPERM)
         return 3;
-    if (open_other() != IDEM_BUSY)
+    if (open_other() != IDEM_E_LOCK)
         return 4;
     if (idem_file_close(&file) != IDEM_OK)
         return 5;
-    if (open_other() != IDEM_BUSY)          // the parent still has the lock
+    if (open_other() != IDEM_E_LOCK)          // the parent still has the lock
         return 6;
     return 0;
 }
@@ -625,7 +625,7 @@ static void a_child_touches_nothing_and_does_not_unlock(void **state)
     (void)state;
     assert_int_equal(open_file(&file), IDEM_OK);
     assert_int_equal(elsewhere(misbehave), 0);
-    assert_int_equal(open_file(&other), IDEM_BUSY);
+    assert_int_equal(open_file(&other), IDEM_E_LOCK);
     assert_int_equal(prog_byte(&file, 'p'), 0);
     assert_int_equal(file.storage.sync(file.storage.ctx), 0);
     assert_int_equal(idem_file_close(&file), IDEM_OK);
@@ -703,7 +703,7 @@ static void closing_unlocks_though_a_child_lives(void **state)
     child_go(&c);
     assert_int_equal(waitpid(c.pid, &status, 0), c.pid);
     assert_int_equal(status, 0);
-    assert_int_equal(open_file(&file), IDEM_BUSY);
+    assert_int_equal(open_file(&file), IDEM_E_LOCK);
     assert_int_equal(idem_file_close(&other), IDEM_OK);
     assert_born(0);
     child_unmake(&c);
@@ -730,7 +730,7 @@ static void a_child_keeps_a_dead_parents_lock_until_it_closes(void **state)
     assert_int_equal(waitpid(c.pid, &status, 0), c.pid);
     assert_int_equal(status, 0);
     child_meet(&c);
-    assert_int_equal(open_file(&other), IDEM_BUSY);
+    assert_int_equal(open_file(&other), IDEM_E_LOCK);
     child_go(&c);
     child_meet(&c);
     assert_int_equal(open_file(&other), IDEM_OK);
@@ -800,7 +800,7 @@ static void a_symbolic_link_is_followed_but_not_made_a_file(void **state)
     assert_false(there(unborn));
     assert_false(there(real));
     assert_int_equal(idem_file_open(&file, real, SECTOR, SECTORS), IDEM_OK);
-    assert_int_equal(open_file(&other), IDEM_BUSY);     // the lock is the same
+    assert_int_equal(open_file(&other), IDEM_E_LOCK);   // the lock is the same
     assert_int_equal(idem_file_close(&file), IDEM_OK);
     assert_int_equal(open_file(&file), IDEM_OK);
     assert_int_equal(idem_file_close(&file), IDEM_OK);
@@ -952,7 +952,7 @@ static void a_living_creator_is_left_alone(void **state)
     fd = open(unborn, O_RDWR);
     assert_true(fd >= 0);
     assert_int_equal(flock(fd, LOCK_EX), 0);
-    assert_int_equal(open_file(&file), IDEM_BUSY);
+    assert_int_equal(open_file(&file), IDEM_E_LOCK);
     assert_foreign(unborn, SIZE);
     assert_false(there(path));
     (void)close(fd);
@@ -1100,7 +1100,7 @@ static void of_two_creators_one_gets_the_file(void **state)
             assert_int_equal(idem_file_close(&file), IDEM_OK);
         } else {
             lost++;
-            assert_int_equal(result, IDEM_BUSY);
+            assert_int_equal(result, IDEM_E_LOCK);
             assert_true(other.fd >= 0);
             assert_born('o');
             assert_int_equal(idem_file_close(&other), IDEM_OK);
@@ -1124,7 +1124,7 @@ static void what_another_wrote_meanwhile_is_kept(void **state)
             break;
         wrote = other.error == 0 && begins_with('o');
         kept += (unsigned)wrote;
-        assert_true(result == IDEM_OK || result == IDEM_BUSY);
+        assert_true(result == IDEM_OK || result == IDEM_E_LOCK);
         if (result == IDEM_OK)
             assert_int_equal(idem_file_close(&file), IDEM_OK);
         assert_int_equal(open_file(&file), IDEM_OK);
@@ -1150,7 +1150,7 @@ static void another_may_die_at_every_call_meanwhile(void **state)
             if (result == IDEM_OK)
                 assert_int_equal(idem_file_close(&file), IDEM_OK);
             else
-                assert_int_equal(result, IDEM_BUSY);
+                assert_int_equal(result, IDEM_E_LOCK);
             if (there(path)) {
                 unsigned char bytes[SIZE];
                 assert_int_equal(read_whole(path, bytes, SIZE), SIZE);
@@ -1183,7 +1183,7 @@ static void a_file_replaced_meanwhile_is_not_taken_for_the_other(void **state)
             break;
         if (result != IDEM_OK) {
             missed++;
-            assert_int_equal(result, IDEM_BUSY);
+            assert_int_equal(result, IDEM_E_LOCK);
             continue;
         }
         assert_int_equal(stat(path, &named), 0);
@@ -1210,8 +1210,8 @@ static void a_file_of_that_number_elsewhere_is_another(void **state)
         expect_fault(&p, STAT, at, ELSEWHERE, 0);
         result = open_file(&file);
         me = &calm;
-        missed += result == IDEM_BUSY;
-        if (result != IDEM_BUSY)
+        missed += result == IDEM_E_LOCK;
+        if (result != IDEM_E_LOCK)
             assert_int_equal(result, IDEM_OK);
         if (result == IDEM_OK)
             assert_int_equal(idem_file_close(&file), IDEM_OK);
@@ -1346,7 +1346,7 @@ static void a_look_that_fails_does_no_harm(void **state)
 
     (void)state;
     for (at = 0; use_failing(STAT, at, EIO, &result); at++)
-        assert_true(result == 0 || result == IDEM_BUSY ||
+        assert_true(result == 0 || result == IDEM_E_LOCK ||
                     result == IDEM_E_STORAGE);
     assert_int_equal(result, 0);
     assert_true(at >= 8);
@@ -1828,7 +1828,7 @@ int main(void)
         FILE_TEST(a_read_beyond_the_end_fails),
         FILE_TEST(impossible_arguments_are_refused),
         FILE_TEST(a_closed_file_touches_nothing),
-        FILE_TEST(a_second_opening_is_busy),
+        FILE_TEST(a_second_opening_is_refused),
         FILE_TEST(a_child_touches_nothing_and_does_not_unlock),
         FILE_TEST(closing_unlocks_though_a_child_lives),
         FILE_TEST(a_child_keeps_a_dead_parents_lock_until_it_closes),

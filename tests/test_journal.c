@@ -347,9 +347,10 @@ static void a_record_of_no_claim_has_no_token_and_no_age(void **state)
                                                 IDEMI_HAS_OUTCOME))
                     continue;
                 found++;
-                assert_int_equal(t->journal->record.token, 0);
-                assert_int_equal(t->journal->record.token_high, 0);
                 assert_int_equal(t->journal->record.age, 0);
+                assert_int_equal(t->journal->record.body.token,
+                                 (uint32_t)idemi_record_token(
+                                     t, idemi_storage_place(t, head, at)));
             }
             assert_int_equal(found, 1);
         }
@@ -395,11 +396,24 @@ static void a_restart_costs_one_erase_and_one_more_with_idle_time(void **state)
         }
 }
 
+/* How much more often one sector was erased than another, after commands. */
+static uint32_t uneven(device *d, unsigned commands)
+{
+    uint32_t least, most;
+
+    for (unsigned n = 0; n < commands; n++) {
+        device_begin(d, n % 8);
+        device_complete(d, n % 8, d->f.config.response_max);
+        d->now += 250;
+    }
+    flash_wear(&d->medium, &least, &most);
+    return most - least;
+}
+
 /* Without restarts the sectors are used strictly in turn. */
 static void wear_is_even(void **state)
 {
     device *d = (device *)*state;
-    uint32_t least, most;
 
     for (unsigned i = 0; i < COUNT(geometries); i++)
         for (d->idle = 0; d->idle < 2; d->idle++) {
@@ -407,14 +421,26 @@ static void wear_is_even(void **state)
                 geometries[i].sector_size > 4096)
                 continue;
             tight(d, &geometries[i], 5);
-            for (unsigned n = 0; n < 400; n++) {
-                device_begin(d, n % 8);
-                device_complete(d, n % 8, d->f.config.response_max);
-                d->now += 250;
-            }
-            flash_wear(&d->medium, &least, &most);
-            assert_in_range(most - least, 0, 1);
+            assert_in_range(uneven(d, 400), 0, 1);
         }
+}
+
+/* A sector of which a cut has left the header in doubt is passed over once. */
+static void wear_is_even_after_a_torn_header_too(void **state)
+{
+    device *d = (device *)*state;
+
+    for (uint32_t n = 0; n < 5; n++) {
+        tight(d, &usual, 5);
+        play(d, NULL, "B0 C0");
+        device_restart(d);
+        flash_cut(&d->medium, n, 0);
+        d->unsure = 1;
+        (void)device_begin(d, 1);
+        d->unsure = 0;
+        device_restart_after(d);
+        assert_in_range(uneven(d, 300), 0, 2);
+    }
 }
 
 /* Reads as blank, wherever it is asked. */
@@ -739,6 +765,22 @@ static void looking_costs_two_reads_a_key(void **state)
         assert_in_range(d->reads, 0, 2);
         assert_int_equal(d->progs + d->erases, 0);
     }
+}
+
+/* In one call. */
+static void what_was_read_is_not_read_again(void **state)
+{
+    device *d = (device *)*state;
+    unsigned slot;
+
+    device_start(d, &usual);
+    play(d, NULL, "B0 C0 B1");
+    slot = (unsigned)d->truth.keys[0].claim.slot;
+    device_before(d);
+    for (unsigned n = 0; n < 3; n++)
+        assert_int_equal(idemi_journal_load(&d->f.table, slot, n > 0), IDEM_OK);
+    device_after(d, 0);
+    assert_int_equal(d->reads, 2);
 }
 
 /* ---------------------------------------------------------------------------
@@ -1517,22 +1559,28 @@ static void a_volatile_claim_is_not_written_and_its_outcome_is(void **state)
     assert_int_equal(device_begin(d, 1), IDEM_REPLAY);
 }
 
-/* Whatever number of them there is in a sector. */
+/* Whatever number of them there is in a sector; which is begun when those of
+   the one before are used up. */
 static void s1_tokens_of_volatile_claims_stay_below_the_next_sector(
     void **state)
 {
     device *d = (device *)*state;
     fixture *f = &d->f;
     const idem_journal *j;
-    uint64_t token = 0;
+    uint64_t token = 0, first = 0;
 
     f->config.volatile_claims = f->config.in_ram = 1;
     device_start(d, &usual);
+    play(d, NULL, "B0 C0");
+    device_restart(d);
     j = f->table.journal;
     for (uint32_t n = 0; n < 2 * usual.sector_size + 9; n++) {
         uint64_t sequence;
         assert_int_equal(ask(f, "k", d->now), IDEM_EXECUTE);
         sequence = idemi_journal_sector(&f->table, j->head)->sequence;
+        if (!n)
+            first = sequence;
+        assert_int_equal(sequence - first, n / usual.sector_size);
         assert_true(f->claim.token > token);
         token = f->claim.token;
         assert_true(token < (sequence + 1) * usual.sector_size);
@@ -1568,6 +1616,39 @@ static void l2_idle_time_frees_what_is_stale(void **state)
     assert_int_equal(f->table.used, 0);
 }
 
+/* Wherever its claim is by then: one record says so, beside the two headers of
+   a sector that is begun for it. */
+static void what_is_stale_is_emptied_once(void **state)
+{
+    static const geometry roomy =
+        { "roomy", FLASH_NOR, 1, 1024, 5, 0xFF, 0, 0, 0 };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    f->config.key_max = 8;
+    f->config.response_max = 4;
+    f->config.state_max = 0;
+    device_start(d, &roomy);
+    for (unsigned round = 0; round < 250; round++) {
+        unsigned steps = 0;
+        uint32_t progs, head;
+        assert_int_equal(ask(f, "a", d->now), IDEM_EXECUTE);
+        for (unsigned n = 0; n < round; n++) {
+            assert_int_equal(ask(f, "b", d->now), IDEM_EXECUTE);
+            assert_int_equal(release(f, &f->claim, d->now), IDEM_OK);
+        }
+        assert_int_equal(idem_elapse(&f->table, 2 * IDEMI_SWEEP_MS), IDEM_OK);
+        assert_int_equal(f->table.stale, 1);
+        progs = d->medium.progs;
+        head = f->table.journal->head;
+        while (maintain(f, d->now) == IDEM_MORE)
+            assert_true(++steps < 100);
+        progs += f->table.journal->head == head ? 1 : 3;
+        assert_int_equal(d->medium.progs, progs);
+        assert_int_equal(f->table.stale, 0);
+    }
+}
+
 /* Until a record stands behind it a header may have been torn: what the one
    before needs is not erased. */
 static void r3_a_header_is_believed_when_a_record_follows(void **state)
@@ -1601,6 +1682,37 @@ static void r3_a_header_is_believed_when_a_record_follows(void **state)
         play(d, NULL, "X3");
     }
     assert_true(differed > 0);
+}
+
+/* On storage without erase the first that is written to a sector announces it;
+   by that the next boot knows what is not to be taken for its own, whatever the
+   time is. */
+static void r3_an_attempt_is_seen_at_whatever_time(void **state)
+{
+    static const uint32_t times[] = { 0, 1, 255, 256, 511 };
+    device *d = (device *)*state;
+    const idem_table *t = &d->f.table;
+
+    d->still = 1;
+    for (unsigned i = 0; i < COUNT(times); i++) {
+        uint32_t sequence, next;
+        device_start(d, &in_place);
+        device_elapse(d, times[i]);
+        // Once around, so that there are old headers below.
+        for (unsigned boot = 0; boot < 12; boot++) {
+            play(d, NULL, "B0 X0");
+            device_restart(d);
+        }
+        sequence = t->journal->sequence;
+        next = idemi_journal_after(t, t->journal->head);
+        flash_cut(&d->medium, 1, 0);
+        d->unsure = 1;
+        assert_int_equal(device_begin(d, 0), IDEM_E_STORAGE);
+        d->unsure = 0;
+        device_restart(d);
+        assert_int_equal(t->journal->sequence, sequence + 1);
+        assert_int_equal(t->journal->attempt, next);
+    }
 }
 
 /* ---------------------------------------------------------------------------
@@ -2464,6 +2576,35 @@ static void s4_doubt_starts_again_with_each_opening_until_one_writes(
     assert_int_equal(ask_new(d, "a"), IDEM_RECOVER);
 }
 
+/* In a header it ends at most one unit later, and the unit is the smallest that
+   will do; also where the clock's low half wraps. */
+static void s4_doubt_is_written_as_exactly_as_it_can_be(void **state)
+{
+    static const uint32_t times[] = { 0, 1, 0x12345678, 0x7FFFFFFF, 0x80000001,
+                                      0xFFFFFC00, 0xFFFFFFFF };
+    static const uint32_t lengths[] = { 1, 1000, 2047, 2048, 100000,
+                                        IDEM_RETENTION_MAX };
+    device *d = (device *)*state;
+    idem_table *t = &d->f.table;
+
+    device_start(d, &usual);
+    for (unsigned i = 0; i < COUNT(times); i++)
+        for (unsigned n = 0; n < COUNT(lengths); n++) {
+            uint32_t from = times[i], doubt = from + lengths[n];
+            uint32_t field, unit, half, end;
+            t->clock = from;
+            t->journal->doubt = doubt;
+            t->journal->in_doubt = 1;
+            field = idemi_journal_doubt(t, from);
+            unit = UINT32_C(1) << (field >> 11);
+            half = unit / 2;
+            end = (from & ~(unit - 1)) + (field & 0x7FF) * unit;
+            assert_in_range(end - doubt, 0, unit - 1);
+            if (half)
+                assert_true(doubt - (from & ~(half - 1)) > 0x7FF * half);
+        }
+}
+
 static void in_doubt_known_keys_are_answered_as_ever(void **state)
 {
     device *d = (device *)*state;
@@ -2822,7 +2963,7 @@ static void foreign_data_is_refused(void **state)
     device *d = (device *)*state;
 
     for (unsigned i = 0; i < COUNT(geometries); i++)
-        for (unsigned n = 0; n < 6; n++) {
+        for (unsigned n = 0; n < 7; n++) {
             flash *m = &d->medium;
             if (geometries[i].sector_size > 5000)
                 continue;
@@ -2833,6 +2974,7 @@ static void foreign_data_is_refused(void **state)
             case 2: flash_noise(m, 2 * m->sector_size - 100, 100, 7); break;
             case 3: flash_fill(m, m->size - 1, 1, m->erased ^ 1); break;
             case 4: flash_noise(m, 0, m->size - m->sector_size, 7); break;
+            case 5: flash_noise(m, 0, 2 * IDEMI_HEADER, 7); break;
             default: flash_fill(m, 0, m->size, 'x'); break;
             }
             assert_foreign(d);
@@ -2855,6 +2997,68 @@ static void formatting_forgets_what_was_there_for_good(void **state)
                 device_restart(d);
         }
     }
+}
+
+/* Also where an erase is only started: it is not used before that is done. */
+static void formatting_waits_for_each_erase(void **state)
+{
+    device *d = (device *)*state;
+
+    device_start(d, &usual);
+    device_split(d, 7);
+    play(d, NULL, "B0 L0 B1 S1");
+    device_format(d);
+    device_look(d);
+    assert_false(d->erasing);
+    for (uint32_t at = 0; at < d->medium.size; at++)
+        assert_int_equal(d->medium.bytes[at], usual.erased);
+}
+
+/* With a right CRC too: there is no such sector. */
+static void a_header_that_points_out_of_the_ring_is_none(void **state)
+{
+    static const uint8_t fields[] = { 26, 28, 29 };
+    device *d = (device *)*state;
+    const idem_table *t = &d->f.table;
+
+    device_start(d, &usual);
+    play(d, NULL, "B0");
+    for (unsigned i = 0; i < COUNT(fields); i++)
+        for (unsigned value = 0; value < 2; value++) {
+            uint8_t header[IDEMI_HEADER];
+            memcpy(header,
+                   d->medium.bytes + t->journal->head * usual.sector_size,
+                   sizeof header);
+            // The last sector that there is, or with the high byte the first;
+            // and the next.
+            header[fields[i]] = (uint8_t)(
+                value + (fields[i] == 29 ? 0 : usual.sector_count - 1));
+            idemi_basics_store(header + 36, crc32c(UINT32_MAX, header, 36), 4);
+            assert_int_equal(idemi_recover_header(t, header),
+                             value ? IDEMI_NO_HEADER : IDEMI_OURS);
+        }
+}
+
+/* Every field has the place that the manual says; byte n is n here. */
+static void a_header_is_taken_apart(void **state)
+{
+    device *d = (device *)*state;
+    const idem_sector *s;
+    uint8_t header[IDEMI_HEADER];
+
+    device_start(d, &usual);
+    for (unsigned i = 0; i < sizeof header; i++)
+        header[i] = (uint8_t)i;
+    idemi_recover_sector(&d->f.table, 3, header);
+    s = idemi_journal_sector(&d->f.table, 3);
+    assert_int_equal(s->known, 13);
+    assert_int_equal(s->sequence, 0x13121110);
+    assert_int_equal(s->time, 0x17161514);
+    assert_int_equal(s->time_high, 0x1918);
+    assert_int_equal(s->link, 26);
+    assert_int_equal(s->sum, 27 >> 2);
+    assert_int_equal(s->tail, 0x1D1C);
+    assert_int_equal(s->end, 0x201F1E | IDEMI_FIRST);
 }
 
 /* A cut in the very first write of all: the storage is as good as blank. */
@@ -2880,6 +3084,9 @@ static void a_torn_first_header_is_blank(void **state)
                 flash_boot(&d->medium);
                 assert_int_equal(device_open(d), IDEM_OK);
                 assert_int_equal(d->f.table.stats.lost, 0);
+                // What is torn may have a sequence another time.
+                if (d->f.table.journal->blank == IDEMI_TORN)
+                    assert_true(d->f.table.journal->sequence > 0);
                 // On blank storage doubt cannot be seen.
                 d->unsure = 1;
                 assert_true(ask(&d->f, "k00", d->now) > 0);
@@ -3002,6 +3209,36 @@ static void s2_what_was_carried_is_carried_on_from_sectors_that_fail(
             device_restart_after(d);
             play(d, NULL, "B0 B1");
         }
+}
+
+/* Sectors that are not in the ring, but whose header may be there. */
+static unsigned known_headers(const idem_table *t)
+{
+    unsigned count = 0;
+
+    for (uint32_t n = 0; n < t->config->storage->sector_count; n++)
+        count += idemi_journal_sector(t, n)->known != 0;
+    return count;
+}
+
+/* They are used last while they may be taken for the head, which ends when
+   there is another. */
+static void a_header_that_failed_means_nothing_behind_another(void **state)
+{
+    device *d = (device *)*state;
+
+    for (uint32_t n = 0; n < 2; n++) {
+        start_failing(d, &usual);
+        play(d, NULL, "B0 C0");
+        d->unsure = 1;
+        flash_fail(&d->medium, FLASH_PROG, 0, FLASH_HALF, 0);
+        assert_int_equal(device_begin(d, 1), IDEM_E_STORAGE);
+        flash_fail(&d->medium, FLASH_PROG, n, FLASH_HALF, 0);
+        assert_int_equal(device_begin(d, 1), IDEM_E_STORAGE);
+        assert_int_equal(known_headers(&d->f.table), 1);
+        assert_int_equal(device_begin(d, 1), IDEM_EXECUTE);
+        assert_int_equal(known_headers(&d->f.table), 0);
+    }
 }
 
 /* Makes one callback fail, in one way, at one time; and whoever is refused asks
@@ -3869,6 +4106,7 @@ int main(void)
         JOURNAL_TEST(a_record_of_no_claim_has_no_token_and_no_age),
         JOURNAL_TEST(a_restart_costs_one_erase_and_one_more_with_idle_time),
         JOURNAL_TEST(wear_is_even),
+        JOURNAL_TEST(wear_is_even_after_a_torn_header_too),
         JOURNAL_TEST(a_storage_that_is_none_is_refused),
         JOURNAL_TEST(what_needs_a_journal_or_memory_is_refused_without),
         JOURNAL_TEST(the_named_amount_of_memory_is_enough),
@@ -3878,6 +4116,7 @@ int main(void)
         JOURNAL_TEST(no_callback_is_asked_for_no_bytes),
         JOURNAL_TEST(a_duplicate_costs_two_reads_at_most),
         JOURNAL_TEST(looking_costs_two_reads_a_key),
+        JOURNAL_TEST(what_was_read_is_not_read_again),
         JOURNAL_TEST(s2_every_outcome_is_replayed_byte_for_byte),
         JOURNAL_TEST(s3_another_payload_is_a_mismatch_also_after_a_restart),
         JOURNAL_TEST(tokens_increase_over_restarts_that_wrote_nothing),
@@ -3910,7 +4149,9 @@ int main(void)
         JOURNAL_TEST(
             s1_tokens_of_volatile_claims_stay_below_the_next_sector),
         JOURNAL_TEST(l2_idle_time_frees_what_is_stale),
+        JOURNAL_TEST(what_is_stale_is_emptied_once),
         JOURNAL_TEST(r3_a_header_is_believed_when_a_record_follows),
+        JOURNAL_TEST(r3_an_attempt_is_seen_at_whatever_time),
         JOURNAL_TEST(s10_what_was_delivered_stays_delivered),
         JOURNAL_TEST(s10_what_was_forgotten_stays_forgotten),
         JOURNAL_TEST(s5_a_lost_sector_is_never_believed),
@@ -3920,6 +4161,7 @@ int main(void)
         JOURNAL_TEST(s4_doubt_goes_on_over_restarts_and_ends),
         JOURNAL_TEST(s4_doubt_of_days_goes_on_over_restarts_and_ends),
         JOURNAL_TEST(s4_doubt_starts_again_with_each_opening_until_one_writes),
+        JOURNAL_TEST(s4_doubt_is_written_as_exactly_as_it_can_be),
         JOURNAL_TEST(in_doubt_known_keys_are_answered_as_ever),
         JOURNAL_TEST(in_doubt_a_full_table_is_full),
         JOURNAL_TEST(s5_each_loss_is_counted_when_it_comes),
@@ -3933,6 +4175,9 @@ int main(void)
         JOURNAL_TEST(another_configuration_is_refused),
         JOURNAL_TEST(foreign_data_is_refused),
         JOURNAL_TEST(formatting_forgets_what_was_there_for_good),
+        JOURNAL_TEST(formatting_waits_for_each_erase),
+        JOURNAL_TEST(a_header_that_points_out_of_the_ring_is_none),
+        JOURNAL_TEST(a_header_is_taken_apart),
         JOURNAL_TEST(s7_an_erase_that_fails_retires_a_sector),
         JOURNAL_TEST(in_ram_duplicates_are_answered_by_a_dead_storage),
         JOURNAL_TEST(looking_says_that_a_record_does_not_read),
@@ -3947,6 +4192,7 @@ int main(void)
         JOURNAL_TEST(an_erase_that_fails_late_retires_its_sector),
         JOURNAL_TEST(s7_the_last_sequence_refuses_new_claims_only),
         JOURNAL_TEST(s2_what_was_carried_is_carried_on_from_sectors_that_fail),
+        JOURNAL_TEST(a_header_that_failed_means_nothing_behind_another),
         JOURNAL_TEST(s2_programs_may_fail_now_and_then),
         JOURNAL_TEST(s3_a_record_hidden_in_a_response_is_not_taken),
         JOURNAL_TEST(the_format_is_what_it_was),

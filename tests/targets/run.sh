@@ -223,12 +223,12 @@ blank() {
 }
 
 # with_medium BOARD PROGRAM FLAGS...: builds it with the storage that the board
-# has.  In 2 KB of memory no byte may be spent on texts that nothing refers to,
-# nor on a stack frame of inlined calls that are over.
+# has.  In 2 KB of memory no byte may be spent on a stack frame of inlined calls
+# that are over.
 with_medium() {
     case $1 in
     atmega328p)
-        build_avr "$@" -flto -fno-inline -DIDEM_CELLS -Iexamples \
+        build_avr "$@" -fno-inline -DIDEM_CELLS -Iexamples \
             $here/medium_eeprom.c
         return ;;
     atmega*)
