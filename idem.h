@@ -3309,6 +3309,48 @@ static void idemi_record_claim(const idem_table *t, idem_record *r,
         b->short_of = 1;
 }
 
+/* Takes the state part apart. */
+static void idemi_record_state(const idem_table *t, idem_record *r,
+                               idemi_bytes *b, const unsigned char *start)
+{
+    r->state_len = (uint16_t)idemi_record_limited(b, t->config->state_max);
+    r->state_at = (uint32_t)(b->at - start);
+    idemi_record_take(b, r->state_len);
+}
+
+/* The response is all that is left. */
+static void idemi_record_response(const idem_table *t, idem_record *r,
+                                  idemi_bytes *b, const unsigned char *start)
+{
+    size_t left = (size_t)(b->end - b->at);
+
+    r->response_at = (uint32_t)(b->at - start);
+    r->body.response_len = (uint16_t)left;
+    if (left > t->config->response_max)
+        b->short_of = 1;
+}
+
+/* Takes apart what stands behind the time of a record at an address. */
+static void idemi_record_rest(const idem_table *t, idem_record *r, uint32_t at,
+                              idemi_bytes *b, const unsigned char *start)
+{
+    r->age = idemi_record_bound(r) ? (uint32_t)idemi_record_number(b) : 0;
+    if (r->parts & IDEMI_MOVED) {
+        r->body.token = (uint32_t)idemi_record_token(t, at) -
+                        (uint32_t)idemi_record_number(b);
+        r->age = idemi_record_limited(b, IDEM_RETENTION_MAX);
+    }
+    if (r->parts & IDEMI_HAS_CLAIM)
+        idemi_record_claim(t, r, b, start);
+    if (r->parts & IDEMI_HAS_OUTCOME)
+        r->body.code =
+            r->more & IDEMI_MORE_CODE ? (int32_t)idemi_record_word(b) : 0;
+    if (r->parts & IDEMI_HAS_STATE)
+        idemi_record_state(t, r, b, start);
+    if (r->parts & IDEMI_HAS_OUTCOME)
+        idemi_record_response(t, r, b, start);
+}
+
 /* True if a record may begin with a byte. */
 static int idemi_record_begins(unsigned char byte)
 {
@@ -3351,30 +3393,7 @@ static uint32_t idemi_record_decode(idem_table *t, uint32_t at,
         return 0;
     r->time = (uint32_t)number;
     r->time_high = (uint32_t)(number >> 32);
-    r->age = idemi_record_bound(r) ? (uint32_t)idemi_record_number(&b) : 0;
-    if (r->parts & IDEMI_MOVED) {
-        r->body.token = (uint32_t)idemi_record_token(t, at) -
-                        (uint32_t)idemi_record_number(&b);
-        r->age = idemi_record_limited(&b, IDEM_RETENTION_MAX);
-    }
-    if (r->parts & IDEMI_HAS_CLAIM)
-        idemi_record_claim(t, r, &b, start);
-    if (r->parts & IDEMI_HAS_OUTCOME)
-        r->body.code =
-            r->more & IDEMI_MORE_CODE ? (int32_t)idemi_record_word(&b) : 0;
-    if (r->parts & IDEMI_HAS_STATE) {
-        r->state_len =
-            (uint16_t)idemi_record_limited(&b, t->config->state_max);
-        r->state_at = (uint32_t)(b.at - start);
-        idemi_record_take(&b, r->state_len);
-    }
-    if (r->parts & IDEMI_HAS_OUTCOME) {
-        size_t left = (size_t)(b.end - b.at);
-        r->response_at = (uint32_t)(b.at - start);
-        r->body.response_len = (uint16_t)left;
-        if (left > t->config->response_max)
-            b.short_of = 1;
-    }
+    idemi_record_rest(t, r, at, &b, start);
     return b.short_of ? 0 : len + 4;
 }
 #endif

@@ -63,6 +63,7 @@ if [ "${SHORT:-}" != 1 ]; then
     plant idemi_record_bytes 's/p + len/p + len + 1/'
     plant idemi_record_claim 's/id_len > t->/id_len > 1u + t->/'
     plant idemi_record_take 's/if (len > /if (len > 1 + /'
+    plant idemi_record_decode 's/front + 4 > have/front + 3 > have/'
 fi
 
 # eva DIRECTORY FLAGS...: no alarm in what the driver runs of the header there

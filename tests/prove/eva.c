@@ -9,10 +9,10 @@
  *                  lengths that differ in how words are filled
  *     else         the headers of sectors, taken apart from any bytes whatever
  *
- * Left out, for Eva raises alarms there that are none: taking records apart
- * (it cannot relate a position to the end of the bytes; WP proves the functions
- * through which all of it reads), and all that then uses them.  Sanitizers,
- * fuzzing, idem_check after every call and the power-cut explorer look at that.
+ * Taking records apart is not run, for Eva cannot relate a position to the end
+ * of the bytes: WP proves that (contracts.acsl).  Left out is all that then
+ * uses records.  Sanitizers, fuzzing, idem_check after every call and the
+ * power-cut explorer look at that.
  * The table alone is run by calls.c, and so is the opening of cells.
  */
 #include <stdint.h>
