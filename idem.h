@@ -166,7 +166,7 @@
          in IDEM_EXHAUSTED.
      L3  If idem_maintain is called in idle time, neither begin nor complete
          ever waits for an erase; else at most one happens in a call, and none
-         in complete.
+         in complete.  (A callback that fails may cost more.)
      H1  "Exactly once" is not promised, by nature: an outside effect that is
          neither harmless to repeat nor visible afterwards may happen once too
          often or not at all when its execution is cut short.  IDEM_RECOVER is
@@ -990,7 +990,7 @@ extern "C" {
     X(IDEM_E_FENCED,    -4, "the claim is not current")                        \
     X(IDEM_E_NOT_FOUND, -5, "no such key or outcome")                          \
     X(IDEM_E_MEMORY,    -6, "too little memory, or misaligned")                \
-    X(IDEM_E_LOCK,      -7, "locked: by another, or the call is nested")       \
+    X(IDEM_E_LOCK,      -7, "locked by another, or a nested call")             \
     X(IDEM_E_STORAGE,   -8, "a storage callback failed")                       \
     X(IDEM_E_FORMAT,    -9, "the storage holds something else")                \
     X(IDEM_E_SPACE,    -10, "the storage is too small, or too worn")

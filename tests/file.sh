@@ -204,7 +204,7 @@ creators_race() {
             sleep 0.01
         done
         [ "$(grep -c '^0 done' "$dir"/hold* | grep -c ':1')" = 1 ] &&
-            [ "$(grep -c '^4 ' "$dir"/hold* | grep -c ':1')" = 7 ] ||
+            [ "$(grep -c '^-7 ' "$dir"/hold* | grep -c ':1')" = 7 ] ||
             { cat "$dir"/hold*; fail "of 8 creators not one has the file"; }
         newborn "8 creators"
         exec 3>&-
