@@ -612,6 +612,11 @@
    of these.  Each header counts the stretches that are known, so that each is a
    loss once.
 
+   It is not proof against everything.  Two cuts in a row, in headers that the
+   boots right behind them see, and then either a third or a header that cannot
+   be programmed, may lose the oldest sector, if no later boot sees any of these
+   headers.  That is told: it counts as a loss.
+
    ---------------------------------------------------------------------------
    >>eeprom       IDEM_CELLS: a small journal where programming replaces
 

@@ -9,11 +9,13 @@
 
 enum { CALLS_MAX = 200, CLAIMS = 4, LONG_TICK = 0x40000000 };
 
-/* Cuts between two calls that wrote: cells are not proof against three. */
+/* Cuts between two calls that wrote.  Cells are not proof against three; the
+   ring tells of a loss by more than two, or by two and callbacks that fail. */
+enum { CUTS_SAFE = 2 };
 #ifdef IDEM_CELLS
-enum { CUTS_MAX = 2 };
+enum { CUTS_MAX = CUTS_SAFE, CUTS_FAULTS = CALLS_MAX };
 #else
-enum { CUTS_MAX = CALLS_MAX };
+enum { CUTS_MAX = CALLS_MAX, CUTS_FAULTS = CUTS_SAFE };
 #endif
 
 static promises model;
@@ -136,6 +138,8 @@ static void restart(void)
         call = idem_format(&the.table, &the.config, table_memory,
                            the.memory_size, the.now);
     PROMISE(call == IDEM_OK);
+    if (cuts > CUTS_SAFE && the.table.stats.lost)
+        return;
     PROMISE(the.table.stats.lost == 0);
     check_device();
     for (key = 0; key < KEYS; key++)
@@ -340,9 +344,10 @@ static void one_call(input *in)
     case 13: look(who % KEYS); break;
     case 14: restart(); break;
     case 15:
-        if (who & 1)
-            let_fail(in);
-        else {
+        if (who & 1) {
+            if (cuts < CUTS_FAULTS)
+                let_fail(in);
+        } else {
             cut_variant = input_byte(in);
             if (cuts < CUTS_MAX)
                 flash_cut(&the.medium, who >> 1, 0);
