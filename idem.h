@@ -5448,6 +5448,9 @@ static void idemi_recover_apply(idem_table *t, uint32_t at, idemi_late *late)
     if ((r->parts & (IDEMI_HAS_CLAIM | IDEMI_HAS_OUTCOME | IDEMI_MOVED)) !=
         IDEMI_HAS_CLAIM)
         idemi_recover_enter(t, late);
+    // That may be the same key, in another slot.
+    if (!s->state)
+        return;
     if (r->parts & IDEMI_HAS_OUTCOME) {
         if (!(s->state & IDEMI_FINISHED))
             idemi_recover_outcome(t, slot, at);
