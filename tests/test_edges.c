@@ -532,6 +532,26 @@ static void s10_a_key_whose_slot_was_taken_stays_gone(void **state)
     }
 }
 
+/* Behind a header nothing stands but what it has confirmed: that is confirmed
+   again, for the header may be torn. */
+static void s10_what_a_header_confirmed_is_confirmed_again(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    device_start(d, &usual);
+    finish(f, "s", "a", d->now);
+    for (unsigned boot = 0; boot < 3; boot++) {
+        uint32_t progs = d->medium.progs;
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_REPLAY);
+        assert_true(d->medium.progs > progs);
+        progs = d->medium.progs;
+        assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_REPLAY);
+        assert_int_equal(d->medium.progs, progs);
+    }
+}
+
 /* The keys that are listed as undelivered, and what ends the list. */
 static int list_owed(device *d, char *keys)
 {
@@ -1753,6 +1773,7 @@ int main(void)
         EDGE_TEST(what_reads_again_is_known_again),
         EDGE_TEST(s10_nothing_unsure_is_answered_once_a_sync_failed),
         EDGE_TEST(s10_a_key_whose_slot_was_taken_stays_gone),
+        EDGE_TEST(s10_what_a_header_confirmed_is_confirmed_again),
         EDGE_TEST(s5_what_is_owed_is_listed_beside_what_cannot_be_read),
         EDGE_TEST(a_list_goes_on_once_its_place_can_be_read),
         EDGE_TEST(idle_work_carries_some_keys_and_no_more_at_a_time),
