@@ -132,7 +132,8 @@
          changes nothing: complete, release and renew answer IDEM_E_FENCED.
      S2  An outcome is replayed, byte for byte, until its retention ends (or it
          is forgotten by idem_forget or, if so configured, evicted): with a
-         journal whatever power cuts come, at any instant, any number.
+         journal whatever power cuts come, at any instant, any number; but
+         three in a row in certain places (>>recovery, >>eeprom).
      S3  A stored response is never given to a different payload, key or scope.
          The fingerprint is compared in every state of a key.
      S4  A command is never answered IDEM_EXECUTE if an earlier attempt may have
@@ -260,9 +261,9 @@
    IDEM_HASH says otherwise.  It catches a key reused for another command
    (IDEM_MISMATCH, answered before everything else that is said of a known key).
    If two spellings of a payload mean the same, hash a canonical form yourself,
-   and give request.fingerprint:
-   idem_fingerprint_init/update/final compute, piece by piece, what idem_begin
-   computes from a payload.  Every 64-bit value is legal, zero too.
+   and give request.fingerprint: idem_fingerprint_init/update/final compute,
+   piece by piece, what idem_begin computes from a payload.  Every 64-bit value
+   is legal, zero too.
 
    The index uses SipHash-1-3, the fingerprint SipHash-2-4; machines below 64
    bits use HalfSipHash with the same rounds.  Both are keyed with
@@ -459,10 +460,10 @@
    Reading a granule whose programming was cut short may fail (ECC): the
    callback says so, and that is all.  (On a STM32 the NMI tells; without a
    handler that clears it the first torn word stops the device.)  It may also
-   read as anything.  Only if
-   several do that in the very first header, of storage never written before, it
-   looks like another's data: IDEM_E_FORMAT.  verify reads back what was
-   programmed: for flash that does not tell that it failed.
+   read as anything.  Only if several do that in the very first header, of
+   storage never written before, it looks like another's data: IDEM_E_FORMAT.
+   verify reads back what was programmed: for flash that does not tell that it
+   failed.
 
    ---------------------------------------------------------------------------
    >>format       version 1; numbers little-endian, offsets and lengths in bytes
@@ -1453,7 +1454,8 @@ typedef union idem_fingerprint_state {     /* IDEM_HASH says which of them */
 /* Bytes of memory for a table: a constant expression, a multiple of 4. */
 #define IDEMI_ROUND4(n) (((n) + 3u) / 4u * 4u)
 #define IDEMI_BODY_SIZE(key_max, response_max)                                 \
-    (sizeof(idem_body) + IDEMI_ROUND4((size_t)(key_max) + (response_max)))
+    (sizeof(idem_body) +                                                       \
+     IDEMI_ROUND4(UINT32_C(0) + (size_t)(key_max) + (response_max)))
 #define IDEMI_TABLE_SIZE(capacity, slot_size, state_max)                       \
     ((size_t)(capacity) * (slot_size) +                                        \
      IDEMI_ROUND4(((size_t)(capacity) + 1u) * sizeof(idem_link)) +             \
@@ -1468,7 +1470,7 @@ typedef union idem_fingerprint_state {     /* IDEM_HASH says which of them */
 /* Bytes of storage that so many keys take, at least; then of memory for a table
    with a storage of `size` bytes. */
 #define IDEMI_CELLS_PAD(n, prog_size)                                          \
-    (((n) + (prog_size) - 1u) / (prog_size) * (prog_size))
+    (((n) + (prog_size) - 1u) & ~(UINT32_C(0) + (prog_size) - 1u))
 #define IDEMI_CELL_SIZE(wide, key_max, response_max, state_max, prog_size)     \
     IDEMI_CELLS_PAD(IDEMI_CELLS_FIXED + 2u * (wide) + UINT32_C(0) +            \
                         (size_t)(key_max) + (response_max) + (state_max) +     \
@@ -2410,8 +2412,8 @@ static uint32_t idemi_slot_size(const idem_table *t)
     uint32_t size = sizeof(idem_slot);
 
     if (!IDEMI_PLACES(config) || config->in_ram)
-        size += (uint32_t)sizeof(idem_body) +
-                IDEMI_ROUND4((uint32_t)config->key_max + config->response_max);
+        size += (uint32_t)IDEMI_BODY_SIZE(config->key_max,
+                                          config->response_max);
     return IDEMI_PLACES(config) ? size + (uint32_t)sizeof(idem_place) : size;
 }
 
@@ -7773,21 +7775,15 @@ static void idemi_public_buffers(idem_table *t, unsigned char *end,
 /* Bytes of a cell with numbers of `wide` bytes. */
 static idemi_size idemi_public_cell(const idem_config *config, unsigned wide)
 {
-    idemi_size granule = config->storage->prog_size;
-    idemi_size len = IDEMI_CELLS_FIXED + 2 * wide +
-                     (idemi_size)config->key_max + config->response_max;
-
-    if (config->state_max)
-        len += config->state_max + (idemi_size)2;
-    return (len + granule - 1) & ~(granule - 1);
+    return (idemi_size)IDEMI_CELL_SIZE(wide, config->key_max,
+                                       config->response_max, config->state_max,
+                                       config->storage->prog_size);
 }
 
 /* Bytes of both headers. */
 static idemi_size idemi_public_headers(const idem_config *config)
 {
-    idemi_size granule = config->storage->prog_size;
-
-    return 2 * ((IDEMI_CELLS_HEADER + granule - 1) & ~(granule - 1));
+    return (idemi_size)IDEMI_CELLS_HEADERS(config->storage->prog_size);
 }
 
 /* The most cells that numbers of `wide` bytes tell apart. */

@@ -834,6 +834,7 @@ static inline int device_open_with(device *d, size_t spare)
     int result;
 
     free(f->memory);
+    f->memory = NULL;
     assert_int_equal(idem_open(&f->table, &f->config, NULL, 0, d->now),
                      IDEM_E_MEMORY);
     size = f->table.needed + spare;
