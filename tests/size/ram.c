@@ -6,7 +6,9 @@ char table_struct[sizeof(idem_table)];
 char memory_16[IDEM_MEMORY_SIZE(16, 16, 16, 0)];
 char memory_64[IDEM_MEMORY_SIZE(64, 16, 16, 0)];
 char memory_256[IDEM_MEMORY_SIZE(256, 16, 16, 0)];
+#if SIZE_MAX > 65535        /* else no object is so large */
 char memory_1024[IDEM_MEMORY_SIZE(1024, 16, 16, 0)];
+#endif
 
 /* Per key, what is neither the user's nor stored for him: of slot and body all
    but fingerprint, code, time, retention and three lengths; and what finds it. */
