@@ -412,7 +412,8 @@
    Wear is even, for the sectors are used in turn.  A command of 16-byte key and
    response takes 63 bytes of flash with granules of 1, 72 of 8, 80 of 16.  A
    restart costs one sector's erase more, once something is written; and those
-   again that idle time had done ahead: one, or two while a claim is open.
+   again that idle time had done ahead: one, or two while a claim is open.  When
+   nearly 2^32 sectors have been filled new claims are IDEM_E_SPACE.
 
    idem_open refuses, with IDEM_E_SPACE, storage in which the configured keys do
    not fit whatever comes; table.needed is the number of sectors that would do.
@@ -616,7 +617,10 @@
    It is not proof against everything.  Two cuts in a row, in headers that the
    boots right behind them see, and then either a third or a header that cannot
    be programmed, may lose the oldest sector, if no later boot sees any of these
-   headers.  That is told: it counts as a loss.
+   headers.  That is told: it counts as a loss.  No journal is proof against any
+   number of cuts if what they tear reads differently from boot to boot: of what
+   was written last a boot cannot know whether it will be seen again.  It writes
+   it once more, and may be cut short in that; or it goes on, and relies on it.
 
    ---------------------------------------------------------------------------
    >>eeprom       IDEM_CELLS: a small journal where programming replaces
@@ -1576,7 +1580,8 @@ IDEM_API int idem_format(idem_table *table, const idem_config *config,
                                       over response_max
      IDEM_E_STORAGE                   nothing is granted, but may be found
                                       granted after a restart (IDEM_RECOVER)
-     IDEM_E_SPACE                     too many sectors are retired
+     IDEM_E_SPACE                     too many sectors are retired; or nearly
+                                      2^32 were filled
    IDEM_RECOVER with claim->attempt 1 says not that the key was cut short, but
    that it may be a lost one.  A claim taken over (RECOVER) has the lease,
    retention and reservation of the new request.  *claim is zeroed unless it is
@@ -3740,8 +3745,6 @@ static uint32_t idemi_journal_spare(const idem_table *t)
     uint32_t gap = idemi_journal_gap(t, j->head, j->clean);
     uint32_t dead = gap > 2 ? gap - 2 : 0;
 
-    if (dead > UINT32_MAX - j->sequence)
-        dead = UINT32_MAX - j->sequence;
     return t->config->storage->erase && j->spare < dead ? j->spare : dead;
 }
 
@@ -4641,11 +4644,14 @@ static int idemi_journal_enough(const idem_table *t, uint32_t len,
                                                    : 0) + spare * room;
 }
 
-/* True if the sectors that are left can keep what is configured. */
+/* True if the sectors that are left can keep what is configured, and there are
+   sequences for two rounds: more than the outcomes of what was granted need. */
 static int idemi_journal_sound(const idem_table *t)
 {
-    return t->config->storage->sector_count - t->stats.retired >=
-           t->journal->least;
+    uint32_t sectors = t->config->storage->sector_count;
+
+    return sectors - t->stats.retired >= t->journal->least &&
+           UINT32_MAX - t->journal->sequence > 2 * sectors;
 }
 
 /* Sectors that so many outcomes may take beside the head. */
@@ -4699,10 +4705,6 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
         return IDEM_E_STORAGE;
     if (room > half)
         room = half;
-    // What was granted comes before what is asked for.
-    if (idemi_journal_rest(t) < len &&
-        UINT32_MAX - j->sequence < 1 + idemi_journal_beside(t, outcomes))
-        return IDEM_E_SPACE;
     if (idemi_journal_rest(t) < len || !j->at)
         result = idemi_journal_turn(t, room, low);
     while (result == IDEM_OK && !idemi_journal_enough(t, len, outcomes)) {
@@ -4769,13 +4771,11 @@ static int idemi_journal_maintain(idem_table *t)
         return IDEM_E_STORAGE;
     if (j->blank == IDEMI_BLANK)
         return IDEM_OK;
-    if (j->erasing)
-        return idemi_journal_erase(t, 0) < 0 ? IDEM_E_STORAGE : IDEM_MORE;
     // Until a header of this boot is there, only the next sector is dead for
     // certain (R3).
     if (j->turned && t->claimed)
         want += 1 + idemi_journal_beside(t, t->claimed + 1);
-    if (t->config->storage->erase && j->spare < want) {
+    if (t->config->storage->erase && (j->erasing || j->spare < want)) {
         result = idemi_journal_erase(t, 0);
         if (result != IDEM_E_SPACE)
             return result < 0 ? result : IDEM_MORE;
