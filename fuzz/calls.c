@@ -9,20 +9,24 @@
 
 enum { CALLS_MAX = 200, CLAIMS = 4, LONG_TICK = 0x40000000 };
 
-/* Cuts between two calls that wrote.  Cells are not proof against three; the
-   ring tells of a loss by more than two, or by two and callbacks that fail. */
-enum { CUTS_SAFE = 2 };
+/* The journal is proof against any number of cuts between two calls that wrote
+   if no more than one of them leaves what reads differently from boot to boot
+   (it sways), and against two of those; but not against a third cut after them.
+   Then the ring tells of the loss, as it does after two and callbacks that
+   fail. */
+enum { CUTS_SAFE = 2, SWAYS_SAFE = 1 };
 #ifdef IDEM_CELLS
-enum { CUTS_MAX = CUTS_SAFE, CUTS_FAULTS = CALLS_MAX };
+enum { RING = 0 };
 #else
-enum { CUTS_MAX = CALLS_MAX, CUTS_FAULTS = CUTS_SAFE };
+enum { RING = 1 };
 #endif
 
 static promises model;
 static idem_claim claims[CLAIMS];       // some of those that were granted,
 static unsigned claimed[CLAIMS];        // and on which keys
 static unsigned cut_variant;
-static unsigned cuts;                   // since a call wrote
+static unsigned cuts, sways;            // since a call wrote
+static int swaying;                     // the cut that is next sways
 static uint32_t last_number;            // of a response
 static int faulty;                      // a callback may fail in this boot
 static int unreadable;                  // .. one that reads
@@ -33,9 +37,18 @@ static int blank;                       // .. and the medium was, when opened
 static void choose_variant(void *arg, const flash *f, const flash_op *op)
 {
     uint32_t count = flash_variants(f, op);
+    uint32_t variant = count ? cut_variant % count : 0, k;
+    int torn = flash_torn_kind(f, op, variant, &k);
 
     (void)arg;
-    the.medium.cut_variant = count ? cut_variant % count : 0;
+    the.medium.cut_variant = variant;
+    swaying = torn >= FLASH_SWAY_BOOT && torn <= FLASH_SWAY_APIECE;
+}
+
+/* True if any cut is allowed, and with the ring any failure. */
+static int safe(void)
+{
+    return cuts < CUTS_SAFE || sways <= SWAYS_SAFE;
 }
 
 /* Whether every byte may read erased. */
@@ -138,7 +151,7 @@ static void restart(void)
         call = idem_format(&the.table, &the.config, table_memory,
                            the.memory_size, the.now);
     PROMISE(call == IDEM_OK);
-    if (cuts > CUTS_SAFE && the.table.stats.lost)
+    if (cuts > CUTS_SAFE && sways > SWAYS_SAFE && the.table.stats.lost)
         return;
     PROMISE(the.table.stats.lost == 0);
     check_device();
@@ -157,6 +170,7 @@ static void settle(const promised_call *c, int result)
     if (the.medium.off) {
         promises_in_flight(&model, c);
         cuts++;
+        sways += (unsigned)swaying;
         return;
     }
     check_device();
@@ -169,7 +183,7 @@ static void settle(const promised_call *c, int result)
     }
     PROMISE(promises_answered(&model, c, result));
     if (promises_writes(c, result))
-        cuts = 0;
+        cuts = sways = 0;
     acknowledged |= the.config.volatile_claims
                         ? c->what == 'C' && result == IDEM_OK
                         : c->what != 'Y' && promises_writes(c, result);
@@ -345,11 +359,11 @@ static void one_call(input *in)
     case 14: restart(); break;
     case 15:
         if (who & 1) {
-            if (cuts < CUTS_FAULTS)
+            if (!RING || safe())
                 let_fail(in);
         } else {
             cut_variant = input_byte(in);
-            if (cuts < CUTS_MAX)
+            if (RING || safe())
                 flash_cut(&the.medium, who >> 1, 0);
         }
     }
@@ -366,7 +380,8 @@ static void run(input *in)
     memset(claims, 0, sizeof claims);
     memset(claimed, 0, sizeof claimed);
     faulty = unreadable = acknowledged = blank = 0;
-    cut_variant = last_number = cuts = 0;
+    cut_variant = last_number = cuts = sways = 0;
+    swaying = 0;
     promises_init(&model, &the.config);
     model.tick = the.now;
     PROMISE(device_open() == IDEM_OK);
