@@ -776,7 +776,8 @@
      open                 clears all the memory; with a journal, reads it once
                           (a record again whose key, or hash, comes again when
                           it is not over; a sector again after two cuts in
-                          first headers)
+                          first headers); with IDEM_CELLS, to put completions
+                          in order, for each a look at all of them at worst
      any that writes      with a journal, for each sector that is cleaned a look
                           at all n slots; with IDEM_WIDE at those in it
      any that is told     a look at all n slots, each at most one release, for
@@ -1539,9 +1540,10 @@ typedef union idem_fingerprint_state {     /* IDEM_HASH says which of them */
 /* Opens a table in `memory` (aligned as uint32_t, for size bytes; see
    IDEM_MEMORY_SIZE), empty, or as config->storage has it, which is only read.
    What table and memory held before is not looked at.  config is kept by
-   pointer.  Not to be called while another call on the table is under way;
-   there is no close: let go of both when done.  Claims of an earlier opening
-   are to be thrown away; without storage tokens start at 1 again.
+   pointer; it must stay as it is while the table is open.  Not to be called
+   while another call on the table is under way; there is no close: let go of
+   both when done.  Claims of an earlier opening are to be thrown away; without
+   storage tokens start at 1 again.
      IDEM_OK
      IDEM_E_ARG      config: no capacity or key_max, a value out of range, a
                      secret with a zero half, one lock hook alone; a storage
@@ -1561,7 +1563,8 @@ IDEM_API int idem_open(idem_table *table, const idem_config *config,
 
 /* The same, but whatever the storage holds is destroyed first; it is blank
    afterwards, and so is the table.  A power cut before the end leaves what is
-   damaged, or nothing that idem_open takes: format again.
+   damaged, or nothing that idem_open takes: format again.  Tokens start anew:
+   whatever refuses those below the highest that it has seen has to forget that.
      as idem_open
      IDEM_E_ARG      also without storage
      IDEM_E_STORAGE  a callback failed; the table is closed */
