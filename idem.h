@@ -133,7 +133,8 @@
      S2  An outcome is replayed, byte for byte, until its retention ends (or it
          is forgotten by idem_forget or, if so configured, evicted): with a
          journal whatever power cuts come, at any instant, any number; but
-         three in a row in certain places (>>recovery, >>eeprom).
+         three in a row in certain places, if what two of them tear reads well
+         at one boot and not at the next (>>recovery, >>eeprom).
      S3  A stored response is never given to a different payload, key or scope.
          The fingerprint is compared in every state of a key.
      S4  A command is never answered IDEM_EXECUTE if an earlier attempt may have
@@ -228,7 +229,8 @@
      IDEM_E_SPACE      no        at open: too few or too small sectors;
                                  table.needed says how many would do (0: none).
                                  Later: too many sectors were retired for new
-                                 claims; replay and completion go on
+                                 claims, or nearly 2^32 filled; replay and
+                                 completion go on
 
    ---------------------------------------------------------------------------
    >>replying
