@@ -6216,8 +6216,9 @@ static void idemi_cells_collect(idem_table *t)
 }
 
 /* Wipes all free cells but those that the newest record counts on if it turns
-   out not to be there, which come last: what it replaced; and if it is
-   tentative, what it is a copy of.  One of this boot is there. */
+   out not to be there, which come last: what it replaced, unless it is of this
+   boot, for then it is there; and if it is tentative, what it is a copy of, for
+   the next boot may write it again in its place. */
 static int idemi_cells_clear(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -6226,8 +6227,8 @@ static int idemi_cells_clear(idem_table *t)
 
     for (left = j->frees; left > 0 && result == IDEM_OK; left--) {
         unsigned cell = idemi_cells_pop(t);
-        if (!j->whole && (cell + 1 == j->replaced ||
-                          (j->tentative && cell + 1 == j->copied))) {
+        if ((!j->whole && cell + 1 == j->replaced) ||
+            (j->tentative && cell + 1 == j->copied)) {
             kept[n++] = cell;
             continue;
         }
@@ -6299,10 +6300,13 @@ static int idemi_cells_confirm(idem_table *t)
 
     idemi_cells_describe(t, slot, &c);
     c.field[IDEMI_CELL_FLAGS] |= IDEMI_CELL_TENTATIVE;
-    if (!j->whole)
-        result = j->tentative && j->copied
-                     ? idemi_cells_program(t, cell, slot, &c, j->sequence)
-                     : idemi_cells_put(t, slot, &c);
+    if (!j->whole && j->tentative && j->copied) {
+        result = idemi_cells_program(t, cell, slot, &c, j->sequence);
+    } else if (!j->whole) {
+        result = idemi_cells_put(t, slot, &c);
+        if (result == IDEM_OK)
+            j->copied = cell + 1;
+    }
     if (result < 0 || !j->tentative)
         return result;
     c.field[IDEMI_CELL_FLAGS] &= ~(uint32_t)IDEMI_CELL_TENTATIVE;

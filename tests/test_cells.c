@@ -774,9 +774,9 @@ static void a_claim_cut_short_is_told_of_once(void **state)
     // Of twelve cells three are current, and one is what the newest replaced.
     enum { WIPES = 8, TELL = WIPES + 2 };
     // What a call takes if the one before failed in a copy, a claim, its own:
-    // first the free cells again, and that which failed
+    // first the free cells again, but what a copy is of, and that which failed
     static const uint8_t again[] = {
-        8 + 1 + 2 + 2 + 1, 9 + 1 + 1 + 2 + 1, 9 + 1 + 2 + 1, 9 + 1 + 1 + 1,
+        8 + 1 + 2 + 2 + 1, 8 + 1 + 1 + 2 + 1, 9 + 1 + 2 + 1, 9 + 1 + 1 + 1,
         1 + 1
     };
     device *d = (device *)*state;
