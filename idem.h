@@ -1310,9 +1310,9 @@ typedef struct idem_journal {
     uint32_t clock_high;        /* upper half of the logical time */
     uint32_t sequence;          /* of the newest record; 0: there is none */
     uint32_t newest;            /* its slot */
-    uint32_t replaced;          /* the cell it names, plus one; 0: none */
-    uint32_t copied;            /* the same of what a tentative one copies, if
-                                   that is not of this boot */
+    uint32_t replaced;          /* the cell that it names, if it is of an
+                                   earlier boot, plus one; 0: none */
+    uint32_t copied;            /* the same of what a tentative one copies */
     uint32_t doubt;             /* logical ms: until then unknown keys may be
                                    lost ones */
     uint32_t cell_size;
@@ -5916,7 +5916,6 @@ static int idemi_cells_prog(idem_table *t, uint32_t at, uint32_t len)
     int result =
         idemi_storage_result(t, m->prog(m->ctx, at, t->in, len));
 
-    t->journal->synced = !m->sync;
     for (; m->verify && result == IDEM_OK && done < len; done += step) {
         if (step > len - done)
             step = len - done;
@@ -6126,7 +6125,6 @@ static int idemi_cells_program(idem_table *t, unsigned cell, unsigned slot,
     j->census = census;
     j->sequence = sequence;
     j->newest = slot;
-    j->replaced = c->field[IDEMI_CELL_REPLACED];
     j->tentative =
         (c->field[IDEMI_CELL_FLAGS] & IDEMI_CELL_TENTATIVE) != 0;
     j->whole = 1;
@@ -6444,7 +6442,6 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot,
     c.field[IDEMI_CELL_FLAGS] = out->failed ? IDEM_FAILED : IDEM_COMPLETED;
     if (out->confirm)
         c.field[IDEMI_CELL_FLAGS] |= IDEMI_UNDELIVERED;
-    c.field[IDEMI_CELL_AGE] = 0;
     c.field[IDEMI_CELL_CODE] = (uint32_t)out->code;
     c.field[IDEMI_CELL_RESPONSE_LEN] = (uint32_t)out->response_len;
     c.response = out->response;

@@ -752,6 +752,13 @@ static void a_key_in_progress_is_shown_as_it_is(void **state)
     assert_int_equal(f->entry.left_ms, LEASE - 30);
     assert_int_equal(f->entry.attempts, 1);
     assert_int_equal(f->entry.undelivered, 0);
+    // What is not known yet is said to be nothing, whatever was there.
+    f->entry.code = -1;
+    f->entry.age_ms = 1;
+    f->entry.cursor = 0;
+    assert_int_equal(idem_next(&f->table, &f->entry, 30), IDEM_OK);
+    assert_int_equal(f->entry.code, 0);
+    assert_int_equal(f->entry.age_ms, 0);
     // The claim is the holder's alone.
     assert_int_equal(f->entry.claim.token, 0);
     assert_int_equal(find(f, "panel", "key", LEASE), IDEM_OK);
