@@ -1564,8 +1564,9 @@ IDEM_API int idem_open(idem_table *table, const idem_config *config,
                        void *memory, size_t size, uint32_t now_ms);
 
 /* The same, but whatever the storage holds is destroyed first; it is blank
-   afterwards, and so is the table.  A power cut before the end leaves what is
-   damaged, or nothing that idem_open takes: format again.  Tokens start anew:
+   afterwards, and so is the table.  A power cut before the end leaves what was
+   there, or that with what is lost told, or nothing that idem_open takes:
+   format again.  Tokens start anew:
    whatever refuses those below the highest that it has seen has to forget that.
      as idem_open
      IDEM_E_ARG      also without storage
@@ -5155,6 +5156,8 @@ static int idemi_recover_headers(idem_table *t, int *seen)
     int whole;
     const idem_sector *s;
 
+    j->check = idemi_recover_check(t);
+    j->loaded = j->attempt = IDEMI_NOWHERE;
     *seen = IDEMI_NO_HEADER;
     for (number = 0; number < t->config->storage->sector_count; number++) {
         const unsigned char *p = idemi_recover_pair(t, number, &whole, seen);
@@ -5683,10 +5686,8 @@ static int idemi_recover_open(idem_table *t)
 #if IDEM_WIDE
     idemi_journal_unwritten(t);
 #endif
-    j->check = idemi_recover_check(t);
     j->near = t->capacity;
-    j->newest = j->state_at = j->loaded = j->unread = IDEMI_NOWHERE;
-    j->attempt = IDEMI_NOWHERE;
+    j->newest = j->state_at = j->unread = IDEMI_NOWHERE;
     j->synced = !t->config->storage->sync;
     j->retentions[0] = idemi_default_retention(t, 0);
     j->retentions[IDEMI_RETENTIONS - 1] = IDEM_RETENTION_MAX;
@@ -5750,16 +5751,7 @@ static int idemi_recover_format(idem_table *t)
         sector = idemi_journal_after(t, sector);
         result = idemi_recover_wipe(t, sector);
     }
-    if (result == IDEM_OK)
-        result = idemi_storage_sync(t);
-    if (result < 0)
-        return result;
-    IDEM_MEMSET(idemi_journal_sector(t, 0), 0,
-                (size_t)t->config->storage->sector_count *
-                    sizeof(idem_sector));
-    j->sequence = j->spare = 0;
-    j->known = 0;
-    return idemi_recover_open(t);
+    return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
 #else
 /* ---------------------------------------------------------------------------
@@ -6722,9 +6714,7 @@ static int idemi_recover_format(idem_table *t)
             len = j->cell_size;
         result = idemi_cells_prog(t, at, len);
     }
-    if (result == IDEM_OK)
-        result = idemi_storage_sync(t);
-    return result < 0 ? result : idemi_recover_open(t);
+    return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
 
 /* D1 for one slot in use */
@@ -8046,9 +8036,8 @@ IDEM_API int idem_format(idem_table *table, const idem_config *config,
         result = IDEMI_MISUSE();
     if (result == IDEM_OK)
         result = idemi_recover_format(table);
-    if (result == IDEM_OK)
-        idemi_public_start(table, now_ms);
-    return result;
+    return result < 0 ? result
+                      : idem_open(table, config, memory, size, now_ms);
 }
 
 IDEMI_FLAT

@@ -3073,6 +3073,60 @@ static void formatting_forgets_what_was_there_for_good(void **state)
     }
 }
 
+/* A ring in which three keys are finished, and a fourth is again and again, so
+   that its head goes on. */
+static void go_round(device *d, unsigned times)
+{
+    fixture *f = &d->f;
+
+    device_start(d, &usual);
+    finish(f, "s", "a", d->now);
+    finish(f, "s", "b", d->now);
+    for (; times > 0; times--) {
+        finish(f, "s", "c", d->now);
+        assert_int_equal(forget(f, "s", "c", d->now), IDEM_OK);
+    }
+    finish(f, "s", "d", d->now);
+}
+
+/* Power goes between two erases: all is still there, or it is told that
+   something is lost.  Never an older state. */
+static void formatting_that_power_ended_leaves_nothing_that_looks_whole(
+    void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    unsigned whole = 0, lost = 0;
+
+    for (unsigned times = 0; times < 100; times += 3)
+        for (uint32_t cut = 0;; cut++) {
+            unsigned there;
+            size_t size;
+            int result;
+            go_round(d, times);
+            assert_int_equal(idem_open(&f->table, &f->config, NULL, 0, 0),
+                             IDEM_E_MEMORY);
+            size = f->table.needed;
+            flash_cut(&d->medium, cut, 0);
+            result = idem_format(&f->table, &f->config, f->memory, size,
+                                 d->now);
+            if (!d->medium.off) {
+                assert_int_equal(result, IDEM_OK);
+                break;
+            }
+            flash_boot(&d->medium);
+            result = idem_open(&f->table, &f->config, f->memory, size, d->now);
+            assert_int_equal(result, IDEM_OK);
+            there = (find(f, "s", "a", d->now) == IDEM_OK) +
+                    (find(f, "s", "b", d->now) == IDEM_OK) +
+                    (find(f, "s", "d", d->now) == IDEM_OK);
+            whole += there == 3;
+            lost += f->table.stats.lost > 0;
+            assert_true(there == 3 || f->table.stats.lost);
+        }
+    assert_true(whole && lost);
+}
+
 /* Also where an erase is only started: it is not used before that is done. */
 static void formatting_waits_for_each_erase(void **state)
 {
@@ -3111,6 +3165,41 @@ static void a_header_that_points_out_of_the_ring_is_none(void **state)
             assert_int_equal(idemi_recover_header(t, header),
                              value ? IDEMI_NO_HEADER : IDEMI_OURS);
         }
+}
+
+/* A second header counts if it is the first but for one bit, wherever that is;
+   not if two are different. */
+static void a_second_header_counts_but_for_one_bit(void **state)
+{
+    device *d = (device *)*state;
+    const idem_journal *j;
+    uint32_t head, before, second, bit, end;
+
+    device_start(d, &usual);
+    play(d, NULL, "B0 L0");
+    before = d->f.table.journal->head;
+    device_restart(d);
+    play(d, NULL, "B1");
+    j = d->f.table.journal;
+    head = j->head;
+    assert_int_not_equal(head, before);
+    second = head * usual.sector_size + idemi_journal_front(&d->f.table) / 2;
+    end = idemi_basics_load32(d->medium.bytes + second + 32) >> 8;
+    // No record behind it tells that it counts.
+    flash_fill(&d->medium, head * usual.sector_size + end,
+               usual.sector_size - end, usual.erased);
+    for (bit = 0; bit < 8 * IDEMI_HEADER; bit++) {
+        flash_flip(&d->medium, second + bit / 8, bit % 8);
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(d->f.table.journal->head, head);
+        flash_flip(&d->medium, second + (bit + 9) / 8 % IDEMI_HEADER,
+                   bit % 8);
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(d->f.table.journal->head, before);
+        flash_flip(&d->medium, second + (bit + 9) / 8 % IDEMI_HEADER,
+                   bit % 8);
+        flash_flip(&d->medium, second + bit / 8, bit % 8);
+    }
 }
 
 /* Every field has the place that the manual says; byte n is n here. */
@@ -4316,8 +4405,11 @@ int main(void)
         JOURNAL_TEST(another_configuration_is_refused),
         JOURNAL_TEST(foreign_data_is_refused),
         JOURNAL_TEST(formatting_forgets_what_was_there_for_good),
+        JOURNAL_TEST(
+            formatting_that_power_ended_leaves_nothing_that_looks_whole),
         JOURNAL_TEST(formatting_waits_for_each_erase),
         JOURNAL_TEST(a_header_that_points_out_of_the_ring_is_none),
+        JOURNAL_TEST(a_second_header_counts_but_for_one_bit),
         JOURNAL_TEST(a_header_is_taken_apart),
         JOURNAL_TEST(formatting_without_an_erase_takes_few_programs),
         JOURNAL_TEST(s7_an_erase_that_fails_retires_a_sector),
