@@ -1566,8 +1566,8 @@ IDEM_API int idem_open(idem_table *table, const idem_config *config,
 /* The same, but whatever the storage holds is destroyed first; it is blank
    afterwards, and so is the table.  A power cut before the end leaves what was
    there, or that with what is lost told, or nothing that idem_open takes:
-   format again.  Tokens start anew:
-   whatever refuses those below the highest that it has seen has to forget that.
+   format again.  Tokens start anew: whatever refuses those below the highest
+   that it has seen has to forget that.
      as idem_open
      IDEM_E_ARG      also without storage
      IDEM_E_STORAGE  a callback failed; the table is closed */
