@@ -3202,6 +3202,31 @@ static void a_second_header_counts_but_for_one_bit(void **state)
     }
 }
 
+/* Each sector that has no header is a stretch that is lost, and so is the rest of
+   the one before, for where that ended stood in the header. */
+static void s5_sectors_without_a_header_are_counted_each(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    uint32_t sector, live;
+
+    f->config.capacity = 80;
+    device_start(d, &usual);
+    for (unsigned i = 0; i < f->config.capacity; i++)
+        finish(f, nth(i / 10), nth(i % 10), d->now);
+    sector = f->table.journal->tail;
+    live = idemi_journal_distance(&f->table, sector, f->table.journal->head);
+    assert_true(live >= 5);
+    for (unsigned lost = 1; lost <= 2; lost++) {
+        sector = idemi_journal_after(&f->table,
+                                     idemi_journal_after(&f->table, sector));
+        flash_fill(&d->medium, sector * usual.sector_size,
+                   idemi_journal_front(&f->table), 0x5A);
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(f->table.stats.lost, 2 * lost);
+    }
+}
+
 /* Every field has the place that the manual says; byte n is n here. */
 static void a_header_is_taken_apart(void **state)
 {
@@ -4410,6 +4435,7 @@ int main(void)
         JOURNAL_TEST(formatting_waits_for_each_erase),
         JOURNAL_TEST(a_header_that_points_out_of_the_ring_is_none),
         JOURNAL_TEST(a_second_header_counts_but_for_one_bit),
+        JOURNAL_TEST(s5_sectors_without_a_header_are_counted_each),
         JOURNAL_TEST(a_header_is_taken_apart),
         JOURNAL_TEST(formatting_without_an_erase_takes_few_programs),
         JOURNAL_TEST(s7_an_erase_that_fails_retires_a_sector),
