@@ -4089,6 +4089,7 @@ static void s7_the_last_sequence_refuses_new_claims_only(void **state)
     unsigned granted = 0;
 
     for (uint32_t left = 1; left < 20; left++) {
+        idem_request rq;
         int result, claimed;
         device_start(d, &usual);
         d->f.request.lease_ms = IDEM_LEASE_NONE;
@@ -4115,11 +4116,45 @@ static void s7_the_last_sequence_refuses_new_claims_only(void **state)
         d->tried.claim.slot = UINT32_MAX;
         device_restart_after(d);
         assert_int_equal(device_begin(d, 0), IDEM_REPLAY);
+        // What comes behind the last of all fails, and changes nothing.
+        device_restart_after(d);
+        d->f.table.journal->sequence = UINT32_MAX;
+        rq = device_request(d, 0);
+        assert_int_equal(idem_forget(&d->f.table, &rq, d->now), IDEM_E_SPACE);
+        device_restart_after(d);
         // The way out.
         device_format(d);
         play(d, NULL, "B0 L0 P B1");
     }
     assert_true(granted > 5);
+}
+
+/* Claims that reserve more than there is make room for themselves, by cleaning
+   sectors of which the header does not say yet that they are dead: those are
+   not erased before it does. */
+static void s7_what_was_cleaned_since_the_header_is_not_erased(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    geometry g = usual;
+    unsigned n;
+
+    g.sector_size = 1024;
+    f->config.response_max = 200;
+    f->config.capacity = 8;
+    f->config.lease_ms = IDEM_LEASE_NONE;
+    device_start(d, &g);
+    for (n = 0; n < 200; n++) {
+        finish(f, "s", "c", d->now);
+        assert_int_equal(forget(f, "s", "c", d->now), IDEM_OK);
+    }
+    for (n = 0; n < f->config.capacity; n++) {
+        assert_int_equal(ask(f, nth(n), d->now), IDEM_EXECUTE);
+        while (n == 0 && idem_maintain(&f->table, d->now) == IDEM_MORE)
+            ;
+    }
+    assert_int_equal(idem_check(&f->table), 0);
+    assert_int_equal(d->medium.violations, 0);
 }
 
 /* What a journal looks like, byte for byte: the same on every machine, and read
@@ -4456,6 +4491,7 @@ int main(void)
         JOURNAL_TEST(an_erase_that_ends_when_no_other_is_due_is_no_failure),
         JOURNAL_TEST(an_erase_that_fails_late_retires_its_sector),
         JOURNAL_TEST(s7_the_last_sequence_refuses_new_claims_only),
+        JOURNAL_TEST(s7_what_was_cleaned_since_the_header_is_not_erased),
         JOURNAL_TEST(s2_what_was_carried_is_carried_on_from_sectors_that_fail),
         JOURNAL_TEST(a_header_that_failed_means_nothing_behind_another),
         JOURNAL_TEST(s2_programs_may_fail_now_and_then),
