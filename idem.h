@@ -3786,12 +3786,9 @@ static const unsigned char *idemi_journal_window(idem_table *t,
                                                  uint32_t limit)
 {
     unsigned char *in = t->in;
-    uint32_t need = t->journal->record_max;
     uint32_t end = w->from + w->have, space, i;
 
-    if (need > limit - at)
-        need = limit - at;
-    if (end < at + need) {
+    if (end < limit && end < at + t->journal->record_max) {
         for (i = at; i < end; i++)
             in[i - at] = in[i - w->from];
         w->have = end > at ? end - at : 0;
@@ -3807,18 +3804,19 @@ static const unsigned char *idemi_journal_window(idem_table *t,
     return in + (at - w->from);
 }
 
-/* True if a record of the sector's sequence stands in it, from `at` on. */
+/* True if a record of the sector's sequence stands in it, from the first whole
+   granule behind `at` on. */
 static int idemi_journal_used(idem_table *t, uint32_t sector, uint32_t at)
 {
     idemi_window w = { 0, 0 };
     uint32_t limit = idemi_journal_size(t);
 
-    while (at < limit) {
+    while ((at = idemi_storage_granules(t, at)) < limit) {
         const unsigned char *p = idemi_journal_window(t, &w, sector, at, limit);
         if (idemi_record_decode(t, idemi_storage_place(t, sector, at), t->in,
                                 p, w.from + w.have - at))
             return 1;
-        at += idemi_storage_granules(t, 1);
+        at++;
     }
     return 0;
 }

@@ -86,7 +86,9 @@ fi
 
 # calls HEADER MORE-HINTS SPECS DEFINES FLAGS...: no alarm in what calls.c runs
 # of the header, with the hints.  Of the functions in SPECS, which WP has
-# proved, Eva takes the contracts instead of the code
+# proved, Eva takes the contracts instead of the code; $words are what is
+# defined for those
+words=
 calls() {
     header=$1 hints="tests/prove/hints.txt $2" specs=$3 defines=$4
     shift 4
@@ -95,9 +97,10 @@ calls() {
     cat $hints > "$out/hints.txt"
     awk -f tests/prove/hint.awk "$out/hints.txt" "$header" \
         > "$out/calls/idem.h" || fail "the hints do not fit the header"
-    awk -v only="$specs" -f tests/prove/extract.awk "$header" \
+    awk -v only="$specs${words:+ $words}" -f tests/prove/extract.awk "$header" \
         tests/prove/contracts.acsl > "$out/calls/specs.h" ||
         fail "the contracts do not fit the header"
+    words=
     apart=$(sed -n 's/^apart //p' "$out/hints.txt" | tr ' ' : |
         paste -s -d , -)
     returns=$(sed -n 's/^returns //p' "$out/hints.txt" | tr ' ' : |
@@ -108,7 +111,8 @@ calls() {
         ${apart:+-eva-slevel-function "$apart"} \
         -eva-use-spec "$(echo "$specs" | tr ' ' ,)" \
         -eva-msg-key=-initial-state,-final-states "$@" \
-        "$root/tests/prove/calls.c") > "$out/log" 2>&1 || fail "Frama-C stopped"
+        "$root/tests/prove/calls.c") > "$out/log" 2>&1 ||
+        grep -q '^\[eva:alarm\]' "$out/log" || fail "Frama-C stopped"
     alarms=$(grep -c '^\[eva:alarm\]' "$out/log" || :)
     functions=$(sed -n 's/^ *\([0-9]*\) functions analyzed.*/\1/p' "$out/log")
     reached=$(sed -n 's/^ *In these .*: \([0-9]*\)% .*/\1/p' "$out/log")
@@ -125,6 +129,18 @@ cells() {
     calls "$1" tests/prove/cells.txt "idem_siphash_update idemi_crc_update" \
         "-DIDEM_CELLS -DCAPACITY=$2" -eva-slevel 0 -eva-ilevel 64 \
         -eva-partition-value eva_scope,eva_scope_0,eva_scope_1
+}
+
+# ring HEADER FLAGS...: the opening of a ring of sectors that hold any bytes, as
+# far as the first record
+ring() {
+    header=$1
+    shift
+    specs="idem_siphash_update idemi_crc_update idemi_storage_all"
+    words=placed
+    calls "$header" tests/prove/ring.txt "$specs idemi_record_decode" -DRING \
+        -eva-slevel 0 -eva-ilevel 64 \
+        -eva-partition-value eva_valid,eva_first,eva_pair "$@"
 }
 
 # covers WHAT FUNCTIONS PERCENT: what stops early has no alarms either
@@ -159,6 +175,13 @@ else
     cells idem.h 1 || fail "Eva: cells: $alarms alarms"
     covers "opening of cells of any bytes, for one key" 95 85
 fi
+ring idem.h || fail "Eva: ring: $alarms alarms"
+covers "headers of a ring of any bytes" 50 90
+found "a distance round the ring" idemi_recover_header \
+    's/p\[26\] >= count ||//' ring "$out/planted.h" -eva-stop-at-nth-alarm 1
+found "a window past its sector's end" idemi_journal_window \
+    's/if (space > limit.*/if (0)/' ring "$out/planted.h" \
+    -eva-stop-at-nth-alarm 1
 
 mkdir "$out/planted"
 sed '/idemi_recover_mend(/,/^}/s/bit < 8 \*/bit < 80 */' idem.h \

@@ -6,26 +6,30 @@
  * overflows, shifts too far, divides by zero, or uses what was not set.
  *
  * It is a table without storage; or with IDEM_CELLS the opening alone of one in
- * cells that hold any bytes (cells.h), and what idem_check looks at then.
+ * cells that hold any bytes (cells.h), and what idem_check looks at then; or
+ * with RING the opening alone of one in a ring of sectors that hold any bytes
+ * (ring.h), as far as the first record.
  *
  * Small in size, not in what may be in it: 2 keys, of up to 3 bytes (cells: 2;
- * with SHORT=1 one key).  The table's memory is one object: that one part of it
- * does not run into another is seen only by what that does to the links and
- * numbers there.  Lengths up to 5 go with 5 bytes; of a request's pointers one
- * at most is NULL.
+ * with SHORT=1 one key; ring: one, of 2).  The table's memory is one object:
+ * that one part of it does not run into another is seen only by what that does
+ * to the links and numbers there.  Lengths up to 5 go with 5 bytes; of a
+ * request's pointers one at most is NULL.
  */
 #include <stdint.h>
 
 #define IDEM_STATIC
-#ifndef IDEM_CELLS
+#if !defined IDEM_CELLS && !defined RING
 #define IDEM_NO_JOURNAL
 #endif
 #include "idem.h"
-#include "specs.h"
 
 #include "__fc_builtin.h"
 
-#ifdef IDEM_CELLS
+#ifdef RING
+enum { CAPACITY = 1 };
+#endif
+#ifndef IDEM_NO_JOURNAL
 enum { KEY_MAX = 2, RESPONSE_MAX = 2, STATE_MAX = 1 };
 #else
 enum { CAPACITY = 2, KEY_MAX = 3, RESPONSE_MAX = 3, STATE_MAX = 2 };
@@ -48,6 +52,8 @@ static uint8_t any_byte(void)
 
 #ifdef IDEM_CELLS
 #include "cells.h"
+#elif defined RING
+#include "ring.h"
 #else
 static uint32_t memory[IDEM_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX,
                                         STATE_MAX) / 4];
@@ -55,6 +61,7 @@ static uint32_t memory[IDEM_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX,
 
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
+#include "specs.h"
 
 static idem_config config;
 static idem_table table;
@@ -92,6 +99,11 @@ static void configure(void)
     cells.erased = any_byte();
     cells.verify = any_byte();
     config.storage = &cells;
+#endif
+#ifdef RING
+    ring.erased = any_byte();
+    ring.verify = any_byte();
+    config.storage = &ring;
 #endif
 }
 
@@ -268,9 +280,30 @@ static void call(void)
     }
 }
 
+#ifdef RING
+/* The opening as far as the records, with any check of the secret; or all of
+   it, where there is no journal.  What is set before is as idemi_recover_open
+   sets it. */
+static void headers(void)
+{
+    int seen;
+
+    table.journal->check = any();
+    table.journal->attempt = IDEMI_NOWHERE;
+    if (idemi_recover_headers(&table, &seen))
+        idemi_recover_chain(&table);
+    else
+        idemi_recover_blank(&table, seen);
+}
+#endif
+
 int main(void)
 {
     configure();
+#ifdef RING
+    if (idemi_public_prepare(&table, &config, memory, sizeof memory) == IDEM_OK)
+        headers();
+#else
     if (idem_open(&table, &config, memory, sizeof memory, any()) != IDEM_OK)
         return 1;
 #ifdef IDEM_CELLS
@@ -278,6 +311,7 @@ int main(void)
 #else
     while (below(2))
         call();
+#endif
 #endif
     return 0;
 }

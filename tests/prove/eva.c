@@ -13,7 +13,8 @@
  * of the bytes: WP proves that (contracts.acsl).  Left out is all that then
  * uses records.  Sanitizers, fuzzing, idem_check after every call and the
  * power-cut explorer look at that.
- * The table alone is run by calls.c, and so is the opening of cells.
+ * The table alone is run by calls.c, and so is the opening of cells, and that
+ * of a ring as far as the first record.
  */
 #include <stdint.h>
 

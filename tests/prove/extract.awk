@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: 0BSD
 # Joins functions of idem.h, taken by name, with the contracts in the first
 # file, in its order.  Says on stderr what it does not find, and fails.  With
-# -v only="NAME..." contracts and declarations of these alone.
+# -v only="NAME..." contracts and declarations of these alone; and predicates
+# that have a name there.
 function take(from, to,    i, text) {
     text = ""
     for (i = 1; i <= lines; i++)
@@ -49,7 +50,7 @@ function annotated(text,    part, n, i, k) {
 function flush_entry(    text) {
     if (only && index(" " only " ", " " name " ") == 0)
         kind = contract = ""
-    else if (only)
+    else if (only && kind != "predicate")
         kind = "assumed"
     if (kind == "function" || kind == "assumed")
         text = definition(name)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: 0BSD
 # Puts what the first file's `before` entries have behind > into idem.h, before
-# a line of a function.  Says on stderr what it does not find, and fails.
+# a line of a function.  Says on stderr what it does not find, or what would be
+# the one statement of a condition then, and fails.
 FNR == 1 { file++ }
 file == 1 && $1 == "before" && NF == 2 { name = $2; next }
 file == 1 && !/^ / { name = ""; next }
@@ -24,10 +25,15 @@ file == 1 {
     code = $0
     sub(/^ +/, "", code)
     if ((within, code) in hint) {
+        if (above ~ /(\)|else)$/ && hint[within, code] !~ /^\/\/@[^\n]*\n$/) {
+            print "not in braces: " within ": " code > "/dev/stderr"
+            bad = 1
+        }
         printf "%s", hint[within, code]
         delete missing[within, code]
     }
     print
+    above = code
 }
 END {
     for (at in missing) {

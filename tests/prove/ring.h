@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: 0BSD */
+/* The medium of calls.c with RING: the journal in a ring of sectors.  Reading
+ * gives any bytes, each time others: so whatever image there is, also one that
+ * was forged, and torn and worn sectors.  Any callback may fail at any call; a
+ * read that does has set its bytes, or none.
+ *
+ * As few sectors as the capacity takes, each of six granules behind its
+ * headers; the memory is the least there may be, so what was read moves.
+ */
+enum { GRANULE = 64, SECTOR = 512, SECTORS = 5, SIZE = SECTORS * SECTOR };
+
+/* Runs in which these differ are not mixed (-eva-partition-value).  The header
+   neither reads nor knows them: ring.txt says where they are set in the copy
+   that is analysed. */
+static uint32_t
+    eva_valid, eva_first,       /* that a header is one; the first of two */
+    eva_pair;                   /* which of them counts, if one; 3: there is a
+                                   head */
+
+/* What a medium may rely on */
+/*@ requires inside: at <= SIZE && len <= SECTOR - at % SECTOR;
+    requires room: \valid((char *)dst + (0 .. len - 1));
+    assigns ((char *)dst)[0 .. len - 1] \from \nothing;
+    ensures \initialized((char *)dst + (0 .. len - 1)); */
+void ring_any(uint32_t at, void *dst, uint32_t len);
+
+static int ring_read(void *ctx, uint32_t at, void *dst, uint32_t len)
+{
+    (void)ctx;
+    if (below(2))
+        return 1;
+    ring_any(at, dst, len);
+    return (int)below(2);
+}
+
+/* Opening writes nothing. */
+/*@ requires \false; */
+int ring_prog(void *ctx, uint32_t at, const void *src, uint32_t len);
+/*@ requires \false; */
+int ring_erase(void *ctx, uint32_t sector);
+/*@ requires \false; */
+int ring_erasing(void *ctx);
+/*@ requires \false; */
+int ring_sync(void *ctx);
+
+static idem_storage ring = {
+    .read = ring_read, .prog = ring_prog, .erase = ring_erase,
+    .erasing = ring_erasing, .sync = ring_sync,
+    .sector_size = SECTOR, .sector_count = SECTORS, .prog_size = GRANULE };
+
+static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(
+    CAPACITY, KEY_MAX, RESPONSE_MAX, STATE_MAX, SECTORS, GRANULE) / 4];
