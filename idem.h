@@ -4708,6 +4708,9 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
     while (result == IDEM_OK && !idemi_journal_enough(t, len, outcomes)) {
         uint32_t dead = idemi_journal_gap(t, j->head, j->clean);
         uint32_t sure = idemi_journal_gap(t, j->head, j->tail);
+        // Neither cleaning nor another head makes more sequences.
+        if (idemi_journal_spare(t) == UINT32_MAX - j->sequence)
+            return IDEM_E_SPACE;
         if (t->config->storage->erase && j->spare + 2 < dead) {
             result = idemi_journal_erase(t, 1);
             if (result != IDEM_E_SPACE)
