@@ -20,7 +20,7 @@ test: $(TESTS) patterns  ## run the unit, model and thread tests
 	@set -e; for t in $(TESTS); do echo "== $$t"; $$t; done
 
 help:                    ## list the targets; SHORT=1 shortens the long ones
-	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 16
 
 crash: $(CRASH)          ## power cuts at every step of many workloads
 	@if [ "$(SHORT)" = 1 ]; then \

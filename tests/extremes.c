@@ -32,7 +32,7 @@ static void broken(const char *what, int line);
 #define PICK(array) ((array)[chance((uint32_t)COUNT(array))])
 
 enum { MEDIUM_MAX = 24 << 20 };     // bytes
-enum { KEYS_MAX = 90100, LEN_MAX = 65535, ID_MAX = 255 };
+enum { KEYS_MAX = 98400, LEN_MAX = 65535, ID_MAX = 255 };
 enum { OLD_CLAIMS = 16 };           // that are tried again
 enum { CALLS_LEAST = 3000, CALLS_PER_KEY = 3 };
 enum { OPERATIONS_MAX = 3000000 };  // of the storage, in one call
@@ -65,6 +65,8 @@ static struct {
     int          sync_failed;
     int          acknowledged;      // something is on the medium for certain
     unsigned     harm;
+    uint64_t     cut_at;            // logical time of the latest cut; what it
+                                    // interrupted may yet be found
     // This call.
     int          opening;
     int          callback;          // what one returned that was not 0
@@ -316,10 +318,13 @@ static void many_sectors(void)
     the.storage.sector_count = PICK(counts);
 }
 
+/* About 254 and 65,534 the number of a cell becomes longer. */
 static void many_keys(void)
 {
-    static const uint32_t capacities[] = { 300, 5000, 32767, IDEM_WIDE ? 60000
-                                                                       : 5000 };
+    const uint32_t capacities[] = {
+        250 + chance(50), 5000, 32767,
+        !IDEM_WIDE ? 20000 : one_in(2) ? 60000 : 65520 + chance(30)
+    };
     static const uint32_t sizes[] = { 1056, 4096, 16896, 65536, 262144 };
     static const uint16_t small[] = { 1, 4, 8 };
 
@@ -332,7 +337,7 @@ static void many_keys(void)
 
 static void long_responses(void)
 {
-    static const uint16_t lengths[] = { 0, 20000, 65535 };
+    static const uint16_t lengths[] = { 0, 20000, 65535, 65535 };
 
     the.config.capacity = 1 + chance(6);
     the.config.key_max = 255;
@@ -788,8 +793,9 @@ static void called(const char *what, int result)
           truth.calls, what, the.last_key, idem_text(result),
           (unsigned long long)truth.clock, the.progs, the.erases,
           the.medium.off ? ", the power went" : "");
-    if (the.config.full == IDEM_EVICT_OLDEST &&
-        (t->stats.evicted != the.evicted || result == IDEM_E_STORAGE))
+    if (the.config.full == IDEM_EVICT_OLDEST && result == IDEM_E_STORAGE)
+        truth.evicted = truth.evicting = truth.calls;
+    if (t->stats.evicted != the.evicted)
         truth.evicted = truth.calls;
     PROMISE(!the.medium.violations);
     PROMISE(the.erases <= 1 || truth.faulty);
@@ -937,7 +943,7 @@ static void begin(unsigned key)
 /* Short ones more often, if long ones are allowed. */
 static uint16_t some_len(uint16_t most)
 {
-    if (most > 2000 && !one_in(20))
+    if (most > 2000 && !one_in(4))
         most = 40;
     return (uint16_t)(one_in(2) ? most : chance(most + 1u));
 }
@@ -1396,6 +1402,7 @@ static void restart(void)
     if (the.medium.off) {
         cuts++;
         the.harm++;
+        the.cut_at = before;
     }
     if (the.config.storage)
         stop_medium();
@@ -1408,7 +1415,8 @@ static void restart(void)
         tell_configuration();
     clock = logical_time();
     if (the.config.storage) {
-        PROMISE(clock >= truth.written && clock <= before);
+        PROMISE(clock >= truth.written);
+        PROMISE(clock <= before || clock <= the.cut_at);
         model_starts(&truth, clock);
     } else
         start_anew();

@@ -2,7 +2,7 @@
 /*
  * What a table may answer, of whatever size and configuration it is; written
  * from the promises in the manual of idem.h.  (fuzz/promises.h says the same of
- * six keys, and knows time from above only.  Here there are 90,000, time is
+ * six keys, and knows time from above only.  Here there are 98,000, time is
  * known to the millisecond, and the configuration changes between boots.)
  *
  * Of each key there is a set of versions that may be true now, and a set of
@@ -66,6 +66,7 @@ struct known {
     uint8_t  came_again;        // after what was known of it was over
     known   *unsynced;          // the next one in it
     uint32_t told;              // by which call the table told of it last
+    uint32_t set;               // by which call it became what it is
 };
 
 // Application state.
@@ -93,6 +94,8 @@ typedef struct model {
     uint64_t token;             // the largest that was granted
     uint32_t calls;
     uint32_t evicted;           // the latest call that may have evicted
+    uint32_t evicting;          // .. that failed in this boot: the next opening
+                                // may find that it has evicted
     int      crowded;           // a set is nearly full: only a sync helps
     states   now, next;
 } model;
@@ -340,7 +343,7 @@ static inline void model_set(model *m, known *k, const version *v, int written)
     }
     versions_only(&k->now, v);
     k->is_volatile = !written;
-    k->told = m->calls;
+    k->told = k->set = m->calls;
     m->crowded |= k->next.count >= VERSIONS - 2;
 }
 
@@ -657,14 +660,16 @@ static inline void model_synced(model *m)
 
 /* ------------------------------------------------------------------ restart */
 
-/* Before a restart: what is over may be dropped in it. */
+/* Before a restart: what is over, or was to be evicted, may be gone. */
 static inline void model_stops(model *m)
 {
     for (unsigned i = 0; i < m->count; i++) {
         versions *next = &m->keys[i].next;
         int over = model_known(m, &m->keys[i], 0) < KNOWN;
         for (unsigned n = 0; n < next->count; n++)
-            over |= version_known(m, &next->of[n]) < KNOWN;
+            over |= version_known(m, &next->of[n]) < KNOWN ||
+                    (version_finished(&next->of[n]) && !next->of[n].owed &&
+                     m->keys[i].set < m->evicting);
         if (over)
             versions_add(next, &unknown);
     }
@@ -707,6 +712,7 @@ static inline void model_starts(model *m, uint64_t clock)
     uint64_t before = m->clock;
 
     m->crowded = 0;
+    m->evicting = 0;
     m->unsynced_time = 0;
     m->unsynced = NULL;
     for (unsigned i = 0; i < m->count; i++) {
@@ -744,7 +750,7 @@ static inline void model_init(model *m, const idem_config *config, known *keys,
         versions_only(&keys[i].next, &unknown);
         keys[i].is_volatile = keys[i].is_unsynced = 0;
         keys[i].attempted = keys[i].came_again = 0;
-        keys[i].told = 0;
+        keys[i].told = keys[i].set = 0;
     }
 }
 
