@@ -86,6 +86,7 @@ typedef struct model {
     known   *keys;
     unsigned count;             // of keys
     int      faulty;            // callbacks have failed
+    int      unread;            // a callback failed in this call
     int      rounding;          // a retention may become a longer one
     uint64_t clock;             // logical time
     uint64_t written;           // of the latest record that is durable
@@ -302,12 +303,13 @@ static inline int model_full(const model *m, const known *k)
 }
 
 /* Whether there was room for another key.  If one has made room, its scope may
-   still have more than a quota that was larger in the boot before. */
+   still have more than a quota that was larger in the boot before; and a key
+   that cannot be read is in nobody's. */
 static inline int model_room(const model *m, const known *k)
 {
     return !model_counts(m) ||
            (model_others(m, k, LEAST, 0) < m->config->capacity &&
-            (!m->config->quota || m->evicted == m->calls ||
+            (!m->config->quota || m->evicted == m->calls || m->unread ||
              model_others(m, k, LEAST, 1) < m->config->quota));
 }
 
