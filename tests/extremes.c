@@ -65,7 +65,7 @@ static struct {
     int          sync_failed;
     int          acknowledged;      // something is on the medium for certain
     unsigned     harm;
-    uint64_t     cut_at;            // logical time of the latest cut; what it
+    uint64_t     cut_at;            // logical time of a cut, the latest; what it
                                     // interrupted may yet be found
     // This call.
     int          opening;
@@ -655,6 +655,18 @@ static void adapt(void)
     make_medium();
 }
 
+/* Bytes that a key's number takes, little-endian, with which it begins. */
+static size_t number_len(void)
+{
+    return the.config.key_max < 4 ? the.config.key_max : 4;
+}
+
+/* Whether there is room for a scope of two bytes beside it. */
+static int has_scopes(void)
+{
+    return the.config.key_max >= 6;
+}
+
 /* How many keys there are to be asked for: more than fit. */
 static unsigned keys_wanted(void)
 {
@@ -677,8 +689,9 @@ static void make_device(void)
     make_memory();
     memset(&the.table, 0, sizeof the.table);
     model_init(&truth, &the.config, keys, keys_wanted());
+    // Short keys leave no room for a scope.
     for (unsigned i = 0; i < truth.count; i++)
-        keys[i].scope = (uint16_t)chance(the.scopes);
+        keys[i].scope = (uint16_t)chance(has_scopes() ? the.scopes : 1);
 #ifndef IDEM_CELLS
     truth.rounding = the.many_retentions && the.config.storage &&
                      !the.config.in_ram;
@@ -694,17 +707,11 @@ static void unmake_device(void)
 
 /* ---------------------------------------------------- >>asking  keys, calls */
 
-/* Where an id begins with its key's number, little-endian. */
-static size_t number_len(void)
-{
-    return the.config.key_max < 4 ? the.config.key_max : 4;
-}
-
 /* Scope and key of a number; every eighth key is as long as may be. */
 static void name_key(idem_request *rq, unsigned key, uint8_t *id)
 {
     unsigned scope = keys[key].scope, max = the.config.key_max;
-    size_t scope_len = max < 6 || !scope ? 0 : max < 40 ? 2 : 1 + scope;
+    size_t scope_len = !scope ? 0 : max < 40 ? 2 : 1 + scope;
     size_t least = number_len(), len = max - scope_len;
 
     if (key % 8)
@@ -791,7 +798,7 @@ static int checks(void)
 }
 
 /* Erases in one call.  The manual says one.  A begin may need two where a
-   sector holds less than four outcomes, or where claims that write nothing have
+   sector holds less than four records, or where claims that write nothing have
    reserved many sectors. */
 static uint32_t erases_at_most(void)
 {
@@ -799,7 +806,7 @@ static uint32_t erases_at_most(void)
     const idem_journal *j = the.table.journal;
 
     if (the.config.volatile_claims ||
-        (j && j->outcome_max > the.storage.sector_size / 4))
+        (j && j->record_max > the.storage.sector_size / 4))
         return 2;
 #endif
     return 1;
@@ -1425,7 +1432,7 @@ static void restart(void)
     if (the.medium.off) {
         cuts++;
         the.harm++;
-        the.cut_at = before;
+        the.cut_at = before > the.cut_at ? before : the.cut_at;
     }
     if (the.config.storage)
         stop_medium();

@@ -330,8 +330,9 @@ static inline void model_set(model *m, known *k, const version *v, int written)
 {
     int exact = written && m->config->durability == IDEM_EACH;
 
-    // What came in its place before may be durable without this.
-    if (!exact && model_known(m, k, 0) < KNOWN)
+    // What came in its place before may be durable without this.  And the
+    // attempt before a volatile one is forgotten with that.
+    if (!written || (!exact && model_known(m, k, 0) < KNOWN))
         versions_add(&k->next, &unknown);
     if (exact) {
         versions_only(&k->next, v);
@@ -612,8 +613,6 @@ static inline void model_renewed(known *k, uint64_t lease_end)
 /* The key is unknown.  A claim that was not written leaves what was before. */
 static inline void model_removed(model *m, known *k)
 {
-    if (k->is_volatile)
-        versions_add(&k->next, &unknown);
     model_set(m, k, &unknown, !k->is_volatile);
     if (!k->is_volatile)
         model_wrote(m);
