@@ -208,7 +208,7 @@ failures:                ## every callback fails at every call
 # With a wide index and a narrow one, ring and cells; and seeds of their own.
 extremes:                ## the smallest and largest configurations
 	@mkdir -p $(B)
-	@seed=1; count=$${IDEM_SEEDS:-600}; [ "$(SHORT)" != 1 ] || count=12; \
+	@seed=1; count=$${IDEM_SEEDS:-250}; [ "$(SHORT)" != 1 ] || count=12; \
 	for f in -DIDEM_WIDE=1 -DIDEM_WIDE=0 "-DIDEM_WIDE=1 -DIDEM_CELLS" \
 	    "-DIDEM_WIDE=0 -DIDEM_CELLS"; do \
 	    $(CC) -std=c99 -O1 $(WARN) $$f -I. tests/extremes.c \

@@ -86,6 +86,7 @@ typedef struct model {
     known   *keys;
     unsigned count;             // of keys
     int      faulty;            // callbacks have failed
+    int      was_volatile;      // claims have been
     int      unread;            // a callback failed in this call
     int      rounding;          // a retention may become a longer one
     uint64_t clock;             // logical time
@@ -664,9 +665,13 @@ static inline void model_synced(model *m)
 /* Before a restart: what is over, or was to be evicted, may be gone. */
 static inline void model_stops(model *m)
 {
+    m->was_volatile |= m->config->volatile_claims;
     for (unsigned i = 0; i < m->count; i++) {
         versions *next = &m->keys[i].next;
         int over = model_known(m, &m->keys[i], 0) < KNOWN;
+        // A claim that is not written replaces nothing in the storage: what was
+        // known of the key in another slot may be there yet.
+        next->any |= m->was_volatile && m->keys[i].came_again;
         for (unsigned n = 0; n < next->count; n++)
             over |= version_known(m, &next->of[n]) < KNOWN ||
                     (version_finished(&next->of[n]) && !next->of[n].owed &&
