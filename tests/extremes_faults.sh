@@ -31,8 +31,6 @@ fault volatile-token-of-32-bits idemi_journal_volatile '
 fault full-token-of-32-bits idemi_keys_token 's/return /&(uint32_t)/'
 fault end-of-16-bits idemi_journal_header \
     's/store(p, end, 3)/store(p, end \& 0xFFFF, 3)/'
-fault outcome-of-16-bits idemi_public_geometry \
-    's/j->carry_max = /j->outcome_max = (uint16_t)j->outcome_max; &/'
 fault clock-of-32-bits idemi_recover_sector \
     's/s->time_high = .*/s->time_high = 0;/'
 
@@ -43,8 +41,6 @@ fault erase-not-waited-for idemi_journal_erased \
     's/result == 1 && wait/0/
      s/if (result == 1)/if (result == 1 \&\& !wait)/
      s/idemi_storage_result(t, result)/IDEM_OK/'
-fault erases-not-paced idemi_journal_reserve \
-    's/result = idemi_journal_pace(t, outcomes)/;/'
 fault sequences-used-up idemi_journal_reserve \
     's/idemi_journal_spare(t) == UINT32_MAX - j->sequence/0/'
 
