@@ -20,7 +20,7 @@ test: $(TESTS) patterns  ## run the unit, model and thread tests
 	@set -e; for t in $(TESTS); do echo "== $$t"; $$t; done
 
 help:                    ## list the targets; SHORT=1 shortens the long ones
-	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 16
 
 crash: $(CRASH)          ## power cuts at every step of many workloads
 	@if [ "$(SHORT)" = 1 ]; then \
@@ -205,6 +205,20 @@ failures:                ## every callback fails at every call
 	    if [ "$(SHORT)" = 1 ]; then $(B)/failures 4999; \
 	    else $(B)/failures $${IDEM_ONE_IN:-29}; fi || exit 1; done
 
+# With a wide index and a narrow one, ring and cells; and seeds of their own.
+extremes:                ## the smallest and largest configurations
+	@mkdir -p $(B)
+	@seed=1; count=$${IDEM_SEEDS:-250}; [ "$(SHORT)" != 1 ] || count=12; \
+	for f in -DIDEM_WIDE=1 -DIDEM_WIDE=0 "-DIDEM_WIDE=1 -DIDEM_CELLS" \
+	    "-DIDEM_WIDE=0 -DIDEM_CELLS"; do \
+	    $(CC) -std=c99 -O1 $(WARN) $$f -I. tests/extremes.c \
+	        -o $(B)/extremes || exit 1; \
+	    $(B)/extremes $$seed $$count || exit 1; \
+	    seed=$$((seed + count)); done
+
+extremes-faults:         ## the same must find bugs that are planted
+	@SHORT="$(SHORT)" sh tests/extremes_faults.sh
+
 chosen:                  ## what keys cost that an enemy has crafted
 	@mkdir -p $(B)
 	@set -e; keys=1000000; [ "$(SHORT)" != 1 ] || keys=100000; \
@@ -319,5 +333,5 @@ $(TESTS): idem.h
         examples docs size bench clean crash crash-faults file hello patterns \
         fuzz-template deps-fuzz once inspect deps-mqtt mqtt targets golden \
         deps-targets demo-firmware cover fuzz mutate deps-trust crash-long \
-        failures chosen ct deps-ct lint deps-lint prove deps-prove repro \
-        list-builds
+        failures extremes extremes-faults chosen ct deps-ct lint deps-lint \
+        prove deps-prove repro list-builds

@@ -7,20 +7,10 @@
 # SHORT=1 takes every third.
 set -eu
 
-out=build/faults
-only=${1:-}
-journal=
-extent=--short
-rm -rf "$out"
-mkdir -p "$out"
-count=0
-found=0
-failed=0
+. tests/faults.sh
 
-fail() {
-    echo "FAILED: $1: $2"
-    failed=$((failed + 1))
-}
+extent=--short
+told='violation: '
 
 # explore: the explorer with the header in $out
 explore() {
@@ -29,30 +19,7 @@ explore() {
     "$out/crash" $extent --first > "$out/log" 2>&1
 }
 
-# fault NAME FUNCTION SCRIPT
-fault() {
-    [ -z "$only" ] || [ "$only" = "$1" ] || return 0
-    count=$((count + 1))
-    [ "${SHORT:-}" != 1 ] || [ $((count % 3)) = 1 ] || return 0
-    sed "/^static.*[ *]$2(/,/^}/{
-        $3
-        }" idem.h > "$out/idem.h"
-    status=0
-    if cmp -s idem.h "$out/idem.h"; then
-        fail "$1" "nothing is changed by it"
-        return
-    fi
-    explore || status=$?
-    case $status in
-    0) fail "$1" "not found" ;;
-    2) fail "$1" "does not compile" ;;
-    *) sed -n "s/^violation: /$1: /p" "$out/log" | head -n 1
-       found=$((found + 1)) ;;
-    esac
-}
-
-cp idem.h "$out/idem.h"
-explore || { cat "$out/log"; echo "FAILED: already without a fault"; exit 1; }
+sound
 
 echo "-- records"
 fault no-crc idemi_record_decode '/idemi_crc_update/{
@@ -113,8 +80,7 @@ fault newest-read-again idemi_journal_fetch 's/at == j->newest/0/'
 
 echo "-- cells"
 journal=-DIDEM_CELLS
-cp idem.h "$out/idem.h"
-explore || { cat "$out/log"; echo "FAILED: already without a fault"; exit 1; }
+sound
 fault cell-no-crc idemi_cells_decode '/idemi_crc_update/{
         N
         s/idemi_crc_update.*load32(p)/1/
@@ -151,5 +117,4 @@ extent="--geometry words --workload ring --seed 3 --draws 3"
 fault cell-not-wiped idemi_cells_clear \
     's/result = idemi_cells_wipe(t, cell);/;/'
 
-echo "faults: $found found, $failed not"
-[ "$failed" = 0 ]
+counted

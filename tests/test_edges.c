@@ -940,6 +940,43 @@ static void with_the_last_sequence_used_nothing_new_begins(void **state)
     assert_int_equal(find(f, "s", "a", d->now), IDEM_OK);
 }
 
+/* Many claims reserve more than one sector.  Where no sequences are left for
+   that they are refused, at the cost of no more erases than any other. */
+static void s7_the_last_sequences_are_for_what_was_granted(void **state)
+{
+    enum { CLAIMS = 60 };
+    static const geometry many =
+        { "many", FLASH_NOR, 4, 512, 64, 0xFF, 0, 0, 0 };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_claim claims[CLAIMS];
+
+    f->config.capacity = CLAIMS;
+    f->request.lease_ms = IDEM_LEASE_NONE;
+    for (uint32_t left = 1; left < 20; left++) {
+        char key[] = "?";
+        unsigned granted = 0;
+        uint32_t erases;
+        int result;
+        device_start(d, &many);
+        // No such journal can be made in a test's time.
+        f->table.journal->sequence =
+            UINT32_MAX - 2 * f->config.storage->sector_count - left;
+        do {
+            key[0] = (char)(1 + granted);
+            erases = d->medium.erases;
+            result = ask(f, key, d->now);
+            assert_true(d->medium.erases - erases <= 1);
+            if (result == IDEM_EXECUTE)
+                claims[granted++] = f->claim;
+        } while (result == IDEM_EXECUTE && granted < CLAIMS);
+        assert_true(result == IDEM_EXECUTE || result == IDEM_E_SPACE);
+        while (granted > 0)
+            assert_int_equal(complete(f, &claims[--granted], "sixteen bytes ..",
+                                      d->now), IDEM_OK);
+    }
+}
+
 /* A token has 64 bits, of which a table keeps the lower half. */
 static void what_is_owed_for_more_than_32_bits_is_delivered(void **state)
 {
@@ -1756,6 +1793,7 @@ int main(void)
         EDGE_TEST(of_a_key_that_is_over_nothing_is_written),
         EDGE_TEST(volatile_tokens_go_on_in_another_sector),
         EDGE_TEST(with_the_last_sequence_used_nothing_new_begins),
+        EDGE_TEST(s7_the_last_sequences_are_for_what_was_granted),
         EDGE_TEST(what_is_owed_for_more_than_32_bits_is_delivered),
         EDGE_TEST(s4_doubt_that_is_found_late_lasts),
         EDGE_TEST(idle_work_on_torn_storage_erases),
