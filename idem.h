@@ -168,7 +168,9 @@
          in IDEM_EXHAUSTED.
      L3  If idem_maintain is called in idle time, neither begin nor complete
          ever waits for an erase; else at most one happens in a call, and none
-         in complete.  (A callback that fails may cost more.)
+         in complete.  (A callback that fails may cost more; and a begin takes
+         two now and then where a sector holds but a few outcomes, or with a
+         hundred volatile claims.)
      H1  "Exactly once" is not promised, by nature: an outside effect that is
          neither harmless to repeat nor visible afterwards may happen once too
          often or not at all when its execution is cut short.  IDEM_RECOVER is
@@ -405,7 +407,8 @@
    execute what was claimed after one, answer what was completed after another.
    volatile_claims: claims are not written at all, outcomes are.  Half the wear;
    but what a restart cuts short is IDEM_EXECUTE again (S4 is given up for that,
-   and nothing else).
+   and nothing else); or what the key was before, if that was dropped for it and
+   its retention goes on.
 
    Call idem_maintain when there is nothing else to do, until it answers
    IDEM_OK.  It erases ahead, and carries forward what is still needed from the
@@ -430,7 +433,8 @@
    medium: nothing is written any more until the table is opened again.
 
    Not in the journal: the default retention.  Who changes config.retention_ms
-   changes it for what is stored, too.  Who makes capacity, key_max,
+   changes it for what is stored, too; what was over may be known again when it
+   is made longer.  Who makes capacity, key_max,
    response_max or state_max smaller than what is stored loses that, as if it
    were damaged.  Without in_ram there are 15 retentions at a time, the default
    and the longest possible among them: a key that asks for one more has the
