@@ -3202,6 +3202,28 @@ static void a_second_header_counts_but_for_one_bit(void **state)
     }
 }
 
+/* The oldest sector needed may be many behind, as long as they are there. */
+static void a_header_that_points_far_back_is_one(void **state)
+{
+    static const geometry many =
+        { "many", FLASH_NOR, 4, 512, 600, 0xFF, 0, 0, 0 };
+    device *d = (device *)*state;
+    const idem_table *t = &d->f.table;
+
+    device_start(d, &many);
+    play(d, NULL, "B0");
+    for (uint32_t back = 100; back < 1000; back += 100) {
+        uint8_t header[IDEMI_HEADER];
+        memcpy(header, d->medium.bytes + t->journal->head * many.sector_size,
+               sizeof header);
+        idemi_basics_store(header + 28, back, 2);
+        idemi_basics_store(header + 36, crc32c(UINT32_MAX, header, 36), 4);
+        assert_int_equal(idemi_recover_header(t, header),
+                         back < many.sector_count ? IDEMI_OURS
+                                                  : IDEMI_NO_HEADER);
+    }
+}
+
 /* Each sector that has no header is a stretch that is lost, and so is the rest of
    the one before, for where that ended stood in the header. */
 static void s5_sectors_without_a_header_are_counted_each(void **state)
@@ -4472,6 +4494,7 @@ int main(void)
             formatting_that_power_ended_leaves_nothing_that_looks_whole),
         JOURNAL_TEST(formatting_waits_for_each_erase),
         JOURNAL_TEST(a_header_that_points_out_of_the_ring_is_none),
+        JOURNAL_TEST(a_header_that_points_far_back_is_one),
         JOURNAL_TEST(a_second_header_counts_but_for_one_bit),
         JOURNAL_TEST(s5_sectors_without_a_header_are_counted_each),
         JOURNAL_TEST(a_header_is_taken_apart),
