@@ -3037,9 +3037,12 @@ static void foreign_data_is_refused(void **state)
     device *d = (device *)*state;
 
     for (unsigned i = 0; i < COUNT(geometries); i++)
-        for (unsigned n = 0; n < 7; n++) {
+        for (unsigned n = 0; n < 8; n++) {
             flash *m = &d->medium;
             if (geometries[i].sector_size > 5000)
+                continue;
+            // One small granule may be anything, after a cut.
+            if (n == 6 && geometries[i].granule <= 16)
                 continue;
             tight(d, &geometries[i], 5);
             switch (n) {
@@ -3049,6 +3052,7 @@ static void foreign_data_is_refused(void **state)
             case 3: flash_fill(m, m->size - 1, 1, m->erased ^ 1); break;
             case 4: flash_noise(m, 0, m->size - m->sector_size, 7); break;
             case 5: flash_noise(m, 0, 2 * IDEMI_HEADER, 7); break;
+            case 6: flash_fill(m, 0, 1, ~'i' & 255); break;
             default: flash_fill(m, 0, m->size, 'x'); break;
             }
             assert_foreign(d);
