@@ -92,14 +92,15 @@ fault cell-not-confirmed idemi_cells_settle \
 fault cell-tentative-last idemi_cells_confirm \
     's/result = idemi_cells_put(t, slot, &c);$/;/'
 fault cell-relied-upon idemi_journal_unconfirmed 's/if (j->settled ||/if (1 ||/'
-fault cell-replaced-wiped idemi_cells_clear 's/if (cell == kept.*/if (0)/'
+fault cell-replaced-wiped idemi_cells_clear \
+    's/(!j->whole && cell + 1 == j->replaced)/0/'
 fault cell-replaced-first idemi_cells_put 's/idemi_cells_push(t, own - 1);/{\
         idemi_cells_push(t, own - 1);\
         while (*idemi_cells_free(t, 0) != own - 1)\
             idemi_cells_push(t, idemi_cells_pop(t));\
     }/'
-fault cell-older-kept idemi_cells_replaced \
-    's/if (cell + 1 == j->replaced)/if (1)/'
+fault cell-older-kept idemi_cells_take \
+    's/if (f\[IDEMI_CELL_SEQUENCE\] + 1 == j->sequence)/if (1)/'
 fault cell-tokens-again '[a-z_]*' 's/t->token = j->sequence;/t->token = 0;/
         s/t->token = t->journal->sequence;/t->token++;/'
 fault cell-cut-untold idemi_cells_tell 's/result = idemi_cells_put.*/;/'
