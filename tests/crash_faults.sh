@@ -114,7 +114,7 @@ fault cell-age-not-carried idemi_cells_describe 's/= t->clock - s->time/= 0/'
 fault cell-census-old idemi_cells_program 's/j->census = census;/;/'
 
 # Takes a cell that reads as before at one boot, and as meant at a later one.
-extent="--geometry words --workload ring --seed 3 --draws 3"
+extent="--geometry words --workload ring --draws 100"
 fault cell-not-wiped idemi_cells_clear \
     's/result = idemi_cells_wipe(t, cell);/;/'
 
