@@ -434,11 +434,10 @@
 
    Not in the journal: the default retention.  Who changes config.retention_ms
    changes it for what is stored, too; what was over may be known again when it
-   is made longer.  Who makes capacity, key_max,
-   response_max or state_max smaller than what is stored loses that, as if it
-   were damaged.  Without in_ram there are 15 retentions at a time, the default
-   and the longest possible among them: a key that asks for one more has the
-   next longer one.
+   is made longer.  Who makes capacity, key_max, response_max or state_max
+   smaller than what is stored loses that, as if it were damaged.  Without
+   in_ram there are 15 retentions at a time, the default and the longest
+   possible among them: a key that asks for one more has the next longer one.
 
    ---------------------------------------------------------------------------
    >>porting

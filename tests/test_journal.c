@@ -3228,8 +3228,8 @@ static void a_header_that_points_far_back_is_one(void **state)
     }
 }
 
-/* Each sector that has no header is a stretch that is lost, and so is the rest of
-   the one before, for where that ended stood in the header. */
+/* Each sector that has no header is a stretch that is lost, and so is the rest
+   of the one before, for where that ended stood in the header. */
 static void s5_sectors_without_a_header_are_counted_each(void **state)
 {
     device *d = (device *)*state;
@@ -4155,10 +4155,9 @@ static void s7_the_last_sequence_refuses_new_claims_only(void **state)
     assert_true(granted > 5);
 }
 
-/* Claims that reserve more than there is make room for themselves, by cleaning
-   sectors of which the header does not say yet that they are dead: those are
-   not erased before it does. */
-static void s7_what_was_cleaned_since_the_header_is_not_erased(void **state)
+/* Claims that reserve much more than the head has make room for it, without
+   touching what is needed. */
+static void s7_claims_make_room_for_long_outcomes(void **state)
 {
     device *d = (device *)*state;
     fixture *f = &d->f;
@@ -4518,7 +4517,7 @@ int main(void)
         JOURNAL_TEST(an_erase_that_ends_when_no_other_is_due_is_no_failure),
         JOURNAL_TEST(an_erase_that_fails_late_retires_its_sector),
         JOURNAL_TEST(s7_the_last_sequence_refuses_new_claims_only),
-        JOURNAL_TEST(s7_what_was_cleaned_since_the_header_is_not_erased),
+        JOURNAL_TEST(s7_claims_make_room_for_long_outcomes),
         JOURNAL_TEST(s2_what_was_carried_is_carried_on_from_sectors_that_fail),
         JOURNAL_TEST(a_header_that_failed_means_nothing_behind_another),
         JOURNAL_TEST(s2_programs_may_fail_now_and_then),
