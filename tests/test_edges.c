@@ -1573,7 +1573,16 @@ static void word_of_another_hash(idem_table *t)         // T2
 
     while (idemi_index_slot(t, at) == IDEMI_NONE)
         at++;
-    t->index[at].hash ^= 1;
+    t->index[at].tag ^= 1;
+}
+
+static void word_of_another_home(idem_table *t)         // T2
+{
+    unsigned at = 0;
+
+    while (idemi_index_slot(t, at) == IDEMI_NONE)
+        at++;
+    t->index[at].past ^= 1;
 }
 #endif
 
@@ -1623,7 +1632,8 @@ static void idem_check_names_what_was_corrupted(void **state)
 #if IDEM_WIDE
         { 16, a_written_claim_in_no_order }, { 16, a_younger_claim_first },
         { 16, an_order_that_leads_nowhere },
-        { 16, an_order_that_leads_out_of_the_table }, { 2, word_of_another_hash },
+        { 16, an_order_that_leads_out_of_the_table },
+        { 2, word_of_another_hash },   { 2, word_of_another_home },
 #endif
     };
     device *d = (device *)*state;

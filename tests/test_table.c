@@ -107,11 +107,13 @@ static void insert_and_remove(fixture *f, names keys, const int in[KEYS],
 
 static void t1_t2_t3_hold_whatever_the_order_of_coming_and_going(void **state)
 {
-    // Of 8 places: apart, all at one home, the same round the end, and two
-    // clusters that meet there.
+    // Apart, all at one home, the same round the end, and two clusters that
+    // meet there.
+    enum { LAST = (int)IDEMI_WORDS * KEYS - 1 };
     static const unsigned homes[][KEYS] = {
-        { 0, 2, 4, 6 }, { 3, 3, 3, 3 }, { 7, 7, 7, 7 }, { 6, 6, 7, 0 },
-        { 5, 6, 6, 5 }, { 7, 0, 7, 1 },
+        { 0, 2, 4, 6 }, { 3, 3, 3, 3 }, { LAST, LAST, LAST, LAST },
+        { LAST - 1, LAST - 1, LAST, 0 },
+        { LAST - 2, LAST - 1, LAST - 1, LAST - 2 }, { LAST, 0, LAST, 1 },
     };
     fixture *f = (fixture *)*state;
 
@@ -120,7 +122,7 @@ static void t1_t2_t3_hold_whatever_the_order_of_coming_and_going(void **state)
             names keys;
             f->config.secret[0] = f->config.secret[8] = secret;
             fixture_open(f, 0);
-            assert_int_equal(f->table.index_size, 2 * KEYS);
+            assert_int_equal(f->table.index_size, LAST + 1);
             find_keys(f, homes[i], keys);
             for (int pair = 0; pair < ORDERS * ORDERS; pair++) {
                 int in[KEYS], out[KEYS];
@@ -152,6 +154,30 @@ static void t1_t2_t3_hold_in_larger_tables_of_any_size(void **state)
                 assert_int_equal(ask(f, key, 0), IDEM_E_FULL);
         }
         assert_true(f->table.stats.full > 0);
+    }
+}
+
+/* With IDEM_WIDE a word counts how far past its home it is, up to 7. */
+static void t2_holds_for_keys_that_all_have_one_home(void **state)
+{
+    enum { ALIKE = 20 };
+    fixture *f = (fixture *)*state;
+    char keys[ALIKE][8];
+    unsigned tries = 0;
+    uint32_t seed = 7;
+
+    f->config.capacity = 24;
+    fixture_open(f, 0);
+    for (int i = 0; i < ALIKE; i++)
+        do
+            (void)snprintf(keys[i], sizeof keys[i], "%u", tries++ % 10000000);
+        while (home_of(f, keys[i]) != f->table.index_size - 3);
+    for (int i = 0; i < 2000; i++) {
+        const char *key = keys[dice(&seed) % ALIKE];
+        if (find(f, "panel", key, 0) == IDEM_OK)
+            assert_int_equal(forget(f, "panel", key, 0), IDEM_OK);
+        else
+            (void)finish(f, "panel", key, 0);
     }
 }
 
@@ -378,7 +404,7 @@ static void index_full_of_another(fixture *f)           // T2
     while (slot_of(f, "claimed") == idemi_slot_at(&f->table, other))
         other++;
     for (unsigned at = 0; at < f->table.index_size; at++)
-        f->table.index[at].slot = (idem_number)(other + 1);
+        f->table.index[at].slot = (other + 1) & 0x7FFF;
 }
 
 static void slot_without_a_status(fixture *f)           // K1
@@ -517,6 +543,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(t1_t2_t3_hold_whatever_the_order_of_coming_and_going),
         TEST(t1_t2_t3_hold_in_larger_tables_of_any_size),
+        TEST(t2_holds_for_keys_that_all_have_one_home),
         TEST(s3_a_key_is_its_scope_and_its_bytes_exactly),
         TEST(s3_keys_of_255_bytes_are_compared_to_the_last),
         TEST(a_key_over_key_max_is_refused_not_cut),

@@ -1001,8 +1001,7 @@ static struct probes count_probes(const idem_table *t)
             p.miss_max = looks;
         if (!t->index[at].slot)
             continue;
-        looks = 1 + idemi_index_distance(
-            t, idemi_index_home(t, idemi_index_hash_at(t, at)), at);
+        looks = 1 + idemi_index_past(t, at);
         p.hit += looks;
         if (looks > p.hit_max)
             p.hit_max = looks;
@@ -1097,9 +1096,9 @@ static void churn_all(int is_short)
            "absent: mean | max |\n|--:|--:|--:|--:|--:|--:|--:|\n",
            CHURN_CAPACITY);
     churn(CHURN_LIVE, is_short ? 100000 : 10000000);
-    print_expected(0.375);
+    print_expected(0.75 / IDEMI_WORDS);
     churn(CHURN_CAPACITY, is_short ? 100000 : 1000000);
-    print_expected(0.5);
+    print_expected(1.0 / IDEMI_WORDS);
 }
 
 /* ---------------------------------------------------------------------------

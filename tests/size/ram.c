@@ -14,9 +14,9 @@ char memory_1024[IDEM_MEMORY_SIZE(1024, 16, 16, 0)];
    but fingerprint, code, time, retention and three lengths; and what finds it. */
 char beyond_stored[sizeof(idem_slot) + sizeof(idem_body) -
                    (8 + 4 + 4 + 4 + 2 + 1 + 1) + sizeof(idem_link) +
-                   2 * sizeof(idem_word)];
+                   IDEMI_WORDS * sizeof(idem_word)];
 
 /* Per key, with a journal: all of it. */
 char journal_key[sizeof(idem_slot) + sizeof(idem_place) + sizeof(idem_link) +
-                 2 * sizeof(idem_word)];
+                 IDEMI_WORDS * sizeof(idem_word)];
 char journal_64[IDEM_JOURNAL_MEMORY_SIZE(64, 16, 16, 0, 8, 8)];
