@@ -1936,6 +1936,12 @@ typedef struct idemi_aligned {
 #define IDEMI_PREFETCH(address) ((void)(address))
 #endif
 
+/* Where what a processor can do is asked at run time */
+#if defined(__x86_64__) && defined(__GNUC__) && __STDC_HOSTED__ &&             \
+    !defined(__FRAMAC__)
+#define IDEMI_SSE
+#endif
+
 /* "idem", as a journal's headers begin, and open tables */
 #define IDEMI_MAGIC UINT32_C(0x6D656469)
 
@@ -3034,10 +3040,9 @@ static const uint32_t idemi_crc_row[8][256] = {
                     0x847609b4, 0x0d006599, 0x1a00cb32, 0x34019664) }
 };
 
-static uint32_t idemi_crc_update(uint32_t crc, const void *data, uint32_t len)
+static uint32_t idemi_crc_rows(uint32_t crc, const unsigned char *p,
+                               uint32_t len)
 {
-    const unsigned char *p = (const unsigned char *)data;
-
     for (; len >= 8; len -= 8, p += 8) {
         uint32_t high = idemi_basics_load32(p + 4);
         crc ^= idemi_basics_load32(p);
@@ -3053,6 +3058,31 @@ static uint32_t idemi_crc_update(uint32_t crc, const void *data, uint32_t len)
     for (; len > 0; len--)
         crc = crc >> 8 ^ idemi_crc_row[0][(crc ^ *p++) & 255];
     return crc;
+}
+
+#ifdef IDEMI_SSE
+/* The same by the instruction that SSE 4.2 has for this polynomial. */
+__attribute__((target("sse4.2")))
+static uint32_t idemi_crc_sse(uint32_t crc, const unsigned char *p,
+                              uint32_t len)
+{
+    for (; len >= 8; len -= 8, p += 8)
+        crc = (uint32_t)__builtin_ia32_crc32di(crc, idemi_basics_load64(p));
+    for (; len > 0; len--)
+        crc = __builtin_ia32_crc32qi(crc, *p++);
+    return crc;
+}
+#endif
+
+static uint32_t idemi_crc_update(uint32_t crc, const void *data, uint32_t len)
+{
+    const unsigned char *p = (const unsigned char *)data;
+
+#ifdef IDEMI_SSE
+    if (__builtin_cpu_supports("sse4.2"))
+        return idemi_crc_sse(crc, p, len);
+#endif
+    return idemi_crc_rows(crc, p, len);
 }
 #else
 /* What a nibble leaves */

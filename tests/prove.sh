@@ -59,7 +59,7 @@ if [ "${SHORT:-}" != 1 ]; then
     plant idemi_order_free 's/= t->free;/= t->free + 1;/'
     plant idemi_order_take 's/links\[slot\].newer/links[slot].older/'
     plant idemi_order_insert 's/(idem_number)newer;/(idem_number)(newer + 1);/'
-    plant idemi_crc_update 's/len >= 8; len -= 8/len >= 7; len -= 8/'
+    plant idemi_crc_rows 's/len >= 8; len -= 8/len >= 7; len -= 8/'
     plant idemi_record_bytes 's/p + len/p + len + 1/'
     plant idemi_record_claim 's/id_len > t->/id_len > 1u + t->/'
     plant idemi_record_take 's/if (len > /if (len > 1 + /'

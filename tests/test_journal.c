@@ -2907,6 +2907,29 @@ static uint32_t crc32c(uint32_t crc, const uint8_t *p, uint32_t len)
     return crc;
 }
 
+/* By tables, and by what the processor has for it */
+static void the_check_of_records_is_crc32c(void **state)
+{
+    static const uint8_t digits[] = "123456789";
+    uint8_t bytes[64];
+
+    (void)state;
+    // The check value in the catalogues of CRCs
+    assert_int_equal((uint32_t)~idemi_crc_update(UINT32_MAX, digits, 9),
+                     0xE3069283);
+    for (unsigned i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(i * 37 + (i >> 3));
+    for (uint32_t at = 0; at < 9; at++)
+        for (uint32_t len = 0; len <= sizeof bytes - at; len++) {
+            uint32_t before = at * UINT32_C(77777777);
+            uint32_t crc = crc32c(before, bytes + at, len);
+            assert_int_equal(idemi_crc_update(before, bytes + at, len), crc);
+#if IDEM_WIDE
+            assert_int_equal(idemi_crc_rows(before, bytes + at, len), crc);
+#endif
+        }
+}
+
 /* Who knows the check can hide a record in a response, to be found when what is
    around it is damaged; who knows all but the secret cannot. */
 static void s3_a_record_hidden_in_a_response_is_not_taken(void **state)
@@ -4521,6 +4544,7 @@ int main(void)
         JOURNAL_TEST(s2_what_was_carried_is_carried_on_from_sectors_that_fail),
         JOURNAL_TEST(a_header_that_failed_means_nothing_behind_another),
         JOURNAL_TEST(s2_programs_may_fail_now_and_then),
+        JOURNAL_TEST(the_check_of_records_is_crc32c),
         JOURNAL_TEST(s3_a_record_hidden_in_a_response_is_not_taken),
         JOURNAL_TEST(the_format_is_what_it_was),
         JOURNAL_TEST(a_journal_of_another_machine_is_read),
