@@ -168,9 +168,9 @@
          in IDEM_EXHAUSTED.
      L3  If idem_maintain is called in idle time, neither begin nor complete
          ever waits for an erase; else at most one happens in a call, and none
-         in complete.  (A callback that fails may cost more; and a begin takes
-         two now and then where a sector holds but a few outcomes, or with a
-         hundred volatile claims.)
+         in complete.  (A callback that fails may cost more; and a begin may
+         take two with some hundred volatile claims or, where a sector has room
+         for fewer than three of the largest records, after restarts in a row.)
      H1  "Exactly once" is not promised, by nature: an outside effect that is
          neither harmless to repeat nor visible afterwards may happen once too
          often or not at all when its execution is cut short.  IDEM_RECOVER is
@@ -1352,6 +1352,7 @@ typedef struct idem_journal {
     uint8_t  stray;             /* 1: slots may be in a sector that failed
                                    before it was committed */
     uint8_t  had_erase;         /* 1: this call has had an erase */
+    uint8_t  had_turn;          /* 1: it has begun a head, or tried to */
     uint8_t  in_doubt;
     uint8_t  synced;            /* 1: all that was programmed is durable */
     uint8_t  outcome_loaded;
@@ -4703,8 +4704,10 @@ IDEMI_SLOW
 static int idemi_journal_turn(idem_table *t, uint32_t room, uint32_t want)
 {
     int again = t->journal->blank == IDEMI_BLANK;
-    int result = idemi_journal_attempt(t, room, want);
+    int result;
 
+    t->journal->had_turn = 1;
+    result = idemi_journal_attempt(t, room, want);
     if (result < 0 && again && !t->journal->broken)
         result = idemi_journal_attempt(t, room, want);
     return result;
@@ -4751,8 +4754,10 @@ static uint32_t idemi_journal_beside(const idem_table *t, uint32_t outcomes)
     return outcomes * j->outcome_max / room;
 }
 
-/* While many outcomes are reserved beside the head, cleans and erases a little
-   in each call ahead of the need; so one call is never left with all of it. */
+/* While outcomes may come to be reserved beside the head, cleans and erases a
+   little in each call ahead of the need; so one call is never left with all of
+   it.  What a turn has just taken is not replaced at once, if nothing needs it
+   yet: idle time may do that. */
 static int idemi_journal_pace(idem_table *t, uint32_t outcomes)
 {
     idem_journal *j = t->journal;
@@ -4768,7 +4773,7 @@ static int idemi_journal_pace(idem_table *t, uint32_t outcomes)
         result = idemi_journal_clean(t);
     }
     if (result == IDEM_OK && t->config->storage->erase && !j->had_erase &&
-        j->spare <= beside)
+        j->spare <= beside && (beside || !j->had_turn))
         result = idemi_journal_erase(t, 1);
     return result == IDEM_E_SPACE ? IDEM_OK : result;
 }
@@ -4787,7 +4792,6 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
     uint32_t turns = t->config->storage->sector_count;
     int result = IDEM_OK;
 
-    j->had_erase = 0;
     if (j->broken)
         return IDEM_E_STORAGE;
     if (room > half)
@@ -4808,7 +4812,8 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
         if (result == IDEM_E_SPACE && sure > 1 && turns-- > 0)
             result = idemi_journal_turn(t, room, low);
     }
-    if (result == IDEM_OK && outcomes * j->outcome_max > half)
+    // A head may have but half its room, and the next claim one more outcome.
+    if (result == IDEM_OK && len + (outcomes + 1) * j->outcome_max > half)
         result = idemi_journal_pace(t, outcomes);
     return result;
 }
@@ -7671,6 +7676,8 @@ static int idemi_public_enter(idem_table *t, int valid)
     if (IDEMI_JOURNAL(t)) {
         t->journal->loaded = IDEMI_NOWHERE;
         t->journal->failed = 0;
+        t->journal->had_erase = 0;
+        t->journal->had_turn = 0;
     }
 #endif
     return IDEM_OK;

@@ -797,16 +797,16 @@ static int checks(void)
     return truth.calls % (1 + capacity / 30 + capacity / 500 * 100) == 0;
 }
 
-/* Erases in one call.  The manual says one.  A begin may need two where a
-   sector holds less than four records, or where claims that write nothing have
-   reserved many sectors. */
+/* Erases in one call.  The manual says one; and when a begin may take two. */
 static uint32_t erases_at_most(void)
 {
 #ifndef IDEM_CELLS
     const idem_journal *j = the.table.journal;
 
-    if (the.config.volatile_claims ||
-        (j && j->record_max > the.storage.sector_size / 4))
+    if (the.config.volatile_claims && the.config.capacity > 100)
+        return 2;
+    if (j && 3 * j->record_max >
+                 the.storage.sector_size - idemi_journal_front(&the.table))
         return 2;
 #endif
     return 1;

@@ -179,6 +179,38 @@ static void l3_with_idle_time_no_begin_waits_for_an_erase(void **state)
     churn_everywhere(d, 12, 1000);
 }
 
+/* Where a sector has room for three outcomes or so, every other claim needs one
+   more beside the head; never two at once. */
+static void l3_outcomes_in_many_sectors_cost_an_erase_at_most(void **state)
+{
+    device *d = (device *)*state;
+    geometry g = { "few", FLASH_NOR, 8, 512, 40, 0xFF, 1, 0, 0 };
+
+    for (unsigned more = 0; more < 24; more++) {
+        int is_volatile = more % 2;
+        d->f.config.capacity = 14 + more / 4;
+        d->f.config.key_max = 16;
+        d->f.config.response_max =
+            (uint16_t)((is_volatile ? 80 : 112) + more / 2);
+        d->f.config.state_max = 0;
+        d->f.config.volatile_claims = (uint8_t)is_volatile;
+        device_start(d, &g);
+        d->f.request.lease_ms = IDEM_LEASE_NONE;
+        d->f.request.retention_ms = 150;
+        for (unsigned n = 0; n < 3000; n++) {
+            unsigned key = any(d, KEYS), left = KEYS;
+            int held = (int)any(d, 2);
+            d->now += any(d, 30);
+            for (; d->truth.keys[key].held != held && left > 0; left--)
+                key = (key + 1) % KEYS;
+            if (d->truth.keys[key].held)
+                device_complete(d, key, any(d, d->f.config.response_max + 1u));
+            else
+                device_begin(d, key);
+        }
+    }
+}
+
 static void capacity_holds_in_batch_mode_and_with_volatile_claims(void **state)
 {
     device *d = (device *)*state;
@@ -4552,6 +4584,7 @@ int main(void)
         JOURNAL_TEST(capacity_holds_on_every_geometry_whatever_order),
         JOURNAL_TEST(capacity_holds_for_one_key_and_for_many),
         JOURNAL_TEST(l3_with_idle_time_no_begin_waits_for_an_erase),
+        JOURNAL_TEST(l3_outcomes_in_many_sectors_cost_an_erase_at_most),
         JOURNAL_TEST(capacity_holds_in_batch_mode_and_with_volatile_claims),
         JOURNAL_TEST(too_few_sectors_are_told_how_many_would_do),
         JOURNAL_TEST(volatile_claims_are_given_up_by_a_restart_only),
