@@ -166,6 +166,9 @@ replay() {
 same() {
     ring "$1" SAME eva_record ""
 }
+enter() {
+    ring "$1" ENTER eva_record ""
+}
 
 # covers WHAT FUNCTIONS PERCENT: what stops early has no alarms either
 covers() {
@@ -230,6 +233,11 @@ same idem.h || fail "Eva: a key that comes again: $alarms alarms"
 covers "a key that comes again in a ring" 35 85
 found "a record past its sector's end" idemi_recover_same \
     's/(t, at, other, len);/(t, at + 1, other, len);/' same "$out/planted.h"
+
+enter idem.h || fail "Eva: a key beside another: $alarms alarms"
+covers "a key that comes into the index beside another" 45 85
+found "a slot that there is not" idemi_index_slot 's/ - 1u;/;/' \
+    enter "$out/planted.h"
 
 mkdir "$out/planted"
 sed '/idemi_recover_mend(/,/^}/s/bit < 8 \*/bit < 80 */' idem.h \

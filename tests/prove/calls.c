@@ -11,7 +11,7 @@
  * bytes (ring.h, replay.h).
  *
  * Small in size, not in what may be in it: 2 keys, of up to 3 bytes (cells: 2;
- * with SHORT=1 one key; ring: one, of 2).  The table's memory is one object:
+ * with SHORT=1 one key; ring: one or two, of 2).  The table is in one object:
  * that one part of it does not run into another is seen only by what that does
  * to the links and numbers there.  Lengths up to 5 go with 5 bytes; of a
  * request's pointers one at most is NULL.
@@ -30,7 +30,11 @@
 #ifndef IN_RAM
 #define IN_RAM 0
 #endif
+#ifdef ENTER
+enum { CAPACITY = 2 };
+#else
 enum { CAPACITY = 1 };
+#endif
 #endif
 #ifndef IDEM_NO_JOURNAL
 enum { KEY_MAX = 2, RESPONSE_MAX = 2, STATE_MAX = 1 };

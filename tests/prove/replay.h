@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
 /* The opening of a ring of sectors that hold any bytes (calls.c with RING), in
- * four parts, for all at once is too much for Eva.  Where one ends that another
+ * five parts, for all at once is too much for Eva.  Where one ends that another
  * goes on from, it asserts what the other sets out from:
  *
  *     HEADERS   all headers, and the way back from the head; or all of the
@@ -12,6 +12,8 @@
  *               from any headers that keep the promise, any records in any
  *               order and number, anywhere in the buffer.
  *     SAME      whether a slot has a key, for REPLAY, which takes any answer.
+ *     ENTER     how a key comes into the index where another is, for REPLAY has
+ *               one slot only.  Set out from is what T1, T2 and O1 say.
  */
 static int promised(idem_table *t)
 {
@@ -172,6 +174,67 @@ static void part(void)
 }
 #endif
 
+#if defined REPLAY || defined ENTER
+/* What SAME sets out from.  Any answer. */
+static int same_or_not(idem_table *t, unsigned slot, const idemi_late *key)
+{
+    const idem_journal *j = t->journal;
+    uint32_t claim = idemi_slot_place(t, slot)->claim;
+
+    //@ assert slot < CAPACITY && claim < SIZE && claim % GRANULE == 0;
+    //@ assert key->scope_len < KEY_MAX && key->key_len <= KEY_MAX;
+    //@ assert key->id_at + KEY_MAX < IN_SIZE;
+    //@ assert j->record.id_at <= IN_SIZE;
+    (void)claim, (void)key, (void)j;
+    ring_any(0, idemi_journal_out(t), t->journal->record_max);
+    return (int)below(2);
+}
+#endif
+
+#ifdef ENTER
+/* One of two slots is to come into the index; the other is there, anywhere, and
+   in any state that an opening gives. */
+static void part(void)
+{
+    static const uint8_t states[] = {
+        IDEM_COMPLETED, IDEM_FAILED, IDEM_COMPLETED | IDEMI_UNDELIVERED,
+        IDEM_FAILED | IDEMI_UNDELIVERED, IDEMI_IN_PROGRESS | IDEMI_ENDLESS,
+        IDEMI_IN_PROGRESS | IDEMI_CUT,
+        IDEMI_IN_PROGRESS | IDEMI_CUT | IDEMI_STALE };
+    unsigned slot = below(CAPACITY), at = below(2 * CAPACITY);
+    unsigned state = below(sizeof states);
+    idemi_late late;
+    idem_slot *s;
+    int seen;
+
+    any_headers(&table, &seen);
+    //@ split slot;
+    //@ split at;
+    //@ split state;
+    late.slot = slot;
+    late.id_at = below(IN_SIZE - KEY_MAX);
+    late.scope_len = (uint8_t)below(KEY_MAX);
+    late.key_len = (uint8_t)below(KEY_MAX + 1);
+    idemi_slot_at(&table, slot)->hash = any();
+    idemi_slot_at(&table, slot)->state = IDEMI_IN_PROGRESS | IDEMI_ENDLESS;
+    slot = 1 - slot;
+    s = idemi_slot_at(&table, slot);
+    s->hash = any();
+    s->time = any();
+    s->terms = (uint8_t)below(IDEMI_RETENTIONS);
+    s->state = states[state];
+    idemi_slot_place(&table, slot)->claim = GRANULE * below(SIZE / GRANULE);
+    table.index[at].slot = (idem_number)(slot + 1);
+    table.index[at].hash = s->hash;
+    if (s->state & IDEMI_FINISHED)
+        idemi_order_append(&table, slot);
+    table.clock = any();
+    table.free = (idem_number)below(CAPACITY + 1);
+    idemi_recover_enter(&table, &late);
+    //@ assert late.slot == IDEMI_NONE;
+}
+#endif
+
 #ifdef REPLAY
 /* The key that is to come into the index; what idemi_recover_records has. */
 static idemi_late late = { IDEMI_NONE, 0, 0, 0 };
@@ -197,21 +260,6 @@ static void eva_slots_of(const idem_table *t)
         //@ split t->index[i].slot;
         eva_index = eva_index * (CAPACITY + 1) + t->index[i].slot;
     }
-}
-
-/* What SAME sets out from.  Any answer. */
-static int same_or_not(idem_table *t, unsigned slot, const idemi_late *key)
-{
-    const idem_journal *j = t->journal;
-    uint32_t claim = idemi_slot_place(t, slot)->claim;
-
-    //@ assert slot < CAPACITY && claim < SIZE && claim % GRANULE == 0;
-    //@ assert key->scope_len < KEY_MAX && key->key_len <= KEY_MAX;
-    //@ assert key->id_at + KEY_MAX < IN_SIZE;
-    //@ assert j->record.id_at <= IN_SIZE;
-    (void)claim, (void)key, (void)j;
-    ring_any(0, idemi_journal_out(t), t->journal->record_max);
-    return (int)below(2);
 }
 
 /* One record, at a whole granule of a sector and of the buffer. */

@@ -7,7 +7,8 @@
  * As few sectors as the capacity takes, each of six granules behind its
  * headers; the memory is the least there may be, so what was read moves.
  */
-enum { GRANULE = 64, SECTOR = 512, SECTORS = 5, SIZE = SECTORS * SECTOR };
+enum { GRANULE = 64, SECTOR = 512, SECTORS = CAPACITY == 1 ? 5 : 7,
+       SIZE = SECTORS * SECTOR };
 
 /* Runs in which these differ are not mixed (-eva-partition-value).  The header
    neither reads nor knows them: ring.txt says where they are set in the copy
@@ -73,14 +74,16 @@ static void apply_later(idem_table *t, uint32_t at, struct idemi_late *late);
 static void newest_later(idem_table *t, uint32_t at, const unsigned char *p,
                          uint32_t len);
 #endif
-#ifdef REPLAY
+#if defined REPLAY || defined ENTER
 struct idemi_late;
+static int same_or_not(idem_table *t, unsigned slot,
+                       const struct idemi_late *key);
+#endif
+#ifdef REPLAY
 static void eva_slots_of(const idem_table *t);
 static int any_headers(idem_table *t, int *seen);
 static uint32_t any_records(idem_table *t, uint32_t sector, uint32_t limit,
                             int head);
-static int same_or_not(idem_table *t, unsigned slot,
-                       const struct idemi_late *key);
 #else
 static void eva_slots_of(const idem_table *t)
 {
