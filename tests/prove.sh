@@ -26,6 +26,7 @@ wp() {
     { echo '#include "idem.h"'
       awk -f tests/prove/extract.awk "$header" tests/prove/contracts.acsl |
           grep -v '^ *IDEMI_UNROLL$'
+      cat tests/prove/decoded.h
     } > "$out/wp.c" || fail "the contracts do not fit the header"
     frama-c -machdep gcc_x86_64 -cpp-extra-args=-I. -wp -wp-rte \
         -wp-model Typed+Cast -wp-prover cvc4 -wp-timeout 30 "$@" \
@@ -106,7 +107,8 @@ calls() {
     returns=$(sed -n 's/^returns //p' "$out/hints.txt" | tr ' ' : |
         paste -s -d , -)
     (cd "$out/calls" && frama-c -machdep gcc_x86_64 \
-        -cpp-extra-args="-I. $defines" -eva -eva-precision 1 -main main \
+        -cpp-extra-args="-I. -I$root/tests/prove $defines" \
+        -eva -eva-precision 1 -main main \
         -eva-split-return-function "$returns" \
         ${apart:+-eva-slevel-function "$apart"} \
         -eva-use-spec "$(echo "$specs" | tr ' ' ,)" \
@@ -131,16 +133,41 @@ cells() {
         -eva-partition-value eva_scope,eva_scope_0,eva_scope_1
 }
 
-# ring HEADER FLAGS...: the opening of a ring of sectors that hold any bytes, as
-# far as the first record
+# ring HEADER PART VALUES DEFINES FLAGS...: a part (replay.h) of the opening of
+# a ring of sectors that hold any bytes; runs in which VALUES differ are not
+# mixed
 ring() {
-    header=$1
-    shift
+    header=$1 part=$2 values=$3 more=$4
+    shift 4
     specs="idem_siphash_update idemi_crc_update idemi_storage_all"
     words=placed
-    calls "$header" tests/prove/ring.txt "$specs idemi_record_decode" -DRING \
-        -eva-slevel 0 -eva-ilevel 64 \
-        -eva-partition-value eva_valid,eva_first,eva_pair "$@"
+    calls "$header" tests/prove/ring.txt "$specs idemi_record_decode" \
+        "-DRING -D$part $more" -eva-slevel 0 -eva-ilevel 64 \
+        -eva-partition-value "$values" "$@"
+}
+
+# What are the parts of it
+headers() {
+    header=$1
+    shift
+    ring "$header" HEADERS eva_valid,eva_first,eva_pair "" "$@"
+}
+records() {
+    header=$1 step=$2
+    shift 2
+    ring "$header" RECORDS eva_record "-DSTEP=$step" "$@"
+}
+replay() {
+    header=$1 in_ram=$2
+    shift 2
+    ring "$header" REPLAY eva_record,eva_slots,eva_index,eva_late \
+        "-DIN_RAM=$in_ram" "$@"
+}
+same() {
+    ring "$1" SAME eva_record ""
+}
+enter() {
+    ring "$1" ENTER eva_record ""
 }
 
 # covers WHAT FUNCTIONS PERCENT: what stops early has no alarms either
@@ -175,13 +202,42 @@ else
     cells idem.h 1 || fail "Eva: cells: $alarms alarms"
     covers "opening of cells of any bytes, for one key" 95 85
 fi
-ring idem.h || fail "Eva: ring: $alarms alarms"
+headers idem.h || fail "Eva: headers of a ring: $alarms alarms"
 covers "headers of a ring of any bytes" 50 90
 found "a distance round the ring" idemi_recover_header \
-    's/p\[26\] >= count ||//' ring "$out/planted.h" -eva-stop-at-nth-alarm 1
+    's/p\[26\] >= count ||//' headers "$out/planted.h" -eva-stop-at-nth-alarm 1
 found "a window past its sector's end" idemi_journal_window \
-    's/if (space > limit.*/if (0)/' ring "$out/planted.h" \
+    's/if (space > limit.*/if (0)/' headers "$out/planted.h" \
     -eva-stop-at-nth-alarm 1
+if [ "${SHORT:-}" != 1 ]; then
+    records idem.h 1 || fail "Eva: records of a ring: $alarms alarms"
+    covers "records of a sector of any bytes, all limits" 40 90
+    replay idem.h 0 || fail "Eva: replay: $alarms alarms"
+    covers "what any records of a ring do" 100 90
+    found "a claim that is not counted" idemi_recover_claim \
+        's/t->claimed += .*/;/' replay "$out/planted.h" 0 \
+        -eva-stop-at-nth-alarm 1
+    replay idem.h 1 || fail "Eva: replay, in_ram: $alarms alarms"
+    covers "what any records of a ring do, in_ram" 100 90
+    found "a response as long as its age" idemi_recover_outcome \
+        's/r->body.response_len);/r->age);/' replay "$out/planted.h" 1 \
+        -eva-stop-at-nth-alarm 1
+else
+    records idem.h 43 || fail "Eva: records of a ring: $alarms alarms"
+    covers "records of a sector of any bytes, 12 limits" 40 90
+fi
+found "more bytes than there are" idemi_recover_records \
+    's/have = w.from + w.have - at;/have = w.from + w.have;/' \
+    records "$out/planted.h" 43 -eva-stop-at-nth-alarm 1
+same idem.h || fail "Eva: a key that comes again: $alarms alarms"
+covers "a key that comes again in a ring" 35 85
+found "a record past its sector's end" idemi_recover_same \
+    's/(t, at, other, len);/(t, at + 1, other, len);/' same "$out/planted.h"
+
+enter idem.h || fail "Eva: a key beside another: $alarms alarms"
+covers "a key that comes into the index beside another" 45 85
+found "a slot that there is not" idemi_index_slot 's/ - 1u;/;/' \
+    enter "$out/planted.h"
 
 mkdir "$out/planted"
 sed '/idemi_recover_mend(/,/^}/s/bit < 8 \*/bit < 80 */' idem.h \

@@ -7,11 +7,11 @@
  *
  * It is a table without storage; or with IDEM_CELLS the opening alone of one in
  * cells that hold any bytes (cells.h), and what idem_check looks at then; or
- * with RING the opening alone of one in a ring of sectors that hold any bytes
- * (ring.h), as far as the first record.
+ * with RING a part of the opening of one in a ring of sectors that hold any
+ * bytes (ring.h, replay.h).
  *
  * Small in size, not in what may be in it: 2 keys, of up to 3 bytes (cells: 2;
- * with SHORT=1 one key; ring: one, of 2).  The table's memory is one object:
+ * with SHORT=1 one key; ring: one or two, of 2).  The table is in one object:
  * that one part of it does not run into another is seen only by what that does
  * to the links and numbers there.  Lengths up to 5 go with 5 bytes; of a
  * request's pointers one at most is NULL.
@@ -27,7 +27,14 @@
 #include "__fc_builtin.h"
 
 #ifdef RING
+#ifndef IN_RAM
+#define IN_RAM 0
+#endif
+#ifdef ENTER
+enum { CAPACITY = 2 };
+#else
 enum { CAPACITY = 1 };
+#endif
 #endif
 #ifndef IDEM_NO_JOURNAL
 enum { KEY_MAX = 2, RESPONSE_MAX = 2, STATE_MAX = 1 };
@@ -61,7 +68,9 @@ static uint32_t memory[IDEM_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX,
 
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
+#ifndef RING
 #include "specs.h"
+#endif
 
 static idem_config config;
 static idem_table table;
@@ -104,6 +113,7 @@ static void configure(void)
     ring.erased = any_byte();
     ring.verify = any_byte();
     config.storage = &ring;
+    config.in_ram = IN_RAM;
 #endif
 }
 
@@ -281,34 +291,21 @@ static void call(void)
 }
 
 #ifdef RING
-/* The opening as far as the records, with any check of the secret; or all of
-   it, where there is no journal.  What is set before is as idemi_recover_open
-   sets it. */
-static void headers(void)
-{
-    int seen;
-
-    table.journal->check = any();
-    table.journal->attempt = IDEMI_NOWHERE;
-    if (idemi_recover_headers(&table, &seen))
-        idemi_recover_chain(&table);
-    else
-        idemi_recover_blank(&table, seen);
-}
+#include "replay.h"
 #endif
 
 int main(void)
 {
     configure();
-#ifdef RING
+#if defined RING && !defined REPLAY
     if (idemi_public_prepare(&table, &config, memory, sizeof memory) == IDEM_OK)
-        headers();
+        part();
 #else
     if (idem_open(&table, &config, memory, sizeof memory, any()) != IDEM_OK)
         return 1;
 #ifdef IDEM_CELLS
     idem_check(&table);
-#else
+#elif !defined RING
     while (below(2))
         call();
 #endif

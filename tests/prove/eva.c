@@ -10,11 +10,10 @@
  *     else         the headers of sectors, taken apart from any bytes whatever
  *
  * Taking records apart is not run, for Eva cannot relate a position to the end
- * of the bytes: WP proves that (contracts.acsl).  Left out is all that then
- * uses records.  Sanitizers, fuzzing, idem_check after every call and the
- * power-cut explorer look at that.
- * The table alone is run by calls.c, and so is the opening of cells, and that
- * of a ring as far as the first record.
+ * of the bytes: WP proves that (contracts.acsl).  The table alone is run by
+ * calls.c, and so is the opening of cells and of a ring.  Left out are calls on
+ * a journal: sanitizers, fuzzing, idem_check after every call and the power-cut
+ * explorer look at them.
  */
 #include <stdint.h>
 

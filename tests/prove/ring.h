@@ -7,15 +7,20 @@
  * As few sectors as the capacity takes, each of six granules behind its
  * headers; the memory is the least there may be, so what was read moves.
  */
-enum { GRANULE = 64, SECTOR = 512, SECTORS = 5, SIZE = SECTORS * SECTOR };
+enum { GRANULE = 64, SECTOR = 512, SECTORS = CAPACITY == 1 ? 5 : 7,
+       SIZE = SECTORS * SECTOR };
 
 /* Runs in which these differ are not mixed (-eva-partition-value).  The header
    neither reads nor knows them: ring.txt says where they are set in the copy
    that is analysed. */
 static uint32_t
     eva_valid, eva_first,       /* that a header is one; the first of two */
-    eva_pair;                   /* which of them counts, if one; 3: there is a
+    eva_pair,                   /* which of them counts, if one; 3: there is a
                                    head */
+    eva_record,                 /* which parts the record has that was taken
+                                   apart, and its slot; 0: none was */
+    eva_slots,                  /* which slots are free, claimed, or else */
+    eva_index, eva_late;        /* which are in the index, and to come there */
 
 /* What a medium may rely on */
 /*@ requires inside: at <= SIZE && len <= SECTOR - at % SECTOR;
@@ -48,5 +53,40 @@ static idem_storage ring = {
     .erasing = ring_erasing, .sync = ring_sync,
     .sector_size = SECTOR, .sector_count = SECTORS, .prog_size = GRANULE };
 
+#if IN_RAM
+static uint32_t memory[IDEM_JOURNAL_IN_RAM_MEMORY_SIZE(
+    CAPACITY, KEY_MAX, RESPONSE_MAX, STATE_MAX, SECTORS, GRANULE) / 4];
+#else
 static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(
     CAPACITY, KEY_MAX, RESPONSE_MAX, STATE_MAX, SECTORS, GRANULE) / 4];
+#endif
+enum { IN_SIZE = 2 * IDEMI_ROUND4(IDEMI_RECORD_FIXED + KEY_MAX + RESPONSE_MAX +
+                                  STATE_MAX + GRANULE) };
+
+/* What stands in the copy that is analysed for functions of the header
+   (ring.txt; replay.h) */
+#ifdef RECORDS
+struct idemi_late;
+static uint32_t given(idem_table *t, uint32_t at, const unsigned char *start,
+                      const unsigned char *p, uint32_t have);
+static void enter_later(idem_table *t, struct idemi_late *late);
+static void apply_later(idem_table *t, uint32_t at, struct idemi_late *late);
+static void newest_later(idem_table *t, uint32_t at, const unsigned char *p,
+                         uint32_t len);
+#endif
+#if defined REPLAY || defined ENTER
+struct idemi_late;
+static int same_or_not(idem_table *t, unsigned slot,
+                       const struct idemi_late *key);
+#endif
+#ifdef REPLAY
+static void eva_slots_of(const idem_table *t);
+static int any_headers(idem_table *t, int *seen);
+static uint32_t any_records(idem_table *t, uint32_t sector, uint32_t limit,
+                            int head);
+#else
+static void eva_slots_of(const idem_table *t)
+{
+    (void)t;
+}
+#endif
