@@ -2661,7 +2661,7 @@ static unsigned idemi_index_past(const idem_table *t, unsigned at)
         t, idemi_index_home(t, idemi_index_hash_at(t, at)), at);
 }
 
-/* Notes that in the word. */
+/* Notes that in a word that has room for it. */
 static void idemi_index_note(const idem_table *t, unsigned at, unsigned past)
 {
 #if IDEM_WIDE

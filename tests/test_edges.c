@@ -1710,8 +1710,8 @@ static void the_end_of_a_granule_is_salvaged_by_itself(void **state)
     assert_int_equal(bytes[5], 0x55);
 }
 
-/* A new head fails after a claim was carried to it.  The head before it has room
-   for the outcome, but what that would name is no claim after a restart. */
+/* A new head fails after a claim was carried to it.  The head before it has
+   room for the outcome, but what that would name is no claim after a restart. */
 static void an_outcome_names_no_claim_in_a_head_that_failed(void **state)
 {
     device *d = (device *)*state;
