@@ -2627,20 +2627,17 @@ static unsigned idemi_index_slot(const idem_table *t, unsigned at)
     return (unsigned)t->index[at].slot - 1u;
 }
 
-/* The hash of the word at a position that is not empty. */
-static idem_number idemi_index_hash_at(const idem_table *t, unsigned at)
-{
-    return idemi_slot_at(t, idemi_index_slot(t, at))->hash;
-}
-
-/* True if the word at a position that is not empty has a hash. */
-static int idemi_index_is(const idem_table *t, unsigned at, idem_number hash)
+/* True if a slot, whose word is at a position, has a hash. */
+static int idemi_index_is(const idem_table *t, unsigned at, unsigned slot,
+                          idem_number hash)
 {
 #if IDEM_WIDE
     if (t->index[at].tag != (hash & 31))
         return 0;
+#else
+    (void)at;
 #endif
-    return idemi_index_hash_at(t, at) == hash;
+    return idemi_slot_at(t, slot)->hash == hash;
 }
 
 /* Positions from `from` on to `to`, round the end. */
@@ -2653,12 +2650,14 @@ static unsigned idemi_index_distance(const idem_table *t, unsigned from,
 /* How far past its home the word at a position that is not empty stands. */
 static unsigned idemi_index_past(const idem_table *t, unsigned at)
 {
+    const idem_slot *s;
+
 #if IDEM_WIDE
     if (t->index[at].past < 7)
         return t->index[at].past;
 #endif
-    return idemi_index_distance(
-        t, idemi_index_home(t, idemi_index_hash_at(t, at)), at);
+    s = idemi_slot_at(t, idemi_index_slot(t, at));
+    return idemi_index_distance(t, idemi_index_home(t, s->hash), at);
 }
 
 /* Notes that in a word that has room for it. */
@@ -2682,7 +2681,8 @@ static unsigned idemi_index_find(idem_table *t, idem_number hash,
     for (;; at = idemi_index_next(t, at)) {
         unsigned slot = idemi_index_slot(t, at);
         if (slot == IDEMI_NONE ||
-            (idemi_index_is(t, at, hash) && idemi_slot_has_id(t, slot, rq)))
+            (idemi_index_is(t, at, slot, hash) &&
+             idemi_slot_has_id(t, slot, rq)))
             return slot;
     }
 }
@@ -5403,7 +5403,7 @@ static void idemi_recover_enter(idem_table *t, idemi_late *late)
     at = idemi_index_home(t, hash);
     while (idemi_index_slot(t, at) != IDEMI_NONE) {
         unsigned slot = idemi_index_slot(t, at);
-        if (idemi_index_is(t, at, hash)) {
+        if (idemi_index_is(t, at, slot, hash)) {
             if (idemi_keys_expire(t, slot))
                 continue;
             if ((idemi_slot_at(t, slot)->state & IDEMI_STALE) ||
@@ -7465,7 +7465,7 @@ static int idemi_check_probe(const idem_table *t, unsigned slot)
     }
     for (; past < t->index_size && t->index[at].slot; past++) {
         if (idemi_index_slot(t, at) == slot)
-            return idemi_index_is(t, at, s->hash) &&
+            return idemi_index_is(t, at, slot, s->hash) &&
                            idemi_index_past(t, at) == past
                        ? 0
                        : 2;

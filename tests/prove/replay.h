@@ -201,7 +201,7 @@ static void part(void)
         IDEM_FAILED | IDEMI_UNDELIVERED, IDEMI_IN_PROGRESS | IDEMI_ENDLESS,
         IDEMI_IN_PROGRESS | IDEMI_CUT,
         IDEMI_IN_PROGRESS | IDEMI_CUT | IDEMI_STALE };
-    unsigned slot = below(CAPACITY), at = below(2 * CAPACITY);
+    unsigned slot = below(CAPACITY), at = below(IDEMI_WORDS * CAPACITY);
     unsigned state = below(sizeof states);
     idemi_late late;
     idem_slot *s;
@@ -224,8 +224,9 @@ static void part(void)
     s->terms = (uint8_t)below(IDEMI_RETENTIONS);
     s->state = states[state];
     idemi_slot_place(&table, slot)->claim = GRANULE * below(SIZE / GRANULE);
-    table.index[at].slot = (idem_number)(slot + 1);
-    table.index[at].hash = s->hash;
+    table.index[at].slot = slot + 1;
+    table.index[at].past = below(8);
+    table.index[at].tag = s->hash & 31;
     if (s->state & IDEMI_FINISHED)
         idemi_order_append(&table, slot);
     table.clock = any();
@@ -255,8 +256,8 @@ static void eva_slots_of(const idem_table *t)
         else if (s->state)
             eva_slots |= 2;
     }
-    //@ loop unroll 2 * CAPACITY;
-    for (i = 0; i < 2 * CAPACITY; i++) {
+    //@ loop unroll 3 * CAPACITY;
+    for (i = 0; i < IDEMI_WORDS * CAPACITY; i++) {
         //@ split t->index[i].slot;
         eva_index = eva_index * (CAPACITY + 1) + t->index[i].slot;
     }
