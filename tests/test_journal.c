@@ -195,6 +195,8 @@ static void l3_outcomes_in_many_sectors_cost_an_erase_at_most(void **state)
         d->f.config.state_max = 0;
         d->f.config.volatile_claims = (uint8_t)is_volatile;
         device_start(d, &g);
+        if (more % 3 == 0)
+            device_split(d, 5);
         d->f.request.lease_ms = IDEM_LEASE_NONE;
         d->f.request.retention_ms = 150;
         for (unsigned n = 0; n < 3000; n++) {

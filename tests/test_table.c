@@ -157,6 +157,26 @@ static void t1_t2_t3_hold_in_larger_tables_of_any_size(void **state)
     }
 }
 
+/* Keys have homes all over the index: each is found next to its own. */
+static void keys_are_found_near_their_homes(void **state)
+{
+    enum { MANY = 1000 };
+    fixture *f = (fixture *)*state;
+    unsigned past = 0;
+
+    f->config.capacity = MANY;
+    fixture_open(f, 0);
+    for (unsigned i = 0; i < MANY; i++) {
+        char key[8];
+        (void)snprintf(key, sizeof key, "%u", i);
+        (void)finish(f, "panel", key, 0);
+    }
+    for (unsigned at = 0; at < f->table.index_size; at++)
+        if (f->table.index[at].slot)
+            past += idemi_index_past(&f->table, at);
+    assert_in_range(past, 1, MANY);     // 0.5 each on average, with two words
+}
+
 /* With IDEM_WIDE a word counts how far past its home it is, up to 7. */
 static void t2_holds_for_keys_that_all_have_one_home(void **state)
 {
@@ -543,6 +563,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(t1_t2_t3_hold_whatever_the_order_of_coming_and_going),
         TEST(t1_t2_t3_hold_in_larger_tables_of_any_size),
+        TEST(keys_are_found_near_their_homes),
         TEST(t2_holds_for_keys_that_all_have_one_home),
         TEST(s3_a_key_is_its_scope_and_its_bytes_exactly),
         TEST(s3_keys_of_255_bytes_are_compared_to_the_last),
