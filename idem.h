@@ -2647,17 +2647,18 @@ static unsigned idemi_index_distance(const idem_table *t, unsigned from,
     return to >= from ? to - from : to + t->index_size - from;
 }
 
-/* How far past its home the word at a position that is not empty stands. */
-static unsigned idemi_index_past(const idem_table *t, unsigned at)
+/* How far past its home a slot's word stands, which is at a position. */
+static unsigned idemi_index_past(const idem_table *t, unsigned at,
+                                 unsigned slot)
 {
-    const idem_slot *s;
+    idem_number hash;
 
 #if IDEM_WIDE
     if (t->index[at].past < 7)
         return t->index[at].past;
 #endif
-    s = idemi_slot_at(t, idemi_index_slot(t, at));
-    return idemi_index_distance(t, idemi_index_home(t, s->hash), at);
+    hash = idemi_slot_at(t, slot)->hash;
+    return idemi_index_distance(t, idemi_index_home(t, hash), at);
 }
 
 /* Notes that in a word that has room for it. */
@@ -2709,13 +2710,13 @@ static void idemi_index_insert(idem_table *t, idem_number hash, unsigned slot)
 static void idemi_index_erase(idem_table *t, unsigned slot)
 {
     unsigned gap = idemi_index_home(t, idemi_slot_at(t, slot)->hash);
-    unsigned at, way;
+    unsigned at, way, other;
 
     while (idemi_index_slot(t, gap) != slot)
         gap = idemi_index_next(t, gap);
     at = idemi_index_next(t, gap);
-    for (way = 1; t->index[at].slot; way++) {
-        unsigned past = idemi_index_past(t, at);
+    for (way = 1; (other = idemi_index_slot(t, at)) != IDEMI_NONE; way++) {
+        unsigned past = idemi_index_past(t, at, other);
         if (past >= way) {
             t->index[gap] = t->index[at];
             idemi_index_note(t, gap, past - way);
@@ -7466,7 +7467,7 @@ static int idemi_check_probe(const idem_table *t, unsigned slot)
     for (; past < t->index_size && t->index[at].slot; past++) {
         if (idemi_index_slot(t, at) == slot)
             return idemi_index_is(t, at, slot, s->hash) &&
-                           idemi_index_past(t, at) == past
+                           idemi_index_past(t, at, slot) == past
                        ? 0
                        : 2;
         at = idemi_index_next(t, at);

@@ -123,7 +123,7 @@ calls() {
 
 # no_storage HEADER: any calls on a table without storage
 no_storage() {
-    calls "$1" "" idem_siphash_update "" -eva-slevel 20
+    calls "$1" tests/prove/table.txt idem_siphash_update "" -eva-slevel 20
 }
 
 # cells HEADER CAPACITY: the opening of cells that hold any bytes

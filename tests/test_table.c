@@ -173,7 +173,8 @@ static void keys_are_found_near_their_homes(void **state)
     }
     for (unsigned at = 0; at < f->table.index_size; at++)
         if (f->table.index[at].slot)
-            past += idemi_index_past(&f->table, at);
+            past += idemi_index_past(&f->table, at,
+                                     idemi_index_slot(&f->table, at));
     assert_in_range(past, 1, MANY);     // 0.5 each on average, with two words
 }
 

@@ -1001,7 +1001,7 @@ static struct probes count_probes(const idem_table *t)
             p.miss_max = looks;
         if (!t->index[at].slot)
             continue;
-        looks = 1 + idemi_index_past(t, at);
+        looks = 1 + idemi_index_past(t, at, idemi_index_slot(t, at));
         p.hit += looks;
         if (looks > p.hit_max)
             p.hit_max = looks;
