@@ -167,7 +167,9 @@ same() {
     ring "$1" SAME eva_record ""
 }
 enter() {
-    ring "$1" ENTER eva_record ""
+    header=$1
+    shift
+    ring "$header" ENTER eva_record "" "$@"
 }
 
 # covers WHAT FUNCTIONS PERCENT: what stops early has no alarms either
@@ -237,7 +239,7 @@ found "a record past its sector's end" idemi_recover_same \
 enter idem.h || fail "Eva: a key beside another: $alarms alarms"
 covers "a key that comes into the index beside another" 45 85
 found "a slot that there is not" idemi_index_slot 's/ - 1u;/;/' \
-    enter "$out/planted.h"
+    enter "$out/planted.h" -eva-stop-at-nth-alarm 1
 
 mkdir "$out/planted"
 sed '/idemi_recover_mend(/,/^}/s/bit < 8 \*/bit < 80 */' idem.h \
