@@ -1221,6 +1221,9 @@ typedef struct idem_place {
 
 /* A word of the index, and how many there are for each key */
 #if IDEM_WIDE
+#define IDEMI_WORD_SLOTS 0x1000000u     /* a word can tell that many apart, */
+#define IDEMI_WORD_TAGS 32u             /* so many tags, */
+#define IDEMI_WORD_PAST 7u              /* and distances to one below this */
 typedef struct idem_word {
     unsigned slot : 24;         /* plus one; 0: the word is empty */
     unsigned past : 3;          /* positions past its home; 7: or more */
@@ -2590,8 +2593,8 @@ static uint32_t idemi_slot_lease_left(const idem_table *t, const idem_slot *s)
    earlier, and needs twice the code.
 
    T1  Every slot in use has exactly one word, and every word such a slot.
-   T2  From a key's home to its word none is empty, and what that says besides
-       is so: so every key is found.
+   T2  From a key's home to its word none is empty, and that says truly how far
+       it is and what its tag is: so every key is found.
    T3  At least half of the words are empty: so every search ends.
    ------------------------------------------------------------------------ */
 
@@ -2632,7 +2635,7 @@ static int idemi_index_is(const idem_table *t, unsigned at, unsigned slot,
                           idem_number hash)
 {
 #if IDEM_WIDE
-    if (t->index[at].tag != (hash & 31))
+    if (t->index[at].tag != (hash % IDEMI_WORD_TAGS))
         return 0;
 #else
     (void)at;
@@ -2654,18 +2657,20 @@ static unsigned idemi_index_past(const idem_table *t, unsigned at,
     idem_number hash;
 
 #if IDEM_WIDE
-    if (t->index[at].past < 7)
+    if (t->index[at].past < IDEMI_WORD_PAST)
         return t->index[at].past;
 #endif
     hash = idemi_slot_at(t, slot)->hash;
     return idemi_index_distance(t, idemi_index_home(t, hash), at);
 }
 
-/* Notes that in a word that has room for it. */
+/* Has the word at a position say how far past its home it is, if words do. */
 static void idemi_index_note(const idem_table *t, unsigned at, unsigned past)
 {
 #if IDEM_WIDE
-    t->index[at].past = (past < 7 ? past : 7) % 8;
+    if (past > IDEMI_WORD_PAST)
+        past = IDEMI_WORD_PAST;
+    t->index[at].past = past % (IDEMI_WORD_PAST + 1);
 #else
     (void)t;
     (void)at;
@@ -2696,8 +2701,8 @@ static void idemi_index_insert(idem_table *t, idem_number hash, unsigned slot)
     for (; idemi_index_slot(t, at) != IDEMI_NONE; past++)
         at = idemi_index_next(t, at);
 #if IDEM_WIDE
-    t->index[at].slot = (slot + 1) % 0x1000000;
-    t->index[at].tag = hash & 31;
+    t->index[at].slot = (slot + 1) % IDEMI_WORD_SLOTS;
+    t->index[at].tag = hash % IDEMI_WORD_TAGS;
 #else
     t->index[at].slot = (idem_number)(slot + 1);
 #endif
@@ -7454,7 +7459,7 @@ static int idemi_check_probe(const idem_table *t, unsigned slot)
 {
     const idem_slot *s = idemi_slot_at(t, slot);
     unsigned at = idemi_index_home(t, s->hash);
-    unsigned past = 0;
+    unsigned past = 0, other;
 
     if (idemi_slot_bodies(t)) {
         const idem_body *body = idemi_slot_own(idemi_slot_at(t, slot));
@@ -7464,15 +7469,15 @@ static int idemi_check_probe(const idem_table *t, unsigned slot)
                            id + body->scope_len, body->key_len)))
             return 2;
     }
-    for (; past < t->index_size && t->index[at].slot; past++) {
-        if (idemi_index_slot(t, at) == slot)
-            return idemi_index_is(t, at, slot, s->hash) &&
-                           idemi_index_past(t, at, slot) == past
-                       ? 0
-                       : 2;
+    while ((other = idemi_index_slot(t, at)) != slot) {
+        if (other == IDEMI_NONE || ++past == t->index_size)
+            return 2;
         at = idemi_index_next(t, at);
     }
-    return 2;
+    if (!idemi_index_is(t, at, slot, s->hash) ||
+        idemi_index_past(t, at, slot) != past)
+        return 2;
+    return 0;
 }
 
 #ifndef IDEM_CELLS

@@ -226,7 +226,7 @@ static void part(void)
     idemi_slot_place(&table, slot)->claim = GRANULE * below(SIZE / GRANULE);
     table.index[at].slot = slot + 1;
     table.index[at].past = below(8);
-    table.index[at].tag = s->hash & 31;
+    table.index[at].tag = s->hash % IDEMI_WORD_TAGS;
     if (s->state & IDEMI_FINISHED)
         idemi_order_append(&table, slot);
     table.clock = any();
