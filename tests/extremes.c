@@ -1137,7 +1137,7 @@ static void forget(unsigned key)
     if (failed(result)) {
         model_attempted(&truth, k, &unknown);
     } else if (result == IDEM_OK) {
-        PROMISE(model_known(&truth, k, 1));
+        PROMISE(model_forgets(&truth, k, result));
         if (v)
             keep_old(&v->claim);
         if (!k->is_volatile)
@@ -1147,8 +1147,7 @@ static void forget(unsigned key)
         PROMISE(model_shown(&truth, k, NULL));
     else {
         PROMISE(result == IDEM_BUSY);
-        PROMISE(k->now.any || (v && v->status == IDEM_IN_PROGRESS &&
-                               !version_late(&truth, v)));
+        PROMISE(model_forgets(&truth, k, result));
     }
 }
 

@@ -592,6 +592,18 @@ static inline int model_shown(model *m, known *k, const idem_entry *e)
     return 1;
 }
 
+/* Whether idem_forget may answer so: a live claim is not to be removed. */
+static inline int model_forgets(const model *m, const known *k, int result)
+{
+    for (unsigned i = 0; i < k->now.count; i++) {
+        const version *v = &k->now.of[i];
+        int live = v->status == IDEM_IN_PROGRESS && !version_late(m, v);
+        if (version_known(m, v) && result == (live ? IDEM_BUSY : IDEM_OK))
+            return 1;
+    }
+    return k->now.any;
+}
+
 /* The one version that is true, if the table has told of it, or NULL. */
 static inline version *model_only(known *k)
 {
