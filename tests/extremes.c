@@ -1244,48 +1244,58 @@ static void look_at_state(void)
     PROMISE(fits);
 }
 
-/* The first of those that are owed: the oldest completion comes first.  (If one
-   ends meanwhile, the list starts anew.) */
+/* Those that are owed, each once: the oldest completion comes first. */
 static void look_at_pending(void)
 {
     uint8_t id[ID_MAX];
     idem_entry e = { .id = id, .id_size = sizeof id };
-    uint32_t age = UINT32_MAX;
-    int result = IDEM_OK;
+    uint32_t age = UINT32_MAX, before = truth.calls;
+    unsigned key;
+    int result, unread = 0;
 
-    for (unsigned n = 0; n < 20 && result == IDEM_OK; n++) {
+    for (;;) {
         calling_now();
         result = idem_pending(&the.table, &e, the.now);
         called("pending", result);
-        if (failed(result) || result == IDEM_E_NOT_FOUND)
-            return;
-        PROMISE(result == IDEM_OK && e.undelivered && e.age_ms <= age);
-        PROMISE(n < the.table.pending);
-        PROMISE(model_shown(&truth, &keys[named_key(&e)], &e));
-        age = e.age_ms;
-    }
-}
-
-static void look_at_all(void)
-{
-    uint8_t id[ID_MAX];
-    idem_entry e = { .id = id, .id_size = sizeof id };
-    unsigned count = 0, least = 0;
-
-    calling();
-    for (;;) {
-        int result = idem_next(&the.table, &e, the.now);
+        unread |= the.callback != 0;
         if (failed(result))
             return;
         if (result == IDEM_E_NOT_FOUND)
             break;
-        PROMISE(result == IDEM_OK && ++count <= the.config.capacity);
-        PROMISE(model_shown(&truth, &keys[named_key(&e)], &e));
+        PROMISE(result == IDEM_OK && e.undelivered && e.age_ms <= age);
+        PROMISE(truth.calls - before <= the.table.pending);
+        key = named_key(&e);
+        PROMISE(keys[key].told <= before);
+        PROMISE(model_shown(&truth, &keys[key], &e));
+        age = e.age_ms;
     }
-    called("next", IDEM_OK);
-    for (unsigned i = 0; i < truth.count; i++)
-        least += model_known(&truth, &keys[i], 0) == KNOWN;
-    PROMISE(count >= least);
+    // What cannot be read is stepped over.
+    for (key = 0; key < truth.count && !unread; key++)
+        PROMISE(keys[key].told > before || !model_owed(&truth, &keys[key]));
+}
+
+/* All that are known, each once. */
+static void look_at_all(void)
+{
+    uint8_t id[ID_MAX];
+    idem_entry e = { .id = id, .id_size = sizeof id };
+    unsigned count = 0, key;
+    int result;
+
+    calling();
+    while ((result = idem_next(&the.table, &e, the.now)) == IDEM_OK) {
+        PROMISE(++count <= the.config.capacity);
+        key = named_key(&e);
+        PROMISE(keys[key].told < truth.calls);
+        PROMISE(model_shown(&truth, &keys[key], &e));
+    }
+    called("next", result);
+    if (failed(result))
+        return;
+    PROMISE(result == IDEM_E_NOT_FOUND);
+    for (key = 0; key < truth.count; key++)
+        PROMISE(keys[key].told == truth.calls ||
+                model_known(&truth, &keys[key], 0) < KNOWN);
 }
 
 /* One step, or all there is to do. */

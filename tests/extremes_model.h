@@ -254,6 +254,16 @@ static inline int model_known(const model *m, const known *k, int most)
     return result;
 }
 
+/* Whether it is known for certain, and so is that its delivery is owed. */
+static inline int model_owed(const model *m, const known *k)
+{
+    int owed = model_known(m, k, 0) == KNOWN;
+
+    for (unsigned i = 0; i < k->now.count; i++)
+        owed &= version_finished(&k->now.of[i]) && k->now.of[i].owed;
+    return owed;
+}
+
 /* Whether it may be a key that no eviction ends. */
 static inline int model_held(const model *m, const known *k)
 {
