@@ -839,6 +839,13 @@ static void called(const char *what, int result)
         PROMISE(!idem_check(t));
 }
 
+/* After a call that writes no record, whatever comes. */
+static void looked(const char *what, int result)
+{
+    called(what, result);
+    PROMISE(!the.progs && !the.erases);
+}
+
 /* Whether the call has failed, as it may. */
 static int failed(int result)
 {
@@ -1093,8 +1100,7 @@ static void renew(unsigned key)
         rq.lease_ms = 1000;
     calling();
     result = idem_renew(&the.table, &claim->claim, rq.lease_ms, the.now);
-    called("renew", result);
-    PROMISE(!the.progs);
+    looked("renew", result);
     if (result == IDEM_E_FENCED)
         PROMISE(version_known(&truth, claim) < KNOWN);
     else if (!failed(result)) {
@@ -1189,8 +1195,7 @@ static void look(unsigned key)
     name_key(&rq, key, id);
     calling();
     result = idem_find(&the.table, &e, &rq, the.now);
-    called("find", result);
-    PROMISE(!the.progs);
+    looked("find", result);
     if (failed(result))
         return;
     PROMISE(result == IDEM_OK || result == IDEM_E_NOT_FOUND);
@@ -1216,7 +1221,7 @@ static void look_at_response(unsigned key)
         expected = v->len - at;
     calling();
     result = idem_response(&the.table, buffer, &len, &v->claim, at);
-    called("response", result);
+    looked("response", result);
     if (failed(result))
         return;
     if (result == IDEM_E_NOT_FOUND) {
@@ -1234,7 +1239,7 @@ static void look_at_state(void)
 
     calling();
     result = idem_state(&the.table, state_buffer, &len);
-    called("state", result);
+    looked("state", result);
     if (failed(result))
         return;
     PROMISE(result == IDEM_OK);
@@ -1256,7 +1261,7 @@ static void look_at_pending(void)
     for (;;) {
         calling_now();
         result = idem_pending(&the.table, &e, the.now);
-        called("pending", result);
+        looked("pending", result);
         unread |= the.callback != 0;
         if (failed(result))
             return;
@@ -1289,7 +1294,7 @@ static void look_at_all(void)
         PROMISE(keys[key].told < truth.calls);
         PROMISE(model_shown(&truth, &keys[key], &e));
     }
-    called("next", result);
+    looked("next", result);
     if (failed(result))
         return;
     PROMISE(result == IDEM_E_NOT_FOUND);
@@ -1320,7 +1325,7 @@ static void synchronise(void)
 
     calling();
     result = idem_sync(&the.table);
-    called("sync", result);
+    looked("sync", result);
     if (failed(result))
         return;
     PROMISE(result == IDEM_OK);
@@ -1334,7 +1339,7 @@ static void elapse(uint32_t ms)
     calling();
     truth.clock += ms;
     PROMISE(idem_elapse(&the.table, ms) == IDEM_OK);
-    called("elapse", IDEM_OK);
+    looked("elapse", IDEM_OK);
 }
 
 /* ----------------------------------------------------------- >>restarts */
