@@ -1235,7 +1235,7 @@ static void look_at_response(unsigned key)
 static void look_at_state(void)
 {
     size_t len = sizeof state_buffer;
-    int fits = truth.now.any, result;
+    int result;
 
     calling();
     result = idem_state(&the.table, state_buffer, &len);
@@ -1243,10 +1243,7 @@ static void look_at_state(void)
     if (failed(result))
         return;
     PROMISE(result == IDEM_OK);
-    for (unsigned i = 0; i < truth.now.count; i++)
-        fits |= truth.now.of[i].len == len &&
-                numbered_is(state_buffer, 0, len, truth.now.of[i].number);
-    PROMISE(fits);
+    PROMISE(model_state_shown(&truth, state_buffer, len));
 }
 
 /* Those that are owed, each once: the oldest completion comes first. */

@@ -659,6 +659,21 @@ static inline void model_state(model *m, const state *s, int done)
         m->next = m->now;
 }
 
+/* Leaves those states that are these bytes; false if there are none. */
+static inline int model_state_shown(model *m, const void *bytes, size_t len)
+{
+    states fit = { 0 };
+
+    for (unsigned i = 0; i < m->now.count; i++)
+        if (m->now.of[i].len == len &&
+            numbered_is(bytes, 0, len, m->now.of[i].number))
+            states_add(&fit, &m->now.of[i]);
+    if (!fit.count)
+        return m->now.any;
+    m->now = fit;
+    return 1;
+}
+
 /* What was written of a key is durable. */
 static inline void model_key_synced(model *m, known *k)
 {
