@@ -85,7 +85,7 @@ typedef struct model {
     const idem_config *config;
     known   *keys;
     unsigned count;             // of keys
-    int      faulty;            // callbacks have failed
+    int      faulty;            // callbacks have failed in this boot
     int      was_volatile;      // claims have been
     int      unread;            // a callback failed in this call
     int      rounding;          // a retention may become a longer one
@@ -754,7 +754,7 @@ static inline void model_starts(model *m, uint64_t clock)
 {
     uint64_t before = m->clock;
 
-    m->crowded = 0;
+    m->crowded = m->faulty = 0;
     m->evicting = 0;
     m->unsynced_time = 0;
     m->unsynced = NULL;
