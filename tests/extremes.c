@@ -1495,6 +1495,16 @@ static void start_far(void)
 #endif
 }
 
+/* Whether something is about to go wrong. */
+static int is_armed(void)
+{
+    int armed = the.medium.armed;
+
+    for (int call = 0; call < FLASH_CALLS; call++)
+        armed |= the.medium.faults[call].how;
+    return armed;
+}
+
 /* Something is about to go wrong, now and then. */
 static void arm(void)
 {
@@ -1502,15 +1512,14 @@ static void arm(void)
     static const uint32_t soon[] = { 3, 50, 500 };
     flash *f = &the.medium;
 
-    no_more_failures();
-    if (!the.acknowledged || the.harm >= HARM_MAX || f->armed)
+    if (!the.acknowledged || the.harm >= HARM_MAX || is_armed())
         return;
-    if (the.fails && one_in(6)) {
+    if (the.fails && one_in(4)) {
         int call = (int)chance(FLASH_CALLS);
         the.reads_fail |= call == FLASH_READ;
         the.harm++;
         flash_fail(f, call, chance(PICK(soon)), PICK(hows), one_in(4));
-    } else if (the.cuts && one_in(3))
+    } else if (the.cuts && one_in(2))
         flash_cut(f, chance(PICK(soon)), 0);
 }
 
@@ -1596,6 +1605,12 @@ static void wait_some(void)
     pass(chance(PICK(longest)));
 }
 
+/* In a large table a restart takes long. */
+static int goes_wrong(void)
+{
+    return one_in(20 + the.config.capacity / 10);
+}
+
 static void run(void)
 {
     unsigned long count =
@@ -1605,6 +1620,7 @@ static void run(void)
     for (unsigned long n = 0; n < count; n++) {
         if (the.medium.off || (the.sync_failed && one_in(20))) {
             restart();
+            arm();
             continue;
         }
         // What is lost is no fault of the table's if reading fails for long.
@@ -1620,8 +1636,10 @@ static void run(void)
             left = 1 + chance(the.config.capacity * 2 + 20);
             if (one_in(3))
                 wait_some();
+            no_more_failures();
             arm();
-        }
+        } else if (goes_wrong())
+            arm();
         call_in(phase);
     }
     PROMISE(the.medium.off || !idem_check(&the.table));
