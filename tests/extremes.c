@@ -361,7 +361,7 @@ static void quotas(void)
 {
     the.config.capacity = 20 + chance(300);
     the.config.key_max = 255;
-    the.scopes = 1 + chance(20);
+    the.scopes = 1 + chance(SCOPES);
     the.config.quota = 1 + chance(the.config.capacity / 2);
     the.config.full = one_in(2) ? IDEM_EVICT_OLDEST : IDEM_REJECT;
     any_sectors();
@@ -453,7 +453,7 @@ static void usual_configuration(void)
     static const uint8_t erased[] = { 0xFF, 0x00, 0x5A };
     static const int kinds[] = { FLASH_NOR, FLASH_NOR, FLASH_ECC,
                                  FLASH_INPLACE };
-    static const unsigned scopes[] = { 1, 3, 20 };
+    static const unsigned scopes[] = { 1, 3, SCOPES };
     idem_config *c = &the.config;
 
     memcpy(c->secret, "sixteen secrets.", sizeof c->secret);
@@ -823,8 +823,6 @@ static void called(const char *what, int result)
           the.medium.off ? ", the power went" : "");
     if (the.config.full == IDEM_EVICT_OLDEST && result == IDEM_E_STORAGE)
         truth.evicted = truth.evicting = truth.calls;
-    if (t->stats.evicted != the.evicted)
-        truth.evicted = truth.calls;
     PROMISE(!the.medium.violations);
     PROMISE(the.erases <= erases_at_most() || truth.faulty);
     if (the.callback)
@@ -957,6 +955,19 @@ static void answer_begin(known *k, const asked *a, int result,
         wrote();
 }
 
+/* A begin may have evicted one key to grant a claim on this one; nothing else
+   evicts. */
+static void note_eviction(const known *k, int result)
+{
+    uint32_t evicted = the.table.stats.evicted - the.evicted;
+
+    if (!evicted)
+        return;
+    truth.evicted = truth.calls;
+    PROMISE(evicted == 1 && the.config.full == IDEM_EVICT_OLDEST);
+    PROMISE(result == IDEM_EXECUTE && model_no_room(&truth, k, MOST));
+}
+
 static void begin(unsigned key)
 {
     uint8_t id[ID_MAX];
@@ -970,6 +981,7 @@ static void begin(unsigned key)
     calling();
     result = idem_begin(&the.table, &claim, &reply, &rq, the.now);
     called("begin", result);
+    note_eviction(&keys[key], result);
     if (failed(result))
         model_begin_attempted(&truth, &keys[key], &a);
     else

@@ -12,7 +12,8 @@
  * lasts.  What is written durably is all that the next opening may find.
  *
  * Eviction is known from above: whatever was finished, and not told of since a
- * call that evicted, may be gone.
+ * call that evicted, may be gone; but for what is younger than one of its scope
+ * that is found to be there.
  */
 #ifndef EXTREMES_MODEL_H
 #define EXTREMES_MODEL_H
@@ -24,6 +25,7 @@
 #include <string.h>
 
 enum { VERSIONS = 8, STATES = 12 };     // in a set
+enum { SCOPES = 20 };
 enum { LEASE_DEFAULT = 30000, RETENTION_DEFAULT = 86400000 };
 enum { ATTEMPTS_DEFAULT = 3, ATTEMPTS_MOST = 255 };
 
@@ -67,7 +69,14 @@ struct known {
     known   *unsynced;          // the next one in it
     uint32_t told;              // by which call the table told of it last
     uint32_t set;               // by which call it became what it is
+    uint32_t changed;           // the latest that set it, or tried to
 };
+
+// A key that was evicted in this boot, the one that was completed last.
+typedef struct gone {
+    uint64_t from;              // when it was completed
+    uint32_t changed;           // by which call; 0: there is none
+} gone;
 
 // Application state.
 typedef struct state {
@@ -100,6 +109,7 @@ typedef struct model {
                                 // may find that it has evicted
     int      crowded;           // a set is nearly full: only a sync helps
     states   now, next;
+    gone     gone[SCOPES];      // by scope
 } model;
 
 // A begin: what was asked, defaults filled in.
@@ -302,15 +312,20 @@ static inline int model_counts(const model *m)
     return m->calls % (1 + m->count / 100) == 0;
 }
 
+/* Whether those that count leave no room for another key. */
+static inline int model_no_room(const model *m, const known *k, int what)
+{
+    return !model_counts(m) ||
+           model_others(m, k, what, 0) >= m->config->capacity ||
+           (m->config->quota &&
+            model_others(m, k, what, 1) >= m->config->quota);
+}
+
 /* Whether another key may be refused. */
 static inline int model_full(const model *m, const known *k)
 {
-    int evicts = m->config->full == IDEM_EVICT_OLDEST;
-
-    return !model_counts(m) ||
-           model_others(m, k, evicts ? HELD : MOST, 0) >= m->config->capacity ||
-           (m->config->quota &&
-            model_others(m, k, MOST, 1) >= m->config->quota);
+    return model_no_room(m, k, m->config->full == IDEM_EVICT_OLDEST ? HELD
+                                                                    : MOST);
 }
 
 /* Whether there was room for another key.  If one has made room, its scope may
@@ -322,6 +337,45 @@ static inline int model_room(const model *m, const known *k)
            (model_others(m, k, LEAST, 0) < m->config->capacity &&
             (!m->config->quota || m->evicted == m->calls || m->unread ||
              model_others(m, k, LEAST, 1) < m->config->quota));
+}
+
+/* ----------------------------------------------------------------- eviction */
+
+/* The one version that is true, if the table has told of it, or NULL. */
+static inline version *model_only(known *k)
+{
+    return k->now.count == 1 && !k->now.any ? &k->now.of[0] : NULL;
+}
+
+/* The same, if it is an outcome that may be evicted. */
+static inline const version *model_evictable(known *k)
+{
+    const version *v = model_only(k);
+
+    return v && version_finished(v) && !v->owed ? v : NULL;
+}
+
+/* The key is found to be unknown: if its retention goes on, it was evicted. */
+static inline void model_missed(model *m, known *k)
+{
+    const version *v = model_evictable(k);
+    gone *g = &m->gone[k->scope];
+
+    if (v && version_known(m, v) == KNOWN && v->from >= g->from) {
+        g->from = v->from;
+        g->changed = k->changed;
+    }
+}
+
+/* The table has told of a key; false if a younger one of its scope was evicted
+   that it could have been evicted for, all the time. */
+static inline int model_told(model *m, known *k)
+{
+    const version *v = model_evictable(k);
+    const gone *g = &m->gone[k->scope];
+
+    k->told = m->calls;
+    return !v || v->from >= g->from || k->changed >= g->changed;
 }
 
 /* ------------------------------------------------- what calls make of a key */
@@ -357,7 +411,7 @@ static inline void model_set(model *m, known *k, const version *v, int written)
     }
     versions_only(&k->now, v);
     k->is_volatile = !written;
-    k->told = k->set = m->calls;
+    k->told = k->set = k->changed = m->calls;
     m->crowded |= k->next.count >= VERSIONS - 2;
 }
 
@@ -367,6 +421,7 @@ static inline void model_attempted(model *m, known *k, const version *v)
 {
     versions_add(&k->next, v);
     k->attempted = 1;
+    k->changed = m->calls;
     m->crowded |= k->next.count >= VERSIONS - 2;
 }
 
@@ -480,7 +535,7 @@ static inline int version_begin(const model *m, const known *k,
 
 /* Leaves those versions that would have answered a begin so; false if none
    would have. */
-static inline int model_begun(const model *m, known *k, const asked *a,
+static inline int model_begun(model *m, known *k, const asked *a,
                               int result, const idem_claim *claim,
                               const idem_reply *reply)
 {
@@ -493,6 +548,11 @@ static inline int model_begun(const model *m, known *k, const asked *a,
         return k->now.any;
     fit.any = k->now.any;
     k->now = fit;
+    if (result == IDEM_EXECUTE || result == IDEM_E_FULL ||
+        result == IDEM_TOO_OLD)
+        model_missed(m, k);
+    else
+        return model_told(m, k);
     return 1;
 }
 
@@ -522,7 +582,6 @@ static inline void model_replayed(model *m, known *k, const idem_reply *reply)
 {
     for (unsigned i = 0; i < k->now.count; i++)
         k->now.of[i].claim = reply->claim;
-    k->told = m->calls;
     if (m->config->durability == IDEM_EACH && !k->attempted)
         k->next = k->now;
 }
@@ -598,7 +657,8 @@ static inline int model_shown(model *m, known *k, const idem_entry *e)
     fit.any = k->now.any;
     k->now = fit;
     if (e)
-        k->told = m->calls;
+        return model_told(m, k);
+    model_missed(m, k);
     return 1;
 }
 
@@ -612,12 +672,6 @@ static inline int model_forgets(const model *m, const known *k, int result)
             return 1;
     }
     return k->now.any;
-}
-
-/* The one version that is true, if the table has told of it, or NULL. */
-static inline version *model_only(known *k)
-{
-    return k->now.count == 1 && !k->now.any ? &k->now.of[0] : NULL;
 }
 
 static inline void model_renewed(known *k, uint64_t lease_end)
@@ -758,6 +812,8 @@ static inline void model_starts(model *m, uint64_t clock)
     m->evicting = 0;
     m->unsynced_time = 0;
     m->unsynced = NULL;
+    // What was evicted for a claim that was not written is there again.
+    memset(m->gone, 0, sizeof m->gone);
     for (unsigned i = 0; i < m->count; i++) {
         known *k = &m->keys[i];
         k->now.count = 0;
@@ -793,7 +849,7 @@ static inline void model_init(model *m, const idem_config *config, known *keys,
         versions_only(&keys[i].next, &unknown);
         keys[i].is_volatile = keys[i].is_unsynced = 0;
         keys[i].attempted = keys[i].came_again = 0;
-        keys[i].told = keys[i].set = 0;
+        keys[i].told = keys[i].set = keys[i].changed = 0;
     }
 }
 
