@@ -906,6 +906,21 @@ static void choose_retention(idem_request *rq)
         rq->retention_ms = PICK(nine);
 }
 
+/* Where it matters: at the ends of what memory may reach. */
+static void choose_age(asked *a)
+{
+    uint64_t since = truth.clock - truth.opened + chance(2);
+
+    if (!one_in(30))
+        return;
+    switch (chance(4)) {
+    case 0: a->age_ms = 1 + chance(5000); break;
+    case 1: a->age_ms = 1 + chance(200000); break;
+    case 2: a->age_ms = a->retention_ms - chance(2); break;
+    case 3: a->age_ms = since < UINT32_MAX ? (uint32_t)since : 0; break;
+    }
+}
+
 static asked ask(idem_request *rq, unsigned key)
 {
     asked a = { 0 };
@@ -914,8 +929,6 @@ static asked ask(idem_request *rq, unsigned key)
     choose_retention(rq);
     if (one_in(3))
         rq->response_size = (uint16_t)chance(the.config.response_max + 1u);
-    if (one_in(30))
-        rq->age_ms = 1 + chance(one_in(2) ? 5000 : 200000);
     rq->has_fingerprint = 1;
     rq->fingerprint = key * 2 + one_in(30);
     a.key = key;
@@ -926,7 +939,8 @@ static asked ask(idem_request *rq, unsigned key)
     a.retention_ms = a.usual ? model_retention(&truth) : rq->retention_ms;
     a.reserved = rq->response_size ? rq->response_size
                                    : the.config.response_max;
-    a.age_ms = rq->age_ms;
+    choose_age(&a);
+    rq->age_ms = a.age_ms;
     return a;
 }
 
@@ -947,7 +961,7 @@ static void answer_begin(known *k, const asked *a, int result,
         model_replayed(&truth, k, reply);
     if (result != IDEM_EXECUTE && result != IDEM_RECOVER)
         return;
-    PROMISE(result == IDEM_RECOVER || model_young(&truth, a));
+    PROMISE(result == IDEM_RECOVER || model_young(&truth, k, a));
     PROMISE(model_granted(&truth, k, a, result, claim));
     keep_old(&before);
     hold(a->key);

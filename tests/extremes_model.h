@@ -99,6 +99,8 @@ typedef struct model {
     int      unread;            // a callback failed in this call
     int      rounding;          // a retention may become a longer one
     uint64_t clock;             // logical time
+    uint64_t opened;            // .. at the latest opening
+    uint32_t opened_at;         // which call came before that
     uint64_t written;           // of the latest record that is durable
     uint64_t unsynced_time;     // .. that is from the next sync on
     known   *unsynced;          // keys that were written since the last one
@@ -586,18 +588,29 @@ static inline void model_replayed(model *m, known *k, const idem_reply *reply)
         k->next = k->now;
 }
 
+/* Whether the sender tells of a time before the opening, and what had been
+   evicted or executed by then is not known. */
+static inline int model_before(const model *m, const asked *a)
+{
+    return a->age_ms > m->clock - m->opened &&
+           (m->config->full == IDEM_EVICT_OLDEST || !m->config->storage);
+}
+
 /* Whether memory may not reach as far back as the request. */
 static inline int model_too_old(const model *m, const asked *a)
 {
-    return a->age_ms && (a->age_ms >= a->retention_ms || m->evicted ||
-                         m->config->full == IDEM_EVICT_OLDEST ||
-                         !m->config->storage);
+    return a->age_ms && (a->age_ms >= a->retention_ms || model_before(m, a) ||
+                         m->evicted > m->opened_at);
 }
 
-/* Whether it may. */
-static inline int model_young(const model *m, const asked *a)
+/* Whether it may: to after the completions of this scope that are evicted. */
+static inline int model_young(const model *m, const known *k, const asked *a)
 {
-    return m->rounding || a->age_ms < a->retention_ms;
+    const gone *g = &m->gone[k->scope];
+
+    return !a->age_ms ||
+           (a->age_ms < a->retention_ms && !model_before(m, a) &&
+            !(g->changed && a->age_ms >= m->clock - g->from));
 }
 
 /* A begin was refused, or cut short: it may have claimed the key. */
@@ -832,7 +845,8 @@ static inline void model_starts(model *m, uint64_t clock)
         }
         k->next = k->now;
     }
-    m->clock = clock;
+    m->clock = m->opened = clock;
+    m->opened_at = m->calls;
     m->now = m->next;
 }
 
