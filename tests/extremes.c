@@ -89,11 +89,14 @@ static uint8_t buffer[LEN_MAX + 1], state_buffer[LEN_MAX + 1];
 
 /* ---------------------------------------------------- >>basics  chance, end */
 
+/* 2^64 divided by the golden ratio, odd. */
+#define GOLDEN UINT64_C(0x9E3779B97F4A7C15)
+
 static uint64_t chance_state;
 
 static void chance_start(uint32_t seed)
 {
-    chance_state = (seed + UINT64_C(1)) * UINT64_C(0x9E3779B97F4A7C15);
+    chance_state = (seed + UINT64_C(1)) * GOLDEN;
 }
 
 /* xorshift64*, of Marsaglia and Vigna. */
@@ -109,6 +112,12 @@ static uint32_t chance_word(void)
 static uint32_t chance(uint32_t count)
 {
     return count ? chance_word() % count : 0;
+}
+
+/* Another number for each, up to the largest. */
+static uint64_t spread(uint64_t number)
+{
+    return number * GOLDEN;
 }
 
 static int one_in(uint32_t count)
@@ -140,10 +149,11 @@ static void tell_configuration(void)
 static void tell_version(const char *when, const version *v)
 {
     printf("    %s: status %u%s%s, attempts %u, length %u, retention %u%s, "
-           "fingerprint %u, lease until %llu, from %llu to %llu, known %d\n",
+           "fingerprint %llu, lease until %llu, from %llu to %llu, known %d\n",
            when, v->status, v->cut ? " cut" : "", v->owed ? " owed" : "",
            v->attempts, v->len, v->retention, v->usual ? " (usual)" : "",
-           v->fingerprint, (unsigned long long)v->lease_end,
+           (unsigned long long)v->fingerprint,
+           (unsigned long long)v->lease_end,
            (unsigned long long)v->from, (unsigned long long)v->to,
            version_known(&truth, v));
 }
@@ -930,9 +940,10 @@ static asked ask(idem_request *rq, unsigned key)
     if (one_in(3))
         rq->response_size = (uint16_t)chance(the.config.response_max + 1u);
     rq->has_fingerprint = 1;
-    rq->fingerprint = key * 2 + one_in(30);
+    // Another payload differs in one bit.
+    rq->fingerprint = spread(key) ^ (uint64_t)one_in(30) << chance(64);
     a.key = key;
-    a.fingerprint = (uint32_t)rq->fingerprint;
+    a.fingerprint = rq->fingerprint;
     a.lease_ms = rq->lease_ms ? rq->lease_ms
                  : the.config.lease_ms ? the.config.lease_ms : LEASE_DEFAULT;
     a.usual = !rq->retention_ms;
@@ -1029,7 +1040,7 @@ static void choose_outcome(idem_outcome *out, version *v)
     memset(out, 0, sizeof *out);
     v->len = some_len(v->len);
     v->number = ++the.number;
-    v->code = one_in(2) ? 0 : (int32_t)v->number - 1000;
+    v->code = one_in(2) ? 0 : (int32_t)(spread(v->number) >> 32);
     v->owed = one_in(5);
     v->status = one_in(4) ? IDEM_FAILED : IDEM_COMPLETED;
     v->lease_end = 0;

@@ -42,7 +42,7 @@ typedef struct version {
     uint8_t  attempts;
     uint16_t len;               // of the response; in progress, reserved
     uint32_t retention;         // that was asked for
-    uint32_t fingerprint;
+    uint64_t fingerprint;
     uint32_t number;            // tells the response's bytes
     int32_t  code;
     uint64_t lease_end;         // in progress
@@ -117,7 +117,7 @@ typedef struct model {
 // A begin: what was asked, defaults filled in.
 typedef struct asked {
     unsigned key;
-    uint32_t fingerprint;
+    uint64_t fingerprint;
     uint32_t lease_ms, retention_ms, age_ms;
     uint16_t reserved;
     uint8_t  usual;             // the default retention was asked for
