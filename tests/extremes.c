@@ -1471,6 +1471,16 @@ static void start_anew(void)
     truth.clock = truth.written = 0;
 }
 
+/* No claim of this boot is current in the next. */
+static void keep_claims(void)
+{
+    for (unsigned n = 0; n < OLD_CLAIMS / 2 && the.holding; n++) {
+        const version *claim = claimed(the.held[chance(the.holding)]);
+        if (claim)
+            keep_old(&claim->claim);
+    }
+}
+
 static void restart(void)
 {
     uint64_t before = truth.clock, clock;
@@ -1484,6 +1494,7 @@ static void restart(void)
     }
     if (the.config.storage)
         stop_medium();
+    keep_claims();
     model_stops(&truth);
     if (one_in(3))
         change_configuration();
