@@ -1061,6 +1061,25 @@ static version *claimed(unsigned key)
     return v && v->status == IDEM_IN_PROGRESS && !v->cut ? v : NULL;
 }
 
+/* A response longer than what is reserved, or a state than there may be: the
+   claim stays. */
+static void complete_too_long(const version *claim)
+{
+    idem_outcome out = { .response = buffer, .state = state_buffer };
+    int result;
+
+    if (one_in(2))
+        out.response_len = claim->len + 1u;
+    else
+        out.state_len = the.config.state_max + 1u;
+    calling();
+    result = idem_complete(&the.table, &claim->claim, &out, the.now);
+    looked("too long", result);
+    PROMISE(failed(result) || result == IDEM_E_TOO_LARGE ||
+            (result == IDEM_E_FENCED &&
+             version_known(&truth, claim) < KNOWN));
+}
+
 static void complete(unsigned key)
 {
     version *claim = claimed(key), done;
@@ -1071,6 +1090,8 @@ static void complete(unsigned key)
 
     if (!claim)
         return;
+    if (one_in(30))
+        complete_too_long(claim);
     done = *claim;
     used = claim->claim;
     choose_outcome(&out, &done);
