@@ -653,7 +653,7 @@ static void adapt(void)
     the.medium.kind = FLASH_INPLACE;
 #endif
     if (!the.config.storage) {
-        the.config.volatile_claims = 0;
+        the.config.volatile_claims = the.turns_volatile = 0;
         the.cuts = the.fails = 0;
         return;
     }
@@ -870,7 +870,7 @@ static int failed(int result)
 static void settled(void)
 {
     the.harm = 0;
-    the.acknowledged = 1;
+    the.acknowledged = the.config.storage != NULL;
 }
 
 /* A call has written. */
@@ -1481,15 +1481,10 @@ static void stop_medium(void)
 /* Without storage nothing is known any more. */
 static void start_anew(void)
 {
-    for (unsigned i = 0; i < truth.count; i++) {
-        versions_only(&keys[i].now, &unknown);
-        versions_only(&keys[i].next, &unknown);
-        keys[i].is_volatile = 0;
-    }
-    truth.now.count = truth.next.count = 1;
-    memset(&truth.now.of[0], 0, sizeof truth.now.of[0]);
-    memset(&truth.next.of[0], 0, sizeof truth.next.of[0]);
-    truth.clock = truth.written = 0;
+    uint32_t so_far = truth.calls;
+
+    model_init(&truth, &the.config, keys, truth.count);
+    truth.calls = truth.opened_at = so_far;
 }
 
 /* No claim of this boot is current in the next. */
@@ -1624,7 +1619,7 @@ static void any_call(void)
     else if (which < 94) affordable(20) ? look_at_pending() : (void)0;
     else if (which < 95) affordable(20) ? look_at_all() : (void)0;
     else if (which < 97) elapse(chance(one_in(5) ? 100000000 : 1000));
-    else if (the.config.storage && affordable(300)) restart();
+    else if (affordable(300)) restart();
 }
 
 /* Takes one of the keys claimed last. */
