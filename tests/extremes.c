@@ -33,6 +33,7 @@ static void broken(const char *what, int line);
 
 enum { MEDIUM_MAX = 24 << 20 };     // bytes
 enum { KEYS_MAX = 98400, LEN_MAX = 65535, ID_MAX = 255 };
+enum { GUARD = 64, GUARD_BYTE = 0xC3 };     // behind the table's memory
 enum { OLD_CLAIMS = 16 };           // that are tried again
 enum { CALLS_LEAST = 3000, CALLS_PER_KEY = 3 };
 enum { OPERATIONS_MAX = 3000000 };  // of the storage, in one call
@@ -522,7 +523,8 @@ static void make_memory(void)
     PROMISE(t.needed <= memory_needed());
     the.memory_size = t.needed + chance(4) * PICK(units);
     free(the.memory);
-    the.memory = enough_memory(the.memory_size);
+    the.memory = enough_memory(the.memory_size + GUARD);
+    memset((uint8_t *)the.memory + the.memory_size, GUARD_BYTE, GUARD);
 }
 
 /* How large the storage must be, sectors or bytes; 0: its sectors are too
@@ -822,6 +824,17 @@ static uint32_t erases_at_most(void)
     return 1;
 }
 
+/* Whether nothing was written behind the table's memory. */
+static int guarded(void)
+{
+    const uint8_t *guard = (const uint8_t *)the.memory + the.memory_size;
+
+    for (unsigned i = 0; i < GUARD; i++)
+        if (guard[i] != GUARD_BYTE)
+            return 0;
+    return 1;
+}
+
 /* What must hold after a call, whatever it has answered. */
 static void called(const char *what, int result)
 {
@@ -833,7 +846,7 @@ static void called(const char *what, int result)
           the.medium.off ? ", the power went" : "");
     if (the.config.full == IDEM_EVICT_OLDEST && result == IDEM_E_STORAGE)
         truth.evicted = truth.evicting = truth.calls;
-    PROMISE(!the.medium.violations);
+    PROMISE(!the.medium.violations && guarded());
     PROMISE(the.erases <= erases_at_most() || truth.faulty);
     if (the.callback)
         PROMISE(t->storage_error == the.callback);
@@ -1409,7 +1422,7 @@ static void open_table(void)
     PROMISE(idem_open(&the.table, &the.config, the.memory, the.memory_size,
                       the.now) == IDEM_OK);
     the.opening = 0;
-    PROMISE(!the.table.stats.lost);
+    PROMISE(!the.table.stats.lost && guarded());
     PROMISE(!idem_check(&the.table));
     the.holding = 0;
     the.sync_failed = the.reads_fail = 0;
