@@ -34,6 +34,9 @@ static void broken(const char *what, int line);
 enum { MEDIUM_MAX = 24 << 20 };     // bytes
 enum { KEYS_MAX = 98400, LEN_MAX = 65535, ID_MAX = 255 };
 enum { GUARD = 64, GUARD_BYTE = 0xC3 };     // behind the table's memory
+#define TICK_JITTER UINT32_C(0x10000)       // a step back that is waited out
+#define TICK_HALF   UINT32_C(0x80000000)    // the least that counts as one
+
 enum { OLD_CLAIMS = 16 };           // that are tried again
 enum { CALLS_LEAST = 3000, CALLS_PER_KEY = 3 };
 enum { OPERATIONS_MAX = 3000000 };  // of the storage, in one call
@@ -773,14 +776,38 @@ static uint64_t logical_time(void)
                       : t->clock;
 }
 
-/* Time passes, and the table is told. */
-static void pass(uint32_t ms)
+/* What that must be: in RAM, 32 bits of it. */
+static uint64_t modelled_time(void)
+{
+    return the.config.storage ? truth.clock : (uint32_t)truth.clock;
+}
+
+static void tell_tick(uint32_t now)
 {
     uint32_t horizon;
 
+    PROMISE(idem_horizon(&the.table, &horizon, now) == IDEM_OK);
+    PROMISE(logical_time() == modelled_time());
+}
+
+/* A tick goes back, and up again: that is no time. */
+static void sway_tick(void)
+{
+    static const uint32_t farthest[] = { TICK_JITTER, TICK_HALF };
+    uint32_t back = PICK(farthest);
+
+    tell_tick(the.now - (one_in(3) ? back : chance(back)));
+    tell_tick(the.now);
+}
+
+/* Time passes, and the table is told. */
+static void pass(uint32_t ms)
+{
+    if (one_in(10))
+        sway_tick();
     the.now += ms;
     truth.clock += ms;
-    PROMISE(idem_horizon(&the.table, &horizon, the.now) == IDEM_OK);
+    tell_tick(the.now);
 }
 
 /* Before a call; time stands still. */
@@ -853,8 +880,7 @@ static void called(const char *what, int result)
     truth.unread = the.callback != 0;
     if (the.medium.off)
         return;
-    PROMISE(logical_time() ==
-            (t->journal ? truth.clock : (uint32_t)truth.clock));
+    PROMISE(logical_time() == modelled_time());
     PROMISE(!t->stats.lost || the.reads_fail);
     if (checks())
         PROMISE(!idem_check(t));
