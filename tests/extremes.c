@@ -67,6 +67,7 @@ static struct {
     uint32_t     erasing, polls_left;   // sector, plus one
     int          reads_fail;
     int          sync_failed;
+    int          confirmed;         // what an answer relied on, in this boot
     int          acknowledged;      // something is on the medium for certain
     unsigned     harm;
     uint64_t     cut_at;            // logical time of a cut, the latest; what it
@@ -994,6 +995,14 @@ static asked ask(idem_request *rq, unsigned key)
     return a;
 }
 
+/* A begin that granted nothing writes nothing; but once in a boot what it relies
+   on. */
+static void only_confirmed(void)
+{
+    PROMISE(!the.progs || !the.confirmed || truth.faulty);
+    the.confirmed |= the.progs > 0;
+}
+
 static void answer_begin(known *k, const asked *a, int result,
                          const idem_claim *claim, const idem_reply *reply)
 {
@@ -1009,8 +1018,10 @@ static void answer_begin(known *k, const asked *a, int result,
         PROMISE(model_too_old(&truth, a));
     if (result == IDEM_REPLAY)
         model_replayed(&truth, k, reply);
-    if (result != IDEM_EXECUTE && result != IDEM_RECOVER)
+    if (result != IDEM_EXECUTE && result != IDEM_RECOVER) {
+        only_confirmed();
         return;
+    }
     PROMISE(result == IDEM_RECOVER || model_young(&truth, k, a));
     PROMISE(model_granted(&truth, k, a, result, claim));
     keep_old(&before);
@@ -1451,7 +1462,7 @@ static void open_table(void)
     PROMISE(!the.table.stats.lost && guarded());
     PROMISE(!idem_check(&the.table));
     the.holding = 0;
-    the.sync_failed = the.reads_fail = 0;
+    the.sync_failed = the.reads_fail = the.confirmed = 0;
 }
 
 static void change_retention(void)

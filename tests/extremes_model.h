@@ -799,7 +799,8 @@ static inline void model_lengthened(model *m)
 }
 
 /* What a restart makes of a version.  When its claim was cut short is written
-   with the next record; before, a later restart does it again. */
+   with the next record; before, a later restart does it again, perhaps with the
+   clock further back: what told the time was torn. */
 static inline version version_restarted(const model *m, const version *v)
 {
     version is = *v;
@@ -811,6 +812,8 @@ static inline version version_restarted(const model *m, const version *v)
         is.from = is.to = m->clock;
     else if (m->clock > v->to)
         is.to = m->clock;
+    else if (m->clock < v->from)
+        is.from = m->clock;
     is.cut = 1;
     is.lease_end = 0;
     return is;
