@@ -70,8 +70,8 @@ static struct {
     int          confirmed;         // what an answer relied on, in this boot
     int          acknowledged;      // something is on the medium for certain
     unsigned     harm;
-    uint64_t     cut_at;            // logical time of a cut, the latest; what it
-                                    // interrupted may yet be found
+    uint64_t     cut_at;            // logical time of a cut, the latest; what
+                                    // it interrupted may yet be found
     // This call.
     int          opening;
     int          callback;          // what one returned that was not 0
@@ -995,8 +995,8 @@ static asked ask(idem_request *rq, unsigned key)
     return a;
 }
 
-/* A begin that granted nothing writes nothing; but once in a boot what it relies
-   on. */
+/* A begin that granted nothing writes nothing; but once in a boot what it
+   relies on. */
 static void only_confirmed(void)
 {
     PROMISE(!the.progs || !the.confirmed || truth.faulty);
@@ -1017,7 +1017,10 @@ static void answer_begin(known *k, const asked *a, int result,
     if (result == IDEM_TOO_OLD)
         PROMISE(model_too_old(&truth, a));
     if (result == IDEM_REPLAY)
-        model_replayed(&truth, k, reply);
+        model_replayed(k, reply);
+    if (result == IDEM_REPLAY || result == IDEM_MISMATCH ||
+        result == IDEM_EXHAUSTED)
+        model_confirmed(&truth, k);
     if (result != IDEM_EXECUTE && result != IDEM_RECOVER) {
         only_confirmed();
         return;

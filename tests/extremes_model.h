@@ -34,11 +34,16 @@ enum { ATTEMPTS_DEFAULT = 3, ATTEMPTS_MOST = 255 };
 // Whether a key is known.
 enum { GONE, MAYBE, KNOWN };
 
+// In which boot the call of a late version was.
+enum { BEFORE = 1, NOW };
+
 typedef struct version {
     uint8_t  status;            // 0: the key is unknown
     uint8_t  cut;               // in progress: a restart cut it short
     uint8_t  owed;
     uint8_t  usual;             // has the default retention, whatever it is
+    uint8_t  late;              // of a call that failed or was cut short: may
+                                // be found, until a later boot has written
     uint8_t  attempts;
     uint16_t len;               // of the response; in progress, reserved
     uint32_t retention;         // that was asked for
@@ -97,6 +102,7 @@ typedef struct model {
     int      faulty;            // callbacks have failed in this boot
     int      was_volatile;      // claims have been
     int      unread;            // a callback failed in this call
+    int      wrote;             // this boot did, durably
     int      rounding;          // a retention may become a longer one
     uint64_t clock;             // logical time
     uint64_t opened;            // .. at the latest opening
@@ -162,18 +168,14 @@ static inline int version_same(const version *a, const version *b)
            a->claim.token == b->claim.token;
 }
 
-static inline int versions_have(const versions *set, const version *v)
-{
-    for (unsigned i = 0; i < set->count; i++)
-        if (version_same(&set->of[i], v))
-            return 1;
-    return 0;
-}
-
 static inline void versions_add(versions *set, const version *v)
 {
-    if (versions_have(set, v))
-        return;
+    for (unsigned i = 0; i < set->count; i++)
+        if (version_same(&set->of[i], v)) {
+            if (v->late > set->of[i].late)
+                set->of[i].late = v->late;
+            return;
+        }
     set->any |= set->count == VERSIONS;
     if (set->count < VERSIONS)
         set->of[set->count++] = *v;
@@ -421,7 +423,10 @@ static inline void model_set(model *m, known *k, const version *v, int written)
    opening may find it. */
 static inline void model_attempted(model *m, known *k, const version *v)
 {
-    versions_add(&k->next, v);
+    version tried = *v;
+
+    tried.late = NOW;
+    versions_add(&k->next, &tried);
     k->attempted = 1;
     k->changed = m->calls;
     m->crowded |= k->next.count >= VERSIONS - 2;
@@ -430,9 +435,10 @@ static inline void model_attempted(model *m, known *k, const version *v)
 /* The time of what was just written will be found again. */
 static inline void model_wrote(model *m)
 {
-    if (m->config->durability == IDEM_EACH)
+    if (m->config->durability == IDEM_EACH) {
         m->written = m->clock;
-    else
+        m->wrote = 1;
+    } else
         m->unsynced_time = m->clock;
 }
 
@@ -578,14 +584,30 @@ static inline int model_granted(model *m, known *k, const asked *a, int result,
     return 1;
 }
 
-/* An outcome was replayed: this is its name, and whatever was in doubt when the
-   table was opened is so no more. */
-static inline void model_replayed(model *m, known *k, const idem_reply *reply)
+/* An outcome was replayed: this is its name. */
+static inline void model_replayed(known *k, const idem_reply *reply)
 {
     for (unsigned i = 0; i < k->now.count; i++)
         k->now.of[i].claim = reply->claim;
-    if (m->config->durability == IDEM_EACH && !k->attempted)
-        k->next = k->now;
+}
+
+/* A begin has relied on what is known of the key: whatever was in doubt of it
+   when the table was opened is so no more.  But what a cut interrupted, and is
+   not to be seen, may yet show up at an opening before which nothing was
+   written. */
+static inline void model_confirmed(const model *m, known *k)
+{
+    versions was = k->next;
+    int done = m->wrote;
+
+    if (m->config->durability == IDEM_BATCH || k->attempted || k->is_volatile)
+        return;
+    for (unsigned i = 0; i < k->now.count; i++)
+        done |= k->now.of[i].late;
+    k->next = k->now;
+    for (unsigned i = 0; i < was.count && !done; i++)
+        if (was.of[i].late)
+            versions_add(&k->next, &was.of[i]);
 }
 
 /* Whether the sender tells of a time before the opening, and what had been
@@ -806,6 +828,7 @@ static inline version version_restarted(const model *m, const version *v)
     version is = *v;
 
     is.claim.token = 0;
+    is.late = v->late == NOW || (v->late && !m->wrote) ? BEFORE : 0;
     if (v->status != IDEM_IN_PROGRESS)
         return is;
     if (!v->cut)
@@ -849,6 +872,7 @@ static inline void model_starts(model *m, uint64_t clock)
         k->next = k->now;
     }
     m->clock = m->opened = clock;
+    m->wrote = 0;
     m->opened_at = m->calls;
     m->now = m->next;
 }
