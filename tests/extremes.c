@@ -287,16 +287,23 @@ static int medium_sync(void *ctx)
     return operated(result);
 }
 
-/* Leaves what a cut interrupts torn in one of the ways there are. */
+/* Leaves what a cut interrupts torn in one of the ways there are: of any kind,
+   or most would be front parts. */
 static void choose_variant(void *arg, const flash *f, const flash_op *op)
 {
-    uint32_t count;
+    uint32_t variant = 0, count;
+    int torn;
 
     (void)arg;
     if (!f->armed || f->cut_in)
         return;
-    count = flash_variants(f, op);
-    the.medium.cut_variant = chance(count);
+    do {
+        torn = (int)chance(FLASH_TORN_KINDS);
+        count = flash_torn_count(f, op, torn);
+    } while (!count);
+    for (int kind = 0; kind < torn; kind++)
+        variant += flash_torn_count(f, op, kind);
+    the.medium.cut_variant = variant + chance(count);
 }
 
 /* -------------------------------------------- >>profiles  what is extreme */
@@ -1550,9 +1557,11 @@ static void keep_claims(void)
     }
 }
 
+/* Then what was interrupted is asked for again, or not. */
 static void restart(void)
 {
     uint64_t before = truth.clock, clock;
+    unsigned interrupted = the.last_key;
 
     restarts++;
     trace("restart\n");
@@ -1586,6 +1595,8 @@ static void restart(void)
     for (unsigned i = 0; i < 20; i++)
         look(truth.count <= 20 ? i % truth.count : chance(truth.count));
     look_at_state();
+    if (one_in(2))
+        begin(interrupted);
 }
 
 /* ------------------------------------------------------------ >>running */
