@@ -12,7 +12,8 @@
  * lasts.  What is written durably is all that the next opening may find.
  *
  * Eviction is known from above: whatever was finished, and not told of since a
- * call that evicted, may be gone.
+ * call that evicted, may be gone; but for what is younger than one of its scope
+ * that is found to be there.
  */
 #ifndef EXTREMES_MODEL_H
 #define EXTREMES_MODEL_H
@@ -24,6 +25,7 @@
 #include <string.h>
 
 enum { VERSIONS = 8, STATES = 12 };     // in a set
+enum { SCOPES = 20 };
 enum { LEASE_DEFAULT = 30000, RETENTION_DEFAULT = 86400000 };
 enum { ATTEMPTS_DEFAULT = 3, ATTEMPTS_MOST = 255 };
 
@@ -32,15 +34,20 @@ enum { ATTEMPTS_DEFAULT = 3, ATTEMPTS_MOST = 255 };
 // Whether a key is known.
 enum { GONE, MAYBE, KNOWN };
 
+// In which boot the call of a late version was.
+enum { BEFORE = 1, NOW };
+
 typedef struct version {
     uint8_t  status;            // 0: the key is unknown
     uint8_t  cut;               // in progress: a restart cut it short
     uint8_t  owed;
     uint8_t  usual;             // has the default retention, whatever it is
+    uint8_t  late;              // of a call that failed or was cut short: may
+                                // be found, until a later boot has written
     uint8_t  attempts;
     uint16_t len;               // of the response; in progress, reserved
     uint32_t retention;         // that was asked for
-    uint32_t fingerprint;
+    uint64_t fingerprint;
     uint32_t number;            // tells the response's bytes
     int32_t  code;
     uint64_t lease_end;         // in progress
@@ -67,7 +74,14 @@ struct known {
     known   *unsynced;          // the next one in it
     uint32_t told;              // by which call the table told of it last
     uint32_t set;               // by which call it became what it is
+    uint32_t changed;           // the latest that set it, or tried to
 };
+
+// A key that was evicted in this boot, the one that was completed last.
+typedef struct gone {
+    uint64_t from;              // when it was completed
+    uint32_t changed;           // by which call; 0: there is none
+} gone;
 
 // Application state.
 typedef struct state {
@@ -85,11 +99,14 @@ typedef struct model {
     const idem_config *config;
     known   *keys;
     unsigned count;             // of keys
-    int      faulty;            // callbacks have failed
+    int      faulty;            // callbacks have failed in this boot
     int      was_volatile;      // claims have been
     int      unread;            // a callback failed in this call
+    int      wrote;             // this boot did, durably
     int      rounding;          // a retention may become a longer one
     uint64_t clock;             // logical time
+    uint64_t opened;            // .. at the latest opening
+    uint32_t opened_at;         // which call came before that
     uint64_t written;           // of the latest record that is durable
     uint64_t unsynced_time;     // .. that is from the next sync on
     known   *unsynced;          // keys that were written since the last one
@@ -100,12 +117,13 @@ typedef struct model {
                                 // may find that it has evicted
     int      crowded;           // a set is nearly full: only a sync helps
     states   now, next;
+    gone     gone[SCOPES];      // by scope
 } model;
 
 // A begin: what was asked, defaults filled in.
 typedef struct asked {
     unsigned key;
-    uint32_t fingerprint;
+    uint64_t fingerprint;
     uint32_t lease_ms, retention_ms, age_ms;
     uint16_t reserved;
     uint8_t  usual;             // the default retention was asked for
@@ -150,18 +168,14 @@ static inline int version_same(const version *a, const version *b)
            a->claim.token == b->claim.token;
 }
 
-static inline int versions_have(const versions *set, const version *v)
-{
-    for (unsigned i = 0; i < set->count; i++)
-        if (version_same(&set->of[i], v))
-            return 1;
-    return 0;
-}
-
 static inline void versions_add(versions *set, const version *v)
 {
-    if (versions_have(set, v))
-        return;
+    for (unsigned i = 0; i < set->count; i++)
+        if (version_same(&set->of[i], v)) {
+            if (v->late > set->of[i].late)
+                set->of[i].late = v->late;
+            return;
+        }
     set->any |= set->count == VERSIONS;
     if (set->count < VERSIONS)
         set->of[set->count++] = *v;
@@ -254,6 +268,16 @@ static inline int model_known(const model *m, const known *k, int most)
     return result;
 }
 
+/* Whether it is known for certain, and so is that its delivery is owed. */
+static inline int model_owed(const model *m, const known *k)
+{
+    int owed = model_known(m, k, 0) == KNOWN;
+
+    for (unsigned i = 0; i < k->now.count; i++)
+        owed &= version_finished(&k->now.of[i]) && k->now.of[i].owed;
+    return owed;
+}
+
 /* Whether it may be a key that no eviction ends. */
 static inline int model_held(const model *m, const known *k)
 {
@@ -292,15 +316,20 @@ static inline int model_counts(const model *m)
     return m->calls % (1 + m->count / 100) == 0;
 }
 
+/* Whether those that count leave no room for another key. */
+static inline int model_no_room(const model *m, const known *k, int what)
+{
+    return !model_counts(m) ||
+           model_others(m, k, what, 0) >= m->config->capacity ||
+           (m->config->quota &&
+            model_others(m, k, what, 1) >= m->config->quota);
+}
+
 /* Whether another key may be refused. */
 static inline int model_full(const model *m, const known *k)
 {
-    int evicts = m->config->full == IDEM_EVICT_OLDEST;
-
-    return !model_counts(m) ||
-           model_others(m, k, evicts ? HELD : MOST, 0) >= m->config->capacity ||
-           (m->config->quota &&
-            model_others(m, k, MOST, 1) >= m->config->quota);
+    return model_no_room(m, k, m->config->full == IDEM_EVICT_OLDEST ? HELD
+                                                                    : MOST);
 }
 
 /* Whether there was room for another key.  If one has made room, its scope may
@@ -312,6 +341,45 @@ static inline int model_room(const model *m, const known *k)
            (model_others(m, k, LEAST, 0) < m->config->capacity &&
             (!m->config->quota || m->evicted == m->calls || m->unread ||
              model_others(m, k, LEAST, 1) < m->config->quota));
+}
+
+/* ----------------------------------------------------------------- eviction */
+
+/* The one version that is true, if the table has told of it, or NULL. */
+static inline version *model_only(known *k)
+{
+    return k->now.count == 1 && !k->now.any ? &k->now.of[0] : NULL;
+}
+
+/* The same, if it is an outcome that may be evicted. */
+static inline const version *model_evictable(known *k)
+{
+    const version *v = model_only(k);
+
+    return v && version_finished(v) && !v->owed ? v : NULL;
+}
+
+/* The key is found to be unknown: if its retention goes on, it was evicted. */
+static inline void model_missed(model *m, known *k)
+{
+    const version *v = model_evictable(k);
+    gone *g = &m->gone[k->scope];
+
+    if (v && version_known(m, v) == KNOWN && v->from >= g->from) {
+        g->from = v->from;
+        g->changed = k->changed;
+    }
+}
+
+/* The table has told of a key; false if a younger one of its scope was evicted
+   that it could have been evicted for, all the time. */
+static inline int model_told(model *m, known *k)
+{
+    const version *v = model_evictable(k);
+    const gone *g = &m->gone[k->scope];
+
+    k->told = m->calls;
+    return !v || v->from >= g->from || k->changed >= g->changed;
 }
 
 /* ------------------------------------------------- what calls make of a key */
@@ -347,7 +415,7 @@ static inline void model_set(model *m, known *k, const version *v, int written)
     }
     versions_only(&k->now, v);
     k->is_volatile = !written;
-    k->told = k->set = m->calls;
+    k->told = k->set = k->changed = m->calls;
     m->crowded |= k->next.count >= VERSIONS - 2;
 }
 
@@ -355,17 +423,22 @@ static inline void model_set(model *m, known *k, const version *v, int written)
    opening may find it. */
 static inline void model_attempted(model *m, known *k, const version *v)
 {
-    versions_add(&k->next, v);
+    version tried = *v;
+
+    tried.late = NOW;
+    versions_add(&k->next, &tried);
     k->attempted = 1;
+    k->changed = m->calls;
     m->crowded |= k->next.count >= VERSIONS - 2;
 }
 
 /* The time of what was just written will be found again. */
 static inline void model_wrote(model *m)
 {
-    if (m->config->durability == IDEM_EACH)
+    if (m->config->durability == IDEM_EACH) {
         m->written = m->clock;
-    else
+        m->wrote = 1;
+    } else
         m->unsynced_time = m->clock;
 }
 
@@ -470,7 +543,7 @@ static inline int version_begin(const model *m, const known *k,
 
 /* Leaves those versions that would have answered a begin so; false if none
    would have. */
-static inline int model_begun(const model *m, known *k, const asked *a,
+static inline int model_begun(model *m, known *k, const asked *a,
                               int result, const idem_claim *claim,
                               const idem_reply *reply)
 {
@@ -483,6 +556,11 @@ static inline int model_begun(const model *m, known *k, const asked *a,
         return k->now.any;
     fit.any = k->now.any;
     k->now = fit;
+    if (result == IDEM_EXECUTE || result == IDEM_E_FULL ||
+        result == IDEM_TOO_OLD)
+        model_missed(m, k);
+    else
+        return model_told(m, k);
     return 1;
 }
 
@@ -506,29 +584,55 @@ static inline int model_granted(model *m, known *k, const asked *a, int result,
     return 1;
 }
 
-/* An outcome was replayed: this is its name, and whatever was in doubt when the
-   table was opened is so no more. */
-static inline void model_replayed(model *m, known *k, const idem_reply *reply)
+/* An outcome was replayed: this is its name. */
+static inline void model_replayed(known *k, const idem_reply *reply)
 {
     for (unsigned i = 0; i < k->now.count; i++)
         k->now.of[i].claim = reply->claim;
-    k->told = m->calls;
-    if (m->config->durability == IDEM_EACH && !k->attempted)
-        k->next = k->now;
+}
+
+/* A begin has relied on what is known of the key: whatever was in doubt of it
+   when the table was opened is so no more.  But what a cut interrupted, and is
+   not to be seen, may yet show up at an opening before which nothing was
+   written. */
+static inline void model_confirmed(const model *m, known *k)
+{
+    versions was = k->next;
+    int done = m->wrote;
+
+    if (m->config->durability == IDEM_BATCH || k->attempted || k->is_volatile)
+        return;
+    for (unsigned i = 0; i < k->now.count; i++)
+        done |= k->now.of[i].late;
+    k->next = k->now;
+    for (unsigned i = 0; i < was.count && !done; i++)
+        if (was.of[i].late)
+            versions_add(&k->next, &was.of[i]);
+}
+
+/* Whether the sender tells of a time before the opening, and what had been
+   evicted or executed by then is not known. */
+static inline int model_before(const model *m, const asked *a)
+{
+    return a->age_ms > m->clock - m->opened &&
+           (m->config->full == IDEM_EVICT_OLDEST || !m->config->storage);
 }
 
 /* Whether memory may not reach as far back as the request. */
 static inline int model_too_old(const model *m, const asked *a)
 {
-    return a->age_ms && (a->age_ms >= a->retention_ms || m->evicted ||
-                         m->config->full == IDEM_EVICT_OLDEST ||
-                         !m->config->storage);
+    return a->age_ms && (a->age_ms >= a->retention_ms || model_before(m, a) ||
+                         m->evicted > m->opened_at);
 }
 
-/* Whether it may. */
-static inline int model_young(const model *m, const asked *a)
+/* Whether it may: to after the completions of this scope that are evicted. */
+static inline int model_young(const model *m, const known *k, const asked *a)
 {
-    return m->rounding || a->age_ms < a->retention_ms;
+    const gone *g = &m->gone[k->scope];
+
+    return !a->age_ms ||
+           (a->age_ms < a->retention_ms && !model_before(m, a) &&
+            !(g->changed && a->age_ms >= m->clock - g->from));
 }
 
 /* A begin was refused, or cut short: it may have claimed the key. */
@@ -588,14 +692,21 @@ static inline int model_shown(model *m, known *k, const idem_entry *e)
     fit.any = k->now.any;
     k->now = fit;
     if (e)
-        k->told = m->calls;
+        return model_told(m, k);
+    model_missed(m, k);
     return 1;
 }
 
-/* The one version that is true, if the table has told of it, or NULL. */
-static inline version *model_only(known *k)
+/* Whether idem_forget may answer so: a live claim is not to be removed. */
+static inline int model_forgets(const model *m, const known *k, int result)
 {
-    return k->now.count == 1 && !k->now.any ? &k->now.of[0] : NULL;
+    for (unsigned i = 0; i < k->now.count; i++) {
+        const version *v = &k->now.of[i];
+        int live = v->status == IDEM_IN_PROGRESS && !version_late(m, v);
+        if (version_known(m, v) && result == (live ? IDEM_BUSY : IDEM_OK))
+            return 1;
+    }
+    return k->now.any;
 }
 
 static inline void model_renewed(known *k, uint64_t lease_end)
@@ -635,6 +746,21 @@ static inline void model_state(model *m, const state *s, int done)
     m->now.of[0] = *s;
     if (m->config->durability == IDEM_EACH)
         m->next = m->now;
+}
+
+/* Leaves those states that are these bytes; false if there are none. */
+static inline int model_state_shown(model *m, const void *bytes, size_t len)
+{
+    states fit = { 0 };
+
+    for (unsigned i = 0; i < m->now.count; i++)
+        if (m->now.of[i].len == len &&
+            numbered_is(bytes, 0, len, m->now.of[i].number))
+            states_add(&fit, &m->now.of[i]);
+    if (!fit.count)
+        return m->now.any;
+    m->now = fit;
+    return 1;
 }
 
 /* What was written of a key is durable. */
@@ -695,18 +821,22 @@ static inline void model_lengthened(model *m)
 }
 
 /* What a restart makes of a version.  When its claim was cut short is written
-   with the next record; before, a later restart does it again. */
+   with the next record; before, a later restart does it again, perhaps with the
+   clock further back: what told the time was torn. */
 static inline version version_restarted(const model *m, const version *v)
 {
     version is = *v;
 
     is.claim.token = 0;
+    is.late = v->late == NOW || (v->late && !m->wrote) ? BEFORE : 0;
     if (v->status != IDEM_IN_PROGRESS)
         return is;
     if (!v->cut)
         is.from = is.to = m->clock;
     else if (m->clock > v->to)
         is.to = m->clock;
+    else if (m->clock < v->from)
+        is.from = m->clock;
     is.cut = 1;
     is.lease_end = 0;
     return is;
@@ -717,10 +847,12 @@ static inline void model_starts(model *m, uint64_t clock)
 {
     uint64_t before = m->clock;
 
-    m->crowded = 0;
+    m->crowded = m->faulty = 0;
     m->evicting = 0;
     m->unsynced_time = 0;
     m->unsynced = NULL;
+    // What was evicted for a claim that was not written is there again.
+    memset(m->gone, 0, sizeof m->gone);
     for (unsigned i = 0; i < m->count; i++) {
         known *k = &m->keys[i];
         k->now.count = 0;
@@ -739,7 +871,9 @@ static inline void model_starts(model *m, uint64_t clock)
         }
         k->next = k->now;
     }
-    m->clock = clock;
+    m->clock = m->opened = clock;
+    m->wrote = 0;
+    m->opened_at = m->calls;
     m->now = m->next;
 }
 
@@ -756,7 +890,7 @@ static inline void model_init(model *m, const idem_config *config, known *keys,
         versions_only(&keys[i].next, &unknown);
         keys[i].is_volatile = keys[i].is_unsynced = 0;
         keys[i].attempted = keys[i].came_again = 0;
-        keys[i].told = keys[i].set = 0;
+        keys[i].told = keys[i].set = keys[i].changed = 0;
     }
 }
 
