@@ -341,9 +341,10 @@
    A request that tells its age (age_ms: how long ago the sender first sent it,
    0 if it does not say) is answered IDEM_TOO_OLD if the key is unknown and
    memory may once have held it: the age is at least the retention its outcome
-   would have, or reaches back to a completion evicted from its scope, or to
-   before the opening.  (Scopes share four such memories, by keyed hash: an
-   eviction may make commands of another scope too old, never too young.)
+   would have, or reaches back to a completion evicted from its scope or, under
+   eviction and without a journal, to before the opening.  (Scopes share four
+   such memories, by keyed hash: an eviction may make commands of another scope
+   too old, never too young.)
 
    Sizing is a line in the code, checked when it is compiled:
 
@@ -432,12 +433,14 @@
    there is no other.  After a sync that failed nobody knows what is on the
    medium: nothing is written any more until the table is opened again.
 
-   Not in the journal: the default retention.  Who changes config.retention_ms
-   changes it for what is stored, too; what was over may be known again when it
-   is made longer.  Who makes capacity, key_max, response_max or state_max
-   smaller than what is stored loses that, as if it were damaged.  Without
-   in_ram there are 15 retentions at a time, the default and the longest
-   possible among them: a key that asks for one more has the next longer one.
+   Not in the journal: what was evicted.  Who goes from IDEM_EVICT_OLDEST to
+   IDEM_REJECT is told IDEM_TOO_OLD of none of that any more.  Nor the default
+   retention: who changes config.retention_ms changes it for what is stored,
+   too; what was over may be known again when it is made longer.  Who makes
+   capacity, key_max, response_max or state_max smaller than what is stored
+   loses that, as if it were damaged.  Without in_ram there are 15 retentions
+   at a time, the default and the longest possible among them: a key that asks
+   for one more has the next longer one.
 
    ---------------------------------------------------------------------------
    >>porting
