@@ -3511,21 +3511,27 @@ static uint32_t idemi_record_decode(idem_table *t, uint32_t at,
    K4  It has had at least one attempt, and its token has been granted.
    ------------------------------------------------------------------------ */
 
-/* A request, with the hashes that are made before the lock is taken */
+/* A request, with the hashes that are made before the lock is taken; if it asks
+   for a claim also where the answer goes, and what is known of the claim */
 typedef struct idemi_query {
     const idem_request *rq;
-    idem_number hash;           /* of scope and key */
+    idem_claim *claim;
+    idem_reply *reply;
     uint32_t fingerprint[2];    /* low word, high word */
+    uint32_t retention;
+    uint32_t at;                /* where it was written */
+    unsigned attempts;          /* with this one */
+    idem_number hash;           /* of scope and key */
 } idemi_query;
 
 /* Makes a body what a request says, with the newest token. */
 IDEMI_APART
 static void idemi_keys_request(const idem_table *t, idem_body *body,
-                               const idemi_query *q, uint32_t retention)
+                               const idemi_query *q)
 {
     const idem_request *rq = q->rq;
 
-    body->retention = retention;
+    body->retention = q->retention;
     body->token = (uint32_t)t->token;
     body->fingerprint[0] = q->fingerprint[0];
     body->fingerprint[1] = q->fingerprint[1];
@@ -4904,12 +4910,9 @@ static int idemi_journal_volatile(idem_table *t, uint64_t *token)
     return result;
 }
 
-/* Makes a claim on a slot durable: the attempt of that number on the request's
-   key.  *place is where, and t->token its token. */
+/* Makes a claim on a slot durable; q->at is where, and t->token its token. */
 IDEMI_SLOW
-static int idemi_journal_claim(idem_table *t, unsigned slot,
-                               const idemi_query *q, uint32_t retention,
-                               unsigned attempts, idem_place *place)
+static int idemi_journal_claim(idem_table *t, unsigned slot, idemi_query *q)
 {
     idem_record *r = &t->journal->record;
     idemi_parts from = { NULL, NULL, NULL, NULL };
@@ -4920,8 +4923,8 @@ static int idemi_journal_claim(idem_table *t, unsigned slot,
 
     if (!idemi_journal_sound(t))
         return IDEM_E_SPACE;
-    len += attempts != 1 || rq->response_size ||
-                   retention != t->journal->retentions[0]
+    len += q->attempts != 1 || rq->response_size ||
+                   q->retention != t->journal->retentions[0]
                ? IDEMI_CLAIM_FIXED
                : IDEMI_CLAIM_FIXED - IDEMI_CLAIM_MORE;
     len = idemi_storage_granules(t, len);
@@ -4930,7 +4933,7 @@ static int idemi_journal_claim(idem_table *t, unsigned slot,
     result = idemi_journal_reserve(t, len, t->claimed + 1);
     if (result < 0)
         return result;
-    place->claim = IDEMI_NOWHERE;
+    q->at = IDEMI_NOWHERE;
     if (t->config->volatile_claims)
         result = idemi_journal_volatile(t, &token);
     else {
@@ -4939,16 +4942,14 @@ static int idemi_journal_claim(idem_table *t, unsigned slot,
         r->slot = slot;
         r->parts = IDEMI_HAS_CLAIM;
         r->more = 0;
-        idemi_keys_request(t, &r->body, q, retention);
-        r->attempts = (uint8_t)attempts;
-        result = idemi_journal_commit(t, &from, &place->claim);
-        token = result < 0 ? 0 : idemi_record_token(t, place->claim);
+        idemi_keys_request(t, &r->body, q);
+        r->attempts = (uint8_t)q->attempts;
+        result = idemi_journal_commit(t, &from, &q->at);
+        token = result < 0 ? 0 : idemi_record_token(t, q->at);
     }
-    if (result < 0)
-        return result;
-    t->token = token;
-    place->outcome = (uint32_t)token;
-    return IDEM_OK;
+    if (result == IDEM_OK)
+        t->token = token;
+    return result;
 }
 
 /* Makes an outcome durable, together with application state if it has any. */
@@ -5029,12 +5030,12 @@ static int idemi_journal_drop(idem_table *t, unsigned slot, unsigned more)
     return idemi_journal_mark(t, slot, more);
 }
 
-/* Keeps where the claim of a slot was written. */
+/* Keeps where the claim of a slot was written, and its token. */
 static void idemi_journal_placed(idem_table *t, unsigned slot,
-                                 const idem_place *place)
+                                 const idemi_query *q)
 {
-    idemi_slot_place(t, slot)->outcome = place->outcome;
-    idemi_journal_wrote(t, slot, place->claim);
+    idemi_slot_place(t, slot)->outcome = (uint32_t)t->token;
+    idemi_journal_wrote(t, slot, q->at);
 }
 
 /* ---------------------------------------------------------------------------
@@ -6475,33 +6476,30 @@ static int idemi_journal_maintain(const idem_table *t)
 
 /* Where a claim was written is kept already. */
 static void idemi_journal_placed(idem_table *t, unsigned slot,
-                                 const idem_place *place)
+                                 const idemi_query *q)
 {
     (void)t;
     (void)slot;
-    (void)place;
+    (void)q;
 }
 
-/* Makes a claim on a slot durable: the attempt of that number on the request's
-   key.  Its token is the record's sequence. */
+/* Makes a claim on a slot durable.  Its token is the record's sequence. */
 IDEMI_SLOW
 static int idemi_journal_claim(idem_table *t, unsigned slot,
-                               const idemi_query *q, uint32_t retention,
-                               unsigned attempts, idem_place *place)
+                               const idemi_query *q)
 {
     const idem_request *rq = q->rq;
     idem_body body;
     idemi_cell c;
     int result;
 
-    (void)place;
     if (t->journal->sequence >= IDEMI_CELLS_LAST)
         return IDEM_E_SPACE;
-    idemi_keys_request(t, &body, q, retention);
+    idemi_keys_request(t, &body, q);
     idemi_cells_empty(t, &c);
     idemi_cells_body(&c, &body);
     c.field[IDEMI_CELL_FLAGS] = IDEMI_IN_PROGRESS;
-    c.field[IDEMI_CELL_ATTEMPTS] = attempts;
+    c.field[IDEMI_CELL_ATTEMPTS] = q->attempts;
     c.scope = rq->scope;
     c.key = rq->key;
     result = idemi_cells_write(t, slot, &c);
@@ -7008,11 +7006,10 @@ static unsigned idemi_command_stale(const idem_table *t)
 
 /* A slot that the request's key may have: one that is free, or in use by
    something that may be dropped for it; or `capacity`, and then
-   reply->retry_after_ms is set if it is known. */
-static unsigned idemi_command_room(idem_table *t, idem_reply *reply,
-                                   const idem_request *rq)
+   retry_after_ms is set if it is known. */
+static unsigned idemi_command_room(idem_table *t, const idemi_query *q)
 {
-    int over_quota = idemi_command_over_quota(t, rq);
+    int over_quota = idemi_command_over_quota(t, q->rq);
     unsigned slot = t->capacity;
 
     if (!over_quota) {
@@ -7023,10 +7020,10 @@ static unsigned idemi_command_room(idem_table *t, idem_reply *reply,
             return idemi_command_stale(t);
     }
     if (t->config->full == IDEM_EVICT_OLDEST)
-        slot = idemi_order_evictable(t, over_quota ? rq : NULL);
+        slot = idemi_order_evictable(t, over_quota ? q->rq : NULL);
     if (slot == t->capacity && !over_quota &&
         t->soonest - t->clock < IDEMI_NEVER_MS - IDEMI_SWEEP_MS)
-        reply->retry_after_ms = t->soonest - t->clock;
+        q->reply->retry_after_ms = t->soonest - t->clock;
     return slot;
 }
 
@@ -7053,39 +7050,36 @@ static void idemi_command_occupy(idem_table *t, unsigned slot,
     t->claimed++;
 }
 
-/* Grants a claim on a slot: the attempt of that number.  The slot has the key,
-   or with attempt 1 is to have it. */
-static int idemi_command_grant(idem_table *t, unsigned slot, idem_claim *claim,
-                               const idemi_query *q, unsigned attempts)
+/* Grants a claim on a slot.  The slot has the key, or with the first attempt is
+   to have it. */
+static int idemi_command_grant(idem_table *t, unsigned slot, idemi_query *q)
 {
     const idem_request *rq = q->rq;
     idem_slot *s = idemi_slot_at(t, slot);
     uint32_t lease_ms = idemi_default_lease(t, rq->lease_ms);
-    uint32_t retention = idemi_default_retention(t, rq->retention_ms);
-    uint8_t terms = (uint8_t)attempts;
-    idem_place place;
+    uint8_t terms = (uint8_t)q->attempts;
 
-    place.claim = place.outcome = 0;
+    q->retention = idemi_default_retention(t, rq->retention_ms);
     if (IDEMI_JOURNAL(t)) {
         int result;
         if (!idemi_slot_bodies(t)) {
-            terms = idemi_keys_terms(t, retention);
-            retention = t->journal->retentions[terms];
+            terms = idemi_keys_terms(t, q->retention);
+            q->retention = t->journal->retentions[terms];
         }
-        result = idemi_journal_claim(t, slot, q, retention, attempts, &place);
+        result = idemi_journal_claim(t, slot, q);
         if (result < 0)
             return result;
     } else
         t->token++;
     // Making room for the record may have freed the slot.
-    if (attempts == 1 || !s->state)
+    if (q->attempts == 1 || !s->state)
         idemi_command_occupy(t, slot, q);
     else
         t->claimed += !idemi_keys_claimed(s);
     if (IDEMI_JOURNAL(t))
-        idemi_journal_placed(t, slot, &place);
+        idemi_journal_placed(t, slot, q);
     if (idemi_slot_bodies(t))
-        idemi_keys_request(t, idemi_slot_own(s), q, retention);
+        idemi_keys_request(t, idemi_slot_own(s), q);
     s->terms = terms;
     s->state = IDEM_IN_PROGRESS;
     s->time = t->clock;
@@ -7094,9 +7088,9 @@ static int idemi_command_grant(idem_table *t, unsigned slot, idem_claim *claim,
     else
         s->time += lease_ms;
     idemi_order_note(t, s);
-    claim->token = t->token;
-    claim->slot = slot;
-    claim->attempt = attempts;
+    q->claim->token = t->token;
+    q->claim->slot = slot;
+    q->claim->attempt = q->attempts;
     return IDEM_OK;
 }
 
@@ -7135,12 +7129,10 @@ static int idemi_command_replay(idem_table *t, unsigned slot,
 }
 
 /* Begin on a key that is known. */
-static int idemi_command_again(idem_table *t, unsigned slot, idem_claim *claim,
-                               idem_reply *reply, const idemi_query *q)
+static int idemi_command_again(idem_table *t, unsigned slot, idemi_query *q)
 {
     const idem_slot *s = idemi_slot_at(t, slot);
     const idem_body *body = idemi_slot_body(t, slot, 0);
-    unsigned attempts;
     int result;
 
     if (IDEMI_UNREAD(body))
@@ -7151,21 +7143,20 @@ static int idemi_command_again(idem_table *t, unsigned slot, idem_claim *claim,
         (body->fingerprint[1] ^ q->fingerprint[1]))
         return IDEM_MISMATCH;
     if (s->state & IDEMI_FINISHED)
-        return idemi_command_replay(t, slot, reply);
-    reply->retry_after_ms = idemi_slot_lease_left(t, s);
-    if (reply->retry_after_ms)
+        return idemi_command_replay(t, slot, q->reply);
+    q->reply->retry_after_ms = idemi_slot_lease_left(t, s);
+    if (q->reply->retry_after_ms)
         return IDEM_BUSY;
-    attempts = idemi_slot_attempts(t, slot);
-    if (attempts >=
+    q->attempts = idemi_slot_attempts(t, slot) + 1;
+    if (q->attempts >
         idemi_default(0, t->config->max_attempts, IDEMI_MAX_ATTEMPTS))
         return IDEM_EXHAUSTED;
-    result = idemi_command_grant(t, slot, claim, q, attempts + 1);
+    result = idemi_command_grant(t, slot, q);
     return result < 0 ? result : IDEM_RECOVER;
 }
 
 /* Begin on a key that is not known.  `slot` may have it, stale. */
-static int idemi_command_first(idem_table *t, unsigned slot, idem_claim *claim,
-                               idem_reply *reply, const idemi_query *q)
+static int idemi_command_first(idem_table *t, unsigned slot, idemi_query *q)
 {
     int stale =
         slot != IDEMI_NONE && (idemi_slot_at(t, slot)->state & IDEMI_STALE);
@@ -7175,14 +7166,15 @@ static int idemi_command_first(idem_table *t, unsigned slot, idem_claim *claim,
     if (idemi_command_too_old(t, q->rq))
         return IDEM_TOO_OLD;
     if (!stale || idemi_command_over_quota(t, q->rq))
-        slot = idemi_command_room(t, reply, q->rq);
+        slot = idemi_command_room(t, q);
     if (slot == t->capacity)
         return IDEM_E_FULL;
     if (stale && slot != own)
         result = idemi_command_drop(t, own);
     if (result < 0)
         return result;
-    result = idemi_command_grant(t, slot, claim, q, 1);
+    q->attempts = 1;
+    result = idemi_command_grant(t, slot, q);
     if (result < 0)
         return result;
     return IDEMI_JOURNAL(t) && idemi_journal_in_doubt(t) ? IDEM_RECOVER
@@ -7220,8 +7212,7 @@ static int idemi_command_find_sure(idem_table *t, unsigned *slot,
     return result == IDEM_OK ? idemi_command_find(t, slot, q) : result;
 }
 
-static int idemi_command_begin(idem_table *t, idem_claim *claim,
-                               idem_reply *reply, const idemi_query *q)
+static int idemi_command_begin(idem_table *t, idemi_query *q)
 {
     unsigned slot;
     int result = idemi_command_find_sure(t, &slot, q);
@@ -7229,8 +7220,8 @@ static int idemi_command_begin(idem_table *t, idem_claim *claim,
     if (result < 0)
         return result;
     result = idemi_command_gone(t, slot)
-                 ? idemi_command_first(t, slot, claim, reply, q)
-                 : idemi_command_again(t, slot, claim, reply, q);
+                 ? idemi_command_first(t, slot, q)
+                 : idemi_command_again(t, slot, q);
     if (result >= 0)
         t->stats.answers[result]++;
     else if (result == IDEM_E_FULL)
@@ -8154,8 +8145,9 @@ IDEM_API int idem_begin(idem_table *table, idem_claim *claim,
         result = idemi_public_enter_at(table, 1, now_ms);
     if (result != IDEM_OK)
         return result;
-    return idemi_public_leave(table,
-                              idemi_command_begin(table, claim, reply, &q));
+    q.claim = claim;
+    q.reply = reply;
+    return idemi_public_leave(table, idemi_command_begin(table, &q));
 }
 
 /* True if the parts of an outcome that are there can be read. */
