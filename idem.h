@@ -3233,7 +3233,7 @@ static int idemi_record_mine(const idem_table *t, uint32_t at)
 }
 
 /* The bytes that belong to a record; their lengths are in t->journal->record.
-   What it has no part for may be NULL. */
+   What it has no part for may be NULL, all of this too. */
 typedef struct idemi_parts {
     const void *scope, *key, *response, *state;
 } idemi_parts;
@@ -3471,7 +3471,7 @@ static uint32_t idemi_record_decode(idem_table *t, uint32_t at,
     idem_record *r = &t->journal->record;
     idemi_bytes b;
     uint32_t front, len;
-    uint64_t number;
+    uint64_t time;
 
     if (have > t->journal->record_max)
         have = t->journal->record_max;
@@ -3482,20 +3482,20 @@ static uint32_t idemi_record_decode(idem_table *t, uint32_t at,
     if (!idemi_record_begins(r->parts))
         return 0;
     r->more = r->parts & IDEMI_HAS_MORE ? idemi_record_byte(&b) : 0;
-    number = idemi_record_number(&b);
+    len = idemi_record_limited(&b, have);
     front = (uint32_t)(b.at - p);
-    if (b.short_of || number + front + 4 > have)
+    if (b.short_of || (size_t)len + front + 4 > have)
         return 0;
-    len = front + (uint32_t)number;
+    len += front;
     b.end = p + len;
     r->slot = idemi_record_limited(&b, t->capacity - 1);
-    number = idemi_record_number(&b);
+    time = idemi_record_number(&b);
     if (b.short_of ||
         idemi_crc_update(idemi_record_seed(t, at), p, len) !=
             idemi_basics_load32(p + len))
         return 0;
-    r->time = (uint32_t)number;
-    r->time_high = (uint32_t)(number >> 32);
+    r->time = (uint32_t)time;
+    r->time_high = (uint32_t)(time >> 32);
     idemi_record_rest(t, r, at, &b, start);
     return b.short_of ? 0 : len + 4;
 }
@@ -4165,6 +4165,20 @@ static unsigned idemi_journal_first(idem_table *t)
 }
 #endif
 
+/* Begins what is to be written: a record of these parts about a slot. */
+IDEMI_APART
+static idem_record *idemi_journal_record(idem_table *t, unsigned slot,
+                                         unsigned parts)
+{
+    idem_record *r = &t->journal->record;
+
+    r->slot = slot;
+    r->parts = (uint8_t)parts;
+    r->more = 0;
+    r->age = 0;
+    return r;
+}
+
 /* Fills t->journal->record with a slot in use, to be written as one record;
    false if the storage does not give it. */
 static int idemi_journal_describe(idem_table *t, unsigned slot)
@@ -4180,10 +4194,7 @@ static int idemi_journal_describe(idem_table *t, unsigned slot)
         r->body = *body;
         r->attempts = s->terms;
     }
-    r->slot = slot;
-    r->parts = IDEMI_HAS_CLAIM | IDEMI_MOVED;
-    r->more = 0;
-    r->age = 0;
+    idemi_journal_record(t, slot, IDEMI_HAS_CLAIM | IDEMI_MOVED);
     if (finished)
         r->parts |= IDEMI_HAS_OUTCOME;
     if ((s->state & IDEMI_STATUS) == IDEM_FAILED)
@@ -4233,14 +4244,10 @@ static int idemi_journal_carry(idem_table *t, unsigned slot)
 /* Writes the application state again. */
 static int idemi_journal_carry_state(idem_table *t)
 {
-    idem_record *r = &t->journal->record;
+    idem_record *r = idemi_journal_record(t, 0, IDEMI_HAS_STATE | IDEMI_MOVED);
     idemi_parts from = { NULL, NULL, NULL, NULL };
 
     from.state = t->state;
-    r->slot = 0;
-    r->parts = IDEMI_HAS_STATE | IDEMI_MOVED;
-    r->more = 0;
-    r->age = 0;
     r->state_len = t->state_len;
     return idemi_journal_append(t, &from, &t->journal->state_at);
 }
@@ -4249,16 +4256,11 @@ static int idemi_journal_carry_state(idem_table *t)
    the slot stays, to be written so again if it never does. */
 static int idemi_journal_empty(idem_table *t, unsigned slot)
 {
-    idem_record *r = &t->journal->record;
-    idemi_parts none = { NULL, NULL, NULL, NULL };
     uint32_t at;
     int result;
 
-    r->slot = slot;
-    r->parts = IDEMI_MOVED;
-    r->more = 0;
-    r->age = 0;
-    result = idemi_journal_append(t, &none, &at);
+    idemi_journal_record(t, slot, IDEMI_MOVED);
+    result = idemi_journal_append(t, NULL, &at);
     if (result < 0 || !idemi_slot_at(t, slot)->state)
         return result;
     if (t->journal->filling)
@@ -4271,14 +4273,10 @@ static int idemi_journal_empty(idem_table *t, unsigned slot)
 /* Writes that a key is gone, or (more) that its outcome is delivered. */
 static int idemi_journal_mark(idem_table *t, unsigned slot, unsigned more)
 {
-    idem_record *r = &t->journal->record;
-    idemi_parts none = { NULL, NULL, NULL, NULL };
     uint32_t at;
 
-    r->slot = slot;
-    r->parts = 0;
-    r->more = (uint8_t)more;
-    return idemi_journal_commit(t, &none, &at);
+    idemi_journal_record(t, slot, 0)->more = (uint8_t)more;
+    return idemi_journal_commit(t, NULL, &at);
 }
 
 /* Carries forward the next slot that has something in the sector that is being
@@ -4939,9 +4937,7 @@ static int idemi_journal_claim(idem_table *t, unsigned slot, idemi_query *q)
     else {
         from.scope = rq->scope;
         from.key = rq->key;
-        r->slot = slot;
-        r->parts = IDEMI_HAS_CLAIM;
-        r->more = 0;
+        idemi_journal_record(t, slot, IDEMI_HAS_CLAIM);
         idemi_keys_request(t, &r->body, q);
         r->attempts = (uint8_t)q->attempts;
         result = idemi_journal_commit(t, &from, &q->at);
@@ -4976,16 +4972,13 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot,
         result = IDEM_E_FENCED;         // lost while room was made
     if (result < 0)
         return result;
-    if (written) {
-        r->parts = 0;
-        r->more = 0;
-    } else {
+    idemi_journal_record(t, slot, 0);
+    if (!written) {
         idemi_journal_describe(t, slot);
         r->age = 0;
         from.scope = idemi_slot_id(t, slot);
         from.key = idemi_slot_id(t, slot) + r->body.scope_len;
     }
-    r->slot = slot;
     r->parts |= IDEMI_HAS_OUTCOME;
     r->body.code = out->code;
     r->body.response_len = (uint16_t)out->response_len;
