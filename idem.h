@@ -3185,13 +3185,14 @@ static uint32_t idemi_record_seed(const idem_table *t, uint32_t at)
            ~idemi_storage_offset(t, at);
 }
 
-/* The token of a claim whose record is at an address: tokens are places in the
-   endless row of all sectors ever written, so they increase by themselves. */
-static uint64_t idemi_record_token(const idem_table *t, uint32_t at)
+/* The token of a claim whose record is at an address, its low half: tokens are
+   places in the endless row of all sectors ever written, so they increase by
+   themselves. */
+static uint32_t idemi_record_token(const idem_table *t, uint32_t at)
 {
     uint32_t sector = idemi_storage_sector(t, at);
 
-    return (uint64_t)idemi_journal_sector(t, sector)->sequence *
+    return idemi_journal_sector(t, sector)->sequence *
                t->config->storage->sector_size +
            idemi_storage_offset(t, at);
 }
@@ -3260,7 +3261,7 @@ static uint32_t idemi_record_encode(idem_table *t, const unsigned char **src,
     if (r->parts & IDEMI_MOVED) {
         p = idemi_record_varint(
             p, r->parts & IDEMI_HAS_CLAIM
-                   ? (uint32_t)idemi_record_token(t, at) - b->token
+                   ? idemi_record_token(t, at) - b->token
                    : 0);
         p = idemi_record_varint(p, r->age);
     }
@@ -3439,8 +3440,8 @@ static void idemi_record_rest(const idem_table *t, idem_record *r, uint32_t at,
 {
     r->age = idemi_record_bound(r) ? (uint32_t)idemi_record_number(b) : 0;
     if (r->parts & IDEMI_MOVED) {
-        r->body.token = (uint32_t)idemi_record_token(t, at) -
-                        (uint32_t)idemi_record_number(b);
+        r->body.token =
+            idemi_record_token(t, at) - (uint32_t)idemi_record_number(b);
         r->age = idemi_record_limited(b, IDEM_RETENTION_MAX);
     }
     if (r->parts & IDEMI_HAS_CLAIM)
@@ -3955,7 +3956,7 @@ static int idemi_journal_load(idem_table *t, unsigned slot, int outcome)
         if (result < 0)
             return result;
         if (!(r->parts & IDEMI_MOVED))
-            r->body.token = (uint32_t)idemi_record_token(t, place->claim);
+            r->body.token = idemi_record_token(t, place->claim);
         j->loaded = slot;
         j->outcome_loaded = (r->parts & IDEMI_HAS_OUTCOME) != 0;
     }
@@ -4891,18 +4892,22 @@ static int idemi_journal_maintain(idem_table *t)
     return result < 0 ? result : IDEM_MORE;
 }
 
+/* The token of the head's first byte. */
+static uint64_t idemi_journal_token(const idem_table *t)
+{
+    return (uint64_t)idemi_journal_sector(t, t->journal->head)->sequence *
+           idemi_journal_size(t);
+}
+
 /* The token of a volatile claim.  It is counted, in the range of the head, so
    that later heads have larger ones. */
 static int idemi_journal_volatile(idem_table *t, uint64_t *token)
 {
-    const idem_journal *j = t->journal;
-    uint64_t size = idemi_journal_size(t);
     int result = IDEM_OK;
 
-    if (t->token + 1 >=
-        (idemi_journal_sector(t, j->head)->sequence + UINT64_C(1)) * size)
-        result = idemi_journal_turn(t, 0, j->low);
-    *token = idemi_journal_sector(t, j->head)->sequence * size;
+    if (t->token + 1 >= idemi_journal_token(t) + idemi_journal_size(t))
+        result = idemi_journal_turn(t, 0, t->journal->low);
+    *token = idemi_journal_token(t);
     if (*token <= t->token)
         *token = t->token + 1;
     return result;
@@ -4941,7 +4946,7 @@ static int idemi_journal_claim(idem_table *t, unsigned slot, idemi_query *q)
         idemi_keys_request(t, &r->body, q);
         r->attempts = (uint8_t)q->attempts;
         result = idemi_journal_commit(t, &from, &q->at);
-        token = result < 0 ? 0 : idemi_record_token(t, q->at);
+        token = idemi_journal_token(t) + idemi_storage_offset(t, q->at);
     }
     if (result == IDEM_OK)
         t->token = token;
@@ -5433,7 +5438,7 @@ static void idemi_recover_claim(idem_table *t, unsigned slot, uint32_t at,
     late->scope_len = r->body.scope_len;
     late->key_len = r->body.key_len;
     if (!(r->parts & IDEMI_MOVED))
-        r->body.token = (uint32_t)idemi_record_token(t, at);
+        r->body.token = idemi_record_token(t, at);
     // Before the slot is in use: its number is not one of a retention yet.
     s->terms = idemi_slot_bodies(t) ? r->attempts
                                     : idemi_keys_terms(t, r->body.retention);
