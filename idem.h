@@ -3821,12 +3821,11 @@ static uint32_t idemi_journal_next(const idem_table *t, uint32_t sector)
     return sector;
 }
 
-/* How many sectors there are strictly between two that are not retired; between
-   one and itself, all others. */
-static uint32_t idemi_journal_gap(const idem_table *t, uint32_t from,
-                                  uint32_t to)
+/* How many sectors there are strictly between the head and one that are not
+   retired; if that is the head, all others. */
+static uint32_t idemi_journal_gap(const idem_table *t, uint32_t to)
 {
-    uint32_t count = 0;
+    uint32_t from = t->journal->head, count = 0;
 
     for (;;) {
         from = idemi_journal_after(t, from);
@@ -3840,7 +3839,7 @@ static uint32_t idemi_journal_gap(const idem_table *t, uint32_t from,
 static uint32_t idemi_journal_spare(const idem_table *t)
 {
     const idem_journal *j = t->journal;
-    uint32_t gap = idemi_journal_gap(t, j->head, j->clean);
+    uint32_t gap = idemi_journal_gap(t, j->clean);
     uint32_t dead = gap > 2 ? gap - 2 : 0;
 
     return t->config->storage->erase && j->spare < dead ? j->spare : dead;
@@ -4525,12 +4524,12 @@ static int idemi_journal_fill(idem_table *t, uint32_t room, uint32_t want)
     j->leave = room;
     while (result == IDEM_OK &&
            (j->stray || (j->clean != j->head &&
-                         idemi_journal_gap(t, j->head, j->clean) < want))) {
+                         idemi_journal_gap(t, j->clean) < want))) {
         result = idemi_journal_clean(t);
         // No more fits.  Room is a wish, but two dead sectors are not.
         if (result != IDEM_E_SPACE)
             continue;
-        if (!j->stray && idemi_journal_gap(t, j->head, j->clean) >= 2)
+        if (!j->stray && idemi_journal_gap(t, j->clean) >= 2)
             result = IDEM_OK;
         if (result == IDEM_OK || !j->leave)
             break;
@@ -4773,7 +4772,7 @@ static int idemi_journal_pace(idem_table *t, uint32_t outcomes)
 
     for (; left > 0 && result == IDEM_OK; left--) {
         if (j->clean == j->head ||
-            idemi_journal_gap(t, j->head, j->clean) > j->low + beside ||
+            idemi_journal_gap(t, j->clean) > j->low + beside ||
             !idemi_journal_enough(t, 2 * j->carry_max, outcomes))
             break;
         result = idemi_journal_clean(t);
@@ -4805,8 +4804,8 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
     if (idemi_journal_rest(t) < len || !j->at)
         result = idemi_journal_turn(t, room, low);
     while (result == IDEM_OK && !idemi_journal_enough(t, len, outcomes)) {
-        uint32_t dead = idemi_journal_gap(t, j->head, j->clean);
-        uint32_t sure = idemi_journal_gap(t, j->head, j->tail);
+        uint32_t dead = idemi_journal_gap(t, j->clean);
+        uint32_t sure = idemi_journal_gap(t, j->tail);
         if (t->config->storage->erase && j->spare + 2 < dead) {
             result = idemi_journal_erase(t, 1);
             if (result != IDEM_E_SPACE)
@@ -4884,7 +4883,7 @@ static int idemi_journal_maintain(idem_table *t)
         low += want;
     for (; left > 0 && result == IDEM_OK; left--) {
         if (j->clean == j->head ||
-            idemi_journal_gap(t, j->head, j->clean) >= low ||
+            idemi_journal_gap(t, j->clean) >= low ||
             !idemi_journal_enough(t, 2 * j->carry_max, t->claimed + 1))
             return IDEM_OK;
         result = idemi_journal_clean(t);
@@ -7528,7 +7527,7 @@ static int idemi_check_written(const idem_table *t)
 static int idemi_check_journal(const idem_table *t)
 {
     return !t->journal->blank &&
-                   idemi_journal_gap(t, t->journal->head, t->journal->tail) +
+                   idemi_journal_gap(t, t->journal->tail) +
                            t->stats.retired < 2
                ? 15
                : idemi_check_written(t);

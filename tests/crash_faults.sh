@@ -50,8 +50,8 @@ fault age-not-carried idemi_journal_describe 's/r->age = t->clock.*/;/'
 
 echo "-- turning"
 fault one-dead-sector '[a-z_]*' '
-        s/\(idemi_journal_gap(t, j->head, j->clean) <\) want/\1 1/
-        s/idemi_journal_gap(t, j->head, j->clean) >= 2/1/'
+        s/\(idemi_journal_gap(t, j->clean) <\) want/\1 1/
+        s/idemi_journal_gap(t, j->clean) >= 2/1/'
 fault not-erased idemi_journal_attempt \
     's/!j->spare && j->blank != IDEMI_BLANK/!j->spare \&\& !j->blank/'
 fault header-not-synced idemi_journal_header \
