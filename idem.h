@@ -1317,6 +1317,7 @@ typedef struct idem_journal {
     uint8_t  beyond;            /* 1: a slot has a key that is not configured */
     uint8_t  wide;              /* bytes of the number of a slot or cell */
     uint16_t census;            /* of the current cells */
+    const idem_storage *storage;
     uint32_t check;             /* tells one secret from another */
     uint32_t clock_high;        /* upper half of the logical time */
     uint32_t sequence;          /* of the newest record; 0: there is none */
@@ -1356,7 +1357,9 @@ typedef struct idem_journal {
     uint8_t  in_doubt;
     uint8_t  synced;            /* 1: all that was programmed is durable */
     uint8_t  outcome_loaded;
+    const idem_storage *storage;
     uint32_t shift;             /* bits of an offset in an address */
+    uint32_t front;             /* where a sector's records begin */
     uint32_t clock_high;        /* upper half of the logical time */
     uint32_t opened, opened_high;   /* that time at the opening; while opening,
                                    of the header that tells of doubt */
@@ -2873,7 +2876,7 @@ static uint32_t idemi_storage_place(const idem_table *t, uint32_t sector,
 /* Bytes from the start of the storage to an address. */
 static uint32_t idemi_storage_linear(const idem_table *t, uint32_t at)
 {
-    return idemi_storage_sector(t, at) * t->config->storage->sector_size +
+    return idemi_storage_sector(t, at) * t->journal->storage->sector_size +
            idemi_storage_offset(t, at);
 }
 #endif
@@ -2890,7 +2893,7 @@ static int idemi_storage_result(idem_table *t, int result)
 static int idemi_storage_read(idem_table *t, uint32_t at, void *dst,
                               uint32_t len)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = t->journal->storage;
 
     return idemi_storage_result(
         t, m->read(m->ctx, idemi_storage_linear(t, at), dst, len));
@@ -2902,7 +2905,7 @@ static int idemi_storage_read(idem_table *t, uint32_t at, void *dst,
 static int idemi_storage_salvage(idem_table *t, uint32_t at, unsigned char *dst,
                               uint32_t len)
 {
-    uint32_t granule = t->config->storage->prog_size, step;
+    uint32_t granule = t->journal->storage->prog_size, step;
     int result = 1;
 
     if (idemi_storage_read(t, at, dst, len) == IDEM_OK)
@@ -2913,7 +2916,7 @@ static int idemi_storage_salvage(idem_table *t, uint32_t at, unsigned char *dst,
             step = len;
         if (idemi_storage_read(t, at, dst, step) == IDEM_OK)
             continue;
-        IDEM_MEMSET(dst, t->config->storage->erased, (size_t)step);
+        IDEM_MEMSET(dst, t->journal->storage->erased, (size_t)step);
         result = 0;
     }
     return result;
@@ -2922,7 +2925,7 @@ static int idemi_storage_salvage(idem_table *t, uint32_t at, unsigned char *dst,
 /* Rounds up to whole granules. */
 static uint32_t idemi_storage_granules(const idem_table *t, uint32_t len)
 {
-    uint32_t granule = t->config->storage->prog_size;
+    uint32_t granule = t->journal->storage->prog_size;
 
     return (len + granule - 1) & ~(granule - 1);
 }
@@ -2931,7 +2934,7 @@ static uint32_t idemi_storage_granules(const idem_table *t, uint32_t len)
    was; so nothing is believed until the table is opened again. */
 static int idemi_storage_sync(idem_table *t)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = t->journal->storage;
     int result = IDEM_OK;
 
     if (m->sync)
@@ -2975,7 +2978,7 @@ static idem_sector *idemi_journal_sector(const idem_table *t, uint32_t sector)
 static int idemi_storage_prog(idem_table *t, uint32_t at,
                               const unsigned char *src, uint32_t len)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = t->journal->storage;
     unsigned char *back = t->in + t->journal->record_max;
     int result = idemi_storage_result(
         t, m->prog(m->ctx, idemi_storage_linear(t, at), src, len));
@@ -3193,7 +3196,7 @@ static uint32_t idemi_record_token(const idem_table *t, uint32_t at)
     uint32_t sector = idemi_storage_sector(t, at);
 
     return idemi_journal_sector(t, sector)->sequence *
-               t->config->storage->sector_size +
+               t->journal->storage->sector_size +
            idemi_storage_offset(t, at);
 }
 
@@ -3207,7 +3210,7 @@ static int idemi_record_bound(const idem_record *r)
 static uint32_t idemi_record_distance(const idem_table *t, uint32_t claim,
                                       uint32_t at)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = t->journal->storage;
 
     at = idemi_storage_linear(t, at);
     claim = idemi_storage_linear(t, claim);
@@ -3316,7 +3319,7 @@ static uint32_t idemi_record_encode(idem_table *t, const unsigned char **src,
     p = idemi_basics_store(
         p, idemi_crc_update(idemi_record_seed(t, at), body, len), 4);
     padded = idemi_storage_granules(t, len + 4);
-    IDEM_MEMSET(p, t->config->storage->erased,
+    IDEM_MEMSET(p, t->journal->storage->erased,
                 (size_t)(padded - len - 4));
     return padded;
 }
@@ -3776,13 +3779,13 @@ enum { IDEMI_LOOKS_OTHER, IDEMI_LOOKS_TORN, IDEMI_LOOKS_BLANK };
 
 static uint32_t idemi_journal_size(const idem_table *t)
 {
-    return t->config->storage->sector_size;
+    return t->journal->storage->sector_size;
 }
 
 /* Where a sector's records begin. */
 static uint32_t idemi_journal_front(const idem_table *t)
 {
-    return 2 * idemi_storage_granules(t, IDEMI_HEADER);
+    return t->journal->front;
 }
 
 /* Bytes that are left in the head. */
@@ -3801,12 +3804,12 @@ static uint32_t idemi_journal_distance(const idem_table *t, uint32_t from,
                                        uint32_t to)
 {
     return to >= from ? to - from
-                      : to + t->config->storage->sector_count - from;
+                      : to + t->journal->storage->sector_count - from;
 }
 
 static uint32_t idemi_journal_after(const idem_table *t, uint32_t sector)
 {
-    return ++sector < t->config->storage->sector_count ? sector : 0;
+    return ++sector < t->journal->storage->sector_count ? sector : 0;
 }
 
 /* The next sector after one that may be used; or if there is no other, that. */
@@ -3842,7 +3845,7 @@ static uint32_t idemi_journal_spare(const idem_table *t)
     uint32_t gap = idemi_journal_gap(t, j->clean);
     uint32_t dead = gap > 2 ? gap - 2 : 0;
 
-    return t->config->storage->erase && j->spare < dead ? j->spare : dead;
+    return t->journal->storage->erase && j->spare < dead ? j->spare : dead;
 }
 
 /* Takes note that something acknowledged may be gone: for one retention from
@@ -4323,7 +4326,7 @@ static uint8_t idemi_journal_lost(const idem_table *t, unsigned *sum)
 static unsigned char *idemi_journal_identity(const idem_table *t,
                                              unsigned char *p)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = t->journal->storage;
     unsigned log2 = 0;
 
     while (m->prog_size >> log2 > 1)
@@ -4386,7 +4389,7 @@ static int idemi_journal_header(idem_table *t, unsigned copy, unsigned flags,
     p = idemi_basics_store(p, j->at, 3);
     p = idemi_basics_store(
         p, idemi_crc_update(UINT32_MAX, out, (uint32_t)(p - out)), 4);
-    IDEM_MEMSET(p, t->config->storage->erased,
+    IDEM_MEMSET(p, t->journal->storage->erased,
                 (size_t)(len - IDEMI_HEADER));
     result = idemi_storage_prog(
         t, idemi_storage_place(t, j->head, copy * len), out, len);
@@ -4397,7 +4400,7 @@ static int idemi_journal_header(idem_table *t, unsigned copy, unsigned flags,
    waited for. */
 static int idemi_journal_erased(idem_table *t, int wait)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = t->journal->storage;
     idem_journal *j = t->journal;
     int result;
 
@@ -4432,7 +4435,7 @@ static uint32_t idemi_journal_unspared(const idem_table *t)
    to be verified. */
 static int idemi_journal_verify(idem_table *t, uint32_t sector)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = t->journal->storage;
     unsigned char *in = t->in;
     uint32_t front = idemi_journal_front(t);
     int result;
@@ -4461,7 +4464,7 @@ static int idemi_journal_dead(const idem_table *t, uint32_t sector)
    IDEM_E_SPACE: there is none, for some have been set aside. */
 static int idemi_journal_erase(idem_table *t, int wait)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = t->journal->storage;
     idem_journal *j = t->journal;
     uint32_t sector = idemi_journal_unspared(t);
     int result = IDEM_OK;
@@ -4549,7 +4552,7 @@ static int idemi_journal_enter(idem_table *t, uint32_t next, uint32_t room,
     uint32_t back = j->blank ? 0 : idemi_journal_distance(t, j->head, next);
     unsigned flags = j->turned ? 0 : IDEMI_BOOT;
     uint32_t end = j->end;
-    int hidden = !t->config->storage->erase && !sector->sequence;
+    int hidden = !t->journal->storage->erase && !sector->sequence;
     int result = IDEM_OK;
 
     j->worn = 0;
@@ -4569,7 +4572,7 @@ static int idemi_journal_enter(idem_table *t, uint32_t next, uint32_t room,
     j->at = j->end = idemi_journal_front(t);
     j->sealing = 0;
     j->filling = 1;
-    if (!t->config->storage->erase)
+    if (!t->journal->storage->erase)
         result = idemi_journal_header(t, 1, flags | IDEMI_ATTEMPT, back,
                                       end);
     if (result == IDEM_OK)
@@ -4610,7 +4613,7 @@ static int idemi_journal_conclude(idem_table *t, int result, uint32_t last,
     }
     // Slots that were carried there stay there until they are carried on, so
     // it must not be used again before.
-    if (j->worn && t->config->storage->erase && j->blank != IDEMI_BLANK)
+    if (j->worn && t->journal->storage->erase && j->blank != IDEMI_BLANK)
         idemi_journal_retire(t, sector);
     else
         idemi_journal_sector(t, sector)->link = IDEMI_ASIDE;
@@ -4657,7 +4660,7 @@ static void idemi_journal_forgive(idem_table *t, int must)
     uint32_t number;
     unsigned slot;
 
-    for (number = 0; number < t->config->storage->sector_count; number++) {
+    for (number = 0; number < t->journal->storage->sector_count; number++) {
         idem_sector *s = idemi_journal_sector(t, number);
         s->link = s->known && !must ? IDEMI_ASIDE : 0;
     }
@@ -4677,22 +4680,20 @@ static int idemi_journal_attempt(idem_table *t, uint32_t room, uint32_t want)
 {
     idem_journal *j = t->journal;
     uint32_t last = j->head, at = j->at, end = j->end;
-    int result = IDEM_OK;
+    int must, result = IDEM_OK;
 
     if (!j->synced)
         result = idemi_storage_sync(t);
     if (result < 0)
         return result;
-    if (!idemi_journal_usable(t))
-        idemi_journal_forgive(t, 0);
-    if (!idemi_journal_usable(t))
-        idemi_journal_forgive(t, 1);
+    for (must = 0; must < 2 && !idemi_journal_usable(t); must++)
+        idemi_journal_forgive(t, must);
     // One is enough if another has failed: two are for a cut in a header.
     if (!idemi_journal_usable(t) || j->sequence == UINT32_MAX)
         return IDEM_E_SPACE;
     if (j->blank)
         j->clean = j->tail = idemi_journal_next(t, last);
-    if (t->config->storage->erase && !j->spare && j->blank != IDEMI_BLANK)
+    if (t->journal->storage->erase && !j->spare && j->blank != IDEMI_BLANK)
         result = idemi_journal_erase(t, 1);
     if (result < 0)
         return result;
@@ -4743,7 +4744,7 @@ static int idemi_journal_enough(const idem_table *t, uint32_t len,
    sequences for two rounds: more than the outcomes of what was granted need. */
 static int idemi_journal_sound(const idem_table *t)
 {
-    uint32_t sectors = t->config->storage->sector_count;
+    uint32_t sectors = t->journal->storage->sector_count;
 
     return sectors - t->stats.retired >= t->journal->least &&
            UINT32_MAX - t->journal->sequence > 2 * sectors;
@@ -4777,7 +4778,7 @@ static int idemi_journal_pace(idem_table *t, uint32_t outcomes)
             break;
         result = idemi_journal_clean(t);
     }
-    if (result == IDEM_OK && t->config->storage->erase && !j->had_erase &&
+    if (result == IDEM_OK && t->journal->storage->erase && !j->had_erase &&
         j->spare <= beside && (beside || !j->had_turn))
         result = idemi_journal_erase(t, 1);
     return result == IDEM_E_SPACE ? IDEM_OK : result;
@@ -4794,7 +4795,7 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
     uint32_t low = j->low + idemi_journal_beside(t, outcomes);
     uint32_t half = (idemi_journal_size(t) - idemi_journal_front(t)) / 2;
     uint32_t room = len + outcomes * j->outcome_max;
-    uint32_t turns = t->config->storage->sector_count;
+    uint32_t turns = t->journal->storage->sector_count;
     int result = IDEM_OK;
 
     if (j->broken)
@@ -4806,7 +4807,7 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
     while (result == IDEM_OK && !idemi_journal_enough(t, len, outcomes)) {
         uint32_t dead = idemi_journal_gap(t, j->clean);
         uint32_t sure = idemi_journal_gap(t, j->tail);
-        if (t->config->storage->erase && j->spare + 2 < dead) {
+        if (t->journal->storage->erase && j->spare + 2 < dead) {
             result = idemi_journal_erase(t, 1);
             if (result != IDEM_E_SPACE)
                 continue;
@@ -4872,7 +4873,7 @@ static int idemi_journal_maintain(idem_table *t)
     // certain (R3).
     if (j->turned && t->claimed)
         want += 1 + idemi_journal_beside(t, t->claimed + 1);
-    if (t->config->storage->erase && (j->erasing || j->spare < want)) {
+    if (t->journal->storage->erase && (j->erasing || j->spare < want)) {
         result = idemi_journal_erase(t, 0);
         if (result != IDEM_E_SPACE)
             return result < 0 ? result : IDEM_MORE;
@@ -5051,7 +5052,7 @@ enum { IDEMI_NO_HEADER, IDEMI_FOREIGN, IDEMI_OURS };
 /* What the header at p is. */
 static int idemi_recover_header(const idem_table *t, const unsigned char *p)
 {
-    uint32_t count = t->config->storage->sector_count;
+    uint32_t count = t->journal->storage->sector_count;
     unsigned char identity[IDEMI_IDENTITY];
 
     // The right check on what no journal says is damage, too.
@@ -5104,7 +5105,7 @@ static int idemi_recover_mend(const idem_table *t, unsigned char *p)
    it was torn, and one granule of it, if that is small, may be anything. */
 static int idemi_recover_looks(const idem_table *t, const unsigned char *p)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = t->journal->storage;
     uint32_t copy = idemi_journal_front(t) / 2;
     uint32_t from = UINT32_MAX, to = 0, i;
     uint32_t mask = ~(uint32_t)(m->prog_size - 1u);
@@ -5152,8 +5153,7 @@ static void idemi_recover_sector(idem_table *t, uint32_t number,
 static uint32_t idemi_recover_before(const idem_table *t, uint32_t sector,
                                      uint32_t back)
 {
-    return sector >= back ? sector - back
-                          : sector + t->config->storage->sector_count - back;
+    return idemi_journal_distance(t, back, sector);
 }
 
 /* Reads the two headers of a sector to the start of the reading buffer, and
@@ -5223,7 +5223,7 @@ static uint32_t idemi_recover_kept(const idem_table *t)
     uint32_t before = idemi_recover_before(t, j->head, s->link);
     uint32_t needed = s->link + idemi_journal_sector(t, before)->tail;
 
-    return s->tail < needed && needed + 1 < t->config->storage->sector_count
+    return s->tail < needed && needed + 1 < t->journal->storage->sector_count
                ? idemi_recover_before(t, j->head, needed)
                : j->tail;
 }
@@ -5244,7 +5244,7 @@ static int idemi_recover_headers(idem_table *t, int *seen)
     j->check = idemi_recover_check(t);
     j->loaded = j->attempt = IDEMI_NOWHERE;
     *seen = IDEMI_NO_HEADER;
-    for (number = 0; number < t->config->storage->sector_count; number++) {
+    for (number = 0; number < t->journal->storage->sector_count; number++) {
         const unsigned char *p = idemi_recover_pair(t, number, &whole, seen);
         s = idemi_journal_sector(t, number);
         if (!p)
@@ -5289,7 +5289,7 @@ static int idemi_recover_headers(idem_table *t, int *seen)
     j->kept = idemi_recover_kept(t);
     j->known = s->known;
     j->known_sum = s->sum;
-    for (number = 0; number < t->config->storage->sector_count; number++)
+    for (number = 0; number < t->journal->storage->sector_count; number++)
         idemi_journal_sector(t, number)->sum = 0;
     return 1;
 }
@@ -5501,7 +5501,7 @@ static void idemi_recover_outcome(idem_table *t, unsigned slot, uint32_t at)
    claim in a sector that is not needed any more has done its part. */
 static int idemi_recover_half(const idem_table *t, uint32_t at)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = t->journal->storage;
     const idem_record *r = &t->journal->record;
     uint32_t here = idemi_storage_linear(t, at), claim;
 
@@ -5588,7 +5588,7 @@ IDEMI_FLAT
 static uint32_t idemi_recover_records(idem_table *t, uint32_t sector,
                                       uint32_t limit, int head)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = t->journal->storage;
     idem_journal *j = t->journal;
     idem_sector *s = idemi_journal_sector(t, sector);
     idemi_window w = { 0, 0 };
@@ -5715,7 +5715,7 @@ static void idemi_recover_replay(idem_table *t)
    anything, after a cut in that. */
 static int idemi_recover_blank(idem_table *t, int seen)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = t->journal->storage;
     idem_journal *j = t->journal;
     unsigned char *in = t->in;
     uint32_t other = 0, torn = 0, wrong = 0, next = 0, number;
@@ -5773,7 +5773,7 @@ static int idemi_recover_open(idem_table *t)
 #endif
     j->near = t->capacity;
     j->newest = j->state_at = j->unread = IDEMI_NOWHERE;
-    j->synced = !t->config->storage->sync;
+    j->synced = !t->journal->storage->sync;
     j->retentions[0] = idemi_default_retention(t, 0);
     j->retentions[IDEMI_RETENTIONS - 1] = IDEM_RETENTION_MAX;
     if (!idemi_recover_headers(t, &seen))
@@ -5787,7 +5787,7 @@ static int idemi_recover_open(idem_table *t)
         (j->newest != IDEMI_NOWHERE &&
          idemi_storage_offset(t, j->newest) >= j->own_end))
         j->kept = j->tail;
-    for (number = 0; number < t->config->storage->sector_count; number++) {
+    for (number = 0; number < t->journal->storage->sector_count; number++) {
         idem_sector *s = idemi_journal_sector(t, number);
         s->known = number == j->attempt && idemi_journal_dead(t, number);
         s->link = s->known ? IDEMI_ASIDE : 0;
@@ -5801,7 +5801,7 @@ static int idemi_recover_open(idem_table *t)
 /* Makes one sector blank; without an erase, by writing what would be there. */
 static int idemi_recover_wipe(idem_table *t, uint32_t sector)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = t->journal->storage;
     idem_journal *j = t->journal;
     unsigned char *in = t->in;
     uint32_t len = j->in_size & ~(uint32_t)(m->prog_size - 1u), at = 0;
@@ -5827,7 +5827,7 @@ static int idemi_recover_wipe(idem_table *t, uint32_t sector)
 static int idemi_recover_format(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t left = t->config->storage->sector_count;
+    uint32_t left = t->journal->storage->sector_count;
     uint32_t sector;
     int seen, result = IDEM_OK;
 
@@ -5987,7 +5987,7 @@ static unsigned idemi_cells_fields(uint32_t flags)
 /* Programs what is in the buffer, and reads it back if that is asked for. */
 static int idemi_cells_prog(idem_table *t, uint32_t at, uint32_t len)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = t->journal->storage;
     unsigned char back[16];
     uint32_t done = 0, step = sizeof back;
     int result =
@@ -6007,7 +6007,7 @@ static int idemi_cells_prog(idem_table *t, uint32_t at, uint32_t len)
 /* Makes a cell one that never validates, whatever a cut has left in it. */
 static int idemi_cells_wipe(idem_table *t, unsigned cell)
 {
-    uint32_t granule = t->config->storage->prog_size;
+    uint32_t granule = t->journal->storage->prog_size;
 
     IDEM_MEMSET(t->in, IDEMI_CELL_WIPED, (size_t)granule);
     return idemi_cells_prog(t, idemi_cells_at(t, cell), granule);
@@ -6041,7 +6041,7 @@ static uint32_t idemi_cells_encode(idem_table *t, unsigned cell,
     p = idemi_basics_store(
         p, idemi_crc_update(idemi_cells_seed(t, cell), t->in, len), 4);
     padded = idemi_storage_granules(t, len + 4);
-    IDEM_MEMSET(p, t->config->storage->erased, (size_t)(padded - len - 4));
+    IDEM_MEMSET(p, t->journal->storage->erased, (size_t)(padded - len - 4));
     return padded;
 }
 
@@ -6329,7 +6329,7 @@ static void idemi_cells_identity(const idem_table *t, unsigned char *p)
     *q++ = IDEMI_CELLS_FORMAT;
     *q++ = IDEM_HASH;
     *q++ = j->wide;
-    q = idemi_basics_store(q, t->config->storage->prog_size, 2);
+    q = idemi_basics_store(q, t->journal->storage->prog_size, 2);
     q = idemi_basics_store(q, j->cell_size, 4);
     q = idemi_basics_store(q, j->check, 2);
     p = idemi_basics_store(p, IDEMI_MAGIC, 4);
@@ -6351,7 +6351,7 @@ static int idemi_cells_begin(idem_table *t)
         copy = j->torn == 2 ? 1 - n : n;
         if (j->sequence && !((unsigned)j->torn >> copy & 1u))
             continue;
-        IDEM_MEMSET(t->in, t->config->storage->erased, (size_t)len);
+        IDEM_MEMSET(t->in, t->journal->storage->erased, (size_t)len);
         idemi_cells_identity(t, t->in);
         result = idemi_cells_prog(t, copy * len, len);
         if (result < 0 && j->sequence)
@@ -6677,7 +6677,7 @@ static int idemi_cells_enlist(idem_table *t, unsigned slot, unsigned near)
 static int idemi_cells_strange(const idem_table *t, const unsigned char *is,
                                const unsigned char *identity)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = t->journal->storage;
     int strange = 0;
     uint32_t at, i;
 
@@ -6698,7 +6698,7 @@ static int idemi_cells_strange(const idem_table *t, const unsigned char *is,
 /* True if everything behind the headers has the erased value. */
 static int idemi_cells_erased(idem_table *t)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = t->journal->storage;
     uint32_t at = idemi_cells_at(t, 0), len;
 
     for (; at < m->sector_size; at += len) {
@@ -6736,7 +6736,7 @@ static int idemi_cells_headers(idem_table *t)
     j->blank = 1;
     // Each cut may leave a granule as anything.
     return strange > 2 ||
-                   (strange > 0 && t->config->storage->prog_size > 16) ||
+                   (strange > 0 && t->journal->storage->prog_size > 16) ||
                    !idemi_cells_erased(t)
                ? IDEM_E_FORMAT
                : IDEM_OK;
@@ -6784,7 +6784,7 @@ static int idemi_recover_open(idem_table *t)
 /* Destroys what a storage holds, from the headers on. */
 static int idemi_recover_format(idem_table *t)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = t->journal->storage;
     idem_journal *j = t->journal;
     uint32_t at, len;
     int result = IDEM_OK;
@@ -7840,7 +7840,8 @@ static void idemi_public_buffers(idem_table *t, unsigned char *end,
 {
     idemi_size buffers = 2 * idemi_public_record(t->config);
 
-    t->journal->shift = idemi_public_shift(t->config->storage->sector_size);
+    t->journal->shift = idemi_public_shift(t->journal->storage->sector_size);
+    t->journal->front = 2 * idemi_storage_granules(t, IDEMI_HEADER);
     t->journal->record_max = (uint32_t)(buffers / 2);
     t->in = end - buffers;
     spare += buffers;
@@ -7955,6 +7956,7 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
     if (!IDEMI_STORAGE(config))
         return IDEM_OK;
     t->journal = (idem_journal *)(void *)(memory + journal);
+    t->journal->storage = config->storage;
     idemi_public_buffers(t, memory + needed, (idemi_size)size - needed);
     return IDEM_OK;
 }
