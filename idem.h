@@ -4719,6 +4719,14 @@ static int idemi_journal_turn(idem_table *t, uint32_t room, uint32_t want)
     return result;
 }
 
+/* Bytes of a sector that outcomes use for certain: it may end with less than
+   one unused. */
+static uint32_t idemi_journal_room(const idem_table *t)
+{
+    return idemi_journal_size(t) - idemi_journal_front(t) -
+           t->journal->outcome_max;
+}
+
 /* True if a record of `len` bytes fits now, and after it that many outcomes. */
 static int idemi_journal_enough(const idem_table *t, uint32_t len,
                                 uint32_t outcomes)
@@ -4726,7 +4734,7 @@ static int idemi_journal_enough(const idem_table *t, uint32_t len,
     const idem_journal *j = t->journal;
     uint32_t rest = idemi_journal_rest(t);
     uint32_t need = outcomes * j->outcome_max;
-    uint32_t spare, room;
+    uint32_t spare;
 
     if (len > rest)
         return 0;
@@ -4735,9 +4743,8 @@ static int idemi_journal_enough(const idem_table *t, uint32_t len,
         return 1;
     // Every sector but the last may end with less than an outcome unused.
     spare = idemi_journal_spare(t);
-    room = idemi_journal_size(t) - idemi_journal_front(t) - j->outcome_max;
-    return spare && need <= (rest > j->outcome_max ? rest - j->outcome_max
-                                                   : 0) + spare * room;
+    rest = rest > j->outcome_max ? rest - j->outcome_max : 0;
+    return spare && need <= rest + spare * idemi_journal_room(t);
 }
 
 /* True if the sectors that are left can keep what is configured, and there are
@@ -4753,11 +4760,7 @@ static int idemi_journal_sound(const idem_table *t)
 /* Sectors that so many outcomes may take beside the head. */
 static uint32_t idemi_journal_beside(const idem_table *t, uint32_t outcomes)
 {
-    const idem_journal *j = t->journal;
-    uint32_t room =
-        idemi_journal_size(t) - idemi_journal_front(t) - j->outcome_max;
-
-    return outcomes * j->outcome_max / room;
+    return outcomes * t->journal->outcome_max / idemi_journal_room(t);
 }
 
 /* While outcomes may come to be reserved beside the head, cleans and erases a
