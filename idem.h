@@ -3441,10 +3441,14 @@ static void idemi_record_response(const idem_table *t, idem_record *r,
 static void idemi_record_rest(const idem_table *t, idem_record *r, uint32_t at,
                               idemi_bytes *b, const unsigned char *start)
 {
-    r->age = idemi_record_bound(r) ? (uint32_t)idemi_record_number(b) : 0;
+    if (idemi_record_bound(r))
+        r->age = (uint32_t)idemi_record_number(b);
+    else {
+        r->age = 0;
+        r->body.token = idemi_record_token(t, at);
+    }
     if (r->parts & IDEMI_MOVED) {
-        r->body.token =
-            idemi_record_token(t, at) - (uint32_t)idemi_record_number(b);
+        r->body.token -= (uint32_t)idemi_record_number(b);
         r->age = idemi_record_limited(b, IDEM_RETENTION_MAX);
     }
     if (r->parts & IDEMI_HAS_CLAIM)
@@ -3957,8 +3961,6 @@ static int idemi_journal_load(idem_table *t, unsigned slot, int outcome)
         result = idemi_journal_fetch(t, slot, place->claim, 0);
         if (result < 0)
             return result;
-        if (!(r->parts & IDEMI_MOVED))
-            r->body.token = idemi_record_token(t, place->claim);
         j->loaded = slot;
         j->outcome_loaded = (r->parts & IDEMI_HAS_OUTCOME) != 0;
     }
@@ -5439,8 +5441,6 @@ static void idemi_recover_claim(idem_table *t, unsigned slot, uint32_t at,
     late->id_at = r->id_at;
     late->scope_len = r->body.scope_len;
     late->key_len = r->body.key_len;
-    if (!(r->parts & IDEMI_MOVED))
-        r->body.token = idemi_record_token(t, at);
     // Before the slot is in use: its number is not one of a retention yet.
     s->terms = idemi_slot_bodies(t) ? r->attempts
                                     : idemi_keys_terms(t, r->body.retention);
