@@ -2108,6 +2108,7 @@ static void idemi_hash_half_rounds(uint32_t v[4], int rounds)
     v[3] = v3;
 }
 
+IDEMI_APART
 static void idemi_hash_half_word(idem_halfsiphash_state *state, uint32_t word)
 {
     state->v[3] ^= word;
@@ -2803,6 +2804,7 @@ static void idemi_order_note(idem_table *t, const idem_slot *s)
 
 /* Puts a slot into the order by its time, going from the place of `near`, a
    finished slot or `capacity`. */
+IDEMI_APART
 static void idemi_order_insert(idem_table *t, unsigned slot, unsigned near)
 {
     unsigned ends = t->capacity;
@@ -3331,6 +3333,7 @@ typedef struct idemi_bytes {
     uint8_t short_of;
 } idemi_bytes;
 
+IDEMI_APART
 static const unsigned char *idemi_record_take(idemi_bytes *b, size_t len)
 {
     const unsigned char *at = b->at;
@@ -3438,6 +3441,7 @@ static void idemi_record_response(const idem_table *t, idem_record *r,
 }
 
 /* Takes apart what stands behind the time of a record at an address. */
+IDEMI_APART
 static void idemi_record_rest(const idem_table *t, idem_record *r, uint32_t at,
                               idemi_bytes *b, const unsigned char *start)
 {
@@ -3854,6 +3858,7 @@ static uint32_t idemi_journal_spare(const idem_table *t)
 
 /* Takes note that something acknowledged may be gone: for one retention from
    now on, unknown keys may be lost ones. */
+IDEMI_APART
 static void idemi_journal_lose(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -4344,6 +4349,7 @@ static unsigned char *idemi_journal_identity(const idem_table *t,
 /* For how long from a time on unknown keys may be lost ones: in units of 2^n ms
    (the low eleven bits), and n.  Counted from a multiple of the unit, or the
    rounding of many restarts would add up. */
+IDEMI_APART
 static uint32_t idemi_journal_doubt(const idem_table *t, uint64_t from)
 {
     uint64_t until =
@@ -4590,6 +4596,7 @@ static int idemi_journal_enter(idem_table *t, uint32_t next, uint32_t room,
 }
 
 /* Takes a new head, if that succeeded; or goes back to the one before. */
+IDEMI_APART
 static int idemi_journal_conclude(idem_table *t, int result, uint32_t last,
                                   uint32_t at, uint32_t end)
 {
@@ -5034,6 +5041,7 @@ static int idemi_journal_drop(idem_table *t, unsigned slot, unsigned more)
 }
 
 /* Keeps where the claim of a slot was written, and its token. */
+IDEMI_APART
 static void idemi_journal_placed(idem_table *t, unsigned slot,
                                  const idemi_query *q)
 {
@@ -5164,6 +5172,7 @@ static uint32_t idemi_recover_before(const idem_table *t, uint32_t sector,
 /* Reads the two headers of a sector to the start of the reading buffer, and
    tells which of them counts, the one with the higher sequence, or NULL; *seen
    rises to the highest of what they are.  *whole: the sector is committed. */
+IDEMI_APART
 static const unsigned char *idemi_recover_pair(idem_table *t, uint32_t number,
                                                int *whole, int *seen)
 {
@@ -6475,6 +6484,7 @@ static int idemi_journal_maintain(const idem_table *t)
 }
 
 /* Where a claim was written is kept already. */
+IDEMI_APART
 static void idemi_journal_placed(idem_table *t, unsigned slot,
                                  const idemi_query *q)
 {
