@@ -3327,9 +3327,10 @@ static uint32_t idemi_record_encode(idem_table *t, const unsigned char **src,
 }
 
 /* Bytes that are being taken apart.  `at` never passes `end`; whoever wants
-   more than there is gets zeros, and `short_of` is set. */
+   more than there is gets zeros, and `short_of` is set.  Places count from
+   `start`. */
 typedef struct idemi_bytes {
-    const unsigned char *at, *end;
+    const unsigned char *start, *at, *end;
     uint8_t short_of;
 } idemi_bytes;
 
@@ -3386,7 +3387,7 @@ static uint32_t idemi_record_limited(idemi_bytes *b, uint32_t most)
 
 /* Takes the claim part apart. */
 static void idemi_record_claim(const idem_table *t, idem_record *r,
-                               idemi_bytes *b, const unsigned char *start)
+                               idemi_bytes *b)
 {
     idem_body *body = &r->body;
     size_t id_len;
@@ -3413,7 +3414,7 @@ static void idemi_record_claim(const idem_table *t, idem_record *r,
         id_len = (size_t)(b->end - b->at);
         body->key_len = (uint8_t)(id_len - body->scope_len);
     }
-    r->id_at = (uint32_t)(b->at - start);
+    r->id_at = (uint32_t)(b->at - b->start);
     idemi_record_take(b, id_len);
     if (id_len <= body->scope_len || id_len > t->config->key_max)
         b->short_of = 1;
@@ -3421,20 +3422,20 @@ static void idemi_record_claim(const idem_table *t, idem_record *r,
 
 /* Takes the state part apart. */
 static void idemi_record_state(const idem_table *t, idem_record *r,
-                               idemi_bytes *b, const unsigned char *start)
+                               idemi_bytes *b)
 {
     r->state_len = (uint16_t)idemi_record_limited(b, t->config->state_max);
-    r->state_at = (uint32_t)(b->at - start);
+    r->state_at = (uint32_t)(b->at - b->start);
     idemi_record_take(b, r->state_len);
 }
 
 /* The response is all that is left. */
 static void idemi_record_response(const idem_table *t, idem_record *r,
-                                  idemi_bytes *b, const unsigned char *start)
+                                  idemi_bytes *b)
 {
     size_t left = (size_t)(b->end - b->at);
 
-    r->response_at = (uint32_t)(b->at - start);
+    r->response_at = (uint32_t)(b->at - b->start);
     r->body.response_len = (uint16_t)left;
     if (left > t->config->response_max)
         b->short_of = 1;
@@ -3443,7 +3444,7 @@ static void idemi_record_response(const idem_table *t, idem_record *r,
 /* Takes apart what stands behind the time of a record at an address. */
 IDEMI_APART
 static void idemi_record_rest(const idem_table *t, idem_record *r, uint32_t at,
-                              idemi_bytes *b, const unsigned char *start)
+                              idemi_bytes *b)
 {
     if (idemi_record_bound(r))
         r->age = (uint32_t)idemi_record_number(b);
@@ -3456,14 +3457,14 @@ static void idemi_record_rest(const idem_table *t, idem_record *r, uint32_t at,
         r->age = idemi_record_limited(b, IDEM_RETENTION_MAX);
     }
     if (r->parts & IDEMI_HAS_CLAIM)
-        idemi_record_claim(t, r, b, start);
+        idemi_record_claim(t, r, b);
     if (r->parts & IDEMI_HAS_OUTCOME)
         r->body.code =
             r->more & IDEMI_MORE_CODE ? (int32_t)idemi_record_word(b) : 0;
     if (r->parts & IDEMI_HAS_STATE)
-        idemi_record_state(t, r, b, start);
+        idemi_record_state(t, r, b);
     if (r->parts & IDEMI_HAS_OUTCOME)
-        idemi_record_response(t, r, b, start);
+        idemi_record_response(t, r, b);
 }
 
 /* True if a record may begin with a byte. */
@@ -3483,10 +3484,11 @@ static uint32_t idemi_record_decode(idem_table *t, uint32_t at,
     idem_record *r = &t->journal->record;
     idemi_bytes b;
     uint32_t front, len;
-    uint64_t time;
+    uint64_t since;
 
     if (have > t->journal->record_max)
         have = t->journal->record_max;
+    b.start = start;
     b.at = p;
     b.end = p + have;
     b.short_of = 0;
@@ -3501,14 +3503,14 @@ static uint32_t idemi_record_decode(idem_table *t, uint32_t at,
     len += front;
     b.end = p + len;
     r->slot = idemi_record_limited(&b, t->capacity - 1);
-    time = idemi_record_number(&b);
+    since = idemi_record_number(&b);
+    r->time = (uint32_t)since;
+    r->time_high = (uint32_t)(since >> 32);
     if (b.short_of ||
         idemi_crc_update(idemi_record_seed(t, at), p, len) !=
             idemi_basics_load32(p + len))
         return 0;
-    r->time = (uint32_t)time;
-    r->time_high = (uint32_t)(time >> 32);
-    idemi_record_rest(t, r, at, &b, start);
+    idemi_record_rest(t, r, at, &b);
     return b.short_of ? 0 : len + 4;
 }
 #endif
