@@ -1280,6 +1280,9 @@ typedef struct idem_record {
                                    one, */
     uint32_t id_at;             /* scope and key, */
     uint32_t response_at;       /* and the response */
+    const void *scope, *key;    /* to be written: where the bytes of its parts
+                                   are */
+    const void *response, *state;
 } idem_record;
 
 #ifdef IDEM_CELLS
@@ -2480,11 +2483,9 @@ static idem_body *idemi_slot_own(idem_slot *s)
    the outcome; or NULL. */
 static idem_body *idemi_slot_body(idem_table *t, unsigned slot, int outcome)
 {
-    if (idemi_slot_bodies(t))
+    if (IDEMI_BODIES(t))
         return idemi_slot_own(idemi_slot_at(t, slot));
-    if (IDEMI_LOAD(t, slot, outcome) < 0)
-        return NULL;
-    return &IDEMI_STORED(t)->body;
+    return IDEMI_LOAD(t, slot, outcome) < 0 ? NULL : &IDEMI_STORED(t)->body;
 }
 
 /* Scope and key, one after the other, of the body last asked for. */
@@ -3238,17 +3239,11 @@ static int idemi_record_mine(const idem_table *t, uint32_t at)
            r->age == idemi_record_distance(t, claim, at);
 }
 
-/* The bytes that belong to a record; their lengths are in t->journal->record.
-   What it has no part for may be NULL, all of this too. */
-typedef struct idemi_parts {
-    const void *scope, *key, *response, *state;
-} idemi_parts;
-
 /* Puts the record together that is in t->journal->record, to stand at an
    address; what of it is not the default gets a field, and its bit in `more`.
    Returns its length, padded; it is in the writing buffer, at *src */
 static uint32_t idemi_record_encode(idem_table *t, const unsigned char **src,
-                                    uint32_t at, const idemi_parts *from)
+                                    uint32_t at)
 {
     idem_record *r = &t->journal->record;
     const idem_body *b = &r->body;
@@ -3292,8 +3287,8 @@ static uint32_t idemi_record_encode(idem_table *t, const unsigned char **src,
         }
         if (r->parts & IDEMI_HAS_OUTCOME)
             *p++ = b->key_len;
-        p = idemi_record_bytes(p, from->scope, b->scope_len);
-        p = idemi_record_bytes(p, from->key, b->key_len);
+        p = idemi_record_bytes(p, r->scope, b->scope_len);
+        p = idemi_record_bytes(p, r->key, b->key_len);
     }
     if (r->parts & IDEMI_HAS_OUTCOME && b->code) {
         r->more |= IDEMI_MORE_CODE;
@@ -3301,10 +3296,10 @@ static uint32_t idemi_record_encode(idem_table *t, const unsigned char **src,
     }
     if (r->parts & IDEMI_HAS_STATE) {
         p = idemi_record_varint(p, r->state_len);
-        p = idemi_record_bytes(p, from->state, r->state_len);
+        p = idemi_record_bytes(p, r->state, r->state_len);
     }
     if (r->parts & IDEMI_HAS_OUTCOME)
-        p = idemi_record_bytes(p, from->response, b->response_len);
+        p = idemi_record_bytes(p, r->response, b->response_len);
     // What stands in front of the body is as long as the body's length is.
     len = (uint32_t)(p - body);
     front = body - 2 - (len >= 0x80) - (len >= 0x4000) - (r->more != 0);
@@ -3985,8 +3980,7 @@ static int idemi_journal_load(idem_table *t, unsigned slot, int outcome)
    *address is where.  After a failure nothing more is written to this sector,
    and what it holds of the record does not count. */
 IDEMI_SLOW
-static int idemi_journal_append(idem_table *t, const idemi_parts *from,
-                                uint32_t *address)
+static int idemi_journal_append(idem_table *t, uint32_t *address)
 {
     idem_journal *j = t->journal;
     const idem_sector *head = idemi_journal_sector(t, j->head);
@@ -3999,7 +3993,7 @@ static int idemi_journal_append(idem_table *t, const idemi_parts *from,
 
     j->record.time = (uint32_t)since;
     j->record.time_high = (uint32_t)(since >> 32);
-    len = idemi_record_encode(t, &src, at, from);
+    len = idemi_record_encode(t, &src, at);
     if (len + j->leave > idemi_journal_rest(t))
         return IDEM_E_SPACE;
     result = idemi_storage_prog(t, at, src, len);
@@ -4015,10 +4009,9 @@ static int idemi_journal_append(idem_table *t, const idemi_parts *from,
 
 /* The same for what was asked for in this call: durable, unless many calls are
    to become so at once. */
-static int idemi_journal_commit(idem_table *t, const idemi_parts *from,
-                                uint32_t *address)
+static int idemi_journal_commit(idem_table *t, uint32_t *address)
 {
-    int result = idemi_journal_append(t, from, address);
+    int result = idemi_journal_append(t, address);
 
     if (result == IDEM_OK && t->config->durability == IDEM_EACH)
         result = idemi_storage_sync(t);
@@ -4217,6 +4210,9 @@ static int idemi_journal_describe(idem_table *t, unsigned slot)
         r->more |= IDEMI_MORE_CUT;
     if (!idemi_keys_claimed(s))
         r->age = t->clock - s->time;
+    r->scope = idemi_slot_id(t, slot);
+    r->key = idemi_slot_id(t, slot) + r->body.scope_len;
+    r->response = idemi_slot_response(t, slot);
     return 1;
 }
 
@@ -4226,7 +4222,6 @@ static int idemi_journal_describe(idem_table *t, unsigned slot)
 static int idemi_journal_carry(idem_table *t, unsigned slot)
 {
     idem_journal *j = t->journal;
-    idemi_parts from;
     uint32_t at;
     int result;
 
@@ -4240,11 +4235,7 @@ static int idemi_journal_carry(idem_table *t, unsigned slot)
         idemi_keys_remove(t, slot);
         return IDEM_OK;
     }
-    from.scope = idemi_slot_id(t, slot);
-    from.key = idemi_slot_id(t, slot) + j->record.body.scope_len;
-    from.response = idemi_slot_response(t, slot);
-    from.state = NULL;
-    result = idemi_journal_append(t, &from, &at);
+    result = idemi_journal_append(t, &at);
     if (result < 0)
         return result;
     idemi_journal_wrote(t, slot, at);
@@ -4257,11 +4248,10 @@ static int idemi_journal_carry(idem_table *t, unsigned slot)
 static int idemi_journal_carry_state(idem_table *t)
 {
     idem_record *r = idemi_journal_record(t, 0, IDEMI_HAS_STATE | IDEMI_MOVED);
-    idemi_parts from = { NULL, NULL, NULL, NULL };
 
-    from.state = t->state;
+    r->state = t->state;
     r->state_len = t->state_len;
-    return idemi_journal_append(t, &from, &t->journal->state_at);
+    return idemi_journal_append(t, &t->journal->state_at);
 }
 
 /* Writes that a slot is empty, whatever claim it had.  Before the head counts
@@ -4272,7 +4262,7 @@ static int idemi_journal_empty(idem_table *t, unsigned slot)
     int result;
 
     idemi_journal_record(t, slot, IDEMI_MOVED);
-    result = idemi_journal_append(t, NULL, &at);
+    result = idemi_journal_append(t, &at);
     if (result < 0 || !idemi_slot_at(t, slot)->state)
         return result;
     if (t->journal->filling)
@@ -4288,7 +4278,7 @@ static int idemi_journal_mark(idem_table *t, unsigned slot, unsigned more)
     uint32_t at;
 
     idemi_journal_record(t, slot, 0)->more = (uint8_t)more;
-    return idemi_journal_commit(t, NULL, &at);
+    return idemi_journal_commit(t, &at);
 }
 
 /* Carries forward the next slot that has something in the sector that is being
@@ -4932,7 +4922,6 @@ IDEMI_SLOW
 static int idemi_journal_claim(idem_table *t, unsigned slot, idemi_query *q)
 {
     idem_record *r = &t->journal->record;
-    idemi_parts from = { NULL, NULL, NULL, NULL };
     const idem_request *rq = q->rq;
     uint32_t len = (uint32_t)(rq->scope_len + rq->key_len);
     uint64_t token;
@@ -4954,12 +4943,12 @@ static int idemi_journal_claim(idem_table *t, unsigned slot, idemi_query *q)
     if (t->config->volatile_claims)
         result = idemi_journal_volatile(t, &token);
     else {
-        from.scope = rq->scope;
-        from.key = rq->key;
+        r->scope = rq->scope;
+        r->key = rq->key;
         idemi_journal_record(t, slot, IDEMI_HAS_CLAIM);
         idemi_keys_request(t, &r->body, q);
         r->attempts = (uint8_t)q->attempts;
-        result = idemi_journal_commit(t, &from, &q->at);
+        result = idemi_journal_commit(t, &q->at);
         token = idemi_journal_token(t) + idemi_storage_offset(t, q->at);
     }
     if (result == IDEM_OK)
@@ -4975,7 +4964,6 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot,
     idem_journal *j = t->journal;
     idem_record *r = &j->record;
     idem_place *place = idemi_slot_place(t, slot);
-    idemi_parts from = { NULL, NULL, NULL, NULL };
     uint32_t at;
     int written = place->claim != IDEMI_NOWHERE;
     size_t len = out->response_len + (out->state ? out->state_len : 0);
@@ -4995,23 +4983,21 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot,
     if (!written) {
         idemi_journal_describe(t, slot);
         r->age = 0;
-        from.scope = idemi_slot_id(t, slot);
-        from.key = idemi_slot_id(t, slot) + r->body.scope_len;
     }
     r->parts |= IDEMI_HAS_OUTCOME;
     r->body.code = out->code;
     r->body.response_len = (uint16_t)out->response_len;
-    from.response = out->response;
+    r->response = out->response;
     if (out->state) {
         r->parts |= IDEMI_HAS_STATE;
         r->state_len = (uint16_t)out->state_len;
-        from.state = out->state;
+        r->state = out->state;
     }
     if (out->failed)
         r->more |= IDEMI_MORE_FAILED;
     if (out->confirm)
         r->more |= IDEMI_MORE_CONFIRM;
-    result = idemi_journal_commit(t, &from, &at);
+    result = idemi_journal_commit(t, &at);
     if (result < 0)
         return result;
     place->outcome = at;
