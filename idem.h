@@ -4272,6 +4272,16 @@ static int idemi_journal_empty(idem_table *t, unsigned slot)
     return IDEM_OK;
 }
 
+/* Writes again what a slot has: a key, or none. */
+static int idemi_journal_rewrite(idem_table *t, unsigned slot)
+{
+    const idem_slot *s = idemi_slot_at(t, slot);
+
+    if (idemi_keys_expire(t, slot) || !s->state || s->state & IDEMI_STALE)
+        return idemi_journal_empty(t, slot);
+    return idemi_journal_carry(t, slot);
+}
+
 /* Writes that a key is gone, or (more) that its outcome is delivered. */
 static int idemi_journal_mark(idem_table *t, unsigned slot, unsigned more)
 {
@@ -4290,9 +4300,7 @@ static int idemi_journal_clean(idem_table *t)
     unsigned slot = idemi_journal_first(t);
 
     if (slot < t->capacity)
-        return idemi_slot_at(t, slot)->state & IDEMI_STALE
-                   ? idemi_journal_empty(t, slot)
-                   : idemi_journal_carry(t, slot);
+        return idemi_journal_rewrite(t, slot);
     if (idemi_journal_leaving(t, j->state_at))
         return idemi_journal_carry_state(t);
     if (!j->stray)
@@ -4504,13 +4512,8 @@ static int idemi_journal_confirm(idem_table *t)
 
     if (newest == IDEMI_NOWHERE)
         return IDEM_OK;
-    if (j->newest_slot < t->capacity) {
-        const idem_slot *s = idemi_slot_at(t, slot);
-        if (idemi_keys_expire(t, slot) || !s->state || s->state & IDEMI_STALE)
-            result = idemi_journal_empty(t, slot);
-        else
-            result = idemi_journal_carry(t, slot);
-    }
+    if (slot < t->capacity)
+        result = idemi_journal_rewrite(t, slot);
     if (result == IDEM_OK && j->state_at == newest)
         result = idemi_journal_carry_state(t);
     return result;
