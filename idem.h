@@ -4767,6 +4767,23 @@ static uint32_t idemi_journal_beside(const idem_table *t, uint32_t outcomes)
     return outcomes * t->journal->outcome_max / idemi_journal_room(t);
 }
 
+/* Cleans a little ahead of the need, until so many sectors are dead after the
+   head: IDEM_MORE if they are not yet, and there is room. */
+static int idemi_journal_ahead(idem_table *t, unsigned slots, uint32_t dead,
+                               uint32_t outcomes)
+{
+    idem_journal *j = t->journal;
+    int result = IDEM_MORE;
+
+    for (; slots > 0 && result >= 0; slots--) {
+        if (j->clean == j->head || idemi_journal_gap(t, j->clean) >= dead ||
+            !idemi_journal_enough(t, 2 * j->carry_max, outcomes))
+            return IDEM_OK;
+        result = idemi_journal_clean(t);
+    }
+    return result < 0 ? result : IDEM_MORE;
+}
+
 /* While outcomes may come to be reserved beside the head, cleans and erases a
    little in each call ahead of the need; so one call is never left with all of
    it.  What a turn has just taken is not replaced at once, if nothing needs it
@@ -4775,20 +4792,13 @@ static int idemi_journal_pace(idem_table *t, uint32_t outcomes)
 {
     idem_journal *j = t->journal;
     uint32_t beside = idemi_journal_beside(t, outcomes);
-    unsigned left = IDEMI_PACE_CARRY;
-    int result = IDEM_OK;
+    int result = idemi_journal_ahead(t, IDEMI_PACE_CARRY,
+                                     j->low + beside + 1, outcomes);
 
-    for (; left > 0 && result == IDEM_OK; left--) {
-        if (j->clean == j->head ||
-            idemi_journal_gap(t, j->clean) > j->low + beside ||
-            !idemi_journal_enough(t, 2 * j->carry_max, outcomes))
-            break;
-        result = idemi_journal_clean(t);
-    }
-    if (result == IDEM_OK && t->journal->storage->erase && !j->had_erase &&
+    if (result >= 0 && t->journal->storage->erase && !j->had_erase &&
         j->spare <= beside && (beside || !j->had_turn))
         result = idemi_journal_erase(t, 1);
-    return result == IDEM_E_SPACE ? IDEM_OK : result;
+    return result < 0 && result != IDEM_E_SPACE ? result : IDEM_OK;
 }
 
 /* Sees to it that a record of `len` bytes fits, and after it that many
@@ -4812,9 +4822,8 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
     if (idemi_journal_rest(t) < len || !j->at)
         result = idemi_journal_turn(t, room, low);
     while (result == IDEM_OK && !idemi_journal_enough(t, len, outcomes)) {
-        uint32_t dead = idemi_journal_gap(t, j->clean);
-        uint32_t sure = idemi_journal_gap(t, j->tail);
-        if (t->journal->storage->erase && j->spare + 2 < dead) {
+        if (t->journal->storage->erase &&
+            j->spare + 2 < idemi_journal_gap(t, j->clean)) {
             result = idemi_journal_erase(t, 1);
             if (result != IDEM_E_SPACE)
                 continue;
@@ -4822,7 +4831,8 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
         j->leave = len + t->claimed * j->outcome_max;
         result = j->clean == j->head ? IDEM_E_SPACE : idemi_journal_clean(t);
         j->leave = 0;
-        if (result == IDEM_E_SPACE && sure > 1 && turns-- > 0)
+        if (result == IDEM_E_SPACE && idemi_journal_gap(t, j->tail) > 1 &&
+            turns-- > 0)
             result = idemi_journal_turn(t, room, low);
     }
     // A head may have but half its room, and the next claim one more outcome.
@@ -4868,9 +4878,7 @@ IDEMI_SLOW
 static int idemi_journal_maintain(idem_table *t)
 {
     idem_journal *j = t->journal;
-    unsigned left = IDEMI_MAINTAIN_CARRY;
     uint32_t want = 1, low = j->low;
-    int result = IDEM_OK;
 
     if (j->broken)
         return IDEM_E_STORAGE;
@@ -4881,22 +4889,14 @@ static int idemi_journal_maintain(idem_table *t)
     if (j->turned && t->claimed)
         want += 1 + idemi_journal_beside(t, t->claimed + 1);
     if (t->journal->storage->erase && (j->erasing || j->spare < want)) {
-        result = idemi_journal_erase(t, 0);
+        int result = idemi_journal_erase(t, 0);
         if (result != IDEM_E_SPACE)
             return result < 0 ? result : IDEM_MORE;
-        result = IDEM_OK;
     }
     // Not before the head is nearly full: what is needed now may be over then.
     if (idemi_journal_rest(t) <= idemi_journal_size(t) / 4)
         low += want;
-    for (; left > 0 && result == IDEM_OK; left--) {
-        if (j->clean == j->head ||
-            idemi_journal_gap(t, j->clean) >= low ||
-            !idemi_journal_enough(t, 2 * j->carry_max, t->claimed + 1))
-            return IDEM_OK;
-        result = idemi_journal_clean(t);
-    }
-    return result < 0 ? result : IDEM_MORE;
+    return idemi_journal_ahead(t, IDEMI_MAINTAIN_CARRY, low, t->claimed + 1);
 }
 
 /* The token of the head's first byte. */
@@ -5018,15 +5018,13 @@ IDEMI_SLOW
 static int idemi_journal_drop(idem_table *t, unsigned slot, unsigned more)
 {
     uint32_t len = idemi_storage_granules(t, IDEMI_MARK_FIXED);
-    uint8_t state = idemi_slot_at(t, slot)->state;
-    uint32_t claims = t->claimed;
+    const idem_slot *s = idemi_slot_at(t, slot);
     int result;
 
     if (idemi_slot_place(t, slot)->claim == IDEMI_NOWHERE)
         return IDEM_OK;
-    claims -= !(state & (IDEMI_FINISHED | IDEMI_CUT));
-    result = idemi_journal_reserve(t, len, claims);
-    if (result < 0 || !idemi_slot_at(t, slot)->state)
+    result = idemi_journal_reserve(t, len, t->claimed - idemi_keys_claimed(s));
+    if (result < 0 || !s->state)
         return result;
     return idemi_journal_mark(t, slot, more);
 }
