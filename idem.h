@@ -5240,7 +5240,7 @@ static int idemi_recover_headers(idem_table *t, int *seen)
 {
     idem_journal *j = t->journal;
     uint32_t highest = IDEMI_NOWHERE, best = IDEMI_NOWHERE, number;
-    uint32_t best_sequence = 0, best_end = 0;
+    uint32_t best_sequence = 0, best_end = 0, end;
     int whole;
     const idem_sector *s;
 
@@ -5253,17 +5253,16 @@ static int idemi_recover_headers(idem_table *t, int *seen)
         if (!p)
             continue;
         idemi_recover_sector(t, number, p);
+        end = idemi_basics_load32(p + 32) >> 8;
         if (s->sequence > j->sequence) {
             j->sequence = s->sequence;
             j->doubt = idemi_basics_load32(p + 12) >> 16;
-            j->own_end = p[27] & IDEMI_ATTEMPT
-                             ? idemi_journal_size(t)
-                             : idemi_basics_load32(p + 32) >> 8;
+            j->own_end = p[27] & IDEMI_ATTEMPT ? idemi_journal_size(t) : end;
             highest = number;
         }
         if (whole && s->sequence > best_sequence) {
             best_sequence = s->sequence;
-            best_end = idemi_basics_load32(p + 32) >> 8;
+            best_end = end;
             best = number;
         }
     }
@@ -5426,7 +5425,6 @@ static void idemi_recover_claim(idem_table *t, unsigned slot, uint32_t at,
     idem_record *r = &t->journal->record;
     const unsigned char *id = t->in + r->id_at;
     idem_slot *s = idemi_slot_at(t, slot);
-    idem_place *place = idemi_slot_place(t, slot);
 
     idemi_recover_enter(t, late);
     if (s->state)
@@ -5440,8 +5438,13 @@ static void idemi_recover_claim(idem_table *t, unsigned slot, uint32_t at,
     late->scope_len = r->body.scope_len;
     late->key_len = r->body.key_len;
     // Before the slot is in use: its number is not one of a retention yet.
-    s->terms = idemi_slot_bodies(t) ? r->attempts
-                                    : idemi_keys_terms(t, r->body.retention);
+    if (idemi_slot_bodies(t)) {
+        idem_body *body = idemi_slot_own(s);
+        *body = r->body;
+        IDEM_MEMCPY(body + 1, id, (size_t)body->scope_len + body->key_len);
+        s->terms = r->attempts;
+    } else
+        s->terms = idemi_keys_terms(t, r->body.retention);
     s->time = t->clock;
     s->state = IDEMI_IN_PROGRESS | IDEMI_ENDLESS;
     if (r->more & IDEMI_MORE_CUT) {
@@ -5449,15 +5452,10 @@ static void idemi_recover_claim(idem_table *t, unsigned slot, uint32_t at,
         s->time -= r->age;
     }
     idemi_journal_wrote(t, slot, at);
-    place->outcome = r->body.token;
-    if (idemi_slot_bodies(t)) {
-        idem_body *body = idemi_slot_own(s);
-        *body = r->body;
-        IDEM_MEMCPY(body + 1, id, (size_t)body->scope_len + body->key_len);
-    }
+    idemi_slot_place(t, slot)->outcome = r->body.token;
     idemi_order_note(t, s);
     t->used++;
-    t->claimed += !(s->state & IDEMI_CUT);
+    t->claimed += idemi_keys_claimed(s);
 }
 
 /* Makes a slot in progress what the outcome part of a record says. */
@@ -5467,7 +5465,7 @@ static void idemi_recover_outcome(idem_table *t, unsigned slot, uint32_t at)
     idem_slot *s = idemi_slot_at(t, slot);
     unsigned near = t->links[t->capacity].older;    // the newest
 
-    t->claimed -= !(s->state & IDEMI_CUT);
+    t->claimed -= idemi_keys_claimed(s);
     s->state = r->more & IDEMI_MORE_FAILED ? IDEM_FAILED : IDEM_COMPLETED;
     s->time = t->clock;
     if (r->parts & IDEMI_MOVED)
