@@ -4190,8 +4190,8 @@ static int idemi_journal_describe(idem_table *t, unsigned slot)
 {
     idem_record *r = &t->journal->record;
     const idem_slot *s = idemi_slot_at(t, slot);
-    int finished = (s->state & IDEMI_FINISHED) != 0;
-    const idem_body *body = idemi_slot_body(t, slot, finished);
+    const idem_body *body = idemi_slot_body(t, slot, s->state & IDEMI_FINISHED);
+    unsigned parts = IDEMI_HAS_CLAIM | IDEMI_MOVED, more = 0;
 
     if (IDEMI_UNREAD(body))
         return 0;
@@ -4199,15 +4199,15 @@ static int idemi_journal_describe(idem_table *t, unsigned slot)
         r->body = *body;
         r->attempts = s->terms;
     }
-    idemi_journal_record(t, slot, IDEMI_HAS_CLAIM | IDEMI_MOVED);
-    if (finished)
-        r->parts |= IDEMI_HAS_OUTCOME;
+    if (s->state & IDEMI_FINISHED)
+        parts |= IDEMI_HAS_OUTCOME;
     if ((s->state & IDEMI_STATUS) == IDEM_FAILED)
-        r->more |= IDEMI_MORE_FAILED;
+        more |= IDEMI_MORE_FAILED;
     if (s->state & IDEMI_UNDELIVERED)
-        r->more |= IDEMI_MORE_CONFIRM;
+        more |= IDEMI_MORE_CONFIRM;
     if (s->state & IDEMI_CUT)
-        r->more |= IDEMI_MORE_CUT;
+        more |= IDEMI_MORE_CUT;
+    idemi_journal_record(t, slot, parts)->more = (uint8_t)more;
     if (!idemi_keys_claimed(s))
         r->age = t->clock - s->time;
     r->scope = idemi_slot_id(t, slot);

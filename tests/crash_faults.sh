@@ -43,9 +43,9 @@ echo "-- carrying"
 fault state-not-carried idemi_journal_clean \
     's/if (idemi_journal_leaving(t, j->state_at))/if (0)/'
 fault debt-not-carried idemi_journal_describe \
-    's/r->more |= IDEMI_MORE_CONFIRM;/;/'
+    's/more |= IDEMI_MORE_CONFIRM;/;/'
 fault attempts-not-carried idemi_journal_describe \
-    's/r->age = 0;/r->age = 0, r->attempts = 1;/'
+    's/idemi_journal_record(/r->attempts = 1, &/'
 fault age-not-carried idemi_journal_describe 's/r->age = t->clock.*/;/'
 
 echo "-- turning"
