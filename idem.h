@@ -1236,7 +1236,6 @@ typedef struct idem_word {
 
 /* Counters since the opening, promised.  They wrap. */
 typedef struct idem_stats {
-    uint32_t answers[IDEM_EXHAUSTED + 1];  /* of idem_begin, by result >= 0 */
     uint32_t full;              /* begins answered IDEM_E_FULL */
     uint32_t fenced;            /* calls answered IDEM_E_FENCED */
     uint32_t expired;           /* keys dropped at the end of retention */
@@ -1246,6 +1245,7 @@ typedef struct idem_stats {
     uint32_t lost;              /* stretches of storage found damaged in which
                                    something acknowledged may have been */
     uint32_t retired;           /* sectors given up at present */
+    uint32_t answers[IDEM_EXHAUSTED + 1];  /* of idem_begin, by result >= 0 */
 } idem_stats;
 
 /* A sector, as the table knows it (>>journal) */
@@ -1320,7 +1320,7 @@ typedef struct idem_journal {
     uint8_t  beyond;            /* 1: a slot has a key that is not configured */
     uint8_t  wide;              /* bytes of the number of a slot or cell */
     uint16_t census;            /* of the current cells */
-    const idem_storage *storage;
+    const idem_storage *storage;    /* config->storage */
     uint32_t check;             /* tells one secret from another */
     uint32_t clock_high;        /* upper half of the logical time */
     uint32_t sequence;          /* of the newest record; 0: there is none */
@@ -1360,7 +1360,7 @@ typedef struct idem_journal {
     uint8_t  in_doubt;
     uint8_t  synced;            /* 1: all that was programmed is durable */
     uint8_t  outcome_loaded;
-    const idem_storage *storage;
+    const idem_storage *storage;    /* config->storage */
     uint32_t shift;             /* bits of an offset in an address */
     uint32_t front;             /* where a sector's records begin */
     uint32_t clock_high;        /* upper half of the logical time */
@@ -3520,8 +3520,8 @@ static uint32_t idemi_record_decode(idem_table *t, uint32_t at,
    K4  It has had at least one attempt, and its token has been granted.
    ------------------------------------------------------------------------ */
 
-/* A request, with the hashes that are made before the lock is taken; if it asks
-   for a claim also where the answer goes, and what is known of the claim */
+/* A request, with the hashes that are made before the lock is taken; of one
+   that asks for a claim also where the answer goes, and what it is to be */
 typedef struct idemi_query {
     const idem_request *rq;
     idem_claim *claim;
