@@ -2111,7 +2111,6 @@ static void idemi_hash_half_rounds(uint32_t v[4], int rounds)
     v[3] = v3;
 }
 
-IDEMI_APART
 static void idemi_hash_half_word(idem_halfsiphash_state *state, uint32_t word)
 {
     state->v[3] ^= word;
