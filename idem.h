@@ -1242,7 +1242,6 @@ typedef struct idem_word {
 
 /* Counters since the opening, promised.  They wrap. */
 typedef struct idem_stats {
-    uint32_t answers[IDEM_EXHAUSTED + 1];  /* of idem_begin, by result >= 0 */
     uint32_t full;              /* begins answered IDEM_E_FULL */
     uint32_t fenced;            /* calls answered IDEM_E_FENCED */
     uint32_t expired;           /* keys dropped at the end of retention */
@@ -1252,6 +1251,7 @@ typedef struct idem_stats {
     uint32_t lost;              /* stretches of storage found damaged in which
                                    something acknowledged may have been */
     uint32_t retired;           /* sectors given up at present */
+    uint32_t answers[IDEM_EXHAUSTED + 1];  /* of idem_begin, by result >= 0 */
 } idem_stats;
 
 /* A sector, as the table knows it (>>journal) */
@@ -1286,6 +1286,9 @@ typedef struct idem_record {
                                    one, */
     uint32_t id_at;             /* scope and key, */
     uint32_t response_at;       /* and the response */
+    const void *scope, *key;    /* to be written: where the bytes of its parts
+                                   are */
+    const void *response, *state;
 } idem_record;
 
 #ifdef IDEM_CELLS
@@ -1323,6 +1326,7 @@ typedef struct idem_journal {
     uint8_t  beyond;            /* 1: a slot has a key that is not configured */
     uint8_t  wide;              /* bytes of the number of a slot or cell */
     uint16_t census;            /* of the current cells */
+    const idem_storage *storage;    /* config->storage */
     uint32_t check;             /* tells one secret from another */
     uint32_t clock_high;        /* upper half of the logical time */
     uint32_t sequence;          /* of the newest record; 0: there is none */
@@ -1362,7 +1366,9 @@ typedef struct idem_journal {
     uint8_t  in_doubt;
     uint8_t  synced;            /* 1: all that was programmed is durable */
     uint8_t  outcome_loaded;
+    const idem_storage *storage;    /* config->storage */
     uint32_t shift;             /* bits of an offset in an address */
+    uint32_t front;             /* where a sector's records begin */
     uint32_t clock_high;        /* upper half of the logical time */
     uint32_t opened, opened_high;   /* that time at the opening; while opening,
                                    of the header that tells of doubt */
@@ -2482,11 +2488,9 @@ static idem_body *idemi_slot_own(idem_slot *s)
    the outcome; or NULL. */
 static idem_body *idemi_slot_body(idem_table *t, unsigned slot, int outcome)
 {
-    if (idemi_slot_bodies(t))
+    if (IDEMI_BODIES(t))
         return idemi_slot_own(idemi_slot_at(t, slot));
-    if (IDEMI_LOAD(t, slot, outcome) < 0)
-        return NULL;
-    return &IDEMI_STORED(t)->body;
+    return IDEMI_LOAD(t, slot, outcome) < 0 ? NULL : &IDEMI_STORED(t)->body;
 }
 
 /* Scope and key, one after the other, of the body last asked for. */
@@ -2808,6 +2812,7 @@ static void idemi_order_note(idem_table *t, const idem_slot *s)
 
 /* Puts a slot into the order by its time, going from the place of `near`, a
    finished slot or `capacity`. */
+IDEMI_APART
 static void idemi_order_insert(idem_table *t, unsigned slot, unsigned near)
 {
     unsigned ends = t->capacity;
@@ -2881,7 +2886,7 @@ static uint32_t idemi_storage_place(const idem_table *t, uint32_t sector,
 /* Bytes from the start of the storage to an address. */
 static uint32_t idemi_storage_linear(const idem_table *t, uint32_t at)
 {
-    return idemi_storage_sector(t, at) * t->config->storage->sector_size +
+    return idemi_storage_sector(t, at) * t->journal->storage->sector_size +
            idemi_storage_offset(t, at);
 }
 #endif
@@ -2898,7 +2903,7 @@ static int idemi_storage_result(idem_table *t, int result)
 static int idemi_storage_read(idem_table *t, uint32_t at, void *dst,
                               uint32_t len)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = t->journal->storage;
 
     return idemi_storage_result(
         t, m->read(m->ctx, idemi_storage_linear(t, at), dst, len));
@@ -2910,7 +2915,7 @@ static int idemi_storage_read(idem_table *t, uint32_t at, void *dst,
 static int idemi_storage_salvage(idem_table *t, uint32_t at, unsigned char *dst,
                               uint32_t len)
 {
-    uint32_t granule = t->config->storage->prog_size, step;
+    uint32_t granule = t->journal->storage->prog_size, step;
     int result = 1;
 
     if (idemi_storage_read(t, at, dst, len) == IDEM_OK)
@@ -2921,7 +2926,7 @@ static int idemi_storage_salvage(idem_table *t, uint32_t at, unsigned char *dst,
             step = len;
         if (idemi_storage_read(t, at, dst, step) == IDEM_OK)
             continue;
-        IDEM_MEMSET(dst, t->config->storage->erased, (size_t)step);
+        IDEM_MEMSET(dst, t->journal->storage->erased, (size_t)step);
         result = 0;
     }
     return result;
@@ -2930,7 +2935,7 @@ static int idemi_storage_salvage(idem_table *t, uint32_t at, unsigned char *dst,
 /* Rounds up to whole granules. */
 static uint32_t idemi_storage_granules(const idem_table *t, uint32_t len)
 {
-    uint32_t granule = t->config->storage->prog_size;
+    uint32_t granule = t->journal->storage->prog_size;
 
     return (len + granule - 1) & ~(granule - 1);
 }
@@ -2939,7 +2944,7 @@ static uint32_t idemi_storage_granules(const idem_table *t, uint32_t len)
    was; so nothing is believed until the table is opened again. */
 static int idemi_storage_sync(idem_table *t)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = t->journal->storage;
     int result = IDEM_OK;
 
     if (m->sync)
@@ -2983,7 +2988,7 @@ static idem_sector *idemi_journal_sector(const idem_table *t, uint32_t sector)
 static int idemi_storage_prog(idem_table *t, uint32_t at,
                               const unsigned char *src, uint32_t len)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = t->journal->storage;
     unsigned char *back = t->in + t->journal->record_max;
     int result = idemi_storage_result(
         t, m->prog(m->ctx, idemi_storage_linear(t, at), src, len));
@@ -3193,14 +3198,15 @@ static uint32_t idemi_record_seed(const idem_table *t, uint32_t at)
            ~idemi_storage_offset(t, at);
 }
 
-/* The token of a claim whose record is at an address: tokens are places in the
-   endless row of all sectors ever written, so they increase by themselves. */
-static uint64_t idemi_record_token(const idem_table *t, uint32_t at)
+/* The token of a claim whose record is at an address, its low half: tokens are
+   places in the endless row of all sectors ever written, so they increase by
+   themselves. */
+static uint32_t idemi_record_token(const idem_table *t, uint32_t at)
 {
     uint32_t sector = idemi_storage_sector(t, at);
 
-    return (uint64_t)idemi_journal_sector(t, sector)->sequence *
-               t->config->storage->sector_size +
+    return idemi_journal_sector(t, sector)->sequence *
+               t->journal->storage->sector_size +
            idemi_storage_offset(t, at);
 }
 
@@ -3214,7 +3220,7 @@ static int idemi_record_bound(const idem_record *r)
 static uint32_t idemi_record_distance(const idem_table *t, uint32_t claim,
                                       uint32_t at)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = t->journal->storage;
 
     at = idemi_storage_linear(t, at);
     claim = idemi_storage_linear(t, claim);
@@ -3240,17 +3246,11 @@ static int idemi_record_mine(const idem_table *t, uint32_t at)
            r->age == idemi_record_distance(t, claim, at);
 }
 
-/* The bytes that belong to a record; their lengths are in t->journal->record.
-   What it has no part for may be NULL. */
-typedef struct idemi_parts {
-    const void *scope, *key, *response, *state;
-} idemi_parts;
-
 /* Puts the record together that is in t->journal->record, to stand at an
    address; what of it is not the default gets a field, and its bit in `more`.
    Returns its length, padded; it is in the writing buffer, at *src */
 static uint32_t idemi_record_encode(idem_table *t, const unsigned char **src,
-                                    uint32_t at, const idemi_parts *from)
+                                    uint32_t at)
 {
     idem_record *r = &t->journal->record;
     const idem_body *b = &r->body;
@@ -3268,7 +3268,7 @@ static uint32_t idemi_record_encode(idem_table *t, const unsigned char **src,
     if (r->parts & IDEMI_MOVED) {
         p = idemi_record_varint(
             p, r->parts & IDEMI_HAS_CLAIM
-                   ? (uint32_t)idemi_record_token(t, at) - b->token
+                   ? idemi_record_token(t, at) - b->token
                    : 0);
         p = idemi_record_varint(p, r->age);
     }
@@ -3294,8 +3294,8 @@ static uint32_t idemi_record_encode(idem_table *t, const unsigned char **src,
         }
         if (r->parts & IDEMI_HAS_OUTCOME)
             *p++ = b->key_len;
-        p = idemi_record_bytes(p, from->scope, b->scope_len);
-        p = idemi_record_bytes(p, from->key, b->key_len);
+        p = idemi_record_bytes(p, r->scope, b->scope_len);
+        p = idemi_record_bytes(p, r->key, b->key_len);
     }
     if (r->parts & IDEMI_HAS_OUTCOME && b->code) {
         r->more |= IDEMI_MORE_CODE;
@@ -3303,10 +3303,10 @@ static uint32_t idemi_record_encode(idem_table *t, const unsigned char **src,
     }
     if (r->parts & IDEMI_HAS_STATE) {
         p = idemi_record_varint(p, r->state_len);
-        p = idemi_record_bytes(p, from->state, r->state_len);
+        p = idemi_record_bytes(p, r->state, r->state_len);
     }
     if (r->parts & IDEMI_HAS_OUTCOME)
-        p = idemi_record_bytes(p, from->response, b->response_len);
+        p = idemi_record_bytes(p, r->response, b->response_len);
     // What stands in front of the body is as long as the body's length is.
     len = (uint32_t)(p - body);
     front = body - 2 - (len >= 0x80) - (len >= 0x4000) - (r->more != 0);
@@ -3323,18 +3323,20 @@ static uint32_t idemi_record_encode(idem_table *t, const unsigned char **src,
     p = idemi_basics_store(
         p, idemi_crc_update(idemi_record_seed(t, at), body, len), 4);
     padded = idemi_storage_granules(t, len + 4);
-    IDEM_MEMSET(p, t->config->storage->erased,
+    IDEM_MEMSET(p, t->journal->storage->erased,
                 (size_t)(padded - len - 4));
     return padded;
 }
 
 /* Bytes that are being taken apart.  `at` never passes `end`; whoever wants
-   more than there is gets zeros, and `short_of` is set. */
+   more than there is gets zeros, and `short_of` is set.  Places count from
+   `start`. */
 typedef struct idemi_bytes {
-    const unsigned char *at, *end;
+    const unsigned char *start, *at, *end;
     uint8_t short_of;
 } idemi_bytes;
 
+IDEMI_APART
 static const unsigned char *idemi_record_take(idemi_bytes *b, size_t len)
 {
     const unsigned char *at = b->at;
@@ -3387,7 +3389,7 @@ static uint32_t idemi_record_limited(idemi_bytes *b, uint32_t most)
 
 /* Takes the claim part apart. */
 static void idemi_record_claim(const idem_table *t, idem_record *r,
-                               idemi_bytes *b, const unsigned char *start)
+                               idemi_bytes *b)
 {
     idem_body *body = &r->body;
     size_t id_len;
@@ -3414,7 +3416,7 @@ static void idemi_record_claim(const idem_table *t, idem_record *r,
         id_len = (size_t)(b->end - b->at);
         body->key_len = (uint8_t)(id_len - body->scope_len);
     }
-    r->id_at = (uint32_t)(b->at - start);
+    r->id_at = (uint32_t)(b->at - b->start);
     idemi_record_take(b, id_len);
     if (id_len <= body->scope_len || id_len > t->config->key_max)
         b->short_of = 1;
@@ -3422,44 +3424,49 @@ static void idemi_record_claim(const idem_table *t, idem_record *r,
 
 /* Takes the state part apart. */
 static void idemi_record_state(const idem_table *t, idem_record *r,
-                               idemi_bytes *b, const unsigned char *start)
+                               idemi_bytes *b)
 {
     r->state_len = (uint16_t)idemi_record_limited(b, t->config->state_max);
-    r->state_at = (uint32_t)(b->at - start);
+    r->state_at = (uint32_t)(b->at - b->start);
     idemi_record_take(b, r->state_len);
 }
 
 /* The response is all that is left. */
 static void idemi_record_response(const idem_table *t, idem_record *r,
-                                  idemi_bytes *b, const unsigned char *start)
+                                  idemi_bytes *b)
 {
     size_t left = (size_t)(b->end - b->at);
 
-    r->response_at = (uint32_t)(b->at - start);
+    r->response_at = (uint32_t)(b->at - b->start);
     r->body.response_len = (uint16_t)left;
     if (left > t->config->response_max)
         b->short_of = 1;
 }
 
 /* Takes apart what stands behind the time of a record at an address. */
+IDEMI_APART
 static void idemi_record_rest(const idem_table *t, idem_record *r, uint32_t at,
-                              idemi_bytes *b, const unsigned char *start)
+                              idemi_bytes *b)
 {
-    r->age = idemi_record_bound(r) ? (uint32_t)idemi_record_number(b) : 0;
+    if (idemi_record_bound(r))
+        r->age = (uint32_t)idemi_record_number(b);
+    else {
+        r->age = 0;
+        r->body.token = idemi_record_token(t, at);
+    }
     if (r->parts & IDEMI_MOVED) {
-        r->body.token = (uint32_t)idemi_record_token(t, at) -
-                        (uint32_t)idemi_record_number(b);
+        r->body.token -= (uint32_t)idemi_record_number(b);
         r->age = idemi_record_limited(b, IDEM_RETENTION_MAX);
     }
     if (r->parts & IDEMI_HAS_CLAIM)
-        idemi_record_claim(t, r, b, start);
+        idemi_record_claim(t, r, b);
     if (r->parts & IDEMI_HAS_OUTCOME)
         r->body.code =
             r->more & IDEMI_MORE_CODE ? (int32_t)idemi_record_word(b) : 0;
     if (r->parts & IDEMI_HAS_STATE)
-        idemi_record_state(t, r, b, start);
+        idemi_record_state(t, r, b);
     if (r->parts & IDEMI_HAS_OUTCOME)
-        idemi_record_response(t, r, b, start);
+        idemi_record_response(t, r, b);
 }
 
 /* True if a record may begin with a byte. */
@@ -3479,10 +3486,11 @@ static uint32_t idemi_record_decode(idem_table *t, uint32_t at,
     idem_record *r = &t->journal->record;
     idemi_bytes b;
     uint32_t front, len;
-    uint64_t number;
+    uint64_t since;
 
     if (have > t->journal->record_max)
         have = t->journal->record_max;
+    b.start = start;
     b.at = p;
     b.end = p + have;
     b.short_of = 0;
@@ -3490,21 +3498,21 @@ static uint32_t idemi_record_decode(idem_table *t, uint32_t at,
     if (!idemi_record_begins(r->parts))
         return 0;
     r->more = r->parts & IDEMI_HAS_MORE ? idemi_record_byte(&b) : 0;
-    number = idemi_record_number(&b);
+    len = idemi_record_limited(&b, have);
     front = (uint32_t)(b.at - p);
-    if (b.short_of || number + front + 4 > have)
+    if (b.short_of || (size_t)len + front + 4 > have)
         return 0;
-    len = front + (uint32_t)number;
+    len += front;
     b.end = p + len;
     r->slot = idemi_record_limited(&b, t->capacity - 1);
-    number = idemi_record_number(&b);
+    since = idemi_record_number(&b);
+    r->time = (uint32_t)since;
+    r->time_high = (uint32_t)(since >> 32);
     if (b.short_of ||
         idemi_crc_update(idemi_record_seed(t, at), p, len) !=
             idemi_basics_load32(p + len))
         return 0;
-    r->time = (uint32_t)number;
-    r->time_high = (uint32_t)(number >> 32);
-    idemi_record_rest(t, r, at, &b, start);
+    idemi_record_rest(t, r, at, &b);
     return b.short_of ? 0 : len + 4;
 }
 #endif
@@ -3519,21 +3527,27 @@ static uint32_t idemi_record_decode(idem_table *t, uint32_t at,
    K4  It has had at least one attempt, and its token has been granted.
    ------------------------------------------------------------------------ */
 
-/* A request, with the hashes that are made before the lock is taken */
+/* A request, with the hashes that are made before the lock is taken; of one
+   that asks for a claim also where the answer goes, and what it is to be */
 typedef struct idemi_query {
     const idem_request *rq;
-    idem_number hash;           /* of scope and key */
+    idem_claim *claim;
+    idem_reply *reply;
     uint32_t fingerprint[2];    /* low word, high word */
+    uint32_t retention;
+    uint32_t at;                /* where it was written */
+    unsigned attempts;          /* with this one */
+    idem_number hash;           /* of scope and key */
 } idemi_query;
 
 /* Makes a body what a request says, with the newest token. */
 IDEMI_APART
 static void idemi_keys_request(const idem_table *t, idem_body *body,
-                               const idemi_query *q, uint32_t retention)
+                               const idemi_query *q)
 {
     const idem_request *rq = q->rq;
 
-    body->retention = retention;
+    body->retention = q->retention;
     body->token = (uint32_t)t->token;
     body->fingerprint[0] = q->fingerprint[0];
     body->fingerprint[1] = q->fingerprint[1];
@@ -3777,13 +3791,13 @@ enum { IDEMI_LOOKS_OTHER, IDEMI_LOOKS_TORN, IDEMI_LOOKS_BLANK };
 
 static uint32_t idemi_journal_size(const idem_table *t)
 {
-    return t->config->storage->sector_size;
+    return t->journal->storage->sector_size;
 }
 
 /* Where a sector's records begin. */
 static uint32_t idemi_journal_front(const idem_table *t)
 {
-    return 2 * idemi_storage_granules(t, IDEMI_HEADER);
+    return t->journal->front;
 }
 
 /* Bytes that are left in the head. */
@@ -3802,12 +3816,12 @@ static uint32_t idemi_journal_distance(const idem_table *t, uint32_t from,
                                        uint32_t to)
 {
     return to >= from ? to - from
-                      : to + t->config->storage->sector_count - from;
+                      : to + t->journal->storage->sector_count - from;
 }
 
 static uint32_t idemi_journal_after(const idem_table *t, uint32_t sector)
 {
-    return ++sector < t->config->storage->sector_count ? sector : 0;
+    return ++sector < t->journal->storage->sector_count ? sector : 0;
 }
 
 /* The next sector after one that may be used; or if there is no other, that. */
@@ -3822,12 +3836,11 @@ static uint32_t idemi_journal_next(const idem_table *t, uint32_t sector)
     return sector;
 }
 
-/* How many sectors there are strictly between two that are not retired; between
-   one and itself, all others. */
-static uint32_t idemi_journal_gap(const idem_table *t, uint32_t from,
-                                  uint32_t to)
+/* How many sectors there are strictly between the head and one that are not
+   retired; if that is the head, all others. */
+static uint32_t idemi_journal_gap(const idem_table *t, uint32_t to)
 {
-    uint32_t count = 0;
+    uint32_t from = t->journal->head, count = 0;
 
     for (;;) {
         from = idemi_journal_after(t, from);
@@ -3841,14 +3854,15 @@ static uint32_t idemi_journal_gap(const idem_table *t, uint32_t from,
 static uint32_t idemi_journal_spare(const idem_table *t)
 {
     const idem_journal *j = t->journal;
-    uint32_t gap = idemi_journal_gap(t, j->head, j->clean);
+    uint32_t gap = idemi_journal_gap(t, j->clean);
     uint32_t dead = gap > 2 ? gap - 2 : 0;
 
-    return t->config->storage->erase && j->spare < dead ? j->spare : dead;
+    return t->journal->storage->erase && j->spare < dead ? j->spare : dead;
 }
 
 /* Takes note that something acknowledged may be gone: for one retention from
    now on, unknown keys may be lost ones. */
+IDEMI_APART
 static void idemi_journal_lose(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -3956,8 +3970,6 @@ static int idemi_journal_load(idem_table *t, unsigned slot, int outcome)
         result = idemi_journal_fetch(t, slot, place->claim, 0);
         if (result < 0)
             return result;
-        if (!(r->parts & IDEMI_MOVED))
-            r->body.token = (uint32_t)idemi_record_token(t, place->claim);
         j->loaded = slot;
         j->outcome_loaded = (r->parts & IDEMI_HAS_OUTCOME) != 0;
     }
@@ -3975,8 +3987,7 @@ static int idemi_journal_load(idem_table *t, unsigned slot, int outcome)
    *address is where.  After a failure nothing more is written to this sector,
    and what it holds of the record does not count. */
 IDEMI_SLOW
-static int idemi_journal_append(idem_table *t, const idemi_parts *from,
-                                uint32_t *address)
+static int idemi_journal_append(idem_table *t, uint32_t *address)
 {
     idem_journal *j = t->journal;
     const idem_sector *head = idemi_journal_sector(t, j->head);
@@ -3989,7 +4000,7 @@ static int idemi_journal_append(idem_table *t, const idemi_parts *from,
 
     j->record.time = (uint32_t)since;
     j->record.time_high = (uint32_t)(since >> 32);
-    len = idemi_record_encode(t, &src, at, from);
+    len = idemi_record_encode(t, &src, at);
     if (len + j->leave > idemi_journal_rest(t))
         return IDEM_E_SPACE;
     result = idemi_storage_prog(t, at, src, len);
@@ -4005,10 +4016,9 @@ static int idemi_journal_append(idem_table *t, const idemi_parts *from,
 
 /* The same for what was asked for in this call: durable, unless many calls are
    to become so at once. */
-static int idemi_journal_commit(idem_table *t, const idemi_parts *from,
-                                uint32_t *address)
+static int idemi_journal_commit(idem_table *t, uint32_t *address)
 {
-    int result = idemi_journal_append(t, from, address);
+    int result = idemi_journal_append(t, address);
 
     if (result == IDEM_OK && t->config->durability == IDEM_EACH)
         result = idemi_storage_sync(t);
@@ -4167,14 +4177,28 @@ static unsigned idemi_journal_first(idem_table *t)
 }
 #endif
 
+/* Begins what is to be written: a record of these parts about a slot. */
+IDEMI_APART
+static idem_record *idemi_journal_record(idem_table *t, unsigned slot,
+                                         unsigned parts)
+{
+    idem_record *r = &t->journal->record;
+
+    r->slot = slot;
+    r->parts = (uint8_t)parts;
+    r->more = 0;
+    r->age = 0;
+    return r;
+}
+
 /* Fills t->journal->record with a slot in use, to be written as one record;
    false if the storage does not give it. */
 static int idemi_journal_describe(idem_table *t, unsigned slot)
 {
     idem_record *r = &t->journal->record;
     const idem_slot *s = idemi_slot_at(t, slot);
-    int finished = (s->state & IDEMI_FINISHED) != 0;
-    const idem_body *body = idemi_slot_body(t, slot, finished);
+    const idem_body *body = idemi_slot_body(t, slot, s->state & IDEMI_FINISHED);
+    unsigned parts = IDEMI_HAS_CLAIM | IDEMI_MOVED, more = 0;
 
     if (IDEMI_UNREAD(body))
         return 0;
@@ -4182,20 +4206,20 @@ static int idemi_journal_describe(idem_table *t, unsigned slot)
         r->body = *body;
         r->attempts = s->terms;
     }
-    r->slot = slot;
-    r->parts = IDEMI_HAS_CLAIM | IDEMI_MOVED;
-    r->more = 0;
-    r->age = 0;
-    if (finished)
-        r->parts |= IDEMI_HAS_OUTCOME;
+    if (s->state & IDEMI_FINISHED)
+        parts |= IDEMI_HAS_OUTCOME;
     if ((s->state & IDEMI_STATUS) == IDEM_FAILED)
-        r->more |= IDEMI_MORE_FAILED;
+        more |= IDEMI_MORE_FAILED;
     if (s->state & IDEMI_UNDELIVERED)
-        r->more |= IDEMI_MORE_CONFIRM;
+        more |= IDEMI_MORE_CONFIRM;
     if (s->state & IDEMI_CUT)
-        r->more |= IDEMI_MORE_CUT;
+        more |= IDEMI_MORE_CUT;
+    idemi_journal_record(t, slot, parts)->more = (uint8_t)more;
     if (!idemi_keys_claimed(s))
         r->age = t->clock - s->time;
+    r->scope = idemi_slot_id(t, slot);
+    r->key = idemi_slot_id(t, slot) + r->body.scope_len;
+    r->response = idemi_slot_response(t, slot);
     return 1;
 }
 
@@ -4205,7 +4229,6 @@ static int idemi_journal_describe(idem_table *t, unsigned slot)
 static int idemi_journal_carry(idem_table *t, unsigned slot)
 {
     idem_journal *j = t->journal;
-    idemi_parts from;
     uint32_t at;
     int result;
 
@@ -4219,11 +4242,7 @@ static int idemi_journal_carry(idem_table *t, unsigned slot)
         idemi_keys_remove(t, slot);
         return IDEM_OK;
     }
-    from.scope = idemi_slot_id(t, slot);
-    from.key = idemi_slot_id(t, slot) + j->record.body.scope_len;
-    from.response = idemi_slot_response(t, slot);
-    from.state = NULL;
-    result = idemi_journal_append(t, &from, &at);
+    result = idemi_journal_append(t, &at);
     if (result < 0)
         return result;
     idemi_journal_wrote(t, slot, at);
@@ -4235,32 +4254,22 @@ static int idemi_journal_carry(idem_table *t, unsigned slot)
 /* Writes the application state again. */
 static int idemi_journal_carry_state(idem_table *t)
 {
-    idem_record *r = &t->journal->record;
-    idemi_parts from = { NULL, NULL, NULL, NULL };
+    idem_record *r = idemi_journal_record(t, 0, IDEMI_HAS_STATE | IDEMI_MOVED);
 
-    from.state = t->state;
-    r->slot = 0;
-    r->parts = IDEMI_HAS_STATE | IDEMI_MOVED;
-    r->more = 0;
-    r->age = 0;
+    r->state = t->state;
     r->state_len = t->state_len;
-    return idemi_journal_append(t, &from, &t->journal->state_at);
+    return idemi_journal_append(t, &t->journal->state_at);
 }
 
 /* Writes that a slot is empty, whatever claim it had.  Before the head counts
    the slot stays, to be written so again if it never does. */
 static int idemi_journal_empty(idem_table *t, unsigned slot)
 {
-    idem_record *r = &t->journal->record;
-    idemi_parts none = { NULL, NULL, NULL, NULL };
     uint32_t at;
     int result;
 
-    r->slot = slot;
-    r->parts = IDEMI_MOVED;
-    r->more = 0;
-    r->age = 0;
-    result = idemi_journal_append(t, &none, &at);
+    idemi_journal_record(t, slot, IDEMI_MOVED);
+    result = idemi_journal_append(t, &at);
     if (result < 0 || !idemi_slot_at(t, slot)->state)
         return result;
     if (t->journal->filling)
@@ -4270,17 +4279,23 @@ static int idemi_journal_empty(idem_table *t, unsigned slot)
     return IDEM_OK;
 }
 
+/* Writes again what a slot has: a key, or none. */
+static int idemi_journal_rewrite(idem_table *t, unsigned slot)
+{
+    const idem_slot *s = idemi_slot_at(t, slot);
+
+    if (idemi_keys_expire(t, slot) || !s->state || s->state & IDEMI_STALE)
+        return idemi_journal_empty(t, slot);
+    return idemi_journal_carry(t, slot);
+}
+
 /* Writes that a key is gone, or (more) that its outcome is delivered. */
 static int idemi_journal_mark(idem_table *t, unsigned slot, unsigned more)
 {
-    idem_record *r = &t->journal->record;
-    idemi_parts none = { NULL, NULL, NULL, NULL };
     uint32_t at;
 
-    r->slot = slot;
-    r->parts = 0;
-    r->more = (uint8_t)more;
-    return idemi_journal_commit(t, &none, &at);
+    idemi_journal_record(t, slot, 0)->more = (uint8_t)more;
+    return idemi_journal_commit(t, &at);
 }
 
 /* Carries forward the next slot that has something in the sector that is being
@@ -4292,9 +4307,7 @@ static int idemi_journal_clean(idem_table *t)
     unsigned slot = idemi_journal_first(t);
 
     if (slot < t->capacity)
-        return idemi_slot_at(t, slot)->state & IDEMI_STALE
-                   ? idemi_journal_empty(t, slot)
-                   : idemi_journal_carry(t, slot);
+        return idemi_journal_rewrite(t, slot);
     if (idemi_journal_leaving(t, j->state_at))
         return idemi_journal_carry_state(t);
     if (!j->stray)
@@ -4327,7 +4340,7 @@ static uint8_t idemi_journal_lost(const idem_table *t, unsigned *sum)
 static unsigned char *idemi_journal_identity(const idem_table *t,
                                              unsigned char *p)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = t->journal->storage;
     unsigned log2 = 0;
 
     while (m->prog_size >> log2 > 1)
@@ -4343,6 +4356,7 @@ static unsigned char *idemi_journal_identity(const idem_table *t,
 /* For how long from a time on unknown keys may be lost ones: in units of 2^n ms
    (the low eleven bits), and n.  Counted from a multiple of the unit, or the
    rounding of many restarts would add up. */
+IDEMI_APART
 static uint32_t idemi_journal_doubt(const idem_table *t, uint64_t from)
 {
     uint64_t until =
@@ -4390,7 +4404,7 @@ static int idemi_journal_header(idem_table *t, unsigned copy, unsigned flags,
     p = idemi_basics_store(p, j->at, 3);
     p = idemi_basics_store(
         p, idemi_crc_update(UINT32_MAX, out, (uint32_t)(p - out)), 4);
-    IDEM_MEMSET(p, t->config->storage->erased,
+    IDEM_MEMSET(p, t->journal->storage->erased,
                 (size_t)(len - IDEMI_HEADER));
     result = idemi_storage_prog(
         t, idemi_storage_place(t, j->head, copy * len), out, len);
@@ -4401,7 +4415,7 @@ static int idemi_journal_header(idem_table *t, unsigned copy, unsigned flags,
    waited for. */
 static int idemi_journal_erased(idem_table *t, int wait)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = t->journal->storage;
     idem_journal *j = t->journal;
     int result;
 
@@ -4436,7 +4450,7 @@ static uint32_t idemi_journal_unspared(const idem_table *t)
    to be verified. */
 static int idemi_journal_verify(idem_table *t, uint32_t sector)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = t->journal->storage;
     unsigned char *in = t->in;
     uint32_t front = idemi_journal_front(t);
     int result;
@@ -4465,7 +4479,7 @@ static int idemi_journal_dead(const idem_table *t, uint32_t sector)
    IDEM_E_SPACE: there is none, for some have been set aside. */
 static int idemi_journal_erase(idem_table *t, int wait)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = t->journal->storage;
     idem_journal *j = t->journal;
     uint32_t sector = idemi_journal_unspared(t);
     int result = IDEM_OK;
@@ -4505,13 +4519,8 @@ static int idemi_journal_confirm(idem_table *t)
 
     if (newest == IDEMI_NOWHERE)
         return IDEM_OK;
-    if (j->newest_slot < t->capacity) {
-        const idem_slot *s = idemi_slot_at(t, slot);
-        if (idemi_keys_expire(t, slot) || !s->state || s->state & IDEMI_STALE)
-            result = idemi_journal_empty(t, slot);
-        else
-            result = idemi_journal_carry(t, slot);
-    }
+    if (slot < t->capacity)
+        result = idemi_journal_rewrite(t, slot);
     if (result == IDEM_OK && j->state_at == newest)
         result = idemi_journal_carry_state(t);
     return result;
@@ -4528,12 +4537,12 @@ static int idemi_journal_fill(idem_table *t, uint32_t room, uint32_t want)
     j->leave = room;
     while (result == IDEM_OK &&
            (j->stray || (j->clean != j->head &&
-                         idemi_journal_gap(t, j->head, j->clean) < want))) {
+                         idemi_journal_gap(t, j->clean) < want))) {
         result = idemi_journal_clean(t);
         // No more fits.  Room is a wish, but two dead sectors are not.
         if (result != IDEM_E_SPACE)
             continue;
-        if (!j->stray && idemi_journal_gap(t, j->head, j->clean) >= 2)
+        if (!j->stray && idemi_journal_gap(t, j->clean) >= 2)
             result = IDEM_OK;
         if (result == IDEM_OK || !j->leave)
             break;
@@ -4553,7 +4562,7 @@ static int idemi_journal_enter(idem_table *t, uint32_t next, uint32_t room,
     uint32_t back = j->blank ? 0 : idemi_journal_distance(t, j->head, next);
     unsigned flags = j->turned ? 0 : IDEMI_BOOT;
     uint32_t end = j->end;
-    int hidden = !t->config->storage->erase && !sector->sequence;
+    int hidden = !t->journal->storage->erase && !sector->sequence;
     int result = IDEM_OK;
 
     j->worn = 0;
@@ -4573,7 +4582,7 @@ static int idemi_journal_enter(idem_table *t, uint32_t next, uint32_t room,
     j->at = j->end = idemi_journal_front(t);
     j->sealing = 0;
     j->filling = 1;
-    if (!t->config->storage->erase)
+    if (!t->journal->storage->erase)
         result = idemi_journal_header(t, 1, flags | IDEMI_ATTEMPT, back,
                                       end);
     if (result == IDEM_OK)
@@ -4589,6 +4598,7 @@ static int idemi_journal_enter(idem_table *t, uint32_t next, uint32_t room,
 }
 
 /* Takes a new head, if that succeeded; or goes back to the one before. */
+IDEMI_APART
 static int idemi_journal_conclude(idem_table *t, int result, uint32_t last,
                                   uint32_t at, uint32_t end)
 {
@@ -4614,7 +4624,7 @@ static int idemi_journal_conclude(idem_table *t, int result, uint32_t last,
     }
     // Slots that were carried there stay there until they are carried on, so
     // it must not be used again before.
-    if (j->worn && t->config->storage->erase && j->blank != IDEMI_BLANK)
+    if (j->worn && t->journal->storage->erase && j->blank != IDEMI_BLANK)
         idemi_journal_retire(t, sector);
     else
         idemi_journal_sector(t, sector)->link = IDEMI_ASIDE;
@@ -4661,7 +4671,7 @@ static void idemi_journal_forgive(idem_table *t, int must)
     uint32_t number;
     unsigned slot;
 
-    for (number = 0; number < t->config->storage->sector_count; number++) {
+    for (number = 0; number < t->journal->storage->sector_count; number++) {
         idem_sector *s = idemi_journal_sector(t, number);
         s->link = s->known && !must ? IDEMI_ASIDE : 0;
     }
@@ -4681,22 +4691,20 @@ static int idemi_journal_attempt(idem_table *t, uint32_t room, uint32_t want)
 {
     idem_journal *j = t->journal;
     uint32_t last = j->head, at = j->at, end = j->end;
-    int result = IDEM_OK;
+    int must, result = IDEM_OK;
 
     if (!j->synced)
         result = idemi_storage_sync(t);
     if (result < 0)
         return result;
-    if (!idemi_journal_usable(t))
-        idemi_journal_forgive(t, 0);
-    if (!idemi_journal_usable(t))
-        idemi_journal_forgive(t, 1);
+    for (must = 0; must < 2 && !idemi_journal_usable(t); must++)
+        idemi_journal_forgive(t, must);
     // One is enough if another has failed: two are for a cut in a header.
     if (!idemi_journal_usable(t) || j->sequence == UINT32_MAX)
         return IDEM_E_SPACE;
     if (j->blank)
         j->clean = j->tail = idemi_journal_next(t, last);
-    if (t->config->storage->erase && !j->spare && j->blank != IDEMI_BLANK)
+    if (t->journal->storage->erase && !j->spare && j->blank != IDEMI_BLANK)
         result = idemi_journal_erase(t, 1);
     if (result < 0)
         return result;
@@ -4722,6 +4730,14 @@ static int idemi_journal_turn(idem_table *t, uint32_t room, uint32_t want)
     return result;
 }
 
+/* Bytes of a sector that outcomes use for certain: it may end with less than
+   one unused. */
+static uint32_t idemi_journal_room(const idem_table *t)
+{
+    return idemi_journal_size(t) - idemi_journal_front(t) -
+           t->journal->outcome_max;
+}
+
 /* True if a record of `len` bytes fits now, and after it that many outcomes. */
 static int idemi_journal_enough(const idem_table *t, uint32_t len,
                                 uint32_t outcomes)
@@ -4729,7 +4745,7 @@ static int idemi_journal_enough(const idem_table *t, uint32_t len,
     const idem_journal *j = t->journal;
     uint32_t rest = idemi_journal_rest(t);
     uint32_t need = outcomes * j->outcome_max;
-    uint32_t spare, room;
+    uint32_t spare;
 
     if (len > rest)
         return 0;
@@ -4738,16 +4754,15 @@ static int idemi_journal_enough(const idem_table *t, uint32_t len,
         return 1;
     // Every sector but the last may end with less than an outcome unused.
     spare = idemi_journal_spare(t);
-    room = idemi_journal_size(t) - idemi_journal_front(t) - j->outcome_max;
-    return spare && need <= (rest > j->outcome_max ? rest - j->outcome_max
-                                                   : 0) + spare * room;
+    rest = rest > j->outcome_max ? rest - j->outcome_max : 0;
+    return spare && need <= rest + spare * idemi_journal_room(t);
 }
 
 /* True if the sectors that are left can keep what is configured, and there are
    sequences for two rounds: more than the outcomes of what was granted need. */
 static int idemi_journal_sound(const idem_table *t)
 {
-    uint32_t sectors = t->config->storage->sector_count;
+    uint32_t sectors = t->journal->storage->sector_count;
 
     return sectors - t->stats.retired >= t->journal->least &&
            UINT32_MAX - t->journal->sequence > 2 * sectors;
@@ -4756,11 +4771,24 @@ static int idemi_journal_sound(const idem_table *t)
 /* Sectors that so many outcomes may take beside the head. */
 static uint32_t idemi_journal_beside(const idem_table *t, uint32_t outcomes)
 {
-    const idem_journal *j = t->journal;
-    uint32_t room =
-        idemi_journal_size(t) - idemi_journal_front(t) - j->outcome_max;
+    return outcomes * t->journal->outcome_max / idemi_journal_room(t);
+}
 
-    return outcomes * j->outcome_max / room;
+/* Cleans a little ahead of the need, until so many sectors are dead after the
+   head: IDEM_MORE if they are not yet, and there is room. */
+static int idemi_journal_ahead(idem_table *t, unsigned slots, uint32_t dead,
+                               uint32_t outcomes)
+{
+    idem_journal *j = t->journal;
+    int result = IDEM_MORE;
+
+    for (; slots > 0 && result >= 0; slots--) {
+        if (j->clean == j->head || idemi_journal_gap(t, j->clean) >= dead ||
+            !idemi_journal_enough(t, 2 * j->carry_max, outcomes))
+            return IDEM_OK;
+        result = idemi_journal_clean(t);
+    }
+    return result < 0 ? result : IDEM_MORE;
 }
 
 /* While outcomes may come to be reserved beside the head, cleans and erases a
@@ -4771,20 +4799,13 @@ static int idemi_journal_pace(idem_table *t, uint32_t outcomes)
 {
     idem_journal *j = t->journal;
     uint32_t beside = idemi_journal_beside(t, outcomes);
-    unsigned left = IDEMI_PACE_CARRY;
-    int result = IDEM_OK;
+    int result = idemi_journal_ahead(t, IDEMI_PACE_CARRY,
+                                     j->low + beside + 1, outcomes);
 
-    for (; left > 0 && result == IDEM_OK; left--) {
-        if (j->clean == j->head ||
-            idemi_journal_gap(t, j->head, j->clean) > j->low + beside ||
-            !idemi_journal_enough(t, 2 * j->carry_max, outcomes))
-            break;
-        result = idemi_journal_clean(t);
-    }
-    if (result == IDEM_OK && t->config->storage->erase && !j->had_erase &&
+    if (result >= 0 && t->journal->storage->erase && !j->had_erase &&
         j->spare <= beside && (beside || !j->had_turn))
         result = idemi_journal_erase(t, 1);
-    return result == IDEM_E_SPACE ? IDEM_OK : result;
+    return result < 0 && result != IDEM_E_SPACE ? result : IDEM_OK;
 }
 
 /* Sees to it that a record of `len` bytes fits, and after it that many
@@ -4798,7 +4819,7 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
     uint32_t low = j->low + idemi_journal_beside(t, outcomes);
     uint32_t half = (idemi_journal_size(t) - idemi_journal_front(t)) / 2;
     uint32_t room = len + outcomes * j->outcome_max;
-    uint32_t turns = t->config->storage->sector_count;
+    uint32_t turns = t->journal->storage->sector_count;
     int result = IDEM_OK;
 
     if (j->broken)
@@ -4808,9 +4829,8 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
     if (idemi_journal_rest(t) < len || !j->at)
         result = idemi_journal_turn(t, room, low);
     while (result == IDEM_OK && !idemi_journal_enough(t, len, outcomes)) {
-        uint32_t dead = idemi_journal_gap(t, j->head, j->clean);
-        uint32_t sure = idemi_journal_gap(t, j->head, j->tail);
-        if (t->config->storage->erase && j->spare + 2 < dead) {
+        if (t->journal->storage->erase &&
+            j->spare + 2 < idemi_journal_gap(t, j->clean)) {
             result = idemi_journal_erase(t, 1);
             if (result != IDEM_E_SPACE)
                 continue;
@@ -4818,7 +4838,8 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
         j->leave = len + t->claimed * j->outcome_max;
         result = j->clean == j->head ? IDEM_E_SPACE : idemi_journal_clean(t);
         j->leave = 0;
-        if (result == IDEM_E_SPACE && sure > 1 && turns-- > 0)
+        if (result == IDEM_E_SPACE && idemi_journal_gap(t, j->tail) > 1 &&
+            turns-- > 0)
             result = idemi_journal_turn(t, room, low);
     }
     // A head may have but half its room, and the next claim one more outcome.
@@ -4864,9 +4885,7 @@ IDEMI_SLOW
 static int idemi_journal_maintain(idem_table *t)
 {
     idem_journal *j = t->journal;
-    unsigned left = IDEMI_MAINTAIN_CARRY;
     uint32_t want = 1, low = j->low;
-    int result = IDEM_OK;
 
     if (j->broken)
         return IDEM_E_STORAGE;
@@ -4876,51 +4895,43 @@ static int idemi_journal_maintain(idem_table *t)
     // certain (R3).
     if (j->turned && t->claimed)
         want += 1 + idemi_journal_beside(t, t->claimed + 1);
-    if (t->config->storage->erase && (j->erasing || j->spare < want)) {
-        result = idemi_journal_erase(t, 0);
+    if (t->journal->storage->erase && (j->erasing || j->spare < want)) {
+        int result = idemi_journal_erase(t, 0);
         if (result != IDEM_E_SPACE)
             return result < 0 ? result : IDEM_MORE;
-        result = IDEM_OK;
     }
     // Not before the head is nearly full: what is needed now may be over then.
     if (idemi_journal_rest(t) <= idemi_journal_size(t) / 4)
         low += want;
-    for (; left > 0 && result == IDEM_OK; left--) {
-        if (j->clean == j->head ||
-            idemi_journal_gap(t, j->head, j->clean) >= low ||
-            !idemi_journal_enough(t, 2 * j->carry_max, t->claimed + 1))
-            return IDEM_OK;
-        result = idemi_journal_clean(t);
-    }
-    return result < 0 ? result : IDEM_MORE;
+    return idemi_journal_ahead(t, IDEMI_MAINTAIN_CARRY, low, t->claimed + 1);
+}
+
+/* The token of the head's first byte. */
+static uint64_t idemi_journal_token(const idem_table *t)
+{
+    return (uint64_t)idemi_journal_sector(t, t->journal->head)->sequence *
+           idemi_journal_size(t);
 }
 
 /* The token of a volatile claim.  It is counted, in the range of the head, so
    that later heads have larger ones. */
 static int idemi_journal_volatile(idem_table *t, uint64_t *token)
 {
-    const idem_journal *j = t->journal;
-    uint64_t size = idemi_journal_size(t);
     int result = IDEM_OK;
 
-    if (t->token + 1 >=
-        (idemi_journal_sector(t, j->head)->sequence + UINT64_C(1)) * size)
-        result = idemi_journal_turn(t, 0, j->low);
-    *token = idemi_journal_sector(t, j->head)->sequence * size;
+    if (t->token + 1 >= idemi_journal_token(t) + idemi_journal_size(t))
+        result = idemi_journal_turn(t, 0, t->journal->low);
+    *token = idemi_journal_token(t);
     if (*token <= t->token)
         *token = t->token + 1;
     return result;
 }
 
-/* Makes a claim on a slot durable: the attempt of that number on the request's
-   key.  *place is where, and t->token its token. */
+/* Makes a claim on a slot durable; q->at is where, and t->token its token. */
 IDEMI_SLOW
-static int idemi_journal_claim(idem_table *t, unsigned slot,
-                               const idemi_query *q, uint32_t retention,
-                               unsigned attempts, idem_place *place)
+static int idemi_journal_claim(idem_table *t, unsigned slot, idemi_query *q)
 {
     idem_record *r = &t->journal->record;
-    idemi_parts from = { NULL, NULL, NULL, NULL };
     const idem_request *rq = q->rq;
     uint32_t len = (uint32_t)(rq->scope_len + rq->key_len);
     uint64_t token;
@@ -4928,8 +4939,8 @@ static int idemi_journal_claim(idem_table *t, unsigned slot,
 
     if (!idemi_journal_sound(t))
         return IDEM_E_SPACE;
-    len += attempts != 1 || rq->response_size ||
-                   retention != t->journal->retentions[0]
+    len += q->attempts != 1 || rq->response_size ||
+                   q->retention != t->journal->retentions[0]
                ? IDEMI_CLAIM_FIXED
                : IDEMI_CLAIM_FIXED - IDEMI_CLAIM_MORE;
     len = idemi_storage_granules(t, len);
@@ -4938,25 +4949,21 @@ static int idemi_journal_claim(idem_table *t, unsigned slot,
     result = idemi_journal_reserve(t, len, t->claimed + 1);
     if (result < 0)
         return result;
-    place->claim = IDEMI_NOWHERE;
+    q->at = IDEMI_NOWHERE;
     if (t->config->volatile_claims)
         result = idemi_journal_volatile(t, &token);
     else {
-        from.scope = rq->scope;
-        from.key = rq->key;
-        r->slot = slot;
-        r->parts = IDEMI_HAS_CLAIM;
-        r->more = 0;
-        idemi_keys_request(t, &r->body, q, retention);
-        r->attempts = (uint8_t)attempts;
-        result = idemi_journal_commit(t, &from, &place->claim);
-        token = result < 0 ? 0 : idemi_record_token(t, place->claim);
+        r->scope = rq->scope;
+        r->key = rq->key;
+        idemi_journal_record(t, slot, IDEMI_HAS_CLAIM);
+        idemi_keys_request(t, &r->body, q);
+        r->attempts = (uint8_t)q->attempts;
+        result = idemi_journal_commit(t, &q->at);
+        token = idemi_journal_token(t) + idemi_storage_offset(t, q->at);
     }
-    if (result < 0)
-        return result;
-    t->token = token;
-    place->outcome = (uint32_t)token;
-    return IDEM_OK;
+    if (result == IDEM_OK)
+        t->token = token;
+    return result;
 }
 
 /* Makes an outcome durable, together with application state if it has any. */
@@ -4967,7 +4974,6 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot,
     idem_journal *j = t->journal;
     idem_record *r = &j->record;
     idem_place *place = idemi_slot_place(t, slot);
-    idemi_parts from = { NULL, NULL, NULL, NULL };
     uint32_t at;
     int written = place->claim != IDEMI_NOWHERE;
     size_t len = out->response_len + (out->state ? out->state_len : 0);
@@ -4983,30 +4989,25 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot,
         result = IDEM_E_FENCED;         // lost while room was made
     if (result < 0)
         return result;
-    if (written) {
-        r->parts = 0;
-        r->more = 0;
-    } else {
+    idemi_journal_record(t, slot, 0);
+    if (!written) {
         idemi_journal_describe(t, slot);
         r->age = 0;
-        from.scope = idemi_slot_id(t, slot);
-        from.key = idemi_slot_id(t, slot) + r->body.scope_len;
     }
-    r->slot = slot;
     r->parts |= IDEMI_HAS_OUTCOME;
     r->body.code = out->code;
     r->body.response_len = (uint16_t)out->response_len;
-    from.response = out->response;
+    r->response = out->response;
     if (out->state) {
         r->parts |= IDEMI_HAS_STATE;
         r->state_len = (uint16_t)out->state_len;
-        from.state = out->state;
+        r->state = out->state;
     }
     if (out->failed)
         r->more |= IDEMI_MORE_FAILED;
     if (out->confirm)
         r->more |= IDEMI_MORE_CONFIRM;
-    result = idemi_journal_commit(t, &from, &at);
+    result = idemi_journal_commit(t, &at);
     if (result < 0)
         return result;
     place->outcome = at;
@@ -5024,25 +5025,24 @@ IDEMI_SLOW
 static int idemi_journal_drop(idem_table *t, unsigned slot, unsigned more)
 {
     uint32_t len = idemi_storage_granules(t, IDEMI_MARK_FIXED);
-    uint8_t state = idemi_slot_at(t, slot)->state;
-    uint32_t claims = t->claimed;
+    const idem_slot *s = idemi_slot_at(t, slot);
     int result;
 
     if (idemi_slot_place(t, slot)->claim == IDEMI_NOWHERE)
         return IDEM_OK;
-    claims -= !(state & (IDEMI_FINISHED | IDEMI_CUT));
-    result = idemi_journal_reserve(t, len, claims);
-    if (result < 0 || !idemi_slot_at(t, slot)->state)
+    result = idemi_journal_reserve(t, len, t->claimed - idemi_keys_claimed(s));
+    if (result < 0 || !s->state)
         return result;
     return idemi_journal_mark(t, slot, more);
 }
 
-/* Keeps where the claim of a slot was written. */
+/* Keeps where the claim of a slot was written, and its token. */
+IDEMI_APART
 static void idemi_journal_placed(idem_table *t, unsigned slot,
-                                 const idem_place *place)
+                                 const idemi_query *q)
 {
-    idemi_slot_place(t, slot)->outcome = place->outcome;
-    idemi_journal_wrote(t, slot, place->claim);
+    idemi_slot_place(t, slot)->outcome = (uint32_t)t->token;
+    idemi_journal_wrote(t, slot, q->at);
 }
 
 /* ---------------------------------------------------------------------------
@@ -5061,7 +5061,7 @@ enum { IDEMI_NO_HEADER, IDEMI_FOREIGN, IDEMI_OURS };
 /* What the header at p is. */
 static int idemi_recover_header(const idem_table *t, const unsigned char *p)
 {
-    uint32_t count = t->config->storage->sector_count;
+    uint32_t count = t->journal->storage->sector_count;
     unsigned char identity[IDEMI_IDENTITY];
 
     // The right check on what no journal says is damage, too.
@@ -5114,7 +5114,7 @@ static int idemi_recover_mend(const idem_table *t, unsigned char *p)
    it was torn, and one granule of it, if that is small, may be anything. */
 static int idemi_recover_looks(const idem_table *t, const unsigned char *p)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = t->journal->storage;
     uint32_t copy = idemi_journal_front(t) / 2;
     uint32_t from = UINT32_MAX, to = 0, i;
     uint32_t mask = ~(uint32_t)(m->prog_size - 1u);
@@ -5162,13 +5162,13 @@ static void idemi_recover_sector(idem_table *t, uint32_t number,
 static uint32_t idemi_recover_before(const idem_table *t, uint32_t sector,
                                      uint32_t back)
 {
-    return sector >= back ? sector - back
-                          : sector + t->config->storage->sector_count - back;
+    return idemi_journal_distance(t, back, sector);
 }
 
 /* Reads the two headers of a sector to the start of the reading buffer, and
    tells which of them counts, the one with the higher sequence, or NULL; *seen
    rises to the highest of what they are.  *whole: the sector is committed. */
+IDEMI_APART
 static const unsigned char *idemi_recover_pair(idem_table *t, uint32_t number,
                                                int *whole, int *seen)
 {
@@ -5233,7 +5233,7 @@ static uint32_t idemi_recover_kept(const idem_table *t)
     uint32_t before = idemi_recover_before(t, j->head, s->link);
     uint32_t needed = s->link + idemi_journal_sector(t, before)->tail;
 
-    return s->tail < needed && needed + 1 < t->config->storage->sector_count
+    return s->tail < needed && needed + 1 < t->journal->storage->sector_count
                ? idemi_recover_before(t, j->head, needed)
                : j->tail;
 }
@@ -5247,30 +5247,29 @@ static int idemi_recover_headers(idem_table *t, int *seen)
 {
     idem_journal *j = t->journal;
     uint32_t highest = IDEMI_NOWHERE, best = IDEMI_NOWHERE, number;
-    uint32_t best_sequence = 0, best_end = 0;
+    uint32_t best_sequence = 0, best_end = 0, end;
     int whole;
     const idem_sector *s;
 
     j->check = idemi_recover_check(t);
     j->loaded = j->attempt = IDEMI_NOWHERE;
     *seen = IDEMI_NO_HEADER;
-    for (number = 0; number < t->config->storage->sector_count; number++) {
+    for (number = 0; number < t->journal->storage->sector_count; number++) {
         const unsigned char *p = idemi_recover_pair(t, number, &whole, seen);
         s = idemi_journal_sector(t, number);
         if (!p)
             continue;
         idemi_recover_sector(t, number, p);
+        end = idemi_basics_load32(p + 32) >> 8;
         if (s->sequence > j->sequence) {
             j->sequence = s->sequence;
             j->doubt = idemi_basics_load32(p + 12) >> 16;
-            j->own_end = p[27] & IDEMI_ATTEMPT
-                             ? idemi_journal_size(t)
-                             : idemi_basics_load32(p + 32) >> 8;
+            j->own_end = p[27] & IDEMI_ATTEMPT ? idemi_journal_size(t) : end;
             highest = number;
         }
         if (whole && s->sequence > best_sequence) {
             best_sequence = s->sequence;
-            best_end = idemi_basics_load32(p + 32) >> 8;
+            best_end = end;
             best = number;
         }
     }
@@ -5299,7 +5298,7 @@ static int idemi_recover_headers(idem_table *t, int *seen)
     j->kept = idemi_recover_kept(t);
     j->known = s->known;
     j->known_sum = s->sum;
-    for (number = 0; number < t->config->storage->sector_count; number++)
+    for (number = 0; number < t->journal->storage->sector_count; number++)
         idemi_journal_sector(t, number)->sum = 0;
     return 1;
 }
@@ -5433,7 +5432,6 @@ static void idemi_recover_claim(idem_table *t, unsigned slot, uint32_t at,
     idem_record *r = &t->journal->record;
     const unsigned char *id = t->in + r->id_at;
     idem_slot *s = idemi_slot_at(t, slot);
-    idem_place *place = idemi_slot_place(t, slot);
 
     idemi_recover_enter(t, late);
     if (s->state)
@@ -5446,11 +5444,14 @@ static void idemi_recover_claim(idem_table *t, unsigned slot, uint32_t at,
     late->id_at = r->id_at;
     late->scope_len = r->body.scope_len;
     late->key_len = r->body.key_len;
-    if (!(r->parts & IDEMI_MOVED))
-        r->body.token = (uint32_t)idemi_record_token(t, at);
     // Before the slot is in use: its number is not one of a retention yet.
-    s->terms = idemi_slot_bodies(t) ? r->attempts
-                                    : idemi_keys_terms(t, r->body.retention);
+    if (idemi_slot_bodies(t)) {
+        idem_body *body = idemi_slot_own(s);
+        *body = r->body;
+        IDEM_MEMCPY(body + 1, id, (size_t)body->scope_len + body->key_len);
+        s->terms = r->attempts;
+    } else
+        s->terms = idemi_keys_terms(t, r->body.retention);
     s->time = t->clock;
     s->state = IDEMI_IN_PROGRESS | IDEMI_ENDLESS;
     if (r->more & IDEMI_MORE_CUT) {
@@ -5458,15 +5459,10 @@ static void idemi_recover_claim(idem_table *t, unsigned slot, uint32_t at,
         s->time -= r->age;
     }
     idemi_journal_wrote(t, slot, at);
-    place->outcome = r->body.token;
-    if (idemi_slot_bodies(t)) {
-        idem_body *body = idemi_slot_own(s);
-        *body = r->body;
-        IDEM_MEMCPY(body + 1, id, (size_t)body->scope_len + body->key_len);
-    }
+    idemi_slot_place(t, slot)->outcome = r->body.token;
     idemi_order_note(t, s);
     t->used++;
-    t->claimed += !(s->state & IDEMI_CUT);
+    t->claimed += idemi_keys_claimed(s);
 }
 
 /* Makes a slot in progress what the outcome part of a record says. */
@@ -5476,7 +5472,7 @@ static void idemi_recover_outcome(idem_table *t, unsigned slot, uint32_t at)
     idem_slot *s = idemi_slot_at(t, slot);
     unsigned near = t->links[t->capacity].older;    // the newest
 
-    t->claimed -= !(s->state & IDEMI_CUT);
+    t->claimed -= idemi_keys_claimed(s);
     s->state = r->more & IDEMI_MORE_FAILED ? IDEM_FAILED : IDEM_COMPLETED;
     s->time = t->clock;
     if (r->parts & IDEMI_MOVED)
@@ -5511,7 +5507,7 @@ static void idemi_recover_outcome(idem_table *t, unsigned slot, uint32_t at)
    claim in a sector that is not needed any more has done its part. */
 static int idemi_recover_half(const idem_table *t, uint32_t at)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = t->journal->storage;
     const idem_record *r = &t->journal->record;
     uint32_t here = idemi_storage_linear(t, at), claim;
 
@@ -5598,7 +5594,7 @@ IDEMI_FLAT
 static uint32_t idemi_recover_records(idem_table *t, uint32_t sector,
                                       uint32_t limit, int head)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = t->journal->storage;
     idem_journal *j = t->journal;
     idem_sector *s = idemi_journal_sector(t, sector);
     idemi_window w = { 0, 0 };
@@ -5725,7 +5721,7 @@ static void idemi_recover_replay(idem_table *t)
    anything, after a cut in that. */
 static int idemi_recover_blank(idem_table *t, int seen)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = t->journal->storage;
     idem_journal *j = t->journal;
     unsigned char *in = t->in;
     uint32_t other = 0, torn = 0, wrong = 0, next = 0, number;
@@ -5783,7 +5779,7 @@ static int idemi_recover_open(idem_table *t)
 #endif
     j->near = t->capacity;
     j->newest = j->state_at = j->unread = IDEMI_NOWHERE;
-    j->synced = !t->config->storage->sync;
+    j->synced = !t->journal->storage->sync;
     j->retentions[0] = idemi_default_retention(t, 0);
     j->retentions[IDEMI_RETENTIONS - 1] = IDEM_RETENTION_MAX;
     if (!idemi_recover_headers(t, &seen))
@@ -5797,7 +5793,7 @@ static int idemi_recover_open(idem_table *t)
         (j->newest != IDEMI_NOWHERE &&
          idemi_storage_offset(t, j->newest) >= j->own_end))
         j->kept = j->tail;
-    for (number = 0; number < t->config->storage->sector_count; number++) {
+    for (number = 0; number < t->journal->storage->sector_count; number++) {
         idem_sector *s = idemi_journal_sector(t, number);
         s->known = number == j->attempt && idemi_journal_dead(t, number);
         s->link = s->known ? IDEMI_ASIDE : 0;
@@ -5811,7 +5807,7 @@ static int idemi_recover_open(idem_table *t)
 /* Makes one sector blank; without an erase, by writing what would be there. */
 static int idemi_recover_wipe(idem_table *t, uint32_t sector)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = t->journal->storage;
     idem_journal *j = t->journal;
     unsigned char *in = t->in;
     uint32_t len = j->in_size & ~(uint32_t)(m->prog_size - 1u), at = 0;
@@ -5837,7 +5833,7 @@ static int idemi_recover_wipe(idem_table *t, uint32_t sector)
 static int idemi_recover_format(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t left = t->config->storage->sector_count;
+    uint32_t left = t->journal->storage->sector_count;
     uint32_t sector;
     int seen, result = IDEM_OK;
 
@@ -5997,7 +5993,7 @@ static unsigned idemi_cells_fields(uint32_t flags)
 /* Programs what is in the buffer, and reads it back if that is asked for. */
 static int idemi_cells_prog(idem_table *t, uint32_t at, uint32_t len)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = t->journal->storage;
     unsigned char back[16];
     uint32_t done = 0, step = sizeof back;
     int result =
@@ -6017,7 +6013,7 @@ static int idemi_cells_prog(idem_table *t, uint32_t at, uint32_t len)
 /* Makes a cell one that never validates, whatever a cut has left in it. */
 static int idemi_cells_wipe(idem_table *t, unsigned cell)
 {
-    uint32_t granule = t->config->storage->prog_size;
+    uint32_t granule = t->journal->storage->prog_size;
 
     IDEM_MEMSET(t->in, IDEMI_CELL_WIPED, (size_t)granule);
     return idemi_cells_prog(t, idemi_cells_at(t, cell), granule);
@@ -6051,7 +6047,7 @@ static uint32_t idemi_cells_encode(idem_table *t, unsigned cell,
     p = idemi_basics_store(
         p, idemi_crc_update(idemi_cells_seed(t, cell), t->in, len), 4);
     padded = idemi_storage_granules(t, len + 4);
-    IDEM_MEMSET(p, t->config->storage->erased, (size_t)(padded - len - 4));
+    IDEM_MEMSET(p, t->journal->storage->erased, (size_t)(padded - len - 4));
     return padded;
 }
 
@@ -6339,7 +6335,7 @@ static void idemi_cells_identity(const idem_table *t, unsigned char *p)
     *q++ = IDEMI_CELLS_FORMAT;
     *q++ = IDEM_HASH;
     *q++ = j->wide;
-    q = idemi_basics_store(q, t->config->storage->prog_size, 2);
+    q = idemi_basics_store(q, t->journal->storage->prog_size, 2);
     q = idemi_basics_store(q, j->cell_size, 4);
     q = idemi_basics_store(q, j->check, 2);
     p = idemi_basics_store(p, IDEMI_MAGIC, 4);
@@ -6361,7 +6357,7 @@ static int idemi_cells_begin(idem_table *t)
         copy = j->torn == 2 ? 1 - n : n;
         if (j->sequence && !((unsigned)j->torn >> copy & 1u))
             continue;
-        IDEM_MEMSET(t->in, t->config->storage->erased, (size_t)len);
+        IDEM_MEMSET(t->in, t->journal->storage->erased, (size_t)len);
         idemi_cells_identity(t, t->in);
         result = idemi_cells_prog(t, copy * len, len);
         if (result < 0 && j->sequence)
@@ -6482,34 +6478,32 @@ static int idemi_journal_maintain(const idem_table *t)
 }
 
 /* Where a claim was written is kept already. */
+IDEMI_APART
 static void idemi_journal_placed(idem_table *t, unsigned slot,
-                                 const idem_place *place)
+                                 const idemi_query *q)
 {
     (void)t;
     (void)slot;
-    (void)place;
+    (void)q;
 }
 
-/* Makes a claim on a slot durable: the attempt of that number on the request's
-   key.  Its token is the record's sequence. */
+/* Makes a claim on a slot durable.  Its token is the record's sequence. */
 IDEMI_SLOW
 static int idemi_journal_claim(idem_table *t, unsigned slot,
-                               const idemi_query *q, uint32_t retention,
-                               unsigned attempts, idem_place *place)
+                               const idemi_query *q)
 {
     const idem_request *rq = q->rq;
     idem_body body;
     idemi_cell c;
     int result;
 
-    (void)place;
     if (t->journal->sequence >= IDEMI_CELLS_LAST)
         return IDEM_E_SPACE;
-    idemi_keys_request(t, &body, q, retention);
+    idemi_keys_request(t, &body, q);
     idemi_cells_empty(t, &c);
     idemi_cells_body(&c, &body);
     c.field[IDEMI_CELL_FLAGS] = IDEMI_IN_PROGRESS;
-    c.field[IDEMI_CELL_ATTEMPTS] = attempts;
+    c.field[IDEMI_CELL_ATTEMPTS] = q->attempts;
     c.scope = rq->scope;
     c.key = rq->key;
     result = idemi_cells_write(t, slot, &c);
@@ -6690,7 +6684,7 @@ static int idemi_cells_enlist(idem_table *t, unsigned slot, unsigned near)
 static int idemi_cells_strange(const idem_table *t, const unsigned char *is,
                                const unsigned char *identity)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = t->journal->storage;
     int strange = 0;
     uint32_t at, i;
 
@@ -6711,7 +6705,7 @@ static int idemi_cells_strange(const idem_table *t, const unsigned char *is,
 /* True if everything behind the headers has the erased value. */
 static int idemi_cells_erased(idem_table *t)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = t->journal->storage;
     uint32_t at = idemi_cells_at(t, 0), len;
 
     for (; at < m->sector_size; at += len) {
@@ -6749,7 +6743,7 @@ static int idemi_cells_headers(idem_table *t)
     j->blank = 1;
     // Each cut may leave a granule as anything.
     return strange > 2 ||
-                   (strange > 0 && t->config->storage->prog_size > 16) ||
+                   (strange > 0 && t->journal->storage->prog_size > 16) ||
                    !idemi_cells_erased(t)
                ? IDEM_E_FORMAT
                : IDEM_OK;
@@ -6797,7 +6791,7 @@ static int idemi_recover_open(idem_table *t)
 /* Destroys what a storage holds, from the headers on. */
 static int idemi_recover_format(idem_table *t)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = t->journal->storage;
     idem_journal *j = t->journal;
     uint32_t at, len;
     int result = IDEM_OK;
@@ -7016,11 +7010,10 @@ static unsigned idemi_command_stale(const idem_table *t)
 
 /* A slot that the request's key may have: one that is free, or in use by
    something that may be dropped for it; or `capacity`, and then
-   reply->retry_after_ms is set if it is known. */
-static unsigned idemi_command_room(idem_table *t, idem_reply *reply,
-                                   const idem_request *rq)
+   retry_after_ms is set if it is known. */
+static unsigned idemi_command_room(idem_table *t, const idemi_query *q)
 {
-    int over_quota = idemi_command_over_quota(t, rq);
+    int over_quota = idemi_command_over_quota(t, q->rq);
     unsigned slot = t->capacity;
 
     if (!over_quota) {
@@ -7031,10 +7024,10 @@ static unsigned idemi_command_room(idem_table *t, idem_reply *reply,
             return idemi_command_stale(t);
     }
     if (t->config->full == IDEM_EVICT_OLDEST)
-        slot = idemi_order_evictable(t, over_quota ? rq : NULL);
+        slot = idemi_order_evictable(t, over_quota ? q->rq : NULL);
     if (slot == t->capacity && !over_quota &&
         t->soonest - t->clock < IDEMI_NEVER_MS - IDEMI_SWEEP_MS)
-        reply->retry_after_ms = t->soonest - t->clock;
+        q->reply->retry_after_ms = t->soonest - t->clock;
     return slot;
 }
 
@@ -7061,39 +7054,36 @@ static void idemi_command_occupy(idem_table *t, unsigned slot,
     t->claimed++;
 }
 
-/* Grants a claim on a slot: the attempt of that number.  The slot has the key,
-   or with attempt 1 is to have it. */
-static int idemi_command_grant(idem_table *t, unsigned slot, idem_claim *claim,
-                               const idemi_query *q, unsigned attempts)
+/* Grants a claim on a slot.  The slot has the key, or with the first attempt is
+   to have it. */
+static int idemi_command_grant(idem_table *t, unsigned slot, idemi_query *q)
 {
     const idem_request *rq = q->rq;
     idem_slot *s = idemi_slot_at(t, slot);
     uint32_t lease_ms = idemi_default_lease(t, rq->lease_ms);
-    uint32_t retention = idemi_default_retention(t, rq->retention_ms);
-    uint8_t terms = (uint8_t)attempts;
-    idem_place place;
+    uint8_t terms = (uint8_t)q->attempts;
 
-    place.claim = place.outcome = 0;
+    q->retention = idemi_default_retention(t, rq->retention_ms);
     if (IDEMI_JOURNAL(t)) {
         int result;
         if (!idemi_slot_bodies(t)) {
-            terms = idemi_keys_terms(t, retention);
-            retention = t->journal->retentions[terms];
+            terms = idemi_keys_terms(t, q->retention);
+            q->retention = t->journal->retentions[terms];
         }
-        result = idemi_journal_claim(t, slot, q, retention, attempts, &place);
+        result = idemi_journal_claim(t, slot, q);
         if (result < 0)
             return result;
     } else
         t->token++;
     // Making room for the record may have freed the slot.
-    if (attempts == 1 || !s->state)
+    if (q->attempts == 1 || !s->state)
         idemi_command_occupy(t, slot, q);
     else
         t->claimed += !idemi_keys_claimed(s);
     if (IDEMI_JOURNAL(t))
-        idemi_journal_placed(t, slot, &place);
+        idemi_journal_placed(t, slot, q);
     if (idemi_slot_bodies(t))
-        idemi_keys_request(t, idemi_slot_own(s), q, retention);
+        idemi_keys_request(t, idemi_slot_own(s), q);
     s->terms = terms;
     s->state = IDEM_IN_PROGRESS;
     s->time = t->clock;
@@ -7102,9 +7092,9 @@ static int idemi_command_grant(idem_table *t, unsigned slot, idem_claim *claim,
     else
         s->time += lease_ms;
     idemi_order_note(t, s);
-    claim->token = t->token;
-    claim->slot = slot;
-    claim->attempt = attempts;
+    q->claim->token = t->token;
+    q->claim->slot = slot;
+    q->claim->attempt = q->attempts;
     return IDEM_OK;
 }
 
@@ -7143,12 +7133,10 @@ static int idemi_command_replay(idem_table *t, unsigned slot,
 }
 
 /* Begin on a key that is known. */
-static int idemi_command_again(idem_table *t, unsigned slot, idem_claim *claim,
-                               idem_reply *reply, const idemi_query *q)
+static int idemi_command_again(idem_table *t, unsigned slot, idemi_query *q)
 {
     const idem_slot *s = idemi_slot_at(t, slot);
     const idem_body *body = idemi_slot_body(t, slot, 0);
-    unsigned attempts;
     int result;
 
     if (IDEMI_UNREAD(body))
@@ -7159,21 +7147,20 @@ static int idemi_command_again(idem_table *t, unsigned slot, idem_claim *claim,
         (body->fingerprint[1] ^ q->fingerprint[1]))
         return IDEM_MISMATCH;
     if (s->state & IDEMI_FINISHED)
-        return idemi_command_replay(t, slot, reply);
-    reply->retry_after_ms = idemi_slot_lease_left(t, s);
-    if (reply->retry_after_ms)
+        return idemi_command_replay(t, slot, q->reply);
+    q->reply->retry_after_ms = idemi_slot_lease_left(t, s);
+    if (q->reply->retry_after_ms)
         return IDEM_BUSY;
-    attempts = idemi_slot_attempts(t, slot);
-    if (attempts >=
+    q->attempts = idemi_slot_attempts(t, slot) + 1;
+    if (q->attempts >
         idemi_default(0, t->config->max_attempts, IDEMI_MAX_ATTEMPTS))
         return IDEM_EXHAUSTED;
-    result = idemi_command_grant(t, slot, claim, q, attempts + 1);
+    result = idemi_command_grant(t, slot, q);
     return result < 0 ? result : IDEM_RECOVER;
 }
 
 /* Begin on a key that is not known.  `slot` may have it, stale. */
-static int idemi_command_first(idem_table *t, unsigned slot, idem_claim *claim,
-                               idem_reply *reply, const idemi_query *q)
+static int idemi_command_first(idem_table *t, unsigned slot, idemi_query *q)
 {
     int stale =
         slot != IDEMI_NONE && (idemi_slot_at(t, slot)->state & IDEMI_STALE);
@@ -7183,14 +7170,15 @@ static int idemi_command_first(idem_table *t, unsigned slot, idem_claim *claim,
     if (idemi_command_too_old(t, q->rq))
         return IDEM_TOO_OLD;
     if (!stale || idemi_command_over_quota(t, q->rq))
-        slot = idemi_command_room(t, reply, q->rq);
+        slot = idemi_command_room(t, q);
     if (slot == t->capacity)
         return IDEM_E_FULL;
     if (stale && slot != own)
         result = idemi_command_drop(t, own);
     if (result < 0)
         return result;
-    result = idemi_command_grant(t, slot, claim, q, 1);
+    q->attempts = 1;
+    result = idemi_command_grant(t, slot, q);
     if (result < 0)
         return result;
     return IDEMI_JOURNAL(t) && idemi_journal_in_doubt(t) ? IDEM_RECOVER
@@ -7228,8 +7216,7 @@ static int idemi_command_find_sure(idem_table *t, unsigned *slot,
     return result == IDEM_OK ? idemi_command_find(t, slot, q) : result;
 }
 
-static int idemi_command_begin(idem_table *t, idem_claim *claim,
-                               idem_reply *reply, const idemi_query *q)
+static int idemi_command_begin(idem_table *t, idemi_query *q)
 {
     unsigned slot;
     int result = idemi_command_find_sure(t, &slot, q);
@@ -7237,8 +7224,8 @@ static int idemi_command_begin(idem_table *t, idem_claim *claim,
     if (result < 0)
         return result;
     result = idemi_command_gone(t, slot)
-                 ? idemi_command_first(t, slot, claim, reply, q)
-                 : idemi_command_again(t, slot, claim, reply, q);
+                 ? idemi_command_first(t, slot, q)
+                 : idemi_command_again(t, slot, q);
     if (result >= 0)
         t->stats.answers[result]++;
     else if (result == IDEM_E_FULL)
@@ -7547,7 +7534,7 @@ static int idemi_check_written(const idem_table *t)
 static int idemi_check_journal(const idem_table *t)
 {
     return !t->journal->blank &&
-                   idemi_journal_gap(t, t->journal->head, t->journal->tail) +
+                   idemi_journal_gap(t, t->journal->tail) +
                            t->stats.retired < 2
                ? 15
                : idemi_check_written(t);
@@ -7860,7 +7847,8 @@ static void idemi_public_buffers(idem_table *t, unsigned char *end,
 {
     idemi_size buffers = 2 * idemi_public_record(t->config);
 
-    t->journal->shift = idemi_public_shift(t->config->storage->sector_size);
+    t->journal->shift = idemi_public_shift(t->journal->storage->sector_size);
+    t->journal->front = 2 * idemi_storage_granules(t, IDEMI_HEADER);
     t->journal->record_max = (uint32_t)(buffers / 2);
     t->in = end - buffers;
     spare += buffers;
@@ -7975,6 +7963,7 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
     if (!IDEMI_STORAGE(config))
         return IDEM_OK;
     t->journal = (idem_journal *)(void *)(memory + journal);
+    t->journal->storage = config->storage;
     idemi_public_buffers(t, memory + needed, (idemi_size)size - needed);
     return IDEM_OK;
 }
@@ -8162,8 +8151,9 @@ IDEM_API int idem_begin(idem_table *table, idem_claim *claim,
         result = idemi_public_enter_at(table, 1, now_ms);
     if (result != IDEM_OK)
         return result;
-    return idemi_public_leave(table,
-                              idemi_command_begin(table, claim, reply, &q));
+    q.claim = claim;
+    q.reply = reply;
+    return idemi_public_leave(table, idemi_command_begin(table, &q));
 }
 
 /* True if the parts of an outcome that are there can be read. */

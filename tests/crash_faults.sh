@@ -43,15 +43,15 @@ echo "-- carrying"
 fault state-not-carried idemi_journal_clean \
     's/if (idemi_journal_leaving(t, j->state_at))/if (0)/'
 fault debt-not-carried idemi_journal_describe \
-    's/r->more |= IDEMI_MORE_CONFIRM;/;/'
+    's/more |= IDEMI_MORE_CONFIRM;/;/'
 fault attempts-not-carried idemi_journal_describe \
-    's/r->age = 0;/r->age = 0, r->attempts = 1;/'
+    's/idemi_journal_record(/r->attempts = 1, &/'
 fault age-not-carried idemi_journal_describe 's/r->age = t->clock.*/;/'
 
 echo "-- turning"
 fault one-dead-sector '[a-z_]*' '
-        s/\(idemi_journal_gap(t, j->head, j->clean) <\) want/\1 1/
-        s/idemi_journal_gap(t, j->head, j->clean) >= 2/1/'
+        s/\(idemi_journal_gap(t, j->clean) <\) want/\1 1/
+        s/idemi_journal_gap(t, j->clean) >= 2/1/'
 fault not-erased idemi_journal_attempt \
     's/!j->spare && j->blank != IDEMI_BLANK/!j->spare \&\& !j->blank/'
 fault header-not-synced idemi_journal_header \
@@ -70,7 +70,7 @@ fault appended-behind-doubt idemi_recover_open 's/j->clean = j->tail;/&\
           idemi_storage_granules(t, j->newest_len);\
     j->end = j->at;/'
 fault trimmed-sectors-live idemi_recover_chain \
-    's/uint32_t left = .*/uint32_t left = t->config->storage->sector_count - 1;/'
+    's/uint32_t left = .*/uint32_t left = t->journal->storage->sector_count - 1;/'
 fault end-not-believed idemi_recover_replay 's/ && end < limit/ \&\& !end/'
 fault tokens-again idemi_recover_open 's/t->token = .*/t->token = 0;/'
 fault claims-dropped idemi_recover_cut \

@@ -25,9 +25,7 @@ seeds=24 sound
 
 echo "-- numbers too short"
 fault tail-of-a-byte idemi_recover_sector 's/(p\[28\] | p\[29\] << 8)/p[28]/'
-fault volatile-token-of-32-bits idemi_journal_volatile '
-        s/uint64_t size/uint32_t size/
-        s/UINT64_C(1)/1/'
+fault token-of-32-bits idemi_journal_token 's/(uint64_t)//'
 fault full-token-of-32-bits idemi_keys_token 's/return /&(uint32_t)/'
 fault end-of-16-bits idemi_journal_header \
     's/store(p, end, 3)/store(p, end \& 0xFFFF, 3)/'

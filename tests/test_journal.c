@@ -4105,7 +4105,7 @@ static void an_erase_that_ends_when_no_other_is_due_is_no_failure(void **state)
     assert_int_equal(d->storage.erase(d->storage.ctx, sector), 0);
     t->journal->erasing = sector + 1;
     t->journal->spare =
-        idemi_journal_gap(t, t->journal->head, t->journal->kept);
+        idemi_journal_gap(t, t->journal->kept);
     do {
         result = device_maintain(d);
         steps++;
