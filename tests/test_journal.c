@@ -3188,6 +3188,59 @@ static void formatting_that_power_ended_leaves_nothing_that_looks_whole(
     assert_true(whole && lost);
 }
 
+/* The application's state is carried forward by itself: no key, no outcome, and
+   no second byte. */
+static void a_state_that_is_carried_is_a_record_of_its_own(void **state)
+{
+    device *d = (device *)*state;
+    unsigned carried = 0;
+    uint32_t at;
+
+    device_start(d, &usual);
+    play(d, NULL, "B0 S0");
+    at = d->f.table.journal->state_at;
+    for (unsigned n = 0; n < 300; n++) {
+        const idem_journal *j = d->f.table.journal;
+        play(d, NULL, "B1 C1 X1");
+        if (j->state_at == at)
+            continue;
+        at = j->state_at;
+        carried++;
+        assert_int_equal(
+            d->medium.bytes[idemi_storage_linear(&d->f.table, at)] &
+                ~IDEMI_SYNCED,
+            0x80 | IDEMI_HAS_STATE | IDEMI_MOVED);
+    }
+    assert_in_range(carried, 2, 100);
+}
+
+/* Where formatting programs, it programs whole granules, however much memory
+   there is. */
+static void formatting_programs_whole_granules(void **state)
+{
+    geometry g = { "wide", FLASH_INPLACE, 4, 4096, 8, 0xFF, 0, 0, 0 };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    for (; g.granule <= 64; g.granule *= 2)
+        for (size_t more = 0; more <= g.granule; more++) {
+            size_t size;
+            void *memory;
+            device_start(d, &g);
+            play(d, NULL, "B0 C0");
+            assert_int_equal(idem_open(&f->table, &f->config, NULL, 0, 0),
+                             IDEM_E_MEMORY);
+            size = f->table.needed + more;
+            memory = malloc(size);
+            assert_non_null(memory);
+            assert_int_equal(idem_format(&f->table, &f->config, memory, size,
+                                         d->now), IDEM_OK);
+            assert_int_equal(d->medium.violations, 0);
+            assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_EXECUTE);
+            free(memory);
+        }
+}
+
 /* Also where an erase is only started: it is not used before that is done. */
 static void formatting_waits_for_each_erase(void **state)
 {
@@ -4552,6 +4605,8 @@ int main(void)
         JOURNAL_TEST(formatting_forgets_what_was_there_for_good),
         JOURNAL_TEST(
             formatting_that_power_ended_leaves_nothing_that_looks_whole),
+        JOURNAL_TEST(a_state_that_is_carried_is_a_record_of_its_own),
+        JOURNAL_TEST(formatting_programs_whole_granules),
         JOURNAL_TEST(formatting_waits_for_each_erase),
         JOURNAL_TEST(a_header_that_points_out_of_the_ring_is_none),
         JOURNAL_TEST(a_header_that_points_far_back_is_one),
