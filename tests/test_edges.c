@@ -186,6 +186,7 @@ static void a_record_without_the_part_it_is_read_for_is_none(void **state)
     device *d = (device *)*state;
     fixture *f = &d->f;
     idem_table *t = &f->table;
+    idem_request rq;
     idem_claim a, b;
 
     memset(response, 'r', sizeof response - 1);
@@ -201,6 +202,15 @@ static void a_record_without_the_part_it_is_read_for_is_none(void **state)
     replace(d, idemi_slot_place(t, b.slot)->claim, large, sizeof large);
     assert_int_equal(complete(f, &b, "poured", d->now), IDEM_E_STORAGE);
     assert_int_equal(complete(f, &a, response, d->now), IDEM_E_STORAGE);
+
+    // Of a stale slot it may say that it is empty: that is no failure.
+    rq = request_of(f, "", "a", "");
+    t->journal->loaded = IDEMI_NOWHERE;
+    t->journal->failed = 0;
+    idemi_slot_at(t, a.slot)->state |= IDEMI_STALE;
+    assert_false(idemi_slot_has_id(t, a.slot, &rq));
+    assert_false(t->journal->failed);
+    idemi_slot_at(t, a.slot)->state &= (uint8_t)~IDEMI_STALE;
 
     device_start(d, &usual);
     a = finish(f, "", "c", d->now);
