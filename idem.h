@@ -3970,12 +3970,20 @@ static int idemi_journal_load(idem_table *t, unsigned slot, int outcome)
         result = idemi_journal_fetch(t, slot, place->claim, 0);
         if (result < 0)
             return result;
+        // Of a stale slot it may say that it is empty: then there is no key.
+        if (!(r->parts & IDEMI_HAS_CLAIM)) {
+            r->body.key_len = 0;
+            if (!(idemi_slot_at(t, slot)->state & IDEMI_STALE))
+                return IDEM_E_STORAGE;
+        }
         j->loaded = slot;
         j->outcome_loaded = (r->parts & IDEMI_HAS_OUTCOME) != 0;
     }
     if (outcome && !j->outcome_loaded) {
         result = idemi_journal_fetch(t, slot, place->outcome,
                                      j->record_max);
+        if (!(r->parts & IDEMI_HAS_OUTCOME))
+            result = IDEM_E_STORAGE;
         j->outcome_loaded = result == IDEM_OK;
         if (result < 0)
             j->loaded = IDEMI_NOWHERE;

@@ -172,6 +172,18 @@ enter() {
     ring "$header" ENTER eva_record "" "$@"
 }
 
+# writer HEADER PART FLAGS...: a part (writer.h) of what calls do to a ring,
+# from any state
+writer() {
+    header=$1 part=$2
+    shift 2
+    specs="idem_siphash_update idemi_crc_update idemi_storage_all"
+    words=placed
+    calls "$header" tests/prove/writer.txt "$specs idemi_record_decode" \
+        "-DRING -DWRITER -D$part" -eva-slevel 0 -eva-ilevel 128 \
+        -eva-split-limit 300 -eva-partition-value eva_record "$@"
+}
+
 # covers WHAT FUNCTIONS PERCENT: what stops early has no alarms either
 covers() {
     [ "${functions:-0}" -ge "$2" ] && [ "${reached:-0}" -ge "$3" ] ||
@@ -240,6 +252,19 @@ enter idem.h || fail "Eva: a key beside another: $alarms alarms"
 covers "a key that comes into the index beside another" 45 85
 found "a slot that there is not" idemi_index_slot 's/ - 1u;/;/' \
     enter "$out/planted.h" -eva-stop-at-nth-alarm 1
+
+writer idem.h LOAD || fail "Eva: what is read of a slot: $alarms alarms"
+covers "what is read of a slot" 50 90
+if [ "${SHORT:-}" != 1 ]; then
+    found "a claim that is none" idemi_journal_load \
+        's/if (!(r->parts & IDEMI_HAS_CLAIM))/if (0)/' writer \
+        "$out/planted.h" LOAD -eva-stop-at-nth-alarm 1
+    writer idem.h APPEND || fail "Eva: what is written: $alarms alarms"
+    covers "what is written to a ring" 65 92
+    found "a record past its sector's end" idemi_journal_append \
+        's/if (len + j->leave > .*/if (0)/' writer "$out/planted.h" APPEND \
+        -eva-stop-at-nth-alarm 1
+fi
 
 mkdir "$out/planted"
 sed '/idemi_recover_mend(/,/^}/s/bit < 8 \*/bit < 80 */' idem.h \

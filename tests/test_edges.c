@@ -155,6 +155,70 @@ static void a_record_of_another_slot_or_claim_is_not_taken(void **state)
                      IDEM_E_STORAGE);
 }
 
+/* Puts a record where another was programmed, as only who has the storage in
+   his hands can. */
+static void replace(device *d, uint32_t at, const uint8_t *record,
+                    unsigned len)
+{
+    const idem_table *t = &d->f.table;
+    uint8_t bytes[32];
+    uint32_t linear = idemi_storage_linear(t, at);
+
+    memcpy(bytes, record, len);
+    idemi_basics_store(bytes + len,
+                       idemi_crc_update(idemi_record_seed(t, at), bytes, len),
+                       4);
+    memcpy(d->medium.bytes + linear, bytes, len + 4);
+    flash_settle(&d->medium, linear, len + 4);
+}
+
+/* What was read before is not taken for what such a record does not say: here
+   how much was reserved. */
+static void a_record_without_the_part_it_is_read_for_is_none(void **state)
+{
+    // length, slot, time, token, age
+    uint8_t empty[] = { IDEMI_RECORD | IDEMI_MOVED, 4, 0, 0, 0, 0 };
+    // what follows, length, slot, time, reservation, fingerprint, key
+    uint8_t large[] = { IDEMI_RECORD | IDEMI_HAS_CLAIM | IDEMI_HAS_MORE,
+                        IDEMI_MORE_RESERVED, 13, 0, 0, 0xFF, 0x7F,
+                        0, 0, 0, 0, 0, 0, 0, 0, 'b' };
+    char response[RESPONSE_MAX + 2];
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_table *t = &f->table;
+    idem_request rq;
+    idem_claim a, b;
+
+    memset(response, 'r', sizeof response - 1);
+    response[sizeof response - 1] = 0;
+    device_start(d, &usual);
+    assert_int_equal(begin(f, "", "a", "pour", d->now), IDEM_EXECUTE);
+    a = f->claim;
+    assert_int_equal(begin(f, "", "b", "pour", d->now), IDEM_EXECUTE);
+    b = f->claim;
+    empty[2] = (uint8_t)a.slot;
+    large[3] = (uint8_t)b.slot;
+    replace(d, idemi_slot_place(t, a.slot)->claim, empty, sizeof empty);
+    replace(d, idemi_slot_place(t, b.slot)->claim, large, sizeof large);
+    assert_int_equal(complete(f, &b, "poured", d->now), IDEM_E_STORAGE);
+    assert_int_equal(complete(f, &a, response, d->now), IDEM_E_STORAGE);
+
+    // Of a stale slot it may say that it is empty: that is no failure.
+    rq = request_of(f, "", "a", "");
+    t->journal->loaded = IDEMI_NOWHERE;
+    t->journal->failed = 0;
+    idemi_slot_at(t, a.slot)->state |= IDEMI_STALE;
+    assert_false(idemi_slot_has_id(t, a.slot, &rq));
+    assert_false(t->journal->failed);
+    idemi_slot_at(t, a.slot)->state &= (uint8_t)~IDEMI_STALE;
+
+    device_start(d, &usual);
+    a = finish(f, "", "c", d->now);
+    empty[2] = (uint8_t)a.slot;
+    replace(d, idemi_slot_place(t, a.slot)->outcome, empty, sizeof empty);
+    assert_int_equal(begin(f, "", "c", "pour", d->now), IDEM_E_STORAGE);
+}
+
 static void a_key_that_comes_twice_is_told_from_others(void **state)
 {
     static const struct { const char *scope, *key; int equal; } others[] = {
@@ -1791,6 +1855,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         EDGE_TEST(s3_equal_hashes_do_not_make_equal_keys),
         EDGE_TEST(a_record_of_another_slot_or_claim_is_not_taken),
+        EDGE_TEST(a_record_without_the_part_it_is_read_for_is_none),
         EDGE_TEST(a_key_that_comes_twice_is_told_from_others),
         EDGE_TEST(what_is_over_smaller_limits_is_lost),
         EDGE_TEST(a_record_that_is_short_of_something_is_none),

@@ -8,7 +8,8 @@
  * It is a table without storage; or with IDEM_CELLS the opening alone of one in
  * cells that hold any bytes (cells.h), and what idem_check looks at then; or
  * with RING a part of the opening of one in a ring of sectors that hold any
- * bytes (ring.h, replay.h).
+ * bytes (ring.h, replay.h); or with WRITER, too, a part of what calls write and
+ * read there (writer.h).
  *
  * Small in size, not in what may be in it: 2 keys, of up to 3 bytes (cells: 2;
  * with SHORT=1 one key; ring: one or two, of 2).  The table is in one object:
@@ -114,6 +115,16 @@ static void configure(void)
     ring.verify = any_byte();
     config.storage = &ring;
     config.in_ram = IN_RAM;
+#endif
+#ifdef WRITER
+    if (below(2)) {
+        ring.erase = NULL;
+        ring.erasing = NULL;
+    }
+    if (below(2))
+        ring.erasing = NULL;
+    if (below(2))
+        ring.sync = NULL;
 #endif
 }
 
@@ -290,7 +301,9 @@ static void call(void)
     }
 }
 
-#ifdef RING
+#ifdef WRITER
+#include "writer.h"
+#elif defined RING
 #include "replay.h"
 #endif
 

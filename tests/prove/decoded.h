@@ -39,6 +39,8 @@ static uint32_t decoded(idem_table *t, uint32_t at, const unsigned char *start,
             never();
         if (r->id_at < from || r->id_at >= to)
             never();
+        if (r->body.response_len > t->config->response_max)
+            never();
     }
     if (r->parts & IDEMI_HAS_STATE) {
         if (r->state_len > t->config->state_max)
