@@ -169,8 +169,8 @@
      L3  If idem_maintain is called in idle time, neither begin nor complete
          ever waits for an erase; else at most one happens in a call, and none
          in complete.  (A callback that fails may cost more; and a begin may
-         take two with some hundred volatile claims or, where a sector has room
-         for fewer than three of the largest records, after restarts in a row.)
+         take two if it is the first to write after a restart, or with some
+         hundred volatile claims.)
      H1  "Exactly once" is not promised, by nature: an outside effect that is
          neither harmless to repeat nor visible afterwards may happen once too
          often or not at all when its execution is cut short.  IDEM_RECOVER is
@@ -4826,16 +4826,13 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
     idem_journal *j = t->journal;
     uint32_t low = j->low + idemi_journal_beside(t, outcomes);
     uint32_t half = (idemi_journal_size(t) - idemi_journal_front(t)) / 2;
-    uint32_t room = len + outcomes * j->outcome_max;
     uint32_t turns = t->journal->storage->sector_count;
     int result = IDEM_OK;
 
     if (j->broken)
         return IDEM_E_STORAGE;
-    if (room > half)
-        room = half;
     if (idemi_journal_rest(t) < len || !j->at)
-        result = idemi_journal_turn(t, room, low);
+        result = idemi_journal_turn(t, half, low);
     while (result == IDEM_OK && !idemi_journal_enough(t, len, outcomes)) {
         if (t->journal->storage->erase &&
             j->spare + 2 < idemi_journal_gap(t, j->clean)) {
@@ -4848,7 +4845,7 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
         j->leave = 0;
         if (result == IDEM_E_SPACE && idemi_journal_gap(t, j->tail) > 1 &&
             turns-- > 0)
-            result = idemi_journal_turn(t, room, low);
+            result = idemi_journal_turn(t, half, low);
     }
     // A head may have but half its room, and the next claim one more outcome.
     if (result == IDEM_OK && len + (outcomes + 1) * j->outcome_max > half)
