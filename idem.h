@@ -1407,7 +1407,7 @@ typedef struct idem_journal {
                                    are certain to have been whole */
     uint32_t attempt;           /* while opening: a sector with a header that
                                    may be seen to be committed another time */
-    uint32_t near;              /* while opening: see idemi_recover_outcome */
+    uint32_t hint;              /* while opening: see idemi_recover_outcome */
     uint32_t check;             /* tells one secret from another */
     uint32_t carry_max;         /* of a record that is carried, at most */
     uint32_t least;             /* sectors that must not be retired */
@@ -2810,26 +2810,26 @@ static void idemi_order_note(idem_table *t, const idem_slot *s)
         t->soonest = due;
 }
 
-/* Puts a slot into the order by its time, going from the place of `near`, a
+/* Puts a slot into the order by its time, going from the place of `hint`, a
    finished slot or `capacity`. */
 IDEMI_APART
-static void idemi_order_insert(idem_table *t, unsigned slot, unsigned near)
+static void idemi_order_insert(idem_table *t, unsigned slot, unsigned hint)
 {
     unsigned ends = t->capacity;
     uint32_t age = t->clock - idemi_slot_at(t, slot)->time;
     unsigned newer;
 
-    while (near != ends && t->clock - idemi_slot_at(t, near)->time < age)
-        near = t->links[near].older;
+    while (hint != ends && t->clock - idemi_slot_at(t, hint)->time < age)
+        hint = t->links[hint].older;
     for (;;) {
-        newer = t->links[near].newer;
+        newer = t->links[hint].newer;
         if (newer == ends || t->clock - idemi_slot_at(t, newer)->time < age)
             break;
-        near = newer;
+        hint = newer;
     }
-    t->links[slot].older = (idem_number)near;
+    t->links[slot].older = (idem_number)hint;
     t->links[slot].newer = (idem_number)newer;
-    t->links[near].newer = (idem_number)slot;
+    t->links[hint].newer = (idem_number)slot;
     t->links[newer].older = (idem_number)slot;
 }
 
@@ -5475,7 +5475,7 @@ static void idemi_recover_outcome(idem_table *t, unsigned slot, uint32_t at)
 {
     const idem_record *r = &t->journal->record;
     idem_slot *s = idemi_slot_at(t, slot);
-    unsigned near = t->links[t->capacity].older;    // the newest
+    unsigned hint = t->links[t->capacity].older;    // the newest
 
     t->claimed -= idemi_keys_claimed(s);
     s->state = r->more & IDEMI_MORE_FAILED ? IDEM_FAILED : IDEM_COMPLETED;
@@ -5496,14 +5496,14 @@ static void idemi_recover_outcome(idem_table *t, unsigned slot, uint32_t at)
                           r->body.response_len);
     }
     if (r->parts & IDEMI_MOVED) {
-        near = (unsigned)t->journal->near;
-        if (near == slot ||
-            (near < t->capacity &&
-             !(idemi_slot_at(t, near)->state & IDEMI_FINISHED)))
-            near = t->capacity;
-        t->journal->near = slot;
+        hint = (unsigned)t->journal->hint;
+        if (hint == slot ||
+            (hint < t->capacity &&
+             !(idemi_slot_at(t, hint)->state & IDEMI_FINISHED)))
+            hint = t->capacity;
+        t->journal->hint = slot;
     }
-    idemi_order_insert(t, slot, near);
+    idemi_order_insert(t, slot, hint);
     idemi_order_note(t, s);
 }
 
@@ -5782,7 +5782,7 @@ static int idemi_recover_open(idem_table *t)
 #if IDEM_WIDE
     idemi_journal_unwritten(t);
 #endif
-    j->near = t->capacity;
+    j->hint = t->capacity;
     j->newest = j->state_at = j->unread = IDEMI_NOWHERE;
     j->synced = !t->journal->storage->sync;
     j->retentions[0] = idemi_default_retention(t, 0);
@@ -6648,7 +6648,7 @@ static unsigned idemi_cells_twin(idem_table *t, unsigned slot,
 
 /* Puts a slot in use into index and order, if it is not over.  Returns whether
    it is in the order. */
-static int idemi_cells_enlist(idem_table *t, unsigned slot, unsigned near)
+static int idemi_cells_enlist(idem_table *t, unsigned slot, unsigned hint)
 {
     idem_slot *s = idemi_slot_at(t, slot);
     unsigned twin;
@@ -6673,13 +6673,13 @@ static int idemi_cells_enlist(idem_table *t, unsigned slot, unsigned near)
     }
     if (twin != IDEMI_NONE) {
         idemi_keys_remove(t, twin);
-        near = t->capacity;
+        hint = t->capacity;
     }
     idemi_index_insert(t, hash, slot);
     t->used++;
     t->pending += (s->state & IDEMI_UNDELIVERED) != 0;
     if (s->state & IDEMI_FINISHED)
-        idemi_order_insert(t, slot, near);
+        idemi_order_insert(t, slot, hint);
     idemi_order_note(t, s);
     return (s->state & IDEMI_FINISHED) != 0;
 }
@@ -6758,7 +6758,7 @@ static int idemi_cells_headers(idem_table *t)
 static int idemi_recover_open(idem_table *t)
 {
     idem_journal *j = t->journal;
-    unsigned near = t->capacity, slot, cell;
+    unsigned hint = t->capacity, slot, cell;
     uint16_t census = 0;
     int result;
 
@@ -6781,10 +6781,10 @@ static int idemi_recover_open(idem_table *t)
     for (slot = 0; slot < t->capacity; slot++) {
         census = (uint16_t)(census + idemi_cells_weight(
                                          slot, *idemi_cells_of(t, slot)));
-        if (idemi_slot_at(t, slot)->state && idemi_cells_enlist(t, slot, near))
-            near = slot;
-        else if (near < t->capacity && !idemi_slot_at(t, near)->state)
-            near = t->capacity;
+        if (idemi_slot_at(t, slot)->state && idemi_cells_enlist(t, slot, hint))
+            hint = slot;
+        else if (hint < t->capacity && !idemi_slot_at(t, hint)->state)
+            hint = t->capacity;
     }
     if (census != j->census || j->beyond)
         idemi_cells_lose(t);

@@ -61,6 +61,10 @@ options="-DIDEM_WIDE=0
 compile="tests/compile"
 file="-D_POSIX_C_SOURCE=200809L -DIDEM_FILE_STORAGE"
 echo "-- compiles"
+for option in "" -DIDEM_CELLS -DIDEM_NO_JOURNAL; do
+    run "windows $option" gcc -std=c99 $gcc_warn $c_warn $option -I. -c \
+        $compile/windows.c -o "$out/o"
+done
 for std in $c_standards; do
     for source in c.c own_memory.c; do
         run "$std" gcc -std=$std -O2 $gcc_warn $c_warn -I. -c \
