@@ -1286,9 +1286,6 @@ typedef struct idem_record {
                                    one, */
     uint32_t id_at;             /* scope and key, */
     uint32_t response_at;       /* and the response */
-    const void *scope, *key;    /* to be written: where the bytes of its parts
-                                   are */
-    const void *response, *state;
 } idem_record;
 
 #ifdef IDEM_CELLS
@@ -1326,7 +1323,6 @@ typedef struct idem_journal {
     uint8_t  beyond;            /* 1: a slot has a key that is not configured */
     uint8_t  wide;              /* bytes of the number of a slot or cell */
     uint16_t census;            /* of the current cells */
-    const idem_storage *storage;    /* config->storage */
     uint32_t check;             /* tells one secret from another */
     uint32_t clock_high;        /* upper half of the logical time */
     uint32_t sequence;          /* of the newest record; 0: there is none */
@@ -1366,7 +1362,6 @@ typedef struct idem_journal {
     uint8_t  in_doubt;
     uint8_t  synced;            /* 1: all that was programmed is durable */
     uint8_t  outcome_loaded;
-    const idem_storage *storage;    /* config->storage */
     uint32_t shift;             /* bits of an offset in an address */
     uint32_t front;             /* where a sector's records begin */
     uint32_t clock_high;        /* upper half of the logical time */
@@ -1907,6 +1902,14 @@ typedef struct idemi_aligned {
     idem_slot slot;
 } idemi_aligned;
 #define IDEMI_ALIGNMENT offsetof(idemi_aligned, slot)
+#ifndef IDEM_NO_JOURNAL
+typedef struct idemi_aligned_journal {
+    char         first;
+    idem_journal journal;
+} idemi_aligned_journal;
+IDEMI_ASSUME(a_journal_needs_no_more_than_a_slot,
+             offsetof(idemi_aligned_journal, journal) <= IDEMI_ALIGNMENT);
+#endif
 
 /* Where the compiler is told to optimize for size, a function's locals are kept
    out of its caller's stack frame.  Where it is not, everything below a
@@ -2488,9 +2491,11 @@ static idem_body *idemi_slot_own(idem_slot *s)
    the outcome; or NULL. */
 static idem_body *idemi_slot_body(idem_table *t, unsigned slot, int outcome)
 {
-    if (IDEMI_BODIES(t))
+    if (idemi_slot_bodies(t))
         return idemi_slot_own(idemi_slot_at(t, slot));
-    return IDEMI_LOAD(t, slot, outcome) < 0 ? NULL : &IDEMI_STORED(t)->body;
+    if (IDEMI_LOAD(t, slot, outcome) < 0)
+        return NULL;
+    return &IDEMI_STORED(t)->body;
 }
 
 /* Scope and key, one after the other, of the body last asked for. */
@@ -2886,7 +2891,7 @@ static uint32_t idemi_storage_place(const idem_table *t, uint32_t sector,
 /* Bytes from the start of the storage to an address. */
 static uint32_t idemi_storage_linear(const idem_table *t, uint32_t at)
 {
-    return idemi_storage_sector(t, at) * t->journal->storage->sector_size +
+    return idemi_storage_sector(t, at) * t->config->storage->sector_size +
            idemi_storage_offset(t, at);
 }
 #endif
@@ -2903,7 +2908,7 @@ static int idemi_storage_result(idem_table *t, int result)
 static int idemi_storage_read(idem_table *t, uint32_t at, void *dst,
                               uint32_t len)
 {
-    const idem_storage *m = t->journal->storage;
+    const idem_storage *m = t->config->storage;
 
     return idemi_storage_result(
         t, m->read(m->ctx, idemi_storage_linear(t, at), dst, len));
@@ -2915,7 +2920,7 @@ static int idemi_storage_read(idem_table *t, uint32_t at, void *dst,
 static int idemi_storage_salvage(idem_table *t, uint32_t at, unsigned char *dst,
                               uint32_t len)
 {
-    uint32_t granule = t->journal->storage->prog_size, step;
+    uint32_t granule = t->config->storage->prog_size, step;
     int result = 1;
 
     if (idemi_storage_read(t, at, dst, len) == IDEM_OK)
@@ -2926,7 +2931,7 @@ static int idemi_storage_salvage(idem_table *t, uint32_t at, unsigned char *dst,
             step = len;
         if (idemi_storage_read(t, at, dst, step) == IDEM_OK)
             continue;
-        IDEM_MEMSET(dst, t->journal->storage->erased, (size_t)step);
+        IDEM_MEMSET(dst, t->config->storage->erased, (size_t)step);
         result = 0;
     }
     return result;
@@ -2935,7 +2940,7 @@ static int idemi_storage_salvage(idem_table *t, uint32_t at, unsigned char *dst,
 /* Rounds up to whole granules. */
 static uint32_t idemi_storage_granules(const idem_table *t, uint32_t len)
 {
-    uint32_t granule = t->journal->storage->prog_size;
+    uint32_t granule = t->config->storage->prog_size;
 
     return (len + granule - 1) & ~(granule - 1);
 }
@@ -2944,7 +2949,7 @@ static uint32_t idemi_storage_granules(const idem_table *t, uint32_t len)
    was; so nothing is believed until the table is opened again. */
 static int idemi_storage_sync(idem_table *t)
 {
-    const idem_storage *m = t->journal->storage;
+    const idem_storage *m = t->config->storage;
     int result = IDEM_OK;
 
     if (m->sync)
@@ -2988,7 +2993,7 @@ static idem_sector *idemi_journal_sector(const idem_table *t, uint32_t sector)
 static int idemi_storage_prog(idem_table *t, uint32_t at,
                               const unsigned char *src, uint32_t len)
 {
-    const idem_storage *m = t->journal->storage;
+    const idem_storage *m = t->config->storage;
     unsigned char *back = t->in + t->journal->record_max;
     int result = idemi_storage_result(
         t, m->prog(m->ctx, idemi_storage_linear(t, at), src, len));
@@ -3206,7 +3211,7 @@ static uint32_t idemi_record_token(const idem_table *t, uint32_t at)
     uint32_t sector = idemi_storage_sector(t, at);
 
     return idemi_journal_sector(t, sector)->sequence *
-               t->journal->storage->sector_size +
+               t->config->storage->sector_size +
            idemi_storage_offset(t, at);
 }
 
@@ -3220,7 +3225,7 @@ static int idemi_record_bound(const idem_record *r)
 static uint32_t idemi_record_distance(const idem_table *t, uint32_t claim,
                                       uint32_t at)
 {
-    const idem_storage *m = t->journal->storage;
+    const idem_storage *m = t->config->storage;
 
     at = idemi_storage_linear(t, at);
     claim = idemi_storage_linear(t, claim);
@@ -3246,11 +3251,17 @@ static int idemi_record_mine(const idem_table *t, uint32_t at)
            r->age == idemi_record_distance(t, claim, at);
 }
 
+/* The bytes that belong to a record; their lengths are in t->journal->record.
+   What it has no part for may be NULL, all of this too. */
+typedef struct idemi_parts {
+    const void *scope, *key, *response, *state;
+} idemi_parts;
+
 /* Puts the record together that is in t->journal->record, to stand at an
    address; what of it is not the default gets a field, and its bit in `more`.
    Returns its length, padded; it is in the writing buffer, at *src */
 static uint32_t idemi_record_encode(idem_table *t, const unsigned char **src,
-                                    uint32_t at)
+                                    uint32_t at, const idemi_parts *from)
 {
     idem_record *r = &t->journal->record;
     const idem_body *b = &r->body;
@@ -3294,8 +3305,8 @@ static uint32_t idemi_record_encode(idem_table *t, const unsigned char **src,
         }
         if (r->parts & IDEMI_HAS_OUTCOME)
             *p++ = b->key_len;
-        p = idemi_record_bytes(p, r->scope, b->scope_len);
-        p = idemi_record_bytes(p, r->key, b->key_len);
+        p = idemi_record_bytes(p, from->scope, b->scope_len);
+        p = idemi_record_bytes(p, from->key, b->key_len);
     }
     if (r->parts & IDEMI_HAS_OUTCOME && b->code) {
         r->more |= IDEMI_MORE_CODE;
@@ -3303,10 +3314,10 @@ static uint32_t idemi_record_encode(idem_table *t, const unsigned char **src,
     }
     if (r->parts & IDEMI_HAS_STATE) {
         p = idemi_record_varint(p, r->state_len);
-        p = idemi_record_bytes(p, r->state, r->state_len);
+        p = idemi_record_bytes(p, from->state, r->state_len);
     }
     if (r->parts & IDEMI_HAS_OUTCOME)
-        p = idemi_record_bytes(p, r->response, b->response_len);
+        p = idemi_record_bytes(p, from->response, b->response_len);
     // What stands in front of the body is as long as the body's length is.
     len = (uint32_t)(p - body);
     front = body - 2 - (len >= 0x80) - (len >= 0x4000) - (r->more != 0);
@@ -3323,7 +3334,7 @@ static uint32_t idemi_record_encode(idem_table *t, const unsigned char **src,
     p = idemi_basics_store(
         p, idemi_crc_update(idemi_record_seed(t, at), body, len), 4);
     padded = idemi_storage_granules(t, len + 4);
-    IDEM_MEMSET(p, t->journal->storage->erased,
+    IDEM_MEMSET(p, t->config->storage->erased,
                 (size_t)(padded - len - 4));
     return padded;
 }
@@ -3791,7 +3802,7 @@ enum { IDEMI_LOOKS_OTHER, IDEMI_LOOKS_TORN, IDEMI_LOOKS_BLANK };
 
 static uint32_t idemi_journal_size(const idem_table *t)
 {
-    return t->journal->storage->sector_size;
+    return t->config->storage->sector_size;
 }
 
 /* Where a sector's records begin. */
@@ -3816,12 +3827,12 @@ static uint32_t idemi_journal_distance(const idem_table *t, uint32_t from,
                                        uint32_t to)
 {
     return to >= from ? to - from
-                      : to + t->journal->storage->sector_count - from;
+                      : to + t->config->storage->sector_count - from;
 }
 
 static uint32_t idemi_journal_after(const idem_table *t, uint32_t sector)
 {
-    return ++sector < t->journal->storage->sector_count ? sector : 0;
+    return ++sector < t->config->storage->sector_count ? sector : 0;
 }
 
 /* The next sector after one that may be used; or if there is no other, that. */
@@ -3857,7 +3868,7 @@ static uint32_t idemi_journal_spare(const idem_table *t)
     uint32_t gap = idemi_journal_gap(t, j->clean);
     uint32_t dead = gap > 2 ? gap - 2 : 0;
 
-    return t->journal->storage->erase && j->spare < dead ? j->spare : dead;
+    return t->config->storage->erase && j->spare < dead ? j->spare : dead;
 }
 
 /* Takes note that something acknowledged may be gone: for one retention from
@@ -3995,7 +4006,8 @@ static int idemi_journal_load(idem_table *t, unsigned slot, int outcome)
    *address is where.  After a failure nothing more is written to this sector,
    and what it holds of the record does not count. */
 IDEMI_SLOW
-static int idemi_journal_append(idem_table *t, uint32_t *address)
+static int idemi_journal_append(idem_table *t, const idemi_parts *from,
+                                uint32_t *address)
 {
     idem_journal *j = t->journal;
     const idem_sector *head = idemi_journal_sector(t, j->head);
@@ -4008,7 +4020,7 @@ static int idemi_journal_append(idem_table *t, uint32_t *address)
 
     j->record.time = (uint32_t)since;
     j->record.time_high = (uint32_t)(since >> 32);
-    len = idemi_record_encode(t, &src, at);
+    len = idemi_record_encode(t, &src, at, from);
     if (len + j->leave > idemi_journal_rest(t))
         return IDEM_E_SPACE;
     result = idemi_storage_prog(t, at, src, len);
@@ -4024,9 +4036,10 @@ static int idemi_journal_append(idem_table *t, uint32_t *address)
 
 /* The same for what was asked for in this call: durable, unless many calls are
    to become so at once. */
-static int idemi_journal_commit(idem_table *t, uint32_t *address)
+static int idemi_journal_commit(idem_table *t, const idemi_parts *from,
+                                uint32_t *address)
 {
-    int result = idemi_journal_append(t, address);
+    int result = idemi_journal_append(t, from, address);
 
     if (result == IDEM_OK && t->config->durability == IDEM_EACH)
         result = idemi_storage_sync(t);
@@ -4225,9 +4238,6 @@ static int idemi_journal_describe(idem_table *t, unsigned slot)
     idemi_journal_record(t, slot, parts)->more = (uint8_t)more;
     if (!idemi_keys_claimed(s))
         r->age = t->clock - s->time;
-    r->scope = idemi_slot_id(t, slot);
-    r->key = idemi_slot_id(t, slot) + r->body.scope_len;
-    r->response = idemi_slot_response(t, slot);
     return 1;
 }
 
@@ -4237,6 +4247,7 @@ static int idemi_journal_describe(idem_table *t, unsigned slot)
 static int idemi_journal_carry(idem_table *t, unsigned slot)
 {
     idem_journal *j = t->journal;
+    idemi_parts from;
     uint32_t at;
     int result;
 
@@ -4250,7 +4261,11 @@ static int idemi_journal_carry(idem_table *t, unsigned slot)
         idemi_keys_remove(t, slot);
         return IDEM_OK;
     }
-    result = idemi_journal_append(t, &at);
+    from.scope = idemi_slot_id(t, slot);
+    from.key = idemi_slot_id(t, slot) + j->record.body.scope_len;
+    from.response = idemi_slot_response(t, slot);
+    from.state = NULL;
+    result = idemi_journal_append(t, &from, &at);
     if (result < 0)
         return result;
     idemi_journal_wrote(t, slot, at);
@@ -4263,10 +4278,11 @@ static int idemi_journal_carry(idem_table *t, unsigned slot)
 static int idemi_journal_carry_state(idem_table *t)
 {
     idem_record *r = idemi_journal_record(t, 0, IDEMI_HAS_STATE | IDEMI_MOVED);
+    idemi_parts from = { NULL, NULL, NULL, NULL };
 
-    r->state = t->state;
+    from.state = t->state;
     r->state_len = t->state_len;
-    return idemi_journal_append(t, &t->journal->state_at);
+    return idemi_journal_append(t, &from, &t->journal->state_at);
 }
 
 /* Writes that a slot is empty, whatever claim it had.  Before the head counts
@@ -4277,7 +4293,7 @@ static int idemi_journal_empty(idem_table *t, unsigned slot)
     int result;
 
     idemi_journal_record(t, slot, IDEMI_MOVED);
-    result = idemi_journal_append(t, &at);
+    result = idemi_journal_append(t, NULL, &at);
     if (result < 0 || !idemi_slot_at(t, slot)->state)
         return result;
     if (t->journal->filling)
@@ -4303,7 +4319,7 @@ static int idemi_journal_mark(idem_table *t, unsigned slot, unsigned more)
     uint32_t at;
 
     idemi_journal_record(t, slot, 0)->more = (uint8_t)more;
-    return idemi_journal_commit(t, &at);
+    return idemi_journal_commit(t, NULL, &at);
 }
 
 /* Carries forward the next slot that has something in the sector that is being
@@ -4348,7 +4364,7 @@ static uint8_t idemi_journal_lost(const idem_table *t, unsigned *sum)
 static unsigned char *idemi_journal_identity(const idem_table *t,
                                              unsigned char *p)
 {
-    const idem_storage *m = t->journal->storage;
+    const idem_storage *m = t->config->storage;
     unsigned log2 = 0;
 
     while (m->prog_size >> log2 > 1)
@@ -4412,7 +4428,7 @@ static int idemi_journal_header(idem_table *t, unsigned copy, unsigned flags,
     p = idemi_basics_store(p, j->at, 3);
     p = idemi_basics_store(
         p, idemi_crc_update(UINT32_MAX, out, (uint32_t)(p - out)), 4);
-    IDEM_MEMSET(p, t->journal->storage->erased,
+    IDEM_MEMSET(p, t->config->storage->erased,
                 (size_t)(len - IDEMI_HEADER));
     result = idemi_storage_prog(
         t, idemi_storage_place(t, j->head, copy * len), out, len);
@@ -4423,7 +4439,7 @@ static int idemi_journal_header(idem_table *t, unsigned copy, unsigned flags,
    waited for. */
 static int idemi_journal_erased(idem_table *t, int wait)
 {
-    const idem_storage *m = t->journal->storage;
+    const idem_storage *m = t->config->storage;
     idem_journal *j = t->journal;
     int result;
 
@@ -4458,7 +4474,7 @@ static uint32_t idemi_journal_unspared(const idem_table *t)
    to be verified. */
 static int idemi_journal_verify(idem_table *t, uint32_t sector)
 {
-    const idem_storage *m = t->journal->storage;
+    const idem_storage *m = t->config->storage;
     unsigned char *in = t->in;
     uint32_t front = idemi_journal_front(t);
     int result;
@@ -4487,7 +4503,7 @@ static int idemi_journal_dead(const idem_table *t, uint32_t sector)
    IDEM_E_SPACE: there is none, for some have been set aside. */
 static int idemi_journal_erase(idem_table *t, int wait)
 {
-    const idem_storage *m = t->journal->storage;
+    const idem_storage *m = t->config->storage;
     idem_journal *j = t->journal;
     uint32_t sector = idemi_journal_unspared(t);
     int result = IDEM_OK;
@@ -4570,7 +4586,7 @@ static int idemi_journal_enter(idem_table *t, uint32_t next, uint32_t room,
     uint32_t back = j->blank ? 0 : idemi_journal_distance(t, j->head, next);
     unsigned flags = j->turned ? 0 : IDEMI_BOOT;
     uint32_t end = j->end;
-    int hidden = !t->journal->storage->erase && !sector->sequence;
+    int hidden = !t->config->storage->erase && !sector->sequence;
     int result = IDEM_OK;
 
     j->worn = 0;
@@ -4590,7 +4606,7 @@ static int idemi_journal_enter(idem_table *t, uint32_t next, uint32_t room,
     j->at = j->end = idemi_journal_front(t);
     j->sealing = 0;
     j->filling = 1;
-    if (!t->journal->storage->erase)
+    if (!t->config->storage->erase)
         result = idemi_journal_header(t, 1, flags | IDEMI_ATTEMPT, back,
                                       end);
     if (result == IDEM_OK)
@@ -4632,7 +4648,7 @@ static int idemi_journal_conclude(idem_table *t, int result, uint32_t last,
     }
     // Slots that were carried there stay there until they are carried on, so
     // it must not be used again before.
-    if (j->worn && t->journal->storage->erase && j->blank != IDEMI_BLANK)
+    if (j->worn && t->config->storage->erase && j->blank != IDEMI_BLANK)
         idemi_journal_retire(t, sector);
     else
         idemi_journal_sector(t, sector)->link = IDEMI_ASIDE;
@@ -4679,7 +4695,7 @@ static void idemi_journal_forgive(idem_table *t, int must)
     uint32_t number;
     unsigned slot;
 
-    for (number = 0; number < t->journal->storage->sector_count; number++) {
+    for (number = 0; number < t->config->storage->sector_count; number++) {
         idem_sector *s = idemi_journal_sector(t, number);
         s->link = s->known && !must ? IDEMI_ASIDE : 0;
     }
@@ -4712,7 +4728,7 @@ static int idemi_journal_attempt(idem_table *t, uint32_t room, uint32_t want)
         return IDEM_E_SPACE;
     if (j->blank)
         j->clean = j->tail = idemi_journal_next(t, last);
-    if (t->journal->storage->erase && !j->spare && j->blank != IDEMI_BLANK)
+    if (t->config->storage->erase && !j->spare && j->blank != IDEMI_BLANK)
         result = idemi_journal_erase(t, 1);
     if (result < 0)
         return result;
@@ -4770,7 +4786,7 @@ static int idemi_journal_enough(const idem_table *t, uint32_t len,
    sequences for two rounds: more than the outcomes of what was granted need. */
 static int idemi_journal_sound(const idem_table *t)
 {
-    uint32_t sectors = t->journal->storage->sector_count;
+    uint32_t sectors = t->config->storage->sector_count;
 
     return sectors - t->stats.retired >= t->journal->least &&
            UINT32_MAX - t->journal->sequence > 2 * sectors;
@@ -4810,7 +4826,7 @@ static int idemi_journal_pace(idem_table *t, uint32_t outcomes)
     int result = idemi_journal_ahead(t, IDEMI_PACE_CARRY,
                                      j->low + beside + 1, outcomes);
 
-    if (result >= 0 && t->journal->storage->erase && !j->had_erase &&
+    if (result >= 0 && t->config->storage->erase && !j->had_erase &&
         j->spare <= beside && (beside || !j->had_turn))
         result = idemi_journal_erase(t, 1);
     return result < 0 && result != IDEM_E_SPACE ? result : IDEM_OK;
@@ -4826,7 +4842,7 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
     idem_journal *j = t->journal;
     uint32_t low = j->low + idemi_journal_beside(t, outcomes);
     uint32_t half = (idemi_journal_size(t) - idemi_journal_front(t)) / 2;
-    uint32_t turns = t->journal->storage->sector_count;
+    uint32_t turns = t->config->storage->sector_count;
     int result = IDEM_OK;
 
     if (j->broken)
@@ -4834,7 +4850,7 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
     if (idemi_journal_rest(t) < len || !j->at)
         result = idemi_journal_turn(t, half, low);
     while (result == IDEM_OK && !idemi_journal_enough(t, len, outcomes)) {
-        if (t->journal->storage->erase &&
+        if (t->config->storage->erase &&
             j->spare + 2 < idemi_journal_gap(t, j->clean)) {
             result = idemi_journal_erase(t, 1);
             if (result != IDEM_E_SPACE)
@@ -4900,7 +4916,7 @@ static int idemi_journal_maintain(idem_table *t)
     // certain (R3).
     if (j->turned && t->claimed)
         want += 1 + idemi_journal_beside(t, t->claimed + 1);
-    if (t->journal->storage->erase && (j->erasing || j->spare < want)) {
+    if (t->config->storage->erase && (j->erasing || j->spare < want)) {
         int result = idemi_journal_erase(t, 0);
         if (result != IDEM_E_SPACE)
             return result < 0 ? result : IDEM_MORE;
@@ -4937,6 +4953,7 @@ IDEMI_SLOW
 static int idemi_journal_claim(idem_table *t, unsigned slot, idemi_query *q)
 {
     idem_record *r = &t->journal->record;
+    idemi_parts from = { NULL, NULL, NULL, NULL };
     const idem_request *rq = q->rq;
     uint32_t len = (uint32_t)(rq->scope_len + rq->key_len);
     uint64_t token;
@@ -4958,12 +4975,12 @@ static int idemi_journal_claim(idem_table *t, unsigned slot, idemi_query *q)
     if (t->config->volatile_claims)
         result = idemi_journal_volatile(t, &token);
     else {
-        r->scope = rq->scope;
-        r->key = rq->key;
+        from.scope = rq->scope;
+        from.key = rq->key;
         idemi_journal_record(t, slot, IDEMI_HAS_CLAIM);
         idemi_keys_request(t, &r->body, q);
         r->attempts = (uint8_t)q->attempts;
-        result = idemi_journal_commit(t, &q->at);
+        result = idemi_journal_commit(t, &from, &q->at);
         token = idemi_journal_token(t) + idemi_storage_offset(t, q->at);
     }
     if (result == IDEM_OK)
@@ -4979,6 +4996,7 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot,
     idem_journal *j = t->journal;
     idem_record *r = &j->record;
     idem_place *place = idemi_slot_place(t, slot);
+    idemi_parts from = { NULL, NULL, NULL, NULL };
     uint32_t at;
     int written = place->claim != IDEMI_NOWHERE;
     size_t len = out->response_len + (out->state ? out->state_len : 0);
@@ -4998,21 +5016,23 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot,
     if (!written) {
         idemi_journal_describe(t, slot);
         r->age = 0;
+        from.scope = idemi_slot_id(t, slot);
+        from.key = idemi_slot_id(t, slot) + r->body.scope_len;
     }
     r->parts |= IDEMI_HAS_OUTCOME;
     r->body.code = out->code;
     r->body.response_len = (uint16_t)out->response_len;
-    r->response = out->response;
+    from.response = out->response;
     if (out->state) {
         r->parts |= IDEMI_HAS_STATE;
         r->state_len = (uint16_t)out->state_len;
-        r->state = out->state;
+        from.state = out->state;
     }
     if (out->failed)
         r->more |= IDEMI_MORE_FAILED;
     if (out->confirm)
         r->more |= IDEMI_MORE_CONFIRM;
-    result = idemi_journal_commit(t, &at);
+    result = idemi_journal_commit(t, &from, &at);
     if (result < 0)
         return result;
     place->outcome = at;
@@ -5066,7 +5086,7 @@ enum { IDEMI_NO_HEADER, IDEMI_FOREIGN, IDEMI_OURS };
 /* What the header at p is. */
 static int idemi_recover_header(const idem_table *t, const unsigned char *p)
 {
-    uint32_t count = t->journal->storage->sector_count;
+    uint32_t count = t->config->storage->sector_count;
     unsigned char identity[IDEMI_IDENTITY];
 
     // The right check on what no journal says is damage, too.
@@ -5119,7 +5139,7 @@ static int idemi_recover_mend(const idem_table *t, unsigned char *p)
    it was torn, and one granule of it, if that is small, may be anything. */
 static int idemi_recover_looks(const idem_table *t, const unsigned char *p)
 {
-    const idem_storage *m = t->journal->storage;
+    const idem_storage *m = t->config->storage;
     uint32_t copy = idemi_journal_front(t) / 2;
     uint32_t from = UINT32_MAX, to = 0, i;
     uint32_t mask = ~(uint32_t)(m->prog_size - 1u);
@@ -5238,7 +5258,7 @@ static uint32_t idemi_recover_kept(const idem_table *t)
     uint32_t before = idemi_recover_before(t, j->head, s->link);
     uint32_t needed = s->link + idemi_journal_sector(t, before)->tail;
 
-    return s->tail < needed && needed + 1 < t->journal->storage->sector_count
+    return s->tail < needed && needed + 1 < t->config->storage->sector_count
                ? idemi_recover_before(t, j->head, needed)
                : j->tail;
 }
@@ -5259,7 +5279,7 @@ static int idemi_recover_headers(idem_table *t, int *seen)
     j->check = idemi_recover_check(t);
     j->loaded = j->attempt = IDEMI_NOWHERE;
     *seen = IDEMI_NO_HEADER;
-    for (number = 0; number < t->journal->storage->sector_count; number++) {
+    for (number = 0; number < t->config->storage->sector_count; number++) {
         const unsigned char *p = idemi_recover_pair(t, number, &whole, seen);
         s = idemi_journal_sector(t, number);
         if (!p)
@@ -5303,7 +5323,7 @@ static int idemi_recover_headers(idem_table *t, int *seen)
     j->kept = idemi_recover_kept(t);
     j->known = s->known;
     j->known_sum = s->sum;
-    for (number = 0; number < t->journal->storage->sector_count; number++)
+    for (number = 0; number < t->config->storage->sector_count; number++)
         idemi_journal_sector(t, number)->sum = 0;
     return 1;
 }
@@ -5512,7 +5532,7 @@ static void idemi_recover_outcome(idem_table *t, unsigned slot, uint32_t at)
    claim in a sector that is not needed any more has done its part. */
 static int idemi_recover_half(const idem_table *t, uint32_t at)
 {
-    const idem_storage *m = t->journal->storage;
+    const idem_storage *m = t->config->storage;
     const idem_record *r = &t->journal->record;
     uint32_t here = idemi_storage_linear(t, at), claim;
 
@@ -5599,7 +5619,7 @@ IDEMI_FLAT
 static uint32_t idemi_recover_records(idem_table *t, uint32_t sector,
                                       uint32_t limit, int head)
 {
-    const idem_storage *m = t->journal->storage;
+    const idem_storage *m = t->config->storage;
     idem_journal *j = t->journal;
     idem_sector *s = idemi_journal_sector(t, sector);
     idemi_window w = { 0, 0 };
@@ -5726,7 +5746,7 @@ static void idemi_recover_replay(idem_table *t)
    anything, after a cut in that. */
 static int idemi_recover_blank(idem_table *t, int seen)
 {
-    const idem_storage *m = t->journal->storage;
+    const idem_storage *m = t->config->storage;
     idem_journal *j = t->journal;
     unsigned char *in = t->in;
     uint32_t other = 0, torn = 0, wrong = 0, next = 0, number;
@@ -5784,7 +5804,7 @@ static int idemi_recover_open(idem_table *t)
 #endif
     j->hint = t->capacity;
     j->newest = j->state_at = j->unread = IDEMI_NOWHERE;
-    j->synced = !t->journal->storage->sync;
+    j->synced = !t->config->storage->sync;
     j->retentions[0] = idemi_default_retention(t, 0);
     j->retentions[IDEMI_RETENTIONS - 1] = IDEM_RETENTION_MAX;
     if (!idemi_recover_headers(t, &seen))
@@ -5798,7 +5818,7 @@ static int idemi_recover_open(idem_table *t)
         (j->newest != IDEMI_NOWHERE &&
          idemi_storage_offset(t, j->newest) >= j->own_end))
         j->kept = j->tail;
-    for (number = 0; number < t->journal->storage->sector_count; number++) {
+    for (number = 0; number < t->config->storage->sector_count; number++) {
         idem_sector *s = idemi_journal_sector(t, number);
         s->known = number == j->attempt && idemi_journal_dead(t, number);
         s->link = s->known ? IDEMI_ASIDE : 0;
@@ -5812,7 +5832,7 @@ static int idemi_recover_open(idem_table *t)
 /* Makes one sector blank; without an erase, by writing what would be there. */
 static int idemi_recover_wipe(idem_table *t, uint32_t sector)
 {
-    const idem_storage *m = t->journal->storage;
+    const idem_storage *m = t->config->storage;
     idem_journal *j = t->journal;
     unsigned char *in = t->in;
     uint32_t len = j->in_size & ~(uint32_t)(m->prog_size - 1u), at = 0;
@@ -5838,7 +5858,7 @@ static int idemi_recover_wipe(idem_table *t, uint32_t sector)
 static int idemi_recover_format(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t left = t->journal->storage->sector_count;
+    uint32_t left = t->config->storage->sector_count;
     uint32_t sector;
     int seen, result = IDEM_OK;
 
@@ -5998,7 +6018,7 @@ static unsigned idemi_cells_fields(uint32_t flags)
 /* Programs what is in the buffer, and reads it back if that is asked for. */
 static int idemi_cells_prog(idem_table *t, uint32_t at, uint32_t len)
 {
-    const idem_storage *m = t->journal->storage;
+    const idem_storage *m = t->config->storage;
     unsigned char back[16];
     uint32_t done = 0, step = sizeof back;
     int result =
@@ -6018,7 +6038,7 @@ static int idemi_cells_prog(idem_table *t, uint32_t at, uint32_t len)
 /* Makes a cell one that never validates, whatever a cut has left in it. */
 static int idemi_cells_wipe(idem_table *t, unsigned cell)
 {
-    uint32_t granule = t->journal->storage->prog_size;
+    uint32_t granule = t->config->storage->prog_size;
 
     IDEM_MEMSET(t->in, IDEMI_CELL_WIPED, (size_t)granule);
     return idemi_cells_prog(t, idemi_cells_at(t, cell), granule);
@@ -6052,7 +6072,7 @@ static uint32_t idemi_cells_encode(idem_table *t, unsigned cell,
     p = idemi_basics_store(
         p, idemi_crc_update(idemi_cells_seed(t, cell), t->in, len), 4);
     padded = idemi_storage_granules(t, len + 4);
-    IDEM_MEMSET(p, t->journal->storage->erased, (size_t)(padded - len - 4));
+    IDEM_MEMSET(p, t->config->storage->erased, (size_t)(padded - len - 4));
     return padded;
 }
 
@@ -6340,7 +6360,7 @@ static void idemi_cells_identity(const idem_table *t, unsigned char *p)
     *q++ = IDEMI_CELLS_FORMAT;
     *q++ = IDEM_HASH;
     *q++ = j->wide;
-    q = idemi_basics_store(q, t->journal->storage->prog_size, 2);
+    q = idemi_basics_store(q, t->config->storage->prog_size, 2);
     q = idemi_basics_store(q, j->cell_size, 4);
     q = idemi_basics_store(q, j->check, 2);
     p = idemi_basics_store(p, IDEMI_MAGIC, 4);
@@ -6362,7 +6382,7 @@ static int idemi_cells_begin(idem_table *t)
         copy = j->torn == 2 ? 1 - n : n;
         if (j->sequence && !((unsigned)j->torn >> copy & 1u))
             continue;
-        IDEM_MEMSET(t->in, t->journal->storage->erased, (size_t)len);
+        IDEM_MEMSET(t->in, t->config->storage->erased, (size_t)len);
         idemi_cells_identity(t, t->in);
         result = idemi_cells_prog(t, copy * len, len);
         if (result < 0 && j->sequence)
@@ -6689,7 +6709,7 @@ static int idemi_cells_enlist(idem_table *t, unsigned slot, unsigned hint)
 static int idemi_cells_strange(const idem_table *t, const unsigned char *is,
                                const unsigned char *identity)
 {
-    const idem_storage *m = t->journal->storage;
+    const idem_storage *m = t->config->storage;
     int strange = 0;
     uint32_t at, i;
 
@@ -6710,7 +6730,7 @@ static int idemi_cells_strange(const idem_table *t, const unsigned char *is,
 /* True if everything behind the headers has the erased value. */
 static int idemi_cells_erased(idem_table *t)
 {
-    const idem_storage *m = t->journal->storage;
+    const idem_storage *m = t->config->storage;
     uint32_t at = idemi_cells_at(t, 0), len;
 
     for (; at < m->sector_size; at += len) {
@@ -6748,7 +6768,7 @@ static int idemi_cells_headers(idem_table *t)
     j->blank = 1;
     // Each cut may leave a granule as anything.
     return strange > 2 ||
-                   (strange > 0 && t->journal->storage->prog_size > 16) ||
+                   (strange > 0 && t->config->storage->prog_size > 16) ||
                    !idemi_cells_erased(t)
                ? IDEM_E_FORMAT
                : IDEM_OK;
@@ -6796,7 +6816,7 @@ static int idemi_recover_open(idem_table *t)
 /* Destroys what a storage holds, from the headers on. */
 static int idemi_recover_format(idem_table *t)
 {
-    const idem_storage *m = t->journal->storage;
+    const idem_storage *m = t->config->storage;
     idem_journal *j = t->journal;
     uint32_t at, len;
     int result = IDEM_OK;
@@ -7852,7 +7872,7 @@ static void idemi_public_buffers(idem_table *t, unsigned char *end,
 {
     idemi_size buffers = 2 * idemi_public_record(t->config);
 
-    t->journal->shift = idemi_public_shift(t->journal->storage->sector_size);
+    t->journal->shift = idemi_public_shift(t->config->storage->sector_size);
     t->journal->front = 2 * idemi_storage_granules(t, IDEMI_HEADER);
     t->journal->record_max = (uint32_t)(buffers / 2);
     t->in = end - buffers;
@@ -7968,7 +7988,6 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
     if (!IDEMI_STORAGE(config))
         return IDEM_OK;
     t->journal = (idem_journal *)(void *)(memory + journal);
-    t->journal->storage = config->storage;
     idemi_public_buffers(t, memory + needed, (idemi_size)size - needed);
     return IDEM_OK;
 }

@@ -70,7 +70,7 @@ fault appended-behind-doubt idemi_recover_open 's/j->clean = j->tail;/&\
           idemi_storage_granules(t, j->newest_len);\
     j->end = j->at;/'
 fault trimmed-sectors-live idemi_recover_chain \
-    's/uint32_t left = .*/uint32_t left = t->journal->storage->sector_count - 1;/'
+    's/uint32_t left = .*/uint32_t left = t->config->storage->sector_count - 1;/'
 fault end-not-believed idemi_recover_replay 's/ && end < limit/ \&\& !end/'
 fault tokens-again idemi_recover_open 's/t->token = .*/t->token = 0;/'
 fault claims-dropped idemi_recover_cut \

@@ -348,6 +348,7 @@ static void a_record_ends_where_its_padding_does(void **state)
     device *d = (device *)*state;
     idem_table *t = &d->f.table;
     idem_record *r;
+    idemi_parts parts = { NULL, NULL, NULL, "s" };
 
     device_start(d, &usual);
     finish(&d->f, "s", "a", d->now);
@@ -358,11 +359,11 @@ static void a_record_ends_where_its_padding_does(void **state)
         memset(idemi_journal_out(t), 0xA5, t->journal->record_max);
         memset(r, 0, sizeof *r);
         r->parts = IDEMI_HAS_STATE | IDEMI_MOVED;
-        r->state = "s";
         r->state_len = (uint16_t)(len > 0);
         r->time = UINT32_C(1) << 4 * len;
         padded = idemi_record_encode(
-            t, &src, idemi_storage_place(t, t->journal->head, t->journal->at));
+            t, &src, idemi_storage_place(t, t->journal->head, t->journal->at),
+            &parts);
         assert_int_equal(padded % usual.granule, 0);
         assert_int_not_equal(src[padded - 1], 0xA5);
         for (unsigned i = 0; i < 8; i++)

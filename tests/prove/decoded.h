@@ -15,7 +15,7 @@
 void never(void);
 
 /*@ requires placed(t, at) && \valid(t->journal) && 1 <= t->capacity;
-    requires \valid_read(t->config) && \valid_read(t->journal->storage);
+    requires \valid_read(t->config) && \valid_read(t->config->storage);
     requires \base_addr(start) == \base_addr(p) && start <= p;
     requires p - start + have <= 0xFFFFFFFF;
     requires \valid_read(p + (0 .. have - 1));

@@ -98,7 +98,6 @@ static void set_up(void)
     table.capacity = config.capacity;
     table.journal = &memory.journal;
     table.in = bytes;
-    memory.journal.storage = &storage;
     memory.journal.front = 2 * idemi_storage_granules(&table, IDEMI_HEADER);
     memory.journal.shift = 9;
     memory.journal.check = below(UINT32_MAX);

@@ -213,6 +213,7 @@ static int fetched_or_not(idem_table *t, unsigned slot, uint32_t at,
 static void part(void)
 {
     idem_record *r = &table.journal->record;
+    idemi_parts from = { NULL, NULL, NULL, NULL };
     unsigned parts = below(16);
     uint32_t at;
 
@@ -233,9 +234,9 @@ static void part(void)
     if (!(parts & IDEMI_HAS_OUTCOME))
         r->body.response_len = (uint16_t)any();
     r->state_len = (uint16_t)below(STATE_MAX + 1);
-    r->scope = r->key = r->response = r->state = bytes;
+    from.scope = from.key = from.response = from.state = bytes;
     table.journal->leave = below(SECTOR + 1);
-    idemi_journal_append(&table, &at);
+    idemi_journal_append(&table, &from, &at);
     table.journal->leave = 0;
     ready_journal(&table);
 }
