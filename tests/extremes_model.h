@@ -778,11 +778,13 @@ static inline void model_key_synced(model *m, known *k)
 static inline void model_synced(model *m)
 {
     m->crowded = 0;
+    m->wrote |= m->unsynced_time != 0;
     if (m->unsynced_time > m->written)
         m->written = m->unsynced_time;
     for (; m->unsynced; m->unsynced = m->unsynced->unsynced)
         model_key_synced(m, m->unsynced);
-    if (!m->faulty)
+    // What a cut interrupted may yet show up, if nothing was written since.
+    if (!m->faulty && m->wrote)
         m->next = m->now;
 }
 
