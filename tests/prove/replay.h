@@ -78,12 +78,8 @@ static int any_headers(idem_table *t, int *seen)
     //@ loop unroll SECTORS;
     for (i = 0; i < SECTORS; i++) {
         idem_sector *s = idemi_journal_sector(t, i);
-        s->sequence = any();
-        s->time = any();
-        s->end = any();
-        s->time_high = (uint16_t)any();
+        any_sector(s);
         s->tail = (uint16_t)below(SECTORS);
-        s->known = any_byte();
         s->link = (uint8_t)below(SECTORS);
     }
     j->check = any();

@@ -50,6 +50,17 @@ static int ring_read(void *ctx, uint32_t at, void *dst, uint32_t len)
     return (int)below(2);
 }
 
+/* What any header may have left of a sector; how far back it points is the
+   caller's. */
+static void any_sector(idem_sector *s)
+{
+    s->sequence = any();
+    s->time = any();
+    s->end = any();
+    s->time_high = (uint16_t)any();
+    s->known = any_byte();
+}
+
 #ifdef WRITER
 /*@ requires inside: at < SIZE && len <= SECTOR - at % SECTOR;
     requires granules: at % GRANULE == 0 && len % GRANULE == 0;

@@ -79,12 +79,8 @@ static void any_sectors(idem_table *t)
     //@ loop unroll SECTORS;
     for (i = 0; i < SECTORS; i++) {
         idem_sector *s = idemi_journal_sector(t, i);
-        s->sequence = any();
-        s->time = any();
-        s->end = any();
-        s->time_high = (uint16_t)any();
+        any_sector(s);
         s->tail = (uint16_t)any();
-        s->known = any_byte();
         s->sum = any_byte();
         s->link = any_byte();
         s->lost = any_byte();
