@@ -4892,13 +4892,15 @@ static int idemi_journal_unconfirmed(const idem_table *t, unsigned slot)
 }
 
 /* Goes on to the first sector of this boot; that confirms the newest record of
-   the boot before. */
+   the boot before.  It leaves no room for more: if this is all that the boot
+   writes it must carry what it can, or restarts in a row would use up the
+   ring. */
 IDEMI_SLOW
 static int idemi_journal_assure(idem_table *t)
 {
     if (t->journal->broken)
         return IDEM_E_STORAGE;
-    return idemi_journal_turn(t, idemi_journal_size(t) / 2, t->journal->low);
+    return idemi_journal_turn(t, 0, t->journal->low);
 }
 
 /* One bounded step of idle work on the journal.  IDEM_MORE if there is more. */

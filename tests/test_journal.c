@@ -408,6 +408,39 @@ static void l2_restarts_in_a_row_never_use_up_the_ring(void **state)
         }
 }
 
+/* Nor where a sector holds but two or three of the longest records, and a boot
+   writes no more than what it must to repeat an answer, or a claim. */
+static void l2_nor_do_they_where_a_sector_holds_few_records(void **state)
+{
+    geometry g = { "few", FLASH_NOR, 16, 832, 0, 0xFF, 0, 0, 0 };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    char response[201] = { 0 };
+
+    memset(response, 'r', sizeof response - 1);
+    f->config.capacity = 9;
+    f->config.key_max = 6;
+    f->config.response_max = sizeof response - 1;
+    f->config.retention_ms = IDEM_RETENTION_MAX;
+    for (; g.sector_size < 1024; g.sector_size += 64)
+        for (unsigned what = 0; what < 3; what++) {
+            f->config.volatile_claims = f->config.in_ram = what > 0;
+            device_start(d, &g);
+            for (unsigned n = 0; n < 8; n++) {
+                assert_int_equal(ask(f, nth(n), d->now), IDEM_EXECUTE);
+                assert_int_equal(complete(f, &f->claim, response, d->now),
+                                 IDEM_OK);
+            }
+            for (unsigned n = 0; n < 2 * d->medium.sector_count; n++) {
+                assert_int_equal(device_open(d), IDEM_OK);
+                assert_int_equal(ask(f, what < 2 ? nth(7) : "x", d->now),
+                                 what < 2 ? IDEM_REPLAY : IDEM_EXECUTE);
+            }
+            for (unsigned n = 0; n < 8; n++)
+                assert_int_equal(ask(f, nth(n), d->now), IDEM_REPLAY);
+        }
+}
+
 /* A boot that writes begins a sector; idle work erases one ahead, but no more
    while nothing is claimed: the next boot would erase those again. */
 static void a_restart_costs_one_erase_and_one_more_with_idle_time(void **state)
@@ -4659,6 +4692,7 @@ int main(void)
         JOURNAL_TEST(a_torn_first_header_is_blank),
         JOURNAL_TEST(s7_a_sync_that_fails_leaves_all_or_nothing),
         JOURNAL_TEST(l2_restarts_in_a_row_never_use_up_the_ring),
+        JOURNAL_TEST(l2_nor_do_they_where_a_sector_holds_few_records),
         JOURNAL_TEST(s5_a_truncated_storage_is_never_believed),
         JOURNAL_TEST(l1b_a_thousand_cuts_in_a_row_lose_nothing),
         JOURNAL_TEST(s7_a_program_that_fails_changes_nothing),
