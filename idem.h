@@ -4604,7 +4604,6 @@ static int idemi_journal_enter(idem_table *t, uint32_t next, uint32_t room,
     sector->end = idemi_journal_size(t);
     j->head = next;
     j->at = j->end = idemi_journal_front(t);
-    j->sealing = 0;
     j->filling = 1;
     if (!t->config->storage->erase)
         result = idemi_journal_header(t, 1, flags | IDEMI_ATTEMPT, back,
