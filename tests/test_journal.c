@@ -1648,6 +1648,32 @@ static void a_volatile_claim_is_not_written_and_its_outcome_is(void **state)
     assert_int_equal(device_begin(d, 1), IDEM_REPLAY);
 }
 
+/* So a full sector is the outcome's matter. */
+static void a_volatile_claim_needs_no_room(void **state)
+{
+    static const geometry roomy =
+        { "roomy", FLASH_NOR, 1, 1024, 0, 0xFF, 1, 0, 0 };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    f->config.volatile_claims = 1;
+    f->request.retention_ms = RETENTION + 1;
+    device_start(d, &roomy);
+    finish(f, "", "twenty-four bytes or key", d->now);
+    for (unsigned n = 0; n < 120; n++) {
+        uint32_t progs;
+        device_rest(d);
+        d->now += RETENTION + 1;
+        progs = d->medium.progs;
+        assert_int_equal(begin(f, "", "twenty-four bytes or key", "pour",
+                               d->now), IDEM_EXECUTE);
+        assert_int_equal(d->medium.progs, progs);
+        assert_int_equal(complete(f, &f->claim, &"sixteen bytes or"[n % 16],
+                                  d->now), IDEM_OK);
+    }
+    assert_true(f->table.journal->sequence > 5);
+}
+
 /* Their tokens go on without a write, far beyond where their outcomes are
    written: most of all if the last is completed first. */
 static void s2_outcomes_of_many_volatile_claims_outlive_a_restart(void **state)
@@ -4605,6 +4631,7 @@ int main(void)
         JOURNAL_TEST(in_each_mode_every_record_is_synced_at_once),
         JOURNAL_TEST(after_a_sync_that_failed_nothing_is_written),
         JOURNAL_TEST(a_volatile_claim_is_not_written_and_its_outcome_is),
+        JOURNAL_TEST(a_volatile_claim_needs_no_room),
         JOURNAL_TEST(
             s1_tokens_of_volatile_claims_stay_below_the_next_sector),
         JOURNAL_TEST(s2_outcomes_of_many_volatile_claims_outlive_a_restart),
