@@ -1067,36 +1067,70 @@ static void what_is_owed_for_more_than_32_bits_is_delivered(void **state)
     assert_int_equal(idem_check(&f->table), 0);
 }
 
-/* A claim without end is held for 139 years, and its outcome has a long state:
-   whatever is left of the head, it is not short of what its numbers take; and
-   where it is enough for that no sector is begun. */
+static const geometry vast =
+    { "vast", FLASH_NOR, 1, 65536, 0, 0xFF, 0, 0, 0 };
+enum { LONG = 1 << 14 };
+
+/* So many bytes are left of the head, that was opened 139 years ago. */
+static void leave_in_old_head(device *d, uint32_t rest)
+{
+    idem_journal *j = d->f.table.journal;
+
+    // No such time passes in a test.
+    j->clock_high += 1 << 10;
+    j->at = j->end = vast.sector_size - rest;
+}
+
+/* The head is never short of what the numbers take; and where it is enough for
+   that no sector is begun. */
 static void s7_an_outcome_fits_whatever_numbers_are_in_it(void **state)
 {
-    static const geometry large =
-        { "large", FLASH_NOR, 1, 65536, 0, 0xFF, 0, 0, 0 };
-    enum { LONG = 1 << 14, YEARS_139 = 1 << 10 };
     static const uint8_t bytes[LONG];
     device *d = (device *)*state;
     fixture *f = &d->f;
 
     f->config.state_max = LONG;
-    f->request.lease_ms = IDEM_LEASE_NONE;
     f->outcome.state = bytes;
     f->outcome.state_len = LONG;
     for (uint32_t rest = LONG + 24; rest < LONG + 34; rest++)
         for (int code = 0; code < 2; code++) {
-            idem_journal *j;
-            uint32_t progs, need = LONG + (code ? 31 : 26);
-            device_start(d, &large);
+            uint32_t progs;
+            device_start(d, &vast);
             assert_int_equal(begin(f, "", "a", "pour", d->now), IDEM_EXECUTE);
-            j = f->table.journal;
-            j->at = j->end = large.sector_size - rest;
-            for (unsigned n = 0; n < YEARS_139; n++)
-                assert_int_equal(elapse(f, UINT32_MAX), IDEM_OK);
+            leave_in_old_head(d, rest);
             f->outcome.code = code;
             progs = d->medium.progs;
             assert_int_equal(complete(f, &f->claim, "", d->now), IDEM_OK);
-            assert_int_equal(d->medium.progs - progs == 1, rest >= need);
+            if (rest >= LONG + (code ? 31 : 26))
+                assert_int_equal(d->medium.progs, progs + 1);
+        }
+}
+
+static void a_claim_fits_whatever_numbers_are_in_it(void **state)
+{
+    enum { USUAL, RESERVES, LASTS, CAME_BEFORE, KINDS };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    char key[101] = { 0 };
+
+    memset(key, 'k', sizeof key - 1);
+    f->config.key_max = sizeof key;
+    f->config.response_max = LONG + 1;
+    for (uint32_t rest = 124; rest < 140; rest++)
+        for (int kind = 0; kind < KINDS; kind++) {
+            uint32_t progs;
+            device_start(d, &vast);
+            assert_int_equal(begin(f, "s", kind == CAME_BEFORE ? key : "a",
+                                   "pour", d->now), IDEM_EXECUTE);
+            d->now += LEASE;
+            leave_in_old_head(d, rest);
+            f->request.response_size = kind == RESERVES ? LONG : 0;
+            f->request.retention_ms = kind == LASTS ? IDEM_RETENTION_MAX : 0;
+            progs = d->medium.progs;
+            assert_int_equal(begin(f, "s", key, "pour", d->now),
+                             kind == CAME_BEFORE ? IDEM_RECOVER : IDEM_EXECUTE);
+            if (rest >= sizeof key + (kind ? 36 : 26))
+                assert_int_equal(d->medium.progs, progs + 1);
         }
 }
 
@@ -1910,6 +1944,7 @@ int main(void)
         EDGE_TEST(s7_the_last_sequences_are_for_what_was_granted),
         EDGE_TEST(what_is_owed_for_more_than_32_bits_is_delivered),
         EDGE_TEST(s7_an_outcome_fits_whatever_numbers_are_in_it),
+        EDGE_TEST(a_claim_fits_whatever_numbers_are_in_it),
         EDGE_TEST(s4_doubt_that_is_found_late_lasts),
         EDGE_TEST(idle_work_on_torn_storage_erases),
         EDGE_TEST(more_losses_than_a_byte_counts_are_255),
