@@ -763,6 +763,51 @@ static void what_is_behind_a_long_stretch_is_found(void **state)
     }
 }
 
+/* Commands that leave nothing, until a sector is the head. */
+static void pass_to(device *d, uint32_t sector)
+{
+    while (d->f.table.journal->head != sector)
+        pass_by(d);
+}
+
+/* Of an outcome whose claim is lost the state does not count either, wherever
+   the claim was: before it in its sector, in the one before that, or, if that
+   is the first, in the last. */
+static void a_state_does_not_count_where_its_claim_is_lost(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    for (uint32_t sector = 0; sector < 3; sector++)
+        for (uint32_t before = 0; before < 2; before++) {
+            char buffer[STATE_MAX];
+            size_t len = sizeof buffer;
+            idem_claim claim;
+            uint32_t at;
+            device_start(d, &usual);
+            f->outcome.state = "old";
+            f->outcome.state_len = 3;
+            finish(f, "s", "a", d->now);
+            f->outcome.state = "new";
+            pass_to(d, 4);
+            pass_to(d, (sector + usual.sector_count - before) %
+                           usual.sector_count);
+            assert_int_equal(begin(f, "s", "b", "pour", d->now), IDEM_EXECUTE);
+            at = idemi_storage_linear(
+                &f->table, idemi_slot_place(&f->table,
+                                            (unsigned)f->claim.slot)->claim);
+            claim = f->claim;
+            pass_to(d, sector);
+            assert_int_equal(complete(f, &claim, "poured", d->now), IDEM_OK);
+            flash_flip(&d->medium, at + 5, 0);
+            assert_int_equal(device_open(d), IDEM_OK);
+            assert_int_equal(f->table.stats.lost, 1);
+            assert_int_equal(idem_state(&f->table, buffer, &len), IDEM_OK);
+            assert_int_equal(len, 3);
+            assert_memory_equal(buffer, "old", 3);
+        }
+}
+
 /* A key was forgotten, came again, and the record that forgot it is damaged. */
 static void a_key_whose_end_is_lost_comes_once(void **state)
 {
@@ -1971,6 +2016,7 @@ int main(void)
         EDGE_TEST(the_head_is_never_dead),
         EDGE_TEST(more_stretches_than_a_byte_counts_are_all_seen),
         EDGE_TEST(what_is_behind_a_long_stretch_is_found),
+        EDGE_TEST(a_state_does_not_count_where_its_claim_is_lost),
         EDGE_TEST(a_key_whose_end_is_lost_comes_once),
         EDGE_TEST(of_two_outcomes_of_a_claim_the_first_counts),
         EDGE_TEST(s5_damage_on_top_of_a_cut_never_answers_wrongly),
