@@ -881,6 +881,34 @@ static void a_sector_without_records_ends_where_they_would_begin(void **state)
                                          END) & 0xFFFFFF, 2 * IDEMI_HEADER);
 }
 
+/* At the end of the newest sector what a cut leaves is no loss, however it
+   reads, blank granules too: as much as one record may take, behind others or
+   the headers.  What is longer is one. */
+static void what_is_longer_than_a_record_is_no_torn_one(void **state)
+{
+    enum { A_RECORD = 46 + KEY_MAX + RESPONSE_MAX };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    uint32_t size = usual.sector_size, granule = usual.granule, most;
+
+    for (unsigned way = 0; way < 4; way++) {
+        uint32_t from, len;
+        int hollow = way / 2;
+        device_start(d, &usual);
+        from = way % 2 ? pass_by(d) : 2 * IDEMI_HEADER;
+        assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_EXECUTE);
+        most = f->table.journal->record_max + granule;
+        for (len = granule; from + len <= size; len += granule) {
+            flash_fill(&d->medium, from, size - from, usual.erased);
+            flash_noise(&d->medium, from, hollow ? granule : len, way);
+            flash_noise(&d->medium, from + len - granule, granule, way);
+            assert_int_equal(device_open(d), IDEM_OK);
+            if (len <= A_RECORD || len > most)
+                assert_int_equal(f->table.stats.lost, len > most);
+        }
+    }
+}
+
 /* The first header of all was torn, anywhere, and reads as nothing whole, or as
    the first of two; and the sector behind it may be anything after a cut while
    it was erased.  That comes next, with a higher sequence, for the torn one may
@@ -2159,6 +2187,7 @@ int main(void)
         EDGE_TEST(storage_is_blank_but_for_one_granule_of_a_header),
         EDGE_TEST(a_header_alone_of_another_version_is_refused),
         EDGE_TEST(a_sector_without_records_ends_where_they_would_begin),
+        EDGE_TEST(what_is_longer_than_a_record_is_no_torn_one),
         EDGE_TEST(s10_a_first_header_that_is_seen_later_hides_nothing),
         EDGE_TEST(a_sector_that_is_passed_over_tells_of_no_damage),
         EDGE_TEST(a_key_whose_end_is_lost_comes_once),
