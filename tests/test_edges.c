@@ -1585,24 +1585,21 @@ static void s7_many_claims_are_kept_whatever_fails(void **state)
 }
 
 /* A failure leaves nothing spare: the next claim makes good all that those
-   before it need.  With large granules an outcome takes all that is kept. */
-static void s7_what_a_failure_took_the_next_claim_makes_good(void **state)
+   before it need.  With such granules an outcome takes all that is kept. */
+static void make_good(device *d, const geometry *g, uint16_t response_max)
 {
-    static const geometry grained =
-        { "grained", FLASH_NOR, 64, 640, 0, 0xFF, 0, 0, 0 };
-    static const char response[80] = "eighty bytes";
-    device *d = (device *)*state;
+    static const char response[118] = "as long as it may be";
     fixture *f = &d->f;
     idem_claim claims[HELD_KEYS];
     idem_outcome longest = { .code = INT32_MIN, .state = "eight by",
                              .state_len = STATE_MAX, .response = response,
-                             .response_len = sizeof response };
+                             .response_len = response_max };
 
-    f->config.response_max = sizeof response;
+    f->config.response_max = response_max;
     for (unsigned n = 0; n < 3; n++)
         for (unsigned held = 4; held <= HELD_KEYS; held++) {
             uint32_t erases;
-            start_with_more(d, &grained, 2);
+            start_with_more(d, g, 2);
             claim_many(d, claims, held - 1);
             // In the head; then in the one that is begun after it.
             flash_fail(&d->medium, FLASH_PROG, 0, FLASH_HALF, 0);
@@ -1619,6 +1616,49 @@ static void s7_what_a_failure_took_the_next_claim_makes_good(void **state)
                 assert_int_equal(idem_complete(&f->table, &claims[i], &longest,
                                                d->now), IDEM_OK);
             assert_int_equal(d->medium.erases, erases);
+        }
+}
+
+static void s7_what_a_failure_took_the_next_claim_makes_good(void **state)
+{
+    static const geometry even =
+        { "even", FLASH_NOR, 64, 640, 0, 0xFF, 0, 0, 0 };
+    // Of a sector four fifths of an outcome are left.
+    static const geometry odd =
+        { "odd", FLASH_NOR, 32, 736, 0, 0xFF, 0, 0, 0 };
+
+    make_good((device *)*state, &even, 80);
+    make_good((device *)*state, &odd, 118);
+}
+
+/* Records of two granules or one, which fill each sector to its end. */
+static void a_sector_is_used_up_before_the_next_is_begun(void **state)
+{
+    static const geometry even =
+        { "even", FLASH_NOR, 64, 1024, 0, 0xFF, 0, 0, 0 };
+    char longest[87] = { 0 };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    memset(longest, 'r', sizeof longest - 1);
+    f->config.response_max = sizeof longest - 1;
+    f->outcome.state = "eight by";
+    f->outcome.state_len = STATE_MAX;
+    device_start(d, &even);
+    for (uint32_t sector = 1; sector < 40; sector++)
+        for (unsigned n = 0; n < (sector % 2 ? 7 : 5); n++) {
+            uint32_t erases;
+            assert_int_equal(begin(f, "t", "x", "pour", d->now), IDEM_EXECUTE);
+            erases = d->medium.erases;
+            if (sector % 2 || n == 0) {
+                assert_int_equal(release(f, &f->claim, d->now), IDEM_OK);
+            } else {
+                assert_int_equal(complete(f, &f->claim, longest, d->now),
+                                 IDEM_OK);
+                d->now += RETENTION;
+            }
+            assert_int_equal(d->medium.erases, erases);
+            assert_int_equal(f->table.journal->sequence, sector);
         }
 }
 
@@ -2198,6 +2238,7 @@ int main(void)
         EDGE_TEST(s7_many_claims_are_kept_wherever_the_head_is),
         EDGE_TEST(s7_many_claims_are_kept_whatever_fails),
         EDGE_TEST(s7_what_a_failure_took_the_next_claim_makes_good),
+        EDGE_TEST(a_sector_is_used_up_before_the_next_is_begun),
         EDGE_TEST(s7_what_a_head_of_claims_reserves_is_made_in_place),
         EDGE_TEST(claims_are_given_back_while_no_sector_is_to_be_had),
         EDGE_TEST(s2_many_keys_are_carried_twice),
