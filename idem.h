@@ -4831,6 +4831,21 @@ static int idemi_journal_pace(idem_table *t, uint32_t outcomes)
     return result < 0 && result != IDEM_E_SPACE ? result : IDEM_OK;
 }
 
+/* The token of the head's first byte. */
+static uint64_t idemi_journal_token(const idem_table *t)
+{
+    return (uint64_t)idemi_journal_sector(t, t->journal->head)->sequence *
+           idemi_journal_size(t);
+}
+
+/* True if no more can begin in the head: nothing more is written there, or the
+   volatile claims, of which nothing is written, have used up its tokens. */
+static int idemi_journal_full(const idem_table *t)
+{
+    return !t->journal->at ||
+           t->token + 1 >= idemi_journal_token(t) + idemi_journal_size(t);
+}
+
 /* Sees to it that a record of `len` bytes fits, and after it that many
    outcomes.  An erase at most: who finds the head full and nothing spare has
    next to nothing reserved. */
@@ -4846,7 +4861,7 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
 
     if (j->broken)
         return IDEM_E_STORAGE;
-    if (idemi_journal_rest(t) < len || !j->at)
+    if (idemi_journal_rest(t) < len || idemi_journal_full(t))
         result = idemi_journal_turn(t, half, low);
     while (result == IDEM_OK && !idemi_journal_enough(t, len, outcomes)) {
         if (t->config->storage->erase &&
@@ -4928,27 +4943,6 @@ static int idemi_journal_maintain(idem_table *t)
     return idemi_journal_ahead(t, IDEMI_MAINTAIN_CARRY, low, t->claimed + 1);
 }
 
-/* The token of the head's first byte. */
-static uint64_t idemi_journal_token(const idem_table *t)
-{
-    return (uint64_t)idemi_journal_sector(t, t->journal->head)->sequence *
-           idemi_journal_size(t);
-}
-
-/* The token of a volatile claim.  It is counted, in the range of the head, so
-   that later heads have larger ones. */
-static int idemi_journal_volatile(idem_table *t, uint64_t *token)
-{
-    int result = IDEM_OK;
-
-    if (t->token + 1 >= idemi_journal_token(t) + idemi_journal_size(t))
-        result = idemi_journal_turn(t, 0, t->journal->low);
-    *token = idemi_journal_token(t);
-    if (*token <= t->token)
-        *token = t->token + 1;
-    return result;
-}
-
 /* Makes a claim on a slot durable; q->at is where, and t->token its token. */
 IDEMI_SLOW
 static int idemi_journal_claim(idem_table *t, unsigned slot, idemi_query *q)
@@ -4973,9 +4967,11 @@ static int idemi_journal_claim(idem_table *t, unsigned slot, idemi_query *q)
     if (result < 0)
         return result;
     q->at = IDEMI_NOWHERE;
-    if (t->config->volatile_claims)
-        result = idemi_journal_volatile(t, &token);
-    else {
+    if (t->config->volatile_claims) {
+        token = idemi_journal_token(t);
+        if (token <= t->token)
+            token = t->token + 1;
+    } else {
         from.scope = rq->scope;
         from.key = rq->key;
         idemi_journal_record(t, slot, IDEMI_HAS_CLAIM);

@@ -1735,6 +1735,50 @@ static void s1_tokens_of_volatile_claims_stay_below_the_next_sector(
     }
 }
 
+/* Not even if the sector that is begun then takes much that is carried. */
+static void l3_a_complete_never_erases_when_tokens_are_used_up(void **state)
+{
+    static const geometry roomy =
+        { "roomy", FLASH_NOR, 4, 1536, 0, 0xFF, 1, 0, 0 };
+    enum { FINISHED = 50, HELD = 2 };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_request rq = request_of(f, "", "passes by", "");
+
+    f->config.capacity = FINISHED + HELD + 1;
+    f->config.volatile_claims = 1;
+    f->config.retention_ms = IDEM_RETENTION_MAX;
+    f->request.lease_ms = IDEM_LEASE_NONE;
+    device_start(d, &roomy);
+    for (unsigned n = 0; n < FINISHED; n++) {
+        const char key[] = { (char)('0' + n), '\0' };
+        finish(f, "s", key, d->now);
+    }
+    for (uint32_t n = 0; n < 3 * d->medium.sector_count; n++) {
+        idem_claim held[HELD];
+        uint32_t sequence = f->table.journal->sequence, erases;
+        for (unsigned i = 0; i < HELD; i++) {
+            assert_int_equal(ask(f, nth(i), d->now), IDEM_EXECUTE);
+            held[i] = f->claim;
+        }
+        for (;;) {
+            assert_int_equal(idem_begin(&f->table, &f->claim, &f->reply, &rq,
+                                        d->now), IDEM_EXECUTE);
+            if (f->table.journal->sequence != sequence)
+                break;
+            assert_int_equal(idem_release(&f->table, &f->claim, d->now),
+                             IDEM_OK);
+        }
+        erases = d->medium.erases;
+        for (unsigned i = 0; i < HELD; i++)
+            assert_int_equal(complete(f, &held[i], "poured", d->now), IDEM_OK);
+        assert_int_equal(d->medium.erases, erases);
+        assert_int_equal(release(f, &f->claim, d->now), IDEM_OK);
+        for (unsigned i = 0; i < HELD; i++)
+            assert_int_equal(forget(f, "panel", nth(i), d->now), IDEM_OK);
+    }
+}
+
 /* Without a restart: its key is over, and its sector is cleaned. */
 static void l2_idle_time_frees_what_is_stale(void **state)
 {
@@ -4634,6 +4678,7 @@ int main(void)
         JOURNAL_TEST(a_volatile_claim_needs_no_room),
         JOURNAL_TEST(
             s1_tokens_of_volatile_claims_stay_below_the_next_sector),
+        JOURNAL_TEST(l3_a_complete_never_erases_when_tokens_are_used_up),
         JOURNAL_TEST(s2_outcomes_of_many_volatile_claims_outlive_a_restart),
         JOURNAL_TEST(l2_idle_time_frees_what_is_stale),
         JOURNAL_TEST(what_is_stale_is_emptied_once),
