@@ -4765,20 +4765,15 @@ static uint32_t idemi_journal_room(const idem_table *t)
 static int idemi_journal_enough(const idem_table *t, uint32_t len,
                                 uint32_t outcomes)
 {
-    const idem_journal *j = t->journal;
     uint32_t rest = idemi_journal_rest(t);
-    uint32_t need = outcomes * j->outcome_max;
-    uint32_t spare;
+    uint32_t need = outcomes * t->journal->outcome_max;
 
     if (len > rest)
         return 0;
     rest -= len;
-    if (need <= rest)
-        return 1;
     // Every sector but the last may end with less than an outcome unused.
-    spare = idemi_journal_spare(t);
-    rest = rest > j->outcome_max ? rest - j->outcome_max : 0;
-    return spare && need <= rest + spare * idemi_journal_room(t);
+    return need <= rest ||
+           need <= rest + idemi_journal_spare(t) * idemi_journal_room(t);
 }
 
 /* True if the sectors that are left can keep what is configured, and there are

@@ -1584,6 +1584,26 @@ static void s7_many_claims_are_kept_whatever_fails(void **state)
                               n);
 }
 
+/* To the byte: every sector but the last may end with less than an outcome. */
+static void what_is_just_enough_for_outcomes_is_enough(void **state)
+{
+    device *d = (device *)*state;
+    idem_table *t = &d->f.table;
+    idem_journal *j;
+    uint32_t room, spare, most;
+
+    device_start(d, &in_place);
+    play(d, NULL, "B0");
+    j = t->journal;
+    spare = idemi_journal_spare(t);
+    room = in_place.sector_size - idemi_journal_front(t) - j->outcome_max;
+    most = spare * room / j->outcome_max + 1;
+    assert_true(spare > 1);
+    j->at = in_place.sector_size - (most * j->outcome_max - spare * room);
+    assert_true(idemi_journal_enough(t, 0, most));
+    assert_false(idemi_journal_enough(t, 1, most));
+}
+
 /* A failure leaves nothing spare: the next claim makes good all that those
    before it need.  With such granules an outcome takes all that is kept. */
 static void make_good(device *d, const geometry *g, uint16_t response_max)
@@ -2237,6 +2257,7 @@ int main(void)
         EDGE_TEST(idle_work_finds_no_sector_where_all_were_tried),
         EDGE_TEST(s7_many_claims_are_kept_wherever_the_head_is),
         EDGE_TEST(s7_many_claims_are_kept_whatever_fails),
+        EDGE_TEST(what_is_just_enough_for_outcomes_is_enough),
         EDGE_TEST(s7_what_a_failure_took_the_next_claim_makes_good),
         EDGE_TEST(a_sector_is_used_up_before_the_next_is_begun),
         EDGE_TEST(s7_what_a_head_of_claims_reserves_is_made_in_place),
