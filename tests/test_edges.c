@@ -1346,6 +1346,46 @@ static void a_claim_fits_whatever_numbers_are_in_it(void **state)
         }
 }
 
+/* No key is forgotten too soon, or known too long, where many times 32 bits of
+   time have passed between two records, and something more. */
+static void s6_months_between_two_records_are_counted(void **state)
+{
+    static const uint32_t more[] = { 0, 1u << 28, 1u << 31, UINT32_MAX };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    f->config.capacity = 6;
+    f->request.lease_ms = IDEM_LEASE_NONE;
+    for (unsigned i = 0; i < COUNT(more); i++)
+        for (unsigned times = 0; times < 4; times++) {
+            idem_claim b, c;
+            device_start(d, &usual);
+            assert_int_equal(elapse(f, 10), IDEM_OK);
+            finish(f, "s", "a", d->now);
+            assert_int_equal(begin(f, "s", "b", "pour", d->now), IDEM_EXECUTE);
+            b = f->claim;
+            assert_int_equal(begin(f, "s", "c", "pour", d->now), IDEM_EXECUTE);
+            c = f->claim;
+            for (unsigned n = 0; n < times; n++)
+                assert_int_equal(elapse(f, UINT32_MAX), IDEM_OK);
+            assert_int_equal(elapse(f, times), IDEM_OK);
+            assert_int_equal(elapse(f, more[i]), IDEM_OK);
+            assert_int_equal(complete(f, &b, "poured", d->now), IDEM_OK);
+            assert_int_equal(complete(f, &c, "poured", d->now + 1), IDEM_OK);
+            for (uint32_t age = 1; age < 3; age++) {
+                assert_int_equal(device_open(d), IDEM_OK);
+                assert_int_equal(find(f, "s", "b", d->now), IDEM_OK);
+                assert_int_equal(f->entry.age_ms, age);
+                assert_int_equal(find(f, "s", "a", d->now),
+                                 times || i ? IDEM_E_NOT_FOUND : IDEM_OK);
+                finish(f, "t", nth(age), d->now + 1);
+            }
+            assert_int_equal(device_open(d), IDEM_OK);
+            assert_int_equal(elapse(f, UINT32_MAX), IDEM_OK);
+            assert_int_equal(find(f, "s", "b", d->now), IDEM_E_NOT_FOUND);
+        }
+}
+
 /* The first header of a boot has the time of the opening.  What ends 50 days
    after that, which 32 bits do not tell, ends a little sooner. */
 static void s4_doubt_that_is_found_late_lasts(void **state)
@@ -2217,6 +2257,7 @@ int main(void)
         EDGE_TEST(what_is_owed_for_more_than_32_bits_is_delivered),
         EDGE_TEST(s7_an_outcome_fits_whatever_numbers_are_in_it),
         EDGE_TEST(a_claim_fits_whatever_numbers_are_in_it),
+        EDGE_TEST(s6_months_between_two_records_are_counted),
         EDGE_TEST(s4_doubt_that_is_found_late_lasts),
         EDGE_TEST(idle_work_on_torn_storage_erases),
         EDGE_TEST(more_losses_than_a_byte_counts_are_255),
