@@ -909,6 +909,48 @@ static void what_is_longer_than_a_record_is_no_torn_one(void **state)
     }
 }
 
+/* Goes on to a sector in a new boot, and the power goes before its second
+   header is there.  Returns whether that was the n-th operation. */
+static int doubt_header(device *d, uint32_t sector, uint32_t n)
+{
+    fixture *f = &d->f;
+    const uint8_t *p;
+
+    device_start(d, &usual);
+    finish(f, "s", "a", d->now);
+    pass_to(d, (sector + usual.sector_count - 1) % usual.sector_count);
+    assert_int_equal(device_open(d), IDEM_OK);
+    flash_cut(&d->medium, n, 0);
+    assert_int_equal(begin(f, "s", "b", "pour", d->now), IDEM_E_STORAGE);
+    flash_boot(&d->medium);
+    p = d->medium.bytes + sector * usual.sector_size;
+    return p[0] == 'i' && p[IDEMI_HEADER] == usual.erased;
+}
+
+/* Of a header in doubt it is not known whether it counts: the sector behind it
+   is dead in either case, and is taken next. */
+static void r3_a_sector_with_a_header_in_doubt_is_passed_over(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    for (uint32_t sector = 0; sector < usual.sector_count; sector++) {
+        uint32_t n = 0, was[2];
+        const uint32_t *erases;
+        uint32_t next = (sector + 1) % usual.sector_count;
+        while (!doubt_header(d, sector, n))
+            n++;
+        erases = d->medium.sector_erases;
+        was[0] = erases[sector];
+        was[1] = erases[next];
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_REPLAY);
+        assert_int_equal(begin(f, "s", "b", "pour", d->now), IDEM_EXECUTE);
+        assert_int_equal(erases[sector], was[0]);
+        assert_int_equal(erases[next], was[1] + 1);
+    }
+}
+
 /* The first header of all was torn, anywhere, and reads as nothing whole, or as
    the first of two; and the sector behind it may be anything after a cut while
    it was erased.  That comes next, with a higher sequence, for the torn one may
@@ -2289,6 +2331,7 @@ int main(void)
         EDGE_TEST(a_header_alone_of_another_version_is_refused),
         EDGE_TEST(a_sector_without_records_ends_where_they_would_begin),
         EDGE_TEST(what_is_longer_than_a_record_is_no_torn_one),
+        EDGE_TEST(r3_a_sector_with_a_header_in_doubt_is_passed_over),
         EDGE_TEST(s10_a_first_header_that_is_seen_later_hides_nothing),
         EDGE_TEST(a_sector_that_is_passed_over_tells_of_no_damage),
         EDGE_TEST(a_key_whose_end_is_lost_comes_once),
