@@ -711,31 +711,86 @@ static uint32_t pass_by(device *d)
                                        f->table.journal->at));
 }
 
+/* Commands that leave nothing, until a sector is the head; those that fail are
+   repeated. */
+static void pass_to(device *d, uint32_t sector)
+{
+    fixture *f = &d->f;
+    unsigned left = 1000;
+
+    while (f->table.journal->head != sector) {
+        if (begin(f, "t", "x", "pour", d->now) >= 0)
+            (void)release(f, &f->claim, d->now);
+        assert_int_not_equal(--left, 0);
+    }
+}
+
 static void more_stretches_than_a_byte_counts_are_all_seen(void **state)
 {
     static const geometry large =
         { "large", FLASH_NOR, 1, 16384, 10, 0xFF, 0, 0, 0 };
+    static const unsigned counts[] = { 254, 255, 256, 257, 300 };
     device *d = (device *)*state;
     fixture *f = &d->f;
-    uint32_t first;
 
-    device_start(d, &large);
-    finish(f, "s", "a", d->now);
-    first = f->table.journal->head;
-    for (unsigned n = 0; n < 300; n++)
-        flash_flip(&d->medium, pass_by(d) - 2, 0);
-    finish(f, "s", "b", d->now);
-    assert_int_equal(device_open(d), IDEM_OK);
-    assert_int_equal(f->table.stats.lost, 300);
-    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_REPLAY);
-    assert_int_equal(begin(f, "s", "b", "pour", d->now), IDEM_REPLAY);
-    assert_int_equal(begin(f, "s", "c", "pour", d->now), IDEM_RECOVER);
-    assert_int_not_equal(f->table.journal->head, first);
-    // They were told once; what comes now is told again.
-    assert_int_equal(device_open(d), IDEM_OK);
-    assert_int_equal(f->table.stats.lost, 0);
-    assert_int_equal(begin(f, "s", "d", "pour", d->now), IDEM_RECOVER);
-    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_REPLAY);
+    for (size_t i = 0; i < COUNT(counts); i++) {
+        uint32_t first;
+        device_start(d, &large);
+        finish(f, "s", "a", d->now);
+        first = f->table.journal->head;
+        for (unsigned n = 0; n < counts[i]; n++)
+            flash_flip(&d->medium, pass_by(d) - 2, 0);
+        finish(f, "s", "b", d->now);
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(f->table.stats.lost, counts[i]);
+        assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_REPLAY);
+        assert_int_equal(begin(f, "s", "b", "pour", d->now), IDEM_REPLAY);
+        assert_int_equal(begin(f, "s", "c", "pour", d->now), IDEM_RECOVER);
+        assert_int_not_equal(f->table.journal->head, first);
+        // They were told once; what comes now is told again.
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(f->table.stats.lost, 0);
+        assert_int_equal(begin(f, "s", "d", "pour", d->now), IDEM_RECOVER);
+        assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_REPLAY);
+    }
+}
+
+/* Damages what is written from one place on up to another; how many granules
+   that are. */
+static uint32_t damage(device *d, uint32_t from, uint32_t to)
+{
+    flash_fill(&d->medium, from, to - from, 0);
+    return (to - from) / usual.granule;
+}
+
+/* The next header tells of all that is damaged how many stretches, and how many
+   granules that are: in front of the first record, and behind the last. */
+static void a_header_counts_what_is_damaged(void **state)
+{
+    enum { STRETCHES = 13, GRANULES = 27, END = 30 };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    uint32_t size = usual.sector_size, granules = 0, head = 0;
+
+    device_start(d, &usual);
+    for (unsigned round = 1; round < 3; round++) {
+        uint32_t from = round == 1 ? 2 * IDEMI_HEADER : pass_by(d);
+        const uint8_t *header = d->medium.bytes + (head + 1) * size;
+        granules += damage(d, from, pass_by(d));
+        from = pass_by(d);
+        pass_to(d, head + 1);
+        granules += damage(d, from, head * size + header[END] +
+                                        256u * header[END + 1]);
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(f->table.stats.lost, 2);
+        assert_int_equal(begin(f, "s", nth(round), "pour", d->now),
+                         IDEM_RECOVER);
+        head = f->table.journal->head;
+        header = d->medium.bytes + head * size;
+        assert_int_equal(header[STRETCHES], 2 * round);
+        assert_int_equal(header[GRANULES] >> 2, granules % 64);
+        d->now += RETENTION;            // doubt is over
+    }
 }
 
 /* However much memory there is to read with, behind a long stretch the records
@@ -760,20 +815,6 @@ static void what_is_behind_a_long_stretch_is_found(void **state)
         assert_int_equal(device_open_with(d, spare), IDEM_OK);
         assert_int_equal(t->stats.lost, 1);
         assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_REPLAY);
-    }
-}
-
-/* Commands that leave nothing, until a sector is the head; those that fail are
-   repeated. */
-static void pass_to(device *d, uint32_t sector)
-{
-    fixture *f = &d->f;
-    unsigned left = 1000;
-
-    while (f->table.journal->head != sector) {
-        if (begin(f, "t", "x", "pour", d->now) >= 0)
-            (void)release(f, &f->claim, d->now);
-        assert_int_not_equal(--left, 0);
     }
 }
 
@@ -1017,16 +1058,19 @@ static void a_sector_that_is_passed_over_tells_of_no_damage(void **state)
     }
 }
 
-/* A key was forgotten, came again, and the record that forgot it is damaged. */
+/* A key was forgotten, came again, and the record that forgot it is damaged:
+   in any place in the first sector, and up to the end of the last. */
 static void a_key_whose_end_is_lost_comes_once(void **state)
 {
     device *d = (device *)*state;
     fixture *f = &d->f;
 
-    for (unsigned before = 0; before < 30; before++) {
+    for (unsigned before = 0; before < 40; before++) {
         uint32_t end;
         device_start(d, &usual);
-        for (unsigned n = 0; n < before; n++)
+        if (before >= 20)
+            pass_to(d, usual.sector_count - 1);
+        for (unsigned n = 0; n < before % 20; n++)
             pass_by(d);
         finish(f, "s", "a", d->now);
         finish(f, "s", "b", d->now);
@@ -2325,6 +2369,7 @@ int main(void)
         EDGE_TEST(s7_idle_work_that_fails_loses_nothing),
         EDGE_TEST(the_head_is_never_dead),
         EDGE_TEST(more_stretches_than_a_byte_counts_are_all_seen),
+        EDGE_TEST(a_header_counts_what_is_damaged),
         EDGE_TEST(what_is_behind_a_long_stretch_is_found),
         EDGE_TEST(a_state_does_not_count_where_its_claim_is_lost),
         EDGE_TEST(storage_is_blank_but_for_one_granule_of_a_header),
