@@ -5576,8 +5576,6 @@ static void idemi_recover_apply(idem_table *t, uint32_t at, idemi_late *late)
         idemi_keys_delivered(t, s);
     else if (!(r->parts & IDEMI_HAS_CLAIM))
         idemi_keys_remove(t, slot);
-    if (r->parts & IDEMI_MOVED)
-        idemi_keys_expire(t, slot);
 }
 
 /* Keeps a copy of what may be the newest record, and notes where the head ends
