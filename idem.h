@@ -1214,8 +1214,8 @@ typedef struct idem_link {
 /* Where a key's records are, as addresses in the storage */
 typedef struct idem_place {
     uint32_t claim;             /* IDEMI_NOWHERE: not written (volatile) */
-    uint32_t outcome;           /* may be the same; in progress, the low half
-                                   of the claim's token */
+    uint32_t outcome;           /* may be the same; of a claim of this boot, the
+                                   low half of its token */
 #if IDEM_WIDE
     idem_link written;          /* neighbours in the order of claim (>>journal);
                                    itself: it is not in it */
@@ -5476,7 +5476,6 @@ static void idemi_recover_claim(idem_table *t, unsigned slot, uint32_t at,
         s->time -= r->age;
     }
     idemi_journal_wrote(t, slot, at);
-    idemi_slot_place(t, slot)->outcome = r->body.token;
     idemi_order_note(t, s);
     t->used++;
     t->claimed += idemi_keys_claimed(s);
