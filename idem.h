@@ -3791,7 +3791,8 @@ static uint8_t idemi_keys_terms(idem_table *t, uint32_t retention_ms)
 #define IDEMI_CARRY_CLAIM   31u
 #define IDEMI_CARRY_WHOLE   32u
 
-/* What a sector looks like where there is no journal: idem_sector.link */
+/* What a sector looks like where there is no journal: idem_sector.link, in which
+   it means nothing afterwards */
 enum { IDEMI_LOOKS_OTHER, IDEMI_LOOKS_TORN, IDEMI_LOOKS_BLANK };
 
 /* Slots that one idem_maintain carries forward, at most */
@@ -5775,9 +5776,6 @@ static int idemi_recover_blank(idem_table *t, int seen)
         next = idemi_journal_after(t, j->attempt);
     j->head = idemi_recover_before(t, next, 1);
     j->clean = j->tail = next;
-    for (number = 0; number < m->sector_count; number++)
-        idemi_journal_sector(t, number)->link =
-            idemi_journal_sector(t, number)->known = 0;
     return IDEM_OK;
 }
 
