@@ -5820,9 +5820,8 @@ static int idemi_recover_open(idem_table *t)
 static int idemi_recover_wipe(idem_table *t, uint32_t sector)
 {
     const idem_storage *m = t->config->storage;
-    idem_journal *j = t->journal;
     unsigned char *in = t->in;
-    uint32_t len = j->in_size & ~(uint32_t)(m->prog_size - 1u), at = 0;
+    uint32_t len = t->journal->in_size & ~(uint32_t)(m->prog_size - 1u), at = 0;
     int result = IDEM_OK;
 
     if (m->erase) {
@@ -5836,7 +5835,6 @@ static int idemi_recover_wipe(idem_table *t, uint32_t sector)
         result = idemi_storage_result(
             t, m->prog(m->ctx, sector * m->sector_size + at, in, len));
     }
-    j->synced = 0;
     return result;
 }
 
