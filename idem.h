@@ -3791,7 +3791,7 @@ static uint8_t idemi_keys_terms(idem_table *t, uint32_t retention_ms)
 #define IDEMI_CARRY_CLAIM   31u
 #define IDEMI_CARRY_WHOLE   32u
 
-/* What a sector looks like where there is no journal: idem_sector.link, in which
+/* What a sector looks like where there is no journal: idem_sector.link, where
    it means nothing afterwards */
 enum { IDEMI_LOOKS_OTHER, IDEMI_LOOKS_TORN, IDEMI_LOOKS_BLANK };
 
