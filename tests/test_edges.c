@@ -1195,6 +1195,82 @@ static void s5_damage_on_top_of_a_cut_never_answers_wrongly(void **state)
             }
 }
 
+/* Only a sector in which programming failed is given up: not one that was begun
+   after it, and failed for what could not be read. */
+static void a_read_that_fails_gives_no_sector_up(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_table *t = &f->table;
+
+    device_start(d, &usual);
+    finish(f, "s", "a", d->now);
+    flash_fail(&d->medium, FLASH_PROG, 0, FLASH_UNDONE, 0);
+    assert_int_equal(idemi_journal_turn(t, 0, 0), IDEM_E_STORAGE);
+    assert_int_equal(t->stats.retired, 1);
+    all_fail(d, FLASH_READ);
+    assert_int_equal(idemi_journal_turn(t, 0, usual.sector_count),
+                     IDEM_E_STORAGE);
+    none_fails(d, FLASH_READ);
+    finish(f, "s", "b", d->now);
+    assert_int_equal(t->stats.retired, 1);
+}
+
+/* Whatever there was in it before, that was shorter. */
+static void what_is_in_a_head_that_failed_is_read_to_its_end(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_table *t = &f->table;
+
+    device_start(d, &usual);
+    assert_int_equal(begin(f, "s", "a key that is long", "pour", d->now),
+                     IDEM_EXECUTE);
+    assert_int_equal(complete(f, &f->claim, "sixteen bytes or", d->now),
+                     IDEM_OK);
+    finish(f, "s", "b", d->now);
+    for (unsigned n = 0; n < 2 * usual.sector_count; n++) {
+        assert_int_equal(idemi_journal_turn(t, 0, n % 2 * usual.sector_count),
+                         IDEM_OK);
+        pass_by(d);
+    }
+    flash_fail(&d->medium, FLASH_PROG, 2, FLASH_UNDONE, 0);
+    assert_int_equal(idemi_journal_turn(t, 0, usual.sector_count),
+                     IDEM_E_STORAGE);
+    assert_true(t->journal->stray);
+    assert_int_equal(begin(f, "s", "a key that is long", "pour", d->now),
+                     IDEM_REPLAY);
+    assert_string_equal(f->buffer, "sixteen bytes or");
+}
+
+/* Once all have failed all get another chance: each is used but those that have
+   failed since. */
+static void sectors_that_failed_are_all_used_again(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    uint32_t sector, erases[16], unused = 0;
+
+    device_start(d, &usual);
+    for (unsigned n = 0; n < 120; n++)
+        pass_by(d);
+    finish(f, "s", "a", d->now);
+    assert_int_equal(device_open(d), IDEM_OK);
+    all_fail(d, FLASH_PROG);
+    for (unsigned n = 0; n < 3 * usual.sector_count; n++)
+        assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_E_STORAGE);
+    none_fails(d, FLASH_PROG);
+    for (sector = 0; sector < usual.sector_count; sector++)
+        erases[sector] = d->medium.sector_erases[sector];
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_REPLAY);
+    for (unsigned n = 0; n < 30 * usual.sector_count; n++)
+        pass_by(d);
+    for (sector = 0; sector < usual.sector_count; sector++)
+        unused += d->medium.sector_erases[sector] == erases[sector];
+    assert_int_equal(f->table.stats.retired, unused);
+    assert_int_equal(f->table.stats.lost, 0);
+}
+
 /* ---------------------------------------------------------------------------
    stale claims, volatile ones, and the last sequence
    ------------------------------------------------------------------------ */
@@ -2406,6 +2482,9 @@ int main(void)
         EDGE_TEST(the_end_of_a_granule_is_salvaged_by_itself),
         EDGE_TEST(an_outcome_names_no_claim_in_a_head_that_failed),
         EDGE_TEST(what_is_in_a_head_that_failed_is_carried_first),
+        EDGE_TEST(a_read_that_fails_gives_no_sector_up),
+        EDGE_TEST(what_is_in_a_head_that_failed_is_read_to_its_end),
+        EDGE_TEST(sectors_that_failed_are_all_used_again),
         EDGE_TEST(s3_two_keys_of_one_hash_are_two_keys),
         EDGE_TEST(s4_a_key_lost_while_room_is_made_for_it_is_never_new),
         EDGE_TEST(what_reads_again_is_known_again),
