@@ -1271,6 +1271,48 @@ static void sectors_that_failed_are_all_used_again(void **state)
     assert_int_equal(f->table.stats.lost, 0);
 }
 
+// Erasing a sector leaves this byte of it as it was programmed.
+static uint32_t stuck_at;
+
+static int stuck_erase(void *ctx, uint32_t sector)
+{
+    flash *m = (flash *)ctx;
+    uint32_t at = sector * m->sector_size + stuck_at;
+    uint8_t was = m->bytes[at];
+    int result = flash_erase(ctx, sector);
+
+    if (was == m->erased)
+        return result;
+    m->bytes[at] = was;
+    flash_settle(m, at, 1);
+    return result;
+}
+
+/* Where a sector's headers go every byte is looked at before one is programmed,
+   if the storage is to be verified. */
+static void s8_no_header_goes_where_an_erase_left_a_byte(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    for (stuck_at = 0; stuck_at < 80; stuck_at++) {
+        device_start(d, &usual);
+        finish(f, "s", "a", d->now);
+        for (uint32_t n = 0; n < usual.sector_count; n++)
+            assert_int_equal(idemi_journal_turn(&f->table, 0,
+                                                usual.sector_count), IDEM_OK);
+        d->storage.verify = 1;
+        d->storage.erase = stuck_erase;
+        for (uint32_t n = 0; n < 2 * usual.sector_count; n++) {
+            uint32_t progs = d->medium.progs;
+            assert_int_equal(idemi_journal_turn(&f->table, 0, 0),
+                             IDEM_E_STORAGE);
+            assert_int_equal(d->medium.progs, progs);
+        }
+        assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_REPLAY);
+    }
+}
+
 /* ---------------------------------------------------------------------------
    stale claims, volatile ones, and the last sequence
    ------------------------------------------------------------------------ */
@@ -2485,6 +2527,7 @@ int main(void)
         EDGE_TEST(a_read_that_fails_gives_no_sector_up),
         EDGE_TEST(what_is_in_a_head_that_failed_is_read_to_its_end),
         EDGE_TEST(sectors_that_failed_are_all_used_again),
+        EDGE_TEST(s8_no_header_goes_where_an_erase_left_a_byte),
         EDGE_TEST(s3_two_keys_of_one_hash_are_two_keys),
         EDGE_TEST(s4_a_key_lost_while_room_is_made_for_it_is_never_new),
         EDGE_TEST(what_reads_again_is_known_again),
