@@ -1722,14 +1722,19 @@ static void idle_work_finds_no_sector_where_all_were_tried(void **state)
 {
     device *d = (device *)*state;
     fixture *f = &d->f;
+    unsigned none = 0;
 
     device_start(d, &usual);
     d->unsure = 1;
     all_fail(d, FLASH_READ);
     for (unsigned n = 0; n < 3 * usual.sector_count; n++) {
+        int result;
         assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_E_STORAGE);
-        assert_true(maintain(f, d->now) >= 0);
+        result = maintain(f, d->now);
+        assert_true(result >= 0);
+        none += result == IDEM_OK && f->table.journal->blank == IDEMI_TORN;
     }
+    assert_true(none > 0);
     none_fails(d, FLASH_READ);
     assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_EXECUTE);
     assert_int_equal(complete(f, &f->claim, "poured", d->now), IDEM_OK);
@@ -2050,6 +2055,52 @@ static void s2_many_keys_are_carried_twice(void **state)
             check_soon_carried(d);
         }
     assert_true(failed[0] > 0 && failed[1] > 0);
+}
+
+/* All sectors are given up but three after the head, and the oldest is so full
+   of keys that one does not hold them when they are written anew: two must be
+   dead behind a head. */
+static void what_cannot_be_carried_is_told_and_kept(void **state)
+{
+    static const geometry dense =
+        { "dense", FLASH_NOR, 1, 1024, 0, 0xFF, 0, 0, 0 };
+    enum { MANY = 60 };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_table *t = &f->table;
+    uint32_t sector;
+
+    f->config.capacity = MANY;
+    f->config.key_max = 8;
+    f->config.state_max = 0;
+    device_start(d, &dense);
+    for (unsigned n = 0; n < MANY; n++) {
+        const char key[] = { (char)(1 + n), 0 };
+        finish(f, "", key, d->now);
+    }
+    assert_int_equal(idemi_journal_turn(t, 0, d->medium.sector_count), IDEM_OK);
+    assert_int_equal(idemi_journal_turn(t, 0, d->medium.sector_count - 2),
+                     IDEM_OK);
+    assert_int_equal(idemi_journal_distance(t, t->journal->tail,
+                                            t->journal->head), 1);
+    d->now += RETENTION / 2;    // so that they take more room
+    assert_int_equal(live(f, d->now), MANY);
+    sector = t->journal->head;
+    for (unsigned n = 0; n < 3; n++)
+        sector = idemi_journal_after(t, sector);
+    while ((sector = idemi_journal_after(t, sector)) != t->journal->tail)
+        idemi_journal_retire(t, sector);
+    // The first need not carry any, and is to leave all its room; so the second
+    // must carry all.
+    assert_int_equal(idemi_journal_turn(t, dense.sector_size, t->journal->low),
+                     IDEM_OK);
+    assert_int_equal(idemi_journal_turn(t, dense.sector_size, t->journal->low),
+                     IDEM_E_SPACE);
+    assert_int_equal(idem_check(t), 0);
+    for (unsigned n = 0; n < MANY; n++) {
+        const char key[] = { (char)(1 + n), 0 };
+        assert_int_equal(begin(f, "", key, "pour", d->now), IDEM_REPLAY);
+    }
 }
 
 /* So many sectors cannot be erased any more, every second of those to come. */
@@ -2564,6 +2615,7 @@ int main(void)
         EDGE_TEST(s7_what_a_head_of_claims_reserves_is_made_in_place),
         EDGE_TEST(claims_are_given_back_while_no_sector_is_to_be_had),
         EDGE_TEST(s2_many_keys_are_carried_twice),
+        EDGE_TEST(what_cannot_be_carried_is_told_and_kept),
         EDGE_TEST(s7_claims_complete_though_sectors_wear_out),
         EDGE_TEST(s8_an_erase_under_way_is_of_one_sector),
         EDGE_TEST(arguments_that_are_not_there_are_refused),

@@ -1646,6 +1646,14 @@ static void a_volatile_claim_is_not_written_and_its_outcome_is(void **state)
     assert_int_equal(d->medium.progs, progs + 1);
     device_restart(d);
     assert_int_equal(device_begin(d, 1), IDEM_REPLAY);
+    // Wherever the head ends, if its outcome has a sector to go to.
+    for (unsigned n = 0; n < 200; n++) {
+        play(d, NULL, "B0 C0 B2 C2 X0 X1 X2 M");
+        progs = d->medium.progs;
+        play(d, NULL, "B1");
+        assert_int_equal(d->medium.progs, progs);
+        assert_int_equal(device_complete(d, 1, n % 5), IDEM_OK);
+    }
 }
 
 /* So a full sector is the outcome's matter. */
