@@ -4457,7 +4457,6 @@ static void idemi_journal_retire(idem_table *t, uint32_t sector)
 {
     idemi_journal_sector(t, sector)->link = IDEMI_RETIRED;
     t->stats.retired++;
-    t->journal->spare = 0;
 }
 
 /* The first dead sector after the head that is not spare. */
