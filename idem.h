@@ -4900,16 +4900,13 @@ static int idemi_journal_unconfirmed(const idem_table *t, unsigned slot)
     return slot == j->newest_slot || slot == IDEMI_NONE;
 }
 
-/* Goes on to the first sector of this boot; that confirms the newest record of
-   the boot before.  It leaves no room for more: if this is all that the boot
-   writes it must carry what it can, or restarts in a row would use up the
-   ring. */
-IDEMI_SLOW
+/* Goes on to the first sector of this boot, for before that nothing fits; that
+   confirms the newest record of the boot before.  It leaves no room for more:
+   if this is all that the boot writes it must carry what it can, or restarts in
+   a row would use up the ring. */
 static int idemi_journal_assure(idem_table *t)
 {
-    if (t->journal->broken)
-        return IDEM_E_STORAGE;
-    return idemi_journal_turn(t, 0, t->journal->low);
+    return idemi_journal_reserved(t, 1);
 }
 
 /* One bounded step of idle work on the journal.  IDEM_MORE if there is more. */
