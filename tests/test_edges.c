@@ -1693,6 +1693,31 @@ static void idle_work_carries_some_keys_and_no_more_at_a_time(void **state)
                     3 * t->journal->carry_max - 1);
 }
 
+/* Where none is needed yet idle work carries nothing before the last quarter of
+   a sector: what is needed now may be over then. */
+static void idle_work_waits_for_the_last_quarter_of_a_sector(void **state)
+{
+    static const geometry even =
+        { "even", FLASH_NOR, 64, 1024, 0, 0xFF, 0, 0, 0 };
+    device *d = (device *)*state;
+    const idem_table *t = &d->f.table;
+    uint32_t most = 0;
+
+    d->f.config.retention_ms = IDEM_RETENTION_MAX;
+    device_start(d, &even);
+    finish(&d->f, "s", "a", d->now);
+    for (unsigned n = 0; n < 200; n++) {
+        uint32_t progs = d->medium.progs, rest = idemi_journal_rest(t);
+        int needed = idemi_journal_gap(t, t->journal->clean) < t->journal->low;
+        while (maintain(&d->f, d->now) == IDEM_MORE)
+            ;
+        if (d->medium.progs != progs && !needed)
+            most = rest > most ? rest : most;
+        pass_by(d);
+    }
+    assert_int_equal(most, even.sector_size / 4);
+}
+
 static void s7_idle_work_that_fails_loses_nothing(void **state)
 {
     device *d = (device *)*state;
@@ -2588,6 +2613,7 @@ int main(void)
         EDGE_TEST(s5_what_is_owed_is_listed_beside_what_cannot_be_read),
         EDGE_TEST(a_list_goes_on_once_its_place_can_be_read),
         EDGE_TEST(idle_work_carries_some_keys_and_no_more_at_a_time),
+        EDGE_TEST(idle_work_waits_for_the_last_quarter_of_a_sector),
         EDGE_TEST(s7_idle_work_that_fails_loses_nothing),
         EDGE_TEST(the_head_is_never_dead),
         EDGE_TEST(more_stretches_than_a_byte_counts_are_all_seen),
