@@ -1350,6 +1350,27 @@ static void a_stale_key_takes_the_slot_that_its_quota_leaves(void **state)
     assert_int_equal(f->table.stale, 0);
 }
 
+/* That it is gone is written again where the sector that said so fails. */
+static void a_stale_key_stays_gone_though_a_head_fails(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_table *t = &f->table;
+    uint32_t room;
+
+    make_stale(d);
+    // For nothing else there is room.
+    room = usual.sector_size - idemi_journal_front(t) - 16;
+    flash_fail(&d->medium, FLASH_PROG, 1, FLASH_UNDONE, 0);
+    assert_int_equal(idemi_journal_turn(t, room, usual.sector_count),
+                     IDEM_E_STORAGE);
+    assert_int_equal(idemi_journal_turn(t, room, usual.sector_count), IDEM_OK);
+    assert_int_equal(t->stale, 0);
+    assert_int_equal(device_open(d), IDEM_OK);
+    assert_int_equal(find(f, "s", "a", d->now), IDEM_E_NOT_FOUND);
+    assert_int_equal(find(f, "s", "b", d->now), IDEM_OK);
+}
+
 /* There may be more of them. */
 static void idle_work_goes_on_after_a_stale_claim(void **state)
 {
@@ -2578,6 +2599,7 @@ int main(void)
         EDGE_TEST(looking_says_that_an_outcome_does_not_read),
         EDGE_TEST(nothing_is_lost_while_nothing_at_all_reads),
         EDGE_TEST(a_stale_key_takes_the_slot_that_its_quota_leaves),
+        EDGE_TEST(a_stale_key_stays_gone_though_a_head_fails),
         EDGE_TEST(idle_work_goes_on_after_a_stale_claim),
         EDGE_TEST(of_a_key_that_is_over_nothing_is_written),
         EDGE_TEST(volatile_tokens_go_on_in_another_sector),
