@@ -1880,6 +1880,47 @@ static void s7_many_claims_are_kept_whatever_fails(void **state)
                               n);
 }
 
+/* They reserve sector after sector, and nothing of them is written: so the head
+   stays as it was. */
+static void l3_many_volatile_claims_wait_for_one_erase_each(void **state)
+{
+    static const geometry coarse =
+        { "coarse", FLASH_NOR, 64, 2048, 0, 0xFF, 1, 0, 0 };
+    enum { CLAIMS = 26, FINISHED = 10 };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_claim claims[CLAIMS];
+
+    f->config.capacity = CLAIMS + FINISHED;
+    f->config.key_max = 16;
+    f->config.volatile_claims = 1;
+    f->config.state_max = 64;
+    f->config.retention_ms = IDEM_RETENTION_MAX;
+    for (unsigned before = 100; before < 170; before++) {
+        char key[] = "?";
+        uint32_t erases;
+        device_start(d, &coarse);
+        for (unsigned n = 0; n < FINISHED; n++)
+            finish(f, "s", nth(n), d->now);
+        for (unsigned n = 0; n < before; n++) {
+            finish(f, "t", "x", d->now);
+            assert_int_equal(forget(f, "t", "x", d->now), IDEM_OK);
+        }
+        for (unsigned n = 0; n < CLAIMS; n++) {
+            key[0] = (char)('a' + n);
+            erases = d->medium.erases;
+            assert_int_equal(ask(f, key, d->now), IDEM_EXECUTE);
+            assert_in_range(d->medium.erases - erases, 0, 1);
+            claims[n] = f->claim;
+        }
+        erases = d->medium.erases;
+        for (unsigned n = 0; n < CLAIMS; n++)
+            assert_int_equal(complete(f, &claims[n], "sixteen bytes or",
+                                      d->now), IDEM_OK);
+        assert_int_equal(d->medium.erases, erases);
+    }
+}
+
 /* To the byte: every sector but the last may end with less than an outcome. */
 static void what_is_just_enough_for_outcomes_is_enough(void **state)
 {
@@ -2656,6 +2697,7 @@ int main(void)
         EDGE_TEST(idle_work_finds_no_sector_where_all_were_tried),
         EDGE_TEST(s7_many_claims_are_kept_wherever_the_head_is),
         EDGE_TEST(s7_many_claims_are_kept_whatever_fails),
+        EDGE_TEST(l3_many_volatile_claims_wait_for_one_erase_each),
         EDGE_TEST(what_is_just_enough_for_outcomes_is_enough),
         EDGE_TEST(s7_what_a_failure_took_the_next_claim_makes_good),
         EDGE_TEST(a_sector_is_used_up_before_the_next_is_begun),
