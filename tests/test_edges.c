@@ -1637,6 +1637,31 @@ static void s4_doubt_that_is_found_late_lasts(void **state)
     assert_int_equal(begin(f, "s", "c", "pour", d->now), IDEM_RECOVER);
 }
 
+/* Doubt goes on over restarts, and ends, wherever the 64 bits of time are. */
+static void s4_doubt_lasts_beyond_32_bits_of_time(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    for (unsigned times = 0; times < 4; times++) {
+        device_start(d, &usual);
+        for (unsigned n = 0; n < times; n++)
+            assert_int_equal(elapse(f, UINT32_MAX), IDEM_OK);
+        flash_flip(&d->medium, pass_by(d) - 6, 0);
+        pass_by(d);
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(f->table.stats.lost, 1);
+        assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_RECOVER);
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(f->table.stats.lost, 0);
+        assert_int_equal(begin(f, "s", "b", "pour", d->now), IDEM_RECOVER);
+        assert_int_equal(elapse(f, RETENTION), IDEM_OK);
+        assert_int_equal(begin(f, "s", "c", "pour", d->now), IDEM_EXECUTE);
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(begin(f, "s", "d", "pour", d->now), IDEM_EXECUTE);
+    }
+}
+
 /* ---------------------------------------------------------------------------
    idle work
    ------------------------------------------------------------------------ */
@@ -2651,6 +2676,7 @@ int main(void)
         EDGE_TEST(a_claim_fits_whatever_numbers_are_in_it),
         EDGE_TEST(s6_months_between_two_records_are_counted),
         EDGE_TEST(s4_doubt_that_is_found_late_lasts),
+        EDGE_TEST(s4_doubt_lasts_beyond_32_bits_of_time),
         EDGE_TEST(idle_work_on_torn_storage_erases),
         EDGE_TEST(more_losses_than_a_byte_counts_are_255),
         EDGE_TEST(only_sectors_out_of_the_ring_are_set_aside),
