@@ -950,22 +950,33 @@ static void what_is_longer_than_a_record_is_no_torn_one(void **state)
     }
 }
 
-/* Goes on to a sector in a new boot, and the power goes before its second
-   header is there.  Returns whether that was the n-th operation. */
-static int doubt_header(device *d, uint32_t sector, uint32_t n)
+/* In a new boot, the power goes in the n-th operation of a call.  Returns
+   whether of the headers of a sector only the first is there then. */
+static int cut_in_header(device *d, uint32_t sector, uint32_t n)
 {
     fixture *f = &d->f;
-    const uint8_t *p;
+    const uint8_t *p = d->medium.bytes + sector * usual.sector_size;
 
-    device_start(d, &usual);
-    finish(f, "s", "a", d->now);
-    pass_to(d, (sector + usual.sector_count - 1) % usual.sector_count);
     assert_int_equal(device_open(d), IDEM_OK);
     flash_cut(&d->medium, n, 0);
     assert_int_equal(begin(f, "s", "b", "pour", d->now), IDEM_E_STORAGE);
     flash_boot(&d->medium);
-    p = d->medium.bytes + sector * usual.sector_size;
     return p[0] == 'i' && p[IDEMI_HEADER] == usual.erased;
+}
+
+/* Goes on to a sector in a new boot, and the power goes before its second
+   header is there. */
+static void doubt_header(device *d, uint32_t sector)
+{
+    uint32_t n = 0;
+
+    do {
+        device_start(d, &usual);
+        finish(&d->f, "s", "a", d->now);
+        pass_to(d, (sector + usual.sector_count - 1) % usual.sector_count);
+        finish(&d->f, "s", "c", d->now);
+        pass_by(d);
+    } while (!cut_in_header(d, sector, n++));
 }
 
 /* Of a header in doubt it is not known whether it counts: the sector behind it
@@ -976,11 +987,9 @@ static void r3_a_sector_with_a_header_in_doubt_is_passed_over(void **state)
     fixture *f = &d->f;
 
     for (uint32_t sector = 0; sector < usual.sector_count; sector++) {
-        uint32_t n = 0, was[2];
+        uint32_t next = (sector + 1) % usual.sector_count, was[2];
         const uint32_t *erases;
-        uint32_t next = (sector + 1) % usual.sector_count;
-        while (!doubt_header(d, sector, n))
-            n++;
+        doubt_header(d, sector);
         erases = d->medium.sector_erases;
         was[0] = erases[sector];
         was[1] = erases[next];
@@ -989,6 +998,79 @@ static void r3_a_sector_with_a_header_in_doubt_is_passed_over(void **state)
         assert_int_equal(begin(f, "s", "b", "pour", d->now), IDEM_EXECUTE);
         assert_int_equal(erases[sector], was[0]);
         assert_int_equal(erases[next], was[1] + 1);
+    }
+}
+
+/* Who goes on behind one has seen that it does not count; so it never does, if
+   it is seen later, and is taken next: nor does the one behind it, if that is in
+   doubt, too.  Nothing names that as one that is needed. */
+static void r3_a_header_in_doubt_that_was_passed_over_never_counts(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    uint32_t size = usual.sector_size, n = 0, erases;
+
+    do
+        doubt_header(d, 5);
+    while (!cut_in_header(d, 6, n++));
+    flash_load(&d->medium, 5 * size + IDEMI_HEADER,
+               d->medium.bytes + 5 * size, IDEMI_HEADER);
+    erases = d->medium.sector_erases[5];
+    assert_int_equal(device_open(d), IDEM_OK);
+    assert_int_equal(f->table.stats.lost, 0);
+    finish(f, "s", "b", d->now);
+    assert_int_equal(d->medium.sector_erases[5], erases + 1);
+    flash_fill(&d->medium, 6 * size, 2 * IDEMI_HEADER, usual.erased);
+    assert_int_equal(device_open(d), IDEM_OK);
+    assert_int_equal(f->table.stats.lost, 0);
+    assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_REPLAY);
+    assert_int_equal(begin(f, "s", "b", "pour", d->now), IDEM_REPLAY);
+}
+
+/* The sector that a header in doubt names counts, for that was written when it
+   did, though its own second header is damaged since. */
+static void r3_the_sector_that_a_header_in_doubt_names_counts(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    uint32_t size = usual.sector_size;
+
+    for (uint32_t sector = 1; sector < 5; sector++) {
+        doubt_header(d, sector);
+        flash_noise(&d->medium, (sector - 1) * size + IDEMI_HEADER,
+                    IDEMI_HEADER, 7);
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(f->table.stats.lost, 0);
+        assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_REPLAY);
+        assert_int_equal(begin(f, "s", "c", "pour", d->now), IDEM_REPLAY);
+    }
+}
+
+/* Of two headers in doubt neither is seen at one boot, which writes in the place
+   of the first.  That counts, for there is a record in it, though the second,
+   that has a higher sequence, is seen later and names the sector before. */
+static void r3_a_header_in_doubt_that_is_seen_late_hides_nothing(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    uint32_t size = usual.sector_size, n = 0;
+    uint8_t header[IDEMI_HEADER];
+
+    do
+        doubt_header(d, 5);
+    while (!cut_in_header(d, 6, n++));
+    memcpy(header, d->medium.bytes + 6 * size, sizeof header);
+    flash_fill(&d->medium, 5 * size, 2 * IDEMI_HEADER, usual.erased);
+    flash_fill(&d->medium, 6 * size, 2 * IDEMI_HEADER, usual.erased);
+    assert_int_equal(device_open(d), IDEM_OK);
+    assert_int_equal(f->table.stats.lost, 0);
+    finish(f, "s", "b", d->now);
+    flash_load(&d->medium, 6 * size, header, sizeof header);
+    for (unsigned boot = 0; boot < 2; boot++) {
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(f->table.stats.lost, 0);
+        assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_REPLAY);
+        assert_int_equal(begin(f, "s", "b", "pour", d->now), IDEM_REPLAY);
     }
 }
 
@@ -2714,6 +2796,9 @@ int main(void)
         EDGE_TEST(a_sector_without_records_ends_where_they_would_begin),
         EDGE_TEST(what_is_longer_than_a_record_is_no_torn_one),
         EDGE_TEST(r3_a_sector_with_a_header_in_doubt_is_passed_over),
+        EDGE_TEST(r3_a_header_in_doubt_that_was_passed_over_never_counts),
+        EDGE_TEST(r3_the_sector_that_a_header_in_doubt_names_counts),
+        EDGE_TEST(r3_a_header_in_doubt_that_is_seen_late_hides_nothing),
         EDGE_TEST(s10_a_first_header_that_is_seen_later_hides_nothing),
         EDGE_TEST(a_sector_that_is_passed_over_tells_of_no_damage),
         EDGE_TEST(a_key_whose_end_is_lost_comes_once),
