@@ -1074,6 +1074,67 @@ static void r3_a_header_in_doubt_that_is_seen_late_hides_nothing(void **state)
     }
 }
 
+/* Fills a table but for one key, goes on by some commands, and in the next boot
+   the power goes in the n-th operation.  Returns whether that was right behind
+   the second header of a sector, which *sector is then. */
+static int end_with_header(device *d, unsigned before, uint32_t n,
+                           uint32_t *sector)
+{
+    static const geometry tight =
+        { "tight", FLASH_NOR, 4, 512, 0, 0xFF, 0, 0, 0 };
+    fixture *f = &d->f;
+    const uint8_t *header;
+    uint32_t last, end;
+
+    device_start(d, &tight);
+    for (unsigned i = 1; i < f->config.capacity; i++)
+        finish(f, "s", nth(i), d->now);
+    for (; before > 0; before--)
+        pass_by(d);
+    assert_int_equal(device_open(d), IDEM_OK);
+    last = f->table.journal->head;
+    flash_cut(&d->medium, n, 0);
+    (void)begin(f, "t", "y", "pour", d->now);
+    flash_boot(&d->medium);
+    assert_int_equal(device_open(d), IDEM_OK);
+    *sector = f->table.journal->head;
+    header = d->medium.bytes + *sector * tight.sector_size + IDEMI_HEADER;
+    end = idemi_basics_load32(header + 32) >> 8;
+    return *sector != last && header[0] == 'i' &&
+           header[end - IDEMI_HEADER] == tight.erased;
+}
+
+/* What the sector before the newest needs is not erased while that may turn out
+   not to count, whatever fails. */
+static void r3_while_a_header_is_in_doubt_both_ways_are_kept(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    unsigned came = 0;
+
+    f->config.capacity = 12;
+    for (unsigned before = 108; before < 140; before += 4)
+        for (uint32_t n = 2; n < 8; n++) {
+            uint32_t sector;
+            if (!end_with_header(d, before, n, &sector))
+                continue;
+            came++;
+            all_fail(d, FLASH_PROG);
+            for (unsigned i = 0; i < 8; i++)
+                assert_int_equal(begin(f, "t", "z", "pour", d->now),
+                                 IDEM_E_STORAGE);
+            none_fails(d, FLASH_PROG);
+            flash_fill(&d->medium,
+                       sector * usual.sector_size + IDEMI_HEADER,
+                       IDEMI_HEADER, usual.erased);
+            assert_int_equal(device_open(d), IDEM_OK);
+            assert_int_equal(f->table.stats.lost, 0);
+            for (unsigned i = 1; i < f->config.capacity; i++)
+                assert_int_equal(find(f, "s", nth(i), d->now), IDEM_OK);
+        }
+    assert_true(came > 0);
+}
+
 /* The first header of all was torn, anywhere, and reads as nothing whole, or as
    the first of two; and the sector behind it may be anything after a cut while
    it was erased.  That comes next, with a higher sequence, for the torn one may
@@ -2797,6 +2858,7 @@ int main(void)
         EDGE_TEST(what_is_longer_than_a_record_is_no_torn_one),
         EDGE_TEST(r3_a_sector_with_a_header_in_doubt_is_passed_over),
         EDGE_TEST(r3_a_header_in_doubt_that_was_passed_over_never_counts),
+        EDGE_TEST(r3_while_a_header_is_in_doubt_both_ways_are_kept),
         EDGE_TEST(r3_the_sector_that_a_header_in_doubt_names_counts),
         EDGE_TEST(r3_a_header_in_doubt_that_is_seen_late_hides_nothing),
         EDGE_TEST(s10_a_first_header_that_is_seen_later_hides_nothing),
