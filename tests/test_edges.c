@@ -2187,54 +2187,6 @@ static void a_sector_is_used_up_before_the_next_is_begun(void **state)
         }
 }
 
-/* The numbers in a record take more bytes the larger they are: that of the time
-   where 139 years pass in one sector, of the slot, of where the claim is.  What
-   is counted on is enough for all of them: where less is left of a sector, the
-   next is taken. */
-static void s7_the_longest_records_find_room(void **state)
-{
-    enum { SLOTS = 130, LONG = 17000 };
-    static const geometry large =
-        { "large", FLASH_NOR, 1, 65536, 0, 0xFF, 0, 0, 0 };
-    static const char zeros[LONG];
-    device *d = (device *)*state;
-    fixture *f = &d->f;
-    char key[] = "??";
-
-    f->config.capacity = SLOTS;
-    f->config.state_max = LONG;
-    for (uint32_t n = 8; n < 14; n++) {
-        uint32_t less = n / 2;
-        idem_journal *j;
-        idem_claim claim;
-        device_start(d, &large);
-        j = f->table.journal;
-        memset(&f->request, 0, sizeof f->request);
-        memset(&f->outcome, 0, sizeof f->outcome);
-        for (unsigned i = 2; i < SLOTS; i++) {
-            key[0] = (char)('a' + i / 16);
-            key[1] = (char)('a' + i % 16);
-            finish(f, "s", key, d->now);
-        }
-        assert_int_equal(begin(f, "s", "x", "pour", d->now), IDEM_EXECUTE);
-        claim = f->claim;
-        // No such journal can be made in a test's time.
-        j->clock_high += 1 << 10;
-        if (n % 2) {
-            j->at = large.sector_size - IDEMI_OUTCOME_FIXED - LONG + less;
-            f->outcome.state = zeros;
-            f->outcome.state_len = LONG;
-            f->outcome.code = 1;
-            assert_int_equal(complete(f, &claim, NULL, d->now), IDEM_OK);
-        } else {
-            j->at = large.sector_size - IDEMI_CLAIM_FIXED + less;
-            f->request.retention_ms = IDEM_RETENTION_MAX;
-            assert_int_equal(begin(f, "s", "y", "pour", d->now), IDEM_EXECUTE);
-            assert_int_equal(f->claim.slot, SLOTS - 1);
-        }
-    }
-}
-
 /* Large granules and outcomes: the claims of one head reserve several. */
 static void s7_what_a_head_of_claims_reserves_is_made_in_place(void **state)
 {
@@ -2874,7 +2826,6 @@ int main(void)
         EDGE_TEST(what_is_just_enough_for_outcomes_is_enough),
         EDGE_TEST(s7_what_a_failure_took_the_next_claim_makes_good),
         EDGE_TEST(a_sector_is_used_up_before_the_next_is_begun),
-        EDGE_TEST(s7_the_longest_records_find_room),
         EDGE_TEST(s7_what_a_head_of_claims_reserves_is_made_in_place),
         EDGE_TEST(claims_are_given_back_while_no_sector_is_to_be_had),
         EDGE_TEST(s2_many_keys_are_carried_twice),
