@@ -2048,45 +2048,54 @@ static void s7_many_claims_are_kept_whatever_fails(void **state)
                               n);
 }
 
-/* They reserve sector after sector, and nothing of them is written: so the head
-   stays as it was. */
-static void l3_many_volatile_claims_wait_for_one_erase_each(void **state)
+/* Finished keys, commands that pass by, then claims of which nothing is written:
+   so the head stays as it was while they reserve sector after sector. */
+static void hold_volatile(device *d, unsigned finished, unsigned before,
+                          unsigned held)
 {
     static const geometry coarse =
         { "coarse", FLASH_NOR, 64, 2048, 0, 0xFF, 1, 0, 0 };
-    enum { CLAIMS = 26, FINISHED = 10 };
-    device *d = (device *)*state;
     fixture *f = &d->f;
-    idem_claim claims[CLAIMS];
+    idem_claim claims[26];
+    char key[] = "?";
+    uint32_t erases;
 
-    f->config.capacity = CLAIMS + FINISHED;
-    f->config.key_max = 16;
-    f->config.volatile_claims = 1;
-    f->config.state_max = 64;
-    f->config.retention_ms = IDEM_RETENTION_MAX;
-    for (unsigned before = 100; before < 170; before++) {
-        char key[] = "?";
-        uint32_t erases;
-        device_start(d, &coarse);
-        for (unsigned n = 0; n < FINISHED; n++)
-            finish(f, "s", nth(n), d->now);
-        for (unsigned n = 0; n < before; n++) {
-            finish(f, "t", "x", d->now);
-            assert_int_equal(forget(f, "t", "x", d->now), IDEM_OK);
-        }
-        for (unsigned n = 0; n < CLAIMS; n++) {
-            key[0] = (char)('a' + n);
-            erases = d->medium.erases;
-            assert_int_equal(ask(f, key, d->now), IDEM_EXECUTE);
-            assert_in_range(d->medium.erases - erases, 0, 1);
-            claims[n] = f->claim;
-        }
-        erases = d->medium.erases;
-        for (unsigned n = 0; n < CLAIMS; n++)
-            assert_int_equal(complete(f, &claims[n], "sixteen bytes or",
-                                      d->now), IDEM_OK);
-        assert_int_equal(d->medium.erases, erases);
+    f->config.capacity = held + finished;
+    device_start(d, &coarse);
+    for (unsigned n = 0; n < finished; n++) {
+        key[0] = (char)('a' + n);
+        finish(f, "s", key, d->now);
     }
+    for (unsigned n = 0; n < before; n++) {
+        finish(f, "t", "x", d->now);
+        assert_int_equal(forget(f, "t", "x", d->now), IDEM_OK);
+    }
+    for (unsigned n = 0; n < held; n++) {
+        key[0] = (char)('a' + n);
+        erases = d->medium.erases;
+        assert_int_equal(ask(f, key, d->now), IDEM_EXECUTE);
+        assert_in_range(d->medium.erases - erases, 0, 1);
+        claims[n] = f->claim;
+    }
+    erases = d->medium.erases;
+    for (unsigned n = 0; n < held; n++)
+        assert_int_equal(complete(f, &claims[n], "sixteen bytes or", d->now),
+                         IDEM_OK);
+    assert_int_equal(d->medium.erases, erases);
+}
+
+static void l3_many_volatile_claims_wait_for_one_erase_each(void **state)
+{
+    device *d = (device *)*state;
+
+    d->f.config.key_max = 16;
+    d->f.config.volatile_claims = 1;
+    d->f.config.state_max = 64;
+    d->f.config.retention_ms = IDEM_RETENTION_MAX;
+    for (unsigned before = 100; before < 170; before++)
+        hold_volatile(d, 10, before, 26);
+    for (unsigned before = 320; before < 340; before++)
+        hold_volatile(d, 20, before, 9);
 }
 
 /* To the byte: every sector but the last may end with less than an outcome. */
