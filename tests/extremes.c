@@ -856,7 +856,7 @@ static uint32_t erases_at_most(const char *what)
         return 0;
     if (!strcmp(what, "begin") &&
         (!the.wrote ||
-         (the.config.volatile_claims && the.config.capacity > 100)))
+         (the.config.volatile_claims && the.config.capacity > 30)))
         return 2;
 #endif
     (void)what;
