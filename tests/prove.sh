@@ -67,21 +67,30 @@ if [ "${SHORT:-}" != 1 ]; then
     plant idemi_record_decode 's/front + 4 > have/front + 3 > have/'
 fi
 
+# ran: keeps what the run that has just ended looked at of each function
+ran() {
+    sed -n 's/^ *\([a-z0-9_]*\): \([0-9]*\) stmts out of.*/\1/p' "$out/log" \
+        >> "$out/ran"
+}
+
 # eva DIRECTORY FLAGS...: no alarm in what the driver runs of the header there
 eva() {
     directory=$1
     shift
     (cd "$directory" && frama-c -machdep gcc_x86_64 \
         -cpp-extra-args="-I. $*" -eva -eva-precision 3 -eva-slevel 100 \
-        -eva-msg-key=-initial-state,-final-states -main main \
+        -eva-msg-key=-initial-state,-final-states -metrics-eva-cover \
+        -main main \
         "$root/tests/prove/eva.c") > "$out/log" 2>&1 || fail "Frama-C stopped"
     alarms=$(grep -c '^\[eva:alarm\]' "$out/log" || :)
     [ "$alarms" = 0 ]
 }
 eva . "" || fail "Eva: headers: $alarms alarms"
+ran
 echo "prove: Eva: headers of any bytes: 0 alarms"
 if [ "${SHORT:-}" != 1 ]; then
     eva . -DEVA_HASH || fail "Eva: hashes: $alarms alarms"
+    ran
     echo "prove: Eva: hashes and CRC of any bytes, 180 lengths: 0 alarms"
 fi
 
@@ -112,7 +121,7 @@ calls() {
         -eva-split-return-function "$returns" \
         ${apart:+-eva-slevel-function "$apart"} \
         -eva-use-spec "$(echo "$specs" | tr ' ' ,)" \
-        -eva-msg-key=-initial-state,-final-states "$@" \
+        -eva-msg-key=-initial-state,-final-states -metrics-eva-cover "$@" \
         "$root/tests/prove/calls.c") > "$out/log" 2>&1 ||
         grep -q '^\[eva:alarm\]' "$out/log" || fail "Frama-C stopped"
     alarms=$(grep -c '^\[eva:alarm\]' "$out/log" || :)
@@ -184,10 +193,35 @@ writer() {
         -eva-split-limit 300 -eva-partition-value eva_record "$@"
 }
 
+# called HEADER DEFINES FLAGS...: a part (called.h) of the calls on a ring, from
+# any state; the slot's word may be anywhere in the index from FROM on
+called() {
+    header=$1 more=$2
+    shift 2
+    specs="idem_siphash_update idemi_crc_update idemi_storage_all"
+    values=eva_record,eva_slots,eva_index,eva_late,eva_over,eva_was
+    words=placed
+    calls "$header" "tests/prove/writer.txt tests/prove/called.txt" \
+        "$specs idemi_record_decode" "-DRING -DWRITER -DCALLED $more" \
+        -eva-slevel 0 -eva-ilevel 128 -eva-partition-value "$values" "$@"
+}
+
+# looked WHAT FUNCTIONS PERCENT DEFINES: the same, without alarm
+looked() {
+    called idem.h "$4" || fail "Eva: $1: $alarms alarms"
+    covers "$1" "$2" "$3"
+}
+
+# blind WHAT FUNCTION SCRIPT DEFINES: with a fault, until the first alarm
+blind() {
+    found "$1" "$2" "$3" called "$out/planted.h" "$4" -eva-stop-at-nth-alarm 1
+}
+
 # covers WHAT FUNCTIONS PERCENT: what stops early has no alarms either
 covers() {
     [ "${functions:-0}" -ge "$2" ] && [ "${reached:-0}" -ge "$3" ] ||
         fail "Eva: $1: $functions functions, $reached% of their statements"
+    ran
     echo "prove: Eva: $1: 0 alarms, $functions functions," \
         "$reached% of their statements"
 }
@@ -264,6 +298,38 @@ if [ "${SHORT:-}" != 1 ]; then
     found "a record past its sector's end" idemi_journal_append \
         's/if (len + j->leave > .*/if (0)/' writer "$out/planted.h" APPEND \
         -eva-stop-at-nth-alarm 1
+fi
+
+looked "what carries a slot to a new sector" 85 85 "-DCARRY -DFROM=0"
+blind "an address that is none" idemi_journal_leaving \
+    's/if (at == IDEMI_NOWHERE)/if (0)/' "-DCARRY -DFROM=2"
+looked "calls that name a claim" 120 85 "-DCALLS -DCALL=call_claim -DFROM=0"
+blind "a claim's slot that there is not" idemi_command_named \
+    's/claim->slot >= t->capacity ||//' "-DCALLS -DCALL=call_claim -DFROM=2"
+if [ "${SHORT:-}" != 1 ]; then
+    request="-DCALLS -DFROM=2 -DCALL="
+    looked "what makes room for a record" 95 90 "-DTURN -DFROM=2"
+    blind "an erase asked for that there is not" idemi_journal_erased \
+        's/m->erasing ? m->erasing(m->ctx) : 0/m->erasing(m->ctx)/' \
+        "-DTURN -DFROM=2"
+    looked "idem_begin" 150 85 "${request}call_begin"
+    blind "the address of what was not written" idemi_journal_claim \
+        's/q->at = IDEMI_NOWHERE;/;/' "${request}call_begin"
+    looked "idem_run behind it" 105 85 "${request}call_run"
+    blind "an outcome for no claim" idemi_command_complete 's/if (!s)/if (0)/' \
+        "${request}call_run"
+    looked "idem_find, idem_forget" 125 85 "${request}call_find"
+    blind "the slot of a key that was not looked for" idem_forget \
+        's/if (result != IDEM_OK)/if (0)/' "${request}call_find"
+    looked "the other calls" 130 80 "-DCALLS -DCALL=call_other -DFROM=0"
+    blind "an order without end" idem_pending \
+        's/if (slot == table->capacity)/if (0)/' \
+        "-DCALLS -DCALL=call_other -DFROM=0"
+    for part in -DCARRY -DTURN "-DCALLS -DCALL=call_begin" \
+        "-DCALLS -DCALL=call_run" "-DCALLS -DCALL=call_find" \
+        "-DCALLS -DCALL=call_claim" "-DCALLS -DCALL=call_other"; do
+        looked "in_ram: $part" 80 85 "$part -DFROM=2 -DIN_RAM=1"
+    done
 fi
 
 mkdir "$out/planted"

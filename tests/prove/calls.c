@@ -9,7 +9,8 @@
  * cells that hold any bytes (cells.h), and what idem_check looks at then; or
  * with RING a part of the opening of one in a ring of sectors that hold any
  * bytes (ring.h, replay.h); or with WRITER, too, a part of what calls write and
- * read there (writer.h).
+ * read there (writer.h); or with CALLED beside that, a part of any call on one
+ * that is open (called.h).
  *
  * Small in size, not in what may be in it: 2 keys, of up to 3 bytes (cells: 2;
  * with SHORT=1 one key; ring: one or two, of 2).  The table is in one object:
@@ -302,7 +303,11 @@ static void call(void)
 }
 
 #ifdef WRITER
+#include "ready.h"
 #include "writer.h"
+#ifdef CALLED
+#include "called.h"
+#endif
 #elif defined RING
 #include "replay.h"
 #endif

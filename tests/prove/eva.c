@@ -10,11 +10,10 @@
  *     else         the headers of sectors, taken apart from any bytes whatever
  *
  * Taking records apart is not run, for Eva cannot relate a position to the end
- * of the bytes: WP proves that (contracts.acsl).  The table alone is run by
- * calls.c, and so is the opening of cells and of a ring, and what is written to
- * a ring and read of a slot.  Left out are the calls on a journal beyond that:
- * sanitizers, fuzzing, idem_check after every call and the power-cut explorer
- * look at them.
+ * of the bytes: WP proves that (contracts.acsl).  All else is run by calls.c:
+ * the table alone; the opening of cells and of a ring; the calls on a ring.
+ * Left out are calls on cells, formatting, and files: sanitizers, fuzzing,
+ * idem_check after every call and the power-cut explorer look at them.
  */
 #include <stdint.h>
 

@@ -32,7 +32,8 @@ static uint32_t
     eva_record,                 /* which parts the record has that was taken
                                    apart, and its slot; 0: none was */
     eva_slots,                  /* which slots are free, claimed, or else */
-    eva_index, eva_late;        /* which are in the index, and to come there */
+    eva_index, eva_late,        /* which are in the index, and to come there */
+    eva_over, eva_was;          /* that the slot is; what it was (called.h) */
 
 /* What a medium may rely on */
 /*@ requires inside: at < SIZE && len <= SECTOR - at % SECTOR;
@@ -137,6 +138,26 @@ static void newest_later(idem_table *t, uint32_t at, const unsigned char *p,
 static int fetched_or_not(idem_table *t, unsigned slot, uint32_t at,
                           uint32_t where);
 #endif
+#ifdef CALLED
+/* eva_record there */
+enum { EVA_WRITTEN = 1, EVA_OUTCOME, EVA_EMPTY, EVA_NONE, EVA_FOUND };
+struct idemi_parts;
+static void eva_clock(void);
+static void eva_over_or_not(void);
+static int loaded_or_not(idem_table *t, unsigned slot, int outcome);
+static int appended_or_not(idem_table *t, const struct idemi_parts *from,
+                           uint32_t *address);
+static int header_or_not(idem_table *t, unsigned copy, unsigned flags,
+                         uint32_t back, uint32_t end);
+static int used_or_not(idem_table *t, uint32_t sector, uint32_t at);
+static int carried_or_not(idem_table *t);
+static int turned_or_not(idem_table *t, uint32_t room, uint32_t want);
+static int reserved_or_not(idem_table *t, uint32_t len, uint32_t outcomes);
+static int room_or_not(idem_table *t, uint32_t len);
+static int maintained_or_not(idem_table *t);
+static int begun_or_not(idem_table *t, idem_claim *c, idem_reply *r,
+                        const idem_request *rq, uint32_t now_ms);
+#endif
 #if defined REPLAY || defined ENTER
 struct idemi_late;
 static int same_or_not(idem_table *t, unsigned slot,
@@ -147,6 +168,8 @@ static void eva_slots_of(const idem_table *t);
 static int any_headers(idem_table *t, int *seen);
 static uint32_t any_records(idem_table *t, uint32_t sector, uint32_t limit,
                             int head);
+#elif defined CALLED
+static void eva_slots_of(const idem_table *t);
 #else
 static void eva_slots_of(const idem_table *t)
 {

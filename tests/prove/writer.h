@@ -8,10 +8,9 @@
        LOAD      what the storage has of a slot is read, whatever it gives;
                  asserted is what is known then.
 
-   The calls between them are not run; nor is it asserted that an opening ends
-   with `ready_journal`, or that what is to be written is what APPEND sets out
-   from.  Believed is, too, that a slot's records begin in front of where those
-   of their sector end (LOAD). */
+   The calls between them are called.h's.  Believed is, and asserted nowhere,
+   that a slot's records begin in front of where those of their sector end
+   (LOAD). */
 /* A slot may be free, claimed, cut short, stale, or finished. */
 static const uint8_t eva_states[] = {
     0, IDEMI_IN_PROGRESS, IDEMI_IN_PROGRESS | IDEMI_ENDLESS,
@@ -142,26 +141,6 @@ static void any_journal(idem_table *t)
     t->storage_error = (int)any();
 }
 
-/* What the journal is between two writes. */
-static void ready_journal(const idem_table *t)
-{
-    const idem_journal *j = t->journal;
-
-    //@ assert j->head < SECTORS && j->tail < SECTORS;
-    //@ assert j->kept < SECTORS && j->clean < SECTORS;
-    //@ assert j->at == 0 || (FRONT <= j->at <= SECTOR);
-    //@ assert j->at % GRANULE == 0 && j->leave <= SECTOR;
-    //@ assert j->blank <= 2;
-    //@ assert j->state_at == IDEMI_NOWHERE || IS_ADDRESS(j->state_at);
-    //@ assert j->newest == IDEMI_NOWHERE || IS_ADDRESS(j->newest);
-    //@ assert j->newest_slot == IDEMI_NOWHERE || j->newest_slot < CAPACITY;
-    //@ assert j->newest_len <= IN_SIZE / 2;
-    //@ assert j->loaded == IDEMI_NOWHERE || j->loaded < CAPACITY;
-    //@ assert j->in_size == IN_SIZE && j->record_max == IN_SIZE / 2;
-    //@ assert j->shift == SHIFT;
-    (void)j;
-}
-
 /* What is known of a record that was read, by the parts that it has; the rest
    is as before. */
 static int fetched_or_not(idem_table *t, unsigned slot, uint32_t at,
@@ -226,10 +205,13 @@ static void part(void)
     r->parts = (uint8_t)parts;
     r->more = (uint8_t)below(16);
     r->slot = below(CAPACITY);
-    any_body(&r->body);
-    if (!(parts & IDEMI_HAS_OUTCOME))
-        r->body.response_len = (uint16_t)any();
-    r->state_len = (uint16_t)below(STATE_MAX + 1);
+    if (parts & IDEMI_HAS_CLAIM)
+        any_body(&r->body);
+    r->body.response_len = (uint16_t)any();
+    if (parts & IDEMI_HAS_OUTCOME)
+        r->body.response_len = (uint16_t)below(RESPONSE_MAX + 1);
+    if (parts & IDEMI_HAS_STATE)
+        r->state_len = (uint16_t)below(STATE_MAX + 1);
     from.scope = from.key = from.response = from.state = bytes;
     table.journal->leave = below(SECTOR + 1);
     idemi_journal_append(&table, &from, &at);
