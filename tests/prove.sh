@@ -338,3 +338,19 @@ sed '/idemi_recover_mend(/,/^}/s/bit < 8 \*/bit < 80 */' idem.h \
 ! cmp -s idem.h "$out/planted/idem.h" || fail "Eva: nothing is changed"
 ! eva "$out/planted" "" || fail "Eva: no alarm with a fault"
 echo "prove: planted and found: a header read past its end: $alarms alarms"
+
+# Functions that no part has run, and WP has not proved
+if [ "${SHORT:-}" != 1 ]; then
+    awk '/^[A-Za-z].*[ *]idem[a-z0-9_]*\(/ {
+            name = $0
+            sub(/\(.*/, "", name)
+            sub(/.*[ *]/, "", name)
+        }
+        /;$/ { name = "" }
+        /^\{$/ && name { print name; name = "" }' idem.h |
+        sort -u > "$out/defined"
+    sed -n 's/^function //p' tests/prove/contracts.acsl >> "$out/ran"
+    sort -u "$out/ran" | comm -13 - "$out/defined" > "$out/left"
+    echo "prove: of $(wc -l < "$out/defined") functions not run or proved:" \
+        "$(wc -l < "$out/left"):" $(cat "$out/left")
+fi
