@@ -325,8 +325,7 @@ if [ "${SHORT:-}" != 1 ]; then
     blind "an order without end" idem_pending \
         's/if (slot == table->capacity)/if (0)/' \
         "-DCALLS -DCALL=call_other -DFROM=0"
-    for part in -DCARRY -DTURN "-DCALLS -DCALL=call_begin" \
-        "-DCALLS -DCALL=call_run" "-DCALLS -DCALL=call_find" \
+    for part in -DCARRY -DTURN "-DCALLS -DCALL=call_find" \
         "-DCALLS -DCALL=call_claim" "-DCALLS -DCALL=call_other"; do
         looked "in_ram: $part" 80 85 "$part -DFROM=2 -DIN_RAM=1"
     done
