@@ -1074,11 +1074,11 @@ static void r3_a_header_in_doubt_that_is_seen_late_hides_nothing(void **state)
     }
 }
 
-/* Fills a table but for one key, goes on by some commands, and in the next boot
-   the power goes in the n-th operation.  Returns whether that was right behind
+/* Fills a table but for one key, from a sector on, goes on by some commands, and
+   in the next boot the power goes in the n-th operation.  Returns whether that was right behind
    the second header of a sector, which *sector is then. */
-static int end_with_header(device *d, unsigned before, uint32_t n,
-                           uint32_t *sector)
+static int end_with_header(device *d, uint32_t start, unsigned before,
+                           uint32_t n, uint32_t *sector)
 {
     static const geometry tight =
         { "tight", FLASH_NOR, 4, 512, 0, 0xFF, 0, 0, 0 };
@@ -1087,6 +1087,8 @@ static int end_with_header(device *d, unsigned before, uint32_t n,
     uint32_t last, end;
 
     device_start(d, &tight);
+    pass_by(d);
+    pass_to(d, start);
     for (unsigned i = 1; i < f->config.capacity; i++)
         finish(f, "s", nth(i), d->now);
     for (; before > 0; before--)
@@ -1113,14 +1115,14 @@ static void r3_while_a_header_is_in_doubt_both_ways_are_kept(void **state)
     unsigned came = 0;
 
     f->config.capacity = 12;
-    for (unsigned before = 108; before < 140; before += 4)
+    for (unsigned before = 40; before < 220; before += 9)
         for (uint32_t n = 2; n < 8; n++) {
-            uint32_t sector;
-            if (!end_with_header(d, before, n, &sector))
+            uint32_t sector, start = before < 100 ? 9 : 0;
+            if (!end_with_header(d, start, before, n, &sector))
                 continue;
             came++;
             all_fail(d, FLASH_PROG);
-            for (unsigned i = 0; i < 8; i++)
+            for (unsigned i = 0; i < 10; i++)
                 assert_int_equal(begin(f, "t", "z", "pour", d->now),
                                  IDEM_E_STORAGE);
             none_fails(d, FLASH_PROG);
@@ -1133,6 +1135,37 @@ static void r3_while_a_header_is_in_doubt_both_ways_are_kept(void **state)
                 assert_int_equal(find(f, "s", nth(i), d->now), IDEM_OK);
         }
     assert_true(came > 0);
+}
+
+/* But once a record stands behind a header that counts for certain: then all
+   that it does not need may be used, if the others fail. */
+static void r3_behind_a_record_all_that_is_dead_is_used(void **state)
+{
+    static const geometry tight =
+        { "tight", FLASH_NOR, 4, 512, 0, 0xFF, 0, 0, 0 };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    f->config.capacity = 12;
+    for (unsigned before = 100; before < 140; before += 5) {
+        uint32_t count, dead, last, n;
+        device_start(d, &tight);
+        for (unsigned i = 1; i < f->config.capacity; i++)
+            finish(f, "s", nth(i), d->now);
+        for (unsigned i = 0; i < before; i++)
+            pass_by(d);
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(begin(f, "t", "y", "pour", d->now), IDEM_EXECUTE);
+        assert_int_equal(device_open(d), IDEM_OK);
+        count = d->medium.sector_count;
+        last = f->table.journal->head;
+        dead = count - 1 - d->medium.bytes[last * tight.sector_size + 28];
+        for (n = 1; n < dead; n++)
+            d->medium.bad[(last + n) % count] = FLASH_BAD_ERASE;
+        for (n = 1; n < dead; n++)
+            assert_int_equal(forget(f, "s", "b", d->now), IDEM_E_STORAGE);
+        assert_int_equal(forget(f, "s", "b", d->now), IDEM_OK);
+    }
 }
 
 /* The first header of all was torn, anywhere, and reads as nothing whole, or as
@@ -2819,6 +2852,7 @@ int main(void)
         EDGE_TEST(what_is_longer_than_a_record_is_no_torn_one),
         EDGE_TEST(r3_a_sector_with_a_header_in_doubt_is_passed_over),
         EDGE_TEST(r3_a_header_in_doubt_that_was_passed_over_never_counts),
+        EDGE_TEST(r3_behind_a_record_all_that_is_dead_is_used),
         EDGE_TEST(r3_while_a_header_is_in_doubt_both_ways_are_kept),
         EDGE_TEST(r3_the_sector_that_a_header_in_doubt_names_counts),
         EDGE_TEST(r3_a_header_in_doubt_that_is_seen_late_hides_nothing),
