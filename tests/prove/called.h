@@ -204,13 +204,6 @@ static int carried_or_not(idem_table *t)
 }
 
 /* TURN */
-static int turned_or_not(idem_table *t, uint32_t room, uint32_t want)
-{
-    //@ assert room <= SECTOR / 2;
-    (void)room, (void)want;
-    return done_or_not(t);
-}
-
 static int reserved_or_not(idem_table *t, uint32_t len, uint32_t outcomes)
 {
     //@ assert len <= SECTOR / 2 && outcomes <= CAPACITY + 1;

@@ -151,7 +151,6 @@ static int header_or_not(idem_table *t, unsigned copy, unsigned flags,
                          uint32_t back, uint32_t end);
 static int used_or_not(idem_table *t, uint32_t sector, uint32_t at);
 static int carried_or_not(idem_table *t);
-static int turned_or_not(idem_table *t, uint32_t room, uint32_t want);
 static int reserved_or_not(idem_table *t, uint32_t len, uint32_t outcomes);
 static int room_or_not(idem_table *t, uint32_t len);
 static int maintained_or_not(idem_table *t);
