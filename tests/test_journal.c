@@ -1714,6 +1714,43 @@ static void s2_outcomes_of_many_volatile_claims_outlive_a_restart(void **state)
     assert_int_equal(f->table.stats.lost, 0);
 }
 
+/* After restarts in a row, each of which took a sector, there may be as many
+   claims open as ever, and none is refused for want of room. */
+static void s7_volatile_claims_are_granted_after_restarts_too(void **state)
+{
+    static const geometry g =
+        { "volatile", FLASH_NOR, 16, 4000, 0, 0xFF, 1, 0, 0 };
+    enum { CLAIMS = 40 };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    char key[12], response[177] = { 0 };
+
+    memset(response, 'r', sizeof response - 1);
+    f->config.capacity = CLAIMS;
+    f->config.key_max = 8;
+    f->config.response_max = sizeof response - 1;
+    f->config.state_max = 90;
+    f->config.volatile_claims = 1;
+    f->config.full = IDEM_EVICT_OLDEST;
+    f->request.lease_ms = IDEM_LEASE_NONE;
+    f->request.retention_ms = IDEM_RETENTION_MAX;
+    for (unsigned boots = 0; boots < 24; boots += 7) {
+        device_start(d, &g);
+        for (unsigned n = 0; n < 2 * CLAIMS; n++) {
+            (void)snprintf(key, sizeof key, "%03u", n);
+            for (unsigned i = 0; n == CLAIMS && i < boots; i++) {
+                assert_int_equal(device_open(d), IDEM_OK);
+                assert_int_equal(ask(f, "039", d->now), IDEM_REPLAY);
+            }
+            assert_int_equal(ask(f, key, d->now), IDEM_EXECUTE);
+            if (n < CLAIMS)
+                assert_int_equal(complete(f, &f->claim, response, d->now),
+                                 IDEM_OK);
+        }
+        assert_int_equal(f->table.stats.evicted, CLAIMS);
+    }
+}
+
 /* Whatever number of them there is in a sector; which is begun when those of
    the one before are used up. */
 static void s1_tokens_of_volatile_claims_stay_below_the_next_sector(
@@ -4695,6 +4732,7 @@ int main(void)
             s1_tokens_of_volatile_claims_stay_below_the_next_sector),
         JOURNAL_TEST(l3_a_complete_never_erases_when_tokens_are_used_up),
         JOURNAL_TEST(s2_outcomes_of_many_volatile_claims_outlive_a_restart),
+        JOURNAL_TEST(s7_volatile_claims_are_granted_after_restarts_too),
         JOURNAL_TEST(l2_idle_time_frees_what_is_stale),
         JOURNAL_TEST(what_is_stale_is_emptied_once),
         JOURNAL_TEST(r3_a_header_is_believed_when_a_record_follows),
