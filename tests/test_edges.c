@@ -325,6 +325,33 @@ static void a_record_that_is_short_of_something_is_none(void **state)
                          have == whole + 6 ? whole + 6 : 0);
 }
 
+/* What is in the buffer of an earlier part of a sector does not end a record that
+   begins where the sector ends. */
+static void a_record_does_not_go_on_behind_its_sector(void **state)
+{
+    // length, slot, time, token, age
+    uint8_t record[10] = { IDEMI_RECORD | IDEMI_MOVED, 4, 0, 0, 0, 0 };
+    enum { HALF = 5 };
+    device *d = (device *)*state;
+    idem_table *t = &d->f.table;
+    uint32_t front, last, at;
+    uint8_t *sector;
+
+    device_start(d, &in_place);
+    front = idemi_journal_front(t);
+    last = in_place.sector_size - HALF;
+    sector = d->medium.bytes + in_place.sector_size;
+    idemi_journal_sector(t, 1)->sequence = 7;
+    idemi_basics_store(record + 6, idemi_crc_update(idemi_record_seed(
+                           t, idemi_storage_place(t, 1, last)), record, 6), 4);
+    memcpy(sector + last, record, HALF);
+    for (at = front; at < last - HALF; at++) {
+        memcpy(sector + at, record + HALF, sizeof record - HALF);
+        assert_false(idemi_journal_used(t, 1, front));
+        memset(sector + at, in_place.erased, sizeof record - HALF);
+    }
+}
+
 /* Bytes of storage from a claim to what belongs to it, also round the end */
 static void the_distance_to_a_claim_goes_round_the_end(void **state)
 {
@@ -2795,6 +2822,7 @@ int main(void)
         EDGE_TEST(a_key_that_comes_twice_is_told_from_others),
         EDGE_TEST(what_is_over_smaller_limits_is_lost),
         EDGE_TEST(a_record_that_is_short_of_something_is_none),
+        EDGE_TEST(a_record_does_not_go_on_behind_its_sector),
         EDGE_TEST(the_distance_to_a_claim_goes_round_the_end),
         EDGE_TEST(a_record_ends_where_its_padding_does),
         EDGE_TEST(what_cannot_be_read_is_evicted_from_all_scopes),
