@@ -2158,7 +2158,8 @@ static void l3_many_volatile_claims_wait_for_one_erase_each(void **state)
         hold_volatile(d, 20, before, 9);
 }
 
-/* To the byte: every sector but the last may end with less than an outcome. */
+/* To the byte: every sector but the last may end with less than an outcome.
+   Where it is not, room is made. */
 static void what_is_just_enough_for_outcomes_is_enough(void **state)
 {
     device *d = (device *)*state;
@@ -2176,6 +2177,8 @@ static void what_is_just_enough_for_outcomes_is_enough(void **state)
     j->at = in_place.sector_size - (most * j->outcome_max - spare * room);
     assert_true(idemi_journal_enough(t, 0, most));
     assert_false(idemi_journal_enough(t, 1, most));
+    assert_int_equal(idemi_journal_reserve(t, 1, most), IDEM_OK);
+    assert_true(idemi_journal_enough(t, 1, most));
 }
 
 /* A failure leaves nothing spare: the next claim makes good all that those
