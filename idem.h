@@ -169,8 +169,8 @@
      L3  If idem_maintain is called in idle time, neither begin nor complete
          ever waits for an erase; else at most one happens in a call, and none
          in complete.  (A callback that fails may cost more; and a begin may
-         take two if it is the first to write after a restart, or several while
-         a dozen volatile claims or more are open.)
+         take two if it is the first to write after a restart, or while a dozen
+         volatile claims or more are open.)
      H1  "Exactly once" is not promised, by nature: an outside effect that is
          neither harmless to repeat nor visible afterwards may happen once too
          often or not at all when its execution is cut short.  IDEM_RECOVER is
@@ -4809,6 +4809,24 @@ static int idemi_journal_ahead(idem_table *t, unsigned slots, uint32_t dead,
     return result < 0 ? result : IDEM_MORE;
 }
 
+/* True if a turn is due though the head will do.  Volatile claims write nothing
+   that fills it, or that lets erase what was cleaned: without a turn now and
+   then one of them would be left with several. */
+static int idemi_journal_due(const idem_table *t, uint32_t beside)
+{
+    const idem_journal *j = t->journal;
+    uint32_t dead = idemi_journal_gap(t, j->clean);
+    uint32_t erasable = idemi_journal_gap(t, j->kept);
+
+    if (!t->config->volatile_claims || j->had_turn || !j->spare)
+        return 0;
+    if (dead <= j->low + beside && j->clean != j->head &&
+        idemi_journal_rest(t) < 2 * j->carry_max)
+        return 1;
+    return dead > erasable && j->spare + 1 >= erasable &&
+           j->spare <= beside + 1;
+}
+
 /* While outcomes may come to be reserved beside the head, cleans and erases a
    little in each call ahead of the need; so one call is never left with all of
    it.  What a turn has just taken is not replaced at once, if nothing needs it
@@ -4838,7 +4856,8 @@ static uint64_t idemi_journal_token(const idem_table *t)
 static int idemi_journal_full(const idem_table *t)
 {
     return !t->journal->at ||
-           t->token + 1 >= idemi_journal_token(t) + idemi_journal_size(t);
+           (t->config->volatile_claims &&
+            t->token + 1 >= idemi_journal_token(t) + idemi_journal_size(t));
 }
 
 /* Sees to it that a record of `len` bytes fits, and after it that many
@@ -4849,7 +4868,8 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
                                  uint32_t outcomes)
 {
     idem_journal *j = t->journal;
-    uint32_t low = j->low + idemi_journal_beside(t, outcomes);
+    uint32_t beside = idemi_journal_beside(t, outcomes);
+    uint32_t low = j->low + beside;
     uint32_t half = (idemi_journal_size(t) - idemi_journal_front(t)) / 2;
     uint32_t turns = t->config->storage->sector_count;
     int result = IDEM_OK;
@@ -4858,24 +4878,30 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
         return IDEM_E_STORAGE;
     if (idemi_journal_rest(t) < len || idemi_journal_full(t))
         result = idemi_journal_turn(t, half, low);
-    while (result == IDEM_OK && !idemi_journal_enough(t, len, outcomes)) {
-        if (t->config->storage->erase &&
-            j->spare + 2 < idemi_journal_gap(t, j->clean)) {
-            result = idemi_journal_erase(t, 1);
-            if (result != IDEM_E_SPACE)
-                continue;
+    for (;;) {
+        while (result == IDEM_OK && !idemi_journal_enough(t, len, outcomes)) {
+            if (t->config->storage->erase &&
+                j->spare + 2 < idemi_journal_gap(t, j->clean)) {
+                result = idemi_journal_erase(t, 1);
+                if (result != IDEM_E_SPACE)
+                    continue;
+            }
+            j->leave = len + t->claimed * j->outcome_max;
+            result = j->clean == j->head ? IDEM_E_SPACE
+                                         : idemi_journal_clean(t);
+            j->leave = 0;
+            if (result == IDEM_E_SPACE && idemi_journal_gap(t, j->tail) > 1 &&
+                turns-- > 0)
+                result = idemi_journal_turn(t, half, low);
         }
-        j->leave = len + t->claimed * j->outcome_max;
-        result = j->clean == j->head ? IDEM_E_SPACE : idemi_journal_clean(t);
-        j->leave = 0;
-        if (result == IDEM_E_SPACE && idemi_journal_gap(t, j->tail) > 1 &&
-            turns-- > 0)
-            result = idemi_journal_turn(t, half, low);
+        // A head may have but half its room, and the next claim one more
+        // outcome.
+        if (result < 0 || len + (outcomes + 1) * j->outcome_max <= half)
+            return result;
+        if (!idemi_journal_due(t, beside))
+            return idemi_journal_pace(t, outcomes);
+        result = idemi_journal_turn(t, half / 2, low);
     }
-    // A head may have but half its room, and the next claim one more outcome.
-    if (result == IDEM_OK && len + (outcomes + 1) * j->outcome_max > half)
-        result = idemi_journal_pace(t, outcomes);
-    return result;
 }
 
 /* The same for an outcome, whose claim has reserved it. */

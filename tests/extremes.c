@@ -846,8 +846,7 @@ static int checks(void)
 }
 
 /* Erases in a call.  The manual says one, and none in a complete; and when a
-   begin may take more.  With volatile claims that is several; none of these
-   configurations takes more than two. */
+   begin may take two. */
 static uint32_t erases_at_most(const char *what)
 {
 #ifndef IDEM_CELLS

@@ -2116,7 +2116,7 @@ static void hold_volatile(device *d, unsigned finished, unsigned before,
     static const geometry coarse =
         { "coarse", FLASH_NOR, 64, 2048, 0, 0xFF, 1, 0, 0 };
     fixture *f = &d->f;
-    idem_claim claims[26];
+    idem_claim claims[36];
     char key[] = "?";
     uint32_t erases;
 
@@ -2156,6 +2156,8 @@ static void l3_many_volatile_claims_wait_for_one_erase_each(void **state)
         hold_volatile(d, 10, before, 26);
     for (unsigned before = 320; before < 340; before++)
         hold_volatile(d, 20, before, 9);
+    for (unsigned before = 355; before < 395; before++)
+        hold_volatile(d, 0, before, 36);
 }
 
 /* To the byte: every sector but the last may end with less than an outcome.

@@ -1726,6 +1726,7 @@ static void s7_volatile_claims_are_granted_after_restarts_too(void **state)
         { { "16", FLASH_NOR, 16, 4000, 0, 0xFF, 1, 0, 0 }, 40, 7 },
         { { "16", FLASH_NOR, 16, 4000, 0, 0xFF, 1, 0, 0 }, 40, 21 },
         { { "64", FLASH_NOR, 64, 3968, 0, 0xFF, 1, 0, 0 }, 60, 8 },
+        { { "large", FLASH_NOR, 16, 8000, 0, 0xFF, 1, 0, 0 }, 160, 14 },
     };
     device *d = (device *)*state;
     fixture *f = &d->f;
