@@ -4815,14 +4815,15 @@ static int idemi_journal_ahead(idem_table *t, unsigned slots, uint32_t dead,
 static int idemi_journal_due(const idem_table *t, uint32_t beside)
 {
     const idem_journal *j = t->journal;
-    uint32_t dead = idemi_journal_gap(t, j->clean);
-    uint32_t erasable = idemi_journal_gap(t, j->kept);
+    uint32_t dead, erasable;
 
     if (!t->config->volatile_claims || j->had_turn || !j->spare)
         return 0;
+    dead = idemi_journal_gap(t, j->clean);
     if (dead <= j->low + beside && j->clean != j->head &&
         idemi_journal_rest(t) < 2 * j->carry_max)
         return 1;
+    erasable = idemi_journal_gap(t, j->kept);
     return dead > erasable && j->spare + 1 >= erasable &&
            j->spare <= beside + 1;
 }
@@ -4831,10 +4832,10 @@ static int idemi_journal_due(const idem_table *t, uint32_t beside)
    little in each call ahead of the need; so one call is never left with all of
    it.  What a turn has just taken is not replaced at once, if nothing needs it
    yet: idle time may do that. */
-static int idemi_journal_pace(idem_table *t, uint32_t outcomes)
+static int idemi_journal_pace(idem_table *t, uint32_t outcomes,
+                              uint32_t beside)
 {
     idem_journal *j = t->journal;
-    uint32_t beside = idemi_journal_beside(t, outcomes);
     int result = idemi_journal_ahead(t, IDEMI_PACE_CARRY,
                                      j->low + beside + 1, outcomes);
 
@@ -4879,28 +4880,30 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
     if (idemi_journal_rest(t) < len || idemi_journal_full(t))
         result = idemi_journal_turn(t, half, low);
     for (;;) {
-        while (result == IDEM_OK && !idemi_journal_enough(t, len, outcomes)) {
-            if (t->config->storage->erase &&
-                j->spare + 2 < idemi_journal_gap(t, j->clean)) {
-                result = idemi_journal_erase(t, 1);
-                if (result != IDEM_E_SPACE)
-                    continue;
-            }
-            j->leave = len + t->claimed * j->outcome_max;
-            result = j->clean == j->head ? IDEM_E_SPACE
-                                         : idemi_journal_clean(t);
-            j->leave = 0;
-            if (result == IDEM_E_SPACE && idemi_journal_gap(t, j->tail) > 1 &&
-                turns-- > 0)
-                result = idemi_journal_turn(t, half, low);
-        }
-        // A head may have but half its room, and the next claim one more
-        // outcome.
-        if (result < 0 || len + (outcomes + 1) * j->outcome_max <= half)
+        if (result < 0)
             return result;
-        if (!idemi_journal_due(t, beside))
-            return idemi_journal_pace(t, outcomes);
-        result = idemi_journal_turn(t, half / 2, low);
+        if (idemi_journal_enough(t, len, outcomes)) {
+            // A head may have but half its room, and the next claim one more
+            // outcome.
+            if (len + (outcomes + 1) * j->outcome_max <= half)
+                return result;
+            if (!idemi_journal_due(t, beside))
+                return idemi_journal_pace(t, outcomes, beside);
+            result = idemi_journal_turn(t, half / 2, low);
+            continue;
+        }
+        if (t->config->storage->erase &&
+            j->spare + 2 < idemi_journal_gap(t, j->clean)) {
+            result = idemi_journal_erase(t, 1);
+            if (result != IDEM_E_SPACE)
+                continue;
+        }
+        j->leave = len + t->claimed * j->outcome_max;
+        result = j->clean == j->head ? IDEM_E_SPACE : idemi_journal_clean(t);
+        j->leave = 0;
+        if (result == IDEM_E_SPACE && idemi_journal_gap(t, j->tail) > 1 &&
+            turns-- > 0)
+            result = idemi_journal_turn(t, half, low);
     }
 }
 
@@ -4986,6 +4989,7 @@ static int idemi_journal_claim(idem_table *t, unsigned slot, idemi_query *q)
         return result;
     q->at = IDEMI_NOWHERE;
     if (t->config->volatile_claims) {
+        // Counted, in the range of the head: later heads have larger ones.
         token = idemi_journal_token(t);
         if (token <= t->token)
             token = t->token + 1;

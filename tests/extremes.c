@@ -854,9 +854,9 @@ static uint32_t erases_at_most(const char *what)
         return 0;
     if (!strcmp(what, "complete"))
         return 0;
-    if (strcmp(what, "begin") != 0)
-        return 1;
-    if (!the.wrote || (the.config.volatile_claims && the.config.capacity > 11))
+    if (!strcmp(what, "begin") &&
+        (!the.wrote ||
+         (the.config.volatile_claims && the.config.capacity > 100)))
         return 2;
 #endif
     (void)what;

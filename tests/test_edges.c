@@ -19,6 +19,12 @@ static const geometry usual =
 static const geometry in_place =
     { "in place", FLASH_INPLACE, 1, 512, 10, 0x00, 0, 0, 0 };
 
+static const geometry tight =
+    { "tight", FLASH_NOR, 4, 512, 0, 0xFF, 0, 0, 0 };
+
+static const geometry even =
+    { "even", FLASH_NOR, 64, 1024, 0, 0xFF, 0, 0, 0 };
+
 static void all_fail(device *d, int call)
 {
     flash_fail(&d->medium, call, 0, FLASH_UNDONE, 1);
@@ -325,8 +331,8 @@ static void a_record_that_is_short_of_something_is_none(void **state)
                          have == whole + 6 ? whole + 6 : 0);
 }
 
-/* What is in the buffer of an earlier part of a sector does not end a record that
-   begins where the sector ends. */
+/* What is in the buffer of an earlier part of a sector does not end a record
+   that begins where the sector ends. */
 static void a_record_does_not_go_on_behind_its_sector(void **state)
 {
     // length, slot, time, token, age
@@ -1029,8 +1035,8 @@ static void r3_a_sector_with_a_header_in_doubt_is_passed_over(void **state)
 }
 
 /* Who goes on behind one has seen that it does not count; so it never does, if
-   it is seen later, and is taken next: nor does the one behind it, if that is in
-   doubt, too.  Nothing names that as one that is needed. */
+   it is seen later, and is taken next: nor does the one behind it, if that is
+   in doubt, too.  Nothing names that as one that is needed. */
 static void r3_a_header_in_doubt_that_was_passed_over_never_counts(void **state)
 {
     device *d = (device *)*state;
@@ -1073,9 +1079,10 @@ static void r3_the_sector_that_a_header_in_doubt_names_counts(void **state)
     }
 }
 
-/* Of two headers in doubt neither is seen at one boot, which writes in the place
-   of the first.  That counts, for there is a record in it, though the second,
-   that has a higher sequence, is seen later and names the sector before. */
+/* Of two headers in doubt neither is seen at one boot, which writes in the
+   place of the first.  That counts, for there is a record in it, though the
+   second, that has a higher sequence, is seen later and names the sector
+   before. */
 static void r3_a_header_in_doubt_that_is_seen_late_hides_nothing(void **state)
 {
     device *d = (device *)*state;
@@ -1101,14 +1108,22 @@ static void r3_a_header_in_doubt_that_is_seen_late_hides_nothing(void **state)
     }
 }
 
-/* Fills a table but for one key, from a sector on, goes on by some commands, and
-   in the next boot the power goes in the n-th operation.  Returns whether that was right behind
-   the second header of a sector, which *sector is then. */
+/* Fills a table but for one key, goes on by some commands, and restarts. */
+static void fill_but_one(device *d, unsigned before)
+{
+    for (unsigned i = 1; i < d->f.config.capacity; i++)
+        finish(&d->f, "s", nth(i), d->now);
+    for (; before > 0; before--)
+        pass_by(d);
+    assert_int_equal(device_open(d), IDEM_OK);
+}
+
+/* Fills a table but for one key, from a sector on, goes on by some commands,
+   and in the next boot the power goes in the n-th operation.  Returns whether
+   that was right behind the second header of a sector, *sector then. */
 static int end_with_header(device *d, uint32_t start, unsigned before,
                            uint32_t n, uint32_t *sector)
 {
-    static const geometry tight =
-        { "tight", FLASH_NOR, 4, 512, 0, 0xFF, 0, 0, 0 };
     fixture *f = &d->f;
     const uint8_t *header;
     uint32_t last, end;
@@ -1116,11 +1131,7 @@ static int end_with_header(device *d, uint32_t start, unsigned before,
     device_start(d, &tight);
     pass_by(d);
     pass_to(d, start);
-    for (unsigned i = 1; i < f->config.capacity; i++)
-        finish(f, "s", nth(i), d->now);
-    for (; before > 0; before--)
-        pass_by(d);
-    assert_int_equal(device_open(d), IDEM_OK);
+    fill_but_one(d, before);
     last = f->table.journal->head;
     flash_cut(&d->medium, n, 0);
     (void)begin(f, "t", "y", "pour", d->now);
@@ -1168,8 +1179,6 @@ static void r3_while_a_header_is_in_doubt_both_ways_are_kept(void **state)
    that it does not need may be used, if the others fail. */
 static void r3_behind_a_record_all_that_is_dead_is_used(void **state)
 {
-    static const geometry tight =
-        { "tight", FLASH_NOR, 4, 512, 0, 0xFF, 0, 0, 0 };
     device *d = (device *)*state;
     fixture *f = &d->f;
 
@@ -1177,11 +1186,7 @@ static void r3_behind_a_record_all_that_is_dead_is_used(void **state)
     for (unsigned before = 100; before < 140; before += 5) {
         uint32_t count, dead, last, n;
         device_start(d, &tight);
-        for (unsigned i = 1; i < f->config.capacity; i++)
-            finish(f, "s", nth(i), d->now);
-        for (unsigned i = 0; i < before; i++)
-            pass_by(d);
-        assert_int_equal(device_open(d), IDEM_OK);
+        fill_but_one(d, before);
         assert_int_equal(begin(f, "t", "y", "pour", d->now), IDEM_EXECUTE);
         assert_int_equal(device_open(d), IDEM_OK);
         count = d->medium.sector_count;
@@ -1946,8 +1951,6 @@ static void idle_work_carries_some_keys_and_no_more_at_a_time(void **state)
    a sector: what is needed now may be over then. */
 static void idle_work_waits_for_the_last_quarter_of_a_sector(void **state)
 {
-    static const geometry even =
-        { "even", FLASH_NOR, 64, 1024, 0, 0xFF, 0, 0, 0 };
     device *d = (device *)*state;
     const idem_table *t = &d->f.table;
     uint32_t most = 0;
@@ -2108,8 +2111,9 @@ static void s7_many_claims_are_kept_whatever_fails(void **state)
                               n);
 }
 
-/* Finished keys, commands that pass by, then claims of which nothing is written:
-   so the head stays as it was while they reserve sector after sector. */
+/* Finished keys, commands that pass by, then claims of which nothing is
+   written: so the head stays as it was while they reserve sector after
+   sector. */
 static void hold_volatile(device *d, unsigned finished, unsigned before,
                           unsigned held)
 {
@@ -2220,21 +2224,19 @@ static void make_good(device *d, const geometry *g, uint16_t response_max)
 
 static void s7_what_a_failure_took_the_next_claim_makes_good(void **state)
 {
-    static const geometry even =
-        { "even", FLASH_NOR, 64, 640, 0, 0xFF, 0, 0, 0 };
+    static const geometry whole =
+        { "whole", FLASH_NOR, 64, 640, 0, 0xFF, 0, 0, 0 };
     // Of a sector four fifths of an outcome are left.
     static const geometry odd =
         { "odd", FLASH_NOR, 32, 736, 0, 0xFF, 0, 0, 0 };
 
-    make_good((device *)*state, &even, 80);
+    make_good((device *)*state, &whole, 80);
     make_good((device *)*state, &odd, 118);
 }
 
 /* Records of two granules or one, which fill each sector to its end. */
 static void a_sector_is_used_up_before_the_next_is_begun(void **state)
 {
-    static const geometry even =
-        { "even", FLASH_NOR, 64, 1024, 0, 0xFF, 0, 0, 0 };
     char longest[87] = { 0 };
     device *d = (device *)*state;
     fixture *f = &d->f;
@@ -2306,8 +2308,8 @@ static void claims_are_given_back_while_no_sector_is_to_be_had(void **state)
         assert_int_equal(begin(f, "held", nth(i), "pour", d->now), IDEM_BUSY);
 }
 
-/* Many keys are carried by a call that leaves little room, to a head that fails;
-   then by one that would leave more than there is. */
+/* Many keys are carried by a call that leaves little room, to a head that
+   fails; then by one that would leave more than there is. */
 static void s2_many_keys_are_carried_twice(void **state)
 {
     device *d = (device *)*state;
@@ -2517,6 +2519,7 @@ static void only_sectors_out_of_the_ring_are_set_aside(void **state)
 
     device_start(d, &usual);
     play(d, NULL, "B0 C0");
+    device_restart(d);
     j = t->journal;
     next = idemi_journal_after(t, j->head);
     j->clean = idemi_recover_before(t, j->head, 1);
@@ -2524,7 +2527,7 @@ static void only_sectors_out_of_the_ring_are_set_aside(void **state)
     idemi_journal_set_aside(t, idemi_storage_place(t, j->head, 80));
     idemi_journal_set_aside(t, idemi_storage_place(t, j->clean, 80));
     for (sector = 0; sector < usual.sector_count; sector++)
-        assert_true(idemi_journal_sector(t, sector)->link < IDEMI_ASIDE);
+        assert_int_equal(idemi_journal_sector(t, sector)->link, 0);
     idemi_journal_set_aside(t, idemi_storage_place(t, next, 80));
     assert_int_equal(idemi_journal_sector(t, next)->link, IDEMI_ASIDE);
     idemi_journal_sector(t, next)->link = 0;
@@ -2742,7 +2745,8 @@ static void the_end_of_a_granule_is_salvaged_by_itself(void **state)
 }
 
 /* A new head fails after a claim was carried to it.  The head before it has
-   room for the outcome, but what that would name is no claim after a restart. */
+   room for the outcome, but what that would name is no claim after a
+   restart. */
 static void an_outcome_names_no_claim_in_a_head_that_failed(void **state)
 {
     device *d = (device *)*state;
