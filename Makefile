@@ -216,6 +216,14 @@ extremes:                ## the smallest and largest configurations
 	    $(B)/extremes $$seed $$count || exit 1; \
 	    seed=$$((seed + count)); done
 
+erases:                  ## no call erases more than it may, on random rings
+	@mkdir -p $(B)
+	@seed=1; count=$${IDEM_SEEDS:-30000}; [ "$(SHORT)" != 1 ] || count=1500; \
+	for wide in 0 1; do \
+	    $(CC) -std=c99 -O2 $(WARN) -DIDEM_WIDE=$$wide -I. tests/erases.c \
+	        -o $(B)/erases || exit 1; \
+	    $(B)/erases $$seed $$count || exit 1; seed=$$((seed + count)); done
+
 extremes-faults:         ## the same must find bugs that are planted
 	@SHORT="$(SHORT)" sh tests/extremes_faults.sh
 
@@ -333,5 +341,5 @@ $(TESTS): idem.h
         examples docs size bench clean crash crash-faults file hello patterns \
         fuzz-template deps-fuzz once inspect deps-mqtt mqtt targets golden \
         deps-targets demo-firmware cover fuzz mutate deps-trust crash-long \
-        failures extremes extremes-faults chosen ct deps-ct lint deps-lint \
+        failures extremes erases extremes-faults chosen ct deps-ct lint deps-lint \
         prove deps-prove repro list-builds

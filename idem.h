@@ -168,9 +168,9 @@
          in IDEM_EXHAUSTED.
      L3  If idem_maintain is called in idle time, neither begin nor complete
          ever waits for an erase; else at most one happens in a call, and none
-         in complete.  (A callback that fails may cost more; and a begin may
-         take two if it is the first to write after a restart, or while a dozen
-         volatile claims or more are open.)
+         in complete.  (A callback that fails may cost more; so may, in begin,
+         restarts in a row where a sector holds no more than four of the
+         longest records.)
      H1  "Exactly once" is not promised, by nature: an outside effect that is
          neither harmless to repeat nor visible afterwards may happen once too
          often or not at all when its execution is cut short.  IDEM_RECOVER is
@@ -805,7 +805,8 @@
      complete             1 r, 1 p; when a sector is full 2 p more
      release, forget,     2 r, 1 p; when a sector is full as begin
      delivered
-     maintain             1 e, or 8 times carrying, or 1 p
+     maintain             1 e, or 8 times carrying, or 1 p; while claims are
+                          open also 3 p and as much carrying as begin
      find, next, pending  2 r each
 
    begin, find and forget hash scope and key, begin the payload too, before the
@@ -4563,10 +4564,11 @@ static int idemi_journal_fill(idem_table *t, uint32_t room, uint32_t want)
            (j->stray || (j->clean != j->head &&
                          idemi_journal_gap(t, j->clean) < want))) {
         result = idemi_journal_clean(t);
-        // No more fits.  Room is a wish, but two dead sectors are not.
+        // No more fits.  Room is a wish, but half of the dead sectors are not:
+        // restarts in a row must not use up the ring.
         if (result != IDEM_E_SPACE)
             continue;
-        if (!j->stray && idemi_journal_gap(t, j->clean) >= 2)
+        if (!j->stray && idemi_journal_gap(t, j->clean) > want / 2)
             result = IDEM_OK;
         if (result == IDEM_OK || !j->leave)
             break;
@@ -4809,23 +4811,27 @@ static int idemi_journal_ahead(idem_table *t, unsigned slots, uint32_t dead,
     return result < 0 ? result : IDEM_MORE;
 }
 
-/* True if a turn is due though the head will do.  Volatile claims write nothing
-   that fills it, or that lets erase what was cleaned: without a turn now and
-   then one of them would be left with several. */
-static int idemi_journal_due(const idem_table *t, uint32_t beside)
+/* True if a turn is due though the head will do: without one now and then,
+   claims that let erase nothing that was cleaned would leave several erases to
+   one of them; the more so volatile ones, which fill no head.  With `room` left
+   in the new head, what is needed must not take more than one. */
+static int idemi_journal_due(const idem_table *t, uint32_t need,
+                             uint32_t beside, uint32_t room)
 {
     const idem_journal *j = t->journal;
+    int unwritten = t->config->volatile_claims != 0;
     uint32_t dead, erasable;
 
-    if (!t->config->volatile_claims || j->had_turn || !j->spare)
+    if (j->had_turn || j->had_erase || !j->spare ||
+        need > room + j->spare * idemi_journal_room(t))
         return 0;
     dead = idemi_journal_gap(t, j->clean);
-    if (dead <= j->low + beside && j->clean != j->head &&
+    if (unwritten && dead <= j->low + beside && j->clean != j->head &&
         idemi_journal_rest(t) < 2 * j->carry_max)
         return 1;
     erasable = idemi_journal_gap(t, j->kept);
     return dead > erasable && j->spare + 1 >= erasable &&
-           j->spare <= beside + 1;
+           j->spare <= beside + (unsigned)unwritten;
 }
 
 /* While outcomes may come to be reserved beside the head, cleans and erases a
@@ -4869,25 +4875,27 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
                                  uint32_t outcomes)
 {
     idem_journal *j = t->journal;
+    uint32_t need = len + outcomes * j->outcome_max;
     uint32_t beside = idemi_journal_beside(t, outcomes);
     uint32_t low = j->low + beside;
     uint32_t half = (idemi_journal_size(t) - idemi_journal_front(t)) / 2;
+    uint32_t room = need < half ? need : half;
     uint32_t turns = t->config->storage->sector_count;
     int result = IDEM_OK;
 
     if (j->broken)
         return IDEM_E_STORAGE;
     if (idemi_journal_rest(t) < len || idemi_journal_full(t))
-        result = idemi_journal_turn(t, half, low);
+        result = idemi_journal_turn(t, room, low);
     for (;;) {
         if (result < 0)
             return result;
         if (idemi_journal_enough(t, len, outcomes)) {
             // A head may have but half its room, and the next claim one more
             // outcome.
-            if (len + (outcomes + 1) * j->outcome_max <= half)
+            if (need + j->outcome_max <= half)
                 return result;
-            if (!idemi_journal_due(t, beside))
+            if (!idemi_journal_due(t, need, beside, half / 2))
                 return idemi_journal_pace(t, outcomes, beside);
             result = idemi_journal_turn(t, half / 2, low);
             continue;
@@ -4903,7 +4911,7 @@ static int idemi_journal_reserve(idem_table *t, uint32_t len,
         j->leave = 0;
         if (result == IDEM_E_SPACE && idemi_journal_gap(t, j->tail) > 1 &&
             turns-- > 0)
-            result = idemi_journal_turn(t, half, low);
+            result = idemi_journal_turn(t, room, low);
     }
 }
 
@@ -4955,6 +4963,12 @@ static int idemi_journal_maintain(idem_table *t)
         want += 1 + idemi_journal_beside(t, t->claimed + 1);
     if (t->config->storage->erase && (j->erasing || j->spare < want)) {
         int result = idemi_journal_erase(t, 0);
+        // What was cleaned since the last turn can be erased after the next.
+        if (result == IDEM_E_SPACE && want > 1 && j->spare &&
+            idemi_journal_gap(t, j->clean) > idemi_journal_gap(t, j->kept))
+            result = idemi_journal_turn(
+                t, (idemi_journal_size(t) - idemi_journal_front(t)) / 4,
+                low + want);
         if (result != IDEM_E_SPACE)
             return result < 0 ? result : IDEM_MORE;
     }
@@ -7183,7 +7197,7 @@ static int idemi_command_again(idem_table *t, unsigned slot, idemi_query *q)
         (body->fingerprint[1] ^ q->fingerprint[1]))
         return IDEM_MISMATCH;
     if (s->state & IDEMI_FINISHED)
-        return idemi_command_replay(t, slot, q->reply);
+        return IDEM_REPLAY;
     q->reply->retry_after_ms = idemi_slot_lease_left(t, s);
     if (q->reply->retry_after_ms)
         return IDEM_BUSY;
@@ -7252,16 +7266,28 @@ static int idemi_command_find_sure(idem_table *t, unsigned *slot,
     return result == IDEM_OK ? idemi_command_find(t, slot, q) : result;
 }
 
+/* A claim makes sure of what it relies on when it is written.  Another answer
+   waits for that, and is given from what is there then; so does a claim that
+   sectors are missing for, of which some may be had again. */
 static int idemi_command_begin(idem_table *t, idemi_query *q)
 {
     unsigned slot;
-    int result = idemi_command_find_sure(t, &slot, q);
+    int unsure, result;
 
-    if (result < 0)
-        return result;
-    result = idemi_command_gone(t, slot)
-                 ? idemi_command_first(t, slot, q)
-                 : idemi_command_again(t, slot, q);
+    do {
+        result = idemi_command_find(t, &slot, q);
+        if (result < 0)
+            return result;
+        unsure = idemi_command_unsure(t, slot);
+        result = idemi_command_gone(t, slot)
+                     ? idemi_command_first(t, slot, q)
+                     : idemi_command_again(t, slot, q);
+        if (!unsure || (result < IDEM_REPLAY && result != IDEM_E_SPACE))
+            break;
+        result = idemi_journal_assure(t);
+    } while (result == IDEM_OK);
+    if (result == IDEM_REPLAY)
+        result = idemi_command_replay(t, slot, q->reply);
     if (result >= 0)
         t->stats.answers[result]++;
     else if (result == IDEM_E_FULL)

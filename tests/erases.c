@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: 0BSD */
+/*
+ * L3: at most one erase in a call, none in complete, and with idle time none in
+ * begin; and L2: nothing uses up the ring.  On random small rings, most of them
+ * the smallest that is accepted, with restarts in a row, claims that stay open
+ * and outcomes of every length.
+ *
+ *     erases [SEED [COUNT]]     one ring for each seed
+ *
+ * A ring whose sectors hold no more than four of the longest records may take
+ * more erases in a begin, as the manual says: these are counted.
+ */
+#define IDEM_STATIC
+#define IDEM_IMPLEMENTATION
+#include "idem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MEDIUM = 1 << 22, MEMORY = 1 << 20 };    // bytes
+enum { CLAIMS = 300, SECTORS_MAX = 400, LONGEST = 8192 };
+enum { FILLING = 9 };               // boots of a row that fill the ring before
+enum { FEW = 4, MORE = 3 };         // longest records in a sector; erases then
+
+static uint8_t  medium[MEDIUM];
+static uint32_t sector_size;
+static unsigned erases;             // of the call
+static uint64_t state;              // of the dice
+
+static struct {
+    idem_storage storage;
+    idem_config  config;
+    idem_table   table;
+    uint32_t     keys;              // that are used
+    int          row;               // how boots in a row go, 0: they do not
+    int          idle;              // idem_maintain has its time
+    unsigned     boot;
+    uint32_t     now;
+    idem_claim   claims[CLAIMS];
+    unsigned     held;
+} the;
+
+static struct { unsigned long rings, begins, more, wrong; } sum;
+
+static uint32_t chance(uint32_t below)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return below ? (uint32_t)(state >> 20) % below : 0;
+}
+
+static int medium_read(void *ctx, uint32_t at, void *dst, uint32_t len)
+{
+    (void)ctx;
+    memcpy(dst, medium + at, len);
+    return 0;
+}
+
+static int medium_prog(void *ctx, uint32_t at, const void *src, uint32_t len)
+{
+    (void)ctx;
+    for (uint32_t i = 0; i < len; i++)
+        medium[at + i] &= ((const uint8_t *)src)[i];
+    return 0;
+}
+
+static int medium_erase(void *ctx, uint32_t sector)
+{
+    (void)ctx;
+    memset(medium + sector * sector_size, 0xFF, sector_size);
+    erases++;
+    return 0;
+}
+
+static int reopen(void)
+{
+    static uint32_t memory[MEMORY / 4];
+
+    the.held = 0;
+    return idem_open(&the.table, &the.config, memory, sizeof memory, the.now);
+}
+
+/* A configuration and a ring for it, blank; whether there is one. */
+static int configure(void)
+{
+    idem_config *c = &the.config;
+    idem_storage *m = &the.storage;
+    uint32_t granule = 1u << chance(9), least, most;
+
+    memset(&the, 0, sizeof the);
+    memset(medium, 0xFF, sizeof medium);
+    m->read = medium_read;
+    m->prog = medium_prog;
+    m->erase = medium_erase;
+    m->erased = 0xFF;
+    m->prog_size = (uint16_t)granule;
+    least = (256 + granule - 1) / granule;
+    most = (chance(3) ? 2048 : 6000) / granule;
+    if (most <= least)
+        most = least + 1;
+    sector_size = m->sector_size = (least + chance(most - least)) * granule;
+    c->storage = m;
+    c->capacity = 1 + chance(chance(2) ? 8 : chance(2) ? 40 : 150);
+    c->key_max = (uint8_t)(8 + chance(chance(2) ? 8 : 100));
+    c->response_max =
+        (uint16_t)(chance(3) ? chance(60) : chance(sector_size / 2));
+    c->state_max = (uint16_t)(chance(2)   ? 0
+                              : chance(3) ? chance(16)
+                                          : chance(sector_size / 3));
+    c->lease_ms = chance(2) ? IDEM_LEASE_NONE : 50 + chance(1000000);
+    c->retention_ms = chance(2) ? IDEM_RETENTION_MAX : 100 + chance(3000);
+    c->max_attempts = 255;
+    c->in_ram = (uint8_t)chance(2);
+    c->volatile_claims = (uint8_t)(c->in_ram && chance(2));
+    c->full = (uint8_t)chance(2);
+    memset(c->secret, 7, sizeof c->secret);
+    the.keys = c->capacity + 1 + chance(c->capacity + 2);
+    the.row = chance(3) ? 0 : 1 + (int)chance(4);
+    the.idle = chance(4) == 0;
+    for (m->sector_count = 4; m->sector_count < SECTORS_MAX &&
+         m->sector_count * sector_size < MEDIUM; m->sector_count++)
+        if (reopen() == IDEM_OK)
+            break;
+    m->sector_count += chance(2) ? 0 : chance(6);
+    return m->sector_count * sector_size < MEDIUM && reopen() == IDEM_OK;
+}
+
+/* Whether a sector has room for more than a few of the longest records. */
+static int roomy(void)
+{
+    const idem_journal *j = the.table.journal;
+
+    return sector_size - idemi_journal_front(&the.table) > FEW * j->carry_max;
+}
+
+/* After a call: what it answered, and what it cost at most. */
+static void judge(const char *what, int result, unsigned most)
+{
+    if (erases > most && !strcmp(what, "begin") && !the.idle && !roomy()) {
+        sum.more++;
+        most = MORE;
+    }
+    if (erases <= most && result != IDEM_E_SPACE && result != IDEM_E_STORAGE)
+        return;
+    sum.wrong++;
+    printf("boot %u: %s is %d, %u erases: capacity %u, granule %u, %u sectors "
+           "of %u, longest record %u, state %u, volatile %u, row %d, idle %d, "
+           "%u claims held\n", the.boot, what, result, erases,
+           (unsigned)the.config.capacity, the.storage.prog_size,
+           (unsigned)the.storage.sector_count, (unsigned)sector_size,
+           (unsigned)the.table.journal->carry_max, the.config.state_max,
+           the.config.volatile_claims, the.row, the.idle, the.held);
+}
+
+/* The number of the key of a call. */
+static uint32_t which(void)
+{
+    if (!the.row || the.boot < FILLING)
+        return chance(the.keys);
+    switch (the.row) {
+    case 1:  return 0;
+    case 2:  return the.boot % the.keys;
+    case 3:  return the.keys;
+    default: return the.keys + the.boot;
+    }
+}
+
+static void begin(const idem_request *rq)
+{
+    idem_request full = *rq;
+    idem_reply reply = { 0 };
+    idem_claim claim;
+    int result;
+
+    full.payload = "pour";
+    full.payload_len = 4;
+    full.response_size =
+        (uint16_t)(chance(3) ? 0 : chance(the.config.response_max + 1u));
+    full.retention_ms =
+        chance(4) ? 0 : chance(2) ? 100 + chance(5000) : IDEM_RETENTION_MAX;
+    result = idem_begin(&the.table, &claim, &reply, &full, the.now);
+    sum.begins++;
+    if ((result == IDEM_EXECUTE || result == IDEM_RECOVER) &&
+        the.held < CLAIMS)
+        the.claims[the.held++] = claim;
+    judge("begin", result, !the.idle);
+}
+
+static void complete(const idem_claim *claim)
+{
+    static const uint8_t bytes[LONGEST];
+    uint16_t most = the.config.response_max;
+    idem_outcome out = { 0 };
+
+    out.response = bytes;
+    out.response_len = chance(2) ? most : chance(most + 1u);
+    if (the.config.state_max && chance(2)) {
+        out.state = bytes;
+        out.state_len = chance(the.config.state_max + 1u);
+    }
+    out.code = chance(3) ? 0 : (int32_t)chance(UINT32_C(1) << 30);
+    out.confirm = chance(4) == 0;
+    out.failed = chance(5) == 0;
+    judge("complete", idem_complete(&the.table, claim, &out, the.now), 0);
+}
+
+/* A call; in a row of boots each begins one command, and that is all. */
+static void call(unsigned kinds)
+{
+    unsigned kind = chance(kinds), number = chance(the.held);
+    idem_request rq = { 0 };
+    char key[9];
+
+    erases = 0;
+    rq.key = key;
+    rq.key_len = (size_t)snprintf(key, sizeof key, "k%u", (unsigned)which());
+    if (kind < 3 || !the.held || (the.row && the.boot >= FILLING)) {
+        begin(&rq);
+    } else if (kind < 8) {
+        if (chance(6))
+            complete(&the.claims[number]);
+        else
+            judge("release", idem_release(&the.table, &the.claims[number],
+                                          the.now), 1);
+        the.claims[number] = the.claims[--the.held];
+    } else if (kind == 8) {
+        judge("maintain", idem_maintain(&the.table, the.now), 1);
+    } else {
+        judge("forget", idem_forget(&the.table, &rq, the.now), 1);
+    }
+}
+
+static void idle(void)
+{
+    while (the.idle && idem_maintain(&the.table, the.now) == IDEM_MORE)
+        ;
+}
+
+/* The life of one ring. */
+static void run(void)
+{
+    static const unsigned kinds[] = { 3, 4, 6, 10 };
+    unsigned style = kinds[chance(4)], boots = 20 + chance(80);
+    unsigned calls = chance(2) ? 1 + chance(3) : 1 + chance(60);
+
+    if (!configure())
+        return;
+    sum.rings++;
+    for (the.boot = 0; the.boot < boots; the.boot++) {
+        unsigned left = chance(calls + 1) + (chance(10) ? 0 : chance(100));
+        int result = reopen();
+        if (the.row)
+            left = the.boot < FILLING ? 1 + chance(2 * the.keys) : 1;
+        erases = 0;
+        judge("open", result, 0);
+        for (idle(); left > 0; left--) {
+            the.now += chance(3) ? 0 : chance(chance(4) ? 20 : 1500);
+            call(style);
+            idle();
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    unsigned long seed = argc > 1 ? strtoul(argv[1], NULL, 10) : 1;
+    unsigned long count = argc > 2 ? strtoul(argv[2], NULL, 10) : 1;
+
+    for (unsigned long n = 0; n < count; n++) {
+        unsigned long wrong = sum.wrong;
+        state = (seed + n) * UINT64_C(0x9E3779B97F4A7C15) + 12345;
+        for (unsigned i = 0; i < 10; i++)
+            chance(1);
+        run();
+        if (sum.wrong != wrong)
+            printf("that was seed %lu\n", seed + n);
+    }
+    printf("erases: seeds %lu to %lu: %lu rings, %lu begins, %lu took more "
+           "than one erase where few records fit: %s\n", seed, seed + count - 1,
+           sum.rings, sum.begins, sum.more, sum.wrong ? "FAILED" : "passed");
+    return sum.wrong != 0 || !sum.rings;
+}
