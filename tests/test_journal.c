@@ -768,6 +768,21 @@ static void more_memory_means_fewer_reads_and_nothing_else(void **state)
     assert_in_range(reads, 1, 2 * d->medium.sector_count);
 }
 
+/* What is blank goes by a buffer at a time. */
+static void the_blank_rest_of_a_sector_takes_few_reads(void **state)
+{
+    static const geometry large =
+        { "large", FLASH_NOR, 4, 16384, 0, 0xFF, 0, 0, 0 };
+    device *d = (device *)*state;
+
+    device_start(d, &large);
+    play(d, NULL, "B0");
+    assert_int_equal(device_open(d), IDEM_OK);
+    // The headers of each sector; and in the head what is left of a granule.
+    assert_in_range(d->reads, 1, d->medium.sector_count + 1 +
+                    large.sector_size / (d->f.table.journal->in_size - 4));
+}
+
 static int some_read(void *ctx, uint32_t at, void *dst, uint32_t len)
 {
     assert_int_not_equal(len, 0);
@@ -4706,6 +4721,7 @@ int main(void)
         JOURNAL_TEST(opening_writes_nothing_on_blank_storage_either),
         JOURNAL_TEST(a_boot_that_writes_nothing_costs_nothing),
         JOURNAL_TEST(more_memory_means_fewer_reads_and_nothing_else),
+        JOURNAL_TEST(the_blank_rest_of_a_sector_takes_few_reads),
         JOURNAL_TEST(no_callback_is_asked_for_no_bytes),
         JOURNAL_TEST(a_duplicate_costs_two_reads_at_most),
         JOURNAL_TEST(looking_costs_two_reads_a_key),
