@@ -1780,6 +1780,32 @@ static void a_claim_fits_whatever_numbers_are_in_it(void **state)
         }
 }
 
+/* Also where its length, or that of what is in it, takes one byte more. */
+static void a_record_is_read_whatever_its_length(void **state)
+{
+    static uint8_t bytes[LONG];
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    char buffer[LONG];
+
+    f->config.state_max = LONG;
+    f->outcome.state = bytes;
+    for (uint32_t i = 0; i < LONG; i++)
+        bytes[i] = (uint8_t)flash_mix(i);
+    for (uint32_t len = 110; len < LONG; len += len == 130 ? LONG - 160 : 1) {
+        size_t size = sizeof buffer;
+        device_start(d, &vast);
+        f->outcome.state_len = len;
+        finish(f, "s", "a", d->now);
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_REPLAY);
+        assert_string_equal(f->buffer, "poured");
+        assert_int_equal(idem_state(&f->table, buffer, &size), IDEM_OK);
+        assert_int_equal(size, len);
+        assert_memory_equal(buffer, bytes, len);
+    }
+}
+
 /* No key is forgotten too soon, or known too long, where many times 32 bits of
    time have passed between two records, and something more. */
 static void s6_months_between_two_records_are_counted(void **state)
@@ -2846,6 +2872,7 @@ int main(void)
         EDGE_TEST(what_is_owed_for_more_than_32_bits_is_delivered),
         EDGE_TEST(s7_an_outcome_fits_whatever_numbers_are_in_it),
         EDGE_TEST(a_claim_fits_whatever_numbers_are_in_it),
+        EDGE_TEST(a_record_is_read_whatever_its_length),
         EDGE_TEST(s6_months_between_two_records_are_counted),
         EDGE_TEST(s4_doubt_that_is_found_late_lasts),
         EDGE_TEST(s4_doubt_lasts_beyond_32_bits_of_time),
