@@ -3472,9 +3472,8 @@ static void idemi_record_rest(const idem_table *t, idem_record *r, uint32_t at,
     }
     if (r->parts & IDEMI_HAS_CLAIM)
         idemi_record_claim(t, r, b);
-    if (r->parts & IDEMI_HAS_OUTCOME)
-        r->body.code =
-            r->more & IDEMI_MORE_CODE ? (int32_t)idemi_record_word(b) : 0;
+    r->body.code =
+        r->more & IDEMI_MORE_CODE ? (int32_t)idemi_record_word(b) : 0;
     if (r->parts & IDEMI_HAS_STATE)
         idemi_record_state(t, r, b);
     if (r->parts & IDEMI_HAS_OUTCOME)
