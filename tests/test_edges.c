@@ -331,6 +331,31 @@ static void a_record_that_is_short_of_something_is_none(void **state)
                          have == whole + 6 ? whole + 6 : 0);
 }
 
+/* Nor is one whose end is in the middle of a number: of what stands behind it
+   nothing is taken, whatever that is. */
+static void a_record_takes_nothing_of_what_is_behind_it(void **state)
+{
+    // Without parts: first byte, length, slot, time, distance
+    static const uint8_t record[] = { IDEMI_RECORD, 3, 0x80, 0x80, 0x80 };
+    device *d = (device *)*state;
+    idem_table *t = &d->f.table;
+
+    device_start(d, &usual);
+    finish(&d->f, "s", "a", d->now);
+    for (uint32_t at = 0; at < usual.sector_size; at++)
+        for (uint32_t len = 0; len < 4; len++) {
+            uint32_t place = idemi_storage_place(t, t->journal->head, at);
+            uint8_t bytes[80] = { 0 };
+            memcpy(bytes, record, sizeof record);
+            bytes[1] = (uint8_t)len;
+            idemi_basics_store(bytes + 2 + len, idemi_crc_update(
+                                   idemi_record_seed(t, place), bytes,
+                                   len + 2), 4);
+            assert_int_equal(idemi_record_decode(t, place, bytes, bytes,
+                                                 sizeof bytes), 0);
+        }
+}
+
 /* What is in the buffer of an earlier part of a sector does not end a record
    that begins where the sector ends. */
 static void a_record_does_not_go_on_behind_its_sector(void **state)
@@ -361,18 +386,22 @@ static void a_record_does_not_go_on_behind_its_sector(void **state)
 /* Bytes of storage from a claim to what belongs to it, also round the end */
 static void the_distance_to_a_claim_goes_round_the_end(void **state)
 {
+    static const uint32_t sizes[] = { 512, 640 };
     device *d = (device *)*state;
     const idem_table *t = &d->f.table;
-    uint32_t last;
 
-    device_start(d, &usual);
-    last = d->storage.sector_count - 1;
-    assert_int_equal(idemi_record_distance(t, idemi_storage_place(t, last, 8),
-                                           idemi_storage_place(t, last, 48)),
-                     40);
-    assert_int_equal(idemi_record_distance(t, idemi_storage_place(t, last, 8),
-                                           idemi_storage_place(t, 1, 48)),
-                     2 * usual.sector_size + 40);
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        geometry g = usual;
+        uint32_t last = usual.sector_count - 1, from;
+        g.sector_size = sizes[i];
+        device_start(d, &g);
+        from = idemi_storage_place(t, last, 8);
+        assert_int_equal(idemi_record_distance(
+                             t, from, idemi_storage_place(t, last, 48)), 40);
+        assert_int_equal(idemi_record_distance(
+                             t, from, idemi_storage_place(t, 1, 48)),
+                         2 * sizes[i] + 40);
+    }
 }
 
 /* What is behind it in memory is not touched. */
@@ -2855,6 +2884,7 @@ int main(void)
         EDGE_TEST(a_key_that_comes_twice_is_told_from_others),
         EDGE_TEST(what_is_over_smaller_limits_is_lost),
         EDGE_TEST(a_record_that_is_short_of_something_is_none),
+        EDGE_TEST(a_record_takes_nothing_of_what_is_behind_it),
         EDGE_TEST(a_record_does_not_go_on_behind_its_sector),
         EDGE_TEST(the_distance_to_a_claim_goes_round_the_end),
         EDGE_TEST(a_record_ends_where_its_padding_does),
