@@ -329,6 +329,9 @@ static void a_record_that_is_short_of_something_is_none(void **state)
         assert_int_equal(decoded(d, claim, IDEMI_HAS_CLAIM | IDEMI_HAS_SCOPE,
                                  whole, have),
                          have == whole + 6 ? whole + 6 : 0);
+    // A second byte that is not there is not looked at.
+    assert_int_equal(decoded(d, claim, IDEMI_HAS_MORE, whole, 1), 0);
+    assert_int_equal(d->f.table.journal->record.more, 0);
 }
 
 /* Nor is one whose end is in the middle of a number: of what stands behind it
