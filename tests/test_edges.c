@@ -359,6 +359,30 @@ static void a_record_takes_nothing_of_what_is_behind_it(void **state)
         }
 }
 
+/* Nothing is kept that is longer than what the table can write. */
+static void a_record_longer_than_any_is_none(void **state)
+{
+    device *d = (device *)*state;
+    idem_table *t = &d->f.table;
+    uint32_t at, most;
+
+    device_start(d, &usual);
+    finish(&d->f, "s", "a", d->now);
+    at = idemi_storage_place(t, t->journal->head, t->journal->at);
+    most = t->journal->record_max;
+    assert_in_range(most, 64, 0x7F + 6);
+    for (uint32_t len = most - 1; len < most + 2; len++) {
+        // Without parts: first byte, length, slot, time, distance
+        uint8_t bytes[256] = { IDEMI_RECORD };
+        bytes[1] = (uint8_t)(len - 6);
+        idemi_basics_store(bytes + len - 4, idemi_crc_update(
+                               idemi_record_seed(t, at), bytes, len - 4), 4);
+        assert_int_equal(idemi_record_decode(t, at, bytes, bytes,
+                                             sizeof bytes),
+                         len > most ? 0 : len);
+    }
+}
+
 /* What is in the buffer of an earlier part of a sector does not end a record
    that begins where the sector ends. */
 static void a_record_does_not_go_on_behind_its_sector(void **state)
@@ -2888,6 +2912,7 @@ int main(void)
         EDGE_TEST(what_is_over_smaller_limits_is_lost),
         EDGE_TEST(a_record_that_is_short_of_something_is_none),
         EDGE_TEST(a_record_takes_nothing_of_what_is_behind_it),
+        EDGE_TEST(a_record_longer_than_any_is_none),
         EDGE_TEST(a_record_does_not_go_on_behind_its_sector),
         EDGE_TEST(the_distance_to_a_claim_goes_round_the_end),
         EDGE_TEST(a_record_ends_where_its_padding_does),
