@@ -2824,6 +2824,28 @@ static void the_end_of_a_granule_is_salvaged_by_itself(void **state)
     assert_int_equal(bytes[5], 0x55);
 }
 
+/* Wherever reading begins: what cannot be read is one granule. */
+static void what_is_beside_an_unreadable_granule_is_salvaged(void **state)
+{
+    device *d = (device *)*state;
+    const uint8_t *bytes;
+    unsigned char dst[12];
+
+    device_start(d, &usual);
+    play(d, NULL, "B0");
+    bytes = d->medium.bytes;
+    flaky_at = 5;                       // in the second granule
+    flaky_left = 0;
+    d->storage.read = flaky_read;
+    for (uint32_t at = 0; at < 4; at++) {
+        memset(dst, 0x55, sizeof dst);
+        assert_false(idemi_storage_salvage(&d->f.table, at, dst, 12 - at));
+        for (uint32_t i = at; i < 12; i++)
+            assert_int_equal(dst[i - at],
+                             i / 4 == 1 ? usual.erased : bytes[i]);
+    }
+}
+
 /* A new head fails after a claim was carried to it.  The head before it has
    room for the outcome, but what that would name is no claim after a
    restart. */
@@ -2944,6 +2966,7 @@ int main(void)
         EDGE_TEST(s2_a_key_that_came_again_is_there_once),
         EDGE_TEST(s2_what_volatile_claims_replaced_stays_replaced),
         EDGE_TEST(the_end_of_a_granule_is_salvaged_by_itself),
+        EDGE_TEST(what_is_beside_an_unreadable_granule_is_salvaged),
         EDGE_TEST(an_outcome_names_no_claim_in_a_head_that_failed),
         EDGE_TEST(what_is_in_a_head_that_failed_is_carried_first),
         EDGE_TEST(a_read_that_fails_gives_no_sector_up),
