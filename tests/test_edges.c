@@ -1293,6 +1293,28 @@ static void s10_a_first_header_that_is_seen_later_hides_nothing(void **state)
         }
 }
 
+/* Power goes again and again when the first header of all is half done: each
+   boot goes on to the next sector. */
+static void wear_is_even_before_there_is_a_journal(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    uint32_t least, most;
+
+    device_start(d, &usual);
+    for (uint32_t boot = 0; boot <= 3 * usual.sector_count; boot++) {
+        // Behind the first of the two; only the first boot erases nothing.
+        flash_cut(&d->medium, boot ? 2 : 1, 0);
+        assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_E_STORAGE);
+        flash_boot(&d->medium);
+        assert_int_equal(device_open(d), IDEM_OK);
+    }
+    flash_wear(&d->medium, &least, &most);
+    assert_int_equal(least, 3);
+    assert_int_equal(most, 3);
+    finish(f, "s", "a", d->now);
+}
+
 /* What is known to be damaged is counted in the sectors of the ring.  One that
    could not be erased, and was passed over, has the header of a round before,
    which tells of damage that is gone with its sector. */
@@ -3000,6 +3022,7 @@ int main(void)
         EDGE_TEST(r3_the_sector_that_a_header_in_doubt_names_counts),
         EDGE_TEST(r3_a_header_in_doubt_that_is_seen_late_hides_nothing),
         EDGE_TEST(s10_a_first_header_that_is_seen_later_hides_nothing),
+        EDGE_TEST(wear_is_even_before_there_is_a_journal),
         EDGE_TEST(a_sector_that_is_passed_over_tells_of_no_damage),
         EDGE_TEST(a_key_whose_end_is_lost_comes_once),
         EDGE_TEST(of_two_outcomes_of_a_claim_the_first_counts),
