@@ -1293,26 +1293,48 @@ static void s10_a_first_header_that_is_seen_later_hides_nothing(void **state)
         }
 }
 
-/* Power goes again and again when the first header of all is half done: each
-   boot goes on to the next sector. */
-static void wear_is_even_before_there_is_a_journal(void **state)
+/* In so many boots in a row power goes behind the first header of all, before
+   the second is there. */
+static void cut_first_headers(device *d, uint32_t boots)
 {
-    device *d = (device *)*state;
-    fixture *f = &d->f;
-    uint32_t least, most;
-
     device_start(d, &usual);
-    for (uint32_t boot = 0; boot <= 3 * usual.sector_count; boot++) {
-        // Behind the first of the two; only the first boot erases nothing.
+    for (uint32_t boot = 0; boot < boots; boot++) {
+        // Only the first erases nothing.
         flash_cut(&d->medium, boot ? 2 : 1, 0);
-        assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_E_STORAGE);
+        assert_int_equal(begin(&d->f, "s", "a", "pour", d->now),
+                         IDEM_E_STORAGE);
         flash_boot(&d->medium);
         assert_int_equal(device_open(d), IDEM_OK);
     }
+}
+
+static void wear_is_even_before_there_is_a_journal(void **state)
+{
+    device *d = (device *)*state;
+    uint32_t least, most;
+
+    cut_first_headers(d, 1 + 3 * usual.sector_count);
     flash_wear(&d->medium, &least, &most);
     assert_int_equal(least, 3);
     assert_int_equal(most, 3);
-    finish(f, "s", "a", d->now);
+    finish(&d->f, "s", "a", d->now);
+}
+
+/* Then it goes while the sector behind those is erased: that may be anything,
+   and is erased first, or another one might be such, too. */
+static void the_one_sector_that_may_be_anything_is_erased_first(void **state)
+{
+    device *d = (device *)*state;
+
+    for (uint32_t torn = 1; torn < 4; torn++) {
+        cut_first_headers(d, torn);
+        flash_noise(&d->medium, torn * usual.sector_size, usual.sector_size,
+                    torn);
+        assert_int_equal(device_open(d), IDEM_OK);
+        finish(&d->f, "s", "a", d->now);
+        assert_int_equal(d->medium.erases, torn);
+        assert_int_equal(d->medium.sector_erases[torn], 1);
+    }
 }
 
 /* What is known to be damaged is counted in the sectors of the ring.  One that
@@ -3023,6 +3045,7 @@ int main(void)
         EDGE_TEST(r3_a_header_in_doubt_that_is_seen_late_hides_nothing),
         EDGE_TEST(s10_a_first_header_that_is_seen_later_hides_nothing),
         EDGE_TEST(wear_is_even_before_there_is_a_journal),
+        EDGE_TEST(the_one_sector_that_may_be_anything_is_erased_first),
         EDGE_TEST(a_sector_that_is_passed_over_tells_of_no_damage),
         EDGE_TEST(a_key_whose_end_is_lost_comes_once),
         EDGE_TEST(of_two_outcomes_of_a_claim_the_first_counts),
