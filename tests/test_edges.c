@@ -2969,6 +2969,54 @@ static void what_is_in_a_head_that_failed_is_carried_first(void **state)
     assert_int_equal(begin(f, "", "a", "pour", d->now), IDEM_REPLAY);
 }
 
+/* A new head fails before anything is in it: the one before it goes on. */
+static void a_head_goes_on_if_the_next_took_nothing(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    const idem_journal *j;
+    uint32_t erases, head;
+
+    device_start(d, &usual);
+    assert_int_equal(begin(f, "", "a", "pour", d->now), IDEM_EXECUTE);
+    j = f->table.journal;
+    head = j->head;
+    flash_fail(&d->medium, FLASH_PROG, 0, FLASH_UNDONE, 0);
+    assert_int_equal(idemi_journal_turn(&f->table, 0, usual.sector_count),
+                     IDEM_E_STORAGE);
+    erases = d->medium.erases;
+    assert_int_equal(complete(f, &f->claim, "ok", d->now), IDEM_OK);
+    assert_int_equal(j->head, head);
+    assert_int_equal(d->medium.erases, erases);
+}
+
+/* The state was carried to a head that failed, and that may be used again: not
+   before the state has been carried on. */
+static void s2_a_state_in_a_head_that_failed_is_carried_on(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_table *t = &f->table;
+    char buffer[STATE_MAX];
+    size_t len = sizeof buffer;
+
+    device_start(d, &usual);
+    f->outcome.state = "eight by";
+    f->outcome.state_len = STATE_MAX;
+    finish(f, "", "a", d->now);
+    d->now += RETENTION;
+    assert_int_equal(find(f, "", "a", d->now), IDEM_E_NOT_FOUND);
+    flash_fail(&d->medium, FLASH_PROG, 1, FLASH_UNDONE, 0);
+    assert_int_equal(idemi_journal_turn(t, 0, usual.sector_count),
+                     IDEM_E_STORAGE);
+    idemi_journal_forgive(t, 1);
+    assert_int_equal(idemi_journal_turn(t, 0, usual.sector_count), IDEM_OK);
+    assert_int_equal(device_open(d), IDEM_OK);
+    assert_int_equal(idem_state(t, buffer, &len), IDEM_OK);
+    assert_int_equal(len, STATE_MAX);
+    assert_memory_equal(buffer, "eight by", STATE_MAX);
+}
+
 /* Answers with what is in the reply's buffer already. */
 static int answer_in_place(void *ctx, idem_outcome *outcome,
                            const idem_request *request,
