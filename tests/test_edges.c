@@ -2428,6 +2428,42 @@ static void s7_what_a_head_of_claims_reserves_is_made_in_place(void **state)
         hold_many(d, &coarse, before, FLASH_CALLS, 0);
 }
 
+/* Who makes room for one more leaves in the head what the claims before have
+   reserved there: they complete though no other sector takes anything. */
+static void s7_room_is_not_made_at_the_cost_of_earlier_claims(void **state)
+{
+    static const geometry coarse =
+        { "coarse", FLASH_INPLACE, 64, 1024, 8, 0xFF, 0, 0, 0 };
+    enum { FEW = 5 };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_table *t = &f->table;
+    const idem_journal *j;
+    idem_claim claims[FEW];
+
+    f->config.capacity = 12;
+    f->config.key_max = 8;
+    f->config.response_max = 9;
+    f->config.state_max = 0;
+    device_start(d, &coarse);
+    for (unsigned i = 0; i < 6; i++)
+        finish(f, "s", nth(i), d->now);
+    j = t->journal;
+    pass_to(d, (j->head + 1) % coarse.sector_count);
+    claim_many(d, claims, FEW);
+    while (idemi_journal_rest(t) >= 64 + (FEW + 1) * j->outcome_max)
+        (void)pass_by(d);
+    assert_true(idemi_journal_rest(t) >= FEW * j->outcome_max);
+    while (idemi_journal_gap(t, j->tail) > 2)
+        idemi_journal_retire(t, idemi_journal_next(t, j->head));
+    memset(d->medium.bad, FLASH_BAD_PROG, d->medium.sector_count);
+    d->medium.bad[j->head] = 0;
+    assert_int_equal(idemi_journal_reserve(t, 64, FEW + 1), IDEM_E_STORAGE);
+    for (unsigned i = 0; i < FEW; i++)
+        assert_int_equal(complete(f, &claims[i], "nine byte", d->now),
+                         IDEM_OK);
+}
+
 /* Giving back goes on where no sector can be made ready for what is reserved;
    and is refused, but nothing else, where none is left to go to. */
 static void claims_are_given_back_while_no_sector_is_to_be_had(void **state)
@@ -3142,6 +3178,7 @@ int main(void)
         EDGE_TEST(a_sector_is_used_up_before_the_next_is_begun),
         EDGE_TEST(a_sector_is_used_up_though_claims_are_open),
         EDGE_TEST(s7_what_a_head_of_claims_reserves_is_made_in_place),
+        EDGE_TEST(s7_room_is_not_made_at_the_cost_of_earlier_claims),
         EDGE_TEST(claims_are_given_back_while_no_sector_is_to_be_had),
         EDGE_TEST(s2_many_keys_are_carried_twice),
         EDGE_TEST(what_cannot_be_carried_is_told_and_kept),
