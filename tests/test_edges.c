@@ -2430,16 +2430,14 @@ static void s7_what_a_head_of_claims_reserves_is_made_in_place(void **state)
 
 /* Who makes room for one more leaves in the head what the claims before have
    reserved there: they complete though no other sector takes anything. */
-static void s7_room_is_not_made_at_the_cost_of_earlier_claims(void **state)
+static void make_room(device *d, unsigned held)
 {
     static const geometry coarse =
         { "coarse", FLASH_INPLACE, 64, 1024, 8, 0xFF, 0, 0, 0 };
-    enum { FEW = 5 };
-    device *d = (device *)*state;
     fixture *f = &d->f;
     idem_table *t = &f->table;
     const idem_journal *j;
-    idem_claim claims[FEW];
+    idem_claim claims[HELD_KEYS];
 
     f->config.capacity = 12;
     f->config.key_max = 8;
@@ -2450,18 +2448,24 @@ static void s7_room_is_not_made_at_the_cost_of_earlier_claims(void **state)
         finish(f, "s", nth(i), d->now);
     j = t->journal;
     pass_to(d, (j->head + 1) % coarse.sector_count);
-    claim_many(d, claims, FEW);
-    while (idemi_journal_rest(t) >= 64 + (FEW + 1) * j->outcome_max)
+    claim_many(d, claims, held);
+    while (idemi_journal_rest(t) >= 64 + (held + 1) * j->outcome_max)
         (void)pass_by(d);
-    assert_true(idemi_journal_rest(t) >= FEW * j->outcome_max);
+    assert_true(idemi_journal_rest(t) >= held * j->outcome_max);
     while (idemi_journal_gap(t, j->tail) > 2)
         idemi_journal_retire(t, idemi_journal_next(t, j->head));
     memset(d->medium.bad, FLASH_BAD_PROG, d->medium.sector_count);
     d->medium.bad[j->head] = 0;
-    assert_int_equal(idemi_journal_reserve(t, 64, FEW + 1), IDEM_E_STORAGE);
-    for (unsigned i = 0; i < FEW; i++)
+    assert_int_equal(idemi_journal_reserve(t, 64, held + 1), IDEM_E_STORAGE);
+    for (unsigned i = 0; i < held; i++)
         assert_int_equal(complete(f, &claims[i], "nine byte", d->now),
                          IDEM_OK);
+}
+
+static void s7_room_is_not_made_at_the_cost_of_earlier_claims(void **state)
+{
+    make_room((device *)*state, 1);
+    make_room((device *)*state, 5);
 }
 
 /* Giving back goes on where no sector can be made ready for what is reserved;
