@@ -1621,6 +1621,28 @@ static void s8_no_header_goes_where_an_erase_left_a_byte(void **state)
     }
 }
 
+/* An erase that goes on is verified by another call than began it: what that
+   reads is not taken for the key that was read between the two. */
+static void what_is_verified_late_is_not_taken_for_a_key(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    const idem_journal *j;
+
+    device_start(d, &usual);
+    device_split(d, 2);
+    d->storage.verify = 1;
+    finish(f, "panel", "a", d->now);
+    j = f->table.journal;
+    assert_int_equal(maintain(f, d->now), IDEM_MORE);
+    assert_true(j->erasing != 0);
+    assert_int_equal(ask(f, "a", d->now), IDEM_REPLAY);
+    while (j->erasing)
+        assert_int_equal(idemi_journal_maintain(&f->table), IDEM_MORE);
+    assert_int_equal(ask(f, "a", d->now), IDEM_REPLAY);
+    assert_string_equal(f->buffer, "poured");
+}
+
 /* ---------------------------------------------------------------------------
    stale claims, volatile ones, and the last sequence
    ------------------------------------------------------------------------ */
@@ -1677,6 +1699,25 @@ static void a_stale_key_stays_gone_though_a_head_fails(void **state)
     assert_int_equal(device_open(d), IDEM_OK);
     assert_int_equal(find(f, "s", "a", d->now), IDEM_E_NOT_FOUND);
     assert_int_equal(find(f, "s", "b", d->now), IDEM_OK);
+}
+
+/* Each of them is dropped with the head that says that it is empty. */
+static void all_stale_keys_of_a_sector_go_with_the_next_head(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_table *t = &f->table;
+
+    device_start(d, &usual);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(ask(f, nth(i), d->now), IDEM_EXECUTE);
+    d->now += 5000;
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(find(f, "panel", nth(i), d->now), IDEM_E_NOT_FOUND);
+    assert_int_equal(t->stale, 3);
+    assert_int_equal(idemi_journal_turn(t, 0, usual.sector_count), IDEM_OK);
+    assert_int_equal(t->stale, 0);
+    assert_int_equal(t->used, 0);
 }
 
 /* There may be more of them. */
@@ -2387,6 +2428,50 @@ static void a_sector_is_used_up_before_the_next_is_begun(void **state)
             assert_int_equal(d->medium.erases, erases);
             assert_int_equal(f->table.journal->sequence, sector);
         }
+}
+
+/* An outcome without a state that takes two granules to the byte. */
+static void a_sector_ends_with_an_outcome_to_the_byte(void **state)
+{
+    char response[103] = { 0 };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    const idem_journal *j;
+
+    memset(response, 'r', sizeof response - 1);
+    f->config.response_max = sizeof response - 1;
+    device_start(d, &even);
+    assert_int_equal(begin(f, "t", "y", "pour", d->now), IDEM_EXECUTE);
+    j = f->table.journal;
+    while (idemi_journal_rest(&f->table) > 3 * even.granule)
+        (void)pass_by(d);
+    assert_int_equal(idemi_journal_rest(&f->table), 3 * even.granule);
+    assert_int_equal(begin(f, "t", "x", "pour", d->now), IDEM_EXECUTE);
+    assert_int_equal(complete(f, &f->claim, response, d->now), IDEM_OK);
+    assert_int_equal(j->sequence, 1);
+    assert_int_equal(idemi_journal_rest(&f->table), 0);
+}
+
+/* A volatile claim needs no room in the head. */
+static void a_volatile_claim_is_granted_with_a_full_head(void **state)
+{
+    static const geometry roomy =
+        { "roomy", FLASH_NOR, 64, 1024, 16, 0xFF, 1, 0, 0 };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    uint32_t progs;
+
+    f->config.volatile_claims = 1;
+    device_start(d, &roomy);
+    do {
+        finish(f, "t", "x", d->now);
+        assert_int_equal(forget(f, "t", "x", d->now), IDEM_OK);
+    } while (idemi_journal_rest(&f->table));
+    while (maintain(f, d->now) == IDEM_MORE)
+        continue;
+    progs = d->medium.progs;
+    assert_int_equal(begin(f, "t", "x", "pour", d->now), IDEM_EXECUTE);
+    assert_int_equal(d->medium.progs, progs);
 }
 
 /* The same while claims are open that reserve more than half of it, if they are
@@ -3110,6 +3195,7 @@ int main(void)
         EDGE_TEST(nothing_is_lost_while_nothing_at_all_reads),
         EDGE_TEST(a_stale_key_takes_the_slot_that_its_quota_leaves),
         EDGE_TEST(a_stale_key_stays_gone_though_a_head_fails),
+        EDGE_TEST(all_stale_keys_of_a_sector_go_with_the_next_head),
         EDGE_TEST(idle_work_goes_on_after_a_stale_claim),
         EDGE_TEST(of_a_key_that_is_over_nothing_is_written),
         EDGE_TEST(volatile_tokens_go_on_in_another_sector),
@@ -3139,6 +3225,7 @@ int main(void)
         EDGE_TEST(what_is_in_a_head_that_failed_is_read_to_its_end),
         EDGE_TEST(sectors_that_failed_are_all_used_again),
         EDGE_TEST(s8_no_header_goes_where_an_erase_left_a_byte),
+        EDGE_TEST(what_is_verified_late_is_not_taken_for_a_key),
         EDGE_TEST(s3_two_keys_of_one_hash_are_two_keys),
         EDGE_TEST(s4_a_key_lost_while_room_is_made_for_it_is_never_new),
         EDGE_TEST(what_reads_again_is_known_again),
@@ -3181,6 +3268,8 @@ int main(void)
         EDGE_TEST(s7_what_a_failure_took_the_next_claim_makes_good),
         EDGE_TEST(a_sector_is_used_up_before_the_next_is_begun),
         EDGE_TEST(a_sector_is_used_up_though_claims_are_open),
+        EDGE_TEST(a_sector_ends_with_an_outcome_to_the_byte),
+        EDGE_TEST(a_volatile_claim_is_granted_with_a_full_head),
         EDGE_TEST(s7_what_a_head_of_claims_reserves_is_made_in_place),
         EDGE_TEST(s7_room_is_not_made_at_the_cost_of_earlier_claims),
         EDGE_TEST(claims_are_given_back_while_no_sector_is_to_be_had),
