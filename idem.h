@@ -4519,7 +4519,6 @@ static int idemi_journal_erase(idem_table *t, int wait)
     if (!j->erasing) {
         result = idemi_storage_result(t, m->erase(m->ctx, sector));
         j->erasing = result == IDEM_OK ? sector + 1 : 0;
-        j->loaded = IDEMI_NOWHERE;
     }
     if (result == IDEM_OK)
         result = idemi_journal_erased(t, wait);
@@ -4595,7 +4594,6 @@ static int idemi_journal_enter(idem_table *t, uint32_t next, uint32_t room,
     do
         sector->sequence = ++j->sequence;
     while (hidden && idemi_journal_used(t, next, idemi_journal_front(t)));
-    j->loaded = IDEMI_NOWHERE;
     // The first of a boot has the time of the opening: when claims were cut.
     sector->time = j->turned ? t->clock : j->opened;
     sector->time_high = (uint16_t)(j->turned ? j->clock_high : j->opened_high);
@@ -4994,7 +4992,6 @@ static int idemi_journal_claim(idem_table *t, unsigned slot, idemi_query *q)
                    q->retention != t->journal->retentions[0]
                ? IDEMI_CLAIM_FIXED
                : IDEMI_CLAIM_FIXED - IDEMI_CLAIM_MORE;
-    len = idemi_storage_granules(t, len);
     if (t->config->volatile_claims)
         len = 0;
     result = idemi_journal_reserve(t, len, t->claimed + 1);
@@ -5038,8 +5035,7 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot,
            : out->code || out->failed || out->confirm
                ? IDEMI_OUTCOME_FIXED
                : IDEMI_OUTCOME_FIXED - IDEMI_OUTCOME_MORE;
-    result = idemi_journal_reserved(t, idemi_storage_granules(t,
-                                                         (uint32_t)len));
+    result = idemi_journal_reserved(t, (uint32_t)len);
     if (result == IDEM_OK && !idemi_slot_at(t, slot)->state)
         result = IDEM_E_FENCED;         // lost while room was made
     if (result < 0)
@@ -5047,7 +5043,6 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot,
     idemi_journal_record(t, slot, 0);
     if (!written) {
         idemi_journal_describe(t, slot);
-        r->age = 0;
         from.scope = idemi_slot_id(t, slot);
         from.key = idemi_slot_id(t, slot) + r->body.scope_len;
     }
@@ -5081,13 +5076,13 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot,
 IDEMI_SLOW
 static int idemi_journal_drop(idem_table *t, unsigned slot, unsigned more)
 {
-    uint32_t len = idemi_storage_granules(t, IDEMI_MARK_FIXED);
     const idem_slot *s = idemi_slot_at(t, slot);
     int result;
 
     if (idemi_slot_place(t, slot)->claim == IDEMI_NOWHERE)
         return IDEM_OK;
-    result = idemi_journal_reserve(t, len, t->claimed - idemi_keys_claimed(s));
+    result = idemi_journal_reserve(t, IDEMI_MARK_FIXED,
+                                   t->claimed - idemi_keys_claimed(s));
     if (result < 0 || !s->state)
         return result;
     return idemi_journal_mark(t, slot, more);
