@@ -3232,6 +3232,8 @@ int main(void)
         EDGE_TEST(the_end_of_a_granule_is_salvaged_by_itself),
         EDGE_TEST(what_is_beside_an_unreadable_granule_is_salvaged),
         EDGE_TEST(an_outcome_names_no_claim_in_a_head_that_failed),
+        EDGE_TEST(a_head_goes_on_if_the_next_took_nothing),
+        EDGE_TEST(s2_a_state_in_a_head_that_failed_is_carried_on),
         EDGE_TEST(what_is_in_a_head_that_failed_is_carried_first),
         EDGE_TEST(a_read_that_fails_gives_no_sector_up),
         EDGE_TEST(what_is_in_a_head_that_failed_is_read_to_its_end),
