@@ -880,6 +880,12 @@ static void a_header_counts_what_is_damaged(void **state)
         assert_int_equal(header[GRANULES] >> 2, granules % 64);
         d->now += RETENTION;            // doubt is over
     }
+    // Of a sector that was erased nothing is told.
+    pass_to(d, usual.sector_count - 1);
+    pass_to(d, 3);
+    head = f->table.journal->head;
+    assert_int_equal(d->medium.bytes[head * size + STRETCHES], 0);
+    assert_int_equal(d->medium.bytes[head * size + GRANULES] >> 2, 0);
 }
 
 /* However much memory there is to read with, behind a long stretch the records
@@ -2338,6 +2344,42 @@ static void l3_many_volatile_claims_wait_for_one_erase_each(void **state)
         hold_volatile(d, 0, before, 36);
 }
 
+/* Nor one by one, where a sector holds but a few outcomes, and what is kept
+   takes all but what must be dead. */
+static void l3_each_volatile_claim_waits_for_one_erase_at_most(void **state)
+{
+    static const geometry scarce =
+        { "scarce", FLASH_NOR, 64, 1920, 0, 0xFF, 1, 0, 0 };
+    static const char response[346] = "as long as it may be";
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    char key[] = "?";
+
+    f->config.volatile_claims = 1;
+    f->config.capacity = 29;
+    f->config.state_max = 0;
+    f->config.response_max = sizeof response - 1;
+    f->outcome.response = response;
+    d->seed = 1;
+    for (unsigned kept = 9; kept < 29; kept++) {
+        device_start(d, &scarce);
+        for (unsigned n = 0; n < kept + 150; n++) {
+            uint32_t erases = d->medium.erases;
+            key[0] = (char)('0' + (n < kept ? n : kept));
+            assert_int_equal(ask(f, key, d->now), IDEM_EXECUTE);
+            assert_in_range(d->medium.erases - erases, 0, 1);
+            erases = d->medium.erases;
+            f->outcome.response_len = dice(&d->seed) % sizeof response;
+            assert_int_equal(idem_complete(&f->table, &f->claim, &f->outcome,
+                                           d->now), IDEM_OK);
+            assert_int_equal(d->medium.erases, erases);
+            if (n >= kept)
+                assert_int_equal(forget(f, "panel", key, d->now), IDEM_OK);
+            assert_in_range(d->medium.erases - erases, 0, 1);
+        }
+    }
+}
+
 /* To the byte: every sector but the last may end with less than an outcome.
    Where it is not, room is made. */
 static void what_is_just_enough_for_outcomes_is_enough(void **state)
@@ -3099,6 +3141,8 @@ static void what_is_in_a_head_that_failed_is_carried_first(void **state)
     assert_int_equal(idemi_journal_turn(t, 0, usual.sector_count - 2),
                      IDEM_E_STORAGE);
     assert_true(t->journal->stray);
+    // What is dead is again what its header says.
+    assert_int_equal(t->journal->clean, t->journal->tail);
     finish(f, "", "c", d->now);
     assert_false(t->journal->stray);
     assert_int_equal(idem_check(t), 0);
@@ -3278,6 +3322,7 @@ int main(void)
         EDGE_TEST(s7_many_claims_are_kept_wherever_the_head_is),
         EDGE_TEST(s7_many_claims_are_kept_whatever_fails),
         EDGE_TEST(l3_many_volatile_claims_wait_for_one_erase_each),
+        EDGE_TEST(l3_each_volatile_claim_waits_for_one_erase_at_most),
         EDGE_TEST(what_is_just_enough_for_outcomes_is_enough),
         EDGE_TEST(s7_what_a_failure_took_the_next_claim_makes_good),
         EDGE_TEST(a_sector_is_used_up_before_the_next_is_begun),
