@@ -169,8 +169,8 @@
      L3  If idem_maintain is called in idle time, neither begin nor complete
          ever waits for an erase; else at most one happens in a call, and none
          in complete.  (A callback that fails may cost more; so may, in begin,
-         restarts in a row where a sector holds no more than four of the
-         longest records.)
+         restarts in a row: in the smallest ring that is accepted, or where a
+         sector holds no more than four of the longest records.)
      H1  "Exactly once" is not promised, by nature: an outside effect that is
          neither harmless to repeat nor visible afterwards may happen once too
          often or not at all when its execution is cut short.  IDEM_RECOVER is
