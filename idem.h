@@ -2425,6 +2425,7 @@ static uint32_t idemi_default_retention(const idem_table *t, uint32_t asked_ms)
 #endif
 #ifdef IDEM_CELLS
 #define IDEMI_UNTOLD 0x40u              /* cut short, and not yet written */
+#define IDEMI_CLAIM_ASSURES 0           /* see idemi_command_begin */
 #define IDEMI_BODIES(t) ((void)(t), 1)
 #define IDEMI_LOAD(t, slot, outcome) ((void)(outcome), IDEM_OK)
 #define IDEMI_STORED(t) ((void)(t), (idem_record *)NULL)
@@ -2435,6 +2436,7 @@ static uint32_t idemi_default_retention(const idem_table *t, uint32_t asked_ms)
 #define IDEMI_VOLATILE(config) ((void)(config), 0)
 #else
 #define IDEMI_UNTOLD 0x00u
+#define IDEMI_CLAIM_ASSURES 1
 #define IDEMI_BODIES(t) (!IDEMI_JOURNAL(t) || (t)->config->in_ram)
 #define IDEMI_LOAD(t, slot, outcome) idemi_journal_load(t, slot, outcome)
 #define IDEMI_STORED(t) (&(t)->journal->record)
@@ -7260,16 +7262,18 @@ static int idemi_command_find_sure(idem_table *t, unsigned *slot,
     return result == IDEM_OK ? idemi_command_find(t, slot, q) : result;
 }
 
-/* A claim makes sure of what it relies on when it is written.  Another answer
-   waits for that, and is given from what is there then; so does a claim that
-   sectors are missing for, of which some may be had again. */
+/* In a ring a claim makes sure of what it relies on when it is written: one new
+   sector does for both.  Another answer waits for that, and is given from what
+   is there then; so does a claim that sectors are missing for, of which some
+   may be had again.  In cells all wait: that takes less stack. */
 static int idemi_command_begin(idem_table *t, idemi_query *q)
 {
     unsigned slot;
     int unsure, result;
 
     do {
-        result = idemi_command_find(t, &slot, q);
+        result = IDEMI_CLAIM_ASSURES ? idemi_command_find(t, &slot, q)
+                                     : idemi_command_find_sure(t, &slot, q);
         if (result < 0)
             return result;
         unsure = idemi_command_unsure(t, slot);
