@@ -67,6 +67,7 @@ static struct {
     uint32_t     erasing, polls_left;   // sector, plus one
     int          reads_fail;
     int          sync_failed;
+    int          wrote;             // this boot has
     int          confirmed;         // what an answer relied on, in this boot
     int          acknowledged;      // something is on the medium for certain
     unsigned     harm;
@@ -853,7 +854,7 @@ static uint32_t erases_at_most(const char *what)
 
     if (!j || !strcmp(what, "complete"))
         return 0;
-    if (!strcmp(what, "begin") && the.storage.sector_size <=
+    if (!strcmp(what, "begin") && !the.wrote && the.storage.sector_size <=
         idemi_journal_front(&the.table) + 4 * j->carry_max)
         return 2;
 #endif
@@ -885,6 +886,7 @@ static void called(const char *what, int result)
         truth.evicted = truth.evicting = truth.calls;
     PROMISE(!the.medium.violations && guarded());
     PROMISE(the.erases <= erases_at_most(what) || truth.faulty);
+    the.wrote |= the.progs > 0;
     if (the.callback)
         PROMISE(t->storage_error == the.callback);
     truth.unread = the.callback != 0;
@@ -1474,7 +1476,7 @@ static void open_table(void)
     PROMISE(!the.table.stats.lost && guarded());
     PROMISE(!idem_check(&the.table));
     the.holding = 0;
-    the.sync_failed = the.reads_fail = the.confirmed = 0;
+    the.sync_failed = the.reads_fail = the.wrote = the.confirmed = 0;
 }
 
 static void change_retention(void)
