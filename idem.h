@@ -168,9 +168,7 @@
          in IDEM_EXHAUSTED.
      L3  If idem_maintain is called in idle time, neither begin nor complete
          ever waits for an erase; else at most one happens in a call, and none
-         in complete.  (A callback that fails may cost more; so may, in begin,
-         restarts in a row: in the smallest ring that is accepted, or where a
-         sector holds no more than four of the longest records.)
+         in complete.  (A callback that fails may cost more.)
      H1  "Exactly once" is not promised, by nature: an outside effect that is
          neither harmless to repeat nor visible afterwards may happen once too
          often or not at all when its execution is cut short.  IDEM_RECOVER is
@@ -424,9 +422,10 @@
    idem_open refuses, with IDEM_E_SPACE, storage in which the configured keys do
    not fit whatever comes; table.needed is the number of sectors that would do.
    Roughly: twice what all keys take, and four sectors, if a sector holds many
-   records; far more if it holds but two or three.  Two sectors never do:
-   while one that was torn when power went is erased, the other is all there is,
-   and its newest record may itself be in doubt.
+   records; far more if it holds but two or three, and with volatile_claims it
+   must hold three of the longest.  Two sectors never do: while one that was
+   torn when power went is erased, the other is all there is, and its newest
+   record may itself be in doubt.
 
    A callback that fails makes the call fail, and nothing has changed.  A sector
    that cannot be erased or begun is retired, until the next opening, or until
@@ -1191,7 +1190,7 @@ typedef struct idem_slot {
                                    lease; finished, the completion */
     uint8_t  state;             /* 0: free; status, flags (>>slots) */
     uint8_t  terms;             /* with a body, the attempts; without, the
-                                   number of its retention (>>retentions) */
+                                   number of its retention (>>keys) */
     idem_number hash;           /* of scope and key, as the index knows it */
 } idem_slot;
 
@@ -3564,7 +3563,6 @@ static void idemi_keys_request(const idem_table *t, idem_body *body,
     body->token = (uint32_t)t->token;
     body->fingerprint[0] = q->fingerprint[0];
     body->fingerprint[1] = q->fingerprint[1];
-    body->code = 0;
     body->response_len =
         rq->response_size ? rq->response_size : t->config->response_max;
     body->scope_len = (uint8_t)rq->scope_len;
@@ -4564,11 +4562,10 @@ static int idemi_journal_fill(idem_table *t, uint32_t room, uint32_t want)
            (j->stray || (j->clean != j->head &&
                          idemi_journal_gap(t, j->clean) < want))) {
         result = idemi_journal_clean(t);
-        // No more fits.  Room is a wish, but half of the dead sectors are not:
-        // restarts in a row must not use up the ring.
+        // No more fits.  Room is a wish, two dead sectors are not (J2).
         if (result != IDEM_E_SPACE)
             continue;
-        if (!j->stray && idemi_journal_gap(t, j->clean) > want / 2)
+        if (!j->stray && idemi_journal_gap(t, j->clean) > 1)
             result = IDEM_OK;
         if (result == IDEM_OK || !j->leave)
             break;
@@ -8050,7 +8047,10 @@ static uint32_t idemi_public_ahead(const idem_table *t, uint32_t carried,
 
 /* Finds out whether the sectors can keep the configured keys, whatever comes,
    and when carrying is to begin.  The worst is: every restart takes a head for
-   one command, and the oldest sectors are full of what must be carried. */
+   one command, and the oldest sectors are full of what must be carried.  Beside
+   that a head has the command, and what does not fit.  If no claim is written
+   the header is the newest, so that each head has what the one before it has
+   confirmed once more: a record that a claim would have made a short one. */
 static int idemi_public_geometry(idem_table *t)
 {
     const idem_config *config = t->config;
@@ -8073,7 +8073,9 @@ static int idemi_public_geometry(idem_table *t)
         t, config->volatile_claims ? j->record_max
                                    : IDEMI_OUTCOME_FIXED + state + response);
     j->carry_max = full > j->outcome_max ? full : j->outcome_max;
-    room = idemi_storage_granules(t, IDEMI_CLAIM_FIXED + key) +
+    room = (config->volatile_claims
+                ? full
+                : idemi_storage_granules(t, IDEMI_CLAIM_FIXED + key)) +
            j->outcome_max + j->carry_max +
            (state ? idemi_storage_granules(t, IDEMI_MARK_FIXED + state) : 0);
     t->needed = 0;

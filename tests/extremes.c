@@ -845,21 +845,10 @@ static int checks(void)
     return truth.calls % (1 + capacity / 30 + capacity / 500 * 100) == 0;
 }
 
-/* Erases in a call.  The manual says one, and none in a complete; and when a
-   begin may take two. */
+/* Erases in a call: one, and none in a complete. */
 static uint32_t erases_at_most(const char *what)
 {
-#ifndef IDEM_CELLS
-    const idem_journal *j = the.table.journal;
-
-    if (!j || !strcmp(what, "complete"))
-        return 0;
-    if (!strcmp(what, "begin") && !the.wrote && the.storage.sector_size <=
-        idemi_journal_front(&the.table) + 4 * j->carry_max)
-        return 2;
-#endif
-    (void)what;
-    return 1;
+    return strcmp(what, "complete") != 0;
 }
 
 /* Whether nothing was written behind the table's memory. */

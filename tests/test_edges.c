@@ -478,7 +478,7 @@ static void what_cannot_be_read_is_evicted_from_all_scopes(void **state)
     assert_int_equal(begin(f, "t", "new", "pour", d->now + 10), IDEM_EXECUTE);
     none_fails(d, FLASH_READ);
     assert_int_equal(f->table.stats.evicted, 1);
-    assert_int_equal(f->table.stats.answers[IDEM_OK], 0);   // is behind reach
+    assert_int_equal(f->table.stats.full, 0);   // it stands behind reach
     // Whose it was is not known: so all are too old from then on.
     f->request.age_ms = 11;
     for (unsigned i = 4; i < 12; i++)
@@ -1760,6 +1760,57 @@ static void of_a_key_that_is_over_nothing_is_written(void **state)
     progs = d->medium.progs;
     assert_int_equal(begin(f, "s", "a", "pour", d->now), IDEM_EXECUTE);
     assert_int_equal(d->medium.progs - progs, 1);
+    f->request.retention_ms = 0;
+}
+
+/* A slot has a number for its retention, and there are fewer numbers than keys.
+   Who gets none of his own is remembered for the next longer time. */
+static void s6_a_retention_too_many_is_made_the_next_longer_one(void **state)
+{
+    enum { LONGEST = IDEMI_RETENTIONS - 1 };
+    static const geometry roomy =
+        { "roomy", FLASH_NOR, 4, 4096, 0, 0xFF, 0, 0, 0 };
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    char key[8];
+
+    f->config.capacity = 2 * IDEMI_RETENTIONS;
+    f->config.retention_ms = 1000 * LONGEST;
+    device_start(d, &roomy);
+    for (uint32_t i = 1; i < LONGEST; i++) {
+        f->request.retention_ms = 1000 * ((5 * i) % LONGEST);
+        snprintf(key, sizeof key, "s%u", (unsigned)i);
+        finish(f, "s", key, d->now);
+    }
+    for (uint32_t i = 1; i <= LONGEST; i++) {
+        f->request.retention_ms = 1000 * i - 500;
+        snprintf(key, sizeof key, "t%u", (unsigned)i);
+        finish(f, "t", key, d->now);
+        assert_int_equal(find(f, "t", key, d->now), IDEM_OK);
+        assert_int_equal(f->entry.left_ms, 1000 * i);
+    }
+    f->request.retention_ms = 1000 * LONGEST + 1;
+    finish(f, "u", "x", d->now);
+    assert_int_equal(find(f, "u", "x", d->now), IDEM_OK);
+    assert_int_equal(f->entry.left_ms, IDEM_RETENTION_MAX);
+    f->request.retention_ms = 0;
+}
+
+/* What stands behind them in memory is no retention. */
+static void a_retention_is_looked_for_among_the_known_ones(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    uint32_t behind;
+
+    device_start(d, &usual);
+    finish(f, "s", "a", d->now);
+    memcpy(&behind, f->table.journal + 1, sizeof behind);
+    assert_in_range(behind, 1, IDEM_RETENTION_MAX);
+    f->request.retention_ms = behind;
+    assert_int_equal(begin(f, "s", "b", "pour", d->now), IDEM_EXECUTE);
+    assert_in_range(idemi_slot_at(&f->table, f->claim.slot)->terms, 1,
+                    IDEMI_RETENTIONS - 2);
     f->request.retention_ms = 0;
 }
 
@@ -3254,6 +3305,8 @@ int main(void)
         EDGE_TEST(all_stale_keys_of_a_sector_go_with_the_next_head),
         EDGE_TEST(idle_work_goes_on_after_a_stale_claim),
         EDGE_TEST(of_a_key_that_is_over_nothing_is_written),
+        EDGE_TEST(s6_a_retention_too_many_is_made_the_next_longer_one),
+        EDGE_TEST(a_retention_is_looked_for_among_the_known_ones),
         EDGE_TEST(volatile_tokens_go_on_in_another_sector),
         EDGE_TEST(with_the_last_sequence_used_nothing_new_begins),
         EDGE_TEST(s7_the_last_sequences_are_for_what_was_granted),

@@ -223,6 +223,7 @@ STAGES.update({
     "file": ("tests/test_file.c", GCC, []),
     "images": ("tests/test_images.c", TCC, []),
     "failures": ("tests/test_failures.c", GCC, []),
+    "erases": ("tests/erases.c", GCC, ["1", "700"]),
     "cell failures": ("tests/test_failures_cells.c", GCC, []),
     "cuts": ("tests/crash.c", TCC, ["--short", "--geometry", "nor8"]),
     "crash": ("tests/crash.c", GCC, ["--short"]),
@@ -237,7 +238,7 @@ def suite(section):
     quick = ["keys", "api", "cells", "flash", "hash"]
     model = ["time", "model", "full", "table", "threads"]
     ring = ["cuts", "cell cuts", "edges", "journal", "images", "failures",
-            "anomalies"]
+            "erases", "anomalies"]
     slow = ["cell failures", "crash", "cell crash"]
     if section == "file":
         return ["file"]
