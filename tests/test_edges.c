@@ -1796,6 +1796,33 @@ static void s6_a_retention_too_many_is_made_the_next_longer_one(void **state)
     f->request.retention_ms = 0;
 }
 
+/* So it is at the next opening too, which has a number for it: that of the key
+   that was evicted for it. */
+static void s10_a_retention_that_was_made_longer_stays_so(void **state)
+{
+    enum { NUMBERS = IDEMI_RETENTIONS - 2 };    // beside default and longest
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    f->config.capacity = NUMBERS;
+    f->config.full = IDEM_EVICT_OLDEST;
+    device_start(d, &usual);
+    for (uint32_t i = 0; i < NUMBERS; i++) {
+        char key[8];
+        snprintf(key, sizeof key, "s%u", (unsigned)i);
+        f->request.retention_ms = 10000 * (i + 1);
+        finish(f, "s", key, d->now);
+    }
+    f->request.retention_ms = 15000;
+    finish(f, "t", "x", d->now);
+    f->request.retention_ms = 0;
+    for (unsigned boot = 0; boot < 3; boot++) {
+        assert_int_equal(find(f, "t", "x", d->now), IDEM_OK);
+        assert_int_equal(f->entry.left_ms, 20000);
+        assert_int_equal(device_open(d), IDEM_OK);
+    }
+}
+
 /* What stands behind them in memory is no retention. */
 static void a_retention_is_looked_for_among_the_known_ones(void **state)
 {
@@ -1812,6 +1839,57 @@ static void a_retention_is_looked_for_among_the_known_ones(void **state)
     assert_in_range(idemi_slot_at(&f->table, f->claim.slot)->terms, 1,
                     IDEMI_RETENTIONS - 2);
     f->request.retention_ms = 0;
+}
+
+/* Of a claim's token the low half is kept, which tells it from 2^32 others. */
+static void s3_a_claim_is_not_taken_for_one_of_long_ago(void **state)
+{
+    fixture *f = (fixture *)*state;
+
+    fixture_open(f, 0);
+    for (uint32_t more = 0; more < 2; more++) {
+        assert_int_equal(ask(f, nth(more), 0), IDEM_EXECUTE);
+        f->table.token = f->claim.token + UINT32_MAX + more;
+        assert_int_equal(complete(f, &f->claim, "poured", 0),
+                         more ? IDEM_E_FENCED : IDEM_OK);
+    }
+}
+
+/* Nothing is read or written for it but what the claim says. */
+static void what_is_delivered_already_costs_no_program(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+
+    device_start(d, &usual);
+    f->outcome.confirm = 1;
+    for (unsigned again = 0; again < 2; again++) {
+        uint32_t progs, reads;
+        if (!again)
+            finish(f, "s", "a", d->now);
+        progs = d->medium.progs;
+        reads = d->medium.reads;
+        assert_int_equal(idem_delivered(&f->table, &f->claim), IDEM_OK);
+        assert_int_equal(d->medium.progs - progs, !again);
+        assert_int_equal(d->medium.reads - reads, 1);
+    }
+}
+
+/* Of a key that is evicted its claim is read, for its scope; no outcome. */
+static void to_evict_takes_one_read(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    uint32_t reads;
+
+    f->config.full = IDEM_EVICT_OLDEST;
+    device_start(d, &usual);
+    for (unsigned i = 0; i < f->config.capacity; i++)
+        finish(f, "s", nth(i), d->now);
+    reads = d->medium.reads;
+    assert_int_equal(begin(f, "s", "x", "pour", d->now), IDEM_EXECUTE);
+    assert_int_equal(f->table.stats.evicted, 1);
+    assert_int_equal(d->medium.reads - reads, 1);
 }
 
 static void volatile_tokens_go_on_in_another_sector(void **state)
@@ -3306,7 +3384,11 @@ int main(void)
         EDGE_TEST(idle_work_goes_on_after_a_stale_claim),
         EDGE_TEST(of_a_key_that_is_over_nothing_is_written),
         EDGE_TEST(s6_a_retention_too_many_is_made_the_next_longer_one),
+        EDGE_TEST(s10_a_retention_that_was_made_longer_stays_so),
         EDGE_TEST(a_retention_is_looked_for_among_the_known_ones),
+        EDGE_TEST(s3_a_claim_is_not_taken_for_one_of_long_ago),
+        EDGE_TEST(what_is_delivered_already_costs_no_program),
+        EDGE_TEST(to_evict_takes_one_read),
         EDGE_TEST(volatile_tokens_go_on_in_another_sector),
         EDGE_TEST(with_the_last_sequence_used_nothing_new_begins),
         EDGE_TEST(s7_the_last_sequences_are_for_what_was_granted),
