@@ -3563,6 +3563,7 @@ static void idemi_keys_request(const idem_table *t, idem_body *body,
     body->token = (uint32_t)t->token;
     body->fingerprint[0] = q->fingerprint[0];
     body->fingerprint[1] = q->fingerprint[1];
+    body->code = 0;
     body->response_len =
         rq->response_size ? rq->response_size : t->config->response_max;
     body->scope_len = (uint8_t)rq->scope_len;
