@@ -199,7 +199,8 @@ static int carried_or_not(idem_table *t)
 {
     int result = done_or_not(t);
 
-    t->journal->leave = below(SECTOR + 1);
+    if (t->journal->leave)
+        t->journal->leave = below(SECTOR + 1);
     return result;
 }
 
@@ -448,13 +449,14 @@ static void call_find(void)
 /* In the midst of filling a head, too. */
 static void part(void)
 {
-    unsigned filling = below(2);
+    unsigned filling = below(2), leaves = below(2);
     int result;
 
     any_kind();
     //@ split filling;
     table.journal->filling = (uint8_t)filling;
-    table.journal->leave = below(SECTOR + 1);
+    //@ split leaves;
+    table.journal->leave = leaves ? below(SECTOR + 1) : 0;
     if (below(2))
         result = idemi_journal_clean(&table);
     else
@@ -463,6 +465,7 @@ static void part(void)
                result == IDEM_E_SPACE; */
     ready(&table);
     //@ assert table.journal->filling == filling;
+    //@ assert leaves || table.journal->leave == 0;
     table.journal->filling = 0;
     table.journal->leave = 0;
     (void)result;
