@@ -8050,8 +8050,8 @@ static uint32_t idemi_public_ahead(const idem_table *t, uint32_t carried,
    and when carrying is to begin.  The worst is: every restart takes a head for
    one command, and the oldest sectors are full of what must be carried.  Beside
    that a head has the command, and what does not fit.  If no claim is written
-   the header is the newest, so that each head has what the one before it has
-   confirmed once more: a record that a claim would have made a short one. */
+   the header is the newest: so each head has, instead of the claim, what the
+   one before it has confirmed once more, the longest record as may be. */
 static int idemi_public_geometry(idem_table *t)
 {
     const idem_config *config = t->config;

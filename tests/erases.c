@@ -153,16 +153,24 @@ static uint32_t which(void)
     }
 }
 
-static void begin(uint32_t number)
+/* A request with the key of that number, until the next one. */
+static idem_request request_of(uint32_t number)
 {
+    static char key[12];
     idem_request rq = { 0 };
-    idem_reply reply = { 0 };
-    idem_claim claim;
-    char key[12];
-    int result;
 
     rq.key = key;
     rq.key_len = (size_t)snprintf(key, sizeof key, "k%u", (unsigned)number);
+    return rq;
+}
+
+static void begin(uint32_t number)
+{
+    idem_request rq = request_of(number);
+    idem_reply reply = { 0 };
+    idem_claim claim;
+    int result;
+
     rq.payload = "pour";
     rq.payload_len = 4;
     rq.response_size =
@@ -205,13 +213,16 @@ static void finish(unsigned number)
 
 static void forget(uint32_t number)
 {
-    idem_request rq = { 0 };
-    char key[12];
+    idem_request rq = request_of(number);
 
-    rq.key = key;
-    rq.key_len = (size_t)snprintf(key, sizeof key, "k%u", (unsigned)number);
     erases = 0;
     judge("forget", idem_forget(&the.table, &rq, the.now), 1);
+}
+
+static void restart(void)
+{
+    erases = 0;
+    judge("open", reopen(), 0);
 }
 
 static void maintain(void)
@@ -256,11 +267,9 @@ static void live(void)
 
     for (the.boot = 0; the.boot < boots; the.boot++) {
         unsigned left = chance(calls + 1) + (chance(10) ? 0 : chance(100));
-        int result = reopen();
+        restart();
         if (the.row)
             left = the.boot < FILLING ? 1 + chance(2 * the.keys) : 1;
-        erases = 0;
-        judge("open", result, 0);
         for (idle(); left > 0; left--) {
             the.now += chance(3) ? 0 : chance(chance(4) ? 20 : 1500);
             call(style);
@@ -287,11 +296,8 @@ static void repeat(void)
     }
     for (the.boot = 1; the.boot < boots; the.boot++) {
         unsigned count = chance(2) ? some : 1 + chance(some);
-        if (chance(12)) {
-            int result = reopen();
-            erases = 0;
-            judge("open", result, 0);
-        }
+        if (chance(12))
+            restart();
         idle();
         the.now += chance(3) ? 0 : chance(1500);
         for (unsigned n = 0; n < count; n++) {

@@ -67,7 +67,6 @@ static struct {
     uint32_t     erasing, polls_left;   // sector, plus one
     int          reads_fail;
     int          sync_failed;
-    int          wrote;             // this boot has
     int          confirmed;         // what an answer relied on, in this boot
     int          acknowledged;      // something is on the medium for certain
     unsigned     harm;
@@ -848,7 +847,7 @@ static int checks(void)
 /* Erases in a call: one, and none in a complete. */
 static uint32_t erases_at_most(const char *what)
 {
-    return strcmp(what, "complete") != 0;
+    return the.table.journal && strcmp(what, "complete");
 }
 
 /* Whether nothing was written behind the table's memory. */
@@ -875,7 +874,6 @@ static void called(const char *what, int result)
         truth.evicted = truth.evicting = truth.calls;
     PROMISE(!the.medium.violations && guarded());
     PROMISE(the.erases <= erases_at_most(what) || truth.faulty);
-    the.wrote |= the.progs > 0;
     if (the.callback)
         PROMISE(t->storage_error == the.callback);
     truth.unread = the.callback != 0;
@@ -1465,7 +1463,7 @@ static void open_table(void)
     PROMISE(!the.table.stats.lost && guarded());
     PROMISE(!idem_check(&the.table));
     the.holding = 0;
-    the.sync_failed = the.reads_fail = the.wrote = the.confirmed = 0;
+    the.sync_failed = the.reads_fail = the.confirmed = 0;
 }
 
 static void change_retention(void)
