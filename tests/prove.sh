@@ -199,7 +199,7 @@ called() {
     header=$1 more=$2
     shift 2
     specs="idem_siphash_update idemi_crc_update idemi_storage_all"
-    values=eva_record,eva_slots,eva_index,eva_late,eva_over,eva_was
+    values=eva_record,eva_slots,eva_index,eva_late,eva_over,eva_was,eva_found
     words=placed
     calls "$header" "tests/prove/writer.txt tests/prove/called.txt" \
         "$specs idemi_record_decode" "-DRING -DWRITER -DCALLED $more" \
@@ -325,7 +325,8 @@ if [ "${SHORT:-}" != 1 ]; then
     blind "an order without end" idem_pending \
         's/if (slot == table->capacity)/if (0)/' \
         "-DCALLS -DCALL=call_other -DFROM=0"
-    for part in -DCARRY -DTURN "-DCALLS -DCALL=call_find" \
+    for part in -DCARRY -DTURN "-DCALLS -DCALL=call_begin" \
+        "-DCALLS -DCALL=call_run" "-DCALLS -DCALL=call_find" \
         "-DCALLS -DCALL=call_claim" "-DCALLS -DCALL=call_other"; do
         looked "in_ram: $part" 80 85 "$part -DFROM=2 -DIN_RAM=1"
     done

@@ -25,8 +25,7 @@
  *   - that what was read of a slot is in t->journal->record while
  *     t->journal->loaded says so
  *
- * And that an opening ends with what the calls set out from.  With in_ram
- * idem_begin and idem_run are not run.
+ * And that an opening ends with what the calls set out from.
  *
  * With FROM=2 the slot's word is at the index's last position before a call; a
  * search goes on at the first then, and wherever it begins, for any hash may be

@@ -33,7 +33,8 @@ static uint32_t
                                    apart, and its slot; 0: none was */
     eva_slots,                  /* which slots are free, claimed, or else */
     eva_index, eva_late,        /* which are in the index, and to come there */
-    eva_over, eva_was;          /* that the slot is; what it was (called.h) */
+    eva_over, eva_was,          /* that the slot is; what it was (called.h) */
+    eva_found;                  /* that the key that is asked for has one */
 
 /* What a medium may rely on */
 /*@ requires inside: at < SIZE && len <= SECTOR - at % SECTOR;
