@@ -222,7 +222,9 @@ erases:                  ## no call erases more than it may, on random rings
 	for wide in 0 1; do \
 	    $(CC) -std=c99 -O2 $(WARN) -DIDEM_WIDE=$$wide -I. tests/erases.c \
 	        -o $(B)/erases || exit 1; \
-	    $(B)/erases $$seed $$count || exit 1; seed=$$((seed + count)); done
+	    figures=; [ -n "$$IDEM_SEEDS" ] || figures=tests/erases.txt; \
+	    $(B)/erases $$seed $$count $$figures || exit 1; \
+	    seed=$$((seed + count)); done
 
 extremes-faults:         ## the same must find bugs that are planted
 	@SHORT="$(SHORT)" sh tests/extremes_faults.sh

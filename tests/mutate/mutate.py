@@ -223,7 +223,7 @@ STAGES.update({
     "file": ("tests/test_file.c", GCC, []),
     "images": ("tests/test_images.c", TCC, []),
     "failures": ("tests/test_failures.c", GCC, []),
-    "erases": ("tests/erases.c", GCC, ["1", "700"]),
+    "erases": ("tests/erases.c", GCC, ["1", "4000", "tests/erases.txt"]),
     "cell failures": ("tests/test_failures_cells.c", GCC, []),
     "cuts": ("tests/crash.c", TCC, ["--short", "--geometry", "nor8"]),
     "crash": ("tests/crash.c", GCC, ["--short"]),
