@@ -142,6 +142,12 @@ cells() {
         -eva-partition-value eva_scope,eva_scope_0,eva_scope_1
 }
 
+# formatted HEADER: cells are formatted
+formatted() {
+    calls "$1" tests/prove/cells.txt "idem_siphash_update idemi_crc_update" \
+        "-DIDEM_CELLS -DCAPACITY=1 -DFORMAT" -eva-slevel 0 -eva-ilevel 64
+}
+
 # ring HEADER PART VALUES DEFINES FLAGS...: a part (replay.h) of the opening of
 # a ring of sectors that hold any bytes; runs in which VALUES differ are not
 # mixed
@@ -165,6 +171,11 @@ records() {
     header=$1 step=$2
     shift 2
     ring "$header" RECORDS eva_record "-DSTEP=$step" "$@"
+}
+format() {
+    header=$1
+    shift
+    ring "$header" FORMAT eva_valid,eva_first,eva_pair -DWRITER "$@"
 }
 replay() {
     header=$1 in_ram=$2
@@ -250,6 +261,15 @@ else
     cells idem.h 1 || fail "Eva: cells: $alarms alarms"
     covers "opening of cells of any bytes, for one key" 95 85
 fi
+formatted idem.h || fail "Eva: cells are formatted: $alarms alarms"
+covers "cells of any bytes are formatted" 30 85
+found "more than the buffer holds" idemi_recover_format \
+    's/if (len > j->cell_size)/if (0)/' formatted "$out/planted.h"
+format idem.h || fail "Eva: a ring is formatted: $alarms alarms"
+covers "a ring of any bytes is formatted" 70 90
+found "a piece that is no granules" idemi_recover_wipe \
+    's/& ~(uint32_t)(m->prog_size - 1u)/- 1u/' format "$out/planted.h" \
+    -eva-stop-at-nth-alarm 1
 headers idem.h || fail "Eva: headers of a ring: $alarms alarms"
 covers "headers of a ring of any bytes" 50 90
 found "a distance round the ring" idemi_recover_header \

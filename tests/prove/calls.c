@@ -10,7 +10,8 @@
  * with RING a part of the opening of one in a ring of sectors that hold any
  * bytes (ring.h, replay.h); or with WRITER, too, a part of what calls write and
  * read there (writer.h); or with CALLED beside that, a part of any call on one
- * that is open (called.h).
+ * that is open (called.h); or with FORMAT idem_format, in cells or a ring, but
+ * for the opening at its end.
  *
  * Small in size, not in what may be in it: 2 keys, of up to 3 bytes (cells: 2;
  * with SHORT=1 one key; ring: one or two, of 2).  The table is in one object:
@@ -66,6 +67,16 @@ static uint8_t any_byte(void)
 #else
 static uint32_t memory[IDEM_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX,
                                         STATE_MAX) / 4];
+#endif
+
+#ifdef FORMAT
+/* The opening at the end of idem_format. */
+static int opened_or_not(idem_table *t, const idem_config *c, void *m,
+                         size_t size, uint32_t now_ms)
+{
+    (void)t, (void)c, (void)m, (void)size, (void)now_ms;
+    return -(int)below(11);
+}
 #endif
 
 #define IDEM_IMPLEMENTATION
@@ -302,7 +313,8 @@ static void call(void)
     }
 }
 
-#ifdef WRITER
+#ifdef FORMAT
+#elif defined WRITER
 #include "ready.h"
 #include "writer.h"
 #ifdef CALLED
@@ -315,7 +327,9 @@ static void call(void)
 int main(void)
 {
     configure();
-#if defined RING && !defined REPLAY
+#ifdef FORMAT
+    idem_format(&table, &config, memory, sizeof memory, any());
+#elif defined RING && !defined REPLAY
     if (idemi_public_prepare(&table, &config, memory, sizeof memory) == IDEM_OK)
         part();
 #else
