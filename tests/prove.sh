@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
 # Frama-C on idem.h: WP proves the functions that tests/prove/contracts.acsl
-# lists, all of their goals; Eva looks for undefined behaviour in what
-# tests/prove/eva.c and tests/prove/calls.c run, and finds none.  Then with
+# lists, all of their goals; Eva looks for undefined behaviour in what eva.c,
+# calls.c and file.c in tests/prove run, and finds none.  Then with
 # faults planted.  SHORT=1 leaves out the longer of Eva's parts, and most of the
 # faults.
 set -eu
@@ -94,40 +94,61 @@ if [ "${SHORT:-}" != 1 ]; then
     echo "prove: Eva: hashes and CRC of any bytes, 180 lengths: 0 alarms"
 fi
 
+# hinted HEADER HINTS...: the header with the hints in front of its lines
+hinted() {
+    header=$1
+    shift
+    rm -rf "$out/calls"
+    mkdir "$out/calls"
+    cat "$@" > "$out/hints.txt"
+    awk -f tests/prove/hint.awk "$out/hints.txt" "$header" \
+        > "$out/calls/idem.h" || fail "the hints do not fit the header"
+    apart=$(sed -n 's/^apart //p' "$out/hints.txt" | tr ' ' : |
+        paste -s -d , -)
+    returns=$(sed -n 's/^returns //p' "$out/hints.txt" | tr ' ' : |
+        paste -s -d , -)
+}
+
+# analysed DRIVER DEFINES FLAGS...: no alarm in what it runs of that
+analysed() {
+    driver=$1 defines=$2
+    shift 2
+    (cd "$out/calls" && frama-c -machdep gcc_x86_64 \
+        -cpp-extra-args="-I. -I$root/tests/prove $defines" \
+        -eva -eva-precision 1 -main main \
+        -eva-split-return-function "$returns" \
+        ${apart:+-eva-slevel-function "$apart"} \
+        -eva-msg-key=-initial-state,-final-states -metrics-eva-cover "$@" \
+        "$root/tests/prove/$driver") > "$out/log" 2>&1 ||
+        grep -q '^\[eva:alarm\]' "$out/log" || fail "Frama-C stopped"
+    alarms=$(grep -c '^\[eva:alarm\]' "$out/log" || :)
+    functions=$(sed -n 's/^ *\([0-9]*\) functions analyzed.*/\1/p' "$out/log")
+    reached=$(sed -n 's/^ *In these .*: \([0-9]*\)% .*/\1/p' "$out/log")
+    [ "$alarms" = 0 ]
+}
+
 # calls HEADER MORE-HINTS SPECS DEFINES FLAGS...: no alarm in what calls.c runs
 # of the header, with the hints.  Of the functions in SPECS, which WP has
 # proved, Eva takes the contracts instead of the code; $words are what is
 # defined for those
 words=
 calls() {
-    header=$1 hints="tests/prove/hints.txt $2" specs=$3 defines=$4
+    header=$1 more=$2 specs=$3 defines=$4
     shift 4
-    rm -rf "$out/calls"
-    mkdir "$out/calls"
-    cat $hints > "$out/hints.txt"
-    awk -f tests/prove/hint.awk "$out/hints.txt" "$header" \
-        > "$out/calls/idem.h" || fail "the hints do not fit the header"
+    hinted "$header" tests/prove/hints.txt $more
     awk -v only="$specs${words:+ $words}" -f tests/prove/extract.awk "$header" \
         tests/prove/contracts.acsl > "$out/calls/specs.h" ||
         fail "the contracts do not fit the header"
     words=
-    apart=$(sed -n 's/^apart //p' "$out/hints.txt" | tr ' ' : |
-        paste -s -d , -)
-    returns=$(sed -n 's/^returns //p' "$out/hints.txt" | tr ' ' : |
-        paste -s -d , -)
-    (cd "$out/calls" && frama-c -machdep gcc_x86_64 \
-        -cpp-extra-args="-I. -I$root/tests/prove $defines" \
-        -eva -eva-precision 1 -main main \
-        -eva-split-return-function "$returns" \
-        ${apart:+-eva-slevel-function "$apart"} \
-        -eva-use-spec "$(echo "$specs" | tr ' ' ,)" \
-        -eva-msg-key=-initial-state,-final-states -metrics-eva-cover "$@" \
-        "$root/tests/prove/calls.c") > "$out/log" 2>&1 ||
-        grep -q '^\[eva:alarm\]' "$out/log" || fail "Frama-C stopped"
-    alarms=$(grep -c '^\[eva:alarm\]' "$out/log" || :)
-    functions=$(sed -n 's/^ *\([0-9]*\) functions analyzed.*/\1/p' "$out/log")
-    reached=$(sed -n 's/^ *In these .*: \([0-9]*\)% .*/\1/p' "$out/log")
-    [ "$alarms" = 0 ]
+    analysed calls.c "$defines" -eva-use-spec "$(echo "$specs" | tr ' ' ,)" "$@"
+}
+
+# stored HEADER: no alarm in what file.c runs of it
+stored() {
+    hinted "$1" tests/prove/file.txt
+    analysed file.c "" -eva-slevel 0 -eva-ilevel 64 -eva-split-limit 300 \
+        -eva-partition-value \
+        open_now,eva_path_len,eva_slashes,eva_whole,eva_left
 }
 
 # no_storage HEADER: any calls on a table without storage
@@ -261,6 +282,12 @@ else
     cells idem.h 1 || fail "Eva: cells: $alarms alarms"
     covers "opening of cells of any bytes, for one key" 95 85
 fi
+stored idem.h || fail "Eva: file: $alarms alarms"
+covers "storage in a file, on any system" 35 95
+found "a path longer than there is room for" idem_file_open \
+    's/sizeof unborn - sizeof suffix/sizeof unborn/' stored "$out/planted.h"
+found "a file that stays open" idemi_file_take 's/(void)close(.*/;/' \
+    stored "$out/planted.h"
 formatted idem.h || fail "Eva: cells are formatted: $alarms alarms"
 covers "cells of any bytes are formatted" 30 85
 found "more than the buffer holds" idemi_recover_format \

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: 0BSD */
+/* What Frama-C's value analysis runs of the file storage (tests/prove.sh): a
+ * file is opened and closed and its callbacks called, any number of times, in
+ * two processes, on a system that does anything that POSIX allows: it may fail
+ * with any errno, do less than it was asked for, and say anything of a file.
+ *
+ * Besides what Eva looks for: a descriptor that is used is open, and at the end
+ * of a call none is but that of a file that is open.
+ *
+ * Small in size: one sector, a few lengths of paths; a callback is asked for up
+ * to 3 bytes.  Of more than 4 bytes the system writes some or all pieces of 64,
+ * of more than 256 all.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "__fc_builtin.h"
+
+/* Runs in which these differ are not mixed (-eva-partition-value). */
+static unsigned open_now,               /* descriptors */
+    eva_path_len, eva_slashes,          /* of the path: see any_path */
+    eva_whole, eva_left;                /* bytes to be read, or written */
+
+static int any(void)
+{
+    return Frama_C_interval(-0x7FFFFFFF - 1, 0x7FFFFFFF);
+}
+
+static unsigned below(unsigned end)
+{
+    return Frama_C_unsigned_int_interval(0, end - 1);
+}
+
+/* 0, or -1 and any errno. */
+static int fails_or_not(void)
+{
+    if (below(2))
+        return 0;
+    errno = Frama_C_interval(1, 200);
+    return -1;
+}
+
+/* Slashes are among the first characters. */
+enum { SLASHES = 2 };
+
+static char *eva_strrchr(char *path, char c)
+{
+    char *at = NULL;
+    unsigned i;
+
+    //@ loop unroll SLASHES;
+    for (i = 0; i < SLASHES && path[i]; i++)
+        if (path[i] == c)
+            at = path + i;
+    return at;
+}
+
+static int eva_path(const char *path)
+{
+    return strlen(path) < 5000 ? fails_or_not() : -1;
+}
+
+static int eva_fd(int fd)
+{
+    //@ assert fd >= 3 && open_now > 0;
+    (void)fd;
+    return fails_or_not();
+}
+
+static int eva_open(const char *path)
+{
+    if (eva_path(path) < 0)
+        return -1;
+    open_now++;
+    return Frama_C_interval(3, 1023);
+}
+
+static int eva_close(int fd)
+{
+    int result = eva_fd(fd);
+
+    open_now--;
+    return result;
+}
+
+static int eva_stat(int result, struct stat *is)
+{
+    if (result < 0)
+        return result;
+    Frama_C_make_unknown((char *)is, sizeof *is);
+    return 0;
+}
+
+static int eva_sync(int fd)
+{
+    return eva_fd(fd);
+}
+
+/* How many bytes a call gets through. */
+static ssize_t eva_part(int fd, size_t len)
+{
+    if (eva_fd(fd) < 0)
+        return -1;
+    if (len > 256)
+        return (ssize_t)len;
+    return len > 4 ? (ssize_t)(64 * below((unsigned)len / 64 + 1))
+                   : (ssize_t)below((unsigned)len + 1);
+}
+
+static ssize_t eva_pread(int fd, void *dst, size_t len, off_t at)
+{
+    ssize_t n = eva_part(fd, len);
+
+    //@ assert at >= 0;
+    //@ assert \valid((char *)dst + (0 .. len - 1));
+    (void)at;
+    if (n > 0)
+        Frama_C_make_unknown(dst, (size_t)n);
+    return n;
+}
+
+static ssize_t eva_pwrite(int fd, const void *src, size_t len, off_t at)
+{
+    //@ assert at >= 0;
+    //@ assert \initialized((char *)src + (0 .. len - 1));
+    (void)src, (void)at;
+    return eva_part(fd, len);
+}
+
+#define open(path, ...)       eva_open(path)
+#define close(fd)             eva_close(fd)
+#define stat(path, is)        eva_stat(eva_path(path), is)
+#define fstat(fd, is)         eva_stat(eva_fd(fd), is)
+#define flock(fd, how)        eva_fd(fd)
+#define strrchr(path, c)      eva_strrchr(path, c)
+#define fsync                 eva_sync
+#define fdatasync             eva_sync
+#define ftruncate(fd, size)   eva_fd(fd)
+#define posix_fadvise(fd, at, len, what) eva_fd(fd)
+#define pread(fd, dst, len, at)  eva_pread(fd, dst, len, at)
+#define pwrite(fd, src, len, at) eva_pwrite(fd, src, len, at)
+#define link(from, to)        (eva_path(from) < 0 ? -1 : eva_path(to))
+#define unlink(path)          eva_path(path)
+#define getpid()              ((pid_t)below(2))
+
+#define IDEM_STATIC
+#define IDEM_FILE_STORAGE
+#define IDEM_IMPLEMENTATION
+#include "idem.h"
+
+enum { SECTOR = 4096 + 256 };
+
+static idem_file file;
+static char path[5000];
+static unsigned char bytes[3];
+
+/* A path; the longest that fits, and one that does not, too. */
+static void any_path(void)
+{
+    static const size_t lengths[] = { 0, 1, 9, 4091, 4092 };
+    unsigned number = below(sizeof lengths / sizeof *lengths), i;
+
+    //@ split number;
+    eva_path_len = lengths[number];
+    memset(path, 0, sizeof path);
+    memset(path, 'a', eva_path_len);
+    eva_slashes = below(1u << SLASHES);
+    //@ split eva_slashes;
+    //@ loop unroll SLASHES;
+    for (i = 0; i < SLASHES && i < eva_path_len; i++)
+        if (eva_slashes >> i & 1)
+            path[i] = '/';
+}
+
+static int open_any(void)
+{
+    any_path();
+    switch (below(5)) {
+    case 0:  return idem_file_open(NULL, path, SECTOR, 1);
+    case 1:  return idem_file_open(&file, NULL, SECTOR, 1);
+    case 2:  return idem_file_open(&file, path, (uint32_t)any(), 0);
+    case 3:  return idem_file_open(&file, path, 0, (uint32_t)any());
+    default: return idem_file_open(&file, path, SECTOR, 1);
+    }
+}
+
+static void use(void)
+{
+    idem_storage *m = &file.storage;
+    uint32_t len = below(sizeof bytes + 1);
+    uint32_t at = below(SECTOR - sizeof bytes);
+
+    //@ split len;
+    switch (below(4)) {
+    case 0: m->read(m->ctx, at, bytes, len); break;
+    case 1: m->prog(m->ctx, at, bytes, len); break;
+    default: m->sync(m->ctx); break;
+    }
+}
+
+int main(void)
+{
+    idem_file_close(below(2) ? &file : NULL);
+    while (below(2)) {
+        int result = open_any();
+
+        eva_path_len = eva_slashes = eva_whole = eva_left = 0;
+        //@ split result == IDEM_OK;
+        //@ assert open_now == (result == IDEM_OK ? 1 : 0);
+        if (result != IDEM_OK)
+            continue;
+        while (below(2)) {
+            use();
+            eva_whole = eva_left = 0;
+        }
+        idem_file_close(&file);
+        //@ assert open_now == 0;
+        idem_file_close(&file);
+    }
+    return 0;
+}
