@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: 0BSD
 # Frama-C on idem.h: WP proves the functions that tests/prove/contracts.acsl
 # lists, all of their goals; Eva looks for undefined behaviour in what eva.c,
-# calls.c and file.c in tests/prove run, and finds none.  Then with
-# faults planted.  SHORT=1 leaves out the longer of Eva's parts, and most of the
-# faults.
+# calls.c and file.c in tests/prove run, and finds none.  Then with faults
+# planted.  SHORT=1 leaves out the longer of Eva's parts, and most of the faults.
 set -eu
 
 root=$PWD
