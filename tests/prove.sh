@@ -3,7 +3,8 @@
 # Frama-C on idem.h: WP proves the functions that tests/prove/contracts.acsl
 # lists, all of their goals; Eva looks for undefined behaviour in what eva.c,
 # calls.c and file.c in tests/prove run, and finds none.  Then with faults
-# planted.  SHORT=1 leaves out the longer of Eva's parts, and most of the faults.
+# planted.  SHORT=1 leaves out the longer of Eva's parts, and most of the
+# faults.
 set -eu
 
 root=$PWD
@@ -237,24 +238,27 @@ called() {
         -eva-slevel 0 -eva-ilevel 128 -eva-partition-value "$values" "$@"
 }
 
-# looked WHAT FUNCTIONS PERCENT DEFINES: the same, without alarm
-looked() {
-    called idem.h "$4" || fail "Eva: $1: $alarms alarms"
-    covers "$1" "$2" "$3"
-}
-
 # blind WHAT FUNCTION SCRIPT DEFINES: with a fault, until the first alarm
 blind() {
     found "$1" "$2" "$3" called "$out/planted.h" "$4" -eva-stop-at-nth-alarm 1
 }
 
-# covers WHAT FUNCTIONS PERCENT: what stops early has no alarms either
-covers() {
-    [ "${functions:-0}" -ge "$2" ] && [ "${reached:-0}" -ge "$3" ] ||
-        fail "Eva: $1: $functions functions, $reached% of their statements"
+# shown WHAT FUNCTIONS PERCENT RUN...: no alarm, and so many functions are run;
+# what stops early has no alarms either
+shown() {
+    what=$1 least=$2 percent=$3
+    shift 3
+    "$@" || fail "Eva: $what: $alarms alarms"
+    [ "${functions:-0}" -ge "$least" ] && [ "${reached:-0}" -ge "$percent" ] ||
+        fail "Eva: $what: $functions functions, $reached% of their statements"
     ran
-    echo "prove: Eva: $1: 0 alarms, $functions functions," \
+    echo "prove: Eva: $what: 0 alarms, $functions functions," \
         "$reached% of their statements"
+}
+
+# looked WHAT FUNCTIONS PERCENT DEFINES: the same of a part of the calls
+looked() {
+    shown "$1" "$2" "$3" called idem.h "$4"
 }
 
 # found WHAT FUNCTION SCRIPT RUN...: sed's script on a function makes alarms
@@ -268,79 +272,64 @@ found() {
 }
 
 if [ "${SHORT:-}" != 1 ]; then
-    no_storage idem.h || fail "Eva: calls: $alarms alarms"
-    covers "any calls, without storage" 150 89
+    shown "any calls, without storage" 150 89 no_storage idem.h
     found "past the index's end" idemi_index_next 's/++at < /++at <= /' \
         no_storage "$out/planted.h"
-    cells idem.h 2 || fail "Eva: cells: $alarms alarms"
-    covers "opening of cells of any bytes" 100 88
+    shown "opening of cells of any bytes" 100 88 cells idem.h 2
     found "a record as long as it says" idemi_cells_fits \
         's/config->key_max &&/config->key_max + 1 \&\&/' \
         cells "$out/planted.h" 1
 else
-    cells idem.h 1 || fail "Eva: cells: $alarms alarms"
-    covers "opening of cells of any bytes, for one key" 95 85
+    shown "opening of cells of any bytes, for one key" 95 85 cells idem.h 1
 fi
-stored idem.h || fail "Eva: file: $alarms alarms"
-covers "storage in a file, on any system" 35 95
+shown "storage in a file, on any system" 35 95 stored idem.h
 found "a path longer than there is room for" idem_file_open \
     's/sizeof unborn - sizeof suffix/sizeof unborn/' stored "$out/planted.h"
 found "a file that stays open" idemi_file_take 's/(void)close(.*/;/' \
     stored "$out/planted.h"
-formatted idem.h || fail "Eva: cells are formatted: $alarms alarms"
-covers "cells of any bytes are formatted" 30 85
+shown "cells of any bytes are formatted" 30 85 formatted idem.h
 found "more than the buffer holds" idemi_recover_format \
     's/if (len > j->cell_size)/if (0)/' formatted "$out/planted.h"
-format idem.h || fail "Eva: a ring is formatted: $alarms alarms"
-covers "a ring of any bytes is formatted" 70 90
+shown "a ring of any bytes is formatted" 70 90 format idem.h
 found "a piece that is no granules" idemi_recover_wipe \
     's/& ~(uint32_t)(m->prog_size - 1u)/- 1u/' format "$out/planted.h" \
     -eva-stop-at-nth-alarm 1
-headers idem.h || fail "Eva: headers of a ring: $alarms alarms"
-covers "headers of a ring of any bytes" 50 90
+shown "headers of a ring of any bytes" 50 90 headers idem.h
 found "a distance round the ring" idemi_recover_header \
     's/p\[26\] >= count ||//' headers "$out/planted.h" -eva-stop-at-nth-alarm 1
 found "a window past its sector's end" idemi_journal_window \
     's/if (space > limit.*/if (0)/' headers "$out/planted.h" \
     -eva-stop-at-nth-alarm 1
 if [ "${SHORT:-}" != 1 ]; then
-    records idem.h 1 || fail "Eva: records of a ring: $alarms alarms"
-    covers "records of a sector of any bytes, all limits" 40 90
-    replay idem.h 0 || fail "Eva: replay: $alarms alarms"
-    covers "what any records of a ring do" 100 90
+    shown "records of a sector of any bytes, all limits" 40 90 records idem.h 1
+    shown "what any records of a ring do" 100 90 replay idem.h 0
     found "a claim that is not counted" idemi_recover_claim \
         's/t->claimed += .*/;/' replay "$out/planted.h" 0 \
         -eva-stop-at-nth-alarm 1
-    replay idem.h 1 || fail "Eva: replay, in_ram: $alarms alarms"
-    covers "what any records of a ring do, in_ram" 100 90
+    shown "what any records of a ring do, in_ram" 100 90 replay idem.h 1
     found "a response as long as its age" idemi_recover_outcome \
         's/r->body.response_len);/r->age);/' replay "$out/planted.h" 1 \
         -eva-stop-at-nth-alarm 1
 else
-    records idem.h 43 || fail "Eva: records of a ring: $alarms alarms"
-    covers "records of a sector of any bytes, 12 limits" 40 90
+    shown "records of a sector of any bytes, 12 limits" 40 90 records idem.h 43
 fi
 found "more bytes than there are" idemi_recover_records \
     's/have = w.from + w.have - at;/have = w.from + w.have;/' \
     records "$out/planted.h" 43 -eva-stop-at-nth-alarm 1
-same idem.h || fail "Eva: a key that comes again: $alarms alarms"
-covers "a key that comes again in a ring" 35 85
+shown "a key that comes again in a ring" 35 85 same idem.h
 found "a record past its sector's end" idemi_recover_same \
     's/(t, at, other, len);/(t, at + 1, other, len);/' same "$out/planted.h"
 
-enter idem.h || fail "Eva: a key beside another: $alarms alarms"
-covers "a key that comes into the index beside another" 45 85
+shown "a key that comes into the index beside another" 45 85 enter idem.h
 found "a slot that there is not" idemi_index_slot 's/ - 1u;/;/' \
     enter "$out/planted.h" -eva-stop-at-nth-alarm 1
 
-writer idem.h LOAD || fail "Eva: what is read of a slot: $alarms alarms"
-covers "what is read of a slot" 50 90
+shown "what is read of a slot" 50 90 writer idem.h LOAD
 if [ "${SHORT:-}" != 1 ]; then
     found "a claim that is none" idemi_journal_load \
         's/if (!(r->parts & IDEMI_HAS_CLAIM))/if (0)/' writer \
         "$out/planted.h" LOAD -eva-stop-at-nth-alarm 1
-    writer idem.h APPEND || fail "Eva: what is written: $alarms alarms"
-    covers "what is written to a ring" 65 92
+    shown "what is written to a ring" 65 92 writer idem.h APPEND
     found "a record past its sector's end" idemi_journal_append \
         's/if (len + j->leave > .*/if (0)/' writer "$out/planted.h" APPEND \
         -eva-stop-at-nth-alarm 1

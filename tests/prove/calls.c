@@ -19,15 +19,13 @@
  * to the links and numbers there.  Lengths up to 5 go with 5 bytes; of a
  * request's pointers one at most is NULL.
  */
-#include <stdint.h>
-
 #define IDEM_STATIC
 #if !defined IDEM_CELLS && !defined RING
 #define IDEM_NO_JOURNAL
 #endif
 #include "idem.h"
 
-#include "__fc_builtin.h"
+#include "any.h"
 
 #ifdef RING
 #ifndef IN_RAM
@@ -44,21 +42,6 @@ enum { KEY_MAX = 2, RESPONSE_MAX = 2, STATE_MAX = 1 };
 #else
 enum { CAPACITY = 2, KEY_MAX = 3, RESPONSE_MAX = 3, STATE_MAX = 2 };
 #endif
-
-static uint32_t any(void)
-{
-    return Frama_C_unsigned_int_interval(0, UINT32_MAX);
-}
-
-static uint32_t below(uint32_t end)
-{
-    return Frama_C_unsigned_int_interval(0, end - 1);
-}
-
-static uint8_t any_byte(void)
-{
-    return (uint8_t)below(256);
-}
 
 #ifdef IDEM_CELLS
 #include "cells.h"
@@ -313,8 +296,7 @@ static void call(void)
     }
 }
 
-#ifdef FORMAT
-#elif defined WRITER
+#ifdef WRITER
 #include "ready.h"
 #include "writer.h"
 #ifdef CALLED

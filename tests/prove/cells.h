@@ -45,7 +45,7 @@ static int cells_read(void *ctx, uint32_t at, void *dst, uint32_t len)
     if (below(2))
         return 1;
     cells_any(at, dst, len);
-    return below(2) ? 1 : 0;
+    return below(2) ? 1 : 0;    // two runs, not mixed (cells.txt)
 }
 
 static int cells_prog(void *ctx, uint32_t at, const void *src, uint32_t len)
