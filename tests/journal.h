@@ -558,7 +558,7 @@ static inline int device_complete_as(device *d, unsigned key,
 
     assert_true(len <= RESPONSES);
     for (unsigned i = 0; i < len; i++)
-        response[i] = (uint8_t)flash_mix(claim->token * 251u + i);
+        response[i] = (uint8_t)flash_mix((uint32_t)claim->token * 251u + i);
     out.response = len ? response : NULL;
     out.response_len = len;
     device_tick(d);
