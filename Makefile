@@ -3,7 +3,7 @@
 .POSIX:
 
 CC     = cc
-CFLAGS = -std=c99 -O1 -g
+CFLAGS = -std=c99 -Og -g
 WARN   = -Wall -Wextra -Wpedantic -Wshadow -Werror
 B      = build
 
