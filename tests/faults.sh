@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: 0BSD
 # What plants faults in copies of idem.h, one in each, and demands that a test
 # finds every one; for the scripts that say which faults and which test.  They
-# are run with the name of one fault, or none for all; SHORT=1 takes every
-# third.  Needs explore(), which runs the test with the header in $out (2: it
+# are run with the name of one fault, or none for all; SHORT=1 takes those in
+# $few.  Needs explore(), which runs the test with the header in $out (2: it
 # does not compile), and $told, with which a line of its log begins that says
 # what was found.
 
@@ -33,8 +33,11 @@ sound() {
 # change something
 fault() {
     [ -z "$only" ] || [ "$only" = "$1" ] || return 0
+    case "$only/${SHORT:-}/ $(echo $few) " in
+    /1/*" $1 "*) ;;
+    /1/*) return 0 ;;
+    esac
     count=$((count + 1))
-    [ "${SHORT:-}" != 1 ] || [ $((count % 3)) = 1 ] || return 0
     sed "/^static.*[ *]$2(/,/^}/{
         $3
         }" idem.h > "$out/idem.h"
@@ -55,5 +58,7 @@ fault() {
 # counted: the last line, and whether all were found
 counted() {
     echo "faults: $found found, $failed not"
-    [ "$failed" = 0 ]
+    [ "$only/${SHORT:-}" != /1 ] || [ "$count" = "$(echo $few | wc -w)" ] ||
+        fail "$few" "no such fault"
+    [ "$failed" = 0 ] && [ "$count" -gt 0 ]
 }
