@@ -21,44 +21,19 @@
  *
  *   - whether the slot is over (eva_over).  That the clock does not move once
  *     something is done in a call is asserted; a slot's time is set only where
- *     a claim is granted, renewed or completed (called.txt).
+ *     a claim is granted, renewed or completed (slot.txt).
  *   - that what was read of a slot is in t->journal->record while
  *     t->journal->loaded says so
  *
  * And that an opening ends with what the calls set out from.
- *
- * With FROM=2 the slot's word is at the index's last position before a call; a
- * search goes on at the first then, and wherever it begins, for any hash may be
- * at home anywhere.
  */
-/* The states of each kind: from here, how many */
-static const uint8_t kinds[][2] = {
-    { 0, 1 }, { 4, 1 }, { 3, 1 }, { 7, 2 }, { 5, 2 }, { 1, 2 } };
 
-/* And whether the slot is in the order of writing. */
+/* What the slot is, and whether it is in the order of writing. */
 static void eva_slots_of(const idem_table *t)
 {
     eva_slot(t);
     //@ split t->journal->written.newer;
     eva_late = t->journal->written.newer;
-}
-
-/* Whether the slot is over, said anew. */
-static void eva_over_or_not(void)
-{
-    eva_record = 0;
-    eva_over = below(2);
-    //@ split eva_over;
-    ;
-}
-
-/* The clock moves.  So it does not while room is made. */
-static void eva_clock(void)
-{
-#ifndef CALLS
-    //@ assert \false;
-#endif
-    eva_over_or_not();
 }
 
 /* Where the slot's records are, and whether it is in the order of writing: not
@@ -85,71 +60,13 @@ static void any_place(idem_table *t, unsigned kind, unsigned listed)
         (idem_number)(1 - listed);
 }
 
-/* The slot, of a kind. */
-static void any_slot(idem_table *t, unsigned kind, unsigned listed)
-{
-    idem_slot *s = idemi_slot_at(t, 0);
-    unsigned at = FROM + below(IDEMI_WORDS - FROM), i;
-
-    //@ split at;
-    s->state = eva_states[kinds[kind][0] + below(kinds[kind][1])];
-    s->time = any();
-    s->hash = any();
-    s->terms = IN_RAM ? any_byte() : (uint8_t)below(IDEMI_RETENTIONS);
-#if IN_RAM
-    any_body(idemi_slot_own(s));
-    if (kind == KIND_FREE) {
-        idemi_slot_own(s)->scope_len = any_byte();
-        idemi_slot_own(s)->key_len = any_byte();
-        idemi_slot_own(s)->response_len = (uint16_t)any();
-    }
-    ring_any(0, idemi_slot_own(s) + 1, KEY_MAX + RESPONSE_MAX);
-#endif
-    //@ loop unroll 3;
-    for (i = 0; i < IDEMI_WORDS; i++) {
-        t->index[i].slot = kind != KIND_FREE && i == at;
-        t->index[i].past = below(8);
-        t->index[i].tag = below(32);
-    }
-    t->free = (idem_number)(kind == KIND_FREE ? 0 : CAPACITY);
-    t->links[0].older = (idem_number)below(CAPACITY + 1);
-    t->links[0].newer = (idem_number)below(CAPACITY + 1);
-    t->links[1].older = t->links[1].newer = CAPACITY;
-    if (kind == KIND_FREE)
-        t->links[0].newer = CAPACITY;
-    if (kind == KIND_OWED || kind == KIND_FINISHED) {
-        t->links[0].older = t->links[0].newer = CAPACITY;
-        t->links[1].older = t->links[1].newer = 0;
-    }
-    t->used = kind != KIND_FREE;
-    t->claimed = kind == KIND_CLAIMED;
-    t->pending = kind == KIND_OWED;
-    t->stale = kind == KIND_STALE;
-    any_place(t, kind, listed);
-    eva_slots_of(t);
-}
-
 /* Any open table, with a slot of a kind. */
 static void any_table(idem_table *t, unsigned kind, unsigned listed)
 {
-    unsigned i;
-
     any_journal(t);
-    any_slot(t, kind, listed);
-    ring_any(0, t->state, STATE_MAX);
-    t->magic = IDEMI_MAGIC;
-    t->state_len = (uint16_t)below(STATE_MAX + 1);
-    t->tidy = below(CAPACITY + 1);
-    t->tick = any();
-    t->counted = any();
-    t->swept = any();
-    t->soonest = any();
-    t->token = (uint64_t)any() << 32 | any();
-    t->evicted = any();
-    //@ loop unroll IDEMI_REACHES;
-    for (i = 0; i < IDEMI_REACHES; i++)
-        t->reach[i] = any();
-    t->stats.retired = any();
+    any_open(t, kind);
+    any_place(t, kind, listed);
+    eva_slots_of(t);
 }
 
 /* What the slot may have become of another kind while room was made for
@@ -353,25 +270,19 @@ static int used_or_not(idem_table *t, uint32_t sector, uint32_t at)
     return (int)below(2);
 }
 
-/* What never changes while a table is open: its sizes and pointers. */
-static idem_table eva_opened;
+/* What never changes while a table is open. */
 static idem_journal eva_first_journal;
 
 static void unmoved(const idem_table *t)
 {
-    const idem_table *o = &eva_opened;
     const idem_journal *j = t->journal, *f = &eva_first_journal;
 
-    //@ assert t->config == &config && t->slots == o->slots;
-    //@ assert t->links == o->links && t->index == o->index;
-    //@ assert t->state == o->state && t->in == o->in;
-    //@ assert t->journal == o->journal;
-    //@ assert t->stride == o->stride && t->capacity == CAPACITY;
-    //@ assert t->index_size == o->index_size && j->front == FRONT;
+    unmoved_table(t);
+    //@ assert j->front == FRONT;
     //@ assert j->outcome_max == f->outcome_max && j->low == f->low;
     //@ assert j->carry_max == f->carry_max && j->least == f->least;
     //@ assert j->filling == 0 && j->leave == 0;
-    (void)t, (void)o, (void)j, (void)f;
+    (void)j, (void)f;
 }
 
 /* Any table, in any of its kinds. */
@@ -390,59 +301,6 @@ static void any_kind(void)
     config.volatile_claims = any_bit();
 #endif
 }
-
-/* What idem_begin leaves, for idem_run, which calls others then. */
-static int begun_or_not(idem_table *t, idem_claim *c, idem_reply *r,
-                        const idem_request *rq, uint32_t now_ms)
-{
-    (void)t, (void)rq, (void)now_ms;
-    any_kind();
-    any_claim(c, below(CAPACITY + 1));
-    r->response_len = any();
-    r->status = (int)any();
-    r->code = (int32_t)any();
-    return below(2) ? (int)below(IDEM_EXHAUSTED + 1) : -1 - (int)below(10);
-}
-
-#ifdef CALLS
-static void call_begin(void)
-{
-    unsigned null = below(12);
-
-    //@ split null;
-    any_bytes();
-    any_request(null);
-    //@ split request.scope_len;
-    any_reply();
-    idem_begin(&table, &claim, &reply, &request, any());
-}
-
-/* What looks at the request is left out with idem_begin. */
-static void call_run(void)
-{
-    unsigned handled = below(9);
-
-    any_reply();
-    //@ split handled;
-    any_bytes();
-    idem_run(&table, &claim, &reply, &request, handler, &handled, any());
-}
-
-static void call_find(void)
-{
-    unsigned null = below(12);
-
-    //@ split null;
-    any_bytes();
-    any_request(null);
-    //@ split request.scope_len;
-    any_entry();
-    if (below(2))
-        idem_find(&table, &entry, &request, any());
-    else
-        idem_forget(&table, &request, any());
-}
-#endif
 
 #ifdef CARRY
 /* In the midst of filling a head, too. */

@@ -7,6 +7,7 @@
  *
  * It is a table without storage; or with IDEM_CELLS the opening alone of one in
  * cells that hold any bytes (cells.h), and what idem_check looks at then; or
+ * with CALLED, too, a part of any call on one that is open (cells_called.h); or
  * with RING a part of the opening of one in a ring of sectors that hold any
  * bytes (ring.h, replay.h); or with WRITER, too, a part of what calls write and
  * read there (writer.h); or with CALLED beside that, a part of any call on one
@@ -50,6 +51,16 @@ enum { CAPACITY = 2, KEY_MAX = 3, RESPONSE_MAX = 3, STATE_MAX = 2 };
 #else
 static uint32_t memory[IDEM_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX,
                                         STATE_MAX) / 4];
+#endif
+
+#ifdef CALLED
+/* What stands in the copy that is analysed, whatever the journal is in
+   (slot.h); and what eva_record is there */
+enum { EVA_WRITTEN = 1, EVA_OUTCOME, EVA_EMPTY, EVA_NONE, EVA_FOUND };
+static void eva_clock(void);
+static void eva_over_or_not(void);
+static int begun_or_not(idem_table *t, idem_claim *c, idem_reply *r,
+                        const idem_request *rq, uint32_t now_ms);
 #endif
 
 #ifdef FORMAT
@@ -103,6 +114,8 @@ static void configure(void)
 #ifdef IDEM_CELLS
     cells.erased = any_byte();
     cells.verify = any_byte();
+    if (below(2))
+        cells.sync = NULL;
     config.storage = &cells;
 #endif
 #ifdef RING
@@ -297,11 +310,15 @@ static void call(void)
 }
 
 #ifdef WRITER
+#include "slot.h"
 #include "ready.h"
 #include "writer.h"
 #ifdef CALLED
 #include "called.h"
 #endif
+#elif defined IDEM_CELLS && defined CALLED
+#include "slot.h"
+#include "cells_called.h"
 #elif defined RING
 #include "replay.h"
 #endif
@@ -311,7 +328,7 @@ int main(void)
     configure();
 #ifdef FORMAT
     idem_format(&table, &config, memory, sizeof memory, any());
-#elif defined RING && !defined REPLAY
+#elif defined CALLED || (defined RING && !defined REPLAY)
     if (idemi_public_prepare(&table, &config, memory, sizeof memory) == IDEM_OK)
         part();
 #else

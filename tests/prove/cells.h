@@ -10,6 +10,9 @@ enum { GRANULE = 4, CELLS = CAPACITY + 3,
        CELL = IDEMI_CELL_SIZE(1u, KEY_MAX, RESPONSE_MAX, STATE_MAX, 4u),
        SIZE = IDEMI_CELLS_HEADERS(4u) + CELLS * CELL };
 
+#define BODIES 1
+#define MEDIUM_ANY cells_any
+
 /* Runs in which these differ are not mixed (-eva-partition-value).  The header
    neither reads nor knows them: cells.txt says where they are set in the copy
    that is analysed. */
@@ -17,6 +20,33 @@ static uint32_t
     eva_scope,                  /* bytes of the scope of the record that was
                                    taken apart, plus one */
     eva_scope_0, eva_scope_1;   /* and of the slots' */
+
+#ifdef CALLED
+/* And while it is open (cells_called.h) */
+static uint32_t
+    eva_slots, eva_index,       /* what the slot is, and where in the index */
+    eva_over,                   /* that it is over */
+    eva_found, eva_record,      /* that the key that is asked for has one; and
+                                   how far a call is */
+    eva_owns,                   /* that it has a cell */
+    eva_queue, eva_kept,        /* which; and the free ones; those set aside */
+    eva_replaced, eva_copied;   /* why the one at hand is */
+
+/* What stands in the copy that is analysed */
+struct idemi_cell;
+static void eva_slots_of(const idem_table *t);
+static void eva_queue_of(const idem_table *t);
+static void eva_asked(void);
+static void eva_keep(const idem_table *t, unsigned cell);
+static int programmed_or_not(idem_table *t, uint32_t at, uint32_t len);
+static uint32_t encoded(idem_table *t, unsigned cell,
+                        const struct idemi_cell *c);
+static uint32_t doubted(idem_table *t);
+static void described(const idem_table *t, unsigned slot, struct idemi_cell *c);
+static int put_or_not(idem_table *t, unsigned slot, struct idemi_cell *c);
+static int settled_or_not(idem_table *t);
+static int written_or_not(idem_table *t, unsigned slot, struct idemi_cell *c);
+#endif
 
 static void eva_scope_of(uint32_t slot, uint32_t scope_len)
 {

@@ -12,6 +12,8 @@ enum { GRANULE = 64, SHIFT = 9, SECTOR = 1 << SHIFT,
 
 /* Where records begin, and where one may be */
 enum { FRONT = 2 * GRANULE, WHOLE = SECTOR / GRANULE };
+#define BODIES IN_RAM
+#define MEDIUM_ANY ring_any
 #define IS_ADDRESS(a) ((a) < SIZE && (a) % GRANULE == 0)
 
 /* Sectors that there are, but for a head that is full: what is put together to
@@ -146,11 +148,7 @@ static int fetched_or_not(idem_table *t, unsigned slot, uint32_t at,
                           uint32_t where);
 #endif
 #ifdef CALLED
-/* eva_record there */
-enum { EVA_WRITTEN = 1, EVA_OUTCOME, EVA_EMPTY, EVA_NONE, EVA_FOUND };
 struct idemi_parts;
-static void eva_clock(void);
-static void eva_over_or_not(void);
 static int loaded_or_not(idem_table *t, unsigned slot, int outcome);
 static int appended_or_not(idem_table *t, const struct idemi_parts *from,
                            uint32_t *address);
@@ -161,8 +159,6 @@ static int carried_or_not(idem_table *t);
 static int reserved_or_not(idem_table *t, uint32_t len, uint32_t outcomes);
 static int room_or_not(idem_table *t, uint32_t len);
 static int maintained_or_not(idem_table *t);
-static int begun_or_not(idem_table *t, idem_claim *c, idem_reply *r,
-                        const idem_request *rq, uint32_t now_ms);
 #endif
 #if defined REPLAY || defined ENTER
 struct idemi_late;

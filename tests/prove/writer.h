@@ -11,12 +11,6 @@
    The calls between them are called.h's.  Believed is, and asserted nowhere,
    that a slot's records begin in front of where those of their sector end
    (LOAD). */
-/* A slot may be free, claimed, cut short, stale, or finished. */
-static const uint8_t eva_states[] = {
-    0, IDEMI_IN_PROGRESS, IDEMI_IN_PROGRESS | IDEMI_ENDLESS,
-    IDEMI_IN_PROGRESS | IDEMI_CUT, IDEMI_IN_PROGRESS | IDEMI_CUT | IDEMI_STALE,
-    IDEM_COMPLETED, IDEM_FAILED, IDEM_COMPLETED | IDEMI_UNDELIVERED,
-    IDEM_FAILED | IDEMI_UNDELIVERED };
 
 static uint32_t any_offset(void)
 {
@@ -27,11 +21,6 @@ static uint32_t any_offset(void)
 static uint32_t any_address(void)
 {
     return below(SECTORS) << SHIFT | any_offset();
-}
-
-static uint8_t any_bit(void)
-{
-    return (uint8_t)below(2);
 }
 
 /* Any record, whatever is not known of it. */
@@ -56,19 +45,6 @@ static void any_record(idem_record *r)
     r->state_at = any();
     r->id_at = any();
     r->response_at = any();
-}
-
-/* The same of one that a claim's body was read from. */
-static void any_body(idem_body *b)
-{
-    b->retention = any();
-    b->token = any();
-    b->fingerprint[0] = any();
-    b->fingerprint[1] = any();
-    b->code = (int32_t)any();
-    b->response_len = (uint16_t)below(RESPONSE_MAX + 1);
-    b->scope_len = (uint8_t)below(KEY_MAX);
-    b->key_len = (uint8_t)(1 + below(KEY_MAX));
 }
 
 static void any_sectors(idem_table *t)
