@@ -181,7 +181,7 @@ small="-DIDEM_WIDE=0 -DIDEM_HASH=IDEM_HASH_HALFSIPHASH"
 few cells edges failures failures_cells file images inspect journal model
 tests "clang, address, undefined, integer" clang-19 -std=c99 -O1 $san \
     -fsanitize=implicit-conversion
-sources=$(echo tests/test_*.c)
+few api cells edges flash full hash images journal keys model table time
 bare "gcc -m32 -Os, 16-bit index, HalfSipHash" "" gcc -m32 -std=c99 -Os $small
 few api cells flash hash images keys
 bare "big-endian s390x" "qemu-s390x" s390x-linux-gnu-gcc -std=c99 -O2 -static

@@ -12,7 +12,7 @@ mkdir -p "$out"
 # A static function is known by its file's name: with the same one everywhere,
 # what the tests see of it adds up.  A process writes down what it saw when it
 # calls exit.
-compile="clang-19 -std=c99 -O1 -g -fprofile-instr-generate -fcoverage-mapping
+compile="clang-19 -std=c99 -O1 -fprofile-instr-generate -fcoverage-mapping
     -fcoverage-mcdc -Xclang -main-file-name -Xclang idem.h -D_exit=exit
     -Wno-everything -I."
 
