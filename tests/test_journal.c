@@ -3558,6 +3558,29 @@ static void s5_sectors_without_a_header_are_counted_each(void **state)
     }
 }
 
+/* What is behind the head's last record is no loss while a record that was cut
+   short, and a granule, may be all of it. */
+static void s5_the_rest_of_a_head_is_lost_if_no_cut_leaves_it(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    uint32_t at, longest;
+
+    device_start(d, &usual);
+    finish(f, "panel", "k00", d->now);
+    at = idemi_storage_place(&f->table, f->table.journal->head,
+                             f->table.journal->at);
+    longest = idemi_storage_granules(&f->table, f->table.journal->record_max) +
+              usual.granule;
+    assert_true(idemi_storage_offset(&f->table, at) + longest <
+                usual.sector_size);
+    for (unsigned more = 0; more <= 1; more++) {
+        flash_fill(&d->medium, at, longest + more * usual.granule, 0x5A);
+        assert_int_equal(device_open(d), IDEM_OK);
+        assert_int_equal(f->table.stats.lost, more);
+    }
+}
+
 /* Every field has the place that the manual says; byte n is n here. */
 static void a_header_is_taken_apart(void **state)
 {
@@ -4818,6 +4841,7 @@ int main(void)
         JOURNAL_TEST(a_header_that_points_far_back_is_one),
         JOURNAL_TEST(a_second_header_counts_but_for_one_bit),
         JOURNAL_TEST(s5_sectors_without_a_header_are_counted_each),
+        JOURNAL_TEST(s5_the_rest_of_a_head_is_lost_if_no_cut_leaves_it),
         JOURNAL_TEST(a_header_is_taken_apart),
         JOURNAL_TEST(formatting_without_an_erase_takes_few_programs),
         JOURNAL_TEST(s7_an_erase_that_fails_retires_a_sector),
