@@ -3581,6 +3581,77 @@ static void s5_the_rest_of_a_head_is_lost_if_no_cut_leaves_it(void **state)
     }
 }
 
+/* Of the dead sectors two are left as they are, for no outcome may go there;
+   not even where there is never room enough. */
+static void no_sector_is_erased_that_no_outcome_may_use(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    const idem_journal *j;
+
+    f->config.capacity = 80;
+    device_start(d, &usual);
+    j = f->table.journal;
+    for (unsigned i = 0; i < 40; i++) {
+        finish(f, nth(i / 10), nth(i % 10), d->now);
+        assert_true(j->spare + 2 <= idemi_journal_gap(&f->table, j->clean));
+    }
+    assert_int_equal(idemi_journal_reserve(&f->table, 1, 1000), IDEM_E_SPACE);
+    assert_true(j->spare + 2 <= idemi_journal_gap(&f->table, j->clean));
+}
+
+/* A head is begun ahead of the need where that leaves what is needed: what it
+   has room for, and what is erased. */
+static void no_head_is_begun_ahead_of_what_is_needed(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_journal *j;
+    uint32_t most;
+    unsigned i;
+
+    f->config.capacity = 80;
+    f->config.in_ram = f->config.volatile_claims = 1;
+    device_start(d, &usual);
+    j = f->table.journal;
+    for (i = 0; i < 40 || idemi_journal_rest(&f->table) >= 2 * j->carry_max;
+         i++)
+        finish(f, nth(i / 10), nth(i % 10), d->now);
+    j->had_turn = j->had_erase = 0;     // as a call begins
+    assert_true(j->spare > 0);
+    most = 100 + j->spare * idemi_journal_room(&f->table);
+    assert_true(idemi_journal_due(&f->table, most, 1000, 100));
+    assert_false(idemi_journal_due(&f->table, most + 1, 1000, 100));
+}
+
+/* Nor while no claim is open, though there is idle time: not even where an
+   erase is under way of what does not come next any more. */
+static void idle_work_begins_no_head_that_no_claim_needs(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_table *t = &f->table;
+    idem_journal *j;
+    uint32_t head;
+
+    f->config.capacity = 80;
+    device_start(d, &usual);
+    j = t->journal;
+    for (unsigned i = 0;
+         i < 40 || idemi_journal_rest(t) < 2 * usual.sector_size / 3; i++)
+        finish(f, nth(i / 10), nth(i % 10), d->now);
+    while (idemi_journal_erase(t, 1) == IDEM_OK)
+        assert_true(j->spare < t->config->storage->sector_count);
+    while (idemi_journal_gap(t, j->clean) <= idemi_journal_gap(t, j->kept))
+        assert_int_equal(idemi_journal_clean(t), IDEM_OK);
+    assert_true(j->spare > 0);
+    j->erasing = j->head + 1;
+    head = j->head;
+    assert_true(idemi_journal_maintain(t) >= 0);
+    assert_int_equal(j->erasing, 0);
+    assert_int_equal(j->head, head);
+}
+
 /* Every field has the place that the manual says; byte n is n here. */
 static void a_header_is_taken_apart(void **state)
 {
@@ -4842,6 +4913,9 @@ int main(void)
         JOURNAL_TEST(a_second_header_counts_but_for_one_bit),
         JOURNAL_TEST(s5_sectors_without_a_header_are_counted_each),
         JOURNAL_TEST(s5_the_rest_of_a_head_is_lost_if_no_cut_leaves_it),
+        JOURNAL_TEST(no_sector_is_erased_that_no_outcome_may_use),
+        JOURNAL_TEST(no_head_is_begun_ahead_of_what_is_needed),
+        JOURNAL_TEST(idle_work_begins_no_head_that_no_claim_needs),
         JOURNAL_TEST(a_header_is_taken_apart),
         JOURNAL_TEST(formatting_without_an_erase_takes_few_programs),
         JOURNAL_TEST(s7_an_erase_that_fails_retires_a_sector),
