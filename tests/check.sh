@@ -139,7 +139,7 @@ for source in protocol device; do
 done
 run tcc tcc -std=c99 -Wall -Werror -I. -c $compile/c.c -o "$out/o"
 
-# tests NAME COMPILER-AND-FLAGS...: builds and runs all tests with cmocka
+# tests NAME COMPILER-AND-FLAGS...: builds and runs $sources with cmocka
 export IDEM_CALLS=${IDEM_CALLS:-100000}
 export INSPECT=${INSPECT:-build/inspect}        # reads what each of them writes
 export HISTORIES=${HISTORIES:-2}

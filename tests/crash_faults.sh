@@ -7,9 +7,9 @@
 # SHORT=1 takes a few, and without a fault one medium.
 set -eu
 
+few="no-crc trimmed-sectors-live tokens-again cell-no-crc cell-tokens-again"
 . tests/faults.sh
 
-few="no-crc trimmed-sectors-live tokens-again cell-no-crc cell-tokens-again"
 extent=--short
 medium=
 told='violation: '
@@ -21,9 +21,14 @@ explore() {
     "$out/crash" $extent $medium --first > "$out/log" 2>&1
 }
 
-[ "${SHORT:-}" != 1 ] || medium="--geometry nor8"
-sound
-medium=
+# sound_on MEDIUM: without a fault; in the short form on that medium alone
+sound_on() {
+    [ "${SHORT:-}" != 1 ] || medium="--geometry $1"
+    sound
+    medium=
+}
+
+sound_on nor8
 
 echo "-- records"
 fault no-crc idemi_record_decode '/idemi_crc_update/{
@@ -84,9 +89,7 @@ fault newest-read-again idemi_journal_fetch 's/at == j->newest/0/'
 
 echo "-- cells"
 journal=-DIDEM_CELLS
-[ "${SHORT:-}" != 1 ] || medium="--geometry eeprom"
-sound
-medium=
+sound_on eeprom
 fault cell-no-crc idemi_cells_decode '/idemi_crc_update/{
         N
         s/idemi_crc_update.*load32(p)/1/

@@ -6,9 +6,9 @@
 # SHORT=1 takes a few.
 set -eu
 
+few="tail-of-a-byte end-of-16-bits erase-not-waited-for cell-address-of-16-bits"
 . tests/faults.sh
 
-few="tail-of-a-byte end-of-16-bits erase-not-waited-for cell-address-of-16-bits"
 seeds=360
 told='BROKEN, '
 

@@ -3,8 +3,8 @@
 # Frama-C on idem.h: WP proves the functions that tests/prove/contracts.acsl
 # lists, all of their goals; Eva looks for undefined behaviour in what eva.c,
 # calls.c and file.c in tests/prove run, and finds none.  Then with faults
-# planted.  SHORT=1 leaves out the longer of Eva's parts, and most of the
-# faults.
+# planted.  SHORT=1 leaves out WP's longest proofs, the longer of Eva's parts,
+# and most of the faults.
 #     prove.sh [PART...]      of $parts below, which may run beside each other;
 #                             none are all
 set -eu
@@ -97,6 +97,7 @@ eva() {
     alarms=$(grep -c '^\[eva:alarm\]' "$out/log" || :)
     [ "$alarms" = 0 ]
 }
+
 # hinted HEADER HINTS...: the header with the hints in front of its lines
 hinted() {
     header=$1

@@ -3533,6 +3533,12 @@ static void a_header_that_points_far_back_is_one(void **state)
     }
 }
 
+/* A key of its own for each number up to 99 */
+static void finish_nth(device *d, unsigned number)
+{
+    finish(&d->f, nth(number / 10), nth(number % 10), d->now);
+}
+
 /* Each sector that has no header is a stretch that is lost, and so is the rest
    of the one before, for where that ended stood in the header. */
 static void s5_sectors_without_a_header_are_counted_each(void **state)
@@ -3544,7 +3550,7 @@ static void s5_sectors_without_a_header_are_counted_each(void **state)
     f->config.capacity = 80;
     device_start(d, &usual);
     for (unsigned i = 0; i < f->config.capacity; i++)
-        finish(f, nth(i / 10), nth(i % 10), d->now);
+        finish_nth(d, i);
     sector = f->table.journal->tail;
     live = idemi_journal_distance(&f->table, sector, f->table.journal->head);
     assert_true(live >= 5);
@@ -3593,7 +3599,7 @@ static void no_sector_is_erased_that_no_outcome_may_use(void **state)
     device_start(d, &usual);
     j = f->table.journal;
     for (unsigned i = 0; i < 40; i++) {
-        finish(f, nth(i / 10), nth(i % 10), d->now);
+        finish_nth(d, i);
         assert_true(j->spare + 2 <= idemi_journal_gap(&f->table, j->clean));
     }
     assert_int_equal(idemi_journal_reserve(&f->table, 1, 1000), IDEM_E_SPACE);
@@ -3616,7 +3622,7 @@ static void no_head_is_begun_ahead_of_what_is_needed(void **state)
     j = f->table.journal;
     for (i = 0; i < 40 || idemi_journal_rest(&f->table) >= 2 * j->carry_max;
          i++)
-        finish(f, nth(i / 10), nth(i % 10), d->now);
+        finish_nth(d, i);
     j->had_turn = j->had_erase = 0;     // as a call begins
     assert_true(j->spare > 0);
     most = 100 + j->spare * idemi_journal_room(&f->table);
@@ -3639,7 +3645,7 @@ static void idle_work_begins_no_head_that_no_claim_needs(void **state)
     j = t->journal;
     for (unsigned i = 0;
          i < 40 || idemi_journal_rest(t) < 2 * usual.sector_size / 3; i++)
-        finish(f, nth(i / 10), nth(i % 10), d->now);
+        finish_nth(d, i);
     while (idemi_journal_erase(t, 1) == IDEM_OK)
         assert_true(j->spare < t->config->storage->sector_count);
     while (idemi_journal_gap(t, j->clean) <= idemi_journal_gap(t, j->kept))
