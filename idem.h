@@ -4752,6 +4752,13 @@ static int idemi_journal_turn(idem_table *t, uint32_t room, uint32_t want)
     return result;
 }
 
+/* Goes on to a new head, in which what is reserved is to fit. */
+static int idemi_journal_onward(idem_table *t)
+{
+    return idemi_journal_turn(t, t->claimed * t->journal->outcome_max,
+                              t->journal->low);
+}
+
 /* Bytes of a sector that outcomes use for certain: it may end with less than
    one unused. */
 static uint32_t idemi_journal_room(const idem_table *t)
@@ -4917,10 +4924,7 @@ static int idemi_journal_reserved(idem_table *t, uint32_t len)
 {
     if (t->journal->broken)
         return IDEM_E_STORAGE;
-    if (len <= idemi_journal_rest(t))
-        return IDEM_OK;
-    return idemi_journal_turn(t, t->claimed * t->journal->outcome_max,
-                              t->journal->low);
+    return len <= idemi_journal_rest(t) ? IDEM_OK : idemi_journal_onward(t);
 }
 
 /* True if an answer about a slot, or that a key has none, would rely on the
@@ -4963,16 +4967,14 @@ static int idemi_journal_maintain(idem_table *t)
         // What was cleaned since the last turn can be erased after the next.
         if (result == IDEM_E_SPACE && want > 1 && j->spare &&
             idemi_journal_gap(t, j->clean) > idemi_journal_gap(t, j->kept))
-            result = idemi_journal_turn(
-                t, (idemi_journal_size(t) - idemi_journal_front(t)) / 4,
-                low + want);
+            result = idemi_journal_onward(t);
         if (result != IDEM_E_SPACE)
             return result < 0 ? result : IDEM_MORE;
     }
     // Not before the head is nearly full: what is needed now may be over then.
     if (idemi_journal_rest(t) <= idemi_journal_size(t) / 4)
         low += want;
-    return idemi_journal_ahead(t, IDEMI_MAINTAIN_CARRY, low, t->claimed + 1);
+    return idemi_journal_ahead(t, IDEMI_MAINTAIN_CARRY, low, t->claimed);
 }
 
 /* Makes a claim on a slot durable; q->at is where, and t->token its token. */

@@ -3658,6 +3658,33 @@ static void idle_work_begins_no_head_that_no_claim_needs(void **state)
     assert_int_equal(j->head, head);
 }
 
+/* Nor where that would gain nothing: all that was cleaned is erased already. */
+static void idle_work_begins_no_head_that_lets_erase_nothing(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_table *t = &f->table;
+    idem_journal *j;
+    uint32_t head;
+
+    f->config.capacity = 80;
+    device_start(d, &usual);
+    j = t->journal;
+    for (unsigned i = 0;
+         i < 40 || idemi_journal_rest(t) < 2 * usual.sector_size / 3; i++)
+        finish_nth(d, i);
+    while (idemi_journal_erase(t, 1) == IDEM_OK)
+        assert_true(j->spare < t->config->storage->sector_count);
+    t->claimed = 1000;                  // more than all the spare ones hold
+    assert_true(j->spare < idemi_journal_beside(t, t->claimed));
+    assert_true(j->spare > 0);
+    assert_int_equal(idemi_journal_gap(t, j->clean),
+                     idemi_journal_gap(t, j->kept));
+    head = j->head;
+    assert_true(idemi_journal_maintain(t) >= 0);
+    assert_int_equal(j->head, head);
+}
+
 /* Every field has the place that the manual says; byte n is n here. */
 static void a_header_is_taken_apart(void **state)
 {
@@ -4922,6 +4949,7 @@ int main(void)
         JOURNAL_TEST(no_sector_is_erased_that_no_outcome_may_use),
         JOURNAL_TEST(no_head_is_begun_ahead_of_what_is_needed),
         JOURNAL_TEST(idle_work_begins_no_head_that_no_claim_needs),
+        JOURNAL_TEST(idle_work_begins_no_head_that_lets_erase_nothing),
         JOURNAL_TEST(a_header_is_taken_apart),
         JOURNAL_TEST(formatting_without_an_erase_takes_few_programs),
         JOURNAL_TEST(s7_an_erase_that_fails_retires_a_sector),
