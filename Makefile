@@ -299,15 +299,18 @@ $(B)/bench_file: tests/bench/file.c tests/bench/common.h idem.h
 	@mkdir -p $(B)
 	$(CC) -std=gnu99 -O2 -I. tests/bench/file.c -o $@
 
-$(B)/crash: tests/crash.c tests/crash_model.h tests/flash.h idem.h
+$(B)/crash: tests/crash.c tests/crash_model.h tests/flash.h \
+    tests/ready.h idem.h
 	@mkdir -p $(B)
 	$(CC) -std=c99 -O2 $(WARN) -I. tests/crash.c -o $@
 
-$(B)/crash_narrow: tests/crash.c tests/crash_model.h tests/flash.h idem.h
+$(B)/crash_narrow: tests/crash.c tests/crash_model.h tests/flash.h \
+    tests/ready.h idem.h
 	@mkdir -p $(B)
 	$(CC) -std=c99 -O2 $(WARN) -DIDEM_WIDE=0 -I. tests/crash.c -o $@
 
-$(B)/crash_cells: tests/crash.c tests/crash_model.h tests/flash.h idem.h
+$(B)/crash_cells: tests/crash.c tests/crash_model.h tests/flash.h \
+    tests/ready.h idem.h
 	@mkdir -p $(B)
 	$(CC) -std=c99 -O2 $(WARN) -DIDEM_CELLS -I. tests/crash.c -o $@
 
@@ -320,21 +323,26 @@ $(B)/test_api: tests/test_api.c tests/fixture.h
 $(B)/test_threads: tests/test_threads.c tests/fixture.h
 $(B)/test_model: tests/test_model.c tests/model.h
 $(B)/test_flash: tests/test_flash.c tests/flash.h
-$(B)/test_journal: tests/test_journal.c tests/journal.h tests/flash.h
-$(B)/test_edges: tests/test_edges.c tests/journal.h tests/flash.h
-$(B)/test_cells: tests/test_cells.c tests/fixture.h tests/flash.h
+$(B)/test_journal: tests/test_journal.c tests/journal.h tests/flash.h \
+    tests/ready.h
+$(B)/test_edges: tests/test_edges.c tests/journal.h tests/flash.h \
+    tests/ready.h
+$(B)/test_cells: tests/test_cells.c tests/fixture.h tests/flash.h \
+    tests/ready.h
 $(B)/test_file: tests/test_file.c
 $(B)/test_port: tests/test_port.c tests/flash.h examples/port/check.h
 $(B)/test_protocol: tests/test_protocol.c examples/serial/protocol.c \
     examples/serial/protocol.h
-$(B)/test_inspect: tests/test_inspect.c tests/journal.h tests/flash.h
+$(B)/test_inspect: tests/test_inspect.c tests/journal.h tests/flash.h \
+    tests/ready.h
 $(B)/test_inspect: $(B)/inspect
-$(B)/test_anomalies: tests/test_anomalies.c tests/journal.h tests/flash.h
+$(B)/test_anomalies: tests/test_anomalies.c tests/journal.h tests/flash.h \
+    tests/ready.h
 $(B)/test_failures: tests/test_failures.c tests/flash.h fuzz/calls.c \
-    fuzz/device.h fuzz/harness.h fuzz/promises.h tests/found.h
+    fuzz/device.h fuzz/harness.h fuzz/promises.h tests/found.h tests/ready.h
 $(B)/test_failures_cells: tests/test_failures_cells.c $(B)/test_failures
 $(B)/test_images: tests/test_images.c tests/flash.h fuzz/image.c fuzz/device.h \
-    fuzz/harness.h tests/found.h
+    fuzz/harness.h tests/found.h tests/ready.h
 $(TESTS): idem.h
 	@mkdir -p $(B)
 	$(CC) $(CFLAGS) $(WARN) -I. tests/$(@F).c -o $@ -lcmocka -lpthread

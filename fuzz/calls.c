@@ -86,6 +86,7 @@ static void check_device(void)
     if (invariant)
         trace("idem_check: %d\n", invariant);
     PROMISE(!invariant);
+    PROMISE(!unready(&the.table));
 }
 
 /* The tick, for a call that is told it. */

@@ -19,6 +19,7 @@
     "address", "undefined", "coverage"))), apply_to = function)
 #endif
 #include "../tests/flash.h"
+#include "../tests/ready.h"
 #ifdef __clang__
 #pragma clang attribute pop
 #endif

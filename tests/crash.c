@@ -62,6 +62,7 @@
 
 #include "crash_model.h"
 #include "flash.h"
+#include "ready.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -441,10 +442,13 @@ static void check_storage(machine *m)
 static void check_machine(machine *m)
 {
     int broken = idem_check(&m->table);
+    const char *what = unready(&m->table);
 
     check_storage(m);
     if (broken)
         wrong(m, "idem_check is %d", broken);
+    if (what)
+        wrong(m, "not ready: %s", what);
     if (m->table.stats.lost)
         wrong(m, "stats.lost is %u", (unsigned)m->table.stats.lost);
     // What cannot be seen is found out when a program fails.

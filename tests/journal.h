@@ -10,7 +10,7 @@
  * counts, from the next restart on, from the first program between the two; so
  * its key may be remembered longer than it must.
  *
- * To be included after idem.h, fixture.h and flash.h.
+ * To be included after idem.h, fixture.h, flash.h and ready.h.
  */
 #ifndef IDEM_JOURNAL_TESTS_H
 #define IDEM_JOURNAL_TESTS_H
@@ -369,6 +369,7 @@ static inline int device_after(device *d, int result)
         d->truth.has_written = 1;
     }
     assert_int_equal(idem_check(&d->f.table), 0);
+    assert_null(unready(&d->f.table));
     if (d->medium.violations)
         fail_msg("violation: %s", flash_text(&d->medium));
     // L3: at most one erase happens inside a call.
@@ -849,8 +850,10 @@ static inline int device_open_with(device *d, size_t spare)
     // Opening never programs and never erases.
     assert_int_equal(d->medium.progs, d->progs);
     assert_int_equal(d->medium.erases, d->erases);
-    if (result == IDEM_OK)
+    if (result == IDEM_OK) {
         assert_int_equal(idem_check(&f->table), 0);
+        assert_null(unready(&f->table));
+    }
     return result;
 }
 

@@ -11,6 +11,7 @@
 
 #include "fixture.h"
 #include "flash.h"
+#include "ready.h"
 #include "journal.h"
 
 #define HALF   UINT32_C(0x80000000)     // of the tick's range

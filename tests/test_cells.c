@@ -10,6 +10,7 @@
 
 #include "fixture.h"
 #include "flash.h"
+#include "ready.h"
 
 enum { SIZE = 3072, SPARE = 6 };
 
@@ -109,8 +110,10 @@ static void reopen(device *d, int result)
     assert_int_equal(idem_open(&f->table, &f->config, f->memory, d->size, 0),
                      result);
     assert_int_equal(d->medium.violations, 0);
-    if (result == IDEM_OK)
+    if (result == IDEM_OK) {
         assert_int_equal(idem_check(&f->table), 0);
+        assert_null(unready(&f->table));
+    }
 }
 
 /* What becomes of a key that is asked for now. */
@@ -578,6 +581,7 @@ static void what_was_formatted_is_a_journal_as_any(void **state)
         assert_int_equal(idem_format(&f->table, &f->config, f->memory, d->size,
                                      0), IDEM_OK);
         assert_int_equal(idem_check(&f->table), 0);
+        assert_null(unready(&f->table));
         assert_int_equal(find(f, "", "a", 0), IDEM_E_NOT_FOUND);
         done(d, "b");
         reopen(d, IDEM_OK);
@@ -1720,6 +1724,42 @@ static void idem_check_finds_cells_that_cannot_be(void **state)
     assert_int_equal(idem_check(t), 0);
 }
 
+#define UNREADY(...)                                                           \
+    do {                                                                       \
+        make(d, 32, size_of(&f->config, 32));                                  \
+        reopen(d, IDEM_OK);                                                    \
+        done(d, "a");                                                          \
+        assert_null(unready(t));                                               \
+        j = t->journal;                                                        \
+        __VA_ARGS__;                                                           \
+        assert_non_null(unready(t));                                           \
+    } while (0)
+
+/* What make prove believes of an opening is not believed in vain (ready.h). */
+static void unready_names_what_was_corrupted(void **state)
+{
+    device *d = (device *)*state;
+    fixture *f = &d->f;
+    idem_table *t = &f->table;
+    idem_journal *j;
+
+    UNREADY(*idemi_cells_of(t, 0) = (idem_number)(j->count + 1));
+    UNREADY(*idemi_cells_of(t, 0) = 0);
+    UNREADY(j->sequence = 0);
+    UNREADY(j->newest = t->capacity);
+    UNREADY(j->torn = 4);
+    UNREADY(j->replaced = j->count + 1);
+    UNREADY(j->copied = j->count + 1);
+    UNREADY(j->first = j->count);
+    UNREADY(j->frees--);
+    UNREADY(t->stats.retired = 1);
+    UNREADY(*idemi_cells_free(t, 1) = (idem_number)j->count);
+    UNREADY(*idemi_cells_free(t, 1) = *idemi_cells_free(t, 0));
+    UNREADY(*idemi_cells_free(t, 1) = (idem_number)(*idemi_cells_of(t, 0) - 1));
+    UNREADY(idemi_slot_at(t, 0)->state |= IDEMI_UNTOLD);
+    UNREADY(t->tidy = t->capacity + 1);
+}
+
 /* With a cell for each key and two, these two are free once all are there. */
 static void idem_check_finds_too_few_free_cells(void **state)
 {
@@ -2040,6 +2080,7 @@ int main(void)
         CELLS(somebodys_granule_is_told_from_a_torn_one),
         CELLS(idem_check_finds_cells_that_cannot_be),
         CELLS(idem_check_finds_too_few_free_cells),
+        CELLS(unready_names_what_was_corrupted),
         CELLS(the_first_record_of_a_boot_takes_what_is_told),
         CELLS(only_slots_are_told_of),
         CELLS(many_keys_take_wider_numbers),

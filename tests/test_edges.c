@@ -9,6 +9,7 @@
 
 #include "fixture.h"
 #include "flash.h"
+#include "ready.h"
 #include "journal.h"
 
 #define EDGE_TEST(name)                                                        \
@@ -3146,6 +3147,57 @@ static void idem_check_names_what_was_corrupted(void **state)
     }
 }
 
+#define UNREADY(...)                                                           \
+    do {                                                                       \
+        device_start(d, &usual);                                               \
+        play(d, NULL, "B0 C0 B1");                                             \
+        assert_null(unready(t));                                               \
+        j = t->journal;                                                        \
+        place = idemi_slot_place(t, 0);                                        \
+        __VA_ARGS__;                                                           \
+        assert_non_null(unready(t));                                           \
+    } while (0)
+
+/* What make prove believes of an opening is not believed in vain (ready.h). */
+static void unready_names_what_was_corrupted(void **state)
+{
+    device *d = (device *)*state;
+    idem_table *t = &d->f.table;
+    idem_journal *j;
+    idem_place *place;
+    uint32_t sectors = usual.sector_count, capacity = d->f.config.capacity;
+
+    UNREADY(j->head = sectors);
+    UNREADY(j->tail = sectors);
+    UNREADY(j->kept = sectors);
+    UNREADY(j->clean = sectors);
+    UNREADY(j->at = idemi_journal_front(t) - usual.granule);
+    UNREADY(j->at = idemi_journal_size(t) + usual.granule);
+    UNREADY(j->leave = 1);
+    UNREADY(j->filling = 1);
+    UNREADY(j->blank = 3);
+    UNREADY(j->state_at = sectors << j->shift);
+    UNREADY(j->newest = sectors << j->shift);
+    UNREADY(j->newest_slot = capacity);
+    UNREADY(j->newest_len = j->record_max + 1);
+    UNREADY(j->record_max = j->in_size / 2 + 1);
+    UNREADY(j->loaded = capacity);
+    UNREADY(idemi_slot_at(t, 0)->terms = IDEMI_RETENTIONS);
+    UNREADY(place->claim = sectors << j->shift);
+    UNREADY(place->claim = IDEMI_NOWHERE);
+    UNREADY(place->outcome = sectors << j->shift);
+    UNREADY(place->outcome = IDEMI_NOWHERE);
+#if IDEM_WIDE
+    UNREADY(place->written.newer = 0);
+    UNREADY(place->written.older = place->written.newer = 0);
+#endif
+    UNREADY(t->tidy = capacity + 1);
+    UNREADY(idemi_slot_at(t, 1)->state |= IDEMI_STALE);
+    UNREADY(idemi_slot_at(t, 1)->state |= IDEMI_CUT | IDEMI_ENDLESS);
+    UNREADY(t->links[1].newer = (idem_number)(capacity + 1));
+    UNREADY(t->links[1].older = (idem_number)(capacity + 1));
+}
+
 /* The writer had dropped the first, which was over, without a word; who opens
    with a longer default retention would remember it still. */
 static void s2_a_key_that_came_again_is_there_once(void **state)
@@ -3403,6 +3455,7 @@ int main(void)
         EDGE_TEST(memory_beyond_what_is_read_at_once_is_not_used),
         EDGE_TEST(sync_without_a_journal_or_a_table),
         EDGE_TEST(idem_check_names_what_was_corrupted),
+        EDGE_TEST(unready_names_what_was_corrupted),
         EDGE_TEST(s2_a_key_that_came_again_is_there_once),
         EDGE_TEST(s2_what_volatile_claims_replaced_stays_replaced),
         EDGE_TEST(the_end_of_a_granule_is_salvaged_by_itself),

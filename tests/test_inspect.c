@@ -17,6 +17,7 @@
 
 #include "fixture.h"
 #include "flash.h"
+#include "ready.h"
 #include "journal.h"
 
 #include <sys/wait.h>

@@ -10,6 +10,7 @@
 
 #include "fixture.h"
 #include "flash.h"
+#include "ready.h"
 #include "journal.h"
 
 #define JOURNAL_TEST(name)                                                     \

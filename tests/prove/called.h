@@ -25,7 +25,8 @@
  *   - that what was read of a slot is in t->journal->record while
  *     t->journal->loaded says so
  *
- * And that an opening ends with what the calls set out from.
+ * That an opening ends with what the calls set out from is not proved, but
+ * looked at wherever tests open a table (../ready.h).
  */
 
 /* What the slot is, and whether it is in the order of writing. */

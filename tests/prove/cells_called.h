@@ -28,8 +28,10 @@
  *     the queue.  In PUT and SETTLE the queue begins at its last place, and
  *     goes on at the first; the slot's cell is the last, but for a queue that
  *     is yet to be collected; and in SETTLE the free ones are in order.
- *   - that what an opening leaves is among this
  *   - what called.h says of eva_over
+ *
+ * That what an opening leaves is among this is not proved, but looked at
+ * wherever tests open a table (../ready.h).
  */
 
 /* A record that means nothing, and a state of a slot: PUT and SETTLE hand them

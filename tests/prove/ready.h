@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: 0BSD */
 /* What a table and its journal in a ring are, with one key, when nothing is
    under way: the parts of calls begin and end with it (writer.h, called.h).
-   That an opening ends with it is believed, and asserted nowhere. */
+   That an opening ends with it is not proved, but looked at by tests, with any
+   number of keys (../ready.h). */
 
 /* What the journal is between two writes. */
 static void ready_journal(const idem_table *t)
