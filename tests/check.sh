@@ -178,12 +178,12 @@ few() {
 
 san="-fsanitize=address,undefined -fno-sanitize-recover=all -g1"
 small="-DIDEM_WIDE=0 -DIDEM_HASH=IDEM_HASH_HALFSIPHASH"
-few cells edges failures failures_cells file images inspect journal model
+few cells edges failures file journal model
 tests "clang, address, undefined, integer" clang-19 -std=c99 -O1 $san \
     -fsanitize=implicit-conversion
-few api cells edges flash full hash images journal keys model table time
+few api cells edges hash journal keys model table
 bare "gcc -m32 -Os, 16-bit index, HalfSipHash" "" gcc -m32 -std=c99 -Os $small
-few api cells flash hash images keys
+few api cells hash images keys
 bare "big-endian s390x" "qemu-s390x" s390x-linux-gnu-gcc -std=c99 -O2 -static
 run "threads build" gcc -std=c99 -O1 -g -fsanitize=thread -I. \
     tests/test_threads.c -o "$out/test" -lcmocka -lpthread
