@@ -35,6 +35,32 @@ part() {
         "$out/functions"
 }
 
+# sections FLAGS...: what each section of the header takes of that, as text; what
+# was inlined counts where it went
+sections() {
+    functions "$@" | awk '
+        FNR == NR && /^   >>[a-z]+ / { section = substr($1, 3) }
+        FNR == NR && section != "functions" &&
+                /^[A-Za-z].*[ *]idem[a-z0-9_]*\(/ {
+            sub(/\(.*/, "")
+            sub(/.*[ *]/, "")
+            if (!($0 in where))         # cells have some of them anew
+                where[$0] = section
+        }
+        FNR == NR { next }
+        {
+            sub(/\..*/, "", $2)         # .part.0 and the like
+            if (!(where[$2] in bytes))
+                names[++n] = where[$2]
+            bytes[where[$2]] += $1
+        }
+        END {
+            for (i = 1; i <= n; i++)
+                print bytes[names[i]], names[i]
+        }' idem.h - | sort -rn |
+        awk '{ printf "%s%s %d", (NR > 1 ? ", " : ""), $2, $1 }'
+}
+
 functions -DIDEM_NO_JOURNAL > "$out/functions"
 core=$(text -DIDEM_NO_JOURNAL)
 hash=$(part '^idemi_load64|^idemi_hash|^idem_halfsiphash|^idem_fingerprint')
@@ -69,6 +95,7 @@ row() {
     echo "| the same with a 32-bit index" \
         "| $(text -DIDEM_NO_JOURNAL -DIDEM_WIDE=1) | |"
     echo "| the same with the journal | $(text) | 5120 |"
+    echo "| of that, by section of the header | $(sections) | |"
     echo "| the same with cells (EEPROM, FRAM) | $(text -DIDEM_CELLS) | 5120 |"
     echo "| code: every function, with the journal | $(text -DWHOLE) | |"
     echo "| RAM, the table itself | $(object table_struct) | 192 |"
