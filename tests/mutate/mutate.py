@@ -214,6 +214,7 @@ def all_mutants(text):
 # ------------------------------------------------------------------ the tests
 
 CELLS = ["-DIDEM_CELLS"]
+SANITIZER = ["-fsanitize=address"]
 # name: source, compiler and options, arguments
 STAGES = {name: ("tests/test_%s.c" % name, TCC, []) for name in (
     "hash", "flash", "keys", "api", "edges", "time", "table", "full", "model",
@@ -222,6 +223,7 @@ STAGES.update({
     "journal": ("tests/test_journal.c", GCC, []),
     "file": ("tests/test_file.c", GCC, []),
     "images": ("tests/test_images.c", TCC, []),
+    "sanitized": ("tests/test_edges.c", GCC + SANITIZER, []),
     "failures": ("tests/test_failures.c", GCC, []),
     "erases": ("tests/erases.c", GCC, ["1", "4000", "tests/erases.txt"]),
     "cell failures": ("tests/test_failures_cells.c", GCC, []),
@@ -239,7 +241,7 @@ def suite(section):
     model = ["time", "model", "full", "table", "threads"]
     ring = ["cuts", "cell cuts", "edges", "journal", "images", "failures",
             "erases", "anomalies"]
-    slow = ["cell failures", "crash", "cell crash"]
+    slow = ["cell failures", "crash", "cell crash", "sanitized"]
     if section == "file":
         return ["file"]
     if section == "cells":
@@ -249,11 +251,11 @@ def suite(section):
     return quick + model + ring + slow
 
 
-def limits(seconds):
+def limits(seconds, memory):
     """A hang is ended by the time that it takes, not by that of others."""
     def set_limits():
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     return set_limits
 
@@ -274,12 +276,12 @@ def end(run):
         pass
 
 
-def passes(command, seconds):
+def passes(command, seconds, memory):
     """Runs a test until it fails somewhere: the seconds that it took, or what
     failed."""
     run = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        preexec_fn=limits(seconds), start_new_session=True,
+        preexec_fn=limits(seconds, memory), start_new_session=True,
         env=dict(os.environ, IDEM_CALLS="100000"))
     watch = threading.Timer(60 + 10 * seconds, end, (run,))
     watch.start()
@@ -306,7 +308,9 @@ def try_stage(name, directory, seconds):
         return UNBUILT
     if source.endswith("crash.c"):
         options = options + ["--first"]
-    return passes([program] + options, seconds)
+    # A sanitizer's shadow is of all the memory that there could be.
+    memory = resource.RLIM_INFINITY if SANITIZER[0] in compiler else MEMORY
+    return passes([program] + options, seconds, memory)
 
 
 def objects(compiler, directory):
