@@ -67,11 +67,16 @@ hash=$(part '^idemi_load64|^idemi_hash|^idem_halfsiphash|^idem_fingerprint')
 $arm -c tests/size/ram.c -o "$out/ram.o"
 $arm -DWHOLE -fstack-usage -fcallgraph-info=su -c tests/size/firmware.c \
     -o "$out/stack.o"
-awk -f tests/size/stack.awk "$out/stack.ci" | sort -rn > "$out/stacks"
-stack=$(head -n 1 "$out/stacks")
 $arm -DWHOLE -DIDEM_CELLS -fstack-usage -fcallgraph-info=su \
     -c tests/size/firmware.c -o "$out/cells.o"
-cells=$(awk -f tests/size/stack.awk "$out/cells.ci" | sort -rn | head -n 1)
+
+# stack GRAPH: the deepest call and what it takes, frame by frame, as a row
+stack() {
+    awk -f tests/size/stack.awk "$out/$1.ci" | sort -rn | head -n 1 |
+        while read -r bytes name frames; do
+            echo "(\`$name\`: $frames) | $bytes | 256 |"
+        done
+}
 
 # row COUNT: the table's line for that many keys
 row() {
@@ -107,8 +112,8 @@ row() {
     echo "| RAM, per key with a journal, all of it |" \
         "$(object journal_key) | 24 |"
     echo "| RAM, 64 such keys, 8 sectors, buffers | $(object journal_64) | |"
-    echo "| stack, deepest call (\`${stack#* }\`) | ${stack% *} | 256 |"
-    echo "| the same with cells (\`${cells#* }\`) | ${cells% *} | 256 |"
+    echo "| stack, deepest call, frame by frame $(stack stack)"
+    echo "| the same with cells $(stack cells)"
 } > "$out/table"
 cat "$out/table"
 
