@@ -178,7 +178,7 @@ few() {
 
 san="-fsanitize=address,undefined -fno-sanitize-recover=all -g1"
 small="-DIDEM_WIDE=0 -DIDEM_HASH=IDEM_HASH_HALFSIPHASH"
-few cells edges failures file journal model
+few cells edges failures file model
 tests "clang, address, undefined, integer" clang-19 -std=c99 -O1 $san \
     -fsanitize=implicit-conversion
 few api cells edges hash journal keys model table
