@@ -299,18 +299,17 @@ $(B)/bench_file: tests/bench/file.c tests/bench/common.h idem.h
 	@mkdir -p $(B)
 	$(CC) -std=gnu99 -O2 -I. tests/bench/file.c -o $@
 
-$(B)/crash: tests/crash.c tests/crash_model.h tests/flash.h \
-    tests/ready.h idem.h
+$(CRASH): tests/crash.c tests/crash_model.h tests/flash.h tests/ready.h idem.h
+
+$(B)/crash:
 	@mkdir -p $(B)
 	$(CC) -std=c99 -O2 $(WARN) -I. tests/crash.c -o $@
 
-$(B)/crash_narrow: tests/crash.c tests/crash_model.h tests/flash.h \
-    tests/ready.h idem.h
+$(B)/crash_narrow:
 	@mkdir -p $(B)
 	$(CC) -std=c99 -O2 $(WARN) -DIDEM_WIDE=0 -I. tests/crash.c -o $@
 
-$(B)/crash_cells: tests/crash.c tests/crash_model.h tests/flash.h \
-    tests/ready.h idem.h
+$(B)/crash_cells:
 	@mkdir -p $(B)
 	$(CC) -std=c99 -O2 $(WARN) -DIDEM_CELLS -I. tests/crash.c -o $@
 

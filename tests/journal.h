@@ -10,10 +10,12 @@
  * counts, from the next restart on, from the first program between the two; so
  * its key may be remembered longer than it must.
  *
- * To be included after idem.h, fixture.h, flash.h and ready.h.
+ * To be included after idem.h, fixture.h and flash.h.
  */
 #ifndef IDEM_JOURNAL_TESTS_H
 #define IDEM_JOURNAL_TESTS_H
+
+#include "ready.h"
 
 enum { KEYS = 28, RESPONSES = 160, STATES = 24 };
 

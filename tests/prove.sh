@@ -442,13 +442,7 @@ part_cells() {
 
 # Functions that no part has run, and WP has not proved
 part_left() {
-    awk '/^[A-Za-z].*[ *]idem[a-z0-9_]*\(/ {
-            name = $0
-            sub(/\(.*/, "", name)
-            sub(/.*[ *]/, "", name)
-        }
-        /;$/ { name = "" }
-        /^\{$/ && name { print name; name = "" }' idem.h |
+    awk -f tests/defined.awk idem.h | cut -d ' ' -f 1 |
         sort -u > "$out/defined"
     sed -n 's/^function //p' tests/prove/contracts.acsl |
         cat - build/prove/*/ran | sort -u |

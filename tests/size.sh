@@ -38,16 +38,13 @@ part() {
 # sections FLAGS...: what each section of the header takes of that, as text; what
 # was inlined counts where it went
 sections() {
+    awk -f tests/defined.awk idem.h > "$out/defined"
     functions "$@" | awk '
-        FNR == NR && /^   >>[a-z]+ / { section = substr($1, 3) }
-        FNR == NR && section != "functions" &&
-                /^[A-Za-z].*[ *]idem[a-z0-9_]*\(/ {
-            sub(/\(.*/, "")
-            sub(/.*[ *]/, "")
-            if (!($0 in where))         # cells have some of them anew
-                where[$0] = section
+        FNR == NR {
+            if (!($1 in where))         # cells have some of them anew
+                where[$1] = $2
+            next
         }
-        FNR == NR { next }
         {
             sub(/\..*/, "", $2)         # .part.0 and the like
             if (!(where[$2] in bytes))
@@ -57,7 +54,7 @@ sections() {
         END {
             for (i = 1; i <= n; i++)
                 print bytes[names[i]], names[i]
-        }' idem.h - | sort -rn |
+        }' "$out/defined" - | sort -rn |
         awk '{ printf "%s%s %d", (NR > 1 ? ", " : ""), $2, $1 }'
 }
 

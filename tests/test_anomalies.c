@@ -11,7 +11,6 @@
 
 #include "fixture.h"
 #include "flash.h"
-#include "ready.h"
 #include "journal.h"
 
 #define HALF   UINT32_C(0x80000000)     // of the tick's range

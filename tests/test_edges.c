@@ -9,7 +9,6 @@
 
 #include "fixture.h"
 #include "flash.h"
-#include "ready.h"
 #include "journal.h"
 
 #define EDGE_TEST(name)                                                        \

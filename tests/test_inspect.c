@@ -17,7 +17,6 @@
 
 #include "fixture.h"
 #include "flash.h"
-#include "ready.h"
 #include "journal.h"
 
 #include <sys/wait.h>

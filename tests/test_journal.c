@@ -10,7 +10,6 @@
 
 #include "fixture.h"
 #include "flash.h"
-#include "ready.h"
 #include "journal.h"
 
 #define JOURNAL_TEST(name)                                                     \
@@ -3631,29 +3630,34 @@ static void no_head_is_begun_ahead_of_what_is_needed(void **state)
     assert_false(idemi_journal_due(&f->table, most + 1, 1000, 100));
 }
 
+/* A head with room, and all that may be is erased. */
+static idem_journal *erased_ahead(device *d)
+{
+    idem_table *t = &d->f.table;
+
+    d->f.config.capacity = 80;
+    device_start(d, &usual);
+    for (unsigned i = 0;
+         i < 40 || idemi_journal_rest(t) < 2 * usual.sector_size / 3; i++)
+        finish_nth(d, i);
+    while (idemi_journal_erase(t, 1) == IDEM_OK)
+        assert_true(t->journal->spare < t->config->storage->sector_count);
+    return t->journal;
+}
+
 /* Nor while no claim is open, though there is idle time: not even where an
    erase is under way of what does not come next any more. */
 static void idle_work_begins_no_head_that_no_claim_needs(void **state)
 {
     device *d = (device *)*state;
-    fixture *f = &d->f;
-    idem_table *t = &f->table;
-    idem_journal *j;
-    uint32_t head;
+    idem_table *t = &d->f.table;
+    idem_journal *j = erased_ahead(d);
+    uint32_t head = j->head;
 
-    f->config.capacity = 80;
-    device_start(d, &usual);
-    j = t->journal;
-    for (unsigned i = 0;
-         i < 40 || idemi_journal_rest(t) < 2 * usual.sector_size / 3; i++)
-        finish_nth(d, i);
-    while (idemi_journal_erase(t, 1) == IDEM_OK)
-        assert_true(j->spare < t->config->storage->sector_count);
     while (idemi_journal_gap(t, j->clean) <= idemi_journal_gap(t, j->kept))
         assert_int_equal(idemi_journal_clean(t), IDEM_OK);
     assert_true(j->spare > 0);
-    j->erasing = j->head + 1;
-    head = j->head;
+    j->erasing = head + 1;
     assert_true(idemi_journal_maintain(t) >= 0);
     assert_int_equal(j->erasing, 0);
     assert_int_equal(j->head, head);
@@ -3663,25 +3667,15 @@ static void idle_work_begins_no_head_that_no_claim_needs(void **state)
 static void idle_work_begins_no_head_that_lets_erase_nothing(void **state)
 {
     device *d = (device *)*state;
-    fixture *f = &d->f;
-    idem_table *t = &f->table;
-    idem_journal *j;
-    uint32_t head;
+    idem_table *t = &d->f.table;
+    idem_journal *j = erased_ahead(d);
+    uint32_t head = j->head;
 
-    f->config.capacity = 80;
-    device_start(d, &usual);
-    j = t->journal;
-    for (unsigned i = 0;
-         i < 40 || idemi_journal_rest(t) < 2 * usual.sector_size / 3; i++)
-        finish_nth(d, i);
-    while (idemi_journal_erase(t, 1) == IDEM_OK)
-        assert_true(j->spare < t->config->storage->sector_count);
     t->claimed = 1000;                  // more than all the spare ones hold
     assert_true(j->spare < idemi_journal_beside(t, t->claimed));
     assert_true(j->spare > 0);
     assert_int_equal(idemi_journal_gap(t, j->clean),
                      idemi_journal_gap(t, j->kept));
-    head = j->head;
     assert_true(idemi_journal_maintain(t) >= 0);
     assert_int_equal(j->head, head);
 }
