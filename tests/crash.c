@@ -23,7 +23,7 @@
  *
  * A workload is a line of events (>>events), with modes before them:
  *
- *     batch ram volatile evict    what the configuration has
+ *     batch volatile evict    what the configuration has
  *     echo    responses may be long enough for what I does
  *     |       what is before it is not cut
  *     Ba Wa   begin key a; with another payload than B
@@ -62,7 +62,6 @@
 
 #include "crash_model.h"
 #include "flash.h"
-#include "ready.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -70,7 +69,8 @@ enum { DEPTH_MAX = 3 };             // cuts on one path
 enum { OLD_CLAIMS = 8 };            // that are tried again after restarts
 enum { READS_MAX = 1 << 20 };       // in one call: it does not end
 enum { PATIENCE = 60 };             // seconds for one cut: it does not end
-enum { REPLAY_READS = 2 };          // of a duplicate
+enum { READS_OPENING = 9 };         // of a byte
+enum { REPLAY_READS = 0 };          // of a duplicate
 enum { REPORTS = 5 };               // violations that are told of in full
 enum { UNREADABLE = -1 };           // known.status, when looking fails
 
@@ -98,37 +98,23 @@ enum {
     LATE = 32                       // the headers are written before any cut
 };
 
-#ifdef IDEM_CELLS
-// One sector of so many bytes, or as many as it takes.
 static const geometry geometries[] = {
-    { "eeprom", FLASH_INPLACE, 1,  1, 256, 0xFF, 0,              0 },
-    { "fram",   FLASH_INPLACE, 4,  1, 256, 0x00, VERIFY,         0 },
-    { "small",  FLASH_INPLACE, 1,  1, 256, 0x00, STATELESS,      0 },
-    { "words",  FLASH_INPLACE, 16, 1, 512, 0x41, 0,              0 },
-    { "pages",  FLASH_INPLACE, 64, 1, 256, 0xFF, LATE,           0 },
-    { "roomy",  FLASH_INPLACE, 1,  1, 900, 0xFF, 0,              64 },
-    { "file",   FLASH_INPLACE, 1,  1, 256, 0x00, CACHE,          0 },
-    { "cached", FLASH_INPLACE, 1,  1, 700, 0xFF, CACHE | VERIFY, 0 },
-};
-#else
-static const geometry geometries[] = {
-    { "nor1",   FLASH_NOR,     1,   512,  3, 0xFF, 0,              0 },
+    { "nor1",   FLASH_NOR,     1,   512,  4, 0xFF, 0,              0 },
     { "nor8",   FLASH_NOR,     8,   512,  8, 0xFF, 0,              0 },
-    { "nor16",  FLASH_NOR,     16,  512,  3, 0xFF, 0,              64 },
-    { "nor256", FLASH_NOR,     256, 2560, 3, 0xFF, 0,              0 },
-    { "nor0",   FLASH_NOR,     4,   384,  3, 0x00, 0,              0 },
-    { "tiny",   FLASH_NOR,     1,   256,  3, 0xFF, STATELESS,      0 },
-    { "large",  FLASH_NOR,     1,   4096, 3, 0xFF, 0,              255 },
-    { "split",  FLASH_NOR,     2,   448,  3, 0xFF, SPLIT | VERIFY, 0 },
-    { "ecc8",   FLASH_ECC,     8,   512,  3, 0xFF, 0,              0 },
+    { "nor16",  FLASH_NOR,     16,  512,  4, 0xFF, 0,              64 },
+    { "nor256", FLASH_NOR,     256, 2560, 4, 0xFF, 0,              0 },
+    { "nor0",   FLASH_NOR,     4,   384,  4, 0x00, 0,              0 },
+    { "tiny",   FLASH_NOR,     1,   256,  4, 0xFF, STATELESS,      0 },
+    { "large",  FLASH_NOR,     1,   4096, 4, 0xFF, 0,              255 },
+    { "split",  FLASH_NOR,     2,   448,  4, 0xFF, SPLIT | VERIFY, 0 },
+    { "ecc8",   FLASH_ECC,     8,   512,  4, 0xFF, 0,              0 },
     { "ecc16",  FLASH_ECC,     16,  1024, 5, 0xFF, NOISE | VERIFY, 0 },
     { "noise",  FLASH_ECC,     16,  1024, 5, 0xFF, ALL_NOISE | LATE, 0 },
     { "ecc-odd", FLASH_ECC,    16,  640,  5, 0xFF, 0,              4 },
-    { "eeprom", FLASH_INPLACE, 1,   320,  3, 0xFF, 0,              0 },
+    { "eeprom", FLASH_INPLACE, 1,   320,  4, 0xFF, 0,              0 },
     { "fram",   FLASH_INPLACE, 4,   512,  5, 0x00, VERIFY,         0 },
-    { "file",   FLASH_INPLACE, 1,   512,  3, 0x00, CACHE,          64 },
+    { "file",   FLASH_INPLACE, 1,   512,  4, 0x00, CACHE,          64 },
 };
-#endif
 
 /* -------------------------------------------------------- >>workloads  what */
 
@@ -172,10 +158,10 @@ static const workload workloads[] = {
     { "batch-slot", "batch Ba Y Ra Bb Cb Y L Ba Y" },
     { "batch-take", "batch Ba Y L Ba Sa Bb Y Xa Bc Cc Y" },
     { "batch-ring", "batch Ba Sa Y K2 Bb Ob Y K3 Y K3 Y" },
-    { "volatile",   "ram volatile Ba Ca Bb P Bb Sb L Bc L Bc Cc" },
-    { "volatile-k", "ram volatile Ba Ca K6 Bb K6 Ob P Xa" },
+    { "volatile",   "volatile Ba Ca Bb P Bb Sb L Bc L Bc Cc" },
+    { "volatile-k", "volatile Ba Ca K6 Bb K6 Ob P Xa" },
     { "echo",       "echo Ba Bb Cb Bc Cc Ia" },
-    { "ram",        "ram Ba Ca Bb Ob P Ba Db Xa" },
+    { "ram",        "Ba Ca Bb Ob P Ba Db Xa" },
 };
 
 // Where the systematic sequences begin.
@@ -187,7 +173,7 @@ static const char *const contexts[] = {
     "Bb Ob Ba L K3 |",
     "Ba Sa P Bb Cb J7 |",
     "batch Ba Sa Y |",
-    "ram volatile Ba Ca |",
+    "volatile Ba Ca |",
     "evict Bc Cc Bd Cd Ba |",
 };
 
@@ -442,13 +428,10 @@ static void check_storage(machine *m)
 static void check_machine(machine *m)
 {
     int broken = idem_check(&m->table);
-    const char *what = unready(&m->table);
 
     check_storage(m);
     if (broken)
         wrong(m, "idem_check is %d", broken);
-    if (what)
-        wrong(m, "not ready: %s", what);
     if (m->table.stats.lost)
         wrong(m, "stats.lost is %u", (unsigned)m->table.stats.lost);
     // What cannot be seen is found out when a program fails.
@@ -456,21 +439,6 @@ static void check_machine(machine *m)
         wrong(m, "stats.retired is %u", (unsigned)m->table.stats.retired);
     if (m->model.live.overflow || m->model.kept.overflow)
         wrong(m, "of the test: too many worlds");
-}
-
-/* What was there while opening that makes it read some bytes twice: never if
-   they are in cells. */
-static int may_read_twice(const machine *m)
-{
-#ifdef IDEM_CELLS
-    (void)m;
-    return 0;
-#else
-    const idem_journal *j = m->table.journal;
-
-    return m->config.durability == IDEM_BATCH || m->config.volatile_claims ||
-           j->attempt != IDEMI_NOWHERE;
-#endif
 }
 
 /* Opens the table: changes nothing, reads no byte twice, finds no loss. */
@@ -498,11 +466,8 @@ static void open_table(machine *m)
     }
     if (f->progs + f->erases != ops)
         wrong(m, "opening changed the storage");
-    // In batch mode and behind damage a record is read again whose key comes a
-    // second time; and a sector that may be the newest though another has a
-    // header with a higher sequence.
     for (uint32_t at = 0; at < f->size && !m->read_failed; at++)
-        if (m->read_map[at] > 1 + may_read_twice(m))
+        if (m->read_map[at] > READS_OPENING)
             wrong(m, "opening read byte %u %u times", (unsigned)at,
                   m->read_map[at]);
     check_machine(m);
@@ -627,7 +592,7 @@ static void check_cost(machine *m, const flash *was)
     uint32_t erases = m->medium.erases - was->erases;
     char what = m->call.what;
 
-    if (erases > (what != 'C') && !m->blank)
+    if (erases > 1 + !m->model.wrote && !m->blank)
         wrong(m, "%u erases in one call", (unsigned)erases);
     if (m->idle && what == 'B' && erases && !m->blank)
         wrong(m, "an erase in spite of idle work");
@@ -700,14 +665,10 @@ static int begin(machine *m, unsigned key, int payload)
 static size_t echo(const machine *m, uint8_t *bytes)
 {
     const flash *f = &m->medium;
-#ifdef IDEM_CELLS
-    uint32_t at = idemi_cells_at(
-        &m->table, *idemi_cells_of(&m->table,
-                                   (unsigned)m->table.journal->newest) - 1u);
-#else
-    uint32_t at = m->table.journal->head * f->sector_size +
-                  (uint32_t)(m->table.token % f->sector_size);
-#endif
+    uint64_t token = m->model.token;
+    uint64_t sequence = token / f->sector_size;
+    uint32_t at = (uint32_t)(sequence % f->sector_count * f->sector_size +
+                             token % f->sector_size);
 
     memcpy(bytes, f->bytes + at, RESPONSE_MAX);
     return RESPONSE_MAX;
@@ -1214,7 +1175,7 @@ static void cut_end(machine *m)
 /* Sets the modes that a workload begins with; returns its events. */
 static const char *set_modes(idem_config *config, const char *text)
 {
-    static const char *const modes[] = { "batch", "ram", "volatile", "evict",
+    static const char *const modes[] = { "batch", "volatile", "evict",
                                          "echo" };
     unsigned mode;
 
@@ -1227,12 +1188,10 @@ static const char *set_modes(idem_config *config, const char *text)
         if (mode == 0)
             config->durability = IDEM_BATCH;
         else if (mode == 1)
-            config->in_ram = 1;
-        else if (mode == 2)
             config->volatile_claims = 1;
-        else if (mode == 3)
+        else if (mode == 2)
             config->full = IDEM_EVICT_OLDEST;
-        else if (mode == 4)
+        else if (mode == 3)
             config->response_max = RESPONSE_MAX;
         while (*text == ' ')
             text++;
@@ -1273,13 +1232,8 @@ static void make_medium(machine *m, const geometry *g, uint32_t sectors)
     machine_free(m);
     memset(f, 0, sizeof *f);
     f->kind = g->kind;
-#ifdef IDEM_CELLS
-    f->sector_size = size;
-    f->sector_count = 1;
-#else
     f->sector_size = g->sector_size;
     f->sector_count = sectors;
-#endif
     f->prog_size = g->granule;
     f->erased = g->erased;
     f->seed = run.seed;
