@@ -808,13 +808,15 @@ enum {
 #define IDEM_LEASE_MAX     UINT32_C(0x20000000)   /* ms: 6.2 days */
 #define IDEM_RETENTION_MAX UINT32_C(2592000000)   /* ms: 30 days */
 
-/* The part of a hash that the index keeps, or the number of a slot. */
+/* The part of a hash that the index keeps, or the number of a slot; a token. */
 #if IDEM_WIDE
 #define IDEM_CAPACITY_MAX  UINT32_C(16777215)
 typedef uint32_t idem_number;
+typedef uint64_t idem_token;
 #else
 #define IDEM_CAPACITY_MAX  UINT32_C(32767)
 typedef uint16_t idem_number;
+typedef uint32_t idem_token;
 #endif
 
 /* A medium that keeps a table's journal.  Kept by pointer while the table is
@@ -893,7 +895,7 @@ typedef struct idem_request {
 /* The right to execute; the name of an outcome once it is completed.  May be
    copied and kept.  All zero is the claim that is never current. */
 typedef struct idem_claim {
-    uint64_t token;             /* fencing token, > 0, strictly increasing */
+    idem_token token;           /* fencing token, > 0, strictly increasing */
     uint32_t slot;
     uint32_t attempt;           /* 1 at IDEM_EXECUTE; counts to 255 */
 } idem_claim;
@@ -1002,51 +1004,44 @@ typedef struct idem_stats {
     uint32_t answers[IDEM_EXHAUSTED + 1];  /* of idem_begin, by result >= 0 */
 } idem_stats;
 
-/* A record.  What it says of its slot is in *s. */
-typedef struct idem_record {
-    idem_slot *s;
-    const unsigned char *scope, *key, *state, *response;
-    uint32_t slot;              /* capacity: none */
-    uint32_t time;              /* since that in the sector's header */
-    uint32_t age;               /* of what s->time tells, then */
-    uint32_t token;             /* of a claim that is first written here */
-    uint16_t state_len;
-    uint8_t  flags;
-    uint8_t  carried;
-} idem_record;
+/* What numbers in a record are if it does not tell them: the defaults of the
+   configuration with which its sector was written. */
+typedef struct idem_usual {
+    uint32_t retention;         /* ms */
+    uint32_t response_max;
+} idem_usual;
 
 /* All there is to know of a journal.  Behind it are, for each slot and the
    state, the sequence of the oldest sector needed for it, and a buffer. */
 typedef struct idem_journal {
-    uint8_t  newest_state;      /* 1: and the state is to be confirmed */
     uint8_t  opened;            /* 1: a head of this boot counts */
-    uint8_t  erased;            /* 1: the next sector was, and is clean */
+    uint8_t  erased;            /* 1: the place of the next sector is */
     uint8_t  erasing;           /* 1: erasing it was started */
-    uint8_t  blank;             /* 1: there is no sector that counts */
     uint8_t  synced;            /* 1: all that was programmed is durable */
     uint8_t  broken;            /* 1: a sync failed, nothing is believed */
-    uint8_t  in_doubt;
-    uint32_t sector_size, sector_count, granule;    /* those of the storage */
-    uint32_t shape;             /* tells them from others */
+    uint8_t  in_doubt;          /* 1: unknown keys may be lost ones until: */
+    uint32_t doubt;             /* logical ms */
     uint32_t sequence;          /* of the newest sector that was tried */
-    uint32_t tried;             /* newest one that may have a header */
-    uint32_t at;                /* where its next record goes; 0: it takes none,
-                                   the next record goes to a new one */
-    uint32_t time;              /* logical ms, of its header */
+    uint32_t at;                /* where the head's next record goes; 0: the
+                                   next record goes to a new head */
+    uint32_t time;              /* logical ms, of the head's header */
     uint32_t told;              /* logical ms: that of the newest record */
-    uint32_t before;            /* the newest sector that counts, and where its */
-    uint32_t before_end;        /* records end, if `at` is 0 */
+    uint32_t lag;               /* ms by which headers are behind, for nothing
+                                   was written for longer than can be told */
+    uint32_t before;            /* if `at` is 0: the newest sector that counts, */
+    uint32_t before_end;        /* and where its records end */
     uint32_t tail;              /* older sectors than this are dead, */
-    uint32_t stated;            /* and will be, once the head has a record */
+    uint32_t stated;            /* and will be, once the head counts */
     uint32_t damaged;           /* newest sector in which something is lost */
-    uint32_t newest;            /* slot of the record to be confirmed */
-    uint32_t doubt;             /* logical ms: until then unknown keys may be
-                                   lost ones */
-    uint32_t low;               /* dead sectors below which carrying begins; one
-                                   more for each place that fails, up to: */
-    uint32_t low_max;
+    uint32_t newest;            /* slot of the record to be confirmed, */
+    uint8_t  newest_state;      /* 1: and the state */
+    idem_usual usual;
+    uint32_t shape;             /* secret and geometry, as the checks have it */
     uint32_t front;             /* where a sector's records begin */
-    uint32_t record_max;        /* bytes of the buffer, and of any record */
+    uint32_t record_max;        /* bytes of any record, in whole granules, */
+    uint32_t key_record;        /* and of one without state */
+    uint32_t head_keys;         /* keys that can be carried into a head */
+    uint32_t state_keys;        /* as much as so many keys the state takes */
     uint32_t window, have;      /* opening: what of the sector is in the buffer */
 } idem_journal;
 
@@ -1078,14 +1073,13 @@ typedef struct idem_table {
     uint32_t used;              /* slots in use, over ones too until they are
                                    dropped; promised */
     uint32_t pending;           /* of them: delivery owed; promised */
-    uint64_t token;             /* last one granted */
-    uint32_t evicted;           /* newest completion evicted, logical ms */
-    uint32_t reach;             /* newest completion that may be forgotten */
+    idem_token token;           /* last one granted */
+    uint32_t reach;             /* logical ms: what was completed by then may
+                                   be forgotten */
     idem_stats stats;           /* promised */
     size_t   needed;            /* after IDEM_E_MEMORY, bytes of memory that
                                    would do; after IDEM_E_SPACE from idem_open,
                                    sectors (0: none would); promised */
-    idem_record records[2];     /* of the journal, in the making */
     int      storage_error;     /* what a storage callback returned last that
                                    was not 0; promised */
 } idem_table;
@@ -1129,27 +1123,55 @@ typedef union idem_fingerprint_state {     /* IDEM_HASH says which of them */
                                  prog_size)                                    \
     (IDEM_MEMORY_SIZE(capacity, key_max, response_max, state_max) +            \
      sizeof(idem_journal) + 4u * ((size_t)(capacity) + 1u) +                   \
-     IDEMI_ROUND4(57u + (size_t)(key_max) + (response_max) + (state_max) +     \
-                  (prog_size)))
+     IDEMI_ROUND4(IDEMI_RECORD_MAX(capacity, key_max, response_max, state_max, \
+                                   prog_size)))
 
-/* The sectors that idem_open asks for, a constant expression; 0 if no number
-   would do, for the sectors are too small. */
-#define IDEMI_RECORD_FIXED 55u
-#define IDEMI_UP(n, to) (((n) + (to) - 1u) / (to) * (to))
-#define IDEMI_RECORD_MAX(key_max, response_max, state_max, prog_size)          \
-    IDEMI_UP(IDEMI_RECORD_FIXED + UINT32_C(0) + (key_max) + (response_max) +   \
-                 (state_max), prog_size)
-#define IDEMI_ROOM(record_max, sector_size, prog_size)                         \
-    ((sector_size) - IDEMI_UP(32u, prog_size) - 3u * (record_max))
+/* The sectors that such a table's storage must have, at least: a constant
+   expression.  0 if their size will not do: a header and four of the longest
+   records must fit. */
 #define IDEM_SECTORS(capacity, key_max, response_max, state_max, sector_size,  \
                      prog_size)                                                \
-    IDEMI_SECTORS(capacity, state_max, sector_size, prog_size,                 \
-        IDEMI_RECORD_MAX(key_max, response_max, state_max, prog_size))
-#define IDEMI_SECTORS(capacity, state_max, sector_size, prog_size, record_max) \
-    ((sector_size) < IDEMI_UP(32u, prog_size) + 4u * (record_max) ? 0u :       \
-     2u * (uint32_t)(((uint64_t)(capacity) * (record_max) + (state_max) +      \
-                      IDEMI_ROOM(record_max, sector_size, prog_size)) /        \
-                     IDEMI_ROOM(record_max, sector_size, prog_size)) + 2u)
+    IDEMI_SECTORS(capacity, sector_size, prog_size,                            \
+                  IDEMI_KEY_RECORD(capacity, key_max, response_max,            \
+                                   prog_size),                                 \
+                  IDEMI_RECORD_MAX(capacity, key_max, response_max, state_max, \
+                                   prog_size))
+
+/* Bytes of a number, of the longest record but for state, and with it: in whole
+   granules, with every number there and as long as it can be (>>format). */
+#define IDEMI_NUMBER(n)                                                        \
+    (UINT32_C(1) + ((n) > 0x7Fu) + ((n) > 0x3FFFu) + ((n) > 0x1FFFFFu))
+#define IDEMI_UP(n, to) (((n) + (to) - 1u) & ~((to) - UINT32_C(1)))
+#define IDEMI_KEY_BYTES(capacity, key_max, response_max)                       \
+    (41u + IDEMI_NUMBER(capacity) + IDEMI_NUMBER(response_max) +               \
+     2u * IDEMI_NUMBER(key_max) + (key_max) + (response_max))
+#define IDEMI_KEY_RECORD(capacity, key_max, response_max, prog_size)           \
+    IDEMI_UP(IDEMI_KEY_BYTES(capacity, key_max, response_max), prog_size)
+#define IDEMI_RECORD_MAX(capacity, key_max, response_max, state_max,           \
+                         prog_size)                                            \
+    IDEMI_UP(IDEMI_KEY_BYTES(capacity, key_max, response_max) +                \
+                 IDEMI_NUMBER(state_max) + (state_max),                        \
+             prog_size)
+
+/* A head that is begun for one command takes all that a sector has room for but
+   three records; after so many of them nothing older is needed (J4). */
+#define IDEMI_FRONT(prog_size) IDEMI_UP(48u, prog_size)
+#define IDEMI_STATE_KEYS(key_record, record_max)                               \
+    (((record_max) + (key_record) - 1u) / (key_record))
+#define IDEMI_HEAD_KEYS(sector_size, prog_size, key_record, record_max)        \
+    (((sector_size) - IDEMI_FRONT(prog_size) - 3u * (record_max)) /            \
+     (key_record))
+#define IDEMI_HEADS(capacity, head_keys, state_keys)                           \
+    (((capacity) + (state_keys) + (head_keys) - 1u) / (head_keys))
+#define IDEMI_SECTORS(capacity, sector_size, prog_size, key_record,            \
+                      record_max)                                              \
+    ((sector_size) < IDEMI_FRONT(prog_size) + 4u * (record_max)                \
+         ? UINT32_C(0)                                                         \
+         : 3u * IDEMI_HEADS(capacity,                                          \
+                            IDEMI_HEAD_KEYS(sector_size, prog_size,            \
+                                            key_record, record_max),           \
+                            IDEMI_STATE_KEYS(key_record, record_max)) / 2u +   \
+               4u)
 
 /* ---------------------------------------------------------------------------
    >>functions   in the order of a table's life
@@ -1572,6 +1594,14 @@ static uint32_t idemi_basics_load32(const unsigned char *p)
 {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
            (uint32_t)p[3] << 24;
+}
+
+static void idemi_basics_store32(unsigned char *p, uint32_t word)
+{
+    int i;
+
+    for (i = 0; i < 4; i++)
+        p[i] = (unsigned char)(word >> 8 * i);
 }
 
 static uint64_t idemi_basics_load64(const unsigned char *p)
@@ -2353,28 +2383,29 @@ static int idemi_storage_result(idem_table *t, int result)
     return IDEM_E_STORAGE;
 }
 
-/* Bytes from the start of the storage to an offset in a sector. */
-IDEMI_APART
-static uint32_t idemi_storage_place(const idem_table *t, uint32_t sequence,
-                                    uint32_t offset)
+/* Rounds up to whole granules. */
+static uint32_t idemi_storage_granules(const idem_storage *m, uint32_t len)
 {
-    const idem_journal *j = t->journal;
-
-    return sequence % j->sector_count * j->sector_size + offset;
+    return (len + m->prog_size - 1u) & ~(m->prog_size - 1u);
 }
 
+/* Bytes from the start of the storage to an offset in a sector. */
+IDEMI_APART
+static uint32_t idemi_storage_at(const idem_table *t, uint32_t sequence,
+                                 uint32_t offset)
+{
+    const idem_storage *m = t->config->storage;
+
+    return sequence % m->sector_count * m->sector_size + offset;
+}
+
+IDEMI_APART
 static int idemi_storage_read(idem_table *t, uint32_t at, void *dst,
                               uint32_t len)
 {
     const idem_storage *m = t->config->storage;
 
     return idemi_storage_result(t, m->read(m->ctx, at, dst, len));
-}
-
-/* Rounds up to whole granules. */
-static uint32_t idemi_storage_granules(uint32_t granule, uint32_t len)
-{
-    return (len + granule - 1) & ~(granule - 1);
 }
 
 /* Makes all that was programmed durable.  After a failure nobody knows what
@@ -2387,42 +2418,39 @@ static int idemi_storage_sync(idem_table *t)
     if (m->sync && !t->journal->synced)
         result = idemi_storage_result(t, m->sync(m->ctx));
     t->journal->synced = result == IDEM_OK;
-    if (result < 0)
-        t->journal->broken = 1;
+    t->journal->broken = result != IDEM_OK;
     return result;
 }
 
-/* The check of bytes that stand at an offset in a sector: the keyed hash that the index uses.  It tells whose they are, and
-   where: so nothing validates that was moved, or is left from an earlier round,
-   or that an enemy hides in a key or response. */
+/* The check of bytes that stand at an offset in a sector: the keyed hash that
+   the index uses.  It tells whose they are, and where: so nothing validates
+   that was moved, or is left from an earlier round, or that an enemy hides in a
+   key or response. */
 IDEMI_APART
 static uint32_t idemi_storage_check(const idem_table *t, uint32_t sequence,
-                                    uint32_t offset, const void *p,
+                                    uint32_t offset, const unsigned char *p,
                                     uint32_t len)
 {
-    const idem_journal *j = t->journal;
-    uint32_t where[2];
+    unsigned char where[8];
 
-    where[0] = sequence;
-    where[1] = offset ^ j->shape;
+    idemi_basics_store32(where, sequence);
+    idemi_basics_store32(where + 4, offset ^ t->journal->shape);
     return idemi_hash_id(t->config, where, sizeof where, p, len);
 }
 
 /* Programs so many bytes of the buffer, padded to whole granules, at an offset
-   in the newest sector.  Blank storage cannot be told from torn: what is
-   programmed there is read back, too. */
+   in the newest sector; with `verify` reads them back. */
 static int idemi_storage_prog(idem_table *t, uint32_t offset, uint32_t len)
 {
     const idem_storage *m = t->config->storage;
-    uint32_t at = idemi_storage_place(t, t->journal->sequence, offset);
-    uint32_t padded = idemi_storage_granules(t->journal->granule, len), check;
+    uint32_t at = idemi_storage_at(t, t->journal->sequence, offset);
+    uint32_t padded = idemi_storage_granules(m, len), check;
     int result;
 
     IDEM_MEMSET(t->buffer + len, m->erased, (size_t)(padded - len));
     t->journal->synced = !m->sync;
-    result = idemi_storage_result(
-        t, m->prog(m->ctx, at, t->buffer, padded));
-    if (result < 0 || !(m->verify || t->journal->blank))
+    result = idemi_storage_result(t, m->prog(m->ctx, at, t->buffer, padded));
+    if (result < 0 || !m->verify)
         return result;
     check = idemi_storage_check(t, 0, 0, t->buffer, padded);
     result = idemi_storage_read(t, at, t->buffer, padded);
@@ -2431,18 +2459,40 @@ static int idemi_storage_prog(idem_table *t, uint32_t offset, uint32_t len)
                : IDEM_E_STORAGE;
 }
 
-/* Erases the place of the next sector, if that is not done; IDEM_MORE while
-   that goes on and nobody waits for it. */
+/* Erasing where there is no callback for it: the next sector is filled.  Else
+   what an attempt left that was cut short might be taken for records of the
+   next one, which has the same place and sequence. */
+static int idemi_storage_fill(idem_table *t)
+{
+    const idem_storage *m = t->config->storage;
+    uint32_t place = idemi_storage_at(t, t->journal->sequence + 1, 0);
+    uint32_t len = t->buffer_size & ~(m->prog_size - 1u), at;
+    int result = 0;
+
+    IDEM_MEMSET(t->buffer, m->erased, (size_t)len);
+    t->journal->synced = !m->sync;
+    for (at = 0; result == 0 && at < m->sector_size; at += len) {
+        if (len > m->sector_size - at)
+            len = m->sector_size - at;
+        result = m->prog(m->ctx, place + at, t->buffer, len);
+    }
+    return result;
+}
+
+/* Erases the place of the next sector, unless that was done ahead; IDEM_MORE
+   while it goes on and nobody waits for it. */
 static int idemi_storage_erase(idem_table *t, int wait)
 {
     const idem_storage *m = t->config->storage;
     idem_journal *j = t->journal;
     int result = 0;
 
-    if (j->erased || !m->erase)
+    if (j->erased)
         return IDEM_OK;
-    if (!j->erasing)
-        result = m->erase(m->ctx, (j->sequence + 1) % j->sector_count);
+    if (!m->erase)
+        result = idemi_storage_fill(t);
+    else if (!j->erasing)
+        result = m->erase(m->ctx, (j->sequence + 1) % m->sector_count);
     j->erasing = 0;
     if (result == 0 && m->erasing) {
         do
@@ -2562,9 +2612,19 @@ static void idemi_keys_sweep(idem_table *t)
         if (!idemi_keys_expire(t, i) && idemi_slot_at(t, i)->state)
             idemi_order_note(t, idemi_slot_at(t, i));
     t->reach = idemi_keys_limit(t, t->reach);
-    t->evicted = idemi_keys_limit(t, t->evicted);
-    if (IDEMI_JOURNAL(t) && idemi_clock_reached(t->clock, t->journal->doubt))
-        t->journal->in_doubt = 0;
+    if (IDEMI_JOURNAL(t)) {
+        idem_journal *j = t->journal;
+        uint32_t silent = t->clock - j->told;
+        if (idemi_clock_reached(t->clock, j->doubt))
+            j->in_doubt = 0;
+        // Nothing was written for longer than any key is remembered: more than
+        // that need not be told, and cannot, in 32 bits.
+        if (silent > IDEMI_NEVER_MS) {
+            j->lag += silent - IDEMI_NEVER_MS;
+            j->time += silent - IDEMI_NEVER_MS;
+            j->told += silent - IDEMI_NEVER_MS;
+        }
+    }
     t->swept = t->clock;
 }
 
@@ -2611,17 +2671,17 @@ static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
 }
 
 /* The token of which a slot keeps the low half: the newest that ends so. */
-static uint64_t idemi_keys_token(const idem_table *t, uint32_t low)
+static idem_token idemi_keys_token(const idem_table *t, uint32_t low)
 {
     return t->token - (uint32_t)((uint32_t)t->token - low);
 }
 
 /* ---------------------------------------------------------------------------
-   >>records   a record's bytes
+   >>records   a record's bytes, and a header's
 
-   The layout is in the manual (>>format).  One walk goes through it, to write
-   it and to read it: what is written is handed in and comes back, what is read
-   comes back instead.
+   The layouts are in the manual (>>format).  One walk goes through each, to
+   write it and to read it: what is written is handed in and comes back, what is
+   read comes back instead.
    ------------------------------------------------------------------------ */
 #define IDEMI_RECORD     0x80u          /* always; so it is no erased byte, */
                                         /* 0x00 or 0xFF */
@@ -2636,7 +2696,36 @@ static uint64_t idemi_keys_token(const idem_table *t, uint32_t low)
 #define IDEMI_EMPTY      0u             /* the slot is free */
 #define IDEMI_DELIVERED  IDEM_IN_PROGRESS
 
-/* Where in its bytes the walk is.  `at` never passes `end`: whoever wants more
+/* A record, to be written or as it was read. */
+typedef struct idemi_record {
+    idem_slot *s;               /* what it says of its slot, but for time and
+                                   state */
+    const unsigned char *scope, *key, *response, *state;
+    uint32_t slot;              /* plus one; 0: none */
+    uint32_t time;              /* ms since that in the sector's header */
+    uint32_t age;               /* of what s->time tells, then */
+    uint16_t state_len;
+    uint8_t  flags;
+    uint8_t  carried;
+    uint8_t  first;             /* of a claim: its token is the place of this */
+} idemi_record;
+
+/* A sector's header, but for what is the same in all of them. */
+typedef struct idemi_header {
+    uint32_t sequence;
+    uint32_t tail;              /* the oldest sector that is needed */
+    uint32_t before;            /* the newest older one that counts, 0: none; */
+    uint32_t before_end;        /* and where its records end */
+    uint32_t carried_end;       /* where the carried records here end */
+    uint32_t time;              /* logical ms; of the first in a boot, when
+                                   that began */
+    uint32_t doubt;             /* for so many times 65,536 ms unknown keys may
+                                   be lost ones */
+    uint32_t first;             /* 1: of a boot */
+    idem_usual usual;
+} idemi_header;
+
+/* Where in its bytes a walk is.  `at` never passes `end`: whoever wants more
    gets zeros, and `bad` is set. */
 typedef struct idemi_pen {
     unsigned char *at, *end;
@@ -2684,9 +2773,19 @@ static uint32_t idemi_pen_rare(idemi_pen *p, uint32_t number, uint32_t usual)
     p->bit = (uint8_t)(bit << 1);
     if (p->writing && number != usual)
         *p->mask |= bit;
-    if (!(*p->mask & bit))
-        return usual;
-    return idemi_pen_number(p, number ^ usual) ^ usual;
+    return *p->mask & bit ? idemi_pen_number(p, number) : usual;
+}
+
+/* Four bytes, the lowest first */
+IDEMI_APART
+static uint32_t idemi_pen_word(idemi_pen *p, uint32_t word)
+{
+    uint32_t result = 0;
+    unsigned shift;
+
+    for (shift = 0; shift < 32; shift += 8)
+        result |= idemi_pen_byte(p, word >> shift & 0xFF) << shift;
+    return result;
 }
 
 IDEMI_APART
@@ -2707,11 +2806,22 @@ static const unsigned char *idemi_pen_bytes(idemi_pen *p,
     return bytes;
 }
 
-static void idemi_record_walk(const idem_table *t, idemi_pen *p,
-                              idem_record *r)
+/* The token that a claim has which is first written at an offset in a sector,
+   its low half: the place in the endless row of all sectors ever written, so
+   tokens increase by themselves. */
+static uint32_t idemi_record_token(const idem_table *t, uint32_t sequence,
+                                   uint32_t offset)
+{
+    return sequence * t->config->storage->sector_size + offset;
+}
+
+/* All of a record but its check; `token`: of a claim that is first written
+   here. */
+static void idemi_record_walk(const idem_usual *usual, idemi_pen *p,
+                              idemi_record *r, uint32_t token)
 {
     idem_slot *s = r->s;
-    const unsigned char *mark;
+    unsigned i;
 
     r->flags = (uint8_t)idemi_pen_byte(p, r->flags);
     p->mask = p->at;
@@ -2722,19 +2832,17 @@ static void idemi_record_walk(const idem_table *t, idemi_pen *p,
     if (r->flags & (IDEMI_HAS_KEY | IDEMI_FINISHED)) {
         s->code = (int32_t)idemi_pen_rare(p, (uint32_t)s->code, 0);
         s->response_len = (uint16_t)idemi_pen_rare(p, s->response_len,
-                                                   t->config->response_max);
+                                                   usual->response_max);
     }
     if (r->flags & IDEMI_HAS_KEY) {
         s->scope_len = (uint8_t)idemi_pen_rare(p, s->scope_len, 0);
         s->attempts = (uint8_t)idemi_pen_rare(p, s->attempts, 1);
-        s->retention = idemi_pen_rare(p, s->retention,
-                                      idemi_default_retention(t, 0));
-        s->token = idemi_pen_rare(p, s->token, r->token);
+        s->retention = idemi_pen_rare(p, s->retention, usual->retention);
+        s->token = idemi_pen_rare(p, s->token, token);
         r->age = idemi_pen_rare(p, r->age, 0);
         s->key_len = (uint8_t)idemi_pen_number(p, s->key_len);
-        mark = idemi_pen_bytes(p, (const unsigned char *)s->fingerprint, 8);
-        if (!p->writing && !p->bad)
-            IDEM_MEMCPY(s->fingerprint, mark, 8);
+        for (i = 0; i < 2; i++)
+            s->fingerprint[i] = idemi_pen_word(p, s->fingerprint[i]);
         r->scope = idemi_pen_bytes(p, r->scope, s->scope_len);
         r->key = idemi_pen_bytes(p, r->key, s->key_len);
     }
@@ -2746,48 +2854,53 @@ static void idemi_record_walk(const idem_table *t, idemi_pen *p,
         r->response = idemi_pen_bytes(p, r->response, s->response_len);
 }
 
-/* The token of a claim written at an offset in a sector, its low half: tokens
-   are places in the endless row of all sectors ever written, so they increase
-   by themselves. */
-static uint32_t idemi_record_token(const idem_table *t, uint32_t sequence,
-                                   uint32_t offset)
+/* True of an outcome alone: the check has the token of its claim in it. */
+static int idemi_record_is_bound(const idemi_record *r)
 {
-    return sequence * t->journal->sector_size + offset;
+    return (r->flags & (IDEMI_HAS_KEY | IDEMI_FINISHED)) == IDEMI_FINISHED;
 }
 
-/* What an outcome's check has added, so that it belongs to its claim. */
-static uint32_t idemi_record_bond(const idem_record *r)
+#define IDEMI_VERSION 2u
+#define IDEMI_HEADER  48u               /* bytes */
+
+/* All of a header but its check.  What is the same in all of them is not read:
+   it is in the check. */
+static void idemi_header_walk(const idem_storage *m, idemi_pen *p,
+                              idemi_header *h)
 {
-    if ((r->flags & (IDEMI_HAS_KEY | IDEMI_FINISHED)) != IDEMI_FINISHED)
-        return 0;
-    return r->s->token << 16;
+    uint32_t word;
+
+    idemi_pen_word(p, IDEMI_MAGIC);
+    idemi_pen_word(p, IDEMI_VERSION | IDEM_HASH << 8 |
+                          (uint32_t)m->prog_size << 16);
+    idemi_pen_word(p, m->sector_size | (uint32_t)m->erased << 24);
+    h->first = idemi_pen_word(p, m->sector_count | h->first << 16) >> 16;
+    h->sequence = idemi_pen_word(p, h->sequence);
+    word = idemi_pen_word(p, (h->sequence - h->tail) |
+                                 (h->sequence - h->before) << 16);
+    h->tail = h->sequence - (word & 0xFFFF);
+    h->before = h->sequence - (word >> 16);
+    h->before_end = idemi_pen_word(p, h->before_end);
+    h->carried_end = idemi_pen_word(p, h->carried_end);
+    h->time = idemi_pen_word(p, h->time);
+    h->usual.retention = idemi_pen_word(p, h->usual.retention);
+    word = idemi_pen_word(p, h->usual.response_max | h->doubt << 16);
+    h->usual.response_max = word & 0xFFFF;
+    h->doubt = word >> 16;
 }
 
 /* ---------------------------------------------------------------------------
    >>journal   the ring of sectors, and writing to it
 
-   J1  Of each slot in use, and of the state, t->journal knows the oldest sector
-       that is needed to tell it; and no needed sector is erased.
-   J2  Three sectors are dead after the head, for its header may be in doubt.
+   J1  Of each slot in use, and of the state, the journal knows the oldest
+       sector that is needed to tell it; and no needed sector is erased.
+   J2  Behind the head two sectors are dead, three before a turn: whichever of
+       the newest sectors a boot takes for the head, what it needs is there.
    J3  Nothing is appended behind what a cut may have torn.
+   J4  For every sector q: what needs q or an older one, written once more,
+       fits into the heads that can be begun before the place of q is wanted,
+       by J2.  So carrying is put off as long as it can be done in time.
    ------------------------------------------------------------------------ */
-
-/* A header, word by word */
-enum {
-    IDEMI_H_MAGIC,              /* "idem"; "Idem" in the first of a boot */
-    IDEMI_H_SEQUENCE,
-    IDEMI_H_BACK,               /* how far back the oldest needed is, x 65536,
-                                   and the one before, in sectors */
-    IDEMI_H_END,                /* where that one's records end */
-    IDEMI_H_CARRIED,            /* where here the records end that were here
-                                   before the header */
-    IDEMI_H_TIME,               /* logical ms */
-    IDEMI_H_DOUBT,              /* for so many ms unknown keys may be lost */
-    IDEMI_H_CHECK,
-    IDEMI_H_WORDS
-};
-#define IDEMI_HEADER (4u * IDEMI_H_WORDS)
-#define IDEMI_FIRST  0x20u              /* the first one of a boot is "Idem" */
 
 /* For each slot and, behind them, the state: the sequence of the oldest sector
    that is needed for it. */
@@ -2796,44 +2909,27 @@ static uint32_t *idemi_journal_needs(const idem_table *t)
     return (uint32_t *)(void *)(t->journal + 1);
 }
 
-/* The slot (or capacity: the state) that needs the oldest sector; in *oldest
-   that sector, or the newest if none is older. */
-static unsigned idemi_journal_oldest(const idem_table *t, uint32_t *oldest)
+/* True if something is to be remembered of a slot, or (capacity) the state. */
+static int idemi_journal_is_needed(const idem_table *t, unsigned slot)
 {
-    const uint32_t *needs = idemi_journal_needs(t);
-    unsigned slot = t->capacity, found = slot;
-
-    *oldest = t->journal->sequence;
-    do {
-        if ((slot == t->capacity ? t->state_len > 0
-                                 : idemi_slot_at(t, slot)->state) &&
-            needs[slot] < *oldest) {
-            *oldest = needs[slot];
-            found = slot;
-        }
-    } while (slot-- > 0);
-    return found;
+    return slot == t->capacity ? t->state_len > 0
+                               : idemi_slot_at(t, slot)->state != 0;
 }
 
-/* A record to be filled in.  One may be waiting (0) while others are carried
-   (1). */
-IDEMI_APART
-static idem_record *idemi_journal_record(idem_table *t, unsigned which,
-                                         unsigned slot, unsigned flags)
+/* Dead sectors behind the newest one. */
+static uint32_t idemi_journal_dead(const idem_table *t)
 {
-    idem_record *r = &t->records[which];
+    const idem_journal *j = t->journal;
 
-    IDEM_MEMSET(r, 0, sizeof *r);
-    r->slot = slot;
-    r->flags = (uint8_t)flags;
-    return r;
+    return t->config->storage->sector_count - (j->sequence + 1 - j->tail);
 }
 
 /* Writes a record into the head; IDEM_MORE if it does not fit. */
-static int idemi_journal_put(idem_table *t, idem_record *r, int first)
+static int idemi_journal_put(idem_table *t, idemi_record *r)
 {
     idem_journal *j = t->journal;
-    uint32_t len, check, end;
+    uint32_t token = idemi_record_token(t, j->sequence, j->at);
+    uint32_t len, check;
     idemi_pen p;
     int result;
 
@@ -2844,94 +2940,165 @@ static int idemi_journal_put(idem_table *t, idem_record *r, int first)
     r->flags |= IDEMI_RECORD | (r->state ? IDEMI_HAS_STATE : 0) |
                 (j->synced ? IDEMI_SYNCED : 0);
     r->time = t->clock - j->time;
-    r->token = idemi_record_token(t, j->sequence, j->at);
-    if (first)
-        r->s->token = r->token;
-    idemi_record_walk(t, &p, r);
+    if (r->first)
+        r->s->token = token;
+    idemi_record_walk(&j->usual, &p, r, token);
     len = (uint32_t)(p.at - t->buffer);
-    check = idemi_storage_check(t, j->sequence, j->at, t->buffer, len) ^
-            idemi_record_bond(r);
-    IDEM_MEMCPY(p.at, &check, 4);
-    end = j->at + idemi_storage_granules(j->granule, len + 4);
-    if (end > t->journal->sector_size)
+    check = idemi_storage_check(t, j->sequence, j->at, t->buffer, len);
+    if (idemi_record_is_bound(r))
+        check ^= r->s->token << 16;
+    idemi_pen_word(&p, check);
+    len = idemi_storage_granules(t->config->storage, len + 4);
+    if (len > t->config->storage->sector_size - j->at)
         return IDEM_MORE;
-    result = idemi_storage_prog(t, j->at, len + 4);
+    result = idemi_storage_prog(t, j->at, (uint32_t)(p.at - t->buffer));
     if (result < 0)
         return result;
-    j->at = end;
+    j->at += len;
     j->told = t->clock;
     if (r->flags & IDEMI_HAS_KEY)
-        idemi_journal_needs(t)[r->slot] = j->sequence;
+        idemi_journal_needs(t)[r->slot - 1] = j->sequence;
     if (r->state)
         idemi_journal_needs(t)[t->capacity] = j->sequence;
     return IDEM_OK;
 }
 
-/* Writes once more, in full, what a slot has; `state`: and the state, which is
+/* Writes once more, in full, what a slot has; with `state` that too, which is
    all there is in no slot. */
-static int idemi_journal_again(idem_table *t, unsigned slot, int state)
+IDEMI_APART
+static int idemi_journal_again(idem_table *t, unsigned slot, int state,
+                               unsigned carried)
 {
     idem_slot *s = idemi_slot_at(t, slot);
-    idem_record *r = idemi_journal_record(t, 1, slot, IDEMI_EMPTY);
+    idemi_record r;
 
-    r->s = s;
-    r->carried = IDEMI_CARRIED;
+    IDEM_MEMSET(&r, 0, sizeof r);
+    r.s = s;
+    r.carried = (uint8_t)carried;
+    if (slot != t->capacity)
+        r.slot = slot + 1;
     if (slot != t->capacity && s->state) {
-        r->flags = (uint8_t)((s->state & IDEMI_TOLD) | IDEMI_HAS_KEY);
-        r->scope = idemi_slot_id(s);
-        r->key = r->scope + s->scope_len;
-        r->response = idemi_slot_response(t, s);
+        r.flags = (uint8_t)((s->state & IDEMI_TOLD) | IDEMI_HAS_KEY);
+        r.scope = idemi_slot_id(s);
+        r.key = r.scope + s->scope_len;
+        r.response = idemi_slot_response(t, s);
         if (s->state & (IDEMI_FINISHED | IDEMI_CUT))
-            r->age = t->clock - s->time;
+            r.age = t->clock - s->time;
     }
     if (state) {
-        r->state = t->state;
-        r->state_len = t->state_len;
+        r.state = t->state;
+        r.state_len = t->state_len;
     }
-    return idemi_journal_put(t, r, 0);
+    return idemi_journal_put(t, &r);
 }
 
-/* Writes once more what needs the oldest sectors, until enough are dead; leaves
-   room for two records.  (A boot's first write may need three, with what it
-   confirms, and then turns once more.) */
+/* True if two records more fit into the head behind one that is carried: what
+   a boot's first turn confirms, and what it is begun for. */
+static int idemi_journal_has_room(const idem_table *t)
+{
+    const idem_journal *j = t->journal;
+
+    return j->at + 3 * j->record_max <= t->config->storage->sector_size;
+}
+
+/* Sectors are told apart in so many groups when it is found out what is to be
+   carried: a bound on the work, and on the stack. */
+#define IDEMI_GROUPS 16u
+
+/* Finds the oldest sector that is needed once `head` is the newest, and the
+   newest that is to be emptied now to keep J4; 0 if none.  No slot is looked at
+   while all of them together would fit. */
+static uint32_t idemi_journal_due(const idem_table *t, uint32_t head,
+                                  uint32_t *oldest)
+{
+    const idem_journal *j = t->journal;
+    const uint32_t *needs = idemi_journal_needs(t);
+    uint32_t sectors = t->config->storage->sector_count;
+    uint32_t width = sectors / IDEMI_GROUPS + 1, keys, first;
+    uint32_t keys_of[IDEMI_GROUPS];
+    unsigned slot = t->capacity, group = 0;
+
+    // Heads that can be begun before the oldest sector is wanted
+    uint32_t left = j->tail + sectors - 3 - head;
+
+    *oldest = j->tail;
+    keys = t->used + j->state_keys;
+    if (left < sectors && keys <= left * j->head_keys && j->tail > j->damaged)
+        return 0;
+    IDEM_MEMSET(keys_of, 0, sizeof keys_of);
+    *oldest = head;
+    do {
+        if (!idemi_journal_is_needed(t, slot) || needs[slot] >= head)
+            continue;
+        if (needs[slot] < *oldest)
+            *oldest = needs[slot];
+        keys_of[(needs[slot] - j->tail) / width] +=
+            slot == t->capacity ? j->state_keys : 1;
+    } while (slot-- > 0);
+    if (*oldest <= j->damaged)
+        return j->damaged;
+    keys = 0;
+    for (first = j->tail; first < head; first += width) {
+        keys += keys_of[group++];
+        if (keys > 0 && (left >= sectors || keys > left * j->head_keys))
+            return first + width - 1;
+        left += width;
+    }
+    return 0;
+}
+
+/* Writes once more, into the head, what is due, as far as there is room. */
 static int idemi_journal_carry(idem_table *t)
 {
     idem_journal *j = t->journal;
-    int result = IDEM_OK;
+    const uint32_t *needs = idemi_journal_needs(t);
 
-    while (result == IDEM_OK) {
-        unsigned slot = idemi_journal_oldest(t, &j->stated);
-        if (j->stated == j->sequence ||
-            (j->sector_count - (j->sequence + 1 - j->stated) >= j->low &&
-             j->stated > j->damaged) ||
-            j->at + 3 * j->record_max > j->sector_size)
-            break;
-        result = idemi_journal_again(t, slot, slot == t->capacity);
+    for (;;) {
+        uint32_t last = idemi_journal_due(t, j->sequence, &j->stated);
+        unsigned slot = t->capacity;
+        if (!last || !idemi_journal_has_room(t))
+            return IDEM_OK;
+        do {
+            int result;
+            if (!idemi_journal_is_needed(t, slot) || needs[slot] > last)
+                continue;
+            if (!idemi_journal_has_room(t))
+                break;
+            result = idemi_journal_again(t, slot, slot == t->capacity,
+                                         IDEMI_CARRIED);
+            if (result < 0)
+                return result;
+        } while (slot-- > 0);
     }
-    return result;
 }
 
-/* Writes the header of the newest sector: from then on it counts. */
+/* Writes the header of the newest sector, behind all that was carried. */
 IDEMI_APART
 static int idemi_journal_commit(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t *words = (uint32_t *)(void *)t->buffer;
+    idemi_header h;
+    idemi_pen p;
     int result = idemi_storage_sync(t);
 
-    words[IDEMI_H_MAGIC] = IDEMI_MAGIC ^ (j->opened ? 0 : IDEMI_FIRST);
-    words[IDEMI_H_SEQUENCE] = j->sequence;
-    words[IDEMI_H_BACK] =
-        (j->sequence - j->stated) << 16 | (j->sequence - j->before);
-    words[IDEMI_H_END] = j->before_end;
-    words[IDEMI_H_CARRIED] = j->at;
-    words[IDEMI_H_TIME] = j->time;
-    words[IDEMI_H_DOUBT] = j->in_doubt ? j->doubt - t->clock : 0;
-    words[IDEMI_H_CHECK] =
-        idemi_storage_check(t, 0, 0, words, IDEMI_HEADER - 4);
-    if (result == IDEM_OK)
-        result = idemi_storage_prog(t, 0, IDEMI_HEADER);
-    return result == IDEM_OK ? idemi_storage_sync(t) : result;
+    if (result < 0)
+        return result;
+    h.sequence = j->sequence;
+    h.tail = j->stated;
+    h.before = j->before;
+    h.before_end = j->before_end;
+    h.carried_end = j->at;
+    h.time = j->time - j->lag;
+    h.doubt = j->in_doubt ? (j->doubt - t->clock + 0xFFFF) >> 16 : 0;
+    h.first = !j->opened;
+    h.usual = j->usual;
+    p.at = t->buffer;
+    p.end = t->buffer + IDEMI_HEADER;
+    p.writing = 1;
+    idemi_header_walk(t->config->storage, &p, &h);
+    idemi_pen_word(&p, idemi_storage_check(t, 0, 0, t->buffer,
+                                           IDEMI_HEADER - 4));
+    return idemi_storage_prog(t, 0, IDEMI_HEADER);
 }
 
 /* The head takes no more records. */
@@ -2944,40 +3111,8 @@ static void idemi_journal_close(idem_journal *j)
     j->at = 0;
 }
 
-/* What needed a sector that does not count needs the oldest instead. */
-static void idemi_journal_undo(idem_table *t)
-{
-    uint32_t *needs = idemi_journal_needs(t);
-    unsigned slot = t->capacity;
-
-    do
-        if (needs[slot] == t->journal->sequence)
-            needs[slot] = t->journal->tail;
-    while (slot-- > 0);
-}
-
-/* What erases where nothing is erased: else what an attempt left that was cut
-   short might be taken for records of the next, which has the same place and
-   sequence. */
-static int idemi_journal_wipe(idem_table *t)
-{
-    const idem_journal *j = t->journal;
-    uint32_t at, len = j->front;
-    int result = IDEM_OK;
-
-    for (at = 0; result == IDEM_OK && at < j->sector_size; at += len) {
-        if (len > j->sector_size - at)
-            len = j->sector_size - at;
-        IDEM_MEMSET(t->buffer, t->config->storage->erased, (size_t)len);
-        result = idemi_storage_prog(t, at, len);
-        if (result == IDEM_OK && at == 0)   // the header goes first
-            result = idemi_storage_sync(t);
-    }
-    return result;
-}
-
 /* Tries the next sector as the new head: erases it, writes into it what must
-   not be missed when the header is there, and then that. */
+   not be missed when the header is there, then that, and the seal. */
 static int idemi_journal_try(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -2987,53 +3122,91 @@ static int idemi_journal_try(idem_table *t)
     j->erased = 0;
     if (result < 0)
         return result;
-    j->tried = j->sequence;
     j->at = j->front;
     if (j->opened)
         j->time = t->clock;
-    if (!t->config->storage->erase && !j->blank)
-        result = idemi_journal_wipe(t);
-    if (result == IDEM_OK)
-        result = idemi_journal_carry(t);
+    result = idemi_journal_carry(t);
     if (result == IDEM_OK && j->newest != IDEMI_NONE)
-        result = idemi_journal_again(t, j->newest, j->newest_state);
-    return result == IDEM_OK ? idemi_journal_commit(t) : result;
+        result = idemi_journal_again(t, j->newest, j->newest_state,
+                                     IDEMI_CARRIED);
+    if (result == IDEM_OK)
+        result = idemi_journal_commit(t);
+    if (result == IDEM_OK)
+        result = idemi_journal_again(t, t->capacity, 0, 0);
+    return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
 
-/* Makes a new head.  A place that fails is passed over, while the one after it
-   is dead.  When none is left, the next call tries them again; but not with a
-   sequence that a failed program may have given a header. */
+/* What was carried into a sector that does not count needs the oldest instead:
+   that is too much, and harmless. */
+static void idemi_journal_undo(idem_table *t)
+{
+    uint32_t *needs = idemi_journal_needs(t);
+    unsigned slot = t->capacity;
+
+    t->journal->at = 0;
+    do
+        if (needs[slot] == t->journal->sequence)
+            needs[slot] = t->journal->tail;
+    while (slot-- > 0);
+}
+
+/* All places were passed over: erases what the attempts left, the newest first,
+   so that none can be taken for the head, and tries them anew. */
+static void idemi_journal_anew(idem_table *t)
+{
+    idem_journal *j = t->journal;
+
+    while (j->sequence > j->before) {
+        j->sequence--;
+        j->erased = 0;
+        if (idemi_storage_erase(t, 1) < 0) {
+            j->sequence++;
+            return;
+        }
+    }
+}
+
+/* Makes a new head.  A place that fails is passed over, one in a call. */
 IDEMI_SLOW
 static int idemi_journal_turn(idem_table *t)
 {
     idem_journal *j = t->journal;
-    int result = IDEM_E_SPACE;
+    int result = IDEM_E_SPACE, tries;
 
     idemi_journal_close(j);
-    while (!j->broken && j->sequence + 1 - j->tail < j->sector_count) {
+    for (tries = 0; tries < 2 && result < 0 && !j->broken; tries++) {
+        if (!idemi_journal_dead(t))
+            idemi_journal_anew(t);
+        if (!idemi_journal_dead(t))
+            return result;
         result = idemi_journal_try(t);
-        if (result == IDEM_OK) {
-            j->opened = 1;
-            j->blank = 0;
-            j->newest = IDEMI_NONE;
-            return IDEM_OK;
+        if (result < 0) {
+            idemi_journal_undo(t);
+            t->stats.retired++;
         }
-        idemi_journal_undo(t);
-        t->stats.retired++;
-        if (j->low < j->low_max)
-            j->low++;
-        if (j->at && j->sector_count - (j->sequence + 1 - j->tail) < j->low)
-            j->tried--;         // it is erased before it is used again
-        if (j->at)
-            break;
     }
-    j->at = 0;
-    j->sequence = j->tried;
+    if (result < 0)
+        return result;
+    j->opened = 1;
+    j->newest = IDEMI_NONE;
+    j->tail = j->stated;
+    return IDEM_OK;
+}
+
+/* What follows an attempt to put a record into the head: nothing is appended
+   behind one that failed; one that did not is made durable, if that is
+   wanted. */
+static int idemi_journal_settle(idem_table *t, int result)
+{
+    if (result < 0)
+        idemi_journal_close(t->journal);
+    else if (t->config->durability == IDEM_EACH)
+        result = idemi_storage_sync(t);
     return result;
 }
 
 /* Appends a record, durably if that is asked for. */
-static int idemi_journal_append(idem_table *t, idem_record *r, int first)
+static int idemi_journal_append(idem_table *t, idemi_record *r)
 {
     idem_journal *j = t->journal;
     int result = IDEM_MORE;
@@ -3041,49 +3214,81 @@ static int idemi_journal_append(idem_table *t, idem_record *r, int first)
     if (j->broken)
         return IDEM_E_STORAGE;
     if (j->at)
-        result = idemi_journal_put(t, r, first);
+        result = idemi_journal_put(t, r);
     if (result == IDEM_MORE) {
         result = idemi_journal_turn(t);
         if (result == IDEM_OK)
-            result = idemi_journal_put(t, r, first);
+            result = idemi_journal_put(t, r);
     }
-    if (result == IDEM_OK)
-        j->tail = j->stated;
-    else
-        idemi_journal_close(j);
-    if (result == IDEM_OK && t->config->durability == IDEM_EACH)
-        result = idemi_storage_sync(t);
-    return result;
+    return idemi_journal_settle(t, result);
 }
 
 /* Appends a record without a key or outcome. */
-static int idemi_journal_note(idem_table *t, unsigned slot, uint8_t what)
+static int idemi_journal_note(idem_table *t, unsigned slot, unsigned what)
 {
-    return IDEMI_JOURNAL(t)
-               ? idemi_journal_append(
-                     t, idemi_journal_record(t, 0, slot, what), 0)
-               : IDEM_OK;
+    idemi_record r;
+
+    if (!IDEMI_JOURNAL(t))
+        return IDEM_OK;
+    IDEM_MEMSET(&r, 0, sizeof r);
+    if (slot != t->capacity)
+        r.slot = slot + 1;
+    r.flags = (uint8_t)what;
+    return idemi_journal_append(t, &r);
+}
+
+/* A note of the time. */
+static int idemi_journal_note_time(idem_table *t)
+{
+    return idemi_journal_note(t, t->capacity, IDEMI_EMPTY);
+}
+
+/* Tokens must increase: so many sectors before their end no claim is granted
+   any more. */
+#define IDEMI_LAST_SECTORS 256u
+
+/* Sees to it that the outcome of one more claim is certain to fit, and that
+   there is a token for it. */
+static int idemi_journal_admit(idem_table *t)
+{
+    idem_journal *j = t->journal;
+    uint32_t sequence = j->sequence + IDEMI_LAST_SECTORS;
+    int result = IDEM_OK;
+
+    if (idemi_journal_dead(t) < 2) {            // places were passed over
+        idemi_journal_close(j);
+        result = idemi_journal_note_time(t);
+    }
+    if (result == IDEM_OK &&
+        (idemi_journal_dead(t) < 2 ||
+         (idem_token)sequence * t->config->storage->sector_size <= t->token))
+        result = IDEM_E_SPACE;
+    return result;
 }
 
 /* Writes a claim, if claims are; sets its token. */
 static int idemi_journal_claim(idem_table *t, unsigned slot, idem_slot *known,
                                const idem_request *rq)
 {
-    idem_record *r;
+    idemi_record r;
+    int result = idemi_journal_admit(t);
 
+    if (result < 0)
+        return result;
     if (t->config->volatile_claims) {
         if (known->attempts == 1)
             idemi_journal_needs(t)[slot] = UINT32_MAX;
         // In a new sector, so that its token is larger than any before.
-        return t->journal->opened
-                   ? IDEM_OK
-                   : idemi_journal_note(t, t->capacity, IDEMI_EMPTY);
+        return t->journal->opened ? IDEM_OK : idemi_journal_note_time(t);
     }
-    r = idemi_journal_record(t, 0, slot, IDEM_IN_PROGRESS | IDEMI_HAS_KEY);
-    r->s = known;
-    r->scope = (const unsigned char *)rq->scope;
-    r->key = (const unsigned char *)rq->key;
-    return idemi_journal_append(t, r, 1);
+    IDEM_MEMSET(&r, 0, sizeof r);
+    r.s = known;
+    r.slot = slot + 1;
+    r.flags = IDEMI_IN_PROGRESS | IDEMI_HAS_KEY;
+    r.first = 1;
+    r.scope = (const unsigned char *)rq->scope;
+    r.key = (const unsigned char *)rq->key;
+    return idemi_journal_append(t, &r);
 }
 
 /* Writes an outcome; with its key if the claim was not written, or if there is
@@ -3093,30 +3298,32 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot, unsigned state,
 {
     const idem_slot *s = idemi_slot_at(t, slot);
     idem_slot known = *s;
-    idem_record *r = idemi_journal_record(t, 0, slot, state);
+    idemi_record r;
 
     known.code = out->code;
     known.response_len = (uint16_t)out->response_len;
-    r->s = &known;
+    IDEM_MEMSET(&r, 0, sizeof r);
+    r.s = &known;
+    r.slot = slot + 1;
+    r.flags = (uint8_t)state;
     if (t->config->volatile_claims || out->state)
-        r->flags |= IDEMI_HAS_KEY;
-    r->scope = idemi_slot_id(s);
-    r->key = r->scope + s->scope_len;
-    r->response = (const unsigned char *)out->response;
-    r->state = (const unsigned char *)out->state;
-    r->state_len = (uint16_t)out->state_len;
-    return idemi_journal_append(t, r, 0);
+        r.flags |= IDEMI_HAS_KEY;
+    r.scope = idemi_slot_id(s);
+    r.key = r.scope + s->scope_len;
+    r.response = (const unsigned char *)out->response;
+    r.state = (const unsigned char *)out->state;
+    r.state_len = (uint16_t)out->state_len;
+    return idemi_journal_append(t, &r);
 }
 
-/* Before an answer that relies on the newest record of the boot before: that
-   is written once more, in a new head.  A record that says nothing puts that
-   head's header beyond doubt. */
-static int idemi_journal_assure(idem_table *t, unsigned slot)
+/* Before an answer that relies on the newest record of the boot before: a note
+   turns, and with that it is written once more. */
+static int idemi_journal_confirm(idem_table *t, unsigned slot)
 {
     if (!IDEMI_JOURNAL(t) || slot == IDEMI_NONE ||
         slot != t->journal->newest)
         return IDEM_OK;
-    return idemi_journal_note(t, t->capacity, IDEMI_EMPTY);
+    return idemi_journal_note_time(t);
 }
 
 /* Writes down the time if that was not done for so long and somebody needs it:
@@ -3128,7 +3335,7 @@ static int idemi_journal_tell_time(idem_table *t, uint32_t after_ms)
 
     if (!IDEMI_JOURNAL(t) || !t->used || t->clock - j->told < after_ms)
         return IDEM_OK;
-    return idemi_journal_note(t, t->capacity, IDEMI_EMPTY);
+    return idemi_journal_note_time(t);
 }
 
 /* True while unknown keys may be lost ones. */
@@ -3139,29 +3346,50 @@ static int idemi_journal_in_doubt(const idem_table *t)
     return j->in_doubt && !idemi_clock_reached(t->clock, j->doubt);
 }
 
-/* Erases ahead. */
+/* One step of idle work: erases ahead, or carries a record ahead; IDEM_MORE if
+   it did.  Not before this boot has written: a boot that does not costs
+   nothing. */
 static int idemi_journal_maintain(idem_table *t)
 {
     idem_journal *j = t->journal;
+    const uint32_t *needs = idemi_journal_needs(t);
+    unsigned slot = t->capacity;
+    uint32_t last, oldest;
     int result;
 
-    if (j->erased || !t->config->storage->erase || j->broken ||
-        j->sequence + 1 - j->tail >= t->journal->sector_count)
+    if (j->broken || !j->opened)
         return IDEM_OK;
-    result = idemi_storage_erase(t, 0);
-    return result < 0 ? result : IDEM_MORE;
+    if (!j->erased && idemi_journal_dead(t)) {
+        result = idemi_storage_erase(t, 0);
+        return result < 0 ? result : IDEM_MORE;
+    }
+    if (!j->at || !idemi_journal_has_room(t))
+        return IDEM_OK;
+    last = idemi_journal_due(t, j->sequence + 1, &oldest);
+    do
+        if (idemi_journal_is_needed(t, slot) && needs[slot] <= last) {
+            result = idemi_journal_settle(
+                t, idemi_journal_again(t, slot, slot == t->capacity, 0));
+            return result < 0 ? result : IDEM_MORE;
+        }
+    while (slot-- > 0);
+    return IDEM_OK;
 }
 
 /* ---------------------------------------------------------------------------
    >>opening   from the bytes in a storage to the table that wrote them
+
+   It reads the headers, then the sectors that the newest of them needs, from
+   the oldest on, and does again what their records say.  A sector counts from
+   its seal on: a header without one may be torn, and nothing relies on it.
    ------------------------------------------------------------------------ */
 
 /* Reads bytes; where that fails, granule by granule, so that one that cannot be
    read hides no byte of another: it has bytes that are not erased then. */
-static int idemi_recover_read(idem_table *t, uint32_t at, uint32_t len)
+static int idemi_recover_read(idem_table *t, uint32_t at, unsigned char *dst,
+                              uint32_t len)
 {
     const idem_storage *m = t->config->storage;
-    unsigned char *dst = t->buffer;
     int result = idemi_storage_read(t, at, dst, len);
     uint32_t step;
 
@@ -3177,46 +3405,70 @@ static int idemi_recover_read(idem_table *t, uint32_t at, uint32_t len)
     return result;
 }
 
-static int idemi_recover_is_header(const idem_table *t, const uint32_t *words)
+/* Sees to it that a record's bytes from an offset in a sector on are in the
+   buffer, a window that moves over the sector: no byte is read twice. */
+IDEMI_APART
+static unsigned char *idemi_recover_bytes(idem_table *t, uint32_t sequence,
+                                          uint32_t at)
 {
-    return words[IDEMI_H_CHECK] ==
-           idemi_storage_check(t, 0, 0, words, IDEMI_HEADER - 4);
+    idem_journal *j = t->journal;
+    uint32_t rest = t->config->storage->sector_size - at, i, kept;
+
+    if (rest > j->record_max)
+        rest = j->record_max;
+    if (j->have && at - j->window + rest <= j->have)
+        return t->buffer + (at - j->window);
+    kept = j->have ? j->window + j->have - at : 0;
+    for (i = 0; i < kept; i++)
+        t->buffer[i] = t->buffer[at - j->window + i];
+    j->window = at;
+    j->have = t->config->storage->sector_size - at;
+    if (j->have > t->buffer_size)
+        j->have = t->buffer_size;
+    idemi_recover_read(t, idemi_storage_at(t, sequence, at + kept),
+                       t->buffer + kept, j->have - kept);
+    return t->buffer;
 }
 
-/* Reads the header of a sector, if there is one; one that is right when a bit
-   is flipped is one.  `sequence` is its own, or that of its place. */
-static int idemi_recover_header(idem_table *t, uint32_t sequence,
-                                uint32_t *words)
+/* Whether the buffer has a header.  One that is right when a bit is flipped is
+   one, if it looks like one at all. */
+static int idemi_recover_is_header(idem_table *t)
 {
-    uint32_t sectors = t->journal->sector_count, own;
-    unsigned bit = 0;
+    unsigned char *p = t->buffer;
+    uint32_t other = idemi_basics_load32(p) ^ IDEMI_MAGIC;
+    unsigned bit;
 
-    t->journal->have = 0;
-    idemi_recover_read(t, idemi_storage_place(t, sequence, 0), IDEMI_HEADER);
-    IDEM_MEMCPY(words, t->buffer, IDEMI_HEADER);
-    while (!idemi_recover_is_header(t, words)) {
+    if (other & (other - 1))
+        return 0;
+    for (bit = 0;; bit++) {
+        if (idemi_basics_load32(p + IDEMI_HEADER - 4) ==
+            idemi_storage_check(t, 0, 0, p, IDEMI_HEADER - 4))
+            return 1;
         if (bit > 0)
-            words[(bit - 1) / 32] ^= UINT32_C(1) << (bit - 1) % 32;
+            p[(bit - 1) / 8] ^= (unsigned char)(1 << (bit - 1) % 8);
         if (bit == 8 * IDEMI_HEADER)
             return 0;
-        words[bit / 32] ^= UINT32_C(1) << bit % 32;
-        bit++;
+        p[bit / 8] ^= (unsigned char)(1 << bit % 8);
     }
-    own = words[IDEMI_H_SEQUENCE];
-    return (sequence < sectors ? own % sectors : own) == sequence;
 }
 
-/* The sequence of the oldest sector that a header needs, and of the one before
-   it. */
-static uint32_t idemi_recover_tail(const uint32_t *words)
-{
-    return words[IDEMI_H_SEQUENCE] - (words[IDEMI_H_BACK] >> 16);
-}
-
+/* Reads the header in a sector's place, if there is one. */
 IDEMI_APART
-static uint32_t idemi_recover_before(const uint32_t *words)
+static int idemi_recover_header(idem_table *t, uint32_t sequence,
+                                idemi_header *h)
 {
-    return words[IDEMI_H_SEQUENCE] - (words[IDEMI_H_BACK] & 0xFFFF);
+    idemi_pen p;
+
+    t->journal->have = 0;
+    idemi_recover_read(t, idemi_storage_at(t, sequence, 0), t->buffer,
+                       IDEMI_HEADER);
+    if (!idemi_recover_is_header(t))
+        return 0;
+    p.at = t->buffer;
+    p.end = t->buffer + IDEMI_HEADER;
+    p.writing = 0;
+    idemi_header_walk(t->config->storage, &p, h);
+    return (h->sequence - sequence) % t->config->storage->sector_count == 0;
 }
 
 /* Something that was acknowledged may be lost. */
@@ -3226,12 +3478,11 @@ static void idemi_recover_lost(idem_table *t, uint32_t sequence)
     t->journal->damaged = sequence;
 }
 
-/* Moves the clock on to a time; not back, where what is carried is of two
-   attempts at one head. */
+/* Moves the clock on to a time.  (Times only increase: what is longer than any
+   retention was told as less, see idemi_keys_sweep.) */
 static void idemi_recover_time(idem_table *t, uint32_t time)
 {
-    if (time - t->clock < UINT32_C(0xE0000000))
-        idemi_keys_advance(t, time - t->clock);
+    idemi_keys_advance(t, time - t->clock);
 }
 
 /* Cuts all claims short. */
@@ -3248,12 +3499,12 @@ static void idemi_recover_cut(idem_table *t)
     }
 }
 
-/* Takes in what a record with a key says. */
-static void idemi_recover_key(idem_table *t, const idem_record *r)
+/* Takes in what a record with a key says.  A claim is without end until a
+   restart cuts it short: what the writer still held is never dropped. */
+static void idemi_recover_key(idem_table *t, const idemi_record *r)
 {
-    idem_slot *s = idemi_slot_at(t, (unsigned)r->slot);
+    unsigned slot = r->slot - 1, other;
     idem_request rq;
-    unsigned other;
 
     rq.scope = r->scope;
     rq.scope_len = r->s->scope_len;
@@ -3263,327 +3514,339 @@ static void idemi_recover_key(idem_table *t, const idem_record *r)
     other = idemi_index_find(t, r->s->hash, &rq);
     if (other != IDEMI_NONE)
         idemi_keys_remove(t, other);
-    if (s->state)
-        idemi_keys_remove(t, (unsigned)r->slot);
+    if (idemi_slot_at(t, slot)->state)
+        idemi_keys_remove(t, slot);
     r->s->state =
         IDEMI_IN_PROGRESS | (r->flags & IDEMI_CUT ? IDEMI_CUT : IDEMI_ENDLESS);
-    idemi_keys_put(t, (unsigned)r->slot, r->s, &rq);
+    idemi_keys_put(t, slot, r->s, &rq);
 }
 
-/* Takes in what a record says. */
-static void idemi_recover_apply(idem_table *t, const idem_record *r)
+/* Takes in what a record says, which stands in a sector. */
+static void idemi_recover_apply(idem_table *t, const idemi_record *r,
+                                uint32_t sequence)
 {
-    idem_slot *s = idemi_slot_at(t, (unsigned)r->slot);
+    unsigned slot = r->slot - 1;
+    idem_slot *s;
 
-    if (r->flags & IDEMI_HAS_KEY)
-        idemi_recover_key(t, r);
-    if (r->slot == t->capacity || !s->state)
+    if (r->flags & IDEMI_HAS_STATE) {
+        t->state_len = r->state_len;
+        idemi_basics_copy(t->state, r->state, r->state_len);
+        idemi_journal_needs(t)[t->capacity] = sequence;
+    }
+    if (!r->slot)
         return;
-    if (r->flags & s->state & IDEMI_FINISHED)
+    s = idemi_slot_at(t, slot);
+    if (r->flags & IDEMI_HAS_KEY) {
+        idemi_recover_key(t, r);
+        idemi_journal_needs(t)[slot] = sequence;
+    }
+    if (!s->state || r->flags & s->state & IDEMI_FINISHED)
         return;
     if (r->flags & IDEMI_FINISHED) {
         s->code = r->s->code;
         s->response_len = r->s->response_len;
         idemi_basics_copy(idemi_slot_response(t, s), r->response,
                           s->response_len);
-        idemi_keys_finish(t, (unsigned)r->slot, r->flags, r->s->time);
+        idemi_keys_finish(t, slot, r->flags, r->s->time);
     } else if (!(r->flags & IDEMI_STATUS))
-        idemi_keys_remove(t, (unsigned)r->slot);
+        idemi_keys_remove(t, slot);
     else if (!(r->flags & IDEMI_HAS_KEY))
         idemi_keys_delivered(t, s);
 }
 
-/* Reads the record at an offset in a sector, if there is one.  Returns its
-   length in whole granules, or 0. */
-IDEMI_APART
-static uint32_t idemi_recover_parse(idem_table *t, uint32_t sequence,
-                                    uint32_t at, idem_record *r)
+/* What is left of a record's check once that of its bytes is taken away, and
+   the token that it may be bound to: 0 if it is right.  An outcome whose claim
+   is in a dead sector tells nothing, and half its check is enough for that. */
+static uint32_t idemi_recover_check(const idem_table *t, const idemi_record *r,
+                                    uint32_t check)
+{
+    const idem_slot *s;
+
+    if (!idemi_record_is_bound(r))
+        return check;
+    s = idemi_slot_at(t, (unsigned)r->slot - 1);
+    return s->state ? check ^ s->token << 16 : check & 0xFFFF;
+}
+
+/* Whether the configured limits and the flags allow what was read. */
+static int idemi_recover_is_possible(const idem_table *t,
+                                     const idemi_record *r)
 {
     const idem_config *config = t->config;
-    idem_journal *j = t->journal;
-    uint32_t size = j->sector_size, len, check;
-    unsigned char *start;
+    unsigned about = IDEMI_HAS_KEY | IDEMI_STATUS;
+
+    return r->slot <= t->capacity && r->state_len <= config->state_max &&
+           (r->slot || !(r->flags & about)) &&
+           r->s->response_len <= config->response_max &&
+           r->s->scope_len + r->s->key_len <= config->key_max &&
+           (!(r->flags & IDEMI_HAS_KEY) ||
+            (r->s->key_len && r->s->attempts &&
+             r->s->retention <= IDEM_RETENTION_MAX));
+}
+
+/* Reads the record at an offset in a sector, if there is one; one that says it
+   was carried only before `carried_end`.  Returns its length in whole granules,
+   or 0. */
+static uint32_t idemi_recover_record(idem_table *t, uint32_t sequence,
+                                     uint32_t carried_end, uint32_t at,
+                                     idemi_record *r)
+{
+    unsigned char *start = idemi_recover_bytes(t, sequence, at);
+    uint32_t len, check;
     idemi_pen p;
 
-    // The buffer is a window on the sector.
-    if (at < j->window || j->have < at - j->window + j->record_max) {
-        j->window = at;
-        j->have = size - at < t->buffer_size ? size - at : t->buffer_size;
-        idemi_recover_read(t, idemi_storage_place(t, sequence, at), j->have);
-    }
-    start = p.at = t->buffer + (at - j->window);
-    p.end = t->buffer + j->have - 4;
+    if (!(*start & IDEMI_RECORD) || *start == 0xFF)
+        return 0;
+    p.at = start;
+    p.end = t->buffer + t->journal->have;
     p.writing = p.bad = 0;
-    if (p.end - p.at < 4 || !(*start & IDEMI_RECORD) || *start == 0xFF)
-        return 0;
-    r->token = idemi_record_token(t, sequence, at);
-    idemi_record_walk(t, &p, r);
+    r->age = r->state_len = 0;
+    IDEM_MEMSET(r->s, 0, sizeof *r->s);
+    idemi_record_walk(&t->journal->usual, &p, r,
+                      idemi_record_token(t, sequence, at));
     len = (uint32_t)(p.at - start);
-    IDEM_MEMCPY(&check, p.at, 4);
+    check = idemi_pen_word(&p, 0);
+    if (p.bad || (r->carried != 0) != (at < carried_end) ||
+        !idemi_recover_is_possible(t, r))
+        return 0;
     check ^= idemi_storage_check(t, sequence, at, start, len);
-    if (p.bad || r->slot > t->capacity || r->state_len > config->state_max ||
-        (r->slot == t->capacity &&
-         r->flags & (IDEMI_HAS_KEY | IDEMI_STATUS)) ||
-        r->s->response_len > config->response_max ||
-        r->s->scope_len + r->s->key_len > config->key_max)
+    if (idemi_recover_check(t, r, check))
         return 0;
-    if ((r->flags & (IDEMI_HAS_KEY | IDEMI_FINISHED)) == IDEMI_FINISHED) {
-        // An outcome whose claim is in a dead sector tells nothing.
-        const idem_slot *s = idemi_slot_at(t, (unsigned)r->slot);
-        check = s->state ? check ^ s->token << 16 : check & 0xFFFF;
-    }
-    return check ? 0 : idemi_storage_granules(j->granule, len + 4);
+    return idemi_storage_granules(t->config->storage, len + 4);
 }
 
-/* Takes in the record at an offset in a sector, if there is one.  Returns its
-   length in whole granules, or 0. */
-static uint32_t idemi_recover_record(idem_table *t, const uint32_t *header,
-                                     uint32_t at)
+/* Whether a sector has, from an offset on, a record that was not carried: one
+   that tells something, or any, the seal too. */
+static int idemi_recover_has_record(idem_table *t, uint32_t sequence,
+                                    uint32_t at, int any)
 {
-    idem_journal *j = t->journal;
-    uint32_t sequence = header[IDEMI_H_SEQUENCE], len;
-    idem_record *r = idemi_journal_record(t, 0, 0, 0);
+    const idem_storage *m = t->config->storage;
+    idemi_record r;
     idem_slot mine;
 
-    IDEM_MEMSET(&mine, 0, sizeof mine);
-    r->s = &mine;
-    len = idemi_recover_parse(t, sequence, at, r);
-    if (!len)
-        return 0;
-    mine.time = header[IDEMI_H_TIME] + r->time;
-    idemi_recover_time(t, mine.time);
-    mine.time -= r->age;
-    idemi_recover_apply(t, r);
-    if (r->flags & IDEMI_HAS_KEY)
-        idemi_journal_needs(t)[r->slot] = sequence;
-    if (r->flags & IDEMI_HAS_STATE) {
-        t->state_len = r->state_len;
-        idemi_basics_copy(t->state, r->state, r->state_len);
-        idemi_journal_needs(t)[t->capacity] = sequence;
-    }
-    j->newest = (unsigned)r->slot;
-    j->newest_state = (r->flags & IDEMI_HAS_STATE) != 0;
-    j->synced = (r->flags & IDEMI_SYNCED) != 0;
-    return len;
-}
-
-/* Whether the sector after the newest that counts has records that were written
-   after its header: it counted, and its header is damaged. */
-static int idemi_recover_headless(idem_table *t)
-{
-    idem_journal *j = t->journal;
-    uint32_t at;
-    idem_slot mine;
-
-    j->have = 0;
-    for (at = j->front; at < j->sector_size; at += j->granule) {
-        idem_record *r = idemi_journal_record(t, 0, 0, 0);
-        r->s = &mine;
-        if (idemi_recover_parse(t, j->sequence + 1, at, r) && !r->carried)
+    r.s = &mine;
+    for (t->journal->have = 0; at < m->sector_size; at += m->prog_size)
+        if (idemi_recover_record(t, sequence, 0, at, &r) && (any || r.slot))
             return 1;
-    }
     return 0;
 }
 
-/* Reads the records between two offsets; `stated`: up to the second there are
-   some, or are lost; so is what is missing before the header.  At the end of
-   the head a cut may have torn one record, and no more than that.
-   Returns whether there was one. */
-static int idemi_recover_records(idem_table *t, const uint32_t *header,
-                                 uint32_t at, uint32_t end, int stated)
+/* Reads the records of a sector between two offsets and does what they say.
+   `stated`: up to the second there are some, or are lost.  Else a cut may have
+   torn one at the end, and no more than that.  What is missing before the
+   carried ones' end is lost, and what is missing before a record that says that
+   all before it was durable. */
+static void idemi_recover_records(idem_table *t, const idemi_header *h,
+                                  uint32_t at, uint32_t end, int stated)
 {
+    const idem_storage *m = t->config->storage;
     idem_journal *j = t->journal;
-    uint32_t last = at, dirty = 0;
-    int found = 0;
+    uint32_t last = at, dirty = at;
+    idemi_record r;
+    idem_slot mine;
 
-    j->before_end = at;
+    r.s = &mine;
     while (at < end) {
-        uint32_t len = idemi_recover_record(t, header, at);
+        uint32_t len = idemi_recover_record(t, h->sequence, h->carried_end, at,
+                                            &r);
         if (!len) {
-            if (t->buffer[at - j->window] != t->config->storage->erased)
+            if (t->buffer[at - j->window] != m->erased)
                 dirty = at;
-            at += t->journal->granule;
+            at += m->prog_size;
             continue;
         }
-        if (at > last && (j->synced || at < header[IDEMI_H_CARRIED]))
-            idemi_recover_lost(t, header[IDEMI_H_SEQUENCE]);
+        if (at > last && (r.carried || r.flags & IDEMI_SYNCED))
+            idemi_recover_lost(t, h->sequence);
+        idemi_recover_time(t, h->time + r.time);
+        mine.time = t->clock - r.age;
+        idemi_recover_apply(t, &r, h->sequence);
+        j->newest = r.slot ? (unsigned)r.slot - 1 : t->capacity;
+        j->newest_state = (r.flags & IDEMI_HAS_STATE) != 0;
         j->before_end = last;
         last = at += len;
-        found = 1;
     }
     if (stated ? at > last
                : dirty >= last + j->record_max &&
                      t->config->durability == IDEM_EACH)
-        idemi_recover_lost(t, header[IDEMI_H_SEQUENCE]);
-    return found;
+        idemi_recover_lost(t, h->sequence);
 }
 
-/* Reads a sector; `end`: where its records end by the next header.  Returns
-   whether there are any behind its own. */
-static int idemi_recover_sector(idem_table *t, const uint32_t *header,
-                                uint32_t end, int stated)
+/* Reads a sector; `end`: where its records end, as the next header states. */
+static void idemi_recover_sector(idem_table *t, const idemi_header *h,
+                                 uint32_t end, int stated)
 {
     idem_journal *j = t->journal;
-    int first = !(header[IDEMI_H_MAGIC] & IDEMI_FIRST);
 
     j->have = 0;
-    j->newest = IDEMI_NONE;
-    idemi_recover_time(t, header[IDEMI_H_TIME]);
-    if (first)
+    j->usual = h->usual;
+    idemi_recover_time(t, h->time);
+    if (h->first)
         idemi_recover_cut(t);
-    idemi_recover_records(t, header, j->front, header[IDEMI_H_CARRIED], 1);
-    if (!first)
-        j->newest = IDEMI_NONE;
-    return idemi_recover_records(t, header, header[IDEMI_H_CARRIED], end,
-                                 stated);
+    idemi_recover_records(t, h, j->front, h->carried_end, 1);
+    idemi_recover_records(t, h, h->carried_end, end, stated);
 }
 
-/* The header of the sector behind one in the ring.  If several name it as the
-   one before them, all but the last did not come to count. */
+/* The header of the oldest sector from a sequence on, up to the head. */
 static void idemi_recover_next(idem_table *t, uint32_t sequence,
-                               const uint32_t *head, uint32_t *words)
+                               const idemi_header *head, idemi_header *h)
 {
-    uint32_t last = head[IDEMI_H_SEQUENCE];
-    uint32_t next, found = last;
-
-    for (next = sequence + 1; next < last; next++) {
-        int past;
-        if (!idemi_recover_header(t, next, words))
-            continue;
-        past = idemi_recover_before(words) > sequence;
-        if (!past || found == last)
-            found = next;
-        if (past)
-            break;
-    }
-    if (idemi_recover_before(head) <= sequence || found == last ||
-        !idemi_recover_header(t, found, words))
-        IDEM_MEMCPY(words, head, IDEMI_HEADER);
+    for (; sequence < head->sequence; sequence++)
+        if (idemi_recover_header(t, sequence, h) && h->sequence == sequence)
+            return;
+    *h = *head;
 }
 
-/* Reads all sectors that the newest header needs. */
-static void idemi_recover_ring(idem_table *t, const uint32_t *head)
+/* Reads all sectors that the head needs.  One that the next does not name,
+   though that names an older one, was passed over.  One that is named, and not
+   there, is lost. */
+static void idemi_recover_ring(idem_table *t, const idemi_header *head)
 {
     idem_journal *j = t->journal;
-    uint32_t size = t->journal->sector_size;
-    uint32_t words[IDEMI_H_WORDS], next[IDEMI_H_WORDS];
+    uint32_t size = t->config->storage->sector_size, named;
+    idemi_header h, next;
 
-    j->sequence = head[IDEMI_H_SEQUENCE];
-    j->tail = idemi_recover_tail(head);
-    if (head[IDEMI_H_DOUBT]) {
-        j->in_doubt = 1;
-        j->doubt = head[IDEMI_H_TIME] + head[IDEMI_H_DOUBT];
-    }
-    idemi_recover_next(t, j->tail - 1, head, words);
-    if (words[IDEMI_H_SEQUENCE] != j->tail)
-        idemi_recover_lost(t, j->tail);
-    t->clock = t->swept = words[IDEMI_H_TIME];
+    idemi_recover_next(t, head->tail, head, &h);
+    t->clock = t->swept = h.time;
     t->soonest = t->clock + IDEMI_NEVER_MS;
-    while (words[IDEMI_H_SEQUENCE] != j->sequence) {
-        uint32_t sequence = words[IDEMI_H_SEQUENCE];
-        int named;
-        idemi_recover_next(t, sequence, head, next);
-        named = idemi_recover_before(next) == sequence;
-        if (!named)
-            idemi_recover_lost(t, sequence);
-        idemi_recover_sector(t, words, named ? next[IDEMI_H_END] : size,
-                             named);
-        IDEM_MEMCPY(words, next, sizeof next);
+    named = h.sequence == head->tail ? h.before : 0;
+    for (; h.sequence != head->sequence; h = next) {
+        idemi_recover_next(t, h.sequence + 1, head, &next);
+        if (next.before < h.sequence)
+            continue;
+        if (h.before != named)
+            idemi_recover_lost(t, h.sequence);
+        named = h.sequence;
+        idemi_recover_sector(t, &h, next.before == named ? next.before_end
+                                                         : size,
+                             next.before == named);
     }
-    j->before = j->sequence;
-    if (idemi_recover_sector(t, words, size, 0))
-        return;
-    // The header itself is in doubt.  It is replaced, and what it made dead is
-    // kept until then; but if there is no place for that, it is believed.
-    j->before_end = words[IDEMI_H_CARRIED];
-    if (idemi_recover_header(t, idemi_recover_before(words), next) &&
-        j->sequence + 1 - idemi_recover_tail(next) <
-            t->journal->sector_count) {
-        j->before = next[IDEMI_H_SEQUENCE];
-        j->before_end = words[IDEMI_H_END];
-        j->tail = idemi_recover_tail(next);
-        idemi_journal_undo(t);
-    } else
-        j->newest = IDEMI_NONE;
+    if (h.before != named)
+        idemi_recover_lost(t, h.sequence);
+    idemi_recover_sector(t, &h, size, 0);
+    j->sequence = j->before = h.sequence;
+    j->tail = h.tail;
 }
 
-/* Finds out whether storage without a header is blank: every byte is erased,
-   but for what a cut may have left where headers go.  What reads as erased may
-   be in doubt all the same: the first head is erased as every other. */
+/* The places in which the first heads of a journal are begun: they may have
+   anything that a cut can leave. */
+#define IDEMI_FIRST_PLACES 3u
+
+/* From which offset on a sector of blank storage must be erased.  Where a first
+   head may have been begun: behind a torn header, for more is written behind a
+   whole one only. */
+static uint32_t idemi_recover_blank_from(idem_table *t, uint32_t sector)
+{
+    if (sector - 1 >= IDEMI_FIRST_PLACES)
+        return 0;
+    idemi_recover_read(t, idemi_storage_at(t, sector, 0), t->buffer, 4);
+    return idemi_basics_load32(t->buffer) == IDEMI_MAGIC
+               ? t->journal->front
+               : t->config->storage->sector_size;
+}
+
+/* Finds out whether storage without a header is blank. */
 static int idemi_recover_blank(idem_table *t)
 {
     const idem_storage *m = t->config->storage;
-    idem_journal *j = t->journal;
-    uint32_t sector, at, i;
+    uint32_t sector, at, len, i;
 
-    j->blank = 1;
-    j->tail = 1;
     for (sector = 0; sector < m->sector_count; sector++)
-        for (at = j->front; at < m->sector_size; at += m->prog_size) {
-            int result = idemi_recover_read(
-                t, idemi_storage_place(t, sector, at), m->prog_size);
-            for (i = 0; i < m->prog_size; i++)
+        for (at = idemi_recover_blank_from(t, sector); at < m->sector_size;
+             at += len) {
+            int result;
+            len = m->sector_size - at;
+            if (len > t->buffer_size)
+                len = t->buffer_size;
+            result = idemi_recover_read(t, idemi_storage_at(t, sector, at),
+                                        t->buffer, len);
+            for (i = 0; i < len; i++)
                 if (t->buffer[i] != m->erased)
                     return result < 0 ? result : IDEM_E_FORMAT;
         }
     return IDEM_OK;
 }
 
+/* Finds the newest header older than a sequence; returns whether there is
+   one. */
+static int idemi_recover_newest(idem_table *t, uint32_t below,
+                                idemi_header *head)
+{
+    uint32_t place;
+    idemi_header h;
+
+    head->sequence = 0;
+    for (place = 0; place < t->config->storage->sector_count; place++)
+        if (idemi_recover_header(t, place, &h) && h.sequence < below &&
+            h.sequence > head->sequence)
+            *head = h;
+    return head->sequence != 0;
+}
+
+/* Finds the head and reads the ring.  IDEM_MORE if there is not even a
+   header. */
+static int idemi_recover_head(idem_table *t)
+{
+    idem_journal *j = t->journal;
+    uint32_t below = UINT32_MAX, named = 0;
+    idemi_header head;
+
+    while (idemi_recover_newest(t, below, &head)) {
+        below = head.sequence;
+        j->usual = head.usual;
+        if (idemi_recover_has_record(t, below, head.carried_end, 1)) {
+            idemi_recover_ring(t, &head);
+            return IDEM_OK;
+        }
+        named |= head.before;
+    }
+    j->tail = 1;
+    if (named)
+        idemi_recover_lost(t, 0);
+    return below == UINT32_MAX ? IDEM_MORE : IDEM_OK;
+}
+
 /* Opens what the storage holds. */
 static int idemi_recover_open(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t words[IDEMI_H_WORDS], head[IDEMI_H_WORDS];
-    uint32_t place;
-    int result = IDEM_OK;
+    int result;
 
     j->newest = IDEMI_NONE;
-    head[IDEMI_H_SEQUENCE] = 0;
-    for (place = 0; place < t->journal->sector_count; place++)
-        if (idemi_recover_header(t, place, words) &&
-            words[IDEMI_H_SEQUENCE] > head[IDEMI_H_SEQUENCE])
-            IDEM_MEMCPY(head, words, sizeof words);
-    if (head[IDEMI_H_SEQUENCE]) {
-        idemi_recover_ring(t, head);
-        idemi_recover_cut(t);
-        idemi_keys_sweep(t);
-    } else
-        result = idemi_recover_blank(t);
-    if (idemi_recover_headless(t)) {
-        idemi_recover_lost(t, j->sequence);
-        j->blank = 0;
+    result = idemi_recover_head(t);
+    idemi_recover_cut(t);
+    idemi_keys_sweep(t);
+    t->stats.expired = 0;
+    j->usual.retention = idemi_default_retention(t, 0);
+    j->usual.response_max = t->config->response_max;
+    if (idemi_recover_has_record(t, j->sequence + 1, j->front, 0)) {
+        t->stats.lost++;                // behind a header that is damaged
         result = IDEM_OK;
     }
+    if (result == IDEM_MORE)
+        result = idemi_recover_blank(t);
     if (t->stats.lost) {
         j->in_doubt = 1;
-        j->doubt = t->clock + idemi_default_retention(t, 0);
+        j->doubt = t->clock + j->usual.retention;
     }
     j->synced = 1;
-    j->tried = j->sequence;
+    j->lag = 0;
     j->time = j->told = t->clock;
-    t->token = (uint64_t)j->sequence * t->journal->sector_size +
-               t->journal->sector_size - 1;
-    t->stats.expired = 0;
+    t->token = (idem_token)(j->sequence + 1) *
+                   t->config->storage->sector_size - 1;
     return result;
 }
 
 /* Makes the storage blank. */
 static int idemi_recover_format(idem_table *t)
 {
-    const idem_storage *m = t->config->storage;
     idem_journal *j = t->journal;
-    uint32_t sectors, at;
+    uint32_t sectors = t->config->storage->sector_count;
     int result = IDEM_OK;
 
-    IDEM_MEMSET(t->buffer, m->erased, (size_t)m->prog_size);
-    for (sectors = m->sector_count; result == IDEM_OK && sectors > 0;
-         sectors--) {
-        j->sequence = sectors - 1;
+    for (j->sequence = sectors - 1; result == IDEM_OK && sectors > 0;
+         sectors--, j->sequence--) {
         j->erased = 0;
         result = idemi_storage_erase(t, 1);
-        for (at = 0; !m->erase && result == IDEM_OK && at < m->sector_size;
-             at += m->prog_size)
-            result = idemi_storage_prog(t, at, m->prog_size);
     }
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
@@ -3614,11 +3877,11 @@ static idem_slot *idemi_command_named(const idem_table *t,
 {
     idem_slot *s;
 
-    if (claim->slot >= t->capacity || t->token - claim->token > UINT32_MAX)
+    if (claim->slot >= t->capacity)
         return NULL;
     s = idemi_slot_at(t, (unsigned)claim->slot);
     return s->state & bits && !(s->state & IDEMI_CUT) &&
-                   s->token == (uint32_t)claim->token &&
+                   idemi_keys_token(t, s->token) == claim->token &&
                    !idemi_slot_over(t, s)
                ? s
                : NULL;
@@ -3663,7 +3926,6 @@ static void idemi_command_evict(idem_table *t, unsigned slot)
 
     if (t->clock - time < t->clock - t->reach)
         t->reach = time;
-    t->evicted = time;
     t->stats.evicted++;
     idemi_keys_remove(t, slot);
 }
@@ -3840,7 +4102,7 @@ static int idemi_command_first(idem_table *t, const idemi_query *q)
 static int idemi_command_begin(idem_table *t, const idemi_query *q)
 {
     unsigned slot = idemi_index_find(t, q->hash, q->rq);
-    int result = idemi_journal_assure(t, slot);
+    int result = idemi_journal_confirm(t, slot);
 
     if (result < 0)
         return result;
@@ -3912,7 +4174,7 @@ static int idemi_command_deliver(idem_table *t, const idem_claim *claim)
         return IDEM_E_NOT_FOUND;
     result = s->state & IDEMI_UNDELIVERED
                  ? idemi_journal_note(t, claim->slot, IDEMI_DELIVERED)
-                 : idemi_journal_assure(t, claim->slot);
+                 : idemi_journal_confirm(t, claim->slot);
     if (result == IDEM_OK)
         idemi_keys_delivered(t, s);
     return result;
@@ -4058,18 +4320,14 @@ static int idemi_check_probe(const idem_table *t, unsigned slot)
 static int idemi_check_journal(const idem_table *t)
 {
     const idem_journal *j = t->journal;
-    uint32_t oldest;
+    const uint32_t *needs = idemi_journal_needs(t);
+    unsigned slot = t->capacity;
 
-    idemi_journal_oldest(t, &oldest);
-    if (j->blank)
-        return 0;
-    if (oldest < j->tail)
-        return 14;
-    // Until the head has a record, it counts less what the one before needs.
-    return j->sequence + 1 - j->tail + (j->at && j->tail == j->stated) >=
-                   t->config->storage->sector_count
-               ? 15
-               : 0;
+    do
+        if (idemi_journal_is_needed(t, slot) && needs[slot] < j->tail)
+            return 14;
+    while (slot-- > 0);
+    return j->at && !t->stats.retired && idemi_journal_dead(t) < 2 ? 15 : 0;
 }
 
 /* What idem_check counts on its way */
@@ -4299,6 +4557,9 @@ static int idemi_public_config(const idem_config *config)
            config->capacity - 1 < IDEM_CAPACITY_MAX &&
            idemi_public_lease(config->lease_ms) &&
            config->retention_ms <= IDEM_RETENTION_MAX &&
+           config->full <= IDEM_EVICT_OLDEST &&
+           config->durability <= IDEM_BATCH &&
+           !config->lock == !config->unlock &&
            (!IDEMI_STORAGE(config) || idemi_public_storage(config->storage));
 }
 
@@ -4312,16 +4573,6 @@ typedef uint32_t idemi_size;
 
 /* Bytes that are read at once, at most */
 #define IDEMI_READ_MAX UINT32_C(0x100000)
-
-/* Bytes of the longest record, in whole granules. */
-IDEMI_APART
-static uint32_t idemi_public_record(const idem_config *config)
-{
-    return idemi_storage_granules(config->storage->prog_size,
-                                  IDEMI_RECORD_FIXED + config->key_max +
-                                      config->response_max +
-                                      config->state_max);
-}
 
 /* Lays the table out in memory, if it is large enough and aligned. */
 static int idemi_public_layout(idem_table *t, unsigned char *memory,
@@ -4342,7 +4593,10 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
     idemi_size needed = journal;
 
     if (IDEMI_STORAGE(config))
-        needed = buffer + IDEMI_ROUND4(idemi_public_record(config));
+        needed = buffer + IDEMI_ROUND4((idemi_size)IDEMI_RECORD_MAX(
+                              config->capacity, config->key_max,
+                              config->response_max, config->state_max,
+                              config->storage->prog_size));
     t->needed = (size_t)needed;
     if (t->needed != needed)
         t->needed = (size_t)-1;
@@ -4365,34 +4619,36 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
     return IDEM_OK;
 }
 
-/* Finds out whether the sectors can keep the configured keys, whatever comes,
-   and when carrying is to begin.  A head that is begun for one command takes
-   all that a sector has room for but three records; after `heads` of them
-   nothing older is needed.  While these are begun that many more are in use. */
+/* Finds out whether the sectors can keep the configured keys, whatever
+   comes. */
 static int idemi_public_geometry(idem_table *t)
 {
     const idem_config *config = t->config;
     const idem_storage *m = config->storage;
     idem_journal *j = t->journal;
-    uint32_t room, heads;
+    idem_fingerprint_state shape;
+    unsigned char words[12];
 
-    j->front = idemi_storage_granules(m->prog_size, IDEMI_HEADER);
-    j->record_max = idemi_public_record(config);
-    j->sector_size = m->sector_size;
-    j->sector_count = m->sector_count;
-    j->granule = m->prog_size;
-    j->shape = (m->sector_count * UINT32_C(0x9E3779B1) + m->sector_size) *
-               UINT32_C(0x9E3779B1) + j->granule;
-    t->needed = 0;
-    if (m->sector_size < j->front + 4 * j->record_max)
+    j->front = IDEMI_FRONT(m->prog_size);
+    j->key_record = IDEMI_KEY_RECORD(config->capacity, config->key_max,
+                                     config->response_max, m->prog_size);
+    j->record_max = IDEMI_RECORD_MAX(config->capacity, config->key_max,
+                                     config->response_max, config->state_max,
+                                     m->prog_size);
+    t->needed = IDEMI_SECTORS(config->capacity, m->sector_size, m->prog_size,
+                              j->key_record, j->record_max);
+    if (!t->needed || m->sector_count < t->needed)
         return IDEM_E_SPACE;
-    room = m->sector_size - j->front - 3 * j->record_max;
-    heads = (uint32_t)(((idemi_size)config->capacity * j->record_max +
-                        config->state_max + room) / room);
-    j->low = heads + 2;
-    j->low_max = m->sector_count - heads;
-    t->needed = 2 * (size_t)heads + 2;
-    return m->sector_count < t->needed ? IDEM_E_SPACE : IDEM_OK;
+    j->state_keys = IDEMI_STATE_KEYS(j->key_record, j->record_max);
+    j->head_keys = IDEMI_HEAD_KEYS(m->sector_size, m->prog_size,
+                                   j->key_record, j->record_max);
+    idemi_basics_store32(words, m->sector_size);
+    idemi_basics_store32(words + 4, m->sector_count);
+    idemi_basics_store32(words + 8, m->prog_size | (uint32_t)m->erased << 16);
+    idem_fingerprint_init(&shape, config);
+    idem_fingerprint_update(&shape, words, sizeof words);
+    j->shape = (uint32_t)idem_fingerprint_final(&shape);
+    return IDEM_OK;
 }
 
 /* Everything about an empty table that is not zero. */
@@ -4417,10 +4673,9 @@ static void idemi_public_start(idem_table *t, uint32_t now_ms)
             idemi_order_free(t, slot);
     t->tick = now_ms;
     t->counted = now_ms;
-    t->evicted = t->clock - IDEM_RETENTION_MAX;
-    t->reach = IDEMI_JOURNAL(t) && t->config->full == IDEM_REJECT
-                   ? t->evicted
-                   : t->clock - 1;
+    t->reach = t->clock;
+    if (IDEMI_JOURNAL(t) && t->config->full == IDEM_REJECT)
+        t->reach -= IDEM_RETENTION_MAX;
     t->magic = IDEMI_MAGIC;
 }
 
@@ -4768,7 +5023,7 @@ IDEM_API int idem_horizon(idem_table *table, uint32_t *horizon_ms,
 
     if (result < 0)
         return result;
-    reaches = table->clock - table->evicted;
+    reaches = table->clock - table->reach;
     *horizon_ms = idemi_default_retention(table, 0);
     if (reaches < *horizon_ms)
         *horizon_ms = reaches;

@@ -594,7 +594,7 @@ static void check_cost(machine *m, const flash *was)
 
     if (erases > 1 + !m->model.wrote && !m->blank)
         wrong(m, "%u erases in one call", (unsigned)erases);
-    if (m->idle && what == 'B' && erases && !m->blank)
+    if (m->idle && what == 'B' && erases && m->model.wrote)
         wrong(m, "an erase in spite of idle work");
     if (what == 'B')
         m->idle = 0;
