@@ -3098,7 +3098,8 @@ static int idemi_journal_commit(idem_table *t)
     idemi_header_walk(t->config->storage, &p, &h);
     idemi_pen_word(&p, idemi_storage_check(t, 0, 0, t->buffer,
                                            IDEMI_HEADER - 4));
-    return idemi_storage_prog(t, 0, IDEMI_HEADER);
+    result = idemi_storage_prog(t, 0, IDEMI_HEADER);
+    return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
 
 /* The head takes no more records. */
@@ -3797,7 +3798,7 @@ static int idemi_recover_head(idem_table *t)
             idemi_recover_ring(t, &head);
             return IDEM_OK;
         }
-        named |= head.before;
+        named = head.before;
     }
     j->tail = 1;
     if (named)
