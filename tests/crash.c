@@ -71,6 +71,7 @@ enum { READS_MAX = 1 << 20 };       // in one call: it does not end
 enum { PATIENCE = 60 };             // seconds for one cut: it does not end
 enum { READS_OPENING = 9 };         // of a byte
 enum { REPLAY_READS = 0 };          // of a duplicate
+enum { SWAYS_MAX = 2 };             // cuts of that kind, and a loss may be told
 enum { REPORTS = 5 };               // violations that are told of in full
 enum { UNREADABLE = -1 };           // known.status, when looking fails
 
@@ -221,6 +222,7 @@ typedef struct machine {
     // Where it is.
     unsigned depth;             // cuts so far
     unsigned cut, variant;      // the latest of them
+    unsigned sways;             // cuts that read differently from boot to boot
     unsigned ops;               // that could be cut since then
     uint32_t mix;               // chance, from the path
     int cutting;
@@ -263,6 +265,7 @@ static struct {
 typedef struct tally {
     uint64_t states_of[DEPTH_MAX + 1];  // with so many cuts
     uint64_t states, cuts, violations, unreadable, blank_doubts, unfit;
+    uint64_t told;              // states in which two such cuts lost something
 } tally;
 
 static tally total, part;
@@ -424,6 +427,15 @@ static void check_storage(machine *m)
         wrong(m, "%s at %u", flash_text(f), (unsigned)f->first_at);
 }
 
+/* Two cuts that read differently from boot to boot may lose something, if that
+   is told.  What is known then is not in the model: this path ends here. */
+static void tell_loss(machine *m)
+{
+    if (!m->failed)
+        part.told++;
+    m->failed = 1;
+}
+
 /* What must be so after every call. */
 static void check_machine(machine *m)
 {
@@ -432,7 +444,9 @@ static void check_machine(machine *m)
     check_storage(m);
     if (broken)
         wrong(m, "idem_check is %d", broken);
-    if (m->table.stats.lost)
+    if (m->table.stats.lost && m->sways >= SWAYS_MAX)
+        tell_loss(m);
+    else if (m->table.stats.lost)
         wrong(m, "stats.lost is %u", (unsigned)m->table.stats.lost);
     // What cannot be seen is found out when a program fails.
     if (m->table.stats.retired && !m->blank)
@@ -1070,6 +1084,17 @@ static void recover(machine *m)
     part.states_of[m->depth]++;
 }
 
+/* Whether the variant reads differently from boot to boot, or from read to
+   read. */
+static int is_unstable(const flash *f, const flash_op *op, unsigned variant)
+{
+    uint32_t k;
+    int torn = flash_torn_kind(f, op, variant, &k);
+
+    return torn == FLASH_SWAY_BOOT || torn == FLASH_SWAY_READ ||
+           torn == FLASH_SWAY_APIECE;
+}
+
 /* Leaves a copy of the machine torn in the middle of an operation; it goes on
    from there.  Nothing happens if the medium refuses the operation anyway. */
 static void cut_variant(machine *m, const flash_op *op, unsigned at,
@@ -1100,6 +1125,7 @@ static void cut_variant(machine *m, const flash_op *op, unsigned at,
     c->olds = m->olds;
     restart_claims(c);
     c->acknowledged = m->acknowledged;
+    c->sways = m->sways + is_unstable(&m->medium, op, variant);
     c->erasing = c->misused = c->calling = c->failed = 0;
     c->cutting = 1;
     c->ops = 0;
@@ -1339,6 +1365,7 @@ static machine *start(const geometry *g, const char *text)
     memset(m->before, 0, sizeof m->before);
     m->olds = m->ops = 0;
     m->erasing = m->misused = m->calling = m->failed = m->acknowledged = 0;
+    m->sways = 0;
     m->mix = flash_mix(run.seed);
     open_table(m);
     m->cutting = 0;
@@ -1707,6 +1734,7 @@ static void add_tally(const tally *from)
     total.unreadable += from->unreadable;
     total.blank_doubts += from->blank_doubts;
     total.unfit += from->unfit;
+    total.told += from->told;
 }
 
 /* Says what came of a geometry, or of all. */
@@ -1722,6 +1750,9 @@ static void print_tally(const char *name, const tally *t)
                (unsigned long long)t->states_of[3]);
     if (t->unfit)
         printf(", %llu workloads do not fit", (unsigned long long)t->unfit);
+    if (t->told)
+        printf(", %llu losses told after two unstable tears",
+               (unsigned long long)t->told);
     if (t->unreadable)
         printf(", %llu looks at what did not read",
                (unsigned long long)t->unreadable);
