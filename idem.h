@@ -3479,11 +3479,12 @@ static void idemi_recover_lost(idem_table *t, uint32_t sequence)
     t->journal->damaged = sequence;
 }
 
-/* Moves the clock on to a time.  (Times only increase: what is longer than any
-   retention was told as less, see idemi_keys_sweep.) */
+/* Moves the clock on to a time; not back, where the carried records are of one
+   attempt at a head, and the header of another. */
 static void idemi_recover_time(idem_table *t, uint32_t time)
 {
-    idemi_keys_advance(t, time - t->clock);
+    if (time - t->clock <= IDEMI_NEVER_MS + IDEMI_SWEEP_MS)
+        idemi_keys_advance(t, time - t->clock);
 }
 
 /* Cuts all claims short. */
