@@ -3648,6 +3648,7 @@ static void idemi_recover_records(idem_table *t, const idemi_header *h,
     idem_slot mine;
 
     r.s = &mine;
+    j->before_end = at;
     while (at < end) {
         uint32_t len = idemi_recover_record(t, h->sequence, h->carried_end, at,
                                             &r);
