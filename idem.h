@@ -2710,20 +2710,30 @@ typedef struct idemi_record {
     uint8_t  first;             /* of a claim: its token is the place of this */
 } idemi_record;
 
-/* A sector's header, but for what is the same in all of them. */
+/* A sector's header: words, in this order (>>format).  The first four are the
+   same in all of them, but for one bit. */
 typedef struct idemi_header {
+    uint32_t magic;
+    uint32_t version;           /* hash << 8, granule << 16 */
+    uint32_t sector_size;       /* erased << 24 */
+    uint32_t sector_count;      /* IDEMI_FIRST if it is the first of a boot */
     uint32_t sequence;
-    uint32_t tail;              /* the oldest sector that is needed */
-    uint32_t before;            /* the newest older one that counts, 0: none; */
-    uint32_t before_end;        /* and where its records end */
+    uint32_t back;              /* to the oldest sector that is needed; << 16 to
+                                   the newest older one that counts */
+    uint32_t before_end;        /* where the records of that one end */
     uint32_t carried_end;       /* where the carried records here end */
     uint32_t time;              /* logical ms; of the first in a boot, when
                                    that began */
-    uint32_t doubt;             /* for so many times 65,536 ms unknown keys may
-                                   be lost ones */
-    uint32_t first;             /* 1: of a boot */
-    idem_usual usual;
+    uint32_t retention;         /* what is usual in the records */
+    uint32_t response_max;      /* likewise; << 16, for so many times 65,536 ms
+                                   unknown keys may be lost ones */
+    uint32_t check;
 } idemi_header;
+#define IDEMI_HEADER  sizeof(idemi_header)
+#define IDEMI_VERSION 2u
+#define IDEMI_FIRST   0x10000u
+
+IDEMI_ASSUME(a_header_is_its_words, sizeof(idemi_header) == 12 * 4);
 
 /* Where in its bytes a walk is.  `at` never passes `end`: whoever wants more
    gets zeros, and `bad` is set. */
@@ -2860,33 +2870,26 @@ static int idemi_record_is_bound(const idemi_record *r)
     return (r->flags & (IDEMI_HAS_KEY | IDEMI_FINISHED)) == IDEMI_FINISHED;
 }
 
-#define IDEMI_VERSION 2u
-#define IDEMI_HEADER  48u               /* bytes */
-
-/* All of a header but its check.  What is the same in all of them is not read:
-   it is in the check. */
-static void idemi_header_walk(const idem_storage *m, idemi_pen *p,
-                              idemi_header *h)
+/* All of a header. */
+static void idemi_header_walk(idemi_pen *p, idemi_header *h)
 {
-    uint32_t word;
+    uint32_t *word = &h->magic;
 
-    idemi_pen_word(p, IDEMI_MAGIC);
-    idemi_pen_word(p, IDEMI_VERSION | IDEM_HASH << 8 |
-                          (uint32_t)m->prog_size << 16);
-    idemi_pen_word(p, m->sector_size | (uint32_t)m->erased << 24);
-    h->first = idemi_pen_word(p, m->sector_count | h->first << 16) >> 16;
-    h->sequence = idemi_pen_word(p, h->sequence);
-    word = idemi_pen_word(p, (h->sequence - h->tail) |
-                                 (h->sequence - h->before) << 16);
-    h->tail = h->sequence - (word & 0xFFFF);
-    h->before = h->sequence - (word >> 16);
-    h->before_end = idemi_pen_word(p, h->before_end);
-    h->carried_end = idemi_pen_word(p, h->carried_end);
-    h->time = idemi_pen_word(p, h->time);
-    h->usual.retention = idemi_pen_word(p, h->usual.retention);
-    word = idemi_pen_word(p, h->usual.response_max | h->doubt << 16);
-    h->usual.response_max = word & 0xFFFF;
-    h->doubt = word >> 16;
+    do
+        *word = idemi_pen_word(p, *word);
+    while (word++ != &h->check);
+}
+
+/* The oldest sector that a header needs. */
+static uint32_t idemi_header_tail(const idemi_header *h)
+{
+    return h->sequence - (h->back & 0xFFFF);
+}
+
+/* The newest sector before it that counts; 0: none. */
+static uint32_t idemi_header_before(const idemi_header *h)
+{
+    return h->sequence - (h->back >> 16);
 }
 
 /* ---------------------------------------------------------------------------
@@ -3014,9 +3017,9 @@ static uint32_t idemi_journal_due(const idem_table *t, uint32_t head,
     const idem_journal *j = t->journal;
     const uint32_t *needs = idemi_journal_needs(t);
     uint32_t sectors = t->config->storage->sector_count;
-    uint32_t width = sectors / IDEMI_GROUPS + 1, keys, first;
     uint32_t keys_of[IDEMI_GROUPS];
-    unsigned slot = t->capacity, group = 0;
+    uint32_t keys, first;
+    unsigned slot = t->capacity, shift = 0, group = 0;
 
     // Heads that can be begun before the oldest sector is wanted
     uint32_t left = j->tail + sectors - 3 - head;
@@ -3026,23 +3029,25 @@ static uint32_t idemi_journal_due(const idem_table *t, uint32_t head,
     if (left < sectors && keys <= left * j->head_keys && j->tail > j->damaged)
         return 0;
     IDEM_MEMSET(keys_of, 0, sizeof keys_of);
+    while (sectors >> shift >= IDEMI_GROUPS)
+        shift++;
     *oldest = head;
     do {
         if (!idemi_journal_is_needed(t, slot) || needs[slot] >= head)
             continue;
         if (needs[slot] < *oldest)
             *oldest = needs[slot];
-        keys_of[(needs[slot] - j->tail) / width] +=
+        keys_of[(needs[slot] - j->tail) >> shift] +=
             slot == t->capacity ? j->state_keys : 1;
     } while (slot-- > 0);
     if (*oldest <= j->damaged)
         return j->damaged;
     keys = 0;
-    for (first = j->tail; first < head; first += width) {
+    for (first = j->tail; first < head; first += UINT32_C(1) << shift) {
         keys += keys_of[group++];
         if (keys > 0 && (left >= sectors || keys > left * j->head_keys))
-            return first + width - 1;
-        left += width;
+            return first + (UINT32_C(1) << shift) - 1;
+        left += UINT32_C(1) << shift;
     }
     return 0;
 }
@@ -3076,26 +3081,32 @@ static int idemi_journal_carry(idem_table *t)
 IDEMI_APART
 static int idemi_journal_commit(idem_table *t)
 {
+    const idem_storage *m = t->config->storage;
     idem_journal *j = t->journal;
+    int result = idemi_storage_sync(t);
     idemi_header h;
     idemi_pen p;
-    int result = idemi_storage_sync(t);
 
     if (result < 0)
         return result;
+    h.magic = IDEMI_MAGIC;
+    h.version = IDEMI_VERSION | IDEM_HASH << 8 | (uint32_t)m->prog_size << 16;
+    h.sector_size = m->sector_size | (uint32_t)m->erased << 24;
+    h.sector_count = m->sector_count | (j->opened ? 0 : IDEMI_FIRST);
     h.sequence = j->sequence;
-    h.tail = j->stated;
-    h.before = j->before;
+    h.back = (j->sequence - j->stated) | (j->sequence - j->before) << 16;
     h.before_end = j->before_end;
     h.carried_end = j->at;
     h.time = j->time - j->lag;
-    h.doubt = j->in_doubt ? (j->doubt - t->clock + 0xFFFF) >> 16 : 0;
-    h.first = !j->opened;
-    h.usual = j->usual;
+    h.retention = j->usual.retention;
+    h.response_max = j->usual.response_max;
+    if (j->in_doubt)
+        h.response_max |= (j->doubt - t->clock + 0xFFFF) & 0xFFFF0000;
     p.at = t->buffer;
     p.end = t->buffer + IDEMI_HEADER;
     p.writing = 1;
-    idemi_header_walk(t->config->storage, &p, &h);
+    idemi_header_walk(&p, &h);
+    p.at -= 4;
     idemi_pen_word(&p, idemi_storage_check(t, 0, 0, t->buffer,
                                            IDEMI_HEADER - 4));
     result = idemi_storage_prog(t, 0, IDEMI_HEADER);
@@ -3468,8 +3479,15 @@ static int idemi_recover_header(idem_table *t, uint32_t sequence,
     p.at = t->buffer;
     p.end = t->buffer + IDEMI_HEADER;
     p.writing = 0;
-    idemi_header_walk(t->config->storage, &p, h);
+    idemi_header_walk(&p, h);
     return (h->sequence - sequence) % t->config->storage->sector_count == 0;
+}
+
+/* What is usual in a sector's records. */
+static void idemi_recover_usual(idem_table *t, const idemi_header *h)
+{
+    t->journal->usual.retention = h->retention;
+    t->journal->usual.response_max = h->response_max & 0xFFFF;
 }
 
 /* Something that was acknowledged may be lost. */
@@ -3681,9 +3699,9 @@ static void idemi_recover_sector(idem_table *t, const idemi_header *h,
     idem_journal *j = t->journal;
 
     j->have = 0;
-    j->usual = h->usual;
+    idemi_recover_usual(t, h);
     idemi_recover_time(t, h->time);
-    if (h->first)
+    if (h->sector_count & IDEMI_FIRST)
         idemi_recover_cut(t);
     idemi_recover_records(t, h, j->front, h->carried_end, 1);
     idemi_recover_records(t, h, h->carried_end, end, stated);
@@ -3705,29 +3723,34 @@ static void idemi_recover_next(idem_table *t, uint32_t sequence,
 static void idemi_recover_ring(idem_table *t, const idemi_header *head)
 {
     idem_journal *j = t->journal;
-    uint32_t size = t->config->storage->sector_size, named;
+    uint32_t named = 0, end;
     idemi_header h, next;
 
-    idemi_recover_next(t, head->tail, head, &h);
+    j->sequence = j->before = head->sequence;
+    j->tail = idemi_header_tail(head);
+    idemi_recover_next(t, j->tail, head, &h);
     t->clock = t->swept = h.time;
     t->soonest = t->clock + IDEMI_NEVER_MS;
-    named = h.sequence == head->tail ? h.before : 0;
-    for (; h.sequence != head->sequence; h = next) {
-        idemi_recover_next(t, h.sequence + 1, head, &next);
-        if (next.before < h.sequence)
-            continue;
-        if (h.before != named)
+    if (h.sequence == j->tail)
+        named = idemi_header_before(&h);
+    for (;; h = next) {
+        int stated = 0;
+        end = t->config->storage->sector_size;
+        if (h.sequence != j->sequence) {
+            idemi_recover_next(t, h.sequence + 1, head, &next);
+            if (idemi_header_before(&next) < h.sequence)
+                continue;
+            stated = idemi_header_before(&next) == h.sequence;
+            if (stated)
+                end = next.before_end;
+        }
+        if (idemi_header_before(&h) != named)
             idemi_recover_lost(t, h.sequence);
         named = h.sequence;
-        idemi_recover_sector(t, &h, next.before == named ? next.before_end
-                                                         : size,
-                             next.before == named);
+        idemi_recover_sector(t, &h, end, stated);
+        if (named == j->sequence)
+            return;
     }
-    if (h.before != named)
-        idemi_recover_lost(t, h.sequence);
-    idemi_recover_sector(t, &h, size, 0);
-    j->sequence = j->before = h.sequence;
-    j->tail = h.tail;
 }
 
 /* The places in which the first heads of a journal are begun: they may have
@@ -3795,12 +3818,12 @@ static int idemi_recover_head(idem_table *t)
 
     while (idemi_recover_newest(t, below, &head)) {
         below = head.sequence;
-        j->usual = head.usual;
+        idemi_recover_usual(t, &head);
         if (idemi_recover_has_record(t, below, head.carried_end, 1)) {
             idemi_recover_ring(t, &head);
             return IDEM_OK;
         }
-        named = head.before;
+        named = idemi_header_before(&head);
     }
     j->tail = 1;
     if (named)
@@ -4577,6 +4600,23 @@ typedef uint32_t idemi_size;
 /* Bytes that are read at once, at most */
 #define IDEMI_READ_MAX UINT32_C(0x100000)
 
+/* Bytes of the longest record that has so many of state, in whole granules. */
+IDEMI_APART
+static uint32_t idemi_public_record(const idem_config *config,
+                                    uint32_t state_bytes)
+{
+    return idemi_storage_granules(
+        config->storage,
+        IDEMI_KEY_BYTES(config->capacity, config->key_max,
+                        config->response_max) + state_bytes);
+}
+
+static uint32_t idemi_public_record_max(const idem_config *config)
+{
+    return idemi_public_record(
+        config, IDEMI_NUMBER(config->state_max) + config->state_max);
+}
+
 /* Lays the table out in memory, if it is large enough and aligned. */
 static int idemi_public_layout(idem_table *t, unsigned char *memory,
                                size_t size)
@@ -4596,10 +4636,7 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
     idemi_size needed = journal;
 
     if (IDEMI_STORAGE(config))
-        needed = buffer + IDEMI_ROUND4((idemi_size)IDEMI_RECORD_MAX(
-                              config->capacity, config->key_max,
-                              config->response_max, config->state_max,
-                              config->storage->prog_size));
+        needed = buffer + IDEMI_ROUND4(idemi_public_record_max(config));
     t->needed = (size_t)needed;
     if (t->needed != needed)
         t->needed = (size_t)-1;
@@ -4633,11 +4670,8 @@ static int idemi_public_geometry(idem_table *t)
     unsigned char words[12];
 
     j->front = IDEMI_FRONT(m->prog_size);
-    j->key_record = IDEMI_KEY_RECORD(config->capacity, config->key_max,
-                                     config->response_max, m->prog_size);
-    j->record_max = IDEMI_RECORD_MAX(config->capacity, config->key_max,
-                                     config->response_max, config->state_max,
-                                     m->prog_size);
+    j->key_record = idemi_public_record(config, 0);
+    j->record_max = idemi_public_record_max(config);
     t->needed = IDEMI_SECTORS(config->capacity, m->sector_size, m->prog_size,
                               j->key_record, j->record_max);
     if (!t->needed || m->sector_count < t->needed)
