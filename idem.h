@@ -1036,6 +1036,7 @@ typedef struct idem_journal {
     uint32_t newest;            /* slot of the record to be confirmed, */
     uint8_t  newest_state;      /* 1: and the state */
     idem_usual usual;
+    uint32_t sector_size, sector_count, granule;    /* those of the storage */
     uint32_t shape;             /* secret and geometry, as the checks have it */
     uint32_t front;             /* where a sector's records begin */
     uint32_t record_max;        /* bytes of any record, in whole granules, */
@@ -2384,9 +2385,11 @@ static int idemi_storage_result(idem_table *t, int result)
 }
 
 /* Rounds up to whole granules. */
-static uint32_t idemi_storage_granules(const idem_storage *m, uint32_t len)
+static uint32_t idemi_storage_granules(const idem_table *t, uint32_t len)
 {
-    return (len + m->prog_size - 1u) & ~(m->prog_size - 1u);
+    uint32_t granule = t->journal->granule;
+
+    return (len + granule - 1) & ~(granule - 1);
 }
 
 /* Bytes from the start of the storage to an offset in a sector. */
@@ -2444,7 +2447,7 @@ static int idemi_storage_prog(idem_table *t, uint32_t offset, uint32_t len)
 {
     const idem_storage *m = t->config->storage;
     uint32_t at = idemi_storage_at(t, t->journal->sequence, offset);
-    uint32_t padded = idemi_storage_granules(m, len), check;
+    uint32_t padded = idemi_storage_granules(t, len), check;
     int result;
 
     IDEM_MEMSET(t->buffer + len, m->erased, (size_t)(padded - len));
@@ -2822,7 +2825,7 @@ static const unsigned char *idemi_pen_bytes(idemi_pen *p,
 static uint32_t idemi_record_token(const idem_table *t, uint32_t sequence,
                                    uint32_t offset)
 {
-    return sequence * t->config->storage->sector_size + offset;
+    return sequence * t->journal->sector_size + offset;
 }
 
 /* All of a record but its check; `token`: of a claim that is first written
@@ -2924,7 +2927,7 @@ static uint32_t idemi_journal_dead(const idem_table *t)
 {
     const idem_journal *j = t->journal;
 
-    return t->config->storage->sector_count - (j->sequence + 1 - j->tail);
+    return t->journal->sector_count - (j->sequence + 1 - j->tail);
 }
 
 /* Writes a record into the head; IDEM_MORE if it does not fit. */
@@ -2951,8 +2954,8 @@ static int idemi_journal_put(idem_table *t, idemi_record *r)
     if (idemi_record_is_bound(r))
         check ^= r->s->token << 16;
     idemi_pen_word(&p, check);
-    len = idemi_storage_granules(t->config->storage, len + 4);
-    if (len > t->config->storage->sector_size - j->at)
+    len = idemi_storage_granules(t, len + 4);
+    if (len > t->journal->sector_size - j->at)
         return IDEM_MORE;
     result = idemi_storage_prog(t, j->at, (uint32_t)(p.at - t->buffer));
     if (result < 0)
@@ -3001,7 +3004,7 @@ static int idemi_journal_has_room(const idem_table *t)
 {
     const idem_journal *j = t->journal;
 
-    return j->at + 3 * j->record_max <= t->config->storage->sector_size;
+    return j->at + 3 * j->record_max <= t->journal->sector_size;
 }
 
 /* Sectors are told apart in so many groups when it is found out what is to be
@@ -3016,7 +3019,7 @@ static uint32_t idemi_journal_due(const idem_table *t, uint32_t head,
 {
     const idem_journal *j = t->journal;
     const uint32_t *needs = idemi_journal_needs(t);
-    uint32_t sectors = t->config->storage->sector_count;
+    uint32_t sectors = t->journal->sector_count;
     uint32_t keys_of[IDEMI_GROUPS];
     uint32_t keys, first;
     unsigned slot = t->capacity, shift = 0, group = 0;
@@ -3273,7 +3276,7 @@ static int idemi_journal_admit(idem_table *t)
     }
     if (result == IDEM_OK &&
         (idemi_journal_dead(t) < 2 ||
-         (idem_token)sequence * t->config->storage->sector_size <= t->token))
+         (idem_token)sequence * t->journal->sector_size <= t->token))
         result = IDEM_E_SPACE;
     return result;
 }
@@ -3424,7 +3427,7 @@ static unsigned char *idemi_recover_bytes(idem_table *t, uint32_t sequence,
                                           uint32_t at)
 {
     idem_journal *j = t->journal;
-    uint32_t rest = t->config->storage->sector_size - at, i, kept;
+    uint32_t rest = t->journal->sector_size - at, i, kept;
 
     if (rest > j->record_max)
         rest = j->record_max;
@@ -3434,7 +3437,7 @@ static unsigned char *idemi_recover_bytes(idem_table *t, uint32_t sequence,
     for (i = 0; i < kept; i++)
         t->buffer[i] = t->buffer[at - j->window + i];
     j->window = at;
-    j->have = t->config->storage->sector_size - at;
+    j->have = t->journal->sector_size - at;
     if (j->have > t->buffer_size)
         j->have = t->buffer_size;
     idemi_recover_read(t, idemi_storage_at(t, sequence, at + kept),
@@ -3480,7 +3483,7 @@ static int idemi_recover_header(idem_table *t, uint32_t sequence,
     p.end = t->buffer + IDEMI_HEADER;
     p.writing = 0;
     idemi_header_walk(&p, h);
-    return (h->sequence - sequence) % t->config->storage->sector_count == 0;
+    return (h->sequence - sequence) % t->journal->sector_count == 0;
 }
 
 /* What is usual in a sector's records. */
@@ -3632,7 +3635,7 @@ static uint32_t idemi_recover_record(idem_table *t, uint32_t sequence,
     check ^= idemi_storage_check(t, sequence, at, start, len);
     if (idemi_recover_check(t, r, check))
         return 0;
-    return idemi_storage_granules(t->config->storage, len + 4);
+    return idemi_storage_granules(t, len + 4);
 }
 
 /* Whether a sector has, from an offset on, a record that was not carried: one
@@ -3735,7 +3738,7 @@ static void idemi_recover_ring(idem_table *t, const idemi_header *head)
         named = idemi_header_before(&h);
     for (;; h = next) {
         int stated = 0;
-        end = t->config->storage->sector_size;
+        end = t->journal->sector_size;
         if (h.sequence != j->sequence) {
             idemi_recover_next(t, h.sequence + 1, head, &next);
             if (idemi_header_before(&next) < h.sequence)
@@ -3767,7 +3770,7 @@ static uint32_t idemi_recover_blank_from(idem_table *t, uint32_t sector)
     idemi_recover_read(t, idemi_storage_at(t, sector, 0), t->buffer, 4);
     return idemi_basics_load32(t->buffer) == IDEMI_MAGIC
                ? t->journal->front
-               : t->config->storage->sector_size;
+               : t->journal->sector_size;
 }
 
 /* Finds out whether storage without a header is blank. */
@@ -3801,7 +3804,7 @@ static int idemi_recover_newest(idem_table *t, uint32_t below,
     idemi_header h;
 
     head->sequence = 0;
-    for (place = 0; place < t->config->storage->sector_count; place++)
+    for (place = 0; place < t->journal->sector_count; place++)
         if (idemi_recover_header(t, place, &h) && h.sequence < below &&
             h.sequence > head->sequence)
             *head = h;
@@ -3858,7 +3861,7 @@ static int idemi_recover_open(idem_table *t)
     j->lag = 0;
     j->time = j->told = t->clock;
     t->token = (idem_token)(j->sequence + 1) *
-                   t->config->storage->sector_size - 1;
+                   t->journal->sector_size - 1;
     return result;
 }
 
@@ -3866,7 +3869,7 @@ static int idemi_recover_open(idem_table *t)
 static int idemi_recover_format(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t sectors = t->config->storage->sector_count;
+    uint32_t sectors = t->journal->sector_count;
     int result = IDEM_OK;
 
     for (j->sequence = sectors - 1; result == IDEM_OK && sectors > 0;
@@ -4605,10 +4608,9 @@ IDEMI_APART
 static uint32_t idemi_public_record(const idem_config *config,
                                     uint32_t state_bytes)
 {
-    return idemi_storage_granules(
-        config->storage,
-        IDEMI_KEY_BYTES(config->capacity, config->key_max,
-                        config->response_max) + state_bytes);
+    return IDEMI_UP(IDEMI_KEY_BYTES(config->capacity, config->key_max,
+                                    config->response_max) + state_bytes,
+                    config->storage->prog_size);
 }
 
 static uint32_t idemi_public_record_max(const idem_config *config)
@@ -4669,6 +4671,9 @@ static int idemi_public_geometry(idem_table *t)
     idem_fingerprint_state shape;
     unsigned char words[12];
 
+    j->sector_size = m->sector_size;
+    j->sector_count = m->sector_count;
+    j->granule = m->prog_size;
     j->front = IDEMI_FRONT(m->prog_size);
     j->key_record = idemi_public_record(config, 0);
     j->record_max = idemi_public_record_max(config);
