@@ -1021,14 +1021,17 @@ typedef struct idem_journal {
     uint8_t  broken;            /* 1: a sync failed, nothing is believed */
     uint8_t  in_doubt;          /* 1: unknown keys may be lost ones until: */
     uint32_t doubt;             /* logical ms */
-    uint32_t sequence;          /* of the newest sector that was tried */
-    uint32_t at;                /* where the head's next record goes; 0: the
-                                   next record goes to a new head */
+    uint8_t  closed;            /* 1: the head takes no more records */
+    uint8_t  unsealed;          /* 1: behind it are headers without a seal */
+    uint32_t sequence;          /* of the head; 0: none counts yet */
+    uint32_t at;                /* where the head's next record goes */
+    uint32_t tried;             /* sequence of the newest sector that was tried
+                                   as a head */
     uint32_t time;              /* logical ms, of the head's header */
     uint32_t told;              /* logical ms: that of the newest record */
     uint32_t lag;               /* ms by which headers are behind, for nothing
                                    was written for longer than can be told */
-    uint32_t before;            /* if `at` is 0: the newest sector that counts, */
+    uint32_t before;            /* while a head is begun: the one before it, */
     uint32_t before_end;        /* and where its records end */
     uint32_t tail;              /* older sectors than this are dead, */
     uint32_t stated;            /* and will be, once the head counts */
@@ -1141,7 +1144,8 @@ typedef union idem_fingerprint_state {     /* IDEM_HASH says which of them */
 /* Bytes of a number, of the longest record but for state, and with it: in whole
    granules, with every number there and as long as it can be (>>format). */
 #define IDEMI_NUMBER(n)                                                        \
-    (UINT32_C(1) + ((n) > 0x7Fu) + ((n) > 0x3FFFu) + ((n) > 0x1FFFFFu))
+    (UINT32_C(1) + (UINT32_C(0) + (n) > 0x7F) +                                \
+     (UINT32_C(0) + (n) > 0x3FFF) + (UINT32_C(0) + (n) > 0x1FFFFF))
 #define IDEMI_UP(n, to) (((n) + (to) - 1u) & ~((to) - UINT32_C(1)))
 #define IDEMI_KEY_BYTES(capacity, key_max, response_max)                       \
     (41u + IDEMI_NUMBER(capacity) + IDEMI_NUMBER(response_max) +               \
@@ -2468,7 +2472,7 @@ static int idemi_storage_prog(idem_table *t, uint32_t offset, uint32_t len)
 static int idemi_storage_fill(idem_table *t)
 {
     const idem_storage *m = t->config->storage;
-    uint32_t place = idemi_storage_at(t, t->journal->sequence + 1, 0);
+    uint32_t place = idemi_storage_at(t, t->journal->tried + 1, 0);
     uint32_t len = t->buffer_size & ~(m->prog_size - 1u), at;
     int result = 0;
 
@@ -2495,7 +2499,7 @@ static int idemi_storage_erase(idem_table *t, int wait)
     if (!m->erase)
         result = idemi_storage_fill(t);
     else if (!j->erasing)
-        result = m->erase(m->ctx, (j->sequence + 1) % m->sector_count);
+        result = m->erase(m->ctx, (j->tried + 1) % m->sector_count);
     j->erasing = 0;
     if (result == 0 && m->erasing) {
         do
@@ -2922,12 +2926,12 @@ static int idemi_journal_is_needed(const idem_table *t, unsigned slot)
                                : idemi_slot_at(t, slot)->state != 0;
 }
 
-/* Dead sectors behind the newest one. */
+/* Dead sectors behind the newest one that was tried. */
 static uint32_t idemi_journal_dead(const idem_table *t)
 {
     const idem_journal *j = t->journal;
 
-    return t->journal->sector_count - (j->sequence + 1 - j->tail);
+    return j->sector_count - (j->tried + 1 - j->tail);
 }
 
 /* Writes a record into the head; IDEM_MORE if it does not fit. */
@@ -3104,7 +3108,7 @@ static int idemi_journal_commit(idem_table *t)
     h.retention = j->usual.retention;
     h.response_max = j->usual.response_max;
     if (j->in_doubt)
-        h.response_max |= (j->doubt - t->clock + 0xFFFF) & 0xFFFF0000;
+        h.response_max |= (j->doubt - j->time + 0xFFFF) & 0xFFFF0000;
     p.at = t->buffer;
     p.end = t->buffer + IDEMI_HEADER;
     p.writing = 1;
@@ -3116,16 +3120,6 @@ static int idemi_journal_commit(idem_table *t)
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
 
-/* The head takes no more records. */
-static void idemi_journal_close(idem_journal *j)
-{
-    if (!j->at)
-        return;
-    j->before = j->sequence;
-    j->before_end = j->at;
-    j->at = 0;
-}
-
 /* Tries the next sector as the new head: erases it, writes into it what must
    not be missed when the header is there, then that, and the seal. */
 static int idemi_journal_try(idem_table *t)
@@ -3133,7 +3127,7 @@ static int idemi_journal_try(idem_table *t)
     idem_journal *j = t->journal;
     int result = idemi_storage_erase(t, 1);
 
-    j->sequence++;
+    j->sequence = ++j->tried;
     j->erased = 0;
     if (result < 0)
         return result;
@@ -3151,47 +3145,54 @@ static int idemi_journal_try(idem_table *t)
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
 
-/* What was carried into a sector that does not count needs the oldest instead:
-   that is too much, and harmless. */
+/* Goes back to the head before.  What was carried into the one that does not
+   count needs the oldest sector instead: that is too much, and harmless. */
 static void idemi_journal_undo(idem_table *t)
 {
+    idem_journal *j = t->journal;
     uint32_t *needs = idemi_journal_needs(t);
     unsigned slot = t->capacity;
 
-    t->journal->at = 0;
     do
-        if (needs[slot] == t->journal->sequence)
-            needs[slot] = t->journal->tail;
+        if (needs[slot] == j->sequence)
+            needs[slot] = j->tail;
     while (slot-- > 0);
+    j->sequence = j->before;
+    j->at = j->before_end;
 }
 
-/* All places were passed over: erases what the attempts left, the newest first,
-   so that none can be taken for the head, and tries them anew. */
-static void idemi_journal_anew(idem_table *t)
+/* Erases what was tried behind the head, the newest first, so that none of it
+   can ever be taken for the head, and all of it can be tried anew. */
+static void idemi_journal_clear(idem_table *t)
 {
     idem_journal *j = t->journal;
 
-    while (j->sequence > j->before) {
-        j->sequence--;
+    while (j->tried > j->sequence) {
+        j->tried--;
         j->erased = 0;
         if (idemi_storage_erase(t, 1) < 0) {
-            j->sequence++;
+            j->tried++;
             return;
         }
     }
 }
 
-/* Makes a new head.  A place that fails is passed over, one in a call. */
+/* Makes a new head.  A place that fails is passed over, one in a call.  If no
+   head can be made, the one before goes on. */
 IDEMI_SLOW
 static int idemi_journal_turn(idem_table *t)
 {
     idem_journal *j = t->journal;
     int result = IDEM_E_SPACE, tries;
 
-    idemi_journal_close(j);
+    j->before = j->sequence;
+    j->before_end = j->at;
+    if (j->unsealed)
+        idemi_journal_clear(t);
+    j->unsealed = 0;
     for (tries = 0; tries < 2 && result < 0 && !j->broken; tries++) {
         if (!idemi_journal_dead(t))
-            idemi_journal_anew(t);
+            idemi_journal_clear(t);
         if (!idemi_journal_dead(t))
             return result;
         result = idemi_journal_try(t);
@@ -3203,6 +3204,7 @@ static int idemi_journal_turn(idem_table *t)
     if (result < 0)
         return result;
     j->opened = 1;
+    j->closed = 0;
     j->newest = IDEMI_NONE;
     j->tail = j->stated;
     return IDEM_OK;
@@ -3214,7 +3216,7 @@ static int idemi_journal_turn(idem_table *t)
 static int idemi_journal_settle(idem_table *t, int result)
 {
     if (result < 0)
-        idemi_journal_close(t->journal);
+        t->journal->closed = 1;
     else if (t->config->durability == IDEM_EACH)
         result = idemi_storage_sync(t);
     return result;
@@ -3228,12 +3230,13 @@ static int idemi_journal_append(idem_table *t, idemi_record *r)
 
     if (j->broken)
         return IDEM_E_STORAGE;
-    if (j->at)
+    if (!j->closed)
         result = idemi_journal_put(t, r);
     if (result == IDEM_MORE) {
         result = idemi_journal_turn(t);
-        if (result == IDEM_OK)
-            result = idemi_journal_put(t, r);
+        if (result < 0)
+            return result;
+        result = idemi_journal_put(t, r);
     }
     return idemi_journal_settle(t, result);
 }
@@ -3267,18 +3270,14 @@ static int idemi_journal_note_time(idem_table *t)
 static int idemi_journal_admit(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t sequence = j->sequence + IDEMI_LAST_SECTORS;
-    int result = IDEM_OK;
+    idem_token last = (idem_token)(uint32_t)(j->tried + IDEMI_LAST_SECTORS) *
+                      j->sector_size;
 
-    if (idemi_journal_dead(t) < 2) {            // places were passed over
-        idemi_journal_close(j);
-        result = idemi_journal_note_time(t);
-    }
-    if (result == IDEM_OK &&
-        (idemi_journal_dead(t) < 2 ||
-         (idem_token)sequence * t->journal->sector_size <= t->token))
-        result = IDEM_E_SPACE;
-    return result;
+    // Places were passed over: a turn carries, and makes others dead.
+    if (idemi_journal_dead(t) < 2 && !j->broken)
+        (void)idemi_journal_turn(t);
+    return idemi_journal_dead(t) < 2 || last <= t->token ? IDEM_E_SPACE
+                                                         : IDEM_OK;
 }
 
 /* Writes a claim, if claims are; sets its token. */
@@ -3291,10 +3290,12 @@ static int idemi_journal_claim(idem_table *t, unsigned slot, idem_slot *known,
     if (result < 0)
         return result;
     if (t->config->volatile_claims) {
+        // In a new sector, so that its token is larger than any before.
+        if (!t->journal->opened)
+            result = idemi_journal_note_time(t);
         if (known->attempts == 1)
             idemi_journal_needs(t)[slot] = UINT32_MAX;
-        // In a new sector, so that its token is larger than any before.
-        return t->journal->opened ? IDEM_OK : idemi_journal_note_time(t);
+        return result;
     }
     IDEM_MEMSET(&r, 0, sizeof r);
     r.s = known;
@@ -3378,7 +3379,7 @@ static int idemi_journal_maintain(idem_table *t)
         result = idemi_storage_erase(t, 0);
         return result < 0 ? result : IDEM_MORE;
     }
-    if (!j->at || !idemi_journal_has_room(t))
+    if (j->closed || !idemi_journal_has_room(t))
         return IDEM_OK;
     last = idemi_journal_due(t, j->sequence + 1, &oldest);
     do
@@ -3669,7 +3670,7 @@ static void idemi_recover_records(idem_table *t, const idemi_header *h,
     idem_slot mine;
 
     r.s = &mine;
-    j->before_end = at;
+    j->at = at;
     while (at < end) {
         uint32_t len = idemi_recover_record(t, h->sequence, h->carried_end, at,
                                             &r);
@@ -3686,7 +3687,7 @@ static void idemi_recover_records(idem_table *t, const idemi_header *h,
         idemi_recover_apply(t, &r, h->sequence);
         j->newest = r.slot ? (unsigned)r.slot - 1 : t->capacity;
         j->newest_state = (r.flags & IDEMI_HAS_STATE) != 0;
-        j->before_end = last;
+        j->at = last;
         last = at += len;
     }
     if (stated ? at > last
@@ -3729,7 +3730,7 @@ static void idemi_recover_ring(idem_table *t, const idemi_header *head)
     uint32_t named = 0, end;
     idemi_header h, next;
 
-    j->sequence = j->before = head->sequence;
+    j->sequence = head->sequence;
     j->tail = idemi_header_tail(head);
     idemi_recover_next(t, j->tail, head, &h);
     t->clock = t->swept = h.time;
@@ -3821,11 +3822,14 @@ static int idemi_recover_head(idem_table *t)
 
     while (idemi_recover_newest(t, below, &head)) {
         below = head.sequence;
+        if (below > j->tried)
+            j->tried = below;
         idemi_recover_usual(t, &head);
         if (idemi_recover_has_record(t, below, head.carried_end, 1)) {
             idemi_recover_ring(t, &head);
             return IDEM_OK;
         }
+        j->unsealed = 1;
         named = idemi_header_before(&head);
     }
     j->tail = 1;
@@ -3841,6 +3845,7 @@ static int idemi_recover_open(idem_table *t)
     int result;
 
     j->newest = IDEMI_NONE;
+    j->closed = 1;
     result = idemi_recover_head(t);
     idemi_recover_cut(t);
     idemi_keys_sweep(t);
@@ -3860,8 +3865,7 @@ static int idemi_recover_open(idem_table *t)
     j->synced = 1;
     j->lag = 0;
     j->time = j->told = t->clock;
-    t->token = (idem_token)(j->sequence + 1) *
-                   t->journal->sector_size - 1;
+    t->token = (idem_token)(j->sequence + 1) * j->sector_size - 1;
     return result;
 }
 
@@ -3872,8 +3876,8 @@ static int idemi_recover_format(idem_table *t)
     uint32_t sectors = t->journal->sector_count;
     int result = IDEM_OK;
 
-    for (j->sequence = sectors - 1; result == IDEM_OK && sectors > 0;
-         sectors--, j->sequence--) {
+    for (j->tried = sectors - 1; result == IDEM_OK && sectors > 0;
+         sectors--, j->tried--) {
         j->erased = 0;
         result = idemi_storage_erase(t, 1);
     }
@@ -4356,7 +4360,10 @@ static int idemi_check_journal(const idem_table *t)
         if (idemi_journal_is_needed(t, slot) && needs[slot] < j->tail)
             return 14;
     while (slot-- > 0);
-    return j->at && !t->stats.retired && idemi_journal_dead(t) < 2 ? 15 : 0;
+    return !t->stats.retired &&
+                   j->sequence + 1 - j->tail + 2 > j->sector_count
+               ? 15
+               : 0;
 }
 
 /* What idem_check counts on its way */
