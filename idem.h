@@ -22,7 +22,7 @@
      interface  >>config >>types >>functions
      code       >>basics >>hash >>clock >>defaults >>slots >>index >>order
                 >>storage >>keys >>records >>journal >>opening
-                >>commands >>check >>public >>file
+                >>commands >>check >>public >>explain >>file
      licence    >>licence
 
    ---------------------------------------------------------------------------
@@ -1380,9 +1380,11 @@ IDEM_API int idem_horizon(idem_table *table, uint32_t *horizon_ms,
 /* A result in words, never NULL. */
 IDEM_API const char *idem_text(int result);
 
-/* In words, what is wrong with a configuration, or what in its storage differs
-   from it: the secret, the geometry, the hash, the version, or "not a journal".
-   NULL if nothing is.  Reads the storage, changes nothing. */
+/* In words, what is wrong with a configuration: which field, and what it may
+   be; or which of them the journal in its storage was not written with.  NULL
+   if idem_open would take both.  Reads all of the storage at worst, changes
+   nothing; a function of its own, so that its words are linked only where it is
+   called.  Takes 350 bytes of stack. */
 IDEM_API const char *idem_explain(const idem_config *config);
 
 /* Verifies every invariant of the table; 0, or the number of the first that is
@@ -2443,6 +2445,22 @@ static uint32_t idemi_storage_check(const idem_table *t, uint32_t sequence,
     idemi_basics_store32(where, sequence);
     idemi_basics_store32(where + 4, offset ^ t->journal->shape);
     return idemi_hash_id(t->config, where, sizeof where, p, len);
+}
+
+/* What the checks have of secret and geometry: so nothing validates that was
+   written with others. */
+static uint32_t idemi_storage_shape(const idem_config *config)
+{
+    const idem_storage *m = config->storage;
+    idem_fingerprint_state state;
+    unsigned char words[12];
+
+    idemi_basics_store32(words, m->sector_size);
+    idemi_basics_store32(words + 4, m->sector_count);
+    idemi_basics_store32(words + 8, m->prog_size | (uint32_t)m->erased << 16);
+    idem_fingerprint_init(&state, config);
+    idem_fingerprint_update(&state, words, sizeof words);
+    return (uint32_t)idem_fingerprint_final(&state);
 }
 
 /* Programs so many bytes of the buffer, padded to whole granules, at an offset
@@ -4577,10 +4595,9 @@ static int idemi_public_storage(const idem_storage *m)
            m->sector_count <= UINT32_MAX / m->sector_size;
 }
 
-/* True if a configuration is one. */
-static int idemi_public_config(const idem_config *config)
+/* True if neither half of the secret is zero.  FNV has none. */
+static int idemi_public_secret(const idem_config *config)
 {
-    // FNV has no secret; with it both halves pass.
     unsigned char first = IDEM_HASH == IDEM_HASH_FNV;
     unsigned char last = first;
     int i;
@@ -4589,7 +4606,13 @@ static int idemi_public_config(const idem_config *config)
         first |= config->secret[i];
         last |= config->secret[i + 8];
     }
-    return first && last && config->key_max &&
+    return first && last;
+}
+
+/* True if a configuration is one. */
+static int idemi_public_config(const idem_config *config)
+{
+    return idemi_public_secret(config) && config->key_max &&
            config->capacity - 1 < IDEM_CAPACITY_MAX &&
            idemi_public_lease(config->lease_ms) &&
            config->retention_ms <= IDEM_RETENTION_MAX &&
@@ -4675,8 +4698,6 @@ static int idemi_public_geometry(idem_table *t)
     const idem_config *config = t->config;
     const idem_storage *m = config->storage;
     idem_journal *j = t->journal;
-    idem_fingerprint_state shape;
-    unsigned char words[12];
 
     j->sector_size = m->sector_size;
     j->sector_count = m->sector_count;
@@ -4691,12 +4712,7 @@ static int idemi_public_geometry(idem_table *t)
     j->state_keys = IDEMI_STATE_KEYS(j->key_record, j->record_max);
     j->head_keys = IDEMI_HEAD_KEYS(m->sector_size, m->prog_size,
                                    j->key_record, j->record_max);
-    idemi_basics_store32(words, m->sector_size);
-    idemi_basics_store32(words + 4, m->sector_count);
-    idemi_basics_store32(words + 8, m->prog_size | (uint32_t)m->erased << 16);
-    idem_fingerprint_init(&shape, config);
-    idem_fingerprint_update(&shape, words, sizeof words);
-    j->shape = (uint32_t)idem_fingerprint_final(&shape);
+    j->shape = idemi_storage_shape(config);
     return IDEM_OK;
 }
 
@@ -5096,16 +5112,157 @@ IDEM_API const char *idem_text(int result)
     }
 }
 
-IDEM_API const char *idem_explain(const idem_config *config)
-{
-    return idemi_public_config(config) ? NULL : "a value is out of range";
-}
-
 IDEM_API int idem_check(const idem_table *table)
 {
     if (!idemi_public_is_open(table))
         return IDEMI_MISUSE();
     return idemi_check_all(table);
+}
+
+/* ---------------------------------------------------------------------------
+   >>explain   what is wrong with a configuration, in words
+
+   What is looked at, and in which order, is what idem_open looks at; texts are
+   arrays for the reason that those of idem_text are.
+   ------------------------------------------------------------------------ */
+#define IDEMI_EXPLAIN(wrong, text)                                             \
+    do {                                                                       \
+        if (wrong) {                                                           \
+            static const char own[] = text;                                    \
+            return own;                                                        \
+        }                                                                      \
+    } while (0)
+
+static const char *idemi_explain_config(const idem_config *config)
+{
+    IDEMI_EXPLAIN(config->capacity - 1 >= IDEM_CAPACITY_MAX,
+                  "capacity: at least 1, at most IDEM_CAPACITY_MAX");
+    IDEMI_EXPLAIN(!config->key_max, "key_max: at least 1");
+    IDEMI_EXPLAIN(!idemi_public_lease(config->lease_ms),
+                  "lease_ms: over IDEM_LEASE_MAX, and not IDEM_LEASE_NONE");
+    IDEMI_EXPLAIN(config->retention_ms > IDEM_RETENTION_MAX,
+                  "retention_ms: over IDEM_RETENTION_MAX");
+    IDEMI_EXPLAIN(config->full > IDEM_EVICT_OLDEST,
+                  "full: IDEM_REJECT or IDEM_EVICT_OLDEST");
+    IDEMI_EXPLAIN(config->durability > IDEM_BATCH,
+                  "durability: IDEM_EACH or IDEM_BATCH");
+    IDEMI_EXPLAIN(!config->lock != !config->unlock,
+                  "lock, unlock: both or neither");
+    IDEMI_EXPLAIN(!idemi_public_secret(config),
+                  "secret: 16 random bytes, neither half zero");
+    return NULL;
+}
+
+#ifndef IDEM_NO_JOURNAL
+static const char *idemi_explain_storage(const idem_config *config)
+{
+    const idem_storage *m = config->storage;
+    uint32_t sectors;
+
+    IDEMI_EXPLAIN(!m->read || !m->prog, "storage.read, prog: both are needed");
+    IDEMI_EXPLAIN(m->erasing && !m->erase,
+                  "storage.erasing: polls an erase that is missing");
+    IDEMI_EXPLAIN(!m->prog_size || m->prog_size > 256 ||
+                      m->prog_size & (m->prog_size - 1),
+                  "storage.prog_size: 1, 2, 4 .. 256");
+    IDEMI_EXPLAIN(!m->sector_size || m->sector_size % m->prog_size,
+                  "storage.sector_size: a multiple of prog_size");
+    IDEMI_EXPLAIN(m->sector_count < 4 || m->sector_count > 65535,
+                  "storage.sector_count: 4 to 65,535");
+    IDEMI_EXPLAIN(!idemi_public_storage(m),
+                  "storage.sector_size: at most 262,144; 4 GB in all");
+    sectors = IDEMI_SECTORS(config->capacity, m->sector_size, m->prog_size,
+                            idemi_public_record(config, 0),
+                            idemi_public_record_max(config));
+    IDEMI_EXPLAIN(!sectors, "storage.sector_size: too small for a header and "
+                            "four of the longest records");
+    IDEMI_EXPLAIN(m->sector_count < sectors,
+                  "storage.sector_count: too few for so many keys; "
+                  "IDEM_SECTORS and table.needed tell how many would do");
+    return NULL;
+}
+
+/* What a header was not written with; NULL if it is one of this journal. */
+static const char *idemi_explain_header(const idem_config *config,
+                                        const unsigned char *p)
+{
+    const idem_storage *m = config->storage;
+    unsigned char where[8];
+
+    IDEMI_EXPLAIN(p[4] != IDEMI_VERSION,
+                  "version: the journal is of another version of idem.h");
+    IDEMI_EXPLAIN(p[5] != IDEM_HASH,
+                  "hash: the journal was written with another IDEM_HASH");
+    IDEMI_EXPLAIN(idemi_basics_load32(p + 4) >> 16 != m->prog_size,
+                  "geometry: the journal was written with another prog_size");
+    IDEMI_EXPLAIN((idemi_basics_load32(p + 8) & 0xFFFFFF) != m->sector_size,
+                  "geometry: the journal was written with another sector_size");
+    IDEMI_EXPLAIN(p[11] != m->erased,
+                  "geometry: the journal was written with another erased");
+    IDEMI_EXPLAIN((idemi_basics_load32(p + 12) & 0xFFFF) != m->sector_count,
+                  "geometry: the journal was written with another "
+                  "sector_count");
+    idemi_basics_store32(where, 0);
+    idemi_basics_store32(where + 4, idemi_storage_shape(config));
+    IDEMI_EXPLAIN(idemi_hash_id(config, where, sizeof where, p,
+                                IDEMI_HEADER - 4) !=
+                      idemi_basics_load32(p + IDEMI_HEADER - 4),
+                  "secret: the journal was written with another secret");
+    return NULL;
+}
+
+/* Looks at the bytes where sectors may begin, for a header of this journal or
+   another; else whether any is not erased. */
+static const char *idemi_explain_journal(const idem_config *config)
+{
+    const idem_storage *m = config->storage;
+    const char *text = NULL;
+    unsigned char p[IDEMI_HEADER];
+    uint32_t at, size = m->sector_size * m->sector_count, i;
+    int read_failed = 0, dirty = 0;
+
+    for (at = 0; at < size; at += IDEMI_HEADER) {
+        uint32_t len = size - at < IDEMI_HEADER ? size - at : IDEMI_HEADER;
+        if (m->read(m->ctx, at, p, len) != 0) {
+            read_failed = 1;
+            continue;
+        }
+        for (i = 0; i < len; i++)
+            dirty |= p[i] != m->erased;
+    }
+    for (at = 0; at < size; at += m->prog_size < 16 ? 16 : m->prog_size) {
+        const char *found;
+        if (at + IDEMI_HEADER > size || m->read(m->ctx, at, p, 4) != 0 ||
+            idemi_basics_load32(p) != IDEMI_MAGIC ||
+            m->read(m->ctx, at, p, IDEMI_HEADER) != 0)
+            continue;
+        found = idemi_explain_header(config, p);
+        if (!found)
+            return NULL;
+        if (!text)
+            text = found;
+    }
+    if (text)
+        return text;
+    IDEMI_EXPLAIN(read_failed, "the storage cannot be read");
+    IDEMI_EXPLAIN(dirty, "not a journal: the storage holds something else");
+    return NULL;
+}
+#endif
+
+IDEM_API const char *idem_explain(const idem_config *config)
+{
+    const char *text;
+
+    IDEMI_EXPLAIN(!config, "there is no configuration");
+    text = idemi_explain_config(config);
+#ifndef IDEM_NO_JOURNAL
+    if (!text && config->storage)
+        text = idemi_explain_storage(config);
+    if (!text && config->storage)
+        text = idemi_explain_journal(config);
+#endif
+    return text;
 }
 
 #ifdef IDEM_FILE_STORAGE
