@@ -133,9 +133,9 @@
          changes nothing: complete, release and renew answer IDEM_E_FENCED.
      S2  An outcome is replayed, byte for byte, until its retention ends (or it
          is forgotten by idem_forget or, if so configured, evicted): with a
-         journal whatever power cuts come, at any instant, any number; but
-         three in a row in certain places, if what two of them tear reads well
-         at one boot and not at the next (>>recovery, >>eeprom).
+         journal whatever power cuts come, at any instant, any number, also
+         during recovery.  (What two of them in a row tear may cost more if it
+         reads well at one boot and not at the next; >>recovery.)
      S3  A stored response is never given to a different payload, key or scope.
          The fingerprint is compared in every state of a key.
      S4  A command is never answered IDEM_EXECUTE if an earlier attempt may have
@@ -143,10 +143,11 @@
          answers IDEM_RECOVER until somebody completes, releases or forgets, or
          one retention has passed since it ended or was cut short.  After a
          loss of records every unknown key is answered so for one retention.
-     S5  Damaged storage never gives a wrong answer, and hides nothing that is
-         intact.  A flipped bit costs at most the record that it is in, in a
-         sector's header nothing.  What was lost is counted.  One exception, by
-         nature: damage to the newest record looks like a torn write.
+     S5  Damaged storage never gives a wrong answer, and never fails the opening
+         of what is intact.  A flipped bit costs at most the record that it is
+         in, in a sector's header nothing.  What was lost is counted.  One
+         exception, by nature: damage to the newest record, or to several that
+         are no longer together than one may be, looks like a torn write.
      S6  Time never shortens a lease or a retention: not a wrapping, stopped or
          backward tick.  Only a tick that really runs ahead can.
      S7  A call that fails changed nothing, or its contract says what.  A claim
@@ -162,14 +163,16 @@
          meanwhile: a call that power cut short, of which nothing can be seen
          now, may be found done at a later opening; and time of which no record
          tells has not passed after a restart, so that a key that was over may
-         be known again.
+         be known again.  Calls that only look write nothing, and may show what
+         is not confirmed yet.
      L1  Every call ends in bounded steps; the bounds are in >>memory.
      L2  The table never wedges: leases end (but IDEM_LEASE_NONE, which is asked
          for), retention ends, a command whose attempts are all cut short ends
-         in IDEM_EXHAUSTED.
-     L3  If idem_maintain is called in idle time, neither begin nor complete
-         ever waits for an erase; else at most one happens in a call, and none
-         in complete.  (A callback that fails may cost more.)
+         in IDEM_EXHAUSTED.  Also where power goes every night: the time is
+         written down in idle time, and when a new key finds no room.
+     L3  A call that writes erases at most one sector, and none if idem_maintain
+         had its idle time.  A boot's first write, and a sector that fails, may
+         cost one more.
      H1  "Exactly once" is not promised, by nature: an outside effect that is
          neither harmless to repeat nor visible afterwards may happen once too
          often or not at all when its execution is cut short.  IDEM_RECOVER is
@@ -207,6 +210,8 @@
      IDEM_EXHAUSTED    no        max_attempts attempts were cut short: refuse,
                                  raise an alarm
      IDEM_MORE         yes       idem_maintain has more to do
+     IDEM_RELEASED     yes       idem_run: not done, and given back; the sender
+                                 may try again, and that will be a first time
      IDEM_E_ARG        no        a caller's mistake: NULL, a table that is not
                                  open, a value out of range; or an empty key,
                                  which is the sender's, and never asserted
@@ -224,14 +229,15 @@
      IDEM_E_STORAGE    no        a storage callback failed, its value is in
                                  table.storage_error; nothing was granted, or
                                  stored: the call may be repeated
-     IDEM_E_FORMAT     no        at open: the storage holds something else,
-                                 another version, geometry, hash or secret.
-                                 Migrate it, or idem_format
+     IDEM_E_FORMAT     no        at open: the storage holds something else, or a
+                                 journal of another version, geometry, hash or
+                                 secret: idem_explain says which.  Migrate it,
+                                 or idem_format
      IDEM_E_SPACE      no        at open: too few or too small sectors;
                                  table.needed says how many would do (0: none).
-                                 Later: too many sectors were retired for new
-                                 claims, or nearly 2^32 filled; replay and
-                                 completion go on
+                                 Later: too many sectors fail for new claims, or
+                                 tokens are at their end; replay and completion
+                                 go on
 
    ---------------------------------------------------------------------------
    >>replying
@@ -244,6 +250,7 @@
      IDEM_MISMATCH      422                 4.22   0x99 payload format invalid
      IDEM_TOO_OLD       410                 4.12   0x83 implementation specific
      IDEM_EXHAUSTED     500                 5.00   0x83
+     IDEM_RELEASED      503                 5.03   0x83
      IDEM_E_FULL        503 + Retry-After   5.03   0x97
      IDEM_E_STORAGE     503                 5.03   0x83
      no key, too long   400                 4.00   0x83
@@ -310,13 +317,15 @@
    token smaller than the largest it has seen is safe from a holder that was
    suspended, overtaken, and wakes up late.  With a journal tokens go on
    increasing over restarts.  Without, an opening starts anew at 1: throw away
-   the claims, and what the driver has seen.  (A slot keeps the token's low
-   half: a claim held while tokens grow by 2^32 is fenced.)
+   the claims, and what the driver has seen.  Without IDEM_WIDE a token has 32
+   bits, enough for 4 GB of journal.  (With it a slot keeps the low half: a claim
+   held while tokens grow by 2^32 is fenced.)
 
    With a journal logical time goes on, after a restart, from the newest time
-   found in it: idem_elapse adds what an RTC knows of the time between.  The
-   restart ends all leases; the retention of a key that it cut short counts from
-   there.
+   found in it: idem_elapse adds what an RTC knows of the time between.  Every
+   record has the time; if there is none for an eighth of a retention,
+   idem_maintain writes it down.  The restart ends all leases; the retention of a
+   key that it cut short counts from there.
 
    ---------------------------------------------------------------------------
    >>full
@@ -334,16 +343,13 @@
 
    With config.quota no scope has more live keys than that: over it, its new
    keys are answered IDEM_E_FULL or, under eviction, cost its own oldest
-   finished key.  idem_horizon tells how long a finished key is really
-   remembered at present.
+   finished key.  idem_horizon tells how far memory reaches back at present.
 
    A request that tells its age (age_ms: how long ago the sender first sent it,
    0 if it does not say) is answered IDEM_TOO_OLD if the key is unknown and
    memory may once have held it: the age is at least the retention its outcome
-   would have, or reaches back to a completion evicted from its scope or, under
-   eviction and without a journal, to before the opening.  (Scopes share four
-   such memories, by keyed hash: an eviction may make commands of another scope
-   too old, never too young.)
+   would have, or idem_horizon: that reaches back to the newest completion that
+   was evicted or, under eviction and without a journal, to the opening.
 
    Sizing is a line in the code, checked when it is compiled:
 
@@ -387,10 +393,15 @@
            .sector_size = 4096, .sector_count = 8, .prog_size = 8,
            .erased = 0xFF };
        config.storage = &flash;
+       static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(64, 24, 16, 0, 8) / 4];
+       typedef char enough_sectors
+           [8 >= IDEM_SECTORS(64, 24, 16, 0, 4096, 8) ? 1 : -1];
 
-   (or IDEM_FILE_STORAGE: a file on a POSIX system).  Blank storage is taken as
-   it is, and written first when the first command comes.  What is neither blank
-   nor this journal is IDEM_E_FORMAT, and only idem_format overwrites it.
+   (or IDEM_FILE_STORAGE: a file on a POSIX system).  All of a key stays in RAM;
+   the storage only tells how it came to be, and is read at idem_open alone.
+   Blank storage is taken as it is, and written first when the first command
+   comes.  What is neither blank nor this journal is IDEM_E_FORMAT, idem_explain
+   says why, and only idem_format overwrites it.
 
      when the call returns        durable is
      idem_begin, a claim          the claim.  So a restart during the effect is
@@ -399,9 +410,9 @@
                                   is owed: one record, all or nothing
      idem_release, _forget,       that
      _delivered
-     idem_renew, and all that     nothing: nothing is written.  A duplicate
-     only looks                   costs two reads; once after a restart, if the
-                                  newest record tells of its key, a new sector
+     idem_renew, and all that     nothing: nothing is written.  But once after a
+     only looks                   restart, if the newest record tells of the key
+                                  that idem_begin was asked for, a new sector
 
    IDEM_BATCH: the same becomes durable together, with the next idem_sync:
    execute what was claimed after one, answer what was completed after another.
@@ -411,26 +422,34 @@
    its retention goes on.
 
    Call idem_maintain when there is nothing else to do, until it answers
-   IDEM_OK.  It erases ahead, and carries forward what is still needed from the
-   oldest sector, which the commands that come would otherwise wait for.
+   IDEM_OK.  It erases ahead, carries ahead what the oldest sectors still have,
+   and writes down the time, which the commands that come would otherwise wait
+   for.  A boot that writes nothing costs nothing; its first write is a new
+   sector, and waits for the erase.
 
    Wear is even, for the sectors are used in turn.  A command of 16-byte key and
-   response takes 62 bytes of flash with granules of 1, 72 of 8, 80 of 16.  A
-   restart costs one sector's erase more, once something is written.
+   response takes 57 bytes of flash with granules of 1, 72 of 8, 80 of 16.
 
    idem_open refuses, with IDEM_E_SPACE, storage in which the configured keys do
-   not fit whatever comes; table.needed is the number of sectors that would do.
+   not fit whatever comes: IDEM_SECTORS, which compiles to a constant, is what it
+   asks for, about one and a half times the keys and four.  More sectors wear
+   less where retentions differ.  A sector holds a header and four of the longest
+   records at least; so EEPROM and FRAM are enough from about 2 KB on:
 
-   A callback that fails makes the call fail, and nothing has changed.  After a
-   sync that failed nobody knows what is on the medium: nothing is written any
-   more until the table is opened again.
+     keys and responses     2 KB   4 KB   8 KB   16 KB   64 KB   (sectors of)
+     8 and 4 bytes             1     13     43     110     593   400 to 2256
+     16 and 16 bytes           -      4     25      75     423   448 to 2240
+
+   A callback that fails makes the call fail, and nothing has changed.  A place
+   that fails is passed over, and tried again a round later.  After a sync that
+   failed nobody knows what is on the medium: nothing is written any more until
+   the table is opened again.
 
    Not in the journal: what was evicted.  Who goes from IDEM_EVICT_OLDEST to
-   IDEM_REJECT is told IDEM_TOO_OLD of none of that any more.  Nor the default
-   retention: who changes config.retention_ms changes it for what is stored,
-   too; what was over may be known again when it is made longer.  Who makes
-   capacity, key_max, response_max or state_max smaller than what is stored
-   loses that, as if it were damaged.
+   IDEM_REJECT is told IDEM_TOO_OLD of none of that any more.  What is stored
+   keeps the retention that it was stored with.  Who makes capacity, key_max,
+   response_max or state_max smaller than what is stored loses that, as if it
+   were damaged.
 
    ---------------------------------------------------------------------------
    >>porting
@@ -442,8 +461,7 @@
    prog    whole granules inside one sector, in NOR flash erased ones.  They may
            cross the end of a page of the chip: then it is for prog to program
            each part.  When it returns 0 they are there for good; or if there is
-           a sync, from then on.  Within a sector the headers come after later
-           bytes.
+           a sync, from then on.  A sector's header comes after later bytes.
    erase   one sector.  NULL for EEPROM, FRAM and files, where programming
            replaces.  If `erasing` is given erase only starts it; read and prog
            in other sectors may come while it goes on, and must wait, or suspend
@@ -451,88 +469,134 @@
    sync    makes durable what was programmed; NULL if there is no cache.  What
            idem_open reads it takes for durable: sync a cache that outlives a
            restart before.
-   erased  what an erased byte reads as; without erase, what idem_format fills
-           the storage with.
+   erased  what an erased byte reads as; without erase, what a sector is filled
+           with before it is used again (idem_file: 0).
 
    prog_size is the smallest unit that may be programmed once: 8 on a STM32L4,
    16 on a STM32U5 or H5, 1 on most SPI NOR; what littlefs would be given.
    Reading a granule whose programming was cut short may fail (ECC): the
    callback says so, and that is all.  (On a STM32 the NMI tells; without a
    handler that clears it the first torn word stops the device.)  It may also
-   read as anything.  Only if several do that in the very first header, of
-   storage never written before, it looks like another's data: IDEM_E_FORMAT.
-   verify reads back what was programmed: for flash that does not tell that it
-   failed.
+   read as anything.  verify reads back what was programmed: for flash that does
+   not tell that it failed.
 
    ---------------------------------------------------------------------------
-   >>format       words in the byte order of the machine; G(n) is n rounded up
-                  to granules
+   >>format       version 2; numbers little-endian; G(n) is n rounded up to
+                  granules; what fills up a granule is erased bytes
 
-   A sector with sequence s stands in place s modulo sector_count.
+   Sectors are numbered by a sequence, from 1 on; the one of sequence s stands in
+   place s modulo sector_count.  Here of 8, the head is 21:
+
+     place       0     1     2     3     4     5     6     7
+     sequence   16    17    18    19    20   [21]   14    15
+                ======  needed  ==================  dead  dead
+                tail = 16, told by 21; 14 and 15 are erased next
 
      sector   0        header
-              G(32)    records that are carried, one behind the other
-              carried  records
+              G(48)    records that were carried, then the seal and the other
+                       records, one behind the other, each from a granule on
 
-     header   words    "idem", in the first of a boot "Idem"; sequence; how far
-                       back the oldest sector needed is x 65536, and the one
-                       before; where the records of that one end; where the
-                       carried ones end; logical ms; for how many ms from then
-                       unknown keys may be lost ones; check
+     header   0   4    "idem"
+              4   1    2, the version
+              5   1    hash: 1 SipHash, 2 HalfSipHash, 3 FNV-1a
+              6   2    prog_size
+              8   3    sector_size
+              11  1    erased
+              12  2    sector_count
+              14  2    1: the first header of a boot; else 0
+              16  4    sequence
+              20  2    back to the tail, the oldest sector needed, in sequences
+              22  2    back to the newest older sector that counts; all the way
+                       to 0 if there is none
+              24  4    where the records of that one end
+              28  4    where the carried records here end
+              32  4    logical ms; in the first of a boot, when that began
+              36  4    retention that records have which do not tell it, ms
+              40  2    length of a response likewise
+              42  2    for so many times 65,536 ms from that time on unknown keys
+                       may be lost ones
+              44  4    check
 
-     record   1        0x80, and added: status (0 the slot is empty, 1 claimed, 2
-                       completed, 3 failed), 4 delivery is owed, 8 has a key,
+     record   1        0x80, and added: status (0 the slot is empty, or this is
+                       the time alone; 1 claimed, or without a key delivered; 2
+                       completed; 3 failed), 4 delivery is owed, 8 has a key,
                        0x10 cut short by a restart, 0x20 has state, 0x40 all
-                       before it was durable.  1 without a key: delivered
-              1        which of the numbers marked * are there, lowest bit first
-              varint   slot; capacity: none
+                       before it was durable
+              1        0x80 carried; and which of the numbers marked * are
+                       there, in this order, 1 the first
+              varint   slot, from 1 on; 0: none
               varint   ms since the time in the header
      finished, or with a key:
-              varint*  code XOR 0; length of response XOR response_max
+              varint*  code (else 0); length of the response, of a claim what it
+                       reserves (else as the header has it)
      with a key:
-              varint*  length of scope XOR 0; attempts XOR 1; retention XOR the
-                       default; token XOR the one of this place; age XOR 0: of
-                       completion, or of the restart that cut it short
-              varint   length of key
+              varint*  length of the scope (else 0); attempts (else 1);
+                       retention (else as the header has it); low half of the
+                       token (else that of this place); ms from the completion,
+                       or the restart that cut it short, to the record (else 0)
+              varint   length of the key
               8        fingerprint
               ...      scope, key
-     state    varint   length, then state
+     state    varint   length, then the state
      finished ...      response
               4        check
 
-   The check is the index's keyed hash of the bytes, with sequence, offset and
-   geometry as the scope (of a header 0 and 0).  An outcome without its key has
-   the low half of its claim's token XORed into the upper half.  The token of a
-   claim is sequence x sector_size + offset.
+   A varint has seven bits in a byte, the lowest first, and 0x80 in all but its
+   last.  The token of a claim is where it was first written: sequence x
+   sector_size + offset.  The seal is a record of the time, behind the header.
+
+   The check is the index hash (>>identity) of: sequence, and offset XOR shape,
+   as two words; the bytes; and the byte 8, as the border between the two.  Of a
+   header sequence and offset are 0.  The shape is the low half of the
+   fingerprint of three words: sector_size, sector_count, and prog_size + erased
+   x 65536.  A finished record without a key has the low half of its claim's
+   token x 65536 XORed into the check: it belongs to that claim and no other.
 
    ---------------------------------------------------------------------------
    >>recovery     what makes a power cut harmless
 
-     R1  All that is kept is in RAM too; the storage only tells how it came to
-         be.  A slot is what its last record says; a key that comes in another
-         slot leaves the one it was in.
-     R2  Nothing is appended behind doubt: the first record of a boot goes to a
-         new sector, the next one in the ring, which is erased first.
-     R3  A sector counts from its header on, which is written last, and replaces
-         in one step the sectors that it no longer needs, and the end of the one
-         before, where the newest record of the boot before was.  What that says
-         is written again before the header.
-     R4  An answer that relies on that newest record waits for R3.
-     R5  Until a record follows it a header is in doubt: what it made dead is
-         kept, two sectors at least; the next boot writes another that does not
-         name it.  If there is no place for that it is believed.
+   A turn erases the next place, carries into it what is due, writes the header
+   and then the seal; the record that it was made for comes behind:
 
-   Tears that always read the same are survived in any number; of those that
-   read well at one boot and not at another, one: that is, if a boot that comes
-   after writes its first record whole.  Two, in headers, one right after the
-   other, may lose the sector of the second; that is told as a loss.  Where
-   programming replaces, a sector is filled with erased bytes before it is used
-   again.  Several cuts in the very first header may leave what looks like
-   another's data: IDEM_E_FORMAT.
+     power goes in      what the next opening finds
+     erase, carrying    no header: the head before, whole
+     header             none, or one without a seal: likewise
+     seal, record       the seal or not.  With it the new head counts, and
+                        replaces in one step what it made dead, the end of the
+                        head before, and its newest record, if that was in doubt
 
-   A stretch that does not validate is a loss if a record follows it that says
-   that all before it was durable, or if it ends before the stated end.  A header
-   that is right when one bit is flipped counts.
+     R1  All that is kept is in RAM; the storage only tells how it came to be.  A
+         slot is what its last records say: a full one, then what changed.  A key
+         that comes in another slot leaves the one that it was in.
+     R2  A sector counts from its seal on.  A header alone may be torn: nothing
+         relies on it, and it is erased before its sequence is used again.
+     R3  Nothing is appended behind doubt.  The first record of a boot goes to a
+         new sector; what the newest record of the boot before says is carried
+         there, in full, last: an answer that relies on it waits for that.
+     R4  Two sectors behind the head are dead, three before a turn: whichever of
+         the newest ones a boot takes for the head, what that needs is there.
+     R5  Carrying is put off as long as it can be done in time: for every sector,
+         what needs it or an older one fits into the heads that can be begun
+         before its place is wanted.
+
+   Reading: of all headers that validate, the newest in whose sector a record
+   does that was not carried is the head.  From its tail on all sectors are read,
+   but for those that the header behind does not name, though that names an older
+   one; up to where that says that records end.  At the first header of a boot
+   all claims are cut short, at its time, and so they are at the end.  What does
+   not validate is passed over granule by granule.  That is a loss if a carried
+   record follows, or one that says that all before it was durable; if it reaches
+   the stated end; or if at the end of the head something is not erased further
+   on than one record can reach.  So is a header that is named and not there, and
+   a record behind the place of one (a header that is right when one bit is
+   flipped counts).  An outcome whose claim is not there any more is none.
+
+   Tears that always read the same are survived in any number, one after the
+   other.  Of those that read well at one boot and not at another, two in a row
+   may cost the head that both were in; then a loss is told.  Storage is blank if
+   no header validates and all is erased, but for places 1 to 3, where the first
+   heads are begun: these may have anything, but no more than a torn header if
+   they begin like one.
 
    ---------------------------------------------------------------------------
    >>memory
@@ -547,7 +611,8 @@
             (IDEM_WIDE: 24, three index words)
 
    With a journal 4 bytes more, and a buffer of one record:
-   IDEM_JOURNAL_MEMORY_SIZE (.., prog_size).
+   IDEM_JOURNAL_MEMORY_SIZE (.., prog_size).  With a larger buffer, for what is
+   left over is that, idem_open reads in larger pieces.
 
    The table itself takes 192 bytes on a 32-bit machine, or fewer.  It holds no
    pointer into itself and may be moved while no call is under way; the memory,
@@ -561,29 +626,25 @@
                           over.  If then no slot is free, and something younger
                           may be over, a look at all n slots.  To evict,
                           undelivered outcomes are stepped over.  With a quota,
-                          all n slots are looked at; with a journal without
-                          in_ram too, each at most one release, for a retention
-                          that no key has
+                          all n slots are looked at
      complete, renew,     no lookup
      delivered, response
      release              the words from the key's home to the next empty one
      find, forget         one lookup; forget: one release
      maintain             64 slots, each at most one release
      next, pending        n slots at worst
-     open                 clears all the memory; with a journal, reads it once
-                          (a record again whose key, or hash, comes again when
-                          it is not over; a sector again after two cuts in
-                          first headers); with IDEM_CELLS, to put completions
-                          in order, for each a look at all of them at worst
-     any that writes      with a journal, for each sector that is cleaned a look
-                          at all n slots; with IDEM_WIDE at those in it
+     open                 clears all the memory; with a journal reads the
+                          headers, again for each that has no seal, and what the
+                          head needs once; blank storage, all of it
+     any that writes      with a journal one program; in a turn an erase, the
+                          header, the seal, as much carrying as goes into one
+                          sector, and if it is not certain that nothing is due a
+                          look at n numbers of four bytes, twice.  A place that
+                          fails costs a turn more
      any that is told     a look at all n slots, each at most one release, for
      the time, elapse     every 2^28 ms (3.1 days) that the clock advances, so
                           that 32 bits of time suffice: at most 8 times in one
                           call, 16 in idem_elapse
-
-   With a journal a call that writes is one program; when a sector is full one
-   erase more, the header, and as much carrying as goes into one sector.
 
    begin, find and forget hash scope and key, begin the payload too, before the
    lock is taken; with age_ms, and to evict, the scope again.
@@ -682,8 +743,6 @@
    index             the open-addressed array that finds the slot
    sweep             a look at every slot
    over              of a lease, a retention: ended.  Of a key, a slot: due
-   due               when a key is dropped if nothing happens: at the end of its
-                     retention
    live              of a lease: not ended.  Of a key, a slot: not due
    order             the finished slots, oldest completion first
    home              the position in the index that a hash names
@@ -692,7 +751,10 @@
    sector, granule   what is erased at once; what is programmed at least
    head              the sector that is written to
    dead              of a sector: nothing in it is needed
-   spare             of a dead sector: erased in this boot
+   turn              begin a new head
+   seal              the record behind a header that makes its sector count
+   due               of what needs an old sector: to be carried now.  Of a key:
+                     when it is dropped if nothing happens
    carry             write again, in the head, what is still needed
    volatile          of a claim: not written
    loss              damage in which something acknowledged may have been
@@ -1199,13 +1261,12 @@ typedef union idem_fingerprint_state {     /* IDEM_HASH says which of them */
      IDEM_OK
      IDEM_E_ARG      config: no capacity or key_max, a value out of range, a
                      secret with a zero half, one lock hook alone; a storage
-                     that cannot be, volatile_claims without in_ram (with
-                     IDEM_CELLS at all)
+                     that cannot be: idem_explain says what
      IDEM_E_MEMORY   memory NULL, misaligned or too small: table->needed is the
                      size that would do (so NULL and 0 ask for it)
      IDEM_E_SPACE    the storage cannot keep that many keys, whatever comes:
                      table->needed is the number of sectors that would do, 0
-                     if their size does not (with IDEM_CELLS, of bytes)
+                     if their size does not
      IDEM_E_FORMAT   the storage is neither blank nor a journal of this version,
                      geometry, hash and secret
    What cannot be read is damage, not a failure: see stats.lost.  After a
