@@ -3262,7 +3262,7 @@ IDEMI_SLOW
 static int idemi_journal_turn(idem_table *t)
 {
     idem_journal *j = t->journal;
-    int result = IDEM_E_SPACE, tries;
+    int result = IDEM_E_STORAGE, tries;
 
     j->before = j->sequence;
     j->before_end = j->at;
@@ -3273,7 +3273,7 @@ static int idemi_journal_turn(idem_table *t)
         if (!idemi_journal_dead(t))
             idemi_journal_clear(t);
         if (!idemi_journal_dead(t))
-            return result;
+            return j->tried > j->sequence ? IDEM_E_STORAGE : IDEM_E_SPACE;
         result = idemi_journal_try(t);
         if (result < 0) {
             idemi_journal_undo(t);
