@@ -8,9 +8,6 @@
  * fits), L2 (attempts end).  Deadlines are met to the millisecond; what becomes
  * of them when the tick misbehaves is in test_time.c.
  */
-#define IDEM_IMPLEMENTATION
-#include "idem.h"
-
 #include "fixture.h"
 
 /* ---------------------------------------------------------------------------

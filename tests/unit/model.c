@@ -14,23 +14,9 @@
  * random numbers.  A failure names the seed of its round, which makes that
  * round the first one.
  */
-#define IDEM_IMPLEMENTATION
-#include "idem.h"
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "unit.h"
 
 #include "model.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 #define CALLS_DEFAULT 300000
 #define SEED_DEFAULT  1

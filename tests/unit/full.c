@@ -7,9 +7,6 @@
  * Promises: capacity whatever the order in which keys come and go (S7, L2),
  * S4 (no claim and no owed outcome makes room), S9 (quota).
  */
-#define IDEM_IMPLEMENTATION
-#include "idem.h"
-
 #include "fixture.h"
 
 /* Opens a table under a policy. */

@@ -9,9 +9,6 @@
  * Invariants: T1 to T3 of >>index, and the number of each by idem_check.  The
  * only test that looks inside; everything else is in the functions on top.
  */
-#define IDEM_IMPLEMENTATION
-#include "idem.h"
-
 #include "fixture.h"
 
 /* ---------------------------------------------------------------------------
