@@ -23,4 +23,49 @@ static inline uint32_t inside_clock(const idem_table *t)
     return t->clock;
 }
 
+/* Where in the index a key belongs, and how many positions there are: which keys
+   meet there, no call tells. */
+unsigned inside_home(const idem_table *t, const char *scope, const char *key);
+unsigned inside_positions(const idem_table *t);
+
+/* Flips a bit of a number in the table that is not promised, the n-th of them;
+   0 if there are fewer.  Its pointers stay as they are: what is behind a wrong
+   one nobody can check. */
+int inside_flip(idem_table *t, unsigned n, unsigned bit);
+
+#ifdef IDEM_IMPLEMENTATION
+unsigned inside_home(const idem_table *t, const char *scope, const char *key)
+{
+    idem_request rq = { 0 };
+
+    rq.scope = scope;
+    rq.key = key;
+    while (scope[rq.scope_len])
+        rq.scope_len++;
+    while (key[rq.key_len])
+        rq.key_len++;
+    return idemi_index_home(t, idemi_hash_key(t->config, &rq));
+}
+
+unsigned inside_positions(const idem_table *t)
+{
+    return t->index_size;
+}
+
+int inside_flip(idem_table *t, unsigned n, unsigned bit)
+{
+    switch (n) {
+    case 0: t->state_len ^= (uint16_t)(1u << bit % 16); return 1;
+    case 1: t->free ^= (idem_number)(1u << bit % (8 * sizeof t->free)); return 1;
+    case 2: t->capacity ^= 1u << bit; return 1;
+    case 3: t->index_size ^= 1u << bit; return 1;
+    case 4: t->clock ^= 1u << bit; return 1;
+    case 5: t->swept ^= 1u << bit; return 1;
+    case 6: t->soonest ^= 1u << bit; return 1;
+    case 7: t->token ^= 1u << bit; return 1;
+    default: return 0;
+    }
+}
+#endif
+
 #endif /* INSIDE_H */
