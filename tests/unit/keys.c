@@ -1082,11 +1082,26 @@ static void run_releases_when_the_handler_says_so(void **state)
     fixture *f = (fixture *)*state;
     struct job job = { .result = -1 };
 
-    assert_int_equal(run(f, &job, 0), IDEM_OK);
+    assert_int_equal(run(f, &job, 0), IDEM_RELEASED);
     assert_int_equal(f->table.used, 0);
+    assert_int_equal(f->reply.status, 0);
+    assert_int_equal(f->reply.response_len, 0);
+    job.result = 1;
+    assert_int_equal(run(f, &job, 0), IDEM_RELEASED);
     job.result = 0;
     assert_int_equal(run(f, &job, 0), IDEM_EXECUTE);
-    assert_int_equal(job.calls, 2);
+    assert_int_equal(job.calls, 3);
+    assert_int_equal(job.answer, IDEM_EXECUTE);
+}
+
+/* Who was overtaken has nothing to give back. */
+static void run_that_gives_back_what_it_lost_is_fenced(void **state)
+{
+    fixture *f = (fixture *)*state;
+    struct job job = { .result = -1, .takes = LEASE + RETENTION };
+
+    assert_int_equal(run(f, &job, 0), IDEM_E_FENCED);
+    assert_int_equal(job.calls, 1);
 }
 
 static void run_tells_the_handler_of_a_recovery(void **state)
@@ -1309,6 +1324,7 @@ int main(void)
         TEST(a_state_that_does_not_fit_tells_its_length),
         TEST(run_executes_once_and_replays_afterwards),
         TEST(run_releases_when_the_handler_says_so),
+        TEST(run_that_gives_back_what_it_lost_is_fenced),
         TEST(run_tells_the_handler_of_a_recovery),
         TEST(run_reports_an_outcome_that_does_not_fit),
         TEST(run_reports_a_handler_that_was_overtaken),
