@@ -474,6 +474,8 @@ static void each_field_of_the_configuration_is_checked(void **state)
     WRONG(retention_ms, UINT32_MAX);
     WRONG(full, 2);
     WRONG(full, 255);
+    WRONG(durability, 2);
+    WRONG(durability, 255);
 #undef WRONG
 }
 
