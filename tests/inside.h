@@ -23,8 +23,9 @@ static inline uint32_t inside_clock(const idem_table *t)
     return t->clock;
 }
 
-/* Where in the index a key belongs, and how many positions there are: which keys
-   meet there, no call tells. */
+/* What the index knows of a key, where in it the key belongs, and how many
+   positions there are: which keys meet there, no call tells. */
+unsigned inside_hash(const idem_table *t, const char *scope, const char *key);
 unsigned inside_home(const idem_table *t, const char *scope, const char *key);
 unsigned inside_positions(const idem_table *t);
 
@@ -34,7 +35,7 @@ unsigned inside_positions(const idem_table *t);
 int inside_flip(idem_table *t, unsigned n, unsigned bit);
 
 #ifdef IDEM_IMPLEMENTATION
-unsigned inside_home(const idem_table *t, const char *scope, const char *key)
+unsigned inside_hash(const idem_table *t, const char *scope, const char *key)
 {
     idem_request rq = { 0 };
 
@@ -44,7 +45,12 @@ unsigned inside_home(const idem_table *t, const char *scope, const char *key)
         rq.scope_len++;
     while (key[rq.key_len])
         rq.key_len++;
-    return idemi_index_home(t, idemi_hash_key(t->config, &rq));
+    return idemi_hash_key(t->config, &rq);
+}
+
+unsigned inside_home(const idem_table *t, const char *scope, const char *key)
+{
+    return idemi_index_home(t, (idem_number)inside_hash(t, scope, key));
 }
 
 unsigned inside_positions(const idem_table *t)

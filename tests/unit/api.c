@@ -160,6 +160,11 @@ static int call_maintain(struct arguments *a)
     return idem_maintain(a->table, NOW);
 }
 
+static int call_sync(struct arguments *a)
+{
+    return idem_sync(a->table);
+}
+
 static int call_elapse(struct arguments *a)
 {
     return idem_elapse(a->table, 1);
@@ -222,6 +227,7 @@ static const struct function {
     { call_renew, TABLE | CLAIM, IDEM_OK, 1 },
     { call_run, TABLE | CLAIM | REPLY | REQUEST | HANDLER, IDEM_BUSY, 1 },
     { call_maintain, TABLE, IDEM_OK, 1 },
+    { call_sync, TABLE, IDEM_OK, 1 },
     { call_elapse, TABLE, IDEM_OK, 1 },
     { call_find, TABLE | ENTRY | REQUEST, IDEM_OK, 1 },
     { call_next, TABLE | ENTRY, IDEM_OK, 1 },
@@ -443,6 +449,8 @@ static void a_claim_is_zeroed_whatever_refuses_it(void **state)
     assert_int_equal(idem_run(&f->table, &claim, &f->reply, &rq, NULL, NULL, 0),
                      IDEM_E_ARG);
     assert_int_equal(claim.token, 0);
+    assert_int_equal(idem_run(&f->table, NULL, &f->reply, &rq, NULL, NULL, 0),
+                     IDEM_E_ARG);
     claim.token = 77;
     assert_int_equal(idem_begin(&f->table, &claim, NULL, &rq, 0), IDEM_E_ARG);
     assert_int_equal(claim.token, 0);
@@ -477,6 +485,26 @@ static void each_field_of_the_configuration_is_checked(void **state)
     WRONG(durability, 2);
     WRONG(durability, 255);
 #undef WRONG
+}
+
+static void formatting_without_storage_is_refused(void **state)
+{
+    fixture *f = (fixture *)*state;
+
+    asserted = 0;
+    assert_int_equal(
+        idem_format(&f->table, &f->config, f->memory,
+                    IDEM_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX,
+                                     STATE_MAX), 0),
+        IDEM_E_ARG);
+    assert_int_equal(asserted, 1);
+    assert_closed(f);
+    asserted = 0;
+    assert_int_equal(idem_format(&f->table, NULL, f->memory, 100000, 0),
+                     IDEM_E_ARG);
+    assert_int_equal(idem_format(NULL, &f->config, f->memory, 100000, 0),
+                     IDEM_E_ARG);
+    assert_int_equal(asserted, 2);
 }
 
 static int take(void *ctx)
@@ -1114,6 +1142,7 @@ int main(void)
         TEST(s7_null_with_a_length_is_refused),
         TEST(what_the_world_does_is_never_asserted),
         TEST(each_field_of_the_configuration_is_checked),
+        TEST(formatting_without_storage_is_refused),
         TEST(one_lock_hook_without_the_other_is_refused),
         TEST(s9_a_secret_with_a_zero_half_is_refused_where_it_is_used),
         TEST(a_claim_is_zeroed_whatever_refuses_it),

@@ -1094,6 +1094,40 @@ static void run_releases_when_the_handler_says_so(void **state)
     assert_int_equal(job.answer, IDEM_EXECUTE);
 }
 
+static int answer_in_place(void *ctx, idem_outcome *outcome,
+                           const idem_request *request,
+                           const idem_claim *claim, int answer,
+                           uint32_t *now_ms)
+{
+    fixture *f = (fixture *)ctx;
+
+    (void)request;
+    (void)claim;
+    (void)answer;
+    (void)now_ms;
+    memcpy(f->buffer, "poured", 6);
+    outcome->response = f->buffer;
+    outcome->response_len = 6;
+    return 0;
+}
+
+static void run_takes_a_response_that_is_in_the_buffer_already(void **state)
+{
+    fixture *f = (fixture *)*state;
+    idem_request rq = request_of(f, "panel", "k", "pour");
+
+    f->reply.buffer = f->buffer;
+    f->reply.buffer_size = 6;
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(checked(f, idem_run(&f->table, &f->claim, &f->reply,
+                                             &rq, answer_in_place, f, 0)),
+                         again ? IDEM_REPLAY : IDEM_EXECUTE);
+        assert_int_equal(f->reply.response_len, 6);
+        assert_string_equal(f->buffer, "poured");
+        memset(f->buffer, 0, sizeof f->buffer);
+    }
+}
+
 /* Who was overtaken has nothing to give back. */
 static void run_that_gives_back_what_it_lost_is_fenced(void **state)
 {
@@ -1324,6 +1358,7 @@ int main(void)
         TEST(a_state_that_does_not_fit_tells_its_length),
         TEST(run_executes_once_and_replays_afterwards),
         TEST(run_releases_when_the_handler_says_so),
+        TEST(run_takes_a_response_that_is_in_the_buffer_already),
         TEST(run_that_gives_back_what_it_lost_is_fenced),
         TEST(run_tells_the_handler_of_a_recovery),
         TEST(run_reports_an_outcome_that_does_not_fit),

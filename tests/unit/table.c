@@ -260,6 +260,60 @@ static void a_key_over_key_max_is_refused_not_cut(void **state)
     }
 }
 
+// A scope and a key, made of a number, of several lengths each
+typedef struct candidate {
+    unsigned hash;
+    char scope[4];
+    char key[12];
+} candidate;
+
+static void candidate_make(candidate *c, const fixture *f, unsigned n)
+{
+    static const char *const scopes[] = { "a", "b", "ab", "" };
+
+    (void)snprintf(c->scope, sizeof c->scope, "%s", scopes[n % COUNT(scopes)]);
+    (void)snprintf(c->key, sizeof c->key, "%u", 98765 + n / 2);
+    c->hash = inside_hash(&f->table, c->scope, c->key);
+}
+
+static int by_hash(const void *a, const void *b)
+{
+    unsigned x = ((const candidate *)a)->hash;
+    unsigned y = ((const candidate *)b)->hash;
+
+    return (x > y) - (x < y);
+}
+
+/* Two keys of which the index knows the same are still two; enough of them that
+   some pairs differ in their scopes only by bytes or by length, and some in
+   their keys.  (A hash of 32 bits: one pair in 10,000 keys squared.) */
+static void s3_two_keys_with_one_hash_are_two_keys(void **state)
+{
+    enum { MANY = 600000, ENOUGH = 60 };
+    fixture *f = (fixture *)*state;
+    candidate *all = (candidate *)calloc(MANY, sizeof *all);
+    unsigned pairs = 0;
+
+    assert_non_null(all);
+    for (unsigned n = 0; n < MANY; n++)
+        candidate_make(&all[n], f, n);
+    qsort(all, MANY, sizeof *all, by_hash);
+    for (size_t n = 1; n < MANY && pairs < ENOUGH; n++) {
+        const candidate *a = &all[n - 1], *b = &all[n];
+        if (a->hash != b->hash)
+            continue;
+        fixture_open(f, 0);
+        assert_int_equal(begin(f, a->scope, a->key, "pour", 0), IDEM_EXECUTE);
+        assert_int_equal(find(f, b->scope, b->key, 0), IDEM_E_NOT_FOUND);
+        assert_int_equal(begin(f, b->scope, b->key, "pour", 0), IDEM_EXECUTE);
+        assert_int_equal(begin(f, a->scope, a->key, "pour", 0), IDEM_BUSY);
+        assert_int_equal(begin(f, b->scope, b->key, "pour", 0), IDEM_BUSY);
+        pairs++;
+    }
+    free(all);
+    assert_true(pairs > 10);
+}
+
 static uint64_t fingerprint_of(const fixture *f, const char *payload)
 {
     idem_fingerprint_state hash;
@@ -298,14 +352,20 @@ static void s9_homes_and_fingerprints_are_decided_by_the_secret(void **state)
 /* ---------------------------------------------------------------------------
    idem_check can fail
    ------------------------------------------------------------------------ */
-/* Keys in every state: old, new, owed, claimed, endless; and a free slot. */
+enum { BREAKABLE = 8 };
+
+/* Keys in every state: old, new, owed, claimed, endless; and free slots, of
+   which the first was in use. */
 static void open_to_break(fixture *f)
 {
     const uint32_t now = 0x30000000;        // sweeps behind it
+    idem_claim gone;
 
-    f->config.capacity = 6;
+    f->config.capacity = BREAKABLE;
     fixture_open(f, 0);
     (void)maintain(f, now);
+    assert_int_equal(ask(f, "given back", now), IDEM_EXECUTE);
+    gone = f->claim;
     (void)finish(f, "panel", "old", now);
     f->outcome.confirm = 1;
     (void)finish(f, "panel", "owed", now + 10);
@@ -315,6 +375,7 @@ static void open_to_break(fixture *f)
     f->request.lease_ms = IDEM_LEASE_NONE;
     assert_int_equal(ask(f, "endless", now + 30), IDEM_EXECUTE);
     f->request.lease_ms = 0;
+    assert_int_equal(release(f, &gone, now + 30), IDEM_OK);
 }
 
 enum { NUMBERS = 13 };              // without a journal
@@ -338,7 +399,7 @@ static void idem_check_finds_each_invariant_broken(void **state)
     size_t size;
 
     open_to_break(f);
-    size = IDEM_MEMORY_SIZE(6, KEY_MAX, RESPONSE_MAX, STATE_MAX);
+    size = IDEM_MEMORY_SIZE(BREAKABLE, KEY_MAX, RESPONSE_MAX, STATE_MAX);
     for (size_t i = 0; i < 8 * size; i++) {
         ((uint8_t *)f->memory)[i / 8] ^= (uint8_t)(1u << i % 8);
         (void)check_crossing(f, found);
@@ -356,6 +417,33 @@ static void idem_check_finds_each_invariant_broken(void **state)
     for (int number = 1; number <= NUMBERS; number++)
         if (!found[number])
             fail_msg("never found broken: %d", number);
+}
+
+/* Nor does it stumble over stretches that were overwritten. */
+static void idem_check_ends_whatever_was_overwritten(void **state)
+{
+    static const int bytes[] = { 0x00, 0x01, 0x7F, 0xFF };
+    fixture *f = (fixture *)*state;
+    char found[NUMBERS + 1] = { 0 };
+    char *memory, *kept;
+    size_t size;
+
+    open_to_break(f);
+    size = IDEM_MEMORY_SIZE(BREAKABLE, KEY_MAX, RESPONSE_MAX, STATE_MAX);
+    memory = (char *)f->memory;
+    kept = (char *)malloc(size);
+    assert_non_null(kept);
+    memcpy(kept, memory, size);
+    for (size_t i = 0; i < COUNT(bytes); i++)
+        for (size_t from = 0; from < size; from += 4) {
+            for (size_t to = from + 4; to <= size; to += 4) {
+                memset(memory + to - 4, bytes[i], 4);
+                (void)check_crossing(f, found);
+            }
+            memcpy(memory, kept, size);
+        }
+    free(kept);
+    assert_int_equal(check_crossing(f, found), 0);
 }
 
 static void idem_check_counts_what_is_promised(void **state)
@@ -401,8 +489,10 @@ int main(void)
         TEST(s3_a_key_is_its_scope_and_its_bytes_exactly),
         TEST(s3_keys_of_255_bytes_are_compared_to_the_last),
         TEST(a_key_over_key_max_is_refused_not_cut),
+        TEST(s3_two_keys_with_one_hash_are_two_keys),
         TEST(s9_homes_and_fingerprints_are_decided_by_the_secret),
         TEST(idem_check_finds_each_invariant_broken),
+        TEST(idem_check_ends_whatever_was_overwritten),
         TEST(idem_check_counts_what_is_promised),
         TEST(idem_check_compares_with_the_configuration),
     };
