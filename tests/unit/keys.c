@@ -6,7 +6,7 @@
  * Promises: S1 (one current claim), S2 (replay), S3 (fingerprints), S4
  * (recover, not execute), S7 (a refusal changes nothing; a completion always
  * fits), L2 (attempts end).  Deadlines are met to the millisecond; what becomes
- * of them when the tick misbehaves is in test_time.c.
+ * of them when the tick misbehaves is in time.c.
  */
 #include "fixture.h"
 

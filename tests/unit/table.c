@@ -272,7 +272,7 @@ static void candidate_make(candidate *c, const fixture *f, unsigned n)
     static const char *const scopes[] = { "a", "b", "ab", "" };
 
     (void)snprintf(c->scope, sizeof c->scope, "%s", scopes[n % COUNT(scopes)]);
-    (void)snprintf(c->key, sizeof c->key, "%u", 98765 + n / 2);
+    (void)snprintf(c->key, sizeof c->key, "%0*u", 6 + (int)(n / 2 % 3), n / 2);
     c->hash = inside_hash(&f->table, c->scope, c->key);
 }
 

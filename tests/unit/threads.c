@@ -178,9 +178,10 @@ static void s1_s4_threads_execute_every_key_once(void **state)
    them did is there after a restart. */
 static void s1_s2_s4_threads_share_a_journal(void **state)
 {
+    enum { SECTOR = 16384, SECTORS = IDEM_SECTORS(KEYS, 4, 4, 0, SECTOR, 8) };
     fixture *f = (fixture *)*state;
     flash medium = {
-        .kind = FLASH_NOR, .sector_size = 16384, .sector_count = 160,
+        .kind = FLASH_NOR, .sector_size = SECTOR, .sector_count = SECTORS,
         .prog_size = 8, .erased = 0xFF,
     };
     idem_storage storage = {
@@ -188,9 +189,10 @@ static void s1_s2_s4_threads_share_a_journal(void **state)
         .erase = flash_erase, .sector_size = medium.sector_size,
         .sector_count = medium.sector_count, .prog_size = 8, .erased = 0xFF,
     };
-    void *memory = malloc(FLASH_MEMORY(16384, 160));
+    void *memory = malloc(FLASH_MEMORY(SECTOR, SECTORS));
     struct worker all;
 
+    skip_without_journal();
     assert_non_null(memory);
     assert_int_equal(flash_init(&medium, memory), 0);
     f->config.storage = &storage;
