@@ -60,9 +60,11 @@ unsigned inside_positions(const idem_table *t)
 
 int inside_flip(idem_table *t, unsigned n, unsigned bit)
 {
+    const unsigned number_bits = 8 * sizeof(idem_number);
+
     switch (n) {
     case 0: t->state_len ^= (uint16_t)(1u << bit % 16); return 1;
-    case 1: t->free ^= (idem_number)(1u << bit % (8 * sizeof t->free)); return 1;
+    case 1: t->free ^= (idem_number)(1u << bit % number_bits); return 1;
     case 2: t->capacity ^= 1u << bit; return 1;
     case 3: t->index_size ^= 1u << bit; return 1;
     case 4: t->clock ^= 1u << bit; return 1;

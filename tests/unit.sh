@@ -32,8 +32,8 @@ build_header() {
 build() {
     stale "$unit/$1" "tests/unit/$1.c" || return 0
     rm -f "$unit/$1"
-    $CC $CFLAGS -I. -Itests -Itests/storage "tests/unit/$1.c" "$unit/idem.a" -o "$unit/$1" \
-        -lcmocka -lpthread
+    $CC $CFLAGS -I. -Itests -Itests/storage "tests/unit/$1.c" \
+        "$unit/idem.a" -o "$unit/$1" -lcmocka -lpthread
 }
 
 # Leaves what a program said in $unit/NAME.tap, as TAP; one that dies has failed

@@ -40,7 +40,8 @@ static int refuse_erase(void *ctx, uint32_t sector)
     return -1;
 }
 
-static idem_storage blank(uint32_t sector_size, uint32_t count, uint16_t granule)
+static idem_storage blank(uint32_t sector_size, uint32_t count,
+                          uint16_t granule)
 {
     idem_storage storage = {
         .read = read_blank, .prog = refuse_prog, .erase = refuse_erase,
