@@ -7,22 +7,6 @@
 #ifndef INSIDE_H
 #define INSIDE_H
 
-/* A journal that was just opened on blank storage goes on as if so many sectors
-   had been filled: numbers near their end are years away. */
-static inline void inside_start_far(idem_table *t, uint32_t sequence)
-{
-    t->journal->sequence = t->journal->tried = sequence;
-    t->journal->before = sequence;
-    t->journal->tail = sequence + 1;
-    t->token = ((uint64_t)sequence + 1) * t->journal->sector_size - 1;
-}
-
-/* Logical time, which no call tells. */
-static inline uint32_t inside_clock(const idem_table *t)
-{
-    return t->clock;
-}
-
 /* What the index knows of a key, where in it the key belongs, and how many
    positions there are: which keys meet there, no call tells. */
 unsigned inside_hash(const idem_table *t, const char *scope, const char *key);

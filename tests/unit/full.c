@@ -511,13 +511,15 @@ static void memory_reaches_back_to_the_opening_and_at_most_one_retention(
     fixture *f = (fixture *)*state;
 
     fixture_open(f, 5000);
-    assert_reaches(f, 1, 5000);         // in the first millisecond
-    assert_reaches(f, 301, 5300);
+    assert_int_equal(horizon(f, 5000), 0);
+    assert_int_equal(ask_aged(f, "A", 1, 5000), IDEM_TOO_OLD);
+    assert_int_equal(ask_aged(f, "A", 0, 5000), IDEM_EXECUTE);
+    assert_reaches(f, 300, 5300);
     // Time that passed while the power was off is before it, too.
     assert_int_equal(elapse(f, 100), IDEM_OK);
-    assert_reaches(f, 401, 5300);
-    assert_reaches(f, RETENTION - 1, 5000 + RETENTION - 102);
-    assert_reaches(f, RETENTION, 5000 + RETENTION - 101);
+    assert_reaches(f, 400, 5300);
+    assert_reaches(f, RETENTION - 1, 5000 + RETENTION - 101);
+    assert_reaches(f, RETENTION, 5000 + RETENTION - 100);
     assert_reaches(f, RETENTION, 86400000);
     f->config.retention_ms = 0;
     fixture_open(f, 0);

@@ -62,8 +62,8 @@ typedef struct model {
     uint64_t    lost;           // ms by which it is below where it was once
     model_key   keys[MODEL_KEYS];
     size_t      count;
-    uint64_t    reach;          // to be unknown for a good reason, a key must
-                                // have been sent then or later
+    uint64_t    reach;          // what was completed by then may be forgotten:
+                                // the opening, or the newest one evicted
     uint64_t    completions;
     uint32_t    maintained;     // slots in this round of maintenance
     uint8_t     state[MODEL_STATE];
@@ -249,10 +249,8 @@ static inline uint32_t model_pending_count(const model *m)
    unknown from now on without being new. */
 static inline void model_evict(model *m, model_key *k)
 {
-    uint64_t reach = k->completed + 1;
-
-    if (reach > m->reach)
-        m->reach = reach;
+    if (k->completed > m->reach)
+        m->reach = k->completed;
     m->stats.evicted++;
     model_remove(m, k);
 }
@@ -267,19 +265,12 @@ static inline uint64_t model_retention_of(const model *m,
     return ms ? ms : MODEL_RETENTION_MS;
 }
 
-/* How far memory reaches back, from the millisecond on that it does not know
-   whole: that of the opening (the zero of the clock) it does. */
-static inline uint64_t model_reaches(const model *m)
-{
-    return m->clock + 1 - m->reach;
-}
-
 /* True if an unknown key is as old as an outcome may become, or was sent when
    memory does not reach that far. */
 static inline int model_too_old(const model *m, const idem_request *rq)
 {
     return rq->age_ms && (rq->age_ms >= model_retention_of(m, rq) ||
-                          rq->age_ms >= model_reaches(m));
+                          rq->age_ms >= m->clock - m->reach);
 }
 
 /* ----------------------------------------------------------------- begin */
@@ -625,12 +616,12 @@ static inline int model_state(const model *m, size_t *len)
 
 static inline uint32_t model_horizon(model *m, uint32_t now_ms)
 {
-    uint64_t retention;
+    uint64_t retention, reaches;
 
     model_tick(m, now_ms);
     retention = model_retention_of(m, NULL);
-    return (uint32_t)(model_reaches(m) < retention ? model_reaches(m)
-                                                   : retention);
+    reaches = m->clock - m->reach;
+    return (uint32_t)(reaches < retention ? reaches : retention);
 }
 
 static inline void model_open(model *m, const idem_config *config,
