@@ -24,7 +24,7 @@ stale() {
 
 build_header() {
     stale "$unit/idem.a" tests/unit/idem.c || return 0
-    $CC $CFLAGS -I. -c tests/unit/idem.c -o "$unit/idem.o"
+    $CC $CFLAGS -I. -Itests -c tests/unit/idem.c -o "$unit/idem.o"
     rm -f "$unit/idem.a"
     ar rc "$unit/idem.a" "$unit/idem.o"
 }

@@ -8,31 +8,15 @@
  * Uses promised names only: no idemi_, no field that is not promised.  All
  * functions stand in one table, and most tests run over the whole of it.
  */
-#include <stddef.h>
-#include <stdint.h>
-
-// Misuse is counted, and refused all the same.
-static int asserted;
-#define IDEM_ASSERT(x) ((x) ? (void)0 : (void)asserted++)
+#include "fixture.h"
 
 // Copying may be interrupted: by code that calls the table again.
 static void (*interrupt)(void);
 // Copying without the lock, if there is one, is counted.
 static const int *lock_depth;
 static int unlocked;
-static void *copy_bytes(void *dst, const void *src, size_t len);
-static void *set_bytes(void *dst, int byte, size_t len);
-static int compare_bytes(const void *a, const void *b, size_t len);
-#define IDEM_MEMCPY copy_bytes
-#define IDEM_MEMSET set_bytes
-#define IDEM_MEMCMP compare_bytes
 
-#define IDEM_IMPLEMENTATION
-#include "idem.h"
-
-#include "fixture.h"
-
-static void *copy_bytes(void *dst, const void *src, size_t len)
+static void copying(void)
 {
     void (*now)(void) = interrupt;
 
@@ -41,17 +25,6 @@ static void *copy_bytes(void *dst, const void *src, size_t len)
     interrupt = NULL;
     if (now)
         now();
-    return memcpy(dst, src, len);
-}
-
-static void *set_bytes(void *dst, int byte, size_t len)
-{
-    return memset(dst, byte, len);
-}
-
-static int compare_bytes(const void *a, const void *b, size_t len)
-{
-    return memcmp(a, b, len);
 }
 
 /* ---------------------------------------------------------------------------
@@ -245,7 +218,7 @@ static void start(fixture *f)
 {
     fixture_open(f, 0);
     assert_int_equal(ask(f, "key", 0), IDEM_EXECUTE);
-    asserted = 0;
+    unit_misuse = 0;
 }
 
 /* Everything there is of a table. */
@@ -284,7 +257,7 @@ static void every_function_does_its_work(void **state)
         start(f);
         arguments_without(&a, f, 0);
         assert_int_equal(functions[i].call(&a), functions[i].answer);
-        assert_int_equal(asserted, 0);
+        assert_int_equal(unit_misuse, 0);
     }
 }
 
@@ -303,7 +276,7 @@ static void s7_null_for_any_pointer_is_refused_asserted_and_harmless(
             take_image(&before, f);
             arguments_without(&a, f, pointer);
             assert_int_equal(functions[i].call(&a), IDEM_E_ARG);
-            assert_int_equal(asserted, 1);
+            assert_int_equal(unit_misuse, 1);
             assert_untouched(&before, f);
         }
 }
@@ -314,11 +287,11 @@ static void assert_closed(fixture *f)
     for (size_t i = 0; i < COUNT(functions); i++) {
         struct arguments a;
         struct image before;
-        asserted = 0;
+        unit_misuse = 0;
         take_image(&before, f);
         arguments_without(&a, f, 0);
         assert_int_equal(functions[i].call(&a), IDEM_E_ARG);
-        assert_int_equal(asserted, 1);
+        assert_int_equal(unit_misuse, 1);
         assert_untouched(&before, f);
     }
 }
@@ -357,10 +330,10 @@ static void s7_a_table_whose_opening_failed_is_closed(void **state)
     assert_int_equal(idem_open(&f->table, NULL, f->memory, 1000, 0),
                      IDEM_E_ARG);
     assert_closed(f);
-    asserted = 0;
+    unit_misuse = 0;
     assert_int_equal(idem_open(NULL, &f->config, f->memory, 1000, 0),
                      IDEM_E_ARG);
-    assert_int_equal(asserted, 1);
+    assert_int_equal(unit_misuse, 1);
 }
 
 static int begin_wrong(fixture *f, const idem_request *rq)
@@ -400,7 +373,7 @@ static void s7_null_with_a_length_is_refused(void **state)
                      IDEM_E_ARG);
     assert_int_equal(idem_state(&f->table, NULL, &len), IDEM_E_ARG);
     assert_int_equal(len, 1);
-    assert_int_equal(asserted, 9);
+    assert_int_equal(unit_misuse, 9);
     assert_untouched(&before, f);
 }
 
@@ -425,7 +398,7 @@ static void what_the_world_does_is_never_asserted(void **state)
         assert_int_equal(find(f, "panel", "", now), IDEM_E_ARG);
         (void)release(f, &claim, now);
     }
-    assert_int_equal(asserted, 0);
+    assert_int_equal(unit_misuse, 0);
     assert_true(f->table.stats.full > 0 && f->table.stats.fenced > 0);
     assert_true(f->table.stats.backwards > 0);
 }
@@ -465,10 +438,10 @@ static void each_field_of_the_configuration_is_checked(void **state)
     do {                                                                       \
         idem_config config = f->config;                                        \
         config.field = value;                                                  \
-        asserted = 0;                                                          \
+        unit_misuse = 0;                                                          \
         assert_int_equal(                                                      \
             idem_open(&f->table, &config, f->memory, 100000, 0), IDEM_E_ARG);  \
-        assert_int_equal(asserted, 1);                                         \
+        assert_int_equal(unit_misuse, 1);                                         \
     } while (0)
     fixture *f = (fixture *)*state;
 
@@ -491,20 +464,20 @@ static void formatting_without_storage_is_refused(void **state)
 {
     fixture *f = (fixture *)*state;
 
-    asserted = 0;
+    unit_misuse = 0;
     assert_int_equal(
         idem_format(&f->table, &f->config, f->memory,
                     IDEM_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX,
                                      STATE_MAX), 0),
         IDEM_E_ARG);
-    assert_int_equal(asserted, 1);
+    assert_int_equal(unit_misuse, 1);
     assert_closed(f);
-    asserted = 0;
+    unit_misuse = 0;
     assert_int_equal(idem_format(&f->table, NULL, f->memory, 100000, 0),
                      IDEM_E_ARG);
     assert_int_equal(idem_format(NULL, &f->config, f->memory, 100000, 0),
                      IDEM_E_ARG);
-    assert_int_equal(asserted, 2);
+    assert_int_equal(unit_misuse, 2);
 }
 
 static int take(void *ctx)
@@ -583,7 +556,7 @@ static void memory_that_does_not_serve_is_refused_and_the_size_told(
     unsigned char *bytes = (unsigned char *)memory;
 
     assert_non_null(memory);
-    asserted = 0;
+    unit_misuse = 0;
     memset(memory, 0x5A, needed + 4);
     for (size_t size = 0; size < needed; size++) {
         assert_int_equal(
@@ -601,7 +574,7 @@ static void memory_that_does_not_serve_is_refused_and_the_size_told(
         assert_int_equal(bytes[i], 0x5A);
     assert_int_equal(idem_open(&f->table, &f->config, memory, needed, 0),
                      IDEM_OK);
-    assert_int_equal(asserted, 0);          // not a caller's mistake
+    assert_int_equal(unit_misuse, 0);          // not a caller's mistake
     free(memory);
 }
 
@@ -1166,5 +1139,6 @@ int main(void)
         TEST(every_result_has_its_own_text),
     };
 
+    unit_copying = copying;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
