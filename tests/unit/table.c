@@ -462,20 +462,32 @@ static void idem_check_counts_what_is_promised(void **state)
     assert_int_equal(idem_check(&f->table), 0);
 }
 
+/* What fills its place to the last byte does not fit into one that is smaller by
+   one: of state, response, scope and key. */
 static void idem_check_compares_with_the_configuration(void **state)
 {
     fixture *f = (fixture *)*state;
-    idem_outcome outcome = { .state = "12345678", .state_len = STATE_MAX };
+    const idem_config right = f->config;
+    idem_outcome outcome = {
+        .response = "sixteen bytes...", .response_len = RESPONSE_MAX,
+        .state = "12345678", .state_len = STATE_MAX,
+    };
 
-    assert_int_equal(ask(f, "k", 0), IDEM_EXECUTE);
+    assert_int_equal(ask(f, "a key of 19 bytes..", 0), IDEM_EXECUTE);
     assert_int_equal(idem_complete(&f->table, &f->claim, &outcome, 0),
                      IDEM_OK);
     f->config.state_max--;
     assert_int_not_equal(idem_check(&f->table), 0);
-    f->config.state_max++;
+    f->config = right;
+    f->config.response_max--;
+    assert_int_not_equal(idem_check(&f->table), 0);
+    f->config = right;
+    f->config.key_max--;
+    assert_int_not_equal(idem_check(&f->table), 0);
+    f->config = right;
     f->config.capacity++;
     assert_int_not_equal(idem_check(&f->table), 0);
-    f->config.capacity--;
+    f->config = right;
     assert_int_equal(idem_check(&f->table), 0);
 }
 
