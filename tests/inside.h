@@ -13,6 +13,13 @@ unsigned inside_hash(const idem_table *t, const char *scope, const char *key);
 unsigned inside_home(const idem_table *t, const char *scope, const char *key);
 unsigned inside_positions(const idem_table *t);
 
+/* The next claim's token is above this one: four thousand million claims would
+   take too long. */
+static inline void inside_set_token(idem_table *t, uint64_t token)
+{
+    t->token = token;
+}
+
 /* Flips a bit of a number in the table that is not promised, the n-th of them;
    0 if there are fewer.  Its pointers stay as they are: what is behind a wrong
    one nobody can check. */
