@@ -7,6 +7,15 @@
 #ifndef INSIDE_H
 #define INSIDE_H
 
+/* A journal that was just opened on blank storage goes on as if so many sectors
+   had been filled: the end of their numbers is years away. */
+static inline void inside_start_far(idem_table *t, uint32_t sequence)
+{
+    t->journal->sequence = sequence;
+    t->journal->before = sequence;
+    t->journal->tail = sequence + 1;
+}
+
 /* What the index knows of a key, where in it the key belongs, and how many
    positions there are: which keys meet there, no call tells. */
 unsigned inside_hash(const idem_table *t, const char *scope, const char *key);
