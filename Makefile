@@ -7,17 +7,11 @@ CFLAGS = -std=c99 -Og -g
 WARN   = -Wall -Wextra -Wpedantic -Wshadow -Werror
 B      = build
 
-TESTS = $(B)/test_hash $(B)/test_table $(B)/test_keys $(B)/test_time \
-        $(B)/test_full $(B)/test_api $(B)/test_threads $(B)/test_model \
-        $(B)/test_flash $(B)/test_journal $(B)/test_edges $(B)/test_cells \
-        $(B)/test_file $(B)/test_protocol $(B)/test_inspect $(B)/test_port \
-        $(B)/test_anomalies $(B)/test_images $(B)/test_failures \
-        $(B)/test_failures_cells
-
 CRASH = $(B)/crash $(B)/crash_narrow $(B)/crash_cells
 
-test: $(TESTS) patterns  ## run the unit, model and thread tests
-	@set -e; for t in $(TESTS); do echo "== $$t"; $$t; done
+# Every tests/unit/*.c is one, by being there; UNIT="table keys" runs these.
+test:                    ## run the unit, model and thread tests
+	@CC="$(CC)" CFLAGS="$(CFLAGS) $(WARN)" B="$(B)" sh tests/unit.sh $(UNIT)
 
 help:                    ## list the targets; SHORT=1 shortens the long ones
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 16
@@ -42,13 +36,13 @@ deps-check:              ## install what check, size and docs need besides
 	    libnewlib-arm-none-eabi gcc-avr avr-libc tcc sdcc \
 	    gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user strace
 
-check: $(TESTS)          ## every configuration, compiler and sanitizer
+check:                   ## every configuration, compiler and sanitizer
 	@SHORT="$(SHORT)" sh tests/check.sh
 
 model:                   ## the long differential run: ten million calls
-	@$(MAKE) $(B)/test_model
-	@if [ "$(SHORT)" = 1 ]; then $(B)/test_model; else \
-	    IDEM_CALLS=$${IDEM_CALLS:-10000000} $(B)/test_model; fi
+	@$(MAKE) test UNIT=model
+	@[ "$(SHORT)" = 1 ] || \
+	    IDEM_CALLS=$${IDEM_CALLS:-10000000} $(B)/unit/model
 
 once: $(B)/file $(B)/inspect  ## a journal in a file, and what inspect says
 	@rm -f $(B)/file.journal
@@ -255,7 +249,7 @@ repro:                   ## two builds give the same bytes
 	@SHORT="$(SHORT)" sh tests/repro.sh
 
 list-builds:             # what repro builds
-	@echo $(TESTS) $(B)/hello $(B)/crash
+	@echo $(B)/hello $(B)/crash
 
 deps-ct:                 ## install what ct needs
 	@sh tests/deps.sh valgrind
@@ -312,39 +306,6 @@ $(B)/crash_narrow:
 $(B)/crash_cells:
 	@mkdir -p $(B)
 	$(CC) -std=c99 -O2 $(WARN) -DIDEM_CELLS -I. tests/crash.c -o $@
-
-$(B)/test_hash: tests/test_hash.c tests/vectors_siphash.h tests/vectors_fnv.h
-$(B)/test_table: tests/test_table.c tests/fixture.h
-$(B)/test_keys: tests/test_keys.c tests/fixture.h
-$(B)/test_time: tests/test_time.c tests/fixture.h
-$(B)/test_full: tests/test_full.c tests/fixture.h
-$(B)/test_api: tests/test_api.c tests/fixture.h
-$(B)/test_threads: tests/test_threads.c tests/fixture.h
-$(B)/test_model: tests/test_model.c tests/model.h
-$(B)/test_flash: tests/test_flash.c tests/flash.h
-$(B)/test_journal: tests/test_journal.c tests/journal.h tests/flash.h \
-    tests/ready.h
-$(B)/test_edges: tests/test_edges.c tests/journal.h tests/flash.h \
-    tests/ready.h
-$(B)/test_cells: tests/test_cells.c tests/fixture.h tests/flash.h \
-    tests/ready.h
-$(B)/test_file: tests/test_file.c
-$(B)/test_port: tests/test_port.c tests/flash.h examples/port/check.h
-$(B)/test_protocol: tests/test_protocol.c examples/serial/protocol.c \
-    examples/serial/protocol.h
-$(B)/test_inspect: tests/test_inspect.c tests/journal.h tests/flash.h \
-    tests/ready.h
-$(B)/test_inspect: $(B)/inspect
-$(B)/test_anomalies: tests/test_anomalies.c tests/journal.h tests/flash.h \
-    tests/ready.h
-$(B)/test_failures: tests/test_failures.c tests/flash.h fuzz/calls.c \
-    fuzz/device.h fuzz/harness.h fuzz/promises.h tests/found.h tests/ready.h
-$(B)/test_failures_cells: tests/test_failures_cells.c $(B)/test_failures
-$(B)/test_images: tests/test_images.c tests/flash.h fuzz/image.c fuzz/device.h \
-    fuzz/harness.h tests/found.h tests/ready.h
-$(TESTS): idem.h
-	@mkdir -p $(B)
-	$(CC) $(CFLAGS) $(WARN) -I. tests/$(@F).c -o $@ -lcmocka -lpthread
 
 .PHONY: test help demo deps deps-check deps-bench deps-bench-all check model \
         examples docs size bench clean crash crash-faults file hello patterns \

@@ -6,12 +6,11 @@
  * Promises: S1 (one current claim), S2 (replay), S3 (fingerprints), S4
  * (recover, not execute), S7 (a refusal changes nothing; a completion always
  * fits), L2 (attempts end).  Deadlines are met to the millisecond; what becomes
- * of them when the tick misbehaves is in test_time.c.
+ * of them when the tick misbehaves is in time.c.
  */
-#define IDEM_IMPLEMENTATION
-#include "idem.h"
-
 #include "fixture.h"
+
+#include "inside.h"
 
 /* ---------------------------------------------------------------------------
    every state, every call
@@ -531,7 +530,7 @@ static void s1_the_low_half_of_the_token_may_wrap(void **state)
     fixture *f = (fixture *)*state;
     idem_claim claims[CAPACITY];
 
-    f->table.token = 0xFFFFFFFE;                    // as after 4e9 claims
+    inside_set_token(&f->table, 0xFFFFFFFE);        // as after 4e9 claims
     for (uint32_t i = 0; i < CAPACITY; i++) {
         assert_int_equal(ask(f, nth(i), 0), IDEM_EXECUTE);
         claims[i] = f->claim;
@@ -1085,11 +1084,60 @@ static void run_releases_when_the_handler_says_so(void **state)
     fixture *f = (fixture *)*state;
     struct job job = { .result = -1 };
 
-    assert_int_equal(run(f, &job, 0), IDEM_OK);
+    assert_int_equal(run(f, &job, 0), IDEM_RELEASED);
     assert_int_equal(f->table.used, 0);
+    assert_int_equal(f->reply.status, 0);
+    assert_int_equal(f->reply.response_len, 0);
+    job.result = 1;
+    assert_int_equal(run(f, &job, 0), IDEM_RELEASED);
     job.result = 0;
     assert_int_equal(run(f, &job, 0), IDEM_EXECUTE);
-    assert_int_equal(job.calls, 2);
+    assert_int_equal(job.calls, 3);
+    assert_int_equal(job.answer, IDEM_EXECUTE);
+}
+
+static int answer_in_place(void *ctx, idem_outcome *outcome,
+                           const idem_request *request,
+                           const idem_claim *claim, int answer,
+                           uint32_t *now_ms)
+{
+    fixture *f = (fixture *)ctx;
+
+    (void)request;
+    (void)claim;
+    (void)answer;
+    (void)now_ms;
+    memcpy(f->buffer, "poured", 6);
+    outcome->response = f->buffer;
+    outcome->response_len = 6;
+    return 0;
+}
+
+static void run_takes_a_response_that_is_in_the_buffer_already(void **state)
+{
+    fixture *f = (fixture *)*state;
+    idem_request rq = request_of(f, "panel", "k", "pour");
+
+    f->reply.buffer = f->buffer;
+    f->reply.buffer_size = 6;
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(checked(f, idem_run(&f->table, &f->claim, &f->reply,
+                                             &rq, answer_in_place, f, 0)),
+                         again ? IDEM_REPLAY : IDEM_EXECUTE);
+        assert_int_equal(f->reply.response_len, 6);
+        assert_string_equal(f->buffer, "poured");
+        memset(f->buffer, 0, sizeof f->buffer);
+    }
+}
+
+/* Who was overtaken has nothing to give back. */
+static void run_that_gives_back_what_it_lost_is_fenced(void **state)
+{
+    fixture *f = (fixture *)*state;
+    struct job job = { .result = -1, .takes = LEASE + RETENTION };
+
+    assert_int_equal(run(f, &job, 0), IDEM_E_FENCED);
+    assert_int_equal(job.calls, 1);
 }
 
 static void run_tells_the_handler_of_a_recovery(void **state)
@@ -1312,6 +1360,8 @@ int main(void)
         TEST(a_state_that_does_not_fit_tells_its_length),
         TEST(run_executes_once_and_replays_afterwards),
         TEST(run_releases_when_the_handler_says_so),
+        TEST(run_takes_a_response_that_is_in_the_buffer_already),
+        TEST(run_that_gives_back_what_it_lost_is_fenced),
         TEST(run_tells_the_handler_of_a_recovery),
         TEST(run_reports_an_outcome_that_does_not_fit),
         TEST(run_reports_a_handler_that_was_overtaken),

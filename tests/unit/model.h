@@ -5,9 +5,9 @@
  * to the other, 64-bit time that never wraps, 64-bit tokens, plain bytes, no
  * hash, nothing kept that is over.
  *
- * The functions are those of idem.h, with model_ for idem_.  Where the manual
- * leaves the table a choice, the model is told what the table chose
- * (model_choice); where it leaves it a range, the model gives the end of it.
+ * The functions are those of idem.h, with model_ for idem_.  The token of a
+ * claim is the table's choice, and told to the model; where the manual leaves
+ * the table a range, the model gives the end of it.
  */
 #ifndef MODEL_H
 #define MODEL_H
@@ -24,7 +24,6 @@
 #define MODEL_PAYLOAD  16
 #define MODEL_RESPONSE 320
 #define MODEL_STATE    16
-#define MODEL_SCOPES   8
 
 // The defaults and the step of maintenance that the manual names.
 #define MODEL_LEASE_MS     30000u
@@ -56,14 +55,6 @@ typedef struct model_key {
     int      undelivered;
 } model_key;
 
-// How far back memory reaches for a scope: to be unknown for a good reason, a
-// key must have been sent at `reach` or later.
-typedef struct model_scope {
-    uint8_t  scope[MODEL_ID];
-    size_t   scope_len;
-    uint64_t reach;
-} model_scope;
-
 typedef struct model {
     const idem_config *config;
     uint64_t    clock;          // ms since the opening
@@ -71,21 +62,14 @@ typedef struct model {
     uint64_t    lost;           // ms by which it is below where it was once
     model_key   keys[MODEL_KEYS];
     size_t      count;
-    model_scope scopes[MODEL_SCOPES];   // those that lost a key to eviction
-    size_t      scope_count;
-    uint64_t    reach;          // the furthest of theirs
+    uint64_t    reach;          // what was completed by then may be forgotten:
+                                // the opening, or the newest one evicted
     uint64_t    completions;
     uint32_t    maintained;     // slots in this round of maintenance
     uint8_t     state[MODEL_STATE];
     size_t      state_len;
     idem_stats  stats;          // expired, undelivered: as soon as it is over
 } model;
-
-// What the model takes from the table.
-typedef struct model_choice {
-    uint64_t token;             // of the claim, if one was granted
-    int      too_old;           // the answer was IDEM_TOO_OLD
-} model_choice;
 
 /* ------------------------------------------------------------------ time */
 
@@ -261,35 +245,12 @@ static inline uint32_t model_pending_count(const model *m)
 
 /* -------------------------------------------------------------- eviction */
 
-static inline model_scope *model_scope_of(model *m, const void *scope,
-                                          size_t scope_len)
-{
-    size_t i;
-
-    for (i = 0; i < m->scope_count; i++)
-        if (model_bytes_equal(m->scopes[i].scope, m->scopes[i].scope_len,
-                              scope, scope_len))
-            return &m->scopes[i];
-    return NULL;
-}
-
 /* Drops a key before its time: what was sent when it completed, or earlier, is
    unknown from now on without being new. */
 static inline void model_evict(model *m, model_key *k)
 {
-    model_scope *s = model_scope_of(m, k->id, k->scope_len);
-    uint64_t reach = k->completed + 1;
-
-    if (!s) {
-        s = &m->scopes[m->scope_count++];
-        model_copy(s->scope, k->id, k->scope_len);
-        s->scope_len = k->scope_len;
-        s->reach = 0;
-    }
-    if (reach > s->reach)
-        s->reach = reach;
-    if (reach > m->reach)
-        m->reach = reach;
+    if (k->completed > m->reach)
+        m->reach = k->completed;
     m->stats.evicted++;
     model_remove(m, k);
 }
@@ -304,26 +265,12 @@ static inline uint64_t model_retention_of(const model *m,
     return ms ? ms : MODEL_RETENTION_MS;
 }
 
-/* True if an unknown key is as old as an outcome may become, or was sent before
-   `reach`, or before the opening (the zero of the clock). */
-static inline int model_too_old(const model *m, const idem_request *rq,
-                                uint64_t reach)
+/* True if an unknown key is as old as an outcome may become, or was sent when
+   memory does not reach that far. */
+static inline int model_too_old(const model *m, const idem_request *rq)
 {
     return rq->age_ms && (rq->age_ms >= model_retention_of(m, rq) ||
-                          m->clock < rq->age_ms + reach);
-}
-
-/* True if the table is right to answer, or not to answer, IDEM_TOO_OLD.  Its
-   marks for the scopes are shared by hash: each is as far as that of the scope
-   at least, and as the furthest at most. */
-static inline int model_age_right(model *m, const idem_request *rq,
-                                  int too_old)
-{
-    const model_scope *s = model_scope_of(m, rq->scope, rq->scope_len);
-
-    if (too_old)
-        return model_too_old(m, rq, m->reach);
-    return !model_too_old(m, rq, s ? s->reach : 0);
+                          rq->age_ms >= m->clock - m->reach);
 }
 
 /* ----------------------------------------------------------------- begin */
@@ -469,6 +416,8 @@ static inline int model_first(model *m, idem_claim *claim, idem_reply *reply,
 {
     model_key *k;
 
+    if (model_too_old(m, rq))
+        return IDEM_TOO_OLD;
     if (model_room(m, reply, rq) < 0)
         return IDEM_E_FULL;
     k = &m->keys[m->count++];
@@ -487,29 +436,22 @@ static inline int model_first(model *m, idem_claim *claim, idem_reply *reply,
 
 /* *claim and *reply are what is to be expected in the table's; claim.slot is
    the table's own affair, retry_after_ms at IDEM_E_FULL the most it may be.
-   *wrong is 1 if the table's choice about the age is not allowed. */
+   The token is the one that the table granted, if it did. */
 static inline int model_begin(model *m, idem_claim *claim, idem_reply *reply,
-                              int *wrong, const idem_request *rq,
-                              const model_choice *choice, uint32_t now_ms)
+                              const idem_request *rq, uint64_t token,
+                              uint32_t now_ms)
 {
     int result = model_request_right(m, rq);
     model_key *k;
 
     memset(claim, 0, sizeof *claim);
     memset(reply, 0, sizeof *reply);
-    *wrong = 0;
     if (result < 0)
         return result;
     model_tick(m, now_ms);
     k = model_lookup(m, rq);
-    if (k) {
-        result = model_again(m, k, claim, reply, rq, choice->token);
-    } else {
-        *wrong = !model_age_right(m, rq, choice->too_old);
-        result = choice->too_old ? IDEM_TOO_OLD
-                                 : model_first(m, claim, reply, rq,
-                                               choice->token);
-    }
+    result = k ? model_again(m, k, claim, reply, rq, token)
+               : model_first(m, claim, reply, rq, token);
     if (result >= 0)
         m->stats.answers[result]++;
     else
@@ -674,13 +616,12 @@ static inline int model_state(const model *m, size_t *len)
 
 static inline uint32_t model_horizon(model *m, uint32_t now_ms)
 {
-    uint64_t horizon;
+    uint64_t retention, reaches;
 
     model_tick(m, now_ms);
-    horizon = model_retention_of(m, NULL);
-    if (m->reach && m->clock - (m->reach - 1) < horizon)
-        horizon = m->clock - (m->reach - 1);
-    return (uint32_t)horizon;
+    retention = model_retention_of(m, NULL);
+    reaches = m->clock - m->reach;
+    return (uint32_t)(reaches < retention ? reaches : retention);
 }
 
 static inline void model_open(model *m, const idem_config *config,

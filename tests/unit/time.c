@@ -9,9 +9,6 @@
  * the tick was is not counted.  It has no window that anything could leave, so
  * years of it also show that nothing comes back that was dropped.
  */
-#define IDEM_IMPLEMENTATION
-#include "idem.h"
-
 #include "fixture.h"
 
 #define DAY  UINT32_C(86400000)

@@ -6,23 +6,10 @@
  *
  * The hashes stand in one table, and every test runs over the whole of it.
  */
-#define IDEM_IMPLEMENTATION
-#include "idem.h"
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
+#include "unit.h"
 
 #include "vectors_fnv.h"
 #include "vectors_siphash.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 enum family { SIPHASH, HALFSIPHASH, FNV1A };
 

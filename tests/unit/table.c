@@ -5,47 +5,14 @@
  * included; that a key is its scope and its bytes, exactly (S3); and that
  * idem_check finds each invariant broken, so the tests that rely on it can
  * fail.
- *
- * Invariants: T1 to T3 of >>index, and the number of each by idem_check.  The
- * only test that looks inside; everything else is in the functions on top.
  */
-#define IDEM_IMPLEMENTATION
-#include "idem.h"
-
 #include "fixture.h"
 
-/* ---------------------------------------------------------------------------
-   inside
-   ------------------------------------------------------------------------ */
+#include "inside.h"
+
 static unsigned home_of(const fixture *f, const char *key)
 {
-    uint32_t hash = idemi_hash_id(&f->config, "panel", 5, key, strlen(key));
-
-    return idemi_index_home(&f->table, idemi_index_hash(hash));
-}
-
-static unsigned number_of(const fixture *f, const char *key)
-{
-    for (unsigned i = 0; i < f->table.capacity; i++) {
-        const idem_body *body = idemi_slot_own(idemi_slot_at(&f->table, i));
-        const unsigned char *id = idemi_slot_id(&f->table, i);
-        if (idemi_slot_at(&f->table, i)->state &&
-            body->key_len == strlen(key) &&
-            memcmp(id + body->scope_len, key, body->key_len) == 0)
-            return i;
-    }
-    fail();
-    return 0;
-}
-
-static idem_slot *slot_of(const fixture *f, const char *key)
-{
-    return idemi_slot_at(&f->table, number_of(f, key));
-}
-
-static idem_body *body_of(const fixture *f, const char *key)
-{
-    return idemi_slot_own(idemi_slot_at(&f->table, number_of(f, key)));
+    return inside_home(&f->table, "panel", key);
 }
 
 /* ---------------------------------------------------------------------------
@@ -107,22 +74,21 @@ static void insert_and_remove(fixture *f, names keys, const int in[KEYS],
 
 static void t1_t2_t3_hold_whatever_the_order_of_coming_and_going(void **state)
 {
+    fixture *f = (fixture *)*state;
+    const unsigned last = inside_positions(&f->table) - 1;
     // Apart, all at one home, the same round the end, and two clusters that
     // meet there.
-    enum { LAST = (int)IDEMI_WORDS * KEYS - 1 };
-    static const unsigned homes[][KEYS] = {
-        { 0, 2, 4, 6 }, { 3, 3, 3, 3 }, { LAST, LAST, LAST, LAST },
-        { LAST - 1, LAST - 1, LAST, 0 },
-        { LAST - 2, LAST - 1, LAST - 1, LAST - 2 }, { LAST, 0, LAST, 1 },
+    const unsigned homes[][KEYS] = {
+        { 0, 2, 4, 6 }, { 3, 3, 3, 3 }, { last, last, last, last },
+        { last - 1, last - 1, last, 0 },
+        { last - 2, last - 1, last - 1, last - 2 }, { last, 0, last, 1 },
     };
-    fixture *f = (fixture *)*state;
 
     for (uint8_t secret = 1; secret < 4; secret++)
         for (size_t i = 0; i < COUNT(homes); i++) {
             names keys;
             f->config.secret[0] = f->config.secret[8] = secret;
             fixture_open(f, 0);
-            assert_int_equal(f->table.index_size, LAST + 1);
             find_keys(f, homes[i], keys);
             for (int pair = 0; pair < ORDERS * ORDERS; pair++) {
                 int in[KEYS], out[KEYS];
@@ -157,25 +123,30 @@ static void t1_t2_t3_hold_in_larger_tables_of_any_size(void **state)
     }
 }
 
-/* Keys have homes all over the index: each is found next to its own. */
-static void keys_are_found_near_their_homes(void **state)
+static void keys_have_homes_all_over_the_index(void **state)
 {
     enum { MANY = 1000 };
     fixture *f = (fixture *)*state;
-    unsigned past = 0;
+    unsigned positions, taken = 0;
+    char *seen;
 
     f->config.capacity = MANY;
     fixture_open(f, 0);
+    positions = inside_positions(&f->table);
+    seen = (char *)calloc(positions, 1);
+    assert_non_null(seen);
     for (unsigned i = 0; i < MANY; i++) {
+        unsigned home;
         char key[8];
         (void)snprintf(key, sizeof key, "%u", i);
-        (void)finish(f, "panel", key, 0);
+        home = home_of(f, key);
+        assert_true(home < positions);
+        taken += !seen[home];
+        seen[home] = 1;
     }
-    for (unsigned at = 0; at < f->table.index_size; at++)
-        if (f->table.index[at].slot)
-            past += idemi_index_past(&f->table, at,
-                                     idemi_index_slot(&f->table, at));
-    assert_in_range(past, 1, MANY);     // 0.5 each on average, with two words
+    free(seen);
+    assert_true(positions >= 2 * MANY);
+    assert_in_range(taken, 700, MANY);  // of 2000 places at random: 787
 }
 
 /* With IDEM_WIDE a word counts how far past its home it is, up to 7. */
@@ -192,7 +163,7 @@ static void t2_holds_for_keys_that_all_have_one_home(void **state)
     for (int i = 0; i < ALIKE; i++)
         do
             (void)snprintf(keys[i], sizeof keys[i], "%u", tries++ % 10000000);
-        while (home_of(f, keys[i]) != f->table.index_size - 3);
+        while (home_of(f, keys[i]) != inside_positions(&f->table) - 3);
     for (int i = 0; i < 2000; i++) {
         const char *key = keys[dice(&seed) % ALIKE];
         if (find(f, "panel", key, 0) == IDEM_OK)
@@ -289,6 +260,60 @@ static void a_key_over_key_max_is_refused_not_cut(void **state)
     }
 }
 
+// A scope and a key, made of a number, of several lengths each
+typedef struct candidate {
+    unsigned hash;
+    char scope[4];
+    char key[12];
+} candidate;
+
+static void candidate_make(candidate *c, const fixture *f, unsigned n)
+{
+    static const char *const scopes[] = { "a", "b", "ab", "" };
+
+    (void)snprintf(c->scope, sizeof c->scope, "%s", scopes[n % COUNT(scopes)]);
+    (void)snprintf(c->key, sizeof c->key, "%0*u", 6 + (int)(n / 2 % 3), n / 2);
+    c->hash = inside_hash(&f->table, c->scope, c->key);
+}
+
+static int by_hash(const void *a, const void *b)
+{
+    unsigned x = ((const candidate *)a)->hash;
+    unsigned y = ((const candidate *)b)->hash;
+
+    return (x > y) - (x < y);
+}
+
+/* Two keys of which the index knows the same are still two; enough of them that
+   some pairs differ in their scopes only by bytes or by length, and some in
+   their keys.  (A hash of 32 bits: one pair in 10,000 keys squared.) */
+static void s3_two_keys_with_one_hash_are_two_keys(void **state)
+{
+    enum { MANY = 600000, ENOUGH = 60 };
+    fixture *f = (fixture *)*state;
+    candidate *all = (candidate *)calloc(MANY, sizeof *all);
+    unsigned pairs = 0;
+
+    assert_non_null(all);
+    for (unsigned n = 0; n < MANY; n++)
+        candidate_make(&all[n], f, n);
+    qsort(all, MANY, sizeof *all, by_hash);
+    for (size_t n = 1; n < MANY && pairs < ENOUGH; n++) {
+        const candidate *a = &all[n - 1], *b = &all[n];
+        if (a->hash != b->hash)
+            continue;
+        fixture_open(f, 0);
+        assert_int_equal(begin(f, a->scope, a->key, "pour", 0), IDEM_EXECUTE);
+        assert_int_equal(find(f, b->scope, b->key, 0), IDEM_E_NOT_FOUND);
+        assert_int_equal(begin(f, b->scope, b->key, "pour", 0), IDEM_EXECUTE);
+        assert_int_equal(begin(f, a->scope, a->key, "pour", 0), IDEM_BUSY);
+        assert_int_equal(begin(f, b->scope, b->key, "pour", 0), IDEM_BUSY);
+        pairs++;
+    }
+    free(all);
+    assert_true(pairs > 10);
+}
+
 static uint64_t fingerprint_of(const fixture *f, const char *payload)
 {
     idem_fingerprint_state hash;
@@ -327,236 +352,143 @@ static void s9_homes_and_fingerprints_are_decided_by_the_secret(void **state)
 /* ---------------------------------------------------------------------------
    idem_check can fail
    ------------------------------------------------------------------------ */
-static void word_without_a_slot(fixture *f)             // T1
-{
-    unsigned at = 0;
+enum { BREAKABLE = 8 };
 
-    while (f->table.index[at].slot)
-        at++;
-    f->table.index[at].slot = 1;
+/* Keys in every state: old, new, owed, claimed, endless; and free slots, of
+   which the first was in use. */
+static void open_to_break(fixture *f)
+{
+    const uint32_t now = 0x30000000;        // sweeps behind it
+    idem_claim gone;
+
+    f->config.capacity = BREAKABLE;
+    fixture_open(f, 0);
+    (void)maintain(f, now);
+    assert_int_equal(ask(f, "given back", now), IDEM_EXECUTE);
+    gone = f->claim;
+    (void)finish(f, "panel", "old", now);
+    f->outcome.confirm = 1;
+    (void)finish(f, "panel", "owed", now + 10);
+    f->outcome.confirm = 0;
+    (void)finish(f, "panel", "new", now + 20);
+    assert_int_equal(ask(f, "claimed", now + 30), IDEM_EXECUTE);
+    f->request.lease_ms = IDEM_LEASE_NONE;
+    assert_int_equal(ask(f, "endless", now + 30), IDEM_EXECUTE);
+    f->request.lease_ms = 0;
+    assert_int_equal(release(f, &gone, now + 30), IDEM_OK);
 }
 
-static void slot_without_a_word(fixture *f)             // T2
-{
-    unsigned at = 0;
+enum { NUMBERS = 13 };              // without a journal
 
-    while (!f->table.index[at].slot)
-        at++;
-    f->table.index[at].slot = 0;
+/* What idem_check says; a number that it can say is crossed off. */
+static int check_crossing(fixture *f, char found[NUMBERS + 1])
+{
+    int number = idem_check(&f->table);
+
+    assert_in_range(number, 0, NUMBERS);
+    found[number] = 1;
+    return number;
 }
 
-static void lease_too_long(fixture *f)                  // C1
+/* Whatever bit of the table flips, idem_check ends, in memory that is the
+   table's (so the sanitizer says), and every invariant can be found broken. */
+static void idem_check_finds_each_invariant_broken(void **state)
 {
-    slot_of(f, "claimed")->time = f->table.clock + IDEM_LEASE_MAX + 1;
+    fixture *f = (fixture *)*state;
+    char found[NUMBERS + 1] = { 0 };
+    size_t size;
+
+    open_to_break(f);
+    size = IDEM_MEMORY_SIZE(BREAKABLE, KEY_MAX, RESPONSE_MAX, STATE_MAX);
+    for (size_t i = 0; i < 8 * size; i++) {
+        ((uint8_t *)f->memory)[i / 8] ^= (uint8_t)(1u << i % 8);
+        (void)check_crossing(f, found);
+        ((uint8_t *)f->memory)[i / 8] ^= (uint8_t)(1u << i % 8);
+    }
+    for (unsigned n = 0; inside_flip(&f->table, n, 0); n++) {
+        (void)inside_flip(&f->table, n, 0);
+        for (unsigned bit = 0; bit < 32; bit++) {
+            (void)inside_flip(&f->table, n, bit);
+            (void)check_crossing(f, found);
+            (void)inside_flip(&f->table, n, bit);
+        }
+    }
+    assert_int_equal(check_crossing(f, found), 0);
+    for (int number = 1; number <= NUMBERS; number++)
+        if (!found[number])
+            fail_msg("never found broken: %d", number);
 }
 
-static void completion_to_come(fixture *f)              // C2
+/* Nor does it stumble over stretches that were overwritten. */
+static void idem_check_ends_whatever_was_overwritten(void **state)
 {
-    slot_of(f, "old")->time = f->table.clock + 1;
+    static const int bytes[] = { 0x00, 0x01, 0x7F, 0xFF };
+    fixture *f = (fixture *)*state;
+    char found[NUMBERS + 1] = { 0 };
+    char *memory, *kept;
+    size_t size;
+
+    open_to_break(f);
+    size = IDEM_MEMORY_SIZE(BREAKABLE, KEY_MAX, RESPONSE_MAX, STATE_MAX);
+    memory = (char *)f->memory;
+    kept = (char *)malloc(size);
+    assert_non_null(kept);
+    memcpy(kept, memory, size);
+    for (size_t i = 0; i < COUNT(bytes); i++)
+        for (size_t from = 0; from < size; from += 4) {
+            for (size_t to = from + 4; to <= size; to += 4) {
+                memset(memory + to - 4, bytes[i], 4);
+                (void)check_crossing(f, found);
+            }
+            memcpy(memory, kept, size);
+        }
+    free(kept);
+    assert_int_equal(check_crossing(f, found), 0);
 }
 
-static void over_before_the_last_sweep(fixture *f)      // C3
-{
-    slot_of(f, "old")->time = f->table.swept - RETENTION - 1;
-}
-
-static void claim_that_is_owed(fixture *f)              // K1
-{
-    slot_of(f, "claimed")->state |= IDEMI_UNDELIVERED;
-}
-
-static void response_over_the_limit(fixture *f)         // K2
-{
-    body_of(f, "old")->response_len = RESPONSE_MAX + 1;
-}
-
-static void one_owed_too_many(fixture *f)               // K3
-{
-    f->table.pending++;
-}
-
-static void claim_without_an_attempt(fixture *f)        // K4
-{
-    slot_of(f, "claimed")->terms = 0;
-}
-
-static void completions_out_of_order(fixture *f)        // O1
-{
-    slot_of(f, "old")->time += 20;
-}
-
-static void free_slot_lost(fixture *f)                  // O2
-{
-    f->table.free = f->table.capacity;
-}
-
-static void bound_too_late(fixture *f)                  // O3
-{
-    f->table.soonest = f->table.clock + IDEM_RETENTION_MAX;
-}
-
-static void newest_end_lost(fixture *f)                 // O1
-{
-    f->table.links[f->table.capacity].older = (idem_number)f->table.capacity;
-}
-
-static void token_never_granted(fixture *f)             // K4
-{
-    body_of(f, "claimed")->token = 77;
-}
-
-static void hash_of_another_key(fixture *f)             // T2
-{
-    idem_body *body = body_of(f, "claimed");
-
-    body->scope_len--;
-    body->key_len++;
-}
-
-static void word_with_another_hash(fixture *f)          // T2
-{
-    slot_of(f, "claimed")->hash ^= 1;
-}
-
-static void index_full_of_another(fixture *f)           // T2
-{
-    unsigned other = 0;
-
-    while (slot_of(f, "claimed") == idemi_slot_at(&f->table, other))
-        other++;
-    for (unsigned at = 0; at < f->table.index_size; at++)
-        f->table.index[at].slot = (other + 1) & 0x7FFF;
-}
-
-static void slot_without_a_status(fixture *f)           // K1
-{
-    slot_of(f, "claimed")->state = IDEMI_UNDELIVERED;
-}
-
-static void claim_of_no_known_kind(fixture *f)          // K1
-{
-    slot_of(f, "claimed")->state |= 0x40;
-}
-
-static void key_that_is_empty(fixture *f)               // K2
-{
-    body_of(f, "old")->key_len = 0;
-}
-
-static void key_over_the_limit(fixture *f)              // K2
-{
-    body_of(f, "old")->key_len = KEY_MAX;
-}
-
-static void one_used_too_many(fixture *f)               // K3
-{
-    f->table.used++;
-}
-
-static void one_claimed_too_many(fixture *f)            // K3
-{
-    f->table.claimed++;
-}
-
-static void one_stale_too_many(fixture *f)              // K3
-{
-    f->table.stale++;
-}
-
-static idem_link *link_of(fixture *f, unsigned slot)
-{
-    return &f->table.links[slot];
-}
-
-static void order_that_leads_nowhere(fixture *f)        // O1
-{
-    unsigned oldest = link_of(f, f->table.capacity)->newer;
-
-    link_of(f, oldest)->newer = (idem_number)(f->table.capacity + 1);
-}
-
-static void order_with_another_way_back(fixture *f)     // O1
-{
-    unsigned oldest = link_of(f, f->table.capacity)->newer;
-
-    link_of(f, link_of(f, oldest)->newer)->older = (idem_number)oldest + 1;
-}
-
-static void order_of_a_claim(fixture *f)                // O1
-{
-    slot_of(f, "old")->state = IDEMI_IN_PROGRESS;
-}
-
-static void free_list_that_leads_nowhere(fixture *f)    // O2
-{
-    f->table.free = (idem_number)(f->table.capacity + 1);
-}
-
-static void free_slot_in_use(fixture *f)                // O2
-{
-    f->table.free = (idem_number)link_of(f, f->table.capacity)->newer;
-}
-
-static void free_list_without_end(fixture *f)           // O2
-{
-    link_of(f, f->table.free)->newer = f->table.free;
-}
-
-static void capacity_of_another(fixture *f)
-{
-    f->config.capacity++;
-}
-
-static void index_of_another(fixture *f)
-{
-    f->table.index_size--;
-}
-
-static void stride_of_another(fixture *f)
-{
-    f->table.stride += 4;
-}
-
-static void state_of_another(fixture *f)
-{
-    f->table.state_len = STATE_MAX + 1;
-}
-
-static const struct { int number; void (*plant)(fixture *); } corruptions[] = {
-    { 1, word_without_a_slot },      { 2, slot_without_a_word },
-    { 3, lease_too_long },           { 4, completion_to_come },
-    { 5, over_before_the_last_sweep }, { 6, claim_that_is_owed },
-    { 7, response_over_the_limit },  { 8, one_owed_too_many },
-    { 9, claim_without_an_attempt }, { 10, completions_out_of_order },
-    { 10, newest_end_lost },         { 11, free_slot_lost },
-    { 12, bound_too_late },          { 9, token_never_granted },
-    { 13, index_of_another },        { 13, stride_of_another },
-    { 13, state_of_another },        { 2, hash_of_another_key },
-    { 2, word_with_another_hash },   { 6, slot_without_a_status },
-    { 6, claim_of_no_known_kind },   { 7, key_that_is_empty },
-    { 7, key_over_the_limit },       { 8, one_used_too_many },
-    { 8, one_claimed_too_many },     { 8, one_stale_too_many },
-    { 10, order_that_leads_nowhere }, { 10, order_with_another_way_back },
-    { 10, order_of_a_claim },        { 11, free_list_that_leads_nowhere },
-    { 11, free_slot_in_use },        { 11, free_list_without_end },
-    { 13, capacity_of_another },     { 2, index_full_of_another },
-};
-
-static void idem_check_names_what_was_corrupted(void **state)
+static void idem_check_counts_what_is_promised(void **state)
 {
     fixture *f = (fixture *)*state;
 
-    for (size_t i = 0; i < COUNT(corruptions); i++) {
-        f->config.capacity = CAPACITY;
-        fixture_open(f, 0);
-        (void)maintain(f, 0x30000000);      // sweeps behind it
-        (void)finish(f, "panel", "old", 0x30000000);
-        (void)finish(f, "panel", "new", 0x3000000A);
-        assert_int_equal(ask(f, "claimed", 0x3000001E), IDEM_EXECUTE);
-        assert_int_equal(idem_check(&f->table), 0);
-        corruptions[i].plant(f);
-        assert_int_equal(idem_check(&f->table), corruptions[i].number);
-    }
+    open_to_break(f);
+    assert_int_equal(f->table.used, 5);
+    assert_int_equal(f->table.pending, 1);
+    f->table.used++;
+    assert_int_not_equal(idem_check(&f->table), 0);
+    f->table.used--;
+    f->table.pending++;
+    assert_int_not_equal(idem_check(&f->table), 0);
+    f->table.pending--;
+    assert_int_equal(idem_check(&f->table), 0);
+}
+
+/* What fills its place to the last byte does not fit into one that is smaller by
+   one: of state, response, scope and key. */
+static void idem_check_compares_with_the_configuration(void **state)
+{
+    fixture *f = (fixture *)*state;
+    const idem_config right = f->config;
+    idem_outcome outcome = {
+        .response = "sixteen bytes...", .response_len = RESPONSE_MAX,
+        .state = "12345678", .state_len = STATE_MAX,
+    };
+
+    assert_int_equal(ask(f, "a key of 19 bytes..", 0), IDEM_EXECUTE);
+    assert_int_equal(idem_complete(&f->table, &f->claim, &outcome, 0),
+                     IDEM_OK);
+    f->config.state_max--;
+    assert_int_not_equal(idem_check(&f->table), 0);
+    f->config = right;
+    f->config.response_max--;
+    assert_int_not_equal(idem_check(&f->table), 0);
+    f->config = right;
+    f->config.key_max--;
+    assert_int_not_equal(idem_check(&f->table), 0);
+    f->config = right;
+    f->config.capacity++;
+    assert_int_not_equal(idem_check(&f->table), 0);
+    f->config = right;
+    assert_int_equal(idem_check(&f->table), 0);
 }
 
 int main(void)
@@ -564,13 +496,17 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(t1_t2_t3_hold_whatever_the_order_of_coming_and_going),
         TEST(t1_t2_t3_hold_in_larger_tables_of_any_size),
-        TEST(keys_are_found_near_their_homes),
+        TEST(keys_have_homes_all_over_the_index),
         TEST(t2_holds_for_keys_that_all_have_one_home),
         TEST(s3_a_key_is_its_scope_and_its_bytes_exactly),
         TEST(s3_keys_of_255_bytes_are_compared_to_the_last),
         TEST(a_key_over_key_max_is_refused_not_cut),
+        TEST(s3_two_keys_with_one_hash_are_two_keys),
         TEST(s9_homes_and_fingerprints_are_decided_by_the_secret),
-        TEST(idem_check_names_what_was_corrupted),
+        TEST(idem_check_finds_each_invariant_broken),
+        TEST(idem_check_ends_whatever_was_overwritten),
+        TEST(idem_check_counts_what_is_promised),
+        TEST(idem_check_compares_with_the_configuration),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,31 +8,15 @@
  * Uses promised names only: no idemi_, no field that is not promised.  All
  * functions stand in one table, and most tests run over the whole of it.
  */
-#include <stddef.h>
-#include <stdint.h>
-
-// Misuse is counted, and refused all the same.
-static int asserted;
-#define IDEM_ASSERT(x) ((x) ? (void)0 : (void)asserted++)
+#include "fixture.h"
 
 // Copying may be interrupted: by code that calls the table again.
 static void (*interrupt)(void);
 // Copying without the lock, if there is one, is counted.
 static const int *lock_depth;
 static int unlocked;
-static void *copy_bytes(void *dst, const void *src, size_t len);
-static void *set_bytes(void *dst, int byte, size_t len);
-static int compare_bytes(const void *a, const void *b, size_t len);
-#define IDEM_MEMCPY copy_bytes
-#define IDEM_MEMSET set_bytes
-#define IDEM_MEMCMP compare_bytes
 
-#define IDEM_IMPLEMENTATION
-#include "idem.h"
-
-#include "fixture.h"
-
-static void *copy_bytes(void *dst, const void *src, size_t len)
+static void copying(void)
 {
     void (*now)(void) = interrupt;
 
@@ -41,17 +25,6 @@ static void *copy_bytes(void *dst, const void *src, size_t len)
     interrupt = NULL;
     if (now)
         now();
-    return memcpy(dst, src, len);
-}
-
-static void *set_bytes(void *dst, int byte, size_t len)
-{
-    return memset(dst, byte, len);
-}
-
-static int compare_bytes(const void *a, const void *b, size_t len)
-{
-    return memcmp(a, b, len);
 }
 
 /* ---------------------------------------------------------------------------
@@ -160,6 +133,11 @@ static int call_maintain(struct arguments *a)
     return idem_maintain(a->table, NOW);
 }
 
+static int call_sync(struct arguments *a)
+{
+    return idem_sync(a->table);
+}
+
 static int call_elapse(struct arguments *a)
 {
     return idem_elapse(a->table, 1);
@@ -222,6 +200,7 @@ static const struct function {
     { call_renew, TABLE | CLAIM, IDEM_OK, 1 },
     { call_run, TABLE | CLAIM | REPLY | REQUEST | HANDLER, IDEM_BUSY, 1 },
     { call_maintain, TABLE, IDEM_OK, 1 },
+    { call_sync, TABLE, IDEM_OK, 1 },
     { call_elapse, TABLE, IDEM_OK, 1 },
     { call_find, TABLE | ENTRY | REQUEST, IDEM_OK, 1 },
     { call_next, TABLE | ENTRY, IDEM_OK, 1 },
@@ -239,7 +218,7 @@ static void start(fixture *f)
 {
     fixture_open(f, 0);
     assert_int_equal(ask(f, "key", 0), IDEM_EXECUTE);
-    asserted = 0;
+    unit_misuse = 0;
 }
 
 /* Everything there is of a table. */
@@ -278,7 +257,7 @@ static void every_function_does_its_work(void **state)
         start(f);
         arguments_without(&a, f, 0);
         assert_int_equal(functions[i].call(&a), functions[i].answer);
-        assert_int_equal(asserted, 0);
+        assert_int_equal(unit_misuse, 0);
     }
 }
 
@@ -297,7 +276,7 @@ static void s7_null_for_any_pointer_is_refused_asserted_and_harmless(
             take_image(&before, f);
             arguments_without(&a, f, pointer);
             assert_int_equal(functions[i].call(&a), IDEM_E_ARG);
-            assert_int_equal(asserted, 1);
+            assert_int_equal(unit_misuse, 1);
             assert_untouched(&before, f);
         }
 }
@@ -308,11 +287,11 @@ static void assert_closed(fixture *f)
     for (size_t i = 0; i < COUNT(functions); i++) {
         struct arguments a;
         struct image before;
-        asserted = 0;
+        unit_misuse = 0;
         take_image(&before, f);
         arguments_without(&a, f, 0);
         assert_int_equal(functions[i].call(&a), IDEM_E_ARG);
-        assert_int_equal(asserted, 1);
+        assert_int_equal(unit_misuse, 1);
         assert_untouched(&before, f);
     }
 }
@@ -351,10 +330,10 @@ static void s7_a_table_whose_opening_failed_is_closed(void **state)
     assert_int_equal(idem_open(&f->table, NULL, f->memory, 1000, 0),
                      IDEM_E_ARG);
     assert_closed(f);
-    asserted = 0;
+    unit_misuse = 0;
     assert_int_equal(idem_open(NULL, &f->config, f->memory, 1000, 0),
                      IDEM_E_ARG);
-    assert_int_equal(asserted, 1);
+    assert_int_equal(unit_misuse, 1);
 }
 
 static int begin_wrong(fixture *f, const idem_request *rq)
@@ -394,7 +373,7 @@ static void s7_null_with_a_length_is_refused(void **state)
                      IDEM_E_ARG);
     assert_int_equal(idem_state(&f->table, NULL, &len), IDEM_E_ARG);
     assert_int_equal(len, 1);
-    assert_int_equal(asserted, 9);
+    assert_int_equal(unit_misuse, 9);
     assert_untouched(&before, f);
 }
 
@@ -419,7 +398,7 @@ static void what_the_world_does_is_never_asserted(void **state)
         assert_int_equal(find(f, "panel", "", now), IDEM_E_ARG);
         (void)release(f, &claim, now);
     }
-    assert_int_equal(asserted, 0);
+    assert_int_equal(unit_misuse, 0);
     assert_true(f->table.stats.full > 0 && f->table.stats.fenced > 0);
     assert_true(f->table.stats.backwards > 0);
 }
@@ -443,6 +422,8 @@ static void a_claim_is_zeroed_whatever_refuses_it(void **state)
     assert_int_equal(idem_run(&f->table, &claim, &f->reply, &rq, NULL, NULL, 0),
                      IDEM_E_ARG);
     assert_int_equal(claim.token, 0);
+    assert_int_equal(idem_run(&f->table, NULL, &f->reply, &rq, NULL, NULL, 0),
+                     IDEM_E_ARG);
     claim.token = 77;
     assert_int_equal(idem_begin(&f->table, &claim, NULL, &rq, 0), IDEM_E_ARG);
     assert_int_equal(claim.token, 0);
@@ -457,10 +438,10 @@ static void each_field_of_the_configuration_is_checked(void **state)
     do {                                                                       \
         idem_config config = f->config;                                        \
         config.field = value;                                                  \
-        asserted = 0;                                                          \
+        unit_misuse = 0;                                                          \
         assert_int_equal(                                                      \
             idem_open(&f->table, &config, f->memory, 100000, 0), IDEM_E_ARG);  \
-        assert_int_equal(asserted, 1);                                         \
+        assert_int_equal(unit_misuse, 1);                                         \
     } while (0)
     fixture *f = (fixture *)*state;
 
@@ -474,7 +455,29 @@ static void each_field_of_the_configuration_is_checked(void **state)
     WRONG(retention_ms, UINT32_MAX);
     WRONG(full, 2);
     WRONG(full, 255);
+    WRONG(durability, 2);
+    WRONG(durability, 255);
 #undef WRONG
+}
+
+static void formatting_without_storage_is_refused(void **state)
+{
+    fixture *f = (fixture *)*state;
+
+    unit_misuse = 0;
+    assert_int_equal(
+        idem_format(&f->table, &f->config, f->memory,
+                    IDEM_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX,
+                                     STATE_MAX), 0),
+        IDEM_E_ARG);
+    assert_int_equal(unit_misuse, 1);
+    assert_closed(f);
+    unit_misuse = 0;
+    assert_int_equal(idem_format(&f->table, NULL, f->memory, 100000, 0),
+                     IDEM_E_ARG);
+    assert_int_equal(idem_format(NULL, &f->config, f->memory, 100000, 0),
+                     IDEM_E_ARG);
+    assert_int_equal(unit_misuse, 2);
 }
 
 static int take(void *ctx)
@@ -553,7 +556,7 @@ static void memory_that_does_not_serve_is_refused_and_the_size_told(
     unsigned char *bytes = (unsigned char *)memory;
 
     assert_non_null(memory);
-    asserted = 0;
+    unit_misuse = 0;
     memset(memory, 0x5A, needed + 4);
     for (size_t size = 0; size < needed; size++) {
         assert_int_equal(
@@ -571,7 +574,7 @@ static void memory_that_does_not_serve_is_refused_and_the_size_told(
         assert_int_equal(bytes[i], 0x5A);
     assert_int_equal(idem_open(&f->table, &f->config, memory, needed, 0),
                      IDEM_OK);
-    assert_int_equal(asserted, 0);          // not a caller's mistake
+    assert_int_equal(unit_misuse, 0);          // not a caller's mistake
     free(memory);
 }
 
@@ -1112,6 +1115,7 @@ int main(void)
         TEST(s7_null_with_a_length_is_refused),
         TEST(what_the_world_does_is_never_asserted),
         TEST(each_field_of_the_configuration_is_checked),
+        TEST(formatting_without_storage_is_refused),
         TEST(one_lock_hook_without_the_other_is_refused),
         TEST(s9_a_secret_with_a_zero_half_is_refused_where_it_is_used),
         TEST(a_claim_is_zeroed_whatever_refuses_it),
@@ -1135,5 +1139,6 @@ int main(void)
         TEST(every_result_has_its_own_text),
     };
 
+    unit_copying = copying;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,85 @@
+#!/bin/sh
+# SPDX-License-Identifier: 0BSD
+# Builds the unit tests that are named, or all, and runs them: `unit.sh table`.
+#
+# Every tests/unit/*.c is a program of its own, a main that runs cmocka's tests,
+# and is picked up by being there.  It is linked with the header, which idem.c
+# compiles once for all; but one that implements the header itself, to replace
+# what that calls, gets its own.  Every *.cpp is compiled and not run.
+#
+# A program run by hand, build/unit/table, says more about what fails.
+set -eu
+
+: "${CC:=cc}" "${CXX:=c++}" "${CFLAGS:=-std=c99 -Og -g}" "${B:=build}"
+unit=$B/unit
+export CC CXX CFLAGS B unit
+jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+
+# True if a file is missing, or older than what it may be made of.
+stale() {
+    [ ! -e "$1" ] || [ -n "$(find "$2" idem.h tests examples \
+        \( -name "*.h" -o -path "$2" -o -path 'examples/*.c' \) \
+        -newer "$1" | head -n 1)" ]
+}
+
+build_header() {
+    stale "$unit/idem.a" tests/unit/idem.c || return 0
+    $CC $CFLAGS -I. -Itests -c tests/unit/idem.c -o "$unit/idem.o"
+    rm -f "$unit/idem.a"
+    ar rc "$unit/idem.a" "$unit/idem.o"
+}
+
+build() {
+    stale "$unit/$1" "tests/unit/$1.c" || return 0
+    rm -f "$unit/$1"
+    $CC $CFLAGS -I. -Itests -Itests/storage "tests/unit/$1.c" \
+        "$unit/idem.a" -o "$unit/$1" -lcmocka -lpthread
+}
+
+# Leaves what a program said in $unit/NAME.tap, as TAP; one that dies has failed
+# once more.
+run() {
+    [ -e "$unit/$1" ] || return 0
+    CMOCKA_MESSAGE_OUTPUT=tap "$unit/$1" >"$unit/$1.tap" 2>&1 ||
+        grep -q '^not ok ' "$unit/$1.tap" ||
+        echo "not ok - $1 died" >>"$unit/$1.tap"
+}
+
+compile_cpp() {
+    if $CXX -std=c++20 -Wall -Wextra -Wpedantic -Werror \
+        -Wno-missing-field-initializers -I. -fsyntax-only \
+        "tests/unit/$1.cpp" >"$unit/$1.tap" 2>&1
+    then echo "ok 1 - $1 compiles as C++20" >"$unit/$1.tap"
+    else echo "not ok 1 - $1 compiles as C++20" >>"$unit/$1.tap"; fi
+}
+
+if [ "${1-}" = --do ]; then
+    [ -z "${3-}" ] || $2 "$3"
+    exit
+fi
+
+names() { for f in tests/unit/*."$1"; do basename "$f" ".$1"; done; }
+each() { xargs -n 1 -P "$jobs" sh "$0" --do "$1"; }
+
+mkdir -p "$unit"
+rm -f "$unit"/*.tap
+c=${*:-$(names c | grep -vx idem)}
+cpp=
+[ $# != 0 ] || ! echo 'int main() {}' |
+    $CXX -std=c++20 -x c++ -fsyntax-only - 2>/dev/null || cpp=$(names cpp)
+build_header
+echo $c | each build || :
+echo $c | each run
+echo $cpp | each compile_cpp
+
+for name in $c $cpp; do
+    [ -e "$unit/$name.tap" ] || echo "not ok - $name does not compile" \
+        >"$unit/$name.tap"
+    printf '%-20s%5d\n' "$name" "$(grep -c '^ok ' "$unit/$name.tap" || :)"
+    ! grep -q '^not ok ' "$unit/$name.tap" ||
+        grep -v '^ok \|^1\.\.\|^# not ok' "$unit/$name.tap"
+done
+cat "$unit"/*.tap | awk '
+    /^ok /                              { passed++ }
+    /^not ok / && !/# SKIP/             { failed++ }
+    END { printf "%d passed, %d failed\n", passed, failed; exit failed > 0 }'

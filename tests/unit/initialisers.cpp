@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: 0BSD
+// Designated initialisers in the order in which examples and manual name the
+// fields: C++20 takes them in the order of the struct only.
+#include "idem.h"
+
+extern const idem_storage storage;
+extern const idem_config config;
+extern const idem_request request;
+extern const idem_reply reply;
+extern const idem_outcome outcome;
+extern const idem_entry entry;
+
+const idem_storage storage = {
+    .ctx = nullptr, .read = nullptr, .prog = nullptr, .erase = nullptr,
+    .erasing = nullptr, .sync = nullptr, .sector_size = 4096,
+    .sector_count = 8, .prog_size = 1, .erased = 0xFF, .verify = 0
+};
+
+const idem_config config = {
+    .capacity = 64, .key_max = 24, .response_max = 16, .state_max = 4,
+    .secret = { 0x5b, 0x0e, 0x91, 0x27, 0xd4, 0x66, 0x8f, 0x13,
+                0x30, 0xa8, 0x4c, 0xf7, 0x1d, 0xb2, 0x69, 0xe5 },
+    .storage = &storage, .lease_ms = 1000, .retention_ms = 60000,
+    .max_attempts = 3, .full = IDEM_EVICT_OLDEST, .quota = 8,
+    .durability = IDEM_BATCH, .volatile_claims = 1, .lock_ctx = nullptr,
+    .lock = nullptr, .unlock = nullptr
+};
+
+const idem_request request = {
+    .scope = "panel", .scope_len = 5, .key = "42", .key_len = 2,
+    .payload = "pour", .payload_len = 4, .fingerprint = 0,
+    .has_fingerprint = 0, .response_size = 8, .lease_ms = 100,
+    .retention_ms = 1000, .age_ms = 10
+};
+
+const idem_reply reply = { .buffer = nullptr, .buffer_size = 0 };
+
+const idem_outcome outcome = {
+    .response = "poured", .response_len = 6, .state = "5", .state_len = 1,
+    .code = 0, .failed = 0, .confirm = 1
+};
+
+const idem_entry entry = { .id = nullptr, .id_size = 0 };

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: 0BSD */
+/*
+ * Shows that what a table takes is known when it is compiled: IDEM_MEMORY_SIZE,
+ * IDEM_JOURNAL_MEMORY_SIZE and IDEM_SECTORS are constant expressions, and what
+ * idem_open asks for, whatever the configuration.
+ */
+#include "fixture.h"
+
+// Constant also in the sense of the compiler: these would not compile.
+static uint32_t memory[IDEM_MEMORY_SIZE(64, 24, 16, 0) / 4];
+static uint32_t journal_memory[IDEM_JOURNAL_MEMORY_SIZE(64, 24, 16, 4, 8) / 4];
+typedef char sectors_are_enough
+    [IDEM_SECTORS(64, 24, 16, 4, 4096, 8) <= 16 ? 1 : -1];
+typedef char sectors_too_small_are_told
+    [IDEM_SECTORS(64, 24, 16, 4, 64, 8) == 0 ? 1 : -1];
+enum { AS_A_NUMBER = IDEM_SECTORS(1000, 255, 255, 255, 65536, 256) };
+
+/* Blank storage of any size. */
+static int read_blank(void *ctx, uint32_t at, void *dst, uint32_t len)
+{
+    (void)ctx;
+    (void)at;
+    memset(dst, 0xFF, len);
+    return 0;
+}
+
+static int refuse_prog(void *ctx, uint32_t at, const void *src, uint32_t len)
+{
+    (void)ctx;
+    (void)at;
+    (void)src;
+    (void)len;
+    return -1;
+}
+
+static int refuse_erase(void *ctx, uint32_t sector)
+{
+    (void)ctx;
+    (void)sector;
+    return -1;
+}
+
+static idem_storage blank(uint32_t sector_size, uint32_t count,
+                          uint16_t granule)
+{
+    idem_storage storage = {
+        .read = read_blank, .prog = refuse_prog, .erase = refuse_erase,
+        .sector_size = sector_size, .sector_count = count,
+        .prog_size = granule, .erased = 0xFF,
+    };
+
+    return storage;
+}
+
+static void constants_open_what_they_are_for(void **state)
+{
+    fixture *f = (fixture *)*state;
+    idem_storage storage =
+        blank(4096, IDEM_SECTORS(64, 24, 16, 4, 4096, 8), 8);
+
+    f->config.capacity = 64;
+    f->config.state_max = 0;
+    assert_int_equal(
+        idem_open(&f->table, &f->config, memory, sizeof memory, 0), IDEM_OK);
+    f->config.state_max = 4;
+    f->config.storage = &storage;
+    assert_int_equal(idem_open(&f->table, &f->config, journal_memory,
+                               sizeof journal_memory, 0),
+                     IDEM_OK);
+    assert_true(AS_A_NUMBER > 4);
+}
+
+// A random configuration with a journal.
+typedef struct sizing {
+    idem_config config;
+    idem_storage storage;
+    size_t bytes;               // what the macros say
+    uint32_t sectors;
+} sizing;
+
+static uint32_t between(uint32_t *seed, uint32_t least, uint32_t most)
+{
+    return least + dice(seed) % (most - least + 1);
+}
+
+static void draw(sizing *s, uint32_t *seed)
+{
+    uint16_t granule = (uint16_t)(1u << dice(seed) % 9);
+    uint32_t sector_size =
+        (UINT32_C(1) << between(seed, 8, 18)) / (1 + dice(seed) % 3);
+    idem_config *c = &s->config;
+
+    memset(s, 0, sizeof *s);
+    sector_size -= sector_size % granule;
+    s->storage = blank(sector_size ? sector_size : granule, 4, granule);
+    c->capacity = between(seed, 1, 1u << between(seed, 0, 11));
+    c->key_max = (uint8_t)between(seed, 1, 255);
+    c->response_max = (uint16_t)(dice(seed) >> between(seed, 16, 32) % 32);
+    c->state_max = (uint16_t)(dice(seed) >> between(seed, 16, 32) % 32);
+    c->secret[0] = c->secret[8] = 1;
+    c->storage = &s->storage;
+    s->sectors = IDEM_SECTORS(c->capacity, c->key_max, c->response_max,
+                              c->state_max, s->storage.sector_size, granule);
+    s->bytes = IDEM_JOURNAL_MEMORY_SIZE(c->capacity, c->key_max,
+                                        c->response_max, c->state_max,
+                                        granule);
+}
+
+/* What idem_open answers, given so many bytes. */
+static int open_in(const sizing *s, idem_table *table, size_t size)
+{
+    void *bytes = malloc(size);
+    int result;
+
+    assert_non_null(bytes);
+    result = idem_open(table, &s->config, bytes, size, 0);
+    free(bytes);
+    return result;
+}
+
+static void what_idem_open_asks_for_is_what_the_macros_say(void **state)
+{
+    static sizing s;            // config.storage points into it
+    uint32_t seed = 23, small = 0, few = 0, enough = 0;
+
+    (void)state;
+    skip_without_journal();
+    for (int i = 0; i < 1000; i++) {
+        idem_table table;
+        int result;
+        draw(&s, &seed);
+        assert_int_equal(open_in(&s, &table, s.bytes - 1), IDEM_E_MEMORY);
+        assert_int_equal(table.needed, s.bytes);
+        result = open_in(&s, &table, s.bytes);
+        small += s.sectors == 0;
+        few += s.sectors > 4;
+        if (s.sectors == 4) {
+            assert_int_equal(result, IDEM_OK);
+            continue;
+        }
+        assert_int_equal(result, IDEM_E_SPACE);
+        assert_int_equal(table.needed, s.sectors);
+        if (!s.sectors || s.sectors > 65535 ||
+            (uint64_t)s.sectors * s.storage.sector_size > 20000000)
+            continue;
+        // So many are enough, and one less is not.
+        s.storage.sector_count = s.sectors - 1;
+        assert_int_equal(open_in(&s, &table, s.bytes), IDEM_E_SPACE);
+        assert_int_equal(table.needed, s.sectors);
+        if ((uint64_t)s.sectors * s.storage.sector_size > 100000)
+            continue;
+        s.storage.sector_count = s.sectors;
+        assert_int_equal(open_in(&s, &table, s.bytes), IDEM_OK);
+        enough++;
+    }
+    assert_true(small > 30 && few > 100 && enough > 3);
+}
+
+static void bytes_without_a_journal_are_what_the_macro_says(void **state)
+{
+    static sizing s;
+    uint32_t seed = 29;
+
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        idem_table table;
+        size_t size;
+        draw(&s, &seed);
+        s.config.storage = NULL;
+        size = IDEM_MEMORY_SIZE(s.config.capacity, s.config.key_max,
+                                s.config.response_max, s.config.state_max);
+        assert_int_equal(size % 4, 0);
+        assert_int_equal(open_in(&s, &table, size - 1), IDEM_E_MEMORY);
+        assert_int_equal(table.needed, size);
+        assert_int_equal(open_in(&s, &table, size), IDEM_OK);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(constants_open_what_they_are_for),
+        TEST(what_idem_open_asks_for_is_what_the_macros_say),
+        TEST(bytes_without_a_journal_are_what_the_macro_says),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

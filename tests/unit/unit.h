@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: 0BSD */
+/*
+ * What every unit test begins with: idem.h, which idem.c compiles once for all
+ * of them, and cmocka.
+ */
+#ifndef UNIT_H
+#define UNIT_H
+
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#define IDEM_FILE_STORAGE
+#include "idem.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+// How many callers' mistakes were told to IDEM_ASSERT since the program began.
+extern unsigned unit_misuse;
+
+// Not 0: calls do not end with idem_check.
+extern int unit_unchecked;
+
+// If not NULL, called before the library copies bytes.
+extern void (*unit_copying)(void);
+
+#endif /* UNIT_H */
