@@ -81,6 +81,7 @@ typedef struct device {
     // For the whole of a test
     uint32_t dead_at, dead_len; // bytes that cannot be read
     uint32_t polls, polls_left; // how often an erase says "not yet"
+    int late_error;             // what the next erase says in the end, once
     void *memory, *medium_memory;
     uint8_t *read_map, *durable;
     uint16_t *stamps;
@@ -149,7 +150,14 @@ static inline int device_erasing(void *ctx)
 {
     device *d = (device *)ctx;
 
-    return d->polls_left > 0 && d->polls_left-- > 0;
+    int error = d->late_error;
+
+    if (d->polls_left > 0) {
+        d->polls_left--;
+        return 1;
+    }
+    d->late_error = 0;
+    return error;
 }
 
 static inline int device_sync(void *ctx)
