@@ -49,10 +49,11 @@ static const medium nor = { "NOR", FLASH_NOR, 1, 512, 0xFF };
 static const medium nor_8 = { "NOR, granules of 8", FLASH_NOR, 8, 512, 0xFF };
 static const medium ecc = { "ECC", FLASH_ECC, 16, 1024, 0xFF };
 static const medium zeros = { "erased to zeros", FLASH_NOR, 4, 512, 0x00 };
-static const medium eeprom = { "EEPROM", FLASH_INPLACE, 1, 512, 0xFF };
+static const medium eeprom = { "EEPROM", FLASH_INPLACE, 1, 500, 0xFF };
 static const medium cached = { "file", FLASH_INPLACE, 4, 512, 0x00 };
+static const medium wide = { "granules of 64", FLASH_ECC, 64, 2048, 0xFF };
 static const medium *const media[] = { &nor, &nor_8, &ecc, &zeros, &eeprom,
-                                       &cached };
+                                       &cached, &wide };
 
 // A program or an erase, as it was asked for.
 typedef struct operation {

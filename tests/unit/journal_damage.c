@@ -220,6 +220,26 @@ static void one_unreadable_record_at_the_end_may_be_torn(void **state)
     }
 }
 
+/* It may be of a batch that was never acknowledged. */
+static void in_batch_mode_an_unreadable_end_is_no_loss(void **state)
+{
+    device *d = device_on(state, &roomy);
+    uint32_t end;
+
+    d->config.durability = IDEM_BATCH;
+    restart(d);
+    finish(d, "a");
+    end = newest(d).at + newest(d).len;
+    answers(sync_all(d), IDEM_OK);
+    for (uint32_t n = 0; n < 5; n++)
+        finish(d, nth(n));
+    flash_noise(&d->medium, end, newest(d).at + newest(d).len - end, 1);
+    restart(d);
+    assert_int_equal(d->table.stats.lost, 0);
+    replays(d, "a");
+    finish(d, "b");
+}
+
 static void a_record_that_another_follows_was_not_torn(void **state)
 {
     for (int how = 0; how < HOWS; how++) {
@@ -518,6 +538,7 @@ int main(void)
         TEST(three_unreadable_records_at_the_end_are_a_loss),
         TEST(two_unreadable_records_at_the_end_are_a_loss),
         TEST(one_unreadable_record_at_the_end_may_be_torn),
+        TEST(in_batch_mode_an_unreadable_end_is_no_loss),
         TEST(a_record_that_another_follows_was_not_torn),
         TEST(two_bytes_of_garbage_in_the_newest_header_hide_nothing),
         TEST(a_header_in_the_middle_hides_nothing),

@@ -364,16 +364,17 @@ static void s7_the_last_sequence_refuses_new_claims_only(void **state)
 static void after_a_sync_that_failed_nothing_is_written(void **state)
 {
     for (size_t h = 0; h < COUNT(hows); h++)
-        for (int batch = 0; batch < 2; batch++) {
-            device *d = device_on(state, &cached);
+        for (int batch = 0; batch < 4; batch++) {
+            device *d = device_on(state, batch < 2 ? &cached : &nor_8);
             uint32_t progs;
-            d->config.durability = batch ? IDEM_BATCH : IDEM_EACH;
+            d->storage.sync = device_sync;
+            d->config.durability = batch % 2 ? IDEM_BATCH : IDEM_EACH;
             restart(d);
             finish(d, "a");
             answers(sync_all(d), IDEM_OK);
             answers(begin(d, "b"), IDEM_EXECUTE);
             flash_fail(&d->medium, FLASH_SYNC, 0, hows[h], 0);
-            if (batch) {
+            if (batch % 2) {
                 answers(complete(d, "b"), IDEM_OK);
                 answers(sync_all(d), IDEM_E_STORAGE);
             } else {

@@ -84,16 +84,22 @@ static void what_cannot_be_is_an_argument_and_explained(void **state)
     device *d = device_on(state, &nor);
     idem_config config = d->config;
     idem_storage storage = d->storage;
+    int taken = 0;
 
     for (size_t i = 0; i < COUNT(impossible); i++) {
         impossible[i](&d->config, &d->storage);
-        if (tries(d) != IDEM_E_ARG || !idem_explain(&d->config))
-            fail_msg("no. %u: %s", (unsigned)i, idem_text(tries(d)));
-        answers(idem_format(&d->table, &d->config, NULL, 0, 0), IDEM_E_ARG);
+        if (tries(d) != IDEM_E_ARG || !idem_explain(&d->config)) {
+            taken++;
+            print_error("impossible[%d]: %s, %s\n", (int)i,
+                        idem_text(tries(d)), idem_explain(&d->config));
+        } else {
+            answers(idem_format(&d->table, &d->config, NULL, 0, 0), IDEM_E_ARG);
+        }
         d->config = config;
         d->storage = storage;
         answers(tries(d), IDEM_E_MEMORY);
     }
+    assert_int_equal(taken, 0);
     answers(idem_open(NULL, &d->config, NULL, 0, 0), IDEM_E_ARG);
     answers(idem_open(&d->table, NULL, NULL, 0, 0), IDEM_E_ARG);
     assert_non_null(idem_explain(NULL));
@@ -238,6 +244,8 @@ static void foreign_data_is_refused_and_not_touched(void **state)
         for (uint32_t at = 100; at < 2000; at += 177) {
             device *d = device_on(state, media[m]);
             uint8_t *image = d->medium.bytes;
+            if (at % d->medium.sector_size < 64)
+                continue;               // a header may be torn
             flash_fill(&d->medium, at, 1, 'x');
             answers(reopen(d), IDEM_E_FORMAT);
             assert_int_equal(image[at], 'x');
@@ -268,12 +276,11 @@ static void differs(device *d, const char *words)
 {
     const char *text;
 
-    device_before(d);
+    answers(reopen(d), IDEM_E_FORMAT);
     text = idem_explain(&d->config);
     assert_int_equal(d->writes, 0);
     if (!text || !any_of(text, words))
         fail_msg("\"%s\", expected: %s", text ? text : "(nothing)", words);
-    answers(reopen(d), IDEM_E_FORMAT);
 }
 
 /* A journal with something in it, in more sectors than it needs. */
