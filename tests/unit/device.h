@@ -126,6 +126,7 @@ static inline int device_read(void *ctx, uint32_t at, void *dst, uint32_t len)
     device *d = (device *)ctx;
     int result = flash_read(&d->medium, at, dst, len);
 
+    assert_int_not_equal(len, 0);
     if (d->dead_len && at < d->dead_at + d->dead_len && d->dead_at < at + len) {
         memset(dst, 0x5A, len);
         return 77;

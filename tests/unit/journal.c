@@ -761,6 +761,23 @@ static void eviction_takes_the_oldest_completion_over_restarts(void **state)
     answers(find(d, "b"), IDEM_E_NOT_FOUND);
 }
 
+static void an_evicted_key_comes_back_as_new_or_too_old(void **state)
+{
+    device *d = device_on(state, &nor);
+
+    d->config.full = IDEM_EVICT_OLDEST;
+    d->config.capacity = 1;
+    configured(d);
+    d->now += 1000;
+    finish(d, "a");
+    d->now += 500;
+    finish(d, "b");                             // evicts a
+    d->ask.age_ms = 500;
+    answers(begin(d, "a"), IDEM_TOO_OLD);
+    d->ask.age_ms = 499;
+    answers(begin(d, "a"), IDEM_EXECUTE);
+}
+
 static void only_claims_and_owed_outcomes_leave_nothing_to_evict(void **state)
 {
     device *d = device_on(state, &nor);
@@ -1039,6 +1056,7 @@ int main(void)
         TEST(a_known_key_that_was_cut_short_is_never_full),
         TEST(s7_a_response_over_the_reservation_leaves_the_claim),
         TEST(eviction_takes_the_oldest_completion_over_restarts),
+        TEST(an_evicted_key_comes_back_as_new_or_too_old),
         TEST(only_claims_and_owed_outcomes_leave_nothing_to_evict),
         TEST(memory_reaches_to_the_opening_only_under_eviction),
         TEST(too_old_comes_before_full),

@@ -158,6 +158,18 @@ static void of_too_small_sectors_none_would_do(void **state)
     assert_int_equal(d->table.needed, device_sectors(d));
 }
 
+#if IDEM_WIDE
+static void a_capacity_that_no_ring_holds_is_told_so(void **state)
+{
+    device *d = device_on(state, &nor);
+
+    d->config.capacity = 300000;
+    answers(device_open(d), IDEM_E_SPACE);
+    assert_true(d->table.needed > 65535);
+    assert_int_equal(d->table.needed, device_sectors(d));
+}
+#endif
+
 static void the_named_amount_of_memory_is_enough(void **state)
 {
     device *d = device_on(state, &nor_8);
@@ -572,6 +584,9 @@ int main(void)
         TEST(what_is_at_its_limit_is_taken),
         TEST(too_few_sectors_are_told_how_many_would_do),
         TEST(of_too_small_sectors_none_would_do),
+#if IDEM_WIDE
+        TEST(a_capacity_that_no_ring_holds_is_told_so),
+#endif
         TEST(the_named_amount_of_memory_is_enough),
         TEST(opening_writes_nothing_on_blank_storage_either),
         TEST(a_boot_that_writes_nothing_costs_nothing),

@@ -304,6 +304,37 @@ static void two_cuts_in_headers_in_a_row_lose_nothing(void **state)
     }
 }
 
+/* The power goes when a boot's first header is written, and nothing behind it:
+   it may read well now and not later.  The next boot's names the sector before
+   it, so whatever becomes of it is no matter. */
+static void a_header_in_doubt_leaves_the_chain(void **state)
+{
+    for (size_t m = 0; m < COUNT(media); m++) {
+        device *d = device_on(state, media[m]);
+        uint32_t size = d->medium.sector_size, header = 0, n;
+        before_turning(d);
+        restart(d);
+        flash_cut(&d->medium, 1000, 0);
+        answers(begin(d, "d"), IDEM_EXECUTE);
+        n = d->writes - 1;                      // all but the record
+        device_on(state, media[m]);
+        before_turning(d);
+        restart(d);
+        flash_cut(&d->medium, n, FLASH_NOTHING);
+        answers(begin(d, "d"), IDEM_E_STORAGE);
+        for (n = 0; n < d->writes; n++)
+            if (d->wrote[n].call == FLASH_PROG && d->wrote[n].at % size == 0)
+                header = d->wrote[n].at;
+        restart(d);
+        all_three_are_there(d);
+        finish(d, "e");
+        flash_noise(&d->medium, header, size, 1);
+        restart(d);
+        all_three_are_there(d);
+        replays(d, "e");
+    }
+}
+
 /* At each boot the power goes somewhere in its first write: what never comes to
    count must not use up the ring, or be believed later. */
 static void cut_marathon(void **state, const medium *m, int first_header)
@@ -509,6 +540,7 @@ int main(void)
         TEST(there_is_no_cliff_below_the_capacity_that_is_accepted),
         TEST(a_cut_in_a_turn_loses_nothing),
         TEST(two_cuts_in_headers_in_a_row_lose_nothing),
+        TEST(a_header_in_doubt_leaves_the_chain),
         TEST(a_thousand_cuts_in_a_row_lose_nothing),
         TEST(a_thousand_cuts_in_the_first_header_leave_it_blank),
         TEST(records_of_an_abandoned_turn_are_not_believed),
