@@ -304,18 +304,19 @@ static void two_cuts_in_headers_in_a_row_lose_nothing(void **state)
 }
 
 /* The power goes when a boot's first header is written, and nothing behind it:
-   it may read well now and not later.  The next boot's names the sector before
-   it, so whatever becomes of it is no matter. */
+   it may read well now and not later, so the next boot does not rely on it, and
+   whatever becomes of it is no matter. */
 static void a_header_in_doubt_leaves_the_chain(void **state)
 {
     for (size_t m = 0; m < COUNT(media); m++) {
         device *d = device_on(state, media[m]);
-        uint32_t size = d->medium.sector_size, header = 0, n;
+        uint32_t size = d->medium.sector_size, header = 0, n = 0;
         before_turning(d);
         restart(d);
-        flash_cut(&d->medium, 1000, 0);
         answers(begin(d, "d"), IDEM_EXECUTE);
-        n = d->writes - 1;                      // all but the record
+        for (uint32_t i = 0; i < d->writes; i++)
+            if (d->wrote[i].call == FLASH_PROG && d->wrote[i].at % size == 0)
+                n = i + 1;
         device_on(state, media[m]);
         before_turning(d);
         restart(d);
@@ -327,7 +328,8 @@ static void a_header_in_doubt_leaves_the_chain(void **state)
         restart(d);
         all_three_are_there(d);
         finish(d, "e");
-        flash_noise(&d->medium, header, size, 1);
+        if (newest(d).at / size != header / size)   // else it was used again
+            flash_noise(&d->medium, header, size, 1);
         restart(d);
         all_three_are_there(d);
         replays(d, "e");
