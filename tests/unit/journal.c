@@ -507,6 +507,40 @@ static void a_key_that_came_again_is_there_once(void **state)
     }
 }
 
+/* Keys end without a record that says so, and come again in any order: each in
+   a slot that another one had. */
+static void a_key_that_comes_again_in_another_slot_is_there_once(void **state)
+{
+    for (int evict = 0; evict < 2; evict++) {
+        device *d = device_on(state, &nor_8);
+        const char *is[4] = { NULL, NULL, NULL, NULL };
+        static const char *const keys[4] = { "a", "b", "c", "d" };
+        d->config.capacity = 3;
+        d->config.full = evict ? IDEM_EVICT_OLDEST : IDEM_REJECT;
+        configured(d);
+        for (uint32_t n = 0; n < 300; n++) {
+            uint32_t k = dice(d, 4);
+            if (find(d, keys[k]) == IDEM_OK || (!evict && live(d) == 3)) {
+                d->now += evict ? 1 : RETENTION;
+                continue;
+            }
+            is[k] = dice(d, 2) ? "x" : "y";
+            answers(begin(d, keys[k]), IDEM_EXECUTE);
+            answers(complete(d, is[k]), IDEM_OK);
+            if (dice(d, 3) == 0) {
+                uint32_t alive = live(d);
+                restart(d);
+                assert_int_equal(live(d), alive);
+            }
+            for (k = 0; k < 4; k++)
+                if (find(d, keys[k]) == IDEM_OK) {
+                    answers(begin(d, keys[k]), IDEM_REPLAY);
+                    assert_true(is_outcome_of(d, is[k]));
+                }
+        }
+    }
+}
+
 static void forget_on_a_live_claim_is_busy(void **state)
 {
     device *d = device_on(state, &nor);
@@ -1048,6 +1082,7 @@ int main(void)
         TEST(a_duplicate_costs_no_read),
         TEST(what_was_given_back_is_new_after_a_restart),
         TEST(a_key_that_came_again_is_there_once),
+        TEST(a_key_that_comes_again_in_another_slot_is_there_once),
         TEST(forget_on_a_live_claim_is_busy),
         TEST(what_is_owed_is_owed_in_order_until_delivered),
         TEST(the_state_is_that_of_the_last_outcome_that_had_one),
