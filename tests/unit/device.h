@@ -186,7 +186,6 @@ static inline void *device_alloc(size_t size)
 
 static inline void device_free(device *d)
 {
-    assert_int_equal(d->medium.violations, 0);
     free(d->memory);
     free(d->medium_memory);
     free(d->read_map);

@@ -1057,6 +1057,37 @@ static void what_a_volatile_claim_replaced_stays_gone_or_comes_whole(
     replays(d, "a");
 }
 
+/* Two such claims take the slots of what is evicted, and end of themselves: no
+   record tells that the slots are free, or in which order. */
+static void what_volatile_claims_replaced_is_not_there_twice(void **state)
+{
+    static const char *const keys[] = { "a", "b" };
+
+    for (int again = 0; again < 2; again++) {
+        device *d = device_on(state, &nor);
+        d->config.volatile_claims = 1;
+        d->config.capacity = 2;
+        d->config.full = IDEM_EVICT_OLDEST;
+        configured(d);
+        finish(d, "a");
+        finish(d, "b");
+        d->ask.retention_ms = d->ask.lease_ms = 1;
+        answers(begin(d, "x"), IDEM_EXECUTE);
+        answers(begin(d, "y"), IDEM_EXECUTE);
+        d->ask.retention_ms = d->ask.lease_ms = 0;
+        d->now += 2;
+        rest(d);
+        assert_int_equal(live(d), 0);
+        answers(begin(d, keys[again]), IDEM_EXECUTE);
+        answers(complete(d, "z"), IDEM_OK);
+        restart(d);
+        answers(begin(d, keys[again]), IDEM_REPLAY);
+        assert_true(is_outcome_of(d, "z"));
+        answers(forget(d, keys[again]), IDEM_OK);
+        answers(find(d, keys[again]), IDEM_E_NOT_FOUND);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1104,6 +1135,7 @@ int main(void)
         TEST(a_volatile_claim_is_given_up_by_a_restart_only),
         TEST(volatile_claims_leave_no_trace_and_take_no_room),
         TEST(what_a_volatile_claim_replaced_stays_gone_or_comes_whole),
+        TEST(what_volatile_claims_replaced_is_not_there_twice),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -299,12 +299,14 @@ static void a_header_in_the_middle_hides_nothing(void **state)
 
 /* ------------------------------------------------------- the doubt after it */
 
-/* A device that has lost the outcome of "b", and knows "a" and "c". */
-static device *in_doubt(void **state, const medium *m)
+/* A device that has lost the outcome of "b", and knows "a" and "c"; with at
+   least so many sectors. */
+static device *in_doubt(void **state, const medium *m, uint32_t sectors)
 {
     device *d = device_on(state, m);
     operation b;
 
+    device_start(d, m, sectors);
     finish(d, "a");
     finish(d, "b");
     b = newest(d);
@@ -318,7 +320,7 @@ static device *in_doubt(void **state, const medium *m)
 
 static void s4_unknown_keys_are_in_doubt_for_a_retention(void **state)
 {
-    device *d = in_doubt(state, &roomy);
+    device *d = in_doubt(state, &roomy, 0);
 
     answers(begin(d, "x"), IDEM_RECOVER);
     assert_int_equal(d->claim.attempt, 1);
@@ -331,7 +333,7 @@ static void s4_unknown_keys_are_in_doubt_for_a_retention(void **state)
 
 static void s4_doubt_goes_on_over_restarts_and_ends(void **state)
 {
-    device *d = in_doubt(state, &nor_8);
+    device *d = in_doubt(state, &nor_8, 0);
 
     for (uint32_t n = 0; n < 4; n++) {
         answers(begin(d, nth(n)), IDEM_RECOVER);
@@ -348,10 +350,11 @@ static void s4_doubt_goes_on_over_restarts_and_ends(void **state)
     finish(d, "z");
 }
 
-/* Though the damage itself stays where it is as long as it can. */
+/* Though the ring is so large that the damage would stay where it is for long,
+   and be found again at each boot. */
 static void s4_doubt_ends_on_a_device_that_restarts_often(void **state)
 {
-    device *d = in_doubt(state, &roomy);
+    device *d = in_doubt(state, &roomy, 60);
     int answer = IDEM_RECOVER;
 
     for (uint32_t n = 0; n < 20; n++) {
@@ -366,7 +369,7 @@ static void s4_doubt_ends_on_a_device_that_restarts_often(void **state)
 
 static void in_doubt_known_keys_are_answered_as_ever(void **state)
 {
-    device *d = in_doubt(state, &nor);
+    device *d = in_doubt(state, &nor, 0);
 
     replays(d, "a");
     replays(d, "c");
@@ -384,7 +387,7 @@ static void in_doubt_known_keys_are_answered_as_ever(void **state)
 static void s10_a_loss_is_told_at_every_boot_until_it_is_carried_past(
     void **state)
 {
-    device *d = in_doubt(state, &nor);
+    device *d = in_doubt(state, &nor, 0);
 
     restart(d);
     assert_int_equal(d->table.stats.lost, 1);

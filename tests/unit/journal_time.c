@@ -222,6 +222,35 @@ static void months_between_two_records_are_counted(void **state)
     answers(begin(d, "a"), IDEM_EXECUTE);
 }
 
+/* While nothing is remembered nothing is written, for longer than one record can
+   tell. */
+static void months_without_a_record_do_no_harm(void **state)
+{
+    for (int days = 20; days < 200; days += 12)
+        for (int boot = 0; boot < 2; boot++) {
+            device *d = device_on(state, &nor);
+            answers(begin(d, "first"), IDEM_EXECUTE);
+            answers(release(d, &d->claim), IDEM_OK);
+            if (boot)
+                restart(d);
+            for (int n = 0; n < days; n++) {
+                d->now += DAY;
+                rest(d);
+            }
+            finish(d, "a");
+            d->now += 1000;
+            finish(d, "b");
+            restart(d);
+            replays(d, "a");
+            assert_int_equal(d->reply.age_ms, 1000);
+            d->now += RETENTION - 1001;
+            replays(d, "a");
+            d->now += 1;
+            answers(find(d, "a"), IDEM_E_NOT_FOUND);
+            replays(d, "b");
+        }
+}
+
 /* ------------------------------------------------------------- every night */
 
 /* Days until a device takes a new key again: its table is full of keys that are
@@ -332,6 +361,7 @@ int main(void)
         TEST(s6_a_tick_that_goes_back_or_stops_shortens_nothing),
         TEST(time_may_pass_the_32_bits_again_and_again),
         TEST(months_between_two_records_are_counted),
+        TEST(months_without_a_record_do_no_harm),
         TEST(l2_a_full_table_that_is_off_every_night_is_not_full_for_ever),
         TEST(l2_idle_time_writes_down_the_time),
         TEST(l2_a_refused_key_writes_the_time_once_in_a_minute),
