@@ -251,6 +251,29 @@ static void months_without_a_record_do_no_harm(void **state)
         }
 }
 
+/* What is over stays over, though the 32 bits of time went round meanwhile, and
+   its sector is read for the state that is in it. */
+static void what_is_over_does_not_come_back_after_months(void **state)
+{
+    for (int days = 40; days < 110; days++) {
+        device *d = device_on(state, &nor);
+        retain(d, 3 * DAY);
+        d->tell.state = "state";
+        d->tell.state_len = 5;
+        finish(d, "old");
+        memset(&d->tell, 0, sizeof d->tell);
+        for (int n = 0; n < days; n++) {
+            d->now += DAY;
+            assert_int_equal(live(d), n < 2);
+        }
+        finish(d, "a");
+        restart(d);
+        answers(find(d, "old"), IDEM_E_NOT_FOUND);
+        replays(d, "a");
+        assert_int_equal(d->reply.age_ms, 0);
+    }
+}
+
 /* ------------------------------------------------------------- every night */
 
 /* Days until a device takes a new key again: its table is full of keys that are
@@ -362,6 +385,7 @@ int main(void)
         TEST(time_may_pass_the_32_bits_again_and_again),
         TEST(months_between_two_records_are_counted),
         TEST(months_without_a_record_do_no_harm),
+        TEST(what_is_over_does_not_come_back_after_months),
         TEST(l2_a_full_table_that_is_off_every_night_is_not_full_for_ever),
         TEST(l2_idle_time_writes_down_the_time),
         TEST(l2_a_refused_key_writes_the_time_once_in_a_minute),

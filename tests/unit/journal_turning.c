@@ -75,6 +75,31 @@ static void l3_no_call_has_more_than_one_erase(void **state)
         }
 }
 
+/* What stays is carried in idle time, if there is any: then a call that turns
+   has its record to write, and what a new head takes. */
+static void with_idle_time_no_call_carries(void **state)
+{
+    for (size_t m = 0; m < COUNT(media); m++)
+        for (int idle = 0; idle < 2; idle++) {
+            device *d = device_on(state, media[m]);
+            uint32_t most = 0;
+            for (uint32_t n = 0; n < 8; n++)
+                finish(d, nth(n));
+            for (uint32_t n = 0; n < 300; n++) {
+                answers(forget(d, nth(n % 4)), IDEM_OK);
+                most = d->progs > most ? d->progs : most;
+                if (idle)
+                    rest(d);
+                answers(begin(d, nth(n % 4)), IDEM_EXECUTE);
+                most = d->progs > most ? d->progs : most;
+                answers(complete(d, nth(n % 4)), IDEM_OK);
+                most = d->progs > most ? d->progs : most;
+            }
+            if (media[m]->kind != FLASH_INPLACE)    // else it is wiped, too
+                assert_in_range(most, 2, idle ? 4 : 20);
+        }
+}
+
 /* Records as long as they may be, with state, in the tightest ring. */
 static void a_boots_first_write_costs_one_erase_more_at_most(void **state)
 {
@@ -535,6 +560,7 @@ int main(void)
         TEST(boots_that_only_replay_never_use_up_the_ring),
         TEST(a_full_table_restarts_for_ever_in_the_tightest_ring),
         TEST(l3_no_call_has_more_than_one_erase),
+        TEST(with_idle_time_no_call_carries),
         TEST(a_boots_first_write_costs_one_erase_more_at_most),
         TEST(a_restart_costs_an_erase_or_two),
         TEST(idle_work_comes_to_an_end),
