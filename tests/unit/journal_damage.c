@@ -281,6 +281,23 @@ static void two_bytes_of_garbage_in_the_newest_header_hide_nothing(void **state)
         }
 }
 
+static void two_bytes_of_garbage_in_the_only_header_are_told(void **state)
+{
+    for (size_t m = 0; m < COUNT(media); m++)
+        for (uint32_t i = 0; i < 31; i++) {
+            device *d = device_on(state, media[m]);
+            uint32_t head;
+            finish(d, nth(0));
+            answers(begin(d, "~"), IDEM_EXECUTE);
+            head = newest(d).at / d->medium.sector_size * d->medium.sector_size;
+            d->medium.bytes[head + i] ^= 0xA5;
+            d->medium.bytes[head + i + 1] ^= 0x3C;
+            restart(d);
+            if (missing(d, 0, 1))
+                assert_int_not_equal(d->table.stats.lost, 0);
+        }
+}
+
 static void a_header_in_the_middle_hides_nothing(void **state)
 {
     device *d = filled(state, &nor_8);
@@ -544,6 +561,7 @@ int main(void)
         TEST(in_batch_mode_an_unreadable_end_is_no_loss),
         TEST(a_record_that_another_follows_was_not_torn),
         TEST(two_bytes_of_garbage_in_the_newest_header_hide_nothing),
+        TEST(two_bytes_of_garbage_in_the_only_header_are_told),
         TEST(a_header_in_the_middle_hides_nothing),
         TEST(s4_unknown_keys_are_in_doubt_for_a_retention),
         TEST(s4_doubt_goes_on_over_restarts_and_ends),

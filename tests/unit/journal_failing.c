@@ -5,7 +5,7 @@
  */
 #include "device.h"
 
-#include "inside.h"
+#include "../inside.h"
 
 static const int hows[] = { FLASH_UNDONE, FLASH_DONE, FLASH_HALF };
 

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: 0BSD */
+/*
+ * What tests name that is private to idem.h; nothing else does.  To be included
+ * after idem.h, also where that is implemented: there the functions are that
+ * need it.
+ */
+#ifndef INSIDE_H
+#define INSIDE_H
+
+/* A journal that was just opened on blank storage goes on as if so many sectors
+   had been filled: the end of their numbers is years away. */
+static inline void inside_start_far(idem_table *t, uint32_t sequence)
+{
+    t->journal->sequence = sequence;
+    t->journal->before = sequence;
+    t->journal->tail = sequence + 1;
+}
+
+/* What the index knows of a key, where in it the key belongs, and how many
+   positions there are: which keys meet there, no call tells. */
+unsigned inside_hash(const idem_table *t, const char *scope, const char *key);
+unsigned inside_home(const idem_table *t, const char *scope, const char *key);
+unsigned inside_positions(const idem_table *t);
+
+/* The next claim's token is above this one: four thousand million claims would
+   take too long. */
+static inline void inside_set_token(idem_table *t, uint64_t token)
+{
+    t->token = token;
+}
+
+/* Flips a bit of a number in the table that is not promised, the n-th of them;
+   0 if there are fewer.  Its pointers stay as they are: what is behind a wrong
+   one nobody can check. */
+int inside_flip(idem_table *t, unsigned n, unsigned bit);
+
+#ifdef IDEM_IMPLEMENTATION
+unsigned inside_hash(const idem_table *t, const char *scope, const char *key)
+{
+    idem_request rq = { 0 };
+
+    rq.scope = scope;
+    rq.key = key;
+    while (scope[rq.scope_len])
+        rq.scope_len++;
+    while (key[rq.key_len])
+        rq.key_len++;
+    return idemi_hash_key(t->config, &rq);
+}
+
+unsigned inside_home(const idem_table *t, const char *scope, const char *key)
+{
+    return idemi_index_home(t, (idem_number)inside_hash(t, scope, key));
+}
+
+unsigned inside_positions(const idem_table *t)
+{
+    return t->index_size;
+}
+
+int inside_flip(idem_table *t, unsigned n, unsigned bit)
+{
+    const unsigned number_bits = 8 * sizeof(idem_number);
+
+    switch (n) {
+    case 0: t->state_len ^= (uint16_t)(1u << bit % 16); return 1;
+    case 1: t->free ^= (idem_number)(1u << bit % number_bits); return 1;
+    case 2: t->capacity ^= 1u << bit; return 1;
+    case 3: t->index_size ^= 1u << bit; return 1;
+    case 4: t->clock ^= 1u << bit; return 1;
+    case 5: t->swept ^= 1u << bit; return 1;
+    case 6: t->soonest ^= 1u << bit; return 1;
+    case 7: t->token ^= 1u << bit; return 1;
+    default: return 0;
+    }
+}
+#endif
+
+#endif /* INSIDE_H */
