@@ -196,7 +196,7 @@ static inline void device_free(device *d)
     d->stamps = NULL;
 }
 
-/* A blank medium for d->config; of as many sectors as that asks for, or more. */
+/* A blank medium of as many sectors as d->config asks for, or more. */
 static inline void device_medium(device *d, const medium *m, uint32_t sectors)
 {
     flash *f = &d->medium;
@@ -387,8 +387,9 @@ static inline size_t response_of(const char *key, uint8_t *bytes)
     size_t len = (unsigned char)key[0] % (RESPONSE_MAX + 1u), i;
 
     for (i = 0; i < len; i++)
-        bytes[i] = (uint8_t)flash_mix((uint32_t)i + (unsigned char)key[0] * 64u +
-                                      (unsigned char)key[1] * 16384u);
+        bytes[i] = (uint8_t)flash_mix((unsigned char)key[0] * 64u +
+                                      (unsigned char)key[1] * 16384u +
+                                      (uint32_t)i);
     return len;
 }
 

@@ -89,7 +89,7 @@ static void assert_only(const flash *f, int what, uint32_t count)
     assert_int_equal(f->violations_of[what], count);
 }
 
-/* ----------------------------------------------------------------- medium */
+/* ------------------------------------------------------------------- medium */
 
 static void a_new_medium_is_blank(void **state)
 {
@@ -235,7 +235,7 @@ static void misuse_is_a_violation_and_does_nothing(void **state)
     }
 }
 
-/* -------------------------------------------------------------------- cuts */
+/* --------------------------------------------------------------------- cuts */
 
 static void a_cut_comes_at_its_operation_and_lasts_until_boot(void **state)
 {
@@ -323,7 +323,7 @@ static void variants_are_as_many_of_each_kind_as_listed(void **state)
             }
 }
 
-/* ----------------------------------------------------------- torn programs */
+/* ------------------------------------------------------------ torn programs */
 
 enum { AT = 64, LEN = 24 };
 
@@ -492,7 +492,7 @@ static void reading_a_torn_granule_is_an_error_with_ecc(void **state)
         }
 }
 
-/* ----------------------------------------------------------- unstable bits */
+/* ------------------------------------------------------------ unstable bits */
 
 /* 0 as meant, 1 as before, 2 neither. */
 static int mood_of(flash *f, const uint8_t *before, const uint8_t *meant)
@@ -550,7 +550,7 @@ static void an_unstable_granule_reads_well_or_not_at_all_with_ecc(void **state)
     }
 }
 
-/* ------------------------------------------------------------- torn erases */
+/* -------------------------------------------------------------- torn erases */
 
 /* Erases a sector full of 0x69, cut in the k-th variant of a kind, and boots;
    the sector as it is stored then. */
@@ -636,7 +636,7 @@ static void a_torn_erase_leaves_what_its_variant_says(void **state)
                 }
 }
 
-/* ------------------------------------------------- the same again, and all */
+/* -------------------------------------------------- the same again, and all */
 
 /* A program of n bytes has nothing, all, blank, each front part, and 7 kinds
    that are drawn; an erase has nothing, all, zero, and 7 drawn. */
@@ -738,7 +738,7 @@ static void a_watch_can_cut_copies(void **state)
     assert_int_equal(c.states, WORK_STATES);
 }
 
-/* ------------------------------------------------------------------ faults */
+/* ------------------------------------------------------------------- faults */
 
 static void a_callback_fails_at_its_call_once_or_for_ever(void **state)
 {
@@ -852,7 +852,7 @@ static void a_bad_sector_is_bad_alone(void **state)
     assert_int_equal(f->violations, 0);
 }
 
-/* ------------------------------------------------------------------- cache */
+/* -------------------------------------------------------------------- cache */
 
 static void a_cache_loses_what_was_not_synced(void **state)
 {
@@ -953,7 +953,7 @@ static void a_failed_sync_is_done_or_not_or_drops(void **state)
         }
 }
 
-/* ------------------------------------------------------------------ damage */
+/* ------------------------------------------------------------------- damage */
 
 static void images_can_be_damaged_and_replaced(void **state)
 {
@@ -988,7 +988,7 @@ static void images_can_be_damaged_and_replaced(void **state)
     assert_only(f, FLASH_V_TWICE, 3);
 }
 
-/* ---------------------------------------------------------------- counters */
+/* ----------------------------------------------------------------- counters */
 
 static void everything_is_counted(void **state)
 {

@@ -343,7 +343,7 @@ static void a_lease_without_end_ends_with_the_boot(void **state)
     answers(begin(d, "a"), IDEM_RECOVER);
 }
 
-/* --------------------------------------------------------------------- S10 */
+/* ---------------------------------------------------------------------- S10 */
 
 /* Whatever this boot says of b, every later one says too, though what the cut
    left may read otherwise then. */
@@ -466,7 +466,7 @@ static void a_duplicate_costs_no_read(void **state)
     }
 }
 
-/* -------------------------------------------------- release, forget, delivery */
+/* ------------------------------------------------ release, forget, delivery */
 
 static void what_was_given_back_is_new_after_a_restart(void **state)
 {
@@ -677,7 +677,7 @@ static void state_and_outcome_are_one_step(void **state)
                  state_is_new_if_b_is_done);
 }
 
-/* ---------------------------------------------------------------------- room */
+/* --------------------------------------------------------------------- room */
 
 /* Random commands on a table that is always full: every key is admitted, and
    every claim completes. */

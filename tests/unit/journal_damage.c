@@ -42,7 +42,7 @@ static device *filled(void **state, const medium *m)
     return d;
 }
 
-/* ------------------------------------------------------------- the bit, S5 */
+/* -------------------------------------------------------------- the bit, S5 */
 
 static void flip_each(void **state, const medium *m, uint32_t step)
 {
@@ -258,7 +258,7 @@ static void a_record_that_another_follows_was_not_torn(void **state)
     }
 }
 
-/* -------------------------------------------------------------- the header */
+/* --------------------------------------------------------------- the header */
 
 static void two_bytes_of_garbage_in_the_newest_header_hide_nothing(void **state)
 {
@@ -466,7 +466,7 @@ static void what_is_bound_to_a_dead_claim_is_no_damage(void **state)
     }
 }
 
-/* --------------------------------------------------- what is not taken for one */
+/* ------------------------------------------------ what is not taken for one */
 
 /* A response holds, byte for byte, a record that was there before; the record
    around it is damaged, so its inside is looked at. */

@@ -18,7 +18,7 @@ static const int hows[] = { FLASH_UNDONE, FLASH_DONE, FLASH_HALF };
         answers_at(r_, expected, #call, __FILE__, __LINE__);                   \
     } while (0)
 
-/* ------------------------------------------------------- one call that fails */
+/* ------------------------------------------------------ one call that fails */
 
 /* All calls that write, once; the n-th operation of a kind fails. */
 static void all_calls(device *d, int call, uint32_t n, int how)
@@ -134,7 +134,7 @@ static void a_completion_that_failed_is_there_or_not_whole(void **state)
         }
 }
 
-/* ------------------------------------------------------- many that fail */
+/* ----------------------------------------------------------- many that fail */
 
 /* So many operations fail, one after the other; then all works again. */
 static void fail_many(void **state, const medium *m, int call, uint32_t fails)
@@ -256,7 +256,7 @@ static void random_failures_lose_nothing(void **state)
     }
 }
 
-/* ---------------------------------------------------------- bad sectors */
+/* -------------------------------------------------------------- bad sectors */
 
 static void bad_sectors_are_passed_over(void **state)
 {
@@ -364,7 +364,7 @@ static void s7_the_last_sequence_refuses_new_claims_only(void **state)
     }
 }
 
-/* ---------------------------------------------------------------- syncs */
+/* -------------------------------------------------------------------- syncs */
 
 static void after_a_sync_that_failed_nothing_is_written(void **state)
 {
@@ -424,7 +424,7 @@ static void every_sync_may_be_the_one_that_fails(void **state)
         }
 }
 
-/* -------------------------------------------------------------- opening */
+/* ------------------------------------------------------------------ opening */
 
 static void a_read_that_fails_while_opening_is_damage(void **state)
 {
@@ -466,7 +466,7 @@ static void a_storage_that_does_not_read_at_all_is_not_blank(void **state)
         }
 }
 
-/* --------------------------------------------------------------- verify */
+/* ------------------------------------------------------------------- verify */
 
 static void verify_finds_a_program_that_did_nothing(void **state)
 {
@@ -498,7 +498,7 @@ static void verify_fails_if_what_was_programmed_cannot_be_read(void **state)
     answers(begin(d, "b"), IDEM_RECOVER);
 }
 
-/* --------------------------------------------------- erases that take time */
+/* ---------------------------------------------------- erases that take time */
 
 static void an_erase_that_fails_late_gives_its_place_up(void **state)
 {

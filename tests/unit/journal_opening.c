@@ -6,7 +6,9 @@
 #include "device.h"
 
 /* A size that a program may rely on when it is compiled. */
-enum { SECTORS_OF_8 = IDEM_SECTORS(8, KEY_MAX, RESPONSE_MAX, STATE_MAX, 512, 1) };
+enum {
+    SECTORS_OF_8 = IDEM_SECTORS(8, KEY_MAX, RESPONSE_MAX, STATE_MAX, 512, 1)
+};
 
 static int tries(device *d)
 {
@@ -200,7 +202,7 @@ static void the_named_amount_of_memory_is_enough(void **state)
     free(memory);
 }
 
-/* --------------------------------------------------------------------- blank */
+/* -------------------------------------------------------------------- blank */
 
 static void opening_writes_nothing_on_blank_storage_either(void **state)
 {

@@ -222,8 +222,8 @@ static void months_between_two_records_are_counted(void **state)
     answers(begin(d, "a"), IDEM_EXECUTE);
 }
 
-/* While nothing is remembered nothing is written, for longer than one record can
-   tell. */
+/* While nothing is remembered nothing is written, for longer than one record
+   can tell. */
 static void months_without_a_record_do_no_harm(void **state)
 {
     for (int days = 20; days < 200; days += 12)
@@ -274,7 +274,7 @@ static void what_is_over_does_not_come_back_after_months(void **state)
     }
 }
 
-/* ------------------------------------------------------------- every night */
+/* -------------------------------------------------------------- every night */
 
 /* Days until a device takes a new key again: its table is full of keys that are
    remembered for a week, and it is switched off every night. */

@@ -7,7 +7,7 @@
 
 static const medium w1 = { "NOR, 4096", FLASH_NOR, 16, 4096, 0xFF };
 
-/* ------------------------------------------------------ boots and their cost */
+/* ----------------------------------------------------- boots and their cost */
 
 static void boots_that_only_replay_never_use_up_the_ring(void **state)
 {
@@ -470,7 +470,7 @@ static void time_does_not_run_backwards_in_what_is_carried(void **state)
         }
 }
 
-/* ------------------------------------------------------------------ room */
+/* --------------------------------------------------------------------- room */
 
 /* Of keys, responses and states of all sizes: the sectors asked for will do. */
 static void as_many_sectors_as_are_asked_for_are_enough(void **state)
@@ -528,7 +528,7 @@ static void a_claim_is_carried_as_long_as_it_is_held(void **state)
     }
 }
 
-/* --------------------------------------------------------- erases that take time */
+/* ---------------------------------------------------- erases that take time */
 
 static void idle_work_starts_an_erase_and_does_not_wait_for_it(void **state)
 {
