@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Shows that the simulated medium of flash.h does what it says: each medium its
- * rules, each cut its variants, all of them and the same each time; each fault;
- * each violation found; each counter right.  Tests of a journal believe it, so
- * what a cut must leave is worked out here once more, the long way.
+ * Shows that the simulated medium of storage/flash.h does what it says: each
+ * medium its rules, each cut its variants, the same each time, each fault, each
+ * violation found.  The tests of the journal believe it, so what a cut must
+ * leave is worked out here once more, the long way.
  */
-#include "flash.h"
+#include "../storage/flash.h"
 
 #include <stdarg.h>
 #include <setjmp.h>
@@ -89,7 +89,7 @@ static void assert_only(const flash *f, int what, uint32_t count)
     assert_int_equal(f->violations_of[what], count);
 }
 
-/* ----------------------------------------------------------------- medium */
+/* ------------------------------------------------------------------- medium */
 
 static void a_new_medium_is_blank(void **state)
 {
@@ -235,22 +235,7 @@ static void misuse_is_a_violation_and_does_nothing(void **state)
     }
 }
 
-static void the_first_violation_is_told(void **state)
-{
-    flash *f = fresh(FLASH_NOR, 4);
-
-    (void)state;
-    put(f, 0, 0, 4, 0);
-    put(f, 4, 0, 4, 0);
-    put(f, 4, 0, 4, 0);
-    put(f, 2, 0, 4, FLASH_E_MISUSE);
-    assert_string_equal(flash_text(f), "granule programmed twice");
-    assert_int_equal(f->first_at, 4);
-    assert_int_equal(f->first_op, 2);
-    assert_int_equal(f->violations, 2);
-}
-
-/* -------------------------------------------------------------------- cuts */
+/* --------------------------------------------------------------------- cuts */
 
 static void a_cut_comes_at_its_operation_and_lasts_until_boot(void **state)
 {
@@ -280,17 +265,6 @@ static void a_cut_comes_at_its_operation_and_lasts_until_boot(void **state)
         assert_int_equal(flash_erase(f, 0), 0);
         assert_int_equal(f->violations, 0);
     }
-}
-
-static void a_restart_disarms_a_cut(void **state)
-{
-    flash *f = fresh(FLASH_NOR, 1);
-
-    (void)state;
-    flash_cut(f, 0, 0);
-    flash_boot(f);
-    put(f, 0, 0, 1, 0);
-    assert_int_equal(f->cuts, 0);
 }
 
 static void a_sync_is_cut_if_asked(void **state)
@@ -349,24 +323,7 @@ static void variants_are_as_many_of_each_kind_as_listed(void **state)
             }
 }
 
-static void a_variant_too_many_is_a_violation(void **state)
-{
-    flash *f = fresh(FLASH_NOR, 1);
-
-    (void)state;
-    flash_cut(f, 0, 6);
-    f->draws = 0;
-    put(f, 0, 0, 1, FLASH_E_OFF);       // 0, 1, bits, blank, three to sway
-    assert_int_equal(f->variants, 7);
-    assert_int_equal(f->violations, 0);
-    flash_boot(f);
-    flash_cut(f, 0, 7);
-    put(f, 1, 0, 1, FLASH_E_OFF);
-    assert_int_equal(f->variants, 7);
-    assert_only(f, FLASH_V_VARIANT, 1);
-}
-
-/* ----------------------------------------------------------- torn programs */
+/* ------------------------------------------------------------ torn programs */
 
 enum { AT = 64, LEN = 24 };
 
@@ -482,42 +439,6 @@ static void a_torn_program_leaves_what_its_variant_says(void **state)
             }
 }
 
-static void one_byte_is_each_byte_if_there_are_draws_enough(void **state)
-{
-    (void)state;
-    for (int torn = FLASH_BUT_ONE; torn <= FLASH_ONE; torn++) {
-        int seen[LEN] = { 0 };
-        for (uint32_t k = 0; k < LEN; k++) {
-            uint8_t before[LEN], meant[LEN];
-            flash *f = fresh(FLASH_NOR, 1);
-            f->draws = LEN;
-            tear(f, torn, k, before, meant);
-            for (int i = 0; i < LEN; i++)
-                seen[i] += (f->bytes[AT + i] == meant[i]) ==
-                           (torn == FLASH_ONE);
-        }
-        for (int i = 0; i < LEN; i++)
-            assert_int_equal(seen[i], 1);
-    }
-}
-
-static void random_bits_and_noise_differ_from_draw_to_draw(void **state)
-{
-    uint8_t before[LEN], meant[LEN], first[LEN];
-
-    (void)state;
-    for (int torn = FLASH_BITS; torn <= FLASH_NOISE; torn++) {
-        if (torn != FLASH_BITS && torn != FLASH_NOISE)
-            continue;
-        flash *f = fresh(FLASH_INPLACE, 8);
-        tear(f, torn, 0, before, meant);
-        memcpy(first, f->bytes + AT, LEN);
-        f = fresh(FLASH_INPLACE, 8);
-        tear(f, torn, 1, before, meant);
-        assert_memory_not_equal(first, f->bytes + AT, LEN);
-    }
-}
-
 static void what_was_being_programmed_counts_as_programmed(void **state)
 {
     (void)state;
@@ -571,28 +492,7 @@ static void reading_a_torn_granule_is_an_error_with_ecc(void **state)
         }
 }
 
-static void at_most_one_granule_is_torn_if_asked(void **state)
-{
-    (void)state;
-    for (int torn = FLASH_PREFIX; torn < FLASH_LOSE_TAIL; torn++)
-        for (uint32_t k = 0; k < 6; k++) {
-            uint8_t before[LEN], meant[LEN], is[LEN];
-            flash *f = renew(&one, FLASH_ECC, 8, 0xFF);
-            flash_op op = { FLASH_PROG, AT, meant, LEN };
-            int at = 0;
-            f->torn_noise = FLASH_ONE_TORN;
-            if (k >= flash_torn_count(f, &op, torn))
-                continue;
-            tear(f, torn, k, before, meant);
-            assert_int_equal(flash_read(f, AT, is, LEN), 0);
-            while (at < LEN && !memcmp(is + at, meant + at, 8))
-                at += 8;
-            assert_true(at + 8 >= LEN ||
-                        alike(is, before, at + 8, LEN) == LEN - at - 8);
-        }
-}
-
-/* ----------------------------------------------------------- unstable bits */
+/* ------------------------------------------------------------ unstable bits */
 
 /* 0 as meant, 1 as before, 2 neither. */
 static int mood_of(flash *f, const uint8_t *before, const uint8_t *meant)
@@ -631,40 +531,6 @@ static void bits_unstable_by_boot_take_all_orders_of_moods(void **state)
         }
 }
 
-static void bits_unstable_by_read_change_within_a_boot(void **state)
-{
-    uint8_t before[LEN], meant[LEN];
-
-    (void)state;
-    for (uint32_t k = 0; k < 6; k++) {
-        flash *f = fresh(FLASH_NOR, 8);
-        int mood[3];
-        tear(f, FLASH_SWAY_READ, k, before, meant);
-        for (int i = 0; i < 3; i++)
-            mood[i] = mood_of(f, before, meant);
-        assert_true(mood[0] != mood[1] && mood[1] != mood[2] &&
-                    mood[0] != mood[2]);
-        assert_int_equal(mood[0], (int)k % 3);
-    }
-}
-
-static void granules_apiece_have_moods_of_their_own(void **state)
-{
-    int mixed = 0;
-
-    (void)state;
-    for (uint32_t k = 0; k < 6; k++) {
-        uint8_t before[LEN], meant[LEN], is[LEN];
-        flash *f = fresh(FLASH_NOR, 1);
-        tear(f, FLASH_SWAY_APIECE, k, before, meant);
-        assert_int_equal(flash_read(f, AT, is, LEN), 0);
-        assert_in_range(alike(is, meant, 0, LEN), 1, LEN - 1);
-        assert_in_range(alike(is, before, 0, LEN), 1, LEN - 1);
-        mixed += alike(is, meant, 0, LEN) + alike(is, before, 0, LEN) < LEN;
-    }
-    assert_true(mixed);
-}
-
 static void an_unstable_granule_reads_well_or_not_at_all_with_ecc(void **state)
 {
     uint8_t before[LEN], meant[LEN], is[LEN];
@@ -684,32 +550,7 @@ static void an_unstable_granule_reads_well_or_not_at_all_with_ecc(void **state)
     }
 }
 
-static void unstable_bits_are_firm_after_an_erase_or_a_program(void **state)
-{
-    (void)state;
-    for (int kind = FLASH_NOR; kind <= FLASH_INPLACE; kind++) {
-        uint8_t before[LEN], meant[LEN];
-        flash *f = fresh(kind, 8);
-        tear(f, FLASH_SWAY_BOOT, 0, before, meant);
-        if (kind != FLASH_INPLACE)
-            assert_int_equal(flash_erase(f, AT / SECTOR), 0);
-        put(f, AT, 0x0F, LEN, 0);
-        for (int i = 0; i < 3; i++, flash_boot(f))
-            assert_bytes(f, AT, 0x0F, LEN);
-        assert_int_equal(f->violations, 0);
-    }
-    // A second program makes firm what it programs, and leaves the rest.
-    uint8_t before[LEN], meant[LEN];
-    flash *f = fresh(FLASH_NOR, 8);
-    tear(f, FLASH_SWAY_BOOT, 0, before, meant);     // reads 0x40 now
-    put(f, AT, 0xF0, 8, 0);
-    assert_byte(f, AT, 0x40);
-    flash_boot(f);
-    assert_byte(f, AT, 0xF0);
-    assert_only(f, FLASH_V_DOUBT, 1);
-}
-
-/* ------------------------------------------------------------- torn erases */
+/* -------------------------------------------------------------- torn erases */
 
 /* Erases a sector full of 0x69, cut in the k-th variant of a kind, and boots;
    the sector as it is stored then. */
@@ -795,52 +636,7 @@ static void a_torn_erase_leaves_what_its_variant_says(void **state)
                 }
 }
 
-static void a_sector_half_erased_rises_and_falls(void **state)
-{
-    uint8_t is[SECTOR];
-    int seen = 0;
-
-    (void)state;
-    flash *f = fresh(FLASH_NOR, 8);
-    tear_erase(f, FLASH_SWAY_BOOT, 0);
-    for (int i = 0; i < 3; i++, flash_boot(f)) {
-        assert_int_equal(flash_read(f, SECTOR, is, SECTOR), 0);
-        seen |= run_of(is, 0, 0xFF) == SECTOR ? 1 :
-                run_of(is, 0, 0x69) == SECTOR ? 2 : 4;
-    }
-    assert_int_equal(seen, 7);
-    // An erase that begins again takes what rises along.
-    f->draws = 1;
-    flash_cut(f, 0, 5);
-    assert_int_equal(flash_erase(f, 1), FLASH_E_OFF);
-    for (int i = 0; i < 3; i++) {
-        flash_boot(f);
-        assert_bytes(f, SECTOR, 0x00, SECTOR);
-    }
-    f = fresh(FLASH_ECC, 8);
-    tear_erase(f, FLASH_ZERO, 0);
-    assert_int_equal(flash_read(f, SECTOR, is, 1), FLASH_E_ECC);
-    assert_int_equal(flash_read(f, 2 * SECTOR, is, 1), 0);
-}
-
-static void what_a_torn_erase_does_not_reach_stays_torn(void **state)
-{
-    uint8_t before[LEN], meant[LEN], is[LEN];
-
-    (void)state;
-    // Of front and back half erased, the torn program is in the front one.
-    for (uint32_t v = 2; v < 4; v++) {
-        flash *f = fresh(FLASH_ECC, 8);
-        tear(f, FLASH_BITS, 0, before, meant);
-        f->draws = 1;
-        flash_cut(f, 0, v);
-        assert_int_equal(flash_erase(f, 1), FLASH_E_OFF);
-        flash_boot(f);
-        assert_int_equal(flash_read(f, AT, is, LEN), v == 2 ? 0 : FLASH_E_ECC);
-    }
-}
-
-/* ------------------------------------------------- the same again, and all */
+/* -------------------------------------------------- the same again, and all */
 
 /* A program of n bytes has nothing, all, blank, each front part, and 7 kinds
    that are drawn; an erase has nothing, all, zero, and 7 drawn. */
@@ -942,56 +738,7 @@ static void a_watch_can_cut_copies(void **state)
     assert_int_equal(c.states, WORK_STATES);
 }
 
-static void count_shown(void *arg, const flash *f, const flash_op *op)
-{
-    (void)f;
-    ((uint32_t *)arg)[op->call]++;
-}
-
-static void a_watch_sees_a_sync_if_it_may_be_cut(void **state)
-{
-    uint32_t shown[FLASH_CALLS] = { 0 };
-    flash *f = fresh(FLASH_NOR, 4);
-
-    (void)state;
-    f->watch = count_shown;
-    f->watch_arg = shown;
-    work(f);
-    assert_int_equal(flash_sync(f), 0);
-    assert_int_equal(shown[FLASH_SYNC], 0);
-    f->cut_syncs = 1;
-    assert_int_equal(flash_sync(f), 0);
-    assert_int_equal(shown[FLASH_READ], 0);
-    assert_int_equal(shown[FLASH_PROG], 3);
-    assert_int_equal(shown[FLASH_ERASE], 1);
-    assert_int_equal(shown[FLASH_SYNC], 1);
-}
-
-static void a_copy_is_all_of_it_and_apart(void **state)
-{
-    flash *f = fresh_cache(&one), *g = fresh_cache(&two);
-
-    (void)state;
-    put(f, 9, 1, 3, 0);
-    assert_int_equal(flash_sync(f), 0);
-    put(f, 5, 1, 3, 0);
-    assert_byte(f, 5, 1);
-    flash_copy(g, f);
-    assert_int_equal(two.durable[9], 1);
-    assert_memory_equal(one.memory, two.memory, sizeof one.memory);
-    assert_memory_equal(one.stamps, two.stamps, sizeof one.stamps);
-    assert_memory_equal(one.durable, two.durable, SIZE);
-    assert_memory_equal(one.read_map, two.read_map, SIZE);
-    put(g, 5, 2, 3, 0);
-    assert_byte(f, 5, 1);
-    assert_int_equal(flash_sync(g), 0);
-    g->bad[0] = FLASH_BAD_PROG;
-    put(f, 6, 1, 1, 0);
-    assert_int_equal(one.durable[5], 0);
-    assert_int_equal(two.durable[5], 2);
-}
-
-/* ------------------------------------------------------------------ faults */
+/* ------------------------------------------------------------------- faults */
 
 static void a_callback_fails_at_its_call_once_or_for_ever(void **state)
 {
@@ -1075,28 +822,6 @@ static void a_failing_erase_is_done_or_half_done_or_not(void **state)
     }
 }
 
-static void a_failing_read_gives_all_or_half_or_nothing(void **state)
-{
-    static const struct {
-        int how, result;
-        uint32_t given;
-    } cases[] = {
-        { FLASH_UNDONE, FLASH_E_FAULT, 0 }, { FLASH_DONE, FLASH_E_FAULT, 8 },
-        { FLASH_HALF, FLASH_E_FAULT, 4 }, { FLASH_SILENT, FLASH_OK, 0 },
-    };
-
-    (void)state;
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        uint8_t is[8];
-        flash *f = fresh(FLASH_NOR, 1);
-        memset(is, 0x77, sizeof is);
-        flash_fail(f, FLASH_READ, 0, cases[i].how, 0);
-        assert_int_equal(flash_read(f, 0, is, 8), cases[i].result);
-        for (uint32_t b = 0; b < 8; b++)
-            assert_int_equal(is[b], b < cases[i].given ? 0xFF : 0x77);
-    }
-}
-
 static void a_bad_sector_is_bad_alone(void **state)
 {
     flash *f = fresh(FLASH_NOR, 4);
@@ -1127,20 +852,7 @@ static void a_bad_sector_is_bad_alone(void **state)
     assert_int_equal(f->violations, 0);
 }
 
-static void ecc_finds_that_an_erase_lied(void **state)
-{
-    flash *f = fresh(FLASH_ECC, 8);
-
-    (void)state;
-    put(f, 0, 0x11, 8, 0);
-    f->bad[0] = FLASH_STUCK_ERASE;
-    assert_int_equal(flash_erase(f, 0), 0);
-    put(f, 0, 0x11, 8, FLASH_E_ECC);
-    put(f, 8, 0x11, 8, 0);
-    assert_int_equal(f->violations, 0);
-}
-
-/* ------------------------------------------------------------------- cache */
+/* -------------------------------------------------------------------- cache */
 
 static void a_cache_loses_what_was_not_synced(void **state)
 {
@@ -1181,27 +893,6 @@ static void a_cache_loses_what_was_not_synced(void **state)
             assert_int_equal(f->unsynced, 0);
             assert_int_equal(f->violations, 0);
         }
-}
-
-static void a_cache_loses_any_subset(void **state)
-{
-    unsigned seen = 0;
-
-    (void)state;
-    for (uint32_t k = 0; k < 64; k++) {
-        flash *f = fresh_cache(&one);
-        flash_op op = { FLASH_PROG, 2, "", 1 };
-        uint32_t v = 0, nth;
-        f->draws = 64;
-        put(f, 0, 1, 1, 0);
-        put(f, 1, 1, 1, 0);
-        while (flash_torn_kind(f, &op, v, &nth) != FLASH_LOSE_SOME || nth != k)
-            v++;
-        flash_cut(f, 0, v);
-        put(f, 2, 1, 1, FLASH_E_OFF);
-        seen |= 1u << (f->bytes[0] | f->bytes[1] << 1 | f->bytes[2] << 2);
-    }
-    assert_int_equal(seen, 0xFF);
 }
 
 static void a_cache_keeps_what_was_synced_or_not_cut(void **state)
@@ -1262,21 +953,7 @@ static void a_failed_sync_is_done_or_not_or_drops(void **state)
         }
 }
 
-static void a_half_done_program_is_not_durable_either(void **state)
-{
-    flash *f = fresh_cache(&one);
-
-    (void)state;
-    flash_fail(f, FLASH_PROG, 0, FLASH_HALF, 0);
-    put(f, 0, 1, 8, FLASH_E_FAULT);
-    assert_bytes(f, 0, 1, 4);
-    assert_byte(f, 4, 0);
-    flash_off(f, 2);
-    flash_boot(f);
-    assert_bytes(f, 0, 0, 8);
-}
-
-/* ------------------------------------------------------------------ damage */
+/* ------------------------------------------------------------------- damage */
 
 static void images_can_be_damaged_and_replaced(void **state)
 {
@@ -1311,39 +988,7 @@ static void images_can_be_damaged_and_replaced(void **state)
     assert_only(f, FLASH_V_TWICE, 3);
 }
 
-static void replaced_bytes_are_stable_and_damage_is_durable(void **state)
-{
-    uint8_t before[LEN], meant[LEN];
-    flash *f = fresh(FLASH_ECC, 8);
-
-    (void)state;
-    for (int torn = FLASH_BITS; torn <= FLASH_SWAY_BOOT; torn += 4) {
-        f = fresh(FLASH_ECC, 8);
-        tear(f, torn, 0, before, meant);
-        flash_fill(f, AT, LEN, 0x55);
-        for (int i = 0; i < 3; i++, flash_boot(f))
-            assert_bytes(f, AT, 0x55, LEN);
-    }
-    f = fresh_cache(&one);
-    put(f, 0, 1, 1, 0);
-    flash_fill(f, 0, 2, 8);
-    flash_flip(f, 1, 0);
-    put(f, 2, 1, 1, 0);
-    flash_off(f, 2);
-    flash_boot(f);
-    assert_byte(f, 0, 8);
-    assert_byte(f, 1, 9);
-    assert_byte(f, 2, 0);
-    flash_fill(f, 0, 1, 5);
-    flash_flip(f, 1, 1);
-    put(f, 0, 1, 2, 0);
-    flash_off(f, 2);
-    flash_boot(f);
-    assert_byte(f, 0, 5);
-    assert_byte(f, 1, 11);
-}
-
-/* ---------------------------------------------------------------- counters */
+/* ----------------------------------------------------------------- counters */
 
 static void everything_is_counted(void **state)
 {
@@ -1415,43 +1060,25 @@ int main(void)
         cmocka_unit_test(ecc_refuses_a_second_program),
         cmocka_unit_test(in_place_overwrites_and_has_no_erase),
         cmocka_unit_test(misuse_is_a_violation_and_does_nothing),
-        cmocka_unit_test(the_first_violation_is_told),
         cmocka_unit_test(a_cut_comes_at_its_operation_and_lasts_until_boot),
         cmocka_unit_test(a_sync_is_cut_if_asked),
         cmocka_unit_test(variants_are_as_many_of_each_kind_as_listed),
-        cmocka_unit_test(a_variant_too_many_is_a_violation),
         cmocka_unit_test(a_torn_program_leaves_what_its_variant_says),
-        cmocka_unit_test(one_byte_is_each_byte_if_there_are_draws_enough),
-        cmocka_unit_test(random_bits_and_noise_differ_from_draw_to_draw),
         cmocka_unit_test(what_was_being_programmed_counts_as_programmed),
         cmocka_unit_test(reading_a_torn_granule_is_an_error_with_ecc),
-        cmocka_unit_test(at_most_one_granule_is_torn_if_asked),
         cmocka_unit_test(bits_unstable_by_boot_take_all_orders_of_moods),
-        cmocka_unit_test(bits_unstable_by_read_change_within_a_boot),
-        cmocka_unit_test(granules_apiece_have_moods_of_their_own),
         cmocka_unit_test(an_unstable_granule_reads_well_or_not_at_all_with_ecc),
-        cmocka_unit_test(unstable_bits_are_firm_after_an_erase_or_a_program),
         cmocka_unit_test(a_torn_erase_leaves_what_its_variant_says),
-        cmocka_unit_test(a_sector_half_erased_rises_and_falls),
-        cmocka_unit_test(what_a_torn_erase_does_not_reach_stays_torn),
-        cmocka_unit_test(a_restart_disarms_a_cut),
-        cmocka_unit_test(a_watch_sees_a_sync_if_it_may_be_cut),
         cmocka_unit_test(the_same_seed_and_calls_leave_the_same_bytes),
         cmocka_unit_test(a_watch_can_cut_copies),
-        cmocka_unit_test(a_copy_is_all_of_it_and_apart),
         cmocka_unit_test(a_callback_fails_at_its_call_once_or_for_ever),
         cmocka_unit_test(a_failing_program_is_done_or_half_done_or_not),
         cmocka_unit_test(a_failing_erase_is_done_or_half_done_or_not),
-        cmocka_unit_test(a_failing_read_gives_all_or_half_or_nothing),
         cmocka_unit_test(a_bad_sector_is_bad_alone),
-        cmocka_unit_test(ecc_finds_that_an_erase_lied),
         cmocka_unit_test(a_cache_loses_what_was_not_synced),
-        cmocka_unit_test(a_cache_loses_any_subset),
         cmocka_unit_test(a_cache_keeps_what_was_synced_or_not_cut),
         cmocka_unit_test(a_failed_sync_is_done_or_not_or_drops),
-        cmocka_unit_test(a_half_done_program_is_not_durable_either),
         cmocka_unit_test(images_can_be_damaged_and_replaced),
-        cmocka_unit_test(replaced_bytes_are_stable_and_damage_is_durable),
         cmocka_unit_test(everything_is_counted),
         cmocka_unit_test(the_read_map_counts_each_byte_since_boot),
     };

@@ -1,0 +1,579 @@
+/* SPDX-License-Identifier: 0BSD */
+/*
+ * Storage that was damaged: nothing is answered wrongly, what is intact is
+ * read, and what is lost is told (S5); after a loss unknown keys are in doubt
+ * for one retention (S4).
+ */
+#include "device.h"
+
+static const medium roomy = { "NOR, large sectors", FLASH_NOR, 8, 4096, 0xFF };
+static const medium roomy_ecc = { "ECC, large", FLASH_ECC, 16, 4096, 0xFF };
+
+/* How many keys, of those that were finished, are not replayed.  Those are
+   recovered: never executed, never answered with another's outcome. */
+static uint32_t missing(device *d, uint32_t from, uint32_t to)
+{
+    uint32_t count = 0;
+
+    for (uint32_t n = from; n < to; n++) {
+        if (find(d, nth(n)) == IDEM_OK && d->entry.status == IDEM_COMPLETED) {
+            replays(d, nth(n));
+            continue;
+        }
+        count++;
+        answers(begin(d, nth(n)), IDEM_RECOVER);
+        answers(release(d, &d->claim), IDEM_OK);
+    }
+    return count;
+}
+
+/* Keys in several sectors; the newest record tells of none of them. */
+static device *filled(void **state, const medium *m)
+{
+    device *d = device_on(state, m);
+
+    for (uint32_t n = 0; n < 6; n++) {
+        finish(d, nth(n));
+        if (n % 2)
+            turn(d, 1);
+    }
+    answers(begin(d, "~"), IDEM_EXECUTE);
+    answers(release(d, &d->claim), IDEM_OK);
+    return d;
+}
+
+/* -------------------------------------------------------------- the bit, S5 */
+
+static void flip_each(void **state, const medium *m, uint32_t step)
+{
+    device *d = filled(state, m);
+    snapshot s = save(d);
+
+    for (uint32_t bit = 0; bit < 8 * d->medium.size; bit += step) {
+        uint32_t at = bit / 8, lost;
+        if (d->medium.bytes[at] == m->erased)
+            continue;
+        flash_flip(&d->medium, at, bit % 8);
+        restart(d);
+        lost = missing(d, 0, 6);
+        assert_in_range(lost, 0, at % m->sector_size < d->header_len ? 0 : 1);
+        if (lost)
+            assert_int_not_equal(d->table.stats.lost, 0);
+        load(d, &s);
+    }
+    free(s.memory);
+}
+
+static void s5_a_flipped_bit_costs_one_record_and_in_a_header_none(void **state)
+{
+    flip_each(state, &nor_8, 7);
+    flip_each(state, &zeros, 11);
+    flip_each(state, &eeprom, 11);
+}
+
+static void s5_many_flipped_bits_are_never_believed(void **state)
+{
+    device *d = filled(state, &nor);
+    snapshot s = save(d);
+
+    for (int round = 0; round < 500; round++) {
+        for (uint32_t n = 2 + dice(d, 9); n > 0; n--)
+            flash_flip(&d->medium, dice(d, d->medium.size), dice(d, 8));
+        if (reopen(d) == IDEM_OK)
+            for (uint32_t n = 0; n < 6; n++)
+                if (begin(d, nth(n)) == IDEM_REPLAY)
+                    assert_true(is_outcome_of(d, nth(n)));
+        load(d, &s);
+    }
+    free(s.memory);
+}
+
+static void s5_an_unreadable_granule_is_a_loss_or_none(void **state)
+{
+    device *d = filled(state, &ecc);
+    snapshot s = save(d);
+
+    for (uint32_t at = 0; at < d->medium.size; at += ecc.granule) {
+        d->dead_at = at;
+        d->dead_len = ecc.granule;
+        restart(d);
+        if (missing(d, 0, 6))
+            assert_int_not_equal(d->table.stats.lost, 0);
+        load(d, &s);
+    }
+    free(s.memory);
+}
+
+static void s5_a_lost_sector_is_a_loss_or_none(void **state)
+{
+    device *d = filled(state, &nor_8);
+    snapshot s = save(d);
+    uint32_t head = newest(d).at / 512;
+
+    for (uint32_t sector = 0; sector < d->storage.sector_count; sector++)
+        for (int how = 0; how < 3; how++) {
+            if (how == 0)
+                flash_fill(&d->medium, sector * 512, 512, 0xFF);
+            else if (how == 1)
+                flash_noise(&d->medium, sector * 512, 512, sector);
+            else
+                d->medium.bad[sector] = FLASH_BAD_READ;
+            restart(d);
+            d->medium.bad[sector] = 0;
+            // Of the newest one nothing at all may be left to tell.
+            if (sector != head && missing(d, 0, 6))
+                assert_int_not_equal(d->table.stats.lost, 0);
+            load(d, &s);
+        }
+    free(s.memory);
+}
+
+static void s5_a_truncated_storage_is_never_believed(void **state)
+{
+    device *d = filled(state, &nor_8);
+    snapshot s = save(d);
+
+    for (uint32_t at = 0; at < d->medium.size; at += 56) {
+        flash_truncate(&d->medium, at);
+        if (reopen(d) == IDEM_OK)
+            for (uint32_t n = 0; n < 6; n++)
+                if (begin(d, nth(n)) == IDEM_REPLAY)
+                    assert_true(is_outcome_of(d, nth(n)));
+        load(d, &s);
+    }
+    free(s.memory);
+}
+
+static void damage_while_the_table_is_open_does_no_harm(void **state)
+{
+    device *d = filled(state, &nor);
+
+    flash_noise(&d->medium, 0, d->medium.size, 3);
+    assert_int_equal(missing(d, 0, 6), 0);
+    assert_int_equal(d->table.stats.lost, 0);
+}
+
+/* ---------------------------------------------------- the end of the newest */
+
+enum { NOISE, ZEROS, DEAD, HOWS };
+
+static void spoil(device *d, uint32_t at, uint32_t len, int how)
+{
+    if (how == NOISE)
+        flash_noise(&d->medium, at, len, at);
+    else if (how == ZEROS)
+        flash_fill(&d->medium, at, len, 0);
+    else {
+        d->dead_at = at;
+        d->dead_len = len;
+    }
+}
+
+/* Seven outcomes in one sector, of which the last records cannot be read. */
+static void lose_last(void **state, const medium *m, uint32_t records, int how)
+{
+    device *d = device_on(state, m);
+    operation o[14];
+
+    turn(d, 1);
+    for (uint32_t n = 0; n < 7; n++) {
+        answers(begin(d, nth(n)), IDEM_EXECUTE);
+        o[2 * n] = newest(d);
+        answers(complete(d, nth(n)), IDEM_OK);
+        o[2 * n + 1] = newest(d);
+    }
+    spoil(d, o[14 - records].at,
+          o[13].at + o[13].len - o[14 - records].at, how);
+    restart(d);
+    assert_int_not_equal(d->table.stats.lost, 0);
+    assert_int_equal(missing(d, 0, 7), (records + 1) / 2);
+}
+
+static void three_unreadable_records_at_the_end_are_a_loss(void **state)
+{
+    for (int how = 0; how < HOWS; how++)
+        for (uint32_t records = 3; records < 8; records++) {
+            lose_last(state, &roomy, records, how);
+            lose_last(state, &roomy_ecc, records, how);
+        }
+}
+
+static void two_unreadable_records_at_the_end_are_a_loss(void **state)
+{
+    for (int how = 0; how < HOWS; how++) {
+        lose_last(state, &roomy, 2, how);
+        lose_last(state, &roomy_ecc, 2, how);
+    }
+}
+
+static void one_unreadable_record_at_the_end_may_be_torn(void **state)
+{
+    for (int how = 0; how < HOWS; how++) {
+        device *d = device_on(state, &roomy);
+        finish(d, "a");
+        finish(d, "b");
+        spoil(d, newest(d).at, newest(d).len, how);
+        restart(d);
+        assert_int_equal(d->table.stats.lost, 0);
+        replays(d, "a");
+        answers(begin(d, "b"), IDEM_RECOVER);
+    }
+}
+
+/* It may be of a batch that was never acknowledged. */
+static void in_batch_mode_an_unreadable_end_is_no_loss(void **state)
+{
+    device *d = device_on(state, &roomy);
+    uint32_t end;
+
+    d->config.durability = IDEM_BATCH;
+    restart(d);
+    finish(d, "a");
+    end = newest(d).at + newest(d).len;
+    answers(sync_all(d), IDEM_OK);
+    for (uint32_t n = 0; n < 5; n++)
+        finish(d, nth(n));
+    flash_noise(&d->medium, end, newest(d).at + newest(d).len - end, 1);
+    restart(d);
+    assert_int_equal(d->table.stats.lost, 0);
+    replays(d, "a");
+    finish(d, "b");
+}
+
+static void a_record_that_another_follows_was_not_torn(void **state)
+{
+    for (int how = 0; how < HOWS; how++) {
+        device *d = device_on(state, &roomy);
+        operation b;
+        finish(d, "a");
+        finish(d, "b");
+        b = newest(d);
+        answers(begin(d, "c"), IDEM_EXECUTE);
+        spoil(d, b.at, b.len, how);
+        restart(d);
+        assert_int_equal(d->table.stats.lost, 1);
+        replays(d, "a");
+        answers(begin(d, "b"), IDEM_RECOVER);
+        answers(begin(d, "c"), IDEM_RECOVER);
+    }
+}
+
+/* --------------------------------------------------------------- the header */
+
+static void two_bytes_of_garbage_in_the_newest_header_hide_nothing(void **state)
+{
+    for (size_t m = 0; m < COUNT(media); m++)
+        for (uint32_t i = 0; i < 31; i++) {
+            device *d = device_on(state, media[m]);
+            uint32_t head;
+            finish(d, nth(0));
+            turn(d, 2);
+            finish(d, nth(1));
+            finish(d, nth(2));
+            answers(begin(d, "~"), IDEM_EXECUTE);
+            head = newest(d).at / d->medium.sector_size * d->medium.sector_size;
+            d->medium.bytes[head + i] ^= 0xA5;
+            d->medium.bytes[head + i + 1] ^= 0x3C;
+            restart(d);
+            replays(d, nth(0));
+            if (missing(d, 1, 3))
+                assert_int_not_equal(d->table.stats.lost, 0);
+        }
+}
+
+static void two_bytes_of_garbage_in_the_only_header_are_told(void **state)
+{
+    for (size_t m = 0; m < COUNT(media); m++)
+        for (uint32_t i = 0; i < 31; i++) {
+            device *d = device_on(state, media[m]);
+            uint32_t head;
+            finish(d, nth(0));
+            answers(begin(d, "~"), IDEM_EXECUTE);
+            head = newest(d).at / d->medium.sector_size * d->medium.sector_size;
+            d->medium.bytes[head + i] ^= 0xA5;
+            d->medium.bytes[head + i + 1] ^= 0x3C;
+            restart(d);
+            if (missing(d, 0, 1))
+                assert_int_not_equal(d->table.stats.lost, 0);
+        }
+}
+
+static void a_header_in_the_middle_hides_nothing(void **state)
+{
+    device *d = filled(state, &nor_8);
+    snapshot s = save(d);
+
+    for (uint32_t at = 0; at < d->medium.size; at += 512)
+        for (uint32_t i = 0; i < d->header_len; i += 3) {
+            flash_noise(&d->medium, at + i, 3, at);
+            restart(d);
+            if (missing(d, 0, 6))
+                assert_int_not_equal(d->table.stats.lost, 0);
+            load(d, &s);
+        }
+    free(s.memory);
+}
+
+/* ------------------------------------------------------- the doubt after it */
+
+/* A device that has lost the outcome of "b", and knows "a" and "c"; with at
+   least so many sectors. */
+static device *in_doubt(void **state, const medium *m, uint32_t sectors)
+{
+    device *d = device_on(state, m);
+    operation b;
+
+    device_start(d, m, sectors);
+    finish(d, "a");
+    finish(d, "b");
+    b = newest(d);
+    answers(begin(d, "c"), IDEM_EXECUTE);
+    answers(complete(d, "c"), IDEM_OK);
+    flash_noise(&d->medium, b.at, b.len, 1);
+    restart(d);
+    assert_int_equal(d->table.stats.lost, 1);
+    return d;
+}
+
+static void s4_unknown_keys_are_in_doubt_for_a_retention(void **state)
+{
+    device *d = in_doubt(state, &roomy, 0);
+
+    answers(begin(d, "x"), IDEM_RECOVER);
+    assert_int_equal(d->claim.attempt, 1);
+    answers(release(d, &d->claim), IDEM_OK);
+    d->now += RETENTION - 1;
+    answers(begin(d, "y"), IDEM_RECOVER);
+    d->now += 1;
+    answers(begin(d, "z"), IDEM_EXECUTE);
+}
+
+static void s4_doubt_goes_on_over_restarts_and_ends(void **state)
+{
+    device *d = in_doubt(state, &nor_8, 0);
+
+    for (uint32_t n = 0; n < 4; n++) {
+        answers(begin(d, nth(n)), IDEM_RECOVER);
+        answers(complete(d, nth(n)), IDEM_OK);
+        restart(d);
+        d->now += RETENTION / 5;
+    }
+    answers(begin(d, "x"), IDEM_RECOVER);
+    answers(complete(d, "x"), IDEM_OK);
+    d->now += RETENTION;
+    finish(d, "y");
+    restart(d);
+    assert_int_equal(d->table.stats.lost, 0);
+    finish(d, "z");
+}
+
+/* Though the ring is so large that the damage would stay where it is for long,
+   and be found again at each boot. */
+static void s4_doubt_ends_on_a_device_that_restarts_often(void **state)
+{
+    device *d = in_doubt(state, &roomy, 60);
+    int answer = IDEM_RECOVER;
+
+    for (uint32_t n = 0; n < 20; n++) {
+        d->now += RETENTION / 5;
+        answer = begin(d, nth(n));
+        assert_true(answer == IDEM_RECOVER || answer == IDEM_EXECUTE);
+        answers(release(d, &d->claim), IDEM_OK);
+        restart(d);
+    }
+    answers(answer, IDEM_EXECUTE);
+}
+
+static void in_doubt_known_keys_are_answered_as_ever(void **state)
+{
+    device *d = in_doubt(state, &nor, 0);
+
+    replays(d, "a");
+    replays(d, "c");
+    answers(begin_with(d, "a", "spill"), IDEM_MISMATCH);
+    answers(begin(d, "b"), IDEM_RECOVER);
+    answers(begin(d, "b"), IDEM_BUSY);
+    d->ask.age_ms = RETENTION;
+    answers(begin(d, "x"), IDEM_TOO_OLD);
+    d->ask.age_ms = 0;
+    for (uint32_t n = 0; n < 5; n++)
+        answers(begin(d, nth(n)), IDEM_RECOVER);
+    answers(begin(d, "x"), IDEM_E_FULL);
+}
+
+static void s10_a_loss_is_told_at_every_boot_until_it_is_carried_past(
+    void **state)
+{
+    device *d = in_doubt(state, &nor, 0);
+
+    restart(d);
+    assert_int_equal(d->table.stats.lost, 1);
+    turn(d, d->storage.sector_count);
+    restart(d);
+    assert_int_equal(d->table.stats.lost, 0);
+    replays(d, "a");
+}
+
+/* ---------------------------------------------------------- what is no loss */
+
+/* A long life with restarts, and at no boot is anything told to be lost. */
+static void no_loss_is_told_where_nothing_is_damaged(void **state)
+{
+    for (size_t m = 0; m < COUNT(media); m++) {
+        device *d = device_on(state, media[m]);
+        for (uint32_t n = 0; n < 400; n++) {
+            uint32_t k = dice(d, 7);
+            int answer = begin(d, nth(k));
+            d->tell.confirm = (uint8_t)dice(d, 2);
+            d->tell.state = dice(d, 4) ? NULL : "state";
+            d->tell.state_len = d->tell.state ? 5 : 0;
+            if (answer == IDEM_REPLAY) {
+                answers(deliver(d, &d->reply.claim), IDEM_OK);
+                answers(forget(d, nth(k)), IDEM_OK);
+            } else if (answer != IDEM_BUSY && dice(d, 3)) {
+                answers(complete(d, nth(k)), IDEM_OK);
+            } else if (answer == IDEM_BUSY || answer == IDEM_EXHAUSTED) {
+                d->now += LEASE;
+                answers(forget(d, nth(k)), IDEM_OK);
+            }
+            if (dice(d, 9) == 0) {
+                restart(d);
+                assert_int_equal(d->table.stats.lost, 0);
+            }
+        }
+    }
+}
+
+/* The claim is in a sector that is dead, the outcome in one that is not. */
+static void what_is_bound_to_a_dead_claim_is_no_damage(void **state)
+{
+    device *d = device_on(state, &nor);
+
+    for (uint32_t n = 0; n < d->storage.sector_count; n++) {
+        idem_claim claim;
+        answers(begin(d, "a"), IDEM_EXECUTE);
+        claim = d->claim;
+        d->ask.lease_ms = 0;
+        turn(d, n);
+        answers(complete_as(d, &claim, "a"), IDEM_OK);
+        answers(forget(d, "a"), IDEM_OK);
+        for (uint32_t turns = 0; turns < d->storage.sector_count; turns++) {
+            restart(d);
+            assert_int_equal(d->table.stats.lost, 0);
+            assert_int_equal(live(d), 0);
+            turn(d, 1);
+        }
+    }
+}
+
+/* ------------------------------------------------ what is not taken for one */
+
+/* A response holds, byte for byte, a record that was there before; the record
+   around it is damaged, so its inside is looked at. */
+static void s3_a_record_hidden_in_a_response_is_not_taken(void **state)
+{
+    device *d = (device *)*state;
+
+    for (uint32_t shift = 0; shift < 8; shift++) {
+        uint8_t hidden[8 + 200];
+        idem_outcome out;
+        operation o;
+        device_defaults(d);
+        d->config.response_max = sizeof hidden;
+        device_start(d, &roomy, 0);
+        memset(hidden, 0x80, sizeof hidden);
+        memset(&out, 0, sizeof out);
+        answers(begin(d, "a"), IDEM_EXECUTE);
+        assert_true(newest(d).len <= 200);
+        memcpy(hidden + shift, d->medium.bytes + newest(d).at, newest(d).len);
+        answers(release(d, &d->claim), IDEM_OK);
+        answers(begin(d, "b"), IDEM_EXECUTE);
+        out.response = hidden;
+        out.response_len = sizeof hidden;
+        answers(idem_complete(&d->table, &d->claim, &out, d->now), IDEM_OK);
+        o = newest(d);
+        answers(begin(d, "c"), IDEM_EXECUTE);
+        flash_flip(&d->medium, o.at, 0);
+        restart(d);
+        assert_int_equal(d->table.stats.lost, 1);
+        answers(find(d, "a"), IDEM_E_NOT_FOUND);
+    }
+}
+
+/* The records of a key that was forgotten, put behind the newest one. */
+static void a_record_in_another_place_is_not_taken(void **state)
+{
+    device *d = device_on(state, &roomy);
+    uint8_t copy[512];
+    operation claim, end;
+
+    answers(begin(d, "a"), IDEM_EXECUTE);
+    claim = newest(d);
+    answers(complete(d, "a"), IDEM_OK);
+    end = newest(d);
+    memcpy(copy, d->medium.bytes + claim.at, end.at + end.len - claim.at);
+    answers(forget(d, "a"), IDEM_OK);
+    flash_load(&d->medium, newest(d).at + newest(d).len, copy,
+               end.at + end.len - claim.at);
+    restart(d);
+    answers(find(d, "a"), IDEM_E_NOT_FOUND);
+}
+
+/* A sector as it was one round of the ring ago. */
+static void a_sector_of_an_earlier_round_is_not_taken(void **state)
+{
+    device *d = device_on(state, &nor_8);
+    uint8_t *old;
+    uint32_t size = d->medium.size;
+
+    turn(d, 1);
+    finish(d, "a");
+    old = (uint8_t *)device_alloc(size);
+    memcpy(old, d->medium.bytes, size);
+    answers(forget(d, "a"), IDEM_OK);
+    answers(begin(d, "a"), IDEM_EXECUTE);
+    answers(complete(d, "b"), IDEM_OK);
+    turn(d, d->storage.sector_count);
+    for (uint32_t at = 0; at < size; at += 512) {
+        snapshot s = save(d);
+        flash_load(&d->medium, at, old + at, 512);
+        restart(d);
+        if (begin(d, "a") == IDEM_REPLAY)
+            assert_true(is_outcome_of(d, "b"));
+        load(d, &s);
+        free(s.memory);
+    }
+    free(old);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(s5_a_flipped_bit_costs_one_record_and_in_a_header_none),
+        TEST(s5_many_flipped_bits_are_never_believed),
+        TEST(s5_an_unreadable_granule_is_a_loss_or_none),
+        TEST(s5_a_lost_sector_is_a_loss_or_none),
+        TEST(s5_a_truncated_storage_is_never_believed),
+        TEST(damage_while_the_table_is_open_does_no_harm),
+        TEST(three_unreadable_records_at_the_end_are_a_loss),
+        TEST(two_unreadable_records_at_the_end_are_a_loss),
+        TEST(one_unreadable_record_at_the_end_may_be_torn),
+        TEST(in_batch_mode_an_unreadable_end_is_no_loss),
+        TEST(a_record_that_another_follows_was_not_torn),
+        TEST(two_bytes_of_garbage_in_the_newest_header_hide_nothing),
+        TEST(two_bytes_of_garbage_in_the_only_header_are_told),
+        TEST(a_header_in_the_middle_hides_nothing),
+        TEST(s4_unknown_keys_are_in_doubt_for_a_retention),
+        TEST(s4_doubt_goes_on_over_restarts_and_ends),
+        TEST(s4_doubt_ends_on_a_device_that_restarts_often),
+        TEST(in_doubt_known_keys_are_answered_as_ever),
+        TEST(s10_a_loss_is_told_at_every_boot_until_it_is_carried_past),
+        TEST(no_loss_is_told_where_nothing_is_damaged),
+        TEST(what_is_bound_to_a_dead_claim_is_no_damage),
+        TEST(s3_a_record_hidden_in_a_response_is_not_taken),
+        TEST(a_record_in_another_place_is_not_taken),
+        TEST(a_sector_of_an_earlier_round_is_not_taken),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: 0BSD */
+/*
+ * A journal of another hash is refused, and told so.  This file has a header of
+ * its own with FNV-1a, under other names; and the one with the default beside.
+ */
+#define IDEM_HASH 3
+#define IDEM_STATIC
+#define IDEM_IMPLEMENTATION
+#define idem_open fnv_open
+#define idem_begin fnv_begin
+#define idem_explain fnv_explain
+#include "../../idem.h"
+#undef idem_open
+#undef idem_begin
+#undef idem_explain
+extern int idem_open(idem_table *table, const idem_config *config,
+                     void *memory, size_t size, uint32_t now_ms);
+extern int idem_begin(idem_table *table, idem_claim *claim, idem_reply *reply,
+                      const idem_request *request, uint32_t now_ms);
+extern const char *idem_explain(const idem_config *config);
+
+#include "../storage/flash.h"
+
+#include <stdarg.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+enum { SIZE = 512, SECTORS = IDEM_SECTORS(4, 16, 16, 0, SIZE, 8) };
+
+static flash medium;
+static uint32_t medium_memory[FLASH_MEMORY(SIZE, SECTORS) / 4];
+static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(4, 16, 16, 0, 8) / 4];
+static idem_table table;
+static idem_claim claim;
+static idem_reply reply;
+static const idem_request request = { .key = "a", .key_len = 1 };
+static const idem_storage storage = {
+    .ctx = &medium, .read = flash_read, .prog = flash_prog,
+    .erase = flash_erase, .sector_size = SIZE, .sector_count = SECTORS,
+    .prog_size = 8, .erased = 0xFF,
+};
+static const idem_config config = {
+    .capacity = 4, .key_max = 16, .response_max = 16,
+    .secret = "sixteen secrets", .storage = &storage,
+};
+
+static void start(void)
+{
+    memset(&medium, 0, sizeof medium);
+    medium.kind = FLASH_NOR;
+    medium.sector_size = SIZE;
+    medium.sector_count = SECTORS;
+    medium.prog_size = 8;
+    medium.erased = 0xFF;
+    assert_int_equal(flash_init(&medium, medium_memory), 0);
+}
+
+static void another_hash_is_told_from_the_default(void **state)
+{
+    (void)state;
+    start();
+    assert_int_equal(fnv_open(&table, &config, memory, sizeof memory, 0), 0);
+    assert_int_equal(fnv_begin(&table, &claim, &reply, &request, 0),
+                     IDEM_EXECUTE);
+    assert_null(fnv_explain(&config));
+    assert_int_equal(idem_open(&table, &config, memory, sizeof memory, 0),
+                     IDEM_E_FORMAT);
+    assert_non_null(idem_explain(&config));
+    assert_non_null(strstr(idem_explain(&config), "hash"));
+}
+
+static void the_default_is_told_from_another_hash(void **state)
+{
+    (void)state;
+    start();
+    assert_int_equal(idem_open(&table, &config, memory, sizeof memory, 0), 0);
+    assert_int_equal(idem_begin(&table, &claim, &reply, &request, 0),
+                     IDEM_EXECUTE);
+    assert_null(idem_explain(&config));
+    assert_int_equal(fnv_open(&table, &config, memory, sizeof memory, 0),
+                     IDEM_E_FORMAT);
+    assert_non_null(fnv_explain(&config));
+    assert_non_null(strstr(fnv_explain(&config), "hash"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(another_hash_is_told_from_the_default),
+        cmocka_unit_test(the_default_is_told_from_another_hash),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

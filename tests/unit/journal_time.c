@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: 0BSD */
+/*
+ * Time over restarts: it never shortens anything (S6), and it goes on, whatever
+ * the device does at night (L2).
+ */
+#include "device.h"
+
+static const uint32_t DAY = 86400000, MINUTE = 60000;
+
+/* Opens once more, with the default retention this long. */
+static void retain(device *d, uint32_t retention_ms)
+{
+    d->config.retention_ms = retention_ms;
+    restart(d);
+}
+
+static void s6_retention_goes_on_after_a_restart(void **state)
+{
+    for (size_t m = 0; m < COUNT(media); m++) {
+        device *d = device_on(state, media[m]);
+        finish(d, "a");
+        d->now += 60000;
+        finish(d, "b");                     // tells that 60 s have passed
+        restart(d);
+        replays(d, "a");
+        assert_int_equal(d->reply.age_ms, 60000);
+        d->now += 39999;
+        replays(d, "a");
+        d->now += 1;
+        answers(find(d, "a"), IDEM_E_NOT_FOUND);
+        replays(d, "b");
+        answers(begin(d, "a"), IDEM_EXECUTE);
+    }
+}
+
+static void s6_time_of_which_no_record_tells_has_not_passed(void **state)
+{
+    device *d = device_on(state, &nor);
+
+    finish(d, "a");
+    d->now += RETENTION - 1;
+    replays(d, "a");
+    restart(d);
+    replays(d, "a");
+    assert_int_equal(d->reply.age_ms, 0);
+    d->now += RETENTION - 1;
+    replays(d, "a");
+}
+
+static void a_retention_of_its_own_is_kept_exactly(void **state)
+{
+    device *d = device_on(state, &nor_8);
+
+    for (uint32_t n = 0; n < 8; n++) {
+        d->ask.retention_ms = n == 7 ? IDEM_RETENTION_MAX : 1u << 4 * n;
+        finish(d, nth(n));
+    }
+    for (int boot = 0; boot < 2; boot++) {
+        restart(d);
+        for (uint32_t n = 0; n < 8; n++) {
+            answers(find(d, nth(n)), IDEM_OK);
+            assert_int_equal(d->entry.left_ms, n == 7 ? IDEM_RETENTION_MAX
+                                                      : 1u << 4 * n);
+        }
+        answers(begin(d, nth(0)), IDEM_REPLAY);
+    }
+}
+
+static void another_default_counts_for_what_comes(void **state)
+{
+    device *d = device_on(state, &nor);
+
+    finish(d, "a");
+    retain(d, 400);
+    finish(d, "b");
+    d->now += 400;
+    answers(find(d, "b"), IDEM_E_NOT_FOUND);
+    replays(d, "a");
+    finish(d, "b");
+    turn(d, d->storage.sector_count);
+    retain(d, 10 * RETENTION);
+    d->now += 400;
+    answers(find(d, "b"), IDEM_E_NOT_FOUND);
+    replays(d, "a");
+    d->now += RETENTION;
+    answers(find(d, "a"), IDEM_E_NOT_FOUND);
+}
+
+static void s4_a_cut_short_key_is_remembered_from_the_restart_on(void **state)
+{
+    device *d = device_on(state, &nor);
+
+    answers(begin(d, "a"), IDEM_EXECUTE);
+    d->now += 50;
+    finish(d, "b");
+    restart(d);
+    d->now += RETENTION - 1;
+    answers(find(d, "a"), IDEM_OK);
+    d->now += 1;
+    answers(begin(d, "a"), IDEM_EXECUTE);
+}
+
+static void s4_a_renewed_claim_is_known_after_a_restart(void **state)
+{
+    device *d = device_on(state, &nor);
+    idem_claim claim;
+
+    answers(begin(d, "a"), IDEM_EXECUTE);
+    claim = d->claim;
+    answers(renew(d, &claim, IDEM_LEASE_MAX), IDEM_OK);
+    assert_int_equal(d->progs, 0);
+    answers(renew(d, &claim, 1), IDEM_OK);          // never shortens
+    for (int n = 0; n < 4; n++) {
+        d->now += RETENTION;
+        finish(d, "b");
+    }
+    answers(begin(d, "a"), IDEM_BUSY);
+    turn(d, d->storage.sector_count);
+    restart(d);
+    answers(begin(d, "a"), IDEM_RECOVER);
+    restart(d);
+    answers(begin(d, "a"), IDEM_RECOVER);
+}
+
+static void an_exhausted_key_is_forgotten_after_a_retention(void **state)
+{
+    device *d = device_on(state, &nor);
+
+    d->config.max_attempts = 1;
+    restart(d);
+    answers(begin(d, "a"), IDEM_EXECUTE);
+    d->now += LEASE;
+    answers(begin(d, "a"), IDEM_EXHAUSTED);
+    d->now += RETENTION - 1;
+    answers(begin(d, "a"), IDEM_EXHAUSTED);
+    d->now += 1;
+    answers(begin(d, "a"), IDEM_EXECUTE);
+}
+
+static void an_rtc_may_tell_how_long_the_power_was_off(void **state)
+{
+    device *d = device_on(state, &nor);
+
+    finish(d, "a");
+    restart(d);
+    answers(idem_elapse(&d->table, RETENTION - 1), IDEM_OK);
+    replays(d, "a");
+    answers(idem_elapse(&d->table, 1), IDEM_OK);
+    answers(begin(d, "a"), IDEM_EXECUTE);
+}
+
+static void s6_a_tick_that_goes_back_or_stops_shortens_nothing(void **state)
+{
+    device *d = device_on(state, &nor);
+
+    finish(d, "a");
+    d->now += 1000;
+    finish(d, "b");
+    d->now -= 500;
+    replays(d, "a");
+    assert_int_equal(d->reply.age_ms, 1000);
+    d->now += 400;
+    replays(d, "a");
+    assert_int_equal(d->reply.age_ms, 1000);
+    d->now += 300;
+    finish(d, "c");
+    restart(d);
+    replays(d, "a");
+    assert_int_equal(d->reply.age_ms, 1200);
+}
+
+/* Three years, with a key that stays, restarts, and turns. */
+static void time_may_pass_the_32_bits_again_and_again(void **state)
+{
+    for (size_t m = 0; m < 2; m++) {
+        device *d = device_on(state, media[m]);
+        idem_claim claim;
+        retain(d, 20 * DAY);
+        for (uint32_t n = 0; n < 60; n++) {
+            d->ask.retention_ms = 0;
+            finish(d, "a");
+            d->ask.lease_ms = IDEM_LEASE_NONE;
+            answers(begin(d, "held"), IDEM_EXECUTE);
+            claim = d->claim;
+            d->ask.lease_ms = 0;
+            d->now += 19 * DAY;
+            replays(d, "a");
+            assert_int_equal(d->reply.age_ms, 19 * DAY);
+            if (n % 3 == 0) {
+                turn(d, 2);
+                restart(d);
+                answers(begin(d, "held"), IDEM_RECOVER);
+                claim = d->claim;
+                replays(d, "a");
+                assert_int_equal(d->reply.age_ms, 19 * DAY);
+            }
+            d->now += DAY;
+            answers(find(d, "a"), IDEM_E_NOT_FOUND);
+            answers(complete_as(d, &claim, "held"), IDEM_OK);
+            answers(forget(d, "held"), IDEM_OK);
+        }
+    }
+}
+
+static void months_between_two_records_are_counted(void **state)
+{
+    device *d = device_on(state, &nor);
+
+    retain(d, IDEM_RETENTION_MAX);
+    finish(d, "a");
+    for (int n = 0; n < 28; n++) {
+        d->now += DAY;
+        replays(d, "a");
+    }
+    finish(d, "b");
+    restart(d);
+    replays(d, "a");
+    assert_int_equal(d->reply.age_ms, 28 * DAY);
+    d->now += 2 * DAY - 1;
+    replays(d, "a");
+    d->now += 1;
+    answers(begin(d, "a"), IDEM_EXECUTE);
+}
+
+/* While nothing is remembered nothing is written, for longer than one record
+   can tell. */
+static void months_without_a_record_do_no_harm(void **state)
+{
+    for (int days = 20; days < 200; days += 12)
+        for (int boot = 0; boot < 2; boot++) {
+            device *d = device_on(state, &nor);
+            answers(begin(d, "first"), IDEM_EXECUTE);
+            answers(release(d, &d->claim), IDEM_OK);
+            if (boot)
+                restart(d);
+            for (int n = 0; n < days; n++) {
+                d->now += DAY;
+                rest(d);
+            }
+            finish(d, "a");
+            d->now += 1000;
+            finish(d, "b");
+            restart(d);
+            replays(d, "a");
+            assert_int_equal(d->reply.age_ms, 1000);
+            d->now += RETENTION - 1001;
+            replays(d, "a");
+            d->now += 1;
+            answers(find(d, "a"), IDEM_E_NOT_FOUND);
+            replays(d, "b");
+        }
+}
+
+/* What is over stays over, though the 32 bits of time went round meanwhile, and
+   its sector is read for the state that is in it. */
+static void what_is_over_does_not_come_back_after_months(void **state)
+{
+    for (int days = 40; days < 110; days++) {
+        device *d = device_on(state, &nor);
+        retain(d, 3 * DAY);
+        d->tell.state = "state";
+        d->tell.state_len = 5;
+        finish(d, "old");
+        memset(&d->tell, 0, sizeof d->tell);
+        for (int n = 0; n < days; n++) {
+            d->now += DAY;
+            assert_int_equal(live(d), n < 2);
+        }
+        finish(d, "a");
+        restart(d);
+        answers(find(d, "old"), IDEM_E_NOT_FOUND);
+        replays(d, "a");
+        assert_int_equal(d->reply.age_ms, 0);
+    }
+}
+
+/* -------------------------------------------------------------- every night */
+
+/* Days until a device takes a new key again: its table is full of keys that are
+   remembered for a week, and it is switched off every night. */
+static uint32_t days_full(device *d, int idle)
+{
+    uint32_t day;
+
+    retain(d, 7 * DAY);
+    for (uint32_t n = 0; n < 8; n++)
+        finish(d, nth(n));
+    for (day = 0; day < 1000; day++) {
+        for (int hour = 0; hour < 10; hour++) {
+            d->now += 60 * MINUTE;
+            if (idle)
+                rest(d);
+            else if (begin(d, "new") == IDEM_EXECUTE)
+                return day;
+        }
+        if (begin(d, "new") == IDEM_EXECUTE)
+            return day;
+        restart(d);
+    }
+    return day;
+}
+
+static void l2_a_full_table_that_is_off_every_night_is_not_full_for_ever(
+    void **state)
+{
+    for (size_t m = 0; m < COUNT(media); m++) {
+        // Ten hours a day are counted, but for at most an eighth of a week.
+        assert_in_range(days_full(device_on(state, media[m]), 0), 16, 20);
+        assert_in_range(days_full(device_on(state, media[m]), 1), 16, 20);
+    }
+}
+
+/* In idle time alone, though no command comes. */
+static void l2_idle_time_writes_down_the_time(void **state)
+{
+    device *d = device_on(state, &nor);
+    uint32_t progs, boot;
+
+    retain(d, 8 * DAY);
+    finish(d, "a");
+    for (boot = 0; boot < 100; boot++) {
+        d->now += DAY + MINUTE;
+        rest(d);
+        restart(d);
+        if (find(d, "a") == IDEM_E_NOT_FOUND)
+            break;
+    }
+    assert_in_range(boot, 7, 9);
+    progs = d->medium.progs;
+    for (boot = 0; boot < 30; boot++) {     // and nothing is remembered
+        d->now += DAY;
+        rest(d);
+    }
+    assert_in_range(d->medium.progs - progs, 0, 1);
+}
+
+static void l2_a_refused_key_writes_the_time_once_in_a_minute(void **state)
+{
+    device *d = device_on(state, &nor);
+    uint32_t progs;
+
+    for (uint32_t n = 0; n < 8; n++)
+        answers(begin(d, nth(n)), IDEM_EXECUTE);
+    progs = d->medium.progs;
+    for (int n = 0; n < 59; n++) {
+        d->now += 1000;
+        answers(begin(d, "new"), IDEM_E_FULL);
+    }
+    assert_int_equal(d->medium.progs, progs);
+    d->now += 1000;
+    answers(begin(d, "new"), IDEM_E_FULL);
+    assert_in_range(d->medium.progs, progs + 1, progs + 2);
+    answers(begin(d, "new"), IDEM_E_FULL);
+    assert_int_equal(d->progs, 0);
+}
+
+/* An outcome that is owed and never delivered is dropped and counted. */
+static void what_is_owed_ends_with_its_retention(void **state)
+{
+    device *d = device_on(state, &nor);
+
+    d->tell.confirm = 1;
+    finish(d, "a");
+    restart(d);
+    assert_int_equal(d->table.pending, 1);
+    d->now += RETENTION;
+    rest(d);
+    assert_int_equal(d->table.pending, 0);
+    assert_int_equal(d->table.stats.undelivered, 1);
+    answers(find(d, "a"), IDEM_E_NOT_FOUND);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(s6_retention_goes_on_after_a_restart),
+        TEST(s6_time_of_which_no_record_tells_has_not_passed),
+        TEST(a_retention_of_its_own_is_kept_exactly),
+        TEST(another_default_counts_for_what_comes),
+        TEST(s4_a_cut_short_key_is_remembered_from_the_restart_on),
+        TEST(s4_a_renewed_claim_is_known_after_a_restart),
+        TEST(an_exhausted_key_is_forgotten_after_a_retention),
+        TEST(an_rtc_may_tell_how_long_the_power_was_off),
+        TEST(s6_a_tick_that_goes_back_or_stops_shortens_nothing),
+        TEST(time_may_pass_the_32_bits_again_and_again),
+        TEST(months_between_two_records_are_counted),
+        TEST(months_without_a_record_do_no_harm),
+        TEST(what_is_over_does_not_come_back_after_months),
+        TEST(l2_a_full_table_that_is_off_every_night_is_not_full_for_ever),
+        TEST(l2_idle_time_writes_down_the_time),
+        TEST(l2_a_refused_key_writes_the_time_once_in_a_minute),
+        TEST(what_is_owed_ends_with_its_retention),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,582 @@
+/* SPDX-License-Identifier: 0BSD */
+/*
+ * The ring of sectors: that it never runs full, what it costs, and that no cut,
+ * and no row of cuts, loses anything while it turns.
+ */
+#include "device.h"
+
+static const medium w1 = { "NOR, 4096", FLASH_NOR, 16, 4096, 0xFF };
+
+/* ----------------------------------------------------- boots and their cost */
+
+static void boots_that_only_replay_never_use_up_the_ring(void **state)
+{
+    for (size_t m = 0; m < COUNT(media); m++) {
+        device *d = device_on(state, media[m]);
+        finish(d, "a");
+        for (int boot = 0; boot < 120; boot++) {
+            restart(d);
+            replays(d, "a");
+            replays(d, "a");
+            assert_int_equal(d->progs, 0);
+        }
+        finish(d, "b");
+        assert_int_equal(d->table.stats.lost, 0);
+    }
+}
+
+/* As many keys as there can be, in the smallest ring; each boot confirms or
+   claims one thing. */
+static void a_full_table_restarts_for_ever_in_the_tightest_ring(void **state)
+{
+    for (size_t m = 0; m < COUNT(media); m++) {
+        device *d = device_on(state, media[m]);
+        d->config.max_attempts = 255;
+        restart(d);
+        for (uint32_t n = 0; n < 8; n++)
+            finish(d, nth(n));
+        for (uint32_t boot = 0; boot < 150; boot++) {
+            restart(d);
+            replays(d, nth(boot % 8));
+            if (boot % 3 == 0)
+                answers(forget(d, nth(boot % 8)), IDEM_OK);
+            if (boot % 3 == 0)
+                finish(d, nth(boot % 8));
+            assert_in_range(d->erases, 0, 1);
+        }
+        for (uint32_t n = 0; n < 8; n++)
+            replays(d, nth(n));
+    }
+}
+
+static void l3_no_call_has_more_than_one_erase(void **state)
+{
+    for (size_t m = 0; m < 4; m++)
+        for (int idle = 0; idle < 2; idle++) {
+            device *d = device_on(state, media[m]);
+            uint32_t limit = !idle;
+            for (uint32_t n = 0; n < 8; n++)
+                finish(d, nth(n));
+            rest(d);
+            for (uint32_t n = 0; n < 300; n++) {
+                answers(forget(d, nth(n)), IDEM_OK);
+                assert_in_range(d->erases, 0, limit);
+                if (idle)
+                    rest(d);
+                answers(begin(d, nth(n + 8)), IDEM_EXECUTE);
+                assert_in_range(d->erases, 0, limit);
+                if (idle)
+                    rest(d);
+                answers(complete(d, nth(n + 8)), IDEM_OK);
+                assert_in_range(d->erases, 0, limit);
+                if (idle)
+                    rest(d);
+            }
+        }
+}
+
+/* What stays is carried in idle time, if there is any: then a call that turns
+   has its record to write, and what a new head takes. */
+static void with_idle_time_no_call_carries(void **state)
+{
+    for (size_t m = 0; m < COUNT(media); m++)
+        for (int idle = 0; idle < 2; idle++) {
+            device *d = device_on(state, media[m]);
+            uint32_t most = 0;
+            for (uint32_t n = 0; n < 8; n++)
+                finish(d, nth(n));
+            for (uint32_t n = 0; n < 300; n++) {
+                answers(forget(d, nth(n % 4)), IDEM_OK);
+                most = d->progs > most ? d->progs : most;
+                if (idle)
+                    rest(d);
+                answers(begin(d, nth(n % 4)), IDEM_EXECUTE);
+                most = d->progs > most ? d->progs : most;
+                answers(complete(d, nth(n % 4)), IDEM_OK);
+                most = d->progs > most ? d->progs : most;
+            }
+            if (media[m]->kind != FLASH_INPLACE)    // else it is wiped, too
+                assert_in_range(most, 2, idle ? 4 : 20);
+        }
+}
+
+/* Records as long as they may be, with state, in the tightest ring. */
+static void a_boots_first_write_costs_one_erase_more_at_most(void **state)
+{
+    for (size_t m = 0; m < 4; m++)
+        for (int idle = 0; idle < 2; idle++) {
+            device *d = device_on(state, media[m]);
+            d->tell.state = "12345678";
+            d->tell.state_len = 8;
+            for (uint32_t n = 0; n < 8; n++)
+                finish(d, nth(n));
+            for (uint32_t boot = 0; boot < 100; boot++) {
+                restart(d);
+                if (idle)
+                    rest(d);
+                answers(forget(d, nth(boot % 8)), IDEM_OK);
+                assert_in_range(d->erases, 0, 2 - (uint32_t)idle);
+                if (idle)
+                    rest(d);
+                answers(begin(d, nth(boot % 8)), IDEM_EXECUTE);
+                assert_in_range(d->erases, 0, !idle);
+                if (idle)
+                    rest(d);
+                answers(complete(d, nth(boot % 8)), IDEM_OK);
+                assert_in_range(d->erases, 0, !idle);
+            }
+        }
+}
+
+static void a_restart_costs_an_erase_or_two(void **state)
+{
+    device *d = device_on(state, &nor);
+    uint32_t erases;
+
+    for (uint32_t n = 0; n < 4; n++)
+        finish(d, nth(n));
+    for (int boot = 0; boot < 30; boot++) {
+        erases = d->medium.erases;
+        restart(d);
+        answers(begin(d, "~"), IDEM_EXECUTE);
+        answers(release(d, &d->claim), IDEM_OK);
+        assert_in_range(d->medium.erases - erases, 1, 2);
+    }
+}
+
+static void idle_work_comes_to_an_end(void **state)
+{
+    for (size_t m = 0; m < COUNT(media); m++) {
+        device *d = device_on(state, media[m]);
+        rest(d);
+        for (uint32_t n = 0; n < 8; n++)
+            finish(d, nth(n));
+        rest(d);
+        for (int n = 0; n < 50; n++) {
+            answers(maintain(d), IDEM_OK);
+            assert_int_equal(d->progs + d->erases, 0);
+        }
+        restart(d);
+        rest(d);
+        for (uint32_t n = 0; n < 8; n++)
+            replays(d, nth(n));
+    }
+}
+
+static void wear_is_even(void **state)
+{
+    device *d = device_on(state, &nor_8);
+    uint32_t least, most;
+
+    for (uint32_t n = 0; n < 3; n++)
+        finish(d, nth(n));
+    turn(d, 40 * d->storage.sector_count);
+    flash_wear(&d->medium, &least, &most);
+    assert_in_range(least, 39, 41);
+    assert_in_range(most - least, 0, 1);
+}
+
+/* W1 of 1,000 commands: bytes for each, beside the 72 that there must be. */
+static uint32_t w1_bytes(device *d, uint32_t capacity)
+{
+    enum { COMMANDS = 1000 };
+    uint32_t from = 0;
+
+    device_defaults(d);
+    d->config.capacity = capacity;
+    d->config.response_max = 16;
+    d->config.state_max = 0;
+    d->config.retention_ms = capacity;
+    d->config.full = IDEM_EVICT_OLDEST;
+    device_medium(d, &w1, 8);
+    assert_int_equal(d->storage.sector_count, 8);
+    answers(device_open(d), IDEM_OK);
+    for (uint32_t n = 0; n < 2 * COMMANDS; n++) {
+        char key[17];
+        idem_request rq;
+        idem_outcome out;
+        if (n == COMMANDS)
+            from = d->medium.prog_bytes;
+        sprintf(key, "%016x", (unsigned)flash_mix(n));
+        rq = request_for(d, key, "pour");
+        rq.scope_len = 0;
+        d->now++;
+        answers(idem_begin(&d->table, &d->claim, &d->reply, &rq, d->now),
+                IDEM_EXECUTE);
+        memset(&out, 0, sizeof out);
+        out.response = key;
+        out.response_len = 16;
+        out.code = (int32_t)(flash_mix(n) & 0xFFFF);
+        answers(idem_complete(&d->table, &d->claim, &out, d->now), IDEM_OK);
+    }
+    return (d->medium.prog_bytes - from) / COMMANDS;
+}
+
+static void there_is_no_cliff_below_the_capacity_that_is_accepted(void **state)
+{
+    device *d = (device *)*state;
+    uint32_t most = 1, bytes;
+
+    while (IDEM_SECTORS(most + 1, KEY_MAX, 16, 0, 4096, 16) <= 8)
+        most++;
+    assert_in_range(most, 64, 300);
+    for (uint32_t tenths = 10; tenths >= 5; tenths -= tenths > 8 ? 1 : 3)
+        if ((bytes = w1_bytes(d, most * tenths / 10)) > 72 * 3 / 2)
+            fail_msg("%u keys: %u bytes for each command",
+                     (unsigned)(most * tenths / 10), (unsigned)bytes);
+}
+
+/* --------------------------------------------------------------------- cuts */
+
+static void before_turning(device *d)
+{
+    finish(d, "a");
+    turn(d, 2);
+    finish(d, "b");
+    d->tell.state = "state";
+    d->tell.state_len = 5;
+    finish(d, "c");
+}
+
+static void turn_once(device *d)
+{
+    for (int n = 0; n < 40 && !d->medium.off; n++)
+        if (begin(d, "~") != IDEM_EXECUTE || turned(d) ||
+            release(d, &d->claim) != IDEM_OK || turned(d))
+            break;
+}
+
+static void all_three_are_there(device *d)
+{
+    char bytes[STATE_MAX];
+    size_t len = sizeof bytes;
+
+    assert_int_equal(d->table.stats.lost, 0);
+    replays(d, "a");
+    replays(d, "b");
+    replays(d, "c");
+    answers(idem_state(&d->table, bytes, &len), IDEM_OK);
+    assert_int_equal(len, 5);
+}
+
+static void and_after_more_turns(device *d)
+{
+    all_three_are_there(d);
+    restart(d);
+    all_three_are_there(d);
+    (void)forget(d, "~");
+    turn(d, 2);
+    restart(d);
+    all_three_are_there(d);
+}
+
+static void a_cut_in_a_turn_loses_nothing(void **state)
+{
+    for (size_t m = 1; m < COUNT(media); m += 2)
+        cut_each(state, media[m], before_turning, turn_once,
+                 and_after_more_turns);
+}
+
+/* Cuts the header of one boot's first sector, and that of the next boot's too,
+   each in all ways; in between nothing or something is answered. */
+static void two_cuts_in_headers_in_a_row_lose_nothing(void **state)
+{
+    for (size_t m = 0; m < COUNT(media); m++) {
+        device *d = device_on(state, media[m]);
+        snapshot s, t;
+        uint32_t n, op = 0, v, w, ways, again;
+        before_turning(d);
+        restart(d);
+        d->medium.draws = 2;
+        s = save(d);
+        // Which of its operations is the header?
+        answers(begin(d, "d"), IDEM_EXECUTE);
+        for (n = 0; n < d->writes; n++)
+            if (d->wrote[n].call == FLASH_PROG &&
+                d->wrote[n].at % d->medium.sector_size == 0)
+                op = n;
+        for (v = 0, ways = 1; v < ways; v += 1 + ways / 10) {
+            load(d, &s);
+            restart(d);
+            flash_cut(&d->medium, op, v);
+            answers(begin(d, "d"), IDEM_E_STORAGE);
+            ways = d->medium.variants;
+            restart(d);
+            if (v % 2)
+                all_three_are_there(d);
+            t = save(d);
+            for (w = 0, again = 1; w < again; w += 1 + again / 10) {
+                load(d, &t);
+                restart(d);
+                flash_cut(&d->medium, op, w);
+                (void)begin(d, "e");
+                if (!d->medium.off)
+                    break;
+                again = d->medium.variants;
+                for (int boot = 0; boot < 3; boot++) {
+                    restart(d);
+                    all_three_are_there(d);
+                }
+                finish(d, "f");
+                restart(d);
+                all_three_are_there(d);
+                replays(d, "f");
+            }
+            free(t.memory);
+        }
+        free(s.memory);
+    }
+}
+
+/* The power goes when a boot's first header is written, and nothing behind it:
+   it may read well now and not later, so the next boot does not rely on it, and
+   whatever becomes of it is no matter. */
+static void a_header_in_doubt_leaves_the_chain(void **state)
+{
+    for (size_t m = 0; m < COUNT(media); m++) {
+        device *d = device_on(state, media[m]);
+        uint32_t size = d->medium.sector_size, header = 0, n = 0;
+        before_turning(d);
+        restart(d);
+        answers(begin(d, "d"), IDEM_EXECUTE);
+        for (uint32_t i = 0; i < d->writes; i++)
+            if (d->wrote[i].call == FLASH_PROG && d->wrote[i].at % size == 0)
+                n = i + 1;
+        device_on(state, media[m]);
+        before_turning(d);
+        restart(d);
+        flash_cut(&d->medium, n, FLASH_NOTHING);
+        answers(begin(d, "d"), IDEM_E_STORAGE);
+        for (n = 0; n < d->writes; n++)
+            if (d->wrote[n].call == FLASH_PROG && d->wrote[n].at % size == 0)
+                header = d->wrote[n].at;
+        restart(d);
+        all_three_are_there(d);
+        finish(d, "e");
+        if (newest(d).at / size != header / size)   // else it was used again
+            flash_noise(&d->medium, header, size, 1);
+        restart(d);
+        all_three_are_there(d);
+        replays(d, "e");
+    }
+}
+
+/* At each boot the power goes somewhere in its first write: what never comes to
+   count must not use up the ring, or be believed later. */
+static void cut_marathon(void **state, const medium *m, int first_header)
+{
+    enum { BOOTS = 300 };
+    device *d = device_on(state, m);
+    uint32_t boot, cuts = 0;
+
+    if (!first_header)
+        before_turning(d);
+    for (boot = 0; boot < BOOTS; boot++) {
+        int result;
+        d->medium.draws = 2;
+        flash_cut(&d->medium, dice(d, 5), dice(d, 8));
+        result = begin(d, "~");
+        if (result == IDEM_EXECUTE || result == IDEM_RECOVER)
+            result = release(d, &d->claim);
+        else if (result == IDEM_EXHAUSTED)
+            (void)forget(d, "~");
+        cuts += d->medium.off != 0;
+        if (d->medium.violations_of[FLASH_V_VARIANT]) {     // fewer than that
+            d->medium.violations -= d->medium.violations_of[FLASH_V_VARIANT];
+            d->medium.violations_of[FLASH_V_VARIANT] = 0;
+        }
+        result = reopen(d);
+        if (result != IDEM_OK)
+            fail_msg("%s, boot %u: %s", m->name, (unsigned)boot,
+                     idem_text(result));
+        assert_int_equal(d->table.stats.lost, 0);
+        if (!first_header && boot % 7 == 0)
+            all_three_are_there(d);
+    }
+    assert_in_range(cuts, BOOTS / 2, BOOTS);
+    if (!first_header)
+        all_three_are_there(d);
+    finish(d, "z");
+    restart(d);
+    replays(d, "z");
+}
+
+static void hundreds_of_cuts_in_a_row_lose_nothing(void **state)
+{
+    for (size_t m = 0; m < COUNT(media); m++)
+        cut_marathon(state, media[m], 0);
+}
+
+static void hundreds_of_cuts_in_the_first_header_leave_it_blank(void **state)
+{
+    for (size_t m = 0; m < COUNT(media); m++)
+        cut_marathon(state, media[m], 1);
+}
+
+/* Where nothing is erased the records of a turn that was cut off stand where
+   those of the next one go, shorter or longer ones. */
+static void records_of_an_abandoned_turn_are_not_believed(void **state)
+{
+    for (size_t m = 4; m < COUNT(media); m++)
+        for (uint32_t n = 0; n < 60; n++) {
+            device *d = device_on(state, media[m]);
+            before_turning(d);
+            restart(d);
+            // Carries "c" and its state, then the power goes.
+            flash_cut(&d->medium, n, FLASH_ALL);
+            (void)begin(d, "d");
+            if (!d->medium.off)
+                break;
+            restart(d);
+            answers(forget(d, "c"), IDEM_OK);
+            d->tell.state = "new";
+            d->tell.state_len = 3;
+            finish(d, "c");
+            for (int boot = 0; boot < 3; boot++) {
+                char bytes[STATE_MAX];
+                size_t len = sizeof bytes;
+                restart(d);
+                assert_int_equal(d->table.stats.lost, 0);
+                answers(idem_state(&d->table, bytes, &len), IDEM_OK);
+                assert_int_equal(len, 3);
+                replays(d, "c");
+                replays(d, "a");
+            }
+        }
+}
+
+/* What is carried tells how old it is; two attempts at one head, some time
+   apart, must not mix it up. */
+static void time_does_not_run_backwards_in_what_is_carried(void **state)
+{
+    for (size_t m = 0; m < COUNT(media); m++)
+        for (uint32_t n = 0; n < 60; n++) {
+            device *d = device_on(state, media[m]);
+            before_turning(d);
+            d->now += 5000;
+            answers(begin(d, "d"), IDEM_EXECUTE);
+            restart(d);
+            d->now += 700;
+            flash_cut(&d->medium, n, n % 2 ? FLASH_ALL : FLASH_NOTHING);
+            (void)begin(d, "e");
+            if (!d->medium.off)
+                break;
+            restart(d);
+            d->now += 30;
+            answers(begin(d, "f"), IDEM_EXECUTE);
+            restart(d);
+            replays(d, "a");
+            assert_in_range(d->reply.age_ms, 5030, 5730);
+        }
+}
+
+/* --------------------------------------------------------------------- room */
+
+/* Of keys, responses and states of all sizes: the sectors asked for will do. */
+static void as_many_sectors_as_are_asked_for_are_enough(void **state)
+{
+    static const uint16_t granules[] = { 1, 2, 16, 64 };
+
+    for (uint32_t round = 0; round < 60; round++) {
+        device *d = (device *)*state;
+        medium m = { "any", FLASH_NOR, 1, 0, 0xFF };
+        uint32_t capacity = 1 + round % 9;
+        char keys[9][8] = { "" };
+        device_defaults(d);
+        m.granule = granules[round % 4];
+        d->config.capacity = capacity;
+        d->config.state_max = (uint16_t)(round * 5 % 60);
+        m.sector_size = m.granule;
+        do {
+            m.sector_size += m.granule;
+            d->storage.sector_size = m.sector_size;
+            d->storage.prog_size = m.granule;
+        } while (!device_sectors(d));
+        m.sector_size += (round % 3) * 8 * m.granule;
+        device_start(d, &m, 0);
+        for (uint32_t n = 0; n < 60 * capacity; n++) {
+            static const char bytes[60];
+            uint32_t k = dice(d, capacity);
+            d->now += LEASE;
+            if (keys[k][0])
+                answers(forget(d, keys[k]), IDEM_OK);
+            sprintf(keys[k], "|%u", (unsigned)n);       // the longest response
+            d->tell.state = dice(d, 2) ? bytes : NULL;
+            d->tell.state_len = d->tell.state ? d->config.state_max : 0;
+            answers(begin(d, keys[k]), IDEM_EXECUTE);
+            if (dice(d, 5))
+                answers(complete(d, keys[k]), IDEM_OK);
+            if (dice(d, 10) == 0)
+                restart(d);
+        }
+    }
+}
+
+static void a_claim_is_carried_as_long_as_it_is_held(void **state)
+{
+    for (size_t m = 0; m < COUNT(media); m++) {
+        device *d = device_on(state, media[m]);
+        idem_claim claim;
+        d->ask.lease_ms = IDEM_LEASE_NONE;
+        answers(begin(d, "a"), IDEM_EXECUTE);
+        claim = d->claim;
+        turn(d, 3 * d->storage.sector_count);
+        answers(complete_as(d, &claim, "a"), IDEM_OK);
+        turn(d, d->storage.sector_count);
+        restart(d);
+        replays(d, "a");
+    }
+}
+
+/* ---------------------------------------------------- erases that take time */
+
+static void idle_work_starts_an_erase_and_does_not_wait_for_it(void **state)
+{
+    device *d = device_on(state, &nor);
+    uint32_t more = 0;
+
+    d->storage.erasing = device_erasing;
+    d->polls = 5;
+    restart(d);
+    turn(d, 1);
+    while (maintain(d) == IDEM_MORE)
+        more++;
+    assert_in_range(more, 5, 20);
+    assert_int_equal(d->polls_left, 0);
+    for (uint32_t n = 0; n < 200; n++) {
+        finish(d, "a");
+        answers(forget(d, "a"), IDEM_OK);
+        if (n % 3 == 0)
+            (void)maintain(d);
+    }
+    finish(d, "a");
+    restart(d);
+    replays(d, "a");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(boots_that_only_replay_never_use_up_the_ring),
+        TEST(a_full_table_restarts_for_ever_in_the_tightest_ring),
+        TEST(l3_no_call_has_more_than_one_erase),
+        TEST(with_idle_time_no_call_carries),
+        TEST(a_boots_first_write_costs_one_erase_more_at_most),
+        TEST(a_restart_costs_an_erase_or_two),
+        TEST(idle_work_comes_to_an_end),
+        TEST(wear_is_even),
+        TEST(there_is_no_cliff_below_the_capacity_that_is_accepted),
+        TEST(a_cut_in_a_turn_loses_nothing),
+        TEST(two_cuts_in_headers_in_a_row_lose_nothing),
+        TEST(a_header_in_doubt_leaves_the_chain),
+        TEST(hundreds_of_cuts_in_a_row_lose_nothing),
+        TEST(hundreds_of_cuts_in_the_first_header_leave_it_blank),
+        TEST(records_of_an_abandoned_turn_are_not_believed),
+        TEST(time_does_not_run_backwards_in_what_is_carried),
+        TEST(as_many_sectors_as_are_asked_for_are_enough),
+        TEST(a_claim_is_carried_as_long_as_it_is_held),
+        TEST(idle_work_starts_an_erase_and_does_not_wait_for_it),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
