@@ -109,7 +109,7 @@ CONTROLLER_C = $(S)/controller.c $(S)/traffic.c $(S)/protocol.c $(S)/host.c
 HEADERS = $(S)/device.h $(S)/flash_file.h $(S)/protocol.h $(S)/host.h \
           $(S)/naive.h $(S)/line.h $(S)/audit.h $(S)/traffic.h idem.h
 SERIAL = $(CC) $(CFLAGS) $(WARN) -D_XOPEN_SOURCE=700 -I.
-ROOMY = -DDEVICE_KEYS=1000 -DFLASH_SECTORS=96
+ROOMY = -DDEVICE_KEYS=1000
 
 $(B)/serial/demo: $(DEMO_C) $(HEADERS)
 	@mkdir -p $(B)/serial
@@ -153,16 +153,16 @@ targets:                 ## emulated boards: self-tests, power cuts, figures
 	@SHORT="$(SHORT)" sh tests/targets/run.sh
 
 demo-firmware: $(B)/firmware/demo $(B)/firmware/controller $(B)/firmware/firmware.elf  ## the demo with firmware, emulated
-	@if [ "$(SHORT)" = 1 ]; then count=100; else count=300; fi; \
+	@if [ "$(SHORT)" = 1 ]; then count=100; else count=140; fi; \
 	    FLASH_AT=$(FLASH_AT) FLASH_PAGES=$(FLASH_PAGES) $(B)/firmware/demo \
 	    --device $(S)/firmware/device.sh --count $$count --early 300
 
-# A nRF51 has 256 KB of flash: the code in front, then the pages that the journal
-# of 300 commands needs.  Who reads it must have the same sizes and hash.
+# A nRF51 has 256 KB of flash, the code in front, and 16 KB of RAM, for 140
+# commands.  Who reads the journal must have the same sizes and hash.
 FLASH_AT = 0x18000
-FLASH_PAGES = 72
+FLASH_PAGES = 64
 NRF51 = arm-none-eabi-gcc -mthumb -mcpu=cortex-m0
-NRF51_SIZES = -DDEVICE_KEYS=300 -DFLASH_SECTOR=1024 -DFLASH_GRANULE=4 \
+NRF51_SIZES = -DDEVICE_KEYS=140 -DFLASH_SECTOR=1024 -DFLASH_GRANULE=4 \
               -DFLASH_SECTORS=$(FLASH_PAGES) -DIDEM_HASH=IDEM_HASH_HALFSIPHASH
 NRF51_BOARD = -DCODE_AT=0 -DCODE_SIZE=96K -DMEMORY_AT=0x20000000 \
               -DMEMORY_SIZE=16K -DNVMC_AT=$(FLASH_AT) \
