@@ -10,7 +10,7 @@ B      = build
 TESTS = $(B)/test_hash $(B)/test_table $(B)/test_keys $(B)/test_time \
         $(B)/test_full $(B)/test_api $(B)/test_threads $(B)/test_model \
         $(B)/test_flash $(B)/test_journal $(B)/test_edges $(B)/test_cells \
-        $(B)/test_file $(B)/test_protocol $(B)/test_inspect $(B)/test_port \
+        $(B)/test_file $(B)/test_protocol $(B)/test_port \
         $(B)/test_anomalies $(B)/test_images $(B)/test_failures \
         $(B)/test_failures_cells
 
@@ -274,9 +274,9 @@ $(B)/file: examples/file.c idem.h
 	@mkdir -p $(B)
 	$(CC) $(CFLAGS) $(WARN) -I. examples/file.c -o $@
 
-$(B)/inspect: examples/inspect.c
+$(B)/inspect: examples/inspect.c idem.h
 	@mkdir -p $(B)
-	$(CC) $(CFLAGS) $(WARN) examples/inspect.c -o $@
+	$(CC) $(CFLAGS) $(WARN) -I. examples/inspect.c -o $@
 
 $(B)/pumpd: examples/mqtt/pumpd.c idem.h
 	@mkdir -p $(B)
@@ -332,9 +332,6 @@ $(B)/test_file: tests/test_file.c
 $(B)/test_port: tests/test_port.c tests/flash.h examples/port/check.h
 $(B)/test_protocol: tests/test_protocol.c examples/serial/protocol.c \
     examples/serial/protocol.h
-$(B)/test_inspect: tests/test_inspect.c tests/journal.h tests/flash.h \
-    tests/ready.h
-$(B)/test_inspect: $(B)/inspect
 $(B)/test_anomalies: tests/test_anomalies.c tests/journal.h tests/flash.h \
     tests/ready.h
 $(B)/test_failures: tests/test_failures.c tests/flash.h fuzz/calls.c \
