@@ -1,0 +1,433 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: 0BSD
+"""A second reader of the journal's format, written from the manual alone.
+
+    history FIRST COUNT | reader.py       compares: each line is a journal, and
+                                          what idem.h says is in it
+    reader.py --show < LINES              prints what is in it
+
+It shares nothing with idem.h but >>format and >>recovery of its manual: what
+cannot be read from these two is a fault of theirs.  Python, and slow.
+"""
+import json
+import sys
+from dataclasses import dataclass, field
+
+SIPHASH, HALFSIPHASH, FNV = 1, 2, 3
+IN_PROGRESS, COMPLETED, FAILED = 1, 2, 3
+
+
+# ------------------------------------------------------------------- hashes
+
+def sip(secret, data, bits):
+    """SipHash-1-3 (bits 64), or HalfSipHash-1-3 (bits 32, of 32 bits)."""
+    size = bits // 8
+    mask = (1 << bits) - 1
+    if bits == 64:
+        v = [0x736f6d6570736575, 0x646f72616e646f6d,
+             0x6c7967656e657261, 0x7465646279746573]
+        a, b, c, d, e, half = 13, 16, 17, 21, 32, 32
+    else:
+        v = [0, 0, 0x6c796765, 0x74656462]
+        a, b, c, d, e, half = 5, 8, 13, 7, 16, 16
+    k0 = int.from_bytes(secret[:size], "little")
+    k1 = int.from_bytes(secret[size:2 * size], "little")
+    v = [v[0] ^ k0, v[1] ^ k1, v[2] ^ k0, v[3] ^ k1]
+
+    def turn(x, n):
+        return ((x << n) | (x >> (bits - n))) & mask
+
+    def round_():
+        v[0] = (v[0] + v[1]) & mask
+        v[1] = turn(v[1], a) ^ v[0]
+        v[0] = turn(v[0], e)
+        v[2] = (v[2] + v[3]) & mask
+        v[3] = turn(v[3], b) ^ v[2]
+        v[0] = (v[0] + v[3]) & mask
+        v[3] = turn(v[3], d) ^ v[0]
+        v[2] = (v[2] + v[1]) & mask
+        v[1] = turn(v[1], c) ^ v[2]
+        v[2] = turn(v[2], half)
+
+    padded = data + bytes(size - 1 - len(data) % size) + bytes([len(data) & 255])
+    for at in range(0, len(padded), size):
+        word = int.from_bytes(padded[at:at + size], "little")
+        v[3] ^= word
+        round_()
+        v[0] ^= word
+    v[2] ^= 0xff
+    for _ in range(3):
+        round_()
+    return v[0] ^ v[1] ^ v[2] ^ v[3] if bits == 64 else v[1] ^ v[3]
+
+
+def fnv1a(data):
+    value = 0x811c9dc5
+    for byte in data:
+        value = (value ^ byte) * 0x01000193 & 0xffffffff
+    return value
+
+
+def index_hash(device, scope, key):
+    data = scope + key + bytes([len(scope)])
+    if device.hash == SIPHASH:
+        return sip(device.secret, data, 64) & 0xffffffff
+    if device.hash == HALFSIPHASH:
+        return sip(device.secret[8:], data, 32)
+    return fnv1a(data)
+
+
+# ------------------------------------------------------------------- storage
+
+class Device:
+    """The storage's bytes, and how they came to be."""
+
+    def __init__(self, d):
+        for name in ("hash", "capacity", "response_max", "state_max", "key_max",
+                     "retention", "sector_size", "sector_count", "granule",
+                     "erased"):
+            setattr(self, name, d[name])
+        self.secret = bytes.fromhex(d["secret"])
+        self.bytes = bytes.fromhex(d["bytes"])
+        self.front = self.whole(HEADER)
+
+    def whole(self, n):
+        return -(-n // self.granule) * self.granule
+
+    def place(self, sequence):
+        at = sequence % self.sector_count * self.sector_size
+        return self.bytes[at:at + self.sector_size]
+
+    def geometry(self):
+        return ((self.sector_count * 0x9E3779B1 + self.sector_size) *
+                0x9E3779B1 + self.granule) & 0xffffffff
+
+    def check(self, sequence, offset, data):
+        where = sequence.to_bytes(4, "little") + \
+            (offset ^ self.geometry()).to_bytes(4, "little")
+        return index_hash(self, where, data)
+
+
+# ------------------------------------------------------------------- headers
+
+HEADER = 32
+
+
+@dataclass
+class Header:
+    first: bool                 # of a boot
+    sequence: int
+    tail: int                   # oldest sector needed
+    before: int                 # the sector before it
+    before_end: int             # where that one's records end
+    carried_end: int
+    time: int
+    doubt: int                  # ms for which unknown keys may be lost ones
+
+
+def header_of(device, data):
+    """What 32 bytes say, if they are right."""
+    words = [int.from_bytes(data[i:i + 4], "little") for i in range(0, 32, 4)]
+    if words[7] != device.check(0, 0, data[:28]):
+        return None
+    if data[:4] not in (b"idem", b"Idem"):
+        return None
+    return Header(data[:1] == b"I", words[1], words[1] - (words[2] >> 16),
+                  words[1] - (words[2] & 0xffff), words[3], words[4], words[5],
+                  words[6])
+
+
+def find_header(device, place):
+    """The header in a place, also if one bit of it is wrong."""
+    data = device.place(place)[:HEADER]
+    if all(byte == device.erased for byte in data):
+        return None
+    header = header_of(device, data)
+    for bit in range(8 * HEADER):
+        if header:
+            break
+        other = bytearray(data)
+        other[bit // 8] ^= 1 << bit % 8
+        header = header_of(device, bytes(other))
+    if header and header.sequence % device.sector_count == place:
+        return header
+    return None
+
+
+# ------------------------------------------------------------------- records
+
+OWED, HAS_KEY, CUT, HAS_STATE, DURABLE = 4, 8, 0x10, 0x20, 0x40
+
+
+@dataclass
+class Record:
+    at: int
+    end: int                    # where the next one may begin
+    status: int
+    flags: int
+    carried: bool
+    slot: int
+    time: int
+    code: int = 0
+    scope: bytes = b""
+    key: bytes = b""
+    fingerprint: int = 0
+    attempts: int = 1
+    retention: int = 0
+    token: int = 0
+    age: int = 0
+    state: bytes = b""
+    response: bytes = b""
+
+
+class Walk:
+    """Takes fields off bytes."""
+
+    def __init__(self, data):
+        self.data = data
+        self.at = 0
+        self.rare_bits = 0
+
+    def take(self, n):
+        if n > len(self.data) - self.at:
+            raise ValueError
+        self.at += n
+        return self.data[self.at - n:self.at]
+
+    def varint(self):
+        value = shift = 0
+        while True:
+            byte = self.take(1)[0]
+            value |= (byte & 0x7f) << shift
+            shift += 7
+            if not byte & 0x80:
+                return value & 0xffffffff
+            if shift >= 35:
+                raise ValueError
+
+    def rare(self, usual):
+        there = self.rare_bits & 1
+        self.rare_bits >>= 1
+        return self.varint() ^ usual if there else usual
+
+
+def record_of(device, sequence, at, slots):
+    """The record at an offset in a sector, if there is one."""
+    data = device.place(sequence)[at:]
+    if len(data) < 8 or not data[0] & 0x80 or data[0] == 0xff:
+        return None
+    walk = Walk(data)
+    flags = walk.take(1)[0]
+    status = flags & 3
+    finished = status in (COMPLETED, FAILED)
+    token = (sequence * device.sector_size + at) & 0xffffffff
+    try:
+        walk.rare_bits = walk.take(1)[0]
+        carried = bool(walk.rare_bits & 0x80)
+        r = Record(at, 0, status, flags, carried, walk.varint(), walk.varint())
+        if finished or flags & HAS_KEY:
+            code = walk.rare(0)
+            r.code = code - (1 << 32) if code >> 31 else code
+            response_len = walk.rare(device.response_max)
+        if flags & HAS_KEY:
+            scope_len = walk.rare(0)
+            r.attempts = walk.rare(1)
+            r.retention = walk.rare(device.retention)
+            r.token = walk.rare(token)
+            r.age = walk.rare(0)
+            key_len = walk.varint()
+            r.fingerprint = int.from_bytes(walk.take(8), "little")
+            r.scope = walk.take(scope_len)
+            r.key = walk.take(key_len)
+        if flags & HAS_STATE:
+            r.state = walk.take(walk.varint())
+        if finished:
+            r.response = walk.take(response_len)
+        length = walk.at
+        check = int.from_bytes(walk.take(4), "little")
+    except ValueError:
+        return None
+    if r.slot > device.capacity or len(r.state) > device.state_max or \
+            len(r.scope) + len(r.key) > device.key_max or \
+            len(r.response) > device.response_max:
+        return None
+    check ^= device.check(sequence, at, data[:length])
+    if finished and not flags & HAS_KEY:
+        # An outcome whose claim is not known any more is one all the same.
+        slot = slots.get(r.slot)
+        check = check ^ (slot.token & 0xffff) << 16 if slot else check & 0xffff
+    if check:
+        return None
+    r.end = at + device.whole(length + 4)
+    return r
+
+
+# ------------------------------------------------------------------ recovery
+
+@dataclass
+class Slot:
+    scope: bytes
+    key: bytes
+    status: int
+    attempts: int
+    fingerprint: int
+    retention: int
+    token: int
+    time: int                   # of completion; or of the restart that cut it
+    cut: bool = False
+    code: int = 0
+    response: bytes = b""
+    owed: bool = False
+
+
+@dataclass
+class Table:
+    slots: dict = field(default_factory=dict)
+    state: bytes = b""
+    time: int = 0
+    lost: bool = False
+
+
+def cut_short(table):
+    for slot in table.slots.values():
+        if slot.status == IN_PROGRESS and not slot.cut:
+            slot.cut = True
+            slot.time = table.time
+
+
+def advance(table, time):
+    if 0 < (time - table.time) & 0xffffffff < 0xe0000000:
+        table.time = time & 0xffffffff
+
+
+def apply(table, r, header):
+    """What a record says becomes so."""
+    time = header.time + r.time
+    advance(table, time)
+    if r.flags & HAS_STATE:
+        table.state = r.state
+    if r.flags & HAS_KEY:
+        table.slots = {n: slot for n, slot in table.slots.items()
+                       if (slot.scope, slot.key) != (r.scope, r.key)}
+        table.slots[r.slot] = Slot(
+            r.scope, r.key, IN_PROGRESS, r.attempts, r.fingerprint, r.retention,
+            r.token, time - r.age, bool(r.flags & CUT))
+    slot = table.slots.get(r.slot)
+    if not slot:
+        return
+    if r.status in (COMPLETED, FAILED):
+        if slot.status == IN_PROGRESS:
+            slot.status = r.status
+            slot.code = r.code
+            slot.response = r.response
+            slot.owed = bool(r.flags & OWED)
+            slot.time = time - r.age
+    elif r.status == 0:
+        del table.slots[r.slot]
+    elif not r.flags & HAS_KEY:
+        slot.owed = False
+
+
+def read_records(device, table, header, at, end, stated):
+    """The records between two offsets."""
+    behind = at
+    while at < end:
+        r = record_of(device, header.sequence, at, table.slots)
+        if not r:
+            at += device.granule
+            continue
+        if at > behind and (r.flags & DURABLE or at < header.carried_end):
+            table.lost = True
+        apply(table, r, header)
+        behind = at = r.end
+    if stated and behind < end:
+        table.lost = True
+
+
+def chain(headers):
+    """The sectors that count, oldest first, and whether all are there."""
+    head = headers[max(headers)]
+    sectors, whole = [head], True
+    while sectors[0].sequence > head.tail:
+        before = sectors[0].before
+        if before not in headers:
+            whole = False
+            older = [s for s in headers if head.tail <= s < before]
+            if not older:
+                break
+            before = max(older)
+        sectors.insert(0, headers[before])
+    return sectors, whole
+
+
+def read(device):
+    """What an opening finds."""
+    table = Table()
+    headers = {}
+    for place in range(device.sector_count):
+        header = find_header(device, place)
+        if header:
+            headers[header.sequence] = header
+    if not headers:
+        return table
+    newest = max(headers)
+    headers = {s: h for s, h in headers.items()
+               if s > newest - device.sector_count}
+    sectors, whole = chain(headers)
+    table.lost = not whole
+    table.time = sectors[0].time
+    for i, header in enumerate(sectors):
+        after = sectors[i + 1] if i + 1 < len(sectors) else None
+        named = after and after.before == header.sequence
+        advance(table, header.time)
+        if header.first:
+            cut_short(table)
+        read_records(device, table, header, device.front, header.carried_end, 1)
+        read_records(device, table, header, header.carried_end,
+                     after.before_end if named else device.sector_size, named)
+    cut_short(table)
+    return table
+
+
+# ---------------------------------------------------------------- comparison
+
+def told(table):
+    """The same as a line of history says."""
+    keys = []
+    for slot in table.slots.values():
+        age = (table.time - slot.time) & 0xffffffff
+        if age >= slot.retention:
+            continue
+        key = {"scope": slot.scope.hex(), "key": slot.key.hex(),
+               "status": slot.status, "attempts": slot.attempts,
+               "fingerprint": slot.fingerprint}
+        if slot.status != IN_PROGRESS:
+            key.update(code=slot.code, age=age, left=slot.retention - age,
+                       owed=int(slot.owed), response=slot.response.hex())
+        keys.append(key)
+    return {"keys": sorted(keys, key=lambda k: (k["scope"], k["key"])),
+            "state": table.state.hex(), "lost": int(table.lost)}
+
+
+def main():
+    passed = failed = 0
+    for line in sys.stdin:
+        d = json.loads(line)
+        found = told(read(Device(d)))
+        if "--show" in sys.argv:
+            print(json.dumps(found, indent=1))
+            continue
+        d["keys"].sort(key=lambda k: (k["scope"], k["key"]))
+        wrong = [name for name in found if found[name] != d[name]]
+        if wrong and d["opened"]:
+            failed += 1
+            for name in wrong:
+                print(f"seed {d['seed']}, {name}:\n  idem.h says {d[name]}\n"
+                      f"  the format  {found[name]}")
+        passed += 1
+    if "--show" not in sys.argv:
+        print(f"format: {passed - failed} passed, {failed} failed")
+        sys.exit(1 if failed or not passed else 0)
+
+
+main()
