@@ -10,7 +10,7 @@ B      = build
 TESTS = $(B)/test_hash $(B)/test_table $(B)/test_keys $(B)/test_time \
         $(B)/test_full $(B)/test_api $(B)/test_threads $(B)/test_model \
         $(B)/test_flash $(B)/test_journal $(B)/test_edges $(B)/test_cells \
-        $(B)/test_file $(B)/test_protocol $(B)/test_port \
+        $(B)/test_protocol $(B)/test_port \
         $(B)/test_anomalies $(B)/test_images $(B)/test_failures \
         $(B)/test_failures_cells
 
@@ -328,7 +328,6 @@ $(B)/test_edges: tests/test_edges.c tests/journal.h tests/flash.h \
     tests/ready.h
 $(B)/test_cells: tests/test_cells.c tests/fixture.h tests/flash.h \
     tests/ready.h
-$(B)/test_file: tests/test_file.c
 $(B)/test_port: tests/test_port.c tests/flash.h examples/port/check.h
 $(B)/test_protocol: tests/test_protocol.c examples/serial/protocol.c \
     examples/serial/protocol.h
