@@ -5,7 +5,7 @@
  * each violation found; each counter right.  Tests of a journal believe it, so
  * what a cut must leave is worked out here once more, the long way.
  */
-#include "flash.h"
+#include "../storage/flash.h"
 
 #include <stdarg.h>
 #include <setjmp.h>
