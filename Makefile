@@ -10,7 +10,6 @@ B      = build
 TESTS = $(B)/test_hash $(B)/test_table $(B)/test_keys $(B)/test_time \
         $(B)/test_full $(B)/test_api $(B)/test_threads $(B)/test_model \
         $(B)/test_flash $(B)/test_journal $(B)/test_edges $(B)/test_cells \
-        $(B)/test_protocol $(B)/test_port \
         $(B)/test_anomalies $(B)/test_images $(B)/test_failures \
         $(B)/test_failures_cells
 
@@ -31,7 +30,7 @@ crash-faults:            ## the same must find bugs that are planted
 	@SHORT="$(SHORT)" sh tests/crash_faults.sh
 
 file:                    ## the file storage under strace and kill -9
-	@SHORT="$(SHORT)" sh tests/file.sh
+	@SHORT="$(SHORT)" sh tests/file/file.sh
 
 deps:                    ## install what the tests need
 	@sh tests/deps.sh libcmocka-dev
@@ -328,9 +327,6 @@ $(B)/test_edges: tests/test_edges.c tests/journal.h tests/flash.h \
     tests/ready.h
 $(B)/test_cells: tests/test_cells.c tests/fixture.h tests/flash.h \
     tests/ready.h
-$(B)/test_port: tests/test_port.c tests/flash.h examples/port/check.h
-$(B)/test_protocol: tests/test_protocol.c examples/serial/protocol.c \
-    examples/serial/protocol.h
 $(B)/test_anomalies: tests/test_anomalies.c tests/journal.h tests/flash.h \
     tests/ready.h
 $(B)/test_failures: tests/test_failures.c tests/flash.h fuzz/calls.c \

@@ -13,7 +13,7 @@
  */
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
-#include "flash.h"
+#include "storage/flash.h"
 
 #include <stdio.h>
 #include <stdlib.h>

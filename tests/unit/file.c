@@ -202,7 +202,7 @@ static int asserted;
 #define IDEM_FILE_STORAGE
 #define IDEM_STATIC
 #define IDEM_IMPLEMENTATION
-#include "../../idem.h"
+#include "idem.h"
 
 #undef open
 #undef close

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
 # A journal in a file, real processes, and a kernel that fails (strace): a
-# worker (tests/file_worker.c) is killed at each of its system calls and at any
+# worker (worker.c) is killed at each of its system calls and at any
 # instant; its calls fail, are interrupted, do half; it meets others of its
 # kind.  Then it is started again, and audits what it ever told anybody.  (What
 # takes no process of its own, tests/unit/file.c shows.)
@@ -19,13 +19,13 @@ dir=$(cd "$dir" && pwd -P)              # strace compares paths as text
 trap 'rm -rf "$dir"' EXIT
 journal=$dir/journal
 ledger=$dir/ledger
-size=32768                              # of the journal, as the worker has it
 passed=0
 
 mkdir -p build
 worker=build/file_worker
 ${CC:-cc} ${CPPFLAGS:-} -I. -std=c99 -O1 -g -Wall -Wextra -Wpedantic -Wshadow \
-    -Werror tests/file_worker.c -o "$worker"
+    -Werror tests/file/worker.c -o "$worker"
+size=$("$worker")                       # of the journal
 
 fail() {
     echo "FAILED: $*"
