@@ -7,6 +7,7 @@
 set -eu
 
 CC=${CC:-cc}
+CXX=${CXX:-c++}
 out=build/docs
 rm -rf "$out"
 mkdir -p "$out"
@@ -39,7 +40,7 @@ for block in "$out"/*.c; do
     fi
     passed=$((passed + 1))
 done
-if echo 'int main() {}' | ${CXX:=c++} -std=c++20 -x c++ -fsyntax-only - \
+if echo 'int main() {}' | $CXX -std=c++20 -x c++ -fsyntax-only - \
     2> /dev/null
 then
     for example in examples/*.c examples/serial/*.c; do
