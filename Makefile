@@ -55,11 +55,8 @@ once: $(B)/file $(B)/inspect  ## a journal in a file, and what inspect says
 	    $(B)/file $(B)/file.journal 42 'pour 5 ml' && \
 	    $(B)/inspect $(B)/file.journal
 
-inspect: $(B)/test_inspect  ## the second reader of the format, sanitized
-	$(CC) $(CFLAGS) -fsanitize=address,undefined -fno-sanitize-recover=all \
-	    examples/inspect.c -o $(B)/inspect_sanitized
-	@if [ "$(SHORT)" = 1 ]; then n=1; else n=20; fi; \
-	    HISTORIES=$$n INSPECT=$(B)/inspect_sanitized $(B)/test_inspect
+format:                  ## a second reader of the format; SEEDS=
+	@SHORT="$(SHORT)" CC="$(CC)" sh tests/format/format.sh
 
 deps-mqtt:               ## install what the MQTT example needs
 	@sh tests/deps.sh mosquitto libmosquitto-dev
@@ -340,7 +337,7 @@ $(TESTS): idem.h
 
 .PHONY: test help demo deps deps-check deps-bench deps-bench-all check model \
         examples docs size bench clean crash crash-faults file hello patterns \
-        fuzz-template deps-fuzz once inspect deps-mqtt mqtt targets golden \
+        fuzz-template deps-fuzz once format deps-mqtt mqtt targets golden \
         deps-targets demo-firmware cover fuzz mutate deps-trust crash-long \
         failures extremes erases extremes-faults chosen ct deps-ct lint deps-lint \
         prove deps-prove repro list-builds
