@@ -170,7 +170,7 @@ static void complete(unsigned number)
 {
     static const char text[] = "response, not so long";
     idem_outcome outcome;
-    unsigned i;
+    unsigned shift = chance(32), i;
 
     memset(&outcome, 0, sizeof outcome);
     outcome.response = text;
@@ -179,7 +179,7 @@ static void complete(unsigned number)
         outcome.state = text + chance(8);
         outcome.state_len = chance(STATE_MAX + 1);
     }
-    outcome.code = chance(2) ? 0 : (int32_t)(random_state >> chance(32));
+    outcome.code = chance(2) ? 0 : (int32_t)(chance(UINT32_MAX) >> shift);
     outcome.failed = chance(4) == 0;
     outcome.confirm = chance(4) == 0;
     for (i = 0; i < KEYS_MAX && !claims[number].token; i++)
@@ -215,15 +215,19 @@ static void live(void)
 
     boot();
     while (calls--) {
-        if (chance(8) == 0)
-            flash_cut(&chip, chance(6), chance(FLASH_SWAY_BOOT));
+        if (chance(8) == 0) {
+            uint32_t n = chance(6);
+            flash_cut(&chip, n, chance(FLASH_SWAY_BOOT));
+        }
         call();
         if (chip.off || chance(12) == 0)
             boot();
     }
     flash_boot(&chip);
-    if (chance(4) == 0)
-        flash_flip(&chip, chance(chip.size), chance(8));
+    if (chance(4) == 0) {
+        uint32_t at = chance(chip.size);
+        flash_flip(&chip, at, chance(8));
+    }
 }
 
 /* ---------------------------------------------------------------------------
