@@ -15,12 +15,14 @@ from dataclasses import dataclass, field
 
 SIPHASH, HALFSIPHASH, FNV = 1, 2, 3
 IN_PROGRESS, COMPLETED, FAILED = 1, 2, 3
+M32 = 0xffffffff
 
 
 # ------------------------------------------------------------------- hashes
 
-def sip(secret, data, bits):
-    """SipHash-1-3 (bits 64), or HalfSipHash-1-3 (bits 32, of 32 bits)."""
+def sip(secret, data, bits, rounds=(1, 3), wide=False):
+    """SipHash (bits 64) or HalfSipHash (32): its first 32 bits, or, of the one
+    with the wide output, the first 32 of that."""
     size = bits // 8
     mask = (1 << bits) - 1
     if bits == 64:
@@ -33,6 +35,8 @@ def sip(secret, data, bits):
     k0 = int.from_bytes(secret[:size], "little")
     k1 = int.from_bytes(secret[size:2 * size], "little")
     v = [v[0] ^ k0, v[1] ^ k1, v[2] ^ k0, v[3] ^ k1]
+    if wide:
+        v[1] ^= 0xee
 
     def turn(x, n):
         return ((x << n) | (x >> (bits - n))) & mask
@@ -53,31 +57,45 @@ def sip(secret, data, bits):
     for at in range(0, len(padded), size):
         word = int.from_bytes(padded[at:at + size], "little")
         v[3] ^= word
-        round_()
+        for _ in range(rounds[0]):
+            round_()
         v[0] ^= word
-    v[2] ^= 0xff
-    for _ in range(3):
+    v[2] ^= 0xee if wide else 0xff
+    for _ in range(rounds[1]):
         round_()
-    return v[0] ^ v[1] ^ v[2] ^ v[3] if bits == 64 else v[1] ^ v[3]
+    return (v[0] ^ v[1] ^ v[2] ^ v[3] if bits == 64 else v[1] ^ v[3]) & M32
 
 
-def fnv1a(data):
-    value = 0x811c9dc5
+def fnv1a(data, value, prime, bits):
     for byte in data:
-        value = (value ^ byte) * 0x01000193 & 0xffffffff
+        value = (value ^ byte) * prime & (1 << bits) - 1
     return value
 
 
 def index_hash(device, scope, key):
     data = scope + key + bytes([len(scope)])
     if device.hash == SIPHASH:
-        return sip(device.secret, data, 64) & 0xffffffff
+        return sip(device.secret, data, 64)
     if device.hash == HALFSIPHASH:
         return sip(device.secret[8:], data, 32)
-    return fnv1a(data)
+    return fnv1a(data, 0x811c9dc5, 0x01000193, 32)
+
+
+def fingerprint(device, data):
+    """The low half of it."""
+    if device.hash == SIPHASH:
+        return sip(device.secret, data, 64, (2, 4))
+    if device.hash == HALFSIPHASH:
+        return sip(device.secret, data, 32, (2, 4), True)
+    return fnv1a(data + len(data).to_bytes(8, "little"), 0xcbf29ce484222325,
+                 0x100000001b3, 64) & M32
 
 
 # ------------------------------------------------------------------- storage
+
+def le32(number):
+    return number.to_bytes(4, "little")
+
 
 class Device:
     """The storage's bytes, and how they came to be."""
@@ -90,6 +108,10 @@ class Device:
         self.secret = bytes.fromhex(d["secret"])
         self.bytes = bytes.fromhex(d["bytes"])
         self.front = self.whole(HEADER)
+        self.geometry = fingerprint(self, le32(self.sector_size) +
+                                    le32(self.sector_count) +
+                                    le32(self.granule | self.erased << 16))
+        self.record_max = self.longest_record()
 
     def whole(self, n):
         return -(-n // self.granule) * self.granule
@@ -98,19 +120,23 @@ class Device:
         at = sequence % self.sector_count * self.sector_size
         return self.bytes[at:at + self.sector_size]
 
-    def geometry(self):
-        return ((self.sector_count * 0x9E3779B1 + self.sector_size) *
-                0x9E3779B1 + self.granule) & 0xffffffff
+    def longest_record(self):
+        def varint(n):
+            return max(1, -(-n.bit_length() // 7))
+        fixed = 2 + 4 * 5 + 2 + 5 + 8 + 4
+        return self.whole(
+            fixed + varint(self.capacity) + varint(self.response_max) +
+            2 * varint(self.key_max) + self.key_max + self.response_max +
+            (varint(self.state_max) + self.state_max))
 
     def check(self, sequence, offset, data):
-        where = sequence.to_bytes(4, "little") + \
-            (offset ^ self.geometry()).to_bytes(4, "little")
-        return index_hash(self, where, data)
+        return index_hash(self, le32(sequence) + le32(offset ^ self.geometry),
+                          data)
 
 
 # ------------------------------------------------------------------- headers
 
-HEADER = 32
+HEADER = 48
 
 
 @dataclass
@@ -118,29 +144,30 @@ class Header:
     first: bool                 # of a boot
     sequence: int
     tail: int                   # oldest sector needed
-    before: int                 # the sector before it
+    before: int                 # the sector before it that counts, 0: none
     before_end: int             # where that one's records end
     carried_end: int
     time: int
-    doubt: int                  # ms for which unknown keys may be lost ones
+    retention: int              # usual values of the records' numbers
+    response_max: int
 
 
 def header_of(device, data):
-    """What 32 bytes say, if they are right."""
-    words = [int.from_bytes(data[i:i + 4], "little") for i in range(0, 32, 4)]
-    if words[7] != device.check(0, 0, data[:28]):
+    """What bytes say, if they are right."""
+    words = [int.from_bytes(data[i:i + 4], "little")
+             for i in range(0, HEADER, 4)]
+    if words[11] != device.check(0, 0, data[:HEADER - 4]):
         return None
-    if data[:4] not in (b"idem", b"Idem"):
-        return None
-    return Header(data[:1] == b"I", words[1], words[1] - (words[2] >> 16),
-                  words[1] - (words[2] & 0xffff), words[3], words[4], words[5],
-                  words[6])
+    return Header(bool(words[3] >> 16), words[4], words[4] - (words[5] & 0xffff),
+                  words[4] - (words[5] >> 16), words[6], words[7], words[8],
+                  words[9], words[10] & 0xffff)
 
 
 def find_header(device, place):
     """The header in a place, also if one bit of it is wrong."""
     data = device.place(place)[:HEADER]
-    if all(byte == device.erased for byte in data):
+    other = int.from_bytes(data[:4], "little") ^ int.from_bytes(b"idem", "little")
+    if bin(other).count("1") > 1:
         return None
     header = header_of(device, data)
     for bit in range(8 * HEADER):
@@ -201,18 +228,19 @@ class Walk:
             value |= (byte & 0x7f) << shift
             shift += 7
             if not byte & 0x80:
-                return value & 0xffffffff
+                return value & M32
             if shift >= 35:
                 raise ValueError
 
     def rare(self, usual):
         there = self.rare_bits & 1
         self.rare_bits >>= 1
-        return self.varint() ^ usual if there else usual
+        return self.varint() if there else usual
 
 
-def record_of(device, sequence, at, slots):
+def record_of(device, header, at, slots):
     """The record at an offset in a sector, if there is one."""
+    sequence = header.sequence
     data = device.place(sequence)[at:]
     if len(data) < 8 or not data[0] & 0x80 or data[0] == 0xff:
         return None
@@ -220,7 +248,7 @@ def record_of(device, sequence, at, slots):
     flags = walk.take(1)[0]
     status = flags & 3
     finished = status in (COMPLETED, FAILED)
-    token = (sequence * device.sector_size + at) & 0xffffffff
+    token = sequence * device.sector_size + at & M32
     try:
         walk.rare_bits = walk.take(1)[0]
         carried = bool(walk.rare_bits & 0x80)
@@ -228,11 +256,11 @@ def record_of(device, sequence, at, slots):
         if finished or flags & HAS_KEY:
             code = walk.rare(0)
             r.code = code - (1 << 32) if code >> 31 else code
-            response_len = walk.rare(device.response_max)
+            response_len = walk.rare(header.response_max)
         if flags & HAS_KEY:
             scope_len = walk.rare(0)
             r.attempts = walk.rare(1)
-            r.retention = walk.rare(device.retention)
+            r.retention = walk.rare(header.retention)
             r.token = walk.rare(token)
             r.age = walk.rare(0)
             key_len = walk.varint()
@@ -247,7 +275,8 @@ def record_of(device, sequence, at, slots):
         check = int.from_bytes(walk.take(4), "little")
     except ValueError:
         return None
-    if r.slot > device.capacity or len(r.state) > device.state_max or \
+    if carried != (at < header.carried_end) or r.slot > device.capacity or \
+            not r.slot and flags & (HAS_KEY | 3) or len(r.state) > device.state_max or \
             len(r.scope) + len(r.key) > device.key_max or \
             len(r.response) > device.response_max:
         return None
@@ -296,14 +325,14 @@ def cut_short(table):
 
 
 def advance(table, time):
-    if 0 < (time - table.time) & 0xffffffff < 0xe0000000:
-        table.time = time & 0xffffffff
+    if 0 < (time - table.time) & M32 < 0xf0000000:
+        table.time = time & M32
 
 
 def apply(table, r, header):
     """What a record says becomes so."""
-    time = header.time + r.time
-    advance(table, time)
+    advance(table, header.time + r.time)
+    time = table.time
     if r.flags & HAS_STATE:
         table.state = r.state
     if r.flags & HAS_KEY:
@@ -330,34 +359,45 @@ def apply(table, r, header):
 
 def read_records(device, table, header, at, end, stated):
     """The records between two offsets."""
-    behind = at
+    behind = dirty = at
     while at < end:
-        r = record_of(device, header.sequence, at, table.slots)
+        r = record_of(device, header, at, table.slots)
         if not r:
+            if device.place(header.sequence)[at] != device.erased:
+                dirty = at
             at += device.granule
             continue
-        if at > behind and (r.flags & DURABLE or at < header.carried_end):
+        if at > behind and (r.flags & DURABLE or r.carried):
             table.lost = True
         apply(table, r, header)
         behind = at = r.end
-    if stated and behind < end:
+    if behind < end if stated else dirty >= behind + device.record_max:
         table.lost = True
 
 
-def chain(headers):
-    """The sectors that count, oldest first, and whether all are there."""
-    head = headers[max(headers)]
-    sectors, whole = [head], True
-    while sectors[0].sequence > head.tail:
-        before = sectors[0].before
-        if before not in headers:
-            whole = False
-            older = [s for s in headers if head.tail <= s < before]
-            if not older:
-                break
-            before = max(older)
-        sectors.insert(0, headers[before])
-    return sectors, whole
+def has_record(device, header, at, about_a_slot):
+    """Whether there is one that was not carried."""
+    while at < device.sector_size:
+        r = record_of(device, header, at, {})
+        if r and (r.slot or not about_a_slot):
+            return True
+        at += device.granule
+    return False
+
+
+def sectors_that_count(table, headers, head):
+    """Oldest first.  Who is not named by the next, which names an older one, was
+    passed over; who is named, and not there, is lost."""
+    sectors = [h for s, h in sorted(headers.items())
+               if head.tail <= s <= head.sequence]
+    sectors = [h for h, after in zip(sectors, sectors[1:])
+               if after.before >= h.sequence] + [head]
+    named = sectors[0].before if sectors[0].sequence == head.tail else 0
+    for header in sectors:
+        if header.before != named:
+            table.lost = True
+        named = header.sequence
+    return sectors
 
 
 def read(device):
@@ -368,16 +408,19 @@ def read(device):
         header = find_header(device, place)
         if header:
             headers[header.sequence] = header
-    if not headers:
-        return table
-    newest = max(headers)
-    headers = {s: h for s, h in headers.items()
-               if s > newest - device.sector_count}
-    sectors, whole = chain(headers)
-    table.lost = not whole
-    table.time = sectors[0].time
-    for i, header in enumerate(sectors):
-        after = sectors[i + 1] if i + 1 < len(sectors) else None
+    head = None
+    for sequence in sorted(headers, reverse=True):
+        if has_record(device, headers[sequence],
+                      headers[sequence].carried_end, False):
+            head = headers[sequence]
+            break
+    if not head:
+        # None counts; but the oldest may tell that one did.
+        table.lost = bool(headers and headers[min(headers)].before)
+    sectors = sectors_that_count(table, headers, head) if head else []
+    if head:
+        table.time = sectors[0].time
+    for header, after in zip(sectors, sectors[1:] + [None]):
         named = after and after.before == header.sequence
         advance(table, header.time)
         if header.first:
@@ -386,6 +429,10 @@ def read(device):
         read_records(device, table, header, header.carried_end,
                      after.before_end if named else device.sector_size, named)
     cut_short(table)
+    beyond = Header(False, head.sequence + 1 if head else 1, 0, 0, 0, 0, 0,
+                    device.retention, device.response_max)
+    if has_record(device, beyond, device.front, True):
+        table.lost = True       # behind a header that is damaged
     return table
 
 
@@ -395,7 +442,7 @@ def told(table):
     """The same as a line of history says."""
     keys = []
     for slot in table.slots.values():
-        age = (table.time - slot.time) & 0xffffffff
+        age = (table.time - slot.time) & M32
         if age >= slot.retention:
             continue
         key = {"scope": slot.scope.hex(), "key": slot.key.hex(),
