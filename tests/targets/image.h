@@ -22,11 +22,11 @@ typedef struct image_medium {
 
 // At most IMAGE_SIZE, IMAGE_SECTORS, IMAGE_GRANULE.
 static const image_medium image_media[] = {
-    { "eeprom", 640, 5, 1,  0, 0xFF },
-    { "nor1",   640, 5, 1,  1, 0xFF },
-    { "nor8",   704, 5, 8,  1, 0xFF },
+    { "eeprom", 768, 5, 1,  0, 0xFF },
+    { "nor1",   768, 5, 1,  1, 0xFF },
+    { "nor8",   768, 5, 8,  1, 0xFF },
     { "nor16",  768, 5, 16, 1, 0xFF },
-    { "zero4",  640, 5, 4,  1, 0x00 },
+    { "zero4",  768, 5, 4,  1, 0x00 },
 };
 enum { IMAGE_MEDIA = sizeof image_media / sizeof image_media[0] };
 
