@@ -25,7 +25,7 @@ crash-faults:            ## the same must find bugs that are planted
 	@SHORT="$(SHORT)" sh tests/crash_faults.sh
 
 file:                    ## the file storage under strace and kill -9
-	@SHORT="$(SHORT)" sh tests/file.sh
+	@SHORT="$(SHORT)" sh tests/file/file.sh
 
 deps:                    ## install what the tests need
 	@sh tests/deps.sh libcmocka-dev
@@ -50,11 +50,8 @@ once: $(B)/file $(B)/inspect  ## a journal in a file, and what inspect says
 	    $(B)/file $(B)/file.journal 42 'pour 5 ml' && \
 	    $(B)/inspect $(B)/file.journal
 
-inspect: $(B)/test_inspect  ## the second reader of the format, sanitized
-	$(CC) $(CFLAGS) -fsanitize=address,undefined -fno-sanitize-recover=all \
-	    examples/inspect.c -o $(B)/inspect_sanitized
-	@if [ "$(SHORT)" = 1 ]; then n=1; else n=20; fi; \
-	    HISTORIES=$$n INSPECT=$(B)/inspect_sanitized $(B)/test_inspect
+format:                  ## a second reader of the format; SEEDS=
+	@SHORT="$(SHORT)" CC="$(CC)" sh tests/format/format.sh
 
 deps-mqtt:               ## install what the MQTT example needs
 	@sh tests/deps.sh mosquitto libmosquitto-dev
@@ -103,7 +100,7 @@ CONTROLLER_C = $(S)/controller.c $(S)/traffic.c $(S)/protocol.c $(S)/host.c
 HEADERS = $(S)/device.h $(S)/flash_file.h $(S)/protocol.h $(S)/host.h \
           $(S)/naive.h $(S)/line.h $(S)/audit.h $(S)/traffic.h idem.h
 SERIAL = $(CC) $(CFLAGS) $(WARN) -D_XOPEN_SOURCE=700 -I.
-ROOMY = -DDEVICE_KEYS=1000 -DFLASH_SECTORS=96
+ROOMY = -DDEVICE_KEYS=1000
 
 $(B)/serial/demo: $(DEMO_C) $(HEADERS)
 	@mkdir -p $(B)/serial
@@ -147,16 +144,16 @@ targets:                 ## emulated boards: self-tests, power cuts, figures
 	@SHORT="$(SHORT)" sh tests/targets/run.sh
 
 demo-firmware: $(B)/firmware/demo $(B)/firmware/controller $(B)/firmware/firmware.elf  ## the demo with firmware, emulated
-	@if [ "$(SHORT)" = 1 ]; then count=100; else count=300; fi; \
+	@if [ "$(SHORT)" = 1 ]; then count=100; else count=140; fi; \
 	    FLASH_AT=$(FLASH_AT) FLASH_PAGES=$(FLASH_PAGES) $(B)/firmware/demo \
 	    --device $(S)/firmware/device.sh --count $$count --early 300
 
-# A nRF51 has 256 KB of flash: the code in front, then the pages that the journal
-# of 300 commands needs.  Who reads it must have the same sizes and hash.
+# A nRF51 has 256 KB of flash, the code in front, and 16 KB of RAM, for 140
+# commands.  Who reads the journal must have the same sizes and hash.
 FLASH_AT = 0x18000
-FLASH_PAGES = 72
+FLASH_PAGES = 64
 NRF51 = arm-none-eabi-gcc -mthumb -mcpu=cortex-m0
-NRF51_SIZES = -DDEVICE_KEYS=300 -DFLASH_SECTOR=1024 -DFLASH_GRANULE=4 \
+NRF51_SIZES = -DDEVICE_KEYS=140 -DFLASH_SECTOR=1024 -DFLASH_GRANULE=4 \
               -DFLASH_SECTORS=$(FLASH_PAGES) -DIDEM_HASH=IDEM_HASH_HALFSIPHASH
 NRF51_BOARD = -DCODE_AT=0 -DCODE_SIZE=96K -DMEMORY_AT=0x20000000 \
               -DMEMORY_SIZE=16K -DNVMC_AT=$(FLASH_AT) \
@@ -268,9 +265,9 @@ $(B)/file: examples/file.c idem.h
 	@mkdir -p $(B)
 	$(CC) $(CFLAGS) $(WARN) -I. examples/file.c -o $@
 
-$(B)/inspect: examples/inspect.c
+$(B)/inspect: examples/inspect.c idem.h
 	@mkdir -p $(B)
-	$(CC) $(CFLAGS) $(WARN) examples/inspect.c -o $@
+	$(CC) $(CFLAGS) $(WARN) -I. examples/inspect.c -o $@
 
 $(B)/pumpd: examples/mqtt/pumpd.c idem.h
 	@mkdir -p $(B)
@@ -309,7 +306,7 @@ $(B)/crash_cells:
 
 .PHONY: test help demo deps deps-check deps-bench deps-bench-all check model \
         examples docs size bench clean crash crash-faults file hello patterns \
-        fuzz-template deps-fuzz once inspect deps-mqtt mqtt targets golden \
+        fuzz-template deps-fuzz once format deps-mqtt mqtt targets golden \
         deps-targets demo-firmware cover fuzz mutate deps-trust crash-long \
         failures extremes erases extremes-faults chosen ct deps-ct lint deps-lint \
         prove deps-prove repro list-builds

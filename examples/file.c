@@ -13,14 +13,18 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { KEYS = 64, KEY_MAX = 32, RESPONSE_MAX = 32, SECTOR = 4096 };
+enum { SECTORS = IDEM_SECTORS(KEYS, KEY_MAX, RESPONSE_MAX, 0, SECTOR, 1) };
+
 static idem_file file;
 static idem_config config = {
-    .capacity = 64, .key_max = 32, .response_max = 32,
+    .capacity = KEYS, .key_max = KEY_MAX, .response_max = RESPONSE_MAX,
     .secret = { 0x8c, 0x3f, 0x71, 0x0d, 0xe2, 0x95, 0x4a, 0xb6, /* random, */
                 0x1e, 0xd8, 0x07, 0x63, 0xfa, 0x2b, 0x90, 0x54 } /* yours */
 };
 static idem_table table;
-static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(64, 32, 32, 0, 8, 1) / 4];
+static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(KEYS, KEY_MAX, RESPONSE_MAX, 0,
+                                                1) / 4];
 
 static uint32_t millis(void)
 {
@@ -49,7 +53,7 @@ static int handle(void *ctx, idem_outcome *outcome, const idem_request *request,
 
 int main(int argc, char **argv)
 {
-    char answer[33] = "";
+    char answer[RESPONSE_MAX + 1] = "";
     idem_claim claim;
     idem_reply reply = { .buffer = answer, .buffer_size = sizeof answer - 1 };
     idem_request request = { .scope = "shell", .scope_len = 5 };
@@ -59,7 +63,7 @@ int main(int argc, char **argv)
         fputs("usage: file JOURNAL KEY COMMAND\n", stderr);
         return 2;
     }
-    result = idem_file_open(&file, argv[1], 4096, 8);
+    result = idem_file_open(&file, argv[1], SECTOR, SECTORS);
     config.storage = &file.storage;
     if (result == IDEM_OK)
         result = idem_open(&table, &config, memory, sizeof memory, millis());

@@ -30,7 +30,10 @@
    a device with FRAM
    ------------------------------------------------------------------------ */
 
-enum { KEYS = 8, KEY_MAX = 16, RESPONSE_MAX = 16, SECTORS = 8, SECTOR = 1024 };
+enum {
+    KEYS = 8, KEY_MAX = 16, RESPONSE_MAX = 16, SECTOR = 1024,
+    SECTORS = IDEM_SECTORS(KEYS, KEY_MAX, RESPONSE_MAX, 0, SECTOR, 1)
+};
 
 static unsigned char fram[SECTORS * SECTOR];
 
@@ -54,13 +57,13 @@ static const idem_storage storage = {
 };
 static const idem_config config = {
     .capacity = KEYS, .key_max = KEY_MAX, .response_max = RESPONSE_MAX,
-    .lease_ms = 1000, .max_attempts = 3, .storage = &storage,
     .secret = { 0x70, 0x1c, 0x8d, 0xe6, 0x33, 0xaf, 0x02, 0x59,
-                0xb4, 0x9e, 0x65, 0xd8, 0x2b, 0xf1, 0x47, 0x8a }
+                0xb4, 0x9e, 0x65, 0xd8, 0x2b, 0xf1, 0x47, 0x8a },
+    .storage = &storage, .lease_ms = 1000, .max_attempts = 3
 };
 static idem_table table;
 static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(KEYS, KEY_MAX, RESPONSE_MAX, 0,
-                                                SECTORS, 1) / 4];
+                                                1) / 4];
 static uint32_t now_ms;
 
 static int power_on(void)

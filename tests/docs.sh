@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: 0BSD
 # Cuts every C block out of the manual and README and compiles it; a block with
 # a main() is run too, and if a text block follows, that is what it must print.
-# README's first block must be examples/hello.c.
+# README's first block must be examples/hello.c.  The examples are C++20 too, where
+# initialisers stand in the order of the fields.
 set -eu
 
 CC=${CC:-cc}
+CXX=${CXX:-c++}
 out=build/docs
 rm -rf "$out"
 mkdir -p "$out"
@@ -38,5 +40,14 @@ for block in "$out"/*.c; do
     fi
     passed=$((passed + 1))
 done
+if echo 'int main() {}' | $CXX -std=c++20 -x c++ -fsyntax-only - \
+    2> /dev/null
+then
+    for example in examples/*.c examples/serial/*.c; do
+        $CXX -std=c++20 -Wall -Wextra -Wno-missing-field-initializers -Werror \
+            -D_XOPEN_SOURCE=700 -I. -x c++ -fsyntax-only "$example"
+        passed=$((passed + 1))
+    done
+fi
 [ "$passed" -ge 4 ] || { echo "only $passed blocks found"; exit 1; }
 echo "docs: $passed passed, 0 failed"

@@ -9,6 +9,7 @@
 set -u
 
 B=$(cd "${B:-build}" && pwd)
+conf=$(pwd)/examples/mqtt/inspect.conf
 PATH=$PATH:/usr/sbin
 work=$(mktemp -d)
 mosquitto= daemon= proxy= senders=
@@ -127,6 +128,12 @@ chaos() {
     proxy=
 }
 
+# What a daemon would know that were started now
+look() {
+    "$B/inspect" --config "$conf" --secret-file "$name/journal.secret" \
+        "$name/journal"
+}
+
 # Prints how many commands were executed twice or more; says more, and fails,
 # if something is wrong otherwise.  audit COMMANDS
 audit() {
@@ -180,7 +187,7 @@ run() {
     chaos "$2" "$3" "$4"
     twice=$(audit "$4" 1) || exit 1
     [ "$twice" = 0 ] || fail "$name: $twice commands were executed twice"
-    "$B/inspect" "$name/journal" >/dev/null || fail "$name: the journal"
+    look >/dev/null || fail "$name: the journal"
     case $(tail -n 1 "$name/proxy") in
         swallowed\ [1-9]*\ torn\ [1-9]*) ;;
         *) fail "$name: nothing was swallowed or torn; a blunt test" ;;
@@ -212,7 +219,7 @@ is() {
     [ "$1" = "$2" ] || fail "$name: \"$1\", expected \"$2\""
 }
 
-in_progress() { "$B/inspect" "$name/journal" | grep 'in progress'; }
+in_progress() { look | grep 'in progress'; }
 
 # Every kind of answer, and the two crashes that a log can tell apart.
 answers() {

@@ -200,7 +200,7 @@ static char **parse(sender *s, char **argv)
 
 int main(int argc, char **argv)
 {
-    sender s = { .host = "127.0.0.1", .port = 1883, .qos = 1, .id = "panel",
+    sender s = { .host = "127.0.0.1", .id = "panel", .port = 1883, .qos = 1,
                  .retry_ms = 2000 };
     char key[128], ml[32];
 

@@ -34,7 +34,10 @@
 #include <unistd.h>
 
 enum { CAPACITY = 2000, KEY_MAX = 160, RESPONSE_MAX = 48 };
-enum { SECTOR = 65536, SECTORS = 32 };
+enum { SECTOR = 65536, TOTAL = sizeof(uint64_t) };
+enum {
+    SECTORS = IDEM_SECTORS(CAPACITY, KEY_MAX, RESPONSE_MAX, TOTAL, SECTOR, 1)
+};
 enum { SESSION_S = 86400 };     // the broker keeps what comes while we are away
 
 // Reason codes of answers; those of idem.h's results are in its >>replying.
@@ -47,7 +50,7 @@ enum {
 };
 
 typedef struct pump {
-    const char *host, *journal, *log, *id;
+    const char *host, *id, *journal, *log;
     int      port, qos, ml_ms, no_idem;
     int      log_fd;
     uint64_t total;
@@ -393,7 +396,7 @@ static void open_secret(pump *p)
 static void open_journal(pump *p)
 {
     size_t size = IDEM_JOURNAL_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX,
-                                           sizeof p->total, SECTORS, 1);
+                                           TOTAL, 1);
     size_t len = sizeof p->total;
     int result;
 
@@ -401,7 +404,7 @@ static void open_journal(pump *p)
     p->config.capacity = CAPACITY;
     p->config.key_max = KEY_MAX;
     p->config.response_max = RESPONSE_MAX;
-    p->config.state_max = sizeof p->total;
+    p->config.state_max = TOTAL;
     p->config.max_attempts = 255;   // each is looked up in the log first
     p->memory = malloc(size);
     result = idem_file_open(&p->file, p->journal, SECTOR, SECTORS);
@@ -446,12 +449,14 @@ static void parse(pump *p, char **argv)
 
 int main(int argc, char **argv)
 {
-    static pump p = { .host = "127.0.0.1", .port = 1883, .qos = 1,
-                      .id = "pumpd", .journal = "pump.journal",
-                      .log = "pump.log" };
-    struct sigaction action = { .sa_handler = on_signal };
+    static pump p = { .host = "127.0.0.1", .id = "pumpd",
+                      .journal = "pump.journal", .log = "pump.log",
+                      .port = 1883, .qos = 1 };
+    struct sigaction action;
 
     (void)argc;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_signal;
     parse(&p, argv);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: 0BSD
    The EEPROM of an AVR as a storage of idem.h, with avr-libc.
 
-       static const idem_storage storage = AVR_EEPROM_STORAGE(0, 480, 8);
+       static const idem_storage storage = AVR_EEPROM_STORAGE(
+           0, 512, IDEM_SECTORS(8, 12, 4, 0, 512, 1));
 
-   or, with IDEM_CELLS, one sector: AVR_EEPROM_STORAGE(0, 1024, 1).  That is all
-   that fits an ATmega328P; README says with which options of the compiler.
+   The journal of so few keys takes 3 KB: for an ATmega with 4 KB, which the
+   1284P and the 2560 have.
 
    A byte is erased and programmed in one step of 3.4 ms, in which the device
    must not be reset by a brown-out: switch its detector on. */

@@ -62,12 +62,13 @@ static inline const char *port_geometry(port_trial *p)
         return "erasing without erase";
     if (!granule || granule > PORT_CHUNK || (granule & (granule - 1)))
         return "prog_size: 1, 2, 4 .. 256";
-    if (s->sector_size < 256 || s->sector_size > UINT32_C(262144) ||
-        s->sector_size % granule)
-        return "sector_size: 256 .. 262144, a multiple of prog_size";
-    if (s->sector_count < 3 || s->sector_count > 65535u ||
+    if (s->sector_size < 64 || s->sector_size > UINT32_C(262144) ||
+        s->sector_size % granule || s->sector_size / granule < 5)
+        return "sector_size: 64 .. 262144, at least 5 times prog_size, and a "
+               "multiple";
+    if (s->sector_count < 4 || s->sector_count > 65535u ||
         s->sector_count > UINT32_C(0xFFFFFFFF) / s->sector_size)
-        return "sector_count: 3 .. 65535, and all below 4 GB";
+        return "sector_count: 4 .. 65535, and all below 4 GB";
     p->size = s->sector_size * s->sector_count;
     return NULL;
 }
@@ -240,7 +241,7 @@ static inline const char *port_read_anywhere(port_trial *p)
     uint32_t at;
     unsigned i, j;
 
-    for (i = 0; i < sizeof lens && !wrong; i++)
+    for (i = 0; i < sizeof lens && lens[i] <= p->s->sector_size && !wrong; i++)
         for (j = 0; j < 9 && !wrong; j++) {
             at = p->s->sector_size - lens[i] / 2 - j;
             wrong = port_read(p, at, lens[i]);
@@ -309,7 +310,7 @@ static inline const char *port_backwards(port_trial *p)
 /* Without erase, programming replaces; the bytes beside it stay. */
 static inline const char *port_replace(port_trial *p)
 {
-    uint32_t granule = p->s->prog_size, at = p->s->sector_size + 8 * granule;
+    uint32_t granule = p->s->prog_size, at = p->s->sector_size + 2 * granule;
     const char *wrong;
 
     p->round ^= 1;

@@ -206,8 +206,7 @@ static uint32_t no_millis(void *ctx)
 static int read_flash(const char *dir)
 {
     static const device_port port = { NULL, NULL, no_millis, NULL, NULL, NULL };
-    static uint32_t memory[DEVICE_MEMORY_SIZE(FLASH_SECTORS, FLASH_GRANULE) /
-                           4];
+    static uint32_t memory[DEVICE_MEMORY_SIZE(FLASH_GRANULE) / 4];
     static flash_file flash;
     static device d;
     char path[512];

@@ -4,13 +4,13 @@
 #include <string.h>
 
 static const idem_config config = {
-    .capacity = DEVICE_KEYS, .retention_ms = DEVICE_RETENTION_MS,
-    .key_max = DEVICE_KEY_MAX, .response_max = DEVICE_RESPONSE_MAX,
-    .state_max = DEVICE_STATE_MAX,
-    .max_attempts = 255,        /* power that fails is not a command's fault */
+    .capacity = DEVICE_KEYS, .key_max = DEVICE_KEY_MAX,
+    .response_max = DEVICE_RESPONSE_MAX, .state_max = DEVICE_STATE_MAX,
     /* A real device has one of its own, written when it is made. */
     .secret = { 0x3d, 0x95, 0x0e, 0xc1, 0x62, 0xb8, 0x57, 0xfa,
-                0x19, 0x8b, 0xd4, 0x40, 0xe3, 0x76, 0x2c, 0xad }
+                0x19, 0x8b, 0xd4, 0x40, 0xe3, 0x76, 0x2c, 0xad },
+    .retention_ms = DEVICE_RETENTION_MS,
+    .max_attempts = 255         /* power that fails is not a command's fault */
 };
 
 int device_start(device *d, const device_port *port,
@@ -175,7 +175,7 @@ static void answer(device *d, const protocol_message *command, int result,
     case IDEM_E_FULL:
         tell_to_wait(d, command, reply->retry_after_ms);
         break;
-    case IDEM_OK:               // released: nothing has happened
+    case IDEM_RELEASED:         // nothing has happened
     case IDEM_E_STORAGE:        // not recorded: never report it as done
         break;                  // the sender will ask again
     default:

@@ -11,7 +11,7 @@
  *
  *     static const device_port port = { .put = uart_put, .millis = ticks,
  *         .work = wait, .print = print, .printed = printed };
- *     static uint32_t memory[DEVICE_MEMORY_SIZE(8, 8) / 4];  // sectors, granule
+ *     static uint32_t memory[DEVICE_MEMORY_SIZE(8) / 4];     // granule
  *     static device dispenser;
  *
  *     device_start(&dispenser, &port, &flash, memory, sizeof memory);
@@ -56,10 +56,14 @@
 #define DEVICE_LABEL_MAX PROTOCOL_BODY_MAX
 
 /* Bytes of memory for device_start, a multiple of 4 */
-#define DEVICE_MEMORY_SIZE(sector_count, prog_size)                            \
+#define DEVICE_MEMORY_SIZE(prog_size)                                          \
     IDEM_JOURNAL_MEMORY_SIZE(DEVICE_KEYS, DEVICE_KEY_MAX,                      \
-                             DEVICE_RESPONSE_MAX, DEVICE_STATE_MAX,            \
-                             sector_count, prog_size)
+                             DEVICE_RESPONSE_MAX, DEVICE_STATE_MAX, prog_size)
+
+/* Sectors that its storage must have */
+#define DEVICE_SECTORS(sector_size, prog_size)                                 \
+    IDEM_SECTORS(DEVICE_KEYS, DEVICE_KEY_MAX, DEVICE_RESPONSE_MAX,             \
+                 DEVICE_STATE_MAX, sector_size, prog_size)
 
 /* What the world is to the device.  ctx is handed to all, untouched. */
 typedef struct device_port {

@@ -149,8 +149,7 @@ static void run_naive(const char *dir, int answers_first)
 
 static void run(const char *dir, uint32_t slow_us)
 {
-    static uint32_t memory[DEVICE_MEMORY_SIZE(FLASH_SECTORS, FLASH_GRANULE) /
-                           4];
+    static uint32_t memory[DEVICE_MEMORY_SIZE(FLASH_GRANULE) / 4];
     static flash_file flash;
     static device d;
     char path[PATH_SIZE];

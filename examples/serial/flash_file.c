@@ -19,7 +19,7 @@ static int fill(int fd, uint32_t at)
 
 static int flash_read(void *ctx, uint32_t at, void *dst, uint32_t len)
 {
-    const flash_file *f = ctx;
+    const flash_file *f = (const flash_file *)ctx;
 
     return pread(f->fd, dst, len, (off_t)at) == (ssize_t)len ? 0 : EIO;
 }
@@ -28,8 +28,8 @@ static int flash_read(void *ctx, uint32_t at, void *dst, uint32_t len)
    caller's, which real flash would answer with garbage. */
 static int flash_prog(void *ctx, uint32_t at, const void *src, uint32_t len)
 {
-    const flash_file *f = ctx;
-    const uint8_t *bytes = src;
+    const flash_file *f = (const flash_file *)ctx;
+    const uint8_t *bytes = (const uint8_t *)src;
     uint8_t old[FLASH_GRANULE], blank[FLASH_GRANULE];
     uint32_t done;
 
@@ -49,7 +49,7 @@ static int flash_prog(void *ctx, uint32_t at, const void *src, uint32_t len)
 
 static int flash_erase(void *ctx, uint32_t sector)
 {
-    const flash_file *f = ctx;
+    const flash_file *f = (const flash_file *)ctx;
     uint32_t done;
 
     for (done = 0; done < FLASH_SECTOR; done += ERASE_STEP) {

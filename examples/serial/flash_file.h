@@ -5,7 +5,7 @@
 #ifndef FLASH_FILE_H
 #define FLASH_FILE_H
 
-#include "idem.h"
+#include "device.h"
 
 /* The geometry, the same in all files */
 #ifndef FLASH_SECTOR
@@ -15,7 +15,7 @@
 #define FLASH_GRANULE 8u
 #endif
 #ifndef FLASH_SECTORS
-#define FLASH_SECTORS 12u
+#define FLASH_SECTORS DEVICE_SECTORS(FLASH_SECTOR, FLASH_GRANULE)
 #endif
 
 typedef struct flash_file {

@@ -35,7 +35,7 @@ void traffic_make(traffic_command *command, uint32_t seed, uint32_t index)
 uint32_t traffic_find(const void *scope, size_t scope_len, const void *key,
                       size_t key_len)
 {
-    const char *digits = key;
+    const char *digits = (const char *)key;
     uint32_t sender, number = 0;
     size_t i;
 

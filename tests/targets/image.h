@@ -22,18 +22,17 @@ typedef struct image_medium {
 
 // At most IMAGE_SIZE, IMAGE_SECTORS, IMAGE_GRANULE.
 static const image_medium image_media[] = {
-    { "eeprom", 640, 5, 1,  0, 0xFF },
-    { "nor1",   640, 5, 1,  1, 0xFF },
-    { "nor8",   704, 5, 8,  1, 0xFF },
+    { "eeprom", 768, 5, 1,  0, 0xFF },
+    { "nor1",   768, 5, 1,  1, 0xFF },
+    { "nor8",   768, 5, 8,  1, 0xFF },
     { "nor16",  768, 5, 16, 1, 0xFF },
-    { "zero4",  640, 5, 4,  1, 0x00 },
+    { "zero4",  768, 5, 4,  1, 0x00 },
 };
 enum { IMAGE_MEDIA = sizeof image_media / sizeof image_media[0] };
 
 static uint8_t image_bytes[IMAGE_SIZE];
 static uint32_t image_memory[IDEM_JOURNAL_MEMORY_SIZE(
-    IMAGE_KEYS, 8, IMAGE_RESPONSE, IMAGE_STATE, IMAGE_SECTORS,
-    IMAGE_GRANULE) / 4];
+    IMAGE_KEYS, 8, IMAGE_RESPONSE, IMAGE_STATE, IMAGE_GRANULE) / 4];
 static idem_storage image_storage;
 static idem_table image_table;
 static idem_claim image_claim;
@@ -43,9 +42,9 @@ static uint32_t image_now;
 
 static const idem_config image_config = {
     .capacity = IMAGE_KEYS, .key_max = 8, .response_max = IMAGE_RESPONSE,
-    .state_max = IMAGE_STATE, .lease_ms = 1000, .retention_ms = 1000000,
+    .state_max = IMAGE_STATE,
     .secret = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 },
-    .storage = &image_storage
+    .storage = &image_storage, .lease_ms = 1000, .retention_ms = 1000000
 };
 
 static inline int image_read(void *ctx, uint32_t at, void *dst, uint32_t len)

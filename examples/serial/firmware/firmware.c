@@ -18,6 +18,10 @@
 #include "medium.h"
 #include "naive.h"
 
+// The pages that the linker set aside.
+typedef char flash_is_large_enough
+    [FLASH_SECTORS >= DEVICE_SECTORS(FLASH_SECTOR, FLASH_GRANULE) ? 1 : -1];
+
 #define REGISTER(at) (*(volatile uint32_t *)(at))
 
 /* ---------------------------------------------------------------------------
@@ -314,8 +318,7 @@ static const device_port port = { NULL, put, millis, work, print, printed };
 /* Returns only if it cannot begin. */
 static int run(void)
 {
-    static uint32_t memory[DEVICE_MEMORY_SIZE(FLASH_SECTORS, FLASH_GRANULE) /
-                           4];
+    static uint32_t memory[DEVICE_MEMORY_SIZE(FLASH_GRANULE) / 4];
     static idem_storage flash;
     static device d;
     uint8_t byte;

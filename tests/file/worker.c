@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
  * A device that executes commands with its journal in a file, to be killed at
- * any instant and started again; tests/file.sh does that.
+ * any instant and started again; file.sh does that.
  *
+ *     file_worker                         say how long the file is
  *     file_worker open FILE               open, say what came of it, close
  *     file_worker hold FILE               the same, but wait for stdin's end
  *     file_worker work FILE LEDGER COUNT  execute so many commands
@@ -37,9 +38,9 @@
 
 // The ring goes round every few dozen commands.  Keys are asked for again until
 // RECENT others have come, which is long before a retention is over.
-enum { SECTOR = 1024, SECTORS = 32 };
-enum { CAPACITY = 64, RETENTION = 40, RECENT = 8, RESPONSE_MAX = 40 };
-enum { KEYS_MAX = 1000000 };
+enum { CAPACITY = 64, KEY_MAX = 16, RESPONSE_MAX = 40, SECTOR = 1024 };
+enum { SECTORS = IDEM_SECTORS(CAPACITY, KEY_MAX, RESPONSE_MAX, 0, SECTOR, 1) };
+enum { RETENTION = 40, RECENT = 8, KEYS_MAX = 1000000 };
 
 enum { DONE = 0, BROKEN = 1, BUSY = 2, REFUSED = 3 };
 
@@ -59,9 +60,9 @@ static idem_table table;
 static uint32_t now;
 
 static const idem_config config = {
-    .capacity = CAPACITY, .key_max = 16, .response_max = RESPONSE_MAX,
-    .retention_ms = RETENTION, .max_attempts = 255,
-    .secret = "sixteen secrets", .storage = &file.storage
+    .capacity = CAPACITY, .key_max = KEY_MAX, .response_max = RESPONSE_MAX,
+    .secret = "sixteen secrets", .storage = &file.storage,
+    .retention_ms = RETENTION, .max_attempts = 255
 };
 
 static void broken(const char *what, unsigned key)
@@ -257,6 +258,9 @@ int main(int argc, char **argv)
 {
     const char *mode = argc > 2 ? argv[1] : "";
     unsigned i, count = argc > 4 ? (unsigned)atoi(argv[4]) : 0;
+
+    if (argc == 1)
+        return printf("%d\n", SECTOR * SECTORS) < 0;
 
     if (!strcmp(mode, "open") || !strcmp(mode, "hold")) {
         open_file(argv[2]);

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
 # A journal in a file, real processes, and a kernel that fails (strace): a
-# worker (tests/file_worker.c) is killed at each of its system calls and at any
+# worker (worker.c) is killed at each of its system calls and at any
 # instant; its calls fail, are interrupted, do half; it meets others of its
-# kind.  Then it is started again, and audits what it ever told anybody.
+# kind.  Then it is started again, and audits what it ever told anybody.  (What
+# takes no process of its own, tests/unit/file.c shows.)
 # SHORT=1 goes through it once, in seconds, in memory; else many times, on disk.
 set -eu
 
@@ -18,13 +19,13 @@ dir=$(cd "$dir" && pwd -P)              # strace compares paths as text
 trap 'rm -rf "$dir"' EXIT
 journal=$dir/journal
 ledger=$dir/ledger
-size=32768                              # of the journal, as the worker has it
 passed=0
 
 mkdir -p build
 worker=build/file_worker
 ${CC:-cc} ${CPPFLAGS:-} -I. -std=c99 -O1 -g -Wall -Wextra -Wpedantic -Wshadow \
-    -Werror tests/file_worker.c -o "$worker"
+    -Werror tests/file/worker.c -o "$worker"
+size=$("$worker")                       # of the journal
 
 fail() {
     echo "FAILED: $*"
@@ -100,51 +101,6 @@ creation_is_killed() {
     echo "creation killed at each of $killed calls"
 }
 
-creation_fails() {
-    failed=0
-    for fault in openat:error=EACCES openat:error=EMFILE flock:error=ENOLCK \
-        ftruncate:error=EIO pwrite64:error=ENOSPC pwrite64:error=EIO \
-        fsync:error=EIO fsync:error=ENOSPC fdatasync:error=EIO \
-        '?link:error=EPERM' '?linkat:error=EPERM'; do
-        n=1
-        while :; do
-            rm -f "$journal" "$journal.new"
-            inject "${fault%%:*}" "${fault#*:}" $n "$worker" open "$journal"
-            injected || break
-            failed=$((failed + 1))
-            # The third time it unlocks, which closing does in any case.
-            [ "$fault $n" = "flock:error=ENOLCK 3" ] ||
-                expect 3 "creating with $fault $n"
-            run "$worker" open "$journal"
-            expect 0 "opening after creation had $fault $n"
-            newborn "opened after creation had $fault $n"
-            n=$((n + 1))
-        done
-    done
-    [ "$failed" -ge 15 ] || fail "creation failed at $failed calls only"
-    echo "creation failed at each of $failed calls"
-}
-
-# The kernel says that it has written 7 bytes.  (It has not, but they are zeros
-# there all the same.)
-creation_writes_short() {
-    n=1
-    while :; do
-        rm -f "$journal" "$journal.new"
-        inject pwrite64 retval=7 $n "$worker" open "$journal"
-        injected || break
-        expect 0 "creating with short write $n"
-        newborn "created with short write $n"
-        at=$((4096 * (n - 1)))
-        resumed=$(sed -n 's/.*, \([0-9]*\), \([0-9]*\)) .*/\1 \2/p' \
-            "$dir/log" | sed -n "$n,$((n + 1))p")
-        [ "$resumed" = "4096 $at
-4089 $((at + 7))" ] || { cat "$dir/log"; fail "short write $n not resumed"; }
-        n=$((n + 1))
-    done
-    echo "short writes resumed: $((n - 1))"
-}
-
 creation_is_limited() {
     rm -f "$journal"
     run sh -c "trap '' XFSZ; ulimit -f 8; exec '$worker' open '$journal'"
@@ -214,21 +170,6 @@ creators_race() {
         passed=$((passed + 1))
     done
     echo "of 8 creators one got the file: $round times"
-}
-
-foreign_files() {
-    cp "$journal" "$dir/saved"
-    for change in "truncate -s -1" "truncate -s +1" "truncate -s 0"; do
-        cp "$dir/saved" "$journal"
-        $change "$journal"
-        cp "$journal" "$dir/changed"
-        run "$worker" work "$journal" "$ledger" 1
-        expect 3 "$change"
-        grep -q '^-9 ' "$dir/out" || fail "$change: not IDEM_E_FORMAT"
-        cmp -s "$journal" "$dir/changed" || fail "$change: touched"
-    done
-    cp "$dir/saved" "$journal"
-    check "the file put back"
 }
 
 # ----------------------------------------------------------------- at work
@@ -318,8 +259,6 @@ if ! strace -qq -o "$dir/log" true 2> /dev/null; then
 fi
 
 [ $traced = 0 ] || creation_is_killed
-[ $traced = 0 ] || creation_fails
-[ $traced = 0 ] || creation_writes_short
 creation_is_limited
 two_processes
 creators_race
@@ -333,5 +272,4 @@ while [ $round -lt $rounds ]; do
     work_is_killed_anywhere
     events=$((events + $(wc -l < "$ledger")))
 done
-foreign_files
 echo "file: $passed passed, 0 failed; $events events audited"

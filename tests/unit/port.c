@@ -3,7 +3,7 @@
    each of many bad ones what is wrong with it. */
 #include "idem.h"
 #include "examples/port/check.h"
-#include "flash.h"
+#include "storage/flash.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -312,7 +312,7 @@ static void impossible_geometries(void **state)
 {
     port *p = (port *)*state;
 
-    p->storage.sector_count = 2;
+    p->storage.sector_count = 3;
     refuse(p, TOO_FEW, "sector_count");
     p->storage.sector_count = 20;
     p->storage.prog_size = 3;

@@ -1,0 +1,480 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: 0BSD
+"""A second reader of the journal's format, written from the manual alone.
+
+    history FIRST COUNT | reader.py       compares: each line is a journal, and
+                                          what idem.h says is in it
+    reader.py --show < LINES              prints what is in it
+
+It shares nothing with idem.h but >>format and >>recovery of its manual: what
+cannot be read from these two is a fault of theirs.  Python, and slow.
+"""
+import json
+import sys
+from dataclasses import dataclass, field
+
+SIPHASH, HALFSIPHASH, FNV = 1, 2, 3
+IN_PROGRESS, COMPLETED, FAILED = 1, 2, 3
+M32 = 0xffffffff
+
+
+# ------------------------------------------------------------------- hashes
+
+def sip(secret, data, bits, rounds=(1, 3), wide=False):
+    """SipHash (bits 64) or HalfSipHash (32): its first 32 bits, or, of the one
+    with the wide output, the first 32 of that."""
+    size = bits // 8
+    mask = (1 << bits) - 1
+    if bits == 64:
+        v = [0x736f6d6570736575, 0x646f72616e646f6d,
+             0x6c7967656e657261, 0x7465646279746573]
+        a, b, c, d, e, half = 13, 16, 17, 21, 32, 32
+    else:
+        v = [0, 0, 0x6c796765, 0x74656462]
+        a, b, c, d, e, half = 5, 8, 13, 7, 16, 16
+    k0 = int.from_bytes(secret[:size], "little")
+    k1 = int.from_bytes(secret[size:2 * size], "little")
+    v = [v[0] ^ k0, v[1] ^ k1, v[2] ^ k0, v[3] ^ k1]
+    if wide:
+        v[1] ^= 0xee
+
+    def turn(x, n):
+        return ((x << n) | (x >> (bits - n))) & mask
+
+    def round_():
+        v[0] = (v[0] + v[1]) & mask
+        v[1] = turn(v[1], a) ^ v[0]
+        v[0] = turn(v[0], e)
+        v[2] = (v[2] + v[3]) & mask
+        v[3] = turn(v[3], b) ^ v[2]
+        v[0] = (v[0] + v[3]) & mask
+        v[3] = turn(v[3], d) ^ v[0]
+        v[2] = (v[2] + v[1]) & mask
+        v[1] = turn(v[1], c) ^ v[2]
+        v[2] = turn(v[2], half)
+
+    padded = data + bytes(size - 1 - len(data) % size) + bytes([len(data) & 255])
+    for at in range(0, len(padded), size):
+        word = int.from_bytes(padded[at:at + size], "little")
+        v[3] ^= word
+        for _ in range(rounds[0]):
+            round_()
+        v[0] ^= word
+    v[2] ^= 0xee if wide else 0xff
+    for _ in range(rounds[1]):
+        round_()
+    return (v[0] ^ v[1] ^ v[2] ^ v[3] if bits == 64 else v[1] ^ v[3]) & M32
+
+
+def fnv1a(data, value, prime, bits):
+    for byte in data:
+        value = (value ^ byte) * prime & (1 << bits) - 1
+    return value
+
+
+def index_hash(device, scope, key):
+    data = scope + key + bytes([len(scope)])
+    if device.hash == SIPHASH:
+        return sip(device.secret, data, 64)
+    if device.hash == HALFSIPHASH:
+        return sip(device.secret[8:], data, 32)
+    return fnv1a(data, 0x811c9dc5, 0x01000193, 32)
+
+
+def fingerprint(device, data):
+    """The low half of it."""
+    if device.hash == SIPHASH:
+        return sip(device.secret, data, 64, (2, 4))
+    if device.hash == HALFSIPHASH:
+        return sip(device.secret, data, 32, (2, 4), True)
+    return fnv1a(data + len(data).to_bytes(8, "little"), 0xcbf29ce484222325,
+                 0x100000001b3, 64) & M32
+
+
+# ------------------------------------------------------------------- storage
+
+def le32(number):
+    return number.to_bytes(4, "little")
+
+
+class Device:
+    """The storage's bytes, and how they came to be."""
+
+    def __init__(self, d):
+        for name in ("hash", "capacity", "response_max", "state_max", "key_max",
+                     "retention", "sector_size", "sector_count", "granule",
+                     "erased"):
+            setattr(self, name, d[name])
+        self.secret = bytes.fromhex(d["secret"])
+        self.bytes = bytes.fromhex(d["bytes"])
+        self.front = self.whole(HEADER)
+        self.geometry = fingerprint(self, le32(self.sector_size) +
+                                    le32(self.sector_count) +
+                                    le32(self.granule | self.erased << 16))
+        self.record_max = self.longest_record()
+
+    def whole(self, n):
+        return -(-n // self.granule) * self.granule
+
+    def place(self, sequence):
+        at = sequence % self.sector_count * self.sector_size
+        return self.bytes[at:at + self.sector_size]
+
+    def longest_record(self):
+        def varint(n):
+            return max(1, -(-n.bit_length() // 7))
+        fixed = 2 + 4 * 5 + 2 + 5 + 8 + 4
+        return self.whole(
+            fixed + varint(self.capacity) + varint(self.response_max) +
+            2 * varint(self.key_max) + self.key_max + self.response_max +
+            (varint(self.state_max) + self.state_max))
+
+    def check(self, sequence, offset, data):
+        return index_hash(self, le32(sequence) + le32(offset ^ self.geometry),
+                          data)
+
+
+# ------------------------------------------------------------------- headers
+
+HEADER = 48
+
+
+@dataclass
+class Header:
+    first: bool                 # of a boot
+    sequence: int
+    tail: int                   # oldest sector needed
+    before: int                 # the sector before it that counts, 0: none
+    before_end: int             # where that one's records end
+    carried_end: int
+    time: int
+    retention: int              # usual values of the records' numbers
+    response_max: int
+
+
+def header_of(device, data):
+    """What bytes say, if they are right."""
+    words = [int.from_bytes(data[i:i + 4], "little")
+             for i in range(0, HEADER, 4)]
+    if words[11] != device.check(0, 0, data[:HEADER - 4]):
+        return None
+    return Header(bool(words[3] >> 16), words[4], words[4] - (words[5] & 0xffff),
+                  words[4] - (words[5] >> 16), words[6], words[7], words[8],
+                  words[9], words[10] & 0xffff)
+
+
+def find_header(device, place):
+    """The header in a place, also if one bit of it is wrong."""
+    data = device.place(place)[:HEADER]
+    other = int.from_bytes(data[:4], "little") ^ int.from_bytes(b"idem", "little")
+    if bin(other).count("1") > 1:
+        return None
+    header = header_of(device, data)
+    for bit in range(8 * HEADER):
+        if header:
+            break
+        other = bytearray(data)
+        other[bit // 8] ^= 1 << bit % 8
+        header = header_of(device, bytes(other))
+    if header and header.sequence % device.sector_count == place:
+        return header
+    return None
+
+
+# ------------------------------------------------------------------- records
+
+OWED, HAS_KEY, CUT, HAS_STATE, DURABLE = 4, 8, 0x10, 0x20, 0x40
+
+
+@dataclass
+class Record:
+    at: int
+    end: int                    # where the next one may begin
+    status: int
+    flags: int
+    carried: bool
+    slot: int
+    time: int
+    code: int = 0
+    scope: bytes = b""
+    key: bytes = b""
+    fingerprint: int = 0
+    attempts: int = 1
+    retention: int = 0
+    token: int = 0
+    age: int = 0
+    state: bytes = b""
+    response: bytes = b""
+
+
+class Walk:
+    """Takes fields off bytes."""
+
+    def __init__(self, data):
+        self.data = data
+        self.at = 0
+        self.rare_bits = 0
+
+    def take(self, n):
+        if n > len(self.data) - self.at:
+            raise ValueError
+        self.at += n
+        return self.data[self.at - n:self.at]
+
+    def varint(self):
+        value = shift = 0
+        while True:
+            byte = self.take(1)[0]
+            value |= (byte & 0x7f) << shift
+            shift += 7
+            if not byte & 0x80:
+                return value & M32
+            if shift >= 35:
+                raise ValueError
+
+    def rare(self, usual):
+        there = self.rare_bits & 1
+        self.rare_bits >>= 1
+        return self.varint() if there else usual
+
+
+def record_of(device, header, at, slots):
+    """The record at an offset in a sector, if there is one."""
+    sequence = header.sequence
+    data = device.place(sequence)[at:]
+    if len(data) < 8 or not data[0] & 0x80 or data[0] == 0xff:
+        return None
+    walk = Walk(data)
+    flags = walk.take(1)[0]
+    status = flags & 3
+    finished = status in (COMPLETED, FAILED)
+    token = sequence * device.sector_size + at & M32
+    try:
+        walk.rare_bits = walk.take(1)[0]
+        carried = bool(walk.rare_bits & 0x80)
+        r = Record(at, 0, status, flags, carried, walk.varint(), walk.varint())
+        if finished or flags & HAS_KEY:
+            code = walk.rare(0)
+            r.code = code - (1 << 32) if code >> 31 else code
+            response_len = walk.rare(header.response_max)
+        if flags & HAS_KEY:
+            scope_len = walk.rare(0)
+            r.attempts = walk.rare(1)
+            r.retention = walk.rare(header.retention)
+            r.token = walk.rare(token)
+            r.age = walk.rare(0)
+            key_len = walk.varint()
+            r.fingerprint = int.from_bytes(walk.take(8), "little")
+            r.scope = walk.take(scope_len)
+            r.key = walk.take(key_len)
+        if flags & HAS_STATE:
+            r.state = walk.take(walk.varint())
+        if finished:
+            r.response = walk.take(response_len)
+        length = walk.at
+        check = int.from_bytes(walk.take(4), "little")
+    except ValueError:
+        return None
+    if carried != (at < header.carried_end) or r.slot > device.capacity or \
+            not r.slot and flags & (HAS_KEY | 3) or len(r.state) > device.state_max or \
+            len(r.scope) + len(r.key) > device.key_max or \
+            len(r.response) > device.response_max:
+        return None
+    check ^= device.check(sequence, at, data[:length])
+    if finished and not flags & HAS_KEY:
+        # An outcome whose claim is not known any more is one all the same.
+        slot = slots.get(r.slot)
+        check = check ^ (slot.token & 0xffff) << 16 if slot else check & 0xffff
+    if check:
+        return None
+    r.end = at + device.whole(length + 4)
+    return r
+
+
+# ------------------------------------------------------------------ recovery
+
+@dataclass
+class Slot:
+    scope: bytes
+    key: bytes
+    status: int
+    attempts: int
+    fingerprint: int
+    retention: int
+    token: int
+    time: int                   # of completion; or of the restart that cut it
+    cut: bool = False
+    code: int = 0
+    response: bytes = b""
+    owed: bool = False
+
+
+@dataclass
+class Table:
+    slots: dict = field(default_factory=dict)
+    state: bytes = b""
+    time: int = 0
+    lost: bool = False
+
+
+def cut_short(table):
+    for slot in table.slots.values():
+        if slot.status == IN_PROGRESS and not slot.cut:
+            slot.cut = True
+            slot.time = table.time
+
+
+def advance(table, time):
+    if 0 < (time - table.time) & M32 < 0xf0000000:
+        table.time = time & M32
+
+
+def apply(table, r, header):
+    """What a record says becomes so."""
+    advance(table, header.time + r.time)
+    time = table.time
+    if r.flags & HAS_STATE:
+        table.state = r.state
+    if r.flags & HAS_KEY:
+        table.slots = {n: slot for n, slot in table.slots.items()
+                       if (slot.scope, slot.key) != (r.scope, r.key)}
+        table.slots[r.slot] = Slot(
+            r.scope, r.key, IN_PROGRESS, r.attempts, r.fingerprint, r.retention,
+            r.token, time - r.age, bool(r.flags & CUT))
+    slot = table.slots.get(r.slot)
+    if not slot:
+        return
+    if r.status in (COMPLETED, FAILED):
+        if slot.status == IN_PROGRESS:
+            slot.status = r.status
+            slot.code = r.code
+            slot.response = r.response
+            slot.owed = bool(r.flags & OWED)
+            slot.time = time - r.age
+    elif r.status == 0:
+        del table.slots[r.slot]
+    elif not r.flags & HAS_KEY:
+        slot.owed = False
+
+
+def read_records(device, table, header, at, end, stated):
+    """The records between two offsets."""
+    behind = dirty = at
+    while at < end:
+        r = record_of(device, header, at, table.slots)
+        if not r:
+            if device.place(header.sequence)[at] != device.erased:
+                dirty = at
+            at += device.granule
+            continue
+        if at > behind and (r.flags & DURABLE or r.carried):
+            table.lost = True
+        apply(table, r, header)
+        behind = at = r.end
+    if behind < end if stated else dirty >= behind + device.record_max:
+        table.lost = True
+
+
+def has_record(device, header, at, about_a_slot):
+    """Whether there is one that was not carried."""
+    while at < device.sector_size:
+        r = record_of(device, header, at, {})
+        if r and (r.slot or not about_a_slot):
+            return True
+        at += device.granule
+    return False
+
+
+def sectors_that_count(table, headers, head):
+    """Oldest first.  Who is not named by the next, which names an older one, was
+    passed over; who is named, and not there, is lost."""
+    sectors = [h for s, h in sorted(headers.items())
+               if head.tail <= s <= head.sequence]
+    sectors = [h for h, after in zip(sectors, sectors[1:])
+               if after.before >= h.sequence] + [head]
+    named = sectors[0].before if sectors[0].sequence == head.tail else 0
+    for header in sectors:
+        if header.before != named:
+            table.lost = True
+        named = header.sequence
+    return sectors
+
+
+def read(device):
+    """What an opening finds."""
+    table = Table()
+    headers = {}
+    for place in range(device.sector_count):
+        header = find_header(device, place)
+        if header:
+            headers[header.sequence] = header
+    head = None
+    for sequence in sorted(headers, reverse=True):
+        if has_record(device, headers[sequence],
+                      headers[sequence].carried_end, False):
+            head = headers[sequence]
+            break
+    if not head:
+        # None counts; but the oldest may tell that one did.
+        table.lost = bool(headers and headers[min(headers)].before)
+    sectors = sectors_that_count(table, headers, head) if head else []
+    if head:
+        table.time = sectors[0].time
+    for header, after in zip(sectors, sectors[1:] + [None]):
+        named = after and after.before == header.sequence
+        advance(table, header.time)
+        if header.first:
+            cut_short(table)
+        read_records(device, table, header, device.front, header.carried_end, 1)
+        read_records(device, table, header, header.carried_end,
+                     after.before_end if named else device.sector_size, named)
+    cut_short(table)
+    beyond = Header(False, head.sequence + 1 if head else 1, 0, 0, 0, 0, 0,
+                    device.retention, device.response_max)
+    if has_record(device, beyond, device.front, True):
+        table.lost = True       # behind a header that is damaged
+    return table
+
+
+# ---------------------------------------------------------------- comparison
+
+def told(table):
+    """The same as a line of history says."""
+    keys = []
+    for slot in table.slots.values():
+        age = (table.time - slot.time) & M32
+        if age >= slot.retention:
+            continue
+        key = {"scope": slot.scope.hex(), "key": slot.key.hex(),
+               "status": slot.status, "attempts": slot.attempts,
+               "fingerprint": slot.fingerprint}
+        if slot.status != IN_PROGRESS:
+            key.update(code=slot.code, age=age, left=slot.retention - age,
+                       owed=int(slot.owed), response=slot.response.hex())
+        keys.append(key)
+    return {"keys": sorted(keys, key=lambda k: (k["scope"], k["key"])),
+            "state": table.state.hex(), "lost": int(table.lost)}
+
+
+def main():
+    passed = failed = 0
+    for line in sys.stdin:
+        d = json.loads(line)
+        found = told(read(Device(d)))
+        if "--show" in sys.argv:
+            print(json.dumps(found, indent=1))
+            continue
+        d["keys"].sort(key=lambda k: (k["scope"], k["key"]))
+        wrong = [name for name in found if found[name] != d[name]]
+        if wrong and d["opened"]:
+            failed += 1
+            for name in wrong:
+                print(f"seed {d['seed']}, {name}:\n  idem.h says {d[name]}\n"
+                      f"  the format  {found[name]}")
+        passed += 1
+    if "--show" not in sys.argv:
+        print(f"format: {passed - failed} passed, {failed} failed")
+        sys.exit(1 if failed or not passed else 0)
+
+
+main()
