@@ -15,11 +15,7 @@ enum { CALLS_MAX = 200, CLAIMS = 4, LONG_TICK = 0x40000000 };
    Then the ring tells of the loss, as it does after two and callbacks that
    fail. */
 enum { CUTS_SAFE = 2, SWAYS_SAFE = 1 };
-#ifdef IDEM_CELLS
-enum { RING = 0 };
-#else
 enum { RING = 1 };
-#endif
 
 static promises model;
 static idem_claim claims[CLAIMS];       // some of those that were granted,
@@ -86,7 +82,6 @@ static void check_device(void)
     if (invariant)
         trace("idem_check: %d\n", invariant);
     PROMISE(!invariant);
-    PROMISE(!unready(&the.table));
 }
 
 /* The tick, for a call that is told it. */

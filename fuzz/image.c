@@ -27,7 +27,6 @@ static void check_device(void)
     if (invariant)
         trace("idem_check: %d\n", invariant);
     PROMISE(!invariant || (forged && invariant == 9));
-    PROMISE(!unready(&the.table));
     PROMISE(!the.medium.violations_of[FLASH_V_BOUNDS]);
     PROMISE(!the.medium.violations_of[FLASH_V_ALIGN]);
     PROMISE(!the.medium.violations_of[FLASH_V_CROSS]);

@@ -31,6 +31,7 @@ static void broken(const char *what, int line);
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define PICK(array) ((array)[chance((uint32_t)COUNT(array))])
 
+enum { LEAST_SECTORS = 4 };
 enum { MEDIUM_MAX = 24 << 20 };     // bytes
 enum { KEYS_MAX = 98400, LEN_MAX = 65535, ID_MAX = 255 };
 enum { GUARD = 64, GUARD_BYTE = 0xC3 };     // behind the table's memory
@@ -137,11 +138,11 @@ static void tell_configuration(void)
 
     printf("seed %u, %s: capacity %u, key %u, response %u, state %u, "
            "lease %u, retention %u, quota %u, attempts %u, full %u, "
-           "durability %u, volatile %u, in RAM %u, scopes %u\n",
+           "durability %u, volatile %u, scopes %u\n",
            the.seed, the.profile, c->capacity, c->key_max, c->response_max,
            c->state_max, c->lease_ms, c->retention_ms, c->quota,
            c->max_attempts, c->full, c->durability, c->volatile_claims,
-           c->in_ram, the.scopes);
+           the.scopes);
     if (c->storage)
         printf("    %u sectors of %u, granule %u, erased %02X, verify %u, "
                "kind %d%s%s%s, sequence %u\n",
@@ -398,7 +399,7 @@ static void open_claims(void)
     the.config.capacity = 100 + chance(900);
     the.config.key_max = 8;
     the.config.response_max = (uint16_t)chance(30);
-    the.config.in_ram = the.config.volatile_claims = 1;
+    the.config.volatile_claims = 1;
     the.storage.sector_size = PICK(sizes);
     the.storage.prog_size = one_in(2) ? 1 : 8;
 }
@@ -484,10 +485,9 @@ static void usual_configuration(void)
     c->max_attempts = PICK(attempts);
     c->retention_ms = PICK(retentions);
     c->lease_ms = PICK(leases);
-    c->in_ram = (uint8_t)chance(2);
     c->full = one_in(3) ? IDEM_EVICT_OLDEST : IDEM_REJECT;
     c->durability = one_in(4) ? IDEM_BATCH : IDEM_EACH;
-    c->volatile_claims = c->in_ram && one_in(3);
+    c->volatile_claims = one_in(6);
     the.storage.erased = PICK(erased);
     the.storage.verify = one_in(4);
     the.medium.kind = PICK(kinds);
@@ -508,19 +508,8 @@ static size_t memory_needed(void)
     if (!c->storage)
         return IDEM_MEMORY_SIZE(c->capacity, c->key_max, c->response_max,
                                 c->state_max);
-#ifdef IDEM_CELLS
-    return IDEM_CELLS_MEMORY_SIZE(c->capacity, c->key_max, c->response_max,
-                                  c->state_max, the.storage.sector_size,
-                                  the.storage.prog_size);
-#else
-    if (c->in_ram)
-        return IDEM_JOURNAL_IN_RAM_MEMORY_SIZE(
-            c->capacity, c->key_max, c->response_max, c->state_max,
-            the.storage.sector_count, the.storage.prog_size);
-    return IDEM_JOURNAL_MEMORY_SIZE(
-        c->capacity, c->key_max, c->response_max, c->state_max,
-        the.storage.sector_count, the.storage.prog_size);
-#endif
+    return IDEM_JOURNAL_MEMORY_SIZE(c->capacity, c->key_max, c->response_max,
+                                    c->state_max, the.storage.prog_size);
 }
 
 /* Memory as idem_open asks for, which is never more than the macro says; or
@@ -542,39 +531,20 @@ static void make_memory(void)
    small. */
 static size_t storage_needed(void)
 {
-    idem_config was = the.config;
+    const idem_config *c = &the.config;
     int result;
 
-    the.storage.sector_count = 1;
-#ifdef IDEM_CELLS
-    the.storage.sector_size = the.storage.prog_size;
-#endif
-    if (the.turns_volatile)
-        the.config.volatile_claims = the.config.in_ram = 1;
+    the.storage.sector_count = LEAST_SECTORS;
     make_memory();
     result = idem_open(&the.table, &the.config, the.memory, the.memory_size, 0);
-    the.config = was;
-    PROMISE(result == IDEM_E_SPACE);
+    PROMISE(result == IDEM_E_SPACE || the.table.needed <= LEAST_SECTORS);
+    PROMISE(the.table.needed ==
+            IDEM_SECTORS(c->capacity, c->key_max, c->response_max,
+                         c->state_max, the.storage.sector_size,
+                         the.storage.prog_size));
     return the.table.needed;
 }
 
-#ifdef IDEM_CELLS
-/* As large as it must be, some bytes more, or some cells. */
-static void make_storage(void)
-{
-    idem_config *c = &the.config;
-    uint32_t granule = the.storage.prog_size;
-    size_t size = storage_needed();
-
-    PROMISE(size == IDEM_CELLS_SIZE(c->capacity, c->key_max, c->response_max,
-                                    c->state_max, granule));
-    if (one_in(2))
-        size += chance(10) * granule;
-    if (one_in(3) && size < MEDIUM_MAX / 2)
-        size += size / c->capacity * chance(300) / granule * granule;
-    the.storage.sector_size = (uint32_t)size;
-}
-#else
 static uint32_t sectors_at_most(void)
 {
     uint32_t most = MEDIUM_MAX / the.storage.sector_size;
@@ -607,7 +577,6 @@ static void make_storage(void)
         least = sectors_at_most();
     the.storage.sector_count = (uint32_t)least;
 }
-#endif
 
 /* A write-back cache takes long to sync if it is large. */
 static void make_cache(void)
@@ -661,10 +630,6 @@ static void adapt(void)
 {
     idem_storage *s = &the.storage;
 
-#ifdef IDEM_CELLS
-    the.config.volatile_claims = the.turns_volatile = 0;
-    the.medium.kind = FLASH_INPLACE;
-#endif
     if (!the.config.storage) {
         the.config.volatile_claims = the.turns_volatile = 0;
         the.cuts = the.fails = 0;
@@ -715,10 +680,6 @@ static void make_device(void)
     // Short keys leave no room for a scope.
     for (unsigned i = 0; i < truth.count; i++)
         keys[i].scope = (uint16_t)chance(has_scopes() ? the.scopes : 1);
-#ifndef IDEM_CELLS
-    truth.rounding = the.many_retentions && the.config.storage &&
-                     !the.config.in_ram;
-#endif
 }
 
 static void unmake_device(void)
@@ -780,14 +741,13 @@ static uint64_t logical_time(void)
 {
     const idem_table *t = &the.table;
 
-    return t->journal ? (uint64_t)t->journal->clock_high << 32 | t->clock
-                      : t->clock;
+    return t->clock;
 }
 
 /* What that must be: in RAM, 32 bits of it. */
 static uint64_t modelled_time(void)
 {
-    return the.config.storage ? truth.clock : (uint32_t)truth.clock;
+    return (uint32_t)truth.clock;
 }
 
 static void tell_tick(uint32_t now)
@@ -1492,8 +1452,7 @@ static void change_configuration(void)
     static const uint8_t attempts[] = { 0, 1, 5, 255 };
     idem_config *c = &the.config;
 
-    switch (chance(8)) {
-    case 0: c->in_ram ^= !the.many_retentions; break;
+    switch (1 + chance(7)) {
     case 1: c->full = !c->full; break;
     case 2: c->durability = the.storage.sync && !c->durability; break;
     case 3: c->volatile_claims = the.turns_volatile && one_in(2); break;
@@ -1502,8 +1461,6 @@ static void change_configuration(void)
     case 6: c->max_attempts = PICK(attempts); break;
     case 7: the.storage.verify = !the.storage.verify; break;
     }
-    if (c->volatile_claims)
-        c->in_ram = 1;
 }
 
 static void no_more_failures(void)
@@ -1605,13 +1562,8 @@ static void start_far(void)
     if (one_in(2))
         return;
     the.runs_out = (int)chance(2);
-#ifdef IDEM_CELLS
-    if (the.runs_out)
-        the.table.journal->sequence = UINT32_MAX - 131072 - chance(5000);
-#else
-    the.table.journal->sequence =
+    the.table.journal->sequence = the.table.journal->tried =
         the.runs_out ? UINT32_MAX - chance(300) : chance_word() >> 1;
-#endif
 }
 
 /* Whether something is about to go wrong. */

@@ -216,10 +216,8 @@ static inline uint32_t version_retention(const model *m, const version *v,
 {
     if (most && m->rounding)
         return IDEM_RETENTION_MAX;
-#ifndef IDEM_CELLS
     if (v->usual)
         return model_retention(m);
-#endif
     return v->retention;
 }
 
@@ -814,12 +812,8 @@ static inline void model_stops(model *m)
    is nothing left of the second. */
 static inline void model_lengthened(model *m)
 {
-#ifndef IDEM_CELLS
     for (unsigned i = 0; i < m->count; i++)
         m->keys[i].next.any |= m->keys[i].came_again;
-#else
-    (void)m;
-#endif
 }
 
 /* What a restart makes of a version.  When its claim was cut short is written
