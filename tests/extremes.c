@@ -23,6 +23,7 @@ static void broken(const char *what, int line);
 #include <stdlib.h>
 
 #include "extremes_model.h"
+#include "inside.h"
 #include "flash.h"
 
 #define PROMISE(condition)                                                     \
@@ -31,7 +32,7 @@ static void broken(const char *what, int line);
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define PICK(array) ((array)[chance((uint32_t)COUNT(array))])
 
-enum { LEAST_SECTORS = 4 };
+enum { SECTORS_LEAST = 4 };
 enum { MEDIUM_MAX = 24 << 20 };     // bytes
 enum { KEYS_MAX = 98400, LEN_MAX = 65535, ID_MAX = 255 };
 enum { GUARD = 64, GUARD_BYTE = 0xC3 };     // behind the table's memory
@@ -528,22 +529,13 @@ static void make_memory(void)
     memset((uint8_t *)the.memory + the.memory_size, GUARD_BYTE, GUARD);
 }
 
-/* How large the storage must be, sectors or bytes; 0: its sectors are too
-   small. */
-static size_t storage_needed(void)
+/* The sectors that there must be; 0: they are too small. */
+static uint32_t storage_needed(void)
 {
     const idem_config *c = &the.config;
-    int result;
 
-    the.storage.sector_count = LEAST_SECTORS;
-    make_memory();
-    result = idem_open(&the.table, &the.config, the.memory, the.memory_size, 0);
-    PROMISE(result == IDEM_E_SPACE || the.table.needed <= LEAST_SECTORS);
-    PROMISE(the.table.needed ==
-            IDEM_SECTORS(c->capacity, c->key_max, c->response_max,
-                         c->state_max, the.storage.sector_size,
-                         the.storage.prog_size));
-    return the.table.needed;
+    return IDEM_SECTORS(c->capacity, c->key_max, c->response_max, c->state_max,
+                        the.storage.sector_size, the.storage.prog_size);
 }
 
 static uint32_t sectors_at_most(void)
@@ -553,20 +545,36 @@ static uint32_t sectors_at_most(void)
     return most < 65535 ? most : 65535;
 }
 
+/* With one less than there must be idem_open says how many that is. */
+static void one_sector_less(void)
+{
+    uint32_t sectors = the.storage.sector_count;
+
+    the.storage.sector_count = storage_needed() - 1;
+    if (the.storage.sector_count >= SECTORS_LEAST) {
+        make_memory();
+        PROMISE(idem_open(&the.table, &the.config, the.memory,
+                          the.memory_size, 0) == IDEM_E_SPACE);
+        PROMISE(the.table.needed == storage_needed());
+    }
+    the.storage.sector_count = sectors;
+}
+
 /* As many sectors as there must be, some more, or as many as wanted.  Larger
    ones, and fewer keys with less state, until that is possible. */
 static void make_storage(void)
 {
     uint32_t wanted = the.storage.sector_count;
-    size_t least = storage_needed();
+    uint32_t least = storage_needed();
 
     while (!least && the.storage.sector_size < 131072) {
         the.storage.sector_size *= 2;
         least = storage_needed();
     }
     while (!least || least > sectors_at_most()) {
-        PROMISE(the.config.capacity > 1 || the.config.state_max);
+        PROMISE(the.config.capacity > 1 || the.config.response_max);
         the.config.capacity -= the.config.capacity / 2;
+        the.config.response_max -= !least * the.config.response_max / 4;
         the.config.state_max /= 2;
         least = storage_needed();
     }
@@ -576,7 +584,8 @@ static void make_storage(void)
         least += chance(one_in(2) ? 4 : 300);
     if (least > sectors_at_most())
         least = sectors_at_most();
-    the.storage.sector_count = (uint32_t)least;
+    the.storage.sector_count = least;
+    one_sector_less();
 }
 
 /* A write-back cache takes long to sync if it is large. */
@@ -738,17 +747,10 @@ static void trace_entry(const idem_entry *e)
           (long)e->code, e->undelivered);
 }
 
-static uint64_t logical_time(void)
+/* Whether the table's time, which is 32 bits, is the model's. */
+static int time_is_right(void)
 {
-    const idem_table *t = &the.table;
-
-    return t->clock;
-}
-
-/* What that must be: in RAM, 32 bits of it. */
-static uint64_t modelled_time(void)
-{
-    return (uint32_t)truth.clock;
+    return inside_clock(&the.table) == (uint32_t)truth.clock;
 }
 
 static void tell_tick(uint32_t now)
@@ -756,7 +758,7 @@ static void tell_tick(uint32_t now)
     uint32_t horizon;
 
     PROMISE(idem_horizon(&the.table, &horizon, now) == IDEM_OK);
-    PROMISE(logical_time() == modelled_time());
+    PROMISE(time_is_right());
 }
 
 /* A tick goes back, and up again: that is no time. */
@@ -836,13 +838,14 @@ static void called(const char *what, int result)
     if (the.config.full == IDEM_EVICT_OLDEST && result == IDEM_E_STORAGE)
         truth.evicted = truth.evicting = truth.calls;
     PROMISE(!the.medium.violations && guarded());
-    PROMISE(the.erases <= erases_at_most() || truth.faulty);
+    PROMISE(the.erases <= erases_at_most() || truth.faulty ||
+            the.medium.off);
     if (the.callback)
         PROMISE(t->storage_error == the.callback);
     truth.unread = the.callback != 0;
     if (the.medium.off)
         return;
-    PROMISE(logical_time() == modelled_time());
+    PROMISE(time_is_right());
     PROMISE(!t->stats.lost || the.reads_fail);
     if (checks())
         PROMISE(!idem_check(t));
@@ -1531,7 +1534,9 @@ static void restart(void)
     open_table();
     if (is_traced())
         tell_configuration();
-    clock = logical_time();
+    clock = before + (uint32_t)(inside_clock(&the.table) - (uint32_t)before);
+    if (clock > before && clock > the.cut_at)
+        clock -= UINT64_C(1) << 32;
     if (the.config.storage) {
         PROMISE(clock >= truth.written);
         PROMISE(clock <= before || clock <= the.cut_at);
@@ -1562,11 +1567,11 @@ static void start_far(void)
     if (one_in(4))
         for (uint32_t i = 0; i < months; i++)
             elapse(UINT32_MAX - chance(1000));
-    if (one_in(2))
+    if (the.acknowledged || one_in(2))
         return;
     the.runs_out = (int)chance(2);
-    the.table.journal->sequence = the.table.journal->tried =
-        the.runs_out ? UINT32_MAX - chance(300) : chance_word() >> 1;
+    inside_start_far(&the.table, the.runs_out ? UINT32_MAX - chance(300)
+                                              : chance_word() >> 1);
 }
 
 /* Whether something is about to go wrong. */
