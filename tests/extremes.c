@@ -39,6 +39,7 @@ enum { GUARD = 64, GUARD_BYTE = 0xC3 };     // behind the table's memory
 #define TICK_JITTER UINT32_C(0x10000)       // a step back that is waited out
 #define TICK_HALF   UINT32_C(0x80000000)    // the least that counts as one
 
+enum { TELL_MS = 60000 };           // a minute
 enum { OLD_CLAIMS = 16 };           // that are tried again
 enum { CALLS_LEAST = 3000, CALLS_PER_KEY = 3 };
 enum { OPERATIONS_MAX = 3000000 };  // of the storage, in one call
@@ -76,6 +77,8 @@ static struct {
                                     // it interrupted may yet be found
     // This call.
     int          opening;
+    uint64_t     told, told_before; // logical time of the latest record, and
+                                    // before this call
     int          callback;          // what one returned that was not 0
     uint32_t     operations, progs, erases;
     uint32_t     erases_before_boot;
@@ -785,6 +788,7 @@ static void pass(uint32_t ms)
 static void calling_now(void)
 {
     the.callback = 0;
+    the.told_before = the.told;
     the.operations = the.progs = the.erases = 0;
     the.evicted = the.table.stats.evicted;
     truth.calls++;
@@ -843,6 +847,7 @@ static void called(const char *what, int result)
     if (the.callback)
         PROMISE(t->storage_error == the.callback);
     truth.unread = the.callback != 0;
+    the.told = the.progs ? truth.clock : the.told;
     if (the.medium.off)
         return;
     PROMISE(time_is_right());
@@ -960,11 +965,15 @@ static asked ask(idem_request *rq, unsigned key)
 }
 
 /* A begin that granted nothing writes nothing; but once in a boot what it
-   relies on. */
-static void only_confirmed(void)
+   relies on, and the time if it is refused for want of room. */
+static void only_confirmed(int result)
 {
-    PROMISE(!the.progs || !the.confirmed || truth.faulty);
+    int tells = result == IDEM_E_FULL && truth.clock - the.told_before >= TELL_MS;
+
+    PROMISE(!the.progs || !the.confirmed || tells || truth.faulty);
     the.confirmed |= the.progs > 0;
+    if (tells && the.progs && !the.callback)
+        model_wrote(&truth);
 }
 
 static void answer_begin(known *k, const asked *a, int result,
@@ -986,7 +995,7 @@ static void answer_begin(known *k, const asked *a, int result,
         result == IDEM_EXHAUSTED)
         model_confirmed(&truth, k);
     if (result != IDEM_EXECUTE && result != IDEM_RECOVER) {
-        only_confirmed();
+        only_confirmed(result);
         return;
     }
     PROMISE(result == IDEM_RECOVER || model_young(&truth, k, a));
@@ -1429,6 +1438,7 @@ static void open_table(void)
     PROMISE(!the.table.stats.lost && guarded());
     PROMISE(!idem_check(&the.table));
     the.holding = 0;
+    the.told = truth.clock;
     the.sync_failed = the.reads_fail = the.confirmed = 0;
 }
 
