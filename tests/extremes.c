@@ -260,13 +260,15 @@ static int medium_prog(void *ctx, uint32_t at, const void *src, uint32_t len)
 
 static int medium_erase(void *ctx, uint32_t sector)
 {
+    if (the.medium.off)
+        return operated(FLASH_E_OFF);
     PROMISE(!the.opening && !the.erasing);
     the.erases++;
     if (!the.storage.erasing)
         return operated(flash_erase(ctx, sector));
     the.erasing = sector + 1;
     the.polls_left = chance(the.polls + 1);
-    return operated(the.medium.off ? FLASH_E_OFF : FLASH_OK);
+    return operated(FLASH_OK);
 }
 
 static int medium_erasing(void *ctx)
@@ -842,8 +844,7 @@ static void called(const char *what, int result)
     if (the.config.full == IDEM_EVICT_OLDEST && result == IDEM_E_STORAGE)
         truth.evicted = truth.evicting = truth.calls;
     PROMISE(!the.medium.violations && guarded());
-    PROMISE(the.erases <= erases_at_most() || truth.faulty ||
-            the.medium.off);
+    PROMISE(the.erases <= erases_at_most() || truth.faulty);
     if (the.callback)
         PROMISE(t->storage_error == the.callback);
     truth.unread = the.callback != 0;
