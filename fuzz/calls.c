@@ -144,8 +144,8 @@ static void restart(void)
     trace("restart\n");
     call = device_open();
     // Erases that failed half way, before anything was acknowledged, look like
-    // somebody else's data.
-    if (call == IDEM_E_FORMAT && !acknowledged)
+    // somebody else's data, or do not read.
+    if ((call == IDEM_E_FORMAT || call == IDEM_E_STORAGE) && !acknowledged)
         call = idem_format(&the.table, &the.config, table_memory,
                            the.memory_size, the.now);
     PROMISE(call == IDEM_OK);

@@ -19,6 +19,7 @@
     "address", "undefined", "coverage"))), apply_to = function)
 #endif
 #include "flash.h"
+#include "inside.h"
 #ifdef __clang__
 #pragma clang attribute pop
 #endif
