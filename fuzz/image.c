@@ -2,9 +2,9 @@
 /*
  * Any bytes as a journal's image: opened, looked at, written to, opened again.
  *
- * The image is what a table has written, then changed by the input; or made by
- * the input, with headers and records whose CRC is right: without, nearly all
- * of it would be passed over.  In the first case no response is ever given to
+ * The image is what a table has written, then damaged by the input; or forged,
+ * with bits changed in headers and records whose check is right again: without,
+ * nearly all of it would be passed over.  In the first case no response is ever given to
  * another key or payload, for each says whose it is; and what is completed
  * afterwards is still there after the next opening.  Always: every call ends in
  * a bounded number of steps, and every invariant holds.

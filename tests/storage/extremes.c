@@ -1445,13 +1445,9 @@ static void open_table(void)
 
 static void change_retention(void)
 {
-    uint32_t before = model_retention(&truth);
-
     if (the.keeps_retention)
         return;
     the.config.retention_ms = one_in(5) ? 5 : PICK(retentions);
-    if (model_retention(&truth) > before)
-        model_lengthened(&truth);
 }
 
 /* With a quota each new key costs a look at all of them. */

@@ -103,7 +103,6 @@ typedef struct model {
     int      was_volatile;      // claims have been
     int      unread;            // a callback failed in this call
     int      wrote;             // this boot did, durably
-    int      rounding;          // a retention may become a longer one
     uint64_t clock;             // logical time
     uint64_t opened;            // .. at the latest opening
     uint32_t opened_at;         // which call came before that
@@ -210,12 +209,8 @@ static inline uint32_t model_retention(const model *m)
                                    : RETENTION_DEFAULT;
 }
 
-/* The retention that a version has at least, and at most. */
-static inline uint32_t version_retention(const model *m, const version *v,
-                                         int most)
+static inline uint32_t version_retention(const model *m, const version *v)
 {
-    if (most && m->rounding)
-        return IDEM_RETENTION_MAX;
     if (v->usual)
         return model_retention(m);
     return v->retention;
@@ -230,9 +225,9 @@ static inline int version_known(const model *m, const version *v)
 
     if (!v->status)
         return GONE;
-    if (from == FOR_EVER || m->clock < from + version_retention(m, v, 0))
+    if (from == FOR_EVER || m->clock < from + version_retention(m, v))
         return KNOWN;
-    return m->clock < to + version_retention(m, v, 1) ? MAYBE : GONE;
+    return m->clock < to + version_retention(m, v) ? MAYBE : GONE;
 }
 
 /* Whether it may have been evicted since the table told of it. */
@@ -670,8 +665,7 @@ static inline int version_shown(const model *m, const known *k,
         return e->left_ms == version_left(m, v);
     return e->code == v->code && e->undelivered == v->owed &&
            e->age_ms == age &&
-           age + e->left_ms >= version_retention(m, v, 0) &&
-           age + e->left_ms <= version_retention(m, v, 1);
+           age + e->left_ms == version_retention(m, v);
 }
 
 /* Leaves those versions that looking may show so; false if there are none. */
@@ -805,15 +799,6 @@ static inline void model_stops(model *m)
         if (over)
             versions_add(next, &unknown);
     }
-}
-
-/* The default retention has become longer.  What was over is known again: of a
-   key that came again it may be what was known of it the first time, if there
-   is nothing left of the second. */
-static inline void model_lengthened(model *m)
-{
-    for (unsigned i = 0; i < m->count; i++)
-        m->keys[i].next.any |= m->keys[i].came_again;
 }
 
 /* What a restart makes of a version.  When its claim was cut short is written
