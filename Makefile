@@ -188,37 +188,30 @@ crash-long: $(B)/crash $(B)/crash_narrow  ## three cuts deep, sampled: ten milli
 	    for c in $(B)/crash $(B)/crash_narrow; do \
 	        $$c --states $${IDEM_STATES:-5000000} || exit 1; done; fi
 
+JUDGE = $(CC) -std=c99 $(WARN) -I. -Itests/storage -Itests
+
 failures:                ## every callback fails at every call
 	@mkdir -p $(B)
-	@for f in "" -DIDEM_WIDE=0 -DIDEM_CELLS; do \
-	    $(CC) -std=c99 -O2 $(WARN) -Wno-unused-function $$f -I. -Itests \
-	        fuzz/failures.c -o $(B)/failures || exit 1; \
-	    if [ "$(SHORT)" = 1 ]; then $(B)/failures 4999; \
-	    else $(B)/failures $${IDEM_ONE_IN:-29}; fi || exit 1; done
+	@$(JUDGE) -O2 -Wno-unused-function tests/storage/failures.c \
+	    -o $(B)/failures
+	@if [ "$(SHORT)" = 1 ]; then $(B)/failures 997; \
+	    else $(B)/failures $${IDEM_ONE_IN:-29}; fi
 
-# With a wide index and a narrow one, ring and cells; and seeds of their own.
+# With a wide index and a narrow one, and seeds of their own.
 extremes:                ## the smallest and largest configurations
 	@mkdir -p $(B)
-	@seed=1; count=$${IDEM_SEEDS:-250}; [ "$(SHORT)" != 1 ] || count=12; \
-	for f in -DIDEM_WIDE=1 -DIDEM_WIDE=0 "-DIDEM_WIDE=1 -DIDEM_CELLS" \
-	    "-DIDEM_WIDE=0 -DIDEM_CELLS"; do \
-	    $(CC) -std=c99 -O1 $(WARN) $$f -I. tests/extremes.c \
+	@seed=1; count=$${IDEM_SEEDS:-250}; [ "$(SHORT)" != 1 ] || count=24; \
+	for wide in 0 1; do \
+	    $(JUDGE) -O1 -DIDEM_WIDE=$$wide tests/storage/extremes.c \
 	        -o $(B)/extremes || exit 1; \
 	    $(B)/extremes $$seed $$count || exit 1; \
 	    seed=$$((seed + count)); done
 
 erases:                  ## no call erases more than it may, on random rings
 	@mkdir -p $(B)
-	@seed=1; count=$${IDEM_SEEDS:-30000}; [ "$(SHORT)" != 1 ] || count=1500; \
-	for wide in 0 1; do \
-	    $(CC) -std=c99 -O2 $(WARN) -DIDEM_WIDE=$$wide -I. tests/erases.c \
-	        -o $(B)/erases || exit 1; \
-	    figures=; [ -n "$$IDEM_SEEDS" ] || figures=tests/erases.txt; \
-	    $(B)/erases $$seed $$count $$figures || exit 1; \
-	    seed=$$((seed + count)); done
-
-extremes-faults:         ## the same must find bugs that are planted
-	@SHORT="$(SHORT)" sh tests/extremes_faults.sh
+	@$(JUDGE) -O2 tests/storage/erases.c -o $(B)/erases
+	@count=$${IDEM_SEEDS:-30000}; [ "$(SHORT)" != 1 ] || count=1500; \
+	    $(B)/erases 1 $$count
 
 chosen:                  ## what keys cost that an enemy has crafted
 	@mkdir -p $(B)
@@ -308,5 +301,5 @@ $(B)/crash_cells:
         examples docs size bench clean crash crash-faults file hello patterns \
         fuzz-template deps-fuzz once format deps-mqtt mqtt targets golden \
         deps-targets demo-firmware cover fuzz mutate deps-trust crash-long \
-        failures extremes erases extremes-faults chosen ct deps-ct lint deps-lint \
+        failures extremes erases chosen ct deps-ct lint deps-lint \
         prove deps-prove repro list-builds

@@ -15,11 +15,7 @@ enum { CALLS_MAX = 200, CLAIMS = 4, LONG_TICK = 0x40000000 };
    Then the ring tells of the loss, as it does after two and callbacks that
    fail. */
 enum { CUTS_SAFE = 2, SWAYS_SAFE = 1 };
-#ifdef IDEM_CELLS
-enum { RING = 0 };
-#else
 enum { RING = 1 };
-#endif
 
 static promises model;
 static idem_claim claims[CLAIMS];       // some of those that were granted,
@@ -30,6 +26,7 @@ static int swaying;                     // the cut that is next sways
 static uint32_t last_number;            // of a response
 static int faulty;                      // a callback may fail in this boot
 static int unreadable;                  // .. one that reads
+static uint32_t erases_before_boot;
 static int acknowledged;                // something was, at some time
 static int blank;                       // .. and the medium was, when opened
 
@@ -86,7 +83,6 @@ static void check_device(void)
     if (invariant)
         trace("idem_check: %d\n", invariant);
     PROMISE(!invariant);
-    PROMISE(!unready(&the.table));
 }
 
 /* The tick, for a call that is told it. */
@@ -135,6 +131,7 @@ static void restart(void)
     if (the.medium.durable && !the.medium.off)
         flash_off(&the.medium, 0);
     flash_boot(&the.medium);
+    erases_before_boot = the.medium.erases;
     promises_restart(&model);
     model.tick = the.now;
     unreadable = 0;
@@ -147,8 +144,8 @@ static void restart(void)
     trace("restart\n");
     call = device_open();
     // Erases that failed half way, before anything was acknowledged, look like
-    // somebody else's data.
-    if (call == IDEM_E_FORMAT && !acknowledged)
+    // somebody else's data, or do not read.
+    if ((call == IDEM_E_FORMAT || call == IDEM_E_STORAGE) && !acknowledged)
         call = idem_format(&the.table, &the.config, table_memory,
                            the.memory_size, the.now);
     PROMISE(call == IDEM_OK);
@@ -190,12 +187,14 @@ static void settle(const promised_call *c, int result)
                         : c->what != 'Y' && promises_writes(c, result);
 }
 
-/* No call waits for more than an erase, completing for none.  Where doubt
-   cannot be seen, or a callback fails, it is found out by failing. */
-static void check_erases(char what, uint32_t erases)
+/* No call waits for more than an erase, or a boot's first for one more.  Where
+   doubt cannot be seen, or a callback fails, it is found out by failing. */
+static void check_erases(uint32_t before)
 {
+    uint32_t most = before == erases_before_boot ? 2 : 1;
+
     if (acknowledged && !faulty)
-        PROMISE(erases <= (what != 'C'));
+        PROMISE(the.medium.erases - before <= most);
 }
 
 static void begin(input *in, unsigned key)
@@ -216,7 +215,7 @@ static void begin(input *in, unsigned key)
     result = idem_begin(&the.table, &claim, &reply, &rq, told());
     c.claim = claim;
     settle(&c, result);
-    check_erases('B', the.medium.erases - erases);
+    check_erases(erases);
     if (claim.token) {
         claims[how >> 3 & (CLAIMS - 1)] = claim;
         claimed[how >> 3 & (CLAIMS - 1)] = key;
@@ -241,7 +240,7 @@ static void complete(input *in, unsigned which)
         outcome.state_len = sizeof c.number;
     }
     settle(&c, idem_complete(&the.table, &c.claim, &outcome, told()));
-    check_erases('C', the.medium.erases - erases);
+    check_erases(erases);
 }
 
 static void release(unsigned which)
@@ -382,6 +381,7 @@ static void run(input *in)
     memset(claimed, 0, sizeof claimed);
     faulty = unreadable = acknowledged = blank = 0;
     cut_variant = last_number = cuts = sways = 0;
+    erases_before_boot = 0;
     swaying = 0;
     promises_init(&model, &the.config);
     model.tick = the.now;

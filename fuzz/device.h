@@ -18,8 +18,8 @@
 #pragma clang attribute push(__attribute__((no_sanitize(                       \
     "address", "undefined", "coverage"))), apply_to = function)
 #endif
-#include "../tests/flash.h"
-#include "../tests/ready.h"
+#include "flash.h"
+#include "inside.h"
 #ifdef __clang__
 #pragma clang attribute pop
 #endif
@@ -35,14 +35,6 @@ typedef struct geometry {
     uint8_t erased, verify, split, cached;
 } geometry;
 
-#ifdef IDEM_CELLS
-static const geometry geometries[] = {
-    { FLASH_INPLACE, 1,  0,    0xFF, 0, 0, 0 },
-    { FLASH_INPLACE, 4,  0,    0x00, 1, 0, 1 },
-    { FLASH_INPLACE, 8,  0,    0xFF, 1, 0, 0 },
-    { FLASH_INPLACE, 32, 0,    0xFF, 0, 0, 0 },
-};
-#else
 static const geometry geometries[] = {
     { FLASH_NOR,     1,  384,  0xFF, 0, 0, 0 },
     { FLASH_NOR,     8,  512,  0xFF, 0, 0, 0 },
@@ -53,7 +45,6 @@ static const geometry geometries[] = {
     { FLASH_INPLACE, 1,  384,  0xFF, 0, 0, 0 },
     { FLASH_INPLACE, 4,  512,  0x00, 1, 0, 1 },
 };
-#endif
 
 typedef struct device {
     flash        medium;
@@ -70,15 +61,8 @@ static device the;
 static uint32_t medium_memory[FLASH_MEMORY(SECTOR_MAX, SECTORS_MAX) / 4];
 static uint8_t durable[SECTOR_MAX * SECTORS_MAX];
 static uint16_t stamps[SECTOR_MAX * SECTORS_MAX];
-#ifdef IDEM_CELLS
-static uint32_t table_memory[IDEM_CELLS_MEMORY_SIZE(
-    CAPACITY_MAX, KEY_MAX, RESPONSE_MAX, STATE_MAX, SECTOR_MAX,
-    GRANULE_MAX) / 4 + 64];
-#else
-static uint32_t table_memory[IDEM_JOURNAL_IN_RAM_MEMORY_SIZE(
-    CAPACITY_MAX, KEY_MAX, RESPONSE_MAX, STATE_MAX, SECTORS_MAX,
-    GRANULE_MAX) / 4 + 64];
-#endif
+static uint32_t table_memory[IDEM_JOURNAL_MEMORY_SIZE(
+    CAPACITY_MAX, KEY_MAX, RESPONSE_MAX, STATE_MAX, GRANULE_MAX) / 4 + 64];
 
 /* ------------------------------------------------------------ the callbacks */
 
@@ -160,10 +144,7 @@ static void make_config(input *in)
     config->key_max = KEY_MAX;
     config->response_max = RESPONSE_MAX;
     config->state_max = modes & 1 ? STATE_MAX : 0;
-    config->in_ram = modes >> 1 & 1;
-#ifndef IDEM_CELLS
-    config->volatile_claims = config->in_ram && modes & 4;
-#endif
+    config->volatile_claims = (modes & 6) == 6;
     config->durability = modes & 8 ? IDEM_BATCH : IDEM_EACH;
     config->full = modes & 16 ? IDEM_EVICT_OLDEST : IDEM_REJECT;
     config->quota = modes & 32 ? 2 : 0;
@@ -183,37 +164,17 @@ static int device_open(void)
                      the.now);
 }
 
-#ifdef IDEM_CELLS
-/* Makes a medium as large as it takes, or some cells larger; false if that is
-   too large. */
-static int make_enough(const geometry *g, unsigned more)
-{
-    uint32_t granule = g->granule, size;
-
-    make_medium(g, granule, 1);
-    if (idem_open(&the.table, &the.config, table_memory, sizeof table_memory,
-                  0) != IDEM_E_SPACE)
-        return 0;
-    size = (uint32_t)the.table.needed + more * 200 / granule * granule;
-    make_medium(g, size, 1);
-    return size <= SECTOR_MAX;
-}
-#else
 /* Makes a medium of as many sectors as it takes, or one more; false if those
    are too many. */
 static int make_enough(const geometry *g, unsigned more)
 {
-    size_t sectors;
+    uint32_t sectors = IDEM_SECTORS(the.config.capacity, KEY_MAX, RESPONSE_MAX,
+                                    the.config.state_max, g->sector_size,
+                                    g->granule);
 
-    make_medium(g, g->sector_size, 1);
-    if (idem_open(&the.table, &the.config, table_memory, sizeof table_memory,
-                  0) != IDEM_E_SPACE)
-        return 0;
-    sectors = (the.table.needed < 3 ? 3 : the.table.needed) + more;
-    make_medium(g, g->sector_size, (uint32_t)sectors);
-    return sectors <= SECTORS_MAX;
+    make_medium(g, g->sector_size, sectors + more);
+    return sectors && sectors + more <= SECTORS_MAX;
 }
-#endif
 
 /* Makes a blank device; false if there is none of what the input chose. */
 static int device_make(input *in)

@@ -5,30 +5,35 @@
 #     frame   the frame decoder of the demo
 #     image   any bytes as a journal's image
 #     calls   calls, cuts and failures against a model of the promises
-#     cells   the same with IDEM_CELLS
-# Each starts from fuzz/corpus/<harness>, first under the address and undefined
-# behaviour sanitizers, then once with the memory sanitizer.
+# Each starts from its inputs in fuzz/seeds.txt, first under the address and
+# undefined behaviour sanitizers, then once with the memory sanitizer, and grows
+# a corpus of its own in build/fuzz/found, which the next run goes on with.
 #
 #     fuzz.sh             IDEM_SECONDS (300) for each harness and fuzzer
-#     SHORT=1 fuzz.sh     the corpora, and some seconds
-#     fuzz.sh minimise    makes the corpora small again, with what was found
+#     SHORT=1 fuzz.sh     the seeds, and some seconds
 #
 # What makes a harness abort is left in build/fuzz; TRACE=1 build/fuzz/<harness>
 # FILE tells what happens in it.
 set -eu
 
 out=build/fuzz
-harnesses="hash frame image calls cells"
+harnesses="hash frame image calls"
 seconds=${IDEM_SECONDS:-300}
 [ "${SHORT:-}" != 1 ] || seconds=5
-flags="-std=c99 -g -O2 -w -I. -Itests"
+flags="-std=c99 -g -O2 -w -I. -Itests/storage -Itests"
 sanitize="-fno-sanitize-recover=all -fsanitize=address,undefined"
 total=0
 mkdir -p "$out"
 
-# source NAME: what the compiler is given of a harness
-source() {
-    [ "$1" = cells ] && echo "-DIDEM_CELLS fuzz/calls.c" || echo "fuzz/$1.c"
+# seeds NAME: the inputs of fuzz/seeds.txt for a harness, in $out/seeds/NAME
+seeds() {
+    mkdir -p "$out/seeds/$1"
+    sed -n "s/^$1 *\([^ ]*\)/\1 /p" fuzz/seeds.txt |
+        while read -r name bytes; do
+            printf '%s\n' $bytes | fold -w 2 | while read -r hex; do
+                printf "\\$(printf %03o "0x$hex")"
+            done > "$out/seeds/$1/$name"
+        done
 }
 
 # libfuzzer NAME PROGRAM SECONDS: fuzzes, and adds up the executions
@@ -36,7 +41,7 @@ libfuzzer() {
     mkdir -p "$out/found/$1"
     "$out/$2" -max_total_time="$3" -max_len=400 -timeout=20 -rss_limit_mb=0 \
         -print_final_stats=1 -verbosity=1 -artifact_prefix="$out/$2-" \
-        "$out/found/$1" "fuzz/corpus/$1" > "$out/log" 2>&1 || {
+        "$out/found/$1" "$out/seeds/$1" > "$out/log" 2>&1 || {
         grep -a -e '^broken' -e 'ERROR' -e 'Test unit' "$out/log" ||
             cat "$out/log"
         echo "FAILED: $2"
@@ -51,7 +56,7 @@ libfuzzer() {
 afl() {
     AFL_NO_UI=1 AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1 AFL_SKIP_CPUFREQ=1 \
         AFL_NO_AFFINITY=1 AFL_QUIET=1 \
-        afl-fuzz -V "$2" -G 400 -t 20000 -i "fuzz/corpus/$1" -o "$out/afl-$1" \
+        afl-fuzz -V "$2" -G 400 -t 20000 -i "$out/seeds/$1" -o "$out/afl-$1" \
         -- "$out/$1-afl" > "$out/log" 2>&1 || {
         tail -n 20 "$out/log"
         echo "FAILED: $1-afl"
@@ -65,27 +70,17 @@ afl() {
     [ -z "$crashes" ] || { echo "FAILED: $crashes"; exit 1; }
 }
 
-if [ "${1:-}" = minimise ]; then
-    for name in $harnesses; do
-        mkdir -p "$out/small/$name"
-        "$out/$name" -set_cover_merge=1 -max_len=400 "$out/small/$name" \
-            "fuzz/corpus/$name" "$out/found/$name"
-        rm -rf "fuzz/corpus/$name"
-        mv "$out/small/$name" "fuzz/corpus/$name"
-    done
-    exit
-fi
-
-rm -rf "$out"/afl-* "$out/found"
+rm -rf "$out"/afl-* "$out/seeds"
 for name in $harnesses; do
-    clang-19 $flags -fsanitize=fuzzer $sanitize $(source "$name") \
+    seeds "$name"
+    clang-19 $flags -fsanitize=fuzzer $sanitize "fuzz/$name.c" \
         -o "$out/$name"
     clang-19 $flags -fsanitize=fuzzer,memory -fno-sanitize-recover=all \
-        $(source "$name") -o "$out/$name-memory"
+        "fuzz/$name.c" -o "$out/$name-memory"
     libfuzzer "$name" "$name" "$seconds"
     libfuzzer "$name" "$name-memory" "$((seconds / 5))"
     [ "${SHORT:-}" != 1 ] || [ "$name" = calls ] || continue
-    afl-clang-fast $flags -fsanitize=fuzzer $(source "$name") \
+    afl-clang-fast $flags -fsanitize=fuzzer "fuzz/$name.c" \
         -o "$out/$name-afl" > "$out/log" 2>&1 || { cat "$out/log"; exit 1; }
     afl "$name" "$seconds"
 done

@@ -2,9 +2,9 @@
 /*
  * Any bytes as a journal's image: opened, looked at, written to, opened again.
  *
- * The image is what a table has written, then changed by the input; or made by
- * the input, with headers and records whose CRC is right: without, nearly all
- * of it would be passed over.  In the first case no response is ever given to
+ * The image is what a table has written, then damaged by the input; or forged,
+ * with bits changed in headers and records whose check is right again: without,
+ * nearly all of it would be passed over.  In the first case no response is ever given to
  * another key or payload, for each says whose it is; and what is completed
  * afterwards is still there after the next opening.  Always: every call ends in
  * a bounded number of steps, and every invariant holds.
@@ -12,6 +12,7 @@
 #include "device.h"
 
 enum { CALLS_MAX = 60, STEPS_MAX = 200 };
+enum { WRITES = 64, WRITE_MAX = 256 };  // that are known, and bytes of each
 
 static int forged;                      // records may be of the input's making
 static uint32_t number;                 // of the latest response
@@ -19,15 +20,15 @@ static uint32_t known[KEYS];            // of the one that a key must have, or 0
 
 /* ---------------------------------------------------------------- the calls */
 
-/* A forged record may have a token that was never granted (K4). */
+/* A forged record may have a token that was never granted (K4), a forged header
+   may need sectors that are gone (J). */
 static void check_device(void)
 {
     int invariant = idem_check(&the.table);
 
     if (invariant)
         trace("idem_check: %d\n", invariant);
-    PROMISE(!invariant || (forged && invariant == 9));
-    PROMISE(!unready(&the.table));
+    PROMISE(!invariant || (forged && (invariant == 9 || invariant >= 14)));
     PROMISE(!the.medium.violations_of[FLASH_V_BOUNDS]);
     PROMISE(!the.medium.violations_of[FLASH_V_ALIGN]);
     PROMISE(!the.medium.violations_of[FLASH_V_CROSS]);
@@ -157,113 +158,78 @@ static void calls(input *in)
 
 /* ---------------------------------------------------------------- the image */
 
-/* Where the input writes, and whose CRC it is given */
-typedef struct pen {
-    input *in;
-    uint32_t sector, at;                // offset
-    uint32_t sequence, check;
-} pen;
+/* What was programmed, each header and record by itself: where, and in the
+   sector with which sequence. */
+typedef struct written {
+    uint32_t at, len, sequence;
+} written;
 
-/* CRC-32C, bit by bit, from the manual. */
-static uint32_t crc(uint32_t start, const uint8_t *p, uint32_t len)
+static written writes[WRITES];
+static unsigned writes_count;
+
+static void note_write(void *arg, const flash *f, const flash_op *op)
 {
-    unsigned bit;
+    written *w = &writes[writes_count % WRITES];
 
-    for (; len > 0; len--, p++)
-        for (start ^= *p, bit = 0; bit < 8; bit++)
-            start = start >> 1 ^ (start & 1 ? UINT32_C(0x82F63B78) : 0);
-    return start;
+    (void)arg;
+    (void)f;
+    if (op->call != FLASH_PROG || op->len > WRITE_MAX)
+        return;
+    w->at = op->at;
+    w->len = op->len;
+    w->sequence = inside_sequence(&the.table);
+    writes_count++;
 }
 
-static void store(uint8_t *p, uint32_t word)
+/* One of the latest. */
+static const written *some_write(input *in)
 {
-    p[0] = (uint8_t)word;
-    p[1] = (uint8_t)(word >> 8);
-    p[2] = (uint8_t)(word >> 16);
-    p[3] = (uint8_t)(word >> 24);
+    unsigned count = writes_count < WRITES ? writes_count : WRITES;
+
+    return count ? &writes[input_below(in, count)] : NULL;
 }
 
-/* Writes at the pen, to whole granules, inside the sector. */
-static void put(pen *p, const uint8_t *bytes, uint32_t len)
+/* Writes something again in its own place or another's, with some bits changed
+   and a check that is right.  Behind it are less bytes than a granule that the
+   check is not of. */
+static void forge(input *in)
 {
-    uint32_t size = the.medium.sector_size, granule = the.medium.prog_size;
-    uint32_t to = p->sector * size + p->at;
+    flash *f = &the.medium;
+    const written *from = some_write(in), *to = some_write(in);
+    unsigned count = input_below(in, 5);
+    uint8_t was[WRITE_MAX], is[WRITE_MAX];
+    uint32_t len;
 
-    if (len > size - p->at)
-        len = size - p->at;
-    flash_load(&the.medium, to, bytes, len);
-    p->at += (len + granule - 1) / granule * granule;
-    if (p->at >= size)
-        p->at = 0;
-}
-
-/* A header (>>format), its fields small numbers of the input's. */
-static void put_header(pen *p)
-{
-    uint8_t h[40] = "idem\1";
-    unsigned log2 = 0;
-
-    while (the.medium.prog_size >> log2 > 1)
-        log2++;
-    h[5] = (uint8_t)(IDEM_HASH | log2 << 4);
-    store(h + 6, the.medium.sector_size | the.medium.sector_count << 24);
-    h[10] = (uint8_t)(the.medium.sector_count >> 8);
-    h[11] = (uint8_t)p->check;
-    h[12] = (uint8_t)(p->check >> 8);
-    h[13] = input_byte(p->in);
-    h[14] = input_byte(p->in);
-    h[15] = input_byte(p->in);
-    p->sequence = input_byte(p->in);
-    if (p->sequence > 250)              // near the end of all
-        p->sequence -= 256;
-    store(h + 16, p->sequence);
-    store(h + 20, input_byte(p->in) * 1000u);
-    h[26] = (uint8_t)input_below(p->in, the.medium.sector_count);
-    h[27] = input_byte(p->in);
-    // Two sectors that are not needed, as every writer leaves.
-    h[28] = (uint8_t)input_below(p->in, the.medium.sector_count - 2);
-    store(h + 30, input_byte(p->in) * 4u);
-    store(h + 33, input_byte(p->in) * 4u);
-    store(h + 36, crc(UINT32_MAX, h, 36));
-    put(p, h, sizeof h);
-}
-
-/* A record, of what the input says. */
-static void put_record(pen *p)
-{
-    uint8_t r[100];
-    uint32_t len = 0, body = input_byte(p->in) % 64, more;
-
-    r[len++] = input_byte(p->in) | 0x80;
-    if (r[0] & 0x10)
-        r[len++] = input_byte(p->in);
-    more = (uint32_t)input_bytes(p->in, r + len + 1, body);
-    r[len++] = (uint8_t)more;
-    len += more;
-    store(r + len, crc(p->check ^ p->sequence * UINT32_C(0x9E3779B1) ^
-                       ~p->at, r, len));
-    put(p, r, len + 4);
-}
-
-static void put_bytes(pen *p)
-{
-    uint8_t bytes[64];
-
-    put(p, bytes,
-        (uint32_t)input_bytes(p->in, bytes, input_below(p->in, 64)));
+    if (!from || from->at % f->sector_size == 0)
+        to = from;
+    if (!to || to->at % f->sector_size + from->len > f->sector_size)
+        return;
+    len = from->len - input_below(in, f->prog_size);
+    memcpy(was, f->bytes + from->at, from->len);
+    memcpy(is, was, from->len);
+    for (; count > 0; count--) {
+        unsigned at = input_byte(in) % len;
+        is[at] ^= input_byte(in);
+    }
+    inside_seal(&the.table, was, from->sequence, from->at % f->sector_size,
+                is, to->sequence, to->at % f->sector_size, len);
+    trace("forge %u bytes of %u at %u\n", (unsigned)len, (unsigned)from->at,
+          (unsigned)to->at);
+    flash_load(f, to->at, is, from->len);
 }
 
 /* Copies a piece to where it does not belong. */
-static void put_copy(pen *p)
+static void copy(input *in)
 {
+    flash *f = &the.medium;
+    uint32_t from = input_word(in) % f->size, to = input_word(in) % f->size;
+    uint32_t len = input_byte(in), end = from < to ? to : from;
     uint8_t bytes[256];
-    uint32_t from = input_word(p->in) % the.medium.size;
-    uint32_t len = input_byte(p->in);
 
-    if (len > the.medium.size - from)
-        len = the.medium.size - from;
-    memcpy(bytes, the.medium.bytes + from, len);
-    put(p, bytes, len);
+    if (len > f->size - end)
+        len = f->size - end;
+    memcpy(bytes, f->bytes + from, len);
+    flash_load(f, to, bytes, len);
 }
 
 /* What random damage does. */
@@ -291,39 +257,32 @@ static void damage(input *in)
     }
 }
 
-/* Moves the pen; a sector's sequence is known from its last header. */
-static void seek(pen *p)
+/* Changes the image; returns whether the input has more to do. */
+static int scribble(input *in)
 {
-    flash *f = &the.medium;
+    unsigned what = input_byte(in) % 8;
 
-    p->sector = input_below(p->in, f->sector_count);
-    p->at = input_below(p->in, 8) * f->prog_size * 40;
-    if (p->at >= f->sector_size)
-        p->at = 0;
+    if (what == 7 || !in->left)
+        return 0;
+    if (what < 2)
+        damage(in);
+    else if (what == 2)
+        copy(in);
+    else {
+        forged = 1;
+        forge(in);
+    }
+    return 1;
 }
 
-/* Changes the image; returns whether the input has more to do. */
-static int scribble(pen *p)
+/* A smaller table has to do with what a larger one has written. */
+static void shrink(input *in)
 {
-    unsigned what = input_byte(p->in) % 8;
-
-    if (what == 7 || !p->in->left)
-        return 0;
-    trace("scribble %u at %u in sector %u\n", what, (unsigned)p->at,
-          (unsigned)p->sector);
-    if (!forged || what == 0)
-        damage(p->in);
-    else if (what == 1)
-        seek(p);
-    else if (what == 2)
-        put_header(p);
-    else if (what == 3)
-        put_bytes(p);
-    else if (what == 4)
-        put_copy(p);
-    else
-        put_record(p);
-    return 1;
+    forged = 1;
+    the.config.capacity = 1 + input_below(in, the.config.capacity);
+    the.config.key_max = (uint8_t)(1 + input_below(in, KEY_MAX));
+    the.config.response_max = (uint16_t)input_below(in, RESPONSE_MAX + 1);
+    the.config.state_max = (uint16_t)(the.config.state_max / 2);
 }
 
 /* ---------------------------------------------------------------------- run */
@@ -353,41 +312,57 @@ static int open_again(void)
     return result;
 }
 
-static void run(input *in)
+static int is_unreadable(void)
 {
-    pen mine = { in, 0, 0, 0, 0 };
-    unsigned before;
-    int result, unreadable;
+    return the.medium.kind == FLASH_ECC || memchr(the.medium.bad, FLASH_BAD_READ,
+                  the.medium.sector_count) != NULL;
+}
 
-    if (!device_make(in))
-        return;
-    number = 0;
-    memset(known, 0, sizeof known);
-    forged = input_byte(in) & 1;
-    trace("%s\n", forged ? "forged" : "damaged");
-    before = input_byte(in) % 32;
+/* Whatever a table is left with by another life. */
+static void live(input *in)
+{
+    unsigned left = input_byte(in) % 32;
+
     PROMISE(device_open() == IDEM_OK);
-    mine.check = the.table.journal->check;
-    for (; before > 0 && in->left; before--)
+    the.medium.watch = note_write;
+    for (; left > 0 && in->left; left--)
         one_call(in);
     if (the.config.durability == IDEM_BATCH)
         idem_sync(&the.table);
-    while (scribble(&mine))
+    the.medium.watch = NULL;
+}
+
+static void run(input *in)
+{
+    unsigned unreadable;
+    uint32_t progs;
+    int result;
+
+    if (!device_make(in))
+        return;
+    forged = 0;
+    number = writes_count = 0;
+    memset(known, 0, sizeof known);
+    live(in);
+    while (scribble(in))
         ;
+    if (input_byte(in) & 1)
+        shrink(in);
     memset(known, 0, sizeof known);
     result = open_again();
+    unreadable = is_unreadable();
     // What is written from now on can be read.  What could not be may turn out
     // to be another's, as long as nothing is written.
-    unreadable = memchr(the.medium.bad, FLASH_BAD_READ,
-                        the.medium.sector_count) != NULL;
     memset(the.medium.bad, 0, the.medium.sector_count);
-    PROMISE(result == IDEM_OK || result == IDEM_E_FORMAT);
+    progs = the.medium.progs;
+    PROMISE(result == IDEM_OK || result == IDEM_E_FORMAT || forged ||
+            (result == IDEM_E_STORAGE && unreadable));
     if (result != IDEM_OK)
         return;
     calls(in);
     result = idem_sync(&the.table);
     PROMISE(result == IDEM_OK || forged);
-    unreadable = unreadable && the.table.journal->blank;
+    unreadable = unreadable && progs == the.medium.progs;
     result = open_again();
     PROMISE(result == IDEM_OK || forged ||
             (result == IDEM_E_FORMAT && unreadable));

@@ -11,9 +11,21 @@
    had been filled: the end of their numbers is years away. */
 static inline void inside_start_far(idem_table *t, uint32_t sequence)
 {
-    t->journal->sequence = sequence;
-    t->journal->before = sequence;
+    t->journal->sequence = t->journal->tried = sequence;
     t->journal->tail = sequence + 1;
+    t->token = ((idem_token)sequence + 1) * t->journal->sector_size - 1;
+}
+
+/* Logical time, which no call tells. */
+static inline uint32_t inside_clock(const idem_table *t)
+{
+    return t->clock;
+}
+
+/* The sequence of the sector that a callback of this table is called for. */
+static inline uint32_t inside_sequence(const idem_table *t)
+{
+    return t->journal->sequence;
 }
 
 /* What the index knows of a key, where in it the key belongs, and how many
@@ -35,6 +47,34 @@ static inline void inside_set_token(idem_table *t, uint64_t token)
 int inside_flip(idem_table *t, unsigned n, unsigned bit);
 
 #ifdef IDEM_IMPLEMENTATION
+/* What the check of a header (offset 0) or record would be, whose last four
+   bytes it is. */
+static inline uint32_t inside_check(const idem_table *t, const uint8_t *bytes,
+                                    uint32_t sequence, uint32_t offset,
+                                    uint32_t len)
+{
+    return idemi_storage_check(t, offset ? sequence : 0, offset, bytes,
+                               len - 4);
+}
+
+/* `is` was made out of `was`, whose check is right where that stands: so is that
+   of `is` then.  (An enemy who writes the storage is none that is promised
+   anything; a fuzzer is, whose bytes would else not be looked at.) */
+static inline void inside_seal(const idem_table *t, const uint8_t *was,
+                               uint32_t was_sequence, uint32_t was_offset,
+                               uint8_t *is, uint32_t sequence, uint32_t offset,
+                               uint32_t len)
+{
+    uint32_t check;
+
+    if (len < 8)
+        return;
+    memcpy(&check, was + len - 4, 4);
+    check ^= inside_check(t, was, was_sequence, was_offset, len) ^
+             inside_check(t, is, sequence, offset, len);
+    memcpy(is + len - 4, &check, 4);
+}
+
 unsigned inside_hash(const idem_table *t, const char *scope, const char *key)
 {
     idem_request rq = { 0 };

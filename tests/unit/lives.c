@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: 0BSD */
+/*
+ * Lives of a table in which callbacks fail now and then, power is cut, and the
+ * tick does what it likes: whatever is answered keeps the promises of the
+ * manual, as the model knows them that the fuzzer uses (fuzz/promises.h).  The
+ * calls are chance, the same in every run.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#define PROMISE(condition) assert_true(condition)
+#include "../../fuzz/calls.c"
+
+enum { LIVES = 6000, LIFE = 400 };
+
+static void s1_to_s10_hold_whatever_fails_and_whenever(void **state)
+{
+    static uint8_t bytes[LIFE];
+
+    (void)state;
+    for (uint32_t life = 0; life < LIVES; life++) {
+        uint32_t chance = life * UINT32_C(0x9E3779B1);
+        input in = { bytes, LIFE };
+        for (unsigned i = 0; i < LIFE; i++) {
+            chance = flash_mix(chance + 1);
+            bytes[i] = (uint8_t)(chance >> 13);
+        }
+        run(&in);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(s1_to_s10_hold_whatever_fails_and_whenever),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
