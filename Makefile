@@ -75,13 +75,9 @@ size:                    ## text, RAM and stack; rewrites the table in README
 	@sh tests/size.sh
 
 deps-bench:              ## install what bench compares with
-	@sh tests/deps.sh libhts-dev uthash-dev valgrind g++ pkg-config \
-	    libstb-dev libglib2.0-dev libsqlite3-dev liblmdb-dev libleveldb-dev
+	@sh tests/deps.sh libhts-dev uthash-dev libsqlite3-dev
 
-deps-bench-all: deps-bench  ## the same, and the database servers
-	@sh tests/deps.sh redis-server libhiredis-dev postgresql libpq-dev
-
-bench: $(B)/bench_flash $(B)/bench_file  ## speed, wear, bytes beside others
+bench:                   ## speed, wear, bytes beside budgets and others
 	@SHORT="$(SHORT)" B="$(B)" CC="$(CC)" sh tests/bench/bench.sh
 
 demo: $(B)/serial/demo $(B)/serial/controller $(B)/serial/device  ## a bad line and kill -9
@@ -290,15 +286,6 @@ $(B)/proxy: tests/mqtt/proxy.c
 	@mkdir -p $(B)
 	$(CC) $(CFLAGS) $(WARN) tests/mqtt/proxy.c -o $@
 
-$(B)/bench_flash: tests/bench/flash.c tests/bench/common.h tests/flash.h \
-                  idem.h
-	@mkdir -p $(B)
-	$(CC) -std=gnu99 -O2 -I. tests/bench/flash.c -o $@
-
-$(B)/bench_file: tests/bench/file.c tests/bench/common.h idem.h
-	@mkdir -p $(B)
-	$(CC) -std=gnu99 -O2 -I. tests/bench/file.c -o $@
-
 $(CRASH): tests/crash.c tests/crash_model.h tests/flash.h tests/ready.h idem.h
 
 $(B)/crash:
@@ -346,7 +333,7 @@ $(TESTS): idem.h
 	@mkdir -p $(B)
 	$(CC) $(CFLAGS) $(WARN) -I. tests/$(@F).c -o $@ -lcmocka -lpthread
 
-.PHONY: test help demo deps deps-check deps-bench deps-bench-all check model \
+.PHONY: test help demo deps deps-check deps-bench check model \
         examples docs size bench clean crash crash-faults file hello patterns \
         fuzz-template deps-fuzz once inspect deps-mqtt mqtt targets golden \
         deps-targets demo-firmware cover fuzz mutate deps-trust crash-long \
