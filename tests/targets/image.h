@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { IMAGE_KEYS = 4, IMAGE_RESPONSE = 16, IMAGE_STATE = 4 };
-enum { IMAGE_SIZE = 3840, IMAGE_SECTORS = 5, IMAGE_GRANULE = 16 };
+enum { IMAGE_SIZE = 3840, IMAGE_GRANULE = 16 };
 enum { IMAGE_TURNS = 80 };
 #define IMAGE_CODE INT32_C(1048577)     // of three bytes
 
@@ -20,7 +20,7 @@ typedef struct image_medium {
     uint8_t  erases, erased;
 } image_medium;
 
-// At most IMAGE_SIZE, IMAGE_SECTORS, IMAGE_GRANULE.
+// At most IMAGE_SIZE, IMAGE_GRANULE.
 static const image_medium image_media[] = {
     { "eeprom", 640, 5, 1,  0, 0xFF },
     { "nor1",   640, 5, 1,  1, 0xFF },
@@ -32,8 +32,7 @@ enum { IMAGE_MEDIA = sizeof image_media / sizeof image_media[0] };
 
 static uint8_t image_bytes[IMAGE_SIZE];
 static uint32_t image_memory[IDEM_JOURNAL_MEMORY_SIZE(
-    IMAGE_KEYS, 8, IMAGE_RESPONSE, IMAGE_STATE, IMAGE_SECTORS,
-    IMAGE_GRANULE) / 4];
+    IMAGE_KEYS, 8, IMAGE_RESPONSE, IMAGE_STATE, IMAGE_GRANULE) / 4];
 static idem_storage image_storage;
 static idem_table image_table;
 static idem_claim image_claim;
