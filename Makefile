@@ -141,8 +141,7 @@ deps-targets:            ## install compilers and emulators for targets
 	    gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf \
 	    qemu-system-arm qemu-system-misc gcc-avr avr-libc \
 	    libsimavr-dev libelf-dev qemu-user gcc-s390x-linux-gnu \
-	    libc6-dev-s390x-cross gcc-powerpc-linux-gnu \
-	    libc6-dev-powerpc-cross gcc-12-multilib libc6-dev-i386 sdcc \
+	    libc6-dev-s390x-cross gcc-12-multilib libc6-dev-i386 sdcc \
 	    sdcc-ucsim cmake
 
 targets:                 ## emulated boards: self-tests, power cuts, figures
