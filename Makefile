@@ -42,7 +42,7 @@ deps-check:              ## install what check, size and docs need besides
 	    libnewlib-arm-none-eabi gcc-avr avr-libc tcc sdcc \
 	    gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user strace
 
-check: $(TESTS)          ## every configuration, compiler and sanitizer
+check:                   ## every configuration, compiler and sanitizer
 	@SHORT="$(SHORT)" sh tests/check.sh
 
 model:                   ## the long differential run: ten million calls
@@ -249,9 +249,6 @@ prove:                   ## all states of a model, proofs, value analysis
 repro:                   ## two builds give the same bytes
 	@SHORT="$(SHORT)" sh tests/repro.sh
 
-list-builds:             # what repro builds
-	@echo $(TESTS) $(B)/hello $(B)/crash
-
 deps-ct:                 ## install what ct needs
 	@sh tests/deps.sh valgrind
 
@@ -337,4 +334,4 @@ $(TESTS): idem.h
         fuzz-template deps-fuzz once inspect deps-mqtt mqtt targets golden \
         deps-targets demo-firmware cover fuzz mutate deps-trust crash-long \
         failures extremes erases extremes-faults chosen ct deps-ct lint deps-lint \
-        prove deps-prove repro list-builds
+        prove deps-prove repro
