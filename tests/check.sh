@@ -19,8 +19,8 @@ run() {
         passed=$((passed + 1))
     else
         failed=$((failed + 1))
-        echo "FAILED: $what: $*"
-        grep -E 'error|warning|[Ff]ail|not ok|died' "$out/log" | head -n 8
+        echo "FAILED: $what: $1"
+        grep -E 'error|warning|[Ff]ail|not ok|died' "$out/log" | head -n 3
     fi
 }
 
