@@ -37,7 +37,7 @@ enum {
     DAY_MS = 86400000,
     M4_KEYS = 10000,
     DEPTH = 64,                     // in flight
-    ONE_BY_ONE = 32,                // commands in a turn
+    ONE_BY_ONE = 16,                // commands in a turn
     READ_AHEAD = 65536              // memory beyond what a table needs
 };
 
@@ -375,8 +375,6 @@ static void measure_m4(const char *folder, int turns)
         print_row(sample_median(&ratios[s]), subjects[s].budget,
                   subjects[s].moonshot, "M4, durable: %s, x that",
                   subjects[s].name);
-    print_row((double)each.written / (double)each.number, 0, 0,
-              "M4, bytes written for a command");
     device_close(&each);
     device_close(&batch);
     close(bare.fd);
@@ -455,7 +453,7 @@ int main(int argc, char **argv)
             is_short = 1;
         else
             folder = argv[i];
-    measure_m4(folder, is_short ? 5 : 31);
+    measure_m4(folder, is_short ? 3 : 31);
     measure_m5(folder, 100000, is_short ? 5 : 31, 10, 6);
     if (!is_short)
         measure_m5(folder, 1000000, 5, 0, 0);
