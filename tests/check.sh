@@ -162,7 +162,7 @@ CC=clang-19
 tests "clang, address, undefined, integer" \
     "-std=c99 -O1 $san -fsanitize=implicit-conversion"
 CC=gcc
-bare "gcc -m32 -Os, 16-bit index, HalfSipHash" "-m32 -std=c99 -Os $small"
+bare "gcc -m32 -Os, 16-bit index, HalfSipHash" "-m32 -idirafter /usr/include/$(gcc -print-multiarch) -std=c99 -Os $small"
 unit=threads
 tests "threads, watched" "-std=c99 -O1 -g -fsanitize=thread"
 unit=

@@ -3,7 +3,6 @@
    hashes, the life of a key, and with a journal power cuts at every storage
    operation.  Says what failed by line; returns 0 if nothing did.
 
-     SELFTEST_SMALL   fewer media, for machines with 8 KB of RAM
      SELFTEST_STRIDE  of the ways to tear an operation, one in so many
      IDEM_NO_JOURNAL  no media */
 #define IDEM_IMPLEMENTATION
@@ -231,20 +230,14 @@ typedef struct medium_kind {
 
 // Each of as few sectors as the table asks for.
 static const medium_kind media[] = {
-    { FLASH_NOR, 1, 416, 0xFF },
-    { FLASH_INPLACE, 1, 416, 0xFF },
-#ifndef SELFTEST_SMALL
+    { FLASH_NOR, 1, 512, 0xFF },
+    { FLASH_INPLACE, 1, 512, 0xFF },
     { FLASH_NOR, 8, 512, 0xFF },
     { FLASH_ECC, 16, 640, 0xFF },
     { FLASH_NOR, 4, 512, 0x00 },
-#endif
 };
 
-#ifdef SELFTEST_SMALL
-enum { MEDIUM_SIZE = 416, MEDIUM_COUNT = 4 };
-#else
 enum { MEDIUM_SIZE = 640, MEDIUM_COUNT = 6 };
-#endif
 
 static flash medium;
 static idem_storage storage;
