@@ -7,7 +7,7 @@ CFLAGS = -std=c99 -Og -g
 WARN   = -Wall -Wextra -Wpedantic -Wshadow -Werror
 B      = build
 
-CRASH = $(B)/crash $(B)/crash_narrow $(B)/crash_cells
+CRASH = $(B)/crash $(B)/crash_narrow
 
 # Every tests/unit/*.c is one, by being there; UNIT="table keys" runs these.
 test:                    ## run the unit, model and thread tests
@@ -66,13 +66,9 @@ size:                    ## text, RAM and stack; rewrites the table in README
 	@sh tests/size.sh
 
 deps-bench:              ## install what bench compares with
-	@sh tests/deps.sh libhts-dev uthash-dev valgrind g++ pkg-config \
-	    libstb-dev libglib2.0-dev libsqlite3-dev liblmdb-dev libleveldb-dev
+	@sh tests/deps.sh libhts-dev uthash-dev libsqlite3-dev
 
-deps-bench-all: deps-bench  ## the same, and the database servers
-	@sh tests/deps.sh redis-server libhiredis-dev postgresql libpq-dev
-
-bench: $(B)/bench_flash $(B)/bench_file  ## speed, wear, bytes beside others
+bench:                   ## speed, wear, bytes beside budgets and others
 	@SHORT="$(SHORT)" B="$(B)" CC="$(CC)" sh tests/bench/bench.sh
 
 demo: $(B)/serial/demo $(B)/serial/controller $(B)/serial/device  ## a bad line and kill -9
@@ -136,8 +132,7 @@ deps-targets:            ## install compilers and emulators for targets
 	    gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf \
 	    qemu-system-arm qemu-system-misc gcc-avr avr-libc \
 	    libsimavr-dev libelf-dev qemu-user gcc-s390x-linux-gnu \
-	    libc6-dev-s390x-cross gcc-powerpc-linux-gnu \
-	    libc6-dev-powerpc-cross gcc-12-multilib libc6-dev-i386 sdcc \
+	    libc6-dev-s390x-cross gcc-12-multilib libc6-dev-i386 sdcc \
 	    sdcc-ucsim cmake
 
 targets:                 ## emulated boards: self-tests, power cuts, figures
@@ -215,9 +210,8 @@ erases:                  ## no call erases more than it may, on random rings
 
 chosen:                  ## what keys cost that an enemy has crafted
 	@mkdir -p $(B)
-	@set -e; keys=1000000; [ "$(SHORT)" != 1 ] || keys=100000; \
-	for hash in SIPHASH HALFSIPHASH FNV; do \
-	    [ $$hash != FNV ] || keys=3000; \
+	@set -e; for hash in SIPHASH HALFSIPHASH FNV; do \
+	    keys=20000; [ $$hash != FNV ] || keys=3000; \
 	    $(CC) -std=c99 -O2 $(WARN) -DIDEM_HASH=IDEM_HASH_$$hash -I. \
 	        tests/chosen.c -o $(B)/chosen; \
 	    $(B)/chosen $$keys; done
@@ -237,9 +231,6 @@ prove:                   ## all states of a model, proofs, value analysis
 
 repro:                   ## two builds give the same bytes
 	@SHORT="$(SHORT)" sh tests/repro.sh
-
-list-builds:             # what repro builds
-	@echo $(B)/hello $(B)/crash
 
 deps-ct:                 ## install what ct needs
 	@sh tests/deps.sh valgrind
@@ -274,15 +265,6 @@ $(B)/proxy: tests/mqtt/proxy.c
 	@mkdir -p $(B)
 	$(CC) $(CFLAGS) $(WARN) tests/mqtt/proxy.c -o $@
 
-$(B)/bench_flash: tests/bench/flash.c tests/bench/common.h tests/flash.h \
-                  idem.h
-	@mkdir -p $(B)
-	$(CC) -std=gnu99 -O2 -I. tests/bench/flash.c -o $@
-
-$(B)/bench_file: tests/bench/file.c tests/bench/common.h idem.h
-	@mkdir -p $(B)
-	$(CC) -std=gnu99 -O2 -I. tests/bench/file.c -o $@
-
 $(CRASH): tests/crash.c tests/crash_model.h tests/flash.h tests/ready.h idem.h
 
 $(B)/crash:
@@ -293,13 +275,9 @@ $(B)/crash_narrow:
 	@mkdir -p $(B)
 	$(CC) -std=c99 -O2 $(WARN) -DIDEM_WIDE=0 -I. tests/crash.c -o $@
 
-$(B)/crash_cells:
-	@mkdir -p $(B)
-	$(CC) -std=c99 -O2 $(WARN) -DIDEM_CELLS -I. tests/crash.c -o $@
-
-.PHONY: test help demo deps deps-check deps-bench deps-bench-all check model \
+.PHONY: test help demo deps deps-check deps-bench check model \
         examples docs size bench clean crash crash-faults file hello patterns \
         fuzz-template deps-fuzz once format deps-mqtt mqtt targets golden \
         deps-targets demo-firmware cover fuzz mutate deps-trust crash-long \
         failures extremes erases chosen ct deps-ct lint deps-lint \
-        prove deps-prove repro list-builds
+        prove deps-prove repro

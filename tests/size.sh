@@ -1,27 +1,72 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
-# Code, RAM and stack of idem.h on Cortex-M0 at -Os, beside the budgets of the
-# project.  Writes the table into README between its two markers; CI fails if
-# that changes it.
+# Code, RAM, stack and lines of idem.h, for Cortex-M0 at -Os, beside the budgets
+# of the project; then where the bytes go.  Writes the first table into README
+# between its two markers; CI fails if that changes it.
+#     size.sh             all of it
+#     size.sh functions   bytes of every function that firmware links, sorted
 set -eu
 
 out=build/size
-rm -rf "$out"
 mkdir -p "$out"
-arm="arm-none-eabi-gcc -std=c99 -mcpu=cortex-m0 -mthumb -Os -ffunction-sections
-    -fdata-sections -I."
+firmware="idem_open idem_begin idem_complete idem_release idem_maintain"
+arm="arm-none-eabi-gcc -std=c99 -mcpu=cortex-m0 -mthumb -Os -g
+    -ffunction-sections -fdata-sections"
 
-# functions FLAGS...: "bytes name" of each of our functions that gets linked
+# compile NAME FLAGS...: the header as an object of that name
+compile() {
+    name=$1
+    shift
+    $arm "$@" -I. -c tests/size/firmware.c -o "$out/$name.o"
+}
+
+# link NAME CALLS...: what a program that makes these calls links of it, without
+# the C library
+link() {
+    object=$1
+    shift
+    roots=
+    for call in "$@"; do
+        roots="$roots -Wl,-u,$call"
+    done
+    $arm -nostdlib -Wl,--gc-sections -Wl,-e,0 \
+        -Wl,--unresolved-symbols=ignore-all $roots \
+        "$out/$object.o" -o "$out/$object.elf"
+}
+
+# functions NAME CALLS...: "bytes function section" of each that is linked; what
+# was inlined counts where it went
 functions() {
-    $arm "$@" -nostdlib -Wl,--gc-sections -Wl,-e,firmware \
-        tests/size/firmware.c -lc -lgcc -o "$out/firmware.elf"
-    arm-none-eabi-nm -S -t d "$out/firmware.elf" |
-        awk '$3 ~ /[tT]/ && $4 ~ /^idem/ { print $2 + 0, $4 }'
+    link "$@"
+    arm-none-eabi-nm -S -l -t d "$out/$1.elf" |
+        awk 'FNR == NR { if (/^   >>[a-z]+ /) {
+                             start[++n] = FNR; title[n] = substr($1, 3) }
+                         next }
+             $3 ~ /^[tTrR]$/ {
+                 line = $NF
+                 sub(/.*:/, "", line)
+                 for (i = n; i > 1 && start[i] > line; i--)
+                     ;
+                 print $2 + 0, $4, title[i] }' idem.h - | sort -rn
 }
 
+# text NAME CALLS...: the bytes of all that, with constants and alignment
 text() {
-    functions "$@" | awk '{ n += $1 } END { print n }'
+    link "$@"
+    arm-none-eabi-size -A "$out/$1.elf" |
+        awk '$1 ~ /^\.(text|rodata)/ { n += $2 } END { print n }'
 }
+
+compile whole -fstack-usage -fcallgraph-info=su
+if [ "${1-}" = functions ]; then
+    functions whole $firmware
+    exit
+fi
+compile table -DIDEM_NO_JOURNAL
+awk -f tests/size/calls.awk "$out/whole.ci" | sort -rn > "$out/calls"
+awk -v of="storage records journal opening" -f tests/size/lines.awk idem.h \
+    > "$out/lines"
+$arm -I. -c tests/size/ram.c -o "$out/ram.o"
 
 # object NAME: its bytes
 object() {
@@ -29,89 +74,115 @@ object() {
         awk -v name="$1" '$4 == name { print $2 + 0 }'
 }
 
-# part PATTERN: bytes of the functions whose names match
-part() {
-    awk -v pattern="$1" '$2 ~ pattern { n += $1 } END { print n + 0 }' \
-        "$out/functions"
+# per_key NAME: RAM per key, beside its 32 bytes of key and response
+per_key() {
+    echo $((($(object "$1_116") - $(object "$1_16")) / 100 - 32))
 }
 
-# sections FLAGS...: what each section of the header takes of that, as text; what
-# was inlined counts where it went
-sections() {
-    awk -f tests/defined.awk idem.h > "$out/defined"
-    functions "$@" | awk '
-        FNR == NR {
-            if (!($1 in where))         # cells have some of them anew
-                where[$1] = $2
-            next
-        }
-        {
-            sub(/\..*/, "", $2)         # .part.0 and the like
-            if (!(where[$2] in bytes))
-                names[++n] = where[$2]
-            bytes[where[$2]] += $1
-        }
-        END {
-            for (i = 1; i <= n; i++)
-                print bytes[names[i]], names[i]
-        }' "$out/defined" - | sort -rn |
-        awk '{ printf "%s%s %d", (NR > 1 ? ", " : ""), $2, $1 }'
+# nth N FILE: that word of its first line
+nth() {
+    awk -v n="$1" 'NR == 1 { print $n }' "$2"
 }
 
-functions -DIDEM_NO_JOURNAL > "$out/functions"
-core=$(text -DIDEM_NO_JOURNAL)
-hash=$(part '^idemi_load64|^idemi_hash|^idem_halfsiphash|^idem_fingerprint')
-$arm -c tests/size/ram.c -o "$out/ram.o"
-$arm -DWHOLE -fstack-usage -fcallgraph-info=su -c tests/size/firmware.c \
-    -o "$out/stack.o"
-$arm -DWHOLE -DIDEM_CELLS -fstack-usage -fcallgraph-info=su \
-    -c tests/size/firmware.c -o "$out/cells.o"
-
-# stack GRAPH: the deepest call and what it takes, frame by frame, as a row
-stack() {
-    awk -f tests/size/stack.awk "$out/$1.ci" | sort -rn | head -n 1 |
-        while read -r bytes name frames; do
-            echo "(\`$name\`: $frames) | $bytes | 256 |"
-        done
-}
-
-# row COUNT: the table's line for that many keys
-row() {
-    bytes=$(object "memory_$1")
-    echo "| RAM, $1 keys of 16 bytes with responses of 16 bytes" \
-        "| $bytes ($(echo "$bytes $1" | awk '{ printf "%.1f", $1 / $2 }')" \
-        "per key) | |"
-}
-
+table=$(text table $firmware)
+whole=$(text whole $firmware)
+deep=$(nth 1 "$out/calls")
+long=$(sort -k 2,2rn "$out/calls" | awk 'NR == 1 { print $2 }')
 {
-    echo "| Cortex-M0, gcc $(arm-none-eabi-gcc -dumpversion), -Os | bytes" \
-        "| budget |"
-    echo "|---|---|---|"
-    echo "| code: open, begin, complete, release, maintain, without journal" \
-        "(and without memcpy, memset, memcmp) | $core | 2048 |"
-    echo "| of that, HalfSipHash in its two uses | $hash | |"
-    echo "| the same with SipHash" \
-        "| $(text -DIDEM_NO_JOURNAL -DIDEM_HASH=IDEM_HASH_SIPHASH) | |"
-    echo "| the same with FNV-1a" \
-        "| $(text -DIDEM_NO_JOURNAL -DIDEM_HASH=IDEM_HASH_FNV) | |"
-    echo "| the same with a 32-bit index" \
-        "| $(text -DIDEM_NO_JOURNAL -DIDEM_WIDE=1) | |"
-    echo "| the same with the journal | $(text) | 5120 |"
-    echo "| of that, by section of the header | $(sections) | |"
-    echo "| the same with cells (EEPROM, FRAM) | $(text -DIDEM_CELLS) | 5120 |"
-    echo "| code: every function, with the journal | $(text -DWHOLE) | |"
-    echo "| RAM, the table itself | $(object table_struct) | 192 |"
-    echo "| RAM, per key beyond what is stored of it" \
-        "| $(object beyond_stored) | 16 |"
-    row 16
-    row 64
-    row 256
-    echo "| RAM, per key with a journal, all of it |" \
-        "$(object journal_key) | 24 |"
-    echo "| RAM, 64 such keys, 8 sectors, buffers | $(object journal_64) | |"
-    echo "| stack, deepest call, frame by frame $(stack stack)"
-    echo "| the same with cells $(stack cells)"
+    echo "| Cortex-M0, gcc $(arm-none-eabi-gcc -dumpversion), -Os, bytes | is" \
+        "| budget | moonshot |"
+    echo "|---|---|---|---|"
+    echo "| code: open, begin, complete, release, maintain, table alone" \
+        "| $table | 3200 | 2700 |"
+    echo "| the same with the journal | $whole | 8800 | 7500 |"
+    echo "| stack: the deepest call, callbacks aside" \
+        "| $deep | 420 | 320 |"
+    echo "| longest chain of private functions below a call" \
+        "| $long | 11 | 9 |"
+    echo "| RAM per key beside key and response, table alone" \
+        "| $(per_key keys) | 40 | 36 |"
+    echo "| the same with the journal | $(per_key journal) | 44 | 40 |"
+    echo "| RAM: the table itself, with the journal" \
+        "| $(object table_journal) | 256 | 192 |"
+    echo "| lines (not bytes) of the header | $(nth 1 "$out/lines") | 4600 | 4000 |"
+    echo "| of these, the manual | $(nth 2 "$out/lines") | 600 | 500 |"
+    echo "| of these, code of storage, records, journal, opening" \
+        "| $(nth 3 "$out/lines") | 850 | 750 |"
 } > "$out/table"
-cat "$out/table"
+sed 's/^| //; s/ |$//; /^|---/d' "$out/table" | awk -F ' [|] ' '
+    { printf "%-64s %8s %8s %9s\n", $1, $2, $3, $4 }'
+
+echo
+echo "RAM: the table without a journal: $(object table_alone) bytes"
+printf 'variants without journal: '
+for variant in HASH=IDEM_HASH_SIPHASH HASH=IDEM_HASH_FNV WIDE=1; do
+    compile variant -DIDEM_NO_JOURNAL "-DIDEM_$variant"
+    printf '%s %s; ' "$variant" "$(text variant $firmware)"
+done
+echo
+echo
+echo "code by section of the header, without and with the journal:"
+{
+    functions table $firmware | sed 's/$/ 1/'
+    functions whole $firmware | sed 's/$/ 2/'
+} | awk '{ bytes[$3 " " $4] += $1; names[$3] }
+    END { for (name in names)
+              printf "%6d %6d  %s\n", bytes[name " " 1], bytes[name " " 2],
+                  name }' | sort -k 2,2rn
+echo
+echo "stack of each call, its longest chain of private functions, frames:"
+awk '{ printf "%6d %4d  %-18s", $1, $2, $3
+       for (i = 4; i <= NF; i++) printf " %s", $i
+       print "" }' "$out/calls" | grep -v 'siphash\|fnv1a\|fingerprint'
+
+echo
+echo "what linking one call more costs:"
+for call in $(awk '{ print $3 }' "$out/calls" | grep -v 'siphash\|fnv1a'); do
+    echo "$(($(text whole $firmware "$call") - whole)) $call"
+done | sort -rn | awk '$1 { printf "%6d  %s\n", $1, $2 }'
+
+# without FIELD VALUE: bytes less if a field of the configuration or of a
+# request can only have that value: the feature's cost
+without() {
+    mkdir -p "$out/without"
+    sed -E "s/\\b((t->)?config|(t->config->)?storage|m|rq|request|out)->$1\\b(\
+ *([^ =]| =|\$))/((__typeof__(((idem_$2 *)0)->$1))$3)\\4/g" idem.h \
+        > "$out/without/idem.h"
+    if cmp -s idem.h "$out/without/idem.h"; then
+        echo "0 $1: not found"
+        return
+    fi
+    if $arm -w -I"$out/without" -c tests/size/firmware.c \
+        -o "$out/less.o" 2> "$out/without/errors"; then
+        echo "$((whole - $(text less $firmware))) $2.$1"
+    else
+        echo "0 $1: does not compile"
+    fi
+}
+
+echo
+echo "what a field costs that may be set (0 means: has no cost, or shared):"
+while read -r field struct value; do
+    without "$field" "$struct" "$value"
+done << 'FIELDS' | sort -rn | awk '{ printf "%6d ", $1; $1 = ""; print }'
+state_max config 0
+response_max config 0
+quota config 0
+full config 0
+durability config 0
+volatile_claims config 0
+max_attempts config 3
+lock config 0
+retention_ms request 0
+lease_ms request 0
+age_ms request 0
+has_fingerprint request 0
+scope_len request 0
+confirm outcome 0
+erase storage 0
+erasing storage 0
+sync storage 0
+verify storage 0
+FIELDS
 
 sh tests/readme.sh size "$out/table"

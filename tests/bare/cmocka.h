@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: 0BSD
    As much of cmocka as the tests use, for machines that cmocka is not built
-   for: 32-bit x86, big-endian, MemorySanitizer.  The first failure ends it. */
+   for: 32-bit x86, big-endian, MemorySanitizer.  Says what passes as TAP; the
+   first failure ends it. */
 #ifndef BARE_CMOCKA_H
 #define BARE_CMOCKA_H
 
@@ -53,6 +54,7 @@ static int bare_in_range(uint64_t x, uint64_t low, uint64_t high)
     BARE_CHECK(bare_in_range((uint64_t)(x), low, high),                        \
                #x " in " #low ".." #high)
 #define fail() bare_fail("fail()", __FILE__, __LINE__)
+#define _fail(file, line) bare_fail("fail()", file, line)
 #define fail_msg(...) (printf(__VA_ARGS__), fail())
 #define print_message printf
 #define print_error printf
@@ -75,10 +77,10 @@ static int bare_run(const struct CMUnitTest *tests, size_t count,
         tests[i].test(&state);
         if (tests[i].teardown)
             assert_int_equal(tests[i].teardown(&state), 0);
+        printf("ok %u - %s\n", (unsigned)i + 1, tests[i].name);
     }
     if (teardown)
         assert_int_equal(teardown(&group), 0);
-    printf("%u passed, 0 failed\n", (unsigned)count);
     return 0;
 }
 

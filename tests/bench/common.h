@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * What the benchmarks share: chance, clocks, medians, and the rows from which
- * plots are made.  Define _POSIX_C_SOURCE before the first #include.
+ * What the benchmarks share: chance, clocks, medians, the table.  Define
+ * _POSIX_C_SOURCE before the first #include.
  */
 #ifndef BENCH_COMMON_H
 #define BENCH_COMMON_H
@@ -105,43 +105,29 @@ static inline double sample_median(struct sample *s)
     return (s->values[(s->count - 1) / 2] + s->values[s->count / 2]) / 2;
 }
 
-static inline void print_sample(struct sample *s, const char *format)
-{
-    double median = sample_median(s);
-
-    printf(format, median, s->values[0], s->values[s->count - 1]);
-}
-
 /* ---------------------------------------------------------------------------
-   Rows for plots (plot.awk), in the folder that BENCH_ROWS names, if it is set:
-   series, x or label, median, least, most
+   The table that bench.sh begins: a figure beside its budget and moonshot, of
+   which none (0) are printed where there is none.
    ------------------------------------------------------------------------ */
-static inline void plot_row(const char *plot, const char *series,
-                            const char *label, struct sample *s)
+static inline void print_row(double value, double budget, double moonshot,
+                             const char *format, ...)
 {
-    const char *folder = getenv("BENCH_ROWS");
-    double median = sample_median(s);
-    char path[512];
-    FILE *f;
+    double limits[3] = { value, budget, moonshot };
+    va_list args;
+    int i;
 
-    if (!folder)
-        return;
-    snprintf(path, sizeof path, "%s/%s.tsv", folder, plot);
-    f = fopen(path, "a");
-    if (!f)
-        fail("%s: cannot be written", path);
-    fprintf(f, "%s\t%s\t%g\t%g\t%g\n", series, label, median, s->values[0],
-            s->values[s->count - 1]);
-    fclose(f);
-}
-
-/* The same for what is counted, and so has no spread */
-static inline void plot_value(const char *plot, const char *series,
-                              const char *label, double value)
-{
-    struct sample one = { { value }, 1 };
-
-    plot_row(plot, series, label, &one);
+    printf("| ");
+    va_start(args, format);
+    vprintf(format, args);
+    va_end(args);
+    for (i = 0; i < 3; i++)
+        if (i == 0 || limits[i] > 0)
+            printf(" | %.*f", limits[i] < 10 ? 2 : limits[i] < 100 ? 1 : 0,
+                   limits[i]);
+        else
+            printf(" |");
+    printf(" |%s\n", budget > 0 && value > budget * 1.0005 ? " missed" : "");
+    fflush(stdout);
 }
 
 #endif

@@ -5,7 +5,7 @@
     gate.py idem.h exceptions.txt EXPORTED...
 
 Each EXPORTED is what llvm-cov export tells of one program: of several at once
-it drops functions that they have under one name, as the ring and the cells do.
+it drops functions that they have under one name, compiled another way.
 
 Every line, every outcome of every branch, and in every decision each condition
 on its own (MC/DC) is to be covered, but for exceptions, which are few, and
@@ -120,9 +120,10 @@ def main():
     for path in exported:
         with open(path, encoding="utf-8") as file:
             files = json.load(file)["data"][0]["files"]
-        data = next(f for f in files if f["filename"].endswith(header))
-        for key, covered in points_of(data, source).items():
-            add(points, key, covered)
+        for data in files:
+            if data["filename"].endswith("/" + header):
+                for key, covered in points_of(data, source).items():
+                    add(points, key, covered)
     excepted = read_exceptions(exceptions)
     unused = set(excepted)
     wrong = ["without a reason: " + name

@@ -17,7 +17,7 @@ $1 == "wrong" { violation("not to be answered here") }
 $1 == "opened" {
     if ($3 != 0)
         violation("something is lost")
-    if ($2 != "-" && $2 != answered &&
+    if ($2 != answered &&
         !($2 == answered + 1 && (answered in intent)))
         violation("application state is not that of " answered " commands")
 }

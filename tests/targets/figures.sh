@@ -25,20 +25,22 @@ compile() {
 
 size_flags="-Os -ffunction-sections -fdata-sections -w"
 
-# text BOARD FLAGS...: bytes of our functions that get linked
+# text BOARD FLAGS...: bytes that open, begin, complete, release and maintain
+# link of us, constants too
 text() {
     board=$1
     shift
-    compile "$board" $size_flags -I"$header" "$@" -nostdlib -Wl,--gc-sections \
-        -Wl,-e,firmware -Wl,-u,firmware tests/size/firmware.c \
-        $here/string.c -lgcc -o "$out/size.elf"
+    compile "$board" $size_flags -I. "$@" -nostdlib -Wl,--gc-sections \
+        -Wl,-e,0 -Wl,--unresolved-symbols=ignore-all -Wl,-u,idem_open \
+        -Wl,-u,idem_begin -Wl,-u,idem_complete -Wl,-u,idem_release \
+        -Wl,-u,idem_maintain tests/size/firmware.c -o "$out/size.elf"
     "$(tools_of "$board")-nm" -S -t d "$out/size.elf" |
-        awk '$3 ~ /[tT]/ && $4 ~ /^idem/ { n += $2 } END { print n }'
+        awk '$3 ~ /[tTrR]/ && $4 ~ /^idem/ { n += $2 } END { print n }'
 }
 
 # object BOARD NAME: bytes of one of tests/size/ram.c
 object() {
-    compile "$1" $size_flags -I"$header" -c tests/size/ram.c -o "$out/ram.o"
+    compile "$1" $size_flags -I. -c tests/size/ram.c -o "$out/ram.o"
     "$(tools_of "$1")-nm" -S -t d "$out/ram.o" |
         awk -v name="$2" '$4 == name { print $2 + 0 }'
 }
@@ -47,9 +49,9 @@ object() {
 stack() {
     board=$1
     shift
-    compile "$board" $size_flags -I"$header" -DWHOLE "$@" -fstack-usage \
+    compile "$board" $size_flags -I. "$@" -fstack-usage \
         -fcallgraph-info=su -c tests/size/firmware.c -o "$out/stack.o"
-    awk -f tests/size/stack.awk "$out/stack.ci" | sort -rn | sed -n '1s/ .*//p'
+    awk -f tests/size/calls.awk "$out/stack.ci" | sort -rn | sed -n '1s/ .*//p'
 }
 
 # regions BOARD NUMBER: what measure.c finds between its marks, a line each
@@ -117,10 +119,9 @@ figures() {
     row "the same with FNV-1a" \
         $(each text -DIDEM_NO_JOURNAL -DIDEM_HASH=IDEM_HASH_FNV)
     row "code, with journal" $(each text)
-    row "code, with cells" $(each text -DIDEM_CELLS)
-    row "every function" $(each text -DWHOLE)
-    row "RAM, the table" $(each object table_struct)
-    row "RAM, 64 keys with a journal, 8 sectors" $(each object journal_64)
+    row "RAM, the table, with journal" $(each object table_journal)
+    row "RAM, 16 keys of 16 bytes, responses of 16, with journal" \
+        $(each object journal_16)
     row "stack, deepest call, without journal" \
         $(machines="microbit mps2-an386 virt-riscv"
           each stack -DIDEM_NO_JOURNAL) "-"

@@ -6,8 +6,7 @@
 
    Everything is told before and after it happens, a line each, for audit.awk:
 
-     open, opened KEYS LOST          KEYS: what the application's state says; "-"
-                                     if there is none
+     open, opened KEYS LOST          KEYS: what the application's state says
      begin K, and then one of        execute K: this line is the effect
                                      claimed K: no effect, it will be released
                                      recover K, replay K RESPONSE
@@ -19,38 +18,30 @@
 
    A line that was told whole ends with " ."
 
-     IDEM_CELLS     16 keys in 1 KB: of 8 bytes, or
-     FIRMWARE_STATE with it, of 5 bytes beside a byte of the application's */
+   What the audit must find out:
+     PLANT_LATE     a program reaches the medium with the next one only
+     PLANT_AGAIN    a command that was cut short is executed once more
+     PLANT_BLANK    a restart begins with nothing */
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
 #include "board.h"
 #include "medium.h"
 
 enum { COMMANDS = 64 };
-#ifndef IDEM_CELLS
-enum { CAPACITY = 8, KEY_MAX = 4, RESPONSE_MAX = 12, STATE_MAX = 4 };
-#define MEMORY_SIZE                                                            \
-    IDEM_JOURNAL_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX, STATE_MAX, 8, 16)
-#else
-#ifdef FIRMWARE_STATE
-enum { CAPACITY = 16, KEY_MAX = 5, RESPONSE_MAX = 4, STATE_MAX = 1 };
-#else
-enum { CAPACITY = 16, KEY_MAX = 8, RESPONSE_MAX = 4, STATE_MAX = 0 };
-#endif
-#define MEMORY_SIZE                                                            \
-    IDEM_CELLS_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX, STATE_MAX, 1024, 1)
-#endif
+enum { CAPACITY = 6, KEY_MAX = 4, RESPONSE_MAX = 12, STATE_MAX = 4 };
 enum { AGAIN = CAPACITY - 2 };          // duplicates after a restart
-enum { KEY_LEN = KEY_MAX > 4 ? KEY_MAX - 1 : 2 };       // the scope is a byte
+enum { KEY_LEN = 2 };                   // the scope is a byte
 
+static idem_storage storage;             // the medium, or what is planted
 static const idem_config config = {
     .capacity = CAPACITY, .key_max = KEY_MAX, .response_max = RESPONSE_MAX,
     .state_max = STATE_MAX, .max_attempts = 255,
     .secret = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 },
-    .storage = &medium
+    .storage = &storage
 };
 static idem_table table;
-static uint32_t memory[MEMORY_SIZE / 4];
+static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX,
+                                                STATE_MAX, 16) / 4];
 static uint32_t now;
 
 int program(void);
@@ -167,14 +158,11 @@ static size_t respond(uint32_t number, int recovered)
 
 static void complete(uint32_t number, int recovered)
 {
-    uint8_t state[STATE_MAX + 1] = { (uint8_t)(number + 1) };
-    idem_outcome outcome = { .response = response };
+    uint8_t state[STATE_MAX] = { (uint8_t)(number + 1) };
+    idem_outcome outcome = { .response = response, .state = state,
+                             .state_len = STATE_MAX };
     int result;
 
-    if (STATE_MAX) {
-        outcome.state = state;
-        outcome.state_len = STATE_MAX;
-    }
     outcome.response_len = respond(number, recovered);
     tell_response("complete", number, response, outcome.response_len);
     result = idem_complete(&table, &claim, &outcome, now += 10);
@@ -202,6 +190,10 @@ static void on_command(uint32_t number, int fails)
 
     tell("begin", number);
     result = begin(number, "+");
+#ifdef PLANT_AGAIN
+    if (result == IDEM_RECOVER)
+        result = IDEM_EXECUTE;
+#endif
     if (result == IDEM_EXECUTE && fails) {
         release(number);
     } else if (result == IDEM_EXECUTE) {
@@ -261,23 +253,61 @@ static void serve(uint32_t number)
         rest();
 }
 
+#ifdef PLANT_LATE
+/* A driver that returns before its program has begun */
+static uint32_t late_at, late_len;
+static uint8_t late[512];
+
+static int prog_late(void *ctx, uint32_t at, const void *src, uint32_t len)
+{
+    int result = late_len ? medium.prog(ctx, late_at, late, late_len) : 0;
+
+    late_at = at;
+    late_len = len;
+    memcpy(late, src, len);
+    return result;
+}
+
+static int read_late(void *ctx, uint32_t at, void *dst, uint32_t len)
+{
+    uint32_t i;
+    int result = medium.read(ctx, at, dst, len);
+
+    for (i = 0; i < len; i++)
+        if (at + i - late_at < late_len)
+            ((uint8_t *)dst)[i] = late[at + i - late_at];
+    return result;
+}
+#endif
+
+static void insert(void)
+{
+    medium_start();
+    storage = medium;
+#ifdef PLANT_LATE
+    storage.prog = prog_late;
+    storage.read = read_late;
+#endif
+}
+
 static void open_table(void)
 {
-    uint8_t state[STATE_MAX + 1] = { 0 };
+    uint8_t state[STATE_MAX] = { 0 };
     size_t len = STATE_MAX;
     int result;
 
     tell("open", 0);
     now = board_argument(1) * 1000003u;
+#ifdef PLANT_BLANK
+    result = idem_format(&table, &config, memory, sizeof memory, now);
+#else
     result = idem_open(&table, &config, memory, sizeof memory, now);
+#endif
     if (result != IDEM_OK)
         wrong((uint32_t)table.needed, result);
     idem_state(&table, state, &len);
     start_line("opened ");
-    if (STATE_MAX)
-        add_number(state[0]);
-    else
-        add("-");
+    add_number(state[0]);
     add(" ");
     add_number(table.stats.lost);
     end_line();
@@ -287,7 +317,7 @@ int program(void)
 {
     uint32_t from = board_argument(0);
 
-    medium_start();
+    insert();
     open_table();
     if (from > AGAIN)
         forget(from - AGAIN - 1);

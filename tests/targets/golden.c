@@ -17,8 +17,7 @@ int main(int argc, char **argv)
     while (len < sizeof image_bytes && scanf("%2x", &byte) == 1)
         image_bytes[len++] = (uint8_t)byte;
     if (n < 1 || n > IMAGE_MEDIA ||
-        len != (size_t)image_media[n - 1].sector_size *
-                   image_media[n - 1].sector_count) {
+        len != image_size(&image_media[n - 1])) {
         fprintf(stderr, "usage: golden MEDIUM < FILE.hex\n");
         return 2;
     }

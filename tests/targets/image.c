@@ -47,7 +47,7 @@ int program(void)
 
     for (unsigned i = 0; i < IMAGE_MEDIA; i++) {
         const image_medium *m = &image_media[i];
-        uint32_t size = (uint32_t)m->sector_size * m->sector_count;
+        uint32_t size = image_size(m);
         if (asked && asked != i + 1)
             continue;
         if (!image_write(m)) {

@@ -10,23 +10,23 @@
 #include <string.h>
 
 enum { IMAGE_KEYS = 4, IMAGE_RESPONSE = 16, IMAGE_STATE = 4 };
-enum { IMAGE_SIZE = 3840, IMAGE_SECTORS = 5, IMAGE_GRANULE = 16 };
+enum { IMAGE_SECTOR = 768, IMAGE_SIZE = 6 * IMAGE_SECTOR, IMAGE_GRANULE = 16 };
 enum { IMAGE_TURNS = 80 };
 #define IMAGE_CODE INT32_C(1048577)     // of three bytes
 
 typedef struct image_medium {
     const char *name;
-    uint16_t sector_size, sector_count, granule;
+    uint16_t granule;
     uint8_t  erases, erased;
 } image_medium;
 
-// At most IMAGE_SIZE, IMAGE_SECTORS, IMAGE_GRANULE.
+// At most IMAGE_GRANULE.
 static const image_medium image_media[] = {
-    { "eeprom", 768, 5, 1,  0, 0xFF },
-    { "nor1",   768, 5, 1,  1, 0xFF },
-    { "nor8",   768, 5, 8,  1, 0xFF },
-    { "nor16",  768, 5, 16, 1, 0xFF },
-    { "zero4",  768, 5, 4,  1, 0x00 },
+    { "eeprom", 1,  0, 0xFF },
+    { "nor1",   1,  1, 0xFF },
+    { "nor8",   8,  1, 0xFF },
+    { "nor16",  16, 1, 0xFF },
+    { "zero4",  4,  1, 0x00 },
 };
 enum { IMAGE_MEDIA = sizeof image_media / sizeof image_media[0] };
 
@@ -42,9 +42,9 @@ static uint32_t image_now;
 
 static const idem_config image_config = {
     .capacity = IMAGE_KEYS, .key_max = 8, .response_max = IMAGE_RESPONSE,
-    .state_max = IMAGE_STATE,
+    .state_max = IMAGE_STATE, .lease_ms = 1000, .retention_ms = 1000000,
     .secret = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 },
-    .storage = &image_storage, .lease_ms = 1000, .retention_ms = 1000000
+    .storage = &image_storage
 };
 
 static inline int image_read(void *ctx, uint32_t at, void *dst, uint32_t len)
@@ -76,6 +76,13 @@ static inline int image_open(void)
                      sizeof image_memory, image_now);
 }
 
+/* Bytes of the medium: as few sectors as the table asks for */
+static inline uint32_t image_size(const image_medium *m)
+{
+    return IMAGE_SECTOR * IDEM_SECTORS(IMAGE_KEYS, 8, IMAGE_RESPONSE,
+                                       IMAGE_STATE, IMAGE_SECTOR, m->granule);
+}
+
 /* Puts the medium into the machine, with whatever image_bytes hold. */
 static inline void image_insert(const image_medium *m)
 {
@@ -83,8 +90,8 @@ static inline void image_insert(const image_medium *m)
     image_storage.read = image_read;
     image_storage.prog = image_prog;
     image_storage.erase = m->erases ? image_erase : NULL;
-    image_storage.sector_size = m->sector_size;
-    image_storage.sector_count = m->sector_count;
+    image_storage.sector_size = IMAGE_SECTOR;
+    image_storage.sector_count = image_size(m) / IMAGE_SECTOR;
     image_storage.prog_size = m->granule;
     image_storage.erased = m->erased;
 }

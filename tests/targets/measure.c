@@ -42,7 +42,8 @@ int program(void);
 
 enum { CAPACITY = 8, KEY_MAX = 16, RESPONSE_MAX = 16 };
 enum { PAYLOAD = 32, COMMANDS = 300 };
-enum { SECTOR = 1024, SECTORS = 5 };
+enum { SECTOR = 1024,
+       SECTORS = IDEM_SECTORS(CAPACITY, KEY_MAX, RESPONSE_MAX, 0, SECTOR, 8) };
 
 /* ------------------------------------------------------------------- medium */
 
@@ -112,7 +113,7 @@ static idem_config config = {
 };
 static idem_table table;
 static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX,
-                                                0, SECTORS, 8) / 4];
+                                                0, 8) / 4];
 static idem_claim claim;
 static char buffer[RESPONSE_MAX];
 static idem_reply reply = { .buffer = buffer, .buffer_size = sizeof buffer };

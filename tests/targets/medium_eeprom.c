@@ -5,11 +5,7 @@
 
 #include <avr/io.h>
 
-#ifdef IDEM_CELLS
-enum { SECTORS = 1 };
-#else
 enum { SECTORS = 8 };
-#endif
 
 const idem_storage medium =
     AVR_EEPROM_STORAGE(0, (E2END + 1ul) / SECTORS, SECTORS);

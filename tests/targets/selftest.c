@@ -3,13 +3,12 @@
    hashes, the life of a key, and with a journal power cuts at every storage
    operation.  Says what failed by line; returns 0 if nothing did.
 
-     SELFTEST_SMALL   fewer media, for machines with 8 KB of RAM
      SELFTEST_STRIDE  of the ways to tear an operation, one in so many
      IDEM_NO_JOURNAL  no media */
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
 #ifndef IDEM_NO_JOURNAL
-#include "../flash.h"
+#include "tests/storage/flash.h"
 #endif
 #include "board.h"
 
@@ -225,40 +224,38 @@ static void keys_live(void)
 
 typedef struct medium_kind {
     int kind;
-    uint32_t granule, sector_size, sector_count;
+    uint32_t granule, sector_size;
     uint8_t erased;
 } medium_kind;
 
-// As few sectors of such a size as two small keys need.
+// Each of as few sectors as the table asks for.
 static const medium_kind media[] = {
-    { FLASH_NOR, 1, 416, 4, 0xFF },
-    { FLASH_INPLACE, 1, 416, 4, 0xFF },
-#ifndef SELFTEST_SMALL
-    { FLASH_NOR, 8, 512, 5, 0xFF },
-    { FLASH_ECC, 16, 640, 5, 0xFF },
-    { FLASH_NOR, 4, 512, 4, 0x00 },
-#endif
+    { FLASH_NOR, 1, 512, 0xFF },
+    { FLASH_INPLACE, 1, 512, 0xFF },
+    { FLASH_NOR, 8, 512, 0xFF },
+    { FLASH_ECC, 16, 640, 0xFF },
+    { FLASH_NOR, 4, 512, 0x00 },
 };
 
-#ifdef SELFTEST_SMALL
-enum { MEDIUM_SIZE = 416, MEDIUM_COUNT = 4 };
-#else
-enum { MEDIUM_SIZE = 640, MEDIUM_COUNT = 5 };
-#endif
+enum { MEDIUM_SIZE = 640, MEDIUM_COUNT = 6 };
 
 static flash medium;
 static idem_storage storage;
 static uint32_t medium_memory[FLASH_MEMORY(MEDIUM_SIZE, MEDIUM_COUNT) / 4];
 static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX,
-                                                0, MEDIUM_COUNT, 16) / 4];
+                                                0, 16) / 4];
 static uint32_t cuts;
 
 static void insert(const medium_kind *kind)
 {
+    uint32_t count = IDEM_SECTORS(CAPACITY, KEY_MAX, RESPONSE_MAX, 0,
+                                  kind->sector_size, kind->granule);
+
+    CHECK(count && count <= MEDIUM_COUNT);
     memset(&medium, 0, sizeof medium);
     medium.kind = kind->kind;
     medium.sector_size = kind->sector_size;
-    medium.sector_count = kind->sector_count;
+    medium.sector_count = count;
     medium.prog_size = kind->granule;
     medium.erased = kind->erased;
     medium.seed = 1;
@@ -269,7 +266,7 @@ static void insert(const medium_kind *kind)
     storage.prog = flash_prog;
     storage.erase = kind->kind == FLASH_INPLACE ? NULL : flash_erase;
     storage.sector_size = kind->sector_size;
-    storage.sector_count = kind->sector_count;
+    storage.sector_count = count;
     storage.prog_size = (uint16_t)kind->granule;
     storage.erased = kind->erased;
 }

@@ -1,0 +1,676 @@
+/* SPDX-License-Identifier: 0BSD */
+/*
+ * The table of idem.h beside khash (Debian: libhts-dev) and uthash (uthash-dev)
+ * that do the same job.  Wrong answers fail it; times never do.
+ *
+ *   build/bench_ram [--short]
+ *
+ * The work: a claim hashes the 16-byte payload (SipHash-2-4), looks its key up
+ * (SipHash-1-3 of 16 bytes, for all of them), and keeps status, token, end of
+ * lease and fingerprint; a completion checks the token and stores status, end
+ * of retention and a 16-byte response.  A replay compares the fingerprint and
+ * copies the response out.  All memory is touched before the clock starts, and
+ * there is room for all keys.
+ *
+ *   khash    a map from the 16 bytes of the key to a struct; one kh_put both
+ *            looks up and inserts.  Its places move, so a completion looks its
+ *            key up again.  Beside it a queue of keys in order of completion.
+ *   uthash   HASH_FIND and HASH_ADD, HASH_FIND again to complete; nodes from a
+ *            pool.  The order in which uthash keeps them serves as the queue.
+ *
+ *   M1  N fresh keys, claimed and completed.
+ *   M2  Replays of random ones of N finished keys.
+ *   M3  75 % of 65,536 slots live; each step the oldest expires, and another is
+ *       claimed and completed.
+ *   Q1  50,000 keys of 100 senders with a quota, one of which floods: what a
+ *       refused command costs, beside a duplicate.
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#define IDEM_IMPLEMENTATION
+#include "idem.h"
+#include "tests/bench/common.h"
+
+enum {
+    PAYLOAD_LEN = 16,
+    RESPONSE_LEN = 16,
+    LEASE_MS = 30000,
+    DAY_MS = 86400000,
+    CHURN_CAPACITY = 65536,
+    CHURN_LIVE = CHURN_CAPACITY / 4 * 3
+};
+
+static const uint8_t secret[16] = {
+    0x5b, 0x0e, 0x91, 0x27, 0xd4, 0x66, 0x8f, 0x13,
+    0x77, 0xc2, 0x3a, 0xe8, 0x19, 0xbd, 0x40, 0xf5,
+};
+
+/* With the rounds compiled in, as idem.h has them inside */
+#define FLAT __attribute__((flatten))
+
+FLAT static uint32_t hash_key(const void *key)
+{
+    return (uint32_t)idem_siphash(secret, 1, 3, key, KEY_LEN);
+}
+
+FLAT static uint64_t hash_payload(const void *payload)
+{
+    return idem_siphash(secret, 2, 4, payload, PAYLOAD_LEN);
+}
+
+/* Touched when it is handed out */
+static void *warm_alloc(size_t size)
+{
+    void *block = malloc(size);
+
+    if (!block)
+        fail("out of memory");
+    memset(block, 0, size);
+    return block;
+}
+
+static size_t first_buckets, first_buckets_log2;
+
+#define kmalloc(size)        warm_alloc(size)
+#define kcalloc(count, size) warm_alloc((count) * (size))
+#include <htslib/khash.h>
+
+#define uthash_malloc(size)           warm_alloc(size)
+#define uthash_free(block, size)      free(block)
+#define HASH_FUNCTION(key, len, hash) ((hash) = hash_key(key))
+#define HASH_INITIAL_NUM_BUCKETS      first_buckets
+#define HASH_INITIAL_NUM_BUCKETS_LOG2 first_buckets_log2
+#include <uthash.h>
+
+/* ---------------------------------------------------------------------------
+   Commands, each made from its number; and who executes them
+   ------------------------------------------------------------------------ */
+struct command {
+    unsigned char key[KEY_LEN];
+    unsigned char payload[PAYLOAD_LEN];
+    unsigned char response[RESPONSE_LEN];
+};
+
+static void make_command(struct command *c, uint64_t number)
+{
+    uint64_t words[2] = { mix(number), mix(~number) };
+
+    memcpy(c->key, words, sizeof words);
+    words[0] += 1;
+    memcpy(c->payload, words, sizeof words);
+    words[1] += 1;
+    memcpy(c->response, words, sizeof words);
+}
+
+/* A claim: idem.h's, or what a peer holds on to */
+struct ticket {
+    idem_claim claim;
+    uint64_t token;
+};
+
+/* All answer with the results of idem.h. */
+struct subject {
+    const char *name;
+    void (*open)(size_t keys, uint32_t retention_ms);
+    void (*close)(void);
+    int (*begin)(struct ticket *ticket, unsigned char *response,
+                 const struct command *c, uint32_t now_ms);
+    int (*complete)(const struct ticket *ticket, const struct command *c,
+                    uint32_t now_ms);
+    void (*expire)(uint32_t now_ms);        // drops what is over
+    size_t (*live)(uint32_t now_ms);        // keys that are not over
+};
+
+/* ------------------------------------------------------------------ idem.h */
+static idem_config config;
+static idem_table table;
+static void *memory;
+
+static void idem_subject_open(size_t keys, uint32_t retention_ms)
+{
+    size_t size = IDEM_MEMORY_SIZE(keys, KEY_LEN, RESPONSE_LEN, 0);
+
+    memset(&config, 0, sizeof config);
+    config.capacity = (uint32_t)keys;
+    config.key_max = KEY_LEN;
+    config.response_max = RESPONSE_LEN;
+    config.retention_ms = retention_ms;
+    config.lease_ms = LEASE_MS;
+    memcpy(config.secret, secret, sizeof secret);
+    memory = warm_alloc(size);
+    if (idem_open(&table, &config, memory, size, 0) != IDEM_OK)
+        fail("idem.h: cannot open");
+}
+
+static void idem_subject_close(void)
+{
+    int broken = idem_check(&table);
+
+    if (broken)
+        fail("idem.h: idem_check answers %d", broken);
+    free(memory);
+}
+
+static int idem_subject_begin(struct ticket *ticket, unsigned char *response,
+                              const struct command *c, uint32_t now_ms)
+{
+    idem_request request = {
+        .key = c->key, .key_len = KEY_LEN,
+        .payload = c->payload, .payload_len = PAYLOAD_LEN };
+    idem_reply reply = { .buffer = response, .buffer_size = RESPONSE_LEN };
+
+    return idem_begin(&table, &ticket->claim, &reply, &request, now_ms);
+}
+
+static int idem_subject_complete(const struct ticket *ticket,
+                                 const struct command *c, uint32_t now_ms)
+{
+    idem_outcome outcome = {
+        .response = c->response, .response_len = RESPONSE_LEN };
+
+    return idem_complete(&table, &ticket->claim, &outcome, now_ms);
+}
+
+/* Nothing: idem_begin finds room by itself. */
+static void idem_subject_expire(uint32_t now_ms)
+{
+    (void)now_ms;
+}
+
+static size_t idem_subject_live(uint32_t now_ms)
+{
+    while (idem_maintain(&table, now_ms) == IDEM_MORE)
+        ;
+    return table.used;
+}
+
+/* ---------------------------------------------------------------------------
+   What the peers keep of a key, and do with it
+   ------------------------------------------------------------------------ */
+struct entry {
+    uint64_t fingerprint;
+    uint64_t token;
+    uint32_t until;             // in progress: end of lease; else of retention
+    int32_t code;
+    uint16_t response_len;
+    uint8_t status;
+    uint8_t attempts;
+    unsigned char response[RESPONSE_LEN];
+};
+
+static uint32_t entry_retention_ms;
+static uint64_t entry_token;
+
+static int entry_over(uint32_t until, uint32_t now_ms)
+{
+    return (int32_t)(now_ms - until) >= 0;
+}
+
+static void entry_claim(struct entry *e, struct ticket *ticket,
+                               uint32_t now_ms)
+{
+    e->status = IDEM_IN_PROGRESS;
+    e->attempts++;
+    e->until = now_ms + LEASE_MS;
+    e->token = ticket->token = ++entry_token;
+}
+
+static int entry_first(struct entry *e, struct ticket *ticket,
+                              uint64_t fingerprint, uint32_t now_ms)
+{
+    e->fingerprint = fingerprint;
+    e->attempts = 0;
+    entry_claim(e, ticket, now_ms);
+    return IDEM_EXECUTE;
+}
+
+static int entry_again(struct entry *e, struct ticket *ticket,
+                              unsigned char *response, uint64_t fingerprint,
+                              uint32_t now_ms)
+{
+    if (e->fingerprint != fingerprint)
+        return IDEM_MISMATCH;
+    if (e->status != IDEM_IN_PROGRESS) {
+        memcpy(response, e->response, e->response_len);
+        return IDEM_REPLAY;
+    }
+    if (!entry_over(e->until, now_ms))
+        return IDEM_BUSY;
+    if (e->attempts >= 3)
+        return IDEM_EXHAUSTED;
+    entry_claim(e, ticket, now_ms);
+    return IDEM_RECOVER;
+}
+
+static int entry_complete(struct entry *e, const struct ticket *ticket,
+                                 const struct command *c, uint32_t now_ms)
+{
+    if (e->token != ticket->token || e->status != IDEM_IN_PROGRESS)
+        return IDEM_E_FENCED;
+    e->status = IDEM_COMPLETED;
+    e->code = 0;
+    e->until = now_ms + entry_retention_ms;
+    e->response_len = RESPONSE_LEN;
+    memcpy(e->response, c->response, RESPONSE_LEN);
+    return IDEM_OK;
+}
+
+/* Completed keys, the oldest first: a ring */
+struct due {
+    unsigned char key[KEY_LEN];
+    uint32_t until;
+};
+
+static struct {
+    struct due *ring;
+    size_t size, first, count;
+} queue;
+
+static void queue_open(size_t size)
+{
+    queue.ring = warm_alloc(size * sizeof *queue.ring);
+    queue.size = size;
+    queue.first = queue.count = 0;
+}
+
+static void queue_close(void)
+{
+    free(queue.ring);
+}
+
+static void queue_put(const unsigned char *key, uint32_t until)
+{
+    size_t at = queue.first + queue.count++;
+    struct due *due = &queue.ring[at < queue.size ? at : at - queue.size];
+
+    memcpy(due->key, key, KEY_LEN);
+    due->until = until;
+}
+
+static const struct due *queue_take(uint32_t now_ms)
+{
+    const struct due *due = &queue.ring[queue.first];
+
+    if (!queue.count || !entry_over(due->until, now_ms))
+        return NULL;
+    queue.first = queue.first + 1 < queue.size ? queue.first + 1 : 0;
+    queue.count--;
+    return due;
+}
+
+/* ------------------------------------------------------------------- khash */
+struct plain_key {
+    unsigned char bytes[KEY_LEN];
+};
+
+#define plain_hash(key)    hash_key((key).bytes)
+#define plain_equal(a, b) (memcmp((a).bytes, (b).bytes, KEY_LEN) == 0)
+KHASH_INIT(plain, struct plain_key, struct entry, 1, plain_hash, plain_equal)
+
+static khash_t(plain) *plain;
+
+static struct plain_key plain_key(const unsigned char *bytes)
+{
+    struct plain_key key;
+
+    memcpy(key.bytes, bytes, KEY_LEN);
+    return key;
+}
+
+static void plain_open(size_t keys, uint32_t retention_ms)
+{
+    entry_retention_ms = retention_ms;
+    queue_open(keys);
+    plain = kh_init(plain);
+    kh_resize(plain, plain, (khint_t)((double)keys / __ac_HASH_UPPER) + 1);
+}
+
+static void plain_close(void)
+{
+    kh_destroy(plain, plain);
+    queue_close();
+}
+
+static int plain_begin(struct ticket *ticket, unsigned char *response,
+                       const struct command *c, uint32_t now_ms)
+{
+    uint64_t fingerprint = hash_payload(c->payload);
+    int absent;
+    khint_t at = kh_put(plain, plain, plain_key(c->key), &absent);
+
+    if (absent)
+        return entry_first(&kh_val(plain, at), ticket, fingerprint, now_ms);
+    return entry_again(&kh_val(plain, at), ticket, response, fingerprint,
+                       now_ms);
+}
+
+static int plain_complete(const struct ticket *ticket, const struct command *c,
+                          uint32_t now_ms)
+{
+    khint_t at = kh_get(plain, plain, plain_key(c->key));
+    int result;
+
+    if (at == kh_end(plain))
+        return IDEM_E_FENCED;
+    result = entry_complete(&kh_val(plain, at), ticket, c, now_ms);
+    if (result == IDEM_OK)
+        queue_put(c->key, kh_val(plain, at).until);
+    return result;
+}
+
+static void plain_expire(uint32_t now_ms)
+{
+    const struct due *due;
+
+    while ((due = queue_take(now_ms)) != NULL)
+        kh_del(plain, plain, kh_get(plain, plain, plain_key(due->key)));
+}
+
+static size_t plain_live(uint32_t now_ms)
+{
+    plain_expire(now_ms);
+    return kh_size(plain);
+}
+
+/* ------------------------------------------------------------------ uthash */
+struct node {
+    unsigned char key[KEY_LEN];
+    struct entry entry;
+    struct node *next_free;
+    UT_hash_handle hh;
+};
+
+static struct node *nodes, *pool, *spare;
+
+/* uthash is told the first number of buckets: a power of two, 32 by default. */
+static void nodes_open(size_t keys, uint32_t retention_ms)
+{
+    size_t i;
+
+    entry_retention_ms = retention_ms;
+    first_buckets = 32;
+    first_buckets_log2 = 5;
+    for (; first_buckets < keys; first_buckets *= 2)
+        first_buckets_log2++;
+    pool = warm_alloc(keys * sizeof *pool);
+    nodes = spare = NULL;
+    for (i = keys; i-- > 0; spare = &pool[i])
+        pool[i].next_free = spare;
+}
+
+static void nodes_close(void)
+{
+    HASH_CLEAR(hh, nodes);
+    free(pool);
+}
+
+/* A node from the pool, or NULL; the caller puts it into the table. */
+static struct node *nodes_take(const struct command *c)
+{
+    struct node *node = spare;
+
+    if (node) {
+        spare = node->next_free;
+        memcpy(node->key, c->key, KEY_LEN);
+    }
+    return node;
+}
+
+static int nodes_begin(struct ticket *ticket, unsigned char *response,
+                       const struct command *c, uint32_t now_ms)
+{
+    uint64_t fingerprint = hash_payload(c->payload);
+    struct node *node;
+
+    HASH_FIND(hh, nodes, c->key, KEY_LEN, node);
+    if (node)
+        return entry_again(&node->entry, ticket, response, fingerprint,
+                           now_ms);
+    node = nodes_take(c);
+    if (!node)
+        return IDEM_E_FULL;
+    HASH_ADD(hh, nodes, key, KEY_LEN, node);
+    return entry_first(&node->entry, ticket, fingerprint, now_ms);
+}
+
+static int nodes_complete(const struct ticket *ticket, const struct command *c,
+                          uint32_t now_ms)
+{
+    struct node *node;
+
+    HASH_FIND(hh, nodes, c->key, KEY_LEN, node);
+    return node ? entry_complete(&node->entry, ticket, c, now_ms)
+                : IDEM_E_FENCED;
+}
+
+static void nodes_expire(uint32_t now_ms)
+{
+    while (nodes && entry_over(nodes->entry.until, now_ms)) {
+        struct node *oldest = nodes;
+        HASH_DEL(nodes, oldest);
+        oldest->entry.status = 0;
+        oldest->next_free = spare;
+        spare = oldest;
+    }
+}
+
+static size_t nodes_live(uint32_t now_ms)
+{
+    nodes_expire(now_ms);
+    return HASH_COUNT(nodes);
+}
+
+enum { IDEM, KHASH, UTHASH, SUBJECTS };
+
+static const struct subject subjects[SUBJECTS] = {
+    { "idem.h", idem_subject_open, idem_subject_close, idem_subject_begin,
+      idem_subject_complete, idem_subject_expire, idem_subject_live },
+    { "khash", plain_open, plain_close, plain_begin, plain_complete,
+      plain_expire, plain_live },
+    { "uthash", nodes_open, nodes_close, nodes_begin, nodes_complete,
+      nodes_expire, nodes_live },
+};
+
+/* ---------------------------------------------------------------------------
+   Workloads.  Each measures one subject from its opening to its closing, in
+   nanoseconds of processor time a step, and checks every answer.
+   ------------------------------------------------------------------------ */
+static double now_ns(void)
+{
+    return clock_us(CLOCK_PROCESS_CPUTIME_ID) * 1e3;
+}
+
+/* Step i is at the time of i ms, if time passes. */
+static void claim_and_complete(const struct subject *s, uint64_t from,
+                               uint64_t steps, int passes)
+{
+    unsigned char response[RESPONSE_LEN];
+    struct ticket ticket;
+    struct command c;
+    uint64_t i;
+
+    for (i = from; i < from + steps; i++) {
+        uint32_t now_ms = passes ? (uint32_t)i : 0;
+        make_command(&c, i);
+        if (passes)
+            s->expire(now_ms);
+        if (s->begin(&ticket, response, &c, now_ms) != IDEM_EXECUTE ||
+            s->complete(&ticket, &c, now_ms) != IDEM_OK)
+            fail("%s: an answer is wrong", s->name);
+    }
+}
+
+static void replay(const struct subject *s, uint64_t keys, uint64_t steps)
+{
+    unsigned char response[RESPONSE_LEN];
+    struct ticket ticket;
+    struct command c;
+    uint64_t i;
+
+    for (i = 0; i < steps; i++) {
+        make_command(&c, below(keys, mix(i)));
+        if (s->begin(&ticket, response, &c, 0) != IDEM_REPLAY ||
+            memcmp(response, c.response, RESPONSE_LEN) != 0)
+            fail("%s: a replay is wrong", s->name);
+    }
+}
+
+/* A small table is filled over and over. */
+static double m1(const struct subject *s, uint64_t keys)
+{
+    double ns = 0;
+    uint64_t done;
+
+    for (done = 0; done < 200000; done += keys) {
+        double start;
+        s->open(keys, DAY_MS);
+        start = now_ns();
+        claim_and_complete(s, 0, keys, 0);
+        ns += now_ns() - start;
+        if (s->live(0) != keys)
+            fail("%s: a key is missing", s->name);
+        s->close();
+    }
+    return ns / (double)done;
+}
+
+static double m2(const struct subject *s, uint64_t keys)
+{
+    enum { STEPS = 400000 };
+    double ns;
+
+    s->open(keys, DAY_MS);
+    claim_and_complete(s, 0, keys, 0);
+    replay(s, keys, STEPS / 4);
+    ns = now_ns();
+    replay(s, keys, STEPS);
+    ns = now_ns() - ns;
+    s->close();
+    return ns / STEPS;
+}
+
+/* Retention is as many steps as there are to be live keys; before the clock
+   starts every slot has been used. */
+static double m3(const struct subject *s, uint64_t live)
+{
+    enum { STEPS = 400000, WARM = 2 * CHURN_CAPACITY };
+    double ns;
+
+    s->open(CHURN_CAPACITY, (uint32_t)live);
+    claim_and_complete(s, 0, WARM, 1);
+    ns = now_ns();
+    claim_and_complete(s, WARM, STEPS, 1);
+    ns = now_ns() - ns;
+    if (s->live(WARM + STEPS - 1) != live)
+        fail("%s: not as many keys live as ought to", s->name);
+    s->close();
+    return ns / STEPS;
+}
+
+/* ---------------------------------------------------------------------------
+   Comparing: all take turns, and only figures of one turn make a ratio.
+   ------------------------------------------------------------------------ */
+struct workload {
+    const char *name;
+    double (*measure)(const struct subject *s, uint64_t keys);
+    uint32_t keys;
+    double budget[SUBJECTS], moonshot[SUBJECTS];    // of idem.h's ns to theirs
+};
+
+static const struct workload workloads[] = {
+    { "M1, claim + complete", m1, 1000, { 0 }, { 0 } },
+    { "M1, claim + complete", m1, 100000, { 0, 0.80 }, { 0, 0.60 } },
+    { "M1, claim + complete", m1, 1000000, { 0 }, { 0 } },
+    { "M2, replay", m2, 1000, { 0 }, { 0 } },
+    { "M2, replay", m2, 100000, { 0 }, { 0 } },
+    { "M2, replay", m2, 1000000, { 0, 1.35 }, { 0, 1.10 } },
+    { "M3, churn", m3, CHURN_LIVE, { 0, 0, 0.65 }, { 0, 0, 0.30 } },
+};
+
+static void compare(const struct workload *w, int turns)
+{
+    struct sample ns[SUBJECTS], ratios[SUBJECTS];
+    int turn, i;
+
+    memset(ns, 0, sizeof ns);
+    memset(ratios, 0, sizeof ratios);
+    for (turn = 0; turn < turns; turn++) {
+        double is[SUBJECTS];
+        for (i = 0; i < SUBJECTS; i++) {
+            int s = (i + turn) % SUBJECTS;
+            is[s] = w->measure(&subjects[s], w->keys);
+        }
+        for (i = 0; i < SUBJECTS; i++) {
+            sample_add(&ns[i], is[i]);
+            sample_add(&ratios[i], is[IDEM] / is[i]);
+        }
+    }
+    print_row(sample_median(&ns[IDEM]), 0, 0, "%s, %u keys: ns", w->name,
+              (unsigned)w->keys);
+    for (i = KHASH; i < SUBJECTS; i++)
+        print_row(sample_median(&ratios[i]), w->budget[i], w->moonshot[i],
+                  "%s, %u keys: x %s", w->name, (unsigned)w->keys,
+                  subjects[i].name);
+}
+
+/* ---------------------------------------------------------------------- Q1 */
+enum { SENDERS = 100, KEYS = 50000, QUOTA = 500, FLOOD = 50000 };
+
+/* Nanoseconds of a command of the flooding sender, all of one answer */
+static double q1(uint64_t from, uint64_t count, int answer)
+{
+    double start = now_ns();
+    uint64_t i;
+
+    for (i = from; i < from + count; i++) {
+        unsigned char response[RESPONSE_LEN];
+        idem_claim claim;
+        struct command c;
+        uint8_t sender = (uint8_t)(answer == IDEM_EXECUTE ? i % SENDERS : 0);
+        idem_request request = {
+            .scope = &sender, .scope_len = 1,
+            .key = c.key, .key_len = KEY_LEN - 1,
+            .payload = c.payload, .payload_len = PAYLOAD_LEN };
+        idem_reply reply = { .buffer = response,
+                             .buffer_size = RESPONSE_LEN };
+        idem_outcome outcome = { .response = c.response,
+                                 .response_len = RESPONSE_LEN };
+        int result;
+        make_command(&c, answer == IDEM_REPLAY ? i % QUOTA * SENDERS : i);
+        result = idem_begin(&table, &claim, &reply, &request, 0);
+        if (result != answer)
+            fail("Q1: %s", idem_text(result));
+        if (result == IDEM_EXECUTE &&
+            idem_complete(&table, &claim, &outcome, 0) != IDEM_OK)
+            fail("Q1: complete");
+    }
+    return (now_ns() - start) / (double)count;
+}
+
+static void flood(void)
+{
+    double refused, duplicate;
+
+    idem_subject_open(KEYS + 1, DAY_MS);    // one slot more: not full
+    config.quota = QUOTA;
+    q1(0, KEYS, IDEM_EXECUTE);
+    duplicate = q1(0, FLOOD, IDEM_REPLAY);
+    refused = q1(KEYS, FLOOD / 100, IDEM_E_FULL);
+    if (refused < 20 * duplicate)
+        refused = q1(KEYS, FLOOD, IDEM_E_FULL);
+    print_row(refused / duplicate, 2, 0,
+              "Q1, refused by the quota: x a duplicate");
+    idem_subject_close();
+}
+
+int main(int argc, char **argv)
+{
+    int is_short = argc > 1 && strcmp(argv[1], "--short") == 0;
+    size_t i;
+
+    for (i = 0; i < COUNT(workloads); i++)
+        compare(&workloads[i],
+                !is_short ? 11 : workloads[i].keys == 1000000 ? 1 : 3);
+    flood();
+    return 0;
+}

@@ -1,0 +1,428 @@
+#!/bin/sh
+# SPDX-License-Identifier: 0BSD
+# Proves on emulated machines what idem.h promises to firmware.
+#     run.sh [PART...]        selftest same ports powercuts planted figures keys
+# SHORT=1 takes fewer power cuts.
+set -eu
+cd "$(dirname "$0")/../.."
+
+out=build/targets
+here=tests/targets
+mkdir -p "$out"
+warn="-Wall -Wextra -Wpedantic -Wshadow -Wno-type-limits"
+passed=0
+
+fail() {
+    echo "FAILED: $*"
+    exit 1
+}
+
+# memory BOARD: where its code and its memory are
+memory() {
+    case $1 in
+    microbit)      set -- 0x0 256K 0x20000000 16K ;;
+    lm3s6965evb)   set -- 0x0 256K 0x20000000 64K ;;
+    mps2-an385)    set -- 0x0 4M 0x20000000 4M ;;
+    mps2-an386)    set -- 0x0 4M 0x20000000 4M ;;
+    mps2-an500)    set -- 0x0 4M 0x20000000 4M ;;
+    netduinoplus2) set -- 0x08000000 1M 0x20000000 128K ;;
+    mps2-an505)    set -- 0x10000000 4M 0x38000000 4M ;;
+    ast1030-evb)   set -- 0x0 256K 0x40000 256K ;;
+    virt-arm)      set -- 0x40010000 1M 0x40200000 64K ;;
+    virt-riscv)    set -- 0x80000000 1M 0x80200000 64K ;;
+    esac
+    echo "-DCODE_AT=$1 -DCODE_SIZE=$2 -DMEMORY_AT=$3 -DMEMORY_SIZE=$4"
+}
+
+arm="arm-none-eabi-gcc -mthumb"
+riscv="riscv64-unknown-elf-gcc --specs=picolibc.specs -mabi=ilp32
+    -mcmodel=medany"
+
+# compiler BOARD: with the flags of its processor
+compiler() {
+    case $1 in
+    microbit)                   echo "$arm -mcpu=cortex-m0" ;;
+    lm3s6965evb | mps2-an385)   echo "$arm -mcpu=cortex-m3" ;;
+    mps2-an386 | netduinoplus2 | ast1030-evb)
+                                echo "$arm -mcpu=cortex-m4" ;;
+    mps2-an500)                 echo "$arm -mcpu=cortex-m7" ;;
+    mps2-an505)                 echo "$arm -mcpu=cortex-m33" ;;
+    virt-arm)                   echo "$arm -mcpu=cortex-a15" ;;
+    virt-riscv)                 echo $riscv -march=rv32imac ;;
+    esac
+}
+
+# processor BOARD: its name
+processor() {
+    compiler "$1" | sed -n 's/.*-mcpu=//p; s/.*-march=//p'
+}
+
+# machine BOARD: the emulator with it; -kernel or a loader goes behind
+machine() {
+    case $1 in
+    virt-arm)   echo "qemu-system-arm -M virt -cpu cortex-a15 -m 64M" ;;
+    virt-riscv) echo "qemu-system-riscv32 -M virt -bios none -m 64M" ;;
+    *)          echo "qemu-system-arm -M $1" ;;
+    esac
+}
+
+# build BOARD PROGRAM FLAGS...: $out/PROGRAM-BOARD.elf from the sources
+build() {
+    board=$1
+    program=$2
+    shift 2
+    $(compiler "$board") -E -P -x c $(memory "$board") $here/board.ld \
+        > "$out/$board.ld"
+    $(compiler "$board") -std=c99 -Os -g -ffreestanding -nostdlib \
+        -ffunction-sections -fdata-sections -Wl,--gc-sections $warn \
+        -I. "$@" -T "$out/$board.ld" $here/start.c $here/string.c \
+        $here/"$program".c -lgcc -o "$out/$program-$board.elf"
+}
+
+# emulate BOARD ELF OPTIONS...: runs it; its text goes to stderr
+emulate() {
+    board=$1
+    elf=$2
+    shift 2
+    case $board in
+    virt-riscv) set -- "$@" -nic none -device "loader,file=$elf" ;;
+    virt-arm)   set -- "$@" -nic none -kernel "$elf" ;;
+    *)          set -- "$@" -kernel "$elf" ;;
+    esac
+    timeout 600 $(machine "$board") -nographic -monitor none -serial none \
+        "$@" < /dev/null
+}
+
+# build_avr MCU PROGRAM FLAGS...: the same for an AVR
+build_avr() {
+    mcu=$1
+    program=$2
+    shift 2
+    avr-gcc -std=gnu99 -mmcu="$mcu" -Os -mrelax -mcall-prologues \
+        -ffunction-sections -fdata-sections -Wl,--gc-sections $warn \
+        -I. "$@" $here/avr.c $here/"$program".c \
+        -o "$out/$program-$mcu.elf"
+}
+
+# simulate MCU ELF EEPROM CUT [NUMBER...]: runs it on an AVR
+simulate() {
+    mcu=$1
+    elf=$2
+    shift 2
+    rm -f "$out/eeprom"
+    timeout 600 "$out/simavr" "$elf" "$mcu" "$@"
+}
+
+# What runs on this machine: a plugin for QEMU, and the AVR.
+tools() {
+    cc -O2 -fPIC -shared $warn $here/instructions.c -o "$out/instructions.so"
+    cc -O2 $warn $here/simavr.c -o "$out/simavr" -lsimavr -lelf
+}
+
+# expect NAME COMMAND...: runs it, shows what it said, demands success
+expect() {
+    what=$1
+    shift
+    "$@" > "$out/log" 2>&1 || { cat "$out/log"; fail "$what: status $?"; }
+    echo "$what: $(grep -a passed "$out/log" || echo passed)"
+    passed=$((passed + 1))
+}
+
+boards="microbit mps2-an505 virt-riscv"
+[ "${SHORT:-}" = 1 ] || boards="$boards mps2-an385 mps2-an386 mps2-an500
+    netduinoplus2 lm3s6965evb"
+
+part_selftest() {
+    echo "-- self-test on bare machines"
+    stride=1
+    [ "${SHORT:-}" != 1 ] || stride=97
+    for board in $boards; do
+        build "$board" selftest -DSELFTEST_STRIDE=$stride
+        expect "$(processor "$board"), $board" \
+            emulate "$board" "$out/selftest-$board.elf" \
+            -semihosting-config enable=on,target=native
+    done
+    build_avr atmega328p selftest -DIDEM_NO_JOURNAL
+    expect "atmega328p, without journal" \
+        simulate atmega328p "$out/selftest-atmega328p.elf" "$out/eeprom" 0
+    [ "${SHORT:-}" = 1 ] || expect "stm8, without journal" stm8
+}
+
+# The self-test on an STM8
+stm8() {
+    for source in stm8 selftest; do
+        sdcc -mstm8 --model-large --std-c99 --opt-code-size -I. \
+            -DIDEM_NO_JOURNAL -c $here/$source.c -o "$out/$source.rel" || return
+    done
+    sdcc -mstm8 --model-large --code-size 131072 "$out/stm8.rel" \
+        "$out/selftest.rel" -o "$out/stm8.ihx" || return
+    timeout 600 sstm8 -t STM8S208 -S "uart=1,in=/dev/null,out=$out/told" \
+        -e run "$out/stm8.ihx" < /dev/null || return
+    cat "$out/told"
+    grep -q '^status 0' "$out/told"
+}
+
+# hosted NAME HASH RUNNER COMPILER...: the self-test as a process, and a journal
+# that must be the same as on this machine, byte for byte
+hosted() {
+    name=$1
+    hash=$2
+    runner=$3
+    shift 3
+    set -- "$@" -std=c99 -O1 $warn -I. -DIDEM_HASH=IDEM_HASH_$hash
+    "$@" -DSELFTEST_STRIDE=$stride $here/selftest.c $here/host.c \
+        -o "$out/selftest"
+    expect "$name, $hash" $runner "$out/selftest"
+    "$@" $here/image.c $here/host.c -o "$out/image"
+    expect "$name, $hash, the same journal" same_as "$hash" $runner "$out/image"
+}
+
+# same_as HASH COMMAND...: whether it tells of the journals that this machine
+# writes
+same_as() {
+    journals=$out/journals-$1
+    shift
+    "$@" > "$out/told" && diff "$journals" "$out/told"
+}
+
+part_same() {
+    echo "-- other processors: self-test and byte for byte the same journal"
+    stride=21
+    [ "${SHORT:-}" != 1 ] || stride=97
+    for hash in SIPHASH HALFSIPHASH; do
+        "${CC:-cc}" -std=c99 -O1 $warn -I. -DIDEM_HASH=IDEM_HASH_$hash \
+            $here/image.c $here/host.c -o "$out/image"
+        "$out/image" > "$out/journals-$hash"
+    done
+    hosted "32-bit x86" HALFSIPHASH "" gcc -m32
+    hosted "s390x, big-endian" SIPHASH qemu-s390x s390x-linux-gnu-gcc -static
+    [ "${SHORT:-}" = 1 ] || hosted "s390x, big-endian" HALFSIPHASH qemu-s390x \
+        s390x-linux-gnu-gcc -static
+    for board in microbit virt-riscv; do
+        build "$board" image
+        emulate "$board" "$out/image-$board.elf" \
+            -semihosting-config enable=on,target=native 2> "$out/said"
+        expect "$(processor "$board"), the same journal" \
+            same_as HALFSIPHASH cat "$out/said"
+    done
+    build_avr atmega2560 image
+    simulate atmega2560 "$out/image-atmega2560.elf" "$out/eeprom" 0 |
+        tr -d '\r' | grep -v '^cycles\|^stack' > "$out/said"
+    expect "atmega2560, the same journal" same_as HALFSIPHASH cat "$out/said"
+}
+
+# blank FILE BYTES ALL: so many erased bytes, in a file of ALL bytes
+blank() {
+    head -c "$2" /dev/zero | tr '\0' '\377' > "$1"
+    truncate -s "$3" "$1"
+}
+
+# with_medium BOARD PROGRAM FLAGS...: builds it with the storage that the board
+# has
+with_medium() {
+    case $1 in
+    atmega*)
+        build_avr "$@" -Iexamples $here/medium_eeprom.c
+        return ;;
+    virt-arm)    set -- "$@" -DPFLASH_GRANULE=8 $here/medium_pflash.c ;;
+    virt-riscv)  set -- "$@" -DPFLASH_GRANULE=16 $here/medium_pflash.c ;;
+    ast1030-evb) set -- "$@" $here/medium_spinor.c ;;
+    microbit)    set -- "$@" $here/medium_nvmc.c ;;
+    esac
+    build "$@" -Iexamples
+}
+
+
+# medium BOARD: makes the blank image of its storage, $case/flash.bin
+medium() {
+    case $1 in
+    atmega*)     ;;                     # no file is an erased EEPROM
+    virt-arm)    blank "$case/flash.bin" 1572864 67108864 ;;
+    virt-riscv)  blank "$case/flash.bin" 1572864 33554432 ;;
+    ast1030-evb) blank "$case/flash.bin" 4194304 4194304 ;;
+    microbit)    blank "$case/flash.bin" 8192 8192 ;;
+    esac
+}
+
+# start BOARD FROM BOOT CUT: runs $program in $case until it ends, or until
+# instruction (AVR: cycle) CUT if that is not 0.  What it says is added to
+# $case/told, what it took goes to $case/took.
+start() {
+    board=$1
+    elf=$PWD/$out/$program-$board.elf
+    case $board in
+    atmega*)
+        simulate "$board" "$elf" "$case/flash.bin" "$4" "$2" "$3" \
+            > "$case/took" || true
+        cat "$case/took" >> "$case/told"
+        return ;;
+    esac
+    plugin=$PWD/$out/instructions.so
+    [ "$4" = 0 ] || plugin=$plugin,kill=$4,settle=$settle
+    set -- -plugin "$plugin" \
+        -semihosting-config "enable=on,target=native,arg=it,arg=$2,arg=$3"
+    case $board in
+    virt-*)      set -- "$@" -drive \
+                     if=pflash,unit=1,format=raw,file=flash.bin ;;
+    ast1030-evb) set -- "$@" -drive if=mtd,format=raw,file=flash.bin ;;
+    microbit)    set -- "$@" -device \
+                     loader,file=flash.bin,addr=0x3C000,force-raw=on ;;
+    esac
+    # The shell tells what it thinks of killed children.
+    (cd "$case" && emulate "$board" "$elf" "$@" 2>> told > took) 2> /dev/null ||
+        true
+}
+
+# audited FILE [OPTIONS]: awk's verdict on what the firmware told
+audited() {
+    file=$1
+    shift
+    awk "$@" -f $here/audit.awk "$file"
+}
+
+# suffer BOARD N...: runs the firmware from blank storage; the first start ends
+# before instruction N, the second before the next N, ..., the last ends itself
+suffer() {
+    board=$1
+    shift
+    rm -rf "$case"
+    mkdir -p "$case"
+    medium "$board"
+    : > "$case/told"
+    boot=0
+    for last in "$@" 0; do
+        from=$(audited "$case/told" -v ask=next)
+        start "$board" "$from" "$boot" "$last"
+        ! grep -q '^end 0 \.$' "$case/told" || return 0
+        echo " cut" >> "$case/told"
+        boot=$((boot + 1))
+    done
+}
+
+# soon K: where the i-th case is cut in its K-th restart
+soon() {
+    echo $((1 + (i * 104729 + $1 * 15485863) % (total / 20)))
+}
+
+# powercuts BOARD COUNT SETTLE FLAGS...: cuts a firmware at COUNT instructions,
+# evenly spread over its run; every other one is cut again soon after it is
+# restarted, every eighth six times
+powercuts() {
+    board=$1
+    count=$2
+    settle=$3
+    shift 3
+    case=$out/cut
+    unit=instructions
+    [ "${board#atmega}" = "$board" ] || unit=cycles
+    program=firmware
+    with_medium "$board" firmware "$@"
+    suffer "$board"
+    audited "$case/told" || { cat "$case/told"; fail "$board: without a cut"; }
+    total=$(sed -n 's/^instructions //p; s/^cycles //p' "$case/took")
+    rm -f "$out/cuts" "$out/torn"
+    i=0
+    while [ "$i" -lt "$count" ]; do
+        n=$((total * (2 * i + 1) / (2 * count) + i * 7919 % 1000))
+        again=
+        case $((i % 8)) in
+        1 | 3 | 5) again=$(soon 1) ;;
+        7)         again="$(soon 1) $(soon 2) $(soon 3) $(soon 4) $(soon 5)" ;;
+        esac
+        suffer "$board" "$n" $again
+        audited "$case/told" ||
+            fail "$board: cut at $unit $n $again, see $case/told"
+        audited "$case/told" -v ask=cuts >> "$out/cuts"
+        grep -a '^torn' "$case/told" >> "$out/torn" || true
+        i=$((i + 1))
+    done
+    echo "$board${*:+ $*}: $total $unit," \
+        "cut $(wc -l < "$out/cuts") times, during" \
+        $(sort "$out/cuts" | uniq -c | awk '{ print $2, $1 }')
+    [ ! -s "$out/torn" ] ||
+        echo "    $(wc -l < "$out/torn") bytes of EEPROM torn"
+    [ "$(wc -l < "$out/cuts")" -ge "$count" ] || fail "$board: not cut"
+    passed=$((passed + 1))
+}
+
+part_powercuts() {
+    echo "-- power cuts of a running firmware, audited from outside"
+    count=200
+    [ "${SHORT:-}" != 1 ] || count=6
+    powercuts microbit $count 0
+    powercuts virt-arm $count 0
+    powercuts virt-riscv $count 0
+    powercuts atmega2560 $count 0
+    # QEMU writes that file later, by itself.
+    powercuts ast1030-evb $count 200
+}
+
+# The manifests in examples/port/, used as a project would.
+manifests() {
+    rm -rf "$out/manifests"
+    cmake -S tests/manifests -B "$out/manifests" || return
+    cmake --build "$out/manifests" || return
+    "$out/manifests/hello"
+}
+
+part_ports() {
+    echo "-- ports compile, and those that can run here pass their check"
+    for flags in "" -DQUADWORD; do
+        expect "STM32${flags:+ U5}, SPI NOR, FreeRTOS, Zephyr, interrupts" \
+            arm-none-eabi-gcc -mthumb -mcpu=cortex-m4 -std=gnu99 -Os $warn \
+            $flags -I. -Iexamples -Itests/vendor -c tests/vendor/ports.c \
+            -o "$out/ports.o"
+    done
+    expect "the same on RISC-V" $riscv -march=rv32imac_zicsr -std=c99 $warn \
+        -I. -Iexamples -Itests/vendor -c tests/vendor/ports.c -o "$out/ports.o"
+    expect "CMake, ESP-IDF, Zephyr manifests" manifests
+    case=$out/port
+    settle=0
+    program=portcheck
+    for board in microbit virt-arm virt-riscv ast1030-evb atmega2560; do
+        rm -rf "$case"
+        mkdir -p "$case"
+        medium "$board"
+        with_medium "$board" portcheck
+        start "$board" 0 0 0
+        expect "$board" grep -a 'port check passed' "$case/told"
+    done
+}
+
+# planted WHAT: the audit of power cuts must find it.  It is not found if it does
+# not even compile or run: set -e does not hold within "if".
+planted() {
+    with_medium microbit firmware "-DPLANT_$1"
+    if (powercuts microbit 12 0 "-DPLANT_$1") > "$out/log" 2>&1; then
+        fail "planted, not found: $1"
+    fi
+    if ! grep -q '^violation' "$out/log" ||
+        grep -q '^FAILED.*without a cut' "$out/log"; then
+        tail -n 20 "$out/log"
+        fail "planted: $1: something else"
+    fi
+    echo "planted, found: $1: $(sed -n 's/^violation: //p' "$out/log" | head -n 1)"
+    passed=$((passed + 1))
+}
+
+part_planted() {
+    echo "-- the audit finds faults that are planted around the header"
+    planted LATE
+    planted AGAIN
+    planted BLANK
+}
+
+# How many keys fit an EEPROM or FRAM
+part_keys() {
+    "${CC:-cc}" -std=c99 $warn -I. $here/keys.c -o "$out/keys"
+    "$out/keys" | tee "$out/keys.md"
+    sh tests/readme.sh keys "$out/keys.md"
+}
+
+. $here/figures.sh
+
+tools
+for part in ${*:-selftest same ports powercuts planted figures keys}; do
+    "part_$part"
+done
+echo "targets: $passed passed, 0 failed"
