@@ -29,7 +29,7 @@ static int transfer(void *bus, const uint8_t *head, size_t head_len,
 
 static spi_nor chip = { .transfer = transfer, .patience = 1000000 };
 
-const idem_storage medium = SPI_NOR_STORAGE(&chip, 4);
+const idem_storage medium = SPI_NOR_STORAGE(&chip, 8);
 
 void medium_start(void)
 {
