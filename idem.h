@@ -513,8 +513,8 @@
               32  4    logical ms; in the first of a boot, when that began
               36  4    retention that records have which do not tell it, ms
               40  2    length of a response likewise
-              42  2    for so many times 65,536 ms from that time on unknown keys
-                       may be lost ones
+              42  2    upper half of the logical ms until which unknown keys may
+                       be lost ones; if none may, that of the time above
               44  4    check
 
      record   1        0x80, and added: status (0 the slot is empty, or this is
@@ -2811,8 +2811,8 @@ typedef struct idemi_header {
     uint32_t time;              /* logical ms; of the first in a boot, when
                                    that began */
     uint32_t retention;         /* what is usual in the records */
-    uint32_t response_max;      /* likewise; << 16, for so many times 65,536 ms
-                                   unknown keys may be lost ones */
+    uint32_t response_max;      /* likewise; upper half: that of the logical ms
+                                   until which unknown keys may be lost ones */
     uint32_t check;
 } idemi_header;
 #define IDEMI_HEADER  sizeof(idemi_header)
@@ -3186,8 +3186,8 @@ static int idemi_journal_commit(idem_table *t)
     h.time = j->time - j->lag;
     h.retention = j->usual.retention;
     h.response_max = j->usual.response_max;
-    if (j->in_doubt)
-        h.response_max |= (j->doubt - j->time + 0xFFFF) & 0xFFFF0000;
+    h.response_max |= (j->in_doubt ? j->doubt - j->lag + 0xFFFF : h.time) &
+                      0xFFFF0000;
     p.at = t->buffer;
     p.end = t->buffer + IDEMI_HEADER;
     p.writing = 1;
@@ -3832,8 +3832,10 @@ static void idemi_recover_ring(idem_table *t, const idemi_header *head)
         named = h.sequence;
         idemi_recover_sector(t, &h, end, stated);
         if (named == j->sequence)
-            return;
+            break;
     }
+    j->doubt = head->response_max & 0xFFFF0000;
+    j->in_doubt = !idemi_clock_reached(head->time, j->doubt);
 }
 
 /* The places in which the first heads of a journal are begun: they may have

@@ -187,11 +187,12 @@ static void settle(const promised_call *c, int result)
                         : c->what != 'Y' && promises_writes(c, result);
 }
 
-/* No call waits for more than an erase, or a boot's first for one more.  Where
+/* No call waits for more than an erase, or a boot's first for one more; and for
+   one more after each tear that read as a header at one boot only.  Where
    doubt cannot be seen, or a callback fails, it is found out by failing. */
 static void check_erases(uint32_t before)
 {
-    uint32_t most = before == erases_before_boot ? 2 : 1;
+    uint32_t most = before == erases_before_boot ? 2 + sways : 1;
 
     if (acknowledged && !faulty)
         PROMISE(the.medium.erases - before <= most);

@@ -105,7 +105,7 @@ static const geometry geometries[] = {
     { "nor16",  FLASH_NOR,     16,  512,  4, 0xFF, 0,              64 },
     { "nor256", FLASH_NOR,     256, 2560, 4, 0xFF, 0,              0 },
     { "nor0",   FLASH_NOR,     4,   384,  4, 0x00, 0,              0 },
-    { "tiny",   FLASH_NOR,     1,   256,  4, 0xFF, STATELESS,      0 },
+    { "tiny",   FLASH_NOR,     1,   288,  4, 0xFF, STATELESS,      0 },
     { "large",  FLASH_NOR,     1,   4096, 4, 0xFF, 0,              255 },
     { "split",  FLASH_NOR,     2,   448,  4, 0xFF, SPLIT | VERIFY, 0 },
     { "ecc8",   FLASH_ECC,     8,   512,  4, 0xFF, 0,              0 },

@@ -198,14 +198,6 @@ static void three_unreadable_records_at_the_end_are_a_loss(void **state)
         }
 }
 
-static void two_unreadable_records_at_the_end_are_a_loss(void **state)
-{
-    for (int how = 0; how < HOWS; how++) {
-        lose_last(state, &roomy, 2, how);
-        lose_last(state, &roomy_ecc, 2, how);
-    }
-}
-
 static void one_unreadable_record_at_the_end_may_be_torn(void **state)
 {
     for (int how = 0; how < HOWS; how++) {
@@ -556,7 +548,6 @@ int main(void)
         TEST(s5_a_truncated_storage_is_never_believed),
         TEST(damage_while_the_table_is_open_does_no_harm),
         TEST(three_unreadable_records_at_the_end_are_a_loss),
-        TEST(two_unreadable_records_at_the_end_are_a_loss),
         TEST(one_unreadable_record_at_the_end_may_be_torn),
         TEST(in_batch_mode_an_unreadable_end_is_no_loss),
         TEST(a_record_that_another_follows_was_not_torn),

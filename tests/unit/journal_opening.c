@@ -523,7 +523,7 @@ static void cut_format(void **state, const medium *m)
     for (n = 0; count; n++)
         for (v = 0, count = 1; v < count; v++) {
             device *d = device_on(state, m);
-            int result, a;
+            int result, a = IDEM_OK;
             finish_two(d);
             d->medium.draws = 1;
             flash_cut(&d->medium, n, v);
