@@ -22,9 +22,11 @@ static idem_claim claims[CLAIMS];       // some of those that were granted,
 static unsigned claimed[CLAIMS];        // and on which keys
 static unsigned cut_variant;
 static unsigned cuts, sways;            // since a call wrote
+static unsigned swayed;                 // the same, when a call began
 static int swaying;                     // the cut that is next sways
 static uint32_t last_number;            // of a response
 static int faulty;                      // a callback may fail in this boot
+static int faults;                      // or could, since a call erased
 static int unreadable;                  // .. one that reads
 static uint32_t erases_before_boot;
 static int acknowledged;                // something was, at some time
@@ -169,6 +171,7 @@ static void settle(const promised_call *c, int result)
         promises_in_flight(&model, c);
         cuts++;
         sways += (unsigned)swaying;
+        swayed = sways;
         return;
     }
     check_device();
@@ -192,10 +195,13 @@ static void settle(const promised_call *c, int result)
    doubt cannot be seen, or a callback fails, it is found out by failing. */
 static void check_erases(uint32_t before)
 {
-    uint32_t most = before == erases_before_boot ? 2 + sways : 1;
+    uint32_t most = before == erases_before_boot ? 2 + swayed : 1;
 
-    if (acknowledged && !faulty)
+    if (acknowledged && !faults)
         PROMISE(the.medium.erases - before <= most);
+    if (the.medium.erases != before)
+        faults = faulty;
+    swayed = sways;
 }
 
 static void begin(input *in, unsigned key)
@@ -309,7 +315,7 @@ static void let_fail(input *in)
     unsigned what = input_byte(in);
     static const int hows[] = { FLASH_UNDONE, FLASH_DONE, FLASH_HALF };
 
-    faulty = 1;
+    faulty = faults = 1;
     unreadable |= what % FLASH_CALLS == FLASH_READ;
     trace("from now on %u fails\n", what);
     flash_fail(&the.medium, (int)(what % FLASH_CALLS), what >> 2 & 7,
@@ -380,8 +386,8 @@ static void run(input *in)
     the.medium.cut_syncs = the.storage.sync != NULL;
     memset(claims, 0, sizeof claims);
     memset(claimed, 0, sizeof claimed);
-    faulty = unreadable = acknowledged = blank = 0;
-    cut_variant = last_number = cuts = sways = 0;
+    faulty = faults = unreadable = acknowledged = blank = 0;
+    cut_variant = last_number = cuts = sways = swayed = 0;
     erases_before_boot = 0;
     swaying = 0;
     promises_init(&model, &the.config);

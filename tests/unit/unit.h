@@ -28,9 +28,6 @@
 // How many callers' mistakes were told to IDEM_ASSERT since the program began.
 extern unsigned unit_misuse;
 
-// Not 0: calls do not end with idem_check.
-extern int unit_unchecked;
-
 // If not NULL, called before the library copies bytes.
 extern void (*unit_copying)(void);
 
