@@ -1188,7 +1188,8 @@ typedef union idem_fingerprint_state {     /* IDEM_HASH says which of them */
 #define IDEM_JOURNAL_MEMORY_SIZE(capacity, key_max, response_max, state_max,   \
                                  prog_size)                                    \
     (IDEM_MEMORY_SIZE(capacity, key_max, response_max, state_max) +            \
-     sizeof(idem_journal) + 4u * ((size_t)(capacity) + 1u) +                   \
+     IDEMI_ROUND4(sizeof(idem_journal)) +                                      \
+     4u * ((size_t)(capacity) + 1u) +                                          \
      IDEMI_ROUND4(IDEMI_RECORD_MAX(capacity, key_max, response_max, state_max, \
                                    prog_size)))
 
@@ -2117,24 +2118,23 @@ static idem_slot *idemi_slot_at(const idem_table *t, unsigned slot)
 }
 
 /* Scope and key, one after the other. */
-static unsigned char *idemi_slot_id(const idem_slot *s)
+static unsigned char *idemi_slot_id(idem_slot *s)
 {
     return (unsigned char *)(s + 1);
 }
 
-static unsigned char *idemi_slot_response(const idem_table *t,
-                                          const idem_slot *s)
+static unsigned char *idemi_slot_response(const idem_table *t, idem_slot *s)
 {
     return idemi_slot_id(s) + t->config->key_max;
 }
 
-static int idemi_slot_has_scope(const idem_slot *s, const idem_request *rq)
+static int idemi_slot_has_scope(idem_slot *s, const idem_request *rq)
 {
     return s->scope_len == rq->scope_len &&
            idemi_basics_equal(idemi_slot_id(s), rq->scope, rq->scope_len);
 }
 
-static int idemi_slot_has_id(const idem_slot *s, const idem_request *rq)
+static int idemi_slot_has_id(idem_slot *s, const idem_request *rq)
 {
     return s->key_len == rq->key_len && idemi_slot_has_scope(s, rq) &&
            idemi_basics_equal(idemi_slot_id(s) + rq->scope_len, rq->key,
@@ -2424,7 +2424,7 @@ static unsigned idemi_order_evictable(const idem_table *t,
     unsigned slot = t->capacity;
 
     for (;;) {
-        const idem_slot *s;
+        idem_slot *s;
         slot = t->links[slot].newer;
         if (slot == t->capacity)
             return slot;
@@ -3391,7 +3391,7 @@ static int idemi_journal_claim(idem_table *t, unsigned slot, idem_slot *known,
 static int idemi_journal_outcome(idem_table *t, unsigned slot, unsigned state,
                                  const idem_outcome *out)
 {
-    const idem_slot *s = idemi_slot_at(t, slot);
+    idem_slot *s = idemi_slot_at(t, slot);
     idem_slot known = *s;
     idemi_record r;
 
@@ -4054,7 +4054,7 @@ static int idemi_command_over_quota(const idem_table *t,
     if (!left)
         return 0;
     for (slot = 0; slot < t->capacity && left > 0; slot++) {
-        const idem_slot *s = idemi_slot_at(t, slot);
+        idem_slot *s = idemi_slot_at(t, slot);
         if (s->state && !idemi_slot_over(t, s) &&
             idemi_slot_has_scope(s, rq))
             left--;
@@ -4107,6 +4107,8 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     uint32_t lease_ms = idemi_default_lease(t, rq->lease_ms);
     idem_slot known;
 
+    if ((idem_token)(t->token + 1) == 0)
+        return IDEM_E_SPACE;
     known.retention = idemi_default_retention(t, rq->retention_ms);
     known.token = (uint32_t)t->token + 1;
     known.fingerprint[0] = q->fingerprint[0];
@@ -4156,7 +4158,7 @@ static int idemi_command_drop(idem_table *t, unsigned slot)
 static void idemi_command_replay(const idem_table *t, unsigned slot,
                                  idem_reply *reply)
 {
-    const idem_slot *s = idemi_slot_at(t, slot);
+    idem_slot *s = idemi_slot_at(t, slot);
 
     reply->status = s->state & IDEMI_STATUS;
     reply->code = s->code;
@@ -4298,7 +4300,7 @@ static int idemi_command_deliver(idem_table *t, const idem_claim *claim)
 static int idemi_command_describe(const idem_table *t, unsigned slot,
                                   idem_entry *e)
 {
-    const idem_slot *s = idemi_slot_at(t, slot);
+    idem_slot *s = idemi_slot_at(t, slot);
     int finished = (s->state & IDEMI_FINISHED) != 0;
     size_t id_len = (size_t)s->scope_len + s->key_len;
 
@@ -4329,7 +4331,7 @@ static int idemi_command_describe(const idem_table *t, unsigned slot,
 static int idemi_command_response(idem_table *t, void *dst, size_t *len,
                                   const idem_claim *claim, size_t at)
 {
-    const idem_slot *s = idemi_command_named(t, claim, IDEMI_FINISHED);
+    idem_slot *s = idemi_command_named(t, claim, IDEMI_FINISHED);
     size_t wanted = *len, rest = 0;
 
     *len = 0;
@@ -4410,7 +4412,7 @@ static int idemi_check_slot(const idem_table *t, unsigned slot)
 /* One slot in use, as the index sees it: its probe must come to its word. */
 static int idemi_check_probe(const idem_table *t, unsigned slot)
 {
-    const idem_slot *s = idemi_slot_at(t, slot);
+    idem_slot *s = idemi_slot_at(t, slot);
     const unsigned char *id = idemi_slot_id(s);
     unsigned at = idemi_index_home(t, s->hash);
     unsigned past = 0, other;
@@ -4701,15 +4703,19 @@ IDEMI_APART
 static uint32_t idemi_public_record(const idem_config *config,
                                     uint32_t state_bytes)
 {
-    return IDEMI_UP(IDEMI_KEY_BYTES(config->capacity, config->key_max,
-                                    config->response_max) + state_bytes,
+    uint32_t capacity = config->capacity, key_max = config->key_max;
+    uint32_t response_max = config->response_max;
+
+    return IDEMI_UP(IDEMI_KEY_BYTES(capacity, key_max, response_max) +
+                        state_bytes,
                     config->storage->prog_size);
 }
 
 static uint32_t idemi_public_record_max(const idem_config *config)
 {
-    return idemi_public_record(
-        config, IDEMI_NUMBER(config->state_max) + config->state_max);
+    uint32_t state_max = config->state_max;
+
+    return idemi_public_record(config, IDEMI_NUMBER(state_max) + state_max);
 }
 
 /* Lays the table out in memory, if it is large enough and aligned. */
@@ -4727,7 +4733,8 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
     idemi_size state = index + words;
     idemi_size journal = state + IDEMI_ROUND4((idemi_size)config->state_max);
     idemi_size buffer =
-        journal + (idemi_size)sizeof(idem_journal) + 4 * (capacity + 1);
+        journal + IDEMI_ROUND4((idemi_size)sizeof(idem_journal)) +
+        4 * (capacity + 1);
     idemi_size needed = journal;
 
     if (IDEMI_STORAGE(config))

@@ -531,6 +531,12 @@ static void s1_the_low_half_of_the_token_may_wrap(void **state)
     idem_claim claims[CAPACITY];
 
     inside_set_token(&f->table, 0xFFFFFFFE);        // as after 4e9 claims
+    if (sizeof claims[0].token == 4) {              // there are no more
+        assert_int_equal(ask(f, nth(0), 0), IDEM_EXECUTE);
+        assert_int_equal(ask(f, nth(1), 0), IDEM_E_SPACE);
+        assert_int_equal(complete(f, &f->claim, "", 0), IDEM_E_FENCED);
+        return;
+    }
     for (uint32_t i = 0; i < CAPACITY; i++) {
         assert_int_equal(ask(f, nth(i), 0), IDEM_EXECUTE);
         claims[i] = f->claim;
