@@ -2687,6 +2687,15 @@ static uint32_t idemi_keys_limit(const idem_table *t, uint32_t at)
     return at;
 }
 
+/* A restart cuts a claim short, if there is one. */
+static void idemi_keys_cut(const idem_table *t, idem_slot *s)
+{
+    if (!(s->state & IDEMI_ENDLESS))
+        return;
+    s->state = IDEMI_IN_PROGRESS | IDEMI_CUT;
+    s->time = t->clock;
+}
+
 /* Drops whatever is over, and makes the bound exact.  Keeps C3 and O3. */
 IDEMI_SLOW
 static void idemi_keys_sweep(idem_table *t)
@@ -2876,12 +2885,16 @@ static uint32_t idemi_pen_rare(idemi_pen *p, uint32_t number, uint32_t usual)
 IDEMI_APART
 static uint32_t idemi_pen_word(idemi_pen *p, uint32_t word)
 {
-    uint32_t result = 0;
-    unsigned shift;
+    unsigned char *at = p->at;
 
-    for (shift = 0; shift < 32; shift += 8)
-        result |= idemi_pen_byte(p, word >> shift & 0xFF) << shift;
-    return result;
+    if (p->end - at < 4) {
+        p->bad = 1;
+        return 0;
+    }
+    p->at = at + 4;
+    if (p->writing)
+        idemi_basics_store32(at, word);
+    return idemi_basics_load32(at);
 }
 
 IDEMI_APART
@@ -3588,18 +3601,13 @@ static void idemi_recover_time(idem_table *t, uint32_t time)
         idemi_keys_advance(t, time - t->clock);
 }
 
-/* Cuts all claims short. */
+/* A restart: cuts all claims short. */
 static void idemi_recover_cut(idem_table *t)
 {
     unsigned slot;
 
-    for (slot = 0; slot < t->capacity; slot++) {
-        idem_slot *s = idemi_slot_at(t, slot);
-        if (!(s->state & IDEMI_ENDLESS))
-            continue;
-        s->state = IDEMI_IN_PROGRESS | IDEMI_CUT;
-        s->time = t->clock;
-    }
+    for (slot = 0; t->used && slot < t->capacity; slot++)
+        idemi_keys_cut(t, idemi_slot_at(t, slot));
 }
 
 /* Takes in what a record with a key says.  A claim is without end until a
@@ -3690,6 +3698,7 @@ static int idemi_recover_is_possible(const idem_table *t,
 /* Reads the record at an offset in a sector, if there is one; one that says it
    was carried only before `carried_end`.  Returns its length in whole granules,
    or 0. */
+IDEMI_FLAT
 static uint32_t idemi_recover_record(idem_table *t, uint32_t sequence,
                                      uint32_t carried_end, uint32_t at,
                                      idemi_record *r)
@@ -3928,9 +3937,6 @@ static int idemi_recover_open(idem_table *t)
     j->newest = IDEMI_NONE;
     j->closed = 1;
     result = idemi_recover_head(t);
-    idemi_recover_cut(t);
-    idemi_keys_sweep(t);
-    t->stats.expired = 0;
     j->usual.retention = idemi_default_retention(t, 0);
     j->usual.response_max = t->config->response_max;
     if (idemi_recover_has_record(t, j->sequence + 1, j->front, 0)) {
@@ -4795,17 +4801,28 @@ static void idemi_public_reset(idem_table *t)
     t->soonest = t->clock + IDEMI_NEVER_MS;
 }
 
-/* The last step of an opening: what is not in use is free, and time begins.
-   Memory reaches back to the opening; with a journal further, unless what it
-   had evicted by then is not known. */
+/* The last step of an opening, with one look at each slot: a claim in it was
+   cut short, what is over is dropped, and what is not in use is free.  Memory
+   reaches back to the opening; with a journal further, unless what it had
+   evicted by then is not known. */
 static void idemi_public_start(idem_table *t, uint32_t now_ms)
 {
     unsigned slot = t->capacity;
 
     t->free = (idem_number)slot;
-    while (slot > 0)
-        if (!idemi_slot_at(t, --slot)->state)
+    t->swept = t->clock;
+    t->soonest = t->clock + IDEMI_NEVER_MS;
+    while (slot-- > 0) {
+        idem_slot *s = idemi_slot_at(t, slot);
+        if (!IDEMI_JOURNAL(t) || !s->state) {
             idemi_order_free(t, slot);
+            continue;
+        }
+        idemi_keys_cut(t, s);
+        if (!idemi_keys_expire(t, slot))
+            idemi_order_note(t, s);
+    }
+    t->stats.expired = t->stats.undelivered = 0;
     t->tick = now_ms;
     t->counted = now_ms;
     t->reach = t->clock;
