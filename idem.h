@@ -498,12 +498,13 @@
 
      header   0   4    "idem"
               4   1    2, the version
-              5   1    hash: 1 SipHash, 2 HalfSipHash, 3 FNV-1a
+              5   1    hash: 1 SipHash, 2 HalfSipHash, 3 FNV-1a; with 0x80, the
+                       first header of a boot
               6   2    prog_size
               8   3    sector_size
               11  1    erased
               12  2    sector_count
-              14  2    1: the first header of a boot; else 0
+              14  2    sum of the other pairs of bytes, the check's too
               16  4    sequence
               20  2    back to the tail, the oldest sector needed, in sequences
               22  2    back to the newest older sector that counts; all the way
@@ -547,7 +548,7 @@
 
    The check is the index hash (>>identity) of: sequence, and offset XOR shape,
    as two words; the bytes; and the byte 8, as the border between the two.  Of a
-   header sequence and offset are 0.  The shape is the low half of the
+   header sequence and offset are 0, and its sum stands as 0.  The shape is the low half of the
    fingerprint of three words: sector_size, sector_count, and prog_size + erased
    x 65536.  A finished record without a key has the low half of its claim's
    token x 65536 XORed into the check: it belongs to that claim and no other.
@@ -595,8 +596,7 @@
    other.  Of those that read well at one boot and not at another, two in a row
    may cost the head that both were in; then a loss is told.  Storage is blank if
    no header validates and all is erased, but for places 1 to 3, where the first
-   heads are begun: these may have anything, but no more than a torn header if
-   they begin like one.
+   heads are begun: these may have anything but a header whose sum is right.
 
    ---------------------------------------------------------------------------
    >>memory
@@ -2545,23 +2545,30 @@ static int idemi_storage_prog(idem_table *t, uint32_t offset, uint32_t len)
                : IDEM_E_STORAGE;
 }
 
-/* Erasing where there is no callback for it: the next sector is filled.  Else
-   what an attempt left that was cut short might be taken for records of the
-   next one, which has the same place and sequence. */
+/* Erasing where there is no callback for it: the next sector is filled, and its
+   header is gone before anything else is.  Else what an attempt left that was
+   cut short might be taken for records of the next one, which has the same
+   place and sequence. */
 static int idemi_storage_fill(idem_table *t)
 {
     const idem_storage *m = t->config->storage;
-    uint32_t place = idemi_storage_at(t, t->journal->tried + 1, 0);
-    uint32_t len = t->buffer_size & ~(m->prog_size - 1u), at;
-    int result = 0;
+    idem_journal *j = t->journal;
+    uint32_t place = idemi_storage_at(t, j->tried + 1, 0);
+    uint32_t at, end;
+    int result = IDEM_OK;
 
-    IDEM_MEMSET(t->buffer, m->erased, (size_t)len);
-    t->journal->synced = !m->sync;
-    for (at = 0; result == 0 && at < m->sector_size; at += len) {
-        if (len > m->sector_size - at)
-            len = m->sector_size - at;
-        result = m->prog(m->ctx, place + at, t->buffer, len);
+    IDEM_MEMSET(t->buffer, m->erased, (size_t)j->record_max);
+    for (at = 0; result == IDEM_OK && at < j->sector_size; at = end) {
+        end = at ? at + j->record_max : j->front;
+        if (end > j->sector_size)
+            end = j->sector_size;
+        j->synced = !m->sync;
+        result = idemi_storage_result(
+            t, m->prog(m->ctx, place + at, t->buffer, end - at));
+        if (result == IDEM_OK && at == 0)
+            result = idemi_storage_sync(t);
     }
+    j->erased = result == IDEM_OK;
     return result;
 }
 
@@ -2576,8 +2583,8 @@ static int idemi_storage_erase(idem_table *t, int wait)
     if (j->erased)
         return IDEM_OK;
     if (!m->erase)
-        result = idemi_storage_fill(t);
-    else if (!j->erasing)
+        return idemi_storage_fill(t);
+    if (!j->erasing)
         result = m->erase(m->ctx, (j->tried + 1) % m->sector_count);
     j->erasing = 0;
     if (result == 0 && m->erasing) {
@@ -2809,9 +2816,10 @@ typedef struct idemi_record {
    same in all of them, but for one bit. */
 typedef struct idemi_header {
     uint32_t magic;
-    uint32_t version;           /* hash << 8, granule << 16 */
+    uint32_t version;           /* hash << 8, granule << 16; IDEMI_FIRST if it
+                                   is the first of a boot */
     uint32_t sector_size;       /* erased << 24 */
-    uint32_t sector_count;      /* IDEMI_FIRST if it is the first of a boot */
+    uint32_t sector_count;      /* sum << 16 */
     uint32_t sequence;
     uint32_t back;              /* to the oldest sector that is needed; << 16 to
                                    the newest older one that counts */
@@ -2826,7 +2834,8 @@ typedef struct idemi_header {
 } idemi_header;
 #define IDEMI_HEADER  sizeof(idemi_header)
 #define IDEMI_VERSION 2u
-#define IDEMI_FIRST   0x10000u
+#define IDEMI_FIRST   0x8000u
+#define IDEMI_SUM_AT  14u               /* in its bytes */
 
 IDEMI_ASSUME(a_header_is_its_words, sizeof(idemi_header) == 12 * 4);
 
@@ -2977,6 +2986,19 @@ static void idemi_header_walk(idemi_pen *p, idemi_header *h)
     do
         *word = idemi_pen_word(p, *word);
     while (word++ != &h->check);
+}
+
+/* The sum of a header's bytes but for its own, in pairs: it tells a whole header
+   that was written with another secret from one that is torn. */
+static uint32_t idemi_header_sum(const unsigned char *p)
+{
+    uint32_t sum = 0;
+    unsigned i;
+
+    for (i = 0; i < IDEMI_HEADER; i += 2)
+        if (i != IDEMI_SUM_AT)
+            sum += p[i] + ((uint32_t)p[i + 1] << 8);
+    return sum & 0xFFFF;
 }
 
 /* The oldest sector that a header needs. */
@@ -3189,9 +3211,10 @@ static int idemi_journal_commit(idem_table *t)
     if (result < 0)
         return result;
     h.magic = IDEMI_MAGIC;
-    h.version = IDEMI_VERSION | IDEM_HASH << 8 | (uint32_t)m->prog_size << 16;
+    h.version = IDEMI_VERSION | IDEM_HASH << 8 | (uint32_t)m->prog_size << 16 |
+                (j->opened ? 0 : IDEMI_FIRST);
     h.sector_size = m->sector_size | (uint32_t)m->erased << 24;
-    h.sector_count = m->sector_count | (j->opened ? 0 : IDEMI_FIRST);
+    h.sector_count = m->sector_count;
     h.sequence = j->sequence;
     h.back = (j->sequence - j->stated) | (j->sequence - j->before) << 16;
     h.before_end = j->before_end;
@@ -3208,6 +3231,9 @@ static int idemi_journal_commit(idem_table *t)
     p.at -= 4;
     idemi_pen_word(&p, idemi_storage_check(t, 0, 0, t->buffer,
                                            IDEMI_HEADER - 4));
+    p.at = t->buffer + IDEMI_SUM_AT - 2;
+    idemi_pen_word(&p, m->sector_count |
+                           idemi_header_sum(t->buffer) << 16);
     result = idemi_storage_prog(t, 0, IDEMI_HEADER);
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
@@ -3548,6 +3574,7 @@ static int idemi_recover_is_header(idem_table *t)
 
     if (other & (other - 1))
         return 0;
+    p[IDEMI_SUM_AT] = p[IDEMI_SUM_AT + 1] = 0;
     for (bit = 0;; bit++) {
         if (idemi_basics_load32(p + IDEMI_HEADER - 4) ==
             idemi_storage_check(t, 0, 0, p, IDEMI_HEADER - 4))
@@ -3793,7 +3820,7 @@ static void idemi_recover_sector(idem_table *t, const idemi_header *h,
     j->have = 0;
     idemi_recover_usual(t, h);
     idemi_recover_time(t, h->time);
-    if (h->sector_count & IDEMI_FIRST)
+    if (h->version & IDEMI_FIRST)
         idemi_recover_cut(t);
     idemi_recover_records(t, h, j->front, h->carried_end, 1);
     idemi_recover_records(t, h, h->carried_end, end, stated);
@@ -3851,17 +3878,19 @@ static void idemi_recover_ring(idem_table *t, const idemi_header *head)
    anything that a cut can leave. */
 #define IDEMI_FIRST_PLACES 3u
 
-/* From which offset on a sector of blank storage must be erased.  Where a first
-   head may have been begun: behind a torn header, for more is written behind a
-   whole one only. */
-static uint32_t idemi_recover_blank_from(idem_table *t, uint32_t sector)
+/* Whether a sector of blank storage may have anything.  A whole header, or one
+   of version 1, is that of another journal. */
+static int idemi_recover_may_be_torn(idem_table *t, uint32_t sector)
 {
+    const unsigned char *p = t->buffer;
+
     if (sector - 1 >= IDEMI_FIRST_PLACES)
         return 0;
-    idemi_recover_read(t, idemi_storage_at(t, sector, 0), t->buffer, 4);
-    return idemi_basics_load32(t->buffer) == IDEMI_MAGIC
-               ? t->journal->front
-               : t->journal->sector_size;
+    idemi_recover_read(t, idemi_storage_at(t, sector, 0), t->buffer,
+                       IDEMI_HEADER);
+    return idemi_basics_load32(p) != IDEMI_MAGIC ||
+           (p[4] != 1 && idemi_header_sum(p) !=
+                             idemi_basics_load32(p + IDEMI_SUM_AT - 2) >> 16);
 }
 
 /* Finds out whether storage without a header is blank. */
@@ -3870,9 +3899,10 @@ static int idemi_recover_blank(idem_table *t)
     const idem_storage *m = t->config->storage;
     uint32_t sector, at, len, i;
 
-    for (sector = 0; sector < m->sector_count; sector++)
-        for (at = idemi_recover_blank_from(t, sector); at < m->sector_size;
-             at += len) {
+    for (sector = 0; sector < m->sector_count; sector++) {
+        if (idemi_recover_may_be_torn(t, sector))
+            continue;
+        for (at = 0; at < m->sector_size; at += len) {
             int result;
             len = m->sector_size - at;
             if (len > t->buffer_size)
@@ -3883,6 +3913,7 @@ static int idemi_recover_blank(idem_table *t)
                 if (t->buffer[i] != m->erased)
                     return result < 0 ? result : IDEM_E_FORMAT;
         }
+    }
     return IDEM_OK;
 }
 
@@ -5271,14 +5302,14 @@ static const char *idemi_explain_storage(const idem_config *config)
 
 /* What a header was not written with; NULL if it is one of this journal. */
 static const char *idemi_explain_header(const idem_config *config,
-                                        const unsigned char *p)
+                                        unsigned char *p)
 {
     const idem_storage *m = config->storage;
     unsigned char where[8];
 
     IDEMI_EXPLAIN(p[4] != IDEMI_VERSION,
                   "version: the journal is of another version of idem.h");
-    IDEMI_EXPLAIN(p[5] != IDEM_HASH,
+    IDEMI_EXPLAIN((p[5] & 0x7F) != IDEM_HASH,
                   "hash: the journal was written with another IDEM_HASH");
     IDEMI_EXPLAIN(idemi_basics_load32(p + 4) >> 16 != m->prog_size,
                   "geometry: the journal was written with another prog_size");
@@ -5291,6 +5322,7 @@ static const char *idemi_explain_header(const idem_config *config,
                   "sector_count");
     idemi_basics_store32(where, 0);
     idemi_basics_store32(where + 4, idemi_storage_shape(config));
+    p[IDEMI_SUM_AT] = p[IDEMI_SUM_AT + 1] = 0;
     IDEMI_EXPLAIN(idemi_hash_id(config, where, sizeof where, p,
                                 IDEMI_HEADER - 4) !=
                       idemi_basics_load32(p + IDEMI_HEADER - 4),
