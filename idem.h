@@ -1800,9 +1800,13 @@ static uint32_t idemi_hash_rotate32(uint32_t x, int bits)
     return x << bits | x >> (32 - bits);
 }
 
-static void idemi_hash_half_rounds(uint32_t v[4], int rounds)
+/* Takes in a word: so many rounds.  With 0 they are what gives the output. */
+IDEMI_APART
+static void idemi_hash_half_word(idem_halfsiphash_state *state, uint32_t word,
+                                 int rounds)
 {
-    uint32_t v0 = v[0], v1 = v[1], v2 = v[2], v3 = v[3];
+    uint32_t v0 = state->v[0], v1 = state->v[1], v2 = state->v[2];
+    uint32_t v3 = state->v[3] ^ word;
 
     for (; rounds > 0; rounds--) {
         v0 += v1;
@@ -1816,24 +1820,16 @@ static void idemi_hash_half_rounds(uint32_t v[4], int rounds)
         v1 = idemi_hash_rotate32(v1, 13) ^ v2;
         v2 = idemi_hash_rotate32(v2, 16);
     }
-    v[0] = v0;
-    v[1] = v1;
-    v[2] = v2;
-    v[3] = v3;
-}
-
-IDEMI_APART
-static void idemi_hash_half_word(idem_halfsiphash_state *state, uint32_t word)
-{
-    state->v[3] ^= word;
-    idemi_hash_half_rounds(state->v, state->c_rounds);
-    state->v[0] ^= word;
+    state->v[0] = v0 ^ word;
+    state->v[1] = v1;
+    state->v[2] = v2;
+    state->v[3] = v3;
 }
 
 /* d rounds, and the half of the output that they give */
 static uint32_t idemi_hash_half_output(idem_halfsiphash_state *state)
 {
-    idemi_hash_half_rounds(state->v, state->d_rounds);
+    idemi_hash_half_word(state, 0, state->d_rounds);
     return state->v[1] ^ state->v[3];
 }
 
@@ -1866,17 +1862,18 @@ IDEM_API void idem_halfsiphash_update(idem_halfsiphash_state *state,
         state->word = state->word >> 8 | (uint32_t)*p++ << 24;
         state->len = (uint8_t)(state->len + 1);
         if ((state->len & 3) == 0)
-            idemi_hash_half_word(state, state->word);
+            idemi_hash_half_word(state, state->word, state->c_rounds);
     }
 }
 
 IDEM_API uint64_t idem_halfsiphash_final(idem_halfsiphash_state *state)
 {
     int rest = state->len & 3;
-    uint32_t word = rest > 0 ? state->word >> (32 - 8 * rest) : 0;
+    uint32_t word = state->word >> 8 >> (24 - 8 * rest);
     uint32_t low;
 
-    idemi_hash_half_word(state, word | (uint32_t)state->len << 24);
+    idemi_hash_half_word(state, word | (uint32_t)state->len << 24,
+                         state->c_rounds);
     state->v[2] ^= state->wide ? 0xeeu : 0xffu;
     low = idemi_hash_half_output(state);
     if (!state->wide)
