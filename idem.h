@@ -2772,8 +2772,8 @@ static idem_token idemi_keys_token(const idem_table *t, uint32_t low)
 #define IDEMI_HAS_KEY    0x08u
 #define IDEMI_HAS_STATE  0x20u
 #define IDEMI_SYNCED     0x40u          /* all before it is durable */
-#define IDEMI_CARRIED    0x80u          /* in the second byte: was here before
-                                           the sector's header */
+#define IDEMI_CARRIED    0x8000u        /* was here before the sector's header;
+                                           in the second byte */
 
 /* What a record without a key says, beside an outcome. */
 #define IDEMI_EMPTY      0u             /* the slot is free */
@@ -2781,16 +2781,15 @@ static idem_token idemi_keys_token(const idem_table *t, uint32_t low)
 
 /* A record, to be written or as it was read. */
 typedef struct idemi_record {
-    idem_slot *s;               /* what it says of its slot, but for time and
-                                   state */
+    idem_slot *s;               /* what it says of its slot beside the rest */
     const unsigned char *scope, *key, *response, *state;
     uint32_t slot;              /* plus one; 0: none */
     uint32_t time;              /* ms since that in the sector's header */
     uint32_t age;               /* of what s->time tells, then */
+    int32_t  code;
+    uint16_t response_len;
     uint16_t state_len;
-    uint8_t  flags;
-    uint8_t  carried;
-    uint8_t  first;             /* of a claim: its token is the place of this */
+    uint16_t flags;
 } idemi_record;
 
 /* A sector's header: words, in this order (>>format).  The first four are the
@@ -2914,17 +2913,19 @@ static void idemi_record_walk(const idem_usual *usual, idemi_pen *p,
                               idemi_record *r, uint32_t token)
 {
     idem_slot *s = r->s;
+    uint32_t carried = r->flags >> 8;
     unsigned i;
 
-    r->flags = (uint8_t)idemi_pen_byte(p, r->flags);
+    r->flags = (uint16_t)idemi_pen_byte(p, r->flags);
     p->mask = p->at;
     p->bit = 1;
-    r->carried = (uint8_t)(idemi_pen_byte(p, r->carried) & IDEMI_CARRIED);
+    carried = idemi_pen_byte(p, carried);
+    r->flags |= (uint16_t)(carried << 8 & IDEMI_CARRIED);
     r->slot = idemi_pen_number(p, r->slot);
     r->time = idemi_pen_number(p, r->time);
     if (r->flags & (IDEMI_HAS_KEY | IDEMI_FINISHED)) {
-        s->code = (int32_t)idemi_pen_rare(p, (uint32_t)s->code, 0);
-        s->response_len = (uint16_t)idemi_pen_rare(p, s->response_len,
+        r->code = (int32_t)idemi_pen_rare(p, (uint32_t)r->code, 0);
+        r->response_len = (uint16_t)idemi_pen_rare(p, r->response_len,
                                                    usual->response_max);
     }
     if (r->flags & IDEMI_HAS_KEY) {
@@ -2944,13 +2945,13 @@ static void idemi_record_walk(const idem_usual *usual, idemi_pen *p,
         r->state = idemi_pen_bytes(p, r->state, r->state_len);
     }
     if (r->flags & IDEMI_FINISHED)
-        r->response = idemi_pen_bytes(p, r->response, s->response_len);
+        r->response = idemi_pen_bytes(p, r->response, r->response_len);
 }
 
 /* True of an outcome alone: the check has the token of its claim in it. */
-static int idemi_record_is_bound(const idemi_record *r)
+static int idemi_record_is_bound(unsigned flags)
 {
-    return (r->flags & (IDEMI_HAS_KEY | IDEMI_FINISHED)) == IDEMI_FINISHED;
+    return (flags & (IDEMI_HAS_KEY | IDEMI_FINISHED)) == IDEMI_FINISHED;
 }
 
 /* All of a header. */
@@ -3010,72 +3011,106 @@ static uint32_t idemi_journal_dead(const idem_table *t)
     return j->sector_count - (j->tried + 1 - j->tail);
 }
 
-/* Writes a record into the head; IDEM_MORE if it does not fit. */
-static int idemi_journal_put(idem_table *t, idemi_record *r)
+/* What a record is made of: what these have, or where they are NULL, what the
+   slot and the table have. */
+typedef struct idemi_source {
+    unsigned slot;              /* capacity: none */
+    unsigned flags;
+    idem_slot *known;           /* a claim: with the place of the record it gets
+                                   its token, */
+    const idem_request *rq;     /* and this has its key */
+    const idem_outcome *out;
+} idemi_source;
+
+/* Puts a record together in the buffer, all but its check, as the next in the
+   head; returns its length. */
+IDEMI_APART
+static uint32_t idemi_journal_compose(idem_table *t, const idemi_source *from)
 {
     idem_journal *j = t->journal;
     uint32_t token = idemi_record_token(t, j->sequence, j->at);
-    uint32_t len, check;
+    idem_slot *s = from->known ? from->known : idemi_slot_at(t, from->slot);
+    idemi_record r;
     idemi_pen p;
-    int result;
 
+    r.s = s;
+    r.flags = (uint16_t)(from->flags | IDEMI_RECORD |
+                         (j->synced ? IDEMI_SYNCED : 0));
+    r.slot = from->slot == t->capacity ? 0 : from->slot + 1;
+    r.time = t->clock - j->time;
+    r.age = 0;
+    r.scope = idemi_slot_id(s);
+    if (from->known) {
+        s->token = token;
+        r.scope = (const unsigned char *)from->rq->scope;
+        r.key = (const unsigned char *)from->rq->key;
+    } else if (r.flags & IDEMI_HAS_KEY)
+        r.key = r.scope + s->scope_len;
+    if (from->out) {
+        r.code = from->out->code;
+        r.response = (const unsigned char *)from->out->response;
+        r.response_len = (uint16_t)from->out->response_len;
+        r.state = (const unsigned char *)from->out->state;
+        r.state_len = (uint16_t)from->out->state_len;
+    } else {
+        r.state = t->state;
+        r.state_len = t->state_len;
+        if (r.flags & IDEMI_HAS_KEY) {
+            r.code = s->code;
+            r.response = idemi_slot_response(t, s);
+            r.response_len = s->response_len;
+        }
+        if (r.flags & (IDEMI_FINISHED | IDEMI_CUT))
+            r.age = t->clock - s->time;
+    }
     p.at = t->buffer;
     p.end = t->buffer + j->record_max;
     p.writing = 1;
-    p.bad = 0;
-    r->flags |= IDEMI_RECORD | (r->state ? IDEMI_HAS_STATE : 0) |
-                (j->synced ? IDEMI_SYNCED : 0);
-    r->time = t->clock - j->time;
-    if (r->first)
-        r->s->token = token;
-    idemi_record_walk(&j->usual, &p, r, token);
-    len = (uint32_t)(p.at - t->buffer);
-    check = idemi_storage_check(t, j->sequence, j->at, t->buffer, len);
-    if (idemi_record_is_bound(r))
-        check ^= r->s->token << 16;
-    idemi_pen_word(&p, check);
-    len = idemi_storage_granules(t, len + 4);
-    if (len > t->journal->sector_size - j->at)
+    idemi_record_walk(&j->usual, &p, &r, token);
+    return (uint32_t)(p.at - t->buffer);
+}
+
+/* Writes a record into the head; IDEM_MORE if it does not fit. */
+static int idemi_journal_put(idem_table *t, const idemi_source *from)
+{
+    idem_journal *j = t->journal;
+    uint32_t len = idemi_journal_compose(t, from);
+    uint32_t check, end = j->at + idemi_storage_granules(t, len + 4);
+    unsigned flags = from->flags;
+    int result;
+
+    if (end > j->sector_size)
         return IDEM_MORE;
-    result = idemi_storage_prog(t, j->at, (uint32_t)(p.at - t->buffer));
+    check = idemi_storage_check(t, j->sequence, j->at, t->buffer, len);
+    if (idemi_record_is_bound(flags))
+        check ^= idemi_slot_at(t, from->slot)->token << 16;
+    idemi_basics_store32(t->buffer + len, check);
+    result = idemi_storage_prog(t, j->at, len + 4);
     if (result < 0)
         return result;
-    j->at += len;
+    j->at = end;
     j->told = t->clock;
-    if (r->flags & IDEMI_HAS_KEY)
-        idemi_journal_needs(t)[r->slot - 1] = j->sequence;
-    if (r->state)
+    if (flags & IDEMI_HAS_KEY)
+        idemi_journal_needs(t)[from->slot] = j->sequence;
+    if (flags & IDEMI_HAS_STATE)
         idemi_journal_needs(t)[t->capacity] = j->sequence;
     return IDEM_OK;
 }
 
-/* Writes once more, in full, what a slot has; with `state` that too, which is
-   all there is in no slot. */
+/* Writes once more, in full, what a slot has; with IDEMI_HAS_STATE that too,
+   which is all there is in no slot. */
 IDEMI_APART
-static int idemi_journal_again(idem_table *t, unsigned slot, int state,
-                               unsigned carried)
+static int idemi_journal_again(idem_table *t, unsigned slot, unsigned flags)
 {
-    idem_slot *s = idemi_slot_at(t, slot);
-    idemi_record r;
+    idemi_source from;
 
-    IDEM_MEMSET(&r, 0, sizeof r);
-    r.s = s;
-    r.carried = (uint8_t)carried;
-    if (slot != t->capacity)
-        r.slot = slot + 1;
-    if (slot != t->capacity && s->state) {
-        r.flags = (uint8_t)((s->state & IDEMI_TOLD) | IDEMI_HAS_KEY);
-        r.scope = idemi_slot_id(s);
-        r.key = r.scope + s->scope_len;
-        r.response = idemi_slot_response(t, s);
-        if (s->state & (IDEMI_FINISHED | IDEMI_CUT))
-            r.age = t->clock - s->time;
-    }
-    if (state) {
-        r.state = t->state;
-        r.state_len = t->state_len;
-    }
-    return idemi_journal_put(t, &r);
+    IDEM_MEMSET(&from, 0, sizeof from);
+    from.slot = slot;
+    from.flags = flags;
+    if (slot != t->capacity && idemi_slot_at(t, slot)->state)
+        from.flags |= (idemi_slot_at(t, slot)->state & IDEMI_TOLD) |
+                      IDEMI_HAS_KEY;
+    return idemi_journal_put(t, &from);
 }
 
 /* True if two records more fit into the head behind one that is carried: what
@@ -3152,8 +3187,8 @@ static int idemi_journal_carry(idem_table *t)
                 continue;
             if (!idemi_journal_has_room(t))
                 break;
-            result = idemi_journal_again(t, slot, slot == t->capacity,
-                                         IDEMI_CARRIED);
+            result = idemi_journal_again(t, slot, IDEMI_CARRIED |
+                (slot == t->capacity ? IDEMI_HAS_STATE : 0));
             if (result < 0)
                 return result;
         } while (slot-- > 0);
@@ -3212,12 +3247,12 @@ static int idemi_journal_try(idem_table *t)
         j->time = t->clock;
     result = idemi_journal_carry(t);
     if (result == IDEM_OK && j->newest != IDEMI_NONE)
-        result = idemi_journal_again(t, j->newest, j->newest_state,
-                                     IDEMI_CARRIED);
+        result = idemi_journal_again(t, j->newest,
+                                     j->newest_state | IDEMI_CARRIED);
     if (result == IDEM_OK)
         result = idemi_journal_commit(t);
     if (result == IDEM_OK)
-        result = idemi_journal_again(t, t->capacity, 0, 0);
+        result = idemi_journal_again(t, t->capacity, 0);
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
 
@@ -3299,7 +3334,7 @@ static int idemi_journal_settle(idem_table *t, int result)
 }
 
 /* Appends a record, durably if that is asked for. */
-static int idemi_journal_append(idem_table *t, idemi_record *r)
+static int idemi_journal_append(idem_table *t, const idemi_source *from)
 {
     idem_journal *j = t->journal;
     int result = IDEM_MORE;
@@ -3307,12 +3342,12 @@ static int idemi_journal_append(idem_table *t, idemi_record *r)
     if (j->broken)
         return IDEM_E_STORAGE;
     if (!j->closed)
-        result = idemi_journal_put(t, r);
+        result = idemi_journal_put(t, from);
     if (result == IDEM_MORE) {
         result = idemi_journal_turn(t);
         if (result < 0)
             return result;
-        result = idemi_journal_put(t, r);
+        result = idemi_journal_put(t, from);
     }
     return idemi_journal_settle(t, result);
 }
@@ -3320,15 +3355,14 @@ static int idemi_journal_append(idem_table *t, idemi_record *r)
 /* Appends a record without a key or outcome. */
 static int idemi_journal_note(idem_table *t, unsigned slot, unsigned what)
 {
-    idemi_record r;
+    idemi_source from;
 
     if (!IDEMI_JOURNAL(t))
         return IDEM_OK;
-    IDEM_MEMSET(&r, 0, sizeof r);
-    if (slot != t->capacity)
-        r.slot = slot + 1;
-    r.flags = (uint8_t)what;
-    return idemi_journal_append(t, &r);
+    IDEM_MEMSET(&from, 0, sizeof from);
+    from.slot = slot;
+    from.flags = what;
+    return idemi_journal_append(t, &from);
 }
 
 /* A note of the time. */
@@ -3360,7 +3394,7 @@ static int idemi_journal_admit(idem_table *t)
 static int idemi_journal_claim(idem_table *t, unsigned slot, idem_slot *known,
                                const idem_request *rq)
 {
-    idemi_record r;
+    idemi_source from;
     int result = idemi_journal_admit(t);
 
     if (result < 0)
@@ -3368,19 +3402,17 @@ static int idemi_journal_claim(idem_table *t, unsigned slot, idem_slot *known,
     if (t->config->volatile_claims) {
         // In a new sector, so that its token is larger than any before.
         if (!t->journal->opened)
-            result = idemi_journal_note_time(t);
+            result = idemi_journal_turn(t);
         if (known->attempts == 1)
             idemi_journal_needs(t)[slot] = UINT32_MAX;
         return result;
     }
-    IDEM_MEMSET(&r, 0, sizeof r);
-    r.s = known;
-    r.slot = slot + 1;
-    r.flags = IDEMI_IN_PROGRESS | IDEMI_HAS_KEY;
-    r.first = 1;
-    r.scope = (const unsigned char *)rq->scope;
-    r.key = (const unsigned char *)rq->key;
-    return idemi_journal_append(t, &r);
+    from.slot = slot;
+    from.flags = IDEMI_IN_PROGRESS | IDEMI_HAS_KEY;
+    from.known = known;
+    from.rq = rq;
+    from.out = NULL;
+    return idemi_journal_append(t, &from);
 }
 
 /* Writes an outcome; with its key if the claim was not written, or if there is
@@ -3388,34 +3420,27 @@ static int idemi_journal_claim(idem_table *t, unsigned slot, idem_slot *known,
 static int idemi_journal_outcome(idem_table *t, unsigned slot, unsigned state,
                                  const idem_outcome *out)
 {
-    const idem_slot *s = idemi_slot_at(t, slot);
-    idem_slot known = *s;
-    idemi_record r;
+    idemi_source from;
 
-    known.code = out->code;
-    known.response_len = (uint16_t)out->response_len;
-    IDEM_MEMSET(&r, 0, sizeof r);
-    r.s = &known;
-    r.slot = slot + 1;
-    r.flags = (uint8_t)state;
-    if (t->config->volatile_claims || out->state)
-        r.flags |= IDEMI_HAS_KEY;
-    r.scope = idemi_slot_id(s);
-    r.key = r.scope + s->scope_len;
-    r.response = (const unsigned char *)out->response;
-    r.state = (const unsigned char *)out->state;
-    r.state_len = (uint16_t)out->state_len;
-    return idemi_journal_append(t, &r);
+    from.slot = slot;
+    from.flags = state;
+    if (t->config->volatile_claims)
+        from.flags |= IDEMI_HAS_KEY;
+    if (out->state)
+        from.flags |= IDEMI_HAS_KEY | IDEMI_HAS_STATE;
+    from.known = NULL;
+    from.out = out;
+    return idemi_journal_append(t, &from);
 }
 
-/* Before an answer that relies on the newest record of the boot before: a note
-   turns, and with that it is written once more. */
+/* Before an answer that relies on the newest record of the boot before: a turn
+   writes it once more. */
 static int idemi_journal_confirm(idem_table *t, unsigned slot)
 {
     if (!IDEMI_JOURNAL(t) || slot == IDEMI_NONE ||
         slot != t->journal->newest)
         return IDEM_OK;
-    return idemi_journal_note_time(t);
+    return idemi_journal_turn(t);
 }
 
 /* Writes down the time if that was not done for so long and somebody needs it:
@@ -3461,7 +3486,8 @@ static int idemi_journal_maintain(idem_table *t)
     do
         if (idemi_journal_is_needed(t, slot) && needs[slot] <= last) {
             result = idemi_journal_settle(
-                t, idemi_journal_again(t, slot, slot == t->capacity, 0));
+                t, idemi_journal_again(
+                       t, slot, slot == t->capacity ? IDEMI_HAS_STATE : 0));
             return result < 0 ? result : IDEM_MORE;
         }
     while (slot-- > 0);
@@ -3616,6 +3642,7 @@ static void idemi_recover_key(idem_table *t, const idemi_record *r)
         idemi_keys_remove(t, other);
     if (idemi_slot_at(t, slot)->state)
         idemi_keys_remove(t, slot);
+    r->s->response_len = r->response_len;
     r->s->state =
         IDEMI_IN_PROGRESS | (r->flags & IDEMI_CUT ? IDEMI_CUT : IDEMI_ENDLESS);
     idemi_keys_put(t, slot, r->s, &rq);
@@ -3643,10 +3670,10 @@ static void idemi_recover_apply(idem_table *t, const idemi_record *r,
     if (!s->state || r->flags & s->state & IDEMI_FINISHED)
         return;
     if (r->flags & IDEMI_FINISHED) {
-        s->code = r->s->code;
-        s->response_len = r->s->response_len;
+        s->code = r->code;
+        s->response_len = r->response_len;
         idemi_basics_copy(idemi_slot_response(t, s), r->response,
-                          s->response_len);
+                          r->response_len);
         idemi_keys_finish(t, slot, r->flags, r->s->time);
     } else if (!(r->flags & IDEMI_STATUS))
         idemi_keys_remove(t, slot);
@@ -3662,7 +3689,7 @@ static uint32_t idemi_recover_check(const idem_table *t, const idemi_record *r,
 {
     const idem_slot *s;
 
-    if (!idemi_record_is_bound(r))
+    if (!idemi_record_is_bound(r->flags))
         return check;
     s = idemi_slot_at(t, (unsigned)r->slot - 1);
     return s->state ? check ^ s->token << 16 : check & 0xFFFF;
@@ -3677,7 +3704,7 @@ static int idemi_recover_is_possible(const idem_table *t,
 
     return r->slot <= t->capacity && r->state_len <= config->state_max &&
            (r->slot || !(r->flags & about)) &&
-           r->s->response_len <= config->response_max &&
+           r->response_len <= config->response_max &&
            r->s->scope_len + r->s->key_len <= config->key_max &&
            (!(r->flags & IDEMI_HAS_KEY) ||
             (r->s->key_len && r->s->attempts &&
@@ -3700,13 +3727,13 @@ static uint32_t idemi_recover_record(idem_table *t, uint32_t sequence,
     p.at = start;
     p.end = t->buffer + t->journal->have;
     p.writing = p.bad = 0;
-    r->age = r->state_len = 0;
+    r->age = r->response_len = r->state_len = 0;
     IDEM_MEMSET(r->s, 0, sizeof *r->s);
     idemi_record_walk(&t->journal->usual, &p, r,
                       idemi_record_token(t, sequence, at));
     len = (uint32_t)(p.at - start);
     check = idemi_pen_word(&p, 0);
-    if (p.bad || (r->carried != 0) != (at < carried_end) ||
+    if (p.bad || !(r->flags & IDEMI_CARRIED) != (at >= carried_end) ||
         !idemi_recover_is_possible(t, r))
         return 0;
     check ^= idemi_storage_check(t, sequence, at, start, len);
@@ -3756,13 +3783,13 @@ static void idemi_recover_records(idem_table *t, const idemi_header *h,
             at += m->prog_size;
             continue;
         }
-        if (at > last && (r.carried || r.flags & IDEMI_SYNCED))
+        if (at > last && r.flags & (IDEMI_CARRIED | IDEMI_SYNCED))
             idemi_recover_lost(t, h->sequence);
         idemi_recover_time(t, h->time + r.time);
         mine.time = t->clock - r.age;
         idemi_recover_apply(t, &r, h->sequence);
         j->newest = r.slot ? (unsigned)r.slot - 1 : t->capacity;
-        j->newest_state = (r.flags & IDEMI_HAS_STATE) != 0;
+        j->newest_state = r.flags & IDEMI_HAS_STATE;
         j->at = last;
         last = at += len;
     }
