@@ -2606,8 +2606,8 @@ typedef struct idemi_query {
     const idem_request *rq;
     idem_claim *claim;
     idem_reply *reply;
-    uint32_t fingerprint[2];    /* low word, high word */
-    idem_number hash;           /* of scope and key */
+    idem_slot known;            /* what its slot will have; before the lock only
+                                   the hashes */
 } idemi_query;
 
 /* The outcome is no longer owed. */
@@ -3016,9 +3016,7 @@ static uint32_t idemi_journal_dead(const idem_table *t)
 typedef struct idemi_source {
     unsigned slot;              /* capacity: none */
     unsigned flags;
-    idem_slot *known;           /* a claim: with the place of the record it gets
-                                   its token, */
-    const idem_request *rq;     /* and this has its key */
+    idemi_query *claim;         /* its token will be the place of the record */
     const idem_outcome *out;
 } idemi_source;
 
@@ -3029,23 +3027,26 @@ static uint32_t idemi_journal_compose(idem_table *t, const idemi_source *from)
 {
     idem_journal *j = t->journal;
     uint32_t token = idemi_record_token(t, j->sequence, j->at);
-    idem_slot *s = from->known ? from->known : idemi_slot_at(t, from->slot);
+    idemi_query *claim = from->claim;
+    idem_slot *s = claim ? &claim->known : idemi_slot_at(t, from->slot);
     idemi_record r;
     idemi_pen p;
 
+    IDEM_MEMSET(&r, 0, sizeof r);
     r.s = s;
     r.flags = (uint16_t)(from->flags | IDEMI_RECORD |
                          (j->synced ? IDEMI_SYNCED : 0));
-    r.slot = from->slot == t->capacity ? 0 : from->slot + 1;
+    if (from->slot != t->capacity)
+        r.slot = from->slot + 1;
     r.time = t->clock - j->time;
-    r.age = 0;
-    r.scope = idemi_slot_id(s);
-    if (from->known) {
+    if (claim) {
         s->token = token;
-        r.scope = (const unsigned char *)from->rq->scope;
-        r.key = (const unsigned char *)from->rq->key;
-    } else if (r.flags & IDEMI_HAS_KEY)
+        r.scope = (const unsigned char *)claim->rq->scope;
+        r.key = (const unsigned char *)claim->rq->key;
+    } else if (r.flags & IDEMI_HAS_KEY) {
+        r.scope = idemi_slot_id(s);
         r.key = r.scope + s->scope_len;
+    }
     if (from->out) {
         r.code = from->out->code;
         r.response = (const unsigned char *)from->out->response;
@@ -3391,8 +3392,7 @@ static int idemi_journal_admit(idem_table *t)
 }
 
 /* Writes a claim, if claims are; sets its token. */
-static int idemi_journal_claim(idem_table *t, unsigned slot, idem_slot *known,
-                               const idem_request *rq)
+static int idemi_journal_claim(idem_table *t, unsigned slot, idemi_query *q)
 {
     idemi_source from;
     int result = idemi_journal_admit(t);
@@ -3403,14 +3403,13 @@ static int idemi_journal_claim(idem_table *t, unsigned slot, idem_slot *known,
         // In a new sector, so that its token is larger than any before.
         if (!t->journal->opened)
             result = idemi_journal_turn(t);
-        if (known->attempts == 1)
+        if (q->known.attempts == 1)
             idemi_journal_needs(t)[slot] = UINT32_MAX;
         return result;
     }
     from.slot = slot;
     from.flags = IDEMI_IN_PROGRESS | IDEMI_HAS_KEY;
-    from.known = known;
-    from.rq = rq;
+    from.claim = q;
     from.out = NULL;
     return idemi_journal_append(t, &from);
 }
@@ -3428,7 +3427,7 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot, unsigned state,
         from.flags |= IDEMI_HAS_KEY;
     if (out->state)
         from.flags |= IDEMI_HAS_KEY | IDEMI_HAS_STATE;
-    from.known = NULL;
+    from.claim = NULL;
     from.out = out;
     return idemi_journal_append(t, &from);
 }
@@ -4124,44 +4123,40 @@ static unsigned idemi_command_room(idem_table *t, const idemi_query *q)
 /* Grants a claim on a slot: a further one on its key, or the first on a key
    that it is to have. */
 static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
-                               const idemi_query *q)
+                               idemi_query *q)
 {
     const idem_request *rq = q->rq;
-    idem_slot *s = idemi_slot_at(t, slot);
+    idem_slot *s = idemi_slot_at(t, slot), *known = &q->known;
     uint32_t lease_ms = idemi_default_lease(t, rq->lease_ms);
-    idem_slot known;
 
-    known.retention = idemi_default_retention(t, rq->retention_ms);
-    known.token = (uint32_t)t->token + 1;
-    known.fingerprint[0] = q->fingerprint[0];
-    known.fingerprint[1] = q->fingerprint[1];
-    known.code = 0;
-    known.response_len =
+    known->retention = idemi_default_retention(t, rq->retention_ms);
+    known->token = (uint32_t)t->token + 1;
+    known->code = 0;
+    known->response_len =
         rq->response_size ? rq->response_size : t->config->response_max;
-    known.scope_len = (uint8_t)rq->scope_len;
-    known.key_len = (uint8_t)rq->key_len;
-    known.state = IDEM_IN_PROGRESS;
-    known.attempts = (uint8_t)attempt;
-    known.hash = q->hash;
-    known.time = t->clock;
+    known->scope_len = (uint8_t)rq->scope_len;
+    known->key_len = (uint8_t)rq->key_len;
+    known->state = IDEM_IN_PROGRESS;
+    known->attempts = (uint8_t)attempt;
+    known->time = t->clock;
     if (IDEMI_JOURNAL(t)) {
-        int result = idemi_journal_claim(t, slot, &known, rq);
+        int result = idemi_journal_claim(t, slot, q);
         if (result < 0)
             return result;
     }
     if (lease_ms == IDEM_LEASE_NONE)
-        known.state |= IDEMI_ENDLESS;
+        known->state |= IDEMI_ENDLESS;
     else
-        known.time += lease_ms;
+        known->time += lease_ms;
     if (attempt == 1) {
         if (s->state)
             idemi_command_evict(t, slot);
         idemi_order_take(t, slot);
-        idemi_keys_put(t, slot, &known, rq);
+        idemi_keys_put(t, slot, known, rq);
     } else
-        *s = known;
+        *s = *known;
     idemi_order_note(t, s);
-    t->token += (uint32_t)(known.token - (uint32_t)t->token);
+    t->token += (uint32_t)(known->token - (uint32_t)t->token);
     idemi_command_name(t, slot, q->claim);
     return IDEM_OK;
 }
@@ -4193,8 +4188,7 @@ static void idemi_command_replay(const idem_table *t, unsigned slot,
 }
 
 /* Begin on a key that is known. */
-static int idemi_command_again(idem_table *t, unsigned slot,
-                               const idemi_query *q)
+static int idemi_command_again(idem_table *t, unsigned slot, idemi_query *q)
 {
     const idem_slot *s = idemi_slot_at(t, slot);
     unsigned attempt = s->attempts + 1u;
@@ -4202,8 +4196,8 @@ static int idemi_command_again(idem_table *t, unsigned slot,
 
     // One expression without a branch: how many bits agree is not to be seen
     // in the time it takes.
-    if ((s->fingerprint[0] ^ q->fingerprint[0]) |
-        (s->fingerprint[1] ^ q->fingerprint[1]))
+    if ((s->fingerprint[0] ^ q->known.fingerprint[0]) |
+        (s->fingerprint[1] ^ q->known.fingerprint[1]))
         return IDEM_MISMATCH;
     if (s->state & IDEMI_FINISHED) {
         idemi_command_replay(t, slot, q->reply);
@@ -4220,7 +4214,7 @@ static int idemi_command_again(idem_table *t, unsigned slot,
 }
 
 /* Begin on a key that is not known. */
-static int idemi_command_first(idem_table *t, const idemi_query *q)
+static int idemi_command_first(idem_table *t, idemi_query *q)
 {
     unsigned slot;
     int result;
@@ -4237,9 +4231,9 @@ static int idemi_command_first(idem_table *t, const idemi_query *q)
                                                          : IDEM_EXECUTE;
 }
 
-static int idemi_command_begin(idem_table *t, const idemi_query *q)
+static int idemi_command_begin(idem_table *t, idemi_query *q)
 {
-    unsigned slot = idemi_index_find(t, q->hash, q->rq);
+    unsigned slot = idemi_index_find(t, q->known.hash, q->rq);
     int result = idemi_journal_confirm(t, slot);
 
     if (result < 0)
@@ -4642,8 +4636,8 @@ static int idemi_public_query(const idem_table *t, idemi_query *q,
     if (rq->key_len > key_max || rq->scope_len > key_max - rq->key_len)
         return IDEM_E_TOO_LARGE;
     q->rq = rq;
-    q->hash = idemi_hash_key(t->config, rq);
-    idemi_index_prefetch(t, q->hash);
+    q->known.hash = idemi_hash_key(t->config, rq);
+    idemi_index_prefetch(t, q->known.hash);
     return IDEM_OK;
 }
 
@@ -4666,8 +4660,8 @@ static int idemi_public_payload(const idem_table *t, idemi_query *q)
         idem_fingerprint_update(&state, rq->payload, rq->payload_len);
         fingerprint = idem_fingerprint_final(&state);
     }
-    q->fingerprint[0] = (uint32_t)fingerprint;
-    q->fingerprint[1] = (uint32_t)(fingerprint >> 32);
+    q->known.fingerprint[0] = (uint32_t)fingerprint;
+    q->known.fingerprint[1] = (uint32_t)(fingerprint >> 32);
     return IDEM_OK;
 }
 
@@ -5052,7 +5046,7 @@ static int idemi_public_lookup(idem_table *table, unsigned *slot,
     result = idemi_public_enter_at(table, 1, now_ms);
     if (result != IDEM_OK)
         return result;
-    *slot = idemi_index_find(table, q.hash, request);
+    *slot = idemi_index_find(table, q.known.hash, request);
     if (idemi_command_gone(table, *slot))
         return idemi_public_leave(table, IDEM_E_NOT_FOUND);
     return IDEM_OK;
