@@ -2792,12 +2792,9 @@ typedef struct idemi_record {
     uint16_t flags;
 } idemi_record;
 
-/* A sector's header: words, in this order (>>format).  The first four are the
-   same in all of them, but for one bit. */
+/* What a sector's header tells: words, in this order (>>format).  Before them
+   are three that are the same in all headers, behind them the check. */
 typedef struct idemi_header {
-    uint32_t magic;
-    uint32_t version;           /* hash << 8, granule << 16 */
-    uint32_t sector_size;       /* erased << 24 */
     uint32_t sector_count;      /* IDEMI_FIRST if it is the first of a boot */
     uint32_t sequence;
     uint32_t back;              /* to the oldest sector that is needed; << 16 to
@@ -2809,13 +2806,14 @@ typedef struct idemi_header {
     uint32_t retention;         /* what is usual in the records */
     uint32_t response_max;      /* likewise; upper half: that of the logical ms
                                    until which unknown keys may be lost ones */
-    uint32_t check;
 } idemi_header;
-#define IDEMI_HEADER  sizeof(idemi_header)
-#define IDEMI_VERSION 2u
-#define IDEMI_FIRST   0x10000u
+#define IDEMI_HEADER      48u
+#define IDEMI_HEADER_SAME 12u
+#define IDEMI_VERSION     2u
+#define IDEMI_FIRST       0x10000u
 
-IDEMI_ASSUME(a_header_is_its_words, sizeof(idemi_header) == 12 * 4);
+IDEMI_ASSUME(a_header_is_its_words,
+             IDEMI_HEADER_SAME + sizeof(idemi_header) + 4 == IDEMI_HEADER);
 
 /* Where in its bytes a walk is.  `at` never passes `end`: whoever wants more
    gets zeros, and `bad` is set. */
@@ -2954,14 +2952,20 @@ static int idemi_record_is_bound(unsigned flags)
     return (flags & (IDEMI_HAS_KEY | IDEMI_FINISHED)) == IDEMI_FINISHED;
 }
 
-/* All of a header. */
-static void idemi_header_walk(idemi_pen *p, idemi_header *h)
+/* What the header tells whose bytes these are. */
+IDEMI_APART
+static void idemi_header_walk(unsigned char *bytes, idemi_header *h,
+                              int writing)
 {
-    uint32_t *word = &h->magic;
+    uint32_t *word = &h->sector_count;
+    idemi_pen p;
 
+    p.at = bytes + IDEMI_HEADER_SAME;
+    p.end = bytes + IDEMI_HEADER;
+    p.writing = (uint8_t)writing;
     do
-        *word = idemi_pen_word(p, *word);
-    while (word++ != &h->check);
+        *word = idemi_pen_word(&p, *word);
+    while (word++ != &h->response_max);
 }
 
 /* The oldest sector that a header needs. */
@@ -3204,13 +3208,9 @@ static int idemi_journal_commit(idem_table *t)
     idem_journal *j = t->journal;
     int result = idemi_storage_sync(t);
     idemi_header h;
-    idemi_pen p;
 
     if (result < 0)
         return result;
-    h.magic = IDEMI_MAGIC;
-    h.version = IDEMI_VERSION | IDEM_HASH << 8 | (uint32_t)m->prog_size << 16;
-    h.sector_size = m->sector_size | (uint32_t)m->erased << 24;
     h.sector_count = m->sector_count | (j->opened ? 0 : IDEMI_FIRST);
     h.sequence = j->sequence;
     h.back = (j->sequence - j->stated) | (j->sequence - j->before) << 16;
@@ -3221,13 +3221,15 @@ static int idemi_journal_commit(idem_table *t)
     h.response_max = j->usual.response_max;
     h.response_max |= (j->in_doubt ? j->doubt - j->lag + 0xFFFF : h.time) &
                       0xFFFF0000;
-    p.at = t->buffer;
-    p.end = t->buffer + IDEMI_HEADER;
-    p.writing = 1;
-    idemi_header_walk(&p, &h);
-    p.at -= 4;
-    idemi_pen_word(&p, idemi_storage_check(t, 0, 0, t->buffer,
-                                           IDEMI_HEADER - 4));
+    idemi_header_walk(t->buffer, &h, 1);
+    idemi_basics_store32(t->buffer, IDEMI_MAGIC);
+    idemi_basics_store32(t->buffer + 4, IDEMI_VERSION | IDEM_HASH << 8 |
+                                            (uint32_t)m->prog_size << 16);
+    idemi_basics_store32(t->buffer + 8,
+                         m->sector_size | (uint32_t)m->erased << 24);
+    idemi_basics_store32(
+        t->buffer + IDEMI_HEADER - 4,
+        idemi_storage_check(t, 0, 0, t->buffer, IDEMI_HEADER - 4));
     result = idemi_storage_prog(t, 0, IDEMI_HEADER);
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
@@ -3574,17 +3576,12 @@ IDEMI_APART
 static int idemi_recover_header(idem_table *t, uint32_t sequence,
                                 idemi_header *h)
 {
-    idemi_pen p;
-
     t->journal->have = 0;
     idemi_recover_read(t, idemi_storage_at(t, sequence, 0), t->buffer,
                        IDEMI_HEADER);
     if (!idemi_recover_is_header(t))
         return 0;
-    p.at = t->buffer;
-    p.end = t->buffer + IDEMI_HEADER;
-    p.writing = 0;
-    idemi_header_walk(&p, h);
+    idemi_header_walk(t->buffer, h, 0);
     return (h->sequence - sequence) % t->journal->sector_count == 0;
 }
 
