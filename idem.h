@@ -3593,6 +3593,7 @@ static void idemi_recover_usual(idem_table *t, const idemi_header *h)
 }
 
 /* Something that was acknowledged may be lost. */
+IDEMI_APART
 static void idemi_recover_lost(idem_table *t, uint32_t sequence)
 {
     t->stats.lost++;
@@ -3645,6 +3646,7 @@ static void idemi_recover_key(idem_table *t, const idemi_record *r)
 }
 
 /* Takes in what a record says, which stands in a sector. */
+IDEMI_APART
 static void idemi_recover_apply(idem_table *t, const idemi_record *r,
                                 uint32_t sequence)
 {
@@ -3707,12 +3709,10 @@ static int idemi_recover_is_possible(const idem_table *t,
              r->s->retention <= IDEM_RETENTION_MAX));
 }
 
-/* Reads the record at an offset in a sector, if there is one; one that says it
-   was carried only before `carried_end`.  Returns its length in whole granules,
-   or 0. */
+/* Reads the record at an offset in a sector, if there is one.  Returns its
+   length in whole granules, or 0. */
 static uint32_t idemi_recover_record(idem_table *t, uint32_t sequence,
-                                     uint32_t carried_end, uint32_t at,
-                                     idemi_record *r)
+                                     uint32_t at, idemi_record *r)
 {
     unsigned char *start = idemi_recover_bytes(t, sequence, at);
     uint32_t len, check;
@@ -3729,8 +3729,7 @@ static uint32_t idemi_recover_record(idem_table *t, uint32_t sequence,
                       idemi_record_token(t, sequence, at));
     len = (uint32_t)(p.at - start);
     check = idemi_pen_word(&p, 0);
-    if (p.bad || !(r->flags & IDEMI_CARRIED) != (at >= carried_end) ||
-        !idemi_recover_is_possible(t, r))
+    if (p.bad || !idemi_recover_is_possible(t, r))
         return 0;
     check ^= idemi_storage_check(t, sequence, at, start, len);
     if (idemi_recover_check(t, r, check))
@@ -3740,46 +3739,52 @@ static uint32_t idemi_recover_record(idem_table *t, uint32_t sequence,
 
 /* Whether a sector has, from an offset on, a record that was not carried: one
    that tells something, or any, the seal too. */
+IDEMI_APART
 static int idemi_recover_has_record(idem_table *t, uint32_t sequence,
                                     uint32_t at, int any)
 {
-    const idem_storage *m = t->config->storage;
+    idem_journal *j = t->journal;
     idemi_record r;
     idem_slot mine;
 
     r.s = &mine;
-    for (t->journal->have = 0; at < m->sector_size; at += m->prog_size)
-        if (idemi_recover_record(t, sequence, 0, at, &r) && (any || r.slot))
+    for (j->have = 0; at < j->sector_size; at += j->granule)
+        if (idemi_recover_record(t, sequence, at, &r) &&
+            !(r.flags & IDEMI_CARRIED) && (any || r.slot))
             return 1;
     return 0;
 }
 
-/* Reads the records of a sector between two offsets and does what they say.
-   `stated`: up to the second there are some, or are lost.  Else a cut may have
-   torn one at the end, and no more than that.  What is missing before the
-   carried ones' end is lost, and what is missing before a record that says that
-   all before it was durable. */
-static void idemi_recover_records(idem_table *t, const idemi_header *h,
-                                  uint32_t at, uint32_t end, int stated)
+/* Reads a sector and does what its records say.  `stated`: where they end, as
+   the next header has it.  With 0 a cut may have torn one at the end, and no
+   more than that.  What is missing before the end of the carried ones is lost,
+   and what is missing before a record that says that all before it was
+   durable. */
+IDEMI_APART
+static void idemi_recover_sector(idem_table *t, const idemi_header *h,
+                                 uint32_t stated)
 {
-    const idem_storage *m = t->config->storage;
     idem_journal *j = t->journal;
-    uint32_t last = at, dirty = at;
+    uint32_t at = j->front, last = at, dirty = at;
+    uint32_t end = stated ? stated : j->sector_size;
     idemi_record r;
     idem_slot mine;
 
     r.s = &mine;
-    j->at = at;
+    j->have = 0;
+    idemi_recover_usual(t, h);
+    idemi_recover_time(t, h->time);
+    if (h->sector_count & IDEMI_FIRST)
+        idemi_recover_cut(t);
     while (at < end) {
-        uint32_t len = idemi_recover_record(t, h->sequence, h->carried_end, at,
-                                            &r);
-        if (!len) {
-            if (t->buffer[at - j->window] != m->erased)
+        uint32_t len = idemi_recover_record(t, h->sequence, at, &r);
+        if (!len || !(r.flags & IDEMI_CARRIED) != (at >= h->carried_end)) {
+            if (t->buffer[at - j->window] != t->config->storage->erased)
                 dirty = at;
-            at += m->prog_size;
+            at += j->granule;
             continue;
         }
-        if (at > last && r.flags & (IDEMI_CARRIED | IDEMI_SYNCED))
+        if (at > last && (last < h->carried_end || r.flags & IDEMI_SYNCED))
             idemi_recover_lost(t, h->sequence);
         idemi_recover_time(t, h->time + r.time);
         mine.time = t->clock - r.age;
@@ -3793,21 +3798,6 @@ static void idemi_recover_records(idem_table *t, const idemi_header *h,
                : dirty >= last + j->record_max &&
                      t->config->durability == IDEM_EACH)
         idemi_recover_lost(t, h->sequence);
-}
-
-/* Reads a sector; `end`: where its records end, as the next header states. */
-static void idemi_recover_sector(idem_table *t, const idemi_header *h,
-                                 uint32_t end, int stated)
-{
-    idem_journal *j = t->journal;
-
-    j->have = 0;
-    idemi_recover_usual(t, h);
-    idemi_recover_time(t, h->time);
-    if (h->sector_count & IDEMI_FIRST)
-        idemi_recover_cut(t);
-    idemi_recover_records(t, h, j->front, h->carried_end, 1);
-    idemi_recover_records(t, h, h->carried_end, end, stated);
 }
 
 /* The header of the oldest sector from a sequence on, up to the head. */
@@ -3826,7 +3816,7 @@ static void idemi_recover_next(idem_table *t, uint32_t sequence,
 static void idemi_recover_ring(idem_table *t, const idemi_header *head)
 {
     idem_journal *j = t->journal;
-    uint32_t named = 0, end;
+    uint32_t named = 0;
     idemi_header h, next;
 
     j->sequence = head->sequence;
@@ -3837,20 +3827,18 @@ static void idemi_recover_ring(idem_table *t, const idemi_header *head)
     if (h.sequence == j->tail)
         named = idemi_header_before(&h);
     for (;; h = next) {
-        int stated = 0;
-        end = t->journal->sector_size;
+        uint32_t stated = 0;
         if (h.sequence != j->sequence) {
             idemi_recover_next(t, h.sequence + 1, head, &next);
             if (idemi_header_before(&next) < h.sequence)
                 continue;
-            stated = idemi_header_before(&next) == h.sequence;
-            if (stated)
-                end = next.before_end;
+            if (idemi_header_before(&next) == h.sequence)
+                stated = next.before_end;
         }
         if (idemi_header_before(&h) != named)
             idemi_recover_lost(t, h.sequence);
         named = h.sequence;
-        idemi_recover_sector(t, &h, end, stated);
+        idemi_recover_sector(t, &h, stated);
         if (named == j->sequence)
             break;
     }
@@ -3899,6 +3887,7 @@ static int idemi_recover_blank(idem_table *t)
 
 /* Finds the newest header older than a sequence; returns whether there is
    one. */
+IDEMI_APART
 static int idemi_recover_newest(idem_table *t, uint32_t below,
                                 idemi_header *head)
 {
@@ -3923,7 +3912,7 @@ static int idemi_recover_head(idem_table *t)
 
     while (idemi_recover_newest(t, below, &head)) {
         below = head.sequence;
-        if (below > j->tried)
+        if (!j->tried)
             j->tried = below;
         idemi_recover_usual(t, &head);
         if (idemi_recover_has_record(t, below, head.carried_end, 1)) {
