@@ -498,8 +498,7 @@
 
      header   0   4    "idem"
               4   1    2, the version
-              5   1    hash: 1 SipHash, 2 HalfSipHash, 3 FNV-1a; with 0x80, the
-                       first header of a boot
+              5   1    hash: 1 SipHash, 2 HalfSipHash, 3 FNV-1a
               6   2    prog_size
               8   3    sector_size
               11  1    erased
@@ -509,7 +508,8 @@
               20  2    back to the tail, the oldest sector needed, in sequences
               22  2    back to the newest older sector that counts; all the way
                        to 0 if there is none
-              24  4    where the records of that one end
+              24  3    where the records of that one end
+              27  1    1: the first header of a boot; else 0
               28  4    where the carried records here end
               32  4    logical ms; in the first of a boot, when that began
               36  4    retention that records have which do not tell it, ms
@@ -1801,9 +1801,13 @@ static uint32_t idemi_hash_rotate32(uint32_t x, int bits)
     return x << bits | x >> (32 - bits);
 }
 
-static void idemi_hash_half_rounds(uint32_t v[4], int rounds)
+/* Takes in a word: so many rounds.  With 0 they are what gives the output. */
+IDEMI_APART
+static void idemi_hash_half_word(idem_halfsiphash_state *state, uint32_t word,
+                                 int rounds)
 {
-    uint32_t v0 = v[0], v1 = v[1], v2 = v[2], v3 = v[3];
+    uint32_t v0 = state->v[0], v1 = state->v[1], v2 = state->v[2];
+    uint32_t v3 = state->v[3] ^ word;
 
     for (; rounds > 0; rounds--) {
         v0 += v1;
@@ -1817,24 +1821,16 @@ static void idemi_hash_half_rounds(uint32_t v[4], int rounds)
         v1 = idemi_hash_rotate32(v1, 13) ^ v2;
         v2 = idemi_hash_rotate32(v2, 16);
     }
-    v[0] = v0;
-    v[1] = v1;
-    v[2] = v2;
-    v[3] = v3;
-}
-
-IDEMI_APART
-static void idemi_hash_half_word(idem_halfsiphash_state *state, uint32_t word)
-{
-    state->v[3] ^= word;
-    idemi_hash_half_rounds(state->v, state->c_rounds);
-    state->v[0] ^= word;
+    state->v[0] = v0 ^ word;
+    state->v[1] = v1;
+    state->v[2] = v2;
+    state->v[3] = v3;
 }
 
 /* d rounds, and the half of the output that they give */
 static uint32_t idemi_hash_half_output(idem_halfsiphash_state *state)
 {
-    idemi_hash_half_rounds(state->v, state->d_rounds);
+    idemi_hash_half_word(state, 0, state->d_rounds);
     return state->v[1] ^ state->v[3];
 }
 
@@ -1867,17 +1863,18 @@ IDEM_API void idem_halfsiphash_update(idem_halfsiphash_state *state,
         state->word = state->word >> 8 | (uint32_t)*p++ << 24;
         state->len = (uint8_t)(state->len + 1);
         if ((state->len & 3) == 0)
-            idemi_hash_half_word(state, state->word);
+            idemi_hash_half_word(state, state->word, state->c_rounds);
     }
 }
 
 IDEM_API uint64_t idem_halfsiphash_final(idem_halfsiphash_state *state)
 {
     int rest = state->len & 3;
-    uint32_t word = rest > 0 ? state->word >> (32 - 8 * rest) : 0;
+    uint32_t word = state->word >> 8 >> (24 - 8 * rest);
     uint32_t low;
 
-    idemi_hash_half_word(state, word | (uint32_t)state->len << 24);
+    idemi_hash_half_word(state, word | (uint32_t)state->len << 24,
+                         state->c_rounds);
     state->v[2] ^= state->wide ? 0xeeu : 0xffu;
     low = idemi_hash_half_output(state);
     if (!state->wide)
@@ -2616,8 +2613,8 @@ typedef struct idemi_query {
     const idem_request *rq;
     idem_claim *claim;
     idem_reply *reply;
-    uint32_t fingerprint[2];    /* low word, high word */
-    idem_number hash;           /* of scope and key */
+    idem_slot known;            /* what its slot will have; before the lock only
+                                   the hashes */
 } idemi_query;
 
 /* The outcome is no longer owed. */
@@ -2791,8 +2788,8 @@ static idem_token idemi_keys_token(const idem_table *t, uint32_t low)
 #define IDEMI_HAS_KEY    0x08u
 #define IDEMI_HAS_STATE  0x20u
 #define IDEMI_SYNCED     0x40u          /* all before it is durable */
-#define IDEMI_CARRIED    0x80u          /* in the second byte: was here before
-                                           the sector's header */
+#define IDEMI_CARRIED    0x8000u        /* was here before the sector's header;
+                                           in the second byte */
 
 /* What a record without a key says, beside an outcome. */
 #define IDEMI_EMPTY      0u             /* the slot is free */
@@ -2800,44 +2797,41 @@ static idem_token idemi_keys_token(const idem_table *t, uint32_t low)
 
 /* A record, to be written or as it was read. */
 typedef struct idemi_record {
-    idem_slot *s;               /* what it says of its slot, but for time and
-                                   state */
+    idem_slot *s;               /* what it says of its slot beside the rest */
     const unsigned char *scope, *key, *response, *state;
     uint32_t slot;              /* plus one; 0: none */
     uint32_t time;              /* ms since that in the sector's header */
     uint32_t age;               /* of what s->time tells, then */
+    int32_t  code;
+    uint16_t response_len;
     uint16_t state_len;
-    uint8_t  flags;
-    uint8_t  carried;
-    uint8_t  first;             /* of a claim: its token is the place of this */
+    uint16_t flags;
 } idemi_record;
 
-/* A sector's header: words, in this order (>>format).  The first four are the
-   same in all of them, but for one bit. */
+/* What a sector's header tells: words, in this order (>>format).  Before them
+   are four that are the same in all headers, but for the sum; behind them is the
+   check. */
 typedef struct idemi_header {
-    uint32_t magic;
-    uint32_t version;           /* hash << 8, granule << 16; IDEMI_FIRST if it
-                                   is the first of a boot */
-    uint32_t sector_size;       /* erased << 24 */
-    uint32_t sector_count;      /* sum << 16 */
     uint32_t sequence;
     uint32_t back;              /* to the oldest sector that is needed; << 16 to
                                    the newest older one that counts */
-    uint32_t before_end;        /* where the records of that one end */
+    uint32_t before_end;        /* where the records of that one end;
+                                   IDEMI_FIRST if it is the first of a boot */
     uint32_t carried_end;       /* where the carried records here end */
     uint32_t time;              /* logical ms; of the first in a boot, when
                                    that began */
     uint32_t retention;         /* what is usual in the records */
     uint32_t response_max;      /* likewise; upper half: that of the logical ms
                                    until which unknown keys may be lost ones */
-    uint32_t check;
 } idemi_header;
-#define IDEMI_HEADER  sizeof(idemi_header)
-#define IDEMI_VERSION 2u
-#define IDEMI_FIRST   0x8000u
-#define IDEMI_SUM_AT  14u               /* in its bytes */
+#define IDEMI_HEADER      48u
+#define IDEMI_HEADER_SAME 16u
+#define IDEMI_VERSION     2u
+#define IDEMI_FIRST       0x1000000u
+#define IDEMI_SUM_AT      14u           /* in its bytes */
 
-IDEMI_ASSUME(a_header_is_its_words, sizeof(idemi_header) == 12 * 4);
+IDEMI_ASSUME(a_header_is_its_words,
+             IDEMI_HEADER_SAME + sizeof(idemi_header) + 4 == IDEMI_HEADER);
 
 /* Where in its bytes a walk is.  `at` never passes `end`: whoever wants more
    gets zeros, and `bad` is set. */
@@ -2939,17 +2933,19 @@ static void idemi_record_walk(const idem_usual *usual, idemi_pen *p,
                               idemi_record *r, uint32_t token)
 {
     idem_slot *s = r->s;
+    uint32_t carried = r->flags >> 8;
     unsigned i;
 
-    r->flags = (uint8_t)idemi_pen_byte(p, r->flags);
+    r->flags = (uint16_t)idemi_pen_byte(p, r->flags);
     p->mask = p->at;
     p->bit = 1;
-    r->carried = (uint8_t)(idemi_pen_byte(p, r->carried) & IDEMI_CARRIED);
+    carried = idemi_pen_byte(p, carried);
+    r->flags |= (uint16_t)(carried << 8 & IDEMI_CARRIED);
     r->slot = idemi_pen_number(p, r->slot);
     r->time = idemi_pen_number(p, r->time);
     if (r->flags & (IDEMI_HAS_KEY | IDEMI_FINISHED)) {
-        s->code = (int32_t)idemi_pen_rare(p, (uint32_t)s->code, 0);
-        s->response_len = (uint16_t)idemi_pen_rare(p, s->response_len,
+        r->code = (int32_t)idemi_pen_rare(p, (uint32_t)r->code, 0);
+        r->response_len = (uint16_t)idemi_pen_rare(p, r->response_len,
                                                    usual->response_max);
     }
     if (r->flags & IDEMI_HAS_KEY) {
@@ -2969,23 +2965,29 @@ static void idemi_record_walk(const idem_usual *usual, idemi_pen *p,
         r->state = idemi_pen_bytes(p, r->state, r->state_len);
     }
     if (r->flags & IDEMI_FINISHED)
-        r->response = idemi_pen_bytes(p, r->response, s->response_len);
+        r->response = idemi_pen_bytes(p, r->response, r->response_len);
 }
 
 /* True of an outcome alone: the check has the token of its claim in it. */
-static int idemi_record_is_bound(const idemi_record *r)
+static int idemi_record_is_bound(unsigned flags)
 {
-    return (r->flags & (IDEMI_HAS_KEY | IDEMI_FINISHED)) == IDEMI_FINISHED;
+    return (flags & (IDEMI_HAS_KEY | IDEMI_FINISHED)) == IDEMI_FINISHED;
 }
 
-/* All of a header. */
-static void idemi_header_walk(idemi_pen *p, idemi_header *h)
+/* What the header tells whose bytes these are. */
+IDEMI_APART
+static void idemi_header_walk(unsigned char *bytes, idemi_header *h,
+                              int writing)
 {
-    uint32_t *word = &h->magic;
+    uint32_t *word = &h->sequence;
+    idemi_pen p;
 
+    p.at = bytes + IDEMI_HEADER_SAME;
+    p.end = bytes + IDEMI_HEADER;
+    p.writing = (uint8_t)writing;
     do
-        *word = idemi_pen_word(p, *word);
-    while (word++ != &h->check);
+        *word = idemi_pen_word(&p, *word);
+    while (word++ != &h->response_max);
 }
 
 /* The sum of a header's bytes but for its own, in pairs: it tells a whole header
@@ -3048,72 +3050,107 @@ static uint32_t idemi_journal_dead(const idem_table *t)
     return j->sector_count - (j->tried + 1 - j->tail);
 }
 
-/* Writes a record into the head; IDEM_MORE if it does not fit. */
-static int idemi_journal_put(idem_table *t, idemi_record *r)
+/* What a record is made of: what these have, or where they are NULL, what the
+   slot and the table have. */
+typedef struct idemi_source {
+    unsigned slot;              /* capacity: none */
+    unsigned flags;
+    idemi_query *claim;         /* its token will be the place of the record */
+    const idem_outcome *out;
+} idemi_source;
+
+/* Puts a record together in the buffer, all but its check, as the next in the
+   head; returns its length. */
+IDEMI_APART
+static uint32_t idemi_journal_compose(idem_table *t, const idemi_source *from)
 {
     idem_journal *j = t->journal;
     uint32_t token = idemi_record_token(t, j->sequence, j->at);
-    uint32_t len, check;
+    idemi_query *claim = from->claim;
+    idem_slot *s = claim ? &claim->known : idemi_slot_at(t, from->slot);
+    idemi_record r;
     idemi_pen p;
-    int result;
 
+    IDEM_MEMSET(&r, 0, sizeof r);
+    r.s = s;
+    r.flags = (uint16_t)(from->flags | IDEMI_RECORD |
+                         (j->synced ? IDEMI_SYNCED : 0));
+    if (from->slot != t->capacity)
+        r.slot = from->slot + 1;
+    r.time = t->clock - j->time;
+    if (claim) {
+        s->token = token;
+        r.scope = (const unsigned char *)claim->rq->scope;
+        r.key = (const unsigned char *)claim->rq->key;
+    } else if (r.flags & IDEMI_HAS_KEY) {
+        r.scope = idemi_slot_id(s);
+        r.key = r.scope + s->scope_len;
+    }
+    if (from->out) {
+        r.code = from->out->code;
+        r.response = (const unsigned char *)from->out->response;
+        r.response_len = (uint16_t)from->out->response_len;
+        r.state = (const unsigned char *)from->out->state;
+        r.state_len = (uint16_t)from->out->state_len;
+    } else {
+        r.state = t->state;
+        r.state_len = t->state_len;
+        if (r.flags & IDEMI_HAS_KEY) {
+            r.code = s->code;
+            r.response = idemi_slot_response(t, s);
+            r.response_len = s->response_len;
+        }
+        if (r.flags & (IDEMI_FINISHED | IDEMI_CUT))
+            r.age = t->clock - s->time;
+    }
     p.at = t->buffer;
     p.end = t->buffer + j->record_max;
     p.writing = 1;
-    p.bad = 0;
-    r->flags |= IDEMI_RECORD | (r->state ? IDEMI_HAS_STATE : 0) |
-                (j->synced ? IDEMI_SYNCED : 0);
-    r->time = t->clock - j->time;
-    if (r->first)
-        r->s->token = token;
-    idemi_record_walk(&j->usual, &p, r, token);
-    len = (uint32_t)(p.at - t->buffer);
-    check = idemi_storage_check(t, j->sequence, j->at, t->buffer, len);
-    if (idemi_record_is_bound(r))
-        check ^= r->s->token << 16;
-    idemi_pen_word(&p, check);
-    len = idemi_storage_granules(t, len + 4);
-    if (len > t->journal->sector_size - j->at)
+    idemi_record_walk(&j->usual, &p, &r, token);
+    return (uint32_t)(p.at - t->buffer);
+}
+
+/* Writes a record into the head; IDEM_MORE if it does not fit. */
+static int idemi_journal_put(idem_table *t, const idemi_source *from)
+{
+    idem_journal *j = t->journal;
+    uint32_t len = idemi_journal_compose(t, from);
+    uint32_t check, end = j->at + idemi_storage_granules(t, len + 4);
+    unsigned flags = from->flags;
+    int result;
+
+    if (end > j->sector_size)
         return IDEM_MORE;
-    result = idemi_storage_prog(t, j->at, (uint32_t)(p.at - t->buffer));
+    check = idemi_storage_check(t, j->sequence, j->at, t->buffer, len);
+    if (idemi_record_is_bound(flags))
+        check ^= idemi_slot_at(t, from->slot)->token << 16;
+    idemi_basics_store32(t->buffer + len, check);
+    result = idemi_storage_prog(t, j->at, len + 4);
     if (result < 0)
         return result;
-    j->at += len;
+    j->at = end;
     j->told = t->clock;
-    if (r->flags & IDEMI_HAS_KEY)
-        idemi_journal_needs(t)[r->slot - 1] = j->sequence;
-    if (r->state)
+    if (flags & IDEMI_HAS_KEY)
+        idemi_journal_needs(t)[from->slot] = j->sequence;
+    if (flags & IDEMI_HAS_STATE)
         idemi_journal_needs(t)[t->capacity] = j->sequence;
     return IDEM_OK;
 }
 
-/* Writes once more, in full, what a slot has; with `state` that too, which is
-   all there is in no slot. */
+/* Writes once more, in full, what a slot has; with IDEMI_HAS_STATE that too,
+   which is all there is in no slot. */
 IDEMI_APART
-static int idemi_journal_again(idem_table *t, unsigned slot, int state,
-                               unsigned carried)
+static int idemi_journal_again(idem_table *t, unsigned slot, unsigned flags)
 {
-    idem_slot *s = idemi_slot_at(t, slot);
-    idemi_record r;
+    idemi_source from;
 
-    IDEM_MEMSET(&r, 0, sizeof r);
-    r.s = s;
-    r.carried = (uint8_t)carried;
-    if (slot != t->capacity)
-        r.slot = slot + 1;
-    if (slot != t->capacity && s->state) {
-        r.flags = (uint8_t)((s->state & IDEMI_TOLD) | IDEMI_HAS_KEY);
-        r.scope = idemi_slot_id(s);
-        r.key = r.scope + s->scope_len;
-        r.response = idemi_slot_response(t, s);
-        if (s->state & (IDEMI_FINISHED | IDEMI_CUT))
-            r.age = t->clock - s->time;
-    }
-    if (state) {
-        r.state = t->state;
-        r.state_len = t->state_len;
-    }
-    return idemi_journal_put(t, &r);
+    IDEM_MEMSET(&from, 0, sizeof from);
+    from.slot = slot;
+    from.flags = flags;
+    if (slot != t->capacity && idemi_slot_at(t, slot)->state)
+        from.flags |= (idemi_slot_at(t, slot)->state & IDEMI_TOLD) |
+                      IDEMI_HAS_KEY;
+    return idemi_journal_put(t, &from);
 }
 
 /* True if two records more fit into the head behind one that is carried: what
@@ -3190,8 +3227,8 @@ static int idemi_journal_carry(idem_table *t)
                 continue;
             if (!idemi_journal_has_room(t))
                 break;
-            result = idemi_journal_again(t, slot, slot == t->capacity,
-                                         IDEMI_CARRIED);
+            result = idemi_journal_again(t, slot, IDEMI_CARRIED |
+                (slot == t->capacity ? IDEMI_HAS_STATE : 0));
             if (result < 0)
                 return result;
         } while (slot-- > 0);
@@ -3204,36 +3241,30 @@ static int idemi_journal_commit(idem_table *t)
 {
     const idem_storage *m = t->config->storage;
     idem_journal *j = t->journal;
+    unsigned char *p = t->buffer;
     int result = idemi_storage_sync(t);
     idemi_header h;
-    idemi_pen p;
 
     if (result < 0)
         return result;
-    h.magic = IDEMI_MAGIC;
-    h.version = IDEMI_VERSION | IDEM_HASH << 8 | (uint32_t)m->prog_size << 16 |
-                (j->opened ? 0 : IDEMI_FIRST);
-    h.sector_size = m->sector_size | (uint32_t)m->erased << 24;
-    h.sector_count = m->sector_count;
     h.sequence = j->sequence;
     h.back = (j->sequence - j->stated) | (j->sequence - j->before) << 16;
-    h.before_end = j->before_end;
+    h.before_end = j->before_end | (j->opened ? 0 : IDEMI_FIRST);
     h.carried_end = j->at;
     h.time = j->time - j->lag;
     h.retention = j->usual.retention;
     h.response_max = j->usual.response_max;
     h.response_max |= (j->in_doubt ? j->doubt - j->lag + 0xFFFF : h.time) &
                       0xFFFF0000;
-    p.at = t->buffer;
-    p.end = t->buffer + IDEMI_HEADER;
-    p.writing = 1;
-    idemi_header_walk(&p, &h);
-    p.at -= 4;
-    idemi_pen_word(&p, idemi_storage_check(t, 0, 0, t->buffer,
-                                           IDEMI_HEADER - 4));
-    p.at = t->buffer + IDEMI_SUM_AT - 2;
-    idemi_pen_word(&p, m->sector_count |
-                           idemi_header_sum(t->buffer) << 16);
+    idemi_header_walk(p, &h, 1);
+    idemi_basics_store32(p, IDEMI_MAGIC);
+    idemi_basics_store32(p + 4, IDEMI_VERSION | IDEM_HASH << 8 |
+                                    (uint32_t)m->prog_size << 16);
+    idemi_basics_store32(p + 8, m->sector_size | (uint32_t)m->erased << 24);
+    idemi_basics_store32(p + 12, m->sector_count);
+    idemi_basics_store32(p + IDEMI_HEADER - 4,
+                         idemi_storage_check(t, 0, 0, p, IDEMI_HEADER - 4));
+    idemi_basics_store32(p + 12, m->sector_count | idemi_header_sum(p) << 16);
     result = idemi_storage_prog(t, 0, IDEMI_HEADER);
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
@@ -3254,12 +3285,12 @@ static int idemi_journal_try(idem_table *t)
         j->time = t->clock;
     result = idemi_journal_carry(t);
     if (result == IDEM_OK && j->newest != IDEMI_NONE)
-        result = idemi_journal_again(t, j->newest, j->newest_state,
-                                     IDEMI_CARRIED);
+        result = idemi_journal_again(t, j->newest,
+                                     j->newest_state | IDEMI_CARRIED);
     if (result == IDEM_OK)
         result = idemi_journal_commit(t);
     if (result == IDEM_OK)
-        result = idemi_journal_again(t, t->capacity, 0, 0);
+        result = idemi_journal_again(t, t->capacity, 0);
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
 
@@ -3341,7 +3372,7 @@ static int idemi_journal_settle(idem_table *t, int result)
 }
 
 /* Appends a record, durably if that is asked for. */
-static int idemi_journal_append(idem_table *t, idemi_record *r)
+static int idemi_journal_append(idem_table *t, const idemi_source *from)
 {
     idem_journal *j = t->journal;
     int result = IDEM_MORE;
@@ -3349,12 +3380,12 @@ static int idemi_journal_append(idem_table *t, idemi_record *r)
     if (j->broken)
         return IDEM_E_STORAGE;
     if (!j->closed)
-        result = idemi_journal_put(t, r);
+        result = idemi_journal_put(t, from);
     if (result == IDEM_MORE) {
         result = idemi_journal_turn(t);
         if (result < 0)
             return result;
-        result = idemi_journal_put(t, r);
+        result = idemi_journal_put(t, from);
     }
     return idemi_journal_settle(t, result);
 }
@@ -3362,15 +3393,14 @@ static int idemi_journal_append(idem_table *t, idemi_record *r)
 /* Appends a record without a key or outcome. */
 static int idemi_journal_note(idem_table *t, unsigned slot, unsigned what)
 {
-    idemi_record r;
+    idemi_source from;
 
     if (!IDEMI_JOURNAL(t))
         return IDEM_OK;
-    IDEM_MEMSET(&r, 0, sizeof r);
-    if (slot != t->capacity)
-        r.slot = slot + 1;
-    r.flags = (uint8_t)what;
-    return idemi_journal_append(t, &r);
+    IDEM_MEMSET(&from, 0, sizeof from);
+    from.slot = slot;
+    from.flags = what;
+    return idemi_journal_append(t, &from);
 }
 
 /* A note of the time. */
@@ -3399,10 +3429,9 @@ static int idemi_journal_admit(idem_table *t)
 }
 
 /* Writes a claim, if claims are; sets its token. */
-static int idemi_journal_claim(idem_table *t, unsigned slot, idem_slot *known,
-                               const idem_request *rq)
+static int idemi_journal_claim(idem_table *t, unsigned slot, idemi_query *q)
 {
-    idemi_record r;
+    idemi_source from;
     int result = idemi_journal_admit(t);
 
     if (result < 0)
@@ -3410,19 +3439,16 @@ static int idemi_journal_claim(idem_table *t, unsigned slot, idem_slot *known,
     if (t->config->volatile_claims) {
         // In a new sector, so that its token is larger than any before.
         if (!t->journal->opened)
-            result = idemi_journal_note_time(t);
-        if (known->attempts == 1)
+            result = idemi_journal_turn(t);
+        if (q->known.attempts == 1)
             idemi_journal_needs(t)[slot] = UINT32_MAX;
         return result;
     }
-    IDEM_MEMSET(&r, 0, sizeof r);
-    r.s = known;
-    r.slot = slot + 1;
-    r.flags = IDEMI_IN_PROGRESS | IDEMI_HAS_KEY;
-    r.first = 1;
-    r.scope = (const unsigned char *)rq->scope;
-    r.key = (const unsigned char *)rq->key;
-    return idemi_journal_append(t, &r);
+    from.slot = slot;
+    from.flags = IDEMI_IN_PROGRESS | IDEMI_HAS_KEY;
+    from.claim = q;
+    from.out = NULL;
+    return idemi_journal_append(t, &from);
 }
 
 /* Writes an outcome; with its key if the claim was not written, or if there is
@@ -3430,34 +3456,27 @@ static int idemi_journal_claim(idem_table *t, unsigned slot, idem_slot *known,
 static int idemi_journal_outcome(idem_table *t, unsigned slot, unsigned state,
                                  const idem_outcome *out)
 {
-    idem_slot *s = idemi_slot_at(t, slot);
-    idem_slot known = *s;
-    idemi_record r;
+    idemi_source from;
 
-    known.code = out->code;
-    known.response_len = (uint16_t)out->response_len;
-    IDEM_MEMSET(&r, 0, sizeof r);
-    r.s = &known;
-    r.slot = slot + 1;
-    r.flags = (uint8_t)state;
-    if (t->config->volatile_claims || out->state)
-        r.flags |= IDEMI_HAS_KEY;
-    r.scope = idemi_slot_id(s);
-    r.key = r.scope + s->scope_len;
-    r.response = (const unsigned char *)out->response;
-    r.state = (const unsigned char *)out->state;
-    r.state_len = (uint16_t)out->state_len;
-    return idemi_journal_append(t, &r);
+    from.slot = slot;
+    from.flags = state;
+    if (t->config->volatile_claims)
+        from.flags |= IDEMI_HAS_KEY;
+    if (out->state)
+        from.flags |= IDEMI_HAS_KEY | IDEMI_HAS_STATE;
+    from.claim = NULL;
+    from.out = out;
+    return idemi_journal_append(t, &from);
 }
 
-/* Before an answer that relies on the newest record of the boot before: a note
-   turns, and with that it is written once more. */
+/* Before an answer that relies on the newest record of the boot before: a turn
+   writes it once more. */
 static int idemi_journal_confirm(idem_table *t, unsigned slot)
 {
     if (!IDEMI_JOURNAL(t) || slot == IDEMI_NONE ||
         slot != t->journal->newest)
         return IDEM_OK;
-    return idemi_journal_note_time(t);
+    return idemi_journal_turn(t);
 }
 
 /* Writes down the time if that was not done for so long and somebody needs it:
@@ -3503,7 +3522,8 @@ static int idemi_journal_maintain(idem_table *t)
     do
         if (idemi_journal_is_needed(t, slot) && needs[slot] <= last) {
             result = idemi_journal_settle(
-                t, idemi_journal_again(t, slot, slot == t->capacity, 0));
+                t, idemi_journal_again(
+                       t, slot, slot == t->capacity ? IDEMI_HAS_STATE : 0));
             return result < 0 ? result : IDEM_MORE;
         }
     while (slot-- > 0);
@@ -3592,17 +3612,12 @@ IDEMI_APART
 static int idemi_recover_header(idem_table *t, uint32_t sequence,
                                 idemi_header *h)
 {
-    idemi_pen p;
-
     t->journal->have = 0;
     idemi_recover_read(t, idemi_storage_at(t, sequence, 0), t->buffer,
                        IDEMI_HEADER);
     if (!idemi_recover_is_header(t))
         return 0;
-    p.at = t->buffer;
-    p.end = t->buffer + IDEMI_HEADER;
-    p.writing = 0;
-    idemi_header_walk(&p, h);
+    idemi_header_walk(t->buffer, h, 0);
     return (h->sequence - sequence) % t->journal->sector_count == 0;
 }
 
@@ -3614,6 +3629,7 @@ static void idemi_recover_usual(idem_table *t, const idemi_header *h)
 }
 
 /* Something that was acknowledged may be lost. */
+IDEMI_APART
 static void idemi_recover_lost(idem_table *t, uint32_t sequence)
 {
     t->stats.lost++;
@@ -3654,12 +3670,14 @@ static void idemi_recover_key(idem_table *t, const idemi_record *r)
         idemi_keys_remove(t, other);
     if (idemi_slot_at(t, slot)->state)
         idemi_keys_remove(t, slot);
+    r->s->response_len = r->response_len;
     r->s->state =
         IDEMI_IN_PROGRESS | (r->flags & IDEMI_CUT ? IDEMI_CUT : IDEMI_ENDLESS);
     idemi_keys_put(t, slot, r->s, &rq);
 }
 
 /* Takes in what a record says, which stands in a sector. */
+IDEMI_APART
 static void idemi_recover_apply(idem_table *t, const idemi_record *r,
                                 uint32_t sequence)
 {
@@ -3681,10 +3699,10 @@ static void idemi_recover_apply(idem_table *t, const idemi_record *r,
     if (!s->state || r->flags & s->state & IDEMI_FINISHED)
         return;
     if (r->flags & IDEMI_FINISHED) {
-        s->code = r->s->code;
-        s->response_len = r->s->response_len;
+        s->code = r->code;
+        s->response_len = r->response_len;
         idemi_basics_copy(idemi_slot_response(t, s), r->response,
-                          s->response_len);
+                          r->response_len);
         idemi_keys_finish(t, slot, r->flags, r->s->time);
     } else if (!(r->flags & IDEMI_STATUS))
         idemi_keys_remove(t, slot);
@@ -3700,7 +3718,7 @@ static uint32_t idemi_recover_check(const idem_table *t, const idemi_record *r,
 {
     const idem_slot *s;
 
-    if (!idemi_record_is_bound(r))
+    if (!idemi_record_is_bound(r->flags))
         return check;
     s = idemi_slot_at(t, (unsigned)r->slot - 1);
     return s->state ? check ^ s->token << 16 : check & 0xFFFF;
@@ -3715,20 +3733,18 @@ static int idemi_recover_is_possible(const idem_table *t,
 
     return r->slot <= t->capacity && r->state_len <= config->state_max &&
            (r->slot || !(r->flags & about)) &&
-           r->s->response_len <= config->response_max &&
+           r->response_len <= config->response_max &&
            r->s->scope_len + r->s->key_len <= config->key_max &&
            (!(r->flags & IDEMI_HAS_KEY) ||
             (r->s->key_len && r->s->attempts &&
              r->s->retention <= IDEM_RETENTION_MAX));
 }
 
-/* Reads the record at an offset in a sector, if there is one; one that says it
-   was carried only before `carried_end`.  Returns its length in whole granules,
-   or 0. */
+/* Reads the record at an offset in a sector, if there is one.  Returns its
+   length in whole granules, or 0. */
 IDEMI_FLAT
 static uint32_t idemi_recover_record(idem_table *t, uint32_t sequence,
-                                     uint32_t carried_end, uint32_t at,
-                                     idemi_record *r)
+                                     uint32_t at, idemi_record *r)
 {
     unsigned char *start = idemi_recover_bytes(t, sequence, at);
     uint32_t len, check;
@@ -3739,14 +3755,13 @@ static uint32_t idemi_recover_record(idem_table *t, uint32_t sequence,
     p.at = start;
     p.end = t->buffer + t->journal->have;
     p.writing = p.bad = 0;
-    r->age = r->state_len = 0;
+    r->age = r->response_len = r->state_len = 0;
     IDEM_MEMSET(r->s, 0, sizeof *r->s);
     idemi_record_walk(&t->journal->usual, &p, r,
                       idemi_record_token(t, sequence, at));
     len = (uint32_t)(p.at - start);
     check = idemi_pen_word(&p, 0);
-    if (p.bad || (r->carried != 0) != (at < carried_end) ||
-        !idemi_recover_is_possible(t, r))
+    if (p.bad || !idemi_recover_is_possible(t, r))
         return 0;
     check ^= idemi_storage_check(t, sequence, at, start, len);
     if (idemi_recover_check(t, r, check))
@@ -3756,52 +3771,59 @@ static uint32_t idemi_recover_record(idem_table *t, uint32_t sequence,
 
 /* Whether a sector has, from an offset on, a record that was not carried: one
    that tells something, or any, the seal too. */
+IDEMI_APART
 static int idemi_recover_has_record(idem_table *t, uint32_t sequence,
                                     uint32_t at, int any)
 {
-    const idem_storage *m = t->config->storage;
+    idem_journal *j = t->journal;
     idemi_record r;
     idem_slot mine;
 
     r.s = &mine;
-    for (t->journal->have = 0; at < m->sector_size; at += m->prog_size)
-        if (idemi_recover_record(t, sequence, 0, at, &r) && (any || r.slot))
+    for (j->have = 0; at < j->sector_size; at += j->granule)
+        if (idemi_recover_record(t, sequence, at, &r) &&
+            !(r.flags & IDEMI_CARRIED) && (any || r.slot))
             return 1;
     return 0;
 }
 
-/* Reads the records of a sector between two offsets and does what they say.
-   `stated`: up to the second there are some, or are lost.  Else a cut may have
-   torn one at the end, and no more than that.  What is missing before the
-   carried ones' end is lost, and what is missing before a record that says that
-   all before it was durable. */
-static void idemi_recover_records(idem_table *t, const idemi_header *h,
-                                  uint32_t at, uint32_t end, int stated)
+/* Reads a sector and does what its records say.  `stated`: where they end, as
+   the next header has it.  With 0 a cut may have torn one at the end, and no
+   more than that.  What is missing before the end of the carried ones is lost,
+   and what is missing before a record that says that all before it was
+   durable. */
+IDEMI_APART
+static void idemi_recover_sector(idem_table *t, const idemi_header *h,
+                                 uint32_t stated)
 {
-    const idem_storage *m = t->config->storage;
     idem_journal *j = t->journal;
-    uint32_t last = at, dirty = at;
+    uint32_t at = j->front, last = at, dirty = at;
+    uint32_t end = stated ? stated : j->sector_size;
     idemi_record r;
     idem_slot mine;
 
     r.s = &mine;
-    j->at = at;
+    j->have = 0;
+    idemi_recover_usual(t, h);
+    idemi_recover_time(t, h->time);
+    if (h->before_end & IDEMI_FIRST)
+        idemi_recover_cut(t);
+    j->at = h->carried_end;
     while (at < end) {
-        uint32_t len = idemi_recover_record(t, h->sequence, h->carried_end, at,
-                                            &r);
-        if (!len) {
-            if (t->buffer[at - j->window] != m->erased)
+        uint32_t len = idemi_recover_record(t, h->sequence, at, &r);
+        if (!len || !(r.flags & IDEMI_CARRIED) != (at >= h->carried_end)) {
+            if (t->buffer[at - j->window] != t->config->storage->erased)
                 dirty = at;
-            at += m->prog_size;
+            at += j->granule;
             continue;
         }
-        if (at > last && (r.carried || r.flags & IDEMI_SYNCED))
+        if (at > last && (last < h->carried_end || r.flags & IDEMI_SYNCED))
             idemi_recover_lost(t, h->sequence);
         idemi_recover_time(t, h->time + r.time);
         mine.time = t->clock - r.age;
         idemi_recover_apply(t, &r, h->sequence);
         j->newest = r.slot ? (unsigned)r.slot - 1 : t->capacity;
-        j->newest_state = (r.flags & IDEMI_HAS_STATE) != 0;
+        j->newest_state = r.flags & IDEMI_HAS_STATE;
         j->at = last;
         last = at += len;
     }
@@ -3809,21 +3831,6 @@ static void idemi_recover_records(idem_table *t, const idemi_header *h,
                : dirty >= last + j->record_max &&
                      t->config->durability == IDEM_EACH)
         idemi_recover_lost(t, h->sequence);
-}
-
-/* Reads a sector; `end`: where its records end, as the next header states. */
-static void idemi_recover_sector(idem_table *t, const idemi_header *h,
-                                 uint32_t end, int stated)
-{
-    idem_journal *j = t->journal;
-
-    j->have = 0;
-    idemi_recover_usual(t, h);
-    idemi_recover_time(t, h->time);
-    if (h->version & IDEMI_FIRST)
-        idemi_recover_cut(t);
-    idemi_recover_records(t, h, j->front, h->carried_end, 1);
-    idemi_recover_records(t, h, h->carried_end, end, stated);
 }
 
 /* The header of the oldest sector from a sequence on, up to the head. */
@@ -3842,7 +3849,7 @@ static void idemi_recover_next(idem_table *t, uint32_t sequence,
 static void idemi_recover_ring(idem_table *t, const idemi_header *head)
 {
     idem_journal *j = t->journal;
-    uint32_t named = 0, end;
+    uint32_t named = 0;
     idemi_header h, next;
 
     j->sequence = head->sequence;
@@ -3853,20 +3860,18 @@ static void idemi_recover_ring(idem_table *t, const idemi_header *head)
     if (h.sequence == j->tail)
         named = idemi_header_before(&h);
     for (;; h = next) {
-        int stated = 0;
-        end = t->journal->sector_size;
+        uint32_t stated = 0;
         if (h.sequence != j->sequence) {
             idemi_recover_next(t, h.sequence + 1, head, &next);
             if (idemi_header_before(&next) < h.sequence)
                 continue;
-            stated = idemi_header_before(&next) == h.sequence;
-            if (stated)
-                end = next.before_end;
+            if (idemi_header_before(&next) == h.sequence)
+                stated = next.before_end & (IDEMI_FIRST - 1);
         }
         if (idemi_header_before(&h) != named)
             idemi_recover_lost(t, h.sequence);
         named = h.sequence;
-        idemi_recover_sector(t, &h, end, stated);
+        idemi_recover_sector(t, &h, stated);
         if (named == j->sequence)
             break;
     }
@@ -3919,6 +3924,7 @@ static int idemi_recover_blank(idem_table *t)
 
 /* Finds the newest header older than a sequence; returns whether there is
    one. */
+IDEMI_APART
 static int idemi_recover_newest(idem_table *t, uint32_t below,
                                 idemi_header *head)
 {
@@ -3943,7 +3949,7 @@ static int idemi_recover_head(idem_table *t)
 
     while (idemi_recover_newest(t, below, &head)) {
         below = head.sequence;
-        if (below > j->tried)
+        if (!j->tried)
             j->tried = below;
         idemi_recover_usual(t, &head);
         if (idemi_recover_has_record(t, below, head.carried_end, 1)) {
@@ -4137,46 +4143,42 @@ static unsigned idemi_command_room(idem_table *t, const idemi_query *q)
 /* Grants a claim on a slot: a further one on its key, or the first on a key
    that it is to have. */
 static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
-                               const idemi_query *q)
+                               idemi_query *q)
 {
     const idem_request *rq = q->rq;
-    idem_slot *s = idemi_slot_at(t, slot);
+    idem_slot *s = idemi_slot_at(t, slot), *known = &q->known;
     uint32_t lease_ms = idemi_default_lease(t, rq->lease_ms);
-    idem_slot known;
 
     if ((idem_token)(t->token + 1) == 0)
         return IDEM_E_SPACE;
-    known.retention = idemi_default_retention(t, rq->retention_ms);
-    known.token = (uint32_t)t->token + 1;
-    known.fingerprint[0] = q->fingerprint[0];
-    known.fingerprint[1] = q->fingerprint[1];
-    known.code = 0;
-    known.response_len =
+    known->retention = idemi_default_retention(t, rq->retention_ms);
+    known->token = (uint32_t)t->token + 1;
+    known->code = 0;
+    known->response_len =
         rq->response_size ? rq->response_size : t->config->response_max;
-    known.scope_len = (uint8_t)rq->scope_len;
-    known.key_len = (uint8_t)rq->key_len;
-    known.state = IDEM_IN_PROGRESS;
-    known.attempts = (uint8_t)attempt;
-    known.hash = q->hash;
-    known.time = t->clock;
+    known->scope_len = (uint8_t)rq->scope_len;
+    known->key_len = (uint8_t)rq->key_len;
+    known->state = IDEM_IN_PROGRESS;
+    known->attempts = (uint8_t)attempt;
+    known->time = t->clock;
     if (IDEMI_JOURNAL(t)) {
-        int result = idemi_journal_claim(t, slot, &known, rq);
+        int result = idemi_journal_claim(t, slot, q);
         if (result < 0)
             return result;
     }
     if (lease_ms == IDEM_LEASE_NONE)
-        known.state |= IDEMI_ENDLESS;
+        known->state |= IDEMI_ENDLESS;
     else
-        known.time += lease_ms;
+        known->time += lease_ms;
     if (attempt == 1) {
         if (s->state)
             idemi_command_evict(t, slot);
         idemi_order_take(t, slot);
-        idemi_keys_put(t, slot, &known, rq);
+        idemi_keys_put(t, slot, known, rq);
     } else
-        *s = known;
+        *s = *known;
     idemi_order_note(t, s);
-    t->token += (uint32_t)(known.token - (uint32_t)t->token);
+    t->token += (uint32_t)(known->token - (uint32_t)t->token);
     idemi_command_name(t, slot, q->claim);
     return IDEM_OK;
 }
@@ -4208,8 +4210,7 @@ static void idemi_command_replay(const idem_table *t, unsigned slot,
 }
 
 /* Begin on a key that is known. */
-static int idemi_command_again(idem_table *t, unsigned slot,
-                               const idemi_query *q)
+static int idemi_command_again(idem_table *t, unsigned slot, idemi_query *q)
 {
     const idem_slot *s = idemi_slot_at(t, slot);
     unsigned attempt = s->attempts + 1u;
@@ -4217,8 +4218,8 @@ static int idemi_command_again(idem_table *t, unsigned slot,
 
     // One expression without a branch: how many bits agree is not to be seen
     // in the time it takes.
-    if ((s->fingerprint[0] ^ q->fingerprint[0]) |
-        (s->fingerprint[1] ^ q->fingerprint[1]))
+    if ((s->fingerprint[0] ^ q->known.fingerprint[0]) |
+        (s->fingerprint[1] ^ q->known.fingerprint[1]))
         return IDEM_MISMATCH;
     if (s->state & IDEMI_FINISHED) {
         idemi_command_replay(t, slot, q->reply);
@@ -4235,7 +4236,7 @@ static int idemi_command_again(idem_table *t, unsigned slot,
 }
 
 /* Begin on a key that is not known. */
-static int idemi_command_first(idem_table *t, const idemi_query *q)
+static int idemi_command_first(idem_table *t, idemi_query *q)
 {
     unsigned slot;
     int result;
@@ -4252,9 +4253,9 @@ static int idemi_command_first(idem_table *t, const idemi_query *q)
                                                          : IDEM_EXECUTE;
 }
 
-static int idemi_command_begin(idem_table *t, const idemi_query *q)
+static int idemi_command_begin(idem_table *t, idemi_query *q)
 {
-    unsigned slot = idemi_index_find(t, q->hash, q->rq);
+    unsigned slot = idemi_index_find(t, q->known.hash, q->rq);
     int result = idemi_journal_confirm(t, slot);
 
     if (result < 0)
@@ -4657,8 +4658,8 @@ static int idemi_public_query(const idem_table *t, idemi_query *q,
     if (rq->key_len > key_max || rq->scope_len > key_max - rq->key_len)
         return IDEM_E_TOO_LARGE;
     q->rq = rq;
-    q->hash = idemi_hash_key(t->config, rq);
-    idemi_index_prefetch(t, q->hash);
+    q->known.hash = idemi_hash_key(t->config, rq);
+    idemi_index_prefetch(t, q->known.hash);
     return IDEM_OK;
 }
 
@@ -4681,8 +4682,8 @@ static int idemi_public_payload(const idem_table *t, idemi_query *q)
         idem_fingerprint_update(&state, rq->payload, rq->payload_len);
         fingerprint = idem_fingerprint_final(&state);
     }
-    q->fingerprint[0] = (uint32_t)fingerprint;
-    q->fingerprint[1] = (uint32_t)(fingerprint >> 32);
+    q->known.fingerprint[0] = (uint32_t)fingerprint;
+    q->known.fingerprint[1] = (uint32_t)(fingerprint >> 32);
     return IDEM_OK;
 }
 
@@ -5083,7 +5084,7 @@ static int idemi_public_lookup(idem_table *table, unsigned *slot,
     result = idemi_public_enter_at(table, 1, now_ms);
     if (result != IDEM_OK)
         return result;
-    *slot = idemi_index_find(table, q.hash, request);
+    *slot = idemi_index_find(table, q.known.hash, request);
     if (idemi_command_gone(table, *slot))
         return idemi_public_leave(table, IDEM_E_NOT_FOUND);
     return IDEM_OK;
@@ -5309,7 +5310,7 @@ static const char *idemi_explain_header(const idem_config *config,
 
     IDEMI_EXPLAIN(p[4] != IDEMI_VERSION,
                   "version: the journal is of another version of idem.h");
-    IDEMI_EXPLAIN((p[5] & 0x7F) != IDEM_HASH,
+    IDEMI_EXPLAIN(p[5] != IDEM_HASH,
                   "hash: the journal was written with another IDEM_HASH");
     IDEMI_EXPLAIN(idemi_basics_load32(p + 4) >> 16 != m->prog_size,
                   "geometry: the journal was written with another prog_size");
