@@ -3166,15 +3166,15 @@ static int idemi_journal_has_room(const idem_table *t)
    carried: a bound on the work, and on the stack. */
 #define IDEMI_GROUPS 16u
 
-/* Finds the oldest sector that is needed once `head` is the newest, and the
-   newest that is to be emptied now to keep J4; 0 if none.  No slot is looked at
-   while all of them together would fit. */
-static uint32_t idemi_journal_due(const idem_table *t, uint32_t head,
-                                  uint32_t *oldest)
+/* States the oldest sector that is needed once `head` is the newest, and
+   returns the newest that is to be emptied now to keep J4; 0 if none.  No slot
+   is looked at while all of them together would fit. */
+IDEMI_APART
+static uint32_t idemi_journal_due(idem_table *t, uint32_t head)
 {
-    const idem_journal *j = t->journal;
+    idem_journal *j = t->journal;
     const uint32_t *needs = idemi_journal_needs(t);
-    uint32_t sectors = t->journal->sector_count;
+    uint32_t sectors = j->sector_count;
     uint32_t keys_of[IDEMI_GROUPS];
     uint32_t keys, first;
     unsigned slot = t->capacity, shift = 0, group = 0;
@@ -3182,23 +3182,23 @@ static uint32_t idemi_journal_due(const idem_table *t, uint32_t head,
     // Heads that can be begun before the oldest sector is wanted
     uint32_t left = j->tail + sectors - 3 - head;
 
-    *oldest = j->tail;
+    j->stated = j->tail;
     keys = t->used + j->state_keys;
     if (left < sectors && keys <= left * j->head_keys && j->tail > j->damaged)
         return 0;
     IDEM_MEMSET(keys_of, 0, sizeof keys_of);
     while (sectors >> shift >= IDEMI_GROUPS)
         shift++;
-    *oldest = head;
+    j->stated = head;
     do {
         if (!idemi_journal_is_needed(t, slot) || needs[slot] >= head)
             continue;
-        if (needs[slot] < *oldest)
-            *oldest = needs[slot];
+        if (needs[slot] < j->stated)
+            j->stated = needs[slot];
         keys_of[(needs[slot] - j->tail) >> shift] +=
             slot == t->capacity ? j->state_keys : 1;
     } while (slot-- > 0);
-    if (*oldest <= j->damaged)
+    if (j->stated <= j->damaged)
         return j->damaged;
     keys = 0;
     for (first = j->tail; first < head; first += UINT32_C(1) << shift) {
@@ -3210,14 +3210,16 @@ static uint32_t idemi_journal_due(const idem_table *t, uint32_t head,
     return 0;
 }
 
-/* Writes once more, into the head, what is due, as far as there is room. */
-static int idemi_journal_carry(idem_table *t)
+/* Writes once more, into the head, what is due, as far as there is room; ahead,
+   for the head after this one, a single record, and then IDEM_MORE. */
+IDEMI_APART
+static int idemi_journal_carry(idem_table *t, unsigned ahead)
 {
     idem_journal *j = t->journal;
     const uint32_t *needs = idemi_journal_needs(t);
 
     for (;;) {
-        uint32_t last = idemi_journal_due(t, j->sequence, &j->stated);
+        uint32_t last = idemi_journal_due(t, j->sequence + ahead);
         unsigned slot = t->capacity;
         if (!last || !idemi_journal_has_room(t))
             return IDEM_OK;
@@ -3227,10 +3229,13 @@ static int idemi_journal_carry(idem_table *t)
                 continue;
             if (!idemi_journal_has_room(t))
                 break;
-            result = idemi_journal_again(t, slot, IDEMI_CARRIED |
-                (slot == t->capacity ? IDEMI_HAS_STATE : 0));
+            result = idemi_journal_again(
+                t, slot, (ahead ? 0 : IDEMI_CARRIED) |
+                             (slot == t->capacity ? IDEMI_HAS_STATE : 0));
             if (result < 0)
                 return result;
+            if (ahead)
+                return IDEM_MORE;
         } while (slot-- > 0);
     }
 }
@@ -3283,7 +3288,7 @@ static int idemi_journal_try(idem_table *t)
     j->at = j->front;
     if (j->opened)
         j->time = t->clock;
-    result = idemi_journal_carry(t);
+    result = idemi_journal_carry(t, 0);
     if (result == IDEM_OK && j->newest != IDEMI_NONE)
         result = idemi_journal_again(t, j->newest,
                                      j->newest_state | IDEMI_CARRIED);
@@ -3505,9 +3510,6 @@ static int idemi_journal_in_doubt(const idem_table *t)
 static int idemi_journal_maintain(idem_table *t)
 {
     idem_journal *j = t->journal;
-    const uint32_t *needs = idemi_journal_needs(t);
-    unsigned slot = t->capacity;
-    uint32_t last, oldest;
     int result;
 
     if (j->broken || !j->opened)
@@ -3516,18 +3518,11 @@ static int idemi_journal_maintain(idem_table *t)
         result = idemi_storage_erase(t, 0);
         return result < 0 ? result : IDEM_MORE;
     }
-    if (j->closed || !idemi_journal_has_room(t))
-        return IDEM_OK;
-    last = idemi_journal_due(t, j->sequence + 1, &oldest);
-    do
-        if (idemi_journal_is_needed(t, slot) && needs[slot] <= last) {
-            result = idemi_journal_settle(
-                t, idemi_journal_again(
-                       t, slot, slot == t->capacity ? IDEMI_HAS_STATE : 0));
-            return result < 0 ? result : IDEM_MORE;
-        }
-    while (slot-- > 0);
-    return IDEM_OK;
+    result = j->closed ? IDEM_OK : idemi_journal_carry(t, 1);
+    if (result == IDEM_OK)
+        return result;
+    result = idemi_journal_settle(t, result);
+    return result < 0 ? result : IDEM_MORE;
 }
 
 /* ---------------------------------------------------------------------------
@@ -3901,22 +3896,18 @@ static int idemi_recover_may_be_torn(idem_table *t, uint32_t sector)
 /* Finds out whether storage without a header is blank. */
 static int idemi_recover_blank(idem_table *t)
 {
-    const idem_storage *m = t->config->storage;
-    uint32_t sector, at, len, i;
+    idem_journal *j = t->journal;
+    uint32_t sector, at, i;
 
-    for (sector = 0; sector < m->sector_count; sector++) {
+    for (sector = 0; sector < j->sector_count; sector++) {
         if (idemi_recover_may_be_torn(t, sector))
             continue;
-        for (at = 0; at < m->sector_size; at += len) {
-            int result;
-            len = m->sector_size - at;
-            if (len > t->buffer_size)
-                len = t->buffer_size;
-            result = idemi_recover_read(t, idemi_storage_at(t, sector, at),
-                                        t->buffer, len);
-            for (i = 0; i < len; i++)
-                if (t->buffer[i] != m->erased)
-                    return result < 0 ? result : IDEM_E_FORMAT;
+        for (at = 0; at < j->sector_size; at += j->have) {
+            j->have = 0;
+            idemi_recover_bytes(t, sector, at);
+            for (i = 0; i < j->have; i++)
+                if (t->buffer[i] != t->config->storage->erased)
+                    return t->storage_error ? IDEM_E_STORAGE : IDEM_E_FORMAT;
         }
     }
     return IDEM_OK;
@@ -3997,7 +3988,7 @@ static int idemi_recover_open(idem_table *t)
 static int idemi_recover_format(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t sectors = t->journal->sector_count;
+    uint32_t sectors = j->sector_count;
     int result = IDEM_OK;
 
     for (j->tried = sectors - 1; result == IDEM_OK && sectors > 0;
