@@ -2610,11 +2610,11 @@ static int idemi_storage_erase(idem_table *t, int wait)
 /* A request, with the hashes that are made before the lock is taken; of one
    that asks for a claim also where the answer goes */
 typedef struct idemi_query {
+    idem_slot known;            /* what its slot will have; before the lock only
+                                   the hashes */
     const idem_request *rq;
     idem_claim *claim;
     idem_reply *reply;
-    idem_slot known;            /* what its slot will have; before the lock only
-                                   the hashes */
 } idemi_query;
 
 /* The outcome is no longer owed. */
