@@ -3153,13 +3153,17 @@ static int idemi_journal_again(idem_table *t, unsigned slot, unsigned flags)
     return idemi_journal_put(t, &from);
 }
 
-/* True if two records more fit into the head behind one that is carried: what
-   a boot's first turn confirms, and what it is begun for. */
+/* Bytes of a seal, at most */
+#define IDEMI_SEAL 12u
+
+/* True if there is room in the head for one more that is carried, and behind it
+   for what a boot's first turn confirms, the seal, and what it is begun for. */
 static int idemi_journal_has_room(const idem_table *t)
 {
     const idem_journal *j = t->journal;
 
-    return j->at + 3 * j->record_max <= t->journal->sector_size;
+    return j->at + 3 * j->record_max + idemi_storage_granules(t, IDEMI_SEAL) <=
+           j->sector_size;
 }
 
 /* Sectors are told apart in so many groups when it is found out what is to be
@@ -3198,8 +3202,6 @@ static uint32_t idemi_journal_due(idem_table *t, uint32_t head)
         keys_of[(needs[slot] - j->tail) >> shift] +=
             slot == t->capacity ? j->state_keys : 1;
     } while (slot-- > 0);
-    if (j->stated <= j->damaged)
-        return j->damaged;
     keys = 0;
     for (first = j->tail; first < head; first += UINT32_C(1) << shift) {
         keys += keys_of[group++];
@@ -3207,7 +3209,8 @@ static uint32_t idemi_journal_due(idem_table *t, uint32_t head)
             return first + (UINT32_C(1) << shift) - 1;
         left += UINT32_C(1) << shift;
     }
-    return 0;
+    // So that a loss is not found again at the next opening
+    return j->stated <= j->damaged ? j->damaged : 0;
 }
 
 /* Writes once more, into the head, what is due, as far as there is room; ahead,
@@ -3485,15 +3488,18 @@ static int idemi_journal_confirm(idem_table *t, unsigned slot)
 }
 
 /* Writes down the time if that was not done for so long and somebody needs it:
-   time of which no record tells has not passed after a restart. */
+   time of which no record tells has not passed after a restart.  IDEM_MORE if it
+   did. */
 IDEMI_APART
 static int idemi_journal_tell_time(idem_table *t, uint32_t after_ms)
 {
     const idem_journal *j = t->journal;
+    int result;
 
     if (!IDEMI_JOURNAL(t) || !t->used || t->clock - j->told < after_ms)
         return IDEM_OK;
-    return idemi_journal_note_time(t);
+    result = idemi_journal_note_time(t);
+    return result == IDEM_OK ? IDEM_MORE : result;
 }
 
 /* True while unknown keys may be lost ones. */
@@ -3890,7 +3896,8 @@ static int idemi_recover_may_be_torn(idem_table *t, uint32_t sector)
                        IDEMI_HEADER);
     return idemi_basics_load32(p) != IDEMI_MAGIC ||
            (p[4] != 1 && idemi_header_sum(p) !=
-                             idemi_basics_load32(p + IDEMI_SUM_AT - 2) >> 16);
+                             idemi_basics_load32(p + IDEMI_SUM_AT - 2) >> 16) ||
+           idemi_recover_is_header(t);      // it did not read well before
 }
 
 /* Finds out whether storage without a header is blank. */
