@@ -1210,14 +1210,15 @@ typedef union idem_fingerprint_state {     /* IDEM_HASH says which of them */
     (UINT32_C(1) + (UINT32_C(0) + (n) > 0x7F) +                                \
      (UINT32_C(0) + (n) > 0x3FFF) + (UINT32_C(0) + (n) > 0x1FFFFF))
 #define IDEMI_UP(n, to) (((n) + (to) - 1u) & ~((to) - UINT32_C(1)))
-#define IDEMI_KEY_BYTES(capacity, key_max, response_max)                       \
-    (41u + IDEMI_NUMBER(capacity) + IDEMI_NUMBER(response_max) +               \
-     2u * IDEMI_NUMBER(key_max) + (key_max) + (response_max))
+#define IDEMI_KEY_BYTES(number, capacity, key_max, response_max)               \
+    (41u + number(capacity) + number(response_max) + 2u * number(key_max) +    \
+     (key_max) + (response_max))
 #define IDEMI_KEY_RECORD(capacity, key_max, response_max, prog_size)           \
-    IDEMI_UP(IDEMI_KEY_BYTES(capacity, key_max, response_max), prog_size)
+    IDEMI_UP(IDEMI_KEY_BYTES(IDEMI_NUMBER, capacity, key_max, response_max),   \
+             prog_size)
 #define IDEMI_RECORD_MAX(capacity, key_max, response_max, state_max,           \
                          prog_size)                                            \
-    IDEMI_UP(IDEMI_KEY_BYTES(capacity, key_max, response_max) +                \
+    IDEMI_UP(IDEMI_KEY_BYTES(IDEMI_NUMBER, capacity, key_max, response_max) +  \
                  IDEMI_NUMBER(state_max) + (state_max),                        \
              prog_size)
 
@@ -1231,15 +1232,16 @@ typedef union idem_fingerprint_state {     /* IDEM_HASH says which of them */
      (key_record))
 #define IDEMI_HEADS(capacity, head_keys, state_keys)                           \
     (((capacity) + (state_keys) + (head_keys) - 1u) / (head_keys))
+#define IDEMI_HEADS_SECTORS(heads) (3u * (heads) / 2u + 4u)
 #define IDEMI_SECTORS(capacity, sector_size, prog_size, key_record,            \
                       record_max)                                              \
     ((sector_size) < IDEMI_FRONT(prog_size) + 4u * (record_max)                \
          ? UINT32_C(0)                                                         \
-         : 3u * IDEMI_HEADS(capacity,                                          \
-                            IDEMI_HEAD_KEYS(sector_size, prog_size,            \
-                                            key_record, record_max),           \
-                            IDEMI_STATE_KEYS(key_record, record_max)) / 2u +   \
-               4u)
+         : IDEMI_HEADS_SECTORS(                                                \
+               IDEMI_HEADS(capacity,                                           \
+                           IDEMI_HEAD_KEYS(sector_size, prog_size, key_record, \
+                                           record_max),                        \
+                           IDEMI_STATE_KEYS(key_record, record_max))))
 
 /* ---------------------------------------------------------------------------
    >>functions   in the order of a table's life
@@ -4734,6 +4736,17 @@ typedef uint32_t idemi_size;
 /* Bytes that are read at once, at most */
 #define IDEMI_READ_MAX UINT32_C(0x100000)
 
+/* IDEMI_NUMBER, in fewer bytes of code */
+IDEMI_APART
+static uint32_t idemi_public_number(uint32_t n)
+{
+    uint32_t bytes = 1;
+
+    for (; n > 0x7F; n >>= 7)
+        bytes++;
+    return bytes;
+}
+
 /* Bytes of the longest record that has so many of state, in whole granules. */
 IDEMI_APART
 static uint32_t idemi_public_record(const idem_config *config,
@@ -4742,7 +4755,8 @@ static uint32_t idemi_public_record(const idem_config *config,
     uint32_t capacity = config->capacity, key_max = config->key_max;
     uint32_t response_max = config->response_max;
 
-    return IDEMI_UP(IDEMI_KEY_BYTES(capacity, key_max, response_max) +
+    return IDEMI_UP(IDEMI_KEY_BYTES(idemi_public_number, capacity, key_max,
+                                    response_max) +
                         state_bytes,
                     config->storage->prog_size);
 }
@@ -4751,7 +4765,8 @@ static uint32_t idemi_public_record_max(const idem_config *config)
 {
     uint32_t state_max = config->state_max;
 
-    return idemi_public_record(config, IDEMI_NUMBER(state_max) + state_max);
+    return idemi_public_record(config,
+                               idemi_public_number(state_max) + state_max);
 }
 
 /* Lays the table out in memory, if it is large enough and aligned. */
@@ -4811,13 +4826,16 @@ static int idemi_public_geometry(idem_table *t)
     j->front = IDEMI_FRONT(m->prog_size);
     j->key_record = idemi_public_record(config, 0);
     j->record_max = idemi_public_record_max(config);
-    t->needed = IDEMI_SECTORS(config->capacity, m->sector_size, m->prog_size,
-                              j->key_record, j->record_max);
-    if (!t->needed || m->sector_count < t->needed)
+    t->needed = 0;
+    if (m->sector_size < j->front + 4 * j->record_max)
         return IDEM_E_SPACE;
     j->state_keys = IDEMI_STATE_KEYS(j->key_record, j->record_max);
     j->head_keys = IDEMI_HEAD_KEYS(m->sector_size, m->prog_size,
                                    j->key_record, j->record_max);
+    t->needed = IDEMI_HEADS_SECTORS(
+        IDEMI_HEADS(config->capacity, j->head_keys, j->state_keys));
+    if (m->sector_count < t->needed)
+        return IDEM_E_SPACE;
     j->shape = idemi_storage_shape(config);
     return IDEM_OK;
 }
