@@ -2451,11 +2451,9 @@ static int idemi_storage_result(idem_table *t, int result)
 }
 
 /* Rounds up to whole granules. */
-static uint32_t idemi_storage_granules(const idem_table *t, uint32_t len)
+static uint32_t idemi_storage_granules(const idem_journal *j, uint32_t len)
 {
-    uint32_t granule = t->journal->granule;
-
-    return (len + granule - 1) & ~(granule - 1);
+    return IDEMI_UP(len, j->granule);
 }
 
 /* Bytes from the start of the storage to an offset in a sector. */
@@ -2529,7 +2527,7 @@ static int idemi_storage_prog(idem_table *t, uint32_t offset, uint32_t len)
 {
     const idem_storage *m = t->config->storage;
     uint32_t at = idemi_storage_at(t, t->journal->sequence, offset);
-    uint32_t padded = idemi_storage_granules(t, len), check;
+    uint32_t padded = idemi_storage_granules(t->journal, len), check;
     int result;
 
     IDEM_MEMSET(t->buffer + len, m->erased, (size_t)(padded - len));
@@ -3117,7 +3115,7 @@ static int idemi_journal_put(idem_table *t, const idemi_source *from)
 {
     idem_journal *j = t->journal;
     uint32_t len = idemi_journal_compose(t, from);
-    uint32_t check, end = j->at + idemi_storage_granules(t, len + 4);
+    uint32_t check, end = j->at + idemi_storage_granules(j, len + 4);
     unsigned flags = from->flags;
     int result;
 
@@ -3769,7 +3767,7 @@ static uint32_t idemi_recover_record(idem_table *t, uint32_t sequence,
     check ^= idemi_storage_check(t, sequence, at, start, len);
     if (idemi_recover_check(t, r, check))
         return 0;
-    return idemi_storage_granules(t, len + 4);
+    return idemi_storage_granules(t->journal, len + 4);
 }
 
 /* Whether a sector has, from an offset on, a record that was not carried: one
@@ -4179,7 +4177,9 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
         *s = *known;
     idemi_order_note(t, s);
     t->token += (uint32_t)(known->token - (uint32_t)t->token);
-    idemi_command_name(t, slot, q->claim);
+    q->claim->token = t->token;
+    q->claim->slot = slot;
+    q->claim->attempt = attempt;
     return IDEM_OK;
 }
 
