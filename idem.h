@@ -3114,25 +3114,23 @@ static uint32_t idemi_journal_compose(idem_table *t, const idemi_source *from)
 static int idemi_journal_put(idem_table *t, const idemi_source *from)
 {
     idem_journal *j = t->journal;
-    uint32_t len = idemi_journal_compose(t, from);
-    uint32_t check, end = j->at + idemi_storage_granules(j, len + 4);
-    unsigned flags = from->flags;
+    uint32_t len = idemi_journal_compose(t, from), check;
     int result;
 
-    if (end > j->sector_size)
+    if (idemi_storage_granules(j, len + 4) > j->sector_size - j->at)
         return IDEM_MORE;
     check = idemi_storage_check(t, j->sequence, j->at, t->buffer, len);
-    if (idemi_record_is_bound(flags))
+    if (idemi_record_is_bound(from->flags))
         check ^= idemi_slot_at(t, from->slot)->token << 16;
     idemi_basics_store32(t->buffer + len, check);
     result = idemi_storage_prog(t, j->at, len + 4);
     if (result < 0)
         return result;
-    j->at = end;
+    j->at += idemi_storage_granules(j, len + 4);
     j->told = t->clock;
-    if (flags & IDEMI_HAS_KEY)
+    if (from->flags & IDEMI_HAS_KEY)
         idemi_journal_needs(t)[from->slot] = j->sequence;
-    if (flags & IDEMI_HAS_STATE)
+    if (from->flags & IDEMI_HAS_STATE)
         idemi_journal_needs(t)[t->capacity] = j->sequence;
     return IDEM_OK;
 }
