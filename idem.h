@@ -3160,7 +3160,7 @@ static int idemi_journal_has_room(const idem_table *t)
 {
     const idem_journal *j = t->journal;
 
-    return j->at + 3 * j->record_max + idemi_storage_granules(t, IDEMI_SEAL) <=
+    return j->at + 3 * j->record_max + idemi_storage_granules(j, IDEMI_SEAL) <=
            j->sector_size;
 }
 
