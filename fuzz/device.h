@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * A device under a fuzzer: a medium (tests/flash.h) and a configuration chosen
- * by the input, and a table on it.  Every call is bounded: a storage that is
- * used without end is a violation, not a time-out.
+ * A device under a fuzzer: a medium (tests/storage/flash.h) and a configuration
+ * chosen by the input, and a table on it.  Every call is bounded: a storage that
+ * is used without end is a violation, not a time-out.
  */
 #ifndef DEVICE_H
 #define DEVICE_H

@@ -22,7 +22,7 @@
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
 #include "examples/serial/protocol.c"
-#include "tests/flash.h"
+#include "tests/storage/flash.h"
 #include <stdio.h>
 #include <stdlib.h>
 

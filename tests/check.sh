@@ -1,17 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
 # Every configuration: compiles without a warning in each language, compiler and
-# option; passes the tests in each option, word size, byte order, sanitizer.
-# SHORT=1 leaves out what differs least from something that stays in.
+# option; passes the tests in each option, word size, byte order, sanitizer; two
+# builds give the same bytes.  SHORT=1 leaves out what differs least from
+# something that stays in.
 set -eu
 
+short=${SHORT:-}
 out=build/check
 rm -rf "$out"
 mkdir -p "$out"
 passed=0
+failed=0
 
 # run NAME COMMAND...: one check; those that fail are shown, and the rest goes on
-failed=0
 run() {
     what=$1
     shift
@@ -20,7 +22,8 @@ run() {
     else
         failed=$((failed + 1))
         echo "FAILED: $what: $1"
-        grep -E 'error|warning|[Ff]ail|not ok|died' "$out/log" | head -n 3
+        grep -E 'error|warning|[Ff]ail|not ok|died|violation' "$out/log" |
+            head -n 3
     fi
 }
 
@@ -40,105 +43,112 @@ clang_warn="-Weverything -Werror -Wno-padded -Wno-unsafe-buffer-usage
     -Wno-c++98-compat-pedantic -Wno-old-style-cast
     -Wno-zero-as-null-pointer-constant"
 
-short=${SHORT:-}
-c_standards="c99 c11 c17"
-cpp_standards="c++11 c++17"
-[ "$short" != 1 ] || { c_standards=c99; cpp_standards=c++11; }
+gcc_c="gcc $gcc_warn $c_warn"
+clang_c="clang-19 $clang_warn"
+source=tests/compile
 
-options="-DIDEM_WIDE=0
+# compile STD FLAGS... SOURCE: with both compilers of its language
+compile() {
+    std=$1
+    shift
+    case $std in
+    c++*) compilers="g++ $gcc_warn:clang++-19 $clang_warn" ;;
+    *)    compilers="$gcc_c:$clang_c" ;;
+    esac
+    for compiler in "${compilers%%:*}" "${compilers#*:}"; do
+        run "$std $*" $compiler -std=$std -I. -c "$@" -o "$out/o"
+    done
+}
+
+options="-Os
+-DIDEM_NO_JOURNAL
+-DIDEM_WIDE=0
 -DIDEM_WIDE=1
--DIDEM_HASH=IDEM_HASH_SIPHASH
 -DIDEM_HASH=IDEM_HASH_HALFSIPHASH
 -DIDEM_HASH=IDEM_HASH_FNV
+-DIDEM_FILE_STORAGE -D_POSIX_C_SOURCE=200809L
+-m32 -idirafter /usr/include/$(gcc -print-multiarch)"
+more_options="-O2
+-O3
 -DIDEM_DEBUG
 -DIDEM_STATIC
--DIDEM_NO_JOURNAL
 -DIDEM_API=extern
 -fshort-enums
 -funsigned-char
--m32
--ffreestanding
--O3"
+-ffreestanding"
 
-compile="tests/compile"
-file="-D_POSIX_C_SOURCE=200809L -DIDEM_FILE_STORAGE"
+# each_option STD SOURCE: compiles with none, then with each
+each_option() {
+    compile $1 -O0 $2
+    echo "$options" > "$out/options"
+    while read -r option; do
+        compile $1 $option $2
+    done < "$out/options"
+}
+
 echo "-- compiles"
-for option in "" -DIDEM_NO_JOURNAL; do
-    run "windows $option" gcc -std=c99 $gcc_warn $c_warn $option -I. -c \
-        $compile/windows.c -o "$out/o"
-done
-for std in $c_standards; do
-    for source in c.c own_memory.c; do
-        run "$std" gcc -std=$std -O2 $gcc_warn $c_warn -I. -c \
-            $compile/$source -o "$out/o"
-        run "$std" clang-19 -std=$std -O2 $clang_warn -I. -c \
-            $compile/$source -o "$out/o"
-        for option in $options; do
-            [ "$short/$source" != 1/own_memory.c ] || break
-            run "$std $option" gcc -std=$std $gcc_warn $c_warn $option -I. \
-                -c $compile/$source -o "$out/o"
-            [ "$short" != 1 ] || continue
-            run "$std $option" clang-19 -std=$std $clang_warn $option -I. \
-                -c $compile/$source -o "$out/o"
-        done
+[ "$short" = 1 ] || options="$options
+$more_options"
+each_option c99 $source/c.c
+compile c++11 -O0 $source/cpp.cpp
+compile c99 -O0 $source/own_memory.c
+if [ "$short" != 1 ]; then
+    each_option c++11 $source/cpp.cpp
+    each_option c99 $source/own_memory.c
+    for std in c11 c17 c++17; do
+        case $std in
+        c++*) each_option $std $source/cpp.cpp ;;
+        *)    each_option $std $source/c.c ;;
+        esac
     done
-    run "$std file" gcc -std=$std -O2 $gcc_warn $c_warn $file -I. -c \
-        $compile/c.c -o "$out/o"
-    run "$std file" clang-19 -std=$std -O2 $clang_warn $file -I. -c \
-        $compile/c.c -o "$out/o"
-done
-for std in $cpp_standards; do
-    for option in -O2 $options; do
-        run "$std $option" clang++-19 -std=$std $clang_warn $option -I. -c \
-            $compile/cpp.cpp -o "$out/o"
-        [ "$short" != 1 ] || [ "$option" = -O2 ] || continue
-        run "$std $option" g++ -std=$std $gcc_warn $option -I. -c \
-            $compile/cpp.cpp -o "$out/o"
-    done
-    run "$std file" g++ -std=$std $gcc_warn $file -I. -c $compile/cpp.cpp \
-        -o "$out/o"
-    run "$std" g++ -std=$std -I. $compile/cpp.cpp -o "$out/cpp"
-    run "$std runs" "$out/cpp"
-done
+fi
+run windows $gcc_c -std=c99 -I. -c $source/windows.c -o "$out/o"
+run tcc tcc -std=c99 -Wall -Werror -I. -c $source/c.c -o "$out/o"
 
-echo "-- links: two files with one implementation, two with private ones"
-run two gcc -std=c99 $gcc_warn -I. $compile/two_a.c $compile/two_b.c \
-    -o "$out/two"
-run "two runs" "$out/two"
-run private gcc -std=c99 $gcc_warn -I. $compile/private_a.c \
-    $compile/private_b.c -o "$out/private"
-run "private runs" "$out/private"
+# program NAME COMMAND...: builds it, and it runs
+program() {
+    name=$1
+    shift
+    run "$name" "$@" -I. -o "$out/$name"
+    run "$name runs" "$out/$name"
+}
 
-echo "-- other machines: Cortex-M0, AVR, STM8, big-endian; tcc"
-run cortex-m0 arm-none-eabi-gcc -std=c99 -mcpu=cortex-m0 -mthumb -Os \
-    $gcc_warn $c_warn -I. -c $compile/c.c -o "$out/o"
-run avr avr-gcc -std=c99 -mmcu=atmega328p -Os -Wall -Wextra -Wconversion \
-    -Werror -I. -c $compile/c.c -o "$out/o"
-[ "$short" = 1 ] ||
-    run stm8 sdcc -mstm8 --std-c99 --opt-code-size -I. -c $compile/c.c \
-        -o "$out/c.rel"
-run s390x s390x-linux-gnu-gcc -std=c99 -O2 $gcc_warn -I. -c $compile/c.c \
-    -o "$out/o"
+echo "-- links: C++; two files with one implementation, two with private ones"
+program cpp g++ -std=c++11 $source/cpp.cpp
+program two $gcc_c -std=c99 $source/two_a.c $source/two_b.c
+program private $gcc_c -std=c99 $source/private_a.c $source/private_b.c
+
 # Whether an object asks for no more than three functions of a C library, and
 # what the compiler brings.
 freestanding() {
     ! arm-none-eabi-nm -u "$1" | grep -Ev \
         ' (memcpy|memset|memcmp|__aeabi_.*|__gnu_.*|protocol_.*)$'
 }
-for source in protocol device; do
-    run "$source.c on cortex-m0" arm-none-eabi-gcc -std=c99 -mcpu=cortex-m0 \
-        -mthumb -Os -ffreestanding $gcc_warn $c_warn -I. -c \
-        examples/serial/$source.c -o "$out/o"
-    run "$source.c is freestanding" freestanding "$out/o"
-    run "$source.c on avr" avr-gcc -std=c99 -mmcu=atmega328p -Os -Wall \
-        -Wextra -Wconversion -Werror -I. -c examples/serial/$source.c \
-        -o "$out/o"
-done
-run tcc tcc -std=c99 -Wall -Werror -I. -c $compile/c.c -o "$out/o"
 
-# tests NAME FLAGS: the unit tests, built by $CC with these and run by $RUNNER
+echo "-- other machines: Cortex-M0, AVR, STM8, big-endian"
+arm="arm-none-eabi-gcc -std=c99 -mcpu=cortex-m0 -mthumb -Os $gcc_warn $c_warn"
+avr="avr-gcc -std=c99 -mmcu=atmega328p -Os -Wall -Wextra -Wconversion -Werror"
+run cortex-m0 $arm -I. -c $source/c.c -o "$out/o"
+run avr $avr -I. -c $source/c.c -o "$out/o"
+run s390x s390x-linux-gnu-gcc -std=c99 -O2 $gcc_warn -I. -c $source/c.c \
+    -o "$out/o"
+[ "$short" = 1 ] ||
+    run stm8 sdcc -mstm8 --std-c99 --opt-code-size -I. -c $source/c.c \
+        -o "$out/c.rel"
+for name in protocol device; do
+    run "$name.c on cortex-m0" $arm -ffreestanding -I. -c \
+        examples/serial/$name.c -o "$out/o"
+    run "$name.c is freestanding" freestanding "$out/o"
+    run "$name.c on avr" $avr -I. -c examples/serial/$name.c -o "$out/o"
+done
+
+# tests NAME FLAGS: the unit tests in $unit, or all, built by $CC with these and
+# run by $RUNNER
+[ "$short" != 1 ] || IDEM_CALLS=${IDEM_CALLS:-20000}
 IDEM_CALLS=${IDEM_CALLS:-100000}
+CC=
 RUNNER=
+unit=
 export CC CFLAGS B IDEM_CALLS RUNNER
 tests() {
     name=$1
@@ -156,26 +166,35 @@ bare() {
 }
 
 san="-fsanitize=address,undefined -fno-sanitize-recover=all -g1"
-small="-DIDEM_WIDE=0 -DIDEM_HASH=IDEM_HASH_HALFSIPHASH"
-unit=
+narrow="-DIDEM_WIDE=0 -DIDEM_HASH=2"
 CC=clang-19
 tests "clang, address, undefined, integer" \
     "-std=c99 -O1 $san -fsanitize=implicit-conversion"
+run "crash, sanitized" clang-19 -std=c99 -O1 $san -I. \
+    tests/storage/crash.c -o "$out/crash"
+for geometry in nor8 ecc-odd fram; do
+    run "crash, sanitized, $geometry" "$out/crash" --short \
+        --geometry $geometry
+done
 CC=gcc
-bare "gcc -m32 -Os, 16-bit index, HalfSipHash" "-m32 -idirafter /usr/include/$(gcc -print-multiarch) -std=c99 -Os $small"
+bare "gcc -m32 -Os, 16-bit index, HalfSipHash" \
+    "-m32 -idirafter /usr/include/$(gcc -print-multiarch) -std=c99 -Os $narrow"
 unit=threads
 tests "threads, watched" "-std=c99 -O1 -g -fsanitize=thread"
+unit="hash keys journal journal_hash table"
+tests FNV "-std=c99 -O0 -DIDEM_HASH=3"
 unit=
 if [ "$short" != 1 ]; then
     tests "gcc, address and undefined" "-std=c99 -O1 $san"
-    tests "gcc -m64 -Os, 16-bit index, HalfSipHash" "-std=c99 -Os $small"
+    tests "gcc -Os, 16-bit index, HalfSipHash" "-std=c99 -Os $narrow"
     tests "gcc -O3" "-std=c99 -O3"
-    tests FNV "-std=c99 -O1 -DIDEM_HASH=IDEM_HASH_FNV"
+    tests FNV "-std=c99 -O1 -DIDEM_HASH=3"
     CC=clang-19
     bare "clang, memory" "-std=c99 -O1 -g -fsanitize=memory"
     CC=s390x-linux-gnu-gcc
     RUNNER=qemu-s390x
     bare "big-endian s390x" "-std=c99 -O2 -static"
 fi
+run "two builds" sh tests/repro.sh
 echo "check: $passed passed, $failed failed"
 [ "$failed" = 0 ]

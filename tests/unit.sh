@@ -40,7 +40,7 @@ build() {
 # once more.
 run() {
     [ -e "$unit/$1" ] || return 0
-    CMOCKA_MESSAGE_OUTPUT=tap "$unit/$1" >"$unit/$1.tap" 2>&1 ||
+    CMOCKA_MESSAGE_OUTPUT=tap ${RUNNER-} "$unit/$1" >"$unit/$1.tap" 2>&1 ||
         grep -q '^not ok ' "$unit/$1.tap" ||
         echo "not ok - $1 died" >>"$unit/$1.tap"
 }

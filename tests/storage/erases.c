@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
  * L3: at most one erase in a call, none if there was idle time, and one more in
- * a boot's first that writes; and L2: nothing uses up the ring.  On random small rings, most of them
- * the smallest that is accepted, with restarts in a row, claims that stay open
- * or are taken up again after a restart, and outcomes of every length.
+ * a boot's first that writes; and L2: nothing uses up the ring.  On random small
+ * rings, most of them the smallest that is accepted, with restarts in a row,
+ * claims that stay open or are taken up again after a restart, and outcomes of
+ * every length.
  *
- *     erases [SEED [COUNT]]     one ring for each seed
+ *     erases [SEED [COUNT]]     one ring for each seed; the first that is wrong
+ *                               ends the run
  */
 #define IDEM_STATIC
 #define IDEM_IMPLEMENTATION
@@ -18,6 +20,7 @@
 enum { MEDIUM = 1 << 22, MEMORY = 1 << 20 };    // bytes
 enum { CLAIMS = 300, SECTORS_MAX = 400, LONGEST = 8192 };
 enum { FILLING = 9 };               // boots of a row that fill the ring before
+enum { TOLD = 5 };                  // of what is wrong
 enum { ROWS = 4 };                  // kinds of rows; twice, with completions
 
 static uint8_t  medium[MEDIUM];
@@ -151,13 +154,15 @@ static void judge(const char *what, int result, unsigned most)
     if (cost.erases <= most && result != IDEM_E_SPACE &&
         result != IDEM_E_STORAGE)
         return;
-    sum.wrong++;
+    if (++sum.wrong > TOLD)
+        return;
     printf("boot %u: %s is %d, %u erases: capacity %u, granule %u, %u sectors "
            "of %u, state %u, volatile %u, row %d, idle %d, "
            "%u claims held\n", the.boot, what, result, cost.erases,
            (unsigned)the.config.capacity, the.storage.prog_size,
            (unsigned)the.storage.sector_count, (unsigned)sector_size,
-           the.config.state_max, the.config.volatile_claims, the.row, the.idle, the.held);
+           the.config.state_max, the.config.volatile_claims, the.row, the.idle,
+           the.held);
 }
 
 /* The number of the key of a call. */
@@ -343,8 +348,7 @@ int main(int argc, char **argv)
     unsigned long count = argc > 2 ? strtoul(argv[2], NULL, 10) : 1;
     int good;
 
-    for (unsigned long n = 0; n < count; n++) {
-        unsigned long wrong = sum.wrong;
+    for (unsigned long n = 0; n < count && !sum.wrong; n++) {
         state = (seed + n) * UINT64_C(0x9E3779B97F4A7C15) + 12345;
         for (unsigned i = 0; i < 10; i++)
             chance(1);
@@ -355,7 +359,7 @@ int main(int argc, char **argv)
             else
                 repeat();
         }
-        if (sum.wrong != wrong)
+        if (sum.wrong)
             printf("that was seed %lu\n", seed + n);
     }
     printf("seeds %lu to %lu: %lu rings, %lu begins, %lu erases, "

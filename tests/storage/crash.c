@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
  * Cuts the power at every storage operation of many short workloads, leaves the
- * operation torn in every way that tests/flash.h knows, starts again, and looks
+ * operation torn in every way that flash.h knows, starts again, and looks
  * whether every promise still holds.  What holds is what the model of
- * tests/crash_model.h says, which knows the calls and nothing of the journal.
+ * crash_model.h says, which knows the calls and nothing of the journal.
  *
  *     build/crash                 minutes; --short: seconds, --long: hours
  *     build/crash --states N      samples with one seed after the other, three

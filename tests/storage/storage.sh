@@ -1,0 +1,62 @@
+#!/bin/sh
+# SPDX-License-Identifier: 0BSD
+# What the storage must do and what is done to it, power cuts apart (crash.sh).
+#     storage.sh [PART...]
+#         failures    every callback fails at every call
+#         extremes    the smallest and the largest configurations
+#         erases      no call erases more than it may, on random rings
+#         file        the file storage under strace and kill -9
+#         format      a reader that was written from the manual alone
+# SHORT=1 takes fewer.  IDEM_ONE_IN: each so many-th failure; IDEM_SEEDS: so many
+# configurations, rings.
+set -eu
+
+B=${B:-build}
+here=tests/storage
+mkdir -p "$B"
+
+# either LONG SHORT: the one that is asked for
+either() {
+    if [ "${SHORT:-}" = 1 ]; then echo "$2"; else echo "$1"; fi
+}
+
+build() {
+    name=$1
+    shift
+    ${CC:-cc} -std=c99 -Wall -Wextra -Wpedantic -Wshadow -Werror \
+        -Wno-unused-function -I. -Itests -I$here "$@" $here/"$name".c \
+        -o "$B/$name"
+}
+
+part_failures() {
+    build failures -O2
+    "$B/failures" "${IDEM_ONE_IN:-$(either 29 997)}"
+}
+
+# With a wide index and with a narrow one, each with seeds of its own.
+part_extremes() {
+    count=${IDEM_SEEDS:-$(either 250 24)}
+    build extremes -O1 -DIDEM_WIDE=1
+    "$B/extremes" 1 "$count"
+    build extremes -O1 -DIDEM_WIDE=0
+    "$B/extremes" $((count + 1)) "$count"
+}
+
+part_erases() {
+    build erases -O2
+    "$B/erases" 1 "${IDEM_SEEDS:-$(either 30000 1500)}"
+}
+
+part_file() {
+    sh tests/file/file.sh
+}
+
+part_format() {
+    sh tests/golden.sh
+    sh tests/format/format.sh
+}
+
+for part in ${*:-failures extremes erases file format}; do
+    echo "-- $part"
+    part_$part
+done
