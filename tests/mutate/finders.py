@@ -140,9 +140,10 @@ class Finders:
         program = directory + "/" + name
         if not compiles((PLAIN if name in JUDGES else TCC) +
                         ["-I" + directory] + INCLUDES +
-                        [source, "-o", program, "-lcmocka", "-lpthread"]):
+                        [source, "-o", program, "-L" + directory, "-lidem",
+                         "-lcmocka", "-lpthread"]):
             return "does not compile"
-        return passes([program] + arguments + list(more), seconds)
+        return passes([program] + arguments + list(more), seconds, directory)
 
     def limit(self, name):
         """The seconds that a test may take: several times what it needs.  0 if

@@ -58,8 +58,8 @@ byte header[HEADS];
 byte seal[HEADS];
 byte told[HEADS * KEYS];            /* what it and those before say of a key */
 byte newest[HEADS] = KEYS;          /* the key of its newest record */
-byte weak[HEADS];                   /* what that says, if it flickers */
-bool has_weak[HEADS];
+byte weak[HEADS];                   /* what a record says that flickers, and */
+byte weak_key[HEADS] = KEYS;        /* its key; KEYS: none */
 
 /* The table. */
 byte ram[KEYS];
@@ -123,9 +123,9 @@ inline open_table()
     :: else -> break
     od;
     if
-    :: has_weak[head] -> ram[newest[head]] = weak[head]
-    :: has_weak[head] -> last = KEYS
-    :: !has_weak[head]
+    :: weak_key[head] < KEYS -> ram[weak_key[head]] = weak[head]
+    :: weak_key[head] < KEYS -> last = KEYS
+    :: weak_key[head] == KEYS
     fi;
     look(before, lost);
     if
@@ -169,7 +169,7 @@ inline clear(from)
         told[heads * KEYS + 1] = 0;
         newest[heads] = KEYS;
         weak[heads] = 0;
-        has_weak[heads] = false
+        weak_key[heads] = KEYS
     :: else -> break
     od
 }
@@ -204,11 +204,11 @@ inline count()
 #ifdef BROKEN_CONFIRM
     newest[0] = newest[head];
     weak[0] = weak[head];
-    has_weak[0] = has_weak[head];
+    weak_key[0] = weak_key[head];
 #else
     newest[0] = KEYS;
     weak[0] = 0;
-    has_weak[0] = false;
+    weak_key[0] = KEYS;
 #endif
     clear(1);
     head = 0;
@@ -256,10 +256,11 @@ inline write(key, record)
     lost = false;
     if
 #ifdef BROKEN_BEHIND
-    :: !turned && last == KEYS && has_weak[head] ->
+    :: !turned && last == KEYS && weak_key[head] < KEYS ->
         weak[head] = record;        /* programmed over the one that is torn */
+        weak_key[head] = key;
         newest[head] = key
-    :: !turned && !(last == KEYS && has_weak[head]) -> turn()
+    :: !turned && !(last == KEYS && weak_key[head] < KEYS) -> turn()
 #else
     :: !turned -> turn()
 #endif
@@ -272,11 +273,17 @@ inline write(key, record)
         newest[0] = key;
         if
         :: torn == YES -> told[key] = record
-        :: torn == MAYBE -> weak[0] = record; has_weak[0] = true
+        :: torn == MAYBE -> weak[0] = record; weak_key[0] = key
         :: torn == NO -> newest[0] = KEYS
         fi;
         open_table()
-    :: !lost && turned -> told[key] = record; newest[0] = key
+    :: !lost && turned ->
+        told[key] = record;
+        newest[0] = key;
+        if
+        :: weak_key[0] == key -> weak_key[0] = KEYS; weak[0] = 0
+        :: else
+        fi
     :: !lost && !turned
     fi;
     torn = NO
