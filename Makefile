@@ -21,8 +21,8 @@ crash: $(CRASH)          ## power cuts at every step of many workloads
 	    $(B)/crash_narrow --short && $(B)/crash_cells --short; else \
 	    for c in $(CRASH); do $$c || exit 1; done; fi
 
-crash-faults:            ## the same must find bugs that are planted
-	@SHORT="$(SHORT)" sh tests/crash_faults.sh
+crash-faults:            ## bugs that are planted must be found
+	@SHORT="$(SHORT)" python3 tests/mutate/faults.py $(FAULTS)
 
 file:                    ## the file storage under strace and kill -9
 	@SHORT="$(SHORT)" sh tests/file/file.sh
@@ -121,9 +121,9 @@ fuzz:                    ## libFuzzer and AFL++ on fuzz/; IDEM_SECONDS for each
 	@SHORT="$(SHORT)" sh fuzz/fuzz.sh
 
 mutate:                  ## plants small faults in idem.h: do the tests see them?
-	@SHORT="$(SHORT)" python3 tests/mutate/mutate.py
+	@SHORT="$(SHORT)" python3 tests/mutate/mutate.py $(MUTATE)
 
-deps-trust:              ## install what cover, fuzz and mutate need
+deps-trust:              ## install what cover, fuzz, mutate, crash-faults need
 	@sh tests/deps.sh libcmocka-dev clang-19 llvm-19 libclang-rt-19-dev \
 	    afl++ python3 tcc
 

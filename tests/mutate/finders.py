@@ -7,6 +7,7 @@ have the header inside and are built for each.
     finders = Finders()
     finders.judge(directory, names)     the first of these that finds something
 """
+import atexit
 import concurrent.futures
 import glob
 import os
@@ -18,7 +19,7 @@ import subprocess
 import sys
 import threading
 
-OUT = "build/mutate"
+OUT = "build/mutate/%d" % os.getpid()     # two may run at once
 JOBS = int(os.environ.get("IDEM_JOBS", "2"))
 SHORT = os.environ.get("SHORT") == "1"
 MEMORY = 2 << 30
@@ -94,7 +95,7 @@ class Finders:
         self.unsound = set()            # those that find what nobody planted
         self.bin = os.path.abspath(OUT + "/bin")
         self.sound = os.path.abspath(OUT + "/sound")
-        shutil.rmtree(OUT, ignore_errors=True)
+        atexit.register(shutil.rmtree, OUT, ignore_errors=True)
         os.makedirs(self.bin)
         os.makedirs(self.sound)
         shutil.copy("idem.h", self.sound)
