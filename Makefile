@@ -70,7 +70,7 @@ cover:                   ## lines, branches, MC/DC of idem.h by the tests
 	@sh tests/cover/cover.sh
 
 mutate:                  ## plants small faults: do the tests see them?
-	@SHORT="$(SHORT)" python3 tests/mutate/mutate.py
+	@SHORT="$(SHORT)" python3 tests/mutate/mutate.py $(MUTATE)
 
 lint:                    ## static analysis, MISRA, complexity, stack, spelling
 	@SHORT="$(SHORT)" sh tests/lint.sh

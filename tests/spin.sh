@@ -37,8 +37,8 @@ explore -DCUTS=2 -DBEGINS=$calls || {
 }
 echo "spin: 2 workers, 2 keys, $calls calls of begin, 2 cuts:" \
     "$(states) states, 0 errors"
-variants="FENCE CLAIM CONFIRM RELY BEHIND HEADER REPLY"
-[ "${SHORT:-}" != 1 ] || variants="FENCE CLAIM HEADER"
+variants="FENCE CLAIM REPLY SEAL CARRY CONFIRM RELY BEHIND"
+[ "${SHORT:-}" != 1 ] || variants="FENCE CLAIM SEAL RELY"
 for broken in $variants; do
     if explore -DCUTS=2 -DBEGINS=3 -DBROKEN_$broken; then
         echo "FAILED: spin: BROKEN_$broken is not found out"

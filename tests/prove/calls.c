@@ -1,83 +1,30 @@
 /* SPDX-License-Identifier: 0BSD */
-/* What Frama-C's value analysis runs of the calls (tests/prove.sh): a table is
- * opened, then any calls come in any order and number, with any arguments at
- * any time, until nothing new is to be seen.  Any is: every value at once.  No
- * alarm says that none of all these runs reads or writes outside an object,
- * overflows, shifts too far, divides by zero, or uses what was not set.
+/* What Frama-C's value analysis runs of the calls (tests/prove.sh): a table
+ * without storage is opened, then any calls come in any order and number, with
+ * any arguments at any time, until nothing new is to be seen.  Any is: every
+ * value at once.  No alarm says that none of all these runs reads or writes
+ * outside an object, overflows, shifts too far, divides by zero, or uses what
+ * was not set.
  *
- * It is a table without storage; or with IDEM_CELLS the opening alone of one in
- * cells that hold any bytes (cells.h), and what idem_check looks at then; or
- * with CALLED, too, a part of any call on one that is open (cells_called.h); or
- * with RING a part of the opening of one in a ring of sectors that hold any
- * bytes (ring.h, replay.h); or with WRITER, too, a part of what calls write and
- * read there (writer.h); or with CALLED beside that, a part of any call on one
- * that is open (called.h); or with FORMAT idem_format, in cells or a ring, but
- * for the opening at its end.
- *
- * Small in size, not in what may be in it: 2 keys, of up to 3 bytes (cells: 2;
- * with SHORT=1 one key; ring: one or two, of 2).  The table is in one object:
- * that one part of it does not run into another is seen only by what that does
- * to the links and numbers there.  Lengths up to 5 go with 5 bytes; of a
- * request's pointers one at most is NULL.
+ * Small in size, not in what may be in it: 2 keys, of up to 3 bytes.  The table
+ * is in one object: that one part of it does not run into another is seen only
+ * by what that does to the links and numbers there.  Lengths up to 5 go with 5
+ * bytes; of a request's pointers one at most is NULL.
  */
 #define IDEM_STATIC
-#if !defined IDEM_CELLS && !defined RING
 #define IDEM_NO_JOURNAL
-#endif
 #include "idem.h"
 
 #include "any.h"
 
-#ifdef RING
-#ifndef IN_RAM
-#define IN_RAM 0
-#endif
-#ifdef ENTER
-enum { CAPACITY = 2 };
-#else
-enum { CAPACITY = 1 };
-#endif
-#endif
-#ifndef IDEM_NO_JOURNAL
-enum { KEY_MAX = 2, RESPONSE_MAX = 2, STATE_MAX = 1 };
-#else
 enum { CAPACITY = 2, KEY_MAX = 3, RESPONSE_MAX = 3, STATE_MAX = 2 };
-#endif
 
-#ifdef IDEM_CELLS
-#include "cells.h"
-#elif defined RING
-#include "ring.h"
-#else
 static uint32_t memory[IDEM_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX,
                                         STATE_MAX) / 4];
-#endif
-
-#ifdef CALLED
-/* What stands in the copy that is analysed, whatever the journal is in
-   (slot.h); and what eva_record is there */
-enum { EVA_WRITTEN = 1, EVA_OUTCOME, EVA_EMPTY, EVA_NONE, EVA_FOUND };
-static void eva_clock(void);
-static void eva_over_or_not(void);
-static int begun_or_not(idem_table *t, idem_claim *c, idem_reply *r,
-                        const idem_request *rq, uint32_t now_ms);
-#endif
-
-#ifdef FORMAT
-/* The opening at the end of idem_format. */
-static int opened_or_not(idem_table *t, const idem_config *c, void *m,
-                         size_t size, uint32_t now_ms)
-{
-    (void)t, (void)c, (void)m, (void)size, (void)now_ms;
-    return -(int)below(11);
-}
-#endif
 
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
-#ifndef RING
 #include "specs.h"
-#endif
 
 static idem_config config;
 static idem_table table;
@@ -111,29 +58,6 @@ static void configure(void)
         config.lock = refuse_or_not;
         config.unlock = unlock;
     }
-#ifdef IDEM_CELLS
-    cells.erased = any_byte();
-    cells.verify = any_byte();
-    if (below(2))
-        cells.sync = NULL;
-    config.storage = &cells;
-#endif
-#ifdef RING
-    ring.erased = any_byte();
-    ring.verify = any_byte();
-    config.storage = &ring;
-    config.in_ram = IN_RAM;
-#endif
-#ifdef WRITER
-    if (below(2)) {
-        ring.erase = NULL;
-        ring.erasing = NULL;
-    }
-    if (below(2))
-        ring.erasing = NULL;
-    if (below(2))
-        ring.sync = NULL;
-#endif
 }
 
 static idem_request request;
@@ -309,37 +233,12 @@ static void call(void)
     }
 }
 
-#ifdef WRITER
-#include "slot.h"
-#include "ready.h"
-#include "writer.h"
-#ifdef CALLED
-#include "called.h"
-#endif
-#elif defined IDEM_CELLS && defined CALLED
-#include "slot.h"
-#include "cells_called.h"
-#elif defined RING
-#include "replay.h"
-#endif
-
 int main(void)
 {
     configure();
-#ifdef FORMAT
-    idem_format(&table, &config, memory, sizeof memory, any());
-#elif defined CALLED || (defined RING && !defined REPLAY)
-    if (idemi_public_prepare(&table, &config, memory, sizeof memory) == IDEM_OK)
-        part();
-#else
     if (idem_open(&table, &config, memory, sizeof memory, any()) != IDEM_OK)
         return 1;
-#ifdef IDEM_CELLS
-    idem_check(&table);
-#elif !defined RING
     while (below(2))
         call();
-#endif
-#endif
     return 0;
 }

@@ -7,7 +7,7 @@
  * Besides what Eva looks for: a descriptor that is used is open, and at the end
  * of a call none is but that of a file that is open.
  *
- * Small in size: one sector, a few lengths of paths; a callback is asked for up
+ * Small in size: four sectors, a few lengths of paths; a callback is asked for up
  * to 3 bytes.  Of more than 4 bytes the system writes some or all pieces of 64,
  * of more than 256 all.
  */
@@ -140,7 +140,7 @@ static ssize_t eva_pwrite(int fd, const void *src, size_t len, off_t at)
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
 
-enum { SECTOR = 4096 + 256 };
+enum { SECTOR = 1024 + 64, SECTORS = 4 };
 
 static idem_file file;
 static char path[5000];
@@ -168,11 +168,11 @@ static int open_any(void)
 {
     any_path();
     switch (below(5)) {
-    case 0:  return idem_file_open(NULL, path, SECTOR, 1);
-    case 1:  return idem_file_open(&file, NULL, SECTOR, 1);
+    case 0:  return idem_file_open(NULL, path, SECTOR, SECTORS);
+    case 1:  return idem_file_open(&file, NULL, SECTOR, SECTORS);
     case 2:  return idem_file_open(&file, path, any(), 0);
     case 3:  return idem_file_open(&file, path, 0, any());
-    default: return idem_file_open(&file, path, SECTOR, 1);
+    default: return idem_file_open(&file, path, SECTOR, SECTORS);
     }
 }
 
@@ -180,7 +180,7 @@ static void use(void)
 {
     idem_storage *m = &file.storage;
     uint32_t len = below(sizeof bytes + 1);
-    uint32_t at = below(SECTOR - sizeof bytes);
+    uint32_t at = below(SECTORS * SECTOR - sizeof bytes);
 
     //@ split len;
     switch (below(4)) {

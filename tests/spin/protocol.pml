@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
  * The protocol of idem.h, without its bytes: two workers, two keys, leases that
- * end at any time, power cuts at any time, and a journal of which nothing is
- * known but the rules R1 to R4 of the manual (>>recovery).  Spin visits every
- * state there is.
+ * end at any time, power cuts at every step, and a journal of which nothing is
+ * known but the table of a turn and the rules R1 to R5 of the manual
+ * (>>recovery).  Spin visits every state there is.
  *
- * What a cut interrupts is in doubt, for ever: a record is `weak`, and reads or
- * does not, anew at each opening; a header that was being programmed makes one
- * more `version` of the journal, and each opening may find any of them.  The
- * first write of a boot turns to a new sector: if its header gets whole, there
- * is one version again, with what this boot has seen.
+ * A turn erases, carries, writes the header, then the seal; the record comes
+ * behind.  What a cut interrupts is there from then on or is not; or, FLICKERS
+ * times, it is there at one opening and not at another.  A header with a seal is
+ * the head; those behind the head that have none count for nothing.
  *
  * Checked, as assertions:
  *
@@ -21,20 +20,24 @@
  *
  *     BROKEN_FENCE    completing asks not whose claim is current
  *     BROKEN_CLAIM    the claim is written after the effect
- *     BROKEN_CONFIRM  the newest record is not written once more (R2, R4)
- *     BROKEN_RELY     ... not before an answer that relies on it (R4)
- *     BROKEN_BEHIND   the first write of a boot goes behind the doubt (R1)
- *     BROKEN_HEADER   a header in doubt may count again later (R3)
  *     BROKEN_REPLY    acknowledged before it is durable
+ *     BROKEN_SEAL     a header counts without a seal (R2)
+ *     BROKEN_CARRY    header and seal come before what is carried (R2)
+ *     BROKEN_CONFIRM  the newest record is not carried (R3)
+ *     BROKEN_RELY     ... not before an answer that relies on it (R3)
+ *     BROKEN_BEHIND   the first record of a boot goes behind the doubt (R3)
  */
 #ifndef CUTS
 #define CUTS 2
 #endif
+#ifndef FLICKERS
+#define FLICKERS 1
+#endif
 #ifndef BEGINS
 #define BEGINS 5                    /* calls of idem_begin, by all */
 #endif
-#define KEYS     2
-#define VERSIONS (CUTS + 1)
+#define KEYS  2
+#define HEADS (CUTS + 2)
 
 /* What is known of a key: its status, and the token of its claim. */
 #define UNKNOWN  0
@@ -43,23 +46,35 @@
 #define RECORD(status, token) ((status) + 4 * (token))
 #define STATUS(record) ((record) & 3)
 
-/* The journal. */
-byte logs[VERSIONS * KEYS];         /* what each version has of each key */
-byte weak_key[VERSIONS] = KEYS;     /* and its weak record; KEYS: none */
-byte weak_record[VERSIONS];
-byte versions = 1;
+/* Whether something in the storage is there. */
+#define NO      0
+#define YES     1
+#define MAYBE   2                   /* it flickers */
+
+/* The journal: the oldest head that may be taken for the newest, and those that
+   were tried behind it. */
+byte heads = 1;
+byte header[HEADS];
+byte seal[HEADS];
+byte told[HEADS * KEYS];            /* what it and those before say of a key */
+byte newest[HEADS] = KEYS;          /* the key of its newest record */
+byte weak[HEADS];                   /* what a record says that flickers, and */
+byte weak_key[HEADS] = KEYS;        /* its key; KEYS: none */
 
 /* The table. */
 byte ram[KEYS];
 bool cut_short[KEYS];               /* the claim is of an earlier boot */
 bool over[KEYS];                    /* its lease has ended */
-byte version;                       /* that this opening has found */
-bool seen;                          /* its weak record was read */
+byte head;                          /* that this opening has found */
+byte before = YES;                  /* the one that it was begun behind, and */
+                                    /* what was carried there */
+byte last = KEYS;                   /* the key of the newest record it has read */
 bool turned;                        /* this boot has written */
 byte token;
 bool alive[2];                      /* a worker was not cut since it began */
-byte cuts, begins;
+byte cuts, begins, flickers;
 bool lost;                          /* power went in the call */
+byte torn;                          /* what it left */
 
 /* What the promises are about. */
 byte acknowledged[KEYS];            /* token of the outcome; 0: none */
@@ -68,27 +83,54 @@ byte latest[KEYS];                  /* token granted last */
 
 byte i;                             /* in atomic steps only, 0 outside */
 
+/* Looks for something that may be there. */
+inline look(what, found)
+{
+    found = what == YES;
+    if
+    :: what == MAYBE -> found = true
+    :: true
+    fi
+}
+
 inline open_table()
 {
     alive[0] = false;
     alive[1] = false;
     turned = false;
-    seen = false;
-    version = 0;
+    head = 0;
+    last = newest[0];
+    i = 1;
     do
-    :: version + 1 < versions -> version++
-    :: break
+    :: i < heads ->
+        look(header[i], lost);
+#ifndef BROKEN_SEAL
+        if
+        :: lost -> look(seal[i], lost)
+        :: else
+        fi;
+#endif
+        if
+        :: lost -> head = i; last = newest[i]
+        :: else
+        fi;
+        i++
+    :: else -> break
     od;
     i = 0;
     do
-    :: i < KEYS -> ram[i] = logs[version * KEYS + i]; i++
+    :: i < KEYS -> ram[i] = told[head * KEYS + i]; i++
     :: else -> break
     od;
     if
-    :: weak_key[version] < KEYS ->
-        ram[weak_key[version]] = weak_record[version];
-        seen = true
-    :: true
+    :: weak_key[head] < KEYS -> ram[weak_key[head]] = weak[head]
+    :: weak_key[head] < KEYS -> last = KEYS
+    :: weak_key[head] == KEYS
+    fi;
+    look(before, lost);
+    if
+    :: !lost -> ram[0] = UNKNOWN; ram[1] = UNKNOWN
+    :: else
     fi;
     i = 0;
     do
@@ -98,55 +140,113 @@ inline open_table()
         i++
     :: else -> break
     od;
+    i = 0;
+    lost = true                     /* whoever called is no more */
+}
+
+/* Power goes; `torn` is what becomes of what was written. */
+inline cut()
+{
+    cuts++;
+    lost = true;
+    if
+    :: torn = NO
+    :: torn = YES
+    :: flickers < FLICKERS -> torn = MAYBE; flickers++
+    fi
+}
+
+/* Nothing is there any more of what was tried from a head on; what is no more
+   is the same for Spin. */
+inline clear(from)
+{
+    do
+    :: heads > from ->
+        heads--;
+        header[heads] = NO;
+        seal[heads] = NO;
+        told[heads * KEYS] = 0;
+        told[heads * KEYS + 1] = 0;
+        newest[heads] = KEYS;
+        weak[heads] = 0;
+        weak_key[heads] = KEYS
+    :: else -> break
+    od
+}
+
+/* Carries all that is known into the head that is tried: more than is due, and
+   where an older head still tells it that is the same. */
+inline carry()
+{
+    heads = head + 2;
+    told[(head + 1) * KEYS] = ram[0];
+    told[(head + 1) * KEYS + 1] = ram[1]
+}
+
+/* The head that was tried is the oldest from now on. */
+inline count()
+{
+    if
+    :: head > 0 -> before = header[head]
+    :: else
+    fi;
+    i = 0;
+    do
+    :: i < KEYS ->
+#ifdef BROKEN_CONFIRM
+        told[i] = told[head * KEYS + i];
+#else
+        told[i] = ram[i];
+#endif
+        i++
+    :: else -> break
+    od;
+#ifdef BROKEN_CONFIRM
+    newest[0] = newest[head];
+    weak[0] = weak[head];
+    weak_key[0] = weak_key[head];
+#else
+    newest[0] = KEYS;
+    weak[0] = 0;
+    weak_key[0] = KEYS;
+#endif
+    clear(1);
+    head = 0;
+    last = KEYS;
+    turned = true;
     i = 0
 }
 
-/* The first write of a boot: what it has seen is in a new version, alone. */
+/* The first write of a boot begins a new head. */
 inline turn()
 {
     if
-    :: cuts < CUTS ->               /* in the header: one version more */
-        cuts++;
-        lost = true;
-        i = 0;
-        do
-        :: i < KEYS -> logs[versions * KEYS + i] = ram[i]; i++
-        :: else -> break
-        od;
-        weak_key[versions] = KEYS;
-        versions++;
+    :: cuts < CUTS ->               /* in erasing what was tried before */
+        cut();
+        if
+        :: torn == NO -> clear(head + 1)
+        :: else
+        fi;
         open_table()
-    :: true ->
-        i = 0;
-        do
-        :: i < KEYS ->
-#ifdef BROKEN_CONFIRM
-            logs[i] = logs[version * KEYS + i];
-#else
-            logs[i] = ram[i];
+    :: cuts < CUTS ->               /* in carrying, or in the header */
+        clear(head + 1);
+        cut();
+        carry();
+#ifdef BROKEN_CARRY
+        told[(head + 1) * KEYS] = UNKNOWN;
+        seal[head + 1] = YES;
+        torn = YES;
 #endif
-            i++
-        :: else -> break
-        od;
-#ifdef BROKEN_CONFIRM
-        weak_key[0] = weak_key[version];
-        weak_record[0] = weak_record[version];
-#else
-        weak_key[0] = KEYS;
-        weak_record[0] = 0;
-#endif
-#ifndef BROKEN_HEADER
-        do                          /* what is no more is the same for Spin */
-        :: versions > 1 ->
-            versions--;
-            logs[versions * KEYS] = 0;
-            logs[versions * KEYS + 1] = 0
-        :: else -> break
-        od;
-#endif
-        version = 0;
-        turned = true;
-        i = 0
+        header[head + 1] = torn;
+        open_table()
+    :: cuts < CUTS ->               /* in the seal */
+        clear(head + 1);
+        cut();
+        carry();
+        header[head + 1] = YES;
+        seal[head + 1] = torn;
+        open_table()
+    :: true -> count()
     fi
 }
 
@@ -154,39 +254,40 @@ inline turn()
 inline write(key, record)
 {
     lost = false;
+    if
 #ifdef BROKEN_BEHIND
-    if
-    :: !turned && weak_key[version] < KEYS && !seen ->
-        weak_key[version] = key;    /* it is programmed over the weak one */
-        weak_record[version] = record
-    :: else ->
-#endif
-    if
+    :: !turned && last == KEYS && weak_key[head] < KEYS ->
+        weak[head] = record;        /* programmed over the one that is torn */
+        weak_key[head] = key;
+        newest[head] = key
+    :: !turned && !(last == KEYS && weak_key[head] < KEYS) -> turn()
+#else
     :: !turned -> turn()
-    :: else
+#endif
+    :: turned
     fi;
     if
-    :: !lost && cuts < CUTS ->
-        cuts++;
-        lost = true;
-        weak_key[0] = key;
-        weak_record[0] = record;
-        open_table()
-    :: !lost -> logs[key] = record
     :: lost
-    fi
-#ifdef BROKEN_BEHIND
-    fi
-#endif
+    :: !lost && turned && cuts < CUTS ->
+        cut();
+        newest[0] = key;
+        if
+        :: torn == YES -> told[key] = record
+        :: torn == MAYBE -> weak[0] = record; weak_key[0] = key
+        :: torn == NO -> newest[0] = KEYS
+        fi;
+        open_table()
+    :: !lost && turned ->
+        told[key] = record;
+        newest[0] = key;
+        if
+        :: weak_key[0] == key -> weak_key[0] = KEYS; weak[0] = 0
+        :: else
+        fi
+    :: !lost && !turned
+    fi;
+    torn = NO
 }
-
-/* Whether what is known of a key may look different at the next opening. */
-#define DIFFERS(v, key) \
-    (v < versions && (logs[(v) * KEYS + (key)] != ram[key] || \
-                      weak_key[v] == (key)))
-#define UNSURE(key) \
-    (!turned && (DIFFERS(0, key) || DIFFERS(1, key) || \
-                 (CUTS > 1 && DIFFERS(VERSIONS - 1, key))))
 
 /* idem_begin; `mine` is the token of the claim, 0 if there is none. */
 inline begin(key)
@@ -194,9 +295,9 @@ inline begin(key)
     begins++;
     mine = 0;
     lost = false;
-#if !defined BROKEN_RELY && !defined BROKEN_BEHIND
+#if !defined BROKEN_RELY
     if
-    :: UNSURE(key) -> turn()
+    :: !turned && last == key -> turn()
     :: else
     fi;
 #endif
@@ -309,7 +410,7 @@ proctype World()
     do
     :: atomic { STATUS(ram[0]) == CLAIMED && !over[0] -> over[0] = true }
     :: atomic { STATUS(ram[1]) == CLAIMED && !over[1] -> over[1] = true }
-    :: atomic { cuts < CUTS -> cuts++; open_table() }
+    :: atomic { cuts < CUTS -> cuts++; open_table(); lost = false }
     :: atomic { begins >= BEGINS -> break }
     od
 }

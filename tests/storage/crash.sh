@@ -8,7 +8,7 @@
 set -eu
 
 B=${B:-build}
-[ "${FAULTS:-}" != 1 ] || exec sh tests/crash_faults.sh
+[ "${FAULTS:-}" != 1 ] || exec python3 tests/mutate/faults.py
 extent=
 [ "${SHORT:-}" != 1 ] || extent=--short
 [ -z "${IDEM_STATES:-}" ] || extent="--states $IDEM_STATES"

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: 0BSD
+"""Plants the faults of faults.txt in copies of idem.h, one in each, and demands
+that they are found: those under [crash] by the power-cut explorer, the others
+by any test.  One that does not fit the header any more is a failure too.
+
+    faults.py [NAME...]         all, or these
+    SHORT=1 faults.py           those with a star
+    IDEM_ALL=1                  the explorer tries them all, the others too
+"""
+import concurrent.futures
+import os
+import re
+import sys
+import tempfile
+
+from finders import JOBS, OUT, SHORT, TCC, Finders, compiles
+
+LIST = os.path.join(os.path.dirname(__file__), "faults.txt")
+BODY = r"^[A-Za-z][^;{}=#]*?\b%s\([^;{}]*?\)\n\{.*?^\}"
+
+
+class Fault:
+    """One of the list."""
+
+    def __init__(self, name, function, by_crash):
+        self.name, self.function = name.rstrip("*"), function
+        self.is_short, self.by_crash = name.endswith("*"), by_crash
+        self.changes = []
+
+    def take(self, line):
+        """A line of what is changed."""
+        function = self.function
+        other = re.match(r"(\w+):: (.*)", line)
+        if other:
+            function, line = other.groups()
+        old, new = re.split(r" =>(?: |$)", line)
+        self.changes.append((function, old, new))
+
+    def planted(self, text):
+        """The header with it; exits if it does not fit."""
+        for function, old, new in self.changes:
+            body = re.search(BODY % function, text, re.M | re.S)
+            looked_for = r"\s+".join(re.escape(word) for word in old.split())
+            changed, count = re.subn(looked_for, lambda _, new=new: new,
+                                     body.group(0)) if body else ("", 0)
+            if count != 1:
+                return None
+            text = text[:body.start()] + changed + text[body.end():]
+        return text
+
+
+def read_list():
+    """The faults, in order."""
+    faults, section = [], ""
+    with open(LIST, encoding="utf-8") as file:
+        for line in file:
+            if line.startswith(" "):
+                faults[-1].take(line.strip())
+            elif line.startswith("["):
+                section = line.strip()
+            elif line.strip() and not line.startswith("#"):
+                faults.append(Fault(*line.split(), section == "[crash]"))
+    return faults
+
+
+def tests_for(fault, finders):
+    """Which tests are to find it, in which order."""
+    if os.environ.get("IDEM_ALL") == "1":
+        return ["crash"] + finders.tests
+    return ["crash"] if fault.by_crash else finders.tests
+
+
+def judge(fault, text, finders):
+    """Whether it is found, and in words by what."""
+    header = fault.planted(text)
+    if header is None:
+        return False, "does not fit the header"
+    with tempfile.TemporaryDirectory(dir=OUT) as directory:
+        with open(directory + "/idem.h", "w", encoding="utf-8") as file:
+            file.write(header)
+        if not compiles(TCC + ["-I" + directory, "-I.", "-c",
+                               "tests/compile/c.c", "-o", directory + "/o"]):
+            return False, "does not compile"
+        finders.library(directory)
+        told = finders.judge(directory, tests_for(fault, finders))
+    return told is not None, told or "not found"
+
+
+def main():
+    with open("idem.h", encoding="utf-8") as file:
+        text = file.read()
+    wanted = sys.argv[1:]
+    faults = [fault for fault in read_list()
+              if (fault.name in wanted if wanted else
+                  fault.is_short or not SHORT)]
+    finders = Finders()
+    found = 0
+    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+        run = pool.map(lambda fault: judge(fault, text, finders), faults)
+        for fault, (is_found, told) in zip(faults, run):
+            found += is_found
+            print("%s%s: %s" % ("" if is_found else "FAILED: ", fault.name,
+                                told), flush=True)
+    print("faults: %d of %d found" % (found, len(faults)))
+    return 0 if 0 < found == len(faults) and not finders.unsound else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: 0BSD
+"""What can find a fault in a header: every test that storage, journal and table
+have.  The unit tests are built once (as tests/unit.sh does, with the header
+compiled once for all of them) and run with another header's library; the others
+have the header inside and are built for each.
+
+    finders = Finders()
+    finders.judge(directory, names)     the first of these that finds something
+"""
+import atexit
+import concurrent.futures
+import glob
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+
+OUT = "build/mutate/%d" % os.getpid()     # two may run at once
+JOBS = int(os.environ.get("IDEM_JOBS", "2"))
+SHORT = os.environ.get("SHORT") == "1"
+MEMORY = 2 << 30
+CC = os.environ.get("CC", "cc")
+INCLUDES = ["-I.", "-Itests", "-Itests/storage"]
+PLAIN = [CC, "-std=c99", "-O1", "-w"]
+TCC = ["tcc", "-std=c99", "-w"] if shutil.which("tcc") else PLAIN
+TOLD = re.compile(r"(?:\[  FAILED  \]|violation:|idem\.h asserts:) *(.*)")
+
+# name: source, arguments
+JUDGES = {
+    "crash": ("tests/crash.c", ["--short", "--first"]),
+    "failures": ("tests/storage/failures.c", ["4999"]),
+    "extremes": ("tests/storage/extremes.c", ["1", "40"]),
+    "erases": ("tests/storage/erases.c", ["1", "1500"]),
+}
+SOUND = {"crash": ["--geometry", "nor8"]}   # in the short form, without a fault
+SLOWEST = ["model", "lives"]            # of the unit tests
+
+
+def compiles(command):
+    """Whether it does; says nothing."""
+    return not subprocess.run(command, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL).returncode
+
+
+def limits(seconds):
+    """A hang is ended by the time that it takes, not by that of others."""
+    def set_limits():
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    return set_limits
+
+
+def end(run):
+    """With what it has started."""
+    try:
+        os.killpg(run.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def passes(command, seconds, library=None):
+    """Runs a test: the seconds that it took, or in words what it found."""
+    env = dict(os.environ, IDEM_CALLS="100000")
+    if library:
+        env["LD_LIBRARY_PATH"] = library
+    run = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        preexec_fn=limits(seconds), start_new_session=True, env=env)
+    watch = threading.Timer(60 + 10 * seconds, end, (run,))
+    watch.start()
+    told = None
+    for line in run.stdout:
+        found = TOLD.match(line.decode(errors="replace"))
+        told = told or (found and found.group(1).strip())
+    _, status, usage = os.wait4(run.pid, 0)
+    watch.cancel()
+    run.stdout.close()
+    run.returncode = status
+    if status or told:
+        return told or "status %d" % status
+    return usage.ru_utime + usage.ru_stime
+
+
+class Finders:
+    """All tests, and how long each takes with a header that has no fault."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.took = {}
+        self.unsound = set()            # those that find what nobody planted
+        self.bin = os.path.abspath(OUT + "/bin")
+        self.sound = os.path.abspath(OUT + "/sound")
+        atexit.register(shutil.rmtree, OUT, ignore_errors=True)
+        os.makedirs(self.bin)
+        os.makedirs(self.sound)
+        shutil.copy("idem.h", self.sound)
+        sources = glob.glob("tests/unit/*.c")
+        names = {os.path.basename(path)[:-2] for path in sources} - {"idem"}
+        self.own = {name for name in names
+                    if self.implements("tests/unit/%s.c" % name)}
+        self.units = sorted(names, key=lambda name: (name in SLOWEST, name))
+        if not self.library(self.sound):
+            sys.exit("FAILED: the header does not compile")
+        self.tests = self.units + ["failures", "extremes", "erases", "crash"]
+        with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+            list(pool.map(self.build_unit, names - self.own))
+
+    @staticmethod
+    def implements(path):
+        """Whether a test has the header inside."""
+        with open(path, encoding="utf-8") as file:
+            return "IDEM_IMPLEMENTATION" in file.read()
+
+    @staticmethod
+    def library(directory):
+        """Builds what the unit tests are linked with."""
+        return compiles(TCC + ["-fPIC", "-shared", "-I" + directory] +
+                        INCLUDES + ["tests/unit/idem.c", "-o",
+                                    directory + "/libidem.so"])
+
+    def build_unit(self, name):
+        """Builds a unit test for any header."""
+        if not compiles(PLAIN + INCLUDES + [
+                "tests/unit/%s.c" % name, "-o", self.bin + "/" + name,
+                "-L" + self.sound, "-lidem", "-lcmocka", "-lpthread"]):
+            sys.exit("FAILED: %s does not compile" % name)
+
+    def run(self, name, directory, seconds, more=()):
+        """One test of the header in a directory: as passes() does."""
+        if name in JUDGES:
+            source, arguments = JUDGES[name]
+        else:
+            source, arguments = "tests/unit/%s.c" % name, []
+        if name in self.units and name not in self.own:
+            return passes([self.bin + "/" + name], seconds, directory)
+        program = directory + "/" + name
+        if not compiles((PLAIN if name in JUDGES else TCC) +
+                        ["-I" + directory] + INCLUDES +
+                        [source, "-o", program, "-L" + directory, "-lidem",
+                         "-lcmocka", "-lpthread"]):
+            return "does not compile"
+        return passes([program] + arguments + list(more), seconds, directory)
+
+    def limit(self, name):
+        """The seconds that a test may take: several times what it needs.  0 if
+        it finds something without a fault: then it cannot be asked."""
+        with self.lock:
+            if name not in self.took:
+                few = SOUND.get(name, []) if SHORT else []
+                took = self.run(name, self.sound, 600, few)
+                if not isinstance(took, float):
+                    print("FAILED: %s, without a fault: %s" % (name, took))
+                    self.unsound.add(name)
+                    took = None
+                self.took[name] = 0 if took is None else \
+                    60 if few else int(3 + 3 * took)
+            return self.took[name]
+
+    def judge(self, directory, names):
+        """Who finds the fault in a header, and what; None if nobody does."""
+        for name in names:
+            seconds = self.limit(name)
+            result = seconds and self.run(name, directory, seconds)
+            if isinstance(result, str):
+                return "%s: %s" % (name, result)
+        return None
