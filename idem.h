@@ -3749,10 +3749,10 @@ static uint32_t idemi_recover_record(idem_table *t, uint32_t sequence,
     uint32_t len, check;
     idemi_pen p;
 
-    if (!(*start & IDEMI_RECORD) || *start == 0xFF)
-        return 0;
     p.at = start;
     p.end = t->buffer + t->journal->have;
+    if (!(*start & IDEMI_RECORD) || *start == 0xFF || p.end - start < 4)
+        return 0;
     p.writing = p.bad = 0;
     r->age = r->response_len = r->state_len = 0;
     IDEM_MEMSET(r->s, 0, sizeof *r->s);

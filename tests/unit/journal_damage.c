@@ -178,7 +178,7 @@ static void s8_a_record_that_begins_in_the_last_byte_ends_there(void **state)
         device *d = filled(state, &nor);
         for (uint32_t n = 1; n <= d->storage.sector_count; n++)
             flash_fill(&d->medium, n * d->storage.sector_size - 1, 1, 0x88);
-        d->config.key_max = (uint8_t)(KEY_MAX + more);
+        d->config.key_max = (uint8_t)(KEY_MAX - more);
         restart(d);
         assert_int_equal(missing(d, 0, 6), 0);
     }
