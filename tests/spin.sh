@@ -5,7 +5,7 @@
 # of idem_begin less, and takes three of the variants.
 set -eu
 
-out=build/spin
+out=${B:-build}/spin
 model=$PWD/tests/spin/protocol.pml
 calls=${IDEM_BEGINS:-3}
 [ "${SHORT:-}" != 1 ] || calls=2

@@ -553,9 +553,29 @@ static void a_sector_of_an_earlier_round_is_not_taken(void **state)
     free(old);
 }
 
+/* The only head is destroyed, and the next has no more than its header: that
+   tells that there was one before. */
+static void s4_a_header_tells_of_the_head_before_that_is_gone(void **state)
+{
+    for (uint32_t n = 0; n < 6; n++) {
+        device *d = device_on(state, &roomy);
+        uint32_t size = d->medium.sector_size, head;
+        finish(d, nth(0));
+        head = newest(d).at / size * size;
+        restart(d);
+        flash_cut(&d->medium, n, FLASH_NOTHING);
+        (void)begin(d, "~");
+        flash_fill(&d->medium, head, size, d->medium.erased);
+        restart(d);
+        if (d->medium.bytes[head + size] != d->medium.erased)
+            assert_int_not_equal(begin(d, nth(0)), IDEM_EXECUTE);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(s4_a_header_tells_of_the_head_before_that_is_gone),
         TEST(s5_a_flipped_bit_costs_one_record_and_in_a_header_none),
         TEST(s5_many_flipped_bits_are_never_believed),
         TEST(s5_an_unreadable_granule_is_a_loss_or_none),

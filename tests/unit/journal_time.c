@@ -370,9 +370,26 @@ static void what_is_owed_ends_with_its_retention(void **state)
     answers(find(d, "a"), IDEM_E_NOT_FOUND);
 }
 
+/* A claim that a restart cut short is over one retention later, however often it
+   was carried since. */
+static void l2_a_claim_cut_short_ends_however_often_it_is_carried(void **state)
+{
+    device *d = device_on(state, &nor);
+
+    answers(begin(d, "a"), IDEM_EXECUTE);
+    restart(d);
+    for (int boot = 0; boot < 5; boot++) {
+        d->now += RETENTION / 4;
+        turn(d, 2 * d->storage.sector_count);
+        restart(d);
+    }
+    answers(find(d, "a"), IDEM_E_NOT_FOUND);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(l2_a_claim_cut_short_ends_however_often_it_is_carried),
         TEST(s6_retention_goes_on_after_a_restart),
         TEST(s6_time_of_which_no_record_tells_has_not_passed),
         TEST(a_retention_of_its_own_is_kept_exactly),
