@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
 # Frama-C on idem.h: WP proves the functions that tests/prove/contracts.acsl
-# lists, all of their goals; Eva looks for undefined behaviour in what hashes.c,
-# calls.c and file.c in tests/prove run, and finds none.  Then with faults
+# lists, all of their goals; Eva looks for undefined behaviour in what hashes.c
+# and file.c in tests/prove run, and finds none.  Then with faults
 # planted.  SHORT=1 leaves out WP's longest proofs, the longer of Eva's parts,
 # and most of the faults.
-#     prove.sh [PART...]      wp, hashes, calls, file; none are all
+#     prove.sh [PART...]      wp, hashes, file; none are all
 set -eu
 
 root=$PWD
@@ -86,9 +86,6 @@ eva() {
     mkdir "$out/hinted"
     awk -f tests/prove/hint.awk "tests/prove/$hints" "$header" \
         > "$out/hinted/idem.h" || fail "the hints do not fit the header"
-    awk -v only=idem_siphash_update -f tests/prove/extract.awk "$header" \
-        tests/prove/contracts.acsl > "$out/hinted/specs.h" ||
-        fail "the contracts do not fit the header"
     returns=$(sed -n 's/^returns //p' "tests/prove/$hints" | tr ' ' : |
         paste -s -d , -)
     (cd "$out/hinted" && frama-c -machdep gcc_x86_64 \
@@ -132,17 +129,6 @@ part_hashes() {
     long shown "hashes of any bytes, 180 lengths" 10 80 hashes
 }
 
-calls() {
-    eva calls.c "$1" calls.txt -eva-precision 1 -eva-slevel 20 \
-        -eva-use-spec idem_siphash_update
-}
-
-part_calls() {
-    long shown "any calls, without storage" 130 85 calls
-    long found "past the index's end" idemi_index_next 's/++at < /++at <= /' \
-        calls
-}
-
 stored() {
     eva file.c "$1" file.txt -eva-precision 1 -eva-slevel 0 \
         -eva-ilevel 64 -eva-split-limit 300 -eva-partition-value \
@@ -157,7 +143,7 @@ part_file() {
 }
 
 why3 config detect > /dev/null 2>&1
-for part in ${*:-wp hashes calls file}; do
+for part in ${*:-wp hashes file}; do
     out=$root/build/prove/$part
     rm -rf "$out"
     mkdir -p "$out"

@@ -125,7 +125,7 @@ class Finders:
 
     def build_unit(self, name):
         """Builds a unit test for any header."""
-        if not compiles(PLAIN + INCLUDES + [
+        if not compiles((TCC if SHORT else PLAIN) + INCLUDES + [
                 "tests/unit/%s.c" % name, "-o", self.bin + "/" + name,
                 "-L" + self.sound, "-lidem", "-lcmocka", "-lpthread"]):
             sys.exit("FAILED: %s does not compile" % name)
@@ -139,7 +139,7 @@ class Finders:
         if name in self.units and name not in self.own:
             return passes([self.bin + "/" + name], seconds, directory)
         program = directory + "/" + name
-        if not compiles((PLAIN if name in JUDGES else TCC) +
+        if not compiles((TCC if SHORT or name not in JUDGES else PLAIN) +
                         ["-I" + directory] + INCLUDES +
                         [source, "-o", program, "-L" + directory, "-lidem",
                          "-lcmocka", "-lpthread"]):
