@@ -51,8 +51,8 @@ deps-all:                ## install what all below needs
 check:                   ## every configuration, compiler and sanitizer
 	@SHORT="$(SHORT)" sh tests/check.sh
 
-crash: $(B)/crash $(B)/crash_narrow  ## power cuts at every step; FAULTS=1: planted bugs
-	@SHORT="$(SHORT)" FAULTS="$(FAULTS)" B="$(B)" sh tests/storage/crash.sh
+crash: $(B)/crash $(B)/crash_narrow  ## power cuts at every step
+	@SHORT="$(SHORT)" B="$(B)" sh tests/storage/crash.sh
 
 storage:                 ## failing callbacks, sizes, erases, a file, the format
 	@SHORT="$(SHORT)" CC="$(CC)" B="$(B)" \

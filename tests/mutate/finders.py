@@ -31,7 +31,7 @@ TOLD = re.compile(r"(?:\[  FAILED  \]|violation:|idem\.h asserts:) *(.*)")
 
 # name: source, arguments
 JUDGES = {
-    "crash": ("tests/crash.c", ["--short", "--first"]),
+    "crash": ("tests/storage/crash.c", ["--short", "--first"]),
     "failures": ("tests/storage/failures.c", ["4999"]),
     "extremes": ("tests/storage/extremes.c", ["1", "40"]),
     "erases": ("tests/storage/erases.c", ["1", "1500"]),
