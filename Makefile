@@ -70,7 +70,8 @@ cover:                   ## lines, branches, MC/DC of idem.h by the tests
 	@sh tests/cover/cover.sh
 
 mutate:                  ## plants small faults; FAULTS=1: those of a list
-	@[ "$(FAULTS)" = 1 ] || SHORT="$(SHORT)" python3 tests/mutate/mutate.py
+	@[ "$(FAULTS)" = 1 ] || SHORT="$(SHORT)" \
+	    python3 tests/mutate/mutate.py $(MUTATE)
 	@[ "$(FAULTS)" != 1 ] || SHORT="$(SHORT)" python3 tests/mutate/faults.py
 
 lint:                    ## static analysis, MISRA, complexity, stack, spelling
