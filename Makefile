@@ -51,8 +51,8 @@ deps-all:                ## install what all below needs
 check:                   ## every configuration, compiler and sanitizer
 	@SHORT="$(SHORT)" sh tests/check.sh
 
-crash: $(B)/crash $(B)/crash_narrow  ## power cuts at every step; FAULTS=1: planted bugs
-	@SHORT="$(SHORT)" FAULTS="$(FAULTS)" B="$(B)" sh tests/storage/crash.sh
+crash: $(B)/crash $(B)/crash_narrow  ## power cuts at every step
+	@SHORT="$(SHORT)" B="$(B)" sh tests/storage/crash.sh
 
 storage:                 ## failing callbacks, sizes, erases, a file, the format
 	@SHORT="$(SHORT)" CC="$(CC)" B="$(B)" \
@@ -69,8 +69,10 @@ prove:                   ## all states of a model, proofs, value analysis
 cover:                   ## lines, branches, MC/DC of idem.h by the tests
 	@sh tests/cover/cover.sh
 
-mutate:                  ## plants small faults: do the tests see them?
-	@SHORT="$(SHORT)" python3 tests/mutate/mutate.py $(MUTATE)
+mutate:                  ## plants small faults; FAULTS=1: those of a list
+	@[ "$(FAULTS)" = 1 ] || SHORT="$(SHORT)" \
+	    python3 tests/mutate/mutate.py $(MUTATE)
+	@[ "$(FAULTS)" != 1 ] || SHORT="$(SHORT)" python3 tests/mutate/faults.py
 
 lint:                    ## static analysis, MISRA, complexity, stack, spelling
 	@SHORT="$(SHORT)" sh tests/lint.sh

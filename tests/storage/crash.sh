@@ -1,10 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
-# The power-cut explorer (crash.c), with a wide index and with a narrow one; or
-# with bugs that it must find.
-#     SHORT=1 crash.sh            seconds
+# The power-cut explorer (crash.c), with a wide index and with a narrow one.
+#     SHORT=1 crash.sh                seconds
 #     IDEM_STATES=5000000 crash.sh    samples so many states, three cuts deep
-#     FAULTS=1 crash.sh           plants bugs
 set -eu
 
 B=${B:-build}
