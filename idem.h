@@ -3778,6 +3778,7 @@ static int idemi_recover_has_record(idem_table *t, uint32_t sequence,
     idemi_record r;
     idem_slot mine;
 
+    IDEM_MEMSET(&r, 0, sizeof r);
     r.s = &mine;
     for (j->have = 0; at < j->sector_size; at += j->granule)
         if (idemi_recover_record(t, sequence, at, &r) &&
@@ -3801,6 +3802,7 @@ static void idemi_recover_sector(idem_table *t, const idemi_header *h,
     idemi_record r;
     idem_slot mine;
 
+    IDEM_MEMSET(&r, 0, sizeof r);
     r.s = &mine;
     j->have = 0;
     idemi_recover_usual(t, h);
@@ -3854,6 +3856,7 @@ static void idemi_recover_ring(idem_table *t, const idemi_header *head)
     j->sequence = head->sequence;
     j->tail = idemi_header_tail(head);
     idemi_recover_next(t, j->tail, head, &h);
+    next = h;
     t->clock = t->swept = h.time;
     t->soonest = t->clock + IDEMI_NEVER_MS;
     if (h.sequence == j->tail)
@@ -4368,13 +4371,14 @@ static int idemi_command_response(idem_table *t, void *dst, size_t *len,
                                   const idem_claim *claim, size_t at)
 {
     idem_slot *s = idemi_command_named(t, claim, IDEMI_FINISHED);
-    size_t wanted = *len, rest = 0;
+    size_t wanted = *len, rest;
 
     *len = 0;
     if (!s)
         return IDEM_E_NOT_FOUND;
-    if (at < s->response_len)
-        rest = s->response_len - at;
+    if (at > s->response_len)
+        at = s->response_len;
+    rest = s->response_len - at;
     *len = wanted < rest ? wanted : rest;
     idemi_basics_copy(dst, idemi_slot_response(t, s) + at, *len);
     return IDEM_OK;
@@ -4388,8 +4392,8 @@ static int idemi_command_maintain(idem_table *t)
     if (IDEMI_JOURNAL(t)) {
         int result = idemi_journal_maintain(t);
         if (result == IDEM_OK)
-            result =
-                idemi_journal_tell_time(t, idemi_default_retention(t, 0) / 8);
+            result = idemi_journal_tell_time(
+                t, idemi_default_retention(t, 0) / 8 + 1);
         if (result != IDEM_OK)
             return result;
     }

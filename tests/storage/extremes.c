@@ -159,10 +159,10 @@ static void tell_configuration(void)
 
 static void tell_version(const char *when, const version *v)
 {
-    printf("    %s: status %u%s%s, attempts %u, length %u, retention %u%s, "
+    printf("    %s: status %u%s%s, attempts %u, length %u, retention %u, "
            "fingerprint %llu, lease until %llu, from %llu to %llu, known %d\n",
            when, v->status, v->cut ? " cut" : "", v->owed ? " owed" : "",
-           v->attempts, v->len, v->retention, v->usual ? " (usual)" : "",
+           v->attempts, v->len, v->retention,
            (unsigned long long)v->fingerprint,
            (unsigned long long)v->lease_end,
            (unsigned long long)v->from, (unsigned long long)v->to,
@@ -956,8 +956,8 @@ static asked ask(idem_request *rq, unsigned key)
     a.fingerprint = rq->fingerprint;
     a.lease_ms = rq->lease_ms ? rq->lease_ms
                  : the.config.lease_ms ? the.config.lease_ms : LEASE_DEFAULT;
-    a.usual = !rq->retention_ms;
-    a.retention_ms = a.usual ? model_retention(&truth) : rq->retention_ms;
+    a.retention_ms = rq->retention_ms ? rq->retention_ms
+                                      : model_retention(&truth);
     a.reserved = rq->response_size ? rq->response_size
                                    : the.config.response_max;
     choose_age(&a);
@@ -1544,6 +1544,12 @@ static void restart(void)
     clock = before + (uint32_t)(inside_clock(&the.table) - (uint32_t)before);
     if (clock > before && clock > the.cut_at)
         clock -= UINT64_C(1) << 32;
+    if (the.config.storage && clock < truth.written && truth.silent) {
+        uint64_t back = truth.written - clock;
+        model_shift(&truth, back);
+        before -= back;
+        the.cut_at -= the.cut_at < back ? the.cut_at : back;
+    }
     if (the.config.storage) {
         PROMISE(clock >= truth.written);
         PROMISE(clock <= before || clock <= the.cut_at);

@@ -41,7 +41,6 @@ typedef struct version {
     uint8_t  status;            // 0: the key is unknown
     uint8_t  cut;               // in progress: a restart cut it short
     uint8_t  owed;
-    uint8_t  usual;             // has the default retention, whatever it is
     uint8_t  late;              // of a call that failed or was cut short: may
                                 // be found, until a later boot has written
     uint8_t  attempts;
@@ -107,6 +106,7 @@ typedef struct model {
     uint64_t opened;            // .. at the latest opening
     uint32_t opened_at;         // which call came before that
     uint64_t written;           // of the latest record that is durable
+    int      silent;            // once nothing was written for over 40 days
     uint64_t unsynced_time;     // .. that is from the next sync on
     known   *unsynced;          // keys that were written since the last one
     uint64_t token;             // the largest that was granted
@@ -125,7 +125,6 @@ typedef struct asked {
     uint64_t fingerprint;
     uint32_t lease_ms, retention_ms, age_ms;
     uint16_t reserved;
-    uint8_t  usual;             // the default retention was asked for
 } asked;
 
 /* -------------------------------------------------------------------- bytes */
@@ -159,7 +158,7 @@ static const version unknown = { 0 };
 static inline int version_same(const version *a, const version *b)
 {
     return a->status == b->status && a->cut == b->cut && a->owed == b->owed &&
-           a->usual == b->usual && a->attempts == b->attempts &&
+           a->attempts == b->attempts &&
            a->len == b->len && a->retention == b->retention &&
            a->fingerprint == b->fingerprint && a->number == b->number &&
            a->code == b->code && a->lease_end == b->lease_end &&
@@ -209,13 +208,6 @@ static inline uint32_t model_retention(const model *m)
                                    : RETENTION_DEFAULT;
 }
 
-static inline uint32_t version_retention(const model *m, const version *v)
-{
-    if (v->usual)
-        return model_retention(m);
-    return v->retention;
-}
-
 /* Whether the key is known if this is what was known of it last. */
 static inline int version_known(const model *m, const version *v)
 {
@@ -225,9 +217,9 @@ static inline int version_known(const model *m, const version *v)
 
     if (!v->status)
         return GONE;
-    if (from == FOR_EVER || m->clock < from + version_retention(m, v))
+    if (from == FOR_EVER || m->clock < from + v->retention)
         return KNOWN;
-    return m->clock < to + version_retention(m, v) ? MAYBE : GONE;
+    return m->clock < to + v->retention ? MAYBE : GONE;
 }
 
 /* Whether it may have been evicted since the table told of it. */
@@ -396,6 +388,9 @@ static inline void model_set(model *m, known *k, const version *v, int written)
     // attempt before a volatile one is forgotten with that.
     if (!written || (!exact && model_known(m, k, 0) < KNOWN))
         versions_add(&k->next, &unknown);
+    // A volatile claim may be written with what is known of its key before.
+    if (!written && v->status)
+        versions_add(&k->next, v);
     if (exact) {
         versions_only(&k->next, v);
         k->attempted = 0;
@@ -428,6 +423,7 @@ static inline void model_attempted(model *m, known *k, const version *v)
 /* The time of what was just written will be found again. */
 static inline void model_wrote(model *m)
 {
+    m->silent |= m->clock - m->written > UINT32_C(0xD0000000);
     if (m->config->durability == IDEM_EACH) {
         m->written = m->clock;
         m->wrote = 1;
@@ -460,7 +456,6 @@ static inline version model_claim(const model *m, const asked *a,
     v.status = IDEM_IN_PROGRESS;
     v.attempts = attempts;
     v.fingerprint = a->fingerprint;
-    v.usual = a->usual;
     v.retention = a->retention_ms;
     v.len = a->reserved;
     v.lease_end = model_lease_end(m, a->lease_ms);
@@ -607,7 +602,7 @@ static inline void model_confirmed(const model *m, known *k)
    evicted or executed by then is not known. */
 static inline int model_before(const model *m, const asked *a)
 {
-    return a->age_ms > m->clock - m->opened &&
+    return a->age_ms >= m->clock - m->opened &&
            (m->config->full == IDEM_EVICT_OLDEST || !m->config->storage);
 }
 
@@ -665,7 +660,7 @@ static inline int version_shown(const model *m, const known *k,
         return e->left_ms == version_left(m, v);
     return e->code == v->code && e->undelivered == v->owed &&
            e->age_ms == age &&
-           age + e->left_ms == version_retention(m, v);
+           age + e->left_ms == v->retention;
 }
 
 /* Leaves those versions that looking may show so; false if there are none. */
@@ -824,6 +819,28 @@ static inline version version_restarted(const model *m, const version *v)
 }
 
 /* After it: time went back to `clock`. */
+static inline void versions_shift(versions *set, uint64_t back)
+{
+    for (unsigned i = 0; i < set->count; i++) {
+        version *v = &set->of[i];
+        v->lease_end -= v->lease_end < back ? v->lease_end : back;
+        v->from -= v->from < back ? v->from : back;
+        v->to -= v->to < back ? v->to : back;
+    }
+}
+
+/* Logical time has lost so much: nothing was written for longer than any key is
+   remembered, and the journal tells no more of that than it needs. */
+static inline void model_shift(model *m, uint64_t back)
+{
+    for (unsigned i = 0; i < m->count; i++) {
+        versions_shift(&m->keys[i].now, back);
+        versions_shift(&m->keys[i].next, back);
+    }
+    m->clock -= back;
+    m->written -= back;
+}
+
 static inline void model_starts(model *m, uint64_t clock)
 {
     uint64_t before = m->clock;
