@@ -3823,8 +3823,11 @@ static void idemi_recover_sector(idem_table *t, const idemi_header *h,
         idemi_recover_time(t, h->time + r.time);
         mine.time = t->clock - r.age;
         idemi_recover_apply(t, &r, h->sequence);
-        j->newest = r.slot ? (unsigned)r.slot - 1 : t->capacity;
-        j->newest_state = r.flags & IDEMI_HAS_STATE;
+        // As long as there is but the seal, what was confirmed is in doubt.
+        if (at != h->carried_end || r.slot) {
+            j->newest = r.slot ? (unsigned)r.slot - 1 : t->capacity;
+            j->newest_state = r.flags & IDEMI_HAS_STATE;
+        }
         j->at = last;
         last = at += len;
     }
