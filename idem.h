@@ -2502,7 +2502,7 @@ static uint32_t idemi_storage_check(const idem_table *t, uint32_t sequence,
 
     idemi_basics_store32(where, sequence);
     idemi_basics_store32(where + 4, offset ^ t->journal->shape);
-    return idemi_hash_id(t->config, where, sizeof where, p, len);
+    return idemi_hash_id(t->config, where, sizeof where, p, (size_t)len);
 }
 
 /* What the checks have of secret and geometry: so nothing validates that was
@@ -2914,7 +2914,7 @@ static const unsigned char *idemi_pen_bytes(idemi_pen *p,
     p->at = at + len;
     if (!p->writing)
         return at;
-    idemi_basics_copy(at, bytes, len);
+    idemi_basics_copy(at, bytes, (size_t)len);
     return bytes;
 }
 
@@ -3291,7 +3291,7 @@ static int idemi_journal_try(idem_table *t)
         j->time = t->clock;
     result = idemi_journal_carry(t, 0);
     if (result == IDEM_OK && j->newest != IDEMI_NONE)
-        result = idemi_journal_again(t, j->newest,
+        result = idemi_journal_again(t, (unsigned)j->newest,
                                      j->newest_state | IDEMI_CARRIED);
     if (result == IDEM_OK)
         result = idemi_journal_commit(t);
@@ -3599,10 +3599,10 @@ static int idemi_recover_is_header(idem_table *t)
             idemi_storage_check(t, 0, 0, p, IDEMI_HEADER - 4))
             return 1;
         if (bit > 0)
-            p[(bit - 1) / 8] ^= (unsigned char)(1 << (bit - 1) % 8);
+            p[(bit - 1) / 8] ^= (unsigned char)(1u << (bit - 1) % 8);
         if (bit == 8 * IDEMI_HEADER)
             return 0;
-        p[bit / 8] ^= (unsigned char)(1 << bit % 8);
+        p[bit / 8] ^= (unsigned char)(1u << bit % 8);
     }
 }
 
@@ -3656,7 +3656,7 @@ static void idemi_recover_cut(idem_table *t)
    restart cuts it short: what the writer still held is never dropped. */
 static void idemi_recover_key(idem_table *t, const idemi_record *r)
 {
-    unsigned slot = r->slot - 1, other;
+    unsigned slot = (unsigned)r->slot - 1, other;
     idem_request rq;
 
     rq.scope = r->scope;
@@ -3680,7 +3680,7 @@ IDEMI_APART
 static void idemi_recover_apply(idem_table *t, const idemi_record *r,
                                 uint32_t sequence)
 {
-    unsigned slot = r->slot - 1;
+    unsigned slot = (unsigned)r->slot - 1;
     idem_slot *s;
 
     if (r->flags & IDEMI_HAS_STATE) {
@@ -3812,7 +3812,8 @@ static void idemi_recover_sector(idem_table *t, const idemi_header *h,
     j->at = h->carried_end;
     while (at < end) {
         uint32_t len = idemi_recover_record(t, h->sequence, at, &r);
-        if (!len || !(r.flags & IDEMI_CARRIED) != (at >= h->carried_end)) {
+        int carried = (r.flags & IDEMI_CARRIED) != 0;
+        if (!len || carried != (at < h->carried_end)) {
             if (t->buffer[at - j->window] != t->config->storage->erased)
                 dirty = at;
             at += j->granule;
@@ -4331,7 +4332,8 @@ static int idemi_command_deliver(idem_table *t, const idem_claim *claim)
     if (!s)
         return IDEM_E_NOT_FOUND;
     result = s->state & IDEMI_UNDELIVERED
-                 ? idemi_journal_note(t, claim->slot, IDEMI_DELIVERED)
+                 ? idemi_journal_note(t, (unsigned)claim->slot,
+                                      IDEMI_DELIVERED)
                  : idemi_journal_confirm(t, claim->slot);
     if (result == IDEM_OK)
         idemi_keys_delivered(t, s);
@@ -4726,7 +4728,7 @@ static int idemi_public_config(const idem_config *config)
            config->retention_ms <= IDEM_RETENTION_MAX &&
            config->full <= IDEM_EVICT_OLDEST &&
            config->durability <= IDEM_BATCH &&
-           !config->lock == !config->unlock &&
+           (config->lock != NULL) == (config->unlock != NULL) &&
            (!IDEMI_STORAGE(config) || idemi_public_storage(config->storage));
 }
 
@@ -5286,7 +5288,7 @@ static const char *idemi_explain_config(const idem_config *config)
                   "full: IDEM_REJECT or IDEM_EVICT_OLDEST");
     IDEMI_EXPLAIN(config->durability > IDEM_BATCH,
                   "durability: IDEM_EACH or IDEM_BATCH");
-    IDEMI_EXPLAIN(!config->lock != !config->unlock,
+    IDEMI_EXPLAIN((config->lock != NULL) != (config->unlock != NULL),
                   "lock, unlock: both or neither");
     IDEMI_EXPLAIN(!idemi_public_secret(config),
                   "secret: 16 random bytes, neither half zero");
