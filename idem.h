@@ -1108,7 +1108,7 @@ typedef struct idem_journal {
     uint32_t key_record;        /* and of one without state */
     uint32_t head_keys;         /* keys that can be carried into a head */
     uint32_t state_keys;        /* as much as so many keys the state takes */
-    uint32_t window, have;      /* opening: what of the sector is in the buffer */
+    uint32_t window, have;      /* opening: what is in the buffer of a sector */
 } idem_journal;
 
 /* A table.  Any number may be open.  No pointer into itself: it may be moved
@@ -2809,8 +2809,8 @@ typedef struct idemi_record {
 } idemi_record;
 
 /* What a sector's header tells: words, in this order (>>format).  Before them
-   are four that are the same in all headers, but for the sum; behind them is the
-   check. */
+   are four that are the same in all headers, but for the sum; behind them stands
+   the check. */
 typedef struct idemi_header {
     uint32_t sequence;
     uint32_t back;              /* to the oldest sector that is needed; << 16 to
@@ -2990,8 +2990,8 @@ static void idemi_header_walk(unsigned char *bytes, idemi_header *h,
     while (word++ != &h->response_max);
 }
 
-/* The sum of a header's bytes but for its own, in pairs: it tells a whole header
-   that was written with another secret from one that is torn. */
+/* The sum of a header's bytes but for its own, in pairs: it tells a header that
+   was written with another secret from one that is torn. */
 static uint32_t idemi_header_sum(const unsigned char *p)
 {
     uint32_t sum = 0;
@@ -3486,8 +3486,8 @@ static int idemi_journal_confirm(idem_table *t, unsigned slot)
 }
 
 /* Writes down the time if that was not done for so long and somebody needs it:
-   time of which no record tells has not passed after a restart.  IDEM_MORE if it
-   did. */
+   time of which no record tells has not passed after a restart.  IDEM_MORE if
+   that was done. */
 IDEMI_APART
 static int idemi_journal_tell_time(idem_table *t, uint32_t after_ms)
 {
@@ -3583,6 +3583,11 @@ static unsigned char *idemi_recover_bytes(idem_table *t, uint32_t sequence,
     return t->buffer;
 }
 
+static void idemi_recover_flip(unsigned char *p, unsigned bit)
+{
+    p[bit / 8] = (unsigned char)(p[bit / 8] ^ 1u << bit % 8);
+}
+
 /* Whether the buffer has a header.  One that is right when a bit is flipped is
    one, if it looks like one at all. */
 static int idemi_recover_is_header(idem_table *t)
@@ -3599,10 +3604,10 @@ static int idemi_recover_is_header(idem_table *t)
             idemi_storage_check(t, 0, 0, p, IDEMI_HEADER - 4))
             return 1;
         if (bit > 0)
-            p[(bit - 1) / 8] ^= (unsigned char)(1u << (bit - 1) % 8);
+            idemi_recover_flip(p, bit - 1);
         if (bit == 8 * IDEMI_HEADER)
             return 0;
-        p[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        idemi_recover_flip(p, bit);
     }
 }
 
@@ -4334,7 +4339,7 @@ static int idemi_command_deliver(idem_table *t, const idem_claim *claim)
     result = s->state & IDEMI_UNDELIVERED
                  ? idemi_journal_note(t, (unsigned)claim->slot,
                                       IDEMI_DELIVERED)
-                 : idemi_journal_confirm(t, claim->slot);
+                 : idemi_journal_confirm(t, (unsigned)claim->slot);
     if (result == IDEM_OK)
         idemi_keys_delivered(t, s);
     return result;
@@ -4814,8 +4819,8 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
         return IDEM_OK;
     t->journal = (idem_journal *)(void *)(memory + journal);
     t->buffer = memory + buffer;
-    t->buffer_size = (uint32_t)(size - buffer < IDEMI_READ_MAX ? size - buffer
-                                                               : IDEMI_READ_MAX);
+    size -= (size_t)buffer;
+    t->buffer_size = size < IDEMI_READ_MAX ? (uint32_t)size : IDEMI_READ_MAX;
     return IDEM_OK;
 }
 
@@ -4839,7 +4844,7 @@ static int idemi_public_geometry(idem_table *t)
     j->state_keys = IDEMI_STATE_KEYS(j->key_record, j->record_max);
     j->head_keys = IDEMI_HEAD_KEYS(m->sector_size, m->prog_size,
                                    j->key_record, j->record_max);
-    t->needed = IDEMI_HEADS_SECTORS(
+    t->needed = (size_t)IDEMI_HEADS_SECTORS(
         IDEMI_HEADS(config->capacity, j->head_keys, j->state_keys));
     if (m->sector_count < t->needed)
         return IDEM_E_SPACE;
