@@ -4819,8 +4819,9 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
         return IDEM_OK;
     t->journal = (idem_journal *)(void *)(memory + journal);
     t->buffer = memory + buffer;
-    size -= (size_t)buffer;
-    t->buffer_size = size < IDEMI_READ_MAX ? (uint32_t)size : IDEMI_READ_MAX;
+    buffer = size - buffer;             // all that is left
+    t->buffer_size =
+        buffer < IDEMI_READ_MAX ? (uint32_t)buffer : IDEMI_READ_MAX;
     return IDEM_OK;
 }
 
