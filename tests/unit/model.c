@@ -409,7 +409,8 @@ static void forge(struct run *r, idem_claim *claim)
         claim->slot = one_in(r, 2) ? UINT32_MAX : r->config.capacity;
         break;
     case 2:
-        claim->token ^= UINT64_C(1) << (32 + below(r, 32));
+        claim->token ^= (idem_token)1
+                        << (8 * sizeof claim->token - 1 - below(r, 8));
         break;
     default:
         memset(claim, 0, sizeof *claim);
