@@ -526,7 +526,8 @@
               1        0x80 carried; and which of the numbers marked * are
                        there, in this order, 1 the first
               varint   slot, from 1 on; 0: none
-              varint   ms since the time in the header
+              varint   ms since the record before, the first since the time in
+                       the header
      finished, or with a key:
               varint*  code (else 0); length of the response, of a claim what it
                        reserves (else as the header has it)
@@ -1094,7 +1095,8 @@ typedef struct idem_journal {
     uint32_t lag;               /* ms by which headers are behind, for nothing
                                    was written for longer than can be told */
     uint32_t before;            /* while a head is begun: the one before it, */
-    uint32_t before_end;        /* and where its records end */
+    uint32_t before_end;        /* where its records end, */
+    uint32_t before_told;       /* and the time of the newest of them */
     uint32_t tail;              /* older sectors than this are dead, */
     uint32_t stated;            /* and will be, once the head counts */
     uint32_t damaged;           /* newest sector in which something is lost */
@@ -2800,7 +2802,7 @@ typedef struct idemi_record {
     idem_slot *s;               /* what it says of its slot beside the rest */
     const unsigned char *scope, *key, *response, *state;
     uint32_t slot;              /* plus one; 0: none */
-    uint32_t time;              /* ms since that in the sector's header */
+    uint32_t time;              /* ms since the record before, or the header */
     uint32_t age;               /* of what s->time tells, then */
     int32_t  code;
     uint16_t response_len;
@@ -2881,7 +2883,7 @@ static uint32_t idemi_pen_rare(idemi_pen *p, uint32_t number, uint32_t usual)
     p->bit = (uint8_t)(bit << 1);
     if (p->writing && number != usual)
         *p->mask |= bit;
-    return *p->mask & bit ? idemi_pen_number(p, number) : usual;
+    return (*p->mask & bit) ? idemi_pen_number(p, number) : usual;
 }
 
 /* Four bytes, the lowest first */
@@ -3077,7 +3079,7 @@ static uint32_t idemi_journal_compose(idem_table *t, const idemi_source *from)
                          (j->synced ? IDEMI_SYNCED : 0));
     if (from->slot != t->capacity)
         r.slot = from->slot + 1;
-    r.time = t->clock - j->time;
+    r.time = t->clock - j->told;
     if (claim) {
         s->token = token;
         r.scope = (const unsigned char *)claim->rq->scope;
@@ -3289,6 +3291,7 @@ static int idemi_journal_try(idem_table *t)
     j->at = j->front;
     if (j->opened)
         j->time = t->clock;
+    j->told = j->time;
     result = idemi_journal_carry(t, 0);
     if (result == IDEM_OK && j->newest != IDEMI_NONE)
         result = idemi_journal_again(t, (unsigned)j->newest,
@@ -3314,6 +3317,7 @@ static void idemi_journal_undo(idem_table *t)
     while (slot-- > 0);
     j->sequence = j->before;
     j->at = j->before_end;
+    j->told = j->before_told;
 }
 
 /* Erases what was tried behind the head, the newest first, so that none of it
@@ -3342,6 +3346,7 @@ static int idemi_journal_turn(idem_table *t)
 
     j->before = j->sequence;
     j->before_end = j->at;
+    j->before_told = j->told;
     if (j->unsealed)
         idemi_journal_clear(t);
     j->unsealed = 0;
@@ -3826,7 +3831,7 @@ static void idemi_recover_sector(idem_table *t, const idemi_header *h,
         }
         if (at > last && (last < h->carried_end || r.flags & IDEMI_SYNCED))
             idemi_recover_lost(t, h->sequence);
-        idemi_recover_time(t, h->time + r.time);
+        idemi_recover_time(t, t->clock + r.time);
         mine.time = t->clock - r.age;
         idemi_recover_apply(t, &r, h->sequence);
         // As long as there is but the seal, what was confirmed is in doubt.

@@ -331,7 +331,7 @@ def advance(table, time):
 
 def apply(table, r, header):
     """What a record says becomes so."""
-    advance(table, header.time + r.time)
+    advance(table, table.time + r.time)
     time = table.time
     if r.flags & HAS_STATE:
         table.state = r.state
