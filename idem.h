@@ -5307,11 +5307,8 @@ static const char *idemi_explain_config(const idem_config *config)
 }
 
 #ifndef IDEM_NO_JOURNAL
-static const char *idemi_explain_storage(const idem_config *config)
+static const char *idemi_explain_storage(const idem_storage *m)
 {
-    const idem_storage *m = config->storage;
-    uint32_t sectors;
-
     IDEMI_EXPLAIN(!m->read || !m->prog, "storage.read, prog: both are needed");
     IDEMI_EXPLAIN(m->erasing && !m->erase,
                   "storage.erasing: polls an erase that is missing");
@@ -5324,9 +5321,16 @@ static const char *idemi_explain_storage(const idem_config *config)
                   "storage.sector_count: 4 to 65,535");
     IDEMI_EXPLAIN(!idemi_public_storage(m),
                   "storage.sector_size: at most 262,144; 4 GB in all");
-    sectors = IDEMI_SECTORS(config->capacity, m->sector_size, m->prog_size,
-                            idemi_public_record(config, 0),
-                            idemi_public_record_max(config));
+    return NULL;
+}
+
+static const char *idemi_explain_room(const idem_config *config)
+{
+    const idem_storage *m = config->storage;
+    uint32_t sectors = IDEMI_SECTORS(
+        config->capacity, m->sector_size, m->prog_size,
+        idemi_public_record(config, 0), idemi_public_record_max(config));
+
     IDEMI_EXPLAIN(!sectors, "storage.sector_size: too small for a header and "
                             "four of the longest records");
     IDEMI_EXPLAIN(m->sector_count < sectors,
@@ -5412,7 +5416,9 @@ IDEM_API const char *idem_explain(const idem_config *config)
     text = idemi_explain_config(config);
 #ifndef IDEM_NO_JOURNAL
     if (!text && config->storage)
-        text = idemi_explain_storage(config);
+        text = idemi_explain_storage(config->storage);
+    if (!text && config->storage)
+        text = idemi_explain_room(config);
     if (!text && config->storage)
         text = idemi_explain_journal(config);
 #endif

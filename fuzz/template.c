@@ -82,7 +82,7 @@ static const idem_config config = {
 };
 static idem_table table;
 static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(CAPACITY, KEY_MAX, 4, 0,
-                                                SECTORS, GRANULE) / 4];
+                                                GRANULE) / 4];
 static protocol_decoder decoder;
 
 static int device_start(void)
