@@ -156,11 +156,12 @@ def header_of(device, data):
     """What bytes say, if they are right."""
     words = [int.from_bytes(data[i:i + 4], "little")
              for i in range(0, HEADER, 4)]
-    if words[11] != device.check(0, 0, data[:HEADER - 4]):
+    unsummed = data[:14] + bytes(2) + data[16:HEADER - 4]
+    if words[11] != device.check(0, 0, unsummed):
         return None
-    return Header(bool(words[3] >> 16), words[4], words[4] - (words[5] & 0xffff),
-                  words[4] - (words[5] >> 16), words[6], words[7], words[8],
-                  words[9], words[10] & 0xffff)
+    return Header(bool(words[6] >> 24), words[4], words[4] - (words[5] & 0xffff),
+                  words[4] - (words[5] >> 16), words[6] & 0xffffff, words[7],
+                  words[8], words[9], words[10] & 0xffff)
 
 
 def find_header(device, place):
