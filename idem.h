@@ -18,21 +18,17 @@
    Contents (search for the marker)
      manual     >>synopsis >>idea >>answers >>replying >>identity >>time
                 >>full >>delivery >>durable >>porting >>format >>recovery
-                >>memory >>options >>concurrency >>patterns >>words
+                >>memory >>options >>concurrency >>patterns
      interface  >>config >>types >>functions
-     code       >>basics >>hash >>clock >>defaults >>slots >>index >>order
-                >>storage >>keys >>records >>journal >>opening
+     code       >>words >>basics >>hash >>clock >>defaults >>slots >>index
+                >>order >>storage >>keys >>records >>journal >>opening
                 >>commands >>check >>public >>explain >>file
      licence    >>licence
 
-   ---------------------------------------------------------------------------
-   >>synopsis
+   >>synopsis   (examples/hello.c is a whole program)
 
    ```c
-   #define IDEM_IMPLEMENTATION
    #include "idem.h"
-   #include <stdio.h>
-   #include <string.h>
 
    static const idem_config config = {
        .capacity = 64,                    // keys remembered at the same time
@@ -43,65 +39,33 @@
    };
    static idem_table table;
    static uint32_t memory[IDEM_MEMORY_SIZE(64, 24, 16, 0) / 4];
-   extern uint32_t millis(void);          // any millisecond tick
+   extern void pour(const void *command);
 
-   static const char *finish(idem_claim *claim, int failed, const char *answer)
+   int start(void)
    {
-       idem_outcome outcome = { .response = answer,
-                                .response_len = strlen(answer) + 1,
-                                .failed = (uint8_t)failed };
-       if (idem_complete(&table, claim, &outcome, millis()) < 0)
-           return "error";       // not recorded: never report it as done
-       return answer;
+       return idem_open(&table, &config, memory, sizeof memory, 0);
    }
 
-   static const char *on_command(const char *sender, const char *key,
-                                 const char *command)
+   int on_command(const idem_request *request, idem_reply *reply,
+                  uint32_t now_ms)
    {
-       static char answer[16];
-       idem_request request = {
-           .scope = sender, .scope_len = strlen(sender),
-           .key = key, .key_len = strlen(key),
-           .payload = command, .payload_len = strlen(command) };
-       idem_reply reply = { .buffer = answer, .buffer_size = sizeof answer };
        idem_claim claim;
+       idem_outcome outcome = { .response = "poured", .response_len = 6 };
+       int result = idem_begin(&table, &claim, reply, request, now_ms);
 
-       switch (idem_begin(&table, &claim, &reply, &request, millis())) {
-       case IDEM_EXECUTE:        // first time: the claim is yours
-           printf("pump: %s\n", command);
-           return finish(&claim, 0, "poured");
-       case IDEM_RECOVER:        // an attempt was cut short: never pour twice
-           return finish(&claim, 1, "check the cup");
-       case IDEM_REPLAY:   return answer;          // what was answered before
-       case IDEM_BUSY:     return "wait";          // being executed right now
-       case IDEM_MISMATCH: return "key reused";    // for another command
-       default:            return "refused";       // full, exhausted, ...
-       }
-   }
-
-   uint32_t millis(void) { static uint32_t tick; return tick += 100; }
-
-   int main(void)
-   {
-       if (idem_open(&table, &config, memory, sizeof memory, millis()) < 0)
-           return 1;
-       puts(on_command("panel", "42", "pour 5 ml"));   // pump, poured
-       puts(on_command("panel", "42", "pour 5 ml"));   // poured
-       puts(on_command("panel", "42", "pour 9 ml"));   // key reused
-       return 0;
-   }
-   ```
-   ```text
-   pump: pour 5 ml
-   poured
-   poured
-   key reused
+       if (result == IDEM_EXECUTE) {      // first time: the claim is yours
+           pour(request->payload);
+       } else if (result == IDEM_RECOVER) {   // cut short: never pour twice
+           outcome.failed = 1;
+           outcome.response = "check!";
+       } else {
+           return result;                 // IDEM_REPLAY: send what is in reply;
+       }                                  // else refuse, in idem_text's words
+       return idem_complete(&table, &claim, &outcome, now_ms);
+   }                      // < 0: not recorded, never report it as done
    ```
 
-   ---------------------------------------------------------------------------
-   >>idea
-
-   The life of a key:
+   >>idea   the life of a key, and what is promised
 
                      EXECUTE               complete
          unknown ---------------> claimed -----------> finished
@@ -112,30 +76,19 @@
           | +-- over, forgotten ------+                 |
           +---- retention over, evicted, forgotten -----+
 
-     arrow                  call           what it needs
-     unknown  -> claimed    idem_begin     room; answers IDEM_EXECUTE
-     claimed  -> claimed    idem_begin     the lease over and attempts left;
-                                           answers IDEM_RECOVER, new token
-     claimed  -> finished   idem_complete  the current claim
-     claimed  -> unknown    idem_release   the current claim
-     claimed  -> unknown    idem_forget    the lease over
-     claimed  -> unknown    (time)         one retention since the lease ended
-     finished -> finished   idem_begin     nothing; answers IDEM_REPLAY
-     finished -> unknown    idem_forget    nothing
-     finished -> unknown    (time)         one retention since completion
-     finished -> unknown    idem_begin     for another key, IDEM_EVICT_OLDEST,
-                                           and the table full or the scope's
-                                           quota used up
-
-   There are no others.  What is promised (S safety, L liveness, H honesty):
+   There are no other arrows.  A first claim needs room; a further one needs a
+   lease that is over, and attempts left.  Complete and release need the current
+   claim.  Forget needs a lease that is over, or an outcome.  Retention runs
+   from the completion, or from the end of the lease.  Eviction: >>full.
+   What is promised (S safety, L liveness, H honesty):
 
      S1  At most one claim on a key is current.  A claim that is not current
          changes nothing: complete, release and renew answer IDEM_E_FENCED.
      S2  An outcome is replayed, byte for byte, until its retention ends (or it
          is forgotten by idem_forget or, if so configured, evicted): with a
          journal whatever power cuts come, at any instant, any number, also
-         during recovery.  (What two of them in a row tear may cost more if it
-         reads well at one boot and not at the next; >>recovery.)
+         during recovery.  (Two cuts in a row whose torn bytes read well at one
+         boot and not at the next may lose more, and that is told; >>recovery.)
      S3  A stored response is never given to a different payload, key or scope.
          The fingerprint is compared in every state of a key.
      S4  A command is never answered IDEM_EXECUTE if an earlier attempt may have
@@ -144,55 +97,46 @@
          one retention has passed since it ended or was cut short.  After a
          loss of records every unknown key is answered so for one retention.
      S5  Damaged storage never gives a wrong answer, and never fails the opening
-         of what is intact.  A flipped bit costs at most the record that it is
-         in, in a sector's header nothing.  What was lost is counted.  One
-         exception, by nature: damage to the newest record, or to several that
-         are no longer together than one may be, looks like a torn write.
+         of what is intact.  A flipped bit costs at most its record, in a header
+         nothing.  What was lost is counted; but damage to the newest record,
+         or to several at the end that together are no longer than one may be,
+         looks like a torn write.
      S6  Time never shortens a lease or a retention: not a wrapping, stopped or
          backward tick.  Only a tick that really runs ahead can.
      S7  A call that fails changed nothing, or its contract says what.  A claim
          is admitted only if its outcome is certain to fit: completing never
-         fails for want of room.
-     S8  No byte is programmed twice between erases, and none that a cut may
-         have left half programmed.  Nothing outside the given memory and
-         storage is touched.
+         fails for want of room, only where the medium fails.
+     S8  No byte is programmed twice between erases, nor where a cut may have
+         left it half done.  Only the given memory and storage are touched.
      S9  Keys chosen by an enemy cost no more than random ones (keyed hash), and
-         push out no other scope's records beyond the configured quota.
+         push out no other scope's records beyond the configured quota.  (A
+         quota costs a look at all slots for each new key, refused or not.)
      S10 What one opening answered stays true at every later one, until a call
-         changes it.  Two exceptions, by nature, if nothing was written
-         meanwhile: a call that power cut short, of which nothing can be seen
-         now, may be found done at a later opening; and time of which no record
-         tells has not passed after a restart, so that a key that was over may
-         be known again.  Calls that only look write nothing, and may show what
-         is not confirmed yet.
+         changes it.  By nature two things are not: a call that power cut short
+         and of which nothing is seen now may be found done at a later opening;
+         and time that no record tells has not passed.  Calls that only look
+         write nothing, and may show what is not confirmed yet.
      L1  Every call ends in bounded steps; the bounds are in >>memory.
      L2  The table never wedges: leases end (but IDEM_LEASE_NONE, which is asked
          for), retention ends, a command whose attempts are all cut short ends
          in IDEM_EXHAUSTED.  Also where power goes every night: the time is
          written down in idle time, and when a new key finds no room.
      L3  A call that writes erases at most one sector, and none if idem_maintain
-         had its idle time.  A boot's first write, and a sector that fails, may
-         cost one more.
-     H1  "Exactly once" is not promised, by nature: an outside effect that is
-         neither harmless to repeat nor visible afterwards may happen once too
-         often or not at all when its execution is cut short.  IDEM_RECOVER is
-         where you learn of it, and where you look at the world.
+         had its idle time.  A sector that fails may cost one more.  A boot's
+         first write, or one that finds no dead sector left, also erases what
+         was begun in vain before.
+     H1  "Exactly once" is not promised, by nature: an effect that is neither
+         harmless to repeat nor visible afterwards may happen once too often or
+         not at all when it is cut short.  IDEM_RECOVER is where you learn of
+         it, and where you look at the world.
 
-   With config.storage the table has a journal (>>durable), and the promises
-   hold for good.  Without, it lives in RAM, and they hold for one boot: after a
-   restart it knows nothing, and what was executed before is IDEM_EXECUTE again;
-   unless the sender tells the age of its command (idem_request.age_ms): what it
-   first sent before the restart is answered IDEM_TOO_OLD.
+   Without config.storage the promises hold for one boot: after a restart what
+   was executed before is IDEM_EXECUTE again, unless the sender tells the age of
+   its command (>>full).  When not to use it: for agreement among several
+   devices; as access control (a key is a name, not a password); where commands
+   are idempotent by themselves ("set valve to 30 %") in any order.
 
-   When not to use it: for agreement among several devices; as
-   access control (a key is a name, not a password); where commands are
-   idempotent by themselves ("set valve to 30 %") and their order does not
-   matter.
-
-   ---------------------------------------------------------------------------
-   >>answers
-
-   Zero and up: the call did its job.  Below zero: it refused.
+   >>answers   zero and up: the call did its job; below zero: it refused
 
      result            changed?  do next
      IDEM_OK           as asked  -
@@ -213,36 +157,31 @@
      IDEM_RELEASED     yes       idem_run: not done, and given back; the sender
                                  may try again, and that will be a first time
      IDEM_E_ARG        no        a caller's mistake: NULL, a table that is not
-                                 open, a value out of range; or an empty key,
-                                 which is the sender's, and never asserted
+                                 open, a value out of range.  Or an empty key:
+                                 the sender's mistake, so not asserted
      IDEM_E_TOO_LARGE  no        key, response or state over its limit; or the
                                  buffer is too short, and the length is told
      IDEM_E_FULL       no        no room, or the scope's quota is used up; try
                                  after reply.retry_after_ms if that is not 0
      IDEM_E_FENCED     no        the claim is not current: throw the result away
      IDEM_E_NOT_FOUND  no        no such key, or no such outcome any more
-     IDEM_E_MEMORY     no        at open: too little, or misaligned;
-                                 table.needed says how many bytes would do
+     IDEM_E_MEMORY     no        at open: too little, or misaligned
      IDEM_E_LOCK       no        the lock hook refused, or the call came from
-                                 inside a callback; of a file, another process
-                                 has it open
+                                 inside another; of a file, somebody has it open
      IDEM_E_STORAGE    no        a storage callback failed, its value is in
-                                 table.storage_error; nothing was granted, or
-                                 stored: the call may be repeated
-     IDEM_E_FORMAT     no        at open: the storage holds something else, or a
-                                 journal of another version, geometry, hash or
-                                 secret: idem_explain says which.  Migrate it,
-                                 or idem_format
-     IDEM_E_SPACE      no        at open: too few or too small sectors;
-                                 table.needed says how many would do (0: none).
-                                 Later: too many sectors fail for new claims, or
-                                 tokens are at their end; replay and completion
-                                 go on
+                                 table.storage_error.  Report nothing as done.
+                                 Repeat the call (after a failed sync open the
+                                 table again).  After a restart, what the call
+                                 began may be found done
+     IDEM_E_FORMAT     no        at open: the storage holds something else;
+                                 idem_explain says what.  Migrate it, or
+                                 idem_format
+     IDEM_E_SPACE      no        at open: too few or too small sectors.  Later:
+                                 too many sectors fail for new claims, or tokens
+                                 are at their end (>>time); replay goes on, and
+                                 completion while a sector is left
 
-   ---------------------------------------------------------------------------
-   >>replying
-
-   What to tell the sender:
+   >>replying   what to tell the sender (HTTP: the IETF's Idempotency-Key draft)
 
      result             HTTP                CoAP   MQTT 5 reason code
      executed, REPLAY   the outcome's own   2.04   0x00 success
@@ -256,32 +195,31 @@
      no key, too long   400                 4.00   0x83
      other errors       500                 5.00   0x80 unspecified error
 
-   409 and 422 are those of the IETF's Idempotency-Key draft.
-
-   ---------------------------------------------------------------------------
    >>identity
 
-   A key is known by its scope and its bytes, both, exactly: compared in full,
-   never truncated, never as a digest.  The scope says whose key it is (sender,
-   topic, tenant); the empty scope is legal, the empty key is not.
-   ("ab","c") and ("a","bc") are two keys.  Take the scope from what the
-   transport has proved, not from what the message claims: quotas go by it.
+   A key is known by its scope and its bytes, compared in full.  The scope says
+   whose key it is (sender, topic, tenant); the empty scope is legal, the empty
+   key is not.  ("ab","c") and ("a","bc") are two keys.  Take the scope from
+   what the transport has proved, not what the message claims: quotas go by it.
 
    The fingerprint is a 64-bit hash of the payload and its length, keyed unless
    IDEM_HASH says otherwise.  It catches a key reused for another command
    (IDEM_MISMATCH, answered before everything else that is said of a known key).
    If two spellings of a payload mean the same, hash a canonical form yourself,
-   and give request.fingerprint: idem_fingerprint_init/update/final compute,
-   piece by piece, what idem_begin computes from a payload.  Every 64-bit value
-   is legal, zero too.
+   and give request.fingerprint (any value): idem_fingerprint_init/update/final
+   compute, piece by piece, what idem_begin computes from a payload.
 
-   The index uses SipHash-1-3, the fingerprint SipHash-2-4; machines below 64
-   bits use HalfSipHash with the same rounds.  Both are keyed with
-   config.secret, 16 bytes that nobody else knows and no two devices share.
-   HalfSipHash takes the first eight bytes for the fingerprint and the last
-   eight for the index; a secret of which either half is zero is refused.
+   config.secret is the key of the hashes: 16 bytes that nobody else knows and
+   no two devices share; neither half may be zero.  By IDEM_HASH they are:
 
-   ---------------------------------------------------------------------------
+                     fingerprint, 64 bits         index hash, 32 bits
+     SipHash         2-4                          1-3, low half of its 64 bits
+     HalfSipHash     2-4, secret's first half     1-3, secret's last half
+     FNV-1a          64 bits, no secret           32 bits, no secret
+
+   The index hash is that of the scope, the key, and a byte: the scope's length.
+   With FNV-1a the payload's length, 8 bytes, is hashed too, behind the payload.
+
    >>time
 
    Every call that needs the time takes a millisecond tick, now_ms: a uint32_t
@@ -293,14 +231,12 @@
      up to 65.5 s    is waited out; the clock stands until the tick is again
                      where it was.  So calls may overtake one another, with
                      ticks read some time before
-     more            is a tick that was reset; the clock goes on with it.  If it
-                     was none, and the tick comes back to where it was, the way
-                     back up is not counted
+     more            the tick was reset; the clock goes on with it, but does not
+                     count the way back up to where the tick was before
 
-   So a stopped, reset or backward tick lengthens leases and retentions, and
-   never shortens them.  Call something, idem_maintain for instance, at least
-   every 24 days, or the time between is not seen.  An RTC that knows how long
-   the tick stood still can tell with idem_elapse.
+   So a stopped, reset or backward tick lengthens leases and retentions, never
+   shortens them.  Call something at least every 24 days, or the time between is
+   not seen.  idem_elapse adds what the tick missed, over a restart too.
 
      lease      covers [begin, begin + lease): in the millisecond in which it
                 ends it is over.  At most IDEM_LEASE_MAX (6.2 days), 0 is the
@@ -312,22 +248,22 @@
                 completion; for a claim never completed, with the end of its
                 lease.  At most IDEM_RETENTION_MAX (30 days), 0 is the default.
 
-   claim.token, the fencing token, is larger than that of every earlier claim
-   since the opening.  Hand it to whatever executes: a driver that refuses a
-   token smaller than the largest it has seen is safe from a holder that was
-   suspended, overtaken, and wakes up late.  With a journal tokens go on
-   increasing over restarts.  Without, an opening starts anew at 1: throw away
-   the claims, and what the driver has seen.  Without IDEM_WIDE a token has 32
-   bits, enough for 4 GB of journal.  (With it a slot keeps the low half: a claim
-   held while tokens grow by 2^32 is fenced.)
+   With a journal the clock goes on, after a restart, from the newest time found
+   in it.  A restart ends all leases, so the retention of a key that it cut
+   short starts with it.  Every record has the time.  If none was written for an
+   eighth of the default retention, idem_maintain writes the time down; so does
+   a begin that answers IDEM_E_FULL, if the newest record is a minute old.
 
-   With a journal logical time goes on, after a restart, from the newest time
-   found in it: idem_elapse adds what an RTC knows of the time between.  Every
-   record has the time; if there is none for an eighth of a retention,
-   idem_maintain writes it down.  The restart ends all leases; the retention of a
-   key that it cut short counts from there.
+   claim.token, the fencing token, is larger than that of every earlier claim:
+   since the opening, with a journal over restarts too.  Hand it to whatever
+   executes: a driver that refuses a token smaller than the largest it has seen
+   is safe from a holder that was suspended, overtaken, and wakes up late.
+   Without a journal tokens start at 1 in each boot: throw away the claims, and
+   what the driver has seen.  With one a token is the place where its claim was
+   written, in bytes since the storage was formatted.  Without IDEM_WIDE it has
+   32 bits: when 4 GB have been written (69 million commands of 62 bytes)
+   idem_begin answers IDEM_E_SPACE.
 
-   ---------------------------------------------------------------------------
    >>full
 
    A table holds config.capacity keys, whatever the order in which they come
@@ -336,132 +272,92 @@
      IDEM_REJECT (default)   a new key is answered IDEM_E_FULL.  Known keys are
                              answered as ever, also those cut short.
      IDEM_EVICT_OLDEST       the oldest completion makes room; never a claim,
-                             never an outcome whose delivery is not confirmed.
-                             The evicted key comes back as IDEM_EXECUTE: this
-                             is amnesia by choice; S2 and S4 hold under
-                             IDEM_REJECT.
+                             never an outcome that is owed (>>delivery).  The
+                             evicted key comes back as IDEM_EXECUTE: amnesia by
+                             choice; S2 and S4 hold under IDEM_REJECT.
 
    With config.quota no scope has more live keys than that: over it, its new
    keys are answered IDEM_E_FULL or, under eviction, cost its own oldest
-   finished key.  idem_horizon tells how far memory reaches back at present.
+   finished key.  Without eviction, capacity must be at least commands a minute
+   x minutes of retention, or the table is full.
 
    A request that tells its age (age_ms: how long ago the sender first sent it,
    0 if it does not say) is answered IDEM_TOO_OLD if the key is unknown and
-   memory may once have held it: the age is at least the retention its outcome
-   would have, or idem_horizon: that reaches back to the newest completion that
-   was evicted or, under eviction and without a journal, to the opening.
+   memory may once have held it: if the age is at least the retention that its
+   outcome would have, or goes back further than memory reaches.  Memory reaches
+   back to the newest completion that was evicted; and, without a journal or
+   with IDEM_EVICT_OLDEST, at most to the opening.  idem_horizon tells it.
 
-   Sizing is a line in the code, checked when it is compiled:
-
-   ```c
-   #include "idem.h"
-   enum { COMMANDS_PER_MINUTE = 6, RETENTION_MINUTES = 120, CAPACITY = 1024 };
-   typedef char table_is_large_enough
-       [COMMANDS_PER_MINUTE * RETENTION_MINUTES <= CAPACITY ? 1 : -1];
-   ```
-
-   ---------------------------------------------------------------------------
    >>delivery
 
    An outcome completed with `confirm` set is owed to somebody.  idem_pending
    lists what is owed, oldest first, until idem_delivered(claim) says that the
-   result arrived: a queue of results, sent at least once under the same key.
-   Such outcomes are not evicted.  At the end of their retention they are
-   dropped like others, and counted in stats.undelivered.
+   result arrived: a queue of results, sent at least once under the same key
+   (the outbox of examples/patterns.c).  Such outcomes are not evicted.  At the
+   end of their retention they are dropped, and counted in stats.undelivered.
 
-   ```c
-   #include "idem.h"
-   extern int publish(const void *id, size_t id_len, int32_t code);
-
-   void publish_results(idem_table *table, uint32_t now_ms)
-   {
-       unsigned char id[255];             // at least key_max
-       idem_entry entry = { .id = id, .id_size = sizeof id };
-       while (idem_pending(table, &entry, now_ms) == IDEM_OK)
-           if (publish(id, entry.scope_len + entry.key_len, entry.code))
-               idem_delivered(table, &entry.claim);
-   }
-   ```
-
-   ---------------------------------------------------------------------------
    >>durable
 
-   Give the table a storage, and what it knows survives:
+   Give the table a storage (config.storage; or IDEM_FILE_STORAGE, a file on a
+   POSIX system), size its memory with IDEM_JOURNAL_MEMORY_SIZE, and what it
+   knows survives.  All of a key stays in RAM; the storage only tells how it
+   came to be, and is read at idem_open alone.  Blank storage is taken as it is,
+   and written first when the first command comes.  What is neither blank nor
+   this journal is IDEM_E_FORMAT, and only idem_format overwrites it.
 
-       static const idem_storage flash = {
-           .read = flash_read, .prog = flash_prog, .erase = flash_erase,
-           .sector_size = 4096, .sector_count = 8, .prog_size = 8,
-           .erased = 0xFF };
-       config.storage = &flash;
-       static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(64, 24, 16, 0, 8) / 4];
-       typedef char enough_sectors
-           [8 >= IDEM_SECTORS(64, 24, 16, 0, 4096, 8) ? 1 : -1];
-
-   (or IDEM_FILE_STORAGE: a file on a POSIX system).  All of a key stays in RAM;
-   the storage only tells how it came to be, and is read at idem_open alone.
-   Blank storage is taken as it is, and written first when the first command
-   comes.  What is neither blank nor this journal is IDEM_E_FORMAT, idem_explain
-   says why, and only idem_format overwrites it.
-
-     when the call returns        durable is
-     idem_begin, a claim          the claim.  So a restart during the effect is
-                                  IDEM_RECOVER afterwards, never IDEM_EXECUTE
-     idem_complete                outcome, application state, and that delivery
-                                  is owed: one record, all or nothing
-     idem_release, _forget,       that
+     when the call returns    durable is
+     idem_begin, a claim      the claim.  So a restart during the effect is
+                              IDEM_RECOVER afterwards, never IDEM_EXECUTE
+     idem_complete            outcome, application state, and that delivery is
+                              owed: one record, all or nothing
+     idem_release, _forget,   that
      _delivered
-     idem_renew, and all that     nothing: nothing is written.  But once after a
-     only looks                   restart, if the newest record tells of the key
-                                  that idem_begin was asked for, a new sector
+     idem_begin, _delivered,  nothing (but the time, >>time); after a restart a
+     other answers            new sector, if the answer relies on the newest
+                              record of the boot before
+     all others               nothing
 
    IDEM_BATCH: the same becomes durable together, with the next idem_sync:
    execute what was claimed after one, answer what was completed after another.
    volatile_claims: claims are not written at all, outcomes are.  Half the wear;
-   but what a restart cuts short is IDEM_EXECUTE again (S4 is given up for that,
-   and nothing else); or what the key was before, if that was dropped for it and
-   its retention goes on.
+   but what a restart cuts short is IDEM_EXECUTE again (or what was known of the
+   key before, if that is still retained): S4 is given up for that alone.
 
    Call idem_maintain when there is nothing else to do, until it answers
-   IDEM_OK.  It erases ahead, carries ahead what the oldest sectors still have,
-   and writes down the time, which the commands that come would otherwise wait
-   for.  A boot that writes nothing costs nothing; its first write is a new
-   sector, and waits for the erase.
+   IDEM_OK.  It does ahead what commands would wait for: erases, carries out of
+   the oldest sectors, writes down the time.  A boot that writes nothing costs
+   nothing; its first write is a new sector, and waits for the erase.
 
    Wear is even, for the sectors are used in turn.  A command of 16-byte key and
-   response takes 57 bytes of flash with granules of 1, 72 of 8, 80 of 16.
-
+   response takes 60 bytes of flash with granules of 1, 73 of 8, 81 of 16.
    idem_open refuses, with IDEM_E_SPACE, storage in which the configured keys do
-   not fit whatever comes: IDEM_SECTORS, which compiles to a constant, is what it
-   asks for, about one and a half times the keys and four.  More sectors wear
-   less where retentions differ.  A sector holds a header and four of the longest
-   records at least; so EEPROM and FRAM are enough from about 2 KB on:
+   not fit whatever comes.  It asks for IDEM_SECTORS, which compiles to a
+   constant: one and a half times the sectors that the keys fill, and four.
+   More sectors wear less where retentions differ.  A sector holds a header and
+   four of the longest records at least; so EEPROM and FRAM are enough from 2 KB
+   (a short key) or 4 KB on; README has a table.
 
-     keys and responses     2 KB   4 KB   8 KB   16 KB   64 KB   (sectors of)
-     8 and 4 bytes             1     13     43     110     593   400 to 2256
-     16 and 16 bytes           -      4     25      75     423   448 to 2240
+   A place that fails is passed over, and tried again a round later.  After a
+   sync that failed nobody knows what is on the medium: nothing is written any
+   more until the table is opened again.
 
-   A callback that fails makes the call fail, and nothing has changed.  A place
-   that fails is passed over, and tried again a round later.  After a sync that
-   failed nobody knows what is on the medium: nothing is written any more until
-   the table is opened again.
+   What may change between boots: capacity, key_max, response_max and state_max;
+   but what is stored and does not fit them any more is lost, as if it were
+   damaged.  What is stored keeps its retention.  What was evicted is not
+   stored: after a change to IDEM_REJECT it is not answered IDEM_TOO_OLD.  What
+   may not (IDEM_E_FORMAT): secret, IDEM_HASH, prog_size, erased, the sectors.
 
-   Not in the journal: what was evicted.  Who goes from IDEM_EVICT_OLDEST to
-   IDEM_REJECT is told IDEM_TOO_OLD of none of that any more.  What is stored
-   keeps the retention that it was stored with.  Who makes capacity, key_max,
-   response_max or state_max smaller than what is stored loses that, as if it
-   were damaged.
-
-   ---------------------------------------------------------------------------
    >>porting
 
    Ready ones, and a test for yours (check.h), are in examples/port.  dst and
    src are aligned to nothing, and good during the call only.
 
    read    any bytes inside the storage; none is ever asked for 0 bytes.
-   prog    whole granules inside one sector, in NOR flash erased ones.  They may
-           cross the end of a page of the chip: then it is for prog to program
-           each part.  When it returns 0 they are there for good; or if there is
-           a sync, from then on.  A sector's header comes after later bytes.
+   prog    whole granules inside one sector; where there is an erase, ones that
+           are erased.  They may cross the end of a page of the chip: then it is
+           for prog to program each part.  When it returns 0 they are there for
+           good; or if there is a sync, from then on.  Not always upwards: a
+           sector's header is programmed after the bytes behind it.
    erase   one sector.  NULL for EEPROM, FRAM and files, where programming
            replaces.  If `erasing` is given erase only starts it; read and prog
            in other sectors may come while it goes on, and must wait, or suspend
@@ -472,20 +368,19 @@
    erased  what an erased byte reads as; without erase, what a sector is filled
            with before it is used again (idem_file: 0).
 
-   prog_size is the smallest unit that may be programmed once: 8 on a STM32L4,
-   16 on a STM32U5 or H5, 1 on most SPI NOR; what littlefs would be given.
-   Reading a granule whose programming was cut short may fail (ECC): the
-   callback says so, and that is all.  (On a STM32 the NMI tells; without a
-   handler that clears it the first torn word stops the device.)  It may also
-   read as anything.  verify reads back what was programmed: for flash that does
-   not tell that it failed.
+   prog_size, the granule, is the smallest unit that may be programmed once: 8
+   on a STM32L4, 16 on a STM32U5 or H5, 1 on most SPI NOR; what littlefs would
+   be given.  Reading a granule whose programming was cut short may fail (ECC):
+   the callback says so, and that is all.  It may also read as anything.  verify
+   reads back what was programmed: for flash that does not tell that it failed.
+   If power goes in the very first erase of blank flash with ECC, nothing may be
+   found and reading fails: IDEM_E_STORAGE at each boot; idem_format helps.
 
-   ---------------------------------------------------------------------------
-   >>format       version 2; numbers little-endian; G(n) is n rounded up to
-                  granules; what fills up a granule is erased bytes
+   >>format   version 2; little-endian; G(n) is n rounded up to granules
 
-   Sectors are numbered by a sequence, from 1 on; the one of sequence s stands in
-   place s modulo sector_count.  Here of 8, the head is 21:
+   Sectors are numbered by a sequence, from 1 on; the one of sequence s stands
+   in place s modulo sector_count.  The newest is the head, which is written to;
+   one is dead if nothing in it is needed.  Here of 8 the head is 21:
 
      place       0     1     2     3     4     5     6     7
      sequence   16    17    18    19    20   [21]   14    15
@@ -493,8 +388,9 @@
                 tail = 16, told by 21; 14 and 15 are erased next
 
      sector   0        header
-              G(48)    records that were carried, then the seal and the other
-                       records, one behind the other, each from a granule on
+              G(48)    what was carried (written again, out of an old sector),
+                       the seal, the other records: each from a granule on, the
+                       last granule filled up with erased bytes
 
      header   0   4    "idem"
               4   1    2, the version
@@ -503,7 +399,7 @@
               8   3    sector_size
               11  1    erased
               12  2    sector_count
-              14  2    sum of the other pairs of bytes, the check's too
+              14  2    sum of the other 23 pairs of bytes, modulo 2^16
               16  4    sequence
               20  2    back to the tail, the oldest sector needed, in sequences
               22  2    back to the newest older sector that counts; all the way
@@ -515,7 +411,7 @@
               36  4    retention that records have which do not tell it, ms
               40  2    length of a response likewise
               42  2    upper half of the logical ms until which unknown keys may
-                       be lost ones; if none may, that of the time above
+                       be lost ones: only if that (x 65536) is after the time
               44  4    check
 
      record   1        0x80, and added: status (0 the slot is empty, or this is
@@ -545,20 +441,21 @@
 
    A varint has seven bits in a byte, the lowest first, and 0x80 in all but its
    last.  The token of a claim is where it was first written: sequence x
-   sector_size + offset.  The seal is a record of the time, behind the header.
+   sector_size + offset.  The seal is a record of the time, 12 bytes at most.
 
-   The check is the index hash (>>identity) of: sequence, and offset XOR shape,
-   as two words; the bytes; and the byte 8, as the border between the two.  Of a
-   header sequence and offset are 0, and its sum stands as 0.  The shape is the low half of the
-   fingerprint of three words: sector_size, sector_count, and prog_size + erased
-   x 65536.  A finished record without a key has the low half of its claim's
-   token x 65536 XORed into the check: it belongs to that claim and no other.
+   The check is the index hash (>>identity) with, as its scope, 8 bytes:
+   sequence, and offset XOR shape; and as its key the bytes checked.  Of a
+   header sequence and offset are 0 in it, and its sum stands as 0; the sum is
+   made last, over the check too.  The shape is the low half of the fingerprint
+   of 12 bytes, as if they were a payload: sector_size, sector_count, and
+   prog_size + erased x 65536, 4 bytes each.  A finished record without a key
+   has the low half of its claim's token x 65536 XORed into the check: it
+   belongs to that claim and no other.
 
-   ---------------------------------------------------------------------------
-   >>recovery     what makes a power cut harmless
+   >>recovery   what makes a power cut harmless
 
-   A turn erases the next place, carries into it what is due, writes the header
-   and then the seal; the record that it was made for comes behind:
+   A turn makes a new head: it erases the next place, carries into it what is
+   due, writes the header, then the seal.  The record that wanted it follows.
 
      power goes in      what the next opening finds
      erase, carrying    no header: the head before, whole
@@ -567,73 +464,74 @@
                         replaces in one step what it made dead, the end of the
                         head before, and its newest record, if that was in doubt
 
-     R1  All that is kept is in RAM; the storage only tells how it came to be.  A
-         slot is what its last records say: a full one, then what changed.  A key
-         that comes in another slot leaves the one that it was in.
+     R1  A slot is what its last full record (one with a key) says, and the
+         changes behind that.  A key that comes in another slot leaves the old.
      R2  A sector counts from its seal on.  A header alone may be torn: nothing
          relies on it, and it is erased before its sequence is used again.
-     R3  Nothing is appended behind doubt.  The first record of a boot goes to a
-         new sector; what the newest record of the boot before says is carried
-         there, in full, last: an answer that relies on it waits for that.
-     R4  Two sectors behind the head are dead, three before a turn: whichever of
-         the newest ones a boot takes for the head, what that needs is there.
-     R5  Carrying is put off as long as it can be done in time: for every sector,
-         what needs it or an older one fits into the heads that can be begun
-         before its place is wanted.
+     R3  (J3 in the code)  Nothing is appended behind doubt: a boot's first
+         record goes to a new sector.  What the newest record of the boot before
+         says is carried there, in full, last; answers that rely on it wait.
+     R4  (J2)  Two sectors behind the head are dead, three before a turn:
+         whichever of the newest a boot takes as head, all it needs is there.
+     R5  (J4)  Carrying is put off as long as it can be: what needs a sector, or
+         an older one, fits into the heads begun before its place is erased.
 
-   Reading: of all headers that validate, the newest in whose sector a record
-   does that was not carried is the head.  From its tail on all sectors are read,
-   but for those that the header behind does not name, though that names an older
-   one; up to where that says that records end.  At the first header of a boot
-   all claims are cut short, at its time, and so they are at the end.  What does
-   not validate is passed over granule by granule.  That is a loss if a carried
-   record follows, or one that says that all before it was durable; if it reaches
-   the stated end; or if at the end of the head something is not erased further
-   on than one record can reach.  So is a header that is named and not there, and
-   a record behind the place of one (a header that is right when one bit is
-   flipped counts).  An outcome whose claim is not there any more is none.
+   Reading.  A header counts if its check holds, or does when one bit is flipped
+   and at most one bit of "idem" is wrong; and if it is in its place.  The head
+   is the newest whose sector has, behind the carried records, one that
+   validates.  From its tail on all sectors are read, each up to the end that
+   the next header states for it.  One that the next header passes over (it
+   names an older one) is not read.  What does not validate, and a record whose
+   mark "carried" does not suit its place, is passed over granule by granule.
+   An outcome for a slot that is finished tells nothing, nor does one whose slot
+   is empty; of that only the low half of the check can be verified.  All claims
+   are cut short at the first header of a boot, at its time, and at the end.
+
+   It is a loss, with doubt for one default retention from the newest time, if
+     - what was passed over stands before the end of the carried records, before
+       a record that says that all before it was durable, or before a stated end
+     - with IDEM_EACH, behind the last record of the head, and not less than the
+       longest record further on, a granule begins with a byte that is not
+       erased.  The longest is 41 + key_max + response_max + state_max + what
+       varints of capacity, response_max, state_max and twice key_max take, in
+       whole granules
+     - a header is named and not there, but for what the tail's header names
+     - in the place behind the head a record validates that tells of a slot and
+       was not carried (its header is damaged; the configuration's defaults)
 
    Tears that always read the same are survived in any number, one after the
    other.  Of those that read well at one boot and not at another, two in a row
-   may cost the head that both were in; then a loss is told.  Storage is blank if
-   no header validates and all is erased, but for places 1 to 3, where the first
-   heads are begun: these may have anything but a header whose sum is right.
+   may cost the head that both were in; then a loss is told.
 
-   ---------------------------------------------------------------------------
+   Storage is blank if no header counts and all is erased; but places 1 to 3, in
+   which the first heads are begun, may have anything that is not a header of
+   version 1 or one with a right sum.
+
    >>memory
 
    IDEM_MEMORY_SIZE(capacity, key_max, response_max, state_max) is a constant
    expression, a multiple of 4, for a static array of uint32_t.  Per key:
 
        key_max + response_max     as they are, together rounded up to 4
-       24   stored with them: fingerprint, code, lengths, time, retention
-       6    token, state, attempts
-       10   finding it: two index words, a hash, two links
-            (IDEM_WIDE: 24, three index words)
+       30   fingerprint, code, lengths, time, retention, token, attempts, state
+       10   finding it: two index words, a hash, two links (IDEM_WIDE: 26)
 
-   With a journal 4 bytes more, and a buffer of one record:
-   IDEM_JOURNAL_MEMORY_SIZE (.., prog_size).  With a larger buffer, for what is
-   left over is that, idem_open reads in larger pieces.
-
-   The table itself takes 192 bytes on a 32-bit machine, or fewer.  It holds no
-   pointer into itself and may be moved while no call is under way; the memory,
-   and what config points to, may not.
+   IDEM_JOURNAL_MEMORY_SIZE(.., prog_size), with a journal: 4 bytes a key and
+   120 more, and a buffer of one record.  What memory is left over makes the
+   buffer larger, and opening faster.  The table itself takes 164 bytes on a
+   32-bit machine.  It holds no pointer into itself and may be moved while no
+   call is under way; the memory, and what config points to, may not.
 
    Bounds, with n = capacity.  A lookup looks at the words from the key's home
-   to the next empty one: 2 or 3 on average, at worst all n in use.
+   to the next empty one: 2 or 3 on average, at worst n.  No lock while hashing.
 
      begin, known key     one lookup, one comparison, one copy of the response
      begin, new key       one lookup.  The oldest completion is dropped if it is
-                          over.  If then no slot is free, and something younger
-                          may be over, a look at all n slots.  To evict,
-                          undelivered outcomes are stepped over.  With a quota,
-                          all n slots are looked at
-     complete, renew,     no lookup
-     delivered, response
-     release              the words from the key's home to the next empty one
-     find, forget         one lookup; forget: one release
-     maintain             64 slots, each at most one release
-     next, pending        n slots at worst
+                          over.  With a quota, or if then no slot is free and
+                          something younger may be over, a look at all n slots.
+                          To evict, what is owed is stepped over
+     the others           no lookup or one; next, pending: n slots at worst
+     maintain             64 slots, each at most one removal: a lookup's words
      open                 clears all the memory; with a journal reads the
                           headers, again for each that has no seal, and what the
                           head needs once; blank storage, all of it
@@ -641,126 +539,63 @@
                           header, the seal, as much carrying as goes into one
                           sector, and if it is not certain that nothing is due a
                           look at n numbers of four bytes, twice.  A place that
-                          fails costs a turn more
-     any that is told     a look at all n slots, each at most one release, for
-     the time, elapse     every 2^28 ms (3.1 days) that the clock advances, so
-                          that 32 bits of time suffice: at most 8 times in one
-                          call, 16 in idem_elapse
+                          fails costs a turn more, and see L3
+     any that is told     a look at all n slots, each at most one removal, for
+     the time, elapse     every 2^28 ms (3.1 days) that the clock advances: at
+                          most 8 times in one call, 16 in idem_elapse
 
-   begin, find and forget hash scope and key, begin the payload too, before the
-   lock is taken; with age_ms, and to evict, the scope again.
+   >>options   default; effect.  For the file with the code, or every file
 
-   ---------------------------------------------------------------------------
-   >>options      default, effect, and where the macro must be seen
-
-     IDEM_IMPLEMENTATION   not set; makes the code, in one file
-     IDEM_STATIC           not set; all functions static, a private copy for
-                           the file with the implementation.  That file
+     IDEM_STATIC           not set; all functions static, a private copy
      IDEM_API              extern; linkage of the public functions.  Every file
      IDEM_ASSERT(x)        nothing; called for a caller's mistakes (which are
-                           refused all the same) and broken invariants.
-                           Implementation
+                           refused all the same) and broken invariants
      IDEM_DEBUG            not set; every call but idem_open hands the result of
-                           idem_check to IDEM_ASSERT.  Slow.  Implementation
+                           idem_check to IDEM_ASSERT.  Slow
      IDEM_WIDE             1 on 64-bit machines, else 0; slot numbers of 32 bits
-                           for up to 16,777,215 keys; without it of 16 bits for
-                           up to 32,767.  EVERY FILE: IDEM_MEMORY_SIZE depends
-                           on it
+                           for up to 16,777,215 keys, else of 16 for up to
+                           32,767.  Every file: IDEM_MEMORY_SIZE depends on it
      IDEM_HASH             IDEM_HASH_SIPHASH on 64-bit machines, else
                            IDEM_HASH_HALFSIPHASH; or IDEM_HASH_FNV, unkeyed, for
-                           links on which nobody is hostile: whoever chooses
-                           keys can make every lookup slow, and make two
-                           payloads with one fingerprint.  Implementation
-     IDEM_NO_JOURNAL       not set; leaves the journal out, config.storage is
-                           not looked at.  Implementation
+                           links on which nobody is hostile
+     IDEM_NO_JOURNAL       not set; no journal, config.storage is not looked at
      IDEM_FILE_STORAGE     not set; declares idem_file, storage in a file of a
-                           POSIX system.  Every file that uses it; and the file
-                           with the implementation says, before it includes
-                           anything, #define _POSIX_C_SOURCE 200809L (32-bit
-                           systems, for 2 GB and more: _FILE_OFFSET_BITS 64 too)
+                           POSIX system.  Every file that uses it; before its
+                           first #include the one with the implementation says
+                           #define _POSIX_C_SOURCE 200809L (32-bit systems, for
+                           2 GB and more: _FILE_OFFSET_BITS 64 too)
      IDEM_MEMCPY, IDEM_MEMSET, IDEM_MEMCMP
-                           those of <string.h>; define all three and it is not
-                           included.  Implementation
+                           those of <string.h>; define all three or none
 
-   ---------------------------------------------------------------------------
    >>concurrency
 
    Without hooks a table belongs to one thread, or to code that an interrupt
    does not enter twice.  With config.lock and config.unlock every call holds
-   the lock while it looks at anything that can change (arguments are checked
-   and hashed before), for the bounded time of >>memory, and runs none of your
-   code meanwhile; idem_run lets go of it while your handler executes.
+   the lock while it looks at anything that can change, for the bounded time of
+   >>memory, and runs none of your code meanwhile but the storage's; idem_run
+   lets go of it while your handler executes.  idem_check does not take it.
 
-   lock returns 0 when it is held; otherwise the call is refused with
-   IDEM_E_LOCK.  The hooks must not call the table.  A call in the middle of
-   another is refused likewise, and never waits for itself: by the table, if one
-   thread may take the lock twice (a recursive mutex, nested disabling of
-   interrupts); by the hook, if the mutex can tell (PTHREAD_MUTEX_ERRORCHECK, a
-   trylock with a limit).  A mutex that waits for its own thread is a wrong one.
+   lock returns 0 when it is held, else the call is refused with IDEM_E_LOCK; so
+   is a call from inside another, if the hook lets the same thread in twice.  A
+   mutex that waits for its own thread would wait for ever: use one that tells
+   (PTHREAD_MUTEX_ERRORCHECK), or a limit.  The hooks must not call the table.
 
-   idem_check and the table's fields are read without the lock.
-
-   ---------------------------------------------------------------------------
    >>patterns
 
-   A command that resets the device (reboot, update): complete, and answer,
-   before the effect; completed after it, the reset cuts every attempt short.
-   (Without a journal the reset also empties the table: a duplicate that arrives
-   after it is IDEM_EXECUTE, unless the sender tells its age.)
-
-   Emergency stop: do not deduplicate.  Stopping twice is harmless, and refusing
-   to stop because a table is full is not.
-
-   A long operation renews its lease while it runs, and stops when that answers
-   IDEM_E_FENCED.
-
-   An effect that can be seen afterwards: on IDEM_RECOVER look first, and if it
-   has happened, complete without doing it again.
-
-   An effect that is the application's own state (a total, a counter): give the
-   new state to idem_complete as outcome.state.  State and outcome are one: on
-   IDEM_RECOVER the effect has not happened.  Each completion replaces the state
-   whole: let no other command between reading it and completing.
-
-   A transient failure (the sensor did not answer): release, and a retry is new.
-   A final one (no such valve): complete it with `failed`; it is replayed.
-
-   ---------------------------------------------------------------------------
-   >>words
-
-   key, scope        the sender's bytes naming one operation; whose key it is
-   payload           the command's bytes
-   fingerprint       64-bit keyed hash of the payload and its length
-   claim             the right to execute, given by idem_begin
-   token             the claim's number, for fencing
-   lease             how long a claim is protected against being taken over
-   outcome           completed or failed, a code, and the response
-   response          the bytes to answer with
-   replay            answering a duplicate with the stored outcome
-   retention         how long an outcome is remembered
-   recover           a claim on a key whose earlier attempt was cut short
-   table             all of it in RAM
-   slot              one key's place
-   index             the open-addressed array that finds the slot
-   sweep             a look at every slot
-   over              of a lease, a retention: ended.  Of a key, a slot: due
-   live              of a lease: not ended.  Of a key, a slot: not due
-   order             the finished slots, oldest completion first
-   home              the position in the index that a hash names
-   storage, journal  the medium; the ring of sectors that is kept in it
-   record            one durable step
-   sector, granule   what is erased at once; what is programmed at least
-   head              the sector that is written to
-   dead              of a sector: nothing in it is needed
-   turn              begin a new head
-   seal              the record behind a header that makes its sector count
-   due               of what needs an old sector: to be carried now.  Of a key:
-                     when it is dropped if nothing happens
-   carry             write again, in the head, what is still needed
-   volatile          of a claim: not written
-   loss              damage in which something acknowledged may have been
-   in doubt          of storage: a cut may have left it half done.  Of a table:
-                     after a loss, while unknown keys may be lost ones
+     - A command that resets the device (reboot, update): complete, and answer,
+       before the effect; after it, the reset cuts every attempt short.
+     - Emergency stop: do not deduplicate.  Stopping twice is harmless, and
+       refusing to stop because a table is full is not.
+     - A long operation renews its lease while it runs, and stops when that
+       answers IDEM_E_FENCED.
+     - An effect that can be seen afterwards: on IDEM_RECOVER look first, and if
+       it has happened, complete without doing it again.
+     - An effect that is the application's own state (a total, a counter): give
+       the new state to idem_complete as outcome.state.  State and outcome are
+       one: on IDEM_RECOVER the effect has not happened.  Each completion
+       replaces all of it: no other command between reading and completing.
+     - A transient failure (the sensor did not answer): release, and a retry is
+       new.  A final one (no such valve): complete with `failed`: replayed.
 */
 
 /* ===========================================================================
@@ -901,10 +736,10 @@ typedef struct idem_storage {
                                    Else erase only starts it, and this tells: 0
                                    finished, 1 not yet, others failed */
     int    (*sync)(void *ctx);  /* NULL: what is programmed is durable */
-    uint32_t sector_size;       /* bytes, up to 262,144, whole granules; four of
-                                   the longest records at least */
-    uint32_t sector_count;      /* 4 .. 65,535; together below 4 GB (with each
-                                   rounded up to a power of two) */
+    uint32_t sector_size;       /* bytes, up to 262,144, whole granules; room
+                                   for a header and four of the longest
+                                   records */
+    uint32_t sector_count;      /* 4 .. 65,535; together below 4 GB */
     uint16_t prog_size;         /* the granule, bytes: 1, 2, 4 .. 256 */
     uint8_t  erased;            /* value of an erased byte: 0xFF, 0x00, ... */
     uint8_t  verify;            /* not 0: read back what was programmed */
@@ -1225,7 +1060,7 @@ typedef union idem_fingerprint_state {     /* IDEM_HASH says which of them */
              prog_size)
 
 /* A head that is begun for one command takes all that a sector has room for but
-   three records; after so many of them nothing older is needed (J4). */
+   three records; after so many of them nothing older is needed (R5). */
 #define IDEMI_FRONT(prog_size) IDEMI_UP(48u, prog_size)
 #define IDEMI_STATE_KEYS(key_record, record_max)                               \
     (((record_max) + (key_record) - 1u) / (key_record))
@@ -1251,9 +1086,7 @@ typedef union idem_fingerprint_state {     /* IDEM_HASH says which of them */
    Arguments: the object, outputs, inputs, the time.  Every function that takes
    a table may answer IDEM_E_ARG (NULL where it is not allowed, a table that is
    not open) and IDEM_E_LOCK; then nothing changed, the clock included (idem_run
-   says what else).  With a journal also IDEM_E_STORAGE, where the answer needs
-   a record that cannot be read.  Apart from these, only the results named can
-   come.
+   says what else).  Apart from these, only the results named can come.
    ------------------------------------------------------------------------ */
 
 /* Opens a table in `memory` (aligned as uint32_t, for size bytes; see
@@ -1274,8 +1107,10 @@ typedef union idem_fingerprint_state {     /* IDEM_HASH says which of them */
                      if their size does not
      IDEM_E_FORMAT   the storage is neither blank nor a journal of this version,
                      geometry, hash and secret
-   What cannot be read is damage, not a failure: see stats.lost.  After a
-   failure the table is closed. */
+     IDEM_E_STORAGE  nothing of a journal was found, and something could not be
+                     read
+   What cannot be read where there is a journal is damage, not a failure: see
+   stats.lost.  After a failure the table is closed. */
 IDEM_API int idem_open(idem_table *table, const idem_config *config,
                        void *memory, size_t size, uint32_t now_ms);
 
@@ -1302,8 +1137,8 @@ IDEM_API int idem_format(idem_table *table, const idem_config *config,
                                       over response_max
      IDEM_E_STORAGE                   nothing is granted, but may be found
                                       granted after a restart (IDEM_RECOVER)
-     IDEM_E_SPACE                     too many sectors are retired; or nearly
-                                      2^32 were filled
+     IDEM_E_SPACE                     too many sectors are retired; or tokens
+                                      are at their end (>>time)
    IDEM_RECOVER with claim->attempt 1 says not that the key was cut short, but
    that it may be a lost one.  A claim taken over (RECOVER) has the lease,
    retention and reservation of the new request.  *claim is zeroed unless it is
@@ -1320,7 +1155,8 @@ IDEM_API int idem_begin(idem_table *table, idem_claim *claim,
                         the claim stays, complete with something shorter
      IDEM_E_ARG         NULL with a length
      IDEM_E_STORAGE     the claim stays, repeat the call.  After a restart the
-                        outcome is there or not, whole */
+                        outcome is there or not, whole
+     IDEM_E_SPACE       likewise; no sector is left that could be tried */
 IDEM_API int idem_complete(idem_table *table, const idem_claim *claim,
                            const idem_outcome *outcome, uint32_t now_ms);
 
@@ -1364,8 +1200,8 @@ IDEM_API int idem_run(idem_table *table, idem_claim *claim, idem_reply *reply,
                       const idem_request *request, idem_handler *handler,
                       void *ctx, uint32_t now_ms);
 
-/* One bounded step of idle work: erases a sector ahead, or carries some records
-   forward, or else drops what is over in the next 64 slots.
+/* One bounded step of idle work: erases a sector ahead, or carries a record
+   ahead, or writes the time, or else drops what is over in the next 64 slots.
      IDEM_MORE   there is more to do, or an erase is under way
      IDEM_OK     there is not; the next call starts another round
      IDEM_E_STORAGE, IDEM_E_SPACE   what was to be done is not; go on */
@@ -1392,16 +1228,13 @@ IDEM_API int idem_find(idem_table *table, idem_entry *entry,
 
 /* The next key, in no useful order; a key that comes or goes meanwhile may be
    seen or not.
-     IDEM_OK, IDEM_E_NOT_FOUND (there are no more)
-     IDEM_E_STORAGE     this one cannot be read; go on with the next */
+     IDEM_OK, IDEM_E_NOT_FOUND (there are no more) */
 IDEM_API int idem_next(idem_table *table, idem_entry *entry, uint32_t now_ms);
 
 /* The next undelivered outcome, the oldest completion first, after the one
    that *entry holds from the call before; from the start if it is zeroed, or
    that outcome is no more.
-     IDEM_OK, IDEM_E_NOT_FOUND (there are no more)
-     IDEM_E_STORAGE     there are no more but what cannot be read; elsewhere in
-                        the list that is stepped over */
+     IDEM_OK, IDEM_E_NOT_FOUND (there are no more) */
 IDEM_API int idem_pending(idem_table *table, idem_entry *entry,
                           uint32_t now_ms);
 
@@ -1586,6 +1419,27 @@ IDEM_API int idem_file_close(idem_file *file);
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ---------------------------------------------------------------------------
+   >>words     what the code calls things, where the manual does not say it
+
+   slot, index       one key's place; the open-addressed array that finds it
+   home              the position in the index that a hash names
+   sweep             a look at every slot
+   live, over        of a lease: not ended, ended.  Of a key: not due, due
+   order             the finished slots, oldest completion first
+   granule           what is programmed at least: prog_size bytes
+   head              the sector that is written to
+   dead              of a sector: nothing in it is needed
+   turn              begin a new head
+   seal              the record behind a header that makes its sector count
+   carry             write again, in the head, what is still needed
+   due               of what needs an old sector: to be carried now.  Of a key:
+                     when it is dropped if nothing happens
+   loss              damage in which something acknowledged may have been
+   in doubt          of storage: a cut may have left it half done.  Of a table:
+                     after a loss, while unknown keys may be lost ones
+   ------------------------------------------------------------------------ */
 
 /* ---------------------------------------------------------------------------
    >>basics    what is assumed of the machine, and how bytes become words
@@ -2811,7 +2665,7 @@ typedef struct idemi_record {
 } idemi_record;
 
 /* What a sector's header tells: words, in this order (>>format).  Before them
-   are four that are the same in all headers, but for the sum; behind them stands
+   are four that are the same in all headers, but for the sum; behind them is
    the check. */
 typedef struct idemi_header {
     uint32_t sequence;
