@@ -329,7 +329,7 @@
    nothing; its first write is a new sector, and waits for the erase.
 
    Wear is even, for the sectors are used in turn.  A command of 16-byte key and
-   response takes 60 bytes of flash with granules of 1, 73 of 8, 81 of 16.
+   response takes 63 bytes of flash with granules of 1, 73 of 8, 81 of 16.
    idem_open refuses, with IDEM_E_SPACE, storage in which the configured keys do
    not fit whatever comes.  It asks for IDEM_SECTORS, which compiles to a
    constant: one and a half times the sectors that the keys fill, and four.
