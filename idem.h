@@ -167,15 +167,14 @@
      IDEM_E_NOT_FOUND  no        no such key, or no such outcome any more
      IDEM_E_MEMORY     no        at open: too little, or misaligned
      IDEM_E_LOCK       no        the lock hook refused, or the call came from
-                                 inside another; of a file, somebody has it open
+                                 inside another; of a file, it is open already
      IDEM_E_STORAGE    no        a storage callback failed, its value is in
                                  table.storage_error.  Report nothing as done.
                                  Repeat the call (after a failed sync open the
                                  table again).  After a restart, what the call
                                  began may be found done
-     IDEM_E_FORMAT     no        at open: the storage holds something else;
-                                 idem_explain says what.  Migrate it, or
-                                 idem_format
+     IDEM_E_FORMAT     no        at open: the storage holds something else, as
+                                 idem_explain says: migrate it, or idem_format
      IDEM_E_SPACE      no        at open: too few or too small sectors.  Later:
                                  too many sectors fail for new claims, or tokens
                                  are at their end (>>time); replay goes on, and
@@ -331,15 +330,13 @@
    Wear is even, for the sectors are used in turn.  A command of 16-byte key and
    response takes 63 bytes of flash with granules of 1, 73 of 8, 81 of 16.
    idem_open refuses, with IDEM_E_SPACE, storage in which the configured keys do
-   not fit whatever comes.  It asks for IDEM_SECTORS, which compiles to a
-   constant: one and a half times the sectors that the keys fill, and four.
-   More sectors wear less where retentions differ.  A sector holds a header and
-   four of the longest records at least; so EEPROM and FRAM are enough from 2 KB
-   (a short key) or 4 KB on; README has a table.
+   not fit whatever comes: it asks for IDEM_SECTORS, which compiles to a
+   constant, one and a half times the sectors that the keys fill, and four.  A
+   sector holds a header and four of the longest records at least; so EEPROM and
+   FRAM are enough from 2 KB (a short key) or 4 KB on; README has a table.
 
    A place that fails is passed over, and tried again a round later.  After a
-   sync that failed nobody knows what is on the medium: nothing is written any
-   more until the table is opened again.
+   failed sync nothing is written any more until the table is opened again.
 
    What may change between boots: capacity, key_max, response_max and state_max;
    but what is stored and does not fit them any more is lost, as if it were
@@ -470,7 +467,8 @@
          relies on it, and it is erased before its sequence is used again.
      R3  (J3 in the code)  Nothing is appended behind doubt: a boot's first
          record goes to a new sector.  What the newest record of the boot before
-         says is carried there, in full, last; answers that rely on it wait.
+         says is carried there, in full, last; an answer that relies on it comes
+         after that.
      R4  (J2)  Two sectors behind the head are dead, three before a turn:
          whichever of the newest a boot takes as head, all it needs is there.
      R5  (J4)  Carrying is put off as long as it can be: what needs a sector, or
@@ -490,22 +488,22 @@
    It is a loss, with doubt for one default retention from the newest time, if
      - what was passed over stands before the end of the carried records, before
        a record that says that all before it was durable, or before a stated end
-     - with IDEM_EACH, behind the last record of the head, and not less than the
-       longest record further on, a granule begins with a byte that is not
-       erased.  The longest is 41 + key_max + response_max + state_max + what
-       varints of capacity, response_max, state_max and twice key_max take, in
-       whole granules
+     - with IDEM_EACH, one longest record or more behind the head's last, a
+       granule begins with a byte that is not erased.  The longest has 41 +
+       key_max + response_max + state_max bytes, and the varints of capacity,
+       response_max, state_max and twice of key_max, in whole granules
      - a header is named and not there, but for what the tail's header names
      - in the place behind the head a record validates that tells of a slot and
-       was not carried (its header is damaged; the configuration's defaults)
+       was not carried; its header is damaged, and the defaults of the
+       configuration stand for what that would tell
 
    Tears that always read the same are survived in any number, one after the
    other.  Of those that read well at one boot and not at another, two in a row
    may cost the head that both were in; then a loss is told.
 
    Storage is blank if no header counts and all is erased; but places 1 to 3, in
-   which the first heads are begun, may have anything that is not a header of
-   version 1 or one with a right sum.
+   which the first heads are begun, may have anything but a header of version 1,
+   or one whose sum is right.
 
    >>memory
 
@@ -544,7 +542,7 @@
      the time, elapse     every 2^28 ms (3.1 days) that the clock advances: at
                           most 8 times in one call, 16 in idem_elapse
 
-   >>options   default; effect.  For the file with the code, or every file
+   >>options   default; effect.  Seen by the file with the code, or every file
 
      IDEM_STATIC           not set; all functions static, a private copy
      IDEM_API              extern; linkage of the public functions.  Every file
@@ -571,8 +569,8 @@
 
    Without hooks a table belongs to one thread, or to code that an interrupt
    does not enter twice.  With config.lock and config.unlock every call holds
-   the lock while it looks at anything that can change, for the bounded time of
-   >>memory, and runs none of your code meanwhile but the storage's; idem_run
+   the lock while it looks at anything that can change, for a bounded time
+   (>>memory), and runs none of your code meanwhile but the storage's; idem_run
    lets go of it while your handler executes.  idem_check does not take it.
 
    lock returns 0 when it is held, else the call is refused with IDEM_E_LOCK; so
@@ -736,9 +734,9 @@ typedef struct idem_storage {
                                    Else erase only starts it, and this tells: 0
                                    finished, 1 not yet, others failed */
     int    (*sync)(void *ctx);  /* NULL: what is programmed is durable */
-    uint32_t sector_size;       /* bytes, up to 262,144, whole granules; room
-                                   for a header and four of the longest
-                                   records */
+    uint32_t sector_size;       /* bytes, up to 262,144, whole granules; a
+                                   header and four of the longest records at
+                                   least */
     uint32_t sector_count;      /* 4 .. 65,535; together below 4 GB */
     uint16_t prog_size;         /* the granule, bytes: 1, 2, 4 .. 256 */
     uint8_t  erased;            /* value of an erased byte: 0xFF, 0x00, ... */
@@ -1060,7 +1058,7 @@ typedef union idem_fingerprint_state {     /* IDEM_HASH says which of them */
              prog_size)
 
 /* A head that is begun for one command takes all that a sector has room for but
-   three records; after so many of them nothing older is needed (R5). */
+   three records; after so many of them nothing older is needed (J4). */
 #define IDEMI_FRONT(prog_size) IDEMI_UP(48u, prog_size)
 #define IDEMI_STATE_KEYS(key_record, record_max)                               \
     (((record_max) + (key_record) - 1u) / (key_record))
@@ -1426,7 +1424,8 @@ extern "C" {
    slot, index       one key's place; the open-addressed array that finds it
    home              the position in the index that a hash names
    sweep             a look at every slot
-   live, over        of a lease: not ended, ended.  Of a key: not due, due
+   live, over        of a lease: not ended; ended.  Of a key, a slot: not due;
+                     due
    order             the finished slots, oldest completion first
    granule           what is programmed at least: prog_size bytes
    head              the sector that is written to
