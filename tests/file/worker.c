@@ -220,6 +220,7 @@ static void command(unsigned key)
         happen('P', key, response);
         break;
     case IDEM_E_STORAGE:
+    case IDEM_E_SPACE:          // writing failed in too many places by now
         give_up(key);
         break;
     default:

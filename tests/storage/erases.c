@@ -271,6 +271,7 @@ static void call(unsigned kinds)
 
     if (the.row && the.boot >= FILLING) {
         begin(which());
+        idle();                 // or the head may be full again
         if (the.row > ROWS && the.held)
             finish(the.held - 1);
     } else if (kind < 3 || !the.held) {
