@@ -22,6 +22,13 @@ static inline uint32_t inside_clock(const idem_table *t)
     return t->clock;
 }
 
+/* Milliseconds of silence that the journal does not tell of, modulo 2^32: what
+   is longer than any retention is told as less. */
+static inline uint32_t inside_lag(const idem_table *t)
+{
+    return t->journal->lag;
+}
+
 /* The sequence of the sector that a callback of this table is called for. */
 static inline uint32_t inside_sequence(const idem_table *t)
 {

@@ -1531,8 +1531,13 @@ static void restart(void)
         the.harm++;
         the.cut_at = before > the.cut_at ? before : the.cut_at;
     }
-    if (the.config.storage)
+    if (the.config.storage) {
+        uint32_t lag = inside_lag(&the.table);
         stop_medium();
+        model_shift(&truth, lag);
+        before -= lag;
+        the.cut_at -= the.cut_at < lag ? the.cut_at : lag;
+    }
     keep_claims();
     model_stops(&truth);
     if (one_in(3))
@@ -1544,12 +1549,6 @@ static void restart(void)
     clock = before + (uint32_t)(inside_clock(&the.table) - (uint32_t)before);
     if (clock > before && clock > the.cut_at)
         clock -= UINT64_C(1) << 32;
-    if (the.config.storage && clock < truth.written && truth.silent) {
-        uint64_t back = truth.written - clock;
-        model_shift(&truth, back);
-        before -= back;
-        the.cut_at -= the.cut_at < back ? the.cut_at : back;
-    }
     if (the.config.storage) {
         PROMISE(clock >= truth.written);
         PROMISE(clock <= before || clock <= the.cut_at);

@@ -106,7 +106,6 @@ typedef struct model {
     uint64_t opened;            // .. at the latest opening
     uint32_t opened_at;         // which call came before that
     uint64_t written;           // of the latest record that is durable
-    int      silent;            // once nothing was written for over 40 days
     uint64_t unsynced_time;     // .. that is from the next sync on
     known   *unsynced;          // keys that were written since the last one
     uint64_t token;             // the largest that was granted
@@ -423,7 +422,6 @@ static inline void model_attempted(model *m, known *k, const version *v)
 /* The time of what was just written will be found again. */
 static inline void model_wrote(model *m)
 {
-    m->silent |= m->clock - m->written > UINT32_C(0xD0000000);
     if (m->config->durability == IDEM_EACH) {
         m->written = m->clock;
         m->wrote = 1;
@@ -838,7 +836,8 @@ static inline void model_shift(model *m, uint64_t back)
         versions_shift(&m->keys[i].next, back);
     }
     m->clock -= back;
-    m->written -= back;
+    m->written -= m->written < back ? m->written : back;
+    m->unsynced_time -= m->unsynced_time < back ? m->unsynced_time : back;
 }
 
 static inline void model_starts(model *m, uint64_t clock)
