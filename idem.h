@@ -4677,7 +4677,7 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
         return IDEM_OK;
     t->journal = (idem_journal *)(void *)(memory + journal);
     t->buffer = memory + buffer;
-    buffer = size - buffer;             // all that is left
+    buffer = (idemi_size)(size - buffer);       // all that is left
     t->buffer_size =
         buffer < IDEMI_READ_MAX ? (uint32_t)buffer : IDEMI_READ_MAX;
     return IDEM_OK;
