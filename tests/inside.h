@@ -16,6 +16,12 @@ static inline void inside_start_far(idem_table *t, uint32_t sequence)
     t->token = ((idem_token)sequence + 1) * t->journal->sector_size - 1;
 }
 
+/* The oldest sector that is needed is said to be another. */
+static inline void inside_move_tail(idem_table *t, uint32_t by)
+{
+    t->journal->tail += by;
+}
+
 /* Logical time, which no call tells. */
 static inline uint32_t inside_clock(const idem_table *t)
 {

@@ -1084,6 +1084,18 @@ static void a_full_disk_leaves_nothing_behind(void **state)
     assert_false(there(path) || there(unborn));
 }
 
+static void a_full_disk_ends_the_zeros_of_a_large_file(void **state)
+{
+    static process p;
+
+    (void)state;
+    expect_fault(&p, WRITE, 1, FAIL, ENOSPC);
+    is(idem_file_open(&file, path, 4096, SECTORS), IDEM_E_STORAGE);
+    is(file.error, ENOSPC);
+    assert_true(struck());
+    assert_false(there(path) || there(unborn));
+}
+
 static void transfers_of_nothing_end(void **state)
 {
     static process p;
@@ -1500,6 +1512,7 @@ int main(void)
         TEST(a_look_that_fails_does_no_harm),
         TEST(what_need_not_be_told_does_no_harm),
         TEST(a_full_disk_leaves_nothing_behind),
+        TEST(a_full_disk_ends_the_zeros_of_a_large_file),
         TEST(transfers_of_nothing_end),
         TEST(a_program_that_failed_may_be_repeated),
         TEST(after_a_failed_sync_nothing_is_written_until_reopened),

@@ -265,6 +265,76 @@ static void a_record_that_another_follows_was_not_torn(void **state)
     }
 }
 
+/* How many programs the last call did before that of a header: the records that
+   it carried. */
+static uint32_t carried(const device *d)
+{
+    uint32_t i, count = 0;
+
+    for (i = 0; i < d->writes; i++) {
+        if (d->wrote[i].call != FLASH_PROG)
+            continue;
+        if (d->wrote[i].at % d->medium.sector_size == 0)
+            return count;
+        count++;
+    }
+    return 0;
+}
+
+/* Seven keys, and a call that has just carried three records or more. */
+static device *carrying(void **state, const medium *m)
+{
+    device *d = device_on(state, m);
+
+    for (uint32_t n = 0; n < 7; n++)
+        finish(d, nth(n));
+    for (;;) {
+        answers(begin(d, "~"), IDEM_EXECUTE);
+        if (carried(d) >= 3)
+            return d;
+        answers(release(d, &d->claim), IDEM_OK);
+        if (carried(d) >= 3)
+            return d;
+    }
+}
+
+static void a_carried_record_in_the_middle_is_a_loss(void **state)
+{
+    for (int how = 0; how < HOWS; how++)
+        for (uint32_t i = 0; i < 3; i++) {
+            device *d = carrying(state, &roomy);
+            operation o = d->wrote[1 + i];      // behind an erase
+            spoil(d, o.at, o.len, how);
+            restart(d);
+            assert_int_equal(d->table.stats.lost, 1);
+            assert_in_range(missing(d, 0, 7), 0, 1);
+        }
+}
+
+/* Whichever bit flips, also that which makes its retention an impossible one. */
+static void a_flipped_bit_in_a_claim_of_the_longest_retention_is_told(void **state)
+{
+    for (uint32_t bit = 0;; bit++) {
+        device *d = device_on(state, &roomy);
+        operation o;
+        finish(d, "a");
+        d->ask.retention_ms = IDEM_RETENTION_MAX;
+        answers(begin(d, "b"), IDEM_EXECUTE);
+        o = newest(d);
+        if (bit == 8 * o.len)
+            break;
+        answers(complete(d, "b"), IDEM_OK);
+        answers(begin(d, "c"), IDEM_EXECUTE);
+        flash_flip(&d->medium, o.at + bit / 8, bit % 8);
+        restart(d);
+        replays(d, "a");
+        if (begin(d, "b") == IDEM_REPLAY)
+            assert_true(is_outcome_of(d, "b"));
+        else
+            assert_int_not_equal(d->table.stats.lost, 0);
+    }
+}
+
 /* --------------------------------------------------------------- the header */
 
 static void two_bytes_of_garbage_in_the_newest_header_hide_nothing(void **state)
@@ -553,6 +623,74 @@ static void a_sector_of_an_earlier_round_is_not_taken(void **state)
     free(old);
 }
 
+/* A cut ends a turn behind what it carried.  At the next one less is carried to
+   the same place, and its erase has left the rest. */
+static void what_an_erase_has_left_behind_the_carried_is_not_taken(void **state)
+{
+    device *d = device_on(state, &roomy);
+    uint32_t size = d->medium.sector_size, from, end, at, n = 0;
+    uint8_t old[4096];
+    snapshot s;
+
+    for (uint32_t k = 0; k < 7; k++)
+        finish(d, nth(k));
+    for (s = save(d); n < 5;) {
+        free(s.memory);
+        s = save(d);
+        restart(d);
+        answers(begin(d, "~"), IDEM_EXECUTE);
+        n = carried(d);
+        answers(release(d, &d->claim), IDEM_OK);
+    }
+    load(d, &s);
+    free(s.memory);
+    restart(d);
+    flash_cut(&d->medium, 1 + n, FLASH_NOTHING);    // an erase, n records
+    answers(begin(d, "~"), IDEM_E_STORAGE);
+    from = d->wrote[n].at / size * size;
+    memcpy(old, d->medium.bytes + from, size);
+    end = d->wrote[n].at + d->wrote[n].len;
+    restart(d);
+    d->now += RETENTION + 1;
+    for (uint32_t k = 0; k < 7; k++)
+        answers(find(d, nth(k)), IDEM_E_NOT_FOUND);
+    answers(begin(d, "new"), IDEM_EXECUTE);
+    at = newest(d).at + newest(d).len;
+    at += (8 - at % 8) % 8;
+    assert_int_equal(at / size * size, from);
+    assert_in_range(at, from, end - 1);
+    flash_load(&d->medium, at, old + (at - from), end - at);
+    restart(d);
+    assert_int_equal(live(d), 1);
+    answers(begin(d, "new"), IDEM_RECOVER);
+}
+
+/* The same, and what is left is what was carried: later than it should be. */
+static void time_does_not_run_back_in_what_an_erase_has_left(void **state)
+{
+    device *d = device_on(state, &roomy);
+    uint8_t old[512];
+    operation o;
+
+    finish(d, "a");
+    restart(d);
+    d->now += 9000;
+    flash_cut(&d->medium, 2, FLASH_NOTHING);        // an erase, one record
+    answers(begin(d, "b"), IDEM_E_STORAGE);
+    o = d->wrote[1];
+    memcpy(old, d->medium.bytes + o.at, o.len);
+    restart(d);
+    d->now += 200;
+    answers(begin(d, "b"), IDEM_EXECUTE);
+    assert_int_equal(d->wrote[1].at, o.at);
+    assert_int_equal(d->wrote[1].len, o.len);
+    flash_load(&d->medium, o.at, old, o.len);
+    restart(d);
+    replays(d, "a");
+    assert_in_range(d->reply.age_ms, 200, 9000);
+    answers(begin(d, "b"), IDEM_RECOVER);
+}
+
 /* The only head is destroyed, and the next has no more than its header: that
    tells that there was one before. */
 static void s4_a_header_tells_of_the_head_before_that_is_gone(void **state)
@@ -587,6 +725,10 @@ int main(void)
         TEST(one_unreadable_record_at_the_end_may_be_torn),
         TEST(in_batch_mode_an_unreadable_end_is_no_loss),
         TEST(a_record_that_another_follows_was_not_torn),
+        TEST(a_carried_record_in_the_middle_is_a_loss),
+        TEST(a_flipped_bit_in_a_claim_of_the_longest_retention_is_told),
+        TEST(what_an_erase_has_left_behind_the_carried_is_not_taken),
+        TEST(time_does_not_run_back_in_what_an_erase_has_left),
         TEST(two_bytes_of_garbage_in_the_newest_header_hide_nothing),
         TEST(two_bytes_of_garbage_in_the_only_header_are_told),
         TEST(a_header_in_the_middle_hides_nothing),

@@ -392,6 +392,34 @@ static void explain_reads_what_it_can(void **state)
     assert_null(idem_explain(&d->config));
 }
 
+static void explain_passes_over_a_header_that_cannot_be_read(void **state)
+{
+    device *d = journal_on(state, &nor_8);
+    uint32_t head = newest(d).at / 512 * 512;
+
+    d->dead_at = head + 8;
+    d->dead_len = 1;
+    assert_null(idem_explain(&d->config));          // there are others
+    d->dead_at = 512 + 8;
+    d->dead_len = d->medium.size;
+    assert_non_null(idem_explain(&d->config));
+    assert_non_null(strstr(idem_explain(&d->config), "read"));
+}
+
+/* What is read at once is as much as the memory has room for, up to a bound. */
+static void a_journal_is_read_alike_in_any_memory(void **state)
+{
+    device *d = journal_on(state, &nor_8);
+    size_t size = (size_t)2 << 20;
+
+    flash_boot(&d->medium);
+    free(d->memory);
+    d->memory = device_alloc(size);
+    answers(idem_open(&d->table, &d->config, d->memory, size, d->now), IDEM_OK);
+    assert_int_equal(d->table.stats.lost, 0);
+    replays(d, "a");
+}
+
 /* ---------------------------------------------------- another configuration */
 
 static void more_room_is_no_other_journal(void **state)
@@ -595,6 +623,8 @@ int main(void)
         TEST(what_is_no_journal_is_told),
         TEST(a_journal_of_version_1_is_told),
         TEST(explain_reads_what_it_can),
+        TEST(explain_passes_over_a_header_that_cannot_be_read),
+        TEST(a_journal_is_read_alike_in_any_memory),
         TEST(more_room_is_no_other_journal),
         TEST(s5_less_room_loses_what_is_beyond_it_and_tells),
         TEST(formatting_forgets_what_was_there_for_good),

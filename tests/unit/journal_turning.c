@@ -5,6 +5,8 @@
  */
 #include "device.h"
 
+#include "../inside.h"
+
 static const medium w1 = { "NOR, 4096", FLASH_NOR, 16, 4096, 0xFF };
 
 /* ----------------------------------------------------- boots and their cost */
@@ -554,9 +556,30 @@ static void idle_work_starts_an_erase_and_does_not_wait_for_it(void **state)
     replays(d, "a");
 }
 
+/* ---------------------------------------------------------------- idem_check */
+
+static void idem_check_finds_a_wrong_tail(void **state)
+{
+    device *d = device_on(state, &nor);
+    uint32_t sectors = d->storage.sector_count;
+
+    finish(d, "a");
+    turn(d, 3 * sectors);
+    inside_move_tail(&d->table, sectors);           // "a" would be lost
+    assert_int_equal(idem_check(&d->table), 14);
+    inside_move_tail(&d->table, 0 - 2 * sectors);   // more than there is
+    assert_int_equal(idem_check(&d->table), 15);
+    d->table.stats.retired = 1;                     // then nobody knows
+    assert_int_equal(idem_check(&d->table), 0);
+    d->table.stats.retired = 0;
+    inside_move_tail(&d->table, sectors);
+    assert_int_equal(idem_check(&d->table), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(idem_check_finds_a_wrong_tail),
         TEST(boots_that_only_replay_never_use_up_the_ring),
         TEST(a_full_table_restarts_for_ever_in_the_tightest_ring),
         TEST(l3_no_call_has_more_than_one_erase),

@@ -525,6 +525,17 @@ static void tokens_increase_strictly_over_all_keys(void **state)
     assert_true(last > 100);
 }
 
+static void s1_behind_the_last_token_no_claim_is_granted(void **state)
+{
+    fixture *f = (fixture *)*state;
+
+    inside_set_token(&f->table, (idem_token)-2);
+    assert_int_equal(ask(f, "last", 0), IDEM_EXECUTE);
+    assert_true(f->claim.token == (idem_token)-1);
+    assert_int_equal(ask(f, "more", 0), IDEM_E_SPACE);
+    assert_int_equal(complete(f, &f->claim, "", 0), IDEM_E_FENCED);
+}
+
 static void s1_the_low_half_of_the_token_may_wrap(void **state)
 {
     fixture *f = (fixture *)*state;
@@ -1340,6 +1351,7 @@ int main(void)
         TEST(s1_a_claim_is_fenced_when_its_slot_has_another_key),
         TEST(s1_a_claim_that_was_never_granted_is_fenced),
         TEST(tokens_increase_strictly_over_all_keys),
+        TEST(s1_behind_the_last_token_no_claim_is_granted),
         TEST(s1_the_low_half_of_the_token_may_wrap),
         TEST(a_claim_that_is_not_granted_is_zero_and_so_is_the_reply),
         TEST(l2_a_key_is_exhausted_after_max_attempts),
