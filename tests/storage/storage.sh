@@ -35,11 +35,12 @@ part_failures() {
 
 # With a wide index and with a narrow one, each with seeds of its own.
 part_extremes() {
-    count=${IDEM_SEEDS:-$(either 250 24)}
+    first=$(either 1 4)         # seed 3 alone takes over a minute
+    count=${IDEM_SEEDS:-$(either 250 4)}
     build extremes -O1 -DIDEM_WIDE=1
-    "$B/extremes" 1 "$count"
+    "$B/extremes" "$first" "$count"
     build extremes -O1 -DIDEM_WIDE=0
-    "$B/extremes" $((count + 1)) "$count"
+    "$B/extremes" $((first + count)) "$count"
 }
 
 part_erases() {
