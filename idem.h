@@ -443,9 +443,10 @@
    The check is the index hash (>>identity) with, as its scope, 8 bytes:
    sequence, and offset XOR shape; and as its key the bytes checked.  Of a
    header sequence and offset are 0 in it, and its sum stands as 0; the sum is
-   made last, over the check too.  The shape is the low half of the fingerprint
-   of 12 bytes, as if they were a payload: sector_size, sector_count, and
-   prog_size + erased x 65536, 4 bytes each.  A finished record without a key
+   made last, over the check too.  The shape is the index hash that has as its
+   scope 12 bytes, sector_size, sector_count, and prog_size + erased x 65536, 4
+   bytes each; and as its key the secret's first half.  A finished record without
+   a key
    has the low half of its claim's token x 65536 XORed into the check: it
    belongs to that claim and no other.
 
@@ -925,8 +926,7 @@ typedef struct idem_journal {
                                    as a head */
     uint32_t time;              /* logical ms, of the head's header */
     uint32_t told;              /* logical ms: that of the newest record */
-    uint32_t lag;               /* ms by which headers are behind, for nothing
-                                   was written for longer than can be told */
+
     uint32_t before;            /* while a head is begun: the one before it, */
     uint32_t before_end;        /* where its records end, */
     uint32_t before_told;       /* and the time of the newest of them */
@@ -985,26 +985,24 @@ typedef struct idem_table {
                                    was not 0; promised */
 } idem_table;
 
-/* Hash states.  No interior pointers: may be copied, also half-way. */
-typedef struct idem_siphash_state {
+/* A fingerprint that is being made.  No pointer into itself: may be copied, also
+   half-way. */
+typedef struct idem_fingerprint_state {
+#if IDEM_HASH == IDEM_HASH_SIPHASH
     uint64_t v[4];
     uint64_t word;              /* bytes of the incomplete word */
-    uint8_t  len;               /* bytes so far, modulo 256 */
-    uint8_t  c_rounds, d_rounds;
-} idem_siphash_state;
-
-typedef struct idem_halfsiphash_state {
+#elif IDEM_HASH == IDEM_HASH_HALFSIPHASH
     uint32_t v[4];
     uint32_t word;
-    uint8_t  len;
-    uint8_t  c_rounds, d_rounds;
-    uint8_t  wide;              /* 1: 64 bits are wanted */
-} idem_halfsiphash_state;
-
-typedef union idem_fingerprint_state {     /* IDEM_HASH says which of them */
-    idem_siphash_state siphash;
-    idem_halfsiphash_state halfsiphash;
-    uint64_t fnv1a[2];          /* the hash, the length */
+#else
+    uint64_t hash, prime;
+#endif
+#if IDEM_HASH == IDEM_HASH_FNV
+    uint64_t len;
+#else
+    uint8_t  len;               /* bytes so far, modulo 256 */
+#endif
+    uint8_t  strong;            /* 1: 64 bits; else 32, with fewer rounds */
 } idem_fingerprint_state;
 
 /* Bytes of memory for a table: a constant expression, a multiple of 4. */
@@ -1063,8 +1061,9 @@ typedef union idem_fingerprint_state {     /* IDEM_HASH says which of them */
 #define IDEMI_STATE_KEYS(key_record, record_max)                               \
     (((record_max) + (key_record) - 1u) / (key_record))
 #define IDEMI_HEAD_KEYS(sector_size, prog_size, key_record, record_max)        \
-    (((sector_size) - IDEMI_FRONT(prog_size) - 3u * (record_max)) /            \
-     (key_record))
+    (((sector_size) - IDEMI_FRONT(prog_size) - 4u * (record_max)) /            \
+         (key_record) +                                                        \
+     1u)
 #define IDEMI_HEADS(capacity, head_keys, state_keys)                           \
     (((capacity) + (state_keys) + (head_keys) - 1u) / (head_keys))
 #define IDEMI_HEADS_SECTORS(heads) (3u * (heads) / 2u + 4u)
@@ -1297,40 +1296,6 @@ IDEM_API void idem_fingerprint_update(idem_fingerprint_state *state,
                                       const void *data, size_t len);
 IDEM_API uint64_t idem_fingerprint_final(idem_fingerprint_state *state);
 
-/* SipHash-c-d of Aumasson and Bernstein, 64-bit output (c, d: 2, 4 or 1, 3);
-   HalfSipHash-c-d, its 32-bit sibling, with an output of 32 or 64 bits.  In
-   one call, or init, update for each piece, final.  Data may be NULL if its
-   length is 0. */
-IDEM_API uint64_t idem_siphash(const uint8_t key[16], int c_rounds,
-                               int d_rounds, const void *data, size_t len);
-IDEM_API void idem_siphash_init(idem_siphash_state *state,
-                                const uint8_t key[16], int c_rounds,
-                                int d_rounds);
-IDEM_API void idem_siphash_update(idem_siphash_state *state, const void *data,
-                                  size_t len);
-IDEM_API uint64_t idem_siphash_final(idem_siphash_state *state);
-
-IDEM_API uint64_t idem_halfsiphash(const uint8_t key[8], int c_rounds,
-                                   int d_rounds, int bits, const void *data,
-                                   size_t len);
-IDEM_API void idem_halfsiphash_init(idem_halfsiphash_state *state,
-                                    const uint8_t key[8], int c_rounds,
-                                    int d_rounds, int bits);
-IDEM_API void idem_halfsiphash_update(idem_halfsiphash_state *state,
-                                      const void *data, size_t len);
-IDEM_API uint64_t idem_halfsiphash_final(idem_halfsiphash_state *state);
-
-/* FNV-1a of Fowler, Noll and Vo.  Not keyed: no defence against anybody.  To
-   hash in pieces start with the INIT value, and hand each result on. */
-#define IDEM_FNV1A32_INIT UINT32_C(0x811c9dc5)
-#define IDEM_FNV1A64_INIT UINT64_C(0xcbf29ce484222325)
-IDEM_API uint32_t idem_fnv1a32(const void *data, size_t len);
-IDEM_API uint32_t idem_fnv1a32_update(uint32_t hash, const void *data,
-                                      size_t len);
-IDEM_API uint64_t idem_fnv1a64(const void *data, size_t len);
-IDEM_API uint64_t idem_fnv1a64_update(uint64_t hash, const void *data,
-                                      size_t len);
-
 #ifdef IDEM_FILE_STORAGE
 /* The file of a journal, for programs on a POSIX system.  Must not be moved or
    copied while it is open: storage points to it. */
@@ -1346,19 +1311,16 @@ typedef struct idem_file {
 
 /* Opens a journal's file, sector_size x sector_count bytes, for this process
    alone; makes it, readable by its owner only and full of zeros, if there is
-   none.  Then open a table with config.storage = &file->storage.
+   none, or a blank one (empty, or all zeros) of another size.  Then open a table
+   with config.storage = &file->storage.
      IDEM_OK
-     IDEM_E_LOCK      it is open, or being made: by another process, or as
-                      another idem_file of this one
+     IDEM_E_LOCK      it is open: in another process, or as another idem_file of
+                      this one
      IDEM_E_ARG       NULL, sizes that an idem_storage cannot have
-     IDEM_E_FORMAT    not a regular file, or not of that size: not touched
+     IDEM_E_FORMAT    not a regular file; or of another size, and not blank: not
+                      touched
      IDEM_E_STORAGE   the system refused; file->error is the errno
    Only after IDEM_OK is there something to close.  Do not open what is open.
-
-   The file is made as `path` with ".new" behind it, a name that nobody else
-   may use, and linked to `path` when it is whole.  A process that dies in the
-   middle leaves nothing that stands in the way.  Wants a local file system
-   with hard links.
 
    The lock is flock's: it keeps out who asks for it, and ends with the process.
    After a fork the file stays the parent's.  In the child every callback
@@ -1530,10 +1492,6 @@ static void idemi_basics_store32(unsigned char *p, uint32_t word)
         p[i] = (unsigned char)(word >> 8 * i);
 }
 
-static uint64_t idemi_basics_load64(const unsigned char *p)
-{
-    return (uint64_t)idemi_basics_load32(p + 4) << 32 | idemi_basics_load32(p);
-}
 
 /* memcmp and memcpy for bytes that may be NULL where there are none. */
 static int idemi_basics_equal(const void *a, const void *b, size_t len)
@@ -1553,30 +1511,38 @@ static void idemi_basics_copy(void *dst, const void *src, size_t len)
 
    SipHash: J.-P. Aumasson, D. J. Bernstein, "SipHash: a fast short-input PRF",
    2012.  HalfSipHash: the reference implementation of the same authors; half
-   the word size, made for machines where 64-bit words are slow.
+   the word size, made for machines where 64-bit words are slow.  FNV-1a: G.
+   Fowler, L. C. Noll, K.-P. Vo.  A hash is strong, 64 bits of 2-4 rounds, or
+   quick, 32 bits of 1-3.
    ------------------------------------------------------------------------ */
-static uint64_t idemi_hash_rotate64(uint64_t x, int bits)
+#if IDEM_HASH == IDEM_HASH_SIPHASH
+static uint64_t idemi_hash_load(const unsigned char *p)
+{
+    return (uint64_t)idemi_basics_load32(p + 4) << 32 | idemi_basics_load32(p);
+}
+
+static uint64_t idemi_hash_rotate(uint64_t x, int bits)
 {
     return x << bits | x >> (64 - bits);
 }
 
 /* "SipRound" of the paper, `rounds` times. */
-static void idemi_hash_sip_rounds(uint64_t v[4], int rounds)
+static void idemi_hash_rounds(uint64_t v[4], int rounds)
 {
     uint64_t v0 = v[0], v1 = v[1], v2 = v[2], v3 = v[3];
 
     IDEMI_UNROLL
     for (; rounds > 0; rounds--) {
         v0 += v1;
-        v1 = idemi_hash_rotate64(v1, 13) ^ v0;
-        v0 = idemi_hash_rotate64(v0, 32);
+        v1 = idemi_hash_rotate(v1, 13) ^ v0;
+        v0 = idemi_hash_rotate(v0, 32);
         v2 += v3;
-        v3 = idemi_hash_rotate64(v3, 16) ^ v2;
+        v3 = idemi_hash_rotate(v3, 16) ^ v2;
         v0 += v3;
-        v3 = idemi_hash_rotate64(v3, 21) ^ v0;
+        v3 = idemi_hash_rotate(v3, 21) ^ v0;
         v2 += v1;
-        v1 = idemi_hash_rotate64(v1, 17) ^ v2;
-        v2 = idemi_hash_rotate64(v2, 32);
+        v1 = idemi_hash_rotate(v1, 17) ^ v2;
+        v2 = idemi_hash_rotate(v2, 32);
     }
     v[0] = v0;
     v[1] = v1;
@@ -1584,19 +1550,18 @@ static void idemi_hash_sip_rounds(uint64_t v[4], int rounds)
     v[3] = v3;
 }
 
-static void idemi_hash_sip_word(idem_siphash_state *state, uint64_t word)
+static void idemi_hash_word(idem_fingerprint_state *state, uint64_t word)
 {
     state->v[3] ^= word;
-    idemi_hash_sip_rounds(state->v, state->c_rounds);
+    idemi_hash_rounds(state->v, 1 + state->strong);
     state->v[0] ^= word;
 }
 
-IDEM_API void idem_siphash_init(idem_siphash_state *state,
-                                const uint8_t key[16], int c_rounds,
-                                int d_rounds)
+static void idemi_hash_init(idem_fingerprint_state *state,
+                            const idem_config *config, int strong)
 {
-    uint64_t k0 = idemi_basics_load64(key);
-    uint64_t k1 = idemi_basics_load64(key + 8);
+    uint64_t k0 = idemi_hash_load(config->secret);
+    uint64_t k1 = idemi_hash_load(config->secret + 8);
 
     // The constants are the paper's: "somepseudorandomlygeneratedbytes".
     state->v[0] = k0 ^ UINT64_C(0x736f6d6570736575);
@@ -1605,78 +1570,68 @@ IDEM_API void idem_siphash_init(idem_siphash_state *state,
     state->v[3] = k1 ^ UINT64_C(0x7465646279746573);
     state->word = 0;
     state->len = 0;
-    state->c_rounds = (uint8_t)c_rounds;
-    state->d_rounds = (uint8_t)d_rounds;
+    state->strong = (uint8_t)strong;
 }
 
-static void idemi_hash_sip_byte(idem_siphash_state *state, unsigned char byte)
+static void idemi_hash_byte(idem_fingerprint_state *state, unsigned char byte)
 {
     state->word |= (uint64_t)byte << (8 * (state->len & 7));
     state->len = (uint8_t)(state->len + 1);
     if ((state->len & 7) == 0) {
-        idemi_hash_sip_word(state, state->word);
+        idemi_hash_word(state, state->word);
         state->word = 0;
     }
 }
 
-IDEM_API void idem_siphash_update(idem_siphash_state *state, const void *data,
-                                  size_t len)
+static void idemi_hash_update(idem_fingerprint_state *state, const void *data,
+                              size_t len)
 {
     const unsigned char *p = (const unsigned char *)data;
 
     for (; len > 0 && (state->len & 7) != 0; len--)
-        idemi_hash_sip_byte(state, *p++);
+        idemi_hash_byte(state, *p++);
     for (; len >= 8; len -= 8) {
-        idemi_hash_sip_word(state, idemi_basics_load64(p));
+        idemi_hash_word(state, idemi_hash_load(p));
         state->len = (uint8_t)(state->len + 8);
         p += 8;
     }
     for (; len > 0; len--)
-        idemi_hash_sip_byte(state, *p++);
+        idemi_hash_byte(state, *p++);
 }
 
-IDEM_API uint64_t idem_siphash_final(idem_siphash_state *state)
+static uint64_t idemi_hash_final(idem_fingerprint_state *state)
 {
-    idemi_hash_sip_word(state, state->word | (uint64_t)state->len << 56);
+    idemi_hash_word(state, state->word | (uint64_t)state->len << 56);
     state->v[2] ^= 0xff;
-    idemi_hash_sip_rounds(state->v, state->d_rounds);
+    idemi_hash_rounds(state->v, 3 + state->strong);
     return state->v[0] ^ state->v[1] ^ state->v[2] ^ state->v[3];
 }
 
-IDEM_API uint64_t idem_siphash(const uint8_t key[16], int c_rounds,
-                               int d_rounds, const void *data, size_t len)
-{
-    idem_siphash_state state;
-
-    idem_siphash_init(&state, key, c_rounds, d_rounds);
-    idem_siphash_update(&state, data, len);
-    return idem_siphash_final(&state);
-}
-
-static uint32_t idemi_hash_rotate32(uint32_t x, int bits)
+#elif IDEM_HASH == IDEM_HASH_HALFSIPHASH
+static uint32_t idemi_hash_rotate(uint32_t x, int bits)
 {
     return x << bits | x >> (32 - bits);
 }
 
 /* Takes in a word: so many rounds.  With 0 they are what gives the output. */
 IDEMI_APART
-static void idemi_hash_half_word(idem_halfsiphash_state *state, uint32_t word,
-                                 int rounds)
+static void idemi_hash_word(idem_fingerprint_state *state, uint32_t word,
+                            int rounds)
 {
     uint32_t v0 = state->v[0], v1 = state->v[1], v2 = state->v[2];
     uint32_t v3 = state->v[3] ^ word;
 
     for (; rounds > 0; rounds--) {
         v0 += v1;
-        v1 = idemi_hash_rotate32(v1, 5) ^ v0;
-        v0 = idemi_hash_rotate32(v0, 16);
+        v1 = idemi_hash_rotate(v1, 5) ^ v0;
+        v0 = idemi_hash_rotate(v0, 16);
         v2 += v3;
-        v3 = idemi_hash_rotate32(v3, 8) ^ v2;
+        v3 = idemi_hash_rotate(v3, 8) ^ v2;
         v0 += v3;
-        v3 = idemi_hash_rotate32(v3, 7) ^ v0;
+        v3 = idemi_hash_rotate(v3, 7) ^ v0;
         v2 += v1;
-        v1 = idemi_hash_rotate32(v1, 13) ^ v2;
-        v2 = idemi_hash_rotate32(v2, 16);
+        v1 = idemi_hash_rotate(v1, 13) ^ v2;
+        v2 = idemi_hash_rotate(v2, 16);
     }
     state->v[0] = v0 ^ word;
     state->v[1] = v1;
@@ -1684,33 +1639,26 @@ static void idemi_hash_half_word(idem_halfsiphash_state *state, uint32_t word,
     state->v[3] = v3;
 }
 
-/* d rounds, and the half of the output that they give */
-static uint32_t idemi_hash_half_output(idem_halfsiphash_state *state)
+/* The strong hash is made with the secret's first half, the quick one with its
+   last. */
+static void idemi_hash_init(idem_fingerprint_state *state,
+                            const idem_config *config, int strong)
 {
-    idemi_hash_half_word(state, 0, state->d_rounds);
-    return state->v[1] ^ state->v[3];
-}
-
-IDEM_API void idem_halfsiphash_init(idem_halfsiphash_state *state,
-                                    const uint8_t key[8], int c_rounds,
-                                    int d_rounds, int bits)
-{
+    const unsigned char *key = config->secret + (strong ? 0 : 8);
     uint32_t k0 = idemi_basics_load32(key);
     uint32_t k1 = idemi_basics_load32(key + 4);
 
-    state->wide = bits == 64;
     state->v[0] = k0;
-    state->v[1] = k1 ^ (state->wide ? 0xeeu : 0u);
+    state->v[1] = k1 ^ (strong ? 0xeeu : 0u);
     state->v[2] = k0 ^ UINT32_C(0x6c796765);
     state->v[3] = k1 ^ UINT32_C(0x74656462);
     state->word = 0;
     state->len = 0;
-    state->c_rounds = (uint8_t)c_rounds;
-    state->d_rounds = (uint8_t)d_rounds;
+    state->strong = (uint8_t)strong;
 }
 
-IDEM_API void idem_halfsiphash_update(idem_halfsiphash_state *state,
-                                      const void *data, size_t len)
+static void idemi_hash_update(idem_fingerprint_state *state, const void *data,
+                              size_t len)
 {
     const unsigned char *p = (const unsigned char *)data;
 
@@ -1720,146 +1668,109 @@ IDEM_API void idem_halfsiphash_update(idem_halfsiphash_state *state,
         state->word = state->word >> 8 | (uint32_t)*p++ << 24;
         state->len = (uint8_t)(state->len + 1);
         if ((state->len & 3) == 0)
-            idemi_hash_half_word(state, state->word, state->c_rounds);
+            idemi_hash_word(state, state->word, 1 + state->strong);
     }
 }
 
-IDEM_API uint64_t idem_halfsiphash_final(idem_halfsiphash_state *state)
+/* Half of the output: the rounds that give it, and what they give */
+static uint32_t idemi_hash_output(idem_fingerprint_state *state)
+{
+    idemi_hash_word(state, 0, 3 + state->strong);
+    return state->v[1] ^ state->v[3];
+}
+
+static uint64_t idemi_hash_final(idem_fingerprint_state *state)
 {
     int rest = state->len & 3;
     uint32_t word = state->word >> 8 >> (24 - 8 * rest);
     uint32_t low;
 
-    idemi_hash_half_word(state, word | (uint32_t)state->len << 24,
-                         state->c_rounds);
-    state->v[2] ^= state->wide ? 0xeeu : 0xffu;
-    low = idemi_hash_half_output(state);
-    if (!state->wide)
+    idemi_hash_word(state, word | (uint32_t)state->len << 24,
+                    1 + state->strong);
+    state->v[2] ^= state->strong ? 0xeeu : 0xffu;
+    low = idemi_hash_output(state);
+    if (!state->strong)
         return low;
     state->v[1] ^= 0xdd;
-    return (uint64_t)idemi_hash_half_output(state) << 32 | low;
+    return (uint64_t)idemi_hash_output(state) << 32 | low;
 }
 
-IDEM_API uint64_t idem_halfsiphash(const uint8_t key[8], int c_rounds,
-                                   int d_rounds, int bits, const void *data,
-                                   size_t len)
+#else
+/* Not keyed: no defence against anybody.  Of the quick hash the lower half
+   counts, which nothing in the upper one ever gets into.  Behind the strong one
+   the length is appended, 8 bytes: SipHash has it in itself. */
+static void idemi_hash_init(idem_fingerprint_state *state,
+                            const idem_config *config, int strong)
 {
-    idem_halfsiphash_state state;
-
-    idem_halfsiphash_init(&state, key, c_rounds, d_rounds, bits);
-    idem_halfsiphash_update(&state, data, len);
-    return idem_halfsiphash_final(&state);
+    (void)config;
+    state->hash = strong ? UINT64_C(0xcbf29ce484222325) : 0x811c9dc5;
+    state->prime = strong ? UINT64_C(0x00000100000001b3) : 0x01000193;
+    state->len = 0;
+    state->strong = (uint8_t)strong;
 }
 
-IDEM_API uint32_t idem_fnv1a32_update(uint32_t hash, const void *data,
-                                      size_t len)
-{
-    const unsigned char *p = (const unsigned char *)data;
-
-    for (; len > 0; len--)
-        hash = (hash ^ *p++) * UINT32_C(0x01000193);        // the FNV prime
-    return hash;
-}
-
-IDEM_API uint32_t idem_fnv1a32(const void *data, size_t len)
-{
-    return idem_fnv1a32_update(IDEM_FNV1A32_INIT, data, len);
-}
-
-IDEM_API uint64_t idem_fnv1a64_update(uint64_t hash, const void *data,
-                                      size_t len)
+static void idemi_hash_update(idem_fingerprint_state *state, const void *data,
+                              size_t len)
 {
     const unsigned char *p = (const unsigned char *)data;
 
+    state->len += len;
     for (; len > 0; len--)
-        hash = (hash ^ *p++) * UINT64_C(0x00000100000001b3);
-    return hash;
+        state->hash = (state->hash ^ *p++) * state->prime;
 }
 
-IDEM_API uint64_t idem_fnv1a64(const void *data, size_t len)
+static uint64_t idemi_hash_final(idem_fingerprint_state *state)
 {
-    return idem_fnv1a64_update(IDEM_FNV1A64_INIT, data, len);
+    uint64_t len = state->len;
+    int i;
+
+    for (i = 0; state->strong && i < 8; i++) {
+        unsigned char byte = (unsigned char)(len >> (8 * i));
+        idemi_hash_update(state, &byte, 1);
+    }
+    return state->hash;
 }
+#endif
 
 /* SipHash's last word carries the length, and the number of words the rest of
-   it, so the fingerprint is one of the payload and its length.  FNV-1a has the
-   length appended, eight bytes little-endian. */
+   it, so the fingerprint is one of the payload and its length. */
 IDEM_API void idem_fingerprint_init(idem_fingerprint_state *state,
                                     const idem_config *config)
 {
-#if IDEM_HASH == IDEM_HASH_SIPHASH
-    idem_siphash_init(&state->siphash, config->secret, 2, 4);
-#elif IDEM_HASH == IDEM_HASH_HALFSIPHASH
-    idem_halfsiphash_init(&state->halfsiphash, config->secret, 2, 4, 64);
-#else
-    (void)config;
-    state->fnv1a[0] = IDEM_FNV1A64_INIT;
-    state->fnv1a[1] = 0;
-#endif
+    idemi_hash_init(state, config, 1);
 }
 
 IDEM_API void idem_fingerprint_update(idem_fingerprint_state *state,
                                       const void *data, size_t len)
 {
-#if IDEM_HASH == IDEM_HASH_SIPHASH
-    idem_siphash_update(&state->siphash, data, len);
-#elif IDEM_HASH == IDEM_HASH_HALFSIPHASH
-    idem_halfsiphash_update(&state->halfsiphash, data, len);
-#else
-    state->fnv1a[0] = idem_fnv1a64_update(state->fnv1a[0], data, len);
-    state->fnv1a[1] += len;
-#endif
+    idemi_hash_update(state, data, len);
 }
 
 IDEM_API uint64_t idem_fingerprint_final(idem_fingerprint_state *state)
 {
-#if IDEM_HASH == IDEM_HASH_SIPHASH
-    return idem_siphash_final(&state->siphash);
-#elif IDEM_HASH == IDEM_HASH_HALFSIPHASH
-    return idem_halfsiphash_final(&state->halfsiphash);
-#else
-    uint64_t hash = state->fnv1a[0];
-    int i;
-
-    for (i = 0; i < 8; i++) {
-        unsigned char byte = (unsigned char)(state->fnv1a[1] >> (8 * i));
-        hash = idem_fnv1a64_update(hash, &byte, 1);
-    }
-    return hash;
-#endif
+    return idemi_hash_final(state);
 }
 
-/* The index hash of scope and key.  The scope's length comes last, as a byte,
-   so that moving the border between the two gives another hash. */
+/* A scope and a key, where they are */
+typedef struct idemi_id {
+    const unsigned char *scope, *key;
+    size_t scope_len, key_len;
+} idemi_id;
+
+/* The index hash of scope and key, the quick one.  The scope's length comes
+   last, as a byte, so that moving the border between the two gives another
+   hash. */
 IDEMI_FLAT
-static uint32_t idemi_hash_id(const idem_config *config, const void *scope,
-                              size_t scope_len, const void *key,
-                              size_t key_len)
+static uint32_t idemi_hash_id(const idem_config *config, const idemi_id *id)
 {
-    unsigned char border = (unsigned char)scope_len;
-#if IDEM_HASH == IDEM_HASH_SIPHASH
-    idem_siphash_state state;
+    unsigned char border = (unsigned char)id->scope_len;
+    idem_fingerprint_state state;
 
-    idem_siphash_init(&state, config->secret, 1, 3);
-    idem_siphash_update(&state, scope, scope_len);
-    idem_siphash_update(&state, key, key_len);
-    idem_siphash_update(&state, &border, 1);
-    return (uint32_t)idem_siphash_final(&state);
-#elif IDEM_HASH == IDEM_HASH_HALFSIPHASH
-    idem_halfsiphash_state state;
-
-    idem_halfsiphash_init(&state, config->secret + 8, 1, 3, 32);
-    idem_halfsiphash_update(&state, scope, scope_len);
-    idem_halfsiphash_update(&state, key, key_len);
-    idem_halfsiphash_update(&state, &border, 1);
-    return (uint32_t)idem_halfsiphash_final(&state);
-#else
-    uint32_t hash = idem_fnv1a32(scope, scope_len);
-
-    (void)config;
-    hash = idem_fnv1a32_update(hash, key, key_len);
-    return idem_fnv1a32_update(hash, &border, 1);
-#endif
+    idemi_hash_init(&state, config, 0);
+    idemi_hash_update(&state, id->scope, id->scope_len);
+    idemi_hash_update(&state, id->key, id->key_len);
+    idemi_hash_update(&state, &border, 1);
+    return (uint32_t)idemi_hash_final(&state);
 }
 
 /* ---------------------------------------------------------------------------
@@ -1928,10 +1839,6 @@ static uint32_t idemi_default(uint32_t asked, uint32_t configured,
     return configured ? configured : otherwise;
 }
 
-static uint32_t idemi_default_lease(const idem_table *t, uint32_t asked_ms)
-{
-    return idemi_default(asked_ms, t->config->lease_ms, IDEMI_LEASE_MS);
-}
 
 IDEMI_APART
 static uint32_t idemi_default_retention(const idem_table *t, uint32_t asked_ms)
@@ -1982,17 +1889,17 @@ static unsigned char *idemi_slot_response(const idem_table *t, idem_slot *s)
     return idemi_slot_id(s) + t->config->key_max;
 }
 
-static int idemi_slot_has_scope(idem_slot *s, const idem_request *rq)
+static int idemi_slot_has_scope(idem_slot *s, const idemi_id *id)
 {
-    return s->scope_len == rq->scope_len &&
-           idemi_basics_equal(idemi_slot_id(s), rq->scope, rq->scope_len);
+    return s->scope_len == id->scope_len &&
+           idemi_basics_equal(idemi_slot_id(s), id->scope, id->scope_len);
 }
 
-static int idemi_slot_has_id(idem_slot *s, const idem_request *rq)
+static int idemi_slot_has_id(idem_slot *s, const idemi_id *id)
 {
-    return s->key_len == rq->key_len && idemi_slot_has_scope(s, rq) &&
-           idemi_basics_equal(idemi_slot_id(s) + rq->scope_len, rq->key,
-                              rq->key_len);
+    return s->key_len == id->key_len && idemi_slot_has_scope(s, id) &&
+           idemi_basics_equal(idemi_slot_id(s) + id->scope_len, id->key,
+                              id->key_len);
 }
 
 /* When the key is dropped, if nothing happens to it. */
@@ -2057,12 +1964,11 @@ static idem_number idemi_index_hash(uint32_t hash)
     return (idem_number)(hash >> (32 - 8 * sizeof(idem_number)));
 }
 
-/* That of a request's scope and key. */
+/* That of a scope and key. */
 static idem_number idemi_hash_key(const idem_config *config,
-                                  const idem_request *rq)
+                                  const idemi_id *id)
 {
-    return idemi_index_hash(idemi_hash_id(config, rq->scope, rq->scope_len,
-                                          rq->key, rq->key_len));
+    return idemi_index_hash(idemi_hash_id(config, id));
 }
 
 static unsigned idemi_index_home(const idem_table *t, idem_number hash)
@@ -2141,7 +2047,7 @@ static void idemi_index_note(const idem_table *t, unsigned at, unsigned past)
 
 /* The slot of a key, or IDEMI_NONE.  Needs T2 and T3. */
 static unsigned idemi_index_find(const idem_table *t, idem_number hash,
-                                 const idem_request *rq)
+                                 const idemi_id *id)
 {
     unsigned at = idemi_index_home(t, hash);
 
@@ -2149,7 +2055,7 @@ static unsigned idemi_index_find(const idem_table *t, idem_number hash,
         unsigned slot = idemi_index_slot(t, at);
         if (slot == IDEMI_NONE ||
             (idemi_index_is(t, at, slot, hash) &&
-             idemi_slot_has_id(idemi_slot_at(t, slot), rq)))
+             idemi_slot_has_id(idemi_slot_at(t, slot), id)))
             return slot;
     }
 }
@@ -2231,16 +2137,6 @@ static void idemi_order_free(idem_table *t, unsigned slot)
     t->free = (idem_number)slot;
 }
 
-/* Takes a free slot out of the free list, where it is first, or not far behind
-   slots that were freed since it was. */
-static void idemi_order_take(idem_table *t, unsigned slot)
-{
-    idem_number *link = &t->free;
-
-    while (*link != slot)
-        link = &t->links[*link].newer;
-    *link = t->links[slot].newer;
-}
 
 /* Lowers the bound to the due time of a slot.  Keeps O3. */
 static void idemi_order_note(idem_table *t, const idem_slot *s)
@@ -2252,11 +2148,10 @@ static void idemi_order_note(idem_table *t, const idem_slot *s)
         t->soonest = due;
 }
 
-/* Puts a finished slot into the order by its time: it is mostly the newest. */
-static void idemi_order_insert(idem_table *t, unsigned slot)
+/* Puts a finished slot into the order by its age: it is mostly the newest. */
+static void idemi_order_insert(idem_table *t, unsigned slot, uint32_t age)
 {
     unsigned ends = t->capacity, newer = ends, older;
-    uint32_t age = t->clock - idemi_slot_at(t, slot)->time;
 
     for (;;) {
         older = t->links[newer].older;
@@ -2270,10 +2165,9 @@ static void idemi_order_insert(idem_table *t, unsigned slot)
     t->links[newer].older = (idem_number)slot;
 }
 
-/* The oldest live completion that may be evicted, of the request's scope or,
-   with NULL, of any; or `capacity`. */
-static unsigned idemi_order_evictable(const idem_table *t,
-                                      const idem_request *rq)
+/* The oldest live completion that may be evicted, of a scope or, with NULL, of
+   any; or `capacity`. */
+static unsigned idemi_order_evictable(const idem_table *t, const idemi_id *of)
 {
     unsigned slot = t->capacity;
 
@@ -2284,7 +2178,7 @@ static unsigned idemi_order_evictable(const idem_table *t,
             return slot;
         s = idemi_slot_at(t, slot);
         if (!(s->state & IDEMI_UNDELIVERED) && !idemi_slot_over(t, s) &&
-            (!rq || idemi_slot_has_scope(s, rq)))
+            (!of || idemi_slot_has_scope(s, of)))
             return slot;
     }
 }
@@ -2297,6 +2191,7 @@ static unsigned idemi_order_evictable(const idem_table *t,
    ------------------------------------------------------------------------ */
 
 /* Keeps what a callback returned, if that was a failure. */
+IDEMI_APART
 static int idemi_storage_result(idem_table *t, int result)
 {
     if (result == 0)
@@ -2344,36 +2239,58 @@ static int idemi_storage_sync(idem_table *t)
     return result;
 }
 
-/* The check of bytes that stand at an offset in a sector: the keyed hash that
-   the index uses.  It tells whose they are, and where: so nothing validates
-   that was moved, or is left from an earlier round, or that an enemy hides in a
-   key or response. */
+/* The check of bytes: the keyed hash that the index uses.  It tells whose they
+   are, and where: in which sector and at which offset, XORed with the shape.  So
+   nothing validates that was moved, or is left from an earlier round, or that an
+   enemy hides in a key or response. */
 IDEMI_APART
-static uint32_t idemi_storage_check(const idem_table *t, uint32_t sequence,
-                                    uint32_t offset, const unsigned char *p,
-                                    uint32_t len)
+static uint32_t idemi_storage_check(const idem_config *config,
+                                    uint32_t sequence, uint32_t at,
+                                    const unsigned char *p, uint32_t len)
 {
     unsigned char where[8];
+    idemi_id id;
 
     idemi_basics_store32(where, sequence);
-    idemi_basics_store32(where + 4, offset ^ t->journal->shape);
-    return idemi_hash_id(t->config, where, sizeof where, p, (size_t)len);
+    idemi_basics_store32(where + 4, at);
+    id.scope = where;
+    id.scope_len = sizeof where;
+    id.key = p;
+    id.key_len = len;
+    return idemi_hash_id(config, &id);
 }
 
-/* What the checks have of secret and geometry: so nothing validates that was
-   written with others. */
+/* What the checks have of geometry, and of the secret's half that is not their
+   key: so nothing validates that was written with others. */
 static uint32_t idemi_storage_shape(const idem_config *config)
 {
     const idem_storage *m = config->storage;
-    idem_fingerprint_state state;
     unsigned char words[12];
+    idemi_id id;
 
     idemi_basics_store32(words, m->sector_size);
     idemi_basics_store32(words + 4, m->sector_count);
     idemi_basics_store32(words + 8, m->prog_size | (uint32_t)m->erased << 16);
-    idem_fingerprint_init(&state, config);
-    idem_fingerprint_update(&state, words, sizeof words);
-    return (uint32_t)idem_fingerprint_final(&state);
+    id.scope = words;
+    id.scope_len = sizeof words;
+    id.key = config->secret;
+    id.key_len = 8;
+    return idemi_hash_id(config, &id);
+}
+
+/* Whether so many bytes of the buffer are what the storage has. */
+static int idemi_storage_verify(idem_table *t, uint32_t at, uint32_t len)
+{
+    unsigned char back[16];
+    uint32_t i, n;
+
+    for (i = 0; i < len; i += n) {
+        n = len - i < sizeof back ? len - i : (uint32_t)sizeof back;
+        if (idemi_storage_read(t, at + i, back, n) < 0 ||
+            IDEM_MEMCMP(back, t->buffer + i, n) != 0)
+            return IDEM_E_STORAGE;
+    }
+    return IDEM_OK;
 }
 
 /* Programs so many bytes of the buffer, padded to whole granules, at an offset
@@ -2382,19 +2299,14 @@ static int idemi_storage_prog(idem_table *t, uint32_t offset, uint32_t len)
 {
     const idem_storage *m = t->config->storage;
     uint32_t at = idemi_storage_at(t, t->journal->sequence, offset);
-    uint32_t padded = idemi_storage_granules(t->journal, len), check;
+    uint32_t padded = idemi_storage_granules(t->journal, len);
     int result;
 
     IDEM_MEMSET(t->buffer + len, m->erased, (size_t)(padded - len));
     t->journal->synced = !m->sync;
     result = idemi_storage_result(t, m->prog(m->ctx, at, t->buffer, padded));
-    if (result < 0 || !m->verify)
-        return result;
-    check = idemi_storage_check(t, 0, 0, t->buffer, padded);
-    result = idemi_storage_read(t, at, t->buffer, padded);
-    return check == idemi_storage_check(t, 0, 0, t->buffer, padded)
-               ? result
-               : IDEM_E_STORAGE;
+    return result == IDEM_OK && m->verify ? idemi_storage_verify(t, at, padded)
+                                          : result;
 }
 
 /* Erasing where there is no callback for it: the next sector is filled, and its
@@ -2465,8 +2377,9 @@ static int idemi_storage_erase(idem_table *t, int wait)
 /* A request, with the hashes that are made before the lock is taken; of one
    that asks for a claim also where the answer goes */
 typedef struct idemi_query {
-    idem_slot known;            /* what its slot will have; before the lock only
-                                   the hashes */
+    idemi_id id;
+    idem_number hash;
+    uint32_t fingerprint[2];
     const idem_request *rq;
     idem_claim *claim;
     idem_reply *reply;
@@ -2509,31 +2422,44 @@ static int idemi_keys_expire(idem_table *t, unsigned slot)
     return 1;
 }
 
-/* Puts a key into a slot that is in no list: what is known of it, and its
-   bytes. */
-static void idemi_keys_put(idem_table *t, unsigned slot, const idem_slot *known,
-                           const idem_request *rq)
+/* Gives a slot that is not in use a scope and a key; nobody sees it yet. */
+static void idemi_keys_name(idem_slot *s, const idemi_id *id)
 {
-    idem_slot *s = idemi_slot_at(t, slot);
-    unsigned char *id = idemi_slot_id(s);
+    s->scope_len = (uint8_t)id->scope_len;
+    s->key_len = (uint8_t)id->key_len;
+    idemi_basics_copy(idemi_slot_id(s), id->scope, id->scope_len);
+    idemi_basics_copy(idemi_slot_id(s) + id->scope_len, id->key, id->key_len);
+}
 
-    *s = *known;
-    idemi_basics_copy(id, rq->scope, rq->scope_len);
-    idemi_basics_copy(id + rq->scope_len, rq->key, rq->key_len);
-    idemi_index_insert(t, known->hash, slot);
+/* A slot that has a scope and a key comes into use. */
+static void idemi_keys_enter(idem_table *t, unsigned slot, idem_number hash)
+{
+    t->free = t->links[slot].newer;
+    idemi_index_insert(t, hash, slot);
     t->used++;
 }
 
-/* A claim becomes an outcome: `state` has how it ended. */
+/* Lengthens a lease to so many ms from now, or 0: the default. */
+static void idemi_keys_lease(const idem_table *t, idem_slot *s,
+                             uint32_t lease_ms)
+{
+    lease_ms = idemi_default(lease_ms, t->config->lease_ms, IDEMI_LEASE_MS);
+    if (lease_ms == IDEM_LEASE_NONE)
+        s->state |= IDEMI_ENDLESS;
+    else if (lease_ms > idemi_slot_lease_left(t, s))
+        s->time = t->clock + lease_ms;
+}
+
+/* A claim becomes an outcome so many ms ago: `state` has how it ended. */
 static void idemi_keys_finish(idem_table *t, unsigned slot, unsigned state,
-                              uint32_t time)
+                              uint32_t age)
 {
     idem_slot *s = idemi_slot_at(t, slot);
 
-    s->time = time;
+    s->time = t->clock - age;
     s->state = (uint8_t)(state & (IDEMI_STATUS | IDEMI_UNDELIVERED));
     t->pending += (state & IDEMI_UNDELIVERED) != 0;
-    idemi_order_insert(t, slot);
+    idemi_order_insert(t, slot, age);
     idemi_order_note(t, s);
 }
 
@@ -2566,26 +2492,22 @@ static void idemi_keys_sweep(idem_table *t)
         if (!idemi_keys_expire(t, i) && idemi_slot_at(t, i)->state)
             idemi_order_note(t, idemi_slot_at(t, i));
     t->reach = idemi_keys_limit(t, t->reach);
-    if (IDEMI_JOURNAL(t)) {
-        idem_journal *j = t->journal;
-        uint32_t silent = t->clock - j->told;
-        if (idemi_clock_reached(t->clock, j->doubt))
-            j->in_doubt = 0;
-        // Nothing was written for longer than any key is remembered: more than
-        // that need not be told, and cannot, in 32 bits.
-        if (silent > IDEMI_NEVER_MS) {
-            j->lag += silent - IDEMI_NEVER_MS;
-            j->time += silent - IDEMI_NEVER_MS;
-            j->told += silent - IDEMI_NEVER_MS;
-        }
-    }
+    if (IDEMI_JOURNAL(t) && idemi_clock_reached(t->clock, t->journal->doubt))
+        t->journal->in_doubt = 0;
     t->swept = t->clock;
 }
 
 /* Moves the clock, and stops for each sweep on the way: a jump of 24 days must
-   not carry a slot through the window unseen. */
+   not carry a slot through the window unseen.  Where the journal has told of no
+   time for longer than anything is remembered, the clock stands until it does:
+   what it tells next is told in 32 bits, as a difference. */
 static void idemi_keys_advance(idem_table *t, uint32_t ms)
 {
+    if (IDEMI_JOURNAL(t)) {
+        uint32_t most = IDEMI_NEVER_MS - (t->clock - t->journal->told);
+        if (ms > most)
+            ms = most;
+    }
     for (;;) {
         uint32_t step = IDEMI_SWEEP_MS - (t->clock - t->swept);
         if (ms < step) {
@@ -2646,6 +2568,10 @@ static idem_token idemi_keys_token(const idem_table *t, uint32_t low)
 #define IDEMI_CARRIED    0x8000u        /* was here before the sector's header;
                                            in the second byte */
 
+/* What is not written, but says how a record is made */
+#define IDEMI_GRANTED    0x0100u        /* a claim's token is its place */
+#define IDEMI_AGAIN      0x0200u        /* in full, what the slot has */
+
 /* What a record without a key says, beside an outcome. */
 #define IDEMI_EMPTY      0u             /* the slot is free */
 #define IDEMI_DELIVERED  IDEM_IN_PROGRESS
@@ -2653,12 +2579,10 @@ static idem_token idemi_keys_token(const idem_table *t, uint32_t low)
 /* A record, to be written or as it was read. */
 typedef struct idemi_record {
     idem_slot *s;               /* what it says of its slot beside the rest */
-    const unsigned char *scope, *key, *response, *state;
+    const unsigned char *id, *response, *state;
     uint32_t slot;              /* plus one; 0: none */
     uint32_t time;              /* ms since the record before, or the header */
     uint32_t age;               /* of what s->time tells, then */
-    int32_t  code;
-    uint16_t response_len;
     uint16_t state_len;
     uint16_t flags;
 } idemi_record;
@@ -2788,7 +2712,7 @@ static void idemi_record_walk(const idem_usual *usual, idemi_pen *p,
                               idemi_record *r, uint32_t token)
 {
     idem_slot *s = r->s;
-    uint32_t carried = r->flags >> 8;
+    uint32_t carried = r->flags >> 8 & IDEMI_CARRIED >> 8;
     unsigned i;
 
     r->flags = (uint16_t)idemi_pen_byte(p, r->flags);
@@ -2799,8 +2723,8 @@ static void idemi_record_walk(const idem_usual *usual, idemi_pen *p,
     r->slot = idemi_pen_number(p, r->slot);
     r->time = idemi_pen_number(p, r->time);
     if (r->flags & (IDEMI_HAS_KEY | IDEMI_FINISHED)) {
-        r->code = (int32_t)idemi_pen_rare(p, (uint32_t)r->code, 0);
-        r->response_len = (uint16_t)idemi_pen_rare(p, r->response_len,
+        s->code = (int32_t)idemi_pen_rare(p, (uint32_t)s->code, 0);
+        s->response_len = (uint16_t)idemi_pen_rare(p, s->response_len,
                                                    usual->response_max);
     }
     if (r->flags & IDEMI_HAS_KEY) {
@@ -2812,15 +2736,14 @@ static void idemi_record_walk(const idem_usual *usual, idemi_pen *p,
         s->key_len = (uint8_t)idemi_pen_number(p, s->key_len);
         for (i = 0; i < 2; i++)
             s->fingerprint[i] = idemi_pen_word(p, s->fingerprint[i]);
-        r->scope = idemi_pen_bytes(p, r->scope, s->scope_len);
-        r->key = idemi_pen_bytes(p, r->key, s->key_len);
+        r->id = idemi_pen_bytes(p, r->id, (uint32_t)s->scope_len + s->key_len);
     }
     if (r->flags & IDEMI_HAS_STATE) {
         r->state_len = (uint16_t)idemi_pen_number(p, r->state_len);
         r->state = idemi_pen_bytes(p, r->state, r->state_len);
     }
     if (r->flags & IDEMI_FINISHED)
-        r->response = idemi_pen_bytes(p, r->response, r->response_len);
+        r->response = idemi_pen_bytes(p, r->response, s->response_len);
 }
 
 /* True of an outcome alone: the check has the token of its claim in it. */
@@ -2905,59 +2828,33 @@ static uint32_t idemi_journal_dead(const idem_table *t)
     return j->sector_count - (j->tried + 1 - j->tail);
 }
 
-/* What a record is made of: what these have, or where they are NULL, what the
-   slot and the table have. */
-typedef struct idemi_source {
-    unsigned slot;              /* capacity: none */
-    unsigned flags;
-    idemi_query *claim;         /* its token will be the place of the record */
-    const idem_outcome *out;
-} idemi_source;
-
-/* Puts a record together in the buffer, all but its check, as the next in the
-   head; returns its length. */
+/* Puts a record of a slot (capacity: of none) together in the buffer, all but
+   its check, as the next in the head; returns its length.  State is that of an
+   outcome, if there is one. */
 IDEMI_APART
-static uint32_t idemi_journal_compose(idem_table *t, const idemi_source *from)
+static uint32_t idemi_journal_compose(idem_table *t, unsigned slot,
+                                      unsigned flags, const idem_outcome *out)
 {
     idem_journal *j = t->journal;
+    idem_slot *s = idemi_slot_at(t, slot);
     uint32_t token = idemi_record_token(t, j->sequence, j->at);
-    idemi_query *claim = from->claim;
-    idem_slot *s = claim ? &claim->known : idemi_slot_at(t, from->slot);
     idemi_record r;
     idemi_pen p;
 
-    IDEM_MEMSET(&r, 0, sizeof r);
     r.s = s;
-    r.flags = (uint16_t)(from->flags | IDEMI_RECORD |
-                         (j->synced ? IDEMI_SYNCED : 0));
-    if (from->slot != t->capacity)
-        r.slot = from->slot + 1;
+    r.id = idemi_slot_id(s);
+    r.response = idemi_slot_response(t, s);
+    r.state = out ? (const unsigned char *)out->state : t->state;
+    r.state_len = out ? (uint16_t)out->state_len : t->state_len;
+    r.slot = slot == t->capacity ? 0 : slot + 1;
     r.time = t->clock - j->told;
-    if (claim) {
+    r.age = 0;
+    r.flags = (uint16_t)(flags | IDEMI_RECORD |
+                         (j->synced ? IDEMI_SYNCED : 0));
+    if (flags & IDEMI_GRANTED)
         s->token = token;
-        r.scope = (const unsigned char *)claim->rq->scope;
-        r.key = (const unsigned char *)claim->rq->key;
-    } else if (r.flags & IDEMI_HAS_KEY) {
-        r.scope = idemi_slot_id(s);
-        r.key = r.scope + s->scope_len;
-    }
-    if (from->out) {
-        r.code = from->out->code;
-        r.response = (const unsigned char *)from->out->response;
-        r.response_len = (uint16_t)from->out->response_len;
-        r.state = (const unsigned char *)from->out->state;
-        r.state_len = (uint16_t)from->out->state_len;
-    } else {
-        r.state = t->state;
-        r.state_len = t->state_len;
-        if (r.flags & IDEMI_HAS_KEY) {
-            r.code = s->code;
-            r.response = idemi_slot_response(t, s);
-            r.response_len = s->response_len;
-        }
-        if (r.flags & (IDEMI_FINISHED | IDEMI_CUT))
-            r.age = t->clock - s->time;
-    }
+    if (flags & (IDEMI_FINISHED | IDEMI_CUT))
+        r.age = t->clock - s->time;
     p.at = t->buffer;
     p.end = t->buffer + j->record_max;
     p.writing = 1;
@@ -2965,59 +2862,48 @@ static uint32_t idemi_journal_compose(idem_table *t, const idemi_source *from)
     return (uint32_t)(p.at - t->buffer);
 }
 
-/* Writes a record into the head; IDEM_MORE if it does not fit. */
-static int idemi_journal_put(idem_table *t, const idemi_source *from)
+/* Writes a record into the head, which has room for it. */
+IDEMI_APART
+static int idemi_journal_put(idem_table *t, unsigned slot, unsigned flags,
+                             const idem_outcome *out)
 {
     idem_journal *j = t->journal;
-    uint32_t len = idemi_journal_compose(t, from), check;
+    const idem_slot *s = idemi_slot_at(t, slot);
+    uint32_t len, check;
     int result;
 
-    if (idemi_storage_granules(j, len + 4) > j->sector_size - j->at)
-        return IDEM_MORE;
-    check = idemi_storage_check(t, j->sequence, j->at, t->buffer, len);
-    if (idemi_record_is_bound(from->flags))
-        check ^= idemi_slot_at(t, from->slot)->token << 16;
+    if (flags & IDEMI_AGAIN && slot != t->capacity && s->state)
+        flags |= (s->state & IDEMI_TOLD) | IDEMI_HAS_KEY;
+    len = idemi_journal_compose(t, slot, flags, out);
+    check = idemi_storage_check(t->config, j->sequence, j->at ^ j->shape,
+                                t->buffer, len);
+    if (idemi_record_is_bound(flags))
+        check ^= s->token << 16;
     idemi_basics_store32(t->buffer + len, check);
     result = idemi_storage_prog(t, j->at, len + 4);
     if (result < 0)
         return result;
     j->at += idemi_storage_granules(j, len + 4);
     j->told = t->clock;
-    if (from->flags & IDEMI_HAS_KEY)
-        idemi_journal_needs(t)[from->slot] = j->sequence;
-    if (from->flags & IDEMI_HAS_STATE)
+    if (flags & IDEMI_HAS_KEY)
+        idemi_journal_needs(t)[slot] = j->sequence;
+    if (flags & IDEMI_HAS_STATE)
         idemi_journal_needs(t)[t->capacity] = j->sequence;
     return IDEM_OK;
 }
 
-/* Writes once more, in full, what a slot has; with IDEMI_HAS_STATE that too,
-   which is all there is in no slot. */
-IDEMI_APART
-static int idemi_journal_again(idem_table *t, unsigned slot, unsigned flags)
-{
-    idemi_source from;
-
-    IDEM_MEMSET(&from, 0, sizeof from);
-    from.slot = slot;
-    from.flags = flags;
-    if (slot != t->capacity && idemi_slot_at(t, slot)->state)
-        from.flags |= (idemi_slot_at(t, slot)->state & IDEMI_TOLD) |
-                      IDEMI_HAS_KEY;
-    return idemi_journal_put(t, &from);
-}
-
-/* Bytes of a seal, at most */
-#define IDEMI_SEAL 12u
-
-/* True if there is room in the head for one more that is carried, and behind it
-   for what a boot's first turn confirms, the seal, and what it is begun for. */
-static int idemi_journal_has_room(const idem_table *t)
+/* True if the head has room for so many of the longest records. */
+static int idemi_journal_has_room(const idem_table *t, uint32_t records)
 {
     const idem_journal *j = t->journal;
 
-    return j->at + 3 * j->record_max + idemi_storage_granules(j, IDEMI_SEAL) <=
-           j->sector_size;
+    return j->at + records * j->record_max <= j->sector_size;
 }
+
+/* Records for which a head must have room when one more is carried into it:
+   that, what a boot's first turn confirms, the seal, and what it is begun
+   for. */
+#define IDEMI_LAST_RECORDS 4u
 
 /* Sectors are told apart in so many groups when it is found out what is to be
    carried: a bound on the work, and on the stack. */
@@ -3077,17 +2963,19 @@ static int idemi_journal_carry(idem_table *t, unsigned ahead)
     for (;;) {
         uint32_t last = idemi_journal_due(t, j->sequence + ahead);
         unsigned slot = t->capacity;
-        if (!last || !idemi_journal_has_room(t))
+        if (!last || !idemi_journal_has_room(t, IDEMI_LAST_RECORDS))
             return IDEM_OK;
         do {
             int result;
             if (!idemi_journal_is_needed(t, slot) || needs[slot] > last)
                 continue;
-            if (!idemi_journal_has_room(t))
+            if (!idemi_journal_has_room(t, IDEMI_LAST_RECORDS))
                 break;
-            result = idemi_journal_again(
-                t, slot, (ahead ? 0 : IDEMI_CARRIED) |
-                             (slot == t->capacity ? IDEMI_HAS_STATE : 0));
+            result = idemi_journal_put(
+                t, slot,
+                IDEMI_AGAIN | (ahead ? 0 : IDEMI_CARRIED) |
+                    (slot == t->capacity ? IDEMI_HAS_STATE : 0),
+                NULL);
             if (result < 0)
                 return result;
             if (ahead)
@@ -3112,11 +3000,10 @@ static int idemi_journal_commit(idem_table *t)
     h.back = (j->sequence - j->stated) | (j->sequence - j->before) << 16;
     h.before_end = j->before_end | (j->opened ? 0 : IDEMI_FIRST);
     h.carried_end = j->at;
-    h.time = j->time - j->lag;
+    h.time = j->time;
     h.retention = j->usual.retention;
     h.response_max = j->usual.response_max;
-    h.response_max |= (j->in_doubt ? j->doubt - j->lag + 0xFFFF : h.time) &
-                      0xFFFF0000;
+    h.response_max |= (j->in_doubt ? j->doubt + 0xFFFF : h.time) & 0xFFFF0000;
     idemi_header_walk(p, &h, 1);
     idemi_basics_store32(p, IDEMI_MAGIC);
     idemi_basics_store32(p + 4, IDEMI_VERSION | IDEM_HASH << 8 |
@@ -3124,7 +3011,8 @@ static int idemi_journal_commit(idem_table *t)
     idemi_basics_store32(p + 8, m->sector_size | (uint32_t)m->erased << 24);
     idemi_basics_store32(p + 12, m->sector_count);
     idemi_basics_store32(p + IDEMI_HEADER - 4,
-                         idemi_storage_check(t, 0, 0, p, IDEMI_HEADER - 4));
+                         idemi_storage_check(t->config, 0, j->shape, p,
+                                             IDEMI_HEADER - 4));
     idemi_basics_store32(p + 12, m->sector_count | idemi_header_sum(p) << 16);
     result = idemi_storage_prog(t, 0, IDEMI_HEADER);
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
@@ -3147,12 +3035,13 @@ static int idemi_journal_try(idem_table *t)
     j->told = j->time;
     result = idemi_journal_carry(t, 0);
     if (result == IDEM_OK && j->newest != IDEMI_NONE)
-        result = idemi_journal_again(t, (unsigned)j->newest,
-                                     j->newest_state | IDEMI_CARRIED);
+        result = idemi_journal_put(
+            t, (unsigned)j->newest,
+            IDEMI_AGAIN | j->newest_state | IDEMI_CARRIED, NULL);
     if (result == IDEM_OK)
         result = idemi_journal_commit(t);
     if (result == IDEM_OK)
-        result = idemi_journal_again(t, t->capacity, 0);
+        result = idemi_journal_put(t, t->capacity, IDEMI_EMPTY, NULL);
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
 
@@ -3223,6 +3112,21 @@ static int idemi_journal_turn(idem_table *t)
     return IDEM_OK;
 }
 
+/* Sees to it that the head has room for one more record, whatever it is.  A new
+   one also tells the time: the clock must not stand (>>keys) while a lease that
+   is not written goes on. */
+static int idemi_journal_ready(idem_table *t)
+{
+    const idem_journal *j = t->journal;
+
+    if (j->broken)
+        return IDEM_E_STORAGE;
+    if (!j->closed && idemi_journal_has_room(t, 1) &&
+        t->clock - j->told <= IDEM_RETENTION_MAX)
+        return IDEM_OK;
+    return idemi_journal_turn(t);
+}
+
 /* What follows an attempt to put a record into the head: nothing is appended
    behind one that failed; one that did not is made durable, if that is
    wanted. */
@@ -3235,50 +3139,38 @@ static int idemi_journal_settle(idem_table *t, int result)
     return result;
 }
 
-/* Appends a record, durably if that is asked for. */
-static int idemi_journal_append(idem_table *t, const idemi_source *from)
-{
-    idem_journal *j = t->journal;
-    int result = IDEM_MORE;
-
-    if (j->broken)
-        return IDEM_E_STORAGE;
-    if (!j->closed)
-        result = idemi_journal_put(t, from);
-    if (result == IDEM_MORE) {
-        result = idemi_journal_turn(t);
-        if (result < 0)
-            return result;
-        result = idemi_journal_put(t, from);
-    }
-    return idemi_journal_settle(t, result);
-}
-
 /* Appends a record without a key or outcome. */
 static int idemi_journal_note(idem_table *t, unsigned slot, unsigned what)
 {
-    idemi_source from;
+    int result;
 
     if (!IDEMI_JOURNAL(t))
         return IDEM_OK;
-    IDEM_MEMSET(&from, 0, sizeof from);
-    from.slot = slot;
-    from.flags = what;
-    return idemi_journal_append(t, &from);
+    result = idemi_journal_ready(t);
+    if (result < 0)
+        return result;
+    return idemi_journal_settle(t, idemi_journal_put(t, slot, what, NULL));
 }
 
-/* A note of the time. */
-static int idemi_journal_note_time(idem_table *t)
+/* Writes down the time if that was not done for so long: time of which no
+   record tells has not passed after a restart.  IDEM_MORE if that was done. */
+IDEMI_APART
+static int idemi_journal_tell_time(idem_table *t, uint32_t after_ms)
 {
-    return idemi_journal_note(t, t->capacity, IDEMI_EMPTY);
+    int result;
+
+    if (!IDEMI_JOURNAL(t) || t->clock - t->journal->told < after_ms)
+        return IDEM_OK;
+    result = idemi_journal_note(t, t->capacity, IDEMI_EMPTY);
+    return result == IDEM_OK ? IDEM_MORE : result;
 }
 
 /* Tokens must increase: so many sectors before their end no claim is granted
    any more. */
 #define IDEMI_LAST_SECTORS 256u
 
-/* Sees to it that the outcome of one more claim is certain to fit, and that
-   there is a token for it. */
+/* Sees to it that one more claim can be written, that its outcome is certain to
+   fit, and that there is a token for it. */
 static int idemi_journal_admit(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -3288,49 +3180,34 @@ static int idemi_journal_admit(idem_table *t)
     // Places were passed over: a turn carries, and makes others dead.
     if (idemi_journal_dead(t) < 2 && !j->broken)
         (void)idemi_journal_turn(t);
-    return idemi_journal_dead(t) < 2 || last <= t->token ? IDEM_E_SPACE
-                                                         : IDEM_OK;
+    return idemi_journal_dead(t) < 2 || last <= t->token
+               ? IDEM_E_SPACE
+               : idemi_journal_ready(t);
 }
 
-/* Writes a claim, if claims are; sets its token. */
-static int idemi_journal_claim(idem_table *t, unsigned slot, idemi_query *q)
+/* Writes the claim that a slot was given, if claims are; sets its token. */
+static int idemi_journal_claim(idem_table *t, unsigned slot)
 {
-    idemi_source from;
-    int result = idemi_journal_admit(t);
-
-    if (result < 0)
-        return result;
-    if (t->config->volatile_claims) {
-        // In a new sector, so that its token is larger than any before.
-        if (!t->journal->opened)
-            result = idemi_journal_turn(t);
-        if (q->known.attempts == 1)
-            idemi_journal_needs(t)[slot] = UINT32_MAX;
-        return result;
-    }
-    from.slot = slot;
-    from.flags = IDEMI_IN_PROGRESS | IDEMI_HAS_KEY;
-    from.claim = q;
-    from.out = NULL;
-    return idemi_journal_append(t, &from);
+    if (!t->config->volatile_claims)
+        return idemi_journal_settle(
+            t, idemi_journal_put(
+                   t, slot, IDEMI_IN_PROGRESS | IDEMI_HAS_KEY | IDEMI_GRANTED,
+                   NULL));
+    if (idemi_slot_at(t, slot)->attempts == 1)
+        idemi_journal_needs(t)[slot] = UINT32_MAX;
+    return IDEM_OK;
 }
 
-/* Writes an outcome; with its key if the claim was not written, or if there is
-   state: that must not be found without its outcome. */
+/* Writes the outcome that a slot was given; with its key if the claim was not
+   written, or if there is state: that must not be found without its outcome. */
 static int idemi_journal_outcome(idem_table *t, unsigned slot, unsigned state,
                                  const idem_outcome *out)
 {
-    idemi_source from;
-
-    from.slot = slot;
-    from.flags = state;
     if (t->config->volatile_claims)
-        from.flags |= IDEMI_HAS_KEY;
+        state |= IDEMI_HAS_KEY;
     if (out->state)
-        from.flags |= IDEMI_HAS_KEY | IDEMI_HAS_STATE;
-    from.claim = NULL;
-    from.out = out;
-    return idemi_journal_append(t, &from);
+        state |= IDEMI_HAS_KEY | IDEMI_HAS_STATE;
+    return idemi_journal_settle(t, idemi_journal_put(t, slot, state, out));
 }
 
 /* Before an answer that relies on the newest record of the boot before: a turn
@@ -3343,20 +3220,6 @@ static int idemi_journal_confirm(idem_table *t, unsigned slot)
     return idemi_journal_turn(t);
 }
 
-/* Writes down the time if that was not done for so long and somebody needs it:
-   time of which no record tells has not passed after a restart.  IDEM_MORE if
-   that was done. */
-IDEMI_APART
-static int idemi_journal_tell_time(idem_table *t, uint32_t after_ms)
-{
-    const idem_journal *j = t->journal;
-    int result;
-
-    if (!IDEMI_JOURNAL(t) || !t->used || t->clock - j->told < after_ms)
-        return IDEM_OK;
-    result = idemi_journal_note_time(t);
-    return result == IDEM_OK ? IDEM_MORE : result;
-}
 
 /* True while unknown keys may be lost ones. */
 static int idemi_journal_in_doubt(const idem_table *t)
@@ -3459,7 +3322,8 @@ static int idemi_recover_is_header(idem_table *t)
     p[IDEMI_SUM_AT] = p[IDEMI_SUM_AT + 1] = 0;
     for (bit = 0;; bit++) {
         if (idemi_basics_load32(p + IDEMI_HEADER - 4) ==
-            idemi_storage_check(t, 0, 0, p, IDEMI_HEADER - 4))
+            idemi_storage_check(t->config, 0, t->journal->shape, p,
+                                IDEMI_HEADER - 4))
             return 1;
         if (bit > 0)
             idemi_recover_flip(p, bit - 1);
@@ -3491,7 +3355,6 @@ static void idemi_recover_usual(idem_table *t, const idemi_header *h)
 }
 
 /* Something that was acknowledged may be lost. */
-IDEMI_APART
 static void idemi_recover_lost(idem_table *t, uint32_t sequence)
 {
     t->stats.lost++;
@@ -3502,7 +3365,8 @@ static void idemi_recover_lost(idem_table *t, uint32_t sequence)
    attempt at a head, and the header of another. */
 static void idemi_recover_time(idem_table *t, uint32_t time)
 {
-    if (time - t->clock <= IDEMI_NEVER_MS + IDEMI_SWEEP_MS)
+    t->journal->told = t->clock;
+    if (time - t->clock <= IDEMI_NEVER_MS)
         idemi_keys_advance(t, time - t->clock);
 }
 
@@ -3520,22 +3384,26 @@ static void idemi_recover_cut(idem_table *t)
 static void idemi_recover_key(idem_table *t, const idemi_record *r)
 {
     unsigned slot = (unsigned)r->slot - 1, other;
-    idem_request rq;
+    idem_slot *s = idemi_slot_at(t, slot);
+    idem_number hash;
+    idemi_id id;
 
-    rq.scope = r->scope;
-    rq.scope_len = r->s->scope_len;
-    rq.key = r->key;
-    rq.key_len = r->s->key_len;
-    r->s->hash = idemi_hash_key(t->config, &rq);
-    other = idemi_index_find(t, r->s->hash, &rq);
+    id.scope = r->id;
+    id.scope_len = r->s->scope_len;
+    id.key = r->id + id.scope_len;
+    id.key_len = r->s->key_len;
+    hash = idemi_hash_key(t->config, &id);
+    other = idemi_index_find(t, hash, &id);
     if (other != IDEMI_NONE)
         idemi_keys_remove(t, other);
-    if (idemi_slot_at(t, slot)->state)
+    if (s->state)
         idemi_keys_remove(t, slot);
-    r->s->response_len = r->response_len;
-    r->s->state =
+    *s = *r->s;
+    s->time = t->clock - r->age;
+    s->state =
         IDEMI_IN_PROGRESS | (r->flags & IDEMI_CUT ? IDEMI_CUT : IDEMI_ENDLESS);
-    idemi_keys_put(t, slot, r->s, &rq);
+    idemi_keys_name(s, &id);
+    idemi_keys_enter(t, slot, hash);
 }
 
 /* Takes in what a record says, which stands in a sector. */
@@ -3561,11 +3429,11 @@ static void idemi_recover_apply(idem_table *t, const idemi_record *r,
     if (!s->state || r->flags & s->state & IDEMI_FINISHED)
         return;
     if (r->flags & IDEMI_FINISHED) {
-        s->code = r->code;
-        s->response_len = r->response_len;
+        s->code = r->s->code;
+        s->response_len = r->s->response_len;
         idemi_basics_copy(idemi_slot_response(t, s), r->response,
-                          r->response_len);
-        idemi_keys_finish(t, slot, r->flags, r->s->time);
+                          s->response_len);
+        idemi_keys_finish(t, slot, r->flags, r->age);
     } else if (!(r->flags & IDEMI_STATUS))
         idemi_keys_remove(t, slot);
     else if (!(r->flags & IDEMI_HAS_KEY))
@@ -3595,11 +3463,35 @@ static int idemi_recover_is_possible(const idem_table *t,
 
     return r->slot <= t->capacity && r->state_len <= config->state_max &&
            (r->slot || !(r->flags & about)) &&
-           r->response_len <= config->response_max &&
+           r->s->response_len <= config->response_max &&
            r->s->scope_len + r->s->key_len <= config->key_max &&
            (!(r->flags & IDEMI_HAS_KEY) ||
             (r->s->key_len && r->s->attempts &&
              r->s->retention <= IDEM_RETENTION_MAX));
+}
+
+/* Reads the record at an offset in a sector, but for its check; returns its
+   bytes without that, or 0 if there cannot be one. */
+IDEMI_APART
+static uint32_t idemi_recover_walk(idem_table *t, uint32_t sequence,
+                                   uint32_t at, idemi_record *r)
+{
+    unsigned char *start = idemi_recover_bytes(t, sequence, at);
+    idemi_pen p;
+
+    p.at = start;
+    p.end = t->buffer + t->journal->have;
+    if (!(*start & IDEMI_RECORD) || *start == 0xFF || p.end - start < 8)
+        return 0;
+    p.end -= 4;
+    p.writing = p.bad = 0;
+    r->age = r->state_len = 0;
+    IDEM_MEMSET(r->s, 0, sizeof *r->s);
+    idemi_record_walk(&t->journal->usual, &p, r,
+                      idemi_record_token(t, sequence, at));
+    return p.bad || !idemi_recover_is_possible(t, r)
+               ? 0
+               : (uint32_t)(p.at - start);
 }
 
 /* Reads the record at an offset in a sector, if there is one.  Returns its
@@ -3608,27 +3500,17 @@ IDEMI_FLAT
 static uint32_t idemi_recover_record(idem_table *t, uint32_t sequence,
                                      uint32_t at, idemi_record *r)
 {
-    unsigned char *start = idemi_recover_bytes(t, sequence, at);
-    uint32_t len, check;
-    idemi_pen p;
+    idem_journal *j = t->journal;
+    uint32_t len = idemi_recover_walk(t, sequence, at, r), check;
+    unsigned char *start = t->buffer + (at - j->window);
 
-    p.at = start;
-    p.end = t->buffer + t->journal->have;
-    if (!(*start & IDEMI_RECORD) || *start == 0xFF || p.end - start < 4)
+    if (!len)
         return 0;
-    p.writing = p.bad = 0;
-    r->age = r->response_len = r->state_len = 0;
-    IDEM_MEMSET(r->s, 0, sizeof *r->s);
-    idemi_record_walk(&t->journal->usual, &p, r,
-                      idemi_record_token(t, sequence, at));
-    len = (uint32_t)(p.at - start);
-    check = idemi_pen_word(&p, 0);
-    if (p.bad || !idemi_recover_is_possible(t, r))
-        return 0;
-    check ^= idemi_storage_check(t, sequence, at, start, len);
-    if (idemi_recover_check(t, r, check))
-        return 0;
-    return idemi_storage_granules(t->journal, len + 4);
+    check = idemi_basics_load32(start + len) ^
+            idemi_storage_check(t->config, sequence, at ^ j->shape, start, len);
+    return idemi_recover_check(t, r, check)
+               ? 0
+               : idemi_storage_granules(j, len + 4);
 }
 
 /* Whether a sector has, from an offset on, a record that was not carried: one
@@ -3685,7 +3567,7 @@ static void idemi_recover_sector(idem_table *t, const idemi_header *h,
         if (at > last && (last < h->carried_end || r.flags & IDEMI_SYNCED))
             idemi_recover_lost(t, h->sequence);
         idemi_recover_time(t, t->clock + r.time);
-        mine.time = t->clock - r.age;
+
         idemi_recover_apply(t, &r, h->sequence);
         // As long as there is but the seal, what was confirmed is in doubt.
         if (at != h->carried_end || r.slot) {
@@ -3701,51 +3583,45 @@ static void idemi_recover_sector(idem_table *t, const idemi_header *h,
         idemi_recover_lost(t, h->sequence);
 }
 
-/* The header of the oldest sector from a sequence on, up to the head. */
-static void idemi_recover_next(idem_table *t, uint32_t sequence,
-                               const idemi_header *head, idemi_header *h)
+/* The header of the oldest sector from a sequence on, up to the head; returns
+   whether there is one. */
+static int idemi_recover_next(idem_table *t, uint32_t sequence,
+                              idemi_header *h)
 {
-    for (; sequence < head->sequence; sequence++)
+    for (; sequence <= t->journal->sequence; sequence++)
         if (idemi_recover_header(t, sequence, h) && h->sequence == sequence)
-            return;
-    *h = *head;
+            return 1;
+    return 0;
 }
 
-/* Reads all sectors that the head needs.  One that the next does not name,
-   though that names an older one, was passed over.  One that is named, and not
-   there, is lost. */
-static void idemi_recover_ring(idem_table *t, const idemi_header *head)
+/* Reads all sectors from the tail to the head.  One that the next does not
+   name, though that names an older one, was passed over.  One that is named,
+   and not there, is lost. */
+static void idemi_recover_ring(idem_table *t)
 {
     idem_journal *j = t->journal;
     uint32_t named = 0;
     idemi_header h, next;
+    int more = idemi_recover_next(t, j->tail, &h);
 
-    j->sequence = head->sequence;
-    j->tail = idemi_header_tail(head);
-    idemi_recover_next(t, j->tail, head, &h);
-    next = h;
+    if (!more)
+        return;
     t->clock = t->swept = h.time;
     t->soonest = t->clock + IDEMI_NEVER_MS;
     if (h.sequence == j->tail)
         named = idemi_header_before(&h);
-    for (;; h = next) {
+    for (; more; h = next) {
         uint32_t stated = 0;
-        if (h.sequence != j->sequence) {
-            idemi_recover_next(t, h.sequence + 1, head, &next);
-            if (idemi_header_before(&next) < h.sequence)
-                continue;
-            if (idemi_header_before(&next) == h.sequence)
-                stated = next.before_end & (IDEMI_FIRST - 1);
-        }
+        more = idemi_recover_next(t, h.sequence + 1, &next);
+        if (more && idemi_header_before(&next) < h.sequence)
+            continue;
+        if (more && idemi_header_before(&next) == h.sequence)
+            stated = next.before_end & (IDEMI_FIRST - 1);
         if (idemi_header_before(&h) != named)
             idemi_recover_lost(t, h.sequence);
         named = h.sequence;
         idemi_recover_sector(t, &h, stated);
-        if (named == j->sequence)
-            break;
     }
-    j->doubt = head->response_max & 0xFFFF0000;
-    j->in_doubt = !idemi_clock_reached(head->time, j->doubt);
 }
 
 /* The places in which the first heads of a journal are begun: they may have
@@ -3790,7 +3666,6 @@ static int idemi_recover_blank(idem_table *t)
 
 /* Finds the newest header older than a sequence; returns whether there is
    one. */
-IDEMI_APART
 static int idemi_recover_newest(idem_table *t, uint32_t below,
                                 idemi_header *head)
 {
@@ -3819,7 +3694,11 @@ static int idemi_recover_head(idem_table *t)
             j->tried = below;
         idemi_recover_usual(t, &head);
         if (idemi_recover_has_record(t, below, head.carried_end, 1)) {
-            idemi_recover_ring(t, &head);
+            j->sequence = below;
+            j->tail = idemi_header_tail(&head);
+            j->doubt = head.response_max & 0xFFFF0000;
+            j->in_doubt = !idemi_clock_reached(head.time, j->doubt);
+            idemi_recover_ring(t);
             return IDEM_OK;
         }
         j->unsealed = 1;
@@ -3853,7 +3732,7 @@ static int idemi_recover_open(idem_table *t)
         j->doubt = t->clock + j->usual.retention;
     }
     j->synced = 1;
-    j->lag = 0;
+
     j->time = j->told = t->clock;
     t->token = (idem_token)(j->sequence + 1) * j->sector_size - 1;
     return result;
@@ -3863,14 +3742,14 @@ static int idemi_recover_open(idem_table *t)
 static int idemi_recover_format(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t sectors = j->sector_count;
     int result = IDEM_OK;
 
-    for (j->tried = sectors - 1; result == IDEM_OK && sectors > 0;
-         sectors--, j->tried--) {
+    for (j->tried = j->sector_count; result == IDEM_OK && j->tried > 0;) {
+        j->tried--;
         j->erased = 0;
         result = idemi_storage_erase(t, 1);
     }
+    j->erased = 0;
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
 
@@ -3933,7 +3812,6 @@ static void idemi_command_name(const idem_table *t, unsigned slot,
 }
 
 /* True if memory may once have held an unknown key of that age. */
-IDEMI_APART
 static int idemi_command_too_old(idem_table *t, const idem_request *rq)
 {
     uint32_t age = rq->age_ms;
@@ -3953,9 +3831,8 @@ static void idemi_command_evict(idem_table *t, unsigned slot)
     idemi_keys_remove(t, slot);
 }
 
-/* True if one more key would put the request's scope over its quota. */
-static int idemi_command_over_quota(const idem_table *t,
-                                    const idem_request *rq)
+/* True if one more key would put its scope over the quota. */
+static int idemi_command_over_quota(const idem_table *t, const idemi_id *id)
 {
     uint32_t left = t->config->quota;
     unsigned slot;
@@ -3965,7 +3842,7 @@ static int idemi_command_over_quota(const idem_table *t,
     for (slot = 0; slot < t->capacity && left > 0; slot++) {
         idem_slot *s = idemi_slot_at(t, slot);
         if (s->state && !idemi_slot_over(t, s) &&
-            idemi_slot_has_scope(s, rq))
+            idemi_slot_has_scope(s, id))
             left--;
     }
     return !left;
@@ -3990,7 +3867,7 @@ static void idemi_command_reclaim(idem_table *t)
    retry_after_ms is set if it is known. */
 static unsigned idemi_command_room(idem_table *t, const idemi_query *q)
 {
-    int over_quota = idemi_command_over_quota(t, q->rq);
+    int over_quota = idemi_command_over_quota(t, &q->id);
     unsigned slot = t->capacity;
 
     if (!over_quota) {
@@ -3999,56 +3876,11 @@ static unsigned idemi_command_room(idem_table *t, const idemi_query *q)
             return t->free;
     }
     if (t->config->full == IDEM_EVICT_OLDEST)
-        slot = idemi_order_evictable(t, over_quota ? q->rq : NULL);
+        slot = idemi_order_evictable(t, over_quota ? &q->id : NULL);
     if (slot == t->capacity && !over_quota &&
         t->soonest - t->clock < IDEMI_NEVER_MS - IDEMI_SWEEP_MS)
         q->reply->retry_after_ms = t->soonest - t->clock;
     return slot;
-}
-
-/* Grants a claim on a slot: a further one on its key, or the first on a key
-   that it is to have. */
-static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
-                               idemi_query *q)
-{
-    const idem_request *rq = q->rq;
-    idem_slot *s = idemi_slot_at(t, slot), *known = &q->known;
-    uint32_t lease_ms = idemi_default_lease(t, rq->lease_ms);
-
-    if ((idem_token)(t->token + 1) == 0)
-        return IDEM_E_SPACE;
-    known->retention = idemi_default_retention(t, rq->retention_ms);
-    known->token = (uint32_t)t->token + 1;
-    known->code = 0;
-    known->response_len =
-        rq->response_size ? rq->response_size : t->config->response_max;
-    known->scope_len = (uint8_t)rq->scope_len;
-    known->key_len = (uint8_t)rq->key_len;
-    known->state = IDEM_IN_PROGRESS;
-    known->attempts = (uint8_t)attempt;
-    known->time = t->clock;
-    if (IDEMI_JOURNAL(t)) {
-        int result = idemi_journal_claim(t, slot, q);
-        if (result < 0)
-            return result;
-    }
-    if (lease_ms == IDEM_LEASE_NONE)
-        known->state |= IDEMI_ENDLESS;
-    else
-        known->time += lease_ms;
-    if (attempt == 1) {
-        if (s->state)
-            idemi_command_evict(t, slot);
-        idemi_order_take(t, slot);
-        idemi_keys_put(t, slot, known, rq);
-    } else
-        *s = *known;
-    idemi_order_note(t, s);
-    t->token += (uint32_t)(known->token - (uint32_t)t->token);
-    q->claim->token = t->token;
-    q->claim->slot = slot;
-    q->claim->attempt = attempt;
-    return IDEM_OK;
 }
 
 /* Frees a slot in use for good. */
@@ -4077,17 +3909,56 @@ static void idemi_command_replay(const idem_table *t, unsigned slot,
         IDEM_MEMCPY(reply->buffer, idemi_slot_response(t, s), s->response_len);
 }
 
-/* Begin on a key that is known. */
+/* Grants a claim on a slot: a further one on its key, or the first on a key
+   that it is to have.  With a journal that has room for it already. */
+IDEMI_APART
+static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
+                               idemi_query *q)
+{
+    const idem_request *rq = q->rq;
+    idem_slot *s = idemi_slot_at(t, slot), before;
+    int result = IDEM_OK;
+
+    if (attempt == 1 && s->state)
+        idemi_command_evict(t, slot);
+    before = *s;
+    if (attempt == 1)
+        idemi_keys_name(s, &q->id);
+    s->fingerprint[0] = q->fingerprint[0];
+    s->fingerprint[1] = q->fingerprint[1];
+    s->retention = idemi_default_retention(t, rq->retention_ms);
+    s->token = (uint32_t)t->token + 1;
+    s->code = 0;
+    s->response_len =
+        rq->response_size ? rq->response_size : t->config->response_max;
+    s->attempts = (uint8_t)attempt;
+    if (IDEMI_JOURNAL(t))
+        result = idemi_journal_claim(t, slot);
+    if (result < 0) {
+        *s = before;
+        return result;
+    }
+    s->state = IDEM_IN_PROGRESS;
+    s->time = t->clock;
+    idemi_keys_lease(t, s, rq->lease_ms);
+    if (attempt == 1)
+        idemi_keys_enter(t, slot, q->hash);
+    idemi_order_note(t, s);
+    t->token += (uint32_t)(s->token - (uint32_t)t->token);
+    idemi_command_name(t, slot, q->claim);
+    return IDEM_OK;
+}
+
+/* What to answer for a key that is known: IDEM_RECOVER if a claim is to be
+   granted. */
 static int idemi_command_again(idem_table *t, unsigned slot, idemi_query *q)
 {
     const idem_slot *s = idemi_slot_at(t, slot);
-    unsigned attempt = s->attempts + 1u;
-    int result;
 
     // One expression without a branch: how many bits agree is not to be seen
     // in the time it takes.
-    if ((s->fingerprint[0] ^ q->known.fingerprint[0]) |
-        (s->fingerprint[1] ^ q->known.fingerprint[1]))
+    if ((s->fingerprint[0] ^ q->fingerprint[0]) |
+        (s->fingerprint[1] ^ q->fingerprint[1]))
         return IDEM_MISMATCH;
     if (s->state & IDEMI_FINISHED) {
         idemi_command_replay(t, slot, q->reply);
@@ -4096,49 +3967,63 @@ static int idemi_command_again(idem_table *t, unsigned slot, idemi_query *q)
     q->reply->retry_after_ms = idemi_slot_lease_left(t, s);
     if (q->reply->retry_after_ms)
         return IDEM_BUSY;
-    if (attempt >
-        idemi_default(0, t->config->max_attempts, IDEMI_MAX_ATTEMPTS))
-        return IDEM_EXHAUSTED;
-    result = idemi_command_grant(t, slot, attempt, q);
-    return result < 0 ? result : IDEM_RECOVER;
+    return s->attempts >=
+                   idemi_default(0, t->config->max_attempts, IDEMI_MAX_ATTEMPTS)
+               ? IDEM_EXHAUSTED
+               : IDEM_RECOVER;
 }
 
-/* Begin on a key that is not known. */
-static int idemi_command_first(idem_table *t, idemi_query *q)
+/* The same for a key that is not known; and finds a slot for it. */
+static int idemi_command_first(idem_table *t, unsigned *slot, idemi_query *q)
 {
-    unsigned slot;
-    int result;
-
     if (idemi_command_too_old(t, q->rq))
         return IDEM_TOO_OLD;
-    slot = idemi_command_room(t, q);
-    if (slot == t->capacity)
+    *slot = idemi_command_room(t, q);
+    if (*slot == t->capacity)
         return IDEM_E_FULL;
-    result = idemi_command_grant(t, slot, 1, q);
-    if (result < 0)
-        return result;
     return IDEMI_JOURNAL(t) && idemi_journal_in_doubt(t) ? IDEM_RECOVER
                                                          : IDEM_EXECUTE;
 }
 
+/* Makes room for a claim where it will be written, then grants it. */
+static int idemi_command_claim(idem_table *t, unsigned slot, unsigned attempt,
+                               idemi_query *q)
+{
+    int result = (idem_token)(t->token + 1) ? IDEM_OK : IDEM_E_SPACE;
+
+    if (result == IDEM_OK && IDEMI_JOURNAL(t))
+        result = idemi_journal_admit(t);
+    return result == IDEM_OK ? idemi_command_grant(t, slot, attempt, q)
+                             : result;
+}
+
 static int idemi_command_begin(idem_table *t, idemi_query *q)
 {
-    unsigned slot = idemi_index_find(t, q->known.hash, q->rq);
-    int result = idemi_journal_confirm(t, slot);
+    unsigned slot = idemi_index_find(t, q->hash, &q->id), attempt = 1;
+    int answer = idemi_journal_confirm(t, slot);
 
-    if (result < 0)
-        return result;
-    result = idemi_command_gone(t, slot) ? idemi_command_first(t, q)
-                                         : idemi_command_again(t, slot, q);
-    if (result >= 0)
-        t->stats.answers[result]++;
-    else if (result == IDEM_E_FULL) {
+    if (answer < 0)
+        return answer;
+    if (idemi_command_gone(t, slot))
+        answer = idemi_command_first(t, &slot, q);
+    else {
+        attempt = idemi_slot_at(t, slot)->attempts + 1u;
+        answer = idemi_command_again(t, slot, q);
+    }
+    if (answer == IDEM_EXECUTE || answer == IDEM_RECOVER) {
+        int result = idemi_command_claim(t, slot, attempt, q);
+        if (result < 0)
+            return result;
+    }
+    if (answer >= 0)
+        t->stats.answers[answer]++;
+    else {
         t->stats.full++;
         // Else a full table on a device that is switched off every night would
         // be full for ever.  If that fails, so will another day.
         (void)idemi_journal_tell_time(t, IDEMI_TELL_MS);
     }
-    return result;
+    return answer;
 }
 
 static int idemi_command_complete(idem_table *t, const idem_claim *claim,
@@ -4147,28 +4032,40 @@ static int idemi_command_complete(idem_table *t, const idem_claim *claim,
     unsigned slot = (unsigned)claim->slot;
     idem_slot *s = idemi_command_current(t, claim);
     unsigned state = out->failed ? IDEM_FAILED : IDEM_COMPLETED;
+    uint32_t lease_end;
+    uint16_t reserved;
+    int result = IDEM_OK;
 
     if (!s)
         return IDEM_E_FENCED;
     if (out->response_len > s->response_len ||
         out->state_len > t->config->state_max)
         return IDEM_E_TOO_LARGE;
-    if (out->confirm)
-        state |= IDEMI_UNDELIVERED;
-    if (IDEMI_JOURNAL(t)) {
-        int result = idemi_journal_outcome(t, slot, state, out);
-        if (result < 0)
-            return result;
-    }
+    if (IDEMI_JOURNAL(t))
+        result = idemi_journal_ready(t);
+    if (result < 0)
+        return result;
+    lease_end = s->time;
+    reserved = s->response_len;
+    s->time = t->clock;
     s->code = out->code;
     s->response_len = (uint16_t)out->response_len;
     idemi_basics_copy(idemi_slot_response(t, s), out->response,
                       out->response_len);
+    if (out->confirm)
+        state |= IDEMI_UNDELIVERED;
+    if (IDEMI_JOURNAL(t))
+        result = idemi_journal_outcome(t, slot, state, out);
+    if (result < 0) {
+        s->time = lease_end;
+        s->response_len = reserved;
+        return result;
+    }
     if (out->state) {
         t->state_len = (uint16_t)out->state_len;
         idemi_basics_copy(t->state, out->state, out->state_len);
     }
-    idemi_keys_finish(t, slot, state, t->clock);
+    idemi_keys_finish(t, slot, state, 0);
     return IDEM_OK;
 }
 
@@ -4179,11 +4076,7 @@ static int idemi_command_renew(idem_table *t, const idem_claim *claim,
 
     if (!s)
         return IDEM_E_FENCED;
-    lease_ms = idemi_default_lease(t, lease_ms);
-    if (lease_ms == IDEM_LEASE_NONE)
-        s->state |= IDEMI_ENDLESS;
-    else if (lease_ms > idemi_slot_lease_left(t, s))
-        s->time = t->clock + lease_ms;
+    idemi_keys_lease(t, s, lease_ms);
     return IDEM_OK;
 }
 
@@ -4259,7 +4152,7 @@ static int idemi_command_maintain(idem_table *t)
 
     if (IDEMI_JOURNAL(t)) {
         int result = idemi_journal_maintain(t);
-        if (result == IDEM_OK)
+        if (result == IDEM_OK && t->used)
             result = idemi_journal_tell_time(
                 t, idemi_default_retention(t, 0) / 8 + 1);
         if (result != IDEM_OK)
@@ -4321,13 +4214,15 @@ static int idemi_check_slot(const idem_table *t, unsigned slot)
 static int idemi_check_probe(const idem_table *t, unsigned slot)
 {
     idem_slot *s = idemi_slot_at(t, slot);
-    const unsigned char *id = idemi_slot_id(s);
     unsigned at = idemi_index_home(t, s->hash);
     unsigned past = 0, other;
+    idemi_id id;
 
-    if (s->hash != idemi_index_hash(idemi_hash_id(
-                       t->config, id, s->scope_len, id + s->scope_len,
-                       s->key_len)))
+    id.scope = idemi_slot_id(s);
+    id.scope_len = s->scope_len;
+    id.key = id.scope + s->scope_len;
+    id.key_len = s->key_len;
+    if (s->hash != idemi_hash_key(t->config, &id))
         return 2;
     while ((other = idemi_index_slot(t, at)) != slot) {
         if (other == IDEMI_NONE || ++past == t->index_size)
@@ -4528,8 +4423,12 @@ static int idemi_public_query(const idem_table *t, idemi_query *q,
     if (rq->key_len > key_max || rq->scope_len > key_max - rq->key_len)
         return IDEM_E_TOO_LARGE;
     q->rq = rq;
-    q->known.hash = idemi_hash_key(t->config, rq);
-    idemi_index_prefetch(t, q->known.hash);
+    q->id.scope = (const unsigned char *)rq->scope;
+    q->id.scope_len = rq->scope_len;
+    q->id.key = (const unsigned char *)rq->key;
+    q->id.key_len = rq->key_len;
+    q->hash = idemi_hash_key(t->config, &q->id);
+    idemi_index_prefetch(t, q->hash);
     return IDEM_OK;
 }
 
@@ -4548,24 +4447,49 @@ static int idemi_public_payload(const idem_table *t, idemi_query *q)
         return IDEM_E_TOO_LARGE;
     if (!rq->has_fingerprint) {
         idem_fingerprint_state state;
-        idem_fingerprint_init(&state, t->config);
-        idem_fingerprint_update(&state, rq->payload, rq->payload_len);
-        fingerprint = idem_fingerprint_final(&state);
+        idemi_hash_init(&state, t->config, 1);
+        idemi_hash_update(&state, rq->payload, rq->payload_len);
+        fingerprint = idemi_hash_final(&state);
     }
-    q->known.fingerprint[0] = (uint32_t)fingerprint;
-    q->known.fingerprint[1] = (uint32_t)(fingerprint >> 32);
+    q->fingerprint[0] = (uint32_t)fingerprint;
+    q->fingerprint[1] = (uint32_t)(fingerprint >> 32);
     return IDEM_OK;
 }
 
-/* True if a storage can be one. */
+/* What a storage and a configuration must be, rule by rule; and in words, for
+   idem_explain, what is wrong where a rule is broken. */
+#define IDEMI_STORAGE_RULES(RULE)                                              \
+    RULE(m->read && m->prog, "storage.read, prog: both are needed")            \
+    RULE(m->erase || !m->erasing,                                              \
+         "storage.erasing: polls an erase that is missing")                    \
+    RULE(m->prog_size - 1u < 256 && !(m->prog_size & (m->prog_size - 1)),      \
+         "storage.prog_size: 1, 2, 4 .. 256")                                  \
+    RULE(m->sector_size - 1 < 0x40000 &&                                       \
+             !(m->sector_size & (m->prog_size - 1u)),                          \
+         "storage.sector_size: a multiple of prog_size, at most 262,144")      \
+    RULE(m->sector_count - 4 <= 65535 - 4, "storage.sector_count: 4 to 65,535") \
+    RULE(m->sector_count <= UINT32_MAX / m->sector_size,                       \
+         "storage.sector_count: 4 GB in all at most")
+#define IDEMI_CONFIG_RULES(RULE)                                               \
+    RULE(config->capacity - 1 < IDEM_CAPACITY_MAX,                             \
+         "capacity: at least 1, at most IDEM_CAPACITY_MAX")                    \
+    RULE(config->key_max, "key_max: at least 1")                               \
+    RULE(idemi_public_secret(config),                                          \
+         "secret: 16 random bytes, neither half zero")                         \
+    RULE(idemi_public_lease(config->lease_ms),                                 \
+         "lease_ms: over IDEM_LEASE_MAX, and not IDEM_LEASE_NONE")             \
+    RULE(config->retention_ms <= IDEM_RETENTION_MAX,                           \
+         "retention_ms: over IDEM_RETENTION_MAX")                              \
+    RULE(config->full <= IDEM_EVICT_OLDEST,                                    \
+         "full: IDEM_REJECT or IDEM_EVICT_OLDEST")                             \
+    RULE(config->durability <= IDEM_BATCH,                                     \
+         "durability: IDEM_EACH or IDEM_BATCH")                                \
+    RULE(!config->lock == !config->unlock, "lock, unlock: both or neither")
+#define IDEMI_RULE_HOLDS(condition, text) (condition) &&
+
 static int idemi_public_storage(const idem_storage *m)
 {
-    return m->read && m->prog && (m->erase || !m->erasing) && m->prog_size &&
-           m->prog_size <= 256 && !(m->prog_size & (m->prog_size - 1)) &&
-           m->sector_size && m->sector_size <= 0x40000 &&
-           !(m->sector_size % m->prog_size) && m->sector_count >= 4 &&
-           m->sector_count <= 65535 &&
-           m->sector_count <= UINT32_MAX / m->sector_size;
+    return IDEMI_STORAGE_RULES(IDEMI_RULE_HOLDS) 1;
 }
 
 /* True if neither half of the secret is zero.  FNV has none. */
@@ -4582,17 +4506,10 @@ static int idemi_public_secret(const idem_config *config)
     return first && last;
 }
 
-/* True if a configuration is one. */
 static int idemi_public_config(const idem_config *config)
 {
-    return idemi_public_secret(config) && config->key_max &&
-           config->capacity - 1 < IDEM_CAPACITY_MAX &&
-           idemi_public_lease(config->lease_ms) &&
-           config->retention_ms <= IDEM_RETENTION_MAX &&
-           config->full <= IDEM_EVICT_OLDEST &&
-           config->durability <= IDEM_BATCH &&
-           (config->lock != NULL) == (config->unlock != NULL) &&
-           (!IDEMI_STORAGE(config) || idemi_public_storage(config->storage));
+    return IDEMI_CONFIG_RULES(IDEMI_RULE_HOLDS)(
+        !IDEMI_STORAGE(config) || idemi_public_storage(config->storage));
 }
 
 /* Wide enough for the size of the largest table, so that no configuration is
@@ -4771,11 +4688,9 @@ static int idemi_public_prepare(idem_table *table, const idem_config *config,
     return idemi_public_geometry(table);
 }
 
-IDEM_API int idem_open(idem_table *table, const idem_config *config,
-                       void *memory, size_t size, uint32_t now_ms)
+/* The part of them after that. */
+static int idemi_public_load(idem_table *table, int result, uint32_t now_ms)
 {
-    int result = idemi_public_prepare(table, config, memory, size);
-
     if (result == IDEM_OK && IDEMI_JOURNAL(table))
         result = idemi_recover_open(table);
     if (result == IDEM_OK)
@@ -4783,17 +4698,23 @@ IDEM_API int idem_open(idem_table *table, const idem_config *config,
     return result;
 }
 
+IDEM_API int idem_open(idem_table *table, const idem_config *config,
+                       void *memory, size_t size, uint32_t now_ms)
+{
+    int result = idemi_public_prepare(table, config, memory, size);
+
+    return idemi_public_load(table, result, now_ms);
+}
+
 IDEM_API int idem_format(idem_table *table, const idem_config *config,
                          void *memory, size_t size, uint32_t now_ms)
 {
     int result = idemi_public_prepare(table, config, memory, size);
 
-    if (result == IDEM_OK && !IDEMI_JOURNAL(table))
-        result = IDEMI_MISUSE();
     if (result == IDEM_OK)
-        result = idemi_recover_format(table);
-    return result < 0 ? result
-                      : idem_open(table, config, memory, size, now_ms);
+        result = IDEMI_JOURNAL(table) ? idemi_recover_format(table)
+                                      : IDEMI_MISUSE();
+    return idemi_public_load(table, result, now_ms);
 }
 
 IDEMI_FLAT
@@ -4971,7 +4892,7 @@ static int idemi_public_lookup(idem_table *table, unsigned *slot,
     result = idemi_public_enter_at(table, 1, now_ms);
     if (result != IDEM_OK)
         return result;
-    *slot = idemi_index_find(table, q.known.hash, request);
+    *slot = idemi_index_find(table, q.hash, &q.id);
     if (idemi_command_gone(table, *slot))
         return idemi_public_leave(table, IDEM_E_NOT_FOUND);
     return IDEM_OK;
@@ -5132,48 +5053,22 @@ IDEM_API int idem_check(const idem_table *table)
    arrays for the reason that those of idem_text are.
    ------------------------------------------------------------------------ */
 #define IDEMI_EXPLAIN(wrong, text)                                             \
-    do {                                                                       \
-        if (wrong) {                                                           \
-            static const char own[] = text;                                    \
-            return own;                                                        \
-        }                                                                      \
-    } while (0)
+    if (wrong) {                                                               \
+        static const char own[] = text;                                        \
+        return own;                                                            \
+    }
+#define IDEMI_RULE_TOLD(condition, text) IDEMI_EXPLAIN(!(condition), text)
 
 static const char *idemi_explain_config(const idem_config *config)
 {
-    IDEMI_EXPLAIN(config->capacity - 1 >= IDEM_CAPACITY_MAX,
-                  "capacity: at least 1, at most IDEM_CAPACITY_MAX");
-    IDEMI_EXPLAIN(!config->key_max, "key_max: at least 1");
-    IDEMI_EXPLAIN(!idemi_public_lease(config->lease_ms),
-                  "lease_ms: over IDEM_LEASE_MAX, and not IDEM_LEASE_NONE");
-    IDEMI_EXPLAIN(config->retention_ms > IDEM_RETENTION_MAX,
-                  "retention_ms: over IDEM_RETENTION_MAX");
-    IDEMI_EXPLAIN(config->full > IDEM_EVICT_OLDEST,
-                  "full: IDEM_REJECT or IDEM_EVICT_OLDEST");
-    IDEMI_EXPLAIN(config->durability > IDEM_BATCH,
-                  "durability: IDEM_EACH or IDEM_BATCH");
-    IDEMI_EXPLAIN((config->lock != NULL) != (config->unlock != NULL),
-                  "lock, unlock: both or neither");
-    IDEMI_EXPLAIN(!idemi_public_secret(config),
-                  "secret: 16 random bytes, neither half zero");
+    IDEMI_CONFIG_RULES(IDEMI_RULE_TOLD)
     return NULL;
 }
 
 #ifndef IDEM_NO_JOURNAL
 static const char *idemi_explain_storage(const idem_storage *m)
 {
-    IDEMI_EXPLAIN(!m->read || !m->prog, "storage.read, prog: both are needed");
-    IDEMI_EXPLAIN(m->erasing && !m->erase,
-                  "storage.erasing: polls an erase that is missing");
-    IDEMI_EXPLAIN(!m->prog_size || m->prog_size > 256 ||
-                      m->prog_size & (m->prog_size - 1),
-                  "storage.prog_size: 1, 2, 4 .. 256");
-    IDEMI_EXPLAIN(!m->sector_size || m->sector_size % m->prog_size,
-                  "storage.sector_size: a multiple of prog_size");
-    IDEMI_EXPLAIN(m->sector_count < 4 || m->sector_count > 65535,
-                  "storage.sector_count: 4 to 65,535");
-    IDEMI_EXPLAIN(!idemi_public_storage(m),
-                  "storage.sector_size: at most 262,144; 4 GB in all");
+    IDEMI_STORAGE_RULES(IDEMI_RULE_TOLD)
     return NULL;
 }
 
@@ -5185,7 +5080,7 @@ static const char *idemi_explain_room(const idem_config *config)
         idemi_public_record(config, 0), idemi_public_record_max(config));
 
     IDEMI_EXPLAIN(!sectors, "storage.sector_size: too small for a header and "
-                            "four of the longest records");
+                            "four of the longest records")
     IDEMI_EXPLAIN(m->sector_count < sectors,
                   "storage.sector_count: too few for so many keys; "
                   "IDEM_SECTORS and table.needed tell how many would do");
@@ -5197,28 +5092,25 @@ static const char *idemi_explain_header(const idem_config *config,
                                         unsigned char *p)
 {
     const idem_storage *m = config->storage;
-    unsigned char where[8];
 
     IDEMI_EXPLAIN(p[4] != IDEMI_VERSION,
-                  "version: the journal is of another version of idem.h");
+                  "version: the journal is of another version of idem.h")
     IDEMI_EXPLAIN(p[5] != IDEM_HASH,
-                  "hash: the journal was written with another IDEM_HASH");
+                  "hash: the journal was written with another IDEM_HASH")
     IDEMI_EXPLAIN(idemi_basics_load32(p + 4) >> 16 != m->prog_size,
-                  "geometry: the journal was written with another prog_size");
+                  "geometry: the journal was written with another prog_size")
     IDEMI_EXPLAIN((idemi_basics_load32(p + 8) & 0xFFFFFF) != m->sector_size,
-                  "geometry: the journal was written with another sector_size");
+                  "geometry: the journal was written with another sector_size")
     IDEMI_EXPLAIN(p[11] != m->erased,
-                  "geometry: the journal was written with another erased");
+                  "geometry: the journal was written with another erased")
     IDEMI_EXPLAIN((idemi_basics_load32(p + 12) & 0xFFFF) != m->sector_count,
                   "geometry: the journal was written with another "
-                  "sector_count");
-    idemi_basics_store32(where, 0);
-    idemi_basics_store32(where + 4, idemi_storage_shape(config));
+                  "sector_count")
     p[IDEMI_SUM_AT] = p[IDEMI_SUM_AT + 1] = 0;
-    IDEMI_EXPLAIN(idemi_hash_id(config, where, sizeof where, p,
-                                IDEMI_HEADER - 4) !=
+    IDEMI_EXPLAIN(idemi_storage_check(config, 0, idemi_storage_shape(config),
+                                      p, IDEMI_HEADER - 4) !=
                       idemi_basics_load32(p + IDEMI_HEADER - 4),
-                  "secret: the journal was written with another secret");
+                  "secret: the journal was written with another secret")
     return NULL;
 }
 
@@ -5255,8 +5147,8 @@ static const char *idemi_explain_journal(const idem_config *config)
     }
     if (text)
         return text;
-    IDEMI_EXPLAIN(read_failed, "the storage cannot be read");
-    IDEMI_EXPLAIN(dirty, "not a journal: the storage holds something else");
+    IDEMI_EXPLAIN(read_failed, "the storage cannot be read")
+    IDEMI_EXPLAIN(dirty, "not a journal: the storage holds something else")
     return NULL;
 }
 #endif
@@ -5265,7 +5157,7 @@ IDEM_API const char *idem_explain(const idem_config *config)
 {
     const char *text;
 
-    IDEMI_EXPLAIN(!config, "there is no configuration");
+    IDEMI_EXPLAIN(!config, "there is no configuration")
     text = idemi_explain_config(config);
 #ifndef IDEM_NO_JOURNAL
     if (!text && config->storage)
@@ -5282,17 +5174,14 @@ IDEM_API const char *idem_explain(const idem_config *config)
 /* ---------------------------------------------------------------------------
    >>file      storage in a file
 
-   F1  `path` never names a file that is not whole.  It is written and synced
-       as `path.new`, and linked: a rename could replace a live journal.
-   F2  path.new is linked and removed only by who holds the lock of the file
-       that it names.  A lock belongs to a file, not to a name; so each looks,
-       once it has the lock, whether the name is still that file's.
-   F3  What is read is on the disk, and so is the file's name.  A process that
+   F1  A file that is not whole is blank: it is made of zeros, and becomes a
+       journal only when it has its size, by who holds its lock.
+   F2  What is read is on the disk, and so is the file's name.  A process that
        was killed leaves programs that only the kernel knows: opening syncs.
-   F4  After a sync that failed nothing is written.  The kernel may have dropped
+   F3  After a sync that failed nothing is written.  The kernel may have dropped
        what it could not write, and reports that once: the next sync would
        succeed, and mean nothing.
-   F5  Only the process that opened the file touches it.
+   F4  Only the process that opened the file touches it.
 
    Functions return 0 or an errno, where no contract says otherwise.
    ------------------------------------------------------------------------ */
@@ -5303,15 +5192,6 @@ IDEM_API const char *idem_explain(const idem_config *config)
 static int idemi_file_is_mine(const idem_file *file)
 {
     return file->owner == (long)getpid();
-}
-
-/* 1 if the open file is what `name` names. */
-static int idemi_file_is(int fd, const char *name)
-{
-    struct stat opened, named;
-
-    return fstat(fd, &opened) == 0 && stat(name, &named) == 0 &&
-           opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
 /* EWOULDBLOCK if somebody else has the lock. */
@@ -5341,7 +5221,7 @@ static int idemi_file_write(int fd, uint32_t at, const void *src, uint32_t len)
     return 0;
 }
 
-/* Keeps F3 also when it fails: what the kernel has, and the disk may not have,
+/* Keeps F2 also when it fails: what the kernel has, and the disk may not have,
    must not be read when the file is opened again. */
 static int idemi_file_flush(int fd, int (*flush)(int fd))
 {
@@ -5402,8 +5282,28 @@ static int idemi_file_sync(void *ctx)
     return file->error;
 }
 
-/* Writes the zeros, rather than leaving a hole: a program later on finds its
-   place on the disk, and its sync has nothing else to write. */
+/* 1 if the file has nothing but zeros. */
+static int idemi_file_is_blank(idem_file *file, off_t size)
+{
+    unsigned char block[IDEMI_FILE_BLOCK], any = 0;
+    off_t at;
+
+    if ((uint64_t)size > UINT32_MAX)
+        return 0;
+    for (at = 0; at < size && !file->error && !any; at += IDEMI_FILE_BLOCK) {
+        uint32_t len = IDEMI_FILE_BLOCK, i;
+        if (size - at < (off_t)len)
+            len = (uint32_t)(size - at);
+        file->error = idemi_file_read(file, (uint32_t)at, block, len);
+        for (i = 0; !file->error && i < len; i++)
+            any |= block[i];
+    }
+    return !any && !file->error;
+}
+
+/* Makes a blank file of that size.  Writes the zeros, rather than leaving a
+   hole: a program later on finds its place on the disk, and its sync has
+   nothing else to write. */
 static int idemi_file_fill(int fd, uint32_t size)
 {
     unsigned char zeros[IDEMI_FILE_BLOCK];
@@ -5411,62 +5311,28 @@ static int idemi_file_fill(int fd, uint32_t size)
     int error = 0;
 
     IDEM_MEMSET(zeros, 0, sizeof zeros);
-    if (ftruncate(fd, 0) < 0)   // a creator died when it had written as much
+    if (ftruncate(fd, 0) < 0)
         return errno;
     for (at = 0; at < size && !error; at += len) {
         len = size - at < IDEMI_FILE_BLOCK ? size - at : IDEMI_FILE_BLOCK;
         error = idemi_file_write(fd, at, zeros, len);
     }
-    return error ? error : idemi_file_flush(fd, fsync);
-}
-
-/* Makes `path` out of the file `unborn`, which is open and locked; whatever
-   comes of it, that name goes. */
-static int idemi_file_deliver(int fd, const char *path, const char *unborn,
-                              uint32_t size)
-{
-    struct stat is;
-    int error = 0;
-
-    if (fstat(fd, &is) < 0)
-        return errno;
-    // With another name a creator has linked it and died, and since then it may
-    // have become a journal.
-    if (is.st_nlink == 1) {
-        error = idemi_file_fill(fd, size);
-        if (!error && link(unborn, path) < 0 && errno != EEXIST)
-            error = errno;      // EEXIST: somebody else was quicker
-    }
-    (void)unlink(unborn);
     return error;
 }
 
-/* Sees to it that there is a file `path`. */
-static int idemi_file_create(const char *path, const char *unborn,
-                             uint32_t size)
+/* Syncs the directory that holds `path`. */
+static int idemi_file_sync_name(const char *path)
 {
-    int fd = open(unborn, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    int error;
-
-    if (fd < 0)
-        return errno;
-    error = idemi_file_lock(fd);
-    // Not named so any more: somebody else has delivered it meanwhile.
-    if (!error && idemi_file_is(fd, unborn))
-        error = idemi_file_deliver(fd, path, unborn, size);
-    (void)close(fd);
-    return error;
-}
-
-/* Syncs the directory that holds `path`, which is turned into its name. */
-static int idemi_file_sync_name(char *path)
-{
-    char *slash = strrchr(path, '/');
-    char *base = slash ? slash + 1 : path;
+    char folder[IDEMI_FILE_BLOCK];
+    const char *slash = strrchr(path, '/');
+    size_t len = slash ? (size_t)(slash + 1 - path) : 0;
     int fd, error;
 
-    IDEM_MEMCPY(base, ".", sizeof ".");
-    fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (len > sizeof folder - sizeof ".")
+        return ENAMETOOLONG;
+    IDEM_MEMCPY(folder, path, len);
+    IDEM_MEMCPY(folder + len, ".", sizeof ".");
+    fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return errno;
     error = idemi_file_flush(fd, fsync);
@@ -5474,54 +5340,27 @@ static int idemi_file_sync_name(char *path)
     return error == EINVAL ? 0 : error;     // this file system knows no such
 }                                           // sync, or needs none
 
-/* Whether the open file is the one to use: IDEM_OK, IDEM_E_LOCK, IDEM_E_FORMAT,
-   or IDEM_E_STORAGE with file->error set. */
-static int idemi_file_examine(idem_file *file, const char *path, char *unborn,
-                              uint32_t size)
+/* Locks the open file, and sees to it that it is one to use: IDEM_OK,
+   IDEM_E_LOCK, IDEM_E_FORMAT, or IDEM_E_STORAGE with file->error set. */
+static int idemi_file_take(idem_file *file, const char *path, uint32_t size)
 {
     struct stat is;
 
     file->error = idemi_file_lock(file->fd);
-    if (file->error)
-        return file->error == EWOULDBLOCK ? IDEM_E_LOCK : IDEM_E_STORAGE;
-    if (!idemi_file_is(file->fd, path))
-        return IDEM_E_LOCK;     // somebody is just replacing it
-    if (fstat(file->fd, &is) < 0) {
+    if (file->error == EWOULDBLOCK)
+        return IDEM_E_LOCK;
+    if (!file->error && fstat(file->fd, &is) < 0)
         file->error = errno;
-        return IDEM_E_STORAGE;
+    if (!file->error && is.st_size != (off_t)size) {
+        if (!idemi_file_is_blank(file, is.st_size))
+            return file->error ? IDEM_E_STORAGE : IDEM_E_FORMAT;
+        file->error = idemi_file_fill(file->fd, size);
     }
-    if (!S_ISREG(is.st_mode) || is.st_size != (off_t)size)
-        return IDEM_E_FORMAT;
-    // Its creator died between linking this name and removing the other.
-    if (is.st_nlink > 1 && idemi_file_is(file->fd, unborn))
-        (void)unlink(unborn);
-    file->error = idemi_file_flush(file->fd, fdatasync);
     if (!file->error)
-        file->error = idemi_file_sync_name(unborn);
+        file->error = idemi_file_flush(file->fd, fsync);
+    if (!file->error)
+        file->error = idemi_file_sync_name(path);
     return file->error ? IDEM_E_STORAGE : IDEM_OK;
-}
-
-/* Opens a file that is there; else as idemi_file_examine. */
-static int idemi_file_take(idem_file *file, const char *path, char *unborn,
-                           uint32_t size)
-{
-    struct stat is;
-    int result;
-
-    // Looked at first: some devices take being opened as a command.
-    if (stat(path, &is) == 0 && !S_ISREG(is.st_mode))
-        return IDEM_E_FORMAT;
-    file->fd = open(path, O_RDWR | O_CLOEXEC);
-    if (file->fd < 0) {
-        file->error = errno;
-        return IDEM_E_STORAGE;
-    }
-    result = idemi_file_examine(file, path, unborn, size);
-    if (result != IDEM_OK) {
-        (void)close(file->fd);
-        file->fd = -1;
-    }
-    return result;
 }
 
 static void idemi_file_reset(idem_file *file, uint32_t sector_size,
@@ -5542,11 +5381,9 @@ static void idemi_file_reset(idem_file *file, uint32_t sector_size,
 IDEM_API int idem_file_open(idem_file *file, const char *path,
                             uint32_t sector_size, uint32_t sector_count)
 {
-    static const char suffix[] = ".new";
-    char unborn[IDEMI_FILE_BLOCK];
     uint32_t size = sector_size * sector_count;
     off_t end;                  // of 32 bits: may be negative
-    size_t len;
+    struct stat is;
     int result;
 
     if (!file || !path)
@@ -5555,21 +5392,20 @@ IDEM_API int idem_file_open(idem_file *file, const char *path,
     end = (off_t)size;
     if (!idemi_public_storage(&file->storage) || end < 0)
         return IDEMI_MISUSE();
-    len = strlen(path);
-    if (len > sizeof unborn - sizeof suffix) {
-        file->error = ENAMETOOLONG;
+    // Looked at first: some devices take being opened as a command.
+    if (stat(path, &is) == 0 && !S_ISREG(is.st_mode))
+        return IDEM_E_FORMAT;
+    file->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (file->fd < 0) {
+        file->error = errno;
         return IDEM_E_STORAGE;
     }
-    IDEM_MEMCPY(unborn, path, len);
-    IDEM_MEMCPY(unborn + len, suffix, sizeof suffix);
-
-    result = idemi_file_take(file, path, unborn, size);
-    if (result != IDEM_E_STORAGE || file->error != ENOENT)
-        return result;
-    file->error = idemi_file_create(path, unborn, size);
-    if (file->error)
-        return file->error == EWOULDBLOCK ? IDEM_E_LOCK : IDEM_E_STORAGE;
-    return idemi_file_take(file, path, unborn, size);
+    result = idemi_file_take(file, path, size);
+    if (result != IDEM_OK) {
+        (void)close(file->fd);
+        file->fd = -1;
+    }
+    return result;
 }
 
 IDEM_API int idem_file_close(idem_file *file)
