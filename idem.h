@@ -444,9 +444,8 @@
    sequence, and offset XOR shape; and as its key the bytes checked.  Of a
    header sequence and offset are 0 in it, and its sum stands as 0; the sum is
    made last, over the check too.  The shape is the index hash that has as its
-   scope 12 bytes, sector_size, sector_count, and prog_size + erased x 65536, 4
-   bytes each; and as its key the secret's first half.  A finished record without
-   a key
+   scope the first 16 bytes of a header, with a sum of 0, and as its key the
+   secret's first half.  A finished record without a key
    has the low half of its claim's token x 65536 XORed into the check: it
    belongs to that claim and no other.
 
@@ -897,7 +896,7 @@ typedef struct idem_stats {
     uint32_t backwards;         /* ticks taken as going backwards */
     uint32_t lost;              /* stretches of storage found damaged in which
                                    something acknowledged may have been */
-    uint32_t retired;           /* sectors given up at present */
+    uint32_t retired;           /* places that failed, and were passed over */
     uint32_t answers[IDEM_EXHAUSTED + 1];  /* of idem_begin, by result >= 0 */
 } idem_stats;
 
@@ -2260,24 +2259,6 @@ static uint32_t idemi_storage_check(const idem_config *config,
     return idemi_hash_id(config, &id);
 }
 
-/* What the checks have of geometry, and of the secret's half that is not their
-   key: so nothing validates that was written with others. */
-static uint32_t idemi_storage_shape(const idem_config *config)
-{
-    const idem_storage *m = config->storage;
-    unsigned char words[12];
-    idemi_id id;
-
-    idemi_basics_store32(words, m->sector_size);
-    idemi_basics_store32(words + 4, m->sector_count);
-    idemi_basics_store32(words + 8, m->prog_size | (uint32_t)m->erased << 16);
-    id.scope = words;
-    id.scope_len = sizeof words;
-    id.key = config->secret;
-    id.key_len = 8;
-    return idemi_hash_id(config, &id);
-}
-
 /* Whether so many bytes of the buffer are what the storage has. */
 static int idemi_storage_verify(idem_table *t, uint32_t at, uint32_t len)
 {
@@ -2752,6 +2733,31 @@ static int idemi_record_is_bound(unsigned flags)
     return (flags & (IDEMI_HAS_KEY | IDEMI_FINISHED)) == IDEMI_FINISHED;
 }
 
+/* The bytes that are the same in all headers, but for the sum */
+static void idemi_header_begin(const idem_storage *m, unsigned char *p)
+{
+    idemi_basics_store32(p, IDEMI_MAGIC);
+    idemi_basics_store32(p + 4, IDEMI_VERSION | IDEM_HASH << 8 |
+                                    (uint32_t)m->prog_size << 16);
+    idemi_basics_store32(p + 8, m->sector_size | (uint32_t)m->erased << 24);
+    idemi_basics_store32(p + 12, m->sector_count);
+}
+
+/* What the checks have of them, and of the secret's half that is not their key:
+   so nothing validates that was written with others. */
+static uint32_t idemi_header_shape(const idem_config *config)
+{
+    unsigned char same[IDEMI_HEADER_SAME];
+    idemi_id id;
+
+    idemi_header_begin(config->storage, same);
+    id.scope = same;
+    id.scope_len = sizeof same;
+    id.key = config->secret;
+    id.key_len = 8;
+    return idemi_hash_id(config, &id);
+}
+
 /* What the header tells whose bytes these are. */
 IDEMI_APART
 static void idemi_header_walk(unsigned char *bytes, idemi_header *h,
@@ -3004,18 +3010,15 @@ static int idemi_journal_commit(idem_table *t)
     h.retention = j->usual.retention;
     h.response_max = j->usual.response_max;
     h.response_max |= (j->in_doubt ? j->doubt + 0xFFFF : h.time) & 0xFFFF0000;
+    idemi_header_begin(m, p);
     idemi_header_walk(p, &h, 1);
-    idemi_basics_store32(p, IDEMI_MAGIC);
-    idemi_basics_store32(p + 4, IDEMI_VERSION | IDEM_HASH << 8 |
-                                    (uint32_t)m->prog_size << 16);
-    idemi_basics_store32(p + 8, m->sector_size | (uint32_t)m->erased << 24);
-    idemi_basics_store32(p + 12, m->sector_count);
     idemi_basics_store32(p + IDEMI_HEADER - 4,
                          idemi_storage_check(t->config, 0, j->shape, p,
                                              IDEMI_HEADER - 4));
     idemi_basics_store32(p + 12, m->sector_count | idemi_header_sum(p) << 16);
-    result = idemi_storage_prog(t, 0, IDEMI_HEADER);
-    return result == IDEM_OK ? idemi_storage_sync(t) : result;
+    // From here on it may count, whatever the callback says.
+    j->closed = 1;
+    return idemi_storage_prog(t, 0, IDEMI_HEADER);
 }
 
 /* Tries the next sector as the new head: erases it, writes into it what must
@@ -3042,6 +3045,7 @@ static int idemi_journal_try(idem_table *t)
         result = idemi_journal_commit(t);
     if (result == IDEM_OK)
         result = idemi_journal_put(t, t->capacity, IDEMI_EMPTY, NULL);
+    // A record without its header would be one whose header was lost.
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
 
@@ -3096,7 +3100,7 @@ static int idemi_journal_turn(idem_table *t)
         if (!idemi_journal_dead(t))
             idemi_journal_clear(t);
         if (!idemi_journal_dead(t))
-            return j->tried > j->sequence ? IDEM_E_STORAGE : IDEM_E_SPACE;
+            return IDEM_E_SPACE;
         result = idemi_journal_try(t);
         if (result < 0) {
             idemi_journal_undo(t);
@@ -4246,10 +4250,7 @@ static int idemi_check_journal(const idem_table *t)
         if (idemi_journal_is_needed(t, slot) && needs[slot] < j->tail)
             return 14;
     while (slot-- > 0);
-    return !t->stats.retired &&
-                   j->sequence + 1 - j->tail + 2 > j->sector_count
-               ? 15
-               : 0;
+    return j->tried + 1 - j->tail > j->sector_count ? 15 : 0;
 }
 
 /* What idem_check counts on its way */
@@ -4624,7 +4625,7 @@ static int idemi_public_geometry(idem_table *t)
         IDEMI_HEADS(config->capacity, j->head_keys, j->state_keys));
     if (m->sector_count < t->needed)
         return IDEM_E_SPACE;
-    j->shape = idemi_storage_shape(config);
+    j->shape = idemi_header_shape(config);
     return IDEM_OK;
 }
 
@@ -5107,7 +5108,7 @@ static const char *idemi_explain_header(const idem_config *config,
                   "geometry: the journal was written with another "
                   "sector_count")
     p[IDEMI_SUM_AT] = p[IDEMI_SUM_AT + 1] = 0;
-    IDEMI_EXPLAIN(idemi_storage_check(config, 0, idemi_storage_shape(config),
+    IDEMI_EXPLAIN(idemi_storage_check(config, 0, idemi_header_shape(config),
                                       p, IDEMI_HEADER - 4) !=
                       idemi_basics_load32(p + IDEMI_HEADER - 4),
                   "secret: the journal was written with another secret")
