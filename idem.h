@@ -3018,7 +3018,8 @@ static int idemi_journal_commit(idem_table *t)
     idemi_basics_store32(p + 12, m->sector_count | idemi_header_sum(p) << 16);
     // From here on it may count, whatever the callback says.
     j->closed = 1;
-    return idemi_storage_prog(t, 0, IDEMI_HEADER);
+    result = idemi_storage_prog(t, 0, IDEMI_HEADER);
+    return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
 
 /* Tries the next sector as the new head: erases it, writes into it what must
