@@ -911,37 +911,32 @@ typedef struct idem_usual {
    state, the sequence of the oldest sector needed for it, and a buffer. */
 typedef struct idem_journal {
     uint8_t  opened;            /* 1: a head of this boot counts */
+    uint8_t  closed;            /* 1: the head takes no more records */
     uint8_t  erased;            /* 1: the place of the next sector is */
     uint8_t  erasing;           /* 1: erasing it was started */
     uint8_t  synced;            /* 1: all that was programmed is durable */
     uint8_t  broken;            /* 1: a sync failed, nothing is believed */
     uint8_t  in_doubt;          /* 1: unknown keys may be lost ones until: */
+    uint8_t  newest_state;      /* 1: the newest record has state */
+    uint16_t sector_count, granule;         /* those of the storage */
+    uint16_t head_keys;         /* keys that can be carried into a head */
+    uint16_t state_keys;        /* as much as so many keys the state takes */
+    uint32_t sector_size;
     uint32_t doubt;             /* logical ms */
-    uint8_t  closed;            /* 1: the head takes no more records */
-    uint8_t  unsealed;          /* 1: behind it are headers without a seal */
-    uint32_t sequence;          /* of the head; 0: none counts yet */
-    uint32_t at;                /* where the head's next record goes */
-    uint32_t tried;             /* sequence of the newest sector that was tried
-                                   as a head */
-    uint32_t time;              /* logical ms, of the head's header */
+    uint32_t newest;            /* slot of the record to be confirmed */
+    uint32_t head;              /* sequence of the head; 0: none counts yet */
+    uint32_t end;               /* where its records end */
+    uint32_t sequence;          /* of the newest sector begun, the head or not */
+    uint32_t at;                /* where the next record goes in that */
+    uint32_t time;              /* logical ms, of its header */
     uint32_t told;              /* logical ms: that of the newest record */
-
-    uint32_t before;            /* while a head is begun: the one before it, */
-    uint32_t before_end;        /* where its records end, */
-    uint32_t before_told;       /* and the time of the newest of them */
     uint32_t tail;              /* older sectors than this are dead, */
-    uint32_t stated;            /* and will be, once the head counts */
+    uint32_t stated;            /* and will be, once the newest one counts */
     uint32_t damaged;           /* newest sector in which something is lost */
-    uint32_t newest;            /* slot of the record to be confirmed, */
-    uint8_t  newest_state;      /* 1: and the state */
     idem_usual usual;
-    uint32_t sector_size, sector_count, granule;    /* those of the storage */
     uint32_t shape;             /* secret and geometry, as the checks have it */
     uint32_t front;             /* where a sector's records begin */
-    uint32_t record_max;        /* bytes of any record, in whole granules, */
-    uint32_t key_record;        /* and of one without state */
-    uint32_t head_keys;         /* keys that can be carried into a head */
-    uint32_t state_keys;        /* as much as so many keys the state takes */
+    uint32_t record_max;        /* bytes of any record, in whole granules */
     uint32_t window, have;      /* opening: what is in the buffer of a sector */
 } idem_journal;
 
@@ -963,7 +958,6 @@ typedef struct idem_table {
     uint32_t buffer_size;
     size_t   stride;            /* bytes from slot to slot */
     unsigned capacity;
-    unsigned index_size;        /* words */
     uint32_t tick;              /* the now_ms that the clock followed last */
     uint32_t counted;           /* the tick up to which time was counted, before
                                    a step back that was followed; else tick */
@@ -1970,12 +1964,18 @@ static idem_number idemi_hash_key(const idem_config *config,
     return idemi_index_hash(idemi_hash_id(config, id));
 }
 
+/* Words */
+static unsigned idemi_index_size(const idem_table *t)
+{
+    return IDEMI_WORDS * t->capacity;
+}
+
 static unsigned idemi_index_home(const idem_table *t, idem_number hash)
 {
 #if IDEM_WIDE
-    return (unsigned)((uint64_t)hash * t->index_size >> 32);
+    return (unsigned)((uint64_t)hash * idemi_index_size(t) >> 32);
 #else
-    return (unsigned)((uint32_t)hash * t->index_size >> 16);
+    return (unsigned)((uint32_t)hash * idemi_index_size(t) >> 16);
 #endif
 }
 
@@ -1987,7 +1987,7 @@ static void idemi_index_prefetch(const idem_table *t, idem_number hash)
 
 static unsigned idemi_index_next(const idem_table *t, unsigned at)
 {
-    return ++at < t->index_size ? at : 0;
+    return ++at < idemi_index_size(t) ? at : 0;
 }
 
 /* The slot of the word at a position, or IDEMI_NONE if that is empty. */
@@ -2013,7 +2013,7 @@ static int idemi_index_is(const idem_table *t, unsigned at, unsigned slot,
 static unsigned idemi_index_distance(const idem_table *t, unsigned from,
                                      unsigned to)
 {
-    return to >= from ? to - from : to + t->index_size - from;
+    return to >= from ? to - from : to + idemi_index_size(t) - from;
 }
 
 /* How far past its home a slot's word stands, which is at a position. */
@@ -2298,7 +2298,7 @@ static int idemi_storage_fill(idem_table *t)
 {
     const idem_storage *m = t->config->storage;
     idem_journal *j = t->journal;
-    uint32_t place = idemi_storage_at(t, j->tried + 1, 0);
+    uint32_t place = idemi_storage_at(t, j->sequence + 1, 0);
     uint32_t at, end;
     int result = IDEM_OK;
 
@@ -2330,7 +2330,7 @@ static int idemi_storage_erase(idem_table *t, int wait)
     if (!m->erase)
         return idemi_storage_fill(t);
     if (!j->erasing)
-        result = m->erase(m->ctx, (j->tried + 1) % m->sector_count);
+        result = m->erase(m->ctx, (j->sequence + 1) % m->sector_count);
     j->erasing = 0;
     if (result == 0 && m->erasing) {
         do
@@ -2826,12 +2826,12 @@ static int idemi_journal_is_needed(const idem_table *t, unsigned slot)
                                : idemi_slot_at(t, slot)->state != 0;
 }
 
-/* Dead sectors behind the newest one that was tried. */
+/* Dead sectors behind the newest one that was begun. */
 static uint32_t idemi_journal_dead(const idem_table *t)
 {
     const idem_journal *j = t->journal;
 
-    return j->sector_count - (j->tried + 1 - j->tail);
+    return j->sector_count - (j->sequence + 1 - j->tail);
 }
 
 /* Puts a record of a slot (capacity: of none) together in the buffer, all but
@@ -3003,8 +3003,8 @@ static int idemi_journal_commit(idem_table *t)
     if (result < 0)
         return result;
     h.sequence = j->sequence;
-    h.back = (j->sequence - j->stated) | (j->sequence - j->before) << 16;
-    h.before_end = j->before_end | (j->opened ? 0 : IDEMI_FIRST);
+    h.back = (j->sequence - j->stated) | (j->sequence - j->head) << 16;
+    h.before_end = j->end | (j->opened ? 0 : IDEMI_FIRST);
     h.carried_end = j->at;
     h.time = j->time;
     h.retention = j->usual.retention;
@@ -3016,8 +3016,6 @@ static int idemi_journal_commit(idem_table *t)
                          idemi_storage_check(t->config, 0, j->shape, p,
                                              IDEMI_HEADER - 4));
     idemi_basics_store32(p + 12, m->sector_count | idemi_header_sum(p) << 16);
-    // From here on it may count, whatever the callback says.
-    j->closed = 1;
     result = idemi_storage_prog(t, 0, IDEMI_HEADER);
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
@@ -3029,7 +3027,7 @@ static int idemi_journal_try(idem_table *t)
     idem_journal *j = t->journal;
     int result = idemi_storage_erase(t, 1);
 
-    j->sequence = ++j->tried;
+    j->sequence++;
     j->erased = 0;
     if (result < 0)
         return result;
@@ -3050,11 +3048,11 @@ static int idemi_journal_try(idem_table *t)
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
 
-/* Goes back to the head before.  What was carried into the one that does not
-   count needs the oldest sector instead: that is too much, and harmless. */
+/* What was carried into a sector that does not count needs the oldest one
+   instead: that is too much, and harmless. */
 static void idemi_journal_undo(idem_table *t)
 {
-    idem_journal *j = t->journal;
+    const idem_journal *j = t->journal;
     uint32_t *needs = idemi_journal_needs(t);
     unsigned slot = t->capacity;
 
@@ -3062,41 +3060,37 @@ static void idemi_journal_undo(idem_table *t)
         if (needs[slot] == j->sequence)
             needs[slot] = j->tail;
     while (slot-- > 0);
-    j->sequence = j->before;
-    j->at = j->before_end;
-    j->told = j->before_told;
 }
 
-/* Erases what was tried behind the head, the newest first, so that none of it
-   can ever be taken for the head, and all of it can be tried anew. */
+/* Erases what was begun behind the head, the newest first, so that none of it
+   can ever be taken for the head, and all of it can be begun anew. */
 static void idemi_journal_clear(idem_table *t)
 {
     idem_journal *j = t->journal;
 
-    while (j->tried > j->sequence) {
-        j->tried--;
+    while (j->sequence > j->head) {
+        j->sequence--;
         j->erased = 0;
         if (idemi_storage_erase(t, 1) < 0) {
-            j->tried++;
+            j->sequence++;
             return;
         }
     }
 }
 
-/* Makes a new head.  A place that fails is passed over, one in a call.  If no
-   head can be made, the one before goes on. */
+/* Makes a new head.  A place that fails is passed over, one in a call.  Behind
+   the head before nothing is written any more: what was begun may count at the
+   next opening, whatever a callback has said. */
 IDEMI_SLOW
 static int idemi_journal_turn(idem_table *t)
 {
     idem_journal *j = t->journal;
     int result = IDEM_E_STORAGE, tries;
 
-    j->before = j->sequence;
-    j->before_end = j->at;
-    j->before_told = j->told;
-    if (j->unsealed)
+    // Begun by an earlier boot
+    if (!j->opened && !t->stats.retired)
         idemi_journal_clear(t);
-    j->unsealed = 0;
+    j->closed = 1;
     for (tries = 0; tries < 2 && result < 0 && !j->broken; tries++) {
         if (!idemi_journal_dead(t))
             idemi_journal_clear(t);
@@ -3114,6 +3108,8 @@ static int idemi_journal_turn(idem_table *t)
     j->closed = 0;
     j->newest = IDEMI_NONE;
     j->tail = j->stated;
+    j->head = j->sequence;
+    j->end = j->at;
     return IDEM_OK;
 }
 
@@ -3137,11 +3133,14 @@ static int idemi_journal_ready(idem_table *t)
    wanted. */
 static int idemi_journal_settle(idem_table *t, int result)
 {
-    if (result < 0)
-        t->journal->closed = 1;
-    else if (t->config->durability == IDEM_EACH)
-        result = idemi_storage_sync(t);
-    return result;
+    idem_journal *j = t->journal;
+
+    if (result < 0) {
+        j->closed = 1;
+        return result;
+    }
+    j->end = j->at;
+    return t->config->durability == IDEM_EACH ? idemi_storage_sync(t) : result;
 }
 
 /* Appends a record without a key or outcome. */
@@ -3179,7 +3178,7 @@ static int idemi_journal_tell_time(idem_table *t, uint32_t after_ms)
 static int idemi_journal_admit(idem_table *t)
 {
     idem_journal *j = t->journal;
-    idem_token last = (idem_token)(uint32_t)(j->tried + IDEMI_LAST_SECTORS) *
+    idem_token last = (idem_token)(uint32_t)(j->sequence + IDEMI_LAST_SECTORS) *
                       j->sector_size;
 
     // Places were passed over: a turn carries, and makes others dead.
@@ -3559,7 +3558,7 @@ static void idemi_recover_sector(idem_table *t, const idemi_header *h,
     idemi_recover_time(t, h->time);
     if (h->before_end & IDEMI_FIRST)
         idemi_recover_cut(t);
-    j->at = h->carried_end;
+    j->end = h->carried_end;
     while (at < end) {
         uint32_t len = idemi_recover_record(t, h->sequence, at, &r);
         int carried = (r.flags & IDEMI_CARRIED) != 0;
@@ -3579,7 +3578,7 @@ static void idemi_recover_sector(idem_table *t, const idemi_header *h,
             j->newest = r.slot ? (unsigned)r.slot - 1 : t->capacity;
             j->newest_state = r.flags & IDEMI_HAS_STATE;
         }
-        j->at = last;
+        j->end = last;
         last = at += len;
     }
     if (stated ? at > last
@@ -3593,7 +3592,7 @@ static void idemi_recover_sector(idem_table *t, const idemi_header *h,
 static int idemi_recover_next(idem_table *t, uint32_t sequence,
                               idemi_header *h)
 {
-    for (; sequence <= t->journal->sequence; sequence++)
+    for (; sequence <= t->journal->head; sequence++)
         if (idemi_recover_header(t, sequence, h) && h->sequence == sequence)
             return 1;
     return 0;
@@ -3695,18 +3694,17 @@ static int idemi_recover_head(idem_table *t)
 
     while (idemi_recover_newest(t, below, &head)) {
         below = head.sequence;
-        if (!j->tried)
-            j->tried = below;
+        if (!j->sequence)
+            j->sequence = below;
         idemi_recover_usual(t, &head);
         if (idemi_recover_has_record(t, below, head.carried_end, 1)) {
-            j->sequence = below;
+            j->head = below;
             j->tail = idemi_header_tail(&head);
             j->doubt = head.response_max & 0xFFFF0000;
             j->in_doubt = !idemi_clock_reached(head.time, j->doubt);
             idemi_recover_ring(t);
             return IDEM_OK;
         }
-        j->unsealed = 1;
         named = idemi_header_before(&head);
     }
     j->tail = 1;
@@ -3726,7 +3724,7 @@ static int idemi_recover_open(idem_table *t)
     result = idemi_recover_head(t);
     j->usual.retention = idemi_default_retention(t, 0);
     j->usual.response_max = t->config->response_max;
-    if (idemi_recover_has_record(t, j->sequence + 1, j->front, 0)) {
+    if (idemi_recover_has_record(t, j->head + 1, j->front, 0)) {
         t->stats.lost++;                // behind a header that is damaged
         result = IDEM_OK;
     }
@@ -3739,7 +3737,7 @@ static int idemi_recover_open(idem_table *t)
     j->synced = 1;
 
     j->time = j->told = t->clock;
-    t->token = (idem_token)(j->sequence + 1) * j->sector_size - 1;
+    t->token = (idem_token)(j->head + 1) * j->sector_size - 1;
     return result;
 }
 
@@ -3749,8 +3747,8 @@ static int idemi_recover_format(idem_table *t)
     idem_journal *j = t->journal;
     int result = IDEM_OK;
 
-    for (j->tried = j->sector_count; result == IDEM_OK && j->tried > 0;) {
-        j->tried--;
+    for (j->sequence = j->sector_count; result == IDEM_OK && j->sequence > 0;) {
+        j->sequence--;
         j->erased = 0;
         result = idemi_storage_erase(t, 1);
     }
@@ -4230,7 +4228,7 @@ static int idemi_check_probe(const idem_table *t, unsigned slot)
     if (s->hash != idemi_hash_key(t->config, &id))
         return 2;
     while ((other = idemi_index_slot(t, at)) != slot) {
-        if (other == IDEMI_NONE || ++past == t->index_size)
+        if (other == IDEMI_NONE || ++past == idemi_index_size(t))
             return 2;
         at = idemi_index_next(t, at);
     }
@@ -4251,7 +4249,7 @@ static int idemi_check_journal(const idem_table *t)
         if (idemi_journal_is_needed(t, slot) && needs[slot] < j->tail)
             return 14;
     while (slot-- > 0);
-    return j->tried + 1 - j->tail > j->sector_count ? 15 : 0;
+    return j->sequence + 1 - j->tail > j->sector_count ? 15 : 0;
 }
 
 /* What idem_check counts on its way */
@@ -4322,7 +4320,6 @@ static int idemi_check_all(const idem_table *t)
     int broken;
 
     if (t->capacity != t->config->capacity ||
-        t->index_size != IDEMI_WORDS * t->capacity ||
         t->state_len > t->config->state_max)
         return 13;
     broken = idemi_check_slots(t, &tally);
@@ -4330,7 +4327,7 @@ static int idemi_check_all(const idem_table *t)
         broken = idemi_check_order(t, &tally);
     if (broken)
         return broken;
-    for (at = 0; at < t->index_size; at++)
+    for (at = 0; at < idemi_index_size(t); at++)
         words += t->index[at].slot != 0;
     if (words != tally.used)
         return 1;
@@ -4587,7 +4584,6 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
     IDEM_MEMSET(memory, 0, t->needed);
     t->stride = (size_t)stride;
     t->capacity = (unsigned)capacity;
-    t->index_size = IDEMI_WORDS * t->capacity;
     t->slots = memory;
     t->links = (idem_link *)(void *)(memory + links);
     t->index = (idem_word *)(void *)(memory + index);
@@ -4609,19 +4605,19 @@ static int idemi_public_geometry(idem_table *t)
     const idem_config *config = t->config;
     const idem_storage *m = config->storage;
     idem_journal *j = t->journal;
+    uint32_t key_record = idemi_public_record(config, 0);
 
     j->sector_size = m->sector_size;
-    j->sector_count = m->sector_count;
+    j->sector_count = (uint16_t)m->sector_count;
     j->granule = m->prog_size;
     j->front = IDEMI_FRONT(m->prog_size);
-    j->key_record = idemi_public_record(config, 0);
     j->record_max = idemi_public_record_max(config);
     t->needed = 0;
     if (m->sector_size < j->front + 4 * j->record_max)
         return IDEM_E_SPACE;
-    j->state_keys = IDEMI_STATE_KEYS(j->key_record, j->record_max);
-    j->head_keys = IDEMI_HEAD_KEYS(m->sector_size, m->prog_size,
-                                   j->key_record, j->record_max);
+    j->state_keys = (uint16_t)IDEMI_STATE_KEYS(key_record, j->record_max);
+    j->head_keys = (uint16_t)IDEMI_HEAD_KEYS(m->sector_size, m->prog_size,
+                                             key_record, j->record_max);
     t->needed = (size_t)IDEMI_HEADS_SECTORS(
         IDEMI_HEADS(config->capacity, j->head_keys, j->state_keys));
     if (m->sector_count < t->needed)
@@ -4636,7 +4632,6 @@ static void idemi_public_reset(idem_table *t)
     unsigned ends = t->capacity;
 
     t->links[ends].older = t->links[ends].newer = (idem_number)ends;
-    t->soonest = t->clock + IDEMI_NEVER_MS;
 }
 
 /* The last step of an opening, with one look at each slot: a claim in it was

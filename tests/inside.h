@@ -11,7 +11,7 @@
    had been filled: the end of their numbers is years away. */
 static inline void inside_start_far(idem_table *t, uint32_t sequence)
 {
-    t->journal->sequence = t->journal->tried = sequence;
+    t->journal->sequence = t->journal->head = sequence;
     t->journal->tail = sequence + 1;
     t->token = ((idem_token)sequence + 1) * t->journal->sector_size - 1;
 }
