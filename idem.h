@@ -2284,7 +2284,7 @@ static int idemi_storage_prog(idem_table *t, uint32_t offset, uint32_t len)
     int result;
 
     IDEM_MEMSET(t->buffer + len, m->erased, (size_t)(padded - len));
-    t->journal->synced = !m->sync;
+    t->journal->synced = 0;
     result = idemi_storage_result(t, m->prog(m->ctx, at, t->buffer, padded));
     return result == IDEM_OK && m->verify ? idemi_storage_verify(t, at, padded)
                                           : result;
@@ -2299,19 +2299,20 @@ static int idemi_storage_fill(idem_table *t)
     const idem_storage *m = t->config->storage;
     idem_journal *j = t->journal;
     uint32_t place = idemi_storage_at(t, j->sequence + 1, 0);
-    uint32_t at, end;
+    uint32_t at = 0, len = j->front;
     int result = IDEM_OK;
 
     IDEM_MEMSET(t->buffer, m->erased, (size_t)j->record_max);
-    for (at = 0; result == IDEM_OK && at < j->sector_size; at = end) {
-        end = at ? at + j->record_max : j->front;
-        if (end > j->sector_size)
-            end = j->sector_size;
-        j->synced = !m->sync;
+    while (result == IDEM_OK && at < j->sector_size) {
+        j->synced = 0;
         result = idemi_storage_result(
-            t, m->prog(m->ctx, place + at, t->buffer, end - at));
+            t, m->prog(m->ctx, place + at, t->buffer, len));
         if (result == IDEM_OK && at == 0)
             result = idemi_storage_sync(t);
+        at += len;
+        len = j->sector_size - at;
+        if (len > j->record_max)
+            len = j->record_max;
     }
     j->erased = result == IDEM_OK;
     return result;
@@ -3644,8 +3645,7 @@ static int idemi_recover_may_be_torn(idem_table *t, uint32_t sector)
                        IDEMI_HEADER);
     return idemi_basics_load32(p) != IDEMI_MAGIC ||
            (p[4] != 1 && idemi_header_sum(p) !=
-                             idemi_basics_load32(p + IDEMI_SUM_AT - 2) >> 16) ||
-           idemi_recover_is_header(t);      // it did not read well before
+                             idemi_basics_load32(p + IDEMI_SUM_AT - 2) >> 16);
 }
 
 /* Finds out whether storage without a header is blank. */
@@ -4412,13 +4412,15 @@ IDEMI_APART
 static int idemi_public_query(const idem_table *t, idemi_query *q,
                               const idem_request *rq)
 {
-    size_t key_max = t->config->key_max;
+    size_t key_max;
 
-    if (!rq || !idemi_public_bytes(rq->key, rq->key_len) ||
+    if (!idemi_public_is_open(t) || !rq ||
+        !idemi_public_bytes(rq->key, rq->key_len) ||
         !idemi_public_bytes(rq->scope, rq->scope_len))
         return IDEMI_MISUSE();
     if (!rq->key_len)
         return IDEM_E_ARG;          // the sender's mistake, not the caller's
+    key_max = t->config->key_max;
     if (rq->key_len > key_max || rq->scope_len > key_max - rq->key_len)
         return IDEM_E_TOO_LARGE;
     q->rq = rq;
@@ -4467,8 +4469,8 @@ static int idemi_public_payload(const idem_table *t, idemi_query *q)
              !(m->sector_size & (m->prog_size - 1u)),                          \
          "storage.sector_size: a multiple of prog_size, at most 262,144")      \
     RULE(m->sector_count - 4 <= 65535 - 4, "storage.sector_count: 4 to 65,535") \
-    RULE(m->sector_count <= UINT32_MAX / m->sector_size,                       \
-         "storage.sector_count: 4 GB in all at most")
+    RULE((m->sector_size + 3) / 4 * m->sector_count < UINT32_C(1) << 30,       \
+         "storage.sector_count: less than 4 GB in all")
 #define IDEMI_CONFIG_RULES(RULE)                                               \
     RULE(config->capacity - 1 < IDEM_CAPACITY_MAX,                             \
          "capacity: at least 1, at most IDEM_CAPACITY_MAX")                    \
@@ -4563,19 +4565,16 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
     idemi_size capacity = config->capacity;
     idemi_size stride = (idemi_size)IDEMI_SLOT_SIZE(config->key_max,
                                                     config->response_max);
-    idemi_size order = (capacity + 1) * (idemi_size)sizeof(idem_link);
-    idemi_size words = capacity * IDEMI_WORDS * (idemi_size)sizeof(idem_word);
-    idemi_size links = capacity * stride;
-    idemi_size index = links + order;
-    idemi_size state = index + words;
-    idemi_size journal = state + IDEMI_ROUND4((idemi_size)config->state_max);
-    idemi_size buffer =
-        journal + IDEMI_ROUND4((idemi_size)sizeof(idem_journal)) +
-        4 * (capacity + 1);
-    idemi_size needed = journal;
+    idemi_size state = IDEMI_ROUND4((idemi_size)config->state_max);
+    idemi_size needed =
+        capacity * (stride + (idemi_size)sizeof(idem_link) +
+                    IDEMI_WORDS * (idemi_size)sizeof(idem_word)) +
+        (idemi_size)sizeof(idem_link) + state;
 
     if (IDEMI_STORAGE(config))
-        needed = buffer + IDEMI_ROUND4(idemi_public_record_max(config));
+        needed += IDEMI_ROUND4((idemi_size)sizeof(idem_journal)) +
+                  4 * (capacity + 1) +
+                  IDEMI_ROUND4(idemi_public_record_max(config));
     t->needed = (size_t)needed;
     if (t->needed != needed)
         t->needed = (size_t)-1;
@@ -4585,16 +4584,16 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
     t->stride = (size_t)stride;
     t->capacity = (unsigned)capacity;
     t->slots = memory;
-    t->links = (idem_link *)(void *)(memory + links);
-    t->index = (idem_word *)(void *)(memory + index);
-    t->state = memory + state;
+    t->links = (idem_link *)(void *)(memory + t->stride * t->capacity);
+    t->index = (idem_word *)(void *)(t->links + t->capacity + 1);
+    t->state = (unsigned char *)(t->index + idemi_index_size(t));
     if (!IDEMI_STORAGE(config))
         return IDEM_OK;
-    t->journal = (idem_journal *)(void *)(memory + journal);
-    t->buffer = memory + buffer;
-    buffer = (idemi_size)(size - buffer);       // all that is left
+    t->journal = (idem_journal *)(void *)(t->state + state);
+    t->buffer = (unsigned char *)(idemi_journal_needs(t) + t->capacity + 1);
+    size -= (size_t)(t->buffer - memory);       // all that is left
     t->buffer_size =
-        buffer < IDEMI_READ_MAX ? (uint32_t)buffer : IDEMI_READ_MAX;
+        size < IDEMI_READ_MAX ? (uint32_t)size : IDEMI_READ_MAX;
     return IDEM_OK;
 }
 
@@ -4727,8 +4726,6 @@ IDEM_API int idem_begin(idem_table *table, idem_claim *claim,
     if (!claim || !reply)
         return IDEMI_MISUSE();
     IDEM_MEMSET(&reply->claim, 0, sizeof *reply - offsetof(idem_reply, claim));
-    if (!idemi_public_is_open(table))
-        return IDEMI_MISUSE();
     result = idemi_public_query(table, &q, request);
     if (result == IDEM_OK)
         result = idemi_public_payload(table, &q);
@@ -4879,11 +4876,8 @@ static int idemi_public_lookup(idem_table *table, unsigned *slot,
                                const idem_request *request, uint32_t now_ms)
 {
     idemi_query q;
-    int result;
+    int result = idemi_public_query(table, &q, request);
 
-    if (!idemi_public_is_open(table))
-        return IDEMI_MISUSE();
-    result = idemi_public_query(table, &q, request);
     if (result != IDEM_OK)
         return result;
     result = idemi_public_enter_at(table, 1, now_ms);
