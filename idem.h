@@ -1479,10 +1479,10 @@ static uint32_t idemi_basics_load32(const unsigned char *p)
 
 static void idemi_basics_store32(unsigned char *p, uint32_t word)
 {
-    int i;
-
-    for (i = 0; i < 4; i++)
-        p[i] = (unsigned char)(word >> 8 * i);
+    p[0] = (unsigned char)word;
+    p[1] = (unsigned char)(word >> 8);
+    p[2] = (unsigned char)(word >> 16);
+    p[3] = (unsigned char)(word >> 24);
 }
 
 
@@ -1566,30 +1566,26 @@ static void idemi_hash_init(idem_fingerprint_state *state,
     state->strong = (uint8_t)strong;
 }
 
-static void idemi_hash_byte(idem_fingerprint_state *state, unsigned char byte)
-{
-    state->word |= (uint64_t)byte << (8 * (state->len & 7));
-    state->len = (uint8_t)(state->len + 1);
-    if ((state->len & 7) == 0) {
-        idemi_hash_word(state, state->word);
-        state->word = 0;
-    }
-}
-
 static void idemi_hash_update(idem_fingerprint_state *state, const void *data,
                               size_t len)
 {
     const unsigned char *p = (const unsigned char *)data;
+    const unsigned char *end = p + len;
+    unsigned shift = 8u * (state->len & 7);
 
-    for (; len > 0 && (state->len & 7) != 0; len--)
-        idemi_hash_byte(state, *p++);
-    for (; len >= 8; len -= 8) {
-        idemi_hash_word(state, idemi_hash_load(p));
-        state->len = (uint8_t)(state->len + 8);
-        p += 8;
+    state->len = (uint8_t)(state->len + len);
+    while (p < end && shift) {
+        state->word |= (uint64_t)*p++ << shift;
+        shift = (shift + 8) % 64;
+        if (!shift) {
+            idemi_hash_word(state, state->word);
+            state->word = 0;
+        }
     }
-    for (; len > 0; len--)
-        idemi_hash_byte(state, *p++);
+    for (; end - p >= 8; p += 8)
+        idemi_hash_word(state, idemi_hash_load(p));
+    for (; p < end; shift += 8)
+        state->word |= (uint64_t)*p++ << shift;
 }
 
 static uint64_t idemi_hash_final(idem_fingerprint_state *state)
@@ -3468,10 +3464,11 @@ static int idemi_recover_is_possible(const idem_table *t,
 
     return r->slot <= t->capacity && r->state_len <= config->state_max &&
            (r->slot || !(r->flags & about)) &&
-           r->s->response_len <= config->response_max &&
-           r->s->scope_len + r->s->key_len <= config->key_max &&
+           (!(r->flags & (IDEMI_HAS_KEY | IDEMI_FINISHED)) ||
+            r->s->response_len <= config->response_max) &&
            (!(r->flags & IDEMI_HAS_KEY) ||
-            (r->s->key_len && r->s->attempts &&
+            (r->s->scope_len + r->s->key_len <= config->key_max &&
+             r->s->key_len && r->s->attempts &&
              r->s->retention <= IDEM_RETENTION_MAX));
 }
 
@@ -3491,7 +3488,6 @@ static uint32_t idemi_recover_walk(idem_table *t, uint32_t sequence,
     p.end -= 4;
     p.writing = p.bad = 0;
     r->age = r->state_len = 0;
-    IDEM_MEMSET(r->s, 0, sizeof *r->s);
     idemi_record_walk(&t->journal->usual, &p, r,
                       idemi_record_token(t, sequence, at));
     return p.bad || !idemi_recover_is_possible(t, r)
