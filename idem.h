@@ -445,9 +445,8 @@
    header sequence and offset are 0 in it, and its sum stands as 0; the sum is
    made last, over the check too.  The shape is the index hash that has as its
    scope the first 16 bytes of a header, with a sum of 0, and as its key the
-   secret's first half.  A finished record without a key
-   has the low half of its claim's token x 65536 XORed into the check: it
-   belongs to that claim and no other.
+   secret's first half.  A finished record without a key has the low half of its
+   claim's token x 65536 XORed into the check: it belongs to that claim alone.
 
    >>recovery   what makes a power cut harmless
 
@@ -515,8 +514,8 @@
        10   finding it: two index words, a hash, two links (IDEM_WIDE: 26)
 
    IDEM_JOURNAL_MEMORY_SIZE(.., prog_size), with a journal: 4 bytes a key and
-   120 more, and a buffer of one record.  What memory is left over makes the
-   buffer larger, and opening faster.  The table itself takes 164 bytes on a
+   96 more, and a buffer of one record.  What memory is left over makes the
+   buffer larger, and opening faster.  The table itself takes 160 bytes on a
    32-bit machine.  It holds no pointer into itself and may be moved while no
    call is under way; the memory, and what config points to, may not.
 
@@ -1048,8 +1047,9 @@ typedef struct idem_fingerprint_state {
                  IDEMI_NUMBER(state_max) + (state_max),                        \
              prog_size)
 
-/* A head that is begun for one command takes all that a sector has room for but
-   three records; after so many of them nothing older is needed (J4). */
+/* Keys are carried into a head as long as it has room for four of the longest
+   records, the key's among them; after so many heads nothing older is needed
+   (J4). */
 #define IDEMI_FRONT(prog_size) IDEMI_UP(48u, prog_size)
 #define IDEMI_STATE_KEYS(key_record, record_max)                               \
     (((record_max) + (key_record) - 1u) / (key_record))
@@ -1126,7 +1126,9 @@ IDEM_API int idem_format(idem_table *table, const idem_config *config,
      IDEM_E_TOO_LARGE                 scope and key over key_max, response_size
                                       over response_max
      IDEM_E_STORAGE                   nothing is granted, but may be found
-                                      granted after a restart (IDEM_RECOVER)
+                                      granted after a restart (IDEM_RECOVER);
+                                      under IDEM_EVICT_OLDEST the key that was
+                                      to make room may be gone
      IDEM_E_SPACE                     too many sectors are retired; or tokens
                                       are at their end (>>time)
    IDEM_RECOVER with claim->attempt 1 says not that the key was cut short, but
