@@ -24,7 +24,8 @@ import subprocess
 import sys
 import tempfile
 
-from finders import INCLUDES, JOBS, OUT, PLAIN, SHORT, TCC, Finders, compiles
+from finders import (INCLUDES, JOBS, OUT, PLAIN, SHORT, SOURCE, TCC, Finders,
+                     compiles)
 
 LEAST = 25.0 if SHORT else 95.0             # percent
 SAMPLE = 12 if SHORT else 300
@@ -207,8 +208,8 @@ def order(section, finders):
 def object_code(directory):
     """What the compiler makes of the header there."""
     program = directory + "/object.o"
-    if not compiles(PLAIN + OPTIONS + ["-I" + directory, "-c",
-                                       "tests/compile/c.c", "-o", program]):
+    if not compiles(PLAIN + OPTIONS + ["-I" + directory, "-c", SOURCE, "-o",
+                                       program]):
         return None
     subprocess.run(["strip", program], check=True)
     with open(program, "rb") as file:
@@ -222,7 +223,7 @@ def judge(mutant, text, finders):
         with open(directory + "/idem.h", "w", encoding="utf-8") as file:
             file.write(mutant.text(text))
         if not compiles(TCC + OPTIONS + ["-I" + directory] + INCLUDES + [
-                "-c", "tests/compile/c.c", "-o", directory + "/o"]) or \
+                "-c", SOURCE, "-o", directory + "/o"]) or \
                 not finders.library(directory):
             return None
         names = order(mutant.section, finders)
