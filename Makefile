@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: 0BSD
 # Everything there is to do with idem.h.  POSIX make will do.
-#     SHORT=1         the short form of what takes long
-#     UNIT= PART=     only these unit tests; these parts of storage, of targets
+#     SHORT=1     the short form of what takes long
+#     PART=       only these parts of it; tests/README.md names them
 .POSIX:
 
 CC     = cc
@@ -12,6 +12,7 @@ BUILD  = $(CC) $(CFLAGS) $(WARN) -I.
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 16
+	@echo 'SHORT=1 PART=... are for each of them: tests/README.md'
 
 S = examples/serial
 DEVICE = $(S)/device.c $(S)/flash_file.c $(S)/protocol.c $(S)/host.c
@@ -24,87 +25,99 @@ SERIAL = $(BUILD) -D_XOPEN_SOURCE=700
 ROOMY  = -DDEVICE_KEYS=1000
 DEMO   = $(B)/serial/demo $(B)/serial/controller $(B)/serial/device
 
-demo: $(DEMO)            ## a bad line and kill -9
-	@$(B)/serial/demo
+demo:                    ## a bad line and kill -9
+	@for part in $${PART:-serial}; do $(MAKE) -s demo-$$part || exit 1; done
 
 hello: $(B)/hello        ## the first example of README
 	@$(B)/hello
 
-deps:                    ## install what test needs
-	@sh tests/deps.sh libcmocka-dev
+test:                    ## unit, model and thread tests
+	@CC="$(CC)" CFLAGS="$(CFLAGS) $(WARN)" B="$(B)" \
+	    sh tests/unit/unit.sh $(PART)
 
-test:                    ## unit, model and thread tests; UNIT="table keys"
-	@CC="$(CC)" CFLAGS="$(CFLAGS) $(WARN)" B="$(B)" sh tests/unit.sh $(UNIT)
+check:                   ## every compiler, option, sanitizer; static analysis
+	@CC="$(CC)" B="$(B)" sh tests/check/check.sh $(PART)
 
-examples: hello patterns once demo  ## build and run hello, patterns, once, demo
+STORAGE = cuts failures extremes erases file format
 
-patterns: $(B)/patterns
-	@$(B)/patterns
+crash:                   ## power cuts, storage that fails or is damaged
+	@for part in $${PART:-$(STORAGE)}; do \
+	    $(MAKE) -s crash-$$part || exit 1; done
 
-# A journal in a file, and what inspect says of it.
-once: $(B)/file $(B)/inspect
-	@B="$(B)" sh tests/once.sh
-
-deps-all:                ## install what all below needs
-	@sh tests/deps.sh $(PACKAGES)
-
-check:                   ## every configuration, compiler and sanitizer
-	@SHORT="$(SHORT)" sh tests/check.sh
-
-crash: $(B)/crash $(B)/crash_narrow  ## power cuts at every step
-	@SHORT="$(SHORT)" B="$(B)" sh tests/storage/crash.sh
-
-storage:                 ## failing callbacks, sizes, erases, a file, the format
-	@SHORT="$(SHORT)" CC="$(CC)" B="$(B)" \
-	    sh tests/storage/storage.sh $(PART)
-
-fuzz:                    ## libFuzzer and AFL++, IDEM_SECONDS for each
-	@SHORT="$(SHORT)" sh fuzz/fuzz.sh
-	@SHORT="$(SHORT)" sh fuzz/template.sh
+fuzz:                    ## libFuzzer and AFL++
+	@sh fuzz/fuzz.sh $(PART)
 
 prove:                   ## all states of a model, proofs, value analysis
-	@SHORT="$(SHORT)" sh tests/spin.sh
-	@SHORT="$(SHORT)" sh tests/prove.sh
+	@sh tests/proofs/prove.sh $(PART)
 
 cover:                   ## lines, branches, MC/DC of idem.h by the tests
 	@sh tests/cover/cover.sh
 
-mutate:                  ## plants small faults; FAULTS=1: those of a list
-	@[ "$(FAULTS)" = 1 ] || SHORT="$(SHORT)" \
-	    python3 tests/mutate/mutate.py $(MUTATE)
-	@[ "$(FAULTS)" != 1 ] || SHORT="$(SHORT)" python3 tests/mutate/faults.py
-
-lint:                    ## static analysis, MISRA, complexity, stack, spelling
-	@SHORT="$(SHORT)" sh tests/lint.sh
-
-attack:                  ## crafted keys cost nothing, time tells no secret
-	@CC="$(CC)" B="$(B)" sh tests/chosen.sh
-	@SHORT="$(SHORT)" CC="$(CC)" sh tests/ct.sh
+mutate:                  ## small faults that the tests must see
+	@if [ "$(FAULTS)" = 1 ]; then tool=faults; else tool=mutate; fi; \
+	    python3 tests/mutate/$$tool.py $(PART)
 
 size:                    ## text, RAM and stack; rewrites the table in README
-	@sh tests/size.sh
+	@sh tests/size/size.sh $(PART)
 
 bench:                   ## speed, wear, bytes beside budgets and others
-	@SHORT="$(SHORT)" CC="$(CC)" B="$(B)" sh tests/bench/bench.sh
+	@CC="$(CC)" B="$(B)" sh tests/bench/bench.sh
 
 docs:                    ## compile and run every C block of manual and README
-	@CC="$(CC)" sh tests/docs.sh
+	@CC="$(CC)" sh tests/tools/docs.sh
 
 targets:                 ## emulated boards: self-tests, power cuts, figures
-	@SHORT="$(SHORT)" CC="$(CC)" sh tests/targets/run.sh $(PART)
+	@CC="$(CC)" sh tests/targets/run.sh $(PART)
 
-demo-firmware:           ## the demo with firmware, emulated
-	@SHORT="$(SHORT)" CC="$(CC)" B="$(B)" sh $(S)/firmware/demo.sh
-
-mqtt: $(B)/pumpd $(B)/pour $(B)/proxy $(B)/inspect  ## commands over MQTT
-	@SHORT="$(SHORT)" B="$(B)" sh tests/mqtt.sh
+deps:                    ## install what test needs; ALL=1: what all need
+	@sh tests/tools/deps.sh libcmocka-dev
+	@[ "$(ALL)" != 1 ] || sh tests/tools/deps.sh $(PACKAGES)
 
 clean:                   ## remove build/
 	rm -rf $(B)
 
-.PHONY: help demo hello deps test examples patterns once deps-all check crash \
-        storage fuzz prove cover mutate lint attack size bench docs targets \
-        demo-firmware mqtt clean
+# The parts of demo
+demo-serial: $(DEMO)
+	@$(B)/serial/demo
+
+demo-patterns: $(B)/patterns
+	@$(B)/patterns
+
+demo-file: $(B)/file $(B)/inspect
+	@B="$(B)" sh tests/demo/file.sh
+
+demo-mqtt: $(B)/pumpd $(B)/pour $(B)/proxy $(B)/inspect
+	@B="$(B)" sh tests/demo/mqtt.sh
+
+demo-firmware:
+	@CC="$(CC)" B="$(B)" sh $(S)/firmware/demo.sh
+
+# The parts of crash
+crash-cuts: $(B)/crash $(B)/crash_narrow
+	@IDEM_STATES="$(STATES)" B="$(B)" sh tests/storage/crash.sh
+
+crash-failures:
+	@CC="$(CC)" B="$(B)" sh tests/storage/storage.sh failures
+
+crash-extremes:
+	@IDEM_SEEDS="$(SEEDS)" CC="$(CC)" B="$(B)" \
+	    sh tests/storage/storage.sh extremes
+
+crash-erases:
+	@IDEM_SEEDS="$(SEEDS)" CC="$(CC)" B="$(B)" \
+	    sh tests/storage/storage.sh erases
+
+crash-file:
+	@CC="$(CC)" sh tests/file/file.sh
+
+crash-format:
+	@CC="$(CC)" sh tests/golden.sh
+	@CC="$(CC)" sh tests/format/format.sh
+
+.PHONY: help demo hello test check crash fuzz prove cover mutate size bench \
+        docs targets deps clean demo-serial demo-patterns demo-file demo-mqtt \
+        demo-firmware crash-cuts crash-failures crash-extremes crash-erases \
+        crash-file crash-format
 
 # Compilers and C libraries; emulators; what analyses; what is compared with.
 PACKAGES = libcmocka-dev clang-19 llvm-19 libclang-rt-19-dev tcc sdcc \
@@ -153,9 +166,9 @@ $(B)/pour: examples/mqtt/pour.c
 	@mkdir -p $(B)
 	$(BUILD) examples/mqtt/pour.c -lmosquitto -o $@
 
-$(B)/proxy: tests/mqtt/proxy.c
+$(B)/proxy: tests/demo/proxy.c
 	@mkdir -p $(B)
-	$(BUILD) tests/mqtt/proxy.c -o $@
+	$(BUILD) tests/demo/proxy.c -o $@
 
 T = tests/storage
 CRASH_C = $(T)/crash.c $(T)/crash_model.h $(T)/flash.h idem.h

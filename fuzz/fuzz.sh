@@ -1,24 +1,24 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
 # Fuzzes idem.h with libFuzzer and AFL++, over the same harnesses:
-#     hash    hashes in pieces
-#     frame   the frame decoder of the demo
-#     image   any bytes as a journal's image
-#     calls   calls, cuts and failures against a model of the promises
+#     hash        hashes in pieces
+#     frame       the frame decoder of the demo
+#     image       any bytes as a journal's image
+#     calls       calls, cuts and failures against a model of the promises
+#     template    what users start from (template.sh)
 # Each starts from its inputs in fuzz/seeds.txt, first under the address and
 # undefined behaviour sanitizers, then once with the memory sanitizer, and grows
 # a corpus of its own in build/fuzz/found, which the next run goes on with.
 #
-#     fuzz.sh             IDEM_SECONDS (300) for each harness and fuzzer
-#     SHORT=1 fuzz.sh     the seeds, and some seconds
+#     fuzz.sh [PART...]       these; TIME=300 seconds for each, and fuzzer
+#     SHORT=1 fuzz.sh         the seeds, and some seconds
 #
 # What makes a harness abort is left in build/fuzz; TRACE=1 build/fuzz/<harness>
 # FILE tells what happens in it.
 set -eu
 
 out=build/fuzz
-harnesses="hash frame image calls"
-seconds=${IDEM_SECONDS:-300}
+seconds=${TIME:-300}
 [ "${SHORT:-}" != 1 ] || seconds=5
 flags="-std=c99 -g -O2 -w -I. -Itests/storage -Itests"
 sanitize="-fno-sanitize-recover=all -fsanitize=address,undefined"
@@ -70,8 +70,9 @@ afl() {
     [ -z "$crashes" ] || { echo "FAILED: $crashes"; exit 1; }
 }
 
-rm -rf "$out"/afl-* "$out/seeds"
-for name in $harnesses; do
+# harness NAME: all that is to be done with one
+harness() {
+    name=$1
     seeds "$name"
     clang-19 $flags -fsanitize=fuzzer $sanitize "fuzz/$name.c" \
         -o "$out/$name"
@@ -79,9 +80,18 @@ for name in $harnesses; do
         "fuzz/$name.c" -o "$out/$name-memory"
     libfuzzer "$name" "$name" "$seconds"
     libfuzzer "$name" "$name-memory" "$((seconds / 5))"
-    [ "${SHORT:-}" != 1 ] || [ "$name" = calls ] || continue
+    [ "${SHORT:-}" != 1 ] || [ "$name" = calls ] || return 0
     afl-clang-fast $flags -fsanitize=fuzzer "fuzz/$name.c" \
         -o "$out/$name-afl" > "$out/log" 2>&1 || { cat "$out/log"; exit 1; }
     afl "$name" "$seconds"
+}
+
+rm -rf "$out"/afl-* "$out/seeds"
+for part in ${*:-hash frame image calls template}; do
+    if [ "$part" = template ]; then
+        sh fuzz/template.sh
+    else
+        harness "$part"
+    fi
 done
 echo "fuzz: $total executions, nothing found"

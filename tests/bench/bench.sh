@@ -40,6 +40,6 @@ measure "$out/bench_durable" $short "$out"
 if [ "${README:-}" = 1 ] && [ "$status" = 0 ]; then
     sed '/W2\|granule 8\|erases\|no idle\|: ns\|for each\|M[12].*uthash/d
          s/ missed$//' "$out/bench.md" > "$out/bench.readme"
-    sh tests/readme.sh bench "$out/bench.readme"
+    sh tests/tools/readme.sh bench "$out/bench.readme"
 fi
 exit $status

@@ -17,10 +17,10 @@ CFLAGS="-std=c99 -O1 -fprofile-instr-generate -fcoverage-mapping
     -fcoverage-mcdc -Xclang -main-file-name -Xclang idem.h -D_exit=exit
     -Wno-everything"
 LLVM_PROFILE_FILE=$out/%p-%m.profraw
-IDEM_CALLS=${IDEM_CALLS:-100000}
-export CC CFLAGS LLVM_PROFILE_FILE IDEM_CALLS
+CALLS=${CALLS:-100000}
+export CC CFLAGS LLVM_PROFILE_FILE CALLS
 # What a test that fails has covered counts; that it fails, `make test` tells.
-B=$out sh tests/unit.sh > "$out/log" 2>&1 || tail -n 1 "$out/log"
+B=$out sh tests/unit/unit.sh > "$out/log" 2>&1 || tail -n 1 "$out/log"
 
 llvm-profdata-19 merge "$out"/*.profraw -o "$out/profile"
 for test in tests/unit/*.c; do

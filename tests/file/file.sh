@@ -254,7 +254,7 @@ work_has_faults() {
 traced=1
 if ! strace -qq -o "$dir/log" true 2> /dev/null; then
     echo "file: SKIPPED what takes strace, which is missing or may not trace:" \
-        "sh tests/deps.sh strace"
+        "sh tests/tools/deps.sh strace"
     traced=0
 fi
 

@@ -14,7 +14,7 @@ import re
 import sys
 import tempfile
 
-from finders import JOBS, OUT, SHORT, TCC, Finders, compiles
+from finders import JOBS, OUT, SHORT, SOURCE, TCC, Finders, compiles
 
 LIST = os.path.join(os.path.dirname(__file__), "faults.txt")
 BODY = r"^[A-Za-z][^;{}=#]*?\b%s\([^;{}]*?\)\n\{.*?^\}"
@@ -79,8 +79,8 @@ def judge(fault, text, finders):
     with tempfile.TemporaryDirectory(dir=OUT) as directory:
         with open(directory + "/idem.h", "w", encoding="utf-8") as file:
             file.write(header)
-        if not compiles(TCC + ["-I" + directory, "-I.", "-c",
-                               "tests/compile/c.c", "-o", directory + "/o"]):
+        if not compiles(TCC + ["-I" + directory, "-I.", "-c", SOURCE, "-o",
+                               directory + "/o"]):
             return False, "does not compile"
         finders.library(directory)
         told = finders.judge(directory, tests_for(fault, finders))

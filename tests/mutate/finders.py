@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: 0BSD
 """What can find a fault in a header: every test that storage, journal and table
-have.  The unit tests are built once (as tests/unit.sh does, with the header
-compiled once for all of them) and run with another header's library; the others
-have the header inside and are built for each.
+have.  The unit tests are built once (as tests/unit/unit.sh does, with the
+header compiled once for all of them) and run with another header's library; the
+others have the header inside and are built for each.
 
     finders = Finders()
     finders.judge(directory, names)     the first of these that finds something
@@ -24,6 +24,7 @@ JOBS = int(os.environ.get("IDEM_JOBS", "2"))
 SHORT = os.environ.get("SHORT") == "1"
 MEMORY = 2 << 30
 CC = os.environ.get("CC", "cc")
+SOURCE = "tests/check/compile/c.c"          # nothing but the header
 INCLUDES = ["-I.", "-Itests", "-Itests/storage"]
 PLAIN = [CC, "-std=c99", "-O1", "-w"]
 TCC = ["tcc", "-std=c99", "-w"] if shutil.which("tcc") else PLAIN

@@ -360,7 +360,7 @@ part_powercuts() {
 # The manifests in examples/port/, used as a project would.
 manifests() {
     rm -rf "$out/manifests"
-    cmake -S tests/manifests -B "$out/manifests" || return
+    cmake -S $here/manifests -B "$out/manifests" || return
     cmake --build "$out/manifests" || return
     "$out/manifests/hello"
 }
@@ -370,11 +370,11 @@ part_ports() {
     for flags in "" -DQUADWORD; do
         expect "STM32${flags:+ U5}, SPI NOR, FreeRTOS, Zephyr, interrupts" \
             arm-none-eabi-gcc -mthumb -mcpu=cortex-m4 -std=gnu99 -Os $warn \
-            $flags -I. -Iexamples -Itests/vendor -c tests/vendor/ports.c \
+            $flags -I. -Iexamples -I$here/vendor -c $here/vendor/ports.c \
             -o "$out/ports.o"
     done
     expect "the same on RISC-V" $riscv -march=rv32imac_zicsr -std=c99 $warn \
-        -I. -Iexamples -Itests/vendor -c tests/vendor/ports.c -o "$out/ports.o"
+        -I. -Iexamples -I$here/vendor -c $here/vendor/ports.c -o "$out/ports.o"
     expect "CMake, ESP-IDF, Zephyr manifests" manifests
     case=$out/port
     settle=0
@@ -416,7 +416,7 @@ part_planted() {
 part_keys() {
     "${CC:-cc}" -std=c99 $warn -I. $here/keys.c -o "$out/keys"
     "$out/keys" | tee "$out/keys.md"
-    sh tests/readme.sh keys "$out/keys.md"
+    sh tests/tools/readme.sh keys "$out/keys.md"
 }
 
 . $here/figures.sh

@@ -40,7 +40,7 @@ static void check(int holds, int line)
 
 /* ------------------------------------------------------------------- hashes */
 
-/* A digest of the hashes of 0 to 63 bytes.  tests/test_hash.c compares each of
+/* A digest of the hashes of 0 to 63 bytes.  tests/unit/hash.c compares each of
    them with the vectors of their authors. */
 static uint64_t digest(int c, int d, int bits)
 {

@@ -9,7 +9,7 @@
  * kernel of ours.  That can fail one, cut it short, run something else before
  * it, or let the process die there: what is open is closed, as by kill -9, and
  * the test goes on.  It does not sync.  What needs real processes, signals and
- * syncs is in tests/file.sh.
+ * syncs is in tests/file/file.sh.
  */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L

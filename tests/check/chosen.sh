@@ -9,6 +9,6 @@ for hash in SIPHASH HALFSIPHASH FNV; do
     keys=20000
     [ $hash != FNV ] || keys=3000
     ${CC:-cc} -std=c99 -O2 -Wall -Wextra -Wpedantic -Werror \
-        -DIDEM_HASH=IDEM_HASH_$hash -I. tests/chosen.c -o "$B/chosen"
+        -DIDEM_HASH=IDEM_HASH_$hash -I. tests/check/chosen.c -o "$B/chosen"
     "$B/chosen" $keys
 done

@@ -185,4 +185,4 @@ sync storage 0
 verify storage 0
 FIELDS
 
-sh tests/readme.sh size "$out/table"
+sh tests/tools/readme.sh size "$out/table"

@@ -9,7 +9,7 @@
  *
  * The one report is the answer itself (a mismatch or not).  That it is one
  * however many bits of the two fingerprints agree says that it is all that is
- * told.  Prints what it counted; returns 1 on a miss.  tests/ct.sh runs it.
+ * told.  Prints what it counted; returns 1 on a miss.  ct.sh runs it.
  *
  *     PLANT_BRANCH   a branch on a bit of a hash, which it must find
  */
@@ -146,7 +146,7 @@ static void compare_payload(void)
 int main(void)
 {
     if (!RUNNING_ON_VALGRIND) {
-        puts("ct: to be run under valgrind (make ct)");
+        puts("ct: to be run under valgrind (make check PART=attack)");
         return 1;
     }
     memset(payload, 'p', sizeof payload);

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
-# Checks the model of the protocol exhaustively (tests/spin/protocol.pml), and
+# Checks the model of the protocol exhaustively (protocol.pml), and
 # that each variant which breaks a rule is found out.  SHORT=1 makes one call
 # of idem_begin less, and takes three of the variants.
 set -eu
 
-out=${B:-build}/spin
-model=$PWD/tests/spin/protocol.pml
-calls=${IDEM_BEGINS:-3}
+out=build/prove/spin
+model=$PWD/tests/proofs/protocol.pml
+calls=${BEGINS:-3}
 [ "${SHORT:-}" != 1 ] || calls=2
 rm -rf "$out"
 mkdir -p "$out"

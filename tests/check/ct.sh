@@ -5,12 +5,12 @@
 # SHORT=1 takes one level of optimization.
 set -eu
 
-out=build/ct
+out=build/check/ct
 rm -rf "$out"
 mkdir -p "$out"
 
 build() {
-    ${CC:-cc} -std=c99 -g "$@" -I. tests/ct.c -o "$out/ct"
+    ${CC:-cc} -std=c99 -g "$@" -I. tests/check/ct.c -o "$out/ct"
 }
 
 watch() {

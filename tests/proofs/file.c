@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: 0BSD */
-/* What Frama-C's value analysis runs of the file storage (tests/prove.sh): a
+/* What Frama-C's value analysis runs of the file storage (prove.sh): a
  * file is opened and closed and its callbacks called, any number of times, in
  * two processes, on a system that does anything that POSIX allows: it may fail
  * with any errno, do less than it was asked for, and say anything of a file.

@@ -5,7 +5,7 @@
 # SHORT=1 builds one.
 set -eu
 
-out=$PWD/build/repro
+out=$PWD/build/check/repro
 rm -rf "$out"
 mkdir -p "$out"
 targets="build/hello build/patterns build/file build/serial/demo"

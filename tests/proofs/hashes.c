@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: 0BSD */
-/* What Frama-C's value analysis runs of the hashes (tests/prove.sh): any bytes
+/* What Frama-C's value analysis runs of the hashes (prove.sh): any bytes
  * in two pieces of all lengths that differ in how words are filled; and the
  * texts of all answers.  It follows all executions at once, with every value
  * that an argument may have; that it has no alarm says that none of them reads

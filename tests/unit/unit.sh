@@ -7,12 +7,15 @@
 # compiles once for all; but one that implements the header itself, to replace
 # what that calls, gets its own.  Every *.cpp is compiled and not run.
 #
+# SEED and CALLS: of the model, which tells them when it fails.
 # A program run by hand, build/unit/table, says more about what fails.
 set -eu
 
 : "${CC:=cc}" "${CXX:=c++}" "${CFLAGS:=-std=c99 -Og -g}" "${B:=build}"
 unit=$B/unit
 export CC CXX CFLAGS B unit
+[ -z "${SEED:-}" ] || export IDEM_SEED="$SEED"
+[ -z "${CALLS:-}" ] || export IDEM_CALLS="$CALLS"
 jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
 # True if a file is missing, or older than what it may be made of.

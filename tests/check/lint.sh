@@ -1,17 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
 # Static analysis without a warning: gcc -fanalyzer, clang-tidy, cppcheck with
-# its MISRA C:2012 addon (tests/lint/misra.txt has what is not followed, and
-# why), complexity, stack, spelling, licence tags.  SHORT=1 leaves out the
-# journal's file and the other hashes.
+# its MISRA C:2012 addon (misra.txt has what is not followed, and why),
+# complexity, stack, spelling, licence tags.  SHORT=1 leaves out the journal's
+# file and the other hashes.
 set -eu
 
 complexity_max=22                   # of one function, McCabe
-out=build/lint
+out=build/check/lint
 rm -rf "$out"
 mkdir -p "$out"
-source=tests/compile/c.c
+source=tests/check/compile/c.c
 file="-D_POSIX_C_SOURCE=200809L -DIDEM_FILE_STORAGE"
+
+top=$PWD
 
 failed=0
 fail() {
@@ -35,13 +37,13 @@ clean() {
 clean "licence tags" sh -c '
     for f in $(git ls-files); do
         case $f in
-        LICENSE | README.md | .gitignore) continue ;;
-        fuzz/corpus/* | fuzz/seeds/* | tests/golden/*) continue ;;
+        LICENSE | *README.md | .gitignore) continue ;;
+        fuzz/seeds/* | tests/golden/*) continue ;;
         esac
         head -n 4 "$f" | grep -q "SPDX-License-Identifier: 0BSD" || echo "$f"
     done'
 clean spelling codespell -L nd --skip '*vectors_*' \
-    $(git ls-files | grep -v -e '^fuzz/corpus/' -e '^fuzz/seeds/')
+    $(git ls-files | grep -v '^fuzz/seeds/')
 clean "gcc -fanalyzer" gcc -std=c99 -O0 -fanalyzer $file -I. -c $source \
     -o "$out/o"
 
@@ -67,18 +69,18 @@ cppcheck -q --std=c99 --addon=misra --enable=style -D__GNUC__=12 \
     > "$out/misra" 2>&1
 sed -n 's/^misra-c2012-//p' "$out/misra" | sort -V > "$out/reports"
 uniq "$out/reports" > "$out/broken"
-sed -n 's/^\([0-9.]*\) .*/\1/p' tests/lint/misra.txt | sort -V > "$out/table"
+sed -n 's/^\([0-9.]*\) .*/\1/p' tests/check/misra.txt | sort -V > "$out/table"
 for rule in $(grep -vxFf "$out/table" "$out/broken"); do
-    fail "MISRA: rule $rule is broken, and tests/lint/misra.txt says not why"
+    fail "MISRA: rule $rule is broken, and tests/check/misra.txt says not why"
 done
 for rule in $(grep -vxFf "$out/broken" "$out/table"); do
-    echo "lint: MISRA: rule $rule is followed: tests/lint/misra.txt need not tell"
+    echo "lint: MISRA: rule $rule is followed: misra.txt need not tell"
 done
-! grep -q '^[0-9.]* *mandatory' tests/lint/misra.txt ||
+! grep -q '^[0-9.]* *mandatory' tests/check/misra.txt ||
     fail "MISRA: mandatory"
 echo "lint: MISRA C:2012: 0 mandatory," \
-    "$(grep -c ' required ' tests/lint/misra.txt) required and" \
-    "$(grep -c ' advisory ' tests/lint/misra.txt) advisory rules not" \
+    "$(grep -c ' required ' tests/check/misra.txt) required and" \
+    "$(grep -c ' advisory ' tests/check/misra.txt) advisory rules not" \
     "followed, in" \
     "$(wc -l < "$out/reports") places"
 
@@ -91,8 +93,8 @@ echo "lint: complexity: at most $most in one of $(wc -l < "$out/complexity")" \
     "functions:" $(sed -n '1,3s/.*: //p' "$out/complexity")
 [ "$most" -le $complexity_max ] || fail "complexity over $complexity_max"
 
-(cd "$out" && gcc -std=c99 -Os -I../.. -fstack-usage -fcallgraph-info=su \
-    -c "../../$source" -o stack.o)
+(cd "$out" && gcc -std=c99 -Os -I"$top" -fstack-usage -fcallgraph-info=su \
+    -c "$top/$source" -o stack.o)
 if grep -h "dynamic$" "$out"/*.su; then
     fail "a stack frame without a bound"
 fi

@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
-# Frama-C on idem.h: WP proves the functions that tests/prove/contracts.acsl
-# lists, all of their goals; Eva looks for undefined behaviour in what hashes.c
-# and file.c in tests/prove run, and finds none.  Then with faults
-# planted.  SHORT=1 leaves out WP's longest proofs, the longer of Eva's parts,
-# and most of the faults.
-#     prove.sh [PART...]      wp, hashes, file; none are all
+# What is shown without running it, each then with faults planted.
+#     prove.sh [PART...]
+#         spin        a model of the protocol, in all of its states (spin.sh)
+#         wp          Frama-C's WP proves what contracts.acsl asks of functions
+#         hashes      its Eva finds no undefined behaviour in what hashes.c runs
+#         file        likewise file.c: the storage in a file
+# SHORT=1 leaves out WP's longest proofs, the longer of Eva's parts, and most of
+# the faults.
 set -eu
 
 root=$PWD
@@ -35,7 +37,7 @@ wp() {
     header=$1/idem.h
     shift
     { echo '#include "idem.h"'
-      awk -f tests/prove/extract.awk "$header" tests/prove/contracts.acsl |
+      awk -f tests/proofs/extract.awk "$header" tests/proofs/contracts.acsl |
           grep -v '^ *IDEMI_UNROLL$'
     } > "$out/wp.c" || fail "the contracts do not fit the header"
     frama-c -machdep gcc_x86_64 -cpp-extra-args=-I. -wp -wp-rte \
@@ -60,7 +62,7 @@ part_wp() {
     wp . ${skipped:+-wp-skip-fct $skipped} ||
         fail "not everything is proved: $goals"
     echo "prove: WP and RTE: $goals goals of" \
-        "$(grep -c ^function tests/prove/contracts.acsl) functions" \
+        "$(grep -c ^function tests/proofs/contracts.acsl) functions" \
         ${skipped:+but $skipped}
     unproved idemi_clock_reached 's/<= IDEMI_PAST_MS/<= 3 * IDEMI_PAST_MS/'
     unproved idemi_pen_byte 's/p->at == p->end/p->at > p->end/'
@@ -84,15 +86,15 @@ eva() {
     shift 3
     rm -rf "$out/hinted"
     mkdir "$out/hinted"
-    awk -f tests/prove/hint.awk "tests/prove/$hints" "$header" \
+    awk -f tests/proofs/hint.awk "tests/proofs/$hints" "$header" \
         > "$out/hinted/idem.h" || fail "the hints do not fit the header"
-    returns=$(sed -n 's/^returns //p' "tests/prove/$hints" | tr ' ' : |
+    returns=$(sed -n 's/^returns //p' "tests/proofs/$hints" | tr ' ' : |
         paste -s -d , -)
     (cd "$out/hinted" && frama-c -machdep gcc_x86_64 \
-        -cpp-extra-args="-I. -I$root/tests/prove" \
+        -cpp-extra-args="-I. -I$root/tests/proofs" \
         -eva -main main ${returns:+-eva-split-return-function "$returns"} \
         -eva-msg-key=-initial-state,-final-states -metrics-eva-cover "$@" \
-        "$root/tests/prove/$driver") > "$out/log" 2>&1 ||
+        "$root/tests/proofs/$driver") > "$out/log" 2>&1 ||
         grep -q '^\[eva:alarm\]' "$out/log" || fail "Frama-C stopped"
     alarms=$(grep -c '^\[eva:alarm\]' "$out/log" || :)
     functions=$(sed -n 's/^ *\([0-9]*\) functions analyzed.*/\1/p' "$out/log")
@@ -142,8 +144,12 @@ part_file() {
     found "a file that stays open" idemi_file_take 's/(void)close(.*/;/' stored
 }
 
+part_spin() {
+    sh tests/proofs/spin.sh
+}
+
 why3 config detect > /dev/null 2>&1
-for part in ${*:-wp hashes file}; do
+for part in ${*:-spin wp hashes file}; do
     out=$root/build/prove/$part
     rm -rf "$out"
     mkdir -p "$out"

@@ -1,0 +1,242 @@
+#!/bin/sh
+# SPDX-License-Identifier: 0BSD
+# Every configuration, and what can be told without running it.
+#     check.sh [PART...]
+#         compile     without a warning in each language, compiler and option
+#         tests       in each option, word size, byte order, sanitizer
+#         builds      two builds give the same bytes
+#         lint        static analysis, MISRA, complexity, stack, spelling
+#         attack      crafted keys cost nothing, time tells no secret
+# SHORT=1 leaves out what differs least from something that stays in.
+set -eu
+
+short=${SHORT:-}
+cc=${CC:-cc}
+build=${B:-build}
+passed=0
+failed=0
+
+# run NAME COMMAND...: one check; those that fail are shown, and the rest goes on
+run() {
+    what=$1
+    shift
+    if "$@" > "$out/log" 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $what: $1"
+        grep -E 'error|warning|[Ff]ail|not ok|died|violation' "$out/log" |
+            head -n 3
+    fi
+}
+
+gcc_warn="-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wcast-align=strict
+    -Wcast-qual -Wundef -Wwrite-strings -Wstrict-overflow=2 -Werror"
+c_warn="-Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition
+    -Wc++-compat"
+# Of -Weverything, less:
+#   padded                   structs are laid out for size and reading
+#   unsafe-buffer-usage      pointers with lengths are what C has
+#   declaration-after-...    a warning for C90
+#   c++98-compat             C++11 is the oldest supported
+#   old-style-cast           one source for C and C++
+#   zero-as-null-pointer...  the same: NULL is C's
+clang_warn="-Weverything -Werror -Wno-padded -Wno-unsafe-buffer-usage
+    -Wno-declaration-after-statement -Wno-c++98-compat
+    -Wno-c++98-compat-pedantic -Wno-old-style-cast
+    -Wno-zero-as-null-pointer-constant"
+
+gcc_c="gcc $gcc_warn $c_warn"
+clang_c="clang-19 $clang_warn"
+source=tests/check/compile
+
+# compile STD FLAGS... SOURCE: with both compilers of its language
+compile() {
+    std=$1
+    shift
+    case $std in
+    c++*) compilers="g++ $gcc_warn:clang++-19 $clang_warn" ;;
+    *)    compilers="$gcc_c:$clang_c" ;;
+    esac
+    for compiler in "${compilers%%:*}" "${compilers#*:}"; do
+        run "$std $*" $compiler -std=$std -I. -c "$@" -o "$out/o"
+    done
+}
+
+options="-Os
+-DIDEM_NO_JOURNAL
+-DIDEM_WIDE=0
+-DIDEM_WIDE=1
+-DIDEM_HASH=IDEM_HASH_HALFSIPHASH
+-DIDEM_HASH=IDEM_HASH_FNV
+-DIDEM_FILE_STORAGE -D_POSIX_C_SOURCE=200809L
+-m32 -idirafter /usr/include/$(gcc -print-multiarch)"
+more_options="-O2
+-O3
+-DIDEM_DEBUG
+-DIDEM_STATIC
+-DIDEM_API=extern
+-fshort-enums
+-funsigned-char
+-ffreestanding"
+
+# each_option STD SOURCE: compiles with none, then with each
+each_option() {
+    compile $1 -O0 $2
+    echo "$options" > "$out/options"
+    while read -r option; do
+        compile $1 $option $2
+    done < "$out/options"
+}
+
+# Every language and option, with both compilers
+languages() {
+    [ "$short" = 1 ] || options="$options
+$more_options"
+    each_option c99 $source/c.c
+    compile c++11 -O0 $source/cpp.cpp
+    compile c99 -O0 $source/own_memory.c
+    if [ "$short" != 1 ]; then
+        each_option c++11 $source/cpp.cpp
+        each_option c99 $source/own_memory.c
+        for std in c11 c17 c++17; do
+            case $std in
+            c++*) each_option $std $source/cpp.cpp ;;
+            *)    each_option $std $source/c.c ;;
+            esac
+        done
+    fi
+    run windows $gcc_c -std=c99 -I. -c $source/windows.c -o "$out/o"
+    run tcc tcc -std=c99 -Wall -Werror -I. -c $source/c.c -o "$out/o"
+}
+
+# program NAME COMMAND...: builds it, and it runs
+program() {
+    name=$1
+    shift
+    run "$name" "$@" -I. -o "$out/$name"
+    run "$name runs" "$out/$name"
+}
+
+# C++; two files with one implementation, two with private ones
+links() {
+    program cpp g++ -std=c++11 $source/cpp.cpp
+    program two $gcc_c -std=c99 $source/two_a.c $source/two_b.c
+    program private $gcc_c -std=c99 $source/private_a.c $source/private_b.c
+}
+
+# Whether an object asks for no more than three functions of a C library, and
+# what the compiler brings.
+freestanding() {
+    ! arm-none-eabi-nm -u "$1" | grep -Ev \
+        ' (memcpy|memset|memcmp|__aeabi_.*|__gnu_.*|protocol_.*)$'
+}
+
+# Cortex-M0, AVR, STM8, big-endian
+machines() {
+    arm="arm-none-eabi-gcc -std=c99 -mcpu=cortex-m0 -mthumb -Os $gcc_warn
+        $c_warn"
+    avr="avr-gcc -std=c99 -mmcu=atmega328p -Os -Wall -Wextra -Wconversion
+        -Werror"
+    run cortex-m0 $arm -I. -c $source/c.c -o "$out/o"
+    run avr $avr -I. -c $source/c.c -o "$out/o"
+    run s390x s390x-linux-gnu-gcc -std=c99 -O2 $gcc_warn -I. -c $source/c.c \
+        -o "$out/o"
+    [ "$short" = 1 ] ||
+        run stm8 sdcc -mstm8 --std-c99 --opt-code-size -I. -c $source/c.c \
+            -o "$out/c.rel"
+    for name in protocol device; do
+        run "$name.c on cortex-m0" $arm -ffreestanding -I. -c \
+            examples/serial/$name.c -o "$out/o"
+        run "$name.c is freestanding" freestanding "$out/o"
+        run "$name.c on avr" $avr -I. -c examples/serial/$name.c -o "$out/o"
+    done
+}
+
+part_compile() {
+    languages
+    links
+    machines
+}
+
+# tests NAME FLAGS: the unit tests in $unit, or all, built by $CC with these and
+# run by $RUNNER
+tests() {
+    name=$1
+    CFLAGS=$2
+    B=$(cd "$out" && pwd)/unit
+    rm -rf "$B"
+    run "tests: $name" sh tests/unit/unit.sh $unit
+    echo "-- tests: $name: $(tail -n 1 "$out/log")"
+}
+
+# bare NAME FLAGS: the same where there is no cmocka
+bare() {
+    ar rc "$out/libcmocka.a"
+    tests "$1" "$2 -Itests/unit/bare -L$out"
+}
+
+part_tests() {
+    [ "$short" != 1 ] || CALLS=${CALLS:-20000}
+    CALLS=${CALLS:-100000} RUNNER= unit=
+    export CC CFLAGS B CALLS RUNNER
+    san="-fsanitize=address,undefined -fno-sanitize-recover=all -g1"
+    narrow="-DIDEM_WIDE=0 -DIDEM_HASH=2"
+    CC=clang-19
+    tests "clang, address, undefined, integer" \
+        "-std=c99 -O1 $san -fsanitize=implicit-conversion"
+    run "crash, sanitized" clang-19 -std=c99 -O1 $san -I. \
+        tests/storage/crash.c -o "$out/crash"
+    for geometry in nor8 ecc-odd fram; do
+        run "crash, sanitized, $geometry" "$out/crash" --short \
+            --geometry $geometry
+    done
+    CC=gcc
+    bare "gcc -m32 -Os, 16-bit index, HalfSipHash" \
+        "-m32 -idirafter /usr/include/$(gcc -print-multiarch) -std=c99 -Os
+        $narrow"
+    unit=threads
+    tests "threads, watched" "-std=c99 -O1 -g -fsanitize=thread"
+    unit="hash keys journal journal_hash table"
+    tests FNV "-std=c99 -O0 -DIDEM_HASH=3"
+    unit=
+    if [ "$short" != 1 ]; then
+        tests "gcc, address and undefined" "-std=c99 -O1 $san"
+        tests "gcc -Os, 16-bit index, HalfSipHash" "-std=c99 -Os $narrow"
+        tests "gcc -O3" "-std=c99 -O3"
+        tests FNV "-std=c99 -O1 -DIDEM_HASH=3"
+        CC=clang-19
+        bare "clang, memory" "-std=c99 -O1 -g -fsanitize=memory"
+        CC=s390x-linux-gnu-gcc
+        RUNNER=qemu-s390x
+        bare "big-endian s390x" "-std=c99 -O2 -static"
+    fi
+}
+
+part_builds() {
+    run "two builds" sh tests/check/repro.sh
+}
+
+# told COMMAND...: one check that says itself what it finds
+told() {
+    if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+}
+
+part_lint() {
+    told sh tests/check/lint.sh
+}
+
+part_attack() {
+    told env CC="$cc" B="$build" sh tests/check/chosen.sh
+    told env CC="$cc" sh tests/check/ct.sh
+}
+
+for part in ${*:-compile tests builds lint attack}; do
+    echo "-- $part"
+    out=$build/check/$part
+    rm -rf "$out"
+    mkdir -p "$out"
+    "part_$part"
+done
+echo "check: $passed passed, $failed failed"
+[ "$failed" = 0 ]
