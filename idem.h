@@ -3526,7 +3526,6 @@ static int idemi_recover_has_record(idem_table *t, uint32_t sequence,
     idemi_record r;
     idem_slot mine;
 
-    IDEM_MEMSET(&r, 0, sizeof r);
     r.s = &mine;
     for (j->have = 0; at < j->sector_size; at += j->granule)
         if (idemi_recover_record(t, sequence, at, &r) &&
@@ -3550,7 +3549,6 @@ static void idemi_recover_sector(idem_table *t, const idemi_header *h,
     idemi_record r;
     idem_slot mine;
 
-    IDEM_MEMSET(&r, 0, sizeof r);
     r.s = &mine;
     j->have = 0;
     idemi_recover_usual(t, h);
@@ -3560,8 +3558,7 @@ static void idemi_recover_sector(idem_table *t, const idemi_header *h,
     j->end = h->carried_end;
     while (at < end) {
         uint32_t len = idemi_recover_record(t, h->sequence, at, &r);
-        int carried = (r.flags & IDEMI_CARRIED) != 0;
-        if (!len || carried != (at < h->carried_end)) {
+        if (!len || !(r.flags & IDEMI_CARRIED) != (at >= h->carried_end)) {
             if (t->buffer[at - j->window] != t->config->storage->erased)
                 dirty = at;
             at += j->granule;
@@ -3599,7 +3596,8 @@ static int idemi_recover_next(idem_table *t, uint32_t sequence,
 
 /* Reads all sectors from the tail to the head.  One that the next does not
    name, though that names an older one, was passed over.  One that is named,
-   and not there, is lost. */
+   and not there, is lost; so is the head if its header, which was found a moment
+   ago, reads otherwise now. */
 static void idemi_recover_ring(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -3607,12 +3605,12 @@ static void idemi_recover_ring(idem_table *t)
     idemi_header h, next;
     int more = idemi_recover_next(t, j->tail, &h);
 
-    if (!more)
-        return;
-    t->clock = t->swept = h.time;
-    t->soonest = t->clock + IDEMI_NEVER_MS;
-    if (h.sequence == j->tail)
-        named = idemi_header_before(&h);
+    if (more) {
+        t->clock = t->swept = h.time;
+        t->soonest = t->clock + IDEMI_NEVER_MS;
+        if (h.sequence == j->tail)
+            named = idemi_header_before(&h);
+    }
     for (; more; h = next) {
         uint32_t stated = 0;
         more = idemi_recover_next(t, h.sequence + 1, &next);
@@ -3625,6 +3623,8 @@ static void idemi_recover_ring(idem_table *t)
         named = h.sequence;
         idemi_recover_sector(t, &h, stated);
     }
+    if (named != j->head)
+        idemi_recover_lost(t, j->head);
 }
 
 /* The places in which the first heads of a journal are begun: they may have
@@ -5340,6 +5340,8 @@ static int idemi_file_take(idem_file *file, const char *path, uint32_t size)
         return IDEM_E_LOCK;
     if (!file->error && fstat(file->fd, &is) < 0)
         file->error = errno;
+    if (!file->error && !S_ISREG(is.st_mode))
+        return IDEM_E_FORMAT;
     if (!file->error && is.st_size != (off_t)size) {
         if (!idemi_file_is_blank(file, is.st_size))
             return file->error ? IDEM_E_STORAGE : IDEM_E_FORMAT;
