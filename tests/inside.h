@@ -28,13 +28,6 @@ static inline uint32_t inside_clock(const idem_table *t)
     return t->clock;
 }
 
-/* Milliseconds of silence that the journal does not tell of, modulo 2^32: what
-   is longer than any retention is told as less. */
-static inline uint32_t inside_lag(const idem_table *t)
-{
-    return t->journal->lag;
-}
-
 /* The sequence of the sector that a callback of this table is called for. */
 static inline uint32_t inside_sequence(const idem_table *t)
 {
@@ -66,8 +59,8 @@ static inline uint32_t inside_check(const idem_table *t, const uint8_t *bytes,
                                     uint32_t sequence, uint32_t offset,
                                     uint32_t len)
 {
-    return idemi_storage_check(t, offset ? sequence : 0, offset, bytes,
-                               len - 4);
+    return idemi_storage_check(t->config, offset ? sequence : 0,
+                               offset ^ t->journal->shape, bytes, len - 4);
 }
 
 /* `is` was made out of `was`, whose check is right where that stands: so is that
@@ -90,15 +83,13 @@ static inline void inside_seal(const idem_table *t, const uint8_t *was,
 
 unsigned inside_hash(const idem_table *t, const char *scope, const char *key)
 {
-    idem_request rq = { 0 };
+    idemi_id id;
 
-    rq.scope = scope;
-    rq.key = key;
-    while (scope[rq.scope_len])
-        rq.scope_len++;
-    while (key[rq.key_len])
-        rq.key_len++;
-    return idemi_hash_key(t->config, &rq);
+    id.scope = (const unsigned char *)scope;
+    id.scope_len = strlen(scope);
+    id.key = (const unsigned char *)key;
+    id.key_len = strlen(key);
+    return idemi_hash_key(t->config, &id);
 }
 
 unsigned inside_home(const idem_table *t, const char *scope, const char *key)
