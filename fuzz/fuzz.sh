@@ -84,4 +84,10 @@ for name in $harnesses; do
         -o "$out/$name-afl" > "$out/log" 2>&1 || { cat "$out/log"; exit 1; }
     afl "$name" "$seconds"
 done
+# The header has one hash at a time: the others too.
+for hash in 2 3; do
+    clang-19 $flags -fsanitize=fuzzer $sanitize -DIDEM_HASH=$hash fuzz/hash.c \
+        -o "$out/hash-$hash"
+    libfuzzer hash "hash-$hash" "$((seconds / 5))"
+done
 echo "fuzz: $total executions, nothing found"

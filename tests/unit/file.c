@@ -1271,7 +1271,7 @@ static void a_full_disk_loses_nothing(void **state)
 {
     process p;
     idem_claim mine;
-    int i;
+    int i, result;
 
     (void)state;
     start();
@@ -1286,7 +1286,8 @@ static void a_full_disk_loses_nothing(void **state)
     for (i = 0; i < 100; i++) {
         assert_true(ask("b") < 0);
         claim = mine;
-        is(complete("poured"), IDEM_E_STORAGE);
+        result = complete("poured");
+        assert_true(result == IDEM_E_STORAGE || result == IDEM_E_SPACE);
     }
     assert_true(struck());
     is(table.storage_error, EDQUOT);
