@@ -28,6 +28,12 @@ static inline uint32_t inside_clock(const idem_table *t)
     return t->clock;
 }
 
+/* Logical time of the newest record, which no call tells; of the journal alone. */
+static inline uint32_t inside_told(const idem_table *t)
+{
+    return t->journal->told;
+}
+
 /* The sequence of the sector that a callback of this table is called for. */
 static inline uint32_t inside_sequence(const idem_table *t)
 {
