@@ -105,7 +105,7 @@ unsigned inside_home(const idem_table *t, const char *scope, const char *key)
 
 unsigned inside_positions(const idem_table *t)
 {
-    return t->index_size;
+    return idemi_index_size(t);
 }
 
 int inside_flip(idem_table *t, unsigned n, unsigned bit)
@@ -116,11 +116,10 @@ int inside_flip(idem_table *t, unsigned n, unsigned bit)
     case 0: t->state_len ^= (uint16_t)(1u << bit % 16); return 1;
     case 1: t->free ^= (idem_number)(1u << bit % number_bits); return 1;
     case 2: t->capacity ^= 1u << bit; return 1;
-    case 3: t->index_size ^= 1u << bit; return 1;
-    case 4: t->clock ^= 1u << bit; return 1;
-    case 5: t->swept ^= 1u << bit; return 1;
-    case 6: t->soonest ^= 1u << bit; return 1;
-    case 7: t->token ^= 1u << bit; return 1;
+    case 3: t->clock ^= 1u << bit; return 1;
+    case 4: t->swept ^= 1u << bit; return 1;
+    case 5: t->soonest ^= 1u << bit; return 1;
+    case 6: t->token ^= 1u << bit; return 1;
     default: return 0;
     }
 }
