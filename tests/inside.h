@@ -28,7 +28,7 @@ static inline uint32_t inside_clock(const idem_table *t)
     return t->clock;
 }
 
-/* Logical time of the newest record, which no call tells; of the journal alone. */
+/* Logical time of the journal's newest record, which no call tells. */
 static inline uint32_t inside_told(const idem_table *t)
 {
     return t->journal->told;

@@ -777,8 +777,8 @@ static void sway_tick(void)
     tell_tick(the.now);
 }
 
-/* Logical time goes on, and stands where the journal has told of none for longer
-   than anything is remembered. */
+/* Logical time goes on, and stands where the journal has told of none for
+   longer than anything is remembered. */
 static void advance(uint32_t ms)
 {
     if (the.config.storage) {
@@ -1021,8 +1021,8 @@ static void answer_begin(known *k, const asked *a, int result,
         wrote();
 }
 
-/* A begin may have evicted one key to grant a claim on this one; nothing else
-   evicts. */
+/* A begin may have evicted one key to grant a claim on this one, also if that
+   could not be written then; nothing else evicts. */
 static void note_eviction(const known *k, int result)
 {
     uint32_t evicted = the.table.stats.evicted - the.evicted;
@@ -1031,7 +1031,8 @@ static void note_eviction(const known *k, int result)
         return;
     truth.evicted = truth.calls;
     PROMISE(evicted == 1 && the.config.full == IDEM_EVICT_OLDEST);
-    PROMISE(result == IDEM_EXECUTE && model_no_room(&truth, k, MOST));
+    PROMISE(result == IDEM_EXECUTE || result == IDEM_E_STORAGE);
+    PROMISE(model_no_room(&truth, k, MOST));
 }
 
 static void begin(unsigned key)

@@ -51,7 +51,8 @@ static uint64_t digest(int strong)
 
     memset(&hashed, 0, sizeof hashed);
     for (unsigned i = 0; i < sizeof hashed.secret; i++)
-        hashed.secret[i] = (uint8_t)(IDEM_HASH == IDEM_HASH_SIPHASH ? i : i % 8);
+        hashed.secret[i] =
+            (uint8_t)(IDEM_HASH == IDEM_HASH_SIPHASH ? i : i % 8);
     for (unsigned len = 0; len < sizeof data; len++) {
         idem_fingerprint_state state;
         uint64_t hash;
