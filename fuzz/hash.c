@@ -29,63 +29,40 @@ static size_t next_piece(message *m, size_t at)
     return len < m->len - at ? len : m->len - at;
 }
 
-static void check_siphash(message m, const uint8_t *key, int c, int d)
+/* One of the two hashes, in one piece. */
+static uint64_t whole(const message *m, const idem_config *config, int strong)
 {
-    idem_siphash_state state, copy;
-    size_t at = 0, len;
+    idem_fingerprint_state state;
 
-    idem_siphash_init(&state, key, c, d);
+    idemi_hash_init(&state, config, strong);
+    idemi_hash_update(&state, m->bytes, m->len);
+    return idemi_hash_final(&state);
+}
+
+static void check_pieces(message m, const idem_config *config, int strong)
+{
+    uint64_t expected = whole(&m, config, strong);
+    idem_fingerprint_state state, copy;
+    size_t at = 0, len = 0;
+
+    idemi_hash_init(&state, config, strong);
+    copy = state;
     for (; at < m.len; at += len) {
         len = next_piece(&m, at);
         copy = state;
-        idem_siphash_update(&state, m.bytes + at, len);
+        idemi_hash_update(&state, m.bytes + at, len);
     }
-    if (m.len) {
-        idem_siphash_update(&copy, m.bytes + m.len - len, len);
-        PROMISE(idem_siphash_final(&copy) ==
-                idem_siphash(key, c, d, m.bytes, m.len));
-    }
-    PROMISE(idem_siphash_final(&state) ==
-            idem_siphash(key, c, d, m.bytes, m.len));
-}
-
-static void check_halfsiphash(message m, const uint8_t *key, int c, int d,
-                              int bits)
-{
-    idem_halfsiphash_state state;
-    size_t at = 0, len;
-
-    idem_halfsiphash_init(&state, key, c, d, bits);
-    for (; at < m.len; at += len) {
-        len = next_piece(&m, at);
-        idem_halfsiphash_update(&state, m.bytes + at, len);
-    }
-    PROMISE(idem_halfsiphash_final(&state) ==
-            idem_halfsiphash(key, c, d, bits, m.bytes, m.len));
-}
-
-static void check_fnv1a(message m)
-{
-    uint32_t hash32 = IDEM_FNV1A32_INIT;
-    uint64_t hash64 = IDEM_FNV1A64_INIT;
-    size_t at = 0, len;
-
-    for (; at < m.len; at += len) {
-        len = next_piece(&m, at);
-        hash32 = idem_fnv1a32_update(hash32, m.bytes + at, len);
-        hash64 = idem_fnv1a64_update(hash64, m.bytes + at, len);
-    }
-    PROMISE(hash32 == idem_fnv1a32(m.bytes, m.len));
-    PROMISE(hash64 == idem_fnv1a64(m.bytes, m.len));
+    idemi_hash_update(&copy, m.bytes + m.len - len, len);
+    PROMISE(idemi_hash_final(&copy) == expected);
+    PROMISE(idemi_hash_final(&state) == expected);
 }
 
 /* A fingerprint made in pieces is the one that idem_begin makes: it is the
    same command for it. */
-static void check_fingerprint(message m, const uint8_t *key)
+static void check_fingerprint(message m, const idem_config *config)
 {
     static idem_table table;
     static uint32_t memory[IDEM_MEMORY_SIZE(1, 1, 0, 0) / 4];
-    idem_config config = { .capacity = 1, .key_max = 1 };
     idem_request request = { .key = "k", .key_len = 1,
                              .payload = m.bytes, .payload_len = m.len };
     idem_fingerprint_state state;
@@ -93,12 +70,9 @@ static void check_fingerprint(message m, const uint8_t *key)
     idem_reply reply = { 0 };
     size_t at = 0, len;
 
-    memcpy(config.secret, key, sizeof config.secret);
-    config.secret[0] |= 1;
-    config.secret[8] |= 1;
-    PROMISE(!idem_open(&table, &config, memory, sizeof memory, 0));
+    PROMISE(!idem_open(&table, config, memory, sizeof memory, 0));
     PROMISE(idem_begin(&table, &claim, &reply, &request, 0) == IDEM_EXECUTE);
-    idem_fingerprint_init(&state, &config);
+    idem_fingerprint_init(&state, config);
     for (; at < m.len; at += len) {
         len = next_piece(&m, at);
         idem_fingerprint_update(&state, m.bytes + at, len);
@@ -112,12 +86,12 @@ static void check_fingerprint(message m, const uint8_t *key)
 
 static void run(input *in)
 {
-    static const int rounds[][2] = { { 1, 3 }, { 2, 4 }, { 3, 3 }, { 4, 8 } };
-    const int *cd = rounds[input_below(in, 4)];
-    uint8_t key[16] = { 0 };
+    idem_config config = { .capacity = 1, .key_max = 1 };
     message m;
 
-    input_bytes(in, key, sizeof key);
+    input_bytes(in, config.secret, sizeof config.secret);
+    config.secret[0] |= 1;
+    config.secret[8] |= 1;
     m.lengths.left = input_below(in, 64);
     if (m.lengths.left > in->left)
         m.lengths.left = in->left;
@@ -125,9 +99,7 @@ static void run(input *in)
     in->at += m.lengths.left;
     in->left -= m.lengths.left;
     m.len = input_bytes(in, m.bytes, sizeof m.bytes);
-    check_siphash(m, key, cd[0], cd[1]);
-    check_halfsiphash(m, key, cd[0], cd[1], 32);
-    check_halfsiphash(m, key, cd[0], cd[1], 64);
-    check_fnv1a(m);
-    check_fingerprint(m, key);
+    check_pieces(m, &config, 0);
+    check_pieces(m, &config, 1);
+    check_fingerprint(m, &config);
 }

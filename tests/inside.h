@@ -28,11 +28,10 @@ static inline uint32_t inside_clock(const idem_table *t)
     return t->clock;
 }
 
-/* Milliseconds of silence that the journal does not tell of, modulo 2^32: what
-   is longer than any retention is told as less. */
-static inline uint32_t inside_lag(const idem_table *t)
+/* Logical time of the journal's newest record, which no call tells. */
+static inline uint32_t inside_told(const idem_table *t)
 {
-    return t->journal->lag;
+    return t->journal->told;
 }
 
 /* The sequence of the sector that a callback of this table is called for. */
@@ -66,8 +65,8 @@ static inline uint32_t inside_check(const idem_table *t, const uint8_t *bytes,
                                     uint32_t sequence, uint32_t offset,
                                     uint32_t len)
 {
-    return idemi_storage_check(t, offset ? sequence : 0, offset, bytes,
-                               len - 4);
+    return idemi_storage_check(t->config, offset ? sequence : 0,
+                               offset ^ t->journal->shape, bytes, len - 4);
 }
 
 /* `is` was made out of `was`, whose check is right where that stands: so is that
@@ -90,15 +89,13 @@ static inline void inside_seal(const idem_table *t, const uint8_t *was,
 
 unsigned inside_hash(const idem_table *t, const char *scope, const char *key)
 {
-    idem_request rq = { 0 };
+    idemi_id id;
 
-    rq.scope = scope;
-    rq.key = key;
-    while (scope[rq.scope_len])
-        rq.scope_len++;
-    while (key[rq.key_len])
-        rq.key_len++;
-    return idemi_hash_key(t->config, &rq);
+    id.scope = (const unsigned char *)scope;
+    id.scope_len = strlen(scope);
+    id.key = (const unsigned char *)key;
+    id.key_len = strlen(key);
+    return idemi_hash_key(t->config, &id);
 }
 
 unsigned inside_home(const idem_table *t, const char *scope, const char *key)
@@ -108,7 +105,7 @@ unsigned inside_home(const idem_table *t, const char *scope, const char *key)
 
 unsigned inside_positions(const idem_table *t)
 {
-    return t->index_size;
+    return idemi_index_size(t);
 }
 
 int inside_flip(idem_table *t, unsigned n, unsigned bit)
@@ -119,11 +116,10 @@ int inside_flip(idem_table *t, unsigned n, unsigned bit)
     case 0: t->state_len ^= (uint16_t)(1u << bit % 16); return 1;
     case 1: t->free ^= (idem_number)(1u << bit % number_bits); return 1;
     case 2: t->capacity ^= 1u << bit; return 1;
-    case 3: t->index_size ^= 1u << bit; return 1;
-    case 4: t->clock ^= 1u << bit; return 1;
-    case 5: t->swept ^= 1u << bit; return 1;
-    case 6: t->soonest ^= 1u << bit; return 1;
-    case 7: t->token ^= 1u << bit; return 1;
+    case 3: t->clock ^= 1u << bit; return 1;
+    case 4: t->swept ^= 1u << bit; return 1;
+    case 5: t->soonest ^= 1u << bit; return 1;
+    case 6: t->token ^= 1u << bit; return 1;
     default: return 0;
     }
 }

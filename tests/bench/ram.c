@@ -40,22 +40,30 @@ enum {
     CHURN_LIVE = CHURN_CAPACITY / 4 * 3
 };
 
-static const uint8_t secret[16] = {
+static const idem_config keyed = { .secret = {
     0x5b, 0x0e, 0x91, 0x27, 0xd4, 0x66, 0x8f, 0x13,
     0x77, 0xc2, 0x3a, 0xe8, 0x19, 0xbd, 0x40, 0xf5,
-};
+} };
 
 /* With the rounds compiled in, as idem.h has them inside */
 #define FLAT __attribute__((flatten))
 
 FLAT static uint32_t hash_key(const void *key)
 {
-    return (uint32_t)idem_siphash(secret, 1, 3, key, KEY_LEN);
+    idem_fingerprint_state state;
+
+    idemi_hash_init(&state, &keyed, 0);
+    idemi_hash_update(&state, key, KEY_LEN);
+    return (uint32_t)idemi_hash_final(&state);
 }
 
 FLAT static uint64_t hash_payload(const void *payload)
 {
-    return idem_siphash(secret, 2, 4, payload, PAYLOAD_LEN);
+    idem_fingerprint_state state;
+
+    idemi_hash_init(&state, &keyed, 1);
+    idemi_hash_update(&state, payload, PAYLOAD_LEN);
+    return idemi_hash_final(&state);
 }
 
 /* Touched when it is handed out */
@@ -136,7 +144,7 @@ static void idem_subject_open(size_t keys, uint32_t retention_ms)
     config.response_max = RESPONSE_LEN;
     config.retention_ms = retention_ms;
     config.lease_ms = LEASE_MS;
-    memcpy(config.secret, secret, sizeof secret);
+    memcpy(config.secret, keyed.secret, sizeof config.secret);
     memory = warm_alloc(size);
     if (idem_open(&table, &config, memory, size, 0) != IDEM_OK)
         fail("idem.h: cannot open");

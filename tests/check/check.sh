@@ -197,7 +197,7 @@ part_tests() {
         $narrow"
     unit=threads
     tests "threads, watched" "-std=c99 -O1 -g -fsanitize=thread"
-    unit="hash keys journal journal_hash table"
+    unit="keys journal journal_hash table"
     tests FNV "-std=c99 -O0 -DIDEM_HASH=3"
     unit=
     if [ "$short" != 1 ]; then

@@ -78,7 +78,9 @@ static void hash_all(void)
 {
     unsigned before = (unsigned)VALGRIND_COUNT_ERRORS;
     idem_fingerprint_state state;
-    uint64_t fingerprint, hash;
+    idemi_id id = { NULL, payload, 0, 0 };
+    uint64_t fingerprint;
+    uint32_t hash;
 
     hide(config.secret, sizeof config.secret);
     hide(payload, sizeof payload);
@@ -88,11 +90,8 @@ static void hash_all(void)
         idem_fingerprint_update(&state, payload + len / 3, len - len / 3);
         fingerprint = idem_fingerprint_final(&state);
         demand_hidden(&fingerprint, sizeof fingerprint);
-#if IDEM_HASH == IDEM_HASH_SIPHASH
-        hash = idem_siphash(config.secret, 1, 3, payload, len);
-#else
-        hash = idem_halfsiphash(config.secret, 1, 3, 32, payload, len);
-#endif
+        id.key_len = len;
+        hash = idemi_hash_id(&config, &id);
         PLANTED(hash);
         demand_hidden(&hash, sizeof hash);
     }

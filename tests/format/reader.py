@@ -20,9 +20,8 @@ M32 = 0xffffffff
 
 # ------------------------------------------------------------------- hashes
 
-def sip(secret, data, bits, rounds=(1, 3), wide=False):
-    """SipHash (bits 64) or HalfSipHash (32): its first 32 bits, or, of the one
-    with the wide output, the first 32 of that."""
+def sip(secret, data, bits):
+    """The first 32 bits of SipHash-1-3 (bits 64) or HalfSipHash-1-3 (32)."""
     size = bits // 8
     mask = (1 << bits) - 1
     if bits == 64:
@@ -35,8 +34,6 @@ def sip(secret, data, bits, rounds=(1, 3), wide=False):
     k0 = int.from_bytes(secret[:size], "little")
     k1 = int.from_bytes(secret[size:2 * size], "little")
     v = [v[0] ^ k0, v[1] ^ k1, v[2] ^ k0, v[3] ^ k1]
-    if wide:
-        v[1] ^= 0xee
 
     def turn(x, n):
         return ((x << n) | (x >> (bits - n))) & mask
@@ -57,18 +54,18 @@ def sip(secret, data, bits, rounds=(1, 3), wide=False):
     for at in range(0, len(padded), size):
         word = int.from_bytes(padded[at:at + size], "little")
         v[3] ^= word
-        for _ in range(rounds[0]):
-            round_()
+        round_()
         v[0] ^= word
-    v[2] ^= 0xee if wide else 0xff
-    for _ in range(rounds[1]):
+    v[2] ^= 0xff
+    for _ in range(3):
         round_()
     return (v[0] ^ v[1] ^ v[2] ^ v[3] if bits == 64 else v[1] ^ v[3]) & M32
 
 
-def fnv1a(data, value, prime, bits):
+def fnv1a(data):
+    value = 0x811c9dc5
     for byte in data:
-        value = (value ^ byte) * prime & (1 << bits) - 1
+        value = (value ^ byte) * 0x01000193 & M32
     return value
 
 
@@ -78,17 +75,7 @@ def index_hash(device, scope, key):
         return sip(device.secret, data, 64)
     if device.hash == HALFSIPHASH:
         return sip(device.secret[8:], data, 32)
-    return fnv1a(data, 0x811c9dc5, 0x01000193, 32)
-
-
-def fingerprint(device, data):
-    """The low half of it."""
-    if device.hash == SIPHASH:
-        return sip(device.secret, data, 64, (2, 4))
-    if device.hash == HALFSIPHASH:
-        return sip(device.secret, data, 32, (2, 4), True)
-    return fnv1a(data + len(data).to_bytes(8, "little"), 0xcbf29ce484222325,
-                 0x100000001b3, 64) & M32
+    return fnv1a(data)
 
 
 # ------------------------------------------------------------------- storage
@@ -108,9 +95,7 @@ class Device:
         self.secret = bytes.fromhex(d["secret"])
         self.bytes = bytes.fromhex(d["bytes"])
         self.front = self.whole(HEADER)
-        self.geometry = fingerprint(self, le32(self.sector_size) +
-                                    le32(self.sector_count) +
-                                    le32(self.granule | self.erased << 16))
+        self.shape = index_hash(self, self.same_in_headers(), self.secret[:8])
         self.record_max = self.longest_record()
 
     def whole(self, n):
@@ -129,8 +114,14 @@ class Device:
             2 * varint(self.key_max) + self.key_max + self.response_max +
             (varint(self.state_max) + self.state_max))
 
+    def same_in_headers(self):
+        return (b"idem" + bytes([2, self.hash]) +
+                self.granule.to_bytes(2, "little") +
+                self.sector_size.to_bytes(3, "little") + bytes([self.erased]) +
+                self.sector_count.to_bytes(2, "little") + bytes(2))
+
     def check(self, sequence, offset, data):
-        return index_hash(self, le32(sequence) + le32(offset ^ self.geometry),
+        return index_hash(self, le32(sequence) + le32(offset ^ self.shape),
                           data)
 
 

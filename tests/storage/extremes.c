@@ -40,6 +40,7 @@ enum { GUARD = 64, GUARD_BYTE = 0xC3 };     // behind the table's memory
 #define TICK_HALF   UINT32_C(0x80000000)    // the least that counts as one
 
 enum { TELL_MS = 60000 };           // a minute
+#define SILENT_MAX  UINT32_C(0xD0000000)    // ms without a record: 40 days
 enum { OLD_CLAIMS = 16 };           // that are tried again
 enum { CALLS_LEAST = 3000, CALLS_PER_KEY = 3 };
 enum { OPERATIONS_MAX = 3000000 };  // of the storage, in one call
@@ -776,13 +777,26 @@ static void sway_tick(void)
     tell_tick(the.now);
 }
 
+/* Logical time goes on, and stands where the journal has told of none for
+   longer than anything is remembered. */
+static void advance(uint32_t ms)
+{
+    if (the.config.storage) {
+        uint32_t silent = (uint32_t)truth.clock - inside_told(&the.table);
+        PROMISE(silent <= SILENT_MAX);
+        if (ms > SILENT_MAX - silent)
+            ms = SILENT_MAX - silent;
+    }
+    truth.clock += ms;
+}
+
 /* Time passes, and the table is told. */
 static void pass(uint32_t ms)
 {
     if (one_in(10))
         sway_tick();
     the.now += ms;
-    truth.clock += ms;
+    advance(ms);
     tell_tick(the.now);
 }
 
@@ -1007,8 +1021,8 @@ static void answer_begin(known *k, const asked *a, int result,
         wrote();
 }
 
-/* A begin may have evicted one key to grant a claim on this one; nothing else
-   evicts. */
+/* A begin may have evicted one key to grant a claim on this one, also if that
+   could not be written then; nothing else evicts. */
 static void note_eviction(const known *k, int result)
 {
     uint32_t evicted = the.table.stats.evicted - the.evicted;
@@ -1017,7 +1031,8 @@ static void note_eviction(const known *k, int result)
         return;
     truth.evicted = truth.calls;
     PROMISE(evicted == 1 && the.config.full == IDEM_EVICT_OLDEST);
-    PROMISE(result == IDEM_EXECUTE && model_no_room(&truth, k, MOST));
+    PROMISE(result == IDEM_EXECUTE || result == IDEM_E_STORAGE);
+    PROMISE(model_no_room(&truth, k, MOST));
 }
 
 static void begin(unsigned key)
@@ -1418,7 +1433,7 @@ static void synchronise(void)
 static void elapse(uint32_t ms)
 {
     calling();
-    truth.clock += ms;
+    advance(ms);
     PROMISE(idem_elapse(&the.table, ms) == IDEM_OK);
     looked("elapse", IDEM_OK);
 }
@@ -1531,13 +1546,8 @@ static void restart(void)
         the.harm++;
         the.cut_at = before > the.cut_at ? before : the.cut_at;
     }
-    if (the.config.storage) {
-        uint32_t lag = inside_lag(&the.table);
+    if (the.config.storage)
         stop_medium();
-        model_shift(&truth, lag);
-        before -= lag;
-        the.cut_at -= the.cut_at < lag ? the.cut_at : lag;
-    }
     keep_claims();
     model_stops(&truth);
     if (one_in(3))

@@ -816,30 +816,6 @@ static inline version version_restarted(const model *m, const version *v)
     return is;
 }
 
-/* After it: time went back to `clock`. */
-static inline void versions_shift(versions *set, uint64_t back)
-{
-    for (unsigned i = 0; i < set->count; i++) {
-        version *v = &set->of[i];
-        v->lease_end -= v->lease_end < back ? v->lease_end : back;
-        v->from -= v->from < back ? v->from : back;
-        v->to -= v->to < back ? v->to : back;
-    }
-}
-
-/* Logical time has lost so much: nothing was written for longer than any key is
-   remembered, and the journal tells no more of that than it needs. */
-static inline void model_shift(model *m, uint64_t back)
-{
-    for (unsigned i = 0; i < m->count; i++) {
-        versions_shift(&m->keys[i].now, back);
-        versions_shift(&m->keys[i].next, back);
-    }
-    m->clock -= back;
-    m->written -= m->written < back ? m->written : back;
-    m->unsynced_time -= m->unsynced_time < back ? m->unsynced_time : back;
-}
-
 static inline void model_starts(model *m, uint64_t clock)
 {
     uint64_t before = m->clock;

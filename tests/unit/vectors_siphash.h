@@ -37,17 +37,6 @@ static const uint64_t siphash_2_4_64[24] = {
     UINT64_C(0x93536795e3a33e88), UINT64_C(0xa80c038ccd5ccec8),
 };
 
-static const uint32_t halfsiphash_2_4_32[24] = {
-    UINT32_C(0x5b9f35a9), UINT32_C(0xb85a4727), UINT32_C(0x03a662fa),
-    UINT32_C(0x04e7fe8a), UINT32_C(0x89466e2a), UINT32_C(0x69b6fac5),
-    UINT32_C(0x23fc6358), UINT32_C(0xc563cf8b), UINT32_C(0x8f84b8d0),
-    UINT32_C(0x79e706f8), UINT32_C(0x3479b094), UINT32_C(0x50300808),
-    UINT32_C(0x2f87f057), UINT32_C(0xff63e677), UINT32_C(0x7cf8ffd6),
-    UINT32_C(0x972bfe74), UINT32_C(0x84acb5d9), UINT32_C(0x5b6474c4),
-    UINT32_C(0x9b8d5b46), UINT32_C(0x87e3ef7b), UINT32_C(0x45104de3),
-    UINT32_C(0xb3623f61), UINT32_C(0xfe67f370), UINT32_C(0xbdb8ade6),
-};
-
 static const uint64_t halfsiphash_2_4_64[24] = {
     UINT64_C(0xc83cb8b9591f8d21), UINT64_C(0x157338f8122455be),
     UINT64_C(0x57eb507cef394f06), UINT64_C(0x790606f7451a0fce),
@@ -87,21 +76,6 @@ static const uint32_t halfsiphash_1_3_32[24] = {
     UINT32_C(0xd0257b04), UINT32_C(0x8b31d501), UINT32_C(0x2b1cd04b),
     UINT32_C(0x06712339), UINT32_C(0x522aca67), UINT32_C(0x911bb605),
     UINT32_C(0x90a65f0e), UINT32_C(0xf826ef7b), UINT32_C(0x62512deb),
-};
-
-static const uint64_t halfsiphash_1_3_64[24] = {
-    UINT64_C(0x2af7202321d0a576), UINT64_C(0x9733d36f8d74e887),
-    UINT64_C(0x32d73c5de11fee78), UINT64_C(0x3e6cde6ba339523e),
-    UINT64_C(0x05ae8c71a0db24eb), UINT64_C(0xe6bdc3cb4e46e783),
-    UINT64_C(0x02d6f54dc6e065af), UINT64_C(0x8ff14cb20a2d053c),
-    UINT64_C(0x5f7aec1d31a8cd3d), UINT64_C(0xf63b43c1bf5f61bd),
-    UINT64_C(0xf241e009a8fb3431), UINT64_C(0xfb760bc272aa3dcd),
-    UINT64_C(0x933fe7b35ccc7755), UINT64_C(0x4425c297ca7c176d),
-    UINT64_C(0x6b82ec92ca15a97d), UINT64_C(0x9a72a226a6df5b16),
-    UINT64_C(0xc22e3e3db9c5d756), UINT64_C(0x303aacd6134cec58),
-    UINT64_C(0xd67a98d58aa149f4), UINT64_C(0xf89e42f3ed90127d),
-    UINT64_C(0xe408744d29235e52), UINT64_C(0xe53bd97f86b8d9c3),
-    UINT64_C(0xda9b6de63ab597af), UINT64_C(0xffae369431ded770),
 };
 
 #endif
