@@ -158,7 +158,8 @@ $(B)/proxy: tests/mqtt/proxy.c
 	$(BUILD) tests/mqtt/proxy.c -o $@
 
 T = tests/storage
-CRASH_C = $(T)/crash.c $(T)/crash_model.h $(T)/flash.h idem.h
+M = tests/model
+CRASH_C = $(T)/crash.c $(T)/flash.h $(M)/device.h $(M)/model.h idem.h
 CRASH   = $(CC) -std=c99 -O2 $(WARN) -I. $(T)/crash.c
 
 $(B)/crash: $(CRASH_C)
