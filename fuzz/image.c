@@ -16,13 +16,53 @@ enum { WRITES = 64, WRITE_MAX = 256 };  // that are known, and bytes of each
 
 static int forged;                      // records may be of the input's making
 static uint32_t number;                 // of the latest response
-static uint32_t known[KEYS];            // of the one that a key must have, or 0
+static uint32_t expected[KEYS];         // of the one that a key has, or 0
+
+/* ------------------------------------------------------------ what is asked */
+
+/* Scope and key of a number, in `id`, and one of two payloads. */
+static idem_request request_of(unsigned key, unsigned payload)
+{
+    static uint8_t id[ID_MAX];
+    idem_request rq;
+
+    memset(&rq, 0, sizeof rq);
+    device_name(&the, &rq, key, id);
+    rq.has_fingerprint = 1;
+    rq.fingerprint = payload;
+    the.operations = 0;
+    return rq;
+}
+
+/* Whether an entry tells of one of these keys. */
+static int is_asked(const idem_entry *entry)
+{
+    for (unsigned key = 0; key < KEYS; key++) {
+        idem_request rq = request_of(key, 0);
+        if (entry->scope_len == rq.scope_len && entry->key_len == rq.key_len &&
+            !memcmp((const uint8_t *)entry->id + rq.scope_len, rq.key,
+                    rq.key_len))
+            return 1;
+    }
+    return 0;
+}
+
+/* A response says whose it is: key, payload, number. */
+static size_t response_of(uint8_t *bytes, unsigned key, unsigned payload,
+                          uint32_t of)
+{
+    bytes[0] = (uint8_t)key;
+    bytes[1] = (uint8_t)payload;
+    memcpy(bytes + 2, &of, sizeof of);
+    memset(bytes + 6, (int)of, RESPONSE_MAX - 6);
+    return 6 + of % (RESPONSE_MAX - 5);
+}
 
 /* ---------------------------------------------------------------- the calls */
 
 /* A forged record may have a token that was never granted (K4), a forged header
    may need sectors that are gone (J). */
-static void check_device(void)
+static void check_table(void)
 {
     int invariant = idem_check(&the.table);
 
@@ -65,12 +105,12 @@ static void command(unsigned key, unsigned how)
     int result = idem_begin(&the.table, &claim, &reply, &rq, the.now);
 
     trace("begin key %u payload %u: %s\n", key, payload, idem_text(result));
-    check_device();
+    check_table();
     if (result == IDEM_REPLAY)
         check_reply(&reply, key, payload);
     if (result != IDEM_EXECUTE && result != IDEM_RECOVER)
         return;
-    known[key] = 0;
+    expected[key] = 0;
     if (how & 8 && !(how & 16)) {
         result = idem_release(&the.table, &claim, the.now);
         PROMISE(result == IDEM_OK || forged);
@@ -82,9 +122,9 @@ static void command(unsigned key, unsigned how)
         }
         result = idem_complete(&the.table, &claim, &outcome, the.now);
         PROMISE(result == IDEM_OK || forged);
-        known[key] = number;
+        expected[key] = number;
     }
-    check_device();
+    check_table();
 }
 
 /* Looks at all there is, in every way. */
@@ -100,7 +140,7 @@ static void look(void)
         size_t len = sizeof bytes;
         PROMISE(result == IDEM_OK || forged);
         PROMISE(++count <= the.config.capacity);
-        PROMISE(forged || key_of(&entry) < KEYS);
+        PROMISE(forged || is_asked(&entry));
         if (entry.status == IDEM_IN_PROGRESS)
             continue;
         result = idem_response(&the.table, bytes, &len, &entry.claim, 0);
@@ -113,7 +153,7 @@ static void look(void)
            idem_pending(&the.table, &entry, the.now) == IDEM_OK)
         count++;
     PROMISE(forged || count <= the.table.pending);
-    check_device();
+    check_table();
 }
 
 static void one_call(input *in)
@@ -123,7 +163,7 @@ static void one_call(input *in)
     unsigned steps = 0;
     int result;
 
-    the.used = 0;
+    the.operations = 0;
     switch (what & 7) {
     default:
         command(who % KEYS, what >> 2);
@@ -136,7 +176,7 @@ static void one_call(input *in)
         result = idem_forget(&the.table, &rq, the.now);
         trace("forget key %u: %s\n", who % KEYS, idem_text(result));
         if (result == IDEM_OK)
-            known[who % KEYS] = 0;
+            expected[who % KEYS] = 0;
         break;
     case 5:
         look();
@@ -145,7 +185,7 @@ static void one_call(input *in)
         the.now += who * 97;
         break;
     }
-    check_device();
+    check_table();
 }
 
 static void calls(input *in)
@@ -287,23 +327,32 @@ static void shrink(input *in)
 
 /* ---------------------------------------------------------------------- run */
 
+static int open_image(void)
+{
+    memset(the.memory, 0xA5, the.memory_size);
+    the.operations = 0;
+    the.erasing = 0;
+    return idem_open(&the.table, &the.config, the.memory, the.memory_size,
+                     the.now);
+}
+
 /* Finds what is known. */
 static int open_again(void)
 {
     unsigned key;
     int result;
 
-    result = device_open();
+    result = open_image();
     trace("open: %s, lost %u\n", idem_text(result),
           (unsigned)the.table.stats.lost);
     if (result != IDEM_OK)
         return result;
-    check_device();
+    check_table();
     look();
     for (key = 0; key < KEYS; key++) {
         idem_entry entry = { .id = NULL };
         idem_request rq = request_of(key, 0);
-        if (forged || !known[key] || the.config.full == IDEM_EVICT_OLDEST ||
+        if (forged || !expected[key] || the.config.full == IDEM_EVICT_OLDEST ||
             the.config.retention_ms)
             continue;
         PROMISE(idem_find(&the.table, &entry, &rq, the.now) == IDEM_OK);
@@ -323,7 +372,7 @@ static void live(input *in)
 {
     unsigned left = input_byte(in) % 32;
 
-    PROMISE(device_open() == IDEM_OK);
+    PROMISE(open_image() == IDEM_OK);
     the.medium.watch = note_write;
     for (; left > 0 && in->left; left--)
         one_call(in);
@@ -332,23 +381,21 @@ static void live(input *in)
     the.medium.watch = NULL;
 }
 
-static void run(input *in)
+static void run_image(input *in)
 {
     unsigned unreadable;
     uint32_t progs;
     int result;
 
-    if (!device_make(in))
-        return;
     forged = 0;
     number = writes_count = 0;
-    memset(known, 0, sizeof known);
+    memset(expected, 0, sizeof expected);
     live(in);
     while (scribble(in))
         ;
     if (input_byte(in) & 1)
         shrink(in);
-    memset(known, 0, sizeof known);
+    memset(expected, 0, sizeof expected);
     result = open_again();
     unreadable = is_unreadable();
     // What is written from now on can be read.  What could not be may turn out
@@ -366,4 +413,12 @@ static void run(input *in)
     result = open_again();
     PROMISE(result == IDEM_OK || forged ||
             (result == IDEM_E_FORMAT && unreadable));
+}
+
+static void run(input *in)
+{
+    if (!choose_device(in))
+        return;
+    run_image(in);
+    device_end(&the);
 }

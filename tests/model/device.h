@@ -34,9 +34,11 @@ enum { LEN_MAX = 65535, ID_MAX = 255 };
 enum { BYTES_MORE = 256 };          // than a response may have, for pieces
 enum { GUARD = 64, GUARD_BYTE = 0xC3 };     // behind what is given
 enum { TELL_MS = 60000 };           // a minute
-enum { OPERATIONS_MAX = 3000000 };  // of the storage, in one call
+#ifndef OPERATIONS_MAX
+#define OPERATIONS_MAX 3000000      // of the storage, in one call
+#endif
 enum { READS_OPENING = 9 };         // of a byte
-enum { SWAYS_SAFE = 1 };            // of these: see device_may_lose
+enum { CUTS_SAFE = 2, SWAYS_SAFE = 1 };     // see device_may_lose
 enum { OLD_CLAIMS = 16 };           // that are tried again
 
 #define SECRET "sixteen secrets."
@@ -71,8 +73,8 @@ typedef struct device {
     uint32_t     now;               // the tick
     unsigned     harm;              // cuts, and boots with failures, since a
                                     // call wrote
-    unsigned     sways;             // cuts since that that read differently
-                                    // from boot to boot
+    unsigned     cuts, sways;       // cuts since that, and those that read
+                                    // differently from boot to boot
     int          acknowledged;      // something was, ever
     int          lost;              // and told, as it may be: nothing more is
                                     // known
@@ -426,11 +428,14 @@ static inline void device_check_medium(device *d)
         broken(flash_text(f), __FILE__, __LINE__);
 }
 
-/* Two cuts in a row that read differently from boot to boot may lose something,
-   if that is told; so may reading that fails.  Nothing is known then. */
+/* Any number of cuts in a row is survived if no more than one of them leaves
+   what reads differently from boot to boot (it sways), and so are two of those;
+   but a third cut after them may lose something, if that is told; so may reading
+   that fails.  Nothing is known then. */
 static inline int device_may_lose(const device *d)
 {
-    return d->reads_fail || d->sways > SWAYS_SAFE;
+    return d->reads_fail ||
+           (d->cuts > CUTS_SAFE && d->sways > SWAYS_SAFE);
 }
 
 static inline void device_check_lost(device *d)
@@ -594,7 +599,7 @@ static inline void device_answered(device *d, const char *what, int result)
     if (d->config.storage && wrote) {
         d->acknowledged = 1;
         if (each)
-            d->harm = d->sways = 0;
+            d->harm = d->cuts = d->sways = 0;
     }
 }
 
@@ -802,7 +807,7 @@ static inline int device_sync(device *d)
         return result;
     PROMISE(result == IDEM_OK);
     if (d->model.unsynced) {
-        d->harm = d->sways = 0;
+        d->harm = d->cuts = d->sways = 0;
         d->acknowledged = 1;
     }
     model_synced(&d->model);
@@ -1052,6 +1057,7 @@ static inline void device_follow(device *to, const device *from)
     to->call = from->call;
     to->calling = from->calling;
     to->harm = from->harm;
+    to->cuts = from->cuts;
     to->sways = from->sways;
     to->acknowledged = from->acknowledged;
     to->ever_failed = from->ever_failed;
@@ -1072,6 +1078,7 @@ static inline void device_stop(device *d, const idem_table *t)
         return;
     if (d->medium.off) {
         d->harm++;
+        d->cuts++;
         if (d->model.clock > d->cut_at)
             d->cut_at = d->model.clock;
     }

@@ -260,6 +260,12 @@ static inline void versions_merge(versions *to, const versions *from)
         versions_add(to, &from->of[i]);
 }
 
+/* Empties a set.  (Zeroing it whole would take long.) */
+static inline void versions_clear(versions *set)
+{
+    set->count = set->any = 0;
+}
+
 static inline void versions_only(versions *set, const version *v)
 {
     set->count = 1;
@@ -715,8 +721,9 @@ static inline void model_set(model *m, known *k, const versions *set,
                              int written)
 {
     int each = m->config->durability == IDEM_EACH;
-    versions is = { 0 };
+    versions is;
 
+    versions_clear(&is);
     for (unsigned i = 0; i < set->count; i++) {
         version v = set->of[i];
         v.late = 0;
@@ -1016,9 +1023,11 @@ static inline void model_guess(const model *m, const asked *a, int result,
 static inline int model_answered(model *m, const asked *a, int result)
 {
     known *k = &m->keys[a->key];
-    versions fit = { 0 }, after = { 0 };
+    versions fit, after;
     int granted = a->what == 'B' && model_changes(a, result);
 
+    versions_clear(&fit);
+    versions_clear(&after);
     if ((granted && a->claim.token <= m->token) ||
         (a->evicted && !model_evicts(m, k, a, result)))
         return 0;
@@ -1104,8 +1113,9 @@ static inline int version_shown(const model *m, const known *k,
 /* Leaves those versions that looking may show so; false if there are none. */
 static inline int model_shown(model *m, known *k, const idem_entry *e)
 {
-    versions fit = { 0 };
+    versions fit;
 
+    versions_clear(&fit);
     for (unsigned i = 0; i < k->now.count; i++)
         if (version_shown(m, k, &k->now.of[i], e))
             fit.of[fit.count++] = k->now.of[i];

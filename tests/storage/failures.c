@@ -153,11 +153,11 @@ int main(int argc, char **argv)
 {
     uint64_t all = (uint64_t)SEQUENCES * FAILS * WARM_MAX * MODES * GEOMETRIES;
     uint64_t step = argc > 1 ? strtoul(argv[1], NULL, 10) : 1;
-    unsigned long gone = 0;
+    unsigned long paths = 0;
 
     signal(SIGABRT, keep);
     for (uint64_t number = 0; step > 0 && number < all; number += step)
-        gone += (unsigned long)go(number);
-    printf("failures: %lu paths, no promise broken\n", gone);
-    return !gone;
+        paths += (unsigned long)go(number);
+    printf("failures: %lu paths, no promise broken\n", paths);
+    return !paths;
 }
