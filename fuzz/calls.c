@@ -28,7 +28,7 @@ static void choose_variant(void *arg, const flash *f, const flash_op *op)
 /* The power comes back, or the machine restarts. */
 static void restart(void)
 {
-    device_stop(&the, &the.table);
+    device_stop(&the, the.table);
     device_start(&the);
     for (unsigned key = 0; key < KEYS && !the.lost; key++)
         device_look(&the, key);
@@ -80,7 +80,7 @@ static void deliver(void)
     entry.id = id;
     entry.id_size = sizeof id;
     device_before(&the, 'L', 0);
-    result = idem_pending(&the.table, &entry, the.now);
+    result = idem_pending(the.table, &entry, the.now);
     device_looked(&the, "pending", result);
     PROMISE(result == IDEM_OK || result == IDEM_E_NOT_FOUND);
     PROMISE(result != IDEM_OK || entry.undelivered);
@@ -165,6 +165,6 @@ static void run(input *in)
         if (the.medium.off && !the.lost)
             restart();
     }
-    PROMISE(the.lost || !idem_check(&the.table));
+    PROMISE(the.lost || !idem_check(the.table));
     device_end(&the);
 }

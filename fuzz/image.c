@@ -64,7 +64,7 @@ static size_t response_of(uint8_t *bytes, unsigned key, unsigned payload,
    may need sectors that are gone (J). */
 static void check_table(void)
 {
-    int invariant = idem_check(&the.table);
+    int invariant = idem_check(the.table);
 
     if (invariant)
         trace("idem_check: %d\n", invariant);
@@ -102,7 +102,7 @@ static void command(unsigned key, unsigned how)
     idem_outcome outcome = { .response = bytes, .failed = how >> 1 & 1,
                              .confirm = how >> 2 & 1, .code = (int)how };
     idem_claim claim;
-    int result = idem_begin(&the.table, &claim, &reply, &rq, the.now);
+    int result = idem_begin(the.table, &claim, &reply, &rq, the.now);
 
     trace("begin key %u payload %u: %s\n", key, payload, idem_text(result));
     check_table();
@@ -112,7 +112,7 @@ static void command(unsigned key, unsigned how)
         return;
     expected[key] = 0;
     if (how & 8 && !(how & 16)) {
-        result = idem_release(&the.table, &claim, the.now);
+        result = idem_release(the.table, &claim, the.now);
         PROMISE(result == IDEM_OK || forged);
     } else if (!(how & 16)) {
         outcome.response_len = response_of(bytes, key, payload, ++number);
@@ -120,7 +120,7 @@ static void command(unsigned key, unsigned how)
             outcome.state = state;
             outcome.state_len = sizeof state;
         }
-        result = idem_complete(&the.table, &claim, &outcome, the.now);
+        result = idem_complete(the.table, &claim, &outcome, the.now);
         PROMISE(result == IDEM_OK || forged);
         expected[key] = number;
     }
@@ -135,7 +135,7 @@ static void look(void)
     unsigned count = 0;
     int result;
 
-    while ((result = idem_next(&the.table, &entry, the.now)) !=
+    while ((result = idem_next(the.table, &entry, the.now)) !=
            IDEM_E_NOT_FOUND) {
         size_t len = sizeof bytes;
         PROMISE(result == IDEM_OK || forged);
@@ -143,16 +143,16 @@ static void look(void)
         PROMISE(forged || is_asked(&entry));
         if (entry.status == IDEM_IN_PROGRESS)
             continue;
-        result = idem_response(&the.table, bytes, &len, &entry.claim, 0);
+        result = idem_response(the.table, bytes, &len, &entry.claim, 0);
         PROMISE(result == IDEM_OK || forged);
         PROMISE(result != IDEM_OK || len == entry.response_len);
     }
     memset(&entry, 0, sizeof entry);
     count = 0;
-    while (count <= the.table.pending &&
-           idem_pending(&the.table, &entry, the.now) == IDEM_OK)
+    while (count <= the.table->pending &&
+           idem_pending(the.table, &entry, the.now) == IDEM_OK)
         count++;
-    PROMISE(forged || count <= the.table.pending);
+    PROMISE(forged || count <= the.table->pending);
     check_table();
 }
 
@@ -169,11 +169,11 @@ static void one_call(input *in)
         command(who % KEYS, what >> 2);
         break;
     case 3:
-        while (idem_maintain(&the.table, the.now) == IDEM_MORE)
+        while (idem_maintain(the.table, the.now) == IDEM_MORE)
             PROMISE(++steps < STEPS_MAX);
         break;
     case 4:
-        result = idem_forget(&the.table, &rq, the.now);
+        result = idem_forget(the.table, &rq, the.now);
         trace("forget key %u: %s\n", who % KEYS, idem_text(result));
         if (result == IDEM_OK)
             expected[who % KEYS] = 0;
@@ -217,7 +217,7 @@ static void note_write(void *arg, const flash *f, const flash_op *op)
         return;
     w->at = op->at;
     w->len = op->len;
-    w->sequence = inside_sequence(&the.table);
+    w->sequence = inside_sequence(the.table);
     writes_count++;
 }
 
@@ -251,7 +251,7 @@ static void forge(input *in)
         unsigned at = input_byte(in) % len;
         is[at] ^= input_byte(in);
     }
-    inside_seal(&the.table, was, from->sequence, from->at % f->sector_size,
+    inside_seal(the.table, was, from->sequence, from->at % f->sector_size,
                 is, to->sequence, to->at % f->sector_size, len);
     trace("forge %u bytes of %u at %u\n", (unsigned)len, (unsigned)from->at,
           (unsigned)to->at);
@@ -332,7 +332,7 @@ static int open_image(void)
     memset(the.memory, 0xA5, the.memory_size);
     the.operations = 0;
     the.erasing = 0;
-    return idem_open(&the.table, &the.config, the.memory, the.memory_size,
+    return idem_open(the.table, &the.config, the.memory, the.memory_size,
                      the.now);
 }
 
@@ -344,7 +344,7 @@ static int open_again(void)
 
     result = open_image();
     trace("open: %s, lost %u\n", idem_text(result),
-          (unsigned)the.table.stats.lost);
+          (unsigned)the.table->stats.lost);
     if (result != IDEM_OK)
         return result;
     check_table();
@@ -355,7 +355,7 @@ static int open_again(void)
         if (forged || !expected[key] || the.config.full == IDEM_EVICT_OLDEST ||
             the.config.retention_ms)
             continue;
-        PROMISE(idem_find(&the.table, &entry, &rq, the.now) == IDEM_OK);
+        PROMISE(idem_find(the.table, &entry, &rq, the.now) == IDEM_OK);
         PROMISE(entry.status != IDEM_IN_PROGRESS);
     }
     return result;
@@ -377,7 +377,7 @@ static void live(input *in)
     for (; left > 0 && in->left; left--)
         one_call(in);
     if (the.config.durability == IDEM_BATCH)
-        idem_sync(&the.table);
+        idem_sync(the.table);
     the.medium.watch = NULL;
 }
 
@@ -407,7 +407,7 @@ static void run_image(input *in)
     if (result != IDEM_OK)
         return;
     calls(in);
-    result = idem_sync(&the.table);
+    result = idem_sync(the.table);
     PROMISE(result == IDEM_OK || forged);
     unreadable = unreadable && progs == the.medium.progs;
     result = open_again();

@@ -223,13 +223,9 @@ static inline uint32_t choose_age(uint32_t retention)
     }
 }
 
-static inline int begin(unsigned key)
+static inline idem_request choose_request(void)
 {
     idem_request more;
-    idem_claim claim;
-    version *v = model_only(&keys[key]);
-    idem_claim before = v ? v->claim : unknown.claim;
-    int result;
 
     memset(&more, 0, sizeof more);
     more.lease_ms = choose_lease();
@@ -237,11 +233,26 @@ static inline int begin(unsigned key)
     more.age_ms = choose_age(more.retention_ms);
     if (one_in(3))
         more.response_size = (uint16_t)chance(the.config.response_max + 1u);
+    return more;
+}
+
+static inline unsigned choose_payload(void)
+{
+    return one_in(30) ? 1 + chance(64) : 0;
+}
+
+static inline int begin(unsigned key)
+{
+    idem_request more = choose_request();
+    idem_claim claim;
+    version *v = model_only(&keys[key]);
+    idem_claim before = v ? v->claim : unknown.claim;
+    int result;
+
     play.last_key = key;
     the.buffer_size = one_in(8) ? chance(12) : LEN_MAX;
     tick_on();
-    result = device_begin(&the, &claim, key, one_in(30) ? 1 + chance(64) : 0,
-                          &more);
+    result = device_begin(&the, &claim, key, choose_payload(), &more);
     if (result >= IDEM_EXECUTE && result <= IDEM_EXHAUSTED)
         play.answered[result]++;
     if (claim.token) {
@@ -270,6 +281,26 @@ static inline uint16_t some_len(uint16_t most)
 }
 
 /* Now and then longer than reserved, or with more state than there may be. */
+static inline idem_outcome choose_outcome(uint16_t reserved)
+{
+    idem_outcome how;
+
+    memset(&how, 0, sizeof how);
+    how.response_len = some_len(reserved);
+    how.code = one_in(2) ? 0 : (int32_t)chance_word();
+    how.confirm = one_in(5);
+    how.failed = one_in(4);
+    if (the.config.state_max && one_in(3)) {
+        how.state = "";
+        how.state_len = some_len(the.config.state_max);
+    }
+    if (one_in(30) && reserved < LEN_MAX)
+        how.response_len = reserved + 1u;
+    else if (one_in(30) && how.state && the.config.state_max < LEN_MAX)
+        how.state_len = the.config.state_max + 1u;
+    return how;
+}
+
 static inline void complete(unsigned key)
 {
     const idem_claim *current = claimed(key);
@@ -279,21 +310,32 @@ static inline void complete(unsigned key)
     if (!current)
         return;
     claim = *current;
-    memset(&how, 0, sizeof how);
-    how.response_len = some_len(keys[key].now.of[0].len);
-    how.code = one_in(2) ? 0 : (int32_t)chance_word();
-    how.confirm = one_in(5);
-    how.failed = one_in(4);
-    if (the.config.state_max && one_in(3)) {
-        how.state = "";
-        how.state_len = some_len(the.config.state_max);
-    }
-    if (one_in(30) && keys[key].now.of[0].len < LEN_MAX)
-        how.response_len = keys[key].now.of[0].len + 1u;
-    else if (one_in(30) && how.state && the.config.state_max < LEN_MAX)
-        how.state_len = the.config.state_max + 1u;
+    how = choose_outcome(keys[key].now.of[0].len);
     tick_on();
     device_complete(&the, &claim, key, &how);
+}
+
+/* All of it in one call. */
+static inline void run_whole(unsigned key)
+{
+    idem_request more = choose_request();
+    idem_outcome how = choose_outcome(
+        more.response_size ? more.response_size : the.config.response_max);
+
+    play.last_key = key;
+    tick_on();
+    device_run(&the, key, choose_payload(), &more, one_in(6) ? NULL : &how,
+               one_in(4) ? chance(200000) : chance(3));
+}
+
+/* A table may be moved while no call is under way. */
+static inline void move(void)
+{
+    idem_table *from = the.table;
+
+    the.table = from == the.tables ? &the.tables[1] : the.tables;
+    *the.table = *from;
+    memset(from, 0x5A, sizeof *from);
 }
 
 static inline void release(unsigned key)
@@ -390,7 +432,7 @@ static inline void wear_out(unsigned key)
 /* Calls that are refused, and change nothing. */
 static inline void mistake(void)
 {
-    idem_table *t = &the.table;
+    idem_table *t = the.table;
     idem_claim claim = { 1, 0, 0 };
     idem_reply reply = { 0 };
     idem_outcome out = { 0 };
@@ -454,7 +496,7 @@ static inline void restart(void)
 
     play.restarts++;
     play.cut += the.medium.off != 0;
-    device_stop(&the, &the.table);
+    device_stop(&the, the.table);
     if (play.change && one_in(3))
         play.change();
     device_make_memory(&the);
@@ -538,7 +580,9 @@ static inline void any_call(void)
 {
     unsigned which = chance(100), key = any_key();
 
-    if (which < 30)      begin(key);
+    if (which < 1)       move();
+    else if (which < 26) begin(key);
+    else if (which < 30) run_whole(key);
     else if (which < 45) complete(key);
     else if (which < 50) release(key);
     else if (which < 55) renew(key);
@@ -621,12 +665,12 @@ static inline void play_one(void)
 static inline void play_calls(unsigned long count)
 {
     play.phase = FILL;
-    play.left = play.cursor = play.holding = 0;
+    play.left = play.cursor = play.holding = play.last_key = 0;
     for (uint32_t start = the.model.calls;
          the.model.calls - start < count && !the.lost;)
         play_one();
     play.calls += the.model.calls;
-    PROMISE(the.medium.off || the.lost || !idem_check(&the.table));
+    PROMISE(the.medium.off || the.lost || !idem_check(the.table));
 }
 
 #endif /* CALLS_H */

@@ -66,7 +66,7 @@ typedef struct device {
     int          runs_out;          // of sequences: claims may be refused
     size_t       buffer_size;       // for replies
     // For tests to read.
-    idem_table   table;
+    idem_table  *table, tables[2];
     model        model;
     asked        call;              // the latest
     int          calling;           // it has not returned yet
@@ -279,7 +279,7 @@ static inline unsigned device_keys(const device *d, unsigned wanted)
 
 static inline void device_make(device *d, known *keys, unsigned count)
 {
-    memset(&d->table, 0, sizeof d->table);
+    d->table = d->tables;
     d->buffer_size = LEN_MAX;
     if (d->config.storage)
         device_make_medium(d);
@@ -440,7 +440,7 @@ static inline int device_may_lose(const device *d)
 
 static inline void device_check_lost(device *d)
 {
-    if (!d->table.stats.lost)
+    if (!d->table->stats.lost)
         return;
     PROMISE(device_may_lose(d));
     d->lost = 1;
@@ -480,19 +480,19 @@ static inline int device_guarded(const void *memory, size_t size)
 /* The counters; what is dropped when it is over is one or the other. */
 static inline void device_check_stats(device *d)
 {
-    const idem_stats *is = &d->table.stats;
+    const idem_stats *is = &d->table->stats;
 
     PROMISE(is->full == d->stats.full && is->fenced == d->stats.fenced);
     PROMISE(!memcmp(is->answers, d->stats.answers, sizeof is->answers));
     PROMISE(is->backwards == d->model.backwards);
-    PROMISE(d->table.used + is->expired == d->balance);
-    PROMISE(d->table.used <= d->config.capacity);
+    PROMISE(d->table->used + is->expired == d->balance);
+    PROMISE(d->table->used <= d->config.capacity);
 }
 
 /* What must be so at any time. */
 static inline void device_check(device *d)
 {
-    idem_table *t = &d->table;
+    idem_table *t = d->table;
 
     device_check_medium(d);
     PROMISE(device_guarded(d->memory, d->memory_size));
@@ -541,7 +541,7 @@ static inline void device_after(device *d, const char *what, int result)
           (unsigned long long)d->model.clock, d->progs, d->erases,
           d->medium.off ? ", the power went" : "");
     if (d->callback)
-        PROMISE(d->table.storage_error == d->callback);
+        PROMISE(d->table->storage_error == d->callback);
     d->model.unread = d->callback != 0;
     if (d->medium.off) {
         device_check_medium(d);
@@ -584,13 +584,12 @@ static inline int device_failed(device *d, int result)
 }
 
 /* The call on a key has answered: does the model agree? */
-static inline void device_answered(device *d, const char *what, int result)
+static inline void device_judge(device *d, int result)
 {
     asked *a = &d->call;
     int wrote = model_writes(&d->model, a, result);
     int each = d->config.durability == IDEM_EACH;
 
-    device_after(d, what, result);
     if (d->lost || device_failed(d, result))
         return;
     PROMISE(model_answered(&d->model, a, result));
@@ -601,6 +600,12 @@ static inline void device_answered(device *d, const char *what, int result)
         if (each)
             d->harm = d->cuts = d->sways = 0;
     }
+}
+
+static inline void device_answered(device *d, const char *what, int result)
+{
+    device_after(d, what, result);
+    device_judge(d, result);
 }
 
 static inline void device_keep_old(device *d, const idem_claim *claim)
@@ -647,7 +652,7 @@ static inline int device_begin(device *d, idem_claim *claim, unsigned key,
     idem_request rq = *more;
     idem_reply reply;
     asked *a = device_before(d, 'B', key);
-    uint32_t evicted = d->table.stats.evicted;
+    uint32_t evicted = d->table->stats.evicted;
     uint64_t told = d->told;
     int result;
 
@@ -660,10 +665,10 @@ static inline int device_begin(device *d, idem_claim *claim, unsigned key,
     reply.buffer_size = d->buffer_size < d->config.response_max
                             ? d->buffer_size : d->config.response_max;
     memset(d->bytes + d->config.response_max, GUARD_BYTE, GUARD);
-    result = idem_begin(&d->table, claim, &reply, &rq, d->now);
+    result = idem_begin(d->table, claim, &reply, &rq, d->now);
     a->claim = *claim;
     a->reply = &reply;
-    a->evicted = d->table.stats.evicted - evicted;
+    a->evicted = d->table->stats.evicted - evicted;
     PROMISE(device_guarded(d->bytes, d->config.response_max));
     device_answered(d, "begin", result);
     PROMISE(!claim->token == !model_changes(a, result));
@@ -671,15 +676,14 @@ static inline int device_begin(device *d, idem_claim *claim, unsigned key,
     return result;
 }
 
-/* Completes with an outcome that no other call has: how long, and what else. */
-static inline int device_complete(device *d, const idem_claim *claim,
-                                  unsigned key, const idem_outcome *how)
+/* Makes an outcome that no other call has: how long, and what else. */
+static inline void device_outcome(device *d, idem_outcome *out,
+                                  const idem_outcome *how)
 {
-    asked *a = device_before(d, 'C', key);
-    idem_outcome out = *how;
+    asked *a = &d->call;
     version *v = &a->outcome;
-    int result;
 
+    *out = *how;
     v->status = how->failed ? IDEM_FAILED : IDEM_COMPLETED;
     v->len = (uint16_t)how->response_len;
     v->number = ++d->number;
@@ -690,22 +694,99 @@ static inline int device_complete(device *d, const idem_claim *claim,
         memcpy(numbered_own.bytes, how->response, v->len);
     }
     numbered_fill(d->bytes, v->len, v->number);
-    out.response = d->bytes;
-    if (how->state) {
-        a->has_state = 1;
-        a->state.len = (uint16_t)how->state_len;
-        a->state.number = d->number;
-        a->state.call = d->model.calls;
-        a->state.key = key;
-        numbered_fill(d->state_bytes, how->state_len, d->number);
-        out.state = d->state_bytes;
-    }
+    out->response = d->bytes;
+    if (!how->state)
+        return;
+    a->has_state = 1;
+    a->state.len = (uint16_t)how->state_len;
+    a->state.number = d->number;
+    a->state.call = d->model.calls;
+    a->state.key = a->key;
+    numbered_fill(d->state_bytes, how->state_len, d->number);
+    out->state = d->state_bytes;
+}
+
+static inline int device_complete(device *d, const idem_claim *claim,
+                                  unsigned key, const idem_outcome *how)
+{
+    asked *a = device_before(d, 'C', key);
+    idem_outcome out;
+    int result;
+
+    device_outcome(d, &out, how);
     a->claim = *claim;
-    result = idem_complete(&d->table, claim, &out, d->now);
+    result = idem_complete(d->table, claim, &out, d->now);
     device_answered(d, "complete", result);
     if (result == IDEM_OK)
         device_keep_old(d, &a->claim);
     return result;
+}
+
+// What the handler of idem_run does, and what it was told.
+typedef struct job {
+    device *d;
+    const idem_outcome *how;    // or NULL: it gives the claim back
+    uint32_t ms;                // that it takes
+    uint32_t evicted;           // before
+    int answer;                 // IDEM_OK: it was not called
+} job;
+
+static inline int device_handle(void *ctx, idem_outcome *outcome,
+                                const idem_request *rq, const idem_claim *claim,
+                                int answer, uint32_t *now_ms)
+{
+    job *j = (job *)ctx;
+    device *d = j->d;
+    unsigned key = d->call.key;
+
+    (void)rq;
+    j->answer = answer;
+    d->call.claim = *claim;
+    d->call.evicted = d->table->stats.evicted - j->evicted;
+    device_count(d, &d->call, answer);
+    device_judge(d, answer);
+    d->now += j->ms;
+    *now_ms = d->now;
+    device_before(d, j->how ? 'C' : 'R', key)->claim = *claim;
+    if (j->how)
+        device_outcome(d, outcome, j->how);
+    return !j->how;
+}
+
+/* A begin, and if it is granted what follows, in one call. */
+static inline void device_run(device *d, unsigned key, unsigned payload,
+                              const idem_request *more,
+                              const idem_outcome *how, uint32_t ms)
+{
+    uint8_t id[ID_MAX];
+    idem_request rq = *more;
+    idem_reply reply;
+    idem_claim claim;
+    asked *a = device_before(d, 'B', key);
+    job j = { d, how, ms, d->table->stats.evicted, IDEM_OK };
+    int result, ended;
+
+    device_name(d, &rq, key, id);
+    a->fingerprint = device_payload(d, &rq, key, payload);
+    device_ask(d, &rq);
+    memset(&reply, 0x5A, sizeof reply);
+    reply.buffer = NULL;
+    reply.buffer_size = 0;
+    a->reply = &reply;
+    result = idem_run(d->table, &claim, &reply, &rq, device_handle, &j, d->now);
+    if (!j.answer) {
+        a->claim = claim;
+        device_answered(d, "run", result);
+        return;
+    }
+    ended = result == IDEM_RELEASED || result == j.answer ? IDEM_OK : result;
+    device_answered(d, "ran", ended);
+    if (ended != IDEM_OK)
+        return;
+    PROMISE(result == (how ? j.answer : IDEM_RELEASED));
+    PROMISE(!how || version_is_reply(&d->model, &d->model.keys[key].now.of[0],
+                                     &reply));
+    device_keep_old(d, &a->claim);
 }
 
 static inline int device_release(device *d, const idem_claim *claim,
@@ -715,7 +796,7 @@ static inline int device_release(device *d, const idem_claim *claim,
     int result;
 
     a->claim = *claim;
-    result = idem_release(&d->table, claim, d->now);
+    result = idem_release(d->table, claim, d->now);
     device_answered(d, "release", result);
     if (result == IDEM_OK)
         device_keep_old(d, &a->claim);
@@ -730,7 +811,7 @@ static inline void device_renew(device *d, const idem_claim *claim,
     a->claim = *claim;
     a->lease_ms = lease_ms;
     device_answered(d, "renew",
-                    idem_renew(&d->table, claim, lease_ms, d->now));
+                    idem_renew(d->table, claim, lease_ms, d->now));
     PROMISE(!d->progs && !d->erases);
 }
 
@@ -746,7 +827,7 @@ static inline int device_forget(device *d, unsigned key)
     device_name(d, &rq, key, id);
     if (v)
         device_keep_old(d, &v->claim);
-    result = idem_forget(&d->table, &rq, d->now);
+    result = idem_forget(d->table, &rq, d->now);
     if (v && result != IDEM_OK && v->claim.token)
         memset(&d->old[--d->olds % OLD_CLAIMS], 0, sizeof d->old[0]);
     device_answered(d, "forget", result);
@@ -760,7 +841,7 @@ static inline int device_delivered(device *d, const idem_claim *claim,
     int result;
 
     a->claim = *claim;
-    result = idem_delivered(&d->table, claim);
+    result = idem_delivered(d->table, claim);
     device_answered(d, "delivered", result);
     return result;
 }
@@ -774,9 +855,9 @@ static inline void device_try(device *d, const idem_claim *claim, unsigned how)
     memset(&out, 0, sizeof out);
     device_before(d, 'F', 0);
     switch (how % 3) {
-    case 0: result = idem_complete(&d->table, claim, &out, d->now); break;
-    case 1: result = idem_release(&d->table, claim, d->now); break;
-    default: result = idem_renew(&d->table, claim, 1000, d->now);
+    case 0: result = idem_complete(d->table, claim, &out, d->now); break;
+    case 1: result = idem_release(d->table, claim, d->now); break;
+    default: result = idem_renew(d->table, claim, 1000, d->now);
     }
     device_looked(d, "fenced", result);
     PROMISE(result == IDEM_E_FENCED ||
@@ -789,7 +870,7 @@ static inline int device_maintain(device *d)
     int result;
 
     device_before(d, 'M', 0);
-    result = idem_maintain(&d->table, d->now);
+    result = idem_maintain(d->table, d->now);
     device_after(d, "maintain", result);
     PROMISE(device_failed(d, result) || result == IDEM_OK ||
             result == IDEM_MORE);
@@ -801,7 +882,7 @@ static inline int device_sync(device *d)
     int result;
 
     device_before(d, 'Y', 0);
-    result = idem_sync(&d->table);
+    result = idem_sync(d->table);
     device_looked(d, "sync", result);
     if (device_failed(d, result))
         return result;
@@ -819,7 +900,7 @@ static inline void device_elapse(device *d, uint32_t ms)
 {
     device_before(d, 'S', 0);
     d->model.clock += ms;
-    PROMISE(idem_elapse(&d->table, ms) == IDEM_OK);
+    PROMISE(idem_elapse(d->table, ms) == IDEM_OK);
     device_looked(d, "elapse", IDEM_OK);
 }
 
@@ -850,7 +931,7 @@ static inline void device_look_at_response(device *d, unsigned key, size_t at,
         expected = v->len - at;
     device_before(d, 'S', key);
     memset(d->bytes + most, GUARD_BYTE, GUARD);
-    result = idem_response(&d->table, d->bytes, &len, &v->claim, at);
+    result = idem_response(d->table, d->bytes, &len, &v->claim, at);
     device_looked(d, "response", result);
     PROMISE(device_guarded(d->bytes, most));
     if (result == IDEM_E_NOT_FOUND)
@@ -873,7 +954,7 @@ static inline void device_look(device *d, unsigned key)
     e.id_size = sizeof found;
     device_before(d, 'L', key);
     device_name(d, &rq, key, id);
-    result = idem_find(&d->table, &e, &rq, d->now);
+    result = idem_find(d->table, &e, &rq, d->now);
     device_looked(d, "find", result);
     PROMISE(result == IDEM_OK || result == IDEM_E_NOT_FOUND);
     if (result == IDEM_OK)
@@ -889,7 +970,7 @@ static inline void device_look_at_state(device *d)
     int result;
 
     device_before(d, 'S', 0);
-    result = idem_state(&d->table, d->state_bytes, &len);
+    result = idem_state(d->table, d->state_bytes, &len);
     device_looked(d, "state", result);
     trace("    %u bytes, possible:", (unsigned)len);
     for (unsigned i = 0; i < d->model.now.count; i++)
@@ -906,7 +987,7 @@ static inline void device_look_at_pending(device *d, unsigned deliver)
 {
     uint8_t id[ID_MAX];
     idem_entry e;
-    uint32_t before = d->model.calls, pending = d->table.pending;
+    uint32_t before = d->model.calls, pending = d->table->pending;
     uint64_t latest = 0, now;
     unsigned key, n = 0;
     int result;
@@ -917,7 +998,7 @@ static inline void device_look_at_pending(device *d, unsigned deliver)
     for (;;) {
         const version *v;
         device_before(d, 'L', 0);
-        result = idem_pending(&d->table, &e, d->now);
+        result = idem_pending(d->table, &e, d->now);
         device_looked(d, "pending", result);
         if (result == IDEM_E_NOT_FOUND)
             break;
@@ -951,11 +1032,12 @@ static inline void device_look_at_all(device *d)
     e.id = id;
     e.id_size = sizeof id;
     device_before(d, 'L', 0);
-    while ((result = idem_next(&d->table, &e, d->now)) == IDEM_OK) {
+    while ((result = idem_next(d->table, &e, d->now)) == IDEM_OK) {
         PROMISE(++count <= d->config.capacity);
         key = device_named(d, &e);
         PROMISE(d->model.keys[key].told < d->model.calls);
         PROMISE(model_shown(&d->model, &d->model.keys[key], &e));
+        model_tick(&d->model, d->now);
     }
     device_looked(d, "next", result);
     PROMISE(result == IDEM_E_NOT_FOUND);
@@ -971,7 +1053,7 @@ static inline void device_tick(device *d, uint32_t now)
 
     d->now = now;
     device_before(d, 'L', 0);
-    PROMISE(idem_horizon(&d->table, &horizon, now) == IDEM_OK);
+    PROMISE(idem_horizon(d->table, &horizon, now) == IDEM_OK);
     device_looked(d, "horizon", IDEM_OK);
     if (model_exact(&d->model))
         PROMISE(horizon == model_horizon(&d->model));
@@ -986,7 +1068,7 @@ static inline int device_open(device *d)
     int result;
 
     memset(d->memory, 0xA5, d->memory_size);
-    memset(&d->table, 0x5A, sizeof d->table);
+    memset(d->table, 0x5A, sizeof *d->table);
     d->operations = 0;
     d->callback = 0;
     d->erases_before_boot = f->erases;
@@ -995,7 +1077,7 @@ static inline int device_open(device *d)
     if (d->read_map)
         memset(d->read_map, 0, f->size);
     f->read_map = d->read_map;
-    result = idem_open(&d->table, &d->config, d->memory, d->memory_size,
+    result = idem_open(d->table, &d->config, d->memory, d->memory_size,
                        d->now);
     f->read_map = NULL;
     d->opening = 0;
@@ -1005,7 +1087,7 @@ static inline int device_open(device *d)
     // Erases that failed half way, before anything was acknowledged, look like
     // somebody else's data, or do not read.
     if (result != IDEM_OK && d->ever_failed && !d->acknowledged) {
-        result = idem_format(&d->table, &d->config, d->memory, d->memory_size,
+        result = idem_format(d->table, &d->config, d->memory, d->memory_size,
                              d->now);
         d->model.token = 0;
         memset(d->old, 0, sizeof d->old);
@@ -1014,13 +1096,13 @@ static inline int device_open(device *d)
     d->model.tick = d->now;
     d->model.backwards = 0;
     memset(&d->stats, 0, sizeof d->stats);
-    d->balance = d->table.used + d->table.stats.expired;
+    d->balance = d->table->used + d->table->stats.expired;
     d->told = d->model.clock;
     d->sync_failed = d->confirmed = d->idle = d->calling = 0;
     d->failed_before |= d->boot_failed;
     d->boot_failed = d->fails;
     device_check_lost(d);
-    PROMISE(d->lost || !idem_check(&d->table));
+    PROMISE(d->lost || !idem_check(d->table));
     return result;
 }
 
@@ -1110,7 +1192,7 @@ static inline void device_start(device *d)
     device_open(d);
     if (d->lost)
         return;
-    clock = before + (uint32_t)(inside_clock(&d->table) - (uint32_t)before);
+    clock = before + (uint32_t)(inside_clock(d->table) - (uint32_t)before);
     if (clock > before && clock > d->cut_at)
         clock -= UINT64_C(1) << 32;
     if (d->config.storage) {

@@ -95,16 +95,16 @@ typedef struct gone {
 } gone;
 
 // Application state, with the call and the key that it came with.
-typedef struct state {
+typedef struct app_state {
     uint16_t len;
     uint32_t number, call;
     unsigned key;
-} state;
+} app_state;
 
 typedef struct states {
     unsigned count;
     int      any;
-    state    of[STATES];
+    app_state of[STATES];
 } states;
 
 typedef struct model {
@@ -149,7 +149,7 @@ typedef struct asked {
     uint16_t reserved;          // B
     version  outcome;           // C: status, len, number, code, owed
     int      has_state;         // C
-    state    state;
+    app_state state;
     idem_claim claim;           // C, R, N, D: used; B: granted
     const idem_reply *reply;    // B
     uint32_t evicted;           // B: keys
@@ -584,7 +584,7 @@ static inline uint64_t model_wait(const model *m, const known *but)
 
 /* ---------------------------------------------------- state beside outcomes */
 
-static inline void states_add(states *set, const state *s)
+static inline void states_add(states *set, const app_state *s)
 {
     for (unsigned i = 0; i < set->count; i++)
         if (set->of[i].len == s->len && set->of[i].number == s->number)
@@ -597,7 +597,7 @@ static inline void states_add(states *set, const state *s)
 
 /* Whether the state may be there, with what is known of the key that it came
    with: no version is that old. */
-static inline int state_stays(const states *set, const state *s,
+static inline int state_stays(const states *set, const app_state *s,
                               const known *k, unsigned key)
 {
     int after = 0, with = 1;
@@ -631,7 +631,7 @@ static inline void model_link(model *m, const known *k)
 }
 
 /* State was given, and the call answered, or failed. */
-static inline void model_state(model *m, const state *s, int done)
+static inline void model_state(model *m, const app_state *s, int done)
 {
     if (!done)
         m->state_attempted = m->calls;
@@ -988,8 +988,8 @@ static inline int model_begun(model *m, known *k, const asked *a, int result)
         for (unsigned i = 0; i < k->now.count; i++)
             k->came_again |= k->now.of[i].status != 0;
         model_missed(m, k);
-        return model_young(m, k, a) && a->claim.attempt == 1 &&
-               model_room(m, k);
+        return a->claim.attempt == 1 && model_room(m, k) &&
+               (model_exact(m) || model_young(m, k, a));
     case IDEM_E_FULL:
         model_missed(m, k);
         return model_full(m, k) &&
@@ -1028,7 +1028,9 @@ static inline int model_answered(model *m, const asked *a, int result)
 
     versions_clear(&fit);
     versions_clear(&after);
+    // Before a key makes room, which memory then does not reach.
     if ((granted && a->claim.token <= m->token) ||
+        (a->what == 'B' && result == IDEM_EXECUTE && !model_young(m, k, a)) ||
         (a->evicted && !model_evicts(m, k, a, result)))
         return 0;
     for (unsigned i = 0; i < k->now.count; i++) {

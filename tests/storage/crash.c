@@ -287,7 +287,7 @@ static void restart(machine *m)
 
     memset(m->held, 0, sizeof m->held);
     memset(m->before, 0, sizeof m->before);
-    device_stop(d, &d->table);
+    device_stop(d, d->table);
     d->now = d->medium.boots * 7919u;
     device_start(d);
     end_if_lost(m);
@@ -367,7 +367,7 @@ static void delivered(machine *m, unsigned key)
     entry.id_size = sizeof id;
     device_before(d, 'L', key);
     do
-        result = idem_pending(&d->table, &entry, d->now);
+        result = idem_pending(d->table, &entry, d->now);
     while (result == IDEM_OK && device_named(d, &entry) != key);
     device_looked(d, "pending", result);
     if (result == IDEM_OK)
@@ -583,7 +583,7 @@ static void cut_variant(machine *m, const flash_op *op, unsigned at,
     memset(c->held, 0, sizeof c->held);
     memset(c->before, 0, sizeof c->before);
     c->cutting = 0;
-    device_stop(&c->d, &m->d.table);
+    device_stop(&c->d, m->d.table);
     c->d.now = f->boots * 7919u;
     c->cutting = 1;
     c->ops = 0;

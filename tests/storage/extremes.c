@@ -263,13 +263,14 @@ static uint32_t sectors_at_most(void)
 static void one_sector_less(void)
 {
     uint32_t sectors = the.storage.sector_count;
+    idem_table t;
 
     the.storage.sector_count = device_sectors(&the) - 1;
     if (the.storage.sector_count >= SECTORS_LEAST) {
         device_make_memory(&the);
-        PROMISE(idem_open(&the.table, &the.config, the.memory,
-                          the.memory_size, 0) == IDEM_E_SPACE);
-        PROMISE(the.table.needed == device_sectors(&the));
+        PROMISE(idem_open(&t, &the.config, the.memory, the.memory_size, 0) ==
+                IDEM_E_SPACE);
+        PROMISE(t.needed == device_sectors(&the));
     }
     the.storage.sector_count = sectors;
 }
@@ -392,7 +393,7 @@ static void start_far(void)
     if (the.acknowledged || one_in(2))
         return;
     the.runs_out = (int)chance(2);
-    inside_start_far(&the.table, the.runs_out ? UINT32_MAX - chance(300)
+    inside_start_far(the.table, the.runs_out ? UINT32_MAX - chance(300)
                                               : chance_word() >> 1);
 }
 
