@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
  * Calls in any order, with ticks that stop, jump and go backwards, restarts,
- * power cuts in any operation, and callbacks that fail; against the model of the
- * promises (tests/model).
+ * power cuts in any operation, and callbacks that fail; against the model of
+ * the promises (tests/model).
  */
 #include "device.h"
 

@@ -4,8 +4,8 @@
  *
  * The image is what a table has written, then damaged by the input; or forged,
  * with bits changed in headers and records whose check is right again: without,
- * nearly all of it would be passed over.  In the first case no response is ever given to
- * another key or payload, for each says whose it is; and what is completed
+ * nearly all of it would be passed over.  In the first case no response is ever
+ * given to another key or payload, for each says whose it is; and what is done
  * afterwards is still there after the next opening.  Always: every call ends in
  * a bounded number of steps, and every invariant holds.
  */
@@ -363,8 +363,8 @@ static int open_again(void)
 
 static int is_unreadable(void)
 {
-    return the.medium.kind == FLASH_ECC || memchr(the.medium.bad, FLASH_BAD_READ,
-                  the.medium.sector_count) != NULL;
+    return the.medium.kind == FLASH_ECC ||
+           memchr(the.medium.bad, FLASH_BAD_READ, the.medium.sector_count);
 }
 
 /* Whatever a table is left with by another life. */

@@ -570,10 +570,11 @@ static inline void arm(void)
 
 /* ----------------------------------------------------------------- playing */
 
-/* What takes long in a large table is rare in it. */
+/* What takes long in a large table, or with long records, is rare in it. */
 static inline int affordable(unsigned often)
 {
-    return one_in(1 + the.config.capacity / often);
+    return one_in(1 + (the.config.capacity + the.config.response_max / 50u) /
+                          often);
 }
 
 static inline void any_call(void)
@@ -652,7 +653,8 @@ static inline void play_one(void)
     } else if (!play.left--) {
         next_phase();
     } else {
-        if (one_in(20 + the.config.capacity / 10))
+        if (one_in(20 + the.config.capacity / 10 +
+                   the.config.response_max / 100))
             arm();
         call_in(play.phase);
         if (play.idle && !the.medium.off && !the.lost)

@@ -2,7 +2,7 @@
 /*
  * A device under test: a medium (flash.h), a configuration, a table on it, and
  * the model of what that may answer (model.h).  Each call here is made to the
- * table and told to the model, and what must hold after every call is looked at.
+ * table and told to the model, and what must hold after every call is checked.
  * What makes calls, in which order, is up to the test, which says beforehand
  * whether the header is implemented in it, and defines broken() (promise.h).
  *
@@ -430,7 +430,7 @@ static inline void device_check_medium(device *d)
 
 /* Any number of cuts in a row is survived if no more than one of them leaves
    what reads differently from boot to boot (it sways), and so are two of those;
-   but a third cut after them may lose something, if that is told; so may reading
+   but a third cut after them may lose something, if that is told; so may a read
    that fails.  Nothing is known then. */
 static inline int device_may_lose(const device *d)
 {
@@ -1059,7 +1059,7 @@ static inline void device_tick(device *d, uint32_t now)
         PROMISE(horizon == model_horizon(&d->model));
 }
 
-/* ---------------------------------------------------------------- >>restarts */
+/* --------------------------------------------------------------- >>restarts */
 
 /* Opens the table: changes nothing, reads no byte often, finds no loss. */
 static inline int device_open(device *d)

@@ -9,8 +9,8 @@
  * those that the next opening may find.  A call that failed, or that a cut
  * interrupted, has happened for the next opening, or not.  Whatever is answered
  * must fit a version that may be true; the others are not, as long as this boot
- * lasts (S10).  Once this boot has written durably, what is true now is all that
- * the next opening may find.  Without faults each set has one version, and the
+ * lasts (S10).  Once this boot has written durably, what is true now is all
+ * that the next opening may find.  Without faults each set has one version, and the
  * answer is known exactly.
  *
  * What a cut interrupted and is not to be seen may yet show up at an opening

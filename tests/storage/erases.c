@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
  * L3: at most one erase in a call, none if there was idle time, and one more in
- * a boot's first that writes; and L2: nothing uses up the ring.  (device.h looks
- * at both after every call.)  On random small rings, most of them the smallest
+ * a boot's first that writes; and L2: nothing uses up the ring.  (device.h
+ * checks both after every call.)  On random small rings, most of them the smallest
  * that is accepted, with restarts in a row, claims that stay open or are taken
  * up again after a restart, and outcomes of every length.
  *

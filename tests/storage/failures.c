@@ -3,7 +3,7 @@
  * Every callback fails at every one of its calls, once or from then on, having
  * done nothing, half or all; in the course of every sequence of a few events,
  * with the head at every place between two turns.  Then a restart: what was
- * answered is still true.  The inputs of calls.c, in order instead of by chance:
+ * answered is still true.  Inputs of calls.c, in order instead of by chance:
  *
  *     failures                all of them
  *     failures ONE_IN         each so many-th
@@ -61,8 +61,8 @@ static void keep(int signal_number)
     _Exit(1);
 }
 
-/* Plain with state; claims not written; in batches.  The oldest completion makes
-   room. */
+/* Plain with state; claims not written; in batches.  The oldest completion
+   makes room. */
 static const uint8_t modes[] = { 16 | 1, 16 | 6, 16 | 8 };
 
 enum { MODES = sizeof modes / sizeof *modes };
