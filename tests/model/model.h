@@ -1235,9 +1235,9 @@ static inline version version_restarted(const model *m, const version *v)
         return is;
     if (!v->cut)
         is.from = is.to = m->clock;
-    else if (m->clock > v->to)
+    else if (!m->wrote && m->clock > v->to)
         is.to = m->clock;
-    else if (m->clock < v->from)
+    else if (!m->wrote && m->clock < v->from)
         is.from = m->clock;
     is.cut = 1;
     is.lease_end = 0;
