@@ -19,7 +19,7 @@
 /* What fails ends the process, which is what a fuzzer looks for. */
 static void broken(const char *what, const char *file, int line)
 {
-    fprintf(stderr, "broken: %s:%d: %s\n", file, line, what);
+    fprintf(stderr, "violation: %s:%d: %s\n", file, line, what);
     abort();
 }
 

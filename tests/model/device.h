@@ -570,10 +570,13 @@ static inline void device_looked(device *d, const char *what, int result)
     PROMISE(!d->progs && !d->erases);
 }
 
-/* Whether the call has failed, as it may; then it may be found done. */
+/* Whether the call has failed, as it may, or nobody was there to hear what it
+   answered; then it may be found done. */
 static inline int device_failed(device *d, int result)
 {
-    if (result == IDEM_E_STORAGE)
+    if (d->medium.off)
+        ;
+    else if (result == IDEM_E_STORAGE)
         PROMISE(d->callback || d->sync_failed);
     else if (result == IDEM_E_SPACE)
         PROMISE(d->model.faulty || d->runs_out || d->blank);

@@ -10,8 +10,8 @@
  * interrupted, has happened for the next opening, or not.  Whatever is answered
  * must fit a version that may be true; the others are not, as long as this boot
  * lasts (S10).  Once this boot has written durably, what is true now is all
- * that the next opening may find.  Without faults each set has one version, and the
- * answer is known exactly.
+ * that the next opening may find.  Without faults each set has one version, and
+ * the answer is known exactly.
  *
  * What a cut interrupted and is not to be seen may yet show up at an opening
  * before which nothing was written: that version is `late`.
@@ -616,13 +616,15 @@ static inline int state_stays(const states *set, const app_state *s,
     return 1;
 }
 
-/* State and outcome of one completion come together. */
+/* State and outcome of one completion come together.  (Of keys whose claims are
+   not written too little is certain.) */
 static inline void model_link(model *m, const known *k)
 {
     states fit = { 0 };
     unsigned key = (unsigned)(k - m->keys);
 
-    if (m->now.count < 2 || m->now.any || k->now.any)
+    if (m->now.count < 2 || m->now.any || k->now.any || m->was_volatile ||
+        m->config->volatile_claims)
         return;
     for (unsigned i = 0; i < m->now.count; i++)
         if (state_stays(&m->now, &m->now.of[i], k, key))
@@ -1171,15 +1173,15 @@ static inline void model_synced(model *m)
         m->next = m->now;
 }
 
-/* Logical time has lost so much: nothing was written for longer than any key is
-   remembered, and the journal tells no more of that than it needs. */
+/* Logical time may have lost so much: nothing was written for longer than any
+   key is remembered, and the journal tells no more of that than it needs; or it
+   was not told at all. */
 static inline void versions_shift(versions *set, uint64_t back)
 {
     for (unsigned i = 0; i < set->count; i++) {
         version *v = &set->of[i];
         v->lease_end -= v->lease_end < back ? v->lease_end : back;
         v->from -= v->from < back ? v->from : back;
-        v->to -= v->to < back ? v->to : back;
     }
 }
 
