@@ -171,7 +171,8 @@ $(B)/proxy: tests/demo/proxy.c
 	$(BUILD) tests/demo/proxy.c -o $@
 
 T = tests/storage
-CRASH_C = $(T)/crash.c $(T)/crash_model.h $(T)/flash.h idem.h
+M = tests/model
+CRASH_C = $(T)/crash.c $(T)/flash.h $(M)/device.h $(M)/model.h idem.h
 CRASH   = $(CC) -std=c99 -O2 $(WARN) -I. $(T)/crash.c
 
 $(B)/crash: $(CRASH_C)

@@ -42,7 +42,7 @@ libfuzzer() {
     "$out/$2" -max_total_time="$3" -max_len=400 -timeout=20 -rss_limit_mb=0 \
         -print_final_stats=1 -verbosity=1 -artifact_prefix="$out/$2-" \
         "$out/found/$1" "$out/seeds/$1" > "$out/log" 2>&1 || {
-        grep -a -e '^broken' -e 'ERROR' -e 'Test unit' "$out/log" ||
+        grep -a -e '^violation' -e 'ERROR' -e 'Test unit' "$out/log" ||
             cat "$out/log"
         echo "FAILED: $2"
         exit 1

@@ -11,37 +11,16 @@
 #ifndef HARNESS_H
 #define HARNESS_H
 
-#include <stdarg.h>
+#include "../tests/model/promise.h"
+
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* A promise: what fails ends the process, which is what a fuzzer looks for. */
-#ifndef PROMISE
-#define PROMISE(condition)                                                     \
-    ((condition) ? (void)0 : broken(#condition, __FILE__, __LINE__))
-#endif
-
-static inline void broken(const char *what, const char *file, int line)
+/* What fails ends the process, which is what a fuzzer looks for. */
+static void broken(const char *what, const char *file, int line)
 {
-    fprintf(stderr, "broken: %s:%d: %s\n", file, line, what);
+    fprintf(stderr, "violation: %s:%d: %s\n", file, line, what);
     abort();
-}
-
-/* Says what happens, with TRACE=1 in the environment. */
-static inline void trace(const char *format, ...)
-{
-    static int wanted = -1;
-    va_list args;
-
-    if (wanted < 0)
-        wanted = getenv("TRACE") != NULL;
-    if (!wanted)
-        return;
-    va_start(args, format);
-    vfprintf(stderr, format, args);
-    va_end(args);
 }
 
 /* The bytes of an input, taken from the front; after the end zeros. */

@@ -4,8 +4,8 @@
  *
  * The image is what a table has written, then damaged by the input; or forged,
  * with bits changed in headers and records whose check is right again: without,
- * nearly all of it would be passed over.  In the first case no response is ever given to
- * another key or payload, for each says whose it is; and what is completed
+ * nearly all of it would be passed over.  In the first case no response is ever
+ * given to another key or payload, for each says whose it is; and what is done
  * afterwards is still there after the next opening.  Always: every call ends in
  * a bounded number of steps, and every invariant holds.
  */
@@ -16,15 +16,55 @@ enum { WRITES = 64, WRITE_MAX = 256 };  // that are known, and bytes of each
 
 static int forged;                      // records may be of the input's making
 static uint32_t number;                 // of the latest response
-static uint32_t known[KEYS];            // of the one that a key must have, or 0
+static uint32_t expected[KEYS];         // of the one that a key has, or 0
+
+/* ------------------------------------------------------------ what is asked */
+
+/* Scope and key of a number, in `id`, and one of two payloads. */
+static idem_request request_of(unsigned key, unsigned payload)
+{
+    static uint8_t id[ID_MAX];
+    idem_request rq;
+
+    memset(&rq, 0, sizeof rq);
+    device_name(&the, &rq, key, id);
+    rq.has_fingerprint = 1;
+    rq.fingerprint = payload;
+    the.operations = 0;
+    return rq;
+}
+
+/* Whether an entry tells of one of these keys. */
+static int is_asked(const idem_entry *entry)
+{
+    for (unsigned key = 0; key < KEYS; key++) {
+        idem_request rq = request_of(key, 0);
+        if (entry->scope_len == rq.scope_len && entry->key_len == rq.key_len &&
+            !memcmp((const uint8_t *)entry->id + rq.scope_len, rq.key,
+                    rq.key_len))
+            return 1;
+    }
+    return 0;
+}
+
+/* A response says whose it is: key, payload, number. */
+static size_t response_of(uint8_t *bytes, unsigned key, unsigned payload,
+                          uint32_t of)
+{
+    bytes[0] = (uint8_t)key;
+    bytes[1] = (uint8_t)payload;
+    memcpy(bytes + 2, &of, sizeof of);
+    memset(bytes + 6, (int)of, RESPONSE_MAX - 6);
+    return 6 + of % (RESPONSE_MAX - 5);
+}
 
 /* ---------------------------------------------------------------- the calls */
 
 /* A forged record may have a token that was never granted (K4), a forged header
    may need sectors that are gone (J). */
-static void check_device(void)
+static void check_table(void)
 {
-    int invariant = idem_check(&the.table);
+    int invariant = idem_check(the.table);
 
     if (invariant)
         trace("idem_check: %d\n", invariant);
@@ -62,17 +102,17 @@ static void command(unsigned key, unsigned how)
     idem_outcome outcome = { .response = bytes, .failed = how >> 1 & 1,
                              .confirm = how >> 2 & 1, .code = (int)how };
     idem_claim claim;
-    int result = idem_begin(&the.table, &claim, &reply, &rq, the.now);
+    int result = idem_begin(the.table, &claim, &reply, &rq, the.now);
 
     trace("begin key %u payload %u: %s\n", key, payload, idem_text(result));
-    check_device();
+    check_table();
     if (result == IDEM_REPLAY)
         check_reply(&reply, key, payload);
     if (result != IDEM_EXECUTE && result != IDEM_RECOVER)
         return;
-    known[key] = 0;
+    expected[key] = 0;
     if (how & 8 && !(how & 16)) {
-        result = idem_release(&the.table, &claim, the.now);
+        result = idem_release(the.table, &claim, the.now);
         PROMISE(result == IDEM_OK || forged);
     } else if (!(how & 16)) {
         outcome.response_len = response_of(bytes, key, payload, ++number);
@@ -80,11 +120,11 @@ static void command(unsigned key, unsigned how)
             outcome.state = state;
             outcome.state_len = sizeof state;
         }
-        result = idem_complete(&the.table, &claim, &outcome, the.now);
+        result = idem_complete(the.table, &claim, &outcome, the.now);
         PROMISE(result == IDEM_OK || forged);
-        known[key] = number;
+        expected[key] = number;
     }
-    check_device();
+    check_table();
 }
 
 /* Looks at all there is, in every way. */
@@ -95,25 +135,25 @@ static void look(void)
     unsigned count = 0;
     int result;
 
-    while ((result = idem_next(&the.table, &entry, the.now)) !=
+    while ((result = idem_next(the.table, &entry, the.now)) !=
            IDEM_E_NOT_FOUND) {
         size_t len = sizeof bytes;
         PROMISE(result == IDEM_OK || forged);
         PROMISE(++count <= the.config.capacity);
-        PROMISE(forged || key_of(&entry) < KEYS);
+        PROMISE(forged || is_asked(&entry));
         if (entry.status == IDEM_IN_PROGRESS)
             continue;
-        result = idem_response(&the.table, bytes, &len, &entry.claim, 0);
+        result = idem_response(the.table, bytes, &len, &entry.claim, 0);
         PROMISE(result == IDEM_OK || forged);
         PROMISE(result != IDEM_OK || len == entry.response_len);
     }
     memset(&entry, 0, sizeof entry);
     count = 0;
-    while (count <= the.table.pending &&
-           idem_pending(&the.table, &entry, the.now) == IDEM_OK)
+    while (count <= the.table->pending &&
+           idem_pending(the.table, &entry, the.now) == IDEM_OK)
         count++;
-    PROMISE(forged || count <= the.table.pending);
-    check_device();
+    PROMISE(forged || count <= the.table->pending);
+    check_table();
 }
 
 static void one_call(input *in)
@@ -123,20 +163,20 @@ static void one_call(input *in)
     unsigned steps = 0;
     int result;
 
-    the.used = 0;
+    the.operations = 0;
     switch (what & 7) {
     default:
         command(who % KEYS, what >> 2);
         break;
     case 3:
-        while (idem_maintain(&the.table, the.now) == IDEM_MORE)
+        while (idem_maintain(the.table, the.now) == IDEM_MORE)
             PROMISE(++steps < STEPS_MAX);
         break;
     case 4:
-        result = idem_forget(&the.table, &rq, the.now);
+        result = idem_forget(the.table, &rq, the.now);
         trace("forget key %u: %s\n", who % KEYS, idem_text(result));
         if (result == IDEM_OK)
-            known[who % KEYS] = 0;
+            expected[who % KEYS] = 0;
         break;
     case 5:
         look();
@@ -145,7 +185,7 @@ static void one_call(input *in)
         the.now += who * 97;
         break;
     }
-    check_device();
+    check_table();
 }
 
 static void calls(input *in)
@@ -177,7 +217,7 @@ static void note_write(void *arg, const flash *f, const flash_op *op)
         return;
     w->at = op->at;
     w->len = op->len;
-    w->sequence = inside_sequence(&the.table);
+    w->sequence = inside_sequence(the.table);
     writes_count++;
 }
 
@@ -211,7 +251,7 @@ static void forge(input *in)
         unsigned at = input_byte(in) % len;
         is[at] ^= input_byte(in);
     }
-    inside_seal(&the.table, was, from->sequence, from->at % f->sector_size,
+    inside_seal(the.table, was, from->sequence, from->at % f->sector_size,
                 is, to->sequence, to->at % f->sector_size, len);
     trace("forge %u bytes of %u at %u\n", (unsigned)len, (unsigned)from->at,
           (unsigned)to->at);
@@ -287,26 +327,35 @@ static void shrink(input *in)
 
 /* ---------------------------------------------------------------------- run */
 
+static int open_image(void)
+{
+    memset(the.memory, 0xA5, the.memory_size);
+    the.operations = 0;
+    the.erasing = 0;
+    return idem_open(the.table, &the.config, the.memory, the.memory_size,
+                     the.now);
+}
+
 /* Finds what is known. */
 static int open_again(void)
 {
     unsigned key;
     int result;
 
-    result = device_open();
+    result = open_image();
     trace("open: %s, lost %u\n", idem_text(result),
-          (unsigned)the.table.stats.lost);
+          (unsigned)the.table->stats.lost);
     if (result != IDEM_OK)
         return result;
-    check_device();
+    check_table();
     look();
     for (key = 0; key < KEYS; key++) {
         idem_entry entry = { .id = NULL };
         idem_request rq = request_of(key, 0);
-        if (forged || !known[key] || the.config.full == IDEM_EVICT_OLDEST ||
+        if (forged || !expected[key] || the.config.full == IDEM_EVICT_OLDEST ||
             the.config.retention_ms)
             continue;
-        PROMISE(idem_find(&the.table, &entry, &rq, the.now) == IDEM_OK);
+        PROMISE(idem_find(the.table, &entry, &rq, the.now) == IDEM_OK);
         PROMISE(entry.status != IDEM_IN_PROGRESS);
     }
     return result;
@@ -314,8 +363,8 @@ static int open_again(void)
 
 static int is_unreadable(void)
 {
-    return the.medium.kind == FLASH_ECC || memchr(the.medium.bad, FLASH_BAD_READ,
-                  the.medium.sector_count) != NULL;
+    return the.medium.kind == FLASH_ECC ||
+           memchr(the.medium.bad, FLASH_BAD_READ, the.medium.sector_count);
 }
 
 /* Whatever a table is left with by another life. */
@@ -323,32 +372,30 @@ static void live(input *in)
 {
     unsigned left = input_byte(in) % 32;
 
-    PROMISE(device_open() == IDEM_OK);
+    PROMISE(open_image() == IDEM_OK);
     the.medium.watch = note_write;
     for (; left > 0 && in->left; left--)
         one_call(in);
     if (the.config.durability == IDEM_BATCH)
-        idem_sync(&the.table);
+        idem_sync(the.table);
     the.medium.watch = NULL;
 }
 
-static void run(input *in)
+static void run_image(input *in)
 {
     unsigned unreadable;
     uint32_t progs;
     int result;
 
-    if (!device_make(in))
-        return;
     forged = 0;
     number = writes_count = 0;
-    memset(known, 0, sizeof known);
+    memset(expected, 0, sizeof expected);
     live(in);
     while (scribble(in))
         ;
     if (input_byte(in) & 1)
         shrink(in);
-    memset(known, 0, sizeof known);
+    memset(expected, 0, sizeof expected);
     result = open_again();
     unreadable = is_unreadable();
     // What is written from now on can be read.  What could not be may turn out
@@ -360,10 +407,18 @@ static void run(input *in)
     if (result != IDEM_OK)
         return;
     calls(in);
-    result = idem_sync(&the.table);
+    result = idem_sync(the.table);
     PROMISE(result == IDEM_OK || forged);
     unreadable = unreadable && progs == the.medium.progs;
     result = open_again();
     PROMISE(result == IDEM_OK || forged ||
             (result == IDEM_E_FORMAT && unreadable));
+}
+
+static void run(input *in)
+{
+    if (!choose_device(in))
+        return;
+    run_image(in);
+    device_end(&the);
 }

@@ -2,8 +2,7 @@
 /*
  * Cuts the power at every storage operation of many short workloads, leaves the
  * operation torn in every way that flash.h knows, starts again, and looks
- * whether every promise still holds.  What holds is what the model of
- * crash_model.h says, which knows the calls and nothing of the journal.
+ * whether every promise still holds: what the model of tests/model says.
  *
  *     build/crash                 minutes; --short: seconds, --long: hours
  *     build/crash --states N      samples with one seed after the other, three
@@ -17,9 +16,6 @@
  * of the recovery's.  Its last line says how to see it again:
  *
  *     build/crash --geometry nor8 --workload "Ba Ca" --cut 5/2 --variant 3/0
- *
- * With --strict no call that seems not to have happened may turn out later to
- * have (crash_model.h).
  *
  * A workload is a line of events (>>events), with modes before them:
  *
@@ -50,32 +46,22 @@
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
 
+#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "crash_model.h"
-#include "flash.h"
+#include "../model/device.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+enum { KEYS = 4, CAPACITY = 3, KEY_MAX = 4, STATE_MAX = 4 };
+enum { RESPONSE_USUAL = 4, RESPONSE_MAX = 20 };
+enum { ATTEMPTS = 3 };
+enum { LEASE = 1000, RETENTION = 100000 };
 enum { DEPTH_MAX = 3 };             // cuts on one path
-enum { OLD_CLAIMS = 8 };            // that are tried again after restarts
-enum { READS_MAX = 1 << 20 };       // in one call: it does not end
 enum { PATIENCE = 60 };             // seconds for one cut: it does not end
-enum { READS_OPENING = 9 };         // of a byte
-enum { REPLAY_READS = 0 };          // of a duplicate
-enum { SWAYS_MAX = 2 };             // cuts of that kind, and a loss may be told
 enum { REPORTS = 5 };               // violations that are told of in full
-enum { UNREADABLE = -1 };           // known.status, when looking fails
-
-#define SECRET "sixteen secrets."
 
 /* -------------------------------------------- >>geometries  where it is run */
 
@@ -90,13 +76,9 @@ typedef struct geometry {
 } geometry;
 
 enum {
-    NOISE = 1,                      // a torn granule of ECC reads as noise,
-    ALL_NOISE = 64,                 // all of a program may
-    CACHE = 2,                      // programs are durable from a sync on
-    SPLIT = 4,                      // erasing is polled
-    VERIFY = 8,                     // what was programmed is read back
-    STATELESS = 16,                 // there is no application state
-    LATE = 32                       // the headers are written before any cut
+    VERIFY = 32,                    // what was programmed is read back
+    STATELESS = 64,                 // there is no application state
+    LATE = 128                      // the headers are written before any cut
 };
 
 static const geometry geometries[] = {
@@ -193,46 +175,23 @@ static const char *const epilogues[] = {
 /* ----------------------------------------------------- >>machine  what runs */
 
 typedef struct machine {
-    // The medium, its memory, and what looks at it.
-    flash medium;
-    uint8_t *bytes, *durable, *read_map;
-    uint16_t *stamps;
-    int erasing;                // polls until a split erase is done
-    uint32_t sector;            // that it erases
-    int misused;                // the sector was, meanwhile
-    int read_failed;            // since the latest opening
-    uint32_t reads;             // in this call
-    int blank;                  // at the opening, as far as can be seen
-    // The table.
-    idem_storage storage;
-    idem_config config;
-    idem_table table;
-    uint32_t *memory;
-    size_t memory_size;
-    uint32_t tick;
-    // What is known of it.
-    model model;
-    model_call call;
-    int calling;                // the call has not returned yet
-    int acknowledged;           // something was, ever
-    int idle;                   // there is no idle work left
+    device d;
+    known keys[KEYS];
     idem_claim held[KEYS], before[KEYS];    // the latest of each, one before
-    idem_claim old[OLD_CLAIMS]; // of earlier boots
-    unsigned olds;
     // Where it is.
     unsigned depth;             // cuts so far
     unsigned cut, variant;      // the latest of them
-    unsigned sways;             // cuts that read differently from boot to boot
     unsigned ops;               // that could be cut since then
     uint32_t mix;               // chance, from the path
     int cutting;
-    int failed;                 // a violation was reported
     const char *events;         // that are run
     const char *event;          // the present one
+    jmp_buf end;                // of this path: a promise is broken, or all
+                                // is lost
 } machine;
 
 static machine machines[DEPTH_MAX + 1];
-static machine *active;             // of them, for on_signal
+static machine *active;             // of them
 
 // What is run at present, and how far it is cut.
 static struct {
@@ -244,7 +203,6 @@ static struct {
     unsigned path;              // length of the path that is asked for, or 0
     unsigned cut[DEPTH_MAX], variant[DEPTH_MAX];
     uint32_t seed, draws;
-    int trace;
     int terminal;               // shows progress
     int marathon;               // the first machine is cut itself:
     unsigned cut_in, cuts;      // in so many operations, so many times so far
@@ -253,8 +211,8 @@ static struct {
 // What the command line asks for.
 static struct {
     int      brief, full;       // --short, --long
-    int      strict;
     int      first;             // the first violation is the end
+    int      trace;
     const char *geometry, *workload;
     unsigned longest;           // sequence
     unsigned one_in;            // of so many sequences on one geometry
@@ -264,7 +222,7 @@ static struct {
 // What came of it.
 typedef struct tally {
     uint64_t states_of[DEPTH_MAX + 1];  // with so many cuts
-    uint64_t states, cuts, violations, unreadable, blank_doubts, unfit;
+    uint64_t states, cuts, violations, unfit;
     uint64_t told;              // states in which two such cuts lost something
 } tally;
 
@@ -279,708 +237,182 @@ static void print_path(const char *name, const machine *m, int variants)
                variants ? machines[d].variant : machines[d].cut);
 }
 
-/* Reports a violation, the first on this machine only. */
-static void wrong(machine *m, const char *format, ...)
+/* Reports a violation; the path ends here. */
+static void broken(const char *what, const char *file, int line)
 {
-    va_list args;
+    machine *m = active;
 
-    if (m->failed)
-        return;
-    m->failed = 1;
     part.violations++;
-    if (total.violations + part.violations > REPORTS && !run.trace)
-        return;
-    printf("violation: ");
-    va_start(args, format);
-    vprintf(format, args);
-    va_end(args);
-    printf("\n    in \"%s\" at \"%.3s\"\n    build/crash --geometry %s "
-           "--workload \"%s\"", m->events ? m->events : "",
-           m->event ? m->event : "", run.geometry->name, run.workload);
+    if (total.violations + part.violations > REPORTS && !*tracing())
+        longjmp(m->end, 1);
+    printf("violation: %s (%s:%d)\n    in \"%s\" at \"%.3s\"\n"
+           "    build/crash --geometry %s --workload \"%s\"", what, file, line,
+           m->events ? m->events : "", m->event ? m->event : "",
+           run.geometry->name, run.workload);
     if (m->depth) {
         print_path("--cut", m, 0);
         print_path("--variant", m, 1);
     }
     printf(" --seed %u --draws %u\n", (unsigned)run.seed,
            (unsigned)run.draws);
+    device_tell(&m->d);
     fflush(stdout);
     if (option.first)
         _exit(1);
+    longjmp(m->end, 1);
 }
 
 /* The library crashed or hangs; nothing can go on. */
 static void on_signal(int number)
 {
-    wrong(active, "signal %d", number);
-    _exit(1);
-}
-
-/* Says what happens, when one path is looked at. */
-static void trace(const machine *m, const char *format, ...)
-{
-    va_list args;
-
-    if (!run.trace)
-        return;
-    printf("%*s", (int)(2 + 4 * m->depth), "");
-    va_start(args, format);
-    vprintf(format, args);
-    va_end(args);
-    printf("\n");
-}
-
-/* ------------------------------------------- >>storage  callbacks of idem.h */
-
-/* An endless call would never come back to be reported. */
-static void count_read(machine *m)
-{
-    if (++m->reads < READS_MAX)
-        return;
-    wrong(m, "a call does not end");
-    exit(1);
-}
-
-/* While a sector is being erased, only others are to be used. */
-static void check_erasing(machine *m, uint32_t at)
-{
-    m->misused |= m->erasing && at / m->medium.sector_size == m->sector;
-}
-
-// The four of them, as in struct idem_storage, and erasing.
-static int storage_read(void *ctx, uint32_t at, void *dst, uint32_t len)
-{
-    machine *m = (machine *)ctx;
-    int result;
-
-    count_read(m);
-    check_erasing(m, at);
-    result = flash_read(&m->medium, at, dst, len);
-    m->read_failed |= result != 0;
-    return result;
-}
-
-static int storage_prog(void *ctx, uint32_t at, const void *src, uint32_t len)
-{
-    machine *m = (machine *)ctx;
-
-    check_erasing(m, at);
-    return flash_prog(&m->medium, at, src, len);
-}
-
-/* With a split erase, it happens when it is done. */
-static int storage_erase(void *ctx, uint32_t sector)
-{
-    machine *m = (machine *)ctx;
-
-    m->misused |= m->erasing != 0;
-    if (!m->storage.erasing)
-        return flash_erase(&m->medium, sector);
-    m->erasing = 2;
-    m->sector = sector;
-    return 0;
-}
-
-static int storage_erasing(void *ctx)
-{
-    machine *m = (machine *)ctx;
-
-    count_read(m);
-    if (!m->erasing)
-        return 0;
-    if (--m->erasing)
-        return 1;
-    return flash_erase(&m->medium, m->sector);
-}
-
-static int storage_sync(void *ctx)
-{
-    machine *m = (machine *)ctx;
-
-    return flash_sync(&m->medium);
-}
-
-/* -------------------------------------------- >>opening  a machine, a table */
-
-/* Whether every byte may read erased, so that nobody can see any doubt. */
-static int medium_blank(const flash *f)
-{
-    for (uint32_t i = 0; i < f->size; i++)
-        if (((f->bytes[i] ^ f->erased) & (uint8_t)~f->weak[i]) ||
-            (f->marks[i] & FLASH_TORN))
-            return 0;
-    return 1;
-}
-
-/* The storage was used as it may be. */
-static void check_storage(machine *m)
-{
-    flash *f = &m->medium;
-
-    if (m->misused)
-        wrong(m, "a sector was used while it was being erased");
-    // On wholly blank storage doubt cannot be seen.
-    if (m->blank && f->violations == f->violations_of[FLASH_V_DOUBT]) {
-        part.blank_doubts += f->violations;
-        f->violations = f->violations_of[FLASH_V_DOUBT] = 0;
-    }
-    if (f->violations)
-        wrong(m, "%s at %u", flash_text(f), (unsigned)f->first_at);
+    (void)number;
+    option.first = 1;
+    broken("a signal: a crash, or no end", __FILE__, __LINE__);
 }
 
 /* Two cuts that read differently from boot to boot may lose something, if that
-   is told.  What is known then is not in the model: this path ends here. */
-static void tell_loss(machine *m)
+   is told: this path ends here. */
+static void end_if_lost(machine *m)
 {
-    if (!m->failed)
-        part.told++;
-    m->failed = 1;
-}
-
-/* What must be so after every call. */
-static void check_machine(machine *m)
-{
-    int broken = idem_check(&m->table);
-
-    check_storage(m);
-    if (broken)
-        wrong(m, "idem_check is %d", broken);
-    if (m->table.stats.lost && m->sways >= SWAYS_MAX)
-        tell_loss(m);
-    else if (m->table.stats.lost)
-        wrong(m, "stats.lost is %u", (unsigned)m->table.stats.lost);
-    // What cannot be seen is found out when a program fails.
-    if (m->table.stats.retired && !m->blank)
-        wrong(m, "stats.retired is %u", (unsigned)m->table.stats.retired);
-    if (m->model.live.overflow || m->model.kept.overflow)
-        wrong(m, "of the test: too many worlds");
-}
-
-/* Opens the table: changes nothing, reads no byte twice, finds no loss. */
-static void open_table(machine *m)
-{
-    flash *f = &m->medium;
-    uint32_t ops = f->progs + f->erases;
-    int result;
-
-    m->tick = f->boots * 7919u;
-    m->read_failed = 0;
-    m->reads = 0;
-    m->idle = 0;
-    m->blank = !m->acknowledged && medium_blank(f);
-    memset(m->memory, 0xA5, m->memory_size);
-    memset(m->read_map, 0, f->size);
-    f->read_map = m->read_map;
-    result = idem_open(&m->table, &m->config, m->memory, m->memory_size,
-                       m->tick);
-    f->read_map = NULL;
-    trace(m, "open: %s", idem_text(result));
-    if (result != IDEM_OK) {
-        wrong(m, "idem_open is %d (%s)", result, idem_text(result));
+    if (!m->d.lost)
         return;
-    }
-    if (f->progs + f->erases != ops)
-        wrong(m, "opening changed the storage");
-    for (uint32_t at = 0; at < f->size && !m->read_failed; at++)
-        if (m->read_map[at] > READS_OPENING)
-            wrong(m, "opening read byte %u %u times", (unsigned)at,
-                  m->read_map[at]);
-    check_machine(m);
+    part.told++;
+    longjmp(m->end, 1);
 }
 
-/* What restarts between two calls: claims become old. */
-static void restart_claims(machine *m)
-{
-    for (unsigned k = 0; k < KEYS; k++)
-        if (m->held[k].token)
-            m->old[m->olds++ % OLD_CLAIMS] = m->held[k];
-    memset(m->held, 0, sizeof m->held);
-    memset(m->before, 0, sizeof m->before);
-}
-
-/* The power goes: a split erase that is not done yet is torn, in one variant or
-   another. */
-static void tear_erase(flash *f, uint32_t sector)
-{
-    flash_cut(f, 0, f->ops % 7);
-    flash_erase(f, sector);
-    f->off = f->armed = 0;
-}
-
-/* A restart between two calls. */
+/* What restarts between two calls. */
 static void restart(machine *m)
 {
-    trace(m, "restart");
-    if (m->erasing)
-        tear_erase(&m->medium, m->sector);
-    m->erasing = 0;
-    restart_claims(m);
-    model_restart(&m->model, &m->model, NULL);
-    flash_boot(&m->medium);
-    open_table(m);
+    device *d = &m->d;
+
+    memset(m->held, 0, sizeof m->held);
+    memset(m->before, 0, sizeof m->before);
+    device_stop(d);
+    d->now = d->medium.boots * 7919u;
+    device_start(d);
+    end_if_lost(m);
 }
 
-/* ---------------------------------------------------- >>calls  to the table */
+/* ----------------------------------------------------------------- >>events */
 
-// The keys' scopes and bytes, and the payloads, with their fingerprints.
-static const char *const scopes[KEYS] = { "s", "", "s", "two" };
-static const char *const names[KEYS] = { "a", "bb", "c3", "d" };
-static const char *const payloads[2] = { "pour", "stir" };
-static uint64_t fingerprints[2];
-
-/* The request that begins, finds or forgets a key. */
-static idem_request request_of(unsigned key, int payload)
+/* Asks for a key, with one of two payloads; keeps the claim if there is one.
+   Where doubt cannot be seen, a program may fail: the next sector is next. */
+static int begin(machine *m, unsigned key, unsigned payload)
 {
-    idem_request rq;
-
-    memset(&rq, 0, sizeof rq);
-    rq.scope = scopes[key];
-    rq.scope_len = strlen(scopes[key]);
-    rq.key = names[key];
-    rq.key_len = strlen(names[key]);
-    rq.payload = payloads[payload];
-    rq.payload_len = strlen(payloads[payload]);
-    return rq;
-}
-
-/* Which key the bytes are that idem_next or idem_pending gave, or KEYS. */
-static unsigned key_of(const idem_entry *entry, const char *id)
-{
-    unsigned k;
-
-    for (k = 0; k < KEYS; k++) {
-        size_t len = strlen(scopes[k]);
-        if (entry->scope_len == len && !memcmp(id, scopes[k], len) &&
-            entry->key_len == strlen(names[k]) &&
-            !memcmp(id + len, names[k], entry->key_len))
-            break;
-    }
-    return k;
-}
-
-/* A result's name. */
-static const char *result_name(int result)
-{
-#define RESULT_NAME(name, value, text)                                         \
-    case name:                                                                 \
-        return #name;
-
-    switch (result) {
-        IDEM_RESULTS(RESULT_NAME)
-    default:
-        return "no result";
-    }
-}
-
-/* Shows what the model holds possible of a key. */
-static void print_worlds(const machine *m, unsigned key)
-{
-    for (unsigned i = 0; i < m->model.live.count; i++) {
-        const world *w = &m->model.live.of[i];
-        const known *k = &w->keys[key];
-        trace(m, "possible: %c has status %d, payload %d, attempts %u, "
-              "code %d, owed %d, lease %s; state %02X", (int)('a' + key),
-              k->status, k->payload, k->attempts, (int)k->code, k->owed,
-              k->lease_end > m->model.real ? "live" : "over", w->state[0]);
-    }
-}
-
-/* Begins a call of a kind on a key: what its operations are in flight of. */
-static model_call *call_begin(machine *m, char what, unsigned key)
-{
-    m->tick++;
-    model_pass(&m->model, 1);
-    if (what != 'D' && what != 'Y')
-        model_tell(&m->model);
-    memset(&m->call, 0, sizeof m->call);
-    m->call.what = what;
-    m->call.key = key;
-    m->reads = 0;
-    m->calling = 1;
-    return &m->call;
-}
-
-/* What a call may cost, given the medium as it was before.  Where doubt cannot
-   be seen it is found out by failing. */
-static void check_cost(machine *m, const flash *was)
-{
-    uint32_t erases = m->medium.erases - was->erases;
-    char what = m->call.what;
-
-    if (erases > 1 + !m->model.wrote && !m->blank)
-        wrong(m, "%u erases in one call", (unsigned)erases);
-    if (m->idle && what == 'B' && erases && m->model.wrote)
-        wrong(m, "an erase in spite of idle work");
-    if (what == 'B')
-        m->idle = 0;
-}
-
-/* The call has answered; the medium was as in *was. */
-static int call_end(machine *m, const flash *was, int result)
-{
-    const model_call *c = &m->call;
-
-    trace(m, "%c%c: %s, %u operations%s", c->what, (int)('a' + c->key),
-          result_name(result), (unsigned)(m->medium.ops - was->ops),
-          m->medium.off ? ", the power went" : "");
-    if (m->medium.off) {
-        check_storage(m);
-        return result;
-    }
-    m->calling = 0;
-    check_machine(m);
-    check_cost(m, was);
-    if (c->what == 'B' && c->claim.token && c->claim.token <= m->model.token)
-        wrong(m, "token %u after %u", (unsigned)c->claim.token,
-              (unsigned)m->model.token);
-    m->acknowledged |= model_writes(&m->model, c, result);
-    if (!model_step(&m->model, c, result)) {
-        wrong(m, "%c%c cannot be %s", c->what, (int)('a' + c->key),
-              result_name(result));
-        print_worlds(m, c->key);
-    }
-    if (option.strict || (c->what != 'M' && m->medium.progs != was->progs))
-        model_settle(&m->model);
-    return result;
-}
-
-/* Asks for a key, with one of two payloads; keeps the claim if there is one. */
-static int begin(machine *m, unsigned key, int payload)
-{
-    idem_request rq = request_of(key, payload);
-    uint8_t buffer[RESPONSE_MAX];
-    idem_reply reply;
+    device *d = &m->d;
+    idem_request more;
     idem_claim claim;
-    model_call *c = call_begin(m, 'B', key);
-    flash was = m->medium;
     uint32_t failed = 0;
     int result;
 
-    memset(&reply, 0, sizeof reply);
-    reply.buffer = buffer;
-    reply.buffer_size = sizeof buffer;
-    c->payload = payload;
-    // Where doubt cannot be seen, a program may fail: the next sector is next.
-    do
-        result = idem_begin(&m->table, &claim, &reply, &rq, m->tick);
-    while (result == IDEM_E_STORAGE && m->blank && !m->medium.off &&
-           ++failed < m->medium.sector_count);
-    if (m->medium.off)
-        return call_end(m, &was, result);
-    c->claim = claim;
-    c->reply = &reply;
+    memset(&more, 0, sizeof more);
+    do {
+        d->now++;
+        result = device_begin(d, &claim, key, payload, &more);
+    } while (result == IDEM_E_STORAGE && d->blank && !d->medium.off &&
+             ++failed < d->medium.sector_count);
     if (claim.token) {
         m->before[key] = m->held[key];
         m->held[key] = claim;
     }
-    return call_end(m, &was, result);
+    return result;
 }
 
-/* Copies the bytes of the claim that was granted last; returns how many. */
-static size_t echo(const machine *m, uint8_t *bytes)
+/* The bytes that the storage has of the claim that was granted last. */
+static const uint8_t *echo(const machine *m)
 {
-    const flash *f = &m->medium;
-    uint64_t token = m->model.token;
+    const flash *f = &m->d.medium;
+    uint64_t token = m->d.model.token;
     uint64_t sequence = token / f->sector_size;
-    uint32_t at = (uint32_t)(sequence % f->sector_count * f->sector_size +
-                             token % f->sector_size);
 
-    memcpy(bytes, f->bytes + at, RESPONSE_MAX);
-    return RESPONSE_MAX;
+    return f->bytes + sequence % f->sector_count * f->sector_size +
+           token % f->sector_size;
 }
 
 /* Completes with an outcome that no other call has, in the manner of the
    event. */
 static void complete(machine *m, unsigned key, char event)
 {
-    unsigned nth = ++m->model.completions;
-    idem_outcome outcome;
-    model_call *c = call_begin(m, 'C', key);
-    flash was = m->medium;
-    known *k = &c->outcome;
+    unsigned nth = m->d.number + 1;
+    idem_outcome how;
 
-    c->claim = event == 'c' ? m->before[key] : m->held[key];
-    k->status = event == 'F' ? IDEM_FAILED : IDEM_COMPLETED;
-    k->nth = nth;
-    k->code = (int32_t)(nth * 65537);
-    k->owed = event == 'O' || event == 'Q';
-    k->len = event == 'Z' ? 0 : 1 + nth % RESPONSE_USUAL;
-    for (size_t i = 0; i < k->len; i++)
-        k->response[i] = (uint8_t)(nth + 16 * i);
-    if (event == 'I')
-        k->len = echo(m, k->response);
-    c->has_state = (event == 'S' || event == 'Q') && m->config.state_max;
-    c->state_len = 1 + nth % STATE_MAX;
-    for (size_t i = 0; i < c->state_len; i++)
-        c->state[i] = (uint8_t)(nth - 16 * i);
-
-    memset(&outcome, 0, sizeof outcome);
-    outcome.response = k->response;
-    outcome.response_len = k->len;
-    outcome.code = k->code;
-    outcome.failed = k->status == IDEM_FAILED;
-    outcome.confirm = (uint8_t)k->owed;
-    outcome.state = c->has_state ? c->state : NULL;
-    outcome.state_len = c->has_state ? c->state_len : 0;
-    call_end(m, &was, idem_complete(&m->table, &c->claim, &outcome, m->tick));
-}
-
-/* Gives the latest claim on a key back. */
-static void release(machine *m, unsigned key)
-{
-    model_call *c = call_begin(m, 'R', key);
-    flash was = m->medium;
-
-    c->claim = m->held[key];
-    call_end(m, &was, idem_release(&m->table, &c->claim, m->tick));
-}
-
-/* Lengthens the latest claim on a key. */
-static void renew(machine *m, unsigned key)
-{
-    model_call *c = call_begin(m, 'N', key);
-    flash was = m->medium;
-
-    c->claim = m->held[key];
-    call_end(m, &was, idem_renew(&m->table, &c->claim, 2 * LEASE, m->tick));
-}
-
-/* Removes a key. */
-static void forget(machine *m, unsigned key)
-{
-    idem_request rq = request_of(key, 0);
-    flash was = m->medium;
-
-    call_begin(m, 'X', key);
-    call_end(m, &was, idem_forget(&m->table, &rq, m->tick));
+    memset(&how, 0, sizeof how);
+    how.response_len = event == 'Z' ? 0 : 1 + nth % RESPONSE_USUAL;
+    how.code = (int32_t)(nth * 65537);
+    how.failed = event == 'F';
+    how.confirm = event == 'O' || event == 'Q';
+    if (event == 'I') {
+        how.response = echo(m);
+        how.response_len = RESPONSE_MAX;
+    }
+    if ((event == 'S' || event == 'Q') && m->d.config.state_max) {
+        how.state = "";
+        how.state_len = 1 + nth % STATE_MAX;
+    }
+    m->d.now++;
+    device_complete(&m->d, event == 'c' ? &m->before[key] : &m->held[key], key,
+                    &how);
 }
 
 /* Confirms the delivery of the key's outcome, if it is owed. */
 static void delivered(machine *m, unsigned key)
 {
-    char id[16];
-    idem_entry entry;
-    flash was = m->medium;
-
-    memset(&entry, 0, sizeof entry);
-    entry.id = id;
-    entry.id_size = sizeof id;
-    model_tell(&m->model);
-    do
-        if (idem_pending(&m->table, &entry, m->tick) != IDEM_OK)
-            return;
-    while (key_of(&entry, id) != key);
-    call_begin(m, 'D', key);
-    call_end(m, &was, idem_delivered(&m->table, &entry.claim));
-}
-
-/* One step of idle work. */
-static int maintain(machine *m)
-{
-    flash was = m->medium;
-
-    call_begin(m, 'M', 0);
-    return call_end(m, &was, idem_maintain(&m->table, m->tick));
-}
-
-/* Makes durable what a batch holds. */
-static void synchronise(machine *m)
-{
-    flash was = m->medium;
-
-    call_begin(m, 'Y', 0);
-    call_end(m, &was, idem_sync(&m->table));
-}
-
-/* Time passes that the next call sees, or that is told of. */
-static void pass(machine *m, uint32_t ms, int told)
-{
-    model_pass(&m->model, ms);
-    if (!told) {
-        m->tick += ms;
-        return;
-    }
-    m->model.seen += ms;
-    if (idem_elapse(&m->table, ms) != IDEM_OK)
-        wrong(m, "idem_elapse failed");
-}
-
-/* --------------------------------------------------------- >>looking at all */
-
-/* Looks a key up. */
-static void look_key(machine *m, view *v, unsigned key)
-{
-    idem_request rq = request_of(key, 0);
-    known *k = &v->keys[key];
+    device *d = &m->d;
+    char id[KEY_MAX];
     idem_entry entry;
     int result;
 
     memset(&entry, 0, sizeof entry);
-    result = idem_find(&m->table, &entry, &rq, m->tick);
-    if (result == IDEM_E_NOT_FOUND)
-        return;
-    k->status = result == IDEM_OK ? entry.status : UNREADABLE;
-    if (result != IDEM_OK)
-        return;
-    k->payload = entry.fingerprint == fingerprints[1];
-    if (entry.fingerprint != fingerprints[k->payload])
-        wrong(m, "a fingerprint of no payload");
-    k->attempts = entry.attempts;
-    if (k->status == IDEM_IN_PROGRESS)
-        return;
-    k->code = entry.code;
-    k->owed = entry.undelivered;
-    k->len = sizeof k->response;
-    v->age[key] = entry.age_ms;
-    if (idem_response(&m->table, k->response, &k->len, &entry.claim, 0) < 0)
-        k->status = UNREADABLE;
-    else if (k->len != entry.response_len)
-        wrong(m, "a response of another length");
-}
-
-/* The keys that idem_next shows are those that were found. */
-static void look_next(machine *m, const view *v)
-{
-    int left[KEYS], result;
-    char id[16];
-    idem_entry entry;
-
-    for (unsigned k = 0; k < KEYS; k++)
-        left[k] = v->keys[k].status != 0;
-    memset(&entry, 0, sizeof entry);
     entry.id = id;
     entry.id_size = sizeof id;
-    while ((result = idem_next(&m->table, &entry, m->tick)) == IDEM_OK) {
-        unsigned k = key_of(&entry, id);
-        if (k == KEYS || !left[k]--)
-            wrong(m, "idem_next shows a key that idem_find does not");
-        if (m->failed)
-            return;
-    }
-    for (unsigned k = 0; k < KEYS && result == IDEM_E_NOT_FOUND; k++)
-        if (left[k])
-            wrong(m, "idem_next does not show key %c", (int)('a' + k));
-}
-
-/* The outcomes that are owed, in their order. */
-static void look_pending(machine *m, view *v)
-{
-    char id[16];
-    idem_entry entry;
-
-    memset(&entry, 0, sizeof entry);
-    entry.id = id;
-    entry.id_size = sizeof id;
-    while (idem_pending(&m->table, &entry, m->tick) == IDEM_OK) {
-        unsigned k = key_of(&entry, id);
-        if (k == KEYS || v->owed == KEYS || !v->keys[k].owed)
-            wrong(m, "idem_pending shows what is not owed");
-        if (m->failed)
-            return;
-        v->owing[v->owed++] = k;
-    }
+    device_before(d, 'L', key);
+    do
+        result = idem_pending(d->table, &entry, d->now);
+    while (result == IDEM_OK && device_named(d, &entry) != key);
+    device_looked(d, "pending", result);
+    if (result == IDEM_OK)
+        device_delivered(d, &entry.claim, key);
 }
 
 /* All that can be seen is as the model has it; looking changes nothing. */
 static void look(machine *m)
 {
-    uint32_t ops = m->medium.ops;
-    view v;
-
-    memset(&v, 0, sizeof v);
-    model_tell(&m->model);
-    m->reads = 0;
     for (unsigned k = 0; k < KEYS; k++) {
-        look_key(m, &v, k);
-        trace(m, "%c: status %d, attempts %u, code %d, owed %d",
-              (int)('a' + k), v.keys[k].status, v.keys[k].attempts,
-              (int)v.keys[k].code, v.keys[k].owed);
-        v.unreadable += v.keys[k].status == UNREADABLE;
+        device_look(&m->d, k);
+        device_look_at_response(&m->d, k, 0, RESPONSE_MAX);
     }
-    look_next(m, &v);
-    look_pending(m, &v);
-    v.state_len = sizeof v.state;
-    if (idem_state(&m->table, v.state, &v.state_len) != IDEM_OK)
-        wrong(m, "the state does not read");
-    trace(m, "state: %u bytes, %02X", (unsigned)v.state_len, v.state[0]);
-    if (m->medium.ops != ops)
-        wrong(m, "looking changed the storage");
-    check_machine(m);
-    if (v.unreadable) {
-        // Only what is not confirmed yet may be so weak.
-        part.unreadable++;
-        if (m->model.wrote)
-            wrong(m, "a record does not read");
-        return;
-    }
-    if (model_look(&m->model, &v))
-        return;
-    wrong(m, "what can be looked at is not possible");
-    for (unsigned k = 0; k < KEYS; k++)
-        print_worlds(m, k);
-}
-
-/* No claim of an earlier boot is current, and trying costs nothing. */
-static void check_fenced(machine *m)
-{
-    uint32_t ops = m->medium.ops;
-    unsigned count = m->olds < OLD_CLAIMS ? m->olds : OLD_CLAIMS;
-    idem_outcome outcome;
-
-    memset(&outcome, 0, sizeof outcome);
-    for (unsigned i = 0; i < count; i++) {
-        const idem_claim *claim = &m->old[i];
-        if (idem_complete(&m->table, claim, &outcome, m->tick) !=
-                IDEM_E_FENCED ||
-            idem_renew(&m->table, claim, LEASE, m->tick) != IDEM_E_FENCED ||
-            idem_release(&m->table, claim, m->tick) != IDEM_E_FENCED)
-            wrong(m, "the claim with token %u is not fenced",
-                  (unsigned)claim->token);
-    }
-    if (m->medium.ops != ops)
-        wrong(m, "a fenced claim changed the storage");
-}
-
-/* ----------------------------------------------------------------- >>events */
-
-/* A duplicate of a finished command costs almost nothing, once the outcome is
-   confirmed. */
-static void duplicate(machine *m, unsigned key, int payload)
-{
-    flash was = m->medium;
-
-    if (begin(m, key, payload) != IDEM_REPLAY)
-        wrong(m, "a duplicate was not replayed");
-    if (m->medium.ops != was.ops)
-        wrong(m, "a duplicate changed the storage");
-    if (m->medium.reads - was.reads > REPLAY_READS)
-        wrong(m, "a duplicate took %u reads",
-              (unsigned)(m->medium.reads - was.reads));
+    device_look_at_all(&m->d);
+    device_look_at_pending(&m->d, 0);
+    device_look_at_state(&m->d);
 }
 
 /* Whether only a sync makes durable. */
 static int in_batch(const machine *m)
 {
-    return m->config.durability == IDEM_BATCH;
+    return m->d.config.durability == IDEM_BATCH;
 }
 
 /* Brings a key to its end, as an application would: execute after the sync,
-   answer after the sync. */
+   answer after the sync; then a duplicate costs nothing. */
 static void achieve(machine *m, unsigned key)
 {
+    device *d = &m->d;
     int result = begin(m, key, 0);
 
-    if (in_batch(m) && !m->medium.off)
-        synchronise(m);
-    if (m->failed || m->medium.off)
+    if (in_batch(m) && !d->medium.off)
+        device_sync(d);
+    if (d->medium.off)
         return;
     if (result == IDEM_EXECUTE || result == IDEM_RECOVER) {
         complete(m, key, 'C');
-        if (in_batch(m) && !m->medium.off)
-            synchronise(m);
+        if (in_batch(m) && !d->medium.off)
+            device_sync(d);
         result = IDEM_REPLAY;
     }
-    if (result == IDEM_REPLAY && !m->failed && !m->medium.off)
-        duplicate(m, key, 0);
+    if (result != IDEM_REPLAY || d->medium.off)
+        return;
+    PROMISE(begin(m, key, 0) == IDEM_REPLAY);
+    PROMISE(!d->progs && !d->erases);
 }
 
 /* Idle work until there is none. */
@@ -988,10 +420,11 @@ static void rest(machine *m)
 {
     unsigned steps = 0;
 
-    while (maintain(m) == IDEM_MORE && !m->failed && !m->medium.off)
-        if (++steps > 1000)
-            wrong(m, "idle work does not end");
-    m->idle = 1;
+    do
+        m->d.now++;
+    while (device_maintain(&m->d) == IDEM_MORE && !m->d.medium.off &&
+           ++steps < 1000);
+    PROMISE(steps < 1000);
 }
 
 /* Turns the journal over with records that nobody needs; or, with restarts,
@@ -1000,56 +433,67 @@ static void churn(machine *m, unsigned times, int restarts)
 {
     unsigned key = KEYS - 1;
 
-    for (unsigned i = 0; i < times && !m->failed && !m->medium.off; i++) {
+    for (unsigned i = 0; i < times && !m->d.medium.off; i++) {
         int result, granted;
         if (restarts)
             restart(m);
-        if (m->failed)
-            return;
         result = begin(m, key, 0);
         granted = result == IDEM_EXECUTE || result == IDEM_RECOVER;
-        if (m->medium.off || (!granted && result != IDEM_REPLAY))
+        if (m->d.medium.off || (!granted && result != IDEM_REPLAY))
             return;
+        m->d.now++;
         if (granted && i % 2 == 0) {
-            release(m, key);
+            device_release(&m->d, &m->held[key], key);
             continue;
         }
         if (granted)
             complete(m, key, 'C');
-        if (!m->medium.off)
-            forget(m, key);
+        if (!m->d.medium.off)
+            device_forget(&m->d, key);
     }
+}
+
+/* All claims that are used up are fenced. */
+static void check_fenced(machine *m)
+{
+    for (unsigned i = 0; i < 3 * OLD_CLAIMS; i++)
+        if (m->d.old[i / 3].token)
+            device_try(&m->d, &m->d.old[i / 3], i);
 }
 
 /* Does one event on a key, or on none. */
 static void step(machine *m, char event, unsigned key)
 {
+    device *d = &m->d;
+
+    d->now += !!strchr("RNXm", event);
     switch (event) {
     case 'B': case 'W': begin(m, key, event == 'W'); break;
-    case 'R': release(m, key); break;
-    case 'N': renew(m, key); break;
-    case 'X': forget(m, key); break;
+    case 'R': device_release(d, &m->held[key], key); break;
+    case 'N': device_renew(d, &m->held[key], key, 2 * LEASE); break;
+    case 'X': device_forget(d, key); break;
     case 'D': delivered(m, key); break;
     case 'A': achieve(m, key); break;
-    case 'L': pass(m, LEASE, 0); break;
-    case 'T': pass(m, RETENTION, 0); break;
-    case 'E': pass(m, LEASE, 1); break;
+    case 'L': d->now += LEASE; break;
+    case 'T': d->now += RETENTION; break;
+    case 'E': device_elapse(d, LEASE); break;
     case 'M': rest(m); break;
-    case 'm': maintain(m); break;
-    case 'Y': synchronise(m); break;
+    case 'm': device_maintain(d); break;
+    case 'Y': device_sync(d); break;
     case 'P': restart(m); break;
     case '!': check_fenced(m); break;
     case '?': look(m); break;
     case '|': m->cutting = 1; break;
     default:  complete(m, key, event); break;
     }
+    end_if_lost(m);
 }
 
-/* Runs a line of events, until a violation or, in a marathon, a cut. */
+/* Runs a line of events, to its end or, in a marathon, a cut. */
 static void run_events(machine *m, const char *events)
 {
     m->events = m->event = events;
-    while (*m->event && !m->failed && !m->medium.off) {
+    while (*m->event && !m->d.medium.off) {
         char event = *m->event;
         if (event == ' ') {
             m->event++;
@@ -1069,19 +513,22 @@ static void run_events(machine *m, const char *events)
 /* Recovers after a cut, and goes on. */
 static void recover(machine *m)
 {
+    const char *then = epilogues[(m->cut + m->variant) % COUNT(epilogues)];
+
     active = m;
     alarm(PATIENCE);
-    trace(m, "cut in operation %u, variant %u", m->cut, m->variant);
-    flash_boot(&m->medium);
-    m->events = m->event = "?";
-    open_table(m);
-    if (!m->failed)
-        look(m);
-    if (!m->failed)
-        run_events(m, epilogues[(m->cut + m->variant) % COUNT(epilogues)]);
-    active = m - 1;
+    trace("%*scut in operation %u, variant %u\n", (int)(4 * m->depth), "",
+          m->cut, m->variant);
     part.states++;
     part.states_of[m->depth]++;
+    m->events = m->event = "?";
+    if (!setjmp(m->end)) {
+        device_start(&m->d);
+        end_if_lost(m);
+        look(m);
+        run_events(m, then);
+    }
+    active = m - 1;
 }
 
 /* Whether the variant reads differently from boot to boot, or from read to
@@ -1095,17 +542,9 @@ static int is_unstable(const flash *f, const flash_op *op, unsigned variant)
            torn == FLASH_SWAY_APIECE;
 }
 
-/* Leaves a copy of the machine torn in the middle of an operation; it goes on
-   from there.  Nothing happens if the medium refuses the operation anyway. */
-static void cut_variant(machine *m, const flash_op *op, unsigned at,
-                        unsigned variant)
+/* Tears an operation on a copy of a medium; false if that refuses it anyway. */
+static int tear(flash *f, const flash_op *op, unsigned variant)
 {
-    machine *c = m + 1;
-    flash *f = &c->medium;
-
-    flash_copy(f, &m->medium);
-    if (m->erasing)
-        tear_erase(f, m->sector);
     flash_cut(f, 0, variant);
     if (op->call == FLASH_PROG)
         flash_prog(f, op->at, op->src, op->len);
@@ -1113,20 +552,39 @@ static void cut_variant(machine *m, const flash_op *op, unsigned at,
         flash_erase(f, op->at / f->sector_size);
     else
         flash_off(f, variant);
-    if (!f->off)
+    return f->off;
+}
+
+/* Leaves a copy of the machine torn in the middle of an operation; it goes on
+   from there. */
+static void cut_variant(machine *m, const flash_op *op, unsigned at,
+                        unsigned variant)
+{
+    machine *c = m + 1;
+    flash *f = &c->d.medium;
+
+    flash_copy(f, &m->d.medium);
+    // A split erase that is not done yet is torn too.
+    if (m->d.erasing && op->call != FLASH_ERASE) {
+        flash_cut(f, 0, f->ops % 7);
+        flash_erase(f, m->d.erasing - 1);
+        f->off = f->armed = 0;
+    }
+    if (!tear(f, op, variant))
         return;
-    f->watch = m->medium.watch;
+    f->watch = m->d.medium.watch;
     f->watch_arg = c;
     f->violations = 0;
     memset(f->violations_of, 0, sizeof f->violations_of);
-    model_restart(&c->model, &m->model, m->calling ? &m->call : NULL);
-    memcpy(c->held, m->held, sizeof c->held);
-    memcpy(c->old, m->old, sizeof c->old);
-    c->olds = m->olds;
-    restart_claims(c);
-    c->acknowledged = m->acknowledged;
-    c->sways = m->sways + is_unstable(&m->medium, op, variant);
-    c->erasing = c->misused = c->calling = c->failed = 0;
+    device_follow(&c->d, &m->d);
+    if (m->d.calling)
+        model_in_flight(&c->d.model, &m->d.call);
+    c->d.sways += (unsigned)is_unstable(&m->d.medium, op, variant);
+    memset(c->held, 0, sizeof c->held);
+    memset(c->before, 0, sizeof c->before);
+    c->cutting = 0;
+    device_stop(&c->d);
+    c->d.now = f->boots * 7919u;
     c->cutting = 1;
     c->ops = 0;
     c->cut = at;
@@ -1142,7 +600,7 @@ static int is_chosen(const machine *m, const flash_op *op, unsigned at,
 {
     unsigned one_in = run.one_in[m->depth];
     uint32_t k;
-    int torn = flash_torn_kind(&m->medium, op, variant, &k);
+    int torn = flash_torn_kind(&m->d.medium, op, variant, &k);
 
     if (run.path)
         return variant == run.variant[m->depth];
@@ -1162,10 +620,10 @@ static int is_chosen(const machine *m, const flash_op *op, unsigned at,
 static void cut_operation(machine *m, const flash_op *op)
 {
     unsigned at = m->ops++;
-    unsigned variants = flash_variants(&m->medium, op);
+    unsigned variants = flash_variants(&m->d.medium, op);
     unsigned chosen = 0;
 
-    if (m->depth >= run.depth || at >= run.first_ops[m->depth] || m->failed ||
+    if (m->depth >= run.depth || at >= run.first_ops[m->depth] ||
         (run.path && at != run.cut[m->depth]))
         return;
     for (unsigned v = 0; v < variants; v++)
@@ -1184,7 +642,7 @@ static void watch(void *arg, const flash *f, const flash_op *op)
     if (m->cutting)
         cut_operation(m, op);
     if (run.marathon && run.cut_in-- == 0)
-        flash_cut(&m->medium, 0, run.cuts * 31 % flash_variants(f, op));
+        flash_cut(&m->d.medium, 0, run.cuts * 31 % flash_variants(f, op));
 }
 
 /* The power goes after all that was run. */
@@ -1225,120 +683,45 @@ static const char *set_modes(idem_config *config, const char *text)
     return text;
 }
 
-/* Memory, cleared; there always is some. */
-static void *allocate(size_t size)
-{
-    void *memory = calloc(1, size);
-
-    if (memory)
-        return memory;
-    fputs("no memory\n", stderr);
-    exit(2);
-}
-
-/* Lets go of a machine's memory. */
-static void machine_free(machine *m)
-{
-    free(m->bytes);
-    free(m->durable);
-    free(m->stamps);
-    free(m->read_map);
-    free(m->memory);
-    m->bytes = m->durable = m->read_map = NULL;
-    m->stamps = NULL;
-    m->memory = NULL;
-}
-
-/* Makes the medium, blank. */
-static void make_medium(machine *m, const geometry *g, uint32_t sectors)
-{
-    flash *f = &m->medium;
-    uint32_t size = g->sector_size * sectors;
-
-    machine_free(m);
-    memset(f, 0, sizeof *f);
-    f->kind = g->kind;
-    f->sector_size = g->sector_size;
-    f->sector_count = sectors;
-    f->prog_size = g->granule;
-    f->erased = g->erased;
-    f->seed = run.seed;
-    f->draws = g->flags & CACHE ? 4 * run.draws : run.draws;
-    f->torn_noise = g->flags & ALL_NOISE ? 1
-                  : g->flags & NOISE     ? FLASH_ONE_TORN : 0;
-    f->cut_syncs = !!(g->flags & CACHE);
-    m->bytes = (uint8_t *)allocate(
-        FLASH_MEMORY(f->sector_size, f->sector_count));
-    m->read_map = (uint8_t *)allocate(size);
-    if (g->flags & CACHE) {
-        m->durable = (uint8_t *)allocate(size);
-        m->stamps = (uint16_t *)allocate(size * sizeof *m->stamps);
-    }
-    f->durable = m->durable;
-    f->stamps = m->stamps;
-    if (flash_init(f, m->bytes) < 0) {
-        fputs("impossible geometry\n", stderr);
-        exit(2);
-    }
-}
-
-/* Configures the table, for a geometry and the modes of a workload. */
-static void make_config(machine *m, const geometry *g, const char *text)
-{
-    idem_storage *s = &m->storage;
-
-    memset(s, 0, sizeof *s);
-    s->ctx = m;
-    s->read = storage_read;
-    s->prog = storage_prog;
-    s->erase = g->kind == FLASH_INPLACE ? NULL : storage_erase;
-    s->erasing = g->flags & SPLIT ? storage_erasing : NULL;
-    s->sync = g->flags & CACHE ? storage_sync : NULL;
-    s->sector_size = m->medium.sector_size;
-    s->sector_count = m->medium.sector_count;
-    s->prog_size = (uint16_t)g->granule;
-    s->erased = g->erased;
-    s->verify = !!(g->flags & VERIFY);
-    memset(&m->config, 0, sizeof m->config);
-    m->config.capacity = CAPACITY;
-    m->config.key_max = KEY_MAX;
-    m->config.response_max = RESPONSE_USUAL;
-    m->config.state_max = g->flags & STATELESS ? 0 : STATE_MAX;
-    m->config.max_attempts = ATTEMPTS;
-    m->config.lease_ms = LEASE;
-    m->config.retention_ms = RETENTION;
-    memcpy(m->config.secret, SECRET, sizeof m->config.secret);
-    m->config.storage = s;
-    set_modes(&m->config, text);
-}
-
-/* Makes a machine; as many sectors as it takes.  Returns their number, or 0 if
-   no number would do. */
+/* Makes a machine, with at least so many sectors.  Returns their number, or 0
+   if no number would do. */
 static uint32_t make_machine(machine *m, const geometry *g, uint32_t sectors,
                              const char *text)
 {
-    int result;
+    device *d = &m->d;
+    idem_config *c = &d->config;
 
-    for (;;) {
-        make_medium(m, g, sectors);
-        make_config(m, g, text);
-        result = idem_open(&m->table, &m->config, NULL, 0, 0);
-        if (result == IDEM_E_MEMORY) {
-            m->memory_size = m->table.needed + g->spare;
-            m->memory = (uint32_t *)allocate(m->memory_size);
-            result = idem_open(&m->table, &m->config, m->memory,
-                               m->memory_size, 0);
-        }
-        if (result == IDEM_OK)
-            return sectors;
-        if (result != IDEM_E_SPACE || m->table.needed <= sectors)
-            return 0;
-        sectors = (uint32_t)m->table.needed;
-    }
+    memset(m, 0, sizeof *m);
+    d->flags = g->flags | READ_MAP;
+    d->scopes = 2;
+    d->more = g->spare;
+    d->polls = 1;
+    d->medium.kind = g->kind;
+    d->medium.seed = run.seed;
+    d->medium.draws = g->flags & CACHE ? 4 * run.draws : run.draws;
+    d->storage.sector_size = g->sector_size;
+    d->storage.prog_size = (uint16_t)g->granule;
+    d->storage.erased = g->erased;
+    d->storage.verify = !!(g->flags & VERIFY);
+    c->capacity = CAPACITY;
+    c->key_max = KEY_MAX;
+    c->response_max = RESPONSE_USUAL;
+    c->state_max = g->flags & STATELESS ? 0 : STATE_MAX;
+    c->max_attempts = ATTEMPTS;
+    c->lease_ms = LEASE;
+    c->retention_ms = RETENTION;
+    memcpy(c->secret, SECRET, sizeof c->secret);
+    c->storage = &d->storage;
+    set_modes(c, text);
+    if (!device_sectors(d))
+        return 0;
+    d->storage.sector_count =
+        sectors > device_sectors(d) ? sectors : device_sectors(d);
+    device_make(d, m->keys, KEYS);
+    return d->storage.sector_count;
 }
 
-/* Makes the machines of a workload and starts the first; NULL if it does not
-   fit. */
+/* Makes the machines of a workload; the first, or NULL if it does not fit. */
 static machine *start(const geometry *g, const char *text)
 {
     uint32_t sectors = g->sector_count;
@@ -1348,6 +731,7 @@ static machine *start(const geometry *g, const char *text)
     run.workload = text;
     active = m;
     alarm(PATIENCE);
+    numbered_own.number = 0;
     if (run.terminal)
         fprintf(stderr, "\r%-8s %-60.60s\r", g->name, text);
     for (unsigned d = 0; d <= run.depth; d++) {
@@ -1357,28 +741,26 @@ static machine *start(const geometry *g, const char *text)
             return NULL;
         }
         machines[d].depth = d;
-        machines[d].medium.watch = watch;
-        machines[d].medium.watch_arg = &machines[d];
+        machines[d].d.medium.watch = watch;
+        machines[d].d.medium.watch_arg = &machines[d];
     }
-    model_init(&m->model, &m->config);
-    memset(m->held, 0, sizeof m->held);
-    memset(m->before, 0, sizeof m->before);
-    m->olds = m->ops = 0;
-    m->erasing = m->misused = m->calling = m->failed = m->acknowledged = 0;
-    m->sways = 0;
     m->mix = flash_mix(run.seed);
-    open_table(m);
-    m->cutting = 0;
-    if (g->flags & LATE)
-        churn(m, 1, 0);
     return m;
+}
+
+/* Opens the first machine's table. */
+static void open_first(machine *m)
+{
+    device_open(&m->d);
+    if (run.geometry->flags & LATE)
+        churn(m, 1, 0);
 }
 
 /* Lets go of all machines. */
 static void finish(void)
 {
     for (unsigned d = 0; d <= run.depth; d++)
-        machine_free(&machines[d]);
+        device_end(&machines[d].d);
 }
 
 /* Runs a workload; cuts it all, or what follows the bar. */
@@ -1388,12 +770,13 @@ static void run_workload(const geometry *g, const char *text)
 
     if (!m)
         return;
-    m->cutting = !strchr(text, '|');
-    run_events(m, set_modes(&m->config, text));
-    if (!m->failed)
+    if (!setjmp(m->end)) {
+        open_first(m);
+        m->cutting = !strchr(text, '|');
+        run_events(m, set_modes(&m->d.config, text));
         look(m);
-    if (!m->failed)
         cut_end(m);
+    }
     finish();
 }
 
@@ -1502,49 +885,46 @@ static void run_context(const geometry *g, const char *context)
 
 enum { MARATHON = 1000 };           // cuts in a row
 
+/* One boot of it, which the cut ends; or the last restart. */
+static void run_boot(machine *m, unsigned boot, int first)
+{
+    static const char *const lines[] = {
+        "Aa", "Ab", "Xa", "Ba Ra", "Aa Ac", "M", "Xb", "Ba Sa", "Bb Ob Db",
+    };
+
+    run.cut_in = first ? 0 : boot % 11;
+    run_events(m, lines[boot % COUNT(lines)]);
+    run.cut_in = UINT32_MAX;
+    run.cuts += m->d.medium.off != 0;
+    part.states += m->d.medium.off != 0;
+    restart(m);
+    look(m);
+}
+
 /* Cuts each boot in one of its first operations, a thousand times in a row;
    then lets it run: all is still true, and work goes on.  With `first` it is
    always the first operation, so nothing ever gets done before. */
 static void run_marathon(const geometry *g, int first)
 {
-    static const char *const lines[] = {
-        "Aa", "Ab", "Xa", "Ba Ra", "Aa Ac", "M", "Xb", "Ba Sa", "Bb Ob Db",
-    };
     machine *m = start(g, first ? "marathon-first" : "marathon");
-    unsigned boots;
 
     if (!m)
         return;
-    run.marathon = 1;
     run.cuts = 0;
-    m->cutting = 0;
-    for (boots = 0; run.cuts < MARATHON && !m->failed; boots++) {
-        run.cut_in = first ? 0 : boots % 11;
-        run_events(m, lines[boots % COUNT(lines)]);
-        run.cut_in = UINT32_MAX;
-        if (m->failed)
-            break;
-        if (m->medium.off) {
-            run.cuts++;
-            model_restart(&m->model, &m->model, m->calling ? &m->call : NULL);
-        } else {
-            model_restart(&m->model, &m->model, NULL);
+    run.cut_in = UINT32_MAX;
+    run.marathon = 1;
+    if (!setjmp(m->end)) {
+        open_first(m);
+        for (unsigned boot = 0; run.cuts < MARATHON; boot++) {
+            PROMISE(boot < 100 * MARATHON);     // of the test: none to cut
+            run_boot(m, boot, first);
         }
-        if (m->medium.off)
-            part.states++;
-        m->calling = 0;
-        restart_claims(m);
-        flash_boot(&m->medium);
-        open_table(m);
-        if (!m->failed)
-            look(m);
-        if (boots > 100 * MARATHON)
-            wrong(m, "of the test: hardly anything to cut");
+        run.marathon = 0;
+        for (unsigned e = 0; e < COUNT(epilogues); e++)
+            run_events(m, epilogues[e]);
     }
     run.marathon = 0;
     part.cuts += run.cuts;
-    for (unsigned e = 0; e < COUNT(epilogues) && !m->failed; e++)
-        run_events(m, epilogues[e]);
     finish();
 }
 
@@ -1589,7 +969,7 @@ static void list(void)
 /* Says how to call the program. */
 static int usage(void)
 {
-    fputs("crash [--short | --long] [--list] [--first] [--strict] [--trace]\n"
+    fputs("crash [--short | --long] [--list] [--first] [--trace]\n"
           "      [--geometry NAME] [--workload NAME|EVENTS] [--depth 1..3]\n"
           "      [--seed N] [--draws N] [--states N]\n"
           "      [--cut N[/N]] [--variant N[/N]]    one path, with its story\n",
@@ -1635,8 +1015,7 @@ static int read_switch(const char *name)
 {
     static const struct { const char *name; int *value; } switches[] = {
         { "--short", &option.brief }, { "--long", &option.full },
-        { "--first", &option.first }, { "--strict", &option.strict },
-        { "--trace", &run.trace },
+        { "--first", &option.first }, { "--trace", &option.trace },
     };
 
     for (size_t i = 0; i < COUNT(switches); i++)
@@ -1682,30 +1061,31 @@ static int read_options(int argc, char **argv)
             return -1;
     if (run.path) {
         run.depth = run.path;
-        run.trace = 1;
+        option.trace = 1;
     }
+    *tracing() |= option.trace;
     return run.depth >= 1 && run.depth <= DEPTH_MAX ? 0 : -1;
 }
 
 /* Runs what is asked for on one geometry. */
 static void run_geometry(const geometry *g)
 {
-    const char *asked = option.workload;
+    const char *wanted = option.workload;
     int found = 0;
 
     for (size_t i = 0; i < COUNT(workloads); i++) {
-        if (asked && strcmp(asked, workloads[i].name))
+        if (wanted && strcmp(wanted, workloads[i].name))
             continue;
         run_workload(g, workloads[i].events);
         found = 1;
     }
-    if (!asked || !strcmp(asked, "marathon"))
+    if (!wanted || !strcmp(wanted, "marathon"))
         run_marathon(g, 0);
-    if (!asked || !strcmp(asked, "marathon-first"))
+    if (!wanted || !strcmp(wanted, "marathon-first"))
         run_marathon(g, 1);
-    if (asked && !found && strncmp(asked, "marathon", 8))
-        run_workload(g, asked);
-    for (size_t i = 0; i < COUNT(contexts) && !asked; i++)
+    if (wanted && !found && strncmp(wanted, "marathon", 8))
+        run_workload(g, wanted);
+    for (size_t i = 0; i < COUNT(contexts) && !wanted; i++)
         run_context(g, contexts[i]);
 }
 
@@ -1731,8 +1111,6 @@ static void add_tally(const tally *from)
     total.states += from->states;
     total.cuts += from->cuts;
     total.violations += from->violations;
-    total.unreadable += from->unreadable;
-    total.blank_doubts += from->blank_doubts;
     total.unfit += from->unfit;
     total.told += from->told;
 }
@@ -1753,12 +1131,6 @@ static void print_tally(const char *name, const tally *t)
     if (t->told)
         printf(", %llu losses told after two unstable tears",
                (unsigned long long)t->told);
-    if (t->unreadable)
-        printf(", %llu looks at what did not read",
-               (unsigned long long)t->unreadable);
-    if (t->blank_doubts)
-        printf(", %llu doubts on blank storage",
-               (unsigned long long)t->blank_doubts);
     printf("\n");
     fflush(stdout);
 }
@@ -1811,21 +1183,6 @@ static int run_all(void)
     return lost;
 }
 
-/* Computes what idem_find tells of the payloads. */
-static void set_fingerprints(void)
-{
-    idem_fingerprint_state state;
-    idem_config config;
-
-    memset(&config, 0, sizeof config);
-    memcpy(config.secret, SECRET, sizeof config.secret);
-    for (unsigned i = 0; i < COUNT(payloads); i++) {
-        idem_fingerprint_init(&state, &config);
-        idem_fingerprint_update(&state, payloads[i], strlen(payloads[i]));
-        fingerprints[i] = idem_fingerprint_final(&state);
-    }
-}
-
 int main(int argc, char **argv)
 {
     int lost = 0;
@@ -1840,7 +1197,6 @@ int main(int argc, char **argv)
     signal(SIGSEGV, on_signal);
     signal(SIGABRT, on_signal);
     signal(SIGALRM, on_signal);
-    set_fingerprints();
     if (!option.geometry)
         lost = run_all();
     for (size_t i = 0; i < COUNT(geometries) && option.geometry; i++)

@@ -3,7 +3,7 @@
  * Every callback fails at every one of its calls, once or from then on, having
  * done nothing, half or all; in the course of every sequence of a few events,
  * with the head at every place between two turns.  Then a restart: what was
- * answered is still true.  The inputs of calls.c, in order instead of by chance:
+ * answered is still true.  Inputs of calls.c, in order instead of by chance:
  *
  *     failures                all of them
  *     failures ONE_IN         each so many-th
@@ -61,8 +61,8 @@ static void keep(int signal_number)
     _Exit(1);
 }
 
-/* Plain with state; claims not written; in batches.  The oldest completion makes
-   room. */
+/* Plain with state; claims not written; in batches.  The oldest completion
+   makes room. */
 static const uint8_t modes[] = { 16 | 1, 16 | 6, 16 | 8 };
 
 enum { MODES = sizeof modes / sizeof *modes };
@@ -153,11 +153,11 @@ int main(int argc, char **argv)
 {
     uint64_t all = (uint64_t)SEQUENCES * FAILS * WARM_MAX * MODES * GEOMETRIES;
     uint64_t step = argc > 1 ? strtoul(argv[1], NULL, 10) : 1;
-    unsigned long gone = 0;
+    unsigned long paths = 0;
 
     signal(SIGABRT, keep);
     for (uint64_t number = 0; step > 0 && number < all; number += step)
-        gone += (unsigned long)go(number);
-    printf("failures: %lu paths, no promise broken\n", gone);
-    return !gone;
+        paths += (unsigned long)go(number);
+    printf("failures: %lu paths, no promise broken\n", paths);
+    return !paths;
 }

@@ -2,8 +2,8 @@
 /*
  * Lives of a table in which callbacks fail now and then, power is cut, and the
  * tick does what it likes: whatever is answered keeps the promises of the
- * manual, as the model knows them that the fuzzer uses (fuzz/promises.h).  The
- * calls are chance, the same in every run.
+ * manual (tests/model).  The calls are the fuzzer's, by chance, the same in
+ * every run.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,6 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#define PROMISE(condition) assert_true(condition)
 #include "../../fuzz/calls.c"
 
 enum { LIVES = 6000, LIFE = 400 };

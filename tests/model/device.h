@@ -1,0 +1,1216 @@
+/* SPDX-License-Identifier: 0BSD */
+/*
+ * A device under test: a medium (flash.h), a configuration, a table on it, and
+ * the model of what that may answer (model.h).  Each call here is made to the
+ * table and told to the model, and what must hold after every call is checked.
+ * What makes calls, in which order, is up to the test, which says beforehand
+ * whether the header is implemented in it, and defines broken() (promise.h).
+ *
+ *     set storage, config, medium.kind, flags, scopes; device_make(d, keys)
+ *     device_open(d); device_begin(d, ...) ...
+ *     device_stop(d), device_start(d): a restart, also after a power cut
+ *     device_end(d)
+ */
+#ifndef DEVICE_H
+#define DEVICE_H
+
+#include "idem.h"
+
+#include "promise.h"
+
+/* The medium is not what is tested: a fuzzer spends no time on it. */
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((no_sanitize(                       \
+    "address", "undefined"))), apply_to = function)
+#endif
+#include "../storage/flash.h"
+#ifdef __clang__
+#pragma clang attribute pop
+#endif
+#include "../inside.h"
+#include "model.h"
+
+enum { LEN_MAX = 65535, ID_MAX = 255 };
+enum { BYTES_MORE = 256 };          // than a response may have, for pieces
+enum { GUARD = 64, GUARD_BYTE = 0xC3 };     // behind what is given
+enum { TELL_MS = 60000 };           // a minute
+#ifndef OPERATIONS_MAX
+#define OPERATIONS_MAX 3000000      // of the storage, in one call
+#endif
+enum { READS_OPENING = 9 };         // of a byte
+enum { CUTS_SAFE = 2, SWAYS_SAFE = 1 };     // see device_may_lose
+enum { OLD_CLAIMS = 16 };           // that are tried again
+
+#define SECRET "sixteen secrets."
+
+// device.flags
+enum {
+    NOISE = 1,                      // a torn granule of ECC reads as noise,
+    ALL_NOISE = 2,                  // all of a program may
+    CACHE = 4,                      // programs are durable from a sync on
+    SPLIT = 8,                      // erasing is polled
+    READ_MAP = 16                   // what an opening reads is counted
+};
+
+typedef struct device {
+    // The device, and what tests set before device_make.
+    idem_storage storage;
+    idem_config  config;
+    flash        medium;
+    int          flags;
+    unsigned     scopes;            // of its keys
+    unsigned     polls;             // until an erase is done, at most
+    // What tests set at any time.
+    int          reads_fail;        // they may, in this boot
+    int          fails;             // any callback may
+    int          runs_out;          // of sequences: claims may be refused
+    size_t       buffer_size;       // for replies
+    // For tests to read.
+    idem_table  *table, tables[2];
+    model        model;
+    asked        call;              // the latest
+    int          calling;           // it has not returned yet
+    uint32_t     now;               // the tick
+    unsigned     harm;              // cuts, and boots with failures, since a
+                                    // call wrote
+    unsigned     cuts, sways;       // cuts since that, and those that read
+                                    // differently from boot to boot
+    int          acknowledged;      // something was, ever
+    int          lost;              // and told, as it may be: nothing more is
+                                    // known
+    int          blank;             // at the opening, as far as can be seen
+    int          sync_failed;
+    uint32_t     number;            // the latest of an outcome
+    idem_claim   old[OLD_CLAIMS];   // claims that are used up
+    unsigned     olds;
+    // Inside.
+    void        *medium_memory, *cache_memory, *memory;
+    uint8_t     *bytes, *state_bytes;   // of a response, of state
+    size_t       memory_size, more;
+    uint8_t     *read_map;
+    uint32_t     erasing, polls_left;   // sector, plus one
+    int          opening;
+    int          confirmed;         // what an answer relied on, in this boot
+    int          idle;              // idle work was done right before
+    uint64_t     cut_at;            // logical time of a cut, the latest; what
+                                    // it interrupted may yet be found
+    uint64_t     told;              // logical time of the latest record
+    int          callback;          // what one returned that was not 0
+    uint32_t     operations, progs, erases, reads;
+    uint32_t     erases_before_boot;
+    int          boot_failed;       // a callback has, since an erase
+    int          failed_before;     // .. in a boot before this one erased
+    int          ever_failed;
+    idem_stats   stats;             // expected, where that is exact
+    uint32_t     balance;           // used + stats.expired
+} device;
+
+/* ------------------------------------------------------------ >>callbacks */
+
+static inline int device_operated(device *d, int result)
+{
+    PROMISE(++d->operations < OPERATIONS_MAX);
+    if (result)
+        d->callback = result;
+    if (result && result != FLASH_E_OFF && result != FLASH_E_ECC)
+        d->model.faulty = d->boot_failed = d->ever_failed = 1;
+    return result;
+}
+
+/* Nothing touches a sector while it is erased. */
+static inline int device_is_erasing(const device *d, uint32_t at)
+{
+    return d->erasing && at / d->storage.sector_size == d->erasing - 1;
+}
+
+static inline int device_read(void *ctx, uint32_t at, void *dst, uint32_t len)
+{
+    device *d = (device *)ctx;
+
+    PROMISE(len > 0);
+    PROMISE(!device_is_erasing(d, at) && !device_is_erasing(d, at + len - 1));
+    d->reads++;
+    return device_operated(d, flash_read(&d->medium, at, dst, len));
+}
+
+static inline int device_prog(void *ctx, uint32_t at, const void *src,
+                              uint32_t len)
+{
+    device *d = (device *)ctx;
+
+    PROMISE(!d->opening && !device_is_erasing(d, at));
+    d->progs++;
+    return device_operated(d, flash_prog(&d->medium, at, src, len));
+}
+
+/* With a split erase, it happens when it is done. */
+static inline int device_erase(void *ctx, uint32_t sector)
+{
+    device *d = (device *)ctx;
+
+    if (d->medium.off)
+        return device_operated(d, FLASH_E_OFF);
+    PROMISE(!d->opening && !d->erasing);
+    d->erases++;
+    if (!d->storage.erasing)
+        return device_operated(d, flash_erase(&d->medium, sector));
+    d->erasing = sector + 1;
+    d->polls_left = d->polls;
+    return device_operated(d, FLASH_OK);
+}
+
+static inline int device_erase_polled(void *ctx)
+{
+    device *d = (device *)ctx;
+    uint32_t sector = d->erasing - 1;
+
+    if (d->medium.off)
+        return device_operated(d, FLASH_E_OFF);
+    PROMISE(d->erasing);
+    PROMISE(++d->operations < OPERATIONS_MAX);
+    if (d->polls_left) {
+        d->polls_left--;
+        return 1;
+    }
+    d->erasing = 0;
+    return device_operated(d, flash_erase(&d->medium, sector));
+}
+
+static inline int device_sync_called(void *ctx)
+{
+    device *d = (device *)ctx;
+    int result = flash_sync(&d->medium);
+
+    d->sync_failed |= result != 0;
+    return device_operated(d, result);
+}
+
+/* --------------------------------------------- >>making  a device, its keys */
+
+static inline void *device_allocate(size_t size)
+{
+    void *memory = calloc(1, size + 1);
+
+    if (!memory) {
+        fputs("no memory\n", stderr);
+        exit(2);
+    }
+    return memory;
+}
+
+/* Memory as idem_open asks for, which is never more than the macro says; and
+   `more`, which makes opening faster. */
+static inline void device_make_memory(device *d)
+{
+    const idem_config *c = &d->config;
+    size_t most =
+        c->storage ? IDEM_JOURNAL_MEMORY_SIZE(c->capacity, c->key_max,
+                                              c->response_max, c->state_max,
+                                              c->storage->prog_size)
+                   : IDEM_MEMORY_SIZE(c->capacity, c->key_max, c->response_max,
+                                      c->state_max);
+    idem_table t;
+
+    PROMISE(idem_open(&t, c, NULL, 0, 0) == IDEM_E_MEMORY);
+    PROMISE(t.needed <= most);
+    free(d->memory);
+    d->memory_size = t.needed + d->more;
+    d->memory = device_allocate(d->memory_size + GUARD);
+    memset((uint8_t *)d->memory + d->memory_size, GUARD_BYTE, GUARD);
+}
+
+/* The sectors that there must be; 0: they are too small. */
+static inline uint32_t device_sectors(const device *d)
+{
+    const idem_config *c = &d->config;
+
+    return IDEM_SECTORS(c->capacity, c->key_max, c->response_max, c->state_max,
+                        d->storage.sector_size, d->storage.prog_size);
+}
+
+/* A blank medium, as the storage says. */
+static inline void device_make_medium(device *d)
+{
+    idem_storage *s = &d->storage;
+    flash *f = &d->medium;
+    size_t size = (size_t)s->sector_size * s->sector_count;
+
+    s->ctx = d;
+    s->read = device_read;
+    s->prog = device_prog;
+    s->erase = f->kind == FLASH_INPLACE ? NULL : device_erase;
+    s->erasing = s->erase && d->flags & SPLIT ? device_erase_polled : NULL;
+    if (d->flags & CACHE || d->config.durability == IDEM_BATCH)
+        s->sync = device_sync_called;
+    f->sector_size = s->sector_size;
+    f->sector_count = s->sector_count;
+    f->prog_size = s->prog_size;
+    f->erased = s->erased;
+    f->cut_syncs = s->sync != NULL;
+    f->torn_noise = d->flags & ALL_NOISE ? 1
+                    : d->flags & NOISE   ? FLASH_ONE_TORN : 0;
+    d->medium_memory =
+        device_allocate(FLASH_MEMORY(s->sector_size, s->sector_count));
+    if (d->flags & READ_MAP)
+        d->read_map = (uint8_t *)device_allocate(size);
+    if (d->flags & CACHE && f->kind == FLASH_INPLACE) {
+        d->cache_memory = device_allocate(size * 3);
+        f->stamps = (uint16_t *)d->cache_memory;
+        f->durable = (uint8_t *)(f->stamps + size);
+    }
+    PROMISE(flash_init(f, d->medium_memory) == 0);
+}
+
+/* Bytes of a key that tell its number, little-endian, with which it ends. */
+static inline size_t device_number_len(const device *d)
+{
+    size_t left = d->config.key_max - (d->scopes - 1u);
+
+    return left < 4 ? left : 4;
+}
+
+/* How many keys can be told apart, of those wanted. */
+static inline unsigned device_keys(const device *d, unsigned wanted)
+{
+    uint64_t most = (uint64_t)d->scopes << 8 * device_number_len(d);
+
+    return wanted < most ? wanted : (unsigned)most;
+}
+
+static inline void device_make(device *d, known *keys, unsigned count)
+{
+    d->table = d->tables;
+    d->buffer_size = LEN_MAX;
+    if (d->config.storage)
+        device_make_medium(d);
+    device_make_memory(d);
+    d->bytes = (uint8_t *)device_allocate(d->config.response_max + BYTES_MORE);
+    d->state_bytes =
+        (uint8_t *)device_allocate(d->config.state_max + BYTES_MORE);
+    model_init(&d->model, &d->config, keys, count, d->scopes);
+}
+
+static inline void device_end(device *d)
+{
+    free(d->medium_memory);
+    free(d->cache_memory);
+    free(d->memory);
+    free(d->read_map);
+    free(d->bytes);
+    free(d->state_bytes);
+    d->bytes = d->state_bytes = NULL;
+    d->medium_memory = d->cache_memory = d->memory = NULL;
+    d->read_map = NULL;
+}
+
+/* Another number for each, up to the largest. */
+static inline uint64_t spread(uint64_t number)
+{
+    return number * UINT64_C(0x9E3779B97F4A7C15);
+}
+
+/* Scope and key of a number.  As many keys as there are scopes have the same
+   bytes together, and only the border, or only the scope, tells them apart.
+   Some are as long as may be. */
+static inline void device_name(const device *d, idem_request *rq, unsigned key,
+                               uint8_t *id)
+{
+    unsigned scope = key % d->scopes, number = key / d->scopes;
+    size_t len = number % 2 ? scope : d->scopes - 1u;
+    size_t least = device_number_len(d);
+
+    for (size_t i = 0; i < len; i++)
+        id[i] = (uint8_t)('a' + i);
+    while (number % 8 == 1 && len + least < d->config.key_max)
+        id[len++] = 'x';
+    for (size_t i = 0; i < least; i++)
+        id[len++] = (uint8_t)(number >> 8 * i);
+    rq->scope = scope ? id : NULL;
+    rq->scope_len = scope;
+    rq->key = id + scope;
+    rq->key_len = len - scope;
+}
+
+/* The key that an entry tells of. */
+static inline unsigned device_named(const device *d, const idem_entry *e)
+{
+    const uint8_t *id = (const uint8_t *)e->id;
+    size_t len = e->scope_len + e->key_len, least = device_number_len(d);
+    uint8_t own[ID_MAX];
+    idem_request rq;
+    unsigned key = 0;
+
+    for (size_t i = 0; i < least; i++)
+        key |= (unsigned)id[len - least + i] << 8 * i;
+    key = key * d->scopes + (unsigned)e->scope_len;
+    PROMISE(e->scope_len < d->scopes && key < d->model.count);
+    device_name(d, &rq, key, own);
+    PROMISE(e->key_len == rq.key_len && !memcmp(id, own, len));
+    return key;
+}
+
+/* What a key is begun with, by itself or by hash; payload 0 is its own, others
+   differ in little.  Tells the fingerprint. */
+static inline uint64_t device_payload(const device *d, idem_request *rq,
+                                      unsigned key, unsigned payload)
+{
+    static uint8_t bytes[16];
+    idem_fingerprint_state hash;
+    size_t len = 1 + key % 9, first = key % (len + 1);
+
+    rq->has_fingerprint = key % 3 > 0;
+    rq->fingerprint = spread(key) ^ (payload ? UINT64_C(1) << payload % 64 : 0);
+    if (rq->has_fingerprint)
+        return rq->fingerprint;
+    memset(bytes, (int)key, sizeof bytes);
+    bytes[len - 1] ^= (uint8_t)payload;
+    rq->payload = bytes;
+    rq->payload_len = len;
+    // One that arrives in pieces is the same.
+    idem_fingerprint_init(&hash, &d->config);
+    idem_fingerprint_update(&hash, bytes, first);
+    idem_fingerprint_update(&hash, bytes + first, len - first);
+    return idem_fingerprint_final(&hash);
+}
+
+/* ------------------------------------------------- >>telling  what is known */
+
+static inline void device_tell_set(const device *d, const char *when,
+                                   const versions *set)
+{
+    for (unsigned i = 0; i < set->count; i++) {
+        const version *v = &set->of[i];
+        printf("    %s: status %u%s%s%s, attempts %u, length %u, retention %u, "
+               "number %u, made in %u, lease until %llu, from %llu to %llu, "
+               "known %d\n", when, v->status, v->cut ? " cut" : "",
+               v->owed ? " owed" : "", v->late ? " late" : "", v->attempts,
+               v->len, v->retention, v->number, v->call,
+               (unsigned long long)v->lease_end, (unsigned long long)v->from,
+               (unsigned long long)v->to, version_known(&d->model, v));
+    }
+}
+
+/* What the model holds possible of the key of this call. */
+static inline void device_tell(const device *d)
+{
+    const known *k = &d->model.keys[d->call.key];
+
+    printf("    call %u, %c: key %u, scope %u, clock %llu\n", d->model.calls,
+           d->call.what ? d->call.what : '-', d->call.key, k->scope,
+           (unsigned long long)d->model.clock);
+    device_tell_set(d, "now", &k->now);
+    device_tell_set(d, "next", &k->next);
+}
+
+/* ------------------------------------------- >>checks  before, after a call */
+
+/* Whether every byte may read erased, so that nobody can see any doubt. */
+static inline int device_is_blank(const device *d)
+{
+    const flash *f = &d->medium;
+
+    for (uint32_t i = 0; i < f->size; i++)
+        if (((f->bytes[i] ^ f->erased) & (uint8_t)~f->weak[i]) ||
+            (f->marks[i] & FLASH_TORN))
+            return 0;
+    return 1;
+}
+
+/* The storage was used as it may be.  On wholly blank storage doubt cannot be
+   seen; it is found out by failing. */
+static inline void device_check_medium(device *d)
+{
+    flash *f = &d->medium;
+
+    if (d->blank && f->violations == f->violations_of[FLASH_V_DOUBT])
+        f->violations = f->violations_of[FLASH_V_DOUBT] = 0;
+    if (f->violations)
+        broken(flash_text(f), __FILE__, __LINE__);
+}
+
+/* Any number of cuts in a row is survived if no more than one of them leaves
+   what reads differently from boot to boot (it sways), and so are two of those;
+   but a third cut after them may lose something, if that is told; so may a read
+   that fails.  Nothing is known then. */
+static inline int device_may_lose(const device *d)
+{
+    return d->reads_fail ||
+           (d->cuts > CUTS_SAFE && d->sways > SWAYS_SAFE);
+}
+
+static inline void device_check_lost(device *d)
+{
+    if (!d->table->stats.lost)
+        return;
+    PROMISE(device_may_lose(d));
+    d->lost = 1;
+}
+
+/* Erases in a call: one, and none after idle work; in a boot's first, and for
+   each tear that read as a header at one boot only, one more.  What failed, and
+   was begun in vain, costs more. */
+static inline void device_check_erases(const device *d)
+{
+    int first = d->erases == d->medium.erases - d->erases_before_boot;
+
+    if (!d->config.storage || d->blank || d->boot_failed ||
+        (first && d->failed_before))
+        return;
+    PROMISE(d->erases <= (d->idle && d->call.what != 'M' ? 0u : 1u) +
+                             (first ? 1 + d->sways : 0));
+}
+
+/* Looking through a large table takes long. */
+static inline int device_checks(const device *d)
+{
+    uint32_t capacity = d->config.capacity;
+
+    return d->model.calls % (1 + capacity / 30 + capacity / 500 * 100) == 0;
+}
+
+/* Whether nothing was written behind some memory. */
+static inline int device_guarded(const void *memory, size_t size)
+{
+    for (unsigned i = 0; i < GUARD; i++)
+        if (((const uint8_t *)memory)[size + i] != GUARD_BYTE)
+            return 0;
+    return 1;
+}
+
+/* The counters; what is dropped when it is over is one or the other. */
+static inline void device_check_stats(device *d)
+{
+    const idem_stats *is = &d->table->stats;
+
+    PROMISE(is->full == d->stats.full && is->fenced == d->stats.fenced);
+    PROMISE(!memcmp(is->answers, d->stats.answers, sizeof is->answers));
+    PROMISE(is->backwards == d->model.backwards);
+    PROMISE(d->table->used + is->expired == d->balance);
+    PROMISE(d->table->used <= d->config.capacity);
+}
+
+/* What must be so at any time. */
+static inline void device_check(device *d)
+{
+    idem_table *t = d->table;
+
+    device_check_medium(d);
+    PROMISE(device_guarded(d->memory, d->memory_size));
+    device_check_lost(d);
+    PROMISE(!t->stats.retired || d->blank || d->ever_failed ||
+            d->medium.kind == FLASH_ECC);
+    PROMISE(inside_clock(t) == (uint32_t)d->model.clock);
+    if (!d->lost && device_checks(d))
+        PROMISE(!idem_check(t));
+}
+
+/* How long a journal may be silent until the clock stands, ms */
+#define SILENT_MAX UINT32_C(0xD0000000)
+
+/* Begins a call of a kind on a key. */
+static inline asked *device_before(device *d, char what, unsigned key)
+{
+    d->callback = 0;
+    d->operations = d->progs = d->erases = d->reads = 0;
+    d->model.calls++;
+    d->calling = 1;
+    memset(&d->call, 0, sizeof d->call);
+    d->call.what = what;
+    d->call.key = key;
+    if (d->config.storage)
+        d->model.stands =
+            d->model.clock + SILENT_MAX -
+            ((uint32_t)d->model.clock - inside_told(d->table));
+    if (!strchr("DYS", what))
+        model_tick(&d->model, d->now);
+    return &d->call;
+}
+
+/* What the call adds to the counters. */
+static inline void device_count(device *d, const asked *a, int result)
+{
+    if (a->what == 'B' && result >= 0)
+        d->stats.answers[result]++;
+    d->stats.full += a->what == 'B' && result == IDEM_E_FULL;
+    d->stats.fenced += result == IDEM_E_FENCED;
+    d->balance += a->what == 'B' && result == IDEM_EXECUTE;
+    d->balance -= a->evicted;
+    d->balance -= strchr("RX", a->what) && result == IDEM_OK;
+}
+
+/* What must hold after a call, whatever it has answered. */
+static inline void device_after(device *d, const char *what, int result)
+{
+    asked *a = &d->call;
+
+    trace("%u %s %c key %u: %s; clock %llu, %u programs, %u erases%s\n",
+          d->model.calls, what, a->what, a->key, idem_text(result),
+          (unsigned long long)d->model.clock, d->progs, d->erases,
+          d->medium.off ? ", the power went" : "");
+    if (d->callback)
+        PROMISE(d->table->storage_error == d->callback);
+    d->model.unread = d->callback != 0;
+    if (d->medium.off) {
+        device_check_medium(d);
+        return;
+    }
+    d->calling = 0;
+    device_check_erases(d);
+    if (d->erases) {
+        d->failed_before = d->boot_failed;
+        d->boot_failed = d->fails;
+    }
+    d->idle = a->what == 'M' && result == IDEM_OK && !d->callback;
+    // What is carried in idle time tells nothing of it.
+    if (d->progs && a->what != 'M')
+        d->told = d->model.clock;
+    device_count(d, a, result);
+    device_check(d);
+    if (!d->lost)
+        device_check_stats(d);
+}
+
+/* After a call that writes no record, whatever comes. */
+static inline void device_looked(device *d, const char *what, int result)
+{
+    device_after(d, what, result);
+    PROMISE(!d->progs && !d->erases);
+}
+
+/* Whether the call has failed, as it may, or nobody was there to hear what it
+   answered; then it may be found done. */
+static inline int device_failed(device *d, int result)
+{
+    if (d->medium.off)
+        ;
+    else if (result == IDEM_E_STORAGE)
+        PROMISE(d->callback || d->sync_failed);
+    else if (result == IDEM_E_SPACE)
+        PROMISE(d->model.faulty || d->runs_out || d->blank);
+    else
+        return 0;
+    model_in_flight(&d->model, &d->call);
+    return 1;
+}
+
+/* The call on a key has answered: does the model agree? */
+static inline void device_judge(device *d, int result)
+{
+    asked *a = &d->call;
+    int wrote = model_writes(&d->model, a, result);
+    int each = d->config.durability == IDEM_EACH;
+
+    if (d->lost || device_failed(d, result))
+        return;
+    PROMISE(model_answered(&d->model, a, result));
+    if (d->progs && !d->callback && each && a->what != 'M')
+        model_durable(&d->model);
+    if (d->config.storage && wrote) {
+        d->acknowledged = 1;
+        if (each)
+            d->harm = d->cuts = d->sways = 0;
+    }
+}
+
+static inline void device_answered(device *d, const char *what, int result)
+{
+    device_after(d, what, result);
+    device_judge(d, result);
+}
+
+static inline void device_keep_old(device *d, const idem_claim *claim)
+{
+    if (claim->token)
+        d->old[d->olds++ % OLD_CLAIMS] = *claim;
+}
+
+/* ----------------------------------------------------------------- >>calls */
+
+/* A begin that granted nothing writes nothing; but once in a boot what it
+   relies on, and the time if it is refused for want of room. */
+static inline void device_check_confirmed(device *d, int result, uint64_t told)
+{
+    int tells = result == IDEM_E_FULL && d->model.clock - told >= TELL_MS;
+
+    if (result == IDEM_EXECUTE || result == IDEM_RECOVER || d->medium.off)
+        return;
+    PROMISE(!d->progs || !d->confirmed || tells || d->model.faulty || d->blank);
+    PROMISE(result != IDEM_REPLAY || d->progs || !d->reads);
+    d->confirmed |= d->progs > 0;
+}
+
+/* Defaults filled in. */
+static inline void device_ask(device *d, const idem_request *rq)
+{
+    const idem_config *c = &d->config;
+    asked *a = &d->call;
+
+    a->lease_ms = rq->lease_ms ? rq->lease_ms
+                  : c->lease_ms ? c->lease_ms : LEASE_DEFAULT;
+    a->retention_ms = rq->retention_ms ? rq->retention_ms
+                                       : model_retention(&d->model);
+    a->reserved = rq->response_size ? rq->response_size : c->response_max;
+    a->age_ms = rq->age_ms;
+}
+
+/* Asks for a key with one of the payloads; *more has leases and so on.  The
+   claim is zero unless it was granted. */
+static inline int device_begin(device *d, idem_claim *claim, unsigned key,
+                               unsigned payload, const idem_request *more)
+{
+    uint8_t id[ID_MAX];
+    idem_request rq = *more;
+    idem_reply reply;
+    asked *a = device_before(d, 'B', key);
+    uint32_t evicted = d->table->stats.evicted;
+    uint64_t told = d->told;
+    int result;
+
+    device_name(d, &rq, key, id);
+    a->fingerprint = device_payload(d, &rq, key, payload);
+    device_ask(d, &rq);
+    memset(&reply, 0x5A, sizeof reply);
+    memset(claim, 0x5A, sizeof *claim);
+    reply.buffer = d->bytes;
+    reply.buffer_size = d->buffer_size < d->config.response_max
+                            ? d->buffer_size : d->config.response_max;
+    memset(d->bytes + d->config.response_max, GUARD_BYTE, GUARD);
+    result = idem_begin(d->table, claim, &reply, &rq, d->now);
+    a->claim = *claim;
+    a->reply = &reply;
+    a->evicted = d->table->stats.evicted - evicted;
+    PROMISE(device_guarded(d->bytes, d->config.response_max));
+    device_answered(d, "begin", result);
+    PROMISE(!claim->token == !model_changes(a, result));
+    device_check_confirmed(d, result, told);
+    return result;
+}
+
+/* Makes an outcome that no other call has: how long, and what else. */
+static inline void device_outcome(device *d, idem_outcome *out,
+                                  const idem_outcome *how)
+{
+    asked *a = &d->call;
+    version *v = &a->outcome;
+
+    *out = *how;
+    v->status = how->failed ? IDEM_FAILED : IDEM_COMPLETED;
+    v->len = (uint16_t)how->response_len;
+    v->number = ++d->number;
+    v->code = how->code;
+    v->owed = how->confirm != 0;
+    if (how->response) {
+        numbered_own.number = v->number;
+        memcpy(numbered_own.bytes, how->response, v->len);
+    }
+    numbered_fill(d->bytes, v->len, v->number);
+    out->response = d->bytes;
+    if (!how->state)
+        return;
+    a->has_state = 1;
+    a->state.len = (uint16_t)how->state_len;
+    a->state.number = d->number;
+    a->state.call = d->model.calls;
+    a->state.key = a->key;
+    numbered_fill(d->state_bytes, how->state_len, d->number);
+    out->state = d->state_bytes;
+}
+
+static inline int device_complete(device *d, const idem_claim *claim,
+                                  unsigned key, const idem_outcome *how)
+{
+    asked *a = device_before(d, 'C', key);
+    idem_outcome out;
+    int result;
+
+    device_outcome(d, &out, how);
+    a->claim = *claim;
+    result = idem_complete(d->table, claim, &out, d->now);
+    device_answered(d, "complete", result);
+    if (result == IDEM_OK)
+        device_keep_old(d, &a->claim);
+    return result;
+}
+
+// What the handler of idem_run does, and what it was told.
+typedef struct job {
+    device *d;
+    const idem_outcome *how;    // or NULL: it gives the claim back
+    uint32_t ms;                // that it takes
+    uint32_t evicted;           // before
+    int answer;                 // IDEM_OK: it was not called
+} job;
+
+static inline int device_handle(void *ctx, idem_outcome *outcome,
+                                const idem_request *rq, const idem_claim *claim,
+                                int answer, uint32_t *now_ms)
+{
+    job *j = (job *)ctx;
+    device *d = j->d;
+    unsigned key = d->call.key;
+
+    (void)rq;
+    j->answer = answer;
+    d->call.claim = *claim;
+    d->call.evicted = d->table->stats.evicted - j->evicted;
+    device_count(d, &d->call, answer);
+    device_judge(d, answer);
+    d->now += j->ms;
+    *now_ms = d->now;
+    device_before(d, j->how ? 'C' : 'R', key)->claim = *claim;
+    if (j->how)
+        device_outcome(d, outcome, j->how);
+    return !j->how;
+}
+
+/* A begin, and if it is granted what follows, in one call. */
+static inline void device_run(device *d, unsigned key, unsigned payload,
+                              const idem_request *more,
+                              const idem_outcome *how, uint32_t ms)
+{
+    uint8_t id[ID_MAX];
+    idem_request rq = *more;
+    idem_reply reply;
+    idem_claim claim;
+    asked *a = device_before(d, 'B', key);
+    job j = { d, how, ms, d->table->stats.evicted, IDEM_OK };
+    int result, ended;
+
+    device_name(d, &rq, key, id);
+    a->fingerprint = device_payload(d, &rq, key, payload);
+    device_ask(d, &rq);
+    memset(&reply, 0x5A, sizeof reply);
+    reply.buffer = NULL;
+    reply.buffer_size = 0;
+    a->reply = &reply;
+    result = idem_run(d->table, &claim, &reply, &rq, device_handle, &j, d->now);
+    if (!j.answer) {
+        a->claim = claim;
+        device_answered(d, "run", result);
+        return;
+    }
+    ended = result == IDEM_RELEASED || result == j.answer ? IDEM_OK : result;
+    device_answered(d, "ran", ended);
+    if (ended != IDEM_OK)
+        return;
+    PROMISE(result == (how ? j.answer : IDEM_RELEASED));
+    PROMISE(!how || version_is_reply(&d->model, &d->model.keys[key].now.of[0],
+                                     &reply));
+    device_keep_old(d, &a->claim);
+}
+
+static inline int device_release(device *d, const idem_claim *claim,
+                                 unsigned key)
+{
+    asked *a = device_before(d, 'R', key);
+    int result;
+
+    a->claim = *claim;
+    result = idem_release(d->table, claim, d->now);
+    device_answered(d, "release", result);
+    if (result == IDEM_OK)
+        device_keep_old(d, &a->claim);
+    return result;
+}
+
+static inline void device_renew(device *d, const idem_claim *claim,
+                                unsigned key, uint32_t lease_ms)
+{
+    asked *a = device_before(d, 'N', key);
+
+    a->claim = *claim;
+    a->lease_ms = lease_ms;
+    device_answered(d, "renew",
+                    idem_renew(d->table, claim, lease_ms, d->now));
+    PROMISE(!d->progs && !d->erases);
+}
+
+static inline int device_forget(device *d, unsigned key)
+{
+    uint8_t id[ID_MAX];
+    idem_request rq;
+    version *v = model_only(&d->model.keys[key]);
+    int result;
+
+    memset(&rq, 0, sizeof rq);
+    device_before(d, 'X', key);
+    device_name(d, &rq, key, id);
+    if (v)
+        device_keep_old(d, &v->claim);
+    result = idem_forget(d->table, &rq, d->now);
+    if (v && result != IDEM_OK && v->claim.token)
+        memset(&d->old[--d->olds % OLD_CLAIMS], 0, sizeof d->old[0]);
+    device_answered(d, "forget", result);
+    return result;
+}
+
+static inline int device_delivered(device *d, const idem_claim *claim,
+                                   unsigned key)
+{
+    asked *a = device_before(d, 'D', key);
+    int result;
+
+    a->claim = *claim;
+    result = idem_delivered(d->table, claim);
+    device_answered(d, "delivered", result);
+    return result;
+}
+
+/* A claim that is used up, or was never granted, is fenced. */
+static inline void device_try(device *d, const idem_claim *claim, unsigned how)
+{
+    idem_outcome out;
+    int result;
+
+    memset(&out, 0, sizeof out);
+    device_before(d, 'F', 0);
+    switch (how % 3) {
+    case 0: result = idem_complete(d->table, claim, &out, d->now); break;
+    case 1: result = idem_release(d->table, claim, d->now); break;
+    default: result = idem_renew(d->table, claim, 1000, d->now);
+    }
+    device_looked(d, "fenced", result);
+    PROMISE(result == IDEM_E_FENCED ||
+            (result == IDEM_E_STORAGE && d->sync_failed) || d->medium.off);
+}
+
+/* One step of idle work. */
+static inline int device_maintain(device *d)
+{
+    int result;
+
+    device_before(d, 'M', 0);
+    result = idem_maintain(d->table, d->now);
+    device_after(d, "maintain", result);
+    PROMISE(device_failed(d, result) || result == IDEM_OK ||
+            result == IDEM_MORE);
+    return result;
+}
+
+static inline int device_sync(device *d)
+{
+    int result;
+
+    device_before(d, 'Y', 0);
+    result = idem_sync(d->table);
+    device_looked(d, "sync", result);
+    if (device_failed(d, result))
+        return result;
+    PROMISE(result == IDEM_OK);
+    if (d->model.unsynced) {
+        d->harm = d->cuts = d->sways = 0;
+        d->acknowledged = 1;
+    }
+    model_synced(&d->model);
+    return result;
+}
+
+/* Time that the tick missed. */
+static inline void device_elapse(device *d, uint32_t ms)
+{
+    device_before(d, 'S', 0);
+    model_advance(&d->model, ms);
+    PROMISE(idem_elapse(d->table, ms) == IDEM_OK);
+    device_looked(d, "elapse", IDEM_OK);
+}
+
+/* ---------------------------------------------------------------- >>looking */
+
+static inline void device_trace_entry(const idem_entry *e)
+{
+    trace("    status %d, attempts %u, length %u, fingerprint %llu, age %u, "
+          "left %u, code %ld, owed %d\n",
+          e->status, e->attempts, (unsigned)e->response_len,
+          (unsigned long long)e->fingerprint, e->age_ms, e->left_ms,
+          (long)e->code, e->undelivered);
+}
+
+/* The whole of a response, or a piece, is as it must be. */
+static inline void device_look_at_response(device *d, unsigned key, size_t at,
+                                           size_t most)
+{
+    version *v = model_only(&d->model.keys[key]);
+    size_t len = most, expected = most;
+    int result;
+
+    if (!v || !version_finished(v) || !v->claim.token)
+        return;
+    if (at >= v->len)
+        expected = 0;
+    else if (expected > v->len - at)
+        expected = v->len - at;
+    device_before(d, 'S', key);
+    memset(d->bytes + most, GUARD_BYTE, GUARD);
+    result = idem_response(d->table, d->bytes, &len, &v->claim, at);
+    device_looked(d, "response", result);
+    PROMISE(device_guarded(d->bytes, most));
+    if (result == IDEM_E_NOT_FOUND)
+        PROMISE(version_unknown(&d->model, &d->model.keys[key], v));
+    else
+        PROMISE(result == IDEM_OK && len == expected &&
+                numbered_is(d->bytes, at, len, v->number));
+}
+
+static inline void device_look(device *d, unsigned key)
+{
+    uint8_t id[ID_MAX], found[ID_MAX];
+    idem_request rq;
+    idem_entry e;
+    int result;
+
+    memset(&rq, 0, sizeof rq);
+    memset(&e, 0, sizeof e);
+    e.id = found;
+    e.id_size = sizeof found;
+    device_before(d, 'L', key);
+    device_name(d, &rq, key, id);
+    result = idem_find(d->table, &e, &rq, d->now);
+    device_looked(d, "find", result);
+    PROMISE(result == IDEM_OK || result == IDEM_E_NOT_FOUND);
+    if (result == IDEM_OK)
+        device_trace_entry(&e);
+    PROMISE(result != IDEM_OK || device_named(d, &e) == key);
+    PROMISE(model_shown(&d->model, &d->model.keys[key],
+                        result == IDEM_OK ? &e : NULL));
+}
+
+static inline void device_look_at_state(device *d)
+{
+    size_t len = d->config.state_max;
+    int result;
+
+    device_before(d, 'S', 0);
+    result = idem_state(d->table, d->state_bytes, &len);
+    device_looked(d, "state", result);
+    trace("    %u bytes, possible:", (unsigned)len);
+    for (unsigned i = 0; i < d->model.now.count; i++)
+        trace(" number %u, %u bytes,", d->model.now.of[i].number,
+              d->model.now.of[i].len);
+    trace("\n");
+    PROMISE(result == IDEM_OK);
+    PROMISE(model_state_shown(&d->model, d->state_bytes, len));
+}
+
+/* Those that are owed, each once: the oldest completion comes first.  One in
+   `deliver` is delivered on the way, if that is not 0. */
+static inline void device_look_at_pending(device *d, unsigned deliver)
+{
+    uint8_t id[ID_MAX];
+    idem_entry e;
+    uint32_t before = d->model.calls, pending = d->table->pending;
+    uint64_t latest = 0, now;
+    unsigned key, n = 0;
+    int result;
+
+    memset(&e, 0, sizeof e);
+    e.id = id;
+    e.id_size = sizeof id;
+    for (;;) {
+        const version *v;
+        device_before(d, 'L', 0);
+        result = idem_pending(d->table, &e, d->now);
+        device_looked(d, "pending", result);
+        if (result == IDEM_E_NOT_FOUND)
+            break;
+        PROMISE(result == IDEM_OK && e.undelivered && n++ < pending);
+        key = device_named(d, &e);
+        PROMISE(model_shown(&d->model, &d->model.keys[key], &e));
+        v = model_only(&d->model.keys[key]);
+        // Of those of one millisecond a restart may change the order.
+        now = !v ? latest : model_exact(&d->model) ? v->number : v->from;
+        PROMISE(now >= latest);
+        latest = now;
+        if (deliver && (n + before) % deliver == 0)
+            device_delivered(d, &e.claim, key);
+        if (d->medium.off || d->lost)
+            return;
+    }
+    for (key = 0; key < d->model.count; key++)
+        PROMISE(d->model.keys[key].told > before ||
+                !model_owed(&d->model, &d->model.keys[key]));
+}
+
+/* All that are known, each once. */
+static inline void device_look_at_all(device *d)
+{
+    uint8_t id[ID_MAX];
+    idem_entry e;
+    unsigned count = 0, key;
+    int result;
+
+    memset(&e, 0, sizeof e);
+    e.id = id;
+    e.id_size = sizeof id;
+    device_before(d, 'L', 0);
+    while ((result = idem_next(d->table, &e, d->now)) == IDEM_OK) {
+        PROMISE(++count <= d->config.capacity);
+        key = device_named(d, &e);
+        PROMISE(d->model.keys[key].told < d->model.calls);
+        PROMISE(model_shown(&d->model, &d->model.keys[key], &e));
+        model_tick(&d->model, d->now);
+    }
+    device_looked(d, "next", result);
+    PROMISE(result == IDEM_E_NOT_FOUND);
+    for (key = 0; key < d->model.count; key++)
+        PROMISE(d->model.keys[key].told == d->model.calls ||
+                model_known(&d->model, &d->model.keys[key], 0) < KNOWN);
+}
+
+/* The table is told the time. */
+static inline void device_tick(device *d, uint32_t now)
+{
+    uint32_t horizon;
+
+    d->now = now;
+    device_before(d, 'L', 0);
+    PROMISE(idem_horizon(d->table, &horizon, now) == IDEM_OK);
+    device_looked(d, "horizon", IDEM_OK);
+    if (model_exact(&d->model))
+        PROMISE(horizon == model_horizon(&d->model));
+}
+
+/* --------------------------------------------------------------- >>restarts */
+
+/* Opens the table: changes nothing, reads no byte often, finds no loss. */
+static inline int device_open(device *d)
+{
+    flash *f = &d->medium;
+    int result;
+
+    memset(d->memory, 0xA5, d->memory_size);
+    memset(d->table, 0x5A, sizeof *d->table);
+    d->operations = 0;
+    d->callback = 0;
+    d->erases_before_boot = f->erases;
+    d->blank = d->config.storage && !d->acknowledged && device_is_blank(d);
+    d->opening = 1;
+    if (d->read_map)
+        memset(d->read_map, 0, f->size);
+    f->read_map = d->read_map;
+    result = idem_open(d->table, &d->config, d->memory, d->memory_size,
+                       d->now);
+    f->read_map = NULL;
+    d->opening = 0;
+    trace("open: %s\n", idem_text(result));
+    for (uint32_t i = 0; d->read_map && !d->callback && i < f->size; i++)
+        PROMISE(d->read_map[i] <= READS_OPENING);
+    // Erases that failed half way, before anything was acknowledged, look like
+    // somebody else's data, or do not read.
+    if (result != IDEM_OK && d->ever_failed && !d->acknowledged) {
+        result = idem_format(d->table, &d->config, d->memory, d->memory_size,
+                             d->now);
+        d->model.token = 0;
+        memset(d->old, 0, sizeof d->old);
+    }
+    PROMISE(result == IDEM_OK);
+    d->model.tick = d->now;
+    d->model.backwards = 0;
+    memset(&d->stats, 0, sizeof d->stats);
+    d->balance = d->table->used + d->table->stats.expired;
+    d->told = d->model.clock;
+    d->sync_failed = d->confirmed = d->idle = d->calling = 0;
+    d->failed_before |= d->boot_failed;
+    d->boot_failed = d->fails;
+    device_check_lost(d);
+    PROMISE(d->lost || !idem_check(d->table));
+    return result;
+}
+
+/* The power has gone, or goes now, as far as the medium can tell. */
+static inline void device_stop_medium(device *d)
+{
+    flash *f = &d->medium;
+    void (*watch)(void *, const flash *, const flash_op *) = f->watch;
+
+    f->watch = NULL;
+    for (int call = 0; call < FLASH_CALLS; call++)
+        flash_fail(f, call, 0, 0, 0);
+    if (d->erasing && !f->off) {
+        flash_cut(f, 0, f->ops % 7);
+        flash_erase(f, d->erasing - 1);
+    }
+    d->erasing = 0;
+    // What a restart has read of a cache may not be lost later.
+    if (f->durable && !f->off)
+        flash_off(f, 0);
+    flash_boot(f);
+    f->watch = watch;
+}
+
+/* Makes what is known of a device that of another, but for the medium. */
+static inline void device_follow(device *to, const device *from)
+{
+    known *own = to->model.keys;
+
+    memcpy(own, from->model.keys, from->model.count * sizeof *own);
+    to->model = from->model;
+    to->model.keys = own;
+    to->model.config = &to->config;
+    to->call = from->call;
+    to->calling = from->calling;
+    to->harm = from->harm;
+    to->cuts = from->cuts;
+    to->sways = from->sways;
+    to->acknowledged = from->acknowledged;
+    to->ever_failed = from->ever_failed;
+    to->number = from->number;
+    memcpy(to->old, from->old, sizeof to->old);
+    to->olds = from->olds;
+    to->cut_at = from->cut_at;
+    to->lost = to->erasing = 0;
+}
+
+/* Before a restart, with or without a cut, of this table. */
+static inline void device_stop(device *d)
+{
+    trace("restart\n");
+    if (!d->config.storage)
+        return;
+    if (d->medium.off) {
+        d->harm++;
+        d->cuts++;
+        if (d->model.clock > d->cut_at)
+            d->cut_at = d->model.clock;
+    }
+    device_stop_medium(d);
+    model_stops(&d->model);
+}
+
+/* No claim of this boot is current in the next. */
+static inline void device_keep_claims(device *d)
+{
+    for (unsigned i = 0; i < d->model.count && i < OLD_CLAIMS / 2; i++) {
+        const version *v = model_only(&d->model.keys[i]);
+        if (v && v->status == IDEM_IN_PROGRESS && !v->cut)
+            device_keep_old(d, &v->claim);
+    }
+}
+
+/* The next boot, which finds the time again; without storage, nothing. */
+static inline void device_start(device *d)
+{
+    uint64_t before = d->model.clock, clock;
+    uint32_t calls = d->model.calls;
+
+    device_keep_claims(d);
+    d->reads_fail = d->fails = 0;
+    device_open(d);
+    if (d->lost)
+        return;
+    clock = before + (uint32_t)(inside_clock(d->table) - (uint32_t)before);
+    if (clock > before && clock > d->cut_at)
+        clock -= UINT64_C(1) << 32;
+    if (d->config.storage) {
+        PROMISE(clock >= d->model.written);
+        PROMISE(clock <= before || clock <= d->cut_at);
+        model_starts(&d->model, clock);
+        return;
+    }
+    model_init(&d->model, &d->config, d->model.keys, d->model.count,
+               d->scopes);
+    d->model.tick = d->now;
+    d->model.calls = d->model.opened_at = calls;
+    memset(d->old, 0, sizeof d->old);
+}
+
+#endif /* DEVICE_H */
