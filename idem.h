@@ -927,8 +927,9 @@ typedef struct idem_journal {
     uint32_t end;               /* where its records end */
     uint32_t sequence;          /* of the newest sector begun, the head or not */
     uint32_t at;                /* where the next record goes in that */
-    uint32_t time;              /* logical ms, of its header */
-    uint32_t told;              /* logical ms: that of the newest record */
+    uint32_t time;              /* logical ms, of the record before that */
+    uint32_t told;              /* logical ms, of the newest one in the head; of
+                                   the opening until there is one */
     uint32_t tail;              /* older sectors than this are dead, */
     uint32_t stated;            /* and will be, once the newest one counts */
     uint32_t damaged;           /* newest sector in which something is lost */
@@ -2852,7 +2853,7 @@ static uint32_t idemi_journal_compose(idem_table *t, unsigned slot,
     r.state = out ? (const unsigned char *)out->state : t->state;
     r.state_len = out ? (uint16_t)out->state_len : t->state_len;
     r.slot = slot == t->capacity ? 0 : slot + 1;
-    r.time = t->clock - j->told;
+    r.time = t->clock - j->time;
     r.age = 0;
     r.flags = (uint16_t)(flags | IDEMI_RECORD |
                          (j->synced ? IDEMI_SYNCED : 0));
@@ -2889,7 +2890,7 @@ static int idemi_journal_put(idem_table *t, unsigned slot, unsigned flags,
     if (result < 0)
         return result;
     j->at += idemi_storage_granules(j, len + 4);
-    j->told = t->clock;
+    j->time = t->clock;
     if (flags & IDEMI_HAS_KEY)
         idemi_journal_needs(t)[slot] = j->sequence;
     if (flags & IDEMI_HAS_STATE)
@@ -2989,6 +2990,13 @@ static int idemi_journal_carry(idem_table *t, unsigned ahead)
     }
 }
 
+/* The time in the header of a sector that is begun now: in the first of a boot,
+   when that began. */
+static uint32_t idemi_journal_begun(const idem_table *t)
+{
+    return t->journal->opened ? t->clock : t->journal->told;
+}
+
 /* Writes the header of the newest sector, behind all that was carried. */
 IDEMI_APART
 static int idemi_journal_commit(idem_table *t)
@@ -3005,7 +3013,7 @@ static int idemi_journal_commit(idem_table *t)
     h.back = (j->sequence - j->stated) | (j->sequence - j->head) << 16;
     h.before_end = j->end | (j->opened ? 0 : IDEMI_FIRST);
     h.carried_end = j->at;
-    h.time = j->time;
+    h.time = idemi_journal_begun(t);
     h.retention = j->usual.retention;
     h.response_max = j->usual.response_max;
     h.response_max |= (j->in_doubt ? j->doubt + 0xFFFF : h.time) & 0xFFFF0000;
@@ -3031,9 +3039,7 @@ static int idemi_journal_try(idem_table *t)
     if (result < 0)
         return result;
     j->at = j->front;
-    if (j->opened)
-        j->time = t->clock;
-    j->told = j->time;
+    j->time = idemi_journal_begun(t);
     result = idemi_journal_carry(t, 0);
     if (result == IDEM_OK && j->newest != IDEMI_NONE)
         result = idemi_journal_put(
@@ -3109,6 +3115,7 @@ static int idemi_journal_turn(idem_table *t)
     j->tail = j->stated;
     j->head = j->sequence;
     j->end = j->at;
+    j->told = t->clock;
     return IDEM_OK;
 }
 
@@ -3139,6 +3146,7 @@ static int idemi_journal_settle(idem_table *t, int result)
         return result;
     }
     j->end = j->at;
+    j->told = t->clock;
     return t->config->durability == IDEM_EACH ? idemi_storage_sync(t) : result;
 }
 
@@ -3734,7 +3742,7 @@ static int idemi_recover_open(idem_table *t)
     }
     j->synced = 1;
 
-    j->time = j->told = t->clock;
+    j->told = t->clock;
     t->token = (idem_token)(j->head + 1) * j->sector_size - 1;
     return result;
 }
