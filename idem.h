@@ -399,8 +399,7 @@
               14  2    sum of the other 23 pairs of bytes, modulo 2^16
               16  4    sequence
               20  2    back to the tail, the oldest sector needed, in sequences
-              22  2    back to the newest older sector that counts; all the way
-                       to 0 if there is none
+              22  2    back to the newest older sector that counts; 0: none
               24  3    where the records of that one end
               27  1    1: the first header of a boot; else 0
               28  4    where the carried records here end
@@ -2796,7 +2795,7 @@ static uint32_t idemi_header_tail(const idemi_header *h)
 /* The newest sector before it that counts; 0: none. */
 static uint32_t idemi_header_before(const idemi_header *h)
 {
-    return h->sequence - (h->back >> 16);
+    return h->back >> 16 ? h->sequence - (h->back >> 16) : 0;
 }
 
 /* ---------------------------------------------------------------------------
@@ -3010,7 +3009,9 @@ static int idemi_journal_commit(idem_table *t)
     if (result < 0)
         return result;
     h.sequence = j->sequence;
-    h.back = (j->sequence - j->stated) | (j->sequence - j->head) << 16;
+    h.back = j->sequence - j->stated;
+    if (j->head)
+        h.back |= (j->sequence - j->head) << 16;
     h.before_end = j->end | (j->opened ? 0 : IDEMI_FIRST);
     h.carried_end = j->at;
     h.time = idemi_journal_begun(t);
@@ -3072,8 +3073,9 @@ static void idemi_journal_undo(idem_table *t)
 static void idemi_journal_clear(idem_table *t)
 {
     idem_journal *j = t->journal;
+    uint32_t last = j->head ? j->head : j->tail - 1;
 
-    while (j->sequence > j->head) {
+    while (j->sequence > last) {
         j->sequence--;
         j->erased = 0;
         if (idemi_storage_erase(t, 1) < 0) {
@@ -3713,7 +3715,7 @@ static int idemi_recover_head(idem_table *t)
         }
         named = idemi_header_before(&head);
     }
-    j->tail = 1;
+    j->tail = j->sequence + 1;
     if (named)
         idemi_recover_lost(t, 0);
     return below == UINT32_MAX ? IDEM_MORE : IDEM_OK;
