@@ -910,7 +910,8 @@ typedef struct idem_usual {
 typedef struct idem_journal {
     uint8_t  opened;            /* 1: a head of this boot counts */
     uint8_t  closed;            /* 1: the head takes no more records */
-    uint8_t  erased;            /* 1: the place of the next sector is */
+    uint8_t  erased;            /* 1: the place of the next sector was, in this
+                                   boot; 2: in idle time it could not be */
     uint8_t  erasing;           /* 1: erasing it was started */
     uint8_t  synced;            /* 1: all that was programmed is durable */
     uint8_t  broken;            /* 1: a sync failed, nothing is believed */
@@ -925,7 +926,8 @@ typedef struct idem_journal {
     uint32_t head;              /* sequence of the head; 0: none counts yet */
     uint32_t end;               /* where its records end */
     uint32_t sequence;          /* of the newest sector begun, the head or not */
-    uint32_t at;                /* where the next record goes in that */
+    uint32_t headed;            /* .. of those in which a header was begun */
+    uint32_t at;                /* where the next record goes in the newest */
     uint32_t time;              /* logical ms, of the record before that */
     uint32_t told;              /* logical ms, of the newest one in the head; of
                                    the opening until there is one */
@@ -2324,7 +2326,7 @@ static int idemi_storage_erase(idem_table *t, int wait)
     idem_journal *j = t->journal;
     int result = 0;
 
-    if (j->erased)
+    if (j->erased == 1)
         return IDEM_OK;
     if (!m->erase)
         return idemi_storage_fill(t);
@@ -3024,6 +3026,7 @@ static int idemi_journal_commit(idem_table *t)
                          idemi_storage_check(t->config, 0, j->shape, p,
                                              IDEMI_HEADER - 4));
     idemi_basics_store32(p + 12, m->sector_count | idemi_header_sum(p) << 16);
+    j->headed = j->sequence;
     result = idemi_storage_prog(t, 0, IDEMI_HEADER);
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
@@ -3078,12 +3081,16 @@ static void idemi_journal_clear(idem_table *t)
     while (j->sequence > last) {
         j->sequence--;
         j->erased = 0;
-        if (idemi_storage_erase(t, 1) < 0) {
+        if (j->sequence < j->headed && idemi_storage_erase(t, 1) < 0) {
             j->sequence++;
             return;
         }
     }
+    j->headed = last;
 }
+
+/* Places that are tried in one turn */
+#define IDEMI_TRIES 2u
 
 /* Makes a new head.  A place that fails is passed over, one in a call.  Behind
    the head before nothing is written any more: what was begun may count at the
@@ -3092,13 +3099,16 @@ IDEMI_SLOW
 static int idemi_journal_turn(idem_table *t)
 {
     idem_journal *j = t->journal;
-    int result = IDEM_E_STORAGE, tries;
+    int result = IDEM_E_STORAGE;
+    unsigned tries;
 
+    if (j->broken)
+        return result;
     // Begun by an earlier boot
-    if (!j->opened && !t->stats.retired)
+    if (!j->opened && !t->stats.retired && !t->stats.lost)
         idemi_journal_clear(t);
     j->closed = 1;
-    for (tries = 0; tries < 2 && result < 0 && !j->broken; tries++) {
+    for (tries = 0; tries < IDEMI_TRIES && result < 0 && !j->broken; tries++) {
         if (!idemi_journal_dead(t))
             idemi_journal_clear(t);
         if (!idemi_journal_dead(t))
@@ -3121,9 +3131,10 @@ static int idemi_journal_turn(idem_table *t)
     return IDEM_OK;
 }
 
-/* Sees to it that the head has room for one more record, whatever it is.  A new
-   one also tells the time: the clock must not stand (>>keys) while a lease that
-   is not written goes on. */
+/* Sees to it that the head has room for one more record, whatever it is.  Where
+   claims are not written a new one is also wanted for their tokens, which end
+   where the next head's begin; and for the time: the clock must not stand
+   (>>keys) while their leases go on. */
 static int idemi_journal_ready(idem_table *t)
 {
     const idem_journal *j = t->journal;
@@ -3131,7 +3142,8 @@ static int idemi_journal_ready(idem_table *t)
     if (j->broken)
         return IDEM_E_STORAGE;
     if (!j->closed && idemi_journal_has_room(t, 1) &&
-        t->clock - j->told <= IDEM_RETENTION_MAX)
+        t->clock - j->told <= IDEM_RETENTION_MAX &&
+        t->token + 1 < (idem_token)(j->sequence + 1) * j->sector_size)
         return IDEM_OK;
     return idemi_journal_turn(t);
 }
@@ -3191,7 +3203,7 @@ static int idemi_journal_admit(idem_table *t)
                       j->sector_size;
 
     // Places were passed over: a turn carries, and makes others dead.
-    if (idemi_journal_dead(t) < 2 && !j->broken)
+    if (idemi_journal_dead(t) < 2)
         (void)idemi_journal_turn(t);
     return idemi_journal_dead(t) < 2 || last <= t->token
                ? IDEM_E_SPACE
@@ -3254,7 +3266,10 @@ static int idemi_journal_maintain(idem_table *t)
         return IDEM_OK;
     if (!j->erased && idemi_journal_dead(t)) {
         result = idemi_storage_erase(t, 0);
-        return result < 0 ? result : IDEM_MORE;
+        if (result == IDEM_OK || result == IDEM_MORE)
+            return IDEM_MORE;
+        j->erased = 2;
+        return result;
     }
     result = j->closed ? IDEM_OK : idemi_journal_carry(t, 1);
     if (result == IDEM_OK)
@@ -3357,7 +3372,8 @@ static int idemi_recover_header(idem_table *t, uint32_t sequence,
     if (!idemi_recover_is_header(t))
         return 0;
     idemi_header_walk(t->buffer, h, 0);
-    return (h->sequence - sequence) % t->journal->sector_count == 0;
+    return h->sequence % t->journal->sector_count ==
+           sequence % t->journal->sector_count;
 }
 
 /* What is usual in a sector's records. */
@@ -3563,6 +3579,8 @@ static void idemi_recover_sector(idem_table *t, const idemi_header *h,
     j->have = 0;
     idemi_recover_usual(t, h);
     idemi_recover_time(t, h->time);
+    j->doubt = h->response_max & 0xFFFF0000;
+    j->in_doubt = !idemi_clock_reached(t->clock, j->doubt);
     if (h->before_end & IDEMI_FIRST)
         idemi_recover_cut(t);
     j->end = h->carried_end;
@@ -3653,7 +3671,8 @@ static int idemi_recover_may_be_torn(idem_table *t, uint32_t sector)
                        IDEMI_HEADER);
     return idemi_basics_load32(p) != IDEMI_MAGIC ||
            (p[4] != 1 && idemi_header_sum(p) !=
-                             idemi_basics_load32(p + IDEMI_SUM_AT - 2) >> 16);
+                             idemi_basics_load32(p + IDEMI_SUM_AT - 2) >> 16) ||
+           idemi_recover_is_header(t);      // it did not read well before
 }
 
 /* Finds out whether storage without a header is blank. */
@@ -3678,6 +3697,7 @@ static int idemi_recover_blank(idem_table *t)
 
 /* Finds the newest header older than a sequence; returns whether there is
    one. */
+IDEMI_APART
 static int idemi_recover_newest(idem_table *t, uint32_t below,
                                 idemi_header *head)
 {
@@ -3708,8 +3728,6 @@ static int idemi_recover_head(idem_table *t)
         if (idemi_recover_has_record(t, below, head.carried_end, 1)) {
             j->head = below;
             j->tail = idemi_header_tail(&head);
-            j->doubt = head.response_max & 0xFFFF0000;
-            j->in_doubt = !idemi_clock_reached(head.time, j->doubt);
             idemi_recover_ring(t);
             return IDEM_OK;
         }
@@ -3725,6 +3743,7 @@ static int idemi_recover_head(idem_table *t)
 static int idemi_recover_open(idem_table *t)
 {
     idem_journal *j = t->journal;
+    uint32_t place;
     int result;
 
     j->newest = IDEMI_NONE;
@@ -3732,10 +3751,15 @@ static int idemi_recover_open(idem_table *t)
     result = idemi_recover_head(t);
     j->usual.retention = idemi_default_retention(t, 0);
     j->usual.response_max = t->config->response_max;
-    if (idemi_recover_has_record(t, j->head + 1, j->front, 0)) {
-        t->stats.lost++;                // behind a header that is damaged
-        result = IDEM_OK;
-    }
+    // A record whose header is damaged: nothing is written over it until a
+    // header has told of the doubt.
+    for (place = 1; place <= IDEMI_TRIES; place++)
+        if (idemi_recover_has_record(t, j->head + place, j->front, 0)) {
+            t->stats.lost++;
+            result = IDEM_OK;
+            if (j->sequence < j->head + place)
+                j->sequence = j->head + place;
+        }
     if (result == IDEM_MORE)
         result = idemi_recover_blank(t);
     if (t->stats.lost) {
@@ -3745,22 +3769,29 @@ static int idemi_recover_open(idem_table *t)
     j->synced = 1;
 
     j->told = t->clock;
+    j->headed = j->sequence;
     t->token = (idem_token)(j->head + 1) * j->sector_size - 1;
     return result;
 }
 
-/* Makes the storage blank. */
+/* Makes the storage blank, the newest sector last: a cut on the way leaves a
+   head that tells what it misses. */
+IDEMI_APART
 static int idemi_recover_format(idem_table *t)
 {
     idem_journal *j = t->journal;
+    uint32_t left = j->sector_count;
     int result = IDEM_OK;
+    idemi_header newest;
 
-    for (j->sequence = j->sector_count; result == IDEM_OK && j->sequence > 0;) {
-        j->sequence--;
+    (void)idemi_recover_newest(t, UINT32_MAX, &newest);
+    for (j->sequence = newest.sequence; result == IDEM_OK && left > 0; left--) {
         j->erased = 0;
         result = idemi_storage_erase(t, 1);
+        j->sequence++;
     }
     j->erased = 0;
+    j->sequence = 0;
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
 
