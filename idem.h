@@ -251,7 +251,8 @@
    in it.  A restart ends all leases, so the retention of a key that it cut
    short starts with it.  Every record has the time.  If none was written for an
    eighth of the default retention, idem_maintain writes the time down; so does
-   a begin that answers IDEM_E_FULL, if the newest record is a minute old.
+   a begin that answers IDEM_E_FULL, if the newest record is a minute old.  If
+   nothing was written for 40 days the clock stands until something is.
 
    claim.token, the fencing token, is larger than that of every earlier claim:
    since the opening, with a journal over restarts too.  Hand it to whatever
@@ -333,7 +334,7 @@
    not fit whatever comes: it asks for IDEM_SECTORS, which compiles to a
    constant, one and a half times the sectors that the keys fill, and four.  A
    sector holds a header and four of the longest records at least; so EEPROM and
-   FRAM are enough from 2 KB (a short key) or 4 KB on; README has a table.
+   FRAM are enough from 2 KB (a short key) or 4 KB on: tests/FIGURES.md.
 
    A place that fails is passed over, and tried again a round later.  After a
    failed sync nothing is written any more until the table is opened again.
@@ -410,19 +411,19 @@
                        be lost ones: only if that (x 65536) is after the time
               44  4    check
 
-     record   1        0x80, and added: status (0 the slot is empty, or this is
-                       the time alone; 1 claimed, or without a key delivered; 2
-                       completed; 3 failed), 4 delivery is owed, 8 has a key,
-                       0x10 cut short by a restart, 0x20 has state, 0x40 all
-                       before it was durable
+     record   1        0x80, and added: status (0 the slot is empty, or with no
+                       slot the time alone; 1 with a key claimed, without one
+                       delivered; finished: 2 completed, 3 failed), 4 delivery
+                       is owed, 8 has a key, 0x10 cut short by a restart, 0x20
+                       has state, 0x40 all before it was durable
               1        0x80 carried; and which of the numbers marked * are
-                       there, in this order, 1 the first
+                       there, in this order: 1 code, 2 response, 4 scope ...
               varint   slot, from 1 on; 0: none
               varint   ms since the record before, the first since the time in
                        the header
      finished, or with a key:
-              varint*  code (else 0); length of the response, of a claim what it
-                       reserves (else as the header has it)
+              varint*  code, its 32 bits as they are (else 0); length of the
+                       response, in a claim what it reserves (else the header's)
      with a key:
               varint*  length of the scope (else 0); attempts (else 1);
                        retention (else as the header has it); low half of the
@@ -439,13 +440,13 @@
    last.  The token of a claim is where it was first written: sequence x
    sector_size + offset.  The seal is a record of the time, 12 bytes at most.
 
-   The check is the index hash (>>identity) with, as its scope, 8 bytes:
-   sequence, and offset XOR shape; and as its key the bytes checked.  Of a
-   header sequence and offset are 0 in it, and its sum stands as 0; the sum is
-   made last, over the check too.  The shape is the index hash that has as its
-   scope the first 16 bytes of a header, with a sum of 0, and as its key the
-   secret's first half.  A finished record without a key has the low half of its
-   claim's token x 65536 XORed into the check: it belongs to that claim alone.
+   The check is the index hash (>>identity) that has as its scope 8 bytes, the
+   sequence and the offset in the sector XORed with the shape, 4 bytes each (in
+   a header 0 and the shape); and as its key all bytes before it (in a header
+   with a sum of 0; the sum is made last, over the check too).  The shape is the
+   index hash of the first 16 bytes of a header, with a sum of 0, as the scope,
+   and the secret's first 8 bytes as the key.  A finished record without a key
+   has the low half of its claim's token x 65536 XORed into the check.
 
    >>recovery   what makes a power cut harmless
 
@@ -460,7 +461,7 @@
                         head before, and its newest record, if that was in doubt
 
      R1  A slot is what its last full record (one with a key) says, and the
-         changes behind that.  A key that comes in another slot leaves the old.
+         changes after that.  A key that comes in another slot empties the old.
      R2  A sector counts from its seal on.  A header alone may be torn: nothing
          relies on it, and it is erased before its sequence is used again.
      R3  (J3 in the code)  Nothing is appended behind doubt: a boot's first
@@ -491,9 +492,9 @@
        key_max + response_max + state_max bytes, and the varints of capacity,
        response_max, state_max and twice of key_max, in whole granules
      - a header is named and not there, but for what the tail's header names
-     - in the place behind the head a record validates that tells of a slot and
-       was not carried; its header is damaged, and the defaults of the
-       configuration stand for what that would tell
+     - in one of the next two places, with the sequence that would stand there,
+       a record validates that tells of a slot and was not carried: its header
+       is damaged.  The defaults of the configuration stand for what that tells
 
    Tears that always read the same are survived in any number, one after the
    other.  Of those that read well at one boot and not at another, two in a row
@@ -513,9 +514,8 @@
        10   finding it: two index words, a hash, two links (IDEM_WIDE: 26)
 
    IDEM_JOURNAL_MEMORY_SIZE(.., prog_size), with a journal: 4 bytes a key and
-   96 more, and a buffer of one record.  What memory is left over makes the
-   buffer larger, and opening faster.  The table itself takes 160 bytes on a
-   32-bit machine.  It holds no pointer into itself and may be moved while no
+   96 more, and a buffer of one record, larger with what is left over.  The
+   table itself takes 160 bytes on a 32-bit machine.  It may be moved while no
    call is under way; the memory, and what config points to, may not.
 
    Bounds, with n = capacity.  A lookup looks at the words from the key's home
@@ -530,7 +530,8 @@
      maintain             64 slots, each at most one removal: a lookup's words
      open                 clears all the memory; with a journal reads the
                           headers, again for each that has no seal, and what the
-                          head needs once; blank storage, all of it
+                          head needs once; blank storage, all of it.  An outcome
+                          that was carried may be moved past all others: n x n
      any that writes      with a journal one program; in a turn an erase, the
                           header, the seal, as much carrying as goes into one
                           sector, and if it is not certain that nothing is due a
@@ -916,7 +917,7 @@ typedef struct idem_journal {
     uint8_t  synced;            /* 1: all that was programmed is durable */
     uint8_t  broken;            /* 1: a sync failed, nothing is believed */
     uint8_t  in_doubt;          /* 1: unknown keys may be lost ones until: */
-    uint8_t  newest_state;      /* 1: the newest record has state */
+    uint8_t  newest_state;      /* IDEMI_HAS_STATE if the newest record has */
     uint16_t sector_count, granule;         /* those of the storage */
     uint16_t head_keys;         /* keys that can be carried into a head */
     uint16_t state_keys;        /* as much as so many keys the state takes */
@@ -925,7 +926,7 @@ typedef struct idem_journal {
     uint32_t newest;            /* slot of the record to be confirmed */
     uint32_t head;              /* sequence of the head; 0: none counts yet */
     uint32_t end;               /* where its records end */
-    uint32_t sequence;          /* of the newest sector begun, the head or not */
+    uint32_t sequence;          /* of the newest sector begun, head or not */
     uint32_t headed;            /* .. of those in which a header was begun */
     uint32_t at;                /* where the next record goes in the newest */
     uint32_t time;              /* logical ms, of the record before that */
@@ -979,8 +980,8 @@ typedef struct idem_table {
                                    was not 0; promised */
 } idem_table;
 
-/* A fingerprint that is being made.  No pointer into itself: may be copied, also
-   half-way. */
+/* A fingerprint that is being made.  No pointer into itself: may be copied,
+   also half-way. */
 typedef struct idem_fingerprint_state {
 #if IDEM_HASH == IDEM_HASH_SIPHASH
     uint64_t v[4];
@@ -1308,8 +1309,8 @@ typedef struct idem_file {
 
 /* Opens a journal's file, sector_size x sector_count bytes, for this process
    alone; makes it, readable by its owner only and full of zeros, if there is
-   none, or a blank one (empty, or all zeros) of another size.  Then open a table
-   with config.storage = &file->storage.
+   none, or a blank one (empty, or all zeros) of another size.  Then open a
+   table with config.storage = &file->storage.
      IDEM_OK
      IDEM_E_LOCK      it is open: in another process, or as another idem_file of
                       this one
@@ -2239,9 +2240,9 @@ static int idemi_storage_sync(idem_table *t)
 }
 
 /* The check of bytes: the keyed hash that the index uses.  It tells whose they
-   are, and where: in which sector and at which offset, XORed with the shape.  So
-   nothing validates that was moved, or is left from an earlier round, or that an
-   enemy hides in a key or response. */
+   are, and where: in which sector and at which offset, XORed with the shape.
+   So nothing validates that was moved, or is left from an earlier round, or
+   that an enemy hides in a key or response. */
 IDEMI_APART
 static uint32_t idemi_storage_check(const idem_config *config,
                                     uint32_t sequence, uint32_t at,
@@ -2302,7 +2303,8 @@ static int idemi_storage_fill(idem_table *t)
     uint32_t at = 0, len = j->front;
     int result = IDEM_OK;
 
-    IDEM_MEMSET(t->buffer, m->erased, (size_t)j->record_max);
+    IDEM_MEMSET(t->buffer, m->erased,
+                (size_t)(len > j->record_max ? len : j->record_max));
     while (result == IDEM_OK && at < j->sector_size) {
         j->synced = 0;
         result = idemi_storage_result(
@@ -3131,10 +3133,9 @@ static int idemi_journal_turn(idem_table *t)
     return IDEM_OK;
 }
 
-/* Sees to it that the head has room for one more record, whatever it is.  Where
-   claims are not written a new one is also wanted for their tokens, which end
-   where the next head's begin; and for the time: the clock must not stand
-   (>>keys) while their leases go on. */
+/* Sees to it that the head has room for one more record, whatever it is.  A new
+   one also tells the time: the clock must not stand (>>keys) while a lease that
+   is not written goes on. */
 static int idemi_journal_ready(idem_table *t)
 {
     const idem_journal *j = t->journal;
@@ -3142,8 +3143,7 @@ static int idemi_journal_ready(idem_table *t)
     if (j->broken)
         return IDEM_E_STORAGE;
     if (!j->closed && idemi_journal_has_room(t, 1) &&
-        t->clock - j->told <= IDEM_RETENTION_MAX &&
-        t->token + 1 < (idem_token)(j->sequence + 1) * j->sector_size)
+        t->clock - j->told <= IDEM_RETENTION_MAX)
         return IDEM_OK;
     return idemi_journal_turn(t);
 }
@@ -3201,13 +3201,18 @@ static int idemi_journal_admit(idem_table *t)
     idem_journal *j = t->journal;
     idem_token last = (idem_token)(uint32_t)(j->sequence + IDEMI_LAST_SECTORS) *
                       j->sector_size;
+    int result = idemi_journal_ready(t);
 
-    // Places were passed over: a turn carries, and makes others dead.
-    if (idemi_journal_dead(t) < 2)
-        (void)idemi_journal_turn(t);
-    return idemi_journal_dead(t) < 2 || last <= t->token
+    // Places were passed over: a turn carries, and makes others dead.  Or
+    // claims that are not written have used up the tokens before the next head.
+    if (result == IDEM_OK &&
+        (idemi_journal_dead(t) < 2 ||
+         t->token + 1 >= (idem_token)(j->sequence + 1) * j->sector_size))
+        result = idemi_journal_turn(t);
+    return result == IDEM_OK &&
+                   (idemi_journal_dead(t) < 2 || last <= t->token)
                ? IDEM_E_SPACE
-               : idemi_journal_ready(t);
+               : result;
 }
 
 /* Writes the claim that a slot was given, if claims are; sets its token. */
@@ -3377,6 +3382,7 @@ static int idemi_recover_header(idem_table *t, uint32_t sequence,
 }
 
 /* What is usual in a sector's records. */
+IDEMI_APART
 static void idemi_recover_usual(idem_table *t, const idemi_header *h)
 {
     t->journal->usual.retention = h->retention;
@@ -3613,6 +3619,7 @@ static void idemi_recover_sector(idem_table *t, const idemi_header *h,
 
 /* The header of the oldest sector from a sequence on, up to the head; returns
    whether there is one. */
+IDEMI_APART
 static int idemi_recover_next(idem_table *t, uint32_t sequence,
                               idemi_header *h)
 {
@@ -3624,8 +3631,8 @@ static int idemi_recover_next(idem_table *t, uint32_t sequence,
 
 /* Reads all sectors from the tail to the head.  One that the next does not
    name, though that names an older one, was passed over.  One that is named,
-   and not there, is lost; so is the head if its header, which was found a moment
-   ago, reads otherwise now. */
+   and not there, is lost; so is the head if its header, which was found a
+   moment ago, reads otherwise now. */
 static void idemi_recover_ring(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -3676,6 +3683,7 @@ static int idemi_recover_may_be_torn(idem_table *t, uint32_t sector)
 }
 
 /* Finds out whether storage without a header is blank. */
+IDEMI_APART
 static int idemi_recover_blank(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -3739,11 +3747,30 @@ static int idemi_recover_head(idem_table *t)
     return below == UINT32_MAX ? IDEM_MORE : IDEM_OK;
 }
 
+/* Looks for records whose header is damaged, where a turn after the head may
+   have begun one; returns whether there are.  Their place is passed over:
+   nothing is written over them before a header has told of the doubt. */
+static int idemi_recover_headless(idem_table *t)
+{
+    idem_journal *j = t->journal;
+    uint32_t sequence = j->head;
+    unsigned tries;
+    int found = 0;
+
+    for (tries = 0; tries < IDEMI_TRIES; tries++)
+        if (idemi_recover_has_record(t, ++sequence, j->front, 0)) {
+            found = 1;
+            t->stats.lost++;
+            if (j->sequence < sequence)
+                j->sequence = sequence;
+        }
+    return found;
+}
+
 /* Opens what the storage holds. */
 static int idemi_recover_open(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t place;
     int result;
 
     j->newest = IDEMI_NONE;
@@ -3751,15 +3778,8 @@ static int idemi_recover_open(idem_table *t)
     result = idemi_recover_head(t);
     j->usual.retention = idemi_default_retention(t, 0);
     j->usual.response_max = t->config->response_max;
-    // A record whose header is damaged: nothing is written over it until a
-    // header has told of the doubt.
-    for (place = 1; place <= IDEMI_TRIES; place++)
-        if (idemi_recover_has_record(t, j->head + place, j->front, 0)) {
-            t->stats.lost++;
-            result = IDEM_OK;
-            if (j->sequence < j->head + place)
-                j->sequence = j->head + place;
-        }
+    if (idemi_recover_headless(t))
+        result = IDEM_OK;
     if (result == IDEM_MORE)
         result = idemi_recover_blank(t);
     if (t->stats.lost) {
@@ -4507,7 +4527,8 @@ static int idemi_public_payload(const idem_table *t, idemi_query *q)
     RULE(m->sector_size - 1 < 0x40000 &&                                       \
              !(m->sector_size & (m->prog_size - 1u)),                          \
          "storage.sector_size: a multiple of prog_size, at most 262,144")      \
-    RULE(m->sector_count - 4 <= 65535 - 4, "storage.sector_count: 4 to 65,535") \
+    RULE(m->sector_count - 4 <= 65535 - 4,                                     \
+         "storage.sector_count: 4 to 65,535")                                  \
     RULE((m->sector_size + 3) / 4 * m->sector_count < UINT32_C(1) << 30,       \
          "storage.sector_count: less than 4 GB in all")
 #define IDEMI_CONFIG_RULES(RULE)                                               \
