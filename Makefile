@@ -20,7 +20,8 @@ DEVICE_C = $(S)/device_main.c $(S)/naive.c $(DEVICE)
 DEMO_C = $(S)/demo.c $(S)/line.c $(S)/audit.c $(S)/traffic.c $(DEVICE)
 CONTROLLER_C = $(S)/controller.c $(S)/traffic.c $(S)/protocol.c $(S)/host.c
 SERIAL_H = $(S)/device.h $(S)/flash_file.h $(S)/protocol.h $(S)/host.h \
-           $(S)/naive.h $(S)/line.h $(S)/audit.h $(S)/traffic.h idem.h
+           $(S)/naive.h $(S)/line.h $(S)/audit.h $(S)/traffic.h examples/reason.h \
+           idem.h
 SERIAL = $(BUILD) -D_XOPEN_SOURCE=700
 ROOMY  = -DDEVICE_KEYS=1000
 DEMO   = $(B)/serial/demo $(B)/serial/controller $(B)/serial/device
@@ -134,15 +135,15 @@ $(B)/hello: examples/hello.c idem.h
 	@mkdir -p $(B)
 	$(BUILD) examples/hello.c -o $@
 
-$(B)/patterns: examples/patterns.c idem.h
+$(B)/patterns: examples/patterns.c examples/reason.h idem.h
 	@mkdir -p $(B)
 	$(BUILD) examples/patterns.c -o $@
 
-$(B)/file: examples/file.c idem.h
+$(B)/file: examples/file.c examples/reason.h idem.h
 	@mkdir -p $(B)
 	$(BUILD) examples/file.c -o $@
 
-$(B)/inspect: examples/inspect.c
+$(B)/inspect: examples/inspect.c examples/reason.h idem.h
 	@mkdir -p $(B)
 	$(BUILD) examples/inspect.c -o $@
 
@@ -158,7 +159,7 @@ $(B)/serial/device: $(DEVICE_C) $(SERIAL_H)
 	@mkdir -p $(B)/serial
 	$(SERIAL) $(ROOMY) $(DEVICE_C) -o $@
 
-$(B)/pumpd: examples/mqtt/pumpd.c idem.h
+$(B)/pumpd: examples/mqtt/pumpd.c examples/reason.h idem.h
 	@mkdir -p $(B)
 	$(BUILD) examples/mqtt/pumpd.c -lmosquitto -o $@
 
