@@ -20,8 +20,8 @@ DEVICE_C = $(S)/device_main.c $(S)/naive.c $(DEVICE)
 DEMO_C = $(S)/demo.c $(S)/line.c $(S)/audit.c $(S)/traffic.c $(DEVICE)
 CONTROLLER_C = $(S)/controller.c $(S)/traffic.c $(S)/protocol.c $(S)/host.c
 SERIAL_H = $(S)/device.h $(S)/flash_file.h $(S)/protocol.h $(S)/host.h \
-           $(S)/naive.h $(S)/line.h $(S)/audit.h $(S)/traffic.h examples/reason.h \
-           idem.h
+           $(S)/naive.h $(S)/line.h $(S)/audit.h $(S)/traffic.h \
+           examples/reason.h idem.h
 SERIAL = $(BUILD) -D_XOPEN_SOURCE=700
 ROOMY  = -DDEVICE_KEYS=1000
 DEMO   = $(B)/serial/demo $(B)/serial/controller $(B)/serial/device
@@ -142,6 +142,14 @@ $(B)/patterns: examples/patterns.c examples/reason.h idem.h
 $(B)/file: examples/file.c examples/reason.h idem.h
 	@mkdir -p $(B)
 	$(BUILD) examples/file.c -o $@
+
+$(B)/migrate: examples/migrate.c examples/reason.h idem.h
+	@mkdir -p $(B)
+	$(BUILD) examples/migrate.c -o $@
+
+$(B)/migrate_test: tests/migrate.c examples/migrate.c examples/reason.h idem.h
+	@mkdir -p $(B)
+	$(BUILD) tests/migrate.c -o $@
 
 $(B)/inspect: examples/inspect.c examples/reason.h idem.h
 	@mkdir -p $(B)

@@ -29,8 +29,8 @@ says() {
 
 file() { says "$1" "$2" "$B/file" "$3" 42 'pour 5 ml'; }
 
-for name in file inspect patterns pumpd pour serial/demo serial/controller \
-    serial/device
+for name in file inspect patterns migrate pumpd pour serial/demo \
+    serial/controller serial/device
 do
     [ ! -x "$B/$name" ] || says 0 "$(basename "$name")" "$B/$name" --help
 done
@@ -43,6 +43,13 @@ file 1 "short: the storage holds something else; it should be a file of 28672" \
 yes "not a journal" | head -c 28672 >other
 file 1 "other: the storage holds something else; not a journal" other
 file 0 "PUMP RUNS" journal
+migrate() { says "$1" "$2" "$B/migrate" "$3" 64,32,32,0,4096 "$4" "$5"; }
+migrate 0 "1 keys copied" journal new 200,32,64,8,8192
+says 0 'key "42": completed' "$B/inspect" --capacity 200 --response-max 64 \
+    --state-max 8 --sector 8192 new
+migrate 1 "new: not a new journal" journal new 200,32,64,8,8192
+migrate 1 "none: No such file" none new2 200,32,64,8,8192
+migrate 1 "no geometry" journal new2 200,32
 says 1 "journal: over the limit" "$B/file" journal "$(printf '%040d' 1)" x
 says 1 "journal: an argument is impossible" "$B/file" journal '' x
 says 2 "No such file or directory" "$B/inspect" none
