@@ -124,6 +124,7 @@ crash-format:
 PACKAGES = libcmocka-dev clang-19 llvm-19 libclang-rt-19-dev tcc sdcc \
     gcc-12-multilib libc6-dev-i386 gcc-s390x-linux-gnu libc6-dev-s390x-cross \
     gcc-arm-none-eabi libnewlib-arm-none-eabi gcc-avr avr-libc \
+    arduino-core-avr pkg-config \
     gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf cmake \
     qemu-user qemu-system-arm qemu-system-misc libsimavr-dev libelf-dev \
     sdcc-ucsim \
