@@ -67,6 +67,10 @@ bench:                   ## speed, wear, bytes beside budgets and others
 docs:                    ## compile and run every C block of manual and README
 	@CC="$(CC)" sh tests/tools/docs.sh
 
+package:                 ## folders for CMake, Arduino, ESP-IDF, Zephyr ...
+	@sh examples/port/package.sh $(B)/package $(URL)
+	@CC="$(CC)" B="$(B)" sh tests/demo/package.sh
+
 targets:                 ## emulated boards: self-tests, power cuts, figures
 	@CC="$(CC)" sh tests/targets/run.sh $(PART)
 
@@ -89,6 +93,14 @@ demo-file: $(B)/file $(B)/inspect
 
 demo-mqtt: $(B)/pumpd $(B)/pour $(B)/proxy $(B)/inspect
 	@B="$(B)" sh tests/demo/mqtt.sh
+
+demo-migrate: $(B)/migrate_test
+	@$(B)/migrate_test
+
+# What each program says that is asked for help, or that fails.
+demo-words: $(B)/file $(B)/inspect $(B)/patterns $(B)/migrate $(B)/pumpd \
+    $(B)/pour $(DEMO)
+	@B="$(B)" sh tests/demo/words.sh
 
 demo-firmware:
 	@CC="$(CC)" B="$(B)" sh $(S)/firmware/demo.sh
@@ -116,9 +128,9 @@ crash-format:
 	@CC="$(CC)" sh tests/format/format.sh
 
 .PHONY: help demo hello test check crash fuzz prove cover mutate size bench \
-        docs targets deps clean demo-serial demo-patterns demo-file demo-mqtt \
-        demo-firmware crash-cuts crash-failures crash-extremes crash-erases \
-        crash-file crash-format
+        docs package targets deps clean demo-serial demo-patterns demo-file \
+        demo-mqtt demo-migrate demo-words demo-firmware crash-cuts \
+        crash-failures crash-extremes crash-erases crash-file crash-format
 
 # Compilers and C libraries; emulators; what analyses; what is compared with.
 PACKAGES = libcmocka-dev clang-19 llvm-19 libclang-rt-19-dev tcc sdcc \
@@ -148,9 +160,9 @@ $(B)/migrate: examples/migrate.c examples/reason.h idem.h
 	@mkdir -p $(B)
 	$(BUILD) examples/migrate.c -o $@
 
-$(B)/migrate_test: tests/migrate.c examples/migrate.c examples/reason.h idem.h
+$(B)/migrate_test: tests/demo/migrate.c $(B)/migrate
 	@mkdir -p $(B)
-	$(BUILD) tests/migrate.c -o $@
+	$(BUILD) tests/demo/migrate.c -o $@
 
 $(B)/inspect: examples/inspect.c examples/reason.h idem.h
 	@mkdir -p $(B)

@@ -3,8 +3,8 @@
 # Cuts every C block out of the manual and README and compiles it; a block with
 # a main() is run too, and if a text block follows, that is what it must print.
 # README's first block must be examples/hello.c.  Blocks and examples are C++20
-# too, where initialisers stand in the order of the fields.  Then the programs of
-# tests/docs/, each written as a user would, from the manual alone.
+# too, where initialisers stand in the order of the fields.  Then the programs
+# of tests/docs/, each written as a user would, from the manual alone.
 set -eu
 
 CC=${CC:-cc}

@@ -3,7 +3,7 @@
    has more and larger sectors and another granule; what that says then, after a
    restart. */
 #define main migrate_main
-#include "../examples/migrate.c"
+#include "examples/migrate.c"
 #undef main
 
 #define CHECK(condition)                                                       \

@@ -101,7 +101,7 @@ try PlatformIO platformio
 if [ -d "$core" ]; then
     try Arduino arduino
     tail -n 1 "$out/log" | awk '{
-        print "package: the sketch on an ATmega328P: text", $1, "RAM", $2 + $3 }'
+        print "package: sketch on an ATmega328P: text", $1, "RAM", $2 + $3 }'
 else
     echo "package: Arduino is left out: no arduino-core-avr"
 fi
