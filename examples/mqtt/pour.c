@@ -117,15 +117,22 @@ static void on_connect(struct mosquitto *m, void *ctx, int result, int flags,
                 mosquitto_reason_string(result));
 }
 
-/* Says what is wrong with the connection, once. */
+static const char *why(int result)
+{
+    if (result != MOSQ_ERR_ERRNO)
+        return mosquitto_strerror(result);
+    return errno ? strerror(errno) : "the connection broke";
+}
+
+/* Says what is wrong with the connection, when that is something else. */
 static void tell_connection(const sender *s)
 {
     static int told = MOSQ_ERR_SUCCESS;
 
-    if (s->result != told && s->result != MOSQ_ERR_SUCCESS)
-        fprintf(stderr, "pour: %s:%d: %s; trying again\n", s->host, s->port,
-                s->result == MOSQ_ERR_ERRNO ? strerror(errno)
-                                            : mosquitto_strerror(s->result));
+    if (s->result == told || s->result == MOSQ_ERR_SUCCESS)
+        return;
+    fprintf(stderr, "pour: %s:%d: %s; trying again\n", s->host, s->port,
+            why(s->result));
     told = s->result;
 }
 

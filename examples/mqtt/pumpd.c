@@ -358,15 +358,21 @@ static void on_connect(struct mosquitto *m, void *ctx, int result, int flags,
                 mosquitto_reason_string(result));
 }
 
-/* Says what is wrong with the connection, once. */
+static const char *why(int result)
+{
+    if (result != MOSQ_ERR_ERRNO)
+        return mosquitto_strerror(result);
+    return errno ? strerror(errno) : "the connection broke";
+}
+
+/* Says what is wrong with the connection, once each time. */
 static void tell_connection(const pump *p, int result)
 {
     static int told = MOSQ_ERR_SUCCESS;
 
     if (result != told && result != MOSQ_ERR_SUCCESS)
         fprintf(stderr, "pumpd: %s:%d: %s; trying again\n", p->host, p->port,
-                result == MOSQ_ERR_ERRNO ? strerror(errno)
-                                         : mosquitto_strerror(result));
+                why(result));
     told = result;
 }
 
