@@ -20,7 +20,8 @@ DEVICE_C = $(S)/device_main.c $(S)/naive.c $(DEVICE)
 DEMO_C = $(S)/demo.c $(S)/line.c $(S)/audit.c $(S)/traffic.c $(DEVICE)
 CONTROLLER_C = $(S)/controller.c $(S)/traffic.c $(S)/protocol.c $(S)/host.c
 SERIAL_H = $(S)/device.h $(S)/flash_file.h $(S)/protocol.h $(S)/host.h \
-           $(S)/naive.h $(S)/line.h $(S)/audit.h $(S)/traffic.h idem.h
+           $(S)/naive.h $(S)/line.h $(S)/audit.h $(S)/traffic.h \
+           examples/reason.h idem.h
 SERIAL = $(BUILD) -D_XOPEN_SOURCE=700
 ROOMY  = -DDEVICE_KEYS=1000
 DEMO   = $(B)/serial/demo $(B)/serial/controller $(B)/serial/device
@@ -66,6 +67,10 @@ bench:                   ## speed, wear, bytes beside budgets and others
 docs:                    ## compile and run every C block of manual and README
 	@CC="$(CC)" sh tests/tools/docs.sh
 
+package:                 ## folders for CMake, Arduino, ESP-IDF, Zephyr ...
+	@sh examples/port/package.sh $(B)/package $(URL)
+	@CC="$(CC)" B="$(B)" sh tests/demo/package.sh
+
 targets:                 ## emulated boards: self-tests, power cuts, figures
 	@CC="$(CC)" sh tests/targets/run.sh $(PART)
 
@@ -88,6 +93,14 @@ demo-file: $(B)/file $(B)/inspect
 
 demo-mqtt: $(B)/pumpd $(B)/pour $(B)/proxy $(B)/inspect
 	@B="$(B)" sh tests/demo/mqtt.sh
+
+demo-migrate: $(B)/migrate_test
+	@$(B)/migrate_test
+
+# What each program says that is asked for help, or that fails.
+demo-words: $(B)/file $(B)/inspect $(B)/patterns $(B)/migrate $(B)/pumpd \
+    $(B)/pour $(DEMO)
+	@B="$(B)" sh tests/demo/words.sh
 
 demo-firmware:
 	@CC="$(CC)" B="$(B)" sh $(S)/firmware/demo.sh
@@ -115,14 +128,15 @@ crash-format:
 	@CC="$(CC)" sh tests/format/format.sh
 
 .PHONY: help demo hello test check crash fuzz prove cover mutate size bench \
-        docs targets deps clean demo-serial demo-patterns demo-file demo-mqtt \
-        demo-firmware crash-cuts crash-failures crash-extremes crash-erases \
-        crash-file crash-format
+        docs package targets deps clean demo-serial demo-patterns demo-file \
+        demo-mqtt demo-migrate demo-words demo-firmware crash-cuts \
+        crash-failures crash-extremes crash-erases crash-file crash-format
 
 # Compilers and C libraries; emulators; what analyses; what is compared with.
 PACKAGES = libcmocka-dev clang-19 llvm-19 libclang-rt-19-dev tcc sdcc \
     gcc-12-multilib libc6-dev-i386 gcc-s390x-linux-gnu libc6-dev-s390x-cross \
     gcc-arm-none-eabi libnewlib-arm-none-eabi gcc-avr avr-libc \
+    arduino-core-avr pkg-config \
     gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf cmake \
     qemu-user qemu-system-arm qemu-system-misc libsimavr-dev libelf-dev \
     sdcc-ucsim \
@@ -134,15 +148,23 @@ $(B)/hello: examples/hello.c idem.h
 	@mkdir -p $(B)
 	$(BUILD) examples/hello.c -o $@
 
-$(B)/patterns: examples/patterns.c idem.h
+$(B)/patterns: examples/patterns.c examples/reason.h idem.h
 	@mkdir -p $(B)
 	$(BUILD) examples/patterns.c -o $@
 
-$(B)/file: examples/file.c idem.h
+$(B)/file: examples/file.c examples/reason.h idem.h
 	@mkdir -p $(B)
 	$(BUILD) examples/file.c -o $@
 
-$(B)/inspect: examples/inspect.c
+$(B)/migrate: examples/migrate.c examples/reason.h idem.h
+	@mkdir -p $(B)
+	$(BUILD) examples/migrate.c -o $@
+
+$(B)/migrate_test: tests/demo/migrate.c $(B)/migrate
+	@mkdir -p $(B)
+	$(BUILD) tests/demo/migrate.c -o $@
+
+$(B)/inspect: examples/inspect.c examples/reason.h idem.h
 	@mkdir -p $(B)
 	$(BUILD) examples/inspect.c -o $@
 
@@ -158,7 +180,7 @@ $(B)/serial/device: $(DEVICE_C) $(SERIAL_H)
 	@mkdir -p $(B)/serial
 	$(SERIAL) $(ROOMY) $(DEVICE_C) -o $@
 
-$(B)/pumpd: examples/mqtt/pumpd.c idem.h
+$(B)/pumpd: examples/mqtt/pumpd.c examples/reason.h idem.h
 	@mkdir -p $(B)
 	$(BUILD) examples/mqtt/pumpd.c -lmosquitto -o $@
 

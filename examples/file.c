@@ -8,6 +8,7 @@
 #define IDEM_FILE_STORAGE
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
+#include "reason.h"
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -20,7 +21,8 @@ static idem_file file;
 static idem_config config = {
     .capacity = KEYS, .key_max = KEY_MAX, .response_max = RESPONSE_MAX,
     .secret = { 0x8c, 0x3f, 0x71, 0x0d, 0xe2, 0x95, 0x4a, 0xb6, /* random, */
-                0x1e, 0xd8, 0x07, 0x63, 0xfa, 0x2b, 0x90, 0x54 } /* yours */
+                0x1e, 0xd8, 0x07, 0x63, 0xfa, 0x2b, 0x90, 0x54 }, /* yours */
+    .retention_ms = 24 * 60 * 60 * 1000 /* so long a key is remembered */
 };
 static idem_table table;
 static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(KEYS, KEY_MAX, RESPONSE_MAX, 0,
@@ -51,33 +53,56 @@ static int handle(void *ctx, idem_outcome *outcome, const idem_request *request,
     return 0;
 }
 
-int main(int argc, char **argv)
+/* Opens file and table; says why if one of them refuses. */
+static int open_journal(const char *path)
+{
+    int result = idem_file_open(&file, path, SECTOR, SECTORS);
+
+    if (result != IDEM_OK) {
+        reason_print_file(path, result, &file);
+        return result;
+    }
+    config.storage = &file.storage;
+    result = idem_open(&table, &config, memory, sizeof memory, millis());
+    if (result != IDEM_OK)
+        reason_print(path, result, &table, &config);
+    return result;
+}
+
+static int execute(const char *path, const char *key, const char *command)
 {
     char answer[RESPONSE_MAX + 1] = "";
     idem_claim claim;
     idem_reply reply = { .buffer = answer, .buffer_size = sizeof answer - 1 };
-    idem_request request = { .scope = "shell", .scope_len = 5 };
-    int result;
+    idem_request request = { .scope = "shell", .scope_len = 5,
+        .key = key, .key_len = strlen(key),
+        .payload = command, .payload_len = strlen(command) };
+    int result = idem_run(&table, &claim, &reply, &request, handle, NULL,
+                          millis());
+
+    if (result < 0)
+        reason_print(path, result, &table, &config);
+    else
+        printf("%s: %s\n", idem_text(result), answer);
+    return result;
+}
+
+int main(int argc, char **argv)
+{
+    int help = argc == 2 && strcmp(argv[1], "--help") == 0, result;
 
     if (argc != 4) {
-        fputs("usage: file JOURNAL KEY COMMAND\n", stderr);
-        return 2;
+        fputs("file JOURNAL KEY COMMAND\n"
+              "executes a command once for each key; the journal is a file, "
+              "made if there is none\n", help ? stdout : stderr);
+        return help ? 0 : 2;
     }
-    result = idem_file_open(&file, argv[1], SECTOR, SECTORS);
-    config.storage = &file.storage;
-    if (result == IDEM_OK)
-        result = idem_open(&table, &config, memory, sizeof memory, millis());
-    if (result == IDEM_OK) {
-        request.key = argv[2];
-        request.key_len = strlen(argv[2]);
-        request.payload = argv[3];
-        request.payload_len = strlen(argv[3]);
-        result = idem_run(&table, &claim, &reply, &request, handle, NULL,
-                          millis());
-        printf("%s: %s\n", idem_text(result), answer);
-        idem_file_close(&file);
-    } else {
-        fprintf(stderr, "%s: %s\n", argv[1], idem_text(result));
+    if (open_journal(argv[1]) != IDEM_OK)
+        return 1;
+    result = execute(argv[1], argv[2], argv[3]);
+    if (idem_file_close(&file) != IDEM_OK) {
+        reason_print_file(argv[1], IDEM_E_STORAGE, &file);
+        return 1;
     }
     return result < 0;
 }

@@ -8,7 +8,8 @@
 static const idem_config config = {
     .capacity = 64, .key_max = 24, .response_max = 16, /* keys, bytes, bytes */
     .secret = { 0x8c, 0x3f, 0x71, 0x0d, 0xe2, 0x95, 0x4a, 0xb6, /* random, */
-                0x1e, 0xd8, 0x07, 0x63, 0xfa, 0x2b, 0x90, 0x54 } /* yours */
+                0x1e, 0xd8, 0x07, 0x63, 0xfa, 0x2b, 0x90, 0x54 }, /* yours */
+    .retention_ms = 10 * 60 * 1000 /* a sender may repeat for ten minutes */
 };
 static idem_table table;
 static uint32_t memory[IDEM_MEMORY_SIZE(64, 24, 16, 0) / 4];
@@ -39,8 +40,13 @@ static void command(const char *key, const char *payload, uint32_t now_ms)
 
 int main(void)
 {
-    if (idem_open(&table, &config, memory, sizeof memory, 0) < 0)
+    int result = idem_open(&table, &config, memory, sizeof memory, 0);
+
+    if (result != IDEM_OK) {
+        const char *why = idem_explain(&config);
+        printf("%s: %s\n", idem_text(result), why ? why : "");
         return 1;
+    }
     command("42", "pour 5 ml", 1000);
     command("42", "pour 5 ml", 3000); /* sent again: the answer was lost */
     command("43", "pour 5 ml", 4000); /* a second helping is another key */

@@ -6,32 +6,35 @@
  * what is owed, what was lost.  Writes nothing.  Without options the journal is
  * one of file.c; it must be told of the others how they were configured.
  *
- *     inspect [options] FILE
- *       --capacity N --key-max N --response-max N --state-max N
- *       --retention MS       the default one (24 hours)
- *       --secret HEX         16 bytes; or
- *       --secret-file FILE   in which they are
- *       --sector N           bytes of a sector; FILE is so many as fit
- *       --granule N          bytes that are programmed at least (1)
- *       --erased N           what an erased byte reads as (0)
- *       --flash N            1: the storage has an erase; 0: EEPROM, FRAM, file
- *       --config FILE        such options, one a line, without --
- *
  * The hash is chosen when this is compiled: for a journal of a machine below 64
  * bits add -DIDEM_HASH=IDEM_HASH_HALFSIPHASH.  Keys and responses are shown as
  * text, and bytes that are none as \xHH.  Times are those of the newest record:
  * how long ago that was the journal does not know.
- *
- * Exit status: 0, or 1 if something was lost, 2 if it cannot be opened.
  */
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
+#include "reason.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { SOUND = 0, LOST = 1, REFUSED = 2 };
+
+static const char help[] =
+    "inspect [options] FILE\n"
+    "shows what is in a journal; without options, in one of file.c\n\n"
+    "  --capacity N --key-max N --response-max N --state-max N\n"
+    "  --retention MS       the default one (24 hours)\n"
+    "  --secret HEX         16 bytes; or\n"
+    "  --secret-file FILE   in which they are\n"
+    "  --sector N           bytes of a sector; FILE is so many as fit\n"
+    "  --granule N          bytes that are programmed at least (1)\n"
+    "  --erased N           what an erased byte reads as (0)\n"
+    "  --flash N            1: flash, which has an erase; 0: EEPROM, FRAM, file"
+    "\n"
+    "  --config FILE        such options, one a line, without --\n\n"
+    "exit status: 0 sound, 1 something was lost, 2 it cannot be opened\n";
 
 static void die(const char *what, const char *why)
 {
@@ -175,7 +178,7 @@ static void take_option(const char *name, const char *value)
     else if (!strcmp(name, "config"))
         take_options_of(value);
     else
-        die(name, "no option; see the first lines of inspect.c");
+        die(name, "no such option; see --help");
 }
 
 static void take_options_of(const char *path)
@@ -294,17 +297,16 @@ static void open_table(idem_table *table, const char *path)
                                            config.response_max,
                                            config.state_max, storage.prog_size);
     size_t len = read_whole(&bytes, path);
-    const char *wrong;
     int result;
 
     if (storage.sector_size)
         storage.sector_count = (uint32_t)(len / storage.sector_size);
-    wrong = idem_explain(&config);
-    if (wrong)
-        die(path, wrong);
     result = idem_open(table, &config, allocate(size), size, 0);
-    if (result != IDEM_OK)
-        die(path, idem_text(result));
+    if (result != IDEM_OK) {
+        fputs("inspect: ", stderr);
+        reason_print(path, result, table, &config);
+        exit(REFUSED);
+    }
 }
 
 int main(int argc, char **argv)
@@ -314,8 +316,14 @@ int main(int argc, char **argv)
 
     for (i = 1; i + 1 < argc && !strncmp(argv[i], "--", 2); i += 2)
         take_option(argv[i] + 2, argv[i + 1]);
-    if (i + 1 != argc)
-        die("usage", "inspect [options] FILE; see the first lines of inspect.c");
+    if (i + 1 == argc && !strcmp(argv[i], "--help")) {
+        fputs(help, stdout);
+        return SOUND;
+    }
+    if (i + 1 != argc) {
+        fputs(help, stderr);
+        return REFUSED;
+    }
     open_table(&table, argv[i]);
     print_keys(&table);
     print_state(&table);

@@ -15,6 +15,7 @@
  */
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
+#include "reason.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -59,7 +60,8 @@ static const idem_config config = {
     .capacity = KEYS, .key_max = KEY_MAX, .response_max = RESPONSE_MAX,
     .secret = { 0x70, 0x1c, 0x8d, 0xe6, 0x33, 0xaf, 0x02, 0x59,
                 0xb4, 0x9e, 0x65, 0xd8, 0x2b, 0xf1, 0x47, 0x8a },
-    .storage = &storage, .lease_ms = 1000, .max_attempts = 3
+    .storage = &storage, .lease_ms = 1000, .retention_ms = 60 * 60 * 1000,
+    .max_attempts = 3
 };
 static idem_table table;
 static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(KEYS, KEY_MAX, RESPONSE_MAX, 0,
@@ -68,9 +70,14 @@ static uint32_t now_ms;
 
 static int power_on(void)
 {
+    int result;
+
     memset(&table, 0x55, sizeof table);         // RAM forgets
     memset(memory, 0x55, sizeof memory);
-    return idem_open(&table, &config, memory, sizeof memory, now_ms);
+    result = idem_open(&table, &config, memory, sizeof memory, now_ms);
+    if (result != IDEM_OK)
+        reason_print("FRAM", result, &table, &config);
+    return result;
 }
 
 static int first_power_on(void)
@@ -299,7 +306,7 @@ static int outbox(void)
     return 0;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     static const struct {
         int (*run)(void);
@@ -314,6 +321,11 @@ int main(void)
     size_t i;
     int failed = 0;
 
+    if (argc > 1) {
+        puts("patterns\nruns five commands that are not \"do it and say so\"; "
+             "takes no options");
+        return strcmp(argv[1], "--help") != 0;
+    }
     for (i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
         int result = patterns[i].run();
 

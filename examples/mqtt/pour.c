@@ -4,20 +4,25 @@
  * Sends commands to pumpd, each with its idempotency key, and asks again with
  * the same key until there is an answer: whatever is lost or restarted between,
  * the pump pours once.  Prints key, ml, reason code and text of each answer.
- *
- *     pour [options] KEY ML ...       or lines "KEY ML" on standard input
- *       --host H --port P --qos 0..2
- *       --id NAME      sends to pump/NAME/command, hears pump/NAME/answer
- *       --retry MS     asks again after so long without an answer
- *       --property     the key goes in a user property
  */
 #define _POSIX_C_SOURCE 200809L
+#include <errno.h>
 #include <mosquitto.h>
 #include <mqtt_protocol.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+static const char help[] =
+    "pour [options] KEY ML ...       or lines \"KEY ML\" on standard input\n"
+    "asks pumpd to pour, again and again until there is an answer\n\n"
+    "  --host H --port P   of the broker (127.0.0.1, 1883)\n"
+    "  --qos N             0 to 2 (1)\n"
+    "  --id NAME           sends to pump/NAME/command, hears pump/NAME/answer\n"
+    "                      (panel)\n"
+    "  --retry MS          asks again after so long without an answer (2000)\n"
+    "  --property          the key goes in a user property\n";
 
 typedef struct sender {
     const char *host, *id;
@@ -107,6 +112,28 @@ static void on_connect(struct mosquitto *m, void *ctx, int result, int flags,
     (void)flags, (void)p;
     if (result == 0)
         mosquitto_subscribe_v5(m, NULL, s->answer_topic, s->qos, 0, NULL);
+    else
+        fprintf(stderr, "pour: the broker refuses: %s\n",
+                mosquitto_reason_string(result));
+}
+
+static const char *why(int result)
+{
+    if (result != MOSQ_ERR_ERRNO)
+        return mosquitto_strerror(result);
+    return errno ? strerror(errno) : "the connection broke";
+}
+
+/* Says what is wrong with the connection, when that is something else. */
+static void tell_connection(const sender *s)
+{
+    static int told = MOSQ_ERR_SUCCESS;
+
+    if (s->result == told || s->result == MOSQ_ERR_SUCCESS)
+        return;
+    fprintf(stderr, "pour: %s:%d: %s; trying again\n", s->host, s->port,
+            why(s->result));
+    told = s->result;
 }
 
 /* ----------------------------------------------------------------- commands */
@@ -141,6 +168,7 @@ static void command(sender *s, const char *key, const char *ml)
     s->answered = 0;
     s->ask_at = 0;
     while (!s->answered) {
+        tell_connection(s);
         if (s->result != MOSQ_ERR_SUCCESS) {
             s->ready = 0;
             nanosleep(&pause, NULL);
@@ -175,12 +203,16 @@ static char **parse(sender *s, char **argv)
 {
     while (*++argv && !strncmp(*argv, "--", 2)) {
         const char *name = *argv;
+        if (!strcmp(name, "--help")) {
+            fputs(help, stdout);
+            exit(0);
+        }
         if (!strcmp(name, "--property")) {
             s->property = 1;
             continue;
         }
         if (!argv[1])
-            die("see the first lines of pour.c");
+            die("an option without a value; see --help");
         argv++;
         if (!strcmp(name, "--host"))
             s->host = *argv;
@@ -193,7 +225,7 @@ static char **parse(sender *s, char **argv)
         else if (!strcmp(name, "--retry"))
             s->retry_ms = atol(*argv);
         else
-            die("see the first lines of pour.c");
+            die("no such option; see --help");
     }
     return argv;
 }

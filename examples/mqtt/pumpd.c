@@ -21,6 +21,7 @@
 #define IDEM_FILE_STORAGE
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
+#include "../reason.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +39,21 @@ enum { SECTOR = 65536, TOTAL = sizeof(uint64_t) };
 enum {
     SECTORS = IDEM_SECTORS(CAPACITY, KEY_MAX, RESPONSE_MAX, TOTAL, SECTOR, 1)
 };
-enum { SESSION_S = 86400 };     // the broker keeps what comes while we are away
+// The broker keeps what comes while we are away so long; as long a key is
+// remembered after its answer.
+enum { SESSION_S = 86400 };
+
+static const char help[] =
+    "pumpd [options]\n"
+    "pours what is asked for over MQTT, each command once\n\n"
+    "  --host H --port P   of the broker (127.0.0.1, 1883)\n"
+    "  --qos N             0 to 2, of the subscription (1)\n"
+    "  --id NAME           of this client (pumpd)\n"
+    "  --journal FILE      what it remembers (pump.journal); the secret is in\n"
+    "                      FILE.secret, both are made if neither is there\n"
+    "  --log FILE          what was poured (pump.log)\n"
+    "  --ml-ms MS          how long the pump takes for 1 ml (0)\n"
+    "  --no-idem           execute whatever comes, to see what happens\n";
 
 // Reason codes of answers; those of idem.h's results are in its >>replying.
 enum {
@@ -97,6 +112,13 @@ static void pause_ms(long ms)
 static void die(const char *what, const char *why)
 {
     fprintf(stderr, "pumpd: %s: %s\n", what, why);
+    exit(1);
+}
+
+static void die_of(const pump *p, int result)
+{
+    fputs("pumpd: ", stderr);
+    reason_print(p->journal, result, &p->table, &p->config);
     exit(1);
 }
 
@@ -255,11 +277,11 @@ static void take_command(struct mosquitto *m, command *c)
                     reply.response_len);
         return;
     }
-    text = idem_text(result);
-    fprintf(stderr, "pumpd: %s: %s\n", c->topic, text);
     // What failed may be done or not: be started again, and recover.
     if (result == IDEM_E_STORAGE)
-        exit(1);
+        die_of(c->p, result);
+    text = idem_text(result);
+    fprintf(stderr, "pumpd: %s: %s\n", c->topic, text);
     send_answer(m, c, reason_of(result, &reply), reply.retry_after_ms, text,
                 strlen(text));
 }
@@ -331,6 +353,27 @@ static void on_connect(struct mosquitto *m, void *ctx, int result, int flags,
     (void)flags, (void)properties;
     if (result == 0)
         mosquitto_subscribe_v5(m, NULL, "pump/+/command", p->qos, 0, NULL);
+    else
+        fprintf(stderr, "pumpd: the broker refuses: %s\n",
+                mosquitto_reason_string(result));
+}
+
+static const char *why(int result)
+{
+    if (result != MOSQ_ERR_ERRNO)
+        return mosquitto_strerror(result);
+    return errno ? strerror(errno) : "the connection broke";
+}
+
+/* Says what is wrong with the connection, once each time. */
+static void tell_connection(const pump *p, int result)
+{
+    static int told = MOSQ_ERR_SUCCESS;
+
+    if (result != told && result != MOSQ_ERR_SUCCESS)
+        fprintf(stderr, "pumpd: %s:%d: %s; trying again\n", p->host, p->port,
+                why(result));
+    told = result;
 }
 
 static void run(pump *p)
@@ -351,6 +394,7 @@ static void run(pump *p)
     result = mosquitto_connect_bind_v5(m, p->host, p->port, 30, NULL,
                                        properties);
     while (!stop) {
+        tell_connection(p, result);
         if (result != MOSQ_ERR_SUCCESS) {
             pause_ms(100);
             result = mosquitto_reconnect(m);
@@ -368,28 +412,80 @@ static void run(pump *p)
 
 /* ------------------------------------------------------------------ opening */
 
+static void read_random(void *dst, size_t len)
+{
+    int fd = open("/dev/urandom", O_RDONLY);
+
+    if (fd < 0 || read(fd, dst, len) != (ssize_t)len)
+        die("/dev/urandom", strerror(errno));
+    close(fd);
+}
+
+/* Makes a name in a folder durable. */
+static void sync_folder_of(const char *path)
+{
+    char folder[512];
+    const char *slash = strrchr(path, '/');
+    int fd;
+
+    snprintf(folder, sizeof folder, "%.*s.",
+             slash ? (int)(slash + 1 - path) : 0, path);
+    fd = open(folder, O_RDONLY);
+    if (fd < 0 || fsync(fd) != 0)
+        die(folder, strerror(errno));
+    close(fd);
+}
+
+/* Makes the secret whole or not at all, whenever this process is killed: under
+   a name of its own first.  The last step is a link, which fails where rename
+   would replace: the secret of a daemon that was started at the same time. */
+static void make_secret(const char *path, pump *p)
+{
+    uint8_t *secret = p->config.secret;
+    size_t size = sizeof p->config.secret;
+    char fresh[512];
+    int fd;
+
+    snprintf(fresh, sizeof fresh, "%s.%ld", path, (long)getpid());
+    read_random(secret, size);
+    unlink(fresh);
+    fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    if (fd < 0 || write(fd, secret, size) != (ssize_t)size ||
+        fsync(fd) != 0 || close(fd) != 0)
+        die(fresh, strerror(errno));
+    if (link(fresh, path) != 0 && errno != EEXIST)
+        die(path, strerror(errno));
+    unlink(fresh);
+    sync_folder_of(path);
+}
+
 /* Reads the table's secret, which is beside the journal; makes it if neither is
    there. */
 static void open_secret(pump *p)
 {
-    char path[512];
-    int fd, from;
+    char path[480];
+    size_t size = sizeof p->config.secret;
+    ssize_t len;
+    int fd;
 
-    snprintf(path, sizeof path, "%s.secret", p->journal);
+    if (snprintf(path, sizeof path, "%s.secret", p->journal) >=
+        (int)sizeof path)
+        die(p->journal, "too long a name");
+    if (access(path, F_OK) != 0 && access(p->journal, F_OK) != 0)
+        make_secret(path, p);
     fd = open(path, O_RDONLY);
-    if (fd < 0 && access(p->journal, F_OK) != 0) {
-        unsigned char fresh[sizeof p->config.secret];
-        from = open("/dev/urandom", O_RDONLY);
-        fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
-        if (from < 0 || read(from, fresh, sizeof fresh) != sizeof fresh ||
-            fd < 0 || write(fd, fresh, sizeof fresh) != sizeof fresh ||
-            fsync(fd) != 0 || lseek(fd, 0, SEEK_SET) != 0)
-            die(path, strerror(errno));
-        close(from);
-    }
-    if (fd < 0 || read(fd, p->config.secret, sizeof p->config.secret) !=
-                      sizeof p->config.secret)
+    if (fd < 0)
+        die(path, errno == ENOENT ? "the journal is there, its secret is not: "
+                                    "restore it, or remove the journal too"
+                                  : strerror(errno));
+    len = read(fd, p->config.secret, size);
+    if (len < 0)
         die(path, strerror(errno));
+    if (len == 0)
+        die(path, "empty; restore it, or remove it and the journal");
+    if (len < (ssize_t)size)
+        die(path, "shorter than 16 bytes; restore it, or remove it and the "
+                  "journal");
     close(fd);
 }
 
@@ -405,28 +501,37 @@ static void open_journal(pump *p)
     p->config.key_max = KEY_MAX;
     p->config.response_max = RESPONSE_MAX;
     p->config.state_max = TOTAL;
+    p->config.retention_ms = SESSION_S * UINT32_C(1000);
     p->config.max_attempts = 255;   // each is looked up in the log first
     p->memory = malloc(size);
     result = idem_file_open(&p->file, p->journal, SECTOR, SECTORS);
+    if (result != IDEM_OK) {
+        fputs("pumpd: ", stderr);
+        reason_print_file(p->journal, result, &p->file);
+        exit(1);
+    }
     p->config.storage = &p->file.storage;
-    if (result == IDEM_OK)
-        result = idem_open(&p->table, &p->config, p->memory, size, millis());
+    result = idem_open(&p->table, &p->config, p->memory, size, millis());
     if (result == IDEM_OK)
         result = idem_state(&p->table, &p->total, &len);
     if (result != IDEM_OK)
-        die(p->journal, idem_text(result));
+        die_of(p, result);
 }
 
 static void parse(pump *p, char **argv)
 {
     for (argv++; *argv; argv++) {
         const char *name = *argv, *value = argv[1];
+        if (!strcmp(name, "--help")) {
+            fputs(help, stdout);
+            exit(0);
+        }
         if (!strcmp(name, "--no-idem")) {
             p->no_idem = 1;
             continue;
         }
         if (!value)
-            die(name, "what?  see the first lines of pumpd.c");
+            die(name, "what?  see --help");
         argv++;
         if (!strcmp(name, "--host"))
             p->host = value;
@@ -440,10 +545,10 @@ static void parse(pump *p, char **argv)
             p->journal = value;
         else if (!strcmp(name, "--log"))
             p->log = value;
-        else if (!strcmp(name, "--ml-ms"))  // how long the pump takes for 1 ml
+        else if (!strcmp(name, "--ml-ms"))
             p->ml_ms = atoi(value);
         else
-            die(name, "what?  see the first lines of pumpd.c");
+            die(name, "what?  see --help");
     }
 }
 

@@ -3,6 +3,7 @@
 #include "device.h"
 #include "flash_file.h"
 #include "host.h"
+#include "../reason.h"
 #include "traffic.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -221,7 +222,7 @@ static int read_flash(const char *dir)
     if (result == IDEM_OK)
         read_journal(&d);
     else
-        fprintf(stderr, "%s: %s\n", path, idem_text(result));
+        reason_print(path, result, &d.table, &d.config);
     close(flash.fd);
     return result;
 }

@@ -47,7 +47,7 @@
 #define DEVICE_KEYS 64
 #endif
 #ifndef DEVICE_RETENTION_MS
-#define DEVICE_RETENTION_MS 0           /* 24 hours */
+#define DEVICE_RETENTION_MS 86400000    /* 24 hours */
 #endif
 
 #define DEVICE_KEY_MAX 24               /* scope and key together */

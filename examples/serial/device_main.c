@@ -5,6 +5,7 @@
 #include "flash_file.h"
 #include "host.h"
 #include "naive.h"
+#include "../reason.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,7 +163,7 @@ static void run(const char *dir, uint32_t slow_us)
     flash.slow_us = slow_us;
     result = device_start(&d, &port, &flash.storage, memory, sizeof memory);
     if (result < 0) {
-        fprintf(stderr, "%s: %s\n", path, idem_text(result));
+        reason_print(path, result, &d.table, &d.config);
         exit(2);
     }
     while ((len = host_read(world.line, bytes, sizeof bytes,

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: 0BSD
 # Cuts every C block out of the manual and README and compiles it; a block with
 # a main() is run too, and if a text block follows, that is what it must print.
-# README's first block must be examples/hello.c.  The examples are C++20 too, where
-# initialisers stand in the order of the fields.
+# README's first block must be examples/hello.c.  Blocks and examples are C++20
+# too, where initialisers stand in the order of the fields.  Then the programs
+# of tests/docs/, each written as a user would, from the manual alone.
 set -eu
 
 CC=${CC:-cc}
@@ -40,14 +41,50 @@ for block in "$out"/*.c; do
     fi
     passed=$((passed + 1))
 done
-if echo 'int main() {}' | $CXX -std=c++20 -x c++ -fsyntax-only - \
-    2> /dev/null
-then
-    for example in examples/*.c examples/serial/*.c; do
-        $CXX -std=c++20 -Wall -Wextra -Wno-missing-field-initializers -Werror \
-            -D_XOPEN_SOURCE=700 -I. -x c++ -fsyntax-only "$example"
+# cpp20 COMPILER: examples and blocks are C++20 too.  A field that is not named
+# is zero, which is what idem.h wants.
+cpp20() {
+    echo 'int main() {}' | "$1" -std=c++20 -x c++ -fsyntax-only - \
+        2> /dev/null || return 0
+    for source in "$out"/*.c examples/*.c examples/serial/*.c; do
+        "$1" -std=c++20 -Wall -Wextra -Wno-missing-field-initializers -Werror \
+            -Wno-unused-function -D_XOPEN_SOURCE=700 -I. -x c++ -fsyntax-only \
+            "$source"
         passed=$((passed + 1))
     done
+}
+cpp20 "$CXX"
+cpp20 clang++-19
+
+warn="-Wall -Wextra -Wpedantic -Wshadow -Werror"
+# trial COMMAND...: builds a program of tests/docs/
+trial() {
+    "$@" $warn
+    passed=$((passed + 1))
+}
+runs() {
+    rm -f "$out/journal"
+    "$@" > "$out/said" || { cat "$out/said"; echo "fails: $*"; exit 1; }
+    passed=$((passed + 1))
+}
+has() { echo "#include <$1>" | $CC -E -x c - > /dev/null 2>&1; }
+
+t=tests/docs
+! command -v arm-none-eabi-gcc > /dev/null ||
+    trial arm-none-eabi-gcc -std=c99 -mcpu=cortex-m0 -mthumb -Os \
+        -ffreestanding -Wconversion -I. -c $t/m0.c -o "$out/m0.o"
+for name in daemon gateway; do
+    trial $CC -std=c99 -O1 -Wconversion -I. $t/$name.c -o "$out/$name"
+    runs "$out/$name" "$out/journal"
+done
+! has mosquitto.h || trial $CC -std=c99 -I. -c $t/mqtt.c -o "$out/mqtt.o"
+if has sqlite3.h; then
+    trial $CC -std=c99 $t/sqlite.c -lsqlite3 -o "$out/sqlite"
+    runs "$out/sqlite"
 fi
+# The header as a system's, so that these two warn of the user's code only.
+trial $CXX -std=c++17 -Wold-style-cast -Wuseless-cast -isystem . \
+    $t/memory.cpp -o "$out/memory"
+runs "$out/memory"
 [ "$passed" -ge 4 ] || { echo "only $passed blocks found"; exit 1; }
 echo "docs: $passed passed, 0 failed"

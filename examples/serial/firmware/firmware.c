@@ -330,7 +330,14 @@ static int run(void)
     flash.erase = slow_erase;
     result = device_start(&d, &port, &flash, memory, sizeof memory);
     if (result != IDEM_OK) {
+        const char *why = idem_explain(&d.config);
+
         board_text(idem_text(result));
+        board_text(why ? ": " : ", would do: ");
+        if (why)
+            board_text(why);
+        else
+            board_number((uint32_t)d.table.needed);
         return 2;
     }
     for (;;)

@@ -1,0 +1,108 @@
+#!/bin/sh
+# SPDX-License-Identifier: 0BSD
+# Uses the folders that `make package` writes, as a project would.  CMake,
+# pkg-config and Arduino (for an ATmega328P) build hello with them; of ESP-IDF,
+# Zephyr and PlatformIO there is no package: what they read is looked at, with
+# stand-ins for the functions that it calls.
+set -eu
+
+B=${B:-build}
+from=$(cd "$B/package" && pwd)
+out=$B/package_test
+hello=$(pwd)/examples/hello.c
+passed=0
+rm -rf "$out"
+mkdir -p "$out"
+
+fail() { echo "package: $*" >&2; tail -n 20 "$out/log" >&2; exit 1; }
+
+# try NAME COMMAND...
+try() {
+    name=$1
+    shift
+    "$@" >"$out/log" 2>&1 || fail "$name"
+    passed=$((passed + 1))
+}
+
+cmake_project() {
+    mkdir -p "$out/project"
+    cat >"$out/project/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.14)
+project(user C)
+find_package(idem 0.1 REQUIRED)
+add_executable(hello $hello)
+target_link_libraries(hello PRIVATE idem::idem)
+END
+    cmake -S "$from/cmake/idem" -B "$out/cmake" \
+        -DCMAKE_INSTALL_PREFIX="$(pwd)/$out/prefix" &&
+        cmake --build "$out/cmake" --target install &&
+        cmake -S "$out/project" -B "$out/user" \
+            -DCMAKE_PREFIX_PATH="$(pwd)/$out/prefix" &&
+        cmake --build "$out/user" && "$out/user/hello"
+}
+
+pkg_config() {
+    PKG_CONFIG_PATH=$from/pkg-config/lib/pkgconfig
+    export PKG_CONFIG_PATH
+    flags=$(pkg-config --cflags 'idem >= 0.1.0') &&
+        ${CC:-cc} -std=c99 $flags "$hello" -o "$out/hello" && "$out/hello"
+}
+
+# The sketch with the whole core, as the Arduino IDE builds it.  The float.h of
+# Debian's compiler has DECIMAL_DIG for C only.
+core=/usr/share/arduino/hardware/arduino/avr
+arduino() {
+    flags="-Os -mmcu=atmega328p -DF_CPU=16000000L -DARDUINO=10819
+        -I$core/cores/arduino -I$core/variants/standard -ffunction-sections
+        -fdata-sections"
+    for file in "$core"/cores/arduino/*.c; do
+        avr-gcc -std=gnu11 -w $flags -c "$file" \
+            -o "$out/$(basename "$file").o" || return
+    done
+    for file in "$core"/cores/arduino/*.cpp; do
+        avr-g++ -std=gnu++11 -fno-exceptions -fno-threadsafe-statics -w $flags \
+            -DDECIMAL_DIG=__DECIMAL_DIG__ -c "$file" -o "$out/$(basename "$file").o" || return
+    done
+    avr-g++ -std=gnu++11 -fno-exceptions $flags -Wall -Werror \
+        -I"$from/arduino/idem/src" -include Arduino.h -x c++ \
+        -c "$from/arduino/idem/examples/Hello/Hello.ino" \
+        -o "$out/sketch.o" &&
+        avr-gcc -mmcu=atmega328p -Wl,--gc-sections "$out"/*.o -lm \
+            -o "$out/sketch.elf" && avr-size "$out/sketch.elf"
+}
+
+# Runs a CMakeLists.txt with FUNCTION standing in for the system's own.
+manifest() {
+    cat >"$out/manifest.cmake" <<END
+function($2)
+    list(GET ARGN -1 folder)
+    if(NOT EXISTS $1/\${folder}/idem.h)
+        message(FATAL_ERROR "no idem.h in \${folder}")
+    endif()
+    file(WRITE $(pwd)/$out/$2 called)
+endfunction()
+include($1/CMakeLists.txt)
+END
+    cmake -P "$out/manifest.cmake" && test -f "$out/$2"
+}
+
+platformio() {
+    python3 -c 'import json, sys
+m = json.load(open(sys.argv[1] + "/library.json"))
+open(sys.argv[1] + "/include/" + m["headers"])
+assert m["version"] and m["name"] == "idem"' "$from/platformio/idem"
+}
+
+try CMake cmake_project
+try pkg-config pkg_config
+try ESP-IDF manifest "$from/esp-idf/idem" idf_component_register
+try Zephyr manifest "$from/zephyr/idem" zephyr_include_directories
+try PlatformIO platformio
+if [ -d "$core" ]; then
+    try Arduino arduino
+    tail -n 1 "$out/log" | awk '{
+        print "package: sketch on an ATmega328P: text", $1, "RAM", $2 + $3 }'
+else
+    echo "package: Arduino is left out: no arduino-core-avr"
+fi
+echo "package: $passed passed, 0 failed"

@@ -1,0 +1,120 @@
+#!/bin/sh
+# SPDX-License-Identifier: 0BSD
+# What the programs of examples/ say: help when they are asked for it, and the
+# reason of a failure with the file, the system's words, or the number that
+# would do.  Also: a daemon that is killed while it makes its secret starts
+# again.  Those that are not built (pumpd and pour want libmosquitto) are left
+# out.
+set -eu
+
+B=${B:-build}
+B=$(cd "$B" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+passed=0
+
+fail() { echo "words: $*" >&2; cat said >&2; exit 1; }
+
+# says STATUS WORDS COMMAND...: ends so, and says that
+says() {
+    expected=$1 words=$2
+    shift 2
+    status=0
+    timeout 20 "$@" >said 2>&1 </dev/null || status=$?
+    [ "$status" = "$expected" ] || fail "status $status, not $expected: $*"
+    grep -qF -- "$words" said || fail "no \"$words\": $*"
+    passed=$((passed + 1))
+}
+
+file() { says "$1" "$2" "$B/file" "$3" 42 'pour 5 ml'; }
+
+for name in file inspect patterns migrate pumpd pour serial/demo \
+    serial/controller serial/device
+do
+    [ ! -x "$B/$name" ] || says 0 "$(basename "$name")" "$B/$name" --help
+done
+
+file 1 "none/journal: a storage callback failed; No such file or directory" \
+    none/journal
+echo "not a journal" >short
+file 1 "short: the storage holds something else; it should be a file of 28672" \
+    short
+yes "not a journal" | head -c 28672 >other
+file 1 "other: the storage holds something else; not a journal" other
+file 0 "PUMP RUNS" journal
+migrate() { says "$1" "$2" "$B/migrate" "$3" 64,32,32,0,4096 "$4" "$5"; }
+migrate 0 "1 keys copied" journal new 200,32,64,8,8192
+says 0 'key "42": completed' "$B/inspect" --capacity 200 --response-max 64 \
+    --state-max 8 --sector 8192 new
+migrate 1 "new: not a new journal" journal new 200,32,64,8,8192
+migrate 1 "none: No such file" none new2 200,32,64,8,8192
+migrate 1 "no geometry" journal new2 200,32
+says 1 "journal: over the limit" "$B/file" journal "$(printf '%040d' 1)" x
+says 1 "journal: an argument is impossible" "$B/file" journal '' x
+says 2 "No such file or directory" "$B/inspect" none
+says 2 "another secret" "$B/inspect" \
+    --secret 00112233445566778899aabbccddeeff journal
+says 2 "would do" "$B/inspect" --capacity 9999 journal
+says 2 "key_max: at least 1" "$B/inspect" --key-max 0 journal
+
+# started COMMAND...: until it is ready, and ends it; status 1 if it ended
+# before.  The broker that it looks for is none.
+started() {
+    : >said
+    "$@" --port 1 >>said 2>&1 </dev/null &
+    pid=$!
+    until grep -q ready said; do
+        kill -0 $pid 2>/dev/null || break
+        sleep 0.01
+    done
+    kill $pid 2>/dev/null || :
+    wait $pid 2>/dev/null || :
+    grep -q ready said
+}
+
+starts() {
+    started "$B/pumpd" --journal "$1" || fail "$1: does not start"
+    passed=$((passed + 1))
+}
+
+refuses() { says 1 "$2" "$B/pumpd" --port 1 --journal "$1"; }
+
+secrets() {
+    mkdir a b c d e
+    starts a/j
+    [ "$(wc -c <a/j.secret)" = 16 ] || fail "no secret was made"
+    head -c 7 /dev/urandom >b/j.secret.77       # killed while it was written
+    starts b/j
+    : >c/j.secret
+    refuses c/j "c/j.secret: empty"
+    head -c 7 /dev/urandom >d/j.secret
+    refuses d/j "d/j.secret: shorter than 16 bytes"
+    rm a/j.secret
+    refuses a/j "its secret is not"
+    refuses none/j "No such file"
+    says 124 "Connection refused" timeout 1 "$B/pumpd" --port 1 --journal e/j
+}
+
+# Killed at any of the system calls that make the secret it starts again.
+kills() {
+    for call in openat write fsync close link unlink; do
+        n=0 killed=1
+        while [ $killed = 1 ]; do
+            n=$((n + 1))
+            rm -rf k
+            mkdir k
+            ! started strace -I 2 -qq -o trace -e trace=$call -e \
+                inject=$call:signal=SIGKILL:when=$n "$B/pumpd" --journal k/j ||
+                killed=0
+            starts k/j
+        done
+        [ $n -gt 1 ] || fail "never killed at $call; a blunt test"
+    done
+}
+
+if [ -x "$B/pumpd" ]; then
+    secrets
+    ! command -v strace >/dev/null || kills
+fi
+echo "words: $passed passed, 0 failed"
