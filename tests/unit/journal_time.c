@@ -354,6 +354,23 @@ static void l2_a_refused_key_writes_the_time_once_in_a_minute(void **state)
     assert_int_equal(d->progs, 0);
 }
 
+/* What is idle work to do is told; a refused key is refused all the same. */
+static void time_that_cannot_be_written_down_is_no_answer(void **state)
+{
+    device *d = device_on(state, &nor);
+
+    for (uint32_t n = 0; n < 8; n++)
+        answers(begin(d, nth(n)), IDEM_EXECUTE);
+    rest(d);
+    d->now += RETENTION / 2;
+    flash_fail(&d->medium, FLASH_PROG, 0, FLASH_UNDONE, 1);
+    answers(maintain(d), IDEM_E_STORAGE);
+    d->config.retention_ms = 0;
+    answers(begin(d, "new"), IDEM_E_FULL);
+    flash_fail(&d->medium, FLASH_PROG, 0, 0, 0);
+    answers(begin(d, nth(0)), IDEM_RECOVER);
+}
+
 /* An outcome that is owed and never delivered is dropped and counted. */
 static void what_is_owed_ends_with_its_retention(void **state)
 {
@@ -406,6 +423,7 @@ int main(void)
         TEST(l2_a_full_table_that_is_off_every_night_is_not_full_for_ever),
         TEST(l2_idle_time_writes_down_the_time),
         TEST(l2_a_refused_key_writes_the_time_once_in_a_minute),
+        TEST(time_that_cannot_be_written_down_is_no_answer),
         TEST(what_is_owed_ends_with_its_retention),
     };
 
