@@ -300,6 +300,27 @@ static uint32_t days_full(device *d, int idle)
     return day;
 }
 
+/* A record tells 32 bits of time: more than that, and what was over would be
+   young again.  The held claim keeps the sector in which it all is. */
+static void what_is_over_stays_so_after_more_time_than_a_record_tells(
+    void **state)
+{
+    device *d = device_on(state, &nor_8);
+
+    answers(begin(d, "held"), IDEM_EXECUTE);
+    answers(renew(d, &d->claim, IDEM_LEASE_NONE), IDEM_OK);
+    finish(d, "a");
+    finish(d, "c");
+    answers(idem_elapse(&d->table, UINT32_MAX), IDEM_OK);
+    answers(idem_elapse(&d->table, RETENTION / 2), IDEM_OK);
+    finish(d, "b");                         // in the slot of one of them
+    restart(d);
+    answers(find(d, "held"), IDEM_OK);
+    answers(find(d, "a"), IDEM_E_NOT_FOUND);
+    answers(find(d, "c"), IDEM_E_NOT_FOUND);
+    replays(d, "b");
+}
+
 static void l2_a_full_table_that_is_off_every_night_is_not_full_for_ever(
     void **state)
 {
@@ -420,6 +441,7 @@ int main(void)
         TEST(months_between_two_records_are_counted),
         TEST(months_without_a_record_do_no_harm),
         TEST(what_is_over_does_not_come_back_after_months),
+        TEST(what_is_over_stays_so_after_more_time_than_a_record_tells),
         TEST(l2_a_full_table_that_is_off_every_night_is_not_full_for_ever),
         TEST(l2_idle_time_writes_down_the_time),
         TEST(l2_a_refused_key_writes_the_time_once_in_a_minute),

@@ -1280,6 +1280,8 @@ static void what_is_delivered_is_owed_no_more(void **state)
     assert_string_equal(owed(f, 1), "cb");
     assert_int_equal(ask(f, "a", 1), IDEM_REPLAY);
     assert_int_equal(ask(f, "d", 1), IDEM_REPLAY);
+    assert_int_equal(find(f, "panel", "d", 1), IDEM_OK);
+    assert_int_equal(f->entry.undelivered, 0);
     assert_int_equal(checked(f, idem_delivered(&f->table, &f->reply.claim)),
                      IDEM_OK);
     assert_string_equal(owed(f, 1), "cb");
