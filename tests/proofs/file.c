@@ -7,9 +7,9 @@
  * Besides what Eva looks for: a descriptor that is used is open, and at the end
  * of a call none is but that of a file that is open.
  *
- * Small in size: four sectors, a few paths and sizes; a callback is asked for up to 3
- * bytes.  Of more than 4 bytes the system writes some or all pieces of 64,
- * of more than 256 all.
+ * Small in size: four sectors, a few paths and sizes; a callback is asked for
+ * up to 3 bytes.  Of more than 4 bytes the system writes some or all pieces of
+ * 64, of more than 256 all.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
