@@ -22,6 +22,14 @@ static inline void inside_move_tail(idem_table *t, uint32_t by)
     t->journal->tail += by;
 }
 
+/* Sectors in which nothing is needed: how many no call tells. */
+static inline uint32_t inside_dead(const idem_table *t)
+{
+    const idem_journal *j = t->journal;
+
+    return j->sector_count - (j->sequence + 1 - j->tail);
+}
+
 /* Logical time, which no call tells. */
 static inline uint32_t inside_clock(const idem_table *t)
 {

@@ -20,8 +20,6 @@ import json
 import re
 import sys
 
-# All is wanted; less than this fails.
-FLOORS = {"lines": 0.995, "branches": 0.98, "MC/DC conditions": 0.95}
 MOST_EXCEPTED = 0.02            # of lines, of branches, of conditions: each
 
 
@@ -155,11 +153,9 @@ def main():
                          (left, total, kind))
     for line in sorted(wrong):
         print(line)
-    short = [kind for kind, (covered, left, total) in figures.items()
-             if covered + left < FLOORS[kind] * total]
-    print("cover: %d not covered; %s" %
-          (len(wrong), "FAILED: " + ", ".join(short) if short else "passed"))
-    return 1 if short or not figures else 0
+    good = figures and not wrong
+    print("cover: %s" % ("passed" if good else "FAILED"))
+    return 0 if good else 1
 
 
 sys.exit(main())

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: 0BSD
 # Joins functions of idem.h, taken by name, with the contracts in the first
 # file, in its order.  Says on stderr what it does not find, and fails.  With
-# -v only="NAME..." contracts and declarations of these alone; and predicates
-# that have a name there.
+# -v hash=NAME the hash is IDEM_HASH_NAME: what is for others is not there.
 function take(from, to,    i, text) {
     text = ""
     for (i = 1; i <= lines; i++)
@@ -48,10 +47,6 @@ function annotated(text,    part, n, i, k) {
     return text
 }
 function flush_entry(    text) {
-    if (only && index(" " only " ", " " name " ") == 0)
-        kind = contract = ""
-    else if (only && kind != "predicate")
-        kind = "assumed"
     if (kind == "function" || kind == "assumed")
         text = definition(name)
     else if (kind == "type")
@@ -78,9 +73,13 @@ function flush_entry(    text) {
     loop_count = 0
 }
 FNR == 1 { file++ }
+file == 1 && /^#(el)?if IDEM_HASH == IDEM_HASH_[A-Z]+$/ { here = $NF; next }
+file == 1 && here && $1 == "#else" { here = "IDEM_HASH_FNV"; next }
+file == 1 && here && $1 == "#endif" { here = ""; next }
+file == 1 && here && here != "IDEM_HASH_" hash { next }
 file == 1 { line[++lines] = $0; next }
 /^\/\// { next }
-/^(function|assumed|type|object|define|predicate|axiom)( |$)/ {
+/^(function|assumed|type|object|define|predicate|logic|axiom)( |$)/ {
     flush_entry()
     kind = $1
     name = $2

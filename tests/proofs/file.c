@@ -7,9 +7,9 @@
  * Besides what Eva looks for: a descriptor that is used is open, and at the end
  * of a call none is but that of a file that is open.
  *
- * Small in size: four sectors, a few lengths of paths; a callback is asked for up
- * to 3 bytes.  Of more than 4 bytes the system writes some or all pieces of 64,
- * of more than 256 all.
+ * Small in size: four sectors, a few paths and sizes; a callback is asked for
+ * up to 3 bytes.  Of more than 4 bytes the system writes some or all pieces of
+ * 64, of more than 256 all.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
@@ -22,9 +22,13 @@
 #include "any.h"
 
 /* Runs in which these differ are not mixed (-eva-partition-value). */
+static int eva_slash;                   /* where the path's last one is, or -1 */
 static unsigned open_now,               /* descriptors */
-    eva_path_len, eva_slashes,          /* of the path: see any_path */
+    eva_size,                           /* the file's, plus one: see eva_stat */
+    eva_read,                           /* bytes that a call has got */
     eva_whole, eva_left;                /* bytes to be read, or written */
+
+enum { SECTOR = 1024 + 64, SECTORS = 4 };
 
 /* 0, or -1 and any errno. */
 static int fails_or_not(void)
@@ -35,19 +39,12 @@ static int fails_or_not(void)
     return -1;
 }
 
-/* Slashes are among the first characters. */
-enum { SLASHES = 2 };
-
 static char *eva_strrchr(char *path, char c)
 {
-    char *at = NULL;
-    unsigned i;
-
-    //@ loop unroll SLASHES;
-    for (i = 0; i < SLASHES && path[i]; i++)
-        if (path[i] == c)
-            at = path + i;
-    return at;
+    if (eva_slash < 0)
+        return NULL;
+    //@ assert path[eva_slash] == c;
+    return path + eva_slash;
 }
 
 static int eva_path(const char *path)
@@ -80,11 +77,22 @@ static int eva_close(int fd)
     return result;
 }
 
+/* Files are as long as they are to be, or up to two blocks, or longer than any
+ * journal; or of a system that does not know. */
 static int eva_stat(int result, struct stat *is)
 {
+    static const off_t sizes[] = {
+        SECTOR * SECTORS, 0, 1, 3, 4096, 4097, 0x100000000 - 4096, 0x100000000,
+        INT64_MAX, -1
+    };
+
+    eva_size = 0;
     if (result < 0)
         return result;
     Frama_C_make_unknown((char *)is, sizeof *is);
+    eva_size = below(sizeof sizes / sizeof *sizes) + 1;
+    //@ split eva_size;
+    is->st_size = sizes[eva_size - 1];
     return 0;
 }
 
@@ -106,9 +114,13 @@ static ssize_t eva_pread(int fd, void *dst, size_t len, off_t at)
     //@ assert at >= 0;
     //@ assert \valid((char *)dst + (0 .. len - 1));
     (void)at;
-    if (n > 0)
-        Frama_C_make_unknown(dst, (size_t)n);
-    return n;
+    eva_read = 0;
+    if (n <= 0)
+        return n;
+    eva_read = (unsigned)n;
+    //@ split eva_read;
+    memset(dst, any_byte(), eva_read);      // of each byte any value
+    return eva_read;
 }
 
 static ssize_t eva_pwrite(int fd, const void *src, size_t len, off_t at)
@@ -131,8 +143,6 @@ static ssize_t eva_pwrite(int fd, const void *src, size_t len, off_t at)
 #define posix_fadvise(fd, at, len, what) eva_fd(fd)
 #define pread(fd, dst, len, at)  eva_pread(fd, dst, len, at)
 #define pwrite(fd, src, len, at) eva_pwrite(fd, src, len, at)
-#define link(from, to)        (eva_path(from) < 0 ? -1 : eva_path(to))
-#define unlink(path)          eva_path(path)
 #define getpid()              ((pid_t)below(2))
 
 #define IDEM_STATIC
@@ -140,28 +150,24 @@ static ssize_t eva_pwrite(int fd, const void *src, size_t len, off_t at)
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
 
-enum { SECTOR = 1024 + 64, SECTORS = 4 };
-
 static idem_file file;
 static char path[5000];
 static unsigned char bytes[3];
 
-/* A path; the longest that fits, and one that does not, too. */
+/* A path; the longest folder that fits, and one that does not, too. */
 static void any_path(void)
 {
-    static const size_t lengths[] = { 0, 1, 9, 4091, 4092 };
-    unsigned number = below(sizeof lengths / sizeof *lengths), i;
+    static const int slashes[] = { -1, 0, 1, 4093, 4094 };
+    unsigned number = below(sizeof slashes / sizeof *slashes);
 
     //@ split number;
-    eva_path_len = lengths[number];
+    eva_slash = slashes[number];
     memset(path, 0, sizeof path);
-    memset(path, 'a', eva_path_len);
-    eva_slashes = below(1u << SLASHES);
-    //@ split eva_slashes;
-    //@ loop unroll SLASHES;
-    for (i = 0; i < SLASHES && i < eva_path_len; i++)
-        if (eva_slashes >> i & 1)
-            path[i] = '/';
+    memset(path, 'a', (size_t)(eva_slash + 2));
+    if (eva_slash >= 0)
+        path[eva_slash] = '/';
+    if (below(2))
+        path[eva_slash + 1] = 0;
 }
 
 static int open_any(void)
@@ -196,14 +202,15 @@ int main(void)
     while (below(2)) {
         int result = open_any();
 
-        eva_path_len = eva_slashes = eva_whole = eva_left = 0;
+        eva_slash = -1;
+        eva_size = eva_read = eva_whole = eva_left = 0;
         //@ split result == IDEM_OK;
         //@ assert open_now == (result == IDEM_OK ? 1 : 0);
         if (result != IDEM_OK)
             continue;
         while (below(2)) {
             use();
-            eva_whole = eva_left = 0;
+            eva_read = eva_whole = eva_left = 0;
         }
         idem_file_close(&file);
         //@ assert open_now == 0;

@@ -3,8 +3,10 @@
 # What is shown without running it, each then with faults planted.
 #     prove.sh [PART...]
 #         spin        a model of the protocol, in all of its states (spin.sh)
-#         wp          Frama-C's WP proves what contracts.acsl asks of functions
+#         wp          Frama-C's WP proves what contracts.acsl asks of functions,
+#                     and siphash.acsl, halfsiphash.acsl, fnv.acsl of each hash
 #         hashes      its Eva finds no undefined behaviour in what hashes.c runs
+#                     of each hash
 #         file        likewise file.c: the storage in a file
 # SHORT=1 leaves out WP's longest proofs, the longer of Eva's parts, and most of
 # the faults.
@@ -32,50 +34,68 @@ planted() {
     ! cmp -s idem.h "$out/planted/idem.h" || fail "$1: nothing is changed"
 }
 
-# wp DIRECTORY FLAGS...: all goals of what is listed; the last line has how many
+# wp CONTRACTS HASH DIRECTORY FLAGS...: all goals of what is listed; the last
+# line has how many
 wp() {
-    header=$1/idem.h
-    shift
+    contracts=tests/proofs/$1.acsl hash=$2 header=$3/idem.h
+    shift 3
+    awk -v hash="$hash" -f tests/proofs/extract.awk "$header" "$contracts" \
+        > "$out/functions" || fail "the contracts do not fit the header"
     { echo '#include "idem.h"'
-      awk -f tests/proofs/extract.awk "$header" tests/proofs/contracts.acsl |
-          grep -v '^ *IDEMI_UNROLL$'
-    } > "$out/wp.c" || fail "the contracts do not fit the header"
-    frama-c -machdep gcc_x86_64 -cpp-extra-args=-I. -wp -wp-rte \
+      grep -v '^ *IDEMI_UNROLL$' "$out/functions"
+    } > "$out/wp.c"
+    frama-c -machdep gcc_x86_64 \
+        -cpp-extra-args="-I. -DIDEM_HASH=IDEM_HASH_$hash" -wp -wp-rte \
         -wp-model Typed+Cast -wp-prover cvc4 -wp-timeout 30 "$@" \
         "$out/wp.c" > "$out/log" 2>&1 || fail "Frama-C stopped"
     goals=$(sed -n 's/.*Proved goals: *//p' "$out/log")
     [ "${goals% / *}" = "${goals#* / }" ]
 }
 
-# unproved FUNCTION SCRIPT: it is not proved with that fault
+# proved CONTRACTS HASH FLAGS...
+proved() {
+    contracts=$1
+    wp "$1" "$2" . $3 || fail "$contracts: not everything is proved: $goals"
+    echo "prove: WP and RTE: $1: $goals goals of" \
+        "$(grep -c ^function "tests/proofs/$1.acsl") functions" ${4:-}
+}
+
+# unproved CONTRACTS HASH FUNCTION SCRIPT: it is not proved with that fault
 unproved() {
-    planted "$@"
-    ! wp "$out/planted" -wp-fct "$1" -wp-timeout 10 ||
-        fail "$1: proved with a fault"
-    echo "prove: planted and not proved: $1: $goals"
+    planted "$3" "$4"
+    ! wp "$1" "$2" "$out/planted" -wp-fct "$3" -wp-timeout 10 ||
+        fail "$3: proved with a fault"
+    echo "prove: planted and not proved: $3: $goals"
+}
+
+# broken FUNCTION SCRIPT: the same, of contracts.acsl
+broken() {
+    unproved contracts SIPHASH "$@"
 }
 
 part_wp() {
     skipped=
     [ "${SHORT:-}" != 1 ] ||
         skipped=idemi_index_erase,idemi_index_insert,idemi_order_insert
-    wp . ${skipped:+-wp-skip-fct $skipped} ||
-        fail "not everything is proved: $goals"
-    echo "prove: WP and RTE: $goals goals of" \
-        "$(grep -c ^function tests/proofs/contracts.acsl) functions" \
-        ${skipped:+but $skipped}
-    unproved idemi_clock_reached 's/<= IDEMI_PAST_MS/<= 3 * IDEMI_PAST_MS/'
-    unproved idemi_pen_byte 's/p->at == p->end/p->at > p->end/'
-    long unproved idemi_pen_bytes 's/if (len > /if (len > 1 + /'
-    long unproved idemi_pen_number 's/shift < 35/shift < 42/'
-    long unproved idemi_index_next 's/++at < /++at <= /'
-    long unproved idemi_index_find 's/slot == IDEMI_NONE ||/0 ||/'
-    long unproved idemi_index_insert 's/(slot + 1)/slot/'
-    long unproved idemi_index_erase 's/ gap = at;/ gap = at + 1;/'
-    long unproved idemi_order_remove 's/= link->newer/= link->newer + 1/'
-    long unproved idemi_order_free 's/= t->free;/= t->free + 1;/'
-    long unproved idemi_order_take 's/links\[slot\].newer/links[slot].older/'
-    long unproved idemi_order_insert \
+    proved contracts SIPHASH "${skipped:+-wp-skip-fct $skipped}" \
+        "${skipped:+but $skipped}"
+    proved siphash SIPHASH
+    proved halfsiphash HALFSIPHASH
+    proved fnv FNV
+    broken idemi_clock_reached 's/<= IDEMI_PAST_MS/<= 3 * IDEMI_PAST_MS/'
+    broken idemi_pen_byte 's/p->at == p->end/p->at > p->end/'
+    long unproved siphash SIPHASH idemi_hash_update 's/>= 8/>= 7/'
+    long unproved halfsiphash HALFSIPHASH idemi_hash_final 's/(24 - /(40 - /'
+    long broken idemi_pen_bytes 's/if (len > /if (len > 1 + /'
+    long broken idemi_pen_number 's/shift < 35/shift < 42/'
+    long broken idemi_pen_word 's/ < 4) {/ < 3) {/'
+    long broken idemi_index_next 's/++at < /++at <= /'
+    long broken idemi_index_find 's/slot == IDEMI_NONE ||/0 ||/'
+    long broken idemi_index_insert 's/(slot + 1)/slot/'
+    long broken idemi_index_erase 's/ gap = at;/ gap = at + 1;/'
+    long broken idemi_order_remove 's/= link->newer/= link->newer + 1/'
+    long broken idemi_order_free 's/= t->free;/= t->free + 1;/'
+    long broken idemi_order_insert \
         's/(idem_number)newer;/(idem_number)(newer + 1);/'
 }
 
@@ -91,7 +111,7 @@ eva() {
     returns=$(sed -n 's/^returns //p' "tests/proofs/$hints" | tr ' ' : |
         paste -s -d , -)
     (cd "$out/hinted" && frama-c -machdep gcc_x86_64 \
-        -cpp-extra-args="-I. -I$root/tests/proofs" \
+        -cpp-extra-args="-I. -I$root/tests/proofs -DIDEM_HASH=$hash" \
         -eva -main main ${returns:+-eva-split-return-function "$returns"} \
         -eva-msg-key=-initial-state,-final-states -metrics-eva-cover "$@" \
         "$root/tests/proofs/$driver") > "$out/log" 2>&1 ||
@@ -128,19 +148,22 @@ hashes() {
 }
 
 part_hashes() {
-    long shown "hashes of any bytes, 180 lengths" 10 80 hashes
+    for hash in IDEM_HASH_SIPHASH IDEM_HASH_HALFSIPHASH IDEM_HASH_FNV; do
+        long shown "$hash of any bytes, 180 lengths" 10 80 hashes
+    done
 }
 
 stored() {
+    values=open_now,eva_slash,eva_size,eva_read,eva_whole,eva_left
     eva file.c "$1" file.txt -eva-precision 1 -eva-slevel 0 \
-        -eva-ilevel 64 -eva-split-limit 300 -eva-partition-value \
-        open_now,eva_path_len,eva_slashes,eva_whole,eva_left
+        -eva-ilevel 64 -eva-split-limit 300 -eva-partition-value $values
 }
 
 part_file() {
+    hash=IDEM_HASH_SIPHASH
     shown "storage in a file, on any system" 30 90 stored
-    long found "a path longer than there is room for" idem_file_open \
-        's/sizeof unborn - sizeof suffix/sizeof unborn/' stored
+    long found "a path longer than there is room for" idemi_file_sync_name \
+        's/len > sizeof folder - sizeof "."/len > sizeof folder/' stored
     found "a file that stays open" idemi_file_take 's/(void)close(.*/;/' stored
 }
 

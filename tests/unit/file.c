@@ -93,6 +93,14 @@ static int strike(int call)
     return self->fault;
 }
 
+/* What a system calls the same that takes longer paths than this one. */
+static const char *shortened(const char *path)
+{
+    while (path[0] == '/' && path[1] == '/')
+        path++;
+    return path;
+}
+
 static int kernel_open(const char *path, int flags, ...)
 {
     va_list mode;
@@ -101,7 +109,7 @@ static int kernel_open(const char *path, int flags, ...)
     if (strike(OPEN) == FAIL)
         return -1;
     va_start(mode, flags);
-    fd = open(path, flags, flags & O_CREAT ? va_arg(mode, int) : 0);
+    fd = open(shortened(path), flags, flags & O_CREAT ? va_arg(mode, int) : 0);
     va_end(mode);
     if (fd >= 0 && me != &calm && me->fd_count < 8)
         me->fds[me->fd_count++] = fd;
@@ -166,7 +174,8 @@ static int kernel_fadvise(int fd, off_t at, off_t len, int advice)
     }
 
 MAY_FAIL(flock, LOCK, (int fd, int operation), (fd, operation))
-MAY_FAIL(stat, STAT, (const char *path, struct stat *it), (path, it))
+MAY_FAIL(stat, STAT, (const char *path, struct stat *it),
+         (shortened(path), it))
 MAY_FAIL(fstat, STAT, (int fd, struct stat *it), (fd, it))
 MAY_FAIL(ftruncate, TRUNCATE, (int fd, off_t size), (fd, size))
 
@@ -514,6 +523,11 @@ static void a_path_may_be_relative_and_not_too_long(void **state)
     name[sizeof name - 1] = 0;
     is(idem_file_open(&file, name, SECTOR, SECTORS), IDEM_E_STORAGE);
     is(file.error, ENAMETOOLONG);
+    memset(name, '/', sizeof name);
+    strcpy(name + sizeof name - sizeof path, path);
+    is(idem_file_open(&file, name, SECTOR, SECTORS), IDEM_E_STORAGE);
+    is(file.error, ENAMETOOLONG);
+    opens_as(0);
 }
 
 /* ---------------------------------------------------------------------------
@@ -1036,8 +1050,8 @@ static void what_reads_badly_is_not_taken_for_blank(void **state)
 
     (void)state;
     write_whole(path, 0, 2 * SIZE);
-    for (i = 0; i < COUNT(faults); i++) {
-        expect_fault(&p, READ, 1, faults[i], EIO);
+    for (i = 0; i < 2 * COUNT(faults); i++) {
+        expect_fault(&p, READ, i % 2, faults[i / 2], EIO);
         is(open_file(&file), IDEM_E_STORAGE);
         assert_true(struck());
         is(file.error, EIO);

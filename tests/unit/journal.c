@@ -1037,6 +1037,25 @@ static void volatile_claims_leave_no_trace_and_take_no_room(void **state)
     }
 }
 
+/* More of them than a sector has bytes, and nothing is written. */
+static void tokens_of_volatile_claims_increase_over_restarts(void **state)
+{
+    device *d = device_on(state, &nor);
+    idem_token last = 0;
+
+    d->config.volatile_claims = 1;
+    d->ask.lease_ms = d->ask.retention_ms = 1;
+    for (int boot = 0; boot < 3; boot++) {
+        restart(d);
+        for (int n = 0; n < 700; n++) {
+            answers(begin(d, "a"), IDEM_EXECUTE);
+            assert_true(d->claim.token > last);
+            last = d->claim.token;
+            d->now += 2;
+        }
+    }
+}
+
 static void what_a_volatile_claim_replaced_stays_gone_or_comes_whole(
     void **state)
 {
@@ -1134,6 +1153,7 @@ int main(void)
         TEST(a_lost_batch_is_no_loss_at_any_later_boot),
         TEST(a_volatile_claim_is_given_up_by_a_restart_only),
         TEST(volatile_claims_leave_no_trace_and_take_no_room),
+        TEST(tokens_of_volatile_claims_increase_over_restarts),
         TEST(what_a_volatile_claim_replaced_stays_gone_or_comes_whole),
         TEST(what_volatile_claims_replaced_is_not_there_twice),
     };

@@ -298,6 +298,70 @@ static device *carrying(void **state, const medium *m)
     }
 }
 
+/* Begins, completes, forgets by turns: the n-th call of many. */
+static void nth_call(device *d, uint32_t n)
+{
+    if (n % 3 == 0)
+        answers(begin(d, nth(n / 3)), IDEM_EXECUTE);
+    else if (n % 3 == 1)
+        answers(complete(d, nth(n / 3)), IDEM_OK);
+    else if (n > 9)
+        answers(forget(d, nth(n / 3 - 3)), IDEM_OK);
+}
+
+/* The record behind which the next header says that its sector ends; it is as
+   good as torn, and nothing behind it in its sector tells that it was not. */
+static void the_last_record_before_a_stated_end_is_a_loss(void **state)
+{
+    for (size_t m = 0; m < COUNT(media); m++) {
+        device *d = device_on(state, media[m]);
+        operation last = { 0, 0, 0 };
+        uint32_t n = 0;
+        turn(d, 1);
+        do {
+            if (d->writes)
+                last = newest(d);
+            nth_call(d, n++);
+        } while (!turned(d));
+        flash_flip(&d->medium, last.at, 7);
+        restart(d);
+        assert_int_not_equal(d->table.stats.lost, 0);
+        assert_int_not_equal(begin(d, nth((n - 1) / 3)), IDEM_EXECUTE);
+    }
+}
+
+static uint32_t fickle_at, fickle_after;
+
+/* So many reads of a header are as they should be, and then no more. */
+static int fickle_read(void *ctx, uint32_t at, void *dst, uint32_t len)
+{
+    int result = device_read(ctx, at, dst, len);
+
+    if (at == fickle_at && fickle_after-- == 0) {
+        memset(dst, 0x5A, len);
+        fickle_after = 0;
+    }
+    return result;
+}
+
+static void a_header_that_reads_otherwise_a_moment_later_is_a_loss(void **state)
+{
+    for (uint32_t after = 0; after < 6; after++) {
+        device *d = filled(state, &nor_8);
+        finish(d, "a");
+        fickle_at = newest(d).at / 512 * 512;
+        fickle_after = after;
+        d->storage.read = fickle_read;
+        restart(d);
+        if (find(d, "a") == IDEM_OK) {
+            replays(d, "a");
+        } else {
+            answers(begin(d, "a"), IDEM_RECOVER);
+            assert_int_not_equal(d->table.stats.lost, 0);
+        }
+    }
+}
+
 static void a_carried_record_in_the_middle_is_a_loss(void **state)
 {
     for (int how = 0; how < HOWS; how++)
@@ -684,6 +748,7 @@ static void time_does_not_run_back_in_what_an_erase_has_left(void **state)
     answers(begin(d, "b"), IDEM_EXECUTE);
     assert_int_equal(d->wrote[1].at, o.at);
     assert_int_equal(d->wrote[1].len, o.len);
+    turn(d, 1);                             // its header is earlier than that
     flash_load(&d->medium, o.at, old, o.len);
     restart(d);
     replays(d, "a");
@@ -725,6 +790,8 @@ int main(void)
         TEST(one_unreadable_record_at_the_end_may_be_torn),
         TEST(in_batch_mode_an_unreadable_end_is_no_loss),
         TEST(a_record_that_another_follows_was_not_torn),
+        TEST(the_last_record_before_a_stated_end_is_a_loss),
+        TEST(a_header_that_reads_otherwise_a_moment_later_is_a_loss),
         TEST(a_carried_record_in_the_middle_is_a_loss),
         TEST(a_flipped_bit_in_a_claim_of_the_longest_retention_is_told),
         TEST(what_an_erase_has_left_behind_the_carried_is_not_taken),

@@ -134,6 +134,53 @@ static void a_completion_that_failed_is_there_or_not_whole(void **state)
         }
 }
 
+/* Also where a boot's first head is wanted, and what was begun for it fails. */
+static void a_boots_first_write_may_fail(void **state)
+{
+    for (size_t m = 0; m < COUNT(media); m++)
+        for (size_t h = 0; h < COUNT(hows); h++) {
+            device *d = device_on(state, media[m]);
+            finish(d, "a");
+            restart(d);
+            flash_fail(&d->medium, FLASH_PROG, 1, hows[h], 1);
+            answers(begin(d, "b"), IDEM_E_STORAGE);
+            flash_fail(&d->medium, FLASH_PROG, 0, 0, 0);
+            finish(d, "b");
+            for (int boot = 0; boot < 2; boot++) {
+                restart(d);
+                assert_int_equal(d->table.stats.lost, 0);
+                replays(d, "a");
+                replays(d, "b");
+            }
+        }
+}
+
+/* What is carried ahead fails: the idle time is told so, and nothing is lost. */
+static void idle_work_may_fail(void **state)
+{
+    for (size_t m = 0; m < COUNT(media); m++) {
+        device *d = device_on(state, media[m]);
+        uint32_t failed = 0;
+        for (uint32_t n = 0; n < 8; n++)
+            finish(d, nth(n));
+        for (uint32_t n = 0; n < 100; n++) {
+            int result;
+            answers(forget(d, nth(0)), IDEM_OK);
+            finish(d, nth(0));
+            flash_fail(&d->medium, FLASH_PROG, 0, FLASH_HALF, 0);
+            while ((result = maintain(d)) == IDEM_MORE)
+                ;
+            failed += result == IDEM_E_STORAGE;
+            flash_fail(&d->medium, FLASH_PROG, 0, 0, 0);
+        }
+        assert_int_not_equal(failed, 0);
+        restart(d);
+        assert_int_equal(d->table.stats.lost, 0);
+        for (uint32_t n = 0; n < 8; n++)
+            replays(d, nth(n));
+    }
+}
+
 /* ----------------------------------------------------------- many that fail */
 
 /* So many operations fail, one after the other; then all works again. */
@@ -291,6 +338,26 @@ static void bad_sectors_are_passed_over(void **state)
         }
 }
 
+/* An erase that fails leaves the place with the header of a round ago. */
+static void what_is_in_a_place_passed_over_is_not_read(void **state)
+{
+    device *d = device_on(state, &nor_8);
+
+    device_start(d, &nor_8, d->storage.sector_count + 2);
+    turn(d, 2 * d->storage.sector_count);
+    finish(d, "a");
+    for (uint32_t n = 0; n < 40; n++) {
+        idem_claim claim;
+        flash_fail(&d->medium, FLASH_ERASE, 0, FLASH_UNDONE, 0);
+        answers_in_time(begin(d, "b"), IDEM_EXECUTE);
+        claim = d->claim;
+        answers_in_time(release(d, &claim), IDEM_OK);
+        restart(d);
+        assert_int_equal(d->table.stats.lost, 0);
+        replays(d, "a");
+    }
+}
+
 /* One place after the other wears out. */
 static void with_too_few_sectors_left_only_new_claims_are_refused(void **state)
 {
@@ -399,6 +466,32 @@ static void after_a_sync_that_failed_nothing_is_written(void **state)
             finish(d, "c");
             answers(sync_all(d), IDEM_OK);
         }
+}
+
+/* Also where so many places were passed over that no claim has room. */
+static void after_a_sync_that_failed_no_turn_makes_room(void **state)
+{
+    device *d = device_on(state, &cached);
+    idem_claim held;
+    uint32_t progs;
+
+    finish(d, "a");
+    answers(begin(d, "b"), IDEM_EXECUTE);
+    held = d->claim;
+    flash_fail(&d->medium, FLASH_PROG, 0, FLASH_UNDONE, 1);
+    while (inside_dead(&d->table) > 3)
+        answers(begin(d, "c"), IDEM_E_STORAGE);
+    flash_fail(&d->medium, FLASH_PROG, 0, FLASH_UNDONE, 0);
+    flash_fail(&d->medium, FLASH_SYNC, 0, FLASH_UNDONE, 0);
+    answers(complete_as(d, &held, "b"), IDEM_E_STORAGE);
+    assert_in_range(inside_dead(&d->table), 0, 1);
+    progs = d->medium.progs;
+    assert_true(begin(d, "c") < 0);
+    assert_int_equal(d->medium.progs, progs);
+    restart(d);
+    assert_int_equal(d->table.stats.lost, 0);
+    replays(d, "a");
+    finish(d, "c");
 }
 
 static void every_sync_may_be_the_one_that_fails(void **state)
@@ -534,13 +627,17 @@ int main(void)
         TEST(a_claim_that_failed_is_not_granted),
         TEST(what_was_completed_at_the_second_try_is_what_counts),
         TEST(a_completion_that_failed_is_there_or_not_whole),
+        TEST(a_boots_first_write_may_fail),
+        TEST(idle_work_may_fail),
         TEST(failures_that_are_over_use_up_no_place_that_works),
         TEST(a_storage_that_is_out_for_a_while_loses_nothing),
         TEST(random_failures_lose_nothing),
         TEST(bad_sectors_are_passed_over),
+        TEST(what_is_in_a_place_passed_over_is_not_read),
         TEST(with_too_few_sectors_left_only_new_claims_are_refused),
         TEST(s7_the_last_sequence_refuses_new_claims_only),
         TEST(after_a_sync_that_failed_nothing_is_written),
+        TEST(after_a_sync_that_failed_no_turn_makes_room),
         TEST(every_sync_may_be_the_one_that_fails),
         TEST(a_read_that_fails_while_opening_is_damage),
         TEST(a_storage_that_does_not_read_at_all_is_not_blank),

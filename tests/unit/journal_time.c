@@ -300,6 +300,27 @@ static uint32_t days_full(device *d, int idle)
     return day;
 }
 
+/* A record tells 32 bits of time: more than that, and what was over would be
+   young again.  The held claim keeps the sector in which it all is. */
+static void what_is_over_stays_so_after_more_time_than_a_record_tells(
+    void **state)
+{
+    device *d = device_on(state, &nor_8);
+
+    answers(begin(d, "held"), IDEM_EXECUTE);
+    answers(renew(d, &d->claim, IDEM_LEASE_NONE), IDEM_OK);
+    finish(d, "a");
+    finish(d, "c");
+    answers(idem_elapse(&d->table, UINT32_MAX), IDEM_OK);
+    answers(idem_elapse(&d->table, RETENTION / 2), IDEM_OK);
+    finish(d, "b");                         // in the slot of one of them
+    restart(d);
+    answers(find(d, "held"), IDEM_OK);
+    answers(find(d, "a"), IDEM_E_NOT_FOUND);
+    answers(find(d, "c"), IDEM_E_NOT_FOUND);
+    replays(d, "b");
+}
+
 static void l2_a_full_table_that_is_off_every_night_is_not_full_for_ever(
     void **state)
 {
@@ -354,6 +375,23 @@ static void l2_a_refused_key_writes_the_time_once_in_a_minute(void **state)
     assert_int_equal(d->progs, 0);
 }
 
+/* What is idle work to do is told; a refused key is refused all the same. */
+static void time_that_cannot_be_written_down_is_no_answer(void **state)
+{
+    device *d = device_on(state, &nor);
+
+    for (uint32_t n = 0; n < 8; n++)
+        answers(begin(d, nth(n)), IDEM_EXECUTE);
+    rest(d);
+    d->now += RETENTION / 2;
+    flash_fail(&d->medium, FLASH_PROG, 0, FLASH_UNDONE, 1);
+    answers(maintain(d), IDEM_E_STORAGE);
+    d->config.retention_ms = 0;
+    answers(begin(d, "new"), IDEM_E_FULL);
+    flash_fail(&d->medium, FLASH_PROG, 0, 0, 0);
+    answers(begin(d, nth(0)), IDEM_RECOVER);
+}
+
 /* An outcome that is owed and never delivered is dropped and counted. */
 static void what_is_owed_ends_with_its_retention(void **state)
 {
@@ -403,9 +441,11 @@ int main(void)
         TEST(months_between_two_records_are_counted),
         TEST(months_without_a_record_do_no_harm),
         TEST(what_is_over_does_not_come_back_after_months),
+        TEST(what_is_over_stays_so_after_more_time_than_a_record_tells),
         TEST(l2_a_full_table_that_is_off_every_night_is_not_full_for_ever),
         TEST(l2_idle_time_writes_down_the_time),
         TEST(l2_a_refused_key_writes_the_time_once_in_a_minute),
+        TEST(time_that_cannot_be_written_down_is_no_answer),
         TEST(what_is_owed_ends_with_its_retention),
     };
 

@@ -51,6 +51,24 @@ static void a_full_table_restarts_for_ever_in_the_tightest_ring(void **state)
     }
 }
 
+/* R4: whichever of the newest sectors a boot takes for the head, what it needs
+   is there. */
+static void before_a_turn_three_sectors_are_dead(void **state)
+{
+    for (size_t m = 0; m < COUNT(media); m++) {
+        device *d = device_on(state, media[m]);
+        uint32_t sectors = d->storage.sector_count;
+        for (uint32_t n = 0; n < 8; n++)
+            finish(d, nth(n));
+        for (uint32_t n = 0; n < 400; n++) {
+            answers(forget(d, nth(n % 8)), IDEM_OK);
+            assert_in_range(inside_dead(&d->table), 3, sectors);
+            finish(d, nth(n % 8));
+            assert_in_range(inside_dead(&d->table), 3, sectors);
+        }
+    }
+}
+
 static void l3_no_call_has_more_than_one_erase(void **state)
 {
     for (size_t m = 0; m < 4; m++)
@@ -579,6 +597,7 @@ int main(void)
         TEST(idem_check_finds_a_wrong_tail),
         TEST(boots_that_only_replay_never_use_up_the_ring),
         TEST(a_full_table_restarts_for_ever_in_the_tightest_ring),
+        TEST(before_a_turn_three_sectors_are_dead),
         TEST(l3_no_call_has_more_than_one_erase),
         TEST(with_idle_time_no_call_carries),
         TEST(a_boots_first_write_costs_one_erase_more_at_most),

@@ -1147,6 +1147,27 @@ static void run_takes_a_response_that_is_in_the_buffer_already(void **state)
     }
 }
 
+/* Its length is told, and no byte of it is copied. */
+static void run_with_a_buffer_too_short_tells_the_length(void **state)
+{
+    fixture *f = (fixture *)*state;
+    idem_request rq = request_of(f, "panel", "k", "pour");
+    struct job job = {
+        .outcome = { .response = "poured", .response_len = 6 },
+    };
+
+    memset(f->buffer, '-', 6);
+    f->reply.buffer = f->buffer;
+    f->reply.buffer_size = 5;
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(checked(f, idem_run(&f->table, &f->claim, &f->reply,
+                                             &rq, work, &job, 0)),
+                         again ? IDEM_REPLAY : IDEM_EXECUTE);
+        assert_int_equal(f->reply.response_len, 6);
+        assert_memory_equal(f->buffer, "------", 6);
+    }
+}
+
 /* Who was overtaken has nothing to give back. */
 static void run_that_gives_back_what_it_lost_is_fenced(void **state)
 {
@@ -1259,6 +1280,8 @@ static void what_is_delivered_is_owed_no_more(void **state)
     assert_string_equal(owed(f, 1), "cb");
     assert_int_equal(ask(f, "a", 1), IDEM_REPLAY);
     assert_int_equal(ask(f, "d", 1), IDEM_REPLAY);
+    assert_int_equal(find(f, "panel", "d", 1), IDEM_OK);
+    assert_int_equal(f->entry.undelivered, 0);
     assert_int_equal(checked(f, idem_delivered(&f->table, &f->reply.claim)),
                      IDEM_OK);
     assert_string_equal(owed(f, 1), "cb");
@@ -1279,6 +1302,21 @@ static void results_may_be_delivered_while_they_are_listed(void **state)
     }
     assert_int_equal(sent, 3);
     assert_int_equal(f->table.pending, 0);
+}
+
+/* Where a list was is not known any more when that key is gone. */
+static void a_list_begins_anew_behind_what_was_forgotten(void **state)
+{
+    fixture *f = (fixture *)*state;
+    idem_entry entry = { .id = f->id, .id_size = sizeof f->id };
+
+    (void)owe(f);
+    assert_int_equal(idem_pending(&f->table, &entry, 1), IDEM_OK);
+    assert_int_equal(idem_pending(&f->table, &entry, 1), IDEM_OK);
+    assert_int_equal(f->id[entry.scope_len], 'a');
+    assert_int_equal(forget(f, "panel", "a", 1), IDEM_OK);
+    assert_int_equal(idem_pending(&f->table, &entry, 1), IDEM_OK);
+    assert_int_equal(f->id[entry.scope_len], 'c');
 }
 
 static void what_is_owed_is_dropped_with_its_retention_and_counted(
@@ -1379,6 +1417,7 @@ int main(void)
         TEST(run_executes_once_and_replays_afterwards),
         TEST(run_releases_when_the_handler_says_so),
         TEST(run_takes_a_response_that_is_in_the_buffer_already),
+        TEST(run_with_a_buffer_too_short_tells_the_length),
         TEST(run_that_gives_back_what_it_lost_is_fenced),
         TEST(run_tells_the_handler_of_a_recovery),
         TEST(run_reports_an_outcome_that_does_not_fit),
@@ -1386,6 +1425,7 @@ int main(void)
         TEST(what_is_owed_is_listed_oldest_completion_first),
         TEST(what_is_delivered_is_owed_no_more),
         TEST(results_may_be_delivered_while_they_are_listed),
+        TEST(a_list_begins_anew_behind_what_was_forgotten),
         TEST(what_is_owed_is_dropped_with_its_retention_and_counted),
         TEST(the_counters_count_what_begin_answers),
     };
