@@ -38,7 +38,7 @@ clean "licence tags" sh -c '
     for f in $(git ls-files); do
         case $f in
         LICENSE | *README.md | .gitignore) continue ;;
-        fuzz/seeds/* | tests/golden/*) continue ;;
+        fuzz/seeds/* | tests/format/golden/*) continue ;;
         esac
         head -n 4 "$f" | grep -q "SPDX-License-Identifier: 0BSD" || echo "$f"
     done'
