@@ -124,7 +124,7 @@ crash-file:
 	@CC="$(CC)" sh tests/file/file.sh
 
 crash-format:
-	@CC="$(CC)" sh tests/golden.sh
+	@CC="$(CC)" sh tests/format/golden.sh
 	@CC="$(CC)" sh tests/format/format.sh
 
 .PHONY: help demo hello test check crash fuzz prove cover mutate size bench \

@@ -86,18 +86,22 @@ harness() {
     afl "$name" "$seconds"
 }
 
+# The header has one hash at a time: with the others too.
+other_hashes() {
+    for hash in 2 3; do
+        clang-19 $flags -fsanitize=fuzzer $sanitize -DIDEM_HASH=$hash \
+            fuzz/hash.c -o "$out/hash-$hash"
+        libfuzzer hash "hash-$hash" "$((seconds / 5))"
+    done
+}
+
 rm -rf "$out"/afl-* "$out/seeds"
 for part in ${*:-hash frame image calls template}; do
     if [ "$part" = template ]; then
         sh fuzz/template.sh
     else
         harness "$part"
+        [ "$part" != hash ] || other_hashes
     fi
-done
-# The header has one hash at a time: the others too.
-for hash in 2 3; do
-    clang-19 $flags -fsanitize=fuzzer $sanitize -DIDEM_HASH=$hash fuzz/hash.c \
-        -o "$out/hash-$hash"
-    libfuzzer hash "hash-$hash" "$((seconds / 5))"
 done
 echo "fuzz: $total executions, nothing found"

@@ -53,7 +53,7 @@ part_file() {
 }
 
 part_format() {
-    sh tests/golden.sh
+    sh tests/format/golden.sh
     sh tests/format/format.sh
 }
 

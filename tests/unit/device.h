@@ -62,7 +62,7 @@ typedef struct operation {
 } operation;
 
 typedef struct device {
-    flash medium;
+    flash medium;               // the first, for callbacks that take just that
     idem_storage storage;
     idem_config config;         // what the next restart takes
     idem_table table;
@@ -84,8 +84,6 @@ typedef struct device {
     uint32_t polls, polls_left; // how often an erase says "not yet"
     int late_error;             // what the next erase says in the end, once
     void *memory, *medium_memory;
-    uint8_t *read_map, *durable;
-    uint16_t *stamps;
     uint32_t seed;
 } device;
 
@@ -134,12 +132,6 @@ static inline int device_read(void *ctx, uint32_t at, void *dst, uint32_t len)
     return result;
 }
 
-static inline int device_prog(void *ctx, uint32_t at, const void *src,
-                              uint32_t len)
-{
-    return flash_prog(&((device *)ctx)->medium, at, src, len);
-}
-
 static inline int device_erase(void *ctx, uint32_t sector)
 {
     device *d = (device *)ctx;
@@ -151,7 +143,6 @@ static inline int device_erase(void *ctx, uint32_t sector)
 static inline int device_erasing(void *ctx)
 {
     device *d = (device *)ctx;
-
     int error = d->late_error;
 
     if (d->polls_left > 0) {
@@ -160,11 +151,6 @@ static inline int device_erasing(void *ctx)
     }
     d->late_error = 0;
     return error;
-}
-
-static inline int device_sync(void *ctx)
-{
-    return flash_sync(&((device *)ctx)->medium);
 }
 
 static inline uint32_t device_sectors(const device *d)
@@ -188,12 +174,11 @@ static inline void device_free(device *d)
 {
     free(d->memory);
     free(d->medium_memory);
-    free(d->read_map);
-    free(d->durable);
-    free(d->stamps);
+    free(d->medium.read_map);
+    free(d->medium.durable);
+    free(d->medium.stamps);
     d->memory = d->medium_memory = NULL;
-    d->read_map = d->durable = NULL;
-    d->stamps = NULL;
+    memset(&d->medium, 0, sizeof d->medium);
 }
 
 /* A blank medium of as many sectors as d->config asks for, or more. */
@@ -206,9 +191,9 @@ static inline void device_medium(device *d, const medium *m, uint32_t sectors)
     memset(&d->storage, 0, sizeof d->storage);
     d->storage.ctx = d;
     d->storage.read = device_read;
-    d->storage.prog = device_prog;
+    d->storage.prog = flash_prog;
     d->storage.erase = m->kind == FLASH_INPLACE ? NULL : device_erase;
-    d->storage.sync = m == &cached ? device_sync : NULL;
+    d->storage.sync = m == &cached ? flash_sync : NULL;
     d->storage.sector_size = m->sector_size;
     d->storage.prog_size = m->granule;
     d->storage.erased = m->erased;
@@ -218,7 +203,6 @@ static inline void device_medium(device *d, const medium *m, uint32_t sectors)
         d->storage.sector_count = sectors;
     d->config.storage = &d->storage;
     size = (size_t)m->sector_size * d->storage.sector_count;
-    memset(f, 0, sizeof *f);
     f->kind = m->kind;
     f->sector_size = m->sector_size;
     f->sector_count = d->storage.sector_count;
@@ -227,10 +211,10 @@ static inline void device_medium(device *d, const medium *m, uint32_t sectors)
     f->seed = d->seed;
     d->medium_memory =
         device_alloc(FLASH_MEMORY(m->sector_size, f->sector_count));
-    f->read_map = d->read_map = (uint8_t *)device_alloc(size);
+    f->read_map = (uint8_t *)device_alloc(size);
     if (m == &cached) {
-        f->durable = d->durable = (uint8_t *)device_alloc(size);
-        f->stamps = d->stamps = (uint16_t *)device_alloc(2 * size);
+        f->durable = (uint8_t *)device_alloc(size);
+        f->stamps = (uint16_t *)device_alloc(2 * size);
     }
     f->watch = device_watch;
     f->watch_arg = d;

@@ -439,7 +439,7 @@ static void after_a_sync_that_failed_nothing_is_written(void **state)
         for (int batch = 0; batch < 4; batch++) {
             device *d = device_on(state, batch < 2 ? &cached : &nor_8);
             uint32_t progs;
-            d->storage.sync = device_sync;
+            d->storage.sync = flash_sync;
             d->config.durability = batch % 2 ? IDEM_BATCH : IDEM_EACH;
             restart(d);
             finish(d, "a");

@@ -3,15 +3,15 @@
 # The journal of format 2, as every machine must write it.
 #     golden.sh           compares, with what this machine writes and reads, and
 #                         an emulated big-endian one if it is there
-#     golden.sh write     writes tests/golden/ anew: only if the format changes
+#     golden.sh write     writes golden/ anew: only if the format changes
 #     golden.sh digests HASH RUN...   compares the digests that RUN prints
-# tests/golden/HASH.txt has a digest for each medium of tests/targets/image.h;
-# HASH-nor8.hex is a whole journal, the third of them, which every later version
-# of the header has to read.
+# golden/HASH.txt has a digest for each medium of tests/targets/image.h;
+# golden/HASH-nor8.hex is a whole journal, the third of them, which every later
+# version of the header has to read.
 set -eu
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 
-golden=tests/golden
+golden=tests/format/golden
 out=build/golden
 mkdir -p "$out"
 
