@@ -927,8 +927,7 @@ typedef struct idem_journal {
     uint32_t head;              /* sequence of the head; 0: none counts yet */
     uint32_t end;               /* where its records end */
     uint32_t sequence;          /* of the newest sector begun, head or not */
-    uint32_t headed;            /* .. of those in which a header was begun */
-    uint32_t at;                /* where the next record goes in the newest */
+    uint32_t at;                /* where the next record goes in that */
     uint32_t time;              /* logical ms, of the record before that */
     uint32_t told;              /* logical ms, of the newest one in the head; of
                                    the opening until there is one */
@@ -1575,7 +1574,7 @@ static void idemi_hash_update(idem_fingerprint_state *state, const void *data,
                               size_t len)
 {
     const unsigned char *p = (const unsigned char *)data;
-    const unsigned char *end = p + len;
+    const unsigned char *end = len ? p + len : p;
     unsigned shift = 8u * (state->len & 7);
 
     state->len = (uint8_t)(state->len + len);
@@ -2256,7 +2255,7 @@ static uint32_t idemi_storage_check(const idem_config *config,
     id.scope = where;
     id.scope_len = sizeof where;
     id.key = p;
-    id.key_len = len;
+    id.key_len = (size_t)len;
     return idemi_hash_id(config, &id);
 }
 
@@ -2269,7 +2268,7 @@ static int idemi_storage_verify(idem_table *t, uint32_t at, uint32_t len)
     for (i = 0; i < len; i += n) {
         n = len - i < sizeof back ? len - i : (uint32_t)sizeof back;
         if (idemi_storage_read(t, at + i, back, n) < 0 ||
-            IDEM_MEMCMP(back, t->buffer + i, n) != 0)
+            IDEM_MEMCMP(back, t->buffer + i, (size_t)n) != 0)
             return IDEM_E_STORAGE;
     }
     return IDEM_OK;
@@ -3028,7 +3027,6 @@ static int idemi_journal_commit(idem_table *t)
                          idemi_storage_check(t->config, 0, j->shape, p,
                                              IDEMI_HEADER - 4));
     idemi_basics_store32(p + 12, m->sector_count | idemi_header_sum(p) << 16);
-    j->headed = j->sequence;
     result = idemi_storage_prog(t, 0, IDEMI_HEADER);
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
@@ -3083,12 +3081,11 @@ static void idemi_journal_clear(idem_table *t)
     while (j->sequence > last) {
         j->sequence--;
         j->erased = 0;
-        if (j->sequence < j->headed && idemi_storage_erase(t, 1) < 0) {
+        if (idemi_storage_erase(t, 1) < 0) {
             j->sequence++;
             return;
         }
     }
-    j->headed = last;
 }
 
 /* Places that are tried in one turn */
@@ -3558,6 +3555,8 @@ static int idemi_recover_has_record(idem_table *t, uint32_t sequence,
     idemi_record r;
     idem_slot mine;
 
+    IDEM_MEMSET(&r, 0, sizeof r);
+    IDEM_MEMSET(&mine, 0, sizeof mine);
     r.s = &mine;
     for (j->have = 0; at < j->sector_size; at += j->granule)
         if (idemi_recover_record(t, sequence, at, &r) &&
@@ -3581,6 +3580,8 @@ static void idemi_recover_sector(idem_table *t, const idemi_header *h,
     idemi_record r;
     idem_slot mine;
 
+    IDEM_MEMSET(&r, 0, sizeof r);
+    IDEM_MEMSET(&mine, 0, sizeof mine);
     r.s = &mine;
     j->have = 0;
     idemi_recover_usual(t, h);
@@ -3592,7 +3593,8 @@ static void idemi_recover_sector(idem_table *t, const idemi_header *h,
     j->end = h->carried_end;
     while (at < end) {
         uint32_t len = idemi_recover_record(t, h->sequence, at, &r);
-        if (!len || !(r.flags & IDEMI_CARRIED) != (at >= h->carried_end)) {
+        int carried = (r.flags & IDEMI_CARRIED) != 0;
+        if (!len || carried != (at < h->carried_end)) {
             if (t->buffer[at - j->window] != t->config->storage->erased)
                 dirty = at;
             at += j->granule;
@@ -3789,7 +3791,6 @@ static int idemi_recover_open(idem_table *t)
     j->synced = 1;
 
     j->told = t->clock;
-    j->headed = j->sequence;
     t->token = (idem_token)(j->head + 1) * j->sector_size - 1;
     return result;
 }
@@ -4652,8 +4653,9 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
     t->journal = (idem_journal *)(void *)(t->state + state);
     t->buffer = (unsigned char *)(idemi_journal_needs(t) + t->capacity + 1);
     size -= (size_t)(t->buffer - memory);       // all that is left
-    t->buffer_size =
-        size < IDEMI_READ_MAX ? (uint32_t)size : IDEMI_READ_MAX;
+    t->buffer_size = (uint32_t)size;
+    if (t->buffer_size != size || t->buffer_size > IDEMI_READ_MAX)
+        t->buffer_size = IDEMI_READ_MAX;
     return IDEM_OK;
 }
 
@@ -5134,7 +5136,7 @@ static const char *idemi_explain_room(const idem_config *config)
                             "four of the longest records")
     IDEMI_EXPLAIN(m->sector_count < sectors,
                   "storage.sector_count: too few for so many keys; "
-                  "IDEM_SECTORS and table.needed tell how many would do");
+                  "IDEM_SECTORS and table.needed tell how many would do")
     return NULL;
 }
 
@@ -5341,6 +5343,7 @@ static int idemi_file_is_blank(idem_file *file, off_t size)
 
     if ((uint64_t)size > UINT32_MAX)
         return 0;
+    IDEM_MEMSET(block, 0, sizeof block);
     for (at = 0; at < size && !file->error && !any; at += IDEMI_FILE_BLOCK) {
         uint32_t len = IDEMI_FILE_BLOCK, i;
         if (size - at < (off_t)len)
