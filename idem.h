@@ -4652,10 +4652,9 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
         return IDEM_OK;
     t->journal = (idem_journal *)(void *)(t->state + state);
     t->buffer = (unsigned char *)(idemi_journal_needs(t) + t->capacity + 1);
-    size -= (size_t)(t->buffer - memory);       // all that is left
-    t->buffer_size = (uint32_t)size;
-    if (t->buffer_size != size || t->buffer_size > IDEMI_READ_MAX)
-        t->buffer_size = IDEMI_READ_MAX;
+    needed = (idemi_size)(size - (size_t)(t->buffer - memory));
+    t->buffer_size =                            // all that is left
+        needed < IDEMI_READ_MAX ? (uint32_t)needed : IDEMI_READ_MAX;
     return IDEM_OK;
 }
 
