@@ -164,7 +164,7 @@ part_file() {
     shown "storage in a file, on any system" 30 90 stored
     long found "a path longer than there is room for" idemi_file_sync_name \
         's/len > sizeof folder - sizeof "."/len > sizeof folder/' stored
-    found "a file that stays open" idemi_file_take 's/(void)close(.*/;/' stored
+    found "a file that stays open" idem_file_open 's/(void)close(.*/;/' stored
 }
 
 part_spin() {
