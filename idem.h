@@ -1489,7 +1489,6 @@ static void idemi_basics_store32(unsigned char *p, uint32_t word)
     p[3] = (unsigned char)(word >> 24);
 }
 
-
 /* memcmp and memcpy for bytes that may be NULL where there are none. */
 static int idemi_basics_equal(const void *a, const void *b, size_t len)
 {
@@ -1832,7 +1831,6 @@ static uint32_t idemi_default(uint32_t asked, uint32_t configured,
     return configured ? configured : otherwise;
 }
 
-
 IDEMI_APART
 static uint32_t idemi_default_retention(const idem_table *t, uint32_t asked_ms)
 {
@@ -2135,7 +2133,6 @@ static void idemi_order_free(idem_table *t, unsigned slot)
     t->links[slot].newer = t->free;
     t->free = (idem_number)slot;
 }
-
 
 /* Lowers the bound to the due time of a slot.  Keeps O3. */
 static void idemi_order_note(idem_table *t, const idem_slot *s)
@@ -3247,7 +3244,6 @@ static int idemi_journal_confirm(idem_table *t, unsigned slot)
     return idemi_journal_turn(t);
 }
 
-
 /* True while unknown keys may be lost ones. */
 static int idemi_journal_in_doubt(const idem_table *t)
 {
@@ -3290,15 +3286,14 @@ static int idemi_journal_maintain(idem_table *t)
 
 /* Reads bytes; where that fails, granule by granule, so that one that cannot be
    read hides no byte of another: it has bytes that are not erased then. */
-static int idemi_recover_read(idem_table *t, uint32_t at, unsigned char *dst,
-                              uint32_t len)
+static void idemi_recover_read(idem_table *t, uint32_t at, unsigned char *dst,
+                               uint32_t len)
 {
     const idem_storage *m = t->config->storage;
-    int result = idemi_storage_read(t, at, dst, len);
     uint32_t step;
 
-    if (result == IDEM_OK)
-        return result;
+    if (idemi_storage_read(t, at, dst, len) == IDEM_OK)
+        return;
     for (; len > 0; len -= step, at += step, dst += step) {
         step = m->prog_size - (at & (m->prog_size - 1u));
         if (step > len)
@@ -3306,7 +3301,6 @@ static int idemi_recover_read(idem_table *t, uint32_t at, unsigned char *dst,
         if (idemi_storage_read(t, at, dst, step) < 0)
             IDEM_MEMSET(dst, ~m->erased, (size_t)step);
     }
-    return result;
 }
 
 /* Sees to it that a record's bytes from an offset in a sector on are in the
@@ -3393,8 +3387,8 @@ static void idemi_recover_lost(idem_table *t, uint32_t sequence)
     t->journal->damaged = sequence;
 }
 
-/* Moves the clock on to a time; not back, where the carried records are of one
-   attempt at a head, and the header of another. */
+/* Moves the clock on to a time; one that is behind it, or further ahead than
+   can be, is not believed. */
 static void idemi_recover_time(idem_table *t, uint32_t time)
 {
     t->journal->told = t->clock;
@@ -3603,7 +3597,6 @@ static void idemi_recover_sector(idem_table *t, const idemi_header *h,
         if (at > last && (last < h->carried_end || r.flags & IDEMI_SYNCED))
             idemi_recover_lost(t, h->sequence);
         idemi_recover_time(t, t->clock + r.time);
-
         idemi_recover_apply(t, &r, h->sequence);
         // As long as there is but the seal, what was confirmed is in doubt.
         if (at != h->carried_end || r.slot) {
@@ -3789,7 +3782,6 @@ static int idemi_recover_open(idem_table *t)
         j->doubt = t->clock + j->usual.retention;
     }
     j->synced = 1;
-
     j->told = t->clock;
     t->token = (idem_token)(j->head + 1) * j->sector_size - 1;
     return result;
