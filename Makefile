@@ -17,7 +17,8 @@ help:
 S = examples/serial
 DEVICE = $(S)/device.c $(S)/flash_file.c $(S)/protocol.c $(S)/host.c
 DEVICE_C = $(S)/device_main.c $(S)/naive.c $(DEVICE)
-DEMO_C = $(S)/demo.c $(S)/line.c $(S)/audit.c $(S)/traffic.c $(DEVICE)
+BETWEEN = $(S)/line.c $(S)/audit.c $(S)/traffic.c $(DEVICE)
+DEMO_C = $(S)/demo.c $(BETWEEN)
 CONTROLLER_C = $(S)/controller.c $(S)/traffic.c $(S)/protocol.c $(S)/host.c
 SERIAL_H = $(S)/device.h $(S)/flash_file.h $(S)/protocol.h $(S)/host.h \
            $(S)/naive.h $(S)/line.h $(S)/audit.h $(S)/traffic.h \
@@ -71,12 +72,18 @@ package:                 ## folders for CMake, Arduino, ESP-IDF, Zephyr ...
 	@sh examples/port/package.sh $(B)/package $(URL)
 	@CC="$(CC)" B="$(B)" sh tests/demo/package.sh
 
+fleet:                   ## gateways that share Redis, PostgreSQL, DynamoDB
+	@CC="$(CC)" CFLAGS="$(CFLAGS) $(WARN)" B="$(B)" \
+	    sh tests/fleet/fleet.sh $(PART)
+
 targets:                 ## emulated boards: self-tests, power cuts, figures
 	@CC="$(CC)" sh tests/targets/run.sh $(PART)
 
 deps:                    ## install what test needs; ALL=1: what all need
 	@sh tests/tools/deps.sh libcmocka-dev
 	@[ "$(ALL)" != 1 ] || sh tests/tools/deps.sh $(PACKAGES)
+	@[ "$(ALL)" != 1 ] || command -v npm >/dev/null || \
+	    sh tests/tools/deps.sh npm
 
 clean:                   ## remove build/
 	rm -rf $(B)
@@ -84,12 +91,17 @@ clean:                   ## remove build/
 # The parts of demo
 demo-serial: $(DEMO)
 	@$(B)/serial/demo
+	@echo
+	@$(B)/serial/demo --numbers 1 --only 0
 
 demo-patterns: $(B)/patterns
 	@$(B)/patterns
 
 demo-file: $(B)/file $(B)/inspect
 	@B="$(B)" sh tests/demo/file.sh
+
+demo-sender: $(B)/sender_test $(B)/sender $(B)/serial/device
+	@$(B)/sender_test
 
 demo-mqtt: $(B)/pumpd $(B)/pour $(B)/proxy $(B)/inspect
 	@B="$(B)" sh tests/demo/mqtt.sh
@@ -98,8 +110,8 @@ demo-migrate: $(B)/migrate_test
 	@$(B)/migrate_test
 
 # What each program says that is asked for help, or that fails.
-demo-words: $(B)/file $(B)/inspect $(B)/patterns $(B)/migrate $(B)/pumpd \
-    $(B)/pour $(DEMO)
+demo-words: $(B)/file $(B)/inspect $(B)/patterns $(B)/migrate $(B)/sender \
+    $(B)/pumpd $(B)/pour $(DEMO)
 	@B="$(B)" sh tests/demo/words.sh
 
 demo-firmware:
@@ -128,8 +140,8 @@ crash-format:
 	@CC="$(CC)" sh tests/format/format.sh
 
 .PHONY: help demo hello test check crash fuzz prove cover mutate size bench \
-        docs package targets deps clean demo-serial demo-patterns demo-file \
-        demo-mqtt demo-migrate demo-words demo-firmware crash-cuts \
+        docs package fleet targets deps clean demo-serial demo-patterns demo-file \
+        demo-sender demo-mqtt demo-migrate demo-words demo-firmware crash-cuts \
         crash-failures crash-extremes crash-erases crash-file crash-format
 
 # Compilers and C libraries; emulators; what analyses; what is compared with.
@@ -142,7 +154,9 @@ PACKAGES = libcmocka-dev clang-19 llvm-19 libclang-rt-19-dev tcc sdcc \
     sdcc-ucsim \
     afl++ clang-tidy-19 cppcheck pmccabe codespell python3 git strace valgrind \
     frama-c-base why3 cvc4 z3 spin \
-    mosquitto libmosquitto-dev libhts-dev uthash-dev libsqlite3-dev
+    mosquitto libmosquitto-dev libhts-dev uthash-dev libsqlite3-dev \
+    redis-server libhiredis-dev postgresql-15 libpq-dev librdkafka-dev \
+    libcurl4-gnutls-dev libcjson-dev
 
 $(B)/hello: examples/hello.c idem.h
 	@mkdir -p $(B)
@@ -164,6 +178,14 @@ $(B)/migrate_test: tests/demo/migrate.c $(B)/migrate
 	@mkdir -p $(B)
 	$(BUILD) tests/demo/migrate.c -o $@
 
+$(B)/sender: examples/sender.c $(S)/protocol.c $(S)/host.c $(SERIAL_H)
+	@mkdir -p $(B)
+	$(SERIAL) examples/sender.c $(S)/protocol.c $(S)/host.c -o $@
+
+$(B)/sender_test: tests/demo/sender.c $(DEMO_C) $(SERIAL_H)
+	@mkdir -p $(B)
+	$(SERIAL) $(ROOMY) tests/demo/sender.c $(BETWEEN) -o $@
+
 $(B)/inspect: examples/inspect.c examples/reason.h idem.h
 	@mkdir -p $(B)
 	$(BUILD) examples/inspect.c -o $@
@@ -184,7 +206,7 @@ $(B)/pumpd: examples/mqtt/pumpd.c examples/reason.h idem.h
 	@mkdir -p $(B)
 	$(BUILD) examples/mqtt/pumpd.c -lmosquitto -o $@
 
-$(B)/pour: examples/mqtt/pour.c
+$(B)/pour: examples/mqtt/pour.c idem.h
 	@mkdir -p $(B)
 	$(BUILD) examples/mqtt/pour.c -lmosquitto -o $@
 
@@ -194,7 +216,8 @@ $(B)/proxy: tests/demo/proxy.c
 
 T = tests/storage
 M = tests/model
-CRASH_C = $(T)/crash.c $(T)/flash.h $(M)/device.h $(M)/model.h idem.h
+CRASH_C = $(T)/crash.c $(T)/explore.h $(T)/workloads.h $(T)/flash.h \
+          $(M)/call.h $(M)/device.h $(M)/medium.h $(M)/model.h idem.h
 CRASH   = $(CC) -std=c99 -O2 $(WARN) -I. $(T)/crash.c
 
 $(B)/crash: $(CRASH_C)

@@ -3,69 +3,452 @@
 
    A device gets commands over a link that loses, repeats, delays and reorders
    them.  The sender cannot tell a lost command from a lost answer, so it sends
-   again: with the same idempotency key.  This header is the device's memory of
-   what it has been asked.  Ask idem_begin() what to do with a command, do that.
-   It is kept in RAM; or with a journal in flash, EEPROM, FRAM or a file, where
-   it outlives restarts and power cuts at any instant (>>durable).
+   the command again, with the same idempotency key.  This header is the
+   device's memory: it says which command is new, and has the answer for one
+   that is not.  With a journal in flash, EEPROM, FRAM or a file the memory
+   survives power cuts (>>durable).
 
    In one C or C++ file of the program:          in every other file:
        #define IDEM_IMPLEMENTATION                   #include "idem.h"
        #include "idem.h"
 
-   C99 or C++11.  Memory is yours, time is an argument.  No allocation, no
-   clock, no globals, no recursion, no floating point, no dependencies.
+   C99 or C++11.  You give it memory, and the time.  No allocation, no clock, no
+   globals, no recursion, no floating point, no dependencies.
 
    Contents (search for the marker)
-     manual     >>synopsis >>idea >>answers >>replying >>identity >>time
-                >>full >>delivery >>durable >>porting >>format >>recovery
-                >>memory >>options >>concurrency >>patterns
+     manual     >>synopsis >>answers >>replying >>sizing >>identity >>time
+                >>full >>durable >>porting >>migrating >>patterns >>delivery
+                >>senders >>arrival >>sender >>concurrency >>options >>memory
+                >>promises >>words
      interface  >>config >>types >>functions
-     code       >>words >>basics >>hash >>clock >>defaults >>slots >>index
-                >>order >>storage >>keys >>records >>journal >>opening
-                >>commands >>check >>public >>explain >>file
+     code       >>basics >>hash >>clock >>defaults >>slots >>index >>order
+                >>storage >>accounts >>keys >>format >>records >>recovery
+                >>journal >>opening >>commands >>check >>public >>explain
+                >>arriving >>sending >>file
      licence    >>licence
 
    >>synopsis   (examples/hello.c is a whole program)
 
    ```c
    #include "idem.h"
+   extern int pour(const void *command, size_t len);   // 0: it has poured
+   extern uint32_t millis(void);
 
    static const idem_config config = {
        .capacity = 64,                    // keys remembered at the same time
        .key_max = 24,                     // bytes of scope and key together
        .response_max = 16,                // bytes of the longest answer
        .secret = { 0x5b, 0x0e, 0x91, 0x27, 0xd4, 0x66, 0x8f, 0x13,  // random,
-                   0x30, 0xa8, 0x4c, 0xf7, 0x1d, 0xb2, 0x69, 0xe5 } // yours
+                   0x30, 0xa8, 0x4c, 0xf7, 0x1d, 0xb2, 0x69, 0xe5 }, // yours
+       .retention_ms = 600000             // a sender may repeat for 10 minutes
    };
    static idem_table table;
    static uint32_t memory[IDEM_MEMORY_SIZE(64, 24, 16, 0) / 4];
-   extern void pour(const void *command);
 
-   int start(void)
+   int start(void)                        // IDEM_OK, else see idem_explain
    {
-       return idem_open(&table, &config, memory, sizeof memory, 0);
+       return idem_open(&table, &config, memory, sizeof memory, millis());
    }
-
-   int on_command(const idem_request *request, idem_reply *reply,
-                  uint32_t now_ms)
+   static int execute(void *ctx, idem_outcome *outcome,
+                      const idem_request *request, const idem_claim *claim,
+                      int answer, uint32_t *now_ms)
+   {
+       (void)ctx, (void)claim;
+       outcome->response = "poured";
+       outcome->response_len = 6;
+       if (answer == IDEM_RECOVER) {      // cut short before: never pour twice
+           outcome->response = "check!";
+           outcome->failed = 1;
+       } else if (pour(request->payload, request->payload_len) != 0)
+           return 1;                      // nothing has happened: give it back
+       *now_ms = millis();
+       return 0;                          // remember the outcome
+   }
+   int on_command(const idem_request *request, idem_reply *reply)
    {
        idem_claim claim;
-       idem_outcome outcome = { .response = "poured", .response_len = 6 };
-       int result = idem_begin(&table, &claim, reply, request, now_ms);
+       return idem_run(&table, &claim, reply, request, execute, NULL, millis());
+   }              // EXECUTE, RECOVER, REPLAY: send what is in reply.
+   ```            // Other answers: refuse, in the words of idem_text.
 
-       if (result == IDEM_EXECUTE) {      // first time: the claim is yours
-           pour(request->payload);
-       } else if (result == IDEM_RECOVER) {   // cut short: never pour twice
-           outcome.failed = 1;
-           outcome.response = "check!";
-       } else {
-           return result;                 // IDEM_REPLAY: send what is in reply;
-       }                                  // else refuse, in idem_text's words
-       return idem_complete(&table, &claim, &outcome, now_ms);
-   }                      // < 0: not recorded, never report it as done
+   idem_run is three calls: idem_begin, your handler, then idem_complete or
+   idem_release.  If the effect ends later, make them yourself, and keep the
+   claim until then:
+
+   ```c
+   #include "idem.h"
+   extern void valve_open(void);
+   int on_open(idem_table *table, const idem_request *request,
+               idem_reply *reply, uint32_t now_ms)
+   {
+       idem_outcome outcome = { .response = "open", .response_len = 4 };
+       idem_claim claim;
+       int result = idem_begin(table, &claim, reply, request, now_ms);
+       if (result != IDEM_EXECUTE && result != IDEM_RECOVER)
+           return result;                 // as above
+       valve_open();                      // harmless to repeat
+       return idem_complete(table, &claim, &outcome, now_ms);
+   }              // < 0: it is not recorded, so do not report it as done
    ```
 
-   >>idea   the life of a key, and what is promised
+   >>answers   zero and up: the call did its job; below zero: it refused
+
+     result            changed?  do next
+     IDEM_OK           as asked  -
+     IDEM_EXECUTE      claimed   execute it, then complete (or release)
+     IDEM_RECOVER      claimed   an earlier attempt was cut short: look whether
+                                 it had an effect, or execute it again if that
+                                 is harmless; then complete
+     IDEM_REPLAY       no        send the stored outcome, which is in the reply
+     IDEM_BUSY         no        being executed: wait reply.retry_after_ms
+     IDEM_MISMATCH     no        same key, other payload: refuse; the sender has
+                                 a bug, or is not who it says
+     IDEM_TOO_OLD      no        unknown, and older than memory reaches, so it
+                                 may have been executed: refuse
+     IDEM_EXHAUSTED    no        max_attempts were cut short: refuse, and alarm
+     IDEM_MORE         yes       idem_maintain has more to do
+     IDEM_RELEASED     yes       from idem_run: nothing was done, and the claim
+                                 was given back; a retry is a first time
+     IDEM_E_ARG        no        a caller's mistake: NULL, a closed table, a
+                                 value out of range; or a sender's: an empty key
+     IDEM_E_TOO_LARGE  no        key, response or state is too long; or your
+                                 buffer is too short, and the length is told
+     IDEM_E_FULL       no        no room, or the scope's quota is used up: try
+                                 after reply.retry_after_ms, if that is not 0
+     IDEM_E_FENCED     no        the claim is not current: throw the result away
+     IDEM_E_NOT_FOUND  no        no such key, or no such outcome any more
+     IDEM_E_MEMORY     no        idem_open: too little memory, or misaligned
+     IDEM_E_LOCK       no        the lock function refused, or the call came
+                                 from inside another; a file is open already
+     IDEM_E_STORAGE    no        the storage failed (table.storage_error).
+                                 Report nothing as done, and repeat the call
+                                 (after a failed sync, open the table again).
+                                 After a restart it may be found done
+     IDEM_E_FORMAT     no        idem_open: the storage holds something else;
+                                 idem_explain says what (>>migrating)
+     IDEM_E_SPACE      no        idem_open: too few sectors, or too small.
+                                 Later, for new claims: too many sectors fail,
+                                 or the tokens are used up (>>time)
+
+   >>replying   what to tell the sender (HTTP: the IETF's Idempotency-Key draft)
+
+     result             HTTP                CoAP   MQTT 5 reason code
+     executed, REPLAY   the outcome's own   2.04   0x00 success
+     IDEM_BUSY          409 + Retry-After   5.03   0x97 quota exceeded
+     IDEM_MISMATCH      422                 4.22   0x99 payload format invalid
+     IDEM_TOO_OLD       410                 4.12   0x83 implementation specific
+     IDEM_EXHAUSTED     500                 5.00   0x83
+     IDEM_E_FULL        503 + Retry-After   5.03   0x97
+     RELEASED, _STORAGE 503                 5.03   0x83
+     no key, too long   400                 4.00   0x83
+     other errors       500                 5.00   0x80 unspecified error
+
+   >>sizing
+
+   A key takes a slot until its retention ends.  Size it:
+
+     retention  at least the time for which a sender may repeat a command.  A
+                repeat that comes later is executed again.  0 means 24 hours
+     capacity   commands per hour x hours of retention
+
+   So 10 commands an hour and 12 hours of retention are 120 keys.  Constants
+   tell the bytes of memory, IDEM_MEMORY_SIZE(capacity, key_max, response_max,
+   state_max); with a journal IDEM_JOURNAL_MEMORY_SIZE(.., prog_size), and its
+   sectors, IDEM_SECTORS(.., sector_size, prog_size).
+
+   >>identity
+
+   A key is its scope and its bytes; both are compared in full.  The scope says
+   whose key it is (a sender, a topic, a tenant).  It may be empty, the key may
+   not.  ("ab","c") and ("a","bc") are two keys.  Take the scope from what the
+   transport has proved, not from what the message claims: quotas go by it.
+
+   The fingerprint is a 64-bit hash of the payload and its length.  It shows
+   that a key was used again for another command: IDEM_MISMATCH, which goes
+   before every other answer to a known key.  If a payload can be spelled in two
+   ways, hash one of them yourself, and set request.fingerprint.
+   idem_fingerprint_init, _update and _final hash a payload piece by piece.
+
+   config.secret is the key of the hashes (>>hash): 16 random bytes that only
+   this device knows; neither half may be zero.  A device gets it in the factory
+   (od -An -N16 -tx1 /dev/urandom, on a host), or makes it at its first boot
+   with a hardware random generator.  Store it whole before the journal is first
+   opened, outside the journal's sectors, where nobody reads it, and keep it.
+   With another secret the journal is IDEM_E_FORMAT, and only idem_format, which
+   forgets all keys, goes on.
+
+   >>time
+
+   A call that needs the time takes now_ms, a tick of milliseconds: a uint32_t
+   that may start anywhere and may wrap (after 49.7 days).  Each call adds to a
+   logical clock what the tick has advanced since the call before.  If that is
+   half the tick's range or more, the tick went back:
+
+     up to 65.5 s    the clock waits until the tick is again where it was.  So
+                     threads may call with ticks that they read a moment before
+     more            the tick was reset, and the clock goes on with it.  If one
+                     call sees it leap to where it was or beyond, only what is
+                     beyond counts; if it goes up in several steps, each counts
+
+   So a stopped, reset or backward tick makes leases and retentions longer,
+   never shorter.  Time without a call is seen up to 24 days.  idem_elapse adds
+   time that the tick did not see, as over a restart.
+
+     lease      protects a claim for lease_ms from idem_begin on (0: the
+                default; at most IDEM_LEASE_MAX, 6.2 days; IDEM_LEASE_NONE: as
+                long as this boot).  Afterwards the holder may still complete,
+                renew or release, until a begin takes over or the key is dropped
+     retention  keeps a key for retention_ms from its completion on; if it was
+                never completed, from the end of its lease on (0: the default;
+                at most IDEM_RETENTION_MAX, 30 days)
+
+   With a journal the clock goes on, after a restart, from the newest time in
+   it; the restart has ended all leases.  Every record has the time.  If none
+   was written for an eighth of the default retention, idem_maintain writes it;
+   so does a begin that answers IDEM_E_FULL, if the newest record is a minute
+   old.  If nothing was written for 40 days the clock stands until something is.
+
+   claim.token, the fencing token, is larger than that of every earlier claim
+   since the opening; with a journal, since idem_format.  Hand it to what
+   executes: a driver that refuses a token smaller than the largest it has seen
+   is safe from a holder that was suspended, overtaken, and wakes up late.
+   Without a journal tokens start at 1 at each boot: reset the driver too.  With
+   one they count bytes written; without IDEM_WIDE they end at 4 GB (69 million
+   commands of 62 bytes): IDEM_E_SPACE.
+
+   >>full
+
+   A table holds config.capacity keys, in whatever order they come and go.  When
+   the retention of none of them has ended:
+
+     IDEM_REJECT (default)   a new key is answered IDEM_E_FULL.  Known keys are
+                             answered as ever, also those cut short.
+     IDEM_EVICT_OLDEST       the oldest completion makes room; never a claim,
+                             never an outcome that is owed (>>delivery).  If the
+                             evicted key comes back it is IDEM_EXECUTE: promises
+                             S2 and S4 hold only under IDEM_REJECT.
+
+   config.quota limits the keys of one scope.  At its quota, a new key of that
+   scope is IDEM_E_FULL; with eviction it costs the scope's own oldest outcome.
+
+   A request can tell its age: age_ms, how long ago the sender first sent it.
+   Then an unknown key is IDEM_TOO_OLD if memory may once have held it: if it is
+   as old as the retention of its outcome would be, or older than memory reaches
+   (idem_horizon): to the newest completion that was evicted, and without a
+   journal, or with IDEM_EVICT_OLDEST, not behind the opening.
+
+   >>durable
+
+   Set config.storage (or use IDEM_FILE_STORAGE, a file on a POSIX system), size
+   the memory with IDEM_JOURNAL_MEMORY_SIZE, and what the table knows survives.
+   RAM has all of every key; only idem_open reads the storage.  It takes blank
+   storage as it is, and refuses what is neither blank nor this journal.
+
+     when the call returns    durable is
+     idem_begin, a claim      the claim.  So after a restart during the effect
+                              the answer is IDEM_RECOVER, never IDEM_EXECUTE
+     idem_complete            outcome, application state, and that delivery is
+                              owed: one record, all or nothing
+     idem_release, _forget,   that
+     _delivered
+     idem_begin, _delivered,  nothing new (but the time, >>time).  If the answer
+     other answers            relies on the newest record of the boot before,
+                              that is written again first, in a new sector
+     all others               nothing
+
+   IDEM_BATCH: all this becomes durable together, with the next idem_sync.
+   Execute what you claimed after one sync, and answer what you completed after
+   the next.  volatile_claims: claims are not written, outcomes are: half the
+   wear, but what a restart cuts short is IDEM_EXECUTE again (S4).
+
+   When the device is idle call idem_maintain until it answers IDEM_OK.  It does
+   ahead what commands would wait for: erases, and carrying old records.  A boot
+   that writes nothing costs nothing; its first write begins a new sector.
+
+   Wear is even: the sectors are used in turn.  A command with 16 bytes of key
+   and response takes 63 bytes of flash with granules of 1, 73 of 8, 81 of 16.
+   IDEM_SECTORS is one and a half times what the keys fill, and four; a sector
+   must hold a header and four of the longest records.  So EEPROM and FRAM are
+   enough from 2 KB (a short key) or 4 KB on: tests/FIGURES.md.
+
+   A sector that fails is passed over, and tried again one round later.  After a
+   failed sync nothing is written until the table is opened again.  verify reads
+   back what was written: a difference is IDEM_E_STORAGE, but as no callback
+   failed, table.storage_error does not change.
+
+   >>porting
+
+   First run the port check, examples/port/check.h, with your callbacks on the
+   device: it says what is wrong.  Callbacks for several chips stand beside it.
+   dst and src may have any alignment, and are good during the call only.
+
+   read    any bytes inside the storage, at least one.
+   prog    whole granules inside one sector; if there is an erase, they are
+           erased.  They may cross a page of the chip: then program each part.
+           They must be durable when prog returns 0, or when a sync does.  A
+           sector's header is programmed after the bytes behind it.
+   erase   one sector.  NULL for EEPROM, FRAM and files, where programming
+           replaces.  With `erasing`, erase only starts it; if read or prog come
+           before its end they must wait, or suspend it.
+   sync    makes durable what was programmed; NULL if there is no cache.  If a
+           cache outlives a restart, sync it before idem_open.
+   erased  the value of an erased byte.  Without erase, a sector is filled with
+           it before it is used again (idem_file: 0).
+
+   prog_size, the granule, is the smallest unit that may be programmed once: 8
+   on an STM32L4, 16 on an STM32U5 or H5, 1 on most SPI NOR, as for littlefs.
+   Reading a granule whose programming was cut short may fail (ECC): then return
+   an error.  It may also read as anything.  Set verify if the flash does not
+   tell when programming fails.  If power goes in the very first erase of blank
+   flash with ECC, idem_open may answer IDEM_E_STORAGE: then call idem_format.
+
+   >>migrating
+
+   A journal can be opened with another capacity, key_max, response_max or
+   state_max; what is stored and no longer fits is lost, as if damaged.  Stored
+   keys keep their retention.  Evicted keys are not stored: after a change to
+   IDEM_REJECT they are not IDEM_TOO_OLD.  With another secret, IDEM_HASH,
+   prog_size, erased, sector_size or sector_count it is IDEM_E_FORMAT.  Then
+
+     copy it    examples/migrate.c copies each key, the state, and what is owed
+                into a new storage (of the same secret and IDEM_HASH).  Floors
+                (>>senders) start anew: begin a new epoch.
+     forget it  idem_format.  Every old key is unknown: a command that was
+                executed before is IDEM_EXECUTE when it is repeated.  So first
+                wait until no sender can repeat one.
+
+   >>patterns
+
+     - A command that resets the device (reboot, update): complete, and answer,
+       before the effect.  After it, the reset would cut every attempt short.
+     - Emergency stop: do not ask the table.  Stopping twice is harmless;
+       refusing to stop because a table is full is not.
+     - A long operation: call idem_renew while it runs, and stop it when the
+       answer is IDEM_E_FENCED.
+     - An effect that can be seen afterwards: on IDEM_RECOVER look first.  If it
+       has happened, complete without doing it again.
+     - An effect that is the application's own state (a total, a counter): give
+       the new state to idem_complete as outcome.state.  State and outcome are
+       one record, so on IDEM_RECOVER the effect has not happened.  Let no other
+       command come between reading the state and completing.
+     - A failure that may pass (the sensor did not answer): release; a retry is
+       new.  A final one (no such valve): complete with `failed`: replayed.
+     - An effect that is only in a database needs no table: insert the key in
+       the transaction that makes the effect, and let a unique index refuse it
+       the second time (tests/docs/sqlite.c).  If there are other effects too,
+       insert it as well: on IDEM_RECOVER it tells whether that part is done.
+
+   >>delivery
+
+   An outcome completed with `confirm` is owed to somebody.  idem_pending lists
+   what is owed, the oldest first, until idem_delivered(claim) says that it has
+   arrived.  That is a queue of results, each sent at least once under its key
+   (the outbox of examples/patterns.c).  Owed outcomes are not evicted.  When
+   their retention ends they are dropped, and counted in stats.undelivered.
+
+   >>senders   quotas, and numbers instead of keys
+
+   With config.senders the table keeps an account of so many scopes.  Then a
+   quota limits each, and a sender may number its commands (request.epoch,
+   request.sequence) instead of naming them: Modbus gateways, LoRaWAN, Kafka, or
+   any counter that is kept.  A number is a key like any other as long as its
+   outcome is remembered; after that it is known to be old, for ever:
+
+     the number               the answer
+     known                    as for any key (>>answers); but IDEM_TOO_OLD if it
+                              is not finished, and its epoch is over
+     of an older epoch        IDEM_TOO_OLD
+     at or below the floor    IDEM_TOO_OLD
+     above it                 IDEM_EXECUTE, in any order, with gaps of any width
+     of a newer epoch         IDEM_EXECUTE: the floor starts anew, and claims of
+                              older epochs are fenced
+
+   The floor is the highest number that has left the table: its retention ended,
+   or it was evicted.  One that was released or forgotten does not raise it.  So
+   the retention is how long a number may come late.  A sender of which nothing
+   is known may begin anywhere.  Sequences go from 1 to 4,294,967,295 and do not
+   wrap: then, or if it has lost its count, the sender begins an epoch above all
+   before, which its clock or a counter of its starts can give.
+
+   An account takes 24 bytes of RAM (IDEM_WIDE: 28), and 4 with a journal, which
+   keeps the floors over any number of power cuts.  Add
+   IDEM_SENDERS_MEMORY_SIZE(senders) to the memory, and senders to the capacity
+   in IDEM_SECTORS.  If all accounts are in use, a new scope takes the place of
+   one that has no key and no number.  If there is none it is IDEM_E_FULL; or
+   with IDEM_EVICT_OLDEST, of those without keys, the one that is idle for
+   longest is forgotten.  stats.crowded counts both.
+
+   Do not make config.senders smaller while a journal has numbers: what has no
+   account may be executed again.  With volatile_claims a number counts over a
+   restart from its completion on.
+
+   >>arrival   keys as they arrive
+
+   Texts that mean the same must give the same bytes: idem_key_uuid,
+   idem_key_ulid and idem_key_hex take either case, and make 16 bytes of 36 or
+   26 characters; idem_key_http takes the value of an Idempotency-Key field.
+   What they refuse is answered as no key is (>>replying), and not executed.
+
+   >>sender   what the sender must do
+
+     - One key for each intention, not for each message: random, or a number.
+     - Key and command are durable before they are sent, and go out again after
+       a restart: the same bytes.  A table is such an outbox: complete with
+       `confirm`, the command as response, the counter as state; send what
+       idem_pending lists; idem_delivered at the answer (examples/sender.c).
+     - Wait as idem_retry says, stop when it does.  Silence says nothing at all.
+       What was given up may have been executed: a new key would do it again.
+     - A counter that may have gone back (stats.lost, new storage) goes on in an
+       epoch above all before: of the seconds of a clock, say.
+
+   >>concurrency
+
+   Without lock functions a table belongs to one thread, or to code that an
+   interrupt does not enter again.  With config.lock and config.unlock a call
+   holds the lock while it looks at anything that can change; the storage's
+   callbacks are the only code of yours that it runs meanwhile.  idem_run lets
+   go of it while your handler executes; idem_check does not take it.
+
+   lock returns 0 when it holds the lock; else the call is refused.  A call from
+   inside another is refused too, if lock lets the same thread in twice.  With a
+   plain mutex it would wait for ever: use PTHREAD_MUTEX_ERRORCHECK, or a limit
+   of time.  lock and unlock must not call the table.
+
+   >>options   default; effect.  "All": the same in all files; if IDEM_WIDE or
+               IDEM_HASH is not, the linker finds no idem_begin_narrow_siphash
+
+     IDEM_STATIC           not set; all functions static, a private copy
+     IDEM_API              extern; linkage of the public functions.  All
+     IDEM_MISUSE()         IDEM_ASSERT(0); called for a caller's mistake
+     IDEM_ASSERT(x)        nothing; called with a false x if an invariant is
+                           broken
+     IDEM_DEBUG            not set; calls end with idem_check.  Slow
+     IDEM_WIDE             1 on 64-bit machines: up to 16,777,215 keys; else 0:
+                           up to 32,767, with numbers of 16 bits.  All
+     IDEM_HASH             IDEM_HASH_SIPHASH on 64-bit machines, else
+                           IDEM_HASH_HALFSIPHASH; or IDEM_HASH_FNV, without a
+                           secret, if nobody on the link is hostile.  All
+     IDEM_NO_SENDERS       not set; no senders, config.senders must be 0
+     IDEM_NO_JOURNAL       not set; no journal, config.storage must be NULL
+     IDEM_FILE_STORAGE     not set; declares idem_file, a storage in a file of a
+                           POSIX system.  Before the first #include define
+                           _POSIX_C_SOURCE 200809L; on macOS _DARWIN_C_SOURCE
+                           too; on 32 bits, for 2 GB, _FILE_OFFSET_BITS 64
+     IDEM_MEMCPY, _MEMSET, _MEMCMP   those of <string.h>; define all or none
+
+   >>memory   what a key costs; what a call costs is in >>functions
+
+   RAM for each key, in IDEM_MEMORY_SIZE:
+
+       key_max + response_max     as they are, together rounded up to 4
+       30   fingerprint, code, lengths, time, retention, token, attempts, state
+       10   finding it: two index words, a hash, two links (IDEM_WIDE: 26)
+
+   A journal takes 4 bytes a key, 96 more, and a buffer of one record (or of all
+   that is left).  The table takes 160 bytes on a 32-bit machine.  In C it may
+   be moved between calls; the memory, and what config points to, may not.
+
+   >>promises   the life of a key, and what is promised
 
                      EXECUTE               complete
          unknown ---------------> claimed -----------> finished
@@ -78,521 +461,69 @@
 
    There are no other arrows.  A first claim needs room; a further one needs a
    lease that is over, and attempts left.  Complete and release need the current
-   claim.  Forget needs a lease that is over, or an outcome.  Retention runs
-   from the completion, or from the end of the lease.  Eviction: >>full.
-   What is promised (S safety, L liveness, H honesty):
+   claim; forget needs an outcome, or a lease that is over.  S is for safety, L
+   for liveness, H for honesty:
 
      S1  At most one claim on a key is current.  A claim that is not current
          changes nothing: complete, release and renew answer IDEM_E_FENCED.
-     S2  An outcome is replayed, byte for byte, until its retention ends (or it
-         is forgotten by idem_forget or, if so configured, evicted): with a
-         journal whatever power cuts come, at any instant, any number, also
-         during recovery.  (Two cuts in a row whose torn bytes read well at one
-         boot and not at the next may lose more, and that is told; >>recovery.)
-     S3  A stored response is never given to a different payload, key or scope.
-         The fingerprint is compared in every state of a key.
+     S2  An outcome is replayed, byte for byte, until its retention ends (or
+         idem_forget or eviction removes it).  With a journal that holds over
+         any number of power cuts, at any instant, also during recovery.  (Two
+         that read differently at each boot may lose more, and you are told.)
+     S3  A stored response is never given to another payload, key or scope.  The
+         fingerprint is compared in every state of a key.
      S4  A command is never answered IDEM_EXECUTE if an earlier attempt may have
-         had an effect: a lease that ran out, with a journal also a restart,
-         answers IDEM_RECOVER until somebody completes, releases or forgets, or
-         one retention has passed since it ended or was cut short.  After a
-         loss of records every unknown key is answered so for one retention.
-     S5  Damaged storage never gives a wrong answer, and never fails the opening
-         of what is intact.  A flipped bit costs at most its record, in a header
-         nothing.  What was lost is counted; but damage to the newest record,
-         or to several at the end that together are no longer than one may be,
-         looks like a torn write.
-     S6  Time never shortens a lease or a retention: not a wrapping, stopped or
-         backward tick.  Only a tick that really runs ahead can.
+         had an effect.  After a lease that ran out, with a journal also after a
+         restart, the answer is IDEM_RECOVER, until somebody completes, releases
+         or forgets it, or one retention after the attempt ended.  After a loss
+         of records unknown keys are answered so for one retention (idem_doubt).
+         A number (>>senders) is never IDEM_EXECUTE again, for ever, unless its
+         claim was given back, it was forgotten, or its sender was.
+     S5  Damaged storage never gives a wrong answer, and never prevents the
+         opening of what is intact.  A flipped bit costs its record at most, in
+         a header nothing.  What was lost is counted; but damage at the end, no
+         longer than one record may be, looks like a torn write.
+     S6  Time never shortens a lease or a retention: not with a tick that wraps,
+         stops or goes back.  Only a tick that really runs ahead can.
      S7  A call that fails changed nothing, or its contract says what.  A claim
-         is admitted only if its outcome is certain to fit: completing never
-         fails for want of room, only where the medium fails.
+         is granted only if its outcome is certain to fit: completing fails only
+         where the medium fails.
      S8  No byte is programmed twice between erases, nor where a cut may have
          left it half done.  Only the given memory and storage are touched.
-     S9  Keys chosen by an enemy cost no more than random ones (keyed hash), and
-         push out no other scope's records beyond the configured quota.  (A
-         quota costs a look at all slots for each new key, refused or not.)
+     S9  Keys that an enemy chose cost no more than random ones (keyed hash),
+         and with a quota push out no keys of another scope.
      S10 What one opening answered stays true at every later one, until a call
-         changes it.  By nature two things are not: a call that power cut short
-         and of which nothing is seen now may be found done at a later opening;
-         and time that no record tells has not passed.  Calls that only look
-         write nothing, and may show what is not confirmed yet.
-     L1  Every call ends in bounded steps; the bounds are in >>memory.
-     L2  The table never wedges: leases end (but IDEM_LEASE_NONE, which is asked
-         for), retention ends, a command whose attempts are all cut short ends
-         in IDEM_EXHAUSTED.  Also where power goes every night: the time is
-         written down in idle time, and when a new key finds no room.
+         changes it.  But what power cut short, and left nothing to see, may be
+         found done later; and time that no record tells has not passed.  Calls
+         that only look write nothing, and may show what is not yet confirmed.
+     L1  Every call ends in bounded steps; the bounds are in >>functions.
+     L2  The table never wedges.  Leases end (but IDEM_LEASE_NONE, on request),
+         retention ends, and a command whose attempts are all cut short ends in
+         IDEM_EXHAUSTED.  Also where power goes every night: the time is written
+         in idle time, and when a new key finds no room.
      L3  A call that writes erases at most one sector, and none if idem_maintain
-         had its idle time.  A sector that fails may cost one more.  A boot's
-         first write, or one that finds no dead sector left, also erases what
-         was begun in vain before.
-     H1  "Exactly once" is not promised, by nature: an effect that is neither
-         harmless to repeat nor visible afterwards may happen once too often or
-         not at all when it is cut short.  IDEM_RECOVER is where you learn of
-         it, and where you look at the world.
-
-   Without config.storage the promises hold for one boot: after a restart what
-   was executed before is IDEM_EXECUTE again, unless the sender tells the age of
-   its command (>>full).  When not to use it: for agreement among several
-   devices; as access control (a key is a name, not a password); where commands
-   are idempotent by themselves ("set valve to 30 %") in any order.
-
-   >>answers   zero and up: the call did its job; below zero: it refused
-
-     result            changed?  do next
-     IDEM_OK           as asked  -
-     IDEM_EXECUTE      claimed   do it, then complete (or release)
-     IDEM_RECOVER      claimed   an earlier attempt was cut short: look at the
-                                 world, or do it again if that is harmless, then
-                                 complete; claim.attempt counts the attempts
-     IDEM_REPLAY       no        send the stored outcome that is in the reply
-     IDEM_BUSY         no        a live lease: the sender is to wait
-                                 reply.retry_after_ms
-     IDEM_MISMATCH     no        same key, other payload: refuse; the sender has
-                                 a bug, or is not who it says
-     IDEM_TOO_OLD      no        unknown, and older than memory reaches: refuse,
-                                 executing is unsafe
-     IDEM_EXHAUSTED    no        max_attempts attempts were cut short: refuse,
-                                 raise an alarm
-     IDEM_MORE         yes       idem_maintain has more to do
-     IDEM_RELEASED     yes       idem_run: not done, and given back; the sender
-                                 may try again, and that will be a first time
-     IDEM_E_ARG        no        a caller's mistake: NULL, a table that is not
-                                 open, a value out of range.  Or an empty key:
-                                 the sender's mistake, so not asserted
-     IDEM_E_TOO_LARGE  no        key, response or state over its limit; or the
-                                 buffer is too short, and the length is told
-     IDEM_E_FULL       no        no room, or the scope's quota is used up; try
-                                 after reply.retry_after_ms if that is not 0
-     IDEM_E_FENCED     no        the claim is not current: throw the result away
-     IDEM_E_NOT_FOUND  no        no such key, or no such outcome any more
-     IDEM_E_MEMORY     no        at open: too little, or misaligned
-     IDEM_E_LOCK       no        the lock hook refused, or the call came from
-                                 inside another; of a file, it is open already
-     IDEM_E_STORAGE    no        a storage callback failed, its value is in
-                                 table.storage_error.  Report nothing as done.
-                                 Repeat the call (after a failed sync open the
-                                 table again).  After a restart, what the call
-                                 began may be found done
-     IDEM_E_FORMAT     no        at open: the storage holds something else, as
-                                 idem_explain says: migrate it, or idem_format
-     IDEM_E_SPACE      no        at open: too few or too small sectors.  Later:
-                                 too many sectors fail for new claims, or tokens
-                                 are at their end (>>time); replay goes on, and
-                                 completion while a sector is left
-
-   >>replying   what to tell the sender (HTTP: the IETF's Idempotency-Key draft)
-
-     result             HTTP                CoAP   MQTT 5 reason code
-     executed, REPLAY   the outcome's own   2.04   0x00 success
-     IDEM_BUSY          409 + Retry-After   5.03   0x97 quota exceeded
-     IDEM_MISMATCH      422                 4.22   0x99 payload format invalid
-     IDEM_TOO_OLD       410                 4.12   0x83 implementation specific
-     IDEM_EXHAUSTED     500                 5.00   0x83
-     IDEM_RELEASED      503                 5.03   0x83
-     IDEM_E_FULL        503 + Retry-After   5.03   0x97
-     IDEM_E_STORAGE     503                 5.03   0x83
-     no key, too long   400                 4.00   0x83
-     other errors       500                 5.00   0x80 unspecified error
-
-   >>identity
-
-   A key is known by its scope and its bytes, compared in full.  The scope says
-   whose key it is (sender, topic, tenant); the empty scope is legal, the empty
-   key is not.  ("ab","c") and ("a","bc") are two keys.  Take the scope from
-   what the transport has proved, not what the message claims: quotas go by it.
-
-   The fingerprint is a 64-bit hash of the payload and its length, keyed unless
-   IDEM_HASH says otherwise.  It catches a key reused for another command
-   (IDEM_MISMATCH, answered before everything else that is said of a known key).
-   If two spellings of a payload mean the same, hash a canonical form yourself,
-   and give request.fingerprint (any value): idem_fingerprint_init/update/final
-   compute, piece by piece, what idem_begin computes from a payload.
-
-   config.secret is the key of the hashes: 16 bytes that nobody else knows and
-   no two devices share; neither half may be zero.  By IDEM_HASH they are:
-
-                     fingerprint, 64 bits         index hash, 32 bits
-     SipHash         2-4                          1-3, low half of its 64 bits
-     HalfSipHash     2-4, secret's first half     1-3, secret's last half
-     FNV-1a          64 bits, no secret           32 bits, no secret
-
-   The index hash is that of the scope, the key, and a byte: the scope's length.
-   With FNV-1a the payload's length, 8 bytes, is hashed too, behind the payload.
-
-   >>time
-
-   Every call that needs the time takes a millisecond tick, now_ms: a uint32_t
-   that may start anywhere and may wrap (after 49.7 days).  The table keeps its
-   own logical clock, and each call adds to it what the tick has advanced since
-   the call before.  A difference of half the tick's range or more is a step
-   back, and adds nothing:
-
-     up to 65.5 s    is waited out; the clock stands until the tick is again
-                     where it was.  So calls may overtake one another, with
-                     ticks read some time before
-     more            the tick was reset; the clock goes on with it, but does not
-                     count the way back up to where the tick was before
-
-   So a stopped, reset or backward tick lengthens leases and retentions, never
-   shortens them.  Call something at least every 24 days, or the time between is
-   not seen.  idem_elapse adds what the tick missed, over a restart too.
-
-     lease      covers [begin, begin + lease): in the millisecond in which it
-                ends it is over.  At most IDEM_LEASE_MAX (6.2 days), 0 is the
-                default, IDEM_LEASE_NONE never ends while this boot lasts.
-                A holder whose lease is over may still complete, renew or
-                release, until somebody takes over or the key is dropped; then
-                it is fenced.
-     retention  covers [start, start + retention) likewise.  It starts with the
-                completion; for a claim never completed, with the end of its
-                lease.  At most IDEM_RETENTION_MAX (30 days), 0 is the default.
-
-   With a journal the clock goes on, after a restart, from the newest time found
-   in it.  A restart ends all leases, so the retention of a key that it cut
-   short starts with it.  Every record has the time.  If none was written for an
-   eighth of the default retention, idem_maintain writes the time down; so does
-   a begin that answers IDEM_E_FULL, if the newest record is a minute old.  If
-   nothing was written for 40 days the clock stands until something is.
-
-   claim.token, the fencing token, is larger than that of every earlier claim:
-   since the opening, with a journal over restarts too.  Hand it to whatever
-   executes: a driver that refuses a token smaller than the largest it has seen
-   is safe from a holder that was suspended, overtaken, and wakes up late.
-   Without a journal tokens start at 1 in each boot: throw away the claims, and
-   what the driver has seen.  With one a token is the place where its claim was
-   written, in bytes since the storage was formatted.  Without IDEM_WIDE it has
-   32 bits: when 4 GB have been written (69 million commands of 62 bytes)
-   idem_begin answers IDEM_E_SPACE.
-
-   >>full
-
-   A table holds config.capacity keys, whatever the order in which they come
-   and go.  When all are live:
-
-     IDEM_REJECT (default)   a new key is answered IDEM_E_FULL.  Known keys are
-                             answered as ever, also those cut short.
-     IDEM_EVICT_OLDEST       the oldest completion makes room; never a claim,
-                             never an outcome that is owed (>>delivery).  The
-                             evicted key comes back as IDEM_EXECUTE: amnesia by
-                             choice; S2 and S4 hold under IDEM_REJECT.
-
-   With config.quota no scope has more live keys than that: over it, its new
-   keys are answered IDEM_E_FULL or, under eviction, cost its own oldest
-   finished key.  Without eviction, capacity must be at least commands a minute
-   x minutes of retention, or the table is full.
-
-   A request that tells its age (age_ms: how long ago the sender first sent it,
-   0 if it does not say) is answered IDEM_TOO_OLD if the key is unknown and
-   memory may once have held it: if the age is at least the retention that its
-   outcome would have, or goes back further than memory reaches.  Memory reaches
-   back to the newest completion that was evicted; and, without a journal or
-   with IDEM_EVICT_OLDEST, at most to the opening.  idem_horizon tells it.
-
-   >>delivery
-
-   An outcome completed with `confirm` set is owed to somebody.  idem_pending
-   lists what is owed, oldest first, until idem_delivered(claim) says that the
-   result arrived: a queue of results, sent at least once under the same key
-   (the outbox of examples/patterns.c).  Such outcomes are not evicted.  At the
-   end of their retention they are dropped, and counted in stats.undelivered.
-
-   >>durable
-
-   Give the table a storage (config.storage; or IDEM_FILE_STORAGE, a file on a
-   POSIX system), size its memory with IDEM_JOURNAL_MEMORY_SIZE, and what it
-   knows survives.  All of a key stays in RAM; the storage only tells how it
-   came to be, and is read at idem_open alone.  Blank storage is taken as it is,
-   and written first when the first command comes.  What is neither blank nor
-   this journal is IDEM_E_FORMAT, and only idem_format overwrites it.
-
-     when the call returns    durable is
-     idem_begin, a claim      the claim.  So a restart during the effect is
-                              IDEM_RECOVER afterwards, never IDEM_EXECUTE
-     idem_complete            outcome, application state, and that delivery is
-                              owed: one record, all or nothing
-     idem_release, _forget,   that
-     _delivered
-     idem_begin, _delivered,  nothing (but the time, >>time); after a restart a
-     other answers            new sector, if the answer relies on the newest
-                              record of the boot before
-     all others               nothing
-
-   IDEM_BATCH: the same becomes durable together, with the next idem_sync:
-   execute what was claimed after one, answer what was completed after another.
-   volatile_claims: claims are not written at all, outcomes are.  Half the wear;
-   but what a restart cuts short is IDEM_EXECUTE again (or what was known of the
-   key before, if that is still retained): S4 is given up for that alone.
-
-   Call idem_maintain when there is nothing else to do, until it answers
-   IDEM_OK.  It does ahead what commands would wait for: erases, carries out of
-   the oldest sectors, writes down the time.  A boot that writes nothing costs
-   nothing; its first write is a new sector, and waits for the erase.
-
-   Wear is even, for the sectors are used in turn.  A command of 16-byte key and
-   response takes 63 bytes of flash with granules of 1, 73 of 8, 81 of 16.
-   idem_open refuses, with IDEM_E_SPACE, storage in which the configured keys do
-   not fit whatever comes: it asks for IDEM_SECTORS, which compiles to a
-   constant, one and a half times the sectors that the keys fill, and four.  A
-   sector holds a header and four of the longest records at least; so EEPROM and
-   FRAM are enough from 2 KB (a short key) or 4 KB on: tests/FIGURES.md.
-
-   A place that fails is passed over, and tried again a round later.  After a
-   failed sync nothing is written any more until the table is opened again.
-
-   What may change between boots: capacity, key_max, response_max and state_max;
-   but what is stored and does not fit them any more is lost, as if it were
-   damaged.  What is stored keeps its retention.  What was evicted is not
-   stored: after a change to IDEM_REJECT it is not answered IDEM_TOO_OLD.  What
-   may not (IDEM_E_FORMAT): secret, IDEM_HASH, prog_size, erased, the sectors.
-
-   >>porting
-
-   Ready ones, and a test for yours (check.h), are in examples/port.  dst and
-   src are aligned to nothing, and good during the call only.
-
-   read    any bytes inside the storage; none is ever asked for 0 bytes.
-   prog    whole granules inside one sector; where there is an erase, ones that
-           are erased.  They may cross the end of a page of the chip: then it is
-           for prog to program each part.  When it returns 0 they are there for
-           good; or if there is a sync, from then on.  Not always upwards: a
-           sector's header is programmed after the bytes behind it.
-   erase   one sector.  NULL for EEPROM, FRAM and files, where programming
-           replaces.  If `erasing` is given erase only starts it; read and prog
-           in other sectors may come while it goes on, and must wait, or suspend
-           it, where the flash needs that.
-   sync    makes durable what was programmed; NULL if there is no cache.  What
-           idem_open reads it takes for durable: sync a cache that outlives a
-           restart before.
-   erased  what an erased byte reads as; without erase, what a sector is filled
-           with before it is used again (idem_file: 0).
-
-   prog_size, the granule, is the smallest unit that may be programmed once: 8
-   on a STM32L4, 16 on a STM32U5 or H5, 1 on most SPI NOR; what littlefs would
-   be given.  Reading a granule whose programming was cut short may fail (ECC):
-   the callback says so, and that is all.  It may also read as anything.  verify
-   reads back what was programmed: for flash that does not tell that it failed.
-   If power goes in the very first erase of blank flash with ECC, nothing may be
-   found and reading fails: IDEM_E_STORAGE at each boot; idem_format helps.
-
-   >>format   version 2; little-endian; G(n) is n rounded up to granules
-
-   Sectors are numbered by a sequence, from 1 on; the one of sequence s stands
-   in place s modulo sector_count.  The newest is the head, which is written to;
-   one is dead if nothing in it is needed.  Here of 8 the head is 21:
-
-     place       0     1     2     3     4     5     6     7
-     sequence   16    17    18    19    20   [21]   14    15
-                ======  needed  ==================  dead  dead
-                tail = 16, told by 21; 14 and 15 are erased next
-
-     sector   0        header
-              G(48)    what was carried (written again, out of an old sector),
-                       the seal, the other records: each from a granule on, the
-                       last granule filled up with erased bytes
-
-     header   0   4    "idem"
-              4   1    2, the version
-              5   1    hash: 1 SipHash, 2 HalfSipHash, 3 FNV-1a
-              6   2    prog_size
-              8   3    sector_size
-              11  1    erased
-              12  2    sector_count
-              14  2    sum of the other 23 pairs of bytes, modulo 2^16
-              16  4    sequence
-              20  2    back to the tail, the oldest sector needed, in sequences
-              22  2    back to the newest older sector that counts; 0: none
-              24  3    where the records of that one end
-              27  1    1: the first header of a boot; else 0
-              28  4    where the carried records here end
-              32  4    logical ms; in the first of a boot, when that began
-              36  4    retention that records have which do not tell it, ms
-              40  2    length of a response likewise
-              42  2    upper half of the logical ms until which unknown keys may
-                       be lost ones: only if that (x 65536) is after the time
-              44  4    check
-
-     record   1        0x80, and added: status (0 the slot is empty, or with no
-                       slot the time alone; 1 with a key claimed, without one
-                       delivered; finished: 2 completed, 3 failed), 4 delivery
-                       is owed, 8 has a key, 0x10 cut short by a restart, 0x20
-                       has state, 0x40 all before it was durable
-              1        0x80 carried; and which of the numbers marked * are
-                       there, in this order: 1 code, 2 response, 4 scope ...
-              varint   slot, from 1 on; 0: none
-              varint   ms since the record before, the first since the time in
-                       the header
-     finished, or with a key:
-              varint*  code, its 32 bits as they are (else 0); length of the
-                       response, in a claim what it reserves (else the header's)
-     with a key:
-              varint*  length of the scope (else 0); attempts (else 1);
-                       retention (else as the header has it); low half of the
-                       token (else that of this place); ms from the completion,
-                       or the restart that cut it short, to the record (else 0)
-              varint   length of the key
-              8        fingerprint
-              ...      scope, key
-     state    varint   length, then the state
-     finished ...      response
-              4        check
-
-   A varint has seven bits in a byte, the lowest first, and 0x80 in all but its
-   last.  The token of a claim is where it was first written: sequence x
-   sector_size + offset.  The seal is a record of the time, 12 bytes at most.
-
-   The check is the index hash (>>identity) that has as its scope 8 bytes, the
-   sequence and the offset in the sector XORed with the shape, 4 bytes each (in
-   a header 0 and the shape); and as its key all bytes before it (in a header
-   with a sum of 0; the sum is made last, over the check too).  The shape is the
-   index hash of the first 16 bytes of a header, with a sum of 0, as the scope,
-   and the secret's first 8 bytes as the key.  A finished record without a key
-   has the low half of its claim's token x 65536 XORed into the check.
-
-   >>recovery   what makes a power cut harmless
-
-   A turn makes a new head: it erases the next place, carries into it what is
-   due, writes the header, then the seal.  The record that wanted it follows.
-
-     power goes in      what the next opening finds
-     erase, carrying    no header: the head before, whole
-     header             none, or one without a seal: likewise
-     seal, record       the seal or not.  With it the new head counts, and
-                        replaces in one step what it made dead, the end of the
-                        head before, and its newest record, if that was in doubt
-
-     R1  A slot is what its last full record (one with a key) says, and the
-         changes after that.  A key that comes in another slot empties the old.
-     R2  A sector counts from its seal on.  A header alone may be torn: nothing
-         relies on it, and it is erased before its sequence is used again.
-     R3  (J3 in the code)  Nothing is appended behind doubt: a boot's first
-         record goes to a new sector.  What the newest record of the boot before
-         says is carried there, in full, last; an answer that relies on it comes
-         after that.
-     R4  (J2)  Two sectors behind the head are dead, three before a turn:
-         whichever of the newest a boot takes as head, all it needs is there.
-     R5  (J4)  Carrying is put off as long as it can be: what needs a sector, or
-         an older one, fits into the heads begun before its place is erased.
-
-   Reading.  A header counts if its check holds, or does when one bit is flipped
-   and at most one bit of "idem" is wrong; and if it is in its place.  The head
-   is the newest whose sector has, behind the carried records, one that
-   validates.  From its tail on all sectors are read, each up to the end that
-   the next header states for it.  One that the next header passes over (it
-   names an older one) is not read.  What does not validate, and a record whose
-   mark "carried" does not suit its place, is passed over granule by granule.
-   An outcome for a slot that is finished tells nothing, nor does one whose slot
-   is empty; of that only the low half of the check can be verified.  All claims
-   are cut short at the first header of a boot, at its time, and at the end.
-
-   It is a loss, with doubt for one default retention from the newest time, if
-     - what was passed over stands before the end of the carried records, before
-       a record that says that all before it was durable, or before a stated end
-     - with IDEM_EACH, one longest record or more behind the head's last, a
-       granule begins with a byte that is not erased.  The longest has 41 +
-       key_max + response_max + state_max bytes, and the varints of capacity,
-       response_max, state_max and twice of key_max, in whole granules
-     - a header is named and not there, but for what the tail's header names
-     - in one of the next two places, with the sequence that would stand there,
-       a record validates that tells of a slot and was not carried: its header
-       is damaged.  The defaults of the configuration stand for what that tells
-
-   Tears that always read the same are survived in any number, one after the
-   other.  Of those that read well at one boot and not at another, two in a row
-   may cost the head that both were in; then a loss is told.
-
-   Storage is blank if no header counts and all is erased; but places 1 to 3, in
-   which the first heads are begun, may have anything but a header of version 1,
-   or one whose sum is right.
-
-   >>memory
-
-   IDEM_MEMORY_SIZE(capacity, key_max, response_max, state_max) is a constant
-   expression, a multiple of 4, for a static array of uint32_t.  Per key:
-
-       key_max + response_max     as they are, together rounded up to 4
-       30   fingerprint, code, lengths, time, retention, token, attempts, state
-       10   finding it: two index words, a hash, two links (IDEM_WIDE: 26)
-
-   IDEM_JOURNAL_MEMORY_SIZE(.., prog_size), with a journal: 4 bytes a key and
-   96 more, and a buffer of one record, larger with what is left over.  The
-   table itself takes 160 bytes on a 32-bit machine.  It may be moved while no
-   call is under way; the memory, and what config points to, may not.
-
-   Bounds, with n = capacity.  A lookup looks at the words from the key's home
-   to the next empty one: 2 or 3 on average, at worst n.  No lock while hashing.
-
-     begin, known key     one lookup, one comparison, one copy of the response
-     begin, new key       one lookup.  The oldest completion is dropped if it is
-                          over.  With a quota, or if then no slot is free and
-                          something younger may be over, a look at all n slots.
-                          To evict, what is owed is stepped over
-     the others           no lookup or one; next, pending: n slots at worst
-     maintain             64 slots, each at most one removal: a lookup's words
-     open                 clears all the memory; with a journal reads the
-                          headers, again for each that has no seal, and what the
-                          head needs once; blank storage, all of it.  An outcome
-                          that was carried may be moved past all others: n x n
-     any that writes      with a journal one program; in a turn an erase, the
-                          header, the seal, as much carrying as goes into one
-                          sector, and if it is not certain that nothing is due a
-                          look at n numbers of four bytes, twice.  A place that
-                          fails costs a turn more, and see L3
-     any that is told     a look at all n slots, each at most one removal, for
-     the time, elapse     every 2^28 ms (3.1 days) that the clock advances: at
-                          most 8 times in one call, 16 in idem_elapse
-
-   >>options   default; effect.  Seen by the file with the code, or every file
-
-     IDEM_STATIC           not set; all functions static, a private copy
-     IDEM_API              extern; linkage of the public functions.  Every file
-     IDEM_ASSERT(x)        nothing; called for a caller's mistakes (which are
-                           refused all the same) and broken invariants
-     IDEM_DEBUG            not set; every call but idem_open hands the result of
-                           idem_check to IDEM_ASSERT.  Slow
-     IDEM_WIDE             1 on 64-bit machines, else 0; slot numbers of 32 bits
-                           for up to 16,777,215 keys, else of 16 for up to
-                           32,767.  Every file: IDEM_MEMORY_SIZE depends on it
-     IDEM_HASH             IDEM_HASH_SIPHASH on 64-bit machines, else
-                           IDEM_HASH_HALFSIPHASH; or IDEM_HASH_FNV, unkeyed, for
-                           links on which nobody is hostile
-     IDEM_NO_JOURNAL       not set; no journal, config.storage is not looked at
-     IDEM_FILE_STORAGE     not set; declares idem_file, storage in a file of a
-                           POSIX system.  Every file that uses it; before its
-                           first #include the one with the implementation says
-                           #define _POSIX_C_SOURCE 200809L (32-bit systems, for
-                           2 GB and more: _FILE_OFFSET_BITS 64 too)
-     IDEM_MEMCPY, IDEM_MEMSET, IDEM_MEMCMP
-                           those of <string.h>; define all three or none
-
-   >>concurrency
-
-   Without hooks a table belongs to one thread, or to code that an interrupt
-   does not enter twice.  With config.lock and config.unlock every call holds
-   the lock while it looks at anything that can change, for a bounded time
-   (>>memory), and runs none of your code meanwhile but the storage's; idem_run
-   lets go of it while your handler executes.  idem_check does not take it.
-
-   lock returns 0 when it is held, else the call is refused with IDEM_E_LOCK; so
-   is a call from inside another, if the hook lets the same thread in twice.  A
-   mutex that waits for its own thread would wait for ever: use one that tells
-   (PTHREAD_MUTEX_ERRORCHECK), or a limit.  The hooks must not call the table.
-
-   >>patterns
-
-     - A command that resets the device (reboot, update): complete, and answer,
-       before the effect; after it, the reset cuts every attempt short.
-     - Emergency stop: do not deduplicate.  Stopping twice is harmless, and
-       refusing to stop because a table is full is not.
-     - A long operation renews its lease while it runs, and stops when that
-       answers IDEM_E_FENCED.
-     - An effect that can be seen afterwards: on IDEM_RECOVER look first, and if
-       it has happened, complete without doing it again.
-     - An effect that is the application's own state (a total, a counter): give
-       the new state to idem_complete as outcome.state.  State and outcome are
-       one: on IDEM_RECOVER the effect has not happened.  Each completion
-       replaces all of it: no other command between reading and completing.
-     - A transient failure (the sensor did not answer): release, and a retry is
-       new.  A final one (no such valve): complete with `failed`: replayed.
+         had its idle time; one more if one fails.  A boot's first write, or one
+         without a dead sector left, also erases what was begun in vain before.
+     H1  "Exactly once" is not promised.  If an effect is cut short, and is
+         neither harmless to repeat nor visible afterwards, it may happen once
+         too often or not at all.  IDEM_RECOVER tells you; look at the world.
+
+   Without config.storage they hold for one boot: then what was executed before
+   is IDEM_EXECUTE again, unless the sender tells its age.  Do not use it where
+   several devices must agree, nor for access control (a key is no password).
+
+   >>words     in the code
+
+   A slot is one key's place; the index finds it; home is where a search begins.
+   Live: a lease that has not ended, a key that is not due; over: the opposite.
+   Due: when a key is dropped if nothing happens; of what needs an old sector,
+   that it must be carried now.  Sweep: look at every slot.  Order: the
+   outcomes, the oldest first.  Head: the sector that is written to.  Dead: a
+   sector in which nothing is needed.  Turn: begin a new head.  Carry: write in
+   it again what is needed.  Seal: the record behind a header that makes its
+   sector count.  Loss: damage in which something acknowledged may have been.
+   In doubt: storage that a cut may have left half done; a table, after a loss,
+   while unknown keys may be lost ones.
 */
 
 /* ===========================================================================
@@ -609,30 +540,51 @@
 
 #define IDEM_VERSION 0x000100                       /* 0.1.0, a byte a number */
 
-#ifndef IDEM_WIDE
-#if UINTPTR_MAX > 0xFFFFFFFFu
-#define IDEM_WIDE 1
-#else
-#define IDEM_WIDE 0
-#endif
-#endif
-
 #define IDEM_HASH_SIPHASH     1
 #define IDEM_HASH_HALFSIPHASH 2
 #define IDEM_HASH_FNV         3
 
-#ifndef IDEM_HASH
 #if UINTPTR_MAX > 0xFFFFFFFFu
-#define IDEM_HASH IDEM_HASH_SIPHASH
+#define IDEMI_WIDE_HERE 1
+#define IDEMI_HASH_HERE IDEM_HASH_SIPHASH
 #else
-#define IDEM_HASH IDEM_HASH_HALFSIPHASH
+#define IDEMI_WIDE_HERE 0
+#define IDEMI_HASH_HERE IDEM_HASH_HALFSIPHASH
 #endif
+
+#ifndef IDEM_WIDE
+#define IDEM_WIDE IDEMI_WIDE_HERE
+#endif
+
+#ifndef IDEM_HASH
+#define IDEM_HASH IDEMI_HASH_HERE
 #endif
 
 #if IDEM_HASH != IDEM_HASH_SIPHASH && IDEM_HASH != IDEM_HASH_HALFSIPHASH && \
     IDEM_HASH != IDEM_HASH_FNV
 #error "IDEM_HASH: IDEM_HASH_SIPHASH, IDEM_HASH_HALFSIPHASH or IDEM_HASH_FNV"
 #endif
+
+/* Two options change structs, so files that differ in them must not meet in one
+   program.  To the linker the functions with which a file gets its tables,
+   claims and fingerprints are named by the options: idem_open_wide_siphash. */
+#if IDEM_WIDE
+#define IDEMI_NAMED(name, hash) idem_##name##_wide_##hash
+#else
+#define IDEMI_NAMED(name, hash) idem_##name##_narrow_##hash
+#endif
+#if IDEM_HASH == IDEM_HASH_SIPHASH
+#define IDEMI_NAME(name) IDEMI_NAMED(name, siphash)
+#elif IDEM_HASH == IDEM_HASH_HALFSIPHASH
+#define IDEMI_NAME(name) IDEMI_NAMED(name, halfsiphash)
+#else
+#define IDEMI_NAME(name) IDEMI_NAMED(name, fnv)
+#endif
+#define idem_open IDEMI_NAME(open)
+#define idem_format IDEMI_NAME(format)
+#define idem_begin IDEMI_NAME(begin)
+#define idem_run IDEMI_NAME(run)
+#define idem_fingerprint_init IDEMI_NAME(fingerprint_init)
 
 #ifndef IDEM_API
 #ifdef IDEM_STATIC
@@ -699,6 +651,13 @@ enum {
     IDEM_BATCH = 1              /* from the next idem_sync on */
 };
 
+/* idem_config.senders */
+#ifdef IDEM_NO_SENDERS
+#define IDEM_SENDERS_MAX   UINT32_C(0)
+#else
+#define IDEM_SENDERS_MAX   UINT32_C(32767)
+#endif
+
 #define IDEM_LEASE_NONE    UINT32_C(0xFFFFFFFF)   /* never ends in this boot */
 #define IDEM_LEASE_MAX     UINT32_C(0x20000000)   /* ms: 6.2 days */
 #define IDEM_RETENTION_MAX UINT32_C(2592000000)   /* ms: 30 days */
@@ -746,7 +705,7 @@ typedef struct idem_storage {
    Zero is the safe default of every field that does not say "no default". */
 typedef struct idem_config {
     uint32_t capacity;      /* keys, 1 .. IDEM_CAPACITY_MAX; no default */
-    uint8_t  key_max;       /* bytes of scope and key together, 1 .. 255;
+    uint16_t key_max;       /* bytes of scope and key together, 1 .. 255;
                                no default */
     uint16_t response_max;  /* bytes of the longest response, may be 0 */
     uint16_t state_max;     /* bytes of application state, may be 0 */
@@ -757,10 +716,14 @@ typedef struct idem_config {
                                IDEM_LEASE_NONE; 0: 30 s */
     uint32_t retention_ms;  /* default retention: 1 .. IDEM_RETENTION_MAX;
                                0: 24 h */
-    uint8_t  max_attempts;  /* claims granted on a key before it is
-                               IDEM_EXHAUSTED, the first included; 0: 3 */
+    uint16_t max_attempts;  /* claims granted on a key before it is
+                               IDEM_EXHAUSTED, the first included, up to 255;
+                               0: 3 */
     uint8_t  full;          /* IDEM_REJECT or IDEM_EVICT_OLDEST */
-    uint32_t quota;         /* live keys of one scope; 0: capacity */
+    uint32_t senders;       /* scopes of which account is kept, up to
+                               IDEM_SENDERS_MAX; 0: none (>>senders) */
+    uint32_t quota;         /* live keys of one scope, if there are senders;
+                               0: capacity */
     uint8_t  durability;    /* IDEM_EACH or IDEM_BATCH */
     uint8_t  volatile_claims;   /* not 0: claims are not written; gives up S4
                                    for attempts that a restart cuts short, and
@@ -775,8 +738,10 @@ typedef struct idem_config {
 typedef struct idem_request {
     const void *scope;          /* whose key; may be empty */
     size_t      scope_len;
-    const void *key;            /* at least one byte */
-    size_t      key_len;
+    const void *key;            /* at least one byte; none if there is a */
+    size_t      key_len;        /* sequence */
+    uint32_t    epoch;          /* with a sequence, which then is the key: */
+    uint32_t    sequence;       /* 1 and up; 0: none (>>senders) */
     const void *payload;        /* hashed, not kept; may be empty */
     size_t      payload_len;
     uint64_t    fingerprint;    /* instead of the payload, if */
@@ -823,14 +788,17 @@ typedef struct idem_outcome {
     uint8_t     confirm;        /* not 0: owed until idem_delivered */
 } idem_outcome;
 
-/* One key, looked at.  Set id and id_size; zero the struct before the first
-   idem_next or idem_pending.  The claim of a key in progress is not told. */
+/* One key, looked at.  Set id and id_size, zero the rest before the first
+   idem_next or idem_pending.  The claim of a key in progress is not told, but
+   for its slot. */
 typedef struct idem_entry {
     void    *id;                /* in: where scope and key go, one after the
                                    other, if both fit; may be NULL */
     size_t   id_size;           /* in: bytes there */
     size_t   scope_len;
-    size_t   key_len;
+    size_t   key_len;           /* 0: it is a number, of 8 bytes in id, and: */
+    uint32_t epoch;
+    uint32_t sequence;          /* 0: it is none */
     uint64_t fingerprint;
     int      status;            /* IDEM_IN_PROGRESS, _COMPLETED, _FAILED */
     int32_t  code;              /* finished: outcome.code */
@@ -841,7 +809,6 @@ typedef struct idem_entry {
     uint32_t attempts;          /* claims granted on the key */
     int      undelivered;       /* 1: confirm was set, delivery is owed */
     idem_claim claim;           /* finished: names the outcome */
-    uint32_t cursor;            /* where idem_next goes on */
 } idem_entry;
 
 /* A slot: what is kept of a key.  Scope and key follow it, then the response
@@ -855,11 +822,23 @@ typedef struct idem_slot {
     int32_t  code;
     uint16_t response_len;      /* in progress: what is reserved */
     uint8_t  scope_len;
-    uint8_t  key_len;
+    uint8_t  key_len;           /* 0: a number, of 8 bytes */
     uint8_t  state;             /* 0: free; status, flags (>>slots) */
     uint8_t  attempts;
     idem_number hash;           /* of scope and key, as the index knows it */
 } idem_slot;
+
+/* A sender's account (>>senders) */
+typedef struct idem_sender {
+    uint32_t name[2];           /* keyed hash of its scope, low word, high word;
+                                   0: was never used */
+    uint32_t floor[2];          /* sequence, epoch: lower numbers are refused */
+    uint32_t reach;             /* as in idem_table, but its own */
+    idem_number live;           /* its slots in use */
+    unsigned used : 15;         /* upper bits of the clock at its last claim */
+    unsigned unsure : 1;        /* what told of the floor may, after a restart,
+                                   tell of it no more */
+} idem_sender;
 
 /* A slot's neighbours in the order of completion (>>order), as slot numbers */
 typedef struct idem_link {
@@ -896,6 +875,8 @@ typedef struct idem_stats {
     uint32_t lost;              /* stretches of storage found damaged in which
                                    something acknowledged may have been */
     uint32_t retired;           /* places that failed, and were passed over */
+    uint32_t crowded;           /* senders refused, or forgotten for another,
+                                   as all accounts were in use */
     uint32_t answers[IDEM_EXHAUSTED + 1];  /* of idem_begin, by result >= 0 */
 } idem_stats;
 
@@ -906,8 +887,9 @@ typedef struct idem_usual {
     uint32_t response_max;
 } idem_usual;
 
-/* All there is to know of a journal.  Behind it are, for each slot and the
-   state, the sequence of the oldest sector needed for it, and a buffer. */
+/* All there is to know of a journal.  Behind it are, for each slot, the state
+   and each sender, the sequence of the oldest sector needed for it, and a
+   buffer. */
 typedef struct idem_journal {
     uint8_t  opened;            /* 1: a head of this boot counts */
     uint8_t  closed;            /* 1: the head takes no more records */
@@ -917,13 +899,15 @@ typedef struct idem_journal {
     uint8_t  synced;            /* 1: all that was programmed is durable */
     uint8_t  broken;            /* 1: a sync failed, nothing is believed */
     uint8_t  in_doubt;          /* 1: unknown keys may be lost ones until: */
-    uint8_t  newest_state;      /* IDEMI_HAS_STATE if the newest record has */
+    uint8_t  newest_is;         /* IDEMI_HAS_STATE if the newest record has;
+                                   what its slot was, if its key is over */
     uint16_t sector_count, granule;         /* those of the storage */
     uint16_t head_keys;         /* keys that can be carried into a head */
     uint16_t state_keys;        /* as much as so many keys the state takes */
     uint32_t sector_size;
     uint32_t doubt;             /* logical ms */
-    uint32_t newest;            /* slot of the record to be confirmed */
+    uint32_t newest;            /* what the record to be confirmed is of: slot,
+                                   state or nothing, sender */
     uint32_t head;              /* sequence of the head; 0: none counts yet */
     uint32_t end;               /* where its records end */
     uint32_t sequence;          /* of the newest sector begun, head or not */
@@ -941,8 +925,19 @@ typedef struct idem_journal {
     uint32_t window, have;      /* opening: what is in the buffer of a sector */
 } idem_journal;
 
-/* A table.  Any number may be open.  No pointer into itself: it may be moved
-   while no call is under way. */
+/* In C++ a class that has one of these cannot be copied or moved: the pointers
+   in it would still lead to the memory, configuration and file of the old. */
+#ifdef __cplusplus
+#define IDEMI_STAYS(type)                                                      \
+    type() = default;                                                          \
+    type(const type &) = delete;                                               \
+    type &operator=(const type &) = delete;
+#else
+#define IDEMI_STAYS(type)
+#endif
+
+/* A table.  Any number may be open.  No pointer into itself: in C it may be
+   moved while no call is under way. */
 typedef struct idem_table {
     uint32_t magic;             /* marks an open table */
     uint8_t  inside;            /* 1: a call is under way */
@@ -970,13 +965,14 @@ typedef struct idem_table {
     uint32_t pending;           /* of them: delivery owed; promised */
     idem_token token;           /* last one granted */
     uint32_t reach;             /* logical ms: what was completed by then may
-                                   be forgotten */
+                                   be forgotten, of who has no account */
     idem_stats stats;           /* promised */
     size_t   needed;            /* after IDEM_E_MEMORY, bytes of memory that
                                    would do; after IDEM_E_SPACE from idem_open,
                                    sectors (0: none would); promised */
     int      storage_error;     /* what a storage callback returned last that
                                    was not 0; promised */
+    IDEMI_STAYS(idem_table)
 } idem_table;
 
 /* A fingerprint that is being made.  No pointer into itself: may be copied,
@@ -999,15 +995,16 @@ typedef struct idem_fingerprint_state {
     uint8_t  strong;            /* 1: 64 bits; else 32, with fewer rounds */
 } idem_fingerprint_state;
 
-/* Bytes of memory for a table: a constant expression, a multiple of 4. */
+/* Bytes of memory for a table: a constant expression, a multiple of 4.  It is
+   sizeof(char), 1, that makes it a size_t: compilers warn of casts in C++. */
 #define IDEMI_ROUND4(n) (((n) + 3u) / 4u * 4u)
 #define IDEMI_SLOT_SIZE(key_max, response_max)                                 \
     (sizeof(idem_slot) +                                                       \
-     IDEMI_ROUND4(UINT32_C(0) + (size_t)(key_max) + (response_max)))
+     IDEMI_ROUND4(UINT32_C(0) + (key_max) * sizeof(char) + (response_max)))
 #define IDEM_MEMORY_SIZE(capacity, key_max, response_max, state_max)           \
-    ((size_t)(capacity) * IDEMI_SLOT_SIZE(key_max, response_max) +             \
-     IDEMI_ROUND4(((size_t)(capacity) + 1u) * sizeof(idem_link)) +             \
-     IDEMI_ROUND4((size_t)(capacity) * IDEMI_WORDS * sizeof(idem_word)) +      \
+    ((capacity) * IDEMI_SLOT_SIZE(key_max, response_max) +                     \
+     IDEMI_ROUND4(((capacity) + sizeof(char)) * sizeof(idem_link)) +           \
+     IDEMI_ROUND4((capacity) * sizeof(idem_word) * IDEMI_WORDS) +              \
      IDEMI_ROUND4(state_max))
 
 /* The same for a table with storage.  More makes opening faster: what is left
@@ -1016,13 +1013,17 @@ typedef struct idem_fingerprint_state {
                                  prog_size)                                    \
     (IDEM_MEMORY_SIZE(capacity, key_max, response_max, state_max) +            \
      IDEMI_ROUND4(sizeof(idem_journal)) +                                      \
-     4u * ((size_t)(capacity) + 1u) +                                          \
+     4u * ((capacity) + sizeof(char)) +                                        \
      IDEMI_ROUND4(IDEMI_RECORD_MAX(capacity, key_max, response_max, state_max, \
                                    prog_size)))
 
+/* The bytes that senders take, to be added to either. */
+#define IDEM_SENDERS_MEMORY_SIZE(senders)                                      \
+    ((senders) * (sizeof(idem_sender) + sizeof(uint32_t)))
+
 /* The sectors that such a table's storage must have, at least: a constant
-   expression.  0 if their size will not do: a header and four of the longest
-   records must fit. */
+   expression; a sender counts as a key more.  0 if their size will not do: a
+   header and four of the longest records must fit. */
 #define IDEM_SECTORS(capacity, key_max, response_max, state_max, sector_size,  \
                      prog_size)                                                \
     IDEMI_SECTORS(capacity, sector_size, prog_size,                            \
@@ -1079,6 +1080,28 @@ typedef struct idem_fingerprint_state {
    a table may answer IDEM_E_ARG (NULL where it is not allowed, a table that is
    not open) and IDEM_E_LOCK; then nothing changed, the clock included (idem_run
    says what else).  Apart from these, only the results named can come.
+
+   Bounds, n = capacity.  A lookup reads 2 or 3 words on average, at worst n:
+
+     begin, known key     one lookup, one comparison, one copy of the response
+     begin, new key       one lookup; all n slots if no slot is free, or the
+                          quota is used up, and something may be over, or to
+                          find what can be evicted
+     .. with senders      also a look at all accounts: two for each new key, one
+                          for each that leaves, and for each call on the claim
+                          of a number.  A refused key reads no storage
+     the others           one lookup or none; next, pending: n slots at worst
+     maintain             64 slots, each at most one removal: a lookup's words
+     open                 clears all memory; with a journal reads the headers,
+                          again those without a seal, and what the head needs;
+                          or all of blank storage.  The place of an outcome that
+                          was carried is sought among those of its sector
+     any that writes      one program; in a turn one erase, the header, the
+                          seal, carrying as fits into a sector, and two looks at
+                          n numbers.  A failed sector: one turn more
+     any with a time      all n slots for every 3.1 days that the clock
+                          advances, at most 8 times in one call, 16 in
+                          idem_elapse
    ------------------------------------------------------------------------ */
 
 /* Opens a table in `memory` (aligned as uint32_t, for size bytes; see
@@ -1216,19 +1239,19 @@ IDEM_API int idem_elapse(idem_table *table, uint32_t off_ms);
      IDEM_OK, IDEM_E_NOT_FOUND
      IDEM_E_ARG         key empty, NULL with a length
      IDEM_E_TOO_LARGE   over key_max
-   *entry is set, but for cursor, on IDEM_OK only. */
+   *entry is set on IDEM_OK only. */
 IDEM_API int idem_find(idem_table *table, idem_entry *entry,
                        const idem_request *request, uint32_t now_ms);
 
-/* The next key, in no useful order; a key that comes or goes meanwhile may be
-   seen or not.
-     IDEM_OK, IDEM_E_NOT_FOUND (there are no more) */
+/* The next key after the one that *entry holds, from the call before or from
+   idem_find; the first, if *entry is zeroed but for id.  In no useful order; a
+   key that comes or goes meanwhile may be seen or not.
+     IDEM_OK, IDEM_E_NOT_FOUND (there are no more; *entry stays as it is) */
 IDEM_API int idem_next(idem_table *table, idem_entry *entry, uint32_t now_ms);
 
-/* The next undelivered outcome, the oldest completion first, after the one
-   that *entry holds from the call before; from the start if it is zeroed, or
-   that outcome is no more.
-     IDEM_OK, IDEM_E_NOT_FOUND (there are no more) */
+/* The same of outcomes that are owed, the oldest completion first.  Goes on
+   from the first if what *entry holds is not finished, or is no more.
+     IDEM_OK, IDEM_E_NOT_FOUND */
 IDEM_API int idem_pending(idem_table *table, idem_entry *entry,
                           uint32_t now_ms);
 
@@ -1270,14 +1293,20 @@ IDEM_API int idem_forget(idem_table *table, const idem_request *request,
 IDEM_API int idem_horizon(idem_table *table, uint32_t *horizon_ms,
                           uint32_t now_ms);
 
-/* A result in words, never NULL. */
+/* How long unknown keys are still answered IDEM_RECOVER, for they may be lost
+   ones; 0: they are not, nothing is in doubt.
+     IDEM_OK */
+IDEM_API int idem_doubt(idem_table *table, uint32_t *left_ms, uint32_t now_ms);
+
+/* A result in words, never NULL.  An AVR has all words in RAM: 720 bytes if
+   this is called, 1,260 for idem_explain. */
 IDEM_API const char *idem_text(int result);
 
 /* In words, what is wrong with a configuration: which field, and what it may
    be; or which of them the journal in its storage was not written with.  NULL
    if idem_open would take both.  Reads all of the storage at worst, changes
    nothing; a function of its own, so that its words are linked only where it is
-   called.  Takes 350 bytes of stack. */
+   called.  Takes 300 bytes of stack. */
 IDEM_API const char *idem_explain(const idem_config *config);
 
 /* Verifies every invariant of the table; 0, or the number of the first that is
@@ -1293,6 +1322,80 @@ IDEM_API void idem_fingerprint_update(idem_fingerprint_state *state,
                                       const void *data, size_t len);
 IDEM_API uint64_t idem_fingerprint_final(idem_fingerprint_state *state);
 
+/* Keys as they arrive: from the text of a message, which need not end with 0,
+   to the bytes of a key.  Pure; key may be where the text is.
+     IDEM_OK
+     IDEM_E_ARG         the text is not such a key: the sender's mistake, so not
+                        asserted; or NULL
+     IDEM_E_TOO_LARGE   it is one, but longer than said here, or than *key_len
+   Where there is a key_len it holds the size of `key`, and is set to the key's
+   length, also if that is too large: not to be used then; or to 0 if the text
+   is not such a key.  A call that fails does not touch key.
+
+   uuid   16 bytes out of 36 characters, 8-4-4-4-12 hexadecimal digits in either
+          case, of any version.  The nil UUID is refused, unless nil_too is not
+          0: a sender that forgot to make one sends that.
+   ulid   16 bytes out of 26 of Crockford's base 32, in either case; I, L, O and
+          U are no digits.  Over 7ZZZZZZZZZZZZZZZZZZZZZZZZZ is too large.
+   http   out of the value of an Idempotency-Key field, 255 bytes at most: one
+          string of RFC 9651 (8941), with spaces around it, and nothing else: no
+          parameters, token, list, empty string.
+   hex    out of an even number of hexadecimal digits in either case, not 0. */
+IDEM_API int idem_key_uuid(void *key, const char *text, size_t text_len,
+                           int nil_too);
+IDEM_API int idem_key_ulid(void *key, const char *text, size_t text_len);
+IDEM_API int idem_key_http(void *key, size_t *key_len, const char *value,
+                           size_t value_len);
+IDEM_API int idem_key_hex(void *key, size_t *key_len, const char *text,
+                          size_t text_len);
+
+/* How a sender waits: for idem_retry.  Zero is the default of each field. */
+typedef struct idem_patience {
+    uint32_t base_ms;           /* the first wait, at most; doubles.  0: 1 s */
+    uint32_t cap_ms;            /* the longest one.  0: 60 s */
+    uint32_t deadline_ms;       /* nothing is sent longer after the first time
+                                   than this: less than the device's retention,
+                                   by as long as the link may keep a copy.
+                                   0: 12 h */
+} idem_patience;
+
+/* A command that was sent.  Zero the struct, then fill in what there is. */
+typedef struct idem_sent {
+    uint32_t times;             /* so often, in this boot */
+    uint32_t elapsed_ms;        /* since the first time, over restarts too */
+    uint32_t retry_after_ms;    /* as it came with the answer; 0: did not */
+    uint32_t random;            /* other 32 bits each time; 0 is the longest
+                                   wait */
+} idem_sent;
+
+#define IDEM_SILENCE 127        /* "no answer", where a result is asked for */
+
+/* What idem_retry says: none of these is a result of another call. */
+enum {
+    IDEM_AGAIN   = 20,          /* send the same bytes once more, later */
+    IDEM_DONE    = 21,          /* executed: the answer tells how it ended */
+    IDEM_REFUSED = 22,          /* whatever is sent under this key is refused */
+    IDEM_GIVE_UP = 23           /* too late for another time */
+};
+
+/* What a sender does next, whose command was answered with a result of this
+   header, or was not: when it has waited as long as an answer may take.  Pure.
+     IDEM_AGAIN     after IDEM_SILENCE, IDEM_BUSY, IDEM_RELEASED, IDEM_E_FULL,
+                    and whatever is not named here: *delay_ms from now
+     IDEM_DONE      after IDEM_OK, IDEM_EXECUTE, IDEM_RECOVER, IDEM_REPLAY
+     IDEM_REFUSED   after IDEM_MISMATCH, IDEM_E_ARG, IDEM_E_TOO_LARGE: it was
+                    not executed; after IDEM_TOO_OLD, IDEM_EXHAUSTED: nobody
+                    knows, look at the world
+     IDEM_GIVE_UP   instead of IDEM_AGAIN, if that would be past the deadline:
+                    nobody knows
+     IDEM_E_ARG     NULL
+   The wait is random below what doubles from base_ms up to cap_ms ("full
+   jitter"), so that many who were cut off together do not come back together;
+   and on top of retry_after_ms, never sooner (IDEM_LEASE_NONE counts as 0).
+   *delay_ms is at least 1; UINT32_MAX if there is to be no other time. */
+IDEM_API int idem_retry(uint32_t *delay_ms, const idem_patience *patience,
+                        const idem_sent *sent, int answer);
+
 #ifdef IDEM_FILE_STORAGE
 /* The file of a journal, for programs on a POSIX system.  Must not be moved or
    copied while it is open: storage points to it. */
@@ -1304,6 +1407,7 @@ typedef struct idem_file {
                                    the file is opened again; promised */
     int  fd;                    /* -1: closed */
     long owner;                 /* the process that opened it */
+    IDEMI_STAYS(idem_file)
 } idem_file;
 
 /* Opens a journal's file, sector_size x sector_count bytes, for this process
@@ -1349,6 +1453,10 @@ IDEM_API int idem_file_close(idem_file *file);
 #define IDEM_ASSERT(x) ((void)0)
 #endif
 
+#ifndef IDEM_MISUSE
+#define IDEM_MISUSE() IDEM_ASSERT(!"idem: a caller's mistake")
+#endif
+
 #if !defined(IDEM_MEMCPY) && !defined(IDEM_MEMSET) && !defined(IDEM_MEMCMP)
 #include <string.h>
 #define IDEM_MEMCPY memcpy
@@ -1365,8 +1473,8 @@ IDEM_API int idem_file_close(idem_file *file);
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#ifdef __APPLE__
-#error "IDEM_FILE_STORAGE: not here, where a sync does not reach the disk"
+#if defined(__APPLE__) && !defined(F_FULLFSYNC)
+#error "IDEM_FILE_STORAGE: _DARWIN_C_SOURCE is needed too, before any #include"
 #endif
 #ifndef O_CLOEXEC                       /* one that POSIX has since 2008 only */
 #error "IDEM_FILE_STORAGE: _POSIX_C_SOURCE must be 200809L before any #include"
@@ -1376,28 +1484,6 @@ IDEM_API int idem_file_close(idem_file *file);
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* ---------------------------------------------------------------------------
-   >>words     what the code calls things, where the manual does not say it
-
-   slot, index       one key's place; the open-addressed array that finds it
-   home              the position in the index that a hash names
-   sweep             a look at every slot
-   live, over        of a lease: not ended; ended.  Of a key, a slot: not due;
-                     due
-   order             the finished slots, oldest completion first
-   granule           what is programmed at least: prog_size bytes
-   head              the sector that is written to
-   dead              of a sector: nothing in it is needed
-   turn              begin a new head
-   seal              the record behind a header that makes its sector count
-   carry             write again, in the head, what is still needed
-   due               of what needs an old sector: to be carried now.  Of a key:
-                     when it is dropped if nothing happens
-   loss              damage in which something acknowledged may have been
-   in doubt          of storage: a cut may have left it half done.  Of a table:
-                     after a loss, while unknown keys may be lost ones
-   ------------------------------------------------------------------------ */
 
 /* ---------------------------------------------------------------------------
    >>basics    what is assumed of the machine, and how bytes become words
@@ -1508,8 +1594,17 @@ static void idemi_basics_copy(void *dst, const void *src, size_t len)
    SipHash: J.-P. Aumasson, D. J. Bernstein, "SipHash: a fast short-input PRF",
    2012.  HalfSipHash: the reference implementation of the same authors; half
    the word size, made for machines where 64-bit words are slow.  FNV-1a: G.
-   Fowler, L. C. Noll, K.-P. Vo.  A hash is strong, 64 bits of 2-4 rounds, or
-   quick, 32 bits of 1-3.
+   Fowler, L. C. Noll, K.-P. Vo.
+
+                     fingerprint: strong          index hash: quick
+     SipHash         2-4, 64 bits                 1-3, low half of its 64 bits
+     HalfSipHash     2-4, 64 bits, with the       1-3, 32 bits, with the
+                     secret's first half          secret's last half
+     FNV-1a          64 bits, no secret           32 bits, no secret
+
+   The index hash covers the scope, the key, and a byte: the scope's length.
+   The fingerprint covers the payload; with FNV-1a also the payload's length, 8
+   bytes behind it.
    ------------------------------------------------------------------------ */
 #if IDEM_HASH == IDEM_HASH_SIPHASH
 static uint64_t idemi_hash_load(const unsigned char *p)
@@ -1747,7 +1842,10 @@ IDEM_API uint64_t idem_fingerprint_final(idem_fingerprint_state *state)
 typedef struct idemi_id {
     const unsigned char *scope, *key;
     size_t scope_len, key_len;
+    uint8_t kept_len;           /* of the key, as a slot has it: 0 if it is a
+                                   number, so it is no other key */
 } idemi_id;
+#define IDEMI_NUMBER_BYTES 8u
 
 /* The index hash of scope and key, the quick one.  The scope's length comes
    last, as a byte, so that moving the border between the two gives another
@@ -1853,6 +1951,8 @@ static uint32_t idemi_default_retention(const idem_table *t, uint32_t asked_ms)
 #define IDEMI_UNDELIVERED 0x04u
 #define IDEMI_ENDLESS     0x08u         /* a lease without end */
 #define IDEMI_CUT         0x10u         /* a claim that a restart cut short */
+#define IDEMI_TOLD        (IDEMI_STATUS | IDEMI_UNDELIVERED | IDEMI_CUT)
+                                        /* what a record tells of it */
 
 /* A table's journal, and a configuration's storage; without them in the build
    the compiler sees that nothing of it ever happens. */
@@ -1862,6 +1962,13 @@ static uint32_t idemi_default_retention(const idem_table *t, uint32_t asked_ms)
 #else
 #define IDEMI_JOURNAL(t) (IDEMI_SELDOM((t)->journal) ? (t)->journal : NULL)
 #define IDEMI_STORAGE(config) ((config)->storage)
+#endif
+
+/* How many accounts a table has; likewise. */
+#ifdef IDEM_NO_SENDERS
+#define IDEMI_SENDERS(t) ((void)(t), 0u)
+#else
+#define IDEMI_SENDERS(t) ((unsigned)(t)->config->senders)
 #endif
 
 static idem_slot *idemi_slot_at(const idem_table *t, unsigned slot)
@@ -1880,6 +1987,12 @@ static unsigned char *idemi_slot_response(const idem_table *t, idem_slot *s)
     return idemi_slot_id(s) + t->config->key_max;
 }
 
+/* Bytes of a key that a slot has. */
+static size_t idemi_slot_key_bytes(const idem_slot *s)
+{
+    return s->key_len || !IDEM_SENDERS_MAX ? s->key_len : IDEMI_NUMBER_BYTES;
+}
+
 static int idemi_slot_has_scope(idem_slot *s, const idemi_id *id)
 {
     return s->scope_len == id->scope_len &&
@@ -1888,9 +2001,18 @@ static int idemi_slot_has_scope(idem_slot *s, const idemi_id *id)
 
 static int idemi_slot_has_id(idem_slot *s, const idemi_id *id)
 {
-    return s->key_len == id->key_len && idemi_slot_has_scope(s, id) &&
+    return s->key_len == id->kept_len && idemi_slot_has_scope(s, id) &&
            idemi_basics_equal(idemi_slot_id(s) + id->scope_len, id->key,
                               id->key_len);
+}
+
+/* The key if it is a number, as it is stored: word 0 is its sequence, 1 its
+   epoch; of another key 0. */
+static uint32_t idemi_slot_number(idem_slot *s, unsigned word)
+{
+    return s->key_len ? 0
+                      : idemi_basics_load32(idemi_slot_id(s) + s->scope_len +
+                                            4 * word);
 }
 
 /* When the key is dropped, if nothing happens to it. */
@@ -2144,25 +2266,32 @@ static void idemi_order_note(idem_table *t, const idem_slot *s)
         t->soonest = due;
 }
 
-/* Puts a finished slot into the order by its age: it is mostly the newest. */
-static void idemi_order_insert(idem_table *t, unsigned slot, uint32_t age)
+/* The newest completion; or `capacity`. */
+static unsigned idemi_order_newest(const idem_table *t)
 {
-    unsigned ends = t->capacity, newer = ends, older;
+    return t->links[t->capacity].older;
+}
 
-    for (;;) {
-        older = t->links[newer].older;
-        if (older == ends || t->clock - idemi_slot_at(t, older)->time >= age)
-            break;
-        newer = older;
-    }
+/* Puts a finished slot into the order by its age, which is sought from another
+   on, both ways. */
+static void idemi_order_insert(idem_table *t, unsigned slot, uint32_t age,
+                               unsigned older)
+{
+    unsigned ends = t->capacity, newer;
+
+    while (older != ends && t->clock - idemi_slot_at(t, older)->time < age)
+        older = t->links[older].older;
+    while ((newer = t->links[older].newer) != ends &&
+           t->clock - idemi_slot_at(t, newer)->time >= age)
+        older = newer;
     t->links[slot].older = (idem_number)older;
     t->links[slot].newer = (idem_number)newer;
     t->links[older].newer = (idem_number)slot;
     t->links[newer].older = (idem_number)slot;
 }
 
-/* The oldest live completion that may be evicted, of a scope or, with NULL, of
-   any; or `capacity`. */
+/* The oldest completion that may be evicted, of a scope or, with NULL, of any;
+   or `capacity`.  None is over: that was seen to. */
 static unsigned idemi_order_evictable(const idem_table *t, const idemi_id *of)
 {
     unsigned slot = t->capacity;
@@ -2173,7 +2302,7 @@ static unsigned idemi_order_evictable(const idem_table *t, const idemi_id *of)
         if (slot == t->capacity)
             return slot;
         s = idemi_slot_at(t, slot);
-        if (!(s->state & IDEMI_UNDELIVERED) && !idemi_slot_over(t, s) &&
+        if (!(s->state & IDEMI_UNDELIVERED) &&
             (!of || idemi_slot_has_scope(s, of)))
             return slot;
     }
@@ -2316,6 +2445,13 @@ static int idemi_storage_fill(idem_table *t)
     return result;
 }
 
+/* For each slot and, behind them, the state and each sender: the sequence of
+   the oldest sector that is needed for it. */
+static uint32_t *idemi_storage_needs(const idem_table *t)
+{
+    return (uint32_t *)(void *)(t->journal + 1);
+}
+
 /* Erases the place of the next sector, unless that was done ahead; IDEM_MORE
    while it goes on and nobody waits for it. */
 static int idemi_storage_erase(idem_table *t, int wait)
@@ -2345,6 +2481,224 @@ static int idemi_storage_erase(idem_table *t, int wait)
 }
 
 /* ---------------------------------------------------------------------------
+   >>accounts  what is kept of a scope
+
+   An account has how many keys a scope has, how far memory of them reaches
+   back, and its floor: the highest number of a key that has left the table,
+   unless it was released or forgotten.  A number is sequence and epoch, and the
+   epoch counts as soon as it is claimed.
+
+   It is found by a hash of the scope.  Two scopes with one hash share an
+   account: floors only rise, so that refuses more, and executes nothing twice.
+
+   With a journal the account follows from records of keys, or is written itself
+   when the last sector is due from which it would follow.  A number that was
+   completed, or cut short by a restart, and is over now, will be so at every
+   later opening, and then stands for all below it.  One whose lease ended in
+   this boot, or that was evicted, may be found alive: so it does not, and the
+   account is unsure.
+
+   N1  Of each account the journal knows a sector (J1).  From that on the ring
+       has all that the floor follows from, but for claims never written.
+   ------------------------------------------------------------------------ */
+
+/* How an account is asked for: if there is one; for a new claim; for a number
+   that must be remembered. */
+enum { IDEMI_LOOK, IDEMI_MAKE, IDEMI_MUST };
+
+/* What tells when an account was used is below this.  The idlest has nothing to
+   remember; or was never used. */
+#define IDEMI_USED   0x8000u
+#define IDEMI_IDLEST (IDEMI_USED + 1)
+#define IDEMI_UNUSED (IDEMI_USED + 2)
+
+static idem_sender *idemi_account_at(const idem_table *t, unsigned sender)
+{
+    return (idem_sender *)(void *)(t->index + idemi_index_size(t)) + sender;
+}
+
+/* The number by which the journal knows an account: behind slots and state. */
+static unsigned idemi_account_index(const idem_table *t, const idem_sender *a)
+{
+    return t->capacity + 1 + (unsigned)(a - idemi_account_at(t, 0));
+}
+
+#ifdef IDEM_NO_SENDERS
+static idem_sender *idemi_account_find(idem_table *t, const uint32_t *name,
+                                       int wanted)
+{
+    (void)t, (void)name, (void)wanted;
+    return NULL;
+}
+
+static idem_sender *idemi_account_of(idem_table *t, const unsigned char *scope,
+                                     size_t scope_len, int wanted)
+{
+    (void)t, (void)scope, (void)scope_len, (void)wanted;
+    return NULL;
+}
+#else
+/* How idle an account is, so that another sender may have it; 0: may not.  For
+   a number that must be remembered a mere count of keys is given up. */
+IDEMI_APART
+static uint32_t idemi_account_idle(const idem_table *t, const idem_sender *a,
+                                  int wanted)
+{
+    int numbered = (a->floor[0] | a->floor[1]) != 0;
+
+    if (wanted == IDEMI_LOOK ||
+        (a->live && (numbered || wanted == IDEMI_MAKE)))
+        return 0;
+    if (!numbered)
+        return (a->name[0] | a->name[1]) ? IDEMI_IDLEST : IDEMI_UNUSED;
+    return t->config->full == IDEM_EVICT_OLDEST
+               ? 1 + ((t->clock >> 17) - a->used) % IDEMI_USED
+               : 0;
+}
+
+/* The account with a name, or NULL.  One that is made has the reach that all
+   have who have none, and that is the newest of those forgotten. */
+IDEMI_SLOW
+static idem_sender *idemi_account_find(idem_table *t, const uint32_t *name,
+                                      int wanted)
+{
+    uint32_t left = IDEMI_SENDERS(t), idlest = 0;
+    idem_sender *a = idemi_account_at(t, 0), *best = NULL;
+
+    for (; left > 0; left--, a++) {
+        uint32_t idle;
+        if (a->name[0] == name[0] && a->name[1] == name[1])
+            return a;
+        idle = idemi_account_idle(t, a, wanted);
+        if (idle > idlest) {
+            idlest = idle;
+            best = a;
+        }
+    }
+    if (!best)
+        return NULL;
+    t->stats.crowded += idlest < IDEMI_IDLEST;
+    if (t->clock - best->reach < t->clock - t->reach)
+        t->reach = best->reach;
+    IDEM_MEMSET(best, 0, sizeof *best);
+    best->name[0] = name[0];
+    best->name[1] = name[1];
+    best->reach = t->reach;
+    return best;
+}
+
+/* The account of a scope, or NULL. */
+IDEMI_SLOW
+static idem_sender *idemi_account_of(idem_table *t, const unsigned char *scope,
+                                    size_t scope_len, int wanted)
+{
+    idem_fingerprint_state state;
+    uint64_t hash;
+    uint32_t name[2];
+
+    idemi_hash_init(&state, t->config, 1);
+    idemi_hash_update(&state, scope, scope_len);
+    hash = idemi_hash_final(&state);
+    name[0] = (uint32_t)hash;
+    name[1] = (uint32_t)(hash >> 32);
+    return idemi_account_find(t, name, wanted);
+}
+#endif
+
+/* Whether a number is at or below the floor of an account. */
+static int idemi_account_has_passed(const idem_sender *a, uint32_t sequence,
+                                   uint32_t epoch)
+{
+    return epoch < a->floor[1] ||
+           (epoch == a->floor[1] && sequence <= a->floor[0]);
+}
+
+/* How a key leaves: it is given back (or stays), over, evicted. */
+enum { IDEMI_BACK, IDEMI_OVER, IDEMI_EVICTED };
+
+/* Whether a later opening is certain to find what a slot tells its account. */
+static int idemi_account_is_sure(const idem_slot *s, int left)
+{
+    return left == IDEMI_BACK ||
+           (left == IDEMI_OVER && (s->state & (IDEMI_FINISHED | IDEMI_CUT)));
+}
+
+/* Tells an account a number, which the journal has from a sector on.  Keeps
+   N1. */
+static void idemi_account_tell(const idem_table *t, idem_sender *a,
+                               uint32_t sequence, uint32_t epoch,
+                               const uint32_t *sector, int sure)
+{
+    int news = !idemi_account_has_passed(a, sequence, epoch);
+    uint32_t *need;
+
+    if (news) {
+        a->floor[0] = sequence;
+        a->floor[1] = epoch;
+    }
+    if (!IDEMI_JOURNAL(t))
+        return;
+    need = &idemi_storage_needs(t)[idemi_account_index(t, a)];
+    sure &= *sector != UINT32_MAX;      // of a claim that is not written
+    if (news && sure)
+        *need = UINT32_MAX;             // older ones are not, any more
+    if ((news || a->unsure) && *sector < *need)
+        *need = *sector;
+    if (news)
+        a->unsure = !sure;
+}
+
+/* Tells the sender of a slot that it comes into use (`live` 1) or goes out of
+   it (-1); and of a key that is a number its epoch, and if it is over, or
+   evicted, all of it.  Returns whether a number that was told is known now. */
+#ifndef IDEM_NO_SENDERS
+IDEMI_APART
+#endif
+static int idemi_account_note(idem_table *t, unsigned slot, int live, int left)
+{
+    idem_slot *s = idemi_slot_at(t, slot);
+    uint32_t sequence = left ? idemi_slot_number(s, 0) : 0;
+    uint32_t epoch = idemi_slot_number(s, 1);
+    unsigned now = (unsigned)(t->clock >> 17);
+    int wanted;
+    idem_sender *a;
+
+    if (!IDEMI_SENDERS(t))
+        return 1;
+    wanted = live > 0 ? IDEMI_MAKE : IDEMI_LOOK;
+    if (sequence | epoch)
+        wanted = IDEMI_MUST;
+    a = idemi_account_of(t, idemi_slot_id(s), s->scope_len, wanted);
+    if (!a)
+        return wanted != IDEMI_MUST;
+    if (live > 0) {
+        a->used = now % IDEMI_USED;
+        a->live++;
+    } else if (live < 0 && a->live)
+        a->live--;
+    if (wanted == IDEMI_MUST)
+        idemi_account_tell(t, a, sequence, epoch,
+                           IDEMI_JOURNAL(t) ? &idemi_storage_needs(t)[slot]
+                                            : NULL,
+                           idemi_account_is_sure(s, left));
+    return 1;
+}
+
+/* True if the key of a slot is a number of an epoch that is over. */
+#ifndef IDEM_NO_SENDERS
+IDEMI_APART
+#endif
+static int idemi_account_is_past(idem_table *t, idem_slot *s)
+{
+    const idem_sender *a =
+        s->key_len ? NULL
+                   : idemi_account_of(t, idemi_slot_id(s), s->scope_len,
+                                     IDEMI_LOOK);
+
+    return a && idemi_slot_number(s, 1) < a->floor[1];
+}
+
+/* ---------------------------------------------------------------------------
    >>keys      the life of a key; the only code that changes a slot's state
 
    K1  A slot in use is in progress, completed or failed; only finished ones can
@@ -2363,6 +2717,7 @@ typedef struct idemi_query {
     const idem_request *rq;
     idem_claim *claim;
     idem_reply *reply;
+    unsigned char number[IDEMI_NUMBER_BYTES];   /* a key that is one */
 } idemi_query;
 
 /* The outcome is no longer owed. */
@@ -2388,6 +2743,13 @@ static void idemi_keys_remove(idem_table *t, unsigned slot)
     idemi_order_free(t, slot);
 }
 
+/* The same, and tells its sender how its key left. */
+static void idemi_keys_leave(idem_table *t, unsigned slot, int how)
+{
+    (void)idemi_account_note(t, slot, -1, how);
+    idemi_keys_remove(t, slot);
+}
+
 /* Frees a slot if its key is over; returns whether. */
 static int idemi_keys_expire(idem_table *t, unsigned slot)
 {
@@ -2398,7 +2760,11 @@ static int idemi_keys_expire(idem_table *t, unsigned slot)
     t->stats.expired++;
     if (s->state & IDEMI_UNDELIVERED)
         t->stats.undelivered++;
-    idemi_keys_remove(t, slot);
+    // It is to be written once more all the same: a floor may follow from it.
+    if (IDEMI_JOURNAL(t) && slot == t->journal->newest)
+        t->journal->newest_is =
+            (uint8_t)(t->journal->newest_is | (s->state & IDEMI_TOLD));
+    idemi_keys_leave(t, slot, IDEMI_OVER);
     return 1;
 }
 
@@ -2406,7 +2772,7 @@ static int idemi_keys_expire(idem_table *t, unsigned slot)
 static void idemi_keys_name(idem_slot *s, const idemi_id *id)
 {
     s->scope_len = (uint8_t)id->scope_len;
-    s->key_len = (uint8_t)id->key_len;
+    s->key_len = id->kept_len;
     idemi_basics_copy(idemi_slot_id(s), id->scope, id->scope_len);
     idemi_basics_copy(idemi_slot_id(s) + id->scope_len, id->key, id->key_len);
 }
@@ -2430,16 +2796,17 @@ static void idemi_keys_lease(const idem_table *t, idem_slot *s,
         s->time = t->clock + lease_ms;
 }
 
-/* A claim becomes an outcome so many ms ago: `state` has how it ended. */
+/* A claim becomes an outcome so many ms ago, probably about when another was
+   completed: `state` has how it ended. */
 static void idemi_keys_finish(idem_table *t, unsigned slot, unsigned state,
-                              uint32_t age)
+                              uint32_t age, unsigned beside)
 {
     idem_slot *s = idemi_slot_at(t, slot);
 
     s->time = t->clock - age;
     s->state = (uint8_t)(state & (IDEMI_STATUS | IDEMI_UNDELIVERED));
     t->pending += (state & IDEMI_UNDELIVERED) != 0;
-    idemi_order_insert(t, slot, age);
+    idemi_order_insert(t, slot, age, beside);
     idemi_order_note(t, s);
 }
 
@@ -2472,6 +2839,9 @@ static void idemi_keys_sweep(idem_table *t)
         if (!idemi_keys_expire(t, i) && idemi_slot_at(t, i)->state)
             idemi_order_note(t, idemi_slot_at(t, i));
     t->reach = idemi_keys_limit(t, t->reach);
+    for (i = 0; i < IDEMI_SENDERS(t); i++)
+        idemi_account_at(t, i)->reach =
+            idemi_keys_limit(t, idemi_account_at(t, i)->reach);
     if (IDEMI_JOURNAL(t) && idemi_clock_reached(t->clock, t->journal->doubt))
         t->journal->in_doubt = 0;
     t->swept = t->clock;
@@ -2533,15 +2903,95 @@ static idem_token idemi_keys_token(const idem_table *t, uint32_t low)
 }
 
 /* ---------------------------------------------------------------------------
+   >>format   version 2; little-endian; G(n) is n rounded up to granules
+
+   Sectors are numbered by a sequence, from 1 on; the one of sequence s stands
+   in place s modulo sector_count.  The newest is the head, which is written to;
+   one is dead if nothing in it is needed.  Here of 8 the head is 21:
+
+     place       0     1     2     3     4     5     6     7
+     sequence   16    17    18    19    20   [21]   14    15
+                ======  needed  ==================  dead  dead
+                tail = 16, told by 21; 14 and 15 are erased next
+
+     sector   0        header
+              G(48)    what was carried (written again, out of an old sector),
+                       the seal, the other records: each from a granule on, the
+                       last granule filled up with erased bytes
+
+     header   0   4    "idem"
+              4   1    2, the version
+              5   1    hash: 1 SipHash, 2 HalfSipHash, 3 FNV-1a
+              6   2    prog_size
+              8   3    sector_size
+              11  1    erased
+              12  2    sector_count
+              14  2    sum of the other 23 pairs of bytes, modulo 2^16
+              16  4    sequence
+              20  2    back to the tail, the oldest sector needed, in sequences
+              22  2    back to the newest older sector that counts; 0: none
+              24  3    where the records of that one end
+              27  1    1: the first header of a boot; else 0
+              28  4    where the carried records here end
+              32  4    logical ms; in the first of a boot, when that began
+              36  4    retention that records have which do not tell it, ms
+              40  2    length of a response likewise
+              42  2    upper half of the logical ms until which unknown keys may
+                       be lost ones: only if that (x 65536) is after the time
+              44  4    check
+
+     record   1        0x80, and added: status (0 the slot is empty, or with no
+                       slot the time alone; 1 with a key claimed, without one
+                       delivered; finished: 2 completed, 3 failed), 4 delivery
+                       is owed (of no slot: has an account), 8 has a key, 0x10
+                       cut short by a restart, 0x20 has state, 0x40 all before
+                       it was durable
+              1        0x80 carried; and which of the numbers marked * are
+                       there, in this order: 1 code, 2 response, 4 scope ...
+                       or, in a record without these, 1 whose
+              varint   slot, from 1 on; 0: none
+              varint   ms since the record before, the first since the time in
+                       the header
+     finished, or with a key:
+              varint*  code, its 32 bits as they are (else 0); length of the
+                       response, in a claim what it reserves (else the header's)
+     with a key:
+              varint*  length of the scope (else 0); attempts (else 1);
+                       retention (else as the header has it); low half of the
+                       token (else that of this place); ms from the completion,
+                       or the restart that cut it short, to the record (else 0)
+              varint   length of the key; 0: it is a number, 8 bytes
+              8        fingerprint
+              ...      scope, key (of a number 4 sequence, 4 epoch)
+     neither  varint*  upper 14 bits of the key's index hash, the lowest set:
+                       in batch mode, of a slot; it is of no other key
+     account  16       strong hash of a scope, 8; sequence, epoch of its floor
+     state    varint   length, then the state
+     finished ...      response
+              4        check
+
+   A varint has seven bits in a byte, the lowest first, and 0x80 in all but its
+   last.  The token of a claim is where it was first written: sequence x
+   sector_size + offset.  The seal is a record of the time, 12 bytes at most.
+
+   The check is the index hash (>>hash) that has as its scope 8 bytes, the
+   sequence and the offset in the sector XORed with the shape, 4 bytes each (in
+   a header 0 and the shape); and as its key all bytes before it (in a header
+   with a sum of 0; the sum is made last, over the check too).  The shape is the
+   index hash of the first 16 bytes of a header, with a sum of 0, as the scope,
+   and the secret's first 8 bytes as the key.  A finished record without a key
+   has the low half of its claim's token x 65536 XORed into the check.
+   ------------------------------------------------------------------------ */
+
+/* ---------------------------------------------------------------------------
    >>records   a record's bytes, and a header's
 
-   The layouts are in the manual (>>format).  One walk goes through each, to
-   write it and to read it: what is written is handed in and comes back, what is
-   read comes back instead.
+   The layouts are above (>>format).  One walk goes through each, to write it
+   and to read it: what is written is handed in and comes back, what is read
+   comes back instead.
    ------------------------------------------------------------------------ */
 #define IDEMI_RECORD     0x80u          /* always; so it is no erased byte, */
                                         /* 0x00 or 0xFF */
-#define IDEMI_TOLD       (IDEMI_STATUS | IDEMI_UNDELIVERED | IDEMI_CUT)
 #define IDEMI_HAS_KEY    0x08u
 #define IDEMI_HAS_STATE  0x20u
 #define IDEMI_SYNCED     0x40u          /* all before it is durable */
@@ -2555,16 +3005,20 @@ static idem_token idemi_keys_token(const idem_table *t, uint32_t low)
 /* What a record without a key says, beside an outcome. */
 #define IDEMI_EMPTY      0u             /* the slot is free */
 #define IDEMI_DELIVERED  IDEM_IN_PROGRESS
+#define IDEMI_SENDER     IDEMI_UNDELIVERED      /* of no slot: an account */
+
 
 /* A record, to be written or as it was read. */
 typedef struct idemi_record {
     idem_slot *s;               /* what it says of its slot beside the rest */
     const unsigned char *id, *response, *state;
+    idem_sender *account;       /* name and floor of a sender */
     uint32_t slot;              /* plus one; 0: none */
     uint32_t time;              /* ms since the record before, or the header */
     uint32_t age;               /* of what s->time tells, then */
     uint16_t state_len;
     uint16_t flags;
+    uint32_t whose;             /* of a note, in batch mode, or 0 */
 } idemi_record;
 
 /* What a sector's header tells: words, in this order (>>format).  Before them
@@ -2686,6 +3140,20 @@ static uint32_t idemi_record_token(const idem_table *t, uint32_t sequence,
     return sequence * t->journal->sector_size + offset;
 }
 
+/* Some bits of a slot's hash, not 0: whose a note is in batch mode.  Where a
+   batch was torn, the note of a claim may be left, and the claim not. */
+static uint32_t idemi_record_whose(const idem_slot *s)
+{
+    return (uint32_t)s->hash >> (8 * sizeof s->hash - 14) | 1;
+}
+
+/* True if a record has an account. */
+static int idemi_record_has_account(unsigned flags)
+{
+    return IDEM_SENDERS_MAX && (flags & (IDEMI_SENDER | IDEMI_HAS_KEY |
+                                         IDEMI_STATUS)) == IDEMI_SENDER;
+}
+
 /* All of a record but its check; `token`: of a claim that is first written
    here. */
 static void idemi_record_walk(const idem_usual *usual, idemi_pen *p,
@@ -2716,7 +3184,17 @@ static void idemi_record_walk(const idem_usual *usual, idemi_pen *p,
         s->key_len = (uint8_t)idemi_pen_number(p, s->key_len);
         for (i = 0; i < 2; i++)
             s->fingerprint[i] = idemi_pen_word(p, s->fingerprint[i]);
-        r->id = idemi_pen_bytes(p, r->id, (uint32_t)s->scope_len + s->key_len);
+        r->id = idemi_pen_bytes(
+            p, r->id,
+            s->scope_len + (uint32_t)idemi_slot_key_bytes(s));
+    }
+    if (!(r->flags & (IDEMI_HAS_KEY | IDEMI_FINISHED)))
+        r->whose = idemi_pen_rare(p, r->whose, 0);
+    if (idemi_record_has_account(r->flags)) {
+        for (i = 0; i < 2; i++)
+            r->account->name[i] = idemi_pen_word(p, r->account->name[i]);
+        for (i = 0; i < 2; i++)
+            r->account->floor[i] = idemi_pen_word(p, r->account->floor[i]);
     }
     if (r->flags & IDEMI_HAS_STATE) {
         r->state_len = (uint16_t)idemi_pen_number(p, r->state_len);
@@ -2799,9 +3277,78 @@ static uint32_t idemi_header_before(const idemi_header *h)
 }
 
 /* ---------------------------------------------------------------------------
+   >>recovery   what makes a power cut harmless
+
+   A turn makes a new head: it erases the next place, carries into it what is
+   due, writes the header, then the seal.  The record that wanted it follows.
+   The header says what is true from the seal on: which sector is the head,
+   which is the tail, and where the records of the head before end.
+
+     place       0     1     2     3     4     5     6     7
+     before     16    17    18    19   [20]   13    14    15    tail 16, by 20
+     written    16    17    18    19   [20]   21    14    15    no seal: 21 is
+                 == carried, what is due ===> 21                nothing yet
+     sealed     16    17    18    19    20   [21]   14    15    tail 17, by 21:
+                dead                                dead  dead  16 is dead now
+
+     power goes in      what the next opening finds
+     erase, carrying    no header: the head before, whole
+     header             none, or one without a seal: likewise
+     seal, record       the seal or not.  With it the new head counts, and
+                        replaces in one step what it made dead, the end of the
+                        head before, and its newest record, if that was in doubt
+
+     R1  A slot is what its last full record (one with a key) says, and the
+         changes after that.  A key that comes in another slot empties the old.
+         A number raises its sender's floor to its epoch when it comes, and to
+         itself when another key takes its slot, or it is over.
+     R2  A sector counts from its seal on.  A header alone may be torn: nothing
+         relies on it, and it is erased before its sequence is used again.
+     R3  (J3 in the code)  Nothing is appended behind doubt: a boot's first
+         record goes to a new sector.  What the newest record of the boot before
+         says is carried there, in full, last; an answer that relies on it comes
+         after that.
+     R4  (J2)  Two sectors behind the head are dead, three before a turn:
+         whichever of the newest a boot takes as head, all it needs is there.
+     R5  (J4)  Carrying is put off as long as it can be: what needs a sector, or
+         an older one, fits into the heads begun before its place is erased.
+
+   Reading.  A header counts if its check holds, or does when one bit is flipped
+   and at most one bit of "idem" is wrong; and if it is in its place.  The head
+   is the newest whose sector has, behind the carried records, one that
+   validates.  From its tail on all sectors are read, each up to the end that
+   the next header states for it.  One that the next header passes over (it
+   names an older one) is not read.  What does not validate, and a record whose
+   mark "carried" does not suit its place, is passed over granule by granule.
+   An outcome for a slot that is finished tells nothing, nor does one whose slot
+   is empty; of that only the low half of the check can be verified.  All claims
+   are cut short at the first header of a boot, at its time, and at the end.
+
+   It is a loss, with doubt for one default retention from the newest time, if
+     - what was passed over stands before the end of the carried records, before
+       a record that says that all before it was durable, or before a stated end
+     - with IDEM_EACH, one longest record or more behind the head's last, a
+       granule begins with a byte that is not erased.  The longest has 41 +
+       key_max + response_max + state_max bytes, and the varints of capacity,
+       response_max, state_max and twice of key_max, in whole granules
+     - a header is named and not there, but for what the tail's header names
+     - in one of the next two places, with the sequence that would stand there,
+       a record validates that tells of a slot and was not carried: its header
+       is damaged.  The defaults of the configuration stand for what that tells
+
+   Tears that always read the same are survived in any number, one after the
+   other.  Of those that read well at one boot and not at another, two in a row
+   may cost the head that both were in; then a loss is told.
+
+   Storage is blank if no header counts and all is erased; but places 1 to 3, in
+   which the first heads are begun, may have anything but a header of version 1,
+   or one whose sum is right.
+   ------------------------------------------------------------------------ */
+
+/* ---------------------------------------------------------------------------
    >>journal   the ring of sectors, and writing to it
 
-   J1  Of each slot in use, and of the state, the journal knows the oldest
+   J1  Of each slot in use, the state and each sender, it knows the oldest
        sector that is needed to tell it; and no needed sector is erased.
    J2  Behind the head two sectors are dead, three before a turn: whichever of
        the newest sectors a boot takes for the head, what it needs is there.
@@ -2811,16 +3358,18 @@ static uint32_t idemi_header_before(const idemi_header *h)
        by J2.  So carrying is put off as long as it can be done in time.
    ------------------------------------------------------------------------ */
 
-/* For each slot and, behind them, the state: the sequence of the oldest sector
-   that is needed for it. */
-static uint32_t *idemi_journal_needs(const idem_table *t)
+/* The last of what the journal remembers: the slots, the state, the senders. */
+static unsigned idemi_journal_last(const idem_table *t)
 {
-    return (uint32_t *)(void *)(t->journal + 1);
+    return t->capacity + IDEMI_SENDERS(t);
 }
 
-/* True if something is to be remembered of a slot, or (capacity) the state. */
+/* True if something may be remembered of a slot, (capacity) the state, or above
+   that a sender. */
 static int idemi_journal_is_needed(const idem_table *t, unsigned slot)
 {
+    if (IDEMI_SENDERS(t) && slot > t->capacity)
+        return 1;
     return slot == t->capacity ? t->state_len > 0
                                : idemi_slot_at(t, slot)->state != 0;
 }
@@ -2833,16 +3382,17 @@ static uint32_t idemi_journal_dead(const idem_table *t)
     return j->sector_count - (j->sequence + 1 - j->tail);
 }
 
-/* Puts a record of a slot (capacity: of none) together in the buffer, all but
-   its check, as the next in the head; returns its length.  State is that of an
-   outcome, if there is one. */
+/* Puts a record of a slot (capacity: of none; above: of a sender) together in
+   the buffer, all but its check, as the next in the head; returns its length.
+   State is that of an outcome, if there is one. */
 IDEMI_APART
 static uint32_t idemi_journal_compose(idem_table *t, unsigned slot,
                                       unsigned flags, const idem_outcome *out)
 {
     idem_journal *j = t->journal;
-    idem_slot *s = idemi_slot_at(t, slot);
+    idem_slot *s = idemi_slot_at(t, slot < t->capacity ? slot : 0);
     uint32_t token = idemi_record_token(t, j->sequence, j->at);
+    uint32_t now = flags & IDEMI_CARRIED ? j->time : t->clock;
     idemi_record r;
     idemi_pen p;
 
@@ -2851,15 +3401,24 @@ static uint32_t idemi_journal_compose(idem_table *t, unsigned slot,
     r.response = idemi_slot_response(t, s);
     r.state = out ? (const unsigned char *)out->state : t->state;
     r.state_len = out ? (uint16_t)out->state_len : t->state_len;
-    r.slot = slot == t->capacity ? 0 : slot + 1;
-    r.time = t->clock - j->time;
+    r.slot = slot + 1;
+    if (slot >= t->capacity)
+        r.slot = 0;
+    r.account = idemi_account_at(t, slot > t->capacity
+                                        ? slot - t->capacity - 1 : 0);
+    r.whose = IDEMI_SENDERS(t) && t->config->durability == IDEM_BATCH
+                  ? idemi_record_whose(s)
+                  : 0;
+    r.time = now - j->time;
     r.age = 0;
     r.flags = (uint16_t)(flags | IDEMI_RECORD |
                          (j->synced ? IDEMI_SYNCED : 0));
     if (flags & IDEMI_GRANTED)
         s->token = token;
     if (flags & (IDEMI_FINISHED | IDEMI_CUT))
-        r.age = t->clock - s->time;
+        r.age = now - s->time;
+    if (r.age > s->retention)
+        r.age = s->retention;           // over; how long does not matter
     p.at = t->buffer;
     p.end = t->buffer + j->record_max;
     p.writing = 1;
@@ -2873,12 +3432,15 @@ static int idemi_journal_put(idem_table *t, unsigned slot, unsigned flags,
                              const idem_outcome *out)
 {
     idem_journal *j = t->journal;
-    const idem_slot *s = idemi_slot_at(t, slot);
+    const idem_slot *s = idemi_slot_at(t, slot < t->capacity ? slot : 0);
     uint32_t len, check;
     int result;
 
-    if (flags & IDEMI_AGAIN && slot != t->capacity && s->state)
-        flags |= (s->state & IDEMI_TOLD) | IDEMI_HAS_KEY;
+    if (flags & IDEMI_AGAIN) {
+        flags |= s->state & IDEMI_TOLD;
+        if (flags & IDEMI_STATUS)
+            flags |= IDEMI_HAS_KEY;
+    }
     len = idemi_journal_compose(t, slot, flags, out);
     check = idemi_storage_check(t->config, j->sequence, j->at ^ j->shape,
                                 t->buffer, len);
@@ -2889,11 +3451,14 @@ static int idemi_journal_put(idem_table *t, unsigned slot, unsigned flags,
     if (result < 0)
         return result;
     j->at += idemi_storage_granules(j, len + 4);
-    j->time = t->clock;
-    if (flags & IDEMI_HAS_KEY)
-        idemi_journal_needs(t)[slot] = j->sequence;
+    if (!(flags & IDEMI_CARRIED))
+        j->time = t->clock;
+    if (flags & IDEMI_HAS_KEY || slot > t->capacity)
+        idemi_storage_needs(t)[slot] = j->sequence;
+    if (IDEMI_SENDERS(t) && slot > t->capacity)
+        idemi_account_at(t, slot - t->capacity - 1)->unsure = 0;
     if (flags & IDEMI_HAS_STATE)
-        idemi_journal_needs(t)[t->capacity] = j->sequence;
+        idemi_storage_needs(t)[t->capacity] = j->sequence;
     return IDEM_OK;
 }
 
@@ -2921,17 +3486,17 @@ IDEMI_APART
 static uint32_t idemi_journal_due(idem_table *t, uint32_t head)
 {
     idem_journal *j = t->journal;
-    const uint32_t *needs = idemi_journal_needs(t);
+    const uint32_t *needs = idemi_storage_needs(t);
     uint32_t sectors = j->sector_count;
     uint32_t keys_of[IDEMI_GROUPS];
     uint32_t keys, first;
-    unsigned slot = t->capacity, shift = 0, group = 0;
+    unsigned slot = idemi_journal_last(t), shift = 0, group = 0;
 
     // Heads that can be begun before the oldest sector is wanted
     uint32_t left = j->tail + sectors - 3 - head;
 
     j->stated = j->tail;
-    keys = t->used + j->state_keys;
+    keys = t->used + j->state_keys + IDEMI_SENDERS(t);
     if (left < sectors && keys <= left * j->head_keys && j->tail > j->damaged)
         return 0;
     IDEM_MEMSET(keys_of, 0, sizeof keys_of);
@@ -2957,17 +3522,25 @@ static uint32_t idemi_journal_due(idem_table *t, uint32_t head)
     return j->stated <= j->damaged ? j->damaged : 0;
 }
 
+/* How that which the journal knows by a number is written once more. */
+static unsigned idemi_journal_kind(const idem_table *t, unsigned slot)
+{
+    if (slot < t->capacity)
+        return IDEMI_AGAIN;
+    return slot == t->capacity ? IDEMI_HAS_STATE : IDEMI_SENDER;
+}
+
 /* Writes once more, into the head, what is due, as far as there is room; ahead,
    for the head after this one, a single record, and then IDEM_MORE. */
 IDEMI_APART
 static int idemi_journal_carry(idem_table *t, unsigned ahead)
 {
     idem_journal *j = t->journal;
-    const uint32_t *needs = idemi_journal_needs(t);
+    const uint32_t *needs = idemi_storage_needs(t);
 
     for (;;) {
         uint32_t last = idemi_journal_due(t, j->sequence + ahead);
-        unsigned slot = t->capacity;
+        unsigned slot = idemi_journal_last(t);
         if (!last || !idemi_journal_has_room(t, IDEMI_LAST_RECORDS))
             return IDEM_OK;
         do {
@@ -2978,8 +3551,7 @@ static int idemi_journal_carry(idem_table *t, unsigned ahead)
                 break;
             result = idemi_journal_put(
                 t, slot,
-                IDEMI_AGAIN | (ahead ? 0 : IDEMI_CARRIED) |
-                    (slot == t->capacity ? IDEMI_HAS_STATE : 0),
+                idemi_journal_kind(t, slot) | (ahead ? 0 : IDEMI_CARRIED),
                 NULL);
             if (result < 0)
                 return result;
@@ -3043,9 +3615,10 @@ static int idemi_journal_try(idem_table *t)
     j->time = idemi_journal_begun(t);
     result = idemi_journal_carry(t, 0);
     if (result == IDEM_OK && j->newest != IDEMI_NONE)
-        result = idemi_journal_put(
-            t, (unsigned)j->newest,
-            IDEMI_AGAIN | j->newest_state | IDEMI_CARRIED, NULL);
+        result = idemi_journal_put(t, (unsigned)j->newest,
+                                   idemi_journal_kind(t, (unsigned)j->newest) |
+                                       j->newest_is | IDEMI_CARRIED,
+                                   NULL);
     if (result == IDEM_OK)
         result = idemi_journal_commit(t);
     if (result == IDEM_OK)
@@ -3059,8 +3632,8 @@ static int idemi_journal_try(idem_table *t)
 static void idemi_journal_undo(idem_table *t)
 {
     const idem_journal *j = t->journal;
-    uint32_t *needs = idemi_journal_needs(t);
-    unsigned slot = t->capacity;
+    uint32_t *needs = idemi_storage_needs(t);
+    unsigned slot = idemi_journal_last(t);
 
     do
         if (needs[slot] == j->sequence)
@@ -3218,7 +3791,7 @@ static int idemi_journal_claim(idem_table *t, unsigned slot)
                    t, slot, IDEMI_IN_PROGRESS | IDEMI_HAS_KEY | IDEMI_GRANTED,
                    NULL));
     if (idemi_slot_at(t, slot)->attempts == 1)
-        idemi_journal_needs(t)[slot] = UINT32_MAX;
+        idemi_storage_needs(t)[slot] = UINT32_MAX;
     return IDEM_OK;
 }
 
@@ -3406,8 +3979,11 @@ static void idemi_recover_cut(idem_table *t)
 }
 
 /* Takes in what a record with a key says.  A claim is without end until a
-   restart cuts it short: what the writer still held is never dropped. */
-static void idemi_recover_key(idem_table *t, const idemi_record *r)
+   restart cuts it short: what the writer still held is never dropped.  Returns
+   whether the key was not known. */
+IDEMI_APART
+static int idemi_recover_key(idem_table *t, const idemi_record *r,
+                             uint32_t sequence)
 {
     unsigned slot = (unsigned)r->slot - 1, other;
     idem_slot *s = idemi_slot_at(t, slot);
@@ -3417,7 +3993,8 @@ static void idemi_recover_key(idem_table *t, const idemi_record *r)
     id.scope = r->id;
     id.scope_len = r->s->scope_len;
     id.key = r->id + id.scope_len;
-    id.key_len = r->s->key_len;
+    id.key_len = idemi_slot_key_bytes(r->s);
+    id.kept_len = r->s->key_len;
     hash = idemi_hash_key(t->config, &id);
     other = idemi_index_find(t, hash, &id);
     if (other != IDEMI_NONE)
@@ -3430,40 +4007,104 @@ static void idemi_recover_key(idem_table *t, const idemi_record *r)
         IDEMI_IN_PROGRESS | (r->flags & IDEMI_CUT ? IDEMI_CUT : IDEMI_ENDLESS);
     idemi_keys_name(s, &id);
     idemi_keys_enter(t, slot, hash);
+    idemi_storage_needs(t)[slot] = sequence;
+    return other == IDEMI_NONE;
 }
 
-/* Takes in what a record says, which stands in a sector. */
-IDEMI_APART
-static void idemi_recover_apply(idem_table *t, const idemi_record *r,
+/* Whether a slot has the key already that a record is of. */
+static int idemi_recover_is_again(idem_slot *s, const idemi_record *r)
+{
+    return s->scope_len == r->s->scope_len && s->key_len == r->s->key_len &&
+           idemi_basics_equal(idemi_slot_id(s), r->id,
+                              s->scope_len + idemi_slot_key_bytes(s));
+}
+
+/* The same, and what senders have to know of it: another key that was there was
+   over, or evicted.  If no account is left for them that is a loss. */
+static void idemi_recover_claim(idem_table *t, const idemi_record *r,
                                 uint32_t sequence)
 {
     unsigned slot = (unsigned)r->slot - 1;
+    idem_slot *s = idemi_slot_at(t, slot);
+    int known = 1, is_new;
+
+    if (s->state && !idemi_recover_is_again(s, r))
+        known = idemi_account_note(t, slot, -1, IDEMI_OVER);
+    is_new = idemi_recover_key(t, r, sequence);
+    if (!idemi_account_note(t, slot, is_new, IDEMI_BACK) || !known)
+        idemi_recover_lost(t, sequence);
+}
+
+/* Takes in what a record says of a sender; returns the number by which the
+   journal knows that. */
+static unsigned idemi_recover_account(idem_table *t, const idemi_record *r,
+                                      uint32_t sequence)
+{
+    idem_sender *a = idemi_account_find(t, r->account->name, IDEMI_MUST);
+    unsigned own;
+
+    if (!a) {
+        idemi_recover_lost(t, sequence);
+        return t->capacity;
+    }
+    own = idemi_account_index(t, a);
+    idemi_account_tell(t, a, r->account->floor[0], r->account->floor[1],
+                       &sequence, 1);
+    idemi_storage_needs(t)[own] = sequence;
+    a->unsure = 0;
+    return own;
+}
+
+/* An outcome that was probably completed at about the same time as the one that
+   is read now: that of the record before.  So what was carried, oldest first or
+   newest, is not moved past all others one by one. */
+static unsigned idemi_recover_near(const idem_table *t)
+{
+    uint32_t slot = t->journal->newest;
+
+    return slot < t->capacity &&
+                   idemi_slot_at(t, (unsigned)slot)->state & IDEMI_FINISHED
+               ? (unsigned)slot
+               : idemi_order_newest(t);
+}
+
+/* Takes in what a record says, which stands in a sector; returns of what it is:
+   a slot, the state or nothing (capacity), or a sender. */
+IDEMI_APART
+static unsigned idemi_recover_apply(idem_table *t, const idemi_record *r,
+                                    uint32_t sequence)
+{
+    unsigned slot = (unsigned)r->slot - 1, of = t->capacity;
     idem_slot *s;
 
+    if (idemi_record_has_account(r->flags))
+        of = idemi_recover_account(t, r, sequence);
     if (r->flags & IDEMI_HAS_STATE) {
         t->state_len = r->state_len;
         idemi_basics_copy(t->state, r->state, r->state_len);
-        idemi_journal_needs(t)[t->capacity] = sequence;
+        idemi_storage_needs(t)[t->capacity] = sequence;
     }
     if (!r->slot)
-        return;
+        return of;
     s = idemi_slot_at(t, slot);
-    if (r->flags & IDEMI_HAS_KEY) {
-        idemi_recover_key(t, r);
-        idemi_journal_needs(t)[slot] = sequence;
-    }
+    if (r->flags & IDEMI_HAS_KEY)
+        idemi_recover_claim(t, r, sequence);
     if (!s->state || r->flags & s->state & IDEMI_FINISHED)
-        return;
+        return slot;
     if (r->flags & IDEMI_FINISHED) {
         s->code = r->s->code;
         s->response_len = r->s->response_len;
         idemi_basics_copy(idemi_slot_response(t, s), r->response,
                           s->response_len);
-        idemi_keys_finish(t, slot, r->flags, r->age);
-    } else if (!(r->flags & IDEMI_STATUS))
-        idemi_keys_remove(t, slot);
+        idemi_keys_finish(t, slot, r->flags, r->age, idemi_recover_near(t));
+    } else if (r->whose && !(r->flags & IDEMI_CARRIED) &&
+               r->whose != idemi_record_whose(s))
+        return slot;
+    else if (!(r->flags & IDEMI_STATUS))
+        idemi_keys_leave(t, slot, IDEMI_BACK);
     else if (!(r->flags & IDEMI_HAS_KEY))
         idemi_keys_delivered(t, s);
+    return slot;
 }
 
 /* What is left of a record's check once that of its bytes is taken away, and
@@ -3492,9 +4133,8 @@ static int idemi_recover_is_possible(const idem_table *t,
            (!(r->flags & (IDEMI_HAS_KEY | IDEMI_FINISHED)) ||
             r->s->response_len <= config->response_max) &&
            (!(r->flags & IDEMI_HAS_KEY) ||
-            (r->s->scope_len + r->s->key_len <= config->key_max &&
-             r->s->key_len && r->s->attempts &&
-             r->s->retention <= IDEM_RETENTION_MAX));
+            (r->s->scope_len + idemi_slot_key_bytes(r->s) <= config->key_max &&
+             r->s->attempts && r->s->retention <= IDEM_RETENTION_MAX));
 }
 
 /* Reads the record at an offset in a sector, but for its check; returns its
@@ -3513,6 +4153,7 @@ static uint32_t idemi_recover_walk(idem_table *t, uint32_t sequence,
     p.end -= 4;
     p.writing = p.bad = 0;
     r->age = r->state_len = 0;
+    r->whose = 0;
     idemi_record_walk(&t->journal->usual, &p, r,
                       idemi_record_token(t, sequence, at));
     return p.bad || !idemi_recover_is_possible(t, r)
@@ -3539,6 +4180,24 @@ static uint32_t idemi_recover_record(idem_table *t, uint32_t sequence,
                : idemi_storage_granules(j, len + 4);
 }
 
+/* What a record tells: of a slot, or of a sender. */
+typedef union idemi_told {
+    idem_slot   slot;
+    idem_sender account;
+} idemi_told;
+
+/* Before the records of a sector are read. */
+IDEMI_APART
+static void idemi_recover_begin(idem_table *t, idemi_record *r,
+                                idemi_told *told)
+{
+    IDEM_MEMSET(r, 0, sizeof *r);
+    IDEM_MEMSET(told, 0, sizeof *told);
+    r->s = &told->slot;
+    r->account = &told->account;
+    t->journal->have = 0;
+}
+
 /* Whether a sector has, from an offset on, a record that was not carried: one
    that tells something, or any, the seal too. */
 IDEMI_APART
@@ -3547,12 +4206,10 @@ static int idemi_recover_has_record(idem_table *t, uint32_t sequence,
 {
     idem_journal *j = t->journal;
     idemi_record r;
-    idem_slot mine;
+    idemi_told told;
 
-    IDEM_MEMSET(&r, 0, sizeof r);
-    IDEM_MEMSET(&mine, 0, sizeof mine);
-    r.s = &mine;
-    for (j->have = 0; at < j->sector_size; at += j->granule)
+    idemi_recover_begin(t, &r, &told);
+    for (; at < j->sector_size; at += j->granule)
         if (idemi_recover_record(t, sequence, at, &r) &&
             !(r.flags & IDEMI_CARRIED) && (any || r.slot))
             return 1;
@@ -3572,12 +4229,9 @@ static void idemi_recover_sector(idem_table *t, const idemi_header *h,
     uint32_t at = j->front, last = at, dirty = at;
     uint32_t end = stated ? stated : j->sector_size;
     idemi_record r;
-    idem_slot mine;
+    idemi_told told;
 
-    IDEM_MEMSET(&r, 0, sizeof r);
-    IDEM_MEMSET(&mine, 0, sizeof mine);
-    r.s = &mine;
-    j->have = 0;
+    idemi_recover_begin(t, &r, &told);
     idemi_recover_usual(t, h);
     idemi_recover_time(t, h->time);
     j->doubt = h->response_max & 0xFFFF0000;
@@ -3588,6 +4242,7 @@ static void idemi_recover_sector(idem_table *t, const idemi_header *h,
     while (at < end) {
         uint32_t len = idemi_recover_record(t, h->sequence, at, &r);
         int carried = (r.flags & IDEMI_CARRIED) != 0;
+        unsigned of;
         if (!len || carried != (at < h->carried_end)) {
             if (t->buffer[at - j->window] != t->config->storage->erased)
                 dirty = at;
@@ -3597,11 +4252,11 @@ static void idemi_recover_sector(idem_table *t, const idemi_header *h,
         if (at > last && (last < h->carried_end || r.flags & IDEMI_SYNCED))
             idemi_recover_lost(t, h->sequence);
         idemi_recover_time(t, t->clock + r.time);
-        idemi_recover_apply(t, &r, h->sequence);
+        of = idemi_recover_apply(t, &r, h->sequence);
         // As long as there is but the seal, what was confirmed is in doubt.
         if (at != h->carried_end || r.slot) {
-            j->newest = r.slot ? (unsigned)r.slot - 1 : t->capacity;
-            j->newest_state = r.flags & IDEMI_HAS_STATE;
+            j->newest = of;
+            j->newest_is = r.flags & IDEMI_HAS_STATE;
         }
         j->end = last;
         last = at += len;
@@ -3715,8 +4370,7 @@ static int idemi_recover_newest(idem_table *t, uint32_t below,
     return head->sequence != 0;
 }
 
-/* Finds the head and reads the ring.  IDEM_MORE if there is not even a
-   header. */
+/* Finds the head.  IDEM_MORE if there is not even a header. */
 static int idemi_recover_head(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -3731,7 +4385,6 @@ static int idemi_recover_head(idem_table *t)
         if (idemi_recover_has_record(t, below, head.carried_end, 1)) {
             j->head = below;
             j->tail = idemi_header_tail(&head);
-            idemi_recover_ring(t);
             return IDEM_OK;
         }
         named = idemi_header_before(&head);
@@ -3771,6 +4424,8 @@ static int idemi_recover_open(idem_table *t)
     j->newest = IDEMI_NONE;
     j->closed = 1;
     result = idemi_recover_head(t);
+    if (j->head)
+        idemi_recover_ring(t);
     j->usual.retention = idemi_default_retention(t, 0);
     j->usual.response_max = t->config->response_max;
     if (idemi_recover_headless(t))
@@ -3844,13 +4499,20 @@ static idem_slot *idemi_command_named(const idem_table *t,
                : NULL;
 }
 
-/* The slot of a current claim, or NULL.  S1 is here. */
+/* The slot of a current claim, or NULL.  S1 is here.  A claim of an epoch that
+   is over is not, and its lease, if it has no end, ends with that. */
 static idem_slot *idemi_command_current(idem_table *t, const idem_claim *claim)
 {
     idem_slot *s = idemi_command_named(t, claim, IDEMI_STATUS);
 
-    if (s && !(s->state & IDEMI_FINISHED))
-        return s;
+    if (s && !(s->state & IDEMI_FINISHED)) {
+        if (!idemi_account_is_past(t, s))
+            return s;
+        if (s->state & IDEMI_ENDLESS)
+            s->time = t->clock;
+        s->state = IDEM_IN_PROGRESS;
+        idemi_order_note(t, s);
+    }
     t->stats.fenced++;
     return NULL;
 }
@@ -3866,41 +4528,42 @@ static void idemi_command_name(const idem_table *t, unsigned slot,
     claim->attempt = s->attempts;
 }
 
-/* True if memory may once have held an unknown key of that age. */
-static int idemi_command_too_old(idem_table *t, const idem_request *rq)
+/* True if memory may once have held an unknown key: one of that age, or with a
+   number that its sender has behind it. */
+static int idemi_command_too_old(const idem_table *t, const idem_sender *a,
+                                 const idem_request *rq)
 {
     uint32_t age = rq->age_ms;
 
+    if (a && rq->sequence &&
+        idemi_account_has_passed(a, rq->sequence, rq->epoch))
+        return 1;
     return age && (age >= idemi_default_retention(t, rq->retention_ms) ||
-                   age >= t->clock - t->reach);
+                   age >= t->clock - (a ? a->reach : t->reach));
 }
 
 /* Drops a finished key before its time, and remembers that. */
 static void idemi_command_evict(idem_table *t, unsigned slot)
 {
-    uint32_t time = idemi_slot_at(t, slot)->time;
+    idem_slot *s = idemi_slot_at(t, slot);
+    idem_sender *a =
+        idemi_account_of(t, idemi_slot_id(s), s->scope_len, IDEMI_LOOK);
+    uint32_t *reach = a ? &a->reach : &t->reach;
 
-    if (t->clock - time < t->clock - t->reach)
-        t->reach = time;
+    if (t->clock - s->time < t->clock - *reach)
+        *reach = s->time;
     t->stats.evicted++;
-    idemi_keys_remove(t, slot);
+    idemi_keys_leave(t, slot, IDEMI_EVICTED);
 }
 
-/* True if one more key would put its scope over the quota. */
-static int idemi_command_over_quota(const idem_table *t, const idemi_id *id)
+/* True if one more key would put its sender over the quota. */
+static int idemi_command_over_quota(idem_table *t, const idem_sender *a)
 {
-    uint32_t left = t->config->quota;
-    unsigned slot;
+    uint32_t most = t->config->quota - 1;
 
-    if (!left)
-        return 0;
-    for (slot = 0; slot < t->capacity && left > 0; slot++) {
-        idem_slot *s = idemi_slot_at(t, slot);
-        if (s->state && !idemi_slot_over(t, s) &&
-            idemi_slot_has_scope(s, id))
-            left--;
-    }
-    return !left;
+    if (a && a->live > most && idemi_clock_reached(t->clock, t->soonest))
+        idemi_keys_sweep(t);
+    return a && a->live > most;
 }
 
 /* Sees to it that there is a free slot, if one is to be had without evicting.
@@ -3920,9 +4583,10 @@ static void idemi_command_reclaim(idem_table *t)
 /* A slot that the request's key may have: one that is free, or in use by
    something that may be dropped for it; or `capacity`, and then
    retry_after_ms is set if it is known. */
-static unsigned idemi_command_room(idem_table *t, const idemi_query *q)
+static unsigned idemi_command_room(idem_table *t, const idem_sender *a,
+                                   const idemi_query *q)
 {
-    int over_quota = idemi_command_over_quota(t, &q->id);
+    int over_quota = idemi_command_over_quota(t, a);
     unsigned slot = t->capacity;
 
     if (!over_quota) {
@@ -3938,13 +4602,17 @@ static unsigned idemi_command_room(idem_table *t, const idemi_query *q)
     return slot;
 }
 
-/* Frees a slot in use for good. */
+/* Frees a slot in use for good.  Of one whose claim was not written there is
+   nothing to be taken back, and what the journal has there is another key. */
 static int idemi_command_drop(idem_table *t, unsigned slot)
 {
-    int result = idemi_journal_note(t, slot, IDEMI_EMPTY);
+    int result = IDEM_OK;
+
+    if (IDEMI_JOURNAL(t) && idemi_storage_needs(t)[slot] != UINT32_MAX)
+        result = idemi_journal_note(t, slot, IDEMI_EMPTY);
 
     if (result == IDEM_OK)
-        idemi_keys_remove(t, slot);
+        idemi_keys_leave(t, slot, IDEMI_BACK);
     return result;
 }
 
@@ -3996,8 +4664,10 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     s->state = IDEM_IN_PROGRESS;
     s->time = t->clock;
     idemi_keys_lease(t, s, rq->lease_ms);
-    if (attempt == 1)
+    if (attempt == 1) {
         idemi_keys_enter(t, slot, q->hash);
+        (void)idemi_account_note(t, slot, 1, IDEMI_BACK);
+    }
     idemi_order_note(t, s);
     t->token += (uint32_t)(s->token - (uint32_t)t->token);
     idemi_command_name(t, slot, q->claim);
@@ -4008,7 +4678,7 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
    granted. */
 static int idemi_command_again(idem_table *t, unsigned slot, idemi_query *q)
 {
-    const idem_slot *s = idemi_slot_at(t, slot);
+    idem_slot *s = idemi_slot_at(t, slot);
 
     // One expression without a branch: how many bits agree is not to be seen
     // in the time it takes.
@@ -4019,6 +4689,8 @@ static int idemi_command_again(idem_table *t, unsigned slot, idemi_query *q)
         idemi_command_replay(t, slot, q->reply);
         return IDEM_REPLAY;
     }
+    if (idemi_account_is_past(t, s))
+        return IDEM_TOO_OLD;
     q->reply->retry_after_ms = idemi_slot_lease_left(t, s);
     if (q->reply->retry_after_ms)
         return IDEM_BUSY;
@@ -4031,11 +4703,19 @@ static int idemi_command_again(idem_table *t, unsigned slot, idemi_query *q)
 /* The same for a key that is not known; and finds a slot for it. */
 static int idemi_command_first(idem_table *t, unsigned *slot, idemi_query *q)
 {
-    if (idemi_command_too_old(t, q->rq))
+    const idem_sender *a =
+        idemi_account_of(t, q->id.scope, q->id.scope_len, IDEMI_LOOK);
+
+    if (idemi_command_too_old(t, a, q->rq))
         return IDEM_TOO_OLD;
-    *slot = idemi_command_room(t, q);
+    *slot = idemi_command_room(t, a, q);
     if (*slot == t->capacity)
         return IDEM_E_FULL;
+    if (IDEMI_SENDERS(t) &&
+        !idemi_account_of(t, q->id.scope, q->id.scope_len, IDEMI_MAKE)) {
+        t->stats.crowded++;
+        return IDEM_E_FULL;
+    }
     return IDEMI_JOURNAL(t) && idemi_journal_in_doubt(t) ? IDEM_RECOVER
                                                          : IDEM_EXECUTE;
 }
@@ -4064,6 +4744,11 @@ static int idemi_command_begin(idem_table *t, idemi_query *q)
     else {
         attempt = idemi_slot_at(t, slot)->attempts + 1u;
         answer = idemi_command_again(t, slot, q);
+    }
+    if (answer == IDEM_TOO_OLD && q->rq->sequence && IDEMI_JOURNAL(t)) {
+        int result = idemi_journal_confirm(t, (unsigned)t->journal->newest);
+        if (result < 0)
+            return result;
     }
     if (answer == IDEM_EXECUTE || answer == IDEM_RECOVER) {
         int result = idemi_command_claim(t, slot, attempt, q);
@@ -4114,13 +4799,16 @@ static int idemi_command_complete(idem_table *t, const idem_claim *claim,
     if (result < 0) {
         s->time = lease_end;
         s->response_len = reserved;
+        // It may have been written, so there is something to be taken back.
+        if (idemi_storage_needs(t)[slot] == UINT32_MAX)
+            idemi_storage_needs(t)[slot] = t->journal->sequence;
         return result;
     }
     if (out->state) {
         t->state_len = (uint16_t)out->state_len;
         idemi_basics_copy(t->state, out->state, out->state_len);
     }
-    idemi_keys_finish(t, slot, state, 0);
+    idemi_keys_finish(t, slot, state, 0, idemi_order_newest(t));
     return IDEM_OK;
 }
 
@@ -4151,16 +4839,18 @@ static int idemi_command_deliver(idem_table *t, const idem_claim *claim)
     return result;
 }
 
-/* Tells everything about a slot in use but where idem_next goes on. */
+/* Tells everything about a slot in use. */
 static int idemi_command_describe(const idem_table *t, unsigned slot,
                                   idem_entry *e)
 {
     idem_slot *s = idemi_slot_at(t, slot);
     int finished = (s->state & IDEMI_FINISHED) != 0;
-    size_t id_len = (size_t)s->scope_len + s->key_len;
+    size_t id_len = s->scope_len + idemi_slot_key_bytes(s);
 
     e->scope_len = s->scope_len;
     e->key_len = s->key_len;
+    e->epoch = idemi_slot_number(s, 1);
+    e->sequence = idemi_slot_number(s, 0);
     e->fingerprint = (uint64_t)s->fingerprint[1] << 32 | s->fingerprint[0];
     e->status = s->state & IDEMI_STATUS;
     e->attempts = s->attempts;
@@ -4243,7 +4933,7 @@ static int idemi_check_slot(const idem_table *t, unsigned slot)
 
     if (!status || (s->state & (misplaced | 0xE0u)))
         return 6;
-    if (!s->key_len || s->scope_len + s->key_len > t->config->key_max ||
+    if (s->scope_len + idemi_slot_key_bytes(s) > t->config->key_max ||
         s->response_len > t->config->response_max)
         return 7;
     if (!s->attempts || idemi_keys_token(t, s->token) - 1 >= t->token)
@@ -4276,7 +4966,7 @@ static int idemi_check_probe(const idem_table *t, unsigned slot)
     id.scope = idemi_slot_id(s);
     id.scope_len = s->scope_len;
     id.key = id.scope + s->scope_len;
-    id.key_len = s->key_len;
+    id.key_len = idemi_slot_key_bytes(s);
     if (s->hash != idemi_hash_key(t->config, &id))
         return 2;
     while ((other = idemi_index_slot(t, at)) != slot) {
@@ -4294,8 +4984,8 @@ static int idemi_check_probe(const idem_table *t, unsigned slot)
 static int idemi_check_journal(const idem_table *t)
 {
     const idem_journal *j = t->journal;
-    const uint32_t *needs = idemi_journal_needs(t);
-    unsigned slot = t->capacity;
+    const uint32_t *needs = idemi_storage_needs(t);
+    unsigned slot = idemi_journal_last(t);
 
     do
         if (idemi_journal_is_needed(t, slot) && needs[slot] < j->tail)
@@ -4395,7 +5085,7 @@ static int idemi_check_all(const idem_table *t)
 
 static void idemi_public_misuse(void)
 {
-    IDEM_ASSERT(!"idem: a caller's mistake");
+    IDEM_MISUSE();
 }
 
 /* What every caller's mistake is answered with. */
@@ -4464,22 +5154,31 @@ IDEMI_APART
 static int idemi_public_query(const idem_table *t, idemi_query *q,
                               const idem_request *rq)
 {
-    size_t key_max;
+    size_t key_max, key_len;
 
     if (!idemi_public_is_open(t) || !rq ||
         !idemi_public_bytes(rq->key, rq->key_len) ||
         !idemi_public_bytes(rq->scope, rq->scope_len))
         return IDEMI_MISUSE();
-    if (!rq->key_len)
+    if (rq->sequence && (rq->key_len || !IDEMI_SENDERS(t)))
+        return IDEMI_MISUSE();
+    if (!rq->key_len && !rq->sequence)
         return IDEM_E_ARG;          // the sender's mistake, not the caller's
     key_max = t->config->key_max;
-    if (rq->key_len > key_max || rq->scope_len > key_max - rq->key_len)
+    key_len = rq->sequence ? IDEMI_NUMBER_BYTES : rq->key_len;
+    if (key_len > key_max || rq->scope_len > key_max - key_len)
         return IDEM_E_TOO_LARGE;
     q->rq = rq;
     q->id.scope = (const unsigned char *)rq->scope;
     q->id.scope_len = rq->scope_len;
     q->id.key = (const unsigned char *)rq->key;
-    q->id.key_len = rq->key_len;
+    q->id.key_len = key_len;
+    q->id.kept_len = (uint8_t)rq->key_len;
+    if (rq->sequence) {
+        idemi_basics_store32(q->number, rq->sequence);
+        idemi_basics_store32(q->number + 4, rq->epoch);
+        q->id.key = q->number;
+    }
     q->hash = idemi_hash_key(t->config, &q->id);
     idemi_index_prefetch(t, q->hash);
     return IDEM_OK;
@@ -4524,10 +5223,17 @@ static int idemi_public_payload(const idem_table *t, idemi_query *q)
          "storage.sector_count: 4 to 65,535")                                  \
     RULE((m->sector_size + 3) / 4 * m->sector_count < UINT32_C(1) << 30,       \
          "storage.sector_count: less than 4 GB in all")
+#ifdef IDEM_NO_JOURNAL
+#define IDEMI_BUILD_RULES(RULE)                                                \
+    RULE(!config->storage, "storage: there is no journal (IDEM_NO_JOURNAL)")
+#else
+#define IDEMI_BUILD_RULES(RULE)
+#endif
 #define IDEMI_CONFIG_RULES(RULE)                                               \
     RULE(config->capacity - 1 < IDEM_CAPACITY_MAX,                             \
          "capacity: at least 1, at most IDEM_CAPACITY_MAX")                    \
-    RULE(config->key_max, "key_max: at least 1")                               \
+    RULE(config->key_max - 1u < 255, "key_max: 1 to 255")                      \
+    RULE(config->max_attempts <= 255, "max_attempts: at most 255")             \
     RULE(idemi_public_secret(config),                                          \
          "secret: 16 random bytes, neither half zero")                         \
     RULE(idemi_public_lease(config->lease_ms),                                 \
@@ -4536,9 +5242,14 @@ static int idemi_public_payload(const idem_table *t, idemi_query *q)
          "retention_ms: over IDEM_RETENTION_MAX")                              \
     RULE(config->full <= IDEM_EVICT_OLDEST,                                    \
          "full: IDEM_REJECT or IDEM_EVICT_OLDEST")                             \
+    RULE(config->senders <= IDEM_SENDERS_MAX,                                  \
+         "senders: over IDEM_SENDERS_MAX")                                     \
+    RULE(!config->quota || config->senders,                                    \
+         "quota: is of senders, and there are none")                           \
     RULE(config->durability <= IDEM_BATCH,                                     \
          "durability: IDEM_EACH or IDEM_BATCH")                                \
-    RULE(!config->lock == !config->unlock, "lock, unlock: both or neither")
+    RULE(!config->lock == !config->unlock, "lock, unlock: both or neither")    \
+    IDEMI_BUILD_RULES(RULE)
 #define IDEMI_RULE_HOLDS(condition, text) (condition) &&
 
 static int idemi_public_storage(const idem_storage *m)
@@ -4588,13 +5299,13 @@ static uint32_t idemi_public_number(uint32_t n)
     return bytes;
 }
 
-/* Bytes of the longest record that has so many of state, in whole granules. */
+/* Bytes of the longest record that has so many of state, in whole granules, if
+   there are so many slots. */
 IDEMI_APART
 static uint32_t idemi_public_record(const idem_config *config,
-                                    uint32_t state_bytes)
+                                    uint32_t capacity, uint32_t state_bytes)
 {
-    uint32_t capacity = config->capacity, key_max = config->key_max;
-    uint32_t response_max = config->response_max;
+    uint32_t key_max = config->key_max, response_max = config->response_max;
 
     return IDEMI_UP(IDEMI_KEY_BYTES(idemi_public_number, capacity, key_max,
                                     response_max) +
@@ -4602,11 +5313,12 @@ static uint32_t idemi_public_record(const idem_config *config,
                     config->storage->prog_size);
 }
 
-static uint32_t idemi_public_record_max(const idem_config *config)
+static uint32_t idemi_public_record_max(const idem_config *config,
+                                        uint32_t capacity)
 {
     uint32_t state_max = config->state_max;
 
-    return idemi_public_record(config,
+    return idemi_public_record(config, capacity,
                                idemi_public_number(state_max) + state_max);
 }
 
@@ -4619,15 +5331,18 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
     idemi_size stride = (idemi_size)IDEMI_SLOT_SIZE(config->key_max,
                                                     config->response_max);
     idemi_size state = IDEMI_ROUND4((idemi_size)config->state_max);
+    idemi_size senders = IDEMI_SENDERS(t);
     idemi_size needed =
         capacity * (stride + (idemi_size)sizeof(idem_link) +
                     IDEMI_WORDS * (idemi_size)sizeof(idem_word)) +
-        (idemi_size)sizeof(idem_link) + state;
+        (idemi_size)sizeof(idem_link) + state +
+        senders * (idemi_size)sizeof(idem_sender);
 
     if (IDEMI_STORAGE(config))
         needed += IDEMI_ROUND4((idemi_size)sizeof(idem_journal)) +
-                  4 * (capacity + 1) +
-                  IDEMI_ROUND4(idemi_public_record_max(config));
+                  4 * (capacity + 1 + senders) +
+                  IDEMI_ROUND4(
+                      idemi_public_record_max(config, config->capacity));
     t->needed = (size_t)needed;
     if (t->needed != needed)
         t->needed = (size_t)-1;
@@ -4639,11 +5354,14 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
     t->slots = memory;
     t->links = (idem_link *)(void *)(memory + t->stride * t->capacity);
     t->index = (idem_word *)(void *)(t->links + t->capacity + 1);
-    t->state = (unsigned char *)(t->index + idemi_index_size(t));
+    t->state = (unsigned char *)idemi_account_at(t, (unsigned)senders);
     if (!IDEMI_STORAGE(config))
         return IDEM_OK;
     t->journal = (idem_journal *)(void *)(t->state + state);
-    t->buffer = (unsigned char *)(idemi_journal_needs(t) + t->capacity + 1);
+    t->buffer = (unsigned char *)(idemi_storage_needs(t) +
+                                  idemi_journal_last(t) + 1);
+    IDEM_MEMSET(idemi_storage_needs(t) + t->capacity + 1, 0xFF,
+                (size_t)(4 * senders));
     needed = (idemi_size)(size - (size_t)(t->buffer - memory));
     t->buffer_size =                            // all that is left
         needed < IDEMI_READ_MAX ? (uint32_t)needed : IDEMI_READ_MAX;
@@ -4657,21 +5375,24 @@ static int idemi_public_geometry(idem_table *t)
     const idem_config *config = t->config;
     const idem_storage *m = config->storage;
     idem_journal *j = t->journal;
-    uint32_t key_record = idemi_public_record(config, 0);
+    // As IDEM_SECTORS has it: a sender counts as a key more, in all.
+    uint32_t keys = config->capacity + IDEMI_SENDERS(t);
+    uint32_t key_record = idemi_public_record(config, keys, 0);
+    uint32_t record_max = idemi_public_record_max(config, keys);
 
     j->sector_size = m->sector_size;
     j->sector_count = (uint16_t)m->sector_count;
     j->granule = m->prog_size;
     j->front = IDEMI_FRONT(m->prog_size);
-    j->record_max = idemi_public_record_max(config);
+    j->record_max = idemi_public_record_max(config, config->capacity);
     t->needed = 0;
-    if (m->sector_size < j->front + 4 * j->record_max)
+    if (m->sector_size < j->front + 4 * record_max)
         return IDEM_E_SPACE;
-    j->state_keys = (uint16_t)IDEMI_STATE_KEYS(key_record, j->record_max);
+    j->state_keys = (uint16_t)IDEMI_STATE_KEYS(key_record, record_max);
     j->head_keys = (uint16_t)IDEMI_HEAD_KEYS(m->sector_size, m->prog_size,
-                                             key_record, j->record_max);
+                                             key_record, record_max);
     t->needed = (size_t)IDEMI_HEADS_SECTORS(
-        IDEMI_HEADS(config->capacity, j->head_keys, j->state_keys));
+        IDEMI_HEADS(keys, j->head_keys, j->state_keys));
     if (m->sector_count < t->needed)
         return IDEM_E_SPACE;
     j->shape = idemi_header_shape(config);
@@ -4692,8 +5413,13 @@ static void idemi_public_reset(idem_table *t)
    evicted by then is not known. */
 static void idemi_public_start(idem_table *t, uint32_t now_ms)
 {
-    unsigned slot = t->capacity;
+    unsigned slot = t->capacity, i;
 
+    t->reach = t->clock;
+    if (IDEMI_JOURNAL(t) && t->config->full == IDEM_REJECT)
+        t->reach -= IDEM_RETENTION_MAX;
+    for (i = 0; i < IDEMI_SENDERS(t); i++)
+        idemi_account_at(t, i)->reach = t->reach;
     t->free = (idem_number)slot;
     t->swept = t->clock;
     t->soonest = t->clock + IDEMI_NEVER_MS;
@@ -4710,9 +5436,6 @@ static void idemi_public_start(idem_table *t, uint32_t now_ms)
     t->stats.expired = t->stats.undelivered = 0;
     t->tick = now_ms;
     t->counted = now_ms;
-    t->reach = t->clock;
-    if (IDEMI_JOURNAL(t) && t->config->full == IDEM_REJECT)
-        t->reach -= IDEM_RETENTION_MAX;
     t->magic = IDEMI_MAGIC;
 }
 
@@ -4724,7 +5447,7 @@ static int idemi_public_prepare(idem_table *table, const idem_config *config,
 
     if (!table)
         return IDEMI_MISUSE();
-    IDEM_MEMSET(table, 0, sizeof *table);
+    IDEM_MEMSET((void *)table, 0, sizeof *table);
     if (!config || !idemi_public_config(config))
         return IDEMI_MISUSE();
     table->config = config;
@@ -4975,16 +5698,17 @@ IDEM_API int idem_forget(idem_table *table, const idem_request *request,
 IDEM_API int idem_next(idem_table *table, idem_entry *entry, uint32_t now_ms)
 {
     int result = idemi_public_enter_at(table, entry != NULL, now_ms);
+    uint32_t slot;
 
     if (result < 0)
         return result;
-    while (entry->cursor < table->capacity) {
-        unsigned slot = (unsigned)entry->cursor++;
-        const idem_slot *s = idemi_slot_at(table, slot);
+    for (slot = entry->attempts ? entry->claim.slot + 1 : 0;
+         slot < table->capacity; slot++) {
+        const idem_slot *s = idemi_slot_at(table, (unsigned)slot);
         if (!s->state || idemi_slot_over(table, s))
             continue;
-        return idemi_public_leave(table,
-                                  idemi_command_describe(table, slot, entry));
+        result = idemi_command_describe(table, (unsigned)slot, entry);
+        return idemi_public_leave(table, result);
     }
     return idemi_public_leave(table, IDEM_E_NOT_FOUND);
 }
@@ -5055,14 +5779,32 @@ IDEM_API int idem_horizon(idem_table *table, uint32_t *horizon_ms,
                           uint32_t now_ms)
 {
     uint32_t reaches;
+    unsigned i;
     int result = idemi_public_enter_at(table, horizon_ms != NULL, now_ms);
 
     if (result < 0)
         return result;
     reaches = table->clock - table->reach;
+    for (i = 0; i < IDEMI_SENDERS(table); i++) {
+        uint32_t reach = table->clock - idemi_account_at(table, i)->reach;
+        if (reach < reaches)
+            reaches = reach;
+    }
     *horizon_ms = idemi_default_retention(table, 0);
     if (reaches < *horizon_ms)
         *horizon_ms = reaches;
+    return idemi_public_leave(table, IDEM_OK);
+}
+
+IDEM_API int idem_doubt(idem_table *table, uint32_t *left_ms, uint32_t now_ms)
+{
+    int result = idemi_public_enter_at(table, left_ms != NULL, now_ms);
+
+    if (result < 0)
+        return result;
+    *left_ms = 0;
+    if (IDEMI_JOURNAL(table) && idemi_journal_in_doubt(table))
+        *left_ms = table->journal->doubt - table->clock;
     return idemi_public_leave(table, IDEM_OK);
 }
 
@@ -5119,9 +5861,10 @@ static const char *idemi_explain_storage(const idem_storage *m)
 static const char *idemi_explain_room(const idem_config *config)
 {
     const idem_storage *m = config->storage;
-    uint32_t sectors = IDEMI_SECTORS(
-        config->capacity, m->sector_size, m->prog_size,
-        idemi_public_record(config, 0), idemi_public_record_max(config));
+    uint32_t keys = config->capacity + config->senders;
+    uint32_t sectors = IDEMI_SECTORS(keys, m->sector_size, m->prog_size,
+                                     idemi_public_record(config, keys, 0),
+                                     idemi_public_record_max(config, keys));
 
     IDEMI_EXPLAIN(!sectors, "storage.sector_size: too small for a header and "
                             "four of the longest records")
@@ -5131,10 +5874,42 @@ static const char *idemi_explain_room(const idem_config *config)
     return NULL;
 }
 
-/* What a header was not written with; NULL if it is one of this journal. */
-static const char *idemi_explain_header(const idem_config *config,
-                                        unsigned char *p)
+/* True if a header's check holds; its sum is 0 by now. */
+static int idemi_explain_holds(const idem_config *config,
+                               const unsigned char *p)
 {
+    return idemi_storage_check(config, 0, idemi_header_shape(config), p,
+                               IDEMI_HEADER - 4) ==
+           idemi_basics_load32(p + IDEMI_HEADER - 4);
+}
+
+/* True if these bytes are a header of this journal, as idem_open takes it:
+   right, but for one bit. */
+static int idemi_explain_is_ours(const idem_config *config, unsigned char *p)
+{
+    uint32_t other = idemi_basics_load32(p) ^ IDEMI_MAGIC;
+    unsigned bit;
+
+    if (other & (other - 1))
+        return 0;
+    p[IDEMI_SUM_AT] = p[IDEMI_SUM_AT + 1] = 0;
+    if (idemi_explain_holds(config, p))
+        return 1;
+    for (bit = 0; bit < 8 * IDEMI_HEADER; bit++) {
+        idemi_recover_flip(p, bit);
+        if (idemi_explain_holds(config, p))
+            return 1;
+        idemi_recover_flip(p, bit);
+    }
+    return 0;
+}
+
+/* What a whole header was not written with, that is not one of this journal. */
+static const char *idemi_explain_header(const idem_config *config,
+                                        const unsigned char *p)
+{
+    static const char secret[] =
+        "secret: the journal was written with another secret";
     const idem_storage *m = config->storage;
 
     IDEMI_EXPLAIN(p[4] != IDEMI_VERSION,
@@ -5150,50 +5925,88 @@ static const char *idemi_explain_header(const idem_config *config,
     IDEMI_EXPLAIN((idemi_basics_load32(p + 12) & 0xFFFF) != m->sector_count,
                   "geometry: the journal was written with another "
                   "sector_count")
-    p[IDEMI_SUM_AT] = p[IDEMI_SUM_AT + 1] = 0;
-    IDEMI_EXPLAIN(idemi_storage_check(config, 0, idemi_header_shape(config),
-                                      p, IDEMI_HEADER - 4) !=
-                      idemi_basics_load32(p + IDEMI_HEADER - 4),
-                  "secret: the journal was written with another secret")
+    return secret;
+}
+
+/* True if what begins as a header may be one of another journal: it is whole,
+   or of version 1, which has no sum. */
+static int idemi_explain_is_whole(const unsigned char *p)
+{
+    return p[4] == 1 || idemi_header_sum(p) ==
+                            idemi_basics_load32(p + IDEMI_SUM_AT - 2) >> 16;
+}
+
+/* True if a header of this journal is in its place. */
+static int idemi_explain_has_header(const idem_config *config)
+{
+    const idem_storage *m = config->storage;
+    unsigned char p[IDEMI_HEADER];
+    uint32_t place;
+
+    for (place = 0; place < m->sector_count; place++)
+        if (m->read(m->ctx, place * m->sector_size, p, IDEMI_HEADER) == 0 &&
+            idemi_explain_is_ours(config, p) &&
+            idemi_basics_load32(p + IDEMI_HEADER_SAME) % m->sector_count ==
+                place)
+            return 1;
+    return 0;
+}
+
+/* What the first header of another journal says, wherever one may begin.  One
+   of this journal in a wrong place says nothing. */
+static const char *idemi_explain_other(const idem_config *config)
+{
+    const idem_storage *m = config->storage;
+    uint32_t size = m->sector_size * m->sector_count;
+    uint32_t step = m->prog_size < 16 ? 16 : m->prog_size, at;
+    unsigned char p[IDEMI_HEADER];
+
+    for (at = 0; at <= size - IDEMI_HEADER; at += step)
+        if (m->read(m->ctx, at, p, 4) == 0 &&
+            idemi_basics_load32(p) == IDEMI_MAGIC &&
+            m->read(m->ctx, at, p, IDEMI_HEADER) == 0 &&
+            idemi_explain_is_whole(p)) {
+            const char *text = idemi_explain_header(config, p);
+            if (!idemi_explain_is_ours(config, p))
+                return text;
+        }
     return NULL;
 }
 
-/* Looks at the bytes where sectors may begin, for a header of this journal or
-   another; else whether any is not erased. */
-static const char *idemi_explain_journal(const idem_config *config)
+/* Whether storage without a header is blank, as idem_open takes it: what cut
+   short headers leave in the first places is nothing. */
+static const char *idemi_explain_blank(const idem_config *config)
 {
     const idem_storage *m = config->storage;
-    const char *text = NULL;
     unsigned char p[IDEMI_HEADER];
-    uint32_t at, size = m->sector_size * m->sector_count, i;
-    int read_failed = 0, dirty = 0;
+    uint32_t sector, at, len, i;
 
-    for (at = 0; at < size; at += IDEMI_HEADER) {
-        uint32_t len = size - at < IDEMI_HEADER ? size - at : IDEMI_HEADER;
-        if (m->read(m->ctx, at, p, len) != 0) {
-            read_failed = 1;
+    for (sector = 0; sector < m->sector_count; sector++) {
+        if (sector - 1 < IDEMI_FIRST_PLACES)
             continue;
+        for (at = 0; at < m->sector_size; at += len) {
+            len = m->sector_size - at;
+            if (len > IDEMI_HEADER)
+                len = IDEMI_HEADER;
+            IDEMI_EXPLAIN(
+                m->read(m->ctx, sector * m->sector_size + at, p, len) != 0,
+                "the storage cannot be read")
+            for (i = 0; i < len; i++)
+                IDEMI_EXPLAIN(p[i] != m->erased,
+                              "not a journal: the storage holds something else")
         }
-        for (i = 0; i < len; i++)
-            dirty |= p[i] != m->erased;
     }
-    for (at = 0; at < size; at += m->prog_size < 16 ? 16 : m->prog_size) {
-        const char *found;
-        if (at + IDEMI_HEADER > size || m->read(m->ctx, at, p, 4) != 0 ||
-            idemi_basics_load32(p) != IDEMI_MAGIC ||
-            m->read(m->ctx, at, p, IDEMI_HEADER) != 0)
-            continue;
-        found = idemi_explain_header(config, p);
-        if (!found)
-            return NULL;
-        if (!text)
-            text = found;
-    }
-    if (text)
-        return text;
-    IDEMI_EXPLAIN(read_failed, "the storage cannot be read")
-    IDEMI_EXPLAIN(dirty, "not a journal: the storage holds something else")
     return NULL;
+}
+
+static const char *idemi_explain_journal(const idem_config *config)
+{
+    const char *text;
+
+    if (idemi_explain_has_header(config))
+        return NULL;
+    text = idemi_explain_other(config);
+    return text ? text : idemi_explain_blank(config);
 }
 #endif
 
@@ -5212,6 +6025,225 @@ IDEM_API const char *idem_explain(const idem_config *config)
         text = idemi_explain_journal(config);
 #endif
     return text;
+}
+
+/* ---------------------------------------------------------------------------
+   >>arriving  keys as they arrive, out of texts
+
+   Each walk comes to an end before anything is written: what fails changes
+   nothing.
+   ------------------------------------------------------------------------ */
+
+/* The value of a digit of Crockford's, of which the first sixteen are the
+   hexadecimal ones; 32 if it is none. */
+static unsigned idemi_arriving_digit(char c)
+{
+    static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+    unsigned value = 0;
+
+    if (c >= 'a' && c <= 'z')
+        c = (char)(c - ('a' - 'A'));
+    while (value < 32 && digits[value] != c)
+        value++;
+    return value;
+}
+
+/* The byte that two hexadecimal digits are, or -1. */
+static int idemi_arriving_byte(const char *two)
+{
+    unsigned high = idemi_arriving_digit(two[0]);
+    unsigned low = idemi_arriving_digit(two[1]);
+
+    return high < 16 && low < 16 ? (int)(high << 4 | low) : -1;
+}
+
+/* The key takes so many bytes, 0 if there is none: whether they fit. */
+static int idemi_arriving_fits(size_t *key_len, size_t takes, size_t most)
+{
+    size_t room = *key_len < most ? *key_len : most;
+
+    *key_len = takes;
+    if (takes == 0)
+        return IDEM_E_ARG;
+    return takes > room ? IDEM_E_TOO_LARGE : IDEM_OK;
+}
+
+/* What a text means that is a string in its quotes: how many bytes, 0 if it is
+   none; they are written if dst is not NULL. */
+static size_t idemi_arriving_string(unsigned char *dst, const char *text,
+                                    size_t text_len)
+{
+    size_t at, len = 0;
+
+    if (!text_len || text[0] != '"' || text[text_len - 1] != '"')
+        return 0;
+    for (at = 1; at + 1 < text_len; at++) {
+        char c = text[at];
+
+        if (c == '\\') {
+            c = text[++at];
+            if (at + 1 == text_len || (c != '"' && c != '\\'))
+                return 0;
+        } else if (c < ' ' || c > '~' || c == '"') {
+            return 0;
+        }
+        if (dst)
+            dst[len] = (unsigned char)c;
+        len++;
+    }
+    return len;
+}
+
+IDEM_API int idem_key_uuid(void *key, const char *text, size_t text_len,
+                           int nil_too)
+{
+    unsigned char bytes[16];
+    int i, byte, any = 0;
+
+    if (!key || (!text && text_len))
+        return IDEMI_MISUSE();
+    if (text_len != 36)
+        return IDEM_E_ARG;
+    for (i = 0; i < 16; i++) {
+        if ((i == 4 || i == 6 || i == 8 || i == 10) && *text++ != '-')
+            return IDEM_E_ARG;
+        byte = idemi_arriving_byte(text);
+        if (byte < 0)
+            return IDEM_E_ARG;
+        bytes[i] = (unsigned char)byte;
+        any |= byte;
+        text += 2;
+    }
+    if (!any && !nil_too)
+        return IDEM_E_ARG;
+    IDEM_MEMCPY(key, bytes, sizeof bytes);
+    return IDEM_OK;
+}
+
+IDEM_API int idem_key_ulid(void *key, const char *text, size_t text_len)
+{
+    unsigned char bytes[17];        // 26 x 5 bits, and 6 in front of them
+    unsigned word = 0, bits = 6, len = 0;
+    size_t i;
+
+    if (!key || (!text && text_len))
+        return IDEMI_MISUSE();
+    if (text_len != 26)
+        return IDEM_E_ARG;
+    for (i = 0; i < text_len; i++) {
+        unsigned digit = idemi_arriving_digit(text[i]);
+
+        if (digit == 32)
+            return IDEM_E_ARG;
+        word = (word << 5 | digit) & 0xFFF;
+        bits += 5;
+        if (bits >= 8) {
+            bits -= 8;
+            bytes[len++] = (unsigned char)(word >> bits);
+        }
+    }
+    if (bytes[0])
+        return IDEM_E_TOO_LARGE;
+    IDEM_MEMCPY(key, bytes + 1, 16);
+    return IDEM_OK;
+}
+
+IDEM_API int idem_key_http(void *key, size_t *key_len, const char *value,
+                           size_t value_len)
+{
+    int result;
+
+    if (!key || !key_len || (!value && value_len))
+        return IDEMI_MISUSE();
+    for (; value_len && value[0] == ' '; value_len--)
+        value++;
+    while (value_len && value[value_len - 1] == ' ')
+        value_len--;
+    result = idemi_arriving_fits(
+        key_len, idemi_arriving_string(NULL, value, value_len), 255);
+    if (result == IDEM_OK)
+        (void)idemi_arriving_string((unsigned char *)key, value, value_len);
+    return result;
+}
+
+IDEM_API int idem_key_hex(void *key, size_t *key_len, const char *text,
+                          size_t text_len)
+{
+    unsigned char *to = (unsigned char *)key;
+    size_t i, takes = text_len % 2 ? 0 : text_len / 2;
+    int result;
+
+    if (!key || !key_len || (!text && text_len))
+        return IDEMI_MISUSE();
+    for (i = 0; i < takes; i++)
+        if (idemi_arriving_byte(text + 2 * i) < 0)
+            takes = 0;
+    result = idemi_arriving_fits(key_len, takes, takes);
+    for (i = 0; result == IDEM_OK && i < takes; i++)
+        to[i] = (unsigned char)idemi_arriving_byte(text + 2 * i);
+    return result;
+}
+
+/* ---------------------------------------------------------------------------
+   >>sending   when to send again
+
+   Nothing here can wrap: sums are made only of what is left.
+   ------------------------------------------------------------------------ */
+
+/* What an answer says, whatever the time is. */
+static int idemi_sending_verdict(int answer)
+{
+    switch (answer) {
+    case IDEM_OK:
+    case IDEM_EXECUTE:
+    case IDEM_RECOVER:
+    case IDEM_REPLAY:
+        return IDEM_DONE;
+    case IDEM_MISMATCH:
+    case IDEM_TOO_OLD:
+    case IDEM_EXHAUSTED:
+    case IDEM_E_ARG:
+    case IDEM_E_TOO_LARGE:
+        return IDEM_REFUSED;
+    default:
+        return IDEM_AGAIN;
+    }
+}
+
+/* The longest wait after so many times: base x 2^(times - 1), cap at most. */
+static uint32_t idemi_sending_longest(uint32_t base, uint32_t cap,
+                                      uint32_t times)
+{
+    for (; times > 1 && base < cap; times--)
+        base = base > cap / 2 ? cap : base * 2;
+    return base < cap ? base : cap;
+}
+
+IDEM_API int idem_retry(uint32_t *delay_ms, const idem_patience *patience,
+                        const idem_sent *sent, int answer)
+{
+    uint32_t deadline, left, wait, told;
+    int verdict = idemi_sending_verdict(answer);
+
+    if (!delay_ms || !patience || !sent)
+        return IDEMI_MISUSE();
+    *delay_ms = UINT32_MAX;
+    if (verdict != IDEM_AGAIN)
+        return verdict;
+    deadline = patience->deadline_ms ? patience->deadline_ms : 43200000u;
+    left = deadline > sent->elapsed_ms ? deadline - sent->elapsed_ms : 0;
+    told = sent->retry_after_ms;
+    if (told == IDEM_LEASE_NONE)
+        told = 0;
+    left = left > told ? left - told : 0;
+    wait = idemi_sending_longest(patience->base_ms ? patience->base_ms : 1000,
+                                 patience->cap_ms ? patience->cap_ms : 60000,
+                                 sent->times);
+    wait -= (uint32_t)((uint64_t)wait * sent->random >> 32);
+    if (wait > left)
+        return IDEM_GIVE_UP;
+    *delay_ms = told + wait;
+    return IDEM_AGAIN;
 }
 
 #ifdef IDEM_FILE_STORAGE
@@ -5265,6 +6297,23 @@ static int idemi_file_write(int fd, uint32_t at, const void *src, uint32_t len)
     return 0;
 }
 
+/* What makes a file durable, and what makes the kernel forget what it has.  On
+   macOS fsync ends at the disk's own cache, and nothing does the latter. */
+#ifdef __APPLE__
+static int idemi_file_full_sync(int fd)
+{
+    return fcntl(fd, F_FULLFSYNC);
+}
+#define IDEMI_FILE_SYNC idemi_file_full_sync
+#define IDEMI_FILE_SYNC_DATA idemi_file_full_sync
+#define IDEMI_FILE_FORGET(fd) ((void)(fd))
+#else
+#define IDEMI_FILE_SYNC fsync
+#define IDEMI_FILE_SYNC_DATA fdatasync
+#define IDEMI_FILE_FORGET(fd)                                                  \
+    ((void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED))
+#endif
+
 /* Keeps F2 also when it fails: what the kernel has, and the disk may not have,
    must not be read when the file is opened again. */
 static int idemi_file_flush(int fd, int (*flush)(int fd))
@@ -5276,7 +6325,7 @@ static int idemi_file_flush(int fd, int (*flush)(int fd))
         if (error == EINTR)
             error = 0;
         else
-            (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+            IDEMI_FILE_FORGET(fd);
     }
     return error;
 }
@@ -5322,7 +6371,7 @@ static int idemi_file_sync(void *ctx)
     if (!idemi_file_is_mine(file))
         return EPERM;
     if (!file->error)
-        file->error = idemi_file_flush(file->fd, fdatasync);
+        file->error = idemi_file_flush(file->fd, IDEMI_FILE_SYNC_DATA);
     return file->error;
 }
 
@@ -5380,7 +6429,7 @@ static int idemi_file_sync_name(const char *path)
     fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return errno;
-    error = idemi_file_flush(fd, fsync);
+    error = idemi_file_flush(fd, IDEMI_FILE_SYNC);
     (void)close(fd);
     return error == EINVAL ? 0 : error;     // this file system knows no such
 }                                           // sync, or needs none
@@ -5404,7 +6453,7 @@ static int idemi_file_take(idem_file *file, const char *path, uint32_t size)
         file->error = idemi_file_fill(file->fd, size);
     }
     if (!file->error)
-        file->error = idemi_file_flush(file->fd, fsync);
+        file->error = idemi_file_flush(file->fd, IDEMI_FILE_SYNC);
     if (!file->error)
         file->error = idemi_file_sync_name(path);
     return file->error ? IDEM_E_STORAGE : IDEM_OK;
@@ -5413,7 +6462,7 @@ static int idemi_file_take(idem_file *file, const char *path, uint32_t size)
 static void idemi_file_reset(idem_file *file, uint32_t sector_size,
                              uint32_t sector_count)
 {
-    IDEM_MEMSET(file, 0, sizeof *file);
+    IDEM_MEMSET((void *)file, 0, sizeof *file);
     file->storage.ctx = file;
     file->storage.read = idemi_file_read;
     file->storage.prog = idemi_file_prog;

@@ -1,5 +1,4 @@
-/* SPDX-License-Identifier: 0BSD */
-/* cc -std=c99 -I.. hello.c -o hello && ./hello */
+/* SPDX-License-Identifier: 0BSD   cc -std=c99 -I.. hello.c -o hello */
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
 #include <stdio.h>

@@ -8,8 +8,8 @@
  *
  * The hash is chosen when this is compiled: for a journal of a machine below 64
  * bits add -DIDEM_HASH=IDEM_HASH_HALFSIPHASH.  Keys and responses are shown as
- * text, and bytes that are none as \xHH.  Times are those of the newest record:
- * how long ago that was the journal does not know.
+ * text, and bytes that are none as \xHH, numbers as epoch.sequence.  Times are
+ * those of the newest record: how long ago that was the journal does not know.
  */
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
@@ -25,6 +25,7 @@ static const char help[] =
     "inspect [options] FILE\n"
     "shows what is in a journal; without options, in one of file.c\n\n"
     "  --capacity N --key-max N --response-max N --state-max N\n"
+    "  --senders N          also tells how many keys each of them has (0)\n"
     "  --retention MS       the default one (24 hours)\n"
     "  --secret HEX         16 bytes; or\n"
     "  --secret-file FILE   in which they are\n"
@@ -156,11 +157,13 @@ static void take_option(const char *name, const char *value)
     if (!strcmp(name, "capacity"))
         config.capacity = number(name, value, IDEM_CAPACITY_MAX);
     else if (!strcmp(name, "key-max"))
-        config.key_max = (uint8_t)number(name, value, UINT8_MAX);
+        config.key_max = (uint16_t)number(name, value, UINT8_MAX);
     else if (!strcmp(name, "response-max"))
         config.response_max = (uint16_t)number(name, value, UINT16_MAX);
     else if (!strcmp(name, "state-max"))
         config.state_max = (uint16_t)number(name, value, UINT16_MAX);
+    else if (!strcmp(name, "senders"))
+        config.senders = number(name, value, IDEM_SENDERS_MAX);
     else if (!strcmp(name, "retention"))
         config.retention_ms = number(name, value, IDEM_RETENTION_MAX);
     else if (!strcmp(name, "secret"))
@@ -172,7 +175,7 @@ static void take_option(const char *name, const char *value)
     else if (!strcmp(name, "granule"))
         storage.prog_size = (uint16_t)number(name, value, 256);
     else if (!strcmp(name, "erased"))
-        storage.erased = (uint8_t)number(name, value, UINT8_MAX);
+        storage.erased = (uint16_t)number(name, value, UINT8_MAX);
     else if (!strcmp(name, "flash"))
         storage.erase = number(name, value, 1) ? refuse_erase : NULL;
     else if (!strcmp(name, "config"))
@@ -243,7 +246,11 @@ static void print_key(idem_table *table, const idem_entry *entry)
     const unsigned char *id = (const unsigned char *)entry->id;
 
     print_bytes("scope", id, entry->scope_len);
-    print_bytes(" key", id + entry->scope_len, entry->key_len);
+    if (entry->sequence)
+        printf(" number %lu.%lu", (unsigned long)entry->epoch,
+               (unsigned long)entry->sequence);
+    else
+        print_bytes(" key", id + entry->scope_len, entry->key_len);
     if (entry->status == IDEM_IN_PROGRESS) {
         printf(": in progress");
     } else {
@@ -259,16 +266,59 @@ static void print_key(idem_table *table, const idem_entry *entry)
            (unsigned long long)entry->fingerprint);
 }
 
+/* A scope that has keys */
+typedef struct sender {
+    unsigned char  scope[UINT8_MAX];
+    size_t         scope_len;
+    uint32_t       keys;
+    struct sender *next;
+} sender;
+
+/* Counts a key for its sender. */
+static void count_key(sender **senders, const idem_entry *entry)
+{
+    sender **at = senders;
+
+    while (*at && ((*at)->scope_len != entry->scope_len ||
+                   memcmp((*at)->scope, entry->id, entry->scope_len)))
+        at = &(*at)->next;
+    if (!*at) {
+        *at = (sender *)allocate(sizeof **at);
+        memcpy((*at)->scope, entry->id, entry->scope_len);
+        (*at)->scope_len = entry->scope_len;
+        (*at)->keys = 0;
+        (*at)->next = NULL;
+    }
+    (*at)->keys++;
+}
+
+static void print_senders(sender *senders)
+{
+    while (senders) {
+        sender *next = senders->next;
+
+        print_bytes("sender", senders->scope, senders->scope_len);
+        printf(": keys %u\n", (unsigned)senders->keys);
+        free(senders);
+        senders = next;
+    }
+}
+
 static void print_keys(idem_table *table)
 {
     unsigned char id[UINT8_MAX];
+    sender *senders = NULL;
     idem_entry entry;
 
     memset(&entry, 0, sizeof entry);
     entry.id = id;
     entry.id_size = sizeof id;
-    while (idem_next(table, &entry, 0) == IDEM_OK)
+    while (idem_next(table, &entry, 0) == IDEM_OK) {
         print_key(table, &entry);
+        if (config.senders)
+            count_key(&senders, &entry);
+    }
+    print_senders(senders);
 }
 
 static void print_state(idem_table *table)
@@ -290,12 +340,23 @@ static void print_sum(const idem_table *table)
            (unsigned)table->stats.lost, (unsigned)storage.sector_count);
 }
 
+/* After a loss, also one of an earlier boot: unknown keys are IDEM_RECOVER. */
+static void print_doubt(idem_table *table)
+{
+    uint32_t left = 0;
+
+    if (idem_doubt(table, &left, 0) == IDEM_OK && left)
+        printf("in doubt: unknown keys, for %.0f s\n", left / 1000.0);
+}
+
 /* Opens the table as the device does; says what does not fit, if so. */
 static void open_table(idem_table *table, const char *path)
 {
     size_t size = IDEM_JOURNAL_MEMORY_SIZE(config.capacity, config.key_max,
                                            config.response_max,
-                                           config.state_max, storage.prog_size);
+                                           config.state_max,
+                                           storage.prog_size) +
+                  IDEM_SENDERS_MEMORY_SIZE(config.senders);
     size_t len = read_whole(&bytes, path);
     int result;
 
@@ -328,5 +389,6 @@ int main(int argc, char **argv)
     print_keys(&table);
     print_state(&table);
     print_sum(&table);
+    print_doubt(&table);
     return table.stats.lost ? LOST : SOUND;
 }

@@ -102,6 +102,8 @@ static idem_request request_of(const key *k)
     request.scope_len = k->entry.scope_len;
     request.key = k->id + k->entry.scope_len;
     request.key_len = k->entry.key_len;
+    request.epoch = k->entry.epoch;             // of a number, which is no key
+    request.sequence = k->entry.sequence;
     request.fingerprint = k->entry.fingerprint;
     request.has_fingerprint = 1;
     return request;
@@ -211,7 +213,7 @@ static int parse(journal *j, uint32_t *sector_size, const char *text)
         state_max > UINT16_MAX)
         return 0;
     j->config.capacity = capacity;
-    j->config.key_max = (uint8_t)key_max;
+    j->config.key_max = (uint16_t)key_max;
     j->config.response_max = (uint16_t)response_max;
     j->config.state_max = (uint16_t)state_max;
     j->config.retention_ms = 24 * 60 * 60 * 1000;

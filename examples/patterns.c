@@ -72,7 +72,7 @@ static int power_on(void)
 {
     int result;
 
-    memset(&table, 0x55, sizeof table);         // RAM forgets
+    memset((void *)&table, 0x55, sizeof table); // RAM forgets
     memset(memory, 0x55, sizeof memory);
     result = idem_open(&table, &config, memory, sizeof memory, now_ms);
     if (result != IDEM_OK)

@@ -2,150 +2,97 @@
 /*
  * Calls in any order, with ticks that stop, jump and go backwards, restarts,
  * power cuts in any operation, and callbacks that fail; against the model of
- * the promises (tests/model).
+ * the promises (tests/model).  A call is a byte, what it is in the lower half
+ * and for whom in the upper, and what else is to be said of it.
  */
 #include "device.h"
 
-enum { CALLS_MAX = 200, CLAIMS = 4, LONG_TICK = 0x40000000 };
+#include "../tests/model/call.h"
 
-static idem_claim claims[CLAIMS];       // some of those that were granted,
-static unsigned claimed[CLAIMS];        // and on which keys
-static unsigned cut_variant;
+enum { CALLS_MAX = 200, LONG_TICK = 0x40000000 };
 
-/* Leaves an operation torn in one of the ways there are. */
-static void choose_variant(void *arg, const flash *f, const flash_op *op)
-{
-    uint32_t count = flash_variants(f, op);
-    uint32_t variant = count ? cut_variant % count : 0, k;
-    int torn = flash_torn_kind(f, op, variant, &k);
-
-    (void)arg;
-    the.medium.cut_variant = variant;
-    if (f->armed && !f->cut_in)
-        the.sways += torn >= FLASH_SWAY_BOOT && torn <= FLASH_SWAY_APIECE;
-}
-
-/* The power comes back, or the machine restarts. */
-static void restart(void)
-{
-    device_stop(&the);
-    device_start(&the);
-    for (unsigned key = 0; key < KEYS && !the.lost; key++)
-        device_look(&the, key);
-    if (!the.lost)
-        device_look_at_state(&the);
-}
-
-static void begin(input *in, unsigned key)
+static void input_begin(input *in, call *c)
 {
     unsigned how = input_byte(in);
-    idem_request more;
-    idem_claim claim;
 
-    memset(&more, 0, sizeof more);
+    c->payload = how % PAYLOADS;
     if (how & 2)
-        more.lease_ms = how & 4 ? IDEM_LEASE_NONE : 10;
-    device_begin(&the, &claim, key, how % PAYLOADS, &more);
-    if (claim.token) {
-        claims[how >> 3 & (CLAIMS - 1)] = claim;
-        claimed[how >> 3 & (CLAIMS - 1)] = key;
-    }
+        c->lease = how & 4 ? IDEM_LEASE_NONE : 10;
 }
 
-static void complete(input *in, unsigned which)
+static void input_outcome(input *in, call *c)
 {
     unsigned how = input_byte(in);
-    idem_outcome outcome;
 
-    memset(&outcome, 0, sizeof outcome);
-    outcome.code = how & 7;
-    outcome.failed = how >> 3 & 1;
-    outcome.confirm = how >> 4 & 1;
-    outcome.response_len = 6 + the.number % (RESPONSE_MAX - 5);
-    if (how & 32 && the.config.state_max) {
-        outcome.state = "";
-        outcome.state_len = STATE_MAX;
-    }
-    device_complete(&the, &claims[which], claimed[which], &outcome);
+    c->code = how & 7;
+    c->failed = how >> 3 & 1;
+    c->owed = how >> 4 & 1;
+    c->len = 6 + the.number % (RESPONSE_MAX - 5);
+    if (how & 32 && the.config.state_max)
+        c->state = STATE_MAX;
 }
 
-/* Delivers the oldest outcome that is owed, or what looks like it. */
-static void deliver(void)
+/* One of the callbacks fails. */
+static void input_failure(input *in, call *c)
 {
-    uint8_t id[KEY_MAX];
-    idem_entry entry;
-    int result;
-
-    memset(&entry, 0, sizeof entry);
-    entry.id = id;
-    entry.id_size = sizeof id;
-    device_before(&the, 'L', 0);
-    result = idem_pending(the.table, &entry, the.now);
-    device_looked(&the, "pending", result);
-    PROMISE(result == IDEM_OK || result == IDEM_E_NOT_FOUND);
-    PROMISE(result != IDEM_OK || entry.undelivered);
-    if (result == IDEM_OK)
-        device_delivered(&the, &entry.claim, device_named(&the, &entry));
-}
-
-/* Lets one of the callbacks fail. */
-static void let_fail(input *in)
-{
-    static const int hows[] = { FLASH_UNDONE, FLASH_DONE, FLASH_HALF };
     unsigned what = input_byte(in);
 
-    the.fails = the.boot_failed = 1;
-    the.reads_fail |= what % FLASH_CALLS == FLASH_READ;
-    trace("from now on %u fails\n", what);
-    flash_fail(&the.medium, (int)(what % FLASH_CALLS), what >> 2 & 7,
-               hows[what % 3], what >> 7);
+    c->what = '%';
+    c->key = what % FLASH_CALLS;
+    c->at = what >> 2 & 7;
+    c->how = what % 3;
+    c->forever = what >> 7;
+}
+
+static void input_cut(input *in, call *c, unsigned operations)
+{
+    c->what = '*';
+    c->key = operations;
+    c->tear = input_byte(in);
 }
 
 /* The tick goes on, stops, jumps or goes backwards. */
-static void pass(input *in)
+static void input_time(input *in, call *c)
 {
     static const uint32_t steps[] = { 1, 9, 400, 1000, 4000, 60000,
                                       LONG_TICK, 0x7FFFFFFF };
     unsigned how = input_byte(in);
     uint32_t step = steps[how & 7] + (how >> 4);
 
-    the.now += how & 8 ? 0 - step : step;
+    c->ms = how & 8 ? 0 - step : step;
 }
 
-static void elapse(input *in)
+/* The next call of an input. */
+static call input_call(input *in)
 {
-    uint32_t ms = input_word(in);
+    static const char kinds[] = "BBBBCCCRNXDmtGP*";
+    unsigned what = input_byte(in), who = what >> 4;
+    call c = call_of(kinds[what & 15], who % KEYS);
+    int odd = who & 1;
 
-    device_elapse(&the, ms >> (input_byte(in) & 31));
-}
-
-static void one_call(input *in)
-{
-    unsigned what = input_byte(in), who = what >> 4, which = who % CLAIMS;
-
-    switch (what & 15) {
-    case 0: case 1: case 2: case 3:
-        begin(in, who % KEYS);
+    switch (c.what) {
+    case 'B': input_begin(in, &c); break;
+    case 'C':
+        c.what = who < 2 * KEYS ? 'C' : 'c';
+        input_outcome(in, &c);
         break;
-    case 4: case 5: case 6:
-        complete(in, which);
+    case 'D':
+        c.what = odd ? 'D' : 'Y';
+        c.key = (who >> 1) % KEYS;
         break;
-    case 7: device_release(&the, &claims[which], claimed[which]); break;
-    case 8: device_renew(&the, &claims[which], claimed[which], 2000); break;
-    case 9: device_forget(&the, who % KEYS); break;
-    case 10: who & 1 ? deliver() : (void)device_sync(&the); break;
-    case 11: device_maintain(&the); break;
-    case 12: who & 1 ? elapse(in) : pass(in); break;
-    case 13: device_look(&the, who % KEYS); break;
-    case 14: restart(); break;
-    case 15:
-        if (who & 1) {
-            let_fail(in);
+    case 'N': c.lease = 2000; break;
+    case 't':
+        if (!odd) {
+            input_time(in, &c);
         } else {
-            cut_variant = input_byte(in);
-            flash_cut(&the.medium, who >> 1, 0);
+            c.what = 'E';
+            c.n = input_word(in);
+            c.n >>= input_byte(in) & 31;
         }
+        break;
+    case '*': odd ? input_failure(in, &c) : input_cut(in, &c, who >> 1); break;
     }
+    return c;
 }
 
 static void run(input *in)
@@ -154,16 +101,13 @@ static void run(input *in)
 
     if (!choose_device(in))
         return;
-    the.medium.watch = choose_variant;
-    memset(claims, 0, sizeof claims);
-    memset(claimed, 0, sizeof claimed);
-    cut_variant = 0;
     device_open(&the);
     // What is lost is no fault of the table's if reading fails for long.
     while (in->left && calls++ < CALLS_MAX && !the.lost) {
-        one_call(in);
+        call c = input_call(in);
+        call_make(&the, &c);
         if (the.medium.off && !the.lost)
-            restart();
+            call_line(&the, "P ?");
     }
     PROMISE(the.lost || !idem_check(the.table));
     device_end(&the);

@@ -49,7 +49,11 @@ static void choose_config(input *in)
     config->volatile_claims = (modes & 6) == 6;
     config->durability = modes & 8 ? IDEM_BATCH : IDEM_EACH;
     config->full = modes & 16 ? IDEM_EVICT_OLDEST : IDEM_REJECT;
-    config->quota = modes & 32 ? 2 : 0;
+    // Every second scope numbers its commands then.
+    if (modes & 32) {
+        config->key_max = 9;
+        config->senders = config->quota = 2;
+    }
     config->retention_ms = modes & 64 ? 5000 : 0;
     config->lease_ms = 1000;
     memcpy(config->secret, SECRET, sizeof config->secret);
@@ -69,6 +73,7 @@ static int choose_device(input *in)
     choose_config(in);
     the.flags = g->flags;
     the.scopes = 2;
+    the.per_epoch = 2;
     the.polls = 1;
     the.medium.kind = g->kind;
     the.medium.draws = 2;

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: 0BSD
 # Fuzzes idem.h with libFuzzer and AFL++, over the same harnesses:
 #     hash        hashes in pieces
+#     arriving    keys out of texts, against a slow reading
 #     frame       the frame decoder of the demo
 #     image       any bytes as a journal's image
 #     calls       calls, cuts and failures against a model of the promises
@@ -96,7 +97,7 @@ other_hashes() {
 }
 
 rm -rf "$out"/afl-* "$out/seeds"
-for part in ${*:-hash frame image calls template}; do
+for part in ${*:-hash arriving frame image calls template}; do
     if [ "$part" = template ]; then
         sh fuzz/template.sh
     else

@@ -40,8 +40,10 @@ static int is_asked(const idem_entry *entry)
     for (unsigned key = 0; key < KEYS; key++) {
         idem_request rq = request_of(key, 0);
         if (entry->scope_len == rq.scope_len && entry->key_len == rq.key_len &&
-            !memcmp((const uint8_t *)entry->id + rq.scope_len, rq.key,
-                    rq.key_len))
+            entry->epoch == rq.epoch && entry->sequence == rq.sequence &&
+            (rq.sequence ||
+             !memcmp((const uint8_t *)entry->id + rq.scope_len, rq.key,
+                     rq.key_len)))
             return 1;
     }
     return 0;
@@ -130,7 +132,7 @@ static void command(unsigned key, unsigned how)
 /* Looks at all there is, in every way. */
 static void look(void)
 {
-    uint8_t id[KEY_MAX], bytes[RESPONSE_MAX];
+    uint8_t id[ID_MAX], bytes[RESPONSE_MAX];
     idem_entry entry = { .id = id, .id_size = sizeof id };
     unsigned count = 0;
     int result;
@@ -320,7 +322,7 @@ static void shrink(input *in)
 {
     forged = 1;
     the.config.capacity = 1 + input_below(in, the.config.capacity);
-    the.config.key_max = (uint8_t)(1 + input_below(in, KEY_MAX));
+    the.config.key_max = (uint16_t)(1 + input_below(in, KEY_MAX));
     the.config.response_max = (uint16_t)input_below(in, RESPONSE_MAX + 1);
     the.config.state_max = (uint16_t)(the.config.state_max / 2);
 }

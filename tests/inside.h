@@ -48,6 +48,10 @@ static inline uint32_t inside_sequence(const idem_table *t)
     return t->journal->sequence;
 }
 
+/* How far a sender is in its numbers, epoch and sequence; 0: not at all.  What
+   is at or below it is refused, but how far that goes no call tells. */
+uint64_t inside_floor(const idem_table *t, const char *scope);
+
 /* What the index knows of a key, where in it the key belongs, and how many
    positions there are: which keys meet there, no call tells. */
 unsigned inside_hash(const idem_table *t, const char *scope, const char *key);
@@ -67,6 +71,38 @@ static inline void inside_set_token(idem_table *t, uint64_t token)
 int inside_flip(idem_table *t, unsigned n, unsigned bit);
 
 #ifdef IDEM_IMPLEMENTATION
+/* Both hashes in pieces: what is promised, a fingerprint, is the strong one. */
+static inline void inside_hash_init(idem_fingerprint_state *state,
+                                    const idem_config *config, int strong)
+{
+    idemi_hash_init(state, config, strong);
+}
+
+static inline void inside_hash_update(idem_fingerprint_state *state,
+                                      const void *data, size_t len)
+{
+    idemi_hash_update(state, data, len);
+}
+
+static inline uint64_t inside_hash_final(idem_fingerprint_state *state)
+{
+    return idemi_hash_final(state);
+}
+
+/* What the index is asked with: the quick hash of scope and key. */
+static inline uint32_t inside_hash_id(const idem_config *config,
+                                      const void *scope, size_t scope_len,
+                                      const void *key, size_t key_len)
+{
+    idemi_id id;
+
+    id.scope = (const unsigned char *)scope;
+    id.scope_len = scope_len;
+    id.key = (const unsigned char *)key;
+    id.key_len = key_len;
+    return idemi_hash_id(config, &id);
+}
+
 /* What the check of a header (offset 0) or record would be, whose last four
    bytes it is. */
 static inline uint32_t inside_check(const idem_table *t, const uint8_t *bytes,
@@ -93,6 +129,18 @@ static inline void inside_seal(const idem_table *t, const uint8_t *was,
     check ^= inside_check(t, was, was_sequence, was_offset, len) ^
              inside_check(t, is, sequence, offset, len);
     memcpy(is + len - 4, &check, 4);
+}
+
+uint64_t inside_floor(const idem_table *t, const char *scope)
+{
+    idem_table copy = *t;       // looking changes nothing in it
+    const idem_sender *a =
+        copy.config->senders
+            ? idemi_account_of(&copy, (const unsigned char *)scope,
+                               strlen(scope), IDEMI_LOOK)
+            : NULL;
+
+    return a ? (uint64_t)a->floor[1] << 32 | a->floor[0] : 0;
 }
 
 unsigned inside_hash(const idem_table *t, const char *scope, const char *key)

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: 0BSD */
-/* cc pour.c -lmosquitto -o pour && ./pour 2026-11-20/1 5
+/* cc -I../.. pour.c -lmosquitto -o pour && ./pour 2026-11-20/1 5
  *
  * Sends commands to pumpd, each with its idempotency key, and asks again with
  * the same key until there is an answer: whatever is lost or restarted between,
  * the pump pours once.  Prints key, ml, reason code and text of each answer.
+ * When to ask again, and when to stop, is what idem_retry says.
  */
 #define _POSIX_C_SOURCE 200809L
+#define IDEM_STATIC
+#define IDEM_IMPLEMENTATION
+#include "idem.h"
 #include <errno.h>
 #include <mosquitto.h>
 #include <mqtt_protocol.h>
@@ -13,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static const char help[] =
     "pour [options] KEY ML ...       or lines \"KEY ML\" on standard input\n"
@@ -21,21 +26,28 @@ static const char help[] =
     "  --qos N             0 to 2 (1)\n"
     "  --id NAME           sends to pump/NAME/command, hears pump/NAME/answer\n"
     "                      (panel)\n"
-    "  --retry MS          asks again after so long without an answer (2000)\n"
+    "  --retry MS          so long an answer may take; then asks again (2000)\n"
+    "  --deadline S        gives up after so long (43200, half of what pumpd\n"
+    "                      remembers)\n"
     "  --property          the key goes in a user property\n";
 
 typedef struct sender {
     const char *host, *id;
     int      port, qos, property;
     long     retry_ms;
+    uint32_t deadline_s;
     struct mosquitto *m;
     int      result;            // of the connection
     int      ready;             // the broker has our subscription
     char     answer_topic[128];
     // The command under way
     const char *key, *ml;
-    int      answered;
-    long long ask_at;           // when to send it next
+    long long first_ms;         // when it began
+    uint32_t times;             // how often it was asked since
+    int      listening;         // for an answer
+    int      verdict;           // what idem_retry says
+    long long due;              // when that is over, or it is asked
+    unsigned seed;
     char     reason[12], text[128];
 } sender;
 
@@ -72,6 +84,25 @@ static void read_property(char *dst, size_t size, const char *wanted,
     }
 }
 
+/* After an answer, as a result of idem.h has it, or silence */
+static void decide(sender *s, int answer, uint32_t retry_after_ms)
+{
+    idem_patience patience = { 0 };
+    idem_sent sent = { 0 };
+    uint32_t delay;
+
+    patience.base_ms = (uint32_t)s->retry_ms;
+    patience.cap_ms = 4 * patience.base_ms;
+    patience.deadline_ms = s->deadline_s * 1000;
+    sent.times = s->times;
+    sent.elapsed_ms = (uint32_t)(now_ms() - s->first_ms);
+    sent.retry_after_ms = retry_after_ms;
+    sent.random = (uint32_t)rand_r(&s->seed) << 16 ^ (uint32_t)rand_r(&s->seed);
+    s->verdict = idem_retry(&delay, &patience, &sent, answer);
+    s->listening = 0;
+    s->due = now_ms() + delay;
+}
+
 /* An answer counts if it is to the command under way: one to an earlier command
    may come twice. */
 static void on_message(struct mosquitto *m, void *ctx,
@@ -91,8 +122,7 @@ static void on_message(struct mosquitto *m, void *ctx,
         read_property(s->reason, sizeof s->reason, "reason", properties);
         snprintf(s->text, sizeof s->text, "%.*s", message->payloadlen,
                  (const char *)message->payload);
-        s->answered = !*wait;
-        s->ask_at = now_ms() + atol(wait);
+        decide(s, *wait ? IDEM_BUSY : IDEM_OK, (uint32_t)atol(wait));
     }
     free(key);
 }
@@ -100,8 +130,12 @@ static void on_message(struct mosquitto *m, void *ctx,
 static void on_subscribe(struct mosquitto *m, void *ctx, int id, int count,
                          const int *granted, const mosquitto_property *p)
 {
+    sender *s = (sender *)ctx;
+
     (void)m, (void)id, (void)count, (void)granted, (void)p;
-    ((sender *)ctx)->ready = 1;
+    s->ready = 1;
+    if (s->times == 0)
+        s->due = 0;
 }
 
 static void on_connect(struct mosquitto *m, void *ctx, int result, int flags,
@@ -155,30 +189,41 @@ static void ask(sender *s)
     mosquitto_publish_v5(s->m, NULL, topic, (int)strlen(s->ml), s->ml, s->qos,
                          false, p);
     mosquitto_property_free_all(&p);
-    s->ask_at = now_ms() + s->retry_ms;
+    s->times++;
+    s->listening = 1;
+    s->due = now_ms() + s->retry_ms;
 }
 
-/* Sends a command until it is answered. */
+/* Sends a command until there is an answer, or it is too late for one. */
 static void command(sender *s, const char *key, const char *ml)
 {
     struct timespec pause = { 0, 50000000 };
 
     s->key = key;
     s->ml = ml;
-    s->answered = 0;
-    s->ask_at = 0;
-    while (!s->answered) {
+    s->first_ms = now_ms();
+    s->times = 0;
+    s->listening = 0;
+    s->due = 0;
+    s->verdict = IDEM_AGAIN;
+    while (s->verdict == IDEM_AGAIN) {
         tell_connection(s);
         if (s->result != MOSQ_ERR_SUCCESS) {
             s->ready = 0;
             nanosleep(&pause, NULL);
             s->result = mosquitto_reconnect(s->m);
         }
-        if (s->ready && now_ms() >= s->ask_at)
-            ask(s);
+        if (now_ms() >= s->due) {
+            if (s->listening || !s->ready)
+                decide(s, IDEM_SILENCE, 0);
+            else
+                ask(s);
+        }
         if (s->result == MOSQ_ERR_SUCCESS)
             s->result = mosquitto_loop(s->m, 20, 1);
     }
+    if (s->verdict == IDEM_GIVE_UP)
+        die("given up: perhaps it was poured, perhaps not");
     printf("%s %s %s %s\n", key, ml, s->reason, s->text);
     fflush(stdout);
 }
@@ -224,6 +269,8 @@ static char **parse(sender *s, char **argv)
             s->qos = atoi(*argv);
         else if (!strcmp(name, "--retry"))
             s->retry_ms = atol(*argv);
+        else if (!strcmp(name, "--deadline"))
+            s->deadline_s = (uint32_t)atol(*argv);
         else
             die("no such option; see --help");
     }
@@ -233,11 +280,12 @@ static char **parse(sender *s, char **argv)
 int main(int argc, char **argv)
 {
     sender s = { .host = "127.0.0.1", .id = "panel", .port = 1883, .qos = 1,
-                 .retry_ms = 2000 };
+                 .retry_ms = 2000, .deadline_s = 43200 };
     char key[128], ml[32];
 
     (void)argc;
     argv = parse(&s, argv);
+    s.seed = (unsigned)now_ms() ^ (unsigned)getpid();
     start(&s);
     if (!*argv)
         while (scanf("%127s %31s", key, ml) == 2)

@@ -376,29 +376,57 @@ static void tell_connection(const pump *p, int result)
     told = result;
 }
 
-static void run(pump *p)
+static struct mosquitto *new_client(pump *p)
 {
-    struct mosquitto *m;
-    mosquitto_property *properties = NULL;
-    int result;
+    struct mosquitto *m = mosquitto_new(p->id, false, p);   // a session stays
 
-    mosquitto_lib_init();
-    m = mosquitto_new(p->id, false, p);     // false: a session that stays
     if (!m)
         die("mosquitto_new", strerror(errno));
     mosquitto_int_option(m, MOSQ_OPT_PROTOCOL_VERSION, MQTT_PROTOCOL_V5);
     mosquitto_connect_v5_callback_set(m, on_connect);
     mosquitto_message_v5_callback_set(m, on_message);
+    return m;
+}
+
+static int connect_first(struct mosquitto *m, const pump *p)
+{
+    mosquitto_property *properties = NULL;
+    int result;
+
     mosquitto_property_add_int32(&properties,
                                  MQTT_PROP_SESSION_EXPIRY_INTERVAL, SESSION_S);
     result = mosquitto_connect_bind_v5(m, p->host, p->port, 30, NULL,
                                        properties);
+    mosquitto_property_free_all(&properties);
+    return result;
+}
+
+/* After the connection broke.  With QoS 2 libmosquitto keeps over that what it
+   has in hand, also what the broker knows nothing of any more; when that is as
+   much as it takes at once, it calls whatever comes a protocol error, for ever.
+   A new client has nothing in hand: what is lost with it the sender repeats. */
+static int connect_again(struct mosquitto **m, pump *p, int result)
+{
+    pause_ms(100);
+    if (result != MOSQ_ERR_PROTOCOL)
+        return mosquitto_reconnect(*m);
+    mosquitto_destroy(*m);
+    *m = new_client(p);
+    return connect_first(*m, p);
+}
+
+static void run(pump *p)
+{
+    struct mosquitto *m;
+    int result;
+
+    mosquitto_lib_init();
+    m = new_client(p);
+    result = connect_first(m, p);
     while (!stop) {
         tell_connection(p, result);
-        if (result != MOSQ_ERR_SUCCESS) {
-            pause_ms(100);
-            result = mosquitto_reconnect(m);
-        }
+        if (result != MOSQ_ERR_SUCCESS)
+            result = connect_again(&m, p, result);
         if (result == MOSQ_ERR_SUCCESS)
             result = mosquitto_loop(m, 100, 1);
         if (!p->no_idem)
@@ -406,7 +434,6 @@ static void run(pump *p)
     }
     mosquitto_disconnect(m);
     mosquitto_destroy(m);
-    mosquitto_property_free_all(&properties);
     mosquitto_lib_cleanup();
 }
 

@@ -135,15 +135,26 @@ static void read_ledger(const char *dir)
         fclose(file);
 }
 
+/* The command that a key or number in the journal is of */
+static uint32_t command_of_entry(const idem_entry *entry, const uint8_t *id)
+{
+    uint8_t number[PROTOCOL_NUMBER_SIZE];
+
+    if (!entry->sequence)
+        return traffic_find(id, entry->scope_len, id + entry->scope_len,
+                            entry->key_len);
+    protocol_put32(number, entry->epoch);
+    protocol_put32(number + 4, entry->sequence);
+    return traffic_find(id, entry->scope_len, number, sizeof number);
+}
+
 /* A finished pour: its response says which it was. */
 static void take_outcome(device *d, const idem_entry *entry, const uint8_t *id)
 {
     traffic_command command;
     uint8_t response[DEVICE_RESPONSE_MAX];
     size_t len = sizeof response;
-    uint32_t ordinal, index = traffic_find(id, entry->scope_len,
-                                           id + entry->scope_len,
-                                           entry->key_len);
+    uint32_t ordinal, index = command_of_entry(entry, id);
 
     if (index >= found.commands || entry->status != IDEM_COMPLETED ||
         idem_response(&d->table, response, &len, &entry->claim, 0) < 0) {
@@ -204,7 +215,17 @@ static uint32_t no_millis(void *ctx)
     return 0;
 }
 
-static int read_flash(const char *dir)
+static void read_meter(device *d)
+{
+    uint8_t meter[DEVICE_STATE_MAX] = { 0 };
+    size_t len = sizeof meter;
+
+    idem_state(&d->table, meter, &len);
+    found.pours = protocol_get32(meter);
+}
+
+/* Opens the device's memory, and hands it to a reader. */
+static int read_flash(const char *dir, void (*reader)(device *d))
 {
     static const device_port port = { NULL, NULL, no_millis, NULL, NULL, NULL };
     static uint32_t memory[DEVICE_MEMORY_SIZE(FLASH_GRANULE) / 4];
@@ -220,7 +241,7 @@ static int read_flash(const char *dir)
     }
     result = device_start(&d, &port, &flash.storage, memory, sizeof memory);
     if (result == IDEM_OK)
-        read_journal(&d);
+        reader(&d);
     else
         reason_print(path, result, &d.table, &d.config);
     close(flash.fd);
@@ -283,21 +304,23 @@ static void take_answer(uint32_t index, unsigned result, const char *hex)
         f->wrong = 1;
 }
 
-static int read_answers(const char *dir)
+typedef void answer_taker(uint32_t index, unsigned result, const char *hex);
+
+static int read_answers(const char *dir, const char *name, answer_taker *take)
 {
-    FILE *file = open_file(dir, "answers");
+    FILE *file = open_file(dir, name);
     char text[LINE_SIZE], hex[2 * DEVICE_RESPONSE_MAX + 1];
     unsigned index, result;
 
     if (!file) {
-        perror("answers");
+        perror(name);
         return -1;
     }
     while (next_line(file, text)) {
         hex[0] = 0;
         if (sscanf(text, "%u %u %16s", &index, &result, hex) >= 2 &&
             index < found.commands)
-            take_answer(index, result, hex);
+            take(index, result, hex);
         else
             found.strange++;
     }
@@ -314,12 +337,12 @@ int audit_make(audit *a, const char *dir, uint32_t seed, uint32_t commands,
     found.seed = seed;
     found.commands = commands;
     read_labels(dir);
-    if (with_idem && read_flash(dir) < 0)
+    if (with_idem && read_flash(dir, read_journal) < 0)
         return -1;
     if (!with_idem)
         read_ledger(dir);
     sum_up_the_meter();
-    if (read_answers(dir) < 0)
+    if (read_answers(dir, "answers", take_answer) < 0)
         return -1;
     memset(a, 0, sizeof *a);
     a->commands = commands;
@@ -335,4 +358,50 @@ int audit_make(audit *a, const char *dir, uint32_t seed, uint32_t commands,
         a->wrong += f->wrong || !f->answered;
     }
     return 0;
+}
+
+/* ---------------------------------------------------------------------------
+   the same commands again
+   ------------------------------------------------------------------------ */
+
+/* wrong: it was answered otherwise */
+static void take_refusal(uint32_t index, unsigned result, const char *hex)
+{
+    finding *f = &found.of[index];
+
+    f->answered = 1;
+    if (result != PROTOCOL_REFUSED || strtol(hex, NULL, 16) != IDEM_TOO_OLD)
+        f->wrong = 1;
+}
+
+uint32_t audit_effects(const char *dir)
+{
+    FILE *file = open_file(dir, "labels");
+    char text[LINE_SIZE];
+    uint32_t labels = 0;
+
+    memset(&found, 0, sizeof found);
+    if (read_flash(dir, read_meter) < 0)
+        exit(2);
+    while (next_line(file, text))
+        labels += !is_void(text);
+    if (file)
+        fclose(file);
+    return found.pours + labels;
+}
+
+int audit_make_again(audit_again *a, const char *dir, uint32_t commands,
+                     uint32_t effects)
+{
+    uint32_t i;
+
+    a->executed = audit_effects(dir) - effects;
+    a->refused = 0;
+    memset(&found, 0, sizeof found);
+    found.commands = commands;
+    if (read_answers(dir, "answers-again", take_refusal) < 0)
+        return -1;
+    for (i = 0; i < commands; i++)
+        a->refused += found.of[i].answered && !found.of[i].wrong;
+    return found.strange ? -1 : 0;
 }

@@ -20,10 +20,25 @@ typedef struct audit {
                                    knows */
 } audit;
 
+/* What became of the same commands, sent again when their responses were
+   forgotten */
+typedef struct audit_again {
+    uint32_t executed;
+    uint32_t refused;           /* as too old, and never answered otherwise */
+} audit_again;
+
 /* dir has `answers`, and what the device left: with idem.h `flash` and
    `labels`, without it `ledger` and `labels`.  Returns 0, or -1 after saying
    what cannot be read. */
 int audit_make(audit *a, const char *dir, uint32_t seed, uint32_t commands,
                int with_idem);
+
+/* The pours and labels that a device with idem.h has made: to be asked for
+   before and after. */
+uint32_t audit_effects(const char *dir);
+
+/* dir has `answers-again` too; effects are those before. */
+int audit_make_again(audit_again *a, const char *dir, uint32_t commands,
+                     uint32_t effects);
 
 #endif

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: 0BSD */
-/* The controller: sends commands and repeats each until it is answered.  It
-   knows nothing of idem.h; its part is that a repeat has the same key. */
+/* The controller: sends commands and repeats each until it is answered.  Its
+   part is that a repeat has the same key; of idem.h it has idem_retry alone,
+   which tells when to repeat, and when to stop. */
+#define IDEM_STATIC
+#define IDEM_IMPLEMENTATION
+#include "idem.h"
 #include "host.h"
 #include "protocol.h"
 #include "traffic.h"
@@ -9,8 +13,9 @@
 #include <string.h>
 
 #define OPEN_MAX 64
-#define FIRST_PATIENCE_MS 60
-#define LAST_PATIENCE_MS 500
+#define ANSWER_MS 60            /* so long an answer may take */
+#define FIRST_WAIT_MS 60
+#define LAST_WAIT_MS 500
 
 static const char help[] =
     "controller LINE [options]\n"
@@ -20,7 +25,8 @@ static const char help[] =
     "  --count N       commands (400)\n"
     "  --seed N        which commands (1)\n"
     "  --window N      so many at the same time (6)\n"
-    "  --patience S    give up if so long none is answered (120)\n"
+    "  --numbers 1     senders number their commands, instead of keys\n"
+    "  --patience S    give a command up after so long (120)\n"
     "  --linger MS     listen so long for late answers at the end (0)\n"
     "  --log FILE      write every answer there: command, result, payload\n"
     "  --progress 1    a line for each command that is answered\n\n"
@@ -29,24 +35,25 @@ static const char help[] =
 /* A command that is not answered yet */
 typedef struct pending {
     uint32_t index;
-    uint32_t due;               /* when it is sent, or sent again */
-    uint32_t patience;
+    uint32_t first_ms;          /* when it was sent first, */
+    uint32_t times;             /* and how often since */
+    int      listening;         /* 1: for its answer */
+    uint32_t due;               /* when that is over, or it is sent */
 } pending;
 
 static struct {
     int      line;
-    uint32_t count, seed, window, patience_s, linger_ms;
+    uint32_t count, seed, window, patience_s, linger_ms, random;
     FILE    *log;
-    int      progress;
+    int      progress, numbers;
     pending  open[OPEN_MAX];
     uint32_t open_count;
-    uint32_t begun, answered, done, sent, answers;
-    uint32_t last_ms;           /* when a command was answered last */
+    uint32_t begun, answered, given_up, done, sent, answers;
 } c;
 
 static void send_command(pending *p, uint32_t now)
 {
-    uint8_t frame[PROTOCOL_FRAME_MAX];
+    uint8_t frame[PROTOCOL_FRAME_MAX], number[PROTOCOL_NUMBER_SIZE];
     protocol_message m;
     traffic_command command;
 
@@ -57,14 +64,21 @@ static void send_command(pending *p, uint32_t now)
     m.scope_len = (uint8_t)strlen(command.scope);
     m.key = (const uint8_t *)command.key;
     m.key_len = (uint8_t)strlen(command.key);
+    if (c.numbers) {
+        protocol_put32(number, command.epoch);
+        protocol_put32(number + 4, command.sequence);
+        m.kind = PROTOCOL_NUMBERED;
+        m.key = number;
+        m.key_len = sizeof number;
+    }
     m.payload = command.payload;
     m.payload_len = command.payload_len;
     host_write(c.line, frame, protocol_encode(frame, &m));
     c.sent++;
-    p->due = now + p->patience;
-    p->patience += p->patience / 2;
-    if (p->patience > LAST_PATIENCE_MS)
-        p->patience = LAST_PATIENCE_MS;
+    if (p->times++ == 0)
+        p->first_ms = now;
+    p->listening = 1;
+    p->due = now + ANSWER_MS;
 }
 
 static void log_answer(uint32_t index, const protocol_message *m)
@@ -79,22 +93,67 @@ static void log_answer(uint32_t index, const protocol_message *m)
     fputc('\n', c.log);
 }
 
-static void close_command(pending *p, const protocol_message *m, uint32_t now)
+static void close_command(pending *p, int verdict)
 {
     *p = c.open[--c.open_count];
+    if (verdict == IDEM_GIVE_UP) {
+        c.given_up++;
+        return;
+    }
     c.answered++;
-    c.done += m->result == PROTOCOL_DONE;
-    c.last_ms = now;
     if (c.progress) {
         printf("%u\n", (unsigned)c.answered);
         fflush(stdout);
     }
 }
 
+/* After an answer to a command, or silence: it is closed, or sent later. */
+static int decide(pending *p, int answer, uint32_t retry_after_ms, uint32_t now)
+{
+    idem_patience patience = { 0 };
+    idem_sent sent = { 0 };
+    uint32_t delay;
+    int verdict;
+
+    patience.base_ms = FIRST_WAIT_MS;
+    patience.cap_ms = LAST_WAIT_MS;
+    patience.deadline_ms = c.patience_s * 1000;
+    sent.times = p->times;
+    sent.elapsed_ms = now - p->first_ms;
+    sent.retry_after_ms = retry_after_ms;
+    sent.random = host_random(&c.random, UINT32_MAX);
+    verdict = idem_retry(&delay, &patience, &sent, answer);
+    p->listening = 0;
+    p->due = now + delay;
+    if (verdict != IDEM_AGAIN)
+        close_command(p, verdict);
+    return verdict;
+}
+
+/* What a message says, as a result of idem.h */
+static int read_answer(const protocol_message *m, uint32_t *retry_after_ms)
+{
+    *retry_after_ms = 0;
+    switch (m->result) {
+    case PROTOCOL_DONE:
+    case PROTOCOL_FAILED:
+        return IDEM_OK;
+    case PROTOCOL_WAIT:
+        if (m->payload_len == 2)
+            *retry_after_ms = protocol_get16(m->payload);
+        return IDEM_BUSY;
+    case PROTOCOL_REFUSED:
+        return m->payload_len == 1 ? (int8_t)m->payload[0] : IDEM_SILENCE;
+    default:
+        return IDEM_SILENCE;
+    }
+}
+
 static void take_answer(const protocol_message *m, uint32_t now)
 {
     uint32_t i, index = traffic_find(m->scope, m->scope_len, m->key,
-                                     m->key_len);
+                                     m->key_len), retry_after_ms;
+    int answer = read_answer(m, &retry_after_ms);
 
     if (m->kind != PROTOCOL_ANSWER || index >= c.begun)
         return;
@@ -104,34 +163,42 @@ static void take_answer(const protocol_message *m, uint32_t now)
     for (i = 0; i < c.open_count; i++) {
         if (c.open[i].index != index)
             continue;
-        if (m->result != PROTOCOL_WAIT)
-            close_command(&c.open[i], m, now);
-        else if (m->payload_len == 2)
-            c.open[i].due = now + protocol_get16(m->payload);
+        if (decide(&c.open[i], answer, retry_after_ms, now) == IDEM_DONE)
+            c.done += m->result == PROTOCOL_DONE;
         return;
     }
 }
 
-/* Opens new commands, sends what is due; returns for how long there is nothing
-   to do. */
-static int send_what_is_due(uint32_t now)
+static void open_commands(uint32_t now)
+{
+    while (c.open_count < c.window && c.begun < c.count) {
+        pending *p = &c.open[c.open_count++];
+
+        memset(p, 0, sizeof *p);
+        p->index = c.begun++;
+        p->due = now;
+    }
+}
+
+/* Does what is due; returns for how long there is nothing to do. */
+static int act(uint32_t now)
 {
     int32_t wait = 1000;
     uint32_t i;
 
-    while (c.open_count < c.window && c.begun < c.count) {
-        pending *p = &c.open[c.open_count++];
-
-        p->index = c.begun++;
-        p->due = now;
-        p->patience = FIRST_PATIENCE_MS;
-    }
-    for (i = 0; i < c.open_count; i++) {
-        if ((int32_t)(now - c.open[i].due) >= 0)
+    // From the last on: one that is closed is replaced by the last.
+    for (i = c.open_count; i-- > 0;) {
+        if ((int32_t)(now - c.open[i].due) < 0)
+            continue;
+        if (c.open[i].listening)
+            (void)decide(&c.open[i], IDEM_SILENCE, 0, now);
+        else
             send_command(&c.open[i], now);
+    }
+    open_commands(now);
+    for (i = 0; i < c.open_count; i++)
         if ((int32_t)(c.open[i].due - now) < wait)
             wait = (int32_t)(c.open[i].due - now);
-    }
     return wait;
 }
 
@@ -153,16 +220,17 @@ static int run(void)
 {
     uint32_t now = host_millis(), end;
 
-    c.last_ms = now;
-    while (c.answered < c.count) {
-        int gone = listen_for(send_what_is_due(now)) < 0;
+    while (c.answered + c.given_up < c.count) {
+        int gone = listen_for(act(now)) < 0;
 
         now = host_millis();
-        if (gone || now - c.last_ms > c.patience_s * 1000) {
-            fprintf(stderr, "controller: no answer to %u commands\n",
-                    (unsigned)(c.count - c.answered));
-            return 3;
-        }
+        if (gone)
+            c.given_up = c.count - c.answered;
+    }
+    if (c.given_up) {
+        fprintf(stderr, "controller: no answer to %u commands\n",
+                (unsigned)c.given_up);
+        return 3;
     }
     end = now + c.linger_ms;
     while ((int32_t)(end - host_millis()) > 0 && listen_for(20) == 0)
@@ -182,6 +250,8 @@ static int take_option(const char *name, const char *value)
         c.seed = host_number(value, UINT32_MAX);
     else if (strcmp(name, "--window") == 0)
         c.window = host_number(value, OPEN_MAX);
+    else if (strcmp(name, "--numbers") == 0)
+        c.numbers = (int)host_number(value, 1);
     else if (strcmp(name, "--patience") == 0)
         c.patience_s = host_number(value, 100000);
     else if (strcmp(name, "--linger") == 0)
@@ -211,6 +281,9 @@ int main(int argc, char **argv)
     c.line = host_open_line(argv[1]);
     if (c.line < 0)
         return 2;
+    c.random = c.seed;
+    if (c.numbers)
+        traffic_number();
     i = run();
     if (c.log && fclose(c.log) != 0)
         host_die("log");

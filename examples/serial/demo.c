@@ -6,11 +6,17 @@
  * command.  Then the files are audited.  Three times the same: with idem.h, and
  * without it, answering before or after executing.
  *
+ * The device with idem.h is then started a day later, when it has forgotten its
+ * responses, and all commands are sent once more: a random key is new again, a
+ * number is known to be old.
+ *
  *     controller <-> pty <-> line (here) <-> pty <-> device <-> flash, labels
  */
 #include "audit.h"
+#include "device.h"
 #include "host.h"
 #include "line.h"
+#include "traffic.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -36,13 +42,16 @@ static const char help[] =
     "  --kill MS     mean time between two kills, 0: none (80)\n"
     "  --early MS    longest time until a kill at the start (6)\n"
     "  --only N      one run: 0 with idem.h, 1 answers first, 2 answers last\n"
+    "  --numbers 1   senders number their commands, instead of keys\n"
     "  --device PROG another device: is started as PROG --line TERMINAL\n"
-    "                --dir DIR --seed N, and leaves the same files (in DIR)\n"
+    "                --dir DIR --seed N --away MS, and leaves the same files\n"
+    "                (in DIR)\n"
     "  --help        this\n\n"
     "The seed decides on commands, faults and kills; what meets what, the\n"
     "machine decides.\n\n"
     "exit status: 0 if with idem.h everything was done exactly once and\n"
-    "answered truly, and without it not; 1 if not so; 2 if it could not run\n";
+    "answered truly, and without it not, and a day later all numbers were\n"
+    "refused, all keys new; 1 if not so; 2 if it could not run\n";
 
 static struct {
     uint32_t    count, seed, kill_ms, early_ms;
@@ -50,6 +59,7 @@ static struct {
     line_rates  rates;
     char        bin[PATH_SIZE];             /* where our programs are */
     const char *device;                     /* another one, or NULL */
+    uint32_t    numbers;                    /* 1: instead of keys */
 } options;
 
 /* The three devices that are compared */
@@ -85,7 +95,9 @@ typedef struct run {
     int      kill_waits;        /* 1: for the device's first answer */
     int      status;            /* the controller's */
     int      over;
+    int      again;             /* 1: a day later, and nobody is killed */
     audit    found;
+    audit_again found_again;
 } run;
 
 /* ---------------------------------------------------------------------------
@@ -137,14 +149,16 @@ static void start_controller(run *r)
     char program[PATH_SIZE + 16], log[PATH_SIZE + 16], count[16], seed[16];
     const char *arguments[] = {
         program, r->to_controller.name, "--count", count, "--seed", seed,
-        "--log", log, "--progress", "1", "--linger", "700", NULL
+        "--log", log, "--progress", "1", "--linger", "700", "--numbers",
+        options.numbers ? "1" : "0", NULL
     };
     int ends[2];
 
     snprintf(program, sizeof program, "%s/controller", options.bin);
     snprintf(count, sizeof count, "%u", (unsigned)options.count);
     snprintf(seed, sizeof seed, "%u", (unsigned)options.seed);
-    snprintf(log, sizeof log, "%s/answers", r->dir);
+    snprintf(log, sizeof log, "%s/answers%s", r->dir,
+             r->again ? "-again" : "");
     if (pipe(ends) < 0)
         host_die("pipe");
     fcntl(ends[0], F_SETFD, FD_CLOEXEC);
@@ -168,15 +182,18 @@ static void plan_kill(run *r)
 
 static void start_device(run *r)
 {
-    char program[PATH_SIZE + 16], seed[16];
+    char program[PATH_SIZE + 16], seed[16], away[16];
     const char *arguments[] = {
         options.device ? options.device : program,
         "--line", r->to_device.name, "--dir", r->dir, "--seed", seed,
+        "--away", away,
         kinds[r->kind].no_idem ? "--no-idem" : NULL, kinds[r->kind].no_idem,
         NULL
     };
 
     snprintf(program, sizeof program, "%s/device", options.bin);
+    snprintf(away, sizeof away, "%lu",
+             r->again ? (unsigned long)DEVICE_RETENTION_MS : 0ul);
     snprintf(seed, sizeof seed, "%u", (unsigned)host_random(&r->seed, 65536));
     r->device = start(arguments, -1);
     plan_kill(r);
@@ -196,8 +213,8 @@ static void look_after_device(run *r, uint32_t now)
         fputs("\nthe device ended by itself\n", stderr);
         exit(2);
     }
-    if (!options.kill_ms || r->kill_waits || (int32_t)(now - r->kill_at) < 0 ||
-        r->answered == options.count)
+    if (!options.kill_ms || r->again || r->kill_waits ||
+        (int32_t)(now - r->kill_at) < 0 || r->answered == options.count)
         return;
     kill_device(r);
     r->kills++;
@@ -247,7 +264,8 @@ static void show_progress(run *r, uint32_t now, int last)
     r->shown_ms = now;
     memset(bar, '#', part);
     printf("%s%-13s [%s] %4u done %5u frames %4u lost %3u killed %3u s%s",
-           isatty(1) ? "\r" : "", kinds[r->kind].name, bar,
+           isatty(1) ? "\r" : "",
+           r->again ? "a day later" : kinds[r->kind].name, bar,
            (unsigned)r->answered, (unsigned)sent(r), (unsigned)lost(r),
            (unsigned)r->kills, (unsigned)((now - r->start_ms) / 1000),
            last ? "\n" : "");
@@ -305,7 +323,7 @@ static void step(run *r)
 static void remove_old(const char *dir)
 {
     static const char *const names[] = {
-        "flash", "labels", "ledger", "answers"
+        "flash", "labels", "ledger", "answers", "answers-again"
     };
     char path[PATH_SIZE + 16];
     size_t i;
@@ -329,16 +347,14 @@ static void prepare(run *r, uint32_t kind)
         host_die("a path that is too long");
     if (mkdir(r->dir, 0700) < 0 && errno != EEXIST)
         host_die(r->dir);
-    remove_old(r->dir);
     open_end(&r->to_controller);
     open_end(&r->to_device);
     r->start_ms = host_millis();
 }
 
 /* Until the controller has its answers, and has listened for late ones. */
-static void make_run(run *r, uint32_t kind)
+static void let_run(run *r)
 {
-    prepare(r, kind);
     start_device(r);
     start_controller(r);
     while (!r->over)
@@ -354,8 +370,30 @@ static void make_run(run *r, uint32_t kind)
         fputs("the controller gave up\n", stderr);
         exit(2);
     }
+}
+
+static void make_run(run *r, uint32_t kind)
+{
+    prepare(r, kind);
+    remove_old(r->dir);
+    let_run(r);
     if (audit_make(&r->found, r->dir, options.seed, options.count,
                    !kinds[kind].no_idem) < 0)
+        exit(1);
+}
+
+/* The same commands to the same device, that of idem.h, a day later */
+static void run_again(run *r)
+{
+    static run again;
+    uint32_t effects;
+
+    prepare(&again, 0);
+    again.again = 1;
+    effects = audit_effects(again.dir);
+    let_run(&again);
+    if (audit_make_again(&r->found_again, again.dir, options.count,
+                         effects) < 0)
         exit(1);
 }
 
@@ -415,6 +453,17 @@ static int is_hard(void)
            options.rates.lose >= 5;
 }
 
+/* What is promised of a day later: a number is refused; a key is new. */
+static int judge_again(const audit_again *a)
+{
+    printf("Sent again a day later, to a device that had forgotten all "
+           "responses,\n%u were executed once more, %u refused as too old.\n",
+           (unsigned)a->executed, (unsigned)a->refused);
+    return options.numbers
+        ? a->executed == 0 && a->refused == options.count
+        : a->executed == options.count && a->refused == 0;
+}
+
 static int judge(const run *runs)
 {
     uint32_t k;
@@ -432,6 +481,8 @@ static int judge(const run *runs)
             printf("\nWith idem.h each command was executed once, and always "
                    "answered the same;\n%u times a kill had cut one short.\n",
                    (unsigned)runs[k].found.cut_short);
+        if (k == 0 && !judge_again(&runs[k].found_again))
+            good = 0;
     }
     puts(good ? "" : "\nNOT AS IT SHOULD BE");
     return good ? 0 : 1;
@@ -455,7 +506,8 @@ static int take_option(const char *name, const char *value)
         { "--delay", &options.rates.delay, 100 },
         { "--corrupt", &options.rates.corrupt, 90 },
         { "--kill", &options.kill_ms, 60000 },
-        { "--early", &options.early_ms, 60000 }
+        { "--early", &options.early_ms, 60000 },
+        { "--numbers", &options.numbers, 1 }
     };
     size_t i;
 
@@ -495,14 +547,19 @@ int main(int argc, char **argv)
             break;
     if (i != argc || options.count == 0)
         return host_help(argc, argv, help);
-    printf("%u commands over a line that loses %u %%, repeats %u %%, delays "
-           "%u %%, corrupts %u %%,\nto a device killed every %u ms; seed %u\n\n",
-           (unsigned)options.count, (unsigned)options.rates.lose,
-           (unsigned)options.rates.repeat, (unsigned)options.rates.delay,
-           (unsigned)options.rates.corrupt, (unsigned)options.kill_ms,
-           (unsigned)options.seed);
+    if (options.numbers)
+        traffic_number();
+    printf("%u commands with %s over a line that loses %u %%, repeats %u %%,\n"
+           "delays %u %%, corrupts %u %%, to a device killed every %u ms; seed "
+           "%u\n\n",
+           (unsigned)options.count, options.numbers ? "numbers" : "random keys",
+           (unsigned)options.rates.lose, (unsigned)options.rates.repeat,
+           (unsigned)options.rates.delay, (unsigned)options.rates.corrupt,
+           (unsigned)options.kill_ms, (unsigned)options.seed);
     for (k = options.first_run; k <= options.last_run; k++)
         make_run(&runs[k], k);
+    if (options.first_run == 0)
+        run_again(&runs[0]);
     print_table(runs);
     printf("\nthe files are in %s/*/\n", options.bin);
     return judge(runs);

@@ -10,13 +10,14 @@ static const idem_config config = {
     .secret = { 0x3d, 0x95, 0x0e, 0xc1, 0x62, 0xb8, 0x57, 0xfa,
                 0x19, 0x8b, 0xd4, 0x40, 0xe3, 0x76, 0x2c, 0xad },
     .retention_ms = DEVICE_RETENTION_MS,
-    .max_attempts = 255         /* power that fails is not a command's fault */
+    .max_attempts = 255,        /* power that fails is not a command's fault */
+    .senders = DEVICE_SENDERS
 };
 
 int device_start(device *d, const device_port *port,
                  const idem_storage *storage, void *memory, size_t size)
 {
-    memset(d, 0, sizeof *d);
+    memset((void *)d, 0, sizeof *d);
     d->port = port;
     d->config = config;
     d->config.storage = storage;
@@ -70,12 +71,40 @@ static size_t append(char *label, size_t at, const uint8_t *text, size_t len,
     return at;
 }
 
+/* Writes a number in digits; returns how many. */
+static size_t write_number(char *text, uint32_t number)
+{
+    size_t len = 0, i;
+
+    do {
+        for (i = len++; i > 0; i--)
+            text[i] = text[i - 1];
+        text[0] = (char)('0' + number % 10);
+    } while ((number /= 10) != 0);
+    return len;
+}
+
+size_t device_name(char *name, const protocol_message *command)
+{
+    size_t len = command->key_len;
+
+    if (command->kind != PROTOCOL_NUMBERED) {
+        memcpy(name, command->key, len);
+        return len;
+    }
+    len = write_number(name, protocol_get32(command->key));
+    name[len++] = '.';
+    return len + write_number(name + len, protocol_get32(command->key + 4));
+}
+
 size_t device_label(char *label, const protocol_message *command)
 {
+    char name[DEVICE_NAME_MAX];
+    size_t name_len = device_name(name, command);
     size_t at = append(label, 0, command->scope, command->scope_len, '!');
 
     if (at)
-        at = append(label, at, command->key, command->key_len, '!');
+        at = append(label, at, (const uint8_t *)name, name_len, '!');
     if (at)
         at = append(label, at, command->payload + 1,
                     command->payload_len - 1u, ' ');
@@ -183,6 +212,19 @@ static void answer(device *d, const protocol_message *command, int result,
     }
 }
 
+static void identify(idem_request *request, const protocol_message *command)
+{
+    request->scope = command->scope;
+    request->scope_len = command->scope_len;
+    if (command->kind == PROTOCOL_NUMBERED) {
+        request->epoch = protocol_get32(command->key);
+        request->sequence = protocol_get32(command->key + 4);
+    } else {
+        request->key = command->key;
+        request->key_len = command->key_len;
+    }
+}
+
 void device_receive(device *d, uint8_t byte)
 {
     protocol_message command;
@@ -193,14 +235,11 @@ void device_receive(device *d, uint8_t byte)
     int result;
 
     if (!protocol_decode(&d->decoder, &command, byte) ||
-        command.kind != PROTOCOL_COMMAND)
+        !protocol_is_command(&command))
         return;
     e.by = d;
     e.command = &command;
-    request.scope = command.scope;
-    request.scope_len = command.scope_len;
-    request.key = command.key;
-    request.key_len = command.key_len;
+    identify(&request, &command);
     request.payload = command.payload;
     request.payload_len = command.payload_len;
     reply.buffer = d->response;

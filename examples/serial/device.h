@@ -24,6 +24,9 @@
  * device_receive may take as long as a command does: an interrupt puts the
  * bytes into a ring, or only does protocol_decode.
  *
+ * A command has a key or a number.  Its response is kept for a day; a number is
+ * refused after that, for ever, but a key is new again.
+ *
  * Commands, as payloads; numbers have the lowest byte first:
  *
  *     'p' ml:2        pour.  The effect is the meter: application state that is
@@ -31,7 +34,8 @@
  *                     cut short has not happened.  (A pump would be driven by
  *                     the meter, as a control loop is by its setpoint.)
  *                     Response: pours:4, ml in all:4, this one included
- *     'l' text        print a label "scope key text".  The effect is outside;
+ *     'l' text        print a label "scope key text", or, with a number,
+ *                     "scope epoch.sequence text".  The effect is outside;
  *                     after a label was cut short the device looks whether it
  *                     is there.  Response: number of the label:4
  *     anything else   finally failed
@@ -42,9 +46,13 @@
 #include "idem.h"
 #include "protocol.h"
 
-/* How many commands are remembered, and for how long.  The same in all files */
+/* How many commands are remembered, of how many senders, and for how long.  The
+   same in all files */
 #ifndef DEVICE_KEYS
 #define DEVICE_KEYS 64
+#endif
+#ifndef DEVICE_SENDERS
+#define DEVICE_SENDERS 4                /* scopes */
 #endif
 #ifndef DEVICE_RETENTION_MS
 #define DEVICE_RETENTION_MS 86400000    /* 24 hours */
@@ -53,17 +61,21 @@
 #define DEVICE_KEY_MAX 24               /* scope and key together */
 #define DEVICE_RESPONSE_MAX 8
 #define DEVICE_STATE_MAX 8              /* pours:4, ml:4 */
-#define DEVICE_LABEL_MAX PROTOCOL_BODY_MAX
+#define DEVICE_NAME_MAX PROTOCOL_CONTENT_MAX
+#define DEVICE_LABEL_MAX (PROTOCOL_CONTENT_MAX + 24u)
 
 /* Bytes of memory for device_start, a multiple of 4 */
 #define DEVICE_MEMORY_SIZE(prog_size)                                          \
-    IDEM_JOURNAL_MEMORY_SIZE(DEVICE_KEYS, DEVICE_KEY_MAX,                      \
-                             DEVICE_RESPONSE_MAX, DEVICE_STATE_MAX, prog_size)
+    (IDEM_JOURNAL_MEMORY_SIZE(DEVICE_KEYS, DEVICE_KEY_MAX,                     \
+                              DEVICE_RESPONSE_MAX, DEVICE_STATE_MAX,           \
+                              prog_size) +                                     \
+     IDEM_SENDERS_MEMORY_SIZE(DEVICE_SENDERS))
 
 /* Sectors that its storage must have */
 #define DEVICE_SECTORS(sector_size, prog_size)                                 \
-    IDEM_SECTORS(DEVICE_KEYS, DEVICE_KEY_MAX, DEVICE_RESPONSE_MAX,             \
-                 DEVICE_STATE_MAX, sector_size, prog_size)
+    IDEM_SECTORS(DEVICE_KEYS + DEVICE_SENDERS, DEVICE_KEY_MAX,                 \
+                 DEVICE_RESPONSE_MAX, DEVICE_STATE_MAX, sector_size,           \
+                 prog_size)
 
 /* What the world is to the device.  ctx is handed to all, untouched. */
 typedef struct device_port {
@@ -101,10 +113,12 @@ void device_receive(device *d, uint8_t byte);
 int device_idle(device *d);
 
 /* What device.c does with a command, for a device that does it without idem.h:
-   sends an answer, and writes the label that a command asks for (room for
-   DEVICE_LABEL_MAX).  The latter returns its length, 0 if it cannot be one. */
+   sends an answer; writes its key, or "epoch.sequence", as a text (room for
+   DEVICE_NAME_MAX); writes the label that it asks for (room for
+   DEVICE_LABEL_MAX).  Return the length, 0 of what cannot be a label. */
 void device_answer(const device_port *port, const protocol_message *command,
                    uint8_t result, const uint8_t *payload, size_t len);
+size_t device_name(char *name, const protocol_message *command);
 size_t device_label(char *label, const protocol_message *command);
 
 #endif

@@ -22,6 +22,7 @@ static const char help[] =
     "  --no-idem WHEN   do without idem.h; answer `first' or `last'\n"
     "  --slow US        time that programming 8 bytes of flash takes (60)\n"
     "  --work US        longest time that a command takes (8000)\n"
+    "  --away MS        time that has passed while it was off (0)\n"
     "  --seed N         of those times (1)\n";
 
 /* What is outside the device */
@@ -148,7 +149,7 @@ static void run_naive(const char *dir, int answers_first)
         }
 }
 
-static void run(const char *dir, uint32_t slow_us)
+static void run(const char *dir, uint32_t slow_us, uint32_t away_ms)
 {
     static uint32_t memory[DEVICE_MEMORY_SIZE(FLASH_GRANULE) / 4];
     static flash_file flash;
@@ -162,6 +163,8 @@ static void run(const char *dir, uint32_t slow_us)
         host_die(path);
     flash.slow_us = slow_us;
     result = device_start(&d, &port, &flash.storage, memory, sizeof memory);
+    if (result == IDEM_OK)
+        result = idem_elapse(&d.table, away_ms);
     if (result < 0) {
         reason_print(path, result, &d.table, &d.config);
         exit(2);
@@ -179,7 +182,7 @@ static void run(const char *dir, uint32_t slow_us)
 int main(int argc, char **argv)
 {
     const char *line = NULL, *dir = NULL, *naive_answers = NULL;
-    uint32_t slow_us = 60;
+    uint32_t slow_us = 60, away_ms = 0;
     int i;
 
     world.work_us = 8000;
@@ -195,6 +198,8 @@ int main(int argc, char **argv)
             slow_us = host_number(argv[i + 1], 1000000);
         else if (strcmp(argv[i], "--work") == 0)
             world.work_us = host_number(argv[i + 1], 1000000);
+        else if (strcmp(argv[i], "--away") == 0)
+            away_ms = host_number(argv[i + 1], UINT32_MAX);
         else if (strcmp(argv[i], "--seed") == 0)
             world.seed = host_number(argv[i + 1], UINT32_MAX);
         else
@@ -210,6 +215,6 @@ int main(int argc, char **argv)
     if (naive_answers)
         run_naive(dir, strcmp(naive_answers, "first") == 0);
     else
-        run(dir, slow_us);
+        run(dir, slow_us, away_ms);
     return 0;
 }

@@ -28,7 +28,7 @@ void naive_remember(naive *n, char c)
     }
 }
 
-static size_t append(char *line, size_t at, const uint8_t *text, size_t len)
+static size_t append(char *line, size_t at, const void *text, size_t len)
 {
     memcpy(line + at, text, len);
     line[at + len] = ' ';
@@ -37,12 +37,12 @@ static size_t append(char *line, size_t at, const uint8_t *text, size_t len)
 
 static void enter(const naive *n, const protocol_message *command, unsigned ml)
 {
-    char line[PROTOCOL_CONTENT_MAX + 2 + NUMBER_MAX + 1];
-    char digits[NUMBER_MAX];
+    char line[DEVICE_LABEL_MAX + 2 + NUMBER_MAX + 1];
+    char digits[NUMBER_MAX], name[DEVICE_NAME_MAX];
     size_t len = append(line, 0, command->scope, command->scope_len);
     unsigned count = 0;
 
-    len = append(line, len, command->key, command->key_len);
+    len = append(line, len, name, device_name(name, command));
     do
         digits[count++] = (char)('0' + ml % 10);
     while ((ml /= 10) != 0);
@@ -88,7 +88,7 @@ void naive_receive(naive *n, uint8_t byte)
     protocol_message command;
 
     if (!protocol_decode(&n->decoder, &command, byte) ||
-        command.kind != PROTOCOL_COMMAND)
+        !protocol_is_command(&command))
         return;
     if (command.payload_len == 3 && command.payload[0] == 'p')
         pour(n, &command);

@@ -31,6 +31,13 @@ uint32_t protocol_get32(const uint8_t *at)
            (uint32_t)protocol_get16(at + 2) << 16;
 }
 
+int protocol_is_command(const protocol_message *message)
+{
+    return message->kind == PROTOCOL_COMMAND ||
+           (message->kind == PROTOCOL_NUMBERED &&
+            message->key_len == PROTOCOL_NUMBER_SIZE);
+}
+
 /* CRC-32 (IEEE 802.3), half a byte at a time: 64 bytes of table instead of
    1024, a third of the time of single bits. */
 static uint32_t crc_byte(uint32_t crc, uint8_t byte)

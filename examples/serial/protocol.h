@@ -8,12 +8,14 @@
  * 0x00.  So a zero is always an end, and what was damaged costs no more than
  * the frame that it was in.  (The zero in front ends what noise has begun.)
  *
- *     body   0   1    kind, PROTOCOL_COMMAND or PROTOCOL_ANSWER
+ *     body   0   1    kind, PROTOCOL_COMMAND, _NUMBERED or _ANSWER
  *            1   1    result, of an answer; 0 in a command
  *            2   1    length of the scope
  *            3   1    length of the key
  *            4   ...  scope, key, payload (the rest)
  *            .   4    CRC-32 of all before it, the lowest byte first
+ *
+ * The key of a command with a number is 8 bytes: epoch:4, sequence:4.
  */
 #ifndef PROTOCOL_H
 #define PROTOCOL_H
@@ -25,7 +27,9 @@
 #define PROTOCOL_BODY_MAX (4u + PROTOCOL_CONTENT_MAX + 4u)
 #define PROTOCOL_FRAME_MAX (1u + 1u + PROTOCOL_BODY_MAX + 1u)
 
-enum { PROTOCOL_COMMAND = 1, PROTOCOL_ANSWER = 2 };
+#define PROTOCOL_NUMBER_SIZE 8u     /* of such a key */
+
+enum { PROTOCOL_COMMAND = 1, PROTOCOL_ANSWER = 2, PROTOCOL_NUMBERED = 3 };
 
 /* The result of an answer */
 enum {
@@ -71,5 +75,8 @@ void     protocol_put16(uint8_t *at, uint16_t value);
 void     protocol_put32(uint8_t *at, uint32_t value);
 uint16_t protocol_get16(const uint8_t *at);
 uint32_t protocol_get32(const uint8_t *at);
+
+/* Whether a message is a command that can be taken. */
+int protocol_is_command(const protocol_message *message);
 
 #endif

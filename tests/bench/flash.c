@@ -9,6 +9,8 @@
  *       which the oldest expires.
  *   W2  64 live keys, responses of 64.
  *
+ * W1 is made once more with numbers, of one sender, instead of its keys.
+ *
  * Then the same with as many live keys as so many sectors accept, and fewer: no
  * capacity may cost much more than its neighbours.
  */
@@ -90,12 +92,13 @@ static int medium_erase(void *ctx, uint32_t sector)
 struct workload {
     const char *name;
     uint32_t live, response_len;
+    int is_numbered;                // 1: a number, not a key of 16 bytes
     double floor_kb[3], floor_erases[3];    // per 1000, by granule
 };
 
 static const struct workload workloads[] = {
-    { "W1", 128, 16, { 55.8, 64.8, 72.0 }, { 13.7, 15.9, 17.7 } },
-    { "W2", 64, 64, { 99.0, 108.0, 115.0 }, { 24.4, 26.6, 28.4 } },
+    { "W1", 128, 16, 0, { 55.8, 64.8, 72.0 }, { 13.7, 15.9, 17.7 } },
+    { "W2", 64, 64, 0, { 99.0, 108.0, 115.0 }, { 24.4, 26.6, 28.4 } },
 };
 
 static const uint32_t granules[] = { 1, 8, 16 };
@@ -140,6 +143,7 @@ static void open_table(const struct workload *w, uint32_t live,
     memset(config.secret, 7, sizeof config.secret);
     config.storage = &storage;
     config.retention_ms = 86400000 / live * live;
+    config.senders = w->is_numbered ? 1 : 0;
     result = idem_open(&table, &config, memory, sizeof memory, 0);
     if (result != IDEM_OK)
         fail("%s, %u keys: cannot open: %s", w->name, (unsigned)live,
@@ -186,16 +190,22 @@ static void make_response(uint8_t response[RESPONSE_MAX], uint64_t number)
         response[i] = (uint8_t)(mix(number + 7) >> i % 57);
 }
 
-static int begin(idem_claim *claim, uint64_t number, uint8_t *response,
-                 uint32_t now_ms, struct figures *f)
+static int begin(const struct workload *w, idem_claim *claim, uint64_t number,
+                 uint8_t *response, uint32_t now_ms, struct figures *f)
 {
     uint8_t key[KEY_LEN];
-    idem_request request = { .key = key, .key_len = KEY_LEN, .payload = key,
-                             .payload_len = KEY_LEN };
+    idem_request request = { .payload = key, .payload_len = KEY_LEN };
     idem_reply reply = { .buffer = response, .buffer_size = RESPONSE_MAX };
     int result;
 
     make_key(key, number);
+    if (w->is_numbered) {
+        request.epoch = 1;
+        request.sequence = (uint32_t)number + 1;
+    } else {
+        request.key = key;
+        request.key_len = KEY_LEN;
+    }
     start();
     result = idem_begin(&table, claim, &reply, &request, now_ms);
     waited(f);
@@ -210,7 +220,7 @@ static void fresh(const struct workload *w, uint64_t number, uint32_t now_ms,
     idem_outcome outcome = { .response = response,
                              .response_len = w->response_len,
                              .code = (uint16_t)mix(number) };
-    int result = begin(&claim, number, response, now_ms, f);
+    int result = begin(w, &claim, number, response, now_ms, f);
 
     if (result != IDEM_EXECUTE)
         fail("%s: begin: %s", w->name, idem_text(result));
@@ -228,7 +238,7 @@ static void duplicate(const struct workload *w, uint64_t number,
     uint8_t response[RESPONSE_MAX] = { 0 }, expected[RESPONSE_MAX];
     uint64_t programmed = medium.programmed;
     idem_claim claim;
-    int result = begin(&claim, number, response, now_ms, f);
+    int result = begin(w, &claim, number, response, now_ms, f);
 
     make_response(expected, number);
     if (result != IDEM_REPLAY ||
@@ -296,6 +306,24 @@ static double sweep(const struct workload *w, size_t g, uint32_t *at)
     return worst;
 }
 
+/* What numbers cost, beside keys of 16 bytes: storage for a thousand commands */
+static void compare_numbers(size_t g)
+{
+    static const char *const names[2] = { "keys of 16 bytes", "numbers" };
+    struct workload w1 = workloads[0];
+    unsigned granule = (unsigned)granules[g];
+
+    for (w1.is_numbered = 0; w1.is_numbered < 2; w1.is_numbered++) {
+        struct figures f = run(&w1, w1.live, granules[g], 1);
+        const char *name = names[w1.is_numbered];
+
+        print_row(f.kb * 1000, 0, 0, "W1, granule %u, %s: bytes of 1000 "
+                  "commands", granule, name);
+        print_row(f.erases, 0, 0, "W1, granule %u, %s: erases of 1000 "
+                  "commands", granule, name);
+    }
+}
+
 int main(void)
 {
     struct figures longest = { 0, 0, 0, 0 }, rested = longest;
@@ -339,6 +367,8 @@ int main(void)
                 broken = 1;
             }
         }
+    for (g = 0; g < COUNT(granules); g++)
+        compare_numbers(g);
     print_row(rested.longest_ms, 0.5, 0.3,
               "longest call, SPI NOR, with idle time, ms");
     print_row(longest.longest_ms, 50, 46,

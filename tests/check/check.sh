@@ -65,6 +65,8 @@ compile() {
 
 options="-Os
 -DIDEM_NO_JOURNAL
+-DIDEM_NO_SENDERS
+-DIDEM_NO_SENDERS -DIDEM_NO_JOURNAL
 -DIDEM_WIDE=0
 -DIDEM_WIDE=1
 -DIDEM_HASH=IDEM_HASH_HALFSIPHASH
@@ -106,6 +108,11 @@ $more_options"
             esac
         done
     fi
+    # F_GETFL stands in for what only macOS has, and succeeds.
+    run "file storage for macOS" gcc -std=c99 -Wall -Wextra -Werror \
+        -D__APPLE__ -DF_FULLFSYNC=F_GETFL -I. tests/docs/daemon.c -o "$out/mac"
+    rm -f "$out/journal"
+    run "file storage for macOS runs" "$out/mac" "$out/journal"
     run windows $gcc_c -std=c99 -I. -c $source/windows.c -o "$out/o"
     run tcc tcc -std=c99 -Wall -Werror -I. -c $source/c.c -o "$out/o"
 }
@@ -118,11 +125,50 @@ program() {
     run "$name runs" "$out/$name"
 }
 
-# C++; two files with one implementation, two with private ones
+# refused IMPLEMENTED USED COMPILER...: two files, each with a flag of its own,
+# do not link, and the linker tells a name that has the options in it.
+refused() {
+    implemented=$1
+    used=$2
+    shift 2
+    "$@" $implemented -I. -c $source/two_a.c -o "$out/a.o" &&
+        "$@" $used -I. -c $source/mixed.c -o "$out/b.o" || return
+    ! gcc "$out/a.o" "$out/b.o" -o "$out/mixed" 2> "$out/linker" &&
+        grep -E 'undefined.*idem_begin_(wide|narrow)_[a-z]+' "$out/linker"
+}
+
+# C++; two files with one implementation, two with private ones; two
+# that are compiled with different options
 links() {
     program cpp g++ -std=c++11 $source/cpp.cpp
     program two $gcc_c -std=c99 $source/two_a.c $source/two_b.c
+    program alike $gcc_c -std=c99 -DIDEM_WIDE=0 $source/two_a.c $source/mixed.c
+    for flag in -DIDEM_WIDE=0 -DIDEM_HASH=IDEM_HASH_FNV; do
+        run "mixed, $flag there" refused "$flag" -O0 gcc
+        run "mixed, $flag here" refused -O0 "$flag" gcc
+        run "mixed, $flag, C++" refused -O0 "$flag" g++ -x c++
+    done
     program private $gcc_c -std=c99 $source/private_a.c $source/private_b.c
+}
+
+# A user's file in C++, with the warnings that C++ projects have on; and a class
+# with a table in it, which is not moved in silence.
+cplusplus() {
+    warn="-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow
+        -Wold-style-cast -Werror"
+    for std in c++11 c++14 c++17 c++20; do
+        for compiler in "g++ -Wuseless-cast" clang++-19; do
+            run "a user's $std" $compiler -std=$std $warn -I. \
+                -c $source/user.cpp -o "$out/o"
+            run "a table is moved, $std" moved $compiler -std=$std
+        done
+    done
+}
+
+# moved COMPILER...: refuses, and says why
+moved() {
+    ! "$@" -DMOVED -I. -c $source/user.cpp -o "$out/o" 2> "$out/moved" &&
+        grep -q 'deleted' "$out/moved" && grep -q idem_table "$out/moved"
 }
 
 # Whether an object asks for no more than three functions of a C library, and
@@ -156,6 +202,7 @@ machines() {
 part_compile() {
     languages
     links
+    cplusplus
     machines
 }
 
@@ -199,6 +246,8 @@ part_tests() {
     tests "threads, watched" "-std=c99 -O1 -g -fsanitize=thread"
     unit="keys journal journal_hash table"
     tests FNV "-std=c99 -O0 -DIDEM_HASH=3"
+    unit="keys journal_turning journal_hash table time"
+    tests "no senders" "-std=c99 -O0 -DIDEM_NO_SENDERS"
     unit=
     if [ "$short" != 1 ]; then
         tests "gcc, address and undefined" "-std=c99 -O1 $san"

@@ -49,8 +49,8 @@ clean "gcc -fanalyzer" gcc -std=c99 -O0 -fanalyzer $file -I. -c $source \
 
 variants="-DIDEM_WIDE=1"
 [ "${SHORT:-}" = 1 ] || variants="$variants -DIDEM_WIDE=0 -DIDEM_NO_JOURNAL
-    -DIDEM_HASH=IDEM_HASH_FNV -DIDEM_HASH=IDEM_HASH_HALFSIPHASH
-    -DIDEM_FILE_STORAGE"
+    -DIDEM_NO_SENDERS -DIDEM_HASH=IDEM_HASH_FNV
+    -DIDEM_HASH=IDEM_HASH_HALFSIPHASH -DIDEM_FILE_STORAGE"
 for variant in $variants; do
     clean "clang-tidy $variant" clang-tidy-19 --quiet $source -- -std=c99 \
         -D_POSIX_C_SOURCE=200809L "$variant" -I.

@@ -29,7 +29,7 @@ says() {
 
 file() { says "$1" "$2" "$B/file" "$3" 42 'pour 5 ml'; }
 
-for name in file inspect patterns migrate pumpd pour serial/demo \
+for name in file inspect patterns migrate sender pumpd pour serial/demo \
     serial/controller serial/device
 do
     [ ! -x "$B/$name" ] || says 0 "$(basename "$name")" "$B/$name" --help
@@ -53,10 +53,16 @@ migrate 1 "no geometry" journal new2 200,32
 says 1 "journal: over the limit" "$B/file" journal "$(printf '%040d' 1)" x
 says 1 "journal: an argument is impossible" "$B/file" journal '' x
 says 2 "No such file or directory" "$B/inspect" none
+echo "pour 70000" >commands
+says 2 "a number up to 65535" "$B/sender" /dev/null outbox commands
+yes "not a journal" | head -c 20480 >other
+says 2 "outbox: the storage holds something else; not a journal" \
+    "$B/sender" /dev/null other commands
+says 2 "none: No such file" "$B/sender" /dev/null outbox none
 says 2 "another secret" "$B/inspect" \
     --secret 00112233445566778899aabbccddeeff journal
 says 2 "would do" "$B/inspect" --capacity 9999 journal
-says 2 "key_max: at least 1" "$B/inspect" --key-max 0 journal
+says 2 "key_max: 1 to 255" "$B/inspect" --key-max 0 journal
 
 # started COMMAND...: until it is ready, and ends it; status 1 if it ended
 # before.  The broker that it looks for is none.
@@ -96,7 +102,9 @@ secrets() {
     says 124 "Connection refused" timeout 1 "$B/pumpd" --port 1 --journal e/j
 }
 
-# Killed at any of the system calls that make the secret it starts again.
+# Killed at any of the system calls that make the secret it starts again.  With
+# -D it is the daemon that `started` ends and waits for: a strace that is ended
+# lets go of the daemon, which may then still have the file open.
 kills() {
     for call in openat write fsync close link unlink; do
         n=0 killed=1
@@ -104,7 +112,7 @@ kills() {
             n=$((n + 1))
             rm -rf k
             mkdir k
-            ! started strace -I 2 -qq -o trace -e trace=$call -e \
+            ! started strace -D -qq -o trace -e trace=$call -e \
                 inject=$call:signal=SIGKILL:when=$n "$B/pumpd" --journal k/j ||
                 killed=0
             starts k/j
@@ -113,6 +121,10 @@ kills() {
     done
 }
 
+if [ -x "$B/pour" ]; then
+    says 1 "given up: perhaps it was poured" \
+        "$B/pour" --port 1 --retry 50 --deadline 1 a 5
+fi
 if [ -x "$B/pumpd" ]; then
     secrets
     ! command -v strace >/dev/null || kills

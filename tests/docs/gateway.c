@@ -19,7 +19,7 @@ static idem_config config = {
     .secret = { 0x42, 0x1d, 0x9a, 0x70, 0xc6, 0x3e, 0xf8, 0x05,
                 0xb1, 0x57, 0x2c, 0xe9, 0x84, 0x6d, 0x13, 0xda },
     .retention_ms = 60 * 60 * 1000, .full = IDEM_REJECT,
-    .durability = IDEM_BATCH
+    .senders = SENDERS, .quota = KEYS / SENDERS, .durability = IDEM_BATCH
 };
 
 static int begin(idem_claim *claim, int number)
@@ -57,13 +57,15 @@ static int batch(int from)
 
 int main(int argc, char **argv)
 {
-    size_t size = IDEM_JOURNAL_MEMORY_SIZE(KEYS, KEY_MAX, RESPONSE_MAX, 0, 1);
+    size_t size = IDEM_JOURNAL_MEMORY_SIZE(KEYS, KEY_MAX, RESPONSE_MAX, 0, 1) +
+                  IDEM_SENDERS_MEMORY_SIZE(SENDERS);
     void *memory = malloc(size);
     idem_claim claim;
     int i, executed = 0;
 
     if (argc != 2 || idem_file_open(&file, argv[1], SECTOR,
-            IDEM_SECTORS(KEYS, KEY_MAX, RESPONSE_MAX, 0, SECTOR, 1)) != IDEM_OK)
+            IDEM_SECTORS(KEYS + SENDERS, KEY_MAX, RESPONSE_MAX, 0, SECTOR,
+                         1)) != IDEM_OK)
         return 1;
     config.storage = &file.storage;
     if (idem_open(&table, &config, memory, size, 0) != IDEM_OK)

@@ -2,7 +2,6 @@
 // A C++17 class that holds a table, from the manual alone: a storage in memory,
 // which another object opens again; designated initialisers are C++20's, so
 // fields are assigned.
-#define IDEM_IMPLEMENTATION
 #include "idem.h"
 #include <array>
 #include <cstdio>
@@ -38,8 +37,6 @@ public:
         config.retention_ms = 60000;
         result = idem_open(&table, &config, memory.data(), sizeof memory, 0);
     }
-    commands(const commands &) = delete;            // config is kept by pointer
-    commands &operator=(const commands &) = delete;
 
     template <class Effect>
     int run(std::string_view key, Effect &&effect, uint32_t now_ms)

@@ -6,8 +6,8 @@
 #     golden.sh write     writes golden/ anew: only if the format changes
 #     golden.sh digests HASH RUN...   compares the digests that RUN prints
 # golden/HASH.txt has a digest for each medium of tests/targets/image.h;
-# golden/HASH-nor8.hex is a whole journal, the third of them, which every later
-# version of the header has to read.
+# golden/HASH-nor8.hex and HASH-numbers.hex are whole journals, the third and the
+# sixth of them, which every later version of the header has to read.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -22,6 +22,14 @@ build() {
         tests/targets/host.c -o "$out/$1"
     ${CC:-cc} -std=c99 -O1 -I. -DIDEM_HASH="$number" tests/targets/golden.c \
         -o "$out/$1-read"
+}
+
+# reads HASH RUN...: the whole journals, with what reads one
+reads() {
+    hash=$1
+    shift
+    "$@" 3 < "$golden/$hash-nor8.hex"
+    "$@" 6 < "$golden/$hash-numbers.hex"
 }
 
 # digests HASH RUN...
@@ -39,6 +47,7 @@ write)
         build $hash
         "$out/$hash" > $golden/$hash.txt
         "$out/$hash" 3 > $golden/$hash-nor8.hex
+        "$out/$hash" 6 > $golden/$hash-numbers.hex
     done ;;
 digests)
     shift
@@ -48,13 +57,13 @@ digests)
     for hash in siphash halfsiphash fnv; do
         build $hash
         digests $hash "$out/$hash"
-        "$out/$hash-read" 3 < $golden/$hash-nor8.hex
-        passed=$((passed + 2))
+        reads $hash "$out/$hash-read"
+        passed=$((passed + 3))
         command -v s390x-linux-gnu-gcc qemu-s390x > /dev/null || continue
         CC="s390x-linux-gnu-gcc -static" build $hash
         digests $hash qemu-s390x "$out/$hash"
-        qemu-s390x "$out/$hash-read" 3 < $golden/$hash-nor8.hex
-        passed=$((passed + 2))
+        reads $hash qemu-s390x "$out/$hash-read"
+        passed=$((passed + 3))
     done
     echo "golden: $passed passed, 0 failed" ;;
 esac

@@ -9,17 +9,20 @@
  * same seeds give the same lines on every machine.
  *
  * A history is calls and restarts; power fails in programs and erases.  In one
- * of four a bit of the storage is wrong in the end.
+ * of four a bit of the storage is wrong in the end.  In one of two there are
+ * accounts, and two of three senders number their commands.
  */
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
 #include "storage/flash.h"
+#include "inside.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { KEY_MAX = 12, RESPONSE_MAX = 20, STATE_MAX = 8, RETENTION = 30000 };
 enum { KEYS_MAX = 12, CALLS = 150, SIZE_MAX_BYTES = 64 * 1024 };
+enum { EPOCH = 25, NUMBER_BYTES = 8 };  // numbers of a sender in an epoch
 
 typedef struct medium {
     int kind;
@@ -33,6 +36,9 @@ static const medium media[] = {
     { FLASH_INPLACE, 640, 1, 0x00 }, { FLASH_INPLACE, 700, 1, 0xFF },
 };
 
+static const char *const scopes[] = { "", "a", "pump" };
+enum { SCOPES = sizeof scopes / sizeof scopes[0] };
+
 static uint32_t random_state;
 static flash chip;
 static uint32_t chip_memory[FLASH_MEMORY(SIZE_MAX_BYTES / 8, 8) / 4];
@@ -41,6 +47,7 @@ static idem_config config;
 static idem_table table;
 static uint32_t memory[8192];
 static uint32_t now;
+static uint32_t counted;        // so far senders are in their numbers
 
 // Claims that may be current, and the keys that they are for
 static idem_claim claims[KEYS_MAX];
@@ -79,6 +86,9 @@ static void make_device(void)
     config.retention_ms = RETENTION;
     config.full = (uint8_t)(chance(4) ? IDEM_EVICT_OLDEST : IDEM_REJECT);
     config.volatile_claims = chance(8) == 0;
+    config.durability = chance(4) ? IDEM_EACH : IDEM_BATCH;
+    config.senders = chance(2) ? SCOPES : 0;
+    counted = 0;
 
     memset(&storage, 0, sizeof storage);
     storage.ctx = &chip;
@@ -89,8 +99,9 @@ static void make_device(void)
     storage.prog_size = (uint16_t)m->granule;
     storage.erased = m->erased;
     storage.sector_count =
-        IDEM_SECTORS(config.capacity, config.key_max, config.response_max,
-                     config.state_max, m->sector_size, m->granule) + chance(3);
+        IDEM_SECTORS(config.capacity + config.senders, config.key_max,
+                     config.response_max, config.state_max, m->sector_size,
+                     m->granule) + chance(3);
 
     memset(&chip, 0, sizeof chip);
     chip.kind = m->kind;
@@ -125,19 +136,24 @@ static void boot(void)
         die("format", result);
 }
 
-/* Keys have scopes of several lengths; a key's payload is always the same. */
+/* Keys have scopes of several lengths; a key's payload is always the same.  A
+   number is some way behind, or ahead of, those before. */
 static idem_request request_of(unsigned number)
 {
-    static const char *const scopes[] = { "", "a", "pump" };
     static char key[8];
     idem_request request;
 
     memset(&request, 0, sizeof request);
     snprintf(key, sizeof key, "k%u", number);
-    request.scope = scopes[number % 3];
-    request.scope_len = strlen(scopes[number % 3]);
-    request.key = key;
-    request.key_len = strlen(key);
+    request.scope = scopes[number % SCOPES];
+    request.scope_len = strlen(scopes[number % SCOPES]);
+    if (config.senders && number % SCOPES) {
+        request.epoch = counted / EPOCH;
+        request.sequence = 1 + counted % EPOCH * 2 + number / SCOPES;
+    } else {
+        request.key = key;
+        request.key_len = strlen(key);
+    }
     request.payload = key;
     request.payload_len = strlen(key);
     return request;
@@ -193,6 +209,7 @@ static void call(void)
     unsigned number = chance(KEYS_MAX);
     idem_request request = request_of(number);
 
+    counted += chance(4) == 0;
     now += chance(4) ? chance(200) : chance(20) ? chance(3000) : RETENTION;
     switch (chance(16)) {
     case 0:  idem_release(&table, &claims[number], now); break;
@@ -200,6 +217,7 @@ static void call(void)
     case 2:
     case 3:  idem_maintain(&table, now); break;
     case 4:  idem_elapse(&table, chance(2000)); break;
+    case 10: idem_sync(&table); break;
     case 5:
     case 6:
     case 7:
@@ -253,9 +271,10 @@ static void print_device(uint32_t seed)
            config.key_max, config.response_max, config.state_max,
            (unsigned)config.retention_ms);
     printf("\"sector_size\": %u, \"sector_count\": %u, \"granule\": %u, "
-           "\"erased\": %u, \"erases\": %d, ", (unsigned)storage.sector_size,
-           (unsigned)storage.sector_count, storage.prog_size, storage.erased,
-           storage.erase != NULL);
+           "\"erased\": %u, \"erases\": %d, \"batch\": %d, ",
+           (unsigned)storage.sector_size, (unsigned)storage.sector_count,
+           storage.prog_size, storage.erased, storage.erase != NULL,
+           config.durability == IDEM_BATCH);
     print_hex("secret", config.secret, sizeof config.secret);
     printf(", ");
     print_hex("bytes", chip.bytes, chip.size);
@@ -270,8 +289,9 @@ static void print_key(const idem_entry *entry)
     print_hex("scope", entry->id, entry->scope_len);
     printf(", ");
     print_hex("key", (const uint8_t *)entry->id + entry->scope_len,
-              entry->key_len);
-    printf(", \"status\": %d, \"attempts\": %u, ", entry->status,
+              entry->key_len ? entry->key_len : NUMBER_BYTES);
+    printf(", \"is_number\": %d, ", entry->key_len == 0);
+    printf("\"status\": %d, \"attempts\": %u, ", entry->status,
            (unsigned)entry->attempts);
     printf("\"fingerprint\": %llu", (unsigned long long)entry->fingerprint);
     if (entry->status != IDEM_IN_PROGRESS) {
@@ -282,6 +302,25 @@ static void print_key(const idem_entry *entry)
         print_hex("response", response, len);
     }
     printf("}");
+}
+
+/* How far each sender is that has an account. */
+static void print_floors(int opened)
+{
+    const char *comma = "";
+    unsigned i;
+
+    printf("\"floors\": {");
+    for (i = 0; i < SCOPES; i++) {
+        uint64_t floor = opened ? inside_floor(&table, scopes[i]) : 0;
+        if (!floor)
+            continue;
+        printf("%s", comma);
+        printf("\"%s\": [%lu, %lu]", scopes[i], (unsigned long)(floor >> 32),
+               (unsigned long)(floor & UINT32_MAX));
+        comma = ", ";
+    }
+    printf("}, ");
 }
 
 static void print_table(void)
@@ -304,6 +343,7 @@ static void print_table(void)
     printf("], ");
     if (result != IDEM_OK || idem_state(&table, state, &len) != IDEM_OK)
         len = 0;
+    print_floors(result == IDEM_OK);
     print_hex("state", state, len);
     printf(", \"lost\": %d}\n", result == IDEM_OK && table.stats.lost != 0);
 }

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: 0BSD
-"""A second reader of the journal's format, written from the manual alone.
+"""A second reader of the journal's format, written from the description.
 
     history FIRST COUNT | reader.py       compares: each line is a journal, and
                                           what idem.h says is in it
     reader.py --show < LINES              prints what is in it
 
-It shares nothing with idem.h but >>format and >>recovery of its manual: what
-cannot be read from these two is a fault of theirs.  Python, and slow.
+It shares nothing with idem.h but its comments >>format, >>recovery and >>hash:
+what cannot be read from these is a fault of theirs.  Python, and slow.
 """
 import json
 import sys
@@ -20,8 +20,9 @@ M32 = 0xffffffff
 
 # ------------------------------------------------------------------- hashes
 
-def sip(secret, data, bits):
-    """The first 32 bits of SipHash-1-3 (bits 64) or HalfSipHash-1-3 (32)."""
+def sip(secret, data, bits, strong=False):
+    """The first 32 bits of SipHash-1-3 (bits 64) or HalfSipHash-1-3 (32); if it
+    is to be strong all 64 bits of 2-4."""
     size = bits // 8
     mask = (1 << bits) - 1
     if bits == 64:
@@ -34,6 +35,9 @@ def sip(secret, data, bits):
     k0 = int.from_bytes(secret[:size], "little")
     k1 = int.from_bytes(secret[size:2 * size], "little")
     v = [v[0] ^ k0, v[1] ^ k1, v[2] ^ k0, v[3] ^ k1]
+    twice = strong and bits == 32
+    if twice:
+        v[1] ^= 0xee
 
     def turn(x, n):
         return ((x << n) | (x >> (bits - n))) & mask
@@ -54,11 +58,20 @@ def sip(secret, data, bits):
     for at in range(0, len(padded), size):
         word = int.from_bytes(padded[at:at + size], "little")
         v[3] ^= word
-        round_()
+        for _ in range(1 + strong):
+            round_()
         v[0] ^= word
-    v[2] ^= 0xff
-    for _ in range(3):
+    v[2] ^= 0xee if twice else 0xff
+    for _ in range(3 + strong):
         round_()
+    if twice:
+        low = v[1] ^ v[3]
+        v[1] ^= 0xdd
+        for _ in range(4):
+            round_()
+        return (v[1] ^ v[3]) << 32 | low
+    if strong:
+        return v[0] ^ v[1] ^ v[2] ^ v[3]
     return (v[0] ^ v[1] ^ v[2] ^ v[3] if bits == 64 else v[1] ^ v[3]) & M32
 
 
@@ -67,6 +80,24 @@ def fnv1a(data):
     for byte in data:
         value = (value ^ byte) * 0x01000193 & M32
     return value
+
+
+def fnv1a_64(data):
+    value = 0xcbf29ce484222325
+    for byte in data:
+        value = (value ^ byte) * 0x100000001b3 & ((1 << 64) - 1)
+    return value
+
+
+def strong_hash(device, data):
+    """As fingerprints are made; 8 bytes, as they are stored."""
+    if device.hash == SIPHASH:
+        value = sip(device.secret, data, 64, True)
+    elif device.hash == HALFSIPHASH:
+        value = sip(device.secret[:8], data, 32, True)
+    else:
+        value = fnv1a_64(data + len(data).to_bytes(8, "little"))
+    return value.to_bytes(8, "little")
 
 
 def index_hash(device, scope, key):
@@ -90,7 +121,7 @@ class Device:
     def __init__(self, d):
         for name in ("hash", "capacity", "response_max", "state_max", "key_max",
                      "retention", "sector_size", "sector_count", "granule",
-                     "erased"):
+                     "erased", "batch"):
             setattr(self, name, d[name])
         self.secret = bytes.fromhex(d["secret"])
         self.bytes = bytes.fromhex(d["bytes"])
@@ -150,9 +181,10 @@ def header_of(device, data):
     unsummed = data[:14] + bytes(2) + data[16:HEADER - 4]
     if words[11] != device.check(0, 0, unsummed):
         return None
+    back = words[5] >> 16
     return Header(bool(words[6] >> 24), words[4], words[4] - (words[5] & 0xffff),
-                  words[4] - (words[5] >> 16), words[6] & 0xffffff, words[7],
-                  words[8], words[9], words[10] & 0xffff)
+                  words[4] - back if back else 0, words[6] & 0xffffff,
+                  words[7], words[8], words[9], words[10] & 0xffff)
 
 
 def find_header(device, place):
@@ -176,6 +208,8 @@ def find_header(device, place):
 # ------------------------------------------------------------------- records
 
 OWED, HAS_KEY, CUT, HAS_STATE, DURABLE = 4, 8, 0x10, 0x20, 0x40
+HAS_ACCOUNT, OVER = OWED, CUT   # of status 0
+NUMBER = 8                      # bytes
 
 
 @dataclass
@@ -190,11 +224,15 @@ class Record:
     code: int = 0
     scope: bytes = b""
     key: bytes = b""
+    is_number: bool = False
     fingerprint: int = 0
     attempts: int = 1
     retention: int = 0
     token: int = 0
     age: int = 0
+    whose: int = 0
+    account: bytes = b""
+    floor: tuple = (0, 0)       # epoch, sequence
     state: bytes = b""
     response: bytes = b""
 
@@ -230,6 +268,12 @@ class Walk:
         return self.varint() if there else usual
 
 
+def number_of(data):
+    """Epoch and sequence: so one is above the other, or not."""
+    return (int.from_bytes(data[4:], "little"),
+            int.from_bytes(data[:4], "little"))
+
+
 def record_of(device, header, at, slots):
     """The record at an offset in a sector, if there is one."""
     sequence = header.sequence
@@ -257,8 +301,14 @@ def record_of(device, header, at, slots):
             r.age = walk.rare(0)
             key_len = walk.varint()
             r.fingerprint = int.from_bytes(walk.take(8), "little")
+            r.is_number = key_len == 0
             r.scope = walk.take(scope_len)
-            r.key = walk.take(key_len)
+            r.key = walk.take(key_len or NUMBER)
+        if not finished and not flags & HAS_KEY:
+            r.whose = walk.rare(0)
+            if status == 0 and flags & HAS_ACCOUNT:
+                r.account = walk.take(8)
+                r.floor = number_of(walk.take(NUMBER))
         if flags & HAS_STATE:
             r.state = walk.take(walk.varint())
         if finished:
@@ -289,6 +339,7 @@ def record_of(device, header, at, slots):
 class Slot:
     scope: bytes
     key: bytes
+    is_number: bool
     status: int
     attempts: int
     fingerprint: int
@@ -304,6 +355,7 @@ class Slot:
 @dataclass
 class Table:
     slots: dict = field(default_factory=dict)
+    floors: dict = field(default_factory=dict)  # by the scope's strong hash
     state: bytes = b""
     time: int = 0
     lost: bool = False
@@ -321,18 +373,48 @@ def advance(table, time):
         table.time = time & M32
 
 
-def apply(table, r, header):
+def raise_floor(table, account, number):
+    table.floors[account] = max(number, table.floors.get(account, (0, 0)))
+
+
+def comes(device, table, slot):
+    """A number raises its sender's floor to its epoch."""
+    if slot.is_number:
+        raise_floor(table, strong_hash(device, slot.scope),
+                    (number_of(slot.key)[0], 0))
+
+
+def is_over(device, table, slot):
+    """And in the end to itself."""
+    if slot.is_number:
+        raise_floor(table, strong_hash(device, slot.scope),
+                    number_of(slot.key))
+
+
+def is_of(device, r, slot):
+    """Whether a note is of the key that is in its slot."""
+    bits = index_hash(device, slot.scope, slot.key) >> 18 | 1
+    return not r.whose or r.whose == bits
+
+
+def apply(device, table, r):
     """What a record says becomes so."""
     advance(table, table.time + r.time)
     time = table.time
+    if r.account:
+        raise_floor(table, r.account, r.floor)
     if r.flags & HAS_STATE:
         table.state = r.state
     if r.flags & HAS_KEY:
         table.slots = {n: slot for n, slot in table.slots.items()
-                       if (slot.scope, slot.key) != (r.scope, r.key)}
+                       if (slot.scope, slot.key, slot.is_number) !=
+                       (r.scope, r.key, r.is_number)}
+        if r.slot in table.slots:
+            is_over(device, table, table.slots[r.slot])
         table.slots[r.slot] = Slot(
-            r.scope, r.key, IN_PROGRESS, r.attempts, r.fingerprint, r.retention,
-            r.token, time - r.age, bool(r.flags & CUT))
+            r.scope, r.key, r.is_number, IN_PROGRESS, r.attempts,
+            r.fingerprint, r.retention, r.token, time - r.age, bool(r.flags & CUT))
+        comes(device, table, table.slots[r.slot])
     slot = table.slots.get(r.slot)
     if not slot:
         return
@@ -343,7 +425,11 @@ def apply(table, r, header):
             slot.response = r.response
             slot.owed = bool(r.flags & OWED)
             slot.time = time - r.age
+    elif not r.flags & HAS_KEY and not is_of(device, r, slot):
+        return
     elif r.status == 0:
+        if r.flags & OVER:
+            is_over(device, table, slot)
         del table.slots[r.slot]
     elif not r.flags & HAS_KEY:
         slot.owed = False
@@ -361,16 +447,17 @@ def read_records(device, table, header, at, end, stated):
             continue
         if at > behind and (r.flags & DURABLE or r.carried):
             table.lost = True
-        apply(table, r, header)
+        apply(device, table, r)
         behind = at = r.end
-    if behind < end if stated else dirty >= behind + device.record_max:
+    if behind < end if stated else \
+            dirty >= behind + device.record_max and not device.batch:
         table.lost = True
 
 
-def has_record(device, header, at, about_a_slot):
+def has_record(device, header, at, about_a_slot, slots):
     """Whether there is one that was not carried."""
     while at < device.sector_size:
-        r = record_of(device, header, at, {})
+        r = record_of(device, header, at, slots)
         if r and (r.slot or not about_a_slot):
             return True
         at += device.granule
@@ -403,7 +490,7 @@ def read(device):
     head = None
     for sequence in sorted(headers, reverse=True):
         if has_record(device, headers[sequence],
-                      headers[sequence].carried_end, False):
+                      headers[sequence].carried_end, False, {}):
             head = headers[sequence]
             break
     if not head:
@@ -421,38 +508,48 @@ def read(device):
         read_records(device, table, header, header.carried_end,
                      after.before_end if named else device.sector_size, named)
     cut_short(table)
-    beyond = Header(False, head.sequence + 1 if head else 1, 0, 0, 0, 0, 0,
-                    device.retention, device.response_max)
-    if has_record(device, beyond, device.front, True):
-        table.lost = True       # behind a header that is damaged
+    for further in (1, 2):      # behind a header that is damaged
+        beyond = Header(False, (head.sequence if head else 0) + further, 0, 0,
+                        0, 0, 0, device.retention, device.response_max)
+        if has_record(device, beyond, device.front, True, table.slots):
+            table.lost = True
     return table
 
 
 # ---------------------------------------------------------------- comparison
 
-def told(table):
+def told(device, table, scopes):
     """The same as a line of history says."""
     keys = []
     for slot in table.slots.values():
         age = (table.time - slot.time) & M32
         if age >= slot.retention:
+            is_over(device, table, slot)
             continue
         key = {"scope": slot.scope.hex(), "key": slot.key.hex(),
+               "is_number": int(slot.is_number),
                "status": slot.status, "attempts": slot.attempts,
                "fingerprint": slot.fingerprint}
         if slot.status != IN_PROGRESS:
             key.update(code=slot.code, age=age, left=slot.retention - age,
                        owed=int(slot.owed), response=slot.response.hex())
         keys.append(key)
+    floors = {scope: list(table.floors.get(
+        strong_hash(device, scope.encode()), (0, 0))) for scope in scopes}
     return {"keys": sorted(keys, key=lambda k: (k["scope"], k["key"])),
+            "floors": {s: floor for s, floor in floors.items() if any(floor)},
             "state": table.state.hex(), "lost": int(table.lost)}
+
+
+SCOPES = ["", "a", "pump"]      # of which a line of history tells the floors
 
 
 def main():
     passed = failed = 0
     for line in sys.stdin:
         d = json.loads(line)
-        found = told(read(Device(d)))
+        device = Device(d)
+        found = told(device, read(device), SCOPES)
         if "--show" in sys.argv:
             print(json.dumps(found, indent=1))
             continue

@@ -18,15 +18,7 @@
 
 #include "promise.h"
 
-/* The medium is not what is tested: a fuzzer spends no time on it. */
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((no_sanitize(                       \
-    "address", "undefined"))), apply_to = function)
-#endif
-#include "../storage/flash.h"
-#ifdef __clang__
-#pragma clang attribute pop
-#endif
+#include "medium.h"
 #include "../inside.h"
 #include "model.h"
 
@@ -38,33 +30,27 @@ enum { TELL_MS = 60000 };           // a minute
 #define OPERATIONS_MAX 3000000      // of the storage, in one call
 #endif
 enum { READS_OPENING = 9 };         // of a byte
-enum { CUTS_SAFE = 2, SWAYS_SAFE = 1 };     // see device_may_lose
+enum { SWAYS_SAFE = 1 };            // see device_may_lose
 enum { OLD_CLAIMS = 16 };           // that are tried again
 
 #define SECRET "sixteen secrets."
-
-// device.flags
-enum {
-    NOISE = 1,                      // a torn granule of ECC reads as noise,
-    ALL_NOISE = 2,                  // all of a program may
-    CACHE = 4,                      // programs are durable from a sync on
-    SPLIT = 8,                      // erasing is polled
-    READ_MAP = 16                   // what an opening reads is counted
-};
 
 typedef struct device {
     // The device, and what tests set before device_make.
     idem_storage storage;
     idem_config  config;
     flash        medium;
-    int          flags;
+    int          flags;             // of the medium
     unsigned     scopes;            // of its keys
+    unsigned     per_epoch;         // numbers, if there are senders; 0: 50
+    unsigned     first_numbers;     // the first scope does, and not the second
     unsigned     polls;             // until an erase is done, at most
     // What tests set at any time.
     int          reads_fail;        // they may, in this boot
     int          fails;             // any callback may
     int          runs_out;          // of sequences: claims may be refused
     size_t       buffer_size;       // for replies
+    void       (*change)(void);     // of the configuration, between two boots
     // For tests to read.
     idem_table  *table, tables[2];
     model        model;
@@ -73,21 +59,26 @@ typedef struct device {
     uint32_t     now;               // the tick
     unsigned     harm;              // cuts, and boots with failures, since a
                                     // call wrote
-    unsigned     cuts, sways;       // cuts since that, and those that read
-                                    // differently from boot to boot
+    unsigned     sways;             // cuts that read differently from boot to
+                                    // boot, since the opening after one that
+                                    // wrote; of these before its write
+    unsigned     sways_before;
     int          acknowledged;      // something was, ever
     int          lost;              // and told, as it may be: nothing more is
                                     // known
     int          blank;             // at the opening, as far as can be seen
     int          sync_failed;
     uint32_t     number;            // the latest of an outcome
+    idem_claim  *held, *before;     // by key: the latest claim of this boot,
+                                    // and the one before it
     idem_claim   old[OLD_CLAIMS];   // claims that are used up
     unsigned     olds;
+    uint32_t     tear;              // how the next cut leaves an operation
     // Inside.
-    void        *medium_memory, *cache_memory, *memory;
+    void        *memory;
     uint8_t     *bytes, *state_bytes;   // of a response, of state
     size_t       memory_size, more;
-    uint8_t     *read_map;
+    uint8_t     *read_map;          // of the medium, if it counts
     uint32_t     erasing, polls_left;   // sector, plus one
     int          opening;
     int          confirmed;         // what an answer relied on, in this boot
@@ -185,18 +176,25 @@ static inline int device_sync_called(void *ctx)
     return device_operated(d, result);
 }
 
-/* --------------------------------------------- >>making  a device, its keys */
-
-static inline void *device_allocate(size_t size)
+/* Leaves what a cut interrupts torn in the way of d->tear: of any kind, or most
+   would be front parts. */
+static inline void device_tear(void *arg, const flash *f, const flash_op *op)
 {
-    void *memory = calloc(1, size + 1);
+    device *d = (device *)arg;
+    uint32_t variant = 0, count;
+    int torn = (int)(d->tear % FLASH_TORN_KINDS);
 
-    if (!memory) {
-        fputs("no memory\n", stderr);
-        exit(2);
-    }
-    return memory;
+    if (!f->armed || f->cut_in)
+        return;
+    while (!(count = flash_torn_count(f, op, torn)))
+        torn = (torn + 1) % FLASH_TORN_KINDS;
+    for (int kind = 0; kind < torn; kind++)
+        variant += flash_torn_count(f, op, kind);
+    d->medium.cut_variant = variant + d->tear / FLASH_TORN_KINDS % count;
+    d->sways += torn >= FLASH_SWAY_BOOT && torn <= FLASH_SWAY_APIECE;
 }
+
+/* --------------------------------------------- >>making  a device, its keys */
 
 /* Memory as idem_open asks for, which is never more than the macro says; and
    `more`, which makes opening faster. */
@@ -211,21 +209,18 @@ static inline void device_make_memory(device *d)
                                       c->state_max);
     idem_table t;
 
+    most += IDEM_SENDERS_MEMORY_SIZE(c->senders);
     PROMISE(idem_open(&t, c, NULL, 0, 0) == IDEM_E_MEMORY);
     PROMISE(t.needed <= most);
     free(d->memory);
     d->memory_size = t.needed + d->more;
-    d->memory = device_allocate(d->memory_size + GUARD);
+    d->memory = medium_allocate(d->memory_size + GUARD);
     memset((uint8_t *)d->memory + d->memory_size, GUARD_BYTE, GUARD);
 }
 
-/* The sectors that there must be; 0: they are too small. */
 static inline uint32_t device_sectors(const device *d)
 {
-    const idem_config *c = &d->config;
-
-    return IDEM_SECTORS(c->capacity, c->key_max, c->response_max, c->state_max,
-                        d->storage.sector_size, d->storage.prog_size);
+    return medium_sectors(&d->config, &d->storage);
 }
 
 /* A blank medium, as the storage says. */
@@ -233,7 +228,6 @@ static inline void device_make_medium(device *d)
 {
     idem_storage *s = &d->storage;
     flash *f = &d->medium;
-    size_t size = (size_t)s->sector_size * s->sector_count;
 
     s->ctx = d;
     s->read = device_read;
@@ -242,23 +236,13 @@ static inline void device_make_medium(device *d)
     s->erasing = s->erase && d->flags & SPLIT ? device_erase_polled : NULL;
     if (d->flags & CACHE || d->config.durability == IDEM_BATCH)
         s->sync = device_sync_called;
-    f->sector_size = s->sector_size;
-    f->sector_count = s->sector_count;
-    f->prog_size = s->prog_size;
-    f->erased = s->erased;
     f->cut_syncs = s->sync != NULL;
-    f->torn_noise = d->flags & ALL_NOISE ? 1
-                    : d->flags & NOISE   ? FLASH_ONE_TORN : 0;
-    d->medium_memory =
-        device_allocate(FLASH_MEMORY(s->sector_size, s->sector_count));
-    if (d->flags & READ_MAP)
-        d->read_map = (uint8_t *)device_allocate(size);
-    if (d->flags & CACHE && f->kind == FLASH_INPLACE) {
-        d->cache_memory = device_allocate(size * 3);
-        f->stamps = (uint16_t *)d->cache_memory;
-        f->durable = (uint8_t *)(f->stamps + size);
-    }
-    PROMISE(flash_init(f, d->medium_memory) == 0);
+    f->watch = device_tear;
+    f->watch_arg = d;
+    PROMISE(medium_make(f, s, d->flags) == 0);
+    // Only openings are counted.
+    d->read_map = f->read_map;
+    f->read_map = NULL;
 }
 
 /* Bytes of a key that tell its number, little-endian, with which it ends. */
@@ -277,29 +261,54 @@ static inline unsigned device_keys(const device *d, unsigned wanted)
     return wanted < most ? wanted : (unsigned)most;
 }
 
+/* Whether the sender of a scope numbers its commands: every second does, if
+   there are senders, and room. */
+static inline int device_numbers(const device *d, unsigned scope)
+{
+    return d->config.senders && d->config.key_max >= 8 + d->scopes - 1 &&
+           scope % 2 == (d->scopes > 1 && !d->first_numbers);
+}
+
+/* Of a key that is one: epoch and sequence. */
+static inline uint64_t device_number(const device *d, unsigned key)
+{
+    unsigned number = key / d->scopes, per = d->per_epoch ? d->per_epoch : 50;
+
+    return device_numbers(d, key % d->scopes)
+               ? (uint64_t)(number / per) << 32 | (number % per + 1)
+               : 0;
+}
+
 static inline void device_make(device *d, known *keys, unsigned count)
 {
+    PROMISE(!d->config.senders || d->config.senders >= d->scopes);
     d->table = d->tables;
     d->buffer_size = LEN_MAX;
     if (d->config.storage)
         device_make_medium(d);
     device_make_memory(d);
-    d->bytes = (uint8_t *)device_allocate(d->config.response_max + BYTES_MORE);
+    d->bytes = (uint8_t *)medium_allocate(d->config.response_max + BYTES_MORE);
     d->state_bytes =
-        (uint8_t *)device_allocate(d->config.state_max + BYTES_MORE);
+        (uint8_t *)medium_allocate(d->config.state_max + BYTES_MORE);
+    d->held = (idem_claim *)medium_allocate(count * sizeof *d->held);
+    d->before = (idem_claim *)medium_allocate(count * sizeof *d->before);
     model_init(&d->model, &d->config, keys, count, d->scopes);
+    for (unsigned key = 0; key < count; key++)
+        keys[key].number = device_number(d, key);
 }
 
 static inline void device_end(device *d)
 {
-    free(d->medium_memory);
-    free(d->cache_memory);
+    d->medium.read_map = d->read_map;
+    medium_end(&d->medium);
     free(d->memory);
-    free(d->read_map);
     free(d->bytes);
     free(d->state_bytes);
+    free(d->held);
+    free(d->before);
+    d->held = d->before = NULL;
     d->bytes = d->state_bytes = NULL;
-    d->medium_memory = d->cache_memory = d->memory = NULL;
+    d->memory = NULL;
     d->read_map = NULL;
 }
 
@@ -321,12 +330,20 @@ static inline void device_name(const device *d, idem_request *rq, unsigned key,
 
     for (size_t i = 0; i < len; i++)
         id[i] = (uint8_t)('a' + i);
+    rq->scope = scope ? id : NULL;
+    rq->scope_len = scope;
+    if (device_numbers(d, scope)) {
+        rq->epoch = (uint32_t)(device_number(d, key) >> 32);
+        rq->sequence = (uint32_t)device_number(d, key);
+        rq->key = NULL;
+        rq->key_len = 0;
+        return;
+    }
+    rq->epoch = rq->sequence = 0;
     while (number % 8 == 1 && len + least < d->config.key_max)
         id[len++] = 'x';
     for (size_t i = 0; i < least; i++)
         id[len++] = (uint8_t)(number >> 8 * i);
-    rq->scope = scope ? id : NULL;
-    rq->scope_len = scope;
     rq->key = id + scope;
     rq->key_len = len - scope;
 }
@@ -338,8 +355,17 @@ static inline unsigned device_named(const device *d, const idem_entry *e)
     size_t len = e->scope_len + e->key_len, least = device_number_len(d);
     uint8_t own[ID_MAX];
     idem_request rq;
-    unsigned key = 0;
+    unsigned key = 0, per = d->per_epoch ? d->per_epoch : 50;
 
+    if (!e->key_len) {
+        key = (e->epoch * per + e->sequence - 1) * d->scopes +
+              (unsigned)e->scope_len;
+        PROMISE(key < d->model.count && e->sequence &&
+                d->model.keys[key].number ==
+                    ((uint64_t)e->epoch << 32 | e->sequence));
+        return key;
+    }
+    PROMISE(!e->epoch && !e->sequence);
     for (size_t i = 0; i < least; i++)
         key |= (unsigned)id[len - least + i] << 8 * i;
     key = key * d->scopes + (unsigned)e->scope_len;
@@ -429,13 +455,20 @@ static inline void device_check_medium(device *d)
 }
 
 /* Any number of cuts in a row is survived if no more than one of them leaves
-   what reads differently from boot to boot (it sways), and so are two of those;
-   but a third cut after them may lose something, if that is told; so may a read
-   that fails.  Nothing is known then. */
+   what reads differently from boot to boot (it sways).  Two of those may have
+   been in one head, and lose something, if that is told: also at an opening
+   after one at which that head read well, and something was acknowledged.  So
+   may a read that fails.  Nothing is known then. */
 static inline int device_may_lose(const device *d)
 {
-    return d->reads_fail ||
-           (d->cuts > CUTS_SAFE && d->sways > SWAYS_SAFE);
+    return d->reads_fail || d->sways > SWAYS_SAFE;
+}
+
+/* Something was written, and acknowledged. */
+static inline void device_harmless(device *d)
+{
+    d->harm = 0;
+    d->sways_before = d->sways;
 }
 
 static inline void device_check_lost(device *d)
@@ -608,7 +641,7 @@ static inline void device_judge(device *d, int result)
     if (d->config.storage && wrote) {
         d->acknowledged = 1;
         if (each)
-            d->harm = d->cuts = d->sways = 0;
+            device_harmless(d);
     }
 }
 
@@ -624,15 +657,25 @@ static inline void device_keep_old(device *d, const idem_claim *claim)
         d->old[d->olds++ % OLD_CLAIMS] = *claim;
 }
 
+/* A claim was granted: one before it is used up. */
+static inline void device_hold(device *d, unsigned key, const idem_claim *claim)
+{
+    device_keep_old(d, &d->held[key]);
+    d->before[key] = d->held[key];
+    d->held[key] = *claim;
+}
+
 /* ----------------------------------------------------------------- >>calls */
 
 /* A begin that granted nothing writes nothing; but once in a boot what it
-   relies on, and the time if it is refused for want of room. */
+   relies on, and the time if it is refused for want of room.  Near the end of
+   the tokens it looks for some in another sector, in vain. */
 static inline void device_check_confirmed(device *d, int result, uint64_t told)
 {
     int tells = result == IDEM_E_FULL && d->model.clock - told >= TELL_MS;
 
-    if (result == IDEM_EXECUTE || result == IDEM_RECOVER || d->medium.off)
+    if (result == IDEM_EXECUTE || result == IDEM_RECOVER ||
+        result == IDEM_E_SPACE || d->medium.off)
         return;
     PROMISE(!d->progs || !d->confirmed || tells || d->model.faulty || d->blank);
     PROMISE(result != IDEM_REPLAY || d->progs || !d->reads);
@@ -682,6 +725,8 @@ static inline int device_begin(device *d, idem_claim *claim, unsigned key,
     PROMISE(device_guarded(d->bytes, d->config.response_max));
     device_answered(d, "begin", result);
     PROMISE(!claim->token == !model_changes(a, result));
+    if (claim->token)
+        device_hold(d, key, claim);
     device_check_confirmed(d, result, told);
     return result;
 }
@@ -755,6 +800,7 @@ static inline int device_handle(void *ctx, idem_outcome *outcome,
     d->call.evicted = d->table->stats.evicted - j->evicted;
     device_count(d, &d->call, answer);
     device_judge(d, answer);
+    device_hold(d, key, claim);
     d->now += j->ms;
     *now_ms = d->now;
     device_before(d, j->how ? 'C' : 'R', key)->claim = *claim;
@@ -813,16 +859,18 @@ static inline int device_release(device *d, const idem_claim *claim,
     return result;
 }
 
-static inline void device_renew(device *d, const idem_claim *claim,
-                                unsigned key, uint32_t lease_ms)
+static inline int device_renew(device *d, const idem_claim *claim,
+                               unsigned key, uint32_t lease_ms)
 {
     asked *a = device_before(d, 'N', key);
+    int result;
 
     a->claim = *claim;
     a->lease_ms = lease_ms;
-    device_answered(d, "renew",
-                    idem_renew(d->table, claim, lease_ms, d->now));
+    result = idem_renew(d->table, claim, lease_ms, d->now);
+    device_answered(d, "renew", result);
     PROMISE(!d->progs && !d->erases);
+    return result;
 }
 
 static inline int device_forget(device *d, unsigned key)
@@ -898,7 +946,7 @@ static inline int device_sync(device *d)
         return result;
     PROMISE(result == IDEM_OK);
     if (d->model.unsynced) {
-        d->harm = d->cuts = d->sways = 0;
+        device_harmless(d);
         d->acknowledged = 1;
     }
     model_synced(&d->model);
@@ -951,7 +999,7 @@ static inline void device_look_at_response(device *d, unsigned key, size_t at,
                 numbered_is(d->bytes, at, len, v->number));
 }
 
-static inline void device_look(device *d, unsigned key)
+static inline int device_look(device *d, unsigned key)
 {
     uint8_t id[ID_MAX], found[ID_MAX];
     idem_request rq;
@@ -972,6 +1020,7 @@ static inline void device_look(device *d, unsigned key)
     PROMISE(result != IDEM_OK || device_named(d, &e) == key);
     PROMISE(model_shown(&d->model, &d->model.keys[key],
                         result == IDEM_OK ? &e : NULL));
+    return result;
 }
 
 static inline void device_look_at_state(device *d)
@@ -1149,14 +1198,15 @@ static inline void device_follow(device *to, const device *from)
     to->call = from->call;
     to->calling = from->calling;
     to->harm = from->harm;
-    to->cuts = from->cuts;
     to->sways = from->sways;
+    to->sways_before = from->sways_before;
     to->acknowledged = from->acknowledged;
     to->ever_failed = from->ever_failed;
     to->number = from->number;
     memcpy(to->old, from->old, sizeof to->old);
     to->olds = from->olds;
     to->cut_at = from->cut_at;
+    memcpy(to->held, from->held, from->model.count * sizeof *to->held);
     to->lost = to->erasing = 0;
 }
 
@@ -1168,7 +1218,6 @@ static inline void device_stop(device *d)
         return;
     if (d->medium.off) {
         d->harm++;
-        d->cuts++;
         if (d->model.clock > d->cut_at)
             d->cut_at = d->model.clock;
     }
@@ -1179,6 +1228,10 @@ static inline void device_stop(device *d)
 /* No claim of this boot is current in the next. */
 static inline void device_keep_claims(device *d)
 {
+    size_t size = d->model.count * sizeof *d->held;
+
+    memcpy(d->before, d->held, size);
+    memset(d->held, 0, size);
     for (unsigned i = 0; i < d->model.count && i < OLD_CLAIMS / 2; i++) {
         const version *v = model_only(&d->model.keys[i]);
         if (v && v->status == IDEM_IN_PROGRESS && !v->cut)
@@ -1204,6 +1257,8 @@ static inline void device_start(device *d)
         PROMISE(clock >= d->model.written);
         PROMISE(clock <= before || clock <= d->cut_at);
         model_starts(&d->model, clock);
+        d->sways -= d->sways_before;
+        d->sways_before = 0;
         return;
     }
     model_init(&d->model, &d->config, d->model.keys, d->model.count,

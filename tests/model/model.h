@@ -48,6 +48,8 @@ enum { EXACT_KEYS = 1000 };     // of so many each can be looked at
 // Whether a key is known.
 enum { GONE, MAYBE, KNOWN };
 
+enum { IN_BOOT = 1, FOR_GOOD };
+
 // In which boot the call of a late version was.
 enum { BEFORE = 1, NOW };
 
@@ -77,6 +79,11 @@ typedef struct versions {
 
 typedef struct known {
     versions now, next;
+    uint64_t number;            // that is the key, epoch and sequence; 0: none
+    uint8_t  claimed;           // granted, or may be, and not given back since
+    uint8_t  left;              // was over, or evicted: may have been a floor
+    uint8_t  executed;          // granted for certain, and .. : the number must
+                                // not be again, IN_BOOT or FOR_GOOD
     uint16_t scope;
     uint8_t  is_volatile;       // what is true now was not written
     uint8_t  came_again;        // after what was known of it was over
@@ -123,7 +130,9 @@ typedef struct model {
     uint32_t backwards;
     uint64_t opened;            // clock at the latest opening
     uint32_t opened_at;         // which call came before that
-    uint64_t reach;             // exact: the newest completion evicted
+    uint64_t reach[SCOPES];     // exact: the newest completion evicted
+    uint32_t epoch[SCOPES];     // the newest of which a claim was granted
+    uint32_t epoch_most[SCOPES];    // .. or may have been
     uint64_t written;           // time of the latest record that is durable
     uint64_t unsynced_time;     // .. that is from the next sync on
     uint32_t unsynced;          // a key that was written since the last one,
@@ -478,6 +487,7 @@ static inline void model_missed(model *m, known *k)
     const version *v = model_evictable(k);
     gone *g = &m->gone[k->scope];
 
+    k->left |= k->claimed;
     if (v && version_known(m, v) == KNOWN && v->from >= g->from) {
         g->from = v->from;
         g->changed = k->changed;
@@ -513,8 +523,10 @@ static inline int model_evicts_exactly(model *m, known *but)
     }
     if (!oldest)
         return 0;
-    if (oldest->now.of[0].from > m->reach)
-        m->reach = oldest->now.of[0].from;
+    for (unsigned i = 0; i < SCOPES; i++)
+        if ((!m->config->senders || i == oldest->scope) &&
+            oldest->now.of[0].from > m->reach[i])
+            m->reach[i] = oldest->now.of[0].from;
     versions_only(&oldest->now, &unknown);
     return 1;
 }
@@ -541,24 +553,52 @@ static inline int model_before(const model *m, const asked *a)
            (m->config->full == IDEM_EVICT_OLDEST || !m->config->storage);
 }
 
-/* Whether memory may not reach as far back as the request. */
-static inline int model_too_old(const model *m, const asked *a)
+/* Whether the key is a number of an epoch that is over: for certain, or it may
+   be (MAYBE). */
+static inline int model_past(const model *m, const known *k)
 {
-    return a->age_ms &&
-           (a->age_ms >= a->retention_ms || model_before(m, a) ||
-            (model_exact(m) ? a->age_ms >= m->clock - m->reach
-                            : m->evicted > m->opened_at));
+    uint32_t epoch = (uint32_t)(k->number >> 32);
+
+    return epoch < m->epoch[k->scope]        ? KNOWN
+           : epoch < m->epoch_most[k->scope] ? MAYBE : GONE;
 }
 
-/* Whether it may: to after the completions of this scope that are evicted.
-   (Here belongs what a sequence says: at or below its sender's floor, or of an
-   older epoch, it is executed never again.) */
+/* Whether the number of a key may be at or below its sender's floor: a key of
+   an epoch that came later, or with a larger number, was claimed. */
+static inline int model_passed(const model *m, const known *k)
+{
+    int passed = k->number && model_past(m, k);
+
+    for (unsigned i = 0; k->number && i < m->count; i++)
+        passed |= m->keys[i].scope == k->scope &&
+                  (m->keys[i].claimed || m->keys[i].left) &&
+                  m->keys[i].number >= k->number;
+    return passed;
+}
+
+/* Whether memory may not reach as far back as the request. */
+static inline int model_too_old(const model *m, const known *k, const asked *a)
+{
+    return model_passed(m, k) ||
+           (a->age_ms &&
+            (a->age_ms >= a->retention_ms || model_before(m, a) ||
+             (model_exact(m) ? a->age_ms >= m->clock - m->reach[k->scope]
+                             : m->evicted > m->opened_at)));
+}
+
+/* Whether it may: to after the completions of this scope that are evicted; a
+   number that was executed is so never again. */
 static inline int model_young(const model *m, const known *k, const asked *a)
 {
     const gone *g = &m->gone[k->scope];
 
-    if (!a->age_ms || model_exact(m))
-        return !model_too_old(m, a);
+    if (k->number && (k->executed || model_past(m, k) == KNOWN))
+        return 0;
+    if (!a->age_ms)
+        return 1;
+    if (model_exact(m))
+        return a->age_ms < a->retention_ms && !model_before(m, a) &&
+               a->age_ms < m->clock - m->reach[k->scope];
     return a->age_ms < a->retention_ms && !model_before(m, a) &&
            !(g->changed && a->age_ms >= m->clock - g->from);
 }
@@ -566,8 +606,11 @@ static inline int model_young(const model *m, const known *k, const asked *a)
 /* How far memory reaches back, in an exact model. */
 static inline uint32_t model_horizon(const model *m)
 {
-    uint64_t reaches = m->clock - m->reach;
+    uint64_t reaches = m->clock - m->reach[0];
 
+    for (unsigned i = 1; i < SCOPES; i++)
+        if (m->clock - m->reach[i] < reaches)
+            reaches = m->clock - m->reach[i];
     return reaches < model_retention(m) ? (uint32_t)reaches
                                         : model_retention(m);
 }
@@ -836,13 +879,14 @@ static inline int version_is_reply(const model *m, const version *v,
 }
 
 /* A begin of a key that is not finished; a call in flight tells nothing. */
-static inline int version_taken(const model *m, version *v, const asked *a,
-                                int result)
+static inline int version_taken(const model *m, const known *k, version *v,
+                                const asked *a, int result)
 {
     int exhausted = v->attempts >= model_attempts(m);
+    int past = model_past(m, k);
     uint8_t again = version_again(v);
 
-    if (v->status != IDEM_IN_PROGRESS)
+    if (v->status != IDEM_IN_PROGRESS || past == KNOWN)
         return 0;
     switch (result) {
     case IDEM_BUSY:
@@ -867,6 +911,9 @@ static inline int version_begin(const model *m, const known *k, version *v,
     case IDEM_EXECUTE:
     case IDEM_TOO_OLD:
     case IDEM_E_FULL:
+        if (result == IDEM_TOO_OLD && v->status == IDEM_IN_PROGRESS &&
+            v->fingerprint == a->fingerprint && k->number && model_past(m, k))
+            return 1;
         if (!version_unknown(m, k, v))
             return 0;
         if (result == IDEM_EXECUTE)
@@ -883,21 +930,22 @@ static inline int version_begin(const model *m, const known *k, version *v,
         return 1;
     }
     return version_known(m, v) && v->fingerprint == a->fingerprint &&
-           version_taken(m, v, a, result);
+           version_taken(m, k, v, a, result);
 }
 
 /* Complete, release, renew: the claim is current, or may only be fenced. */
-static inline int version_use(const model *m, version *v, const asked *a,
-                              int result)
+static inline int version_use(const model *m, const known *k, version *v,
+                              const asked *a, int result)
 {
+    int past = k->number ? model_past(m, k) : GONE;
     int current = v->status == IDEM_IN_PROGRESS && !v->cut &&
                   a->claim.token && v->claim.token == a->claim.token &&
                   v->claim.slot == a->claim.slot;
     version was = *v;
 
     if (result == IDEM_E_FENCED)
-        return !current || version_known(m, v) < KNOWN;
-    if (!current || !version_known(m, v))
+        return !current || version_known(m, v) < KNOWN || past;
+    if (!current || !version_known(m, v) || past == KNOWN)
         return 0;
     if (result == IDEM_E_TOO_LARGE)
         return a->what == 'C' && (a->outcome.len > v->len ||
@@ -959,7 +1007,7 @@ static inline int version_answer(const model *m, const known *k, version *v,
     case 'B': return version_begin(m, k, v, a, result);
     case 'X': return version_forget(m, k, v, result);
     case 'D': return version_deliver(m, k, v, a, result);
-    default:  return version_use(m, v, a, result);
+    default:  return version_use(m, k, v, a, result);
     }
 }
 
@@ -991,6 +1039,51 @@ static inline void model_renewed(known *k)
             k->next.of[i].lease_end = v->lease_end;
 }
 
+/* A number is claimed, for certain or perhaps: its sender's epoch goes on. */
+static inline void model_claims(model *m, known *k, int certain)
+{
+    uint32_t epoch = (uint32_t)(k->number >> 32);
+
+    k->claimed = 1;
+    if (epoch > m->epoch_most[k->scope])
+        m->epoch_most[k->scope] = epoch;
+    if (!certain)
+        return;
+    if (epoch > m->epoch[k->scope])
+        m->epoch[k->scope] = epoch;
+    k->executed = m->config->storage && !m->config->volatile_claims &&
+                          m->config->durability == IDEM_EACH
+                      ? FOR_GOOD : IN_BOOT;
+}
+
+/* A call has answered: whether the number of its key may be executed again. */
+static inline void model_numbered(model *m, known *k, const asked *a,
+                                  int result)
+{
+    if (a->what == 'B' && model_changes(a, result))
+        model_claims(m, k, 1);
+    else if (a->what == 'C' && result == IDEM_OK && m->config->storage &&
+             m->config->durability == IDEM_EACH)
+        k->executed = FOR_GOOD;
+    else if (strchr("RX", a->what) && result == IDEM_OK)
+        k->executed = k->claimed = 0;
+}
+
+/* The holder of a claim without end learns that its epoch is over: with that
+   the lease ends. */
+static inline void model_past_fenced(model *m, known *k, const asked *a)
+{
+    for (unsigned i = 0; i < k->now.count; i++) {
+        version *v = &k->now.of[i];
+        if (v->status != IDEM_IN_PROGRESS || v->cut ||
+            v->lease_end != FOR_EVER || v->claim.token != a->claim.token ||
+            v->claim.slot != a->claim.slot)
+            continue;
+        k->now.any |= model_past(m, k) == MAYBE;
+        v->lease_end = m->clock;
+    }
+}
+
 /* What is to be said of a begin beside the version; false if it may not be. */
 static inline int model_begun(model *m, known *k, const asked *a, int result)
 {
@@ -1004,12 +1097,12 @@ static inline int model_begun(model *m, known *k, const asked *a, int result)
                (model_exact(m) || model_young(m, k, a));
     case IDEM_E_FULL:
         model_missed(m, k);
-        return model_full(m, k) &&
+        return model_full(m, k) && !(k->number && k->executed) &&
                (!model_exact(m) ||
                 a->reply->retry_after_ms <= model_wait(m, k));
     case IDEM_TOO_OLD:
         model_missed(m, k);
-        return model_too_old(m, a);
+        return model_too_old(m, k, a);
     case IDEM_REPLAY:
     case IDEM_MISMATCH:
     case IDEM_EXHAUSTED:
@@ -1072,6 +1165,9 @@ static inline int model_answered(model *m, const asked *a, int result)
     }
     if (result == IDEM_OK && a->has_state)
         model_state(m, &a->state, 1);
+    if (result == IDEM_E_FENCED && k->number && model_past(m, k))
+        model_past_fenced(m, k, a);
+    model_numbered(m, k, a, result);
     return 1;
 }
 
@@ -1086,6 +1182,10 @@ static inline void model_in_flight(model *m, const asked *a)
     if (!strchr("BCRXD", a->what))
         return;
     silent.reply = NULL;
+    if (a->what == 'B')
+        model_claims(m, k, 0);
+    if (strchr("RX", a->what))
+        k->executed = 0;
     if (a->what == 'B' && m->config->full == IDEM_EVICT_OLDEST)
         m->evicted = m->evicting = m->calls;
     if (a->what == 'B')
@@ -1155,6 +1255,8 @@ static inline void model_key_synced(model *m, known *k)
 {
     if (k->is_volatile || m->faulty)
         return;
+    if (k->executed)
+        k->executed = FOR_GOOD;
     versions_copy(&k->next, &k->now);
     if (k->told < m->evicted)
         model_add_gone(m, k, &k->next);
@@ -1206,8 +1308,10 @@ static inline void model_stops(model *m)
                      version_known(m, &next->of[n]) < KNOWN) ||
                     (version_finished(&next->of[n]) && !next->of[n].owed &&
                      k->set < m->evicting);
-        if (over)
+        if (over) {
+            k->left |= k->claimed;
             model_add_gone(m, k, next);
+        }
     }
 }
 
@@ -1242,6 +1346,10 @@ static inline void model_key_starts(model *m, known *k, uint64_t before,
     k->now.count = 0;
     k->now.any = k->next.any;
     k->is_volatile = 0;
+    if (k->executed == IN_BOOT)
+        k->executed = 0;
+    k->claimed &= m->config->storage != NULL;
+    k->left &= m->config->storage != NULL;
     k->unsynced = k->attempted = 0;
     for (unsigned n = 0; n < k->next.count; n++) {
         int was;
@@ -1269,14 +1377,24 @@ static inline void model_starts(model *m, uint64_t clock)
     uint64_t before = m->clock;
 
     m->crowded = m->faulty = 0;
-    m->evicting = 0;
+    // An eviction that is not to be seen may yet show up, as its claim may.
+    if (m->wrote && m->evicting <= m->opened_at)
+        m->evicting = 0;
     m->behind = 0;
     m->unsynced = 0;
     // What was evicted for a claim that was not written is there again.
     memset(m->gone, 0, sizeof m->gone);
     for (unsigned i = 0; i < m->count; i++)
         model_key_starts(m, &m->keys[i], before, clock);
-    m->clock = m->opened = m->reach = clock;
+    m->clock = m->opened = clock;
+    for (unsigned i = 0; i < SCOPES; i++)
+        m->reach[i] = clock;
+    // What is not certain to be durable may be forgotten.
+    if (!m->config->storage || m->was_volatile ||
+        m->config->durability == IDEM_BATCH)
+        memset(m->epoch, 0, sizeof m->epoch);
+    if (!m->config->storage)
+        memset(m->epoch_most, 0, sizeof m->epoch_most);
     m->wrote = 0;
     m->unsynced_time = 0;
     m->state_attempted = 0;
@@ -1298,6 +1416,7 @@ static inline void model_init(model *m, const idem_config *config, known *keys,
         versions_only(&k->now, &unknown);
         versions_only(&k->next, &unknown);
         k->is_volatile = k->came_again = 0;
+        k->claimed = k->executed = k->left = 0;
         k->unsynced = k->attempted = k->told = k->set = k->changed = 0;
         k->scope = (uint16_t)(i % scopes);
     }

@@ -14,7 +14,10 @@ import re
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../tools"))
+
 from finders import JOBS, OUT, SHORT, SOURCE, TCC, Finders, compiles
+from locals import Shape
 
 LIST = os.path.join(os.path.dirname(__file__), "faults.txt")
 BODY = r"^[A-Za-z][^;{}=#]*?\b%s\([^;{}]*?\)\n\{.*?^\}"
@@ -41,12 +44,13 @@ class Fault:
         """The header with it; exits if it does not fit."""
         for function, old, new in self.changes:
             body = re.search(BODY % function, text, re.M | re.S)
-            looked_for = r"\s+".join(re.escape(word) for word in old.split())
-            changed, count = re.subn(looked_for, lambda _, new=new: new,
-                                     body.group(0)) if body else ("", 0)
-            if count != 1:
+            shape = Shape(old)
+            found = list(shape.pattern.finditer(body.group())) if body else []
+            if len(found) != 1:
                 return None
-            text = text[:body.start()] + changed + text[body.end():]
+            at = body.start() + found[0].start()
+            text = text[:at] + shape.fill(found[0], new) + \
+                text[body.start() + found[0].end():]
         return text
 
 

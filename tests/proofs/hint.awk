@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: 0BSD
-# Puts what the first file's `before` entries have behind > into idem.h, before
-# a line of a function.  Says on stderr what it does not find, or what would be
+# Puts what the first file's `before` entries (function, and its names, as
+# locals.py has them) have behind > into idem.h, before a line of a function.  Says on stderr what it does not find, or what would be
 # the one statement of a condition then, and fails.
 FNR == 1 { file++ }
-file == 1 && $1 == "before" && NF == 2 { name = $2; next }
+file == 1 && $1 == "before" { name = $2; next }
 file == 1 && !/^ / { name = ""; next }
 file == 1 && name == "" { next }
 file == 1 {

@@ -25,21 +25,33 @@ long() {
     [ "${SHORT:-}" = 1 ] || "$@"
 }
 
-# planted FUNCTION SCRIPT: the header with what sed does to one function
+# named LIST HEADER: the header as $out/named/idem.h, where functions call their
+# own what the list calls it
+named() {
+    mkdir -p "$out/named"
+    python3 tests/tools/locals.py "tests/proofs/$1" "$2" \
+        > "$out/named/idem.h" || fail "$1 does not fit the header"
+}
+
+# planted LIST FUNCTION SCRIPT: the same with what sed does to one function
 planted() {
+    named "$1" idem.h
     mkdir -p "$out/planted"
-    sed "/^[A-Za-z].*[ *]$1(/,/^}/{
-        $2
-        }" idem.h > "$out/planted/idem.h"
-    ! cmp -s idem.h "$out/planted/idem.h" || fail "$1: nothing is changed"
+    sed "/^[A-Za-z].*[ *]$2(/,/^}/{
+        $3
+        }" "$out/named/idem.h" > "$out/planted/idem.h"
+    ! cmp -s "$out/named/idem.h" "$out/planted/idem.h" ||
+        fail "$2: nothing is changed"
 }
 
 # wp CONTRACTS HASH DIRECTORY FLAGS...: all goals of what is listed; the last
 # line has how many
 wp() {
-    contracts=tests/proofs/$1.acsl hash=$2 header=$3/idem.h
+    contracts=tests/proofs/$1.acsl hash=$2
+    named "$1.acsl" "$3/idem.h"
     shift 3
-    awk -v hash="$hash" -f tests/proofs/extract.awk "$header" "$contracts" \
+    awk -v hash="$hash" -f tests/proofs/extract.awk "$out/named/idem.h" \
+        "$contracts" \
         > "$out/functions" || fail "the contracts do not fit the header"
     { echo '#include "idem.h"'
       grep -v '^ *IDEMI_UNROLL$' "$out/functions"
@@ -62,7 +74,7 @@ proved() {
 
 # unproved CONTRACTS HASH FUNCTION SCRIPT: it is not proved with that fault
 unproved() {
-    planted "$3" "$4"
+    planted "$1.acsl" "$3" "$4"
     ! wp "$1" "$2" "$out/planted" -wp-fct "$3" -wp-timeout 10 ||
         fail "$3: proved with a fault"
     echo "prove: planted and not proved: $3: $goals"
@@ -102,11 +114,12 @@ part_wp() {
 # eva DRIVER DIRECTORY HINTS FLAGS...: no alarm in what a driver runs of the
 # header there, with hints in front of its lines
 eva() {
-    driver=$1 header=$2/idem.h hints=$3
+    driver=$1 hints=$3
+    named "$hints" "$2/idem.h"
     shift 3
     rm -rf "$out/hinted"
     mkdir "$out/hinted"
-    awk -f tests/proofs/hint.awk "tests/proofs/$hints" "$header" \
+    awk -f tests/proofs/hint.awk "tests/proofs/$hints" "$out/named/idem.h" \
         > "$out/hinted/idem.h" || fail "the hints do not fit the header"
     returns=$(sed -n 's/^returns //p' "tests/proofs/$hints" | tr ' ' : |
         paste -s -d , -)
@@ -137,7 +150,7 @@ shown() {
 # found WHAT FUNCTION SCRIPT RUN...: there are alarms with that fault
 found() {
     what=$1
-    planted "$2" "$3"
+    planted file.txt "$2" "$3"
     shift 3
     ! "$@" "$out/planted" || fail "Eva: no alarm with a fault: $what"
     echo "prove: planted and found: $what: $alarms alarms"

@@ -8,3 +8,8 @@ char keys_16[IDEM_MEMORY_SIZE(16, 16, 16, 0)];
 char keys_116[IDEM_MEMORY_SIZE(116, 16, 16, 0)];
 char journal_16[IDEM_JOURNAL_MEMORY_SIZE(16, 16, 16, 0, 8)];
 char journal_116[IDEM_JOURNAL_MEMORY_SIZE(116, 16, 16, 0, 8)];
+/* The same with numbers, of 8 bytes, for keys; and what each sender adds */
+char numbers_16[IDEM_JOURNAL_MEMORY_SIZE(16, 8, 16, 0, 8)];
+char numbers_116[IDEM_JOURNAL_MEMORY_SIZE(116, 8, 16, 0, 8)];
+char sender_alone[sizeof(idem_sender)];
+char sender_journal[IDEM_SENDERS_MEMORY_SIZE(1)];

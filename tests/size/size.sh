@@ -26,8 +26,10 @@ link() {
     object=$1
     shift
     roots=
-    for call in "$@"; do
-        roots="$roots -Wl,-u,$call"
+    for call in "$@"; do                # some are named by the options too
+        roots="$roots -Wl,-u,$(arm-none-eabi-nm "$out/$object.o" |
+            awk -v call="$call" '
+                $3 ~ "^" call "(_(narrow|wide)_[a-z]*)?$" { print $3 }')"
     done
     $arm -nostdlib -Wl,--gc-sections -Wl,-e,0 \
         -Wl,--unresolved-symbols=ignore-all $roots \
@@ -63,6 +65,8 @@ if [ "${1-}" = functions ]; then
     exit
 fi
 compile table -DIDEM_NO_JOURNAL
+compile table_plain -DIDEM_NO_JOURNAL -DIDEM_NO_SENDERS
+compile whole_plain -DIDEM_NO_SENDERS
 awk -f tests/size/calls.awk "$out/whole.ci" | sort -rn > "$out/calls"
 awk -v of="storage records journal opening" -f tests/size/lines.awk idem.h \
     > "$out/lines"
@@ -74,9 +78,9 @@ object() {
         awk -v name="$1" '$4 == name { print $2 + 0 }'
 }
 
-# per_key NAME: RAM per key, beside its 32 bytes of key and response
+# per_key NAME: RAM per key
 per_key() {
-    echo $((($(object "$1_116") - $(object "$1_16")) / 100 - 32))
+    echo $((($(object "$1_116") - $(object "$1_16")) / 100))
 }
 
 # nth N FILE: that word of its first line
@@ -86,6 +90,8 @@ nth() {
 
 table=$(text table $firmware)
 whole=$(text whole $firmware)
+table_plain=$(text table_plain $firmware)
+whole_plain=$(text whole_plain $firmware)
 deep=$(nth 1 "$out/calls")
 long=$(sort -k 2,2rn "$out/calls" | awk 'NR == 1 { print $2 }')
 {
@@ -95,13 +101,18 @@ long=$(sort -k 2,2rn "$out/calls" | awk 'NR == 1 { print $2 }')
     echo "| code: open, begin, complete, release, maintain, table alone" \
         "| $table | 3200 | 2700 |"
     echo "| the same with the journal | $whole | 8800 | 7500 |"
+    echo "| senders in that (\`IDEM_NO_SENDERS\`: none), table alone" \
+        "| $((table - table_plain)) | 600 | |"
+    echo "| the same with the journal | $((whole - whole_plain)) | 600 | |"
     echo "| stack: the deepest call, callbacks aside" \
         "| $deep | 420 | 320 |"
     echo "| longest chain of private functions below a call" \
         "| $long | 11 | 9 |"
     echo "| RAM per key beside key and response, table alone" \
-        "| $(per_key keys) | 40 | 36 |"
-    echo "| the same with the journal | $(per_key journal) | 44 | 40 |"
+        "| $(($(per_key keys) - 32)) | 40 | 36 |"
+    echo "| the same with the journal | $(($(per_key journal) - 32)) | 44 | 40 |"
+    echo "| RAM per sender, table alone | $(object sender_alone) | 24 | |"
+    echo "| RAM per sender, with the journal | $(object sender_journal) | | |"
     echo "| RAM: the table itself, with the journal" \
         "| $(object table_journal) | 256 | 192 |"
     echo "| lines (not bytes) of the header | $(nth 1 "$out/lines") | 4600 | 4000 |"
@@ -109,11 +120,14 @@ long=$(sort -k 2,2rn "$out/calls" | awk 'NR == 1 { print $2 }')
     echo "| of these, code of storage, records, journal, opening" \
         "| $(nth 3 "$out/lines") | 850 | 750 |"
 } > "$out/table"
-sed 's/^| //; s/ |$//; /^|---/d' "$out/table" | awk -F ' [|] ' '
+sed 's/^| //; s/ |$//; /^|---/d' "$out/table" | awk -F ' *[|] *' '
     { printf "%-64s %8s %8s %9s\n", $1, $2, $3, $4 }'
 
 echo
 echo "RAM: the table without a journal: $(object table_alone) bytes"
+echo "RAM with a journal, responses of 16 bytes: a key of 16 $(per_key journal)," \
+    "a number $(per_key numbers)"
+echo "code without senders: $table_plain, with the journal $whole_plain bytes"
 printf 'variants without journal: '
 for variant in HASH=IDEM_HASH_SIPHASH HASH=IDEM_HASH_FNV WIDE=1; do
     compile variant -DIDEM_NO_JOURNAL "-DIDEM_$variant"
@@ -185,4 +199,6 @@ sync storage 0
 verify storage 0
 FIELDS
 
-sh tests/tools/readme.sh size "$out/table"
+# What a sender takes is in README beside what a number does.
+grep -v '^| lines\|^| of these\|^| RAM per sender' "$out/table" > "$out/readme"
+sh tests/tools/readme.sh size "$out/readme"

@@ -14,7 +14,7 @@
 #include "idem.h"
 
 #define VERSIONS 4
-#include "../model/calls.h"
+#include "../model/chance.h"
 
 enum { MEDIUM = 1 << 22 };          // bytes
 enum { CLAIMS = 300, SECTORS_MAX = 400 };
@@ -46,7 +46,7 @@ static void choose_limits(void)
     uint32_t size = the.storage.sector_size;
 
     c->capacity = 1 + chance(chance(2) ? 8 : chance(2) ? 40 : 280);
-    c->key_max = (uint8_t)(8 + chance(chance(2) ? 8 : 100));
+    c->key_max = (uint16_t)(8 + chance(chance(2) ? 8 : 100));
     c->response_max =
         (uint16_t)(chance(3) ? size / 8 + chance(size / 2) : chance(60));
     c->state_max = (uint16_t)(chance(2)   ? 0
@@ -121,7 +121,7 @@ static void finish(unsigned among)
 }
 
 /* A call; in a row of boots each begins one command, and may complete it. */
-static void call(unsigned kinds)
+static void one_call(unsigned kinds)
 {
     unsigned kind = chance(kinds);
 
@@ -137,7 +137,7 @@ static void call(unsigned kinds)
     } else if (kind == 8) {
         maintain(0);
     } else {
-        forget(which());
+        simple('X', which());
     }
 }
 
@@ -163,7 +163,7 @@ static void live(void)
             left = boot < FILLING ? 1 + chance(2 * usual) : 1;
         for (idle(); left > 0; left--) {
             the.now += chance(3) ? 0 : chance(chance(4) ? 20 : 1500);
-            call(style);
+            one_call(style);
             idle();
         }
     }

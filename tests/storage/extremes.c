@@ -2,7 +2,7 @@
 /*
  * Extreme configurations: the smallest tables and the largest, sectors and
  * responses of every size, months of time, numbers near their ends; and calls,
- * restarts, power cuts and failing callbacks on them, in any order (calls.h).
+ * restarts, power cuts and failing callbacks on them, in any order (chance.h).
  *
  *     extremes [SEED [COUNT]]     one configuration for each seed
  *
@@ -19,7 +19,7 @@
 
 #define KEYS_MAX 98400
 #define VERSIONS 8
-#include "../model/calls.h"
+#include "../model/chance.h"
 
 enum { SECTORS_LEAST = 4 };
 enum { MEDIUM_MAX = 24 << 20 };     // bytes
@@ -86,7 +86,7 @@ static void many_sectors(void)
 
     the.config.capacity = one_in(2) ? 1 + chance(300) : 2000;
     the.config.response_max = (uint16_t)chance(20);
-    the.config.key_max = (uint8_t)(8 + chance(8));
+    the.config.key_max = (uint16_t)(8 + chance(8));
     the.storage.sector_size = 256;
     the.storage.prog_size = PICK(small);
     the.storage.sector_count = PICK(counts);
@@ -136,6 +136,7 @@ static void quotas(void)
     the.config.capacity = 20 + chance(300);
     the.config.key_max = 255;
     the.scopes = 1 + chance(SCOPES);
+    the.config.senders = the.scopes;
     the.config.quota = 1 + chance(the.config.capacity / 2);
     the.config.full = one_in(2) ? IDEM_EVICT_OLDEST : IDEM_REJECT;
     any_sectors();
@@ -192,11 +193,11 @@ static void many_retentions(void)
 static void anything(void)
 {
     the.config.capacity = 1 + chance(one_in(2) ? 10 : one_in(2) ? 300 : 3000);
-    the.config.key_max = (uint8_t)(1 + chance(255));
+    the.config.key_max = (uint16_t)(1 + chance(255));
     the.config.response_max = (uint16_t)chance(300);
     the.config.state_max = (uint16_t)chance(200);
     if (the.config.capacity > 400) {
-        the.config.key_max = (uint8_t)(3 + chance(12));
+        the.config.key_max = (uint16_t)(3 + chance(12));
         the.config.response_max %= 20;
     }
     any_sectors();
@@ -348,16 +349,14 @@ static void make_device(void)
     wanted = the.config.capacity + the.config.capacity / 2 + 3;
     wanted = wanted < KEYS_MAX ? wanted : KEYS_MAX;
     device_make(&the, keys, device_keys(&the, wanted));
-    the.medium.watch = choose_variant;
 }
 
-/* With a quota each new key costs a look at all of them. */
 static void change_quota(void)
 {
     uint32_t capacity = the.config.capacity;
 
     the.config.quota =
-        one_in(2) || capacity > 5000 ? 0 : 1 + chance(capacity);
+        one_in(2) || !the.config.senders ? 0 : 1 + chance(capacity);
 }
 
 /* What may be another in the next boot. */
@@ -366,7 +365,7 @@ static void change_configuration(void)
     static const uint8_t attempts[] = { 0, 1, 5, 255 };
     idem_config *c = &the.config;
 
-    switch (1 + chance(7)) {
+    switch (chance(21)) {
     case 1: c->full = !c->full; break;
     case 2: c->durability = the.storage.sync && !c->durability; break;
     case 3: c->volatile_claims = turns_volatile && one_in(2); break;
@@ -402,7 +401,7 @@ static void run_seed(uint32_t number)
     memset(&the, 0, sizeof the);
     seed = number;
     play.many_retentions = 0;
-    play.change = change_configuration;
+    the.change = change_configuration;
     chance_start(seed);
     make_device();
     if (*tracing())

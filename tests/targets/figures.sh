@@ -30,10 +30,15 @@ size_flags="-Os -ffunction-sections -fdata-sections -w"
 text() {
     board=$1
     shift
-    compile "$board" $size_flags -I. "$@" -nostdlib -Wl,--gc-sections \
-        -Wl,-e,0 -Wl,--unresolved-symbols=ignore-all -Wl,-u,idem_open \
-        -Wl,-u,idem_begin -Wl,-u,idem_complete -Wl,-u,idem_release \
-        -Wl,-u,idem_maintain tests/size/firmware.c -o "$out/size.elf"
+    compile "$board" $size_flags -I. "$@" -c tests/size/firmware.c \
+        -o "$out/size.o"
+    # Some calls are named by the options too.
+    roots=$("$(tools_of "$board")-nm" "$out/size.o" | awk '
+        $3 ~ /^idem_(open|begin|complete|release|maintain)(_(narrow|wide)_.*)?$/ {
+            print "-Wl,-u," $3 }')
+    compile "$board" $size_flags -nostdlib -Wl,--gc-sections -Wl,-e,0 \
+        -Wl,--unresolved-symbols=ignore-all $roots "$out/size.o" \
+        -o "$out/size.elf"
     "$(tools_of "$board")-nm" -S -t d "$out/size.elf" |
         awk '$3 ~ /[tTrR]/ && $4 ~ /^idem/ { n += $2 } END { print n }'
 }

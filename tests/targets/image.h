@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: 0BSD
    A journal that is written by a fixed script, so that all machines write the
    same bytes.  The script has every kind of record in it, restarts, and enough
-   commands for the ring of sectors to turn.  To be included after idem.h. */
+   commands for the ring of sectors to turn.  On one medium its commands have
+   numbers for keys.  To be included after idem.h. */
 #ifndef IMAGE_H
 #define IMAGE_H
 
@@ -11,28 +12,32 @@
 
 enum { IMAGE_KEYS = 4, IMAGE_RESPONSE = 16, IMAGE_STATE = 4 };
 enum { IMAGE_SECTOR = 768, IMAGE_SIZE = 6 * IMAGE_SECTOR, IMAGE_GRANULE = 16 };
-enum { IMAGE_TURNS = 80 };
+enum { IMAGE_TURNS = 80, IMAGE_SENDERS = 1 };
 #define IMAGE_CODE INT32_C(1048577)     // of three bytes
+#define IMAGE_EPOCH UINT32_C(0x1234567)
 
 typedef struct image_medium {
     const char *name;
     uint16_t granule;
     uint8_t  erases, erased;
+    uint8_t  senders;           // 0: keys
 } image_medium;
 
 // At most IMAGE_GRANULE.
 static const image_medium image_media[] = {
-    { "eeprom", 1,  0, 0xFF },
-    { "nor1",   1,  1, 0xFF },
-    { "nor8",   8,  1, 0xFF },
-    { "nor16",  16, 1, 0xFF },
-    { "zero4",  4,  1, 0x00 },
+    { "eeprom",  1,  0, 0xFF, 0 },
+    { "nor1",    1,  1, 0xFF, 0 },
+    { "nor8",    8,  1, 0xFF, 0 },
+    { "nor16",   16, 1, 0xFF, 0 },
+    { "zero4",   4,  1, 0x00, 0 },
+    { "numbers", 1,  1, 0xFF, IMAGE_SENDERS },
 };
 enum { IMAGE_MEDIA = sizeof image_media / sizeof image_media[0] };
 
 static uint8_t image_bytes[IMAGE_SIZE];
 static uint32_t image_memory[IDEM_JOURNAL_MEMORY_SIZE(
-    IMAGE_KEYS, 8, IMAGE_RESPONSE, IMAGE_STATE, IMAGE_GRANULE) / 4];
+    IMAGE_KEYS, 8, IMAGE_RESPONSE, IMAGE_STATE, IMAGE_GRANULE) / 4 +
+    IDEM_SENDERS_MEMORY_SIZE(IMAGE_SENDERS) / 4];
 static idem_storage image_storage;
 static idem_table image_table;
 static idem_claim image_claim;
@@ -40,7 +45,7 @@ static char image_response[IMAGE_RESPONSE];
 static idem_reply image_reply;
 static uint32_t image_now;
 
-static const idem_config image_config = {
+static idem_config image_config = {
     .capacity = IMAGE_KEYS, .key_max = 8, .response_max = IMAGE_RESPONSE,
     .state_max = IMAGE_STATE, .lease_ms = 1000, .retention_ms = 1000000,
     .secret = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 },
@@ -79,8 +84,9 @@ static inline int image_open(void)
 /* Bytes of the medium: as few sectors as the table asks for */
 static inline uint32_t image_size(const image_medium *m)
 {
-    return IMAGE_SECTOR * IDEM_SECTORS(IMAGE_KEYS, 8, IMAGE_RESPONSE,
-                                       IMAGE_STATE, IMAGE_SECTOR, m->granule);
+    return IMAGE_SECTOR * IDEM_SECTORS(IMAGE_KEYS + (uint32_t)m->senders, 8,
+                                       IMAGE_RESPONSE, IMAGE_STATE,
+                                       IMAGE_SECTOR, m->granule);
 }
 
 /* Puts the medium into the machine, with whatever image_bytes hold. */
@@ -94,11 +100,17 @@ static inline void image_insert(const image_medium *m)
     image_storage.sector_count = image_size(m) / IMAGE_SECTOR;
     image_storage.prog_size = m->granule;
     image_storage.erased = m->erased;
+    image_config.senders = m->senders;
 }
 
 static inline void image_name(idem_request *request, const char *key)
 {
     memset(request, 0, sizeof *request);
+    if (image_config.senders) {
+        request->epoch = IMAGE_EPOCH;
+        request->sequence = (uint32_t)key[0] << 16 | (uint32_t)key[1];
+        return;
+    }
     request->scope = "pump";
     request->scope_len = 4;
     request->key = key;
@@ -163,6 +175,10 @@ static inline int image_write(const image_medium *m)
     image_insert(m);
     image_now = UINT32_C(0xFFFFF000);
     good &= image_open() == IDEM_OK;
+    if (m->senders) {           // over at once, and the sender's floor
+        good &= image_begin("AA", 0, 1) == IDEM_EXECUTE;
+        good &= image_complete("old", 3, 0, NULL, 0) == IDEM_OK;
+    }
     good &= image_begin("aa", 0, 0) == IDEM_EXECUTE;
     good &= image_complete("poured", 6, 0, NULL, 0) == IDEM_OK;
     good &= image_begin("bb", 8, 500000) == IDEM_EXECUTE;
@@ -204,6 +220,10 @@ static inline int image_reads(const image_medium *m)
     good &= image_open() == IDEM_OK && image_table.stats.lost == 0;
     good &= idem_state(&image_table, state, &len) == IDEM_OK;
     good &= len == 4 && memcmp(state, "st 2", 4) == 0;
+    if (m->senders) {
+        good &= image_begin("AA", 0, 0) == IDEM_TOO_OLD;
+        good &= image_begin("A@", 0, 0) == IDEM_TOO_OLD;
+    }
     good &= image_replays("aa", "poured", 6, 0);
     good &= image_replays("bb", "no water", 8, -5);
     good &= image_replays("cc", "sixteen bytes...", 16, IMAGE_CODE);

@@ -183,6 +183,11 @@ static int call_horizon(struct arguments *a)
     return idem_horizon(a->table, a->horizon, NOW);
 }
 
+static int call_doubt(struct arguments *a)
+{
+    return idem_doubt(a->table, a->horizon, NOW);
+}
+
 static int call_check(struct arguments *a)
 {
     return idem_check(a->table);
@@ -210,6 +215,7 @@ static const struct function {
     { call_state, TABLE | BYTES | LEN, IDEM_OK, 1 },
     { call_forget, TABLE | REQUEST, IDEM_BUSY, 1 },
     { call_horizon, TABLE | HORIZON, IDEM_OK, 1 },
+    { call_doubt, TABLE | HORIZON, IDEM_OK, 1 },
     { call_check, TABLE, 0, 0 },
 };
 
@@ -455,6 +461,9 @@ static void each_field_of_the_configuration_is_checked(void **state)
     WRONG(retention_ms, UINT32_MAX);
     WRONG(full, 2);
     WRONG(full, 255);
+    WRONG(senders, IDEM_SENDERS_MAX + 1);
+    WRONG(senders, UINT32_MAX);
+    WRONG(quota, 1);                        // of nobody
     WRONG(durability, 2);
     WRONG(durability, 255);
 #undef WRONG
@@ -531,6 +540,7 @@ static void the_limits_of_the_configuration_are_inside_it(void **state)
 
     f->config.lease_ms = IDEM_LEASE_MAX;
     f->config.retention_ms = IDEM_RETENTION_MAX;
+    f->config.senders = IDEM_SENDERS_MAX;
     f->config.quota = UINT32_MAX;
     f->config.max_attempts = 255;
     f->config.key_max = 255;
@@ -717,7 +727,7 @@ static void s8_nothing_outside_table_and_memory_is_touched(void **state)
         if (shapes[i].n > 100 || shapes[i].r > 100)
             continue;
         f->config.capacity = shapes[i].n;
-        f->config.key_max = (uint8_t)shapes[i].k;
+        f->config.key_max = (uint16_t)shapes[i].k;
         f->config.response_max = (uint16_t)shapes[i].r;
         f->config.state_max = (uint16_t)shapes[i].s;
         f->config.full = i % 2 ? IDEM_REJECT : IDEM_EVICT_OLDEST;

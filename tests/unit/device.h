@@ -20,7 +20,7 @@
 #define DEVICE_H
 
 #include "../../idem.h"
-#include "../storage/flash.h"
+#include "media.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,24 +36,6 @@
 
 enum { LEASE = 100, RETENTION = 100000 };
 enum { KEY_MAX = 16, RESPONSE_MAX = 24, STATE_MAX = 8 };
-
-typedef struct medium {
-    const char *name;
-    int      kind;              // as in struct flash
-    uint16_t granule;
-    uint32_t sector_size;
-    uint8_t  erased;
-} medium;
-
-static const medium nor = { "NOR", FLASH_NOR, 1, 512, 0xFF };
-static const medium nor_8 = { "NOR, granules of 8", FLASH_NOR, 8, 512, 0xFF };
-static const medium ecc = { "ECC", FLASH_ECC, 16, 1024, 0xFF };
-static const medium zeros = { "erased to zeros", FLASH_NOR, 4, 512, 0x00 };
-static const medium eeprom = { "EEPROM", FLASH_INPLACE, 1, 500, 0xFF };
-static const medium cached = { "file", FLASH_INPLACE, 4, 512, 0x00 };
-static const medium wide = { "granules of 64", FLASH_ECC, 64, 2048, 0xFF };
-static const medium *const media[] = { &nor, &nor_8, &ecc, &zeros, &eeprom,
-                                       &cached, &wide };
 
 // A program or an erase, as it was asked for.
 typedef struct operation {
@@ -83,7 +65,7 @@ typedef struct device {
     uint32_t dead_at, dead_len; // bytes that cannot be read
     uint32_t polls, polls_left; // how often an erase says "not yet"
     int late_error;             // what the next erase says in the end, once
-    void *memory, *medium_memory;
+    void *memory;
     uint32_t seed;
 } device;
 
@@ -155,70 +137,46 @@ static inline int device_erasing(void *ctx)
 
 static inline uint32_t device_sectors(const device *d)
 {
-    const idem_config *c = &d->config;
-
-    return IDEM_SECTORS(c->capacity, c->key_max, c->response_max, c->state_max,
-                        d->storage.sector_size, d->storage.prog_size);
+    return medium_sectors(&d->config, &d->storage);
 }
 
 static inline void *device_alloc(size_t size)
 {
-    void *p = malloc(size);
-
-    assert_non_null(p);
-    memset(p, 0xA5, size);
-    return p;
+    return memset(medium_allocate(size), 0xA5, size);
 }
 
 static inline void device_free(device *d)
 {
     free(d->memory);
-    free(d->medium_memory);
-    free(d->medium.read_map);
-    free(d->medium.durable);
-    free(d->medium.stamps);
-    d->memory = d->medium_memory = NULL;
-    memset(&d->medium, 0, sizeof d->medium);
+    d->memory = NULL;
+    medium_end(&d->medium);
 }
 
 /* A blank medium of as many sectors as d->config asks for, or more. */
 static inline void device_medium(device *d, const medium *m, uint32_t sectors)
 {
-    flash *f = &d->medium;
-    size_t size;
+    idem_storage *s = &d->storage;
 
     device_free(d);
-    memset(&d->storage, 0, sizeof d->storage);
-    d->storage.ctx = d;
-    d->storage.read = device_read;
-    d->storage.prog = flash_prog;
-    d->storage.erase = m->kind == FLASH_INPLACE ? NULL : device_erase;
-    d->storage.sync = m == &cached ? flash_sync : NULL;
-    d->storage.sector_size = m->sector_size;
-    d->storage.prog_size = m->granule;
-    d->storage.erased = m->erased;
-    d->storage.sector_count = device_sectors(d);
-    assert_int_not_equal(d->storage.sector_count, 0);
-    if (d->storage.sector_count < sectors)
-        d->storage.sector_count = sectors;
-    d->config.storage = &d->storage;
-    size = (size_t)m->sector_size * d->storage.sector_count;
-    f->kind = m->kind;
-    f->sector_size = m->sector_size;
-    f->sector_count = d->storage.sector_count;
-    f->prog_size = m->granule;
-    f->erased = m->erased;
-    f->seed = d->seed;
-    d->medium_memory =
-        device_alloc(FLASH_MEMORY(m->sector_size, f->sector_count));
-    f->read_map = (uint8_t *)device_alloc(size);
-    if (m == &cached) {
-        f->durable = (uint8_t *)device_alloc(size);
-        f->stamps = (uint16_t *)device_alloc(2 * size);
-    }
-    f->watch = device_watch;
-    f->watch_arg = d;
-    assert_int_equal(flash_init(f, d->medium_memory), 0);
+    memset(s, 0, sizeof *s);
+    s->ctx = d;
+    s->read = device_read;
+    s->prog = flash_prog;
+    s->erase = m->kind == FLASH_INPLACE ? NULL : device_erase;
+    s->sync = m->flags & CACHE ? flash_sync : NULL;
+    s->sector_size = m->sector_size;
+    s->prog_size = m->granule;
+    s->erased = m->erased;
+    s->sector_count = device_sectors(d);
+    assert_int_not_equal(s->sector_count, 0);
+    if (s->sector_count < sectors)
+        s->sector_count = sectors;
+    d->config.storage = s;
+    d->medium.kind = m->kind;
+    d->medium.seed = d->seed;
+    d->medium.watch = device_watch;
+    d->medium.watch_arg = d;
+    assert_int_equal(medium_make(&d->medium, s, m->flags | READ_MAP), 0);
     d->dead_len = 0;
 }
 
@@ -559,14 +517,14 @@ static inline snapshot save(const device *d)
     s.medium = d->medium;
     s.size = FLASH_MEMORY(d->medium.sector_size, d->medium.sector_count);
     s.memory = (uint8_t *)device_alloc(s.size);
-    memcpy(s.memory, d->medium_memory, s.size);
+    memcpy(s.memory, d->medium.sector_erases, s.size);
     return s;
 }
 
 static inline void load(device *d, const snapshot *s)
 {
     d->medium = s->medium;
-    memcpy(d->medium_memory, s->memory, s->size);
+    memcpy(d->medium.sector_erases, s->memory, s->size);
     d->dead_len = 0;
 }
 

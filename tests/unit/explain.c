@@ -19,16 +19,24 @@ static void give(void *ctx)
 
 static void no_capacity(idem_config *c) { c->capacity = 0; }
 static void no_key(idem_config *c) { c->key_max = 0; }
+static void long_key(idem_config *c) { c->key_max = 300; }
+static void many_attempts(idem_config *c) { c->max_attempts = 300; }
 static void no_secret(idem_config *c) { memset(c->secret, 0, 16); }
 static void long_lease(idem_config *c) { c->lease_ms = IDEM_LEASE_MAX + 1; }
 static void no_such_policy(idem_config *c) { c->full = 2; }
 static void no_such_durability(idem_config *c) { c->durability = 2; }
+static void quota_alone(idem_config *c) { c->quota = 1; }
 static void lock_alone(idem_config *c) { c->lock = take; }
 static void unlock_alone(idem_config *c) { c->unlock = give; }
 
 static void large_capacity(idem_config *c)
 {
     c->capacity = IDEM_CAPACITY_MAX + 1;
+}
+
+static void many_senders(idem_config *c)
+{
+    c->senders = IDEM_SENDERS_MAX + 1;
 }
 
 static void long_retention(idem_config *c)
@@ -49,9 +57,11 @@ static void last_half_zero(idem_config *c)
 // Neighbours with the same number may be said in the same words.
 static const struct { int what; void (*spoil)(idem_config *); } mistakes[] = {
     { 1, no_capacity },    { 1, large_capacity },     { 2, no_key },
+    { 2, long_key },       { 9, many_attempts },
     { 3, no_secret },      { 3, first_half_zero },    { 3, last_half_zero },
     { 4, long_lease },     { 5, long_retention },     { 6, no_such_policy },
     { 7, no_such_durability }, { 8, lock_alone },     { 8, unlock_alone },
+    { 10, many_senders },  { 11, quota_alone },
 };
 
 /* FNV-1a has no secret. */
@@ -72,7 +82,9 @@ static void what_is_right_needs_no_words(void **state)
     f->config.lease_ms = IDEM_LEASE_NONE;
     f->config.retention_ms = IDEM_RETENTION_MAX;
     f->config.capacity = IDEM_CAPACITY_MAX;
-    f->config.key_max = 255;
+    f->config.key_max = f->config.max_attempts = 255;
+    f->config.senders = IDEM_SENDERS_MAX;
+    f->config.quota = UINT32_MAX;
     f->config.response_max = f->config.state_max = 65535;
     assert_null(idem_explain(&f->config));
     memset(&f->config, 0, sizeof f->config);

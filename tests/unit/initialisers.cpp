@@ -9,6 +9,8 @@ extern const idem_request request;
 extern const idem_reply reply;
 extern const idem_outcome outcome;
 extern const idem_entry entry;
+extern const idem_patience patience;
+extern const idem_sent sent;
 
 const idem_storage storage = {
     .ctx = nullptr, .read = nullptr, .prog = nullptr, .erase = nullptr,
@@ -21,7 +23,7 @@ const idem_config config = {
     .secret = { 0x5b, 0x0e, 0x91, 0x27, 0xd4, 0x66, 0x8f, 0x13,
                 0x30, 0xa8, 0x4c, 0xf7, 0x1d, 0xb2, 0x69, 0xe5 },
     .storage = &storage, .lease_ms = 1000, .retention_ms = 60000,
-    .max_attempts = 3, .full = IDEM_EVICT_OLDEST, .quota = 8,
+    .max_attempts = 3, .full = IDEM_EVICT_OLDEST, .senders = 2, .quota = 8,
     .durability = IDEM_BATCH, .volatile_claims = 1, .lock_ctx = nullptr,
     .lock = nullptr, .unlock = nullptr
 };
@@ -41,3 +43,11 @@ const idem_outcome outcome = {
 };
 
 const idem_entry entry = { .id = nullptr, .id_size = 0 };
+
+const idem_patience patience = {
+    .base_ms = 60, .cap_ms = 1000, .deadline_ms = 43200000
+};
+
+const idem_sent sent = {
+    .times = 1, .elapsed_ms = 60, .retry_after_ms = 1000, .random = 0x5b0e9127
+};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Callbacks that fail: a call that fails changed nothing and may be repeated;
- * failures use up nothing that works (S7).
+ * Callbacks that fail: failures use up nothing that works (S7), whatever fails,
+ * and for how long.  That one call that fails changed nothing is in journal.c.
  */
 #include "device.h"
 
@@ -17,169 +17,6 @@ static const int hows[] = { FLASH_UNDONE, FLASH_DONE, FLASH_HALF };
             ;                                                                  \
         answers_at(r_, expected, #call, __FILE__, __LINE__);                   \
     } while (0)
-
-/* ------------------------------------------------------ one call that fails */
-
-/* All calls that write, once; the n-th operation of a kind fails. */
-static void all_calls(device *d, int call, uint32_t n, int how)
-{
-    idem_claim b;
-
-    finish(d, "a");
-    d->tell.confirm = 1;
-    finish(d, "o");
-    d->tell.confirm = 0;
-    restart(d);
-    flash_fail(&d->medium, call, n, how, 0);
-    answers_in_time(begin(d, "b"), IDEM_EXECUTE);
-    b = d->claim;
-    answers_in_time(complete_as(d, &b, "b"), IDEM_OK);
-    answers(complete_as(d, &b, "b"), IDEM_E_FENCED);
-    answers_in_time(begin(d, "c"), IDEM_EXECUTE);
-    b = d->claim;
-    answers_in_time(release(d, &b), IDEM_OK);
-    answers_in_time(begin(d, "o"), IDEM_REPLAY);
-    b = d->reply.claim;
-    answers_in_time(deliver(d, &b), IDEM_OK);
-    answers_in_time(forget(d, "a"), IDEM_OK);
-    while (d->medium.faults[call].how && n < 12) {
-        answers_in_time(begin(d, "~"), IDEM_EXECUTE);
-        b = d->claim;
-        answers_in_time(release(d, &b), IDEM_OK);
-    }
-    flash_fail(&d->medium, call, 0, 0, 0);
-    for (int boot = 0; boot < 2; boot++) {
-        replays(d, "b");
-        replays(d, "o");
-        assert_int_equal(d->table.pending, 0);
-        answers(find(d, "a"), IDEM_E_NOT_FOUND);
-        answers(find(d, "c"), IDEM_E_NOT_FOUND);
-        restart(d);
-        assert_int_equal(d->table.stats.lost, 0);
-    }
-}
-
-static void s7_a_call_that_fails_changed_nothing_and_may_be_repeated(
-    void **state)
-{
-    for (size_t m = 0; m < COUNT(media); m++)
-        for (size_t h = 0; h < COUNT(hows); h++)
-            for (uint32_t n = 0; n < 14; n++) {
-                all_calls(device_on(state, media[m]), FLASH_PROG, n,
-                                hows[h]);
-                if (media[m]->kind != FLASH_INPLACE)
-                    all_calls(device_on(state, media[m]), FLASH_ERASE,
-                                    n % 3, hows[h]);
-            }
-}
-
-static void a_claim_that_failed_is_not_granted(void **state)
-{
-    for (size_t h = 0; h < COUNT(hows); h++) {
-        device *d = device_on(state, &nor_8);
-        turn(d, 1);
-        flash_fail(&d->medium, FLASH_PROG, 0, hows[h], 1);
-        answers(begin(d, "a"), IDEM_E_STORAGE);
-        assert_int_equal(d->claim.token, 0);
-        assert_int_equal(d->table.storage_error, FLASH_E_FAULT);
-        answers(find(d, "a"), IDEM_E_NOT_FOUND);
-        flash_fail(&d->medium, FLASH_PROG, 0, 0, 0);
-        restart(d);
-        // It may be found granted.
-        if (begin(d, "a") == IDEM_RECOVER)
-            assert_int_equal(hows[h], FLASH_DONE);
-    }
-}
-
-static void what_was_completed_at_the_second_try_is_what_counts(void **state)
-{
-    for (size_t m = 0; m < COUNT(media); m++)
-        for (size_t h = 0; h < COUNT(hows); h++) {
-            device *d = device_on(state, media[m]);
-            idem_claim claim;
-            turn(d, 1);
-            answers(begin(d, "a"), IDEM_EXECUTE);
-            claim = d->claim;
-            // Also the places that are tried instead.
-            flash_fail(&d->medium, FLASH_PROG, 0, hows[h], 1);
-            answers(complete_as(d, &claim, "x"), IDEM_E_STORAGE);
-            flash_fail(&d->medium, FLASH_PROG, 0, 0, 0);
-            answers(complete_as(d, &claim, "y"), IDEM_OK);
-            for (int boot = 0; boot < 3; boot++) {
-                answers(begin(d, "a"), IDEM_REPLAY);
-                assert_true(is_outcome_of(d, "y"));
-                restart(d);
-                assert_int_equal(d->table.stats.lost, 0);
-            }
-        }
-}
-
-static void a_completion_that_failed_is_there_or_not_whole(void **state)
-{
-    for (size_t m = 0; m < COUNT(media); m++)
-        for (size_t h = 0; h < COUNT(hows); h++) {
-            device *d = device_on(state, media[m]);
-            turn(d, 1);
-            answers(begin(d, "a"), IDEM_EXECUTE);
-            flash_fail(&d->medium, FLASH_PROG, 0, hows[h], 1);
-            answers(complete(d, "a"), IDEM_E_STORAGE);
-            flash_fail(&d->medium, FLASH_PROG, 0, 0, 0);
-            restart(d);
-            if (begin(d, "a") == IDEM_REPLAY)
-                assert_true(is_outcome_of(d, "a"));
-            else
-                answers(complete(d, "a"), IDEM_OK);
-            restart(d);
-            replays(d, "a");
-        }
-}
-
-/* Also where a boot's first head is wanted, and what was begun for it fails. */
-static void a_boots_first_write_may_fail(void **state)
-{
-    for (size_t m = 0; m < COUNT(media); m++)
-        for (size_t h = 0; h < COUNT(hows); h++) {
-            device *d = device_on(state, media[m]);
-            finish(d, "a");
-            restart(d);
-            flash_fail(&d->medium, FLASH_PROG, 1, hows[h], 1);
-            answers(begin(d, "b"), IDEM_E_STORAGE);
-            flash_fail(&d->medium, FLASH_PROG, 0, 0, 0);
-            finish(d, "b");
-            for (int boot = 0; boot < 2; boot++) {
-                restart(d);
-                assert_int_equal(d->table.stats.lost, 0);
-                replays(d, "a");
-                replays(d, "b");
-            }
-        }
-}
-
-/* What is carried ahead fails: the idle time is told so, and nothing is lost. */
-static void idle_work_may_fail(void **state)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = device_on(state, media[m]);
-        uint32_t failed = 0;
-        for (uint32_t n = 0; n < 8; n++)
-            finish(d, nth(n));
-        for (uint32_t n = 0; n < 100; n++) {
-            int result;
-            answers(forget(d, nth(0)), IDEM_OK);
-            finish(d, nth(0));
-            flash_fail(&d->medium, FLASH_PROG, 0, FLASH_HALF, 0);
-            while ((result = maintain(d)) == IDEM_MORE)
-                ;
-            failed += result == IDEM_E_STORAGE;
-            flash_fail(&d->medium, FLASH_PROG, 0, 0, 0);
-        }
-        assert_int_not_equal(failed, 0);
-        restart(d);
-        assert_int_equal(d->table.stats.lost, 0);
-        for (uint32_t n = 0; n < 8; n++)
-            replays(d, nth(n));
-    }
-}
 
 /* ----------------------------------------------------------- many that fail */
 
@@ -623,12 +460,6 @@ static void an_erase_that_fails_late_gives_its_place_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(s7_a_call_that_fails_changed_nothing_and_may_be_repeated),
-        TEST(a_claim_that_failed_is_not_granted),
-        TEST(what_was_completed_at_the_second_try_is_what_counts),
-        TEST(a_completion_that_failed_is_there_or_not_whole),
-        TEST(a_boots_first_write_may_fail),
-        TEST(idle_work_may_fail),
         TEST(failures_that_are_over_use_up_no_place_that_works),
         TEST(a_storage_that_is_out_for_a_while_loses_nothing),
         TEST(random_failures_lose_nothing),

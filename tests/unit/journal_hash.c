@@ -4,6 +4,14 @@
  * its own with another hash, FNV-1a unless all have that, under other names; and
  * the one that all have beside.
  */
+#include <stdint.h>
+#if IDEM_HASH == 3
+#define USUAL(name) IDEMI_NAMED(name, fnv)
+#elif IDEM_HASH == 2 || (!defined(IDEM_HASH) && UINTPTR_MAX <= 0xFFFFFFFFu)
+#define USUAL(name) IDEMI_NAMED(name, halfsiphash)
+#else
+#define USUAL(name) IDEMI_NAMED(name, siphash)
+#endif
 #if IDEM_HASH == 3
 #undef IDEM_HASH
 #define IDEM_HASH 1
@@ -13,13 +21,19 @@
 #endif
 #define IDEM_STATIC
 #define IDEM_IMPLEMENTATION
-#define idem_open other_open
-#define idem_begin other_begin
 #define idem_explain other_explain
 #include "../../idem.h"
+#undef idem_explain
+
+static int (*const other_open)(idem_table *, const idem_config *, void *, size_t,
+                               uint32_t) = idem_open;
+static int (*const other_begin)(idem_table *, idem_claim *, idem_reply *,
+                                const idem_request *, uint32_t) = idem_begin;
+
 #undef idem_open
 #undef idem_begin
-#undef idem_explain
+#define idem_open USUAL(open)
+#define idem_begin USUAL(begin)
 extern int idem_open(idem_table *table, const idem_config *config,
                      void *memory, size_t size, uint32_t now_ms);
 extern int idem_begin(idem_table *table, idem_claim *claim, idem_reply *reply,

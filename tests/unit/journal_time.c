@@ -14,58 +14,6 @@ static void retain(device *d, uint32_t retention_ms)
     restart(d);
 }
 
-static void s6_retention_goes_on_after_a_restart(void **state)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = device_on(state, media[m]);
-        finish(d, "a");
-        d->now += 60000;
-        finish(d, "b");                     // tells that 60 s have passed
-        restart(d);
-        replays(d, "a");
-        assert_int_equal(d->reply.age_ms, 60000);
-        d->now += 39999;
-        replays(d, "a");
-        d->now += 1;
-        answers(find(d, "a"), IDEM_E_NOT_FOUND);
-        replays(d, "b");
-        answers(begin(d, "a"), IDEM_EXECUTE);
-    }
-}
-
-static void s6_time_of_which_no_record_tells_has_not_passed(void **state)
-{
-    device *d = device_on(state, &nor);
-
-    finish(d, "a");
-    d->now += RETENTION - 1;
-    replays(d, "a");
-    restart(d);
-    replays(d, "a");
-    assert_int_equal(d->reply.age_ms, 0);
-    d->now += RETENTION - 1;
-    replays(d, "a");
-}
-
-static void a_retention_of_its_own_is_kept_exactly(void **state)
-{
-    device *d = device_on(state, &nor_8);
-
-    for (uint32_t n = 0; n < 8; n++) {
-        d->ask.retention_ms = n == 7 ? IDEM_RETENTION_MAX : 1u << 4 * n;
-        finish(d, nth(n));
-    }
-    for (int boot = 0; boot < 2; boot++) {
-        restart(d);
-        for (uint32_t n = 0; n < 8; n++) {
-            answers(find(d, nth(n)), IDEM_OK);
-            assert_int_equal(d->entry.left_ms, n == 7 ? IDEM_RETENTION_MAX
-                                                      : 1u << 4 * n);
-        }
-        answers(begin(d, nth(0)), IDEM_REPLAY);
-    }
-}
-
 static void another_default_counts_for_what_comes(void **state)
 {
     device *d = device_on(state, &nor);
@@ -84,89 +32,6 @@ static void another_default_counts_for_what_comes(void **state)
     replays(d, "a");
     d->now += RETENTION;
     answers(find(d, "a"), IDEM_E_NOT_FOUND);
-}
-
-static void s4_a_cut_short_key_is_remembered_from_the_restart_on(void **state)
-{
-    device *d = device_on(state, &nor);
-
-    answers(begin(d, "a"), IDEM_EXECUTE);
-    d->now += 50;
-    finish(d, "b");
-    restart(d);
-    d->now += RETENTION - 1;
-    answers(find(d, "a"), IDEM_OK);
-    d->now += 1;
-    answers(begin(d, "a"), IDEM_EXECUTE);
-}
-
-static void s4_a_renewed_claim_is_known_after_a_restart(void **state)
-{
-    device *d = device_on(state, &nor);
-    idem_claim claim;
-
-    answers(begin(d, "a"), IDEM_EXECUTE);
-    claim = d->claim;
-    answers(renew(d, &claim, IDEM_LEASE_MAX), IDEM_OK);
-    assert_int_equal(d->progs, 0);
-    answers(renew(d, &claim, 1), IDEM_OK);          // never shortens
-    for (int n = 0; n < 4; n++) {
-        d->now += RETENTION;
-        finish(d, "b");
-    }
-    answers(begin(d, "a"), IDEM_BUSY);
-    turn(d, d->storage.sector_count);
-    restart(d);
-    answers(begin(d, "a"), IDEM_RECOVER);
-    restart(d);
-    answers(begin(d, "a"), IDEM_RECOVER);
-}
-
-static void an_exhausted_key_is_forgotten_after_a_retention(void **state)
-{
-    device *d = device_on(state, &nor);
-
-    d->config.max_attempts = 1;
-    restart(d);
-    answers(begin(d, "a"), IDEM_EXECUTE);
-    d->now += LEASE;
-    answers(begin(d, "a"), IDEM_EXHAUSTED);
-    d->now += RETENTION - 1;
-    answers(begin(d, "a"), IDEM_EXHAUSTED);
-    d->now += 1;
-    answers(begin(d, "a"), IDEM_EXECUTE);
-}
-
-static void an_rtc_may_tell_how_long_the_power_was_off(void **state)
-{
-    device *d = device_on(state, &nor);
-
-    finish(d, "a");
-    restart(d);
-    answers(idem_elapse(&d->table, RETENTION - 1), IDEM_OK);
-    replays(d, "a");
-    answers(idem_elapse(&d->table, 1), IDEM_OK);
-    answers(begin(d, "a"), IDEM_EXECUTE);
-}
-
-static void s6_a_tick_that_goes_back_or_stops_shortens_nothing(void **state)
-{
-    device *d = device_on(state, &nor);
-
-    finish(d, "a");
-    d->now += 1000;
-    finish(d, "b");
-    d->now -= 500;
-    replays(d, "a");
-    assert_int_equal(d->reply.age_ms, 1000);
-    d->now += 400;
-    replays(d, "a");
-    assert_int_equal(d->reply.age_ms, 1000);
-    d->now += 300;
-    finish(d, "c");
-    restart(d);
-    replays(d, "a");
-    assert_int_equal(d->reply.age_ms, 1200);
 }
 
 /* Three years, with a key that stays, restarts, and turns. */
@@ -300,27 +165,6 @@ static uint32_t days_full(device *d, int idle)
     return day;
 }
 
-/* A record tells 32 bits of time: more than that, and what was over would be
-   young again.  The held claim keeps the sector in which it all is. */
-static void what_is_over_stays_so_after_more_time_than_a_record_tells(
-    void **state)
-{
-    device *d = device_on(state, &nor_8);
-
-    answers(begin(d, "held"), IDEM_EXECUTE);
-    answers(renew(d, &d->claim, IDEM_LEASE_NONE), IDEM_OK);
-    finish(d, "a");
-    finish(d, "c");
-    answers(idem_elapse(&d->table, UINT32_MAX), IDEM_OK);
-    answers(idem_elapse(&d->table, RETENTION / 2), IDEM_OK);
-    finish(d, "b");                         // in the slot of one of them
-    restart(d);
-    answers(find(d, "held"), IDEM_OK);
-    answers(find(d, "a"), IDEM_E_NOT_FOUND);
-    answers(find(d, "c"), IDEM_E_NOT_FOUND);
-    replays(d, "b");
-}
-
 static void l2_a_full_table_that_is_off_every_night_is_not_full_for_ever(
     void **state)
 {
@@ -392,61 +236,18 @@ static void time_that_cannot_be_written_down_is_no_answer(void **state)
     answers(begin(d, nth(0)), IDEM_RECOVER);
 }
 
-/* An outcome that is owed and never delivered is dropped and counted. */
-static void what_is_owed_ends_with_its_retention(void **state)
-{
-    device *d = device_on(state, &nor);
-
-    d->tell.confirm = 1;
-    finish(d, "a");
-    restart(d);
-    assert_int_equal(d->table.pending, 1);
-    d->now += RETENTION;
-    rest(d);
-    assert_int_equal(d->table.pending, 0);
-    assert_int_equal(d->table.stats.undelivered, 1);
-    answers(find(d, "a"), IDEM_E_NOT_FOUND);
-}
-
-/* A claim that a restart cut short is over one retention later, however often it
-   was carried since. */
-static void l2_a_claim_cut_short_ends_however_often_it_is_carried(void **state)
-{
-    device *d = device_on(state, &nor);
-
-    answers(begin(d, "a"), IDEM_EXECUTE);
-    restart(d);
-    for (int boot = 0; boot < 5; boot++) {
-        d->now += RETENTION / 4;
-        turn(d, 2 * d->storage.sector_count);
-        restart(d);
-    }
-    answers(find(d, "a"), IDEM_E_NOT_FOUND);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(l2_a_claim_cut_short_ends_however_often_it_is_carried),
-        TEST(s6_retention_goes_on_after_a_restart),
-        TEST(s6_time_of_which_no_record_tells_has_not_passed),
-        TEST(a_retention_of_its_own_is_kept_exactly),
         TEST(another_default_counts_for_what_comes),
-        TEST(s4_a_cut_short_key_is_remembered_from_the_restart_on),
-        TEST(s4_a_renewed_claim_is_known_after_a_restart),
-        TEST(an_exhausted_key_is_forgotten_after_a_retention),
-        TEST(an_rtc_may_tell_how_long_the_power_was_off),
-        TEST(s6_a_tick_that_goes_back_or_stops_shortens_nothing),
         TEST(time_may_pass_the_32_bits_again_and_again),
         TEST(months_between_two_records_are_counted),
         TEST(months_without_a_record_do_no_harm),
         TEST(what_is_over_does_not_come_back_after_months),
-        TEST(what_is_over_stays_so_after_more_time_than_a_record_tells),
         TEST(l2_a_full_table_that_is_off_every_night_is_not_full_for_ever),
         TEST(l2_idle_time_writes_down_the_time),
         TEST(l2_a_refused_key_writes_the_time_once_in_a_minute),
         TEST(time_that_cannot_be_written_down_is_no_answer),
-        TEST(what_is_owed_ends_with_its_retention),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,49 +7,9 @@
 
 #include "../inside.h"
 
-static const medium w1 = { "NOR, 4096", FLASH_NOR, 16, 4096, 0xFF };
+static const medium w1 = { "NOR, 4096", FLASH_NOR, 0, 16, 4096, 0xFF };
 
 /* ----------------------------------------------------- boots and their cost */
-
-static void boots_that_only_replay_never_use_up_the_ring(void **state)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = device_on(state, media[m]);
-        finish(d, "a");
-        for (int boot = 0; boot < 120; boot++) {
-            restart(d);
-            replays(d, "a");
-            replays(d, "a");
-            assert_int_equal(d->progs, 0);
-        }
-        finish(d, "b");
-        assert_int_equal(d->table.stats.lost, 0);
-    }
-}
-
-/* As many keys as there can be, in the smallest ring; each boot confirms or
-   claims one thing. */
-static void a_full_table_restarts_for_ever_in_the_tightest_ring(void **state)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = device_on(state, media[m]);
-        d->config.max_attempts = 255;
-        restart(d);
-        for (uint32_t n = 0; n < 8; n++)
-            finish(d, nth(n));
-        for (uint32_t boot = 0; boot < 150; boot++) {
-            restart(d);
-            replays(d, nth(boot % 8));
-            if (boot % 3 == 0)
-                answers(forget(d, nth(boot % 8)), IDEM_OK);
-            if (boot % 3 == 0)
-                finish(d, nth(boot % 8));
-            assert_in_range(d->erases, 0, 1);
-        }
-        for (uint32_t n = 0; n < 8; n++)
-            replays(d, nth(n));
-    }
-}
 
 /* R4: whichever of the newest sectors a boot takes for the head, what it needs
    is there. */
@@ -67,32 +27,6 @@ static void before_a_turn_three_sectors_are_dead(void **state)
             assert_in_range(inside_dead(&d->table), 3, sectors);
         }
     }
-}
-
-static void l3_no_call_has_more_than_one_erase(void **state)
-{
-    for (size_t m = 0; m < 4; m++)
-        for (int idle = 0; idle < 2; idle++) {
-            device *d = device_on(state, media[m]);
-            uint32_t limit = !idle;
-            for (uint32_t n = 0; n < 8; n++)
-                finish(d, nth(n));
-            rest(d);
-            for (uint32_t n = 0; n < 300; n++) {
-                answers(forget(d, nth(n)), IDEM_OK);
-                assert_in_range(d->erases, 0, limit);
-                if (idle)
-                    rest(d);
-                answers(begin(d, nth(n + 8)), IDEM_EXECUTE);
-                assert_in_range(d->erases, 0, limit);
-                if (idle)
-                    rest(d);
-                answers(complete(d, nth(n + 8)), IDEM_OK);
-                assert_in_range(d->erases, 0, limit);
-                if (idle)
-                    rest(d);
-            }
-        }
 }
 
 /* What stays is carried in idle time, if there is any: then a call that turns
@@ -118,50 +52,6 @@ static void with_idle_time_no_call_carries(void **state)
             if (media[m]->kind != FLASH_INPLACE)    // else it is wiped, too
                 assert_in_range(most, 2, idle ? 4 : 20);
         }
-}
-
-/* Records as long as they may be, with state, in the tightest ring. */
-static void a_boots_first_write_costs_one_erase_more_at_most(void **state)
-{
-    for (size_t m = 0; m < 4; m++)
-        for (int idle = 0; idle < 2; idle++) {
-            device *d = device_on(state, media[m]);
-            d->tell.state = "12345678";
-            d->tell.state_len = 8;
-            for (uint32_t n = 0; n < 8; n++)
-                finish(d, nth(n));
-            for (uint32_t boot = 0; boot < 100; boot++) {
-                restart(d);
-                if (idle)
-                    rest(d);
-                answers(forget(d, nth(boot % 8)), IDEM_OK);
-                assert_in_range(d->erases, 0, 2 - (uint32_t)idle);
-                if (idle)
-                    rest(d);
-                answers(begin(d, nth(boot % 8)), IDEM_EXECUTE);
-                assert_in_range(d->erases, 0, !idle);
-                if (idle)
-                    rest(d);
-                answers(complete(d, nth(boot % 8)), IDEM_OK);
-                assert_in_range(d->erases, 0, !idle);
-            }
-        }
-}
-
-static void a_restart_costs_an_erase_or_two(void **state)
-{
-    device *d = device_on(state, &nor);
-    uint32_t erases;
-
-    for (uint32_t n = 0; n < 4; n++)
-        finish(d, nth(n));
-    for (int boot = 0; boot < 30; boot++) {
-        erases = d->medium.erases;
-        restart(d);
-        answers(begin(d, "~"), IDEM_EXECUTE);
-        answers(release(d, &d->claim), IDEM_OK);
-        assert_in_range(d->medium.erases - erases, 1, 2);
-    }
 }
 
 static void idle_work_comes_to_an_end(void **state)
@@ -499,7 +389,7 @@ static void as_many_sectors_as_are_asked_for_are_enough(void **state)
 
     for (uint32_t round = 0; round < 60; round++) {
         device *d = (device *)*state;
-        medium m = { "any", FLASH_NOR, 1, 0, 0xFF };
+        medium m = { "any", FLASH_NOR, 0, 1, 0, 0xFF };
         uint32_t capacity = 1 + round % 9;
         char keys[9][8] = { "" };
         device_defaults(d);
@@ -529,22 +419,6 @@ static void as_many_sectors_as_are_asked_for_are_enough(void **state)
             if (dice(d, 10) == 0)
                 restart(d);
         }
-    }
-}
-
-static void a_claim_is_carried_as_long_as_it_is_held(void **state)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = device_on(state, media[m]);
-        idem_claim claim;
-        d->ask.lease_ms = IDEM_LEASE_NONE;
-        answers(begin(d, "a"), IDEM_EXECUTE);
-        claim = d->claim;
-        turn(d, 3 * d->storage.sector_count);
-        answers(complete_as(d, &claim, "a"), IDEM_OK);
-        turn(d, d->storage.sector_count);
-        restart(d);
-        replays(d, "a");
     }
 }
 
@@ -595,13 +469,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(idem_check_finds_a_wrong_tail),
-        TEST(boots_that_only_replay_never_use_up_the_ring),
-        TEST(a_full_table_restarts_for_ever_in_the_tightest_ring),
         TEST(before_a_turn_three_sectors_are_dead),
-        TEST(l3_no_call_has_more_than_one_erase),
         TEST(with_idle_time_no_call_carries),
-        TEST(a_boots_first_write_costs_one_erase_more_at_most),
-        TEST(a_restart_costs_an_erase_or_two),
         TEST(idle_work_comes_to_an_end),
         TEST(wear_is_even),
         TEST(there_is_no_cliff_below_the_capacity_that_is_accepted),
@@ -613,7 +482,6 @@ int main(void)
         TEST(records_of_an_abandoned_turn_are_not_believed),
         TEST(time_does_not_run_backwards_in_what_is_carried),
         TEST(as_many_sectors_as_are_asked_for_are_enough),
-        TEST(a_claim_is_carried_as_long_as_it_is_held),
         TEST(idle_work_starts_an_erase_and_does_not_wait_for_it),
     };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Shows the life of a key: each arrow of the manual's picture (>>idea), each
+ * Shows the life of a key: each arrow of the manual's picture (>>promises), each
  * arrow that must not exist, and each row of its table of answers.
  *
  * Promises: S1 (one current claim), S2 (replay), S3 (fingerprints), S4

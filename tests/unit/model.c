@@ -15,7 +15,7 @@
  */
 #include "unit.h"
 
-#include "../model/calls.h"
+#include "../model/chance.h"
 
 #define CALLS_DEFAULT 300000
 #define CALLS_FOR_ALL 100000        // from then on each answer must have come
@@ -39,17 +39,18 @@ static void choose_limits(void)
 {
     idem_config *c = &the.config;
 
-    c->key_max = (uint8_t)(8 + chance(3));
+    c->key_max = (uint16_t)(8 + chance(3));
     if (one_in(10))
         c->key_max = one_in(2) ? 255 : (uint8_t)(1 + chance(8));
     c->response_max = one_in(20) ? 300 : (uint16_t)chance(21);
     c->state_max = (uint16_t)chance(9);
     c->lease_ms = one_in(3) ? choose_lease() : chance_long(29);
     c->retention_ms = one_in(40) ? IDEM_RETENTION_MAX : chance_long(31);
-    c->quota = one_in(2) ? 0 : chance(6);
     c->full = one_in(2) ? IDEM_REJECT : IDEM_EVICT_OLDEST;
-    c->max_attempts = (uint8_t)(one_in(20) ? 255 : chance(6));
+    c->max_attempts = (uint16_t)(one_in(20) ? 255 : chance(6));
     the.scopes = 1 + chance(c->key_max < 4 ? c->key_max : 4);
+    c->senders = one_in(2) ? 0 : the.scopes + chance(2);
+    c->quota = c->senders && one_in(2) ? chance(6) : 0;
 }
 
 static void choose_config(void)
@@ -81,7 +82,8 @@ static void play_round(uint64_t left)
                 device_keys(&the, 1 + chance(2 * the.config.capacity + 4)));
     PROMISE(the.memory_size ==
             IDEM_MEMORY_SIZE(the.config.capacity, the.config.key_max,
-                             the.config.response_max, the.config.state_max));
+                             the.config.response_max, the.config.state_max) +
+                the.config.senders * sizeof(idem_sender));
     device_open(&the);
     play_calls(count < left ? count : (unsigned long)left);
     device_end(&the);

@@ -332,6 +332,22 @@ static void lengths_that_lie_are_refused(void **state)
         }
 }
 
+/* A number has its length; what is neither is not taken for a command. */
+static void commands_have_a_key_or_a_number(void **state)
+{
+    protocol_message m = message((const uint8_t *)"epochsequ", 0, 0, 9);
+
+    (void)state;
+    for (m.key_len = 0; m.key_len < 10; m.key_len++) {
+        m.kind = PROTOCOL_COMMAND;
+        assert_true(protocol_is_command(&m));
+        m.kind = PROTOCOL_NUMBERED;
+        assert_int_equal(protocol_is_command(&m), m.key_len == 8);
+        m.kind = PROTOCOL_ANSWER;
+        assert_false(protocol_is_command(&m));
+    }
+}
+
 static void a_decoder_fits_where_it_says(void **state)
 {
     (void)state;
@@ -353,6 +369,7 @@ int main(void)
         cmocka_unit_test(zeros_are_no_frames),
         cmocka_unit_test(overlong_frames_are_dropped_and_memory_is_kept),
         cmocka_unit_test(lengths_that_lie_are_refused),
+        cmocka_unit_test(commands_have_a_key_or_a_number),
         cmocka_unit_test(a_decoder_fits_where_it_says)
     };
 

@@ -94,7 +94,7 @@ static void draw(sizing *s, uint32_t *seed)
     sector_size -= sector_size % granule;
     s->storage = blank(sector_size ? sector_size : granule, 4, granule);
     c->capacity = between(seed, 1, 1u << between(seed, 0, 11));
-    c->key_max = (uint8_t)between(seed, 1, 255);
+    c->key_max = (uint16_t)between(seed, 1, 255);
     c->response_max = (uint16_t)(dice(seed) >> between(seed, 16, 32) % 32);
     c->state_max = (uint16_t)(dice(seed) >> between(seed, 16, 32) % 32);
     c->secret[0] = c->secret[8] = 1;

@@ -243,7 +243,7 @@ static void a_key_over_key_max_is_refused_not_cut(void **state)
     idem_request rq = request_of(f, "", "", "");
 
     for (unsigned max = 254; max < 256; max++) {
-        f->config.key_max = (uint8_t)max;
+        f->config.key_max = (uint16_t)max;
         fixture_open(f, 0);
         rq.scope = rq.key = bytes;
         for (size_t len = 1; len < 300; len++) {

@@ -25,7 +25,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-// How many callers' mistakes were told to IDEM_ASSERT since the program began.
+// How many callers' mistakes were told to IDEM_MISUSE since the program began.
 extern unsigned unit_misuse;
 
 // If not NULL, called before the library copies bytes.

@@ -42,4 +42,7 @@ host demo $sizes $serial/demo.c $serial/line.c $serial/audit.c \
 
 count=140
 [ "${SHORT:-}" != 1 ] || count=100
-"$out/demo" --device $serial/firmware/device.sh --count $count --early 300
+for numbers in 0 1; do
+    "$out/demo" --device $serial/firmware/device.sh --count $count \
+        --early 300 --numbers $numbers $([ $numbers = 0 ] || echo --only 0)
+done

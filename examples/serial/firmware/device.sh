@@ -3,15 +3,17 @@
 # The firmware as `demo --device` wants it: firmware.elf, which is beside DIR,
 # in an emulated micro:bit that has its flash and its printer in DIR.  This
 # process becomes the emulator, so that a kill -9 is a power cut.
-#     device.sh --line TERMINAL --dir DIR --seed N [--no-idem first|last]
+#     device.sh --line TERMINAL --dir DIR --seed N [--away MS]
+#               [--no-idem first|last]
 set -eu
 
-mode=0
+mode=0 away=0
 while [ $# -gt 1 ]; do
     case $1 in
     --line) line=$2 ;;
     --dir)  dir=$2 ;;
     --seed) seed=$2 ;;
+    --away) away=$2 ;;
     --no-idem) if [ "$2" = first ]; then mode=1; else mode=2; fi ;;
     esac
     shift 2
@@ -30,4 +32,4 @@ exec setpriv --pdeathsig KILL qemu-system-arm -M microbit -display none \
     -monitor none -serial "$line" -kernel ../firmware.elf \
     -device loader,file=flash,addr="$FLASH_AT",force-raw=on \
     -semihosting-config \
-    enable=on,target=native,arg=firmware,arg="$seed",arg="$mode"
+    enable=on,target=native,arg=firmware,arg="$seed",arg="$mode",arg="$away"

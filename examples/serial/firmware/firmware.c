@@ -9,8 +9,9 @@
  * is outside, keeps what it has printed whatever happens here, and has a sensor
  * that sees it.
  *
- * It is run with two numbers, as board.h has them: the seed of the times that
- * commands take, and 0, or to do without idem.h: 1 answers first, 2 last.
+ * It is run with three numbers, as board.h has them: the seed of the times that
+ * commands take; 0, or to do without idem.h: 1 answers first, 2 last; and how
+ * many ms it was off (a clock that runs on a battery would tell).
  */
 #include "board.h"
 #include "device.h"
@@ -316,7 +317,7 @@ static uint32_t printed(void *ctx, const char *label, size_t len)
 static const device_port port = { NULL, put, millis, work, print, printed };
 
 /* Returns only if it cannot begin. */
-static int run(void)
+static int run(uint32_t away_ms)
 {
     static uint32_t memory[DEVICE_MEMORY_SIZE(FLASH_GRANULE) / 4];
     static idem_storage flash;
@@ -329,6 +330,8 @@ static int run(void)
     flash.prog = slow_prog;
     flash.erase = slow_erase;
     result = device_start(&d, &port, &flash, memory, sizeof memory);
+    if (result == IDEM_OK)
+        result = idem_elapse(&d.table, away_ms);
     if (result != IDEM_OK) {
         const char *why = idem_explain(&d.config);
 
@@ -379,5 +382,5 @@ int program(void)
     printer_start();
     if (naive_mode)
         run_naive(naive_mode == 1);
-    return run();
+    return run(board_argument(2));
 }

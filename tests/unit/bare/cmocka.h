@@ -12,15 +12,16 @@
 
 struct CMUnitTest {
     const char *name;
-    void (*test)(void **state);
+    void (*test_func)(void **state);
     int (*setup)(void **state);
     int (*teardown)(void **state);
+    void *initial_state;
 };
 
-#define cmocka_unit_test(f) { #f, f, NULL, NULL }
-#define cmocka_unit_test_setup_teardown(f, s, t) { #f, f, s, t }
-#define cmocka_unit_test_setup(f, s) { #f, f, s, NULL }
-#define cmocka_unit_test_teardown(f, t) { #f, f, NULL, t }
+#define cmocka_unit_test(f) { #f, f, NULL, NULL, NULL }
+#define cmocka_unit_test_setup_teardown(f, s, t) { #f, f, s, t, NULL }
+#define cmocka_unit_test_setup(f, s) { #f, f, s, NULL, NULL }
+#define cmocka_unit_test_teardown(f, t) { #f, f, NULL, t, NULL }
 
 static void bare_fail(const char *what, const char *file, int line)
 {
@@ -65,6 +66,8 @@ static int bare_in_range(uint64_t x, uint64_t low, uint64_t high)
 
 #define cmocka_run_group_tests(tests, setup, teardown)                         \
     bare_run(tests, sizeof(tests) / sizeof(tests)[0], setup, teardown)
+#define _cmocka_run_group_tests(name, tests, count, setup, teardown)           \
+    bare_run(tests, count, setup, teardown)
 
 static int bare_run(const struct CMUnitTest *tests, size_t count,
                     int (*setup)(void **), int (*teardown)(void **))
@@ -75,11 +78,11 @@ static int bare_run(const struct CMUnitTest *tests, size_t count,
     if (setup)
         assert_int_equal(setup(&group), 0);
     for (i = 0; i < count; i++) {
-        void *state = group;
+        void *state = tests[i].initial_state ? tests[i].initial_state : group;
         if (tests[i].setup)
             assert_int_equal(tests[i].setup(&state), 0);
         bare_skipped = 0;
-        tests[i].test(&state);
+        tests[i].test_func(&state);
         if (tests[i].teardown)
             assert_int_equal(tests[i].teardown(&state), 0);
         printf(bare_skipped ? "not ok %u # SKIP %s\n" : "ok %u - %s\n",

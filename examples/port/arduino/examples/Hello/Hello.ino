@@ -14,6 +14,19 @@ static uint32_t memory[IDEM_MEMORY_SIZE(KEYS, KEY_MAX, 0, 0) / 4];
 static char line[40];
 static uint8_t len;
 
+// Words of its own, in flash: those of idem_text take 700 bytes of RAM here.
+static void answer(int result)
+{
+    if (result == IDEM_OK) {
+        Serial.println(F("done"));
+    } else if (result == IDEM_REPLAY) {
+        Serial.println(F("done before"));
+    } else {
+        Serial.print(F("refused: "));
+        Serial.println(result);         // a number of idem.h's >>types
+    }
+}
+
 void setup()
 {
     Serial.begin(9600);
@@ -25,7 +38,7 @@ void setup()
         config.secret[i] = i + 1;           // yours is random, of this device
     int result = idem_open(&table, &config, memory, sizeof memory, millis());
     if (result != IDEM_OK)
-        Serial.println(idem_text(result));
+        answer(result);
 }
 
 static void execute()
@@ -53,7 +66,7 @@ static void command()
         execute();
         result = idem_complete(&table, &claim, &outcome, millis());
     }
-    Serial.println(idem_text(result));
+    answer(result);
 }
 
 void loop()

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Workloads by chance: calls of every kind on a device (device.h), in phases
+ * Workloads by chance: calls of every kind (call.h) on a device, in phases
  * that fill and empty its table, with a tick that stops, jumps and goes
  * backwards, restarts, power cuts and failing callbacks.  A test makes the
  * device, sets what its workload is like, and plays.  The same seed does the
  * same again.
  */
-#ifndef CALLS_H
-#define CALLS_H
+#ifndef CHANCE_H
+#define CHANCE_H
 
-#include "device.h"
+#include "call.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define PICK(array) ((array)[chance((uint32_t)COUNT(array))])
 
 #ifndef KEYS_MAX
@@ -32,7 +31,6 @@ static struct {
     unsigned strange;               // one tick in so many is; 0: none
     int      mistakes;              // calls that are refused as they are
     int      idle;                  // idle work is done after each call
-    void   (*change)(void);         // what another boot may have, or NULL
     // How far it is.
     unsigned phase, left;
     unsigned cursor;                // the next key to fill the table with
@@ -118,33 +116,43 @@ static inline uint32_t strange_step(void)
     }
 }
 
-/* Time for the next call. */
-static inline void tick_on(void)
+/* Time until the next call. */
+static inline uint32_t some_time(void)
 {
     unsigned kind = chance(16);
     uint64_t end;
 
-    if (play.strange && one_in(play.strange)) {
-        the.now += strange_step();
-    } else if (play.strange && kind < 2) {
+    if (play.strange && one_in(play.strange))
+        return strange_step();
+    if (play.strange && kind < 2) {
         end = next_end();
         if (end != FOR_EVER && end - the.model.clock < TICK_HALF)
-            the.now += (uint32_t)(end - the.model.clock) + chance(3) - 1;
-    } else if (kind < 5) {
-        the.now += chance(5);
+            return (uint32_t)(end - the.model.clock) + chance(3) - 1;
+        return 0;
     }
+    return kind < 5 ? chance(5) : 0;
+}
+
+/* The table is told that so much has passed. */
+static inline void tell_time(uint32_t ms)
+{
+    call c = call_of('H', 0);
+
+    c.ms = ms;
+    call_make(&the, &c);
 }
 
 /* A tick goes back, and up again: that is no time. */
 static inline void sway_tick(void)
 {
     static const uint32_t farthest[] = { TICK_JITTER, TICK_HALF };
-    uint32_t back = PICK(farthest), now = the.now;
+    uint32_t back = PICK(farthest);
 
-    if (the.model.tick != now)
-        device_tick(&the, now);
-    device_tick(&the, now - (one_in(3) ? back : chance(back)));
-    device_tick(&the, now);
+    back = one_in(3) ? back : chance(back);
+    if (the.model.tick != the.now)
+        tell_time(0);
+    tell_time(0u - back);
+    tell_time(back);
 }
 
 /* Time passes, of any length, and the table is told. */
@@ -155,7 +163,7 @@ static inline void wait_some(void)
 
     if (one_in(10))
         sway_tick();
-    device_tick(&the, the.now + chance(PICK(longest)));
+    tell_time(chance(PICK(longest)));
 }
 
 /* ------------------------------------------------------------------- calls */
@@ -209,7 +217,8 @@ static inline uint32_t choose_retention(void)
 static inline uint32_t choose_age(uint32_t retention)
 {
     uint64_t since = the.model.clock - the.model.opened + chance(2);
-    uint64_t reach = the.model.clock - the.model.reach + chance(3) - 1;
+    uint64_t reach = the.model.clock -
+                     the.model.reach[chance(the.scopes)] + chance(3) - 1;
 
     if (!one_in(20))
         return 0;
@@ -223,53 +232,41 @@ static inline uint32_t choose_age(uint32_t retention)
     }
 }
 
-static inline idem_request choose_request(void)
+/* What a begin asks for. */
+static inline void choose_request(call *c)
 {
-    idem_request more;
-
-    memset(&more, 0, sizeof more);
-    more.lease_ms = choose_lease();
-    more.retention_ms = choose_retention();
-    more.age_ms = choose_age(more.retention_ms);
-    if (one_in(3))
-        more.response_size = (uint16_t)chance(the.config.response_max + 1u);
-    return more;
-}
-
-static inline unsigned choose_payload(void)
-{
-    return one_in(30) ? 1 + chance(64) : 0;
+    c->payload = one_in(30) ? 1 + chance(64) : 0;
+    c->lease = choose_lease();
+    c->retention = choose_retention();
+    c->age = choose_age(c->retention);
+    c->reserve = one_in(3) ? chance(the.config.response_max + 1u) : 0;
 }
 
 static inline int begin(unsigned key)
 {
-    idem_request more = choose_request();
-    idem_claim claim;
-    version *v = model_only(&keys[key]);
-    idem_claim before = v ? v->claim : unknown.claim;
+    call c = call_of('B', key);
+    uint64_t token = the.model.token;
     int result;
 
     play.last_key = key;
-    the.buffer_size = one_in(8) ? chance(12) : LEN_MAX;
-    tick_on();
-    result = device_begin(&the, &claim, key, choose_payload(), &more);
+    choose_request(&c);
+    c.buffer = one_in(8) ? chance(12) : LEN_MAX;
+    c.ms = some_time();
+    result = call_make(&the, &c);
     if (result >= IDEM_EXECUTE && result <= IDEM_EXHAUSTED)
         play.answered[result]++;
-    if (claim.token) {
-        device_keep_old(&the, &before);
+    if (the.model.token != token)
         hold(key);
-    }
     return result;
 }
 
-/* The key's current claim in this boot, or NULL. */
-static inline const idem_claim *claimed(unsigned key)
+/* Whether the key's claim of this boot is current. */
+static inline int is_claimed(unsigned key)
 {
     const version *v = model_only(&keys[key]);
 
     play.last_key = key;
-    return v && v->status == IDEM_IN_PROGRESS && v->claim.token ? &v->claim
-                                                                : NULL;
+    return v && v->status == IDEM_IN_PROGRESS && v->claim.token;
 }
 
 /* Short ones more often, if long ones are allowed. */
@@ -281,137 +278,88 @@ static inline uint16_t some_len(uint16_t most)
 }
 
 /* Now and then longer than reserved, or with more state than there may be. */
-static inline idem_outcome choose_outcome(uint16_t reserved)
+static inline void choose_outcome(call *c, uint16_t reserved)
 {
-    idem_outcome how;
-
-    memset(&how, 0, sizeof how);
-    how.response_len = some_len(reserved);
-    how.code = one_in(2) ? 0 : (int32_t)chance_word();
-    how.confirm = one_in(5);
-    how.failed = one_in(4);
-    if (the.config.state_max && one_in(3)) {
-        how.state = "";
-        how.state_len = some_len(the.config.state_max);
-    }
+    c->len = some_len(reserved);
+    c->code = one_in(2) ? 0 : chance_word();
+    c->owed = one_in(5);
+    c->failed = one_in(4);
+    if (the.config.state_max && one_in(3))
+        c->state = some_len(the.config.state_max);
     if (one_in(30) && reserved < LEN_MAX)
-        how.response_len = reserved + 1u;
-    else if (one_in(30) && how.state && the.config.state_max < LEN_MAX)
-        how.state_len = the.config.state_max + 1u;
-    return how;
+        c->len = reserved + 1u;
+    else if (one_in(30) && c->state != NONE && the.config.state_max < LEN_MAX)
+        c->state = the.config.state_max + 1u;
 }
 
 static inline void complete(unsigned key)
 {
-    const idem_claim *current = claimed(key);
-    idem_claim claim;
-    idem_outcome how;
+    call c = call_of('C', key);
 
-    if (!current)
+    if (!is_claimed(key))
         return;
-    claim = *current;
-    how = choose_outcome(keys[key].now.of[0].len);
-    tick_on();
-    device_complete(&the, &claim, key, &how);
+    choose_outcome(&c, keys[key].now.of[0].len);
+    c.ms = some_time();
+    call_make(&the, &c);
 }
 
 /* All of it in one call. */
 static inline void run_whole(unsigned key)
 {
-    idem_request more = choose_request();
-    idem_outcome how = choose_outcome(
-        more.response_size ? more.response_size : the.config.response_max);
+    call c = call_of('U', key);
 
     play.last_key = key;
-    tick_on();
-    device_run(&the, key, choose_payload(), &more, one_in(6) ? NULL : &how,
-               one_in(4) ? chance(200000) : chance(3));
+    choose_request(&c);
+    choose_outcome(&c, c.reserve ? (uint16_t)c.reserve
+                                 : the.config.response_max);
+    c.back = one_in(6);
+    c.takes = one_in(4) ? chance(200000) : chance(3);
+    c.ms = some_time();
+    call_make(&the, &c);
 }
 
-/* A table may be moved while no call is under way. */
-static inline void move(void)
+/* A call of which there is little to say. */
+static inline int simple(char what, uint32_t key)
 {
-    idem_table *from = the.table;
+    call c = call_of(what, key);
 
-    the.table = from == the.tables ? &the.tables[1] : the.tables;
-    *the.table = *from;
-    memset(from, 0x5A, sizeof *from);
+    c.ms = strchr("RNXfjG", what) ? some_time() : 0;
+    if (what == 'N') {
+        c.lease = choose_lease();
+        c.lease += c.lease ? 0 : 1000;
+    }
+    c.n = chance(strchr("jo", what) ? 3 : 20);
+    c.how = chance(12);
+    return call_make(&the, &c);
 }
 
 static inline void release(unsigned key)
 {
-    const idem_claim *current = claimed(key);
-    idem_claim claim;
-
-    if (!current)
-        return;
-    claim = *current;
-    tick_on();
-    device_release(&the, &claim, key);
+    if (is_claimed(key))
+        simple('R', key);
 }
 
 static inline void renew(unsigned key)
 {
-    const idem_claim *current = claimed(key);
-    uint32_t lease = choose_lease();
-    idem_claim claim;
-
-    if (!current)
-        return;
-    claim = *current;
-    tick_on();
-    device_renew(&the, &claim, key, lease ? lease : 1000);
+    if (is_claimed(key))
+        simple('N', key);
 }
 
 /* Claims that are used up are fenced, for ever; so is one that is forged. */
 static inline void try_old(void)
 {
-    idem_claim claim = the.old[chance(OLD_CLAIMS)];
+    unsigned key = any_key();
 
-    tick_on();
-    if (one_in(4)) {
-        const idem_claim *current = claimed(any_key());
-        if (!current)
-            return;
-        claim = *current;
-        switch (chance(3)) {
-        case 0: claim.slot = (claim.slot + 1) % (the.config.capacity + 1);
-                break;
-        case 1: claim.slot = one_in(2) ? UINT32_MAX : the.config.capacity;
-                break;
-        default: claim.token ^= (idem_token)1
-                                << (8 * sizeof claim.token - 1 - chance(8));
-        }
-    }
-    device_try(&the, &claim, chance(3));
-}
-
-static inline void deliver(unsigned key)
-{
-    version *v = model_only(&keys[key]);
-    idem_claim claim;
-
-    if (!v || !version_finished(v) || !v->claim.token)
-        return;
-    claim = v->claim;
-    device_delivered(&the, &claim, key);
-}
-
-static inline void forget(unsigned key)
-{
-    tick_on();
-    device_forget(&the, key);
+    if (one_in(4) && is_claimed(key))
+        simple('j', key);
+    else
+        simple('f', chance(OLD_CLAIMS));
 }
 
 /* One step, or all there is to do. */
 static inline void maintain(int all)
 {
-    int result = IDEM_MORE;
-
-    for (unsigned n = 0; result == IDEM_MORE && (all || !n); n++) {
-        PROMISE(n < 200000);
-        result = device_maintain(&the);
-    }
+    simple(all ? 'M' : 'm', 0);
 }
 
 /* Each attempt is cut short, until none is allowed any more. */
@@ -419,90 +367,57 @@ static inline void wear_out(unsigned key)
 {
     for (unsigned n = 0; n < 256 && !the.medium.off && !the.lost; n++) {
         int result = begin(key);
-        const idem_claim *claim = claimed(key);
-        uint32_t left = claim ? version_left(&the.model, &keys[key].now.of[0])
-                              : IDEM_LEASE_NONE;
+        uint32_t left = is_claimed(key)
+                            ? version_left(&the.model, &keys[key].now.of[0])
+                            : IDEM_LEASE_NONE;
         if ((result != IDEM_EXECUTE && result != IDEM_RECOVER) ||
             left == IDEM_LEASE_NONE)
             return;
-        device_tick(&the, the.now + left);
+        tell_time(left);
     }
 }
 
-/* Calls that are refused, and change nothing. */
-static inline void mistake(void)
+static inline void read_some(unsigned key)
 {
-    idem_table *t = the.table;
-    idem_claim claim = { 1, 0, 0 };
-    idem_reply reply = { 0 };
-    idem_outcome out = { 0 };
-    idem_entry entry = { 0 };
-    idem_request rq = { 0 };
-    size_t len = 1;
-    unsigned kind = chance(20);
-    int result, expected = kind < 2 ? IDEM_E_TOO_LARGE : IDEM_E_ARG;
+    call c = call_of('g', key);
 
-    device_before(&the, 'S', 0);
-    rq.key = rq.payload = "key";
-    rq.key_len = rq.payload_len = 1;
-    switch (kind) {
-    case 0: rq.key_len = the.config.key_max + 1u; break;
-    case 1: rq.scope_len = SIZE_MAX - chance(4); rq.scope = ""; break;
-    case 2: rq.key_len = 0; break;
-    case 3: rq.key = NULL; break;
-    case 4: rq.scope_len = 1; break;
-    case 5: rq.payload = NULL; break;
-    case 6: rq.lease_ms = IDEM_LEASE_MAX + 1; break;
-    case 7: rq.lease_ms = IDEM_LEASE_NONE - 1; break;
-    case 8: rq.retention_ms = IDEM_RETENTION_MAX + 1; break;
-    case 9: out.response_len = 1; break;
-    case 10: out.state_len = 1; break;
-    }
-    switch (kind) {
-    default: result = idem_begin(t, &claim, &reply, &rq, the.now); break;
-    case 9: case 10:
-        result = idem_complete(t, &claim, &out, the.now); break;
-    case 11: result = idem_complete(t, &claim, NULL, the.now); break;
-    case 12:
-        result = idem_renew(t, &claim, IDEM_LEASE_NONE - 1, the.now); break;
-    case 13: result = idem_release(t, NULL, the.now); break;
-    case 14: rq.key_len = 0; result = idem_find(t, &entry, &rq, the.now);
-             break;
-    case 15: rq.key_len = 0; result = idem_forget(t, &rq, the.now); break;
-    case 16: result = idem_response(t, NULL, &len, &claim, 0); break;
-    case 17: result = idem_state(t, NULL, &len); break;
-    case 18: result = idem_begin(t, &claim, &reply, NULL, the.now); break;
-    case 19: result = idem_begin(t, NULL, &reply, &rq, the.now); break;
-    }
-    PROMISE(result == expected);
-    PROMISE(kind >= 9 || !claim.token);
-    device_looked(&the, "mistake", result);
+    c.at = one_in(20) ? AUTO : chance(60);
+    c.most = 1 + chance(100);
+    call_make(&the, &c);
+}
+
+static inline void pass_unseen(void)
+{
+    call c = call_of('E', 0);
+
+    c.n = chance(one_in(5) ? 100000000 : 1000);
+    call_make(&the, &c);
 }
 
 /* ---------------------------------------------------------------- restarts */
 
 static inline void some_looks(unsigned count)
 {
-    for (unsigned i = 0; i < count; i++)
-        device_look(&the, the.model.count <= count ? i % the.model.count
-                                                   : chance(the.model.count));
-    device_look_at_state(&the);
+    for (unsigned i = 0; i < count; i++) {
+        call c = call_of('G', the.model.count <= count
+                                  ? i % the.model.count
+                                  : chance(the.model.count));
+        call_make(&the, &c);
+    }
+    simple('s', 0);
 }
 
 /* Then what was interrupted is asked for again, or not. */
 static inline void restart(void)
 {
+    call c = call_of('P', 0);
     unsigned interrupted = play.last_key;
 
     play.restarts++;
     play.cut += the.medium.off != 0;
-    device_stop(&the);
-    if (play.change && one_in(3))
-        play.change();
-    device_make_memory(&the);
-    the.now = chance_word();
     play.holding = 0;
-    device_start(&the);
+    c.n = chance_word();
+    call_make(&the, &c);
     if (the.lost)
         return;
     some_looks(20);
@@ -510,62 +425,38 @@ static inline void restart(void)
         begin(interrupted);
 }
 
-/* Leaves what a cut interrupts torn in one of the ways there are: of any kind,
-   or most would be front parts. */
-static inline void choose_variant(void *arg, const flash *f,
-                                  const flash_op *op)
-{
-    uint32_t variant = 0, count;
-    int torn;
-
-    (void)arg;
-    if (!f->armed || f->cut_in)
-        return;
-    do {
-        torn = (int)chance(FLASH_TORN_KINDS);
-        count = flash_torn_count(f, op, torn);
-    } while (!count);
-    for (int kind = 0; kind < torn; kind++)
-        variant += flash_torn_count(f, op, kind);
-    the.medium.cut_variant = variant + chance(count);
-    the.sways += torn >= FLASH_SWAY_BOOT && torn <= FLASH_SWAY_APIECE;
-}
-
-static inline void no_more_failures(void)
-{
-    for (int call = 0; call < FLASH_CALLS; call++)
-        flash_fail(&the.medium, call, 0, 0, 0);
-}
-
 /* Whether something is about to go wrong. */
 static inline int is_armed(void)
 {
     int armed = the.medium.armed;
 
-    for (int call = 0; call < FLASH_CALLS; call++)
-        armed |= the.medium.faults[call].how;
+    for (int kind = 0; kind < FLASH_CALLS; kind++)
+        armed |= the.medium.faults[kind].how;
     return armed;
 }
 
 /* Something is about to go wrong, now and then. */
 static inline void arm(void)
 {
-    static const int hows[] = { FLASH_UNDONE, FLASH_DONE, FLASH_HALF };
     static const uint32_t soon[] = { 3, 50, 500 };
-    flash *f = &the.medium;
+    call c;
 
     if (!the.acknowledged || the.harm >= HARM_MAX || is_armed())
         return;
     if (play.fails && one_in(4)) {
-        int call = (int)chance(FLASH_CALLS);
-        the.reads_fail |= call == FLASH_READ;
-        the.fails = the.boot_failed = 1;
+        c = call_of('%', chance(FLASH_CALLS));
+        c.at = chance(PICK(soon));
+        c.how = chance(3);
+        c.forever = one_in(4);
         the.harm++;
-        flash_fail(f, call, chance(PICK(soon)), PICK(hows), one_in(4));
         play.failures++;
     } else if (play.cuts && one_in(2)) {
-        flash_cut(f, chance(PICK(soon)), 0);
+        c = call_of('*', chance(PICK(soon)));
+        c.tear = chance_word();
+    } else {
+        return;
     }
+    call_make(&the, &c);
 }
 
 /* ----------------------------------------------------------------- playing */
@@ -581,27 +472,24 @@ static inline void any_call(void)
 {
     unsigned which = chance(100), key = any_key();
 
-    if (which < 1)       move();
+    if (which < 1)       simple('v', 0);
     else if (which < 26) begin(key);
     else if (which < 30) run_whole(key);
     else if (which < 45) complete(key);
     else if (which < 50) release(key);
     else if (which < 55) renew(key);
-    else if (which < 60) forget(key);
-    else if (which < 67) deliver(key);
-    else if (which < 73) tick_on(), device_look(&the, key);
-    else if (which < 78)
-        device_look_at_response(&the, key, one_in(20) ? SIZE_MAX : chance(60),
-                                1 + chance(100));
-    else if (which < 80) play.mistakes && one_in(2) ? mistake() : try_old();
+    else if (which < 60) simple('X', key);
+    else if (which < 67) simple('d', key);
+    else if (which < 73) simple('G', key);
+    else if (which < 78) read_some(key);
+    else if (which < 80)
+        play.mistakes && one_in(2) ? (void)simple('e', 0) : try_old();
     else if (which < 88) maintain(one_in(4) && affordable(20));
-    else if (which < 91) affordable(100) ? (void)device_sync(&the) : (void)0;
-    else if (which < 93) device_look_at_state(&the);
-    else if (which < 94)
-        affordable(20) ? device_look_at_pending(&the, chance(3)) : (void)0;
-    else if (which < 95) affordable(20) ? device_look_at_all(&the) : (void)0;
-    else if (which < 97)
-        device_elapse(&the, chance(one_in(5) ? 100000000 : 1000));
+    else if (which < 91) affordable(100) ? simple('Y', 0) : 0;
+    else if (which < 93) simple('s', 0);
+    else if (which < 94) affordable(20) ? simple('o', 0) : 0;
+    else if (which < 95) affordable(20) ? simple('a', 0) : 0;
+    else if (which < 97) pass_unseen();
     else if (which < 98) one_in(9) ? wear_out(key) : (void)0;
     else if (affordable(300)) restart();
 }
@@ -636,7 +524,7 @@ static inline void next_phase(void)
     play.left = 1 + chance(the.config.capacity * 2 + 20);
     if (one_in(3))
         wait_some();
-    no_more_failures();
+    simple('w', 0);
     arm();
 }
 
@@ -648,7 +536,7 @@ static inline void play_one(void)
         restart();
         arm();
     } else if (the.model.crowded && the.config.durability == IDEM_BATCH) {
-        device_sync(&the);
+        simple('Y', 0);
         the.model.crowded = 0;
     } else if (!play.left--) {
         next_phase();
@@ -675,4 +563,4 @@ static inline void play_calls(unsigned long count)
     PROMISE(the.medium.off || the.lost || !idem_check(the.table));
 }
 
-#endif /* CALLS_H */
+#endif /* CHANCE_H */

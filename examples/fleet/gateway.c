@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: 0BSD */
+/* cc -I../.. -I/usr/include/postgresql gateway.c fleet.c redis*.c postgres*.c \
+ *    dynamodb*.c -lmosquitto -lhiredis -lpq -lcurl -lcjson -o gateway
+ * ./gateway --id g1 --store redis://localhost &
+ * ./gateway --id g2 --store redis://localhost &
+ *
+ * One of several gateways in front of pumps: the broker gives each command to
+ * one of them (a shared subscription), each command is executed once by all
+ * together.  Commands and answers are those of ../mqtt/pumpd.c, so pour.c there
+ * is the sender; so is what executes a command, but for the total.
+ *
+ * What has to be looked after in a fleet: a gateway that is suspended for
+ * longer than its lease, just before the effect, still has it when it wakes up,
+ * while another has taken over.  Only the pump can refuse that: hand it
+ * claim->token, and let it refuse what is smaller than the largest it has seen
+ * for that key.  Here the lease is longer than any suspension in the test.
+ */
+#define _POSIX_C_SOURCE 200809L
+#define IDEM_IMPLEMENTATION
+#include "fleet.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <mosquitto.h>
+#include <mqtt_protocol.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { RESPONSE_MAX = 48, LEASE_MS = 3000, HOUR_MS = 3600 * 1000 };
+
+static const char help[] =
+    "gateway [options]\n"
+    "one of several that pour what is asked for over MQTT, once\n\n"
+    "  --host H --port P   of the broker (127.0.0.1, 1883)\n"
+    "  --id NAME           of this gateway (gateway)\n"
+    "  --store URL         what all gateways share (redis://127.0.0.1)\n"
+    "  --secret FILE       16 random bytes, the same for all (gateway.secret)\n"
+    "  --log FILE          what was poured (pump.log)\n"
+    "  --ml-ms MS          how long the pump takes for 1 ml (0)\n"
+    "  --no-idem           execute whatever comes, to see what happens\n";
+
+// Reason codes of answers; those of idem.h's results are in its >>replying.
+enum { UNSPECIFIED = 0x80, SPECIFIC = 0x83, QUOTA = 0x97, INVALID = 0x99 };
+
+typedef struct gateway {
+    const char *host, *id, *store, *secret, *log;
+    int      port, ml_ms, no_idem;
+    int      log_fd;
+    fleet    f;
+    idem_config config;
+} gateway;
+
+// One command, taken out of its message.
+typedef struct command {
+    gateway *g;
+    const char *topic, *payload;
+    size_t   payload_len;
+    void    *key;
+    uint16_t key_len;
+    char    *answer_topic;
+} command;
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int number)
+{
+    (void)number;
+    stop = 1;
+}
+
+static void pause_ms(long ms)
+{
+    struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
+
+    nanosleep(&t, NULL);
+}
+
+static void die(const char *what, const char *why)
+{
+    fprintf(stderr, "gateway: %s: %s\n", what, why);
+    exit(1);
+}
+
+/* ----------------------------------------------------------------- the pump */
+
+/* The line that a command leaves in the log; returns its length. */
+static size_t log_line(char *line, size_t size, const command *c, long ml)
+{
+    const unsigned char *key = (const unsigned char *)c->key;
+    int at = snprintf(line, size, "%s ", c->topic);
+
+    for (size_t i = 0; i < c->key_len; i++)
+        at += snprintf(line + at, size - (size_t)at, "%02x", key[i]);
+    return (size_t)(at + snprintf(line + at, size - (size_t)at, " %ld\n", ml));
+}
+
+/* The effect. */
+static void pour(const command *c, long ml)
+{
+    char line[512];
+    size_t len = log_line(line, sizeof line, c, ml);
+
+    pause_ms(ml * c->g->ml_ms);
+    if (write(c->g->log_fd, line, len) != (ssize_t)len ||
+        fdatasync(c->g->log_fd) != 0)
+        die(c->g->log, strerror(errno));    // unknown: another will recover
+}
+
+/* Looks at the world: whether a command had poured before it was cut short. */
+static int has_poured(const command *c, long ml)
+{
+    char line[512], other[512];
+    FILE *f = fopen(c->g->log, "r");
+    int found = 0;
+
+    if (!f)
+        die(c->g->log, strerror(errno));    // blind: pour nothing, say nothing
+    log_line(line, sizeof line, c, ml);
+    while (!found && fgets(other, sizeof other, f))
+        found = strcmp(line, other) == 0;
+    fclose(f);
+    return found;
+}
+
+/* The millilitres of a command, 1 to 1000; 0 if it is none. */
+static long amount(const command *c)
+{
+    char text[8], *end;
+    long ml;
+
+    if (c->payload_len == 0 || c->payload_len >= sizeof text)
+        return 0;
+    memcpy(text, c->payload, c->payload_len);
+    text[c->payload_len] = 0;
+    ml = strtol(text, &end, 10);
+    return *end || ml < 1 || ml > 1000 ? 0 : ml;
+}
+
+/* A handler of idem.h: it does not know that it runs in a fleet. */
+static int execute(void *ctx, idem_outcome *outcome,
+                   const idem_request *request, const idem_claim *claim,
+                   int answer, uint32_t *now_ms)
+{
+    static char response[RESPONSE_MAX];
+    command *c = (command *)ctx;
+    long ml = amount(c);
+
+    (void)request, (void)claim, (void)now_ms;
+    outcome->response = response;
+    if (!ml) {
+        outcome->failed = 1;
+        outcome->code = INVALID;
+        outcome->response_len =
+            (size_t)snprintf(response, sizeof response, "not 1 to 1000 ml");
+        return 0;
+    }
+    if (answer == IDEM_RECOVER && has_poured(c, ml))
+        fprintf(stderr, "gateway: %s: cut short before, it had poured\n",
+                c->topic);
+    else
+        pour(c, ml);
+    outcome->response_len =
+        (size_t)snprintf(response, sizeof response, "poured %ld ml", ml);
+    return 0;
+}
+
+/* ------------------------------------------------------------------ answers */
+
+static int reason_of(int result, const idem_reply *reply)
+{
+    switch (result) {
+    case IDEM_EXECUTE:
+    case IDEM_RECOVER:
+    case IDEM_REPLAY:       return reply->code;         // the outcome's own
+    case IDEM_BUSY:
+    case IDEM_E_FULL:       return QUOTA;
+    case IDEM_MISMATCH:     return INVALID;
+    case IDEM_TOO_OLD:
+    case IDEM_EXHAUSTED:
+    case IDEM_E_ARG:
+    case IDEM_E_TOO_LARGE:  return SPECIFIC;
+    default:                return UNSPECIFIED;
+    }
+}
+
+/* Publishes an answer, with QoS 0: if it gets lost, the sender asks again. */
+static void send_answer(struct mosquitto *m, const command *c, int reason,
+                        uint32_t retry_ms, const void *text, size_t len)
+{
+    mosquitto_property *properties = NULL;
+    char number[12];
+
+    if (!c->answer_topic)
+        return;
+    mosquitto_property_add_binary(&properties, MQTT_PROP_CORRELATION_DATA,
+                                  c->key, c->key_len);
+    snprintf(number, sizeof number, "0x%02x", (unsigned)reason);
+    mosquitto_property_add_string_pair(&properties, MQTT_PROP_USER_PROPERTY,
+                                       "reason", number);
+    snprintf(number, sizeof number, "%lu", (unsigned long)retry_ms);
+    if (retry_ms)
+        mosquitto_property_add_string_pair(&properties,
+                                           MQTT_PROP_USER_PROPERTY,
+                                           "retry-after-ms", number);
+    mosquitto_publish_v5(m, NULL, c->answer_topic, (int)len, text, 0, false,
+                         properties);
+    mosquitto_property_free_all(&properties);
+}
+
+/* Executes a command, unless one of the fleet has, and answers it. */
+static void take_command(struct mosquitto *m, command *c)
+{
+    char response[RESPONSE_MAX];
+    idem_reply reply = { .buffer = response, .buffer_size = sizeof response };
+    idem_request request = {
+        .scope = c->topic, .scope_len = strlen(c->topic),
+        .key = c->key, .key_len = c->key_len,
+        .payload = c->payload, .payload_len = c->payload_len };
+    idem_claim claim;
+    const char *text;
+    int result = fleet_run(&c->g->f, &claim, &reply, &request, execute, c);
+
+    if (result == IDEM_EXECUTE || result == IDEM_RECOVER ||
+        result == IDEM_REPLAY) {
+        send_answer(m, c, reason_of(result, &reply), 0, response,
+                    reply.response_len);
+        return;
+    }
+    text = idem_text(result);
+    if (result < 0)
+        fprintf(stderr, "gateway: %s: %s; %s\n", c->topic, text,
+                c->g->f.reason);
+    // Whether it was done the store will know; the sender asks again.
+    if (result != IDEM_E_STORAGE && result != IDEM_E_FENCED)
+        send_answer(m, c, reason_of(result, &reply), reply.retry_after_ms, text,
+                    strlen(text));
+}
+
+/* What most gateways do: execute whatever comes. */
+static void take_command_blindly(struct mosquitto *m, command *c)
+{
+    long ml = amount(c);
+    char text[RESPONSE_MAX];
+
+    if (ml)
+        pour(c, ml);
+    snprintf(text, sizeof text, "poured %ld ml", ml);
+    send_answer(m, c, ml ? 0 : INVALID, 0, text, strlen(text));
+}
+
+/* --------------------------------------------------------------------- MQTT */
+
+static void on_message(struct mosquitto *m, void *ctx,
+                       const struct mosquitto_message *message,
+                       const mosquitto_property *properties)
+{
+    command c = { .g = (gateway *)ctx, .topic = message->topic,
+                  .payload = (const char *)message->payload,
+                  .payload_len = (size_t)message->payloadlen };
+
+    mosquitto_property_read_binary(properties, MQTT_PROP_CORRELATION_DATA,
+                                   &c.key, &c.key_len, false);
+    mosquitto_property_read_string(properties, MQTT_PROP_RESPONSE_TOPIC,
+                                   &c.answer_topic, false);
+    if (c.g->no_idem)
+        take_command_blindly(m, &c);
+    else
+        take_command(m, &c);
+    free(c.key);
+    free(c.answer_topic);
+}
+
+static void on_connect(struct mosquitto *m, void *ctx, int result, int flags,
+                       const mosquitto_property *properties)
+{
+    (void)ctx, (void)flags, (void)properties;
+    if (result == 0)
+        mosquitto_subscribe_v5(m, NULL, "$share/fleet/pump/+/command", 1, 0,
+                               NULL);
+    else
+        fprintf(stderr, "gateway: the broker refuses: %s\n",
+                mosquitto_reason_string(result));
+}
+
+static void on_subscribe(struct mosquitto *m, void *ctx, int mid, int count,
+                         const int *granted, const mosquitto_property *p)
+{
+    (void)m, (void)ctx, (void)mid, (void)count, (void)granted, (void)p;
+    puts("ready");
+    fflush(stdout);
+}
+
+static void run(gateway *g)
+{
+    struct mosquitto *m;
+    int result;
+
+    mosquitto_lib_init();
+    m = mosquitto_new(g->id, true, g);      // what a killed one had is resent
+    if (!m)
+        die("mosquitto_new", strerror(errno));
+    mosquitto_int_option(m, MOSQ_OPT_PROTOCOL_VERSION, MQTT_PROTOCOL_V5);
+    mosquitto_int_option(m, MOSQ_OPT_TCP_NODELAY, 1);
+    mosquitto_connect_v5_callback_set(m, on_connect);
+    mosquitto_subscribe_v5_callback_set(m, on_subscribe);
+    mosquitto_message_v5_callback_set(m, on_message);
+    result = mosquitto_connect_bind_v5(m, g->host, g->port, 30, NULL, NULL);
+    while (!stop) {
+        if (result != MOSQ_ERR_SUCCESS) {
+            pause_ms(100);
+            result = mosquitto_reconnect(m);
+        }
+        if (result == MOSQ_ERR_SUCCESS)
+            result = mosquitto_loop(m, 100, 1);
+    }
+    mosquitto_disconnect(m);
+    mosquitto_destroy(m);
+    mosquitto_lib_cleanup();
+}
+
+/* ------------------------------------------------------------------ opening */
+
+static void open_fleet(gateway *g)
+{
+    int fd = open(g->secret, O_RDONLY);
+    ssize_t size = sizeof g->config.secret;
+    int result;
+
+    if (fd < 0 || read(fd, g->config.secret, (size_t)size) != size)
+        die(g->secret, "cannot be read, or is shorter than 16 bytes");
+    close(fd);
+    g->config.capacity = 1;             // not looked at
+    g->config.key_max = 160;
+    g->config.response_max = RESPONSE_MAX;
+    g->config.lease_ms = LEASE_MS;
+    g->config.retention_ms = HOUR_MS;
+    g->config.max_attempts = 255;       // each is looked up in the log first
+    result = fleet_open(&g->f, g->store, &g->config);
+    if (result != IDEM_OK)
+        die(idem_text(result), g->f.reason);
+}
+
+/* Where the value of an option goes: text, or else a number. */
+static const char **text_of(gateway *g, const char *name)
+{
+    return !strcmp(name, "--host")     ? &g->host
+           : !strcmp(name, "--id")     ? &g->id
+           : !strcmp(name, "--store")  ? &g->store
+           : !strcmp(name, "--secret") ? &g->secret
+           : !strcmp(name, "--log")    ? &g->log
+                                       : NULL;
+}
+
+static int *number_of(gateway *g, const char *name)
+{
+    return !strcmp(name, "--port")    ? &g->port
+           : !strcmp(name, "--ml-ms") ? &g->ml_ms
+                                      : NULL;
+}
+
+static void parse(gateway *g, char **argv)
+{
+    for (argv++; *argv; argv++) {
+        const char *name = *argv, **text = text_of(g, name);
+        int *number = number_of(g, name);
+        if (!strcmp(name, "--help")) {
+            fputs(help, stdout);
+            exit(0);
+        }
+        if (!strcmp(name, "--no-idem")) {
+            g->no_idem = 1;
+            continue;
+        }
+        if ((!text && !number) || !*++argv)
+            die(name, "what?  see --help");
+        if (text)
+            *text = *argv;
+        else
+            *number = atoi(*argv);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static gateway g = { .host = "127.0.0.1", .id = "gateway",
+                         .store = "redis://127.0.0.1",
+                         .secret = "gateway.secret", .log = "pump.log",
+                         .port = 1883 };
+    struct sigaction action;
+
+    (void)argc;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_signal;
+    parse(&g, argv);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+    signal(SIGPIPE, SIG_IGN);           // hiredis writes to what may be broken
+    g.log_fd = open(g.log, O_WRONLY | O_CREAT | O_APPEND, 0644);
+    if (g.log_fd < 0)
+        die(g.log, strerror(errno));
+    if (!g.no_idem)
+        open_fleet(&g);
+    run(&g);
+    if (!g.no_idem)
+        fleet_close(&g.f);
+    return 0;
+}

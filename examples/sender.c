@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: 0BSD */
+/* cc -D_XOPEN_SOURCE=700 -I.. sender.c serial/protocol.c serial/host.c \
+ *     -o sender && ./sender LINE outbox commands
+ *
+ * The sender's half: has each line of a file executed once by the demo's device
+ * (serial/), over a line that loses, repeats and delays, and however often this
+ * program is killed.
+ *
+ * Its outbox is a table in a file.  A command enters as the outcome of a key,
+ * its number: the response is the bytes to send, `confirm` keeps it until there
+ * is an answer, and the counter is the state.  That is one record, so a number
+ * is used for one command only, and line n is command n for ever.  Whoever is
+ * killed before that record has not taken the command; behind it, sends the
+ * same bytes again.
+ */
+#define _POSIX_C_SOURCE 200809L
+#define IDEM_FILE_STORAGE
+#define IDEM_IMPLEMENTATION
+#include "idem.h"
+#include "reason.h"
+#include "serial/host.h"
+#include "serial/protocol.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char help[] =
+    "sender LINE OUTBOX COMMANDS\n"
+    "has each line of a file executed once\n\n"
+    "  LINE       a terminal, unix:PATH or tcp:HOST:PORT\n"
+    "  OUTBOX     a file, made if there is none\n"
+    "  COMMANDS   lines: \"pour ML\" or \"label TEXT\"\n\n"
+    "prints what became of each; of the last ones once more after a kill\n"
+    "exit status: 0 all done, 1 not all, 2 it could not run\n";
+
+/* At most OPEN commands are under way; the table has room for as many more that
+   are delivered, the oldest of which makes room. */
+enum { OPEN = 4, KEYS = 2 * OPEN, SECTOR = 4096 };
+enum { PAYLOAD_MAX = 32, STATE = PROTOCOL_NUMBER_SIZE };
+enum {
+    SECTORS = IDEM_SECTORS(KEYS, PROTOCOL_NUMBER_SIZE, PAYLOAD_MAX, STATE,
+                           SECTOR, 1)
+};
+
+static const char scope[] = "panel";
+#define ANSWER_MS 60            /* so long an answer may take */
+static const idem_patience patience = {
+    .base_ms = 60, .cap_ms = 1000, .deadline_ms = 12 * 60 * 60 * 1000
+};
+
+static idem_file file;
+static idem_config config = {
+    .capacity = KEYS, .key_max = PROTOCOL_NUMBER_SIZE,
+    .response_max = PAYLOAD_MAX, .state_max = STATE,
+    .secret = { 0xc6, 0x52, 0x1f, 0x98, 0x04, 0xeb, 0x7d, 0x33, /* random, */
+                0x8a, 0x60, 0xf7, 0x2e, 0xb5, 0x49, 0x1c, 0xd1 }, /* yours */
+    .retention_ms = IDEM_RETENTION_MAX,
+    .full = IDEM_EVICT_OLDEST,  /* never what is not delivered */
+    .volatile_claims = 1        /* nothing is sent before it is completed */
+};
+static idem_table table;
+static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(KEYS, PROTOCOL_NUMBER_SIZE,
+                                                PAYLOAD_MAX, STATE, 1) / 4];
+
+/* A command that is not answered yet */
+typedef struct command {
+    idem_claim claim;           /* names it in the outbox */
+    uint8_t    number[PROTOCOL_NUMBER_SIZE];
+    uint8_t    payload[PAYLOAD_MAX];
+    size_t     payload_len;
+    uint32_t   first_ms;        /* when it entered the outbox */
+    uint32_t   times;           /* it was sent since the start */
+    int        listening;       /* 1: for its answer */
+    int        failed;          /* 1: finally, as that says */
+    uint32_t   due;             /* when that is over, or it is sent */
+} command;
+
+static struct {
+    int      line;
+    FILE    *commands;
+    uint8_t  counter[STATE];    /* epoch:4, sequence:4, the last one used */
+    command  open[OPEN];
+    uint32_t open_count;
+    uint32_t random;
+    int      failed;            /* 1: a command was not executed, or may not
+                                   have been */
+} s;
+
+/* ---------------------------------------------------------------------------
+   the outbox
+   ------------------------------------------------------------------------ */
+
+/* Anything that fails here ends the program: what is not in the outbox is not
+   sent, and what is stays there. */
+static void need(int result)
+{
+    if (result >= 0)
+        return;
+    reason_print("outbox", result, &table, &config);
+    exit(2);
+}
+
+/* Adds what idem_pending tells of to the commands under way. */
+static void reopen(const idem_entry *entry, const uint8_t *id, uint32_t now)
+{
+    command *c = &s.open[s.open_count++];
+
+    memset(c, 0, sizeof *c);
+    c->claim = entry->claim;
+    memcpy(c->number, id + entry->scope_len, sizeof c->number);
+    c->payload_len = sizeof c->payload;
+    need(idem_response(&table, c->payload, &c->payload_len, &c->claim, 0));
+    c->first_ms = now - entry->age_ms;
+    c->due = now;
+}
+
+/* The numbers of an outbox without a state begin in an epoch above all that
+   were used before, if the clock was never set back. */
+static void open_outbox(const char *path)
+{
+    uint8_t id[PROTOCOL_NUMBER_SIZE];
+    idem_entry entry = { .id = id, .id_size = sizeof id };
+    uint32_t now = host_millis();
+    size_t len = sizeof s.counter;
+    int result = idem_file_open(&file, path, SECTOR, SECTORS);
+
+    if (result != IDEM_OK) {
+        reason_print_file(path, result, &file);
+        exit(2);
+    }
+    config.storage = &file.storage;
+    need(idem_open(&table, &config, memory, sizeof memory, now));
+    if (table.stats.lost) {
+        fprintf(stderr, "%s: damaged: a number might be used again.  Look at "
+                "what was done, then begin a new one\n", path);
+        exit(2);
+    }
+    need(idem_state(&table, s.counter, &len));
+    if (len == 0)
+        protocol_put32(s.counter, (uint32_t)time(NULL));
+    while (idem_pending(&table, &entry, now) == IDEM_OK)
+        reopen(&entry, id, now);
+}
+
+/* Takes a command: with the next number, durable when it returns. */
+static void put(const uint8_t *payload, size_t len, uint32_t now)
+{
+    command *c = &s.open[s.open_count++];
+    idem_request request = { .key = c->number, .key_len = sizeof c->number,
+                             .payload = payload, .payload_len = len };
+    idem_outcome outcome = { .response = payload, .response_len = len,
+                             .state = s.counter, .state_len = sizeof s.counter,
+                             .confirm = 1 };
+    idem_reply reply = { .buffer = NULL };
+
+    memset(c, 0, sizeof *c);
+    protocol_put32(s.counter + 4, protocol_get32(s.counter + 4) + 1);
+    memcpy(c->number, s.counter, sizeof c->number);
+    memcpy(c->payload, payload, len);
+    c->payload_len = len;
+    c->first_ms = c->due = now;
+    need(idem_begin(&table, &c->claim, &reply, &request, now));
+    need(idem_complete(&table, &c->claim, &outcome, now));
+}
+
+/* ---------------------------------------------------------------------------
+   commands and answers
+   ------------------------------------------------------------------------ */
+
+/* "pour 250" or "label green tea" as the device's payload; 0: neither */
+static size_t parse(uint8_t *payload, const char *text)
+{
+    size_t len = strlen(text);
+
+    if (strncmp(text, "pour ", 5) == 0) {
+        payload[0] = 'p';
+        protocol_put16(payload + 1, (uint16_t)host_number(text + 5, 65535));
+        return 3;
+    }
+    if (strncmp(text, "label ", 6) != 0 || len - 5 > PAYLOAD_MAX)
+        return 0;
+    payload[0] = 'l';
+    memcpy(payload + 1, text + 6, len - 6);
+    return len - 5;
+}
+
+/* The next line, without its end; 0 if there is none. */
+static int next_line(char *text, size_t size)
+{
+    if (!fgets(text, (int)size, s.commands))
+        return 0;
+    text[strcspn(text, "\n")] = 0;
+    return 1;
+}
+
+/* Takes as many commands as may be under way. */
+static void take_commands(uint32_t now)
+{
+    uint8_t payload[PAYLOAD_MAX];
+    char text[80];
+
+    while (s.open_count < OPEN && next_line(text, sizeof text)) {
+        size_t len = parse(payload, text);
+
+        if (!len) {
+            fprintf(stderr, "no command: %s\n", text);
+            exit(2);
+        }
+        put(payload, len, now);
+    }
+}
+
+/* Goes to the line behind the last that was taken. */
+static void open_commands(const char *path)
+{
+    uint32_t taken = protocol_get32(s.counter + 4);
+    char text[80];
+
+    s.commands = fopen(path, "r");
+    if (!s.commands)
+        host_die(path);
+    while (taken > 0 && next_line(text, sizeof text))
+        taken--;
+}
+
+static void send_command(command *c, uint32_t now)
+{
+    uint8_t frame[PROTOCOL_FRAME_MAX];
+    protocol_message m = {
+        .kind = PROTOCOL_NUMBERED, .result = 0, .scope_len = sizeof scope - 1,
+        .key_len = sizeof c->number, .payload_len = (uint8_t)c->payload_len,
+        .scope = (const uint8_t *)scope, .key = c->number,
+        .payload = c->payload
+    };
+
+    host_write(s.line, frame, protocol_encode(frame, &m));
+    c->times++;
+    c->listening = 1;
+    c->due = now + ANSWER_MS;
+}
+
+/* It ended: said, and then no longer owed.  Killed between the two, it is sent
+   once more, and answered the same. */
+static void close_command(command *c, const char *how)
+{
+    printf("%u: %s\n", (unsigned)protocol_get32(c->number + 4), how);
+    fflush(stdout);
+    need(idem_delivered(&table, &c->claim));
+    s.failed |= c->failed;
+    *c = s.open[--s.open_count];
+}
+
+/* After an answer, or silence */
+static void decide(command *c, int answer, uint32_t retry_after_ms,
+                   uint32_t now)
+{
+    idem_sent sent = { .times = c->times, .elapsed_ms = now - c->first_ms,
+                       .retry_after_ms = retry_after_ms,
+                       .random = host_random(&s.random, UINT32_MAX) };
+    uint32_t delay;
+
+    c->listening = 0;
+    switch (idem_retry(&delay, &patience, &sent, answer)) {
+    case IDEM_AGAIN:
+        c->due = now + delay;
+        break;
+    case IDEM_DONE:
+        close_command(c, c->failed ? "failed" : "done");
+        break;
+    case IDEM_REFUSED:
+        c->failed = 1;
+        close_command(c, idem_text(answer));
+        break;
+    default:
+        c->failed = 1;
+        close_command(c, "given up; perhaps done, perhaps not");
+    }
+}
+
+/* What a message says, as a result of idem.h */
+static int read_answer(const protocol_message *m, uint32_t *retry_after_ms)
+{
+    if (m->result == PROTOCOL_DONE || m->result == PROTOCOL_FAILED)
+        return IDEM_OK;
+    if (m->result == PROTOCOL_WAIT && m->payload_len == 2) {
+        *retry_after_ms = protocol_get16(m->payload);
+        return IDEM_BUSY;
+    }
+    if (m->result == PROTOCOL_REFUSED && m->payload_len == 1)
+        return (int8_t)m->payload[0];
+    return IDEM_SILENCE;
+}
+
+static void take_answer(const protocol_message *m, uint32_t now)
+{
+    uint32_t i, retry_after_ms = 0;
+    int answer = read_answer(m, &retry_after_ms);
+
+    if (m->kind != PROTOCOL_ANSWER || m->key_len != PROTOCOL_NUMBER_SIZE)
+        return;
+    for (i = 0; i < s.open_count; i++)
+        if (memcmp(s.open[i].number, m->key, PROTOCOL_NUMBER_SIZE) == 0) {
+            s.open[i].failed = m->result == PROTOCOL_FAILED;
+            decide(&s.open[i], answer, retry_after_ms, now);
+            return;
+        }
+}
+
+/* ---------------------------------------------------------------------------
+   running
+   ------------------------------------------------------------------------ */
+
+/* Does what is due; returns for how long there is nothing to do. */
+static int act(uint32_t now)
+{
+    int32_t wait = 1000;
+    uint32_t i;
+
+    // From the last on: one that is closed is replaced by the last.
+    for (i = s.open_count; i-- > 0;) {
+        command *c = &s.open[i];
+
+        if ((int32_t)(now - c->due) < 0)
+            continue;
+        if (c->listening)
+            decide(c, IDEM_SILENCE, 0, now);
+        else
+            send_command(c, now);
+    }
+    take_commands(now);
+    for (i = 0; i < s.open_count; i++)
+        if ((int32_t)(s.open[i].due - now) < wait)
+            wait = (int32_t)(s.open[i].due - now);
+    return wait;
+}
+
+static void run(void)
+{
+    static protocol_decoder decoder;
+    protocol_message m;
+    uint8_t bytes[256];
+    int wait, i, len;
+
+    for (;;) {
+        wait = act(host_millis());
+        if (s.open_count == 0)
+            return;
+        len = host_read(s.line, bytes, sizeof bytes, wait);
+        if (len < 0)
+            host_die("the line is gone");
+        for (i = 0; i < len; i++)
+            if (protocol_decode(&decoder, &m, bytes[i]))
+                take_answer(&m, host_millis());
+        (void)idem_maintain(&table, host_millis());
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 4)
+        return host_help(argc, argv, help);
+    s.line = host_open_line(argv[1]);
+    if (s.line < 0)
+        return 2;
+    s.random = (uint32_t)time(NULL) ^ (uint32_t)getpid();
+    open_outbox(argv[2]);
+    open_commands(argv[3]);
+    run();
+    return s.failed;
+}

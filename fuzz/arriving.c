@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: 0BSD */
+/*
+ * Texts in which keys arrive.  Whatever a text is, it is read as another, slow
+ * reading has it, which knows only what the contract says; a key written as a
+ * text, in any case and with whatever escapes that takes, comes back; and
+ * nothing but the key is touched.
+ */
+#define IDEM_STATIC
+#define IDEM_IMPLEMENTATION
+#include "idem.h"
+
+#include "harness.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+
+enum { UUID, ULID, HTTP, HEX, KINDS };
+enum { LONGEST = 600, UNTOUCHED = 0xA5 };
+
+/* A text and what it is to be read as */
+typedef struct example {
+    unsigned kind;
+    int nil_too;
+    size_t room;
+    size_t text_len;
+    char text[LONGEST];
+    int result;
+    size_t len;                     /* that is told */
+    uint8_t key[LONGEST];
+} example;
+
+/* ---------------------------------------------------------------------------
+   the slow readings
+   ------------------------------------------------------------------------ */
+
+/* So many hexadecimal digits of a text that ends with 0, as bytes, and what
+   stands behind them; 0 if there are others. */
+static int slow_digits(example *e, const char **text, size_t count, char behind)
+{
+    char pair[3] = "";
+
+    for (; count > 0; count -= 2, *text += 2) {
+        memcpy(pair, *text, 2);
+        if (!isxdigit((unsigned char)pair[0]) ||
+            !isxdigit((unsigned char)pair[1]))
+            return 0;
+        e->key[e->len++] = (uint8_t)strtoul(pair, NULL, 16);
+    }
+    return *(*text)++ == behind;
+}
+
+static int slow_uuid(example *e)
+{
+    static const uint8_t nil[16];
+    const char *text = e->text;
+
+    if (strlen(text) != 36 || !slow_digits(e, &text, 8, '-') ||
+        !slow_digits(e, &text, 4, '-') || !slow_digits(e, &text, 4, '-') ||
+        !slow_digits(e, &text, 4, '-') || !slow_digits(e, &text, 12, 0))
+        return IDEM_E_ARG;
+    return memcmp(e->key, nil, 16) || e->nil_too ? IDEM_OK : IDEM_E_ARG;
+}
+
+/* The key times 32 and a digit; what goes over. */
+static unsigned slow_shift(uint8_t key[16], unsigned digit)
+{
+    int i;
+
+    for (i = 15; i >= 0; i--) {
+        unsigned more = key[i] * 32u + digit;
+
+        key[i] = (uint8_t)more;
+        digit = more / 256;
+    }
+    return digit;
+}
+
+static int slow_ulid(example *e)
+{
+    static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
+    unsigned over = 0;
+    size_t i;
+
+    if (strlen(e->text) != 26)
+        return IDEM_E_ARG;
+    for (i = 0; i < 26; i++) {
+        const char *digit = strchr(digits, tolower((unsigned char)e->text[i]));
+
+        if (!digit)
+            return IDEM_E_ARG;
+        over |= slow_shift(e->key, (unsigned)(digit - digits));
+    }
+    return over ? IDEM_E_TOO_LARGE : IDEM_OK;
+}
+
+/* As RFC 9651 parses an item (4.2) that is a string (4.2.5), step by step. */
+static int slow_http(example *e)
+{
+    const char *p = e->text;
+
+    while (*p == ' ')
+        p++;
+    if (*p++ != '"')
+        return IDEM_E_ARG;
+    while (*p != '"') {
+        if (*p == '\\' && *++p != '"' && *p != '\\')
+            return IDEM_E_ARG;
+        if (*p < 0x20 || *p > 0x7E)
+            return IDEM_E_ARG;
+        e->key[e->len++] = (uint8_t)*p++;
+    }
+    p++;
+    while (*p == ' ')
+        p++;
+    if (*p || e->len == 0)
+        return IDEM_E_ARG;
+    return e->len > 255 ? IDEM_E_TOO_LARGE : IDEM_OK;
+}
+
+static int slow_hex(example *e)
+{
+    const char *text = e->text;
+
+    if (e->text_len == 0 || e->text_len % 2 ||
+        !slow_digits(e, &text, e->text_len, 0))
+        return IDEM_E_ARG;
+    return IDEM_OK;
+}
+
+/* What is to come of the text.  It has a 0 behind it; one inside it is refused
+   by all readings, as no text may have one. */
+static void read_slowly(example *e)
+{
+    static int (*const slow[KINDS])(example *) = {
+        slow_uuid, slow_ulid, slow_http, slow_hex
+    };
+
+    e->len = 0;
+    memset(e->key, 0, sizeof e->key);
+    e->result = IDEM_E_ARG;
+    if (strlen(e->text) == e->text_len)
+        e->result = slow[e->kind](e);
+    if (e->kind < HTTP)
+        return;
+    if (e->result == IDEM_OK && e->len > e->room)
+        e->result = IDEM_E_TOO_LARGE;
+    if (e->result == IDEM_E_ARG)
+        e->len = 0;
+}
+
+/* ---------------------------------------------------------------------------
+   the library's
+   ------------------------------------------------------------------------ */
+
+static int read_key(const example *e, uint8_t *key, size_t *len)
+{
+    switch (e->kind) {
+    case UUID: return idem_key_uuid(key, e->text, e->text_len, e->nil_too);
+    case ULID: return idem_key_ulid(key, e->text, e->text_len);
+    case HTTP: return idem_key_http(key, len, e->text, e->text_len);
+    default:   return idem_key_hex(key, len, e->text, e->text_len);
+    }
+}
+
+/* Reads a text for which `e` has what is to come of it. */
+static void check(const example *e)
+{
+    uint8_t key[LONGEST];
+    size_t at = 0, len = e->room, told = e->kind < HTTP ? e->room : e->len;
+    example place = *e;
+
+    memset(key, UNTOUCHED, sizeof key);
+    trace("kind %u, room %zu: %.*s\n", e->kind, e->room, (int)e->text_len,
+          e->text);
+    PROMISE(read_key(e, key, &len) == e->result);
+    PROMISE(len == told);
+    if (e->result == IDEM_OK) {
+        at = e->kind < HTTP ? 16 : e->len;
+        PROMISE(!memcmp(key, e->key, at));
+    }
+    for (len = at; len < sizeof key; len++)
+        PROMISE(key[len] == UNTOUCHED);
+    len = e->room;
+    PROMISE(read_key(&place, (uint8_t *)place.text, &len) == e->result);
+    PROMISE(!memcmp(place.text, e->result == IDEM_OK ? (const char *)e->key
+                                                     : e->text, at));
+    PROMISE(!memcmp(place.text + at, e->text + at, sizeof e->text - at));
+}
+
+/* ---------------------------------------------------------------------------
+   keys as texts
+   ------------------------------------------------------------------------ */
+
+static void put(example *e, int c, int upper)
+{
+    e->text[e->text_len++] = (char)(upper ? toupper(c) : c);
+}
+
+/* The digits of the key in this base, at so many bits each, the last ones. */
+static void put_digits(example *e, input *in, size_t count, unsigned bits)
+{
+    static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
+    size_t i;
+
+    for (i = 0; i < count; i++) {
+        unsigned value = 0, bit;
+
+        for (bit = 0; bit < bits; bit++) {
+            size_t from_end = (count - i) * bits - 1 - bit;
+
+            value *= 2;
+            if (from_end / 8 < e->len)
+                value |= e->key[e->len - 1 - from_end / 8] >> from_end % 8 & 1;
+        }
+        put(e, digits[value], input_byte(in) & 1);
+    }
+}
+
+static void write_uuid(example *e, input *in)
+{
+    char *text = e->text;
+
+    put_digits(e, in, 32, 4);
+    memmove(text + 9, text + 8, 24);
+    memmove(text + 14, text + 13, 20);
+    memmove(text + 19, text + 18, 16);
+    memmove(text + 24, text + 23, 12);
+    text[8] = text[13] = text[18] = text[23] = '-';
+    e->text_len = 36;
+}
+
+static void write_string(example *e, input *in)
+{
+    unsigned spaces = input_below(in, 4);
+    size_t i;
+
+    for (i = 0; i < spaces; i++)
+        put(e, ' ', 0);
+    put(e, '"', 0);
+    for (i = 0; i < e->len; i++) {
+        e->key[i] = (uint8_t)(' ' + e->key[i] % ('~' - ' ' + 1));
+        if (e->key[i] == '"' || e->key[i] == '\\')
+            put(e, '\\', 0);
+        put(e, e->key[i], 0);
+    }
+    put(e, '"', 0);
+    for (i = 0; i < spaces; i++)
+        put(e, ' ', 0);
+}
+
+/* A key that the input has, as a text of its kind: it comes back. */
+static void write_key(example *e, input *in)
+{
+    e->len = e->kind < HTTP ? 16 : 1u + input_byte(in) % 255u;
+    input_bytes(in, e->key, e->len);
+    switch (e->kind) {
+    case UUID: e->nil_too = 1; write_uuid(e, in); break;
+    case ULID: put_digits(e, in, 26, 5); break;
+    case HTTP: write_string(e, in); break;
+    default:   put_digits(e, in, 2 * e->len, 4);
+    }
+    e->room = e->len;
+    e->result = IDEM_OK;
+    check(e);
+}
+
+static void run(input *in)
+{
+    example e;
+    unsigned how = input_byte(in);
+
+    memset(&e, 0, sizeof e);
+    e.kind = how % KINDS;
+    e.nil_too = how / KINDS % 2;
+    if (how & 0x80) {
+        write_key(&e, in);
+        return;
+    }
+    e.room = 2u * input_byte(in);
+    e.text_len = input_bytes(in, e.text, LONGEST - 1);
+    read_slowly(&e);
+    check(&e);
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: 0BSD */
+/* examples/sender.c at one end of the demo's bad line, the demo's device at the
+   other, both killed (kill -9) all the time.  What the device did then: each
+   line of the file once, whoever was killed at which moment.
+       sender_test [SEED [KILLS]]      goes on until the sender was killed KILLS
+                                       times, file by file (60) */
+#define main demo_main
+#include "examples/serial/demo.c"
+#undef main
+#include "examples/serial/flash_file.h"
+
+enum { LINES = 40, LATEST_KILL_MS = 160, EARLIEST_MS = 8, LATEST_CALL = 16 };
+
+#define STRACE "/usr/bin/strace"
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* The device's effects, as the file asks for them */
+static struct {
+    uint32_t pours, ml, labels;
+    uint32_t ml_of[LINES + 1];      /* by line, 0: a label */
+} asked;
+
+static struct {
+    uint32_t seed;
+    char     bin[PATH_SIZE / 2];
+    char     outbox[PATH_SIZE + 16], commands[PATH_SIZE + 16];
+    uint32_t starts;                /* of the sender; and its kills: */
+    uint32_t kills, at_calls, early;
+    int      at_call;               /* 1: strace kills */
+    uint32_t frames;                /* it had sent when it was started */
+    uint32_t kill_at;
+    int      kill_waits;            /* 1: for its first frame */
+} test;
+
+static void not_so(const char *what, uint32_t is, uint32_t should_be)
+{
+    fprintf(stderr, "sender: %s: %u, not %u; seed %u\n", what, (unsigned)is,
+            (unsigned)should_be, (unsigned)options.seed);
+    exit(1);
+}
+
+static void same(const char *what, uint32_t is, uint32_t should_be)
+{
+    if (is != should_be)
+        not_so(what, is, should_be);
+}
+
+static void write_commands(void)
+{
+    FILE *file = fopen(test.commands, "w");
+    uint32_t n;
+
+    if (!file)
+        host_die(test.commands);
+    memset(&asked, 0, sizeof asked);
+    for (n = 1; n <= LINES; n++) {
+        if (host_random(&test.seed, 3) > 0) {
+            asked.ml_of[n] = 1 + host_random(&test.seed, 500);
+            asked.pours++;
+            asked.ml += asked.ml_of[n];
+            fprintf(file, "pour %u\n", (unsigned)asked.ml_of[n]);
+        } else {
+            asked.labels++;
+            fprintf(file, "label table %u\n", (unsigned)n);
+        }
+    }
+    if (fclose(file) != 0)
+        host_die(test.commands);
+}
+
+/* ---------------------------------------------------------------------------
+   the sender
+   ------------------------------------------------------------------------ */
+
+/* Plans the next kill at a time: mostly some time after the sender has first
+   sent something, so that there is progress; now and then while it starts. */
+static void plan_sender_kill(void)
+{
+    test.kill_waits = host_random(&test.seed, 4) > 0;
+    test.kill_at = test.kill_waits ? host_random(&test.seed, LATEST_KILL_MS)
+        : host_millis() + host_random(&test.seed, EARLIEST_MS);
+}
+
+/* Words that make strace start the sender, and kill it instead of its n-th
+   write to outbox, disk or line, whichever is drawn. */
+static void draw_call(char *traced, char *fault, size_t size)
+{
+    static const char *const calls[] = { "pwrite64", "fdatasync", "write" };
+    const char *call = calls[host_random(&test.seed, COUNT(calls))];
+
+    snprintf(traced, size, "trace=%s", call);
+    snprintf(fault, size, "inject=%s:signal=SIGKILL:when=%u", call,
+             (unsigned)(1 + host_random(&test.seed, LATEST_CALL)));
+}
+
+/* Every other time it is strace that kills, if there is one. */
+static void start_sender(run *r)
+{
+    char program[PATH_SIZE + 16], traced[64], fault[64];
+    const char *arguments[] = {
+        STRACE, "-I", "2", "-qq", "-o", "/dev/null", "-e", traced, "-e", fault,
+        program, r->to_controller.name, test.outbox, test.commands, NULL
+    };
+    int said = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+    snprintf(program, sizeof program, "%s/sender", test.bin);
+    draw_call(traced, fault, sizeof fault);
+    test.at_call = test.starts++ % 2 && access(STRACE, X_OK) == 0;
+    r->controller = start(test.at_call ? arguments : arguments + 10, said);
+    close(said);
+    test.frames = r->down.frames;
+    plan_sender_kill();
+}
+
+static void was_killed(run *r)
+{
+    test.kills++;
+    test.at_calls += (uint32_t)test.at_call;
+    test.early += r->down.frames == test.frames;
+    start_sender(r);
+}
+
+static void look_after_sender(run *r)
+{
+    uint32_t now = host_millis();
+    pid_t ended = waitpid(r->controller, &r->status, WNOHANG);
+
+    if (ended == r->controller && test.at_call && WIFSIGNALED(r->status) &&
+        WTERMSIG(r->status) == SIGKILL) {
+        was_killed(r);
+        return;
+    }
+    r->over = ended == r->controller;
+    if (test.kill_waits && r->down.frames != test.frames) {
+        test.kill_waits = 0;
+        test.kill_at += now;
+    }
+    if (r->over || test.at_call || test.kill_waits ||
+        (int32_t)(now - test.kill_at) < 0)
+        return;
+    kill(r->controller, SIGKILL);
+    if (waitpid(r->controller, NULL, 0) != r->controller)
+        host_die("sender");
+    was_killed(r);
+}
+
+/* ---------------------------------------------------------------------------
+   what the device did
+   ------------------------------------------------------------------------ */
+
+/* Lines of the file, each once; the printer's own line ends with VOID. */
+static void check_labels(const run *r)
+{
+    char path[PATH_SIZE + 16], text[128];
+    unsigned epoch = 0, first = 0, sequence, table;
+    uint32_t seen[LINES + 1] = { 0 }, labels = 0, n;
+    FILE *file;
+
+    snprintf(path, sizeof path, "%s/labels", r->dir);
+    file = fopen(path, "r");
+    while (file && fgets(text, sizeof text, file)) {
+        if (strstr(text, " VOID\n"))
+            continue;
+        labels++;
+        same("parts of a label", (uint32_t)sscanf(
+                 text, "panel %u.%u table %u", &epoch, &sequence, &table), 3);
+        same("a label's number", sequence, table);
+        same("its epoch", epoch, first ? first : epoch);
+        first = epoch;
+        if (table == 0 || table > LINES || asked.ml_of[table])
+            not_so("a label of line", table, 0);
+        seen[table]++;
+    }
+    if (file)
+        fclose(file);
+    for (n = 1; n <= LINES; n++)
+        same("labels of a line", seen[n], !asked.ml_of[n]);
+    same("labels", labels, asked.labels);
+}
+
+static uint32_t no_millis(void *ctx)
+{
+    (void)ctx;
+    return 0;
+}
+
+/* The meter counts the pours, and each was another one's. */
+static void check_pours(const run *r)
+{
+    static const device_port port = { NULL, NULL, no_millis, NULL, NULL, NULL };
+    static uint32_t memory[DEVICE_MEMORY_SIZE(FLASH_GRANULE) / 4];
+    static device d;
+    static flash_file flash;
+    char path[PATH_SIZE + 16];
+    uint8_t meter[DEVICE_STATE_MAX] = { 0 }, response[DEVICE_RESPONSE_MAX];
+    uint8_t seen[LINES + 1] = { 0 };
+    uint32_t ordinal, finished = 0;
+    size_t len = sizeof meter;
+    idem_entry entry;
+
+    snprintf(path, sizeof path, "%s/flash", r->dir);
+    if (flash_file_open(&flash, path) < 0 ||
+        device_start(&d, &port, &flash.storage, memory, sizeof memory) < 0)
+        host_die(path);
+    (void)idem_state(&d.table, meter, &len);
+    same("pours", protocol_get32(meter), asked.pours);
+    same("ml", protocol_get32(meter + 4), asked.ml);
+    memset(&entry, 0, sizeof entry);
+    while (idem_next(&d.table, &entry, 0) == IDEM_OK) {
+        same("status", (uint32_t)entry.status, IDEM_COMPLETED);
+        finished++;
+        len = sizeof response;
+        same("response", (uint32_t)idem_response(&d.table, response, &len,
+                                                 &entry.claim, 0), IDEM_OK);
+        if (len != DEVICE_RESPONSE_MAX)
+            continue;
+        ordinal = protocol_get32(response);
+        if (ordinal == 0 || ordinal > asked.pours || seen[ordinal]++)
+            not_so("a pour's ordinal", ordinal, 0);
+    }
+    same("outcomes", finished, LINES);
+    close(flash.fd);
+}
+
+/* ---------------------------------------------------------------------------
+   a file of commands
+   ------------------------------------------------------------------------ */
+
+static void one_file(run *r)
+{
+    uint32_t until;
+
+    prepare(r, 0);
+    remove_old(r->dir);
+    r->progress = -1;                           // the sender tells none
+    write_commands();
+    unlink(test.outbox);
+    start_device(r);
+    start_sender(r);
+    while (!r->over) {
+        r->shown_ms = host_millis();            // no bar
+        step(r);
+        look_after_sender(r);
+    }
+    // What is under way on the line may still arrive.
+    for (until = host_millis() + 2 * LINE_LATE_MS;
+         (int32_t)(until - host_millis()) > 0;) {
+        r->shown_ms = host_millis();
+        step(r);
+    }
+    kill_device(r);
+    close_end(&r->to_controller);
+    close_end(&r->to_device);
+    if (!WIFEXITED(r->status))
+        not_so("ended by a signal", (uint32_t)r->status, 0);
+    same("exit status", (uint32_t)WEXITSTATUS(r->status), 0);
+    check_labels(r);
+    check_pours(r);
+}
+
+int main(int argc, char **argv)
+{
+    static const line_rates bad = { 15, 10, 15, 5 };
+    static char program[PATH_SIZE + 16];
+    static run r;
+    const char *slash = strrchr(argv[0], '/');
+    uint32_t kills = argc > 2 ? host_number(argv[2], 100000) : 60;
+    uint32_t files, device_kills = 0;
+
+    options.seed = argc > 1 ? host_number(argv[1], 1000000) : 1;
+    options.count = LINES;
+    options.kill_ms = 120;
+    options.early_ms = 6;
+    options.rates = bad;
+    snprintf(test.bin, sizeof test.bin, "%.*s", slash ? (int)(slash - argv[0])
+             : 1, slash ? argv[0] : ".");
+    snprintf(program, sizeof program, "%s/serial/device", test.bin);
+    options.device = program;
+    snprintf(options.bin, sizeof options.bin, "%s/sending", test.bin);
+    if (mkdir(options.bin, 0700) < 0 && errno != EEXIST)
+        host_die(options.bin);
+    snprintf(test.outbox, sizeof test.outbox, "%s/outbox", options.bin);
+    snprintf(test.commands, sizeof test.commands, "%s/commands", options.bin);
+    for (files = 0; test.kills < kills; files++, options.seed++) {
+        test.seed = options.seed;
+        one_file(&r);
+        device_kills += r.kills;
+    }
+    printf("sender: %u commands, each executed once; the sender was killed %u "
+           "times,\n%u of them in front of a write, %u before it had sent "
+           "anything; the device %u\n",
+           (unsigned)(files * LINES), (unsigned)test.kills,
+           (unsigned)test.at_calls, (unsigned)test.early,
+           (unsigned)device_kills);
+    return 0;
+}

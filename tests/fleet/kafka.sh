@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: 0BSD
+# Records of a topic, each executed once: by a consumer that is killed before
+# each of its writes in turn (to the store, to the log, to Kafka); and by a
+# group of which one is killed again and again.
+
+build fleet/consumer $F/consumer.c $STORES -lrdkafka $LIBS
+build fleet/broker $here/broker.c -lrdkafka
+need redis
+[ -s "$work/secret" ] || head -c 16 /dev/urandom >"$work/secret"
+
+# start_kafka NAME PARTITIONS RECORDS
+start_kafka() {
+    kafka_name=$1 records=$3
+    "$B/fleet/broker" "$2" "$3" >"$work/$1.kafka" 2>>"$work/broker.log" &
+    kafka=$!
+    children="$children $kafka"
+    wait_for test -s "$work/$1.kafka"
+}
+
+stop_kafka() {
+    signal=KILL
+    end "$kafka"
+}
+
+# consume [BEFORE IT]...: a consumer, until nothing comes any more
+consume() {
+    "$@" "$B/fleet/consumer" --brokers "$(cat "$work/$kafka_name.kafka")" \
+        --store "$redis_url#$kafka_name" --secret "$work/secret" \
+        --log "$work/$kafka_name.executed" --lease-ms 300 $options \
+        2>>"$work/$kafka_name.log"
+}
+
+# The same beside this; its number is in $started.
+start_consumer() {
+    "$B/fleet/consumer" --brokers "$(cat "$work/$kafka_name.kafka")" \
+        --store "$redis_url#$kafka_name" --secret "$work/secret" \
+        --log "$work/$kafka_name.executed" --lease-ms 300 $options \
+        2>>"$work/$kafka_name.log" &
+    started=$!
+    children="$children $started"
+}
+
+# Fails unless the log has each record once.
+audit_records() {
+    cut -d ' ' -f 3 "$work/$kafka_name.executed" | sort >"$work/executed"
+    i=0
+    while [ $i -lt "$records" ]; do
+        i=$((i + 1))
+        echo c$i
+    done | sort | diff - "$work/executed" || fail "$kafka_name: see above"
+    passed=$((passed + records))
+}
+
+# kill_at NUMBER CALLS [OPTION OF STRACE]: it must die of that
+kill_at() {
+    { consume strace ${3:-} -qq -o /dev/null -e trace="$2" \
+        -e inject="$2:signal=SIGKILL:when=$1"; } 2>/dev/null &&
+        fail "it came to its end, without call $1 of $2"
+    kills=$((kills + 1))
+}
+
+# Killed before write number 1, 2, 3 ... of its main thread, and of the thread
+# that speaks with the broker
+at_each_write() {
+    start_kafka "at_each_write" 1 $(($1 * $1))
+    options='--partition 0 --idle-ms 1000'
+    kills=0
+    n=0
+    while [ $n -lt "$1" ]; do
+        n=$((n + 1))
+        kill_at $n write,fdatasync
+        kill_at $n sendmsg -f           # the threads of librdkafka
+    done
+    consume || fail "the last consumer"
+    audit_records
+    stop_kafka
+    done=$(grep -c 'it was done' "$work/$kafka_name.log")
+    not_done=$(grep -c 'it was not done' "$work/$kafka_name.log")
+    [ "$done" -gt 0 ] && [ "$not_done" -gt 0 ] ||
+        fail "at each write: nothing was cut short; a blunt test"
+    echo "at each write: $records records, each executed once; $kills kills," \
+        "$done with a record done and not recorded, $not_done before"
+}
+
+all_is_done() {
+    [ "$(wc -l <"$work/$kafka_name.executed")" -ge "$records" ]
+}
+
+# Two consumers of a group; the older one is killed again and again, and a new
+# one started
+in_a_group() {
+    start_kafka in_a_group 4 $(($1 * 2500))
+    options='--session-ms 1000'
+    start_consumer
+    older=$started
+    kills=0
+    while [ $kills -lt "$1" ]; do
+        start_consumer
+        younger=$started
+        sleep "2.$((kills * 3 % 7))"
+        ! all_is_done ||
+            fail "in a group: all was done before kill $kills; a blunt test"
+        signal=KILL; end "$older"
+        older=$younger
+        kills=$((kills + 1))
+    done
+    wait_for all_is_done
+    signal=TERM; end "$younger"
+    audit_records
+    stop_kafka
+    echo "in a group: $records records, each executed once; $kills kills"
+}
+
+if [ "${SHORT:-}" = 1 ]; then
+    at_each_write 18
+    in_a_group 3
+else
+    at_each_write 40
+    in_a_group 6
+fi

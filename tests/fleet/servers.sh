@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: 0BSD
+# To be sourced: starts the stores of a fleet in $work, a folder that is removed
+# with them whatever happens, on sockets in it or ports that were free.
+# Needs $B with proxy.
+
+PATH=$PATH:/usr/sbin:$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -n 1)
+work=$(mktemp -d)
+chmod 711 "$work"
+redis= postgres= dynalite= broker= children=
+
+# Ends what was started here, by its number, and waits for it.
+end() {
+    for pid in "$@"; do
+        kill -"$signal" "$pid" 2>/dev/null
+    done
+    for pid in "$@"; do
+        wait "$pid" 2>/dev/null
+    done
+}
+
+clean_up() {
+    trap - EXIT
+    kill -CONT $children ${postgres:+$postgres $(ps -o pid= --ppid $postgres)} \
+        2>/dev/null             # what is suspended hears nothing
+    signal=TERM
+    end $children               # they may have children of their own
+    signal=KILL
+    end $redis $dynalite $broker
+    signal=INT
+    end $postgres               # its children end with it
+    rm -rf "$work"
+}
+trap clean_up EXIT
+trap 'exit 1' HUP INT TERM
+
+fail() {
+    echo "fleet: $*" >&2
+    for log in "$work"/*.log; do
+        [ ! -s "$log" ] || { echo "--- ${log##*/}"; tail -n 15 "$log"; } >&2
+    done
+    exit 1
+}
+
+# Runs the rest of the arguments until they succeed, for up to a minute.
+wait_for() {
+    tries=600
+    until "$@" >/dev/null 2>&1; do
+        tries=$((tries - 1))
+        [ $tries -gt 0 ] || fail "in vain: $*"
+        sleep 0.1
+    done
+}
+
+# need SERVER...: those that are not running yet are started
+need() {
+    for server in "$@"; do
+        eval "[ -n \"\$$server\" ]" || start_$server
+    done
+}
+
+start_redis() {
+    mkdir -p "$work/redis"
+    redis-server --port 0 --unixsocket "$work/redis.sock" --dir "$work/redis" \
+        --appendonly yes --appendfsync always --save '' "$@" \
+        >>"$work/redis.log" 2>&1 &
+    redis=$!
+    wait_for redis-cli -s "$work/redis.sock" ping
+    redis_url=redis://$work/redis.sock
+}
+
+# PostgreSQL does not run as root.
+as_postgres=
+[ "$(id -u)" != 0 ] ||
+    as_postgres='setpriv --reuid=postgres --regid=postgres --init-groups'
+
+make_postgres() {
+    mkdir "$work/postgres"
+    [ -z "$as_postgres" ] || chown postgres "$work/postgres"
+    (cd "$work/postgres" && $as_postgres initdb -N -A trust -U fleet \
+        -D "$work/postgres/data" >"$work/initdb.log" 2>&1) || fail initdb
+    rm "$work/initdb.log"
+}
+
+start_postgres() {
+    [ -d "$work/postgres" ] || make_postgres
+    (cd "$work/postgres" && exec $as_postgres postgres \
+        -D "$work/postgres/data" -k "$work/postgres" -c listen_addresses= \
+        -c max_connections=200) >>"$work/postgres.log" 2>&1 &
+    postgres=$!
+    wait_for psql -h "$work/postgres" -U fleet -c 'SELECT 1' postgres
+    postgres_url="postgres:///postgres?user=fleet&host=$work/postgres"
+}
+
+# dynalite comes from npm, once, into $B.
+modules=$B/fleet/npm
+get_dynalite() {
+    [ -x "$modules/node_modules/.bin/dynalite" ] ||
+        npm install --silent --no-audit --no-fund --prefix "$modules" \
+            dynalite@4.0.0 >"$work/npm.log" 2>&1 || fail "npm install dynalite"
+}
+
+start_dynalite() {
+    get_dynalite
+    : "${dynalite_port:=$("$B/proxy")}"
+    node "$modules/node_modules/dynalite/cli.js" --host 127.0.0.1 \
+        --port "$dynalite_port" --path "$work/dynalite" --createTableMs 0 \
+        >>"$work/dynalite.log" 2>&1 &
+    dynalite=$!
+    wait_for grep -q listening "$work/dynalite.log"
+    dynamodb_url=dynamodb://127.0.0.1:$dynalite_port
+    export AWS_ACCESS_KEY_ID=fleet AWS_SECRET_ACCESS_KEY=fleet
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: 0BSD */
+/* The same calls on whatever keeps the promises: idem.h in RAM or in a file, or
+ * a fleet.  What idem.h is told as a tick is really waited for in a fleet. */
+#ifndef SUBJECT_H
+#define SUBJECT_H
+
+#define _POSIX_C_SOURCE 200809L
+#define IDEM_FILE_STORAGE
+#include "fleet.h"
+
+typedef enum kind { RAM, JOURNAL, REDIS, POSTGRES, DYNAMODB, KINDS } kind;
+
+typedef struct subject {
+    kind     kind;
+    const char *place;          /* path of the file, or URL */
+    idem_config config;
+    fleet    f;
+    idem_table table;
+    idem_file file;
+    void    *memory;
+    uint32_t now;
+} subject;
+
+/* Opens what `place` names: "ram", "file:PATH" or a URL. */
+int  subject_open(subject *s, const char *place, const idem_config *config);
+void subject_close(subject *s);
+int  subject_is_fleet(const subject *s);
+
+/* Lets `ms` pass, and what more it takes to be sure of it. */
+void subject_wait(subject *s, uint32_t ms);
+
+int subject_begin(subject *s, idem_claim *claim, idem_reply *reply,
+                  const idem_request *request);
+int subject_complete(subject *s, const idem_claim *claim,
+                     const idem_outcome *outcome);
+int subject_release(subject *s, const idem_claim *claim);
+int subject_renew(subject *s, const idem_claim *claim, uint32_t lease_ms);
+int subject_run(subject *s, idem_claim *claim, idem_reply *reply,
+                const idem_request *request, idem_handler *handler, void *ctx);
+int subject_find(subject *s, idem_entry *entry, const idem_request *request);
+int subject_pending(subject *s, idem_entry *entry);
+int subject_delivered(subject *s, const idem_claim *claim);
+
+#endif

@@ -1,0 +1,659 @@
+/* SPDX-License-Identifier: 0BSD */
+/*
+ * A call on a device (device.h): as a struct, as a word that can be read, and
+ * made.  What wants calls by chance (chance.h), out of a fuzzer's bytes
+ * (bytes.h) or out of a line fills in the same struct; what judges them is one
+ * model.  With tracing each call is told as the word that makes it again.
+ *
+ * A line is words; a word is a letter, a key (a to z, or a number), and what
+ * else is to be said of it:
+ *
+ *     "Ba Ca,len=3 P Ba,payload=1,ms=500"
+ *
+ *     Ba      begin: payload lease retention age reserve buffer
+ *     Ca      complete: len code state failed owed echo; what is left out is
+ *             another with each outcome.  `state` alone is some
+ *     Ua      both in one call: all of these, takes; or back
+ *     ca      complete with the claim before the last: fenced
+ *     Ra Na Xa    release; renew: lease; forget
+ *     Da da   delivered: by what is pending, or by the claim if that is known
+ *     Wa Fa Za Sa Oa Qa Ia    begin with another payload; complete as failed,
+ *             with no response, with state, owed, with both, with what the
+ *             storage has of the claim that was granted last
+ *     Aa      whatever it takes to have a finished, then duplicates of it
+ *     Ga ga   look at a; read its response: at most
+ *     s o a ? look at the state; at what is owed, delivering each n-th; at all
+ *             keys; at all that can be looked at
+ *     M m Y   idle work until there is no more; one step of it; sync
+ *     t L T E no time passes beside ms; a lease; a retention; a lease, or n,
+ *             is told by idem_elapse
+ *     H P     the table is told the time; a restart between two calls: n
+ *     K9 J9   nine times: claim and give back or complete and forget the last
+ *             key; the same, each time after a restart
+ *     ! fn ja all claims that are used up are fenced; the n-th is; a's claim,
+ *             forged, is: how
+ *     e v     a mistake of the caller, the n-th; the table is moved
+ *     *n %n w the power goes in the n-th operation from now: tear; the callback
+ *             n fails: at how forever; none fails any more
+ *
+ * Before each word `ms` pass, in a line 1.  Behind a colon is what it must
+ * answer: "Ba:execute Ca:ok Ba:replay".
+ */
+#ifndef CALL_H
+#define CALL_H
+
+#include "device.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+// Of a field: as the call is the n-th; or there is none.
+#define AUTO UINT32_MAX
+#define NONE (UINT32_MAX - 1)
+
+typedef struct call {
+    char     what;
+    uint32_t key, ms;
+    uint32_t payload, lease, retention, age, reserve, buffer;
+    uint32_t len, code, state, failed, owed, echo, takes, back;
+    uint32_t n, at, most, how, forever, tear;
+    uint32_t answer;            // that it must have: its place in `told`, or
+                                // NONE
+} call;
+
+/* -------------------------------------------------------------- >>words */
+
+static const struct {
+    const char *name;
+    size_t      at;
+    uint32_t    otherwise;      // if it is not there; but ms is 1 in a line
+    uint32_t    alone;          // without a value
+} fields[] = {
+    { "ms", offsetof(call, ms), 0, 0 },
+    { "payload", offsetof(call, payload), 0, 1 },
+    { "lease", offsetof(call, lease), 0, IDEM_LEASE_NONE },
+    { "retention", offsetof(call, retention), 0, IDEM_RETENTION_MAX },
+    { "age", offsetof(call, age), 0, 1 },
+    { "reserve", offsetof(call, reserve), 0, 1 },
+    { "buffer", offsetof(call, buffer), LEN_MAX, 0 },
+    { "len", offsetof(call, len), AUTO, 0 },
+    { "code", offsetof(call, code), AUTO, 0 },
+    { "state", offsetof(call, state), NONE, AUTO },
+    { "failed", offsetof(call, failed), 0, 1 },
+    { "owed", offsetof(call, owed), 0, 1 },
+    { "echo", offsetof(call, echo), 0, 1 },
+    { "takes", offsetof(call, takes), 0, 1 },
+    { "back", offsetof(call, back), 0, 1 },
+    { "n", offsetof(call, n), 0, 1 },
+    { "at", offsetof(call, at), 0, 0 },
+    { "most", offsetof(call, most), 100, 0 },
+    { "how", offsetof(call, how), 0, 0 },
+    { "forever", offsetof(call, forever), 0, 1 },
+    { "tear", offsetof(call, tear), 0, 0 },
+};
+
+static inline uint32_t *call_field(call *c, size_t field)
+{
+    return (uint32_t *)(void *)((char *)c + fields[field].at);
+}
+
+static const struct { const char *name; int answer; } told[] = {
+    { "ok", IDEM_OK }, { "execute", IDEM_EXECUTE }, { "recover", IDEM_RECOVER },
+    { "replay", IDEM_REPLAY }, { "busy", IDEM_BUSY },
+    { "mismatch", IDEM_MISMATCH }, { "exhausted", IDEM_EXHAUSTED },
+    { "old", IDEM_TOO_OLD }, { "full", IDEM_E_FULL },
+    { "fenced", IDEM_E_FENCED }, { "none", IDEM_E_NOT_FOUND },
+    { "large", IDEM_E_TOO_LARGE }, { "more", IDEM_MORE },
+};
+
+/* A call of which nothing is said beside its kind and key. */
+static inline call call_of(char what, uint32_t key)
+{
+    call c;
+
+    c.what = what;
+    c.key = key;
+    c.answer = NONE;
+    for (size_t i = 0; i < COUNT(fields); i++)
+        *call_field(&c, i) = fields[i].otherwise;
+    return c;
+}
+
+/* What the short letters stand for. */
+static inline call call_of_letter(char letter)
+{
+    call c = call_of(letter, 0);
+
+    if (letter && strchr("FZSOQI", letter))
+        c.what = 'C';
+    switch (letter) {
+    case 'W': c.what = 'B'; c.payload = 1; break;
+    case 'F': c.failed = 1; break;
+    case 'Z': c.len = 0; break;
+    case 'O': c.owed = 1; break;
+    case 'Q': c.owed = 1; c.state = AUTO; break;
+    case 'S': c.state = AUTO; break;
+    case 'I': c.echo = 1; break;
+    case 'E': c.n = AUTO; break;
+    }
+    c.ms = 1;
+    return c;
+}
+
+/* A word that cannot be read, of whoever wrote it. */
+static inline void call_unreadable(const char *at)
+{
+    fprintf(stderr, "no call: %s\n", at);
+    exit(2);
+}
+
+/* Reads ",name=7" or ",name"; returns what is behind it. */
+static inline const char *call_read_field(call *c, const char *at)
+{
+    size_t len = strcspn(++at, "=,: ");
+
+    for (size_t i = 0; i < COUNT(fields); i++) {
+        char *end;
+        if (strlen(fields[i].name) != len || strncmp(at, fields[i].name, len))
+            continue;
+        if (at[len] != '=') {
+            *call_field(c, i) = fields[i].alone;
+            return at + len;
+        }
+        *call_field(c, i) = (uint32_t)strtoul(at + len + 1, &end, 10);
+        return end;
+    }
+    call_unreadable(at);
+    return at;
+}
+
+/* Reads ":fenced"; returns what is behind it. */
+static inline const char *call_read_answer(call *c, const char *at)
+{
+    size_t len = strcspn(++at, " ");
+
+    for (uint32_t i = 0; i < COUNT(told); i++)
+        if (strlen(told[i].name) == len && !strncmp(at, told[i].name, len))
+            c->answer = i;
+    if (c->answer == NONE)
+        call_unreadable(at);
+    return at + len;
+}
+
+/* Reads the next word of a line; what 0: there is none. */
+static inline call call_read(const char **line)
+{
+    const char *at = *line + strspn(*line, " ");
+    call c = call_of_letter(*at);
+    char *end;
+
+    at += *at != 0;
+    if (*at >= 'a' && *at <= 'z') {
+        c.key = (uint32_t)(*at++ - 'a');
+    } else if (*at >= '0' && *at <= '9') {
+        c.key = (uint32_t)strtoul(at, &end, 10);
+        at = end;
+    }
+    while (*at == ',')
+        at = call_read_field(&c, at);
+    if (*at == ':')
+        at = call_read_answer(&c, at);
+    if (*at && *at != ' ')
+        call_unreadable(at);
+    *line = at;
+    return c;
+}
+
+/* Tells a call as it would be read. */
+static inline void call_trace(const call *c)
+{
+    call said = *c, read = call_of(c->what, 0);
+    int is_letter = c->key < 26 && !strchr("KJf*%", c->what);
+
+    read.ms = 1;
+    trace(is_letter ? "%c%c" : "%c%u", c->what,
+          is_letter ? 'a' + c->key : c->key);
+    for (size_t i = 0; i < COUNT(fields); i++) {
+        uint32_t value = *call_field(&said, i);
+        if (value == *call_field(&read, i))
+            continue;
+        trace(value == fields[i].alone ? ",%s" : ",%s=%u", fields[i].name,
+              value);
+    }
+    trace("\n");
+}
+
+/* Sets what a configuration has, told by the words that a line begins with;
+   returns the rest of the line:
+
+       batch volatile evict ram    (in RAM alone)
+       capacity=3 attempts=3 senders=2 quota=2 response=4
+       numbers=4    the keys are numbers of a sender, so many of an epoch
+       beside=4     every second is, another scope has the rest, and the last */
+static inline const char *call_modes(device *d, const char *line)
+{
+    static const char *const names[] = { "batch", "volatile", "evict", "ram",
+                                         "capacity=", "attempts=", "quota=",
+                                         "response=", "senders=", "numbers=",
+                                         "beside=" };
+    idem_config *c = &d->config;
+    size_t mode = 0;
+
+    while (mode < COUNT(names)) {
+        uint32_t value;
+        line += strspn(line, " ");
+        for (mode = 0; mode < COUNT(names); mode++)
+            if (!strncmp(line, names[mode], strlen(names[mode])))
+                break;
+        if (mode == COUNT(names))
+            break;
+        line += strlen(names[mode]);
+        value = (uint32_t)strtoul(line, NULL, 10);
+        line += mode < 4 ? 0 : strspn(line, "0123456789");
+        switch (mode) {
+        case 0: c->durability = IDEM_BATCH; break;
+        case 1: c->volatile_claims = 1; break;
+        case 2: c->full = IDEM_EVICT_OLDEST; break;
+        case 3: c->storage = NULL; break;
+        case 4: c->capacity = value; break;
+        case 5: c->max_attempts = (uint8_t)value; break;
+        case 6: c->quota = value; break;
+        case 7: c->response_max = (uint16_t)value; break;
+        case 8: c->senders = (uint8_t)value; break;
+        default:
+            d->scopes = mode == 9 ? 1 : 2;
+            d->first_numbers = 1;
+            d->per_epoch = value;
+            c->senders = 2;
+            c->key_max = (uint16_t)(7 + d->scopes);
+        }
+    }
+    return line;
+}
+
+/* ------------------------------------------------------- >>making  of calls */
+
+/* What a request has beside key and payload. */
+static inline idem_request call_request(const call *c)
+{
+    idem_request more;
+
+    memset(&more, 0, sizeof more);
+    more.lease_ms = c->lease;
+    more.retention_ms = c->retention;
+    more.age_ms = c->age;
+    more.response_size = (uint16_t)c->reserve;
+    return more;
+}
+
+static inline int call_begin(device *d, const call *c)
+{
+    idem_request more = call_request(c);
+    idem_claim claim;
+    uint32_t failed = 0;
+    int result;
+
+    d->buffer_size = c->buffer;
+    // Where doubt cannot be seen a program may fail: the next sector is next.
+    do {
+        d->now += failed > 0;
+        result = device_begin(d, &claim, c->key, c->payload, &more);
+    } while (result == IDEM_E_STORAGE && d->blank && !d->medium.off &&
+             !d->model.faulty && ++failed < d->medium.sector_count);
+    return result;
+}
+
+/* The bytes that the storage has of the claim that was granted last. */
+static inline const uint8_t *call_echo(const device *d)
+{
+    const flash *f = &d->medium;
+    uint64_t sequence = d->model.token / f->sector_size;
+
+    return f->bytes + sequence % f->sector_count * f->sector_size +
+           d->model.token % f->sector_size;
+}
+
+/* The outcome that a call tells of: another with each number. */
+static inline idem_outcome call_outcome(const device *d, const call *c)
+{
+    uint16_t response = d->config.response_max, state = d->config.state_max;
+    uint32_t nth = d->number + 1;
+    idem_outcome how;
+
+    memset(&how, 0, sizeof how);
+    how.response_len = c->len == AUTO ? 1 + nth % (response < 4 ? response : 4)
+                                      : c->len;
+    how.code = (int32_t)(c->code == AUTO ? nth * 65537 : c->code);
+    how.failed = c->failed != 0;
+    how.confirm = c->owed != 0;
+    if (c->echo) {
+        how.response = call_echo(d);
+        how.response_len = response;
+    }
+    if (c->state != NONE && state) {
+        how.state = "";
+        how.state_len = c->state == AUTO ? 1 + nth % state : c->state;
+    }
+    return how;
+}
+
+static inline int call_complete(device *d, const call *c,
+                                const idem_claim *claims)
+{
+    idem_outcome how = call_outcome(d, c);
+
+    return device_complete(d, &claims[c->key], c->key, &how);
+}
+
+static inline void call_run(device *d, const call *c)
+{
+    idem_outcome how = call_outcome(d, c);
+    idem_request more = call_request(c);
+
+    device_run(d, c->key, c->payload, &more, c->back ? NULL : &how, c->takes);
+}
+
+/* Confirms the delivery of the key's outcome, if it is owed. */
+static inline int call_delivered(device *d, unsigned key)
+{
+    uint8_t id[ID_MAX];
+    idem_entry entry;
+    int result;
+
+    memset(&entry, 0, sizeof entry);
+    entry.id = id;
+    entry.id_size = sizeof id;
+    do {
+        device_before(d, 'L', key);
+        result = idem_pending(d->table, &entry, d->now);
+        device_looked(d, "pending", result);
+    } while (result == IDEM_OK && device_named(d, &entry) != key);
+    return result == IDEM_OK ? device_delivered(d, &entry.claim, key) : result;
+}
+
+/* .. if its claim is known. */
+static inline int call_deliver(device *d, unsigned key)
+{
+    version *v = model_only(&d->model.keys[key]);
+    idem_claim claim;
+
+    if (!v || !version_finished(v) || !v->claim.token)
+        return IDEM_E_NOT_FOUND;
+    claim = v->claim;
+    return device_delivered(d, &claim, key);
+}
+
+/* All that can be seen is as the model has it; looking changes nothing. */
+static inline void call_look(device *d)
+{
+    for (unsigned key = 0; key < d->model.count; key++) {
+        device_look(d, key);
+        device_look_at_response(d, key, 0, d->config.response_max);
+    }
+    device_look_at_all(d);
+    device_look_at_pending(d, 0);
+    device_look_at_state(d);
+}
+
+/* Only a sync makes durable. */
+static inline void call_sync_batch(device *d)
+{
+    if (d->config.durability == IDEM_BATCH && !d->medium.off)
+        device_sync(d);
+}
+
+/* Brings a key to its end, as an application would: execute after the sync,
+   answer after the sync; then a duplicate costs nothing. */
+static inline void call_achieve(device *d, unsigned key)
+{
+    call b = call_of('B', key), c = call_of('C', key);
+    int result = call_begin(d, &b);
+
+    call_sync_batch(d);
+    if (d->medium.off)
+        return;
+    if (result == IDEM_EXECUTE || result == IDEM_RECOVER) {
+        d->now++;
+        call_complete(d, &c, d->held);
+        call_sync_batch(d);
+        result = IDEM_REPLAY;
+    }
+    if (result != IDEM_REPLAY || d->medium.off)
+        return;
+    d->now++;
+    PROMISE(call_begin(d, &b) == IDEM_REPLAY);
+    PROMISE(!d->progs && !d->erases);
+}
+
+/* Idle work until there is none. */
+static inline void call_rest(device *d)
+{
+    for (unsigned steps = 0; device_maintain(d) == IDEM_MORE; steps++)
+        PROMISE(steps < 200000);
+}
+
+/* Another boot, perhaps with another configuration; the tick may begin
+   anywhere. */
+static inline void call_restart(device *d, uint32_t tick)
+{
+    device_stop(d);
+    if (d->change)
+        d->change();
+    device_make_memory(d);
+    d->now = d->medium.boots * 7919u + tick;
+    device_start(d);
+}
+
+/* Turns the journal over with records that nobody needs; or, with restarts,
+   with heads. */
+static inline void call_churn(device *d, unsigned times, int restarts)
+{
+    call b = call_of('B', d->model.count - 1), c = b;
+
+    for (unsigned i = 0; i < times && !d->medium.off; i++) {
+        int result, granted;
+        if (restarts)
+            call_restart(d, 0);
+        if (d->lost)
+            return;
+        d->now++;
+        result = call_begin(d, &b);
+        granted = result == IDEM_EXECUTE || result == IDEM_RECOVER;
+        if (d->medium.off || (!granted && result != IDEM_REPLAY))
+            return;
+        d->now++;
+        if (granted && i % 2 == 0) {
+            device_release(d, &d->held[b.key], b.key);
+            continue;
+        }
+        if (granted)
+            call_complete(d, &c, d->held);
+        if (!d->medium.off)
+            device_forget(d, b.key);
+    }
+}
+
+/* Claims that are used up are fenced, for ever. */
+static inline void call_fenced(device *d, unsigned n, unsigned how)
+{
+    if (d->old[n % OLD_CLAIMS].token)
+        device_try(d, &d->old[n % OLD_CLAIMS], how);
+}
+
+static inline void call_all_fenced(device *d)
+{
+    for (unsigned i = 0; i < 3 * OLD_CLAIMS; i++)
+        call_fenced(d, i / 3, i);
+}
+
+/* So is one that is forged. */
+static inline void call_forged(device *d, const call *c)
+{
+    idem_claim claim = d->held[c->key];
+
+    switch (c->how % 4) {
+    case 0: claim.slot = (claim.slot + 1) % (d->config.capacity + 1); break;
+    case 1: claim.slot = UINT32_MAX; break;
+    case 2: claim.slot = d->config.capacity; break;
+    default:
+        claim.token ^= (idem_token)1 << (8 * sizeof claim.token - 1 - c->n % 8);
+    }
+    device_try(d, &claim, c->how / 4);
+}
+
+/* Calls that are refused, and change nothing. */
+static inline void call_mistake(device *d, unsigned kind)
+{
+    idem_table *t = d->table;
+    idem_claim claim = { 1, 0, 0 };
+    idem_reply reply = { 0 };
+    idem_outcome out = { 0 };
+    idem_entry entry = { 0 };
+    idem_request rq = { 0 };
+    void *volatile nowhere = NULL;      // which the compiler does not know
+    size_t len = 1;
+    int expected = kind < 2 || kind == 20 ? IDEM_E_TOO_LARGE : IDEM_E_ARG;
+    int result;
+
+    device_before(d, 'S', 0);
+    rq.key = rq.payload = "key";
+    rq.key_len = rq.payload_len = 1;
+    switch (kind) {
+    case 0: rq.key_len = d->config.key_max + 1u; break;
+    case 1: rq.scope_len = SIZE_MAX - 3; rq.scope = ""; break;
+    case 2: rq.key_len = 0; break;
+    case 3: rq.key = NULL; break;
+    case 4: rq.scope_len = 1; break;
+    case 5: rq.payload = NULL; break;
+    case 6: rq.lease_ms = IDEM_LEASE_MAX + 1; break;
+    case 7: rq.lease_ms = IDEM_LEASE_NONE - 1; break;
+    case 8: rq.retention_ms = IDEM_RETENTION_MAX + 1; break;
+    case 9: out.response_len = 1; break;
+    case 10: out.state_len = 1; break;
+    case 20: rq.response_size = d->config.response_max + 1u; break;
+    }
+    switch (kind) {
+    default: result = idem_begin(t, &claim, &reply, &rq, d->now); break;
+    case 9: case 10:
+        result = idem_complete(t, &claim, &out, d->now); break;
+    case 11: result = idem_complete(t, &claim, NULL, d->now); break;
+    case 12:
+        result = idem_renew(t, &claim, IDEM_LEASE_NONE - 1, d->now); break;
+    case 13: result = idem_release(t, NULL, d->now); break;
+    case 14: rq.key_len = 0; result = idem_find(t, &entry, &rq, d->now);
+             break;
+    case 15: rq.key_len = 0; result = idem_forget(t, &rq, d->now); break;
+    case 16: result = idem_response(t, nowhere, &len, &claim, 0); break;
+    case 17: result = idem_state(t, nowhere, &len); break;
+    case 18: result = idem_begin(t, &claim, &reply, NULL, d->now); break;
+    case 19: result = idem_begin(t, NULL, &reply, &rq, d->now); break;
+    }
+    PROMISE(result == expected);
+    PROMISE((kind >= 9 && kind != 20) || !claim.token);
+    device_looked(d, "mistake", result);
+}
+
+/* A table may be moved while no call is under way. */
+static inline void call_move(device *d)
+{
+    idem_table *from = d->table;
+
+    d->table = from == d->tables ? &d->tables[1] : d->tables;
+    *d->table = *from;
+    memset(from, 0x5A, sizeof *from);
+}
+
+/* Something is about to go wrong: a cut. */
+static inline void call_arm_cut(device *d, const call *c)
+{
+    d->tear = c->tear;
+    flash_cut(&d->medium, c->key, 0);
+}
+
+/* .. or a callback fails, once or from then on. */
+static inline void call_arm_failure(device *d, const call *c)
+{
+    static const int hows[] = { FLASH_UNDONE, FLASH_DONE, FLASH_HALF };
+
+    d->fails = d->boot_failed = 1;
+    d->reads_fail |= c->key == FLASH_READ;
+    flash_fail(&d->medium, (int)c->key, c->at, hows[c->how % 3],
+               c->forever != 0);
+}
+
+static inline void call_works(device *d)
+{
+    for (int callback = 0; callback < FLASH_CALLS; callback++)
+        flash_fail(&d->medium, callback, 0, 0, 0);
+}
+
+/* What a table is asked or told; its answer. */
+static inline int call_table(device *d, const call *c)
+{
+    switch (c->what) {
+    case 'B': return call_begin(d, c);
+    case 'C': return call_complete(d, c, d->held);
+    case 'c': return call_complete(d, c, d->before);
+    case 'R': return device_release(d, &d->held[c->key], c->key);
+    case 'N':
+        return device_renew(d, &d->held[c->key], c->key,
+                            c->lease ? c->lease : 2 * d->config.lease_ms);
+    case 'X': return device_forget(d, c->key);
+    case 'D': return call_delivered(d, c->key);
+    case 'd': return call_deliver(d, c->key);
+    case 'G': return device_look(d, c->key);
+    case 'm': return device_maintain(d);
+    case 'Y': return device_sync(d);
+    default:  call_unreadable(&c->what); return 0;
+    }
+}
+
+/* Makes a call; what it answered, if there is but one answer. */
+static inline int call_make(device *d, const call *c)
+{
+    int result = IDEM_OK;
+
+    if (*tracing())
+        call_trace(c);
+    d->now += c->ms;
+    switch (c->what) {
+    case 'U': call_run(d, c); break;
+    case 'A': call_achieve(d, c->key); break;
+    case 'g': device_look_at_response(d, c->key, c->at, c->most); break;
+    case 's': device_look_at_state(d); break;
+    case 'o': device_look_at_pending(d, c->n); break;
+    case 'a': device_look_at_all(d); break;
+    case '?': call_look(d); break;
+    case 'M': call_rest(d); break;
+    case 't': break;
+    case 'L': d->now += d->config.lease_ms; break;
+    case 'T': d->now += d->config.retention_ms; break;
+    case 'E': device_elapse(d, c->n == AUTO ? d->config.lease_ms : c->n); break;
+    case 'H': device_tick(d, d->now); break;
+    case 'P': call_restart(d, c->n); break;
+    case 'K': case 'J': call_churn(d, c->key, c->what == 'J'); break;
+    case '!': call_all_fenced(d); break;
+    case 'f': call_fenced(d, c->key, c->how); break;
+    case 'j': call_forged(d, c); break;
+    case 'e': call_mistake(d, c->n); break;
+    case 'v': call_move(d); break;
+    case '*': call_arm_cut(d, c); break;
+    case '%': call_arm_failure(d, c); break;
+    case 'w': call_works(d); break;
+    default: result = call_table(d, c); break;
+    }
+    PROMISE(c->answer == NONE || d->medium.off ||
+            result == told[c->answer].answer);
+    return result;
+}
+
+/* Makes the calls of a line, until the power goes. */
+static inline void call_line(device *d, const char *line)
+{
+    for (call c = call_read(&line); c.what && !d->lost; c = call_read(&line)) {
+        call_make(d, &c);
+        if (d->medium.off)
+            return;
+    }
+}
+
+#endif /* CALL_H */

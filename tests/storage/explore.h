@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: 0BSD */
+/*
+ * Exploration: a workload is run once; each of its storage operations is cut in
+ * copies of the machine, torn in every variant that flash.h knows.  Each copy
+ * recovers, must look as the model says, goes on with one of the epilogues, and
+ * the operations of that are cut in copies again, and so on.  A path is which
+ * operation was cut and which variant it was left in, then which of the
+ * recovery's.
+ *
+ * Who includes this says in `run` how far it goes, and defines broken(), which
+ * jumps to the end of the active path, and workloads (workloads.h).
+ */
+#ifndef EXPLORE_H
+#define EXPLORE_H
+
+#include "../model/call.h"
+
+#include "workloads.h"
+
+#include <setjmp.h>
+#include <unistd.h>
+
+enum { KEYS = 4, CAPACITY = 3, KEY_MAX = 4, STATE_MAX = 4 };
+enum { RESPONSE_MAX = 4 };
+enum { ATTEMPTS = 3 };
+enum { LEASE = 1000, RETENTION = 100000 };
+enum { DEPTH_MAX = 3 };             // cuts on one path
+enum { PATIENCE = 60 };             // seconds for one cut: it does not end
+
+typedef struct machine {
+    device d;
+    known keys[KEYS];
+    unsigned depth;             // cuts so far
+    unsigned cut, variant;      // the latest of them
+    unsigned ops;               // that could be cut since then
+    uint32_t mix;               // chance, from the path
+    int cutting;
+    const char *line, *at;      // that is run, and where
+    jmp_buf end;                // of this path: a promise is broken, or all
+                                // is lost
+} machine;
+
+static machine machines[DEPTH_MAX + 1];
+static machine *active;             // of them
+
+// What is run at present, and how far it is cut.
+static struct {
+    const geometry *geometry;
+    const char *workload;
+    unsigned depth;             // cuts on one path, at most
+    unsigned first_ops[DEPTH_MAX];  // how many operations are cut, by depth
+    unsigned one_in[DEPTH_MAX];     // so many variants
+    int      evenly;            // about as many variants of each operation
+    unsigned path;              // length of the path that is asked for, or 0
+    unsigned cut[DEPTH_MAX], variant[DEPTH_MAX];
+    uint32_t seed, draws;
+    int marathon;               // the first machine is cut itself:
+    unsigned cut_in, cuts;      // in so many operations, so many times so far
+} run;
+
+// What came of it.
+typedef struct tally {
+    uint64_t states_of[DEPTH_MAX + 1];  // with so many cuts
+    uint64_t states, cuts, violations, unfit;
+    uint64_t told;              // states in which two such cuts lost something
+} tally;
+
+static tally part;
+
+/* Two cuts that read differently from boot to boot may lose something, if that
+   is told: this path ends here. */
+static void end_if_lost(machine *m)
+{
+    if (!m->d.lost)
+        return;
+    part.told++;
+    longjmp(m->end, 1);
+}
+
+/* Makes the calls of a line, to its end or, in a marathon, a cut. */
+static void run_line(machine *m, const char *line)
+{
+    m->line = m->at = line;
+    while (*m->at && !m->d.medium.off) {
+        const char *next = m->at;
+        call c = call_read(&next);
+        if (c.what == '|')
+            m->cutting = 1;
+        else if (c.what)
+            call_make(&m->d, &c);
+        end_if_lost(m);
+        m->at = next;
+    }
+}
+
+/* ---------------------------------------------------- >>cuts  every of them */
+
+/* Recovers after a cut, and goes on. */
+static void recover(machine *m)
+{
+    active = m;
+    alarm(PATIENCE);
+    trace("%*scut in operation %u, variant %u\n", (int)(4 * m->depth), "",
+          m->cut, m->variant);
+    part.states++;
+    part.states_of[m->depth]++;
+    m->line = m->at = "?";
+    if (!setjmp(m->end)) {
+        device_start(&m->d);
+        end_if_lost(m);
+        run_line(m, "?");
+        run_line(m, epilogues[(m->cut + m->variant) % COUNT(epilogues)]);
+    }
+    active = m - 1;
+}
+
+/* Tears an operation on a copy of a medium; false if that refuses it anyway. */
+static int tear(flash *f, const flash_op *op, unsigned variant)
+{
+    flash_cut(f, 0, variant);
+    if (op->call == FLASH_PROG)
+        flash_prog(f, op->at, op->src, op->len);
+    else if (op->call == FLASH_ERASE)
+        flash_erase(f, op->at / f->sector_size);
+    else
+        flash_off(f, variant);
+    return f->off;
+}
+
+/* Makes the next machine a copy of this one, but torn in the middle of an
+   operation; false if there is nothing to tear. */
+static int copy_torn(machine *m, const flash_op *op, unsigned variant)
+{
+    device *d = &m[1].d;
+    flash *f = &d->medium;
+    uint32_t k;
+    int torn = flash_torn_kind(&m->d.medium, op, variant, &k);
+
+    flash_copy(f, &m->d.medium);
+    // A split erase that is not done yet is torn too.
+    if (m->d.erasing && op->call != FLASH_ERASE) {
+        flash_cut(f, 0, f->ops % 7);
+        flash_erase(f, m->d.erasing - 1);
+        f->off = f->armed = 0;
+    }
+    if (!tear(f, op, variant))
+        return 0;
+    f->watch = m->d.medium.watch;
+    f->watch_arg = m + 1;
+    f->violations = 0;
+    memset(f->violations_of, 0, sizeof f->violations_of);
+    device_follow(d, &m->d);
+    if (m->d.calling)
+        model_in_flight(&d->model, &m->d.call);
+    // They read differently from boot to boot, or from read to read.
+    d->sways += torn >= FLASH_SWAY_BOOT && torn <= FLASH_SWAY_APIECE;
+    return 1;
+}
+
+/* Cuts an operation in one variant; a copy goes on from there. */
+static void cut_variant(machine *m, const flash_op *op, unsigned at,
+                        unsigned variant)
+{
+    machine *c = m + 1;
+
+    if (!copy_torn(m, op, variant))
+        return;
+    c->cutting = 0;
+    device_stop(&c->d);
+    c->d.now = c->d.medium.boots * 7919u;
+    c->cutting = 1;
+    c->ops = 0;
+    c->cut = at;
+    c->variant = variant;
+    c->mix = flash_mix(m->mix + flash_mix(at * 65537 + variant));
+    recover(c);
+}
+
+/* Whether the variant is one of those to be looked at.  Of a torn program there
+   is one for every byte that may be the last; of a lost cache there are few. */
+static int is_chosen(const machine *m, const flash_op *op, unsigned at,
+                     unsigned variant, unsigned variants)
+{
+    unsigned one_in = run.one_in[m->depth];
+    uint32_t k;
+    int torn = flash_torn_kind(&m->d.medium, op, variant, &k);
+
+    if (run.path)
+        return variant == run.variant[m->depth];
+    if (one_in == 1)
+        return 1;
+    if (run.evenly)
+        one_in += one_in * variants / 16;
+    else if (torn == FLASH_PREFIX)
+        one_in *= 4;
+    else if (torn == FLASH_LOSE_TAIL || torn == FLASH_LOSE_SOME)
+        one_in = (one_in + 7) / 8;
+    return flash_mix(m->mix + flash_mix(at * 65537 + variant)) % one_in == 0;
+}
+
+/* Cuts an operation that is about to happen in every variant. */
+static void cut_operation(machine *m, const flash_op *op)
+{
+    unsigned at = m->ops++;
+    unsigned variants = flash_variants(&m->d.medium, op);
+    unsigned chosen = 0;
+
+    if (m->depth >= run.depth || at >= run.first_ops[m->depth] ||
+        (run.path && at != run.cut[m->depth]))
+        return;
+    for (unsigned v = 0; v < variants; v++)
+        if (is_chosen(m, op, at, v, variants)) {
+            cut_variant(m, op, at, v);
+            chosen++;
+        }
+    part.cuts += chosen > 0;
+}
+
+/* What flash.h shows before each operation. */
+static void watch(void *arg, const flash *f, const flash_op *op)
+{
+    machine *m = (machine *)arg;
+
+    if (m->cutting)
+        cut_operation(m, op);
+    if (run.marathon && run.cut_in-- == 0)
+        flash_cut(&m->d.medium, 0, run.cuts * 31 % flash_variants(f, op));
+}
+
+/* ------------------------------------------------------- >>runs  a workload */
+
+/* Makes a machine, with at least so many sectors.  Returns their number, or 0
+   if no number would do. */
+static uint32_t make_machine(machine *m, uint32_t sectors)
+{
+    const geometry *g = run.geometry;
+    device *d = &m->d;
+    idem_config *c = &d->config;
+
+    memset(m, 0, sizeof *m);
+    d->flags = g->flags | READ_MAP;
+    d->scopes = 2;
+    d->more = g->spare;
+    d->polls = 1;
+    d->medium.kind = g->kind;
+    d->medium.seed = run.seed;
+    d->medium.draws = g->flags & CACHE ? 4 * run.draws : run.draws;
+    d->storage.sector_size = g->sector_size;
+    d->storage.prog_size = (uint16_t)g->granule;
+    d->storage.erased = g->erased;
+    d->storage.verify = !!(g->flags & VERIFY);
+    c->capacity = CAPACITY;
+    c->key_max = KEY_MAX;
+    c->response_max = RESPONSE_MAX;
+    c->state_max = g->flags & STATELESS ? 0 : STATE_MAX;
+    c->max_attempts = ATTEMPTS;
+    c->lease_ms = LEASE;
+    c->retention_ms = RETENTION;
+    memcpy(c->secret, SECRET, sizeof c->secret);
+    c->storage = &d->storage;
+    call_modes(d, run.workload);
+    if (!device_sectors(d))
+        return 0;
+    d->storage.sector_count =
+        sectors > device_sectors(d) ? sectors : device_sectors(d);
+    device_make(d, m->keys, KEYS);
+    d->medium.watch = watch;
+    d->medium.watch_arg = m;
+    return d->storage.sector_count;
+}
+
+/* Makes the machines of a workload; the first, or NULL if it does not fit. */
+static machine *start(const geometry *g, const char *text)
+{
+    uint32_t sectors = g->sector_count;
+
+    run.geometry = g;
+    run.workload = text;
+    active = machines;
+    alarm(PATIENCE);
+    numbered_own.number = 0;
+    if (isatty(2))
+        fprintf(stderr, "\r%-8s %-60.60s\r", g->name, text);
+    for (unsigned d = 0; d <= run.depth; d++) {
+        sectors = make_machine(&machines[d], sectors);
+        if (!sectors) {
+            part.unfit++;
+            return NULL;
+        }
+        machines[d].depth = d;
+    }
+    machines->mix = flash_mix(run.seed);
+    return machines;
+}
+
+/* Opens the first machine's table. */
+static void open_first(machine *m)
+{
+    device_open(&m->d);
+    if (run.geometry->flags & LATE)
+        run_line(m, "K1");
+}
+
+/* Lets go of all machines. */
+static void finish(void)
+{
+    for (unsigned d = 0; d <= run.depth; d++)
+        device_end(&machines[d].d);
+}
+
+/* Runs a workload; cuts it all, or what follows the bar; and the end of it. */
+static void run_workload(const geometry *g, const char *text)
+{
+    static const flash_op end = { FLASH_SYNC, 0, NULL, 0 };
+    machine *m = start(g, text);
+
+    if (!m)
+        return;
+    if (!setjmp(m->end)) {
+        open_first(m);
+        m->cutting = !strchr(text, '|');
+        run_line(m, call_modes(&m->d, text));
+        run_line(m, "?");
+        cut_operation(m, &end);
+    }
+    finish();
+}
+
+/* --------------------------------------------------------------- >>marathon */
+
+enum { MARATHON = 1000 };           // cuts in a row
+
+/* One boot of it, which the cut ends; or the last restart. */
+static void run_boot(machine *m, unsigned boot, int first)
+{
+    static const char *const lines[] = {
+        "Aa", "Ab", "Xa", "Ba Ra", "Aa Ac", "M", "Xb", "Ba Sa", "Bb Ob Db",
+    };
+
+    run.cut_in = first ? 0 : boot % 11;
+    run_line(m, lines[boot % COUNT(lines)]);
+    run.cut_in = UINT32_MAX;
+    run.cuts += m->d.medium.off != 0;
+    part.states += m->d.medium.off != 0;
+    call_restart(&m->d, 0);
+    end_if_lost(m);
+    run_line(m, "?");
+}
+
+/* Cuts each boot in one of its first operations, a thousand times in a row;
+   then lets it run: all is still true, and work goes on.  With `first` it is
+   always the first operation, so nothing ever gets done before. */
+static void run_marathon(const geometry *g, int first)
+{
+    machine *m = start(g, first ? "marathon-first" : "marathon");
+
+    if (!m)
+        return;
+    run.cuts = 0;
+    run.cut_in = UINT32_MAX;
+    run.marathon = 1;
+    if (!setjmp(m->end)) {
+        open_first(m);
+        for (unsigned boot = 0; run.cuts < MARATHON; boot++) {
+            PROMISE(boot < 100 * MARATHON);     // of the test: none to cut
+            run_boot(m, boot, first);
+        }
+        run.marathon = 0;
+        for (unsigned e = 0; e < COUNT(epilogues); e++)
+            run_line(m, epilogues[e]);
+    }
+    run.marathon = 0;
+    part.cuts += run.cuts;
+    finish();
+}
+
+/* ---------------------------------------- >>systematic  all short sequences */
+
+// What a sequence needs to know of a key, so that each call does something.
+enum { UNKNOWN, CLAIMED, OVER, CUT, FINISHED, OWED };
+
+/* What becomes of a key; -1 if the call does nothing to it. */
+static int becomes(int status, char what)
+{
+    int held = status == CLAIMED || status == OVER;
+
+    switch (what) {
+    case 'B': return status == CLAIMED || status == OWED ? -1 :
+                     status == FINISHED ? FINISHED : CLAIMED;
+    case 'C':
+    case 'S': return held ? FINISHED : -1;
+    case 'O': return held ? OWED : -1;
+    case 'R': return held ? UNKNOWN : -1;
+    case 'X': return status == UNKNOWN || status == CLAIMED ? -1 : UNKNOWN;
+    case 'D': return status == OWED ? FINISHED : -1;
+    case 'L': return status == CLAIMED ? OVER : -1;
+    case 'P': return held ? CUT : status;
+    default:  return status;
+    }
+}
+
+/* Applies a call to the keys' status; returns 0 if it does nothing. */
+static int applies(int *status, const char *word)
+{
+    int keyed = word[1] >= 'a', does = 0;
+
+    for (unsigned k = 0; k < KEYS; k++) {
+        int next = becomes(status[k], *word);
+        if ((keyed && word[1] != 'a' + (int)k) || next < 0)
+            continue;
+        does = 1;
+        status[k] = next;
+    }
+    return does;
+}
+
+// One sequence after the other.
+typedef struct sequences {
+    const geometry *geometry;
+    unsigned number;            // of the next, with an offset by geometry
+                                // and seed
+    unsigned longest;
+    unsigned one_in;
+    int      batch;
+    char     text[96];
+} sequences;
+
+/* Runs all sequences that the text so far begins. */
+static void run_sequences(sequences *s, const int *status, unsigned length)
+{
+    size_t end = strlen(s->text);
+
+    for (unsigned i = 0; i < COUNT(alphabet); i++) {
+        const char *word = alphabet[i];
+        int after[KEYS];
+        memcpy(after, status, sizeof after);
+        if (!applies(after, word) || (*word == 'Y' && !s->batch) ||
+            s->text[end - 1] == *word)
+            continue;
+        // As long as nothing was done, the one key is as good as the other.
+        if (word[1] == 'b' && s->text[end - 1] == '|' && end == 1)
+            continue;
+        sprintf(s->text + end, " %s", word);
+        if (s->number++ % s->one_in == 0)
+            run_workload(s->geometry, s->text);
+        if (length + 1 < s->longest)
+            run_sequences(s, after, length + 1);
+        s->text[end] = 0;
+    }
+}
+
+/* One of `one_in` sequences of calls in one context. */
+static void run_context(const geometry *g, const char *context,
+                        unsigned longest, unsigned one_in)
+{
+    sequences s = { g, (unsigned)(g - geometries) + run.seed - 1, longest,
+                    one_in, !strncmp(context, "batch", 5), { 0 } };
+    int status[KEYS] = { UNKNOWN };
+
+    strcpy(s.text, context);
+    for (const char *word = context; *word; word++)
+        if (strchr("BCSORXDLP", *word))
+            applies(status, word);
+    run_sequences(&s, status, 0);
+}
+
+#endif /* EXPLORE_H */

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: 0BSD */
+/*
+ * What the power-cut explorer (crash.c) runs, and on which media.  A workload
+ * is a line of calls with modes before them (tests/model/call.h); what is
+ * before a bar is not cut.
+ */
+#ifndef WORKLOADS_H
+#define WORKLOADS_H
+
+/* -------------------------------------------- >>geometries  where it is run */
+
+typedef struct geometry {
+    const char *name;
+    int      kind;
+    uint32_t granule, sector_size;
+    uint32_t sector_count;          // or as many as it takes
+    uint8_t  erased;
+    uint8_t  flags;
+    uint8_t  spare;                 // bytes of memory more than needed
+} geometry;
+
+enum {
+    VERIFY = 32,                    // what was programmed is read back
+    STATELESS = 64,                 // there is no application state
+    LATE = 128                      // the headers are written before any cut
+};
+
+static const geometry geometries[] = {
+    { "nor1",   FLASH_NOR,     1,   512,  4, 0xFF, 0,              0 },
+    { "nor8",   FLASH_NOR,     8,   512,  8, 0xFF, 0,              0 },
+    { "nor16",  FLASH_NOR,     16,  512,  4, 0xFF, 0,              64 },
+    { "nor256", FLASH_NOR,     256, 2560, 4, 0xFF, 0,              0 },
+    { "nor0",   FLASH_NOR,     4,   384,  4, 0x00, 0,              0 },
+    { "tiny",   FLASH_NOR,     1,   288,  4, 0xFF, STATELESS,      0 },
+    { "large",  FLASH_NOR,     1,   4096, 4, 0xFF, 0,              255 },
+    { "split",  FLASH_NOR,     2,   448,  4, 0xFF, SPLIT | VERIFY, 0 },
+    { "ecc8",   FLASH_ECC,     8,   512,  4, 0xFF, 0,              0 },
+    { "ecc16",  FLASH_ECC,     16,  1024, 5, 0xFF, NOISE | VERIFY, 0 },
+    { "noise",  FLASH_ECC,     16,  1024, 5, 0xFF, ALL_NOISE | LATE, 0 },
+    { "ecc-odd", FLASH_ECC,    16,  640,  5, 0xFF, 0,              4 },
+    { "eeprom", FLASH_INPLACE, 1,   320,  4, 0xFF, 0,              0 },
+    { "fram",   FLASH_INPLACE, 4,   512,  5, 0x00, VERIFY,         0 },
+    { "file",   FLASH_INPLACE, 1,   512,  4, 0x00, CACHE,          64 },
+};
+
+/* -------------------------------------------------------- >>workloads  what */
+
+typedef struct workload {
+    const char *name;
+    const char *line;
+} workload;
+
+static const workload workloads[] = {
+    { "claim",      "Ba" },
+    { "complete",   "Ba Ca" },
+    { "fail",       "Ba Fa Bb Zb" },
+    { "release",    "Ba Ra Ba Ra" },
+    { "two",        "Ba Bb Ca Cb" },
+    { "takeover",   "Ba L Ba ca Ca" },
+    { "renewed",    "Ba Na L Ba L Ba Ca" },
+    { "forget",     "Ba Ca Xa Ba Ca" },
+    { "forget-cut", "Ba L Xa Ba P Xa Ba" },
+    { "delivery",   "Ba Oa Bb Ob Da Db" },
+    { "delivered",  "Ba Qa Da Xa Bb Ob P Db" },
+    { "state",      "Ba Sa Bb Sb Xa" },
+    { "retention",  "Ba Ca Bb T Bc Cc Ba Ca" },
+    { "slot-reuse", "Ba Ca Bb Cb Bc Cc T Bd Cd Bb" },
+    { "full",       "Ba Bb Bc Bd Cc Bd Xc Bd Cd" },
+    { "elapse",     "Ba E Ba Ca E T Ba" },
+    { "exhausted",  "Ba P Ba P Ba P Ba P Bb Cb Xa Ba" },
+    { "reboots",    "Ba Ca P P Bb P P P Ba Bb Cb P" },
+    { "cut-over",   "Ba Bb Cb P Bc Cc T Bd Cd P" },
+    { "duplicates", "Ba Ba Ca Ba Ba P Ba Ba" },
+    { "mismatch",   "Ba Wa Ca Wa P Wa Ba" },
+    { "idle",       "Ba M Ca M Bb Ob M P M Aa Db" },
+    { "ring",       "K4 Ba Sa Bb K14 Ob Bc K6" },
+    { "ring-idle",  "Ba Sa Bb Ob M K3 M K3 M K3 M Bc M K4" },
+    { "ring-cut",   "Ba P Bb Ob P K5 P K5 P K5 P Bc Cc K4" },
+    { "ring-boots", "Ba Sa Bb Ob J14" },
+    { "ring-heads", "Ba Sa P Bb Qb J5 M J4 Xa J5" },
+    { "evict",      "evict Ba Ca Bb Ob Bc Cc Bd Cd Ba P Ba" },
+    { "evict-ring", "evict K2 Ba Ca Bb Cb Bc Sc Bd Cd Ba Ca K6 Ab Ac" },
+    { "batch",      "batch Ba Bb Y Ca Ob Y Xa" },
+    { "batch-long", "batch Ba Ca Xa Ba Sa Bb Y Sb Bc Rc" },
+    { "batch-slot", "batch Ba Y Ra Bb Cb Y L Ba Y" },
+    { "batch-take", "batch Ba Y L Ba Sa Bb Y Xa Bc Cc Y" },
+    { "batch-ring", "batch Ba Sa Y K2 Bb Ob Y K3 Y K3 Y" },
+    { "volatile",   "volatile Ba Ca Bb P Bb Sb L Bc L Bc Cc" },
+    { "volatile-k", "volatile Ba Ca K6 Bb K6 Ob P Xa" },
+    { "echo",       "response=20 Ba Bb Cb Bc Cc Ia" },
+    { "numbers",    "numbers=4 Ba Ca Bb Cb T Ba Bc Cc Bb P Ba Ra" },
+    { "number-ring", "numbers=4 Ba Bb Cb T Bc Bb K6 P Bb K6 Bb Bc" },
+    { "number-carry", "numbers=4 Ba Ca T Ba K4 P T Ba J9 Ba M K5 Ba" },
+    { "number-evict", "numbers=4 evict Ba Ca Bb Cb Bc Cc Bd Cd Ba K9 P Bb" },
+    { "number-vol", "numbers=4 volatile Ba Ca Bb T Ba Bb K6 P Ba Bc Cc" },
+    { "number-batch", "numbers=4 batch Ba Y Ca Bb Y T Ba Y K5 Y Ba Y" },
+    { "number-left", "beside=4 Ba Ca K2 Bc L T Bc Ba K6 P Ba Bc" },
+    { "number-turn", "beside=4 Ba Ca K8 Bc L T Bc Ba K12 P Ba" },
+    { "number-away", "beside=4 Ba Ca K12 Bc L T Bc Ba K9 P Ba" },
+    { "number-idle", "beside=4 Ba Ca K9 M Bc L T Bc Ba M K9 M P Ba" },
+    { "number-both", "beside=1 Ba Ca K8 Bc Cc T Bc Ba K12 P Ba Bc" },
+    { "number-gone", "beside=4 evict Ba Ca Bb Ob Bc Cc Bd Cd K9 P Ba Bc" },
+    { "epochs",     "numbers=2 Ba Bb Cb Bc Ca Cc Ba P Bb K5 Ba Rd" },
+    { "epoch-ring", "numbers=2 Ba Ca Bc Rc K6 Ba P T Bb K6 Bc Cc" },
+    { "ram",        "Ba Ca Bb Ob P Ba Db Xa" },
+};
+
+// Where the systematic sequences begin.
+static const char *const contexts[] = {
+    "|",
+    "Ba Ca P |",
+    "Ba Sa Bb |",
+    "Ba Oa Bb P |",
+    "Bb Ob Ba L K3 |",
+    "Ba Sa P Bb Cb J7 |",
+    "batch Ba Sa Y |",
+    "volatile Ba Ca |",
+    "evict Bc Cc Bd Cd Ba |",
+    "numbers=4 Ba Ca T Ba Bb |",
+    "beside=4 Ba Ca K9 Bc L T Bc Ba |",
+};
+
+// What is done after a recovery, by turns.
+static const char *const epilogues[] = {
+    "! Aa Ab Ac Ad ? P ? Aa Ab Ac",
+    "P ? M Ad Ab Aa Ac ? P P ? Aa Ad Ab",
+    "! Bb Ab L Bb Ab Aa Xa Aa ? P ? Aa Ab Ac",
+    "Ba Ra Ba Ca Bb Rb Ac ? P ? Aa Ab Ac",
+    "Xa Xb ? Aa Ab P ? Aa Ab Ac",
+    "P P Da Db Ac Xc Bc Sc ? P ? Aa Ab Ac",
+    "Wa Wb Wc ? P Wa Wb Wc Xa ? Aa Ab Ac",
+    "Ba P Ba P Aa P ? K3 Ab P ? Ac Ab",
+};
+
+// The calls of a systematic sequence; in batch mode with a sync.
+static const char *const alphabet[] = {
+    "Ba", "Ca", "Sa", "Oa", "Ra", "Xa", "Da",
+    "Bb", "Cb", "Sb", "Ob", "Rb", "Xb", "Db",
+    "L", "M", "P", "Y",
+};
+
+#endif /* WORKLOADS_H */

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: 0BSD */
+/*
+ * Shows S6: time never shortens a lease or a retention, whatever the tick does:
+ * wrap, stop, go back, start over.  Only a tick that really runs ahead can.
+ *
+ * The model has the rule of the manual (>>time): add what the tick has
+ * advanced, or nothing if that is half its range or more; a step back of more
+ * than 65,536 ms is a new start, and a leap back to where the tick was is not
+ * counted.  The table's clock is held against it after every call.
+ */
+#include "story.h"
+
+// Steps back, as a tick of 32 bits has them.
+#define BACK_1 "4294967295"
+#define BACK_40 "4294967256"
+#define BACK_JITTER_LESS "4294901761"   // 65,535
+#define BACK_JITTER "4294901760"
+#define BACK_JITTER_MORE "4294901759"
+#define BACK_DAY "4208567296"
+#define HALF "2147483648"
+#define HALF_MORE "2147483649"
+#define HALF_LESS "2147483647"
+#define DAY "86400000"
+
+#define SWAY(back, up)                                                         \
+    "Ba,ms=" back " Bb,ms=1 Ga,ms=30 Gb,ms=0 Ba,ms=" up " Gb,ms=0 "
+
+static const story stories[] = {
+    // The tick is 107 later each time when it starts.
+    { "s6_the_tick_may_wrap_at_any_point_of_a_lease_and_a_retention",
+      "times=999 ram Ba,ms=0:execute Bb,ms=0:execute Cb,ms=0 Ba,ms=99:busy "
+      "Ba,ms=1:recover Bb,ms=99899:replay Gb,ms=1:none Xa,ms=0:ok "
+      "t,ms=4294867189" },
+    // Back from the top, a little on, and up again.
+    { "s6_a_tick_that_goes_back_only_lengthens",
+      "times=9 ram Ba,lease=300 Ab " SWAY(BACK_1, "1") SWAY(BACK_40, "40")
+      SWAY(BACK_JITTER_LESS, "65535") SWAY(BACK_JITTER, "65536")
+      SWAY(BACK_JITTER_MORE, "65537") SWAY(BACK_DAY, DAY)
+      SWAY(HALF_MORE, HALF_LESS) SWAY(HALF, HALF) "Xa Xb" },
+    { "s6_a_tick_that_starts_over_only_lengthens",
+      "times=9 ram Ba Ab Ba,ms=" BACK_JITTER ":busy Bb Ga,ms=40 Ba,ms="
+      BACK_JITTER_MORE ":busy Bb Ga,ms=30 Ba,ms=" BACK_DAY " Bb Ga,ms=25 Ba,ms="
+      HALF " Bb Ga,ms=20 Ba,ms=" HALF_MORE " Bb T T" },
+    { "s6_a_tick_that_goes_back_for_one_call_is_not_counted_twice",
+      "times=9 ram Ba,ms=0 Ab Ba,ms=40 Ba,ms=" BACK_JITTER_MORE " Ba,ms=65538 "
+      "Bb Ba,ms=" BACK_DAY " Ba,ms=86400001 Bb Ba,ms=" BACK_DAY " Ba,ms="
+      BACK_DAY " Ba,ms=172800001 Bb Ba,ms=" BACK_DAY " Ba,ms=43200000 "
+      "Ba,ms=43200001 Bb Ba,ms=" BACK_40 " Ba,ms=" BACK_40 " Ba,ms=82 Ba,ms="
+      BACK_DAY " Ba,ms=" DAY " Bb,ms=5 Xa" },
+    { "s6_ticks_that_overtake_one_another_do_not_add_up",
+      "times=20000 ram Ba,ms=0 m,ms=1 m,ms=" BACK_1 },
+    { "s6_a_tick_that_stands_still_ends_nothing",
+      "times=999 ram Ba,ms=0 Bb,ms=0 Cb,ms=0 Ba,ms=0:busy Bb,ms=0:replay "
+      "m,ms=0:ok" },
+    { "s6_half_the_ticks_range_counts_as_backwards",
+      "ram Ba,ms=0 Bb,ms=0 Cb,ms=0 Ba,ms=" HALF ":busy Bb,ms=0:replay "
+      "Ba,ms=99:busy Ba,ms=1:recover Bb,ms=99899:replay Bb,ms=1:execute" },
+    { "s6_less_than_half_the_ticks_range_counts_as_ahead",
+      "ram Ba,ms=0 Bb,ms=0 Cb,ms=0 Bb,ms=" HALF_LESS ":execute "
+      "Ba,ms=0:execute" },
+    { "s6_a_claim_without_end_outlasts_any_two_anomalies",
+      "times=20 ram Ba,lease Ab Ba,ms=" HALF_LESS ":busy Ba,ms=" HALF ":busy "
+      "Ba,ms=" HALF_LESS ":busy Ba,ms=" BACK_1 ":busy Ba,ms=" BACK_DAY ":busy "
+      "Ba,ms=0:busy Ba,ms=" HALF_LESS ":busy Bb Ba,ms=" BACK_JITTER_MORE
+      ":busy Ba,ms=" HALF_LESS ":busy Ba,ms=" HALF_LESS ":busy Ba,ms=71" },
+
+    // long times
+    { "s6_a_month_of_retention_ends_in_time_in_steps_of_an_hour",
+      "times=730 ram Ba,retention Ca m,ms=3600000 Ga" },
+    { "s6_a_month_of_retention_ends_in_time_in_steps_of_a_day",
+      "times=70 ram Ba,retention Ca m,ms=" DAY " Ga,ms=0 M" },
+    { "s6_a_month_of_retention_ends_in_time_in_steps_of_eight_days",
+      "times=70 ram Ba,retention Ca m,ms=700000001 Ga,ms=0 M" },
+    { "s6_a_month_of_retention_ends_in_time_in_the_longest_steps",
+      "times=70 ram Ba,retention Ca M,ms=" HALF_LESS " Ga:ok Ga,ms="
+      HALF_LESS ":none" },
+    // So the sweeps and the wrap of logical time are met from all sides.
+    { "s6_deadlines_are_exact_wherever_the_logical_clock_stands",
+      "times=260 ram Ba,ms=0:execute Bb,ms=0:execute Cb,ms=0 Ba,ms=99:busy "
+      "Ba,ms=1:recover Ra,ms=0:ok Bb,ms=99899:replay Gb,ms=1:none "
+      "E,n=33554432" },
+    { "s6_time_off_is_added_at_once",
+      "ram Ba,ms=0 Bb,ms=0 Cb,ms=0 E,n=40,ms=0 Ba,ms=59:busy Ba,ms=1:recover "
+      "Bb,ms=99899:replay Gb,ms=1:none" },
+    { "s6_time_off_is_added_at_once_also_49_days",
+      "ram Ba Ab Bc,lease Bd,lease=536870912,retention E,n=4294967290 "
+      "Ba:execute Gb:none Bd:execute Bc:busy" },
+    // For ten years.
+    { "s6_years_of_busy_work_keep_every_deadline",
+      "times=420 ram Ba,retention Ca Bb,retention=77777777 Cb "
+      "Bc,lease=536870912 Ga,ms=" DAY " Gb Gc Ga,ms=200000000 Gb Gc "
+      "Ga,ms=471000000 Gb Bc" },
+};
+
+int main(void)
+{
+    return tell_all(stories, COUNT(stories));
+}

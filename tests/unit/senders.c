@@ -1,0 +1,1012 @@
+/* SPDX-License-Identifier: 0BSD */
+/*
+ * Numbers instead of keys, quotas, accounts (>>senders of the manual), for one
+ * boot.  journal_senders.c has the same over restarts.
+ */
+#include "fixture.h"
+
+enum { LAST = UINT32_MAX };             // of the sequences
+
+static void open_senders(fixture *f, uint32_t senders, uint32_t capacity,
+                         uint8_t policy)
+{
+    f->config.senders = senders;
+    f->config.capacity = capacity;
+    f->config.full = policy;
+    fixture_open(f, 0);
+}
+
+static idem_request number_of(const fixture *f, const char *scope,
+                              uint32_t epoch, uint32_t sequence)
+{
+    idem_request rq = request_of(f, scope, "", "pour");
+
+    rq.key = NULL;
+    rq.epoch = epoch;
+    rq.sequence = sequence;
+    return rq;
+}
+
+static int number_from(fixture *f, const char *scope, uint32_t epoch,
+                       uint32_t sequence, uint32_t now)
+{
+    idem_request rq = number_of(f, scope, epoch, sequence);
+
+    return begin_request(f, &rq, now);
+}
+
+/* Of a sender that does not matter. */
+static int number(fixture *f, uint32_t epoch, uint32_t sequence, uint32_t now)
+{
+    return number_from(f, "panel", epoch, sequence, now);
+}
+
+static idem_claim done(fixture *f, const char *scope, uint32_t epoch,
+                       uint32_t sequence, uint32_t now)
+{
+    assert_int_equal(number_from(f, scope, epoch, sequence, now),
+                     IDEM_EXECUTE);
+    assert_int_equal(complete(f, &f->claim, "poured", now), IDEM_OK);
+    return f->claim;
+}
+
+static int find_number(fixture *f, uint32_t epoch, uint32_t sequence,
+                       uint32_t now)
+{
+    idem_request rq = number_of(f, "panel", epoch, sequence);
+
+    memset(&f->entry, 0, sizeof f->entry);
+    memset(f->id, 0, sizeof f->id);
+    f->entry.id = f->id;
+    f->entry.id_size = sizeof f->id - 1;
+    return checked(f, idem_find(&f->table, &f->entry, &rq, now));
+}
+
+static int forget_number(fixture *f, uint32_t epoch, uint32_t sequence,
+                         uint32_t now)
+{
+    idem_request rq = number_of(f, "panel", epoch, sequence);
+
+    return checked(f, idem_forget(&f->table, &rq, now));
+}
+
+/* Idle time: what is over is dropped, whoever asks for it later. */
+static void drop_what_is_over(fixture *f, uint32_t now)
+{
+    while (maintain(f, now) == IDEM_MORE)
+        ;
+}
+
+/* ---------------------------------------------------------------------------
+   what a number is
+   ------------------------------------------------------------------------ */
+static void a_sender_of_which_nothing_is_known_may_begin_anywhere(void **state)
+{
+    static const uint32_t anywhere[] = { 1, 2, 77, 0x80000000u, LAST - 1,
+                                         LAST };
+    fixture *f = (fixture *)*state;
+
+    for (size_t e = 0; e < COUNT(anywhere); e++)
+        for (size_t s = 0; s < COUNT(anywhere); s++) {
+            open_senders(f, 1, 4, IDEM_REJECT);
+            (void)done(f, "panel", anywhere[e], anywhere[s], 0);
+            open_senders(f, 1, 4, IDEM_REJECT);
+            (void)done(f, "panel", 0, anywhere[s], 0);
+            assert_int_equal(number(f, 0, anywhere[s], 0), IDEM_REPLAY);
+        }
+}
+
+static void a_number_is_a_key_like_any_other_while_it_is_known(void **state)
+{
+    fixture *f = (fixture *)*state;
+    idem_request spill;
+
+    open_senders(f, 1, 4, IDEM_REJECT);
+    spill = number_of(f, "panel", 3, 9);
+    spill.payload = "spill";
+    spill.payload_len = 5;
+    assert_int_equal(number(f, 3, 9, 0), IDEM_EXECUTE);
+    assert_int_equal(number(f, 3, 9, LEASE - 1), IDEM_BUSY);
+    assert_int_equal(f->reply.retry_after_ms, 1);
+    assert_int_equal(begin_request(f, &spill, LEASE), IDEM_MISMATCH);
+    assert_int_equal(number(f, 3, 9, LEASE), IDEM_RECOVER);
+    assert_int_equal(number(f, 3, 9, 2 * LEASE), IDEM_RECOVER);
+    assert_int_equal(number(f, 3, 9, 3 * LEASE), IDEM_EXHAUSTED);
+    assert_int_equal(complete(f, &f->claim, "x", 3 * LEASE), IDEM_E_FENCED);
+    (void)done(f, "panel", 3, 8, 3 * LEASE);
+    assert_int_equal(number(f, 3, 8, 3 * LEASE), IDEM_REPLAY);
+    assert_string_equal(f->buffer, "poured");
+}
+
+/* The bytes of a key may be those of a number; it is another key. */
+static void a_number_is_no_key_of_the_same_bytes(void **state)
+{
+    static const char bytes[8] = { 9, 0, 0, 0, 3, 0, 0, 0 };
+    fixture *f = (fixture *)*state;
+    idem_request rq;
+
+    open_senders(f, 1, 4, IDEM_REJECT);
+    (void)done(f, "panel", 3, 9, 0);
+    rq = request_of(f, "panel", "", "pour");
+    rq.key = bytes;
+    rq.key_len = sizeof bytes;
+    assert_int_equal(begin_request(f, &rq, 0), IDEM_EXECUTE);
+    assert_int_equal(number(f, 3, 9, 0), IDEM_REPLAY);
+    assert_int_equal(live(f, 0), 2);
+    assert_int_equal(number(f, 3, 9, RETENTION), IDEM_TOO_OLD);
+    assert_int_equal(complete(f, &f->claim, "x", 0), IDEM_E_FENCED);
+    // A key is forgotten when its retention is over, and executed again.
+    assert_int_equal(begin_request(f, &rq, RETENTION + LEASE), IDEM_EXECUTE);
+}
+
+static void each_sender_has_its_own_numbers(void **state)
+{
+    static const char *const scopes[] = { "", "p", "panel", "panels" };
+    fixture *f = (fixture *)*state;
+
+    open_senders(f, 4, 8, IDEM_REJECT);
+    for (uint32_t i = 0; i < COUNT(scopes); i++) {
+        (void)done(f, scopes[i], i, 10 * (i + 1), 0);
+        (void)done(f, scopes[i], i, 10 * (i + 1) - 1, 0);
+    }
+    for (uint32_t i = 0; i < COUNT(scopes); i++) {
+        assert_int_equal(number_from(f, scopes[i], i, 10 * (i + 1), RETENTION),
+                         IDEM_TOO_OLD);
+        assert_int_equal(
+            number_from(f, scopes[i], i, 10 * (i + 1) + 1, RETENTION),
+            IDEM_EXECUTE);
+    }
+}
+
+typedef struct named {
+    uint64_t hash;
+    uint32_t number;
+} named;
+
+/* By the low half of the hash. */
+static int by_half(const void *a, const void *b)
+{
+    uint32_t x = (uint32_t)((const named *)a)->hash;
+    uint32_t y = (uint32_t)((const named *)b)->hash;
+
+    return x < y ? -1 : x > y;
+}
+
+/* An account is found by a hash of the scope, which is that of a payload: two
+   scopes with one half of it alike are sought among many. */
+static void who_has_half_a_hash_of_another_is_another(void **state)
+{
+    enum { MANY = 300000 };
+    static named names[MANY];
+    fixture *f = (fixture *)*state;
+    char one[12], other[12];
+    unsigned pairs = 0;
+
+    for (uint32_t i = 0; i < MANY; i++) {
+        idem_fingerprint_state hash;
+        int len = snprintf(one, sizeof one, "%u", (unsigned)i);
+        idem_fingerprint_init(&hash, &f->config);
+        idem_fingerprint_update(&hash, one, (size_t)len);
+        names[i].hash = idem_fingerprint_final(&hash);
+        names[i].number = i;
+    }
+    qsort(names, MANY, sizeof *names, by_half);
+    for (uint32_t i = 1; i < MANY; i++) {
+        if (by_half(&names[i - 1], &names[i]) != 0)
+            continue;
+        (void)snprintf(one, sizeof one, "%u", (unsigned)names[i - 1].number);
+        (void)snprintf(other, sizeof other, "%u", (unsigned)names[i].number);
+        open_senders(f, 2, 4, IDEM_REJECT);
+        (void)done(f, one, 1, 10, 0);
+        drop_what_is_over(f, RETENTION);
+        assert_int_equal(number_from(f, one, 1, 9, RETENTION), IDEM_TOO_OLD);
+        (void)done(f, other, 0, 1, RETENTION);
+        pairs++;
+    }
+    assert_in_range(pairs, 1, 40);
+}
+
+static void sequences_do_not_wrap_an_epoch_goes_on(void **state)
+{
+    fixture *f = (fixture *)*state;
+
+    open_senders(f, 1, 4, IDEM_REJECT);
+    (void)done(f, "panel", 7, LAST, 0);
+    assert_int_equal(number(f, 7, 0, 0), IDEM_E_ARG);
+    drop_what_is_over(f, RETENTION);
+    assert_int_equal(number(f, 7, 1, RETENTION), IDEM_TOO_OLD);
+    assert_int_equal(number(f, 7, LAST, RETENTION), IDEM_TOO_OLD);
+    assert_int_equal(number(f, 7, 0, RETENTION), IDEM_E_ARG);
+    (void)done(f, "panel", 8, 1, RETENTION);
+    (void)done(f, "panel", LAST, 1, RETENTION);
+    (void)done(f, "panel", LAST, LAST, RETENTION);
+    drop_what_is_over(f, 2 * RETENTION);
+    for (uint32_t sequence = 1; sequence; sequence <<= 1)
+        assert_int_equal(number(f, LAST, sequence, 2 * RETENTION),
+                         IDEM_TOO_OLD);
+}
+
+/* The sender's mistake, as no key is: nobody is told. */
+static void a_sequence_of_0_is_no_key(void **state)
+{
+    fixture *f = (fixture *)*state;
+    unsigned before = unit_misuse;
+
+    open_senders(f, 1, 4, IDEM_REJECT);
+    assert_int_equal(number(f, 5, 0, 0), IDEM_E_ARG);
+    assert_int_equal(f->claim.token, 0);
+    assert_int_equal(find_number(f, 5, 0, 0), IDEM_E_ARG);
+    assert_int_equal(forget_number(f, 5, 0, 0), IDEM_E_ARG);
+    assert_int_equal(unit_misuse, before);
+    assert_int_equal(f->table.used, 0);
+    // With a key an epoch means nothing.
+    f->request.epoch = 5;
+    (void)finish(f, "panel", "key", 0);
+    f->request.epoch = 6;
+    assert_int_equal(ask(f, "key", 0), IDEM_REPLAY);
+    f->request.epoch = 0;
+    assert_int_equal(number(f, 1, 1, 0), IDEM_EXECUTE);
+}
+
+static void a_sequence_with_a_key_or_without_senders_is_a_misuse(void **state)
+{
+    fixture *f = (fixture *)*state;
+    unsigned before = unit_misuse;
+    idem_request rq;
+
+    rq = number_of(f, "panel", 0, 1);
+    assert_int_equal(begin_request(f, &rq, 0), IDEM_E_ARG);
+    assert_int_equal(forget_number(f, 0, 1, 0), IDEM_E_ARG);
+    assert_int_equal(unit_misuse, before + 2);
+    open_senders(f, 1, 4, IDEM_REJECT);
+    before = unit_misuse;
+    rq.key = "k";
+    rq.key_len = 1;
+    assert_int_equal(begin_request(f, &rq, 0), IDEM_E_ARG);
+    assert_int_equal(idem_find(&f->table, &f->entry, &rq, 0), IDEM_E_ARG);
+    assert_int_equal(unit_misuse, before + 2);
+    assert_int_equal(f->table.used, 0);
+    rq.key_len = 0;
+    assert_int_equal(begin_request(f, &rq, 0), IDEM_EXECUTE);
+}
+
+static void a_number_takes_8_bytes_of_key_max(void **state)
+{
+    fixture *f = (fixture *)*state;
+    char scope[KEY_MAX + 1];
+
+    open_senders(f, 1, 4, IDEM_REJECT);
+    memset(scope, 's', sizeof scope);
+    scope[KEY_MAX - 7] = 0;
+    assert_int_equal(number_from(f, scope, 0, 1, 0), IDEM_E_TOO_LARGE);
+    scope[KEY_MAX - 8] = 0;
+    assert_int_equal(number_from(f, scope, 0, 1, 0), IDEM_EXECUTE);
+    f->config.key_max = 7;
+    fixture_open(f, 0);
+    assert_int_equal(number_from(f, "", 0, 1, 0), IDEM_E_TOO_LARGE);
+    f->config.key_max = 8;
+    fixture_open(f, 0);
+    (void)done(f, "", LAST, LAST, 0);
+    assert_int_equal(number_from(f, "", LAST, LAST, 0), IDEM_REPLAY);
+}
+
+static void an_account_takes_the_memory_that_the_manual_says(void **state)
+{
+    fixture *f = (fixture *)*state;
+    size_t without;
+
+    assert_int_equal(sizeof(idem_sender), IDEM_WIDE ? 28 : 24);
+    assert_int_equal(IDEM_SENDERS_MEMORY_SIZE(3),
+                     3 * (sizeof(idem_sender) + 4));
+    without = f->table.needed;
+    assert_int_equal(idem_open(&f->table, &f->config, NULL, 0, 0),
+                     IDEM_E_MEMORY);
+    without = f->table.needed;
+    f->config.senders = 3;
+    assert_int_equal(idem_open(&f->table, &f->config, NULL, 0, 0),
+                     IDEM_E_MEMORY);
+    assert_int_equal(f->table.needed, without + 3 * sizeof(idem_sender));
+}
+
+/* ---------------------------------------------------------------------------
+   the floor
+   ------------------------------------------------------------------------ */
+static void above_the_floor_in_any_order_with_gaps_of_any_width(void **state)
+{
+    static const uint32_t jumps[] = { 1000, 50, 0x7FFFFFFF, 51, 0x80000000u,
+                                      LAST, 52, LAST - 1, 999, 0xFFFF };
+    fixture *f = (fixture *)*state;
+
+    open_senders(f, 1, 16, IDEM_REJECT);
+    (void)done(f, "panel", 0, 49, 0);
+    assert_int_equal(number(f, 0, 49, RETENTION), IDEM_TOO_OLD);
+    for (size_t i = 0; i < COUNT(jumps); i++)
+        (void)done(f, "panel", 0, jumps[i], RETENTION);
+    for (size_t i = 0; i < COUNT(jumps); i++)
+        assert_int_equal(number(f, 0, jumps[i], RETENTION), IDEM_REPLAY);
+    for (uint32_t n = 1; n < 50; n++)
+        assert_int_equal(number(f, 0, n, RETENTION), IDEM_TOO_OLD);
+    assert_int_equal(f->table.used, COUNT(jumps));
+}
+
+static void the_order_may_be_reversed(void **state)
+{
+    fixture *f = (fixture *)*state;
+
+    open_senders(f, 1, 12, IDEM_REJECT);
+    for (uint32_t n = 12; n > 0; n--)
+        (void)done(f, "panel", 4, n, 12 - n);
+    // The highest is over first, and all below it that come later are late.
+    assert_int_equal(number(f, 4, 12, RETENTION), IDEM_TOO_OLD);
+    for (uint32_t n = 11; n > 0; n--)
+        assert_int_equal(number(f, 4, n, RETENTION), IDEM_REPLAY);
+    for (uint32_t n = 12; n > 0; n--)
+        assert_int_equal(number(f, 4, n, RETENTION + 11), IDEM_TOO_OLD);
+    assert_int_equal(number(f, 4, 13, RETENTION + 11), IDEM_EXECUTE);
+}
+
+static void what_was_released_or_forgotten_does_not_raise_the_floor(
+    void **state)
+{
+    fixture *f = (fixture *)*state;
+
+    open_senders(f, 1, 4, IDEM_REJECT);
+    assert_int_equal(number(f, 0, 50, 0), IDEM_EXECUTE);
+    assert_int_equal(release(f, &f->claim, 0), IDEM_OK);
+    (void)done(f, "panel", 0, 60, 0);
+    assert_int_equal(forget_number(f, 0, 60, 0), IDEM_OK);
+    assert_int_equal(number(f, 0, 70, 0), IDEM_EXECUTE);
+    assert_int_equal(forget_number(f, 0, 70, LEASE - 1), IDEM_BUSY);
+    assert_int_equal(forget_number(f, 0, 70, LEASE), IDEM_OK);
+    for (uint32_t n = 40; n <= 70; n += 10) {
+        (void)done(f, "panel", 0, n, LEASE);
+        assert_int_equal(forget_number(f, 0, n, LEASE), IDEM_OK);
+    }
+    assert_int_equal(number(f, 0, 1, LEASE), IDEM_EXECUTE);
+}
+
+static void what_was_evicted_raises_the_floor(void **state)
+{
+    fixture *f = (fixture *)*state;
+
+    open_senders(f, 1, 2, IDEM_EVICT_OLDEST);
+    (void)done(f, "panel", 0, 30, 0);
+    (void)done(f, "panel", 0, 20, 0);
+    (void)done(f, "panel", 0, 40, 0);           // 30 goes
+    assert_int_equal(number(f, 0, 30, 0), IDEM_TOO_OLD);
+    assert_int_equal(number(f, 0, 25, 0), IDEM_TOO_OLD);
+    assert_int_equal(number(f, 0, 20, 0), IDEM_REPLAY);
+    (void)done(f, "panel", 0, 31, 0);           // 20 goes, and lowers nothing
+    for (uint32_t n = 1; n <= 30; n++)
+        assert_int_equal(number(f, 0, n, 0), IDEM_TOO_OLD);
+    assert_int_equal(number(f, 0, 31, 0), IDEM_REPLAY);
+    assert_int_equal(number(f, 0, 40, 0), IDEM_REPLAY);
+    assert_int_equal(f->table.stats.evicted, 2);
+}
+
+static void what_is_over_raises_the_floor_whatever_it_was(void **state)
+{
+    fixture *f = (fixture *)*state;
+
+    open_senders(f, 1, 4, IDEM_REJECT);
+    (void)done(f, "panel", 0, 10, 0);
+    assert_int_equal(number(f, 0, 20, 0), IDEM_EXECUTE);    // abandoned
+    assert_int_equal(number(f, 0, 15, RETENTION), IDEM_EXECUTE);
+    assert_int_equal(number(f, 0, 10, RETENTION), IDEM_TOO_OLD);
+    assert_int_equal(number(f, 0, 20, RETENTION + LEASE), IDEM_TOO_OLD);
+    assert_int_equal(number(f, 0, 19, RETENTION + LEASE), IDEM_TOO_OLD);
+    // What was claimed below it meanwhile is completed all the same.
+    assert_int_equal(number(f, 0, 15, RETENTION + LEASE), IDEM_RECOVER);
+    assert_int_equal(complete(f, &f->claim, "x", RETENTION + LEASE), IDEM_OK);
+    assert_int_equal(number(f, 0, 15, RETENTION + LEASE), IDEM_REPLAY);
+    assert_int_equal(number(f, 0, 21, RETENTION + LEASE), IDEM_EXECUTE);
+}
+
+/* Idle work drops it too, and a sweep; nobody need ask for it. */
+static void what_idle_work_drops_raises_the_floor(void **state)
+{
+    fixture *f = (fixture *)*state;
+
+    open_senders(f, 1, 4, IDEM_REJECT);
+    (void)done(f, "panel", 0, 10, 0);
+    assert_int_equal(maintain(f, RETENTION), IDEM_OK);
+    assert_int_equal(f->table.used, 0);
+    assert_int_equal(number(f, 0, 9, RETENTION), IDEM_TOO_OLD);
+    (void)done(f, "panel", 0, 20, RETENTION);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(elapse(f, UINT32_C(1) << 28), IDEM_OK);
+    assert_int_equal(f->table.used, 0);
+    assert_int_equal(number(f, 0, 19, RETENTION), IDEM_TOO_OLD);
+}
+
+static void a_number_is_known_to_be_old_for_ever(void **state)
+{
+    fixture *f = (fixture *)*state;
+
+    open_senders(f, 2, 4, IDEM_REJECT);
+    (void)done(f, "panel", 2, 10, 0);
+    for (unsigned year = 0; year < 20; year++) {
+        for (unsigned month = 0; month < 12; month++)
+            assert_int_equal(elapse(f, IDEM_RETENTION_MAX), IDEM_OK);
+        for (uint32_t n = 1; n <= 10; n++)
+            assert_int_equal(number(f, 2, n, 0), IDEM_TOO_OLD);
+        assert_int_equal(number(f, 1, LAST, 0), IDEM_TOO_OLD);
+        assert_int_equal(number_from(f, "other", 0, 1, 0), IDEM_EXECUTE);
+        assert_int_equal(release(f, &f->claim, 0), IDEM_OK);
+    }
+    assert_int_equal(number(f, 2, 11, 0), IDEM_EXECUTE);
+}
+
+static void too_old_goes_before_full(void **state)
+{
+    fixture *f = (fixture *)*state;
+
+    open_senders(f, 1, 2, IDEM_REJECT);
+    (void)done(f, "panel", 1, 10, 0);
+    (void)done(f, "panel", 1, 11, RETENTION);
+    (void)done(f, "panel", 1, 12, RETENTION);
+    assert_int_equal(number(f, 1, 10, RETENTION), IDEM_TOO_OLD);
+    assert_int_equal(number(f, 0, 99, RETENTION), IDEM_TOO_OLD);
+    assert_int_equal(number(f, 1, 13, RETENTION), IDEM_E_FULL);
+    assert_int_equal(f->table.stats.full, 1);
+    assert_int_equal(f->table.stats.answers[IDEM_TOO_OLD], 2);
+}
+
+/* ---------------------------------------------------------------------------
+   epochs
+   ------------------------------------------------------------------------ */
+static void of_an_older_epoch_all_is_too_old_that_is_not_finished(void **state)
+{
+    fixture *f = (fixture *)*state;
+    idem_request spill;
+
+    open_senders(f, 1, 6, IDEM_REJECT);
+    (void)done(f, "panel", 1, 10, 0);
+    assert_int_equal(number(f, 1, 11, 0), IDEM_EXECUTE);
+    assert_int_equal(number(f, 2, 1, 0), IDEM_EXECUTE);
+    assert_int_equal(number(f, 1, 11, 0), IDEM_TOO_OLD);        // not busy
+    assert_int_equal(number(f, 1, 11, LEASE), IDEM_TOO_OLD);    // nor recover
+    assert_int_equal(number(f, 1, 12, LEASE), IDEM_TOO_OLD);    // unknown
+    assert_int_equal(number(f, 0, 1, LEASE), IDEM_TOO_OLD);
+    assert_int_equal(number(f, 1, 10, LEASE), IDEM_REPLAY);
+    assert_string_equal(f->buffer, "poured");
+    for (uint32_t n = 10; n <= 11; n++) {
+        spill = number_of(f, "panel", 1, n);
+        spill.payload_len = 2;
+        assert_int_equal(begin_request(f, &spill, LEASE), IDEM_MISMATCH);
+    }
+    assert_int_equal(number(f, 1, 10, RETENTION), IDEM_TOO_OLD);
+}
+
+static void a_newer_epoch_begins_its_floor_anew(void **state)
+{
+    fixture *f = (fixture *)*state;
+
+    open_senders(f, 1, 4, IDEM_REJECT);
+    (void)done(f, "panel", 1, 1000, 0);
+    drop_what_is_over(f, RETENTION);
+    assert_int_equal(number(f, 1, 999, RETENTION), IDEM_TOO_OLD);
+    assert_int_equal(number(f, 2, 5, RETENTION), IDEM_EXECUTE);
+    assert_int_equal(number(f, 2, 1, RETENTION), IDEM_EXECUTE);
+    assert_int_equal(number(f, 1, 1001, RETENTION), IDEM_TOO_OLD);
+}
+
+static void a_newer_epoch_fences_the_claims_of_older_ones(void **state)
+{
+    fixture *f = (fixture *)*state;
+    idem_claim of_old[3], of_new;
+
+    open_senders(f, 1, 6, IDEM_REJECT);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(number(f, 1, 1 + i, 0), IDEM_EXECUTE);
+        of_old[i] = f->claim;
+    }
+    assert_int_equal(number(f, 2, 1, 1), IDEM_EXECUTE);
+    of_new = f->claim;
+    assert_int_equal(complete(f, &of_old[0], "x", 1), IDEM_E_FENCED);
+    assert_int_equal(release(f, &of_old[1], 1), IDEM_E_FENCED);
+    assert_int_equal(renew(f, &of_old[2], LEASE, 1), IDEM_E_FENCED);
+    assert_int_equal(f->table.stats.fenced, 3);
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_equal(number(f, 1, 1 + i, 1), IDEM_TOO_OLD);
+    assert_int_equal(complete(f, &of_new, "x", 1), IDEM_OK);
+}
+
+/* Once it was fenced, its slot is free when its retention is over. */
+static void a_fenced_claim_without_end_does_not_keep_its_slot(void **state)
+{
+    fixture *f = (fixture *)*state;
+    idem_claim endless;
+
+    open_senders(f, 1, 2, IDEM_REJECT);
+    f->request.lease_ms = IDEM_LEASE_NONE;
+    assert_int_equal(number(f, 1, 1, 0), IDEM_EXECUTE);
+    endless = f->claim;
+    f->request.lease_ms = 0;
+    (void)done(f, "panel", 2, 1, 0);
+    assert_int_equal(number(f, 2, 2, 0), IDEM_E_FULL);
+    assert_int_equal(renew(f, &endless, IDEM_LEASE_NONE, 10), IDEM_E_FENCED);
+    assert_int_equal(complete(f, &endless, "x", 20), IDEM_E_FENCED);
+    assert_int_equal(number(f, 2, 2, RETENTION), IDEM_EXECUTE); // for 2, 1
+    assert_int_equal(number(f, 2, 3, RETENTION + 9), IDEM_E_FULL);
+    assert_int_equal(number(f, 2, 3, RETENTION + 10), IDEM_EXECUTE);
+    assert_int_equal(number(f, 1, 1, RETENTION + 10), IDEM_TOO_OLD);
+}
+
+static void one_stray_old_packet_does_not_rewind_an_epoch(void **state)
+{
+    fixture *f = (fixture *)*state;
+
+    open_senders(f, 1, 4, IDEM_REJECT);
+    (void)done(f, "panel", 4, 900, 0);
+    (void)done(f, "panel", 5, 1, 0);
+    assert_int_equal(number(f, 4, 901, 0), IDEM_TOO_OLD);
+    assert_int_equal(number(f, 4, 900, 0), IDEM_REPLAY);
+    (void)done(f, "panel", 5, 2, 0);
+    assert_int_equal(number(f, 5, 1, 0), IDEM_REPLAY);
+    assert_int_equal(number(f, 4, 900, RETENTION), IDEM_TOO_OLD);
+    assert_int_equal(number(f, 5, 3, RETENTION), IDEM_EXECUTE);
+}
+
+static void an_epoch_that_comes_back_is_over(void **state)
+{
+    fixture *f = (fixture *)*state;
+
+    open_senders(f, 1, 4, IDEM_REJECT);
+    for (uint32_t epoch = 1; epoch < 40; epoch++) {
+        uint32_t now = epoch * RETENTION;
+        (void)done(f, "panel", epoch, 40 - epoch, now);
+        for (uint32_t older = 0; older < epoch; older++) {
+            assert_int_equal(number(f, older, 50, now), IDEM_TOO_OLD);
+            assert_int_equal(number(f, older, 1, now), IDEM_TOO_OLD);
+        }
+    }
+}
+
+/* Its claim was given back, so its epoch is as if it had not come: but that it
+   came is known. */
+static void an_epoch_counts_from_its_first_claim_on(void **state)
+{
+    fixture *f = (fixture *)*state;
+
+    open_senders(f, 1, 4, IDEM_REJECT);
+    (void)done(f, "panel", 1, 10, 0);
+    assert_int_equal(number(f, 9, 1, 0), IDEM_EXECUTE);
+    assert_int_equal(release(f, &f->claim, 0), IDEM_OK);
+    assert_int_equal(number(f, 1, 11, 0), IDEM_TOO_OLD);
+    assert_int_equal(number(f, 9, 1, 0), IDEM_EXECUTE);
+}
+
+/* ---------------------------------------------------------------------------
+   quota
+   ------------------------------------------------------------------------ */
+static void a_quota_limits_numbers_as_it_does_keys(void **state)
+{
+    fixture *f = (fixture *)*state;
+    idem_claim claim;
+
+    f->config.quota = 2;
+    open_senders(f, 2, 4, IDEM_REJECT);
+    (void)done(f, "panel", 0, 10, 0);
+    assert_int_equal(ask(f, "key", 0), IDEM_EXECUTE);
+    claim = f->claim;
+    assert_int_equal(number(f, 0, 11, 0), IDEM_E_FULL);
+    assert_int_equal(f->reply.retry_after_ms, 0);
+    assert_int_equal(number(f, 0, 10, 0), IDEM_REPLAY);
+    assert_int_equal(number_from(f, "other", 0, 11, 0), IDEM_EXECUTE);
+    assert_int_equal(release(f, &claim, 0), IDEM_OK);
+    assert_int_equal(number(f, 0, 11, 0), IDEM_EXECUTE);
+    assert_int_equal(number(f, 0, 12, 0), IDEM_E_FULL);
+}
+
+static void at_its_quota_a_sender_evicts_its_own_and_knows_its_floor(
+    void **state)
+{
+    fixture *f = (fixture *)*state;
+
+    f->config.quota = 2;
+    open_senders(f, 2, 8, IDEM_EVICT_OLDEST);
+    (void)done(f, "other", 0, 1, 0);
+    for (uint32_t n = 10; n < 30; n++) {
+        (void)done(f, "panel", 0, n, 0);
+        assert_int_equal(number(f, 0, n, 0), IDEM_REPLAY);
+        for (uint32_t old = 1; n > 11 && old < n - 1; old++)
+            assert_int_equal(number(f, 0, old, 0), IDEM_TOO_OLD);
+    }
+    assert_int_equal(number_from(f, "other", 0, 1, 0), IDEM_REPLAY);
+    assert_int_equal(f->table.used, 3);
+}
+
+static void a_quota_holds_while_numbers_that_are_over_lie_about(void **state)
+{
+    fixture *f = (fixture *)*state;
+
+    f->config.quota = 2;
+    open_senders(f, 2, 8, IDEM_REJECT);
+    f->request.retention_ms = 10;
+    (void)done(f, "panel", 0, 10, 0);
+    f->request.retention_ms = 0;
+    (void)done(f, "panel", 0, 9, 0);
+    (void)done(f, "other", 0, 9, 0);
+    assert_int_equal(number(f, 0, 11, 9), IDEM_E_FULL);
+    assert_int_equal(number(f, 0, 11, 10), IDEM_EXECUTE);
+    assert_int_equal(number(f, 0, 12, 10), IDEM_E_FULL);
+    assert_int_equal(number(f, 0, 10, 10), IDEM_TOO_OLD);
+    assert_int_equal(number(f, 0, 9, 10), IDEM_REPLAY);
+    assert_int_equal(f->table.stats.expired, 1);
+}
+
+/* ---------------------------------------------------------------------------
+   more senders than accounts
+   ------------------------------------------------------------------------ */
+static void who_has_nothing_to_remember_makes_room(void **state)
+{
+    fixture *f = (fixture *)*state;
+
+    open_senders(f, 2, 8, IDEM_REJECT);
+    (void)done(f, "panel", 0, 10, 0);
+    (void)finish(f, "b", "key", 0);
+    assert_int_equal(number_from(f, "c", 0, 1, 0), IDEM_E_FULL);
+    assert_int_equal(begin(f, "c", "key", "pour", 0), IDEM_E_FULL);
+    assert_int_equal(f->reply.retry_after_ms, 0);
+    assert_int_equal(f->table.stats.crowded, 2);
+    assert_int_equal(f->table.stats.full, 2);
+    assert_int_equal(begin(f, "b", "key", "pour", 0), IDEM_REPLAY);
+    // Nobody asks for it: what is over of another is seen by idle work.
+    assert_int_equal(maintain(f, RETENTION), IDEM_OK);
+    assert_int_equal(number_from(f, "c", 0, 1, RETENTION), IDEM_EXECUTE);
+    assert_int_equal(f->table.stats.crowded, 2);
+    // A number is remembered, though no key is.
+    assert_int_equal(number_from(f, "d", 0, 1, RETENTION), IDEM_E_FULL);
+    assert_int_equal(number(f, 0, 10, RETENTION), IDEM_TOO_OLD);
+    assert_int_equal(f->table.stats.crowded, 3);
+}
+
+static void with_eviction_the_idlest_without_keys_makes_room(void **state)
+{
+    const uint32_t hour = 3600000;
+    fixture *f = (fixture *)*state;
+
+    open_senders(f, 3, 8, IDEM_EVICT_OLDEST);
+    (void)done(f, "a", 0, 10, 0);
+    (void)done(f, "b", 0, 10, hour);
+    (void)done(f, "c", 0, 10, 2 * hour);
+    assert_int_equal(maintain(f, 3 * hour), IDEM_OK);
+    (void)done(f, "a", 0, 11, 3 * hour);
+    (void)done(f, "d", 0, 10, 3 * hour);                // b goes
+    assert_int_equal(f->table.stats.crowded, 1);
+    assert_int_equal(number_from(f, "a", 0, 10, 3 * hour), IDEM_TOO_OLD);
+    assert_int_equal(number_from(f, "c", 0, 10, 3 * hour), IDEM_TOO_OLD);
+    assert_int_equal(number_from(f, "a", 0, 11, 3 * hour), IDEM_REPLAY);
+    (void)done(f, "e", 0, 10, 3 * hour);                // c goes
+    assert_int_equal(f->table.stats.crowded, 2);
+    // All have keys now: none goes.
+    assert_int_equal(number_from(f, "b", 0, 11, 3 * hour), IDEM_E_FULL);
+    assert_int_equal(f->table.stats.crowded, 3);
+    assert_int_equal(number_from(f, "a", 0, 11, 3 * hour), IDEM_REPLAY);
+}
+
+/* How idle somebody is, is told right for years. */
+static void a_sender_in_use_is_never_forgotten_for_another(void **state)
+{
+    const uint32_t day = 86400000;
+    fixture *f = (fixture *)*state;
+    char scope[8];
+
+    open_senders(f, 2, 4, IDEM_EVICT_OLDEST);
+    for (uint32_t n = 1; n < 400; n++) {
+        assert_int_equal(elapse(f, day), IDEM_OK);
+        (void)done(f, "good", 0, n, 0);
+        assert_int_equal(elapse(f, day), IDEM_OK);
+        assert_int_equal(maintain(f, 0), IDEM_OK);
+        (void)snprintf(scope, sizeof scope, "%u", (unsigned)n);
+        (void)done(f, scope, 0, n, 0);
+        assert_int_equal(number_from(f, "good", 0, n, 0), IDEM_TOO_OLD);
+    }
+    assert_int_equal(f->table.stats.crowded, 398);
+}
+
+/* ---------------------------------------------------------------------------
+   each its own reach
+   ------------------------------------------------------------------------ */
+static void what_one_sender_evicts_makes_no_other_too_old(void **state)
+{
+    fixture *f = (fixture *)*state;
+    uint32_t horizon;
+
+    f->config.quota = 2;
+    open_senders(f, 2, 8, IDEM_EVICT_OLDEST);
+    assert_int_equal(elapse(f, RETENTION), IDEM_OK);
+    assert_int_equal(idem_horizon(&f->table, &horizon, 0), IDEM_OK);
+    assert_int_equal(horizon, RETENTION);
+    (void)done(f, "other", 0, 1, 0);
+    for (uint32_t n = 1; n <= 5; n++)
+        (void)done(f, "panel", 0, n, n);
+    f->request.age_ms = 8;                  // 3 was evicted, at 3; it is 10
+    assert_int_equal(number(f, 0, 50, 10), IDEM_TOO_OLD);
+    assert_int_equal(number_from(f, "other", 0, 50, 10), IDEM_EXECUTE);
+    f->request.age_ms = 6;
+    assert_int_equal(number(f, 0, 50, 10), IDEM_EXECUTE);
+    assert_int_equal(idem_horizon(&f->table, &horizon, 10), IDEM_OK);
+    assert_int_equal(horizon, 6);           // 4 went: the shortest of all
+}
+
+/* Of one that was forgotten all who are unknown have the reach. */
+static void the_reach_of_a_forgotten_sender_is_that_of_the_unknown(
+    void **state)
+{
+    fixture *f = (fixture *)*state;
+
+    f->config.quota = 1;
+    open_senders(f, 1, 8, IDEM_EVICT_OLDEST);
+    assert_int_equal(elapse(f, 2 * RETENTION), IDEM_OK);
+    (void)done(f, "panel", 0, 1, 0);
+    (void)done(f, "panel", 0, 2, 10);
+    assert_int_equal(forget_number(f, 0, 2, 20), IDEM_OK);
+    assert_int_equal(number_from(f, "other", 0, 1, 20), IDEM_EXECUTE);
+    assert_int_equal(f->table.stats.crowded, 1);
+    f->request.age_ms = 20;
+    assert_int_equal(number(f, 0, 3, 20), IDEM_TOO_OLD);
+    f->request.age_ms = 19;                 // the one account has a live key
+    assert_int_equal(number(f, 0, 3, 20), IDEM_E_FULL);
+    assert_int_equal(f->table.stats.crowded, 2);
+}
+
+/* ---------------------------------------------------------------------------
+   looking
+   ------------------------------------------------------------------------ */
+static void a_number_is_found_shown_and_forgotten_by_itself(void **state)
+{
+    static const unsigned char bytes[13] = {
+        'p', 'a', 'n', 'e', 'l', 0x44, 0x33, 0x22, 0x11, 0x88, 0x77, 0x66, 0x55
+    };
+    fixture *f = (fixture *)*state;
+    idem_entry entry = { .id = f->id, .id_size = sizeof f->id };
+
+    open_senders(f, 1, 4, IDEM_REJECT);
+    (void)done(f, "panel", 0x55667788, 0x11223344, 0);
+    assert_int_equal(find_number(f, 0x55667788, 0x11223344, 0), IDEM_OK);
+    assert_int_equal(f->entry.epoch, 0x55667788);
+    assert_int_equal(f->entry.sequence, 0x11223344);
+    assert_int_equal(f->entry.scope_len, 5);
+    assert_int_equal(f->entry.key_len, 0);
+    assert_memory_equal(f->id, bytes, sizeof bytes);
+    assert_int_equal(find_number(f, 0x55667788, 0x11223345, 0),
+                     IDEM_E_NOT_FOUND);
+    assert_int_equal(find_number(f, 0x55667787, 0x11223344, 0),
+                     IDEM_E_NOT_FOUND);
+    assert_int_equal(forget_number(f, 0x55667787, 0x11223344, 0),
+                     IDEM_E_NOT_FOUND);
+    (void)finish(f, "panel", "key", 0);
+    for (unsigned seen = 0; seen < 3; ) {
+        assert_int_equal(idem_next(&f->table, &entry, 0), IDEM_OK);
+        assert_int_equal(entry.sequence, entry.key_len ? 0 : 0x11223344);
+        assert_int_equal(entry.epoch, entry.key_len ? 0 : 0x55667788);
+        seen |= entry.key_len ? 1 : 2;
+        if (seen == 3)
+            break;
+    }
+    assert_int_equal(forget_number(f, 0x55667788, 0x11223344, 0), IDEM_OK);
+    assert_int_equal(find_number(f, 0x55667788, 0x11223344, 0),
+                     IDEM_E_NOT_FOUND);
+    // An id that is one byte too short for a number is not touched.
+    (void)done(f, "panel", 0x55667788, 0x11223344, 0);
+    memset(f->id, '.', sizeof f->id);
+    f->entry.id_size = sizeof bytes - 1;
+    {
+        idem_request rq = number_of(f, "panel", 0x55667788, 0x11223344);
+        assert_int_equal(idem_find(&f->table, &f->entry, &rq, 0), IDEM_OK);
+    }
+    assert_int_equal(f->id[0], '.');
+}
+
+/* ---------------------------------------------------------------------------
+   vectors: what others ask of a window of counters, asked of a floor
+   ------------------------------------------------------------------------ */
+enum { ALL_OVER = -100 };               // a step: so far all is over
+
+typedef struct step {
+    uint32_t sequence;
+    int answer;                         // or ALL_OVER
+} step;
+
+static void walk(fixture *f, const step *steps, size_t count)
+{
+    uint32_t now = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        int answer = IDEM_OK;
+        if (steps[i].answer == ALL_OVER) {
+            now += RETENTION;
+            drop_what_is_over(f, now);
+            continue;
+        }
+        answer = number(f, 0, steps[i].sequence, now);
+        if (answer != steps[i].answer)
+            fail_msg("step %u: %s", (unsigned)i, idem_text(answer));
+        if (answer == IDEM_EXECUTE)
+            assert_int_equal(complete(f, &f->claim, "x", now), IDEM_OK);
+    }
+}
+
+/* The 34 values of WireGuard's counter selftest, with T its width and one, each
+   one higher as 0 is no sequence.  Where its window has moved on, here all
+   before is over.  What is behind a window but above the floor is executed, and
+   what comes again while it is known is replayed. */
+static void vectors_of_a_counter_one_by_one(void **state)
+{
+    enum { T = 8128 + 1 };
+    static const step steps[] = {
+        { 1, IDEM_EXECUTE }, { 2, IDEM_EXECUTE }, { 2, IDEM_REPLAY },
+        { 10, IDEM_EXECUTE }, { 9, IDEM_EXECUTE }, { 8, IDEM_EXECUTE },
+        { 8, IDEM_REPLAY }, { T + 1, IDEM_EXECUTE }, { T, IDEM_EXECUTE },
+        { T, IDEM_REPLAY }, { T - 1, IDEM_EXECUTE }, { 3, IDEM_EXECUTE },
+        { 3, IDEM_REPLAY },
+        { 0, ALL_OVER },
+        { T + 17, IDEM_EXECUTE }, { 4, IDEM_TOO_OLD }, { T + 17, IDEM_REPLAY },
+        { 0, ALL_OVER },
+        { 4 * T + 1, IDEM_EXECUTE }, { 3 * T + 2, IDEM_EXECUTE },
+        { 11, IDEM_TOO_OLD }, { 3 * T + 1, IDEM_EXECUTE },
+        { 3 * T, IDEM_EXECUTE }, { 3 * T + 3, IDEM_EXECUTE },
+        { 3 * T + 2, IDEM_REPLAY }, { 1, IDEM_TOO_OLD },
+        { 0, IDEM_E_ARG },                      // past the last one
+        { LAST, IDEM_EXECUTE }, { 0, IDEM_E_ARG }, { LAST, IDEM_REPLAY },
+        { LAST - 1, IDEM_EXECUTE }, { 1, IDEM_TOO_OLD }, { 2, IDEM_TOO_OLD },
+        { LAST - 1, IDEM_REPLAY }, { LAST - 2, IDEM_EXECUTE },
+        { 1, IDEM_TOO_OLD },
+        { 0, ALL_OVER },
+        { LAST - 2, IDEM_TOO_OLD }, { LAST, IDEM_TOO_OLD }, { 1, IDEM_TOO_OLD },
+    };
+    fixture *f = (fixture *)*state;
+
+    open_senders(f, 1, 24, IDEM_REJECT);
+    walk(f, steps, COUNT(steps));
+}
+
+/* Its six loops, over a width W: numbers in the order of a row, each new. */
+static void vectors_of_a_counter_in_loops(void **state)
+{
+    enum { W = 64 };
+    static const struct {
+        uint32_t first, last;           // counted up, or down
+        uint32_t then, again;           // one more that is new, one that is not
+    } loops[] = {
+        { 2, W + 1, 1, 1 },
+        { 3, W + 2, 2, 2 },
+        { W + 2, 1, 0, 1 },
+        { W + 3, 2, 0, W + 3 },
+        { W + 1, 1, W + 2, W + 2 },
+        { W + 1, 2, 1, W + 1 },
+    };
+    fixture *f = (fixture *)*state;
+
+    for (size_t i = 0; i < COUNT(loops); i++) {
+        uint32_t n = loops[i].first, highest = W + 3;
+        open_senders(f, 1, W + 4, IDEM_REJECT);
+        for (;; n += loops[i].first < loops[i].last ? 1u : UINT32_MAX) {
+            (void)done(f, "panel", 0, n, 0);
+            assert_int_equal(number(f, 0, n, 0), IDEM_REPLAY);
+            if (n == loops[i].last)
+                break;
+        }
+        if (loops[i].then)
+            (void)done(f, "panel", 0, loops[i].then, 0);
+        assert_int_equal(number(f, 0, loops[i].again, 0), IDEM_REPLAY);
+        (void)done(f, "panel", 0, highest + 1, 0);
+        drop_what_is_over(f, RETENTION);
+        for (n = 1; n <= highest + 1; n++)
+            assert_int_equal(number(f, 0, n, RETENTION), IDEM_TOO_OLD);
+        assert_int_equal(number(f, 0, highest + 2, RETENTION), IDEM_EXECUTE);
+    }
+}
+
+/* RFC 6479 moves its window in blocks; what tells an error there is a jump of
+   its width, one less, and one more. */
+static void vectors_of_a_jump_by_the_width_of_a_window(void **state)
+{
+    static const uint32_t widths[] = { 32, 64, 1024, 8128, 8192, 1u << 16 };
+    fixture *f = (fixture *)*state;
+
+    for (size_t w = 0; w < COUNT(widths); w++)
+        for (uint32_t more = 0; more < 3; more++) {
+            uint32_t from = 100, to = from + widths[w] - 1 + more;
+            open_senders(f, 1, 8, IDEM_REJECT);
+            (void)done(f, "panel", 0, from, 0);
+            (void)done(f, "panel", 0, to, 1);
+            assert_int_equal(number(f, 0, from, 1), IDEM_REPLAY);
+            (void)done(f, "panel", 0, from + 1, 1);
+            (void)done(f, "panel", 0, from - 1, 1);
+            (void)done(f, "panel", 0, to - 1, 1);
+            assert_int_equal(number(f, 0, from, RETENTION), IDEM_TOO_OLD);
+            assert_int_equal(number(f, 0, from - 2, RETENTION), IDEM_TOO_OLD);
+            (void)done(f, "panel", 0, from + 2, RETENTION);
+            assert_int_equal(number(f, 0, to, RETENTION + 1), IDEM_TOO_OLD);
+            assert_int_equal(number(f, 0, to - 2, RETENTION + 1),
+                             IDEM_TOO_OLD);
+            (void)done(f, "panel", 0, to + 1, RETENTION + 1);
+        }
+}
+
+/* ---------------------------------------------------------------------------
+   never twice
+   ------------------------------------------------------------------------ */
+
+/* Against a memory that forgets nothing, whatever is evicted, over or given
+   back: of what a completed number is answered, never that it is new. */
+static void s4_no_number_that_was_completed_is_ever_executed_again(void **state)
+{
+    enum { SENDERS = 3, EPOCHS = 4, NUMBERS = 80 };
+    static uint8_t completed[SENDERS][EPOCHS][NUMBERS];
+    static const char *const scopes[SENDERS] = { "a", "b", "c" };
+    fixture *f = (fixture *)*state;
+    uint32_t seed = 29, old = 0;
+
+    f->config.quota = 4;
+    open_senders(f, SENDERS, 8, IDEM_EVICT_OLDEST);
+    memset(completed, 0, sizeof completed);
+    for (uint32_t i = 0; i < 40000; i++) {
+        uint32_t now = i * 10, who = dice(&seed) % SENDERS;
+        uint32_t epoch = i / 10000 - (i >= 10000 && !(dice(&seed) % 8));
+        uint32_t sequence = 1 + i % 10000 / 160 + dice(&seed) % 3 -
+                            (i % 10000 >= 800) * (dice(&seed) % 4);
+        int answer = number_from(f, scopes[who], epoch, sequence, now);
+        uint8_t *is = &completed[who][epoch][sequence];
+        assert_false(*is && answer == IDEM_EXECUTE);
+        old += answer == IDEM_TOO_OLD;
+        if (answer != IDEM_EXECUTE && answer != IDEM_RECOVER)
+            continue;
+        if (dice(&seed) % 4) {
+            assert_int_equal(complete(f, &f->claim, "", now), IDEM_OK);
+            *is = 1;
+        } else if (answer == IDEM_EXECUTE && dice(&seed) % 2)
+            assert_int_equal(release(f, &f->claim, now), IDEM_OK);
+    }
+    assert_true(old > 1000);
+    assert_true(f->table.stats.expired + f->table.stats.evicted > 300);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_sender_of_which_nothing_is_known_may_begin_anywhere),
+        TEST(a_number_is_a_key_like_any_other_while_it_is_known),
+        TEST(a_number_is_no_key_of_the_same_bytes),
+        TEST(each_sender_has_its_own_numbers),
+        TEST(who_has_half_a_hash_of_another_is_another),
+        TEST(sequences_do_not_wrap_an_epoch_goes_on),
+        TEST(a_sequence_of_0_is_no_key),
+        TEST(a_sequence_with_a_key_or_without_senders_is_a_misuse),
+        TEST(a_number_takes_8_bytes_of_key_max),
+        TEST(an_account_takes_the_memory_that_the_manual_says),
+        TEST(above_the_floor_in_any_order_with_gaps_of_any_width),
+        TEST(the_order_may_be_reversed),
+        TEST(what_was_released_or_forgotten_does_not_raise_the_floor),
+        TEST(what_was_evicted_raises_the_floor),
+        TEST(what_is_over_raises_the_floor_whatever_it_was),
+        TEST(what_idle_work_drops_raises_the_floor),
+        TEST(a_number_is_known_to_be_old_for_ever),
+        TEST(too_old_goes_before_full),
+        TEST(of_an_older_epoch_all_is_too_old_that_is_not_finished),
+        TEST(a_newer_epoch_begins_its_floor_anew),
+        TEST(a_newer_epoch_fences_the_claims_of_older_ones),
+        TEST(a_fenced_claim_without_end_does_not_keep_its_slot),
+        TEST(one_stray_old_packet_does_not_rewind_an_epoch),
+        TEST(an_epoch_that_comes_back_is_over),
+        TEST(an_epoch_counts_from_its_first_claim_on),
+        TEST(a_quota_limits_numbers_as_it_does_keys),
+        TEST(at_its_quota_a_sender_evicts_its_own_and_knows_its_floor),
+        TEST(a_quota_holds_while_numbers_that_are_over_lie_about),
+        TEST(who_has_nothing_to_remember_makes_room),
+        TEST(with_eviction_the_idlest_without_keys_makes_room),
+        TEST(a_sender_in_use_is_never_forgotten_for_another),
+        TEST(what_one_sender_evicts_makes_no_other_too_old),
+        TEST(the_reach_of_a_forgotten_sender_is_that_of_the_unknown),
+        TEST(a_number_is_found_shown_and_forgotten_by_itself),
+        TEST(vectors_of_a_counter_one_by_one),
+        TEST(vectors_of_a_counter_in_loops),
+        TEST(vectors_of_a_jump_by_the_width_of_a_window),
+        TEST(s4_no_number_that_was_completed_is_ever_executed_again),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
