@@ -221,9 +221,10 @@ def object_code(directory):
         return file.read()
 
 
-def judge(mutant, text, finders):
+def judge(mutant, text, finders, sound):
     """What becomes of a mutant: None if it is no fault, else who kills it, or
-    that it survives."""
+    that it survives.  What the compiler makes of the header without a fault is
+    made once, before: two at a time would write the same file."""
     with tempfile.TemporaryDirectory(dir=OUT) as directory:
         with open(directory + "/idem.h", "w", encoding="utf-8") as file:
             file.write(mutant.text(text))
@@ -233,7 +234,7 @@ def judge(mutant, text, finders):
             return None
         names = order(mutant.section, finders)
         found = finders.judge(directory, names[:len(FIRST)])
-        if not found and object_code(directory) == object_code(finders.sound):
+        if not found and object_code(directory) == sound:
             return None
         return found or finders.judge(directory, names[len(FIRST):]) or \
             "survived"
@@ -275,9 +276,11 @@ def main():
     mutants = [mutant for mutant in choose(mutants, sys.argv[1:])
                if mutant not in known]
     finders = Finders()
+    sound = object_code(finders.sound)
     killed = counted = 0
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
-        run = pool.map(lambda mutant: judge(mutant, text, finders), mutants)
+        run = pool.map(lambda mutant: judge(mutant, text, finders, sound),
+                       mutants)
         for mutant, verdict in zip(mutants, run):
             counted += verdict is not None
             killed += verdict not in (None, "survived")
