@@ -2656,23 +2656,22 @@ IDEMI_APART
 #endif
 static int idemi_account_note(idem_table *t, unsigned slot, int live, int left)
 {
-    idem_slot *s = idemi_slot_at(t, slot);
-    uint32_t sequence = left ? idemi_slot_number(s, 0) : 0;
-    uint32_t epoch = idemi_slot_number(s, 1);
-    unsigned now = (unsigned)(t->clock >> 17);
+    idem_slot *s;
+    uint32_t sequence, epoch;
     int wanted;
     idem_sender *a;
 
     if (!IDEMI_SENDERS(t))
         return 1;
-    wanted = live > 0 ? IDEMI_MAKE : IDEMI_LOOK;
-    if (sequence | epoch)
-        wanted = IDEMI_MUST;
+    s = idemi_slot_at(t, slot);
+    sequence = left ? idemi_slot_number(s, 0) : 0;
+    epoch = idemi_slot_number(s, 1);
+    wanted = sequence | epoch ? IDEMI_MUST : live > 0 ? IDEMI_MAKE : IDEMI_LOOK;
     a = idemi_account_of(t, idemi_slot_id(s), s->scope_len, wanted);
     if (!a)
         return wanted != IDEMI_MUST;
     if (live > 0) {
-        a->used = now % IDEMI_USED;
+        a->used = (unsigned)(t->clock >> 17) % IDEMI_USED;
         a->live++;
     } else if (live < 0 && a->live)
         a->live--;
@@ -5361,7 +5360,7 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
     t->buffer = (unsigned char *)(idemi_storage_needs(t) +
                                   idemi_journal_last(t) + 1);
     IDEM_MEMSET(idemi_storage_needs(t) + t->capacity + 1, 0xFF,
-                (size_t)(4 * senders));
+                4 * (size_t)senders);
     needed = (idemi_size)(size - (size_t)(t->buffer - memory));
     t->buffer_size =                            // all that is left
         needed < IDEMI_READ_MAX ? (uint32_t)needed : IDEMI_READ_MAX;
@@ -5425,7 +5424,7 @@ static void idemi_public_start(idem_table *t, uint32_t now_ms)
     t->soonest = t->clock + IDEMI_NEVER_MS;
     while (slot-- > 0) {
         idem_slot *s = idemi_slot_at(t, slot);
-        if (!IDEMI_JOURNAL(t) || !s->state) {
+        if (!s->state || !IDEMI_JOURNAL(t)) {
             idemi_order_free(t, slot);
             continue;
         }
