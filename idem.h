@@ -2666,7 +2666,9 @@ static int idemi_account_note(idem_table *t, unsigned slot, int live, int left)
     s = idemi_slot_at(t, slot);
     sequence = left ? idemi_slot_number(s, 0) : 0;
     epoch = idemi_slot_number(s, 1);
-    wanted = sequence | epoch ? IDEMI_MUST : live > 0 ? IDEMI_MAKE : IDEMI_LOOK;
+    wanted = live > 0 ? IDEMI_MAKE : IDEMI_LOOK;
+    if (sequence | epoch)
+        wanted = IDEMI_MUST;
     a = idemi_account_of(t, idemi_slot_id(s), s->scope_len, wanted);
     if (!a)
         return wanted != IDEMI_MUST;
