@@ -1558,8 +1558,9 @@ IDEMI_ASSUME(a_journal_needs_no_more_than_a_slot,
 /* "idem", as a journal's headers begin, and open tables */
 #define IDEMI_MAGIC UINT32_C(0x6D656469)
 
-/* "No slot": larger than every number of one. */
-#define IDEMI_NONE ((unsigned)-1)
+/* "No slot", and "no sector": larger than every number of one. */
+#define IDEMI_NONE    ((unsigned)-1)
+#define IDEMI_NOWHERE UINT32_MAX
 
 static uint32_t idemi_basics_load32(const unsigned char *p)
 {
@@ -2446,7 +2447,7 @@ static int idemi_storage_fill(idem_table *t)
 }
 
 /* For each slot and, behind them, the state and each sender: the sequence of
-   the oldest sector that is needed for it. */
+   the oldest sector that is needed for it; IDEMI_NOWHERE if none is. */
 static uint32_t *idemi_storage_needs(const idem_table *t)
 {
     return (uint32_t *)(void *)(t->journal + 1);
@@ -2523,21 +2524,6 @@ static unsigned idemi_account_index(const idem_table *t, const idem_sender *a)
     return t->capacity + 1 + (unsigned)(a - idemi_account_at(t, 0));
 }
 
-#ifdef IDEM_NO_SENDERS
-static idem_sender *idemi_account_find(idem_table *t, const uint32_t *name,
-                                       int wanted)
-{
-    (void)t, (void)name, (void)wanted;
-    return NULL;
-}
-
-static idem_sender *idemi_account_of(idem_table *t, const unsigned char *scope,
-                                     size_t scope_len, int wanted)
-{
-    (void)t, (void)scope, (void)scope_len, (void)wanted;
-    return NULL;
-}
-#else
 /* How idle an account is, so that another sender may have it; 0: may not.  For
    a number that must be remembered a mere count of keys is given up. */
 IDEMI_APART
@@ -2556,8 +2542,9 @@ static uint32_t idemi_account_idle(const idem_table *t, const idem_sender *a,
                : 0;
 }
 
-/* The account with a name, or NULL.  One that is made has the reach that all
-   have who have none, and that is the newest of those forgotten. */
+/* The account with a name, or NULL: a number that must be remembered is lost
+   then.  One that is made has the reach that all have who have none, and that
+   is the newest of those forgotten. */
 IDEMI_SLOW
 static idem_sender *idemi_account_find(idem_table *t, const uint32_t *name,
                                       int wanted)
@@ -2575,8 +2562,10 @@ static idem_sender *idemi_account_find(idem_table *t, const uint32_t *name,
             best = a;
         }
     }
-    if (!best)
+    if (!best) {
+        t->stats.lost += wanted == IDEMI_MUST;
         return NULL;
+    }
     t->stats.crowded += idlest < IDEMI_IDLEST;
     if (t->clock - best->reach < t->clock - t->reach)
         t->reach = best->reach;
@@ -2588,7 +2577,6 @@ static idem_sender *idemi_account_find(idem_table *t, const uint32_t *name,
 }
 
 /* The account of a scope, or NULL. */
-IDEMI_SLOW
 static idem_sender *idemi_account_of(idem_table *t, const unsigned char *scope,
                                     size_t scope_len, int wanted)
 {
@@ -2596,6 +2584,8 @@ static idem_sender *idemi_account_of(idem_table *t, const unsigned char *scope,
     uint64_t hash;
     uint32_t name[2];
 
+    if (!IDEMI_SENDERS(t))
+        return NULL;
     idemi_hash_init(&state, t->config, 1);
     idemi_hash_update(&state, scope, scope_len);
     hash = idemi_hash_final(&state);
@@ -2603,7 +2593,6 @@ static idem_sender *idemi_account_of(idem_table *t, const unsigned char *scope,
     name[1] = (uint32_t)(hash >> 32);
     return idemi_account_find(t, name, wanted);
 }
-#endif
 
 /* Whether a number is at or below the floor of an account. */
 static int idemi_account_has_passed(const idem_sender *a, uint32_t sequence,
@@ -2627,7 +2616,7 @@ static int idemi_account_is_sure(const idem_slot *s, int left)
    N1. */
 static void idemi_account_tell(const idem_table *t, idem_sender *a,
                                uint32_t sequence, uint32_t epoch,
-                               const uint32_t *sector, int sure)
+                               uint32_t sector, int sure)
 {
     int news = !idemi_account_has_passed(a, sequence, epoch);
     uint32_t *need;
@@ -2639,56 +2628,47 @@ static void idemi_account_tell(const idem_table *t, idem_sender *a,
     if (!IDEMI_JOURNAL(t))
         return;
     need = &idemi_storage_needs(t)[idemi_account_index(t, a)];
-    sure &= *sector != UINT32_MAX;      // of a claim that is not written
+    sure &= sector != IDEMI_NOWHERE;    // of a claim that is not written
     if (news && sure)
-        *need = UINT32_MAX;             // older ones are not, any more
-    if ((news || a->unsure) && *sector < *need)
-        *need = *sector;
+        *need = IDEMI_NOWHERE;             // older ones are not, any more
+    if ((news || a->unsure) && sector < *need)
+        *need = sector;
     if (news)
         a->unsure = !sure;
 }
 
 /* Tells the sender of a slot that it comes into use (`live` 1) or goes out of
    it (-1); and of a key that is a number its epoch, and if it is over, or
-   evicted, all of it.  Returns whether a number that was told is known now. */
-#ifndef IDEM_NO_SENDERS
-IDEMI_APART
-#endif
-static int idemi_account_note(idem_table *t, unsigned slot, int live, int left)
+   evicted, all of it. */
+static void idemi_account_note(idem_table *t, unsigned slot, int live, int left)
 {
-    idem_slot *s;
-    uint32_t sequence, epoch;
-    int wanted;
+    idem_slot *s = idemi_slot_at(t, slot);
+    uint32_t sequence = left ? idemi_slot_number(s, 0) : 0;
+    uint32_t epoch = idemi_slot_number(s, 1);
+    uint32_t *reach = &t->reach;
+    int wanted = live > 0 ? IDEMI_MAKE : IDEMI_LOOK;
     idem_sender *a;
 
-    if (!IDEMI_SENDERS(t))
-        return 1;
-    s = idemi_slot_at(t, slot);
-    sequence = left ? idemi_slot_number(s, 0) : 0;
-    epoch = idemi_slot_number(s, 1);
-    wanted = live > 0 ? IDEMI_MAKE : IDEMI_LOOK;
     if (sequence | epoch)
         wanted = IDEMI_MUST;
     a = idemi_account_of(t, idemi_slot_id(s), s->scope_len, wanted);
-    if (!a)
-        return wanted != IDEMI_MUST;
-    if (live > 0) {
-        a->used = (unsigned)(t->clock >> 17) % IDEMI_USED;
-        a->live++;
-    } else if (live < 0 && a->live)
-        a->live--;
-    if (wanted == IDEMI_MUST)
-        idemi_account_tell(t, a, sequence, epoch,
-                           IDEMI_JOURNAL(t) ? &idemi_storage_needs(t)[slot]
-                                            : NULL,
-                           idemi_account_is_sure(s, left));
-    return 1;
+    if (a) {
+        reach = &a->reach;
+        if (live > 0)
+            a->used = t->clock >> 17 & (IDEMI_USED - 1);
+        if (live > 0 || a->live)
+            a->live = (idem_number)(a->live + (unsigned)live);
+        if (wanted == IDEMI_MUST)
+            idemi_account_tell(
+                t, a, sequence, epoch,
+                IDEMI_JOURNAL(t) ? idemi_storage_needs(t)[slot] : 0,
+                idemi_account_is_sure(s, left));
+    }
+    if (left == IDEMI_EVICTED && t->clock - s->time < t->clock - *reach)
+        *reach = s->time;
 }
 
 /* True if the key of a slot is a number of an epoch that is over. */
-#ifndef IDEM_NO_SENDERS
-IDEMI_APART
-#endif
 static int idemi_account_is_past(idem_table *t, idem_slot *s)
 {
     const idem_sender *a =
@@ -2740,6 +2720,8 @@ static void idemi_keys_remove(idem_table *t, unsigned slot)
         idemi_order_remove(t, slot);
     idemi_keys_delivered(t, s);
     s->state = 0;
+    if (IDEMI_JOURNAL(t))
+        idemi_storage_needs(t)[slot] = IDEMI_NOWHERE;
     t->used--;
     idemi_order_free(t, slot);
 }
@@ -2747,7 +2729,7 @@ static void idemi_keys_remove(idem_table *t, unsigned slot)
 /* The same, and tells its sender how its key left. */
 static void idemi_keys_leave(idem_table *t, unsigned slot, int how)
 {
-    (void)idemi_account_note(t, slot, -1, how);
+    idemi_account_note(t, slot, -1, how);
     idemi_keys_remove(t, slot);
 }
 
@@ -3365,16 +3347,6 @@ static unsigned idemi_journal_last(const idem_table *t)
     return t->capacity + IDEMI_SENDERS(t);
 }
 
-/* True if something may be remembered of a slot, (capacity) the state, or above
-   that a sender. */
-static int idemi_journal_is_needed(const idem_table *t, unsigned slot)
-{
-    if (IDEMI_SENDERS(t) && slot > t->capacity)
-        return 1;
-    return slot == t->capacity ? t->state_len > 0
-                               : idemi_slot_at(t, slot)->state != 0;
-}
-
 /* Dead sectors behind the newest one that was begun. */
 static uint32_t idemi_journal_dead(const idem_table *t)
 {
@@ -3505,7 +3477,7 @@ static uint32_t idemi_journal_due(idem_table *t, uint32_t head)
         shift++;
     j->stated = head;
     do {
-        if (!idemi_journal_is_needed(t, slot) || needs[slot] >= head)
+        if (needs[slot] >= head)
             continue;
         if (needs[slot] < j->stated)
             j->stated = needs[slot];
@@ -3546,7 +3518,7 @@ static int idemi_journal_carry(idem_table *t, unsigned ahead)
             return IDEM_OK;
         do {
             int result;
-            if (!idemi_journal_is_needed(t, slot) || needs[slot] > last)
+            if (needs[slot] > last)
                 continue;
             if (!idemi_journal_has_room(t, IDEMI_LAST_RECORDS))
                 break;
@@ -3615,11 +3587,14 @@ static int idemi_journal_try(idem_table *t)
     j->at = j->front;
     j->time = idemi_journal_begun(t);
     result = idemi_journal_carry(t, 0);
-    if (result == IDEM_OK && j->newest != IDEMI_NONE)
+    if (result == IDEM_OK && j->newest != IDEMI_NONE) {
         result = idemi_journal_put(t, (unsigned)j->newest,
                                    idemi_journal_kind(t, (unsigned)j->newest) |
                                        j->newest_is | IDEMI_CARRIED,
                                    NULL);
+        if (j->newest_is & IDEMI_STATUS)        // its key is over
+            idemi_storage_needs(t)[j->newest] = IDEMI_NOWHERE;
+    }
     if (result == IDEM_OK)
         result = idemi_journal_commit(t);
     if (result == IDEM_OK)
@@ -3791,8 +3766,6 @@ static int idemi_journal_claim(idem_table *t, unsigned slot)
             t, idemi_journal_put(
                    t, slot, IDEMI_IN_PROGRESS | IDEMI_HAS_KEY | IDEMI_GRANTED,
                    NULL));
-    if (idemi_slot_at(t, slot)->attempts == 1)
-        idemi_storage_needs(t)[slot] = UINT32_MAX;
     return IDEM_OK;
 }
 
@@ -3980,10 +3953,10 @@ static void idemi_recover_cut(idem_table *t)
 }
 
 /* Takes in what a record with a key says.  A claim is without end until a
-   restart cuts it short: what the writer still held is never dropped.  Returns
-   whether the key was not known. */
+   restart cuts it short: what the writer still held is never dropped.  Another
+   key that was in the slot was over, or evicted. */
 IDEMI_APART
-static int idemi_recover_key(idem_table *t, const idemi_record *r,
+static void idemi_recover_key(idem_table *t, const idemi_record *r,
                              uint32_t sequence)
 {
     unsigned slot = (unsigned)r->slot - 1, other;
@@ -4001,7 +3974,7 @@ static int idemi_recover_key(idem_table *t, const idemi_record *r,
     if (other != IDEMI_NONE)
         idemi_keys_remove(t, other);
     if (s->state)
-        idemi_keys_remove(t, slot);
+        idemi_keys_leave(t, slot, IDEMI_OVER);
     *s = *r->s;
     s->time = t->clock - r->age;
     s->state =
@@ -4009,31 +3982,7 @@ static int idemi_recover_key(idem_table *t, const idemi_record *r,
     idemi_keys_name(s, &id);
     idemi_keys_enter(t, slot, hash);
     idemi_storage_needs(t)[slot] = sequence;
-    return other == IDEMI_NONE;
-}
-
-/* Whether a slot has the key already that a record is of. */
-static int idemi_recover_is_again(idem_slot *s, const idemi_record *r)
-{
-    return s->scope_len == r->s->scope_len && s->key_len == r->s->key_len &&
-           idemi_basics_equal(idemi_slot_id(s), r->id,
-                              s->scope_len + idemi_slot_key_bytes(s));
-}
-
-/* The same, and what senders have to know of it: another key that was there was
-   over, or evicted.  If no account is left for them that is a loss. */
-static void idemi_recover_claim(idem_table *t, const idemi_record *r,
-                                uint32_t sequence)
-{
-    unsigned slot = (unsigned)r->slot - 1;
-    idem_slot *s = idemi_slot_at(t, slot);
-    int known = 1, is_new;
-
-    if (s->state && !idemi_recover_is_again(s, r))
-        known = idemi_account_note(t, slot, -1, IDEMI_OVER);
-    is_new = idemi_recover_key(t, r, sequence);
-    if (!idemi_account_note(t, slot, is_new, IDEMI_BACK) || !known)
-        idemi_recover_lost(t, sequence);
+    idemi_account_note(t, slot, other == IDEMI_NONE, IDEMI_BACK);
 }
 
 /* Takes in what a record says of a sender; returns the number by which the
@@ -4044,13 +3993,11 @@ static unsigned idemi_recover_account(idem_table *t, const idemi_record *r,
     idem_sender *a = idemi_account_find(t, r->account->name, IDEMI_MUST);
     unsigned own;
 
-    if (!a) {
-        idemi_recover_lost(t, sequence);
+    if (!a)
         return t->capacity;
-    }
     own = idemi_account_index(t, a);
     idemi_account_tell(t, a, r->account->floor[0], r->account->floor[1],
-                       &sequence, 1);
+                       sequence, 1);
     idemi_storage_needs(t)[own] = sequence;
     a->unsure = 0;
     return own;
@@ -4089,7 +4036,7 @@ static unsigned idemi_recover_apply(idem_table *t, const idemi_record *r,
         return of;
     s = idemi_slot_at(t, slot);
     if (r->flags & IDEMI_HAS_KEY)
-        idemi_recover_claim(t, r, sequence);
+        idemi_recover_key(t, r, sequence);
     if (!s->state || r->flags & s->state & IDEMI_FINISHED)
         return slot;
     if (r->flags & IDEMI_FINISHED) {
@@ -4543,20 +4490,6 @@ static int idemi_command_too_old(const idem_table *t, const idem_sender *a,
                    age >= t->clock - (a ? a->reach : t->reach));
 }
 
-/* Drops a finished key before its time, and remembers that. */
-static void idemi_command_evict(idem_table *t, unsigned slot)
-{
-    idem_slot *s = idemi_slot_at(t, slot);
-    idem_sender *a =
-        idemi_account_of(t, idemi_slot_id(s), s->scope_len, IDEMI_LOOK);
-    uint32_t *reach = a ? &a->reach : &t->reach;
-
-    if (t->clock - s->time < t->clock - *reach)
-        *reach = s->time;
-    t->stats.evicted++;
-    idemi_keys_leave(t, slot, IDEMI_EVICTED);
-}
-
 /* True if one more key would put its sender over the quota. */
 static int idemi_command_over_quota(idem_table *t, const idem_sender *a)
 {
@@ -4609,7 +4542,7 @@ static int idemi_command_drop(idem_table *t, unsigned slot)
 {
     int result = IDEM_OK;
 
-    if (IDEMI_JOURNAL(t) && idemi_storage_needs(t)[slot] != UINT32_MAX)
+    if (IDEMI_JOURNAL(t) && idemi_storage_needs(t)[slot] != IDEMI_NOWHERE)
         result = idemi_journal_note(t, slot, IDEMI_EMPTY);
 
     if (result == IDEM_OK)
@@ -4643,8 +4576,10 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     idem_slot *s = idemi_slot_at(t, slot), before;
     int result = IDEM_OK;
 
-    if (attempt == 1 && s->state)
-        idemi_command_evict(t, slot);
+    if (attempt == 1 && s->state) {
+        t->stats.evicted++;
+        idemi_keys_leave(t, slot, IDEMI_EVICTED);
+    }
     before = *s;
     if (attempt == 1)
         idemi_keys_name(s, &q->id);
@@ -4667,7 +4602,7 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     idemi_keys_lease(t, s, rq->lease_ms);
     if (attempt == 1) {
         idemi_keys_enter(t, slot, q->hash);
-        (void)idemi_account_note(t, slot, 1, IDEMI_BACK);
+        idemi_account_note(t, slot, 1, IDEMI_BACK);
     }
     idemi_order_note(t, s);
     t->token += (uint32_t)(s->token - (uint32_t)t->token);
@@ -4712,7 +4647,7 @@ static int idemi_command_first(idem_table *t, unsigned *slot, idemi_query *q)
     *slot = idemi_command_room(t, a, q);
     if (*slot == t->capacity)
         return IDEM_E_FULL;
-    if (IDEMI_SENDERS(t) &&
+    if (IDEMI_SENDERS(t) && !a &&
         !idemi_account_of(t, q->id.scope, q->id.scope_len, IDEMI_MAKE)) {
         t->stats.crowded++;
         return IDEM_E_FULL;
@@ -4801,7 +4736,7 @@ static int idemi_command_complete(idem_table *t, const idem_claim *claim,
         s->time = lease_end;
         s->response_len = reserved;
         // It may have been written, so there is something to be taken back.
-        if (idemi_storage_needs(t)[slot] == UINT32_MAX)
+        if (idemi_storage_needs(t)[slot] == IDEMI_NOWHERE)
             idemi_storage_needs(t)[slot] = t->journal->sequence;
         return result;
     }
@@ -4989,7 +4924,9 @@ static int idemi_check_journal(const idem_table *t)
     unsigned slot = idemi_journal_last(t);
 
     do
-        if (idemi_journal_is_needed(t, slot) && needs[slot] < j->tail)
+        if (needs[slot] < j->tail ||
+            (slot < t->capacity && !idemi_slot_at(t, slot)->state &&
+             needs[slot] != IDEMI_NOWHERE && !j->broken))
             return 14;
     while (slot-- > 0);
     return j->sequence + 1 - j->tail > j->sector_count ? 15 : 0;
@@ -5361,8 +5298,8 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
     t->journal = (idem_journal *)(void *)(t->state + state);
     t->buffer = (unsigned char *)(idemi_storage_needs(t) +
                                   idemi_journal_last(t) + 1);
-    IDEM_MEMSET(idemi_storage_needs(t) + t->capacity + 1, 0xFF,
-                4 * (size_t)senders);
+    IDEM_MEMSET(idemi_storage_needs(t), 0xFF,
+                (size_t)(t->buffer - (unsigned char *)idemi_storage_needs(t)));
     needed = (idemi_size)(size - (size_t)(t->buffer - memory));
     t->buffer_size =                            // all that is left
         needed < IDEMI_READ_MAX ? (uint32_t)needed : IDEMI_READ_MAX;
@@ -5408,6 +5345,17 @@ static void idemi_public_reset(idem_table *t)
     t->links[ends].older = t->links[ends].newer = (idem_number)ends;
 }
 
+/* A claim that was found in a slot was cut short, and what is over is
+   dropped. */
+static void idemi_public_resume(idem_table *t, unsigned slot)
+{
+    idem_slot *s = idemi_slot_at(t, slot);
+
+    idemi_keys_cut(t, s);
+    if (!idemi_keys_expire(t, slot))
+        idemi_order_note(t, s);
+}
+
 /* The last step of an opening, with one look at each slot: a claim in it was
    cut short, what is over is dropped, and what is not in use is free.  Memory
    reaches back to the opening; with a journal further, unless what it had
@@ -5424,16 +5372,11 @@ static void idemi_public_start(idem_table *t, uint32_t now_ms)
     t->free = (idem_number)slot;
     t->swept = t->clock;
     t->soonest = t->clock + IDEMI_NEVER_MS;
-    while (slot-- > 0) {
-        idem_slot *s = idemi_slot_at(t, slot);
-        if (!s->state || !IDEMI_JOURNAL(t)) {
+    while (slot-- > 0)
+        if (IDEMI_JOURNAL(t) && idemi_slot_at(t, slot)->state)
+            idemi_public_resume(t, slot);
+        else
             idemi_order_free(t, slot);
-            continue;
-        }
-        idemi_keys_cut(t, s);
-        if (!idemi_keys_expire(t, slot))
-            idemi_order_note(t, s);
-    }
     t->stats.expired = t->stats.undelivered = 0;
     t->tick = now_ms;
     t->counted = now_ms;
