@@ -3952,16 +3952,11 @@ static void idemi_recover_cut(idem_table *t)
         idemi_keys_cut(t, idemi_slot_at(t, slot));
 }
 
-/* Takes in what a record with a key says.  A claim is without end until a
-   restart cuts it short: what the writer still held is never dropped.  Another
-   key that was in the slot was over, or evicted. */
+/* The slot that has the key of a record already, or IDEMI_NONE; and its hash. */
 IDEMI_APART
-static void idemi_recover_key(idem_table *t, const idemi_record *r,
-                             uint32_t sequence)
+static unsigned idemi_recover_find(const idem_table *t, const idemi_record *r,
+                                   idem_number *hash)
 {
-    unsigned slot = (unsigned)r->slot - 1, other;
-    idem_slot *s = idemi_slot_at(t, slot);
-    idem_number hash;
     idemi_id id;
 
     id.scope = r->id;
@@ -3969,8 +3964,21 @@ static void idemi_recover_key(idem_table *t, const idemi_record *r,
     id.key = r->id + id.scope_len;
     id.key_len = idemi_slot_key_bytes(r->s);
     id.kept_len = r->s->key_len;
-    hash = idemi_hash_key(t->config, &id);
-    other = idemi_index_find(t, hash, &id);
+    *hash = idemi_hash_key(t->config, &id);
+    return idemi_index_find(t, *hash, &id);
+}
+
+/* Takes in what a record with a key says.  A claim is without end until a
+   restart cuts it short: what the writer still held is never dropped.  Another
+   key that was in the slot was over, or evicted. */
+static void idemi_recover_key(idem_table *t, const idemi_record *r,
+                              uint32_t sequence)
+{
+    unsigned slot = (unsigned)r->slot - 1;
+    idem_slot *s = idemi_slot_at(t, slot);
+    idem_number hash;
+    unsigned other = idemi_recover_find(t, r, &hash);
+
     if (other != IDEMI_NONE)
         idemi_keys_remove(t, other);
     if (s->state)
@@ -3979,7 +3987,8 @@ static void idemi_recover_key(idem_table *t, const idemi_record *r,
     s->time = t->clock - r->age;
     s->state =
         IDEMI_IN_PROGRESS | (r->flags & IDEMI_CUT ? IDEMI_CUT : IDEMI_ENDLESS);
-    idemi_keys_name(s, &id);
+    idemi_basics_copy(idemi_slot_id(s), r->id,
+                      s->scope_len + idemi_slot_key_bytes(s));
     idemi_keys_enter(t, slot, hash);
     idemi_storage_needs(t)[slot] = sequence;
     idemi_account_note(t, slot, other == IDEMI_NONE, IDEMI_BACK);
