@@ -2526,7 +2526,6 @@ static unsigned idemi_account_index(const idem_table *t, const idem_sender *a)
 
 /* How idle an account is, so that another sender may have it; 0: may not.  For
    a number that must be remembered a mere count of keys is given up. */
-IDEMI_APART
 static uint32_t idemi_account_idle(const idem_table *t, const idem_sender *a,
                                   int wanted)
 {
@@ -4526,6 +4525,7 @@ static void idemi_command_reclaim(idem_table *t)
 /* A slot that the request's key may have: one that is free, or in use by
    something that may be dropped for it; or `capacity`, and then
    retry_after_ms is set if it is known. */
+IDEMI_APART
 static unsigned idemi_command_room(idem_table *t, const idem_sender *a,
                                    const idemi_query *q)
 {
