@@ -2645,6 +2645,7 @@ static void idemi_account_note(idem_table *t, unsigned slot, int live, int left)
     uint32_t sequence = left ? idemi_slot_number(s, 0) : 0;
     uint32_t epoch = idemi_slot_number(s, 1);
     uint32_t *reach = &t->reach;
+    unsigned now = (unsigned)(t->clock >> 17);
     int wanted = live > 0 ? IDEMI_MAKE : IDEMI_LOOK;
     idem_sender *a;
 
@@ -2654,7 +2655,7 @@ static void idemi_account_note(idem_table *t, unsigned slot, int live, int left)
     if (a) {
         reach = &a->reach;
         if (live > 0)
-            a->used = t->clock >> 17 & (IDEMI_USED - 1);
+            a->used = now % IDEMI_USED;
         if (live > 0 || a->live)
             a->live = (idem_number)(a->live + (unsigned)live);
         if (wanted == IDEMI_MUST)
@@ -4546,14 +4547,18 @@ static unsigned idemi_command_room(idem_table *t, const idem_sender *a,
 }
 
 /* Frees a slot in use for good.  Of one whose claim was not written there is
-   nothing to be taken back, and what the journal has there is another key. */
+   nothing to be taken back, and what the journal has there is another key.
+   That a number was given back must be durable before another key may have the
+   slot: else it would have left, and raised the floor. */
 static int idemi_command_drop(idem_table *t, unsigned slot)
 {
     int result = IDEM_OK;
 
-    if (IDEMI_JOURNAL(t) && idemi_storage_needs(t)[slot] != IDEMI_NOWHERE)
+    if (IDEMI_JOURNAL(t) && idemi_storage_needs(t)[slot] != IDEMI_NOWHERE) {
         result = idemi_journal_note(t, slot, IDEMI_EMPTY);
-
+        if (result == IDEM_OK && !idemi_slot_at(t, slot)->key_len)
+            result = idemi_storage_sync(t);
+    }
     if (result == IDEM_OK)
         idemi_keys_leave(t, slot, IDEMI_BACK);
     return result;

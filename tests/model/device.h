@@ -1150,6 +1150,7 @@ static inline int device_open(device *d)
                              d->now);
         d->model.token = 0;
         memset(d->old, 0, sizeof d->old);
+        d->erases_before_boot = f->erases;
     }
     PROMISE(result == IDEM_OK);
     d->model.tick = d->now;
