@@ -5,9 +5,9 @@
    storage take another way: let the interrupt queue what came.
 
        static interrupts_state state;
-       static idem_config config = { ..., .lock = interrupts_lock,
-                                     .unlock = interrupts_unlock,
-                                     .lock_ctx = &state };
+       static idem_config config = { ..., .lock_ctx = &state,
+                                     .lock = interrupts_lock,
+                                     .unlock = interrupts_unlock };
 
    A call in the middle of another cannot come by an interrupt then; one by
    mistake, from a handler for instance, is refused by the table. */
