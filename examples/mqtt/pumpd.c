@@ -247,6 +247,7 @@ static int reason_of(int result, const idem_reply *reply)
     case IDEM_MISMATCH:     return INVALID;
     case IDEM_TOO_OLD:
     case IDEM_EXHAUSTED:
+    case IDEM_RELEASED:
     case IDEM_E_ARG:
     case IDEM_E_TOO_LARGE:  return SPECIFIC;
     default:                return UNSPECIFIED;
