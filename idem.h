@@ -12,8 +12,8 @@
        #define IDEM_IMPLEMENTATION                   #include "idem.h"
        #include "idem.h"
 
-   C99 or C++11.  You give it memory, and the time.  No allocation, no clock, no
-   globals, no recursion, no floating point, no dependencies.
+   C99 or C++11 (C++20: fields in the order of >>types).  You give it memory and
+   the time.  No allocation, clock, globals, recursion, floats, dependencies.
 
    Contents (search for the marker)
      manual     >>synopsis >>answers >>replying >>sizing >>identity >>time
@@ -251,8 +251,8 @@
      idem_release, _forget,   that
      _delivered
      idem_begin, _delivered,  nothing new (but the time, >>time).  If the answer
-     other answers            relies on the newest record of the boot before,
-                              that is written again first, in a new sector
+     other answers            comes from the last record before a restart, which
+                              a cut may have left weak, that is written again
      all others               nothing
 
    config.durability IDEM_BATCH: all this is durable with the next idem_sync.
@@ -284,8 +284,8 @@
    read    any bytes inside the storage, at least one.
    prog    whole granules inside one sector; if there is an erase, they are
            erased.  They may cross a page of the chip: then program each part.
-           They must be durable when prog returns 0, or when a sync does.  A
-           sector's header is programmed after the bytes behind it.
+           They must be durable when prog returns 0, or when a sync does.  The
+           order is not ascending: a sector's header comes after other bytes.
    erase   one sector.  NULL for EEPROM, FRAM and files, where programming
            replaces.  With `erasing`, erase only starts it; if read or prog come
            before its end they must wait, or suspend it.
@@ -304,10 +304,10 @@
    >>migrating
 
    A journal can be opened with another capacity, key_max, response_max or
-   state_max; what is stored and no longer fits is lost, as if damaged.  Stored
-   keys keep their retention.  Evicted keys are not stored: after a change to
-   IDEM_REJECT they are not IDEM_TOO_OLD.  With another secret, IDEM_HASH,
-   prog_size, erased, sector_size or sector_count it is IDEM_E_FORMAT.  Then
+   state_max; stored keys keep their retention, what no longer fits is lost, as
+   if damaged.  After a change to IDEM_REJECT evicted keys are not IDEM_TOO_OLD.
+   With another secret, IDEM_HASH, prog_size, erased, sector_size, sector_count
+   (which IDEM_SECTORS makes of the capacity) it is IDEM_E_FORMAT.  Then
 
      copy it    examples/migrate.c copies each key, the state, and what is owed
                 into a new storage (of the same secret and IDEM_HASH).  Floors
@@ -387,7 +387,7 @@
    Texts that mean the same must give the same bytes: idem_key_uuid,
    idem_key_ulid and idem_key_hex take either case, and make 16 bytes of 36 or
    26 characters; idem_key_http takes the value of an Idempotency-Key field.
-   What they refuse is answered as no key is (>>replying), and not executed.
+   If they refuse a text, do not execute; answer as for no key (>>replying).
 
    >>sender   what the sender must do
 
