@@ -85,6 +85,10 @@ static int execute(const char *path, const char *key, const char *command)
 
     if (result < 0)
         reason_print(path, result, &table, &config);
+    else if (result == IDEM_EXECUTE)    /* idem_run has called the handler */
+        printf("executed: %s\n", answer);
+    else if (result == IDEM_RECOVER)
+        printf("cut short before: %s\n", answer);
     else
         printf("%s: %s\n", idem_text(result), answer);
     return result;
