@@ -12,8 +12,8 @@
        #define IDEM_IMPLEMENTATION                   #include "idem.h"
        #include "idem.h"
 
-   C99 or C++11.  You give it memory, and the time.  No allocation, no clock, no
-   globals, no recursion, no floating point, no dependencies.
+   C99 or C++11 (C++20: fields in the order of >>types).  You give it memory and
+   the time.  No allocation, clock, globals, recursion, floats, dependencies.
 
    Contents (search for the marker)
      manual     >>synopsis >>answers >>replying >>sizing >>identity >>time
@@ -69,11 +69,10 @@
        idem_claim claim;
        return idem_run(&table, &claim, reply, request, execute, NULL, millis());
    }              // EXECUTE, RECOVER, REPLAY: send what is in reply.
-   ```            // Other answers: refuse, in the words of idem_text.
+   ```            // Other answers: >>replying says what to tell the sender.
 
-   idem_run is three calls: idem_begin, your handler, then idem_complete or
-   idem_release.  If the effect ends later, make them yourself, and keep the
-   claim until then:
+   idem_run is idem_begin, your handler, then idem_complete or idem_release.
+   If the effect ends later, make these calls yourself, and keep the claim:
 
    ```c
    #include "idem.h"
@@ -96,16 +95,16 @@
      result            changed?  do next
      IDEM_OK           as asked  -
      IDEM_EXECUTE      claimed   execute it, then complete (or release)
-     IDEM_RECOVER      claimed   an earlier attempt was cut short: look whether
-                                 it had an effect, or execute it again if that
-                                 is harmless; then complete
-     IDEM_REPLAY       no        send the stored outcome, which is in the reply
+     IDEM_RECOVER      claimed   cut short before: look.  If it did nothing, or
+                                 may be repeated, execute it; then complete
+     IDEM_REPLAY       no        send the stored outcome: it is in reply.buffer
      IDEM_BUSY         no        being executed: wait reply.retry_after_ms
      IDEM_MISMATCH     no        same key, other payload: refuse; the sender has
                                  a bug, or is not who it says
      IDEM_TOO_OLD      no        unknown, and older than memory reaches, so it
                                  may have been executed: refuse
-     IDEM_EXHAUSTED    no        max_attempts were cut short: refuse, and alarm
+     IDEM_EXHAUSTED    no        max_attempts (3) were cut short, each counted
+                                 from its claim on: refuse, and raise an alarm
      IDEM_MORE         yes       idem_maintain has more to do
      IDEM_RELEASED     yes       from idem_run: nothing was done, and the claim
                                  was given back; a retry is a first time
@@ -154,14 +153,15 @@
    So 10 commands an hour and 12 hours of retention are 120 keys.  Constants
    tell the bytes of memory, IDEM_MEMORY_SIZE(capacity, key_max, response_max,
    state_max); with a journal IDEM_JOURNAL_MEMORY_SIZE(.., prog_size), and its
-   sectors, IDEM_SECTORS(.., sector_size, prog_size).
+   sectors, IDEM_SECTORS(.., sector_size, prog_size).  state_max is 0 without
+   application state (>>patterns); what config.senders add is in >>senders.
 
    >>identity
 
-   A key is its scope and its bytes; both are compared in full.  The scope says
-   whose key it is (a sender, a topic, a tenant).  It may be empty, the key may
-   not.  ("ab","c") and ("a","bc") are two keys.  Take the scope from what the
-   transport has proved, not from what the message claims: quotas go by it.
+   A key is its scope and its bytes (request.scope, scope_len, key, key_len),
+   compared in full: ("ab","c") and ("a","bc") are two.  The scope says whose it
+   is (a sender's, a topic's); it may be empty, the key may not.  Take it from
+   what the transport has proved, not from what the message claims.
 
    The fingerprint is a 64-bit hash of the payload and its length.  It shows
    that a key was used again for another command: IDEM_MISMATCH, which goes
@@ -169,13 +169,13 @@
    ways, hash one of them yourself, and set request.fingerprint.
    idem_fingerprint_init, _update and _final hash a payload piece by piece.
 
-   config.secret is the key of the hashes (>>hash): 16 random bytes that only
-   this device knows; neither half may be zero.  A device gets it in the factory
-   (od -An -N16 -tx1 /dev/urandom, on a host), or makes it at its first boot
-   with a hardware random generator.  Store it whole before the journal is first
-   opened, outside the journal's sectors, where nobody reads it, and keep it.
-   With another secret the journal is IDEM_E_FORMAT, and only idem_format, which
-   forgets all keys, goes on.
+   config.secret makes the hashes this device's own (>>hash): 16 random bytes
+   that nobody else knows; neither half may be zero.  A device gets it in the
+   factory (od -An -N16 -tx1 /dev/urandom, on a host), or makes it at its first
+   boot with a hardware random generator.  Store it whole before the journal is
+   first opened, outside the journal's sectors, where nobody reads it, and keep
+   it: with another secret the journal is IDEM_E_FORMAT, and only idem_format,
+   which forgets all keys, goes on.
 
    >>time
 
@@ -186,9 +186,9 @@
 
      up to 65.5 s    the clock waits until the tick is again where it was.  So
                      threads may call with ticks that they read a moment before
-     more            the tick was reset, and the clock goes on with it.  If one
-                     call sees it leap to where it was or beyond, only what is
-                     beyond counts; if it goes up in several steps, each counts
+     more            the tick was reset, and the clock goes on with it.  If in
+                     one call it is back where it was or beyond, only what is
+                     beyond counts; if it gets there in steps, each of them does
 
    So a stopped, reset or backward tick makes leases and retentions longer,
    never shorter.  Time without a call is seen up to 24 days.  idem_elapse adds
@@ -228,14 +228,13 @@
                              evicted key comes back it is IDEM_EXECUTE: promises
                              S2 and S4 hold only under IDEM_REJECT.
 
-   config.quota limits the keys of one scope.  At its quota, a new key of that
-   scope is IDEM_E_FULL; with eviction it costs the scope's own oldest outcome.
+   config.quota, with config.senders, limits the keys of one scope.  A new key
+   above it is IDEM_E_FULL; with eviction it costs the scope's oldest outcome.
 
    A request can tell its age: age_ms, how long ago the sender first sent it.
    Then an unknown key is IDEM_TOO_OLD if memory may once have held it: if it is
-   as old as the retention of its outcome would be, or older than memory reaches
-   (idem_horizon): to the newest completion that was evicted, and without a
-   journal, or with IDEM_EVICT_OLDEST, not behind the opening.
+   as old as its retention, or older than what was evicted last (idem_horizon),
+   or, without a journal or with IDEM_EVICT_OLDEST, older than this opening.
 
    >>durable
 
@@ -252,11 +251,11 @@
      idem_release, _forget,   that
      _delivered
      idem_begin, _delivered,  nothing new (but the time, >>time).  If the answer
-     other answers            relies on the newest record of the boot before,
-                              that is written again first, in a new sector
+     other answers            comes from the last record before a restart, which
+                              a cut may have left weak, that is written again
      all others               nothing
 
-   IDEM_BATCH: all this becomes durable together, with the next idem_sync.
+   config.durability IDEM_BATCH: all this is durable with the next idem_sync.
    Execute what you claimed after one sync, and answer what you completed after
    the next.  volatile_claims: claims are not written, outcomes are: half the
    wear, but what a restart cuts short is IDEM_EXECUTE again (S4).
@@ -278,15 +277,15 @@
 
    >>porting
 
-   First run the port check, examples/port/check.h, with your callbacks on the
-   device: it says what is wrong.  Callbacks for several chips stand beside it.
+   First run the port check, examples/port/check.h, with your idem_storage on
+   the device: it says what is wrong.  Some for several chips stand beside it.
    dst and src may have any alignment, and are good during the call only.
 
    read    any bytes inside the storage, at least one.
    prog    whole granules inside one sector; if there is an erase, they are
            erased.  They may cross a page of the chip: then program each part.
-           They must be durable when prog returns 0, or when a sync does.  A
-           sector's header is programmed after the bytes behind it.
+           They must be durable when prog returns 0, or when a sync does.  The
+           order is not ascending: a sector's header comes after other bytes.
    erase   one sector.  NULL for EEPROM, FRAM and files, where programming
            replaces.  With `erasing`, erase only starts it; if read or prog come
            before its end they must wait, or suspend it.
@@ -305,10 +304,10 @@
    >>migrating
 
    A journal can be opened with another capacity, key_max, response_max or
-   state_max; what is stored and no longer fits is lost, as if damaged.  Stored
-   keys keep their retention.  Evicted keys are not stored: after a change to
-   IDEM_REJECT they are not IDEM_TOO_OLD.  With another secret, IDEM_HASH,
-   prog_size, erased, sector_size or sector_count it is IDEM_E_FORMAT.  Then
+   state_max; stored keys keep their retention, what no longer fits is lost, as
+   if damaged.  After a change to IDEM_REJECT evicted keys are not IDEM_TOO_OLD.
+   With another secret, IDEM_HASH, prog_size, erased, sector_size, sector_count
+   (which IDEM_SECTORS makes of the capacity) it is IDEM_E_FORMAT.  Then
 
      copy it    examples/migrate.c copies each key, the state, and what is owed
                 into a new storage (of the same secret and IDEM_HASH).  Floors
@@ -325,8 +324,8 @@
        refusing to stop because a table is full is not.
      - A long operation: call idem_renew while it runs, and stop it when the
        answer is IDEM_E_FENCED.
-     - An effect that can be seen afterwards: on IDEM_RECOVER look first.  If it
-       has happened, complete without doing it again.
+     - An effect that can be seen: on IDEM_RECOVER look, execute it only if it
+       has not happened, and complete.  Raise max_attempts if power goes often.
      - An effect that is the application's own state (a total, a counter): give
        the new state to idem_complete as outcome.state.  State and outcome are
        one record, so on IDEM_RECOVER the effect has not happened.  Let no other
@@ -370,13 +369,14 @@
    wrap: then, or if it has lost its count, the sender begins an epoch above all
    before, which its clock or a counter of its starts can give.
 
-   An account takes 24 bytes of RAM (IDEM_WIDE: 28), and 4 with a journal, which
+   request.key is empty then, and the number takes 8 bytes of key_max.  An
+   account takes 24 bytes of RAM (IDEM_WIDE: 28), and 4 with a journal, which
    keeps the floors over any number of power cuts.  Add
    IDEM_SENDERS_MEMORY_SIZE(senders) to the memory, and senders to the capacity
    in IDEM_SECTORS.  If all accounts are in use, a new scope takes the place of
-   one that has no key and no number.  If there is none it is IDEM_E_FULL; or
-   with IDEM_EVICT_OLDEST, of those without keys, the one that is idle for
-   longest is forgotten.  stats.crowded counts both.
+   one without key and number.  If there is none it is IDEM_E_FULL; or with
+   IDEM_EVICT_OLDEST, of those without keys, the one that is idle for longest is
+   forgotten.  stats.crowded counts both.
 
    Do not make config.senders smaller while a journal has numbers: what has no
    account may be executed again.  With volatile_claims a number counts over a
@@ -387,7 +387,7 @@
    Texts that mean the same must give the same bytes: idem_key_uuid,
    idem_key_ulid and idem_key_hex take either case, and make 16 bytes of 36 or
    26 characters; idem_key_http takes the value of an Idempotency-Key field.
-   What they refuse is answered as no key is (>>replying), and not executed.
+   If they refuse a text, do not execute; answer as for no key (>>replying).
 
    >>sender   what the sender must do
 
@@ -430,10 +430,10 @@
                            secret, if nobody on the link is hostile.  All
      IDEM_NO_SENDERS       not set; no senders, config.senders must be 0
      IDEM_NO_JOURNAL       not set; no journal, config.storage must be NULL
-     IDEM_FILE_STORAGE     not set; declares idem_file, a storage in a file of a
-                           POSIX system.  Before the first #include define
-                           _POSIX_C_SOURCE 200809L; on macOS _DARWIN_C_SOURCE
-                           too; on 32 bits, for 2 GB, _FILE_OFFSET_BITS 64
+     IDEM_FILE_STORAGE     not set; declares idem_file, idem_file_open, _close:
+                           a file on a POSIX system.  Before the first #include
+                           define _POSIX_C_SOURCE 200809L; on macOS also
+                           _DARWIN_C_SOURCE; 32 bits, 2 GB: _FILE_OFFSET_BITS 64
      IDEM_MEMCPY, _MEMSET, _MEMCMP   those of <string.h>; define all or none
 
    >>memory   what a key costs; what a call costs is in >>functions

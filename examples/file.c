@@ -3,6 +3,8 @@
  *
  * One command per run, remembered in a file: repeat it, give the key another
  * command, kill it while it pours.  ./inspect pump.journal shows what it knows.
+ * A program of your own that can see what it did (a line in a log) looks on
+ * IDEM_RECOVER: if nothing has happened it executes the command.
  */
 #define _POSIX_C_SOURCE 200809L
 #define IDEM_FILE_STORAGE
@@ -45,6 +47,7 @@ static int handle(void *ctx, idem_outcome *outcome, const idem_request *request,
         outcome->response = "check the cup";
     } else {
         puts("PUMP RUNS");
+        fflush(stdout);
         sleep(1);
         outcome->response = "poured";
     }
@@ -82,6 +85,10 @@ static int execute(const char *path, const char *key, const char *command)
 
     if (result < 0)
         reason_print(path, result, &table, &config);
+    else if (result == IDEM_EXECUTE)    /* idem_run has called the handler */
+        printf("executed: %s\n", answer);
+    else if (result == IDEM_RECOVER)
+        printf("cut short before: %s\n", answer);
     else
         printf("%s: %s\n", idem_text(result), answer);
     return result;

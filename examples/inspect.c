@@ -113,7 +113,7 @@ static idem_config config = {
     .capacity = 64, .key_max = 32, .response_max = 32,
     .secret = { 0x8c, 0x3f, 0x71, 0x0d, 0xe2, 0x95, 0x4a, 0xb6,
                 0x1e, 0xd8, 0x07, 0x63, 0xfa, 0x2b, 0x90, 0x54 },
-    .storage = &storage
+    .storage = &storage, .retention_ms = 24 * 60 * 60 * 1000
 };
 
 static uint32_t number(const char *option, const char *text, uint32_t most)
@@ -175,7 +175,7 @@ static void take_option(const char *name, const char *value)
     else if (!strcmp(name, "granule"))
         storage.prog_size = (uint16_t)number(name, value, 256);
     else if (!strcmp(name, "erased"))
-        storage.erased = (uint16_t)number(name, value, UINT8_MAX);
+        storage.erased = (uint8_t)number(name, value, UINT8_MAX);
     else if (!strcmp(name, "flash"))
         storage.erase = number(name, value, 1) ? refuse_erase : NULL;
     else if (!strcmp(name, "config"))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 /* cc -I.. migrate.c -o migrate
  * ./migrate pump.journal 64,32,32,0,4096 new.journal 256,32,64,0,8192
+ * (a sixth number: senders, if the device's configuration has some)
  *
  * Copies a journal's file into a new one of another geometry: every key with
  * its fingerprint; if finished, its response, code, what is left of its
@@ -25,7 +26,8 @@
 static const char help[] =
     "migrate OLD GEOMETRY NEW GEOMETRY [SECRET-FILE]\n"
     "copies a journal into a new file\n\n"
-    "  GEOMETRY is capacity,key_max,response_max,state_max,sector_size\n"
+    "  GEOMETRY is capacity,key_max,response_max,state_max,sector_size and,\n"
+    "  if there are any, ,senders\n"
     "  SECRET-FILE has the 16 bytes of both; without, those of file.c\n";
 
 /* A journal in a file */
@@ -60,7 +62,8 @@ static void *allocate(size_t size)
    ------------------------------------------------------------------------ */
 
 /* In the order in which they are to be begun: the oldest completion first, as
-   it is to be evicted and delivered; what was cut short last. */
+   it is to be evicted and delivered; what was cut short last.  Of numbers the
+   older epoch first: behind a newer one it would be refused. */
 static int compare(const void *a, const void *b)
 {
     const idem_entry *x = &((const key *)a)->entry;
@@ -70,7 +73,9 @@ static int compare(const void *a, const void *b)
 
     if (x_open != y_open)
         return x_open - y_open;
-    return (x->age_ms < y->age_ms) - (x->age_ms > y->age_ms);
+    if (x->age_ms != y->age_ms)
+        return x->age_ms < y->age_ms ? 1 : -1;
+    return (x->epoch > y->epoch) - (x->epoch < y->epoch);
 }
 
 /* All keys of a table; their number. */
@@ -205,10 +210,10 @@ static int copy_journal(idem_table *to, idem_table *from, size_t *copied)
 /* False if the text is no geometry. */
 static int parse(journal *j, uint32_t *sector_size, const char *text)
 {
-    unsigned capacity, key_max, response_max, state_max, sector;
+    unsigned capacity, key_max, response_max, state_max, sector, senders = 0;
 
-    if (sscanf(text, "%u,%u,%u,%u,%u", &capacity, &key_max, &response_max,
-               &state_max, &sector) != 5 ||
+    if (sscanf(text, "%u,%u,%u,%u,%u,%u", &capacity, &key_max, &response_max,
+               &state_max, &sector, &senders) < 5 ||
         key_max > UINT8_MAX || response_max > UINT16_MAX ||
         state_max > UINT16_MAX)
         return 0;
@@ -216,6 +221,7 @@ static int parse(journal *j, uint32_t *sector_size, const char *text)
     j->config.key_max = (uint16_t)key_max;
     j->config.response_max = (uint16_t)response_max;
     j->config.state_max = (uint16_t)state_max;
+    j->config.senders = senders;
     j->config.retention_ms = 24 * 60 * 60 * 1000;
     j->config.max_attempts = UINT8_MAX;
     *sector_size = sector;
@@ -237,7 +243,8 @@ static int open_journal(journal *j, const char *path, const char *geometry,
     memcpy(j->config.secret, secret, sizeof j->config.secret);
     j->path = path;
     result = idem_file_open(&j->file, path, sector,
-                            IDEM_SECTORS(j->config.capacity, j->config.key_max,
+                            IDEM_SECTORS(j->config.capacity + j->config.senders,
+                                         j->config.key_max,
                                          j->config.response_max,
                                          j->config.state_max, sector, 1));
     if (result != IDEM_OK) {
@@ -247,7 +254,8 @@ static int open_journal(journal *j, const char *path, const char *geometry,
     j->config.storage = &j->file.storage;
     size = IDEM_JOURNAL_MEMORY_SIZE(j->config.capacity, j->config.key_max,
                                     j->config.response_max,
-                                    j->config.state_max, 1);
+                                    j->config.state_max, 1) +
+           IDEM_SENDERS_MEMORY_SIZE(j->config.senders);
     result = idem_open(&j->table, &j->config, allocate(size), size, now_ms);
     if (result != IDEM_OK)
         reason_print(path, result, &j->table, &j->config);

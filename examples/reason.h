@@ -42,7 +42,8 @@ static inline void reason_print_file(const char *path, int result,
     if (result == IDEM_E_LOCK)
         fputs("; another process has the file open", stderr);
     if (result == IDEM_E_FORMAT)
-        fprintf(stderr, "; it should be a file of %lu bytes, or an empty one",
+        fprintf(stderr, "; it should be a file of %lu bytes, or an empty one "
+                "(migrate.c copies a journal of another size)",
                 (unsigned long)file->storage.sector_size *
                     (unsigned long)file->storage.sector_count);
     if (result == IDEM_E_STORAGE)

@@ -50,6 +50,7 @@ static const idem_patience patience = {
     .base_ms = 60, .cap_ms = 1000, .deadline_ms = 12 * 60 * 60 * 1000
 };
 
+static const char *path_of_outbox;
 static idem_file file;
 static idem_config config = {
     .capacity = KEYS, .key_max = PROTOCOL_NUMBER_SIZE,
@@ -98,6 +99,7 @@ static void need(int result)
 {
     if (result >= 0)
         return;
+    fprintf(stderr, "%s: ", path_of_outbox);
     reason_print("outbox", result, &table, &config);
     exit(2);
 }
@@ -126,6 +128,7 @@ static void open_outbox(const char *path)
     size_t len = sizeof s.counter;
     int result = idem_file_open(&file, path, SECTOR, SECTORS);
 
+    path_of_outbox = path;
     if (result != IDEM_OK) {
         reason_print_file(path, result, &file);
         exit(2);

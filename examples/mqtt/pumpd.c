@@ -135,15 +135,37 @@ static size_t log_line(char *line, size_t size, const command *c, long ml)
     return (size_t)(at + snprintf(line + at, size - (size_t)at, " %ld\n", ml));
 }
 
-/* The effect.  False if nobody knows whether it happened. */
+/* Opens the log.  A line in it that was cut short, by a full disk or by power,
+   is ended: what is poured next is a line of its own. */
+static void open_log(pump *p)
+{
+    char last = '\n';
+    off_t size;
+
+    p->log_fd = open(p->log, O_RDWR | O_CREAT | O_APPEND, 0644);
+    if (p->log_fd < 0)
+        die(p->log, strerror(errno));
+    size = lseek(p->log_fd, 0, SEEK_END);
+    if (size > 0 && pread(p->log_fd, &last, 1, size - 1) == 1 && last != '\n' &&
+        write(p->log_fd, "\n", 1) != 1)
+        die(p->log, strerror(errno));
+}
+
+/* The effect.  False if nobody knows whether it happened; errno says why. */
 static int pour(const command *c, long ml)
 {
     char line[512];
-    size_t len = log_line(line, sizeof line, c, ml);
+    size_t len = log_line(line, sizeof line, c, ml), at = 0;
+    ssize_t written;
 
     pause_ms(ml * c->p->ml_ms);
-    return write(c->p->log_fd, line, len) == (ssize_t)len &&
-           fdatasync(c->p->log_fd) == 0;
+    while (at < len) {
+        written = write(c->p->log_fd, line + at, len - at);
+        if (written < 0)
+            return 0;
+        at += (size_t)written;
+    }
+    return fdatasync(c->p->log_fd) == 0;
 }
 
 /* Looks at the world: whether a command had poured before it was cut short. */
@@ -225,6 +247,7 @@ static int reason_of(int result, const idem_reply *reply)
     case IDEM_MISMATCH:     return INVALID;
     case IDEM_TOO_OLD:
     case IDEM_EXHAUSTED:
+    case IDEM_RELEASED:
     case IDEM_E_ARG:
     case IDEM_E_TOO_LARGE:  return SPECIFIC;
     default:                return UNSPECIFIED;
@@ -592,9 +615,7 @@ int main(int argc, char **argv)
     parse(&p, argv);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
-    p.log_fd = open(p.log, O_WRONLY | O_CREAT | O_APPEND, 0644);
-    if (p.log_fd < 0)
-        die(p.log, strerror(errno));
+    open_log(&p);
     if (!p.no_idem)
         open_journal(&p);
     puts("ready");                      // from now on a signal ends it well

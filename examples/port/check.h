@@ -7,8 +7,9 @@
        if (wrong)
            printf("%s (at %lu)\n", wrong, (unsigned long)at);
 
-   It destroys what the storage holds, erases each sector a few times, and
-   leaves it blank.  Takes 0.6 KB of memory, and minutes on a slow chip.
+   restart is a function of yours, or NULL: it makes the driver start as after a
+   reset.  The check destroys what the storage holds, erases each sector a few
+   times, and leaves it blank.  Takes 0.6 KB of memory, and minutes on a slow chip.
 
    What it cannot see: whether a program that power cuts short leaves the rest
    of the sector alone, and whether what prog or sync calls durable is. */

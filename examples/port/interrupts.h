@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: 0BSD
    A lock of idem.h for bare metal where commands come in by interrupts too:
-   interrupts are off while a call holds it.  For how long, README says; with a
-   slow storage take another way: let the interrupt queue what came.
+   interrupts are off while a call holds it (tests/FIGURES.md has the longest),
+   and while its storage callbacks run: an erase may take 400 ms.  With such a
+   storage take another way: let the interrupt queue what came.
 
        static interrupts_state state;
-       static idem_config config = { ..., .lock = interrupts_lock,
-                                     .unlock = interrupts_unlock,
-                                     .lock_ctx = &state };
+       static idem_config config = { ..., .lock_ctx = &state,
+                                     .lock = interrupts_lock,
+                                     .unlock = interrupts_unlock };
 
    A call in the middle of another cannot come by an interrupt then; one by
    mistake, from a handler for instance, is refused by the table. */

@@ -54,7 +54,7 @@ static inline int stm32_flash_nmi(void)
 {
     if (!(FLASH->ECCR & FLASH_ECCR_ECCD))
         return 0;
-    FLASH->ECCR |= FLASH_ECCR_ECCD;     // written 1 to clear
+    FLASH->ECCR = FLASH->ECCR | FLASH_ECCR_ECCD;    // written 1 to clear
     stm32_flash_torn = 1;
     return 1;
 }

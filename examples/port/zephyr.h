@@ -5,9 +5,9 @@
        static K_MUTEX_DEFINE(mutex);
        static zephyr_flash flash = { .sector_size = 4096 };
        static const idem_storage storage = ZEPHYR_STORAGE(&flash, 4096, 8, 8);
-       static const idem_config config = { ..., .lock = zephyr_lock,
-                                     .unlock = zephyr_unlock,
-                                     .lock_ctx = &mutex, .storage = &storage };
+       static const idem_config config = { ..., .storage = &storage,
+                                     .lock_ctx = &mutex, .lock = zephyr_lock,
+                                     .unlock = zephyr_unlock };
 
        flash_area_open(FIXED_PARTITION_ID(idem_partition), &flash.area);
        idem_open(&table, &config, memory, sizeof memory, k_uptime_get_32());

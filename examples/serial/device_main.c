@@ -6,6 +6,7 @@
 #include "host.h"
 #include "naive.h"
 #include "../reason.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,8 +71,11 @@ static void work(void *ctx)
 static void append(const char *path, const char *text, size_t len)
 {
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT, 0600);
+    ssize_t written = fd < 0 ? -1 : write(fd, text, len);
 
-    if (fd < 0 || write(fd, text, len) != (ssize_t)len)
+    if (written >= 0 && written < (ssize_t)len)
+        errno = ENOSPC;
+    if (written != (ssize_t)len)
         host_die(path);
     close(fd);
 }

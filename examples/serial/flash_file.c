@@ -9,19 +9,28 @@
 
 #define ERASE_STEP 256u
 
+/* 0, or an errno if not all bytes were read or written */
+static int why(ssize_t done, size_t len, int if_short)
+{
+    if (done < 0)
+        return errno;
+    return (size_t)done == len ? 0 : if_short;
+}
+
 static int fill(int fd, uint32_t at)
 {
     uint8_t blank[ERASE_STEP];
 
     memset(blank, 0xFF, sizeof blank);
-    return pwrite(fd, blank, sizeof blank, (off_t)at) == sizeof blank ? 0 : EIO;
+    return why(pwrite(fd, blank, sizeof blank, (off_t)at), sizeof blank,
+               ENOSPC);
 }
 
 static int flash_read(void *ctx, uint32_t at, void *dst, uint32_t len)
 {
     const flash_file *f = (const flash_file *)ctx;
 
-    return pread(f->fd, dst, len, (off_t)at) == (ssize_t)len ? 0 : EIO;
+    return why(pread(f->fd, dst, len, (off_t)at), len, EIO);
 }
 
 /* Flash clears bits, and a granule once only: more is a mistake of the
@@ -32,15 +41,17 @@ static int flash_prog(void *ctx, uint32_t at, const void *src, uint32_t len)
     const uint8_t *bytes = (const uint8_t *)src;
     uint8_t old[FLASH_GRANULE], blank[FLASH_GRANULE];
     uint32_t done;
+    int result;
 
     memset(blank, 0xFF, sizeof blank);
     for (done = 0; done < len; done += FLASH_GRANULE) {
         if (flash_read(ctx, at + done, old, sizeof old) != 0 ||
             memcmp(old, blank, sizeof old) != 0)
             return EIO;
-        if (pwrite(f->fd, bytes + done, FLASH_GRANULE,
-                   (off_t)(at + done)) != FLASH_GRANULE)
-            return EIO;
+        result = why(pwrite(f->fd, bytes + done, FLASH_GRANULE,
+                            (off_t)(at + done)), FLASH_GRANULE, ENOSPC);
+        if (result != 0)
+            return result;
         if (f->slow_us)
             host_sleep_us(f->slow_us);
     }
@@ -53,8 +64,10 @@ static int flash_erase(void *ctx, uint32_t sector)
     uint32_t done;
 
     for (done = 0; done < FLASH_SECTOR; done += ERASE_STEP) {
-        if (fill(f->fd, sector * FLASH_SECTOR + done) != 0)
-            return EIO;
+        int result = fill(f->fd, sector * FLASH_SECTOR + done);
+
+        if (result != 0)
+            return result;
         if (f->slow_us)
             host_sleep_us(f->slow_us);
     }
@@ -80,8 +93,10 @@ int flash_file_open(flash_file *f, const char *path)
         return -1;
     // A file that is too short is one that was being made.
     at = (uint32_t)is.st_size / ERASE_STEP * ERASE_STEP;
-    for (; at < size; at += ERASE_STEP)
-        if (fill(f->fd, at) != 0)
+    for (; at < size; at += ERASE_STEP) {
+        errno = fill(f->fd, at);
+        if (errno != 0)
             return -1;
+    }
     return 0;
 }

@@ -123,7 +123,7 @@ void board_interrupt(void)
         }
         UART_RXDRDY = 0;
         ring[head % RING] = (uint8_t)UART_RXD;
-        head++;
+        head = (uint16_t)(head + 1);
     }
 }
 
@@ -141,7 +141,7 @@ static int uart_get(uint8_t *byte)
     if (head == tail)
         return 0;
     *byte = ring[tail % RING];
-    tail++;
+    tail = (uint16_t)(tail + 1);
     UART_INTENSET = RXDRDY;
     return 1;
 }
@@ -190,7 +190,7 @@ static int slow_prog(void *ctx, uint32_t at, const void *src, uint32_t len)
 
 static int slow_erase(void *ctx, uint32_t sector)
 {
-    static const uint8_t programmed[WORD];
+    static const uint8_t programmed[WORD] = { 0 };
     uint32_t i;
 
     for (i = 0; i < FLASH_SECTOR; i += WORD) {

@@ -37,8 +37,13 @@ void setup()
     for (uint8_t i = 0; i < sizeof config.secret; i++)
         config.secret[i] = i + 1;           // yours is random, of this device
     int result = idem_open(&table, &config, memory, sizeof memory, millis());
-    if (result != IDEM_OK)
+    if (result != IDEM_OK) {
         answer(result);
+#ifndef __AVR__                             // there its words take 1,260 bytes
+        const char *why = idem_explain(&config);
+        Serial.println(why ? why : "");
+#endif
+    }
 }
 
 static void execute()
