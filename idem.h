@@ -2931,7 +2931,6 @@ static idem_token idemi_keys_token(const idem_table *t, uint32_t low)
                        it was durable
               1        0x80 carried; and which of the numbers marked * are
                        there, in this order: 1 code, 2 response, 4 scope ...
-                       or, in a record without these, 1 whose
               varint   slot, from 1 on; 0: none
               varint   ms since the record before, the first since the time in
                        the header
@@ -2946,8 +2945,6 @@ static idem_token idemi_keys_token(const idem_table *t, uint32_t low)
               varint   length of the key; 0: it is a number, 8 bytes
               8        fingerprint
               ...      scope, key (of a number 4 sequence, 4 epoch)
-     neither  varint*  upper 14 bits of the key's index hash, the lowest set:
-                       in batch mode, of a slot; it is of no other key
      account  16       strong hash of a scope, 8; sequence, epoch of its floor
      state    varint   length, then the state
      finished ...      response
@@ -3001,7 +2998,6 @@ typedef struct idemi_record {
     uint32_t age;               /* of what s->time tells, then */
     uint16_t state_len;
     uint16_t flags;
-    uint32_t whose;             /* of a note, in batch mode, or 0 */
 } idemi_record;
 
 /* What a sector's header tells: words, in this order (>>format).  Before them
@@ -3123,13 +3119,6 @@ static uint32_t idemi_record_token(const idem_table *t, uint32_t sequence,
     return sequence * t->journal->sector_size + offset;
 }
 
-/* Some bits of a slot's hash, not 0: whose a note is in batch mode.  Where a
-   batch was torn, the note of a claim may be left, and the claim not. */
-static uint32_t idemi_record_whose(const idem_slot *s)
-{
-    return (uint32_t)s->hash >> (8 * sizeof s->hash - 14) | 1;
-}
-
 /* True if a record has an account. */
 static int idemi_record_has_account(unsigned flags)
 {
@@ -3171,8 +3160,6 @@ static void idemi_record_walk(const idem_usual *usual, idemi_pen *p,
             p, r->id,
             s->scope_len + (uint32_t)idemi_slot_key_bytes(s));
     }
-    if (!(r->flags & (IDEMI_HAS_KEY | IDEMI_FINISHED)))
-        r->whose = idemi_pen_rare(p, r->whose, 0);
     if (idemi_record_has_account(r->flags)) {
         for (i = 0; i < 2; i++)
             r->account->name[i] = idemi_pen_word(p, r->account->name[i]);
@@ -3379,9 +3366,6 @@ static uint32_t idemi_journal_compose(idem_table *t, unsigned slot,
         r.slot = 0;
     r.account = idemi_account_at(t, slot > t->capacity
                                         ? slot - t->capacity - 1 : 0);
-    r.whose = IDEMI_SENDERS(t) && t->config->durability == IDEM_BATCH
-                  ? idemi_record_whose(s)
-                  : 0;
     r.time = now - j->time;
     r.age = 0;
     r.flags = (uint16_t)(flags | IDEMI_RECORD |
@@ -3720,6 +3704,23 @@ static int idemi_journal_note(idem_table *t, unsigned slot, unsigned what)
     return idemi_journal_settle(t, idemi_journal_put(t, slot, what, NULL));
 }
 
+/* Writes that a key was given back.  With senders all before that is durable
+   then, and this before all that follows: else, of a torn batch, the key that
+   had the slot before might be taken for the one given back, or this one for
+   one that has left, and raised the floor. */
+static int idemi_journal_back(idem_table *t, unsigned slot)
+{
+    int result = idemi_journal_ready(t);
+
+    if (result == IDEM_OK && IDEMI_SENDERS(t))
+        result = idemi_storage_sync(t);
+    if (result == IDEM_OK)
+        result = idemi_journal_note(t, slot, IDEMI_EMPTY);
+    if (result == IDEM_OK && IDEMI_SENDERS(t))
+        result = idemi_storage_sync(t);
+    return result;
+}
+
 /* Writes down the time if that was not done for so long: time of which no
    record tells has not passed after a restart.  IDEM_MORE if that was done. */
 IDEMI_APART
@@ -4054,10 +4055,7 @@ static unsigned idemi_recover_apply(idem_table *t, const idemi_record *r,
         idemi_basics_copy(idemi_slot_response(t, s), r->response,
                           s->response_len);
         idemi_keys_finish(t, slot, r->flags, r->age, idemi_recover_near(t));
-    } else if (r->whose && !(r->flags & IDEMI_CARRIED) &&
-               r->whose != idemi_record_whose(s))
-        return slot;
-    else if (!(r->flags & IDEMI_STATUS))
+    } else if (!(r->flags & IDEMI_STATUS))
         idemi_keys_leave(t, slot, IDEMI_BACK);
     else if (!(r->flags & IDEMI_HAS_KEY))
         idemi_keys_delivered(t, s);
@@ -4110,7 +4108,6 @@ static uint32_t idemi_recover_walk(idem_table *t, uint32_t sequence,
     p.end -= 4;
     p.writing = p.bad = 0;
     r->age = r->state_len = 0;
-    r->whose = 0;
     idemi_record_walk(&t->journal->usual, &p, r,
                       idemi_record_token(t, sequence, at));
     return p.bad || !idemi_recover_is_possible(t, r)
@@ -4547,18 +4544,13 @@ static unsigned idemi_command_room(idem_table *t, const idem_sender *a,
 }
 
 /* Frees a slot in use for good.  Of one whose claim was not written there is
-   nothing to be taken back, and what the journal has there is another key.
-   That a number was given back must be durable before another key may have the
-   slot: else it would have left, and raised the floor. */
+   nothing to be taken back, and what the journal has there is another key. */
 static int idemi_command_drop(idem_table *t, unsigned slot)
 {
     int result = IDEM_OK;
 
-    if (IDEMI_JOURNAL(t) && idemi_storage_needs(t)[slot] != IDEMI_NOWHERE) {
-        result = idemi_journal_note(t, slot, IDEMI_EMPTY);
-        if (result == IDEM_OK && !idemi_slot_at(t, slot)->key_len)
-            result = idemi_storage_sync(t);
-    }
+    if (IDEMI_JOURNAL(t) && idemi_storage_needs(t)[slot] != IDEMI_NOWHERE)
+        result = idemi_journal_back(t, slot);
     if (result == IDEM_OK)
         idemi_keys_leave(t, slot, IDEMI_BACK);
     return result;

@@ -230,7 +230,6 @@ class Record:
     retention: int = 0
     token: int = 0
     age: int = 0
-    whose: int = 0
     account: bytes = b""
     floor: tuple = (0, 0)       # epoch, sequence
     state: bytes = b""
@@ -304,11 +303,9 @@ def record_of(device, header, at, slots):
             r.is_number = key_len == 0
             r.scope = walk.take(scope_len)
             r.key = walk.take(key_len or NUMBER)
-        if not finished and not flags & HAS_KEY:
-            r.whose = walk.rare(0)
-            if status == 0 and flags & HAS_ACCOUNT:
-                r.account = walk.take(8)
-                r.floor = number_of(walk.take(NUMBER))
+        if status == 0 and flags & HAS_ACCOUNT and not flags & HAS_KEY:
+            r.account = walk.take(8)
+            r.floor = number_of(walk.take(NUMBER))
         if flags & HAS_STATE:
             r.state = walk.take(walk.varint())
         if finished:
@@ -391,12 +388,6 @@ def is_over(device, table, slot):
                     number_of(slot.key))
 
 
-def is_of(device, r, slot):
-    """Whether a note is of the key that is in its slot."""
-    bits = index_hash(device, slot.scope, slot.key) >> 18 | 1
-    return not r.whose or r.whose == bits
-
-
 def apply(device, table, r):
     """What a record says becomes so."""
     advance(table, table.time + r.time)
@@ -425,8 +416,6 @@ def apply(device, table, r):
             slot.response = r.response
             slot.owed = bool(r.flags & OWED)
             slot.time = time - r.age
-    elif not r.flags & HAS_KEY and not is_of(device, r, slot):
-        return
     elif r.status == 0:
         if r.flags & OVER:
             is_over(device, table, slot)
