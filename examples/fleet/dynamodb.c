@@ -1,222 +1,246 @@
 /* SPDX-License-Identifier: 0BSD */
-/* A fleet in DynamoDB.  What may be claimed is decided here, and written on the
- * condition that nothing has changed since it was read: the write is the step.
- * dynamodb_item.h says what is in the items. */
-#include "dynamodb_item.h"
+/* A fleet in DynamoDB.  A call reads an item, decides, and puts the new one on
+ * the condition that nothing has changed since it was read: the put is the
+ * step.  For NAME in the URL there is a table NAME with items
+ *     slot -1, id "fleet"   mk the mark, tk the last token given
+ *     slot, id              what `fields` names; ex when it may go (TTL); and
+ *                           pl, its place in the index "owed", if ow is there
+ * A claim's slot and token find its item.  There are no floors: the item of a
+ * number never goes. */
+#include "dynamodb.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* How much longer leases and retentions are made than was asked for: gateways
-   know the store's time to the second. */
+/* How much longer leases and retentions are made than was asked for: the time
+   that DynamoDB tells is up to a second behind. */
 enum { GRACE_MS = 1000 };
+
+/* In the order of what is told (store.h), from the id on */
+static const char *const fields[] = { "id", "bo", "st", "tk", "nr", "fp", "un",
+                                      "re", "rs", "co", "ow" };
+
+/* -------------------------------------------------------------------- items */
+
+/* The place of an outcome among those that are owed: by time. */
+static const char *place(char dst[40], int64_t until, idem_token token)
+{
+    snprintf(dst, 40, "%016" PRIx64 "%016" PRIx64, (uint64_t)until, token);
+    return dst;
+}
+
+/* Takes the item, or the first of the items, of *answer: text, of that. */
+static void take_item(fleet *f, fleet_call *c, const cJSON *answer, char *now,
+                      const char *told[FLEET_TOLD])
+{
+    const cJSON *item = cJSON_GetObjectItem(answer, "Item");
+
+    if (!item)
+        item = cJSON_GetArrayItem(cJSON_GetObjectItem(answer, "Items"), 0);
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        told[FLEET_TOLD_id + i] = dynamodb_attribute(item, fields[i]);
+    if (*told[FLEET_TOLD_response])
+        told[FLEET_TOLD_response]++;    // the x
+    sprintf(now, "%" PRId64, dynamodb_now(f));
+    told[FLEET_TOLD_now] = now;
+    fleet_tell(c, told);
+}
+
+/* Asks for the item of an id, or of a claim: a slot has one, or by chance two.
+   So it does for the outcome after which a pending one is looked for. */
+static int read_item(fleet *f, fleet_call *c, cJSON **answer)
+{
+    if (c->what == FLEET_CLAIM || c->what == FLEET_FIND)
+        return dynamodb_request(f, answer, "GetItem", TABLE ",\"Consistent"
+            "Read\":true,\"Key\":{" N("slot") "," S("id") "}}", f->name,
+            (int64_t)c->slot, c->id);
+    return dynamodb_request(f, answer, "Query", TABLE ",\"ConsistentRead\":true"
+        ",\"KeyConditionExpression\":\"slot = :s\",\"FilterExpression\":"
+        "\"tk = :t\"" VALUES "{" N(":s") ",\":t\":{\"N\":\"%s\"}}}", f->name,
+        (int64_t)c->slot, c->arg[FLEET_ARG_token]);
+}
+
+/* Asks for the first owed outcome that is behind that. */
+static int read_owed(fleet *f, fleet_call *c, cJSON **answer)
+{
+    char after[40];
+
+    place(after, c->has.until, c->has.token);
+    cJSON_Delete(*answer);
+    *answer = NULL;
+    return dynamodb_request(f, answer, "Query", TABLE ",\"IndexName\":\"owed\","
+        "\"Limit\":1,\"KeyConditionExpression\":\"ow = :ow AND pl > :pl\""
+        VALUES "{" S(":ow") "," S(":pl") "}}", f->name, "1", after);
+}
+
+/* Puts what a record has become, if its item is still what it was, or is no
+   more.  IDEM_BUSY: it is not. */
+static int write_item(fleet *f, const fleet_call *c, const fleet_record *was,
+                      const char *response)
+{
+    const fleet_record *r = &c->has;
+    int64_t end = (r->until + r->retention) / 1000 + 1;
+    char owed[100] = "", at[40];
+
+    if (r->owed)
+        snprintf(owed, sizeof owed, S("ow") "," S("pl") ",", "1",
+                 place(at, r->until, r->token));
+    return dynamodb_request(f, NULL, "PutItem", TABLE ",\"Item\":{%s"
+        N("slot") "," S("id") ",\"bo\":{\"S\":\"x%s\"}," N("st") "," N("tk") ","
+        N("nr") "," N("fp") "," N("un") "," N("re") "," N("rs") "," N("co") ","
+        N("ex")
+        "},\"ConditionExpression\":\"attribute_not_exists(st) OR (tk = :tk AND "
+        "st = :st AND un = :un)\"" VALUES "{" N(":tk") "," N(":st") ","
+        N(":un") "}}", f->name, owed, (int64_t)c->slot, r->id, response,
+        (int64_t)r->state, (int64_t)r->token, (int64_t)r->attempts,
+        (int64_t)r->fingerprint, r->until, r->retention, (int64_t)r->reserved,
+        (int64_t)r->code, strchr(r->id, '#') ? 0 : end, (int64_t)was->token,
+        (int64_t)was->state, was->until);
+}
 
 /* A token: from the item that has the mark, which must be ours. */
 static int take_token(fleet *f, idem_token *token)
 {
     cJSON *answer = NULL;
-    int result = dynamodb_call(f, &answer, "UpdateItem", "{" TABLE "," MARK_KEY
+    int result = dynamodb_request(f, &answer, "UpdateItem", TABLE "," MARK_KEY
         ",\"UpdateExpression\":\"ADD tk :one\",\"ConditionExpression\":"
-        "\"mk = :mark\",\"ExpressionAttributeValues\":{" N(":one") ","
-        S(":mark") "},\"ReturnValues\":\"UPDATED_NEW\"}", f->name, INT64_C(1),
-        f->mark);
+        "\"mk = :mark\"" VALUES "{" N(":one") "," S(":mark") "},"
+        "\"ReturnValues\":\"UPDATED_NEW\"}", f->name, INT64_C(1), f->mark);
 
     if (result == IDEM_BUSY)
-        return fleet_fail(f, IDEM_E_FORMAT, "the table %s in DynamoDB was "
-                          "emptied, or is not this fleet's", f->name);
-    if (result == IDEM_OK)
-        *token = strtoull(
-            dynamodb_attribute(cJSON_GetObjectItem(answer, "Attributes"), "tk"),
-            NULL, 10);
+        result = fleet_fail(f, IDEM_E_FORMAT, "the table %s in DynamoDB was "
+                            "emptied, or is not this fleet's", f->name);
+    *token = strtoull(dynamodb_attribute(
+                          cJSON_GetObjectItem(answer, "Attributes"), "tk"),
+                      NULL, 10);
     cJSON_Delete(answer);
     return result;
 }
 
-/* Writes a claim if the item is as it was read, or is no more.  IDEM_BUSY: it
-   is not. */
-static int write_claim(fleet *f, fleet_record *r, const fleet_wish *w)
+/* ----------------------------------------------------------------- deciding */
+
+static int64_t number(const fleet_call *c, int arg)
 {
-    fleet_record seen = *r;
-    dynamodb_id id;
+    return strtoll(c->arg[arg], NULL, 10);
+}
+
+/* The answer to a begin, or 0 if it may claim. */
+static int may_claim(const fleet *f, const fleet_call *c)
+{
+    const fleet_record *r = &c->has;
+    int64_t age = number(c, FLEET_ARG_age);
+
+    if (fleet_is_over(r))
+        return (age && (age >= number(c, FLEET_ARG_retention) ||
+                        age >= r->now - f->since)) ||
+                       (r->state && strchr(c->id, '#')) ? IDEM_TOO_OLD : 0;
+    if ((int64_t)r->fingerprint != number(c, FLEET_ARG_fingerprint))
+        return IDEM_MISMATCH;
+    if (r->state != IDEM_IN_PROGRESS)
+        return IDEM_REPLAY;
+    if (r->now < r->until)
+        return IDEM_BUSY;
+    return r->attempts >= number(c, FLEET_ARG_limit) ? IDEM_EXHAUSTED : 0;
+}
+
+/* Makes a claim of a record.  The token is taken before it is written, but a
+   write on a condition that still holds is a step of its own. */
+static int claim(fleet *f, fleet_call *c)
+{
+    fleet_record *r = &c->has;
     int result = take_token(f, &r->token);
 
-    if (result != IDEM_OK)
-        return result;
-    r->claimed = 1;
-    r->attempts = fleet_is_over(&seen) ? 1 : seen.attempts + 1;
-    r->until = r->now + w->lease + GRACE_MS;
-    r->retention = (int64_t)w->retention + GRACE_MS;
-    return dynamodb_call(f, NULL, "UpdateItem", "{" TABLE "," KEY
-        ",\"UpdateExpression\":\"SET st = :st, tk = :tk, nr = :nr, fp = :fp, "
-        "un = :un, re = :re, rs = :rs, co = :co, ex = :ex REMOVE ow, bo\""
-        ",\"ConditionExpression\":\"attribute_not_exists(st) OR "
-        "(tk = :last AND st = :was AND un = :then)\","
-        "\"ExpressionAttributeValues\":{" U(":last") "," N(":was") ","
-        N(":then") "," N(":st") "," U(":tk") "," N(":nr") "," U(":fp") ","
-        N(":un") "," N(":re") "," N(":rs") "," N(":co") "," N(":ex") "}}",
-        f->name, w->slot, dynamodb_to_hex(id, w->id, w->id_len),
-        seen.token, (int64_t)seen.state, seen.until,
-        (int64_t)IDEM_IN_PROGRESS, r->token, (int64_t)r->attempts,
-        w->fingerprint, r->until, r->retention, (int64_t)w->reserved,
-        INT64_C(0), (r->until + r->retention) / 1000 + 1);
+    r->attempts = fleet_is_over(r) ? 1 : r->attempts + 1;
+    r->state = IDEM_IN_PROGRESS;
+    strcpy(r->id, c->id);
+    r->fingerprint = (uint64_t)number(c, FLEET_ARG_fingerprint);
+    r->until = dynamodb_now(f) + number(c, FLEET_ARG_lease) + GRACE_MS;
+    r->retention = number(c, FLEET_ARG_retention) + GRACE_MS;
+    r->reserved = (size_t)number(c, FLEET_ARG_reserved);
+    r->code = r->owed = 0;
+    return result;
 }
 
-static int claim(fleet *f, fleet_record *r, const fleet_wish *w)
+/* What becomes of a record that a claim names. */
+static int change(fleet_call *c)
 {
-    int result, answer;
+    fleet_record *r = &c->has;
+    int delivered = c->what == FLEET_DELIVERED;
+    int64_t lease_end = r->now + number(c, FLEET_ARG_lease) + GRACE_MS;
 
-    for (int i = 0; i < FLEET_TRIES; i++) {
-        result = dynamodb_find(f, r, w);
+    if (fleet_is_over(r) || (r->state > IDEM_IN_PROGRESS) != delivered)
+        return delivered ? IDEM_E_NOT_FOUND : IDEM_E_FENCED;
+    if (delivered)
+        r->owed = 0;
+    else if (c->what == FLEET_RELEASE)
+        r->state = 0;
+    else if (c->what == FLEET_RENEW)
+        r->until = lease_end > r->until ? lease_end : r->until;
+    else if (strlen(c->arg[FLEET_ARG_response]) > 2 * r->reserved)
+        return IDEM_E_TOO_LARGE;
+    else {
+        r->state = (int)number(c, FLEET_ARG_state);
+        r->code = (int32_t)number(c, FLEET_ARG_code);
+        r->owed = (int)number(c, FLEET_ARG_owed);
+        r->until = r->now;
+    }
+    return IDEM_OK;
+}
+
+/* Tries a call; IDEM_MORE if others came between. */
+static int attempt(fleet *f, fleet_call *c, cJSON **answer)
+{
+    const char *told[FLEET_TOLD] = { "0" };
+    char now[24];
+    fleet_record was;
+    int result = read_item(f, c, answer);
+
+    if (result != IDEM_OK)
+        return result;
+    take_item(f, c, *answer, now, told);
+    while (c->what == FLEET_PENDING) {
+        result = read_owed(f, c, answer);
         if (result != IDEM_OK)
             return result;
-        answer = fleet_may_claim(f, r, w);
-        if (answer != IDEM_EXECUTE && answer != IDEM_RECOVER)
-            return IDEM_OK;
-        result = write_claim(f, r, w);
-        if (result != IDEM_BUSY)
-            return result;
-        r->claimed = 0;
+        take_item(f, c, *answer, now, told);
+        if (!c->has.state || !fleet_is_over(&c->has))
+            return c->has.state ? IDEM_OK : IDEM_E_NOT_FOUND;
     }
-    return fleet_fail(f, IDEM_BUSY, "others came between");
-}
-
-/* The writes to an item that a claim names, if it still has that token.  What
-   came between is told as `otherwise`. */
-static int write_item(fleet *f, const idem_claim *c, const char *id,
-                      int otherwise, const char *update, const char *states,
-                      const char *values)
-{
-    int result = dynamodb_call(f, NULL, "UpdateItem", "{" TABLE "," KEY
-        ",\"UpdateExpression\":\"%s\",\"ConditionExpression\":"
-        "\"tk = :tk AND st %s :busy\",\"ExpressionAttributeValues\":{%s"
-        U(":tk") "," N(":busy") "}}", f->name, c->slot, id, update, states,
-        values, c->token, (int64_t)IDEM_IN_PROGRESS);
-
-    return result == IDEM_BUSY
-               ? fleet_fail(f, otherwise, "%s", idem_text(otherwise)) : result;
-}
-
-/* The place of an outcome among those that are owed: by time. */
-static const char *place(char text[40], int64_t until, idem_token token)
-{
-    snprintf(text, 40, "%016" PRIx64 "%016" PRIx64, (uint64_t)until, token);
-    return text;
-}
-
-/* The values of an outcome, for write_item. */
-static char *outcome_values(const fleet_record *r, const idem_claim *c,
-                            const idem_outcome *o)
-{
-    char text[40], *values = (char *)malloc(2 * o->response_len + 400);
-    int at;
-
-    if (!values)
-        return NULL;
-    at = sprintf(values, N(":st") "," N(":co") "," N(":un") "," N(":ex") ",",
-                 (int64_t)(o->failed ? IDEM_FAILED : IDEM_COMPLETED),
-                 (int64_t)o->code, r->now, (r->now + r->retention) / 1000 + 1);
-    if (o->confirm)
-        at += sprintf(values + at, S(":ow") "," S(":pl") ",", "owed",
-                      place(text, r->now, c->token));
-    at += sprintf(values + at, "\":bo\":{\"S\":\"x");
-    dynamodb_to_hex(values + at, o->response, o->response_len);
-    strcat(values + at, "\"},");
-    return values;
-}
-
-static int complete(fleet *f, const idem_claim *c, const idem_outcome *o)
-{
-    fleet_record r = { .response = NULL };
-    dynamodb_id id;
-    char *values;
-    int result = dynamodb_find_held(f, &r, c, id);
-
-    if (result == IDEM_OK && o->response_len > r.reserved)
-        result = fleet_fail(f, IDEM_E_TOO_LARGE, "over what is reserved");
-    if (result != IDEM_OK)
+    was = c->has;
+    if (c->what == FLEET_CLAIM)
+        result = may_claim(f, c);
+    if (result == IDEM_REPLAY) {
+        told[FLEET_TOLD_answer] = "3";  // so the response goes to its place
+        fleet_tell(c, told);
+    }
+    if (result != IDEM_OK || c->what == FLEET_FIND)
         return result;
-    values = outcome_values(&r, c, o);
-    if (!values)
-        return fleet_fail(f, IDEM_E_STORAGE, "no memory for a response");
-    result = write_item(f, c, id, IDEM_E_FENCED,
-                        o->confirm ? "SET st = :st, co = :co, un = :un, "
-                                     "ex = :ex, bo = :bo, ow = :ow, pl = :pl"
-                                   : "SET st = :st, co = :co, un = :un, "
-                                     "ex = :ex, bo = :bo", "=", values);
-    free(values);
+    result = c->what == FLEET_CLAIM ? claim(f, c) : change(c);
+    if (result == IDEM_OK)
+        result = write_item(f, c, &was,
+                            c->what == FLEET_COMPLETE
+                                ? c->arg[FLEET_ARG_response]
+                                : c->what == FLEET_CLAIM
+                                      ? "" : told[FLEET_TOLD_response]);
+    if (result == IDEM_BUSY)
+        return IDEM_MORE;
+    if (result == IDEM_OK && c->what == FLEET_CLAIM)
+        return c->has.attempts == 1 ? IDEM_EXECUTE : IDEM_RECOVER;
     return result;
 }
 
-static int release(fleet *f, const idem_claim *c)
+static int run(fleet *f, fleet_call *c)
 {
-    fleet_record r = { .response = NULL };
-    dynamodb_id id;
-    int result = dynamodb_find_held(f, &r, c, id);
+    int result = IDEM_MORE;
 
-    return result == IDEM_OK
-               ? write_item(f, c, id, IDEM_E_FENCED, "SET st = :st", "=",
-                            "\":st\":{\"N\":\"0\"},")
-               : result;
-}
-
-static int renew(fleet *f, const idem_claim *c, uint32_t lease)
-{
-    fleet_record r = { .response = NULL };
-    dynamodb_id id;
-    char values[80];
-    int64_t until;
-    int result = dynamodb_find_held(f, &r, c, id);
-
-    if (result != IDEM_OK)
-        return result;
-    until = r.now + lease + GRACE_MS;
-    if (until <= r.until)
-        return IDEM_OK;
-    snprintf(values, sizeof values, N(":un") "," N(":ex") ",", until,
-             (until + r.retention) / 1000 + 1);
-    return write_item(f, c, id, IDEM_E_FENCED, "SET un = :un, ex = :ex", "=",
-                      values);
-}
-
-static int delivered(fleet *f, const idem_claim *c)
-{
-    fleet_record r = { .response = NULL };
-    dynamodb_id id;
-    int result = dynamodb_find_claim(f, &r, c, id);
-
-    return result == IDEM_OK
-               ? write_item(f, c, id, IDEM_E_NOT_FOUND, "REMOVE ow", ">", "")
-               : result;
-}
-
-static int pending(fleet *f, fleet_record *r, const idem_claim *after)
-{
-    dynamodb_id id;
-    char text[40];
-    int result = dynamodb_find_claim(f, r, after, id);
-
-    if (result != IDEM_OK && result != IDEM_E_NOT_FOUND)
-        return result;
-    place(text, result == IDEM_OK ? r->until : 0, r->token);
-    do {
+    for (int i = 0; i < FLEET_TRIES && result == IDEM_MORE; i++) {
         cJSON *answer = NULL;
-        result = dynamodb_call(f, &answer, "Query", "{" TABLE
-            ",\"IndexName\":\"owed\",\"Limit\":1,\"KeyConditionExpression\":"
-            "\"ow = :ow AND pl > :pl\",\"ExpressionAttributeValues\":{" S(":ow")
-            "," S(":pl") "}}", f->name, "owed", text);
-        if (result == IDEM_OK)
-            result = dynamodb_first(f, r, answer, id);
+        result = attempt(f, c, &answer);
         cJSON_Delete(answer);
-        place(text, r->until, r->token);
-    } while (result == IDEM_OK && fleet_is_over(r));
-    return result;
+    }
+    return result == IDEM_MORE ? IDEM_BUSY : result;
 }
 
-const fleet_store fleet_dynamodb = {
-    .scheme = "dynamodb://", .open = dynamodb_open,
-    .close = dynamodb_disconnect, .claim = claim, .complete = complete,
-    .release = release, .renew = renew, .find = dynamodb_find,
-    .pending = pending,
-    .delivered = delivered
-};
+const fleet_store fleet_dynamodb = { "dynamodb://", dynamodb_open,
+                                     dynamodb_close, run };

@@ -17,7 +17,8 @@
  * The config is that of idem.h.  All gateways of a fleet need the same secret
  * and the same IDEM_HASH: fingerprints are compared.  Of it a fleet uses
  * key_max, response_max, secret, lease_ms, retention_ms and max_attempts;
- * capacity must be legal, and is not looked at.  Other fields must be zero.
+ * capacity and senders must be legal, and are not looked at.  Other fields must
+ * be zero.
  *
  * What differs from idem.h, and why:
  *   time       is the store's own, in milliseconds.  If it is set forward while
@@ -31,6 +32,8 @@
  *              is unknown and older is IDEM_TOO_OLD.
  *   state      there is none: outcome.state is refused.  The application's own
  *              rows take its place (fleet_complete_in).
+ *   numbers    request.sequence needs no config.senders: any scope may number
+ *              its commands.  DynamoDB keeps no floors (README.md).
  *   capacity   is the store's; IDEM_E_FULL comes from Redis alone, if it has
  *              reached maxmemory.
  *   errors     IDEM_E_STORAGE: the store cannot be reached, or went away in the
@@ -48,9 +51,9 @@
  * A fleet belongs to one thread; open one for each.  Programs should ignore
  * SIGPIPE: hiredis writes to connections that may be broken.
  *
- * Link: all that is here but gateway.c and consumer.c, -lhiredis -lpq -lcurl
- * -lcjson, and one file with IDEM_IMPLEMENTATION.  To leave a store out, take
- * it out of the list at the top of fleet.c. */
+ * Link: fleet.c, text.c and the stores, -lhiredis -lpq -lcurl -lcjson, and one
+ * file with IDEM_IMPLEMENTATION.  To leave a store out, take it out of the list
+ * at the top of fleet.c (and PostgreSQL out of fleet_complete_in). */
 #ifndef FLEET_H
 #define FLEET_H
 
@@ -105,15 +108,6 @@ int fleet_delivered(fleet *f, const idem_claim *claim);
    is to roll back; the claim is then what it was. */
 int fleet_complete_in(fleet *f, void *transaction, const idem_claim *claim,
                       const idem_outcome *outcome);
-
-/* Drops some of what is over, where the store does not do so by itself
-   (PostgreSQL).  Call it now and then, one gateway is enough.
-     IDEM_MORE, IDEM_OK   there may be more, or there is not */
-int fleet_maintain(fleet *f);
-
-/* The key of a record in a stream, 8 bytes: its offset is a number that its
-   partition never gives twice.  The partition is the scope. */
-void fleet_offset_key(unsigned char key[8], uint64_t offset);
 
 #ifdef __cplusplus
 }

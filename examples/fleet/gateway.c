@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
-/* cc -I../.. -I/usr/include/postgresql gateway.c fleet.c redis*.c postgres*.c \
- *    dynamodb*.c -lmosquitto -lhiredis -lpq -lcurl -lcjson -o gateway
+/* cc -I../.. -I/usr/include/postgresql gateway.c effect.c fleet.c text.c \
+ *    redis.c postgres.c dynamodb*.c -lmosquitto -lhiredis -lpq -lcurl -lcjson \
+ *    -o gateway
  * ./gateway --id g1 --store redis://localhost &
  * ./gateway --id g2 --store redis://localhost &
  *
@@ -17,10 +18,9 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #define IDEM_IMPLEMENTATION
-#include "fleet.h"
+#include "effect.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <mosquitto.h>
 #include <mqtt_protocol.h>
 #include <signal.h>
@@ -28,7 +28,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { RESPONSE_MAX = 48, LEASE_MS = 3000, HOUR_MS = 3600 * 1000 };
 
@@ -49,7 +48,6 @@ enum { UNSPECIFIED = 0x80, SPECIFIC = 0x83, QUOTA = 0x97, INVALID = 0x99 };
 typedef struct gateway {
     const char *host, *id, *store, *secret, *log;
     int      port, ml_ms, no_idem;
-    int      log_fd;
     fleet    f;
     idem_config config;
 } gateway;
@@ -79,51 +77,26 @@ static void pause_ms(long ms)
     nanosleep(&t, NULL);
 }
 
-static void die(const char *what, const char *why)
-{
-    fprintf(stderr, "gateway: %s: %s\n", what, why);
-    exit(1);
-}
-
 /* ----------------------------------------------------------------- the pump */
 
-/* The line that a command leaves in the log; returns its length. */
-static size_t log_line(char *line, size_t size, const command *c, long ml)
+/* The line that a command leaves in the log. */
+static const char *line_of(const command *c, long ml)
 {
+    static char line[EFFECT_LINE];
     const unsigned char *key = (const unsigned char *)c->key;
-    int at = snprintf(line, size, "%s ", c->topic);
+    int at = snprintf(line, sizeof line, "%.100s ", c->topic);
 
-    for (size_t i = 0; i < c->key_len; i++)
-        at += snprintf(line + at, size - (size_t)at, "%02x", key[i]);
-    return (size_t)(at + snprintf(line + at, size - (size_t)at, " %ld\n", ml));
+    for (size_t i = 0; i < c->key_len && i < 160; i++)
+        at += sprintf(line + at, "%02x", key[i]);
+    sprintf(line + at, " %ld\n", ml);
+    return line;
 }
 
 /* The effect. */
 static void pour(const command *c, long ml)
 {
-    char line[512];
-    size_t len = log_line(line, sizeof line, c, ml);
-
     pause_ms(ml * c->g->ml_ms);
-    if (write(c->g->log_fd, line, len) != (ssize_t)len ||
-        fdatasync(c->g->log_fd) != 0)
-        die(c->g->log, strerror(errno));    // unknown: another will recover
-}
-
-/* Looks at the world: whether a command had poured before it was cut short. */
-static int has_poured(const command *c, long ml)
-{
-    char line[512], other[512];
-    FILE *f = fopen(c->g->log, "r");
-    int found = 0;
-
-    if (!f)
-        die(c->g->log, strerror(errno));    // blind: pour nothing, say nothing
-    log_line(line, sizeof line, c, ml);
-    while (!found && fgets(other, sizeof other, f))
-        found = strcmp(line, other) == 0;
-    fclose(f);
-    return found;
+    effect_do(line_of(c, ml));
 }
 
 /* The millilitres of a command, 1 to 1000; 0 if it is none. */
@@ -158,7 +131,7 @@ static int execute(void *ctx, idem_outcome *outcome,
             (size_t)snprintf(response, sizeof response, "not 1 to 1000 ml");
         return 0;
     }
-    if (answer == IDEM_RECOVER && has_poured(c, ml))
+    if (answer == IDEM_RECOVER && effect_was_done(line_of(c, ml)))
         fprintf(stderr, "gateway: %s: cut short before, it had poured\n",
                 c->topic);
     else
@@ -302,7 +275,7 @@ static void run(gateway *g)
     mosquitto_lib_init();
     m = mosquitto_new(g->id, true, g);      // what a killed one had is resent
     if (!m)
-        die("mosquitto_new", strerror(errno));
+        effect_die("mosquitto_new", strerror(errno));
     mosquitto_int_option(m, MOSQ_OPT_PROTOCOL_VERSION, MQTT_PROTOCOL_V5);
     mosquitto_int_option(m, MOSQ_OPT_TCP_NODELAY, 1);
     mosquitto_connect_v5_callback_set(m, on_connect);
@@ -326,13 +299,9 @@ static void run(gateway *g)
 
 static void open_fleet(gateway *g)
 {
-    int fd = open(g->secret, O_RDONLY);
-    ssize_t size = sizeof g->config.secret;
     int result;
 
-    if (fd < 0 || read(fd, g->config.secret, (size_t)size) != size)
-        die(g->secret, "cannot be read, or is shorter than 16 bytes");
-    close(fd);
+    effect_read_secret(&g->config, g->secret);
     g->config.capacity = 1;             // not looked at
     g->config.key_max = 160;
     g->config.response_max = RESPONSE_MAX;
@@ -341,7 +310,7 @@ static void open_fleet(gateway *g)
     g->config.max_attempts = 255;       // each is looked up in the log first
     result = fleet_open(&g->f, g->store, &g->config);
     if (result != IDEM_OK)
-        die(idem_text(result), g->f.reason);
+        effect_die(idem_text(result), g->f.reason);
 }
 
 /* Where the value of an option goes: text, or else a number. */
@@ -376,7 +345,7 @@ static void parse(gateway *g, char **argv)
             continue;
         }
         if ((!text && !number) || !*++argv)
-            die(name, "what?  see --help");
+            effect_die(name, "what?  see --help");
         if (text)
             *text = *argv;
         else
@@ -399,9 +368,7 @@ int main(int argc, char **argv)
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
     signal(SIGPIPE, SIG_IGN);           // hiredis writes to what may be broken
-    g.log_fd = open(g.log, O_WRONLY | O_CREAT | O_APPEND, 0644);
-    if (g.log_fd < 0)
-        die(g.log, strerror(errno));
+    effect_open(g.log);
     if (!g.no_idem)
         open_fleet(&g);
     run(&g);

@@ -1,186 +1,245 @@
 /* SPDX-License-Identifier: 0BSD */
 /* A fleet in Redis 7 (one server and its replicas, no Cluster): each call is
- * one script of redis_scripts.h, and nothing else runs while it runs. */
+ * one script, and nothing else runs meanwhile.  With NAME there are
+ *     NAME:mark      whose it is, and since when
+ *     NAME:token     the last token given, to a claim or an owed outcome
+ *     NAME:k:ID      a key's record, a hash; ends with its retention
+ *     NAME:t:TOKEN   the ID of the record that has this token; ends likewise
+ *     NAME:owed      tokens of the outcomes that are owed, in order
+ *     NAME:n:SCOPE   the scope's live numbers, by when their retention ends
+ *     NAME:floor     of each scope, the highest number that has left */
 #define _POSIX_C_SOURCE 200809L
-#include "redis_send.h"
-#include "redis_scripts.h"
+#include "store.h"
 
-#include <inttypes.h>
-#include <stdarg.h>
+#include <hiredis/hiredis.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { PORT = 6379 };
+/* ------------------------------------------------------------------ scripts */
 
-static int claim(fleet *f, fleet_record *record, const fleet_wish *w)
+#define IN_LUA(name, type) ", " #name
+#define IN_QUOTES(name) ", '" #name "'"
+
+/* What all scripts start with.  Tokens are microseconds, or one more than the
+   last: so they also grow where a failover lost the last ones. */
+#define HEAD \
+    "local name" FLEET_ARGUMENTS(IN_LUA, , ) " = unpack(ARGV)\n" \
+    "local call = redis.call\n" \
+    "if call('GET', name .. ':mark') ~= mark then return {'-9'} end\n" \
+    "local t = call('TIME')\n" \
+    "local us, now = t[1] * 1e6 + t[2], t[1] * 1e3 + math.floor(t[2] / 1e3)\n" \
+    "local function key(id) return name .. ':k:' .. id end\n" \
+    "local function get(id, field) return call('HGET', key(id), field) end\n" \
+    "local function named() return call('GET', name .. ':t:' .. token) end\n" \
+    "local function tell(answer, id)\n" \
+    "  return {answer, string.format('%.0f', now), id, unpack(call('HMGET',\n" \
+    "    key(id), 'response'" FLEET_FIELDS(IN_QUOTES) "))} end\n" \
+    "local function grow()\n" \
+    "  us = math.max(us, 1 + (call('GET', name .. ':token') or 0))\n" \
+    "  local token = string.format('%.0f', us)\n" \
+    "  call('SET', name .. ':token', token)\n" \
+    "  return token end\n" \
+    "local function split(id) return id:match('^(%x*)#(%x*)$') end\n" \
+    "local function floor(scope)\n"     /* what has left raises it now */ \
+    "  local numbers = name .. ':n:' .. scope\n" \
+    "  local highest = call('HGET', name .. ':floor', scope) or ''\n" \
+    "  local gone = call('ZRANGE', numbers, '-inf', now, 'BYSCORE')\n" \
+    "  for _, n in ipairs(gone) do\n" \
+    "    if n > highest then highest = n end\n" \
+    "    call('HSET', name .. ':floor', scope, highest)\n" \
+    "    call('ZREM', numbers, n) end\n" \
+    "  return highest end\n" \
+    "local function is_past(id)\n"      /* of an epoch that is over */ \
+    "  local scope, n = split(id)\n" \
+    "  return n and n:sub(1, 8) < floor(scope):sub(1, 8) end\n" \
+    "local function held()\n" \
+    "  local id = named()\n" \
+    "  return id and get(id, 'state') == '1' and not is_past(id) and id end\n" \
+    "local function keep(id, till)\n" \
+    "  local scope, n = split(id)\n" \
+    "  if n then call('ZADD', name .. ':n:' .. scope, till, n) end\n" \
+    "  call('PEXPIREAT', key(id), till)\n" \
+    "  call('PEXPIREAT', name .. ':t:' .. token, till) end\n"
+
+/* What is completed, released or renewed has its room already, so these run
+   also where maxmemory is reached. */
+#define FITS "#!lua flags=allow-oom\n" HEAD
+#define HELD FITS "local id = held() if not id then return {'-4'} end\n"
+
+/* Numbers that they return are results of idem.h. */
+static const char *const scripts[FLEET_CALLS] = {
+    [FLEET_CLAIM] = HEAD
+    "local scope, n = split(id)\n"
+    "local was, last, made, of, till = unpack(call('HMGET', key(id),\n"
+    "  'state', 'token', 'attempts', 'fingerprint', 'until'))\n"
+    "if not was then\n"
+    "  if call('EXISTS', key(id)) == 1 then return {'-9'} end\n"
+    "  local a, r = tonumber(age), tonumber(retention)\n"
+    "  if a > 0 and (a >= r or a >= now - since) or n and n <= floor(scope)\n"
+    "    then return {'6'} end\n"
+    "elseif of ~= fingerprint then return {'5'}\n"
+    "elseif was ~= '1' then return tell('3', id)\n"
+    "elseif is_past(id) then return {'6'}\n"
+    "elseif now < tonumber(till) then return tell('4', id)\n"
+    "elseif tonumber(made) >= tonumber(limit) then return {'7'} end\n"
+    "token = grow()\n"
+    "call('HSET', key(id), 'state', 1, 'token', token, 'attempts',\n"
+    "  (made or 0) + 1, 'fingerprint', fingerprint, 'until', now + lease,\n"
+    "  'retention', retention, 'reserved', reserved, 'code', 0, 'owed', 0,\n"
+    "  'response', '')\n"
+    "call('SET', name .. ':t:' .. token, id)\n"
+    "if last then call('DEL', name .. ':t:' .. last) end\n"
+    "keep(id, now + lease + retention)\n"
+    "if n and n:sub(1, 8) .. '00000000' > floor(scope) then\n" // a new epoch
+    "  call('HSET', name .. ':floor', scope, n:sub(1, 8) .. '00000000') end\n"
+    "return tell(was and '2' or '1', id)\n",
+
+    [FLEET_COMPLETE] = HELD
+    "if #response > 2 * get(id, 'reserved') then return {'-2'} end\n"
+    "call('HSET', key(id), 'state', state, 'code', code, 'owed', owed,\n"
+    "  'response', response, 'until', now)\n"
+    "keep(id, now + get(id, 'retention'))\n"
+    "if owed == '1' then\n"
+    "  call('HSET', key(id), 'place', grow())\n"
+    "  call('ZADD', name .. ':owed', get(id, 'place'), token) end\n"
+    "return {'0'}\n",
+
+    [FLEET_RELEASE] = HELD
+    "local scope, n = split(id)\n"
+    "if n then call('ZREM', name .. ':n:' .. scope, n) end\n"
+    "call('DEL', key(id), name .. ':t:' .. token)\n"
+    "return {'0'}\n",
+
+    [FLEET_RENEW] = HELD
+    "local till = math.max(tonumber(get(id, 'until')), now + lease)\n"
+    "call('HSET', key(id), 'until', till)\n"
+    "keep(id, till + get(id, 'retention'))\n"
+    "return {'0'}\n",
+
+    [FLEET_FIND] = FITS "return tell('0', id)\n",
+
+    [FLEET_PENDING] = FITS
+    "local owed = name .. ':owed'\n"
+    "local place = named() and get(named(), 'place')\n"
+    "while true do\n"
+    "  token = call('ZRANGE', owed, place and '(' .. place or '-inf',\n"
+    "    '+inf', 'BYSCORE', 'LIMIT', 0, 1)[1]\n"
+    "  if not token then return {'-5'} end\n"
+    "  if named() then return tell('0', named()) end\n"
+    "  call('ZREM', owed, token) end\n",            // its retention is over
+
+    [FLEET_DELIVERED] = FITS
+    "local id = named()\n"
+    "if not id or get(id, 'state') == '1' then return {'-5'} end\n"
+    "call('HSET', key(id), 'owed', 0)\n"
+    "call('ZREM', name .. ':owed', token)\n"
+    "return {'0'}\n"
+};
+
+/* Takes the key, and a mark that ends with 0 in place of the time. */
+static const char mark_script[] =
+    "local t = redis.call('TIME')\n"
+    "local now = string.format('%.0f', t[1] * 1000 + t[2] / 1000)\n"
+    "redis.call('SET', ARGV[1], ARGV[2]:sub(1, -2) .. now, 'NX')\n"
+    "return redis.call('GET', ARGV[1])\n";
+
+static int run(fleet *f, fleet_call *c)
 {
-    redis_command c;
+    redisContext *redis = (redisContext *)f->connection;
+    const char *words[4 + FLEET_ARGS] = { "EVAL", scripts[c->what], "0" };
+    const char *told[FLEET_TOLD] = { NULL };
+    redisReply *r;
+    int result;
 
-    redis_start(&c, f, claim_script);
-    redis_add(&c, w->id, w->id_len);
-    redis_add_number(&c, w->fingerprint);
-    redis_add_number(&c, w->lease);
-    redis_add_number(&c, w->retention);
-    redis_add_number(&c, w->reserved);
-    redis_add_number(&c, w->max_attempts);
-    redis_add_number(&c, w->age);
-    redis_add_number(&c, (uint64_t)f->since);
-    return redis_run(f, &c, record);
-}
-
-static int complete(fleet *f, const idem_claim *which, const idem_outcome *o)
-{
-    char code[12];
-    redis_command c;
-
-    redis_start(&c, f, complete_script);
-    redis_add_number(&c, which->token);
-    redis_add_number(&c, o->failed ? IDEM_FAILED : IDEM_COMPLETED);
-    redis_add(&c, code,
-              (size_t)snprintf(code, sizeof code, "%" PRId32, o->code));
-    redis_add_number(&c, o->confirm ? 1 : 0);
-    redis_add(&c, o->response, o->response_len);
-    return redis_run(f, &c, NULL);
-}
-
-/* A script that needs a token alone, or a number besides. */
-static int run_token(fleet *f, const char *script, const idem_claim *which,
-                     uint64_t number, fleet_record *record)
-{
-    redis_command c;
-
-    redis_start(&c, f, script);
-    redis_add_number(&c, which->token);
-    redis_add_number(&c, number);
-    return redis_run(f, &c, record);
-}
-
-static int release(fleet *f, const idem_claim *which)
-{
-    return run_token(f, release_script, which, 0, NULL);
-}
-
-static int renew(fleet *f, const idem_claim *which, uint32_t lease)
-{
-    return run_token(f, renew_script, which, lease, NULL);
-}
-
-static int find(fleet *f, fleet_record *record, const fleet_wish *w)
-{
-    redis_command c;
-
-    redis_start(&c, f, find_script);
-    redis_add(&c, w->id, w->id_len);
-    return redis_run(f, &c, record);
-}
-
-static int pending(fleet *f, fleet_record *record, const idem_claim *after)
-{
-    return run_token(f, pending_script, after, 0, record);
-}
-
-static int delivered(fleet *f, const idem_claim *which)
-{
-    return run_token(f, delivered_script, which, 0, NULL);
+    words[3] = f->name;
+    memcpy(words + 4, c->arg, sizeof c->arg);
+    r = (redisReply *)redisCommandArgv(redis, 4 + FLEET_ARGS, words, NULL);
+    if (!r) {
+        result = fleet_fail(f, IDEM_E_STORAGE, "Redis: %s", redis->errstr);
+        fleet_close(f);
+    } else if (r->type != REDIS_REPLY_ARRAY) {
+        result = !strncmp(r->str, "OOM", 3)         ? IDEM_E_FULL
+                 : !strncmp(r->str, "WRONGTYPE", 9) ? IDEM_E_FORMAT
+                                                    : IDEM_E_STORAGE;
+        fleet_fail(f, result, "Redis: %s", r->str);
+    } else {
+        for (size_t i = 0; i < r->elements && i < FLEET_TOLD; i++)
+            told[i] = r->element[i]->str;
+        result = fleet_tell(c, told);
+    }
+    freeReplyObject(r);
+    return result;
 }
 
 /* ------------------------------------------------------------------ opening */
 
-/* Connects as the URL says; NULL if it says nothing that can be. */
+/* Connects as the URL says; NULL if it says nothing that can be.  If a password
+   is refused, so is all that follows. */
 static redisContext *dial(const char *url)
 {
     static const struct timeval patience = { FLEET_TIMEOUT_MS / 1000, 0 };
-    char host[256] = "";
-    const char *at = strrchr(url, '@');
-    const char *where = at ? at + 1 : url + strlen(fleet_redis.scheme);
-    redisContext *redis;
-    int port = PORT;
+    const char *at = strrchr(url, '@'), *where = at ? at + 1 : url;
+    redisContext *redis = NULL;
+    char host[256];
+    int port = 6379;
 
     if (*where == '/')
         redis = redisConnectUnixWithTimeout(where, patience);
     else if (sscanf(where, "%255[^:]:%d", host, &port) >= 1)
         redis = redisConnectWithTimeout(host, port, patience);
-    else
-        return NULL;
-    if (redis && !redis->err)
-        redisSetTimeout(redis, patience);
+    if (!redis || redis->err)
+        return redis;
+    redisSetTimeout(redis, patience);
+    if (at && *url == ':')
+        freeReplyObject(redisCommand(redis, "AUTH %b", url + 1,
+                                     (size_t)(at - url) - 1));
     return redis;
 }
 
-/* One command of opening: the last of its answer, in `text`.  False if it is
-   refused, and then `text` says why. */
-static int ask(redisContext *redis, char *text, size_t size,
-               const char *format, ...)
+/* Refuses a server that would forget; a hosted one that does not tell its
+   settings is believed. */
+static int check_settings(fleet *f, redisContext *redis)
 {
-    va_list arguments;
-    redisReply *r, *last;
-    int done;
+    static const char *const must[] = { "appendonly", "yes", "appendfsync",
+        "always", "maxmemory-policy", "noeviction" };
+    redisReply *r = (redisReply *)redisCommand(
+        redis, "CONFIG GET appendonly appendfsync maxmemory-policy");
+    int result = IDEM_OK;
 
-    va_start(arguments, format);
-    r = (redisReply *)redisvCommand(redis, format, arguments);
-    va_end(arguments);
-    last = r && r->type == REDIS_REPLY_ARRAY && r->elements
-               ? r->element[r->elements - 1] : r;
-    done = r && r->type != REDIS_REPLY_ERROR;
-    snprintf(text, size, "%s",
-             !r ? redis->errstr : last->str ? last->str : "");
+    for (size_t i = 0; r && i < r->elements; i += 2)
+        for (size_t m = 0; m < sizeof must / sizeof *must; m += 2)
+            if (!strcmp(r->element[i]->str, must[m]) &&
+                strcmp(r->element[i + 1]->str, must[m + 1]) != 0)
+                result = fleet_fail(f, IDEM_E_STORAGE, "Redis would forget: "
+                                    "its %s is not %s", must[m], must[m + 1]);
     freeReplyObject(r);
-    return done;
-}
-
-/* Finds a setting with which the server would forget; a hosted one that does
-   not tell its settings is believed. */
-static const char *forgets(redisContext *redis)
-{
-    static const char *const must[][2] = { { "appendonly", "yes" },
-                                           { "appendfsync", "always" },
-                                           { "maxmemory-policy",
-                                             "noeviction" } };
-    char is[64];
-
-    for (size_t i = 0; i < sizeof must / sizeof *must; i++)
-        if (ask(redis, is, sizeof is, "CONFIG GET %s", must[i][0]) &&
-            strcmp(is, must[i][1]) != 0)
-            return must[i][0];
-    return NULL;
-}
-
-static int open_marked(fleet *f, redisContext *redis)
-{
-    const char *url = f->url + strlen(fleet_redis.scheme);
-    const char *at = strrchr(url, '@'), *wrong;
-    char text[256], mark[sizeof f->mark];
-    size_t len = at ? (size_t)(at - url) - 1 : 0;
-
-    if (at && (*url != ':' ||
-               !ask(redis, text, sizeof text, "AUTH %b", url + 1, len)))
-        return fleet_fail(f, IDEM_E_STORAGE, "Redis: the password is refused");
-    wrong = forgets(redis);
-    if (wrong)
-        return fleet_fail(f, IDEM_E_STORAGE, "Redis would forget: its %s must "
-                          "be set as README.md says", wrong);
-    if (!ask(redis, text, sizeof text, "EVAL %s 0", time_script))
-        return fleet_fail(f, IDEM_E_STORAGE, "Redis: %s", text);
-    fleet_make_mark(f, strtoll(text, NULL, 10));
-    if (!ask(redis, text, sizeof text, "SET %s:mark %s NX", f->name, f->mark) ||
-        !ask(redis, mark, sizeof mark, "GET %s:mark", f->name))
-        return fleet_fail(f, IDEM_E_STORAGE, "Redis: %s", text);
-    if (!fleet_take_mark(f, mark))
-        return fleet_fail(f, IDEM_E_FORMAT, "%s:mark in Redis is not this "
-                          "fleet's: \"%s\"", f->name, mark);
-    return IDEM_OK;
+    return result;
 }
 
 static int open_redis(fleet *f)
 {
-    redisContext *redis = dial(f->url);
+    redisContext *redis = dial(f->url + strlen(fleet_redis.scheme));
+    redisReply *r;
+    int result;
 
-    f->connection = redis;
-    if (!redis || redis->err)           // the URL is not told: a password
+    f->connection = redis;              // the URL is not told: a password
+    if (!redis || redis->err)
         return fleet_fail(f, IDEM_E_STORAGE, "Redis: %s",
                           redis ? redis->errstr : "no host in the URL");
-    return open_marked(f, redis);
+    result = check_settings(f, redis);
+    if (result != IDEM_OK)
+        return result;
+    fleet_make_mark(f, 0);
+    r = (redisReply *)redisCommand(redis, "EVAL %s 0 %s:mark %s", mark_script,
+                                   f->name, f->mark);
+    if (!r || r->type != REDIS_REPLY_STRING)
+        result = fleet_fail(f, IDEM_E_STORAGE, "Redis: %s",
+                            r ? r->str : redis->errstr);
+    else if (!fleet_take_mark(f, r->str))
+        result = fleet_fail(f, IDEM_E_FORMAT, "%s:mark in Redis is not this "
+                            "fleet's: \"%s\"", f->name, r->str);
+    freeReplyObject(r);
+    return result;
 }
 
 static void close_redis(fleet *f)
@@ -188,8 +247,4 @@ static void close_redis(fleet *f)
     redisFree((redisContext *)f->connection);
 }
 
-const fleet_store fleet_redis = {
-    .scheme = "redis://", .open = open_redis, .close = close_redis,
-    .claim = claim, .complete = complete, .release = release, .renew = renew,
-    .find = find, .pending = pending, .delivered = delivered
-};
+const fleet_store fleet_redis = { "redis://", open_redis, close_redis, run };

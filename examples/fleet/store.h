@@ -1,84 +1,105 @@
 /* SPDX-License-Identifier: 0BSD */
 /* Between fleet.c, which knows idem.h, and the stores, which know their client
- * libraries.  A store does each of these calls in one atomic step; whether a
- * key may be claimed it decides itself, in the step that claims it. */
+ * libraries.  A store does a call in one atomic step, and decides by itself, in
+ * that step, whether a key may be claimed.  All goes to it and comes from it as
+ * text, in which nothing needs quotes: numbers, hexadecimal bytes, and
+ *     id    SCOPE:KEY, or SCOPE#NUMBER: the epoch and the sequence, 16 digits
+ *     mark  by which a store says whose it is, and since when it remembers */
 #ifndef FLEET_STORE_H
 #define FLEET_STORE_H
 
 #include "fleet.h"
 
-enum { FLEET_VERSION = 1 };         /* of what is in the stores */
+enum { FLEET_VERSION = 2 };         /* of what is in the stores */
 enum { FLEET_TIMEOUT_MS = 5000 };   /* a store that says nothing for so long is
                                        down */
 enum { FLEET_TRIES = 20 };          /* of a step that others come between */
-enum { FLEET_ID_MAX = 256 };
+enum { FLEET_ID = 2 * 255 + 2 };    /* chars of the longest id, and a NUL */
 
-/* What is asked for: a key, and the claim wanted on it */
-typedef struct fleet_wish {
-    unsigned char id[FLEET_ID_MAX]; /* the scope's length, scope, key */
-    size_t   id_len;
-    uint32_t slot;                  /* a hash of the id */
-    uint64_t fingerprint;
-    uint32_t lease, retention;      /* ms */
-    uint32_t age;
-    unsigned reserved, max_attempts;
-} fleet_wish;
+enum { FLEET_CLAIM, FLEET_COMPLETE, FLEET_RELEASE, FLEET_RENEW, FLEET_FIND,
+       FLEET_PENDING, FLEET_DELIVERED, FLEET_CALLS };
 
-/* What the store has of a key */
+/* What every call takes: NUMBER or TEXT.  Times are in milliseconds. */
+#define FLEET_ARGUMENTS(X, NUMBER, TEXT)                                       \
+    X(id, TEXT)                                                                \
+    X(token, NUMBER)        /* of a claim; of the one before (pending) */      \
+    X(fingerprint, NUMBER)                                                     \
+    X(lease, NUMBER)                                                           \
+    X(retention, NUMBER)                                                       \
+    X(reserved, NUMBER)     /* bytes of the response */                        \
+    X(limit, NUMBER)        /* attempts allowed */                             \
+    X(age, NUMBER)                                                             \
+    X(since, NUMBER)        /* when the store was made */                      \
+    X(state, NUMBER)        /* of the outcome, as idem_reply.status */         \
+    X(code, NUMBER)                                                            \
+    X(owed, NUMBER)                                                            \
+    X(response, TEXT)                                                          \
+    X(mark, TEXT)
+
+/* What a store keeps of a key, beside its id and its response. */
+#define FLEET_FIELDS(X)                                                        \
+    X(state)                /* 0: given back */                                \
+    X(token)                                                                   \
+    X(attempts)                                                                \
+    X(fingerprint)                                                             \
+    X(until)                /* in progress: end of the lease; else when that   \
+                               was */                                          \
+    X(retention)            /* from then on */                                 \
+    X(reserved)                                                                \
+    X(code)                                                                    \
+    X(owed)
+
+#define FLEET_ARGUMENT(name, type) FLEET_ARG_##name,
+#define FLEET_FIELD(name) FLEET_TOLD_##name,
+enum { FLEET_ARGUMENTS(FLEET_ARGUMENT, , ) FLEET_ARGS };
+enum { FLEET_TOLD_answer, FLEET_TOLD_now, FLEET_TOLD_id, FLEET_TOLD_response,
+       FLEET_FIELDS(FLEET_FIELD) FLEET_TOLD };
+
+/* The same as numbers */
 typedef struct fleet_record {
-    int      claimed;               /* 1: by the call that tells it */
-    int64_t  now;                   /* store's ms */
-    int      state;                 /* 0: none; IDEM_IN_PROGRESS and so on */
+    int64_t now;                    /* store's ms */
+    char     id[FLEET_ID];
+    int      state;
     idem_token token;
     uint32_t attempts;
     uint64_t fingerprint;
-    int64_t  until;                 /* in progress: end of the lease; finished:
-                                       when that was */
-    int64_t  retention;             /* ms from then on */
-    size_t   reserved;
+    int64_t  until, retention;
+    size_t   reserved, response_len;
     int32_t  code;
     int      owed;
-    size_t   response_len;
-    void    *response;              /* in: where it goes if it fits, or NULL, */
-    uint64_t only_for;              /* and if the fingerprint is this */
-    size_t   response_size;
-    unsigned char id[FLEET_ID_MAX]; /* of what pending tells */
-    size_t   id_len;
 } fleet_record;
+
+typedef struct fleet_call {
+    int      what;                  /* FLEET_CLAIM and so on */
+    void    *transaction;           /* complete: the caller's own, or NULL */
+    uint32_t slot;                  /* a hash of the id */
+    const char *arg[FLEET_ARGS];
+    char     number[FLEET_ARGS][24];
+    char     id[FLEET_ID];
+    fleet_record has;               /* out */
+    void    *buffer;                /* where a response goes, if it fits */
+    size_t   buffer_size;
+} fleet_call;
 
 typedef struct fleet_store {
     const char *scheme;             /* "redis://" */
     int  (*open)(fleet *f);         /* sets connection, mark and since */
     void (*close)(fleet *f);
-    /* Claims if that may be (fleet_may_claim says when), or else tells what is
-       there.  IDEM_OK: *record is set; IDEM_BUSY: others came between, in all
-       of the tries. */
-    int  (*claim)(fleet *f, fleet_record *record, const fleet_wish *wish);
-    int  (*complete)(fleet *f, const idem_claim *claim,
-                     const idem_outcome *outcome);
-    int  (*complete_in)(fleet *f, void *transaction, const idem_claim *claim,
-                        const idem_outcome *outcome);   /* or NULL */
-    int  (*release)(fleet *f, const idem_claim *claim);
-    int  (*renew)(fleet *f, const idem_claim *claim, uint32_t lease);
-    int  (*find)(fleet *f, fleet_record *record, const fleet_wish *wish);
-    int  (*pending)(fleet *f, fleet_record *record, const idem_claim *after);
-    int  (*delivered)(fleet *f, const idem_claim *claim);
-    int  (*maintain)(fleet *f);                         /* or NULL */
+    int  (*call)(fleet *f, fleet_call *c);          /* answers as idem.h */
 } fleet_store;
 
 extern const fleet_store fleet_redis, fleet_postgres, fleet_dynamodb;
 
+/* ----------------------------------------------------- text.c, for stores */
+
+/* Takes what a store tells, and returns the answer that is in it.  What is not
+   told is NULL or "". */
+int fleet_tell(fleet_call *c, const char *const told[FLEET_TOLD]);
+
 /* True if nothing is known of a key any more. */
 int fleet_is_over(const fleet_record *record);
 
-/* The rule for claims: IDEM_EXECUTE or IDEM_RECOVER if this wish may claim the
-   key, or what to answer instead.  Stores that decide in a language of their
-   own say the same in it. */
-int fleet_may_claim(const fleet *f, const fleet_record *record,
-                    const fleet_wish *wish);
-
-/* Makes the mark, by which a store says whose it is, from when it was made; or
-   takes that time from a mark that is there.  False if that is not this
+/* Makes the mark; or takes that which is there, false if it is not this
    fleet's: another version or secret. */
 void fleet_make_mark(fleet *f, int64_t since);
 int fleet_take_mark(fleet *f, const char *mark);
@@ -86,8 +107,25 @@ int fleet_take_mark(fleet *f, const char *mark);
 /* Notes why, in printf's words, and returns `result`. */
 int fleet_fail(fleet *f, int result, const char *format, ...);
 
-/* Keeps a response in a record of which the rest is set, if there is room for
-   it.  Not if it is over, or another payload's: S3. */
-void fleet_keep_response(fleet_record *record, const void *data, size_t len);
+/* ----------------------------------------------------- text.c, for fleet.c */
+
+int fleet_has_bytes(const void *data, size_t len);
+uint64_t fleet_hash(const fleet *f, const void *data, size_t len);
+
+/* Writes bytes in hexadecimal, and returns where they end. */
+char *fleet_to_hex(char *dst, const void *data, size_t len);
+
+/* Starts a call, and gives it what it takes: a number; the key of a request, or
+   its number; what else a claim is asked with, with the config's defaults. */
+void fleet_start(fleet_call *c, int what, const idem_claim *claim);
+void fleet_put(fleet_call *c, int arg, int64_t number);
+int fleet_put_key(const fleet *f, fleet_call *c, const idem_request *rq);
+int fleet_put_request(const fleet *f, fleet_call *c, const idem_request *rq);
+void fleet_put_lease(const fleet *f, fleet_call *c, uint32_t lease_ms);
+
+/* What idem_begin tells beside its answer; what idem_find tells. */
+void fleet_answer(const fleet_call *c, int answer, idem_claim *claim,
+                  idem_reply *reply);
+void fleet_describe(const fleet *f, idem_entry *e, const fleet_record *r);
 
 #endif

@@ -279,29 +279,47 @@ static void transaction(const char *url)
     PQfinish(mine);
 }
 
-/* What is over is dropped, and nothing else. */
-static void maintain(const char *url)
+static int begin_number(uint32_t sequence)
 {
+    idem_request request = { .scope = "s", .scope_len = 1,
+                             .sequence = sequence };
+
+    return fleet_begin(&f, &claim, &reply, &request);
+}
+
+/* What is over is dropped, by claims, two of it by each; numbers stay old. */
+static void dropped(const char *url)
+{
+    static const char count[] = "SELECT count(*) FROM dropped";
+    PGconn *mine;
+
     IS(fleet_open(&f, url, &config), IDEM_OK);
-    for (int i = 0; i < 1001; i++) {
-        char key[8];
-        snprintf(key, sizeof key, "%d", i);
-        if (begin(key) != IDEM_EXECUTE || complete(&claim) != IDEM_OK)
-            CHECK(!"begin and complete");
+    mine = PQconnectdb(f.url);
+    for (uint32_t n = 1; n <= 4; n++) {
+        IS(begin_number(n), IDEM_EXECUTE);
+        IS(complete(&claim), IDEM_OK);
     }
-    IS(fleet_maintain(&f), IDEM_OK);
-    IS(begin("7"), IDEM_REPLAY);
-    now();                              // the script makes them old
-    IS(begin("new"), IDEM_EXECUTE);
-    IS(fleet_maintain(&f), IDEM_MORE);
-    IS(fleet_maintain(&f), IDEM_OK);
-    IS(begin("new"), IDEM_BUSY);
-    IS(begin("7"), IDEM_EXECUTE);
+    IS(begin("1"), IDEM_EXECUTE);
+    IS(begin_number(4), IDEM_REPLAY);
+    CHECK(business(mine, count) == 5);
+    business(mine, "UPDATE dropped SET until = until - 2 * retention"
+                   " WHERE state > 1");
+    IS(begin("2"), IDEM_EXECUTE);
+    CHECK(business(mine, count) == 4);
+    IS(begin("3"), IDEM_EXECUTE);
+    CHECK(business(mine, count) == 3);
+    IS(begin("4"), IDEM_EXECUTE);
+    CHECK(business(mine, count) == 4);
+    IS(begin("1"), IDEM_BUSY);
+    IS(begin_number(3), IDEM_TOO_OLD);
+    IS(begin_number(4), IDEM_TOO_OLD);
+    IS(begin_number(5), IDEM_EXECUTE);
+    PQfinish(mine);
 }
 
 #define KINDS(X) X(arguments) X(down_at_start) X(away) X(foreign) \
     X(another_secret) X(emptied) X(foreign_key) X(full) X(transaction) \
-    X(maintain)
+    X(dropped)
 #define ROW(name) { #name, name },
 static const struct kind {
     const char *name;

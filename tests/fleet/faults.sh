@@ -69,12 +69,13 @@ help_emptied() {
     case $store in
     redis) $redis_cli flushall ;;
     postgres) $psql -c 'DROP TABLE emptied CASCADE' ;;
+    dynamodb) dynamodb DeleteTable '{"TableName":"emptied"}' ;;
     esac
 }
 
 help_foreign_key() {
-    printf 'SET "foreign_key:k:\\x00string" x\n' | $redis_cli
-    printf 'HSET "foreign_key:k:\\x00hash" a b\n' | $redis_cli
+    $redis_cli set foreign_key:k::737472696e67 x        # "string"
+    $redis_cli hset foreign_key:k::68617368 a b         # "hash"
 }
 
 help_full() {
@@ -82,8 +83,12 @@ help_full() {
         $redis_cli config set maxmemory 0
 }
 
-help_maintain() {
-    $psql -c "UPDATE maintain SET until = until - 2 * retention"
+# dynamodb OPERATION BODY
+dynamodb() {
+    curl -sS --aws-sigv4 aws:amz:us-east-1:dynamodb --user fleet:fleet \
+        -H "X-Amz-Target: DynamoDB_20120810.$1" \
+        -H 'Content-Type: application/x-amz-json-1.0' -d "$2" \
+        "http://127.0.0.1:$dynalite_port/"
 }
 
 faults arguments redis://localhost "arguments"
@@ -106,13 +111,24 @@ faults foreign "$postgres_url#foreign_one" "PostgreSQL, another's table"
 [ "$($psql -Atc 'SELECT count(*) FROM foreign_one')" = 0 ] || fail "touched"
 # The mark of another version
 $redis_cli set version:mark "$($redis_cli get secret:mark |
-    sed 's/fleet 1/fleet 2/')" >/dev/null
+    sed 's/fleet 2/fleet 1/')" >/dev/null
 faults foreign "$redis_url#version" "Redis, another version"
 $psql -c "CREATE TABLE version (a int)"
-$psql -c "COMMENT ON TABLE version IS 'idem fleet 2 00 1'"
+$psql -c "COMMENT ON TABLE version IS 'idem fleet 1 00 1'"
 faults foreign "$postgres_url#version" "PostgreSQL, another version"
 
-for store in redis postgres; do
+key='{"AttributeName":"id","KeyType":"HASH"}'
+dynamodb CreateTable '{"TableName":"foreign","BillingMode":"PAY_PER_REQUEST",
+    "AttributeDefinitions":[{"AttributeName":"id","AttributeType":"S"}],
+    "KeySchema":['"$key"']}' >/dev/null
+faults foreign "$dynamodb_url#foreign" "DynamoDB, another's table"
+dynamodb UpdateItem '{"TableName":"secret",
+    "Key":{"slot":{"N":"-1"},"id":{"S":"fleet"}},
+    "UpdateExpression":"SET mk = :mk",
+    "ExpressionAttributeValues":{":mk":{"S":"idem fleet 1 00 1"}}}' >/dev/null
+faults foreign "$dynamodb_url#secret" "DynamoDB, another version"
+
+for store in redis postgres dynamodb; do
     eval "url=\$${store}_url"
     with_help emptied "$url#emptied" "$store, emptied" 1
 done
@@ -130,4 +146,4 @@ $redis_cli config set appendfsync everysec >/dev/null
 faults down_at_start "$redis_url#settings" "Redis that would forget"
 $redis_cli config set appendfsync always >/dev/null
 faults transaction "$postgres_url#bought" "PostgreSQL, own transaction"
-with_help maintain "$postgres_url#maintain" "PostgreSQL, what is over" 1
+faults dropped "$postgres_url#dropped" "PostgreSQL, what is over"

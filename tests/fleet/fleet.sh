@@ -12,7 +12,7 @@ mkdir -p "$B/fleet"
 B=$(cd "$B" && pwd)
 here=tests/fleet
 F=examples/fleet
-STORES="$F/fleet.c $F/redis*.c $F/postgres*.c $F/dynamodb*.c"
+STORES="$F/fleet.c $F/text.c $F/redis.c $F/postgres.c $F/dynamodb*.c"
 FLEET="$STORES $here/idem.c"
 LIBS="-lhiredis -lpq -lcurl -lcjson"
 POSTGRES_H=-I/usr/include/postgresql
@@ -44,7 +44,10 @@ beside() {
     done
     failed=
     for part in "$@"; do
-        eval "wait \$pid_$part" || failed="$failed $part"
+        eval "wait \$pid_$part" || {
+            failed="$failed $part"
+            echo >>"$work/$part"        # its last line tells why
+        }
         sed '$d' "$work/$part"
         count "$(tail -n 1 "$work/$part")"
     done

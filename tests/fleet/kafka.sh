@@ -3,7 +3,7 @@
 # each of its writes in turn (to the store, to the log, to Kafka); and by a
 # group of which one is killed again and again.
 
-build fleet/consumer $F/consumer.c $STORES -lrdkafka $LIBS
+build fleet/consumer $F/consumer.c $F/effect.c $STORES -lrdkafka $LIBS
 build fleet/broker $here/broker.c -lrdkafka
 need redis
 [ -s "$work/secret" ] || head -c 16 /dev/urandom >"$work/secret"
@@ -63,7 +63,7 @@ kill_at() {
 # that speaks with the broker
 at_each_write() {
     start_kafka "at_each_write" 1 $(($1 * $1))
-    options='--partition 0 --idle-ms 1000'
+    options='--partition 0 --idle-ms 3000'
     kills=0
     n=0
     while [ $n -lt "$1" ]; do

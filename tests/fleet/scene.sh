@@ -5,7 +5,7 @@
 # each answered, each answer right.  Without a store the same must find commands
 # that were executed twice.
 
-build fleet/gateway $F/gateway.c $STORES -lmosquitto $LIBS
+build fleet/gateway $F/gateway.c $F/effect.c $STORES -lmosquitto $LIBS
 build fleet/pour examples/mqtt/pour.c -lmosquitto
 
 # The amount of a command is made from its number; senders use the same keys.

@@ -104,6 +104,7 @@ start_dynalite() {
     : "${dynalite_port:=$("$B/proxy")}"
     node "$modules/node_modules/dynalite/cli.js" --host 127.0.0.1 \
         --port "$dynalite_port" --path "$work/dynalite" --createTableMs 0 \
+        --deleteTableMs 0 \
         >>"$work/dynalite.log" 2>&1 &
     dynalite=$!
     wait_for grep -q listening "$work/dynalite.log"

@@ -34,7 +34,8 @@ static int open_table(subject *s)
 {
     const idem_config *c = &s->config;
     size_t size = IDEM_JOURNAL_MEMORY_SIZE(c->capacity, c->key_max,
-                                           c->response_max, 0, 1);
+                                           c->response_max, 0, 1) +
+                  IDEM_SENDERS_MEMORY_SIZE(c->senders);
     int result = IDEM_OK;
 
     if (s->kind == JOURNAL) {
