@@ -566,8 +566,8 @@
 #endif
 
 /* Two options change structs, so files that differ in them must not meet in one
-   program.  To the linker the functions with which a file gets its tables,
-   claims and fingerprints are named by the options: idem_open_wide_siphash. */
+   program.  To the linker the functions that take one are named by the options:
+   idem_open_wide_siphash. */
 #if IDEM_WIDE
 #define IDEMI_NAMED(name, hash) idem_##name##_wide_##hash
 #else
@@ -583,8 +583,26 @@
 #define idem_open IDEMI_NAME(open)
 #define idem_format IDEMI_NAME(format)
 #define idem_begin IDEMI_NAME(begin)
+#define idem_complete IDEMI_NAME(complete)
+#define idem_release IDEMI_NAME(release)
+#define idem_renew IDEMI_NAME(renew)
 #define idem_run IDEMI_NAME(run)
+#define idem_maintain IDEMI_NAME(maintain)
+#define idem_sync IDEMI_NAME(sync)
+#define idem_elapse IDEMI_NAME(elapse)
+#define idem_find IDEMI_NAME(find)
+#define idem_forget IDEMI_NAME(forget)
+#define idem_next IDEMI_NAME(next)
+#define idem_pending IDEMI_NAME(pending)
+#define idem_delivered IDEMI_NAME(delivered)
+#define idem_response IDEMI_NAME(response)
+#define idem_state IDEMI_NAME(state)
+#define idem_horizon IDEMI_NAME(horizon)
+#define idem_doubt IDEMI_NAME(doubt)
+#define idem_check IDEMI_NAME(check)
 #define idem_fingerprint_init IDEMI_NAME(fingerprint_init)
+#define idem_fingerprint_update IDEMI_NAME(fingerprint_update)
+#define idem_fingerprint_final IDEMI_NAME(fingerprint_final)
 
 #ifndef IDEM_API
 #ifdef IDEM_STATIC

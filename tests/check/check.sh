@@ -134,7 +134,7 @@ refused() {
     "$@" $implemented -I. -c $source/two_a.c -o "$out/a.o" &&
         "$@" $used -I. -c $source/mixed.c -o "$out/b.o" || return
     ! gcc "$out/a.o" "$out/b.o" -o "$out/mixed" 2> "$out/linker" &&
-        grep -E 'undefined.*idem_begin_(wide|narrow)_[a-z]+' "$out/linker"
+        grep -E 'undefined.*idem_complete_(wide|narrow)_[a-z]+' "$out/linker"
 }
 
 # C++; two files with one implementation, two with private ones; two
