@@ -28,6 +28,7 @@ SOURCE = "tests/check/compile/c.c"          # nothing but the header
 INCLUDES = ["-I.", "-Itests", "-Itests/storage"]
 PLAIN = [CC, "-std=c99", "-O1", "-w"]
 TCC = ["tcc", "-std=c99", "-w"] if shutil.which("tcc") else PLAIN
+UNIT = [CC, "-std=c99", "-O0", "-w"] if SHORT else PLAIN    # tcc knows no TEST
 TOLD = re.compile(r"(?:\[  FAILED  \]|violation:|idem\.h asserts:) *(.*)")
 
 # name: source, arguments
@@ -126,7 +127,7 @@ class Finders:
 
     def build_unit(self, name):
         """Builds a unit test for any header."""
-        if not compiles((TCC if SHORT else PLAIN) + INCLUDES + [
+        if not compiles(UNIT + INCLUDES + [
                 "tests/unit/%s.c" % name, "-o", self.bin + "/" + name,
                 "-L" + self.sound, "-lidem", "-lcmocka", "-lpthread"]):
             sys.exit("FAILED: %s does not compile" % name)
@@ -140,8 +141,8 @@ class Finders:
         if name in self.units and name not in self.own:
             return passes([self.bin + "/" + name], seconds, directory)
         program = directory + "/" + name
-        if not compiles((TCC if SHORT or name not in JUDGES else PLAIN) +
-                        ["-I" + directory] + INCLUDES +
+        compiler = UNIT if name in self.units else TCC if SHORT else PLAIN
+        if not compiles(compiler + ["-I" + directory] + INCLUDES +
                         [source, "-o", program, "-L" + directory, "-lidem",
                          "-lcmocka", "-lpthread"]):
             return "does not compile"

@@ -70,10 +70,8 @@ static int is_mistake(size_t i)
     return IDEM_HASH != IDEM_HASH_FNV || mistakes[i].what != 3;
 }
 
-static void what_is_right_needs_no_words(void **state)
+TEST(what_is_right_needs_no_words)
 {
-    fixture *f = (fixture *)*state;
-
     assert_null(idem_explain(&f->config));
     f->config.lock = take;
     f->config.unlock = give;
@@ -93,10 +91,8 @@ static void what_is_right_needs_no_words(void **state)
     assert_null(idem_explain(&f->config));
 }
 
-static void what_idem_open_refuses_is_explained_and_not_asserted(void **state)
+TEST(what_idem_open_refuses_is_explained_and_not_asserted)
 {
-    fixture *f = (fixture *)*state;
-
     for (size_t i = 0; i < COUNT(mistakes); i++) {
         idem_config config = f->config;
         unsigned misuse = unit_misuse;
@@ -107,17 +103,14 @@ static void what_idem_open_refuses_is_explained_and_not_asserted(void **state)
         }
         assert_non_null(idem_explain(&config));
         assert_true(strlen(idem_explain(&config)) > 0);
-        assert_int_equal(unit_misuse, misuse);
-        assert_int_equal(idem_open(&f->table, &config, f->memory, 100000, 0),
-                         IDEM_E_ARG);
-        assert_int_equal(unit_misuse, misuse + 1);
+        is(unit_misuse, misuse);
+        is(idem_open(&f->table, &config, f->memory, 100000, 0), IDEM_E_ARG);
+        is(unit_misuse, misuse + 1);
     }
 }
 
-static void each_mistake_has_words_of_its_own(void **state)
+TEST(each_mistake_has_words_of_its_own)
 {
-    fixture *f = (fixture *)*state;
-
     for (size_t i = 0; i < COUNT(mistakes); i++)
         for (size_t j = 0; j < i; j++) {
             idem_config one = f->config, other = f->config;
@@ -130,20 +123,7 @@ static void each_mistake_has_words_of_its_own(void **state)
         }
 }
 
-static void no_configuration_is_explained(void **state)
+TEST(no_configuration_is_explained)
 {
-    (void)state;
     assert_non_null(idem_explain(NULL));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(what_is_right_needs_no_words),
-        TEST(what_idem_open_refuses_is_explained_and_not_asserted),
-        TEST(each_mistake_has_words_of_its_own),
-        TEST(no_configuration_is_explained),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

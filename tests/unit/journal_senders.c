@@ -8,9 +8,9 @@
 enum { LAST = UINT32_MAX };             // of the sequences
 
 /* A device of two senders, in the configuration that the test gave it. */
-static device *defaults(void **state)
+static device *defaults(void)
 {
-    device *d = (device *)*state;
+    device *d = &the_device;
 
     device_defaults(d);
     d->config.senders = 2;
@@ -19,9 +19,9 @@ static device *defaults(void **state)
     return d;
 }
 
-static device *senders_on(void **state, const medium *m)
+static device *senders_on(const medium *m)
 {
-    device *d = defaults(state);
+    device *d = defaults();
 
     device_start(d, m, 0);
     return d;
@@ -94,21 +94,21 @@ static void all_over(device *d)
     d->now += RETENTION + LEASE;
     (void)rest(d);
     (void)rest(d);
-    assert_int_equal(d->table.used, 0);
+    is(d->table.used, 0);
 }
 
 /* ---------------------------------------------------------------- for ever */
 
-static void old_numbers_are_refused_after_100_restarts(void **state)
+TEST(old_numbers_are_refused_after_100_restarts)
 {
     for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = senders_on(state, media[m]);
+        device *d = senders_on(media[m]);
         done(d, 3, 10);
         done(d, 3, 7);
         all_over(d);
         for (int boot = 0; boot < 100; boot++) {
             restart(d);
-            assert_int_equal(d->table.stats.lost, 0);
+            is(d->table.stats.lost, 0);
             for (uint32_t n = 1; n <= 10; n++)
                 is_old(d, 3, n);
             is_old(d, 2, LAST);
@@ -122,11 +122,11 @@ static void old_numbers_are_refused_after_100_restarts(void **state)
 }
 
 /* Keys come and go meanwhile: with and without idle time, and restarts. */
-static void floors_survive_the_ring_going_round_many_times(void **state)
+TEST(floors_survive_the_ring_going_round_many_times)
 {
     for (size_t m = 0; m < COUNT(media); m++)
         for (int how = 0; how < 4; how++) {
-            device *d = senders_on(state, media[m]);
+            device *d = senders_on(media[m]);
             done(d, 3, 10);
             done_from(d, "other", 0, LAST);
             all_over(d);
@@ -141,7 +141,7 @@ static void floors_survive_the_ring_going_round_many_times(void **state)
                 answers(number_from(d, "other", 0, LAST), IDEM_TOO_OLD);
             }
             restart(d);
-            assert_int_equal(d->table.stats.lost, 0);
+            is(d->table.stats.lost, 0);
             is_old(d, 3, 10);
             is_new(d, 3, 11);
             is_new(d, 4, 1);
@@ -150,10 +150,10 @@ static void floors_survive_the_ring_going_round_many_times(void **state)
 
 /* Of numbers that are known, whatever turns in between, only the highest that
    has left counts. */
-static void a_floor_rises_from_boot_to_boot(void **state)
+TEST(a_floor_rises_from_boot_to_boot)
 {
     for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = senders_on(state, media[m]);
+        device *d = senders_on(media[m]);
         for (uint32_t n = 1; n < 60; n++) {
             done(d, 0, 10 * n);
             restart(d);
@@ -169,10 +169,10 @@ static void a_floor_rises_from_boot_to_boot(void **state)
     }
 }
 
-static void what_was_evicted_stays_old(void **state)
+TEST(what_was_evicted_stays_old)
 {
     for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = defaults(state);
+        device *d = defaults();
         d->config.capacity = 2;
         d->config.full = IDEM_EVICT_OLDEST;
         device_start(d, media[m], 0);
@@ -188,14 +188,14 @@ static void what_was_evicted_stays_old(void **state)
         restart(d);
         for (uint32_t n = 1; n < 298; n++)
             is_old(d, 0, n);
-        assert_int_equal(d->table.stats.lost, 0);
+        is(d->table.stats.lost, 0);
     }
 }
 
-static void a_claim_that_was_never_completed_raises_the_floor(void **state)
+TEST(a_claim_that_was_never_completed_raises_the_floor)
 {
     for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = senders_on(state, media[m]);
+        device *d = senders_on(media[m]);
         answers(number(d, 0, 20), IDEM_EXECUTE);
         restart(d);
         answers(number(d, 0, 20), IDEM_RECOVER);
@@ -214,10 +214,10 @@ static void a_claim_that_was_never_completed_raises_the_floor(void **state)
 }
 
 /* Not where its release is found, nor where that is long dead. */
-static void what_was_released_or_forgotten_raises_no_floor(void **state)
+TEST(what_was_released_or_forgotten_raises_no_floor)
 {
     for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = senders_on(state, media[m]);
+        device *d = senders_on(media[m]);
         for (uint32_t n = 50; n < 60; n++) {
             answers(number(d, 0, n), IDEM_EXECUTE);
             answers(release(d, &d->claim), IDEM_OK);
@@ -237,10 +237,10 @@ static void what_was_released_or_forgotten_raises_no_floor(void **state)
 
 /* ------------------------------------------------------------------ epochs */
 
-static void an_epoch_that_was_claimed_counts_in_every_boot_after(void **state)
+TEST(an_epoch_that_was_claimed_counts_in_every_boot_after)
 {
     for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = senders_on(state, media[m]);
+        device *d = senders_on(media[m]);
         idem_request spill;
         done(d, 1, 10);
         answers(number(d, 1, 11), IDEM_EXECUTE);
@@ -267,9 +267,9 @@ static void an_epoch_that_was_claimed_counts_in_every_boot_after(void **state)
 }
 
 /* A restart ends it too, and nobody can complete it afterwards. */
-static void a_fenced_claim_without_end_is_over_in_the_end(void **state)
+TEST(a_fenced_claim_without_end_is_over_in_the_end)
 {
-    device *d = defaults(state);
+    device *d = defaults();
     idem_claim endless;
 
     d->config.capacity = 2;
@@ -294,10 +294,10 @@ static void a_fenced_claim_without_end_is_over_in_the_end(void **state)
 /* ----------------------------------------------------- modes of durability */
 
 /* What is synced is not lost with what is not. */
-static void in_batch_mode_a_sync_makes_floors_durable(void **state)
+TEST(in_batch_mode_a_sync_makes_floors_durable)
 {
     for (uint32_t lost = 0; lost < 30; lost++) {
-        device *d = defaults(state);
+        device *d = defaults();
         d->config.durability = IDEM_BATCH;
         d->config.capacity = 2;
         d->config.full = IDEM_EVICT_OLDEST;
@@ -312,7 +312,7 @@ static void in_batch_mode_a_sync_makes_floors_durable(void **state)
         d->medium.draws = 30;
         flash_off(&d->medium, lost);
         restart(d);
-        assert_int_equal(d->table.stats.lost, 0);
+        is(d->table.stats.lost, 0);
         for (uint32_t n = 1; n < 12 + lost; n++)
             assert_int_not_equal(number(d, 1, n), IDEM_EXECUTE);
         is_old(d, 1, 9 + lost);
@@ -322,12 +322,12 @@ static void in_batch_mode_a_sync_makes_floors_durable(void **state)
 
 /* The note that a claim was given back may be there where the claim is not: it
    is none of the key that had the slot before. */
-static void in_batch_mode_a_note_is_of_no_other_key(void **state)
+TEST(in_batch_mode_a_note_is_of_no_other_key)
 {
     uint32_t alone = 0;
 
     for (uint32_t lost = 0; lost < 200; lost++) {
-        device *d = defaults(state);
+        device *d = defaults();
         int answer;
         d->config.durability = IDEM_BATCH;
         d->config.capacity = 1;
@@ -347,10 +347,10 @@ static void in_batch_mode_a_note_is_of_no_other_key(void **state)
     assert_in_range(alone, 1, 199);
 }
 
-static void with_volatile_claims_what_was_completed_stays_old(void **state)
+TEST(with_volatile_claims_what_was_completed_stays_old)
 {
     for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = defaults(state);
+        device *d = defaults();
         d->config.volatile_claims = 1;
         d->config.capacity = 2;
         d->config.full = IDEM_EVICT_OLDEST;
@@ -374,14 +374,14 @@ static void with_volatile_claims_what_was_completed_stays_old(void **state)
         restart(d);
         for (uint32_t n = 1; n < 200; n++)
             is_old(d, 1, n);
-        assert_int_equal(d->table.stats.lost, 0);
+        is(d->table.stats.lost, 0);
     }
 }
 
 /* ----------------------------------------------------- callbacks that fail */
 
 /* Each operation of the turns in which an account is carried fails once. */
-static void floors_survive_callbacks_that_fail(void **state)
+TEST(floors_survive_callbacks_that_fail)
 {
     static const int hows[] = { FLASH_UNDONE, FLASH_DONE, FLASH_HALF };
     static const int calls[] = { FLASH_PROG, FLASH_ERASE };
@@ -389,7 +389,7 @@ static void floors_survive_callbacks_that_fail(void **state)
     for (size_t m = 0; m < COUNT(media); m++)
         for (size_t h = 0; h < COUNT(hows); h++)
             for (uint32_t n = 0; n < 24; n++) {
-                device *d = senders_on(state, media[m]);
+                device *d = senders_on(media[m]);
                 uint32_t left = 400;
                 done(d, 3, 10);
                 all_over(d);
@@ -439,9 +439,9 @@ static void two_more_and_a_new_epoch(device *d)
 static void what_was_completed_is_not_executed(device *d)
 {
     for (int boot = 0; boot < 2; boot++) {
-        assert_int_equal(d->table.stats.lost, 0);
+        is(d->table.stats.lost, 0);
         for (uint32_t n = 1; n < 13; n++)
-            assert_int_equal(number(d, 1, n), IDEM_TOO_OLD);
+            is(number(d, 1, n), IDEM_TOO_OLD);
         for (uint32_t n = 13; n < 15; n++) {
             int answer = number(d, 1, n);
             assert_true(answer == IDEM_REPLAY || answer == IDEM_TOO_OLD);
@@ -450,12 +450,12 @@ static void what_was_completed_is_not_executed(device *d)
     }
 }
 
-static void floors_survive_power_cuts_at_every_operation(void **state)
+TEST(floors_survive_power_cuts_at_every_operation)
 {
-    assert_true(cut_each(state, &nor_8, three_are_old_and_two_are_known,
+    assert_true(cut_each(&nor_8, three_are_old_and_two_are_known,
                          two_more_and_a_new_epoch,
                          what_was_completed_is_not_executed) > 50);
-    assert_true(cut_each(state, &ecc, three_are_old_and_two_are_known,
+    assert_true(cut_each(&ecc, three_are_old_and_two_are_known,
                          two_more_and_a_new_epoch,
                          what_was_completed_is_not_executed) > 50);
 }
@@ -470,9 +470,9 @@ static void lose(device *d, operation of)
 }
 
 /* What says that a number is old is what the boot before wrote last. */
-static void too_old_is_confirmed_before_it_is_answered(void **state)
+TEST(too_old_is_confirmed_before_it_is_answered)
 {
-    device *d = defaults(state);
+    device *d = defaults();
     operation last;
 
     d->config.capacity = 1;
@@ -485,20 +485,20 @@ static void too_old_is_confirmed_before_it_is_answered(void **state)
     is_old(d, 0, 9);
     assert_true(turned(d));
     is_old(d, 0, 9);
-    assert_int_equal(d->progs, 0);
+    is(d->progs, 0);
     lose(d, last);
     restart(d);
-    assert_int_equal(d->table.stats.lost, 0);
+    is(d->table.stats.lost, 0);
     is_old(d, 0, 9);
     answers(number(d, 0, 8), IDEM_RECOVER);
 }
 
 /* It was over in this boot: there is nothing to be written but that, and its
    sender's floor. */
-static void that_a_number_is_over_is_confirmed_with_its_floor(void **state)
+TEST(that_a_number_is_over_is_confirmed_with_its_floor)
 {
     for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = defaults(state);
+        device *d = defaults();
         operation last;
         d->config.volatile_claims = 1;          // so one record has all
         device_start(d, media[m], 0);
@@ -508,14 +508,14 @@ static void that_a_number_is_over_is_confirmed_with_its_floor(void **state)
         restart(d);
         d->now += 1000;
         answers(maintain(d), IDEM_OK);
-        assert_int_equal(d->table.used, 0);
-        assert_int_equal(d->progs, 0);
+        is(d->table.used, 0);
+        is(d->progs, 0);
         is_old(d, 4, 8);
         assert_true(turned(d));
         lose(d, last);
         for (int boot = 0; boot < 3; boot++) {
             restart(d);
-            assert_int_equal(d->table.stats.lost, 0);
+            is(d->table.stats.lost, 0);
             is_old(d, 4, 8);
             is_old(d, 4, 9);
             is_old(d, 3, 10);
@@ -525,29 +525,29 @@ static void that_a_number_is_over_is_confirmed_with_its_floor(void **state)
 
 /* Also of one below the floor: what raised that is written nowhere yet.  5 was
    given up; after a restart its retention begins anew. */
-static void that_a_number_below_the_floor_is_over_is_confirmed(void **state)
+TEST(that_a_number_below_the_floor_is_over_is_confirmed)
 {
     for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = senders_on(state, media[m]);
+        device *d = senders_on(media[m]);
         d->ask.retention_ms = 1000;             // too short to be told
         answers(number(d, 0, 5), IDEM_EXECUTE);
         done(d, 0, 3);
         restart(d);
         d->now += 1000;
         (void)rest(d);
-        assert_int_equal(d->table.used, 0);
+        is(d->table.used, 0);
         is_old(d, 0, 3);
         assert_true(turned(d));
         restart(d);
-        assert_int_equal(d->table.stats.lost, 0);
+        is(d->table.stats.lost, 0);
         is_old(d, 0, 3);
     }
 }
 
 /* The newest record may be that of an account: one that was carried ahead. */
-static void an_account_that_is_the_newest_record_is_confirmed(void **state)
+TEST(an_account_that_is_the_newest_record_is_confirmed)
 {
-    device *d = senders_on(state, &nor);
+    device *d = senders_on(&nor);
     operation last = { 0, 0, 0 };
 
     done(d, 4, 9);
@@ -569,9 +569,9 @@ static void an_account_that_is_the_newest_record_is_confirmed(void **state)
 
 /* ------------------------------------------------------------ after a loss */
 
-static void too_old_goes_before_recover_after_a_loss(void **state)
+TEST(too_old_goes_before_recover_after_a_loss)
 {
-    device *d = senders_on(state, &nor);
+    device *d = senders_on(&nor);
     operation record;
 
     done(d, 2, 10);
@@ -582,17 +582,17 @@ static void too_old_goes_before_recover_after_a_loss(void **state)
     turn(d, 1);
     flash_flip(&d->medium, record.at + 8, 3);
     restart(d);
-    assert_int_equal(d->table.stats.lost, 1);
+    is(d->table.stats.lost, 1);
     is_old(d, 2, 10);
     is_old(d, 1, 1);
     answers(number(d, 2, 11), IDEM_RECOVER);
-    assert_int_equal(d->claim.attempt, 1);
+    is(d->claim.attempt, 1);
     answers(begin(d, "b"), IDEM_RECOVER);
 }
 
-static void too_old_goes_before_full(void **state)
+TEST(too_old_goes_before_full)
 {
-    device *d = defaults(state);
+    device *d = defaults();
 
     d->config.capacity = 1;
     device_start(d, &nor, 0);
@@ -607,10 +607,10 @@ static void too_old_goes_before_full(void **state)
 /* ------------------------------------------------------------------- quota */
 
 /* It says no out of the sender's account: nothing is read, nothing written. */
-static void a_command_that_a_quota_refuses_costs_no_storage(void **state)
+TEST(a_command_that_a_quota_refuses_costs_no_storage)
 {
     for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = defaults(state);
+        device *d = defaults();
         d->config.capacity = 40;
         d->config.quota = 20;
         device_start(d, media[m], 0);
@@ -620,9 +620,9 @@ static void a_command_that_a_quota_refuses_costs_no_storage(void **state)
         done_from(d, "other", 0, 1);            // the boot has written
         for (uint32_t n = 21; n < 200; n++) {
             answers(number(d, 0, n), IDEM_E_FULL);
-            assert_int_equal(d->reads + d->progs + d->erases + d->syncs, 0);
+            is(d->reads + d->progs + d->erases + d->syncs, 0);
         }
-        assert_int_equal(d->table.stats.full, 179);
+        is(d->table.stats.full, 179);
         all_over(d);
         restart(d);
         done(d, 0, 21);
@@ -630,9 +630,9 @@ static void a_command_that_a_quota_refuses_costs_no_storage(void **state)
     }
 }
 
-static void a_quota_of_numbers_holds_over_restarts(void **state)
+TEST(a_quota_of_numbers_holds_over_restarts)
 {
-    device *d = defaults(state);
+    device *d = defaults();
 
     d->config.quota = 2;
     device_start(d, &nor, 0);
@@ -652,10 +652,10 @@ static void a_quota_of_numbers_holds_over_restarts(void **state)
 /* ----------------------------------------- another configuration at a boot */
 
 /* Three senders have floors, and a table is opened that keeps two. */
-static void fewer_senders_than_floors_are_a_loss(void **state)
+TEST(fewer_senders_than_floors_are_a_loss)
 {
     for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = defaults(state);
+        device *d = defaults();
         d->config.senders = 3;
         d->ask.scope = "a";
         d->ask.scope_len = 1;
@@ -665,17 +665,17 @@ static void fewer_senders_than_floors_are_a_loss(void **state)
         done_from(d, "c", 0, 10);
         all_over(d);
         restart(d);
-        assert_int_equal(d->table.stats.lost, 0);
+        is(d->table.stats.lost, 0);
         turn(d, 2 * d->medium.sector_count);    // each in a record of its own
         d->config.senders = 2;
         restart(d);
         assert_true(d->table.stats.lost > 0);
         answers(number_from(d, "d", 0, 1), IDEM_E_FULL);
-        assert_int_equal(d->table.stats.crowded, 1);
+        is(d->table.stats.crowded, 1);
         // Of those that it has, nothing is lost.
         d->config.senders = 3;
         restart(d);
-        assert_int_equal(d->table.stats.lost, 0);
+        is(d->table.stats.lost, 0);
         answers(number_from(d, "a", 0, 10), IDEM_TOO_OLD);
         answers(number_from(d, "b", 0, 10), IDEM_TOO_OLD);
         answers(number_from(d, "c", 0, 10), IDEM_TOO_OLD);
@@ -683,9 +683,9 @@ static void fewer_senders_than_floors_are_a_loss(void **state)
 }
 
 /* The same, where their floors follow from their keys, not from a record. */
-static void numbers_of_more_senders_than_accounts_are_a_loss(void **state)
+TEST(numbers_of_more_senders_than_accounts_are_a_loss)
 {
-    device *d = defaults(state);
+    device *d = defaults();
 
     d->config.senders = 3;
     d->config.capacity = 3;
@@ -703,13 +703,13 @@ static void numbers_of_more_senders_than_accounts_are_a_loss(void **state)
     d->config.senders = 4;
     d->config.capacity = 4;
     restart(d);
-    assert_int_equal(d->table.stats.lost, 0);
+    is(d->table.stats.lost, 0);
 }
 
-static void more_senders_and_more_keys_keep_the_floors(void **state)
+TEST(more_senders_and_more_keys_keep_the_floors)
 {
     for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = defaults(state);
+        device *d = defaults();
         device_medium(d, media[m], 40);
         d->now = 7;
         answers(device_open(d), IDEM_OK);
@@ -721,7 +721,7 @@ static void more_senders_and_more_keys_keep_the_floors(void **state)
             d->config.senders = n;
             d->config.capacity = 5 + n;
             restart(d);
-            assert_int_equal(d->table.stats.lost, 0);
+            is(d->table.stats.lost, 0);
             is_old(d, 5, 10);
             answers(number_from(d, "other", 0, 3), IDEM_TOO_OLD);
             is_new(d, 5, 11);
@@ -730,9 +730,9 @@ static void more_senders_and_more_keys_keep_the_floors(void **state)
     }
 }
 
-static void without_senders_accounts_are_told_as_lost(void **state)
+TEST(without_senders_accounts_are_told_as_lost)
 {
-    device *d = senders_on(state, &nor);
+    device *d = senders_on(&nor);
 
     done(d, 5, 10);
     all_over(d);
@@ -745,10 +745,10 @@ static void without_senders_accounts_are_told_as_lost(void **state)
 
 /* ------------------------------------- more senders than there is room for */
 
-static void who_was_not_forgotten_is_known_in_every_boot_after(void **state)
+TEST(who_was_not_forgotten_is_known_in_every_boot_after)
 {
     for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = defaults(state);
+        device *d = defaults();
         d->config.full = IDEM_EVICT_OLDEST;
         d->ask.scope = "c";
         d->ask.scope_len = 1;
@@ -758,11 +758,11 @@ static void who_was_not_forgotten_is_known_in_every_boot_after(void **state)
         done_from(d, "b", 0, 10);
         all_over(d);
         done_from(d, "c", 0, 10);               // a goes
-        assert_int_equal(d->table.stats.crowded, 1);
+        is(d->table.stats.crowded, 1);
         for (int boot = 0; boot < 3; boot++) {
             turn(d, boot * d->medium.sector_count);
             restart(d);
-            assert_int_equal(d->table.stats.lost, 0);
+            is(d->table.stats.lost, 0);
             answers(number_from(d, "b", 0, 10), IDEM_TOO_OLD);
             answers(number_from(d, "c", 0, 10), IDEM_REPLAY);
         }
@@ -771,10 +771,10 @@ static void who_was_not_forgotten_is_known_in_every_boot_after(void **state)
 
 /* Not for one who was idle for longer, and was forgotten, but whose account is
    still in the journal. */
-static void an_opening_forgets_who_is_idle_for_longest(void **state)
+TEST(an_opening_forgets_who_is_idle_for_longest)
 {
     for (unsigned turns = 1; turns < 30; turns++) {
-        device *d = defaults(state);
+        device *d = defaults();
         d->config.full = IDEM_EVICT_OLDEST;
         d->ask.scope = "b";
         d->ask.scope_len = 1;
@@ -785,16 +785,16 @@ static void an_opening_forgets_who_is_idle_for_longest(void **state)
         all_over(d);
         turn(d, turns);
         done_from(d, "c", 0, 10);               // a goes
-        assert_int_equal(d->table.stats.crowded, 1);
+        is(d->table.stats.crowded, 1);
         answers(number_from(d, "b", 0, 10), IDEM_TOO_OLD);
         restart(d);
         answers(number_from(d, "b", 0, 10), IDEM_TOO_OLD);
     }
 }
 
-static void who_was_forgotten_for_another_is_not_in_its_way(void **state)
+TEST(who_was_forgotten_for_another_is_not_in_its_way)
 {
-    device *d = defaults(state);
+    device *d = defaults();
 
     d->config.full = IDEM_EVICT_OLDEST;
     d->config.senders = 1;
@@ -803,7 +803,7 @@ static void who_was_forgotten_for_another_is_not_in_its_way(void **state)
         const char *scope = nth(n);
         done_from(d, scope, 0, n);
         restart(d);
-        assert_int_equal(d->table.stats.lost, 0);
+        is(d->table.stats.lost, 0);
         answers(number_from(d, scope, 0, n), IDEM_REPLAY);
         all_over(d);
         answers(number_from(d, scope, 0, n), IDEM_TOO_OLD);
@@ -833,13 +833,13 @@ static void tear(void *arg, const flash *f, const flash_op *op)
 
 /* Against a memory that forgets nothing, over restarts, idle time and power
    that fails anywhere. */
-static void a_life(void **state, const medium *m, const mode *of, uint32_t seed)
+static void a_life(const medium *m, const mode *of, uint32_t seed)
 {
     enum { EPOCHS = 5, NUMBERS = 128, CALLS = 700 };
     static const char *const scopes[] = { "a", "b" };
     uint8_t completed[2][EPOCHS][NUMBERS] = { { { 0 } } };
     uint8_t synced[2][EPOCHS][NUMBERS] = { { { 0 } } };
-    device *d = defaults(state);
+    device *d = defaults();
 
     d->seed = seed;
     d->config.capacity = 4;
@@ -885,12 +885,12 @@ static void a_life(void **state, const medium *m, const mode *of, uint32_t seed)
                 memcpy(completed, synced, sizeof completed);
             }
             restart(d);
-            assert_int_equal(d->table.stats.lost, 0);
+            is(d->table.stats.lost, 0);
         }
     }
 }
 
-static void s4_no_number_is_ever_executed_twice(void **state)
+TEST(s4_no_number_is_ever_executed_twice)
 {
     static const mode modes[] = {
         { "each", IDEM_EACH, 0, IDEM_REJECT },
@@ -904,7 +904,7 @@ static void s4_no_number_is_ever_executed_twice(void **state)
     for (size_t m = 0; m < COUNT(media); m++)
         for (size_t i = 0; i < COUNT(modes); i++)
             for (uint32_t seed = 1; seed < 9; seed++)
-                a_life(state, media[m], &modes[i], seed);
+                a_life(media[m], &modes[i], seed);
 }
 
 /* ---------------------------------------------- faults that are not mended */
@@ -913,11 +913,11 @@ static void s4_no_number_is_ever_executed_twice(void **state)
    That 5 is over is nowhere written: after a restart its retention begins anew.
    So the floor must be written before the sector of 3 goes, which leaves below
    it. */
-static void what_leaves_below_the_floor_stays_old(void **state)
+TEST(what_leaves_below_the_floor_stays_old)
 {
     for (int volatile_claims = 0; volatile_claims < 2; volatile_claims++)
         for (unsigned turns = 1; turns < 30; turns++) {
-            device *d = defaults(state);
+            device *d = defaults();
             d->config.volatile_claims = (uint8_t)volatile_claims;
             device_start(d, &nor, 0);
             done(d, 0, 3);
@@ -939,10 +939,10 @@ static void what_leaves_below_the_floor_stays_old(void **state)
 }
 
 /* The same of an eviction whose claim could not be written. */
-static void what_a_failed_claim_evicted_lets_nothing_be_executed(void **state)
+TEST(what_a_failed_claim_evicted_lets_nothing_be_executed)
 {
     for (unsigned turns = 0; turns < 30; turns++) {
-        device *d = defaults(state);
+        device *d = defaults();
         idem_claim three;
         d->config.full = IDEM_EVICT_OLDEST;
         d->config.capacity = 2;
@@ -966,9 +966,9 @@ static void what_a_failed_claim_evicted_lets_nothing_be_executed(void **state)
 }
 
 /* A number whose slot another key has, and for which no account is left. */
-static void a_floor_without_an_account_is_a_loss(void **state)
+TEST(a_floor_without_an_account_is_a_loss)
 {
-    device *d = defaults(state);
+    device *d = defaults();
 
     d->config.capacity = 1;
     device_start(d, &nor, 0);
@@ -978,16 +978,16 @@ static void a_floor_without_an_account_is_a_loss(void **state)
     all_over(d);
     done_from(d, "b", 0, 2);
     restart(d);
-    assert_int_equal(d->table.stats.lost, 0);
+    is(d->table.stats.lost, 0);
     d->config.senders = 1;
     restart(d);
     assert_true(d->table.stats.lost > 0);
 }
 
 /* An outcome that failed to be written, and is on the medium all the same. */
-static void what_is_given_back_after_a_failed_outcome_is_gone(void **state)
+TEST(what_is_given_back_after_a_failed_outcome_is_gone)
 {
-    device *d = defaults(state);
+    device *d = defaults();
 
     d->config.volatile_claims = 1;
     device_start(d, &nor, 0);
@@ -1001,9 +1001,9 @@ static void what_is_given_back_after_a_failed_outcome_is_gone(void **state)
 }
 
 /* Two that were never completed: the older one's sector is needed. */
-static void of_what_is_unsure_the_oldest_sector_is_needed(void **state)
+TEST(of_what_is_unsure_the_oldest_sector_is_needed)
 {
-    device *d = defaults(state);
+    device *d = defaults();
 
     device_start(d, &nor, 0);
     answers(number_from(d, "a", 0, 5), IDEM_EXECUTE);
@@ -1019,10 +1019,10 @@ static void of_what_is_unsure_the_oldest_sector_is_needed(void **state)
 }
 
 /* Who has keys is never forgotten for another, also not by an opening. */
-static void an_opening_forgets_no_sender_that_has_keys(void **state)
+TEST(an_opening_forgets_no_sender_that_has_keys)
 {
     const uint32_t hour = 3600000;
-    device *d = defaults(state);
+    device *d = defaults();
 
     d->config.full = IDEM_EVICT_OLDEST;
     device_start(d, &nor, 0);
@@ -1040,47 +1040,4 @@ static void an_opening_forgets_no_sender_that_has_keys(void **state)
     restart(d);
     answers(number_from(d, "b", 0, 6), IDEM_REPLAY);
     answers(number_from(d, "b", 0, 5), IDEM_TOO_OLD);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(old_numbers_are_refused_after_100_restarts),
-        TEST(floors_survive_the_ring_going_round_many_times),
-        TEST(a_floor_rises_from_boot_to_boot),
-        TEST(what_was_evicted_stays_old),
-        TEST(a_claim_that_was_never_completed_raises_the_floor),
-        TEST(what_was_released_or_forgotten_raises_no_floor),
-        TEST(an_epoch_that_was_claimed_counts_in_every_boot_after),
-        TEST(a_fenced_claim_without_end_is_over_in_the_end),
-        TEST(in_batch_mode_a_sync_makes_floors_durable),
-        TEST(in_batch_mode_a_note_is_of_no_other_key),
-        TEST(with_volatile_claims_what_was_completed_stays_old),
-        TEST(floors_survive_callbacks_that_fail),
-        TEST(floors_survive_power_cuts_at_every_operation),
-        TEST(too_old_is_confirmed_before_it_is_answered),
-        TEST(that_a_number_is_over_is_confirmed_with_its_floor),
-        TEST(that_a_number_below_the_floor_is_over_is_confirmed),
-        TEST(an_account_that_is_the_newest_record_is_confirmed),
-        TEST(too_old_goes_before_recover_after_a_loss),
-        TEST(too_old_goes_before_full),
-        TEST(a_command_that_a_quota_refuses_costs_no_storage),
-        TEST(a_quota_of_numbers_holds_over_restarts),
-        TEST(fewer_senders_than_floors_are_a_loss),
-        TEST(numbers_of_more_senders_than_accounts_are_a_loss),
-        TEST(more_senders_and_more_keys_keep_the_floors),
-        TEST(without_senders_accounts_are_told_as_lost),
-        TEST(who_was_not_forgotten_is_known_in_every_boot_after),
-        TEST(an_opening_forgets_who_is_idle_for_longest),
-        TEST(who_was_forgotten_for_another_is_not_in_its_way),
-        TEST(what_leaves_below_the_floor_stays_old),
-        TEST(what_a_failed_claim_evicted_lets_nothing_be_executed),
-        TEST(of_what_is_unsure_the_oldest_sector_is_needed),
-        TEST(a_floor_without_an_account_is_a_loss),
-        TEST(what_is_given_back_after_a_failed_outcome_is_gone),
-        TEST(an_opening_forgets_no_sender_that_has_keys),
-        TEST(s4_no_number_is_ever_executed_twice),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,7 @@ static void prepare(size_t room)
 static void is_untouched_from(size_t at)
 {
     for (; at < sizeof got.key; at++)
-        assert_int_equal(got.key[at], UNTOUCHED);
+        is(got.key[at], UNTOUCHED);
 }
 
 /* Each reading with the rest of its arguments as they usually are; a text that
@@ -149,21 +149,19 @@ static void are_read(reading *read, const vector *v, size_t count)
     for (; count > 0; count--, v++)
         for (upper = 0; upper < 2; upper++) {
             fold(text, v->text, upper);
-            assert_int_equal(read(text, strlen(text)), IDEM_OK);
+            is(read(text, strlen(text)), IDEM_OK);
             assert_memory_equal(got.key, v->key, sizeof v->key);
             is_untouched_from(sizeof v->key);
         }
 }
 
-static void published_uuids_are_their_bytes(void **state)
+TEST(published_uuids_are_their_bytes)
 {
-    (void)state;
     are_read(uuid, uuids, COUNT(uuids));
 }
 
-static void published_ulids_are_their_bytes(void **state)
+TEST(published_ulids_are_their_bytes)
 {
-    (void)state;
     are_read(ulid, ulids, COUNT(ulids));
 }
 
@@ -186,13 +184,12 @@ static int is_hyphen_at(size_t at)
     return at == 8 || at == 13 || at == 18 || at == 23;
 }
 
-static void every_character_at_every_place_of_a_uuid(void **state)
+TEST(every_character_at_every_place_of_a_uuid)
 {
     char text[] = "f81d4fae-7dec-11d0-a765-00a0c91e6bf6";
     size_t at;
     int c;
 
-    (void)state;
     for (at = 0; at < 36; at++)
         for (c = 0; c < 256; c++) {
             char was = text[at];
@@ -200,18 +197,17 @@ static void every_character_at_every_place_of_a_uuid(void **state)
                                         : value_of(c, hex_digits) >= 0;
 
             text[at] = (char)c;
-            assert_int_equal(uuid(text, 36), good ? IDEM_OK : IDEM_E_ARG);
+            is(uuid(text, 36), good ? IDEM_OK : IDEM_E_ARG);
             text[at] = was;
         }
 }
 
-static void every_character_at_every_place_of_a_ulid(void **state)
+TEST(every_character_at_every_place_of_a_ulid)
 {
     char text[] = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
     size_t at;
     int c;
 
-    (void)state;
     for (at = 0; at < 26; at++)
         for (c = 0; c < 256; c++) {
             char was = text[at];
@@ -220,70 +216,60 @@ static void every_character_at_every_place_of_a_ulid(void **state)
                          : at == 0 && value > 7 ? IDEM_E_TOO_LARGE : IDEM_OK;
 
             text[at] = (char)c;
-            assert_int_equal(ulid(text, 26), expected);
+            is(ulid(text, 26), expected);
             text[at] = was;
         }
 }
 
-static void lengths_of_uuids_and_ulids_are_exact(void **state)
+TEST(lengths_of_uuids_and_ulids_are_exact)
 {
     static const char uuid_text[] = "f81d4fae-7dec-11d0-a765-00a0c91e6bf6f81d";
     static const char ulid_text[] = "01ARZ3NDEKTSV4RRFFQ69G5FAV01AR";
     size_t len;
 
-    (void)state;
     for (len = 0; len < 40; len++)
-        assert_int_equal(uuid(uuid_text, len),
-                         len == 36 ? IDEM_OK : IDEM_E_ARG);
+        is(uuid(uuid_text, len), len == 36 ? IDEM_OK : IDEM_E_ARG);
     for (len = 0; len < 30; len++)
-        assert_int_equal(ulid(ulid_text, len),
-                         len == 26 ? IDEM_OK : IDEM_E_ARG);
-    assert_int_equal(uuid(NULL, 0), IDEM_E_ARG);
-    assert_int_equal(ulid(NULL, 0), IDEM_E_ARG);
+        is(ulid(ulid_text, len), len == 26 ? IDEM_OK : IDEM_E_ARG);
+    is(uuid(NULL, 0), IDEM_E_ARG);
+    is(ulid(NULL, 0), IDEM_E_ARG);
 }
 
-static void other_spellings_of_a_uuid_are_refused(void **state)
+TEST(other_spellings_of_a_uuid_are_refused)
 {
-    (void)state;
-    assert_int_equal(uuid(TEXT("f81d4fae7dec11d0a76500a0c91e6bf6")),
-                     IDEM_E_ARG);
-    assert_int_equal(uuid(TEXT("{f81d4fae-7dec-11d0-a765-00a0c91e6bf6}")),
-                     IDEM_E_ARG);
-    assert_int_equal(uuid(TEXT("urn:uuid:f81d4fae-7dec-11d0-a765-"
-                               "00a0c91e6bf6")), IDEM_E_ARG);
-    assert_int_equal(uuid(TEXT("f81d4fae7-dec-11d0-a765-00a0c91e6bf6")),
-                     IDEM_E_ARG);
+    is(uuid(TEXT("f81d4fae7dec11d0a76500a0c91e6bf6")), IDEM_E_ARG);
+    is(uuid(TEXT("{f81d4fae-7dec-11d0-a765-00a0c91e6bf6}")), IDEM_E_ARG);
+    is(uuid(TEXT("urn:uuid:f81d4fae-7dec-11d0-a765-"
+                 "00a0c91e6bf6")),
+       IDEM_E_ARG);
+    is(uuid(TEXT("f81d4fae7-dec-11d0-a765-00a0c91e6bf6")), IDEM_E_ARG);
 }
 
 /* Nearly nil is another one. */
-static void the_nil_uuid_must_be_asked_for(void **state)
+TEST(the_nil_uuid_must_be_asked_for)
 {
     static const unsigned char zeros[16];
     char text[] = "00000000-0000-0000-0000-000000000000";
     size_t at;
 
-    (void)state;
-    assert_int_equal(uuid(text, 36), IDEM_E_ARG);
+    is(uuid(text, 36), IDEM_E_ARG);
     prepare(0);
-    assert_int_equal(idem_key_uuid(got.key, text, 36, 1), IDEM_OK);
+    is(idem_key_uuid(got.key, text, 36, 1), IDEM_OK);
     assert_memory_equal(got.key, zeros, sizeof zeros);
     for (at = 0; at < 36; at++) {
         if (is_hyphen_at(at))
             continue;
         text[at] = '1';
-        assert_int_equal(uuid(text, 36), IDEM_OK);
+        is(uuid(text, 36), IDEM_OK);
         text[at] = '0';
     }
 }
 
-static void a_ulid_over_128_bits_is_too_large(void **state)
+TEST(a_ulid_over_128_bits_is_too_large)
 {
-    (void)state;
-    assert_int_equal(ulid(TEXT("80000000000000000000000000")),
-                     IDEM_E_TOO_LARGE);
-    assert_int_equal(ulid(TEXT("ZZZZZZZZZZZZZZZZZZZZZZZZZZ")),
-                     IDEM_E_TOO_LARGE);
-    assert_int_equal(ulid(TEXT("8000000000000000000000000U")), IDEM_E_ARG);
+    is(ulid(TEXT("80000000000000000000000000")), IDEM_E_TOO_LARGE);
+    is(ulid(TEXT("ZZZZZZZZZZZZZZZZZZZZZZZZZZ")), IDEM_E_TOO_LARGE);
+    is(ulid(TEXT("8000000000000000000000000U")), IDEM_E_ARG);
 }
 
 /* ---------------------------------------------------------------------------
@@ -293,21 +279,20 @@ static void a_ulid_over_128_bits_is_too_large(void **state)
 static void is_http_key(const char *value, size_t value_len, const char *key,
                         size_t len)
 {
-    assert_int_equal(http(value, value_len), IDEM_OK);
-    assert_int_equal(got.len, len);
+    is(http(value, value_len), IDEM_OK);
+    is(got.len, len);
     assert_memory_equal(got.key, key, len);
     is_untouched_from(len);
 }
 
 static void is_no_http_key(const char *value, size_t len)
 {
-    assert_int_equal(http(value, len), IDEM_E_ARG);
-    assert_int_equal(got.len, 0);
+    is(http(value, len), IDEM_E_ARG);
+    is(got.len, 0);
 }
 
-static void strings_are_their_characters(void **state)
+TEST(strings_are_their_characters)
 {
-    (void)state;
     is_http_key(TEXT("\"8e03978e-40d5-43dd-bc93-6894a57f9324\""),
                 TEXT("8e03978e-40d5-43dd-bc93-6894a57f9324"));
     is_http_key(TEXT("\"foo bar\""), TEXT("foo bar"));
@@ -319,9 +304,8 @@ static void strings_are_their_characters(void **state)
     is_http_key(TEXT("\"a;b=1, c\""), TEXT("a;b=1, c"));
 }
 
-static void spaces_around_a_string_are_dropped_and_tabs_are_not(void **state)
+TEST(spaces_around_a_string_are_dropped_and_tabs_are_not)
 {
-    (void)state;
     is_http_key(TEXT("  \"a\""), TEXT("a"));
     is_http_key(TEXT("\"a\"   "), TEXT("a"));
     is_http_key(TEXT(" \" a \" "), TEXT(" a "));
@@ -331,7 +315,7 @@ static void spaces_around_a_string_are_dropped_and_tabs_are_not(void **state)
     is_no_http_key("\"a\"", 4);                 // its 0
 }
 
-static void all_but_one_string_is_refused(void **state)
+TEST(all_but_one_string_is_refused)
 {
     static const char *const values[] = {
         "", " ", "\"", "\"\"", " \"\" ", "a", "'foo'", "\"foo", "foo\"",
@@ -343,19 +327,17 @@ static void all_but_one_string_is_refused(void **state)
     };
     size_t i;
 
-    (void)state;
     for (i = 0; i < COUNT(values); i++)
         is_no_http_key(values[i], strlen(values[i]));
     is_no_http_key(TEXT("\"a\0b\""));
     is_no_http_key(NULL, 0);
 }
 
-static void every_character_in_a_string_plain_and_escaped(void **state)
+TEST(every_character_in_a_string_plain_and_escaped)
 {
     char plain[] = "\"a?b\"", escaped[] = "\"a\\?b\"", key[] = "a?b";
     int c;
 
-    (void)state;
     for (c = 0; c < 256; c++) {
         int quoted = c == '"' || c == '\\';
 
@@ -386,42 +368,37 @@ static size_t make_string(char *text, int escape, char c, size_t len)
     return (size_t)(at - text);
 }
 
-static void two_hundred_and_fifty_five_bytes_are_the_most(void **state)
+TEST(two_hundred_and_fifty_five_bytes_are_the_most)
 {
     char text[600];
     size_t len;
     int escape;
 
-    (void)state;
     for (escape = 0; escape < 2; escape++)
         for (len = 1; len < 260; len++) {
             size_t text_len = make_string(text, escape, escape ? '"' : 'k',
                                           len);
 
-            assert_int_equal(http(text, text_len),
-                             len <= 255 ? IDEM_OK : IDEM_E_TOO_LARGE);
-            assert_int_equal(got.len, len);
+            is(http(text, text_len), len <= 255 ? IDEM_OK : IDEM_E_TOO_LARGE);
+            is(got.len, len);
             is_untouched_from(len <= 255 ? len : 0);
         }
 }
 
-static void what_does_not_fit_is_told(void **state)
+TEST(what_does_not_fit_is_told)
 {
     size_t room;
 
-    (void)state;
     for (room = 0; room < 8; room++) {
         prepare(room);
-        assert_int_equal(judge(idem_key_http(got.key, &got.len,
-                                             TEXT("\"ab\\\"cd\""))),
-                         room < 5 ? IDEM_E_TOO_LARGE : IDEM_OK);
-        assert_int_equal(got.len, 5);
+        is(judge(idem_key_http(got.key, &got.len, TEXT("\"ab\\\"cd\""))),
+           room < 5 ? IDEM_E_TOO_LARGE : IDEM_OK);
+        is(got.len, 5);
         is_untouched_from(5);
         prepare(room);
-        assert_int_equal(judge(idem_key_hex(got.key, &got.len,
-                                            TEXT("0102030405"))),
-                         room < 5 ? IDEM_E_TOO_LARGE : IDEM_OK);
-        assert_int_equal(got.len, 5);
+        is(judge(idem_key_hex(got.key, &got.len, TEXT("0102030405"))),
+           room < 5 ? IDEM_E_TOO_LARGE : IDEM_OK);
+        is(got.len, 5);
         is_untouched_from(5);
     }
 }
@@ -430,12 +407,11 @@ static void what_does_not_fit_is_told(void **state)
    hexadecimal digits
    ------------------------------------------------------------------------ */
 
-static void every_pair_of_characters_as_digits(void **state)
+TEST(every_pair_of_characters_as_digits)
 {
     char text[2];
     int a, b;
 
-    (void)state;
     for (a = 0; a < 256; a++)
         for (b = 0; b < 256; b++) {
             int high = value_of(a, hex_digits), low = value_of(b, hex_digits);
@@ -443,116 +419,87 @@ static void every_pair_of_characters_as_digits(void **state)
             text[0] = (char)a;
             text[1] = (char)b;
             if (high < 0 || low < 0) {
-                assert_int_equal(hex(text, 2), IDEM_E_ARG);
-                assert_int_equal(got.len, 0);
+                is(hex(text, 2), IDEM_E_ARG);
+                is(got.len, 0);
                 continue;
             }
-            assert_int_equal(hex(text, 2), IDEM_OK);
-            assert_int_equal(got.len, 1);
-            assert_int_equal(got.key[0], 16 * high + low);
+            is(hex(text, 2), IDEM_OK);
+            is(got.len, 1);
+            is(got.key[0], 16 * high + low);
             is_untouched_from(1);
         }
 }
 
-static void digits_come_in_pairs_and_one_pair_at_least(void **state)
+TEST(digits_come_in_pairs_and_one_pair_at_least)
 {
     static const char text[] = "00fF7e81c0DE";
     static const unsigned char bytes[] = { 0x00, 0xFF, 0x7E, 0x81, 0xC0, 0xDE };
     char spoilt[sizeof text];
     size_t len, at;
 
-    (void)state;
     for (len = 0; len < sizeof text; len++) {
         int good = len > 0 && len % 2 == 0;
 
-        assert_int_equal(hex(text, len), good ? IDEM_OK : IDEM_E_ARG);
-        assert_int_equal(got.len, good ? len / 2 : 0);
+        is(hex(text, len), good ? IDEM_OK : IDEM_E_ARG);
+        is(got.len, good ? len / 2 : 0);
         assert_memory_equal(got.key, bytes, got.len);
         is_untouched_from(got.len);
     }
     for (at = 0; at + 1 < sizeof text; at++) {
         memcpy(spoilt, text, sizeof text);
         spoilt[at] = 'g';
-        assert_int_equal(hex(spoilt, sizeof text - 1), IDEM_E_ARG);
+        is(hex(spoilt, sizeof text - 1), IDEM_E_ARG);
     }
-    assert_int_equal(hex(NULL, 0), IDEM_E_ARG);
+    is(hex(NULL, 0), IDEM_E_ARG);
 }
 
 /* ---------------------------------------------------------------------------
    all of them
    ------------------------------------------------------------------------ */
 
-static void a_key_may_be_where_its_text_is(void **state)
+TEST(a_key_may_be_where_its_text_is)
 {
     char text[40];
     size_t len = sizeof text;
 
-    (void)state;
     strcpy(text, uuids[0].text);
-    assert_int_equal(idem_key_uuid(text, text, 36, 0), IDEM_OK);
+    is(idem_key_uuid(text, text, 36, 0), IDEM_OK);
     assert_memory_equal(text, uuids[0].key, 16);
     strcpy(text, ulids[0].text);
-    assert_int_equal(idem_key_ulid(text, text, 26), IDEM_OK);
+    is(idem_key_ulid(text, text, 26), IDEM_OK);
     assert_memory_equal(text, ulids[0].key, 16);
     strcpy(text, " \"a\\\\\\\"b\" ");
-    assert_int_equal(idem_key_http(text, &len, text, strlen(text)), IDEM_OK);
-    assert_int_equal(len, 4);
+    is(idem_key_http(text, &len, text, strlen(text)), IDEM_OK);
+    is(len, 4);
     assert_memory_equal(text, "a\\\"b", 4);
     strcpy(text, "6a6b6c");
     len = sizeof text;
-    assert_int_equal(idem_key_hex(text, &len, text, 6), IDEM_OK);
-    assert_int_equal(len, 3);
+    is(idem_key_hex(text, &len, text, 6), IDEM_OK);
+    is(len, 3);
     assert_memory_equal(text, "jkl", 3);
 }
 
 /* But what a sender wrote is nobody's mistake here. */
-static void null_is_the_callers_mistake(void **state)
+TEST(null_is_the_callers_mistake)
 {
     unsigned misuse = unit_misuse;
     size_t len = sizeof got.key;
 
-    (void)state;
-    assert_int_equal(uuid("x", 1), IDEM_E_ARG);
-    assert_int_equal(ulid("x", 1), IDEM_E_ARG);
-    assert_int_equal(http("x", 1), IDEM_E_ARG);
-    assert_int_equal(hex("x", 1), IDEM_E_ARG);
-    assert_int_equal(unit_misuse, misuse);
+    is(uuid("x", 1), IDEM_E_ARG);
+    is(ulid("x", 1), IDEM_E_ARG);
+    is(http("x", 1), IDEM_E_ARG);
+    is(hex("x", 1), IDEM_E_ARG);
+    is(unit_misuse, misuse);
 
-    assert_int_equal(idem_key_uuid(NULL, uuids[0].text, 36, 0), IDEM_E_ARG);
-    assert_int_equal(idem_key_uuid(got.key, NULL, 36, 0), IDEM_E_ARG);
-    assert_int_equal(idem_key_ulid(NULL, ulids[0].text, 26), IDEM_E_ARG);
-    assert_int_equal(idem_key_ulid(got.key, NULL, 26), IDEM_E_ARG);
-    assert_int_equal(idem_key_http(NULL, &len, "\"a\"", 3), IDEM_E_ARG);
-    assert_int_equal(idem_key_http(got.key, NULL, "\"a\"", 3), IDEM_E_ARG);
-    assert_int_equal(idem_key_http(got.key, &len, NULL, 3), IDEM_E_ARG);
-    assert_int_equal(idem_key_hex(NULL, &len, "00", 2), IDEM_E_ARG);
-    assert_int_equal(idem_key_hex(got.key, NULL, "00", 2), IDEM_E_ARG);
-    assert_int_equal(idem_key_hex(got.key, &len, NULL, 2), IDEM_E_ARG);
-    assert_int_equal(unit_misuse, misuse + 10);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(published_uuids_are_their_bytes),
-        cmocka_unit_test(published_ulids_are_their_bytes),
-        cmocka_unit_test(every_character_at_every_place_of_a_uuid),
-        cmocka_unit_test(every_character_at_every_place_of_a_ulid),
-        cmocka_unit_test(lengths_of_uuids_and_ulids_are_exact),
-        cmocka_unit_test(other_spellings_of_a_uuid_are_refused),
-        cmocka_unit_test(the_nil_uuid_must_be_asked_for),
-        cmocka_unit_test(a_ulid_over_128_bits_is_too_large),
-        cmocka_unit_test(strings_are_their_characters),
-        cmocka_unit_test(spaces_around_a_string_are_dropped_and_tabs_are_not),
-        cmocka_unit_test(all_but_one_string_is_refused),
-        cmocka_unit_test(every_character_in_a_string_plain_and_escaped),
-        cmocka_unit_test(two_hundred_and_fifty_five_bytes_are_the_most),
-        cmocka_unit_test(what_does_not_fit_is_told),
-        cmocka_unit_test(every_pair_of_characters_as_digits),
-        cmocka_unit_test(digits_come_in_pairs_and_one_pair_at_least),
-        cmocka_unit_test(a_key_may_be_where_its_text_is),
-        cmocka_unit_test(null_is_the_callers_mistake)
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    is(idem_key_uuid(NULL, uuids[0].text, 36, 0), IDEM_E_ARG);
+    is(idem_key_uuid(got.key, NULL, 36, 0), IDEM_E_ARG);
+    is(idem_key_ulid(NULL, ulids[0].text, 26), IDEM_E_ARG);
+    is(idem_key_ulid(got.key, NULL, 26), IDEM_E_ARG);
+    is(idem_key_http(NULL, &len, "\"a\"", 3), IDEM_E_ARG);
+    is(idem_key_http(got.key, NULL, "\"a\"", 3), IDEM_E_ARG);
+    is(idem_key_http(got.key, &len, NULL, 3), IDEM_E_ARG);
+    is(idem_key_hex(NULL, &len, "00", 2), IDEM_E_ARG);
+    is(idem_key_hex(got.key, NULL, "00", 2), IDEM_E_ARG);
+    is(idem_key_hex(got.key, &len, NULL, 2), IDEM_E_ARG);
+    is(unit_misuse, misuse + 10);
 }
