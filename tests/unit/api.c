@@ -425,9 +425,8 @@ TEST(each_field_of_the_configuration_is_checked)
     do {                                                                       \
         idem_config config = f->config;                                        \
         config.field = value;                                                  \
-        unit_misuse = 0;                                                          \
-        is(                                                                    \
-            idem_open(&f->table, &config, f->memory, 100000, 0), IDEM_E_ARG);  \
+        unit_misuse = 0;                                                       \
+        is(idem_open(&f->table, &config, f->memory, 100000, 0), IDEM_E_ARG);   \
         is(unit_misuse, 1);                                                    \
     } while (0)
 
