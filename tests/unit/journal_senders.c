@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Numbers and accounts (>>senders of the manual) over restarts and power cuts:
- * what is known to be old is so for ever.
+ * Numbers and accounts (>>senders of the manual) over restarts: what is lost
+ * with a record, with an account, with another configuration.  What is a matter
+ * of calls alone is in numbers.c.
  */
 #include "device.h"
 
@@ -66,14 +67,6 @@ static int number(device *d, uint32_t epoch, uint32_t sequence)
     return number_from(d, "meter", epoch, sequence);
 }
 
-static int forget_number(device *d, uint32_t epoch, uint32_t sequence)
-{
-    idem_request rq = number_of(d, "meter", epoch, sequence);
-
-    device_before(d);
-    return device_after(d, idem_forget(&d->table, &rq, d->now));
-}
-
 #define done(d, epoch, sequence)                                               \
     (answers(number(d, epoch, sequence), IDEM_EXECUTE),                        \
      answers(complete(d, "x"), IDEM_OK))
@@ -97,228 +90,7 @@ static void all_over(device *d)
     is(d->table.used, 0);
 }
 
-/* ---------------------------------------------------------------- for ever */
-
-TEST(old_numbers_are_refused_after_100_restarts)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = senders_on(media[m]);
-        done(d, 3, 10);
-        done(d, 3, 7);
-        all_over(d);
-        for (int boot = 0; boot < 100; boot++) {
-            restart(d);
-            is(d->table.stats.lost, 0);
-            for (uint32_t n = 1; n <= 10; n++)
-                is_old(d, 3, n);
-            is_old(d, 2, LAST);
-            is_old(d, 0, 1);
-            if (boot % 10 == 0) {
-                is_new(d, 3, 11);
-                is_new(d, 3, LAST);
-            }
-        }
-    }
-}
-
-/* Keys come and go meanwhile: with and without idle time, and restarts. */
-TEST(floors_survive_the_ring_going_round_many_times)
-{
-    for (size_t m = 0; m < COUNT(media); m++)
-        for (int how = 0; how < 4; how++) {
-            device *d = senders_on(media[m]);
-            done(d, 3, 10);
-            done_from(d, "other", 0, LAST);
-            all_over(d);
-            for (uint32_t n = 0; n < 5 * d->medium.sector_count; n++) {
-                turn(d, 1);
-                if (how & 1)
-                    (void)rest(d);
-                if (how & 2)
-                    restart(d);
-                is_old(d, 3, 10);
-                is_old(d, 2, 11);
-                answers(number_from(d, "other", 0, LAST), IDEM_TOO_OLD);
-            }
-            restart(d);
-            is(d->table.stats.lost, 0);
-            is_old(d, 3, 10);
-            is_new(d, 3, 11);
-            is_new(d, 4, 1);
-        }
-}
-
-/* Of numbers that are known, whatever turns in between, only the highest that
-   has left counts. */
-TEST(a_floor_rises_from_boot_to_boot)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = senders_on(media[m]);
-        for (uint32_t n = 1; n < 60; n++) {
-            done(d, 0, 10 * n);
-            restart(d);
-            answers(number(d, 0, 10 * n), IDEM_REPLAY);
-            all_over(d);
-            if (n % 3 == 0)
-                turn(d, n % 5);
-            restart(d);
-            is_old(d, 0, 10 * n);
-            is_old(d, 0, 10 * n - 9);
-            is_new(d, 0, 10 * n + 1);
-        }
-    }
-}
-
-TEST(what_was_evicted_stays_old)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = defaults();
-        d->config.capacity = 2;
-        d->config.full = IDEM_EVICT_OLDEST;
-        device_start(d, media[m], 0);
-        for (uint32_t n = 100; n < 300; n++) {
-            done(d, 0, n);
-            if (n % 7 == 0)
-                restart(d);
-            for (uint32_t old = n - 3; n > 110 && old < n - 1; old++)
-                is_old(d, 0, old);
-            if (n > 100)
-                answers(number(d, 0, n - 1), IDEM_REPLAY);
-        }
-        restart(d);
-        for (uint32_t n = 1; n < 298; n++)
-            is_old(d, 0, n);
-        is(d->table.stats.lost, 0);
-    }
-}
-
-TEST(a_claim_that_was_never_completed_raises_the_floor)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = senders_on(media[m]);
-        answers(number(d, 0, 20), IDEM_EXECUTE);
-        restart(d);
-        answers(number(d, 0, 20), IDEM_RECOVER);
-        is_new(d, 0, 19);
-        restart(d);
-        all_over(d);
-        turn(d, 2);
-        for (int boot = 0; boot < 3; boot++) {
-            is_old(d, 0, 20);
-            is_old(d, 0, 19);
-            is_new(d, 0, 21);
-            turn(d, d->medium.sector_count);
-            restart(d);
-        }
-    }
-}
-
-/* Not where its release is found, nor where that is long dead. */
-TEST(what_was_released_or_forgotten_raises_no_floor)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = senders_on(media[m]);
-        for (uint32_t n = 50; n < 60; n++) {
-            answers(number(d, 0, n), IDEM_EXECUTE);
-            answers(release(d, &d->claim), IDEM_OK);
-            done(d, 0, n + 10);
-            answers(forget_number(d, 0, n + 10), IDEM_OK);
-            if (n % 2)
-                restart(d);
-            turn(d, n % 3);
-        }
-        for (int boot = 0; boot < 3; boot++) {
-            is_new(d, 0, 1);
-            restart(d);
-            turn(d, d->medium.sector_count);
-        }
-    }
-}
-
-/* ------------------------------------------------------------------ epochs */
-
-TEST(an_epoch_that_was_claimed_counts_in_every_boot_after)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = senders_on(media[m]);
-        idem_request spill;
-        done(d, 1, 10);
-        answers(number(d, 1, 11), IDEM_EXECUTE);
-        is_new(d, 2, 1);
-        for (int boot = 0; boot < 4; boot++) {
-            restart(d);
-            is_old(d, 1, 12);
-            is_old(d, 1, 11);                       // not recover
-            answers(number(d, 1, 10), IDEM_REPLAY);
-            for (uint32_t n = 10; n <= 11; n++) {
-                spill = number_of(d, "meter", 1, n);
-                spill.payload = "spil";
-                answers(begin_request(d, &spill), IDEM_MISMATCH);
-            }
-            is_new(d, 2, 1);
-            turn(d, 3);
-        }
-        all_over(d);
-        turn(d, 2 * d->medium.sector_count);
-        restart(d);
-        is_old(d, 1, LAST);
-        is_new(d, 2, 1);
-    }
-}
-
-/* A restart ends it too, and nobody can complete it afterwards. */
-TEST(a_fenced_claim_without_end_is_over_in_the_end)
-{
-    device *d = defaults();
-    idem_claim endless;
-
-    d->config.capacity = 2;
-    device_start(d, &nor, 0);
-    d->ask.lease_ms = IDEM_LEASE_NONE;
-    answers(number(d, 1, 1), IDEM_EXECUTE);
-    endless = d->claim;
-    d->ask.lease_ms = 0;
-    done(d, 2, 1);
-    answers(renew(d, &endless, IDEM_LEASE_NONE), IDEM_E_FENCED);
-    answers(number(d, 2, 2), IDEM_E_FULL);
-    restart(d);
-    answers(complete_as(d, &endless, "x"), IDEM_E_FENCED);
-    is_old(d, 1, 1);
-    answers(number(d, 2, 2), IDEM_E_FULL);
-    all_over(d);
-    is_old(d, 1, 1);
-    done(d, 2, 2);
-    done(d, 2, 3);
-}
-
 /* ----------------------------------------------------- modes of durability */
-
-/* What is synced is not lost with what is not. */
-TEST(in_batch_mode_a_sync_makes_floors_durable)
-{
-    for (uint32_t lost = 0; lost < 30; lost++) {
-        device *d = defaults();
-        d->config.durability = IDEM_BATCH;
-        d->config.capacity = 2;
-        d->config.full = IDEM_EVICT_OLDEST;
-        device_start(d, &cached, 0);
-        for (uint32_t n = 1; n < 12 + lost; n++)
-            done(d, 1, n);
-        answers(sync_all(d), IDEM_OK);
-        done(d, 1, 100);
-        done(d, 1, 101);
-        answers(number(d, 1, 102), IDEM_EXECUTE);
-        is_old(d, 1, 100);
-        d->medium.draws = 30;
-        flash_off(&d->medium, lost);
-        restart(d);
-        is(d->table.stats.lost, 0);
-        for (uint32_t n = 1; n < 12 + lost; n++)
-            assert_int_not_equal(number(d, 1, n), IDEM_EXECUTE);
-        is_old(d, 1, 9 + lost);
-        is_old(d, 0, 1000);
-    }
-}
 
 /* The note that a claim was given back may be there where the claim is not: it
    is none of the key that had the slot before. */
@@ -345,119 +117,6 @@ TEST(in_batch_mode_a_note_is_of_no_other_key)
         assert_true(answer == IDEM_REPLAY || answer == IDEM_TOO_OLD);
     }
     assert_in_range(alone, 1, 199);
-}
-
-TEST(with_volatile_claims_what_was_completed_stays_old)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = defaults();
-        d->config.volatile_claims = 1;
-        d->config.capacity = 2;
-        d->config.full = IDEM_EVICT_OLDEST;
-        device_start(d, media[m], 0);
-        for (uint32_t n = 10; n < 200; n++) {
-            done(d, 1, n);
-            answers(number(d, 1, 1000), IDEM_EXECUTE);      // and is cut short
-            if (n % 5 == 0)
-                restart(d);
-            else
-                answers(release(d, &d->claim), IDEM_OK);
-            for (uint32_t old = 1; old <= n; old += 1 + n / 20) {
-                int answer = number(d, 1, old);
-                if (answer == IDEM_EXECUTE)     // first, or was not executed
-                    assert_true(old < 10 &&
-                                release(d, &d->claim) == IDEM_OK);
-            }
-        }
-        all_over(d);
-        turn(d, 2 * d->medium.sector_count);
-        restart(d);
-        for (uint32_t n = 1; n < 200; n++)
-            is_old(d, 1, n);
-        is(d->table.stats.lost, 0);
-    }
-}
-
-/* ----------------------------------------------------- callbacks that fail */
-
-/* Each operation of the turns in which an account is carried fails once. */
-TEST(floors_survive_callbacks_that_fail)
-{
-    static const int hows[] = { FLASH_UNDONE, FLASH_DONE, FLASH_HALF };
-    static const int calls[] = { FLASH_PROG, FLASH_ERASE };
-
-    for (size_t m = 0; m < COUNT(media); m++)
-        for (size_t h = 0; h < COUNT(hows); h++)
-            for (uint32_t n = 0; n < 24; n++) {
-                device *d = senders_on(media[m]);
-                uint32_t left = 400;
-                done(d, 3, 10);
-                all_over(d);
-                turn(d, d->medium.sector_count - 3);
-                flash_fail(&d->medium, calls[n % 2], n / 2, hows[h], 0);
-                while (d->table.storage_error == 0 && left-- > 0) {
-                    if (begin(d, "~") == IDEM_EXECUTE)
-                        (void)release(d, &d->claim);
-                    is_old(d, 3, 10);
-                }
-                flash_fail(&d->medium, calls[n % 2], 0, 0, 0);
-                restart(d);
-                is_old(d, 3, 10);
-                turn(d, 2 * d->medium.sector_count);
-                restart(d);
-                is_old(d, 3, 10);
-                is_old(d, 2, 11);
-                is_new(d, 3, 11);
-            }
-}
-
-/* -------------------------------------------------------------- power cuts */
-
-static void three_are_old_and_two_are_known(device *d)
-{
-    d->config.senders = 2;
-    d->config.capacity = 2;
-    d->config.full = IDEM_EVICT_OLDEST;
-    device_start(d, d->config.storage->prog_size == 16 ? &ecc : &nor_8, 0);
-    for (uint32_t n = 10; n < 15; n++)
-        done(d, 1, n);
-    turn(d, 1);
-}
-
-static void two_more_and_a_new_epoch(device *d)
-{
-    for (uint32_t n = 15; n < 17 && !d->medium.off; n++)
-        if (number(d, 1, n) == IDEM_EXECUTE)
-            (void)complete(d, "x");
-    if (!d->medium.off && number(d, 2, 1) == IDEM_EXECUTE)
-        (void)complete(d, "x");
-    while (!d->medium.off && !turned(d))
-        if (begin(d, "~") == IDEM_EXECUTE && !turned(d))
-            (void)release(d, &d->claim);
-}
-
-static void what_was_completed_is_not_executed(device *d)
-{
-    for (int boot = 0; boot < 2; boot++) {
-        is(d->table.stats.lost, 0);
-        for (uint32_t n = 1; n < 13; n++)
-            is(number(d, 1, n), IDEM_TOO_OLD);
-        for (uint32_t n = 13; n < 15; n++) {
-            int answer = number(d, 1, n);
-            assert_true(answer == IDEM_REPLAY || answer == IDEM_TOO_OLD);
-        }
-        restart(d);
-    }
-}
-
-TEST(floors_survive_power_cuts_at_every_operation)
-{
-    assert_true(cut_each(&nor_8, three_are_old_and_two_are_known,
-                         two_more_and_a_new_epoch,
-                         what_was_completed_is_not_executed) > 50);
-    assert_true(cut_each(&ecc, three_are_old_and_two_are_known,
-                         two_more_and_a_new_epoch,
-                         what_was_completed_is_not_executed) > 50);
 }
 
 /* ---------------------------------- answers that rely on the newest record */
@@ -590,20 +249,6 @@ TEST(too_old_goes_before_recover_after_a_loss)
     answers(begin(d, "b"), IDEM_RECOVER);
 }
 
-TEST(too_old_goes_before_full)
-{
-    device *d = defaults();
-
-    d->config.capacity = 1;
-    device_start(d, &nor, 0);
-    done(d, 2, 10);
-    all_over(d);
-    done(d, 2, 11);
-    restart(d);
-    is_old(d, 2, 10);
-    answers(number(d, 2, 12), IDEM_E_FULL);
-}
-
 /* ------------------------------------------------------------------- quota */
 
 /* It says no out of the sender's account: nothing is read, nothing written. */
@@ -628,25 +273,6 @@ TEST(a_command_that_a_quota_refuses_costs_no_storage)
         done(d, 0, 21);
         is_old(d, 0, 20);
     }
-}
-
-TEST(a_quota_of_numbers_holds_over_restarts)
-{
-    device *d = defaults();
-
-    d->config.quota = 2;
-    device_start(d, &nor, 0);
-    d->ask.retention_ms = 10;
-    done(d, 0, 1);
-    d->ask.retention_ms = 0;
-    done(d, 0, 2);
-    answers(number(d, 0, 3), IDEM_E_FULL);
-    d->now += 10;
-    answers(number(d, 0, 3), IDEM_EXECUTE);     // 1 lay about
-    restart(d);
-    answers(number(d, 0, 4), IDEM_E_FULL);
-    is_old(d, 0, 1);
-    answers(number_from(d, "other", 0, 4), IDEM_EXECUTE);
 }
 
 /* ----------------------------------------- another configuration at a boot */
@@ -909,62 +535,6 @@ TEST(s4_no_number_is_ever_executed_twice)
 
 /* ---------------------------------------------- faults that are not mended */
 
-/* 3 is completed; 5 is claimed a sector later, given up, and over; then 3 is.
-   That 5 is over is nowhere written: after a restart its retention begins anew.
-   So the floor must be written before the sector of 3 goes, which leaves below
-   it. */
-TEST(what_leaves_below_the_floor_stays_old)
-{
-    for (int volatile_claims = 0; volatile_claims < 2; volatile_claims++)
-        for (unsigned turns = 1; turns < 30; turns++) {
-            device *d = defaults();
-            d->config.volatile_claims = (uint8_t)volatile_claims;
-            device_start(d, &nor, 0);
-            done(d, 0, 3);
-            turn(d, 2);
-            d->ask.retention_ms = 1000;
-            answers(number(d, 0, 5), IDEM_EXECUTE);
-            d->ask.retention_ms = 0;
-            d->now += 2000;
-            (void)rest(d);
-            is_old(d, 0, 5);
-            d->now += RETENTION;
-            (void)rest(d);
-            is_old(d, 0, 3);
-            turn(d, turns);
-            is_old(d, 0, 3);
-            restart(d);
-            is_old(d, 0, 3);
-        }
-}
-
-/* The same of an eviction whose claim could not be written. */
-TEST(what_a_failed_claim_evicted_lets_nothing_be_executed)
-{
-    for (unsigned turns = 0; turns < 30; turns++) {
-        device *d = defaults();
-        idem_claim three;
-        d->config.full = IDEM_EVICT_OLDEST;
-        d->config.capacity = 2;
-        device_start(d, &nor, 0);
-        d->ask.retention_ms = 1000;
-        answers(number(d, 0, 3), IDEM_EXECUTE);
-        three = d->claim;
-        turn(d, 2);
-        d->ask.retention_ms = 0;
-        done(d, 0, 5);
-        answers(complete_as(d, &three, "x"), IDEM_OK);
-        flash_fail(&d->medium, FLASH_PROG, 0, FLASH_UNDONE, 0);
-        answers(number(d, 0, 6), IDEM_E_STORAGE);
-        d->now += 2000;
-        (void)rest(d);
-        is_old(d, 0, 3);
-        turn(d, turns);
-        restart(d);
-        assert_int_not_equal(number(d, 0, 3), IDEM_EXECUTE);
-    }
-}
-
 /* A number whose slot another key has, and for which no account is left. */
 TEST(a_floor_without_an_account_is_a_loss)
 {
@@ -982,40 +552,6 @@ TEST(a_floor_without_an_account_is_a_loss)
     d->config.senders = 1;
     restart(d);
     assert_true(d->table.stats.lost > 0);
-}
-
-/* An outcome that failed to be written, and is on the medium all the same. */
-TEST(what_is_given_back_after_a_failed_outcome_is_gone)
-{
-    device *d = defaults();
-
-    d->config.volatile_claims = 1;
-    device_start(d, &nor, 0);
-    done_from(d, "a", 0, 1);
-    answers(number_from(d, "a", 0, 2), IDEM_EXECUTE);
-    flash_fail(&d->medium, FLASH_PROG, 0, FLASH_DONE, 0);
-    answers(complete(d, "a"), IDEM_E_STORAGE);
-    answers(release(d, &d->claim), IDEM_OK);
-    restart(d);
-    answers(number_from(d, "a", 0, 2), IDEM_EXECUTE);
-}
-
-/* Two that were never completed: the older one's sector is needed. */
-TEST(of_what_is_unsure_the_oldest_sector_is_needed)
-{
-    device *d = defaults();
-
-    device_start(d, &nor, 0);
-    answers(number_from(d, "a", 0, 5), IDEM_EXECUTE);
-    all_over(d);
-    answers(number_from(d, "a", 0, 5), IDEM_TOO_OLD);
-    turn(d, 2);
-    answers(number_from(d, "a", 0, 6), IDEM_EXECUTE);
-    all_over(d);
-    answers(number_from(d, "a", 0, 6), IDEM_TOO_OLD);
-    turn(d, 2 * d->medium.sector_count);
-    restart(d);
-    answers(number_from(d, "a", 0, 5), IDEM_TOO_OLD);
 }
 
 /* Who has keys is never forgotten for another, also not by an opening. */
