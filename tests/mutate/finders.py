@@ -114,9 +114,15 @@ class Finders:
 
     @staticmethod
     def implements(path):
-        """Whether a test has the header inside."""
-        with open(path, encoding="utf-8") as file:
-            return "IDEM_IMPLEMENTATION" in file.read()
+        """Whether a test has the header inside, itself or what it includes."""
+        told = subprocess.run([CC, "-MM"] + INCLUDES + [path], check=True,
+                              capture_output=True, text=True).stdout
+        for name in set(re.findall(r"[^ \\\n]+\.[ch]\b", told)):
+            with open(name, encoding="utf-8") as file:
+                if os.path.basename(name) != "idem.h" and \
+                        "#define IDEM_IMPLEMENTATION\n" in file.read():
+                    return True
+        return False
 
     @staticmethod
     def library(directory):

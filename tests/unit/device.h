@@ -19,7 +19,7 @@
 #ifndef DEVICE_H
 #define DEVICE_H
 
-#include "../../idem.h"
+#include "idem.h"
 #include "media.h"
 #include "test.h"
 

@@ -22,7 +22,7 @@
 #define IDEM_STATIC
 #define IDEM_IMPLEMENTATION
 #define idem_explain other_explain
-#include "../../idem.h"
+#include "idem.h"
 #undef idem_explain
 
 static int (*const other_open)(idem_table *, const idem_config *, void *, size_t,
