@@ -102,121 +102,66 @@ static void arguments_without(struct arguments *a, fixture *f,
 // A little after the claim, so a clock that moved is seen in the table.
 enum { NOW = 5 };
 
-static int call_begin(struct arguments *a)
-{
-    return idem_begin(a->table, a->claim, a->reply, a->request, NOW);
-}
+/* The functions that take a table. */
+enum call {
+    BEGIN, COMPLETE, RELEASE, RENEW, RUN, MAINTAIN, SYNC, ELAPSE, FIND, NEXT,
+    PENDING, DELIVERED, GET_RESPONSE, GET_STATE, FORGET, GET_HORIZON, DOUBT,
+    CHECK
+};
 
-static int call_complete(struct arguments *a)
+static int call(enum call which, struct arguments *a)
 {
-    return idem_complete(a->table, a->claim, a->outcome, NOW);
-}
-
-static int call_release(struct arguments *a)
-{
-    return idem_release(a->table, a->claim, NOW);
-}
-
-static int call_renew(struct arguments *a)
-{
-    return idem_renew(a->table, a->claim, 0, NOW);
-}
-
-static int call_run(struct arguments *a)
-{
-    return idem_run(a->table, a->claim, a->reply, a->request, a->handler, NULL,
-                    NOW);
-}
-
-static int call_maintain(struct arguments *a)
-{
-    return idem_maintain(a->table, NOW);
-}
-
-static int call_sync(struct arguments *a)
-{
-    return idem_sync(a->table);
-}
-
-static int call_elapse(struct arguments *a)
-{
-    return idem_elapse(a->table, 1);
-}
-
-static int call_find(struct arguments *a)
-{
-    return idem_find(a->table, a->entry, a->request, NOW);
-}
-
-static int call_next(struct arguments *a)
-{
-    return idem_next(a->table, a->entry, NOW);
-}
-
-static int call_pending(struct arguments *a)
-{
-    return idem_pending(a->table, a->entry, NOW);
-}
-
-static int call_delivered(struct arguments *a)
-{
-    return idem_delivered(a->table, a->claim);
-}
-
-static int call_response(struct arguments *a)
-{
-    return idem_response(a->table, a->bytes, a->len, a->claim, 0);
-}
-
-static int call_state(struct arguments *a)
-{
-    return idem_state(a->table, a->bytes, a->len);
-}
-
-static int call_forget(struct arguments *a)
-{
-    return idem_forget(a->table, a->request, NOW);
-}
-
-static int call_horizon(struct arguments *a)
-{
-    return idem_horizon(a->table, a->horizon, NOW);
-}
-
-static int call_doubt(struct arguments *a)
-{
-    return idem_doubt(a->table, a->horizon, NOW);
-}
-
-static int call_check(struct arguments *a)
-{
-    return idem_check(a->table);
+    switch (which) {
+    case BEGIN:
+        return idem_begin(a->table, a->claim, a->reply, a->request, NOW);
+    case COMPLETE: return idem_complete(a->table, a->claim, a->outcome, NOW);
+    case RELEASE: return idem_release(a->table, a->claim, NOW);
+    case RENEW: return idem_renew(a->table, a->claim, 0, NOW);
+    case RUN:
+        return idem_run(a->table, a->claim, a->reply, a->request, a->handler,
+                        NULL, NOW);
+    case MAINTAIN: return idem_maintain(a->table, NOW);
+    case SYNC: return idem_sync(a->table);
+    case ELAPSE: return idem_elapse(a->table, 1);
+    case FIND: return idem_find(a->table, a->entry, a->request, NOW);
+    case NEXT: return idem_next(a->table, a->entry, NOW);
+    case PENDING: return idem_pending(a->table, a->entry, NOW);
+    case DELIVERED: return idem_delivered(a->table, a->claim);
+    case GET_RESPONSE:
+        return idem_response(a->table, a->bytes, a->len, a->claim, 0);
+    case GET_STATE: return idem_state(a->table, a->bytes, a->len);
+    case FORGET: return idem_forget(a->table, a->request, NOW);
+    case GET_HORIZON: return idem_horizon(a->table, a->horizon, NOW);
+    case DOUBT: return idem_doubt(a->table, a->horizon, NOW);
+    case CHECK: return idem_check(a->table);
+    }
+    return 1;
 }
 
 static const struct function {
-    int (*call)(struct arguments *);
+    enum call which;
     unsigned takes;             // pointers
     int answer;                 // with a claim on "key", and nothing else
     int locks;
 } functions[] = {
-    { call_begin, TABLE | CLAIM | REPLY | REQUEST, IDEM_BUSY, 1 },
-    { call_complete, TABLE | CLAIM | OUTCOME, IDEM_OK, 1 },
-    { call_release, TABLE | CLAIM, IDEM_OK, 1 },
-    { call_renew, TABLE | CLAIM, IDEM_OK, 1 },
-    { call_run, TABLE | CLAIM | REPLY | REQUEST | HANDLER, IDEM_BUSY, 1 },
-    { call_maintain, TABLE, IDEM_OK, 1 },
-    { call_sync, TABLE, IDEM_OK, 1 },
-    { call_elapse, TABLE, IDEM_OK, 1 },
-    { call_find, TABLE | ENTRY | REQUEST, IDEM_OK, 1 },
-    { call_next, TABLE | ENTRY, IDEM_OK, 1 },
-    { call_pending, TABLE | ENTRY, IDEM_E_NOT_FOUND, 1 },
-    { call_delivered, TABLE | CLAIM, IDEM_E_NOT_FOUND, 1 },
-    { call_response, TABLE | BYTES | LEN | CLAIM, IDEM_E_NOT_FOUND, 1 },
-    { call_state, TABLE | BYTES | LEN, IDEM_OK, 1 },
-    { call_forget, TABLE | REQUEST, IDEM_BUSY, 1 },
-    { call_horizon, TABLE | HORIZON, IDEM_OK, 1 },
-    { call_doubt, TABLE | HORIZON, IDEM_OK, 1 },
-    { call_check, TABLE, 0, 0 },
+    { BEGIN, TABLE | CLAIM | REPLY | REQUEST, IDEM_BUSY, 1 },
+    { COMPLETE, TABLE | CLAIM | OUTCOME, IDEM_OK, 1 },
+    { RELEASE, TABLE | CLAIM, IDEM_OK, 1 },
+    { RENEW, TABLE | CLAIM, IDEM_OK, 1 },
+    { RUN, TABLE | CLAIM | REPLY | REQUEST | HANDLER, IDEM_BUSY, 1 },
+    { MAINTAIN, TABLE, IDEM_OK, 1 },
+    { SYNC, TABLE, IDEM_OK, 1 },
+    { ELAPSE, TABLE, IDEM_OK, 1 },
+    { FIND, TABLE | ENTRY | REQUEST, IDEM_OK, 1 },
+    { NEXT, TABLE | ENTRY, IDEM_OK, 1 },
+    { PENDING, TABLE | ENTRY, IDEM_E_NOT_FOUND, 1 },
+    { DELIVERED, TABLE | CLAIM, IDEM_E_NOT_FOUND, 1 },
+    { GET_RESPONSE, TABLE | BYTES | LEN | CLAIM, IDEM_E_NOT_FOUND, 1 },
+    { GET_STATE, TABLE | BYTES | LEN, IDEM_OK, 1 },
+    { FORGET, TABLE | REQUEST, IDEM_BUSY, 1 },
+    { GET_HORIZON, TABLE | HORIZON, IDEM_OK, 1 },
+    { DOUBT, TABLE | HORIZON, IDEM_OK, 1 },
+    { CHECK, TABLE, 0, 0 },
 };
 
 /* A table with a claim on "key", in f->claim. */
@@ -260,7 +205,7 @@ TEST(every_function_does_its_work)
         struct arguments a;
         start(f);
         arguments_without(&a, f, 0);
-        is(functions[i].call(&a), functions[i].answer);
+        is(call(functions[i].which, &a), functions[i].answer);
         is(unit_misuse, 0);
     }
 }
@@ -276,7 +221,7 @@ TEST(s7_null_for_any_pointer_is_refused_asserted_and_harmless)
             start(f);
             take_image(&before, f);
             arguments_without(&a, f, pointer);
-            is(functions[i].call(&a), IDEM_E_ARG);
+            is(call(functions[i].which, &a), IDEM_E_ARG);
             is(unit_misuse, 1);
             assert_untouched(&before, f);
         }
@@ -291,7 +236,7 @@ static void assert_closed(fixture *f)
         unit_misuse = 0;
         take_image(&before, f);
         arguments_without(&a, f, 0);
-        is(functions[i].call(&a), IDEM_E_ARG);
+        is(call(functions[i].which, &a), IDEM_E_ARG);
         is(unit_misuse, 1);
         assert_untouched(&before, f);
     }
@@ -581,12 +526,10 @@ TEST(a_static_array_of_memory_size_is_enough_and_not_too_much)
         f->config.key_max = key_;                                              \
         f->config.response_max = response_;                                    \
         f->config.state_max = state_;                                          \
-        is(                                                                    \
-            IDEM_MEMORY_SIZE(capacity_, key_, response_, state_) % 4, 0);      \
-        is(idem_open(&f->table, &f->config, array,                             \
-                                   sizeof array, 0), IDEM_OK);                 \
-        is(idem_open(&f->table, &f->config, array,                             \
-                                   sizeof array - 1, 0), IDEM_E_MEMORY);       \
+        is(IDEM_MEMORY_SIZE(capacity_, key_, response_, state_) % 4, 0);       \
+        is(idem_open(&f->table, &f->config, array, sizeof array, 0), IDEM_OK); \
+        is(idem_open(&f->table, &f->config, array, sizeof array - 1, 0),       \
+           IDEM_E_MEMORY);                                                     \
         is(f->table.needed, sizeof array);                                     \
     } while (0);
 
@@ -800,11 +743,11 @@ TEST(every_call_takes_the_lock_once_and_gives_it_back)
                 is(release(f, &f->claim, 0), IDEM_OK);
             lock.taken = 0;
             arguments_without(&a, f, 0);
-            answer = functions[i].call(&a);
+            answer = call(functions[i].which, &a);
             // To run a handler is to begin and to complete.
             is(lock.taken,
                functions[i].locks +
-                   (functions[i].call == call_run && answer == IDEM_EXECUTE));
+                   (functions[i].which == RUN && answer == IDEM_EXECUTE));
             is(lock.depth, 0);
         }
 }
@@ -820,7 +763,7 @@ TEST(what_is_refused_at_once_leaves_the_lock_alone)
                 continue;
             start_locked(f, &lock, lock_again);
             arguments_without(&a, f, pointer);
-            is(functions[i].call(&a), IDEM_E_ARG);
+            is(call(functions[i].which, &a), IDEM_E_ARG);
             is(lock.taken, 0);
         }
 }
@@ -853,7 +796,7 @@ TEST(s7_a_refused_lock_refuses_the_call)
         lock.refuse = 1;
         take_image(&before, f);
         arguments_without(&a, f, 0);
-        is(functions[i].call(&a), IDEM_E_LOCK);
+        is(call(functions[i].which, &a), IDEM_E_LOCK);
         is(lock.depth, 0);
         assert_untouched(&before, f);
     }
@@ -873,7 +816,7 @@ static void call_everything(void)
     for (size_t i = 0; i < COUNT(functions); i++) {
         struct arguments a;
         arguments_without(&a, nested.f, 0);
-        nested.answers[i] = functions[i].call(&a);
+        nested.answers[i] = call(functions[i].which, &a);
         assert_untouched(&before, nested.f);
     }
 }
