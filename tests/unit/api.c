@@ -364,35 +364,6 @@ TEST(a_claim_is_zeroed_whatever_refuses_it)
 /* ---------------------------------------------------------------------------
    opening
    ------------------------------------------------------------------------ */
-TEST(each_field_of_the_configuration_is_checked)
-{
-#define WRONG(field, value)                                                    \
-    do {                                                                       \
-        idem_config config = f->config;                                        \
-        config.field = value;                                                  \
-        unit_misuse = 0;                                                       \
-        is(idem_open(&f->table, &config, f->memory, 100000, 0), IDEM_E_ARG);   \
-        is(unit_misuse, 1);                                                    \
-    } while (0)
-
-    WRONG(capacity, 0);
-    WRONG(capacity, IDEM_CAPACITY_MAX + 1);
-    WRONG(capacity, UINT32_MAX);
-    WRONG(key_max, 0);
-    WRONG(lease_ms, IDEM_LEASE_MAX + 1);
-    WRONG(lease_ms, IDEM_LEASE_NONE - 1);
-    WRONG(retention_ms, IDEM_RETENTION_MAX + 1);
-    WRONG(retention_ms, UINT32_MAX);
-    WRONG(full, 2);
-    WRONG(full, 255);
-    WRONG(senders, IDEM_SENDERS_MAX + 1);
-    WRONG(senders, UINT32_MAX);
-    WRONG(quota, 1);                        // of nobody
-    WRONG(durability, 2);
-    WRONG(durability, 255);
-#undef WRONG
-}
-
 TEST(formatting_without_storage_is_refused)
 {
     unit_misuse = 0;
@@ -406,28 +377,6 @@ TEST(formatting_without_storage_is_refused)
     is(idem_format(&f->table, NULL, f->memory, 100000, 0), IDEM_E_ARG);
     is(idem_format(NULL, &f->config, f->memory, 100000, 0), IDEM_E_ARG);
     is(unit_misuse, 2);
-}
-
-static int take(void *ctx)
-{
-    (void)ctx;
-    return 0;
-}
-
-static void give(void *ctx)
-{
-    (void)ctx;
-}
-
-TEST(one_lock_hook_without_the_other_is_refused)
-{
-    idem_config config = f->config;
-
-    config.lock = take;
-    is(idem_open(&f->table, &config, f->memory, 100000, 0), IDEM_E_ARG);
-    config.lock = NULL;
-    config.unlock = give;
-    is(idem_open(&f->table, &config, f->memory, 100000, 0), IDEM_E_ARG);
 }
 
 /* HalfSipHash takes one half for the index, the other for fingerprints. */
