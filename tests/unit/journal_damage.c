@@ -636,34 +636,6 @@ TEST(s10_a_loss_is_told_at_every_boot_until_it_is_carried_past)
 
 /* ---------------------------------------------------------- what is no loss */
 
-/* A long life with restarts, and at no boot is anything told to be lost. */
-TEST(no_loss_is_told_where_nothing_is_damaged)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = device_on(media[m]);
-        for (uint32_t n = 0; n < 400; n++) {
-            uint32_t k = dice(d, 7);
-            int answer = begin(d, nth(k));
-            d->tell.confirm = (uint8_t)dice(d, 2);
-            d->tell.state = dice(d, 4) ? NULL : "state";
-            d->tell.state_len = d->tell.state ? 5 : 0;
-            if (answer == IDEM_REPLAY) {
-                answers(deliver(d, &d->reply.claim), IDEM_OK);
-                answers(forget(d, nth(k)), IDEM_OK);
-            } else if (answer != IDEM_BUSY && dice(d, 3)) {
-                answers(complete(d, nth(k)), IDEM_OK);
-            } else if (answer == IDEM_BUSY || answer == IDEM_EXHAUSTED) {
-                d->now += LEASE;
-                answers(forget(d, nth(k)), IDEM_OK);
-            }
-            if (dice(d, 9) == 0) {
-                restart(d);
-                is(d->table.stats.lost, 0);
-            }
-        }
-    }
-}
-
 /* The claim is in a sector that is dead, the outcome in one that is not. */
 TEST(what_is_bound_to_a_dead_claim_is_no_damage)
 {

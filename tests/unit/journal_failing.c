@@ -98,48 +98,6 @@ TEST(a_storage_that_is_out_for_a_while_loses_nothing)
         }
 }
 
-/* Random commands, of whose operations some fail. */
-TEST(random_failures_lose_nothing)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = device_on(media[m]);
-        int done[6] = { 0 };
-        d->config.max_attempts = 255;
-        restart(d);
-        for (uint32_t n = 0; n < 500; n++) {
-            uint32_t k = dice(d, 6);
-            idem_claim claim;
-            if (dice(d, 4) == 0)
-                flash_fail(&d->medium, FLASH_PROG + (int)dice(d, 2), dice(d, 3),
-                           hows[dice(d, 3)], 0);
-            d->now += LEASE;
-            if (done[k]) {
-                answers_in_time(begin(d, nth(k)), IDEM_REPLAY);
-                assert_true(is_outcome_of(d, nth(k)));
-                answers_in_time(forget(d, nth(k)), IDEM_OK);
-                done[k] = 0;
-            } else {
-                int result = 0;
-                for (int left = 4; left > 0; left--)
-                    if ((result = begin(d, nth(k))) != IDEM_E_STORAGE)
-                        break;
-                assert_true(result == IDEM_EXECUTE || result == IDEM_RECOVER);
-                claim = d->claim;
-                if (dice(d, 3)) {
-                    answers_in_time(complete_as(d, &claim, nth(k)), IDEM_OK);
-                    done[k] = 1;
-                }
-            }
-            if (dice(d, 30) == 0) {
-                for (int call = FLASH_READ; call < FLASH_CALLS; call++)
-                    flash_fail(&d->medium, call, 0, 0, 0);
-                restart(d);
-                is(d->table.stats.lost, 0);
-            }
-        }
-    }
-}
-
 /* -------------------------------------------------------------- bad sectors */
 
 TEST(bad_sectors_are_passed_over)
@@ -329,29 +287,6 @@ TEST(after_a_sync_that_failed_no_turn_makes_room)
     is(d->table.stats.lost, 0);
     replays(d, "a");
     finish(d, "c");
-}
-
-TEST(every_sync_may_be_the_one_that_fails)
-{
-    for (uint32_t n = 0; n < 8; n++)
-        for (size_t h = 0; h < COUNT(hows); h++) {
-            device *d = device_on(&cached);
-            finish(d, "a");
-            restart(d);
-            flash_fail(&d->medium, FLASH_SYNC, n, hows[h], 0);
-            for (int k = 0; k < 60; k++) {
-                int result = begin(d, "b");
-                if (result == IDEM_EXECUTE || result == IDEM_RECOVER)
-                    result = release(d, &d->claim);
-                assert_true(result == IDEM_OK || result == IDEM_E_STORAGE ||
-                            result == IDEM_BUSY);
-            }
-            flash_off(&d->medium, 2 + n);
-            d->medium.violations = 0;           // there may be fewer variants
-            restart(d);
-            is(d->table.stats.lost, 0);
-            replays(d, "a");
-        }
 }
 
 /* ------------------------------------------------------------------ opening */

@@ -34,59 +34,6 @@ TEST(another_default_counts_for_what_comes)
     answers(find(d, "a"), IDEM_E_NOT_FOUND);
 }
 
-/* Three years, with a key that stays, restarts, and turns. */
-TEST(time_may_pass_the_32_bits_again_and_again)
-{
-    for (size_t m = 0; m < 2; m++) {
-        device *d = device_on(media[m]);
-        idem_claim claim;
-        retain(d, 20 * DAY);
-        for (uint32_t n = 0; n < 60; n++) {
-            d->ask.retention_ms = 0;
-            finish(d, "a");
-            d->ask.lease_ms = IDEM_LEASE_NONE;
-            answers(begin(d, "held"), IDEM_EXECUTE);
-            claim = d->claim;
-            d->ask.lease_ms = 0;
-            d->now += 19 * DAY;
-            replays(d, "a");
-            is(d->reply.age_ms, 19 * DAY);
-            if (n % 3 == 0) {
-                turn(d, 2);
-                restart(d);
-                answers(begin(d, "held"), IDEM_RECOVER);
-                claim = d->claim;
-                replays(d, "a");
-                is(d->reply.age_ms, 19 * DAY);
-            }
-            d->now += DAY;
-            answers(find(d, "a"), IDEM_E_NOT_FOUND);
-            answers(complete_as(d, &claim, "held"), IDEM_OK);
-            answers(forget(d, "held"), IDEM_OK);
-        }
-    }
-}
-
-TEST(months_between_two_records_are_counted)
-{
-    device *d = device_on(&nor);
-
-    retain(d, IDEM_RETENTION_MAX);
-    finish(d, "a");
-    for (int n = 0; n < 28; n++) {
-        d->now += DAY;
-        replays(d, "a");
-    }
-    finish(d, "b");
-    restart(d);
-    replays(d, "a");
-    is(d->reply.age_ms, 28 * DAY);
-    d->now += 2 * DAY - 1;
-    replays(d, "a");
-    d->now += 1;
-    answers(begin(d, "a"), IDEM_EXECUTE);
-}
-
 /* While nothing is remembered nothing is written, for longer than one record
    can tell. */
 TEST(months_without_a_record_do_no_harm)
