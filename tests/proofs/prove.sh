@@ -7,8 +7,7 @@
 #                     and siphash.acsl, halfsiphash.acsl, fnv.acsl of each hash
 #         file        its Eva finds no undefined behaviour in what file.c runs of
 #                     the storage in a file
-# SHORT=1 leaves out WP's longest proofs, and most of
-# the faults.
+# SHORT=1 leaves out WP's longest proofs, and most of the faults.
 set -eu
 
 root=$PWD

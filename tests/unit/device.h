@@ -366,12 +366,6 @@ static inline int forget(device *d, const char *key)
     return device_after(d, idem_forget(&d->table, &rq, d->now));
 }
 
-static inline int deliver(device *d, const idem_claim *claim)
-{
-    device_before(d);
-    return device_after(d, idem_delivered(&d->table, claim));
-}
-
 static inline int maintain(device *d)
 {
     device_before(d);
@@ -513,33 +507,6 @@ static inline void load(device *d, const snapshot *s)
     d->medium = s->medium;
     memcpy(d->medium.sector_erases, s->memory, s->size);
     d->dead_len = 0;
-}
-
-/* A story in three parts: the middle one is cut at every program and erase, in
-   at most some twenty of its variants; after the restart the last one must
-   hold.  Returns how many cuts there were. */
-typedef void part(device *d);
-
-static inline uint32_t cut_each(const medium *m, part *before, part *cut,
-                                part *after)
-{
-    uint32_t n, v, count = 1, cuts = 0;
-
-    for (n = 0; count; n++)
-        for (v = 0, count = 1; v < count; v += 1 + count / 20) {
-            device *d = device_on(m);
-            before(d);
-            d->medium.draws = 2;
-            flash_cut(&d->medium, n, v);
-            cut(d);
-            count = d->medium.off ? d->medium.variants : 0;
-            if (!count)
-                break;
-            cuts++;
-            restart(d);
-            after(d);
-        }
-    return cuts;
 }
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * The ring of sectors: that it never runs full, what it costs, and that no cut,
- * and no row of cuts, loses anything while it turns.
+ * The ring of sectors: that it never runs full, what it costs, and what a turn
+ * that was cut off leaves.  That no cut and no row of cuts loses anything shows
+ * the explorer (tests/storage).
  */
 #include "device.h"
 
@@ -148,14 +149,6 @@ static void before_turning(device *d)
     finish(d, "c");
 }
 
-static void turn_once(device *d)
-{
-    for (int n = 0; n < 40 && !d->medium.off; n++)
-        if (begin(d, "~") != IDEM_EXECUTE || turned(d) ||
-            release(d, &d->claim) != IDEM_OK || turned(d))
-            break;
-}
-
 static void all_three_are_there(device *d)
 {
     char bytes[STATE_MAX];
@@ -167,75 +160,6 @@ static void all_three_are_there(device *d)
     replays(d, "c");
     answers(idem_state(&d->table, bytes, &len), IDEM_OK);
     is(len, 5);
-}
-
-static void and_after_more_turns(device *d)
-{
-    all_three_are_there(d);
-    restart(d);
-    all_three_are_there(d);
-    (void)forget(d, "~");
-    turn(d, 2);
-    restart(d);
-    all_three_are_there(d);
-}
-
-TEST(a_cut_in_a_turn_loses_nothing)
-{
-    for (size_t m = 1; m < COUNT(media); m += 2)
-        cut_each(media[m], before_turning, turn_once,
-                 and_after_more_turns);
-}
-
-/* Cuts the header of one boot's first sector, and that of the next boot's too,
-   each in all ways; in between nothing or something is answered. */
-TEST(two_cuts_in_headers_in_a_row_lose_nothing)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = device_on(media[m]);
-        snapshot s, t;
-        uint32_t n, op = 0, v, w, ways, again;
-        before_turning(d);
-        restart(d);
-        d->medium.draws = 2;
-        s = save(d);
-        // Which of its operations is the header?
-        answers(begin(d, "d"), IDEM_EXECUTE);
-        for (n = 0; n < d->writes; n++)
-            if (d->wrote[n].call == FLASH_PROG &&
-                d->wrote[n].at % d->medium.sector_size == 0)
-                op = n;
-        for (v = 0, ways = 1; v < ways; v += 1 + ways / 10) {
-            load(d, &s);
-            restart(d);
-            flash_cut(&d->medium, op, v);
-            answers(begin(d, "d"), IDEM_E_STORAGE);
-            ways = d->medium.variants;
-            restart(d);
-            if (v % 2)
-                all_three_are_there(d);
-            t = save(d);
-            for (w = 0, again = 1; w < again; w += 1 + again / 10) {
-                load(d, &t);
-                restart(d);
-                flash_cut(&d->medium, op, w);
-                (void)begin(d, "e");
-                if (!d->medium.off)
-                    break;
-                again = d->medium.variants;
-                for (int boot = 0; boot < 3; boot++) {
-                    restart(d);
-                    all_three_are_there(d);
-                }
-                finish(d, "f");
-                restart(d);
-                all_three_are_there(d);
-                replays(d, "f");
-            }
-            free(t.memory);
-        }
-        free(s.memory);
-    }
 }
 
 /* The power goes when a boot's first header is written, and nothing behind it:
@@ -269,58 +193,6 @@ TEST(a_header_in_doubt_leaves_the_chain)
         all_three_are_there(d);
         replays(d, "e");
     }
-}
-
-/* At each boot the power goes somewhere in its first write: what never comes to
-   count must not use up the ring, or be believed later. */
-static void cut_marathon(const medium *m, int first_header)
-{
-    enum { BOOTS = 300 };
-    device *d = device_on(m);
-    uint32_t boot, cuts = 0;
-
-    if (!first_header)
-        before_turning(d);
-    for (boot = 0; boot < BOOTS; boot++) {
-        int result;
-        d->medium.draws = 2;
-        flash_cut(&d->medium, dice(d, 5), dice(d, 8));
-        result = begin(d, "~");
-        if (result == IDEM_EXECUTE || result == IDEM_RECOVER)
-            result = release(d, &d->claim);
-        else if (result == IDEM_EXHAUSTED)
-            (void)forget(d, "~");
-        cuts += d->medium.off != 0;
-        if (d->medium.violations_of[FLASH_V_VARIANT]) {     // fewer than that
-            d->medium.violations -= d->medium.violations_of[FLASH_V_VARIANT];
-            d->medium.violations_of[FLASH_V_VARIANT] = 0;
-        }
-        result = reopen(d);
-        if (result != IDEM_OK)
-            fail_msg("%s, boot %u: %s", m->name, (unsigned)boot,
-                     idem_text(result));
-        is(d->table.stats.lost, 0);
-        if (!first_header && boot % 7 == 0)
-            all_three_are_there(d);
-    }
-    assert_in_range(cuts, BOOTS / 2, BOOTS);
-    if (!first_header)
-        all_three_are_there(d);
-    finish(d, "z");
-    restart(d);
-    replays(d, "z");
-}
-
-TEST(hundreds_of_cuts_in_a_row_lose_nothing)
-{
-    for (size_t m = 0; m < COUNT(media); m++)
-        cut_marathon(media[m], 0);
-}
-
-TEST(hundreds_of_cuts_in_the_first_header_leave_it_blank)
-{
-    for (size_t m = 0; m < COUNT(media); m++)
-        cut_marathon(media[m], 1);
 }
 
 /* Where nothing is erased the records of a turn that was cut off stand where
