@@ -58,6 +58,16 @@ static const story stories[] = {
     { "an_epoch_counts_from_its_first_claim_on",
       "ram numbers=5 Ba Ca Bf Rf Bb:old Bf:execute" },
 
+    // quota
+    { "at_its_quota_a_sender_evicts_its_own_and_knows_its_floor",
+      "ram evict quota=2 beside=10 Bb Cb Ba Ca Bc Cc Be Ce Ba:old Bc:replay "
+      "Be:replay Bg Cg Bc:old Ba:old Be:replay Bi Ci Be:old Bg:replay "
+      "Bb:replay" },
+    { "a_quota_holds_while_numbers_that_are_over_lie_about",
+      "ram quota=2 beside=10 Bc,ms=0,retention=10 Cc,ms=0 Ba,ms=0 Ca,ms=0 "
+      "Bb,ms=0 Cb,ms=0 Be,ms=9:full Be:execute Bg,ms=0:full Bc,ms=0:old "
+      "Ba,ms=0:replay" },
+
     // for ever
     { "old_numbers_are_refused_after_100_restarts",
       "times=100 beside=10 Bi Ci Bc Cc T L M M P Bi Ba Bg Bk Rk" },

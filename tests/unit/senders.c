@@ -311,38 +311,6 @@ TEST(a_quota_limits_numbers_as_it_does_keys)
     is(number(f, 0, 12, 0), IDEM_E_FULL);
 }
 
-TEST(at_its_quota_a_sender_evicts_its_own_and_knows_its_floor)
-{
-    f->config.quota = 2;
-    open_senders(f, 2, 8, IDEM_EVICT_OLDEST);
-    (void)done(f, "other", 0, 1, 0);
-    for (uint32_t n = 10; n < 30; n++) {
-        (void)done(f, "panel", 0, n, 0);
-        is(number(f, 0, n, 0), IDEM_REPLAY);
-        for (uint32_t old = 1; n > 11 && old < n - 1; old++)
-            is(number(f, 0, old, 0), IDEM_TOO_OLD);
-    }
-    is(number_from(f, "other", 0, 1, 0), IDEM_REPLAY);
-    is(f->table.used, 3);
-}
-
-TEST(a_quota_holds_while_numbers_that_are_over_lie_about)
-{
-    f->config.quota = 2;
-    open_senders(f, 2, 8, IDEM_REJECT);
-    f->request.retention_ms = 10;
-    (void)done(f, "panel", 0, 10, 0);
-    f->request.retention_ms = 0;
-    (void)done(f, "panel", 0, 9, 0);
-    (void)done(f, "other", 0, 9, 0);
-    is(number(f, 0, 11, 9), IDEM_E_FULL);
-    is(number(f, 0, 11, 10), IDEM_EXECUTE);
-    is(number(f, 0, 12, 10), IDEM_E_FULL);
-    is(number(f, 0, 10, 10), IDEM_TOO_OLD);
-    is(number(f, 0, 9, 10), IDEM_REPLAY);
-    is(f->table.stats.expired, 1);
-}
-
 /* ---------------------------------------------------------------------------
    more senders than accounts
    ------------------------------------------------------------------------ */
