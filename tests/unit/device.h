@@ -291,17 +291,22 @@ static inline idem_request request_for(const device *d, const char *key,
     return rq;
 }
 
-static inline int begin_with(device *d, const char *key, const char *payload)
+static inline int begin_request(device *d, const idem_request *rq)
 {
-    idem_request rq = request_for(d, key, payload);
-
     memset(&d->claim, 0xEE, sizeof d->claim);
     memset(&d->reply, 0xEE, sizeof d->reply);
     d->reply.buffer = d->answer;
     d->reply.buffer_size = sizeof d->answer;
     device_before(d);
     return device_after(
-        d, idem_begin(&d->table, &d->claim, &d->reply, &rq, d->now));
+        d, idem_begin(&d->table, &d->claim, &d->reply, rq, d->now));
+}
+
+static inline int begin_with(device *d, const char *key, const char *payload)
+{
+    idem_request rq = request_for(d, key, payload);
+
+    return begin_request(d, &rq);
 }
 
 static inline int begin(device *d, const char *key)

@@ -42,17 +42,6 @@ static idem_request number_of(const device *d, const char *scope,
     return rq;
 }
 
-static int begin_request(device *d, const idem_request *rq)
-{
-    memset(&d->claim, 0xEE, sizeof d->claim);
-    memset(&d->reply, 0xEE, sizeof d->reply);
-    d->reply.buffer = d->answer;
-    d->reply.buffer_size = sizeof d->answer;
-    device_before(d);
-    return device_after(
-        d, idem_begin(&d->table, &d->claim, &d->reply, rq, d->now));
-}
-
 static int number_from(device *d, const char *scope, uint32_t epoch,
                        uint32_t sequence)
 {
