@@ -28,6 +28,7 @@ SOURCE = "tests/check/compile/c.c"          # nothing but the header
 INCLUDES = ["-I.", "-Itests", "-Itests/storage"]
 PLAIN = [CC, "-std=c99", "-O1", "-w"]
 TCC = ["tcc", "-std=c99", "-w"] if shutil.which("tcc") else PLAIN
+UNIT = [CC, "-std=c99", "-O0", "-w"] if SHORT else PLAIN    # tcc knows no TEST
 TOLD = re.compile(r"(?:\[  FAILED  \]|violation:|idem\.h asserts:) *(.*)")
 
 # name: source, arguments
@@ -113,9 +114,15 @@ class Finders:
 
     @staticmethod
     def implements(path):
-        """Whether a test has the header inside."""
-        with open(path, encoding="utf-8") as file:
-            return "IDEM_IMPLEMENTATION" in file.read()
+        """Whether a test has the header inside, itself or what it includes."""
+        told = subprocess.run([CC, "-MM"] + INCLUDES + [path], check=True,
+                              capture_output=True, text=True).stdout
+        for name in set(re.findall(r"[^ \\\n]+\.[ch]\b", told)):
+            with open(name, encoding="utf-8") as file:
+                if os.path.basename(name) != "idem.h" and \
+                        "#define IDEM_IMPLEMENTATION\n" in file.read():
+                    return True
+        return False
 
     @staticmethod
     def library(directory):
@@ -126,7 +133,7 @@ class Finders:
 
     def build_unit(self, name):
         """Builds a unit test for any header."""
-        if not compiles((TCC if SHORT else PLAIN) + INCLUDES + [
+        if not compiles(UNIT + INCLUDES + [
                 "tests/unit/%s.c" % name, "-o", self.bin + "/" + name,
                 "-L" + self.sound, "-lidem", "-lcmocka", "-lpthread"]):
             sys.exit("FAILED: %s does not compile" % name)
@@ -140,8 +147,8 @@ class Finders:
         if name in self.units and name not in self.own:
             return passes([self.bin + "/" + name], seconds, directory)
         program = directory + "/" + name
-        if not compiles((TCC if SHORT or name not in JUDGES else PLAIN) +
-                        ["-I" + directory] + INCLUDES +
+        compiler = UNIT if name in self.units else TCC if SHORT else PLAIN
+        if not compiles(compiler + ["-I" + directory] + INCLUDES +
                         [source, "-o", program, "-L" + directory, "-lidem",
                          "-lcmocka", "-lpthread"]):
             return "does not compile"

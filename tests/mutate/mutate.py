@@ -38,8 +38,9 @@ OPTIONS = ["-DIDEM_FILE_STORAGE", "-D_POSIX_C_SOURCE=200809L"]
 OWN = {"file": "file", "arriving": "keys_arriving", "sending": "sending"}
 
 # Of the unit tests those that find most in least time
-FIRST = ["journal", "full", "clock", "keys", "api", "journal_turning",
-         "journal_time", "journal_opening", "journal_damage", "journal_failing"]
+FIRST = ["journal", "full", "clock", "life", "keys", "numbers", "api",
+         "journal_turning", "journal_time", "journal_opening", "journal_damage",
+         "journal_failing"]
 
 # ----------------------------------------------------------------- the source
 

@@ -5,8 +5,6 @@
 #         failures    every callback fails at every call
 #         extremes    the smallest and the largest configurations
 #         erases      no call erases more than it may, on random rings
-#         file        the file storage under strace and kill -9
-#         format      a reader that was written from the manual alone
 # SHORT=1 takes fewer.  IDEM_ONE_IN: each so many-th failure; IDEM_SEEDS: so many
 # configurations, rings.
 set -eu
@@ -48,16 +46,7 @@ part_erases() {
     "$B/erases" 1 "${IDEM_SEEDS:-$(either 30000 1500)}"
 }
 
-part_file() {
-    sh tests/file/file.sh
-}
-
-part_format() {
-    sh tests/format/golden.sh
-    sh tests/format/format.sh
-}
-
-for part in ${*:-failures extremes erases file format}; do
+for part in ${*:-failures extremes erases}; do
     echo "-- $part"
     part_$part
 done

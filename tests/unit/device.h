@@ -3,7 +3,7 @@
  * A device: a simulated medium, a table whose journal is on it, and a tick.  A
  * test tells a story with it, a line for each thing that happens:
  *
- *     device *d = device_on(state, &nor);
+ *     device *d = device_on(&nor);
  *     finish(d, "a");
  *     restart(d);
  *     replays(d, "a");
@@ -19,20 +19,9 @@
 #ifndef DEVICE_H
 #define DEVICE_H
 
-#include "../../idem.h"
+#include "idem.h"
 #include "media.h"
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#include "test.h"
 
 enum { LEASE = 100, RETENTION = 100000 };
 enum { KEY_MAX = 16, RESPONSE_MAX = 24, STATE_MAX = 8 };
@@ -176,7 +165,7 @@ static inline void device_medium(device *d, const medium *m, uint32_t sectors)
     d->medium.seed = d->seed;
     d->medium.watch = device_watch;
     d->medium.watch_arg = d;
-    assert_int_equal(medium_make(&d->medium, s, m->flags | READ_MAP), 0);
+    is(medium_make(&d->medium, s, m->flags | READ_MAP), 0);
     d->dead_len = 0;
 }
 
@@ -199,7 +188,7 @@ static inline int device_after(device *d, int result)
     d->erases = d->medium.erases - d->erases;
     d->syncs = d->medium.syncs - d->syncs;
     if (result != IDEM_E_ARG)               // else it may be closed
-        assert_int_equal(idem_check(&d->table), 0);
+        is(idem_check(&d->table), 0);
     if (d->medium.violations)
         fail_msg("violation: %s", flash_text(&d->medium));
     return result;
@@ -220,7 +209,7 @@ static inline int device_open(device *d)
     result = idem_open(&d->table, &d->config, d->memory, size, d->now);
     if (result == IDEM_OK)
         device_after(d, result);
-    assert_int_equal(d->writes, 0);         // opening never writes
+    is(d->writes, 0);                       // opening never writes
     return result;
 }
 
@@ -258,35 +247,33 @@ static inline void device_defaults(device *d)
     d->polls = 0;
 }
 
-/* The test's device, anew and open on such a medium, blank. */
-static inline device *device_on(void **state, const medium *m)
-{
-    device *d = (device *)*state;
+// Each test's.
+static device the_device;
 
-    device_defaults(d);
-    device_start(d, m, 0);
-    return d;
+/* The test's device, anew and open on such a medium, blank. */
+static inline device *device_on(const medium *m)
+{
+    device_defaults(&the_device);
+    device_start(&the_device, m, 0);
+    return &the_device;
 }
 
 static inline int device_setup(void **state)
 {
-    device *d = (device *)calloc(1, sizeof *d);
-
-    *state = d;
-    return d ? 0 : -1;
+    (void)state;
+    memset(&the_device, 0, sizeof the_device);
+    return 0;
 }
 
 static inline int device_teardown(void **state)
 {
-    device *d = (device *)*state;
-
-    device_free(d);
-    free(d);
+    (void)state;
+    device_free(&the_device);
     return 0;
 }
 
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, device_setup, device_teardown)
+#undef TEST
+#define TEST(name) TEST_WITH(name, device_setup, device_teardown, void, )
 
 static inline idem_request request_for(const device *d, const char *key,
                                        const char *payload)
@@ -304,17 +291,22 @@ static inline idem_request request_for(const device *d, const char *key,
     return rq;
 }
 
-static inline int begin_with(device *d, const char *key, const char *payload)
+static inline int begin_request(device *d, const idem_request *rq)
 {
-    idem_request rq = request_for(d, key, payload);
-
     memset(&d->claim, 0xEE, sizeof d->claim);
     memset(&d->reply, 0xEE, sizeof d->reply);
     d->reply.buffer = d->answer;
     d->reply.buffer_size = sizeof d->answer;
     device_before(d);
     return device_after(
-        d, idem_begin(&d->table, &d->claim, &d->reply, &rq, d->now));
+        d, idem_begin(&d->table, &d->claim, &d->reply, rq, d->now));
+}
+
+static inline int begin_with(device *d, const char *key, const char *payload)
+{
+    idem_request rq = request_for(d, key, payload);
+
+    return begin_request(d, &rq);
 }
 
 static inline int begin(device *d, const char *key)
@@ -377,12 +369,6 @@ static inline int forget(device *d, const char *key)
 
     device_before(d);
     return device_after(d, idem_forget(&d->table, &rq, d->now));
-}
-
-static inline int deliver(device *d, const idem_claim *claim)
-{
-    device_before(d);
-    return device_after(d, idem_delivered(&d->table, claim));
 }
 
 static inline int maintain(device *d)
@@ -526,33 +512,6 @@ static inline void load(device *d, const snapshot *s)
     d->medium = s->medium;
     memcpy(d->medium.sector_erases, s->memory, s->size);
     d->dead_len = 0;
-}
-
-/* A story in three parts: the middle one is cut at every program and erase, in
-   at most some twenty of its variants; after the restart the last one must
-   hold.  Returns how many cuts there were. */
-typedef void part(device *d);
-
-static inline uint32_t cut_each(void **state, const medium *m, part *before,
-                                part *cut, part *after)
-{
-    uint32_t n, v, count = 1, cuts = 0;
-
-    for (n = 0; count; n++)
-        for (v = 0, count = 1; v < count; v += 1 + count / 20) {
-            device *d = device_on(state, m);
-            before(d);
-            d->medium.draws = 2;
-            flash_cut(&d->medium, n, v);
-            cut(d);
-            count = d->medium.off ? d->medium.variants : 0;
-            if (!count)
-                break;
-            cuts++;
-            restart(d);
-            after(d);
-        }
-    return cuts;
 }
 
 #endif

@@ -17,24 +17,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define is(actual, expected) assert_int_equal(actual, expected)
+#include "test.h"
 
 /* ---------------------------------------------------------------------------
    the kernel
@@ -305,6 +295,9 @@ static int teardown(void **state)
     return rmdir(dir) < 0 || descriptors() != descriptors_before ? -1 : 0;
 }
 
+#undef TEST
+#define TEST(name) TEST_WITH(name, setup, teardown, void, )
+
 static int open_file(idem_file *f)
 {
     return idem_file_open(f, path, SECTOR, SECTORS);
@@ -406,11 +399,10 @@ static int prog_byte(idem_file *f, unsigned char byte)
    one file
    ------------------------------------------------------------------------ */
 
-static void a_new_file_is_zeros_and_the_owners(void **state)
+TEST(a_new_file_is_zeros_and_the_owners)
 {
     struct stat it;
 
-    (void)state;
     opens_as(0);
     is(file.error, 0);
     is(stat(path, &it), 0);
@@ -419,11 +411,10 @@ static void a_new_file_is_zeros_and_the_owners(void **state)
 }
 
 /* First what the name stands for: what is found under it is whole. */
-static void a_new_file_is_synced_and_then_its_name(void **state)
+TEST(a_new_file_is_synced_and_then_its_name)
 {
     unsigned i, written = 0, first = 0, opened = 0, last = 0;
 
-    (void)state;
     history_len = 0;
     is(open_file(&file), IDEM_OK);
     for (i = 0; i < history_len; i++) {
@@ -436,13 +427,12 @@ static void a_new_file_is_synced_and_then_its_name(void **state)
     close_file();
 }
 
-static void what_is_programmed_is_read_also_after_reopening(void **state)
+TEST(what_is_programmed_is_read_also_after_reopening)
 {
     const idem_storage *s = &file.storage;
     char text[16];
     uint32_t at;
 
-    (void)state;
     for (at = 0; at + 6 <= SIZE; at += 507) {   // also over the end of a sector
         is(open_file(&file), IDEM_OK);
         is(s->prog(s->ctx, at, "first", 6), 0);
@@ -456,12 +446,11 @@ static void what_is_programmed_is_read_also_after_reopening(void **state)
     }
 }
 
-static void a_read_beyond_the_end_fails(void **state)
+TEST(a_read_beyond_the_end_fails)
 {
     const idem_storage *s = &file.storage;
     char bytes[8];
 
-    (void)state;
     is(open_file(&file), IDEM_OK);
     is(prog_byte(&file, 'a'), 0);
     is(s->read(s->ctx, SIZE - 8, bytes, 8), 0);
@@ -473,7 +462,7 @@ static void a_read_beyond_the_end_fails(void **state)
     is(open_file(&file), IDEM_E_FORMAT);
 }
 
-static void impossible_arguments_are_refused(void **state)
+TEST(impossible_arguments_are_refused)
 {
     static const uint32_t sizes[][2] = {
         { 0, 10 }, { 262145, 10 }, { UINT32_MAX, 4 }, { 512, 0 }, { 512, 3 },
@@ -482,7 +471,6 @@ static void impossible_arguments_are_refused(void **state)
     };
     size_t i;
 
-    (void)state;
     is(idem_file_open(NULL, path, SECTOR, SECTORS), IDEM_E_ARG);
     is(idem_file_open(&file, NULL, SECTOR, SECTORS), IDEM_E_ARG);
     for (i = 0; i < COUNT(sizes); i++)
@@ -494,12 +482,11 @@ static void impossible_arguments_are_refused(void **state)
     assert_false(there(path));
 }
 
-static void a_closed_file_touches_nothing(void **state)
+TEST(a_closed_file_touches_nothing)
 {
     const idem_storage *s = &file.storage;
     char byte = 0;
 
-    (void)state;
     opens_as(0);
     is(s->read(s->ctx, 0, &byte, 1), EBADF);
     is(s->prog(s->ctx, 0, &byte, 1), EBADF);
@@ -508,11 +495,10 @@ static void a_closed_file_touches_nothing(void **state)
     is(asserted, 0);
 }
 
-static void a_path_may_be_relative_and_not_too_long(void **state)
+TEST(a_path_may_be_relative_and_not_too_long)
 {
     char before[1024], name[5000];
 
-    (void)state;
     assert_non_null(getcwd(before, sizeof before));
     is(chdir(dir), 0);
     is(idem_file_open(&file, "journal", SECTOR, SECTORS), IDEM_OK);
@@ -553,9 +539,8 @@ static int open_other(void)
     return open_file(&other);
 }
 
-static void a_second_opening_is_refused(void **state)
+TEST(a_second_opening_is_refused)
 {
-    (void)state;
     is(open_file(&file), IDEM_OK);
     is(open_file(&other), IDEM_E_LOCK);
     is((int8_t)elsewhere(open_other), IDEM_E_LOCK);
@@ -583,9 +568,8 @@ static int misbehave(void)
     return open_other() == IDEM_E_LOCK ? 0 : 5; // the parent has the lock still
 }
 
-static void a_child_touches_nothing_and_does_not_unlock(void **state)
+TEST(a_child_touches_nothing_and_does_not_unlock)
 {
-    (void)state;
     is(open_file(&file), IDEM_OK);
     is(elsewhere(misbehave), 0);
     is(open_file(&other), IDEM_E_LOCK);
@@ -594,11 +578,10 @@ static void a_child_touches_nothing_and_does_not_unlock(void **state)
     assert_born('p');
 }
 
-static void closing_unlocks_though_a_child_lives(void **state)
+TEST(closing_unlocks_though_a_child_lives)
 {
     pid_t child;
 
-    (void)state;
     is(open_file(&file), IDEM_OK);
     is(fcntl(file.fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);   // an exec closes it
     child = fork();
@@ -618,13 +601,12 @@ static void closing_unlocks_though_a_child_lives(void **state)
    what is not ours
    ------------------------------------------------------------------------ */
 
-static void a_file_of_another_size_is_not_touched(void **state)
+TEST(a_file_of_another_size_is_not_touched)
 {
     static const size_t sizes[] = { 1, SIZE - 1, SIZE + 1, 2 * SIZE };
     struct stat before, after;
     size_t i;
 
-    (void)state;
     for (i = 0; i < COUNT(sizes); i++) {
         write_whole(path, 'f', sizes[i]);
         is(stat(path, &before), 0);
@@ -648,13 +630,12 @@ static void write_byte(const char *name, int byte, size_t at)
 }
 
 /* One byte says that a file is somebody's, wherever it is. */
-static void a_file_that_is_not_all_zeros_is_somebodys(void **state)
+TEST(a_file_that_is_not_all_zeros_is_somebodys)
 {
     static const size_t sizes[] = { 1, SIZE - 1, SIZE + 1, 2 * SIZE };
     unsigned char bytes[2 * SIZE];
     size_t i, part;
 
-    (void)state;
     for (i = 0; i < COUNT(sizes); i++)
         for (part = 0; part <= 8; part++) {
             size_t at = (sizes[i] - 1) * part / 8;
@@ -667,14 +648,13 @@ static void a_file_that_is_not_all_zeros_is_somebodys(void **state)
         }
 }
 
-static void a_foreign_file_is_not_touched_whatever_fails(void **state)
+TEST(a_foreign_file_is_not_touched_whatever_fails)
 {
     static const int faults[] = { FAIL, HALF, ZERO, DIE };
     static process p;
     static unsigned at, i;
     static int more;
 
-    (void)state;
     write_whole(path, 'f', SIZE + 1);
     for (i = 0; i < COUNT(faults); i++)
         for (at = 0, more = 1; more; at++) {
@@ -687,13 +667,12 @@ static void a_foreign_file_is_not_touched_whatever_fails(void **state)
         }
 }
 
-static void a_blank_file_of_another_size_is_given_its_size(void **state)
+TEST(a_blank_file_of_another_size_is_given_its_size)
 {
     static const size_t sizes[] = { 0, 1, SIZE - 1, SIZE + 1, 2 * SIZE };
     struct stat it;
     size_t i;
 
-    (void)state;
     for (i = 0; i < COUNT(sizes); i++) {
         write_whole(path, 0, sizes[i]);
         opens_as(0);
@@ -714,12 +693,11 @@ static void a_blank_file_of_another_size_is_given_its_size(void **state)
 }
 
 /* A blank file that is larger than any journal would take long to read. */
-static void a_blank_file_beyond_4_gb_is_somebodys(void **state)
+TEST(a_blank_file_beyond_4_gb_is_somebodys)
 {
     const off_t size = (off_t)(UINT64_C(1) << 32);
     struct stat it;
 
-    (void)state;
     if (sizeof size < 8)
         skip();
     write_whole(path, 0, 0);
@@ -732,9 +710,8 @@ static void a_blank_file_beyond_4_gb_is_somebodys(void **state)
     assert_true(it.st_size == size);
 }
 
-static void only_a_regular_file_is_a_journal(void **state)
+TEST(only_a_regular_file_is_a_journal)
 {
-    (void)state;
     is(mkdir(path, 0700), 0);
     is(open_file(&file), IDEM_E_FORMAT);
     is(rmdir(path), 0);
@@ -750,11 +727,10 @@ static void other_makes_a_pipe(void)
     is(mkfifo(path, 0600), 0);
 }
 
-static void a_pipe_made_meanwhile_is_not_a_journal(void **state)
+TEST(a_pipe_made_meanwhile_is_not_a_journal)
 {
     static process p;
 
-    (void)state;
     opens_as(0);
     expect_fault(&p, OPEN, 0, ASIDE, 0);
     p.aside = other_makes_a_pipe;
@@ -762,12 +738,11 @@ static void a_pipe_made_meanwhile_is_not_a_journal(void **state)
     assert_true(struck());
 }
 
-static void a_symbolic_link_is_followed(void **state)
+TEST(a_symbolic_link_is_followed)
 {
     char real[320];
     struct stat it;
 
-    (void)state;
     (void)snprintf(real, sizeof real, "%s/real", dir);
     is(symlink(real, path), 0);
     opens_as(0);                                // makes what it points to
@@ -787,9 +762,8 @@ static int open_unprivileged(void)
     return open_file(&file) == IDEM_E_STORAGE ? file.error : 98;
 }
 
-static void what_the_system_refuses_is_told(void **state)
+TEST(what_the_system_refuses_is_told)
 {
-    (void)state;
     is(chmod(dir, 0500), 0);                    // not to be created in
     is(elsewhere(open_unprivileged), EACCES);
     is(chmod(dir, 0700), 0);
@@ -806,11 +780,10 @@ static void what_the_system_refuses_is_told(void **state)
    creators that die, and creators that meet
    ------------------------------------------------------------------------ */
 
-static void a_living_creator_is_left_alone(void **state)
+TEST(a_living_creator_is_left_alone)
 {
     int fd;
 
-    (void)state;
     write_whole(path, 0, 100);
     fd = open(path, O_RDWR);
     is(flock(fd, LOCK_EX), 0);
@@ -836,12 +809,11 @@ static int opens_until(unsigned at)
     return 0;
 }
 
-static void creation_may_die_at_every_call(void **state)
+TEST(creation_may_die_at_every_call)
 {
     unsigned at, again;
     int alive = 0, again_alive;
 
-    (void)state;
     for (at = 0; !alive; at++) {
         // .. and once more while what was left is cleared up.
         again = 0;
@@ -876,12 +848,11 @@ static void other_opens(void)
         is(prog_byte(&other, 'o'), 0);
 }
 
-static void of_two_creators_one_gets_the_file(void **state)
+TEST(of_two_creators_one_gets_the_file)
 {
     unsigned at, won = 0, lost = 0;
     int result;
 
-    (void)state;
     for (at = 0; ; at++) {
         (void)remove(path);
         memset(&other, 0, sizeof other);
@@ -920,12 +891,11 @@ static void other_opens_and_dies(void)
 
 /* Whatever the other has done: what it wrote is kept, and nothing is in the
    way. */
-static void another_may_die_at_every_call_meanwhile(void **state)
+TEST(another_may_die_at_every_call_meanwhile)
 {
     unsigned at;
     int result, more = 1;
 
-    (void)state;
     for (at = 0; more; at++) {
         other_dies_at = 0;
         do {
@@ -966,14 +936,13 @@ static int use(idem_file *f)
     return result;
 }
 
-static void interrupted_and_halved_calls_are_resumed(void **state)
+TEST(interrupted_and_halved_calls_are_resumed)
 {
     static const int faults[] = { FAIL, HALF };
     static process p;
     unsigned at, i;
     int more;
 
-    (void)state;
     for (i = 0; i < COUNT(faults); i++)
         for (at = 0, more = 1; more; at++) {
             int which = READ | WRITE | (faults[i] == FAIL ? SYNC | LOCK : 0);
@@ -1008,14 +977,13 @@ static int use_failing(int which, unsigned at, int error, int *result,
     return more;
 }
 
-static void a_call_that_fails_is_told_and_does_no_harm(void **state)
+TEST(a_call_that_fails_is_told_and_does_no_harm)
 {
     static const int errors[] = { EIO, ENOSPC, ENOLCK };
     const int which = OPEN | READ | WRITE | SYNC | LOCK | TRUNCATE;
     unsigned at, i;
     int result, told;
 
-    (void)state;
     for (i = 0; i < COUNT(errors); i++) {
         for (at = 0; use_failing(which, at, errors[i], &result, &told); at++) {
             if (result < 0)
@@ -1028,11 +996,10 @@ static void a_call_that_fails_is_told_and_does_no_harm(void **state)
 }
 
 /* One at the name, which need not be there; one at what was opened. */
-static void a_look_that_fails_does_no_harm(void **state)
+TEST(a_look_that_fails_does_no_harm)
 {
     int result, told;
 
-    (void)state;
     assert_true(use_failing(STAT, 0, EIO, &result, &told));
     is(result, 0);
     assert_true(use_failing(STAT, 1, EIO, &result, &told));
@@ -1041,14 +1008,13 @@ static void a_look_that_fails_does_no_harm(void **state)
     assert_false(use_failing(STAT, 2, EIO, &result, &told));
 }
 
-static void what_reads_badly_is_not_taken_for_blank(void **state)
+TEST(what_reads_badly_is_not_taken_for_blank)
 {
     static const int faults[] = { FAIL, ZERO };
     static process p;
     unsigned char bytes[2 * SIZE];
     size_t i;
 
-    (void)state;
     write_whole(path, 0, 2 * SIZE);
     for (i = 0; i < 2 * COUNT(faults); i++) {
         expect_fault(&p, READ, i % 2, faults[i / 2], EIO);
@@ -1062,13 +1028,12 @@ static void what_reads_badly_is_not_taken_for_blank(void **state)
     assert_true(struck());
 }
 
-static void what_need_not_be_told_does_no_harm(void **state)
+TEST(what_need_not_be_told_does_no_harm)
 {
     static process p;
     unsigned at;
     int more = 1;
 
-    (void)state;
     for (at = 0; more; at++) {
         (void)remove(path);
         expect_fault(&p, CLOSE | ADVISE, at, FAIL, EIO);
@@ -1086,12 +1051,11 @@ static void what_need_not_be_told_does_no_harm(void **state)
     is(open_file(&other), IDEM_OK);             // it is closed
 }
 
-static void a_full_disk_leaves_nothing_in_the_way(void **state)
+TEST(a_full_disk_leaves_nothing_in_the_way)
 {
     static process p;
     unsigned at;
 
-    (void)state;
     for (at = 0; at < 3; at++) {
         expect_fault(&p, WRITE, at, FAIL_ON, ENOSPC);
         is(idem_file_open(&file, path, 4096, SECTORS), IDEM_E_STORAGE);
@@ -1102,12 +1066,11 @@ static void a_full_disk_leaves_nothing_in_the_way(void **state)
     opens_as(0);
 }
 
-static void transfers_of_nothing_end(void **state)
+TEST(transfers_of_nothing_end)
 {
     static process p;
     char byte = 0;
 
-    (void)state;
     is(open_file(&file), IDEM_OK);
     expect_fault(&p, READ | WRITE, 0, ZERO, 0);
     is(prog_byte(&file, 'a'), EIO);
@@ -1117,11 +1080,10 @@ static void transfers_of_nothing_end(void **state)
     assert_true(struck());
 }
 
-static void a_program_that_failed_may_be_repeated(void **state)
+TEST(a_program_that_failed_may_be_repeated)
 {
     static process p;
 
-    (void)state;
     is(open_file(&file), IDEM_OK);
     expect_fault(&p, WRITE, 0, FAIL, ENOSPC);
     is(prog_byte(&file, 'a'), ENOSPC);
@@ -1133,14 +1095,13 @@ static void a_program_that_failed_may_be_repeated(void **state)
     assert_born('a');
 }
 
-static void after_a_failed_sync_nothing_is_written_until_reopened(void **state)
+TEST(after_a_failed_sync_nothing_is_written_until_reopened)
 {
     static const int errors[] = { EIO, ENOSPC, EDQUOT };
     static process p;
     char byte = 0;
     size_t i;
 
-    (void)state;
     for (i = 0; i < COUNT(errors); i++) {
         is(open_file(&file), IDEM_OK);
         is(prog_byte(&file, 'a'), 0);
@@ -1160,12 +1121,11 @@ static void after_a_failed_sync_nothing_is_written_until_reopened(void **state)
     is(file.storage.sync(&file), 0);
 }
 
-static void what_was_not_synced_is_synced_before_it_is_read(void **state)
+TEST(what_was_not_synced_is_synced_before_it_is_read)
 {
     static process p;
     unsigned at;
 
-    (void)state;
     opens_as(0);
     for (at = 0; at < 2; at++) {                // the file, its name
         expect_fault(&p, SYNC, at, FAIL, EIO);
@@ -1248,11 +1208,10 @@ static void replays(const char *key)
     assert_string_equal(buffer, "poured");
 }
 
-static void what_a_table_answered_outlives_it(void **state)
+TEST(what_a_table_answered_outlives_it)
 {
     unsigned char before[SIZE], after[SIZE];
 
-    (void)state;
     start();
     finish("a");
     is(ask("b"), IDEM_EXECUTE);
@@ -1267,9 +1226,8 @@ static void what_a_table_answered_outlives_it(void **state)
     is(ask("c"), IDEM_EXECUTE);
 }
 
-static void foreign_bytes_are_kept_until_formatted(void **state)
+TEST(foreign_bytes_are_kept_until_formatted)
 {
-    (void)state;
     write_whole(path, 'f', SIZE);
     is(open_file(&file), IDEM_OK);
     is(open_table(), IDEM_E_FORMAT);
@@ -1281,13 +1239,12 @@ static void foreign_bytes_are_kept_until_formatted(void **state)
     replays("a");
 }
 
-static void a_full_disk_loses_nothing(void **state)
+TEST(a_full_disk_loses_nothing)
 {
     process p;
     idem_claim mine;
     int i, result;
 
-    (void)state;
     start();
     finish("z");
     expect_fault(&p, WRITE, 0, FAIL, ENOSPC);
@@ -1314,12 +1271,11 @@ static void a_full_disk_loses_nothing(void **state)
     is(ask("b"), IDEM_RECOVER);
 }
 
-static void after_a_failed_sync_the_table_must_be_reopened(void **state)
+TEST(after_a_failed_sync_the_table_must_be_reopened)
 {
     process p;
     int answer;
 
-    (void)state;
     start();
     finish("a");
     is(ask("b"), IDEM_EXECUTE);
@@ -1349,9 +1305,8 @@ static int use_inherited_table(void)
     return ask("b") == IDEM_E_STORAGE ? 0 : 2;
 }
 
-static void a_childs_table_refuses_and_the_parents_goes_on(void **state)
+TEST(a_childs_table_refuses_and_the_parents_goes_on)
 {
-    (void)state;
     start();
     is(ask("a"), IDEM_EXECUTE);
     is(elsewhere(use_inherited_table), 0);
@@ -1451,7 +1406,7 @@ static void live_a_life(void)
     }
 }
 
-static void after_any_fault_every_answer_is_right(void **state)
+TEST(after_any_fault_every_answer_is_right)
 {
     static const struct { int which, fault, error; } cases[] = {
         { READ | WRITE | SYNC, FAIL, EIO }, { WRITE, FAIL, ENOSPC },
@@ -1461,7 +1416,6 @@ static void after_any_fault_every_answer_is_right(void **state)
     static process p;
     static unsigned at, i, k, more;
 
-    (void)state;
     for (i = 0; i < COUNT(cases); i++)
         for (at = 0, more = 1; more; at++) {
             (void)remove(path);
@@ -1485,52 +1439,4 @@ static void after_any_fault_every_answer_is_right(void **state)
             }
             stop();
         }
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(a_new_file_is_zeros_and_the_owners),
-        TEST(a_new_file_is_synced_and_then_its_name),
-        TEST(what_is_programmed_is_read_also_after_reopening),
-        TEST(a_read_beyond_the_end_fails),
-        TEST(impossible_arguments_are_refused),
-        TEST(a_closed_file_touches_nothing),
-        TEST(a_path_may_be_relative_and_not_too_long),
-        TEST(a_second_opening_is_refused),
-        TEST(a_child_touches_nothing_and_does_not_unlock),
-        TEST(closing_unlocks_though_a_child_lives),
-        TEST(a_file_of_another_size_is_not_touched),
-        TEST(a_file_that_is_not_all_zeros_is_somebodys),
-        TEST(a_foreign_file_is_not_touched_whatever_fails),
-        TEST(a_blank_file_of_another_size_is_given_its_size),
-        TEST(a_blank_file_beyond_4_gb_is_somebodys),
-        TEST(only_a_regular_file_is_a_journal),
-        TEST(a_pipe_made_meanwhile_is_not_a_journal),
-        TEST(a_symbolic_link_is_followed),
-        TEST(what_the_system_refuses_is_told),
-        TEST(a_living_creator_is_left_alone),
-        TEST(creation_may_die_at_every_call),
-        TEST(of_two_creators_one_gets_the_file),
-        TEST(another_may_die_at_every_call_meanwhile),
-        TEST(interrupted_and_halved_calls_are_resumed),
-        TEST(a_call_that_fails_is_told_and_does_no_harm),
-        TEST(a_look_that_fails_does_no_harm),
-        TEST(what_reads_badly_is_not_taken_for_blank),
-        TEST(what_need_not_be_told_does_no_harm),
-        TEST(a_full_disk_leaves_nothing_in_the_way),
-        TEST(transfers_of_nothing_end),
-        TEST(a_program_that_failed_may_be_repeated),
-        TEST(after_a_failed_sync_nothing_is_written_until_reopened),
-        TEST(what_was_not_synced_is_synced_before_it_is_read),
-        TEST(what_a_table_answered_outlives_it),
-        TEST(foreign_bytes_are_kept_until_formatted),
-        TEST(a_full_disk_loses_nothing),
-        TEST(after_a_failed_sync_the_table_must_be_reopened),
-        TEST(a_childs_table_refuses_and_the_parents_goes_on),
-        TEST(after_any_fault_every_answer_is_right),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

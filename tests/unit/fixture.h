@@ -11,9 +11,11 @@
 
 #include "unit.h"
 
-// A test that finds a struct fixture in *state.
+// A test that is given a fixture, f.
+#undef TEST
 #define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+    TEST_WITH(name, fixture_setup, fixture_teardown,                           \
+              __attribute__((unused)) fixture *f, (fixture *)*state)
 
 // The configuration that a test begins with.  A retention this short is exact.
 enum { CAPACITY = 4, KEY_MAX = 24, RESPONSE_MAX = 16, STATE_MAX = 8 };
@@ -38,15 +40,13 @@ static inline void fixture_open(fixture *f, uint32_t now)
     size_t size;
 
     free(f->memory);
-    assert_int_equal(idem_open(&f->table, &f->config, NULL, 0, now),
-                     IDEM_E_MEMORY);
+    is(idem_open(&f->table, &f->config, NULL, 0, now), IDEM_E_MEMORY);
     size = f->table.needed;
     f->memory = malloc(size);
     assert_non_null(f->memory);
     memset(f->memory, 0xA5, size);
-    assert_int_equal(idem_open(&f->table, &f->config, f->memory, size, now),
-                     IDEM_OK);
-    assert_int_equal(idem_check(&f->table), 0);
+    is(idem_open(&f->table, &f->config, f->memory, size, now), IDEM_OK);
+    is(idem_check(&f->table), 0);
 }
 
 static inline int fixture_setup(void **state)
@@ -87,7 +87,7 @@ static inline void skip_without_journal(void)
 /* Every invariant holds after every call, whatever it answered. */
 static inline int checked(const fixture *f, int result)
 {
-    assert_int_equal(idem_check(&f->table), 0);
+    is(idem_check(&f->table), 0);
     return result;
 }
 
@@ -187,8 +187,8 @@ static inline int forget(fixture *f, const char *scope, const char *key,
 static inline idem_claim finish(fixture *f, const char *scope, const char *key,
                                 uint32_t now)
 {
-    assert_int_equal(begin(f, scope, key, "pour", now), IDEM_EXECUTE);
-    assert_int_equal(complete(f, &f->claim, "poured", now), IDEM_OK);
+    is(begin(f, scope, key, "pour", now), IDEM_EXECUTE);
+    is(complete(f, &f->claim, "poured", now), IDEM_OK);
     return f->claim;
 }
 

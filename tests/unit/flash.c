@@ -5,13 +5,9 @@
  * violation found.  The tests of the journal believe it, so what a cut must
  * leave is worked out here once more, the long way.
  */
+#include "test.h"
+
 #include "../storage/flash.h"
-
-#include <stdarg.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 enum { SECTOR = 64, SECTORS = 4, SIZE = SECTOR * SECTORS };
 enum { DRAWS = 6 };
@@ -41,7 +37,7 @@ static flash *renew(medium *m, int kind, uint32_t granule, uint8_t erased)
     m->f.seed = 7;
     m->f.draws = DRAWS;
     m->f.read_map = m->read_map;
-    assert_int_equal(flash_init(&m->f, m->memory), 0);
+    is(flash_init(&m->f, m->memory), 0);
     return &m->f;
 }
 
@@ -55,7 +51,7 @@ static flash *fresh_cache(medium *m)
     renew(m, FLASH_INPLACE, 1, 0);
     m->f.durable = m->durable;
     m->f.stamps = m->stamps;
-    assert_int_equal(flash_init(&m->f, m->memory), 0);
+    is(flash_init(&m->f, m->memory), 0);
     return &m->f;
 }
 
@@ -63,8 +59,8 @@ static void assert_byte(flash *f, uint32_t at, int expected)
 {
     uint8_t byte = (uint8_t)~expected;
 
-    assert_int_equal(flash_read(f, at, &byte, 1), 0);
-    assert_int_equal(byte, expected);
+    is(flash_read(f, at, &byte, 1), 0);
+    is(byte, expected);
 }
 
 static void assert_bytes(flash *f, uint32_t at, int expected, uint32_t len)
@@ -79,53 +75,51 @@ static void put(flash *f, uint32_t at, int byte, uint32_t len, int expected)
     uint8_t src[SECTOR];
 
     memset(src, byte, len);
-    assert_int_equal(flash_prog(f, at, src, len), expected);
+    is(flash_prog(f, at, src, len), expected);
 }
 
 /* All violations so far: count of this one, and no other. */
 static void assert_only(const flash *f, int what, uint32_t count)
 {
-    assert_int_equal(f->violations, count);
-    assert_int_equal(f->violations_of[what], count);
+    is(f->violations, count);
+    is(f->violations_of[what], count);
 }
 
 /* ------------------------------------------------------------------- medium */
 
-static void a_new_medium_is_blank(void **state)
+TEST(a_new_medium_is_blank)
 {
     static const uint8_t erased[] = { 0xFF, 0x00, 0x5A };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(erased); i++) {
         flash *f = renew(&one, FLASH_NOR, 4, erased[i]);
-        assert_int_equal(f->size, SIZE);
+        is(f->size, SIZE);
         assert_bytes(f, 0, erased[i], SIZE);
     }
 }
 
-static void impossible_media_are_refused(void **state)
+TEST(impossible_media_are_refused)
 {
     flash f;
 
-    (void)state;
     renew(&one, FLASH_NOR, 4, 0xFF);
     f = one.f;
     f.prog_size = 0;
-    assert_int_equal(flash_init(&f, one.memory), -1);
+    is(flash_init(&f, one.memory), -1);
     f.prog_size = 5;
-    assert_int_equal(flash_init(&f, one.memory), -1);
+    is(flash_init(&f, one.memory), -1);
     f.prog_size = 4;
     f.durable = one.durable;
-    assert_int_equal(flash_init(&f, one.memory), -1);
+    is(flash_init(&f, one.memory), -1);
     f.stamps = one.stamps;      // but NOR has no cache
-    assert_int_equal(flash_init(&f, one.memory), -1);
+    is(flash_init(&f, one.memory), -1);
     f.kind = FLASH_INPLACE;
-    assert_int_equal(flash_init(&f, one.memory), 0);
+    is(flash_init(&f, one.memory), 0);
     f.sector_count = 0;
-    assert_int_equal(flash_init(&f, one.memory), -1);
+    is(flash_init(&f, one.memory), -1);
 }
 
-static void programs_only_move_bits_away_from_the_erased_value(void **state)
+TEST(programs_only_move_bits_away_from_the_erased_value)
 {
     static const uint8_t expected[][2] = {
         { 0xFF, 0x0C & 0x0A }, { 0x00, 0x0C | 0x0A },
@@ -133,7 +127,6 @@ static void programs_only_move_bits_away_from_the_erased_value(void **state)
         { 0x0F, 0x0F ^ 0x07 },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(expected); i++) {
         flash *f = renew(&one, FLASH_NOR, 4, expected[i][0]);
         put(f, 8, 0x0C, 4, 0);
@@ -147,11 +140,10 @@ static void programs_only_move_bits_away_from_the_erased_value(void **state)
     }
 }
 
-static void a_granule_is_programmed_once_until_it_is_erased(void **state)
+TEST(a_granule_is_programmed_once_until_it_is_erased)
 {
     flash *f = fresh(FLASH_NOR, 8);
 
-    (void)state;
     put(f, 64, 0xFF, 8, 0);             // blank bytes are programmed, too
     put(f, 72, 0x11, 8, 0);
     assert_only(f, FLASH_V_TWICE, 0);
@@ -159,47 +151,45 @@ static void a_granule_is_programmed_once_until_it_is_erased(void **state)
     assert_only(f, FLASH_V_TWICE, 1);
     put(f, 64, 0x22, 24, 0);            // one violation a program
     assert_only(f, FLASH_V_TWICE, 2);
-    assert_int_equal(flash_erase(f, 0), 0);
+    is(flash_erase(f, 0), 0);
     put(f, 64, 0x22, 8, 0);
     assert_only(f, FLASH_V_TWICE, 3);
-    assert_int_equal(flash_erase(f, 1), 0);
+    is(flash_erase(f, 1), 0);
     assert_bytes(f, 0, 0xFF, SIZE);
     put(f, 64, 0x22, 24, 0);
     assert_only(f, FLASH_V_TWICE, 3);
     assert_bytes(f, 64, 0x22, 24);
 }
 
-static void ecc_refuses_a_second_program(void **state)
+TEST(ecc_refuses_a_second_program)
 {
     flash *f = fresh(FLASH_ECC, 8);
 
-    (void)state;
     put(f, 0, 0xF0, 8, 0);
     put(f, 0, 0xF0, 16, FLASH_E_ECC);
     assert_only(f, FLASH_V_TWICE, 1);
     assert_bytes(f, 0, 0xF0, 8);
     assert_bytes(f, 8, 0xFF, 8);
     put(f, 8, 0x0F, 8, 0);
-    assert_int_equal(f->ops, 2);
+    is(f->ops, 2);
 }
 
-static void in_place_overwrites_and_has_no_erase(void **state)
+TEST(in_place_overwrites_and_has_no_erase)
 {
     flash *f = fresh(FLASH_INPLACE, 1);
 
-    (void)state;
     put(f, 3, 0x00, 5, 0);
     put(f, 4, 0xFE, 2, 0);
     assert_byte(f, 3, 0x00);
     assert_bytes(f, 4, 0xFE, 2);
     assert_byte(f, 6, 0x00);
-    assert_int_equal(f->violations, 0);
-    assert_int_equal(flash_erase(f, 0), FLASH_E_MISUSE);
+    is(f->violations, 0);
+    is(flash_erase(f, 0), FLASH_E_MISUSE);
     assert_only(f, FLASH_V_ERASE, 1);
     assert_byte(f, 3, 0x00);
 }
 
-static void misuse_is_a_violation_and_does_nothing(void **state)
+TEST(misuse_is_a_violation_and_does_nothing)
 {
     static const struct {
         uint32_t at, len;
@@ -213,70 +203,65 @@ static void misuse_is_a_violation_and_does_nothing(void **state)
     };
     uint8_t byte = 0;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         flash *f = fresh(FLASH_NOR, 4);
         assert_string_equal(flash_text(f), "no violation");
-        assert_int_equal(flash_prog(f, cases[i].at, "\0\0\0\0\0\0\0",
-                                    cases[i].len), FLASH_E_MISUSE);
+        is(flash_prog(f, cases[i].at, "\0\0\0\0\0\0\0", cases[i].len),
+           FLASH_E_MISUSE);
         assert_only(f, cases[i].what, 1);
-        assert_int_equal(f->first, cases[i].what);
-        assert_int_equal(f->first_at, cases[i].at);
-        assert_int_equal(f->ops + f->progs, 0);
+        is(f->first, cases[i].what);
+        is(f->first_at, cases[i].at);
+        is(f->ops + f->progs, 0);
         assert_bytes(f, 0, 0xFF, SIZE);
         if (cases[i].what == FLASH_V_BOUNDS) {
-            assert_int_equal(flash_read(f, cases[i].at, &byte, cases[i].len),
-                             FLASH_E_MISUSE);
+            is(flash_read(f, cases[i].at, &byte, cases[i].len), FLASH_E_MISUSE);
             assert_only(f, FLASH_V_BOUNDS, 2);
-            assert_int_equal(byte, 0);
+            is(byte, 0);
         }
-        assert_int_equal(flash_erase(f, SECTORS), FLASH_E_MISUSE);
-        assert_int_equal(f->first, cases[i].what);
+        is(flash_erase(f, SECTORS), FLASH_E_MISUSE);
+        is(f->first, cases[i].what);
     }
 }
 
 /* --------------------------------------------------------------------- cuts */
 
-static void a_cut_comes_at_its_operation_and_lasts_until_boot(void **state)
+TEST(a_cut_comes_at_its_operation_and_lasts_until_boot)
 {
-    (void)state;
     for (uint32_t n = 0; n < 4; n++) {
         flash *f = fresh(FLASH_NOR, 1);
         uint8_t byte;
         flash_cut(f, n, FLASH_NOTHING);
         for (uint32_t i = 0; i < 4; i++) {
-            assert_int_equal(flash_sync(f), i > n ? FLASH_E_OFF : 0);
-            assert_int_equal(flash_read(f, 0, &byte, 1),
-                             i > n ? FLASH_E_OFF : 0);
+            is(flash_sync(f), i > n ? FLASH_E_OFF : 0);
+            is(flash_read(f, 0, &byte, 1), i > n ? FLASH_E_OFF : 0);
             if (i & 1)
-                assert_int_equal(flash_erase(f, 3), i >= n ? FLASH_E_OFF : 0);
+                is(flash_erase(f, 3), i >= n ? FLASH_E_OFF : 0);
             else
                 put(f, i, 0, 1, i >= n ? FLASH_E_OFF : 0);
         }
-        assert_int_equal(f->ops, n + 1);
-        assert_int_equal(f->off, 1);
+        is(f->ops, n + 1);
+        is(f->off, 1);
         flash_boot(f);
-        assert_int_equal(f->off, 0);
-        assert_int_equal(f->boots, 1);
-        assert_int_equal(f->cuts, 1);
+        is(f->off, 0);
+        is(f->boots, 1);
+        is(f->cuts, 1);
         assert_byte(f, 0, n > 0 ? 0 : 0xFF);
         assert_byte(f, 2, n > 2 ? 0 : 0xFF);
         put(f, 8, 0, 1, 0);             // the cut is over
-        assert_int_equal(flash_erase(f, 0), 0);
-        assert_int_equal(f->violations, 0);
+        is(flash_erase(f, 0), 0);
+        is(f->violations, 0);
     }
 }
 
-static void a_sync_is_cut_if_asked(void **state)
+TEST(a_sync_is_cut_if_asked)
 {
     flash *f = fresh(FLASH_NOR, 1);
 
-    (void)state;
     flash_cut(f, 0, 0);
-    assert_int_equal(flash_sync(f), 0);
+    is(flash_sync(f), 0);
     f->cut_syncs = 1;
-    assert_int_equal(flash_sync(f), FLASH_E_OFF);
-    assert_int_equal(f->variants, 2);
+    is(flash_sync(f), FLASH_E_OFF);
+    is(f->variants, 2);
 }
 
 /* The number of variants of each kind, as the header's list says. */
@@ -298,11 +283,10 @@ static uint32_t listed(const flash *f, int torn, int call, uint32_t len)
     return c == 'n' ? len - 1 : c == 'D' ? DRAWS : (uint32_t)(c - '0');
 }
 
-static void variants_are_as_many_of_each_kind_as_listed(void **state)
+TEST(variants_are_as_many_of_each_kind_as_listed)
 {
     static const uint32_t lens[] = { 1, 2, 8, 24 };
 
-    (void)state;
     for (int kind = FLASH_NOR; kind <= FLASH_INPLACE; kind++)
         for (size_t i = 0; i < COUNT(lens); i++)
             for (int call = FLASH_PROG; call <= FLASH_ERASE; call++) {
@@ -314,12 +298,11 @@ static void variants_are_as_many_of_each_kind_as_listed(void **state)
                 for (uint32_t v = 0; v < flash_variants(f, &op); v++) {
                     int torn = flash_torn_kind(f, &op, v, &k);
                     assert_in_range(torn, 0, FLASH_TORN_KINDS - 1);
-                    assert_int_equal(k, count[torn]);
+                    is(k, count[torn]);
                     count[torn]++;
                 }
                 for (int torn = 0; torn < FLASH_TORN_KINDS; torn++)
-                    assert_int_equal(count[torn],
-                                     listed(f, torn, call, op.len));
+                    is(count[torn], listed(f, torn, call, op.len));
             }
 }
 
@@ -345,8 +328,8 @@ static void tear(flash *f, int torn, uint32_t k, uint8_t *before,
     while (flash_torn_kind(f, &op, v, &nth) != torn || nth != k)
         v++;
     flash_cut(f, 0, v);
-    assert_int_equal(flash_prog(f, AT, meant, LEN), FLASH_E_OFF);
-    assert_int_equal(f->off, 1);
+    is(flash_prog(f, AT, meant, LEN), FLASH_E_OFF);
+    is(f->off, 1);
     flash_boot(f);
 }
 
@@ -409,11 +392,10 @@ static int is_torn_as_said(int torn, int k, const uint8_t *is,
     }
 }
 
-static void a_torn_program_leaves_what_its_variant_says(void **state)
+TEST(a_torn_program_leaves_what_its_variant_says)
 {
     static const uint8_t erased[] = { 0xFF, 0x00 };
 
-    (void)state;
     for (int kind = FLASH_NOR; kind <= FLASH_INPLACE; kind++)
         for (size_t e = 0; e < COUNT(erased) * 3; e++)
             for (int torn = 0; torn < FLASH_LOSE_TAIL; torn++) {
@@ -429,19 +411,18 @@ static void a_torn_program_leaves_what_its_variant_says(void **state)
                     if (kind == FLASH_ECC)      // past what reading may say
                         memcpy(is, f->bytes + AT, LEN);
                     else
-                        assert_int_equal(flash_read(f, AT, is, LEN), 0);
+                        is(flash_read(f, AT, is, LEN), 0);
                     assert_true(is_torn_as_said(torn, (int)k, is, before, meant,
                                                 (int)f->prog_size));
-                    assert_int_equal(f->bytes[AT - 1], f->erased);
-                    assert_int_equal(f->bytes[AT + LEN], f->erased);
-                    assert_int_equal(f->violations, 0);
+                    is(f->bytes[AT - 1], f->erased);
+                    is(f->bytes[AT + LEN], f->erased);
+                    is(f->violations, 0);
                 }
             }
 }
 
-static void what_was_being_programmed_counts_as_programmed(void **state)
+TEST(what_was_being_programmed_counts_as_programmed)
 {
-    (void)state;
     for (int kind = FLASH_NOR; kind <= FLASH_ECC; kind++)
         for (int torn = 0; torn < FLASH_LOSE_TAIL; torn++)
             for (uint32_t k = 0; k < LEN - 1; k++)
@@ -459,36 +440,33 @@ static void what_was_being_programmed_counts_as_programmed(void **state)
                     put(f, AT + g, 0, 8,
                         free || kind == FLASH_NOR ? 0 : FLASH_E_ECC);
                     assert_only(f, what, !free);
-                    assert_int_equal(flash_erase(f, AT / SECTOR), 0);
+                    is(flash_erase(f, AT / SECTOR), 0);
                     put(f, AT + g, 0, 8, 0);
                     assert_bytes(f, AT + g, 0, 8);
                     assert_only(f, what, !free);
                 }
 }
 
-static void reading_a_torn_granule_is_an_error_with_ecc(void **state)
+TEST(reading_a_torn_granule_is_an_error_with_ecc)
 {
-    (void)state;
     for (uint32_t k = 0; k < LEN - 1; k++)
         for (uint32_t i = 0; i < LEN; i++) {
             uint8_t before[LEN], meant[LEN], byte = 0, again[8];
             flash *f = fresh(FLASH_ECC, 8);
             int torn = (k + 1) % 8 && i / 8 == (k + 1) / 8;
             tear(f, FLASH_PREFIX, k, before, meant);
-            assert_int_equal(flash_read(f, AT + i, &byte, 1),
-                             torn ? FLASH_E_ECC : 0);
+            is(flash_read(f, AT + i, &byte, 1), torn ? FLASH_E_ECC : 0);
             if (!torn)
-                assert_int_equal(byte, i <= k ? meant[i] : 0xFF);
+                is(byte, i <= k ? meant[i] : 0xFF);
             // A read that touches it fails, whole; without it none does.
-            assert_int_equal(flash_read(f, AT, before, LEN),
-                             (k + 1) % 8 ? FLASH_E_ECC : 0);
+            is(flash_read(f, AT, before, LEN), (k + 1) % 8 ? FLASH_E_ECC : 0);
             for (uint32_t g = 0; g < LEN; g += 8)
-                assert_int_equal(memcmp(before + g, f->bytes + AT + g, 8) != 0,
-                                 (k + 1) % 8 != 0);
+                is(memcmp(before + g, f->bytes + AT + g, 8) != 0,
+                   (k + 1) % 8 != 0);
             f->torn_noise = 1;
-            assert_int_equal(flash_read(f, AT + i / 8 * 8, before, 8), 0);
-            assert_int_equal(flash_read(f, AT + i / 8 * 8, again, 8), 0);
-            assert_int_equal(memcmp(before, again, 8) != 0, torn);
+            is(flash_read(f, AT + i / 8 * 8, before, 8), 0);
+            is(flash_read(f, AT + i / 8 * 8, again, 8), 0);
+            is(memcmp(before, again, 8) != 0, torn);
         }
 }
 
@@ -499,16 +477,15 @@ static int mood_of(flash *f, const uint8_t *before, const uint8_t *meant)
 {
     uint8_t is[LEN];
 
-    assert_int_equal(flash_read(f, AT, is, LEN), 0);
+    is(flash_read(f, AT, is, LEN), 0);
     assert_true(between(is, before, meant));
     return all_alike(is, meant) ? 0 : all_alike(is, before) ? 1 : 2;
 }
 
-static void bits_unstable_by_boot_take_all_orders_of_moods(void **state)
+TEST(bits_unstable_by_boot_take_all_orders_of_moods)
 {
     uint8_t before[LEN], meant[LEN];
 
-    (void)state;
     for (int kind = FLASH_NOR; kind <= FLASH_INPLACE; kind += FLASH_INPLACE)
         for (uint32_t boots = 0; boots < 4; boots++) {
             int orders = 0;
@@ -519,23 +496,22 @@ static void bits_unstable_by_boot_take_all_orders_of_moods(void **state)
                 tear(f, FLASH_SWAY_BOOT, k, before, meant);
                 for (int i = 0; i < 4; i++, flash_boot(f)) {
                     mood[i] = mood_of(f, before, meant);
-                    assert_int_equal(mood_of(f, before, meant), mood[i]);
+                    is(mood_of(f, before, meant), mood[i]);
                     assert_true(i == 0 || mood[i] != mood[i - 1]);
                 }
-                assert_int_equal(mood[3], mood[0]);
-                assert_int_equal(mood[0] + mood[1] + mood[2], 3);
+                is(mood[3], mood[0]);
+                is(mood[0] + mood[1] + mood[2], 3);
                 assert_true(k || (mood[0] == 0 && mood[1] == 1));
                 orders |= 1 << (mood[0] * 3 + mood[1]);
             }
-            assert_int_equal(orders, 0xEE);     // all pairs but equal ones
+            is(orders, 0xEE);                   // all pairs but equal ones
         }
 }
 
-static void an_unstable_granule_reads_well_or_not_at_all_with_ecc(void **state)
+TEST(an_unstable_granule_reads_well_or_not_at_all_with_ecc)
 {
     uint8_t before[LEN], meant[LEN], is[LEN];
 
-    (void)state;
     for (uint32_t k = 0; k < 6; k++) {
         flash *f = fresh(FLASH_ECC, 8);
         int moods = 0;
@@ -546,7 +522,7 @@ static void an_unstable_granule_reads_well_or_not_at_all_with_ecc(void **state)
             else
                 moods |= all_alike(is, meant) ? 1 :
                          all_alike(is, before) ? 2 : 8;
-        assert_int_equal(moods, 7);
+        is(moods, 7);
     }
 }
 
@@ -564,8 +540,8 @@ static const uint8_t *tear_erase(flash *f, int torn, uint32_t k)
     while (flash_torn_kind(f, &op, v, &nth) != torn || nth != k)
         v++;
     flash_cut(f, 0, v);
-    assert_int_equal(flash_erase(f, 1), FLASH_E_OFF);
-    assert_int_equal(f->variants, flash_variants(f, &op));
+    is(flash_erase(f, 1), FLASH_E_OFF);
+    is(f->variants, flash_variants(f, &op));
     flash_boot(f);
     assert_byte(f, SECTOR - 1, f->erased);
     assert_byte(f, 2 * SECTOR, 0x69);
@@ -607,11 +583,10 @@ static int is_erased_as_said(int torn, const uint8_t *is, uint8_t erased)
     }
 }
 
-static void a_torn_erase_leaves_what_its_variant_says(void **state)
+TEST(a_torn_erase_leaves_what_its_variant_says)
 {
     static const uint8_t erased[] = { 0xFF, 0x00 };
 
-    (void)state;
     for (int kind = FLASH_NOR; kind <= FLASH_ECC; kind++)
         for (size_t e = 0; e < COUNT(erased); e++)
             for (int torn = 0; torn < FLASH_LOSE_TAIL; torn++)
@@ -629,7 +604,7 @@ static void a_torn_erase_leaves_what_its_variant_says(void **state)
                         put(f, SECTOR + i, 0x69, 8,
                             free || kind == FLASH_NOR ? 0 : FLASH_E_ECC);
                     assert_only(f, what, free ? 0 : SECTOR / 8);
-                    assert_int_equal(flash_erase(f, 1), 0);
+                    is(flash_erase(f, 1), 0);
                     assert_bytes(f, SECTOR, erased[e], SECTOR);
                     put(f, SECTOR, 0x69, SECTOR, 0);
                     assert_bytes(f, SECTOR, 0x69, SECTOR);
@@ -653,11 +628,10 @@ static void work(flash *f)
            flash_erase(f, 0) || flash_prog(f, 8, src, 8));
 }
 
-static void the_same_seed_and_calls_leave_the_same_bytes(void **state)
+TEST(the_same_seed_and_calls_leave_the_same_bytes)
 {
     uint32_t ops = 0, states = 0, differ = 0, count = 1;
 
-    (void)state;
     for (uint32_t n = 0; count; n++)
         for (uint32_t v = count = 0; v == 0 || v < count; v++) {
             uint8_t a[SIZE], b[SIZE];
@@ -675,19 +649,19 @@ static void the_same_seed_and_calls_leave_the_same_bytes(void **state)
             for (int boot = 0; boot < 3; boot++) {
                 flash_boot(f);
                 flash_boot(g);
-                assert_int_equal(flash_read(f, 0, a, SIZE), 0);
-                assert_int_equal(flash_read(g, 0, b, SIZE), 0);
+                is(flash_read(f, 0, a, SIZE), 0);
+                is(flash_read(g, 0, b, SIZE), 0);
                 assert_memory_equal(a, b, SIZE);
             }
-            assert_int_equal(f->violations, 0);
+            is(f->violations, 0);
             renew(&two, FLASH_NOR, 4, 0xFF);
             g->seed = 8;
             flash_cut(g, n, v);
             work(g);
             differ += memcmp(f->bytes, g->bytes, SIZE) != 0;
         }
-    assert_int_equal(ops, 4);
-    assert_int_equal(states, WORK_STATES);
+    is(ops, 4);
+    is(states, WORK_STATES);
     assert_in_range(differ, 4 * DRAWS, states);
 }
 
@@ -707,42 +681,39 @@ static void compare_cuts(void *arg, const flash *f, const flash_op *op)
         flash_copy(copy, f);
         flash_cut(copy, 0, v);
         if (op->call == FLASH_PROG)
-            assert_int_equal(flash_prog(copy, op->at, op->src, op->len),
-                             FLASH_E_OFF);
+            is(flash_prog(copy, op->at, op->src, op->len), FLASH_E_OFF);
         else
-            assert_int_equal(flash_erase(copy, op->at / op->len), FLASH_E_OFF);
+            is(flash_erase(copy, op->at / op->len), FLASH_E_OFF);
         flash_cut(again, f->ops, v);
         work(again);
         assert_memory_equal(c->copy->memory, c->again->memory,
                             sizeof c->copy->memory);
-        assert_int_equal(copy->ops, again->ops);
-        assert_int_equal(copy->prog_bytes, again->prog_bytes);
-        assert_int_equal(copy->erases, again->erases);
-        assert_int_equal(copy->violations, 0);
+        is(copy->ops, again->ops);
+        is(copy->prog_bytes, again->prog_bytes);
+        is(copy->erases, again->erases);
+        is(copy->violations, 0);
         c->states++;
     }
 }
 
-static void a_watch_can_cut_copies(void **state)
+TEST(a_watch_can_cut_copies)
 {
     static medium third;
     comparison c = { &two, &third, 0 };
     flash *f = fresh(FLASH_NOR, 4);
 
-    (void)state;
     f->watch = compare_cuts;
     f->watch_arg = &c;
     work(f);
-    assert_int_equal(f->off, 0);
-    assert_int_equal(f->ops, 4);
-    assert_int_equal(c.states, WORK_STATES);
+    is(f->off, 0);
+    is(f->ops, 4);
+    is(c.states, WORK_STATES);
 }
 
 /* ------------------------------------------------------------------- faults */
 
-static void a_callback_fails_at_its_call_once_or_for_ever(void **state)
+TEST(a_callback_fails_at_its_call_once_or_for_ever)
 {
-    (void)state;
     for (int call = 0; call < FLASH_CALLS; call++)
         for (uint32_t n = 0; n < 3; n++)
             for (int forever = 0; forever < 2; forever++) {
@@ -757,16 +728,15 @@ static void a_callback_fails_at_its_call_once_or_for_ever(void **state)
                     r[FLASH_ERASE] = flash_erase(f, 3);
                     r[FLASH_SYNC] = flash_sync(f);
                     for (int c = 0; c < FLASH_CALLS; c++)
-                        assert_int_equal(r[c], c == call && bad ? FLASH_E_FAULT
-                                                                : 0);
+                        is(r[c], c == call && bad ? FLASH_E_FAULT : 0);
                 }
                 flash_fail(f, call, 0, 0, 0);
                 put(f, 10, 0, 1, 0);
-                assert_int_equal(f->violations, 0);
+                is(f->violations, 0);
             }
 }
 
-static void a_failing_program_is_done_or_half_done_or_not(void **state)
+TEST(a_failing_program_is_done_or_half_done_or_not)
 {
     static const struct {
         int how, result, done, what;    // what: of a second program there
@@ -777,7 +747,6 @@ static void a_failing_program_is_done_or_half_done_or_not(void **state)
         { FLASH_SILENT, FLASH_OK, 0, FLASH_V_TWICE },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++)
         for (int kind = FLASH_NOR; kind <= FLASH_INPLACE; kind++) {
             flash *f = fresh(kind, kind == FLASH_ECC ? 4 : 2);
@@ -793,10 +762,10 @@ static void a_failing_program_is_done_or_half_done_or_not(void **state)
     uint8_t byte;
     flash_fail(f, FLASH_PROG, 0, FLASH_HALF, 0);
     put(f, 0, 0x11, 8, FLASH_E_FAULT);
-    assert_int_equal(flash_read(f, 0, &byte, 1), FLASH_E_ECC);
+    is(flash_read(f, 0, &byte, 1), FLASH_E_ECC);
 }
 
-static void a_failing_erase_is_done_or_half_done_or_not(void **state)
+TEST(a_failing_erase_is_done_or_half_done_or_not)
 {
     static const struct {
         int how, result, erased;
@@ -807,56 +776,53 @@ static void a_failing_erase_is_done_or_half_done_or_not(void **state)
         { FLASH_SILENT, FLASH_OK, 0 },
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         flash *f = fresh(FLASH_NOR, 4);
         uint32_t erased = (uint32_t)cases[i].erased;
         put(f, 0, 0x11, SECTOR, 0);
         flash_fail(f, FLASH_ERASE, 0, cases[i].how, 0);
-        assert_int_equal(flash_erase(f, 0), cases[i].result);
+        is(flash_erase(f, 0), cases[i].result);
         assert_bytes(f, 0, 0xFF, erased);
         assert_bytes(f, erased, 0x11, SECTOR - erased);
         put(f, 0, 0x22, 4, 0);
-        assert_int_equal(f->violations, cases[i].how == FLASH_UNDONE ||
-                                        cases[i].how == FLASH_HALF);
+        is(f->violations,
+           cases[i].how == FLASH_UNDONE || cases[i].how == FLASH_HALF);
     }
 }
 
-static void a_bad_sector_is_bad_alone(void **state)
+TEST(a_bad_sector_is_bad_alone)
 {
     flash *f = fresh(FLASH_NOR, 4);
     uint8_t is[8];
 
-    (void)state;
     put(f, SECTOR, 0x11, 8, 0);
     f->bad[1] = FLASH_BAD_READ;
-    assert_int_equal(flash_read(f, SECTOR - 4, is, 8), FLASH_E_FAULT);
-    assert_int_equal(flash_read(f, SECTOR - 8, is, 8), 0);
-    assert_int_equal(flash_read(f, 2 * SECTOR, is, 8), 0);
-    assert_int_equal(flash_read(f, SECTOR, is, 0), 0);
+    is(flash_read(f, SECTOR - 4, is, 8), FLASH_E_FAULT);
+    is(flash_read(f, SECTOR - 8, is, 8), 0);
+    is(flash_read(f, 2 * SECTOR, is, 8), 0);
+    is(flash_read(f, SECTOR, is, 0), 0);
     f->bad[1] = FLASH_BAD_PROG | FLASH_BAD_ERASE;
     put(f, SECTOR + 8, 0, 4, FLASH_E_FAULT);
     put(f, 0, 0, 4, 0);
-    assert_int_equal(flash_erase(f, 1), FLASH_E_FAULT);
-    assert_int_equal(flash_erase(f, 2), 0);
+    is(flash_erase(f, 1), FLASH_E_FAULT);
+    is(flash_erase(f, 2), 0);
     assert_bytes(f, SECTOR, 0x11, 8);
     assert_bytes(f, SECTOR + 8, 0xFF, 4);
     f->bad[1] = FLASH_STUCK_PROG | FLASH_STUCK_ERASE;
     put(f, SECTOR + 12, 0, 4, 0);
     assert_bytes(f, SECTOR + 12, 0xFF, 4);
-    assert_int_equal(flash_erase(f, 1), 0);
+    is(flash_erase(f, 1), 0);
     assert_bytes(f, SECTOR, 0x11, 8);
     f->bad[1] = 0;
     put(f, SECTOR, 0x12, 4, 0);         // it was told that it is erased
     assert_bytes(f, SECTOR, 0x10, 4);
-    assert_int_equal(f->violations, 0);
+    is(f->violations, 0);
 }
 
 /* -------------------------------------------------------------------- cache */
 
-static void a_cache_loses_what_was_not_synced(void **state)
+TEST(a_cache_loses_what_was_not_synced)
 {
-    (void)state;
     // 3 programs behind a sync; the power goes in the one after, in a sync, or
     // between.
     for (int where = 0; where < 3; where++)
@@ -866,23 +832,23 @@ static void a_cache_loses_what_was_not_synced(void **state)
             uint32_t v = 0, k;
             f->cut_syncs = 1;
             put(f, 0, 9, 4, 0);
-            assert_int_equal(flash_sync(f), 0);
+            is(flash_sync(f), 0);
             for (uint32_t i = 0; i < 3; i++)
                 put(f, i, (int)i + 1, 1, 0);
-            assert_int_equal(f->unsynced, 3);
+            is(f->unsynced, 3);
             op.call = where ? FLASH_SYNC : FLASH_PROG;
             op.len = where ? 0 : 1;
             while (flash_torn_kind(f, &op, v, &k) != FLASH_LOSE_TAIL ||
                    k != kept)
                 v++;
-            assert_int_equal(flash_torn_count(f, &op, FLASH_LOSE_TAIL), 3);
-            assert_int_equal(flash_torn_count(f, &op, FLASH_LOSE_SOME), DRAWS);
+            is(flash_torn_count(f, &op, FLASH_LOSE_TAIL), 3);
+            is(flash_torn_count(f, &op, FLASH_LOSE_SOME), DRAWS);
             if (where < 2)
                 flash_cut(f, 0, v);
             if (where == 0)
                 put(f, 99, 7, 1, FLASH_E_OFF);
             else if (where == 1)
-                assert_int_equal(flash_sync(f), FLASH_E_OFF);
+                is(flash_sync(f), FLASH_E_OFF);
             else
                 flash_off(f, v);
             flash_boot(f);
@@ -890,22 +856,21 @@ static void a_cache_loses_what_was_not_synced(void **state)
                 assert_byte(f, i, i < kept ? (int)i + 1 : 9);
             assert_byte(f, 3, 9);
             assert_byte(f, 99, 0);
-            assert_int_equal(f->unsynced, 0);
-            assert_int_equal(f->violations, 0);
+            is(f->unsynced, 0);
+            is(f->violations, 0);
         }
 }
 
-static void a_cache_keeps_what_was_synced_or_not_cut(void **state)
+TEST(a_cache_keeps_what_was_synced_or_not_cut)
 {
     flash *f = fresh_cache(&one);
 
-    (void)state;
     put(f, 0, 1, 8, 0);
     flash_boot(f);                      // a restart: the cache lives
     assert_bytes(f, 0, 1, 8);
-    assert_int_equal(f->unsynced, 1);
-    assert_int_equal(flash_sync(f), 0);
-    assert_int_equal(f->unsynced, 0);
+    is(f->unsynced, 1);
+    is(flash_sync(f), 0);
+    is(f->unsynced, 0);
     put(f, 0, 2, 8, 0);
     flash_off(f, FLASH_NOTHING);
     flash_boot(f);
@@ -924,25 +889,22 @@ static void a_cache_keeps_what_was_synced_or_not_cut(void **state)
     assert_bytes(f, 8, 4, 8);
 }
 
-static void a_failed_sync_is_done_or_not_or_drops(void **state)
+TEST(a_failed_sync_is_done_or_not_or_drops)
 {
     static const int hows[] = { FLASH_UNDONE, FLASH_DONE, FLASH_SILENT,
                                 FLASH_HALF };
 
-    (void)state;
     for (size_t i = 0; i < COUNT(hows); i++)
         for (int again = 0; again < 2; again++) {
             flash *f = fresh_cache(&one);
             put(f, 0, 1, 8, 0);
             flash_fail(f, FLASH_SYNC, 0, hows[i], 0);
-            assert_int_equal(flash_sync(f), hows[i] == FLASH_SILENT
-                                                ? 0 : FLASH_E_FAULT);
+            is(flash_sync(f), hows[i] == FLASH_SILENT ? 0 : FLASH_E_FAULT);
             assert_bytes(f, 0, 1, 8);
-            assert_int_equal(f->unsynced, hows[i] == FLASH_UNDONE ||
-                                          hows[i] == FLASH_SILENT);
+            is(f->unsynced, hows[i] == FLASH_UNDONE || hows[i] == FLASH_SILENT);
             put(f, 8, 1, 1, 0);
             if (again)
-                assert_int_equal(flash_sync(f), 0);
+                is(flash_sync(f), 0);
             else
                 flash_cut(f, 0, 0);
             flash_off(f, again ? 0 : 2);        // 2: none of what is unsynced
@@ -955,16 +917,15 @@ static void a_failed_sync_is_done_or_not_or_drops(void **state)
 
 /* ------------------------------------------------------------------- damage */
 
-static void images_can_be_damaged_and_replaced(void **state)
+TEST(images_can_be_damaged_and_replaced)
 {
     flash *f = fresh(FLASH_NOR, 4);
 
-    (void)state;
     flash_load(f, 2, "\xFF\xFF\x01\x02", 4);
     assert_byte(f, 3, 0xFF);
     assert_byte(f, 4, 1);
     put(f, 0, 0, 4, 0);                 // blank still
-    assert_int_equal(f->violations, 0);
+    is(f->violations, 0);
     put(f, 4, 0, 4, 0);
     assert_only(f, FLASH_V_TWICE, 1);
     flash_fill(f, SECTOR, SECTOR, 0x55);
@@ -990,98 +951,60 @@ static void images_can_be_damaged_and_replaced(void **state)
 
 /* ----------------------------------------------------------------- counters */
 
-static void everything_is_counted(void **state)
+TEST(everything_is_counted)
 {
     flash *f = fresh(FLASH_NOR, 4);
     uint32_t least, most;
     uint8_t is[16];
 
-    (void)state;
     put(f, 0, 0, 8, 0);
     put(f, 8, 0, 4, 0);
     for (uint32_t i = 0; i < 9; i++)
-        assert_int_equal(flash_erase(f, i % 3 + (i > 5)), 0);
-    assert_int_equal(flash_sync(f), 0);
-    assert_int_equal(flash_read(f, 0, is, 16), 0);
-    assert_int_equal(flash_read(f, 3, is, 5), 0);
-    assert_int_equal(f->progs, 2);
-    assert_int_equal(f->prog_bytes, 12);
-    assert_int_equal(f->erases, 9);
-    assert_int_equal(f->syncs, 1);
-    assert_int_equal(f->reads, 2);
-    assert_int_equal(f->read_bytes, 21);
-    assert_int_equal(f->ops, 11);
-    assert_int_equal(f->sector_erases[0], 2);
-    assert_int_equal(f->sector_erases[1], 3);
-    assert_int_equal(f->sector_erases[2], 3);
+        is(flash_erase(f, i % 3 + (i > 5)), 0);
+    is(flash_sync(f), 0);
+    is(flash_read(f, 0, is, 16), 0);
+    is(flash_read(f, 3, is, 5), 0);
+    is(f->progs, 2);
+    is(f->prog_bytes, 12);
+    is(f->erases, 9);
+    is(f->syncs, 1);
+    is(f->reads, 2);
+    is(f->read_bytes, 21);
+    is(f->ops, 11);
+    is(f->sector_erases[0], 2);
+    is(f->sector_erases[1], 3);
+    is(f->sector_erases[2], 3);
     flash_wear(f, &least, &most);
-    assert_int_equal(least, 1);
-    assert_int_equal(most, 3);
+    is(least, 1);
+    is(most, 3);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(flash_erase(f, 0), 0);
+        is(flash_erase(f, 0), 0);
     flash_wear(f, &least, &most);
-    assert_int_equal(most, 5);
+    is(most, 5);
     f = fresh(FLASH_NOR, 4);
     flash_wear(f, &least, &most);
-    assert_int_equal(least + most, 0);
-    assert_int_equal(flash_read(f, SIZE, is, 0), 0);
+    is(least + most, 0);
+    is(flash_read(f, SIZE, is, 0), 0);
 }
 
-static void the_read_map_counts_each_byte_since_boot(void **state)
+TEST(the_read_map_counts_each_byte_since_boot)
 {
     flash *f = fresh(FLASH_NOR, 4);
     uint8_t is[SIZE];
 
-    (void)state;
-    assert_int_equal(flash_most_read(f), 0);
-    assert_int_equal(flash_read(f, 0, is, 10), 0);
-    assert_int_equal(flash_read(f, 10, is, SIZE - 10), 0);
-    assert_int_equal(flash_most_read(f), 1);
-    assert_int_equal(flash_read(f, 9, is, 2), 0);
-    assert_int_equal(flash_most_read(f), 2);
-    assert_int_equal(f->read_map[8], 1);
-    assert_int_equal(f->read_map[9], 2);
-    assert_int_equal(f->read_map[10], 2);
-    assert_int_equal(f->read_map[11], 1);
+    is(flash_most_read(f), 0);
+    is(flash_read(f, 0, is, 10), 0);
+    is(flash_read(f, 10, is, SIZE - 10), 0);
+    is(flash_most_read(f), 1);
+    is(flash_read(f, 9, is, 2), 0);
+    is(flash_most_read(f), 2);
+    is(f->read_map[8], 1);
+    is(f->read_map[9], 2);
+    is(f->read_map[10], 2);
+    is(f->read_map[11], 1);
     for (int i = 0; i < 300; i++)
-        assert_int_equal(flash_read(f, 0, is, 1), 0);
-    assert_int_equal(flash_most_read(f), UINT8_MAX);
+        is(flash_read(f, 0, is, 1), 0);
+    is(flash_most_read(f), UINT8_MAX);
     flash_boot(f);
-    assert_int_equal(flash_most_read(f), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_new_medium_is_blank),
-        cmocka_unit_test(impossible_media_are_refused),
-        cmocka_unit_test(programs_only_move_bits_away_from_the_erased_value),
-        cmocka_unit_test(a_granule_is_programmed_once_until_it_is_erased),
-        cmocka_unit_test(ecc_refuses_a_second_program),
-        cmocka_unit_test(in_place_overwrites_and_has_no_erase),
-        cmocka_unit_test(misuse_is_a_violation_and_does_nothing),
-        cmocka_unit_test(a_cut_comes_at_its_operation_and_lasts_until_boot),
-        cmocka_unit_test(a_sync_is_cut_if_asked),
-        cmocka_unit_test(variants_are_as_many_of_each_kind_as_listed),
-        cmocka_unit_test(a_torn_program_leaves_what_its_variant_says),
-        cmocka_unit_test(what_was_being_programmed_counts_as_programmed),
-        cmocka_unit_test(reading_a_torn_granule_is_an_error_with_ecc),
-        cmocka_unit_test(bits_unstable_by_boot_take_all_orders_of_moods),
-        cmocka_unit_test(an_unstable_granule_reads_well_or_not_at_all_with_ecc),
-        cmocka_unit_test(a_torn_erase_leaves_what_its_variant_says),
-        cmocka_unit_test(the_same_seed_and_calls_leave_the_same_bytes),
-        cmocka_unit_test(a_watch_can_cut_copies),
-        cmocka_unit_test(a_callback_fails_at_its_call_once_or_for_ever),
-        cmocka_unit_test(a_failing_program_is_done_or_half_done_or_not),
-        cmocka_unit_test(a_failing_erase_is_done_or_half_done_or_not),
-        cmocka_unit_test(a_bad_sector_is_bad_alone),
-        cmocka_unit_test(a_cache_loses_what_was_not_synced),
-        cmocka_unit_test(a_cache_keeps_what_was_synced_or_not_cut),
-        cmocka_unit_test(a_failed_sync_is_done_or_not_or_drops),
-        cmocka_unit_test(images_can_be_damaged_and_replaced),
-        cmocka_unit_test(everything_is_counted),
-        cmocka_unit_test(the_read_map_counts_each_byte_since_boot),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    is(flash_most_read(f), 0);
 }

@@ -26,11 +26,23 @@ struct vector {
 static const size_t vectors;
 static struct vector vector_at(size_t i);
 
-// What main fills in is the secret.
+static const uint8_t secret[16];
 static idem_config config;
 
-// The bytes 00 01 02 ..., starting over after ff; main fills it.
+// The bytes 00 01 02 ..., starting over after ff.
 static uint8_t counting[1000];
+
+static int hash_setup(void **state)
+{
+    (void)state;
+    memcpy(config.secret, secret, sizeof secret);
+    for (size_t i = 0; i < sizeof counting; i++)
+        counting[i] = (uint8_t)i;
+    return 0;
+}
+
+#undef TEST
+#define TEST(name) TEST_WITH(name, hash_setup, NULL, void, )
 
 static void expect(const char *what, size_t len, uint64_t got, uint64_t want)
 {
@@ -71,9 +83,8 @@ static void check_whole(const struct vector *v)
     stream_end(&s, v);
 }
 
-static void every_vector_matches_in_one_piece(void **unused)
+TEST(every_vector_matches_in_one_piece)
 {
-    (void)unused;
     for (size_t i = 0; i < vectors; i++) {
         struct vector v = vector_at(i);
 
@@ -81,9 +92,8 @@ static void every_vector_matches_in_one_piece(void **unused)
     }
 }
 
-static void every_vector_matches_byte_by_byte(void **unused)
+TEST(every_vector_matches_byte_by_byte)
 {
-    (void)unused;
     for (size_t i = 0; i < vectors; i++) {
         struct vector v = vector_at(i);
         struct stream s;
@@ -106,9 +116,8 @@ static void check_split(const struct vector *v, size_t at)
     stream_end(&s, v);
 }
 
-static void every_vector_matches_when_split_anywhere(void **unused)
+TEST(every_vector_matches_when_split_anywhere)
 {
-    (void)unused;
     for (size_t i = 0; i < vectors; i++) {
         struct vector v = vector_at(i);
 
@@ -130,9 +139,8 @@ static void check_offset(struct vector v, size_t offset)
     free(block);
 }
 
-static void every_vector_matches_at_any_alignment(void **unused)
+TEST(every_vector_matches_at_any_alignment)
 {
-    (void)unused;
     for (size_t i = 0; i < vectors; i++)
         for (size_t offset = 1; offset < 8; offset++)
             check_offset(vector_at(i), offset);
@@ -140,11 +148,10 @@ static void every_vector_matches_at_any_alignment(void **unused)
 
 // The index hash is that of scope, key and the scope's length: so a message
 // whose last byte says where a scope may end in it is a scope and a key.
-static void the_index_hash_matches_where_a_vector_is_a_scope_and_key(void **u)
+TEST(the_index_hash_matches_where_a_vector_is_a_scope_and_key)
 {
     size_t checked = 0;
 
-    (void)u;
     for (size_t i = 0; i < vectors; i++) {
         struct vector v = vector_at(i);
         size_t scope_len = v.len ? v.message[v.len - 1] : 0;
@@ -184,12 +191,11 @@ static void add_random_pieces(struct stream *s)
     }
 }
 
-static void a_long_message_in_random_pieces_hashes_as_one(void **unused)
+TEST(a_long_message_in_random_pieces_hashes_as_one)
 {
     struct vector whole = { counting, sizeof counting, 0, 0 };
     struct stream s;
 
-    (void)unused;
     stream_begin(&s);
     stream_add(&s, counting, sizeof counting);
     whole.strong = idem_fingerprint_final(&s.strong);
@@ -199,24 +205,6 @@ static void a_long_message_in_random_pieces_hashes_as_one(void **unused)
         add_random_pieces(&s);
         stream_end(&s, &whole);
     }
-}
-
-static int hash_main(const uint8_t secret[16])
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_vector_matches_in_one_piece),
-        cmocka_unit_test(every_vector_matches_byte_by_byte),
-        cmocka_unit_test(every_vector_matches_when_split_anywhere),
-        cmocka_unit_test(every_vector_matches_at_any_alignment),
-        cmocka_unit_test(
-            the_index_hash_matches_where_a_vector_is_a_scope_and_key),
-        cmocka_unit_test(a_long_message_in_random_pieces_hashes_as_one),
-    };
-
-    memcpy(config.secret, secret, sizeof config.secret);
-    for (size_t i = 0; i < sizeof counting; i++)
-        counting[i] = (uint8_t)i;
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
 #endif /* HASH_H */

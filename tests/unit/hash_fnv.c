@@ -27,10 +27,3 @@ static struct vector vector_at(size_t i)
 
     return v;
 }
-
-int main(void)
-{
-    static const uint8_t no_secret[16];
-
-    return hash_main(no_secret);
-}

@@ -4,8 +4,15 @@
  * (IDEM_DEBUG), and a broken invariant ends the program.  Callers' mistakes,
  * which the tests make on purpose, are only counted.
  */
-#include "unit.h"
+#define _POSIX_C_SOURCE 200809L
+#define IDEM_FILE_STORAGE
+#include "idem.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// As unit.h tells the tests
 unsigned unit_misuse;
 void (*unit_copying)(void);
 

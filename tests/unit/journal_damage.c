@@ -28,9 +28,9 @@ static uint32_t missing(device *d, uint32_t from, uint32_t to)
 }
 
 /* Keys in several sectors; the newest record tells of none of them. */
-static device *filled(void **state, const medium *m)
+static device *filled(const medium *m)
 {
-    device *d = device_on(state, m);
+    device *d = device_on(m);
 
     for (uint32_t n = 0; n < 6; n++) {
         finish(d, nth(n));
@@ -44,9 +44,9 @@ static device *filled(void **state, const medium *m)
 
 /* -------------------------------------------------------------- the bit, S5 */
 
-static void flip_each(void **state, const medium *m, uint32_t step)
+static void flip_each(const medium *m, uint32_t step)
 {
-    device *d = filled(state, m);
+    device *d = filled(m);
     snapshot s = save(d);
 
     for (uint32_t bit = 0; bit < 8 * d->medium.size; bit += step) {
@@ -64,16 +64,16 @@ static void flip_each(void **state, const medium *m, uint32_t step)
     free(s.memory);
 }
 
-static void s5_a_flipped_bit_costs_one_record_and_in_a_header_none(void **state)
+TEST(s5_a_flipped_bit_costs_one_record_and_in_a_header_none)
 {
-    flip_each(state, &nor_8, 7);
-    flip_each(state, &zeros, 11);
-    flip_each(state, &eeprom, 11);
+    flip_each(&nor_8, 7);
+    flip_each(&zeros, 11);
+    flip_each(&eeprom, 11);
 }
 
-static void s5_many_flipped_bits_are_never_believed(void **state)
+TEST(s5_many_flipped_bits_are_never_believed)
 {
-    device *d = filled(state, &nor);
+    device *d = filled(&nor);
     snapshot s = save(d);
 
     for (int round = 0; round < 500; round++) {
@@ -88,9 +88,9 @@ static void s5_many_flipped_bits_are_never_believed(void **state)
     free(s.memory);
 }
 
-static void s5_an_unreadable_granule_is_a_loss_or_none(void **state)
+TEST(s5_an_unreadable_granule_is_a_loss_or_none)
 {
-    device *d = filled(state, &ecc);
+    device *d = filled(&ecc);
     snapshot s = save(d);
 
     for (uint32_t at = 0; at < d->medium.size; at += ecc.granule) {
@@ -104,9 +104,9 @@ static void s5_an_unreadable_granule_is_a_loss_or_none(void **state)
     free(s.memory);
 }
 
-static void s5_a_lost_sector_is_a_loss_or_none(void **state)
+TEST(s5_a_lost_sector_is_a_loss_or_none)
 {
-    device *d = filled(state, &nor_8);
+    device *d = filled(&nor_8);
     snapshot s = save(d);
     uint32_t head = newest(d).at / 512;
 
@@ -128,9 +128,9 @@ static void s5_a_lost_sector_is_a_loss_or_none(void **state)
     free(s.memory);
 }
 
-static void s5_a_truncated_storage_is_never_believed(void **state)
+TEST(s5_a_truncated_storage_is_never_believed)
 {
-    device *d = filled(state, &nor_8);
+    device *d = filled(&nor_8);
     snapshot s = save(d);
 
     for (uint32_t at = 0; at < d->medium.size; at += 56) {
@@ -144,13 +144,13 @@ static void s5_a_truncated_storage_is_never_believed(void **state)
     free(s.memory);
 }
 
-static void damage_while_the_table_is_open_does_no_harm(void **state)
+TEST(damage_while_the_table_is_open_does_no_harm)
 {
-    device *d = filled(state, &nor);
+    device *d = filled(&nor);
 
     flash_noise(&d->medium, 0, d->medium.size, 3);
-    assert_int_equal(missing(d, 0, 6), 0);
-    assert_int_equal(d->table.stats.lost, 0);
+    is(missing(d, 0, 6), 0);
+    is(d->table.stats.lost, 0);
 }
 
 /* ---------------------------------------------------- the end of the newest */
@@ -172,22 +172,22 @@ static void spoil(device *d, uint32_t at, uint32_t len, int how)
 /* A sector's last byte looks like the begin of a record: what would be behind
    it is not read, which is outside the table's memory (a sanitizer sees it) if
    the longest record fills that. */
-static void s8_a_record_that_begins_in_the_last_byte_ends_there(void **state)
+TEST(s8_a_record_that_begins_in_the_last_byte_ends_there)
 {
     for (uint8_t more = 0; more < 4; more++) {
-        device *d = filled(state, &nor);
+        device *d = filled(&nor);
         for (uint32_t n = 1; n <= d->storage.sector_count; n++)
             flash_fill(&d->medium, n * d->storage.sector_size - 1, 1, 0x88);
         d->config.key_max = (uint16_t)(KEY_MAX - more);
         restart(d);
-        assert_int_equal(missing(d, 0, 6), 0);
+        is(missing(d, 0, 6), 0);
     }
 }
 
 /* Seven outcomes in one sector, of which the last records cannot be read. */
-static void lose_last(void **state, const medium *m, uint32_t records, int how)
+static void lose_last(const medium *m, uint32_t records, int how)
 {
-    device *d = device_on(state, m);
+    device *d = device_on(m);
     operation o[14];
 
     turn(d, 1);
@@ -201,36 +201,36 @@ static void lose_last(void **state, const medium *m, uint32_t records, int how)
           o[13].at + o[13].len - o[14 - records].at, how);
     restart(d);
     assert_int_not_equal(d->table.stats.lost, 0);
-    assert_int_equal(missing(d, 0, 7), (records + 1) / 2);
+    is(missing(d, 0, 7), (records + 1) / 2);
 }
 
-static void three_unreadable_records_at_the_end_are_a_loss(void **state)
+TEST(three_unreadable_records_at_the_end_are_a_loss)
 {
     for (int how = 0; how < HOWS; how++)
         for (uint32_t records = 3; records < 8; records++) {
-            lose_last(state, &roomy, records, how);
-            lose_last(state, &roomy_ecc, records, how);
+            lose_last(&roomy, records, how);
+            lose_last(&roomy_ecc, records, how);
         }
 }
 
-static void one_unreadable_record_at_the_end_may_be_torn(void **state)
+TEST(one_unreadable_record_at_the_end_may_be_torn)
 {
     for (int how = 0; how < HOWS; how++) {
-        device *d = device_on(state, &roomy);
+        device *d = device_on(&roomy);
         finish(d, "a");
         finish(d, "b");
         spoil(d, newest(d).at, newest(d).len, how);
         restart(d);
-        assert_int_equal(d->table.stats.lost, 0);
+        is(d->table.stats.lost, 0);
         replays(d, "a");
         answers(begin(d, "b"), IDEM_RECOVER);
     }
 }
 
 /* It may be of a batch that was never acknowledged. */
-static void in_batch_mode_an_unreadable_end_is_no_loss(void **state)
+TEST(in_batch_mode_an_unreadable_end_is_no_loss)
 {
-    device *d = device_on(state, &roomy);
+    device *d = device_on(&roomy);
     uint32_t end;
 
     d->config.durability = IDEM_BATCH;
@@ -242,15 +242,15 @@ static void in_batch_mode_an_unreadable_end_is_no_loss(void **state)
         finish(d, nth(n));
     flash_noise(&d->medium, end, newest(d).at + newest(d).len - end, 1);
     restart(d);
-    assert_int_equal(d->table.stats.lost, 0);
+    is(d->table.stats.lost, 0);
     replays(d, "a");
     finish(d, "b");
 }
 
-static void a_record_that_another_follows_was_not_torn(void **state)
+TEST(a_record_that_another_follows_was_not_torn)
 {
     for (int how = 0; how < HOWS; how++) {
-        device *d = device_on(state, &roomy);
+        device *d = device_on(&roomy);
         operation b;
         finish(d, "a");
         finish(d, "b");
@@ -258,7 +258,7 @@ static void a_record_that_another_follows_was_not_torn(void **state)
         answers(begin(d, "c"), IDEM_EXECUTE);
         spoil(d, b.at, b.len, how);
         restart(d);
-        assert_int_equal(d->table.stats.lost, 1);
+        is(d->table.stats.lost, 1);
         replays(d, "a");
         answers(begin(d, "b"), IDEM_RECOVER);
         answers(begin(d, "c"), IDEM_RECOVER);
@@ -282,9 +282,9 @@ static uint32_t carried(const device *d)
 }
 
 /* Seven keys, and a call that has just carried three records or more. */
-static device *carrying(void **state, const medium *m)
+static device *carrying(const medium *m)
 {
-    device *d = device_on(state, m);
+    device *d = device_on(m);
 
     for (uint32_t n = 0; n < 7; n++)
         finish(d, nth(n));
@@ -311,10 +311,10 @@ static void nth_call(device *d, uint32_t n)
 
 /* The record behind which the next header says that its sector ends; it is as
    good as torn, and nothing behind it in its sector tells that it was not. */
-static void the_last_record_before_a_stated_end_is_a_loss(void **state)
+TEST(the_last_record_before_a_stated_end_is_a_loss)
 {
     for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = device_on(state, media[m]);
+        device *d = device_on(media[m]);
         operation last = { 0, 0, 0 };
         uint32_t n = 0;
         turn(d, 1);
@@ -341,9 +341,9 @@ static uint32_t header_of_newest(const device *d)
 /* A record that one boot could not read, and the next one can; what would tell
    that it is behind the end of its sector is damaged.  Its time is ahead of
    that in the headers after it, which were written by who knew nothing of it. */
-static void time_that_would_go_back_stands(void **state)
+TEST(time_that_would_go_back_stands)
 {
-    device *d = device_on(state, &nor);
+    device *d = device_on(&nor);
     uint8_t record[256];
     operation hidden;
     uint32_t header;
@@ -364,17 +364,17 @@ static void time_that_would_go_back_stands(void **state)
     flash_flip(&d->medium, header + 30, 0);
     memcpy(d->medium.bytes + hidden.at, record, hidden.len);
     restart(d);
-    assert_int_equal(d->table.stats.lost, 1);
+    is(d->table.stats.lost, 1);
     answers(find(d, "a"), IDEM_OK);
-    assert_int_equal(d->entry.left_ms, RETENTION / 2);
+    is(d->entry.left_ms, RETENTION / 2);
 }
 
 /* The medium says twice that an outcome failed which it has; and the header of
    the sector where the second stands is damaged, so the end that it states for
    the first one's is not known.  Of one claim one outcome is taken. */
-static void of_two_outcomes_of_one_claim_one_is_replayed(void **state)
+TEST(of_two_outcomes_of_one_claim_one_is_replayed)
 {
-    device *d = device_on(state, &nor);
+    device *d = device_on(&nor);
     idem_claim claim;
     uint32_t header;
 
@@ -391,7 +391,7 @@ static void of_two_outcomes_of_one_claim_one_is_replayed(void **state)
     flash_flip(&d->medium, header + 20, 0);
     flash_flip(&d->medium, header + 30, 0);
     restart(d);
-    assert_int_equal(d->table.stats.lost, 1);
+    is(d->table.stats.lost, 1);
     answers(begin(d, "a"), IDEM_REPLAY);
     assert_true(is_outcome_of(d, "x") || is_outcome_of(d, "y"));
 }
@@ -410,10 +410,10 @@ static int fickle_read(void *ctx, uint32_t at, void *dst, uint32_t len)
     return result;
 }
 
-static void a_header_that_reads_otherwise_a_moment_later_is_a_loss(void **state)
+TEST(a_header_that_reads_otherwise_a_moment_later_is_a_loss)
 {
     for (uint32_t after = 0; after < 6; after++) {
-        device *d = filled(state, &nor_8);
+        device *d = filled(&nor_8);
         finish(d, "a");
         fickle_at = newest(d).at / 512 * 512;
         fickle_after = after;
@@ -428,24 +428,24 @@ static void a_header_that_reads_otherwise_a_moment_later_is_a_loss(void **state)
     }
 }
 
-static void a_carried_record_in_the_middle_is_a_loss(void **state)
+TEST(a_carried_record_in_the_middle_is_a_loss)
 {
     for (int how = 0; how < HOWS; how++)
         for (uint32_t i = 0; i < 3; i++) {
-            device *d = carrying(state, &roomy);
+            device *d = carrying(&roomy);
             operation o = d->wrote[1 + i];      // behind an erase
             spoil(d, o.at, o.len, how);
             restart(d);
-            assert_int_equal(d->table.stats.lost, 1);
+            is(d->table.stats.lost, 1);
             assert_in_range(missing(d, 0, 7), 0, 1);
         }
 }
 
 /* Whichever bit flips, also that which makes its retention an impossible one. */
-static void a_flipped_bit_in_a_claim_of_the_longest_retention_is_told(void **state)
+TEST(a_flipped_bit_in_a_claim_of_the_longest_retention_is_told)
 {
     for (uint32_t bit = 0;; bit++) {
-        device *d = device_on(state, &roomy);
+        device *d = device_on(&roomy);
         operation o;
         finish(d, "a");
         d->ask.retention_ms = IDEM_RETENTION_MAX;
@@ -467,11 +467,11 @@ static void a_flipped_bit_in_a_claim_of_the_longest_retention_is_told(void **sta
 
 /* --------------------------------------------------------------- the header */
 
-static void two_bytes_of_garbage_in_the_newest_header_hide_nothing(void **state)
+TEST(two_bytes_of_garbage_in_the_newest_header_hide_nothing)
 {
     for (size_t m = 0; m < COUNT(media); m++)
         for (uint32_t i = 0; i < 31; i++) {
-            device *d = device_on(state, media[m]);
+            device *d = device_on(media[m]);
             uint32_t head;
             finish(d, nth(0));
             turn(d, 2);
@@ -488,11 +488,11 @@ static void two_bytes_of_garbage_in_the_newest_header_hide_nothing(void **state)
         }
 }
 
-static void two_bytes_of_garbage_in_the_only_header_are_told(void **state)
+TEST(two_bytes_of_garbage_in_the_only_header_are_told)
 {
     for (size_t m = 0; m < COUNT(media); m++)
         for (uint32_t i = 0; i < 31; i++) {
-            device *d = device_on(state, media[m]);
+            device *d = device_on(media[m]);
             uint32_t head;
             finish(d, nth(0));
             answers(begin(d, "~"), IDEM_EXECUTE);
@@ -505,9 +505,9 @@ static void two_bytes_of_garbage_in_the_only_header_are_told(void **state)
         }
 }
 
-static void a_header_in_the_middle_hides_nothing(void **state)
+TEST(a_header_in_the_middle_hides_nothing)
 {
-    device *d = filled(state, &nor_8);
+    device *d = filled(&nor_8);
     snapshot s = save(d);
 
     for (uint32_t at = 0; at < d->medium.size; at += 512)
@@ -525,9 +525,9 @@ static void a_header_in_the_middle_hides_nothing(void **state)
 
 /* A device that has lost the outcome of "b", and knows "a" and "c"; with at
    least so many sectors. */
-static device *in_doubt(void **state, const medium *m, uint32_t sectors)
+static device *in_doubt(const medium *m, uint32_t sectors)
 {
-    device *d = device_on(state, m);
+    device *d = device_on(m);
     operation b;
 
     device_start(d, m, sectors);
@@ -538,7 +538,7 @@ static device *in_doubt(void **state, const medium *m, uint32_t sectors)
     answers(complete(d, "c"), IDEM_OK);
     flash_noise(&d->medium, b.at, b.len, 1);
     restart(d);
-    assert_int_equal(d->table.stats.lost, 1);
+    is(d->table.stats.lost, 1);
     return d;
 }
 
@@ -551,25 +551,25 @@ static uint32_t doubt_left(device *d)
     return ms;
 }
 
-static void s4_unknown_keys_are_in_doubt_for_a_retention(void **state)
+TEST(s4_unknown_keys_are_in_doubt_for_a_retention)
 {
-    device *d = in_doubt(state, &roomy, 0);
+    device *d = in_doubt(&roomy, 0);
 
-    assert_int_equal(doubt_left(d), RETENTION);
+    is(doubt_left(d), RETENTION);
     answers(begin(d, "x"), IDEM_RECOVER);
-    assert_int_equal(d->claim.attempt, 1);
+    is(d->claim.attempt, 1);
     answers(release(d, &d->claim), IDEM_OK);
     d->now += RETENTION - 1;
-    assert_int_equal(doubt_left(d), 1);
+    is(doubt_left(d), 1);
     answers(begin(d, "y"), IDEM_RECOVER);
     d->now += 1;
-    assert_int_equal(doubt_left(d), 0);
+    is(doubt_left(d), 0);
     answers(begin(d, "z"), IDEM_EXECUTE);
 }
 
-static void s4_doubt_goes_on_over_restarts_and_ends(void **state)
+TEST(s4_doubt_goes_on_over_restarts_and_ends)
 {
-    device *d = in_doubt(state, &nor_8, 0);
+    device *d = in_doubt(&nor_8, 0);
 
     for (uint32_t n = 0; n < 4; n++) {
         answers(begin(d, nth(n)), IDEM_RECOVER);
@@ -577,22 +577,22 @@ static void s4_doubt_goes_on_over_restarts_and_ends(void **state)
         restart(d);
         d->now += RETENTION / 5;
     }
-    assert_int_equal(d->table.stats.lost, 0);   // but not over:
+    is(d->table.stats.lost, 0);                 // but not over:
     assert_in_range(doubt_left(d), 1, RETENTION);
     answers(begin(d, "x"), IDEM_RECOVER);
     answers(complete(d, "x"), IDEM_OK);
     d->now += RETENTION;
     finish(d, "y");
     restart(d);
-    assert_int_equal(d->table.stats.lost, 0);
+    is(d->table.stats.lost, 0);
     finish(d, "z");
 }
 
 /* Though the ring is so large that the damage would stay where it is for long,
    and be found again at each boot. */
-static void s4_doubt_ends_on_a_device_that_restarts_often(void **state)
+TEST(s4_doubt_ends_on_a_device_that_restarts_often)
 {
-    device *d = in_doubt(state, &roomy, 60);
+    device *d = in_doubt(&roomy, 60);
     int answer = IDEM_RECOVER;
 
     for (uint32_t n = 0; n < 20; n++) {
@@ -605,9 +605,9 @@ static void s4_doubt_ends_on_a_device_that_restarts_often(void **state)
     answers(answer, IDEM_EXECUTE);
 }
 
-static void in_doubt_known_keys_are_answered_as_ever(void **state)
+TEST(in_doubt_known_keys_are_answered_as_ever)
 {
-    device *d = in_doubt(state, &nor, 0);
+    device *d = in_doubt(&nor, 0);
 
     replays(d, "a");
     replays(d, "c");
@@ -622,53 +622,24 @@ static void in_doubt_known_keys_are_answered_as_ever(void **state)
     answers(begin(d, "x"), IDEM_E_FULL);
 }
 
-static void s10_a_loss_is_told_at_every_boot_until_it_is_carried_past(
-    void **state)
+TEST(s10_a_loss_is_told_at_every_boot_until_it_is_carried_past)
 {
-    device *d = in_doubt(state, &nor, 0);
+    device *d = in_doubt(&nor, 0);
 
     restart(d);
-    assert_int_equal(d->table.stats.lost, 1);
+    is(d->table.stats.lost, 1);
     turn(d, d->storage.sector_count);
     restart(d);
-    assert_int_equal(d->table.stats.lost, 0);
+    is(d->table.stats.lost, 0);
     replays(d, "a");
 }
 
 /* ---------------------------------------------------------- what is no loss */
 
-/* A long life with restarts, and at no boot is anything told to be lost. */
-static void no_loss_is_told_where_nothing_is_damaged(void **state)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = device_on(state, media[m]);
-        for (uint32_t n = 0; n < 400; n++) {
-            uint32_t k = dice(d, 7);
-            int answer = begin(d, nth(k));
-            d->tell.confirm = (uint8_t)dice(d, 2);
-            d->tell.state = dice(d, 4) ? NULL : "state";
-            d->tell.state_len = d->tell.state ? 5 : 0;
-            if (answer == IDEM_REPLAY) {
-                answers(deliver(d, &d->reply.claim), IDEM_OK);
-                answers(forget(d, nth(k)), IDEM_OK);
-            } else if (answer != IDEM_BUSY && dice(d, 3)) {
-                answers(complete(d, nth(k)), IDEM_OK);
-            } else if (answer == IDEM_BUSY || answer == IDEM_EXHAUSTED) {
-                d->now += LEASE;
-                answers(forget(d, nth(k)), IDEM_OK);
-            }
-            if (dice(d, 9) == 0) {
-                restart(d);
-                assert_int_equal(d->table.stats.lost, 0);
-            }
-        }
-    }
-}
-
 /* The claim is in a sector that is dead, the outcome in one that is not. */
-static void what_is_bound_to_a_dead_claim_is_no_damage(void **state)
+TEST(what_is_bound_to_a_dead_claim_is_no_damage)
 {
-    device *d = device_on(state, &nor);
+    device *d = device_on(&nor);
 
     for (uint32_t n = 0; n < d->storage.sector_count; n++) {
         idem_claim claim;
@@ -680,8 +651,8 @@ static void what_is_bound_to_a_dead_claim_is_no_damage(void **state)
         answers(forget(d, "a"), IDEM_OK);
         for (uint32_t turns = 0; turns < d->storage.sector_count; turns++) {
             restart(d);
-            assert_int_equal(d->table.stats.lost, 0);
-            assert_int_equal(live(d), 0);
+            is(d->table.stats.lost, 0);
+            is(live(d), 0);
             turn(d, 1);
         }
     }
@@ -691,9 +662,9 @@ static void what_is_bound_to_a_dead_claim_is_no_damage(void **state)
 
 /* A response holds, byte for byte, a record that was there before; the record
    around it is damaged, so its inside is looked at. */
-static void s3_a_record_hidden_in_a_response_is_not_taken(void **state)
+TEST(s3_a_record_hidden_in_a_response_is_not_taken)
 {
-    device *d = (device *)*state;
+    device *d = &the_device;
 
     for (uint32_t shift = 0; shift < 8; shift++) {
         uint8_t hidden[8 + 200];
@@ -716,15 +687,15 @@ static void s3_a_record_hidden_in_a_response_is_not_taken(void **state)
         answers(begin(d, "c"), IDEM_EXECUTE);
         flash_flip(&d->medium, o.at, 0);
         restart(d);
-        assert_int_equal(d->table.stats.lost, 1);
+        is(d->table.stats.lost, 1);
         answers(find(d, "a"), IDEM_E_NOT_FOUND);
     }
 }
 
 /* The records of a key that was forgotten, put behind the newest one. */
-static void a_record_in_another_place_is_not_taken(void **state)
+TEST(a_record_in_another_place_is_not_taken)
 {
-    device *d = device_on(state, &roomy);
+    device *d = device_on(&roomy);
     uint8_t copy[512];
     operation claim, end;
 
@@ -741,9 +712,9 @@ static void a_record_in_another_place_is_not_taken(void **state)
 }
 
 /* A sector as it was one round of the ring ago. */
-static void a_sector_of_an_earlier_round_is_not_taken(void **state)
+TEST(a_sector_of_an_earlier_round_is_not_taken)
 {
-    device *d = device_on(state, &nor_8);
+    device *d = device_on(&nor_8);
     uint8_t *old;
     uint32_t size = d->medium.size;
 
@@ -769,9 +740,9 @@ static void a_sector_of_an_earlier_round_is_not_taken(void **state)
 
 /* A cut ends a turn behind what it carried.  At the next one less is carried to
    the same place, and its erase has left the rest. */
-static void what_an_erase_has_left_behind_the_carried_is_not_taken(void **state)
+TEST(what_an_erase_has_left_behind_the_carried_is_not_taken)
 {
-    device *d = device_on(state, &roomy);
+    device *d = device_on(&roomy);
     uint32_t size = d->medium.sector_size, from, end, at, n = 0;
     uint8_t old[4096];
     snapshot s;
@@ -801,18 +772,18 @@ static void what_an_erase_has_left_behind_the_carried_is_not_taken(void **state)
     answers(begin(d, "new"), IDEM_EXECUTE);
     at = newest(d).at + newest(d).len;
     at += (8 - at % 8) % 8;
-    assert_int_equal(at / size * size, from);
+    is(at / size * size, from);
     assert_in_range(at, from, end - 1);
     flash_load(&d->medium, at, old + (at - from), end - at);
     restart(d);
-    assert_int_equal(live(d), 1);
+    is(live(d), 1);
     answers(begin(d, "new"), IDEM_RECOVER);
 }
 
 /* The same, and what is left is what was carried: later than it should be. */
-static void time_does_not_run_back_in_what_an_erase_has_left(void **state)
+TEST(time_does_not_run_back_in_what_an_erase_has_left)
 {
-    device *d = device_on(state, &roomy);
+    device *d = device_on(&roomy);
     uint8_t old[512];
     operation o;
 
@@ -826,8 +797,8 @@ static void time_does_not_run_back_in_what_an_erase_has_left(void **state)
     restart(d);
     d->now += 200;
     answers(begin(d, "b"), IDEM_EXECUTE);
-    assert_int_equal(d->wrote[1].at, o.at);
-    assert_int_equal(d->wrote[1].len, o.len);
+    is(d->wrote[1].at, o.at);
+    is(d->wrote[1].len, o.len);
     turn(d, 1);                             // its header is earlier than that
     flash_load(&d->medium, o.at, old, o.len);
     restart(d);
@@ -838,10 +809,10 @@ static void time_does_not_run_back_in_what_an_erase_has_left(void **state)
 
 /* The only head is destroyed, and the next has no more than its header: that
    tells that there was one before. */
-static void s4_a_header_tells_of_the_head_before_that_is_gone(void **state)
+TEST(s4_a_header_tells_of_the_head_before_that_is_gone)
 {
     for (uint32_t n = 0; n < 6; n++) {
-        device *d = device_on(state, &roomy);
+        device *d = device_on(&roomy);
         uint32_t size = d->medium.sector_size, head;
         finish(d, nth(0));
         head = newest(d).at / size * size;
@@ -853,45 +824,4 @@ static void s4_a_header_tells_of_the_head_before_that_is_gone(void **state)
         if (d->medium.bytes[head + size] != d->medium.erased)
             assert_int_not_equal(begin(d, nth(0)), IDEM_EXECUTE);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(s4_a_header_tells_of_the_head_before_that_is_gone),
-        TEST(s5_a_flipped_bit_costs_one_record_and_in_a_header_none),
-        TEST(s5_many_flipped_bits_are_never_believed),
-        TEST(s5_an_unreadable_granule_is_a_loss_or_none),
-        TEST(s5_a_lost_sector_is_a_loss_or_none),
-        TEST(s5_a_truncated_storage_is_never_believed),
-        TEST(damage_while_the_table_is_open_does_no_harm),
-        TEST(s8_a_record_that_begins_in_the_last_byte_ends_there),
-        TEST(three_unreadable_records_at_the_end_are_a_loss),
-        TEST(one_unreadable_record_at_the_end_may_be_torn),
-        TEST(in_batch_mode_an_unreadable_end_is_no_loss),
-        TEST(a_record_that_another_follows_was_not_torn),
-        TEST(the_last_record_before_a_stated_end_is_a_loss),
-        TEST(time_that_would_go_back_stands),
-        TEST(of_two_outcomes_of_one_claim_one_is_replayed),
-        TEST(a_header_that_reads_otherwise_a_moment_later_is_a_loss),
-        TEST(a_carried_record_in_the_middle_is_a_loss),
-        TEST(a_flipped_bit_in_a_claim_of_the_longest_retention_is_told),
-        TEST(what_an_erase_has_left_behind_the_carried_is_not_taken),
-        TEST(time_does_not_run_back_in_what_an_erase_has_left),
-        TEST(two_bytes_of_garbage_in_the_newest_header_hide_nothing),
-        TEST(two_bytes_of_garbage_in_the_only_header_are_told),
-        TEST(a_header_in_the_middle_hides_nothing),
-        TEST(s4_unknown_keys_are_in_doubt_for_a_retention),
-        TEST(s4_doubt_goes_on_over_restarts_and_ends),
-        TEST(s4_doubt_ends_on_a_device_that_restarts_often),
-        TEST(in_doubt_known_keys_are_answered_as_ever),
-        TEST(s10_a_loss_is_told_at_every_boot_until_it_is_carried_past),
-        TEST(no_loss_is_told_where_nothing_is_damaged),
-        TEST(what_is_bound_to_a_dead_claim_is_no_damage),
-        TEST(s3_a_record_hidden_in_a_response_is_not_taken),
-        TEST(a_record_in_another_place_is_not_taken),
-        TEST(a_sector_of_an_earlier_round_is_not_taken),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

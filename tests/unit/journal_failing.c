@@ -21,9 +21,9 @@ static const int hows[] = { FLASH_UNDONE, FLASH_DONE, FLASH_HALF };
 /* ----------------------------------------------------------- many that fail */
 
 /* So many operations fail, one after the other; then all works again. */
-static void fail_many(void **state, const medium *m, int call, uint32_t fails)
+static void fail_many(const medium *m, int call, uint32_t fails)
 {
-    device *d = device_on(state, m);
+    device *d = device_on(m);
     idem_claim claim;
     uint32_t left = 300;
 
@@ -48,27 +48,27 @@ static void fail_many(void **state, const medium *m, int call, uint32_t fails)
         replays(d, "a");
         replays(d, "b");
         restart(d);
-        assert_int_equal(d->table.stats.lost, 0);
+        is(d->table.stats.lost, 0);
     }
 }
 
-static void failures_that_are_over_use_up_no_place_that_works(void **state)
+TEST(failures_that_are_over_use_up_no_place_that_works)
 {
     for (size_t m = 0; m < COUNT(media); m++)
         for (uint32_t fails = 1; fails < 25; fails += 1 + fails / 9) {
-            fail_many(state, media[m], FLASH_PROG, fails);
+            fail_many(media[m], FLASH_PROG, fails);
             if (media[m]->kind != FLASH_INPLACE)
-                fail_many(state, media[m], FLASH_ERASE, fails);
+                fail_many(media[m], FLASH_ERASE, fails);
         }
 }
 
 /* While nothing can be written: duplicates are answered, nothing new begins;
    and behind it everything goes on as if it had not been. */
-static void a_storage_that_is_out_for_a_while_loses_nothing(void **state)
+TEST(a_storage_that_is_out_for_a_while_loses_nothing)
 {
     for (size_t m = 0; m < COUNT(media); m++)
         for (int call = FLASH_READ; call <= FLASH_ERASE; call++) {
-            device *d = device_on(state, media[m]);
+            device *d = device_on(media[m]);
             idem_claim claim;
             finish(d, "a");
             answers(begin(d, "b"), IDEM_EXECUTE);
@@ -94,62 +94,20 @@ static void a_storage_that_is_out_for_a_while_loses_nothing(void **state)
             restart(d);
             replays(d, "a");
             replays(d, "b");
-            assert_int_equal(d->table.stats.lost, 0);
+            is(d->table.stats.lost, 0);
         }
-}
-
-/* Random commands, of whose operations some fail. */
-static void random_failures_lose_nothing(void **state)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = device_on(state, media[m]);
-        int done[6] = { 0 };
-        d->config.max_attempts = 255;
-        restart(d);
-        for (uint32_t n = 0; n < 500; n++) {
-            uint32_t k = dice(d, 6);
-            idem_claim claim;
-            if (dice(d, 4) == 0)
-                flash_fail(&d->medium, FLASH_PROG + (int)dice(d, 2), dice(d, 3),
-                           hows[dice(d, 3)], 0);
-            d->now += LEASE;
-            if (done[k]) {
-                answers_in_time(begin(d, nth(k)), IDEM_REPLAY);
-                assert_true(is_outcome_of(d, nth(k)));
-                answers_in_time(forget(d, nth(k)), IDEM_OK);
-                done[k] = 0;
-            } else {
-                int result = 0;
-                for (int left = 4; left > 0; left--)
-                    if ((result = begin(d, nth(k))) != IDEM_E_STORAGE)
-                        break;
-                assert_true(result == IDEM_EXECUTE || result == IDEM_RECOVER);
-                claim = d->claim;
-                if (dice(d, 3)) {
-                    answers_in_time(complete_as(d, &claim, nth(k)), IDEM_OK);
-                    done[k] = 1;
-                }
-            }
-            if (dice(d, 30) == 0) {
-                for (int call = FLASH_READ; call < FLASH_CALLS; call++)
-                    flash_fail(&d->medium, call, 0, 0, 0);
-                restart(d);
-                assert_int_equal(d->table.stats.lost, 0);
-            }
-        }
-    }
 }
 
 /* -------------------------------------------------------------- bad sectors */
 
-static void bad_sectors_are_passed_over(void **state)
+TEST(bad_sectors_are_passed_over)
 {
     static const uint8_t bads[] = { FLASH_BAD_ERASE, FLASH_BAD_PROG,
                                     FLASH_STUCK_PROG, FLASH_STUCK_ERASE };
 
     for (size_t b = 0; b < COUNT(bads); b++)
         for (uint32_t bad = 0; bad < 8; bad++) {
-            device *d = device_on(state, &nor_8);
+            device *d = device_on(&nor_8);
             uint32_t sectors = d->storage.sector_count + 4;
             device_start(d, &nor_8, sectors);
             d->storage.verify = b >= 2;
@@ -164,7 +122,7 @@ static void bad_sectors_are_passed_over(void **state)
                 answers_in_time(complete_as(d, &claim, "a"), IDEM_OK);
                 if (n % 60 == 0) {
                     restart(d);
-                    assert_int_equal(d->table.stats.lost, 0);
+                    is(d->table.stats.lost, 0);
                 }
                 answers_in_time(begin(d, "a"), IDEM_REPLAY);
                 assert_true(is_outcome_of(d, "a"));
@@ -176,9 +134,9 @@ static void bad_sectors_are_passed_over(void **state)
 }
 
 /* An erase that fails leaves the place with the header of a round ago. */
-static void what_is_in_a_place_passed_over_is_not_read(void **state)
+TEST(what_is_in_a_place_passed_over_is_not_read)
 {
-    device *d = device_on(state, &nor_8);
+    device *d = device_on(&nor_8);
 
     device_start(d, &nor_8, d->storage.sector_count + 2);
     turn(d, 2 * d->storage.sector_count);
@@ -190,15 +148,15 @@ static void what_is_in_a_place_passed_over_is_not_read(void **state)
         claim = d->claim;
         answers_in_time(release(d, &claim), IDEM_OK);
         restart(d);
-        assert_int_equal(d->table.stats.lost, 0);
+        is(d->table.stats.lost, 0);
         replays(d, "a");
     }
 }
 
 /* One place after the other wears out. */
-static void with_too_few_sectors_left_only_new_claims_are_refused(void **state)
+TEST(with_too_few_sectors_left_only_new_claims_are_refused)
 {
-    device *d = device_on(state, &nor_8);
+    device *d = device_on(&nor_8);
     idem_claim held[3];
     uint32_t n, bad = 0;
     int result = IDEM_EXECUTE;
@@ -237,10 +195,10 @@ static void with_too_few_sectors_left_only_new_claims_are_refused(void **state)
 }
 
 /* A journal ends after 2^32 sectors: completions still fit. */
-static void s7_the_last_sequence_refuses_new_claims_only(void **state)
+TEST(s7_the_last_sequence_refuses_new_claims_only)
 {
     for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = device_on(state, media[m]);
+        device *d = device_on(media[m]);
         idem_claim held[3];
         int result = IDEM_EXECUTE;
         inside_start_far(&d->table, UINT32_MAX - 1000);
@@ -259,7 +217,7 @@ static void s7_the_last_sequence_refuses_new_claims_only(void **state)
         answers(begin(d, "new"), IDEM_E_SPACE);
         for (int boot = 0; boot < 3; boot++) {
             restart(d);
-            assert_int_equal(d->table.stats.lost, 0);
+            is(d->table.stats.lost, 0);
             (void)maintain(d);
             answers(find(d, "a"), IDEM_OK);
             for (uint32_t n = 0; n < 3; n++)
@@ -270,11 +228,11 @@ static void s7_the_last_sequence_refuses_new_claims_only(void **state)
 
 /* -------------------------------------------------------------------- syncs */
 
-static void after_a_sync_that_failed_nothing_is_written(void **state)
+TEST(after_a_sync_that_failed_nothing_is_written)
 {
     for (size_t h = 0; h < COUNT(hows); h++)
         for (int batch = 0; batch < 4; batch++) {
-            device *d = device_on(state, batch < 2 ? &cached : &nor_8);
+            device *d = device_on(batch < 2 ? &cached : &nor_8);
             uint32_t progs;
             d->storage.sync = flash_sync;
             d->config.durability = batch % 2 ? IDEM_BATCH : IDEM_EACH;
@@ -296,9 +254,9 @@ static void after_a_sync_that_failed_nothing_is_written(void **state)
                 replays(d, "a");
                 (void)maintain(d);
             }
-            assert_int_equal(d->medium.progs, progs);
+            is(d->medium.progs, progs);
             restart(d);
-            assert_int_equal(d->table.stats.lost, 0);
+            is(d->table.stats.lost, 0);
             replays(d, "a");
             finish(d, "c");
             answers(sync_all(d), IDEM_OK);
@@ -306,9 +264,9 @@ static void after_a_sync_that_failed_nothing_is_written(void **state)
 }
 
 /* Also where so many places were passed over that no claim has room. */
-static void after_a_sync_that_failed_no_turn_makes_room(void **state)
+TEST(after_a_sync_that_failed_no_turn_makes_room)
 {
-    device *d = device_on(state, &cached);
+    device *d = device_on(&cached);
     idem_claim held;
     uint32_t progs;
 
@@ -324,43 +282,20 @@ static void after_a_sync_that_failed_no_turn_makes_room(void **state)
     assert_in_range(inside_dead(&d->table), 0, 1);
     progs = d->medium.progs;
     assert_true(begin(d, "c") < 0);
-    assert_int_equal(d->medium.progs, progs);
+    is(d->medium.progs, progs);
     restart(d);
-    assert_int_equal(d->table.stats.lost, 0);
+    is(d->table.stats.lost, 0);
     replays(d, "a");
     finish(d, "c");
 }
 
-static void every_sync_may_be_the_one_that_fails(void **state)
-{
-    for (uint32_t n = 0; n < 8; n++)
-        for (size_t h = 0; h < COUNT(hows); h++) {
-            device *d = device_on(state, &cached);
-            finish(d, "a");
-            restart(d);
-            flash_fail(&d->medium, FLASH_SYNC, n, hows[h], 0);
-            for (int k = 0; k < 60; k++) {
-                int result = begin(d, "b");
-                if (result == IDEM_EXECUTE || result == IDEM_RECOVER)
-                    result = release(d, &d->claim);
-                assert_true(result == IDEM_OK || result == IDEM_E_STORAGE ||
-                            result == IDEM_BUSY);
-            }
-            flash_off(&d->medium, 2 + n);
-            d->medium.violations = 0;           // there may be fewer variants
-            restart(d);
-            assert_int_equal(d->table.stats.lost, 0);
-            replays(d, "a");
-        }
-}
-
 /* ------------------------------------------------------------------ opening */
 
-static void a_read_that_fails_while_opening_is_damage(void **state)
+TEST(a_read_that_fails_while_opening_is_damage)
 {
     for (size_t m = 0; m < COUNT(media); m++)
         for (uint32_t n = 0; n < 30; n++) {
-            device *d = device_on(state, media[m]);
+            device *d = device_on(media[m]);
             int result;
             finish(d, "a");
             turn(d, 2);
@@ -378,16 +313,16 @@ static void a_read_that_fails_while_opening_is_damage(void **state)
         }
 }
 
-static void a_storage_that_does_not_read_at_all_is_not_blank(void **state)
+TEST(a_storage_that_does_not_read_at_all_is_not_blank)
 {
     for (int full = 0; full < 2; full++)
         for (size_t m = 0; m < COUNT(media); m++) {
-            device *d = device_on(state, media[m]);
+            device *d = device_on(media[m]);
             if (full)
                 finish(d, "a");
             flash_fail(&d->medium, FLASH_READ, 0, FLASH_UNDONE, 1);
             answers(reopen(d), IDEM_E_STORAGE);
-            assert_int_equal(d->table.storage_error, FLASH_E_FAULT);
+            is(d->table.storage_error, FLASH_E_FAULT);
             answers(idem_maintain(&d->table, 0), IDEM_E_ARG);
             flash_fail(&d->medium, FLASH_READ, 0, 0, 0);
             restart(d);
@@ -398,9 +333,9 @@ static void a_storage_that_does_not_read_at_all_is_not_blank(void **state)
 
 /* ------------------------------------------------------------------- verify */
 
-static void verify_finds_a_program_that_did_nothing(void **state)
+TEST(verify_finds_a_program_that_did_nothing)
 {
-    device *d = device_on(state, &nor_8);
+    device *d = device_on(&nor_8);
 
     d->storage.verify = 1;
     finish(d, "a");
@@ -410,14 +345,14 @@ static void verify_finds_a_program_that_did_nothing(void **state)
         answers_in_time(release(d, &d->claim), IDEM_OK);
     }
     restart(d);
-    assert_int_equal(d->table.stats.lost, 0);
+    is(d->table.stats.lost, 0);
     replays(d, "a");
     answers(find(d, "b"), IDEM_E_NOT_FOUND);
 }
 
-static void verify_fails_if_what_was_programmed_cannot_be_read(void **state)
+TEST(verify_fails_if_what_was_programmed_cannot_be_read)
 {
-    device *d = device_on(state, &nor_8);
+    device *d = device_on(&nor_8);
 
     d->storage.verify = 1;
     finish(d, "a");
@@ -430,10 +365,10 @@ static void verify_fails_if_what_was_programmed_cannot_be_read(void **state)
 
 /* ---------------------------------------------------- erases that take time */
 
-static void an_erase_that_fails_late_gives_its_place_up(void **state)
+TEST(an_erase_that_fails_late_gives_its_place_up)
 {
     for (int idle = 0; idle < 2; idle++) {
-        device *d = device_on(state, &nor_8);
+        device *d = device_on(&nor_8);
         d->storage.erasing = device_erasing;
         d->polls = 2;
         restart(d);
@@ -449,33 +384,10 @@ static void an_erase_that_fails_late_gives_its_place_up(void **state)
             claim = d->claim;
             answers_in_time(release(d, &claim), IDEM_OK);
         }
-        assert_int_equal(d->table.storage_error, 5);
+        is(d->table.storage_error, 5);
         d->late_error = 0;
         restart(d);
-        assert_int_equal(d->table.stats.lost, 0);
+        is(d->table.stats.lost, 0);
         replays(d, "a");
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(failures_that_are_over_use_up_no_place_that_works),
-        TEST(a_storage_that_is_out_for_a_while_loses_nothing),
-        TEST(random_failures_lose_nothing),
-        TEST(bad_sectors_are_passed_over),
-        TEST(what_is_in_a_place_passed_over_is_not_read),
-        TEST(with_too_few_sectors_left_only_new_claims_are_refused),
-        TEST(s7_the_last_sequence_refuses_new_claims_only),
-        TEST(after_a_sync_that_failed_nothing_is_written),
-        TEST(after_a_sync_that_failed_no_turn_makes_room),
-        TEST(every_sync_may_be_the_one_that_fails),
-        TEST(a_read_that_fails_while_opening_is_damage),
-        TEST(a_storage_that_does_not_read_at_all_is_not_blank),
-        TEST(verify_finds_a_program_that_did_nothing),
-        TEST(verify_fails_if_what_was_programmed_cannot_be_read),
-        TEST(an_erase_that_fails_late_gives_its_place_up),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

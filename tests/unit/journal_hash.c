@@ -22,7 +22,7 @@
 #define IDEM_STATIC
 #define IDEM_IMPLEMENTATION
 #define idem_explain other_explain
-#include "../../idem.h"
+#include "idem.h"
 #undef idem_explain
 
 static int (*const other_open)(idem_table *, const idem_config *, void *, size_t,
@@ -41,10 +41,7 @@ extern int idem_begin(idem_table *table, idem_claim *claim, idem_reply *reply,
 extern const char *idem_explain(const idem_config *config);
 
 #include "../storage/flash.h"
-
-#include <stdarg.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "test.h"
 
 enum { SIZE = 512, SECTORS = IDEM_SECTORS(4, 16, 16, 0, SIZE, 8) };
 
@@ -73,43 +70,27 @@ static void start(void)
     medium.sector_count = SECTORS;
     medium.prog_size = 8;
     medium.erased = 0xFF;
-    assert_int_equal(flash_init(&medium, medium_memory), 0);
+    is(flash_init(&medium, medium_memory), 0);
 }
 
-static void another_hash_is_told_from_the_default(void **state)
+TEST(another_hash_is_told_from_the_default)
 {
-    (void)state;
     start();
-    assert_int_equal(other_open(&table, &config, memory, sizeof memory, 0), 0);
-    assert_int_equal(other_begin(&table, &claim, &reply, &request, 0),
-                     IDEM_EXECUTE);
+    is(other_open(&table, &config, memory, sizeof memory, 0), 0);
+    is(other_begin(&table, &claim, &reply, &request, 0), IDEM_EXECUTE);
     assert_null(other_explain(&config));
-    assert_int_equal(idem_open(&table, &config, memory, sizeof memory, 0),
-                     IDEM_E_FORMAT);
+    is(idem_open(&table, &config, memory, sizeof memory, 0), IDEM_E_FORMAT);
     assert_non_null(idem_explain(&config));
     assert_non_null(strstr(idem_explain(&config), "hash"));
 }
 
-static void the_default_is_told_from_another_hash(void **state)
+TEST(the_default_is_told_from_another_hash)
 {
-    (void)state;
     start();
-    assert_int_equal(idem_open(&table, &config, memory, sizeof memory, 0), 0);
-    assert_int_equal(idem_begin(&table, &claim, &reply, &request, 0),
-                     IDEM_EXECUTE);
+    is(idem_open(&table, &config, memory, sizeof memory, 0), 0);
+    is(idem_begin(&table, &claim, &reply, &request, 0), IDEM_EXECUTE);
     assert_null(idem_explain(&config));
-    assert_int_equal(other_open(&table, &config, memory, sizeof memory, 0),
-                     IDEM_E_FORMAT);
+    is(other_open(&table, &config, memory, sizeof memory, 0), IDEM_E_FORMAT);
     assert_non_null(other_explain(&config));
     assert_non_null(strstr(other_explain(&config), "hash"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(another_hash_is_told_from_the_default),
-        cmocka_unit_test(the_default_is_told_from_another_hash),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,104 +17,9 @@ static int tries(device *d)
 
 /* ------------------------------------------------- configurations, storages */
 
-typedef void change(idem_config *c, idem_storage *s);
-
-static void no_capacity(idem_config *c, idem_storage *s)
-{ (void)s; c->capacity = 0; }
-static void large_capacity(idem_config *c, idem_storage *s)
-{ (void)s; c->capacity = IDEM_CAPACITY_MAX + 1; }
-static void no_key(idem_config *c, idem_storage *s)
-{ (void)s; c->key_max = 0; }
-static void no_secret(idem_config *c, idem_storage *s)
-{ (void)s; memset(c->secret, 0, 8); }
-static void half_a_secret(idem_config *c, idem_storage *s)
-{ (void)s; memset(c->secret + 8, 0, 8); }
-static void long_lease(idem_config *c, idem_storage *s)
-{ (void)s; c->lease_ms = IDEM_LEASE_MAX + 1; }
-static void long_retention(idem_config *c, idem_storage *s)
-{ (void)s; c->retention_ms = IDEM_RETENTION_MAX + 1; }
-static void other_full(idem_config *c, idem_storage *s)
-{ (void)s; c->full = IDEM_EVICT_OLDEST + 1; }
-static void other_durability(idem_config *c, idem_storage *s)
-{ (void)s; c->durability = IDEM_BATCH + 1; }
-
-static int locks(void *ctx)
+TEST(what_is_at_its_limit_is_taken)
 {
-    (void)ctx;
-    return 0;
-}
-
-static void lock_alone(idem_config *c, idem_storage *s)
-{ (void)s; c->lock = locks; }
-static void no_read(idem_config *c, idem_storage *s)
-{ (void)c; s->read = NULL; }
-static void no_prog(idem_config *c, idem_storage *s)
-{ (void)c; s->prog = NULL; }
-static void erasing_nothing(idem_config *c, idem_storage *s)
-{ (void)c; s->erase = NULL; s->erasing = device_erasing; }
-static void no_granule(idem_config *c, idem_storage *s)
-{ (void)c; s->prog_size = 0; }
-static void granule_of_3(idem_config *c, idem_storage *s)
-{ (void)c; s->prog_size = 3; s->sector_size = 768; }
-static void granule_of_512(idem_config *c, idem_storage *s)
-{ (void)c; s->prog_size = 512; s->sector_size = 65536; }
-static void three_sectors(idem_config *c, idem_storage *s)
-{ (void)c; s->sector_count = 3; }
-static void no_sector(idem_config *c, idem_storage *s)
-{ (void)c; s->sector_count = 0; }
-static void many_sectors(idem_config *c, idem_storage *s)
-{ (void)c; s->sector_count = 65536; }
-static void sectors_of_nothing(idem_config *c, idem_storage *s)
-{ (void)c; s->sector_size = 0; }
-static void half_a_granule_more(idem_config *c, idem_storage *s)
-{ (void)c; s->prog_size = 8; s->sector_size = 516; }
-static void large_sectors(idem_config *c, idem_storage *s)
-{ (void)c; s->sector_size = 262144 + 256; }
-static void over_four_gigabytes(idem_config *c, idem_storage *s)
-{ (void)c; s->sector_size = 262144; s->sector_count = 65535; }
-
-static change *const impossible[] = {
-    no_capacity, large_capacity, no_key, no_secret, half_a_secret, long_lease,
-    long_retention, other_full, other_durability, lock_alone, no_read, no_prog,
-    erasing_nothing, no_granule, granule_of_3, granule_of_512, three_sectors,
-    no_sector, many_sectors, sectors_of_nothing, half_a_granule_more,
-    large_sectors, over_four_gigabytes,
-};
-
-static void what_cannot_be_is_an_argument_and_explained(void **state)
-{
-    device *d = device_on(state, &nor);
-    idem_config config = d->config;
-    idem_storage storage = d->storage;
-    int taken = 0;
-
-    for (size_t i = 0; i < COUNT(impossible); i++) {
-        impossible[i](&d->config, &d->storage);
-        if (tries(d) != IDEM_E_ARG || !idem_explain(&d->config)) {
-            taken++;
-            print_error("impossible[%d]: %s, %s\n", (int)i,
-                        idem_text(tries(d)), idem_explain(&d->config));
-        } else {
-            answers(idem_format(&d->table, &d->config, NULL, 0, 0), IDEM_E_ARG);
-        }
-        d->config = config;
-        d->storage = storage;
-        answers(tries(d), IDEM_E_MEMORY);
-    }
-    assert_int_equal(taken, 0);
-    answers(idem_open(NULL, &d->config, NULL, 0, 0), IDEM_E_ARG);
-    answers(idem_open(&d->table, NULL, NULL, 0, 0), IDEM_E_ARG);
-}
-
-static void no_configuration_is_explained_too(void **state)
-{
-    (void)state;
-    assert_non_null(idem_explain(NULL));
-}
-
-static void what_is_at_its_limit_is_taken(void **state)
-{
-    device *d = device_on(state, &nor);
+    device *d = device_on(&nor);
 
     d->config.lease_ms = IDEM_LEASE_NONE;
     d->config.retention_ms = IDEM_RETENTION_MAX;
@@ -132,15 +37,15 @@ static void what_is_at_its_limit_is_taken(void **state)
     answers(tries(d), IDEM_E_MEMORY);
 }
 
-static void too_few_sectors_are_told_how_many_would_do(void **state)
+TEST(too_few_sectors_are_told_how_many_would_do)
 {
-    device *d = device_on(state, &nor);
+    device *d = device_on(&nor);
 
-    assert_int_equal(d->storage.sector_count, SECTORS_OF_8);
+    is(d->storage.sector_count, SECTORS_OF_8);
     assert_null(idem_explain(&d->config));
     d->storage.sector_count--;
     answers(device_open(d), IDEM_E_SPACE);
-    assert_int_equal(d->table.needed, SECTORS_OF_8);
+    is(d->table.needed, SECTORS_OF_8);
     assert_non_null(idem_explain(&d->config));
     answers(begin(d, "a"), IDEM_E_ARG);         // it is closed
     d->config.capacity = 1;
@@ -149,37 +54,37 @@ static void too_few_sectors_are_told_how_many_would_do(void **state)
     answers(device_open(d), IDEM_OK);
 }
 
-static void of_too_small_sectors_none_would_do(void **state)
+TEST(of_too_small_sectors_none_would_do)
 {
-    device *d = device_on(state, &nor);
+    device *d = device_on(&nor);
 
     for (d->storage.sector_size = 64; device_sectors(d) == 0;
          d->storage.sector_size += 64) {
         answers(device_open(d), IDEM_E_SPACE);
-        assert_int_equal(d->table.needed, 0);
+        is(d->table.needed, 0);
         assert_non_null(idem_explain(&d->config));
     }
     assert_in_range(d->storage.sector_size, 128, 512);
     d->storage.sector_count = device_sectors(d) - 1;
     answers(device_open(d), IDEM_E_SPACE);
-    assert_int_equal(d->table.needed, device_sectors(d));
+    is(d->table.needed, device_sectors(d));
 }
 
 #if IDEM_WIDE
-static void a_capacity_that_no_ring_holds_is_told_so(void **state)
+TEST(a_capacity_that_no_ring_holds_is_told_so)
 {
-    device *d = device_on(state, &nor);
+    device *d = device_on(&nor);
 
     d->config.capacity = 300000;
     answers(device_open(d), IDEM_E_SPACE);
     assert_true(d->table.needed > 65535);
-    assert_int_equal(d->table.needed, device_sectors(d));
+    is(d->table.needed, device_sectors(d));
 }
 #endif
 
-static void the_named_amount_of_memory_is_enough(void **state)
+TEST(the_named_amount_of_memory_is_enough)
 {
-    device *d = device_on(state, &nor_8);
+    device *d = device_on(&nor_8);
     size_t size = IDEM_JOURNAL_MEMORY_SIZE(8, KEY_MAX, RESPONSE_MAX, STATE_MAX,
                                            8);
     char *memory = (char *)device_alloc(size + 5000);
@@ -193,7 +98,7 @@ static void the_named_amount_of_memory_is_enough(void **state)
             IDEM_E_MEMORY);
     answers(idem_open(&d->table, &d->config, memory + 1, size + 8, 0),
             IDEM_E_MEMORY);
-    assert_int_equal(d->table.needed, size);
+    is(d->table.needed, size);
     answers(idem_open(&d->table, &d->config, memory, size, 0), IDEM_OK);
     finish(d, "a");
     // More is a larger window, and nothing else.
@@ -204,9 +109,9 @@ static void the_named_amount_of_memory_is_enough(void **state)
 
 /* -------------------------------------------------------------------- blank */
 
-static void a_boot_that_writes_nothing_costs_nothing(void **state)
+TEST(a_boot_that_writes_nothing_costs_nothing)
 {
-    device *d = device_on(state, &ecc);
+    device *d = device_on(&ecc);
     uint32_t erases;
 
     finish(d, "a");
@@ -215,15 +120,15 @@ static void a_boot_that_writes_nothing_costs_nothing(void **state)
         restart(d);
         answers(find(d, "a"), IDEM_OK);
     }
-    assert_int_equal(d->medium.erases, erases);
+    is(d->medium.erases, erases);
     finish(d, "b");
     assert_in_range(d->medium.erases - erases, 1, 2);
 }
 
-static void opening_reads_no_byte_more_than_twice(void **state)
+TEST(opening_reads_no_byte_more_than_twice)
 {
     for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = device_on(state, media[m]);
+        device *d = device_on(media[m]);
         for (uint32_t n = 0; n < 100; n++) {
             finish(d, nth(n));
             answers(forget(d, nth(n)), IDEM_OK);
@@ -234,16 +139,16 @@ static void opening_reads_no_byte_more_than_twice(void **state)
 }
 
 /* A cut may leave anything where the first heads go, and nothing elsewhere. */
-static void foreign_data_is_refused_and_not_touched(void **state)
+TEST(foreign_data_is_refused_and_not_touched)
 {
     for (size_t m = 0; m < COUNT(media); m++) {
         uint32_t size = media[m]->sector_size;
         for (uint32_t at = 4 * size; at < 6 * size; at += size / 3 + 1) {
-            device *d = device_on(state, media[m]);
+            device *d = device_on(media[m]);
             device_start(d, media[m], 6);
             flash_fill(&d->medium, at, 1, 'x');
             answers(reopen(d), IDEM_E_FORMAT);
-            assert_int_equal(d->medium.bytes[at], 'x');
+            is(d->medium.bytes[at], 'x');
             answers(begin(d, "a"), IDEM_E_ARG);
             flash_fill(&d->medium, at, 1, media[m]->erased);
             restart(d);
@@ -276,15 +181,15 @@ static void differs(device *d, const char *words)
 
     answers(reopen(d), IDEM_E_FORMAT);
     text = idem_explain(&d->config);
-    assert_int_equal(d->writes, 0);
+    is(d->writes, 0);
     if (!text || !any_of(text, words))
         fail_msg("\"%s\", expected: %s", text ? text : "(nothing)", words);
 }
 
 /* A journal with something in it, in more sectors than it needs. */
-static device *journal_on(void **state, const medium *m)
+static device *journal_on(const medium *m)
 {
-    device *d = device_on(state, m);
+    device *d = device_on(m);
 
     device_start(d, m, 2 * d->storage.sector_count);
     finish(d, "a");
@@ -293,11 +198,11 @@ static device *journal_on(void **state, const medium *m)
     return d;
 }
 
-static void either_half_of_the_secret_is_told(void **state)
+TEST(either_half_of_the_secret_is_told)
 {
     for (size_t m = 0; m < COUNT(media); m++)
         for (int byte = 0; byte < 16; byte++) {
-            device *d = journal_on(state, media[m]);
+            device *d = journal_on(media[m]);
             d->config.secret[byte] ^= 0x40;
             differs(d, "secret");
             d->config.secret[byte] ^= 0x40;
@@ -307,27 +212,27 @@ static void either_half_of_the_secret_is_told(void **state)
         }
 }
 
-static void the_geometry_is_told(void **state)
+TEST(the_geometry_is_told)
 {
-    device *d = journal_on(state, &nor_8);
+    device *d = journal_on(&nor_8);
 
     d->storage.sector_size = 1024;
     d->storage.sector_count /= 2;
     differs(d, "sector_size|size of a sector|sector size|geometry");
-    d = journal_on(state, &nor_8);
+    d = journal_on(&nor_8);
     d->storage.sector_count--;
     differs(d, "sector_count|number of sectors|sector count|geometry");
-    d = journal_on(state, &nor_8);
+    d = journal_on(&nor_8);
     d->storage.prog_size = 4;
     differs(d, "prog_size|granule|geometry");
-    d = journal_on(state, &nor_8);
+    d = journal_on(&nor_8);
     d->storage.prog_size = 16;
     differs(d, "prog_size|granule|geometry");
 }
 
-static void what_is_no_journal_is_told(void **state)
+TEST(what_is_no_journal_is_told)
 {
-    device *d = device_on(state, &nor_8);
+    device *d = device_on(&nor_8);
 
     assert_null(idem_explain(&d->config));      // blank is as good as ours
     flash_noise(&d->medium, 0, d->medium.size, 1);
@@ -352,9 +257,9 @@ static uint32_t crc32c(const uint8_t *p, size_t len)
 }
 
 /* A header as version 1 wrote it, twice. */
-static void a_journal_of_version_1_is_told(void **state)
+TEST(a_journal_of_version_1_is_told)
 {
-    device *d = device_on(state, &nor_8);
+    device *d = device_on(&nor_8);
     uint8_t header[40] = { 'i', 'd', 'e', 'm', 1, 0x31, 0, 2, 0 };
     uint32_t check;
 
@@ -373,9 +278,9 @@ static void a_journal_of_version_1_is_told(void **state)
 
 /* A young journal has one header.  With a bit flipped it is taken as it is;
    torn, it is as good as blank. */
-static void explain_takes_the_headers_that_opening_takes(void **state)
+TEST(explain_takes_the_headers_that_opening_takes)
 {
-    device *d = device_on(state, &nor_8);
+    device *d = device_on(&nor_8);
 
     device_start(d, &nor_8, 0);
     finish(d, "a");
@@ -393,9 +298,9 @@ static void explain_takes_the_headers_that_opening_takes(void **state)
     differs(d, "not a journal");
 }
 
-static void explain_takes_no_header_in_another_place(void **state)
+TEST(explain_takes_no_header_in_another_place)
 {
-    device *d = device_on(state, &nor_8);
+    device *d = device_on(&nor_8);
 
     device_start(d, &nor_8, 0);
     finish(d, "a");
@@ -405,9 +310,9 @@ static void explain_takes_no_header_in_another_place(void **state)
     differs(d, "not a journal");
 }
 
-static void explain_reads_what_it_can(void **state)
+TEST(explain_reads_what_it_can)
 {
-    device *d = journal_on(state, &nor_8);
+    device *d = journal_on(&nor_8);
 
     flash_fail(&d->medium, FLASH_READ, 0, FLASH_UNDONE, 1);
     assert_non_null(idem_explain(&d->config));
@@ -415,9 +320,9 @@ static void explain_reads_what_it_can(void **state)
     assert_null(idem_explain(&d->config));
 }
 
-static void explain_passes_over_a_header_that_cannot_be_read(void **state)
+TEST(explain_passes_over_a_header_that_cannot_be_read)
 {
-    device *d = journal_on(state, &nor_8);
+    device *d = journal_on(&nor_8);
     uint32_t head = newest(d).at / 512 * 512;
 
     d->dead_at = head + 8;
@@ -430,24 +335,24 @@ static void explain_passes_over_a_header_that_cannot_be_read(void **state)
 }
 
 /* What is read at once is as much as the memory has room for, up to a bound. */
-static void a_journal_is_read_alike_in_any_memory(void **state)
+TEST(a_journal_is_read_alike_in_any_memory)
 {
-    device *d = journal_on(state, &nor_8);
+    device *d = journal_on(&nor_8);
     size_t size = (size_t)2 << 20;
 
     flash_boot(&d->medium);
     free(d->memory);
     d->memory = device_alloc(size);
     answers(idem_open(&d->table, &d->config, d->memory, size, d->now), IDEM_OK);
-    assert_int_equal(d->table.stats.lost, 0);
+    is(d->table.stats.lost, 0);
     replays(d, "a");
 }
 
 /* ---------------------------------------------------- another configuration */
 
-static void more_room_is_no_other_journal(void **state)
+TEST(more_room_is_no_other_journal)
 {
-    device *d = journal_on(state, &nor);
+    device *d = journal_on(&nor);
 
     d->config.capacity = 12;
     d->config.retention_ms *= 2;
@@ -455,18 +360,18 @@ static void more_room_is_no_other_journal(void **state)
     d->config.senders = 1;
     d->config.quota = 7;
     restart(d);
-    assert_int_equal(d->table.stats.lost, 0);
+    is(d->table.stats.lost, 0);
     replays(d, "a");
 }
 
-static void s5_less_room_loses_what_is_beyond_it_and_tells(void **state)
+TEST(s5_less_room_loses_what_is_beyond_it_and_tells)
 {
     static const struct { uint32_t capacity; uint16_t response; } less[] = {
         { 2, RESPONSE_MAX }, { 8, 3 },
     };
 
     for (size_t i = 0; i < COUNT(less); i++) {
-        device *d = device_on(state, &nor);
+        device *d = device_on(&nor);
         uint32_t replayed = 0;
         for (uint32_t n = 0; n < 8; n++)
             finish(d, nth(n));
@@ -482,7 +387,7 @@ static void s5_less_room_loses_what_is_beyond_it_and_tells(void **state)
             }
         }
         assert_in_range(replayed, 0, 7);
-        assert_int_equal(idem_check(&d->table), 0);
+        is(idem_check(&d->table), 0);
     }
 }
 
@@ -499,20 +404,20 @@ static int format(device *d)
     d->memory = device_alloc(size);
     device_before(d);
     result = idem_format(&d->table, &d->config, d->memory, size, d->now);
-    assert_int_equal(d->medium.violations, 0);
+    is(d->medium.violations, 0);
     return result;
 }
 
-static void formatting_forgets_what_was_there_for_good(void **state)
+TEST(formatting_forgets_what_was_there_for_good)
 {
     for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = journal_on(state, media[m]);
+        device *d = journal_on(media[m]);
         flash_noise(&d->medium, 0, 300, 1);
         answers(format(d), IDEM_OK);
-        assert_int_equal(live(d), 0);
+        is(live(d), 0);
         for (int boot = 0; boot < 3; boot++) {
             restart(d);
-            assert_int_equal(d->table.stats.lost, 0);
+            is(d->table.stats.lost, 0);
             answers(find(d, "a"), IDEM_E_NOT_FOUND);
             finish(d, nth((uint32_t)boot));
         }
@@ -520,9 +425,9 @@ static void formatting_forgets_what_was_there_for_good(void **state)
     }
 }
 
-static void formatting_needs_a_storage_and_memory(void **state)
+TEST(formatting_needs_a_storage_and_memory)
 {
-    device *d = device_on(state, &nor);
+    device *d = device_on(&nor);
 
     answers(idem_format(&d->table, &d->config, NULL, 0, 0), IDEM_E_MEMORY);
     d->config.storage = NULL;
@@ -531,29 +436,29 @@ static void formatting_needs_a_storage_and_memory(void **state)
     d->config.storage = &d->storage;
 }
 
-static void formatting_waits_for_each_erase(void **state)
+TEST(formatting_waits_for_each_erase)
 {
-    device *d = journal_on(state, &nor);
+    device *d = journal_on(&nor);
 
     d->storage.erasing = device_erasing;
     d->polls = 3;
     answers(format(d), IDEM_OK);
-    assert_int_equal(d->polls_left, 0);
+    is(d->polls_left, 0);
     for (uint32_t at = 0; at < d->medium.size; at++)
-        assert_int_equal(d->medium.bytes[at], 0xFF);
+        is(d->medium.bytes[at], 0xFF);
 }
 
-static void formatting_reports_a_storage_that_fails(void **state)
+TEST(formatting_reports_a_storage_that_fails)
 {
     static const int calls[] = { FLASH_ERASE, FLASH_PROG, FLASH_SYNC };
 
     for (size_t i = 0; i < COUNT(calls); i++)
         for (uint32_t n = 0; n < 3; n++) {
-            device *d = journal_on(state, i ? &cached : &nor);
+            device *d = journal_on(i ? &cached : &nor);
             flash_fail(&d->medium, calls[i], calls[i] == FLASH_SYNC ? 0 : n,
                        FLASH_UNDONE, 0);
             answers(format(d), IDEM_E_STORAGE);
-            assert_int_equal(d->table.storage_error, FLASH_E_FAULT);
+            is(d->table.storage_error, FLASH_E_FAULT);
             answers(idem_begin(&d->table, &d->claim, &d->reply, &d->ask, 0),
                     IDEM_E_ARG);
             answers(format(d), IDEM_OK);
@@ -568,13 +473,13 @@ static void finish_two(device *d)
     finish(d, "b");
 }
 
-static void cut_format(void **state, const medium *m)
+static void cut_format(const medium *m)
 {
     uint32_t n, v, count = 1;
 
     for (n = 0; count; n++)
         for (v = 0, count = 1; v < count; v++) {
-            device *d = device_on(state, m);
+            device *d = device_on(m);
             int result, a = IDEM_OK;
             finish_two(d);
             d->medium.draws = 1;
@@ -595,17 +500,17 @@ static void cut_format(void **state, const medium *m)
         }
 }
 
-static void a_format_that_is_cut_short_can_be_done_again(void **state)
+TEST(a_format_that_is_cut_short_can_be_done_again)
 {
-    cut_format(state, &nor_8);
-    cut_format(state, &ecc);
+    cut_format(&nor_8);
+    cut_format(&ecc);
 }
 
 /* -------------------------------------------------------------------- place */
 
-static void a_sector_in_another_place_is_nothing(void **state)
+TEST(a_sector_in_another_place_is_nothing)
 {
-    device *d = journal_on(state, &nor_8);
+    device *d = journal_on(&nor_8);
     uint32_t head, other;
 
     finish(d, "b");
@@ -619,46 +524,9 @@ static void a_sector_in_another_place_is_nothing(void **state)
     }
     for (int boot = 0; boot < 12; boot++) {
         restart(d);
-        assert_int_equal(d->table.stats.lost, 0);
+        is(d->table.stats.lost, 0);
         replays(d, "a");
         replays(d, "b");
         turn(d, 1);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(what_cannot_be_is_an_argument_and_explained),
-        TEST(no_configuration_is_explained_too),
-        TEST(what_is_at_its_limit_is_taken),
-        TEST(too_few_sectors_are_told_how_many_would_do),
-        TEST(of_too_small_sectors_none_would_do),
-#if IDEM_WIDE
-        TEST(a_capacity_that_no_ring_holds_is_told_so),
-#endif
-        TEST(the_named_amount_of_memory_is_enough),
-        TEST(a_boot_that_writes_nothing_costs_nothing),
-        TEST(opening_reads_no_byte_more_than_twice),
-        TEST(foreign_data_is_refused_and_not_touched),
-        TEST(either_half_of_the_secret_is_told),
-        TEST(the_geometry_is_told),
-        TEST(what_is_no_journal_is_told),
-        TEST(a_journal_of_version_1_is_told),
-        TEST(explain_takes_the_headers_that_opening_takes),
-        TEST(explain_takes_no_header_in_another_place),
-        TEST(explain_reads_what_it_can),
-        TEST(explain_passes_over_a_header_that_cannot_be_read),
-        TEST(a_journal_is_read_alike_in_any_memory),
-        TEST(more_room_is_no_other_journal),
-        TEST(s5_less_room_loses_what_is_beyond_it_and_tells),
-        TEST(formatting_forgets_what_was_there_for_good),
-        TEST(formatting_needs_a_storage_and_memory),
-        TEST(formatting_waits_for_each_erase),
-        TEST(formatting_reports_a_storage_that_fails),
-        TEST(a_format_that_is_cut_short_can_be_done_again),
-        TEST(a_sector_in_another_place_is_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Numbers and accounts (>>senders of the manual) over restarts and power cuts:
- * what is known to be old is so for ever.
+ * Numbers and accounts (>>senders of the manual) over restarts: what is lost
+ * with a record, with an account, with another configuration.  What is a matter
+ * of calls alone is in numbers.c.
  */
 #include "device.h"
 
 enum { LAST = UINT32_MAX };             // of the sequences
 
 /* A device of two senders, in the configuration that the test gave it. */
-static device *defaults(void **state)
+static device *defaults(void)
 {
-    device *d = (device *)*state;
+    device *d = &the_device;
 
     device_defaults(d);
     d->config.senders = 2;
@@ -19,9 +20,9 @@ static device *defaults(void **state)
     return d;
 }
 
-static device *senders_on(void **state, const medium *m)
+static device *senders_on(const medium *m)
 {
-    device *d = defaults(state);
+    device *d = defaults();
 
     device_start(d, m, 0);
     return d;
@@ -41,17 +42,6 @@ static idem_request number_of(const device *d, const char *scope,
     return rq;
 }
 
-static int begin_request(device *d, const idem_request *rq)
-{
-    memset(&d->claim, 0xEE, sizeof d->claim);
-    memset(&d->reply, 0xEE, sizeof d->reply);
-    d->reply.buffer = d->answer;
-    d->reply.buffer_size = sizeof d->answer;
-    device_before(d);
-    return device_after(
-        d, idem_begin(&d->table, &d->claim, &d->reply, rq, d->now));
-}
-
 static int number_from(device *d, const char *scope, uint32_t epoch,
                        uint32_t sequence)
 {
@@ -64,14 +54,6 @@ static int number_from(device *d, const char *scope, uint32_t epoch,
 static int number(device *d, uint32_t epoch, uint32_t sequence)
 {
     return number_from(d, "meter", epoch, sequence);
-}
-
-static int forget_number(device *d, uint32_t epoch, uint32_t sequence)
-{
-    idem_request rq = number_of(d, "meter", epoch, sequence);
-
-    device_before(d);
-    return device_after(d, idem_forget(&d->table, &rq, d->now));
 }
 
 #define done(d, epoch, sequence)                                               \
@@ -94,240 +76,19 @@ static void all_over(device *d)
     d->now += RETENTION + LEASE;
     (void)rest(d);
     (void)rest(d);
-    assert_int_equal(d->table.used, 0);
-}
-
-/* ---------------------------------------------------------------- for ever */
-
-static void old_numbers_are_refused_after_100_restarts(void **state)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = senders_on(state, media[m]);
-        done(d, 3, 10);
-        done(d, 3, 7);
-        all_over(d);
-        for (int boot = 0; boot < 100; boot++) {
-            restart(d);
-            assert_int_equal(d->table.stats.lost, 0);
-            for (uint32_t n = 1; n <= 10; n++)
-                is_old(d, 3, n);
-            is_old(d, 2, LAST);
-            is_old(d, 0, 1);
-            if (boot % 10 == 0) {
-                is_new(d, 3, 11);
-                is_new(d, 3, LAST);
-            }
-        }
-    }
-}
-
-/* Keys come and go meanwhile: with and without idle time, and restarts. */
-static void floors_survive_the_ring_going_round_many_times(void **state)
-{
-    for (size_t m = 0; m < COUNT(media); m++)
-        for (int how = 0; how < 4; how++) {
-            device *d = senders_on(state, media[m]);
-            done(d, 3, 10);
-            done_from(d, "other", 0, LAST);
-            all_over(d);
-            for (uint32_t n = 0; n < 5 * d->medium.sector_count; n++) {
-                turn(d, 1);
-                if (how & 1)
-                    (void)rest(d);
-                if (how & 2)
-                    restart(d);
-                is_old(d, 3, 10);
-                is_old(d, 2, 11);
-                answers(number_from(d, "other", 0, LAST), IDEM_TOO_OLD);
-            }
-            restart(d);
-            assert_int_equal(d->table.stats.lost, 0);
-            is_old(d, 3, 10);
-            is_new(d, 3, 11);
-            is_new(d, 4, 1);
-        }
-}
-
-/* Of numbers that are known, whatever turns in between, only the highest that
-   has left counts. */
-static void a_floor_rises_from_boot_to_boot(void **state)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = senders_on(state, media[m]);
-        for (uint32_t n = 1; n < 60; n++) {
-            done(d, 0, 10 * n);
-            restart(d);
-            answers(number(d, 0, 10 * n), IDEM_REPLAY);
-            all_over(d);
-            if (n % 3 == 0)
-                turn(d, n % 5);
-            restart(d);
-            is_old(d, 0, 10 * n);
-            is_old(d, 0, 10 * n - 9);
-            is_new(d, 0, 10 * n + 1);
-        }
-    }
-}
-
-static void what_was_evicted_stays_old(void **state)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = defaults(state);
-        d->config.capacity = 2;
-        d->config.full = IDEM_EVICT_OLDEST;
-        device_start(d, media[m], 0);
-        for (uint32_t n = 100; n < 300; n++) {
-            done(d, 0, n);
-            if (n % 7 == 0)
-                restart(d);
-            for (uint32_t old = n - 3; n > 110 && old < n - 1; old++)
-                is_old(d, 0, old);
-            if (n > 100)
-                answers(number(d, 0, n - 1), IDEM_REPLAY);
-        }
-        restart(d);
-        for (uint32_t n = 1; n < 298; n++)
-            is_old(d, 0, n);
-        assert_int_equal(d->table.stats.lost, 0);
-    }
-}
-
-static void a_claim_that_was_never_completed_raises_the_floor(void **state)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = senders_on(state, media[m]);
-        answers(number(d, 0, 20), IDEM_EXECUTE);
-        restart(d);
-        answers(number(d, 0, 20), IDEM_RECOVER);
-        is_new(d, 0, 19);
-        restart(d);
-        all_over(d);
-        turn(d, 2);
-        for (int boot = 0; boot < 3; boot++) {
-            is_old(d, 0, 20);
-            is_old(d, 0, 19);
-            is_new(d, 0, 21);
-            turn(d, d->medium.sector_count);
-            restart(d);
-        }
-    }
-}
-
-/* Not where its release is found, nor where that is long dead. */
-static void what_was_released_or_forgotten_raises_no_floor(void **state)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = senders_on(state, media[m]);
-        for (uint32_t n = 50; n < 60; n++) {
-            answers(number(d, 0, n), IDEM_EXECUTE);
-            answers(release(d, &d->claim), IDEM_OK);
-            done(d, 0, n + 10);
-            answers(forget_number(d, 0, n + 10), IDEM_OK);
-            if (n % 2)
-                restart(d);
-            turn(d, n % 3);
-        }
-        for (int boot = 0; boot < 3; boot++) {
-            is_new(d, 0, 1);
-            restart(d);
-            turn(d, d->medium.sector_count);
-        }
-    }
-}
-
-/* ------------------------------------------------------------------ epochs */
-
-static void an_epoch_that_was_claimed_counts_in_every_boot_after(void **state)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = senders_on(state, media[m]);
-        idem_request spill;
-        done(d, 1, 10);
-        answers(number(d, 1, 11), IDEM_EXECUTE);
-        is_new(d, 2, 1);
-        for (int boot = 0; boot < 4; boot++) {
-            restart(d);
-            is_old(d, 1, 12);
-            is_old(d, 1, 11);                       // not recover
-            answers(number(d, 1, 10), IDEM_REPLAY);
-            for (uint32_t n = 10; n <= 11; n++) {
-                spill = number_of(d, "meter", 1, n);
-                spill.payload = "spil";
-                answers(begin_request(d, &spill), IDEM_MISMATCH);
-            }
-            is_new(d, 2, 1);
-            turn(d, 3);
-        }
-        all_over(d);
-        turn(d, 2 * d->medium.sector_count);
-        restart(d);
-        is_old(d, 1, LAST);
-        is_new(d, 2, 1);
-    }
-}
-
-/* A restart ends it too, and nobody can complete it afterwards. */
-static void a_fenced_claim_without_end_is_over_in_the_end(void **state)
-{
-    device *d = defaults(state);
-    idem_claim endless;
-
-    d->config.capacity = 2;
-    device_start(d, &nor, 0);
-    d->ask.lease_ms = IDEM_LEASE_NONE;
-    answers(number(d, 1, 1), IDEM_EXECUTE);
-    endless = d->claim;
-    d->ask.lease_ms = 0;
-    done(d, 2, 1);
-    answers(renew(d, &endless, IDEM_LEASE_NONE), IDEM_E_FENCED);
-    answers(number(d, 2, 2), IDEM_E_FULL);
-    restart(d);
-    answers(complete_as(d, &endless, "x"), IDEM_E_FENCED);
-    is_old(d, 1, 1);
-    answers(number(d, 2, 2), IDEM_E_FULL);
-    all_over(d);
-    is_old(d, 1, 1);
-    done(d, 2, 2);
-    done(d, 2, 3);
+    is(d->table.used, 0);
 }
 
 /* ----------------------------------------------------- modes of durability */
 
-/* What is synced is not lost with what is not. */
-static void in_batch_mode_a_sync_makes_floors_durable(void **state)
-{
-    for (uint32_t lost = 0; lost < 30; lost++) {
-        device *d = defaults(state);
-        d->config.durability = IDEM_BATCH;
-        d->config.capacity = 2;
-        d->config.full = IDEM_EVICT_OLDEST;
-        device_start(d, &cached, 0);
-        for (uint32_t n = 1; n < 12 + lost; n++)
-            done(d, 1, n);
-        answers(sync_all(d), IDEM_OK);
-        done(d, 1, 100);
-        done(d, 1, 101);
-        answers(number(d, 1, 102), IDEM_EXECUTE);
-        is_old(d, 1, 100);
-        d->medium.draws = 30;
-        flash_off(&d->medium, lost);
-        restart(d);
-        assert_int_equal(d->table.stats.lost, 0);
-        for (uint32_t n = 1; n < 12 + lost; n++)
-            assert_int_not_equal(number(d, 1, n), IDEM_EXECUTE);
-        is_old(d, 1, 9 + lost);
-        is_old(d, 0, 1000);
-    }
-}
-
 /* Of a torn batch the claim that had the slot next may be there, and the note
    that its key before was given back may not. */
-static void in_batch_mode_what_was_given_back_is_not_old(void **state)
+TEST(in_batch_mode_what_was_given_back_is_not_old)
 {
     uint32_t kept = 0;
 
     for (uint32_t lost = 0; lost < 100; lost++) {
-        device *d = defaults(state);
+        device *d = defaults();
         d->config.durability = IDEM_BATCH;
         d->config.capacity = 1;
         device_start(d, &cached, 0);
@@ -347,10 +108,10 @@ static void in_batch_mode_what_was_given_back_is_not_old(void **state)
 
 /* The note that a key was given back may be there where its claim is not: it is
    none of the key that had the slot before. */
-static void in_batch_mode_a_note_is_of_no_other_key(void **state)
+TEST(in_batch_mode_a_note_is_of_no_other_key)
 {
     for (uint32_t lost = 0; lost < 100; lost++) {
-        device *d = defaults(state);
+        device *d = defaults();
         int answer;
         d->config.durability = IDEM_BATCH;
         d->config.capacity = 1;
@@ -369,119 +130,6 @@ static void in_batch_mode_a_note_is_of_no_other_key(void **state)
     }
 }
 
-static void with_volatile_claims_what_was_completed_stays_old(void **state)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = defaults(state);
-        d->config.volatile_claims = 1;
-        d->config.capacity = 2;
-        d->config.full = IDEM_EVICT_OLDEST;
-        device_start(d, media[m], 0);
-        for (uint32_t n = 10; n < 200; n++) {
-            done(d, 1, n);
-            answers(number(d, 1, 1000), IDEM_EXECUTE);      // and is cut short
-            if (n % 5 == 0)
-                restart(d);
-            else
-                answers(release(d, &d->claim), IDEM_OK);
-            for (uint32_t old = 1; old <= n; old += 1 + n / 20) {
-                int answer = number(d, 1, old);
-                if (answer == IDEM_EXECUTE)     // first, or was not executed
-                    assert_true(old < 10 &&
-                                release(d, &d->claim) == IDEM_OK);
-            }
-        }
-        all_over(d);
-        turn(d, 2 * d->medium.sector_count);
-        restart(d);
-        for (uint32_t n = 1; n < 200; n++)
-            is_old(d, 1, n);
-        assert_int_equal(d->table.stats.lost, 0);
-    }
-}
-
-/* ----------------------------------------------------- callbacks that fail */
-
-/* Each operation of the turns in which an account is carried fails once. */
-static void floors_survive_callbacks_that_fail(void **state)
-{
-    static const int hows[] = { FLASH_UNDONE, FLASH_DONE, FLASH_HALF };
-    static const int calls[] = { FLASH_PROG, FLASH_ERASE };
-
-    for (size_t m = 0; m < COUNT(media); m++)
-        for (size_t h = 0; h < COUNT(hows); h++)
-            for (uint32_t n = 0; n < 24; n++) {
-                device *d = senders_on(state, media[m]);
-                uint32_t left = 400;
-                done(d, 3, 10);
-                all_over(d);
-                turn(d, d->medium.sector_count - 3);
-                flash_fail(&d->medium, calls[n % 2], n / 2, hows[h], 0);
-                while (d->table.storage_error == 0 && left-- > 0) {
-                    if (begin(d, "~") == IDEM_EXECUTE)
-                        (void)release(d, &d->claim);
-                    is_old(d, 3, 10);
-                }
-                flash_fail(&d->medium, calls[n % 2], 0, 0, 0);
-                restart(d);
-                is_old(d, 3, 10);
-                turn(d, 2 * d->medium.sector_count);
-                restart(d);
-                is_old(d, 3, 10);
-                is_old(d, 2, 11);
-                is_new(d, 3, 11);
-            }
-}
-
-/* -------------------------------------------------------------- power cuts */
-
-static void three_are_old_and_two_are_known(device *d)
-{
-    d->config.senders = 2;
-    d->config.capacity = 2;
-    d->config.full = IDEM_EVICT_OLDEST;
-    device_start(d, d->config.storage->prog_size == 16 ? &ecc : &nor_8, 0);
-    for (uint32_t n = 10; n < 15; n++)
-        done(d, 1, n);
-    turn(d, 1);
-}
-
-static void two_more_and_a_new_epoch(device *d)
-{
-    for (uint32_t n = 15; n < 17 && !d->medium.off; n++)
-        if (number(d, 1, n) == IDEM_EXECUTE)
-            (void)complete(d, "x");
-    if (!d->medium.off && number(d, 2, 1) == IDEM_EXECUTE)
-        (void)complete(d, "x");
-    while (!d->medium.off && !turned(d))
-        if (begin(d, "~") == IDEM_EXECUTE && !turned(d))
-            (void)release(d, &d->claim);
-}
-
-static void what_was_completed_is_not_executed(device *d)
-{
-    for (int boot = 0; boot < 2; boot++) {
-        assert_int_equal(d->table.stats.lost, 0);
-        for (uint32_t n = 1; n < 13; n++)
-            assert_int_equal(number(d, 1, n), IDEM_TOO_OLD);
-        for (uint32_t n = 13; n < 15; n++) {
-            int answer = number(d, 1, n);
-            assert_true(answer == IDEM_REPLAY || answer == IDEM_TOO_OLD);
-        }
-        restart(d);
-    }
-}
-
-static void floors_survive_power_cuts_at_every_operation(void **state)
-{
-    assert_true(cut_each(state, &nor_8, three_are_old_and_two_are_known,
-                         two_more_and_a_new_epoch,
-                         what_was_completed_is_not_executed) > 50);
-    assert_true(cut_each(state, &ecc, three_are_old_and_two_are_known,
-                         two_more_and_a_new_epoch,
-                         what_was_completed_is_not_executed) > 50);
-}
-
 /* ---------------------------------- answers that rely on the newest record */
 
 /* A record that a cut may have torn is as if it had never been: the medium
@@ -492,9 +140,9 @@ static void lose(device *d, operation of)
 }
 
 /* What says that a number is old is what the boot before wrote last. */
-static void too_old_is_confirmed_before_it_is_answered(void **state)
+TEST(too_old_is_confirmed_before_it_is_answered)
 {
-    device *d = defaults(state);
+    device *d = defaults();
     operation last;
 
     d->config.capacity = 1;
@@ -507,20 +155,20 @@ static void too_old_is_confirmed_before_it_is_answered(void **state)
     is_old(d, 0, 9);
     assert_true(turned(d));
     is_old(d, 0, 9);
-    assert_int_equal(d->progs, 0);
+    is(d->progs, 0);
     lose(d, last);
     restart(d);
-    assert_int_equal(d->table.stats.lost, 0);
+    is(d->table.stats.lost, 0);
     is_old(d, 0, 9);
     answers(number(d, 0, 8), IDEM_RECOVER);
 }
 
 /* It was over in this boot: there is nothing to be written but that, and its
    sender's floor. */
-static void that_a_number_is_over_is_confirmed_with_its_floor(void **state)
+TEST(that_a_number_is_over_is_confirmed_with_its_floor)
 {
     for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = defaults(state);
+        device *d = defaults();
         operation last;
         d->config.volatile_claims = 1;          // so one record has all
         device_start(d, media[m], 0);
@@ -530,14 +178,14 @@ static void that_a_number_is_over_is_confirmed_with_its_floor(void **state)
         restart(d);
         d->now += 1000;
         answers(maintain(d), IDEM_OK);
-        assert_int_equal(d->table.used, 0);
-        assert_int_equal(d->progs, 0);
+        is(d->table.used, 0);
+        is(d->progs, 0);
         is_old(d, 4, 8);
         assert_true(turned(d));
         lose(d, last);
         for (int boot = 0; boot < 3; boot++) {
             restart(d);
-            assert_int_equal(d->table.stats.lost, 0);
+            is(d->table.stats.lost, 0);
             is_old(d, 4, 8);
             is_old(d, 4, 9);
             is_old(d, 3, 10);
@@ -547,29 +195,29 @@ static void that_a_number_is_over_is_confirmed_with_its_floor(void **state)
 
 /* Also of one below the floor: what raised that is written nowhere yet.  5 was
    given up; after a restart its retention begins anew. */
-static void that_a_number_below_the_floor_is_over_is_confirmed(void **state)
+TEST(that_a_number_below_the_floor_is_over_is_confirmed)
 {
     for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = senders_on(state, media[m]);
+        device *d = senders_on(media[m]);
         d->ask.retention_ms = 1000;             // too short to be told
         answers(number(d, 0, 5), IDEM_EXECUTE);
         done(d, 0, 3);
         restart(d);
         d->now += 1000;
         (void)rest(d);
-        assert_int_equal(d->table.used, 0);
+        is(d->table.used, 0);
         is_old(d, 0, 3);
         assert_true(turned(d));
         restart(d);
-        assert_int_equal(d->table.stats.lost, 0);
+        is(d->table.stats.lost, 0);
         is_old(d, 0, 3);
     }
 }
 
 /* The newest record may be that of an account: one that was carried ahead. */
-static void an_account_that_is_the_newest_record_is_confirmed(void **state)
+TEST(an_account_that_is_the_newest_record_is_confirmed)
 {
-    device *d = senders_on(state, &nor);
+    device *d = senders_on(&nor);
     operation last = { 0, 0, 0 };
 
     done(d, 4, 9);
@@ -591,9 +239,9 @@ static void an_account_that_is_the_newest_record_is_confirmed(void **state)
 
 /* ------------------------------------------------------------ after a loss */
 
-static void too_old_goes_before_recover_after_a_loss(void **state)
+TEST(too_old_goes_before_recover_after_a_loss)
 {
-    device *d = senders_on(state, &nor);
+    device *d = senders_on(&nor);
     operation record;
 
     done(d, 2, 10);
@@ -604,35 +252,21 @@ static void too_old_goes_before_recover_after_a_loss(void **state)
     turn(d, 1);
     flash_flip(&d->medium, record.at + 8, 3);
     restart(d);
-    assert_int_equal(d->table.stats.lost, 1);
+    is(d->table.stats.lost, 1);
     is_old(d, 2, 10);
     is_old(d, 1, 1);
     answers(number(d, 2, 11), IDEM_RECOVER);
-    assert_int_equal(d->claim.attempt, 1);
+    is(d->claim.attempt, 1);
     answers(begin(d, "b"), IDEM_RECOVER);
-}
-
-static void too_old_goes_before_full(void **state)
-{
-    device *d = defaults(state);
-
-    d->config.capacity = 1;
-    device_start(d, &nor, 0);
-    done(d, 2, 10);
-    all_over(d);
-    done(d, 2, 11);
-    restart(d);
-    is_old(d, 2, 10);
-    answers(number(d, 2, 12), IDEM_E_FULL);
 }
 
 /* ------------------------------------------------------------------- quota */
 
 /* It says no out of the sender's account: nothing is read, nothing written. */
-static void a_command_that_a_quota_refuses_costs_no_storage(void **state)
+TEST(a_command_that_a_quota_refuses_costs_no_storage)
 {
     for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = defaults(state);
+        device *d = defaults();
         d->config.capacity = 40;
         d->config.quota = 20;
         device_start(d, media[m], 0);
@@ -642,9 +276,9 @@ static void a_command_that_a_quota_refuses_costs_no_storage(void **state)
         done_from(d, "other", 0, 1);            // the boot has written
         for (uint32_t n = 21; n < 200; n++) {
             answers(number(d, 0, n), IDEM_E_FULL);
-            assert_int_equal(d->reads + d->progs + d->erases + d->syncs, 0);
+            is(d->reads + d->progs + d->erases + d->syncs, 0);
         }
-        assert_int_equal(d->table.stats.full, 179);
+        is(d->table.stats.full, 179);
         all_over(d);
         restart(d);
         done(d, 0, 21);
@@ -652,32 +286,13 @@ static void a_command_that_a_quota_refuses_costs_no_storage(void **state)
     }
 }
 
-static void a_quota_of_numbers_holds_over_restarts(void **state)
-{
-    device *d = defaults(state);
-
-    d->config.quota = 2;
-    device_start(d, &nor, 0);
-    d->ask.retention_ms = 10;
-    done(d, 0, 1);
-    d->ask.retention_ms = 0;
-    done(d, 0, 2);
-    answers(number(d, 0, 3), IDEM_E_FULL);
-    d->now += 10;
-    answers(number(d, 0, 3), IDEM_EXECUTE);     // 1 lay about
-    restart(d);
-    answers(number(d, 0, 4), IDEM_E_FULL);
-    is_old(d, 0, 1);
-    answers(number_from(d, "other", 0, 4), IDEM_EXECUTE);
-}
-
 /* ----------------------------------------- another configuration at a boot */
 
 /* Three senders have floors, and a table is opened that keeps two. */
-static void fewer_senders_than_floors_are_a_loss(void **state)
+TEST(fewer_senders_than_floors_are_a_loss)
 {
     for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = defaults(state);
+        device *d = defaults();
         d->config.senders = 3;
         d->ask.scope = "a";
         d->ask.scope_len = 1;
@@ -687,17 +302,17 @@ static void fewer_senders_than_floors_are_a_loss(void **state)
         done_from(d, "c", 0, 10);
         all_over(d);
         restart(d);
-        assert_int_equal(d->table.stats.lost, 0);
+        is(d->table.stats.lost, 0);
         turn(d, 2 * d->medium.sector_count);    // each in a record of its own
         d->config.senders = 2;
         restart(d);
         assert_true(d->table.stats.lost > 0);
         answers(number_from(d, "d", 0, 1), IDEM_E_FULL);
-        assert_int_equal(d->table.stats.crowded, 1);
+        is(d->table.stats.crowded, 1);
         // Of those that it has, nothing is lost.
         d->config.senders = 3;
         restart(d);
-        assert_int_equal(d->table.stats.lost, 0);
+        is(d->table.stats.lost, 0);
         answers(number_from(d, "a", 0, 10), IDEM_TOO_OLD);
         answers(number_from(d, "b", 0, 10), IDEM_TOO_OLD);
         answers(number_from(d, "c", 0, 10), IDEM_TOO_OLD);
@@ -705,9 +320,9 @@ static void fewer_senders_than_floors_are_a_loss(void **state)
 }
 
 /* The same, where their floors follow from their keys, not from a record. */
-static void numbers_of_more_senders_than_accounts_are_a_loss(void **state)
+TEST(numbers_of_more_senders_than_accounts_are_a_loss)
 {
-    device *d = defaults(state);
+    device *d = defaults();
 
     d->config.senders = 3;
     d->config.capacity = 3;
@@ -725,13 +340,13 @@ static void numbers_of_more_senders_than_accounts_are_a_loss(void **state)
     d->config.senders = 4;
     d->config.capacity = 4;
     restart(d);
-    assert_int_equal(d->table.stats.lost, 0);
+    is(d->table.stats.lost, 0);
 }
 
-static void more_senders_and_more_keys_keep_the_floors(void **state)
+TEST(more_senders_and_more_keys_keep_the_floors)
 {
     for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = defaults(state);
+        device *d = defaults();
         device_medium(d, media[m], 40);
         d->now = 7;
         answers(device_open(d), IDEM_OK);
@@ -743,7 +358,7 @@ static void more_senders_and_more_keys_keep_the_floors(void **state)
             d->config.senders = n;
             d->config.capacity = 5 + n;
             restart(d);
-            assert_int_equal(d->table.stats.lost, 0);
+            is(d->table.stats.lost, 0);
             is_old(d, 5, 10);
             answers(number_from(d, "other", 0, 3), IDEM_TOO_OLD);
             is_new(d, 5, 11);
@@ -752,9 +367,9 @@ static void more_senders_and_more_keys_keep_the_floors(void **state)
     }
 }
 
-static void without_senders_accounts_are_told_as_lost(void **state)
+TEST(without_senders_accounts_are_told_as_lost)
 {
-    device *d = senders_on(state, &nor);
+    device *d = senders_on(&nor);
 
     done(d, 5, 10);
     all_over(d);
@@ -767,10 +382,10 @@ static void without_senders_accounts_are_told_as_lost(void **state)
 
 /* ------------------------------------- more senders than there is room for */
 
-static void who_was_not_forgotten_is_known_in_every_boot_after(void **state)
+TEST(who_was_not_forgotten_is_known_in_every_boot_after)
 {
     for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = defaults(state);
+        device *d = defaults();
         d->config.full = IDEM_EVICT_OLDEST;
         d->ask.scope = "c";
         d->ask.scope_len = 1;
@@ -780,11 +395,11 @@ static void who_was_not_forgotten_is_known_in_every_boot_after(void **state)
         done_from(d, "b", 0, 10);
         all_over(d);
         done_from(d, "c", 0, 10);               // a goes
-        assert_int_equal(d->table.stats.crowded, 1);
+        is(d->table.stats.crowded, 1);
         for (int boot = 0; boot < 3; boot++) {
             turn(d, boot * d->medium.sector_count);
             restart(d);
-            assert_int_equal(d->table.stats.lost, 0);
+            is(d->table.stats.lost, 0);
             answers(number_from(d, "b", 0, 10), IDEM_TOO_OLD);
             answers(number_from(d, "c", 0, 10), IDEM_REPLAY);
         }
@@ -793,10 +408,10 @@ static void who_was_not_forgotten_is_known_in_every_boot_after(void **state)
 
 /* Not for one who was idle for longer, and was forgotten, but whose account is
    still in the journal. */
-static void an_opening_forgets_who_is_idle_for_longest(void **state)
+TEST(an_opening_forgets_who_is_idle_for_longest)
 {
     for (unsigned turns = 1; turns < 30; turns++) {
-        device *d = defaults(state);
+        device *d = defaults();
         d->config.full = IDEM_EVICT_OLDEST;
         d->ask.scope = "b";
         d->ask.scope_len = 1;
@@ -807,16 +422,16 @@ static void an_opening_forgets_who_is_idle_for_longest(void **state)
         all_over(d);
         turn(d, turns);
         done_from(d, "c", 0, 10);               // a goes
-        assert_int_equal(d->table.stats.crowded, 1);
+        is(d->table.stats.crowded, 1);
         answers(number_from(d, "b", 0, 10), IDEM_TOO_OLD);
         restart(d);
         answers(number_from(d, "b", 0, 10), IDEM_TOO_OLD);
     }
 }
 
-static void who_was_forgotten_for_another_is_not_in_its_way(void **state)
+TEST(who_was_forgotten_for_another_is_not_in_its_way)
 {
-    device *d = defaults(state);
+    device *d = defaults();
 
     d->config.full = IDEM_EVICT_OLDEST;
     d->config.senders = 1;
@@ -825,7 +440,7 @@ static void who_was_forgotten_for_another_is_not_in_its_way(void **state)
         const char *scope = nth(n);
         done_from(d, scope, 0, n);
         restart(d);
-        assert_int_equal(d->table.stats.lost, 0);
+        is(d->table.stats.lost, 0);
         answers(number_from(d, scope, 0, n), IDEM_REPLAY);
         all_over(d);
         answers(number_from(d, scope, 0, n), IDEM_TOO_OLD);
@@ -855,13 +470,13 @@ static void tear(void *arg, const flash *f, const flash_op *op)
 
 /* Against a memory that forgets nothing, over restarts, idle time and power
    that fails anywhere. */
-static void a_life(void **state, const medium *m, const mode *of, uint32_t seed)
+static void a_life(const medium *m, const mode *of, uint32_t seed)
 {
     enum { EPOCHS = 5, NUMBERS = 128, CALLS = 700 };
     static const char *const scopes[] = { "a", "b" };
     uint8_t completed[2][EPOCHS][NUMBERS] = { { { 0 } } };
     uint8_t synced[2][EPOCHS][NUMBERS] = { { { 0 } } };
-    device *d = defaults(state);
+    device *d = defaults();
 
     d->seed = seed;
     d->config.capacity = 4;
@@ -907,12 +522,12 @@ static void a_life(void **state, const medium *m, const mode *of, uint32_t seed)
                 memcpy(completed, synced, sizeof completed);
             }
             restart(d);
-            assert_int_equal(d->table.stats.lost, 0);
+            is(d->table.stats.lost, 0);
         }
     }
 }
 
-static void s4_no_number_is_ever_executed_twice(void **state)
+TEST(s4_no_number_is_ever_executed_twice)
 {
     static const mode modes[] = {
         { "each", IDEM_EACH, 0, IDEM_REJECT },
@@ -926,71 +541,15 @@ static void s4_no_number_is_ever_executed_twice(void **state)
     for (size_t m = 0; m < COUNT(media); m++)
         for (size_t i = 0; i < COUNT(modes); i++)
             for (uint32_t seed = 1; seed < 9; seed++)
-                a_life(state, media[m], &modes[i], seed);
+                a_life(media[m], &modes[i], seed);
 }
 
 /* ---------------------------------------------- faults that are not mended */
 
-/* 3 is completed; 5 is claimed a sector later, given up, and over; then 3 is.
-   That 5 is over is nowhere written: after a restart its retention begins anew.
-   So the floor must be written before the sector of 3 goes, which leaves below
-   it. */
-static void what_leaves_below_the_floor_stays_old(void **state)
-{
-    for (int volatile_claims = 0; volatile_claims < 2; volatile_claims++)
-        for (unsigned turns = 1; turns < 30; turns++) {
-            device *d = defaults(state);
-            d->config.volatile_claims = (uint8_t)volatile_claims;
-            device_start(d, &nor, 0);
-            done(d, 0, 3);
-            turn(d, 2);
-            d->ask.retention_ms = 1000;
-            answers(number(d, 0, 5), IDEM_EXECUTE);
-            d->ask.retention_ms = 0;
-            d->now += 2000;
-            (void)rest(d);
-            is_old(d, 0, 5);
-            d->now += RETENTION;
-            (void)rest(d);
-            is_old(d, 0, 3);
-            turn(d, turns);
-            is_old(d, 0, 3);
-            restart(d);
-            is_old(d, 0, 3);
-        }
-}
-
-/* The same of an eviction whose claim could not be written. */
-static void what_a_failed_claim_evicted_lets_nothing_be_executed(void **state)
-{
-    for (unsigned turns = 0; turns < 30; turns++) {
-        device *d = defaults(state);
-        idem_claim three;
-        d->config.full = IDEM_EVICT_OLDEST;
-        d->config.capacity = 2;
-        device_start(d, &nor, 0);
-        d->ask.retention_ms = 1000;
-        answers(number(d, 0, 3), IDEM_EXECUTE);
-        three = d->claim;
-        turn(d, 2);
-        d->ask.retention_ms = 0;
-        done(d, 0, 5);
-        answers(complete_as(d, &three, "x"), IDEM_OK);
-        flash_fail(&d->medium, FLASH_PROG, 0, FLASH_UNDONE, 0);
-        answers(number(d, 0, 6), IDEM_E_STORAGE);
-        d->now += 2000;
-        (void)rest(d);
-        is_old(d, 0, 3);
-        turn(d, turns);
-        restart(d);
-        assert_int_not_equal(number(d, 0, 3), IDEM_EXECUTE);
-    }
-}
-
 /* A number whose slot another key has, and for which no account is left. */
-static void a_floor_without_an_account_is_a_loss(void **state)
+TEST(a_floor_without_an_account_is_a_loss)
 {
-    device *d = defaults(state);
+    device *d = defaults();
 
     d->config.capacity = 1;
     device_start(d, &nor, 0);
@@ -1000,51 +559,17 @@ static void a_floor_without_an_account_is_a_loss(void **state)
     all_over(d);
     done_from(d, "b", 0, 2);
     restart(d);
-    assert_int_equal(d->table.stats.lost, 0);
+    is(d->table.stats.lost, 0);
     d->config.senders = 1;
     restart(d);
     assert_true(d->table.stats.lost > 0);
 }
 
-/* An outcome that failed to be written, and is on the medium all the same. */
-static void what_is_given_back_after_a_failed_outcome_is_gone(void **state)
-{
-    device *d = defaults(state);
-
-    d->config.volatile_claims = 1;
-    device_start(d, &nor, 0);
-    done_from(d, "a", 0, 1);
-    answers(number_from(d, "a", 0, 2), IDEM_EXECUTE);
-    flash_fail(&d->medium, FLASH_PROG, 0, FLASH_DONE, 0);
-    answers(complete(d, "a"), IDEM_E_STORAGE);
-    answers(release(d, &d->claim), IDEM_OK);
-    restart(d);
-    answers(number_from(d, "a", 0, 2), IDEM_EXECUTE);
-}
-
-/* Two that were never completed: the older one's sector is needed. */
-static void of_what_is_unsure_the_oldest_sector_is_needed(void **state)
-{
-    device *d = defaults(state);
-
-    device_start(d, &nor, 0);
-    answers(number_from(d, "a", 0, 5), IDEM_EXECUTE);
-    all_over(d);
-    answers(number_from(d, "a", 0, 5), IDEM_TOO_OLD);
-    turn(d, 2);
-    answers(number_from(d, "a", 0, 6), IDEM_EXECUTE);
-    all_over(d);
-    answers(number_from(d, "a", 0, 6), IDEM_TOO_OLD);
-    turn(d, 2 * d->medium.sector_count);
-    restart(d);
-    answers(number_from(d, "a", 0, 5), IDEM_TOO_OLD);
-}
-
 /* Who has keys is never forgotten for another, also not by an opening. */
-static void an_opening_forgets_no_sender_that_has_keys(void **state)
+TEST(an_opening_forgets_no_sender_that_has_keys)
 {
     const uint32_t hour = 3600000;
-    device *d = defaults(state);
+    device *d = defaults();
 
     d->config.full = IDEM_EVICT_OLDEST;
     device_start(d, &nor, 0);
@@ -1062,48 +587,4 @@ static void an_opening_forgets_no_sender_that_has_keys(void **state)
     restart(d);
     answers(number_from(d, "b", 0, 6), IDEM_REPLAY);
     answers(number_from(d, "b", 0, 5), IDEM_TOO_OLD);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(old_numbers_are_refused_after_100_restarts),
-        TEST(floors_survive_the_ring_going_round_many_times),
-        TEST(a_floor_rises_from_boot_to_boot),
-        TEST(what_was_evicted_stays_old),
-        TEST(a_claim_that_was_never_completed_raises_the_floor),
-        TEST(what_was_released_or_forgotten_raises_no_floor),
-        TEST(an_epoch_that_was_claimed_counts_in_every_boot_after),
-        TEST(a_fenced_claim_without_end_is_over_in_the_end),
-        TEST(in_batch_mode_a_sync_makes_floors_durable),
-        TEST(in_batch_mode_what_was_given_back_is_not_old),
-        TEST(in_batch_mode_a_note_is_of_no_other_key),
-        TEST(with_volatile_claims_what_was_completed_stays_old),
-        TEST(floors_survive_callbacks_that_fail),
-        TEST(floors_survive_power_cuts_at_every_operation),
-        TEST(too_old_is_confirmed_before_it_is_answered),
-        TEST(that_a_number_is_over_is_confirmed_with_its_floor),
-        TEST(that_a_number_below_the_floor_is_over_is_confirmed),
-        TEST(an_account_that_is_the_newest_record_is_confirmed),
-        TEST(too_old_goes_before_recover_after_a_loss),
-        TEST(too_old_goes_before_full),
-        TEST(a_command_that_a_quota_refuses_costs_no_storage),
-        TEST(a_quota_of_numbers_holds_over_restarts),
-        TEST(fewer_senders_than_floors_are_a_loss),
-        TEST(numbers_of_more_senders_than_accounts_are_a_loss),
-        TEST(more_senders_and_more_keys_keep_the_floors),
-        TEST(without_senders_accounts_are_told_as_lost),
-        TEST(who_was_not_forgotten_is_known_in_every_boot_after),
-        TEST(an_opening_forgets_who_is_idle_for_longest),
-        TEST(who_was_forgotten_for_another_is_not_in_its_way),
-        TEST(what_leaves_below_the_floor_stays_old),
-        TEST(what_a_failed_claim_evicted_lets_nothing_be_executed),
-        TEST(of_what_is_unsure_the_oldest_sector_is_needed),
-        TEST(a_floor_without_an_account_is_a_loss),
-        TEST(what_is_given_back_after_a_failed_outcome_is_gone),
-        TEST(an_opening_forgets_no_sender_that_has_keys),
-        TEST(s4_no_number_is_ever_executed_twice),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

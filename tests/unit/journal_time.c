@@ -14,9 +14,9 @@ static void retain(device *d, uint32_t retention_ms)
     restart(d);
 }
 
-static void another_default_counts_for_what_comes(void **state)
+TEST(another_default_counts_for_what_comes)
 {
-    device *d = device_on(state, &nor);
+    device *d = device_on(&nor);
 
     finish(d, "a");
     retain(d, 400);
@@ -34,66 +34,13 @@ static void another_default_counts_for_what_comes(void **state)
     answers(find(d, "a"), IDEM_E_NOT_FOUND);
 }
 
-/* Three years, with a key that stays, restarts, and turns. */
-static void time_may_pass_the_32_bits_again_and_again(void **state)
-{
-    for (size_t m = 0; m < 2; m++) {
-        device *d = device_on(state, media[m]);
-        idem_claim claim;
-        retain(d, 20 * DAY);
-        for (uint32_t n = 0; n < 60; n++) {
-            d->ask.retention_ms = 0;
-            finish(d, "a");
-            d->ask.lease_ms = IDEM_LEASE_NONE;
-            answers(begin(d, "held"), IDEM_EXECUTE);
-            claim = d->claim;
-            d->ask.lease_ms = 0;
-            d->now += 19 * DAY;
-            replays(d, "a");
-            assert_int_equal(d->reply.age_ms, 19 * DAY);
-            if (n % 3 == 0) {
-                turn(d, 2);
-                restart(d);
-                answers(begin(d, "held"), IDEM_RECOVER);
-                claim = d->claim;
-                replays(d, "a");
-                assert_int_equal(d->reply.age_ms, 19 * DAY);
-            }
-            d->now += DAY;
-            answers(find(d, "a"), IDEM_E_NOT_FOUND);
-            answers(complete_as(d, &claim, "held"), IDEM_OK);
-            answers(forget(d, "held"), IDEM_OK);
-        }
-    }
-}
-
-static void months_between_two_records_are_counted(void **state)
-{
-    device *d = device_on(state, &nor);
-
-    retain(d, IDEM_RETENTION_MAX);
-    finish(d, "a");
-    for (int n = 0; n < 28; n++) {
-        d->now += DAY;
-        replays(d, "a");
-    }
-    finish(d, "b");
-    restart(d);
-    replays(d, "a");
-    assert_int_equal(d->reply.age_ms, 28 * DAY);
-    d->now += 2 * DAY - 1;
-    replays(d, "a");
-    d->now += 1;
-    answers(begin(d, "a"), IDEM_EXECUTE);
-}
-
 /* While nothing is remembered nothing is written, for longer than one record
    can tell. */
-static void months_without_a_record_do_no_harm(void **state)
+TEST(months_without_a_record_do_no_harm)
 {
     for (int days = 20; days < 200; days += 12)
         for (int boot = 0; boot < 2; boot++) {
-            device *d = device_on(state, &nor);
+            device *d = device_on(&nor);
             answers(begin(d, "first"), IDEM_EXECUTE);
             answers(release(d, &d->claim), IDEM_OK);
             if (boot)
@@ -107,7 +54,7 @@ static void months_without_a_record_do_no_harm(void **state)
             finish(d, "b");
             restart(d);
             replays(d, "a");
-            assert_int_equal(d->reply.age_ms, 1000);
+            is(d->reply.age_ms, 1000);
             d->now += RETENTION - 1001;
             replays(d, "a");
             d->now += 1;
@@ -118,10 +65,10 @@ static void months_without_a_record_do_no_harm(void **state)
 
 /* What is over stays over, though the 32 bits of time went round meanwhile, and
    its sector is read for the state that is in it. */
-static void what_is_over_does_not_come_back_after_months(void **state)
+TEST(what_is_over_does_not_come_back_after_months)
 {
     for (int days = 40; days < 110; days++) {
-        device *d = device_on(state, &nor);
+        device *d = device_on(&nor);
         retain(d, 3 * DAY);
         d->tell.state = "state";
         d->tell.state_len = 5;
@@ -129,13 +76,13 @@ static void what_is_over_does_not_come_back_after_months(void **state)
         memset(&d->tell, 0, sizeof d->tell);
         for (int n = 0; n < days; n++) {
             d->now += DAY;
-            assert_int_equal(live(d), n < 2);
+            is(live(d), n < 2);
         }
         finish(d, "a");
         restart(d);
         answers(find(d, "old"), IDEM_E_NOT_FOUND);
         replays(d, "a");
-        assert_int_equal(d->reply.age_ms, 0);
+        is(d->reply.age_ms, 0);
     }
 }
 
@@ -165,20 +112,19 @@ static uint32_t days_full(device *d, int idle)
     return day;
 }
 
-static void l2_a_full_table_that_is_off_every_night_is_not_full_for_ever(
-    void **state)
+TEST(l2_a_full_table_that_is_off_every_night_is_not_full_for_ever)
 {
     for (size_t m = 0; m < COUNT(media); m++) {
         // Ten hours a day are counted, but for at most an eighth of a week.
-        assert_in_range(days_full(device_on(state, media[m]), 0), 16, 20);
-        assert_in_range(days_full(device_on(state, media[m]), 1), 16, 20);
+        assert_in_range(days_full(device_on(media[m]), 0), 16, 20);
+        assert_in_range(days_full(device_on(media[m]), 1), 16, 20);
     }
 }
 
 /* In idle time alone, though no command comes. */
-static void l2_idle_time_writes_down_the_time(void **state)
+TEST(l2_idle_time_writes_down_the_time)
 {
-    device *d = device_on(state, &nor);
+    device *d = device_on(&nor);
     uint32_t progs, boot;
 
     retain(d, 8 * DAY);
@@ -199,9 +145,9 @@ static void l2_idle_time_writes_down_the_time(void **state)
     assert_in_range(d->medium.progs - progs, 0, 1);
 }
 
-static void l2_a_refused_key_writes_the_time_once_in_a_minute(void **state)
+TEST(l2_a_refused_key_writes_the_time_once_in_a_minute)
 {
-    device *d = device_on(state, &nor);
+    device *d = device_on(&nor);
     uint32_t progs;
 
     for (uint32_t n = 0; n < 8; n++)
@@ -211,18 +157,18 @@ static void l2_a_refused_key_writes_the_time_once_in_a_minute(void **state)
         d->now += 1000;
         answers(begin(d, "new"), IDEM_E_FULL);
     }
-    assert_int_equal(d->medium.progs, progs);
+    is(d->medium.progs, progs);
     d->now += 1000;
     answers(begin(d, "new"), IDEM_E_FULL);
     assert_in_range(d->medium.progs, progs + 1, progs + 2);
     answers(begin(d, "new"), IDEM_E_FULL);
-    assert_int_equal(d->progs, 0);
+    is(d->progs, 0);
 }
 
 /* What is idle work to do is told; a refused key is refused all the same. */
-static void time_that_cannot_be_written_down_is_no_answer(void **state)
+TEST(time_that_cannot_be_written_down_is_no_answer)
 {
-    device *d = device_on(state, &nor);
+    device *d = device_on(&nor);
 
     for (uint32_t n = 0; n < 8; n++)
         answers(begin(d, nth(n)), IDEM_EXECUTE);
@@ -234,21 +180,4 @@ static void time_that_cannot_be_written_down_is_no_answer(void **state)
     answers(begin(d, "new"), IDEM_E_FULL);
     flash_fail(&d->medium, FLASH_PROG, 0, 0, 0);
     answers(begin(d, nth(0)), IDEM_RECOVER);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(another_default_counts_for_what_comes),
-        TEST(time_may_pass_the_32_bits_again_and_again),
-        TEST(months_between_two_records_are_counted),
-        TEST(months_without_a_record_do_no_harm),
-        TEST(what_is_over_does_not_come_back_after_months),
-        TEST(l2_a_full_table_that_is_off_every_night_is_not_full_for_ever),
-        TEST(l2_idle_time_writes_down_the_time),
-        TEST(l2_a_refused_key_writes_the_time_once_in_a_minute),
-        TEST(time_that_cannot_be_written_down_is_no_answer),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * The ring of sectors: that it never runs full, what it costs, and that no cut,
- * and no row of cuts, loses anything while it turns.
+ * The ring of sectors: that it never runs full, what it costs, and what a turn
+ * that was cut off leaves.  That no cut and no row of cuts loses anything shows
+ * the explorer (tests/storage).
  */
 #include "device.h"
 
@@ -13,10 +14,10 @@ static const medium w1 = { "NOR, 4096", FLASH_NOR, 0, 16, 4096, 0xFF };
 
 /* R4: whichever of the newest sectors a boot takes for the head, what it needs
    is there. */
-static void before_a_turn_three_sectors_are_dead(void **state)
+TEST(before_a_turn_three_sectors_are_dead)
 {
     for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = device_on(state, media[m]);
+        device *d = device_on(media[m]);
         uint32_t sectors = d->storage.sector_count;
         for (uint32_t n = 0; n < 8; n++)
             finish(d, nth(n));
@@ -31,11 +32,11 @@ static void before_a_turn_three_sectors_are_dead(void **state)
 
 /* What stays is carried in idle time, if there is any: then a call that turns
    has its record to write, and what a new head takes. */
-static void with_idle_time_no_call_carries(void **state)
+TEST(with_idle_time_no_call_carries)
 {
     for (size_t m = 0; m < COUNT(media); m++)
         for (int idle = 0; idle < 2; idle++) {
-            device *d = device_on(state, media[m]);
+            device *d = device_on(media[m]);
             uint32_t most = 0;
             for (uint32_t n = 0; n < 8; n++)
                 finish(d, nth(n));
@@ -54,17 +55,17 @@ static void with_idle_time_no_call_carries(void **state)
         }
 }
 
-static void idle_work_comes_to_an_end(void **state)
+TEST(idle_work_comes_to_an_end)
 {
     for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = device_on(state, media[m]);
+        device *d = device_on(media[m]);
         rest(d);
         for (uint32_t n = 0; n < 8; n++)
             finish(d, nth(n));
         rest(d);
         for (int n = 0; n < 50; n++) {
             answers(maintain(d), IDEM_OK);
-            assert_int_equal(d->progs + d->erases, 0);
+            is(d->progs + d->erases, 0);
         }
         restart(d);
         rest(d);
@@ -73,9 +74,9 @@ static void idle_work_comes_to_an_end(void **state)
     }
 }
 
-static void wear_is_even(void **state)
+TEST(wear_is_even)
 {
-    device *d = device_on(state, &nor_8);
+    device *d = device_on(&nor_8);
     uint32_t least, most;
 
     for (uint32_t n = 0; n < 3; n++)
@@ -99,7 +100,7 @@ static uint32_t w1_bytes(device *d, uint32_t capacity)
     d->config.retention_ms = capacity;
     d->config.full = IDEM_EVICT_OLDEST;
     device_medium(d, &w1, 8);
-    assert_int_equal(d->storage.sector_count, 8);
+    is(d->storage.sector_count, 8);
     answers(device_open(d), IDEM_OK);
     for (uint32_t n = 0; n < 2 * COMMANDS; n++) {
         char key[17];
@@ -122,9 +123,9 @@ static uint32_t w1_bytes(device *d, uint32_t capacity)
     return (d->medium.prog_bytes - from) / COMMANDS;
 }
 
-static void there_is_no_cliff_below_the_capacity_that_is_accepted(void **state)
+TEST(there_is_no_cliff_below_the_capacity_that_is_accepted)
 {
-    device *d = (device *)*state;
+    device *d = &the_device;
     uint32_t most = 1, bytes;
 
     while (IDEM_SECTORS(most + 1, KEY_MAX, 16, 0, 4096, 16) <= 8)
@@ -148,103 +149,26 @@ static void before_turning(device *d)
     finish(d, "c");
 }
 
-static void turn_once(device *d)
-{
-    for (int n = 0; n < 40 && !d->medium.off; n++)
-        if (begin(d, "~") != IDEM_EXECUTE || turned(d) ||
-            release(d, &d->claim) != IDEM_OK || turned(d))
-            break;
-}
-
 static void all_three_are_there(device *d)
 {
     char bytes[STATE_MAX];
     size_t len = sizeof bytes;
 
-    assert_int_equal(d->table.stats.lost, 0);
+    is(d->table.stats.lost, 0);
     replays(d, "a");
     replays(d, "b");
     replays(d, "c");
     answers(idem_state(&d->table, bytes, &len), IDEM_OK);
-    assert_int_equal(len, 5);
-}
-
-static void and_after_more_turns(device *d)
-{
-    all_three_are_there(d);
-    restart(d);
-    all_three_are_there(d);
-    (void)forget(d, "~");
-    turn(d, 2);
-    restart(d);
-    all_three_are_there(d);
-}
-
-static void a_cut_in_a_turn_loses_nothing(void **state)
-{
-    for (size_t m = 1; m < COUNT(media); m += 2)
-        cut_each(state, media[m], before_turning, turn_once,
-                 and_after_more_turns);
-}
-
-/* Cuts the header of one boot's first sector, and that of the next boot's too,
-   each in all ways; in between nothing or something is answered. */
-static void two_cuts_in_headers_in_a_row_lose_nothing(void **state)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = device_on(state, media[m]);
-        snapshot s, t;
-        uint32_t n, op = 0, v, w, ways, again;
-        before_turning(d);
-        restart(d);
-        d->medium.draws = 2;
-        s = save(d);
-        // Which of its operations is the header?
-        answers(begin(d, "d"), IDEM_EXECUTE);
-        for (n = 0; n < d->writes; n++)
-            if (d->wrote[n].call == FLASH_PROG &&
-                d->wrote[n].at % d->medium.sector_size == 0)
-                op = n;
-        for (v = 0, ways = 1; v < ways; v += 1 + ways / 10) {
-            load(d, &s);
-            restart(d);
-            flash_cut(&d->medium, op, v);
-            answers(begin(d, "d"), IDEM_E_STORAGE);
-            ways = d->medium.variants;
-            restart(d);
-            if (v % 2)
-                all_three_are_there(d);
-            t = save(d);
-            for (w = 0, again = 1; w < again; w += 1 + again / 10) {
-                load(d, &t);
-                restart(d);
-                flash_cut(&d->medium, op, w);
-                (void)begin(d, "e");
-                if (!d->medium.off)
-                    break;
-                again = d->medium.variants;
-                for (int boot = 0; boot < 3; boot++) {
-                    restart(d);
-                    all_three_are_there(d);
-                }
-                finish(d, "f");
-                restart(d);
-                all_three_are_there(d);
-                replays(d, "f");
-            }
-            free(t.memory);
-        }
-        free(s.memory);
-    }
+    is(len, 5);
 }
 
 /* The power goes when a boot's first header is written, and nothing behind it:
    it may read well now and not later, so the next boot does not rely on it, and
    whatever becomes of it is no matter. */
-static void a_header_in_doubt_leaves_the_chain(void **state)
+TEST(a_header_in_doubt_leaves_the_chain)
 {
     for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = device_on(state, media[m]);
+        device *d = device_on(media[m]);
         uint32_t size = d->medium.sector_size, header = 0, n = 0;
         before_turning(d);
         restart(d);
@@ -252,7 +176,7 @@ static void a_header_in_doubt_leaves_the_chain(void **state)
         for (uint32_t i = 0; i < d->writes; i++)
             if (d->wrote[i].call == FLASH_PROG && d->wrote[i].at % size == 0)
                 n = i + 1;
-        device_on(state, media[m]);
+        device_on(media[m]);
         before_turning(d);
         restart(d);
         flash_cut(&d->medium, n, FLASH_NOTHING);
@@ -271,65 +195,13 @@ static void a_header_in_doubt_leaves_the_chain(void **state)
     }
 }
 
-/* At each boot the power goes somewhere in its first write: what never comes to
-   count must not use up the ring, or be believed later. */
-static void cut_marathon(void **state, const medium *m, int first_header)
-{
-    enum { BOOTS = 300 };
-    device *d = device_on(state, m);
-    uint32_t boot, cuts = 0;
-
-    if (!first_header)
-        before_turning(d);
-    for (boot = 0; boot < BOOTS; boot++) {
-        int result;
-        d->medium.draws = 2;
-        flash_cut(&d->medium, dice(d, 5), dice(d, 8));
-        result = begin(d, "~");
-        if (result == IDEM_EXECUTE || result == IDEM_RECOVER)
-            result = release(d, &d->claim);
-        else if (result == IDEM_EXHAUSTED)
-            (void)forget(d, "~");
-        cuts += d->medium.off != 0;
-        if (d->medium.violations_of[FLASH_V_VARIANT]) {     // fewer than that
-            d->medium.violations -= d->medium.violations_of[FLASH_V_VARIANT];
-            d->medium.violations_of[FLASH_V_VARIANT] = 0;
-        }
-        result = reopen(d);
-        if (result != IDEM_OK)
-            fail_msg("%s, boot %u: %s", m->name, (unsigned)boot,
-                     idem_text(result));
-        assert_int_equal(d->table.stats.lost, 0);
-        if (!first_header && boot % 7 == 0)
-            all_three_are_there(d);
-    }
-    assert_in_range(cuts, BOOTS / 2, BOOTS);
-    if (!first_header)
-        all_three_are_there(d);
-    finish(d, "z");
-    restart(d);
-    replays(d, "z");
-}
-
-static void hundreds_of_cuts_in_a_row_lose_nothing(void **state)
-{
-    for (size_t m = 0; m < COUNT(media); m++)
-        cut_marathon(state, media[m], 0);
-}
-
-static void hundreds_of_cuts_in_the_first_header_leave_it_blank(void **state)
-{
-    for (size_t m = 0; m < COUNT(media); m++)
-        cut_marathon(state, media[m], 1);
-}
-
 /* Where nothing is erased the records of a turn that was cut off stand where
    those of the next one go, shorter or longer ones. */
-static void records_of_an_abandoned_turn_are_not_believed(void **state)
+TEST(records_of_an_abandoned_turn_are_not_believed)
 {
     for (size_t m = 4; m < COUNT(media); m++)
         for (uint32_t n = 0; n < 60; n++) {
-            device *d = device_on(state, media[m]);
+            device *d = device_on(media[m]);
             before_turning(d);
             restart(d);
             // Carries "c" and its state, then the power goes.
@@ -346,9 +218,9 @@ static void records_of_an_abandoned_turn_are_not_believed(void **state)
                 char bytes[STATE_MAX];
                 size_t len = sizeof bytes;
                 restart(d);
-                assert_int_equal(d->table.stats.lost, 0);
+                is(d->table.stats.lost, 0);
                 answers(idem_state(&d->table, bytes, &len), IDEM_OK);
-                assert_int_equal(len, 3);
+                is(len, 3);
                 replays(d, "c");
                 replays(d, "a");
             }
@@ -357,11 +229,11 @@ static void records_of_an_abandoned_turn_are_not_believed(void **state)
 
 /* What is carried tells how old it is; two attempts at one head, some time
    apart, must not mix it up. */
-static void time_does_not_run_backwards_in_what_is_carried(void **state)
+TEST(time_does_not_run_backwards_in_what_is_carried)
 {
     for (size_t m = 0; m < COUNT(media); m++)
         for (uint32_t n = 0; n < 60; n++) {
-            device *d = device_on(state, media[m]);
+            device *d = device_on(media[m]);
             before_turning(d);
             d->now += 5000;
             answers(begin(d, "d"), IDEM_EXECUTE);
@@ -383,12 +255,12 @@ static void time_does_not_run_backwards_in_what_is_carried(void **state)
 /* --------------------------------------------------------------------- room */
 
 /* Of keys, responses and states of all sizes: the sectors asked for will do. */
-static void as_many_sectors_as_are_asked_for_are_enough(void **state)
+TEST(as_many_sectors_as_are_asked_for_are_enough)
 {
     static const uint16_t granules[] = { 1, 2, 16, 64 };
 
     for (uint32_t round = 0; round < 60; round++) {
-        device *d = (device *)*state;
+        device *d = &the_device;
         medium m = { "any", FLASH_NOR, 0, 1, 0, 0xFF };
         uint32_t capacity = 1 + round % 9;
         char keys[9][8] = { "" };
@@ -424,9 +296,9 @@ static void as_many_sectors_as_are_asked_for_are_enough(void **state)
 
 /* ---------------------------------------------------- erases that take time */
 
-static void idle_work_starts_an_erase_and_does_not_wait_for_it(void **state)
+TEST(idle_work_starts_an_erase_and_does_not_wait_for_it)
 {
-    device *d = device_on(state, &nor);
+    device *d = device_on(&nor);
     uint32_t more = 0;
 
     d->storage.erasing = device_erasing;
@@ -436,7 +308,7 @@ static void idle_work_starts_an_erase_and_does_not_wait_for_it(void **state)
     while (maintain(d) == IDEM_MORE)
         more++;
     assert_in_range(more, 5, 20);
-    assert_int_equal(d->polls_left, 0);
+    is(d->polls_left, 0);
     for (uint32_t n = 0; n < 200; n++) {
         finish(d, "a");
         answers(forget(d, "a"), IDEM_OK);
@@ -450,40 +322,17 @@ static void idle_work_starts_an_erase_and_does_not_wait_for_it(void **state)
 
 /* ---------------------------------------------------------------- idem_check */
 
-static void idem_check_finds_a_wrong_tail(void **state)
+TEST(idem_check_finds_a_wrong_tail)
 {
-    device *d = device_on(state, &nor);
+    device *d = device_on(&nor);
     uint32_t sectors = d->storage.sector_count;
 
     finish(d, "a");
     turn(d, 3 * sectors);
     inside_move_tail(&d->table, sectors);           // "a" would be lost
-    assert_int_equal(idem_check(&d->table), 14);
+    is(idem_check(&d->table), 14);
     inside_move_tail(&d->table, 0 - 2 * sectors);   // more than there is
-    assert_int_equal(idem_check(&d->table), 15);
+    is(idem_check(&d->table), 15);
     inside_move_tail(&d->table, sectors);
-    assert_int_equal(idem_check(&d->table), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(idem_check_finds_a_wrong_tail),
-        TEST(before_a_turn_three_sectors_are_dead),
-        TEST(with_idle_time_no_call_carries),
-        TEST(idle_work_comes_to_an_end),
-        TEST(wear_is_even),
-        TEST(there_is_no_cliff_below_the_capacity_that_is_accepted),
-        TEST(a_cut_in_a_turn_loses_nothing),
-        TEST(two_cuts_in_headers_in_a_row_lose_nothing),
-        TEST(a_header_in_doubt_leaves_the_chain),
-        TEST(hundreds_of_cuts_in_a_row_lose_nothing),
-        TEST(hundreds_of_cuts_in_the_first_header_leave_it_blank),
-        TEST(records_of_an_abandoned_turn_are_not_believed),
-        TEST(time_does_not_run_backwards_in_what_is_carried),
-        TEST(as_many_sectors_as_are_asked_for_are_enough),
-        TEST(idle_work_starts_an_erase_and_does_not_wait_for_it),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    is(idem_check(&d->table), 0);
 }

@@ -5,21 +5,17 @@
  * manual (tests/model).  The calls are the fuzzer's, by chance, the same in
  * every run.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+
+#include "test.h"
 
 #include "../../fuzz/calls.c"
 
 enum { LIVES = 6000, LIFE = 400 };
 
-static void s1_to_s10_hold_whatever_fails_and_whenever(void **state)
+TEST(s1_to_s10_hold_whatever_fails_and_whenever)
 {
     static uint8_t bytes[LIFE];
 
-    (void)state;
     for (uint32_t life = 0; life < LIVES; life++) {
         uint32_t chance = life * UINT32_C(0x9E3779B1);
         input in = { bytes, LIFE };
@@ -29,13 +25,4 @@ static void s1_to_s10_hold_whatever_fails_and_whenever(void **state)
         }
         run(&in);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(s1_to_s10_hold_whatever_fails_and_whenever),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

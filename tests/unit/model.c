@@ -97,11 +97,10 @@ static uint64_t environment(const char *name, uint64_t otherwise)
     return text && *text ? strtoull(text, NULL, 0) : otherwise;
 }
 
-static void the_table_agrees_with_the_model(void **state)
+TEST(the_table_agrees_with_the_model)
 {
     uint64_t calls = environment("IDEM_CALLS", CALLS_DEFAULT);
 
-    (void)state;
     round_seed = (uint32_t)environment("IDEM_SEED", 1);
     while (play.calls < calls)
         play_round(calls - play.calls);
@@ -111,13 +110,4 @@ static void the_table_agrees_with_the_model(void **state)
             assert_true(play.answered[answer]);
     }
     printf("%lu calls\n", play.calls);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_table_agrees_with_the_model),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,15 +5,7 @@
 #include "examples/port/check.h"
 #include "storage/flash.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
 // What people do wrong.
 enum {
@@ -198,6 +190,10 @@ static int teardown(void **state)
     return 0;
 }
 
+// A test that is given a port, p.
+#undef TEST
+#define TEST(name) TEST_WITH(name, setup, teardown, port *p, (port *)*state)
+
 /* Nothing is wrong, and the storage is blank in the end. */
 static void accept(port *p)
 {
@@ -208,10 +204,10 @@ static void accept(port *p)
     if (wrong)
         printf("%s (at %u)\n", wrong, (unsigned)at);
     assert_true(wrong == NULL);
-    assert_int_equal(p->medium.violations, 0);
+    is(p->medium.violations, 0);
     for (at = 0; at < p->medium.size; at++) {
         flash_read(&p->medium, at, &byte, 1);
-        assert_int_equal(byte, p->storage.erased);
+        is(byte, p->storage.erased);
     }
 }
 
@@ -235,16 +231,14 @@ static void make(port *p, int kind, uint32_t granule, uint8_t erased)
     p->medium.kind = kind;
     p->medium.prog_size = granule;
     p->medium.erased = erased;
-    assert_int_equal(flash_init(&p->medium, p->memory), 0);
+    is(flash_init(&p->medium, p->memory), 0);
     p->storage.prog_size = (uint16_t)granule;
     p->storage.erased = erased;
     p->storage.erase = kind == FLASH_INPLACE ? NULL : port_erase_bad;
 }
 
-static void good_ports_are_accepted(void **state)
+TEST(good_ports_are_accepted)
 {
-    port *p = (port *)*state;
-
     accept(p);
     make(p, FLASH_NOR, 8, 0xFF);
     accept(p);
@@ -262,10 +256,7 @@ static void good_ports_are_accepted(void **state)
 }
 
 #define BAD(name, fault, words)                                                \
-    static void name(void **state)                                             \
-    {                                                                          \
-        refuse((port *)*state, fault, words);                                  \
-    }
+    TEST(name) { refuse(p, fault, words); }
 
 BAD(a_length_is_no_success, RETURNS_LENGTH, "a length for example")
 BAD(reading_too_much, READ_TOO_LONG, "more than it is asked for")
@@ -284,67 +275,29 @@ BAD(a_cache_not_invalidated, STALE_CACHE, "does not read back")
 BAD(a_cache_not_written, NOT_SYNCED, "gone after a restart")
 BAD(a_sector_that_is_not_there, LAST_SECTOR_MISSING, "fails")
 
-static void an_erase_that_never_ends(void **state)
+TEST(an_erase_that_never_ends)
 {
-    port *p = (port *)*state;
-
     p->storage.erasing = port_erasing_bad;
     refuse(p, ERASE_NEVER_ENDS, "never says that it has finished");
 }
 
-static void another_erased_value(void **state)
+TEST(another_erased_value)
 {
-    port *p = (port *)*state;
-
     p->storage.erased = 0x00;
     refuse(p, WRONG_ERASED, "is that the right value");
 }
 
-static void flash_taken_for_eeprom(void **state)
+TEST(flash_taken_for_eeprom)
 {
-    port *p = (port *)*state;
-
     make(p, FLASH_INPLACE, 1, 0xFF);
     refuse(p, ONLY_CLEARS_BITS, "needs an erase");
 }
 
-static void impossible_geometries(void **state)
+TEST(impossible_geometries)
 {
-    port *p = (port *)*state;
-
     p->storage.sector_count = 3;
     refuse(p, TOO_FEW, "sector_count");
     p->storage.sector_count = 20;
     p->storage.prog_size = 3;
     refuse(p, BAD_GRANULE, "prog_size");
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(good_ports_are_accepted),
-        TEST(a_length_is_no_success),
-        TEST(reading_too_much),
-        TEST(reading_words_only),
-        TEST(reading_too_little),
-        TEST(pages_that_wrap),
-        TEST(addresses_of_16_bits),
-        TEST(sectors_that_overlap),
-        TEST(a_source_that_is_changed),
-        TEST(a_source_taken_for_aligned),
-        TEST(a_granule_too_small),
-        TEST(an_erase_of_too_much),
-        TEST(an_erase_of_too_little),
-        TEST(an_erase_not_awaited),
-        TEST(an_erase_that_never_ends),
-        TEST(a_cache_not_invalidated),
-        TEST(a_cache_not_written),
-        TEST(a_sector_that_is_not_there),
-        TEST(another_erased_value),
-        TEST(flash_taken_for_eeprom),
-        TEST(impossible_geometries),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,13 +4,9 @@
  * and nothing else, whatever is on the line before, between and inside frames;
  * and that it keeps to its memory.
  */
+#include "test.h"
+
 #include "examples/serial/protocol.c"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 
 #define FRAMES_KEPT 8
 
@@ -71,11 +67,11 @@ static void assert_is(const struct received *r, unsigned i,
                       const protocol_message *m)
 {
     assert_true(i < r->count);
-    assert_int_equal(r->message[i].kind, m->kind);
-    assert_int_equal(r->message[i].result, m->result);
-    assert_int_equal(r->message[i].scope_len, m->scope_len);
-    assert_int_equal(r->message[i].key_len, m->key_len);
-    assert_int_equal(r->message[i].payload_len, m->payload_len);
+    is(r->message[i].kind, m->kind);
+    is(r->message[i].result, m->result);
+    is(r->message[i].scope_len, m->scope_len);
+    is(r->message[i].key_len, m->key_len);
+    is(r->message[i].payload_len, m->payload_len);
     assert_memory_equal(r->content[i], m->scope,
                         (size_t)m->scope_len + m->key_len + m->payload_len);
 }
@@ -88,12 +84,11 @@ static size_t usual_frame(uint8_t *frame, protocol_message *m)
     return protocol_encode(frame, m);
 }
 
-static void every_length_comes_back(void **state)
+TEST(every_length_comes_back)
 {
     uint8_t frame[PROTOCOL_FRAME_MAX], content[PROTOCOL_CONTENT_MAX];
     unsigned scope, key, payload, fill;
 
-    (void)state;
     for (fill = 0; fill < 3; fill++) {
         unsigned i;
 
@@ -108,26 +103,25 @@ static void every_length_comes_back(void **state)
                     struct received r = receive_all(frame, len);
 
                     assert_true(len > 0 && len <= sizeof frame);
-                    assert_int_equal(r.count, 1);
+                    is(r.count, 1);
                     assert_is(&r, 0, &m);
                 }
     }
 }
 
-static void a_frame_has_zeros_at_its_ends_only(void **state)
+TEST(a_frame_has_zeros_at_its_ends_only)
 {
     uint8_t frame[PROTOCOL_FRAME_MAX];
     protocol_message m;
     size_t len = usual_frame(frame, &m);
 
-    (void)state;
-    assert_int_equal(frame[0], 0);
-    assert_int_equal(frame[len - 1], 0);
+    is(frame[0], 0);
+    is(frame[len - 1], 0);
     assert_null(memchr(frame + 1, 0, len - 2));
 }
 
 /* As another program computed it, with zlib's CRC. */
-static void the_bytes_are_as_ever(void **state)
+TEST(the_bytes_are_as_ever)
 {
     static const uint8_t golden[] = {
         0x00, 0x02, 0x01, 0x0c, 0x01, 0x02, 0x73, 0x6b, 0x31, 0x70, 0x05,
@@ -136,28 +130,25 @@ static void the_bytes_are_as_ever(void **state)
     uint8_t frame[PROTOCOL_FRAME_MAX];
     protocol_message m = message((const uint8_t *)"sk1p\x05", 1, 2, 2);
 
-    (void)state;
-    assert_int_equal(protocol_encode(frame, &m), sizeof golden);
+    is(protocol_encode(frame, &m), sizeof golden);
     assert_memory_equal(frame, golden, sizeof golden);
 }
 
-static void content_that_is_too_long_is_not_encoded(void **state)
+TEST(content_that_is_too_long_is_not_encoded)
 {
     uint8_t frame[PROTOCOL_FRAME_MAX], content[PROTOCOL_CONTENT_MAX + 1] = { 0 };
     protocol_message m = message(content, 20, 20, PROTOCOL_CONTENT_MAX - 39);
 
-    (void)state;
-    assert_int_equal(protocol_encode(frame, &m), 0);
+    is(protocol_encode(frame, &m), 0);
 }
 
 /* The rest of a frame that was cut anywhere is lost, the next is not. */
-static void every_split_of_the_input_gives_the_same(void **state)
+TEST(every_split_of_the_input_gives_the_same)
 {
     uint8_t bytes[3 * PROTOCOL_FRAME_MAX];
     protocol_message m;
     size_t len = usual_frame(bytes, &m), first, second;
 
-    (void)state;
     memcpy(bytes + len, bytes, len);
     for (first = 0; first <= 2 * len; first++)
         for (second = first; second <= 2 * len; second++) {
@@ -169,19 +160,18 @@ static void every_split_of_the_input_gives_the_same(void **state)
             receive(&r, &d, bytes, first);
             receive(&r, &d, bytes + first, second - first);
             receive(&r, &d, bytes + second, 2 * len - second);
-            assert_int_equal(r.count, 2);
+            is(r.count, 2);
             assert_is(&r, 0, &m);
             assert_is(&r, 1, &m);
         }
 }
 
-static void whatever_is_cut_out_the_next_frame_is_found(void **state)
+TEST(whatever_is_cut_out_the_next_frame_is_found)
 {
     uint8_t frame[PROTOCOL_FRAME_MAX], bytes[2 * PROTOCOL_FRAME_MAX];
     protocol_message m;
     size_t len = usual_frame(frame, &m), from, to;
 
-    (void)state;
     for (from = 0; from <= len; from++)
         for (to = from; to <= len; to++) {
             size_t left = len - (to - from);
@@ -193,18 +183,17 @@ static void whatever_is_cut_out_the_next_frame_is_found(void **state)
             memcpy(bytes + from, frame + to, len - to);
             memcpy(bytes + left, frame, len);
             r = receive_all(bytes, left + len);
-            assert_int_equal(r.count, whole ? 2 : 1);
+            is(r.count, whole ? 2 : 1);
             assert_is(&r, r.count - 1, &m);
         }
 }
 
-static void every_bit_flipped_is_noticed(void **state)
+TEST(every_bit_flipped_is_noticed)
 {
     uint8_t frame[PROTOCOL_FRAME_MAX], bytes[2 * PROTOCOL_FRAME_MAX];
     protocol_message m;
     size_t len = usual_frame(frame, &m), bit;
 
-    (void)state;
     for (bit = 0; bit < 8 * len; bit++) {
         struct received r;
 
@@ -214,19 +203,18 @@ static void every_bit_flipped_is_noticed(void **state)
         r = receive_all(bytes, 2 * len);
         // At the end it joins the next frame, whose zero in front ends it: as
         // one byte too many.
-        assert_int_equal(r.count, 1);
+        is(r.count, 1);
         assert_is(&r, 0, &m);
     }
 }
 
-static void every_byte_changed_is_noticed(void **state)
+TEST(every_byte_changed_is_noticed)
 {
     uint8_t frame[PROTOCOL_FRAME_MAX];
     protocol_message m;
     size_t len = usual_frame(frame, &m), at;
     unsigned value;
 
-    (void)state;
     for (at = 1; at + 1 < len; at++)
         for (value = 0; value < 256; value++) {
             uint8_t bytes[PROTOCOL_FRAME_MAX];
@@ -235,17 +223,16 @@ static void every_byte_changed_is_noticed(void **state)
             if (bytes[at] == value)
                 continue;
             bytes[at] = (uint8_t)value;
-            assert_int_equal(receive_all(bytes, len).count, 0);
+            is(receive_all(bytes, len).count, 0);
         }
 }
 
-static void garbage_before_and_between_costs_nothing_else(void **state)
+TEST(garbage_before_and_between_costs_nothing_else)
 {
     uint8_t frame[PROTOCOL_FRAME_MAX], garbage[300];
     protocol_message m;
     size_t len = usual_frame(frame, &m), n, i;
 
-    (void)state;
     srand(1);
     for (n = 0; n < sizeof garbage; n++) {
         struct received r;
@@ -259,23 +246,22 @@ static void garbage_before_and_between_costs_nothing_else(void **state)
         receive(&r, &d, frame, len);
         receive(&r, &d, garbage, n);
         receive(&r, &d, frame, len);
-        assert_int_equal(r.count, 2);
+        is(r.count, 2);
         assert_is(&r, 0, &m);
         assert_is(&r, 1, &m);
     }
 }
 
-static void zeros_are_no_frames(void **state)
+TEST(zeros_are_no_frames)
 {
     uint8_t zeros[1000] = { 0 };
 
-    (void)state;
-    assert_int_equal(receive_all(zeros, sizeof zeros).count, 0);
+    is(receive_all(zeros, sizeof zeros).count, 0);
 }
 
 /* A body that would fit but for one byte, and ever longer ones, up to some that
    would wrap a byte that counts; each code in turn. */
-static void overlong_frames_are_dropped_and_memory_is_kept(void **state)
+TEST(overlong_frames_are_dropped_and_memory_is_kept)
 {
     struct { protocol_decoder d; uint8_t behind[64]; } guarded;
     uint8_t frame[PROTOCOL_FRAME_MAX];
@@ -283,7 +269,6 @@ static void overlong_frames_are_dropped_and_memory_is_kept(void **state)
     size_t len = usual_frame(frame, &m), i;
     unsigned code, length;
 
-    (void)state;
     for (code = 1; code < 256; code++)
         for (length = PROTOCOL_BODY_MAX; length < 700; length += 7) {
             struct received r;
@@ -298,19 +283,18 @@ static void overlong_frames_are_dropped_and_memory_is_kept(void **state)
                 assert_true(guarded.d.len <= PROTOCOL_BODY_MAX);
             }
             receive(&r, &guarded.d, frame, len);
-            assert_int_equal(r.count, 1);
+            is(r.count, 1);
             assert_is(&r, 0, &m);
             for (i = 0; i < sizeof guarded.behind; i++)
-                assert_int_equal(guarded.behind[i], 0xA5);
+                is(guarded.behind[i], 0xA5);
         }
 }
 
 /* A right CRC over lengths that reach beyond the body */
-static void lengths_that_lie_are_refused(void **state)
+TEST(lengths_that_lie_are_refused)
 {
     unsigned scope_len, key_len;
 
-    (void)state;
     for (scope_len = 0; scope_len < 256; scope_len += 5)
         for (key_len = 0; key_len < 256; key_len += 5) {
             uint8_t body[4 + 10], frame[PROTOCOL_FRAME_MAX], tail[4];
@@ -327,51 +311,26 @@ static void lengths_that_lie_are_refused(void **state)
             protocol_put32(tail, ~crc);
             add(&e, &ignored, tail, sizeof tail);
             frame[e.len++] = 0;
-            assert_int_equal(receive_all(frame, e.len).count,
-                             scope_len + key_len <= 10);
+            is(receive_all(frame, e.len).count, scope_len + key_len <= 10);
         }
 }
 
 /* A number has its length; what is neither is not taken for a command. */
-static void commands_have_a_key_or_a_number(void **state)
+TEST(commands_have_a_key_or_a_number)
 {
     protocol_message m = message((const uint8_t *)"epochsequ", 0, 0, 9);
 
-    (void)state;
     for (m.key_len = 0; m.key_len < 10; m.key_len++) {
         m.kind = PROTOCOL_COMMAND;
         assert_true(protocol_is_command(&m));
         m.kind = PROTOCOL_NUMBERED;
-        assert_int_equal(protocol_is_command(&m), m.key_len == 8);
+        is(protocol_is_command(&m), m.key_len == 8);
         m.kind = PROTOCOL_ANSWER;
         assert_false(protocol_is_command(&m));
     }
 }
 
-static void a_decoder_fits_where_it_says(void **state)
+TEST(a_decoder_fits_where_it_says)
 {
-    (void)state;
     assert_true(sizeof(protocol_decoder) <= 76);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_length_comes_back),
-        cmocka_unit_test(a_frame_has_zeros_at_its_ends_only),
-        cmocka_unit_test(the_bytes_are_as_ever),
-        cmocka_unit_test(content_that_is_too_long_is_not_encoded),
-        cmocka_unit_test(every_split_of_the_input_gives_the_same),
-        cmocka_unit_test(whatever_is_cut_out_the_next_frame_is_found),
-        cmocka_unit_test(every_bit_flipped_is_noticed),
-        cmocka_unit_test(every_byte_changed_is_noticed),
-        cmocka_unit_test(garbage_before_and_between_costs_nothing_else),
-        cmocka_unit_test(zeros_are_no_frames),
-        cmocka_unit_test(overlong_frames_are_dropped_and_memory_is_kept),
-        cmocka_unit_test(lengths_that_lie_are_refused),
-        cmocka_unit_test(commands_have_a_key_or_a_number),
-        cmocka_unit_test(a_decoder_fits_where_it_says)
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
  * Numbers instead of keys, quotas, accounts (>>senders of the manual), for one
- * boot.  journal_senders.c has the same over restarts.
+ * boot: their edges, and who has which account.  What becomes old, and when, is
+ * in numbers.c; the same over restarts in journal_senders.c.
  */
 #include "fixture.h"
 
@@ -44,9 +45,8 @@ static int number(fixture *f, uint32_t epoch, uint32_t sequence, uint32_t now)
 static idem_claim done(fixture *f, const char *scope, uint32_t epoch,
                        uint32_t sequence, uint32_t now)
 {
-    assert_int_equal(number_from(f, scope, epoch, sequence, now),
-                     IDEM_EXECUTE);
-    assert_int_equal(complete(f, &f->claim, "poured", now), IDEM_OK);
+    is(number_from(f, scope, epoch, sequence, now), IDEM_EXECUTE);
+    is(complete(f, &f->claim, "poured", now), IDEM_OK);
     return f->claim;
 }
 
@@ -80,11 +80,10 @@ static void drop_what_is_over(fixture *f, uint32_t now)
 /* ---------------------------------------------------------------------------
    what a number is
    ------------------------------------------------------------------------ */
-static void a_sender_of_which_nothing_is_known_may_begin_anywhere(void **state)
+TEST(a_sender_of_which_nothing_is_known_may_begin_anywhere)
 {
     static const uint32_t anywhere[] = { 1, 2, 77, 0x80000000u, LAST - 1,
                                          LAST };
-    fixture *f = (fixture *)*state;
 
     for (size_t e = 0; e < COUNT(anywhere); e++)
         for (size_t s = 0; s < COUNT(anywhere); s++) {
@@ -92,37 +91,14 @@ static void a_sender_of_which_nothing_is_known_may_begin_anywhere(void **state)
             (void)done(f, "panel", anywhere[e], anywhere[s], 0);
             open_senders(f, 1, 4, IDEM_REJECT);
             (void)done(f, "panel", 0, anywhere[s], 0);
-            assert_int_equal(number(f, 0, anywhere[s], 0), IDEM_REPLAY);
+            is(number(f, 0, anywhere[s], 0), IDEM_REPLAY);
         }
 }
 
-static void a_number_is_a_key_like_any_other_while_it_is_known(void **state)
-{
-    fixture *f = (fixture *)*state;
-    idem_request spill;
-
-    open_senders(f, 1, 4, IDEM_REJECT);
-    spill = number_of(f, "panel", 3, 9);
-    spill.payload = "spill";
-    spill.payload_len = 5;
-    assert_int_equal(number(f, 3, 9, 0), IDEM_EXECUTE);
-    assert_int_equal(number(f, 3, 9, LEASE - 1), IDEM_BUSY);
-    assert_int_equal(f->reply.retry_after_ms, 1);
-    assert_int_equal(begin_request(f, &spill, LEASE), IDEM_MISMATCH);
-    assert_int_equal(number(f, 3, 9, LEASE), IDEM_RECOVER);
-    assert_int_equal(number(f, 3, 9, 2 * LEASE), IDEM_RECOVER);
-    assert_int_equal(number(f, 3, 9, 3 * LEASE), IDEM_EXHAUSTED);
-    assert_int_equal(complete(f, &f->claim, "x", 3 * LEASE), IDEM_E_FENCED);
-    (void)done(f, "panel", 3, 8, 3 * LEASE);
-    assert_int_equal(number(f, 3, 8, 3 * LEASE), IDEM_REPLAY);
-    assert_string_equal(f->buffer, "poured");
-}
-
 /* The bytes of a key may be those of a number; it is another key. */
-static void a_number_is_no_key_of_the_same_bytes(void **state)
+TEST(a_number_is_no_key_of_the_same_bytes)
 {
     static const char bytes[8] = { 9, 0, 0, 0, 3, 0, 0, 0 };
-    fixture *f = (fixture *)*state;
     idem_request rq;
 
     open_senders(f, 1, 4, IDEM_REJECT);
@@ -130,19 +106,18 @@ static void a_number_is_no_key_of_the_same_bytes(void **state)
     rq = request_of(f, "panel", "", "pour");
     rq.key = bytes;
     rq.key_len = sizeof bytes;
-    assert_int_equal(begin_request(f, &rq, 0), IDEM_EXECUTE);
-    assert_int_equal(number(f, 3, 9, 0), IDEM_REPLAY);
-    assert_int_equal(live(f, 0), 2);
-    assert_int_equal(number(f, 3, 9, RETENTION), IDEM_TOO_OLD);
-    assert_int_equal(complete(f, &f->claim, "x", 0), IDEM_E_FENCED);
+    is(begin_request(f, &rq, 0), IDEM_EXECUTE);
+    is(number(f, 3, 9, 0), IDEM_REPLAY);
+    is(live(f, 0), 2);
+    is(number(f, 3, 9, RETENTION), IDEM_TOO_OLD);
+    is(complete(f, &f->claim, "x", 0), IDEM_E_FENCED);
     // A key is forgotten when its retention is over, and executed again.
-    assert_int_equal(begin_request(f, &rq, RETENTION + LEASE), IDEM_EXECUTE);
+    is(begin_request(f, &rq, RETENTION + LEASE), IDEM_EXECUTE);
 }
 
-static void each_sender_has_its_own_numbers(void **state)
+TEST(each_sender_has_its_own_numbers)
 {
     static const char *const scopes[] = { "", "p", "panel", "panels" };
-    fixture *f = (fixture *)*state;
 
     open_senders(f, 4, 8, IDEM_REJECT);
     for (uint32_t i = 0; i < COUNT(scopes); i++) {
@@ -150,11 +125,9 @@ static void each_sender_has_its_own_numbers(void **state)
         (void)done(f, scopes[i], i, 10 * (i + 1) - 1, 0);
     }
     for (uint32_t i = 0; i < COUNT(scopes); i++) {
-        assert_int_equal(number_from(f, scopes[i], i, 10 * (i + 1), RETENTION),
-                         IDEM_TOO_OLD);
-        assert_int_equal(
-            number_from(f, scopes[i], i, 10 * (i + 1) + 1, RETENTION),
-            IDEM_EXECUTE);
+        is(number_from(f, scopes[i], i, 10 * (i + 1), RETENTION), IDEM_TOO_OLD);
+        is(number_from(f, scopes[i], i, 10 * (i + 1) + 1, RETENTION),
+           IDEM_EXECUTE);
     }
 }
 
@@ -174,11 +147,10 @@ static int by_half(const void *a, const void *b)
 
 /* An account is found by a hash of the scope, which is that of a payload: two
    scopes with one half of it alike are sought among many. */
-static void who_has_half_a_hash_of_another_is_another(void **state)
+TEST(who_has_half_a_hash_of_another_is_another)
 {
     enum { MANY = 300000 };
     static named names[MANY];
-    fixture *f = (fixture *)*state;
     char one[12], other[12];
     unsigned pairs = 0;
 
@@ -199,605 +171,295 @@ static void who_has_half_a_hash_of_another_is_another(void **state)
         open_senders(f, 2, 4, IDEM_REJECT);
         (void)done(f, one, 1, 10, 0);
         drop_what_is_over(f, RETENTION);
-        assert_int_equal(number_from(f, one, 1, 9, RETENTION), IDEM_TOO_OLD);
+        is(number_from(f, one, 1, 9, RETENTION), IDEM_TOO_OLD);
         (void)done(f, other, 0, 1, RETENTION);
         pairs++;
     }
     assert_in_range(pairs, 1, 40);
 }
 
-static void sequences_do_not_wrap_an_epoch_goes_on(void **state)
+TEST(sequences_do_not_wrap_an_epoch_goes_on)
 {
-    fixture *f = (fixture *)*state;
-
     open_senders(f, 1, 4, IDEM_REJECT);
     (void)done(f, "panel", 7, LAST, 0);
-    assert_int_equal(number(f, 7, 0, 0), IDEM_E_ARG);
+    is(number(f, 7, 0, 0), IDEM_E_ARG);
     drop_what_is_over(f, RETENTION);
-    assert_int_equal(number(f, 7, 1, RETENTION), IDEM_TOO_OLD);
-    assert_int_equal(number(f, 7, LAST, RETENTION), IDEM_TOO_OLD);
-    assert_int_equal(number(f, 7, 0, RETENTION), IDEM_E_ARG);
+    is(number(f, 7, 1, RETENTION), IDEM_TOO_OLD);
+    is(number(f, 7, LAST, RETENTION), IDEM_TOO_OLD);
+    is(number(f, 7, 0, RETENTION), IDEM_E_ARG);
     (void)done(f, "panel", 8, 1, RETENTION);
     (void)done(f, "panel", LAST, 1, RETENTION);
     (void)done(f, "panel", LAST, LAST, RETENTION);
     drop_what_is_over(f, 2 * RETENTION);
     for (uint32_t sequence = 1; sequence; sequence <<= 1)
-        assert_int_equal(number(f, LAST, sequence, 2 * RETENTION),
-                         IDEM_TOO_OLD);
+        is(number(f, LAST, sequence, 2 * RETENTION), IDEM_TOO_OLD);
 }
 
 /* The sender's mistake, as no key is: nobody is told. */
-static void a_sequence_of_0_is_no_key(void **state)
+TEST(a_sequence_of_0_is_no_key)
 {
-    fixture *f = (fixture *)*state;
     unsigned before = unit_misuse;
 
     open_senders(f, 1, 4, IDEM_REJECT);
-    assert_int_equal(number(f, 5, 0, 0), IDEM_E_ARG);
-    assert_int_equal(f->claim.token, 0);
-    assert_int_equal(find_number(f, 5, 0, 0), IDEM_E_ARG);
-    assert_int_equal(forget_number(f, 5, 0, 0), IDEM_E_ARG);
-    assert_int_equal(unit_misuse, before);
-    assert_int_equal(f->table.used, 0);
+    is(number(f, 5, 0, 0), IDEM_E_ARG);
+    is(f->claim.token, 0);
+    is(find_number(f, 5, 0, 0), IDEM_E_ARG);
+    is(forget_number(f, 5, 0, 0), IDEM_E_ARG);
+    is(unit_misuse, before);
+    is(f->table.used, 0);
     // With a key an epoch means nothing.
     f->request.epoch = 5;
     (void)finish(f, "panel", "key", 0);
     f->request.epoch = 6;
-    assert_int_equal(ask(f, "key", 0), IDEM_REPLAY);
+    is(ask(f, "key", 0), IDEM_REPLAY);
     f->request.epoch = 0;
-    assert_int_equal(number(f, 1, 1, 0), IDEM_EXECUTE);
+    is(number(f, 1, 1, 0), IDEM_EXECUTE);
 }
 
-static void a_sequence_with_a_key_or_without_senders_is_a_misuse(void **state)
+TEST(a_sequence_with_a_key_or_without_senders_is_a_misuse)
 {
-    fixture *f = (fixture *)*state;
     unsigned before = unit_misuse;
     idem_request rq;
 
     rq = number_of(f, "panel", 0, 1);
-    assert_int_equal(begin_request(f, &rq, 0), IDEM_E_ARG);
-    assert_int_equal(forget_number(f, 0, 1, 0), IDEM_E_ARG);
-    assert_int_equal(unit_misuse, before + 2);
+    is(begin_request(f, &rq, 0), IDEM_E_ARG);
+    is(forget_number(f, 0, 1, 0), IDEM_E_ARG);
+    is(unit_misuse, before + 2);
     open_senders(f, 1, 4, IDEM_REJECT);
     before = unit_misuse;
     rq.key = "k";
     rq.key_len = 1;
-    assert_int_equal(begin_request(f, &rq, 0), IDEM_E_ARG);
-    assert_int_equal(idem_find(&f->table, &f->entry, &rq, 0), IDEM_E_ARG);
-    assert_int_equal(unit_misuse, before + 2);
-    assert_int_equal(f->table.used, 0);
+    is(begin_request(f, &rq, 0), IDEM_E_ARG);
+    is(idem_find(&f->table, &f->entry, &rq, 0), IDEM_E_ARG);
+    is(unit_misuse, before + 2);
+    is(f->table.used, 0);
     rq.key_len = 0;
-    assert_int_equal(begin_request(f, &rq, 0), IDEM_EXECUTE);
+    is(begin_request(f, &rq, 0), IDEM_EXECUTE);
 }
 
-static void a_number_takes_8_bytes_of_key_max(void **state)
+TEST(a_number_takes_8_bytes_of_key_max)
 {
-    fixture *f = (fixture *)*state;
     char scope[KEY_MAX + 1];
 
     open_senders(f, 1, 4, IDEM_REJECT);
     memset(scope, 's', sizeof scope);
     scope[KEY_MAX - 7] = 0;
-    assert_int_equal(number_from(f, scope, 0, 1, 0), IDEM_E_TOO_LARGE);
+    is(number_from(f, scope, 0, 1, 0), IDEM_E_TOO_LARGE);
     scope[KEY_MAX - 8] = 0;
-    assert_int_equal(number_from(f, scope, 0, 1, 0), IDEM_EXECUTE);
+    is(number_from(f, scope, 0, 1, 0), IDEM_EXECUTE);
     f->config.key_max = 7;
     fixture_open(f, 0);
-    assert_int_equal(number_from(f, "", 0, 1, 0), IDEM_E_TOO_LARGE);
+    is(number_from(f, "", 0, 1, 0), IDEM_E_TOO_LARGE);
     f->config.key_max = 8;
     fixture_open(f, 0);
     (void)done(f, "", LAST, LAST, 0);
-    assert_int_equal(number_from(f, "", LAST, LAST, 0), IDEM_REPLAY);
+    is(number_from(f, "", LAST, LAST, 0), IDEM_REPLAY);
 }
 
-static void an_account_takes_the_memory_that_the_manual_says(void **state)
+TEST(an_account_takes_the_memory_that_the_manual_says)
 {
-    fixture *f = (fixture *)*state;
     size_t without;
 
-    assert_int_equal(sizeof(idem_sender), IDEM_WIDE ? 28 : 24);
-    assert_int_equal(IDEM_SENDERS_MEMORY_SIZE(3),
-                     3 * (sizeof(idem_sender) + 4));
+    is(sizeof(idem_sender), IDEM_WIDE ? 28 : 24);
+    is(IDEM_SENDERS_MEMORY_SIZE(3), 3 * (sizeof(idem_sender) + 4));
     without = f->table.needed;
-    assert_int_equal(idem_open(&f->table, &f->config, NULL, 0, 0),
-                     IDEM_E_MEMORY);
+    is(idem_open(&f->table, &f->config, NULL, 0, 0), IDEM_E_MEMORY);
     without = f->table.needed;
     f->config.senders = 3;
-    assert_int_equal(idem_open(&f->table, &f->config, NULL, 0, 0),
-                     IDEM_E_MEMORY);
-    assert_int_equal(f->table.needed, without + 3 * sizeof(idem_sender));
+    is(idem_open(&f->table, &f->config, NULL, 0, 0), IDEM_E_MEMORY);
+    is(f->table.needed, without + 3 * sizeof(idem_sender));
 }
 
 /* ---------------------------------------------------------------------------
    the floor
    ------------------------------------------------------------------------ */
-static void above_the_floor_in_any_order_with_gaps_of_any_width(void **state)
+TEST(above_the_floor_in_any_order_with_gaps_of_any_width)
 {
     static const uint32_t jumps[] = { 1000, 50, 0x7FFFFFFF, 51, 0x80000000u,
                                       LAST, 52, LAST - 1, 999, 0xFFFF };
-    fixture *f = (fixture *)*state;
 
     open_senders(f, 1, 16, IDEM_REJECT);
     (void)done(f, "panel", 0, 49, 0);
-    assert_int_equal(number(f, 0, 49, RETENTION), IDEM_TOO_OLD);
+    is(number(f, 0, 49, RETENTION), IDEM_TOO_OLD);
     for (size_t i = 0; i < COUNT(jumps); i++)
         (void)done(f, "panel", 0, jumps[i], RETENTION);
     for (size_t i = 0; i < COUNT(jumps); i++)
-        assert_int_equal(number(f, 0, jumps[i], RETENTION), IDEM_REPLAY);
+        is(number(f, 0, jumps[i], RETENTION), IDEM_REPLAY);
     for (uint32_t n = 1; n < 50; n++)
-        assert_int_equal(number(f, 0, n, RETENTION), IDEM_TOO_OLD);
-    assert_int_equal(f->table.used, COUNT(jumps));
-}
-
-static void the_order_may_be_reversed(void **state)
-{
-    fixture *f = (fixture *)*state;
-
-    open_senders(f, 1, 12, IDEM_REJECT);
-    for (uint32_t n = 12; n > 0; n--)
-        (void)done(f, "panel", 4, n, 12 - n);
-    // The highest is over first, and all below it that come later are late.
-    assert_int_equal(number(f, 4, 12, RETENTION), IDEM_TOO_OLD);
-    for (uint32_t n = 11; n > 0; n--)
-        assert_int_equal(number(f, 4, n, RETENTION), IDEM_REPLAY);
-    for (uint32_t n = 12; n > 0; n--)
-        assert_int_equal(number(f, 4, n, RETENTION + 11), IDEM_TOO_OLD);
-    assert_int_equal(number(f, 4, 13, RETENTION + 11), IDEM_EXECUTE);
-}
-
-static void what_was_released_or_forgotten_does_not_raise_the_floor(
-    void **state)
-{
-    fixture *f = (fixture *)*state;
-
-    open_senders(f, 1, 4, IDEM_REJECT);
-    assert_int_equal(number(f, 0, 50, 0), IDEM_EXECUTE);
-    assert_int_equal(release(f, &f->claim, 0), IDEM_OK);
-    (void)done(f, "panel", 0, 60, 0);
-    assert_int_equal(forget_number(f, 0, 60, 0), IDEM_OK);
-    assert_int_equal(number(f, 0, 70, 0), IDEM_EXECUTE);
-    assert_int_equal(forget_number(f, 0, 70, LEASE - 1), IDEM_BUSY);
-    assert_int_equal(forget_number(f, 0, 70, LEASE), IDEM_OK);
-    for (uint32_t n = 40; n <= 70; n += 10) {
-        (void)done(f, "panel", 0, n, LEASE);
-        assert_int_equal(forget_number(f, 0, n, LEASE), IDEM_OK);
-    }
-    assert_int_equal(number(f, 0, 1, LEASE), IDEM_EXECUTE);
-}
-
-static void what_was_evicted_raises_the_floor(void **state)
-{
-    fixture *f = (fixture *)*state;
-
-    open_senders(f, 1, 2, IDEM_EVICT_OLDEST);
-    (void)done(f, "panel", 0, 30, 0);
-    (void)done(f, "panel", 0, 20, 0);
-    (void)done(f, "panel", 0, 40, 0);           // 30 goes
-    assert_int_equal(number(f, 0, 30, 0), IDEM_TOO_OLD);
-    assert_int_equal(number(f, 0, 25, 0), IDEM_TOO_OLD);
-    assert_int_equal(number(f, 0, 20, 0), IDEM_REPLAY);
-    (void)done(f, "panel", 0, 31, 0);           // 20 goes, and lowers nothing
-    for (uint32_t n = 1; n <= 30; n++)
-        assert_int_equal(number(f, 0, n, 0), IDEM_TOO_OLD);
-    assert_int_equal(number(f, 0, 31, 0), IDEM_REPLAY);
-    assert_int_equal(number(f, 0, 40, 0), IDEM_REPLAY);
-    assert_int_equal(f->table.stats.evicted, 2);
-}
-
-static void what_is_over_raises_the_floor_whatever_it_was(void **state)
-{
-    fixture *f = (fixture *)*state;
-
-    open_senders(f, 1, 4, IDEM_REJECT);
-    (void)done(f, "panel", 0, 10, 0);
-    assert_int_equal(number(f, 0, 20, 0), IDEM_EXECUTE);    // abandoned
-    assert_int_equal(number(f, 0, 15, RETENTION), IDEM_EXECUTE);
-    assert_int_equal(number(f, 0, 10, RETENTION), IDEM_TOO_OLD);
-    assert_int_equal(number(f, 0, 20, RETENTION + LEASE), IDEM_TOO_OLD);
-    assert_int_equal(number(f, 0, 19, RETENTION + LEASE), IDEM_TOO_OLD);
-    // What was claimed below it meanwhile is completed all the same.
-    assert_int_equal(number(f, 0, 15, RETENTION + LEASE), IDEM_RECOVER);
-    assert_int_equal(complete(f, &f->claim, "x", RETENTION + LEASE), IDEM_OK);
-    assert_int_equal(number(f, 0, 15, RETENTION + LEASE), IDEM_REPLAY);
-    assert_int_equal(number(f, 0, 21, RETENTION + LEASE), IDEM_EXECUTE);
-}
-
-/* Idle work drops it too, and a sweep; nobody need ask for it. */
-static void what_idle_work_drops_raises_the_floor(void **state)
-{
-    fixture *f = (fixture *)*state;
-
-    open_senders(f, 1, 4, IDEM_REJECT);
-    (void)done(f, "panel", 0, 10, 0);
-    assert_int_equal(maintain(f, RETENTION), IDEM_OK);
-    assert_int_equal(f->table.used, 0);
-    assert_int_equal(number(f, 0, 9, RETENTION), IDEM_TOO_OLD);
-    (void)done(f, "panel", 0, 20, RETENTION);
-    for (unsigned i = 0; i < 3; i++)
-        assert_int_equal(elapse(f, UINT32_C(1) << 28), IDEM_OK);
-    assert_int_equal(f->table.used, 0);
-    assert_int_equal(number(f, 0, 19, RETENTION), IDEM_TOO_OLD);
-}
-
-static void a_number_is_known_to_be_old_for_ever(void **state)
-{
-    fixture *f = (fixture *)*state;
-
-    open_senders(f, 2, 4, IDEM_REJECT);
-    (void)done(f, "panel", 2, 10, 0);
-    for (unsigned year = 0; year < 20; year++) {
-        for (unsigned month = 0; month < 12; month++)
-            assert_int_equal(elapse(f, IDEM_RETENTION_MAX), IDEM_OK);
-        for (uint32_t n = 1; n <= 10; n++)
-            assert_int_equal(number(f, 2, n, 0), IDEM_TOO_OLD);
-        assert_int_equal(number(f, 1, LAST, 0), IDEM_TOO_OLD);
-        assert_int_equal(number_from(f, "other", 0, 1, 0), IDEM_EXECUTE);
-        assert_int_equal(release(f, &f->claim, 0), IDEM_OK);
-    }
-    assert_int_equal(number(f, 2, 11, 0), IDEM_EXECUTE);
-}
-
-static void too_old_goes_before_full(void **state)
-{
-    fixture *f = (fixture *)*state;
-
-    open_senders(f, 1, 2, IDEM_REJECT);
-    (void)done(f, "panel", 1, 10, 0);
-    (void)done(f, "panel", 1, 11, RETENTION);
-    (void)done(f, "panel", 1, 12, RETENTION);
-    assert_int_equal(number(f, 1, 10, RETENTION), IDEM_TOO_OLD);
-    assert_int_equal(number(f, 0, 99, RETENTION), IDEM_TOO_OLD);
-    assert_int_equal(number(f, 1, 13, RETENTION), IDEM_E_FULL);
-    assert_int_equal(f->table.stats.full, 1);
-    assert_int_equal(f->table.stats.answers[IDEM_TOO_OLD], 2);
-}
-
-/* ---------------------------------------------------------------------------
-   epochs
-   ------------------------------------------------------------------------ */
-static void of_an_older_epoch_all_is_too_old_that_is_not_finished(void **state)
-{
-    fixture *f = (fixture *)*state;
-    idem_request spill;
-
-    open_senders(f, 1, 6, IDEM_REJECT);
-    (void)done(f, "panel", 1, 10, 0);
-    assert_int_equal(number(f, 1, 11, 0), IDEM_EXECUTE);
-    assert_int_equal(number(f, 2, 1, 0), IDEM_EXECUTE);
-    assert_int_equal(number(f, 1, 11, 0), IDEM_TOO_OLD);        // not busy
-    assert_int_equal(number(f, 1, 11, LEASE), IDEM_TOO_OLD);    // nor recover
-    assert_int_equal(number(f, 1, 12, LEASE), IDEM_TOO_OLD);    // unknown
-    assert_int_equal(number(f, 0, 1, LEASE), IDEM_TOO_OLD);
-    assert_int_equal(number(f, 1, 10, LEASE), IDEM_REPLAY);
-    assert_string_equal(f->buffer, "poured");
-    for (uint32_t n = 10; n <= 11; n++) {
-        spill = number_of(f, "panel", 1, n);
-        spill.payload_len = 2;
-        assert_int_equal(begin_request(f, &spill, LEASE), IDEM_MISMATCH);
-    }
-    assert_int_equal(number(f, 1, 10, RETENTION), IDEM_TOO_OLD);
-}
-
-static void a_newer_epoch_begins_its_floor_anew(void **state)
-{
-    fixture *f = (fixture *)*state;
-
-    open_senders(f, 1, 4, IDEM_REJECT);
-    (void)done(f, "panel", 1, 1000, 0);
-    drop_what_is_over(f, RETENTION);
-    assert_int_equal(number(f, 1, 999, RETENTION), IDEM_TOO_OLD);
-    assert_int_equal(number(f, 2, 5, RETENTION), IDEM_EXECUTE);
-    assert_int_equal(number(f, 2, 1, RETENTION), IDEM_EXECUTE);
-    assert_int_equal(number(f, 1, 1001, RETENTION), IDEM_TOO_OLD);
-}
-
-static void a_newer_epoch_fences_the_claims_of_older_ones(void **state)
-{
-    fixture *f = (fixture *)*state;
-    idem_claim of_old[3], of_new;
-
-    open_senders(f, 1, 6, IDEM_REJECT);
-    for (uint32_t i = 0; i < 3; i++) {
-        assert_int_equal(number(f, 1, 1 + i, 0), IDEM_EXECUTE);
-        of_old[i] = f->claim;
-    }
-    assert_int_equal(number(f, 2, 1, 1), IDEM_EXECUTE);
-    of_new = f->claim;
-    assert_int_equal(complete(f, &of_old[0], "x", 1), IDEM_E_FENCED);
-    assert_int_equal(release(f, &of_old[1], 1), IDEM_E_FENCED);
-    assert_int_equal(renew(f, &of_old[2], LEASE, 1), IDEM_E_FENCED);
-    assert_int_equal(f->table.stats.fenced, 3);
-    for (uint32_t i = 0; i < 3; i++)
-        assert_int_equal(number(f, 1, 1 + i, 1), IDEM_TOO_OLD);
-    assert_int_equal(complete(f, &of_new, "x", 1), IDEM_OK);
-}
-
-/* Once it was fenced, its slot is free when its retention is over. */
-static void a_fenced_claim_without_end_does_not_keep_its_slot(void **state)
-{
-    fixture *f = (fixture *)*state;
-    idem_claim endless;
-
-    open_senders(f, 1, 2, IDEM_REJECT);
-    f->request.lease_ms = IDEM_LEASE_NONE;
-    assert_int_equal(number(f, 1, 1, 0), IDEM_EXECUTE);
-    endless = f->claim;
-    f->request.lease_ms = 0;
-    (void)done(f, "panel", 2, 1, 0);
-    assert_int_equal(number(f, 2, 2, 0), IDEM_E_FULL);
-    assert_int_equal(renew(f, &endless, IDEM_LEASE_NONE, 10), IDEM_E_FENCED);
-    assert_int_equal(complete(f, &endless, "x", 20), IDEM_E_FENCED);
-    assert_int_equal(number(f, 2, 2, RETENTION), IDEM_EXECUTE); // for 2, 1
-    assert_int_equal(number(f, 2, 3, RETENTION + 9), IDEM_E_FULL);
-    assert_int_equal(number(f, 2, 3, RETENTION + 10), IDEM_EXECUTE);
-    assert_int_equal(number(f, 1, 1, RETENTION + 10), IDEM_TOO_OLD);
-}
-
-static void one_stray_old_packet_does_not_rewind_an_epoch(void **state)
-{
-    fixture *f = (fixture *)*state;
-
-    open_senders(f, 1, 4, IDEM_REJECT);
-    (void)done(f, "panel", 4, 900, 0);
-    (void)done(f, "panel", 5, 1, 0);
-    assert_int_equal(number(f, 4, 901, 0), IDEM_TOO_OLD);
-    assert_int_equal(number(f, 4, 900, 0), IDEM_REPLAY);
-    (void)done(f, "panel", 5, 2, 0);
-    assert_int_equal(number(f, 5, 1, 0), IDEM_REPLAY);
-    assert_int_equal(number(f, 4, 900, RETENTION), IDEM_TOO_OLD);
-    assert_int_equal(number(f, 5, 3, RETENTION), IDEM_EXECUTE);
-}
-
-static void an_epoch_that_comes_back_is_over(void **state)
-{
-    fixture *f = (fixture *)*state;
-
-    open_senders(f, 1, 4, IDEM_REJECT);
-    for (uint32_t epoch = 1; epoch < 40; epoch++) {
-        uint32_t now = epoch * RETENTION;
-        (void)done(f, "panel", epoch, 40 - epoch, now);
-        for (uint32_t older = 0; older < epoch; older++) {
-            assert_int_equal(number(f, older, 50, now), IDEM_TOO_OLD);
-            assert_int_equal(number(f, older, 1, now), IDEM_TOO_OLD);
-        }
-    }
-}
-
-/* Its claim was given back, so its epoch is as if it had not come: but that it
-   came is known. */
-static void an_epoch_counts_from_its_first_claim_on(void **state)
-{
-    fixture *f = (fixture *)*state;
-
-    open_senders(f, 1, 4, IDEM_REJECT);
-    (void)done(f, "panel", 1, 10, 0);
-    assert_int_equal(number(f, 9, 1, 0), IDEM_EXECUTE);
-    assert_int_equal(release(f, &f->claim, 0), IDEM_OK);
-    assert_int_equal(number(f, 1, 11, 0), IDEM_TOO_OLD);
-    assert_int_equal(number(f, 9, 1, 0), IDEM_EXECUTE);
+        is(number(f, 0, n, RETENTION), IDEM_TOO_OLD);
+    is(f->table.used, COUNT(jumps));
 }
 
 /* ---------------------------------------------------------------------------
    quota
    ------------------------------------------------------------------------ */
-static void a_quota_limits_numbers_as_it_does_keys(void **state)
+TEST(a_quota_limits_numbers_as_it_does_keys)
 {
-    fixture *f = (fixture *)*state;
     idem_claim claim;
 
     f->config.quota = 2;
     open_senders(f, 2, 4, IDEM_REJECT);
     (void)done(f, "panel", 0, 10, 0);
-    assert_int_equal(ask(f, "key", 0), IDEM_EXECUTE);
+    is(ask(f, "key", 0), IDEM_EXECUTE);
     claim = f->claim;
-    assert_int_equal(number(f, 0, 11, 0), IDEM_E_FULL);
-    assert_int_equal(f->reply.retry_after_ms, 0);
-    assert_int_equal(number(f, 0, 10, 0), IDEM_REPLAY);
-    assert_int_equal(number_from(f, "other", 0, 11, 0), IDEM_EXECUTE);
-    assert_int_equal(release(f, &claim, 0), IDEM_OK);
-    assert_int_equal(number(f, 0, 11, 0), IDEM_EXECUTE);
-    assert_int_equal(number(f, 0, 12, 0), IDEM_E_FULL);
-}
-
-static void at_its_quota_a_sender_evicts_its_own_and_knows_its_floor(
-    void **state)
-{
-    fixture *f = (fixture *)*state;
-
-    f->config.quota = 2;
-    open_senders(f, 2, 8, IDEM_EVICT_OLDEST);
-    (void)done(f, "other", 0, 1, 0);
-    for (uint32_t n = 10; n < 30; n++) {
-        (void)done(f, "panel", 0, n, 0);
-        assert_int_equal(number(f, 0, n, 0), IDEM_REPLAY);
-        for (uint32_t old = 1; n > 11 && old < n - 1; old++)
-            assert_int_equal(number(f, 0, old, 0), IDEM_TOO_OLD);
-    }
-    assert_int_equal(number_from(f, "other", 0, 1, 0), IDEM_REPLAY);
-    assert_int_equal(f->table.used, 3);
-}
-
-static void a_quota_holds_while_numbers_that_are_over_lie_about(void **state)
-{
-    fixture *f = (fixture *)*state;
-
-    f->config.quota = 2;
-    open_senders(f, 2, 8, IDEM_REJECT);
-    f->request.retention_ms = 10;
-    (void)done(f, "panel", 0, 10, 0);
-    f->request.retention_ms = 0;
-    (void)done(f, "panel", 0, 9, 0);
-    (void)done(f, "other", 0, 9, 0);
-    assert_int_equal(number(f, 0, 11, 9), IDEM_E_FULL);
-    assert_int_equal(number(f, 0, 11, 10), IDEM_EXECUTE);
-    assert_int_equal(number(f, 0, 12, 10), IDEM_E_FULL);
-    assert_int_equal(number(f, 0, 10, 10), IDEM_TOO_OLD);
-    assert_int_equal(number(f, 0, 9, 10), IDEM_REPLAY);
-    assert_int_equal(f->table.stats.expired, 1);
+    is(number(f, 0, 11, 0), IDEM_E_FULL);
+    is(f->reply.retry_after_ms, 0);
+    is(number(f, 0, 10, 0), IDEM_REPLAY);
+    is(number_from(f, "other", 0, 11, 0), IDEM_EXECUTE);
+    is(release(f, &claim, 0), IDEM_OK);
+    is(number(f, 0, 11, 0), IDEM_EXECUTE);
+    is(number(f, 0, 12, 0), IDEM_E_FULL);
 }
 
 /* ---------------------------------------------------------------------------
    more senders than accounts
    ------------------------------------------------------------------------ */
-static void who_has_nothing_to_remember_makes_room(void **state)
+TEST(who_has_nothing_to_remember_makes_room)
 {
-    fixture *f = (fixture *)*state;
-
     open_senders(f, 2, 8, IDEM_REJECT);
     (void)done(f, "panel", 0, 10, 0);
     (void)finish(f, "b", "key", 0);
-    assert_int_equal(number_from(f, "c", 0, 1, 0), IDEM_E_FULL);
-    assert_int_equal(begin(f, "c", "key", "pour", 0), IDEM_E_FULL);
-    assert_int_equal(f->reply.retry_after_ms, 0);
-    assert_int_equal(f->table.stats.crowded, 2);
-    assert_int_equal(f->table.stats.full, 2);
-    assert_int_equal(begin(f, "b", "key", "pour", 0), IDEM_REPLAY);
+    is(number_from(f, "c", 0, 1, 0), IDEM_E_FULL);
+    is(begin(f, "c", "key", "pour", 0), IDEM_E_FULL);
+    is(f->reply.retry_after_ms, 0);
+    is(f->table.stats.crowded, 2);
+    is(f->table.stats.full, 2);
+    is(begin(f, "b", "key", "pour", 0), IDEM_REPLAY);
     // Nobody asks for it: what is over of another is seen by idle work.
-    assert_int_equal(maintain(f, RETENTION), IDEM_OK);
-    assert_int_equal(number_from(f, "c", 0, 1, RETENTION), IDEM_EXECUTE);
-    assert_int_equal(f->table.stats.crowded, 2);
+    is(maintain(f, RETENTION), IDEM_OK);
+    is(number_from(f, "c", 0, 1, RETENTION), IDEM_EXECUTE);
+    is(f->table.stats.crowded, 2);
     // A number is remembered, though no key is.
-    assert_int_equal(number_from(f, "d", 0, 1, RETENTION), IDEM_E_FULL);
-    assert_int_equal(number(f, 0, 10, RETENTION), IDEM_TOO_OLD);
-    assert_int_equal(f->table.stats.crowded, 3);
+    is(number_from(f, "d", 0, 1, RETENTION), IDEM_E_FULL);
+    is(number(f, 0, 10, RETENTION), IDEM_TOO_OLD);
+    is(f->table.stats.crowded, 3);
 }
 
-static void with_eviction_the_idlest_without_keys_makes_room(void **state)
+TEST(with_eviction_the_idlest_without_keys_makes_room)
 {
     const uint32_t hour = 3600000;
-    fixture *f = (fixture *)*state;
 
     open_senders(f, 3, 8, IDEM_EVICT_OLDEST);
     (void)done(f, "a", 0, 10, 0);
     (void)done(f, "b", 0, 10, hour);
     (void)done(f, "c", 0, 10, 2 * hour);
-    assert_int_equal(maintain(f, 3 * hour), IDEM_OK);
+    is(maintain(f, 3 * hour), IDEM_OK);
     (void)done(f, "a", 0, 11, 3 * hour);
     (void)done(f, "d", 0, 10, 3 * hour);                // b goes
-    assert_int_equal(f->table.stats.crowded, 1);
-    assert_int_equal(number_from(f, "a", 0, 10, 3 * hour), IDEM_TOO_OLD);
-    assert_int_equal(number_from(f, "c", 0, 10, 3 * hour), IDEM_TOO_OLD);
-    assert_int_equal(number_from(f, "a", 0, 11, 3 * hour), IDEM_REPLAY);
+    is(f->table.stats.crowded, 1);
+    is(number_from(f, "a", 0, 10, 3 * hour), IDEM_TOO_OLD);
+    is(number_from(f, "c", 0, 10, 3 * hour), IDEM_TOO_OLD);
+    is(number_from(f, "a", 0, 11, 3 * hour), IDEM_REPLAY);
     (void)done(f, "e", 0, 10, 3 * hour);                // c goes
-    assert_int_equal(f->table.stats.crowded, 2);
+    is(f->table.stats.crowded, 2);
     // All have keys now: none goes.
-    assert_int_equal(number_from(f, "b", 0, 11, 3 * hour), IDEM_E_FULL);
-    assert_int_equal(f->table.stats.crowded, 3);
-    assert_int_equal(number_from(f, "a", 0, 11, 3 * hour), IDEM_REPLAY);
+    is(number_from(f, "b", 0, 11, 3 * hour), IDEM_E_FULL);
+    is(f->table.stats.crowded, 3);
+    is(number_from(f, "a", 0, 11, 3 * hour), IDEM_REPLAY);
 }
 
 /* How idle somebody is, is told right for years. */
-static void a_sender_in_use_is_never_forgotten_for_another(void **state)
+TEST(a_sender_in_use_is_never_forgotten_for_another)
 {
     const uint32_t day = 86400000;
-    fixture *f = (fixture *)*state;
     char scope[8];
 
     open_senders(f, 2, 4, IDEM_EVICT_OLDEST);
     for (uint32_t n = 1; n < 400; n++) {
-        assert_int_equal(elapse(f, day), IDEM_OK);
+        is(elapse(f, day), IDEM_OK);
         (void)done(f, "good", 0, n, 0);
-        assert_int_equal(elapse(f, day), IDEM_OK);
-        assert_int_equal(maintain(f, 0), IDEM_OK);
+        is(elapse(f, day), IDEM_OK);
+        is(maintain(f, 0), IDEM_OK);
         (void)snprintf(scope, sizeof scope, "%u", (unsigned)n);
         (void)done(f, scope, 0, n, 0);
-        assert_int_equal(number_from(f, "good", 0, n, 0), IDEM_TOO_OLD);
+        is(number_from(f, "good", 0, n, 0), IDEM_TOO_OLD);
     }
-    assert_int_equal(f->table.stats.crowded, 398);
+    is(f->table.stats.crowded, 398);
 }
 
 /* ---------------------------------------------------------------------------
    each its own reach
    ------------------------------------------------------------------------ */
-static void what_one_sender_evicts_makes_no_other_too_old(void **state)
+TEST(what_one_sender_evicts_makes_no_other_too_old)
 {
-    fixture *f = (fixture *)*state;
     uint32_t horizon;
 
     f->config.quota = 2;
     open_senders(f, 2, 8, IDEM_EVICT_OLDEST);
-    assert_int_equal(elapse(f, RETENTION), IDEM_OK);
-    assert_int_equal(idem_horizon(&f->table, &horizon, 0), IDEM_OK);
-    assert_int_equal(horizon, RETENTION);
+    is(elapse(f, RETENTION), IDEM_OK);
+    is(idem_horizon(&f->table, &horizon, 0), IDEM_OK);
+    is(horizon, RETENTION);
     (void)done(f, "other", 0, 1, 0);
     for (uint32_t n = 1; n <= 5; n++)
         (void)done(f, "panel", 0, n, n);
     f->request.age_ms = 8;                  // 3 was evicted, at 3; it is 10
-    assert_int_equal(number(f, 0, 50, 10), IDEM_TOO_OLD);
-    assert_int_equal(number_from(f, "other", 0, 50, 10), IDEM_EXECUTE);
+    is(number(f, 0, 50, 10), IDEM_TOO_OLD);
+    is(number_from(f, "other", 0, 50, 10), IDEM_EXECUTE);
     f->request.age_ms = 6;
-    assert_int_equal(number(f, 0, 50, 10), IDEM_EXECUTE);
-    assert_int_equal(idem_horizon(&f->table, &horizon, 10), IDEM_OK);
-    assert_int_equal(horizon, 6);           // 4 went: the shortest of all
+    is(number(f, 0, 50, 10), IDEM_EXECUTE);
+    is(idem_horizon(&f->table, &horizon, 10), IDEM_OK);
+    is(horizon, 6);                         // 4 went: the shortest of all
 }
 
 /* Of one that was forgotten all who are unknown have the reach. */
-static void the_reach_of_a_forgotten_sender_is_that_of_the_unknown(
-    void **state)
+TEST(the_reach_of_a_forgotten_sender_is_that_of_the_unknown)
 {
-    fixture *f = (fixture *)*state;
-
     f->config.quota = 1;
     open_senders(f, 1, 8, IDEM_EVICT_OLDEST);
-    assert_int_equal(elapse(f, 2 * RETENTION), IDEM_OK);
+    is(elapse(f, 2 * RETENTION), IDEM_OK);
     (void)done(f, "panel", 0, 1, 0);
     (void)done(f, "panel", 0, 2, 10);
-    assert_int_equal(forget_number(f, 0, 2, 20), IDEM_OK);
-    assert_int_equal(number_from(f, "other", 0, 1, 20), IDEM_EXECUTE);
-    assert_int_equal(f->table.stats.crowded, 1);
+    is(forget_number(f, 0, 2, 20), IDEM_OK);
+    is(number_from(f, "other", 0, 1, 20), IDEM_EXECUTE);
+    is(f->table.stats.crowded, 1);
     f->request.age_ms = 20;
-    assert_int_equal(number(f, 0, 3, 20), IDEM_TOO_OLD);
+    is(number(f, 0, 3, 20), IDEM_TOO_OLD);
     f->request.age_ms = 19;                 // the one account has a live key
-    assert_int_equal(number(f, 0, 3, 20), IDEM_E_FULL);
-    assert_int_equal(f->table.stats.crowded, 2);
+    is(number(f, 0, 3, 20), IDEM_E_FULL);
+    is(f->table.stats.crowded, 2);
 }
 
 /* ---------------------------------------------------------------------------
    looking
    ------------------------------------------------------------------------ */
-static void a_number_is_found_shown_and_forgotten_by_itself(void **state)
+TEST(a_number_is_found_shown_and_forgotten_by_itself)
 {
     static const unsigned char bytes[13] = {
         'p', 'a', 'n', 'e', 'l', 0x44, 0x33, 0x22, 0x11, 0x88, 0x77, 0x66, 0x55
     };
-    fixture *f = (fixture *)*state;
     idem_entry entry = { .id = f->id, .id_size = sizeof f->id };
 
     open_senders(f, 1, 4, IDEM_REJECT);
     (void)done(f, "panel", 0x55667788, 0x11223344, 0);
-    assert_int_equal(find_number(f, 0x55667788, 0x11223344, 0), IDEM_OK);
-    assert_int_equal(f->entry.epoch, 0x55667788);
-    assert_int_equal(f->entry.sequence, 0x11223344);
-    assert_int_equal(f->entry.scope_len, 5);
-    assert_int_equal(f->entry.key_len, 0);
+    is(find_number(f, 0x55667788, 0x11223344, 0), IDEM_OK);
+    is(f->entry.epoch, 0x55667788);
+    is(f->entry.sequence, 0x11223344);
+    is(f->entry.scope_len, 5);
+    is(f->entry.key_len, 0);
     assert_memory_equal(f->id, bytes, sizeof bytes);
-    assert_int_equal(find_number(f, 0x55667788, 0x11223345, 0),
-                     IDEM_E_NOT_FOUND);
-    assert_int_equal(find_number(f, 0x55667787, 0x11223344, 0),
-                     IDEM_E_NOT_FOUND);
-    assert_int_equal(forget_number(f, 0x55667787, 0x11223344, 0),
-                     IDEM_E_NOT_FOUND);
+    is(find_number(f, 0x55667788, 0x11223345, 0), IDEM_E_NOT_FOUND);
+    is(find_number(f, 0x55667787, 0x11223344, 0), IDEM_E_NOT_FOUND);
+    is(forget_number(f, 0x55667787, 0x11223344, 0), IDEM_E_NOT_FOUND);
     (void)finish(f, "panel", "key", 0);
     for (unsigned seen = 0; seen < 3; ) {
-        assert_int_equal(idem_next(&f->table, &entry, 0), IDEM_OK);
-        assert_int_equal(entry.sequence, entry.key_len ? 0 : 0x11223344);
-        assert_int_equal(entry.epoch, entry.key_len ? 0 : 0x55667788);
+        is(idem_next(&f->table, &entry, 0), IDEM_OK);
+        is(entry.sequence, entry.key_len ? 0 : 0x11223344);
+        is(entry.epoch, entry.key_len ? 0 : 0x55667788);
         seen |= entry.key_len ? 1 : 2;
         if (seen == 3)
             break;
     }
-    assert_int_equal(forget_number(f, 0x55667788, 0x11223344, 0), IDEM_OK);
-    assert_int_equal(find_number(f, 0x55667788, 0x11223344, 0),
-                     IDEM_E_NOT_FOUND);
+    is(forget_number(f, 0x55667788, 0x11223344, 0), IDEM_OK);
+    is(find_number(f, 0x55667788, 0x11223344, 0), IDEM_E_NOT_FOUND);
     // An id that is one byte too short for a number is not touched.
     (void)done(f, "panel", 0x55667788, 0x11223344, 0);
     memset(f->id, '.', sizeof f->id);
     f->entry.id_size = sizeof bytes - 1;
     {
         idem_request rq = number_of(f, "panel", 0x55667788, 0x11223344);
-        assert_int_equal(idem_find(&f->table, &f->entry, &rq, 0), IDEM_OK);
+        is(idem_find(&f->table, &f->entry, &rq, 0), IDEM_OK);
     }
-    assert_int_equal(f->id[0], '.');
+    is(f->id[0], '.');
 }
 
 /* ---------------------------------------------------------------------------
@@ -825,7 +487,7 @@ static void walk(fixture *f, const step *steps, size_t count)
         if (answer != steps[i].answer)
             fail_msg("step %u: %s", (unsigned)i, idem_text(answer));
         if (answer == IDEM_EXECUTE)
-            assert_int_equal(complete(f, &f->claim, "x", now), IDEM_OK);
+            is(complete(f, &f->claim, "x", now), IDEM_OK);
     }
 }
 
@@ -833,7 +495,7 @@ static void walk(fixture *f, const step *steps, size_t count)
    one higher as 0 is no sequence.  Where its window has moved on, here all
    before is over.  What is behind a window but above the floor is executed, and
    what comes again while it is known is replayed. */
-static void vectors_of_a_counter_one_by_one(void **state)
+TEST(vectors_of_a_counter_one_by_one)
 {
     enum { T = 8128 + 1 };
     static const step steps[] = {
@@ -857,14 +519,13 @@ static void vectors_of_a_counter_one_by_one(void **state)
         { 0, ALL_OVER },
         { LAST - 2, IDEM_TOO_OLD }, { LAST, IDEM_TOO_OLD }, { 1, IDEM_TOO_OLD },
     };
-    fixture *f = (fixture *)*state;
 
     open_senders(f, 1, 24, IDEM_REJECT);
     walk(f, steps, COUNT(steps));
 }
 
 /* Its six loops, over a width W: numbers in the order of a row, each new. */
-static void vectors_of_a_counter_in_loops(void **state)
+TEST(vectors_of_a_counter_in_loops)
 {
     enum { W = 64 };
     static const struct {
@@ -878,34 +539,32 @@ static void vectors_of_a_counter_in_loops(void **state)
         { W + 1, 1, W + 2, W + 2 },
         { W + 1, 2, 1, W + 1 },
     };
-    fixture *f = (fixture *)*state;
 
     for (size_t i = 0; i < COUNT(loops); i++) {
         uint32_t n = loops[i].first, highest = W + 3;
         open_senders(f, 1, W + 4, IDEM_REJECT);
         for (;; n += loops[i].first < loops[i].last ? 1u : UINT32_MAX) {
             (void)done(f, "panel", 0, n, 0);
-            assert_int_equal(number(f, 0, n, 0), IDEM_REPLAY);
+            is(number(f, 0, n, 0), IDEM_REPLAY);
             if (n == loops[i].last)
                 break;
         }
         if (loops[i].then)
             (void)done(f, "panel", 0, loops[i].then, 0);
-        assert_int_equal(number(f, 0, loops[i].again, 0), IDEM_REPLAY);
+        is(number(f, 0, loops[i].again, 0), IDEM_REPLAY);
         (void)done(f, "panel", 0, highest + 1, 0);
         drop_what_is_over(f, RETENTION);
         for (n = 1; n <= highest + 1; n++)
-            assert_int_equal(number(f, 0, n, RETENTION), IDEM_TOO_OLD);
-        assert_int_equal(number(f, 0, highest + 2, RETENTION), IDEM_EXECUTE);
+            is(number(f, 0, n, RETENTION), IDEM_TOO_OLD);
+        is(number(f, 0, highest + 2, RETENTION), IDEM_EXECUTE);
     }
 }
 
 /* RFC 6479 moves its window in blocks; what tells an error there is a jump of
    its width, one less, and one more. */
-static void vectors_of_a_jump_by_the_width_of_a_window(void **state)
+TEST(vectors_of_a_jump_by_the_width_of_a_window)
 {
     static const uint32_t widths[] = { 32, 64, 1024, 8128, 8192, 1u << 16 };
-    fixture *f = (fixture *)*state;
 
     for (size_t w = 0; w < COUNT(widths); w++)
         for (uint32_t more = 0; more < 3; more++) {
@@ -913,16 +572,15 @@ static void vectors_of_a_jump_by_the_width_of_a_window(void **state)
             open_senders(f, 1, 8, IDEM_REJECT);
             (void)done(f, "panel", 0, from, 0);
             (void)done(f, "panel", 0, to, 1);
-            assert_int_equal(number(f, 0, from, 1), IDEM_REPLAY);
+            is(number(f, 0, from, 1), IDEM_REPLAY);
             (void)done(f, "panel", 0, from + 1, 1);
             (void)done(f, "panel", 0, from - 1, 1);
             (void)done(f, "panel", 0, to - 1, 1);
-            assert_int_equal(number(f, 0, from, RETENTION), IDEM_TOO_OLD);
-            assert_int_equal(number(f, 0, from - 2, RETENTION), IDEM_TOO_OLD);
+            is(number(f, 0, from, RETENTION), IDEM_TOO_OLD);
+            is(number(f, 0, from - 2, RETENTION), IDEM_TOO_OLD);
             (void)done(f, "panel", 0, from + 2, RETENTION);
-            assert_int_equal(number(f, 0, to, RETENTION + 1), IDEM_TOO_OLD);
-            assert_int_equal(number(f, 0, to - 2, RETENTION + 1),
-                             IDEM_TOO_OLD);
+            is(number(f, 0, to, RETENTION + 1), IDEM_TOO_OLD);
+            is(number(f, 0, to - 2, RETENTION + 1), IDEM_TOO_OLD);
             (void)done(f, "panel", 0, to + 1, RETENTION + 1);
         }
 }
@@ -933,12 +591,11 @@ static void vectors_of_a_jump_by_the_width_of_a_window(void **state)
 
 /* Against a memory that forgets nothing, whatever is evicted, over or given
    back: of what a completed number is answered, never that it is new. */
-static void s4_no_number_that_was_completed_is_ever_executed_again(void **state)
+TEST(s4_no_number_that_was_completed_is_ever_executed_again)
 {
     enum { SENDERS = 3, EPOCHS = 4, NUMBERS = 80 };
     static uint8_t completed[SENDERS][EPOCHS][NUMBERS];
     static const char *const scopes[SENDERS] = { "a", "b", "c" };
-    fixture *f = (fixture *)*state;
     uint32_t seed = 29, old = 0;
 
     f->config.quota = 4;
@@ -956,57 +613,11 @@ static void s4_no_number_that_was_completed_is_ever_executed_again(void **state)
         if (answer != IDEM_EXECUTE && answer != IDEM_RECOVER)
             continue;
         if (dice(&seed) % 4) {
-            assert_int_equal(complete(f, &f->claim, "", now), IDEM_OK);
+            is(complete(f, &f->claim, "", now), IDEM_OK);
             *is = 1;
         } else if (answer == IDEM_EXECUTE && dice(&seed) % 2)
-            assert_int_equal(release(f, &f->claim, now), IDEM_OK);
+            is(release(f, &f->claim, now), IDEM_OK);
     }
     assert_true(old > 1000);
     assert_true(f->table.stats.expired + f->table.stats.evicted > 300);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_sender_of_which_nothing_is_known_may_begin_anywhere),
-        TEST(a_number_is_a_key_like_any_other_while_it_is_known),
-        TEST(a_number_is_no_key_of_the_same_bytes),
-        TEST(each_sender_has_its_own_numbers),
-        TEST(who_has_half_a_hash_of_another_is_another),
-        TEST(sequences_do_not_wrap_an_epoch_goes_on),
-        TEST(a_sequence_of_0_is_no_key),
-        TEST(a_sequence_with_a_key_or_without_senders_is_a_misuse),
-        TEST(a_number_takes_8_bytes_of_key_max),
-        TEST(an_account_takes_the_memory_that_the_manual_says),
-        TEST(above_the_floor_in_any_order_with_gaps_of_any_width),
-        TEST(the_order_may_be_reversed),
-        TEST(what_was_released_or_forgotten_does_not_raise_the_floor),
-        TEST(what_was_evicted_raises_the_floor),
-        TEST(what_is_over_raises_the_floor_whatever_it_was),
-        TEST(what_idle_work_drops_raises_the_floor),
-        TEST(a_number_is_known_to_be_old_for_ever),
-        TEST(too_old_goes_before_full),
-        TEST(of_an_older_epoch_all_is_too_old_that_is_not_finished),
-        TEST(a_newer_epoch_begins_its_floor_anew),
-        TEST(a_newer_epoch_fences_the_claims_of_older_ones),
-        TEST(a_fenced_claim_without_end_does_not_keep_its_slot),
-        TEST(one_stray_old_packet_does_not_rewind_an_epoch),
-        TEST(an_epoch_that_comes_back_is_over),
-        TEST(an_epoch_counts_from_its_first_claim_on),
-        TEST(a_quota_limits_numbers_as_it_does_keys),
-        TEST(at_its_quota_a_sender_evicts_its_own_and_knows_its_floor),
-        TEST(a_quota_holds_while_numbers_that_are_over_lie_about),
-        TEST(who_has_nothing_to_remember_makes_room),
-        TEST(with_eviction_the_idlest_without_keys_makes_room),
-        TEST(a_sender_in_use_is_never_forgotten_for_another),
-        TEST(what_one_sender_evicts_makes_no_other_too_old),
-        TEST(the_reach_of_a_forgotten_sender_is_that_of_the_unknown),
-        TEST(a_number_is_found_shown_and_forgotten_by_itself),
-        TEST(vectors_of_a_counter_one_by_one),
-        TEST(vectors_of_a_counter_in_loops),
-        TEST(vectors_of_a_jump_by_the_width_of_a_window),
-        TEST(s4_no_number_that_was_completed_is_ever_executed_again),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@ static uint32_t longest(const idem_patience *patience, uint32_t times)
     idem_sent sent = { 0 };
 
     sent.times = times;
-    assert_int_equal(retry(patience, &sent, IDEM_SILENCE), IDEM_AGAIN);
+    is(retry(patience, &sent, IDEM_SILENCE), IDEM_AGAIN);
     return delay;
 }
 
@@ -54,21 +54,20 @@ static void says(int answer, const idem_sent *sent)
     int result = retry(&usual, sent, answer);
 
     if (is_done(answer))
-        assert_int_equal(result, IDEM_DONE);
+        is(result, IDEM_DONE);
     else if (is_refused(answer))
-        assert_int_equal(result, IDEM_REFUSED);
+        is(result, IDEM_REFUSED);
     else
-        assert_int_equal(result, sent->elapsed_ms ? IDEM_GIVE_UP : IDEM_AGAIN);
-    assert_int_equal(delay == UINT32_MAX, result != IDEM_AGAIN);
+        is(result, sent->elapsed_ms ? IDEM_GIVE_UP : IDEM_AGAIN);
+    is(delay == UINT32_MAX, result != IDEM_AGAIN);
 }
 
 /* Also those that are none: a newer device may know more. */
-static void every_answer_has_its_verdict_whatever_the_time_is(void **state)
+TEST(every_answer_has_its_verdict_whatever_the_time_is)
 {
     idem_sent now = { 0 }, late = { 0 };
     int answer;
 
-    (void)state;
     late.elapsed_ms = UINT32_MAX;
     for (answer = -200; answer <= 300; answer++) {
         says(answer, &now);
@@ -80,12 +79,11 @@ static void every_answer_has_its_verdict_whatever_the_time_is(void **state)
 
 #define RESULT(name, value, text) name,
 
-static void what_it_says_is_no_result_and_silence_is_none(void **state)
+TEST(what_it_says_is_no_result_and_silence_is_none)
 {
     static const int results[] = { IDEM_RESULTS(RESULT) };
     size_t i;
 
-    (void)state;
     for (i = 0; i < COUNT(results); i++) {
         assert_true(results[i] < IDEM_AGAIN || results[i] > IDEM_GIVE_UP);
         assert_int_not_equal(results[i], IDEM_SILENCE);
@@ -97,82 +95,77 @@ static void what_it_says_is_no_result_and_silence_is_none(void **state)
    waits
    ------------------------------------------------------------------------ */
 
-static void waits_double_up_to_the_cap(void **state)
+TEST(waits_double_up_to_the_cap)
 {
     static const uint32_t waits[] = { 1, 1, 2, 4, 8, 16, 32, 60, 60, 60 };
     idem_patience odd = { .base_ms = 7, .cap_ms = 100 };
     idem_patience low = { .base_ms = 100, .cap_ms = 7 };
     uint32_t times;
 
-    (void)state;
     for (times = 0; times < COUNT(waits); times++)
-        assert_int_equal(longest(&usual, times), waits[times] * SECOND);
-    assert_int_equal(longest(&usual, UINT32_MAX), MINUTE);
-    assert_int_equal(longest(&odd, 4), 56);
-    assert_int_equal(longest(&odd, 5), 100);
-    assert_int_equal(longest(&low, 1), 7);
-    assert_int_equal(longest(&low, 9), 7);
+        is(longest(&usual, times), waits[times] * SECOND);
+    is(longest(&usual, UINT32_MAX), MINUTE);
+    is(longest(&odd, 4), 56);
+    is(longest(&odd, 5), 100);
+    is(longest(&low, 1), 7);
+    is(longest(&low, 9), 7);
 }
 
 /* Of equal shares of the random numbers each gives an equal share of waits:
    from 1 ms up, every one of them. */
-static void waits_are_spread_over_all_there_is(void **state)
+TEST(waits_are_spread_over_all_there_is)
 {
     const idem_patience patience = { .base_ms = 256, .cap_ms = 256 };
     idem_sent sent = { 0 };
     uint32_t share;
 
-    (void)state;
     for (share = 0; share < 256; share++) {
         sent.random = share << 24;
-        assert_int_equal(retry(&patience, &sent, IDEM_SILENCE), IDEM_AGAIN);
-        assert_int_equal(delay, 256 - share);
+        is(retry(&patience, &sent, IDEM_SILENCE), IDEM_AGAIN);
+        is(delay, 256 - share);
         sent.random |= 0xFFFFFF;
-        assert_int_equal(retry(&patience, &sent, IDEM_SILENCE), IDEM_AGAIN);
-        assert_int_equal(delay, 256 - share);
+        is(retry(&patience, &sent, IDEM_SILENCE), IDEM_AGAIN);
+        is(delay, 256 - share);
     }
 }
 
-static void waits_come_on_top_of_what_the_device_asks_for(void **state)
+TEST(waits_come_on_top_of_what_the_device_asks_for)
 {
     idem_sent sent = { .times = 3, .retry_after_ms = 30 * SECOND };
 
-    (void)state;
-    assert_int_equal(retry(&usual, &sent, IDEM_BUSY), IDEM_AGAIN);
-    assert_int_equal(delay, 34 * SECOND);
+    is(retry(&usual, &sent, IDEM_BUSY), IDEM_AGAIN);
+    is(delay, 34 * SECOND);
     sent.random = UINT32_MAX;
-    assert_int_equal(retry(&usual, &sent, IDEM_E_FULL), IDEM_AGAIN);
-    assert_int_equal(delay, 30 * SECOND + 1);
+    is(retry(&usual, &sent, IDEM_E_FULL), IDEM_AGAIN);
+    is(delay, 30 * SECOND + 1);
     sent.retry_after_ms = IDEM_LEASE_NONE;      // it may be finished any moment
-    assert_int_equal(retry(&usual, &sent, IDEM_BUSY), IDEM_AGAIN);
-    assert_int_equal(delay, 1);
+    is(retry(&usual, &sent, IDEM_BUSY), IDEM_AGAIN);
+    is(delay, 1);
     sent.retry_after_ms = IDEM_LEASE_NONE - 1;  // as told, and that is too late
-    assert_int_equal(retry(&usual, &sent, IDEM_BUSY), IDEM_GIVE_UP);
+    is(retry(&usual, &sent, IDEM_BUSY), IDEM_GIVE_UP);
 }
 
-static void nothing_is_sent_after_the_deadline(void **state)
+TEST(nothing_is_sent_after_the_deadline)
 {
     const idem_patience patience = { .base_ms = 10, .deadline_ms = 1000 };
     idem_sent sent = { .times = 1 };
 
-    (void)state;
     sent.elapsed_ms = 990;
-    assert_int_equal(retry(&patience, &sent, IDEM_SILENCE), IDEM_AGAIN);
-    assert_int_equal(delay, 10);
+    is(retry(&patience, &sent, IDEM_SILENCE), IDEM_AGAIN);
+    is(delay, 10);
     for (sent.elapsed_ms = 991; sent.elapsed_ms < 1010; sent.elapsed_ms++)
-        assert_int_equal(retry(&patience, &sent, IDEM_SILENCE), IDEM_GIVE_UP);
+        is(retry(&patience, &sent, IDEM_SILENCE), IDEM_GIVE_UP);
     sent.elapsed_ms = 12 * HOUR - SECOND;
-    assert_int_equal(retry(&usual, &sent, IDEM_SILENCE), IDEM_AGAIN);
+    is(retry(&usual, &sent, IDEM_SILENCE), IDEM_AGAIN);
     sent.elapsed_ms++;
-    assert_int_equal(retry(&usual, &sent, IDEM_SILENCE), IDEM_GIVE_UP);
+    is(retry(&usual, &sent, IDEM_SILENCE), IDEM_GIVE_UP);
 }
 
 /* Someone who follows it with nobody there: sends so often, and stops. */
-static void a_sender_without_an_answer_ends(void **state)
+TEST(a_sender_without_an_answer_ends)
 {
     idem_sent sent = { 0 };
 
-    (void)state;
     for (sent.times = 1; retry(&usual, &sent, IDEM_SILENCE) == IDEM_AGAIN;
          sent.times++) {
         assert_true(sent.times < 1000);
@@ -218,11 +211,10 @@ static uint32_t pick(unsigned long *number)
     return extreme;
 }
 
-static void no_sum_overflows_at_any_extreme(void **state)
+TEST(no_sum_overflows_at_any_extreme)
 {
     unsigned long number, i;
 
-    (void)state;
     for (number = 0; number < 10000000; number += 7) {
         idem_patience p;
         idem_sent s;
@@ -237,38 +229,19 @@ static void no_sum_overflows_at_any_extreme(void **state)
         s.retry_after_ms = pick(&i);
         s.random = pick(&i);
         is = expected(&p, &s);
-        assert_int_equal(retry(&p, &s, IDEM_SILENCE),
-                         is ? IDEM_AGAIN : IDEM_GIVE_UP);
-        assert_int_equal(delay, is ? is : UINT32_MAX);
+        is(retry(&p, &s, IDEM_SILENCE), is ? IDEM_AGAIN : IDEM_GIVE_UP);
+        is(delay, is ? is : UINT32_MAX);
     }
-    assert_int_equal(COUNT(extremes), 10);
+    is(COUNT(extremes), 10);
 }
 
-static void null_is_the_callers_mistake(void **state)
+TEST(null_is_the_callers_mistake)
 {
     const idem_sent sent = { 0 };
     unsigned misuse = unit_misuse;
 
-    (void)state;
-    assert_int_equal(idem_retry(NULL, &usual, &sent, 0), IDEM_E_ARG);
-    assert_int_equal(idem_retry(&delay, NULL, &sent, 0), IDEM_E_ARG);
-    assert_int_equal(idem_retry(&delay, &usual, NULL, 0), IDEM_E_ARG);
-    assert_int_equal(unit_misuse, misuse + 3);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_answer_has_its_verdict_whatever_the_time_is),
-        cmocka_unit_test(what_it_says_is_no_result_and_silence_is_none),
-        cmocka_unit_test(waits_double_up_to_the_cap),
-        cmocka_unit_test(waits_are_spread_over_all_there_is),
-        cmocka_unit_test(waits_come_on_top_of_what_the_device_asks_for),
-        cmocka_unit_test(nothing_is_sent_after_the_deadline),
-        cmocka_unit_test(a_sender_without_an_answer_ends),
-        cmocka_unit_test(no_sum_overflows_at_any_extreme),
-        cmocka_unit_test(null_is_the_callers_mistake)
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    is(idem_retry(NULL, &usual, &sent, 0), IDEM_E_ARG);
+    is(idem_retry(&delay, NULL, &sent, 0), IDEM_E_ARG);
+    is(idem_retry(&delay, &usual, NULL, 0), IDEM_E_ARG);
+    is(unit_misuse, misuse + 3);
 }

@@ -52,21 +52,19 @@ static idem_storage blank(uint32_t sector_size, uint32_t count,
     return storage;
 }
 
-static void constants_open_what_they_are_for(void **state)
+TEST(constants_open_what_they_are_for)
 {
-    fixture *f = (fixture *)*state;
     idem_storage storage =
         blank(4096, IDEM_SECTORS(64, 24, 16, 4, 4096, 8), 8);
 
     f->config.capacity = 64;
     f->config.state_max = 0;
-    assert_int_equal(
-        idem_open(&f->table, &f->config, memory, sizeof memory, 0), IDEM_OK);
+    is(idem_open(&f->table, &f->config, memory, sizeof memory, 0), IDEM_OK);
     f->config.state_max = 4;
     f->config.storage = &storage;
-    assert_int_equal(idem_open(&f->table, &f->config, journal_memory,
-                               sizeof journal_memory, 0),
-                     IDEM_OK);
+    is(idem_open(&f->table, &f->config, journal_memory, sizeof journal_memory,
+                 0),
+       IDEM_OK);
     assert_true(AS_A_NUMBER > 4);
 }
 
@@ -118,50 +116,48 @@ static int open_in(const sizing *s, idem_table *table, size_t size)
     return result;
 }
 
-static void what_idem_open_asks_for_is_what_the_macros_say(void **state)
+TEST(what_idem_open_asks_for_is_what_the_macros_say)
 {
     static sizing s;            // config.storage points into it
     uint32_t seed = 23, small = 0, few = 0, enough = 0;
 
-    (void)state;
     skip_without_journal();
     for (int i = 0; i < 1000; i++) {
         idem_table table;
         int result;
         draw(&s, &seed);
-        assert_int_equal(open_in(&s, &table, s.bytes - 1), IDEM_E_MEMORY);
-        assert_int_equal(table.needed, s.bytes);
+        is(open_in(&s, &table, s.bytes - 1), IDEM_E_MEMORY);
+        is(table.needed, s.bytes);
         result = open_in(&s, &table, s.bytes);
         small += s.sectors == 0;
         few += s.sectors > 4;
         if (s.sectors == 4) {
-            assert_int_equal(result, IDEM_OK);
+            is(result, IDEM_OK);
             continue;
         }
-        assert_int_equal(result, IDEM_E_SPACE);
-        assert_int_equal(table.needed, s.sectors);
+        is(result, IDEM_E_SPACE);
+        is(table.needed, s.sectors);
         if (!s.sectors || s.sectors > 65535 ||
             (uint64_t)s.sectors * s.storage.sector_size > 20000000)
             continue;
         // So many are enough, and one less is not.
         s.storage.sector_count = s.sectors - 1;
-        assert_int_equal(open_in(&s, &table, s.bytes), IDEM_E_SPACE);
-        assert_int_equal(table.needed, s.sectors);
+        is(open_in(&s, &table, s.bytes), IDEM_E_SPACE);
+        is(table.needed, s.sectors);
         if ((uint64_t)s.sectors * s.storage.sector_size > 100000)
             continue;
         s.storage.sector_count = s.sectors;
-        assert_int_equal(open_in(&s, &table, s.bytes), IDEM_OK);
+        is(open_in(&s, &table, s.bytes), IDEM_OK);
         enough++;
     }
     assert_true(small > 30 && few > 100 && enough > 3);
 }
 
-static void bytes_without_a_journal_are_what_the_macro_says(void **state)
+TEST(bytes_without_a_journal_are_what_the_macro_says)
 {
     static sizing s;
     uint32_t seed = 29;
 
-    (void)state;
     for (int i = 0; i < 1000; i++) {
         idem_table table;
         size_t size;
@@ -169,20 +165,9 @@ static void bytes_without_a_journal_are_what_the_macro_says(void **state)
         s.config.storage = NULL;
         size = IDEM_MEMORY_SIZE(s.config.capacity, s.config.key_max,
                                 s.config.response_max, s.config.state_max);
-        assert_int_equal(size % 4, 0);
-        assert_int_equal(open_in(&s, &table, size - 1), IDEM_E_MEMORY);
-        assert_int_equal(table.needed, size);
-        assert_int_equal(open_in(&s, &table, size), IDEM_OK);
+        is(size % 4, 0);
+        is(open_in(&s, &table, size - 1), IDEM_E_MEMORY);
+        is(table.needed, size);
+        is(open_in(&s, &table, size), IDEM_OK);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(constants_open_what_they_are_for),
-        TEST(what_idem_open_asks_for_is_what_the_macros_say),
-        TEST(bytes_without_a_journal_are_what_the_macro_says),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,8 +49,8 @@ static void find_keys(const fixture *f, const unsigned homes[KEYS], names keys)
 static void assert_set(fixture *f, names keys, unsigned set)
 {
     for (int i = 0; i < KEYS; i++)
-        assert_int_equal(find(f, "panel", keys[i], 0),
-                         set >> i & 1 ? IDEM_OK : IDEM_E_NOT_FOUND);
+        is(find(f, "panel", keys[i], 0),
+           set >> i & 1 ? IDEM_OK : IDEM_E_NOT_FOUND);
 }
 
 static void insert_and_remove(fixture *f, names keys, const int in[KEYS],
@@ -60,21 +60,20 @@ static void insert_and_remove(fixture *f, names keys, const int in[KEYS],
     unsigned set = 0;
 
     for (int i = 0; i < KEYS; i++) {
-        assert_int_equal(ask(f, keys[in[i]], 0), IDEM_EXECUTE);
+        is(ask(f, keys[in[i]], 0), IDEM_EXECUTE);
         claims[in[i]] = f->claim;
         set |= 1u << in[i];
         assert_set(f, keys, set);
     }
     for (int i = 0; i < KEYS; i++) {
-        assert_int_equal(release(f, &claims[out[i]], 0), IDEM_OK);
+        is(release(f, &claims[out[i]], 0), IDEM_OK);
         set &= ~(1u << out[i]);
         assert_set(f, keys, set);
     }
 }
 
-static void t1_t2_t3_hold_whatever_the_order_of_coming_and_going(void **state)
+TEST(t1_t2_t3_hold_whatever_the_order_of_coming_and_going)
 {
-    fixture *f = (fixture *)*state;
     const unsigned last = inside_positions(&f->table) - 1;
     // Apart, all at one home, the same round the end, and two clusters that
     // meet there.
@@ -99,9 +98,8 @@ static void t1_t2_t3_hold_whatever_the_order_of_coming_and_going(void **state)
         }
 }
 
-static void t1_t2_t3_hold_in_larger_tables_of_any_size(void **state)
+TEST(t1_t2_t3_hold_in_larger_tables_of_any_size)
 {
-    fixture *f = (fixture *)*state;
     uint32_t seed = 19;
 
     for (uint32_t capacity = 1; capacity < 120; capacity += 7) {
@@ -113,20 +111,19 @@ static void t1_t2_t3_hold_in_larger_tables_of_any_size(void **state)
             (void)snprintf(key, sizeof key, "%u",
                            (unsigned)(dice(&seed) % (2 * capacity)));
             if (find(f, "panel", key, 0) == IDEM_OK)
-                assert_int_equal(forget(f, "panel", key, 0), IDEM_OK);
+                is(forget(f, "panel", key, 0), IDEM_OK);
             else if (room)
                 (void)finish(f, "panel", key, 0);
             else
-                assert_int_equal(ask(f, key, 0), IDEM_E_FULL);
+                is(ask(f, key, 0), IDEM_E_FULL);
         }
         assert_true(f->table.stats.full > 0);
     }
 }
 
-static void keys_have_homes_all_over_the_index(void **state)
+TEST(keys_have_homes_all_over_the_index)
 {
     enum { MANY = 1000 };
-    fixture *f = (fixture *)*state;
     unsigned positions, taken = 0;
     char *seen;
 
@@ -150,10 +147,9 @@ static void keys_have_homes_all_over_the_index(void **state)
 }
 
 /* With IDEM_WIDE a word counts how far past its home it is, up to 7. */
-static void t2_holds_for_keys_that_all_have_one_home(void **state)
+TEST(t2_holds_for_keys_that_all_have_one_home)
 {
     enum { ALIKE = 20 };
-    fixture *f = (fixture *)*state;
     char keys[ALIKE][8];
     unsigned tries = 0;
     uint32_t seed = 7;
@@ -167,7 +163,7 @@ static void t2_holds_for_keys_that_all_have_one_home(void **state)
     for (int i = 0; i < 2000; i++) {
         const char *key = keys[dice(&seed) % ALIKE];
         if (find(f, "panel", key, 0) == IDEM_OK)
-            assert_int_equal(forget(f, "panel", key, 0), IDEM_OK);
+            is(forget(f, "panel", key, 0), IDEM_OK);
         else
             (void)finish(f, "panel", key, 0);
     }
@@ -197,12 +193,11 @@ static void assert_all_different(fixture *f, const struct identity *ids,
             rq.scope_len = ids[i].scope_len;
             rq.key = ids[i].key;
             rq.key_len = ids[i].key_len;
-            assert_int_equal(begin_request(f, &rq, 0),
-                             round ? IDEM_BUSY : IDEM_EXECUTE);
+            is(begin_request(f, &rq, 0), round ? IDEM_BUSY : IDEM_EXECUTE);
         }
 }
 
-static void s3_a_key_is_its_scope_and_its_bytes_exactly(void **state)
+TEST(s3_a_key_is_its_scope_and_its_bytes_exactly)
 {
     static const struct identity ids[] = {
         { "", 0, "abc", 3 },       { "a", 1, "bc", 2 },
@@ -216,10 +211,10 @@ static void s3_a_key_is_its_scope_and_its_bytes_exactly(void **state)
         { "", 0, "ABC", 3 },
     };
 
-    assert_all_different((fixture *)*state, ids, COUNT(ids));
+    assert_all_different(f, ids, COUNT(ids));
 }
 
-static void s3_keys_of_255_bytes_are_compared_to_the_last(void **state)
+TEST(s3_keys_of_255_bytes_are_compared_to_the_last)
 {
     static char a[256], b[256];
     const struct identity ids[] = {
@@ -227,7 +222,6 @@ static void s3_keys_of_255_bytes_are_compared_to_the_last(void **state)
         { a, 254, a, 1 },    { a, 254, b + 254, 1 }, { a, 1, b, 254 },
         { b + 254, 1, b, 254 },
     };
-    fixture *f = (fixture *)*state;
 
     memset(a, 'x', sizeof a);
     memset(b, 'x', sizeof b);
@@ -236,10 +230,9 @@ static void s3_keys_of_255_bytes_are_compared_to_the_last(void **state)
     assert_all_different(f, ids, COUNT(ids));
 }
 
-static void a_key_over_key_max_is_refused_not_cut(void **state)
+TEST(a_key_over_key_max_is_refused_not_cut)
 {
     static char bytes[300];
-    fixture *f = (fixture *)*state;
     idem_request rq = request_of(f, "", "", "");
 
     for (unsigned max = 254; max < 256; max++) {
@@ -251,12 +244,12 @@ static void a_key_over_key_max_is_refused_not_cut(void **state)
             rq.scope_len = max + 1u - len;
             if (len > max)
                 rq.scope_len = 0;
-            assert_int_equal(begin_request(f, &rq, 0), IDEM_E_TOO_LARGE);
+            is(begin_request(f, &rq, 0), IDEM_E_TOO_LARGE);
         }
         rq.key_len = 2;
         rq.scope_len = (size_t)-1;          // the sum is 1
-        assert_int_equal(begin_request(f, &rq, 0), IDEM_E_TOO_LARGE);
-        assert_int_equal(f->table.used, 0);
+        is(begin_request(f, &rq, 0), IDEM_E_TOO_LARGE);
+        is(f->table.used, 0);
     }
 }
 
@@ -287,10 +280,9 @@ static int by_hash(const void *a, const void *b)
 /* Two keys of which the index knows the same are still two; enough of them that
    some pairs differ in their scopes only by bytes or by length, and some in
    their keys.  (A hash of 32 bits: one pair in 10,000 keys squared.) */
-static void s3_two_keys_with_one_hash_are_two_keys(void **state)
+TEST(s3_two_keys_with_one_hash_are_two_keys)
 {
     enum { MANY = 600000, ENOUGH = 60 };
-    fixture *f = (fixture *)*state;
     candidate *all = (candidate *)calloc(MANY, sizeof *all);
     unsigned pairs = 0;
 
@@ -303,11 +295,11 @@ static void s3_two_keys_with_one_hash_are_two_keys(void **state)
         if (a->hash != b->hash)
             continue;
         fixture_open(f, 0);
-        assert_int_equal(begin(f, a->scope, a->key, "pour", 0), IDEM_EXECUTE);
-        assert_int_equal(find(f, b->scope, b->key, 0), IDEM_E_NOT_FOUND);
-        assert_int_equal(begin(f, b->scope, b->key, "pour", 0), IDEM_EXECUTE);
-        assert_int_equal(begin(f, a->scope, a->key, "pour", 0), IDEM_BUSY);
-        assert_int_equal(begin(f, b->scope, b->key, "pour", 0), IDEM_BUSY);
+        is(begin(f, a->scope, a->key, "pour", 0), IDEM_EXECUTE);
+        is(find(f, b->scope, b->key, 0), IDEM_E_NOT_FOUND);
+        is(begin(f, b->scope, b->key, "pour", 0), IDEM_EXECUTE);
+        is(begin(f, a->scope, a->key, "pour", 0), IDEM_BUSY);
+        is(begin(f, b->scope, b->key, "pour", 0), IDEM_BUSY);
         pairs++;
     }
     free(all);
@@ -323,9 +315,8 @@ static uint64_t fingerprint_of(const fixture *f, const char *payload)
     return idem_fingerprint_final(&hash);
 }
 
-static void s9_homes_and_fingerprints_are_decided_by_the_secret(void **state)
+TEST(s9_homes_and_fingerprints_are_decided_by_the_secret)
 {
-    fixture *f = (fixture *)*state;
     uint64_t fingerprint;
     unsigned homes[12];
     int moved = 0;
@@ -341,7 +332,7 @@ static void s9_homes_and_fingerprints_are_decided_by_the_secret(void **state)
     for (uint32_t i = 0; i < COUNT(homes); i++)
         moved += home_of(f, nth(i)) != homes[i];
     if (IDEM_HASH == IDEM_HASH_FNV) {
-        assert_int_equal(moved, 0);
+        is(moved, 0);
         assert_true(fingerprint_of(f, "pour") == fingerprint);
     } else {
         assert_in_range(moved, 10, 12);
@@ -364,18 +355,18 @@ static void open_to_break(fixture *f)
     f->config.capacity = BREAKABLE;
     fixture_open(f, 0);
     (void)maintain(f, now);
-    assert_int_equal(ask(f, "given back", now), IDEM_EXECUTE);
+    is(ask(f, "given back", now), IDEM_EXECUTE);
     gone = f->claim;
     (void)finish(f, "panel", "old", now);
     f->outcome.confirm = 1;
     (void)finish(f, "panel", "owed", now + 10);
     f->outcome.confirm = 0;
     (void)finish(f, "panel", "new", now + 20);
-    assert_int_equal(ask(f, "claimed", now + 30), IDEM_EXECUTE);
+    is(ask(f, "claimed", now + 30), IDEM_EXECUTE);
     f->request.lease_ms = IDEM_LEASE_NONE;
-    assert_int_equal(ask(f, "endless", now + 30), IDEM_EXECUTE);
+    is(ask(f, "endless", now + 30), IDEM_EXECUTE);
     f->request.lease_ms = 0;
-    assert_int_equal(release(f, &gone, now + 30), IDEM_OK);
+    is(release(f, &gone, now + 30), IDEM_OK);
 }
 
 enum { NUMBERS = 13 };              // without a journal
@@ -392,9 +383,8 @@ static int check_crossing(fixture *f, char found[NUMBERS + 1])
 
 /* Whatever bit of the table flips, idem_check ends, in memory that is the
    table's (so the sanitizer says), and every invariant can be found broken. */
-static void idem_check_finds_each_invariant_broken(void **state)
+TEST(idem_check_finds_each_invariant_broken)
 {
-    fixture *f = (fixture *)*state;
     char found[NUMBERS + 1] = { 0 };
     size_t size;
 
@@ -413,17 +403,16 @@ static void idem_check_finds_each_invariant_broken(void **state)
             (void)inside_flip(&f->table, n, bit);
         }
     }
-    assert_int_equal(check_crossing(f, found), 0);
+    is(check_crossing(f, found), 0);
     for (int number = 1; number <= NUMBERS; number++)
         if (!found[number])
             fail_msg("never found broken: %d", number);
 }
 
 /* Nor does it stumble over stretches that were overwritten. */
-static void idem_check_ends_whatever_was_overwritten(void **state)
+TEST(idem_check_ends_whatever_was_overwritten)
 {
     static const int bytes[] = { 0x00, 0x01, 0x7F, 0xFF };
-    fixture *f = (fixture *)*state;
     char found[NUMBERS + 1] = { 0 };
     char *memory, *kept;
     size_t size;
@@ -443,39 +432,35 @@ static void idem_check_ends_whatever_was_overwritten(void **state)
             memcpy(memory, kept, size);
         }
     free(kept);
-    assert_int_equal(check_crossing(f, found), 0);
+    is(check_crossing(f, found), 0);
 }
 
-static void idem_check_counts_what_is_promised(void **state)
+TEST(idem_check_counts_what_is_promised)
 {
-    fixture *f = (fixture *)*state;
-
     open_to_break(f);
-    assert_int_equal(f->table.used, 5);
-    assert_int_equal(f->table.pending, 1);
+    is(f->table.used, 5);
+    is(f->table.pending, 1);
     f->table.used++;
     assert_int_not_equal(idem_check(&f->table), 0);
     f->table.used--;
     f->table.pending++;
     assert_int_not_equal(idem_check(&f->table), 0);
     f->table.pending--;
-    assert_int_equal(idem_check(&f->table), 0);
+    is(idem_check(&f->table), 0);
 }
 
 /* What fills its place to the last byte does not fit into one that is smaller by
    one: of state, response, scope and key. */
-static void idem_check_compares_with_the_configuration(void **state)
+TEST(idem_check_compares_with_the_configuration)
 {
-    fixture *f = (fixture *)*state;
     const idem_config right = f->config;
     idem_outcome outcome = {
         .response = "sixteen bytes...", .response_len = RESPONSE_MAX,
         .state = "12345678", .state_len = STATE_MAX,
     };
 
-    assert_int_equal(ask(f, "a key of 19 bytes..", 0), IDEM_EXECUTE);
-    assert_int_equal(idem_complete(&f->table, &f->claim, &outcome, 0),
-                     IDEM_OK);
+    is(ask(f, "a key of 19 bytes..", 0), IDEM_EXECUTE);
+    is(idem_complete(&f->table, &f->claim, &outcome, 0), IDEM_OK);
     f->config.state_max--;
     assert_int_not_equal(idem_check(&f->table), 0);
     f->config = right;
@@ -488,26 +473,5 @@ static void idem_check_compares_with_the_configuration(void **state)
     f->config.capacity++;
     assert_int_not_equal(idem_check(&f->table), 0);
     f->config = right;
-    assert_int_equal(idem_check(&f->table), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(t1_t2_t3_hold_whatever_the_order_of_coming_and_going),
-        TEST(t1_t2_t3_hold_in_larger_tables_of_any_size),
-        TEST(keys_have_homes_all_over_the_index),
-        TEST(t2_holds_for_keys_that_all_have_one_home),
-        TEST(s3_a_key_is_its_scope_and_its_bytes_exactly),
-        TEST(s3_keys_of_255_bytes_are_compared_to_the_last),
-        TEST(a_key_over_key_max_is_refused_not_cut),
-        TEST(s3_two_keys_with_one_hash_are_two_keys),
-        TEST(s9_homes_and_fingerprints_are_decided_by_the_secret),
-        TEST(idem_check_finds_each_invariant_broken),
-        TEST(idem_check_ends_whatever_was_overwritten),
-        TEST(idem_check_counts_what_is_promised),
-        TEST(idem_check_compares_with_the_configuration),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    is(idem_check(&f->table), 0);
 }

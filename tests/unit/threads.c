@@ -38,10 +38,9 @@ static void open_shared(fixture *f, uint32_t capacity)
 {
     pthread_mutexattr_t kind;
 
-    assert_int_equal(pthread_mutexattr_init(&kind), 0);
-    assert_int_equal(
-        pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_ERRORCHECK), 0);
-    assert_int_equal(pthread_mutex_init(&mutex, &kind), 0);
+    is(pthread_mutexattr_init(&kind), 0);
+    is(pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_ERRORCHECK), 0);
+    is(pthread_mutex_init(&mutex, &kind), 0);
     (void)pthread_mutexattr_destroy(&kind);
     f->config.capacity = capacity;
     f->config.lock_ctx = &mutex;
@@ -71,17 +70,16 @@ static struct worker run_workers(fixture *f, void *(*work)(void *))
         memset(&workers[i], 0, sizeof workers[i]);
         workers[i].f = f;
         workers[i].seed = i + 1;
-        assert_int_equal(
-            pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+        is(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
     }
     for (uint32_t i = 0; i < THREADS; i++) {
-        assert_int_equal(pthread_join(workers[i].thread, NULL), 0);
+        is(pthread_join(workers[i].thread, NULL), 0);
         all.done += workers[i].done;
         all.fenced += workers[i].fenced;
         all.wrong += workers[i].wrong;
     }
-    assert_int_equal(idem_check(&f->table), 0);
-    assert_int_equal(pthread_mutex_destroy(&mutex), 0);
+    is(idem_check(&f->table), 0);
+    is(pthread_mutex_destroy(&mutex), 0);
     return all;
 }
 
@@ -156,28 +154,26 @@ static void *see_to_all(void *arg)
     return NULL;
 }
 
-static void s1_s4_threads_execute_every_key_once(void **state)
+TEST(s1_s4_threads_execute_every_key_once)
 {
-    fixture *f = (fixture *)*state;
     struct worker all;
 
     open_shared(f, KEYS);
     memset(effects, 0, sizeof effects);
     all = run_workers(f, see_to_all);
-    assert_int_equal(all.wrong, 0);
-    assert_int_equal(all.done, KEYS);
+    is(all.wrong, 0);
+    is(all.done, KEYS);
     for (uint32_t i = 0; i < KEYS; i++)
-        assert_int_equal(effects[i], 1);
-    assert_int_equal(f->table.used, KEYS);
-    assert_int_equal(f->table.stats.fenced, 0);
+        is(effects[i], 1);
+    is(f->table.used, KEYS);
+    is(f->table.stats.fenced, 0);
 }
 
 /* Shared flash: every callback comes from one thread at a time, and what all of
    them did is there after a restart. */
-static void s1_s2_s4_threads_share_a_journal(void **state)
+TEST(s1_s2_s4_threads_share_a_journal)
 {
     enum { SECTOR = 16384, SECTORS = IDEM_SECTORS(KEYS, 4, 4, 0, SECTOR, 8) };
-    fixture *f = (fixture *)*state;
     flash medium = {
         .kind = FLASH_NOR, .sector_size = SECTOR, .sector_count = SECTORS,
         .prog_size = 8, .erased = 0xFF,
@@ -192,28 +188,27 @@ static void s1_s2_s4_threads_share_a_journal(void **state)
 
     skip_without_journal();
     assert_non_null(memory);
-    assert_int_equal(flash_init(&medium, memory), 0);
+    is(flash_init(&medium, memory), 0);
     f->config.storage = &storage;
     f->config.key_max = f->config.response_max = sizeof(uint32_t);
     f->config.state_max = 0;
     open_shared(f, KEYS);
     memset(effects, 0, sizeof effects);
     all = run_workers(f, see_to_all);
-    assert_int_equal(all.wrong, 0);
-    assert_int_equal(all.done, KEYS);
+    is(all.wrong, 0);
+    is(all.done, KEYS);
     for (uint32_t i = 0; i < KEYS; i++)
-        assert_int_equal(effects[i], 1);
+        is(effects[i], 1);
     f->config.lock = NULL;              // run_workers has destroyed the mutex
     f->config.unlock = NULL;
     flash_boot(&medium);
     fixture_open(f, 0);
-    assert_int_equal(f->table.used, KEYS);
+    is(f->table.used, KEYS);
     for (uint32_t i = 0; i < KEYS; i++) {
         idem_request rq = numbered(&i);
-        assert_int_equal(idem_begin(&f->table, &f->claim, &f->reply, &rq, 0),
-                         IDEM_REPLAY);
+        is(idem_begin(&f->table, &f->claim, &f->reply, &rq, 0), IDEM_REPLAY);
     }
-    assert_int_equal(medium.violations, 0);
+    is(medium.violations, 0);
     f->config.storage = NULL;
     free(memory);
 }
@@ -269,9 +264,8 @@ static void *race_for_all(void *arg)
     return NULL;
 }
 
-static void s1_s4_of_many_holders_of_a_key_one_completes_it(void **state)
+TEST(s1_s4_of_many_holders_of_a_key_one_completes_it)
 {
-    fixture *f = (fixture *)*state;
     struct worker all;
 
     f->config.lease_ms = 1;
@@ -280,14 +274,14 @@ static void s1_s4_of_many_holders_of_a_key_one_completes_it(void **state)
     open_shared(f, KEYS);
     memset(completions, 0, sizeof completions);
     all = run_workers(f, race_for_all);
-    assert_int_equal(all.wrong, 0);
+    is(all.wrong, 0);
     assert_in_range(all.done, 1, 4 * KEYS / 40);
     for (uint32_t i = 0; i < KEYS; i++)
         assert_in_range(completions[i], 0, 1);
     // Nobody released, so no key was new twice; and there was a race.
-    assert_int_equal(f->table.stats.answers[IDEM_EXECUTE], 4 * KEYS / 40);
+    is(f->table.stats.answers[IDEM_EXECUTE], 4 * KEYS / 40);
     assert_true(f->table.stats.answers[IDEM_RECOVER] > 0);
-    assert_int_equal(f->table.stats.fenced, all.fenced);
+    is(f->table.stats.fenced, all.fenced);
     assert_true(all.fenced > 0);
 }
 
@@ -310,9 +304,8 @@ static void *read_the_tick_early(void *arg)
     return NULL;
 }
 
-static void s6_threads_do_not_make_the_clock_run(void **state)
+TEST(s6_threads_do_not_make_the_clock_run)
 {
-    fixture *f = (fixture *)*state;
     struct worker all;
     uint32_t first = later();
 
@@ -320,13 +313,12 @@ static void s6_threads_do_not_make_the_clock_run(void **state)
     open_shared(f, CAPACITY);
     (void)finish(f, "panel", "k", first);
     all = run_workers(f, read_the_tick_early);
-    assert_int_equal(all.wrong, 0);
-    assert_int_equal(all.done, THREADS * TICKS);
+    is(all.wrong, 0);
+    is(all.done, THREADS * TICKS);
     f->config.lock = NULL;              // run_workers has destroyed the mutex
     f->config.unlock = NULL;
-    assert_int_equal(begin(f, "panel", "k", "pour", first + all.done),
-                     IDEM_REPLAY);
-    assert_int_equal(f->reply.age_ms, all.done);
+    is(begin(f, "panel", "k", "pour", first + all.done), IDEM_REPLAY);
+    is(f->reply.age_ms, all.done);
     assert_true(f->table.stats.backwards > 0);          // they did overtake
 }
 
@@ -355,33 +347,18 @@ static void unlock_plainly(void *ctx)
     (void)pthread_mutex_unlock(&mutex);
 }
 
-static void a_call_by_who_holds_the_mutex_is_refused_and_does_not_wait(
-    void **state)
+TEST(a_call_by_who_holds_the_mutex_is_refused_and_does_not_wait)
 {
-    fixture *f = (fixture *)*state;
     struct nested nested = { .table = &f->table };
 
     open_shared(f, CAPACITY);
     f->config.lock_ctx = &nested;
     f->config.lock = lock_and_call;
     f->config.unlock = unlock_plainly;
-    assert_int_equal(ask(f, "k", 0), IDEM_EXECUTE);
-    assert_int_equal(nested.answer, IDEM_E_LOCK);
-    assert_int_equal(nested.calls, 1);
-    assert_int_equal(ask(f, "k", 0), IDEM_BUSY);
+    is(ask(f, "k", 0), IDEM_EXECUTE);
+    is(nested.answer, IDEM_E_LOCK);
+    is(nested.calls, 1);
+    is(ask(f, "k", 0), IDEM_BUSY);
     // Destroying a mutex that is held would fail.
-    assert_int_equal(pthread_mutex_destroy(&mutex), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(s1_s4_threads_execute_every_key_once),
-        TEST(s1_s2_s4_threads_share_a_journal),
-        TEST(s1_s4_of_many_holders_of_a_key_one_completes_it),
-        TEST(s6_threads_do_not_make_the_clock_run),
-        TEST(a_call_by_who_holds_the_mutex_is_refused_and_does_not_wait),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    is(pthread_mutex_destroy(&mutex), 0);
 }

@@ -25,23 +25,20 @@ static void assert_fate(fixture *f, uint32_t lease, uint32_t retention,
     f->request.retention_ms = retention;
     fixture_open(f, 0);
     if (lease)
-        assert_int_equal(ask(f, "k", 0), IDEM_EXECUTE);
+        is(ask(f, "k", 0), IDEM_EXECUTE);
     else
         (void)finish(f, "panel", "k", 0);
     for (; count > 0; count--, ms += stride)
-        assert_int_equal(elapse(f, stride), IDEM_OK);
+        is(elapse(f, stride), IDEM_OK);
     found = find(f, "panel", "k", 0);
-    assert_int_equal(found, ms < (uint64_t)lease + retention
-                                ? IDEM_OK
-                                : IDEM_E_NOT_FOUND);
+    is(found, ms < (uint64_t)lease + retention ? IDEM_OK : IDEM_E_NOT_FOUND);
     if (ms < lease)
-        assert_int_equal(f->entry.left_ms, lease - ms);
+        is(f->entry.left_ms, lease - ms);
     else
         assert_true(!lease || f->entry.left_ms == 0);
 }
 
-static void s4_s6_what_nobody_looks_at_for_years_is_not_resurrected(
-    void **state)
+TEST(s4_s6_what_nobody_looks_at_for_years_is_not_resurrected)
 {
     static const struct { uint32_t lease, retention; } keys[] = {
         { 0, 1 },                       // finished
@@ -52,7 +49,6 @@ static void s4_s6_what_nobody_looks_at_for_years_is_not_resurrected(
         { IDEM_LEASE_MAX, 1 },
         { IDEM_LEASE_MAX, IDEM_RETENTION_MAX },
     };
-    fixture *f = (fixture *)*state;
 
     for (size_t i = 0; i < COUNT(keys); i++)
         for (size_t j = 0; j < COUNT(strides); j++)
@@ -61,9 +57,8 @@ static void s4_s6_what_nobody_looks_at_for_years_is_not_resurrected(
                             count);
 }
 
-static void a_retention_of_any_length_ends_to_the_millisecond(void **state)
+TEST(a_retention_of_any_length_ends_to_the_millisecond)
 {
-    fixture *f = (fixture *)*state;
     uint32_t seed = 5;
 
     for (int i = 0; i < 5000; i++) {
@@ -73,20 +68,10 @@ static void a_retention_of_any_length_ends_to_the_millisecond(void **state)
         f->request.retention_ms = ms;
         fixture_open(f, 0);
         (void)finish(f, "panel", "k", 0);
-        assert_int_equal(find(f, "panel", "k", 0), IDEM_OK);
-        assert_int_equal(f->entry.left_ms, ms);
-        assert_int_equal(elapse(f, ms - 1), IDEM_OK);
-        assert_int_equal(ask(f, "k", 0), IDEM_REPLAY);
-        assert_int_equal(ask(f, "k", 1), IDEM_EXECUTE);
+        is(find(f, "panel", "k", 0), IDEM_OK);
+        is(f->entry.left_ms, ms);
+        is(elapse(f, ms - 1), IDEM_OK);
+        is(ask(f, "k", 0), IDEM_REPLAY);
+        is(ask(f, "k", 1), IDEM_EXECUTE);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(s4_s6_what_nobody_looks_at_for_years_is_not_resurrected),
-        TEST(a_retention_of_any_length_ends_to_the_millisecond),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

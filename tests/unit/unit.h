@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
  * What every unit test begins with: idem.h, which idem.c compiles once for all
- * of them, and cmocka.
+ * of them, and what makes tests of functions.
  */
 #ifndef UNIT_H
 #define UNIT_H
@@ -12,18 +12,9 @@
 #define IDEM_FILE_STORAGE
 #include "idem.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 // How many callers' mistakes were told to IDEM_MISUSE since the program began.
 extern unsigned unit_misuse;

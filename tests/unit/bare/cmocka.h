@@ -10,18 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+typedef void (*CMUnitTestFunction)(void **state);
+typedef int (*CMFixtureFunction)(void **state);
+
 struct CMUnitTest {
     const char *name;
-    void (*test_func)(void **state);
-    int (*setup)(void **state);
-    int (*teardown)(void **state);
+    CMUnitTestFunction test_func;
+    CMFixtureFunction setup_func, teardown_func;
     void *initial_state;
 };
-
-#define cmocka_unit_test(f) { #f, f, NULL, NULL, NULL }
-#define cmocka_unit_test_setup_teardown(f, s, t) { #f, f, s, t, NULL }
-#define cmocka_unit_test_setup(f, s) { #f, f, s, NULL, NULL }
-#define cmocka_unit_test_teardown(f, t) { #f, f, NULL, t, NULL }
 
 static void bare_fail(const char *what, const char *file, int line)
 {
@@ -64,32 +61,24 @@ static int bare_in_range(uint64_t x, uint64_t low, uint64_t high)
 #define print_message printf
 #define print_error printf
 
-#define cmocka_run_group_tests(tests, setup, teardown)                         \
-    bare_run(tests, sizeof(tests) / sizeof(tests)[0], setup, teardown)
 #define _cmocka_run_group_tests(name, tests, count, setup, teardown)           \
-    bare_run(tests, count, setup, teardown)
+    bare_run(tests, count)
 
-static int bare_run(const struct CMUnitTest *tests, size_t count,
-                    int (*setup)(void **), int (*teardown)(void **))
+static int bare_run(const struct CMUnitTest *tests, size_t count)
 {
-    void *group = NULL;
     size_t i;
 
-    if (setup)
-        assert_int_equal(setup(&group), 0);
     for (i = 0; i < count; i++) {
-        void *state = tests[i].initial_state ? tests[i].initial_state : group;
-        if (tests[i].setup)
-            assert_int_equal(tests[i].setup(&state), 0);
+        void *state = tests[i].initial_state;
+        if (tests[i].setup_func)
+            assert_int_equal(tests[i].setup_func(&state), 0);
         bare_skipped = 0;
         tests[i].test_func(&state);
-        if (tests[i].teardown)
-            assert_int_equal(tests[i].teardown(&state), 0);
+        if (tests[i].teardown_func)
+            assert_int_equal(tests[i].teardown_func(&state), 0);
         printf(bare_skipped ? "not ok %u # SKIP %s\n" : "ok %u - %s\n",
                (unsigned)i + 1, tests[i].name);
     }
-    if (teardown)
-        assert_int_equal(teardown(&group), 0);
     return 0;
 }
 

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: 0BSD */
+/*
+ * The life of a key in RAM, to the millisecond: how long a claim and an outcome
+ * hold, who may use a claim, how often a key is tried, what is delivered.  What
+ * each call answers in each state is in keys.c; the same over restarts is in
+ * journal.c.
+ *
+ * Promises: S1 (one current claim), S2 (replay), S4 (recover, not execute), S7
+ * (a refusal changes nothing), L2 (attempts end).
+ */
+#include "story.h"
+
+static const story stories[] = {
+    // how long
+    { "s4_a_lease_covers_the_millisecond_before_its_end_and_no_more",
+      "ram Ba,lease=1,retention Ba,ms=0:busy Ba:recover Bb,lease=2,retention "
+      "Bb:busy Bb:recover Bc Bc,ms=99:busy Bc:recover Bd,lease=30000 "
+      "Bd,ms=29999:busy Bd:recover Be,lease=536870912 Be,ms=536870911:busy "
+      "Be:recover Bf Bf,ms=101:recover" },
+    { "s1_a_lease_without_end_is_never_taken_over",
+      "times=200 ram Ba,ms=86400000,lease Xa,ms=0:busy" },
+    { "s1_who_has_a_lease_without_end_may_complete_whenever",
+      "ram Ba,lease Ba,ms=2000000000:busy Ba,ms=2000000000:busy Ca:ok "
+      "Ba,ms=99999:replay Ba:execute" },
+    { "s2_retention_counts_from_the_completion_to_the_millisecond",
+      "ram Ba,retention=1 Ca,ms=5 Ba,ms=0:replay Ba:execute Bb,retention=2 "
+      "Cb,ms=5 Bb:replay Bb:execute Bc,retention=2047 Cc,ms=5 Bc,ms=2046:replay "
+      "Bc:execute Bd Cd,ms=5 Bd,ms=99999:replay Bd:execute Be Ce,ms=5 "
+      "Be,ms=100001:execute" },
+    { "s4_a_cut_short_key_is_kept_one_retention_from_the_leases_end",
+      "ram Ba,ms=0 Bb,ms=0 Ba,ms=100099:recover Bb:execute" },
+
+    // who holds a claim
+    { "s1_a_late_holder_may_complete_if_nobody_took_over",
+      "ram Ba Ca,ms=100099:ok Ba:replay" },
+    { "s1_a_late_holder_is_fenced_once_its_key_is_dropped",
+      "ram Ba Ca,ms=100100:fenced Ga:none" },
+    { "s1_a_late_holder_may_renew_and_is_protected_again",
+      "ram Ba Na,lease=50,ms=110:ok Ba,ms=49:busy Ba:recover" },
+    { "s1_only_the_newest_of_several_holders_is_current",
+      "ram attempts=5 Ba:execute L Ba:recover ca:fenced ! L Ba:recover "
+      "ca:fenced ! L Ba:recover ! L Ba:recover ca:fenced ! Ca:ok Ca:fenced ! "
+      "Ba:replay" },
+    { "s1_a_claim_is_fenced_when_its_slot_has_another_key",
+      "ram capacity=1 Ba Ra:ok ! Bb:execute ! Ra:fenced Ca:fenced Cb:ok !" },
+
+    // attempts
+    { "l2_a_key_is_exhausted_after_so_many_attempts",
+      "ram attempts=1 Ba:execute L Ba:exhausted Ga" },
+    { "l2_a_key_is_exhausted_after_3_attempts_if_nothing_is_said",
+      "ram Ba:execute L Ba:recover L Ba:recover L Ba:exhausted Ga" },
+    { "l2_a_key_is_exhausted_after_255_attempts_at_most",
+      "times=300 ram attempts=255 Ba,ms=100 Ga,ms=0" },
+    { "attempts_start_anew_after_release_and_forget",
+      "times=3 ram Ba:execute L Ba:recover Ra Ba:execute L Ba:recover L "
+      "Ba:recover L Ba:exhausted Xa:ok" },
+    { "the_last_holder_of_an_exhausted_key_may_complete",
+      "ram attempts=1 Ba L Ba:exhausted Ca:ok Ba:replay" },
+
+    // renewal
+    { "renewing_a_lease_without_end_changes_nothing",
+      "ram Ba,lease Na,lease=10:ok Ga Na,lease:ok Ba,ms=5000:busy" },
+    { "a_renewed_claim_is_kept_one_retention_from_its_new_end",
+      "ram Ba,ms=0 Na,lease=5000,ms=50 Ga,ms=104999:ok Ga:none" },
+
+    // outcomes and state
+    { "s7_reserving_nothing_reserves_response_max",
+      "ram response=16 Ba Ca,len=17:large Ca,len=16:ok Ba:replay" },
+    { "a_reservation_over_response_max_claims_nothing",
+      "ram e,n=20 a Ba,reserve=24:execute Ca,len=24:ok" },
+    { "a_claim_taken_over_has_what_the_new_request_asks",
+      "ram Ba,reserve=4 Ba,ms=100,reserve=6,lease=300,retention=2000:recover "
+      "Ga Ca,len=6:ok Ba,ms=1999:replay Ba:execute" },
+    { "an_empty_response_is_one",
+      "ram response=0 Ba Ca,len=1:large Ca,len=0:ok Ba:replay ga" },
+    { "s7_a_refused_completion_leaves_the_state",
+      "ram Ba Sa Ca,state=1:fenced s Bb Cb,state=9:large s Cb,state=1,len=25:"
+      "large s Cb,state=1,len=24:ok s" },
+
+    // idem_run
+    { "run_executes_once_and_replays_afterwards",
+      "ram Ua,takes=20,len=6 Ua,ms=50 Ba:replay Ua,ms=50 Fb Ub,failed Ub" },
+    { "run_releases_when_the_handler_says_so",
+      "ram Ua,back a Ga:none Ua,back Ua Ga:ok" },
+    { "run_that_gives_back_or_completes_what_it_lost_is_fenced",
+      "ram Ua,back,takes=100100 Ga:none Ub,takes=100100 Gb:none Uc,takes=100099 "
+      "Gc:ok" },
+    { "run_tells_the_handler_of_a_recovery",
+      "ram Ba Ua,failed,ms=99 Ga:ok Ua,failed Ba:replay" },
+
+    // delivery
+    { "what_is_owed_is_listed_oldest_completion_first",
+      "ram Ba Bb Bc Bd Oc,ms=0 Oa,ms=0 Cd Ob,ms=0 o" },
+    { "what_is_delivered_is_owed_no_more",
+      "ram Ba Bb Bc Bd Oc Oa Cd Ob o Da:ok o Da:none da:ok o Ba:replay "
+      "Bd:replay dd:ok o Gd Xc:ok o" },
+    { "results_may_be_delivered_while_they_are_listed",
+      "ram Ba Oa Bb Ob Bc Oc Bd Od o,n=2 o o,n=1 o" },
+};
+
+__attribute__((constructor)) static void tell_them(void)
+{
+    tell_all(stories, COUNT(stories));
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: 0BSD */
+/*
+ * Numbers instead of keys (>>senders of the manual): what is older than what is
+ * known is so for ever, over restarts, cuts and rings that go round.  In RAM
+ * what one boot decides; the edges of the numbers themselves are in senders.c.
+ *
+ * With numbers=20 the keys a to t are the numbers 1 to 20; with numbers=5 each
+ * five are of one epoch.  With beside=10 every second key is a number, so a, c,
+ * e are 1, 2, 3, and K and J turn the ring with a key of another scope.
+ */
+#include "story.h"
+
+static const story stories[] = {
+    // one boot
+    { "a_number_is_a_key_like_any_other_while_it_is_known",
+      "ram numbers=20 Bi Bi,ms=99:busy Wi:mismatch Bi:recover L Bi:recover L "
+      "Bi:exhausted Bh Ch Bh:replay" },
+    { "the_order_may_be_reversed",
+      "ram capacity=12 numbers=20 Bl Cl,ms=0 Bk Ck,ms=0 Bj Cj,ms=0 Bi Ci,ms=0 "
+      "Bh Ch,ms=0 Bg Cg,ms=0 Bl,ms=99994:replay Bl:old Bk,ms=0:replay "
+      "Bg,ms=0:replay t,ms=4 Bk,ms=0:old Bh,ms=0:old Bg,ms=0:replay Bg:old "
+      "Bm:execute" },
+    { "what_was_released_or_forgotten_does_not_raise_the_floor",
+      "ram numbers=20 Bj Rj Bk Ck Xk:ok Bl Xl:busy L Xl:ok Bi Ci Xi Ba:execute" },
+    { "what_was_evicted_raises_the_floor",
+      "ram evict capacity=2 numbers=20 Bj Cj Be Ce Bl Cl Bj:old Bg:old "
+      "Be:replay Bk Ck Ba:old Bj:old Be:old Bk:replay Bl:replay" },
+    { "what_is_over_raises_the_floor_whatever_it_was",
+      "ram numbers=20 Ba,ms=0 Ca,ms=0 Bc,ms=0 Bb,ms=100000:execute Ba,ms=0:old "
+      "Bc,ms=100:old Bb,ms=0:recover Cb,ms=0:ok Bb:replay Bd:execute" },
+    { "what_idle_work_drops_raises_the_floor",
+      "ram numbers=20 Bj Cj T M a Bi:old Bt Ct E,n=300000000 E,n=300000000 a "
+      "Bs:old" },
+    { "a_number_is_known_to_be_old_for_ever",
+      "times=240 ram numbers=5 Bm Cm E,n=2592000000 Bm,ms=0 Bk Bd Bn Rn" },
+    { "too_old_goes_before_full",
+      "ram capacity=2 numbers=5 Bj Cj T M Bg:old Bk Ck Bl Cl Bj:old Be:old "
+      "Bm:full" },
+
+    // epochs
+    { "of_an_older_epoch_all_is_too_old_that_is_not_finished",
+      "ram numbers=5 Ba Ca Bb Bf Bb:old L Bb:old Bc:old Ba:replay Wa:mismatch "
+      "Wb:mismatch T Ba:old" },
+    { "a_newer_epoch_begins_its_floor_anew",
+      "ram numbers=5 Be Ce T M Bd:old Bi:execute Bf:execute Be:old" },
+    { "a_newer_epoch_fences_the_claims_of_older_ones",
+      "ram numbers=5 Ba Bb Bc Bf Ca:fenced Rb:fenced Nc:fenced Ba:old Bb:old "
+      "Bc:old Cf:ok" },
+    { "a_fenced_claim_without_end_does_not_keep_its_slot",
+      "ram capacity=2 numbers=5 Ba,lease Bf,ms=0 Cf,ms=0 Bg:full Na,lease:fenced "
+      "Ca:fenced T Bg:execute T Bh:execute Ba:old" },
+    { "one_stray_old_packet_does_not_rewind_an_epoch",
+      "ram numbers=5 Bd Cd Bf Cf Be:old Bd:replay Bg Cg Bf:replay T Bd:old "
+      "Bh:execute" },
+    { "an_epoch_that_comes_back_is_over",
+      "ram numbers=2 Bb Cb T Bc Cc Ba:old Bb:old T Bf Cf Bd:old Bc:old Ba:old T "
+      "Bg Cg Be:old Bf:old Bb:old" },
+    { "an_epoch_counts_from_its_first_claim_on",
+      "ram numbers=5 Ba Ca Bf Rf Bb:old Bf:execute" },
+
+    // quota
+    { "at_its_quota_a_sender_evicts_its_own_and_knows_its_floor",
+      "ram evict quota=2 beside=10 Bb Cb Ba Ca Bc Cc Be Ce Ba:old Bc:replay "
+      "Be:replay Bg Cg Bc:old Ba:old Be:replay Bi Ci Be:old Bg:replay "
+      "Bb:replay" },
+    { "a_quota_holds_while_numbers_that_are_over_lie_about",
+      "ram quota=2 beside=10 Bc,ms=0,retention=10 Cc,ms=0 Ba,ms=0 Ca,ms=0 "
+      "Bb,ms=0 Cb,ms=0 Be,ms=9:full Be:execute Bg,ms=0:full Bc,ms=0:old "
+      "Ba,ms=0:replay" },
+
+    // for ever
+    { "old_numbers_are_refused_after_100_restarts",
+      "times=100 beside=10 Bi Ci Bc Cc T L M M P Bi Ba Bg Bk Rk" },
+    { "floors_survive_the_ring_going_round_many_times",
+      "beside=10 Bi Ci T L M K99 Bi:old Bg:old P K99 Bi:old J60 Bi:old K9 M K9 M "
+      "K9 M Bi:old P Ba:old Bk:execute" },
+    { "a_floor_rises_from_boot_to_boot",
+      "beside=10 Ba Ca P Ba:replay T L M K9 P Ba:old Be Ce P Be:replay T L M K20 "
+      "P Bc:old Be:old Bi Ci P Bi:replay T L M P Bi:old Bg:old Bk:execute" },
+    { "what_was_evicted_stays_old",
+      "evict capacity=2 numbers=20 Ba Ca Bb Cb Bc Cc P Ba:old Bb:replay Bd Cd "
+      "Be Ce Bf Cf P Bd:old Be:replay Bg Cg Bh Ch Bi Ci P P Bf:old Ba:old "
+      "Bg:old Bh:replay Bi:replay" },
+    { "a_claim_that_was_never_completed_raises_the_floor",
+      "beside=10 Be P Be:recover Bc Rc P T L L M K9 Be:old Bc:old Bg:execute Rg "
+      "K60 P Be:old Bc:old Bg:execute Rg K60 P Be:old" },
+    { "what_was_released_or_forgotten_raises_no_floor",
+      "times=9 beside=10 Bi Ri Bk Ck Xk P K9 Ba:execute Ra Bm Rm Bo Co Xo K30 P "
+      "Ba:execute Ra" },
+    { "an_epoch_that_was_claimed_counts_in_every_boot_after",
+      "beside=2 Ba Ca Bc Be Re P Bc:old Ba:replay Wa:mismatch Wc:mismatch "
+      "Be:execute Re K9 P Bc:old Ba:replay Be Re T L M K60 P Bc:old Ba:old "
+      "Be:execute" },
+    { "a_fenced_claim_without_end_is_over_in_the_end",
+      "capacity=2 beside=2 Ba,lease Be Ce Na,lease:fenced Bg:full P Ca:fenced "
+      "Ba:old Bg:full T L M Ba:old Bg Cg Bi:execute" },
+    { "too_old_goes_before_full_over_restarts",
+      "capacity=1 numbers=20 Bi Ci T L M Bj Cj P Bi:old Bk:full" },
+    { "a_quota_of_numbers_holds_over_restarts",
+      "quota=2 beside=10 Ba,retention=10 Ca Bc Cc Be:full t,ms=10 Be:execute P "
+      "Bg:full Ba:old Bb:execute" },
+    // That 3 is over is nowhere written: after a restart its retention begins
+    // anew.  So the floor must be written before the sector of 2 goes.
+    { "what_leaves_below_the_floor_stays_old",
+      "beside=10 Bc Cc K8 Be,retention=1000 t,ms=2000 M Be:old T M Bc:old K@ K@ "
+      "Bc:old P Bc:old" },
+    { "of_what_is_unsure_the_oldest_sector_is_needed",
+      "beside=10 Bi T L M Bi:old K8 Bk T L M Bk:old K60 P Bi:old" },
+
+    // cuts, failures, modes
+    { "floors_survive_power_cuts_at_every_operation",
+      "evict capacity=2 beside=6 Ba Ca Bc Cc Be Ce Bg Cg K3 | Bi Ci Bm Cm K4 | "
+      "Ba:old Bc:old P Ba:old Bc:old" },
+    { "floors_survive_programs_that_fail",
+      "beside=10 Be Ce T L M K20 %1,at=@,how=# K6 Be K6 w P Be:old K40 P Be:old "
+      "Bc:old Bg:execute" },
+    { "floors_survive_erases_that_fail",
+      "beside=10 Be Ce T L M K20 %2,at=@,how=# K9 Be K9 w P Be:old K40 P Be:old "
+      "Bc:old Bg:execute" },
+    { "what_a_failed_claim_evicted_lets_nothing_be_executed",
+      "evict capacity=2 beside=10 Bc,retention=1000 K8 Be Ce Cc %1,how=0 Bg w "
+      "t,ms=2000 M Bc:old K@ K@ P Bc" },
+    { "in_batch_mode_a_sync_makes_floors_durable",
+      "batch evict capacity=2 numbers=20 Ba Ca Bb Cb Bc Cc Bd Cd Y Be Ce Bf Cf Bg "
+      "| Y | Ba:old Bb:old P Bb:old" },
+    { "with_volatile_claims_what_was_completed_stays_old",
+      "volatile evict capacity=2 beside=10 Ba Ca Bs P Bc Cc Bs Rs Be Ce Bs P "
+      "Ba:old Bc:replay Bg Cg P Ba:old Bc:old T L M K60 P Ba:old Bc:old Be:old "
+      "Bg:old" },
+    { "with_volatile_claims_what_leaves_below_the_floor_stays_old",
+      "volatile beside=10 Bc Cc K8 Be,retention=1000 t,ms=2000 M Be:old T M "
+      "Bc:old K@ K@ Bc:old P Bc:old" },
+    { "what_is_given_back_after_a_failed_outcome_is_gone",
+      "volatile beside=10 Ba Ca Bc %1,how=1 Cc w Rc:ok P Bc:execute" },
+};
+
+__attribute__((constructor)) static void tell_them(void)
+{
+    tell_all(stories, COUNT(stories));
+}
