@@ -255,10 +255,11 @@
                               a cut may have left weak, that is written again
      all others               nothing
 
-   config.durability IDEM_BATCH: all this is durable with the next idem_sync.
-   Execute what you claimed after one sync, and answer what you completed after
-   the next.  volatile_claims: claims are not written, outcomes are: half the
-   wear, but what a restart cuts short is IDEM_EXECUTE again (S4).
+   config.durability IDEM_BATCH: all this is durable with the next idem_sync
+   (with senders, a release or idem_forget at once).  Execute what you claimed
+   after one sync, answer what you completed after the next.  volatile_claims:
+   only outcomes are written: half the wear, but what a restart cuts short is
+   IDEM_EXECUTE again (S4).
 
    When the device is idle call idem_maintain until it answers IDEM_OK.  It does
    ahead what commands would wait for: erases, and carrying old records.  A boot
@@ -2647,7 +2648,7 @@ static void idemi_account_tell(const idem_table *t, idem_sender *a,
     need = &idemi_storage_needs(t)[idemi_account_index(t, a)];
     sure &= sector != IDEMI_NOWHERE;    // of a claim that is not written
     if (news && sure)
-        *need = IDEMI_NOWHERE;             // older ones are not, any more
+        *need = IDEMI_NOWHERE;          // older ones are not, any more
     if ((news || a->unsure) && sector < *need)
         *need = sector;
     if (news)
