@@ -2673,10 +2673,11 @@ static void idemi_account_note(idem_table *t, unsigned slot, int live, int left)
     a = idemi_account_of(t, idemi_slot_id(s), s->scope_len, wanted);
     if (a) {
         reach = &a->reach;
-        if (live > 0)
+        if (live > 0) {
             a->used = now % IDEMI_USED;
-        if (live > 0 || a->live)
-            a->live = (idem_number)(a->live + (unsigned)live);
+            a->live++;
+        } else if (live < 0 && a->live)
+            a->live--;
         if (wanted == IDEMI_MUST)
             idemi_account_tell(
                 t, a, sequence, epoch,
@@ -4949,9 +4950,7 @@ static int idemi_check_journal(const idem_table *t)
     unsigned slot = idemi_journal_last(t);
 
     do
-        if (needs[slot] < j->tail ||
-            (slot < t->capacity && !idemi_slot_at(t, slot)->state &&
-             needs[slot] != IDEMI_NOWHERE && !j->broken))
+        if (needs[slot] < j->tail)
             return 14;
     while (slot-- > 0);
     return j->sequence + 1 - j->tail > j->sector_count ? 15 : 0;

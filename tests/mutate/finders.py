@@ -105,7 +105,8 @@ class Finders:
         names = {os.path.basename(path)[:-2] for path in sources} - {"idem"}
         self.own = {name for name in names
                     if self.implements("tests/unit/%s.c" % name)}
-        self.units = sorted(names, key=lambda name: (name in SLOWEST, name))
+        self.units = sorted(names, key=lambda name: (
+            name in SLOWEST, name in self.own, name))
         if not self.library(self.sound):
             sys.exit("FAILED: the header does not compile")
         self.tests = self.units + ["failures", "extremes", "erases", "crash"]
