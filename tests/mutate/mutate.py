@@ -25,8 +25,8 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../tools"))
-from finders import (INCLUDES, JOBS, OUT, PLAIN, SHORT, SOURCE, TCC, Finders,
-                     compiles)
+from finders import (FIRST, INCLUDES, JOBS, OUT, PLAIN, SHORT, SOURCE, TCC,
+                     Finders, compiles)
 from locals import Shape
 
 LEAST = 25.0 if SHORT else 95.0             # percent
@@ -36,11 +36,6 @@ OPTIONS = ["-DIDEM_FILE_STORAGE", "-D_POSIX_C_SOURCE=200809L"]
 
 # Sections with a test of their own, which no other call needs
 OWN = {"file": "file", "arriving": "keys_arriving", "sending": "sending"}
-
-# Of the unit tests those that find most in least time
-FIRST = ["journal", "full", "clock", "life", "keys", "numbers", "api",
-         "journal_turning", "journal_time", "journal_opening", "journal_damage",
-         "journal_failing"]
 
 # ----------------------------------------------------------------- the source
 
