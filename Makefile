@@ -219,7 +219,7 @@ $(B)/serial/device: $(DEVICE_C) $(SERIAL_H)
 	@mkdir -p $(B)/serial
 	$(SERIAL) $(ROOMY) $(DEVICE_C) -o $@
 
-$(B)/pumpd: examples/mqtt/pumpd.c examples/reason.h idem.h
+$(B)/pumpd: examples/mqtt/pumpd.c examples/mqtt/command.h examples/reason.h idem.h
 	@mkdir -p $(B)
 	$(BUILD) examples/mqtt/pumpd.c -lmosquitto -o $@
 

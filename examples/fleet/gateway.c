@@ -19,10 +19,9 @@
 #define _POSIX_C_SOURCE 200809L
 #define IDEM_IMPLEMENTATION
 #include "effect.h"
+#include "../mqtt/command.h"
 
 #include <errno.h>
-#include <mosquitto.h>
-#include <mqtt_protocol.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,25 +41,12 @@ static const char help[] =
     "  --ml-ms MS          how long the pump takes for 1 ml (0)\n"
     "  --no-idem           execute whatever comes, to see what happens\n";
 
-// Reason codes of answers; those of idem.h's results are in its >>replying.
-enum { UNSPECIFIED = 0x80, SPECIFIC = 0x83, QUOTA = 0x97, INVALID = 0x99 };
-
-typedef struct gateway {
+typedef struct device {
     const char *host, *id, *store, *secret, *log;
     int      port, ml_ms, no_idem;
     fleet    f;
     idem_config config;
 } gateway;
-
-// One command, taken out of its message.
-typedef struct command {
-    gateway *g;
-    const char *topic, *payload;
-    size_t   payload_len;
-    void    *key;
-    uint16_t key_len;
-    char    *answer_topic;
-} command;
 
 static volatile sig_atomic_t stop;
 
@@ -95,22 +81,8 @@ static const char *line_of(const command *c, long ml)
 /* The effect. */
 static void pour(const command *c, long ml)
 {
-    pause_ms(ml * c->g->ml_ms);
+    pause_ms(ml * c->device->ml_ms);
     effect_do(line_of(c, ml));
-}
-
-/* The millilitres of a command, 1 to 1000; 0 if it is none. */
-static long amount(const command *c)
-{
-    char text[8], *end;
-    long ml;
-
-    if (c->payload_len == 0 || c->payload_len >= sizeof text)
-        return 0;
-    memcpy(text, c->payload, c->payload_len);
-    text[c->payload_len] = 0;
-    ml = strtol(text, &end, 10);
-    return *end || ml < 1 || ml > 1000 ? 0 : ml;
 }
 
 /* A handler of idem.h: it does not know that it runs in a fleet. */
@@ -120,7 +92,7 @@ static int execute(void *ctx, idem_outcome *outcome,
 {
     static char response[RESPONSE_MAX];
     command *c = (command *)ctx;
-    long ml = amount(c);
+    long ml = command_amount(c);
 
     (void)request, (void)claim, (void)now_ms;
     outcome->response = response;
@@ -143,47 +115,6 @@ static int execute(void *ctx, idem_outcome *outcome,
 
 /* ------------------------------------------------------------------ answers */
 
-static int reason_of(int result, const idem_reply *reply)
-{
-    switch (result) {
-    case IDEM_EXECUTE:
-    case IDEM_RECOVER:
-    case IDEM_REPLAY:       return reply->code;         // the outcome's own
-    case IDEM_BUSY:
-    case IDEM_E_FULL:       return QUOTA;
-    case IDEM_MISMATCH:     return INVALID;
-    case IDEM_TOO_OLD:
-    case IDEM_EXHAUSTED:
-    case IDEM_E_ARG:
-    case IDEM_E_TOO_LARGE:  return SPECIFIC;
-    default:                return UNSPECIFIED;
-    }
-}
-
-/* Publishes an answer, with QoS 0: if it gets lost, the sender asks again. */
-static void send_answer(struct mosquitto *m, const command *c, int reason,
-                        uint32_t retry_ms, const void *text, size_t len)
-{
-    mosquitto_property *properties = NULL;
-    char number[12];
-
-    if (!c->answer_topic)
-        return;
-    mosquitto_property_add_binary(&properties, MQTT_PROP_CORRELATION_DATA,
-                                  c->key, c->key_len);
-    snprintf(number, sizeof number, "0x%02x", (unsigned)reason);
-    mosquitto_property_add_string_pair(&properties, MQTT_PROP_USER_PROPERTY,
-                                       "reason", number);
-    snprintf(number, sizeof number, "%lu", (unsigned long)retry_ms);
-    if (retry_ms)
-        mosquitto_property_add_string_pair(&properties,
-                                           MQTT_PROP_USER_PROPERTY,
-                                           "retry-after-ms", number);
-    mosquitto_publish_v5(m, NULL, c->answer_topic, (int)len, text, 0, false,
-                         properties);
-    mosquitto_property_free_all(&properties);
-}
-
 /* Executes a command, unless one of the fleet has, and answers it. */
 static void take_command(struct mosquitto *m, command *c)
 {
@@ -195,34 +126,34 @@ static void take_command(struct mosquitto *m, command *c)
         .payload = c->payload, .payload_len = c->payload_len };
     idem_claim claim;
     const char *text;
-    int result = fleet_run(&c->g->f, &claim, &reply, &request, execute, c);
+    int result = fleet_run(&c->device->f, &claim, &reply, &request, execute, c);
 
     if (result == IDEM_EXECUTE || result == IDEM_RECOVER ||
         result == IDEM_REPLAY) {
-        send_answer(m, c, reason_of(result, &reply), 0, response,
-                    reply.response_len);
+        command_answer(c, m, command_reason(result, &reply), 0, response,
+                       reply.response_len);
         return;
     }
     text = idem_text(result);
     if (result < 0)
         fprintf(stderr, "gateway: %s: %s; %s\n", c->topic, text,
-                c->g->f.reason);
+                c->device->f.reason);
     // Whether it was done the store will know; the sender asks again.
     if (result != IDEM_E_STORAGE && result != IDEM_E_FENCED)
-        send_answer(m, c, reason_of(result, &reply), reply.retry_after_ms, text,
-                    strlen(text));
+        command_answer(c, m, command_reason(result, &reply),
+                       reply.retry_after_ms, text, strlen(text));
 }
 
 /* What most gateways do: execute whatever comes. */
 static void take_command_blindly(struct mosquitto *m, command *c)
 {
-    long ml = amount(c);
+    long ml = command_amount(c);
     char text[RESPONSE_MAX];
 
     if (ml)
         pour(c, ml);
     snprintf(text, sizeof text, "poured %ld ml", ml);
-    send_answer(m, c, ml ? 0 : INVALID, 0, text, strlen(text));
+    command_answer(c, m, ml ? POURED : INVALID, 0, text, strlen(text));
 }
 
 /* --------------------------------------------------------------------- MQTT */
@@ -231,20 +162,14 @@ static void on_message(struct mosquitto *m, void *ctx,
                        const struct mosquitto_message *message,
                        const mosquitto_property *properties)
 {
-    command c = { .g = (gateway *)ctx, .topic = message->topic,
-                  .payload = (const char *)message->payload,
-                  .payload_len = (size_t)message->payloadlen };
+    command c;
 
-    mosquitto_property_read_binary(properties, MQTT_PROP_CORRELATION_DATA,
-                                   &c.key, &c.key_len, false);
-    mosquitto_property_read_string(properties, MQTT_PROP_RESPONSE_TOPIC,
-                                   &c.answer_topic, false);
-    if (c.g->no_idem)
+    command_open(&c, (gateway *)ctx, message, properties);
+    if (c.device->no_idem)
         take_command_blindly(m, &c);
     else
         take_command(m, &c);
-    free(c.key);
-    free(c.answer_topic);
+    command_close(&c);
 }
 
 static void on_connect(struct mosquitto *m, void *ctx, int result, int flags,

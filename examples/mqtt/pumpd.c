@@ -22,11 +22,10 @@
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
 #include "../reason.h"
+#include "command.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <mosquitto.h>
-#include <mqtt_protocol.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,16 +54,7 @@ static const char help[] =
     "  --ml-ms MS          how long the pump takes for 1 ml (0)\n"
     "  --no-idem           execute whatever comes, to see what happens\n";
 
-// Reason codes of answers; those of idem.h's results are in its >>replying.
-enum {
-    POURED = 0x00,
-    UNSPECIFIED = 0x80,
-    SPECIFIC = 0x83,            // implementation specific error
-    QUOTA = 0x97,
-    INVALID = 0x99              // payload format
-};
-
-typedef struct pump {
+typedef struct device {
     const char *host, *id, *journal, *log;
     int      port, qos, ml_ms, no_idem;
     int      log_fd;
@@ -74,16 +64,6 @@ typedef struct pump {
     idem_table table;
     void    *memory;
 } pump;
-
-// One command, taken out of its message.
-typedef struct command {
-    pump    *p;
-    const char *topic, *payload;
-    size_t   payload_len;
-    void    *key;
-    uint16_t key_len;
-    char    *answer_topic;
-} command;
 
 static volatile sig_atomic_t stop;
 
@@ -158,44 +138,30 @@ static int pour(const command *c, long ml)
     size_t len = log_line(line, sizeof line, c, ml), at = 0;
     ssize_t written;
 
-    pause_ms(ml * c->p->ml_ms);
+    pause_ms(ml * c->device->ml_ms);
     while (at < len) {
-        written = write(c->p->log_fd, line + at, len - at);
+        written = write(c->device->log_fd, line + at, len - at);
         if (written < 0)
             return 0;
         at += (size_t)written;
     }
-    return fdatasync(c->p->log_fd) == 0;
+    return fdatasync(c->device->log_fd) == 0;
 }
 
 /* Looks at the world: whether a command had poured before it was cut short. */
 static int has_poured(const command *c, long ml)
 {
     char line[512], other[512];
-    FILE *f = fopen(c->p->log, "r");
+    FILE *f = fopen(c->device->log, "r");
     int found = 0;
 
     if (!f)
-        die(c->p->log, strerror(errno));    // blind: pour nothing, say nothing
+        die(c->device->log, strerror(errno));   // blind: pour and say nothing
     log_line(line, sizeof line, c, ml);
     while (!found && fgets(other, sizeof other, f))
         found = strcmp(line, other) == 0;
     fclose(f);
     return found;
-}
-
-/* The millilitres of a command, 1 to 1000; 0 if it is none. */
-static long amount(const command *c)
-{
-    char text[8], *end;
-    long ml;
-
-    if (c->payload_len == 0 || c->payload_len >= sizeof text)
-        return 0;
-    memcpy(text, c->payload, c->payload_len);
-    text[c->payload_len] = 0;
-    ml = strtol(text, &end, 10);
-    return *end || ml < 1 || ml > 1000 ? 0 : ml;
 }
 
 /* Executes a command that idem_run has claimed.  Its state, the total, and its
@@ -207,7 +173,7 @@ static int execute(void *ctx, idem_outcome *outcome,
     static char response[RESPONSE_MAX];
     static uint64_t total;
     command *c = (command *)ctx;
-    long ml = amount(c);
+    long ml = command_amount(c);
     int poured;
 
     (void)request, (void)claim;
@@ -224,8 +190,8 @@ static int execute(void *ctx, idem_outcome *outcome,
         fprintf(stderr, "pumpd: %s: cut short before, it had %spoured\n",
                 c->topic, poured ? "" : "not ");
     if (!poured && !pour(c, ml))
-        die(c->p->log, strerror(errno));    // unknown: recover at the restart
-    total = c->p->total + (uint64_t)ml;
+        die(c->device->log, strerror(errno));   // unknown: recover, restarted
+    total = c->device->total + (uint64_t)ml;
     outcome->state = &total;
     outcome->state_len = sizeof total;
     outcome->response_len =
@@ -236,48 +202,6 @@ static int execute(void *ctx, idem_outcome *outcome,
 
 /* ------------------------------------------------------------------ answers */
 
-static int reason_of(int result, const idem_reply *reply)
-{
-    switch (result) {
-    case IDEM_EXECUTE:
-    case IDEM_RECOVER:
-    case IDEM_REPLAY:       return reply->code;         // the outcome's own
-    case IDEM_BUSY:
-    case IDEM_E_FULL:       return QUOTA;
-    case IDEM_MISMATCH:     return INVALID;
-    case IDEM_TOO_OLD:
-    case IDEM_EXHAUSTED:
-    case IDEM_RELEASED:
-    case IDEM_E_ARG:
-    case IDEM_E_TOO_LARGE:  return SPECIFIC;
-    default:                return UNSPECIFIED;
-    }
-}
-
-/* Publishes an answer, with QoS 0: if it gets lost, the sender asks again. */
-static void send_answer(struct mosquitto *m, const command *c, int reason,
-                        uint32_t retry_ms, const void *text, size_t len)
-{
-    mosquitto_property *properties = NULL;
-    char number[12];
-
-    if (!c->answer_topic)
-        return;
-    mosquitto_property_add_binary(&properties, MQTT_PROP_CORRELATION_DATA,
-                                  c->key, c->key_len);
-    snprintf(number, sizeof number, "0x%02x", (unsigned)reason);
-    mosquitto_property_add_string_pair(&properties, MQTT_PROP_USER_PROPERTY,
-                                       "reason", number);
-    snprintf(number, sizeof number, "%lu", (unsigned long)retry_ms);
-    if (retry_ms)
-        mosquitto_property_add_string_pair(&properties,
-                                           MQTT_PROP_USER_PROPERTY,
-                                           "retry-after-ms", number);
-    mosquitto_publish_v5(m, NULL, c->answer_topic, (int)len, text, 0, false,
-                         properties);
-    mosquitto_property_free_all(&properties);
-}
-
 /* Executes a command once, and answers it. */
 static void take_command(struct mosquitto *m, command *c)
 {
@@ -287,85 +211,55 @@ static void take_command(struct mosquitto *m, command *c)
         .scope = c->topic, .scope_len = strlen(c->topic),
         .key = c->key, .key_len = c->key_len,
         .payload = c->payload, .payload_len = c->payload_len };
-    size_t len = sizeof c->p->total;
+    size_t len = sizeof c->device->total;
     idem_claim claim;
     const char *text;
-    int result = idem_run(&c->p->table, &claim, &reply, &request, execute, c,
-                          millis());
+    int result = idem_run(&c->device->table, &claim, &reply, &request, execute,
+                          c, millis());
 
-    idem_state(&c->p->table, &c->p->total, &len);
+    idem_state(&c->device->table, &c->device->total, &len);
     if (result == IDEM_EXECUTE || result == IDEM_RECOVER ||
         result == IDEM_REPLAY) {
-        send_answer(m, c, reason_of(result, &reply), 0, response,
-                    reply.response_len);
+        command_answer(c, m, command_reason(result, &reply), 0, response,
+                       reply.response_len);
         return;
     }
     // What failed may be done or not: be started again, and recover.
     if (result == IDEM_E_STORAGE)
-        die_of(c->p, result);
+        die_of(c->device, result);
     text = idem_text(result);
     fprintf(stderr, "pumpd: %s: %s\n", c->topic, text);
-    send_answer(m, c, reason_of(result, &reply), reply.retry_after_ms, text,
-                strlen(text));
+    command_answer(c, m, command_reason(result, &reply), reply.retry_after_ms,
+                   text, strlen(text));
 }
 
 /* What most daemons do: executes whatever comes. */
 static void take_command_blindly(struct mosquitto *m, command *c)
 {
-    long ml = amount(c);
+    long ml = command_amount(c);
     char text[RESPONSE_MAX];
 
     if (ml && !pour(c, ml))
-        die(c->p->log, strerror(errno));
-    c->p->total += (uint64_t)ml;
+        die(c->device->log, strerror(errno));
+    c->device->total += (uint64_t)ml;
     snprintf(text, sizeof text, "poured %ld ml", ml);
-    send_answer(m, c, ml ? POURED : INVALID, 0, text, strlen(text));
+    command_answer(c, m, ml ? POURED : INVALID, 0, text, strlen(text));
 }
 
 /* --------------------------------------------------------------------- MQTT */
-
-/* The key is the correlation data, or else the user property "key". */
-static void read_key(command *c, const mosquitto_property *properties)
-{
-    char *name = NULL, *value = NULL;
-    const mosquitto_property *p = properties;
-    bool again = false;
-
-    if (mosquitto_property_read_binary(p, MQTT_PROP_CORRELATION_DATA, &c->key,
-                                       &c->key_len, false))
-        return;
-    while ((p = mosquitto_property_read_string_pair(
-                p, MQTT_PROP_USER_PROPERTY, &name, &value, again)) != NULL) {
-        if (!c->key && !strcmp(name, "key")) {
-            c->key = value;
-            c->key_len = (uint16_t)strlen(value);
-            value = NULL;
-        }
-        free(name);
-        free(value);
-        again = true;
-    }
-}
 
 static void on_message(struct mosquitto *m, void *ctx,
                        const struct mosquitto_message *message,
                        const mosquitto_property *properties)
 {
-    command c = { .p = (pump *)ctx, .topic = message->topic,
-                  .payload = (const char *)message->payload,
-                  .payload_len = (size_t)message->payloadlen };
+    command c;
 
-    // Whether the broker thinks it delivers twice says nothing: a sender that
-    // asks again sends a new message.  So the DUP flag is not looked at.
-    read_key(&c, properties);
-    mosquitto_property_read_string(properties, MQTT_PROP_RESPONSE_TOPIC,
-                                   &c.answer_topic, false);
-    if (c.p->no_idem)
+    command_open(&c, (pump *)ctx, message, properties);
+    if (c.device->no_idem)
         take_command_blindly(m, &c);
     else
         take_command(m, &c);
-    free(c.key);
-    free(c.answer_topic);
+    command_close(&c);
 }
 
 static void on_connect(struct mosquitto *m, void *ctx, int result, int flags,

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: 0BSD */
+/* Commands over MQTT 5, and their answers: for pumpd.c, and a gateway of a
+   fleet.  Include it after idem.h; who includes it defines struct device. */
+#ifndef COMMAND_H
+#define COMMAND_H
+
+#include <mosquitto.h>
+#include <mqtt_protocol.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Reason codes of answers; those of idem.h's results are in its >>replying.
+enum {
+    POURED = 0x00,
+    UNSPECIFIED = 0x80,
+    SPECIFIC = 0x83,            // implementation specific error
+    QUOTA = 0x97,
+    INVALID = 0x99              // payload format
+};
+
+// One command, taken out of its message.
+typedef struct command {
+    struct device *device;
+    const char *topic, *payload;
+    size_t   payload_len;
+    void    *key;
+    uint16_t key_len;
+    char    *answer_topic;
+} command;
+
+/* The key is the correlation data, or else the user property "key". */
+static inline void command_read_key(command *c,
+                                    const mosquitto_property *properties)
+{
+    char *name = NULL, *value = NULL;
+    const mosquitto_property *p = properties;
+    bool again = false;
+
+    if (mosquitto_property_read_binary(p, MQTT_PROP_CORRELATION_DATA, &c->key,
+                                       &c->key_len, false))
+        return;
+    while ((p = mosquitto_property_read_string_pair(
+                p, MQTT_PROP_USER_PROPERTY, &name, &value, again)) != NULL) {
+        if (!c->key && !strcmp(name, "key")) {
+            c->key = value;
+            c->key_len = (uint16_t)strlen(value);
+            value = NULL;
+        }
+        free(name);
+        free(value);
+        again = true;
+    }
+}
+
+/* Takes a command out of a message, which must stay meanwhile.  Whether the
+   broker thinks it delivers twice says nothing: a sender that asks again sends
+   a new message.  So the DUP flag is not looked at. */
+static inline void command_open(command *c, struct device *device,
+                                const struct mosquitto_message *message,
+                                const mosquitto_property *properties)
+{
+    memset(c, 0, sizeof *c);
+    c->device = device;
+    c->topic = message->topic;
+    c->payload = (const char *)message->payload;
+    c->payload_len = (size_t)message->payloadlen;
+    command_read_key(c, properties);
+    mosquitto_property_read_string(properties, MQTT_PROP_RESPONSE_TOPIC,
+                                   &c->answer_topic, false);
+}
+
+static inline void command_close(command *c)
+{
+    free(c->key);
+    free(c->answer_topic);
+}
+
+/* The millilitres of a command, 1 to 1000; 0 if it is none. */
+static inline long command_amount(const command *c)
+{
+    char text[8], *end;
+    long ml;
+
+    if (c->payload_len == 0 || c->payload_len >= sizeof text)
+        return 0;
+    memcpy(text, c->payload, c->payload_len);
+    text[c->payload_len] = 0;
+    ml = strtol(text, &end, 10);
+    return *end || ml < 1 || ml > 1000 ? 0 : ml;
+}
+
+static inline int command_reason(int result, const idem_reply *reply)
+{
+    switch (result) {
+    case IDEM_EXECUTE:
+    case IDEM_RECOVER:
+    case IDEM_REPLAY:       return reply->code;         // the outcome's own
+    case IDEM_BUSY:
+    case IDEM_E_FULL:       return QUOTA;
+    case IDEM_MISMATCH:     return INVALID;
+    case IDEM_TOO_OLD:
+    case IDEM_EXHAUSTED:
+    case IDEM_RELEASED:
+    case IDEM_E_ARG:
+    case IDEM_E_TOO_LARGE:  return SPECIFIC;
+    default:                return UNSPECIFIED;
+    }
+}
+
+/* Publishes an answer, with QoS 0: if it gets lost, the sender asks again. */
+static inline void command_answer(const command *c, struct mosquitto *m,
+                                  int reason, uint32_t retry_ms,
+                                  const void *text, size_t len)
+{
+    mosquitto_property *properties = NULL;
+    char number[12];
+
+    if (!c->answer_topic)
+        return;
+    mosquitto_property_add_binary(&properties, MQTT_PROP_CORRELATION_DATA,
+                                  c->key, c->key_len);
+    snprintf(number, sizeof number, "0x%02x", (unsigned)reason);
+    mosquitto_property_add_string_pair(&properties, MQTT_PROP_USER_PROPERTY,
+                                       "reason", number);
+    snprintf(number, sizeof number, "%lu", (unsigned long)retry_ms);
+    if (retry_ms)
+        mosquitto_property_add_string_pair(&properties,
+                                           MQTT_PROP_USER_PROPERTY,
+                                           "retry-after-ms", number);
+    mosquitto_publish_v5(m, NULL, c->answer_topic, (int)len, text, 0, false,
+                         properties);
+    mosquitto_property_free_all(&properties);
+}
+
+#endif
