@@ -250,9 +250,9 @@
                               owed: one record, all or nothing
      idem_release, _forget,   that
      _delivered
-     idem_begin, _delivered,  nothing new (but the time, >>time).  If the answer
-     other answers            comes from the last record before a restart, which
-                              a cut may have left weak, that is written again
+     idem_begin, _delivered,  nothing new (but the time, >>time).  The first of
+     other answers            a boot makes durable what the opening found: power
+                              may have left the end of it weak
      all others               nothing
 
    config.durability IDEM_BATCH: all this is durable with the next idem_sync
@@ -263,7 +263,7 @@
 
    When the device is idle call idem_maintain until it answers IDEM_OK.  It does
    ahead what commands would wait for: erases, and carrying old records.  A boot
-   that writes nothing costs nothing; its first write begins a new sector.
+   without a command costs nothing; its first one begins a new sector.
 
    Wear is even: the sectors are used in turn.  A command with 16 bytes of key
    and response takes 63 bytes of flash with granules of 1, 73 of 8, 81 of 16.
@@ -494,9 +494,9 @@
      S9  Keys that an enemy chose cost no more than random ones (keyed hash),
          and with a quota push out no keys of another scope.
      S10 What one opening answered stays true at every later one, until a call
-         changes it.  But what power cut short, and left nothing to see, may be
-         found done later; and time that no record tells has not passed.  Calls
-         that only look write nothing, and may show what is not yet confirmed.
+         changes it; but time that no record tells has not passed.  Calls that
+         only look write nothing: before the first idem_begin of a boot they may
+         show less, or more, than is found later of what power cut short.
      L1  Every call ends in bounded steps; the bounds are in >>functions.
      L2  The table never wedges.  Leases end (but IDEM_LEASE_NONE, on request),
          retention ends, and a command whose attempts are all cut short ends in
@@ -3296,8 +3296,8 @@ static uint32_t idemi_header_before(const idemi_header *h)
          relies on it, and it is erased before its sequence is used again.
      R3  (J3 in the code)  Nothing is appended behind doubt: a boot's first
          record goes to a new sector.  What the newest record of the boot before
-         says is carried there, in full, last; an answer that relies on it comes
-         after that.
+         says is carried there, in full, last; the first answer comes after
+         that, for its header says where the records end that the boot found.
      R4  (J2)  Two sectors behind the head are dead, three before a turn:
          whichever of the newest a boot takes as head, all it needs is there.
      R5  (J4)  Carrying is put off as long as it can be: what needs a sector, or
@@ -3802,14 +3802,20 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot, unsigned state,
     return idemi_journal_settle(t, idemi_journal_put(t, slot, state, out));
 }
 
-/* Before an answer that relies on the newest record of the boot before: a turn
-   writes it once more. */
+/* Before an answer that relies on what earlier boots have written: a turn says
+   where that ends, so nothing shows up later that this boot did not see.  Where
+   no turn can be made, a known key is answered all the same, unless what is
+   known of it is the newest record. */
 static int idemi_journal_confirm(idem_table *t, unsigned slot)
 {
-    if (!IDEMI_JOURNAL(t) || slot == IDEMI_NONE ||
-        slot != t->journal->newest)
-        return IDEM_OK;
-    return idemi_journal_turn(t);
+    int result = IDEM_OK;
+
+    if (IDEMI_JOURNAL(t) && !t->journal->opened) {
+        result = idemi_journal_turn(t);
+        if (slot != IDEMI_NONE && slot != t->journal->newest)
+            return IDEM_OK;
+    }
+    return result;
 }
 
 /* True while unknown keys may be lost ones. */
@@ -4706,11 +4712,6 @@ static int idemi_command_begin(idem_table *t, idemi_query *q)
     else {
         attempt = idemi_slot_at(t, slot)->attempts + 1u;
         answer = idemi_command_again(t, slot, q);
-    }
-    if (answer == IDEM_TOO_OLD && q->rq->sequence && IDEMI_JOURNAL(t)) {
-        int result = idemi_journal_confirm(t, (unsigned)t->journal->newest);
-        if (result < 0)
-            return result;
     }
     if (answer == IDEM_EXECUTE || answer == IDEM_RECOVER) {
         int result = idemi_command_claim(t, slot, attempt, q);

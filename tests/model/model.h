@@ -14,7 +14,8 @@
  * the answer is known exactly.
  *
  * What a cut interrupted and is not to be seen may yet show up at an opening
- * before which nothing was written: that version is `late`.
+ * before which nothing was written and no begin answered: that version is
+ * `late`.
  *
  * In batch mode each call since the last sync has happened or not, for itself.
  * But state and outcome of one completion come together.
@@ -739,6 +740,17 @@ static inline void model_durable(model *m)
     m->wrote_at = m->calls;
 }
 
+/* A begin was answered, so by now this boot has written where all ends that its
+   opening found. */
+static inline void model_relied(model *m)
+{
+    if (!m->config->storage || m->wrote || m->faulty ||
+        m->config->durability == IDEM_BATCH)
+        return;
+    m->wrote = 1;
+    m->wrote_at = m->calls;
+}
+
 /* The time of what was just written will be found again. */
 static inline void model_wrote(model *m)
 {
@@ -1149,6 +1161,8 @@ static inline int model_answered(model *m, const asked *a, int result)
     if (!fit.count && !k->now.any)
         return 0;
     fit.any = k->now.any;
+    if (a->what == 'B' && (result >= 0 || result == IDEM_E_FULL))
+        model_relied(m);
     model_narrow(m, k, &fit);
     if (a->what == 'B' && !model_begun(m, k, a, result))
         return 0;
