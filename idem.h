@@ -851,7 +851,7 @@ typedef struct idem_slot {
 typedef struct idem_sender {
     uint32_t name[2];           /* keyed hash of its scope, low word, high word;
                                    0: was never used */
-    uint32_t floor[2];          /* sequence, epoch: lower numbers are refused */
+    uint32_t floor[2];          /* sequence, epoch: up to here all is refused */
     uint32_t reach;             /* as in idem_table, but its own */
     idem_number live;           /* its slots in use */
     unsigned used : 15;         /* upper bits of the clock at its last claim */
@@ -1111,9 +1111,9 @@ typedef struct idem_fingerprint_state {
                           of a number.  A refused key reads no storage
      the others           one lookup or none; next, pending: n slots at worst
      maintain             64 slots, each at most one removal: a lookup's words
-     open                 clears all memory; with a journal reads the headers,
-                          again those without a seal, and what the head needs;
-                          or all of blank storage.  The place of an outcome that
+     open                 clears all memory; with a journal reads the headers up
+                          to three times, those without a seal more often, and
+                          what the head needs; or all of blank storage.  The place of an outcome that
                           was carried is sought among those of its sector
      any that writes      one program; in a turn one erase, the header, the
                           seal, carrying as fits into a sector, and two looks at
@@ -1595,6 +1595,18 @@ static void idemi_basics_store32(unsigned char *p, uint32_t word)
     p[3] = (unsigned char)(word >> 24);
 }
 
+/* 64 bits that are kept as two words, so that they need no more alignment. */
+static uint64_t idemi_basics_join(const uint32_t words[2])
+{
+    return (uint64_t)words[1] << 32 | words[0];
+}
+
+static void idemi_basics_split(uint32_t words[2], uint64_t number)
+{
+    words[0] = (uint32_t)number;
+    words[1] = (uint32_t)(number >> 32);
+}
+
 /* memcmp and memcpy for bytes that may be NULL where there are none. */
 static int idemi_basics_equal(const void *a, const void *b, size_t len)
 {
@@ -2026,13 +2038,14 @@ static int idemi_slot_has_id(idem_slot *s, const idemi_id *id)
                               id->key_len);
 }
 
-/* The key if it is a number, as it is stored: word 0 is its sequence, 1 its
-   epoch; of another key 0. */
-static uint32_t idemi_slot_number(idem_slot *s, unsigned word)
+/* The key if it is a number: its epoch, and below that its sequence; else 0. */
+static uint64_t idemi_slot_number(idem_slot *s)
 {
+    const unsigned char *key = idemi_slot_id(s) + s->scope_len;
+
     return s->key_len ? 0
-                      : idemi_basics_load32(idemi_slot_id(s) + s->scope_len +
-                                            4 * word);
+                      : (uint64_t)idemi_basics_load32(key + 4) << 32 |
+                            idemi_basics_load32(key);
 }
 
 /* When the key is dropped, if nothing happens to it. */
@@ -2548,13 +2561,13 @@ static unsigned idemi_account_index(const idem_table *t, const idem_sender *a)
 static uint32_t idemi_account_idle(const idem_table *t, const idem_sender *a,
                                   int wanted)
 {
-    int numbered = (a->floor[0] | a->floor[1]) != 0;
+    int numbered = idemi_basics_join(a->floor) != 0;
 
     if (wanted == IDEMI_LOOK ||
         (a->live && (numbered || wanted == IDEMI_MAKE)))
         return 0;
     if (!numbered)
-        return (a->name[0] | a->name[1]) ? IDEMI_IDLEST : IDEMI_UNUSED;
+        return idemi_basics_join(a->name) ? IDEMI_IDLEST : IDEMI_UNUSED;
     return t->config->full == IDEM_EVICT_OLDEST
                ? 1 + ((t->clock >> 17) - a->used) % IDEMI_USED
                : 0;
@@ -2564,15 +2577,15 @@ static uint32_t idemi_account_idle(const idem_table *t, const idem_sender *a,
    then.  One that is made has the reach that all have who have none, and that
    is the newest of those forgotten. */
 IDEMI_SLOW
-static idem_sender *idemi_account_find(idem_table *t, const uint32_t *name,
-                                      int wanted)
+static idem_sender *idemi_account_find(idem_table *t, int wanted,
+                                      uint64_t name)
 {
     uint32_t left = IDEMI_SENDERS(t), idlest = 0;
     idem_sender *a = idemi_account_at(t, 0), *best = NULL;
 
     for (; left > 0; left--, a++) {
         uint32_t idle;
-        if (a->name[0] == name[0] && a->name[1] == name[1])
+        if (idemi_basics_join(a->name) == name)
             return a;
         idle = idemi_account_idle(t, a, wanted);
         if (idle > idlest) {
@@ -2588,8 +2601,7 @@ static idem_sender *idemi_account_find(idem_table *t, const uint32_t *name,
     if (t->clock - best->reach < t->clock - t->reach)
         t->reach = best->reach;
     IDEM_MEMSET(best, 0, sizeof *best);
-    best->name[0] = name[0];
-    best->name[1] = name[1];
+    idemi_basics_split(best->name, name);
     best->reach = t->reach;
     return best;
 }
@@ -2599,93 +2611,78 @@ static idem_sender *idemi_account_of(idem_table *t, const unsigned char *scope,
                                     size_t scope_len, int wanted)
 {
     idem_fingerprint_state state;
-    uint64_t hash;
-    uint32_t name[2];
 
     if (!IDEMI_SENDERS(t))
         return NULL;
     idemi_hash_init(&state, t->config, 1);
     idemi_hash_update(&state, scope, scope_len);
-    hash = idemi_hash_final(&state);
-    name[0] = (uint32_t)hash;
-    name[1] = (uint32_t)(hash >> 32);
-    return idemi_account_find(t, name, wanted);
-}
-
-/* Whether a number is at or below the floor of an account. */
-static int idemi_account_has_passed(const idem_sender *a, uint32_t sequence,
-                                   uint32_t epoch)
-{
-    return epoch < a->floor[1] ||
-           (epoch == a->floor[1] && sequence <= a->floor[0]);
+    return idemi_account_find(t, wanted, idemi_hash_final(&state));
 }
 
 /* How a key leaves: it is given back (or stays), over, evicted. */
 enum { IDEMI_BACK, IDEMI_OVER, IDEMI_EVICTED };
 
-/* Whether a later opening is certain to find what a slot tells its account. */
-static int idemi_account_is_sure(const idem_slot *s, int left)
+/* Raises the floor of an account to a number, if that is higher; returns
+   whether. */
+static int idemi_account_raise(idem_sender *a, uint64_t number)
 {
-    return left == IDEMI_BACK ||
-           (left == IDEMI_OVER && (s->state & (IDEMI_FINISHED | IDEMI_CUT)));
+    if (number <= idemi_basics_join(a->floor))
+        return 0;
+    idemi_basics_split(a->floor, number);
+    return 1;
 }
 
-/* Tells an account a number, which the journal has from a sector on.  Keeps
-   N1. */
-static void idemi_account_tell(const idem_table *t, idem_sender *a,
-                               uint32_t sequence, uint32_t epoch,
-                               uint32_t sector, int sure)
+/* Whether a later opening is certain to find what a slot tells its account, how
+   it leaves: not of a claim that is not written. */
+static int idemi_account_is_sure(const idem_slot *s, uint32_t sector, int left)
 {
-    int news = !idemi_account_has_passed(a, sequence, epoch);
-    uint32_t *need;
+    return sector != IDEMI_NOWHERE &&
+           (left == IDEMI_BACK ||
+            (left == IDEMI_OVER && (s->state & (IDEMI_FINISHED | IDEMI_CUT))));
+}
 
-    if (news) {
-        a->floor[0] = sequence;
-        a->floor[1] = epoch;
-    }
-    if (!IDEMI_JOURNAL(t))
+/* The key of a slot, a number, is told to its account: its epoch, and if it is
+   over, or evicted, all of it.  Keeps N1. */
+static void idemi_account_tell(const idem_table *t, idem_sender *a,
+                               unsigned slot, int left)
+{
+    idem_slot *s = idemi_slot_at(t, slot);
+    uint64_t most = left ? UINT64_MAX : UINT64_MAX << 32;
+    int news = idemi_account_raise(a, idemi_slot_number(s) & most);
+    uint32_t *needs, *need;
+
+    if (!IDEMI_JOURNAL(t) || !(news || a->unsure))
         return;
-    need = &idemi_storage_needs(t)[idemi_account_index(t, a)];
-    sure &= sector != IDEMI_NOWHERE;    // of a claim that is not written
-    if (news && sure)
-        *need = IDEMI_NOWHERE;          // older ones are not, any more
-    if ((news || a->unsure) && sector < *need)
-        *need = sector;
+    needs = idemi_storage_needs(t);
+    need = &needs[idemi_account_index(t, a)];
     if (news)
-        a->unsure = !sure;
+        a->unsure = !idemi_account_is_sure(s, needs[slot], left);
+    // What is sure of a newer number stands for the older ones too.
+    if (needs[slot] < *need || !a->unsure)
+        *need = needs[slot];
 }
 
 /* Tells the sender of a slot that it comes into use (`live` 1) or goes out of
-   it (-1); and of a key that is a number its epoch, and if it is over, or
-   evicted, all of it. */
+   it (-1), and how. */
 static void idemi_account_note(idem_table *t, unsigned slot, int live, int left)
 {
     idem_slot *s = idemi_slot_at(t, slot);
-    uint32_t sequence = left ? idemi_slot_number(s, 0) : 0;
-    uint32_t epoch = idemi_slot_number(s, 1);
-    uint32_t *reach = &t->reach;
-    unsigned now = (unsigned)(t->clock >> 17);
-    int wanted = live > 0 ? IDEMI_MAKE : IDEMI_LOOK;
-    idem_sender *a;
+    idem_sender *a = idemi_account_of(t, idemi_slot_id(s), s->scope_len,
+                                      !s->key_len ? IDEMI_MUST
+                                      : live > 0  ? IDEMI_MAKE
+                                                  : IDEMI_LOOK);
+    uint32_t *reach = a ? &a->reach : &t->reach;
 
-    if (sequence | epoch)
-        wanted = IDEMI_MUST;
-    a = idemi_account_of(t, idemi_slot_id(s), s->scope_len, wanted);
-    if (a) {
-        reach = &a->reach;
-        if (live > 0) {
-            a->used = now % IDEMI_USED;
-            a->live++;
-        } else if (live < 0 && a->live)
-            a->live--;
-        if (wanted == IDEMI_MUST)
-            idemi_account_tell(
-                t, a, sequence, epoch,
-                IDEMI_JOURNAL(t) ? idemi_storage_needs(t)[slot] : 0,
-                idemi_account_is_sure(s, left));
-    }
     if (left == IDEMI_EVICTED && t->clock - s->time < t->clock - *reach)
         *reach = s->time;
+    if (!a)
+        return;
+    if (live > 0)
+        a->used = (t->clock >> 17) % IDEMI_USED;
+    if (live > 0 || a->live)
+        a->live = (idem_number)(a->live + (unsigned)live);
+    if (!s->key_len)
+        idemi_account_tell(t, a, slot, left);
 }
 
 /* True if the key of a slot is a number of an epoch that is over. */
@@ -2696,7 +2693,7 @@ static int idemi_account_is_past(idem_table *t, idem_slot *s)
                    : idemi_account_of(t, idemi_slot_id(s), s->scope_len,
                                      IDEMI_LOOK);
 
-    return a && idemi_slot_number(s, 1) < a->floor[1];
+    return a && idemi_slot_number(s) >> 32 < a->floor[1];
 }
 
 /* ---------------------------------------------------------------------------
@@ -3075,10 +3072,9 @@ static uint32_t idemi_pen_number(idemi_pen *p, uint32_t number)
     unsigned shift = 0;
 
     do {
-        byte = number > 0x7F ? number | 0x80 : number;
-        byte = idemi_pen_byte(p, byte);
-        result |= (byte & 0x7F) << shift;
+        byte = idemi_pen_byte(p, number > 0x7F ? number | 0x80 : number);
         number >>= 7;
+        result |= (byte & 0x7F) << shift;
         shift += 7;
     } while (byte & 0x80 && shift < 35);
     return result;
@@ -3403,6 +3399,20 @@ static uint32_t idemi_journal_compose(idem_table *t, unsigned slot,
     return (uint32_t)(p.at - t->buffer);
 }
 
+/* Puts the check behind a record of so many bytes; of an outcome alone with the
+   token that binds it to its claim, else 0. */
+IDEMI_APART
+static void idemi_journal_sign(const idem_table *t, uint32_t len,
+                               uint32_t token)
+{
+    const idem_journal *j = t->journal;
+
+    idemi_basics_store32(
+        t->buffer + len,
+        idemi_storage_check(t->config, j->sequence, j->at ^ j->shape,
+                            t->buffer, len) ^ token << 16);
+}
+
 /* Writes a record into the head, which has room for it. */
 IDEMI_APART
 static int idemi_journal_put(idem_table *t, unsigned slot, unsigned flags,
@@ -3410,7 +3420,7 @@ static int idemi_journal_put(idem_table *t, unsigned slot, unsigned flags,
 {
     idem_journal *j = t->journal;
     const idem_slot *s = idemi_slot_at(t, slot < t->capacity ? slot : 0);
-    uint32_t len, check;
+    uint32_t len;
     int result;
 
     if (flags & IDEMI_AGAIN) {
@@ -3419,11 +3429,7 @@ static int idemi_journal_put(idem_table *t, unsigned slot, unsigned flags,
             flags |= IDEMI_HAS_KEY;
     }
     len = idemi_journal_compose(t, slot, flags, out);
-    check = idemi_storage_check(t->config, j->sequence, j->at ^ j->shape,
-                                t->buffer, len);
-    if (idemi_record_is_bound(flags))
-        check ^= s->token << 16;
-    idemi_basics_store32(t->buffer + len, check);
+    idemi_journal_sign(t, len, idemi_record_is_bound(flags) ? s->token : 0);
     result = idemi_storage_prog(t, j->at, len + 4);
     if (result < 0)
         return result;
@@ -3711,19 +3717,6 @@ static int idemi_journal_settle(idem_table *t, int result)
     return t->config->durability == IDEM_EACH ? idemi_storage_sync(t) : result;
 }
 
-/* Appends a record without a key or outcome. */
-static int idemi_journal_note(idem_table *t, unsigned slot, unsigned what)
-{
-    int result;
-
-    if (!IDEMI_JOURNAL(t))
-        return IDEM_OK;
-    result = idemi_journal_ready(t);
-    if (result < 0)
-        return result;
-    return idemi_journal_settle(t, idemi_journal_put(t, slot, what, NULL));
-}
-
 /* Writes that a key was given back.  With senders all before that is durable
    then, and this before all that follows: else, of a torn batch, the key that
    had the slot before might be taken for the one given back, or this one for
@@ -3735,23 +3728,40 @@ static int idemi_journal_back(idem_table *t, unsigned slot)
     if (result == IDEM_OK && IDEMI_SENDERS(t))
         result = idemi_storage_sync(t);
     if (result == IDEM_OK)
-        result = idemi_journal_note(t, slot, IDEMI_EMPTY);
+        result = idemi_journal_settle(
+            t, idemi_journal_put(t, slot, IDEMI_EMPTY, NULL));
     if (result == IDEM_OK && IDEMI_SENDERS(t))
         result = idemi_storage_sync(t);
     return result;
 }
 
-/* Writes down the time if that was not done for so long: time of which no
-   record tells has not passed after a restart.  IDEM_MORE if that was done. */
-IDEMI_APART
-static int idemi_journal_tell_time(idem_table *t, uint32_t after_ms)
+/* Writes that an outcome was delivered. */
+static int idemi_journal_deliver(idem_table *t, unsigned slot)
 {
-    int result;
+    int result = idemi_journal_ready(t);
 
-    if (!IDEMI_JOURNAL(t) || t->clock - t->journal->told < after_ms)
-        return IDEM_OK;
-    result = idemi_journal_note(t, t->capacity, IDEMI_EMPTY);
-    return result == IDEM_OK ? IDEM_MORE : result;
+    if (result < 0)
+        return result;
+    return idemi_journal_settle(
+        t, idemi_journal_put(t, slot, IDEMI_DELIVERED, NULL));
+}
+
+/* Appends a record of the time alone. */
+static int idemi_journal_tell(idem_table *t)
+{
+    int result = idemi_journal_ready(t);
+
+    if (result < 0)
+        return result;
+    return idemi_journal_settle(
+        t, idemi_journal_put(t, t->capacity, IDEMI_EMPTY, NULL));
+}
+
+/* True if no record tells the time of the last so many ms: after a restart they
+   have not passed. */
+static int idemi_journal_is_silent(const idem_table *t, uint32_t ms)
+{
+    return IDEMI_JOURNAL(t) && t->clock - t->journal->told >= ms;
 }
 
 /* Tokens must increase: so many sectors before their end no claim is granted
@@ -3791,15 +3801,30 @@ static int idemi_journal_claim(idem_table *t, unsigned slot)
 }
 
 /* Writes the outcome that a slot was given; with its key if the claim was not
-   written, or if there is state: that must not be found without its outcome. */
+   written, or if there is state: that must not be found without its outcome.
+   A slot tells the end of a lease, and what is reserved, until it is written. */
+IDEMI_APART
 static int idemi_journal_outcome(idem_table *t, unsigned slot, unsigned state,
                                  const idem_outcome *out)
 {
+    idem_slot *s = idemi_slot_at(t, slot);
+    uint32_t lease_end = s->time, *need = &idemi_storage_needs(t)[slot];
+    uint16_t reserved = s->response_len;
+    int result;
+
+    s->time = t->clock;
+    s->response_len = (uint16_t)out->response_len;
     if (t->config->volatile_claims)
         state |= IDEMI_HAS_KEY;
     if (out->state)
         state |= IDEMI_HAS_KEY | IDEMI_HAS_STATE;
-    return idemi_journal_settle(t, idemi_journal_put(t, slot, state, out));
+    result = idemi_journal_settle(t, idemi_journal_put(t, slot, state, out));
+    s->time = lease_end;
+    s->response_len = reserved;
+    // It may have been written, so there is something to be taken back.
+    if (result < 0 && *need == IDEMI_NOWHERE)
+        *need = t->journal->sequence;
+    return result;
 }
 
 /* Before an answer that relies on what earlier boots have written: a turn says
@@ -4026,14 +4051,14 @@ static void idemi_recover_key(idem_table *t, const idemi_record *r,
 static unsigned idemi_recover_account(idem_table *t, const idemi_record *r,
                                       uint32_t sequence)
 {
-    idem_sender *a = idemi_account_find(t, r->account->name, IDEMI_MUST);
+    idem_sender *a = idemi_account_find(t, IDEMI_MUST,
+                                       idemi_basics_join(r->account->name));
     unsigned own;
 
     if (!a)
         return t->capacity;
     own = idemi_account_index(t, a);
-    idemi_account_tell(t, a, r->account->floor[0], r->account->floor[1],
-                       sequence, 1);
+    (void)idemi_account_raise(a, idemi_basics_join(r->account->floor));
     idemi_storage_needs(t)[own] = sequence;
     a->unsure = 0;
     return own;
@@ -4259,30 +4284,42 @@ static int idemi_recover_next(idem_table *t, uint32_t sequence,
     return 0;
 }
 
-/* Reads all sectors from the tail to the head.  One that the next does not
-   name, though that names an older one, was passed over.  One that is named,
-   and not there, is lost; so is the head if its header, which was found a
-   moment ago, reads otherwise now. */
+/* Where the records of a sector end, as the next header states it: 0 if that
+   names none or a newer one, UINT32_MAX if it names an older one, and so passes
+   this one over. */
+IDEMI_APART
+static uint32_t idemi_recover_stated(idem_table *t, uint32_t sequence)
+{
+    idemi_header next;
+    uint32_t before;
+
+    if (!idemi_recover_next(t, sequence + 1, &next))
+        return 0;
+    before = idemi_header_before(&next);
+    if (before < sequence)
+        return UINT32_MAX;
+    return before == sequence ? next.before_end & (IDEMI_FIRST - 1) : 0;
+}
+
+/* Reads all sectors from the tail to the head.  One that is named, and not
+   there, is lost; so is the head if its header, which was found a moment ago,
+   reads otherwise now. */
 static void idemi_recover_ring(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t named = 0;
-    idemi_header h, next;
-    int more = idemi_recover_next(t, j->tail, &h);
+    uint32_t sequence = j->tail, named = 0;
+    idemi_header h;
 
-    if (more) {
-        t->clock = t->swept = h.time;
-        t->soonest = t->clock + IDEMI_NEVER_MS;
+    for (; idemi_recover_next(t, sequence, &h); sequence = h.sequence + 1) {
+        uint32_t stated = idemi_recover_stated(t, h.sequence);
+        if (!named) {
+            t->clock = t->swept = h.time;
+            t->soonest = t->clock + IDEMI_NEVER_MS;
+        }
         if (h.sequence == j->tail)
             named = idemi_header_before(&h);
-    }
-    for (; more; h = next) {
-        uint32_t stated = 0;
-        more = idemi_recover_next(t, h.sequence + 1, &next);
-        if (more && idemi_header_before(&next) < h.sequence)
+        if (stated == UINT32_MAX)
             continue;
-        if (more && idemi_header_before(&next) == h.sequence)
-            stated = next.before_end & (IDEMI_FIRST - 1);
         if (idemi_header_before(&h) != named)
             idemi_recover_lost(t, h.sequence);
         named = h.sequence;
@@ -4516,7 +4553,8 @@ static int idemi_command_too_old(const idem_table *t, const idem_sender *a,
     uint32_t age = rq->age_ms;
 
     if (a && rq->sequence &&
-        idemi_account_has_passed(a, rq->sequence, rq->epoch))
+        ((uint64_t)rq->epoch << 32 | rq->sequence) <=
+            idemi_basics_join(a->floor))
         return 1;
     return age && (age >= idemi_default_retention(t, rq->retention_ms) ||
                    age >= t->clock - (a ? a->reach : t->reach));
@@ -4724,7 +4762,8 @@ static int idemi_command_begin(idem_table *t, idemi_query *q)
         t->stats.full++;
         // Else a full table on a device that is switched off every night would
         // be full for ever.  If that fails, so will another day.
-        (void)idemi_journal_tell_time(t, IDEMI_TELL_MS);
+        if (idemi_journal_is_silent(t, IDEMI_TELL_MS))
+            (void)idemi_journal_tell(t);
     }
     return answer;
 }
@@ -4734,9 +4773,8 @@ static int idemi_command_complete(idem_table *t, const idem_claim *claim,
 {
     unsigned slot = (unsigned)claim->slot;
     idem_slot *s = idemi_command_current(t, claim);
-    unsigned state = out->failed ? IDEM_FAILED : IDEM_COMPLETED;
-    uint32_t lease_end;
-    uint16_t reserved;
+    unsigned state = (out->failed ? IDEM_FAILED : IDEM_COMPLETED) |
+                     (out->confirm ? IDEMI_UNDELIVERED : 0u);
     int result = IDEM_OK;
 
     if (!s)
@@ -4748,29 +4786,19 @@ static int idemi_command_complete(idem_table *t, const idem_claim *claim,
         result = idemi_journal_ready(t);
     if (result < 0)
         return result;
-    lease_end = s->time;
-    reserved = s->response_len;
-    s->time = t->clock;
     s->code = out->code;
-    s->response_len = (uint16_t)out->response_len;
     idemi_basics_copy(idemi_slot_response(t, s), out->response,
                       out->response_len);
-    if (out->confirm)
-        state |= IDEMI_UNDELIVERED;
     if (IDEMI_JOURNAL(t))
         result = idemi_journal_outcome(t, slot, state, out);
-    if (result < 0) {
-        s->time = lease_end;
-        s->response_len = reserved;
-        // It may have been written, so there is something to be taken back.
-        if (idemi_storage_needs(t)[slot] == IDEMI_NOWHERE)
-            idemi_storage_needs(t)[slot] = t->journal->sequence;
+    if (result < 0)
         return result;
-    }
     if (out->state) {
         t->state_len = (uint16_t)out->state_len;
         idemi_basics_copy(t->state, out->state, out->state_len);
     }
+    s->time = t->clock;
+    s->response_len = (uint16_t)out->response_len;
     idemi_keys_finish(t, slot, state, 0, idemi_order_newest(t));
     return IDEM_OK;
 }
@@ -4793,10 +4821,9 @@ static int idemi_command_deliver(idem_table *t, const idem_claim *claim)
 
     if (!s)
         return IDEM_E_NOT_FOUND;
-    result = s->state & IDEMI_UNDELIVERED
-                 ? idemi_journal_note(t, (unsigned)claim->slot,
-                                      IDEMI_DELIVERED)
-                 : idemi_journal_confirm(t, (unsigned)claim->slot);
+    result = idemi_journal_confirm(t, (unsigned)claim->slot);
+    if (result == IDEM_OK && IDEMI_JOURNAL(t) && s->state & IDEMI_UNDELIVERED)
+        result = idemi_journal_deliver(t, (unsigned)claim->slot);
     if (result == IDEM_OK)
         idemi_keys_delivered(t, s);
     return result;
@@ -4812,9 +4839,9 @@ static int idemi_command_describe(const idem_table *t, unsigned slot,
 
     e->scope_len = s->scope_len;
     e->key_len = s->key_len;
-    e->epoch = idemi_slot_number(s, 1);
-    e->sequence = idemi_slot_number(s, 0);
-    e->fingerprint = (uint64_t)s->fingerprint[1] << 32 | s->fingerprint[0];
+    e->epoch = (uint32_t)(idemi_slot_number(s) >> 32);
+    e->sequence = (uint32_t)idemi_slot_number(s);
+    e->fingerprint = idemi_basics_join(s->fingerprint);
     e->status = s->state & IDEMI_STATUS;
     e->attempts = s->attempts;
     e->undelivered = (s->state & IDEMI_UNDELIVERED) != 0;
@@ -4860,9 +4887,13 @@ static int idemi_command_maintain(idem_table *t)
 
     if (IDEMI_JOURNAL(t)) {
         int result = idemi_journal_maintain(t);
-        if (result == IDEM_OK && t->used)
-            result = idemi_journal_tell_time(
-                t, idemi_default_retention(t, 0) / 8 + 1);
+        if (result == IDEM_OK && t->used &&
+            idemi_journal_is_silent(
+                t, idemi_default_retention(t, 0) / 8 + 1)) {
+            result = idemi_journal_tell(t);
+            if (result == IDEM_OK)
+                result = IDEM_MORE;
+        }
         if (result != IDEM_OK)
             return result;
     }
@@ -5166,8 +5197,7 @@ static int idemi_public_payload(const idem_table *t, idemi_query *q)
         idemi_hash_update(&state, rq->payload, rq->payload_len);
         fingerprint = idemi_hash_final(&state);
     }
-    q->fingerprint[0] = (uint32_t)fingerprint;
-    q->fingerprint[1] = (uint32_t)(fingerprint >> 32);
+    idemi_basics_split(q->fingerprint, fingerprint);
     return IDEM_OK;
 }
 
