@@ -1113,8 +1113,9 @@ typedef struct idem_fingerprint_state {
      maintain             64 slots, each at most one removal: a lookup's words
      open                 clears all memory; with a journal reads the headers up
                           to three times, those without a seal more often, and
-                          what the head needs; or all of blank storage.  The place of an outcome that
-                          was carried is sought among those of its sector
+                          what the head needs; or all of blank storage.  The
+                          place of an outcome that was carried is sought among
+                          those of its sector
      any that writes      one program; in a turn one erase, the header, the
                           seal, carrying as fits into a sector, and two looks at
                           n numbers.  A failed sector: one turn more
@@ -2474,6 +2475,9 @@ static int idemi_storage_fill(idem_table *t)
         if (len > j->record_max)
             len = j->record_max;
     }
+    // Else the next record could not say that all before it is durable.
+    if (result == IDEM_OK)
+        result = idemi_storage_sync(t);
     j->erased = result == IDEM_OK;
     return result;
 }
@@ -2539,11 +2543,12 @@ static int idemi_storage_erase(idem_table *t, int wait)
    that must be remembered. */
 enum { IDEMI_LOOK, IDEMI_MAKE, IDEMI_MUST };
 
-/* What tells when an account was used is below this.  The idlest has nothing to
-   remember; or was never used. */
-#define IDEMI_USED   0x8000u
-#define IDEMI_IDLEST (IDEMI_USED + 1)
-#define IDEMI_UNUSED (IDEMI_USED + 2)
+/* What tells when an account was used is below this.  Idler is one that has only
+   a count of keys, or nothing to remember; or was never used. */
+#define IDEMI_USED    0x8000u
+#define IDEMI_COUNTED (IDEMI_USED + 1)
+#define IDEMI_IDLEST  (IDEMI_USED + 2)
+#define IDEMI_UNUSED  (IDEMI_USED + 3)
 
 static idem_sender *idemi_account_at(const idem_table *t, unsigned sender)
 {
@@ -2561,16 +2566,16 @@ static unsigned idemi_account_index(const idem_table *t, const idem_sender *a)
 static uint32_t idemi_account_idle(const idem_table *t, const idem_sender *a,
                                   int wanted)
 {
-    int numbered = idemi_basics_join(a->floor) != 0;
-
-    if (wanted == IDEMI_LOOK ||
-        (a->live && (numbered || wanted == IDEMI_MAKE)))
+    if (wanted == IDEMI_LOOK || (a->live && wanted == IDEMI_MAKE))
         return 0;
-    if (!numbered)
+    if (!idemi_basics_join(a->floor)) {
+        if (a->live)
+            return IDEMI_COUNTED;
         return idemi_basics_join(a->name) ? IDEMI_IDLEST : IDEMI_UNUSED;
-    return t->config->full == IDEM_EVICT_OLDEST
-               ? 1 + ((t->clock >> 17) - a->used) % IDEMI_USED
-               : 0;
+    }
+    return a->live || t->config->full == IDEM_REJECT
+               ? 0
+               : 1 + ((t->clock >> 17) - a->used) % IDEMI_USED;
 }
 
 /* The account with a name, or NULL: a number that must be remembered is lost
@@ -2594,7 +2599,8 @@ static idem_sender *idemi_account_find(idem_table *t, int wanted,
         }
     }
     if (!best) {
-        t->stats.lost += wanted == IDEMI_MUST;
+        if (wanted == IDEMI_MUST && t->config->full == IDEM_REJECT)
+            t->stats.lost++;
         return NULL;
     }
     t->stats.crowded += idlest < IDEMI_IDLEST;
@@ -3296,6 +3302,7 @@ static uint32_t idemi_header_before(const idemi_header *h)
          that, for its header says where the records end that the boot found.
      R4  (J2)  Two sectors behind the head are dead, three before a turn:
          whichever of the newest a boot takes as head, all it needs is there.
+         Places that fail may leave fewer; a head that leaves none is not made.
      R5  (J4)  Carrying is put off as long as it can be: what needs a sector, or
          an older one, fits into the heads begun before its place is erased.
 
@@ -3311,16 +3318,19 @@ static uint32_t idemi_header_before(const idemi_header *h)
    are cut short at the first header of a boot, at its time, and at the end.
 
    It is a loss, with doubt for one default retention from the newest time, if
-     - what was passed over stands before the end of the carried records, before
-       a record that says that all before it was durable, or before a stated end
+     - what was passed over stands before the end of the carried records, or
+       anywhere before a record of its sector that says that all before it was
+       durable, or right before a stated end; or anywhere before one, if the
+       header that states it is not the first of its boot
      - with IDEM_EACH, one longest record or more behind the head's last, a
        granule begins with a byte that is not erased.  The longest has 41 +
        key_max + response_max + state_max bytes, and the varints of capacity,
        response_max, state_max and twice of key_max, in whole granules
      - a header is named and not there, but for what the tail's header names
      - in one of the next two places, with the sequence that would stand there,
-       a record validates that tells of a slot and was not carried: its header
-       is damaged.  The defaults of the configuration stand for what that tells
+       a record validates that tells of a slot (an outcome: whose claim is there)
+       and was not carried: its header is damaged.  The defaults of the
+       configuration stand for what that tells
 
    Tears that always read the same are survived in any number, one after the
    other.  Of those that read well at one boot and not at another, two in a row
@@ -3350,12 +3360,17 @@ static unsigned idemi_journal_last(const idem_table *t)
     return t->capacity + IDEMI_SENDERS(t);
 }
 
+/* The places in which the first heads of a journal are begun: they may have
+   anything that a cut can leave. */
+#define IDEMI_FIRST_PLACES 3u
+
 /* Dead sectors behind the newest one that was begun. */
 static uint32_t idemi_journal_dead(const idem_table *t)
 {
     const idem_journal *j = t->journal;
+    uint32_t places = j->head ? j->sector_count : IDEMI_FIRST_PLACES;
 
-    return j->sector_count - (j->sequence + 1 - j->tail);
+    return places - (j->sequence + 1 - j->tail);
 }
 
 /* Puts a record of a slot (capacity: of none; above: of a sender) together in
@@ -3597,6 +3612,9 @@ static int idemi_journal_try(idem_table *t)
     j->at = j->front;
     j->time = idemi_journal_begun(t);
     result = idemi_journal_carry(t, 0);
+    // Behind a head that leaves no dead sector there could never be another.
+    if (result == IDEM_OK && j->sequence + 1 - j->stated == j->sector_count)
+        result = IDEM_E_SPACE;
     if (result == IDEM_OK && j->newest != IDEMI_NONE) {
         result = idemi_journal_put(t, (unsigned)j->newest,
                                    idemi_journal_kind(t, (unsigned)j->newest) |
@@ -4127,6 +4145,13 @@ static uint32_t idemi_recover_check(const idem_table *t, const idemi_record *r,
     return s->state ? check ^ s->token << 16 : check & 0xFFFF;
 }
 
+/* Whether all of a record's check was verified. */
+static int idemi_recover_is_certain(const idem_table *t, const idemi_record *r)
+{
+    return !idemi_record_is_bound(r->flags) ||
+           idemi_slot_at(t, (unsigned)r->slot - 1)->state;
+}
+
 /* Whether the configured limits and the flags allow what was read. */
 static int idemi_recover_is_possible(const idem_table *t,
                                      const idemi_record *r)
@@ -4216,7 +4241,8 @@ static int idemi_recover_has_record(idem_table *t, uint32_t sequence,
     idemi_recover_begin(t, &r, &told);
     for (; at < j->sector_size; at += j->granule)
         if (idemi_recover_record(t, sequence, at, &r) &&
-            !(r.flags & IDEMI_CARRIED) && (any || r.slot))
+            !(r.flags & IDEMI_CARRIED) &&
+            (any || (r.slot && idemi_recover_is_certain(t, &r))))
             return 1;
     return 0;
 }
@@ -4231,8 +4257,9 @@ static void idemi_recover_sector(idem_table *t, const idemi_header *h,
                                  uint32_t stated)
 {
     idem_journal *j = t->journal;
-    uint32_t at = j->front, last = at, dirty = at;
-    uint32_t end = stated ? stated : j->sector_size;
+    uint32_t at = j->front, dirty = at;
+    uint32_t end = stated ? stated & (IDEMI_FIRST - 1) : j->sector_size;
+    int gap = 0;                // something was passed over, and is not told
     idemi_record r;
     idemi_told told;
 
@@ -4244,6 +4271,7 @@ static void idemi_recover_sector(idem_table *t, const idemi_header *h,
     if (h->before_end & IDEMI_FIRST)
         idemi_recover_cut(t);
     j->end = h->carried_end;
+    j->at = at;
     while (at < end) {
         uint32_t len = idemi_recover_record(t, h->sequence, at, &r);
         int carried = (r.flags & IDEMI_CARRIED) != 0;
@@ -4254,8 +4282,11 @@ static void idemi_recover_sector(idem_table *t, const idemi_header *h,
             at += j->granule;
             continue;
         }
-        if (at > last && (last < h->carried_end || r.flags & IDEMI_SYNCED))
+        gap |= at > j->at;
+        if (gap && (j->at < h->carried_end || r.flags & IDEMI_SYNCED)) {
             idemi_recover_lost(t, h->sequence);
+            gap = 0;
+        }
         idemi_recover_time(t, t->clock + r.time);
         of = idemi_recover_apply(t, &r, h->sequence);
         // As long as there is but the seal, what was confirmed is in doubt.
@@ -4263,11 +4294,11 @@ static void idemi_recover_sector(idem_table *t, const idemi_header *h,
             j->newest = of;
             j->newest_is = r.flags & IDEMI_HAS_STATE;
         }
-        j->end = last;
-        last = at += len;
+        j->end = j->at;
+        j->at = at += len;
     }
-    if (stated ? at > last
-               : dirty >= last + j->record_max &&
+    if (stated ? at > j->at || (gap && !(stated & IDEMI_FIRST))
+               : dirty >= j->at + j->record_max &&
                      t->config->durability == IDEM_EACH)
         idemi_recover_lost(t, h->sequence);
 }
@@ -4284,9 +4315,9 @@ static int idemi_recover_next(idem_table *t, uint32_t sequence,
     return 0;
 }
 
-/* Where the records of a sector end, as the next header states it: 0 if that
-   names none or a newer one, UINT32_MAX if it names an older one, and so passes
-   this one over. */
+/* Where the records of a sector end, as the next header states it, and whether
+   that was the first of its boot; 0 if it names none or a newer one, UINT32_MAX
+   if it names an older one, and so passes this one over. */
 IDEMI_APART
 static uint32_t idemi_recover_stated(idem_table *t, uint32_t sequence)
 {
@@ -4298,7 +4329,7 @@ static uint32_t idemi_recover_stated(idem_table *t, uint32_t sequence)
     before = idemi_header_before(&next);
     if (before < sequence)
         return UINT32_MAX;
-    return before == sequence ? next.before_end & (IDEMI_FIRST - 1) : 0;
+    return before == sequence ? next.before_end : 0;
 }
 
 /* Reads all sectors from the tail to the head.  One that is named, and not
@@ -4328,10 +4359,6 @@ static void idemi_recover_ring(idem_table *t)
     if (named != j->head)
         idemi_recover_lost(t, j->head);
 }
-
-/* The places in which the first heads of a journal are begun: they may have
-   anything that a cut can leave. */
-#define IDEMI_FIRST_PLACES 3u
 
 /* Whether a sector of blank storage may have anything.  A whole header, or one
    of version 1, is that of another journal. */
@@ -4455,7 +4482,8 @@ static int idemi_recover_open(idem_table *t)
     }
     j->synced = 1;
     j->told = t->clock;
-    t->token = (idem_token)(j->head + 1) * j->sector_size - 1;
+    t->token = (idem_token)((t->stats.lost ? j->sequence : j->head) + 1) *
+                   j->sector_size - 1;
     return result;
 }
 
@@ -4717,7 +4745,8 @@ static int idemi_command_first(idem_table *t, unsigned *slot, idemi_query *q)
     *slot = idemi_command_room(t, a, q);
     if (*slot == t->capacity)
         return IDEM_E_FULL;
-    if (IDEMI_SENDERS(t) && !a &&
+    // It may have made room for another sender meanwhile.
+    if (IDEMI_SENDERS(t) &&
         !idemi_account_of(t, q->id.scope, q->id.scope_len, IDEMI_MAKE)) {
         t->stats.crowded++;
         return IDEM_E_FULL;
@@ -5951,13 +5980,13 @@ static int idemi_explain_has_header(const idem_config *config)
     return 0;
 }
 
-/* What the first header of another journal says, wherever one may begin.  One
+/* What the first header of another journal says, which is sought in steps.  One
    of this journal in a wrong place says nothing. */
-static const char *idemi_explain_other(const idem_config *config)
+static const char *idemi_explain_other(const idem_config *config,
+                                       uint32_t step)
 {
     const idem_storage *m = config->storage;
-    uint32_t size = m->sector_size * m->sector_count;
-    uint32_t step = m->prog_size < 16 ? 16 : m->prog_size, at;
+    uint32_t size = m->sector_size * m->sector_count, at;
     unsigned char p[IDEMI_HEADER];
 
     for (at = 0; at <= size - IDEMI_HEADER; at += step)
@@ -6004,7 +6033,9 @@ static const char *idemi_explain_journal(const idem_config *config)
 
     if (idemi_explain_has_header(config))
         return NULL;
-    text = idemi_explain_other(config);
+    text = idemi_explain_other(config, config->storage->sector_size);
+    if (!text)
+        text = idemi_explain_other(config, 16);
     return text ? text : idemi_explain_blank(config);
 }
 #endif
