@@ -8,7 +8,6 @@
  *     build/crash                 minutes; --short: seconds, --long: hours
  *     build/crash --states N      samples with one seed after the other, three
  *                                 cuts deep, until there are so many states
- *     build/crash --list          workloads, contexts, geometries
  *
  * What made a violation is a path: which operation was cut and which variant it
  * was left in, then which of the recovery's.  Its last line says how to see it
@@ -86,33 +85,6 @@ static void on_signal(int number)
     broken("a signal: a crash, or no end", __FILE__, __LINE__);
 }
 
-/* Prints what there is to run. */
-static int list(void)
-{
-    static const char *const kinds[] = { "NOR", "ECC", "in place" };
-    static const struct { int flag; const char *text; } flags[] = {
-        { NOISE | ALL_NOISE, "torn reads as noise" }, { CACHE, "cache" },
-        { SPLIT, "erase is polled" }, { VERIFY, "verified" },
-        { STATELESS, "no state" },
-    };
-
-    for (size_t i = 0; i < COUNT(geometries); i++) {
-        const geometry *g = &geometries[i];
-        printf("geometry %-6s %s, granule %u, sectors of %u, erased 0x%02X",
-               g->name, kinds[g->kind], (unsigned)g->granule,
-               (unsigned)g->sector_size, g->erased);
-        for (size_t f = 0; f < COUNT(flags); f++)
-            if (g->flags & flags[f].flag)
-                printf(", %s", flags[f].text);
-        printf("\n");
-    }
-    for (size_t i = 0; i < COUNT(workloads); i++)
-        printf("workload %-11s %s\n", workloads[i].name, workloads[i].line);
-    for (size_t i = 0; i < COUNT(contexts); i++)
-        printf("context  %s\n", contexts[i]);
-    return 0;
-}
-
 /* Adds what came of a geometry. */
 static void add_tally(const tally *from)
 {
@@ -150,9 +122,9 @@ static void print_tally(const char *name, const tally *t)
 /* Says how to call the program. */
 static int usage(void)
 {
-    fputs("crash [--short | --long] [--list] [--first] [--trace]\n"
+    fputs("crash [--short | --long] [--first] [--trace]\n"
           "      [--geometry NAME] [--workload NAME|LINE] [--depth 1..3]\n"
-          "      [--seed N] [--draws N] [--states N]\n"
+          "      [--seed N] [--draws N] [--states N]      names: workloads.h\n"
           "      [--cut N[/N]] [--variant N[/N]]    one path, with its story\n",
           stderr);
     return 2;
@@ -353,8 +325,6 @@ int main(int argc, char **argv)
 {
     int lost = 0;
 
-    if (argc == 2 && !strcmp(argv[1], "--list"))
-        return list();
     if (read_options(argc, argv) < 0)
         return usage();
     signal(SIGSEGV, on_signal);
