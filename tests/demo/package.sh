@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: 0BSD
 # Uses the folders that `make package` writes, and the manifests in
 # examples/port/, as a project would.  CMake, pkg-config and Arduino (for an
-# ATmega328P) build hello with them; of ESP-IDF, Zephyr and PlatformIO there is no
-# package: what they read is looked at, with stand-ins for the functions that it
-# calls.
+# ATmega328P) build hello with them; of ESP-IDF, Zephyr and PlatformIO there is
+# no package: what they read is looked at, with stand-ins for the functions that
+# it calls.
 set -eu
 
 B=${B:-build}
