@@ -70,9 +70,6 @@ runs() {
 has() { echo "#include <$1>" | $CC -E -x c - > /dev/null 2>&1; }
 
 t=tests/docs
-! command -v arm-none-eabi-gcc > /dev/null ||
-    trial arm-none-eabi-gcc -std=c99 -mcpu=cortex-m0 -mthumb -Os \
-        -ffreestanding -Wconversion -I. -c $t/m0.c -o "$out/m0.o"
 trial $CC -std=c99 -O1 -Wconversion -I. $t/daemon.c -o "$out/daemon"
 runs "$out/daemon" "$out/journal"
 if has sqlite3.h; then
