@@ -473,8 +473,8 @@ static void measure_m5(const char *folder, uint32_t keys, int times,
    Q1
    ------------------------------------------------------------------------ */
 
-/* Microseconds that so many commands of one sender take, all of one answer: some
-   of it by turns */
+/* Microseconds that commands of one sender take, all of one answer: some of its
+   numbers by turns */
 static double flood(struct device *d, uint64_t first, uint64_t some, int answer)
 {
     double start = clock_us(CLOCK_PROCESS_CPUTIME_ID);

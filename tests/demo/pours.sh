@@ -40,7 +40,7 @@ suspend() {
 }
 
 # audit COMMANDS: how many of the scene's were executed more than once, from the
-# pump's log; fails if one was not executed, or not answered, or answered wrongly
+# pump's log; fails if one was not executed, not answered, or answered wrongly
 audit() {
     for s in 1 2 3 4; do
         commands "$1" | sed "s,^,command $name-$s ,"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: 0BSD
 # To be sourced: starts a broker, and the stores of a fleet, in $work, a folder
-# that is removed with them whatever happens, on sockets in it or ports that were
-# free.  Needs $B with proxy.
+# that is removed with them whatever happens, on sockets in it or ports that
+# were free.  Needs $B with proxy.
 
 PATH=$PATH:/usr/sbin:$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -n 1)
 work=$(mktemp -d)

@@ -6,8 +6,8 @@
 #     golden.sh write     writes golden/ anew: only if the format changes
 #     golden.sh digests HASH RUN...   compares the digests that RUN prints
 # golden/HASH.txt has a digest for each medium of tests/targets/image.h;
-# HASH-nor8 and HASH-numbers there are whole journals, the third and the sixth of
-# them, which every later version of the header has to read.
+# HASH-nor8 and HASH-numbers there are whole journals, the third and the sixth
+# of them, which every later version of the header has to read.
 set -eu
 cd "$(dirname "$0")/../.."
 

@@ -8,8 +8,8 @@
  * the storage's bytes in hex, and what a table says that is opened on them.  The
  * same seeds give the same lines on every machine.
  *
- * A history is calls, restarts and power cuts (tests/model/chance.h).  In one of
- * four a bit of the storage is wrong in the end.  In one of two there are
+ * A history is calls, restarts and power cuts (tests/model/chance.h).  In one
+ * of four a bit of the storage is wrong in the end.  In one of two there are
  * accounts, and every second sender numbers its commands.
  */
 #define IDEM_STATIC

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD
-   Reads the bytes of a journal that image.c wrote, perhaps another version of it
-   on another machine, on the N-th medium. */
+   Reads the bytes of a journal that image.c wrote, perhaps another version of
+   it on another machine, on the N-th medium. */
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
 #include "image.h"
