@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
 # Fuzzes idem.h with libFuzzer and AFL++, over the same harnesses:
-#     hash        hashes in pieces
 #     arriving    keys out of texts, against a slow reading
 #     frame       the frame decoder of the demo
 #     image       any bytes as a journal's image
@@ -87,22 +86,12 @@ harness() {
     afl "$name" "$seconds"
 }
 
-# The header has one hash at a time: with the others too.
-other_hashes() {
-    for hash in 2 3; do
-        clang-19 $flags -fsanitize=fuzzer $sanitize -DIDEM_HASH=$hash \
-            fuzz/hash.c -o "$out/hash-$hash"
-        libfuzzer hash "hash-$hash" "$((seconds / 5))"
-    done
-}
-
 rm -rf "$out"/afl-* "$out/seeds"
-for part in ${*:-hash arriving frame image calls template}; do
+for part in ${*:-arriving frame image calls template}; do
     if [ "$part" = template ]; then
         sh fuzz/template.sh
     else
         harness "$part"
-        [ "$part" != hash ] || other_hashes
     fi
 done
 echo "fuzz: $total executions, nothing found"

@@ -34,21 +34,6 @@ static idem_request request_of(unsigned key, unsigned payload)
     return rq;
 }
 
-/* Whether an entry tells of one of these keys. */
-static int is_asked(const idem_entry *entry)
-{
-    for (unsigned key = 0; key < KEYS; key++) {
-        idem_request rq = request_of(key, 0);
-        if (entry->scope_len == rq.scope_len && entry->key_len == rq.key_len &&
-            entry->epoch == rq.epoch && entry->sequence == rq.sequence &&
-            (rq.sequence ||
-             !memcmp((const uint8_t *)entry->id + rq.scope_len, rq.key,
-                     rq.key_len)))
-            return 1;
-    }
-    return 0;
-}
-
 /* A response says whose it is: key, payload, number. */
 static size_t response_of(uint8_t *bytes, unsigned key, unsigned payload,
                           uint32_t of)
@@ -142,7 +127,7 @@ static void look(void)
         size_t len = sizeof bytes;
         PROMISE(result == IDEM_OK || forged);
         PROMISE(++count <= the.config.capacity);
-        PROMISE(forged || is_asked(&entry));
+        PROMISE(forged || device_named(&the, &entry) < KEYS);
         if (entry.status == IDEM_IN_PROGRESS)
             continue;
         result = idem_response(the.table, bytes, &len, &entry.claim, 0);

@@ -9,7 +9,7 @@
  *     clang -g -O1 -I. -fsanitize=fuzzer,address,undefined fuzz/template.c
  *         libFuzzer, with a directory for what it learns: ./a.out corpus
  *         fuzz/seeds
- *     afl-clang-fast -O2 -I. fuzz/template.c
+ *     afl-clang-fast -O2 -I. -fsanitize=fuzzer fuzz/template.c
  *         AFL++, persistent: afl-fuzz -i fuzz/seeds -o out -- ./a.out
  *     cc -g -I. -DREPLAY fuzz/template.c
  *         anything else, and to look at what was found: ./a.out FILE...
@@ -279,23 +279,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 }
 
 /* ---------------------------------------------------------------------------
-   AFL++, and plain files
+   plain files
    ------------------------------------------------------------------------ */
 
-#if defined(__AFL_FUZZ_TESTCASE_LEN)
-#include <unistd.h>
-__AFL_FUZZ_INIT();
-int main(void)
-{
-    const unsigned char *bytes;
-
-    __AFL_INIT();
-    bytes = __AFL_FUZZ_TESTCASE_BUF;
-    while (__AFL_LOOP(10000))
-        LLVMFuzzerTestOneInput(bytes, (size_t)__AFL_FUZZ_TESTCASE_LEN);
-    return 0;
-}
-#elif defined(REPLAY)
+#ifdef REPLAY
 int main(int argc, char **argv)
 {
     static uint8_t bytes[65536];

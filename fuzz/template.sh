@@ -17,8 +17,9 @@ libfuzzer="clang-19 $flags -fsanitize=fuzzer,address,undefined
 
 $libfuzzer fuzz/template.c -o "$out/clean"
 $libfuzzer -DPLANT fuzz/template.c -o "$out/planted"
-afl-clang-fast $flags -DPLANT fuzz/template.c -o "$out/afl-planted" \
-    > "$out/afl.log" 2>&1 || { cat "$out/afl.log"; exit 1; }
+afl-clang-fast $flags -fsanitize=fuzzer -DPLANT fuzz/template.c \
+    -o "$out/afl-planted" > "$out/afl.log" 2>&1 ||
+    { cat "$out/afl.log"; exit 1; }
 cc $flags -DREPLAY -DPLANT fuzz/template.c -o "$out/replay"
 
 # replay FILE: the planted bug, and not something else

@@ -34,7 +34,7 @@ measure() {
 printf '| figure | value | budget | moonshot |\n|---|--:|--:|--:|\n' |
     tee "$out/bench.md"
 measure "$out/bench_flash"
-measure "$out/bench_ram" $short "$out"
+measure "$out/bench_ram" $short
 measure "$out/bench_durable" $short "$out"
 ! grep -q 'missed$' "$out/bench.md" || echo "bench: budgets are missed"
 if [ "${README:-}" = 1 ] && [ "$status" = 0 ]; then

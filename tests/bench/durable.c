@@ -13,6 +13,9 @@
  *       claimed, synced, completed, synced.
  *   M5  Opening a file with so many finished keys that the system has in
  *       memory, in processor time, and how often it reads the journal.
+ *   Q1  50,000 keys of 100 senders with a quota, one of which floods: what a
+ *       refused command costs, beside a duplicate; in RAM, and in a file, which
+ *       is not read.
  *
  * Disks vary by the minute, so all take turns, and only figures of the same
  * turn make a ratio; medians.  Wrong answers fail it, times never do.
@@ -38,7 +41,10 @@ enum {
     M4_KEYS = 10000,
     DEPTH = 64,                     // in flight
     ONE_BY_ONE = 16,                // commands in a turn
-    READ_AHEAD = 65536              // memory beyond what a table needs
+    READ_AHEAD = 65536,             // memory beyond what a table needs
+    SENDERS = 100,
+    Q1_KEYS = 50000,
+    QUOTA = Q1_KEYS / SENDERS
 };
 
 static void check(int is_right, const char *what)
@@ -92,13 +98,12 @@ static int counted_sync(void *ctx)
     return d->file.storage.sync(d->file.storage.ctx);
 }
 
-static void device_open(struct device *d, const char *folder, const char *name,
-                        uint32_t capacity, int durability)
+static void device_open_file(struct device *d, const char *folder,
+                             const char *name, int durability)
 {
-    uint32_t sectors = IDEM_SECTORS(capacity, KEY_LEN, RESPONSE_LEN, 0,
-                                    SECTOR_SIZE, 1);
+    uint32_t sectors = IDEM_SECTORS(d->config.capacity + d->config.senders,
+                                    KEY_LEN, RESPONSE_LEN, 0, SECTOR_SIZE, 1);
 
-    memset(d, 0, sizeof *d);
     file_path(d->path, folder, name);
     check(idem_file_open(&d->file, d->path, SECTOR_SIZE, sectors) == IDEM_OK,
           "cannot open the file");
@@ -107,17 +112,29 @@ static void device_open(struct device *d, const char *folder, const char *name,
     d->storage.read = counted_read;
     d->storage.prog = counted_prog;
     d->storage.sync = counted_sync;
+    d->config.storage = &d->storage;
+    d->config.durability = (uint8_t)durability;
+    d->read = calloc(sectors, sizeof *d->read);
+    check(d->read != NULL, "out of memory");
+}
+
+/* Without a folder it is in RAM; with senders they have a quota. */
+static void device_open(struct device *d, const char *folder, const char *name,
+                        uint32_t capacity, uint32_t senders, int durability)
+{
+    memset(d, 0, sizeof *d);
     d->config.capacity = capacity;
     d->config.key_max = KEY_LEN;
     d->config.response_max = RESPONSE_LEN;
-    d->config.durability = (uint8_t)durability;
-    d->config.storage = &d->storage;
+    d->config.senders = senders;
+    d->config.quota = senders ? QUOTA : 0;
     memset(d->config.secret, 7, sizeof d->config.secret);
-    d->memory_size = READ_AHEAD + IDEM_JOURNAL_MEMORY_SIZE(
-        capacity, KEY_LEN, RESPONSE_LEN, 0, 1);
+    if (folder)
+        device_open_file(d, folder, name, durability);
+    d->memory_size = READ_AHEAD + IDEM_SENDERS_MEMORY_SIZE(senders) +
+        IDEM_JOURNAL_MEMORY_SIZE(capacity, KEY_LEN, RESPONSE_LEN, 0, 1);
     d->memory = malloc(d->memory_size);
-    d->read = calloc(sectors, sizeof *d->read);
-    check(d->memory && d->read && idem_open(&d->table, &d->config, d->memory,
+    check(d->memory && idem_open(&d->table, &d->config, d->memory,
                                  d->memory_size, 0) == IDEM_OK,
           "cannot open the table");
 }
@@ -125,10 +142,12 @@ static void device_open(struct device *d, const char *folder, const char *name,
 static void device_close(struct device *d)
 {
     check(idem_check(&d->table) == 0, "idem_check complains");
-    idem_file_close(&d->file);
+    if (d->read) {
+        idem_file_close(&d->file);
+        unlink(d->path);
+    }
     free(d->memory);
     free(d->read);
-    unlink(d->path);
 }
 
 /* The time of a command: after as many as there are slots the oldest is over. */
@@ -137,15 +156,22 @@ static uint32_t device_now(const struct device *d)
     return (uint32_t)d->number * (DAY_MS / d->config.capacity);
 }
 
+/* Senders, if there are any, send by turns. */
 static int device_begin(struct device *d, uint64_t number, idem_claim *claim)
 {
     uint8_t key[KEY_LEN], response[RESPONSE_LEN];
+    uint8_t sender = (uint8_t)(number % SENDERS);
     idem_request request = { .key = key, .key_len = KEY_LEN, .payload = key,
                              .payload_len = KEY_LEN };
     idem_reply reply = { .buffer = response, .buffer_size = RESPONSE_LEN };
     int result;
 
     make_key(key, number);
+    if (d->config.senders) {
+        request.scope = &sender;
+        request.scope_len = 1;
+        request.key_len--;
+    }
     result = idem_begin(&d->table, claim, &reply, &request, device_now(d));
     check(result != IDEM_REPLAY || memcmp(response, key, RESPONSE_LEN) == 0,
           "another response");
@@ -166,7 +192,7 @@ static void device_complete(struct device *d, uint64_t number,
 
 static void device_sync(struct device *d)
 {
-    check(idem_sync(&d->table) == IDEM_OK, "sync");
+    check(!d->config.storage || idem_sync(&d->table) == IDEM_OK, "sync");
 }
 
 static void device_commands(struct device *d, int count)
@@ -357,8 +383,8 @@ static void measure_m4(const char *folder, int turns)
     size_t s;
     int i;
 
-    device_open(&each, folder, "each", M4_KEYS, IDEM_EACH);
-    device_open(&batch, folder, "batch", M4_KEYS, IDEM_BATCH);
+    device_open(&each, folder, "each", M4_KEYS, 0, IDEM_EACH);
+    device_open(&batch, folder, "batch", M4_KEYS, 0, IDEM_BATCH);
     bare_open(folder, SECTOR_SIZE * each.storage.sector_count);
 #ifdef BENCH_SQLITE
     db_open(folder);
@@ -416,7 +442,7 @@ static void measure_m5(const char *folder, uint32_t keys, int times,
     double us;
     int i;
 
-    device_open(&d, folder, "open", keys, IDEM_BATCH);
+    device_open(&d, folder, "open", keys, 0, IDEM_BATCH);
     us = clock_us(CLOCK_PROCESS_CPUTIME_ID);
     fill(&d, keys);
     us = clock_us(CLOCK_PROCESS_CPUTIME_ID) - us;
@@ -443,6 +469,46 @@ static void measure_m5(const char *folder, uint32_t keys, int times,
     device_close(&d);
 }
 
+/* ---------------------------------------------------------------------------
+   Q1
+   ------------------------------------------------------------------------ */
+
+/* Microseconds that commands of one sender take, all of one answer: some of its
+   numbers by turns */
+static double flood(struct device *d, uint64_t first, uint64_t some, int answer)
+{
+    double start = clock_us(CLOCK_PROCESS_CPUTIME_ID);
+    idem_claim claim;
+    uint64_t i;
+
+    for (i = 0; i < Q1_KEYS; i++)
+        check(device_begin(d, (first + i % some) * SENDERS, &claim) == answer,
+              "Q1: another answer");
+    return clock_us(CLOCK_PROCESS_CPUTIME_ID) - start;
+}
+
+/* One slot more than keys: the table is not full. */
+static void measure_q1(const char *folder, const char *where)
+{
+    static struct device d;
+    struct sample ratios = { .count = 0 };
+    int turn;
+
+    device_open(&d, folder, "q1", Q1_KEYS + 1, SENDERS, IDEM_BATCH);
+    fill(&d, Q1_KEYS);
+    if (folder)
+        memset(d.read, 0, d.storage.sector_count * sizeof *d.read);
+    for (turn = 0; turn < 11; turn++) {
+        double duplicate = flood(&d, 0, QUOTA, IDEM_REPLAY);
+        sample_add(&ratios,
+                   flood(&d, Q1_KEYS, Q1_KEYS, IDEM_E_FULL) / duplicate);
+    }
+    check(!folder || most_read(&d) == 0, "Q1: the storage was read");
+    print_row(sample_median(&ratios), 2, 0,
+              "Q1, %s, refused by the quota: x a duplicate", where);
+    device_close(&d);
+}
+
 int main(int argc, char **argv)
 {
     const char *folder = "build";
@@ -453,6 +519,8 @@ int main(int argc, char **argv)
             is_short = 1;
         else
             folder = argv[i];
+    measure_q1(NULL, "in RAM");
+    measure_q1(folder, "in a file");
     measure_m4(folder, is_short ? 3 : 31);
     measure_m5(folder, 100000, is_short ? 5 : 31, 10, 6);
     if (!is_short)

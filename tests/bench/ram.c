@@ -3,8 +3,7 @@
  * The table of idem.h beside khash (Debian: libhts-dev) and uthash (uthash-dev)
  * that do the same job.  Wrong answers fail it; times never do.
  *
- *   build/bench_ram [--short] [folder]
- *                              the folder is where Q1's file goes
+ *   build/bench_ram [--short]
  *
  * The work: a claim hashes the 16-byte payload (SipHash-2-4), looks its key up
  * (SipHash-1-3 of 16 bytes, for all of them), and keeps status, token, end of
@@ -23,18 +22,13 @@
  *   M2  Replays of random ones of N finished keys.
  *   M3  75 % of 65,536 slots live; each step the oldest expires, and another is
  *       claimed and completed.
- *   Q1  50,000 keys of 100 senders with a quota, one of which floods: what a
- *       refused command costs, beside a duplicate; in RAM, and with a journal
- *       in a file.
  */
 #define _POSIX_C_SOURCE 200809L
 
-#define IDEM_FILE_STORAGE
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
 #include "tests/inside.h"
 #include "tests/bench/common.h"
-#include <unistd.h>
 
 enum {
     PAYLOAD_LEN = 16,
@@ -139,28 +133,19 @@ static idem_config config;
 static idem_table table;
 static void *memory;
 
-static void configure(size_t keys, uint32_t retention_ms)
+static void idem_subject_open(size_t keys, uint32_t retention_ms)
 {
-    memset(&config, 0, sizeof config);
+    size_t size = IDEM_MEMORY_SIZE(keys, KEY_LEN, RESPONSE_LEN, 0);
+
+    config = keyed;
     config.capacity = (uint32_t)keys;
     config.key_max = KEY_LEN;
     config.response_max = RESPONSE_LEN;
     config.retention_ms = retention_ms;
     config.lease_ms = LEASE_MS;
-    memcpy(config.secret, keyed.secret, sizeof config.secret);
-}
-
-static void open_configured(size_t size)
-{
     memory = warm_alloc(size);
     if (idem_open(&table, &config, memory, size, 0) != IDEM_OK)
         fail("idem.h: cannot open");
-}
-
-static void idem_subject_open(size_t keys, uint32_t retention_ms)
-{
-    configure(keys, retention_ms);
-    open_configured(IDEM_MEMORY_SIZE(keys, KEY_LEN, RESPONSE_LEN, 0));
 }
 
 static void idem_subject_close(void)
@@ -634,123 +619,13 @@ static void compare(const struct workload *w, int turns)
                   subjects[i].name);
 }
 
-/* ---------------------------------------------------------------------- Q1 */
-enum { SENDERS = 100, KEYS = 50000, QUOTA = 500, FLOOD = 50000 };
-enum { SECTOR_SIZE = 262144 };
-
-/* Nanoseconds of a command of the flooding sender, all of one answer */
-static double q1(uint64_t from, uint64_t count, int answer)
-{
-    double start = now_ns();
-    uint64_t i;
-
-    for (i = from; i < from + count; i++) {
-        unsigned char response[RESPONSE_LEN];
-        idem_claim claim;
-        struct command c;
-        uint8_t sender = (uint8_t)(answer == IDEM_EXECUTE ? i % SENDERS : 0);
-        idem_request request = {
-            .scope = &sender, .scope_len = 1,
-            .key = c.key, .key_len = KEY_LEN - 1,
-            .payload = c.payload, .payload_len = PAYLOAD_LEN };
-        idem_reply reply = { .buffer = response,
-                             .buffer_size = RESPONSE_LEN };
-        idem_outcome outcome = { .response = c.response,
-                                 .response_len = RESPONSE_LEN };
-        int result;
-        make_command(&c, answer == IDEM_REPLAY ? i % QUOTA * SENDERS : i);
-        result = idem_begin(&table, &claim, &reply, &request, 0);
-        if (result != answer)
-            fail("Q1: %s", idem_text(result));
-        if (result == IDEM_EXECUTE &&
-            idem_complete(&table, &claim, &outcome, 0) != IDEM_OK)
-            fail("Q1: complete");
-    }
-    return (now_ns() - start) / (double)count;
-}
-
-/* The storage of Q1's file, which only the opening reads */
-static idem_file file;
-static idem_storage storage;
-static unsigned reads;
-
-static int counted_read(void *ctx, uint32_t at, void *dst, uint32_t len)
-{
-    reads++;
-    return file.storage.read(ctx, at, dst, len);
-}
-
-static void flood(const char *where)
-{
-    struct sample ratios = { .count = 0 };
-    int turn;
-
-    q1(0, KEYS, IDEM_EXECUTE);
-    if (config.storage && idem_sync(&table) != IDEM_OK)
-        fail("Q1: sync");
-    reads = 0;
-    for (turn = 0; turn < 11; turn++) {
-        double duplicate = q1(0, FLOOD, IDEM_REPLAY);
-        sample_add(&ratios, q1(KEYS, FLOOD, IDEM_E_FULL) / duplicate);
-    }
-    if (reads)
-        fail("Q1: the storage was read");
-    print_row(sample_median(&ratios), 2, 0,
-              "Q1, %s, refused by the quota: x a duplicate", where);
-    idem_subject_close();
-}
-
-/* One slot more than keys: the table is not full. */
-static void flood_in_ram(void)
-{
-    configure(KEYS + 1, DAY_MS);
-    config.senders = SENDERS;
-    config.quota = QUOTA;
-    open_configured(IDEM_MEMORY_SIZE(KEYS + 1, KEY_LEN, RESPONSE_LEN, 0) +
-                    IDEM_SENDERS_MEMORY_SIZE(SENDERS));
-    flood("in RAM");
-}
-
-static void flood_in_file(const char *folder)
-{
-    char path[512];
-
-    snprintf(path, sizeof path, "%s/bench_q1", folder);
-    unlink(path);
-    if (idem_file_open(&file, path, SECTOR_SIZE,
-                       IDEM_SECTORS(KEYS + 1 + SENDERS, KEY_LEN, RESPONSE_LEN,
-                                    0, SECTOR_SIZE, 1)) != IDEM_OK)
-        fail("Q1: cannot open the file");
-    configure(KEYS + 1, DAY_MS);
-    config.senders = SENDERS;
-    config.quota = QUOTA;
-    storage = file.storage;
-    storage.read = counted_read;
-    config.storage = &storage;
-    config.durability = IDEM_BATCH;
-    open_configured(IDEM_JOURNAL_MEMORY_SIZE(KEYS + 1, KEY_LEN, RESPONSE_LEN,
-                                             0, 1) +
-                    IDEM_SENDERS_MEMORY_SIZE(SENDERS));
-    flood("in a file");
-    idem_file_close(&file);
-    unlink(path);
-}
-
 int main(int argc, char **argv)
 {
-    const char *folder = "build";
-    int is_short = 0, a;
+    int is_short = argc > 1 && strcmp(argv[1], "--short") == 0;
     size_t i;
 
-    for (a = 1; a < argc; a++)
-        if (strcmp(argv[a], "--short") == 0)
-            is_short = 1;
-        else
-            folder = argv[a];
     for (i = 0; i < COUNT(workloads); i++)
         compare(&workloads[i],
                 !is_short ? 11 : workloads[i].keys == 1000000 ? 1 : 3);
-    flood_in_ram();
-    flood_in_file(folder);
     return 0;
 }

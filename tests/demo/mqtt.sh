@@ -10,48 +10,9 @@ set -u
 
 B=$(cd "${B:-build}" && pwd)
 conf=$(pwd)/examples/mqtt/inspect.conf
-PATH=$PATH:/usr/sbin
-work=$(mktemp -d)
-mosquitto= daemon= proxy= senders=
-
-cleanup() {
-    trap - EXIT
-    for pid in $senders $proxy $daemon $mosquitto; do
-        kill -9 "$pid" 2>/dev/null
-    done
-    wait 2>/dev/null
-    rm -rf "$work"
-}
-trap cleanup EXIT
-trap 'exit 1' HUP INT TERM
-
-fail() {
-    echo "mqtt: $*" >&2
-    for file in "$name"/pumpd.err "$name"/broker.log; do
-        [ ! -s "$file" ] || { echo "--- $file"; tail -n 20 "$file"; } >&2
-    done
-    exit 1
-}
-
-# Runs the rest of the arguments until they succeed, for up to two minutes.
-wait_for() {
-    tries=1200
-    until "$@" >/dev/null 2>&1; do
-        tries=$((tries - 1))
-        [ $tries -gt 0 ] || fail "in vain: $*"
-        sleep 0.1
-    done
-}
-
-start_broker() {
-    mosquitto -c broker.conf >>"$name/broker.log" 2>&1 &
-    mosquitto=$!
-}
-
-stop_broker() {
-    kill -"$1" "$mosquitto"
-    wait "$mosquitto" 2>/dev/null
-}
+pour=$B/pour
+. tests/fleet/servers.sh
+. tests/demo/pours.sh
 
 # start_daemon PORT QOS [options]
 start_daemon() {
@@ -60,7 +21,7 @@ start_daemon() {
     : >"$name/total"            # the one before it said that it was ready
     "$B/pumpd" --port "$port" --qos "$qos" --id "pumpd-$name" --ml-ms 1 \
         --journal "$name/journal" --log "$name/log" "$@" \
-        >"$name/total" 2>>"$name/pumpd.err" &
+        >"$name/total" 2>>"$name-pumpd.log" &
     daemon=$!
 }
 
@@ -73,17 +34,9 @@ stop_daemon() {
 }
 
 kill_daemon() {
-    kill -9 "$daemon"
-    wait "$daemon" 2>/dev/null
+    signal=KILL
+    end "$daemon"
 }
-
-# The amount of a command is made from its number; senders use the same keys.
-commands() {
-    awk -v n="$1" 'BEGIN {
-        for (i = 1; i <= n; i++) print "c" i, 1 + i * 7 % 9 }'
-}
-
-sender_is_done() { ! kill -0 "$1"; }
 
 # chaos QOS KILLS COMMANDS [options of pumpd]: four senders at once
 chaos() {
@@ -91,41 +44,29 @@ chaos() {
     shift 3
     "$B/proxy" 6 "$((qos * 31 + kills))" "$broker_port" >"$name/proxy" &
     proxy=$!
+    children=$proxy
     wait_for test -s "$name/proxy"
     proxy_port=$(head -n 1 "$name/proxy")
     start_daemon "$proxy_port" "$qos" "$@"
-    senders=
-    for s in 1 2 3 4; do
-        commands "$count" | "$B/pour" --port "$proxy_port" --qos "$qos" \
-            --id "$name-$s" --retry 300 >"$name/answers-$s" &
-        senders="$senders $!"
-    done
+    start_senders "$proxy_port" "$count" --qos "$qos"
     i=0
     while [ $i -lt "$kills" ]; do
         i=$((i + 1))
         sleep "0.$((2 + i % 5))"
-        if [ $((i % 2)) = 0 ]; then     # away for longer than a sender waits
-            kill -STOP "$daemon"
-            sleep 1
-            kill -CONT "$daemon"
-            sleep 0.2
-        fi
+        [ $((i % 2)) != 0 ] || suspend "$daemon"
         kill_daemon
         start_daemon "$proxy_port" "$qos" "$@"
         if [ $((i % 4)) = 2 ]; then
-            stop_broker $([ $((i % 8)) = 2 ] && echo TERM || echo 9)
+            signal=$([ $((i % 8)) = 2 ] && echo TERM || echo KILL)
+            end $broker
             start_broker
         fi
     done
-    for s in $senders; do
-        wait_for sender_is_done "$s"
-        wait "$s" || fail "a sender gave up"
-    done
-    senders=
+    await_senders
     stop_daemon
-    kill "$proxy"
-    wait "$proxy"
-    proxy=
+    signal=TERM
+    end $proxy
+    children=
 }
 
 # What a daemon would know that were started now
@@ -134,66 +75,22 @@ look() {
         "$name/journal"
 }
 
-# Prints how many commands were executed twice or more; says more, and fails,
-# if something is wrong otherwise.  audit COMMANDS
-audit() {
-    for s in 1 2 3 4; do
-        commands "$1" | sed "s,^,command $name-$s ,"
-        sed "s,^,answer $name-$s ," "$name/answers-$s"
-    done >"$name/audit"
-    sed 's,^pump/\(.*\)/command,log \1,; s,$, .,' "$name/log" >>"$name/audit"
-    sed 's,^,total ,' "$name/total" >>"$name/audit"
-    awk '
-        function hex(key,  i, text) {
-            for (i = 1; i <= length(key); i++)
-                text = text code[substr(key, i, 1)]
-            return text
-        }
-        function wrong(what) { print "wrong: " what > "/dev/stderr"; bad = 1 }
-        BEGIN {
-            for (i = 32; i < 127; i++)
-                code[sprintf("%c", i)] = sprintf("%02x", i)
-        }
-        { id = $2 " " ($1 == "log" ? $3 : hex($3)) }
-        $1 == "command" { ml[id] = $4 }
-        $1 == "answer" {
-            if (!(id in ml) || $4 != ml[id] || $5 != "0x00" ||
-                $6 " " $7 " " $8 != "poured " ml[id] " ml" || answered[id]++)
-                wrong($0)
-        }
-        $1 == "log" {
-            sum += $4
-            if (!(id in ml) || $4 != ml[id])
-                wrong($0)
-            if (poured[id]++)
-                twice++
-        }
-        $1 == "total" { total = $3 }
-        END {
-            for (id in ml) {
-                if (!answered[id]) wrong("no answer: " id)
-                if (!poured[id]) wrong("answered, not poured: " id)
-            }
-            if (idem && total != sum) wrong("total " total ", poured " sum)
-            print twice + 0
-            exit bad
-        }' idem="$2" "$name/audit" || fail "$name: see above"
-}
-
 # run NAME QOS KILLS COMMANDS: with idem.h
 run() {
     name=$1
     mkdir "$name"
     chaos "$2" "$3" "$4"
-    twice=$(audit "$4" 1) || exit 1
+    twice=$(audit "$4") || exit 1
     [ "$twice" = 0 ] || fail "$name: $twice commands were executed twice"
+    is "$(tail -n 1 "$name/total")" \
+        "$(awk '{ ml += $3 } END { print "total", ml, "ml" }' "$name/log")"
     look >/dev/null || fail "$name: the journal"
     case $(tail -n 1 "$name/proxy") in
         swallowed\ [1-9]*\ torn\ [1-9]*) ;;
         *) fail "$name: nothing was swallowed or torn; a blunt test" ;;
     esac
     echo "$name: $(($4 * 4)) commands, each once;" \
-        "$3 kills, $(grep -c 'cut short' "$name/pumpd.err") cut short;" \
+        "$3 kills, $(grep -c 'cut short' "$name-pumpd.log") cut short;" \
         "$(tail -n 1 "$name/proxy")"
 }
 
@@ -202,7 +99,7 @@ run_blindly() {
     name=$1
     mkdir "$name"
     chaos "$2" "$3" "$4" --no-idem
-    twice=$(audit "$4" 0) || exit 1
+    twice=$(audit "$4") || exit 1
     [ "$twice" -gt 0 ] || fail "$name: nothing was executed twice; a blunt test"
     echo "$name: $(($4 * 4)) commands, $twice executed more than once"
 }
@@ -241,47 +138,34 @@ answers() {
 
     start_daemon "$broker_port" 1 --ml-ms 60000     # cut short before it poured
     ask cut 900 >"$name/cut" &
-    senders=$!
+    children=$!
     wait_for in_progress
     kill_daemon
     start_daemon "$broker_port" 1
-    wait_for sender_is_done "$senders"
+    wait_for is_over $children
     is "$(cat "$name/cut")" "cut 900 0x00 poured 900 ml"
     is "$(grep -c ' 900$' "$name/log")" 1
     stop_daemon
 
     start_daemon "$broker_port" 1 --ml-ms 60000     # and after it poured
     ask late 800 >"$name/late" &
-    senders=$!
+    children=$!
     wait_for in_progress
     kill_daemon
     echo "pump/panel/command 6c617465 800" >>"$name/log"
     start_daemon "$broker_port" 1
-    wait_for sender_is_done "$senders"
-    senders=
+    wait_for is_over $children
+    children=
     is "$(cat "$name/late")" "late 800 0x00 poured 800 ml"
     is "$(grep -c ' 800$' "$name/log")" 1
     is "$(ask a 5)" "a 5 0x00 poured 5 ml"
     stop_daemon
     is "$(tail -n 1 "$name/total")" "total 1708 ml"
-    is "$(grep -c 'it had poured' "$name/pumpd.err")" 1
+    is "$(grep -c 'it had poured' "$name-pumpd.log")" 1
     echo "answers: as the manual says"
 }
 
 cd "$work"
-broker_port=$("$B/proxy")
-mkdir db broker
-name=broker
-cat >broker.conf <<END
-listener $broker_port 127.0.0.1
-allow_anonymous true
-persistence true
-persistence_location $work/db/
-user $(id -un)
-log_type warning
-log_type error
-log_dest stderr
-END
 start_broker
 answers
 if [ "${SHORT:-}" = 1 ]; then kills=4 count=25; else kills=16 count=150; fi

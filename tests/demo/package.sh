@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
-# Uses the folders that `make package` writes, as a project would.  CMake,
-# pkg-config and Arduino (for an ATmega328P) build hello with them; of ESP-IDF,
-# Zephyr and PlatformIO there is no package: what they read is looked at, with
-# stand-ins for the functions that it calls.
+# Uses the folders that `make package` writes, and the manifests in
+# examples/port/, as a project would.  CMake, pkg-config and Arduino (for an
+# ATmega328P) build hello with them; of ESP-IDF, Zephyr and PlatformIO there is
+# no package: what they read is looked at, with stand-ins for the functions that
+# it calls.
 set -eu
 
 B=${B:-build}
@@ -41,6 +42,23 @@ END
         cmake --build "$out/user" && "$out/user/hello"
 }
 
+# A project that fetches the repository.
+fetched() {
+    mkdir -p "$out/fetching"
+    cat >"$out/fetching/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.14)
+project(user C)
+include(FetchContent)
+set(FETCHCONTENT_SOURCE_DIR_IDEM $(pwd))
+FetchContent_Declare(idem SOURCE_SUBDIR examples/port/cmake)
+FetchContent_MakeAvailable(idem)
+add_executable(hello $hello)
+target_link_libraries(hello PRIVATE idem::idem)
+END
+    cmake -S "$out/fetching" -B "$out/fetched" &&
+        cmake --build "$out/fetched" && "$out/fetched/hello"
+}
+
 pkg_config() {
     PKG_CONFIG_PATH=$from/pkg-config/lib/pkgconfig
     export PKG_CONFIG_PATH
@@ -71,8 +89,10 @@ arduino() {
             -o "$out/sketch.elf" && avr-size "$out/sketch.elf"
 }
 
-# Runs a CMakeLists.txt with FUNCTION standing in for the system's own.
+# manifest FOLDER FUNCTION: its CMakeLists.txt, with this standing in for the
+# system's own
 manifest() {
+    rm -f "$out/$2"
     cat >"$out/manifest.cmake" <<END
 function($2)
     list(GET ARGN -1 folder)
@@ -94,9 +114,14 @@ assert m["version"] and m["name"] == "idem"' "$from/platformio/idem"
 }
 
 try CMake cmake_project
+try FetchContent fetched
 try pkg-config pkg_config
-try ESP-IDF manifest "$from/esp-idf/idem" idf_component_register
-try Zephyr manifest "$from/zephyr/idem" zephyr_include_directories
+for folder in "$from/esp-idf/idem" "$(pwd)/examples/port/esp-idf/idem"; do
+    try ESP-IDF manifest "$folder" idf_component_register
+done
+for folder in "$from/zephyr/idem" "$(pwd)/examples/port/zephyr-module"; do
+    try Zephyr manifest "$folder" zephyr_include_directories
+done
 try PlatformIO platformio
 if [ -d "$core" ]; then
     try Arduino arduino

@@ -5,26 +5,16 @@
  * other work on the machine does not disturb), the middle one, and the 99th. */
 #include "subject.h"
 
+#include "tests/bench/common.h"
+
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 static const idem_config config = {
     .capacity = 3000, .key_max = 40, .response_max = 16,
     .secret = { 0x31, 0x9c, 0x55, 0xe0, 0x27, 0xb8, 0x4d, 0x6a,
                 0xd3, 0x0f, 0x82, 0x71, 0xc6, 0x1e, 0xa9, 0x44 } };
-
-static double seconds(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 static void run(subject *s, int gateway, int number)
 {
@@ -38,10 +28,8 @@ static void run(subject *s, int gateway, int number)
     request.key_len =
         (size_t)snprintf(text, sizeof text, "%08d/%07d", gateway, number);
     if (subject_begin(s, &claim, &reply, &request) != IDEM_EXECUTE ||
-        subject_complete(s, &claim, &outcome) != IDEM_OK) {
-        fprintf(stderr, "bench: %s\n", s->f.reason);
-        exit(1);
-    }
+        subject_complete(s, &claim, &outcome) != IDEM_OK)
+        fail("%s", s->f.reason);
 }
 
 /* A gateway: tells the parent how long each of its commands took. */
@@ -49,14 +37,12 @@ static void work(const char *place, int gateway, int commands, int out)
 {
     subject s;
 
-    if (subject_open(&s, place, &config) != IDEM_OK) {
-        fprintf(stderr, "bench: %s: %s\n", place, s.f.reason);
-        _exit(1);
-    }
+    if (subject_open(&s, place, &config) != IDEM_OK)
+        fail("%s: %s", place, s.f.reason);
     for (int i = 0; i < commands; i++) {
-        double start = seconds(), took;
+        double start = now_us(), took;
         run(&s, gateway, i);
-        took = seconds() - start;
+        took = now_us() - start;
         if (write(out, &took, sizeof took) != sizeof took)
             _exit(1);
     }
@@ -64,19 +50,12 @@ static void work(const char *place, int gateway, int commands, int out)
     _exit(0);
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 int main(int argc, char **argv)
 {
     int commands = argc == 5 ? atoi(argv[3]) : 0;
     int gateways = argc == 5 ? atoi(argv[4]) : 0;
     int ends[2], status, failed = 0, n = 0;
-    double *took, start = seconds(), all;
+    double *took, start = now_us(), all;
 
     signal(SIGPIPE, SIG_IGN);
     if (commands < 1 || gateways < 1 || pipe(ends) != 0)
@@ -89,15 +68,15 @@ int main(int argc, char **argv)
     while (n < commands * gateways &&
            read(ends[0], &took[n], sizeof *took) == sizeof *took)
         n++;
-    all = seconds() - start;
+    all = now_us() - start;
     while (wait(&status) > 0)
         failed |= status;
     if (failed || n != commands * gateways)
         return 1;
-    qsort(took, (size_t)n, sizeof *took, by_size);
+    qsort(took, (size_t)n, sizeof *took, by_value);
     printf("| %s | %d | %.0f | %.2f | %.2f | %.2f |\n", argv[1], gateways,
-           n / all, took[n / 10] * 1e3, took[n / 2] * 1e3,
-           took[n * 99 / 100] * 1e3);
+           n / all * 1e6, took[n / 10] / 1e3, took[n / 2] / 1e3,
+           took[n * 99 / 100] / 1e3);
     free(took);
     return 0;
 }

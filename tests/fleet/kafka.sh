@@ -32,10 +32,7 @@ consume() {
 
 # The same beside this; its number is in $started.
 start_consumer() {
-    "$B/fleet/consumer" --brokers "$(cat "$work/$kafka_name.kafka")" \
-        --store "$redis_url#$kafka_name" --secret "$work/secret" \
-        --log "$work/$kafka_name.executed" --lease-ms 300 $options \
-        2>>"$work/$kafka_name.log" &
+    consume exec &
     started=$!
     children="$children $started"
 }

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: 0BSD
-# To be sourced: starts the stores of a fleet in $work, a folder that is removed
-# with them whatever happens, on sockets in it or ports that were free.
-# Needs $B with proxy.
+# To be sourced: starts a broker, and the stores of a fleet, in $work, a folder
+# that is removed with them whatever happens, on sockets in it or ports that
+# were free.  Needs $B with proxy.
 
 PATH=$PATH:/usr/sbin:$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -n 1)
 work=$(mktemp -d)
 chmod 711 "$work"
-redis= postgres= dynalite= broker= children=
+redis= postgres= dynalite= broker= daemon= children=
 
 # Ends what was started here, by its number, and waits for it.
 end() {
@@ -25,7 +25,7 @@ clean_up() {
     signal=TERM
     end $children               # they may have children of their own
     signal=KILL
-    end $redis $dynalite $broker
+    end $redis $dynalite $broker $daemon
     signal=INT
     end $postgres               # its children end with it
     rm -rf "$work"
@@ -34,16 +34,16 @@ trap clean_up EXIT
 trap 'exit 1' HUP INT TERM
 
 fail() {
-    echo "fleet: $*" >&2
+    echo "${0##*/}: $*" >&2
     for log in "$work"/*.log; do
         [ ! -s "$log" ] || { echo "--- ${log##*/}"; tail -n 15 "$log"; } >&2
     done
     exit 1
 }
 
-# Runs the rest of the arguments until they succeed, for up to a minute.
+# Runs the rest of the arguments until they succeed, for up to two minutes.
 wait_for() {
-    tries=600
+    tries=1200
     until "$@" >/dev/null 2>&1; do
         tries=$((tries - 1))
         [ $tries -gt 0 ] || fail "in vain: $*"
@@ -56,6 +56,24 @@ need() {
     for server in "$@"; do
         eval "[ -n \"\$$server\" ]" || start_$server
     done
+}
+
+start_broker() {
+    : "${broker_port:=$("$B/proxy")}"
+    mkdir -p "$work/broker"
+    cat >"$work/broker.conf" <<END
+listener $broker_port 127.0.0.1
+allow_anonymous true
+set_tcp_nodelay true
+persistence true
+persistence_location $work/broker/
+user $(id -un)
+log_type warning
+log_type error
+log_dest stderr
+END
+    mosquitto -c "$work/broker.conf" >>"$work/broker.log" 2>&1 &
+    broker=$!
 }
 
 start_redis() {

@@ -6,8 +6,8 @@
 #     golden.sh write     writes golden/ anew: only if the format changes
 #     golden.sh digests HASH RUN...   compares the digests that RUN prints
 # golden/HASH.txt has a digest for each medium of tests/targets/image.h;
-# golden/HASH-nor8.hex and HASH-numbers.hex are whole journals, the third and the
-# sixth of them, which every later version of the header has to read.
+# HASH-nor8 and HASH-numbers there are whole journals, the third and the sixth
+# of them, which every later version of the header has to read.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -28,8 +28,14 @@ build() {
 reads() {
     hash=$1
     shift
-    "$@" 3 < "$golden/$hash-nor8.hex"
-    "$@" 6 < "$golden/$hash-numbers.hex"
+    base64 -d "$golden/$hash-nor8.gz.base64" | gunzip | "$@" 3
+    base64 -d "$golden/$hash-numbers.gz.base64" | gunzip | "$@" 6
+}
+
+# keep NAME: the journal that is told in hexadecimal digits
+keep() {
+    tr a-f A-F | basenc --base16 -d -i | gzip -9n | base64 \
+        > "$golden/$1.gz.base64"
 }
 
 # digests HASH RUN...
@@ -46,8 +52,8 @@ write)
     for hash in siphash halfsiphash fnv; do
         build $hash
         "$out/$hash" > $golden/$hash.txt
-        "$out/$hash" 3 > $golden/$hash-nor8.hex
-        "$out/$hash" 6 > $golden/$hash-numbers.hex
+        "$out/$hash" 3 | keep $hash-nor8
+        "$out/$hash" 6 | keep $hash-numbers
     done ;;
 digests)
     shift

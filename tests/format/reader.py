@@ -530,7 +530,7 @@ def told(device, table, scopes):
             "state": table.state.hex(), "lost": int(table.lost)}
 
 
-SCOPES = ["", "a", "pump"]      # of which a line of history tells the floors
+SCOPES = ["", "a", "ab", "abc"] # of which a line of history tells the floors
 
 
 def main():

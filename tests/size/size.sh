@@ -155,50 +155,6 @@ for call in $(awk '{ print $3 }' "$out/calls" | grep -v 'siphash\|fnv1a'); do
     echo "$(($(text whole $firmware "$call") - whole)) $call"
 done | sort -rn | awk '$1 { printf "%6d  %s\n", $1, $2 }'
 
-# without FIELD VALUE: bytes less if a field of the configuration or of a
-# request can only have that value: the feature's cost
-without() {
-    mkdir -p "$out/without"
-    sed -E "s/\\b((t->)?config|(t->config->)?storage|m|rq|request|out)->$1\\b(\
- *([^ =]| =|\$))/((__typeof__(((idem_$2 *)0)->$1))$3)\\4/g" idem.h \
-        > "$out/without/idem.h"
-    if cmp -s idem.h "$out/without/idem.h"; then
-        echo "0 $1: not found"
-        return
-    fi
-    if $arm -w -I"$out/without" -c tests/size/firmware.c \
-        -o "$out/less.o" 2> "$out/without/errors"; then
-        echo "$((whole - $(text less $firmware))) $2.$1"
-    else
-        echo "0 $1: does not compile"
-    fi
-}
-
-echo
-echo "what a field costs that may be set (0 means: has no cost, or shared):"
-while read -r field struct value; do
-    without "$field" "$struct" "$value"
-done << 'FIELDS' | sort -rn | awk '{ printf "%6d ", $1; $1 = ""; print }'
-state_max config 0
-response_max config 0
-quota config 0
-full config 0
-durability config 0
-volatile_claims config 0
-max_attempts config 3
-lock config 0
-retention_ms request 0
-lease_ms request 0
-age_ms request 0
-has_fingerprint request 0
-scope_len request 0
-confirm outcome 0
-erase storage 0
-erasing storage 0
-sync storage 0
-verify storage 0
-FIELDS
-
 # What a sender takes is in README beside what a number does.
 grep -v '^| lines\|^| of these\|^| RAM per sender' "$out/table" > "$out/readme"
 sh tests/tools/readme.sh size "$out/readme"

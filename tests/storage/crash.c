@@ -5,10 +5,9 @@
  * whether every promise still holds: what the model of tests/model says.  How
  * it goes is in explore.h, what is run in workloads.h.
  *
- *     build/crash                 minutes; --short: seconds, --long: hours
+ *     build/crash                 minutes; --short: seconds
  *     build/crash --states N      samples with one seed after the other, three
  *                                 cuts deep, until there are so many states
- *     build/crash --list          workloads, contexts, geometries
  *
  * What made a violation is a path: which operation was cut and which variant it
  * was left in, then which of the recovery's.  Its last line says how to see it
@@ -31,9 +30,8 @@ enum { REPORTS = 5 };               // violations that are told of in full
 
 // What the command line asks for.
 static struct {
-    uint32_t brief, full;       // --short, --long
+    uint32_t brief;             // --short
     uint32_t first;             // the first violation is the end
-    uint32_t trace;
     const char *geometry, *workload;
     unsigned longest;           // sequence
     unsigned one_in;            // of so many sequences on one geometry
@@ -86,33 +84,6 @@ static void on_signal(int number)
     broken("a signal: a crash, or no end", __FILE__, __LINE__);
 }
 
-/* Prints what there is to run. */
-static int list(void)
-{
-    static const char *const kinds[] = { "NOR", "ECC", "in place" };
-    static const struct { int flag; const char *text; } flags[] = {
-        { NOISE | ALL_NOISE, "torn reads as noise" }, { CACHE, "cache" },
-        { SPLIT, "erase is polled" }, { VERIFY, "verified" },
-        { STATELESS, "no state" },
-    };
-
-    for (size_t i = 0; i < COUNT(geometries); i++) {
-        const geometry *g = &geometries[i];
-        printf("geometry %-6s %s, granule %u, sectors of %u, erased 0x%02X",
-               g->name, kinds[g->kind], (unsigned)g->granule,
-               (unsigned)g->sector_size, g->erased);
-        for (size_t f = 0; f < COUNT(flags); f++)
-            if (g->flags & flags[f].flag)
-                printf(", %s", flags[f].text);
-        printf("\n");
-    }
-    for (size_t i = 0; i < COUNT(workloads); i++)
-        printf("workload %-11s %s\n", workloads[i].name, workloads[i].line);
-    for (size_t i = 0; i < COUNT(contexts); i++)
-        printf("context  %s\n", contexts[i]);
-    return 0;
-}
-
 /* Adds what came of a geometry. */
 static void add_tally(const tally *from)
 {
@@ -150,8 +121,8 @@ static void print_tally(const char *name, const tally *t)
 /* Says how to call the program. */
 static int usage(void)
 {
-    fputs("crash [--short | --long] [--list] [--first] [--trace]\n"
-          "      [--geometry NAME] [--workload NAME|LINE] [--depth 1..3]\n"
+    fputs("crash [--short] [--first]                  names: workloads.h\n"
+          "      [--geometry NAME] [--workload NAME|LINE]\n"
           "      [--seed N] [--draws N] [--states N]\n"
           "      [--cut N[/N]] [--variant N[/N]]    one path, with its story\n",
           stderr);
@@ -175,19 +146,17 @@ static void set_sampling(void)
 /* Sets the extent of the run, as far as options do not. */
 static void set_extent(void)
 {
-    int brief = option.brief, full = option.full;
+    int brief = option.brief;
 
     run.seed = 1;
-    run.depth = full ? 3 : 2;
-    run.draws = brief ? 1 : full ? 6 : 2;
+    run.depth = 2;
+    run.draws = brief ? 1 : 2;
     run.first_ops[0] = UINT32_MAX;
-    run.first_ops[1] = full ? 40 : 16;
-    run.first_ops[2] = 40;
+    run.first_ops[1] = 16;
     run.one_in[0] = brief ? 4 : 1;
-    run.one_in[1] = brief ? 400 : full ? 20 : 100;
-    run.one_in[2] = 400;
+    run.one_in[1] = brief ? 400 : 100;
     option.longest = brief ? 2 : 3;
-    option.one_in = brief ? 16 : full ? 1 : 3;
+    option.one_in = brief ? 16 : 3;
     if (option.states)
         set_sampling();
 }
@@ -212,18 +181,16 @@ static unsigned read_path(unsigned *path, const char *text)
 static int read_option(const char *name, const char *value)
 {
     static const struct { const char *name; uint32_t *value; } numbers[] = {
-        { "--short", &option.brief }, { "--long", &option.full },
-        { "--first", &option.first }, { "--trace", &option.trace },
-        { "--depth", &run.depth }, { "--seed", &run.seed },
-        { "--draws", &run.draws },
+        { "--short", &option.brief }, { "--first", &option.first },
+        { "--seed", &run.seed }, { "--draws", &run.draws },
     };
 
     for (size_t i = 0; i < COUNT(numbers); i++)
         if (!strcmp(name, numbers[i].name)) {
-            if (i >= 4 && !value)
+            if (i >= 2 && !value)
                 return 0;
-            *numbers[i].value = i < 4 ? 1 : (uint32_t)strtoul(value, NULL, 10);
-            return i < 4 ? 1 : 2;
+            *numbers[i].value = i < 2 ? 1 : (uint32_t)strtoul(value, NULL, 10);
+            return i < 2 ? 1 : 2;
         }
     if (!value)
         return 0;
@@ -257,10 +224,11 @@ static int read_options(int argc, char **argv)
     }
     if (run.path) {
         run.depth = run.path;
-        option.trace = 1;
+        for (unsigned d = 0; d < DEPTH_MAX; d++)
+            run.first_ops[d] = UINT32_MAX;
+        *tracing() = 1;
     }
-    *tracing() |= (int)option.trace;
-    return run.depth >= 1 && run.depth <= DEPTH_MAX ? 0 : -1;
+    return 0;
 }
 
 /* ---------------------------------------------------------------- >>running */
@@ -353,8 +321,6 @@ int main(int argc, char **argv)
 {
     int lost = 0;
 
-    if (argc == 2 && !strcmp(argv[1], "--list"))
-        return list();
     if (read_options(argc, argv) < 0)
         return usage();
     signal(SIGSEGV, on_signal);

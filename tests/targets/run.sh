@@ -357,14 +357,6 @@ part_powercuts() {
     powercuts ast1030-evb $count 200
 }
 
-# The manifests in examples/port/, used as a project would.
-manifests() {
-    rm -rf "$out/manifests"
-    cmake -S $here/manifests -B "$out/manifests" || return
-    cmake --build "$out/manifests" || return
-    "$out/manifests/hello"
-}
-
 part_ports() {
     echo "-- ports compile, and those that can run here pass their check"
     for flags in "" -DQUADWORD; do
@@ -375,7 +367,6 @@ part_ports() {
     done
     expect "the same on RISC-V" $riscv -march=rv32imac_zicsr -std=c99 $warn \
         -I. -Iexamples -I$here/vendor -c $here/vendor/ports.c -o "$out/ports.o"
-    expect "CMake, ESP-IDF, Zephyr manifests" manifests
     case=$out/port
     settle=0
     program=portcheck
