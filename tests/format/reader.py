@@ -424,9 +424,10 @@ def apply(device, table, r):
         slot.owed = False
 
 
-def read_records(device, table, header, at, end, stated):
+def read_records(device, table, header, at, end, stated, same_boot):
     """The records between two offsets."""
     behind = dirty = at
+    gap = False
     while at < end:
         r = record_of(device, header, at, table.slots)
         if not r:
@@ -434,11 +435,12 @@ def read_records(device, table, header, at, end, stated):
                 dirty = at
             at += device.granule
             continue
-        if at > behind and (r.flags & DURABLE or r.carried):
+        gap = gap or at > behind
+        if gap and (r.flags & DURABLE or r.carried):
             table.lost = True
         apply(device, table, r)
         behind = at = r.end
-    if behind < end if stated else \
+    if behind < end or (gap and same_boot) if stated else \
             dirty >= behind + device.record_max and not device.batch:
         table.lost = True
 
@@ -447,6 +449,9 @@ def has_record(device, header, at, about_a_slot, slots):
     """Whether there is one that was not carried."""
     while at < device.sector_size:
         r = record_of(device, header, at, slots)
+        if r and about_a_slot and r.status in (COMPLETED, FAILED) and \
+                not r.flags & HAS_KEY and r.slot not in slots:
+            r = None            # only half of its check could be verified
         if r and (r.slot or not about_a_slot):
             return True
         at += device.granule
@@ -493,9 +498,11 @@ def read(device):
         advance(table, header.time)
         if header.first:
             cut_short(table)
-        read_records(device, table, header, device.front, header.carried_end, 1)
+        read_records(device, table, header, device.front, header.carried_end,
+                     True, True)
         read_records(device, table, header, header.carried_end,
-                     after.before_end if named else device.sector_size, named)
+                     after.before_end if named else device.sector_size, named,
+                     named and not after.first)
     cut_short(table)
     for further in (1, 2):      # behind a header that is damaged
         beyond = Header(False, (head.sequence if head else 0) + further, 0, 0,

@@ -122,7 +122,7 @@ static void print_tally(const char *name, const tally *t)
 static int usage(void)
 {
     fputs("crash [--short] [--first]                  names: workloads.h\n"
-          "      [--geometry NAME] [--workload NAME|LINE]\n"
+          "      [--geometry NAME] [--workload NAME|LINE] [--depth 1..3]\n"
           "      [--seed N] [--draws N] [--states N]\n"
           "      [--cut N[/N]] [--variant N[/N]]    one path, with its story\n",
           stderr);
@@ -182,7 +182,8 @@ static int read_option(const char *name, const char *value)
 {
     static const struct { const char *name; uint32_t *value; } numbers[] = {
         { "--short", &option.brief }, { "--first", &option.first },
-        { "--seed", &run.seed }, { "--draws", &run.draws },
+        { "--depth", &run.depth }, { "--seed", &run.seed },
+        { "--draws", &run.draws },
     };
 
     for (size_t i = 0; i < COUNT(numbers); i++)
@@ -228,7 +229,7 @@ static int read_options(int argc, char **argv)
             run.first_ops[d] = UINT32_MAX;
         *tracing() = 1;
     }
-    return 0;
+    return run.depth >= 1 && run.depth <= DEPTH_MAX ? 0 : -1;
 }
 
 /* ---------------------------------------------------------------- >>running */
