@@ -323,9 +323,9 @@ static int there(const char *name)
 }
 
 /* Makes a file of `len` bytes, all the same. */
-static void write_whole(const char *name, int byte, size_t len)
+static void write_whole(int byte, size_t len)
 {
-    FILE *out = fopen(name, "wb");
+    FILE *out = fopen(path, "wb");
 
     assert_non_null(out);
     while (len--)
@@ -333,9 +333,9 @@ static void write_whole(const char *name, int byte, size_t len)
     is(fclose(out), 0);
 }
 
-static void write_byte(const char *name, int byte, size_t at)
+static void write_byte(int byte, size_t at)
 {
-    FILE *out = fopen(name, "r+b");
+    FILE *out = fopen(path, "r+b");
 
     assert_non_null(out);
     is(fseek(out, (long)at, SEEK_SET), 0);
@@ -343,63 +343,42 @@ static void write_byte(const char *name, int byte, size_t at)
     is(fclose(out), 0);
 }
 
-/* The length; at most `size` bytes are copied. */
-static size_t read_whole(const char *name, unsigned char *bytes, size_t size)
-{
-    FILE *in = fopen(name, "rb");
-    size_t len;
+static unsigned char contents[8 * SIZE];    // of the file, as read last
 
-    assert_non_null(in);
-    len = fread(bytes, 1, size, in);
-    while (fgetc(in) != EOF)
-        len++;
-    (void)fclose(in);
+/* How many; 0 if there is no file. */
+static size_t read_whole(void)
+{
+    FILE *in = fopen(path, "rb");
+    size_t len = in ? fread(contents, 1, sizeof contents, in) : 0;
+
+    assert_true(len < sizeof contents);
+    (void)(in && fclose(in));
     return len;
 }
 
-static void assert_foreign(size_t len)
+/* The file's bytes from `at` on are these. */
+static void assert_rest(size_t at, size_t len, int byte)
 {
-    unsigned char bytes[2 * SIZE];
-    size_t i;
-
-    is(read_whole(path, bytes, sizeof bytes), len);
-    for (i = 0; i < len; i++)
-        is(bytes[i], 'f');
-}
-
-/* The file is whole, and its first byte is this. */
-static int begins_with(unsigned char byte)
-{
-    unsigned char bytes[SIZE];
-
-    return there(path) && read_whole(path, bytes, SIZE) == SIZE &&
-           bytes[0] == byte;
+    is(read_whole(), len);
+    for (; at < len; at++)
+        is(contents[at], byte);
 }
 
 /* There is no file, or one without anything in it. */
 static void assert_nothing_in_it(void)
 {
-    unsigned char bytes[8 * SIZE];
-    size_t len = there(path) ? read_whole(path, bytes, sizeof bytes) : 0;
-
-    assert_true(len <= sizeof bytes);
-    while (len > 0)
-        is(bytes[--len], 0);
+    assert_rest(0, read_whole(), 0);
 }
 
 /* The file is whole, without holes, and begins with `first` and zeros. */
 static void assert_born(unsigned char first)
 {
-    unsigned char bytes[SIZE];
     struct stat it;
-    size_t i;
 
-    is(read_whole(path, bytes, sizeof bytes), SIZE);
+    assert_rest(1, SIZE, 0);
+    is(contents[0], first);
     is(stat(path, &it), 0);
     assert_true(it.st_blocks * 512 >= SIZE);
-    is(bytes[0], first);
-    for (i = 1; i < sizeof bytes; i++)
-        is(bytes[i], 0);
 }
 
 /* Nothing is in the way: it can be opened, and is that file. */
@@ -622,7 +601,6 @@ TEST(closing_unlocks_though_a_child_lives)
 TEST(a_file_of_another_size_that_is_not_all_zeros_is_not_touched)
 {
     static const size_t sizes[] = { 1, SIZE - 1, SIZE + 1, 2 * SIZE };
-    unsigned char bytes[2 * SIZE];
     struct stat before, after;
     size_t i, part;
 
@@ -630,12 +608,12 @@ TEST(a_file_of_another_size_that_is_not_all_zeros_is_not_touched)
         for (part = 0; part <= 9; part++) {
             size_t at = (sizes[i] - 1) * part / 8 % sizes[i];
 
-            write_whole(path, part == 9 ? 'f' : 0, sizes[i]);
-            write_byte(path, 'f', at);
+            write_whole(part == 9 ? 'f' : 0, sizes[i]);
+            write_byte('f', at);
             is(stat(path, &before), 0);
             is(open_file(&file), IDEM_E_FORMAT);
-            is(read_whole(path, bytes, sizeof bytes), sizes[i]);
-            is(bytes[at], 'f');
+            is(read_whole(), sizes[i]);
+            is(contents[at], 'f');
             is(stat(path, &after), 0);
             is(after.st_mtim.tv_nsec, before.st_mtim.tv_nsec);
             is(open_file(&other), IDEM_E_FORMAT);       // not locked
@@ -648,11 +626,11 @@ TEST(a_foreign_file_is_not_touched_whatever_fails)
     static const int faults[] = { FAIL, HALF, ZERO, DIE };
     unsigned at, i;
 
-    write_whole(path, 'f', SIZE + 1);
+    write_whole('f', SIZE + 1);
     for (i = 0; i < COUNT(faults); i++)
         for (at = 0; strikes(ALL, at, faults[i], EIO, opens); at++) {
             assert_true(result < 0);
-            assert_foreign(SIZE + 1);
+            assert_rest(0, SIZE + 1, 'f');
         }
 }
 
@@ -663,7 +641,7 @@ TEST(a_blank_file_of_another_size_is_given_its_size)
     size_t i;
 
     for (i = 0; i < COUNT(sizes); i++) {
-        write_whole(path, 0, sizes[i]);
+        write_whole(0, sizes[i]);
         opens_as(0);
     }
     // Of a journal that was never written too.
@@ -687,7 +665,7 @@ TEST(a_blank_file_beyond_4_gb_is_somebodys)
 
     if (sizeof size < 8)
         skip();
-    write_whole(path, 0, 0);
+    write_whole(0, 0);
     is(truncate(path, size), 0);
     history_len = 0;
     is(open_file(&file), IDEM_E_FORMAT);
@@ -746,10 +724,10 @@ TEST(what_the_system_refuses_is_told)
     is(chmod(dir, 0500), 0);                    // not to be created in
     is(elsewhere(open_unprivileged), EACCES);
     is(chmod(dir, 0700), 0);
-    write_whole(path, 'f', SIZE);
+    write_whole('f', SIZE);
     is(chmod(path, 0400), 0);                   // not to be written
     is(elsewhere(open_unprivileged), EACCES);
-    assert_foreign(SIZE);
+    assert_rest(0, SIZE, 'f');
     (void)snprintf(path, sizeof path, "%s/none/journal", dir);
     is(open_file(&file), IDEM_E_STORAGE);
     is(file.error, ENOENT);
@@ -763,7 +741,7 @@ TEST(a_living_creator_is_left_alone)
 {
     int fd;
 
-    write_whole(path, 0, 100);
+    write_whole(0, 100);
     fd = open(path, O_RDWR);
     is(flock(fd, LOCK_EX), 0);
     is(open_file(&file), IDEM_E_LOCK);
@@ -798,69 +776,52 @@ TEST(creation_may_die_at_every_call)
     assert_true(at > 10);
 }
 
+static unsigned other_dies_at;
+static int other_lives;
+
 static void other_opens(void)
 {
     if (open_file(&other) == IDEM_OK)
         is(prog_byte(&other, 'o'), 0);
 }
 
-TEST(of_two_creators_one_gets_the_file)
+static void other_opens_and_may_die(void)
+{
+    other_lives = !strikes(ALL, other_dies_at++, DIE, 0, other_opens);
+}
+
+/* What one that dies wrote is kept, and nothing is in the way. */
+TEST(of_two_creators_one_gets_the_file_and_one_may_die_at_every_call)
 {
     unsigned at, won = 0, lost = 0;
-
-    aside = other_opens;
-    for (at = 0; ; at++) {
-        (void)remove(path);
-        memset(&other, 0, sizeof other);
-        other.fd = -1;
-        if (!strikes(ALL, at, ASIDE, 0, opens))
-            break;
-        is(result == IDEM_OK, other.fd < 0);
-        assert_born(result == IDEM_OK ? 0 : 'o');
-        if (result == IDEM_OK) {
-            won++;
-            close_file();
-        } else {
-            lost++;
-            is(result, IDEM_E_LOCK);
-            is(idem_file_close(&other), IDEM_OK);
-        }
-    }
-    assert_true(won > 5 && lost > 2);
-}
-
-static unsigned other_dies_at;
-static int other_died;
-
-static void other_opens_and_dies(void)
-{
-    memset(&other, 0, sizeof other);
-    other_died = strikes(ALL, other_dies_at, DIE, 0, other_opens);
-    (void)(!other_died && other.storage.ctx && idem_file_close(&other));
-}
-
-/* Whatever the other has done: what it wrote is kept, and nothing is in the
-   way. */
-TEST(another_may_die_at_every_call_meanwhile)
-{
-    unsigned at;
     int more = 1;
 
-    aside = other_opens_and_dies;
+    aside = other_opens_and_may_die;
     for (at = 0; more; at++) {
         other_dies_at = 0;
         do {
-            int wrote;
+            unsigned char first;
 
             (void)remove(path);
+            memset(&other, 0, sizeof other);
+            other.fd = -1;
+            other_lives = 0;
             more = strikes(ALL, at, ASIDE, 0, opens);
-            wrote = begins_with('o');
-            is(result, IDEM_OK);
-            close_file();
-            opens_as(wrote ? 'o' : 0);
-            other_dies_at++;
-        } while (more && other_died);
+            first = read_whole() == SIZE && contents[0] == 'o' ? 'o' : 0;
+            won += other_lives && other.fd < 0;
+            if (other_lives && other.fd >= 0) {
+                lost++;
+                is(result, IDEM_E_LOCK);
+                is(first, 'o');
+                is(idem_file_close(&other), IDEM_OK);
+            } else {
+                is(result, IDEM_OK);
+                close_file();
+            }
+            opens_as(first);
+        } while (more && !other_lives);
     }
+    assert_true(won > 5 && lost > 2);
 }
 
 /* ---------------------------------------------------------------------------
@@ -967,7 +928,7 @@ TEST(what_reads_badly_is_not_taken_for_blank)
     struct stat it;
     unsigned i;
 
-    write_whole(path, 0, 2 * SIZE);
+    write_whole(0, 2 * SIZE);
     for (i = 0; i < 2 * COUNT(faults); i++) {
         assert_true(strikes(READ, i % 2, faults[i / 2], EIO, opens));
         is(result, IDEM_E_STORAGE);
@@ -1109,54 +1070,19 @@ static int forget(const char *key)
     return idem_forget(&table, &request, 0);
 }
 
-static void finish(const char *key)
-{
-    is(ask(key), IDEM_EXECUTE);
-    is(complete("poured"), IDEM_OK);
-}
-
-static void replays(const char *key)
-{
-    is(ask(key), IDEM_REPLAY);
-    assert_string_equal(buffer, "poured");
-}
-
 TEST(foreign_bytes_are_kept_until_formatted)
 {
-    write_whole(path, 'f', SIZE);
+    write_whole('f', SIZE);
     is(open_file(&file), IDEM_OK);
     is(open_table(), IDEM_E_FORMAT);
-    assert_foreign(SIZE);
+    assert_rest(0, SIZE, 'f');
     is(idem_format(&table, &config, memory, sizeof memory, 0), IDEM_OK);
-    finish("a");
+    is(ask("a"), IDEM_EXECUTE);
+    is(complete("poured"), IDEM_OK);
     close_file();
     start();
-    replays("a");
-}
-
-TEST(after_a_failed_sync_the_table_must_be_reopened)
-{
-    int answer;
-
-    start();
-    finish("a");
-    is(ask("b"), IDEM_EXECUTE);
-    expect_fault(SYNC, 0, FAIL, EIO);
-    is(complete("poured"), IDEM_E_STORAGE);
-    assert_true(struck());
-    is(table.storage_error, EIO);
-    is(complete("poured"), IDEM_E_STORAGE);
-    is(ask("c"), IDEM_E_STORAGE);
-    is(forget("a"), IDEM_E_STORAGE);
-    is(idem_sync(&table), IDEM_E_STORAGE);
-    is(open_table(), IDEM_OK);                  // alone is not enough
-    is(ask("c"), IDEM_E_STORAGE);
-    close_file();
-    start();
-    replays("a");
-    is(ask("c"), IDEM_EXECUTE);
-    answer = ask("b");
-    assert_true(answer == IDEM_RECOVER || answer == IDEM_REPLAY);
+    is(ask("a"), IDEM_REPLAY);
+    assert_string_equal(buffer, "poured");
 }
 
 /* ---------------------------------------------------------------------------
@@ -1230,7 +1156,13 @@ static void live_a_life(void)
         assert_true(answer >= 0 || answer == IDEM_E_NOT_FOUND ||
                     answer == IDEM_E_STORAGE ||
                     (answer == IDEM_E_SPACE && chosen->fault == FAIL_ON));
+        if (answer == IDEM_E_STORAGE)
+            is(table.storage_error, chosen->error);
         if (answer == IDEM_E_STORAGE && file.error) {
+            is(idem_sync(&table), IDEM_E_STORAGE);
+            is(open_table(), IDEM_OK);          // alone is not enough
+            answer = command(i % CAPACITY);
+            assert_true(answer == IDEM_E_STORAGE || answer == IDEM_REPLAY);
             (void)idem_file_close(&file);
             start();
         }
