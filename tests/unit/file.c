@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
  * Shows that a journal's file is whole or blank, is one opening's alone, says
- * what the system refused and touches nothing that it refuses; and that a table
- * in it keeps its promises whatever system call fails, is interrupted, does
- * half, or is the last.
+ * what the system refused and touches nothing that it refuses, whatever system
+ * call fails, is interrupted, does half, or is the last; and that a table lives
+ * in it.
  *
  * The implementation here is a copy of its own, whose system calls go through a
  * kernel of ours.  That can fail one, cut it short, run something else before
@@ -1010,182 +1010,43 @@ TEST(what_was_not_synced_is_synced_before_it_is_read)
    a table in a file
    ------------------------------------------------------------------------ */
 
-static idem_config config = {
-    .capacity = CAPACITY, .key_max = KEY_MAX, .response_max = RESPONSE_MAX,
-    .secret = "sixteen secrets", .storage = &file.storage, .max_attempts = 255
-};
-static idem_table table;
-static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX,
-                                                0, 1) / 4];
-static idem_claim claim;
-static char buffer[RESPONSE_MAX];
-
-static int open_table(void)
+static int begin(idem_table *t, idem_claim *claim)
 {
-    return idem_open(&table, &config, memory, sizeof memory, 0);
-}
-
-/* Opens file and table, as after a restart. */
-static void start(void)
-{
-    me = processes;
-    is(open_file(&file), IDEM_OK);
-    is(open_table(), IDEM_OK);
-    is(table.stats.lost, 0);
-}
-
-static int ask(const char *key)
-{
-    idem_request request = { .key = key, .key_len = strlen(key),
-                             .payload = key, .payload_len = strlen(key) };
+    char buffer[RESPONSE_MAX];
+    idem_request request = { .key = "a", .key_len = 1 };
     idem_reply reply = { .buffer = buffer, .buffer_size = sizeof buffer };
 
-    return idem_begin(&table, &claim, &reply, &request, 0);
+    return idem_begin(t, claim, &reply, &request, 0);
 }
 
-static int complete(const char *response)
+/* What a table makes of a file that fails at any call tests/file shows. */
+TEST(foreign_bytes_are_kept_until_formatted_and_a_table_outlives_the_file)
 {
-    idem_outcome outcome = { .response = response,
-                             .response_len = strlen(response) + 1 };
+    static const idem_config config = {
+        .capacity = CAPACITY, .key_max = KEY_MAX, .response_max = RESPONSE_MAX,
+        .secret = "sixteen secrets", .storage = &file.storage
+    };
+    static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(CAPACITY, KEY_MAX,
+                                                    RESPONSE_MAX, 0, 1) / 4];
+    const idem_outcome outcome = { .response = "poured", .response_len = 6 };
+    idem_table t;
+    idem_claim claim;
 
-    return idem_complete(&table, &claim, &outcome, 0);
-}
-
-static int forget(const char *key)
-{
-    idem_request request = { .key = key, .key_len = strlen(key) };
-
-    return idem_forget(&table, &request, 0);
-}
-
-TEST(foreign_bytes_are_kept_until_formatted)
-{
     write_whole('f', SIZE);
     is(open_file(&file), IDEM_OK);
-    is(open_table(), IDEM_E_FORMAT);
+    is(idem_open(&t, &config, memory, sizeof memory, 0), IDEM_E_FORMAT);
     assert_rest(0, SIZE, 'f');
-    is(idem_format(&table, &config, memory, sizeof memory, 0), IDEM_OK);
-    is(ask("a"), IDEM_EXECUTE);
-    is(complete("poured"), IDEM_OK);
+    is(idem_format(&t, &config, memory, sizeof memory, 0), IDEM_OK);
+    is(begin(&t, &claim), IDEM_EXECUTE);
     close_file();
-    start();
-    is(ask("a"), IDEM_REPLAY);
-    assert_string_equal(buffer, "poured");
-}
-
-/* ---------------------------------------------------------------------------
-   every call of a table's life fails, is cut short, or is the last
-   ------------------------------------------------------------------------ */
-
-#define BIT(answer) (1u << (answer))
-
-// What a sender knows of its key: which answers may come, as bits, and the
-// response of the completion that was tried last.
-static struct knowledge { unsigned may; char response[RESPONSE_MAX]; }
-    known[CAPACITY];
-static const char *const names[CAPACITY] = { "k", "l", "m", "n" };
-static unsigned serial;
-
-/* One command, executed and completed if that is the answer; what failed, or
-   that. */
-static int command(unsigned k)
-{
-    struct knowledge *it = &known[k];
-    unsigned may = it->may;
-    int answer, outcome;
-
-    if (may & BIT(IDEM_EXECUTE))
-        it->may |= BIT(IDEM_RECOVER);           // if it is not reported
-    answer = ask(names[k]);
-    if (answer < 0)
-        return answer;
-    assert_true(may & BIT(answer));
-    if (answer == IDEM_REPLAY)
-        assert_string_equal(buffer, it->response);
-    if (answer == IDEM_RECOVER)
-        assert_true(claim.attempt > 1);
-    if (answer != IDEM_EXECUTE && answer != IDEM_RECOVER)
-        return answer;
-    (void)snprintf(it->response, sizeof it->response, "%015u", ++serial);
-    it->may = BIT(IDEM_RECOVER) | BIT(IDEM_REPLAY) | BIT(IDEM_BUSY);
-    outcome = complete(it->response);
-    if (outcome == IDEM_E_STORAGE)
-        outcome = complete(it->response);
-    if (outcome < 0)
-        return outcome;
-    it->may = BIT(IDEM_REPLAY);
-    return answer;
-}
-
-static int command_to_forget(unsigned k)
-{
-    unsigned may = known[k].may;
-    int answer;
-
-    known[k].may |= BIT(IDEM_EXECUTE);          // if it is not reported
-    answer = forget(names[k]);
-    if (answer == IDEM_OK || answer == IDEM_E_NOT_FOUND)
-        known[k].may = BIT(IDEM_EXECUTE);
-    else if (answer == IDEM_BUSY)
-        known[k].may = may;
-    return answer;
-}
-
-/* Commands until the journal has gone round. */
-static void live_a_life(void)
-{
-    unsigned i;
-
-    for (i = 0; i < 100; i++) {
-        int answer = command(i % CAPACITY);
-
-        if (answer >= 0 && i % 3 == 0)
-            answer = command_to_forget((i + 2) % CAPACITY);
-        assert_true(answer >= 0 || answer == IDEM_E_NOT_FOUND ||
-                    answer == IDEM_E_STORAGE ||
-                    (answer == IDEM_E_SPACE && chosen->fault == FAIL_ON));
-        if (answer == IDEM_E_STORAGE)
-            is(table.storage_error, chosen->error);
-        if (answer == IDEM_E_STORAGE && file.error) {
-            is(idem_sync(&table), IDEM_E_STORAGE);
-            is(open_table(), IDEM_OK);          // alone is not enough
-            answer = command(i % CAPACITY);
-            assert_true(answer == IDEM_E_STORAGE || answer == IDEM_REPLAY);
-            (void)idem_file_close(&file);
-            start();
-        }
-    }
-}
-
-TEST(after_any_fault_every_answer_is_right)
-{
-    static const struct { int which, fault, error; } cases[] = {
-        { READ | WRITE | SYNC, FAIL, EIO }, { WRITE, FAIL, ENOSPC },
-        { WRITE, FAIL_ON, ENOSPC }, { READ | WRITE | SYNC, FAIL, EINTR },
-        { READ | WRITE, HALF, 0 }, { ALL, DIE, 0 },
-    };
-    unsigned at, i, k;
-    int more;
-
-    for (i = 0; i < COUNT(cases); i++)
-        for (at = 0, more = 1; more; at++) {
-            (void)remove(path);
-            for (k = 0; k < CAPACITY; k++)
-                known[k].may = BIT(IDEM_EXECUTE);
-            start();
-            more = strikes(cases[i].which, at, cases[i].fault, cases[i].error,
-                           live_a_life);
-            if (more && cases[i].fault == DIE) {
-                (void)close(file.fd);           // and nothing else
-            } else {
-                // Without a restart, too, when there is room again.
-                for (k = 0; k < CAPACITY; k++)
-                    assert_true(command(k) >= 0);
-                close_file();
-            }
-            start();
-            for (k = 0; k < CAPACITY; k++)
-                assert_in_range(command(k), IDEM_EXECUTE, IDEM_REPLAY);
-            close_file();
-        }
+    is(idem_complete(&t, &claim, &outcome, 0), IDEM_E_STORAGE);
+    is(t.storage_error, EBADF);
+    is(open_file(&file), IDEM_OK);
+    is(idem_open(&t, &config, memory, sizeof memory, 0), IDEM_OK);
+    is(begin(&t, &claim), IDEM_RECOVER);
+    is(idem_complete(&t, &claim, &outcome, 0), IDEM_OK);
+    close_file();
+    is(open_file(&file), IDEM_OK);
+    is(idem_open(&t, &config, memory, sizeof memory, 0), IDEM_OK);
+    is(begin(&t, &claim), IDEM_REPLAY);
 }
