@@ -211,8 +211,8 @@ TEST(s1_s2_s4_threads_share_a_journal)
    many holders
    ------------------------------------------------------------------------ */
 
-/* Time that only goes forward, however many threads make it go; who reads it may
-   be overtaken before using it. */
+/* Time that only goes forward, however many threads make it go; who reads it
+   may be overtaken before using it. */
 static uint32_t later(struct worker *w)
 {
     static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
