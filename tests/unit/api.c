@@ -237,6 +237,7 @@ TEST(s7_null_for_any_pointer_is_refused_asserted_and_harmless)
             is(unit_misuse, 1);
             is(lock.taken, 0);
         }
+    refused(f, RUN, CLAIM | HANDLER, IDEM_E_ARG);
 }
 
 /* Whatever f->table holds is not an open table. */

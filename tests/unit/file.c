@@ -671,6 +671,7 @@ TEST(only_a_regular_file_is_a_journal)
 {
     is(mkdir(path, 0700), 0);
     is(open_file(&file), IDEM_E_FORMAT);
+    is(file.fd, -1);
     other_makes_a_pipe();
     history_len = 0;
     is(open_file(&file), IDEM_E_FORMAT);
@@ -822,7 +823,8 @@ static void uses(void)
     const idem_storage *s = &file.storage;
     unsigned char bytes[100], back[100] = { 0 };
 
-    memset(bytes, 'u', sizeof bytes);
+    for (unsigned i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)i;
     opens();
     if (!result)
         result = s->prog(s->ctx, 1000, bytes, sizeof bytes);
