@@ -22,59 +22,41 @@ static int retry(const idem_patience *patience, const idem_sent *sent,
     return idem_retry(&delay, patience, sent, answer);
 }
 
-/* The wait after silence, the longest there is. */
-static uint32_t longest(const idem_patience *patience, uint32_t times)
-{
-    idem_sent sent = { 0 };
-
-    sent.times = times;
-    is(retry(patience, &sent, IDEM_SILENCE), IDEM_AGAIN);
-    return delay;
-}
-
 /* ---------------------------------------------------------------------------
    answers
    ------------------------------------------------------------------------ */
 
-static int is_done(int answer)
+/* IDEM_AGAIN for those that do not end it. */
+static int verdict_on(int answer)
 {
-    return answer == IDEM_OK || answer == IDEM_EXECUTE ||
-           answer == IDEM_RECOVER || answer == IDEM_REPLAY;
-}
+    static const int done[] = { IDEM_OK, IDEM_EXECUTE, IDEM_RECOVER,
+                                IDEM_REPLAY };
+    static const int refused[] = { IDEM_MISMATCH, IDEM_TOO_OLD, IDEM_EXHAUSTED,
+                                   IDEM_E_ARG, IDEM_E_TOO_LARGE };
+    int verdict = IDEM_AGAIN;
 
-static int is_refused(int answer)
-{
-    return answer == IDEM_MISMATCH || answer == IDEM_TOO_OLD ||
-           answer == IDEM_EXHAUSTED || answer == IDEM_E_ARG ||
-           answer == IDEM_E_TOO_LARGE;
-}
-
-static void says(int answer, const idem_sent *sent)
-{
-    int result = retry(&usual, sent, answer);
-
-    if (is_done(answer))
-        is(result, IDEM_DONE);
-    else if (is_refused(answer))
-        is(result, IDEM_REFUSED);
-    else
-        is(result, sent->elapsed_ms ? IDEM_GIVE_UP : IDEM_AGAIN);
-    is(delay == UINT32_MAX, result != IDEM_AGAIN);
+    for (size_t i = 0; i < COUNT(done); i++)
+        verdict = answer == done[i] ? IDEM_DONE : verdict;
+    for (size_t i = 0; i < COUNT(refused); i++)
+        verdict = answer == refused[i] ? IDEM_REFUSED : verdict;
+    return verdict;
 }
 
 /* Also those that are none: a newer device may know more. */
 TEST(every_answer_has_its_verdict_whatever_the_time_is)
 {
-    idem_sent now = { 0 }, late = { 0 };
-    int answer;
+    static const idem_sent sent[] = { { 0 }, { .elapsed_ms = UINT32_MAX } };
 
-    late.elapsed_ms = UINT32_MAX;
-    for (answer = -200; answer <= 300; answer++) {
-        says(answer, &now);
-        says(answer, &late);
-    }
-    says(INT_MAX, &now);
-    says(INT_MIN, &now);
+    for (int answer = -200; answer <= 302; answer++)
+        for (int late = 0; late < 2; late++) {
+            int told = answer == 301 ? INT_MAX : answer == 302 ? INT_MIN
+                                                               : answer;
+            int verdict = verdict_on(told);
+            if (verdict == IDEM_AGAIN && late)
+                verdict = IDEM_GIVE_UP;
+            is(retry(&usual, &sent[late], told), verdict);
+            is(delay == UINT32_MAX, verdict != IDEM_AGAIN);
+        }
 }
 
 #define RESULT(name, value, text) name,
@@ -82,9 +64,8 @@ TEST(every_answer_has_its_verdict_whatever_the_time_is)
 TEST(what_it_says_is_no_result_and_silence_is_none)
 {
     static const int results[] = { IDEM_RESULTS(RESULT) };
-    size_t i;
 
-    for (i = 0; i < COUNT(results); i++) {
+    for (size_t i = 0; i < COUNT(results); i++) {
         assert_true(results[i] < IDEM_AGAIN || results[i] > IDEM_GIVE_UP);
         assert_int_not_equal(results[i], IDEM_SILENCE);
     }
@@ -95,20 +76,45 @@ TEST(what_it_says_is_no_result_and_silence_is_none)
    waits
    ------------------------------------------------------------------------ */
 
-TEST(waits_double_up_to_the_cap)
+/* With 0 as random number the wait is the longest there is. */
+TEST(waits_double_up_to_the_cap_on_top_of_what_is_asked_for_until_too_late)
 {
-    static const uint32_t waits[] = { 1, 1, 2, 4, 8, 16, 32, 60, 60, 60 };
-    idem_patience odd = { .base_ms = 7, .cap_ms = 100 };
-    idem_patience low = { .base_ms = 100, .cap_ms = 7 };
-    uint32_t times;
+    static const struct {
+        idem_patience patience;     // base, cap, deadline
+        idem_sent sent;             // times, elapsed, retry_after, random
+        uint32_t delay;             // or 0: give up
+    } cases[] = {
+        { { 0 }, { .times = 0 }, SECOND },
+        { { 0 }, { .times = 1 }, SECOND },
+        { { 0 }, { .times = 2 }, 2 * SECOND },
+        { { 0 }, { .times = 3 }, 4 * SECOND },
+        { { 0 }, { .times = 6 }, 32 * SECOND },
+        { { 0 }, { .times = 7 }, MINUTE },
+        { { 0 }, { .times = 8 }, MINUTE },
+        { { 0 }, { .times = UINT32_MAX }, MINUTE },
+        { { 7, 100, 0 }, { .times = 4 }, 56 },
+        { { 7, 100, 0 }, { .times = 5 }, 100 },
+        { { 100, 7, 0 }, { .times = 1 }, 7 },
+        { { 100, 7, 0 }, { .times = 9 }, 7 },
+        { { 0 }, { 3, 0, 30 * SECOND, 0 }, 34 * SECOND },
+        { { 0 }, { 3, 0, 30 * SECOND, UINT32_MAX }, 30 * SECOND + 1 },
+        // It may be finished any moment; as told, and that is too late
+        { { 0 }, { 3, 0, IDEM_LEASE_NONE, UINT32_MAX }, 1 },
+        { { 0 }, { 3, 0, IDEM_LEASE_NONE - 1, UINT32_MAX }, 0 },
+        { { 10, 0, 1000 }, { .times = 1, .elapsed_ms = 990 }, 10 },
+        { { 10, 0, 1000 }, { .times = 1, .elapsed_ms = 991 }, 0 },
+        { { 10, 0, 1000 }, { .times = 1, .elapsed_ms = 1009 }, 0 },
+        { { 0 }, { .times = 1, .elapsed_ms = 12 * HOUR - SECOND }, SECOND },
+        { { 0 }, { .times = 1, .elapsed_ms = 12 * HOUR - SECOND + 1 }, 0 },
+    };
 
-    for (times = 0; times < COUNT(waits); times++)
-        is(longest(&usual, times), waits[times] * SECOND);
-    is(longest(&usual, UINT32_MAX), MINUTE);
-    is(longest(&odd, 4), 56);
-    is(longest(&odd, 5), 100);
-    is(longest(&low, 1), 7);
-    is(longest(&low, 9), 7);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        is(retry(&cases[i].patience, &cases[i].sent,
+                 !cases[i].sent.retry_after_ms ? IDEM_SILENCE :
+                 i % 2 ? IDEM_BUSY : IDEM_E_FULL),
+           cases[i].delay ? IDEM_AGAIN : IDEM_GIVE_UP);
+        is(delay, cases[i].delay ? cases[i].delay : UINT32_MAX);
+    }
 }
 
 /* Of equal shares of the random numbers each gives an equal share of waits:
@@ -117,48 +123,12 @@ TEST(waits_are_spread_over_all_there_is)
 {
     const idem_patience patience = { .base_ms = 256, .cap_ms = 256 };
     idem_sent sent = { 0 };
-    uint32_t share;
 
-    for (share = 0; share < 256; share++) {
-        sent.random = share << 24;
+    for (uint32_t share = 0; share < 512; share++) {
+        sent.random = (share / 2) << 24 | (share % 2 ? 0xFFFFFF : 0);
         is(retry(&patience, &sent, IDEM_SILENCE), IDEM_AGAIN);
-        is(delay, 256 - share);
-        sent.random |= 0xFFFFFF;
-        is(retry(&patience, &sent, IDEM_SILENCE), IDEM_AGAIN);
-        is(delay, 256 - share);
+        is(delay, 256 - share / 2);
     }
-}
-
-TEST(waits_come_on_top_of_what_the_device_asks_for)
-{
-    idem_sent sent = { .times = 3, .retry_after_ms = 30 * SECOND };
-
-    is(retry(&usual, &sent, IDEM_BUSY), IDEM_AGAIN);
-    is(delay, 34 * SECOND);
-    sent.random = UINT32_MAX;
-    is(retry(&usual, &sent, IDEM_E_FULL), IDEM_AGAIN);
-    is(delay, 30 * SECOND + 1);
-    sent.retry_after_ms = IDEM_LEASE_NONE;      // it may be finished any moment
-    is(retry(&usual, &sent, IDEM_BUSY), IDEM_AGAIN);
-    is(delay, 1);
-    sent.retry_after_ms = IDEM_LEASE_NONE - 1;  // as told, and that is too late
-    is(retry(&usual, &sent, IDEM_BUSY), IDEM_GIVE_UP);
-}
-
-TEST(nothing_is_sent_after_the_deadline)
-{
-    const idem_patience patience = { .base_ms = 10, .deadline_ms = 1000 };
-    idem_sent sent = { .times = 1 };
-
-    sent.elapsed_ms = 990;
-    is(retry(&patience, &sent, IDEM_SILENCE), IDEM_AGAIN);
-    is(delay, 10);
-    for (sent.elapsed_ms = 991; sent.elapsed_ms < 1010; sent.elapsed_ms++)
-        is(retry(&patience, &sent, IDEM_SILENCE), IDEM_GIVE_UP);
-    sent.elapsed_ms = 12 * HOUR - SECOND;
-    is(retry(&usual, &sent, IDEM_SILENCE), IDEM_AGAIN);
-    sent.elapsed_ms++;
-    is(retry(&usual, &sent, IDEM_SILENCE), IDEM_GIVE_UP);
 }
 
 /* Someone who follows it with nobody there: sends so often, and stops. */
@@ -187,9 +157,8 @@ static uint64_t expected(const idem_patience *p, const idem_sent *s)
     uint64_t deadline = p->deadline_ms ? p->deadline_ms : 12 * HOUR;
     uint64_t told = s->retry_after_ms == IDEM_LEASE_NONE ? 0
                                                          : s->retry_after_ms;
-    uint32_t i;
 
-    for (i = 1; i < s->times && wait < cap; i++)
+    for (uint32_t i = 1; i < s->times && wait < cap; i++)
         wait *= 2;
     if (wait > cap)
         wait = cap;
@@ -197,42 +166,26 @@ static uint64_t expected(const idem_patience *p, const idem_sent *s)
     return s->elapsed_ms + told + wait <= deadline ? told + wait : 0;
 }
 
-static const uint32_t extremes[] = {
-    0, 1, 2, 3, 1000, 0x7FFFFFFF, 0x80000000, 0x80000001, 0xFFFFFFFE, 0xFFFFFFFF
-};
-
-/* The number whose digits, in the base of how many extremes there are, say
-   which of them each argument is. */
-static uint32_t pick(unsigned long *number)
-{
-    uint32_t extreme = extremes[*number % COUNT(extremes)];
-
-    *number /= COUNT(extremes);
-    return extreme;
-}
-
 TEST(no_sum_overflows_at_any_extreme)
 {
-    unsigned long number, i;
+    static const uint32_t extremes[10] = {
+        0, 1, 2, 3, 1000, 0x7FFFFFFF, 0x80000000, 0x80000001, 0xFFFFFFFE,
+        0xFFFFFFFF
+    };
 
-    for (number = 0; number < 10000000; number += 7) {
-        idem_patience p;
-        idem_sent s;
+    // Each decimal digit of a number says which of them an argument is.
+    for (unsigned long number = 0; number < 10000000; number += 7) {
+        unsigned long i = number;
+        uint32_t pick[7];
         uint64_t is;
-
-        i = number;
-        p.base_ms = pick(&i);
-        p.cap_ms = pick(&i);
-        p.deadline_ms = pick(&i);
-        s.times = pick(&i);
-        s.elapsed_ms = pick(&i);
-        s.retry_after_ms = pick(&i);
-        s.random = pick(&i);
+        for (int n = 0; n < 7; n++, i /= 10)
+            pick[n] = extremes[i % 10];
+        const idem_patience p = { pick[0], pick[1], pick[2] };
+        const idem_sent s = { pick[3], pick[4], pick[5], pick[6] };
         is = expected(&p, &s);
         is(retry(&p, &s, IDEM_SILENCE), is ? IDEM_AGAIN : IDEM_GIVE_UP);
         is(delay, is ? is : UINT32_MAX);
     }
-    is(COUNT(extremes), 10);
 }
 
 TEST(null_is_the_callers_mistake)
