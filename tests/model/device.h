@@ -55,6 +55,7 @@ typedef struct device {
     idem_table  *table, tables[2];
     model        model;
     asked        call;              // the latest
+    idem_entry   shown;             // by the latest look at a key
     int          calling;           // it has not returned yet
     uint32_t     now;               // the tick
     unsigned     harm;              // cuts, and boots with failures, since a
@@ -66,9 +67,12 @@ typedef struct device {
     int          acknowledged;      // something was, ever
     int          lost;              // and told, as it may be: nothing more is
                                     // known
+    int          damaged;           // by the test, which says what is answered;
+                                    // of an outcome only what is in it is known
     int          blank;             // at the opening, as far as can be seen
     int          sync_failed;
     uint32_t     number;            // the latest of an outcome
+    uint32_t     headers;           // that were programmed
     idem_claim  *held, *before;     // by key: the latest claim of this boot,
                                     // and the one before it
     idem_claim   old[OLD_CLAIMS];   // claims that are used up
@@ -131,6 +135,7 @@ static inline int device_prog(void *ctx, uint32_t at, const void *src,
 
     PROMISE(!d->opening && !device_is_erasing(d, at));
     d->progs++;
+    d->headers += at % d->storage.sector_size == 0;
     return device_operated(d, flash_prog(&d->medium, at, src, len));
 }
 
@@ -473,7 +478,7 @@ static inline void device_harmless(device *d)
 
 static inline void device_check_lost(device *d)
 {
-    if (!d->table->stats.lost)
+    if (!d->table->stats.lost || d->damaged)
         return;
     PROMISE(device_may_lose(d));
     d->lost = 1;
@@ -486,7 +491,7 @@ static inline void device_check_erases(const device *d)
 {
     int first = d->erases == d->medium.erases - d->erases_before_boot;
 
-    if (!d->config.storage || d->blank || d->boot_failed ||
+    if (!d->config.storage || d->blank || d->boot_failed || d->damaged ||
         (first && d->failed_before))
         return;
     PROMISE(d->erases <= (d->idle && d->call.what != 'M' ? 0u : 1u) +
@@ -531,8 +536,8 @@ static inline void device_check(device *d)
     PROMISE(device_guarded(d->memory, d->memory_size));
     device_check_lost(d);
     PROMISE(!t->stats.retired || d->blank || d->ever_failed ||
-            d->medium.kind == FLASH_ECC);
-    PROMISE(inside_clock(t) == (uint32_t)d->model.clock);
+            d->medium.kind == FLASH_ECC || d->damaged);
+    PROMISE(inside_clock(t) == (uint32_t)d->model.clock || d->damaged);
     if (!d->lost && device_checks(d))
         PROMISE(!idem_check(t));
 }
@@ -599,7 +604,7 @@ static inline void device_after(device *d, const char *what, int result)
         d->told = d->model.clock;
     device_count(d, a, result);
     device_check(d);
-    if (!d->lost)
+    if (!d->lost && !d->damaged)
         device_check_stats(d);
 }
 
@@ -617,13 +622,30 @@ static inline int device_failed(device *d, int result)
     if (d->medium.off)
         ;
     else if (result == IDEM_E_STORAGE)
-        PROMISE(d->callback || d->sync_failed);
+        PROMISE(d->callback || d->sync_failed || d->damaged);
     else if (result == IDEM_E_SPACE)
-        PROMISE(d->model.faulty || d->runs_out || d->blank);
+        PROMISE(d->model.faulty || d->runs_out || d->blank || d->damaged);
     else
         return 0;
     model_in_flight(&d->model, &d->call);
     return 1;
+}
+
+/* The same of a device that was damaged: what is replayed is an outcome that the
+   key has had. */
+static inline void device_judge_outcome(device *d, int result)
+{
+    const asked *a = &d->call;
+    versions *had = &d->model.keys[a->key].now;
+    int is_one = 0;
+
+    if (a->what == 'C')
+        versions_add(had, &a->outcome);
+    if (a->what != 'B' || result != IDEM_REPLAY)
+        return;
+    for (unsigned i = 0; i < had->count; i++)
+        is_one |= version_has_reply(&had->of[i], a->reply);
+    PROMISE(is_one);
 }
 
 /* The call on a key has answered: does the model agree? */
@@ -633,6 +655,10 @@ static inline void device_judge(device *d, int result)
     int wrote = model_writes(&d->model, a, result);
     int each = d->config.durability == IDEM_EACH;
 
+    if (d->damaged) {
+        device_judge_outcome(d, result);
+        return;
+    }
     if (d->lost || device_failed(d, result))
         return;
     PROMISE(model_answered(&d->model, a, result));
@@ -675,7 +701,7 @@ static inline void device_check_confirmed(device *d, int result, uint64_t told)
     int tells = result == IDEM_E_FULL && d->model.clock - told >= TELL_MS;
 
     if (result == IDEM_EXECUTE || result == IDEM_RECOVER ||
-        result == IDEM_E_SPACE || d->medium.off)
+        result == IDEM_E_SPACE || d->medium.off || d->damaged)
         return;
     PROMISE(!d->progs || !d->confirmed || tells || d->model.faulty || d->blank);
     PROMISE(result != IDEM_REPLAY || d->progs || !d->reads);
@@ -1017,8 +1043,9 @@ static inline int device_look(device *d, unsigned key)
     PROMISE(result == IDEM_OK || result == IDEM_E_NOT_FOUND);
     if (result == IDEM_OK)
         device_trace_entry(&e);
+    d->shown = e;
     PROMISE(result != IDEM_OK || device_named(d, &e) == key);
-    PROMISE(model_shown(&d->model, &d->model.keys[key],
+    PROMISE(d->damaged || model_shown(&d->model, &d->model.keys[key],
                         result == IDEM_OK ? &e : NULL));
     return result;
 }
@@ -1152,7 +1179,7 @@ static inline int device_open(device *d)
         memset(d->old, 0, sizeof d->old);
         d->erases_before_boot = f->erases;
     }
-    PROMISE(result == IDEM_OK);
+    PROMISE(result == IDEM_OK || d->damaged);
     d->model.tick = d->now;
     d->model.backwards = 0;
     memset(&d->stats, 0, sizeof d->stats);
@@ -1162,7 +1189,7 @@ static inline int device_open(device *d)
     d->failed_before |= d->boot_failed;
     d->boot_failed = d->fails;
     device_check_lost(d);
-    PROMISE(d->lost || !idem_check(d->table));
+    PROMISE(d->lost || result != IDEM_OK || !idem_check(d->table));
     return result;
 }
 
@@ -1241,16 +1268,17 @@ static inline void device_keep_claims(device *d)
 }
 
 /* The next boot, which finds the time again; without storage, nothing. */
-static inline void device_start(device *d)
+static inline int device_start(device *d)
 {
     uint64_t before = d->model.clock, clock;
     uint32_t calls = d->model.calls;
+    int result;
 
     device_keep_claims(d);
     d->reads_fail = d->fails = 0;
-    device_open(d);
-    if (d->lost)
-        return;
+    result = device_open(d);
+    if (d->lost || d->damaged)
+        return result;
     clock = before + (uint32_t)(inside_clock(d->table) - (uint32_t)before);
     if (clock > before && clock > d->cut_at)
         clock -= UINT64_C(1) << 32;
@@ -1260,13 +1288,14 @@ static inline void device_start(device *d)
         model_starts(&d->model, clock);
         d->sways -= d->sways_before;
         d->sways_before = 0;
-        return;
+        return result;
     }
     model_init(&d->model, &d->config, d->model.keys, d->model.count,
                d->scopes);
     d->model.tick = d->now;
     d->model.calls = d->model.opened_at = calls;
     memset(d->old, 0, sizeof d->old);
+    return result;
 }
 
 #endif /* DEVICE_H */
