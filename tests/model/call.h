@@ -233,17 +233,18 @@ static inline void call_trace(const call *c)
    returns the rest of the line:
 
        batch volatile evict ram    (in RAM alone)
-       capacity=3 attempts=3 senders=2 quota=2 response=4 scopes=3
+       capacity=3 attempts=3 senders=2 quota=2 response=4 state=3 scopes=3
        retention=9  what is the default; sectors=9: or more, if it takes more
        numbers=4    the keys are numbers of a sender, so many of an epoch
-       beside=4     every second is, another scope has the rest, and the last */
+       beside=4     every second is, another scope has the rest, and the last
+       most=4       those of all scopes are but the last one's */
 static inline const char *call_modes(device *d, const char *line)
 {
     static const char *const names[] = { "batch", "volatile", "evict", "ram",
                                          "capacity=", "attempts=", "quota=",
                                          "response=", "senders=", "retention=",
-                                         "sectors=", "scopes=", "numbers=",
-                                         "beside=" };
+                                         "sectors=", "scopes=", "state=",
+                                         "most=", "numbers=", "beside=" };
     idem_config *c = &d->config;
     size_t mode = 0;
 
@@ -271,8 +272,10 @@ static inline const char *call_modes(device *d, const char *line)
         case 9: c->retention_ms = value; break;
         case 10: d->storage.sector_count = value; break;
         case 11: d->scopes = value; break;
+        case 12: c->state_max = (uint16_t)value; break;
+        case 13: d->per_epoch = value; d->most_number = 1; break;
         default:
-            d->scopes = mode == 12 ? 1 : 2;
+            d->scopes = mode == 14 ? 1 : 2;
             d->first_numbers = 1;
             d->per_epoch = value;
             c->senders = 2;

@@ -44,6 +44,7 @@ typedef struct device {
     unsigned     scopes;            // of its keys
     unsigned     per_epoch;         // numbers, if there are senders; 0: 50
     unsigned     first_numbers;     // the first scope does, and not the second
+    unsigned     most_number;       // all scopes do, but the last
     unsigned     polls;             // until an erase is done, at most
     // What tests set at any time.
     int          reads_fail;        // they may, in this boot
@@ -266,12 +267,14 @@ static inline unsigned device_keys(const device *d, unsigned wanted)
     return wanted < most ? wanted : (unsigned)most;
 }
 
-/* Whether the sender of a scope numbers its commands: every second does, if
-   there are senders, and room. */
+/* Whether the sender of a scope numbers its commands: every second does, or each
+   but the last, if there are senders, and room. */
 static inline int device_numbers(const device *d, unsigned scope)
 {
-    return d->config.senders && d->config.key_max >= 8 + d->scopes - 1 &&
-           scope % 2 == (d->scopes > 1 && !d->first_numbers);
+    if (!d->config.senders || d->config.key_max < 8 + d->scopes - 1)
+        return 0;
+    return d->most_number ? scope < d->scopes - 1
+                          : scope % 2 == (d->scopes > 1 && !d->first_numbers);
 }
 
 /* Of a key that is one: epoch and sequence. */
@@ -286,7 +289,8 @@ static inline uint64_t device_number(const device *d, unsigned key)
 
 static inline void device_make(device *d, known *keys, unsigned count)
 {
-    PROMISE(!d->config.senders || d->config.senders >= d->scopes);
+    // Of senders without an account nothing is known.
+    d->damaged |= d->config.senders && d->config.senders < d->scopes;
     d->table = d->tables;
     d->buffer_size = LEN_MAX;
     if (d->config.storage)
@@ -632,13 +636,15 @@ static inline int device_failed(device *d, int result)
 }
 
 /* The same of a device that was damaged: what is replayed is an outcome that the
-   key has had. */
+   key has had since it was new. */
 static inline void device_judge_outcome(device *d, int result)
 {
     const asked *a = &d->call;
     versions *had = &d->model.keys[a->key].now;
     int is_one = 0;
 
+    if (a->what == 'B' && result == IDEM_EXECUTE)
+        versions_clear(had);
     if (a->what == 'C')
         versions_add(had, &a->outcome);
     if (a->what != 'B' || result != IDEM_REPLAY)

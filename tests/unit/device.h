@@ -19,6 +19,7 @@
 
 #include "story.h"
 
+
 enum { DEVICE_KEYS = 96 };          // the last one is K's
 
 // A program or an erase, as it was asked for.
