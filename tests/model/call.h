@@ -237,7 +237,7 @@ static inline void call_trace(const call *c)
        retention=9  what is the default; sectors=9: or more, if it takes more
        numbers=4    the keys are numbers of a sender, so many of an epoch
        beside=4     every second is, another scope has the rest, and the last
-       most=4       those of all scopes are but the last one's */
+       most=4       all are, but the last of each scope */
 static inline const char *call_modes(device *d, const char *line)
 {
     static const char *const names[] = { "batch", "volatile", "evict", "ram",

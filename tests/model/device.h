@@ -44,7 +44,7 @@ typedef struct device {
     unsigned     scopes;            // of its keys
     unsigned     per_epoch;         // numbers, if there are senders; 0: 50
     unsigned     first_numbers;     // the first scope does, and not the second
-    unsigned     most_number;       // all scopes do, but the last
+    unsigned     most_number;       // or all, but for a key of each
     unsigned     polls;             // until an erase is done, at most
     // What tests set at any time.
     int          reads_fail;        // they may, in this boot
@@ -267,14 +267,15 @@ static inline unsigned device_keys(const device *d, unsigned wanted)
     return wanted < most ? wanted : (unsigned)most;
 }
 
-/* Whether the sender of a scope numbers its commands: every second does, or each
-   but the last, if there are senders, and room. */
-static inline int device_numbers(const device *d, unsigned scope)
+/* Whether a key is a number, if there are senders, and room: every second
+   sender's is, or all are but the last of each. */
+static inline int device_numbers(const device *d, unsigned key)
 {
     if (!d->config.senders || d->config.key_max < 8 + d->scopes - 1)
         return 0;
-    return d->most_number ? scope < d->scopes - 1
-                          : scope % 2 == (d->scopes > 1 && !d->first_numbers);
+    return d->most_number
+               ? key + d->scopes < d->model.count
+               : key % d->scopes % 2 == (d->scopes > 1 && !d->first_numbers);
 }
 
 /* Of a key that is one: epoch and sequence. */
@@ -282,7 +283,7 @@ static inline uint64_t device_number(const device *d, unsigned key)
 {
     unsigned number = key / d->scopes, per = d->per_epoch ? d->per_epoch : 50;
 
-    return device_numbers(d, key % d->scopes)
+    return device_numbers(d, key)
                ? (uint64_t)(number / per) << 32 | (number % per + 1)
                : 0;
 }
@@ -341,7 +342,7 @@ static inline void device_name(const device *d, idem_request *rq, unsigned key,
         id[i] = (uint8_t)('a' + i);
     rq->scope = scope ? id : NULL;
     rq->scope_len = scope;
-    if (device_numbers(d, scope)) {
+    if (device_numbers(d, key)) {
         rq->epoch = (uint32_t)(device_number(d, key) >> 32);
         rq->sequence = (uint32_t)device_number(d, key);
         rq->key = NULL;

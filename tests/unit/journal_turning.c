@@ -85,8 +85,8 @@ TEST(wear_is_even)
 static uint32_t w1_bytes(unsigned capacity)
 {
     enum { COMMANDS = 1000 };
-    device *d = device_on(&w1, filled("evict response=16 state=0 capacity=@ "
-                                      "retention=@", 0, capacity));
+    device *d = device_on(&w1, filled("evict response=16 state=0 sectors=8 "
+                                      "capacity=@ retention=@", 0, capacity));
     uint32_t from = 0;
 
     is(d->storage.sector_count, 8);

@@ -104,6 +104,10 @@ static const story stories[] = {
     { "what_leaves_below_the_floor_stays_old",
       "beside=10 Bc Cc K8 Be,retention=1000 t,ms=2000 M Be:old T M Bc:old K@ K@ "
       "Bc:old P Bc:old" },
+    // Nor is that 5 was given up, which raised it; of 3 all is over, too.
+    { "that_a_number_below_the_floor_is_over_is_confirmed",
+      "beside=10 Bi,retention=1000 Be,retention=1000 Ce P M,ms=1000 Be:old P "
+      "Be:old" },
     { "of_what_is_unsure_the_oldest_sector_is_needed",
       "beside=10 Bi T L M Bi:old K8 Bk T L M Bk:old K60 P Bi:old" },
 
