@@ -234,7 +234,8 @@ static inline void call_trace(const call *c)
 
        batch volatile evict ram    (in RAM alone)
        capacity=3 attempts=3 senders=2 quota=2 response=4 state=3 scopes=3
-       retention=9  what is the default; sectors=9: or more, if it takes more
+       lease=9 retention=9    the default
+       sectors=9    or more, if it takes more
        numbers=4    the keys are numbers of a sender, so many of an epoch
        beside=4     every second is, another scope has the rest, and the last
        most=4       all are, but the last of each scope */
@@ -244,7 +245,8 @@ static inline const char *call_modes(device *d, const char *line)
                                          "capacity=", "attempts=", "quota=",
                                          "response=", "senders=", "retention=",
                                          "sectors=", "scopes=", "state=",
-                                         "most=", "numbers=", "beside=" };
+                                         "lease=", "most=", "numbers=",
+                                         "beside=" };
     idem_config *c = &d->config;
     size_t mode = 0;
 
@@ -273,9 +275,10 @@ static inline const char *call_modes(device *d, const char *line)
         case 10: d->storage.sector_count = value; break;
         case 11: d->scopes = value; break;
         case 12: c->state_max = (uint16_t)value; break;
-        case 13: d->per_epoch = value; d->most_number = 1; break;
+        case 13: c->lease_ms = value; break;
+        case 14: d->per_epoch = value; d->most_number = 1; break;
         default:
-            d->scopes = mode == 14 ? 1 : 2;
+            d->scopes = mode == 15 ? 1 : 2;
             d->first_numbers = 1;
             d->per_epoch = value;
             c->senders = 2;

@@ -758,8 +758,12 @@ static inline int device_begin(device *d, idem_claim *claim, unsigned key,
     PROMISE(device_guarded(d->bytes, d->config.response_max));
     device_answered(d, "begin", result);
     PROMISE(!claim->token == !model_changes(a, result));
-    if (claim->token)
+    if (claim->token) {
+        PROMISE(!reply.status && !reply.response_len && !reply.code &&
+                !reply.age_ms && !reply.retry_after_ms && !reply.claim.token);
         device_hold(d, key, claim);
+    }
+    PROMISE(claim->token || (!claim->slot && !claim->attempt));
     device_check_confirmed(d, result, told);
     return result;
 }
