@@ -293,14 +293,9 @@ static inline const char *call_modes(device *d, const char *line)
 /* What a request has beside key and payload. */
 static inline idem_request call_request(const call *c)
 {
-    idem_request more;
-
-    memset(&more, 0, sizeof more);
-    more.lease_ms = c->lease;
-    more.retention_ms = c->retention;
-    more.age_ms = c->age;
-    more.response_size = (uint16_t)c->reserve;
-    return more;
+    return (idem_request){ .lease_ms = c->lease, .retention_ms = c->retention,
+                           .age_ms = c->age,
+                           .response_size = (uint16_t)c->reserve };
 }
 
 static inline int call_begin(device *d, const call *c)
@@ -335,9 +330,8 @@ static inline idem_outcome call_outcome(const device *d, const call *c)
 {
     uint16_t response = d->config.response_max, state = d->config.state_max;
     uint32_t nth = d->number + 1;
-    idem_outcome how;
+    idem_outcome how = { 0 };
 
-    memset(&how, 0, sizeof how);
     how.response_len = c->len == AUTO ? 1 + nth % (response < 4 ? response : 4)
                                       : c->len;
     how.code = (int32_t)(c->code == AUTO ? nth * 65537 : c->code);
@@ -359,7 +353,7 @@ static inline int call_complete(device *d, const call *c,
 {
     idem_outcome how = call_outcome(d, c);
 
-    return device_complete(d, &claims[c->key], c->key, &how);
+    return device_use(d, 'C', &claims[c->key], c->key, &how, 0);
 }
 
 static inline void call_run(device *d, const call *c)
@@ -374,18 +368,16 @@ static inline void call_run(device *d, const call *c)
 static inline int call_delivered(device *d, unsigned key)
 {
     uint8_t id[ID_MAX];
-    idem_entry entry;
+    idem_entry entry = { .id = id, .id_size = sizeof id };
     int result;
 
-    memset(&entry, 0, sizeof entry);
-    entry.id = id;
-    entry.id_size = sizeof id;
     do {
         device_before(d, 'L', key);
         result = idem_pending(d->table, &entry, d->now);
         device_looked(d, "pending", result);
     } while (result == IDEM_OK && device_named(d, &entry) != key);
-    return result == IDEM_OK ? device_delivered(d, &entry.claim, key) : result;
+    return result == IDEM_OK ? device_use(d, 'D', &entry.claim, key, NULL, 0)
+                             : result;
 }
 
 /* .. if its claim is known. */
@@ -397,7 +389,7 @@ static inline int call_deliver(device *d, unsigned key)
     if (!v || !version_finished(v) || !v->claim.token)
         return IDEM_E_NOT_FOUND;
     claim = v->claim;
-    return device_delivered(d, &claim, key);
+    return device_use(d, 'D', &claim, key, NULL, 0);
 }
 
 /* All that can be seen is as the model has it; looking changes nothing. */
@@ -480,7 +472,7 @@ static inline void call_churn(device *d, unsigned times, int restarts)
             return;
         d->now++;
         if (granted && i % 2 == 0) {
-            device_release(d, &d->held[b.key], b.key);
+            device_use(d, 'R', &d->held[b.key], b.key, NULL, 0);
             continue;
         }
         if (granted)
@@ -536,19 +528,17 @@ static inline void call_mistake(device *d, unsigned kind)
     idem_reply reply = { 0 };
     idem_outcome out = { 0 };
     idem_entry entry = { 0 };
-    idem_request rq = { 0 };
+    idem_request rq = { .key = "k", .key_len = 1,
+                        .payload = "p", .payload_len = 1 };
     void *volatile nowhere = NULL;      // which the compiler does not know
     size_t len = 1;
-    int expected = kind < 2 || kind == 20 ? IDEM_E_TOO_LARGE : IDEM_E_ARG;
+    uint32_t now = d->now;
     int result;
 
     device_before(d, 'S', 0);
-    rq.key = rq.payload = "key";
-    rq.key_len = rq.payload_len = 1;
     switch (kind) {
     case 0: rq.key_len = d->config.key_max + 1u; break;
     case 1: rq.scope_len = SIZE_MAX - 3; rq.scope = ""; break;
-    case 2: rq.key_len = 0; break;
     case 3: rq.key = NULL; break;
     case 4: rq.scope_len = 1; break;
     case 5: rq.payload = NULL; break;
@@ -558,24 +548,23 @@ static inline void call_mistake(device *d, unsigned kind)
     case 9: out.response_len = 1; break;
     case 10: out.state_len = 1; break;
     case 20: rq.response_size = d->config.response_max + 1u; break;
+    default: rq.key_len = 0;            // which the others do not look at
     }
     switch (kind) {
-    default: result = idem_begin(t, &claim, &reply, &rq, d->now); break;
-    case 9: case 10:
-        result = idem_complete(t, &claim, &out, d->now); break;
-    case 11: result = idem_complete(t, &claim, NULL, d->now); break;
-    case 12:
-        result = idem_renew(t, &claim, IDEM_LEASE_NONE - 1, d->now); break;
-    case 13: result = idem_release(t, NULL, d->now); break;
-    case 14: rq.key_len = 0; result = idem_find(t, &entry, &rq, d->now);
-             break;
-    case 15: rq.key_len = 0; result = idem_forget(t, &rq, d->now); break;
+    case 9: case 10: result = idem_complete(t, &claim, &out, now); break;
+    case 11: result = idem_complete(t, &claim, NULL, now); break;
+    case 12: result = idem_renew(t, &claim, IDEM_LEASE_NONE - 1, now); break;
+    case 13: result = idem_release(t, NULL, now); break;
+    case 14: result = idem_find(t, &entry, &rq, now); break;
+    case 15: result = idem_forget(t, &rq, now); break;
     case 16: result = idem_response(t, nowhere, &len, &claim, 0); break;
     case 17: result = idem_state(t, nowhere, &len); break;
-    case 18: result = idem_begin(t, &claim, &reply, NULL, d->now); break;
-    case 19: result = idem_begin(t, NULL, &reply, &rq, d->now); break;
+    case 18: result = idem_begin(t, &claim, &reply, NULL, now); break;
+    case 19: rq.key_len = 1;
+             result = idem_begin(t, NULL, &reply, &rq, now); break;
+    default: result = idem_begin(t, &claim, &reply, &rq, now);
     }
-    PROMISE(result == expected);
+    PROMISE(result == (kind < 2 || kind == 20 ? IDEM_E_TOO_LARGE : IDEM_E_ARG));
     PROMISE((kind >= 9 && kind != 20) || !claim.token);
     device_looked(d, "mistake", result);
 }
@@ -621,10 +610,9 @@ static inline int call_table(device *d, const call *c)
     case 'B': return call_begin(d, c);
     case 'C': return call_complete(d, c, d->held);
     case 'c': return call_complete(d, c, d->before);
-    case 'R': return device_release(d, &d->held[c->key], c->key);
-    case 'N':
-        return device_renew(d, &d->held[c->key], c->key,
-                            c->lease ? c->lease : 2 * d->config.lease_ms);
+    case 'R': case 'N':
+        return device_use(d, c->what, &d->held[c->key], c->key, NULL,
+                          c->lease ? c->lease : 2 * d->config.lease_ms);
     case 'X': return device_forget(d, c->key);
     case 'D': return call_delivered(d, c->key);
     case 'd': return call_deliver(d, c->key);

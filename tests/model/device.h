@@ -364,7 +364,7 @@ static inline unsigned device_named(const device *d, const idem_entry *e)
     const uint8_t *id = (const uint8_t *)e->id;
     size_t len = e->scope_len + e->key_len, least = device_number_len(d);
     uint8_t own[ID_MAX];
-    idem_request rq;
+    idem_request rq = { 0 };
     unsigned key = 0, per = d->per_epoch ? d->per_epoch : 50;
 
     if (!e->key_len) {
@@ -637,14 +637,14 @@ static inline int device_failed(device *d, int result)
 }
 
 /* The same of a device that was damaged: what is replayed is an outcome that the
-   key has had since it was new. */
+   key has had since it was forgotten. */
 static inline void device_judge_outcome(device *d, int result)
 {
     const asked *a = &d->call;
     versions *had = &d->model.keys[a->key].now;
     int is_one = 0;
 
-    if (a->what == 'B' && result == IDEM_EXECUTE)
+    if (a->what == 'X' && result == IDEM_OK)
         versions_clear(had);
     if (a->what == 'C')
         versions_add(had, &a->outcome);
@@ -715,18 +715,22 @@ static inline void device_check_confirmed(device *d, int result, uint64_t told)
     d->confirmed |= d->progs > 0;
 }
 
-/* Defaults filled in. */
-static inline void device_ask(device *d, const idem_request *rq)
+/* A begin: its request, and what is asked with it, defaults filled in. */
+static inline asked *device_ask(device *d, idem_request *rq, unsigned key,
+                                unsigned payload, uint8_t *id)
 {
     const idem_config *c = &d->config;
-    asked *a = &d->call;
+    asked *a = device_before(d, 'B', key);
 
+    device_name(d, rq, key, id);
+    a->fingerprint = device_payload(d, rq, key, payload);
     a->lease_ms = rq->lease_ms ? rq->lease_ms
                   : c->lease_ms ? c->lease_ms : LEASE_DEFAULT;
     a->retention_ms = rq->retention_ms ? rq->retention_ms
                                        : model_retention(&d->model);
     a->reserved = rq->response_size ? rq->response_size : c->response_max;
     a->age_ms = rq->age_ms;
+    return a;
 }
 
 /* Asks for a key with one of the payloads; *more has leases and so on.  The
@@ -737,14 +741,11 @@ static inline int device_begin(device *d, idem_claim *claim, unsigned key,
     uint8_t id[ID_MAX];
     idem_request rq = *more;
     idem_reply reply;
-    asked *a = device_before(d, 'B', key);
+    asked *a = device_ask(d, &rq, key, payload, id);
     uint32_t evicted = d->table->stats.evicted;
     uint64_t told = d->told;
     int result;
 
-    device_name(d, &rq, key, id);
-    a->fingerprint = device_payload(d, &rq, key, payload);
-    device_ask(d, &rq);
     memset(&reply, 0x5A, sizeof reply);
     memset(claim, 0x5A, sizeof *claim);
     reply.buffer = d->bytes;
@@ -798,18 +799,29 @@ static inline void device_outcome(device *d, idem_outcome *out,
     out->state = d->state_bytes;
 }
 
-static inline int device_complete(device *d, const idem_claim *claim,
-                                  unsigned key, const idem_outcome *how)
+/* A call with a claim: C complete, R release, N renew, D delivered.  Of them
+   only complete has an outcome, and renew a lease. */
+static inline int device_use(device *d, char what, const idem_claim *claim,
+                             unsigned key, const idem_outcome *how,
+                             uint32_t lease_ms)
 {
-    asked *a = device_before(d, 'C', key);
+    asked *a = device_before(d, what, key);
     idem_outcome out;
     int result;
 
-    device_outcome(d, &out, how);
     a->claim = *claim;
-    result = idem_complete(d->table, claim, &out, d->now);
-    device_answered(d, "complete", result);
-    if (result == IDEM_OK)
+    a->lease_ms = lease_ms;
+    if (what == 'C')
+        device_outcome(d, &out, how);
+    switch (what) {
+    case 'C': result = idem_complete(d->table, claim, &out, d->now); break;
+    case 'R': result = idem_release(d->table, claim, d->now); break;
+    case 'N': result = idem_renew(d->table, claim, lease_ms, d->now); break;
+    default:  result = idem_delivered(d->table, claim);
+    }
+    device_answered(d, "use", result);
+    PROMISE(what != 'N' || (!d->progs && !d->erases));
+    if (result == IDEM_OK && strchr("CR", what))
         device_keep_old(d, &a->claim);
     return result;
 }
@@ -855,13 +867,10 @@ static inline void device_run(device *d, unsigned key, unsigned payload,
     idem_request rq = *more;
     idem_reply reply;
     idem_claim claim;
-    asked *a = device_before(d, 'B', key);
+    asked *a = device_ask(d, &rq, key, payload, id);
     job j = { d, how, ms, d->table->stats.evicted, IDEM_OK };
     int result, ended;
 
-    device_name(d, &rq, key, id);
-    a->fingerprint = device_payload(d, &rq, key, payload);
-    device_ask(d, &rq);
     memset(&reply, 0x5A, sizeof reply);
     reply.buffer = NULL;
     reply.buffer_size = 0;
@@ -882,34 +891,6 @@ static inline void device_run(device *d, unsigned key, unsigned payload,
     device_keep_old(d, &a->claim);
 }
 
-static inline int device_release(device *d, const idem_claim *claim,
-                                 unsigned key)
-{
-    asked *a = device_before(d, 'R', key);
-    int result;
-
-    a->claim = *claim;
-    result = idem_release(d->table, claim, d->now);
-    device_answered(d, "release", result);
-    if (result == IDEM_OK)
-        device_keep_old(d, &a->claim);
-    return result;
-}
-
-static inline int device_renew(device *d, const idem_claim *claim,
-                               unsigned key, uint32_t lease_ms)
-{
-    asked *a = device_before(d, 'N', key);
-    int result;
-
-    a->claim = *claim;
-    a->lease_ms = lease_ms;
-    result = idem_renew(d->table, claim, lease_ms, d->now);
-    device_answered(d, "renew", result);
-    PROMISE(!d->progs && !d->erases);
-    return result;
-}
-
 static inline int device_forget(device *d, unsigned key)
 {
     uint8_t id[ID_MAX];
@@ -917,7 +898,6 @@ static inline int device_forget(device *d, unsigned key)
     version *v = model_only(&d->model.keys[key]);
     int result;
 
-    memset(&rq, 0, sizeof rq);
     device_before(d, 'X', key);
     device_name(d, &rq, key, id);
     if (v)
@@ -929,25 +909,12 @@ static inline int device_forget(device *d, unsigned key)
     return result;
 }
 
-static inline int device_delivered(device *d, const idem_claim *claim,
-                                   unsigned key)
-{
-    asked *a = device_before(d, 'D', key);
-    int result;
-
-    a->claim = *claim;
-    result = idem_delivered(d->table, claim);
-    device_answered(d, "delivered", result);
-    return result;
-}
-
 /* A claim that is used up, or was never granted, is fenced. */
 static inline void device_try(device *d, const idem_claim *claim, unsigned how)
 {
-    idem_outcome out;
+    idem_outcome out = { 0 };
     int result;
 
-    memset(&out, 0, sizeof out);
     device_before(d, 'F', 0);
     switch (how % 3) {
     case 0: result = idem_complete(d->table, claim, &out, d->now); break;
@@ -1039,14 +1006,10 @@ static inline void device_look_at_response(device *d, unsigned key, size_t at,
 static inline int device_look(device *d, unsigned key)
 {
     uint8_t id[ID_MAX], found[ID_MAX];
-    idem_request rq;
-    idem_entry e;
+    idem_request rq = { 0 };
+    idem_entry e = { .id = found, .id_size = sizeof found };
     int result;
 
-    memset(&rq, 0, sizeof rq);
-    memset(&e, 0, sizeof e);
-    e.id = found;
-    e.id_size = sizeof found;
     device_before(d, 'L', key);
     device_name(d, &rq, key, id);
     result = idem_find(d->table, &e, &rq, d->now);
@@ -1083,15 +1046,12 @@ static inline void device_look_at_state(device *d)
 static inline void device_look_at_pending(device *d, unsigned deliver)
 {
     uint8_t id[ID_MAX];
-    idem_entry e;
+    idem_entry e = { .id = id, .id_size = sizeof id };
     uint32_t before = d->model.calls, pending = d->table->pending;
     uint64_t latest = 0, now;
     unsigned key, n = 0;
     int result;
 
-    memset(&e, 0, sizeof e);
-    e.id = id;
-    e.id_size = sizeof id;
     for (;;) {
         const version *v;
         device_before(d, 'L', 0);
@@ -1108,7 +1068,7 @@ static inline void device_look_at_pending(device *d, unsigned deliver)
         PROMISE(now >= latest);
         latest = now;
         if (deliver && (n + before) % deliver == 0)
-            device_delivered(d, &e.claim, key);
+            device_use(d, 'D', &e.claim, key, NULL, 0);
         if (d->medium.off || d->lost)
             return;
     }
@@ -1121,13 +1081,10 @@ static inline void device_look_at_pending(device *d, unsigned deliver)
 static inline void device_look_at_all(device *d)
 {
     uint8_t id[ID_MAX];
-    idem_entry e;
+    idem_entry e = { .id = id, .id_size = sizeof id };
     unsigned count = 0, key;
     int result;
 
-    memset(&e, 0, sizeof e);
-    e.id = id;
-    e.id_size = sizeof id;
     device_before(d, 'L', 0);
     while ((result = idem_next(d->table, &e, d->now)) == IDEM_OK) {
         PROMISE(++count <= d->config.capacity);
