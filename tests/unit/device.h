@@ -38,6 +38,9 @@ static uint32_t dead_at, dead_len;  // bytes that cannot be read
 static char said[500];              // for broken()
 static story said_as = { "", said };
 
+// A medium as it was, to be damaged once more.
+static struct { flash medium; void *memory; } saved;
+
 static void device_watch(void *arg, const flash *f, const flash_op *op)
 {
     if (op->call == FLASH_SYNC)
@@ -118,6 +121,8 @@ static int device_teardown(void **state)
 {
     (void)state;
     device_end(&the);
+    free(saved.memory);
+    saved.memory = NULL;
     return 0;
 }
 
@@ -158,15 +163,15 @@ static inline int carried(void)
 
 /* ------------------------------------------------------------------- damage */
 
-enum { ANYTHING, ZEROS, DEAD, HOWS };
+enum { ANYTHING, ZEROS, DEAD, HOWS, BLANK = HOWS };
 
 static inline void damage(uint32_t at, uint32_t len, int how)
 {
     the.damaged = 1;
     if (how == ANYTHING)
         flash_noise(&the.medium, at, len, at);
-    else if (how == ZEROS)
-        flash_fill(&the.medium, at, len, 0);
+    else if (how != DEAD)
+        flash_fill(&the.medium, at, len, how == ZEROS ? 0 : the.medium.erased);
     else {
         dead_at = at;
         dead_len = len;
@@ -179,27 +184,21 @@ static inline void flip(uint32_t at, unsigned bit)
     flash_flip(&the.medium, at, bit);
 }
 
-/* A medium as it was, to be damaged once more. */
-typedef struct snapshot {
-    flash medium;
-    uint8_t *memory;
-    size_t size;
-} snapshot;
-
-static inline snapshot save(void)
+static inline void save(void)
 {
-    snapshot s = { .medium = the.medium };
+    size_t size = FLASH_MEMORY(the.medium.sector_size, the.medium.sector_count);
 
-    s.size = FLASH_MEMORY(the.medium.sector_size, the.medium.sector_count);
-    s.memory = (uint8_t *)medium_allocate(s.size);
-    memcpy(s.memory, the.medium.sector_erases, s.size);
-    return s;
+    free(saved.memory);
+    saved.medium = the.medium;
+    saved.memory = medium_allocate(size);
+    memcpy(saved.memory, the.medium.sector_erases, size);
 }
 
-static inline void load(const snapshot *s)
+static inline void load(void)
 {
-    the.medium = s->medium;
-    memcpy(the.medium.sector_erases, s->memory, s->size);
+    the.medium = saved.medium;
+    memcpy(the.medium.sector_erases, saved.memory,
+           FLASH_MEMORY(the.medium.sector_size, the.medium.sector_count));
     dead_len = 0;
 }
 

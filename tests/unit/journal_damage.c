@@ -37,20 +37,39 @@ static void told_or_there(unsigned from, unsigned to)
         assert_int_not_equal(the.table->stats.lost, 0);
 }
 
+/* A device that is to be damaged again and again. */
+static device *filled_on(const medium *m)
+{
+    device *d = device_on(m, FILLED);
+
+    save();
+    return d;
+}
+
 /* What is replayed is right, if it opens; so is what the calls look at. */
 static void never_wrong(void)
 {
     if (reopen() == IDEM_OK)
         for (unsigned key = 4; key < 10; key++)
             (void)answer('B', key);
+    load();
+}
+
+/* Damage, of which all is told that matters. */
+static void nothing_untold(uint32_t at, uint32_t len, int how)
+{
+    damage(at, len, how);
+    say("P");
+    dead_len = 0;
+    told_or_there(4, 10);
+    load();
 }
 
 /* -------------------------------------------------------------- the bit, S5 */
 
 static void flip_each(const medium *m, uint32_t step)
 {
-    device *d = device_on(m, FILLED);
-    snapshot s = save();
+    device *d = filled_on(m);
 
     for (uint32_t bit = 0; bit < 8 * d->medium.size; bit += step) {
         uint32_t at = bit / 8, lost;
@@ -62,9 +81,8 @@ static void flip_each(const medium *m, uint32_t step)
         assert_in_range(lost, 0, at % m->sector_size >= wrote.header_len);
         if (lost)
             assert_int_not_equal(d->table->stats.lost, 0);
-        load(&s);
+        load();
     }
-    free(s.memory);
 }
 
 TEST(s5_a_flipped_bit_costs_one_record_and_in_a_header_none)
@@ -76,8 +94,7 @@ TEST(s5_a_flipped_bit_costs_one_record_and_in_a_header_none)
 
 TEST(s5_many_flipped_bits_are_never_believed)
 {
-    device *d = device_on(&nor, FILLED);
-    snapshot s = save();
+    device *d = filled_on(&nor);
     uint32_t chance = 1;
 
     for (int round = 0; round < 500; round++) {
@@ -86,58 +103,45 @@ TEST(s5_many_flipped_bits_are_never_believed)
             flip((chance >> 3) % d->medium.size, chance % 8);
         }
         never_wrong();
-        load(&s);
     }
-    free(s.memory);
 }
 
 TEST(s5_a_truncated_storage_is_never_believed)
 {
-    device *d = device_on(&nor_8, FILLED);
-    snapshot s = save();
+    device *d = filled_on(&nor_8);
 
     for (uint32_t at = 0; at < d->medium.size; at += 56) {
         flash_truncate(&d->medium, at);
         never_wrong();
-        load(&s);
     }
-    free(s.memory);
 }
 
 TEST(s5_an_unreadable_granule_is_a_loss_or_none)
 {
-    device *d = device_on(&ecc, FILLED);
+    device *d = filled_on(&ecc);
 
-    for (uint32_t at = 0; at < d->medium.size; at += ecc.granule) {
-        snapshot s = save();
-        damage(at, ecc.granule, DEAD);
-        say("P");
-        told_or_there(4, 10);
-        load(&s);
-        free(s.memory);
-    }
+    for (uint32_t at = 0; at < d->medium.size; at += ecc.granule)
+        nothing_untold(at, ecc.granule, DEAD);
 }
 
+/* But of the newest one nothing at all may be left to tell. */
 TEST(s5_a_lost_sector_is_a_loss_or_none)
 {
-    device *d = device_on(&nor_8, FILLED);
-    snapshot s = save();
+    device *d = filled_on(&nor_8);
     uint32_t head = newest_sector();
 
     for (uint32_t at = 0; at < d->medium.size; at += 512)
-        for (int how = 0; how < 4; how++) {
-            if (how < HOWS)
-                damage(at, 512, how);
-            else
-                flash_fill(&d->medium, at, 512, 0xFF);
-            say("P");
-            dead_len = 0;
-            // Of the newest one nothing at all may be left to tell.
-            if (at != head)
-                told_or_there(4, 10);
-            load(&s);
-        }
-    free(s.memory);
+        for (int how = 0; how <= BLANK && at != head; how++)
+            nothing_untold(at, 512, how);
+}
+
+TEST(a_header_in_the_middle_hides_nothing)
+{
+    device *d = filled_on(&nor_8);
+
+    for (uint32_t at = 0; at < d->medium.size; at += 512)
+        for (uint32_t i = 0; i < wrote.header_len; i += 3)
+            nothing_untold(at + i, 3, ANYTHING);
 }
 
 TEST(damage_while_the_table_is_open_does_no_harm)
@@ -380,21 +384,6 @@ TEST(two_bytes_of_garbage_in_a_header_hide_nothing_untold)
         }
 }
 
-TEST(a_header_in_the_middle_hides_nothing)
-{
-    device *d = device_on(&nor_8, FILLED);
-    snapshot s = save();
-
-    for (uint32_t at = 0; at < d->medium.size; at += 512)
-        for (uint32_t i = 0; i < wrote.header_len; i += 3) {
-            damage(at + i, 3, ANYTHING);
-            say("P");
-            told_or_there(4, 10);
-            load(&s);
-        }
-    free(s.memory);
-}
-
 /* ------------------------------------------------------- the doubt after it */
 
 /* A device that has lost the outcome of b, and knows a and c. */
@@ -512,18 +501,16 @@ TEST(a_sector_of_an_earlier_round_is_not_taken)
     device *d = device_on(&nor_8, "k1 Ba Ca");
     uint32_t size = d->medium.size;
     uint8_t *old = (uint8_t *)medium_allocate(size);
-    snapshot s;
 
     memcpy(old, d->medium.bytes, size);
     say_of("Xa Ba Ca k@", d->storage.sector_count);
-    s = save();
+    save();
     for (uint32_t at = 0; at < size; at += 512) {
         flash_load(&d->medium, at, old + at, 512);
         if (reopen() == IDEM_OK)
             (void)answer('B', 0);
-        load(&s);
+        load();
     }
-    free(s.memory);
     free(old);
 }
 
@@ -534,17 +521,14 @@ TEST(what_an_erase_has_left_behind_the_carried_is_not_taken)
     device *d = device_on(&roomy, "A0 A1 A2 A3 A4 A5 A6");
     uint32_t size = d->medium.sector_size, from, end, at;
     uint8_t old[4096];
-    snapshot s = { .memory = NULL };
     int n = 0;
 
     for (d->damaged = 1; n < 5; say("R20")) {
-        free(s.memory);
-        s = save();
+        save();
         say("P B20");
         n = carried();
     }
-    load(&s);
-    free(s.memory);
+    load();
     say("P");
     flash_cut(&d->medium, 1 + (uint32_t)n, FLASH_NOTHING);  // an erase, n records
     (void)answer('B', 20);
