@@ -37,9 +37,9 @@
  *     *n %n w the power goes in the n-th operation from now: tear; the callback
  *             n fails: at how forever; none fails any more
  *
- * Before each word but l `ms` pass, in a line 1.  Behind a colon is what it must
- * answer: "Ba:execute Ca:ok Ba:replay".  If nothing is said it is any answer that
- * the model allows; of a device that was damaged, execute or ok.
+ * Before each word but l `ms` pass, in a line 1.  Behind a colon is what it
+ * must answer: "Ba:execute Ca:ok Ba:replay".  If nothing is said it is any
+ * answer that the model allows; of a device that was damaged, execute or ok.
  */
 #ifndef CALL_H
 #define CALL_H

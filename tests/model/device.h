@@ -636,8 +636,8 @@ static inline int device_failed(device *d, int result)
     return 1;
 }
 
-/* The same of a device that was damaged: what is replayed is an outcome that the
-   key has had since it was forgotten. */
+/* The same of a device that was damaged: what is replayed is an outcome that
+   the key has had since it was forgotten. */
 static inline void device_judge_outcome(device *d, int result)
 {
     const asked *a = &d->call;

@@ -5,14 +5,14 @@
  * on where the one before ended:
  *
  *     device *d = device_on(&nor, "Ba Ca Bb Cb");
- *     damage(newest(), NOISE_HERE);
+ *     damage(newest().at, newest().len, ANYTHING);
  *     say("P l1 Ba:replay Bb:recover");
  *
- * Behind damage the model knows nothing but the outcomes that a key has had: what
- * a line does not say must be execute or ok.
+ * Behind damage the model knows nothing but the outcomes that a key has had:
+ * what a line does not say must be execute or ok.
  *
- * Uses what idem.h promises and the medium's calls, nothing else: where a record
- * is, is known from the program that wrote it.
+ * Uses what idem.h promises and the medium's calls, nothing else: where a
+ * record is, is known from the program that wrote it.
  */
 #ifndef DEVICE_STORY_H
 #define DEVICE_STORY_H
@@ -129,7 +129,7 @@ static int device_teardown(void **state)
 #undef TEST
 #define TEST(name) TEST_WITH(name, device_setup, device_teardown, void, )
 
-/* ------------------------------------------------------------- what it wrote */
+/* ------------------------------------------------------------ what it wrote */
 
 /* The program that was done last: that of the newest record, if the call did
    not turn. */

@@ -98,7 +98,8 @@ TEST(s5_many_flipped_bits_are_never_believed)
     uint32_t chance = 1;
 
     for (int round = 0; round < 500; round++) {
-        for (uint32_t n = 2 + (chance = flash_mix(chance + 1)) % 9; n > 0; n--) {
+        chance = flash_mix(chance + 1);
+        for (uint32_t n = 2 + chance % 9; n > 0; n--) {
             chance = flash_mix(chance + 1);
             flip((chance >> 3) % d->medium.size, chance % 8);
         }
@@ -320,7 +321,7 @@ TEST(of_two_outcomes_of_one_claim_one_is_replayed)
     say("P l1 Ba:replay");
 }
 
-/* Whichever bit flips, also that which makes its retention an impossible one. */
+/* Whichever bit flips, also one that makes its retention impossible. */
 TEST(a_flipped_bit_in_a_claim_of_the_longest_retention_is_told)
 {
     operation o;
@@ -368,7 +369,8 @@ TEST(a_header_that_reads_otherwise_a_moment_later_is_a_loss)
 TEST(two_bytes_of_garbage_in_a_header_hide_nothing_untold)
 {
     // In the newest header, and in the only one.
-    static const char *const lines[] = { "B4 C4 k2 B5 C5 B6 C6 Bz", "B4 C4 Bz" };
+    static const char *const lines[] = { "B4 C4 k2 B5 C5 B6 C6 Bz",
+                                         "B4 C4 Bz" };
 
     for (size_t m = 0; m < COUNT(media); m++)
         for (uint32_t i = 0; i < 62; i++) {
@@ -530,7 +532,8 @@ TEST(what_an_erase_has_left_behind_the_carried_is_not_taken)
     }
     load();
     say("P");
-    flash_cut(&d->medium, 1 + (uint32_t)n, FLASH_NOTHING);  // an erase, n records
+    // Behind an erase and n records.
+    flash_cut(&d->medium, 1 + (uint32_t)n, FLASH_NOTHING);
     (void)answer('B', 20);
     from = newest_sector();
     memcpy(old, d->medium.bytes + from, size);

@@ -91,8 +91,9 @@ TEST(bad_sectors_are_passed_over)
 /* One place after the other wears out. */
 TEST(with_too_few_sectors_left_only_new_claims_are_refused)
 {
-    device *d = device_on(&nor_8, "sectors=18 Ba,retention Ca Bb,retention,lease "
-                                  "Bc,retention,lease Bd,retention,lease");
+    device *d = device_on(&nor_8, "sectors=18 Ba,retention Ca "
+                                  "Bb,retention,lease Bc,retention,lease "
+                                  "Bd,retention,lease");
     unsigned bad = 0;
     int result = IDEM_EXECUTE;
 

@@ -4,9 +4,9 @@
  * with a record, with an account, with another configuration.  What is a matter
  * of calls alone is in numbers.c.
  *
- * With beside=10 the keys 0, 2, 4 are the numbers 1, 2, 3 of a sender, ten of an
- * epoch.  With scopes=3 and most=9 the keys 0, 1, 2 are each the number 1 of one
- * sender, 3, 4, 5 the number 2; the last sender turns the ring.
+ * With beside=10 the keys 0, 2, 4 are the numbers 1, 2, 3 of a sender, ten of
+ * an epoch.  With scopes=3 and most=9 the keys 0, 1, 2 are each the number 1 of
+ * one sender, 3, 4, 5 the number 2; the last sender turns the ring.
  */
 #include "device.h"
 
