@@ -485,8 +485,9 @@ static inline void call_churn(device *d, unsigned times, int restarts)
 /* .. until so many sectors were begun. */
 static inline void call_turn(device *d, unsigned sectors)
 {
-    while (sectors > 0 && !d->medium.off) {
+    for (unsigned steps = 0; sectors > 0 && !d->medium.off; steps++) {
         uint32_t before = d->headers;
+        PROMISE(steps < 200000);
         call_churn(d, 1, 0);
         sectors -= d->headers != before;
     }
