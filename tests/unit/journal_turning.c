@@ -29,12 +29,14 @@ TEST(before_a_turn_three_sectors_are_dead)
    has its record to write, and what a new head takes. */
 TEST(with_idle_time_no_call_carries)
 {
-    static const char *const lines[] = { "X@", "M", "B@", "C@" };
+    static const char *const lines[] = { "X@", "M", "B@", "C@,len=18" };
 
     for (size_t m = 0; m < COUNT(media); m++)
         for (int idle = 0; idle < 2; idle++) {
             uint32_t most = 0;
-            device_on(media[m], ALL_EIGHT);
+            device_on(media[m], "");
+            for (unsigned key = 0; key < 8; key++)
+                say_of("B@ C@,len=18", key);
             for (unsigned n = 0; n < 1200; n++) {
                 if (n % 4 == 1 && !idle)
                     continue;
