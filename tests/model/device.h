@@ -44,6 +44,7 @@ typedef struct device {
     unsigned     scopes;            // of its keys
     unsigned     per_epoch;         // numbers, if there are senders; 0: 50
     unsigned     first_numbers;     // the first scope does, and not the second
+    unsigned     most_number;       // or all, but for a key of each
     unsigned     polls;             // until an erase is done, at most
     // What tests set at any time.
     int          reads_fail;        // they may, in this boot
@@ -55,6 +56,7 @@ typedef struct device {
     idem_table  *table, tables[2];
     model        model;
     asked        call;              // the latest
+    idem_entry   shown;             // by the latest look at a key
     int          calling;           // it has not returned yet
     uint32_t     now;               // the tick
     unsigned     harm;              // cuts, and boots with failures, since a
@@ -66,9 +68,12 @@ typedef struct device {
     int          acknowledged;      // something was, ever
     int          lost;              // and told, as it may be: nothing more is
                                     // known
+    int          damaged;           // by the test, which says what is answered;
+                                    // of an outcome only what is in it is known
     int          blank;             // at the opening, as far as can be seen
     int          sync_failed;
     uint32_t     number;            // the latest of an outcome
+    uint32_t     headers;           // that were programmed
     idem_claim  *held, *before;     // by key: the latest claim of this boot,
                                     // and the one before it
     idem_claim   old[OLD_CLAIMS];   // claims that are used up
@@ -131,6 +136,7 @@ static inline int device_prog(void *ctx, uint32_t at, const void *src,
 
     PROMISE(!d->opening && !device_is_erasing(d, at));
     d->progs++;
+    d->headers += at % d->storage.sector_size == 0;
     return device_operated(d, flash_prog(&d->medium, at, src, len));
 }
 
@@ -261,12 +267,15 @@ static inline unsigned device_keys(const device *d, unsigned wanted)
     return wanted < most ? wanted : (unsigned)most;
 }
 
-/* Whether the sender of a scope numbers its commands: every second does, if
-   there are senders, and room. */
-static inline int device_numbers(const device *d, unsigned scope)
+/* Whether a key is a number, if there are senders, and room: every second
+   sender's is, or all are but the last of each. */
+static inline int device_numbers(const device *d, unsigned key)
 {
-    return d->config.senders && d->config.key_max >= 8 + d->scopes - 1 &&
-           scope % 2 == (d->scopes > 1 && !d->first_numbers);
+    if (!d->config.senders || d->config.key_max < 8 + d->scopes - 1)
+        return 0;
+    return d->most_number
+               ? key + d->scopes < d->model.count
+               : key % d->scopes % 2 == (d->scopes > 1 && !d->first_numbers);
 }
 
 /* Of a key that is one: epoch and sequence. */
@@ -274,14 +283,15 @@ static inline uint64_t device_number(const device *d, unsigned key)
 {
     unsigned number = key / d->scopes, per = d->per_epoch ? d->per_epoch : 50;
 
-    return device_numbers(d, key % d->scopes)
+    return device_numbers(d, key)
                ? (uint64_t)(number / per) << 32 | (number % per + 1)
                : 0;
 }
 
 static inline void device_make(device *d, known *keys, unsigned count)
 {
-    PROMISE(!d->config.senders || d->config.senders >= d->scopes);
+    // Of senders without an account nothing is known.
+    d->damaged |= d->config.senders && d->config.senders < d->scopes;
     d->table = d->tables;
     d->buffer_size = LEN_MAX;
     if (d->config.storage)
@@ -332,7 +342,7 @@ static inline void device_name(const device *d, idem_request *rq, unsigned key,
         id[i] = (uint8_t)('a' + i);
     rq->scope = scope ? id : NULL;
     rq->scope_len = scope;
-    if (device_numbers(d, scope)) {
+    if (device_numbers(d, key)) {
         rq->epoch = (uint32_t)(device_number(d, key) >> 32);
         rq->sequence = (uint32_t)device_number(d, key);
         rq->key = NULL;
@@ -354,7 +364,7 @@ static inline unsigned device_named(const device *d, const idem_entry *e)
     const uint8_t *id = (const uint8_t *)e->id;
     size_t len = e->scope_len + e->key_len, least = device_number_len(d);
     uint8_t own[ID_MAX];
-    idem_request rq;
+    idem_request rq = { 0 };
     unsigned key = 0, per = d->per_epoch ? d->per_epoch : 50;
 
     if (!e->key_len) {
@@ -473,7 +483,7 @@ static inline void device_harmless(device *d)
 
 static inline void device_check_lost(device *d)
 {
-    if (!d->table->stats.lost)
+    if (!d->table->stats.lost || d->damaged)
         return;
     PROMISE(device_may_lose(d));
     d->lost = 1;
@@ -486,7 +496,7 @@ static inline void device_check_erases(const device *d)
 {
     int first = d->erases == d->medium.erases - d->erases_before_boot;
 
-    if (!d->config.storage || d->blank || d->boot_failed ||
+    if (!d->config.storage || d->blank || d->boot_failed || d->damaged ||
         (first && d->failed_before))
         return;
     PROMISE(d->erases <= (d->idle && d->call.what != 'M' ? 0u : 1u) +
@@ -531,8 +541,8 @@ static inline void device_check(device *d)
     PROMISE(device_guarded(d->memory, d->memory_size));
     device_check_lost(d);
     PROMISE(!t->stats.retired || d->blank || d->ever_failed ||
-            d->medium.kind == FLASH_ECC);
-    PROMISE(inside_clock(t) == (uint32_t)d->model.clock);
+            d->medium.kind == FLASH_ECC || d->damaged);
+    PROMISE(inside_clock(t) == (uint32_t)d->model.clock || d->damaged);
     if (!d->lost && device_checks(d))
         PROMISE(!idem_check(t));
 }
@@ -599,7 +609,7 @@ static inline void device_after(device *d, const char *what, int result)
         d->told = d->model.clock;
     device_count(d, a, result);
     device_check(d);
-    if (!d->lost)
+    if (!d->lost && !d->damaged)
         device_check_stats(d);
 }
 
@@ -617,13 +627,32 @@ static inline int device_failed(device *d, int result)
     if (d->medium.off)
         ;
     else if (result == IDEM_E_STORAGE)
-        PROMISE(d->callback || d->sync_failed);
+        PROMISE(d->callback || d->sync_failed || d->damaged);
     else if (result == IDEM_E_SPACE)
-        PROMISE(d->model.faulty || d->runs_out || d->blank);
+        PROMISE(d->model.faulty || d->runs_out || d->blank || d->damaged);
     else
         return 0;
     model_in_flight(&d->model, &d->call);
     return 1;
+}
+
+/* The same of a device that was damaged: what is replayed is an outcome that
+   the key has had since it was forgotten. */
+static inline void device_judge_outcome(device *d, int result)
+{
+    const asked *a = &d->call;
+    versions *had = &d->model.keys[a->key].now;
+    int is_one = 0;
+
+    if (a->what == 'X' && result == IDEM_OK)
+        versions_clear(had);
+    if (a->what == 'C')
+        versions_add(had, &a->outcome);
+    if (a->what != 'B' || result != IDEM_REPLAY)
+        return;
+    for (unsigned i = 0; i < had->count; i++)
+        is_one |= version_has_reply(&had->of[i], a->reply);
+    PROMISE(is_one);
 }
 
 /* The call on a key has answered: does the model agree? */
@@ -633,6 +662,10 @@ static inline void device_judge(device *d, int result)
     int wrote = model_writes(&d->model, a, result);
     int each = d->config.durability == IDEM_EACH;
 
+    if (d->damaged) {
+        device_judge_outcome(d, result);
+        return;
+    }
     if (d->lost || device_failed(d, result))
         return;
     PROMISE(model_answered(&d->model, a, result));
@@ -675,25 +708,29 @@ static inline void device_check_confirmed(device *d, int result, uint64_t told)
     int tells = result == IDEM_E_FULL && d->model.clock - told >= TELL_MS;
 
     if (result == IDEM_EXECUTE || result == IDEM_RECOVER ||
-        result == IDEM_E_SPACE || d->medium.off)
+        result == IDEM_E_SPACE || d->medium.off || d->damaged)
         return;
     PROMISE(!d->progs || !d->confirmed || tells || d->model.faulty || d->blank);
     PROMISE(result != IDEM_REPLAY || d->progs || !d->reads);
     d->confirmed |= d->progs > 0;
 }
 
-/* Defaults filled in. */
-static inline void device_ask(device *d, const idem_request *rq)
+/* A begin: its request, and what is asked with it, defaults filled in. */
+static inline asked *device_ask(device *d, idem_request *rq, unsigned key,
+                                unsigned payload, uint8_t *id)
 {
     const idem_config *c = &d->config;
-    asked *a = &d->call;
+    asked *a = device_before(d, 'B', key);
 
+    device_name(d, rq, key, id);
+    a->fingerprint = device_payload(d, rq, key, payload);
     a->lease_ms = rq->lease_ms ? rq->lease_ms
                   : c->lease_ms ? c->lease_ms : LEASE_DEFAULT;
     a->retention_ms = rq->retention_ms ? rq->retention_ms
                                        : model_retention(&d->model);
     a->reserved = rq->response_size ? rq->response_size : c->response_max;
     a->age_ms = rq->age_ms;
+    return a;
 }
 
 /* Asks for a key with one of the payloads; *more has leases and so on.  The
@@ -704,14 +741,11 @@ static inline int device_begin(device *d, idem_claim *claim, unsigned key,
     uint8_t id[ID_MAX];
     idem_request rq = *more;
     idem_reply reply;
-    asked *a = device_before(d, 'B', key);
+    asked *a = device_ask(d, &rq, key, payload, id);
     uint32_t evicted = d->table->stats.evicted;
     uint64_t told = d->told;
     int result;
 
-    device_name(d, &rq, key, id);
-    a->fingerprint = device_payload(d, &rq, key, payload);
-    device_ask(d, &rq);
     memset(&reply, 0x5A, sizeof reply);
     memset(claim, 0x5A, sizeof *claim);
     reply.buffer = d->bytes;
@@ -725,8 +759,12 @@ static inline int device_begin(device *d, idem_claim *claim, unsigned key,
     PROMISE(device_guarded(d->bytes, d->config.response_max));
     device_answered(d, "begin", result);
     PROMISE(!claim->token == !model_changes(a, result));
-    if (claim->token)
+    if (claim->token) {
+        PROMISE(!reply.status && !reply.response_len && !reply.code &&
+                !reply.age_ms && !reply.retry_after_ms && !reply.claim.token);
         device_hold(d, key, claim);
+    }
+    PROMISE(claim->token || (!claim->slot && !claim->attempt));
     device_check_confirmed(d, result, told);
     return result;
 }
@@ -761,18 +799,29 @@ static inline void device_outcome(device *d, idem_outcome *out,
     out->state = d->state_bytes;
 }
 
-static inline int device_complete(device *d, const idem_claim *claim,
-                                  unsigned key, const idem_outcome *how)
+/* A call with a claim: C complete, R release, N renew, D delivered.  Of them
+   only complete has an outcome, and renew a lease. */
+static inline int device_use(device *d, char what, const idem_claim *claim,
+                             unsigned key, const idem_outcome *how,
+                             uint32_t lease_ms)
 {
-    asked *a = device_before(d, 'C', key);
+    asked *a = device_before(d, what, key);
     idem_outcome out;
     int result;
 
-    device_outcome(d, &out, how);
     a->claim = *claim;
-    result = idem_complete(d->table, claim, &out, d->now);
-    device_answered(d, "complete", result);
-    if (result == IDEM_OK)
+    a->lease_ms = lease_ms;
+    if (what == 'C')
+        device_outcome(d, &out, how);
+    switch (what) {
+    case 'C': result = idem_complete(d->table, claim, &out, d->now); break;
+    case 'R': result = idem_release(d->table, claim, d->now); break;
+    case 'N': result = idem_renew(d->table, claim, lease_ms, d->now); break;
+    default:  result = idem_delivered(d->table, claim);
+    }
+    device_answered(d, "use", result);
+    PROMISE(what != 'N' || (!d->progs && !d->erases));
+    if (result == IDEM_OK && strchr("CR", what))
         device_keep_old(d, &a->claim);
     return result;
 }
@@ -818,13 +867,10 @@ static inline void device_run(device *d, unsigned key, unsigned payload,
     idem_request rq = *more;
     idem_reply reply;
     idem_claim claim;
-    asked *a = device_before(d, 'B', key);
+    asked *a = device_ask(d, &rq, key, payload, id);
     job j = { d, how, ms, d->table->stats.evicted, IDEM_OK };
     int result, ended;
 
-    device_name(d, &rq, key, id);
-    a->fingerprint = device_payload(d, &rq, key, payload);
-    device_ask(d, &rq);
     memset(&reply, 0x5A, sizeof reply);
     reply.buffer = NULL;
     reply.buffer_size = 0;
@@ -845,34 +891,6 @@ static inline void device_run(device *d, unsigned key, unsigned payload,
     device_keep_old(d, &a->claim);
 }
 
-static inline int device_release(device *d, const idem_claim *claim,
-                                 unsigned key)
-{
-    asked *a = device_before(d, 'R', key);
-    int result;
-
-    a->claim = *claim;
-    result = idem_release(d->table, claim, d->now);
-    device_answered(d, "release", result);
-    if (result == IDEM_OK)
-        device_keep_old(d, &a->claim);
-    return result;
-}
-
-static inline int device_renew(device *d, const idem_claim *claim,
-                               unsigned key, uint32_t lease_ms)
-{
-    asked *a = device_before(d, 'N', key);
-    int result;
-
-    a->claim = *claim;
-    a->lease_ms = lease_ms;
-    result = idem_renew(d->table, claim, lease_ms, d->now);
-    device_answered(d, "renew", result);
-    PROMISE(!d->progs && !d->erases);
-    return result;
-}
-
 static inline int device_forget(device *d, unsigned key)
 {
     uint8_t id[ID_MAX];
@@ -880,7 +898,6 @@ static inline int device_forget(device *d, unsigned key)
     version *v = model_only(&d->model.keys[key]);
     int result;
 
-    memset(&rq, 0, sizeof rq);
     device_before(d, 'X', key);
     device_name(d, &rq, key, id);
     if (v)
@@ -892,25 +909,12 @@ static inline int device_forget(device *d, unsigned key)
     return result;
 }
 
-static inline int device_delivered(device *d, const idem_claim *claim,
-                                   unsigned key)
-{
-    asked *a = device_before(d, 'D', key);
-    int result;
-
-    a->claim = *claim;
-    result = idem_delivered(d->table, claim);
-    device_answered(d, "delivered", result);
-    return result;
-}
-
 /* A claim that is used up, or was never granted, is fenced. */
 static inline void device_try(device *d, const idem_claim *claim, unsigned how)
 {
-    idem_outcome out;
+    idem_outcome out = { 0 };
     int result;
 
-    memset(&out, 0, sizeof out);
     device_before(d, 'F', 0);
     switch (how % 3) {
     case 0: result = idem_complete(d->table, claim, &out, d->now); break;
@@ -1002,14 +1006,10 @@ static inline void device_look_at_response(device *d, unsigned key, size_t at,
 static inline int device_look(device *d, unsigned key)
 {
     uint8_t id[ID_MAX], found[ID_MAX];
-    idem_request rq;
-    idem_entry e;
+    idem_request rq = { 0 };
+    idem_entry e = { .id = found, .id_size = sizeof found };
     int result;
 
-    memset(&rq, 0, sizeof rq);
-    memset(&e, 0, sizeof e);
-    e.id = found;
-    e.id_size = sizeof found;
     device_before(d, 'L', key);
     device_name(d, &rq, key, id);
     result = idem_find(d->table, &e, &rq, d->now);
@@ -1017,8 +1017,9 @@ static inline int device_look(device *d, unsigned key)
     PROMISE(result == IDEM_OK || result == IDEM_E_NOT_FOUND);
     if (result == IDEM_OK)
         device_trace_entry(&e);
+    d->shown = e;
     PROMISE(result != IDEM_OK || device_named(d, &e) == key);
-    PROMISE(model_shown(&d->model, &d->model.keys[key],
+    PROMISE(d->damaged || model_shown(&d->model, &d->model.keys[key],
                         result == IDEM_OK ? &e : NULL));
     return result;
 }
@@ -1045,15 +1046,12 @@ static inline void device_look_at_state(device *d)
 static inline void device_look_at_pending(device *d, unsigned deliver)
 {
     uint8_t id[ID_MAX];
-    idem_entry e;
+    idem_entry e = { .id = id, .id_size = sizeof id };
     uint32_t before = d->model.calls, pending = d->table->pending;
     uint64_t latest = 0, now;
     unsigned key, n = 0;
     int result;
 
-    memset(&e, 0, sizeof e);
-    e.id = id;
-    e.id_size = sizeof id;
     for (;;) {
         const version *v;
         device_before(d, 'L', 0);
@@ -1070,7 +1068,7 @@ static inline void device_look_at_pending(device *d, unsigned deliver)
         PROMISE(now >= latest);
         latest = now;
         if (deliver && (n + before) % deliver == 0)
-            device_delivered(d, &e.claim, key);
+            device_use(d, 'D', &e.claim, key, NULL, 0);
         if (d->medium.off || d->lost)
             return;
     }
@@ -1083,13 +1081,10 @@ static inline void device_look_at_pending(device *d, unsigned deliver)
 static inline void device_look_at_all(device *d)
 {
     uint8_t id[ID_MAX];
-    idem_entry e;
+    idem_entry e = { .id = id, .id_size = sizeof id };
     unsigned count = 0, key;
     int result;
 
-    memset(&e, 0, sizeof e);
-    e.id = id;
-    e.id_size = sizeof id;
     device_before(d, 'L', 0);
     while ((result = idem_next(d->table, &e, d->now)) == IDEM_OK) {
         PROMISE(++count <= d->config.capacity);
@@ -1152,7 +1147,7 @@ static inline int device_open(device *d)
         memset(d->old, 0, sizeof d->old);
         d->erases_before_boot = f->erases;
     }
-    PROMISE(result == IDEM_OK);
+    PROMISE(result == IDEM_OK || d->damaged);
     d->model.tick = d->now;
     d->model.backwards = 0;
     memset(&d->stats, 0, sizeof d->stats);
@@ -1162,7 +1157,7 @@ static inline int device_open(device *d)
     d->failed_before |= d->boot_failed;
     d->boot_failed = d->fails;
     device_check_lost(d);
-    PROMISE(d->lost || !idem_check(d->table));
+    PROMISE(d->lost || result != IDEM_OK || !idem_check(d->table));
     return result;
 }
 
@@ -1241,16 +1236,17 @@ static inline void device_keep_claims(device *d)
 }
 
 /* The next boot, which finds the time again; without storage, nothing. */
-static inline void device_start(device *d)
+static inline int device_start(device *d)
 {
     uint64_t before = d->model.clock, clock;
     uint32_t calls = d->model.calls;
+    int result;
 
     device_keep_claims(d);
     d->reads_fail = d->fails = 0;
-    device_open(d);
-    if (d->lost)
-        return;
+    result = device_open(d);
+    if (d->lost || d->damaged)
+        return result;
     clock = before + (uint32_t)(inside_clock(d->table) - (uint32_t)before);
     if (clock > before && clock > d->cut_at)
         clock -= UINT64_C(1) << 32;
@@ -1260,13 +1256,14 @@ static inline void device_start(device *d)
         model_starts(&d->model, clock);
         d->sways -= d->sways_before;
         d->sways_before = 0;
-        return;
+        return result;
     }
     model_init(&d->model, &d->config, d->model.keys, d->model.count,
                d->scopes);
     d->model.tick = d->now;
     d->model.calls = d->model.opened_at = calls;
     memset(d->old, 0, sizeof d->old);
+    return result;
 }
 
 #endif /* DEVICE_H */

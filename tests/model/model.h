@@ -878,16 +878,22 @@ static inline version version_claim(const model *m, const asked *a,
     return v;
 }
 
-/* Whether a reply is this outcome; a buffer that is too short stays empty. */
-static inline int version_is_reply(const model *m, const version *v,
-                                   const idem_reply *reply)
+/* Whether this outcome is in a reply; a buffer that is too short stays empty. */
+static inline int version_has_reply(const version *v, const idem_reply *reply)
 {
     return version_finished(v) && reply->status == v->status &&
            reply->code == v->code && reply->response_len == v->len &&
-           version_has_age(m, v, reply->age_ms) &&
-           reply->claim.attempt == v->attempts &&
            (!reply->buffer || reply->buffer_size < v->len ||
             numbered_is(reply->buffer, 0, v->len, v->number));
+}
+
+/* .. and all else in it is that of this version. */
+static inline int version_is_reply(const model *m, const version *v,
+                                   const idem_reply *reply)
+{
+    return version_has_reply(v, reply) &&
+           version_has_age(m, v, reply->age_ms) &&
+           reply->claim.attempt == v->attempts;
 }
 
 /* A begin of a key that is not finished; a call in flight tells nothing. */

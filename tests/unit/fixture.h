@@ -163,16 +163,21 @@ static inline int elapse(fixture *f, uint32_t off_ms)
     return checked(f, idem_elapse(&f->table, off_ms));
 }
 
+static inline int find_request(fixture *f, const idem_request *rq, uint32_t now)
+{
+    memset(&f->entry, 0, sizeof f->entry);
+    memset(f->id, 0, sizeof f->id);
+    f->entry.id = f->id;
+    f->entry.id_size = sizeof f->id - 1;
+    return checked(f, idem_find(&f->table, &f->entry, rq, now));
+}
+
 static inline int find(fixture *f, const char *scope, const char *key,
                        uint32_t now)
 {
     idem_request rq = request_of(f, scope, key, "");
 
-    memset(&f->entry, 0, sizeof f->entry);
-    memset(f->id, 0, sizeof f->id);
-    f->entry.id = f->id;
-    f->entry.id_size = sizeof f->id - 1;
-    return checked(f, idem_find(&f->table, &f->entry, &rq, now));
+    return find_request(f, &rq, now);
 }
 
 static inline int forget(fixture *f, const char *scope, const char *key,

@@ -162,9 +162,29 @@ static const story stories[] = {
     { "a_boots_first_write_may_fail",
       "Aa P %1,at=1,how=#,forever Bb w Bb:execute Cb:ok P Ba:replay Bb:replay "
       "P Ba:replay Bb:replay" },
+    // Duplicates are answered meanwhile.
+    { "a_storage_that_is_out_for_a_while_loses_nothing",
+      "Ba Ca Bb,lease K9 %#,forever Ba:replay m Bc Rc Ba:replay m Bc L Rc "
+      "Ba:replay m Bc Rc Ba:replay m Bc w K30 %#,forever,at=5 K5 Ba:replay m "
+      "Bc Rc Ba:replay m Bc Rc w K30 Ba:replay Cb:ok P Ba:replay Bb:replay" },
+    // Also where an erase fails in the end, or in idle time.
+    { "what_is_in_a_place_passed_over_is_not_read",
+      "times=40 sectors=20 Aa K9 %2 Bb Bb Rb Rb w K5 %2 M Bb Rb w P "
+      "Ba:replay" },
     { "idle_work_may_fail",
       "times=99 Ba Ca Bb Cb Bc Cc Bd Cd Be Ce Bf Cf Bg Cg Bh Ch Xa:ok Ba Ca "
       "%1,how=2 m m m w M" },
+
+    // what a turn that was cut off leaves: shorter records, or longer ones
+    { "records_of_an_abandoned_turn_are_not_believed",
+      "Aa k2 Ab Bc Cc,state=5 P | Bd | Xc Bc Cc,state=3 P s Bc:replay Ba:replay "
+      "P s Bc:replay" },
+    // Two attempts at one head, some time apart, do not mix up how old it is.
+    { "time_does_not_run_backwards_in_what_is_carried",
+      "Aa k2 Ab Bc Sc Bd,ms=5000 P t,ms=700 | Be | Bf,ms=30 P Ba:replay" },
+    { "what_is_bound_to_a_dead_claim_is_no_damage",
+      "Ba,lease k@ Ca:ok Xa P a k1 P a k1 P a k1 P a k1 P a k1 P a k1 P a k1 P "
+      "a k1 P a k1 P a" },
 
     // the ring: no call erases more than once, none after idle time (L3)
     { "opening_writes_nothing_on_blank_storage_either",

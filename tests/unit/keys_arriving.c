@@ -198,10 +198,10 @@ TEST(two_hundred_and_fifty_five_bytes_are_the_most)
             example e = example_of(HTTP, "\"", 1);
             for (size_t i = 0; i < len; i++) {
                 if (escape)
-                    put(&e, '\\', 0);
-                put(&e, escape ? '"' : 'k', 0);
+                    e.text[e.text_len++] = '\\';
+                e.text[e.text_len++] = escape ? '"' : 'k';
             }
-            put(&e, '"', 0);
+            e.text[e.text_len++] = '"';
             is(reads(&e), len <= 255 ? IDEM_OK : IDEM_E_TOO_LARGE);
             is(e.len, len);
         }

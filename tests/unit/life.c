@@ -30,7 +30,16 @@ static const story stories[] = {
     { "s4_a_cut_short_key_is_kept_one_retention_from_the_leases_end",
       "ram Ba,ms=0 Bb,ms=0 Ba,ms=100099:recover Bb:execute" },
 
+    { "the_default_lease_is_half_a_minute",
+      "ram lease=0 retention=0 Ba Ba,ms=29999:busy Ba:recover" },
+    { "the_default_retention_is_a_day",
+      "ram retention=0 Ba,ms=0 Ca,ms=0 Ba,ms=86399999:replay Ba:execute" },
+
     // who holds a claim
+    { "s1_a_claim_that_was_never_granted_is_fenced",
+      "ram capacity=4 Ba ca:fenced ja,how=0 ja,how=1 ja,how=2 ja,how=3 "
+      "ja,how=4 ja,how=5 ja,how=6 ja,how=7 ja,how=8 ja,how=9 ja,how=10 "
+      "ja,how=11 ja,how=3,n=7 Ca:ok ja,how=0 ja,how=3" },
     { "s1_a_late_holder_may_complete_if_nobody_took_over",
       "ram Ba Ca,ms=100099:ok Ba:replay" },
     { "s1_a_late_holder_is_fenced_once_its_key_is_dropped",
@@ -58,6 +67,9 @@ static const story stories[] = {
       "ram attempts=1 Ba L Ba:exhausted Ca:ok Ba:replay" },
 
     // renewal
+    { "renewing_lengthens_and_never_shortens",
+      "ram Ba Na,lease=10,ms=20:ok Ga Na,lease=200,ms=10:ok Ga "
+      "Na,lease=536870912:ok Ga Na,lease:ok Ga" },
     { "renewing_a_lease_without_end_changes_nothing",
       "ram Ba,lease Na,lease=10:ok Ga Na,lease:ok Ba,ms=5000:busy" },
     { "a_renewed_claim_is_kept_one_retention_from_its_new_end",
@@ -71,6 +83,14 @@ static const story stories[] = {
     { "a_claim_taken_over_has_what_the_new_request_asks",
       "ram Ba,reserve=4 Ba,ms=100,reserve=6,lease=300,retention=2000:recover "
       "Ga Ca,len=6:ok Ba,ms=1999:replay Ba:execute" },
+    { "a_response_is_read_in_pieces",
+      "ram Aa Bb Cb,len=10 gb,at=0,most=4 gb,at=1,most=4 gb,at=6,most=4 "
+      "gb,at=7,most=4 gb,at=9,most=4 gb,at=10,most=4 gb,at=13,most=4 "
+      "gb,at=4294967295,most=4 gb,at=3,most=0 gb,at=0,most=10" },
+    { "s7_what_is_a_mistake_is_refused_and_changes_nothing",
+      "ram Ba e,n=0 e,n=1 e,n=2 e,n=3 e,n=4 e,n=5 e,n=6 e,n=7 e,n=8 e,n=9 "
+      "e,n=10 e,n=11 e,n=12 e,n=13 e,n=14 e,n=15 e,n=16 e,n=17 e,n=18 e,n=19 "
+      "e,n=20 ?" },
     { "an_empty_response_is_one",
       "ram response=0 Ba Ca,len=1:large Ca,len=0:ok Ba:replay ga" },
     { "s7_a_refused_completion_leaves_the_state",

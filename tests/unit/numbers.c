@@ -68,6 +68,18 @@ static const story stories[] = {
       "Bb,ms=0 Cb,ms=0 Be,ms=9:full Be:execute Bg,ms=0:full Bc,ms=0:old "
       "Ba,ms=0:replay" },
 
+    // senders: those of all scopes are numbers but the last key of each
+    { "each_sender_has_its_own_numbers",
+      "ram senders=4 scopes=4 most=9 Be Ce B1 C1 Bg Cg Bd Cd Bh Ch T M Be:old "
+      "Ba:old Bb:old Bf:execute Bg:old Bk:execute Bh:old Bl:execute" },
+    { "a_quota_limits_numbers_as_it_does_keys",
+      "ram capacity=4 quota=2 senders=2 scopes=2 most=9 Bc Cc Bs:execute Be:full "
+      "Bc:replay Bf:execute Rs:ok Be:execute Bg:full" },
+    { "what_one_sender_evicts_makes_no_other_too_old",
+      "ram evict quota=2 senders=2 scopes=2 most=10 t,ms=100000 H Bb Cb Ba,ms=0 "
+      "Ca,ms=0 Bc Cc Be Ce Bg Cg Bi Ci H Bk,age=8:old Bd,age=8:execute "
+      "Bk,age=3:execute H" },
+
     // for ever
     { "old_numbers_are_refused_after_100_restarts",
       "times=100 beside=10 Bi Ci Bc Cc T L M M P Bi Ba Bg Bk Rk" },
@@ -104,6 +116,10 @@ static const story stories[] = {
     { "what_leaves_below_the_floor_stays_old",
       "beside=10 Bc Cc K8 Be,retention=1000 t,ms=2000 M Be:old T M Bc:old K@ K@ "
       "Bc:old P Bc:old" },
+    // Nor is that 5 was given up, which raised it; of 3 all is over, too.
+    { "that_a_number_below_the_floor_is_over_is_confirmed",
+      "beside=10 Bi,retention=1000 Be,retention=1000 Ce P M,ms=1000 Be:old P "
+      "Be:old" },
     { "of_what_is_unsure_the_oldest_sector_is_needed",
       "beside=10 Bi T L M Bi:old K8 Bk T L M Bk:old K60 P Bi:old" },
 

@@ -23,14 +23,16 @@
 #include "../model/call.h"
 #include "media.h"
 
-enum { STORY_KEYS = 20, STORY_LEASE = 100, STORY_RETENTION = 100000 };
+enum { STORY_KEYS = 20, LEASE = 100, RETENTION = 100000 };
+enum { KEY_MAX = 16, RESPONSE_MAX = 24, STATE_MAX = 8 };
 
 typedef struct story {
     const char *name, *line;
 } story;
 
 static device the;
-static known keys[STORY_KEYS];
+static known keys[100];
+static unsigned story_keys = STORY_KEYS;
 static const medium *on;
 static const story *told_story;
 
@@ -47,6 +49,7 @@ static void broken(const char *what, const char *file, int line)
 static const char *story_device(const char *line, unsigned *times)
 {
     idem_config *c = &the.config;
+    uint32_t sectors;
 
     *times = 1;
     if (sscanf(line, "times=%u", times) == 1)
@@ -61,17 +64,19 @@ static const char *story_device(const char *line, unsigned *times)
     the.storage.prog_size = on->granule;
     the.storage.erased = on->erased;
     c->capacity = 8;
-    c->key_max = 16;
-    c->response_max = 24;
-    c->state_max = 8;
-    c->lease_ms = STORY_LEASE;
-    c->retention_ms = STORY_RETENTION;
+    c->key_max = KEY_MAX;
+    c->response_max = RESPONSE_MAX;
+    c->state_max = STATE_MAX;
+    c->lease_ms = LEASE;
+    c->retention_ms = RETENTION;
     memcpy(c->secret, SECRET, sizeof c->secret);
     c->storage = &the.storage;
     line = call_modes(&the, line);
-    the.storage.sector_count = device_sectors(&the);
-    assert_int_not_equal(the.storage.sector_count, 0);
-    device_make(&the, keys, STORY_KEYS);
+    sectors = device_sectors(&the);
+    assert_int_not_equal(sectors, 0);
+    if (the.storage.sector_count < sectors)
+        the.storage.sector_count = sectors;
+    device_make(&the, keys, story_keys);
     the.medium.watch = NULL;            // a cut's variant is said
     the.medium.draws = 2;
     the.now = UINT32_MAX - 5;
@@ -172,7 +177,7 @@ static void tell(void **state)
 }
 
 /* Each is a test of its name. */
-static void tell_all(const story *stories, size_t count)
+static inline void tell_all(const story *stories, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         test_add(stories[i].name, tell, NULL, NULL, &stories[i]);

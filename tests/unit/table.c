@@ -34,15 +34,13 @@ static void order_of(int n, int order[KEYS])
     }
 }
 
-/* Searches for keys with these homes. */
-static void find_keys(const fixture *f, const unsigned homes[KEYS], names keys)
+/* Searches for a key with this home, behind those that were tried. */
+static void find_key(const fixture *f, unsigned home, char key[8],
+                     unsigned *tries)
 {
-    unsigned tries = 0;
-
-    for (int i = 0; i < KEYS; i++)
-        do
-            (void)snprintf(keys[i], sizeof keys[i], "%u", tries++ % 10000000);
-        while (home_of(f, keys[i]) != homes[i]);
+    do
+        (void)snprintf(key, 8, "%u", (*tries)++ % 10000000);
+    while (home_of(f, key) != home);
 }
 
 /* Exactly the keys of the set are there. */
@@ -86,9 +84,11 @@ TEST(t1_t2_t3_hold_whatever_the_order_of_coming_and_going)
     for (uint8_t secret = 1; secret < 4; secret++)
         for (size_t i = 0; i < COUNT(homes); i++) {
             names keys;
+            unsigned tries = 0;
             f->config.secret[0] = f->config.secret[8] = secret;
             fixture_open(f, 0);
-            find_keys(f, homes[i], keys);
+            for (int key = 0; key < KEYS; key++)
+                find_key(f, homes[i][key], keys[key], &tries);
             for (int pair = 0; pair < ORDERS * ORDERS; pair++) {
                 int in[KEYS], out[KEYS];
                 order_of(pair / ORDERS, in);
@@ -157,9 +157,7 @@ TEST(t2_holds_for_keys_that_all_have_one_home)
     f->config.capacity = 24;
     fixture_open(f, 0);
     for (int i = 0; i < ALIKE; i++)
-        do
-            (void)snprintf(keys[i], sizeof keys[i], "%u", tries++ % 10000000);
-        while (home_of(f, keys[i]) != inside_positions(&f->table) - 3);
+        find_key(f, inside_positions(&f->table) - 3, keys[i], &tries);
     for (int i = 0; i < 2000; i++) {
         const char *key = keys[dice(&seed) % ALIKE];
         if (find(f, "panel", key, 0) == IDEM_OK)
@@ -172,29 +170,21 @@ TEST(t2_holds_for_keys_that_all_have_one_home)
 /* ---------------------------------------------------------------------------
    identity
    ------------------------------------------------------------------------ */
-struct identity {
-    const char *scope;
-    size_t scope_len;
-    const char *key;
-    size_t key_len;
-};
+struct identity { const char *scope; size_t scope_len;
+                  const char *key; size_t key_len; };
 
 /* All of them, in one table, are different keys. */
 static void assert_all_different(fixture *f, const struct identity *ids,
                                  size_t count)
 {
-    idem_request rq = request_of(f, "", "", "pour");
-
     f->config.capacity = (uint32_t)count;
     fixture_open(f, 0);
-    for (int round = 0; round < 2; round++)
-        for (size_t i = 0; i < count; i++) {
-            rq.scope = ids[i].scope;
-            rq.scope_len = ids[i].scope_len;
-            rq.key = ids[i].key;
-            rq.key_len = ids[i].key_len;
-            is(begin_request(f, &rq, 0), round ? IDEM_BUSY : IDEM_EXECUTE);
-        }
+    for (size_t i = 0; i < 2 * count; i++) {
+        const struct identity *id = &ids[i % count];
+        idem_request rq = { .scope = id->scope, .scope_len = id->scope_len,
+                            .key = id->key, .key_len = id->key_len };
+        is(begin_request(f, &rq, 0), i < count ? IDEM_EXECUTE : IDEM_BUSY);
+    }
 }
 
 TEST(s3_a_key_is_its_scope_and_its_bytes_exactly)
@@ -371,14 +361,13 @@ static void open_to_break(fixture *f)
 
 enum { NUMBERS = 13 };              // without a journal
 
-/* What idem_check says; a number that it can say is crossed off. */
-static int check_crossing(fixture *f, char found[NUMBERS + 1])
+/* A number that idem_check can say, and does, is crossed off. */
+static void check_crossing(fixture *f, char found[NUMBERS + 1])
 {
     int number = idem_check(&f->table);
 
     assert_in_range(number, 0, NUMBERS);
     found[number] = 1;
-    return number;
 }
 
 /* Whatever bit of the table flips, idem_check ends, in memory that is the
@@ -392,18 +381,14 @@ TEST(idem_check_finds_each_invariant_broken)
     size = IDEM_MEMORY_SIZE(BREAKABLE, KEY_MAX, RESPONSE_MAX, STATE_MAX);
     for (size_t i = 0; i < 8 * size; i++) {
         ((uint8_t *)f->memory)[i / 8] ^= (uint8_t)(1u << i % 8);
-        (void)check_crossing(f, found);
+        check_crossing(f, found);
         ((uint8_t *)f->memory)[i / 8] ^= (uint8_t)(1u << i % 8);
     }
-    for (unsigned n = 0; inside_flip(&f->table, n, 0); n++) {
-        (void)inside_flip(&f->table, n, 0);
-        for (unsigned bit = 0; bit < 32; bit++) {
-            (void)inside_flip(&f->table, n, bit);
-            (void)check_crossing(f, found);
-            (void)inside_flip(&f->table, n, bit);
-        }
+    for (unsigned n = 0; inside_flip(&f->table, n / 32, n % 32); n++) {
+        check_crossing(f, found);
+        (void)inside_flip(&f->table, n / 32, n % 32);
     }
-    is(check_crossing(f, found), 0);
+    is(idem_check(&f->table), 0);
     for (int number = 1; number <= NUMBERS; number++)
         if (!found[number])
             fail_msg("never found broken: %d", number);
@@ -427,12 +412,12 @@ TEST(idem_check_ends_whatever_was_overwritten)
         for (size_t from = 0; from < size; from += 4) {
             for (size_t to = from + 4; to <= size; to += 4) {
                 memset(memory + to - 4, bytes[i], 4);
-                (void)check_crossing(f, found);
+                check_crossing(f, found);
             }
             memcpy(memory, kept, size);
         }
     free(kept);
-    is(check_crossing(f, found), 0);
+    is(idem_check(&f->table), 0);
 }
 
 TEST(idem_check_counts_what_is_promised)
@@ -450,28 +435,22 @@ TEST(idem_check_counts_what_is_promised)
 }
 
 /* What fills its place to the last byte does not fit into one that is smaller by
-   one: of state, response, scope and key. */
+   one: of state, response, scope and key; nor is there one slot more. */
 TEST(idem_check_compares_with_the_configuration)
 {
     const idem_config right = f->config;
-    idem_outcome outcome = {
-        .response = "sixteen bytes...", .response_len = RESPONSE_MAX,
-        .state = "12345678", .state_len = STATE_MAX,
-    };
 
+    f->outcome.state = "12345678";
+    f->outcome.state_len = STATE_MAX;
     is(ask(f, "a key of 19 bytes..", 0), IDEM_EXECUTE);
-    is(idem_complete(&f->table, &f->claim, &outcome, 0), IDEM_OK);
-    f->config.state_max--;
-    assert_int_not_equal(idem_check(&f->table), 0);
-    f->config = right;
-    f->config.response_max--;
-    assert_int_not_equal(idem_check(&f->table), 0);
-    f->config = right;
-    f->config.key_max--;
-    assert_int_not_equal(idem_check(&f->table), 0);
-    f->config = right;
-    f->config.capacity++;
-    assert_int_not_equal(idem_check(&f->table), 0);
-    f->config = right;
+    is(complete(f, &f->claim, "sixteen bytes...", 0), IDEM_OK);
+    for (int n = 0; n < 4; n++) {
+        f->config.state_max -= n == 0;
+        f->config.response_max -= n == 1;
+        f->config.key_max -= n == 2;
+        f->config.capacity += n == 3;
+        assert_int_not_equal(idem_check(&f->table), 0);
+        f->config = right;
+    }
     is(idem_check(&f->table), 0);
 }
