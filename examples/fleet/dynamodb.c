@@ -23,8 +23,8 @@ enum { GRACE_MS = 1000 };
 
 typedef struct connection {
     CURL    *curl;
-    struct curl_slist headers[2];
-    char     operation[80];         /* the first of them */
+    struct curl_slist headers[3];
+    char     operation[80], session[2048];      /* the first, the last */
     char     body[1 << 18];         /* a response takes 1 << 17 */
     char     text[1 << 19];         /* the last answer, */
     json_t  *answer;
@@ -84,10 +84,11 @@ static int request(fleet *f, const char *operation, const char *format, ...)
 
 /* -------------------------------------------------------------------- items */
 
+/* Makes the mark and the first token, if there are none; takes the next token,
+   if the mark is ours. */
 #define MAKE "SET mk = if_not_exists(mk, :mark), tk = if_not_exists(tk, :n)'"
-#define GIVE "ADD tk :n','ConditionExpression':'mk = :mark'"
+#define TAKE "ADD tk :n','ConditionExpression':'mk = :mark'"
 
-/* Makes the mark and the first token, if there are none; or gives a token. */
 static int update_mark(fleet *f, const char *how, int64_t n, idem_token *token)
 {
     const char *mark = "", *given = "";
@@ -104,7 +105,7 @@ static int update_mark(fleet *f, const char *how, int64_t n, idem_token *token)
     return fleet_take_mark(f, mark);
 }
 
-/* Where a record is among those that are owed: by time. */
+/* Where a record is among those that are owed: by time, to the second. */
 static const char *place(char dst[48], const fleet_record *r)
 {
     sprintf(dst, "%016jx%016jx%d", (uintmax_t)r->until, (uintmax_t)r->token,
@@ -162,7 +163,7 @@ static int put_item(fleet *f, const fleet_call *c, const char *was)
 
 #define ARG(name) strtoll(c->arg[FLEET_ARG_##name], NULL, 10)
 
-/* What to answer; up to IDEM_RECOVER after the record was changed. */
+/* What to answer; IDEM_OK, EXECUTE and RECOVER: once the record is changed. */
 static int decide(const fleet *f, const fleet_call *c)
 {
     const fleet_record *r = &c->has;
@@ -185,6 +186,7 @@ static int decide(const fleet *f, const fleet_call *c)
     return r->attempts >= ARG(limit) ? IDEM_EXHAUSTED : IDEM_RECOVER;
 }
 
+/* What a claim has of its own. */
 static int claim(fleet *f, fleet_call *c, int answer)
 {
     fleet_record *r = &c->has;
@@ -194,7 +196,7 @@ static int claim(fleet *f, fleet_call *c, int answer)
     r->fingerprint = (uint64_t)ARG(fingerprint);
     r->retention = ARG(retention) + GRACE_MS;
     r->reserved = (size_t)ARG(reserved);
-    return update_mark(f, GIVE, 1, &r->token);
+    return update_mark(f, TAKE, 1, &r->token);
 }
 
 /* The state that a call wants, with what belongs to it. */
@@ -228,6 +230,7 @@ static int find_owed(fleet *f, fleet_call *c)
     return result;
 }
 
+/* Tries a call; the condition of its put may not hold. */
 static int run(fleet *f, fleet_call *c)
 {
     const char *token = c->arg[FLEET_ARG_token];
@@ -268,9 +271,10 @@ static const char table[] = "'BillingMode':'PAY_PER_REQUEST',"
     "{'AttributeName':'place','KeyType':'RANGE'}],"
     "'Projection':{'ProjectionType':'ALL'}}]}";
 
-/* For a region, or a stand-in's host:port. */
+/* For a region, or a stand-in's host:port; credentials of the environment. */
 static void set_options(connection *c, const char *where)
 {
+    const char *session = getenv("AWS_SESSION_TOKEN");
     int stand_in = strchr(where, ':') != NULL;
 
     sprintf(c->body, stand_in ? "http://%s/"
@@ -288,6 +292,10 @@ static void set_options(connection *c, const char *where)
     c->headers[0].data = c->operation;
     c->headers[0].next = &c->headers[1];
     c->headers[1].data = (char *)"Content-Type: application/x-amz-json-1.0";
+    c->headers[1].next = session ? &c->headers[2] : NULL;
+    c->headers[2].data = c->session;
+    snprintf(c->session, sizeof c->session, "X-Amz-Security-Token: %s",
+             session ? session : "");
 }
 
 /* Makes table and mark, if nobody has; waits until the table can be used. */
