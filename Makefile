@@ -173,7 +173,7 @@ PACKAGES = libcmocka-dev clang-19 llvm-19 libclang-rt-19-dev tcc sdcc \
     frama-c-base why3 cvc4 z3 spin \
     mosquitto libmosquitto-dev libhts-dev uthash-dev libsqlite3-dev \
     redis-server libhiredis-dev postgresql-15 libpq-dev librdkafka-dev \
-    libcurl4-gnutls-dev libcjson-dev curl
+    libcurl4-gnutls-dev libjansson-dev curl
 
 $(B)/hello: examples/hello.c idem.h
 	@mkdir -p $(B)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 /* cc -I../.. -I/usr/include/postgresql consumer.c effect.c fleet.c text.c \
- *    redis.c postgres.c dynamodb*.c -lrdkafka -lhiredis -lpq -lcurl -lcjson \
- *    -o consumer
+ *    redis.c postgres.c dynamodb.c -lrdkafka -lhiredis -lpq -lcurl \
+ *    -ljansson -o consumer
  * ./consumer --brokers localhost:9092 --store redis://localhost
  *
  * A consumer of Kafka that executes each record of a topic once, wherever it is

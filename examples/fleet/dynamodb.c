@@ -1,246 +1,340 @@
 /* SPDX-License-Identifier: 0BSD */
-/* A fleet in DynamoDB.  A call reads an item, decides, and puts the new one on
- * the condition that nothing has changed since it was read: the put is the
- * step.  For NAME in the URL there is a table NAME with items
- *     slot -1, id "fleet"   mk the mark, tk the last token given
- *     slot, id              what `fields` names; ex when it may go (TTL); and
- *                           pl, its place in the index "owed", if ow is there
- * A claim's slot and token find its item.  There are no floors: the item of a
- * number never goes. */
-#include "dynamodb.h"
+/* A fleet in DynamoDB.  A call reads an item, decides, and puts what becomes of
+ * it if it is still in its place: the put is the step.  For NAME in the URL
+ * there is a table NAME with items
+ *     slot, id        a key's record, the fields of store.h under their names;
+ *                     place, another after each change; due, if it is owed: the
+ *                     index "owed" has these by place; ex, when it may go (TTL)
+ *     "mark", "mark"  mk the mark, tk the last token given
+ * There are no floors: the item of a number never goes. */
+#define _POSIX_C_SOURCE 200809L
+#include "store.h"
 
+#include <curl/curl.h>
+#include <jansson.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* How much longer leases and retentions are made than was asked for: the time
-   that DynamoDB tells is up to a second behind. */
+/* How much longer leases and retentions are made than was asked for: answers
+   tell the time to the second, up to a second late. */
 enum { GRACE_MS = 1000 };
 
-/* In the order of what is told (store.h), from the id on */
-static const char *const fields[] = { "id", "bo", "st", "tk", "nr", "fp", "un",
-                                      "re", "rs", "co", "ow" };
+typedef struct connection {
+    CURL    *curl;
+    struct curl_slist headers[3];
+    char     operation[80], session[2048];      /* the first, the last */
+    char     body[1 << 18];         /* a response takes 1 << 17 */
+    char     text[1 << 19];         /* the last answer, */
+    json_t  *answer;
+    char     now[24];               /* and the ms that it tells */
+} connection;
+
+/* ----------------------------------------------------------------- requests */
+
+/* Posts the body, and takes the answer.  Returns "", or what went wrong. */
+static const char *post(connection *c)
+{
+    FILE *out = fmemopen(c->text, sizeof c->text - 1, "w");
+    CURLcode code = CURLE_OUT_OF_MEMORY;
+    struct curl_header *date;
+
+    c->text[0] = 0;                 // in case the answer is empty
+    if (out) {
+        curl_easy_setopt(c->curl, CURLOPT_WRITEDATA, out);
+        code = curl_easy_perform(c->curl);
+        fclose(out);
+    }
+    if (!code && !curl_easy_header(c->curl, "Date", 0, CURLH_HEADER, -1, &date))
+        sprintf(c->now, "%jd000", (intmax_t)curl_getdate(date->value, NULL));
+    json_decref(c->answer);
+    c->answer = code ? NULL : json_loads(c->text, 0, NULL);
+    return code ? curl_easy_strerror(code) : "";
+}
+
+/* Asks something of the table, in printf's words, with ' in place of ".
+     IDEM_MORE       a condition does not hold; a table is there already
+     IDEM_E_FORMAT   no such table, or it has another shape
+     IDEM_E_STORAGE  everything else */
+static int request(fleet *f, const char *operation, const char *format, ...)
+{
+    connection *c = (connection *)f->connection;
+    int start = sprintf(c->body, "{'TableName':'%s',", f->name);
+    int result = IDEM_E_STORAGE;
+    const char *type, *why = "";
+    va_list arguments;
+
+    sprintf(c->operation, "X-Amz-Target: DynamoDB_20120810.%s", operation);
+    va_start(arguments, format);
+    vsnprintf(c->body + start, sizeof c->body - 80, format, arguments);
+    va_end(arguments);
+    for (char *at = c->body; (at = strchr(at, '\'')) != NULL;)
+        *at = '"';
+    type = post(c);
+    json_unpack(c->answer, "{s:s, s?s}", "__type", &type, "message", &why);
+    if (c->answer && !*type)
+        return IDEM_OK;
+    if (strstr(type, "ConditionalCheckFailed") || strstr(type, "InUse"))
+        result = IDEM_MORE;
+    if (strstr(type, "ResourceNotFound") || strstr(type, "Validation"))
+        result = IDEM_E_FORMAT;
+    return fleet_fail(f, result, "DynamoDB: %s %s", type, why);
+}
 
 /* -------------------------------------------------------------------- items */
 
-/* The place of an outcome among those that are owed: by time. */
-static const char *place(char dst[40], int64_t until, idem_token token)
+/* Makes the mark and the first token, if there are none; takes the next token,
+   if the mark is ours. */
+#define MAKE "SET mk = if_not_exists(mk, :mark), tk = if_not_exists(tk, :n)'"
+#define TAKE "ADD tk :n','ConditionExpression':'mk = :mark'"
+
+static int update_mark(fleet *f, const char *how, int64_t n, idem_token *token)
 {
-    snprintf(dst, 40, "%016" PRIx64 "%016" PRIx64, (uint64_t)until, token);
+    const char *mark = "", *given = "";
+    int result = request(f, "UpdateItem", "'Key':{'slot':{'S':'mark'},"
+        "'id':{'S':'mark'}},'UpdateExpression':'%s,'ReturnValues':'ALL_NEW',"
+        "'ExpressionAttributeValues':{':mark':{'S':'%s'},':n':{'N':'%jd'}}}",
+        how, f->mark, (intmax_t)n);
+
+    if (result < 0)
+        return result;
+    json_unpack(((connection *)f->connection)->answer, "{s:{s:{s:s}, s:{s:s}}}",
+                "Attributes", "mk", "S", &mark, "tk", "N", &given);
+    *token = strtoull(given, NULL, 10);
+    return fleet_take_mark(f, mark);
+}
+
+/* Where a record is among those that are owed: by time, to the second. */
+static const char *place(char dst[48], const fleet_record *r)
+{
+    sprintf(dst, "%016jx%016jx%d", (uintmax_t)r->until, (uintmax_t)r->token,
+            r->state);
     return dst;
 }
 
-/* Takes the item, or the first of the items, of *answer: text, of that. */
-static void take_item(fleet *f, fleet_call *c, const cJSON *answer, char *now,
-                      const char *told[FLEET_TOLD])
-{
-    const cJSON *item = cJSON_GetObjectItem(answer, "Item");
+#define BY_ID "slot = :a AND id = :b','ConsistentRead':true"
+#define BY_TOKEN "slot = :a','FilterExpression':'#token = :b'," \
+    "'ExpressionAttributeNames':{'#token':'token'},'ConsistentRead':true"
+#define BY_PLACE "due = :a AND place > :b','IndexName':'owed','Limit':1"
+#define MEMBER(name) ", s:{s:s}"
+#define INTO(name) , #name, "S", &told[FLEET_TOLD_##name]
 
-    if (!item)
-        item = cJSON_GetArrayItem(cJSON_GetObjectItem(answer, "Items"), 0);
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        told[FLEET_TOLD_id + i] = dynamodb_attribute(item, fields[i]);
-    if (*told[FLEET_TOLD_response])
-        told[FLEET_TOLD_response]++;    // the x
-    sprintf(now, "%" PRId64, dynamodb_now(f));
-    told[FLEET_TOLD_now] = now;
+/* Reads the record of an id; of a claim, for by chance ids share a slot; or the
+   first that is owed behind a place. */
+static int read_item(fleet *f, fleet_call *c, const char *how, uint32_t a,
+                     const char *b)
+{
+    connection *to = (connection *)f->connection;
+    const char *told[FLEET_TOLD] = { NULL };
+    int result = request(f, "Query", "'KeyConditionExpression':'%s,"
+        "'ExpressionAttributeValues':{':a':{'S':'%u'},':b':{'S':'%s'}}}",
+        how, (unsigned)a, b);
+
+    json_unpack(to->answer, "{s:[{s:{s:s}, s:{s:s}" FLEET_FIELDS(MEMBER) "}]}",
+                "Items", "id", "S", &told[FLEET_TOLD_id],
+                "response", "S", &told[FLEET_TOLD_response] FLEET_FIELDS(INTO));
+    told[FLEET_TOLD_now] = to->now;
     fleet_tell(c, told);
+    return result;
 }
 
-/* Asks for the item of an id, or of a claim: a slot has one, or by chance two.
-   So it does for the outcome after which a pending one is looked for. */
-static int read_item(fleet *f, fleet_call *c, cJSON **answer)
-{
-    if (c->what == FLEET_CLAIM || c->what == FLEET_FIND)
-        return dynamodb_request(f, answer, "GetItem", TABLE ",\"Consistent"
-            "Read\":true,\"Key\":{" N("slot") "," S("id") "}}", f->name,
-            (int64_t)c->slot, c->id);
-    return dynamodb_request(f, answer, "Query", TABLE ",\"ConsistentRead\":true"
-        ",\"KeyConditionExpression\":\"slot = :s\",\"FilterExpression\":"
-        "\"tk = :t\"" VALUES "{" N(":s") ",\":t\":{\"N\":\"%s\"}}}", f->name,
-        (int64_t)c->slot, c->arg[FLEET_ARG_token]);
-}
+#define FIELD(name) "'" #name "':{'S':'%jd'},"
+#define VALUE(name) (intmax_t)r->name,
 
-/* Asks for the first owed outcome that is behind that. */
-static int read_owed(fleet *f, fleet_call *c, cJSON **answer)
-{
-    char after[40];
-
-    place(after, c->has.until, c->has.token);
-    cJSON_Delete(*answer);
-    *answer = NULL;
-    return dynamodb_request(f, answer, "Query", TABLE ",\"IndexName\":\"owed\","
-        "\"Limit\":1,\"KeyConditionExpression\":\"ow = :ow AND pl > :pl\""
-        VALUES "{" S(":ow") "," S(":pl") "}}", f->name, "1", after);
-}
-
-/* Puts what a record has become, if its item is still what it was, or is no
-   more.  IDEM_BUSY: it is not. */
-static int write_item(fleet *f, const fleet_call *c, const fleet_record *was,
-                      const char *response)
+/* Puts what a record has become, if it is still where it was. */
+static int put_item(fleet *f, const fleet_call *c, const char *was)
 {
     const fleet_record *r = &c->has;
-    int64_t end = (r->until + r->retention) / 1000 + 1;
-    char owed[100] = "", at[40];
+    intmax_t end = (r->until + r->retention) / 1000 + 1;
+    char now[48];
 
-    if (r->owed)
-        snprintf(owed, sizeof owed, S("ow") "," S("pl") ",", "1",
-                 place(at, r->until, r->token));
-    return dynamodb_request(f, NULL, "PutItem", TABLE ",\"Item\":{%s"
-        N("slot") "," S("id") ",\"bo\":{\"S\":\"x%s\"}," N("st") "," N("tk") ","
-        N("nr") "," N("fp") "," N("un") "," N("re") "," N("rs") "," N("co") ","
-        N("ex")
-        "},\"ConditionExpression\":\"attribute_not_exists(st) OR (tk = :tk AND "
-        "st = :st AND un = :un)\"" VALUES "{" N(":tk") "," N(":st") ","
-        N(":un") "}}", f->name, owed, (int64_t)c->slot, r->id, response,
-        (int64_t)r->state, (int64_t)r->token, (int64_t)r->attempts,
-        (int64_t)r->fingerprint, r->until, r->retention, (int64_t)r->reserved,
-        (int64_t)r->code, strchr(r->id, '#') ? 0 : end, (int64_t)was->token,
-        (int64_t)was->state, was->until);
-}
-
-/* A token: from the item that has the mark, which must be ours. */
-static int take_token(fleet *f, idem_token *token)
-{
-    cJSON *answer = NULL;
-    int result = dynamodb_request(f, &answer, "UpdateItem", TABLE "," MARK_KEY
-        ",\"UpdateExpression\":\"ADD tk :one\",\"ConditionExpression\":"
-        "\"mk = :mark\"" VALUES "{" N(":one") "," S(":mark") "},"
-        "\"ReturnValues\":\"UPDATED_NEW\"}", f->name, INT64_C(1), f->mark);
-
-    if (result == IDEM_BUSY)
-        result = fleet_fail(f, IDEM_E_FORMAT, "the table %s in DynamoDB was "
-                            "emptied, or is not this fleet's", f->name);
-    *token = strtoull(dynamodb_attribute(
-                          cJSON_GetObjectItem(answer, "Attributes"), "tk"),
-                      NULL, 10);
-    cJSON_Delete(answer);
-    return result;
+    return request(f, "PutItem", "'Item':{" FLEET_FIELDS(FIELD)
+        "'slot':{'S':'%u'},'id':{'S':'%s'},'response':{'S':'%s'},"
+        "'ex':{'N':'%jd'},%s'place':{'S':'%s'}},"
+        "'ConditionExpression':'attribute_not_exists(slot) OR place = :was',"
+        "'ExpressionAttributeValues':{':was':{'S':'%s'}}}",
+        FLEET_FIELDS(VALUE) (unsigned)c->slot, r->id, r->response,
+        strchr(r->id, '#') ? 0 : end, r->owed ? "'due':{'S':'1'}," : "",
+        place(now, r), was);
 }
 
 /* ----------------------------------------------------------------- deciding */
 
-static int64_t number(const fleet_call *c, int arg)
-{
-    return strtoll(c->arg[arg], NULL, 10);
-}
+#define ARG(name) strtoll(c->arg[FLEET_ARG_##name], NULL, 10)
 
-/* The answer to a begin, or 0 if it may claim. */
-static int may_claim(const fleet *f, const fleet_call *c)
+/* What to answer; IDEM_OK, EXECUTE and RECOVER: once the record is changed. */
+static int decide(const fleet *f, const fleet_call *c)
 {
     const fleet_record *r = &c->has;
-    int64_t age = number(c, FLEET_ARG_age);
+    int over = fleet_is_over(r), finished = r->state > IDEM_IN_PROGRESS;
+    int64_t age = ARG(age), reach = r->now - f->since;
 
-    if (fleet_is_over(r))
-        return (age && (age >= number(c, FLEET_ARG_retention) ||
-                        age >= r->now - f->since)) ||
-                       (r->state && strchr(c->id, '#')) ? IDEM_TOO_OLD : 0;
-    if ((int64_t)r->fingerprint != number(c, FLEET_ARG_fingerprint))
+    if (c->what == FLEET_DELIVERED)
+        return over || !finished ? IDEM_E_NOT_FOUND : IDEM_OK;
+    if (c->what != FLEET_CLAIM)
+        return over || finished ? IDEM_E_FENCED : IDEM_OK;
+    if (over)
+        return (age && (age >= ARG(retention) || age >= reach)) ||
+               (r->state && strchr(c->id, '#')) ? IDEM_TOO_OLD : IDEM_EXECUTE;
+    if (r->fingerprint != (uint64_t)ARG(fingerprint))
         return IDEM_MISMATCH;
-    if (r->state != IDEM_IN_PROGRESS)
+    if (finished)
         return IDEM_REPLAY;
     if (r->now < r->until)
         return IDEM_BUSY;
-    return r->attempts >= number(c, FLEET_ARG_limit) ? IDEM_EXHAUSTED : 0;
+    return r->attempts >= ARG(limit) ? IDEM_EXHAUSTED : IDEM_RECOVER;
 }
 
-/* Makes a claim of a record.  The token is taken before it is written, but a
-   write on a condition that still holds is a step of its own. */
-static int claim(fleet *f, fleet_call *c)
+/* What a claim has of its own. */
+static int claim(fleet *f, fleet_call *c, int answer)
 {
     fleet_record *r = &c->has;
-    int result = take_token(f, &r->token);
 
-    r->attempts = fleet_is_over(r) ? 1 : r->attempts + 1;
-    r->state = IDEM_IN_PROGRESS;
     strcpy(r->id, c->id);
-    r->fingerprint = (uint64_t)number(c, FLEET_ARG_fingerprint);
-    r->until = dynamodb_now(f) + number(c, FLEET_ARG_lease) + GRACE_MS;
-    r->retention = number(c, FLEET_ARG_retention) + GRACE_MS;
-    r->reserved = (size_t)number(c, FLEET_ARG_reserved);
-    r->code = r->owed = 0;
-    return result;
+    r->attempts = answer == IDEM_EXECUTE ? 1 : r->attempts + 1;
+    r->fingerprint = (uint64_t)ARG(fingerprint);
+    r->retention = ARG(retention) + GRACE_MS;
+    r->reserved = (size_t)ARG(reserved);
+    return update_mark(f, TAKE, 1, &r->token);
 }
 
-/* What becomes of a record that a claim names. */
+/* The state that a call wants, with what belongs to it. */
 static int change(fleet_call *c)
 {
     fleet_record *r = &c->has;
-    int delivered = c->what == FLEET_DELIVERED;
-    int64_t lease_end = r->now + number(c, FLEET_ARG_lease) + GRACE_MS;
+    int64_t lease_end = r->now + ARG(lease) + GRACE_MS;
 
-    if (fleet_is_over(r) || (r->state > IDEM_IN_PROGRESS) != delivered)
-        return delivered ? IDEM_E_NOT_FOUND : IDEM_E_FENCED;
-    if (delivered)
-        r->owed = 0;
-    else if (c->what == FLEET_RELEASE)
-        r->state = 0;
-    else if (c->what == FLEET_RENEW)
-        r->until = lease_end > r->until ? lease_end : r->until;
-    else if (strlen(c->arg[FLEET_ARG_response]) > 2 * r->reserved)
-        return IDEM_E_TOO_LARGE;
-    else {
-        r->state = (int)number(c, FLEET_ARG_state);
-        r->code = (int32_t)number(c, FLEET_ARG_code);
-        r->owed = (int)number(c, FLEET_ARG_owed);
+    r->owed = (int)ARG(owed);
+    if (c->what == FLEET_DELIVERED)
+        return IDEM_OK;
+    r->state = (int)ARG(state);
+    r->code = (int32_t)ARG(code);
+    r->response = c->arg[FLEET_ARG_response];
+    if (r->state != IDEM_IN_PROGRESS)
         r->until = r->now;
-    }
-    return IDEM_OK;
+    else if (r->until < lease_end)
+        r->until = lease_end;
+    return strlen(r->response) > 2 * r->reserved ? IDEM_E_TOO_LARGE : IDEM_OK;
 }
 
-/* Tries a call; IDEM_MORE if others came between. */
-static int attempt(fleet *f, fleet_call *c, cJSON **answer)
+/* The next that is owed, and not over. */
+static int find_owed(fleet *f, fleet_call *c)
 {
-    const char *told[FLEET_TOLD] = { "0" };
-    char now[24];
-    fleet_record was;
-    int result = read_item(f, c, answer);
+    char last[48];
+    int result;
 
-    if (result != IDEM_OK)
-        return result;
-    take_item(f, c, *answer, now, told);
-    while (c->what == FLEET_PENDING) {
-        result = read_owed(f, c, answer);
-        if (result != IDEM_OK)
-            return result;
-        take_item(f, c, *answer, now, told);
-        if (!c->has.state || !fleet_is_over(&c->has))
-            return c->has.state ? IDEM_OK : IDEM_E_NOT_FOUND;
-    }
-    was = c->has;
-    if (c->what == FLEET_CLAIM)
-        result = may_claim(f, c);
-    if (result == IDEM_REPLAY) {
-        told[FLEET_TOLD_answer] = "3";  // so the response goes to its place
-        fleet_tell(c, told);
-    }
-    if (result != IDEM_OK || c->what == FLEET_FIND)
-        return result;
-    result = c->what == FLEET_CLAIM ? claim(f, c) : change(c);
-    if (result == IDEM_OK)
-        result = write_item(f, c, &was,
-                            c->what == FLEET_COMPLETE
-                                ? c->arg[FLEET_ARG_response]
-                                : c->what == FLEET_CLAIM
-                                      ? "" : told[FLEET_TOLD_response]);
-    if (result == IDEM_BUSY)
-        return IDEM_MORE;
-    if (result == IDEM_OK && c->what == FLEET_CLAIM)
-        return c->has.attempts == 1 ? IDEM_EXECUTE : IDEM_RECOVER;
+    do
+        result = read_item(f, c, BY_PLACE, 1, place(last, &c->has));
+    while (result == IDEM_OK && c->has.state && fleet_is_over(&c->has));
     return result;
 }
 
+/* Tries a call; the condition of its put may not hold. */
 static int run(fleet *f, fleet_call *c)
 {
-    int result = IDEM_MORE;
+    const char *token = c->arg[FLEET_ARG_token];
+    int result = *c->id ? read_item(f, c, BY_ID, c->slot, c->id)
+                        : read_item(f, c, BY_TOKEN, c->slot, token);
+    int answer = decide(f, c);
+    char was[48];
 
-    for (int i = 0; i < FLEET_TRIES && result == IDEM_MORE; i++) {
-        cJSON *answer = NULL;
-        result = attempt(f, c, &answer);
-        cJSON_Delete(answer);
-    }
-    return result == IDEM_MORE ? IDEM_BUSY : result;
+    if (result != IDEM_OK || c->what == FLEET_FIND)
+        return result;
+    if (c->what == FLEET_PENDING)
+        return find_owed(f, c);
+    if (answer == IDEM_REPLAY)
+        fleet_hand_over(c);
+    if (answer < IDEM_OK || answer > IDEM_RECOVER)
+        return answer;
+    place(was, &c->has);
+    if (c->what == FLEET_CLAIM)
+        result = claim(f, c, answer);
+    if (result == IDEM_OK)
+        result = change(c);
+    if (result == IDEM_OK)
+        result = put_item(f, c, was);
+    return result == IDEM_OK ? answer : result;
 }
 
-const fleet_store fleet_dynamodb = { "dynamodb://", dynamodb_open,
-                                     dynamodb_close, run };
+/* ------------------------------------------------------------------ opening */
+
+static const char table[] = "'BillingMode':'PAY_PER_REQUEST',"
+    "'AttributeDefinitions':[{'AttributeName':'slot','AttributeType':'S'},"
+    "{'AttributeName':'id','AttributeType':'S'},"
+    "{'AttributeName':'due','AttributeType':'S'},"
+    "{'AttributeName':'place','AttributeType':'S'}],"
+    "'KeySchema':[{'AttributeName':'slot','KeyType':'HASH'},"
+    "{'AttributeName':'id','KeyType':'RANGE'}],"
+    "'GlobalSecondaryIndexes':[{'IndexName':'owed',"
+    "'KeySchema':[{'AttributeName':'due','KeyType':'HASH'},"
+    "{'AttributeName':'place','KeyType':'RANGE'}],"
+    "'Projection':{'ProjectionType':'ALL'}}]}";
+
+/* For a region, or a stand-in's host:port; credentials of the environment. */
+static void set_options(connection *c, const char *where)
+{
+    const char *session = getenv("AWS_SESSION_TOKEN");
+    int stand_in = strchr(where, ':') != NULL;
+
+    sprintf(c->body, stand_in ? "http://%s/"
+                              : "https://dynamodb.%s.amazonaws.com/", where);
+    curl_easy_setopt(c->curl, CURLOPT_URL, c->body);
+    sprintf(c->body, "aws:amz:%s:dynamodb", stand_in ? "us-east-1" : where);
+    curl_easy_setopt(c->curl, CURLOPT_AWS_SIGV4, c->body);
+    curl_easy_setopt(c->curl, CURLOPT_USERNAME, getenv("AWS_ACCESS_KEY_ID"));
+    curl_easy_setopt(c->curl, CURLOPT_PASSWORD,
+                     getenv("AWS_SECRET_ACCESS_KEY"));
+    curl_easy_setopt(c->curl, CURLOPT_TIMEOUT_MS, (long)FLEET_TIMEOUT_MS);
+    curl_easy_setopt(c->curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(c->curl, CURLOPT_POSTFIELDS, c->body);
+    curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, c->headers);
+    c->headers[0].data = c->operation;
+    c->headers[0].next = &c->headers[1];
+    c->headers[1].data = (char *)"Content-Type: application/x-amz-json-1.0";
+    c->headers[1].next = session ? &c->headers[2] : NULL;
+    c->headers[2].data = c->session;
+    snprintf(c->session, sizeof c->session, "X-Amz-Security-Token: %s",
+             session ? session : "");
+}
+
+/* Makes table and mark, if nobody has; waits until the table can be used. */
+static int open_dynamodb(fleet *f)
+{
+    connection *c = (connection *)calloc(1, sizeof *c);
+    idem_token first;
+    int result = IDEM_MORE;
+
+    f->connection = c;
+    if (c)
+        c->curl = curl_easy_init();
+    if (!c || !c->curl)
+        return fleet_fail(f, IDEM_E_STORAGE, "no memory for curl");
+    set_options(c, f->url + strlen(fleet_dynamodb.scheme));
+    for (int i = 0; i < 600 && result == IDEM_MORE; i++) {
+        poll(NULL, 0, i ? 100 : 0);
+        result = request(f, "CreateTable", "%s", table);
+        if (result < 0)
+            return result;
+        fleet_make_mark(f, strtoll(c->now, NULL, 10));
+        result = update_mark(f, MAKE, f->since * 1000, &first);
+        if (result == IDEM_E_FORMAT && strstr(f->reason, "ResourceNotFound"))
+            result = IDEM_MORE;
+    }
+    if (result == IDEM_OK)              // refused, if it is on: no harm
+        request(f, "UpdateTimeToLive", "'TimeToLiveSpecification':"
+                "{'AttributeName':'ex','Enabled':true}}");
+    return result == IDEM_MORE ? IDEM_E_STORAGE : result;
+}
+
+static void close_dynamodb(fleet *f)
+{
+    connection *c = (connection *)f->connection;
+
+    curl_easy_cleanup(c->curl);
+    json_decref(c->answer);
+    free(c);
+}
+
+const fleet_store fleet_dynamodb = { "dynamodb://", open_dynamodb,
+                                     close_dynamodb, run };

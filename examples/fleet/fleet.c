@@ -18,11 +18,10 @@ static int wrong(fleet *f, int result)
 /* NULL, or what is wrong with a config that is right for idem.h. */
 static const char *unfit(const idem_config *c)
 {
-    if (c->storage || c->state_max)
-        return "config: storage and state_max are not for a fleet";
-    if (c->full || c->quota || c->durability || c->volatile_claims)
-        return "config: full, quota, durability and volatile_claims are not "
-               "for a fleet";
+    if (c->storage || c->state_max || c->full || c->quota || c->durability ||
+        c->volatile_claims)
+        return "config: storage, state_max, full, quota, durability and "
+               "volatile_claims are not for a fleet";
     if (c->lock || c->unlock)
         return "config.lock: a fleet belongs to one thread";
     if (c->lease_ms == IDEM_LEASE_NONE)
@@ -78,12 +77,11 @@ void fleet_close(fleet *f)
 static int ask(fleet *f, fleet_call *c)
 {
     int64_t since = f->since;
-    int connected = f->connection || c->transaction;
+    int connected = f->connection || c->transaction, tries = FLEET_TRIES;
     int result = connected ? IDEM_OK : f->store->open(f);
 
     if (result == IDEM_OK && f->since != since)
-        result = fleet_fail(f, IDEM_E_FORMAT,
-                            "the store was emptied, or is another one");
+        result = fleet_fail(f, IDEM_E_FORMAT, "the store was made anew");
     f->since = since;
     if (result != IDEM_OK) {
         fleet_close(f);
@@ -92,8 +90,12 @@ static int ask(fleet *f, fleet_call *c)
     fleet_put(c, FLEET_ARG_since, since);
     c->arg[FLEET_ARG_mark] = f->mark;
     f->reason[0] = 0;
-    result = f->store->call(f, c);
-    return result < 0 && !f->reason[0] ? wrong(f, result) : result;
+    do
+        result = f->store->call(f, c);
+    while (result == IDEM_MORE && --tries);
+    if (result < 0 && !f->reason[0])
+        return wrong(f, result);
+    return result == IDEM_MORE ? IDEM_BUSY : result;
 }
 
 /* ---------------------------------------------------------------- the calls */
@@ -189,6 +191,18 @@ int fleet_delivered(fleet *f, const idem_claim *claim)
     return ask_of(f, FLEET_DELIVERED, claim, 0);
 }
 
+/* Asks for a key, and tells of it. */
+static int look(fleet *f, fleet_call *c, idem_entry *entry)
+{
+    int result = ask(f, c);
+
+    if (result == IDEM_OK && fleet_is_over(&c->has))
+        return wrong(f, IDEM_E_NOT_FOUND);
+    if (result == IDEM_OK)
+        fleet_describe(f, entry, &c->has);
+    return result;
+}
+
 int fleet_find(fleet *f, idem_entry *entry, const idem_request *request)
 {
     fleet_call c;
@@ -196,29 +210,15 @@ int fleet_find(fleet *f, idem_entry *entry, const idem_request *request)
 
     fleet_start(&c, FLEET_FIND, NULL);
     result = entry ? fleet_put_key(f, &c, request) : IDEM_E_ARG;
-    if (result != IDEM_OK)
-        return wrong(f, result);
-    result = ask(f, &c);
-    if (result != IDEM_OK)
-        return result;
-    if (fleet_is_over(&c.has))
-        return wrong(f, IDEM_E_NOT_FOUND);
-    fleet_describe(f, entry, &c.has);
-    return IDEM_OK;
+    return result == IDEM_OK ? look(f, &c, entry) : wrong(f, result);
 }
 
 int fleet_pending(fleet *f, idem_entry *entry)
 {
     fleet_call c;
-    int result;
 
-    if (!entry)
-        return wrong(f, IDEM_E_ARG);
-    fleet_start(&c, FLEET_PENDING, &entry->claim);
-    result = ask(f, &c);
-    if (result == IDEM_OK)
-        fleet_describe(f, entry, &c.has);
-    return result;
+    fleet_start(&c, FLEET_PENDING, entry ? &entry->claim : NULL);
+    return entry ? look(f, &c, entry) : wrong(f, IDEM_E_ARG);
 }
 
 int fleet_run(fleet *f, idem_claim *claim, idem_reply *reply,

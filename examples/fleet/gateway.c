@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 /* cc -I../.. -I/usr/include/postgresql gateway.c effect.c fleet.c text.c \
- *    redis.c postgres.c dynamodb*.c -lmosquitto -lhiredis -lpq -lcurl -lcjson \
- *    -o gateway
+ *    redis.c postgres.c dynamodb.c -lmosquitto -lhiredis -lpq -lcurl \
+ *    -ljansson -o gateway
  * ./gateway --id g1 --store redis://localhost &
  * ./gateway --id g2 --store redis://localhost &
  *

@@ -193,20 +193,16 @@ static PGresult *ask(fleet *f, PGconn *sql, const char *text,
 static int run(fleet *f, fleet_call *c)
 {
     PGconn *sql = (PGconn *)(c->transaction ? c->transaction : f->connection);
+    const char *told[FLEET_TOLD] = { "-5" };        // no row: no such key
+    int result;
+    PGresult *r = ask(f, sql, statements[c->what], c, &result);
 
-    for (int i = 0; i < FLEET_TRIES; i++) {
-        const char *told[FLEET_TOLD] = { "-5" };    // no row: no such key
-        int result;
-        PGresult *r = ask(f, sql, statements[c->what], c, &result);
-        for (int n = 0; PQntuples(r) && n < PQnfields(r); n++)
-            told[n] = PQgetvalue(r, 0, n);
-        if (r)
-            result = fleet_tell(c, told);
-        PQclear(r);
-        if (c->what != FLEET_CLAIM || result != 0)
-            return result;
-    }
-    return IDEM_BUSY;
+    for (int n = 0; PQntuples(r) && n < PQnfields(r); n++)
+        told[n] = PQgetvalue(r, 0, n);
+    if (r)
+        result = fleet_tell(c, told);
+    PQclear(r);
+    return c->what == FLEET_CLAIM && result == 0 ? IDEM_MORE : result;
 }
 
 /* ------------------------------------------------------------------ opening */
@@ -231,10 +227,8 @@ static int open_postgres(fleet *f)
     if (r && !*PQgetvalue(r, 0, 1)) {
         fleet_make_mark(f, strtoll(PQgetvalue(r, 0, 0), NULL, 10));
         PQclear(ask(f, sql, make, NULL, &result));
-    } else if (r && !fleet_take_mark(f, PQgetvalue(r, 0, 2)))
-        result = fleet_fail(f, IDEM_E_FORMAT, "the table %s in PostgreSQL is "
-                            "not this fleet's: \"%s\"", f->name,
-                            PQgetvalue(r, 0, 2));
+    } else if (r)
+        result = fleet_take_mark(f, PQgetvalue(r, 0, 2));
     PQclear(r);
     if (result == IDEM_OK)
         PQclear(ask(f, sql, "COMMIT", NULL, &result));

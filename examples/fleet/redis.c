@@ -235,9 +235,8 @@ static int open_redis(fleet *f)
     if (!r || r->type != REDIS_REPLY_STRING)
         result = fleet_fail(f, IDEM_E_STORAGE, "Redis: %s",
                             r ? r->str : redis->errstr);
-    else if (!fleet_take_mark(f, r->str))
-        result = fleet_fail(f, IDEM_E_FORMAT, "%s:mark in Redis is not this "
-                            "fleet's: \"%s\"", f->name, r->str);
+    else
+        result = fleet_take_mark(f, r->str);
     freeReplyObject(r);
     return result;
 }

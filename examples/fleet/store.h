@@ -30,7 +30,7 @@ enum { FLEET_CLAIM, FLEET_COMPLETE, FLEET_RELEASE, FLEET_RENEW, FLEET_FIND,
     X(limit, NUMBER)        /* attempts allowed */                             \
     X(age, NUMBER)                                                             \
     X(since, NUMBER)        /* when the store was made */                      \
-    X(state, NUMBER)        /* of the outcome, as idem_reply.status */         \
+    X(state, NUMBER)        /* wanted, as idem_reply.status; 0: none */        \
     X(code, NUMBER)                                                            \
     X(owed, NUMBER)                                                            \
     X(response, TEXT)                                                          \
@@ -67,6 +67,7 @@ typedef struct fleet_record {
     size_t   reserved, response_len;
     int32_t  code;
     int      owed;
+    const char *response;           /* while what the store told is there */
 } fleet_record;
 
 typedef struct fleet_call {
@@ -85,7 +86,8 @@ typedef struct fleet_store {
     const char *scheme;             /* "redis://" */
     int  (*open)(fleet *f);         /* sets connection, mark and since */
     void (*close)(fleet *f);
-    int  (*call)(fleet *f, fleet_call *c);          /* answers as idem.h */
+    int  (*call)(fleet *f, fleet_call *c);          /* answers as idem.h; MORE:
+                                       another came between, so call again */
 } fleet_store;
 
 extern const fleet_store fleet_redis, fleet_postgres, fleet_dynamodb;
@@ -96,11 +98,14 @@ extern const fleet_store fleet_redis, fleet_postgres, fleet_dynamodb;
    told is NULL or "". */
 int fleet_tell(fleet_call *c, const char *const told[FLEET_TOLD]);
 
+/* Puts the response where a begin wants it: so does an answer of REPLAY. */
+void fleet_hand_over(const fleet_call *c);
+
 /* True if nothing is known of a key any more. */
 int fleet_is_over(const fleet_record *record);
 
-/* Makes the mark; or takes that which is there, false if it is not this
-   fleet's: another version or secret. */
+/* Makes the mark; or takes that which is there: IDEM_E_FORMAT if it is not this
+   fleet's, but another version's or secret's. */
 void fleet_make_mark(fleet *f, int64_t since);
 int fleet_take_mark(fleet *f, const char *mark);
 

@@ -42,7 +42,10 @@ int fleet_take_mark(fleet *f, const char *mark)
     const char *space = strrchr(mark, ' ');
 
     fleet_make_mark(f, space ? strtoll(space, NULL, 10) : 0);
-    return strcmp(f->mark, mark) == 0;
+    return !strcmp(f->mark, mark)
+               ? IDEM_OK
+               : fleet_fail(f, IDEM_E_FORMAT, "what the store has under %s is "
+                            "not this fleet's: \"%s\"", f->name, mark);
 }
 
 /* ------------------------------------------------------------ what is asked */
@@ -59,6 +62,9 @@ void fleet_start(fleet_call *c, int what, const idem_claim *claim)
     c->what = what;
     for (int i = 0; i < FLEET_ARGS; i++)
         c->arg[i] = "0";
+    c->arg[FLEET_ARG_response] = "";
+    if (what == FLEET_CLAIM || what == FLEET_RENEW)
+        fleet_put(c, FLEET_ARG_state, IDEM_IN_PROGRESS);
     if (claim) {
         c->slot = claim->slot;
         fleet_put(c, FLEET_ARG_token, (int64_t)claim->token);
@@ -158,6 +164,16 @@ static int64_t number(const char *text)
     return text ? strtoll(text, NULL, 10) : 0;
 }
 
+void fleet_hand_over(const fleet_call *c)
+{
+    const fleet_record *r = &c->has;
+
+    if (c->buffer && r->response_len <= c->buffer_size)
+        from_hex(c->buffer, r->response, r->response_len);
+}
+
+#define TAKE(name) r->name = number(told[FLEET_TOLD_##name]);
+
 int fleet_tell(fleet_call *c, const char *const told[FLEET_TOLD])
 {
     fleet_record *r = &c->has;
@@ -167,18 +183,11 @@ int fleet_tell(fleet_call *c, const char *const told[FLEET_TOLD])
     r->now = number(told[FLEET_TOLD_now]);
     snprintf(r->id, sizeof r->id, "%s",
              told[FLEET_TOLD_id] ? told[FLEET_TOLD_id] : "");
-    r->state = (int)number(told[FLEET_TOLD_state]);
-    r->token = (idem_token)number(told[FLEET_TOLD_token]);
-    r->attempts = (uint32_t)number(told[FLEET_TOLD_attempts]);
-    r->fingerprint = (uint64_t)number(told[FLEET_TOLD_fingerprint]);
-    r->until = number(told[FLEET_TOLD_until]);
-    r->retention = number(told[FLEET_TOLD_retention]);
-    r->reserved = (size_t)number(told[FLEET_TOLD_reserved]);
-    r->code = (int32_t)number(told[FLEET_TOLD_code]);
-    r->owed = (int)number(told[FLEET_TOLD_owed]);
-    r->response_len = response ? strlen(response) / 2 : 0;
-    if (answer == IDEM_REPLAY && c->buffer && r->response_len <= c->buffer_size)
-        from_hex(c->buffer, response ? response : "", r->response_len);
+    FLEET_FIELDS(TAKE)
+    r->response = response ? response : "";
+    r->response_len = strlen(r->response) / 2;
+    if (answer == IDEM_REPLAY)
+        fleet_hand_over(c);
     return answer;
 }
 

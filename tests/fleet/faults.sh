@@ -123,7 +123,7 @@ dynamodb CreateTable '{"TableName":"foreign","BillingMode":"PAY_PER_REQUEST",
     "KeySchema":['"$key"']}' >/dev/null
 faults foreign "$dynamodb_url#foreign" "DynamoDB, another's table"
 dynamodb UpdateItem '{"TableName":"secret",
-    "Key":{"slot":{"N":"-1"},"id":{"S":"fleet"}},
+    "Key":{"slot":{"S":"mark"},"id":{"S":"mark"}},
     "UpdateExpression":"SET mk = :mk",
     "ExpressionAttributeValues":{":mk":{"S":"idem fleet 1 00 1"}}}' >/dev/null
 faults foreign "$dynamodb_url#secret" "DynamoDB, another version"
