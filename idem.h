@@ -1106,9 +1106,9 @@ typedef struct idem_fingerprint_state {
      begin, new key       one lookup; all n slots if no slot is free, or the
                           quota is used up, and something may be over, or to
                           find what can be evicted
-     .. with senders      also a look at all accounts: two for each new key, one
-                          for each that leaves, and for each call on the claim
-                          of a number.  A refused key reads no storage
+     .. with senders      also a look at all accounts: three for each new key,
+                          one for each that leaves, and for each call on the
+                          claim of a number.  A refused key reads no storage
      the others           one lookup or none; next, pending: n slots at worst
      maintain             64 slots, each at most one removal: a lookup's words
      open                 clears all memory; with a journal reads the headers up
@@ -2543,8 +2543,8 @@ static int idemi_storage_erase(idem_table *t, int wait)
    that must be remembered. */
 enum { IDEMI_LOOK, IDEMI_MAKE, IDEMI_MUST };
 
-/* What tells when an account was used is below this.  Idler is one that has only
-   a count of keys, or nothing to remember; or was never used. */
+/* What tells when an account was used is below this.  Idler is one that has no
+   more than a count of keys, or nothing to remember; or was never used. */
 #define IDEMI_USED    0x8000u
 #define IDEMI_COUNTED (IDEMI_USED + 1)
 #define IDEMI_IDLEST  (IDEMI_USED + 2)
@@ -3328,8 +3328,8 @@ static uint32_t idemi_header_before(const idemi_header *h)
        response_max, state_max and twice of key_max, in whole granules
      - a header is named and not there, but for what the tail's header names
      - in one of the next two places, with the sequence that would stand there,
-       a record validates that tells of a slot (an outcome: whose claim is there)
-       and was not carried: its header is damaged.  The defaults of the
+       a record validates that tells of a slot (an outcome, if its claim is
+       there) and was not carried: its header is damaged.  The defaults of the
        configuration stand for what that tells
 
    Tears that always read the same are survived in any number, one after the
@@ -3417,8 +3417,7 @@ static uint32_t idemi_journal_compose(idem_table *t, unsigned slot,
 /* Puts the check behind a record of so many bytes; of an outcome alone with the
    token that binds it to its claim, else 0. */
 IDEMI_APART
-static void idemi_journal_sign(const idem_table *t, uint32_t len,
-                               uint32_t token)
+static void idemi_journal_sign(idem_table *t, uint32_t len, uint32_t token)
 {
     const idem_journal *j = t->journal;
 
@@ -3820,7 +3819,8 @@ static int idemi_journal_claim(idem_table *t, unsigned slot)
 
 /* Writes the outcome that a slot was given; with its key if the claim was not
    written, or if there is state: that must not be found without its outcome.
-   A slot tells the end of a lease, and what is reserved, until it is written. */
+   Until it is written the slot tells the end of a lease, and what is
+   reserved. */
 IDEMI_APART
 static int idemi_journal_outcome(idem_table *t, unsigned slot, unsigned state,
                                  const idem_outcome *out)
@@ -4022,7 +4022,8 @@ static void idemi_recover_cut(idem_table *t)
         idemi_keys_cut(t, idemi_slot_at(t, slot));
 }
 
-/* The slot that has the key of a record already, or IDEMI_NONE; and its hash. */
+/* The slot that has the key of a record already, or IDEMI_NONE; and its
+   hash. */
 IDEMI_APART
 static unsigned idemi_recover_find(const idem_table *t, const idemi_record *r,
                                    idem_number *hash)

@@ -52,6 +52,11 @@ static inline uint32_t inside_sequence(const idem_table *t)
    is at or below it is refused, but how far that goes no call tells. */
 uint64_t inside_floor(const idem_table *t, const char *scope);
 
+/* What the check of a header (offset 0) or record would be, whose last four
+   bytes it is. */
+uint32_t inside_check(const idem_table *t, const uint8_t *bytes,
+                      uint32_t sequence, uint32_t offset, uint32_t len);
+
 /* What the index knows of a key, where in it the key belongs, and how many
    positions there are: which keys meet there, no call tells. */
 unsigned inside_hash(const idem_table *t, const char *scope, const char *key);
@@ -103,11 +108,8 @@ static inline uint32_t inside_hash_id(const idem_config *config,
     return idemi_hash_id(config, &id);
 }
 
-/* What the check of a header (offset 0) or record would be, whose last four
-   bytes it is. */
-static inline uint32_t inside_check(const idem_table *t, const uint8_t *bytes,
-                                    uint32_t sequence, uint32_t offset,
-                                    uint32_t len)
+uint32_t inside_check(const idem_table *t, const uint8_t *bytes,
+                      uint32_t sequence, uint32_t offset, uint32_t len)
 {
     return idemi_storage_check(t->config, offset ? sequence : 0,
                                offset ^ t->journal->shape, bytes, len - 4);

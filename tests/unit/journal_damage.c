@@ -5,6 +5,7 @@
  * for one retention (S4).
  */
 #include "device.h"
+#include "../inside.h"
 
 static const medium roomy = { "NOR, large", FLASH_NOR, 0, 8, 4096, 0xFF };
 static const medium roomy_ecc = { "ECC, large", FLASH_ECC, 0, 16, 4096, 0xFF };
@@ -588,4 +589,76 @@ TEST(s4_a_header_tells_of_the_head_before_that_is_gone)
         if (d->medium.bytes[head + size] != d->medium.erased)
             assert_int_not_equal(answer('B', 0), IDEM_EXECUTE);
     }
+}
+
+/* ------------------------------------------------------ not next to a gap */
+
+/* Of a batch only the last record says that all before it was durable: what is
+   damaged need not be next to that. */
+TEST(a_damaged_record_of_a_synced_batch_is_told)
+{
+    operation first;
+
+    device_on(&nor, "batch Aa Y Bb");
+    first = newest();
+    say("Bc Y Cb Cc Y Bd Y Cd Y");
+    flip(first.at + 14, 0);
+    say("P l1 Bb:recover");
+}
+
+/* A turn makes durable what no record says is. */
+TEST(a_damaged_record_before_a_turn_of_its_boot_is_told)
+{
+    operation first;
+
+    device_on(&nor, "batch Aa Y Bb");
+    first = newest();
+    say("Bc k1");
+    flip(first.at + 14, 0);
+    say("P l1 Bb:recover");
+}
+
+TEST(idle_work_takes_no_mark_away)
+{
+    operation first;
+
+    device_on(&eeprom, "Aa Bb");
+    first = newest();
+    say("M Cb");
+    flip(first.at + 14, 0);
+    say("P l1 Bb:recover");
+}
+
+/* Half the check of an outcome whose slot is empty is that of its claim, which
+   nobody knows: in the next place that is no record whose header is damaged. */
+TEST(an_old_outcome_in_the_next_place_is_no_loss)
+{
+    enum { FRONT = 48, LEN = 9 };
+    uint8_t outcome[LEN] = { 0x80 | IDEM_COMPLETED, 2, 3, 0, 0 }, *header;
+    uint32_t check, sequence;
+
+    device_on(&nor, "Aa");
+    header = the.medium.bytes + newest_sector();
+    sequence = header[16] + 1u;
+    check = inside_check(the.table, outcome, sequence, FRONT, LEN) ^
+            0x12340000;
+    for (unsigned i = 0; i < 4; i++)
+        outcome[LEN - 4 + i] = (uint8_t)(check >> 8 * i);
+    the.damaged = 1;
+    memcpy(the.medium.bytes + FRONT +
+               sequence % the.medium.sector_count * the.medium.sector_size,
+           outcome, LEN);
+    say("P l0 Bb:execute");
+}
+
+/* The head's header is gone: its tokens were given all the same. */
+TEST(tokens_increase_over_a_lost_header)
+{
+    idem_token last;
+
+    device_on(&nor, "volatile Aa P Ab Bc Bd");
+    last = the.held[3].token;
+    damage(newest_sector() + 16, 16, ANYTHING);
+    say("P l1 Be:recover");
+    assert_true(the.held[4].token > last);
 }

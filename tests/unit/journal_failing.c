@@ -232,3 +232,43 @@ TEST(verify_fails_if_what_was_programmed_cannot_be_read)
     in_time('B', 1, IDEM_EXECUTE);
     say("P Ba:replay Bb:recover");
 }
+
+/* ------------------------------------------------------------------ outages */
+
+/* A few commands long, whatever the ring looks like. */
+static void outage(unsigned before, unsigned commands)
+{
+    static const medium large = { "granules of 8", FLASH_NOR, 0, 8, 1024,
+                                  0xFF };
+
+    device_on(&large, "capacity=16");
+    for (unsigned n = 0; n < before; n++)
+        say_of("t,ms=6666 B@ C@,len=24,code=70000", n);
+    say_of("%@,how=1,forever", FLASH_PROG);
+    while (commands-- > 0)
+        (void)answer('B', 94);
+    say("w t,ms=300000 M P");
+    for (unsigned boot = 0; boot < 3; boot++)
+        say("t,ms=300000 M A93 X93 P");
+}
+
+TEST(l2_no_outage_is_the_end_of_a_ring)
+{
+    for (unsigned before = 1; before < 80; before++)
+        for (unsigned commands = 2; commands < 9; commands++)
+            outage(before, commands);
+}
+
+/* What an outage leaves half done on blank storage is excused like a cut. */
+TEST(an_outage_at_the_first_commands_is_over_after_a_restart)
+{
+    for (unsigned commands = 1; commands < 9; commands++) {
+        device_on(&nor, "");
+        the.medium.faults[FLASH_PROG].how = FLASH_HALF;
+        the.medium.faults[FLASH_PROG].forever = 1;
+        for (unsigned n = 0; n < commands; n++)
+            (void)answer('B', 0);
+        assert_null(idem_explain(&the.config));
+        say("w P Ba:execute");
+    }
+}

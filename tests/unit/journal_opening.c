@@ -470,3 +470,12 @@ TEST(a_sector_in_another_place_is_nothing)
     for (int boot = 0; boot < 12; boot++)
         say("P l0 Ba:replay Bb:replay k1");
 }
+
+/* Also where sectors are no multiple of what headers are sought by. */
+TEST(explain_sees_every_header_that_an_opening_sees)
+{
+    device_on(&eeprom, "Ba");
+    the.config.secret[0]++;
+    is(reopen(), IDEM_E_FORMAT);
+    assert_non_null(strstr(idem_explain(&the.config), "secret"));
+}

@@ -269,6 +269,20 @@ TEST(who_was_forgotten_for_another_is_not_in_its_way)
         say_of("B@ C@ P l0 B@:replay" OVER "B@:old", n);
 }
 
+/* An opening that needs an account for a number takes an idle one first. */
+TEST(an_opening_takes_no_count_of_keys_where_a_sender_is_idle)
+{
+    device_on(&nor, "senders=2 quota=1 scopes=3 most=9 B0 C0 B1 R1 B29 C29 P "
+                    "l0 B3:full");
+}
+
+/* Under eviction the one whose account another has was forgotten by choice. */
+TEST(who_was_forgotten_for_another_is_no_loss)
+{
+    device_on(&nor, "evict capacity=4 senders=1 scopes=2 most=9 B18 B20 "
+                    "t,ms=300000 M M B1 C1 P l0 K2 P l0");
+}
+
 /* ------------------------------------------------------------- never twice */
 
 /* Two senders, whose numbers and epochs go on; over restarts, idle time and
