@@ -2678,13 +2678,14 @@ static void idemi_account_note(idem_table *t, unsigned slot, int live, int left)
                                       : live > 0  ? IDEMI_MAKE
                                                   : IDEMI_LOOK);
     uint32_t *reach = a ? &a->reach : &t->reach;
+    unsigned now = (unsigned)(t->clock >> 17);
 
     if (left == IDEMI_EVICTED && t->clock - s->time < t->clock - *reach)
         *reach = s->time;
     if (!a)
         return;
     if (live > 0)
-        a->used = (t->clock >> 17) % IDEMI_USED;
+        a->used = now % IDEMI_USED;
     if (live > 0 || a->live)
         a->live = (idem_number)(a->live + (unsigned)live);
     if (!s->key_len)
