@@ -651,6 +651,15 @@ TEST(an_old_outcome_in_the_next_place_is_no_loss)
     say("P l0 Bb:execute");
 }
 
+/* But one whose claim is there is: its header is damaged. */
+TEST(an_outcome_whose_header_is_damaged_is_told)
+{
+    device_on(&nor, "Ba");
+    say_of("%@ Ca:storage Ca:ok", FLASH_PROG);          // in a new head
+    damage(newest_sector() + 16, 16, ANYTHING);
+    say("P l1 Ba:recover Bb:recover");
+}
+
 /* The head's header is gone: its tokens were given all the same. */
 TEST(tokens_increase_over_a_lost_header)
 {

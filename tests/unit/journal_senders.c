@@ -276,6 +276,15 @@ TEST(an_opening_takes_no_count_of_keys_where_a_sender_is_idle)
                     "l0 B3:full");
 }
 
+/* A count that was given up for a number begins anew, and not below nothing:
+   also when keys leave that were there before. */
+TEST(a_count_that_was_given_up_does_not_go_below_zero)
+{
+    device_on(&nor, "evict quota=2 beside=10 Bb Cb B20,retention=1000 C20");
+    reopen_with(1);
+    say("t,ms=2000 M Bd:execute Cd Xb Xd Bf:execute");
+}
+
 /* Under eviction the one whose account another has was forgotten by choice. */
 TEST(who_was_forgotten_for_another_is_no_loss)
 {
