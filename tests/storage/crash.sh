@@ -11,4 +11,9 @@ extent=
 [ "${SHORT:-}" != 1 ] || extent=--short
 [ -z "${IDEM_STATES:-}" ] || extent="--states $IDEM_STATES"
 "$B/crash" $extent
-"$B/crash_narrow" $extent
+if [ -z "$extent" ]; then
+    "$B/crash_narrow"
+else                            # an index does not depend on the medium
+    "$B/crash_narrow" $extent --geometry nor8
+    "$B/crash_narrow" $extent --geometry eeprom
+fi
