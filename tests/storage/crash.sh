@@ -11,8 +11,8 @@ extent=
 [ "${SHORT:-}" != 1 ] || extent=--short
 [ -z "${IDEM_STATES:-}" ] || extent="--states $IDEM_STATES"
 "$B/crash" $extent
-if [ -z "$extent" ]; then
-    "$B/crash_narrow"
+if [ "${SHORT:-}" != 1 ]; then
+    "$B/crash_narrow" $extent
 else                            # an index does not depend on the medium
     "$B/crash_narrow" $extent --geometry nor8
     "$B/crash_narrow" $extent --geometry eeprom
