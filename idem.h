@@ -3847,19 +3847,18 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot, unsigned state,
 }
 
 /* Before an answer that relies on what earlier boots have written: a turn says
-   where that ends, so nothing shows up later that this boot did not see.  Where
-   no turn can be made, a known key is answered all the same, unless what is
-   known of it is the newest record. */
-static int idemi_journal_confirm(idem_table *t, unsigned slot)
+   where that ends, so nothing shows up later that this boot did not see. */
+static int idemi_journal_confirm(idem_table *t)
 {
-    int result = IDEM_OK;
+    return IDEMI_JOURNAL(t) && !t->journal->opened ? idemi_journal_turn(t)
+                                                   : IDEM_OK;
+}
 
-    if (IDEMI_JOURNAL(t) && !t->journal->opened) {
-        result = idemi_journal_turn(t);
-        if (slot != IDEMI_NONE && slot != t->journal->newest)
-            return IDEM_OK;
-    }
-    return result;
+/* Where no turn can be made: whether what is known of a slot is certain all the
+   same, as it is not the newest record, which a cut may have left weak. */
+static int idemi_journal_is_old(const idem_table *t, unsigned slot)
+{
+    return slot != IDEMI_NONE && slot != t->journal->newest;
 }
 
 /* True while unknown keys may be lost ones. */
@@ -4772,10 +4771,10 @@ static int idemi_command_claim(idem_table *t, unsigned slot, unsigned attempt,
 static int idemi_command_begin(idem_table *t, idemi_query *q)
 {
     unsigned slot = idemi_index_find(t, q->hash, &q->id), attempt = 1;
-    int answer = idemi_journal_confirm(t, slot);
+    int turned = idemi_journal_confirm(t), answer;
 
-    if (answer < 0)
-        return answer;
+    if (turned < 0 && !idemi_journal_is_old(t, slot))
+        return turned;
     if (idemi_command_gone(t, slot))
         answer = idemi_command_first(t, &slot, q);
     else {
@@ -4783,7 +4782,8 @@ static int idemi_command_begin(idem_table *t, idemi_query *q)
         answer = idemi_command_again(t, slot, q);
     }
     if (answer == IDEM_EXECUTE || answer == IDEM_RECOVER) {
-        int result = idemi_command_claim(t, slot, attempt, q);
+        int result = turned < 0 ? turned
+                                : idemi_command_claim(t, slot, attempt, q);
         if (result < 0)
             return result;
     }
@@ -4852,8 +4852,12 @@ static int idemi_command_deliver(idem_table *t, const idem_claim *claim)
 
     if (!s)
         return IDEM_E_NOT_FOUND;
-    result = idemi_journal_confirm(t, (unsigned)claim->slot);
-    if (result == IDEM_OK && IDEMI_JOURNAL(t) && s->state & IDEMI_UNDELIVERED)
+    result = idemi_journal_confirm(t);
+    if (!(s->state & IDEMI_UNDELIVERED))
+        return result < 0 && idemi_journal_is_old(t, (unsigned)claim->slot)
+                   ? IDEM_OK
+                   : result;
+    if (result == IDEM_OK && IDEMI_JOURNAL(t))
         result = idemi_journal_deliver(t, (unsigned)claim->slot);
     if (result == IDEM_OK)
         idemi_keys_delivered(t, s);

@@ -272,3 +272,26 @@ TEST(an_outage_at_the_first_commands_is_over_after_a_restart)
         say("w P Ba:execute");
     }
 }
+
+/* A boot's first begin tries two places, and no more: it does not try to make a
+   head for its answer, and again for its claim. */
+TEST(l3_a_begin_that_finds_no_head_does_not_look_for_one_twice)
+{
+    for (size_t m = 0; m < COUNT(media); m++) {
+        device_on(media[m], "Ba Ab P");
+        say_of("%@,how=0,forever", FLASH_PROG);
+        (void)answer('B', 0);
+        assert_in_range(the.erases, 0, 2);
+        assert_in_range(the.progs, 0, 2);
+        say("w Bb:replay Ba:recover");
+    }
+}
+
+/* What is not owed is certain, but for what the newest record says. */
+TEST(that_an_outcome_is_not_owed_needs_no_head_if_it_is_old)
+{
+    for (size_t m = 0; m < COUNT(media); m++) {
+        device_on(media[m], "Aa Ab P ?");
+        say_of("%@,forever da:ok db:storage w db:ok da:ok", FLASH_PROG);
+    }
+}
