@@ -1588,6 +1588,11 @@ static uint32_t idemi_basics_load32(const unsigned char *p)
            (uint32_t)p[3] << 24;
 }
 
+static uint64_t idemi_basics_load64(const unsigned char *p)
+{
+    return (uint64_t)idemi_basics_load32(p + 4) << 32 | idemi_basics_load32(p);
+}
+
 static void idemi_basics_store32(unsigned char *p, uint32_t word)
 {
     p[0] = (unsigned char)word;
@@ -1640,11 +1645,6 @@ static void idemi_basics_copy(void *dst, const void *src, size_t len)
    bytes behind it.
    ------------------------------------------------------------------------ */
 #if IDEM_HASH == IDEM_HASH_SIPHASH
-static uint64_t idemi_hash_load(const unsigned char *p)
-{
-    return (uint64_t)idemi_basics_load32(p + 4) << 32 | idemi_basics_load32(p);
-}
-
 static uint64_t idemi_hash_rotate(uint64_t x, int bits)
 {
     return x << bits | x >> (64 - bits);
@@ -1684,8 +1684,8 @@ static void idemi_hash_word(idem_fingerprint_state *state, uint64_t word)
 static void idemi_hash_init(idem_fingerprint_state *state,
                             const idem_config *config, int strong)
 {
-    uint64_t k0 = idemi_hash_load(config->secret);
-    uint64_t k1 = idemi_hash_load(config->secret + 8);
+    uint64_t k0 = idemi_basics_load64(config->secret);
+    uint64_t k1 = idemi_basics_load64(config->secret + 8);
 
     // The constants are the paper's: "somepseudorandomlygeneratedbytes".
     state->v[0] = k0 ^ UINT64_C(0x736f6d6570736575);
@@ -1714,7 +1714,7 @@ static void idemi_hash_update(idem_fingerprint_state *state, const void *data,
         }
     }
     for (; end - p >= 8; p += 8)
-        idemi_hash_word(state, idemi_hash_load(p));
+        idemi_hash_word(state, idemi_basics_load64(p));
     for (; p < end; shift += 8)
         state->word |= (uint64_t)*p++ << shift;
 }
@@ -2042,11 +2042,8 @@ static int idemi_slot_has_id(idem_slot *s, const idemi_id *id)
 /* The key if it is a number: its epoch, and below that its sequence; else 0. */
 static uint64_t idemi_slot_number(idem_slot *s)
 {
-    const unsigned char *key = idemi_slot_id(s) + s->scope_len;
-
     return s->key_len ? 0
-                      : (uint64_t)idemi_basics_load32(key + 4) << 32 |
-                            idemi_basics_load32(key);
+                      : idemi_basics_load64(idemi_slot_id(s) + s->scope_len);
 }
 
 /* When the key is dropped, if nothing happens to it. */
@@ -3820,7 +3817,7 @@ static int idemi_journal_claim(idem_table *t, unsigned slot)
 
 /* Writes the outcome that a slot was given; with its key if the claim was not
    written, or if there is state: that must not be found without its outcome.
-   Until it is written the slot tells the end of a lease, and what is
+   If that fails the slot tells again when the lease ends, and what is
    reserved. */
 IDEMI_APART
 static int idemi_journal_outcome(idem_table *t, unsigned slot, unsigned state,
@@ -3838,10 +3835,12 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot, unsigned state,
     if (out->state)
         state |= IDEMI_HAS_KEY | IDEMI_HAS_STATE;
     result = idemi_journal_settle(t, idemi_journal_put(t, slot, state, out));
+    if (result == IDEM_OK)
+        return result;
     s->time = lease_end;
     s->response_len = reserved;
     // It may have been written, so there is something to be taken back.
-    if (result < 0 && *need == IDEMI_NOWHERE)
+    if (*need == IDEMI_NOWHERE)
         *need = t->journal->sequence;
     return result;
 }
@@ -4132,25 +4131,25 @@ static unsigned idemi_recover_apply(idem_table *t, const idemi_record *r,
     return slot;
 }
 
-/* What is left of a record's check once that of its bytes is taken away, and
-   the token that it may be bound to: 0 if it is right.  An outcome whose claim
-   is in a dead sector tells nothing, and half its check is enough for that. */
-static uint32_t idemi_recover_check(const idem_table *t, const idemi_record *r,
-                                    uint32_t check)
-{
-    const idem_slot *s;
-
-    if (!idemi_record_is_bound(r->flags))
-        return check;
-    s = idemi_slot_at(t, (unsigned)r->slot - 1);
-    return s->state ? check ^ s->token << 16 : check & 0xFFFF;
-}
-
-/* Whether all of a record's check was verified. */
+/* Whether all of a record's check can be verified: an outcome alone is bound to
+   a token, which is not known where its claim was in a dead sector. */
 static int idemi_recover_is_certain(const idem_table *t, const idemi_record *r)
 {
     return !idemi_record_is_bound(r->flags) ||
            idemi_slot_at(t, (unsigned)r->slot - 1)->state;
+}
+
+/* What is left of a record's check once that of its bytes is taken away, and
+   the token that it is bound to: 0 if it is right.  One that is not certain
+   tells nothing, and half its check is enough for that. */
+static uint32_t idemi_recover_check(const idem_table *t, const idemi_record *r,
+                                    uint32_t check)
+{
+    if (!idemi_recover_is_certain(t, r))
+        return check & 0xFFFF;
+    return idemi_record_is_bound(r->flags)
+               ? check ^ idemi_slot_at(t, (unsigned)r->slot - 1)->token << 16
+               : check;
 }
 
 /* Whether the configured limits and the flags allow what was read. */
@@ -4828,7 +4827,6 @@ static int idemi_command_complete(idem_table *t, const idem_claim *claim,
         t->state_len = (uint16_t)out->state_len;
         idemi_basics_copy(t->state, out->state, out->state_len);
     }
-    s->time = t->clock;
     s->response_len = (uint16_t)out->response_len;
     idemi_keys_finish(t, slot, state, 0, idemi_order_newest(t));
     return IDEM_OK;
