@@ -5,7 +5,6 @@
  * for one retention (S4).
  */
 #include "device.h"
-#include "../inside.h"
 
 static const medium roomy = { "NOR, large", FLASH_NOR, 0, 8, 4096, 0xFF };
 static const medium roomy_ecc = { "ECC, large", FLASH_ECC, 0, 16, 4096, 0xFF };
@@ -593,40 +592,34 @@ TEST(s4_a_header_tells_of_the_head_before_that_is_gone)
 
 /* ------------------------------------------------------ not next to a gap */
 
+/* Of the claim on b, which a line writes last, a bit is flipped after more. */
+static void claim_is_told(const medium *m, const char *line, const char *more)
+{
+    operation claim;
+
+    device_on(m, line);
+    claim = newest();
+    say(more);
+    flip(claim.at + 14, 0);
+    say("P l1 Bb:recover");
+}
+
 /* Of a batch only the last record says that all before it was durable: what is
    damaged need not be next to that. */
 TEST(a_damaged_record_of_a_synced_batch_is_told)
 {
-    operation first;
-
-    device_on(&nor, "batch Aa Y Bb");
-    first = newest();
-    say("Bc Y Cb Cc Y Bd Y Cd Y");
-    flip(first.at + 14, 0);
-    say("P l1 Bb:recover");
+    claim_is_told(&nor, "batch Aa Y Bb", "Bc Y Cb Cc Y Bd Y Cd Y");
 }
 
 /* A turn makes durable what no record says is. */
 TEST(a_damaged_record_before_a_turn_of_its_boot_is_told)
 {
-    operation first;
-
-    device_on(&nor, "batch Aa Y Bb");
-    first = newest();
-    say("Bc k1");
-    flip(first.at + 14, 0);
-    say("P l1 Bb:recover");
+    claim_is_told(&nor, "batch Aa Y Bb", "Bc k1");
 }
 
 TEST(idle_work_takes_no_mark_away)
 {
-    operation first;
-
-    device_on(&eeprom, "Aa Bb");
-    first = newest();
-    say("M Cb");
-    flip(first.at + 14, 0);
-    say("P l1 Bb:recover");
+    claim_is_told(&eeprom, "Aa Bb", "M Cb");
 }
 
 /* Half the check of an outcome whose slot is empty is that of its claim, which
@@ -651,12 +644,18 @@ TEST(an_old_outcome_in_the_next_place_is_no_loss)
     say("P l0 Bb:execute");
 }
 
+/* Beyond what a bit could mend. */
+static void lose_header(void)
+{
+    damage(newest_sector() + 16, 16, ANYTHING);
+}
+
 /* But one whose claim is there is: its header is damaged. */
 TEST(an_outcome_whose_header_is_damaged_is_told)
 {
     device_on(&nor, "Ba");
     say_of("%@ Ca:storage Ca:ok", FLASH_PROG);          // in a new head
-    damage(newest_sector() + 16, 16, ANYTHING);
+    lose_header();
     say("P l1 Ba:recover Bb:recover");
 }
 
@@ -667,7 +666,7 @@ TEST(tokens_increase_over_a_lost_header)
 
     device_on(&nor, "volatile Aa P Ab Bc Bd");
     last = the.held[3].token;
-    damage(newest_sector() + 16, 16, ANYTHING);
+    lose_header();
     say("P l1 Be:recover");
     assert_true(the.held[4].token > last);
 }
