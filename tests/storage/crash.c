@@ -153,8 +153,10 @@ static void set_extent(void)
     run.draws = brief ? 1 : 2;
     run.first_ops[0] = UINT32_MAX;
     run.first_ops[1] = 16;
+    run.first_ops[2] = 40;
     run.one_in[0] = brief ? 4 : 1;
     run.one_in[1] = brief ? 400 : 100;
+    run.one_in[2] = 400;
     option.longest = brief ? 2 : 3;
     option.one_in = brief ? 16 : 3;
     if (option.states)
