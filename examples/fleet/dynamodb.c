@@ -67,7 +67,8 @@ static int request(fleet *f, const char *operation, const char *format, ...)
 
     sprintf(c->operation, "X-Amz-Target: DynamoDB_20120810.%s", operation);
     va_start(arguments, format);
-    vsnprintf(c->body + start, sizeof c->body - 80, format, arguments);
+    vsnprintf(c->body + start, sizeof c->body - (size_t)start, format,
+              arguments);
     va_end(arguments);
     for (char *at = c->body; (at = strchr(at, '\'')) != NULL;)
         *at = '"';
