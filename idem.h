@@ -1734,7 +1734,6 @@ static uint32_t idemi_hash_rotate(uint32_t x, int bits)
 }
 
 /* Takes in a word: so many rounds.  With 0 they are what gives the output. */
-IDEMI_APART
 static void idemi_hash_word(idem_fingerprint_state *state, uint32_t word,
                             int rounds)
 {
@@ -2372,7 +2371,6 @@ static uint32_t idemi_storage_at(const idem_table *t, uint32_t sequence,
     return sequence % m->sector_count * m->sector_size + offset;
 }
 
-IDEMI_APART
 static int idemi_storage_read(idem_table *t, uint32_t at, void *dst,
                               uint32_t len)
 {
@@ -2399,7 +2397,6 @@ static int idemi_storage_sync(idem_table *t)
    are, and where: in which sector and at which offset, XORed with the shape.
    So nothing validates that was moved, or is left from an earlier round, or
    that an enemy hides in a key or response. */
-IDEMI_APART
 static uint32_t idemi_storage_check(const idem_config *config,
                                     uint32_t sequence, uint32_t at,
                                     const unsigned char *p, uint32_t len)
@@ -3056,7 +3053,6 @@ typedef struct idemi_pen {
     uint8_t bad;
 } idemi_pen;
 
-IDEMI_APART
 static uint32_t idemi_pen_byte(idemi_pen *p, uint32_t byte)
 {
     if (p->at == p->end) {
@@ -3069,7 +3065,6 @@ static uint32_t idemi_pen_byte(idemi_pen *p, uint32_t byte)
 }
 
 /* Seven bits a byte, the lowest first, and bit 7 in all but the last */
-IDEMI_APART
 static uint32_t idemi_pen_number(idemi_pen *p, uint32_t number)
 {
     uint32_t result = 0, byte;
@@ -3085,7 +3080,6 @@ static uint32_t idemi_pen_number(idemi_pen *p, uint32_t number)
 }
 
 /* A number that is there only if it is not as usual. */
-IDEMI_APART
 static uint32_t idemi_pen_rare(idemi_pen *p, uint32_t number, uint32_t usual)
 {
     uint8_t bit = p->bit;
@@ -3097,7 +3091,6 @@ static uint32_t idemi_pen_rare(idemi_pen *p, uint32_t number, uint32_t usual)
 }
 
 /* Four bytes, the lowest first */
-IDEMI_APART
 static uint32_t idemi_pen_word(idemi_pen *p, uint32_t word)
 {
     unsigned char *at = p->at;
@@ -3112,7 +3105,6 @@ static uint32_t idemi_pen_word(idemi_pen *p, uint32_t word)
     return idemi_basics_load32(at);
 }
 
-IDEMI_APART
 static const unsigned char *idemi_pen_bytes(idemi_pen *p,
                                             const unsigned char *bytes,
                                             uint32_t len)
@@ -3226,7 +3218,6 @@ static uint32_t idemi_header_shape(const idem_config *config)
 }
 
 /* What the header tells whose bytes these are. */
-IDEMI_APART
 static void idemi_header_walk(unsigned char *bytes, idemi_header *h,
                               int writing)
 {
@@ -3426,7 +3417,6 @@ static void idemi_journal_sign(idem_table *t, uint32_t len, uint32_t token)
 }
 
 /* Writes a record into the head, which has room for it. */
-IDEMI_APART
 static int idemi_journal_put(idem_table *t, unsigned slot, unsigned flags,
                              const idem_outcome *out)
 {
@@ -3527,7 +3517,6 @@ static unsigned idemi_journal_kind(const idem_table *t, unsigned slot)
 
 /* Writes once more, into the head, what is due, as far as there is room; ahead,
    for the head after this one, a single record, and then IDEM_MORE. */
-IDEMI_APART
 static int idemi_journal_carry(idem_table *t, unsigned ahead)
 {
     idem_journal *j = t->journal;
@@ -3921,7 +3910,6 @@ static void idemi_recover_read(idem_table *t, uint32_t at, unsigned char *dst,
 
 /* Sees to it that a record's bytes from an offset in a sector on are in the
    buffer, a window that moves over the sector: no byte is read twice. */
-IDEMI_APART
 static unsigned char *idemi_recover_bytes(idem_table *t, uint32_t sequence,
                                           uint32_t at)
 {
@@ -3974,7 +3962,6 @@ static int idemi_recover_is_header(idem_table *t)
 }
 
 /* Reads the header in a sector's place, if there is one. */
-IDEMI_APART
 static int idemi_recover_header(idem_table *t, uint32_t sequence,
                                 idemi_header *h)
 {
@@ -3989,7 +3976,6 @@ static int idemi_recover_header(idem_table *t, uint32_t sequence,
 }
 
 /* What is usual in a sector's records. */
-IDEMI_APART
 static void idemi_recover_usual(idem_table *t, const idemi_header *h)
 {
     t->journal->usual.retention = h->retention;
@@ -4170,7 +4156,6 @@ static int idemi_recover_is_possible(const idem_table *t,
 
 /* Reads the record at an offset in a sector, but for its check; returns its
    bytes without that, or 0 if there cannot be one. */
-IDEMI_APART
 static uint32_t idemi_recover_walk(idem_table *t, uint32_t sequence,
                                    uint32_t at, idemi_record *r)
 {
@@ -4217,7 +4202,6 @@ typedef union idemi_told {
 } idemi_told;
 
 /* Before the records of a sector are read. */
-IDEMI_APART
 static void idemi_recover_begin(idem_table *t, idemi_record *r,
                                 idemi_told *told)
 {
@@ -4230,7 +4214,6 @@ static void idemi_recover_begin(idem_table *t, idemi_record *r,
 
 /* Whether a sector has, from an offset on, a record that was not carried: one
    that tells something, or any, the seal too. */
-IDEMI_APART
 static int idemi_recover_has_record(idem_table *t, uint32_t sequence,
                                     uint32_t at, int any)
 {
@@ -4305,7 +4288,6 @@ static void idemi_recover_sector(idem_table *t, const idemi_header *h,
 
 /* The header of the oldest sector from a sequence on, up to the head; returns
    whether there is one. */
-IDEMI_APART
 static int idemi_recover_next(idem_table *t, uint32_t sequence,
                               idemi_header *h)
 {
@@ -4377,7 +4359,6 @@ static int idemi_recover_may_be_torn(idem_table *t, uint32_t sector)
 }
 
 /* Finds out whether storage without a header is blank. */
-IDEMI_APART
 static int idemi_recover_blank(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -4399,7 +4380,6 @@ static int idemi_recover_blank(idem_table *t)
 
 /* Finds the newest header older than a sequence; returns whether there is
    one. */
-IDEMI_APART
 static int idemi_recover_newest(idem_table *t, uint32_t below,
                                 idemi_header *head)
 {
@@ -5177,7 +5157,6 @@ static int idemi_public_lease(uint32_t lease_ms)
 }
 
 /* Validates scope and key, and hashes them. */
-IDEMI_APART
 static int idemi_public_query(const idem_table *t, idemi_query *q,
                               const idem_request *rq)
 {
@@ -5315,7 +5294,6 @@ typedef uint32_t idemi_size;
 #define IDEMI_READ_MAX UINT32_C(0x100000)
 
 /* IDEMI_NUMBER, in fewer bytes of code */
-IDEMI_APART
 static uint32_t idemi_public_number(uint32_t n)
 {
     uint32_t bytes = 1;
@@ -5327,7 +5305,6 @@ static uint32_t idemi_public_number(uint32_t n)
 
 /* Bytes of the longest record that has so many of state, in whole granules, if
    there are so many slots. */
-IDEMI_APART
 static uint32_t idemi_public_record(const idem_config *config,
                                     uint32_t capacity, uint32_t state_bytes)
 {
