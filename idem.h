@@ -3245,6 +3245,15 @@ static uint32_t idemi_header_sum(const unsigned char *p)
     return sum & 0xFFFF;
 }
 
+/* Whether bytes are a header of some journal: not torn, or of version 1, which
+   has no sum. */
+static int idemi_header_is_whole(const unsigned char *p)
+{
+    return idemi_basics_load32(p) == IDEMI_MAGIC &&
+           (p[4] == 1 || idemi_header_sum(p) ==
+                             idemi_basics_load32(p + IDEMI_SUM_AT - 2) >> 16);
+}
+
 /* The oldest sector that a header needs. */
 static uint32_t idemi_header_tail(const idemi_header *h)
 {
@@ -3937,12 +3946,12 @@ static void idemi_recover_flip(unsigned char *p, unsigned bit)
     p[bit / 8] = (unsigned char)(p[bit / 8] ^ 1u << bit % 8);
 }
 
-/* Whether the buffer has a header.  One that is right when a bit is flipped is
-   one, if it looks like one at all. */
-static int idemi_recover_is_header(idem_table *t)
+/* Whether bytes are a header of this journal; takes away their sum.  What is
+   right when a bit is flipped is one, if it looks like one at all. */
+static int idemi_recover_is_header(const idem_config *config, unsigned char *p)
 {
-    unsigned char *p = t->buffer;
     uint32_t other = idemi_basics_load32(p) ^ IDEMI_MAGIC;
+    uint32_t shape = idemi_header_shape(config);
     unsigned bit;
 
     if (other & (other - 1))
@@ -3950,8 +3959,7 @@ static int idemi_recover_is_header(idem_table *t)
     p[IDEMI_SUM_AT] = p[IDEMI_SUM_AT + 1] = 0;
     for (bit = 0;; bit++) {
         if (idemi_basics_load32(p + IDEMI_HEADER - 4) ==
-            idemi_storage_check(t->config, 0, t->journal->shape, p,
-                                IDEMI_HEADER - 4))
+            idemi_storage_check(config, 0, shape, p, IDEMI_HEADER - 4))
             return 1;
         if (bit > 0)
             idemi_recover_flip(p, bit - 1);
@@ -3968,7 +3976,7 @@ static int idemi_recover_header(idem_table *t, uint32_t sequence,
     t->journal->have = 0;
     idemi_recover_read(t, idemi_storage_at(t, sequence, 0), t->buffer,
                        IDEMI_HEADER);
-    if (!idemi_recover_is_header(t))
+    if (!idemi_recover_is_header(t->config, t->buffer))
         return 0;
     idemi_header_walk(t->buffer, h, 0);
     return h->sequence % t->journal->sector_count ==
@@ -4342,20 +4350,16 @@ static void idemi_recover_ring(idem_table *t)
         idemi_recover_lost(t, j->head);
 }
 
-/* Whether a sector of blank storage may have anything.  A whole header, or one
-   of version 1, is that of another journal. */
+/* Whether a sector of blank storage may have anything: but for the header of
+   another journal, and one of this that did not read well before. */
 static int idemi_recover_may_be_torn(idem_table *t, uint32_t sector)
 {
-    const unsigned char *p = t->buffer;
-
     if (sector - 1 >= IDEMI_FIRST_PLACES)
         return 0;
     idemi_recover_read(t, idemi_storage_at(t, sector, 0), t->buffer,
                        IDEMI_HEADER);
-    return idemi_basics_load32(p) != IDEMI_MAGIC ||
-           (p[4] != 1 && idemi_header_sum(p) !=
-                             idemi_basics_load32(p + IDEMI_SUM_AT - 2) >> 16) ||
-           idemi_recover_is_header(t);      // it did not read well before
+    return !idemi_header_is_whole(t->buffer) ||
+           idemi_recover_is_header(t->config, t->buffer);
 }
 
 /* Finds out whether storage without a header is blank. */
@@ -5883,36 +5887,6 @@ static const char *idemi_explain_room(const idem_config *config)
     return NULL;
 }
 
-/* True if a header's check holds; its sum is 0 by now. */
-static int idemi_explain_holds(const idem_config *config,
-                               const unsigned char *p)
-{
-    return idemi_storage_check(config, 0, idemi_header_shape(config), p,
-                               IDEMI_HEADER - 4) ==
-           idemi_basics_load32(p + IDEMI_HEADER - 4);
-}
-
-/* True if these bytes are a header of this journal, as idem_open takes it:
-   right, but for one bit. */
-static int idemi_explain_is_ours(const idem_config *config, unsigned char *p)
-{
-    uint32_t other = idemi_basics_load32(p) ^ IDEMI_MAGIC;
-    unsigned bit;
-
-    if (other & (other - 1))
-        return 0;
-    p[IDEMI_SUM_AT] = p[IDEMI_SUM_AT + 1] = 0;
-    if (idemi_explain_holds(config, p))
-        return 1;
-    for (bit = 0; bit < 8 * IDEMI_HEADER; bit++) {
-        idemi_recover_flip(p, bit);
-        if (idemi_explain_holds(config, p))
-            return 1;
-        idemi_recover_flip(p, bit);
-    }
-    return 0;
-}
-
 /* What a whole header was not written with, that is not one of this journal. */
 static const char *idemi_explain_header(const idem_config *config,
                                         const unsigned char *p)
@@ -5937,14 +5911,6 @@ static const char *idemi_explain_header(const idem_config *config,
     return secret;
 }
 
-/* True if what begins as a header may be one of another journal: it is whole,
-   or of version 1, which has no sum. */
-static int idemi_explain_is_whole(const unsigned char *p)
-{
-    return p[4] == 1 || idemi_header_sum(p) ==
-                            idemi_basics_load32(p + IDEMI_SUM_AT - 2) >> 16;
-}
-
 /* True if a header of this journal is in its place. */
 static int idemi_explain_has_header(const idem_config *config)
 {
@@ -5954,7 +5920,7 @@ static int idemi_explain_has_header(const idem_config *config)
 
     for (place = 0; place < m->sector_count; place++)
         if (m->read(m->ctx, place * m->sector_size, p, IDEMI_HEADER) == 0 &&
-            idemi_explain_is_ours(config, p) &&
+            idemi_recover_is_header(config, p) &&
             idemi_basics_load32(p + IDEMI_HEADER_SAME) % m->sector_count ==
                 place)
             return 1;
@@ -5971,12 +5937,10 @@ static const char *idemi_explain_other(const idem_config *config,
     unsigned char p[IDEMI_HEADER];
 
     for (at = 0; at <= size - IDEMI_HEADER; at += step)
-        if (m->read(m->ctx, at, p, 4) == 0 &&
-            idemi_basics_load32(p) == IDEMI_MAGIC &&
-            m->read(m->ctx, at, p, IDEMI_HEADER) == 0 &&
-            idemi_explain_is_whole(p)) {
+        if (m->read(m->ctx, at, p, IDEMI_HEADER) == 0 &&
+            idemi_header_is_whole(p)) {
             const char *text = idemi_explain_header(config, p);
-            if (!idemi_explain_is_ours(config, p))
+            if (!idemi_recover_is_header(config, p))
                 return text;
         }
     return NULL;
