@@ -1883,14 +1883,16 @@ typedef struct idemi_id {
    last, as a byte, so that moving the border between the two gives another
    hash. */
 IDEMI_FLAT
-static uint32_t idemi_hash_id(const idem_config *config, const idemi_id *id)
+static uint32_t idemi_hash_pair(const idem_config *config,
+                                const unsigned char *scope, size_t scope_len,
+                                const unsigned char *key, size_t key_len)
 {
-    unsigned char border = (unsigned char)id->scope_len;
+    unsigned char border = (unsigned char)scope_len;
     idem_fingerprint_state state;
 
     idemi_hash_init(&state, config, 0);
-    idemi_hash_update(&state, id->scope, id->scope_len);
-    idemi_hash_update(&state, id->key, id->key_len);
+    idemi_hash_update(&state, scope, scope_len);
+    idemi_hash_update(&state, key, key_len);
     idemi_hash_update(&state, &border, 1);
     return (uint32_t)idemi_hash_final(&state);
 }
@@ -2111,7 +2113,8 @@ static idem_number idemi_index_hash(uint32_t hash)
 static idem_number idemi_hash_key(const idem_config *config,
                                   const idemi_id *id)
 {
-    return idemi_index_hash(idemi_hash_id(config, id));
+    return idemi_index_hash(idemi_hash_pair(config, id->scope, id->scope_len,
+                                            id->key, id->key_len));
 }
 
 /* Words */
@@ -2384,13 +2387,12 @@ static int idemi_storage_read(idem_table *t, uint32_t at, void *dst,
 static int idemi_storage_sync(idem_table *t)
 {
     const idem_storage *m = t->config->storage;
-    int result = IDEM_OK;
+    idem_journal *j = t->journal;
 
-    if (m->sync && !t->journal->synced)
-        result = idemi_storage_result(t, m->sync(m->ctx));
-    t->journal->synced = result == IDEM_OK;
-    t->journal->broken = result != IDEM_OK;
-    return result;
+    if (!j->broken && !j->synced && m->sync)
+        j->broken = idemi_storage_result(t, m->sync(m->ctx)) < 0;
+    j->synced = !j->broken;
+    return j->broken ? IDEM_E_STORAGE : IDEM_OK;
 }
 
 /* The check of bytes: the keyed hash that the index uses.  It tells whose they
@@ -2402,15 +2404,10 @@ static uint32_t idemi_storage_check(const idem_config *config,
                                     const unsigned char *p, uint32_t len)
 {
     unsigned char where[8];
-    idemi_id id;
 
     idemi_basics_store32(where, sequence);
     idemi_basics_store32(where + 4, at);
-    id.scope = where;
-    id.scope_len = sizeof where;
-    id.key = p;
-    id.key_len = (size_t)len;
-    return idemi_hash_id(config, &id);
+    return idemi_hash_pair(config, where, sizeof where, p, (size_t)len);
 }
 
 /* Whether so many bytes of the buffer are what the storage has. */
@@ -3207,14 +3204,9 @@ static void idemi_header_begin(const idem_storage *m, unsigned char *p)
 static uint32_t idemi_header_shape(const idem_config *config)
 {
     unsigned char same[IDEMI_HEADER_SAME];
-    idemi_id id;
 
     idemi_header_begin(config->storage, same);
-    id.scope = same;
-    id.scope_len = sizeof same;
-    id.key = config->secret;
-    id.key_len = 8;
-    return idemi_hash_id(config, &id);
+    return idemi_hash_pair(config, same, sizeof same, config->secret, 8);
 }
 
 /* What the header tells whose bytes these are. */
@@ -3730,6 +3722,13 @@ static int idemi_journal_settle(idem_table *t, int result)
     return t->config->durability == IDEM_EACH ? idemi_storage_sync(t) : result;
 }
 
+/* Appends a record to the head, which was made ready for it. */
+static int idemi_journal_append(idem_table *t, unsigned slot, unsigned flags,
+                                const idem_outcome *out)
+{
+    return idemi_journal_settle(t, idemi_journal_put(t, slot, flags, out));
+}
+
 /* Writes that a key was given back.  With senders all before that is durable
    then, and this before all that follows: else, of a torn batch, the key that
    had the slot before might be taken for the one given back, or this one for
@@ -3741,33 +3740,20 @@ static int idemi_journal_back(idem_table *t, unsigned slot)
     if (result == IDEM_OK && IDEMI_SENDERS(t))
         result = idemi_storage_sync(t);
     if (result == IDEM_OK)
-        result = idemi_journal_settle(
-            t, idemi_journal_put(t, slot, IDEMI_EMPTY, NULL));
+        result = idemi_journal_append(t, slot, IDEMI_EMPTY, NULL);
     if (result == IDEM_OK && IDEMI_SENDERS(t))
         result = idemi_storage_sync(t);
     return result;
 }
 
-/* Writes that an outcome was delivered. */
-static int idemi_journal_deliver(idem_table *t, unsigned slot)
-{
-    int result = idemi_journal_ready(t);
-
-    if (result < 0)
-        return result;
-    return idemi_journal_settle(
-        t, idemi_journal_put(t, slot, IDEMI_DELIVERED, NULL));
-}
-
-/* Appends a record of the time alone. */
+/* Appends a record of the time alone, if the head can be made ready for it. */
 static int idemi_journal_tell(idem_table *t)
 {
     int result = idemi_journal_ready(t);
 
     if (result < 0)
         return result;
-    return idemi_journal_settle(
-        t, idemi_journal_put(t, t->capacity, IDEMI_EMPTY, NULL));
+    return idemi_journal_append(t, t->capacity, IDEMI_EMPTY, NULL);
 }
 
 /* True if no record tells the time of the last so many ms: after a restart they
@@ -3805,12 +3791,10 @@ static int idemi_journal_admit(idem_table *t)
 /* Writes the claim that a slot was given, if claims are; sets its token. */
 static int idemi_journal_claim(idem_table *t, unsigned slot)
 {
-    if (!t->config->volatile_claims)
-        return idemi_journal_settle(
-            t, idemi_journal_put(
-                   t, slot, IDEMI_IN_PROGRESS | IDEMI_HAS_KEY | IDEMI_GRANTED,
-                   NULL));
-    return IDEM_OK;
+    if (t->config->volatile_claims)
+        return IDEM_OK;
+    return idemi_journal_append(
+        t, slot, IDEMI_IN_PROGRESS | IDEMI_HAS_KEY | IDEMI_GRANTED, NULL);
 }
 
 /* Writes the outcome that a slot was given; with its key if the claim was not
@@ -3832,7 +3816,7 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot, unsigned state,
         state |= IDEMI_HAS_KEY;
     if (out->state)
         state |= IDEMI_HAS_KEY | IDEMI_HAS_STATE;
-    result = idemi_journal_settle(t, idemi_journal_put(t, slot, state, out));
+    result = idemi_journal_append(t, slot, state, out);
     if (result == IDEM_OK)
         return result;
     s->time = lease_end;
@@ -4655,14 +4639,15 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
                                idemi_query *q)
 {
     const idem_request *rq = q->rq;
-    idem_slot *s = idemi_slot_at(t, slot), before;
+    idem_slot *s = idemi_slot_at(t, slot);
+    uint32_t retention = s->retention, token = s->token;
+    uint16_t reserved = s->response_len;
     int result = IDEM_OK;
 
     if (attempt == 1 && s->state) {
         t->stats.evicted++;
         idemi_keys_leave(t, slot, IDEMI_EVICTED);
     }
-    before = *s;
     if (attempt == 1)
         idemi_keys_name(s, &q->id);
     s->fingerprint[0] = q->fingerprint[0];
@@ -4676,7 +4661,10 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     if (IDEMI_JOURNAL(t))
         result = idemi_journal_claim(t, slot);
     if (result < 0) {
-        *s = before;
+        s->retention = retention;
+        s->token = token;
+        s->response_len = reserved;
+        s->attempts = (uint8_t)(attempt - 1);
         return result;
     }
     s->state = IDEM_IN_PROGRESS;
@@ -4840,7 +4828,10 @@ static int idemi_command_deliver(idem_table *t, const idem_claim *claim)
                    ? IDEM_OK
                    : result;
     if (result == IDEM_OK && IDEMI_JOURNAL(t))
-        result = idemi_journal_deliver(t, (unsigned)claim->slot);
+        result = idemi_journal_ready(t);
+    if (result == IDEM_OK && IDEMI_JOURNAL(t))
+        result = idemi_journal_append(t, (unsigned)claim->slot,
+                                      IDEMI_DELIVERED, NULL);
     if (result == IDEM_OK)
         idemi_keys_delivered(t, s);
     return result;
@@ -5645,8 +5636,7 @@ IDEM_API int idem_sync(idem_table *table)
     if (result < 0)
         return result;
     if (IDEMI_JOURNAL(table))
-        result = table->journal->broken ? IDEM_E_STORAGE
-                                        : idemi_storage_sync(table);
+        result = idemi_storage_sync(table);
     return idemi_public_leave(table, result);
 }
 

@@ -99,13 +99,8 @@ static inline uint32_t inside_hash_id(const idem_config *config,
                                       const void *scope, size_t scope_len,
                                       const void *key, size_t key_len)
 {
-    idemi_id id;
-
-    id.scope = (const unsigned char *)scope;
-    id.scope_len = scope_len;
-    id.key = (const unsigned char *)key;
-    id.key_len = key_len;
-    return idemi_hash_id(config, &id);
+    return idemi_hash_pair(config, (const unsigned char *)scope, scope_len,
+                           (const unsigned char *)key, key_len);
 }
 
 uint32_t inside_check(const idem_table *t, const uint8_t *bytes,
