@@ -250,9 +250,10 @@
                               owed: one record, all or nothing
      idem_release, _forget,   that
      _delivered
-     idem_begin, _delivered,  nothing new (but the time, >>time).  The first of
-     other answers            a boot makes durable what the opening found: power
-                              may have left the end of it weak
+     idem_begin, _delivered,  nothing new (but the time, >>time, or why a number
+     other answers            is too old).  The first of a boot makes durable what
+                              the opening found: power may have left the end of
+                              it weak
      all others               nothing
 
    config.durability IDEM_BATCH: all this is durable with the next idem_sync
@@ -1326,7 +1327,7 @@ IDEM_API const char *idem_text(int result);
    be; or which of them the journal in its storage was not written with.  NULL
    if idem_open would take both.  Reads all of the storage at worst, changes
    nothing; a function of its own, so that its words are linked only where it is
-   called.  Takes 300 bytes of stack. */
+   called.  Takes 400 bytes of stack. */
 IDEM_API const char *idem_explain(const idem_config *config);
 
 /* Verifies every invariant of the table; 0, or the number of the first that is
@@ -2648,7 +2649,7 @@ static void idemi_account_tell(const idem_table *t, idem_sender *a,
     int news = idemi_account_raise(a, idemi_slot_number(s) & most);
     uint32_t *needs, *need;
 
-    if (!IDEMI_JOURNAL(t) || !(news || a->unsure))
+    if (!(news || a->unsure) || !IDEMI_JOURNAL(t))
         return;
     needs = idemi_storage_needs(t);
     need = &needs[idemi_account_index(t, a)];
@@ -4727,6 +4728,23 @@ static int idemi_command_first(idem_table *t, unsigned *slot, idemi_query *q)
                                                          : IDEM_EXECUTE;
 }
 
+/* Before a number is refused: what says so is written, if a later opening might
+   not know of it, and execute what is too old now (S10). */
+static int idemi_command_refuse(idem_table *t, const idemi_query *q)
+{
+    const idem_sender *a =
+        idemi_account_of(t, q->id.scope, q->id.scope_len, IDEMI_LOOK);
+    int result;
+
+    if (!a || !a->unsure)
+        return IDEM_OK;
+    result = idemi_journal_ready(t);
+    if (result < 0)
+        return result;
+    return idemi_journal_append(t, idemi_account_index(t, a), IDEMI_SENDER,
+                                NULL);
+}
+
 /* Makes room for a claim where it will be written, then grants it. */
 static int idemi_command_claim(idem_table *t, unsigned slot, unsigned attempt,
                                idemi_query *q)
@@ -4742,7 +4760,7 @@ static int idemi_command_claim(idem_table *t, unsigned slot, unsigned attempt,
 static int idemi_command_begin(idem_table *t, idemi_query *q)
 {
     unsigned slot = idemi_index_find(t, q->hash, &q->id), attempt = 1;
-    int turned = idemi_journal_confirm(t), answer;
+    int turned = idemi_journal_confirm(t), answer, result = IDEM_OK;
 
     if (turned < 0 && !idemi_journal_is_old(t, slot))
         return turned;
@@ -4752,12 +4770,12 @@ static int idemi_command_begin(idem_table *t, idemi_query *q)
         attempt = idemi_slot_at(t, slot)->attempts + 1u;
         answer = idemi_command_again(t, slot, q);
     }
-    if (answer == IDEM_EXECUTE || answer == IDEM_RECOVER) {
-        int result = turned < 0 ? turned
-                                : idemi_command_claim(t, slot, attempt, q);
-        if (result < 0)
-            return result;
-    }
+    if (answer == IDEM_EXECUTE || answer == IDEM_RECOVER)
+        result = turned < 0 ? turned : idemi_command_claim(t, slot, attempt, q);
+    else if (answer == IDEM_TOO_OLD && IDEMI_JOURNAL(t))
+        result = idemi_command_refuse(t, q);
+    if (result < 0)
+        return result;
     if (answer >= 0)
         t->stats.answers[answer]++;
     else {

@@ -87,6 +87,8 @@ typedef struct device {
     uint32_t     erasing, polls_left;   // sector, plus one
     int          opening;
     int          confirmed;         // what an answer relied on, in this boot
+    unsigned     may_leave;         // keys that may have left in this boot, but
+                                    // for those whose floor was written since
     int          idle;              // idle work was done right before
     uint64_t     cut_at;            // logical time of a cut, the latest; what
                                     // it interrupted may yet be found
@@ -701,15 +703,23 @@ static inline void device_hold(device *d, unsigned key, const idem_claim *claim)
 /* ----------------------------------------------------------------- >>calls */
 
 /* A begin that granted nothing writes nothing; but once in a boot what it
-   relies on, and the time if it is refused for want of room.  Near the end of
-   the tokens it looks for some in another sector, in vain. */
-static inline void device_check_confirmed(device *d, int result, uint64_t told)
+   relies on, the time if it is refused for want of room, and a floor if a number
+   is too old: not more often than keys have left.  Near the end of the tokens it
+   looks for some in another sector, in vain. */
+static inline void device_check_confirmed(device *d, const idem_request *rq,
+                                          int result, uint64_t told)
 {
     int tells = result == IDEM_E_FULL && d->model.clock - told >= TELL_MS;
 
+    d->may_leave += result == IDEM_EXECUTE;
     if (result == IDEM_EXECUTE || result == IDEM_RECOVER ||
         result == IDEM_E_SPACE || d->medium.off || d->damaged)
         return;
+    if (d->progs && d->confirmed && rq->sequence && result == IDEM_TOO_OLD &&
+        d->may_leave) {
+        tells = 1;
+        d->may_leave--;
+    }
     PROMISE(!d->progs || !d->confirmed || tells || d->model.faulty || d->blank);
     PROMISE(result != IDEM_REPLAY || d->progs || !d->reads);
     d->confirmed |= d->progs > 0;
@@ -765,7 +775,7 @@ static inline int device_begin(device *d, idem_claim *claim, unsigned key,
         device_hold(d, key, claim);
     }
     PROMISE(claim->token || (!claim->slot && !claim->attempt));
-    device_check_confirmed(d, result, told);
+    device_check_confirmed(d, &rq, result, told);
     return result;
 }
 
@@ -1154,6 +1164,7 @@ static inline int device_open(device *d)
     d->balance = d->table->used + d->table->stats.expired;
     d->told = d->model.clock;
     d->sync_failed = d->confirmed = d->idle = d->calling = 0;
+    d->may_leave = d->config.capacity;
     d->failed_before |= d->boot_failed;
     d->boot_failed = d->fails;
     device_check_lost(d);

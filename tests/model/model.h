@@ -83,11 +83,12 @@ typedef struct known {
     uint64_t number;            // that is the key, epoch and sequence; 0: none
     uint8_t  claimed;           // granted, or may be, and not given back since
     uint8_t  left;              // was over, or evicted: may have been a floor
-    uint8_t  executed;          // granted for certain, and .. : the number must
-                                // not be again, IN_BOOT or FOR_GOOD
+    uint8_t  executed;          // granted or refused for certain: the number
+                                // must not be granted, IN_BOOT or FOR_GOOD
     uint16_t scope;
     uint8_t  is_volatile;       // what is true now was not written
     uint8_t  came_again;        // after what was known of it was over
+    uint64_t refused;           // when the number was, in this boot; 0: was not
     uint32_t unsynced;          // the next that was written since the last
                                 // sync, plus one; or itself
     uint32_t told;              // by which call the table told of it last
@@ -1102,6 +1103,18 @@ static inline void model_past_fenced(model *m, known *k, const asked *a)
     }
 }
 
+/* A number was refused for itself: it is so for good (S10), once the time of
+   that is told. */
+static inline void model_refused(const model *m, known *k, const asked *a)
+{
+    if (!k->number || a->age_ms)
+        return;
+    if (!k->executed)
+        k->executed = IN_BOOT;
+    if (m->config->storage && m->config->durability == IDEM_EACH)
+        k->refused = m->clock;
+}
+
 /* What is to be said of a begin beside the version; false if it may not be. */
 static inline int model_begun(model *m, known *k, const asked *a, int result)
 {
@@ -1120,6 +1133,7 @@ static inline int model_begun(model *m, known *k, const asked *a, int result)
                 a->reply->retry_after_ms <= model_wait(m, k));
     case IDEM_TOO_OLD:
         model_missed(m, k);
+        model_refused(m, k, a);
         return model_too_old(m, k, a);
     case IDEM_REPLAY:
     case IDEM_MISMATCH:
@@ -1366,8 +1380,11 @@ static inline void model_key_starts(model *m, known *k, uint64_t before,
     k->now.count = 0;
     k->now.any = k->next.any;
     k->is_volatile = 0;
+    if (k->refused && k->refused <= clock)
+        k->executed = FOR_GOOD;
     if (k->executed == IN_BOOT)
         k->executed = 0;
+    k->refused = 0;
     k->claimed &= m->config->storage != NULL;
     k->left &= m->config->storage != NULL;
     k->unsynced = k->attempted = 0;
@@ -1437,6 +1454,7 @@ static inline void model_init(model *m, const idem_config *config, known *keys,
         versions_only(&k->next, &unknown);
         k->is_volatile = k->came_again = 0;
         k->claimed = k->executed = k->left = 0;
+        k->refused = 0;
         k->unsynced = k->attempted = k->told = k->set = k->changed = 0;
         k->scope = (uint16_t)(i % scopes);
     }

@@ -98,6 +98,7 @@ static const workload workloads[] = {
     { "number-turn", "beside=4 Ba Ca K8 Bc L T Bc Ba K12 P Ba" },
     { "number-away", "beside=4 Ba Ca K12 Bc L T Bc Ba K9 P Ba" },
     { "number-idle", "beside=4 Ba Ca K9 M Bc L T Bc Ba M K9 M P Ba" },
+    { "number-lapse", "numbers=4 Bb L T M M M Ba Bd P Ba K3 P Ba" },
     { "number-both", "beside=1 Ba Ca K8 Bc Cc T Bc Ba K12 P Ba Bc" },
     { "number-gone", "beside=4 evict Ba Ca Bb Ob Bc Cc Bd Cd K9 P Ba Bc" },
     { "epochs",     "numbers=2 Ba Bb Cb Bc Ca Cc Ba P Bb K5 Ba Rd" },

@@ -129,6 +129,20 @@ TEST(an_account_that_is_the_newest_record_is_confirmed)
     say("P B56:old");
 }
 
+/* A claim that was never completed has left, and raised the floor.  A restart
+   finds it, with a retention that begins anew: so the floor is written before
+   anything relies on it, and once. */
+TEST(a_number_that_was_refused_stays_so)
+{
+    for (size_t m = 0; m < COUNT(media); m++) {
+        device_on(media[m], "beside=10 Bc L" OVER "%1 Ba:storage Ba:old");
+        assert_int_not_equal(the.progs, 0);
+        say("Ba:old");
+        is(the.progs, 0);
+        say("Bi Ci P Ba:old");
+    }
+}
+
 /* ----------------------------------------------------- a loss, and a quota */
 
 TEST(too_old_goes_before_recover_after_a_loss)
