@@ -3,7 +3,7 @@
 # Code, RAM, stack and lines of idem.h, for Cortex-M0 at -Os, beside the budgets
 # of the project; then where the bytes go.  Writes the first table into README
 # between its two markers; CI fails if that changes it.
-#     size.sh             all of it
+#     size.sh             all of it; with SHORT=1 not what each feature costs
 #     size.sh functions   bytes of every function that firmware links, sorted
 set -eu
 
@@ -154,6 +154,35 @@ echo "what linking one call more costs:"
 for call in $(awk '{ print $3 }' "$out/calls" | grep -v 'siphash\|fnv1a'); do
     echo "$(($(text whole $firmware "$call") - whole)) $call"
 done | sort -rn | awk '$1 { printf "%6d  %s\n", $1, $2 }'
+
+# without NAME HOW: a row, how much smaller the code is if sed takes that out
+without() {
+    mkdir -p "$out/without"
+    sed -E "$2" idem.h > "$out/without/idem.h"
+    if cmp -s idem.h "$out/without/idem.h"; then
+        echo "features.txt: $1: nothing is taken out" >&2
+        return 1
+    fi
+    compile less "-I$out/without" -DIDEM_NO_JOURNAL
+    set -- "$1" $((table - $(text less $firmware)))
+    compile less "-I$out/without"
+    echo "| $1 | $2 | $((whole - $(text less $firmware))) |"
+}
+
+if [ "${SHORT:-}" != 1 ]; then
+    echo
+    echo "what a feature costs:"
+    {
+        echo "| feature | table alone | with the journal |"
+        echo "|---|--:|--:|"
+        grep -v '^#' tests/size/features.txt | while IFS= read -r feature; do
+            without "${feature%%: *}" "${feature#*: }"
+        done
+    } > "$out/features"
+    sed 's/^| //; s/ |$//; /^|---/d' "$out/features" | awk -F ' *[|] *' '
+        { printf "%-34s %12s %17s\n", $1, $2, $3 }'
+    sh tests/tools/readme.sh features "$out/features"
+fi
 
 # What a sender takes is in README beside what a number does.
 grep -v '^| lines\|^| of these\|^| RAM per sender' "$out/table" > "$out/readme"
