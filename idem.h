@@ -5316,11 +5316,11 @@ static uint32_t idemi_public_number(uint32_t n)
     return bytes;
 }
 
-/* Bytes of the longest record that has so many of state, in whole granules. */
+/* Bytes of the longest record that has so many of state, in whole granules, if
+   there are so many slots. */
 static uint32_t idemi_public_record(const idem_config *config,
-                                    uint32_t state_bytes)
+                                    uint32_t capacity, uint32_t state_bytes)
 {
-    uint32_t capacity = config->capacity;
     uint32_t key_max = config->key_max, response_max = config->response_max;
 
     return IDEMI_UP(IDEMI_KEY_BYTES(idemi_public_number, capacity, key_max,
@@ -5329,11 +5329,12 @@ static uint32_t idemi_public_record(const idem_config *config,
                     config->storage->prog_size);
 }
 
-static uint32_t idemi_public_record_max(const idem_config *config)
+static uint32_t idemi_public_record_max(const idem_config *config,
+                                        uint32_t capacity)
 {
     uint32_t state_max = config->state_max;
 
-    return idemi_public_record(config,
+    return idemi_public_record(config, capacity,
                                idemi_public_number(state_max) + state_max);
 }
 
@@ -5356,7 +5357,8 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
     if (IDEMI_STORAGE(config))
         needed += IDEMI_ROUND4((idemi_size)sizeof(idem_journal)) +
                   4 * (capacity + 1 + senders) +
-                  IDEMI_ROUND4(idemi_public_record_max(config));
+                  IDEMI_ROUND4(
+                      idemi_public_record_max(config, config->capacity));
     t->needed = (size_t)needed;
     if (t->needed != needed)
         t->needed = (size_t)-1;
@@ -5389,15 +5391,16 @@ static int idemi_public_geometry(idem_table *t)
     const idem_config *config = t->config;
     const idem_storage *m = config->storage;
     idem_journal *j = t->journal;
+    // As IDEM_SECTORS has it: a sender counts as a key more, in all.
     uint32_t keys = config->capacity + IDEMI_SENDERS(t);
-    uint32_t key_record = idemi_public_record(config, 0);
-    uint32_t record_max = idemi_public_record_max(config);
+    uint32_t key_record = idemi_public_record(config, keys, 0);
+    uint32_t record_max = idemi_public_record_max(config, keys);
 
     j->sector_size = m->sector_size;
     j->sector_count = (uint16_t)m->sector_count;
     j->granule = m->prog_size;
     j->front = IDEMI_FRONT(m->prog_size);
-    j->record_max = record_max;
+    j->record_max = idemi_public_record_max(config, config->capacity);
     t->needed = 0;
     if (m->sector_size < j->front + 4 * record_max)
         return IDEM_E_SPACE;
@@ -5881,8 +5884,8 @@ static const char *idemi_explain_room(const idem_config *config)
     const idem_storage *m = config->storage;
     uint32_t keys = config->capacity + config->senders;
     uint32_t sectors = IDEMI_SECTORS(keys, m->sector_size, m->prog_size,
-                                     idemi_public_record(config, 0),
-                                     idemi_public_record_max(config));
+                                     idemi_public_record(config, keys, 0),
+                                     idemi_public_record_max(config, keys));
 
     IDEMI_EXPLAIN(!sectors, "storage.sector_size: too small for a header and "
                             "four of the longest records")
