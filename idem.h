@@ -1104,9 +1104,9 @@ typedef struct idem_fingerprint_state {
    Bounds, n = capacity.  A lookup reads 2 or 3 words on average, at worst n:
 
      begin, known key     one lookup, one comparison, one copy of the response
-     begin, new key       one lookup; all n slots if no slot is free, or the
-                          quota is used up, and something may be over, or to
-                          find what can be evicted
+     begin, new key       one lookup; all n slots if something may be over, and
+                          no slot is free, the quota is used up, or the scope is
+                          new too; or to find what can be evicted
      .. with senders      also a look at all accounts: three for each new key,
                           one for each that leaves, and for each call on the
                           claim of a number.  A refused key reads no storage
@@ -4558,26 +4558,24 @@ static int idemi_command_too_old(const idem_table *t, const idem_sender *a,
 }
 
 /* True if one more key would put its sender over the quota. */
-static int idemi_command_over_quota(idem_table *t, const idem_sender *a)
+static int idemi_command_over_quota(const idem_table *t, const idem_sender *a)
 {
-    uint32_t most = t->config->quota - 1;
-
-    if (a && a->live > most && idemi_clock_reached(t->clock, t->soonest))
-        idemi_keys_sweep(t);
-    return a && a->live > most;
+    return a && a->live > t->config->quota - 1;
 }
 
-/* Sees to it that there is a free slot, if one is to be had without evicting.
+/* Drops what is over, if a slot, a place in the quota or an account is wanted.
    The oldest completion goes as soon as it is over, wanted or not: its slot is
    used again while it is still in the cache. */
-static void idemi_command_reclaim(idem_table *t)
+static void idemi_command_reclaim(idem_table *t, const idem_sender *a)
 {
     unsigned none = t->capacity;
     unsigned oldest = t->links[none].newer;
 
     if (oldest != none)
         idemi_keys_expire(t, oldest);
-    if (t->free == none && idemi_clock_reached(t->clock, t->soonest))
+    if (idemi_clock_reached(t->clock, t->soonest) &&
+        (t->free == none || idemi_command_over_quota(t, a) ||
+         (IDEMI_SENDERS(t) && !a)))
         idemi_keys_sweep(t);
 }
 
@@ -4591,11 +4589,8 @@ static unsigned idemi_command_room(idem_table *t, const idem_sender *a,
     int over_quota = idemi_command_over_quota(t, a);
     unsigned slot = t->capacity;
 
-    if (!over_quota) {
-        idemi_command_reclaim(t);
-        if (t->free != slot)
-            return t->free;
-    }
+    if (!over_quota && t->free != slot)
+        return t->free;
     if (t->config->full == IDEM_EVICT_OLDEST)
         slot = idemi_order_evictable(t, over_quota ? &q->id : NULL);
     if (slot == t->capacity && !over_quota &&
@@ -4715,6 +4710,7 @@ static int idemi_command_first(idem_table *t, unsigned *slot, idemi_query *q)
 
     if (idemi_command_too_old(t, a, q->rq))
         return IDEM_TOO_OLD;
+    idemi_command_reclaim(t, a);
     *slot = idemi_command_room(t, a, q);
     if (*slot == t->capacity)
         return IDEM_E_FULL;

@@ -283,8 +283,7 @@ TEST(who_has_nothing_to_remember_makes_room)
     is(f->table.stats.crowded, 2);
     is(f->table.stats.full, 2);
     is(begin(f, "b", "key", "pour", 0), IDEM_REPLAY);
-    // Nobody asks for it: what is over of another is seen by idle work.
-    is(maintain(f, RETENTION), IDEM_OK);
+    // Nobody asks for it, but it is in the way, and over.
     is(number_from(f, "c", 0, 1, RETENTION), IDEM_EXECUTE);
     is(f->table.stats.crowded, 2);
     // A number is remembered, though no key is.
