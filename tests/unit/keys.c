@@ -301,28 +301,6 @@ static int run(fixture *f, struct job *job, size_t size, uint32_t now)
                                now));
 }
 
-TEST(run_executes_once_and_replays_afterwards)
-{
-    struct job job = {
-        .takes = 20,
-        .outcome = { .response = "poured", .response_len = 6, .code = 5 },
-    };
-
-    for (uint32_t i = 0; i < 3; i++) {
-        memset(f->buffer, 0, sizeof f->buffer);
-        is(run(f, &job, 63, 10 + 50 * i), i ? IDEM_REPLAY : IDEM_EXECUTE);
-        is(job.calls, 1);
-        is(f->reply.status, IDEM_COMPLETED);
-        is(f->reply.code, 5);
-        is(f->reply.response_len, 6);
-        assert_string_equal(f->buffer, "poured");
-        assert_true(f->reply.claim.token == job.token);
-        // The completion is at the time that the handler said.
-        is(f->reply.age_ms, i ? 50 * i - 20 : 0);
-    }
-    is(job.answer, IDEM_EXECUTE);
-}
-
 /* With a buffer too short the length is told, and no byte of it is copied. */
 TEST(run_takes_a_response_that_is_in_the_buffer_already)
 {
