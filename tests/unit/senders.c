@@ -15,7 +15,7 @@
  */
 #include "fixture.h"
 
-enum { LAST = UINT32_MAX };             // of the sequences
+#define LAST UINT32_MAX                 // of the sequences
 
 static uint32_t now;
 
