@@ -208,7 +208,7 @@ TEST(renewing_for_nothing_is_for_the_default_and_out_of_range_for_none)
     }
 }
 
-/* ------------------------------------------------- payloads, outcomes, state */
+/* ------------------------------------------------ payloads, outcomes, state */
 
 TEST(a_buffer_too_short_is_not_touched_and_the_length_is_told)
 {
