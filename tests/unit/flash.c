@@ -14,8 +14,9 @@
  *                     it comes back
  *     !p:half x1=4    the next program fails; what is wrong with sector 1
  *     y               from now on syncs are cut, too
- *     n2 u1 w2 v1:twice   operations; what is not synced; variants; violations,
- *                         all of this kind; v1,60: the first of them at 60
+ *     n2 u1 w2 m3     operations; what is not synced; variants; how often the
+ *                     byte was read that was read most since boot
+ *     v1:twice        violations, all of this kind; v1,60: the first at 60
  *
  * Behind a colon is what a call must answer if it must not succeed.
  */
@@ -132,6 +133,7 @@ static void tell_word(flash *f, const char *word)
     case 'n': is(f->ops, at); break;
     case 'u': is(f->unsynced, at); break;
     case 'w': is(f->variants, at); break;
+    case 'm': is(flash_most_read(f), at); break;
     case 'v':
         is(f->violations, at);
         is(f->violations_of[said], at);
@@ -195,6 +197,21 @@ static const struct line {
       "n3 b r0,1=0 r2,1=ff p8,1=0 e0 r8,1=ff v0" },
     { "a sync is cut if asked", FLASH_NOR, 1, 0xFF, "c0,0 s y s:off w2" },
 
+    { "a failing program may do nothing or half", FLASH_NOR, 2, 0xFF,
+      "!p:undone p0,8=1:fault r0,8=ff p0,8=1 v1:doubt e0 "
+      "!p:half p0,8=1:fault r0,4=1 r4,4=ff p0,8=1 v2:doubt" },
+    { "a failing program may do all, or say that it did", FLASH_NOR, 2, 0xFF,
+      "!p:done p0,8=1:fault r0,8=1 p0,8=1 v1:twice e0 "
+      "!p:silent p0,8=1 r0,8=ff p0,8=1 v2:twice" },
+    { "a failing program may do nothing or half with ECC", FLASH_ECC, 4, 0xFF,
+      "!p:undone p0,8=1:fault r0,8=ff p0,8=1:ecc v1:doubt e0 "
+      "!p:half p0,8=1:fault r0,4=1 r4,4=ff p0,8=1:ecc v2:doubt" },
+    { "with ECC it may do all, or say that it did", FLASH_ECC, 4, 0xFF,
+      "!p:done p0,8=1:fault r0,8=1 p0,8=1:ecc v1:twice e0 "
+      "!p:silent p0,8=1 r0,8=ff p0,8=1:ecc v2:twice" },
+    { "a failing program may be done again in place", FLASH_INPLACE, 2, 0xFF,
+      "!p:undone p0,8=1:fault r0,8=ff p0,8=1 !p:done p0,8=2:fault r0,8=2 "
+      "!p:half p0,8=3:fault r0,4=3 r4,4=2 p0,8=4 !p:silent p0,8=5 r0,8=4 v0" },
     { "half a program does not read with ECC", FLASH_ECC, 8, 0xFF,
       "!p:half p0,8=11:fault r0,1:ecc" },
     { "a failing erase may do nothing", FLASH_NOR, 4, 0xFF,
@@ -354,27 +371,25 @@ static uint32_t tear(flash *f, int call, int torn, uint32_t k)
     return op.len;
 }
 
-/* How many bytes are as expected; how many of those in a row from the front. */
-static uint32_t alike(const uint8_t *bytes, const uint8_t *expected,
-                      uint32_t len, uint32_t *front)
-{
-    uint32_t count = 0;
+// What became of bytes that were to be changed.
+struct torn {
+    uint32_t done, kept;        // are as meant; as before
+    uint32_t done_front, kept_front;    // .. in a row from the front
+    uint32_t strange;           // have a bit that is neither
+};
 
-    for (uint32_t i = *front = 0; i < len; i++) {
-        *front += count == i && bytes[i] == expected[i];
-        count += bytes[i] == expected[i];
+static struct torn look(const uint8_t *bytes, uint32_t len)
+{
+    struct torn left = { 0 };
+
+    for (uint32_t i = 0; i < len; i++) {
+        left.done_front += left.done == i && bytes[i] == meant[i];
+        left.kept_front += left.kept == i && bytes[i] == before[i];
+        left.done += bytes[i] == meant[i];
+        left.kept += bytes[i] == before[i];
+        left.strange += ((bytes[i] ^ before[i]) & (bytes[i] ^ meant[i])) != 0;
     }
-    return count;
-}
-
-/* How many bytes have a bit that is neither as before nor as meant. */
-static uint32_t strange(const uint8_t *bytes, uint32_t len)
-{
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < len; i++)
-        count += ((bytes[i] ^ before[i]) & (bytes[i] ^ meant[i])) != 0;
-    return count;
+    return left;
 }
 
 /* Any bytes: in most of a sector that is erased; in a granule that is
@@ -382,39 +397,36 @@ static uint32_t strange(const uint8_t *bytes, uint32_t len)
 static int is_noise(const uint8_t *bytes, uint32_t len, uint32_t edge,
                     uint32_t granule)
 {
-    uint32_t behind = edge - edge % granule + granule, unused;
+    uint32_t behind = edge - edge % granule + granule;
 
-    if (len == SECTOR)
-        return strange(bytes, len) > SECTOR / 2;
-    return behind >= len || alike(bytes + behind, before, len - behind,
-                                  &unused) == len - behind;
+    return len == SECTOR ? look(bytes, len).strange > SECTOR / 2 :
+           behind >= len || !memcmp(bytes + behind, before, len - behind);
 }
 
 static int is_torn_as_said(const flash *f, int torn, uint32_t k,
                            const uint8_t *bytes, uint32_t len)
 {
-    uint32_t front, kept_front, unused;
-    uint32_t done = alike(bytes, meant, len, &front);
-    uint32_t kept = alike(bytes, before, len, &kept_front);
-    int divided = done && kept && done + kept == len;
+    struct torn left = look(bytes, len);
+    int divided = left.done && left.kept && left.done + left.kept == len;
 
     switch (torn) {
     case FLASH_NOTHING:
-    case FLASH_BLANK:   return kept == len;
-    case FLASH_ALL:     return done == len;
+    case FLASH_BLANK:   return left.kept == len;
+    case FLASH_ALL:     return left.done == len;
     case FLASH_PREFIX:
-        return divided && front == done && (len == SECTOR || done == k + 1);
-    case FLASH_SUFFIX:  return divided && kept_front == kept;
-    case FLASH_BUT_ONE: return divided && kept == 1;
-    case FLASH_ONE:     return divided && done == 1;
-    case FLASH_BITS:    return !strange(bytes, len) && done + kept < len;
+        return divided && left.done_front == left.done &&
+               (len == SECTOR || left.done == k + 1);
+    case FLASH_SUFFIX:  return divided && left.kept_front == left.kept;
+    case FLASH_BUT_ONE: return divided && left.kept == 1;
+    case FLASH_ONE:     return divided && left.done == 1;
+    case FLASH_BITS:    return !left.strange && left.done + left.kept < len;
     case FLASH_ZERO:
         return (bytes[0] ^ f->erased) == 0xFF &&
                !memcmp(bytes, bytes + 1, len - 1);
-    case FLASH_NOISE:   return is_noise(bytes, len, front, f->prog_size);
+    case FLASH_NOISE:
+        return is_noise(bytes, len, left.done_front, f->prog_size);
     default:
-        return !strange(bytes, len) &&
-               alike(f->bytes + AT, meant, len, &unused) == len;
+        return !left.strange && !memcmp(f->bytes + AT, meant, len);
     }
 }
 
@@ -514,7 +526,7 @@ static int mood_of(flash *f)
                !memcmp(bytes, before, LEN) ? 1 : 2;
 
     is(result, mood == 2 && f->kind == FLASH_ECC ? FLASH_E_ECC : 0);
-    is(result || !strange(bytes, LEN), 1);
+    is(result || !look(bytes, LEN).strange, 1);
     return mood;
 }
 
@@ -623,48 +635,23 @@ TEST(a_watch_can_cut_copies_and_the_same_seed_leaves_the_same_bytes)
 TEST(a_callback_fails_at_its_call_once_or_for_ever)
 {
     for (int call = 0; call < FLASH_CALLS; call++)
-        for (uint32_t n = 0; n < 3; n++)
-            for (int forever = 0; forever < 2; forever++) {
-                flash *f = fresh(FLASH_NOR, 1);
-                flash_fail(f, call, n, FLASH_UNDONE, forever);
-                for (uint32_t i = 0; i < 5; i++) {
-                    int bad = i == n || (forever && i > n);
-                    uint8_t byte = 0;
-                    int r[FLASH_CALLS];
-                    r[FLASH_READ] = flash_read(f, 0, &byte, 1);
-                    r[FLASH_PROG] = flash_prog(f, i, &byte, 1);
-                    r[FLASH_ERASE] = flash_erase(f, 3);
-                    r[FLASH_SYNC] = flash_sync(f);
-                    for (int c = 0; c < FLASH_CALLS; c++)
-                        is(r[c], c == call && bad ? FLASH_E_FAULT : 0);
-                }
-                flash_fail(f, call, 0, 0, 0);
-                tell(f, "p10,1=0 v0");
+        for (uint32_t n = 0; n < 6; n++) {
+            flash *f = fresh(FLASH_NOR, 1);
+            flash_fail(f, call, n / 2, FLASH_UNDONE, n % 2);
+            for (uint32_t i = 0; i < 5; i++) {
+                int bad = i == n / 2 || (n % 2 && i > n / 2);
+                uint8_t byte = 0;
+                is(flash_read(f, 0, &byte, 1),
+                   bad && call == FLASH_READ ? FLASH_E_FAULT : 0);
+                is(flash_prog(f, i, &byte, 1),
+                   bad && call == FLASH_PROG ? FLASH_E_FAULT : 0);
+                is(flash_erase(f, 3),
+                   bad && call == FLASH_ERASE ? FLASH_E_FAULT : 0);
+                is(flash_sync(f),
+                   bad && call == FLASH_SYNC ? FLASH_E_FAULT : 0);
             }
-}
-
-TEST(a_failing_program_is_done_or_half_done_or_not)
-{
-    static const struct { int how, result, done, what; } cases[] = {
-        // what: of a second program there
-        { FLASH_UNDONE, FLASH_E_FAULT, 0, FLASH_V_DOUBT },
-        { FLASH_DONE, FLASH_E_FAULT, 8, FLASH_V_TWICE },
-        { FLASH_HALF, FLASH_E_FAULT, 4, FLASH_V_DOUBT },
-        { FLASH_SILENT, FLASH_OK, 0, FLASH_V_TWICE },
-    };
-
-    for (size_t i = 0; i < COUNT(cases); i++)
-        for (int kind = FLASH_NOR; kind <= FLASH_INPLACE; kind++) {
-            flash *f = fresh(kind, kind == FLASH_ECC ? 4 : 2);
-            uint32_t done = (uint32_t)cases[i].done;
-            uint8_t src[8] = { 1, 1, 1, 1, 1, 1, 1, 1 };
-            flash_fail(f, FLASH_PROG, 0, cases[i].how, 0);
-            is(flash_prog(f, 0, src, 8), cases[i].result);
-            is(read_same(f, 0, done, 1), 0);
-            is(read_same(f, done, 8 - done, 0xFF), 0);
-            is(flash_prog(f, 0, src, 8), kind == FLASH_ECC ? FLASH_E_ECC : 0);
-            is(f->violations, kind != FLASH_INPLACE);
-            is(f->violations_of[cases[i].what], kind != FLASH_INPLACE);
+            flash_fail(f, call, 0, 0, 0);
+            tell(f, "p10,1=0 v0");
         }
 }
 
@@ -701,12 +688,12 @@ TEST(noise_is_the_same_for_the_same_seed)
     flash *f = fresh(FLASH_NOR, 4);
     uint8_t first[SIZE];
 
-    flash_noise(f, 0, SIZE, 1);
-    memcpy(first, f->bytes, SIZE);
-    flash_noise(f, 0, SIZE, 2);
-    assert_memory_not_equal(first, f->bytes, SIZE);
-    flash_noise(f, 0, SIZE, 1);
-    assert_memory_equal(first, f->bytes, SIZE);
+    for (uint32_t i = 0; i < 3; i++) {
+        flash_noise(f, 0, SIZE, i % 2);
+        if (i == 0)
+            memcpy(first, f->bytes, SIZE);
+        is(memcmp(first, f->bytes, SIZE) != 0, i == 1);
+    }
     tell(f, "p252,4=0 v1:twice");
 }
 
@@ -725,9 +712,7 @@ TEST(everything_is_counted)
     is(f->syncs, 1);
     is(f->reads, 2);
     is(f->read_bytes, 21);
-    is(f->sector_erases[0], 2);
-    is(f->sector_erases[1], 3);
-    is(f->sector_erases[2], 3);
+    assert_memory_equal(f->sector_erases, ((uint32_t[]){ 2, 3, 3, 1 }), 16);
     flash_wear(f, &least, &most);
     is(least, 1);
     is(most, 3);
@@ -741,17 +726,10 @@ TEST(everything_is_counted)
 TEST(the_read_map_counts_each_byte_since_boot)
 {
     flash *f = fresh(FLASH_NOR, 4);
-    uint8_t bytes[SIZE];
 
-    is(flash_most_read(f), 0);
-    tell(f, "r0,10=ff r10,246=ff");
-    is(flash_most_read(f), 1);
-    tell(f, "r9,2=ff");
-    is(flash_most_read(f), 2);
+    tell(f, "m0 r0,10=ff r10,246=ff m1 r9,2=ff m2");
     assert_memory_equal(f->read_map + 8, "\1\2\2\1", 4);
     for (int i = 0; i < 300; i++)
-        is(flash_read(f, 0, bytes, 1), 0);
-    is(flash_most_read(f), UINT8_MAX);
-    tell(f, "b");
-    is(flash_most_read(f), 0);
+        tell(f, "r0,1=ff");
+    tell(f, "m255 b m0");
 }

@@ -31,10 +31,13 @@ static uint32_t missing(unsigned from, unsigned to)
 }
 
 /* What is missing is told. */
-static void told_or_there(unsigned from, unsigned to)
+static uint32_t told_or_there(unsigned from, unsigned to)
 {
-    if (missing(from, to))
+    uint32_t count = missing(from, to);
+
+    if (count)
         assert_int_not_equal(the.table->stats.lost, 0);
+    return count;
 }
 
 /* A device that is to be damaged again and again. */
@@ -72,15 +75,13 @@ static void flip_each(const medium *m, uint32_t step)
     device *d = filled_on(m);
 
     for (uint32_t bit = 0; bit < 8 * d->medium.size; bit += step) {
-        uint32_t at = bit / 8, lost;
+        uint32_t at = bit / 8;
         if (d->medium.bytes[at] == m->erased)
             continue;
         flip(at, bit % 8);
         say("P");
-        lost = missing(4, 10);
-        assert_in_range(lost, 0, at % m->sector_size >= wrote.header_len);
-        if (lost)
-            assert_int_not_equal(d->table->stats.lost, 0);
+        assert_in_range(told_or_there(4, 10), 0,
+                        at % m->sector_size >= wrote.header_len);
         load();
     }
 }
@@ -92,7 +93,7 @@ TEST(s5_a_flipped_bit_costs_one_record_and_in_a_header_none)
     flip_each(&eeprom, 11);
 }
 
-TEST(s5_many_flipped_bits_are_never_believed)
+TEST(s5_many_flipped_bits_or_a_truncated_storage_are_never_believed)
 {
     device *d = filled_on(&nor);
     uint32_t chance = 1;
@@ -105,12 +106,7 @@ TEST(s5_many_flipped_bits_are_never_believed)
         }
         never_wrong();
     }
-}
-
-TEST(s5_a_truncated_storage_is_never_believed)
-{
-    device *d = filled_on(&nor_8);
-
+    d = filled_on(&nor_8);
     for (uint32_t at = 0; at < d->medium.size; at += 56) {
         flash_truncate(&d->medium, at);
         never_wrong();
@@ -126,23 +122,17 @@ TEST(s5_an_unreadable_granule_is_a_loss_or_none)
 }
 
 /* But of the newest one nothing at all may be left to tell. */
-TEST(s5_a_lost_sector_is_a_loss_or_none)
+TEST(s5_a_lost_sector_is_a_loss_or_none_and_a_header_hides_nothing)
 {
     device *d = filled_on(&nor_8);
     uint32_t head = newest_sector();
 
-    for (uint32_t at = 0; at < d->medium.size; at += 512)
+    for (uint32_t at = 0; at < d->medium.size; at += 512) {
         for (int how = 0; how <= BLANK && at != head; how++)
             nothing_untold(at, 512, how);
-}
-
-TEST(a_header_in_the_middle_hides_nothing)
-{
-    device *d = filled_on(&nor_8);
-
-    for (uint32_t at = 0; at < d->medium.size; at += 512)
         for (uint32_t i = 0; i < wrote.header_len; i += 3)
             nothing_untold(at + i, 3, ANYTHING);
+    }
 }
 
 TEST(damage_while_the_table_is_open_does_no_harm)
@@ -209,17 +199,12 @@ static void spoil(const medium *m, const char *before, const char *behind,
     damage(o.at, o.len, how);
 }
 
+/* But not one that another follows. */
 TEST(one_unreadable_record_at_the_end_may_be_torn)
 {
     for (int how = 0; how < HOWS; how++) {
         spoil(&roomy, "Ba Ca Bb Cb", "", how);
         say("P l0 Ba:replay Bb:recover");
-    }
-}
-
-TEST(a_record_that_another_follows_was_not_torn)
-{
-    for (int how = 0; how < HOWS; how++) {
         spoil(&roomy, "Ba Ca Bb Cb", "Bc", how);
         say("P l1 Ba:replay Bb:recover Bc:recover");
     }
@@ -280,6 +265,12 @@ TEST(the_last_record_before_a_stated_end_is_a_loss)
     }
 }
 
+/* Beyond what a bit could mend. */
+static void lose_header(uint32_t sector)
+{
+    damage(sector + 16, 16, ANYTHING);
+}
+
 /* A record that one boot could not read, and the next one can; what would tell
    that it is behind the end of its sector is damaged.  Its time is ahead of
    that in the headers after it, which were written by who knew nothing of it. */
@@ -297,8 +288,7 @@ TEST(time_that_would_go_back_stands)
     say("P k1");
     header = newest_sector();
     say("k1");
-    flip(header + 20, 0);
-    flip(header + 30, 0);
+    lose_header(header);
     memcpy(d->medium.bytes + hidden.at, record, hidden.len);
     say("P l1 Ga,ms=0");
     is(d->shown.left_ms, RETENTION / 2);
@@ -316,8 +306,7 @@ TEST(of_two_outcomes_of_one_claim_one_is_replayed)
     header = newest_sector();
     say("Ca");
     assert_int_not_equal(newest_sector(), header);
-    flip(header + 20, 0);
-    flip(header + 30, 0);
+    lose_header(header);
     say("P l1 Ba:replay");
 }
 
@@ -442,15 +431,12 @@ TEST(s4_doubt_ends_on_a_device_that_restarts_often)
     is(result, IDEM_EXECUTE);
 }
 
-TEST(in_doubt_known_keys_are_answered_as_ever)
+/* .. and a loss is told at every boot until it is carried past. */
+TEST(s10_in_doubt_known_keys_are_answered_as_ever)
 {
     in_doubt(&nor, "Ba Ca Bb Cb");
     say("Ba:replay Bc:replay Wa:mismatch Bb:recover Bb:busy Bx,age=100000:old "
         "Bd:recover Be:recover Bf:recover Bg:recover Bh:recover Bx:full");
-}
-
-TEST(s10_a_loss_is_told_at_every_boot_until_it_is_carried_past)
-{
     in_doubt(&nor, "Ba Ca Bb Cb");
     say("P l1");
     say_of("k@ P l0 Ba:replay", the.storage.sector_count);
@@ -604,21 +590,13 @@ static void claim_is_told(const medium *m, const char *line, const char *more)
     say("P l1 Bb:recover");
 }
 
-/* Of a batch only the last record says that all before it was durable: what is
-   damaged need not be next to that. */
-TEST(a_damaged_record_of_a_synced_batch_is_told)
+TEST(a_damaged_claim_is_told_that_is_not_next_to_what_says_it_was_durable)
 {
+    // Of a batch only the last record says that all before it was.
     claim_is_told(&nor, "batch Aa Y Bb", "Bc Y Cb Cc Y Bd Y Cd Y");
-}
-
-/* A turn makes durable what no record says is. */
-TEST(a_damaged_record_before_a_turn_of_its_boot_is_told)
-{
+    // A turn makes durable what no record says is.
     claim_is_told(&nor, "batch Aa Y Bb", "Bc k1");
-}
-
-TEST(idle_work_takes_no_mark_away)
-{
+    // Idle work takes no mark away.
     claim_is_told(&eeprom, "Aa Bb", "M Cb");
 }
 
@@ -644,18 +622,12 @@ TEST(an_old_outcome_in_the_next_place_is_no_loss)
     say("P l0 Bb:execute");
 }
 
-/* Beyond what a bit could mend. */
-static void lose_header(void)
-{
-    damage(newest_sector() + 16, 16, ANYTHING);
-}
-
 /* But one whose claim is there is: its header is damaged. */
 TEST(an_outcome_whose_header_is_damaged_is_told)
 {
     device_on(&nor, "Ba");
     say_of("%@ Ca:storage Ca:ok", FLASH_PROG);          // in a new head
-    lose_header();
+    lose_header(newest_sector());
     say("P l1 Ba:recover Bb:recover");
 }
 
@@ -666,7 +638,7 @@ TEST(tokens_increase_over_a_lost_header)
 
     device_on(&nor, "volatile Aa P Ab Bc Bd");
     last = the.held[3].token;
-    lose_header();
+    lose_header(newest_sector());
     say("P l1 Be:recover");
     assert_true(the.held[4].token > last);
 }

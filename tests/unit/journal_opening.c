@@ -161,22 +161,6 @@ TEST(foreign_data_is_refused_and_not_touched)
 
 /* ------------------------------------------------------------------ explain */
 
-/* True if one of some words, with bars between, is in a text. */
-static int any_of(const char *text, const char *words)
-{
-    char word[32];
-
-    while (*words) {
-        size_t len = strcspn(words, "|");
-        memcpy(word, words, len);
-        word[len] = 0;
-        if (strstr(text, word))
-            return 1;
-        words += len + (words[len] == '|');
-    }
-    return 0;
-}
-
 /* What the storage holds is another's, and why is told in words. */
 static void differs(const char *words)
 {
@@ -184,7 +168,7 @@ static void differs(const char *words)
 
     is(reopen(), IDEM_E_FORMAT);
     text = idem_explain(&the.config);
-    if (!text || !any_of(text, words))
+    if (!text || !strstr(text, words))
         fail_msg("\"%s\", expected: %s", text ? text : "(nothing)", words);
 }
 
@@ -217,10 +201,10 @@ TEST(the_geometry_is_told)
         uint16_t granule;
         const char *words;
     } others[] = {
-        { 1024, 10, 8, "sector_size|size of a sector|sector size|geometry" },
-        { 512, 19, 8, "sector_count|number of sectors|sector count|geometry" },
-        { 512, 20, 4, "prog_size|granule|geometry" },
-        { 512, 20, 16, "prog_size|granule|geometry" },
+        { 1024, 10, 8, "another sector_size" },
+        { 512, 19, 8, "another sector_count" },
+        { 512, 20, 4, "another prog_size" },
+        { 512, 20, 16, "another prog_size" },
     };
 
     for (size_t i = 0; i < COUNT(others); i++) {
@@ -238,39 +222,28 @@ TEST(what_is_no_journal_is_told)
 
     assert_null(idem_explain(&d->config));      // blank is as good as ours
     flash_noise(&d->medium, 0, d->medium.size, 1);
-    differs("not a journal|no journal");
+    differs("not a journal");
     flash_fill(&d->medium, 0, d->medium.size, 0);
-    differs("not a journal|no journal");
+    differs("not a journal");
     d->config.storage = NULL;
     assert_null(idem_explain(&d->config));
 }
 
-static uint32_t crc32c(const uint8_t *p, size_t len)
-{
-    uint32_t crc = UINT32_MAX;
-
-    while (len-- > 0) {
-        crc ^= *p++;
-        for (int i = 0; i < 8; i++)
-            crc = crc >> 1 ^ (crc & 1 ? UINT32_C(0x82F63B78) : 0);
-    }
-    return crc;
-}
-
-/* A header as version 1 wrote it, twice. */
+/* A header as version 1 wrote it, twice; its last four bytes are a CRC-32C. */
 TEST(a_journal_of_version_1_is_told)
 {
     device *d = device_on(&nor_8, "");
-    uint8_t header[40] = { 'i', 'd', 'e', 'm', 1, 0x31, 0, 2, 0 };
-    uint32_t check;
+    uint8_t header[40] = { 'i', 'd', 'e', 'm', 1, 0x31, 0, 2, 0,
+                           (uint8_t)d->storage.sector_count, [16] = 1,
+                           [27] = 1, [33] = 80 };
+    uint32_t crc = UINT32_MAX;
 
-    header[9] = (uint8_t)d->storage.sector_count;
-    header[16] = 1;
-    header[27] = 1;
-    header[33] = 80;
-    check = crc32c(header, 36);
-    for (int i = 0; i < 4; i++)
-        header[36 + i] = (uint8_t)(check >> 8 * i);
+    for (unsigned bit = 0; bit < 36 * 8; bit++) {
+        crc ^= bit % 8 ? 0 : header[bit / 8];
+        crc = crc >> 1 ^ (crc & 1 ? UINT32_C(0x82F63B78) : 0);
+    }
+    for (unsigned i = 0; i < 4; i++)
+        header[36 + i] = (uint8_t)(crc >> 8 * i);
     flash_load(&d->medium, 512, header, sizeof header);
     flash_load(&d->medium, 512 + 40, header, sizeof header);
     flash_fill(&d->medium, 512 + 80, 24, 0x8D);
@@ -301,10 +274,16 @@ TEST(explain_takes_no_header_in_another_place)
 {
     device *d = device_on(&nor_8, "Ba Ca");
 
-    assert_null(idem_explain(&d->config));
     flash_load(&d->medium, 5 * 512, d->medium.bytes + 512, 512);
     flash_fill(&d->medium, 512, 512, 0xFF);
     differs("not a journal");
+}
+
+/* Also where sectors are no multiple of what headers are sought by. */
+TEST(explain_sees_every_header_that_an_opening_sees)
+{
+    device_on(&eeprom, "Ba")->config.secret[0]++;
+    differs("secret");
 }
 
 TEST(explain_passes_over_what_cannot_be_read)
@@ -386,13 +365,11 @@ TEST(formatting_forgets_what_was_there_for_good)
     }
 }
 
-TEST(formatting_needs_a_storage_and_memory)
+TEST(formatting_needs_memory)
 {
     device *d = device_on(&nor, "");
 
     is(idem_format(d->table, &d->config, NULL, 0, 0), IDEM_E_MEMORY);
-    d->config.storage = NULL;
-    is(idem_format(d->table, &d->config, d->memory, 100000, 0), IDEM_E_ARG);
 }
 
 TEST(formatting_waits_for_each_erase)
@@ -469,13 +446,4 @@ TEST(a_sector_in_another_place_is_nothing)
     d->damaged = 1;
     for (int boot = 0; boot < 12; boot++)
         say("P l0 Ba:replay Bb:replay k1");
-}
-
-/* Also where sectors are no multiple of what headers are sought by. */
-TEST(explain_sees_every_header_that_an_opening_sees)
-{
-    device_on(&eeprom, "Ba");
-    the.config.secret[0]++;
-    is(reopen(), IDEM_E_FORMAT);
-    assert_non_null(strstr(idem_explain(&the.config), "secret"));
 }

@@ -12,152 +12,121 @@
 
 #include "inside.h"
 
-/* ---------------------------------------------------------------------------
-   every state, every call
-   ------------------------------------------------------------------------ */
-enum state {
-    UNKNOWN,
-    CLAIMED,
-    OVER,           // the lease is
-    OVERTAKEN,      // claimed by somebody else; the claim is the first one's
-    EXHAUSTED,
-    COMPLETED,
-    FAILED,
-    RELEASED,
-    FORGOTTEN,
-    DROPPED,        // at the end of retention
-    STATES
-};
-
-enum call {
-    BEGIN,
-    BEGIN_OTHER,    // with another payload
-    COMPLETE,
-    RELEASE,
-    RENEW,
-    FORGET,
-    DELIVERED,
-    RESPONSE,
-    CALLS
-};
-
-/* Opens a table, brings the key "k" to a state, and gives the time at which it
-   is there, and a claim on it that was once granted. */
-static uint32_t bring_to(fixture *f, enum state state, idem_claim *claim)
-{
-    uint32_t now = 10, late = now + LEASE;
-
-    f->config.max_attempts = 2;
-    f->outcome.failed = state == FAILED;
-    fixture_open(f, 0);
-    memset(claim, 0, sizeof *claim);
-    if (state == UNKNOWN)
-        return now;
-    is(ask(f, "k", now), IDEM_EXECUTE);
-    *claim = f->claim;
-    if (state == OVERTAKEN || state == EXHAUSTED)
-        is(ask(f, "k", late), IDEM_RECOVER);
-    if (state == EXHAUSTED)
-        *claim = f->claim;
-    if (state == COMPLETED || state == FAILED)
-        is(complete(f, claim, "poured", now), IDEM_OK);
-    if (state == RELEASED)
-        is(release(f, claim, now), IDEM_OK);
-    if (state == FORGOTTEN)
-        is(forget(f, "panel", "k", late), IDEM_OK);
-    return state == OVER || state == OVERTAKEN || state == FORGOTTEN ? late
-           : state == EXHAUSTED ? late + LEASE
-           : state == DROPPED   ? late + RETENTION : now;
-}
-
-static int make(fixture *f, enum call call, const idem_claim *claim,
-                uint32_t now)
-{
-    char piece[RESPONSE_MAX];
-    size_t len = sizeof piece;
-
-    switch (call) {
-    case BEGIN:       return ask(f, "k", now);
-    case BEGIN_OTHER: return begin(f, "panel", "k", "pour more", now);
-    case COMPLETE:    return complete(f, claim, "done", now);
-    case RELEASE:     return release(f, claim, now);
-    case RENEW:       return renew(f, claim, LEASE, now);
-    case FORGET:      return forget(f, "panel", "k", now);
-    case DELIVERED:   return checked(f, idem_delivered(&f->table, claim));
-    default: return checked(f, idem_response(&f->table, piece, &len, claim, 0));
-    }
-}
-
-/* Short names, for the table below. */
-enum {
-    EXEC = IDEM_EXECUTE,
-    RECO = IDEM_RECOVER,
-    REPL = IDEM_REPLAY,
-    BUSY = IDEM_BUSY,
-    MISM = IDEM_MISMATCH,
-    EXHA = IDEM_EXHAUSTED,
-    DONE = IDEM_OK,
-    FENC = IDEM_E_FENCED,
-    NONE = IDEM_E_NOT_FOUND
-};
+/* ------------------------------------------------- every state, every call */
 
 /* What each call answers in each state, and which status the key has then: 0
    unknown, 1 in progress, 2 completed, 3 failed.  All of S1 is in here. */
-static const struct {
-    int answer[CALLS];
+static const struct row {
+    const char *state;
+    const char *steps;          // by which the key "k" is brought there
+    const char *answers;        // to each of CALLS, as in `letters`
     const char *after;
-} life[STATES] = {
-    /*  begin other compl relea renew forge deliv respo */
-    [UNKNOWN] =
-      { { EXEC, EXEC, FENC, FENC, FENC, NONE, NONE, NONE }, "11000000" },
-    [CLAIMED] =
-      { { BUSY, MISM, DONE, DONE, DONE, BUSY, NONE, NONE }, "11201111" },
-    [OVER] =
-      { { RECO, MISM, DONE, DONE, DONE, DONE, NONE, NONE }, "11201011" },
-    [OVERTAKEN] =
-      { { BUSY, MISM, FENC, FENC, FENC, BUSY, NONE, NONE }, "11111111" },
-    [EXHAUSTED] =
-      { { EXHA, MISM, DONE, DONE, DONE, DONE, NONE, NONE }, "11201011" },
-    [COMPLETED] =
-      { { REPL, MISM, FENC, FENC, FENC, DONE, DONE, DONE }, "22222022" },
-    [FAILED] =
-      { { REPL, MISM, FENC, FENC, FENC, DONE, DONE, DONE }, "33333033" },
-    [RELEASED] =
-      { { EXEC, EXEC, FENC, FENC, FENC, NONE, NONE, NONE }, "11000000" },
-    [FORGOTTEN] =
-      { { EXEC, EXEC, FENC, FENC, FENC, NONE, NONE, NONE }, "11000000" },
-    [DROPPED] =
-      { { EXEC, EXEC, FENC, FENC, FENC, NONE, NONE, NONE }, "11000000" },
+} life[] = {
+    /*                               BWCRNXdg */
+    { "unknown", "",                "EEFFFNNN", "11000000" },
+    { "claimed", "B",               "YMOOOYNN", "11201111" },
+    { "its lease is over", "BL",    "RMOOOONN", "11201011" },
+    { "overtaken", "BLb",           "YMFFFYNN", "11111111" },
+    { "exhausted", "BLBL",          "XMOOOONN", "11201011" },
+    { "completed", "BC",            "PMFFFOOO", "22222022" },
+    { "failed", "BD",               "PMFFFOOO", "33333033" },
+    { "released", "BR",             "EEFFFNNN", "11000000" },
+    { "forgotten", "BLX",           "EEFFFNNN", "11000000" },
+    { "dropped with its claim", "BLT", "EEFFFNNN", "11000000" },
+    { "dropped with its outcome", "BCT", "EEFFFNNN", "11000000" },
 };
+
+static const struct { char letter; int answer; } letters[] = {
+    { 'E', IDEM_EXECUTE }, { 'R', IDEM_RECOVER }, { 'P', IDEM_REPLAY },
+    { 'Y', IDEM_BUSY }, { 'M', IDEM_MISMATCH }, { 'X', IDEM_EXHAUSTED },
+    { 'O', IDEM_OK }, { 'F', IDEM_E_FENCED }, { 'N', IDEM_E_NOT_FOUND },
+};
+
+// begin, with another payload, complete, release, renew, forget, delivered,
+// response
+static const char CALLS[] = "BWCRNXdg";
+
+static int make(fixture *f, char call, const idem_claim *claim, uint32_t now)
+{
+    char piece[RESPONSE_MAX];
+    size_t len = sizeof piece;
+    int result;
+
+    switch (call) {
+    case 'B': return ask(f, "k", now);
+    case 'W': return begin(f, "panel", "k", "pour more", now);
+    case 'C': return complete(f, claim, "done", now);
+    case 'R': return release(f, claim, now);
+    case 'N': return renew(f, claim, LEASE, now);
+    case 'X': return forget(f, "panel", "k", now);
+    case 'd': return checked(f, idem_delivered(&f->table, claim));
+    }
+    result = checked(f, idem_response(&f->table, piece, &len, claim, 0));
+    is(len, result ? 0 : 6);
+    return result;
+}
+
+/* Opens a table, makes the steps (D fails, b is somebody else's claim), and
+   gives the time then, and the claim of the last B. */
+static uint32_t bring_to(fixture *f, const struct row *row, idem_claim *claim)
+{
+    uint32_t now = 10;
+
+    f->config.max_attempts = 2;
+    fixture_open(f, 0);
+    memset(claim, 0, sizeof *claim);
+    for (const char *step = row->steps; *step; step++) {
+        f->outcome.failed = *step == 'D';
+        switch (*step) {
+        case 'L': now += LEASE; break;
+        case 'T': now += RETENTION; break;
+        case 'C': case 'D': is(complete(f, claim, "poured", now), 0); break;
+        case 'b': is(ask(f, "k", now), IDEM_RECOVER); break;
+        case 'B':
+            is(ask(f, "k", now), now > 10 ? IDEM_RECOVER : IDEM_EXECUTE);
+            *claim = f->claim;
+            break;
+        default: is(make(f, *step, claim, now), IDEM_OK);
+        }
+    }
+    f->outcome.failed = 0;
+    return now;
+}
 
 /* A call in a state: its answer, the status afterwards; what is refused leaves
    the key as it was. */
-static void check_answer(fixture *f, enum state state, enum call call)
+static void check_answer(fixture *f, const struct row *row, size_t call)
 {
-    int answer = life[state].answer[call];
     idem_claim claim;
     idem_entry before;
-    uint32_t now = bring_to(f, state, &claim);
+    uint32_t now = bring_to(f, row, &claim);
+    size_t i = 0;
+    int answer;
 
+    while (letters[i].letter != row->answers[call])
+        i++;
+    answer = letters[i].answer;
     (void)find(f, "panel", "k", now);
     before = f->entry;
-    f->outcome.failed = 0;
-    is(make(f, call, &claim, now), answer);
+    if (make(f, CALLS[call], &claim, now) != answer)
+        fail_msg("%c in the state: %s", CALLS[call], row->state);
+    if (call < 2)
+        assert_ptr_equal(f->reply.buffer, f->buffer);
     (void)find(f, "panel", "k", now);
-    is(f->entry.status, life[state].after[call] - '0');
-    if (answer != EXEC && answer != RECO && answer != DONE)
+    is(f->entry.status, row->after[call] - '0');
+    if (!strchr("ERO", row->answers[call]))
         assert_memory_equal(&f->entry, &before, sizeof before);
 }
 
 /* .. after which one other bit is a mismatch. */
-static void check_fingerprint(fixture *f, enum state state, enum call call)
+static void check_fingerprint(fixture *f, const struct row *row, size_t call)
 {
     idem_claim claim;
-    uint32_t now = bring_to(f, state, &claim);
+    uint32_t now = bring_to(f, row, &claim);
     uint64_t fingerprint;
 
     // Whatever happened before: what is known now decides.
-    (void)make(f, call, &claim, now);
+    (void)make(f, CALLS[call], &claim, now);
     if (find(f, "panel", "k", now) != IDEM_OK)
         return;
     f->request.has_fingerprint = 1;
@@ -173,19 +142,18 @@ static void check_fingerprint(fixture *f, enum state state, enum call call)
 
 TEST(s1_s3_s7_every_call_answers_as_the_state_of_the_key_says)
 {
-    for (int i = 0; i < STATES * CALLS; i++)
-        check_answer(f, (enum state)(i / CALLS), (enum call)(i % CALLS));
+    for (size_t i = 0; i < 8 * COUNT(life); i++)
+        check_answer(f, &life[i / 8], i % 8);
 }
 
 TEST(s3_one_other_bit_is_a_mismatch_in_every_state)
 {
-    for (int i = 0; i < STATES * CALLS; i++)
-        check_fingerprint(f, (enum state)(i / CALLS), (enum call)(i % CALLS));
+    for (size_t i = 0; i < 8 * COUNT(life); i++)
+        check_fingerprint(f, &life[i / 8], i % 8);
 }
 
-/* ---------------------------------------------------------------------------
-   claims
-   ------------------------------------------------------------------------ */
+/* ------------------------------------------------------------------- claims */
+
 TEST(s1_behind_the_last_token_no_claim_is_granted)
 {
     inside_set_token(&f->table, (idem_token)-2);
@@ -224,32 +192,23 @@ TEST(s1_the_low_half_of_the_token_may_wrap)
     }
 }
 
-TEST(a_reply_has_the_callers_buffer)
+TEST(renewing_for_nothing_is_for_the_default_and_out_of_range_for_none)
 {
+    static const struct { uint32_t lease, now; int answer; } rows[] = {
+        { IDEM_LEASE_MAX + 1, 0, IDEM_E_ARG },
+        { IDEM_LEASE_NONE - 1, 0, IDEM_E_ARG },
+        { 0, 80, IDEM_OK },
+    };
+
     is(ask(f, "k", 0), IDEM_EXECUTE);
-    assert_ptr_equal(f->reply.buffer, f->buffer);
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        is(renew(f, &f->claim, rows[i].lease, rows[i].now), rows[i].answer);
+        is(find(f, "panel", "k", rows[i].now), IDEM_OK);
+        is(f->entry.left_ms, LEASE);
+    }
 }
 
-TEST(renewing_for_nothing_is_for_the_default)
-{
-    is(ask(f, "k", 0), IDEM_EXECUTE);
-    is(renew(f, &f->claim, 0, 80), IDEM_OK);
-    is(find(f, "panel", "k", 80), IDEM_OK);
-    is(f->entry.left_ms, LEASE);
-}
-
-TEST(a_lease_out_of_range_is_not_renewed)
-{
-    is(ask(f, "k", 0), IDEM_EXECUTE);
-    is(renew(f, &f->claim, IDEM_LEASE_MAX + 1, 0), IDEM_E_ARG);
-    is(renew(f, &f->claim, IDEM_LEASE_NONE - 1, 0), IDEM_E_ARG);
-    is(find(f, "panel", "k", 0), IDEM_OK);
-    is(f->entry.left_ms, LEASE);
-}
-
-/* ---------------------------------------------------------------------------
-   outcomes
-   ------------------------------------------------------------------------ */
+/* ------------------------------------------------ payloads, outcomes, state */
 
 TEST(a_buffer_too_short_is_not_touched_and_the_length_is_told)
 {
@@ -267,20 +226,6 @@ TEST(a_buffer_too_short_is_not_touched_and_the_length_is_told)
     }
 }
 
-TEST(s3_a_response_that_is_gone_is_not_found)
-{
-    idem_claim claim = finish(f, "panel", "k", 0);
-    char piece[8];
-    size_t len = 4;
-
-    is(maintain(f, RETENTION), IDEM_OK);
-    is(idem_response(&f->table, piece, &len, &claim, 0), IDEM_E_NOT_FOUND);
-    is(len, 0);
-}
-
-/* ---------------------------------------------------------------------------
-   fingerprints
-   ------------------------------------------------------------------------ */
 TEST(a_fingerprint_of_zero_is_legal)
 {
     f->request.has_fingerprint = 1;
@@ -304,10 +249,6 @@ TEST(an_empty_payload_needs_no_pointer_and_is_a_payload)
     is(begin(f, "", "k", "x", 0), IDEM_MISMATCH);
 }
 
-/* ---------------------------------------------------------------------------
-   application state
-   ------------------------------------------------------------------------ */
-
 TEST(a_state_that_does_not_fit_tells_its_length)
 {
     char got[STATE_MAX] = ".......";
@@ -323,9 +264,8 @@ TEST(a_state_that_does_not_fit_tells_its_length)
     assert_string_equal(got, "total..");
 }
 
-/* ---------------------------------------------------------------------------
-   idem_run
-   ------------------------------------------------------------------------ */
+/* ----------------------------------------------------------------- idem_run */
+
 struct job {
     int calls;
     int answer;             // what the handler was told
@@ -359,28 +299,6 @@ static int run(fixture *f, struct job *job, size_t size, uint32_t now)
     f->reply.buffer_size = size;
     return checked(f, idem_run(&f->table, &f->claim, &f->reply, &rq, work, job,
                                now));
-}
-
-TEST(run_executes_once_and_replays_afterwards)
-{
-    struct job job = {
-        .takes = 20,
-        .outcome = { .response = "poured", .response_len = 6, .code = 5 },
-    };
-
-    for (uint32_t i = 0; i < 3; i++) {
-        memset(f->buffer, 0, sizeof f->buffer);
-        is(run(f, &job, 63, 10 + 50 * i), i ? IDEM_REPLAY : IDEM_EXECUTE);
-        is(job.calls, 1);
-        is(f->reply.status, IDEM_COMPLETED);
-        is(f->reply.code, 5);
-        is(f->reply.response_len, 6);
-        assert_string_equal(f->buffer, "poured");
-        assert_true(f->reply.claim.token == job.token);
-        // The completion is at the time that the handler said.
-        is(f->reply.age_ms, i ? 50 * i - 20 : 0);
-    }
-    is(job.answer, IDEM_EXECUTE);
 }
 
 /* With a buffer too short the length is told, and no byte of it is copied. */
@@ -420,9 +338,7 @@ TEST(run_reports_an_outcome_that_does_not_fit)
     is(complete(f, &f->claim, "short", LEASE), IDEM_OK);
 }
 
-/* ---------------------------------------------------------------------------
-   delivery
-   ------------------------------------------------------------------------ */
+/* ----------------------------------------------------------------- delivery */
 
 /* Where a list was is not known any more when that key is gone. */
 TEST(a_list_begins_anew_behind_what_was_forgotten)

@@ -15,9 +15,8 @@ static unsigned home_of(const fixture *f, const char *key)
     return inside_home(&f->table, "panel", key);
 }
 
-/* ---------------------------------------------------------------------------
-   T1 to T3: every order
-   ------------------------------------------------------------------------ */
+/* ---------------------------------------------------- T1 to T3: every order */
+
 enum { KEYS = 4, ORDERS = 24 };
 typedef char names[KEYS][8];
 
@@ -98,24 +97,34 @@ TEST(t1_t2_t3_hold_whatever_the_order_of_coming_and_going)
         }
 }
 
+/* A key that is there goes, and one that is not comes, if there is room. */
+static void toggle(fixture *f, const char *key)
+{
+    if (find(f, "panel", key, 0) == IDEM_OK)
+        is(forget(f, "panel", key, 0), IDEM_OK);
+    else if (f->table.used < f->config.capacity)
+        (void)finish(f, "panel", key, 0);
+    else
+        is(ask(f, key, 0), IDEM_E_FULL);
+}
+
+static void open_of(fixture *f, uint32_t capacity)
+{
+    f->config.capacity = capacity;
+    fixture_open(f, 0);
+}
+
 TEST(t1_t2_t3_hold_in_larger_tables_of_any_size)
 {
     uint32_t seed = 19;
 
     for (uint32_t capacity = 1; capacity < 120; capacity += 7) {
-        char key[8];
-        f->config.capacity = capacity;
-        fixture_open(f, 0);
+        open_of(f, capacity);
         for (int i = 0; i < 600; i++) {
-            int room = f->table.used < capacity;
+            char key[8];
             (void)snprintf(key, sizeof key, "%u",
                            (unsigned)(dice(&seed) % (2 * capacity)));
-            if (find(f, "panel", key, 0) == IDEM_OK)
-                is(forget(f, "panel", key, 0), IDEM_OK);
-            else if (room)
-                (void)finish(f, "panel", key, 0);
-            else
-                is(ask(f, key, 0), IDEM_E_FULL);
+            toggle(f, key);
         }
         assert_true(f->table.stats.full > 0);
     }
@@ -124,14 +133,12 @@ TEST(t1_t2_t3_hold_in_larger_tables_of_any_size)
 TEST(keys_have_homes_all_over_the_index)
 {
     enum { MANY = 1000 };
+    static char seen[8 * MANY];
     unsigned positions, taken = 0;
-    char *seen;
 
-    f->config.capacity = MANY;
-    fixture_open(f, 0);
+    open_of(f, MANY);
     positions = inside_positions(&f->table);
-    seen = (char *)calloc(positions, 1);
-    assert_non_null(seen);
+    assert_in_range(positions, 2 * MANY, sizeof seen);
     for (unsigned i = 0; i < MANY; i++) {
         unsigned home;
         char key[8];
@@ -141,8 +148,6 @@ TEST(keys_have_homes_all_over_the_index)
         taken += !seen[home];
         seen[home] = 1;
     }
-    free(seen);
-    assert_true(positions >= 2 * MANY);
     assert_in_range(taken, 700, MANY);  // of 2000 places at random: 787
 }
 
@@ -154,22 +159,15 @@ TEST(t2_holds_for_keys_that_all_have_one_home)
     unsigned tries = 0;
     uint32_t seed = 7;
 
-    f->config.capacity = 24;
-    fixture_open(f, 0);
+    open_of(f, 24);
     for (int i = 0; i < ALIKE; i++)
         find_key(f, inside_positions(&f->table) - 3, keys[i], &tries);
-    for (int i = 0; i < 2000; i++) {
-        const char *key = keys[dice(&seed) % ALIKE];
-        if (find(f, "panel", key, 0) == IDEM_OK)
-            is(forget(f, "panel", key, 0), IDEM_OK);
-        else
-            (void)finish(f, "panel", key, 0);
-    }
+    for (int i = 0; i < 2000; i++)
+        toggle(f, keys[dice(&seed) % ALIKE]);
 }
 
-/* ---------------------------------------------------------------------------
-   identity
-   ------------------------------------------------------------------------ */
+/* ----------------------------------------------------------------- identity */
+
 struct identity { const char *scope; size_t scope_len;
                   const char *key; size_t key_len; };
 
@@ -177,8 +175,7 @@ struct identity { const char *scope; size_t scope_len;
 static void assert_all_different(fixture *f, const struct identity *ids,
                                  size_t count)
 {
-    f->config.capacity = (uint32_t)count;
-    fixture_open(f, 0);
+    open_of(f, (uint32_t)count);
     for (size_t i = 0; i < 2 * count; i++) {
         const struct identity *id = &ids[i % count];
         idem_request rq = { .scope = id->scope, .scope_len = id->scope_len,
@@ -250,15 +247,6 @@ typedef struct candidate {
     char key[12];
 } candidate;
 
-static void candidate_make(candidate *c, const fixture *f, unsigned n)
-{
-    static const char *const scopes[] = { "a", "b", "ab", "" };
-
-    (void)snprintf(c->scope, sizeof c->scope, "%s", scopes[n % COUNT(scopes)]);
-    (void)snprintf(c->key, sizeof c->key, "%0*u", 6 + (int)(n / 2 % 3), n / 2);
-    c->hash = inside_hash(&f->table, c->scope, c->key);
-}
-
 static int by_hash(const void *a, const void *b)
 {
     unsigned x = ((const candidate *)a)->hash;
@@ -273,12 +261,18 @@ static int by_hash(const void *a, const void *b)
 TEST(s3_two_keys_with_one_hash_are_two_keys)
 {
     enum { MANY = 600000, ENOUGH = 60 };
+    static const char *const scopes[] = { "a", "b", "ab", "" };
     candidate *all = (candidate *)calloc(MANY, sizeof *all);
     unsigned pairs = 0;
 
     assert_non_null(all);
-    for (unsigned n = 0; n < MANY; n++)
-        candidate_make(&all[n], f, n);
+    for (unsigned n = 0; n < MANY; n++) {
+        candidate *c = &all[n];
+        strcpy(c->scope, scopes[n % COUNT(scopes)]);
+        (void)snprintf(c->key, sizeof c->key, "%0*u", 6 + (int)(n / 2 % 3),
+                       n / 2);
+        c->hash = inside_hash(&f->table, c->scope, c->key);
+    }
     qsort(all, MANY, sizeof *all, by_hash);
     for (size_t n = 1; n < MANY && pairs < ENOUGH; n++) {
         const candidate *a = &all[n - 1], *b = &all[n];
@@ -311,8 +305,7 @@ TEST(s9_homes_and_fingerprints_are_decided_by_the_secret)
     unsigned homes[12];
     int moved = 0;
 
-    f->config.capacity = 1000;
-    fixture_open(f, 0);
+    open_of(f, 1000);
     fingerprint = fingerprint_of(f, "pour");
     for (uint32_t i = 0; i < COUNT(homes); i++)
         homes[i] = home_of(f, nth(i));
@@ -330,10 +323,13 @@ TEST(s9_homes_and_fingerprints_are_decided_by_the_secret)
     }
 }
 
-/* ---------------------------------------------------------------------------
-   idem_check can fail
-   ------------------------------------------------------------------------ */
-enum { BREAKABLE = 8 };
+/* ------------------------------------------------------ idem_check can fail */
+
+enum {
+    BREAKABLE = 8,
+    BREAKABLE_SIZE =
+        IDEM_MEMORY_SIZE(BREAKABLE, KEY_MAX, RESPONSE_MAX, STATE_MAX)
+};
 
 /* Keys in every state: old, new, owed, claimed, endless; and free slots, of
    which the first was in use. */
@@ -342,8 +338,7 @@ static void open_to_break(fixture *f)
     const uint32_t now = 0x30000000;        // sweeps behind it
     idem_claim gone;
 
-    f->config.capacity = BREAKABLE;
-    fixture_open(f, 0);
+    open_of(f, BREAKABLE);
     (void)maintain(f, now);
     is(ask(f, "given back", now), IDEM_EXECUTE);
     gone = f->claim;
@@ -362,7 +357,7 @@ static void open_to_break(fixture *f)
 enum { NUMBERS = 13 };              // without a journal
 
 /* A number that idem_check can say, and does, is crossed off. */
-static void check_crossing(fixture *f, char found[NUMBERS + 1])
+static void check_crossing(const fixture *f, char found[NUMBERS + 1])
 {
     int number = idem_check(&f->table);
 
@@ -375,11 +370,9 @@ static void check_crossing(fixture *f, char found[NUMBERS + 1])
 TEST(idem_check_finds_each_invariant_broken)
 {
     char found[NUMBERS + 1] = { 0 };
-    size_t size;
 
     open_to_break(f);
-    size = IDEM_MEMORY_SIZE(BREAKABLE, KEY_MAX, RESPONSE_MAX, STATE_MAX);
-    for (size_t i = 0; i < 8 * size; i++) {
+    for (size_t i = 0; i < 8 * BREAKABLE_SIZE; i++) {
         ((uint8_t *)f->memory)[i / 8] ^= (uint8_t)(1u << i % 8);
         check_crossing(f, found);
         ((uint8_t *)f->memory)[i / 8] ^= (uint8_t)(1u << i % 8);
@@ -398,25 +391,19 @@ TEST(idem_check_finds_each_invariant_broken)
 TEST(idem_check_ends_whatever_was_overwritten)
 {
     static const int bytes[] = { 0x00, 0x01, 0x7F, 0xFF };
-    char found[NUMBERS + 1] = { 0 };
-    char *memory, *kept;
-    size_t size;
+    char found[NUMBERS + 1] = { 0 }, kept[BREAKABLE_SIZE], *memory;
 
     open_to_break(f);
-    size = IDEM_MEMORY_SIZE(BREAKABLE, KEY_MAX, RESPONSE_MAX, STATE_MAX);
     memory = (char *)f->memory;
-    kept = (char *)malloc(size);
-    assert_non_null(kept);
-    memcpy(kept, memory, size);
+    memcpy(kept, memory, sizeof kept);
     for (size_t i = 0; i < COUNT(bytes); i++)
-        for (size_t from = 0; from < size; from += 4) {
-            for (size_t to = from + 4; to <= size; to += 4) {
+        for (size_t from = 0; from < sizeof kept; from += 4) {
+            for (size_t to = from + 4; to <= sizeof kept; to += 4) {
                 memset(memory + to - 4, bytes[i], 4);
                 check_crossing(f, found);
             }
-            memcpy(memory, kept, size);
+            memcpy(memory, kept, sizeof kept);
         }
-    free(kept);
     is(idem_check(&f->table), 0);
 }
 
