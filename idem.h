@@ -4118,19 +4118,6 @@ static int idemi_recover_is_certain(const idem_table *t, const idemi_record *r)
            idemi_slot_at(t, (unsigned)r->slot - 1)->state;
 }
 
-/* What is left of a record's check once that of its bytes is taken away, and
-   the token that it is bound to: 0 if it is right.  One that is not certain
-   tells nothing, and half its check is enough for that. */
-static uint32_t idemi_recover_check(const idem_table *t, const idemi_record *r,
-                                    uint32_t check)
-{
-    if (!idemi_recover_is_certain(t, r))
-        return check & 0xFFFF;
-    return idemi_record_is_bound(r->flags)
-               ? check ^ idemi_slot_at(t, (unsigned)r->slot - 1)->token << 16
-               : check;
-}
-
 /* Whether the configured limits and the flags allow what was read. */
 static int idemi_recover_is_possible(const idem_table *t,
                                      const idemi_record *r)
@@ -4170,7 +4157,8 @@ static uint32_t idemi_recover_walk(idem_table *t, uint32_t sequence,
 }
 
 /* Reads the record at an offset in a sector, if there is one.  Returns its
-   length in whole granules, or 0. */
+   length in whole granules, or 0.  One that is not certain tells nothing, and
+   half its check is enough for that. */
 IDEMI_FLAT
 static uint32_t idemi_recover_record(idem_table *t, uint32_t sequence,
                                      uint32_t at, idemi_record *r)
@@ -4183,9 +4171,11 @@ static uint32_t idemi_recover_record(idem_table *t, uint32_t sequence,
         return 0;
     check = idemi_basics_load32(start + len) ^
             idemi_storage_check(t->config, sequence, at ^ j->shape, start, len);
-    return idemi_recover_check(t, r, check)
-               ? 0
-               : idemi_storage_granules(j, len + 4);
+    if (idemi_record_is_bound(r->flags))
+        check ^= idemi_slot_at(t, (unsigned)r->slot - 1)->token << 16;
+    if (!idemi_recover_is_certain(t, r))
+        check &= 0xFFFF;
+    return check ? 0 : idemi_storage_granules(j, len + 4);
 }
 
 /* What a record tells: of a slot, or of a sender. */
