@@ -912,7 +912,6 @@ typedef struct idem_usual {
    buffer. */
 typedef struct idem_journal {
     uint8_t  opened;            /* 1: a head of this boot counts */
-    uint8_t  closed;            /* 1: the head takes no more records */
     uint8_t  erased;            /* 1: the place of the next sector was, in this
                                    boot; 2: in idle time it could not be */
     uint8_t  erasing;           /* 1: erasing it was started */
@@ -931,7 +930,8 @@ typedef struct idem_journal {
     uint32_t head;              /* sequence of the head; 0: none counts yet */
     uint32_t end;               /* where its records end */
     uint32_t sequence;          /* of the newest sector begun, head or not */
-    uint32_t at;                /* where the next record goes in that */
+    uint32_t at;                /* where the next record goes in that; its
+                                   end if it takes no more */
     uint32_t time;              /* logical ms, of the record before that */
     uint32_t told;              /* logical ms, of the newest one in the head; of
                                    the opening until there is one */
@@ -3457,6 +3457,12 @@ static int idemi_journal_has_room(const idem_table *t, uint32_t records)
     return j->at + records * j->record_max <= j->sector_size;
 }
 
+/* The newest sector takes no more records: it has no room. */
+static void idemi_journal_close(idem_journal *j)
+{
+    j->at = j->sector_size;
+}
+
 /* Records for which a head must have room when one more is carried into it:
    that, what a boot's first turn confirms, the seal, and what it is begun
    for. */
@@ -3668,7 +3674,6 @@ static int idemi_journal_turn(idem_table *t)
     // Begun by an earlier boot
     if (!j->opened && !t->stats.retired && !t->stats.lost)
         idemi_journal_clear(t);
-    j->closed = 1;
     for (tries = 0; tries < IDEMI_TRIES && result < 0 && !j->broken; tries++) {
         if (!idemi_journal_dead(t))
             idemi_journal_clear(t);
@@ -3676,6 +3681,7 @@ static int idemi_journal_turn(idem_table *t)
             return IDEM_E_SPACE;
         result = idemi_journal_try(t);
         if (result < 0) {
+            idemi_journal_close(j);
             idemi_journal_undo(t);
             t->stats.retired++;
         }
@@ -3683,7 +3689,6 @@ static int idemi_journal_turn(idem_table *t)
     if (result < 0)
         return result;
     j->opened = 1;
-    j->closed = 0;
     j->newest = IDEMI_NONE;
     j->tail = j->stated;
     j->head = j->sequence;
@@ -3701,7 +3706,7 @@ static int idemi_journal_ready(idem_table *t)
 
     if (j->broken)
         return IDEM_E_STORAGE;
-    if (!j->closed && idemi_journal_has_room(t, 1) &&
+    if (idemi_journal_has_room(t, 1) &&
         t->clock - j->told <= IDEM_RETENTION_MAX)
         return IDEM_OK;
     return idemi_journal_turn(t);
@@ -3715,7 +3720,7 @@ static int idemi_journal_settle(idem_table *t, int result)
     idem_journal *j = t->journal;
 
     if (result < 0) {
-        j->closed = 1;
+        idemi_journal_close(j);
         return result;
     }
     j->end = j->at;
@@ -3868,7 +3873,7 @@ static int idemi_journal_maintain(idem_table *t)
         j->erased = 2;
         return result;
     }
-    result = j->closed ? IDEM_OK : idemi_journal_carry(t, 1);
+    result = idemi_journal_carry(t, 1);
     if (result == IDEM_OK)
         return result;
     result = idemi_journal_settle(t, result);
@@ -4425,7 +4430,6 @@ static int idemi_recover_open(idem_table *t)
     int result;
 
     j->newest = IDEMI_NONE;
-    j->closed = 1;
     result = idemi_recover_head(t);
     if (j->head)
         idemi_recover_ring(t);
@@ -4441,6 +4445,7 @@ static int idemi_recover_open(idem_table *t)
     }
     j->synced = 1;
     j->told = t->clock;
+    idemi_journal_close(j);
     t->token = (idem_token)((t->stats.lost ? j->sequence : j->head) + 1) *
                    j->sector_size - 1;
     return result;
