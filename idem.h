@@ -917,14 +917,14 @@ typedef struct idem_journal {
     uint8_t  erasing;           /* 1: erasing it was started */
     uint8_t  synced;            /* 1: all that was programmed is durable */
     uint8_t  broken;            /* 1: a sync failed, nothing is believed */
-    uint8_t  in_doubt;          /* 1: unknown keys may be lost ones until: */
     uint8_t  newest_is;         /* IDEMI_HAS_STATE if the newest record has;
                                    what its slot was, if its key is over */
     uint16_t sector_count, granule;         /* those of the storage */
     uint16_t head_keys;         /* keys that can be carried into a head */
     uint16_t state_keys;        /* as much as so many keys the state takes */
     uint32_t sector_size;
-    uint32_t doubt;             /* logical ms */
+    uint32_t doubt;             /* logical ms until which unknown keys may be
+                                   lost ones; none are if that is reached */
     uint32_t newest;            /* what the record to be confirmed is of: slot,
                                    state or nothing, sender */
     uint32_t head;              /* sequence of the head; 0: none counts yet */
@@ -2842,7 +2842,7 @@ static void idemi_keys_sweep(idem_table *t)
         idemi_account_at(t, i)->reach =
             idemi_keys_limit(t, idemi_account_at(t, i)->reach);
     if (IDEMI_JOURNAL(t) && idemi_clock_reached(t->clock, t->journal->doubt))
-        t->journal->in_doubt = 0;
+        t->journal->doubt = t->clock;
     t->swept = t->clock;
 }
 
@@ -3560,6 +3560,12 @@ static uint32_t idemi_journal_begun(const idem_table *t)
     return t->journal->opened ? t->clock : t->journal->told;
 }
 
+/* True while unknown keys may be lost ones. */
+static int idemi_journal_in_doubt(const idem_table *t)
+{
+    return !idemi_clock_reached(t->clock, t->journal->doubt);
+}
+
 /* Writes the header of the newest sector, behind all that was carried. */
 IDEMI_APART
 static int idemi_journal_commit(idem_table *t)
@@ -3581,7 +3587,8 @@ static int idemi_journal_commit(idem_table *t)
     h.time = idemi_journal_begun(t);
     h.retention = j->usual.retention;
     h.response_max = j->usual.response_max;
-    h.response_max |= (j->in_doubt ? j->doubt + 0xFFFF : h.time) & 0xFFFF0000;
+    h.response_max |= (idemi_journal_in_doubt(t) ? j->doubt + 0xFFFF : h.time) &
+                      0xFFFF0000;
     idemi_header_begin(m, p);
     idemi_header_walk(p, &h, 1);
     idemi_basics_store32(p + IDEMI_HEADER - 4,
@@ -3846,14 +3853,6 @@ static int idemi_journal_confirm(idem_table *t)
 static int idemi_journal_is_old(const idem_table *t, unsigned slot)
 {
     return slot != IDEMI_NONE && slot != t->journal->newest;
-}
-
-/* True while unknown keys may be lost ones. */
-static int idemi_journal_in_doubt(const idem_table *t)
-{
-    const idem_journal *j = t->journal;
-
-    return j->in_doubt && !idemi_clock_reached(t->clock, j->doubt);
 }
 
 /* One step of idle work: erases ahead, or carries a record ahead; IDEM_MORE if
@@ -4238,7 +4237,6 @@ static void idemi_recover_sector(idem_table *t, const idemi_header *h,
     idemi_recover_usual(t, h);
     idemi_recover_time(t, h->time);
     j->doubt = h->response_max & 0xFFFF0000;
-    j->in_doubt = !idemi_clock_reached(t->clock, j->doubt);
     if (h->before_end & IDEMI_FIRST)
         idemi_recover_cut(t);
     j->end = h->carried_end;
@@ -4439,10 +4437,8 @@ static int idemi_recover_open(idem_table *t)
         result = IDEM_OK;
     if (result == IDEM_MORE)
         result = idemi_recover_blank(t);
-    if (t->stats.lost) {
-        j->in_doubt = 1;
+    if (t->stats.lost)
         j->doubt = t->clock + j->usual.retention;
-    }
     j->synced = 1;
     j->told = t->clock;
     idemi_journal_close(j);
