@@ -2996,7 +2996,7 @@ static idem_token idemi_keys_token(const idem_table *t, uint32_t low)
 
 /* What is not written, but says how a record is made */
 #define IDEMI_GRANTED    0x0100u        /* a claim's token is its place */
-#define IDEMI_AGAIN      0x0200u        /* in full, what the slot has */
+#define IDEMI_AGAIN      0x0200u        /* in full, what is known of it now */
 
 /* What a record without a key says, beside an outcome. */
 #define IDEMI_EMPTY      0u             /* the slot is free */
@@ -3428,7 +3428,10 @@ static int idemi_journal_put(idem_table *t, unsigned slot, unsigned flags,
     int result;
 
     if (flags & IDEMI_AGAIN) {
-        flags |= s->state & IDEMI_TOLD;
+        if (slot >= t->capacity)
+            flags |= slot == t->capacity ? IDEMI_HAS_STATE : IDEMI_SENDER;
+        else
+            flags |= s->state & IDEMI_TOLD;
         if (flags & IDEMI_STATUS)
             flags |= IDEMI_HAS_KEY;
     }
@@ -3515,14 +3518,6 @@ static uint32_t idemi_journal_due(idem_table *t, uint32_t head)
     return j->stated <= j->damaged ? j->damaged : 0;
 }
 
-/* How that which the journal knows by a number is written once more. */
-static unsigned idemi_journal_kind(const idem_table *t, unsigned slot)
-{
-    if (slot < t->capacity)
-        return IDEMI_AGAIN;
-    return slot == t->capacity ? IDEMI_HAS_STATE : IDEMI_SENDER;
-}
-
 /* Writes once more, into the head, what is due, as far as there is room; ahead,
    for the head after this one, a single record, and then IDEM_MORE. */
 static int idemi_journal_carry(idem_table *t, unsigned ahead)
@@ -3542,8 +3537,7 @@ static int idemi_journal_carry(idem_table *t, unsigned ahead)
             if (!idemi_journal_has_room(t, IDEMI_LAST_RECORDS))
                 break;
             result = idemi_journal_put(
-                t, slot,
-                idemi_journal_kind(t, slot) | (ahead ? 0 : IDEMI_CARRIED),
+                t, slot, ahead ? IDEMI_AGAIN : IDEMI_AGAIN | IDEMI_CARRIED,
                 NULL);
             if (result < 0)
                 return result;
@@ -3618,8 +3612,7 @@ static int idemi_journal_try(idem_table *t)
         result = IDEM_E_SPACE;
     if (result == IDEM_OK && j->newest != IDEMI_NONE) {
         result = idemi_journal_put(t, (unsigned)j->newest,
-                                   idemi_journal_kind(t, (unsigned)j->newest) |
-                                       j->newest_is | IDEMI_CARRIED,
+                                   j->newest_is | IDEMI_AGAIN | IDEMI_CARRIED,
                                    NULL);
         if (j->newest_is & IDEMI_STATUS)        // its key is over
             idemi_storage_needs(t)[j->newest] = IDEMI_NOWHERE;
