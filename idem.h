@@ -932,8 +932,7 @@ typedef struct idem_journal {
     uint32_t sequence;          /* of the newest sector begun, head or not */
     uint32_t at;                /* where the next record goes in that; its
                                    end if it takes no more */
-    uint32_t time;              /* logical ms, of the record before that */
-    uint32_t told;              /* logical ms, of the newest one in the head; of
+    uint32_t told;              /* logical ms, of the record before that; of
                                    the opening until there is one */
     uint32_t tail;              /* older sectors than this are dead, */
     uint32_t stated;            /* and will be, once the newest one counts */
@@ -3374,7 +3373,6 @@ static uint32_t idemi_journal_compose(idem_table *t, unsigned slot,
     idem_journal *j = t->journal;
     idem_slot *s = idemi_slot_at(t, slot < t->capacity ? slot : 0);
     uint32_t token = idemi_record_token(t, j->sequence, j->at);
-    uint32_t now = flags & IDEMI_CARRIED ? j->time : t->clock;
     idemi_record r;
     idemi_pen p;
 
@@ -3388,14 +3386,14 @@ static uint32_t idemi_journal_compose(idem_table *t, unsigned slot,
         r.slot = 0;
     r.account = idemi_account_at(t, slot > t->capacity
                                         ? slot - t->capacity - 1 : 0);
-    r.time = now - j->time;
+    r.time = flags & IDEMI_CARRIED ? 0 : t->clock - j->told;
     r.age = 0;
     r.flags = (uint16_t)(flags | IDEMI_RECORD |
                          (j->synced ? IDEMI_SYNCED : 0));
     if (flags & IDEMI_GRANTED)
         s->token = token;
     if (flags & (IDEMI_FINISHED | IDEMI_CUT))
-        r.age = now - s->time;
+        r.age = j->told + r.time - s->time;
     if (r.age > s->retention)
         r.age = s->retention;           // over; how long does not matter
     p.at = t->buffer;
@@ -3442,7 +3440,7 @@ static int idemi_journal_put(idem_table *t, unsigned slot, unsigned flags,
         return result;
     j->at += idemi_storage_granules(j, len + 4);
     if (!(flags & IDEMI_CARRIED))
-        j->time = t->clock;
+        j->told = t->clock;
     if (flags & IDEMI_HAS_KEY || slot > t->capacity)
         idemi_storage_needs(t)[slot] = j->sequence;
     if (IDEMI_SENDERS(t) && slot > t->capacity)
@@ -3547,13 +3545,6 @@ static int idemi_journal_carry(idem_table *t, unsigned ahead)
     }
 }
 
-/* The time in the header of a sector that is begun now: in the first of a boot,
-   when that began. */
-static uint32_t idemi_journal_begun(const idem_table *t)
-{
-    return t->journal->opened ? t->clock : t->journal->told;
-}
-
 /* True while unknown keys may be lost ones. */
 static int idemi_journal_in_doubt(const idem_table *t)
 {
@@ -3578,7 +3569,7 @@ static int idemi_journal_commit(idem_table *t)
         h.back |= (j->sequence - j->head) << 16;
     h.before_end = j->end | (j->opened ? 0 : IDEMI_FIRST);
     h.carried_end = j->at;
-    h.time = idemi_journal_begun(t);
+    h.time = j->told;
     h.retention = j->usual.retention;
     h.response_max = j->usual.response_max;
     h.response_max |= (idemi_journal_in_doubt(t) ? j->doubt + 0xFFFF : h.time) &
@@ -3605,7 +3596,8 @@ static int idemi_journal_try(idem_table *t)
     if (result < 0)
         return result;
     j->at = j->front;
-    j->time = idemi_journal_begun(t);
+    if (j->opened)              // else the header tells when the boot began
+        j->told = t->clock;
     result = idemi_journal_carry(t, 0);
     // Behind a head that leaves no dead sector there could never be another.
     if (result == IDEM_OK && j->sequence + 1 - j->stated == j->sector_count)
@@ -3666,6 +3658,7 @@ IDEMI_SLOW
 static int idemi_journal_turn(idem_table *t)
 {
     idem_journal *j = t->journal;
+    uint32_t told = j->told;
     int result = IDEM_E_STORAGE;
     unsigned tries;
 
@@ -3681,6 +3674,7 @@ static int idemi_journal_turn(idem_table *t)
             return IDEM_E_SPACE;
         result = idemi_journal_try(t);
         if (result < 0) {
+            j->told = told;
             idemi_journal_close(j);
             idemi_journal_undo(t);
             t->stats.retired++;
@@ -3693,7 +3687,6 @@ static int idemi_journal_turn(idem_table *t)
     j->tail = j->stated;
     j->head = j->sequence;
     j->end = j->at;
-    j->told = t->clock;
     return IDEM_OK;
 }
 
@@ -3724,7 +3717,6 @@ static int idemi_journal_settle(idem_table *t, int result)
         return result;
     }
     j->end = j->at;
-    j->told = t->clock;
     return t->config->durability == IDEM_EACH ? idemi_storage_sync(t) : result;
 }
 
