@@ -3516,15 +3516,16 @@ static uint32_t idemi_journal_due(idem_table *t, uint32_t head)
     return j->stated <= j->damaged ? j->damaged : 0;
 }
 
-/* Writes once more, into the head, what is due, as far as there is room; ahead,
-   for the head after this one, a single record, and then IDEM_MORE. */
-static int idemi_journal_carry(idem_table *t, unsigned ahead)
+/* Writes once more, into the head, what is due, as far as there is room;
+   `carried` is IDEMI_CARRIED.  With 0 that is done ahead, for the head after
+   this one: a single record, and then IDEM_MORE. */
+static int idemi_journal_carry(idem_table *t, unsigned carried)
 {
     idem_journal *j = t->journal;
     const uint32_t *needs = idemi_storage_needs(t);
 
     for (;;) {
-        uint32_t last = idemi_journal_due(t, j->sequence + ahead);
+        uint32_t last = idemi_journal_due(t, j->sequence + !carried);
         unsigned slot = idemi_journal_last(t);
         if (!last || !idemi_journal_has_room(t, IDEMI_LAST_RECORDS))
             return IDEM_OK;
@@ -3532,16 +3533,12 @@ static int idemi_journal_carry(idem_table *t, unsigned ahead)
             int result;
             if (needs[slot] > last)
                 continue;
-            if (!idemi_journal_has_room(t, IDEMI_LAST_RECORDS))
-                break;
-            result = idemi_journal_put(
-                t, slot, ahead ? IDEMI_AGAIN : IDEMI_AGAIN | IDEMI_CARRIED,
-                NULL);
+            result = idemi_journal_put(t, slot, IDEMI_AGAIN | carried, NULL);
             if (result < 0)
                 return result;
-            if (ahead)
+            if (!carried)
                 return IDEM_MORE;
-        } while (slot-- > 0);
+        } while (slot-- > 0 && idemi_journal_has_room(t, IDEMI_LAST_RECORDS));
     }
 }
 
@@ -3598,7 +3595,7 @@ static int idemi_journal_try(idem_table *t)
     j->at = j->front;
     if (j->opened)              // else the header tells when the boot began
         j->told = t->clock;
-    result = idemi_journal_carry(t, 0);
+    result = idemi_journal_carry(t, IDEMI_CARRIED);
     // Behind a head that leaves no dead sector there could never be another.
     if (result == IDEM_OK && j->sequence + 1 - j->stated == j->sector_count)
         result = IDEM_E_SPACE;
@@ -3857,7 +3854,7 @@ static int idemi_journal_maintain(idem_table *t)
         j->erased = 2;
         return result;
     }
-    result = idemi_journal_carry(t, 1);
+    result = idemi_journal_carry(t, 0);
     if (result == IDEM_OK)
         return result;
     result = idemi_journal_settle(t, result);
