@@ -2426,11 +2426,12 @@ static int idemi_storage_verify(idem_table *t, uint32_t at, uint32_t len)
 }
 
 /* Programs so many bytes of the buffer, padded to whole granules, at an offset
-   in the newest sector; with `verify` reads them back. */
-static int idemi_storage_prog(idem_table *t, uint32_t offset, uint32_t len)
+   in a sector; with `verify` reads them back. */
+static int idemi_storage_prog(idem_table *t, uint32_t sequence,
+                              uint32_t offset, uint32_t len)
 {
     const idem_storage *m = t->config->storage;
-    uint32_t at = idemi_storage_at(t, t->journal->sequence, offset);
+    uint32_t at = idemi_storage_at(t, sequence, offset);
     uint32_t padded = idemi_storage_granules(t->journal, len);
     int result;
 
@@ -2449,26 +2450,20 @@ static int idemi_storage_fill(idem_table *t)
 {
     const idem_storage *m = t->config->storage;
     idem_journal *j = t->journal;
-    uint32_t place = idemi_storage_at(t, j->sequence + 1, 0);
-    uint32_t at = 0, len = j->front;
+    uint32_t at, len = j->front;
     int result = IDEM_OK;
 
-    IDEM_MEMSET(t->buffer, m->erased,
-                (size_t)(len > j->record_max ? len : j->record_max));
-    while (result == IDEM_OK && at < j->sector_size) {
-        j->synced = 0;
-        result = idemi_storage_result(
-            t, m->prog(m->ctx, place + at, t->buffer, len));
-        if (result == IDEM_OK && at == 0)
-            result = idemi_storage_sync(t);
-        at += len;
-        len = j->sector_size - at;
-        if (len > j->record_max)
+    for (at = 0; result == IDEM_OK && at < j->sector_size; at += len) {
+        if (at > 0)
             len = j->record_max;
+        if (len > j->sector_size - at)
+            len = j->sector_size - at;
+        IDEM_MEMSET(t->buffer, m->erased, (size_t)len);
+        result = idemi_storage_prog(t, j->sequence + 1, at, len);
+        // The last one, for the next record is to say that all is durable.
+        if (result == IDEM_OK && (at == 0 || at + len == j->sector_size))
+            result = idemi_storage_sync(t);
     }
-    // Else the next record could not say that all before it is durable.
-    if (result == IDEM_OK)
-        result = idemi_storage_sync(t);
     j->erased = result == IDEM_OK;
     return result;
 }
@@ -3435,7 +3430,7 @@ static int idemi_journal_put(idem_table *t, unsigned slot, unsigned flags,
     }
     len = idemi_journal_compose(t, slot, flags, out);
     idemi_journal_sign(t, len, idemi_record_is_bound(flags) ? s->token : 0);
-    result = idemi_storage_prog(t, j->at, len + 4);
+    result = idemi_storage_prog(t, j->sequence, j->at, len + 4);
     if (result < 0)
         return result;
     j->at += idemi_storage_granules(j, len + 4);
@@ -3577,7 +3572,7 @@ static int idemi_journal_commit(idem_table *t)
                          idemi_storage_check(t->config, 0, j->shape, p,
                                              IDEMI_HEADER - 4));
     idemi_basics_store32(p + 12, m->sector_count | idemi_header_sum(p) << 16);
-    result = idemi_storage_prog(t, 0, IDEMI_HEADER);
+    result = idemi_storage_prog(t, j->sequence, 0, IDEMI_HEADER);
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
 
