@@ -941,7 +941,8 @@ typedef struct idem_journal {
     uint32_t shape;             /* secret and geometry, as the checks have it */
     uint32_t front;             /* where a sector's records begin */
     uint32_t record_max;        /* bytes of any record, in whole granules */
-    uint32_t window, have;      /* opening: what is in the buffer of a sector */
+    uint32_t window, until;     /* opening: what of a sector is in the buffer;
+                                   until 0: nothing */
 } idem_journal;
 
 /* In C++ a class that has one of these cannot be copied or moved: the pointers
@@ -3889,21 +3890,16 @@ static unsigned char *idemi_recover_bytes(idem_table *t, uint32_t sequence,
                                           uint32_t at)
 {
     idem_journal *j = t->journal;
-    uint32_t rest = t->journal->sector_size - at, i, kept;
+    uint32_t from = at, rest = j->sector_size - at;
 
-    if (rest > j->record_max)
-        rest = j->record_max;
-    if (j->have && at - j->window + rest <= j->have)
+    if (at + j->record_max <= j->until || j->until == j->sector_size)
         return t->buffer + (at - j->window);
-    kept = j->have ? j->window + j->have - at : 0;
-    for (i = 0; i < kept; i++)
-        t->buffer[i] = t->buffer[at - j->window + i];
+    for (; from < j->until; from++)
+        t->buffer[from - at] = t->buffer[from - j->window];
     j->window = at;
-    j->have = t->journal->sector_size - at;
-    if (j->have > t->buffer_size)
-        j->have = t->buffer_size;
-    idemi_recover_read(t, idemi_storage_at(t, sequence, at + kept),
-                       t->buffer + kept, j->have - kept);
+    j->until = at + (rest < t->buffer_size ? rest : t->buffer_size);
+    idemi_recover_read(t, idemi_storage_at(t, sequence, from),
+                       t->buffer + (from - at), j->until - from);
     return t->buffer;
 }
 
@@ -3939,7 +3935,7 @@ static int idemi_recover_is_header(const idem_config *config, unsigned char *p)
 static int idemi_recover_header(idem_table *t, uint32_t sequence,
                                 idemi_header *h)
 {
-    t->journal->have = 0;
+    t->journal->until = 0;
     idemi_recover_read(t, idemi_storage_at(t, sequence, 0), t->buffer,
                        IDEMI_HEADER);
     if (!idemi_recover_is_header(t->config, t->buffer))
@@ -4124,7 +4120,7 @@ static uint32_t idemi_recover_walk(idem_table *t, uint32_t sequence,
     idemi_pen p;
 
     p.at = start;
-    p.end = t->buffer + t->journal->have;
+    p.end = t->buffer + (t->journal->until - t->journal->window);
     if (!(*start & IDEMI_RECORD) || *start == 0xFF || p.end - start < 8)
         return 0;
     p.end -= 4;
@@ -4173,7 +4169,7 @@ static void idemi_recover_begin(idem_table *t, idemi_record *r,
     IDEM_MEMSET(told, 0, sizeof *told);
     r->s = &told->slot;
     r->account = &told->account;
-    t->journal->have = 0;
+    t->journal->until = 0;
 }
 
 /* Whether a sector has, from an offset on, a record that was not carried: one
@@ -4321,16 +4317,17 @@ static int idemi_recover_may_be_torn(idem_table *t, uint32_t sector)
 static int idemi_recover_blank(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t sector, at, i;
+    uint32_t sector, at;
 
     for (sector = 0; sector < j->sector_count; sector++) {
         if (idemi_recover_may_be_torn(t, sector))
             continue;
-        for (at = 0; at < j->sector_size; at += j->have) {
-            j->have = 0;
-            idemi_recover_bytes(t, sector, at);
-            for (i = 0; i < j->have; i++)
-                if (t->buffer[i] != t->config->storage->erased)
+        for (at = 0; at < j->sector_size;) {
+            const unsigned char *p;
+            j->until = 0;
+            p = idemi_recover_bytes(t, sector, at);
+            for (; at < j->until; at++)
+                if (*p++ != t->config->storage->erased)
                     return t->storage_error ? IDEM_E_STORAGE : IDEM_E_FORMAT;
         }
     }
