@@ -3083,19 +3083,19 @@ static uint32_t idemi_pen_rare(idemi_pen *p, uint32_t number, uint32_t usual)
     return (*p->mask & bit) ? idemi_pen_number(p, number) : usual;
 }
 
-/* Four bytes, the lowest first */
-static uint32_t idemi_pen_word(idemi_pen *p, uint32_t word)
+/* So many words of four bytes, the lowest first */
+static void idemi_pen_words(idemi_pen *p, uint32_t *words, unsigned count)
 {
-    unsigned char *at = p->at;
-
-    if (p->end - at < 4) {
-        p->bad = 1;
-        return 0;
+    for (; count > 0; count--, words++) {
+        if (p->end - p->at < 4) {
+            p->bad = 1;
+            return;
+        }
+        if (p->writing)
+            idemi_basics_store32(p->at, *words);
+        *words = idemi_basics_load32(p->at);
+        p->at += 4;
     }
-    p->at = at + 4;
-    if (p->writing)
-        idemi_basics_store32(at, word);
-    return idemi_basics_load32(at);
 }
 
 static const unsigned char *idemi_pen_bytes(idemi_pen *p,
@@ -3138,7 +3138,6 @@ static void idemi_record_walk(const idem_usual *usual, idemi_pen *p,
 {
     idem_slot *s = r->s;
     uint32_t carried = r->flags >> 8 & IDEMI_CARRIED >> 8;
-    unsigned i;
 
     r->flags = (uint16_t)idemi_pen_byte(p, r->flags);
     p->mask = p->at;
@@ -3159,17 +3158,14 @@ static void idemi_record_walk(const idem_usual *usual, idemi_pen *p,
         s->token = idemi_pen_rare(p, s->token, token);
         r->age = idemi_pen_rare(p, r->age, 0);
         s->key_len = (uint8_t)idemi_pen_number(p, s->key_len);
-        for (i = 0; i < 2; i++)
-            s->fingerprint[i] = idemi_pen_word(p, s->fingerprint[i]);
+        idemi_pen_words(p, s->fingerprint, 2);
         r->id = idemi_pen_bytes(
             p, r->id,
             s->scope_len + (uint32_t)idemi_slot_key_bytes(s));
     }
     if (idemi_record_has_account(r->flags)) {
-        for (i = 0; i < 2; i++)
-            r->account->name[i] = idemi_pen_word(p, r->account->name[i]);
-        for (i = 0; i < 2; i++)
-            r->account->floor[i] = idemi_pen_word(p, r->account->floor[i]);
+        idemi_pen_words(p, r->account->name, 2);
+        idemi_pen_words(p, r->account->floor, 2);
     }
     if (r->flags & IDEMI_HAS_STATE) {
         r->state_len = (uint16_t)idemi_pen_number(p, r->state_len);
@@ -3209,15 +3205,12 @@ static uint32_t idemi_header_shape(const idem_config *config)
 static void idemi_header_walk(unsigned char *bytes, idemi_header *h,
                               int writing)
 {
-    uint32_t *word = &h->sequence;
     idemi_pen p;
 
     p.at = bytes + IDEMI_HEADER_SAME;
     p.end = bytes + IDEMI_HEADER;
     p.writing = (uint8_t)writing;
-    do
-        *word = idemi_pen_word(&p, *word);
-    while (word++ != &h->response_max);
+    idemi_pen_words(&p, &h->sequence, sizeof *h / 4);
 }
 
 /* The sum of a header's bytes but for its own, in pairs: it tells a header that
