@@ -4277,10 +4277,8 @@ static void idemi_recover_ring(idem_table *t)
 
     for (; idemi_recover_next(t, sequence, &h); sequence = h.sequence + 1) {
         uint32_t stated = idemi_recover_stated(t, h.sequence);
-        if (!named) {
+        if (!named)
             t->clock = t->swept = h.time;
-            t->soonest = t->clock + IDEMI_NEVER_MS;
-        }
         if (h.sequence == j->tail)
             named = idemi_header_before(&h);
         if (stated == UINT32_MAX)
