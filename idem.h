@@ -3772,15 +3772,6 @@ static int idemi_journal_admit(idem_table *t)
                : result;
 }
 
-/* Writes the claim that a slot was given, if claims are; sets its token. */
-static int idemi_journal_claim(idem_table *t, unsigned slot)
-{
-    if (t->config->volatile_claims)
-        return IDEM_OK;
-    return idemi_journal_append(
-        t, slot, IDEMI_IN_PROGRESS | IDEMI_HAS_KEY | IDEMI_GRANTED, NULL);
-}
-
 /* Writes the outcome that a slot was given; with its key if the claim was not
    written, or if there is state: that must not be found without its outcome.
    If that fails the slot tells again when the lease ends, and what is
@@ -4615,8 +4606,9 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     s->response_len =
         rq->response_size ? rq->response_size : t->config->response_max;
     s->attempts = (uint8_t)attempt;
-    if (IDEMI_JOURNAL(t))
-        result = idemi_journal_claim(t, slot);
+    if (IDEMI_JOURNAL(t) && !t->config->volatile_claims)
+        result = idemi_journal_append(
+            t, slot, IDEMI_IN_PROGRESS | IDEMI_HAS_KEY | IDEMI_GRANTED, NULL);
     if (result < 0) {
         s->retention = retention;
         s->token = token;
