@@ -3755,9 +3755,7 @@ static int idemi_journal_is_silent(const idem_table *t, uint32_t ms)
    fit, and that there is a token for it. */
 static int idemi_journal_admit(idem_table *t)
 {
-    idem_journal *j = t->journal;
-    idem_token last = (idem_token)(uint32_t)(j->sequence + IDEMI_LAST_SECTORS) *
-                      j->sector_size;
+    const idem_journal *j = t->journal;
     int result = idemi_journal_ready(t);
 
     // Places were passed over: a turn carries, and makes others dead.  Or
@@ -3766,10 +3764,12 @@ static int idemi_journal_admit(idem_table *t)
         (idemi_journal_dead(t) < 2 ||
          t->token + 1 >= (idem_token)(j->sequence + 1) * j->sector_size))
         result = idemi_journal_turn(t);
-    return result == IDEM_OK &&
-                   (idemi_journal_dead(t) < 2 || last <= t->token)
-               ? IDEM_E_SPACE
-               : result;
+    if (result == IDEM_OK &&
+        (idemi_journal_dead(t) < 2 ||
+         t->token >= (idem_token)(uint32_t)(j->sequence + IDEMI_LAST_SECTORS) *
+                         j->sector_size))
+        result = IDEM_E_SPACE;
+    return result;
 }
 
 /* Writes the outcome that a slot was given; with its key if the claim was not
