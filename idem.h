@@ -4095,28 +4095,6 @@ static int idemi_recover_is_possible(const idem_table *t,
              r->s->attempts && r->s->retention <= IDEM_RETENTION_MAX));
 }
 
-/* Reads the record at an offset in a sector, but for its check; returns its
-   bytes without that, or 0 if there cannot be one. */
-static uint32_t idemi_recover_walk(idem_table *t, uint32_t sequence,
-                                   uint32_t at, idemi_record *r)
-{
-    unsigned char *start = idemi_recover_bytes(t, sequence, at);
-    idemi_pen p;
-
-    p.at = start;
-    p.end = t->buffer + (t->journal->until - t->journal->window);
-    if (!(*start & IDEMI_RECORD) || *start == 0xFF || p.end - start < 8)
-        return 0;
-    p.end -= 4;
-    p.writing = p.bad = 0;
-    r->age = r->state_len = 0;
-    idemi_record_walk(&t->journal->usual, &p, r,
-                      idemi_record_token(t, sequence, at));
-    return p.bad || !idemi_recover_is_possible(t, r)
-               ? 0
-               : (uint32_t)(p.at - start);
-}
-
 /* Reads the record at an offset in a sector, if there is one.  Returns its
    length in whole granules, or 0.  One that is not certain tells nothing, and
    half its check is enough for that. */
@@ -4124,13 +4102,23 @@ IDEMI_FLAT
 static uint32_t idemi_recover_record(idem_table *t, uint32_t sequence,
                                      uint32_t at, idemi_record *r)
 {
-    idem_journal *j = t->journal;
-    uint32_t len = idemi_recover_walk(t, sequence, at, r), check;
-    unsigned char *start = t->buffer + (at - j->window);
+    const idem_journal *j = t->journal;
+    unsigned char *start = idemi_recover_bytes(t, sequence, at);
+    uint32_t len, check;
+    idemi_pen p;
 
-    if (!len)
+    p.at = start;
+    p.end = t->buffer + (j->until - j->window);
+    if (!(*start & IDEMI_RECORD) || *start == 0xFF || p.end - start < 8)
         return 0;
-    check = idemi_basics_load32(start + len) ^
+    p.end -= 4;
+    p.writing = p.bad = 0;
+    r->age = r->state_len = 0;
+    idemi_record_walk(&j->usual, &p, r, idemi_record_token(t, sequence, at));
+    if (p.bad || !idemi_recover_is_possible(t, r))
+        return 0;
+    len = (uint32_t)(p.at - start);
+    check = idemi_basics_load32(p.at) ^
             idemi_storage_check(t->config, sequence, at ^ j->shape, start, len);
     if (idemi_record_is_bound(r->flags))
         check ^= idemi_slot_at(t, (unsigned)r->slot - 1)->token << 16;
