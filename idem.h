@@ -3887,32 +3887,25 @@ static unsigned char *idemi_recover_bytes(idem_table *t, uint32_t sequence,
     return t->buffer;
 }
 
-static void idemi_recover_flip(unsigned char *p, unsigned bit)
-{
-    p[bit / 8] = (unsigned char)(p[bit / 8] ^ 1u << bit % 8);
-}
-
 /* Whether bytes are a header of this journal; takes away their sum.  What is
    right when a bit is flipped is one, if it looks like one at all. */
 static int idemi_recover_is_header(const idem_config *config, unsigned char *p)
 {
     uint32_t other = idemi_basics_load32(p) ^ IDEMI_MAGIC;
     uint32_t shape = idemi_header_shape(config);
-    unsigned bit;
+    unsigned i;
 
     if (other & (other - 1))
         return 0;
     p[IDEMI_SUM_AT] = p[IDEMI_SUM_AT + 1] = 0;
-    for (bit = 0;; bit++) {
+    // As they are, then with each bit flipped, which is flipped back again.
+    for (i = 0; i < 16 * IDEMI_HEADER; i++) {
         if (idemi_basics_load32(p + IDEMI_HEADER - 4) ==
             idemi_storage_check(config, 0, shape, p, IDEMI_HEADER - 4))
             return 1;
-        if (bit > 0)
-            idemi_recover_flip(p, bit - 1);
-        if (bit == 8 * IDEMI_HEADER)
-            return 0;
-        idemi_recover_flip(p, bit);
+        p[i / 16] = (unsigned char)(p[i / 16] ^ 1u << i / 2 % 8);
     }
+    return 0;
 }
 
 /* Reads the header in a sector's place, if there is one. */
