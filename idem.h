@@ -4120,20 +4120,21 @@ static uint32_t idemi_recover_record(idem_table *t, uint32_t sequence,
     return check ? 0 : idemi_storage_granules(j, len + 4);
 }
 
-/* What a record tells: of a slot, or of a sender. */
-typedef union idemi_told {
-    idem_slot   slot;
-    idem_sender account;
-} idemi_told;
+/* A record that is read, with what it tells: of a slot, or of a sender. */
+typedef struct idemi_found {
+    idemi_record r;
+    union {
+        idem_slot   slot;
+        idem_sender account;
+    } told;
+} idemi_found;
 
 /* Before the records of a sector are read. */
-static void idemi_recover_begin(idem_table *t, idemi_record *r,
-                                idemi_told *told)
+static void idemi_recover_begin(idem_table *t, idemi_found *found)
 {
-    IDEM_MEMSET(r, 0, sizeof *r);
-    IDEM_MEMSET(told, 0, sizeof *told);
-    r->s = &told->slot;
-    r->account = &told->account;
+    IDEM_MEMSET(found, 0, sizeof *found);
+    found->r.s = &found->told.slot;
+    found->r.account = &found->told.account;
     t->journal->until = 0;
 }
 
@@ -4143,14 +4144,14 @@ static int idemi_recover_has_record(idem_table *t, uint32_t sequence,
                                     uint32_t at, int any)
 {
     idem_journal *j = t->journal;
-    idemi_record r;
-    idemi_told told;
+    idemi_found found;
+    idemi_record *r = &found.r;
 
-    idemi_recover_begin(t, &r, &told);
+    idemi_recover_begin(t, &found);
     for (; at < j->sector_size; at += j->granule)
-        if (idemi_recover_record(t, sequence, at, &r) &&
-            !(r.flags & IDEMI_CARRIED) &&
-            (any || (r.slot && idemi_recover_is_certain(t, &r))))
+        if (idemi_recover_record(t, sequence, at, r) &&
+            !(r->flags & IDEMI_CARRIED) &&
+            (any || (r->slot && idemi_recover_is_certain(t, r))))
             return 1;
     return 0;
 }
@@ -4168,10 +4169,10 @@ static void idemi_recover_sector(idem_table *t, const idemi_header *h,
     uint32_t at = j->front, dirty = at;
     uint32_t end = stated ? stated & (IDEMI_FIRST - 1) : j->sector_size;
     int gap = 0;                // something was passed over, and is not told
-    idemi_record r;
-    idemi_told told;
+    idemi_found found;
+    idemi_record *r = &found.r;
 
-    idemi_recover_begin(t, &r, &told);
+    idemi_recover_begin(t, &found);
     idemi_recover_usual(t, h);
     idemi_recover_time(t, h->time);
     j->doubt = h->response_max & 0xFFFF0000;
@@ -4180,8 +4181,8 @@ static void idemi_recover_sector(idem_table *t, const idemi_header *h,
     j->end = h->carried_end;
     j->at = at;
     while (at < end) {
-        uint32_t len = idemi_recover_record(t, h->sequence, at, &r);
-        int carried = (r.flags & IDEMI_CARRIED) != 0;
+        uint32_t len = idemi_recover_record(t, h->sequence, at, r);
+        int carried = (r->flags & IDEMI_CARRIED) != 0;
         unsigned of;
         if (!len || carried != (at < h->carried_end)) {
             if (t->buffer[at - j->window] != t->config->storage->erased)
@@ -4190,16 +4191,16 @@ static void idemi_recover_sector(idem_table *t, const idemi_header *h,
             continue;
         }
         gap |= at > j->at;
-        if (gap && (j->at < h->carried_end || r.flags & IDEMI_SYNCED)) {
+        if (gap && (j->at < h->carried_end || r->flags & IDEMI_SYNCED)) {
             idemi_recover_lost(t, h->sequence);
             gap = 0;
         }
-        idemi_recover_time(t, t->clock + r.time);
-        of = idemi_recover_apply(t, &r, h->sequence);
+        idemi_recover_time(t, t->clock + r->time);
+        of = idemi_recover_apply(t, r, h->sequence);
         // As long as there is but the seal, what was confirmed is in doubt.
-        if (at != h->carried_end || r.slot) {
+        if (at != h->carried_end || r->slot) {
             j->newest = of;
-            j->newest_is = r.flags & IDEMI_HAS_STATE;
+            j->newest_is = r->flags & IDEMI_HAS_STATE;
         }
         j->end = j->at;
         j->at = at += len;
