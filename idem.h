@@ -912,28 +912,27 @@ typedef struct idem_usual {
    buffer. */
 typedef struct idem_journal {
     uint8_t  opened;            /* 1: a head of this boot counts */
-    uint8_t  closed;            /* 1: the head takes no more records */
     uint8_t  erased;            /* 1: the place of the next sector was, in this
                                    boot; 2: in idle time it could not be */
     uint8_t  erasing;           /* 1: erasing it was started */
     uint8_t  synced;            /* 1: all that was programmed is durable */
     uint8_t  broken;            /* 1: a sync failed, nothing is believed */
-    uint8_t  in_doubt;          /* 1: unknown keys may be lost ones until: */
     uint8_t  newest_is;         /* IDEMI_HAS_STATE if the newest record has;
                                    what its slot was, if its key is over */
     uint16_t sector_count, granule;         /* those of the storage */
     uint16_t head_keys;         /* keys that can be carried into a head */
     uint16_t state_keys;        /* as much as so many keys the state takes */
     uint32_t sector_size;
-    uint32_t doubt;             /* logical ms */
+    uint32_t doubt;             /* logical ms until which unknown keys may be
+                                   lost ones; none are if that is reached */
     uint32_t newest;            /* what the record to be confirmed is of: slot,
                                    state or nothing, sender */
     uint32_t head;              /* sequence of the head; 0: none counts yet */
     uint32_t end;               /* where its records end */
     uint32_t sequence;          /* of the newest sector begun, head or not */
-    uint32_t at;                /* where the next record goes in that */
-    uint32_t time;              /* logical ms, of the record before that */
-    uint32_t told;              /* logical ms, of the newest one in the head; of
+    uint32_t at;                /* where the next record goes in that; its
+                                   end if it takes no more */
+    uint32_t told;              /* logical ms, of the record before that; of
                                    the opening until there is one */
     uint32_t tail;              /* older sectors than this are dead, */
     uint32_t stated;            /* and will be, once the newest one counts */
@@ -942,7 +941,8 @@ typedef struct idem_journal {
     uint32_t shape;             /* secret and geometry, as the checks have it */
     uint32_t front;             /* where a sector's records begin */
     uint32_t record_max;        /* bytes of any record, in whole granules */
-    uint32_t window, have;      /* opening: what is in the buffer of a sector */
+    uint32_t window, until;     /* opening: what of a sector is in the buffer;
+                                   until 0: nothing */
 } idem_journal;
 
 /* In C++ a class that has one of these cannot be copied or moved: the pointers
@@ -2427,11 +2427,12 @@ static int idemi_storage_verify(idem_table *t, uint32_t at, uint32_t len)
 }
 
 /* Programs so many bytes of the buffer, padded to whole granules, at an offset
-   in the newest sector; with `verify` reads them back. */
-static int idemi_storage_prog(idem_table *t, uint32_t offset, uint32_t len)
+   in a sector; with `verify` reads them back. */
+static int idemi_storage_prog(idem_table *t, uint32_t sequence,
+                              uint32_t offset, uint32_t len)
 {
     const idem_storage *m = t->config->storage;
-    uint32_t at = idemi_storage_at(t, t->journal->sequence, offset);
+    uint32_t at = idemi_storage_at(t, sequence, offset);
     uint32_t padded = idemi_storage_granules(t->journal, len);
     int result;
 
@@ -2450,26 +2451,20 @@ static int idemi_storage_fill(idem_table *t)
 {
     const idem_storage *m = t->config->storage;
     idem_journal *j = t->journal;
-    uint32_t place = idemi_storage_at(t, j->sequence + 1, 0);
-    uint32_t at = 0, len = j->front;
+    uint32_t at, len = j->front;
     int result = IDEM_OK;
 
-    IDEM_MEMSET(t->buffer, m->erased,
-                (size_t)(len > j->record_max ? len : j->record_max));
-    while (result == IDEM_OK && at < j->sector_size) {
-        j->synced = 0;
-        result = idemi_storage_result(
-            t, m->prog(m->ctx, place + at, t->buffer, len));
-        if (result == IDEM_OK && at == 0)
-            result = idemi_storage_sync(t);
-        at += len;
-        len = j->sector_size - at;
-        if (len > j->record_max)
+    for (at = 0; result == IDEM_OK && at < j->sector_size; at += len) {
+        if (at > 0)
             len = j->record_max;
+        if (len > j->sector_size - at)
+            len = j->sector_size - at;
+        IDEM_MEMSET(t->buffer, m->erased, (size_t)len);
+        result = idemi_storage_prog(t, j->sequence + 1, at, len);
+        // The last one, for the next record is to say that all is durable.
+        if (result == IDEM_OK && (at == 0 || at + len == j->sector_size))
+            result = idemi_storage_sync(t);
     }
-    // Else the next record could not say that all before it is durable.
-    if (result == IDEM_OK)
-        result = idemi_storage_sync(t);
     j->erased = result == IDEM_OK;
     return result;
 }
@@ -2842,7 +2837,7 @@ static void idemi_keys_sweep(idem_table *t)
         idemi_account_at(t, i)->reach =
             idemi_keys_limit(t, idemi_account_at(t, i)->reach);
     if (IDEMI_JOURNAL(t) && idemi_clock_reached(t->clock, t->journal->doubt))
-        t->journal->in_doubt = 0;
+        t->journal->doubt = t->clock;
     t->swept = t->clock;
 }
 
@@ -2996,7 +2991,7 @@ static idem_token idemi_keys_token(const idem_table *t, uint32_t low)
 
 /* What is not written, but says how a record is made */
 #define IDEMI_GRANTED    0x0100u        /* a claim's token is its place */
-#define IDEMI_AGAIN      0x0200u        /* in full, what the slot has */
+#define IDEMI_AGAIN      0x0200u        /* in full, what is known of it now */
 
 /* What a record without a key says, beside an outcome. */
 #define IDEMI_EMPTY      0u             /* the slot is free */
@@ -3088,19 +3083,19 @@ static uint32_t idemi_pen_rare(idemi_pen *p, uint32_t number, uint32_t usual)
     return (*p->mask & bit) ? idemi_pen_number(p, number) : usual;
 }
 
-/* Four bytes, the lowest first */
-static uint32_t idemi_pen_word(idemi_pen *p, uint32_t word)
+/* So many words of four bytes, the lowest first */
+static void idemi_pen_words(idemi_pen *p, uint32_t *words, unsigned count)
 {
-    unsigned char *at = p->at;
-
-    if (p->end - at < 4) {
-        p->bad = 1;
-        return 0;
+    for (; count > 0; count--, words++) {
+        if (p->end - p->at < 4) {
+            p->bad = 1;
+            return;
+        }
+        if (p->writing)
+            idemi_basics_store32(p->at, *words);
+        *words = idemi_basics_load32(p->at);
+        p->at += 4;
     }
-    p->at = at + 4;
-    if (p->writing)
-        idemi_basics_store32(at, word);
-    return idemi_basics_load32(at);
 }
 
 static const unsigned char *idemi_pen_bytes(idemi_pen *p,
@@ -3143,7 +3138,6 @@ static void idemi_record_walk(const idem_usual *usual, idemi_pen *p,
 {
     idem_slot *s = r->s;
     uint32_t carried = r->flags >> 8 & IDEMI_CARRIED >> 8;
-    unsigned i;
 
     r->flags = (uint16_t)idemi_pen_byte(p, r->flags);
     p->mask = p->at;
@@ -3164,17 +3158,14 @@ static void idemi_record_walk(const idem_usual *usual, idemi_pen *p,
         s->token = idemi_pen_rare(p, s->token, token);
         r->age = idemi_pen_rare(p, r->age, 0);
         s->key_len = (uint8_t)idemi_pen_number(p, s->key_len);
-        for (i = 0; i < 2; i++)
-            s->fingerprint[i] = idemi_pen_word(p, s->fingerprint[i]);
+        idemi_pen_words(p, s->fingerprint, 2);
         r->id = idemi_pen_bytes(
             p, r->id,
             s->scope_len + (uint32_t)idemi_slot_key_bytes(s));
     }
     if (idemi_record_has_account(r->flags)) {
-        for (i = 0; i < 2; i++)
-            r->account->name[i] = idemi_pen_word(p, r->account->name[i]);
-        for (i = 0; i < 2; i++)
-            r->account->floor[i] = idemi_pen_word(p, r->account->floor[i]);
+        idemi_pen_words(p, r->account->name, 2);
+        idemi_pen_words(p, r->account->floor, 2);
     }
     if (r->flags & IDEMI_HAS_STATE) {
         r->state_len = (uint16_t)idemi_pen_number(p, r->state_len);
@@ -3214,15 +3205,12 @@ static uint32_t idemi_header_shape(const idem_config *config)
 static void idemi_header_walk(unsigned char *bytes, idemi_header *h,
                               int writing)
 {
-    uint32_t *word = &h->sequence;
     idemi_pen p;
 
     p.at = bytes + IDEMI_HEADER_SAME;
     p.end = bytes + IDEMI_HEADER;
     p.writing = (uint8_t)writing;
-    do
-        *word = idemi_pen_word(&p, *word);
-    while (word++ != &h->response_max);
+    idemi_pen_words(&p, &h->sequence, sizeof *h / 4);
 }
 
 /* The sum of a header's bytes but for its own, in pairs: it tells a header that
@@ -3374,7 +3362,6 @@ static uint32_t idemi_journal_compose(idem_table *t, unsigned slot,
     idem_journal *j = t->journal;
     idem_slot *s = idemi_slot_at(t, slot < t->capacity ? slot : 0);
     uint32_t token = idemi_record_token(t, j->sequence, j->at);
-    uint32_t now = flags & IDEMI_CARRIED ? j->time : t->clock;
     idemi_record r;
     idemi_pen p;
 
@@ -3388,14 +3375,14 @@ static uint32_t idemi_journal_compose(idem_table *t, unsigned slot,
         r.slot = 0;
     r.account = idemi_account_at(t, slot > t->capacity
                                         ? slot - t->capacity - 1 : 0);
-    r.time = now - j->time;
+    r.time = flags & IDEMI_CARRIED ? 0 : t->clock - j->told;
     r.age = 0;
     r.flags = (uint16_t)(flags | IDEMI_RECORD |
                          (j->synced ? IDEMI_SYNCED : 0));
     if (flags & IDEMI_GRANTED)
         s->token = token;
     if (flags & (IDEMI_FINISHED | IDEMI_CUT))
-        r.age = now - s->time;
+        r.age = j->told + r.time - s->time;
     if (r.age > s->retention)
         r.age = s->retention;           // over; how long does not matter
     p.at = t->buffer;
@@ -3428,18 +3415,21 @@ static int idemi_journal_put(idem_table *t, unsigned slot, unsigned flags,
     int result;
 
     if (flags & IDEMI_AGAIN) {
-        flags |= s->state & IDEMI_TOLD;
+        if (slot >= t->capacity)
+            flags |= slot == t->capacity ? IDEMI_HAS_STATE : IDEMI_SENDER;
+        else
+            flags |= s->state & IDEMI_TOLD;
         if (flags & IDEMI_STATUS)
             flags |= IDEMI_HAS_KEY;
     }
     len = idemi_journal_compose(t, slot, flags, out);
     idemi_journal_sign(t, len, idemi_record_is_bound(flags) ? s->token : 0);
-    result = idemi_storage_prog(t, j->at, len + 4);
+    result = idemi_storage_prog(t, j->sequence, j->at, len + 4);
     if (result < 0)
         return result;
     j->at += idemi_storage_granules(j, len + 4);
     if (!(flags & IDEMI_CARRIED))
-        j->time = t->clock;
+        j->told = t->clock;
     if (flags & IDEMI_HAS_KEY || slot > t->capacity)
         idemi_storage_needs(t)[slot] = j->sequence;
     if (IDEMI_SENDERS(t) && slot > t->capacity)
@@ -3455,6 +3445,12 @@ static int idemi_journal_has_room(const idem_table *t, uint32_t records)
     const idem_journal *j = t->journal;
 
     return j->at + records * j->record_max <= j->sector_size;
+}
+
+/* The newest sector takes no more records: it has no room. */
+static void idemi_journal_close(idem_journal *j)
+{
+    j->at = j->sector_size;
 }
 
 /* Records for which a head must have room when one more is carried into it:
@@ -3509,23 +3505,16 @@ static uint32_t idemi_journal_due(idem_table *t, uint32_t head)
     return j->stated <= j->damaged ? j->damaged : 0;
 }
 
-/* How that which the journal knows by a number is written once more. */
-static unsigned idemi_journal_kind(const idem_table *t, unsigned slot)
-{
-    if (slot < t->capacity)
-        return IDEMI_AGAIN;
-    return slot == t->capacity ? IDEMI_HAS_STATE : IDEMI_SENDER;
-}
-
-/* Writes once more, into the head, what is due, as far as there is room; ahead,
-   for the head after this one, a single record, and then IDEM_MORE. */
-static int idemi_journal_carry(idem_table *t, unsigned ahead)
+/* Writes once more, into the head, what is due, as far as there is room;
+   `carried` is IDEMI_CARRIED.  With 0 that is done ahead, for the head after
+   this one: a single record, and then IDEM_MORE. */
+static int idemi_journal_carry(idem_table *t, unsigned carried)
 {
     idem_journal *j = t->journal;
     const uint32_t *needs = idemi_storage_needs(t);
 
     for (;;) {
-        uint32_t last = idemi_journal_due(t, j->sequence + ahead);
+        uint32_t last = idemi_journal_due(t, j->sequence + !carried);
         unsigned slot = idemi_journal_last(t);
         if (!last || !idemi_journal_has_room(t, IDEMI_LAST_RECORDS))
             return IDEM_OK;
@@ -3533,25 +3522,19 @@ static int idemi_journal_carry(idem_table *t, unsigned ahead)
             int result;
             if (needs[slot] > last)
                 continue;
-            if (!idemi_journal_has_room(t, IDEMI_LAST_RECORDS))
-                break;
-            result = idemi_journal_put(
-                t, slot,
-                idemi_journal_kind(t, slot) | (ahead ? 0 : IDEMI_CARRIED),
-                NULL);
+            result = idemi_journal_put(t, slot, IDEMI_AGAIN | carried, NULL);
             if (result < 0)
                 return result;
-            if (ahead)
+            if (!carried)
                 return IDEM_MORE;
-        } while (slot-- > 0);
+        } while (slot-- > 0 && idemi_journal_has_room(t, IDEMI_LAST_RECORDS));
     }
 }
 
-/* The time in the header of a sector that is begun now: in the first of a boot,
-   when that began. */
-static uint32_t idemi_journal_begun(const idem_table *t)
+/* True while unknown keys may be lost ones. */
+static int idemi_journal_in_doubt(const idem_table *t)
 {
-    return t->journal->opened ? t->clock : t->journal->told;
+    return !idemi_clock_reached(t->clock, t->journal->doubt);
 }
 
 /* Writes the header of the newest sector, behind all that was carried. */
@@ -3572,17 +3555,18 @@ static int idemi_journal_commit(idem_table *t)
         h.back |= (j->sequence - j->head) << 16;
     h.before_end = j->end | (j->opened ? 0 : IDEMI_FIRST);
     h.carried_end = j->at;
-    h.time = idemi_journal_begun(t);
+    h.time = j->told;
     h.retention = j->usual.retention;
     h.response_max = j->usual.response_max;
-    h.response_max |= (j->in_doubt ? j->doubt + 0xFFFF : h.time) & 0xFFFF0000;
+    h.response_max |= (idemi_journal_in_doubt(t) ? j->doubt + 0xFFFF : h.time) &
+                      0xFFFF0000;
     idemi_header_begin(m, p);
     idemi_header_walk(p, &h, 1);
     idemi_basics_store32(p + IDEMI_HEADER - 4,
                          idemi_storage_check(t->config, 0, j->shape, p,
                                              IDEMI_HEADER - 4));
     idemi_basics_store32(p + 12, m->sector_count | idemi_header_sum(p) << 16);
-    result = idemi_storage_prog(t, 0, IDEMI_HEADER);
+    result = idemi_storage_prog(t, j->sequence, 0, IDEMI_HEADER);
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
 
@@ -3598,15 +3582,15 @@ static int idemi_journal_try(idem_table *t)
     if (result < 0)
         return result;
     j->at = j->front;
-    j->time = idemi_journal_begun(t);
-    result = idemi_journal_carry(t, 0);
+    if (j->opened)              // else the header tells when the boot began
+        j->told = t->clock;
+    result = idemi_journal_carry(t, IDEMI_CARRIED);
     // Behind a head that leaves no dead sector there could never be another.
     if (result == IDEM_OK && j->sequence + 1 - j->stated == j->sector_count)
         result = IDEM_E_SPACE;
     if (result == IDEM_OK && j->newest != IDEMI_NONE) {
         result = idemi_journal_put(t, (unsigned)j->newest,
-                                   idemi_journal_kind(t, (unsigned)j->newest) |
-                                       j->newest_is | IDEMI_CARRIED,
+                                   j->newest_is | IDEMI_AGAIN | IDEMI_CARRIED,
                                    NULL);
         if (j->newest_is & IDEMI_STATUS)        // its key is over
             idemi_storage_needs(t)[j->newest] = IDEMI_NOWHERE;
@@ -3660,6 +3644,7 @@ IDEMI_SLOW
 static int idemi_journal_turn(idem_table *t)
 {
     idem_journal *j = t->journal;
+    uint32_t told = j->told;
     int result = IDEM_E_STORAGE;
     unsigned tries;
 
@@ -3668,7 +3653,6 @@ static int idemi_journal_turn(idem_table *t)
     // Begun by an earlier boot
     if (!j->opened && !t->stats.retired && !t->stats.lost)
         idemi_journal_clear(t);
-    j->closed = 1;
     for (tries = 0; tries < IDEMI_TRIES && result < 0 && !j->broken; tries++) {
         if (!idemi_journal_dead(t))
             idemi_journal_clear(t);
@@ -3676,6 +3660,8 @@ static int idemi_journal_turn(idem_table *t)
             return IDEM_E_SPACE;
         result = idemi_journal_try(t);
         if (result < 0) {
+            j->told = told;
+            idemi_journal_close(j);
             idemi_journal_undo(t);
             t->stats.retired++;
         }
@@ -3683,12 +3669,10 @@ static int idemi_journal_turn(idem_table *t)
     if (result < 0)
         return result;
     j->opened = 1;
-    j->closed = 0;
     j->newest = IDEMI_NONE;
     j->tail = j->stated;
     j->head = j->sequence;
     j->end = j->at;
-    j->told = t->clock;
     return IDEM_OK;
 }
 
@@ -3701,7 +3685,7 @@ static int idemi_journal_ready(idem_table *t)
 
     if (j->broken)
         return IDEM_E_STORAGE;
-    if (!j->closed && idemi_journal_has_room(t, 1) &&
+    if (idemi_journal_has_room(t, 1) &&
         t->clock - j->told <= IDEM_RETENTION_MAX)
         return IDEM_OK;
     return idemi_journal_turn(t);
@@ -3715,11 +3699,10 @@ static int idemi_journal_settle(idem_table *t, int result)
     idem_journal *j = t->journal;
 
     if (result < 0) {
-        j->closed = 1;
+        idemi_journal_close(j);
         return result;
     }
     j->end = j->at;
-    j->told = t->clock;
     return t->config->durability == IDEM_EACH ? idemi_storage_sync(t) : result;
 }
 
@@ -3772,9 +3755,7 @@ static int idemi_journal_is_silent(const idem_table *t, uint32_t ms)
    fit, and that there is a token for it. */
 static int idemi_journal_admit(idem_table *t)
 {
-    idem_journal *j = t->journal;
-    idem_token last = (idem_token)(uint32_t)(j->sequence + IDEMI_LAST_SECTORS) *
-                      j->sector_size;
+    const idem_journal *j = t->journal;
     int result = idemi_journal_ready(t);
 
     // Places were passed over: a turn carries, and makes others dead.  Or
@@ -3783,19 +3764,12 @@ static int idemi_journal_admit(idem_table *t)
         (idemi_journal_dead(t) < 2 ||
          t->token + 1 >= (idem_token)(j->sequence + 1) * j->sector_size))
         result = idemi_journal_turn(t);
-    return result == IDEM_OK &&
-                   (idemi_journal_dead(t) < 2 || last <= t->token)
-               ? IDEM_E_SPACE
-               : result;
-}
-
-/* Writes the claim that a slot was given, if claims are; sets its token. */
-static int idemi_journal_claim(idem_table *t, unsigned slot)
-{
-    if (t->config->volatile_claims)
-        return IDEM_OK;
-    return idemi_journal_append(
-        t, slot, IDEMI_IN_PROGRESS | IDEMI_HAS_KEY | IDEMI_GRANTED, NULL);
+    if (result == IDEM_OK &&
+        (idemi_journal_dead(t) < 2 ||
+         t->token >= (idem_token)(uint32_t)(j->sequence + IDEMI_LAST_SECTORS) *
+                         j->sector_size))
+        result = IDEM_E_SPACE;
+    return result;
 }
 
 /* Writes the outcome that a slot was given; with its key if the claim was not
@@ -3843,14 +3817,6 @@ static int idemi_journal_is_old(const idem_table *t, unsigned slot)
     return slot != IDEMI_NONE && slot != t->journal->newest;
 }
 
-/* True while unknown keys may be lost ones. */
-static int idemi_journal_in_doubt(const idem_table *t)
-{
-    const idem_journal *j = t->journal;
-
-    return j->in_doubt && !idemi_clock_reached(t->clock, j->doubt);
-}
-
 /* One step of idle work: erases ahead, or carries a record ahead; IDEM_MORE if
    it did.  Not before this boot has written: a boot that does not costs
    nothing. */
@@ -3868,7 +3834,7 @@ static int idemi_journal_maintain(idem_table *t)
         j->erased = 2;
         return result;
     }
-    result = j->closed ? IDEM_OK : idemi_journal_carry(t, 1);
+    result = idemi_journal_carry(t, 0);
     if (result == IDEM_OK)
         return result;
     result = idemi_journal_settle(t, result);
@@ -3908,27 +3874,17 @@ static unsigned char *idemi_recover_bytes(idem_table *t, uint32_t sequence,
                                           uint32_t at)
 {
     idem_journal *j = t->journal;
-    uint32_t rest = t->journal->sector_size - at, i, kept;
+    uint32_t from = at, rest = j->sector_size - at;
 
-    if (rest > j->record_max)
-        rest = j->record_max;
-    if (j->have && at - j->window + rest <= j->have)
+    if (at + j->record_max <= j->until || j->until == j->sector_size)
         return t->buffer + (at - j->window);
-    kept = j->have ? j->window + j->have - at : 0;
-    for (i = 0; i < kept; i++)
-        t->buffer[i] = t->buffer[at - j->window + i];
+    for (; from < j->until; from++)
+        t->buffer[from - at] = t->buffer[from - j->window];
     j->window = at;
-    j->have = t->journal->sector_size - at;
-    if (j->have > t->buffer_size)
-        j->have = t->buffer_size;
-    idemi_recover_read(t, idemi_storage_at(t, sequence, at + kept),
-                       t->buffer + kept, j->have - kept);
+    j->until = at + (rest < t->buffer_size ? rest : t->buffer_size);
+    idemi_recover_read(t, idemi_storage_at(t, sequence, from),
+                       t->buffer + (from - at), j->until - from);
     return t->buffer;
-}
-
-static void idemi_recover_flip(unsigned char *p, unsigned bit)
-{
-    p[bit / 8] = (unsigned char)(p[bit / 8] ^ 1u << bit % 8);
 }
 
 /* Whether bytes are a header of this journal; takes away their sum.  What is
@@ -3937,28 +3893,26 @@ static int idemi_recover_is_header(const idem_config *config, unsigned char *p)
 {
     uint32_t other = idemi_basics_load32(p) ^ IDEMI_MAGIC;
     uint32_t shape = idemi_header_shape(config);
-    unsigned bit;
+    unsigned i;
 
     if (other & (other - 1))
         return 0;
     p[IDEMI_SUM_AT] = p[IDEMI_SUM_AT + 1] = 0;
-    for (bit = 0;; bit++) {
+    // As they are, then with each bit flipped, which is flipped back again.
+    for (i = 0; i < 16 * IDEMI_HEADER; i++) {
         if (idemi_basics_load32(p + IDEMI_HEADER - 4) ==
             idemi_storage_check(config, 0, shape, p, IDEMI_HEADER - 4))
             return 1;
-        if (bit > 0)
-            idemi_recover_flip(p, bit - 1);
-        if (bit == 8 * IDEMI_HEADER)
-            return 0;
-        idemi_recover_flip(p, bit);
+        p[i / 16] = (unsigned char)(p[i / 16] ^ 1u << i / 2 % 8);
     }
+    return 0;
 }
 
 /* Reads the header in a sector's place, if there is one. */
 static int idemi_recover_header(idem_table *t, uint32_t sequence,
                                 idemi_header *h)
 {
-    t->journal->have = 0;
+    t->journal->until = 0;
     idemi_recover_read(t, idemi_storage_at(t, sequence, 0), t->buffer,
                        IDEMI_HEADER);
     if (!idemi_recover_is_header(t->config, t->buffer))
@@ -4118,19 +4072,6 @@ static int idemi_recover_is_certain(const idem_table *t, const idemi_record *r)
            idemi_slot_at(t, (unsigned)r->slot - 1)->state;
 }
 
-/* What is left of a record's check once that of its bytes is taken away, and
-   the token that it is bound to: 0 if it is right.  One that is not certain
-   tells nothing, and half its check is enough for that. */
-static uint32_t idemi_recover_check(const idem_table *t, const idemi_record *r,
-                                    uint32_t check)
-{
-    if (!idemi_recover_is_certain(t, r))
-        return check & 0xFFFF;
-    return idemi_record_is_bound(r->flags)
-               ? check ^ idemi_slot_at(t, (unsigned)r->slot - 1)->token << 16
-               : check;
-}
-
 /* Whether the configured limits and the flags allow what was read. */
 static int idemi_recover_is_possible(const idem_table *t,
                                      const idemi_record *r)
@@ -4147,62 +4088,54 @@ static int idemi_recover_is_possible(const idem_table *t,
              r->s->attempts && r->s->retention <= IDEM_RETENTION_MAX));
 }
 
-/* Reads the record at an offset in a sector, but for its check; returns its
-   bytes without that, or 0 if there cannot be one. */
-static uint32_t idemi_recover_walk(idem_table *t, uint32_t sequence,
-                                   uint32_t at, idemi_record *r)
+/* Reads the record at an offset in a sector, if there is one.  Returns its
+   length in whole granules, or 0.  One that is not certain tells nothing, and
+   half its check is enough for that. */
+IDEMI_FLAT
+static uint32_t idemi_recover_record(idem_table *t, uint32_t sequence,
+                                     uint32_t at, idemi_record *r)
 {
+    const idem_journal *j = t->journal;
     unsigned char *start = idemi_recover_bytes(t, sequence, at);
+    uint32_t len, check;
     idemi_pen p;
 
     p.at = start;
-    p.end = t->buffer + t->journal->have;
+    p.end = t->buffer + (j->until - j->window);
     if (!(*start & IDEMI_RECORD) || *start == 0xFF || p.end - start < 8)
         return 0;
     p.end -= 4;
     p.writing = p.bad = 0;
     r->age = r->state_len = 0;
-    idemi_record_walk(&t->journal->usual, &p, r,
-                      idemi_record_token(t, sequence, at));
-    return p.bad || !idemi_recover_is_possible(t, r)
-               ? 0
-               : (uint32_t)(p.at - start);
-}
-
-/* Reads the record at an offset in a sector, if there is one.  Returns its
-   length in whole granules, or 0. */
-IDEMI_FLAT
-static uint32_t idemi_recover_record(idem_table *t, uint32_t sequence,
-                                     uint32_t at, idemi_record *r)
-{
-    idem_journal *j = t->journal;
-    uint32_t len = idemi_recover_walk(t, sequence, at, r), check;
-    unsigned char *start = t->buffer + (at - j->window);
-
-    if (!len)
+    idemi_record_walk(&j->usual, &p, r, idemi_record_token(t, sequence, at));
+    if (p.bad || !idemi_recover_is_possible(t, r))
         return 0;
-    check = idemi_basics_load32(start + len) ^
+    len = (uint32_t)(p.at - start);
+    check = idemi_basics_load32(p.at) ^
             idemi_storage_check(t->config, sequence, at ^ j->shape, start, len);
-    return idemi_recover_check(t, r, check)
-               ? 0
-               : idemi_storage_granules(j, len + 4);
+    if (idemi_record_is_bound(r->flags))
+        check ^= idemi_slot_at(t, (unsigned)r->slot - 1)->token << 16;
+    if (!idemi_recover_is_certain(t, r))
+        check &= 0xFFFF;
+    return check ? 0 : idemi_storage_granules(j, len + 4);
 }
 
-/* What a record tells: of a slot, or of a sender. */
-typedef union idemi_told {
-    idem_slot   slot;
-    idem_sender account;
-} idemi_told;
+/* A record that is read, with what it tells: of a slot, or of a sender. */
+typedef struct idemi_found {
+    idemi_record r;
+    union {
+        idem_slot   slot;
+        idem_sender account;
+    } told;
+} idemi_found;
 
 /* Before the records of a sector are read. */
-static void idemi_recover_begin(idem_table *t, idemi_record *r,
-                                idemi_told *told)
+static void idemi_recover_begin(idem_table *t, idemi_found *found)
 {
-    IDEM_MEMSET(r, 0, sizeof *r);
-    IDEM_MEMSET(told, 0, sizeof *told);
-    r->s = &told->slot;
-    r->account = &told->account;
-    t->journal->have = 0;
+    IDEM_MEMSET(found, 0, sizeof *found);
+    found->r.s = &found->told.slot;
+    found->r.account = &found->told.account;
+    t->journal->until = 0;
 }
 
 /* Whether a sector has, from an offset on, a record that was not carried: one
@@ -4211,14 +4144,14 @@ static int idemi_recover_has_record(idem_table *t, uint32_t sequence,
                                     uint32_t at, int any)
 {
     idem_journal *j = t->journal;
-    idemi_record r;
-    idemi_told told;
+    idemi_found found;
+    idemi_record *r = &found.r;
 
-    idemi_recover_begin(t, &r, &told);
+    idemi_recover_begin(t, &found);
     for (; at < j->sector_size; at += j->granule)
-        if (idemi_recover_record(t, sequence, at, &r) &&
-            !(r.flags & IDEMI_CARRIED) &&
-            (any || (r.slot && idemi_recover_is_certain(t, &r))))
+        if (idemi_recover_record(t, sequence, at, r) &&
+            !(r->flags & IDEMI_CARRIED) &&
+            (any || (r->slot && idemi_recover_is_certain(t, r))))
             return 1;
     return 0;
 }
@@ -4236,21 +4169,20 @@ static void idemi_recover_sector(idem_table *t, const idemi_header *h,
     uint32_t at = j->front, dirty = at;
     uint32_t end = stated ? stated & (IDEMI_FIRST - 1) : j->sector_size;
     int gap = 0;                // something was passed over, and is not told
-    idemi_record r;
-    idemi_told told;
+    idemi_found found;
+    idemi_record *r = &found.r;
 
-    idemi_recover_begin(t, &r, &told);
+    idemi_recover_begin(t, &found);
     idemi_recover_usual(t, h);
     idemi_recover_time(t, h->time);
     j->doubt = h->response_max & 0xFFFF0000;
-    j->in_doubt = !idemi_clock_reached(t->clock, j->doubt);
     if (h->before_end & IDEMI_FIRST)
         idemi_recover_cut(t);
     j->end = h->carried_end;
     j->at = at;
     while (at < end) {
-        uint32_t len = idemi_recover_record(t, h->sequence, at, &r);
-        int carried = (r.flags & IDEMI_CARRIED) != 0;
+        uint32_t len = idemi_recover_record(t, h->sequence, at, r);
+        int carried = (r->flags & IDEMI_CARRIED) != 0;
         unsigned of;
         if (!len || carried != (at < h->carried_end)) {
             if (t->buffer[at - j->window] != t->config->storage->erased)
@@ -4259,16 +4191,16 @@ static void idemi_recover_sector(idem_table *t, const idemi_header *h,
             continue;
         }
         gap |= at > j->at;
-        if (gap && (j->at < h->carried_end || r.flags & IDEMI_SYNCED)) {
+        if (gap && (j->at < h->carried_end || r->flags & IDEMI_SYNCED)) {
             idemi_recover_lost(t, h->sequence);
             gap = 0;
         }
-        idemi_recover_time(t, t->clock + r.time);
-        of = idemi_recover_apply(t, &r, h->sequence);
+        idemi_recover_time(t, t->clock + r->time);
+        of = idemi_recover_apply(t, r, h->sequence);
         // As long as there is but the seal, what was confirmed is in doubt.
-        if (at != h->carried_end || r.slot) {
+        if (at != h->carried_end || r->slot) {
             j->newest = of;
-            j->newest_is = r.flags & IDEMI_HAS_STATE;
+            j->newest_is = r->flags & IDEMI_HAS_STATE;
         }
         j->end = j->at;
         j->at = at += len;
@@ -4318,10 +4250,8 @@ static void idemi_recover_ring(idem_table *t)
 
     for (; idemi_recover_next(t, sequence, &h); sequence = h.sequence + 1) {
         uint32_t stated = idemi_recover_stated(t, h.sequence);
-        if (!named) {
+        if (!named)
             t->clock = t->swept = h.time;
-            t->soonest = t->clock + IDEMI_NEVER_MS;
-        }
         if (h.sequence == j->tail)
             named = idemi_header_before(&h);
         if (stated == UINT32_MAX)
@@ -4351,16 +4281,17 @@ static int idemi_recover_may_be_torn(idem_table *t, uint32_t sector)
 static int idemi_recover_blank(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t sector, at, i;
+    uint32_t sector, at;
 
     for (sector = 0; sector < j->sector_count; sector++) {
         if (idemi_recover_may_be_torn(t, sector))
             continue;
-        for (at = 0; at < j->sector_size; at += j->have) {
-            j->have = 0;
-            idemi_recover_bytes(t, sector, at);
-            for (i = 0; i < j->have; i++)
-                if (t->buffer[i] != t->config->storage->erased)
+        for (at = 0; at < j->sector_size;) {
+            const unsigned char *p;
+            j->until = 0;
+            p = idemi_recover_bytes(t, sector, at);
+            for (; at < j->until; at++)
+                if (*p++ != t->config->storage->erased)
                     return t->storage_error ? IDEM_E_STORAGE : IDEM_E_FORMAT;
         }
     }
@@ -4435,7 +4366,6 @@ static int idemi_recover_open(idem_table *t)
     int result;
 
     j->newest = IDEMI_NONE;
-    j->closed = 1;
     result = idemi_recover_head(t);
     if (j->head)
         idemi_recover_ring(t);
@@ -4445,12 +4375,11 @@ static int idemi_recover_open(idem_table *t)
         result = IDEM_OK;
     if (result == IDEM_MORE)
         result = idemi_recover_blank(t);
-    if (t->stats.lost) {
-        j->in_doubt = 1;
+    if (t->stats.lost)
         j->doubt = t->clock + j->usual.retention;
-    }
     j->synced = 1;
     j->told = t->clock;
+    idemi_journal_close(j);
     t->token = (idem_token)((t->stats.lost ? j->sequence : j->head) + 1) *
                    j->sector_size - 1;
     return result;
@@ -4654,8 +4583,9 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     s->response_len =
         rq->response_size ? rq->response_size : t->config->response_max;
     s->attempts = (uint8_t)attempt;
-    if (IDEMI_JOURNAL(t))
-        result = idemi_journal_claim(t, slot);
+    if (IDEMI_JOURNAL(t) && !t->config->volatile_claims)
+        result = idemi_journal_append(
+            t, slot, IDEMI_IN_PROGRESS | IDEMI_HAS_KEY | IDEMI_GRANTED, NULL);
     if (result < 0) {
         s->retention = retention;
         s->token = token;

@@ -406,6 +406,22 @@ TEST(s4_unknown_keys_are_in_doubt_for_a_retention)
     say("Bz,ms=0:execute");
 }
 
+TEST(s4_doubt_goes_on_over_looks_at_all_slots_and_ends)
+{
+    in_doubt(&roomy, "retention=2592000000 Ba Ca Bb Cb");
+    say("Bx,ms=0:recover t,ms=500000000");
+    is(doubt_left(), 2092000000);
+    say("By,ms=0:recover t,ms=2000000000");
+    is(doubt_left(), 92000000);
+    say("t,ms=92000000");
+    is(doubt_left(), 0);
+    say("t,ms=2000000000");
+    is(doubt_left(), 0);
+    say("t,ms=2000000000");
+    is(doubt_left(), 0);
+    say("Bz,ms=0:execute");
+}
+
 TEST(s4_doubt_goes_on_over_restarts_and_ends)
 {
     in_doubt(&nor_8, "Ba Ca Bb Cb");
