@@ -251,9 +251,9 @@
      idem_release, _forget,   that
      _delivered
      idem_begin, _delivered,  nothing new (but the time, >>time, or why a number
-     other answers            is too old).  The first of a boot makes durable what
-                              the opening found: power may have left the end of
-                              it weak
+     other answers            is too old).  The first of a boot makes durable
+                              what the opening found: power may have left the
+                              end of it weak
      all others               nothing
 
    config.durability IDEM_BATCH: all this is durable with the next idem_sync
@@ -301,7 +301,8 @@
    Reading a granule whose programming was cut short may fail (ECC): then return
    an error.  It may also read as anything.  Set verify if the flash does not
    tell when programming fails.  If power goes in the very first erase of blank
-   flash with ECC, idem_open may answer IDEM_E_STORAGE: then call idem_format.
+   flash with ECC, idem_open may answer IDEM_E_STORAGE, or if what is torn reads
+   as anything, once in 256 times, IDEM_E_FORMAT: then call idem_format.
 
    >>migrating
 
@@ -378,7 +379,8 @@
    in IDEM_SECTORS.  If all accounts are in use, a new scope takes the place of
    one without key and number.  If there is none it is IDEM_E_FULL; or with
    IDEM_EVICT_OLDEST, of those without keys, the one that is idle for longest is
-   forgotten.  stats.crowded counts both.
+   forgotten.  stats.crowded counts both.  With eviction a restart may forget
+   another: it finds again claims that were over, and their senders come first.
 
    Do not make config.senders smaller while a journal has numbers: what has no
    account may be executed again.  With volatile_claims a number counts over a
@@ -446,7 +448,7 @@
        30   fingerprint, code, lengths, time, retention, token, attempts, state
        10   finding it: two index words, a hash, two links (IDEM_WIDE: 26)
 
-   A journal takes 4 bytes a key, 96 more, and a buffer of one record (or of all
+   A journal takes 4 bytes a key, 92 more, and a buffer of one record (or of all
    that is left).  The table takes 160 bytes on a 32-bit machine.  In C it may
    be moved between calls; the memory, and what config points to, may not.
 
@@ -484,7 +486,8 @@
      S5  Damaged storage never gives a wrong answer, and never prevents the
          opening of what is intact.  A flipped bit costs its record at most, in
          a header nothing.  What was lost is counted; but damage at the end, no
-         longer than one record may be, looks like a torn write.
+         longer than one record may be, looks like a torn write, and that of all
+         of the newest sector like one that was never begun.
      S6  Time never shortens a lease or a retention: not with a tick that wraps,
          stops or goes back.  Only a tick that really runs ahead can.
      S7  A call that fails changed nothing, or its contract says what.  A claim
@@ -1325,7 +1328,8 @@ IDEM_API const char *idem_text(int result);
 
 /* In words, what is wrong with a configuration: which field, and what it may
    be; or which of them the journal in its storage was not written with.  NULL
-   if idem_open would take both.  Reads all of the storage at worst, changes
+   if idem_open would take both; but of a journal of which every header is
+   damaged it says that it is none.  Reads all of the storage at worst, changes
    nothing; a function of its own, so that its words are linked only where it is
    called.  Takes 400 bytes of stack. */
 IDEM_API const char *idem_explain(const idem_config *config);
@@ -3432,8 +3436,6 @@ static int idemi_journal_put(idem_table *t, unsigned slot, unsigned flags,
         j->told = t->clock;
     if (flags & IDEMI_HAS_KEY || slot > t->capacity)
         idemi_storage_needs(t)[slot] = j->sequence;
-    if (IDEMI_SENDERS(t) && slot > t->capacity)
-        idemi_account_at(t, slot - t->capacity - 1)->unsure = 0;
     if (flags & IDEMI_HAS_STATE)
         idemi_storage_needs(t)[t->capacity] = j->sequence;
     return IDEM_OK;
@@ -3987,6 +3989,8 @@ static void idemi_recover_key(idem_table *t, const idemi_record *r,
     if (s->state)
         idemi_keys_leave(t, slot, IDEMI_OVER);
     *s = *r->s;
+    if (s->response_len > t->config->response_max)
+        s->response_len = t->config->response_max;
     s->time = t->clock - r->age;
     s->state =
         IDEMI_IN_PROGRESS | (r->flags & IDEMI_CUT ? IDEMI_CUT : IDEMI_ENDLESS);
@@ -4081,7 +4085,7 @@ static int idemi_recover_is_possible(const idem_table *t,
 
     return r->slot <= t->capacity && r->state_len <= config->state_max &&
            (r->slot || !(r->flags & about)) &&
-           (!(r->flags & (IDEMI_HAS_KEY | IDEMI_FINISHED)) ||
+           (!(r->flags & IDEMI_FINISHED) ||
             r->s->response_len <= config->response_max) &&
            (!(r->flags & IDEMI_HAS_KEY) ||
             (r->s->scope_len + idemi_slot_key_bytes(r->s) <= config->key_max &&
@@ -4658,17 +4662,18 @@ static int idemi_command_first(idem_table *t, unsigned *slot, idemi_query *q)
    not know of it, and execute what is too old now (S10). */
 static int idemi_command_refuse(idem_table *t, const idemi_query *q)
 {
-    const idem_sender *a =
+    idem_sender *a =
         idemi_account_of(t, q->id.scope, q->id.scope_len, IDEMI_LOOK);
     int result;
 
     if (!a || !a->unsure)
         return IDEM_OK;
     result = idemi_journal_ready(t);
-    if (result < 0)
-        return result;
-    return idemi_journal_append(t, idemi_account_index(t, a), IDEMI_SENDER,
-                                NULL);
+    if (result == IDEM_OK)
+        result = idemi_journal_append(t, idemi_account_index(t, a),
+                                      IDEMI_SENDER, NULL);
+    a->unsure = result < 0;
+    return result;
 }
 
 /* Makes room for a claim where it will be written, then grants it. */

@@ -338,6 +338,17 @@ TEST(s5_less_room_loses_what_is_beyond_it_and_tells)
     }
 }
 
+/* What a claim had reserved is no response, and may be more than there is room
+   for now. */
+TEST(less_room_loses_no_response_that_fits)
+{
+    device *d = device_on(&nor, "Ba Ca,len=2 Bb Bc Oc,len=3");
+
+    d->config.response_max = 3;
+    d->damaged = 1;
+    say("P l0 Ba:replay Bc:replay Bb:recover Cb,len=4:large Cb,len=3:ok");
+}
+
 /* ------------------------------------------------------------------- format */
 
 static int format(void)

@@ -143,6 +143,12 @@ TEST(a_number_that_was_refused_stays_so)
     }
 }
 
+/* Nor is it answered so while that is not durable. */
+TEST(a_number_is_not_refused_by_what_could_not_be_synced)
+{
+    device_on(&cached, "beside=10 Bc L" OVER "%3 Ba:storage Ba:storage P Ba");
+}
+
 /* ----------------------------------------------------- a loss, and a quota */
 
 TEST(too_old_goes_before_recover_after_a_loss)
