@@ -271,6 +271,16 @@ static void lose_header(uint32_t sector)
     damage(sector + 16, 16, ANYTHING);
 }
 
+/* Not a header is left, but records are: this is a journal, and has lost. */
+TEST(a_journal_without_any_header_is_none_that_is_blank)
+{
+    device *d = device_on(&nor, "Ba Ca k4");
+
+    for (uint32_t place = 0; place < d->medium.sector_count; place++)
+        lose_header(place * d->medium.sector_size);
+    say("P l2 Ba:recover Bb:recover");
+}
+
 /* A record that one boot could not read, and the next one can; what would tell
    that it is behind the end of its sector is damaged.  Its time is ahead of
    that in the headers after it, which were written by who knew nothing of it. */

@@ -127,6 +127,14 @@ TEST(s7_the_last_sequence_refuses_new_claims_only)
     }
 }
 
+/* It is told, and not tried again and again. */
+TEST(an_erase_that_fails_in_idle_time_is_told)
+{
+    device_on(&nor, "Ba %2 m:storage m");
+    is(the.erases, 0);
+    say("Ca:ok k1");
+}
+
 /* -------------------------------------------------------------------- syncs */
 
 TEST(after_a_sync_that_failed_nothing_is_written)
