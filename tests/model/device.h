@@ -469,11 +469,13 @@ static inline void device_check_medium(device *d)
 /* Any number of cuts in a row is survived if no more than one of them leaves
    what reads differently from boot to boot (it sways).  Two of those may have
    been in one head, and lose something, if that is told: also at an opening
-   after one at which that head read well, and something was acknowledged.  So
-   may a read that fails.  Nothing is known then. */
+   after one at which that head read well, and something was acknowledged.  One
+   does where callbacks fail besides: places that were passed over are dead ones
+   that another head may need.  So may a read that fails.  Nothing is known
+   then. */
 static inline int device_may_lose(const device *d)
 {
-    return d->reads_fail || d->sways > SWAYS_SAFE;
+    return d->reads_fail || d->sways > (d->ever_failed ? 0 : SWAYS_SAFE);
 }
 
 /* Something was written, and acknowledged. */
