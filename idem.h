@@ -1076,7 +1076,7 @@ typedef struct idem_fingerprint_state {
 /* Keys are carried into a head as long as it has room for four of the longest
    records, the key's among them; after so many heads nothing older is needed
    (J4). */
-#define IDEMI_FRONT(prog_size) IDEMI_UP(48u, prog_size)
+#define IDEMI_FRONT(prog_size) IDEMI_UP(56u, prog_size)
 #define IDEMI_STATE_KEYS(key_record, record_max)                               \
     (((record_max) + (key_record) - 1u) / (key_record))
 #define IDEMI_HEAD_KEYS(sector_size, prog_size, key_record, record_max)        \
@@ -1878,7 +1878,7 @@ IDEM_API uint64_t idem_fingerprint_final(idem_fingerprint_state *state)
 /* A scope and a key, where they are */
 typedef struct idemi_id {
     const unsigned char *scope, *key;
-    size_t scope_len, key_len;
+    uint8_t scope_len, key_len;
     uint8_t kept_len;           /* of the key, as a slot has it: 0 if it is a
                                    number, so it is no other key */
 } idemi_id;
@@ -2027,7 +2027,7 @@ static unsigned char *idemi_slot_response(const idem_table *t, idem_slot *s)
 }
 
 /* Bytes of a key that a slot has. */
-static size_t idemi_slot_key_bytes(const idem_slot *s)
+static unsigned idemi_slot_key_bytes(const idem_slot *s)
 {
     return s->key_len || !IDEM_SENDERS_MAX ? s->key_len : IDEMI_NUMBER_BYTES;
 }
@@ -2520,26 +2520,20 @@ static int idemi_storage_erase(idem_table *t, int wait)
    account: floors only rise, so that refuses more, and executes nothing twice.
 
    With a journal the account follows from records of keys, or is written itself
-   when the last sector is due from which it would follow.  A number that was
-   completed, or cut short by a restart, and is over now, will be so at every
-   later opening, and then stands for all below it.  One whose lease ended in
-   this boot, or that was evicted, may be found alive: so it does not, and the
-   account is unsure.
+   when the oldest sector is due from which it follows.  A floor that has risen
+   in this boot is unsure: what told of it may be found alive by the next one, a
+   claim whose lease ended or a key that was evicted.  So it is written before a
+   number is refused for it.
 
    N1  Of each account the journal knows a sector (J1).  From that on the ring
        has all that the floor follows from, but for claims never written.
    ------------------------------------------------------------------------ */
 
-/* How an account is asked for: if there is one; for a new claim; for a number
-   that must be remembered. */
-enum { IDEMI_LOOK, IDEMI_MAKE, IDEMI_MUST };
-
-/* What tells when an account was used is below this.  Idler is one that has no
-   more than a count of keys, or nothing to remember; or was never used. */
-#define IDEMI_USED    0x8000u
-#define IDEMI_COUNTED (IDEMI_USED + 1)
-#define IDEMI_IDLEST  (IDEMI_USED + 2)
-#define IDEMI_UNUSED  (IDEMI_USED + 3)
+/* What tells when an account was used is below this.  Idler is one that has
+   nothing to remember; or was never used. */
+#define IDEMI_USED   0x8000u
+#define IDEMI_IDLEST (IDEMI_USED + 1)
+#define IDEMI_UNUSED (IDEMI_USED + 2)
 
 static idem_sender *idemi_account_at(const idem_table *t, unsigned sender)
 {
@@ -2552,51 +2546,55 @@ static unsigned idemi_account_index(const idem_table *t, const idem_sender *a)
     return t->capacity + 1 + (unsigned)(a - idemi_account_at(t, 0));
 }
 
-/* How idle an account is, so that another sender may have it; 0: may not.  For
-   a number that must be remembered a mere count of keys is given up. */
-static uint32_t idemi_account_idle(const idem_table *t, const idem_sender *a,
-                                  int wanted)
+/* How idle an account is, so that another sender may have it; 0: may not. */
+static uint32_t idemi_account_idle(const idem_table *t, const idem_sender *a)
 {
-    if (wanted == IDEMI_LOOK || (a->live && wanted == IDEMI_MAKE))
+    if (a->live)
         return 0;
-    if (!idemi_basics_join(a->floor)) {
-        if (a->live)
-            return IDEMI_COUNTED;
+    if (!idemi_basics_join(a->floor))
         return idemi_basics_join(a->name) ? IDEMI_IDLEST : IDEMI_UNUSED;
-    }
-    return a->live || t->config->full == IDEM_REJECT
+    return t->config->full == IDEM_REJECT
                ? 0
                : 1 + ((t->clock >> 17) - a->used) % IDEMI_USED;
 }
 
-/* The account with a name, or NULL: a number that must be remembered is lost
-   then.  One that is made has the reach that all have who have none, and that
-   is the newest of those forgotten. */
-IDEMI_SLOW
-static idem_sender *idemi_account_find(idem_table *t, int wanted,
-                                      uint64_t name)
+/* What was completed by then may be forgotten, of who has that reach. */
+static void idemi_account_forget(const idem_table *t, uint32_t *reach,
+                                 uint32_t by)
 {
-    uint32_t left = IDEMI_SENDERS(t), idlest = 0;
-    idem_sender *a = idemi_account_at(t, 0), *best = NULL;
+    if (t->clock - by < t->clock - *reach)
+        *reach = by;
+}
 
-    for (; left > 0; left--, a++) {
-        uint32_t idle;
+/* The account with a name; if there is none one is made, if that is wanted, and
+   has the reach that all have who have none: that is the newest of those
+   forgotten.  Or NULL: what the journal says of a sender is lost then. */
+IDEMI_SLOW
+static idem_sender *idemi_account_find(idem_table *t, int make, uint64_t name)
+{
+    idem_sender *first = idemi_account_at(t, 0), *best = NULL, *a;
+    idem_sender *end = first + IDEMI_SENDERS(t);
+    uint32_t idlest = 0;
+
+    for (a = first; a < end; a++)
         if (idemi_basics_join(a->name) == name)
             return a;
-        idle = idemi_account_idle(t, a, wanted);
+    if (!make)
+        return NULL;
+    for (a = first; a < end; a++) {
+        uint32_t idle = idemi_account_idle(t, a);
         if (idle > idlest) {
             idlest = idle;
             best = a;
         }
     }
     if (!best) {
-        if (wanted == IDEMI_MUST && t->config->full == IDEM_REJECT)
+        if (!t->magic && t->config->full == IDEM_REJECT)
             t->stats.lost++;
         return NULL;
     }
     t->stats.crowded += idlest < IDEMI_IDLEST;
-    if (t->clock - best->reach < t->clock - t->reach)
-        t->reach = best->reach;
+    idemi_account_forget(t, &t->reach, best->reach);
     IDEM_MEMSET(best, 0, sizeof *best);
     idemi_basics_split(best->name, name);
     best->reach = t->reach;
@@ -2605,7 +2603,7 @@ static idem_sender *idemi_account_find(idem_table *t, int wanted,
 
 /* The account of a scope, or NULL. */
 static idem_sender *idemi_account_of(idem_table *t, const unsigned char *scope,
-                                    size_t scope_len, int wanted)
+                                     size_t scope_len, int make)
 {
     idem_fingerprint_state state;
 
@@ -2613,7 +2611,7 @@ static idem_sender *idemi_account_of(idem_table *t, const unsigned char *scope,
         return NULL;
     idemi_hash_init(&state, t->config, 1);
     idemi_hash_update(&state, scope, scope_len);
-    return idemi_account_find(t, wanted, idemi_hash_final(&state));
+    return idemi_account_find(t, make, idemi_hash_final(&state));
 }
 
 /* How a key leaves: it is given back (or stays), over, evicted. */
@@ -2629,50 +2627,39 @@ static int idemi_account_raise(idem_sender *a, uint64_t number)
     return 1;
 }
 
-/* Whether a later opening is certain to find what a slot tells its account, how
-   it leaves: not of a claim that is not written. */
-static int idemi_account_is_sure(const idem_slot *s, uint32_t sector, int left)
-{
-    return sector != IDEMI_NOWHERE &&
-           (left == IDEMI_BACK ||
-            (left == IDEMI_OVER && (s->state & (IDEMI_FINISHED | IDEMI_CUT))));
-}
-
 /* The key of a slot, a number, is told to its account: its epoch, and if it is
    over, or evicted, all of it.  Keeps N1. */
 static void idemi_account_tell(const idem_table *t, idem_sender *a,
                                unsigned slot, int left)
 {
-    idem_slot *s = idemi_slot_at(t, slot);
     uint64_t most = left ? UINT64_MAX : UINT64_MAX << 32;
-    int news = idemi_account_raise(a, idemi_slot_number(s) & most);
     uint32_t *needs, *need;
 
-    if (!(news || a->unsure) || !IDEMI_JOURNAL(t))
+    if (!idemi_account_raise(a, idemi_slot_number(idemi_slot_at(t, slot)) & most) ||
+        !IDEMI_JOURNAL(t))
         return;
     needs = idemi_storage_needs(t);
     need = &needs[idemi_account_index(t, a)];
-    if (news)
-        a->unsure = !idemi_account_is_sure(s, needs[slot], left);
-    // What is sure of a newer number stands for the older ones too.
-    if (needs[slot] < *need || !a->unsure)
+    a->unsure = 1;
+    if (needs[slot] < *need)
         *need = needs[slot];
 }
 
 /* Tells the sender of a slot that it comes into use (`live` 1) or goes out of
-   it (-1), and how. */
+   it (-1), and how.  While a journal is read only numbers count: what they tell
+   must not be missed for want of an account. */
 static void idemi_account_note(idem_table *t, unsigned slot, int live, int left)
 {
     idem_slot *s = idemi_slot_at(t, slot);
-    idem_sender *a = idemi_account_of(t, idemi_slot_id(s), s->scope_len,
-                                      !s->key_len ? IDEMI_MUST
-                                      : live > 0  ? IDEMI_MAKE
-                                                  : IDEMI_LOOK);
-    uint32_t *reach = a ? &a->reach : &t->reach;
     unsigned now = (unsigned)(t->clock >> 17);
+    idem_sender *a;
 
-    if (left == IDEMI_EVICTED && t->clock - s->time < t->clock - *reach)
-        *reach = s->time;
+    if (IDEM_SENDERS_MAX && !t->magic && s->key_len)
+        return;
+    a = idemi_account_of(t, idemi_slot_id(s), s->scope_len,
+                         live > 0 || !s->key_len);
+    if (left == IDEMI_EVICTED)
+        idemi_account_forget(t, a ? &a->reach : &t->reach, s->time);
     if (!a)
         return;
     if (live > 0)
@@ -2689,7 +2676,7 @@ static int idemi_account_is_past(idem_table *t, idem_slot *s)
     const idem_sender *a =
         s->key_len ? NULL
                    : idemi_account_of(t, idemi_slot_id(s), s->scope_len,
-                                     IDEMI_LOOK);
+                                     0);
 
     return a && idemi_slot_number(s) >> 32 < a->floor[1];
 }
@@ -2769,7 +2756,7 @@ static int idemi_keys_expire(idem_table *t, unsigned slot)
 /* Gives a slot that is not in use a scope and a key; nobody sees it yet. */
 static void idemi_keys_name(idem_slot *s, const idemi_id *id)
 {
-    s->scope_len = (uint8_t)id->scope_len;
+    s->scope_len = id->scope_len;
     s->key_len = id->kept_len;
     idemi_basics_copy(idemi_slot_id(s), id->scope, id->scope_len);
     idemi_basics_copy(idemi_slot_id(s) + id->scope_len, id->key, id->key_len);
@@ -2913,7 +2900,7 @@ static idem_token idemi_keys_token(const idem_table *t, uint32_t low)
                 tail = 16, told by 21; 14 and 15 are erased next
 
      sector   0        header
-              G(48)    what was carried (written again, out of an old sector),
+              G(56)    what was carried (written again, out of an old sector),
                        the seal, the other records: each from a granule on, the
                        last granule filled up with erased bytes
 
@@ -2924,19 +2911,18 @@ static idem_token idemi_keys_token(const idem_table *t, uint32_t low)
               8   3    sector_size
               11  1    erased
               12  2    sector_count
-              14  2    sum of the other 23 pairs of bytes, modulo 2^16
+              14  2    sum of the other 27 pairs of bytes, modulo 2^16
               16  4    sequence
-              20  2    back to the tail, the oldest sector needed, in sequences
-              22  2    back to the newest older sector that counts; 0: none
-              24  3    where the records of that one end
-              27  1    1: the first header of a boot; else 0
-              28  4    where the carried records here end
-              32  4    logical ms; in the first of a boot, when that began
-              36  4    retention that records have which do not tell it, ms
-              40  2    length of a response likewise
-              42  2    upper half of the logical ms until which unknown keys may
-                       be lost ones: only if that (x 65536) is after the time
-              44  4    check
+              20  4    the tail: sequence of the oldest sector that is needed
+              24  4    that of the newest older sector that counts; 0: none
+              28  3    where the records of that one end
+              31  1    1: the first header of a boot; else 0
+              32  4    where the carried records here end
+              36  4    logical ms; in the first of a boot, when that began
+              40  4    logical ms until which unknown keys may be lost ones
+              44  4    retention that records have which do not tell it, ms
+              48  4    length of a response likewise
+              52  4    check
 
      record   1        0x80, and added: status (0 the slot is empty, or with no
                        slot the time alone; 1 with a key claimed, without one
@@ -3020,18 +3006,17 @@ typedef struct idemi_record {
    the check. */
 typedef struct idemi_header {
     uint32_t sequence;
-    uint32_t back;              /* to the oldest sector that is needed; << 16 to
-                                   the newest older one that counts */
+    uint32_t tail;              /* the oldest sector that is needed */
+    uint32_t before;            /* the newest older one that counts; 0: none */
     uint32_t before_end;        /* where the records of that one end;
                                    IDEMI_FIRST if it is the first of a boot */
     uint32_t carried_end;       /* where the carried records here end */
     uint32_t time;              /* logical ms; of the first in a boot, when
                                    that began */
-    uint32_t retention;         /* what is usual in the records */
-    uint32_t response_max;      /* likewise; upper half: that of the logical ms
-                                   until which unknown keys may be lost ones */
+    uint32_t doubt;             /* as in idem_journal */
+    idem_usual usual;
 } idemi_header;
-#define IDEMI_HEADER      48u
+#define IDEMI_HEADER      56u
 #define IDEMI_HEADER_SAME 16u
 #define IDEMI_VERSION     2u
 #define IDEMI_FIRST       0x1000000u
@@ -3164,8 +3149,7 @@ static void idemi_record_walk(const idem_usual *usual, idemi_pen *p,
         s->key_len = (uint8_t)idemi_pen_number(p, s->key_len);
         idemi_pen_words(p, s->fingerprint, 2);
         r->id = idemi_pen_bytes(
-            p, r->id,
-            s->scope_len + (uint32_t)idemi_slot_key_bytes(s));
+            p, r->id, s->scope_len + idemi_slot_key_bytes(s));
     }
     if (idemi_record_has_account(r->flags)) {
         idemi_pen_words(p, r->account->name, 2);
@@ -3239,18 +3223,6 @@ static int idemi_header_is_whole(const unsigned char *p)
                              idemi_basics_load32(p + IDEMI_SUM_AT - 2) >> 16);
 }
 
-/* The oldest sector that a header needs. */
-static uint32_t idemi_header_tail(const idemi_header *h)
-{
-    return h->sequence - (h->back & 0xFFFF);
-}
-
-/* The newest sector before it that counts; 0: none. */
-static uint32_t idemi_header_before(const idemi_header *h)
-{
-    return h->back >> 16 ? h->sequence - (h->back >> 16) : 0;
-}
-
 /* ---------------------------------------------------------------------------
    >>recovery   what makes a power cut harmless
 
@@ -3290,12 +3262,13 @@ static uint32_t idemi_header_before(const idemi_header *h)
          an older one, fits into the heads begun before its place is erased.
 
    Reading.  A header counts if its check holds, or does when one bit is flipped
-   and at most one bit of "idem" is wrong; and if it is in its place.  The head
-   is the newest whose sector has, behind the carried records, one that
-   validates.  From its tail on all sectors are read, each up to the end that
-   the next header states for it.  One that the next header passes over (it
-   names an older one) is not read.  What does not validate, and a record whose
-   mark "carried" does not suit its place, is passed over granule by granule.
+   and at most one bit of "idem" is wrong; if it is in its place, and its tail
+   less than sector_count before it.  The head is the newest whose sector has,
+   behind the carried records, one that validates.  From its tail on all sectors
+   are read, each up to the end that the next header states for it.  One that
+   the next header passes over (it names an older one) is not read.  What does
+   not validate, and a record whose mark "carried" does not suit its place, is
+   passed over granule by granule.
    An outcome for a slot that is finished tells nothing, nor does one whose slot
    is empty; of that only the low half of the check can be verified.  All claims
    are cut short at the first header of a boot, at its time, and at the end.
@@ -3460,9 +3433,9 @@ static void idemi_journal_close(idem_journal *j)
    for. */
 #define IDEMI_LAST_RECORDS 4u
 
-/* Sectors are told apart in so many groups when it is found out what is to be
-   carried: a bound on the work, and on the stack. */
-#define IDEMI_GROUPS 16u
+/* Steps, at most, in which it is found out what is to be carried: a bound on the
+   work. */
+#define IDEMI_STEPS 16u
 
 /* States the oldest sector that is needed once `head` is the newest, and
    returns the newest that is to be emptied now to keep J4; 0 if none.  No slot
@@ -3472,36 +3445,28 @@ static uint32_t idemi_journal_due(idem_table *t, uint32_t head)
 {
     idem_journal *j = t->journal;
     const uint32_t *needs = idemi_storage_needs(t);
-    uint32_t sectors = j->sector_count;
-    uint32_t keys_of[IDEMI_GROUPS];
-    uint32_t keys, first;
-    unsigned slot = idemi_journal_last(t), shift = 0, group = 0;
+    uint32_t step = j->sector_count / IDEMI_STEPS + 1, last = j->tail - 1;
+    uint32_t keys = t->used + j->state_keys + IDEMI_SENDERS(t);
 
     // Heads that can be begun before the oldest sector is wanted
-    uint32_t left = j->tail + sectors - 3 - head;
+    uint32_t left = j->tail + j->sector_count - 3 - head;
 
     j->stated = j->tail;
-    keys = t->used + j->state_keys + IDEMI_SENDERS(t);
-    if (left < sectors && keys <= left * j->head_keys && j->tail > j->damaged)
+    if (left < j->sector_count && keys <= left * j->head_keys &&
+        j->tail > j->damaged)
         return 0;
-    IDEM_MEMSET(keys_of, 0, sizeof keys_of);
-    while (sectors >> shift >= IDEMI_GROUPS)
-        shift++;
-    j->stated = head;
-    do {
-        if (needs[slot] >= head)
-            continue;
-        if (needs[slot] < j->stated)
-            j->stated = needs[slot];
-        keys_of[(needs[slot] - j->tail) >> shift] +=
-            slot == t->capacity ? j->state_keys : 1;
-    } while (slot-- > 0);
-    keys = 0;
-    for (first = j->tail; first < head; first += UINT32_C(1) << shift) {
-        keys += keys_of[group++];
-        if (keys > 0 && (left >= sectors || keys > left * j->head_keys))
-            return first + (UINT32_C(1) << shift) - 1;
-        left += UINT32_C(1) << shift;
+    for (j->stated = head; last + 1 < head; left += step) {
+        unsigned slot = idemi_journal_last(t);
+        last = head - 1 - last < step ? head - 1 : last + step;
+        keys = 0;
+        do {
+            if (needs[slot] < j->stated)
+                j->stated = needs[slot];
+            if (needs[slot] <= last)
+                keys += slot == t->capacity ? j->state_keys : 1;
+        } while (slot-- > 0);
+        if (keys > 0 && (left >= j->sector_count || keys > left * j->head_keys))
+            return last;
     }
     // So that a loss is not found again at the next opening
     return j->stated <= j->damaged ? j->damaged : 0;
@@ -3552,16 +3517,13 @@ static int idemi_journal_commit(idem_table *t)
     if (result < 0)
         return result;
     h.sequence = j->sequence;
-    h.back = j->sequence - j->stated;
-    if (j->head)
-        h.back |= (j->sequence - j->head) << 16;
+    h.tail = j->stated;
+    h.before = j->head;
     h.before_end = j->end | (j->opened ? 0 : IDEMI_FIRST);
     h.carried_end = j->at;
     h.time = j->told;
-    h.retention = j->usual.retention;
-    h.response_max = j->usual.response_max;
-    h.response_max |= (idemi_journal_in_doubt(t) ? j->doubt + 0xFFFF : h.time) &
-                      0xFFFF0000;
+    h.doubt = idemi_journal_in_doubt(t) ? j->doubt : h.time;
+    h.usual = j->usual;
     idemi_header_begin(m, p);
     idemi_header_walk(p, &h, 1);
     idemi_basics_store32(p + IDEMI_HEADER - 4,
@@ -3642,7 +3604,6 @@ static void idemi_journal_clear(idem_table *t)
 /* Makes a new head.  A place that fails is passed over, one in a call.  Behind
    the head before nothing is written any more: what was begun may count at the
    next opening, whatever a callback has said. */
-IDEMI_SLOW
 static int idemi_journal_turn(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -3650,8 +3611,6 @@ static int idemi_journal_turn(idem_table *t)
     int result = IDEM_E_STORAGE;
     unsigned tries;
 
-    if (j->broken)
-        return result;
     // Begun by an earlier boot
     if (!j->opened && !t->stats.retired && !t->stats.lost)
         idemi_journal_clear(t);
@@ -3678,16 +3637,18 @@ static int idemi_journal_turn(idem_table *t)
     return IDEM_OK;
 }
 
-/* Sees to it that the head has room for one more record, whatever it is.  A new
-   one also tells the time: the clock must not stand (>>keys) while a lease that
-   is not written goes on. */
-static int idemi_journal_ready(idem_table *t)
+/* Sees to it that the head is one of this boot, and has room for one more
+   record, whatever that is; `anew`: that it is a new one.  A new one also tells
+   the time: the clock must not stand (>>keys) while a lease that is not written
+   goes on. */
+IDEMI_SLOW
+static int idemi_journal_ready(idem_table *t, int anew)
 {
     const idem_journal *j = t->journal;
 
     if (j->broken)
         return IDEM_E_STORAGE;
-    if (idemi_journal_has_room(t, 1) &&
+    if (!anew && idemi_journal_has_room(t, 1) &&
         t->clock - j->told <= IDEM_RETENTION_MAX)
         return IDEM_OK;
     return idemi_journal_turn(t);
@@ -3715,31 +3676,34 @@ static int idemi_journal_append(idem_table *t, unsigned slot, unsigned flags,
     return idemi_journal_settle(t, idemi_journal_put(t, slot, flags, out));
 }
 
+/* Makes the head ready, and appends a record without an outcome. */
+static int idemi_journal_note(idem_table *t, unsigned slot, unsigned flags)
+{
+    int result = idemi_journal_ready(t, 0);
+
+    return result == IDEM_OK ? idemi_journal_append(t, slot, flags, NULL)
+                             : result;
+}
+
+/* Appends a record of the time alone. */
+static int idemi_journal_tell(idem_table *t)
+{
+    return idemi_journal_note(t, t->capacity, IDEMI_EMPTY);
+}
+
 /* Writes that a key was given back.  With senders all before that is durable
    then, and this before all that follows: else, of a torn batch, the key that
    had the slot before might be taken for the one given back, or this one for
    one that has left, and raised the floor. */
 static int idemi_journal_back(idem_table *t, unsigned slot)
 {
-    int result = idemi_journal_ready(t);
+    int result = IDEMI_SENDERS(t) ? idemi_storage_sync(t) : IDEM_OK;
 
-    if (result == IDEM_OK && IDEMI_SENDERS(t))
-        result = idemi_storage_sync(t);
     if (result == IDEM_OK)
-        result = idemi_journal_append(t, slot, IDEMI_EMPTY, NULL);
+        result = idemi_journal_note(t, slot, IDEMI_EMPTY);
     if (result == IDEM_OK && IDEMI_SENDERS(t))
         result = idemi_storage_sync(t);
     return result;
-}
-
-/* Appends a record of the time alone, if the head can be made ready for it. */
-static int idemi_journal_tell(idem_table *t)
-{
-    int result = idemi_journal_ready(t);
-
-    if (result < 0)
-        return result;
-    return idemi_journal_append(t, t->capacity, IDEMI_EMPTY, NULL);
 }
 
 /* True if no record tells the time of the last so many ms: after a restart they
@@ -3758,14 +3722,14 @@ static int idemi_journal_is_silent(const idem_table *t, uint32_t ms)
 static int idemi_journal_admit(idem_table *t)
 {
     const idem_journal *j = t->journal;
-    int result = idemi_journal_ready(t);
+    int result = idemi_journal_ready(t, 0);
 
     // Places were passed over: a turn carries, and makes others dead.  Or
     // claims that are not written have used up the tokens before the next head.
     if (result == IDEM_OK &&
         (idemi_journal_dead(t) < 2 ||
          t->token + 1 >= (idem_token)(j->sequence + 1) * j->sector_size))
-        result = idemi_journal_turn(t);
+        result = idemi_journal_ready(t, 1);
     if (result == IDEM_OK &&
         (idemi_journal_dead(t) < 2 ||
          t->token >= (idem_token)(uint32_t)(j->sequence + IDEMI_LAST_SECTORS) *
@@ -3808,7 +3772,7 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot, unsigned state,
    where that ends, so nothing shows up later that this boot did not see. */
 static int idemi_journal_confirm(idem_table *t)
 {
-    return IDEMI_JOURNAL(t) && !t->journal->opened ? idemi_journal_turn(t)
+    return IDEMI_JOURNAL(t) && !t->journal->opened ? idemi_journal_ready(t, 1)
                                                    : IDEM_OK;
 }
 
@@ -3921,14 +3885,8 @@ static int idemi_recover_header(idem_table *t, uint32_t sequence,
         return 0;
     idemi_header_walk(t->buffer, h, 0);
     return h->sequence % t->journal->sector_count ==
-           sequence % t->journal->sector_count;
-}
-
-/* What is usual in a sector's records. */
-static void idemi_recover_usual(idem_table *t, const idemi_header *h)
-{
-    t->journal->usual.retention = h->retention;
-    t->journal->usual.response_max = h->response_max & 0xFFFF;
+               sequence % t->journal->sector_count &&
+           h->sequence - h->tail < t->journal->sector_count;
 }
 
 /* Something that was acknowledged may be lost. */
@@ -3967,7 +3925,7 @@ static unsigned idemi_recover_find(const idem_table *t, const idemi_record *r,
     id.scope = r->id;
     id.scope_len = r->s->scope_len;
     id.key = r->id + id.scope_len;
-    id.key_len = idemi_slot_key_bytes(r->s);
+    id.key_len = (uint8_t)idemi_slot_key_bytes(r->s);
     id.kept_len = r->s->key_len;
     *hash = idemi_hash_key(t->config, &id);
     return idemi_index_find(t, *hash, &id);
@@ -4006,8 +3964,8 @@ static void idemi_recover_key(idem_table *t, const idemi_record *r,
 static unsigned idemi_recover_account(idem_table *t, const idemi_record *r,
                                       uint32_t sequence)
 {
-    idem_sender *a = idemi_account_find(t, IDEMI_MUST,
-                                       idemi_basics_join(r->account->name));
+    idem_sender *a =
+        idemi_account_find(t, 1, idemi_basics_join(r->account->name));
     unsigned own;
 
     if (!a)
@@ -4166,8 +4124,8 @@ static int idemi_recover_has_record(idem_table *t, uint32_t sequence,
    and what is missing before a record that says that all before it was
    durable. */
 IDEMI_APART
-static void idemi_recover_sector(idem_table *t, const idemi_header *h,
-                                 uint32_t stated)
+static void idemi_recover_sector(idem_table *t, uint32_t sequence,
+                                 uint32_t carried_end, uint32_t stated)
 {
     idem_journal *j = t->journal;
     uint32_t at = j->front, dirty = at;
@@ -4177,32 +4135,27 @@ static void idemi_recover_sector(idem_table *t, const idemi_header *h,
     idemi_record *r = &found.r;
 
     idemi_recover_begin(t, &found);
-    idemi_recover_usual(t, h);
-    idemi_recover_time(t, h->time);
-    j->doubt = h->response_max & 0xFFFF0000;
-    if (h->before_end & IDEMI_FIRST)
-        idemi_recover_cut(t);
-    j->end = h->carried_end;
+    j->end = carried_end;
     j->at = at;
     while (at < end) {
-        uint32_t len = idemi_recover_record(t, h->sequence, at, r);
+        uint32_t len = idemi_recover_record(t, sequence, at, r);
         int carried = (r->flags & IDEMI_CARRIED) != 0;
         unsigned of;
-        if (!len || carried != (at < h->carried_end)) {
+        if (!len || carried != (at < carried_end)) {
             if (t->buffer[at - j->window] != t->config->storage->erased)
                 dirty = at;
             at += j->granule;
             continue;
         }
         gap |= at > j->at;
-        if (gap && (j->at < h->carried_end || r->flags & IDEMI_SYNCED)) {
-            idemi_recover_lost(t, h->sequence);
+        if (gap && (j->at < carried_end || r->flags & IDEMI_SYNCED)) {
+            idemi_recover_lost(t, sequence);
             gap = 0;
         }
         idemi_recover_time(t, t->clock + r->time);
-        of = idemi_recover_apply(t, r, h->sequence);
+        of = idemi_recover_apply(t, r, sequence);
         // As long as there is but the seal, what was confirmed is in doubt.
-        if (at != h->carried_end || r->slot) {
+        if (at != carried_end || r->slot) {
             j->newest = of;
             j->newest_is = r->flags & IDEMI_HAS_STATE;
         }
@@ -4212,7 +4165,7 @@ static void idemi_recover_sector(idem_table *t, const idemi_header *h,
     if (stated ? at > j->at || (gap && !(stated & IDEMI_FIRST))
                : dirty >= j->at + j->record_max &&
                      t->config->durability == IDEM_EACH)
-        idemi_recover_lost(t, h->sequence);
+        idemi_recover_lost(t, sequence);
 }
 
 /* The header of the oldest sector from a sequence on, up to the head; returns
@@ -4233,14 +4186,12 @@ IDEMI_APART
 static uint32_t idemi_recover_stated(idem_table *t, uint32_t sequence)
 {
     idemi_header next;
-    uint32_t before;
 
     if (!idemi_recover_next(t, sequence + 1, &next))
         return 0;
-    before = idemi_header_before(&next);
-    if (before < sequence)
+    if (next.before < sequence)
         return UINT32_MAX;
-    return before == sequence ? next.before_end : 0;
+    return next.before == sequence ? next.before_end : 0;
 }
 
 /* Reads all sectors from the tail to the head.  One that is named, and not
@@ -4257,13 +4208,18 @@ static void idemi_recover_ring(idem_table *t)
         if (!named)
             t->clock = t->swept = h.time;
         if (h.sequence == j->tail)
-            named = idemi_header_before(&h);
+            named = h.before;
         if (stated == UINT32_MAX)
             continue;
-        if (idemi_header_before(&h) != named)
+        if (h.before != named)
             idemi_recover_lost(t, h.sequence);
         named = h.sequence;
-        idemi_recover_sector(t, &h, stated);
+        j->usual = h.usual;
+        j->doubt = h.doubt;
+        idemi_recover_time(t, h.time);
+        if (h.before_end & IDEMI_FIRST)
+            idemi_recover_cut(t);
+        idemi_recover_sector(t, named, h.carried_end, stated);
     }
     if (named != j->head)
         idemi_recover_lost(t, j->head);
@@ -4329,13 +4285,13 @@ static int idemi_recover_head(idem_table *t)
         below = head.sequence;
         if (!j->sequence)
             j->sequence = below;
-        idemi_recover_usual(t, &head);
+        j->usual = head.usual;
         if (idemi_recover_has_record(t, below, head.carried_end, 1)) {
             j->head = below;
-            j->tail = idemi_header_tail(&head);
+            j->tail = head.tail;
             return IDEM_OK;
         }
-        named = idemi_header_before(&head);
+        named = head.before;
     }
     j->tail = j->sequence + 1;
     if (named)
@@ -4640,7 +4596,7 @@ static int idemi_command_again(idem_table *t, unsigned slot, idemi_query *q)
 static int idemi_command_first(idem_table *t, unsigned *slot, idemi_query *q)
 {
     const idem_sender *a =
-        idemi_account_of(t, q->id.scope, q->id.scope_len, IDEMI_LOOK);
+        idemi_account_of(t, q->id.scope, q->id.scope_len, 0);
 
     if (idemi_command_too_old(t, a, q->rq))
         return IDEM_TOO_OLD;
@@ -4650,7 +4606,7 @@ static int idemi_command_first(idem_table *t, unsigned *slot, idemi_query *q)
         return IDEM_E_FULL;
     // It may have made room for another sender meanwhile.
     if (IDEMI_SENDERS(t) &&
-        !idemi_account_of(t, q->id.scope, q->id.scope_len, IDEMI_MAKE)) {
+        !idemi_account_of(t, q->id.scope, q->id.scope_len, 1)) {
         t->stats.crowded++;
         return IDEM_E_FULL;
     }
@@ -4663,15 +4619,12 @@ static int idemi_command_first(idem_table *t, unsigned *slot, idemi_query *q)
 static int idemi_command_refuse(idem_table *t, const idemi_query *q)
 {
     idem_sender *a =
-        idemi_account_of(t, q->id.scope, q->id.scope_len, IDEMI_LOOK);
+        idemi_account_of(t, q->id.scope, q->id.scope_len, 0);
     int result;
 
     if (!a || !a->unsure)
         return IDEM_OK;
-    result = idemi_journal_ready(t);
-    if (result == IDEM_OK)
-        result = idemi_journal_append(t, idemi_account_index(t, a),
-                                      IDEMI_SENDER, NULL);
+    result = idemi_journal_note(t, idemi_account_index(t, a), IDEMI_SENDER);
     a->unsure = result < 0;
     return result;
 }
@@ -4734,7 +4687,7 @@ static int idemi_command_complete(idem_table *t, const idem_claim *claim,
         out->state_len > t->config->state_max)
         return IDEM_E_TOO_LARGE;
     if (IDEMI_JOURNAL(t))
-        result = idemi_journal_ready(t);
+        result = idemi_journal_ready(t, 0);
     if (result < 0)
         return result;
     s->code = out->code;
@@ -4777,10 +4730,7 @@ static int idemi_command_deliver(idem_table *t, const idem_claim *claim)
                    ? IDEM_OK
                    : result;
     if (result == IDEM_OK && IDEMI_JOURNAL(t))
-        result = idemi_journal_ready(t);
-    if (result == IDEM_OK && IDEMI_JOURNAL(t))
-        result = idemi_journal_append(t, (unsigned)claim->slot,
-                                      IDEMI_DELIVERED, NULL);
+        result = idemi_journal_note(t, (unsigned)claim->slot, IDEMI_DELIVERED);
     if (result == IDEM_OK)
         idemi_keys_delivered(t, s);
     return result;
@@ -4917,7 +4867,7 @@ static int idemi_check_probe(const idem_table *t, unsigned slot)
     id.scope = idemi_slot_id(s);
     id.scope_len = s->scope_len;
     id.key = id.scope + s->scope_len;
-    id.key_len = idemi_slot_key_bytes(s);
+    id.key_len = (uint8_t)idemi_slot_key_bytes(s);
     if (s->hash != idemi_hash_key(t->config, &id))
         return 2;
     while ((other = idemi_index_slot(t, at)) != slot) {
@@ -5120,9 +5070,9 @@ static int idemi_public_query(const idem_table *t, idemi_query *q,
         return IDEM_E_TOO_LARGE;
     q->rq = rq;
     q->id.scope = (const unsigned char *)rq->scope;
-    q->id.scope_len = rq->scope_len;
+    q->id.scope_len = (uint8_t)rq->scope_len;
     q->id.key = (const unsigned char *)rq->key;
-    q->id.key_len = key_len;
+    q->id.key_len = (uint8_t)key_len;
     q->id.kept_len = (uint8_t)rq->key_len;
     if (rq->sequence) {
         idemi_basics_store32(q->number, rq->sequence);
@@ -5354,42 +5304,39 @@ static void idemi_public_reset(idem_table *t)
     t->links[ends].older = t->links[ends].newer = (idem_number)ends;
 }
 
-/* A claim that was found in a slot was cut short, and what is over is
-   dropped. */
-static void idemi_public_resume(idem_table *t, unsigned slot)
-{
-    idem_slot *s = idemi_slot_at(t, slot);
-
-    idemi_keys_cut(t, s);
-    if (!idemi_keys_expire(t, slot))
-        idemi_order_note(t, s);
-}
-
-/* The last step of an opening, with one look at each slot: a claim in it was
-   cut short, what is over is dropped, and what is not in use is free.  Memory
-   reaches back to the opening; with a journal further, unless what it had
-   evicted by then is not known. */
+/* The last step of an opening: claims that were found were cut short, what is
+   over is dropped, slots that are not in use are free, and all keys count.
+   Memory reaches back to the opening; with a journal further, unless what it
+   had evicted by then is not known.  What the journal told now of senders it
+   will tell again. */
 static void idemi_public_start(idem_table *t, uint32_t now_ms)
 {
     unsigned slot = t->capacity, i;
 
+    t->free = (idem_number)slot;
+    t->magic = IDEMI_MAGIC;
+    while (slot-- > 0) {
+        idem_slot *s = idemi_slot_at(t, slot);
+        if (!IDEMI_JOURNAL(t) || !s->state) {
+            idemi_order_free(t, slot);
+            continue;
+        }
+        idemi_keys_cut(t, s);
+        if (s->key_len)
+            idemi_account_note(t, slot, 1, IDEMI_BACK);
+    }
     t->reach = t->clock;
+    idemi_keys_sweep(t);
     if (IDEMI_JOURNAL(t) && t->config->full == IDEM_REJECT)
         t->reach -= IDEM_RETENTION_MAX;
-    for (i = 0; i < IDEMI_SENDERS(t); i++)
+    for (i = 0; i < IDEMI_SENDERS(t); i++) {
         idemi_account_at(t, i)->reach = t->reach;
-    t->free = (idem_number)slot;
-    t->swept = t->clock;
-    t->soonest = t->clock + IDEMI_NEVER_MS;
-    while (slot-- > 0)
-        if (IDEMI_JOURNAL(t) && idemi_slot_at(t, slot)->state)
-            idemi_public_resume(t, slot);
-        else
-            idemi_order_free(t, slot);
+        if (IDEMI_JOURNAL(t))
+            idemi_account_at(t, i)->unsure = 0;
+    }
     t->stats.expired = t->stats.undelivered = 0;
     t->tick = now_ms;
     t->counted = now_ms;
-    t->magic = IDEMI_MAGIC;
 }
 
 /* The part of idem_open and idem_format before the storage is looked at. */

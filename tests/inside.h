@@ -134,7 +134,7 @@ uint64_t inside_floor(const idem_table *t, const char *scope)
     const idem_sender *a =
         copy.config->senders
             ? idemi_account_of(&copy, (const unsigned char *)scope,
-                               strlen(scope), IDEMI_LOOK)
+                               strlen(scope), 0)
             : NULL;
 
     return a ? (uint64_t)a->floor[1] << 32 | a->floor[0] : 0;

@@ -158,7 +158,7 @@ class Device:
 
 # ------------------------------------------------------------------- headers
 
-HEADER = 48
+HEADER = 56
 
 
 @dataclass
@@ -179,12 +179,10 @@ def header_of(device, data):
     words = [int.from_bytes(data[i:i + 4], "little")
              for i in range(0, HEADER, 4)]
     unsummed = data[:14] + bytes(2) + data[16:HEADER - 4]
-    if words[11] != device.check(0, 0, unsummed):
+    if words[13] != device.check(0, 0, unsummed):
         return None
-    back = words[5] >> 16
-    return Header(bool(words[6] >> 24), words[4], words[4] - (words[5] & 0xffff),
-                  words[4] - back if back else 0, words[6] & 0xffffff,
-                  words[7], words[8], words[9], words[10] & 0xffff)
+    return Header(bool(words[7] >> 24), words[4], words[5], words[6],
+                  words[7] & 0xffffff, words[8], words[9], words[11], words[12])
 
 
 def find_header(device, place):
@@ -200,7 +198,8 @@ def find_header(device, place):
         other = bytearray(data)
         other[bit // 8] ^= 1 << bit % 8
         header = header_of(device, bytes(other))
-    if header and header.sequence % device.sector_count == place:
+    if header and header.sequence % device.sector_count == place and \
+            header.sequence - header.tail & M32 < device.sector_count:
         return header
     return None
 

@@ -630,7 +630,7 @@ TEST(a_damaged_claim_is_told_that_is_not_next_to_what_says_it_was_durable)
    nobody knows: in the next place that is no record whose header is damaged. */
 TEST(an_old_outcome_in_the_next_place_is_no_loss)
 {
-    enum { FRONT = 48, LEN = 9 };
+    enum { FRONT = 56, LEN = 9 };
     uint8_t outcome[LEN] = { 0x80 | IDEM_COMPLETED, 2, 3, 0, 0 }, *header;
     uint32_t check, sequence;
 
@@ -646,6 +646,28 @@ TEST(an_old_outcome_in_the_next_place_is_no_loss)
                sequence % the.medium.sector_count * the.medium.sector_size,
            outcome, LEN);
     say("P l0 Bb:execute");
+}
+
+/* A header that needs what is not in the ring any more is none; so the records
+   behind it are lost. */
+TEST(a_header_whose_tail_is_not_in_the_ring_is_none)
+{
+    enum { LEN = 56, SUM = 14, TAIL = 20, CHECK = LEN - 4 };
+    uint8_t *header;
+    uint32_t check, sum = 0;
+
+    device_on(&nor, "Aa")->damaged = 1;
+    header = the.medium.bytes + newest_sector();
+    memset(header + SUM, 0, 2);
+    header[TAIL + 2] = 1;
+    check = inside_check(the.table, header, 0, 0, LEN);
+    for (unsigned i = 0; i < 4; i++)
+        header[CHECK + i] = (uint8_t)(check >> 8 * i);
+    for (unsigned i = 0; i < LEN; i += 2)
+        sum += header[i] + ((uint32_t)header[i + 1] << 8);
+    header[SUM] = (uint8_t)sum;
+    header[SUM + 1] = (uint8_t)(sum >> 8);
+    say("P l1 Ba:recover");
 }
 
 /* But one whose claim is there is: its header is damaged. */

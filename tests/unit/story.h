@@ -24,7 +24,7 @@
 #include "media.h"
 
 enum { STORY_KEYS = 20, LEASE = 100, RETENTION = 100000 };
-enum { KEY_MAX = 16, RESPONSE_MAX = 24, STATE_MAX = 8 };
+enum { KEY_MAX = 16, RESPONSE_MAX = 24, STATE_MAX = 6 };
 
 typedef struct story {
     const char *name, *line;
