@@ -4050,21 +4050,19 @@ static int idemi_recover_is_possible(const idem_table *t,
              r->s->attempts && r->s->retention <= IDEM_RETENTION_MAX));
 }
 
-/* Reads the record at an offset in a sector, if there is one.  Returns its
-   length in whole granules, or 0.  One that is not certain tells nothing, and
-   half its check is enough for that. */
+/* The same for bytes that begin as a record does. */
 IDEMI_FLAT
-static uint32_t idemi_recover_record(idem_table *t, uint32_t sequence,
-                                     uint32_t at, idemi_record *r)
+static uint32_t idemi_recover_parse(idem_table *t, uint32_t sequence,
+                                    uint32_t at, idemi_record *r,
+                                    unsigned char *start)
 {
     const idem_journal *j = t->journal;
-    unsigned char *start = idemi_recover_bytes(t, sequence, at);
     uint32_t len, check;
     idemi_pen p;
 
     p.at = start;
     p.end = t->buffer + (j->until - j->window);
-    if (!(*start & IDEMI_RECORD) || *start == 0xFF || p.end - start < 8)
+    if (p.end - start < 8)
         return 0;
     p.end -= 4;
     p.writing = p.bad = 0;
@@ -4080,6 +4078,19 @@ static uint32_t idemi_recover_record(idem_table *t, uint32_t sequence,
     if (!idemi_recover_is_certain(t, r))
         check &= 0xFFFF;
     return check ? 0 : idemi_storage_granules(j, len + 4);
+}
+
+/* Reads the record at an offset in a sector, if there is one.  Returns its
+   length in whole granules, or 0.  One that is not certain tells nothing, and
+   half its check is enough for that. */
+static uint32_t idemi_recover_record(idem_table *t, uint32_t sequence,
+                                     uint32_t at, idemi_record *r)
+{
+    unsigned char *start = idemi_recover_bytes(t, sequence, at);
+
+    return *start & IDEMI_RECORD && *start != 0xFF
+               ? idemi_recover_parse(t, sequence, at, r, start)
+               : 0;
 }
 
 /* A record that is read, with what it tells: of a slot, or of a sender. */
