@@ -134,19 +134,12 @@ demo-firmware:
 	@CC="$(CC)" B="$(B)" sh $(S)/firmware/demo.sh
 
 # The parts of crash
-crash-cuts: $(B)/crash $(B)/crash_narrow
+crash-cuts: $(B)/crash
 	@IDEM_STATES="$(STATES)" B="$(B)" sh tests/storage/crash.sh
 
-crash-failures:
-	@CC="$(CC)" B="$(B)" sh tests/storage/storage.sh failures
-
-crash-extremes:
-	@IDEM_SEEDS="$(SEEDS)" CC="$(CC)" B="$(B)" \
-	    sh tests/storage/storage.sh extremes
-
-crash-erases:
-	@IDEM_SEEDS="$(SEEDS)" CC="$(CC)" B="$(B)" \
-	    sh tests/storage/storage.sh erases
+crash-failures crash-extremes crash-erases:
+	@part=$@; IDEM_SEEDS="$(SEEDS)" CC="$(CC)" B="$(B)" \
+	    sh tests/storage/storage.sh $${part#crash-}
 
 crash-file:
 	@CC="$(CC)" sh tests/file/file.sh
@@ -175,38 +168,22 @@ PACKAGES = libcmocka-dev clang-19 llvm-19 libclang-rt-19-dev tcc sdcc \
     redis-server libhiredis-dev postgresql-15 libpq-dev librdkafka-dev \
     libcurl4-gnutls-dev libjansson-dev curl
 
-$(B)/hello: examples/hello.c idem.h
+# Programs of one source, by where that is
+$(B)/hello $(B)/patterns $(B)/file $(B)/migrate $(B)/inspect: examples/*.[ch] \
+    idem.h
 	@mkdir -p $(B)
-	$(BUILD) examples/hello.c -o $@
+	$(BUILD) examples/$(@F).c -o $@
 
-$(B)/patterns: examples/patterns.c examples/reason.h idem.h
+$(B)/pumpd $(B)/pour: examples/mqtt/*.[ch] examples/reason.h idem.h
 	@mkdir -p $(B)
-	$(BUILD) examples/patterns.c -o $@
+	$(BUILD) examples/mqtt/$(@F).c -lmosquitto -o $@
 
-$(B)/file: examples/file.c examples/reason.h idem.h
+$(B)/migrate_test: $(B)/migrate
+$(B)/proxy $(B)/migrate_test: tests/demo/*.c
 	@mkdir -p $(B)
-	$(BUILD) examples/file.c -o $@
+	$(BUILD) tests/demo/$$(basename $@ _test).c -o $@
 
-$(B)/migrate: examples/migrate.c examples/reason.h idem.h
-	@mkdir -p $(B)
-	$(BUILD) examples/migrate.c -o $@
-
-$(B)/migrate_test: tests/demo/migrate.c $(B)/migrate
-	@mkdir -p $(B)
-	$(BUILD) tests/demo/migrate.c -o $@
-
-$(B)/sender: examples/sender.c $(S)/protocol.c $(S)/host.c $(SERIAL_H)
-	@mkdir -p $(B)
-	$(SERIAL) examples/sender.c $(S)/protocol.c $(S)/host.c -o $@
-
-$(B)/sender_test: tests/demo/sender.c $(DEMO_C) $(SERIAL_H)
-	@mkdir -p $(B)
-	$(SERIAL) $(ROOMY) tests/demo/sender.c $(BETWEEN) -o $@
-
-$(B)/inspect: examples/inspect.c examples/reason.h idem.h
-	@mkdir -p $(B)
-	$(BUILD) examples/inspect.c -o $@
-
+# Programs of several
 $(B)/serial/demo: $(DEMO_C) $(SERIAL_H)
 	@mkdir -p $(B)/serial
 	$(SERIAL) $(ROOMY) $(DEMO_C) -o $@
@@ -219,17 +196,13 @@ $(B)/serial/device: $(DEVICE_C) $(SERIAL_H)
 	@mkdir -p $(B)/serial
 	$(SERIAL) $(ROOMY) $(DEVICE_C) -o $@
 
-$(B)/pumpd: examples/mqtt/pumpd.c examples/mqtt/command.h examples/reason.h idem.h
+$(B)/sender: examples/sender.c $(S)/protocol.c $(S)/host.c $(SERIAL_H)
 	@mkdir -p $(B)
-	$(BUILD) examples/mqtt/pumpd.c -lmosquitto -o $@
+	$(SERIAL) examples/sender.c $(S)/protocol.c $(S)/host.c -o $@
 
-$(B)/pour: examples/mqtt/pour.c idem.h
+$(B)/sender_test: tests/demo/sender.c $(DEMO_C) $(SERIAL_H)
 	@mkdir -p $(B)
-	$(BUILD) examples/mqtt/pour.c -lmosquitto -o $@
-
-$(B)/proxy: tests/demo/proxy.c
-	@mkdir -p $(B)
-	$(BUILD) tests/demo/proxy.c -o $@
+	$(SERIAL) $(ROOMY) tests/demo/sender.c $(BETWEEN) -o $@
 
 T = tests/storage
 M = tests/model
@@ -240,7 +213,4 @@ CRASH   = $(CC) -std=c99 -O2 $(WARN) -I. $(T)/crash.c
 $(B)/crash: $(CRASH_C)
 	@mkdir -p $(B)
 	$(CRASH) -o $@
-
-$(B)/crash_narrow: $(CRASH_C)
-	@mkdir -p $(B)
-	$(CRASH) -DIDEM_WIDE=0 -o $@
+	$(CRASH) -DIDEM_WIDE=0 -o $@_narrow
