@@ -67,9 +67,6 @@ bench:                   ## speed, wear, bytes beside budgets and others
 
 docs:                    ## compile and run every C block of manual and README
 	@CC="$(CC)" sh tests/tools/docs.sh
-	@for cxx in c++ clang++-19; do \
-	    ! echo 'int main() {}' | $$cxx -std=c++20 -x c++ -fsyntax-only - \
-	        2> /dev/null || $(MAKE) -s docs-cpp CXX20=$$cxx || exit 1; done
 
 package:                 ## folders for CMake, Arduino, ESP-IDF, Zephyr ...
 	@sh examples/port/package.sh $(B)/package $(URL)
@@ -90,19 +87,6 @@ deps:                    ## install what test needs; ALL=1: what all need
 
 clean:                   ## remove build/
 	rm -rf $(B)
-
-# The examples that want libraries or a board are C++20 too: with stand-ins.
-CPP = $(CXX20) -std=c++20 -Wall -Wextra -Werror -Wno-unused-function \
-      -Wno-missing-field-initializers -fsyntax-only -I. -I$(S)
-BOARD = -Itests/targets -Itests/targets/vendor -DBOARD_INTERRUPT=2
-PORTS = check spi_nor stm32_flash zephyr freertos interrupts
-docs-cpp:
-	@for port in $(PORTS); do $(CPP) $(BOARD) -include stm32l4xx_hal.h \
-	    -x c++ examples/port/$$port.h || exit 1; done
-	@$(CPP) $(BOARD) -x c++ $(S)/firmware/firmware.c
-	@! echo '#include <mosquitto.h>' | $(CC) -E -x c - > /dev/null 2>&1 || \
-	    for program in pumpd pour; do \
-	        $(CPP) -x c++ examples/mqtt/$$program.c || exit 1; done
 
 # The parts of demo
 demo-serial: $(DEMO)
@@ -151,8 +135,7 @@ crash-format:
 .PHONY: help demo hello test check crash fuzz prove cover mutate size bench \
         docs package fleet targets deps clean demo-serial demo-patterns demo-file \
         demo-sender demo-mqtt demo-migrate demo-words demo-firmware crash-cuts \
-        crash-failures crash-extremes crash-erases crash-file crash-format \
-        docs-cpp
+        crash-failures crash-extremes crash-erases crash-file crash-format
 
 # Compilers and C libraries; emulators; what analyses; what is compared with.
 PACKAGES = libcmocka-dev clang-19 llvm-19 libclang-rt-19-dev tcc sdcc \
