@@ -9,7 +9,7 @@
  *
  * The one report is the answer itself (a mismatch or not).  That it is one
  * however many bits of the two fingerprints agree says that it is all that is
- * told.  Prints what it counted; returns 1 on a miss.  ct.sh runs it.
+ * told.  Prints what it counted; returns 1 on a miss.
  *
  *     PLANT_BRANCH   a branch on a bit of a hash, which it must find
  */
