@@ -17,17 +17,18 @@ fail() {
     exit 1
 }
 
-# Their processors, and where code and memory are
-boards="microbit cortex-m0  0x0        256K 0x20000000 16K
+# The boards: processor, where code and memory are; and of their storage the
+# driver, the bytes that are used, and those of the file that the emulator wants
+boards="microbit cortex-m0  0x0        256K 0x20000000 16K  nvmc   8K    8K
 lm3s6965evb      cortex-m3  0x0        256K 0x20000000 64K
 mps2-an385       cortex-m3  0x0        4M   0x20000000 4M
 mps2-an386       cortex-m4  0x0        4M   0x20000000 4M
 mps2-an500       cortex-m7  0x0        4M   0x20000000 4M
 netduinoplus2    cortex-m4  0x08000000 1M   0x20000000 128K
 mps2-an505       cortex-m33 0x10000000 4M   0x38000000 4M
-ast1030-evb      cortex-m4  0x0        256K 0x40000    256K
-virt-arm         cortex-a15 0x40010000 1M   0x40200000 64K
-virt-riscv       rv32imac   0x80000000 1M   0x80200000 64K"
+ast1030-evb      cortex-m4  0x0        256K 0x40000    256K spinor 4M    4M
+virt-arm         cortex-a15 0x40010000 1M   0x40200000 64K  pflash 1536K 64M
+virt-riscv       rv32imac   0x80000000 1M   0x80200000 64K  pflash 1536K 32M"
 
 # of BOARD COLUMN: what that table has
 of() {
@@ -196,36 +197,24 @@ part_same() {
     same atmega2560 halfsiphash cat "$out/said"
 }
 
-# blank FILE BYTES ALL: so many erased bytes, in a file of ALL bytes
-blank() {
-    head -c "$2" /dev/zero | tr '\0' '\377' > "$1"
-    truncate -s "$3" "$1"
-}
-
 # with_medium BOARD PROGRAM FLAGS...: builds it with the storage that the board
 # has
 with_medium() {
     case $1 in
-    atmega*)
-        build_avr "$@" -Iexamples $here/medium_eeprom.c
-        return ;;
-    virt-arm)    set -- "$@" -DPFLASH_GRANULE=8 $here/medium_pflash.c ;;
-    virt-riscv)  set -- "$@" -DPFLASH_GRANULE=16 $here/medium_pflash.c ;;
-    ast1030-evb) set -- "$@" $here/medium_spinor.c ;;
-    microbit)    set -- "$@" $here/medium_nvmc.c ;;
+    atmega*) build_avr "$@" -Iexamples $here/medium_eeprom.c ;;
+    *)       build "$@" -Iexamples "$here/medium_$(of "$1" 7).c" ;;
     esac
-    build "$@" -Iexamples
 }
 
-
-# medium BOARD: makes the blank image of its storage, $case/flash.bin
+# medium BOARD: makes the blank image of its storage, $case/flash.bin; no file is
+# an erased EEPROM
 medium() {
+    rm -rf "$case"
+    mkdir -p "$case"
     case $1 in
-    atmega*)     ;;                     # no file is an erased EEPROM
-    virt-arm)    blank "$case/flash.bin" 1572864 67108864 ;;
-    virt-riscv)  blank "$case/flash.bin" 1572864 33554432 ;;
-    ast1030-evb) blank "$case/flash.bin" 4194304 4194304 ;;
-    microbit)    blank "$case/flash.bin" 8192 8192 ;;
+    atmega*) ;;
+    *)  head -c "$(of "$1" 8)" /dev/zero | tr '\0' '\377' > "$case/flash.bin"
+        truncate -s "$(of "$1" 9)" "$case/flash.bin" ;;
     esac
 }
 
@@ -270,8 +259,6 @@ audited() {
 suffer() {
     board=$1
     shift
-    rm -rf "$case"
-    mkdir -p "$case"
     medium "$board"
     : > "$case/told"
     boot=0
@@ -356,8 +343,6 @@ part_ports() {
     settle=0
     program=portcheck
     for board in microbit virt-arm virt-riscv ast1030-evb atmega2560; do
-        rm -rf "$case"
-        mkdir -p "$case"
         medium "$board"
         with_medium "$board" portcheck
         start "$board" 0 0 0
