@@ -25,8 +25,8 @@ run() {
     else
         failed=$((failed + 1))
         echo "FAILED: $what: $1"
-        grep -E 'error|warning|[Ff]ail|not ok|died|violation|reports' "$out/log" |
-            head -n 3
+        grep -E 'error|warning|[Ff]ail|not ok|died|violation|reports' \
+            "$out/log" | head -n 3
     fi
 }
 
