@@ -133,9 +133,9 @@ crash-format:
 	@CC="$(CC)" sh tests/format/format.sh
 
 .PHONY: help demo hello test check crash fuzz prove cover mutate size bench \
-        docs package fleet targets deps clean demo-serial demo-patterns demo-file \
-        demo-sender demo-mqtt demo-migrate demo-words demo-firmware crash-cuts \
-        crash-failures crash-extremes crash-erases crash-file crash-format
+        docs package fleet targets deps clean demo-serial demo-patterns \
+        demo-file demo-sender demo-mqtt demo-migrate demo-words demo-firmware \
+        crash-cuts crash-failures crash-extremes crash-erases crash-file crash-format
 
 # Compilers and C libraries; emulators; what analyses; what is compared with.
 PACKAGES = libcmocka-dev clang-19 llvm-19 libclang-rt-19-dev tcc sdcc \

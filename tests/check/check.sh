@@ -318,8 +318,8 @@ chosen() {
         "$out/chosen" $keys
 }
 
-# timeless FLAGS...: ct.c under valgrind, in which nothing takes a time that tells
-# a secret
+# timeless FLAGS...: ct.c under valgrind, in which nothing takes a time that
+# tells a secret
 timeless() {
     "$cc" -std=c99 -g "$@" -I. tests/check/ct.c -o "$out/ct" &&
         valgrind -q --error-exitcode=0 "$out/ct"

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: 0BSD
 # What is shown without running it, each then with faults planted.
 #     prove.sh [PART...]
-#         spin        a model of the protocol (protocol.pml), in all of its states;
-#                     each variant of it that breaks a rule is found out
+#         spin        a model of the protocol (protocol.pml), in all of its
+#                     states; each variant that breaks a rule is found out
 #         wp          Frama-C's WP proves what contracts.acsl asks of functions,
 #                     and siphash.acsl, halfsiphash.acsl, fnv.acsl of each hash
-# SHORT=1 leaves out one call of idem_begin, WP's longest proofs, and most of the
-# faults.
+# SHORT=1 leaves out one call of idem_begin, WP's longest proofs, and most of
+# the faults.
 set -eu
 
 fail() {
@@ -57,8 +57,8 @@ proved() {
         "$(grep -c ^function "tests/proofs/$1.acsl") functions" ${4:-}
 }
 
-# unproved CONTRACTS HASH FUNCTION SCRIPT: it is not proved with what sed does to
-# it
+# unproved CONTRACTS HASH FUNCTION SCRIPT: it is not proved with what sed does
+# to it
 unproved() {
     named "$1.acsl" idem.h
     mkdir -p "$out/planted"

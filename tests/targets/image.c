@@ -4,8 +4,9 @@
    commands for the ring of sectors to turn.  On one medium its commands have
    numbers for keys.
 
-   Writes it on each of several media, reads it, and tells a digest of its bytes.
-   With argument N on the N-th medium (1 is the first), and tells the bytes.
+   Writes it on each of several media, reads it, and tells a digest of its
+   bytes.  With argument N on the N-th medium (1 is the first), and tells the
+   bytes.
    Built with IMAGE_READS it reads the bytes of such a journal, perhaps of
    another version on another machine, instead of writing them. */
 #define IDEM_IMPLEMENTATION

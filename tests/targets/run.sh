@@ -154,8 +154,8 @@ stm8() {
     grep -q '^status 0' "$out/told"
 }
 
-# same NAME HASH COMMAND...: it tells of journals with the bytes that all machines
-# write
+# same NAME HASH COMMAND...: it tells of journals with the bytes that all
+# machines write
 same() {
     name=$1
     shift
@@ -206,8 +206,8 @@ with_medium() {
     esac
 }
 
-# medium BOARD: makes the blank image of its storage, $case/flash.bin; no file is
-# an erased EEPROM
+# medium BOARD: makes the blank image of its storage, $case/flash.bin; no file
+# is an erased EEPROM
 medium() {
     rm -rf "$case"
     mkdir -p "$case"

@@ -43,14 +43,14 @@ for block in "$out"/*.c; do
 done
 has() { echo "#include <$1>" | $CC -E -x c - > /dev/null 2>&1; }
 
-# cpp20 COMPILER: examples and blocks are C++20 too, those that want libraries or
-# a board with stand-ins.  A field that is not named is zero, which is what idem.h
-# wants.
+# cpp20 COMPILER: examples and blocks are C++20 too, those that want libraries
+# or a board with stand-ins.  A field that is not named is zero, which is what
+# idem.h wants.
 cpp20() {
     echo 'int main() {}' | "$1" -std=c++20 -x c++ -fsyntax-only - \
         2> /dev/null || return 0
-    for source in "$out"/*.c examples/*.c examples/serial/*.c examples/port/*.h \
-        examples/serial/firmware/*.c examples/mqtt/*.c; do
+    for source in "$out"/*.c examples/*.c examples/serial/*.c \
+        examples/port/*.h examples/serial/firmware/*.c examples/mqtt/*.c; do
         stand_ins="-Itests/targets/vendor"
         case $source in
         */port/avr_eeprom.h) continue ;;
