@@ -67,9 +67,6 @@ bench:                   ## speed, wear, bytes beside budgets and others
 
 docs:                    ## compile and run every C block of manual and README
 	@CC="$(CC)" sh tests/tools/docs.sh
-	@for cxx in c++ clang++-19; do \
-	    ! echo 'int main() {}' | $$cxx -std=c++20 -x c++ -fsyntax-only - \
-	        2> /dev/null || $(MAKE) -s docs-cpp CXX20=$$cxx || exit 1; done
 
 package:                 ## folders for CMake, Arduino, ESP-IDF, Zephyr ...
 	@sh examples/port/package.sh $(B)/package $(URL)
@@ -90,19 +87,6 @@ deps:                    ## install what test needs; ALL=1: what all need
 
 clean:                   ## remove build/
 	rm -rf $(B)
-
-# The examples that want libraries or a board are C++20 too: with stand-ins.
-CPP = $(CXX20) -std=c++20 -Wall -Wextra -Werror -Wno-unused-function \
-      -Wno-missing-field-initializers -fsyntax-only -I. -I$(S)
-BOARD = -Itests/targets -Itests/targets/vendor -DBOARD_INTERRUPT=2
-PORTS = check spi_nor stm32_flash zephyr freertos interrupts
-docs-cpp:
-	@for port in $(PORTS); do $(CPP) $(BOARD) -include stm32l4xx_hal.h \
-	    -x c++ examples/port/$$port.h || exit 1; done
-	@$(CPP) $(BOARD) -x c++ $(S)/firmware/firmware.c
-	@! echo '#include <mosquitto.h>' | $(CC) -E -x c - > /dev/null 2>&1 || \
-	    for program in pumpd pour; do \
-	        $(CPP) -x c++ examples/mqtt/$$program.c || exit 1; done
 
 # The parts of demo
 demo-serial: $(DEMO)
@@ -134,19 +118,12 @@ demo-firmware:
 	@CC="$(CC)" B="$(B)" sh $(S)/firmware/demo.sh
 
 # The parts of crash
-crash-cuts: $(B)/crash $(B)/crash_narrow
+crash-cuts: $(B)/crash
 	@IDEM_STATES="$(STATES)" B="$(B)" sh tests/storage/crash.sh
 
-crash-failures:
-	@CC="$(CC)" B="$(B)" sh tests/storage/storage.sh failures
-
-crash-extremes:
-	@IDEM_SEEDS="$(SEEDS)" CC="$(CC)" B="$(B)" \
-	    sh tests/storage/storage.sh extremes
-
-crash-erases:
-	@IDEM_SEEDS="$(SEEDS)" CC="$(CC)" B="$(B)" \
-	    sh tests/storage/storage.sh erases
+crash-failures crash-extremes crash-erases:
+	@part=$@; IDEM_SEEDS="$(SEEDS)" CC="$(CC)" B="$(B)" \
+	    sh tests/storage/storage.sh $${part#crash-}
 
 crash-file:
 	@CC="$(CC)" sh tests/file/file.sh
@@ -156,10 +133,9 @@ crash-format:
 	@CC="$(CC)" sh tests/format/format.sh
 
 .PHONY: help demo hello test check crash fuzz prove cover mutate size bench \
-        docs package fleet targets deps clean demo-serial demo-patterns demo-file \
-        demo-sender demo-mqtt demo-migrate demo-words demo-firmware crash-cuts \
-        crash-failures crash-extremes crash-erases crash-file crash-format \
-        docs-cpp
+        docs package fleet targets deps clean demo-serial demo-patterns \
+        demo-file demo-sender demo-mqtt demo-migrate demo-words demo-firmware \
+        crash-cuts crash-failures crash-extremes crash-erases crash-file crash-format
 
 # Compilers and C libraries; emulators; what analyses; what is compared with.
 PACKAGES = libcmocka-dev clang-19 llvm-19 libclang-rt-19-dev tcc sdcc \
@@ -175,38 +151,22 @@ PACKAGES = libcmocka-dev clang-19 llvm-19 libclang-rt-19-dev tcc sdcc \
     redis-server libhiredis-dev postgresql-15 libpq-dev librdkafka-dev \
     libcurl4-gnutls-dev libjansson-dev curl
 
-$(B)/hello: examples/hello.c idem.h
+# Programs of one source, by where that is
+$(B)/hello $(B)/patterns $(B)/file $(B)/migrate $(B)/inspect: examples/*.[ch] \
+    idem.h
 	@mkdir -p $(B)
-	$(BUILD) examples/hello.c -o $@
+	$(BUILD) examples/$(@F).c -o $@
 
-$(B)/patterns: examples/patterns.c examples/reason.h idem.h
+$(B)/pumpd $(B)/pour: examples/mqtt/*.[ch] examples/reason.h idem.h
 	@mkdir -p $(B)
-	$(BUILD) examples/patterns.c -o $@
+	$(BUILD) examples/mqtt/$(@F).c -lmosquitto -o $@
 
-$(B)/file: examples/file.c examples/reason.h idem.h
+$(B)/migrate_test: $(B)/migrate
+$(B)/proxy $(B)/migrate_test: tests/demo/*.c
 	@mkdir -p $(B)
-	$(BUILD) examples/file.c -o $@
+	$(BUILD) tests/demo/$$(basename $@ _test).c -o $@
 
-$(B)/migrate: examples/migrate.c examples/reason.h idem.h
-	@mkdir -p $(B)
-	$(BUILD) examples/migrate.c -o $@
-
-$(B)/migrate_test: tests/demo/migrate.c $(B)/migrate
-	@mkdir -p $(B)
-	$(BUILD) tests/demo/migrate.c -o $@
-
-$(B)/sender: examples/sender.c $(S)/protocol.c $(S)/host.c $(SERIAL_H)
-	@mkdir -p $(B)
-	$(SERIAL) examples/sender.c $(S)/protocol.c $(S)/host.c -o $@
-
-$(B)/sender_test: tests/demo/sender.c $(DEMO_C) $(SERIAL_H)
-	@mkdir -p $(B)
-	$(SERIAL) $(ROOMY) tests/demo/sender.c $(BETWEEN) -o $@
-
-$(B)/inspect: examples/inspect.c examples/reason.h idem.h
-	@mkdir -p $(B)
-	$(BUILD) examples/inspect.c -o $@
-
+# Programs of several
 $(B)/serial/demo: $(DEMO_C) $(SERIAL_H)
 	@mkdir -p $(B)/serial
 	$(SERIAL) $(ROOMY) $(DEMO_C) -o $@
@@ -219,17 +179,13 @@ $(B)/serial/device: $(DEVICE_C) $(SERIAL_H)
 	@mkdir -p $(B)/serial
 	$(SERIAL) $(ROOMY) $(DEVICE_C) -o $@
 
-$(B)/pumpd: examples/mqtt/pumpd.c examples/mqtt/command.h examples/reason.h idem.h
+$(B)/sender: examples/sender.c $(S)/protocol.c $(S)/host.c $(SERIAL_H)
 	@mkdir -p $(B)
-	$(BUILD) examples/mqtt/pumpd.c -lmosquitto -o $@
+	$(SERIAL) examples/sender.c $(S)/protocol.c $(S)/host.c -o $@
 
-$(B)/pour: examples/mqtt/pour.c idem.h
+$(B)/sender_test: tests/demo/sender.c $(DEMO_C) $(SERIAL_H)
 	@mkdir -p $(B)
-	$(BUILD) examples/mqtt/pour.c -lmosquitto -o $@
-
-$(B)/proxy: tests/demo/proxy.c
-	@mkdir -p $(B)
-	$(BUILD) tests/demo/proxy.c -o $@
+	$(SERIAL) $(ROOMY) tests/demo/sender.c $(BETWEEN) -o $@
 
 T = tests/storage
 M = tests/model
@@ -240,7 +196,4 @@ CRASH   = $(CC) -std=c99 -O2 $(WARN) -I. $(T)/crash.c
 $(B)/crash: $(CRASH_C)
 	@mkdir -p $(B)
 	$(CRASH) -o $@
-
-$(B)/crash_narrow: $(CRASH_C)
-	@mkdir -p $(B)
-	$(CRASH) -DIDEM_WIDE=0 -o $@
+	$(CRASH) -DIDEM_WIDE=0 -o $@_narrow

@@ -122,12 +122,9 @@ static void device_open_file(struct device *d, const char *folder,
 static void device_open(struct device *d, const char *folder, const char *name,
                         uint32_t capacity, uint32_t senders, int durability)
 {
-    memset(d, 0, sizeof *d);
-    d->config.capacity = capacity;
-    d->config.key_max = KEY_LEN;
-    d->config.response_max = RESPONSE_LEN;
-    d->config.senders = senders;
-    d->config.quota = senders ? QUOTA : 0;
+    *d = (struct device){ .config = {
+        .capacity = capacity, .key_max = KEY_LEN, .response_max = RESPONSE_LEN,
+        .senders = senders, .quota = senders ? QUOTA : 0 } };
     memset(d->config.secret, 7, sizeof d->config.secret);
     if (folder)
         device_open_file(d, folder, name, durability);

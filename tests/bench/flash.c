@@ -28,7 +28,8 @@ enum {
     SECTOR_COUNT = 8,
     SECTORS_MAX = 64,
     CAPACITY_MAX = 1000,
-    RESPONSE_MAX = 64
+    RESPONSE_MAX = 64,
+    DAY_MS = 86400000
 };
 
 /* ---------------------------------------------------------------------------
@@ -127,23 +128,20 @@ static uint32_t sectors(const struct workload *w, uint32_t live,
 static void open_table(const struct workload *w, uint32_t live,
                        uint32_t granule)
 {
-    const idem_storage s = { .read = medium_read, .prog = medium_prog,
-                             .erase = medium_erase, .sector_size = SECTOR_SIZE,
-                             .sector_count = sectors(w, live, granule),
-                             .prog_size = (uint16_t)granule, .erased = 0xFF };
     int result;
 
     memset(&medium, 0, sizeof medium);
     memset(medium.bytes, 0xFF, sizeof medium.bytes);
-    storage = s;
-    memset(&config, 0, sizeof config);
-    config.capacity = live;
-    config.key_max = KEY_LEN;
-    config.response_max = (uint16_t)w->response_len;
+    storage = (idem_storage){
+        .read = medium_read, .prog = medium_prog, .erase = medium_erase,
+        .sector_size = SECTOR_SIZE, .sector_count = sectors(w, live, granule),
+        .prog_size = (uint16_t)granule, .erased = 0xFF };
+    config = (idem_config){
+        .capacity = live, .key_max = KEY_LEN,
+        .response_max = (uint16_t)w->response_len, .storage = &storage,
+        .retention_ms = DAY_MS / live * live,
+        .senders = w->is_numbered ? 1 : 0 };
     memset(config.secret, 7, sizeof config.secret);
-    config.storage = &storage;
-    config.retention_ms = 86400000 / live * live;
-    config.senders = w->is_numbered ? 1 : 0;
     result = idem_open(&table, &config, memory, sizeof memory, 0);
     if (result != IDEM_OK)
         fail("%s, %u keys: cannot open: %s", w->name, (unsigned)live,
@@ -264,7 +262,7 @@ static struct figures run(const struct workload *w, uint32_t live,
             uint32_t known = number < live ? (uint32_t)number : live;
             duplicate(w, number - 1 - below(known, mix(i)), now_ms, &f);
         } else {
-            now_ms = (uint32_t)number * (86400000 / live);
+            now_ms = (uint32_t)number * (DAY_MS / live);
             fresh(w, number++, now_ms, &f);
         }
         if (is_idle)
@@ -309,69 +307,71 @@ static double sweep(const struct workload *w, size_t g, uint32_t *at)
 /* What numbers cost, beside keys of 16 bytes: storage for a thousand commands */
 static void compare_numbers(size_t g)
 {
-    static const char *const names[2] = { "keys of 16 bytes", "numbers" };
     struct workload w1 = workloads[0];
-    unsigned granule = (unsigned)granules[g];
 
     for (w1.is_numbered = 0; w1.is_numbered < 2; w1.is_numbered++) {
         struct figures f = run(&w1, w1.live, granules[g], 1);
-        const char *name = names[w1.is_numbered];
+        char name[64];
 
-        print_row(f.kb * 1000, 0, 0, "W1, granule %u, %s: bytes of 1000 "
-                  "commands", granule, name);
-        print_row(f.erases, 0, 0, "W1, granule %u, %s: erases of 1000 "
-                  "commands", granule, name);
+        snprintf(name, sizeof name, "W1, granule %u, %s", (unsigned)granules[g],
+                 w1.is_numbered ? "numbers" : "keys of 16 bytes");
+        print_row(f.kb * 1000, 0, 0, "%s: bytes of 1000 commands", name);
+        print_row(f.erases, 0, 0, "%s: erases of 1000 commands", name);
+    }
+}
+
+// The longest calls of granule 1, and whether L3 is broken.
+static double rested_ms, longest_ms;
+static int broken;
+
+static void larger(double *most, double ms)
+{
+    if (ms > *most)
+        *most = ms;
+}
+
+static void measure(const struct workload *w, size_t g)
+{
+    struct figures with = run(w, w->live, granules[g], 1);
+    struct figures without = run(w, w->live, granules[g], 0);
+    uint32_t at = 0;
+    double worst = sweep(w, g, &at);
+    unsigned granule = (unsigned)granules[g];
+    unsigned count = (unsigned)sectors(w, w->live, granule);
+    char name[32];
+
+    snprintf(name, sizeof name, "%s, granule %u", w->name, granule);
+    if (count > SECTOR_COUNT)
+        print_row(count, SECTOR_COUNT, 0, "%s: sectors", name);
+    print_row(with.kb / w->floor_kb[g], 1.05, 1.02, "%s: bytes x floor", name);
+    print_row(without.kb / w->floor_kb[g], 1.05, 1.02,
+              "%s: bytes x floor, no idle time", name);
+    print_row(with.erases / w->floor_erases[g], 1.05, 1.02,
+              "%s: erases x floor", name);
+    print_row(worst, 1.5, 0, "%s: bytes x floor at the worst capacity (%u of "
+              "%u keys)", name, (unsigned)at, (unsigned)largest(w, granule));
+    if (granule == 1) {
+        larger(&rested_ms, with.longest_ms);
+        larger(&longest_ms, without.longest_ms);
+    }
+    if (with.most_erases || without.most_erases > 1) {
+        printf("L3 is broken: %s: %u erases in a call with idle time, %u "
+               "without\n", name, (unsigned)with.most_erases,
+               (unsigned)without.most_erases);
+        broken = 1;
     }
 }
 
 int main(void)
 {
-    struct figures longest = { 0, 0, 0, 0 }, rested = longest;
-    int broken = 0;
     size_t w, g;
 
     for (w = 0; w < COUNT(workloads); w++)
-        for (g = 0; g < COUNT(granules); g++) {
-            const struct workload *load = &workloads[w];
-            struct figures with = run(load, load->live, granules[g], 1);
-            struct figures without = run(load, load->live, granules[g], 0);
-            uint32_t at = 0;
-            double worst = sweep(load, g, &at);
-            const char *name = load->name;
-            unsigned granule = (unsigned)granules[g];
-            unsigned count = (unsigned)sectors(load, load->live, granule);
-
-            if (count > SECTOR_COUNT)
-                print_row(count, SECTOR_COUNT, 0, "%s, granule %u: sectors",
-                          name, granule);
-            print_row(with.kb / load->floor_kb[g], 1.05, 1.02,
-                      "%s, granule %u: bytes x floor", name, granule);
-            print_row(without.kb / load->floor_kb[g], 1.05, 1.02,
-                      "%s, granule %u: bytes x floor, no idle time", name,
-                      granule);
-            print_row(with.erases / load->floor_erases[g], 1.05, 1.02,
-                      "%s, granule %u: erases x floor", name, granule);
-            print_row(worst, 1.5, 0, "%s, granule %u: bytes x floor at the "
-                      "worst capacity (%u of %u keys)", name, granule,
-                      (unsigned)at, (unsigned)largest(load, granules[g]));
-            if (granules[g] == 1) {
-                rested = with.longest_ms > rested.longest_ms ? with : rested;
-                longest = without.longest_ms > longest.longest_ms ? without
-                                                                  : longest;
-            }
-            if (with.most_erases || without.most_erases > 1) {
-                printf("L3 is broken: %s, granule %u: %u erases in a call with "
-                       "idle time, %u without\n", name, granule,
-                       (unsigned)with.most_erases,
-                       (unsigned)without.most_erases);
-                broken = 1;
-            }
-        }
+        for (g = 0; g < COUNT(granules); g++)
+            measure(&workloads[w], g);
     for (g = 0; g < COUNT(granules); g++)
         compare_numbers(g);
-    print_row(rested.longest_ms, 0.5, 0.3,
-              "longest call, SPI NOR, with idle time, ms");
-    print_row(longest.longest_ms, 50, 46,
-              "longest call, SPI NOR, without, ms");
+    print_row(rested_ms, 0.5, 0.3, "longest call, SPI NOR, with idle time, ms");
+    print_row(longest_ms, 50, 46, "longest call, SPI NOR, without, ms");
     return broken;
 }

@@ -212,44 +212,32 @@ static int entry_over(uint32_t until, uint32_t now_ms)
     return (int32_t)(now_ms - until) >= 0;
 }
 
-static void entry_claim(struct entry *e, struct ticket *ticket,
-                               uint32_t now_ms)
+static int entry_begin(struct entry *e, int is_new, struct ticket *ticket,
+                       unsigned char *response, uint64_t fingerprint,
+                       uint32_t now_ms)
 {
+    if (is_new) {
+        e->fingerprint = fingerprint;
+        e->attempts = 0;
+    } else if (e->fingerprint != fingerprint) {
+        return IDEM_MISMATCH;
+    } else if (e->status != IDEM_IN_PROGRESS) {
+        memcpy(response, e->response, e->response_len);
+        return IDEM_REPLAY;
+    } else if (!entry_over(e->until, now_ms)) {
+        return IDEM_BUSY;
+    } else if (e->attempts >= 3) {
+        return IDEM_EXHAUSTED;
+    }
     e->status = IDEM_IN_PROGRESS;
     e->attempts++;
     e->until = now_ms + LEASE_MS;
     e->token = ticket->token = ++entry_token;
-}
-
-static int entry_first(struct entry *e, struct ticket *ticket,
-                              uint64_t fingerprint, uint32_t now_ms)
-{
-    e->fingerprint = fingerprint;
-    e->attempts = 0;
-    entry_claim(e, ticket, now_ms);
-    return IDEM_EXECUTE;
-}
-
-static int entry_again(struct entry *e, struct ticket *ticket,
-                              unsigned char *response, uint64_t fingerprint,
-                              uint32_t now_ms)
-{
-    if (e->fingerprint != fingerprint)
-        return IDEM_MISMATCH;
-    if (e->status != IDEM_IN_PROGRESS) {
-        memcpy(response, e->response, e->response_len);
-        return IDEM_REPLAY;
-    }
-    if (!entry_over(e->until, now_ms))
-        return IDEM_BUSY;
-    if (e->attempts >= 3)
-        return IDEM_EXHAUSTED;
-    entry_claim(e, ticket, now_ms);
-    return IDEM_RECOVER;
+    return is_new ? IDEM_EXECUTE : IDEM_RECOVER;
 }
 
 static int entry_complete(struct entry *e, const struct ticket *ticket,
-                                 const struct command *c, uint32_t now_ms)
+                          const struct command *c, uint32_t now_ms)
 {
     if (e->token != ticket->token || e->status != IDEM_IN_PROGRESS)
         return IDEM_E_FENCED;
@@ -344,10 +332,8 @@ static int plain_begin(struct ticket *ticket, unsigned char *response,
     int absent;
     khint_t at = kh_put(plain, plain, plain_key(c->key), &absent);
 
-    if (absent)
-        return entry_first(&kh_val(plain, at), ticket, fingerprint, now_ms);
-    return entry_again(&kh_val(plain, at), ticket, response, fingerprint,
-                       now_ms);
+    return entry_begin(&kh_val(plain, at), absent, ticket, response,
+                       fingerprint, now_ms);
 }
 
 static int plain_complete(const struct ticket *ticket, const struct command *c,
@@ -410,33 +396,25 @@ static void nodes_close(void)
     free(pool);
 }
 
-/* A node from the pool, or NULL; the caller puts it into the table. */
-static struct node *nodes_take(const struct command *c)
-{
-    struct node *node = spare;
-
-    if (node) {
-        spare = node->next_free;
-        memcpy(node->key, c->key, KEY_LEN);
-    }
-    return node;
-}
-
 static int nodes_begin(struct ticket *ticket, unsigned char *response,
                        const struct command *c, uint32_t now_ms)
 {
     uint64_t fingerprint = hash_payload(c->payload);
     struct node *node;
+    int is_new;
 
     HASH_FIND(hh, nodes, c->key, KEY_LEN, node);
-    if (node)
-        return entry_again(&node->entry, ticket, response, fingerprint,
-                           now_ms);
-    node = nodes_take(c);
-    if (!node)
+    is_new = !node;
+    if (is_new && !spare)
         return IDEM_E_FULL;
-    HASH_ADD(hh, nodes, key, KEY_LEN, node);
-    return entry_first(&node->entry, ticket, fingerprint, now_ms);
+    if (is_new) {
+        node = spare;
+        spare = node->next_free;
+        memcpy(node->key, c->key, KEY_LEN);
+        HASH_ADD(hh, nodes, key, KEY_LEN, node);
+    }
+    return entry_begin(&node->entry, is_new, ticket, response, fingerprint,
+                       now_ms);
 }
 
 static int nodes_complete(const struct ticket *ticket, const struct command *c,

@@ -25,9 +25,13 @@ run() {
     else
         failed=$((failed + 1))
         echo "FAILED: $what: $1"
-        grep -E 'error|warning|[Ff]ail|not ok|died|violation' "$out/log" |
-            head -n 3
+        grep -E 'error|warning|[Ff]ail|not ok|died|violation|reports' \
+            "$out/log" | head -n 3
     fi
+}
+
+not() {
+    ! "$@"
 }
 
 gcc_warn="-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wcast-align=strict
@@ -121,8 +125,8 @@ $more_options"
 program() {
     name=$1
     shift
-    run "$name" "$@" -I. -o "$out/$name"
-    run "$name runs" "$out/$name"
+    run "$name" "$@" -I. -o "$out/program"
+    run "$name runs" "$out/program"
 }
 
 # refused IMPLEMENTED USED COMPILER...: two files, each with a flag of its own,
@@ -131,24 +135,26 @@ refused() {
     implemented=$1
     used=$2
     shift 2
-    "$@" $implemented -I. -c $source/two_a.c -o "$out/a.o" &&
+    "$@" $implemented -I. -c $source/public.c -o "$out/a.o" &&
         "$@" $used -I. -c $source/mixed.c -o "$out/b.o" || return
     ! gcc "$out/a.o" "$out/b.o" -o "$out/mixed" 2> "$out/linker" &&
         grep -E 'undefined.*idem_complete_(wide|narrow)_[a-z]+' "$out/linker"
 }
 
-# C++; two files with one implementation, two with private ones; two
+# C++; two files with one implementation, two of which one has its own; two
 # that are compiled with different options
 links() {
     program cpp g++ -std=c++11 $source/cpp.cpp
-    program two $gcc_c -std=c99 $source/two_a.c $source/two_b.c
-    program alike $gcc_c -std=c99 -DIDEM_WIDE=0 $source/two_a.c $source/mixed.c
+    for flag in -O0 -DIDEM_WIDE=0; do
+        program "two, $flag" $gcc_c -std=c99 $flag $source/public.c \
+            $source/mixed.c
+    done
     for flag in -DIDEM_WIDE=0 -DIDEM_HASH=IDEM_HASH_FNV; do
         run "mixed, $flag there" refused "$flag" -O0 gcc
         run "mixed, $flag here" refused -O0 "$flag" gcc
         run "mixed, $flag, C++" refused -O0 "$flag" g++ -x c++
     done
-    program private $gcc_c -std=c99 $source/private_a.c $source/private_b.c
+    program private $gcc_c -std=c99 $source/private.c $source/public.c
 }
 
 # A user's file in C++, with the warnings that C++ projects have on; and a class
@@ -262,8 +268,36 @@ part_tests() {
     fi
 }
 
+# built DIRECTORY: the tree as it is in git's index, built there
+built() {
+    mkdir -p "$1"
+    git checkout-index -a --prefix="$1/"
+    make -s -C "$1" $programs \
+        CFLAGS="-std=c99 -O1 -g -ffile-prefix-map=$1=."
+}
+
+alike() {
+    for program in $programs; do
+        cmp "$one/$program" "$two/$program" || return
+    done
+}
+
+# In two directories with names of different lengths; what is planted (the time
+# of the build) shows.
 part_builds() {
-    run "two builds" sh tests/check/repro.sh
+    programs=build/hello
+    [ "$short" = 1 ] ||
+        programs="$programs build/patterns build/file build/serial/demo"
+    one=$PWD/$out/one
+    two=$PWD/$out/a/second/one
+    run "a build" built "$one"
+    run "another" built "$two"
+    run "both are alike" alike
+    echo 'const char *const built = __FILE__ " " __TIME__;' \
+        >> "$one/examples/hello.c"
+    sleep 1
+    run "a build that tells the time" make -s -C "$one" build/hello
+    run "that differs" not alike
 }
 
 # told COMMAND...: one check that says itself what it finds
@@ -284,11 +318,32 @@ chosen() {
         "$out/chosen" $keys
 }
 
+# timeless FLAGS...: ct.c under valgrind, in which nothing takes a time that
+# tells a secret
+timeless() {
+    "$cc" -std=c99 -g "$@" -I. tests/check/ct.c -o "$out/ct" &&
+        valgrind -q --error-exitcode=0 "$out/ct"
+}
+
+# A planted branch on a bit of a hash is reported.
+reported() {
+    ! timeless -O1 -DPLANT_BRANCH > "$out/reports" 2>&1 &&
+        grep 'both hashes.* [1-9][0-9]* reports, 0 expected' "$out/reports"
+}
+
 part_attack() {
     for hash in SIPHASH HALFSIPHASH FNV; do
         told chosen $hash
     done
-    told env CC="$cc" sh tests/check/ct.sh
+    levels="-O0 -O2 -Os"
+    [ "$short" != 1 ] || levels=-O2
+    for level in $levels; do
+        for hash in SIPHASH HALFSIPHASH; do
+            run "constant time, $hash, $level" timeless $level \
+                -DIDEM_HASH=IDEM_HASH_$hash
+        done
+    done
+    run "no constant time" reported
 }
 
 for part in ${*:-compile tests builds lint attack}; do

@@ -5,7 +5,7 @@
 #                         an emulated big-endian one if it is there
 #     golden.sh write     writes golden/ anew: only if the format changes
 #     golden.sh digests HASH RUN...   compares the digests that RUN prints
-# golden/HASH.txt has a digest for each medium of tests/targets/image.h;
+# golden/HASH.txt has a digest for each medium of tests/targets/image.c;
 # HASH-nor8 and HASH-numbers there are whole journals, the third and the sixth
 # of them, which every later version of the header has to read.
 set -eu
@@ -15,13 +15,19 @@ golden=tests/format/golden
 out=build/golden
 mkdir -p "$out"
 
-# build HASH: the program that writes and reads
+# image PROGRAM FLAGS...
+image() {
+    program=$1
+    shift
+    ${CC:-cc} -std=c99 -O1 -I. "$@" tests/targets/image.c tests/targets/host.c \
+        -o "$out/$program"
+}
+
+# build HASH: the programs that write and read
 build() {
     number=$(sed -n "s/^#define IDEM_HASH_$(echo "$1" | tr a-z A-Z) *//p" idem.h)
-    ${CC:-cc} -std=c99 -O1 -I. -DIDEM_HASH="$number" tests/targets/image.c \
-        tests/targets/host.c -o "$out/$1"
-    ${CC:-cc} -std=c99 -O1 -I. -DIDEM_HASH="$number" tests/targets/golden.c \
-        -o "$out/$1-read"
+    image "$1" -DIDEM_HASH="$number"
+    image "$1-read" -DIDEM_HASH="$number" -DIMAGE_READS
 }
 
 # reads HASH RUN...: the whole journals, with what reads one

@@ -51,8 +51,6 @@ function flush_entry(    text) {
         text = definition(name)
     else if (kind == "type")
         text = take("^typedef struct " name " ", "^} " name ";")
-    else if (kind == "object")
-        text = take("^static const .*[ *]" name "\\[", "^};")
     else if (kind == "define")
         text = take("^#define " name " ", ".")
     else
@@ -63,11 +61,8 @@ function flush_entry(    text) {
     }
     if (kind == "assumed")
         sub(/\n\{.*/, ";\n", text)
-    else if (kind == "object")          # how large it is; not what is in it
-        sub(/ = \{.*/, ";\n", text)
-    if (kind == "function") {
+    if (kind == "function")
         text = annotated(text)
-    }
     print contract text
     kind = contract = name = ""
     loop_count = 0
@@ -79,7 +74,7 @@ file == 1 && here && $1 == "#endif" { here = ""; next }
 file == 1 && here && here != "IDEM_HASH_" hash { next }
 file == 1 { line[++lines] = $0; next }
 /^\/\// { next }
-/^(function|assumed|type|object|define|predicate|logic|axiom)( |$)/ {
+/^(function|assumed|type|define|predicate|logic|axiom)( |$)/ {
     flush_entry()
     kind = $1
     name = $2

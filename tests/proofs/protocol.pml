@@ -16,7 +16,7 @@
  *     S2  an outcome that was acknowledged, or replayed once, is replayed
  *     S4  IDEM_EXECUTE only if nothing may have had an effect
  *
- * With one of these it must fail (spin.sh):
+ * With one of these it must fail (prove.sh):
  *
  *     BROKEN_FENCE    completing asks not whose claim is current
  *     BROKEN_CLAIM    the claim is written after the effect

@@ -2,15 +2,13 @@
 # SPDX-License-Identifier: 0BSD
 # What is shown without running it, each then with faults planted.
 #     prove.sh [PART...]
-#         spin        a model of the protocol, in all of its states (spin.sh)
+#         spin        a model of the protocol (protocol.pml), in all of its
+#                     states; each variant that breaks a rule is found out
 #         wp          Frama-C's WP proves what contracts.acsl asks of functions,
 #                     and siphash.acsl, halfsiphash.acsl, fnv.acsl of each hash
-#         file        its Eva finds no undefined behaviour in what file.c runs of
-#                     the storage in a file
-# SHORT=1 leaves out WP's longest proofs, and most of the faults.
+# SHORT=1 leaves out one call of idem_begin, WP's longest proofs, and most of
+# the faults.
 set -eu
-
-root=$PWD
 
 fail() {
     cat "$out/log"
@@ -29,17 +27,6 @@ named() {
     mkdir -p "$out/named"
     python3 tests/tools/locals.py "tests/proofs/$1" "$2" \
         > "$out/named/idem.h" || fail "$1 does not fit the header"
-}
-
-# planted LIST FUNCTION SCRIPT: the same with what sed does to one function
-planted() {
-    named "$1" idem.h
-    mkdir -p "$out/planted"
-    sed "/^[A-Za-z].*[ *]$2(/,/^}/{
-        $3
-        }" "$out/named/idem.h" > "$out/planted/idem.h"
-    ! cmp -s "$out/named/idem.h" "$out/planted/idem.h" ||
-        fail "$2: nothing is changed"
 }
 
 # wp CONTRACTS HASH DIRECTORY FLAGS...: all goals of what is listed; the last
@@ -70,9 +57,16 @@ proved() {
         "$(grep -c ^function "tests/proofs/$1.acsl") functions" ${4:-}
 }
 
-# unproved CONTRACTS HASH FUNCTION SCRIPT: it is not proved with that fault
+# unproved CONTRACTS HASH FUNCTION SCRIPT: it is not proved with what sed does
+# to it
 unproved() {
-    planted "$1.acsl" "$3" "$4"
+    named "$1.acsl" idem.h
+    mkdir -p "$out/planted"
+    sed "/^[A-Za-z].*[ *]$3(/,/^}/{
+        $4
+        }" "$out/named/idem.h" > "$out/planted/idem.h"
+    ! cmp -s "$out/named/idem.h" "$out/planted/idem.h" ||
+        fail "$3: nothing is changed"
     ! wp "$1" "$2" "$out/planted" -wp-fct "$3" -wp-timeout 10 ||
         fail "$3: proved with a fault"
     echo "prove: planted and not proved: $3: $goals"
@@ -109,56 +103,37 @@ part_wp() {
         's/(idem_number)newer;/(idem_number)(newer + 1);/'
 }
 
-# eva DIRECTORY: no alarm in what file.c runs of the header there, with the hints
-# of file.txt in front of its lines
-eva() {
-    hints=tests/proofs/file.txt
-    values=open_now,eva_slash,eva_size,eva_read,eva_whole,eva_left
-    named file.txt "$1/idem.h"
-    rm -rf "$out/hinted"
-    mkdir "$out/hinted"
-    awk -f tests/proofs/hint.awk "$hints" "$out/named/idem.h" \
-        > "$out/hinted/idem.h" || fail "the hints do not fit the header"
-    returns=$(sed -n 's/^returns //p' "$hints" | tr ' ' : | paste -s -d , -)
-    (cd "$out/hinted" && frama-c -machdep gcc_x86_64 \
-        -cpp-extra-args="-I. -I$root/tests/proofs -DIDEM_HASH=1" \
-        -eva -main main -eva-split-return-function "$returns" \
-        -eva-precision 1 -eva-slevel 0 -eva-ilevel 64 -eva-split-limit 300 \
-        -eva-partition-value $values -eva-msg-key=-initial-state,-final-states \
-        -metrics-eva-cover "$root/tests/proofs/file.c") > "$out/log" 2>&1 ||
-        grep -q '^\[eva:alarm\]' "$out/log" || fail "Frama-C stopped"
-    alarms=$(grep -c '^\[eva:alarm\]' "$out/log" || :)
-    functions=$(sed -n 's/^ *\([0-9]*\) functions analyzed.*/\1/p' "$out/log")
-    reached=$(sed -n 's/^ *In these .*: \([0-9]*\)% .*/\1/p' "$out/log")
-    [ "$alarms" = 0 ]
-}
-
-# found WHAT FUNCTION SCRIPT: there are alarms with that fault
-found() {
-    planted file.txt "$2" "$3"
-    ! eva "$out/planted" || fail "Eva: no alarm with a fault: $1"
-    echo "prove: planted and found: $1: $alarms alarms"
-}
-
-# No alarm, and so many functions are run; what stops early has no alarms either.
-part_file() {
-    eva . || fail "Eva: $alarms alarms"
-    [ "${functions:-0}" -ge 30 ] && [ "${reached:-0}" -ge 90 ] ||
-        fail "Eva: $functions functions, $reached% of their statements"
-    echo "prove: Eva: storage in a file, on any system: 0 alarms," \
-        "$functions functions, $reached% of their statements"
-    long found "a path longer than there is room for" idemi_file_sync_name \
-        's/len > sizeof folder - sizeof "."/len > sizeof folder/'
-    found "a file that stays open" idem_file_open 's/(void)close(.*/;/'
+# explore FLAGS...: all states, in $out/log
+explore() {
+    model=$PWD/tests/proofs/protocol.pml
+    (cd "$out" && spin -a "$@" -DCUTS=2 "$model" &&
+        ${CC:-cc} -O1 -DSAFETY -DCOLLAPSE -w -o pan pan.c &&
+        ./pan -m1000000) > "$out/log" 2>&1 || fail "spin stopped"
+    ! grep -q 'search depth too small\|out of memory' "$out/log" ||
+        fail "spin: not all states were visited"
+    grep -q 'errors: 0' "$out/log"
 }
 
 part_spin() {
-    sh tests/proofs/spin.sh
+    calls=${BEGINS:-3}
+    [ "${SHORT:-}" != 1 ] || calls=2
+    explore -DBEGINS=$calls || fail "spin: a promise is broken"
+    echo "spin: 2 workers, 2 keys, $calls calls of begin, 2 cuts:" \
+        "$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' "$out/log")" \
+        "states, 0 errors"
+    variants="FENCE CLAIM REPLY SEAL CARRY CONFIRM RELY BEHIND"
+    [ "${SHORT:-}" != 1 ] || variants="FENCE CLAIM SEAL RELY"
+    for broken in $variants; do
+        ! explore -DBEGINS=3 -DBROKEN_$broken ||
+            fail "spin: BROKEN_$broken is not found out"
+        echo "spin: BROKEN_$broken:" \
+            "$(sed -n 's/^pan:[0-9]*: *//p' "$out/log" | head -n 1)"
+    done
 }
 
 why3 config detect > /dev/null 2>&1
-for part in ${*:-spin wp file}; do
-    out=$root/build/prove/$part
+for part in ${*:-spin wp}; do
+    out=build/prove/$part
     rm -rf "$out"
     mkdir -p "$out"
     "part_$part"

@@ -48,6 +48,7 @@ int program(void);
 
 /* ------------------------------------------------------------------ telling */
 
+static char response[RESPONSE_MAX + 1];  // a text
 static char line[48];
 static unsigned line_len;
 
@@ -70,10 +71,12 @@ static void add_number(uint32_t number)
     add(digits + at);
 }
 
-static void start_line(const char *what)
+static void start_line(const char *what, uint32_t number)
 {
     line_len = 0;
     add(what);
+    add(" ");
+    add_number(number);
 }
 
 /* The line goes out in one piece, where the board can do that. */
@@ -85,31 +88,21 @@ static void end_line(void)
 
 static void tell(const char *what, uint32_t number)
 {
-    start_line(what);
-    add(" ");
-    add_number(number);
+    start_line(what, number);
     end_line();
 }
 
-static void tell_response(const char *what, uint32_t number, const char *bytes,
-                          size_t len)
+static void tell_response(const char *what, uint32_t number)
 {
-    char text[RESPONSE_MAX + 1];
-
-    memcpy(text, bytes, len);
-    text[len] = 0;
-    start_line(what);
+    start_line(what, number);
     add(" ");
-    add_number(number);
-    add(" ");
-    add(text);
+    add(response);
     end_line();
 }
 
 static void wrong(uint32_t number, int result)
 {
-    start_line("wrong ");
-    add_number(number);
+    start_line("wrong", number);
     add(result < 0 ? " -" : " ");
     add_number((uint32_t)(result < 0 ? -result : result));
     end_line();
@@ -118,9 +111,7 @@ static void wrong(uint32_t number, int result)
 /* ----------------------------------------------------------------- commands */
 
 static idem_claim claim;
-static char response[RESPONSE_MAX];
-static idem_reply reply = { .buffer = response,
-                            .buffer_size = sizeof response };
+static idem_reply reply = { .buffer = response, .buffer_size = RESPONSE_MAX };
 
 static idem_request request_of(uint32_t number, const char *payload)
 {
@@ -148,6 +139,7 @@ static size_t respond(uint32_t number, int recovered)
     uint32_t boot = board_argument(1);
     size_t len = 0;
 
+    memset(response, 0, sizeof response);
     response[len++] = recovered ? 'r' : 'x';
     response[len++] = (char)('a' + boot % 26);
     response[len++] = (char)('a' + number % 26);
@@ -164,11 +156,11 @@ static void complete(uint32_t number, int recovered)
     int result;
 
     outcome.response_len = respond(number, recovered);
-    tell_response("complete", number, response, outcome.response_len);
+    tell_response("complete", number);
     result = idem_complete(&table, &claim, &outcome, now += 10);
     if (result != IDEM_OK)
         wrong(number, result);
-    tell_response("done", number, response, outcome.response_len);
+    tell_response("done", number);
 }
 
 /* A transient failure: the command is given back, and has had no effect. */
@@ -203,7 +195,8 @@ static void on_command(uint32_t number, int fails)
         tell("recover", number);
         complete(number, 1);
     } else if (result == IDEM_REPLAY) {
-        tell_response("replay", number, response, reply.response_len);
+        response[reply.response_len] = 0;
+        tell_response("replay", number);
     } else {
         wrong(number, result);
     }
@@ -306,8 +299,7 @@ static void open_table(void)
     if (result != IDEM_OK)
         wrong((uint32_t)table.needed, result);
     idem_state(&table, state, &len);
-    start_line("opened ");
-    add_number(state[0]);
+    start_line("opened", state[0]);
     add(" ");
     add_number(table.stats.lost);
     end_line();

@@ -8,10 +8,13 @@
    before, word by word, as chips do, so that it can be cut short. */
 #include "medium.h"
 
+// The second of two; and a granule, which is ours to choose.
 #ifdef __riscv
-#define FLASH_AT 0x22000000u            // the second of two
+#define FLASH_AT 0x22000000u
+enum { GRANULE = 16 };
 #else
 #define FLASH_AT 0x04000000u
+enum { GRANULE = 8 };
 #endif
 
 enum { BLOCK = 0x40000 };
@@ -94,7 +97,7 @@ static int pflash_erase(void *ctx, uint32_t sector)
 
 const idem_storage medium = {
     .read = pflash_read, .prog = pflash_prog, .erase = pflash_erase,
-    .sector_size = SECTOR, .sector_count = SECTORS, .prog_size = PFLASH_GRANULE,
+    .sector_size = SECTOR, .sector_count = SECTORS, .prog_size = GRANULE,
     .erased = 0xFF
 };
 

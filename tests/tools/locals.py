@@ -7,7 +7,7 @@ there has to change nothing in the tests.
     locals.py LIST idem.h > COPY
                     the header with the names that LIST has in lines like
                         function NAME PARAMETER VARIABLE ...
-                    (or before, or assumed), in the order of their declaration
+                    (or assumed), in the order of their declaration
 """
 import re
 import sys
@@ -86,7 +86,7 @@ def renamed(text, new):
 def main():
     with open(sys.argv[1], encoding="utf-8") as file:
         lists = [line.split()[1:] for line in file
-                 if re.match(r"(function|assumed|before) \w+ \w", line)]
+                 if re.match(r"(function|assumed) \w+ \w", line)]
     names = {line[0]: line[1:] for line in lists}
     with open(sys.argv[2], encoding="utf-8") as file:
         text = file.read()

@@ -469,6 +469,16 @@ TEST(a_path_may_be_relative_and_not_too_long)
         is(idem_file_open(&file, name, SECTOR, SECTORS), IDEM_E_STORAGE);
         is(file.error, ENAMETOOLONG);
     }
+    // The longest folder that there is room for, and one that is longer.
+    for (int more = 0; more < 2; more++) {
+        memset(name, '/', sizeof name);
+        strcpy(name + 4094 + more - strlen(dir) - 1, path);
+        is(idem_file_open(&file, name, SECTOR, SECTORS),
+           more ? IDEM_E_STORAGE : IDEM_OK);
+        is(file.error, more ? ENAMETOOLONG : 0);
+        if (!more)
+            close_file();
+    }
     opens_as(0);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: 0BSD
-   Two translation units, one implementation: this is the one that has it. */
+   The file of a program that has the implementation for all of it. */
 #include "idem.h"
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
