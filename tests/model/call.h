@@ -34,6 +34,7 @@
  *     ! fn ja all claims that are used up are fenced; the n-th is; a's claim,
  *             forged, is: how
  *     e v     a mistake of the caller, the n-th; the table is moved
+ *     |       from here on, of what a test looks for
  *     *n %n w the power goes in the n-th operation from now: tear; the callback
  *             n fails: at how forever; none fails any more
  *
@@ -658,6 +659,7 @@ static inline int call_make(device *d, const call *c)
     case '*': call_arm_cut(d, c); break;
     case '%': call_arm_failure(d, c); break;
     case 'w': call_works(d); break;
+    case '|': d->marked = 1; break;
     default: result = call_table(d, c); break;
     }
     expected = c->answer != NONE ? told[c->answer].answer
@@ -670,11 +672,14 @@ static inline int call_make(device *d, const call *c)
 /* Makes the calls of a line, until the power goes. */
 static inline void call_line(device *d, const char *line)
 {
-    for (call c = call_read(&line); c.what && !d->lost; c = call_read(&line)) {
+    d->line = d->at = line;
+    for (call c = call_read(&d->at); c.what && !d->lost;
+         c = call_read(&d->at)) {
         call_make(d, &c);
         if (d->medium.off)
-            return;
+            break;
     }
+    d->line = NULL;
 }
 
 #endif /* CALL_H */

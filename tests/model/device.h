@@ -57,6 +57,8 @@ typedef struct device {
     model        model;
     asked        call;              // the latest
     idem_entry   shown;             // by the latest look at a key
+    const char  *line, *at;         // of calls that is told, and its next word
+    int          marked;            // there was a bar in it
     int          calling;           // it has not returned yet
     uint32_t     now;               // the tick
     unsigned     harm;              // cuts, and boots with failures, since a
@@ -199,7 +201,7 @@ static inline void device_tear(void *arg, const flash *f, const flash_op *op)
     for (int kind = 0; kind < torn; kind++)
         variant += flash_torn_count(f, op, kind);
     d->medium.cut_variant = variant + d->tear / FLASH_TORN_KINDS % count;
-    d->sways += torn >= FLASH_SWAY_BOOT && torn <= FLASH_SWAY_APIECE;
+    d->sways += flash_sways(torn);
 }
 
 /* --------------------------------------------- >>making  a device, its keys */
@@ -229,6 +231,18 @@ static inline void device_make_memory(device *d)
 static inline uint32_t device_sectors(const device *d)
 {
     return medium_sectors(&d->config, &d->storage);
+}
+
+/* The storage is one of these. */
+static inline void device_plug(device *d, const medium *m)
+{
+    d->flags |= m->flags;
+    d->medium.kind = m->kind;
+    d->storage.sector_size = m->sector_size;
+    d->storage.prog_size = m->granule;
+    d->storage.erased = m->erased;
+    d->storage.verify = (m->flags & VERIFY) != 0;
+    d->config.storage = &d->storage;
 }
 
 /* A blank medium, as the storage says. */
@@ -433,6 +447,8 @@ static inline void device_tell(const device *d)
 {
     const known *k = &d->model.keys[d->call.key];
 
+    if (d->line)
+        printf("    in \"%s\" before \"%s\"\n", d->line, d->at);
     printf("    call %u, %c: key %u, scope %u, clock %llu\n", d->model.calls,
            d->call.what ? d->call.what : '-', d->call.key, k->scope,
            (unsigned long long)d->model.clock);
@@ -1181,7 +1197,9 @@ static inline void device_stop_medium(device *d)
     f->watch = NULL;
     for (int call = 0; call < FLASH_CALLS; call++)
         flash_fail(f, call, 0, 0, 0);
-    if (d->erasing && !f->off) {
+    // An erase that goes on is torn too.
+    if (d->erasing) {
+        f->off = 0;
         flash_cut(f, 0, f->ops % 7);
         flash_erase(f, d->erasing - 1);
     }
@@ -1214,7 +1232,8 @@ static inline void device_follow(device *to, const device *from)
     to->olds = from->olds;
     to->cut_at = from->cut_at;
     memcpy(to->held, from->held, from->model.count * sizeof *to->held);
-    to->lost = to->erasing = 0;
+    to->erasing = from->erasing;
+    to->lost = 0;
 }
 
 /* Before a restart, with or without a cut, of this table. */

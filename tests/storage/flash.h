@@ -412,6 +412,12 @@ static inline int flash_torn_kind(const flash *f, const flash_op *op,
     return -1;
 }
 
+/* Whether it is left unstable. */
+static inline int flash_sways(int torn)
+{
+    return torn >= FLASH_SWAY_BOOT && torn <= FLASH_SWAY_APIECE;
+}
+
 /* The byte of the operation at which the k-th variant of a kind divides it. */
 static inline uint32_t flash_edge(const flash *f, const flash_op *op, int torn,
                                   uint32_t k)
@@ -465,7 +471,7 @@ static inline void flash_tear_granule(flash *f, const flash_op *op, int torn,
                                       uint32_t k, uint32_t i)
 {
     const uint8_t *src = (const uint8_t *)op->src;
-    int sway = torn >= FLASH_SWAY_BOOT && torn <= FLASH_SWAY_APIECE;
+    int sway = flash_sways(torn);
     int as_old = 1, as_meant = 1;
     uint8_t *marks = f->marks + op->at + i, mark = *marks;
 
