@@ -533,7 +533,7 @@ def told(device, table, scopes):
     floors = {scope: list(table.floors.get(
         strong_hash(device, scope.encode()), (0, 0))) for scope in scopes}
     return {"keys": sorted(keys, key=lambda k: (k["scope"], k["key"])),
-            "floors": {s: floor for s, floor in floors.items() if any(floor)},
+            "floors": floors,
             "state": table.state.hex(), "lost": int(table.lost)}
 
 

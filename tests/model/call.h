@@ -230,63 +230,92 @@ static inline void call_trace(const call *c)
     trace("\n");
 }
 
-/* Sets what a configuration has, told by the words that a line begins with;
-   returns the rest of the line:
+#define MODE(field) offsetof(device, field), sizeof((device *)0)->field
 
-       batch volatile evict ram    (in RAM alone)
-       capacity=3 attempts=3 senders=2 quota=2 response=4 state=3 scopes=3
-       lease=9 retention=9    the default
-       sectors=9    or more, if it takes more
-       numbers=4    the keys are numbers of a sender, so many of an epoch
-       beside=4     every second is, another scope has the rest, and the last
-       most=4       all are, but the last of each scope */
+// The words that a line begins with, and what of a device they tell.
+static const struct {
+    const char *name;
+    size_t      at, size;
+    const char *also;           // modes that follow from it
+} mode_words[] = {
+    { "batch", MODE(config.durability), "" },
+    { "volatile", MODE(config.volatile_claims), "" },
+    { "evict", MODE(config.full), "" },
+    { "ram", MODE(in_ram), "" },
+    { "capacity", MODE(config.capacity), "" },
+    { "key", MODE(config.key_max), "" },
+    { "response", MODE(config.response_max), "" },
+    { "state", MODE(config.state_max), "" },
+    { "attempts", MODE(config.max_attempts), "" },
+    { "lease", MODE(config.lease_ms), "" },         // the default
+    { "retention", MODE(config.retention_ms), "" },
+    { "senders", MODE(config.senders), "" },
+    { "quota", MODE(config.quota), "" },
+    { "scopes", MODE(scopes), "" },
+    { "kind", MODE(medium.kind), "" },
+    { "size", MODE(storage.sector_size), "" },
+    { "sectors", MODE(storage.sector_count), "" },  // or more, if it takes more
+    { "granule", MODE(storage.prog_size), "" },
+    { "erased", MODE(storage.erased), "" },
+    { "verify", MODE(storage.verify), "" },
+    { "polls", MODE(polls), "" },
+    // How many numbers an epoch has: all keys are numbers, but for the last of
+    // each scope; or all of the one scope; or of one, another has the rest.
+    { "most", MODE(per_epoch), "all" },
+    { "all", MODE(most_number), "" },
+    { "numbers", MODE(per_epoch), "first senders=2 scopes=1 key=8" },
+    { "beside", MODE(per_epoch), "first senders=2 scopes=2 key=9" },
+    { "first", MODE(first_numbers), "" },
+};
+
+/* Reads a number; or of "1-9/20" one of these, by chance. */
+static inline uint32_t call_number(const device *d, const char *at, size_t len)
+{
+    uint32_t count = 1, first, last;
+    char *end;
+
+    for (size_t i = 0; i < len; i++)
+        count += at[i] == '/';
+    for (count = count > 1 ? d->pick(count) : 0; count > 0; count--)
+        at = strchr(at, '/') + 1;
+    first = last = (uint32_t)strtoul(at, &end, 10);
+    if (*end == '-')
+        last = (uint32_t)strtoul(end + 1, NULL, 10);
+    return first < last ? first + d->pick(last - first + 1) : first;
+}
+
+/* Sets a field of so many bytes. */
+static inline void call_set(void *field, size_t size, uint32_t value)
+{
+    switch (size) {
+    case 1: *(uint8_t *)field = (uint8_t)value; break;
+    case 2: *(uint16_t *)field = (uint16_t)value; break;
+    default: *(uint32_t *)field = value;
+    }
+}
+
+/* Takes the modes that a line begins with, "batch capacity=3"; returns the rest
+   of the line. */
 static inline const char *call_modes(device *d, const char *line)
 {
-    static const char *const names[] = { "batch", "volatile", "evict", "ram",
-                                         "capacity=", "attempts=", "quota=",
-                                         "response=", "senders=", "retention=",
-                                         "sectors=", "scopes=", "state=",
-                                         "lease=", "most=", "numbers=",
-                                         "beside=" };
-    idem_config *c = &d->config;
-    size_t mode = 0;
-
-    while (mode < COUNT(names)) {
-        uint32_t value;
-        line += strspn(line, " ");
-        for (mode = 0; mode < COUNT(names); mode++)
-            if (!strncmp(line, names[mode], strlen(names[mode])))
-                break;
-        if (mode == COUNT(names))
-            break;
-        line += strlen(names[mode]);
-        value = (uint32_t)strtoul(line, NULL, 10);
-        line += mode < 4 ? 0 : strspn(line, "0123456789");
-        switch (mode) {
-        case 0: c->durability = IDEM_BATCH; break;
-        case 1: c->volatile_claims = 1; break;
-        case 2: c->full = IDEM_EVICT_OLDEST; break;
-        case 3: c->storage = NULL; break;
-        case 4: c->capacity = value; break;
-        case 5: c->max_attempts = (uint8_t)value; break;
-        case 6: c->quota = value; break;
-        case 7: c->response_max = (uint16_t)value; break;
-        case 8: c->senders = (uint8_t)value; break;
-        case 9: c->retention_ms = value; break;
-        case 10: d->storage.sector_count = value; break;
-        case 11: d->scopes = value; break;
-        case 12: c->state_max = (uint16_t)value; break;
-        case 13: c->lease_ms = value; break;
-        case 14: d->per_epoch = value; d->most_number = 1; break;
-        default:
-            d->scopes = mode == 15 ? 1 : 2;
-            d->first_numbers = 1;
-            d->per_epoch = value;
-            c->senders = 2;
-            c->key_max = (uint16_t)(7 + d->scopes);
+    for (size_t mode = 0; mode < COUNT(mode_words);) {
+        const char *at = line + strspn(line, " ");
+        size_t len = strcspn(at, "= "), more;
+        if (strlen(mode_words[mode].name) != len ||
+            strncmp(at, mode_words[mode].name, len)) {
+            mode++;
+            continue;
         }
+        more = strcspn(at + len, " ");
+        call_set((char *)d + mode_words[mode].at, mode_words[mode].size,
+                 more ? call_number(d, at + len + 1, more - 1) : 1);
+        call_modes(d, mode_words[mode].also);
+        line = at + len + more;
+        mode = 0;
     }
-    return line;
+    if (d->in_ram)
+        d->config.storage = NULL;
+    return line + strspn(line, " ");
 }
 
 /* ------------------------------------------------------- >>making  of calls */

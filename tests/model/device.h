@@ -52,6 +52,8 @@ typedef struct device {
     int          runs_out;          // of sequences: claims may be refused
     size_t       buffer_size;       // for replies
     void       (*change)(void);     // of the configuration, between two boots
+    uint32_t   (*pick)(uint32_t);   // one of so many: modes may be by chance
+    int          in_ram;            // there is no storage
     // For tests to read.
     idem_table  *table, tables[2];
     model        model;
@@ -233,6 +235,17 @@ static inline uint32_t device_sectors(const device *d)
     return medium_sectors(&d->config, &d->storage);
 }
 
+/* A device of which nothing is said. */
+static inline void device_reset(device *d)
+{
+    memset(d, 0, sizeof *d);
+    memcpy(d->config.secret, SECRET, sizeof d->config.secret);
+    d->config.storage = &d->storage;
+    d->storage.erased = 0xFF;
+    d->scopes = 1;
+    numbered_own.number = 0;
+}
+
 /* The storage is one of these. */
 static inline void device_plug(device *d, const medium *m)
 {
@@ -242,7 +255,6 @@ static inline void device_plug(device *d, const medium *m)
     d->storage.prog_size = m->granule;
     d->storage.erased = m->erased;
     d->storage.verify = (m->flags & VERIFY) != 0;
-    d->config.storage = &d->storage;
 }
 
 /* A blank medium, as the storage says. */
@@ -442,11 +454,31 @@ static inline void device_tell_set(const device *d, const char *when,
     }
 }
 
+static inline void device_tell_configuration(const device *d)
+{
+    const idem_config *c = &d->config;
+    const idem_storage *s = &d->storage;
+
+    printf("    capacity %u, key %u, response %u, state %u, lease %u, "
+           "retention %u, senders %u, quota %u, attempts %u, full %u, "
+           "durability %u, volatile %u, scopes %u\n",
+           c->capacity, c->key_max, c->response_max, c->state_max, c->lease_ms,
+           c->retention_ms, c->senders, c->quota, c->max_attempts, c->full,
+           c->durability, c->volatile_claims, d->scopes);
+    if (c->storage)
+        printf("    %u sectors of %u, granule %u, erased %02X, verify %u, "
+               "kind %d%s%s%s\n",
+               s->sector_count, s->sector_size, s->prog_size, s->erased,
+               s->verify, d->medium.kind, s->erasing ? ", split" : "",
+               s->sync ? ", sync" : "", d->medium.durable ? ", cache" : "");
+}
+
 /* What the model holds possible of the key of this call. */
 static inline void device_tell(const device *d)
 {
     const known *k = &d->model.keys[d->call.key];
 
+    device_tell_configuration(d);
     if (d->line)
         printf("    in \"%s\" before \"%s\"\n", d->line, d->at);
     printf("    call %u, %c: key %u, scope %u, clock %llu\n", d->model.calls,

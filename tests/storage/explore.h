@@ -192,6 +192,7 @@ static uint32_t make_machine(machine *m, uint32_t sectors)
     idem_config *c = &d->config;
 
     memset(m, 0, sizeof *m);
+    device_reset(d);
     device_plug(d, &g->m);
     d->flags |= READ_MAP;
     d->scopes = 2;
@@ -206,7 +207,6 @@ static uint32_t make_machine(machine *m, uint32_t sectors)
     c->max_attempts = ATTEMPTS;
     c->lease_ms = LEASE;
     c->retention_ms = RETENTION;
-    memcpy(c->secret, SECRET, sizeof c->secret);
     call_modes(d, run.workload);
     if (!device_sectors(d))
         return 0;
@@ -229,7 +229,6 @@ static machine *start(const geometry *g, const char *text)
     run.workload = text;
     active = machines;
     alarm(PATIENCE);
-    numbered_own.number = 0;
     for (unsigned d = 0; d <= run.how.depth; d++) {
         sectors = make_machine(&machines[d], sectors);
         if (!sectors) {
