@@ -692,8 +692,8 @@ static inline int call_make(device *d, const call *c)
     default: result = call_table(d, c); break;
     }
     expected = c->answer != NONE ? told[c->answer].answer
-               : !d->damaged     ? ANY_ANSWER
-               : c->what == 'B'  ? IDEM_EXECUTE : IDEM_OK;
+               : d->damaged != DAMAGED ? ANY_ANSWER
+               : c->what == 'B' ? IDEM_EXECUTE : IDEM_OK;
     PROMISE(d->medium.off || expected == ANY_ANSWER || result == expected);
     return result;
 }

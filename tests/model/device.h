@@ -32,6 +32,7 @@ enum { TELL_MS = 60000 };           // a minute
 enum { READS_OPENING = 9 };         // of a byte
 enum { SWAYS_SAFE = 1 };            // see device_may_lose
 enum { OLD_CLAIMS = 16 };           // that are tried again
+enum { DAMAGED = 1, JUDGED };       // of damaged
 
 #define SECRET "sixteen secrets."
 
@@ -58,6 +59,7 @@ typedef struct device {
     idem_table  *table, tables[2];
     model        model;
     asked        call;              // the latest
+    idem_reply   reply;             // .. begin's
     idem_entry   shown;             // by the latest look at a key
     const char  *line, *at;         // of calls that is told, and its next word
     int          marked;            // there was a bar in it
@@ -73,7 +75,8 @@ typedef struct device {
     int          lost;              // and told, as it may be: nothing more is
                                     // known
     int          damaged;           // by the test, which says what is answered;
-                                    // of an outcome only what is in it is known
+                                    // of an outcome only what is in it is known;
+                                    // JUDGED: that the test judges, too
     int          blank;             // at the opening, as far as can be seen
     int          sync_failed;
     uint32_t     number;            // the latest of an outcome
@@ -587,8 +590,10 @@ static inline void device_check(device *d)
 {
     idem_table *t = d->table;
 
-    device_check_medium(d);
     PROMISE(device_guarded(d->memory, d->memory_size));
+    if (d->damaged == JUDGED)
+        return;
+    device_check_medium(d);
     device_check_lost(d);
     PROMISE(!t->stats.retired || d->blank || d->ever_failed ||
             d->medium.kind == FLASH_ECC || d->damaged);
@@ -698,7 +703,7 @@ static inline void device_judge_outcome(device *d, int result)
         versions_clear(had);
     if (a->what == 'C')
         versions_add(had, &a->outcome);
-    if (a->what != 'B' || result != IDEM_REPLAY)
+    if (a->what != 'B' || result != IDEM_REPLAY || d->damaged == JUDGED)
         return;
     for (unsigned i = 0; i < had->count; i++)
         is_one |= version_has_reply(&had->of[i], a->reply);
@@ -798,28 +803,28 @@ static inline int device_begin(device *d, idem_claim *claim, unsigned key,
 {
     uint8_t id[ID_MAX];
     idem_request rq = *more;
-    idem_reply reply;
+    idem_reply *reply = &d->reply;
     asked *a = device_ask(d, &rq, key, payload, id);
     uint32_t evicted = d->table->stats.evicted;
     uint64_t told = d->told;
     int result;
 
-    memset(&reply, 0x5A, sizeof reply);
+    memset(reply, 0x5A, sizeof *reply);
     memset(claim, 0x5A, sizeof *claim);
-    reply.buffer = d->bytes;
-    reply.buffer_size = d->buffer_size < d->config.response_max
+    reply->buffer = d->bytes;
+    reply->buffer_size = d->buffer_size < d->config.response_max
                             ? d->buffer_size : d->config.response_max;
     memset(d->bytes + d->config.response_max, GUARD_BYTE, GUARD);
-    result = idem_begin(d->table, claim, &reply, &rq, d->now);
+    result = idem_begin(d->table, claim, reply, &rq, d->now);
     a->claim = *claim;
-    a->reply = &reply;
+    a->reply = reply;
     a->evicted = d->table->stats.evicted - evicted;
     PROMISE(device_guarded(d->bytes, d->config.response_max));
     device_answered(d, "begin", result);
     PROMISE(!claim->token == !model_changes(a, result));
     if (claim->token) {
-        PROMISE(!reply.status && !reply.response_len && !reply.code &&
-                !reply.age_ms && !reply.retry_after_ms && !reply.claim.token);
+        PROMISE(!reply->status && !reply->response_len && !reply->code &&
+                !reply->age_ms && !reply->retry_after_ms && !reply->claim.token);
         device_hold(d, key, claim);
     }
     PROMISE(claim->token || (!claim->slot && !claim->attempt));
@@ -1216,7 +1221,8 @@ static inline int device_open(device *d)
     d->failed_before |= d->boot_failed;
     d->boot_failed = d->fails;
     device_check_lost(d);
-    PROMISE(d->lost || result != IDEM_OK || !idem_check(d->table));
+    PROMISE(d->lost || result != IDEM_OK || d->damaged == JUDGED ||
+            !idem_check(d->table));
     return result;
 }
 
