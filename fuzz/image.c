@@ -20,8 +20,10 @@ static int forged;                      // records may be of the input's making
 // What was completed, by number: an outcome, and what it is of.
 static struct { unsigned key; version v; } outcomes[OUTCOMES];
 
-// What is known of a key by the calls since the damage.
-static struct { int claimed, finished; uint64_t fingerprint; } since[KEYS];
+// By key: the fingerprint of its latest claim; and what is known of it by the
+// calls since the damage.
+static uint64_t fingerprints[KEYS];
+static struct { int claimed, finished; } since[KEYS];
 
 /* ---------------------------------------------------------------- the image */
 
@@ -218,13 +220,13 @@ static void note(const call *c, int result)
     if (c->what == 'B' && model_changes(&the.call, result)) {
         since[key].claimed = !the.config.senders;
         since[key].finished = 0;
-        since[key].fingerprint = the.call.fingerprint;
+        fingerprints[key] = the.call.fingerprint;
     } else if (c->what == 'C') {
         PROMISE(result == IDEM_OK || forged || !the.damaged ||
                 !since[key].claimed);
         outcomes[the.number].key = key;
         outcomes[the.number].v = the.call.outcome;
-        outcomes[the.number].v.fingerprint = since[key].fingerprint;
+        outcomes[the.number].v.fingerprint = fingerprints[key];
         since[key].finished |= result == IDEM_OK;
         since[key].claimed = 0;
     } else if (strchr("RX", c->what) && result == IDEM_OK) {
