@@ -272,9 +272,10 @@ static int open_again(void)
     return result;
 }
 
+/* Something may not read, or otherwise the next time. */
 static int is_unreadable(void)
 {
-    return the.medium.kind == FLASH_ECC ||
+    return the.medium.kind == FLASH_ECC || the.sways ||
            memchr(the.medium.bad, FLASH_BAD_READ, the.medium.sector_count);
 }
 

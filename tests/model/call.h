@@ -65,38 +65,79 @@ typedef struct call {
 
 /* -------------------------------------------------------------- >>words */
 
-static const struct {
+// A word that sets a field, ",len=7"; or alone, ",owed".
+typedef struct setting {
     const char *name;
-    size_t      at;
+    size_t      at, size;
+    uint32_t    alone;          // its value then
     uint32_t    otherwise;      // if it is not there; but ms is 1 in a line
-    uint32_t    alone;          // without a value
-} fields[] = {
-    { "ms", offsetof(call, ms), 0, 0 },
-    { "payload", offsetof(call, payload), 0, 1 },
-    { "lease", offsetof(call, lease), 0, IDEM_LEASE_NONE },
-    { "retention", offsetof(call, retention), 0, IDEM_RETENTION_MAX },
-    { "age", offsetof(call, age), 0, 1 },
-    { "reserve", offsetof(call, reserve), 0, 1 },
-    { "buffer", offsetof(call, buffer), LEN_MAX, 0 },
-    { "len", offsetof(call, len), AUTO, 0 },
-    { "code", offsetof(call, code), AUTO, 0 },
-    { "state", offsetof(call, state), NONE, AUTO },
-    { "failed", offsetof(call, failed), 0, 1 },
-    { "owed", offsetof(call, owed), 0, 1 },
-    { "echo", offsetof(call, echo), 0, 1 },
-    { "takes", offsetof(call, takes), 0, 1 },
-    { "back", offsetof(call, back), 0, 1 },
-    { "n", offsetof(call, n), 0, 1 },
-    { "at", offsetof(call, at), 0, 0 },
-    { "most", offsetof(call, most), 100, 0 },
-    { "how", offsetof(call, how), 0, 0 },
-    { "forever", offsetof(call, forever), 0, 1 },
-    { "tear", offsetof(call, tear), 0, 0 },
+    const char *also;           // modes that follow from it
+} setting;
+
+#define FIELD(name) #name, offsetof(call, name), sizeof(uint32_t)
+
+static const setting fields[] = {
+    { FIELD(ms), 0, 0, "" }, { FIELD(payload), 1, 0, "" },
+    { FIELD(lease), IDEM_LEASE_NONE, 0, "" },
+    { FIELD(retention), IDEM_RETENTION_MAX, 0, "" }, { FIELD(age), 1, 0, "" },
+    { FIELD(reserve), 1, 0, "" }, { FIELD(buffer), 0, LEN_MAX, "" },
+    { FIELD(len), 0, AUTO, "" }, { FIELD(code), 0, AUTO, "" },
+    { FIELD(state), AUTO, NONE, "" }, { FIELD(failed), 1, 0, "" },
+    { FIELD(owed), 1, 0, "" }, { FIELD(echo), 1, 0, "" },
+    { FIELD(takes), 1, 0, "" }, { FIELD(back), 1, 0, "" },
+    { FIELD(n), 1, 0, "" }, { FIELD(at), 0, 0, "" },
+    { FIELD(most), 0, 100, "" }, { FIELD(how), 0, 0, "" },
+    { FIELD(forever), 1, 0, "" }, { FIELD(tear), 0, 0, "" },
 };
 
 static inline uint32_t *call_field(call *c, size_t field)
 {
     return (uint32_t *)(void *)((char *)c + fields[field].at);
+}
+
+/* Reads a number; or of "1-9/20" one of these, by chance. */
+static inline uint32_t call_number(const char **at, uint32_t (*pick)(uint32_t))
+{
+    const char *one = *at;
+    uint32_t count = 1, first, last;
+    char *end;
+
+    for (; **at && strchr("0123456789-/", **at); (*at)++)
+        count += **at == '/';
+    for (count = count > 1 ? pick(count) : 0; count > 0; count--)
+        one = strchr(one, '/') + 1;
+    first = last = (uint32_t)strtoul(one, &end, 10);
+    if (*end == '-')
+        last = (uint32_t)strtoul(end + 1, NULL, 10);
+    return first < last ? first + pick(last - first + 1) : first;
+}
+
+/* Sets a field of `of` by one of these words, and passes it; or returns NULL. */
+static inline const setting *
+call_read_setting(const setting *words, size_t count, void *of, const char **at,
+                  uint32_t (*pick)(uint32_t))
+{
+    size_t len = strcspn(*at, "=,: ");
+
+    for (const setting *w = words; w < words + count; w++) {
+        void *field = (char *)of + w->at;
+        uint32_t value = w->alone;
+        if (strlen(w->name) != len || strncmp(*at, w->name, len))
+            continue;
+        *at += len;
+        if (**at == '=') {
+            ++*at;
+            value = call_number(at, pick);
+        }
+        if (w->size == 1)
+            *(uint8_t *)field = (uint8_t)value;
+        else if (w->size == 2)
+            *(uint16_t *)field = (uint16_t)value;
+        else
+            *(uint32_t *)field = value;
+        return w;
+    }
+    return NULL;
 }
 
 enum { ANY_ANSWER = -1000 };
@@ -154,26 +195,6 @@ static inline void call_unreadable(const char *at)
     exit(2);
 }
 
-/* Reads ",name=7" or ",name"; returns what is behind it. */
-static inline const char *call_read_field(call *c, const char *at)
-{
-    size_t len = strcspn(++at, "=,: ");
-
-    for (size_t i = 0; i < COUNT(fields); i++) {
-        char *end;
-        if (strlen(fields[i].name) != len || strncmp(at, fields[i].name, len))
-            continue;
-        if (at[len] != '=') {
-            *call_field(c, i) = fields[i].alone;
-            return at + len;
-        }
-        *call_field(c, i) = (uint32_t)strtoul(at + len + 1, &end, 10);
-        return end;
-    }
-    call_unreadable(at);
-    return at;
-}
-
 /* Reads ":fenced"; returns what is behind it. */
 static inline const char *call_read_answer(call *c, const char *at)
 {
@@ -201,8 +222,10 @@ static inline call call_read(const char **line)
         c.key = (uint32_t)strtoul(at, &end, 10);
         at = end;
     }
-    while (*at == ',')
-        at = call_read_field(&c, at);
+    while (*at++ == ',')
+        if (!call_read_setting(fields, COUNT(fields), &c, &at, NULL))
+            call_unreadable(at);
+    at--;
     if (*at == ':')
         at = call_read_answer(&c, at);
     if (*at && *at != ' ')
@@ -230,14 +253,10 @@ static inline void call_trace(const call *c)
     trace("\n");
 }
 
-#define MODE(field) offsetof(device, field), sizeof((device *)0)->field
+#define MODE(field) offsetof(device, field), sizeof((device *)0)->field, 1, 0
 
-// The words that a line begins with, and what of a device they tell.
-static const struct {
-    const char *name;
-    size_t      at, size;
-    const char *also;           // modes that follow from it
-} mode_words[] = {
+// The words that a line begins with.
+static const setting mode_words[] = {
     { "batch", MODE(config.durability), "" },
     { "volatile", MODE(config.volatile_claims), "" },
     { "evict", MODE(config.full), "" },
@@ -268,54 +287,22 @@ static const struct {
     { "first", MODE(first_numbers), "" },
 };
 
-/* Reads a number; or of "1-9/20" one of these, by chance. */
-static inline uint32_t call_number(const device *d, const char *at, size_t len)
-{
-    uint32_t count = 1, first, last;
-    char *end;
-
-    for (size_t i = 0; i < len; i++)
-        count += at[i] == '/';
-    for (count = count > 1 ? d->pick(count) : 0; count > 0; count--)
-        at = strchr(at, '/') + 1;
-    first = last = (uint32_t)strtoul(at, &end, 10);
-    if (*end == '-')
-        last = (uint32_t)strtoul(end + 1, NULL, 10);
-    return first < last ? first + d->pick(last - first + 1) : first;
-}
-
-/* Sets a field of so many bytes. */
-static inline void call_set(void *field, size_t size, uint32_t value)
-{
-    switch (size) {
-    case 1: *(uint8_t *)field = (uint8_t)value; break;
-    case 2: *(uint16_t *)field = (uint16_t)value; break;
-    default: *(uint32_t *)field = value;
-    }
-}
-
 /* Takes the modes that a line begins with, "batch capacity=3"; returns the rest
    of the line. */
 static inline const char *call_modes(device *d, const char *line)
 {
-    for (size_t mode = 0; mode < COUNT(mode_words);) {
-        const char *at = line + strspn(line, " ");
-        size_t len = strcspn(at, "= "), more;
-        if (strlen(mode_words[mode].name) != len ||
-            strncmp(at, mode_words[mode].name, len)) {
-            mode++;
-            continue;
-        }
-        more = strcspn(at + len, " ");
-        call_set((char *)d + mode_words[mode].at, mode_words[mode].size,
-                 more ? call_number(d, at + len + 1, more - 1) : 1);
-        call_modes(d, mode_words[mode].also);
-        line = at + len + more;
-        mode = 0;
-    }
+    const setting *mode;
+
+    do {
+        line += strspn(line, " ");
+        mode = call_read_setting(mode_words, COUNT(mode_words), d, &line,
+                                 d->pick);
+        if (mode)
+            call_modes(d, mode->also);
+    } while (mode);
     if (d->in_ram)
         d->config.storage = NULL;
-    return line + strspn(line, " ");
+    return line;
 }
 
 /* ------------------------------------------------------- >>making  of calls */

@@ -57,21 +57,11 @@ typedef struct device {
     int          in_ram;            // there is no storage
     // For tests to read.
     idem_table  *table, tables[2];
-    model        model;
-    asked        call;              // the latest
     idem_reply   reply;             // .. begin's
     idem_entry   shown;             // by the latest look at a key
     const char  *line, *at;         // of calls that is told, and its next word
     int          marked;            // there was a bar in it
-    int          calling;           // it has not returned yet
     uint32_t     now;               // the tick
-    unsigned     harm;              // cuts, and boots with failures, since a
-                                    // call wrote
-    unsigned     sways;             // cuts that read differently from boot to
-                                    // boot, since the opening after one that
-                                    // wrote; of these before its write
-    unsigned     sways_before;
-    int          acknowledged;      // something was, ever
     int          lost;              // and told, as it may be: nothing more is
                                     // known
     int          damaged;           // by the test, which says what is answered;
@@ -79,33 +69,44 @@ typedef struct device {
                                     // JUDGED: that the test judges, too
     int          blank;             // at the opening, as far as can be seen
     int          sync_failed;
-    uint32_t     number;            // the latest of an outcome
     uint32_t     headers;           // that were programmed
     idem_claim  *held, *before;     // by key: the latest claim of this boot,
                                     // and the one before it
+    uint32_t     tear;              // how the next cut leaves an operation
+    // .. and what a copy takes over, from here on (device_follow).
+    model        model;
+    asked        call;              // the latest
+    int          calling;           // it has not returned yet
+    unsigned     harm;              // cuts, and boots with failures, since a
+                                    // call wrote
+    unsigned     sways;             // cuts that read differently from boot to
+                                    // boot, since the opening after one that
+                                    // wrote; of these before its write
+    unsigned     sways_before;
+    int          acknowledged;      // something was, ever
+    uint32_t     number;            // the latest of an outcome
     idem_claim   old[OLD_CLAIMS];   // claims that are used up
     unsigned     olds;
-    uint32_t     tear;              // how the next cut leaves an operation
+    uint32_t     erasing, polls_left;   // sector, plus one
+    uint64_t     cut_at;            // logical time of a cut, the latest; what
+                                    // it interrupted may yet be found
+    int          ever_failed;
     // Inside.
     void        *memory;
     uint8_t     *bytes, *state_bytes;   // of a response, of state
     size_t       memory_size, more;
     uint8_t     *read_map;          // of the medium, if it counts
-    uint32_t     erasing, polls_left;   // sector, plus one
     int          opening;
     int          confirmed;         // what an answer relied on, in this boot
     unsigned     may_leave;         // keys that may have left in this boot, but
                                     // for those whose floor was written since
     int          idle;              // idle work was done right before
-    uint64_t     cut_at;            // logical time of a cut, the latest; what
-                                    // it interrupted may yet be found
     uint64_t     told;              // logical time of the latest record
     int          callback;          // what one returned that was not 0
     uint32_t     operations, progs, erases, reads;
     uint32_t     erases_before_boot;
     int          boot_failed;       // a callback has, since an erase
     int          failed_before;     // .. in a boot before this one erased
-    int          ever_failed;
     idem_stats   stats;             // expected, where that is exact
     uint32_t     balance;           // used + stats.expired
 } device;
@@ -480,6 +481,7 @@ static inline void device_tell_configuration(const device *d)
 static inline void device_tell(const device *d)
 {
     const known *k = &d->model.keys[d->call.key];
+    const idem_entry *e = &d->shown;
 
     device_tell_configuration(d);
     if (d->line)
@@ -489,6 +491,14 @@ static inline void device_tell(const device *d)
            (unsigned long long)d->model.clock);
     device_tell_set(d, "now", &k->now);
     device_tell_set(d, "next", &k->next);
+    for (unsigned i = 0; i < d->model.now.count; i++)
+        printf("    state: number %u, %u bytes\n", d->model.now.of[i].number,
+               d->model.now.of[i].len);
+    if (strchr("LG", d->call.what))
+        printf("    shown: status %d, attempts %u, length %u, age %u, left %u, "
+               "code %ld, owed %d\n", e->status, e->attempts,
+               (unsigned)e->response_len, e->age_ms, e->left_ms,
+               (long)e->code, e->undelivered);
 }
 
 /* ------------------------------------------- >>checks  before, after a call */
@@ -1031,15 +1041,6 @@ static inline void device_elapse(device *d, uint32_t ms)
 
 /* ---------------------------------------------------------------- >>looking */
 
-static inline void device_trace_entry(const idem_entry *e)
-{
-    trace("    status %d, attempts %u, length %u, fingerprint %llu, age %u, "
-          "left %u, code %ld, owed %d\n",
-          e->status, e->attempts, (unsigned)e->response_len,
-          (unsigned long long)e->fingerprint, e->age_ms, e->left_ms,
-          (long)e->code, e->undelivered);
-}
-
 /* The whole of a response, or a piece, is as it must be. */
 static inline void device_look_at_response(device *d, unsigned key, size_t at,
                                            size_t most)
@@ -1078,8 +1079,6 @@ static inline int device_look(device *d, unsigned key)
     result = idem_find(d->table, &e, &rq, d->now);
     device_looked(d, "find", result);
     PROMISE(result == IDEM_OK || result == IDEM_E_NOT_FOUND);
-    if (result == IDEM_OK)
-        device_trace_entry(&e);
     d->shown = e;
     PROMISE(result != IDEM_OK || device_named(d, &e) == key);
     PROMISE(d->damaged || model_shown(&d->model, &d->model.keys[key],
@@ -1095,11 +1094,6 @@ static inline void device_look_at_state(device *d)
     device_before(d, 'S', 0);
     result = idem_state(d->table, d->state_bytes, &len);
     device_looked(d, "state", result);
-    trace("    %u bytes, possible:", (unsigned)len);
-    for (unsigned i = 0; i < d->model.now.count; i++)
-        trace(" number %u, %u bytes,", d->model.now.of[i].number,
-              d->model.now.of[i].len);
-    trace("\n");
     PROMISE(result == IDEM_OK);
     PROMISE(model_state_shown(&d->model, d->state_bytes, len));
 }
@@ -1254,23 +1248,12 @@ static inline void device_follow(device *to, const device *from)
 {
     known *own = to->model.keys;
 
-    memcpy(own, from->model.keys, from->model.count * sizeof *own);
-    to->model = from->model;
+    memcpy(&to->model, &from->model,
+           offsetof(device, memory) - offsetof(device, model));
     to->model.keys = own;
     to->model.config = &to->config;
-    to->call = from->call;
-    to->calling = from->calling;
-    to->harm = from->harm;
-    to->sways = from->sways;
-    to->sways_before = from->sways_before;
-    to->acknowledged = from->acknowledged;
-    to->ever_failed = from->ever_failed;
-    to->number = from->number;
-    memcpy(to->old, from->old, sizeof to->old);
-    to->olds = from->olds;
-    to->cut_at = from->cut_at;
+    memcpy(own, from->model.keys, from->model.count * sizeof *own);
     memcpy(to->held, from->held, from->model.count * sizeof *to->held);
-    to->erasing = from->erasing;
     to->lost = 0;
 }
 
