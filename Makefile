@@ -152,7 +152,6 @@ crash-file:
 	@CC="$(CC)" sh tests/file/file.sh
 
 crash-format:
-	@CC="$(CC)" sh tests/format/golden.sh
 	@CC="$(CC)" sh tests/format/format.sh
 
 .PHONY: help demo hello test check crash fuzz prove cover mutate size bench \
