@@ -231,7 +231,7 @@ static void note(const call *c, int result)
         since[key].claimed = 0;
     } else if (strchr("RX", c->what) && result == IDEM_OK) {
         since[key].claimed = since[key].finished = 0;
-    } else if (strchr("tE", c->what)) {
+    } else if (strchr("Et", c->what)) {
         memset(since, 0, sizeof since);
     }
 }

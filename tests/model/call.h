@@ -2,8 +2,8 @@
 /*
  * A call on a device (device.h): as a struct, as a word that can be read, and
  * made.  What wants calls by chance (chance.h), out of a fuzzer's bytes
- * (bytes.h) or out of a line fills in the same struct; what judges them is one
- * model.  With tracing each call is told as the word that makes it again.
+ * (fuzz/device.h) or out of a line fills in the same struct; what judges them
+ * is one model.  With tracing each call is told as the word that makes it again.
  *
  * A line is words; a word is a letter, a key (a to z, or a number), and what
  * else is to be said of it:
@@ -112,7 +112,7 @@ static inline uint32_t call_number(const char **at, uint32_t (*pick)(uint32_t))
     return first < last ? first + pick(last - first + 1) : first;
 }
 
-/* Sets a field of `of` by one of these words, and passes it; or returns NULL. */
+/* Sets a field of `of` by one of these words, and passes it; or NULL. */
 static inline const setting *
 call_read_setting(const setting *words, size_t count, void *of, const char **at,
                   uint32_t (*pick)(uint32_t))

@@ -803,6 +803,10 @@ static inline asked *device_ask(device *d, idem_request *rq, unsigned key,
                                        : model_retention(&d->model);
     a->reserved = rq->response_size ? rq->response_size : c->response_max;
     a->age_ms = rq->age_ms;
+    memset(&d->reply, 0x5A, sizeof d->reply);
+    d->reply.buffer = NULL;
+    d->reply.buffer_size = 0;
+    a->reply = &d->reply;
     return a;
 }
 
@@ -819,7 +823,6 @@ static inline int device_begin(device *d, idem_claim *claim, unsigned key,
     uint64_t told = d->told;
     int result;
 
-    memset(reply, 0x5A, sizeof *reply);
     memset(claim, 0x5A, sizeof *claim);
     reply->buffer = d->bytes;
     reply->buffer_size = d->buffer_size < d->config.response_max
@@ -827,14 +830,14 @@ static inline int device_begin(device *d, idem_claim *claim, unsigned key,
     memset(d->bytes + d->config.response_max, GUARD_BYTE, GUARD);
     result = idem_begin(d->table, claim, reply, &rq, d->now);
     a->claim = *claim;
-    a->reply = reply;
     a->evicted = d->table->stats.evicted - evicted;
     PROMISE(device_guarded(d->bytes, d->config.response_max));
     device_answered(d, "begin", result);
     PROMISE(!claim->token == !model_changes(a, result));
     if (claim->token) {
-        PROMISE(!reply->status && !reply->response_len && !reply->code &&
-                !reply->age_ms && !reply->retry_after_ms && !reply->claim.token);
+        PROMISE(!reply->status && !reply->response_len && !reply->code);
+        PROMISE(!reply->age_ms && !reply->retry_after_ms);
+        PROMISE(!reply->claim.token);
         device_hold(d, key, claim);
     }
     PROMISE(claim->token || (!claim->slot && !claim->attempt));
@@ -938,17 +941,13 @@ static inline void device_run(device *d, unsigned key, unsigned payload,
 {
     uint8_t id[ID_MAX];
     idem_request rq = *more;
-    idem_reply reply;
     idem_claim claim;
     asked *a = device_ask(d, &rq, key, payload, id);
     job j = { d, how, ms, d->table->stats.evicted, IDEM_OK };
     int result, ended;
 
-    memset(&reply, 0x5A, sizeof reply);
-    reply.buffer = NULL;
-    reply.buffer_size = 0;
-    a->reply = &reply;
-    result = idem_run(d->table, &claim, &reply, &rq, device_handle, &j, d->now);
+    result = idem_run(d->table, &claim, &d->reply, &rq, device_handle, &j,
+                      d->now);
     if (!j.answer) {
         a->claim = claim;
         device_answered(d, "run", result);
@@ -960,7 +959,7 @@ static inline void device_run(device *d, unsigned key, unsigned payload,
         return;
     PROMISE(result == (how ? j.answer : IDEM_RELEASED));
     PROMISE(!how || version_is_reply(&d->model, &d->model.keys[key].now.of[0],
-                                     &reply));
+                                     &d->reply));
     device_keep_old(d, &a->claim);
 }
 

@@ -222,7 +222,7 @@ static void run_geometry(const geometry *g)
         run_context(g, contexts[i]);
 }
 
-/* Runs it in a process of its own: in rounds, each with a seed of its own, until
+/* Runs it in a process of its own: in rounds, each with another seed, until
    there are enough states; or once. */
 static void spawn(const geometry *g)
 {

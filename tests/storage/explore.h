@@ -74,9 +74,9 @@ typedef struct tally {
 static tally *part;
 static const volatile int *ended;   // somewhere, with the first violation
 
-/* Makes the calls of a line, to its end or, in a marathon, a cut.  Two cuts that
-   read differently from boot to boot may lose something, if that is told: then
-   this path ends. */
+/* Makes the calls of a line, to its end or, in a marathon, a cut.  Two cuts
+   that read differently from boot to boot may lose something, if that is told:
+   then this path ends. */
 static void run_line(machine *m, const char *line)
 {
     call_line(&m->d, line);
@@ -104,7 +104,7 @@ static void recover(machine *m)
     active = m - 1;
 }
 
-/* Cuts an operation in one variant; a copy of the machine goes on from there. */
+/* Cuts an operation in one variant; a copy of the machine goes on. */
 static void cut_variant(machine *m, const flash_op *op, unsigned at,
                         unsigned variant)
 {
@@ -328,7 +328,7 @@ enum { UNKNOWN, CLAIMED, OVER, CUT, FINISHED, OWED, STATUSES };
 /* What becomes of a key by a call; -1, or no column: it does nothing to it. */
 static int becomes(int status, char what)
 {
-    static const struct { const char *whats; int to[STATUSES]; } rows[] = {
+    static const struct { const char *calls; int to[STATUSES]; } rows[] = {
         { "B",  { CLAIMED, -1, CLAIMED, CLAIMED, FINISHED, -1 } },
         { "CS", { -1, FINISHED, FINISHED, -1, -1, -1 } },
         { "O",  { -1, OWED, OWED, -1, -1, -1 } },
@@ -340,7 +340,7 @@ static int becomes(int status, char what)
     };
 
     for (size_t i = 0; i < COUNT(rows); i++)
-        if (strchr(rows[i].whats, what))
+        if (strchr(rows[i].calls, what))
             return rows[i].to[status];
     return status;
 }
