@@ -134,19 +134,9 @@ demo-firmware:
 	@CC="$(CC)" B="$(B)" sh $(S)/firmware/demo.sh
 
 # The parts of crash
-crash-cuts: $(B)/crash $(B)/crash_narrow
-	@IDEM_STATES="$(STATES)" B="$(B)" sh tests/storage/crash.sh
-
-crash-failures:
-	@CC="$(CC)" B="$(B)" sh tests/storage/storage.sh failures
-
-crash-extremes:
-	@IDEM_SEEDS="$(SEEDS)" CC="$(CC)" B="$(B)" \
-	    sh tests/storage/storage.sh extremes
-
-crash-erases:
-	@IDEM_SEEDS="$(SEEDS)" CC="$(CC)" B="$(B)" \
-	    sh tests/storage/storage.sh erases
+crash-cuts crash-failures crash-extremes crash-erases:
+	@part=$@; IDEM_STATES="$(STATES)" IDEM_SEEDS="$(SEEDS)" CC="$(CC)" \
+	    B="$(B)" sh tests/storage/storage.sh $${part#crash-}
 
 crash-file:
 	@CC="$(CC)" sh tests/file/file.sh
@@ -229,17 +219,3 @@ $(B)/pour: examples/mqtt/pour.c idem.h
 $(B)/proxy: tests/demo/proxy.c
 	@mkdir -p $(B)
 	$(BUILD) tests/demo/proxy.c -o $@
-
-T = tests/storage
-M = tests/model
-CRASH_C = $(T)/crash.c $(T)/explore.h $(T)/workloads.h $(T)/flash.h \
-          $(M)/call.h $(M)/device.h $(M)/medium.h $(M)/model.h idem.h
-CRASH   = $(CC) -std=c99 -O2 $(WARN) -I. $(T)/crash.c
-
-$(B)/crash: $(CRASH_C)
-	@mkdir -p $(B)
-	$(CRASH) -o $@
-
-$(B)/crash_narrow: $(CRASH_C)
-	@mkdir -p $(B)
-	$(CRASH) -DIDEM_WIDE=0 -o $@
