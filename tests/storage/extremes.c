@@ -173,8 +173,8 @@ static void make_device(void)
     play.many_retentions = !strcmp(profiles[which].name, "many retentions");
     keeps_retention = play.many_retentions || one_in(2);
     turns_volatile = one_in(2) || the.config.volatile_claims;
-    play.cuts = one_in(2);
-    play.fails = play.cuts && one_in(3);
+    play.cuts = !one_in(4);
+    play.fails = play.cuts && one_in(2);
     adapt();
     the.more = chance(4) * PICK(units);
     the.medium.draws = 3;
