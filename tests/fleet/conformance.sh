@@ -37,7 +37,7 @@ children=
 {
     echo '| | promise | RAM | file | Redis | PostgreSQL | DynamoDB |'
     echo '|---|---|---|---|---|---|---|'
-    sed '$d' "$work/told/ram" | cut -f 1,2 | tr '\t_' '| ' |
+    sed '$d' "$work/told/ram" | cut -f 1,2 | tr '\t' '|' |
         paste -d '|' - "$work"/told/ram.column "$work"/told/file.column \
             "$work"/told/redis.column "$work"/told/postgres.column \
             "$work"/told/dynamodb.column | sed 's/|/ | /g; s/^/| /; s/$/ |/'
