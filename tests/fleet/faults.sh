@@ -2,7 +2,7 @@
 # Bad luck: a store that is down, goes away or falls silent, that has another's
 # data, was emptied, or is full.
 
-build fleet/faults $here/faults.c $FLEET $LIBS
+build fleet/faults $here/faults.c $here/subject.c $FLEET $LIBS
 need redis postgres dynalite
 redis_cli="redis-cli -s $work/redis.sock"
 psql="psql -q -h $work/postgres -U fleet postgres"
@@ -69,13 +69,15 @@ help_emptied() {
     case $store in
     redis) $redis_cli flushall ;;
     postgres) $psql -c 'DROP TABLE emptied CASCADE' ;;
-    dynamodb) dynamodb DeleteTable '{"TableName":"emptied"}' ;;
+    dynamodb)
+        sleep 1.1               # its time is told to the second
+        dynamodb DeleteTable '{"TableName":"emptied"}' ;;
     esac
 }
 
 help_foreign_key() {
-    $redis_cli set foreign_key:k::737472696e67 x        # "string"
-    $redis_cli hset foreign_key:k::68617368 a b         # "hash"
+    $redis_cli set foreign_key:k:70756d70:737472696e67 x    # pump, string
+    $redis_cli hset foreign_key:k:70756d70:68617368 a b     # pump, hash
 }
 
 help_full() {
