@@ -119,7 +119,7 @@ demo-file: $(B)/file $(B)/inspect
 demo-sender: $(B)/sender_test $(B)/sender $(B)/serial/device
 	@$(B)/sender_test
 
-demo-mqtt: $(B)/pumpd $(B)/pour $(B)/proxy $(B)/inspect
+demo-mqtt: $(B)/pumpd $(B)/pour $(B)/inspect
 	@B="$(B)" sh tests/demo/mqtt.sh
 
 demo-migrate: $(B)/migrate_test
@@ -226,10 +226,6 @@ $(B)/pumpd: examples/mqtt/pumpd.c examples/mqtt/command.h examples/reason.h idem
 $(B)/pour: examples/mqtt/pour.c idem.h
 	@mkdir -p $(B)
 	$(BUILD) examples/mqtt/pour.c -lmosquitto -o $@
-
-$(B)/proxy: tests/demo/proxy.c
-	@mkdir -p $(B)
-	$(BUILD) tests/demo/proxy.c -o $@
 
 T = tests/storage
 M = tests/model

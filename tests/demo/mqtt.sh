@@ -5,11 +5,12 @@
 # connections, while daemon and broker are killed.  Audited from outside: each
 # command in the pump's log once, each answered, each answer right.  Without
 # idem.h the same must find commands that were executed twice.
-# Needs in $B: pumpd, pour, inspect, proxy.
+# Needs in $B: pumpd, pour, inspect.
 set -u
 
 B=$(cd "${B:-build}" && pwd)
 conf=$(pwd)/examples/mqtt/inspect.conf
+network=$(pwd)/tests/demo/proxy.py
 pour=$B/pour
 . tests/fleet/servers.sh
 . tests/demo/pours.sh
@@ -42,7 +43,8 @@ kill_daemon() {
 chaos() {
     qos=$1 kills=$2 count=$3
     shift 3
-    "$B/proxy" 6 "$((qos * 31 + kills))" "$broker_port" >"$name/proxy" &
+    python3 "$network" 6 "$((qos * 31 + kills))" "$broker_port" \
+        >"$name/proxy" &
     proxy=$!
     children=$proxy
     wait_for test -s "$name/proxy"

@@ -96,7 +96,7 @@ dynamodb() {
 faults arguments redis://localhost "arguments"
 faults down_at_start redis:///nowhere.sock "Redis down at start"
 faults down_at_start "postgres:///x?host=/nowhere" "PostgreSQL down at start"
-faults down_at_start "dynamodb://127.0.0.1:$("$B/proxy")" \
+faults down_at_start "dynamodb://127.0.0.1:$(free_port)" \
     "DynamoDB down at start"
 for store in redis postgres dynamodb; do
     eval "url=\$${store}_url"

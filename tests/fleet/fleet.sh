@@ -56,7 +56,6 @@ beside() {
     [ -z "$failed" ] || fail "failed:$failed"
 }
 
-build proxy tests/demo/proxy.c
 if [ $# = 0 ]; then
     beside conformance scene kafka faults
 fi

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: 0BSD
 # To be sourced: starts a broker, and the stores of a fleet, in $work, a folder
 # that is removed with them whatever happens, on sockets in it or ports that
-# were free.  Needs $B with proxy.
+# were free.
 
 PATH=$PATH:/usr/sbin:$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -n 1)
 work=$(mktemp -d)
@@ -58,8 +58,13 @@ need() {
     done
 }
 
+free_port() {
+    python3 -c 'import socket
+print(socket.create_server(("127.0.0.1", 0)).getsockname()[1])'
+}
+
 start_broker() {
-    : "${broker_port:=$("$B/proxy")}"
+    : "${broker_port:=$(free_port)}"
     mkdir -p "$work/broker"
     cat >"$work/broker.conf" <<END
 listener $broker_port 127.0.0.1
@@ -119,7 +124,7 @@ get_dynalite() {
 
 start_dynalite() {
     get_dynalite
-    : "${dynalite_port:=$("$B/proxy")}"
+    : "${dynalite_port:=$(free_port)}"
     node "$modules/node_modules/dynalite/cli.js" --host 127.0.0.1 \
         --port "$dynalite_port" --path "$work/dynalite" --createTableMs 0 \
         --deleteTableMs 0 \
