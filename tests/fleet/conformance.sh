@@ -4,7 +4,7 @@
 
 build fleet/conformance $here/conformance.c $here/subject.c $FLEET $LIBS
 mkdir "$work/told"
-need redis postgres dynalite
+need redis postgres dynamodb
 
 # ask NAME PLACE: all are asked at the same time
 ask() {

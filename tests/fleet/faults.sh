@@ -3,7 +3,7 @@
 # data, was emptied, or is full.
 
 build fleet/faults $here/faults.c $here/subject.c $FLEET $LIBS
-need redis postgres dynalite
+need redis postgres dynamodb
 redis_cli="redis-cli -s $work/redis.sock"
 psql="psql -q -h $work/postgres -U fleet postgres"
 mkfifo "$work/go"
@@ -44,25 +44,18 @@ said_now() {
 
 # The server is killed, or suspended; and back again.
 help_away() {
-    case $1$how$store in
-    1killedredis) signal=KILL; end $redis ;;
-    1killedpostgres) signal=QUIT; end $postgres ;;
-    1killeddynamodb) signal=KILL; end $dynalite ;;
-    2killedredis) start_redis ;;
-    2killedpostgres) start_postgres ;;
-    2killeddynamodb) start_dynalite ;;
-    1silentredis) kill -STOP $redis ;;
-    1silentpostgres) pkill_backends STOP ;;
-    1silentdynamodb) kill -STOP $dynalite ;;
-    2silentredis) kill -CONT $redis ;;
-    2silentpostgres) pkill_backends CONT ;;
-    2silentdynamodb) kill -CONT $dynalite ;;
+    case $1$how in
+    1killed) crash $store ;;
+    2killed) start_$store ;;
+    1silent) signal_all STOP ;;
+    2silent) signal_all CONT ;;
     esac
 }
 
-# All processes of our PostgreSQL server
-pkill_backends() {
-    kill -"$1" $postgres $(ps -o pid= --ppid $postgres)
+# All processes of the server
+signal_all() {
+    eval "pid=\$$store"
+    kill -"$1" $pid $(ps -o pid= --ppid $pid)
 }
 
 help_emptied() {

@@ -23,22 +23,10 @@ start_gateway() {
 }
 
 # restart STORE: kills it, and lets it be away for a while
-restart_store() {
-    case $1 in
-    redis)
-        signal=KILL; end $redis
-        sleep 0.5
-        start_redis ;;
-    postgres)
-        kill -QUIT "$postgres"      # at once, as a crash: it recovers
-        wait "$postgres" 2>/dev/null
-        sleep 0.5
-        start_postgres ;;
-    dynamodb)
-        signal=KILL; end $dynalite
-        sleep 0.5
-        start_dynalite ;;
-    esac
+restart() {
+    crash "$1"
+    sleep 0.5
+    "start_$1"
 }
 
 # chaos KILLS COMMANDS STORE [OPTIONS]
@@ -58,7 +46,7 @@ chaos() {
         [ $((i % 2)) != 0 ] || suspend "$pid"
         signal=KILL; end "$pid"
         start_gateway $g "$@"
-        [ $((i % 4)) != 2 ] || restart_store "$store"
+        [ $((i % 4)) != 2 ] || [ "$store" = none ] || restart "$store"
     done
     await_senders
     signal=TERM
@@ -98,7 +86,7 @@ need broker redis postgres
 scene redis $kills $count "$redis_url"
 scene postgres $kills $count "$postgres_url"
 if [ "${SHORT:-}" != 1 ]; then
-    need dynalite
+    need dynamodb
     scene dynamodb $kills $count "$dynamodb_url"
 fi
 blind $kills $count
