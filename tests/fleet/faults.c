@@ -137,6 +137,7 @@ static const struct luck {
     { "another_secret", "O B1 C1 Q X O:format X O B1:replay", NULL, NULL },
     // Refused until it is opened again
     { "emptied", "O B1 ! C1:format B2:format B2:format Q O B2", NULL, NULL },
+    { "made_anew", "O B1 ! C1:storage C1:format C1:format Q O B1", NULL, NULL },
     { "foreign_key", "O ! Bstring:format Bhash:format Bfree", NULL, NULL },
     // What is held can be completed, nothing new begun.
     { "full", "O B1 Bdone Cdone ! B2:full Bdone:replay N1 C1 ! B1:replay B2",

@@ -68,6 +68,13 @@ help_emptied() {
     esac
 }
 
+# Emptied while it was away
+help_made_anew() {
+    crash redis
+    rm -r "$work/redis"
+    start_redis
+}
+
 help_foreign_key() {
     $redis_cli set foreign_key:k:70756d70:737472696e67 x    # pump, string
     $redis_cli hset foreign_key:k:70756d70:68617368 a b     # pump, hash
@@ -128,6 +135,7 @@ for store in redis postgres dynamodb; do
     with_help emptied "$url#emptied" "$store, emptied" 1
 done
 with_help foreign_key "$redis_url#foreign_key" "Redis, another's keys" 1
+with_help made_anew "$redis_url#made_anew" "Redis, made anew" 1
 with_help full "$redis_url#full" "Redis, maxmemory" 2
 $redis_cli config set requirepass open-sesame >/dev/null
 faults another_secret "redis://:open-sesame@$work/redis.sock#password" \
