@@ -103,7 +103,7 @@ demo-file: $(B)/file $(B)/inspect
 demo-sender: $(B)/sender_test $(B)/sender $(B)/serial/device
 	@$(B)/sender_test
 
-demo-mqtt: $(B)/pumpd $(B)/pour $(B)/proxy $(B)/inspect
+demo-mqtt: $(B)/pumpd $(B)/pour $(B)/inspect
 	@B="$(B)" sh tests/demo/mqtt.sh
 
 demo-migrate: $(B)/migrate_test
@@ -157,10 +157,9 @@ $(B)/pumpd $(B)/pour: examples/mqtt/*.[ch] examples/reason.h idem.h
 	@mkdir -p $(B)
 	$(BUILD) examples/mqtt/$(@F).c -lmosquitto -o $@
 
-$(B)/migrate_test: $(B)/migrate
-$(B)/proxy $(B)/migrate_test: tests/demo/*.c
+$(B)/migrate_test: tests/demo/migrate.c $(B)/migrate
 	@mkdir -p $(B)
-	$(BUILD) tests/demo/$$(basename $@ _test).c -o $@
+	$(BUILD) tests/demo/migrate.c -o $@
 
 # Programs of several
 $(B)/serial/demo: $(DEMO_C) $(SERIAL_H)
