@@ -92,7 +92,4 @@ static const story stories[] = {
       "Ga,ms=471000000 Gb Bc" },
 };
 
-__attribute__((constructor)) static void tell_them(void)
-{
-    tell_all(stories, COUNT(stories));
-}
+TESTS(stories, tell)

@@ -267,11 +267,7 @@ static void tell_line(void **state)
     tell(renew(&one, l->kind, l->granule, l->erased), l->line);
 }
 
-__attribute__((constructor)) static void lines_there(void)
-{
-    for (size_t i = 0; i < COUNT(lines); i++)
-        test_add(lines[i].name, tell_line, NULL, NULL, &lines[i]);
-}
+TESTS(lines, tell_line)
 
 TEST(impossible_media_are_refused)
 {

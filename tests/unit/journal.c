@@ -253,7 +253,4 @@ static const story stories[] = {
       "Bd:replay" },
 };
 
-__attribute__((constructor)) static void tell_them(void)
-{
-    tell_all(stories, COUNT(stories));
-}
+TESTS(stories, tell)

@@ -4,7 +4,7 @@
  * and for how long.  That one call that fails changed nothing is in journal.c,
  * as is what a line can say.
  */
-#include "device.h"
+#include "story.h"
 
 static const medium synced = { "NOR, synced", FLASH_NOR, CACHE, 8, 512, 0xFF };
 

@@ -3,7 +3,7 @@
  * What idem_open takes, what it refuses and how idem_explain tells why; what
  * idem_format leaves.
  */
-#include "device.h"
+#include "story.h"
 
 /* A size that a program may rely on when it is compiled. */
 enum {

@@ -4,7 +4,7 @@
  * that was cut off leaves.  That no cut and no row of cuts loses anything shows
  * the explorer (tests/storage).
  */
-#include "device.h"
+#include "story.h"
 
 static const medium w1 = { "NOR, 4096", FLASH_NOR, 0, 16, 4096, 0xFF };
 

@@ -118,7 +118,4 @@ static const story stories[] = {
       "ram Ba Oa Bb Ob Bc Oc Bd Od o,n=2 o o,n=1 o" },
 };
 
-__attribute__((constructor)) static void tell_them(void)
-{
-    tell_all(stories, COUNT(stories));
-}
+TESTS(stories, tell)
