@@ -2,8 +2,7 @@
 /*
  * Shows what every public function does with arguments that cannot be, with
  * tables that are not open, with memory that does not fit, and with a lock; and
- * that nothing outside table and memory is touched (S8), and nothing inside
- * them by a call that was refused (S7).
+ * that nothing is touched by a call that was refused (S7).
  *
  * Uses promised names only: no idemi_, no field that is not promised.  All
  * functions stand in one table, and most tests run over the whole of it.
@@ -12,9 +11,6 @@
 
 // Copying may be interrupted: by code that calls the table again.
 static void (*interrupt)(void);
-// Copying without the lock, if there is one, is counted.
-static const int *lock_depth;
-static int unlocked;
 
 static void call_hook(void (**hook)(void))
 {
@@ -27,7 +23,6 @@ static void call_hook(void (**hook)(void))
 
 static void copying(void)
 {
-    unlocked += lock_depth && !*lock_depth;
     call_hook(&interrupt);
 }
 
@@ -369,104 +364,6 @@ TEST(s8_the_largest_table_is_not_taken_for_a_small_one)
         if (capacity > 40000)
             capacity -= capacity / 64;
     }
-}
-
-/* ----------------------------------------------------------------------- S8 */
-
-enum { GUARD = 256 };
-
-struct guarded {
-    unsigned char before[GUARD];
-    idem_table table;
-    unsigned char after[GUARD];
-};
-
-static void assert_guard(const unsigned char *guard)
-{
-    for (int i = 0; i < GUARD; i++)
-        is(guard[i], 0xC5);
-}
-
-/* Calls at random, with the longest of everything. */
-static void be_busy(idem_table *t, const idem_config *config, uint32_t *seed)
-{
-    static char bytes[300];
-    char out[300];
-    idem_claim claim = { 0 };
-    uint32_t now = 0;
-
-    for (int i = 0; i < 3000; i++, now += dice(seed) % 100) {
-        idem_reply reply = { .buffer = out, .buffer_size = sizeof out };
-        idem_entry entry = { .id = out, .id_size = sizeof out };
-        idem_outcome outcome = {
-            .response = bytes, .response_len = config->response_max,
-            .state = bytes, .state_len = config->state_max,
-            .confirm = dice(seed) % 4 == 0,
-        };
-        idem_request rq = {
-            .key = bytes, .key_len = 1 + dice(seed) % config->key_max,
-            .scope = bytes + dice(seed) % 3, .payload = bytes,
-            .payload_len = dice(seed) % 9 == 0,
-        };
-        bytes[0] = (char)(dice(seed) % 3);
-        rq.scope_len = config->key_max - rq.key_len;
-        if (dice(seed) % 3)
-            (void)idem_begin(t, &claim, &reply, &rq, now);
-        if (dice(seed) % 2)
-            (void)idem_complete(t, &claim, &outcome, now);
-        if (dice(seed) % 8 == 0)
-            (void)idem_release(t, &claim, now);
-        if (dice(seed) % 8 == 0)
-            (void)idem_forget(t, &rq, now - dice(seed) % 1000);
-        if (idem_find(t, &entry, &rq, now) == IDEM_OK)
-            (void)idem_delivered(t, &entry.claim);
-        (void)idem_next(t, &entry, now);
-        is(idem_check(t), 0);
-    }
-}
-
-/* .. and nothing is copied without the lock, or taken for misuse. */
-TEST(s8_nothing_outside_table_and_memory_is_touched)
-{
-    static const struct { uint16_t n, k, r, s; } shapes[] = {
-        { 1, 1, 0, 0 }, { 2, 1, 1, 1 }, { 3, 7, 2, 3 }, { 4, 24, 16, 8 },
-        { 5, 16, 5, 0 }, { 64, 24, 16, 0 }, { 63, 23, 15, 13 },
-    };
-    struct guarded g;
-    struct lock lock;
-    uint32_t seed = 31, full = 0;
-
-    start_locked(f, &lock, 1);
-    lock_depth = &lock.depth;
-    unlocked = 0;
-    for (size_t i = 0; i < COUNT(shapes); i++) {
-        size_t size = IDEM_MEMORY_SIZE(shapes[i].n, shapes[i].k, shapes[i].r,
-                                       shapes[i].s);
-        unsigned char *memory = (unsigned char *)malloc(size + 2 * GUARD);
-        f->config.capacity = shapes[i].n;
-        f->config.key_max = shapes[i].k;
-        f->config.response_max = shapes[i].r;
-        f->config.state_max = shapes[i].s;
-        f->config.full = i % 2 ? IDEM_REJECT : IDEM_EVICT_OLDEST;
-        assert_non_null(memory);
-        memset(memory, 0xC5, size + 2 * GUARD);
-        memset(&g, 0xC5, sizeof g);
-        is(idem_open(&g.table, &f->config, memory + GUARD, size, 0), IDEM_OK);
-        be_busy(&g.table, &f->config, &seed);
-        assert_true(g.table.stats.answers[IDEM_REPLAY] > 0);
-        assert_true(g.table.stats.fenced > 0 && g.table.stats.backwards > 0);
-        full += g.table.stats.full;
-        assert_guard(memory);
-        assert_guard(memory + GUARD + size);
-        assert_guard(g.before);
-        assert_guard(g.after);
-        free(memory);
-    }
-    lock_depth = NULL;
-    is(unlocked, 0);
-    is(lock.depth, 0);
-    is(unit_misuse, 0);
-    assert_true(full > 0 && lock.taken > 3000);
 }
 
 /* ----------------------------------------------------------------- the lock */
