@@ -285,42 +285,6 @@ TEST(s7_null_with_a_length_is_refused_when_looking)
 
 /* ------------------------------------------------------------------ opening */
 
-/* HalfSipHash takes one half for the index, the other for fingerprints. */
-TEST(s9_a_secret_with_a_zero_half_is_refused_where_it_is_used)
-{
-    for (int i = -1; i < 8; i++)
-        for (int j = -1; j < 8; j++) {
-            int keyed = IDEM_HASH != IDEM_HASH_FNV;
-            memset(f->config.secret, 0, sizeof f->config.secret);
-            if (i >= 0)
-                f->config.secret[i] = 1;
-            if (j >= 0)
-                f->config.secret[8 + j] = 1;
-            is(idem_open(&f->table, &f->config, NULL, 0, 0),
-               keyed && (i < 0 || j < 0) ? IDEM_E_ARG : IDEM_E_MEMORY);
-        }
-}
-
-TEST(the_limits_of_the_configuration_are_inside_it)
-{
-    f->config.lease_ms = IDEM_LEASE_MAX;
-    f->config.retention_ms = IDEM_RETENTION_MAX;
-    f->config.senders = IDEM_SENDERS_MAX;
-    f->config.quota = UINT32_MAX;
-    f->config.max_attempts = 255;
-    f->config.key_max = 255;
-    f->config.response_max = UINT16_MAX;
-    f->config.state_max = UINT16_MAX;
-    start(f);
-    f->config.lease_ms = IDEM_LEASE_NONE;
-    f->config.capacity = 1;
-    f->config.key_max = 8;                  // "panel" and "key"
-    f->config.response_max = 0;
-    f->config.state_max = 0;
-    start(f);
-    is(complete(f, &f->claim, NULL, 0), IDEM_OK);
-}
-
 TEST(memory_that_does_not_serve_is_refused_and_the_size_told)
 {
     size_t needed =

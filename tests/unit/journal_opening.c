@@ -18,25 +18,6 @@ static int tries(void)
 
 /* ------------------------------------------------- configurations, storages */
 
-TEST(what_is_at_its_limit_is_taken)
-{
-    device *d = device_on(&nor, "");
-
-    d->config.lease_ms = IDEM_LEASE_NONE;
-    d->config.retention_ms = IDEM_RETENTION_MAX;
-    d->config.capacity = IDEM_CAPACITY_MAX;
-    d->config.key_max = 255;
-    is(tries(), IDEM_E_MEMORY);
-    d = device_on(&nor, "");
-    d->storage.sector_size = 262144;
-    d->storage.sector_count = 8192;
-    d->storage.prog_size = 256;
-    is(tries(), IDEM_E_MEMORY);
-    d->storage.sector_size = 32768;
-    d->storage.sector_count = 65535;
-    is(tries(), IDEM_E_MEMORY);
-}
-
 /* It is refused, which is explained, and so many sectors would do. */
 static void has_too_few(uint32_t needed)
 {
