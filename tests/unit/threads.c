@@ -2,9 +2,8 @@
 /*
  * Shows, with threads that share one table through its lock hooks, that no key
  * is executed by two at once or twice in all (S1, S4), that of many holders of
- * one key only one completes it, that ticks read before the lock is taken do
- * not make the clock run ahead (S6), and that a call made while the thread
- * holds the lock is refused and does not wait for itself.
+ * one key only one completes it, and that ticks read before the lock is taken do
+ * not make the clock run ahead (S6).
  *
  * The effects are plain integers: only the table's answers keep two threads
  * from writing one at the same time, so a race that the thread sanitizer finds
@@ -98,9 +97,7 @@ static int begin_numbered(idem_table *t, idem_claim *claim, idem_reply *reply,
     return idem_begin(t, claim, reply, &rq, now);
 }
 
-/* ---------------------------------------------------------------------------
-   once each
-   ------------------------------------------------------------------------ */
+/* ---------------------------------------------------------------- once each */
 static uint32_t effects[KEYS];
 
 /* Asks for a key until it is finished, whoever finishes it. */
@@ -189,7 +186,6 @@ TEST(s1_s2_s4_threads_share_a_journal)
     };
     void *memory = malloc(FLASH_MEMORY(SECTOR, SECTORS));
 
-    skip_without_journal();
     assert_non_null(memory);
     is(flash_init(&medium, memory), 0);
     f->config.storage = &storage;
@@ -207,9 +203,7 @@ TEST(s1_s2_s4_threads_share_a_journal)
     free(memory);
 }
 
-/* ---------------------------------------------------------------------------
-   many holders
-   ------------------------------------------------------------------------ */
+/* ------------------------------------------------------------- many holders */
 
 /* Time that only goes forward, however many threads make it go; who reads it
    may be overtaken before using it. */
@@ -286,32 +280,4 @@ TEST(s1_s4_s6_of_many_holders_of_a_key_one_completes_it)
     all.done = later(&all);
     is(begin(f, "panel", "k", "pour", all.done), IDEM_REPLAY);
     is(f->reply.age_ms, all.done - first);
-}
-
-/* ---------------------------------------------------------------------------
-   nested calls
-   ------------------------------------------------------------------------ */
-static struct { idem_table *table; int answer, calls; } nested;
-
-static int lock_and_call(void *ctx)
-{
-    int refused = lock(ctx);
-
-    if (!refused && nested.calls++ == 0)
-        nested.answer = idem_maintain(nested.table, 0);
-    return refused;
-}
-
-TEST(a_call_by_who_holds_the_mutex_is_refused_and_does_not_wait)
-{
-    open_shared(f, CAPACITY);
-    nested.table = &f->table;
-    nested.calls = 0;
-    f->config.lock = lock_and_call;
-    is(ask(f, "k", 0), IDEM_EXECUTE);
-    is(nested.answer, IDEM_E_LOCK);
-    is(nested.calls, 1);
-    is(ask(f, "k", 0), IDEM_BUSY);
-    // Destroying a mutex that is held would fail.
-    is(pthread_mutex_destroy(&mutex), 0);
 }
