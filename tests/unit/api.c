@@ -116,49 +116,47 @@ static void start(fixture *f)
     unit_misuse = 0;
 }
 
-struct lock {
+static struct {
     int depth, deepest, taken;
     int once;                   // a second time it is refused, as an
                                 // error-checking mutex does
     int refuse;                 // from the call on with this number; 0: none
     void (*on_lock)(void);      // called with the lock held
     void (*on_unlock)(void);    // called when it is not held any more
-};
+} lock;
 
 static int take(void *ctx)
 {
-    struct lock *lock = (struct lock *)ctx;
-
-    if (lock->once && lock->depth)
+    assert_ptr_equal(ctx, &lock);
+    if (lock.once && lock.depth)
         return 1;
-    lock->taken++;
-    if (lock->refuse && lock->taken >= lock->refuse)
+    lock.taken++;
+    if (lock.refuse && lock.taken >= lock.refuse)
         return -1;
-    if (++lock->depth > lock->deepest)
-        lock->deepest = lock->depth;
-    call_hook(&lock->on_lock);
+    if (++lock.depth > lock.deepest)
+        lock.deepest = lock.depth;
+    call_hook(&lock.on_lock);
     return 0;
 }
 
 static void give(void *ctx)
 {
-    struct lock *lock = (struct lock *)ctx;
-
-    assert_true(lock->depth > 0);
-    lock->depth--;
-    call_hook(&lock->on_unlock);
+    assert_ptr_equal(ctx, &lock);
+    assert_true(lock.depth > 0);
+    lock.depth--;
+    call_hook(&lock.on_unlock);
 }
 
-/* A table with a claim on "key", and its lock, at rest. */
-static void start_locked(fixture *f, struct lock *lock, int once)
+/* A table with a claim on "key", and the lock, at rest. */
+static void start_locked(fixture *f, int once)
 {
-    memset(lock, 0, sizeof *lock);
-    f->config.lock_ctx = lock;
+    memset(&lock, 0, sizeof lock);
+    f->config.lock_ctx = &lock;
     f->config.lock = take;
     f->config.unlock = give;
     start(f);
-    memset(lock, 0, sizeof *lock);
-    lock->once = once;
+    memset(&lock, 0, sizeof lock);
+    lock.once = once;
 }
 
 /* Everything there is of a table. */
@@ -203,13 +201,11 @@ static void refused(const fixture *f, size_t which, unsigned without,
 
 TEST(s7_null_for_any_pointer_is_refused_asserted_and_harmless)
 {
-    struct lock lock;
-
     for (size_t i = 0; i < COUNT(functions); i++)
         for (unsigned pointer = 1; pointer <= HORIZON; pointer <<= 1) {
             if (!(functions[i].takes & pointer))
                 continue;
-            start_locked(f, &lock, 0);
+            start_locked(f, 0);
             refused(f, i, pointer, IDEM_E_ARG);
             is(unit_misuse, 1);
             is(lock.taken, 0);
@@ -335,12 +331,10 @@ TEST(s8_the_largest_table_is_not_taken_for_a_small_one)
 /* Whatever the answer: "key" is claimed, finished, or unknown. */
 TEST(every_function_does_its_work_and_takes_the_lock_once)
 {
-    struct lock lock;
-
     for (int round = 0; round < 3; round++)
         for (size_t i = 0; i < COUNT(functions); i++) {
             int answer;
-            start_locked(f, &lock, 0);
+            start_locked(f, 0);
             if (round == 1)
                 is(complete(f, &f->claim, "", 0), IDEM_OK);
             if (round == 2)
@@ -359,12 +353,10 @@ TEST(every_function_does_its_work_and_takes_the_lock_once)
 
 TEST(s7_a_refused_lock_refuses_the_call)
 {
-    struct lock lock;
-
     for (size_t i = 0; i < COUNT(functions); i++) {
         if (!functions[i].locks)
             continue;
-        start_locked(f, &lock, 0);
+        start_locked(f, 0);
         lock.refuse = 1;
         refused(f, i, 0, IDEM_E_LOCK);
         is(lock.depth, 0);
@@ -393,12 +385,10 @@ static void interrupt_a_replay(fixture *f)
 
 TEST(a_call_in_the_middle_of_another_is_refused_by_the_lock_or_the_table)
 {
-    struct lock lock;
-
     start(f);                               // without hooks: an interrupt
     interrupt_a_replay(f);
     for (int once = 0; once < 2; once++) {
-        start_locked(f, &lock, once);
+        start_locked(f, once);
         interrupt_a_replay(f);
         is(lock.depth, 0);
         is(lock.deepest, 2 - once);
@@ -415,10 +405,8 @@ static void call_maintain_nested(void)
    whole, or is refused. */
 TEST(a_call_from_a_hook_is_refused_or_does_no_harm)
 {
-    struct lock lock;
-
     for (int how = 0; how < 3; how++) {
-        start_locked(f, &lock, how == 0);
+        start_locked(f, how == 0);
         nested.f = f;
         nested.answer = -100;
         *(how == 2 ? &lock.on_unlock : &lock.on_lock) = call_maintain_nested;
@@ -432,7 +420,6 @@ TEST(a_call_from_a_hook_is_refused_or_does_no_harm)
 
 struct errand {
     fixture *f;
-    struct lock *lock;
     int refuse_afterwards;
 };
 
@@ -448,12 +435,12 @@ static int use_the_table(void *ctx, idem_outcome *outcome,
 
     (void)outcome;
     is(answer, IDEM_EXECUTE);
-    is(errand->lock->depth, 0);
+    is(lock.depth, 0);
     is(idem_begin(t, &other, &reply, request, *now_ms), IDEM_BUSY);
     is(idem_begin(t, &other, &reply, &rq, *now_ms), IDEM_EXECUTE);
     is(idem_release(t, &other, *now_ms), IDEM_OK);
     is(idem_renew(t, claim, 0, *now_ms), IDEM_OK);
-    errand->lock->refuse = errand->refuse_afterwards;
+    lock.refuse = errand->refuse_afterwards;
     return 0;
 }
 
@@ -462,9 +449,8 @@ TEST(run_lets_go_of_the_lock_while_the_handler_works)
     idem_request rq = request_of(f, "panel", "errand", "pour");
 
     for (int refuse = 0; refuse < 2; refuse++) {
-        struct lock lock;
-        struct errand errand = { f, &lock, refuse };
-        start_locked(f, &lock, 1);
+        struct errand errand = { f, refuse };
+        start_locked(f, 1);
         is(idem_run(&f->table, &f->claim, &f->reply, &rq, use_the_table,
                     &errand, 0),
            refuse ? IDEM_E_LOCK : IDEM_EXECUTE);
