@@ -63,8 +63,6 @@ static const story stories[] = {
     { "attempts_start_anew_after_release_and_forget",
       "times=3 ram Ba:execute L Ba:recover Ra Ba:execute L Ba:recover L "
       "Ba:recover L Ba:exhausted Xa:ok" },
-    { "the_last_holder_of_an_exhausted_key_may_complete",
-      "ram attempts=1 Ba L Ba:exhausted Ca:ok Ba:replay" },
 
     // renewal
     { "renewing_lengthens_and_never_shortens",
