@@ -165,6 +165,9 @@ static const story stories[] = {
     { "idle_work_may_fail",
       "times=99 Ba Ca Bb Cb Bc Cc Bd Cd Be Ce Bf Cf Bg Cg Bh Ch Xa:ok Ba Ca "
       "%1,how=2 m m m w M" },
+    // What is not owed is certain, but for what the newest record says.
+    { "that_an_outcome_is_not_owed_needs_no_head_if_it_is_old",
+      "Aa Ab P ? %1,forever da:ok db:storage w db:ok da:ok" },
 
     // what a turn that was cut off leaves: shorter records, or longer ones
     { "records_of_an_abandoned_turn_are_not_believed",

@@ -294,12 +294,3 @@ TEST(l3_a_begin_that_finds_no_head_does_not_look_for_one_twice)
         say("w Bb:replay Ba:recover");
     }
 }
-
-/* What is not owed is certain, but for what the newest record says. */
-TEST(that_an_outcome_is_not_owed_needs_no_head_if_it_is_old)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        device_on(media[m], "Aa Ab P ?");
-        say_of("%@,forever da:ok db:storage w db:ok da:ok", FLASH_PROG);
-    }
-}

@@ -96,18 +96,6 @@ TEST(a_journal_is_read_alike_in_any_memory)
 
 /* -------------------------------------------------------------------- blank */
 
-TEST(a_boot_that_writes_nothing_costs_nothing)
-{
-    device *d = device_on(&ecc, "Ba Ca");
-    uint32_t erases = d->medium.erases;
-
-    for (int boot = 0; boot < 100; boot++)
-        say("P Ga:ok");
-    is(d->medium.erases, erases);
-    say("Bb Cb");
-    assert_in_range(d->medium.erases - erases, 1, 2);
-}
-
 TEST(opening_reads_no_byte_more_than_three_times)
 {
     for (size_t m = 0; m < COUNT(media); m++) {
