@@ -252,7 +252,7 @@ part_tests() {
     tests "threads, watched" "-std=c99 -O1 -g -fsanitize=thread"
     unit="keys life journal journal_hash table"
     tests FNV "-std=c99 -O0 -DIDEM_HASH=3"
-    unit="keys life journal_turning journal_hash table time"
+    unit="keys life journal_turning journal_hash table clock"
     tests "no senders" "-std=c99 -O0 -DIDEM_NO_SENDERS"
     unit=
     if [ "$short" != 1 ]; then

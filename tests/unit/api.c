@@ -2,8 +2,7 @@
 /*
  * Shows what every public function does with arguments that cannot be, with
  * tables that are not open, with memory that does not fit, and with a lock; and
- * that nothing outside table and memory is touched (S8), and nothing inside
- * them by a call that was refused (S7).
+ * that nothing is touched by a call that was refused (S7).
  *
  * Uses promised names only: no idemi_, no field that is not promised.  All
  * functions stand in one table, and most tests run over the whole of it.
@@ -12,9 +11,6 @@
 
 // Copying may be interrupted: by code that calls the table again.
 static void (*interrupt)(void);
-// Copying without the lock, if there is one, is counted.
-static const int *lock_depth;
-static int unlocked;
 
 static void call_hook(void (**hook)(void))
 {
@@ -27,7 +23,6 @@ static void call_hook(void (**hook)(void))
 
 static void copying(void)
 {
-    unlocked += lock_depth && !*lock_depth;
     call_hook(&interrupt);
 }
 
@@ -121,49 +116,47 @@ static void start(fixture *f)
     unit_misuse = 0;
 }
 
-struct lock {
+static struct {
     int depth, deepest, taken;
     int once;                   // a second time it is refused, as an
                                 // error-checking mutex does
     int refuse;                 // from the call on with this number; 0: none
     void (*on_lock)(void);      // called with the lock held
     void (*on_unlock)(void);    // called when it is not held any more
-};
+} lock;
 
 static int take(void *ctx)
 {
-    struct lock *lock = (struct lock *)ctx;
-
-    if (lock->once && lock->depth)
+    assert_ptr_equal(ctx, &lock);
+    if (lock.once && lock.depth)
         return 1;
-    lock->taken++;
-    if (lock->refuse && lock->taken >= lock->refuse)
+    lock.taken++;
+    if (lock.refuse && lock.taken >= lock.refuse)
         return -1;
-    if (++lock->depth > lock->deepest)
-        lock->deepest = lock->depth;
-    call_hook(&lock->on_lock);
+    if (++lock.depth > lock.deepest)
+        lock.deepest = lock.depth;
+    call_hook(&lock.on_lock);
     return 0;
 }
 
 static void give(void *ctx)
 {
-    struct lock *lock = (struct lock *)ctx;
-
-    assert_true(lock->depth > 0);
-    lock->depth--;
-    call_hook(&lock->on_unlock);
+    assert_ptr_equal(ctx, &lock);
+    assert_true(lock.depth > 0);
+    lock.depth--;
+    call_hook(&lock.on_unlock);
 }
 
-/* A table with a claim on "key", and its lock, at rest. */
-static void start_locked(fixture *f, struct lock *lock, int once)
+/* A table with a claim on "key", and the lock, at rest. */
+static void start_locked(fixture *f, int once)
 {
-    memset(lock, 0, sizeof *lock);
-    f->config.lock_ctx = lock;
+    memset(&lock, 0, sizeof lock);
+    f->config.lock_ctx = &lock;
     f->config.lock = take;
     f->config.unlock = give;
     start(f);
-    memset(lock, 0, sizeof *lock);
-    lock->once = once;
+    memset(&lock, 0, sizeof lock);
+    lock.once = once;
 }
 
 /* Everything there is of a table. */
@@ -208,13 +201,11 @@ static void refused(const fixture *f, size_t which, unsigned without,
 
 TEST(s7_null_for_any_pointer_is_refused_asserted_and_harmless)
 {
-    struct lock lock;
-
     for (size_t i = 0; i < COUNT(functions); i++)
         for (unsigned pointer = 1; pointer <= HORIZON; pointer <<= 1) {
             if (!(functions[i].takes & pointer))
                 continue;
-            start_locked(f, &lock, 0);
+            start_locked(f, 0);
             refused(f, i, pointer, IDEM_E_ARG);
             is(unit_misuse, 1);
             is(lock.taken, 0);
@@ -290,42 +281,6 @@ TEST(s7_null_with_a_length_is_refused_when_looking)
 
 /* ------------------------------------------------------------------ opening */
 
-/* HalfSipHash takes one half for the index, the other for fingerprints. */
-TEST(s9_a_secret_with_a_zero_half_is_refused_where_it_is_used)
-{
-    for (int i = -1; i < 8; i++)
-        for (int j = -1; j < 8; j++) {
-            int keyed = IDEM_HASH != IDEM_HASH_FNV;
-            memset(f->config.secret, 0, sizeof f->config.secret);
-            if (i >= 0)
-                f->config.secret[i] = 1;
-            if (j >= 0)
-                f->config.secret[8 + j] = 1;
-            is(idem_open(&f->table, &f->config, NULL, 0, 0),
-               keyed && (i < 0 || j < 0) ? IDEM_E_ARG : IDEM_E_MEMORY);
-        }
-}
-
-TEST(the_limits_of_the_configuration_are_inside_it)
-{
-    f->config.lease_ms = IDEM_LEASE_MAX;
-    f->config.retention_ms = IDEM_RETENTION_MAX;
-    f->config.senders = IDEM_SENDERS_MAX;
-    f->config.quota = UINT32_MAX;
-    f->config.max_attempts = 255;
-    f->config.key_max = 255;
-    f->config.response_max = UINT16_MAX;
-    f->config.state_max = UINT16_MAX;
-    start(f);
-    f->config.lease_ms = IDEM_LEASE_NONE;
-    f->config.capacity = 1;
-    f->config.key_max = 8;                  // "panel" and "key"
-    f->config.response_max = 0;
-    f->config.state_max = 0;
-    start(f);
-    is(complete(f, &f->claim, NULL, 0), IDEM_OK);
-}
-
 TEST(memory_that_does_not_serve_is_refused_and_the_size_told)
 {
     size_t needed =
@@ -371,115 +326,15 @@ TEST(s8_the_largest_table_is_not_taken_for_a_small_one)
     }
 }
 
-/* ----------------------------------------------------------------------- S8 */
-
-enum { GUARD = 256 };
-
-struct guarded {
-    unsigned char before[GUARD];
-    idem_table table;
-    unsigned char after[GUARD];
-};
-
-static void assert_guard(const unsigned char *guard)
-{
-    for (int i = 0; i < GUARD; i++)
-        is(guard[i], 0xC5);
-}
-
-/* Calls at random, with the longest of everything. */
-static void be_busy(idem_table *t, const idem_config *config, uint32_t *seed)
-{
-    static char bytes[300];
-    char out[300];
-    idem_claim claim = { 0 };
-    uint32_t now = 0;
-
-    for (int i = 0; i < 3000; i++, now += dice(seed) % 100) {
-        idem_reply reply = { .buffer = out, .buffer_size = sizeof out };
-        idem_entry entry = { .id = out, .id_size = sizeof out };
-        idem_outcome outcome = {
-            .response = bytes, .response_len = config->response_max,
-            .state = bytes, .state_len = config->state_max,
-            .confirm = dice(seed) % 4 == 0,
-        };
-        idem_request rq = {
-            .key = bytes, .key_len = 1 + dice(seed) % config->key_max,
-            .scope = bytes + dice(seed) % 3, .payload = bytes,
-            .payload_len = dice(seed) % 9 == 0,
-        };
-        bytes[0] = (char)(dice(seed) % 3);
-        rq.scope_len = config->key_max - rq.key_len;
-        if (dice(seed) % 3)
-            (void)idem_begin(t, &claim, &reply, &rq, now);
-        if (dice(seed) % 2)
-            (void)idem_complete(t, &claim, &outcome, now);
-        if (dice(seed) % 8 == 0)
-            (void)idem_release(t, &claim, now);
-        if (dice(seed) % 8 == 0)
-            (void)idem_forget(t, &rq, now - dice(seed) % 1000);
-        if (idem_find(t, &entry, &rq, now) == IDEM_OK)
-            (void)idem_delivered(t, &entry.claim);
-        (void)idem_next(t, &entry, now);
-        is(idem_check(t), 0);
-    }
-}
-
-/* .. and nothing is copied without the lock, or taken for misuse. */
-TEST(s8_nothing_outside_table_and_memory_is_touched)
-{
-    static const struct { uint16_t n, k, r, s; } shapes[] = {
-        { 1, 1, 0, 0 }, { 2, 1, 1, 1 }, { 3, 7, 2, 3 }, { 4, 24, 16, 8 },
-        { 5, 16, 5, 0 }, { 64, 24, 16, 0 }, { 63, 23, 15, 13 },
-    };
-    struct guarded g;
-    struct lock lock;
-    uint32_t seed = 31, full = 0;
-
-    start_locked(f, &lock, 1);
-    lock_depth = &lock.depth;
-    unlocked = 0;
-    for (size_t i = 0; i < COUNT(shapes); i++) {
-        size_t size = IDEM_MEMORY_SIZE(shapes[i].n, shapes[i].k, shapes[i].r,
-                                       shapes[i].s);
-        unsigned char *memory = (unsigned char *)malloc(size + 2 * GUARD);
-        f->config.capacity = shapes[i].n;
-        f->config.key_max = shapes[i].k;
-        f->config.response_max = shapes[i].r;
-        f->config.state_max = shapes[i].s;
-        f->config.full = i % 2 ? IDEM_REJECT : IDEM_EVICT_OLDEST;
-        assert_non_null(memory);
-        memset(memory, 0xC5, size + 2 * GUARD);
-        memset(&g, 0xC5, sizeof g);
-        is(idem_open(&g.table, &f->config, memory + GUARD, size, 0), IDEM_OK);
-        be_busy(&g.table, &f->config, &seed);
-        assert_true(g.table.stats.answers[IDEM_REPLAY] > 0);
-        assert_true(g.table.stats.fenced > 0 && g.table.stats.backwards > 0);
-        full += g.table.stats.full;
-        assert_guard(memory);
-        assert_guard(memory + GUARD + size);
-        assert_guard(g.before);
-        assert_guard(g.after);
-        free(memory);
-    }
-    lock_depth = NULL;
-    is(unlocked, 0);
-    is(lock.depth, 0);
-    is(unit_misuse, 0);
-    assert_true(full > 0 && lock.taken > 3000);
-}
-
 /* ----------------------------------------------------------------- the lock */
 
 /* Whatever the answer: "key" is claimed, finished, or unknown. */
 TEST(every_function_does_its_work_and_takes_the_lock_once)
 {
-    struct lock lock;
-
     for (int round = 0; round < 3; round++)
         for (size_t i = 0; i < COUNT(functions); i++) {
             int answer;
-            start_locked(f, &lock, 0);
+            start_locked(f, 0);
             if (round == 1)
                 is(complete(f, &f->claim, "", 0), IDEM_OK);
             if (round == 2)
@@ -498,12 +353,10 @@ TEST(every_function_does_its_work_and_takes_the_lock_once)
 
 TEST(s7_a_refused_lock_refuses_the_call)
 {
-    struct lock lock;
-
     for (size_t i = 0; i < COUNT(functions); i++) {
         if (!functions[i].locks)
             continue;
-        start_locked(f, &lock, 0);
+        start_locked(f, 0);
         lock.refuse = 1;
         refused(f, i, 0, IDEM_E_LOCK);
         is(lock.depth, 0);
@@ -532,12 +385,10 @@ static void interrupt_a_replay(fixture *f)
 
 TEST(a_call_in_the_middle_of_another_is_refused_by_the_lock_or_the_table)
 {
-    struct lock lock;
-
     start(f);                               // without hooks: an interrupt
     interrupt_a_replay(f);
     for (int once = 0; once < 2; once++) {
-        start_locked(f, &lock, once);
+        start_locked(f, once);
         interrupt_a_replay(f);
         is(lock.depth, 0);
         is(lock.deepest, 2 - once);
@@ -554,10 +405,8 @@ static void call_maintain_nested(void)
    whole, or is refused. */
 TEST(a_call_from_a_hook_is_refused_or_does_no_harm)
 {
-    struct lock lock;
-
     for (int how = 0; how < 3; how++) {
-        start_locked(f, &lock, how == 0);
+        start_locked(f, how == 0);
         nested.f = f;
         nested.answer = -100;
         *(how == 2 ? &lock.on_unlock : &lock.on_lock) = call_maintain_nested;
@@ -571,7 +420,6 @@ TEST(a_call_from_a_hook_is_refused_or_does_no_harm)
 
 struct errand {
     fixture *f;
-    struct lock *lock;
     int refuse_afterwards;
 };
 
@@ -587,12 +435,12 @@ static int use_the_table(void *ctx, idem_outcome *outcome,
 
     (void)outcome;
     is(answer, IDEM_EXECUTE);
-    is(errand->lock->depth, 0);
+    is(lock.depth, 0);
     is(idem_begin(t, &other, &reply, request, *now_ms), IDEM_BUSY);
     is(idem_begin(t, &other, &reply, &rq, *now_ms), IDEM_EXECUTE);
     is(idem_release(t, &other, *now_ms), IDEM_OK);
     is(idem_renew(t, claim, 0, *now_ms), IDEM_OK);
-    errand->lock->refuse = errand->refuse_afterwards;
+    lock.refuse = errand->refuse_afterwards;
     return 0;
 }
 
@@ -601,9 +449,8 @@ TEST(run_lets_go_of_the_lock_while_the_handler_works)
     idem_request rq = request_of(f, "panel", "errand", "pour");
 
     for (int refuse = 0; refuse < 2; refuse++) {
-        struct lock lock;
-        struct errand errand = { f, &lock, refuse };
-        start_locked(f, &lock, 1);
+        struct errand errand = { f, refuse };
+        start_locked(f, 1);
         is(idem_run(&f->table, &f->claim, &f->reply, &rq, use_the_table,
                     &errand, 0),
            refuse ? IDEM_E_LOCK : IDEM_EXECUTE);

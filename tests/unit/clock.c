@@ -92,7 +92,46 @@ static const story stories[] = {
       "Ga,ms=471000000 Gb Bc" },
 };
 
-__attribute__((constructor)) static void tell_them(void)
+TESTS(stories, tell)
+
+/* ------------------------------------------------------------------ for long */
+
+/* The model knows what has become of them, and how long the lease goes on. */
+TEST(s4_s6_what_nobody_looks_at_for_years_is_not_resurrected)
 {
-    tell_all(stories, COUNT(stories));
+    static const char *const keys_left[] = {
+        "ram Ba,ms=0,retention=1 Ca,ms=0",
+        "ram Ba,ms=0,retention=86400000 Ca,ms=0",
+        "ram Ba,ms=0,retention Ca,ms=0",
+        "ram Ba,ms=0,lease=1,retention=1",
+        "ram Ba,ms=0,lease=1,retention",
+        "ram Ba,ms=0,lease=536870912,retention=1",
+        "ram Ba,ms=0,lease=536870912,retention",
+    };
+    static const uint32_t strides[] = {
+        3600000, 25200001, 86400000, 0x10000000, 0x20000000, 2073600000,
+        INT32_MAX,
+    };
+
+    for (size_t i = 0; i < COUNT(keys_left) * COUNT(strides); i++)
+        for (int count = 0; count < 40; count++) {
+            device_on(&nor, keys_left[i / COUNT(strides)]);
+            for (int n = 0; n < count; n++)
+                device_elapse(&the, strides[i % COUNT(strides)]);
+            say("Ga,ms=0");
+        }
+}
+
+TEST(a_retention_of_any_length_ends_to_the_millisecond)
+{
+    uint32_t chance = 1;
+
+    device_on(&nor, "ram");
+    for (int i = 0; i < 5000; i++) {
+        uint32_t ms = i ? 1 + ((chance = flash_mix(chance + 1)) >> i % 32) %
+                                  IDEM_RETENTION_MAX : IDEM_RETENTION_MAX;
+        say_of("Ba,ms=0,retention=@:execute Ca,ms=0 Ga,ms=0", ms);
+        device_elapse(&the, ms - 1);
+        say("Ba,ms=0:replay Ba:execute Ra");
+    }
 }

@@ -76,14 +76,6 @@ static inline int fixture_teardown(void **state)
     return 0;
 }
 
-/* For a test with storage, which an implementation without journals ignores. */
-static inline void skip_without_journal(void)
-{
-#ifdef IDEM_NO_JOURNAL
-    skip();
-#endif
-}
-
 /* Every invariant holds after every call, whatever it answered. */
 static inline int checked(const fixture *f, int result)
 {

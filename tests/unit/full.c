@@ -98,7 +98,4 @@ static const story stories[] = {
       "ram senders=2 quota=1 Ba Bc,ms=0,age=1:old Bc,ms=0:full" },
 };
 
-__attribute__((constructor)) static void tell_them(void)
-{
-    tell_all(stories, COUNT(stories));
-}
+TESTS(stories, tell)

@@ -4,7 +4,7 @@
  * read, and what is lost is told (S5); after a loss unknown keys are in doubt
  * for one retention (S4).
  */
-#include "device.h"
+#include "story.h"
 
 static const medium roomy = { "NOR, large", FLASH_NOR, 0, 8, 4096, 0xFF };
 static const medium roomy_ecc = { "ECC, large", FLASH_ECC, 0, 16, 4096, 0xFF };

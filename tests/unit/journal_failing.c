@@ -4,7 +4,7 @@
  * and for how long.  That one call that fails changed nothing is in journal.c,
  * as is what a line can say.
  */
-#include "device.h"
+#include "story.h"
 
 static const medium synced = { "NOR, synced", FLASH_NOR, CACHE, 8, 512, 0xFF };
 
@@ -292,14 +292,5 @@ TEST(l3_a_begin_that_finds_no_head_does_not_look_for_one_twice)
         assert_in_range(the.erases, 0, 2);
         assert_in_range(the.progs, 0, 2);
         say("w Bb:replay Ba:recover");
-    }
-}
-
-/* What is not owed is certain, but for what the newest record says. */
-TEST(that_an_outcome_is_not_owed_needs_no_head_if_it_is_old)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        device_on(media[m], "Aa Ab P ?");
-        say_of("%@,forever da:ok db:storage w db:ok da:ok", FLASH_PROG);
     }
 }

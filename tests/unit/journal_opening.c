@@ -3,7 +3,7 @@
  * What idem_open takes, what it refuses and how idem_explain tells why; what
  * idem_format leaves.
  */
-#include "device.h"
+#include "story.h"
 
 /* A size that a program may rely on when it is compiled. */
 enum {
@@ -17,25 +17,6 @@ static int tries(void)
 }
 
 /* ------------------------------------------------- configurations, storages */
-
-TEST(what_is_at_its_limit_is_taken)
-{
-    device *d = device_on(&nor, "");
-
-    d->config.lease_ms = IDEM_LEASE_NONE;
-    d->config.retention_ms = IDEM_RETENTION_MAX;
-    d->config.capacity = IDEM_CAPACITY_MAX;
-    d->config.key_max = 255;
-    is(tries(), IDEM_E_MEMORY);
-    d = device_on(&nor, "");
-    d->storage.sector_size = 262144;
-    d->storage.sector_count = 8192;
-    d->storage.prog_size = 256;
-    is(tries(), IDEM_E_MEMORY);
-    d->storage.sector_size = 32768;
-    d->storage.sector_count = 65535;
-    is(tries(), IDEM_E_MEMORY);
-}
 
 /* It is refused, which is explained, and so many sectors would do. */
 static void has_too_few(uint32_t needed)
@@ -114,18 +95,6 @@ TEST(a_journal_is_read_alike_in_any_memory)
 }
 
 /* -------------------------------------------------------------------- blank */
-
-TEST(a_boot_that_writes_nothing_costs_nothing)
-{
-    device *d = device_on(&ecc, "Ba Ca");
-    uint32_t erases = d->medium.erases;
-
-    for (int boot = 0; boot < 100; boot++)
-        say("P Ga:ok");
-    is(d->medium.erases, erases);
-    say("Bb Cb");
-    assert_in_range(d->medium.erases - erases, 1, 2);
-}
 
 TEST(opening_reads_no_byte_more_than_three_times)
 {

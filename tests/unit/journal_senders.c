@@ -8,7 +8,7 @@
  * an epoch.  With scopes=3 and most=9 the keys 0, 1, 2 are each the number 1 of
  * one sender, 3, 4, 5 the number 2; the last sender turns the ring.
  */
-#include "device.h"
+#include "story.h"
 
 // All retentions end, and it is written that they did.
 #define OVER " t,ms=100100 M M "

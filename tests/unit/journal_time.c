@@ -3,7 +3,7 @@
  * Time over restarts: it never shortens anything (S6), and it goes on, whatever
  * the device does at night (L2).  The model says how old what is replayed is.
  */
-#include "device.h"
+#include "story.h"
 
 static const uint32_t DAY = 86400000, MINUTE = 60000;
 

@@ -4,7 +4,7 @@
  * that was cut off leaves.  That no cut and no row of cuts loses anything shows
  * the explorer (tests/storage).
  */
-#include "device.h"
+#include "story.h"
 
 static const medium w1 = { "NOR, 4096", FLASH_NOR, 0, 16, 4096, 0xFF };
 
@@ -153,37 +153,6 @@ TEST(a_header_in_doubt_leaves_the_chain)
         if (newest_sector() != header)              // else it was used again
             damage(header, size, ANYTHING);
         say("P l0 Ba:replay Bb:replay Bc:replay Be:replay");
-    }
-}
-
-/* Of keys, responses and states of all sizes: the sectors asked for will do. */
-TEST(as_many_sectors_as_are_asked_for_are_enough)
-{
-    static const uint16_t granules[] = { 1, 2, 16, 64 };
-    uint32_t chance = 1;
-
-    for (unsigned round = 0; round < 60; round++) {
-        unsigned capacity = 1 + round % 9, state = round * 5 % 60;
-        medium m = { "any", FLASH_NOR, 0, granules[round % 4], 0, 0xFF };
-        char line[60];
-        do
-            m.sector_size += m.granule;
-        while (!IDEM_SECTORS(capacity, KEY_MAX, RESPONSE_MAX, state,
-                             m.sector_size, m.granule));
-        m.sector_size += round % 3 * 8 * m.granule;
-        sprintf(line, "capacity=%u state=%u", capacity, state);
-        device_on(&m, line);
-        for (unsigned n = 0; n < 60 * capacity; n++) {
-            chance = flash_mix(chance + 1);
-            say_of("L X@:any", chance % capacity);
-            say_of(chance >> 8 & 1 ? "B@" : "B@,retention=777777",
-                   chance % capacity);
-            if (chance >> 9 & 3)
-                say_of(chance >> 11 & 1 ? "C@,len=24" : "S@,len=24",
-                       chance % capacity);
-            if ((chance >> 12) % 10 == 0)
-                say("P");
-        }
     }
 }
 

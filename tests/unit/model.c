@@ -8,7 +8,8 @@
  * its own: from a slot to two hundred, few keys, so that duplicates, mismatches
  * and full tables are frequent, durations from a millisecond to weeks, and a
  * clock that stands still, steps, jumps to the edge of a deadline, wraps and
- * goes backwards.
+ * goes backwards.  Each takes a lock once, copies nothing without it, and
+ * touches nothing but its table and memory (S8).
  *
  * In the environment, IDEM_CALLS is the number of calls, IDEM_SEED the first
  * round.  A failure names its round; TRACE=1 shows the calls.
@@ -33,6 +34,27 @@ static void broken(const char *what, const char *file, int line)
     device_tell(&the);
     fail();
     abort();
+}
+
+/* A lock that its holder may not take again. */
+static int locked;
+
+static int lock(void *ctx)
+{
+    PROMISE(ctx == &the && !locked);
+    locked = 1;
+    return 0;
+}
+
+static void unlock(void *ctx)
+{
+    PROMISE(ctx == &the && locked);
+    locked = 0;
+}
+
+static void copying(void)
+{
+    PROMISE(locked);
 }
 
 static void choose_limits(void)
@@ -63,15 +85,20 @@ static void choose_config(void)
     choose_limits();
     for (size_t i = 0; i < sizeof c->secret; i++)
         c->secret[i] = (uint8_t)chance_word();
+    c->lock = lock;
+    c->unlock = unlock;
+    c->lock_ctx = &the;
     c->secret[0] |= 1;
     c->secret[8] |= 1;
     play.strange = one_in(3) ? 0 : one_in(2) ? 20 : 500;
-    play.mistakes = 1;
+    play.mistakes = one_in(2);
     the.now = one_in(4) ? 0 : one_in(3) ? 0u - chance(100) : chance_word();
 }
 
 static void play_round(uint64_t left)
 {
+    unsigned misuse = unit_misuse;
+    const idem_table *other;
     unsigned long count;
 
     memset(&the, 0, sizeof the);
@@ -84,8 +111,13 @@ static void play_round(uint64_t left)
             IDEM_MEMORY_SIZE(the.config.capacity, the.config.key_max,
                              the.config.response_max, the.config.state_max) +
                 the.config.senders * sizeof(idem_sender));
+    memset(&the.tables[1], 0x5A, sizeof *the.tables);   // as one is left
     device_open(&the);
     play_calls(count < left ? count : (unsigned long)left);
+    other = the.tables + (the.table == the.tables);
+    for (size_t i = 0; i < sizeof *other; i++)
+        PROMISE(((const uint8_t *)other)[i] == 0x5A);
+    PROMISE(!locked && (play.mistakes || unit_misuse == misuse));
     device_end(&the);
     round_seed++;
 }
@@ -101,6 +133,7 @@ TEST(the_table_agrees_with_the_model)
 {
     uint64_t calls = environment("IDEM_CALLS", CALLS_DEFAULT);
 
+    unit_copying = copying;
     round_seed = (uint32_t)environment("IDEM_SEED", 1);
     while (play.calls < calls)
         play_round(calls - play.calls);

@@ -153,7 +153,4 @@ static const story stories[] = {
       "volatile beside=10 Ba Ca Bc %1,how=1 Cc w Rc:ok P Bc:execute" },
 };
 
-__attribute__((constructor)) static void tell_them(void)
-{
-    tell_all(stories, COUNT(stories));
-}
+TESTS(stories, tell)

@@ -20,28 +20,32 @@ enum {
 };
 
 // .. and words that must be said of it.
-static const struct bad { int fault; const char *name, *words; } bads[] = {
-    { RETURNS_LENGTH, "a length is no success", "a length for example" },
-    { WRONG_ERASED, "another erased value", "is that the right value" },
-    { READ_TOO_LONG, "reading too much", "more than it is asked for" },
-    { READ_ALIGNED, "reading words only", "read from an odd place" },
-    { READ_SHORT, "reading too little", "does not read as" },
-    { PAGES_WRAP, "pages that wrap", "cross a page" },
-    { ADDRESS_16_BIT, "addresses of 16 bits", "does not read back" },
-    { SECTORS_OVERLAP, "sectors that overlap", "does not read back" },
-    { CHANGES_SOURCE, "a source that is changed", "changes the bytes" },
-    { SOURCE_ALIGNED, "a source taken for aligned", "does not read back" },
-    { GRANULE_TOO_SMALL, "a granule too small", "prog_size too small" },
-    { ERASE_TOO_MUCH, "an erase of too much", "less than what is erased at" },
-    { ERASE_TOO_LITTLE, "an erase of too little", "less than sector_size" },
-    { ERASE_NOT_AWAITED, "an erase not awaited", "must wait" },
-    { ERASE_NEVER_ENDS, "an erase that never ends", "never says that it has" },
-    { STALE_CACHE, "a cache not invalidated", "does not read back" },
-    { NOT_SYNCED, "a cache not written", "gone after a restart" },
-    { TAKEN_FOR_EEPROM, "flash taken for EEPROM", "needs an erase" },
-    { TOO_FEW, "too few sectors", "sector_count" },
-    { LAST_SECTOR_MISSING, "a sector that is not there", "fails" },
-    { BAD_GRANULE, "an impossible granule", "prog_size" },
+static const struct bad {
+    const char *name;
+    int fault;
+    const char *words;
+} bads[] = {
+    { "a length is no success", RETURNS_LENGTH, "a length for example" },
+    { "another erased value", WRONG_ERASED, "is that the right value" },
+    { "reading too much", READ_TOO_LONG, "more than it is asked for" },
+    { "reading words only", READ_ALIGNED, "read from an odd place" },
+    { "reading too little", READ_SHORT, "does not read as" },
+    { "pages that wrap", PAGES_WRAP, "cross a page" },
+    { "addresses of 16 bits", ADDRESS_16_BIT, "does not read back" },
+    { "sectors that overlap", SECTORS_OVERLAP, "does not read back" },
+    { "a source that is changed", CHANGES_SOURCE, "changes the bytes" },
+    { "a source taken for aligned", SOURCE_ALIGNED, "does not read back" },
+    { "a granule too small", GRANULE_TOO_SMALL, "prog_size too small" },
+    { "an erase of too much", ERASE_TOO_MUCH, "less than what is erased at" },
+    { "an erase of too little", ERASE_TOO_LITTLE, "less than sector_size" },
+    { "an erase not awaited", ERASE_NOT_AWAITED, "must wait" },
+    { "an erase that never ends", ERASE_NEVER_ENDS, "never says that it has" },
+    { "a cache not invalidated", STALE_CACHE, "does not read back" },
+    { "a cache not written", NOT_SYNCED, "gone after a restart" },
+    { "flash taken for EEPROM", TAKEN_FOR_EEPROM, "needs an erase" },
+    { "too few sectors", TOO_FEW, "sector_count" },
+    { "a sector that is not there", LAST_SECTOR_MISSING, "fails" },
+    { "an impossible granule", BAD_GRANULE, "prog_size" },
 };
 
 typedef struct port {
@@ -223,8 +227,4 @@ static void refuse(void **state)
     assert_true(strstr(wrong, bad->words) != NULL);
 }
 
-__attribute__((constructor)) static void bads_there(void)
-{
-    for (size_t i = 0; i < COUNT(bads); i++)
-        test_add(bads[i].name, refuse, NULL, NULL, &bads[i]);
-}
+TESTS(bads, refuse)

@@ -8,107 +8,101 @@
 
 #include "examples/serial/protocol.c"
 
-#define FRAMES_KEPT 8
-
-/* What came out of a decoder, as it was when it came */
-struct received {
+// What came out of a decoder, as it was when it came, since start().
+static struct {
+    protocol_decoder decoder;
+    uint8_t behind[64];
     unsigned count;
-    protocol_message message[FRAMES_KEPT];
-    uint8_t content[FRAMES_KEPT][PROTOCOL_CONTENT_MAX];
-};
+    protocol_message message[8];
+    uint8_t content[8][PROTOCOL_CONTENT_MAX];
+} got;
 
-static void receive(struct received *r, protocol_decoder *d,
-                    const uint8_t *bytes, size_t len)
+static void start(void)
+{
+    memset(&got, 0, sizeof got);
+    memset(got.behind, 0xA5, sizeof got.behind);
+}
+
+static void receive(const uint8_t *bytes, size_t len)
 {
     protocol_message m;
-    size_t i;
 
-    for (i = 0; i < len; i++) {
-        if (!protocol_decode(d, &m, bytes[i]))
+    for (size_t i = 0; i < len; i++) {
+        if (!protocol_decode(&got.decoder, &m, bytes[i]))
             continue;
-        assert_true(r->count < FRAMES_KEPT);
+        assert_true(got.count < COUNT(got.message));
         assert_ptr_equal(m.key, m.scope + m.scope_len);
         assert_ptr_equal(m.payload, m.key + m.key_len);
-        r->message[r->count] = m;
-        memcpy(r->content[r->count], m.scope,
+        got.message[got.count] = m;
+        memcpy(got.content[got.count], m.scope,
                (size_t)m.scope_len + m.key_len + m.payload_len);
-        r->count++;
+        got.count++;
     }
 }
 
-static struct received receive_all(const uint8_t *bytes, size_t len)
+/* So many messages came, and the last of them is this. */
+static void has_come(unsigned count, const protocol_message *m)
 {
-    struct received r;
-    protocol_decoder d;
+    const protocol_message *last = &got.message[count - 1];
 
-    memset(&r, 0, sizeof r);
-    memset(&d, 0, sizeof d);
-    receive(&r, &d, bytes, len);
-    return r;
+    is(got.count, count);
+    is(last->kind, m->kind);
+    is(last->result, m->result);
+    is(last->scope_len, m->scope_len);
+    is(last->key_len, m->key_len);
+    is(last->payload_len, m->payload_len);
+    assert_memory_equal(got.content[count - 1], m->scope,
+                        (size_t)m->scope_len + m->key_len + m->payload_len);
 }
 
 static protocol_message message(const uint8_t *content, unsigned scope_len,
                                 unsigned key_len, unsigned payload_len)
 {
-    protocol_message m;
-
-    m.kind = PROTOCOL_COMMAND;
-    m.result = 0;
-    m.scope = content;
-    m.scope_len = (uint8_t)scope_len;
-    m.key = content + scope_len;
-    m.key_len = (uint8_t)key_len;
-    m.payload = content + scope_len + key_len;
-    m.payload_len = (uint8_t)payload_len;
-    return m;
+    return (protocol_message){
+        .kind = PROTOCOL_COMMAND, .scope = content, .key = content + scope_len,
+        .payload = content + scope_len + key_len,
+        .scope_len = (uint8_t)scope_len, .key_len = (uint8_t)key_len,
+        .payload_len = (uint8_t)payload_len
+    };
 }
 
-static void assert_is(const struct received *r, unsigned i,
-                      const protocol_message *m)
-{
-    assert_true(i < r->count);
-    is(r->message[i].kind, m->kind);
-    is(r->message[i].result, m->result);
-    is(r->message[i].scope_len, m->scope_len);
-    is(r->message[i].key_len, m->key_len);
-    is(r->message[i].payload_len, m->payload_len);
-    assert_memory_equal(r->content[i], m->scope,
-                        (size_t)m->scope_len + m->key_len + m->payload_len);
-}
+// A usual command, with zeros in its payload, and its frame, twice.
+static protocol_message usual;
+static uint8_t frames[2 * PROTOCOL_FRAME_MAX];
 
-/* A usual command, with zeros in its payload */
-static const uint8_t usual[] = "panel00017p\x05\0\0\xff";
-static size_t usual_frame(uint8_t *frame, protocol_message *m)
+/* The length of one. */
+static size_t make_usual(void)
 {
-    *m = message(usual, 5, 5, 5);
-    return protocol_encode(frame, m);
+    size_t len;
+
+    usual = message((const uint8_t *)"panel00017p\x05\0\0\xff", 5, 5, 5);
+    len = protocol_encode(frames, &usual);
+    memcpy(frames + len, frames, len);
+    start();
+    return len;
 }
 
 TEST(every_length_comes_back)
 {
     uint8_t frame[PROTOCOL_FRAME_MAX], content[PROTOCOL_CONTENT_MAX];
-    unsigned scope, key, payload, fill;
+    unsigned most = PROTOCOL_CONTENT_MAX;
 
-    for (fill = 0; fill < 3; fill++) {
-        unsigned i;
-
-        for (i = 0; i < sizeof content; i++)    // zeros, few, none
+    for (unsigned fill = 0; fill < 3; fill++) {
+        for (unsigned i = 0; i < sizeof content; i++)   // zeros, few, none
             content[i] = (uint8_t)(fill * i * 7 % 251 + (fill == 2));
-        for (scope = 0; scope <= PROTOCOL_CONTENT_MAX; scope++)
-            for (key = 0; scope + key <= PROTOCOL_CONTENT_MAX; key++)
-                for (payload = 0; scope + key + payload <=
-                     PROTOCOL_CONTENT_MAX; payload++) {
-                    protocol_message m = message(content, scope, key, payload);
-                    size_t len = protocol_encode(frame, &m);
-                    struct received r = receive_all(frame, len);
-
-                    assert_true(len > 0 && len <= sizeof frame);
+        for (unsigned scope = 0; scope <= most; scope++)
+            for (unsigned key = 0; scope + key <= most; key++)
+                for (unsigned len = 0; scope + key + len <= most; len++) {
+                    protocol_message m = message(content, scope, key, len);
+                    size_t size = protocol_encode(frame, &m);
+                    assert_in_range(size, 1, sizeof frame);
                     // A frame has zeros at its ends only.
                     is(frame[0], 0);
-                    assert_ptr_equal(memchr(frame + 1, 0, len - 1),
-                                     frame + len - 1);
-                    is(r.count, 1);
-                    assert_is(&r, 0, &m);
+                    assert_ptr_equal(memchr(frame + 1, 0, size - 1),
+                                     frame + size - 1);
+                    start();
+                    receive(frame, size);
+                    has_come(1, &m);
                 }
     }
 }
@@ -120,64 +114,47 @@ TEST(the_bytes_are_as_ever)
         0x00, 0x02, 0x01, 0x0c, 0x01, 0x02, 0x73, 0x6b, 0x31, 0x70, 0x05,
         0x91, 0x42, 0x64, 0x32, 0x00
     };
-    uint8_t frame[PROTOCOL_FRAME_MAX];
     protocol_message m = message((const uint8_t *)"sk1p\x05", 1, 2, 2);
 
-    is(protocol_encode(frame, &m), sizeof golden);
-    assert_memory_equal(frame, golden, sizeof golden);
+    is(protocol_encode(frames, &m), sizeof golden);
+    assert_memory_equal(frames, golden, sizeof golden);
 }
 
 TEST(content_that_is_too_long_is_not_encoded)
 {
-    uint8_t frame[PROTOCOL_FRAME_MAX], content[PROTOCOL_CONTENT_MAX + 1] = { 0 };
+    static const uint8_t content[PROTOCOL_CONTENT_MAX + 1];
     protocol_message m = message(content, 20, 20, PROTOCOL_CONTENT_MAX - 39);
 
-    is(protocol_encode(frame, &m), 0);
+    is(protocol_encode(frames, &m), 0);
 }
 
-/* The rest of a frame that was cut anywhere is lost, the next is not. */
 TEST(every_split_of_the_input_gives_the_same)
 {
-    uint8_t bytes[3 * PROTOCOL_FRAME_MAX];
-    protocol_message m;
-    size_t len = usual_frame(bytes, &m), first, second;
+    size_t len = make_usual();
 
-    memcpy(bytes + len, bytes, len);
-    for (first = 0; first <= 2 * len; first++)
-        for (second = first; second <= 2 * len; second++) {
-            struct received r;
-            protocol_decoder d;
-
-            memset(&r, 0, sizeof r);
-            memset(&d, 0, sizeof d);
-            receive(&r, &d, bytes, first);
-            receive(&r, &d, bytes + first, second - first);
-            receive(&r, &d, bytes + second, 2 * len - second);
-            is(r.count, 2);
-            assert_is(&r, 0, &m);
-            assert_is(&r, 1, &m);
+    for (size_t first = 0; first <= 2 * len; first++)
+        for (size_t second = first; second <= 2 * len; second++) {
+            start();
+            receive(frames, first);
+            receive(frames + first, second - first);
+            receive(frames + second, 2 * len - second);
+            has_come(2, &usual);
         }
 }
 
+/* The rest of a frame that was cut anywhere is lost, the next is not. */
 TEST(whatever_is_cut_out_the_next_frame_is_found)
 {
-    uint8_t frame[PROTOCOL_FRAME_MAX], bytes[2 * PROTOCOL_FRAME_MAX];
-    protocol_message m;
-    size_t len = usual_frame(frame, &m), from, to;
+    size_t len = make_usual();
 
-    for (from = 0; from <= len; from++)
-        for (to = from; to <= len; to++) {
-            size_t left = len - (to - from);
+    for (size_t from = 0; from <= len; from++)
+        for (size_t to = from; to <= len; to++) {
             int whole = from == to || (from == 0 && to == 1) ||
                         (from == len - 1 && to == len);
-            struct received r;
-
-            memcpy(bytes, frame, from);
-            memcpy(bytes + from, frame + to, len - to);
-            memcpy(bytes + left, frame, len);
-            r = receive_all(bytes, left + len);
-            is(r.count, whole ? 2 : 1);
-            assert_is(&r, r.count - 1, &m);
+            start();
+            receive(frames, from);
+            receive(frames + to, 2 * len - to);
+            has_come(whole ? 2 : 1, &usual);
         }
 }
 
@@ -185,46 +162,34 @@ TEST(whatever_is_cut_out_the_next_frame_is_found)
    too many. */
 TEST(every_byte_changed_is_noticed_and_the_next_frame_found)
 {
-    uint8_t frame[PROTOCOL_FRAME_MAX], bytes[2 * PROTOCOL_FRAME_MAX];
-    protocol_message m;
-    size_t len = usual_frame(frame, &m);
+    size_t len = make_usual();
 
     for (size_t at = 0; at < len; at++)
         for (unsigned value = 0; value < 256; value++) {
-            struct received r;
-            memcpy(bytes, frame, len);
-            memcpy(bytes + len, frame, len);
-            if (bytes[at] == value)
+            (void)make_usual();
+            if (frames[at] == value)
                 continue;
-            bytes[at] = (uint8_t)value;
-            r = receive_all(bytes, 2 * len);
-            is(r.count, 1);
-            assert_is(&r, 0, &m);
+            frames[at] = (uint8_t)value;
+            receive(frames, 2 * len);
+            has_come(1, &usual);
         }
 }
 
 TEST(garbage_before_and_between_costs_nothing_else)
 {
-    uint8_t frame[PROTOCOL_FRAME_MAX], garbage[300];
-    protocol_message m;
-    size_t len = usual_frame(frame, &m), n, i;
+    uint8_t garbage[300] = { 0 };           // at first zeros: no frames
+    size_t len = make_usual();
 
     srand(1);
-    for (n = 0; n < sizeof garbage; n++) {
-        struct received r;
-        protocol_decoder d;
-
-        memset(&r, 0, sizeof r);
-        memset(&d, 0, sizeof d);
-        for (i = 0; i < n; i++)             // at first zeros: no frames
-            garbage[i] = (uint8_t)(n < 100 ? 0 : rand() >> 7);
-        receive(&r, &d, garbage, n);
-        receive(&r, &d, frame, len);
-        receive(&r, &d, garbage, n);
-        receive(&r, &d, frame, len);
-        is(r.count, 2);
-        assert_is(&r, 0, &m);
-        assert_is(&r, 1, &m);
+    for (size_t n = 0; n < sizeof garbage; n++) {
+        for (size_t i = 0; i < n && n >= 100; i++)
+            garbage[i] = (uint8_t)(rand() >> 7);
+        start();
+        for (unsigned times = 1; times < 3; times++) {
+            receive(garbage, n);
+            receive(frames, len);
+            has_come(times, &usual);
+        }
     }
 }
 
@@ -232,55 +197,42 @@ TEST(garbage_before_and_between_costs_nothing_else)
    would wrap a byte that counts; each code in turn. */
 TEST(overlong_frames_are_dropped_and_memory_is_kept)
 {
-    struct { protocol_decoder d; uint8_t behind[64]; } guarded;
-    uint8_t frame[PROTOCOL_FRAME_MAX];
-    protocol_message m;
-    size_t len = usual_frame(frame, &m), i;
-    unsigned code, length;
+    size_t len = make_usual();
 
-    for (code = 1; code < 256; code++)
-        for (length = PROTOCOL_BODY_MAX; length < 700; length += 7) {
-            struct received r;
-
-            memset(&r, 0, sizeof r);
-            memset(&guarded, 0, sizeof guarded);
-            memset(guarded.behind, 0xA5, sizeof guarded.behind);
-            for (i = 0; i < length; i++) {
-                uint8_t byte = (uint8_t)code;
-
-                receive(&r, &guarded.d, &byte, 1);
-                assert_true(guarded.d.len <= PROTOCOL_BODY_MAX);
+    for (unsigned code = 1; code < 256; code++)
+        for (unsigned length = PROTOCOL_BODY_MAX; length < 700; length += 7) {
+            uint8_t byte = (uint8_t)code;
+            start();
+            for (unsigned i = 0; i < length; i++) {
+                receive(&byte, 1);
+                assert_true(got.decoder.len <= PROTOCOL_BODY_MAX);
             }
-            receive(&r, &guarded.d, frame, len);
-            is(r.count, 1);
-            assert_is(&r, 0, &m);
-            for (i = 0; i < sizeof guarded.behind; i++)
-                is(guarded.behind[i], 0xA5);
+            receive(frames, len);
+            has_come(1, &usual);
+            for (size_t i = 0; i < sizeof got.behind; i++)
+                is(got.behind[i], 0xA5);
         }
 }
 
 /* A right CRC over lengths that reach beyond the body */
 TEST(lengths_that_lie_are_refused)
 {
-    unsigned scope_len, key_len;
-
-    for (scope_len = 0; scope_len < 256; scope_len += 5)
-        for (key_len = 0; key_len < 256; key_len += 5) {
-            uint8_t body[4 + 10], frame[PROTOCOL_FRAME_MAX], tail[4];
+    for (unsigned scope_len = 0; scope_len < 256; scope_len += 5)
+        for (unsigned key_len = 0; key_len < 256; key_len += 5) {
+            uint8_t body[4 + 10], tail[4];
             uint32_t crc = CRC_INIT, ignored = 0;
-            encoder e;
-
+            encoder e = { .frame = frames };
             memset(body, 'x', sizeof body);
             body[2] = (uint8_t)scope_len;
             body[3] = (uint8_t)key_len;
-            e.frame = frame;
-            e.len = 0;
             begin_block(&e);
             add(&e, &crc, body, sizeof body);
             protocol_put32(tail, ~crc);
             add(&e, &ignored, tail, sizeof tail);
-            frame[e.len++] = 0;
-            is(receive_all(frame, e.len).count, scope_len + key_len <= 10);
+            frames[e.len++] = 0;
+            start();
+            receive(frames, e.len);
+            is(got.count, scope_len + key_len <= 10);
         }
 }
 

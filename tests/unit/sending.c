@@ -22,9 +22,7 @@ static int retry(const idem_patience *patience, const idem_sent *sent,
     return idem_retry(&delay, patience, sent, answer);
 }
 
-/* ---------------------------------------------------------------------------
-   answers
-   ------------------------------------------------------------------------ */
+/* ----------------------------------------------------------------- answers */
 
 /* IDEM_AGAIN for those that do not end it. */
 static int verdict_on(int answer)
@@ -72,9 +70,7 @@ TEST(what_it_says_is_no_result_and_silence_is_none)
     assert_true(IDEM_SILENCE <= INT8_MAX);      // as a byte of a message
 }
 
-/* ---------------------------------------------------------------------------
-   waits
-   ------------------------------------------------------------------------ */
+/* ------------------------------------------------------------------- waits */
 
 /* With 0 as random number the wait is the longest there is. */
 TEST(waits_double_up_to_the_cap_on_top_of_what_is_asked_for_until_too_late)
@@ -145,9 +141,7 @@ TEST(a_sender_without_an_answer_ends)
     assert_true(sent.elapsed_ms + MINUTE > 12 * HOUR);
 }
 
-/* ---------------------------------------------------------------------------
-   extremes
-   ------------------------------------------------------------------------ */
+/* ---------------------------------------------------------------- extremes */
 
 /* The same in 64 bits, which nothing here overflows; 0 for giving up. */
 static uint64_t expected(const idem_patience *p, const idem_sent *s)

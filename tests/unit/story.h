@@ -14,6 +14,17 @@
  * operations, in at most some twenty variants of each, and `after` is told
  * after the restart.  In the end all is as the model has it, also after one
  * restart more.
+ *
+ * A test may do what no call does: damage the medium, let callbacks fail where a
+ * program stood, count.  A line goes on where the one before ended:
+ *
+ *     device *d = device_on(&nor, "Ba Ca Bb Cb");
+ *     damage(newest().at, newest().len, ANYTHING);
+ *     say("P l1 Ba:replay Bb:recover");
+ *
+ * Behind damage the model knows nothing but the outcomes that a key has had:
+ * what a line does not say must be execute or ok.  Where a record is, is known
+ * from the program that wrote it.
  */
 #ifndef STORY_H
 #define STORY_H
@@ -21,48 +32,95 @@
 #include "unit.h"
 
 #include "../model/call.h"
-#include "media.h"
 
-enum { STORY_KEYS = 20, LEASE = 100, RETENTION = 100000 };
+// One medium of each kind.
+static const medium nor = { "NOR", FLASH_NOR, 0, 1, 512, 0xFF };
+static const medium nor_8 = { "granules of 8", FLASH_NOR, 0, 8, 512, 0xFF };
+static const medium ecc = { "ECC", FLASH_ECC, 0, 16, 1024, 0xFF };
+static const medium zeros = { "erased to zeros", FLASH_NOR, 0, 4, 512, 0x00 };
+static const medium eeprom = { "EEPROM", FLASH_INPLACE, 0, 1, 500, 0xFF };
+static const medium cached = { "file", FLASH_INPLACE, CACHE, 4, 512, 0x00 };
+static const medium wide = { "granules of 64", FLASH_ECC, 0, 64, 2048, 0xFF };
+static const medium *const media[] = { &nor, &nor_8, &ecc, &zeros, &eeprom,
+                                       &cached, &wide };
+
+enum { LEASE = 100, RETENTION = 100000 };
 enum { KEY_MAX = 16, RESPONSE_MAX = 24, STATE_MAX = 6 };
+enum { KEYS_STORY = 20, KEYS_TEST = 96 };       // the last one is K's
 
-typedef struct story {
-    const char *name, *line;
-} story;
+// A program or an erase, as it was asked for.
+typedef struct operation {
+    int call;
+    uint32_t at, len;
+} operation;
 
 static device the;
-static known keys[100];
-static unsigned story_keys = STORY_KEYS;
+static known keys[KEYS_TEST];
 static const medium *on;
-static const story *told_story;
+static char said[1000];                 // for broken()
+
+// What the latest call did that wrote.
+static struct {
+    uint32_t call, count, header_len;
+    operation of[512];
+} wrote;
+
+static uint32_t dead_at, dead_len;      // bytes that cannot be read
 
 static void broken(const char *what, const char *file, int line)
 {
-    print_error("%s:%d: %s\non %s: %s\n", file, line, what, on->name,
-                told_story->line);
+    print_error("%s:%d: %s\non %s: %s\n", file, line, what, on->name, said);
     device_tell(&the);
     fail();
     abort();
 }
 
-/* Makes a device of a medium, with the modes of a line; returns the rest. */
-static const char *story_device(const char *line, unsigned *times)
+/* ----------------------------------------------------------------- >>devices */
+
+static inline void watch_writes(void *arg, const flash *f, const flash_op *op)
+{
+    if (op->call == FLASH_SYNC)
+        return;
+    if (wrote.call != ((device *)arg)->model.calls)
+        wrote.count = 0;
+    wrote.call = ((device *)arg)->model.calls;
+    if (op->call == FLASH_PROG && op->at % f->sector_size == 0)
+        wrote.header_len = op->len;
+    if (wrote.count < COUNT(wrote.of))
+        wrote.of[wrote.count++] = (operation){ op->call, op->at, op->len };
+}
+
+static inline int read_alive(void *ctx, uint32_t at, void *dst, uint32_t len)
+{
+    int result = device_read(ctx, at, dst, len);
+
+    if (at >= dead_at + dead_len || dead_at >= at + len)
+        return result;
+    memset(dst, 0x5A, len);
+    return 77;
+}
+
+/* The device, anew, with so many keys, on such a medium, with the modes of a
+   line; returns the rest of that. */
+static const char *make_device(const medium *m, unsigned count,
+                               const char *line)
 {
     idem_config *c = &the.config;
     uint32_t sectors;
 
-    *times = 1;
-    if (sscanf(line, "times=%u", times) == 1)
-        line += strcspn(line, " ");
+    device_end(&the);
     memset(&the, 0, sizeof the);
+    memset(&wrote, 0, sizeof wrote);
+    dead_len = 0;
+    on = m;
     numbered_own.number = 0;
-    the.flags = on->flags | (on == &zeros ? SPLIT : 0);
+    the.flags = m->flags | (m == &zeros ? SPLIT : 0);
     the.scopes = 2;
     the.polls = 2;
-    the.medium.kind = on->kind;
-    the.storage.sector_size = on->sector_size;
-    the.storage.prog_size = on->granule;
-    the.storage.erased = on->erased;
+    the.medium.kind = m->kind;
+    the.storage.sector_size = m->sector_size;
+    the.storage.prog_size = m->granule;
+    the.storage.erased = m->erased;
     c->capacity = 8;
     c->key_max = KEY_MAX;
     c->response_max = RESPONSE_MAX;
@@ -76,62 +134,13 @@ static const char *story_device(const char *line, unsigned *times)
     assert_int_not_equal(sectors, 0);
     if (the.storage.sector_count < sectors)
         the.storage.sector_count = sectors;
-    device_make(&the, keys, story_keys);
-    the.medium.watch = NULL;            // a cut's variant is said
+    device_make(&the, keys, count);
+    the.medium.watch = watch_writes;    // a cut's variant is said
     the.medium.draws = 2;
+    the.storage.read = read_alive;
     the.now = UINT32_MAX - 5;
     device_open(&the);
     return line;
-}
-
-/* The part of a line up to a bar or its end; returns what is behind it. */
-static const char *story_part(char *part, const char *line)
-{
-    size_t len = strcspn(line, "|");
-
-    assert_true(len < 500);
-    memcpy(part, line, len);
-    part[len] = 0;
-    return line + len + (line[len] != 0);
-}
-
-static void story_end(void)
-{
-    call_line(&the, "? P ? Bt ?");
-    is(the.lost, 0);
-    device_end(&the);
-}
-
-/* Tells it with a cut; returns how many variants there are of that operation,
-   0: there are fewer operations. */
-static uint32_t tell_cut(const story *s, uint32_t operation, uint32_t variant)
-{
-    char part[500];
-    unsigned times;
-    const char *line = story_part(part, story_device(s->line, &times));
-    uint32_t variants;
-
-    call_line(&the, part);
-    line = story_part(part, line);
-    flash_cut(&the.medium, operation, variant);
-    call_line(&the, part);
-    variants = the.medium.off ? the.medium.variants : 0;
-    call_line(&the, "P ?");
-    call_line(&the, line);
-    story_end();
-    return variants;
-}
-
-/* Tells it with a cut in each operation. */
-static void tell_cuts(const story *s)
-{
-    uint32_t count = 1;
-
-    for (uint32_t n = 0; count; n++)
-        for (uint32_t v = 0, step = 1; v < count || !v; v += step) {
-            count = tell_cut(s, n, v);
-            step = 1 + count / 20;
-        }
 }
 
 /* A copy of a line in which the digits stand that are wanted. */
@@ -140,7 +149,7 @@ static const char *filled(const char *line, unsigned how, unsigned at)
     static char text[1000];
     size_t len = 0;
 
-    for (; *line && len < sizeof text - 3; line++)
+    for (; *line && len < sizeof text - 12; line++)
         if (*line == '@')
             len += (size_t)sprintf(text + len, "%u", at);
         else
@@ -149,38 +158,197 @@ static const char *filled(const char *line, unsigned how, unsigned at)
     return text;
 }
 
-static void tell_whole(const char *line)
+static inline void say(const char *line)
 {
-    unsigned times;
-
-    for (line = story_device(line, &times); times > 0; times--)
-        call_line(&the, line);
-    story_end();
+    snprintf(said, sizeof said, "%s", line);
+    call_line(&the, line);
 }
 
-static void tell(void **state)
+/* .. in which @ is a number. */
+static inline void say_of(const char *line, unsigned n)
 {
-    const story *s = told_story = (const story *)*state;
-    unsigned hows = strchr(s->line, '#') ? 3 : 1;
-    unsigned ats = strchr(s->line, '@') ? 12 : 1;
+    say(filled(line, 0, n));
+}
 
+/* The test's device on such a medium; its modes and first calls. */
+static inline device *device_on(const medium *m, const char *line)
+{
+    say(make_device(m, KEYS_TEST, line));
+    return &the;
+}
+
+/* A call; what it answers, which may be anything. */
+static inline int answer(char what, unsigned key)
+{
+    call c = call_of(what, key);
+
+    return call_table(&the, &c);
+}
+
+/* The power goes and comes; what the opening answers. */
+static inline int reopen(void)
+{
+    the.damaged = 1;
+    return call_restart(&the, 0);
+}
+
+/* ----------------------------------------------------------------- >>stories */
+
+typedef struct story {
+    const char *name, *line;
+} story;
+
+/* Tells the part of a line up to a bar or its end; returns what is behind it. */
+static const char *tell_part(const char *line)
+{
+    char part[500];
+    size_t len = strcspn(line, "|");
+
+    assert_true(len < sizeof part);
+    memcpy(part, line, len);
+    part[len] = 0;
+    call_line(&the, part);
+    return line + len + (line[len] != 0);
+}
+
+static void tell_end(void)
+{
+    call_line(&the, "? P ? Bt ?");
+    is(the.lost, 0);
+}
+
+/* Tells it with a cut; returns how many variants there are of the n-th
+   operation, 0: there are fewer. */
+static uint32_t tell_cut(const medium *m, const char *line, uint32_t nth,
+                         uint32_t variant)
+{
+    uint32_t variants;
+
+    line = tell_part(make_device(m, KEYS_STORY, line));
+    flash_cut(&the.medium, nth, variant);
+    line = tell_part(line);
+    variants = the.medium.off ? the.medium.variants : 0;
+    call_line(&the, "P ?");
+    call_line(&the, line);
+    tell_end();
+    return variants;
+}
+
+/* Tells it with a cut in each operation. */
+static void tell_cuts(const medium *m, const char *line)
+{
+    uint32_t count = 1;
+
+    for (uint32_t n = 0; count; n++)
+        for (uint32_t v = 0, step = 1; v < count || !v; v += step) {
+            count = tell_cut(m, line, n, v);
+            step = 1 + count / 20;
+        }
+}
+
+static void tell_whole(const medium *m, const char *line)
+{
+    unsigned times = 1;
+
+    if (sscanf(line, "times=%u", &times) == 1)
+        line += strcspn(line, " ");
+    for (line = make_device(m, KEYS_STORY, line); times > 0; times--)
+        call_line(&the, line);
+    tell_end();
+}
+
+/* A test of a story. */
+static inline void tell(void **state)
+{
+    const char *line = ((const story *)*state)->line;
+    unsigned hows = strchr(line, '#') ? 3 : 1, ats = strchr(line, '@') ? 12 : 1;
+
+    snprintf(said, sizeof said, "%s", line);
     for (size_t m = 0; m < COUNT(media); m++) {
-        on = media[m];
-        if (strchr(s->line, '|'))
-            tell_cuts(s);
+        if (strchr(line, '|'))
+            tell_cuts(media[m], line);
         else
             for (unsigned n = 0; n < hows * ats; n++)
-                tell_whole(filled(s->line, n % hows, n / hows));
+                tell_whole(media[m], filled(line, n % hows, n / hows));
         if (!the.config.storage)
             return;                     // no medium matters
     }
 }
 
-/* Each is a test of its name. */
-static inline void tell_all(const story *stories, size_t count)
+/* ----------------------------------------------------- >>wrote  by a call */
+
+/* The program that was done last: that of the newest record, if the call did
+   not turn. */
+static inline operation newest(void)
 {
-    for (size_t i = 0; i < count; i++)
-        test_add(stories[i].name, tell, NULL, NULL, &stories[i]);
+    assert_int_not_equal(wrote.count, 0);
+    return wrote.of[wrote.count - 1];
+}
+
+/* Where the sector begins that was written to last. */
+static inline uint32_t newest_sector(void)
+{
+    return newest().at - newest().at % the.medium.sector_size;
+}
+
+/* How many programs the latest call that wrote did before that of a header, in
+   its turn: the records that it carried.  -1: it did not turn. */
+static inline int carried(void)
+{
+    int count = 0;
+
+    for (uint32_t i = 0; i < wrote.count; i++) {
+        if (wrote.of[i].call != FLASH_PROG)
+            continue;
+        if (wrote.of[i].at % the.medium.sector_size == 0)
+            return count;
+        count++;
+    }
+    return -1;
+}
+
+/* ------------------------------------------------------------------ >>damage */
+
+enum { ANYTHING, ZEROS, DEAD, HOWS, BLANK = HOWS };
+
+static inline void damage(uint32_t at, uint32_t len, int how)
+{
+    the.damaged = 1;
+    if (how == ANYTHING)
+        flash_noise(&the.medium, at, len, at);
+    else if (how != DEAD)
+        flash_fill(&the.medium, at, len, how == ZEROS ? 0 : the.medium.erased);
+    else {
+        dead_at = at;
+        dead_len = len;
+    }
+}
+
+static inline void flip(uint32_t at, unsigned bit)
+{
+    the.damaged = 1;
+    flash_flip(&the.medium, at, bit);
+}
+
+// A medium as it was, to be damaged once more.
+static struct { flash medium; void *memory; } saved;
+
+static inline void save(void)
+{
+    size_t size = FLASH_MEMORY(the.medium.sector_size, the.medium.sector_count);
+
+    free(saved.memory);
+    saved.medium = the.medium;
+    saved.memory = medium_allocate(size);
+    memcpy(saved.memory, the.medium.sector_erases, size);
+}
+
+static inline void load(void)
+{
+    the.medium = saved.medium;
+    memcpy(the.medium.sector_erases, saved.memory,
+           FLASH_MEMORY(the.medium.sector_size, the.medium.sector_count));
+    dead_len = 0;
 }
 
 #endif /* STORY_H */

@@ -54,6 +54,15 @@ static inline void test_add(const char *name, CMUnitTestFunction run,
     }                                                                          \
     static void name(parameter)
 
+/* Each row of an array is a test, which `run` is given; with its name it begins. */
+#define TESTS(rows, run)                                                       \
+    __attribute__((constructor)) static void rows##_there(void)                \
+    {                                                                          \
+        for (size_t i = 0; i < COUNT(rows); i++)                               \
+            test_add(*(const char *const *)&rows[i], run, NULL, NULL,          \
+                     &rows[i]);                                                \
+    }
+
 /* A test that needs nothing. */
 #define TEST(name) TEST_WITH(name, NULL, NULL, void, )
 
