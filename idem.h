@@ -4153,7 +4153,7 @@ static void idemi_recover_sector(idem_table *t, uint32_t sequence,
     idemi_recover_begin(t, &found);
     j->end = carried_end;
     j->at = at;
-    while (at < end) {
+    while (at < end && at < j->sector_size) {
         uint32_t len = idemi_recover_record(t, sequence, at, r);
         int carried = (r->flags & IDEMI_CARRIED) != 0;
         unsigned of;

@@ -648,18 +648,16 @@ TEST(an_old_outcome_in_the_next_place_is_no_loss)
     say("P l0 Bb:execute");
 }
 
-/* A header that needs what is not in the ring any more is none; so the records
-   behind it are lost. */
-TEST(a_header_whose_tail_is_not_in_the_ring_is_none)
+/* The newest header, with a byte changed and a check that is right. */
+static void forge_header(unsigned at, uint8_t value)
 {
-    enum { LEN = 56, SUM = 14, TAIL = 20, CHECK = LEN - 4 };
-    uint8_t *header;
+    enum { LEN = 56, SUM = 14, CHECK = LEN - 4 };
+    uint8_t *header = the.medium.bytes + newest_sector();
     uint32_t check, sum = 0;
 
-    device_on(&nor, "Aa")->damaged = 1;
-    header = the.medium.bytes + newest_sector();
+    the.damaged = 1;
     memset(header + SUM, 0, 2);
-    header[TAIL + 2] = 1;
+    header[at] = value;
     check = inside_check(the.table, header, 0, 0, LEN);
     for (unsigned i = 0; i < 4; i++)
         header[CHECK + i] = (uint8_t)(check >> 8 * i);
@@ -667,7 +665,23 @@ TEST(a_header_whose_tail_is_not_in_the_ring_is_none)
         sum += header[i] + ((uint32_t)header[i + 1] << 8);
     header[SUM] = (uint8_t)sum;
     header[SUM + 1] = (uint8_t)(sum >> 8);
+}
+
+/* A header that needs what is not in the ring any more is none; so the records
+   behind it are lost. */
+TEST(a_header_whose_tail_is_not_in_the_ring_is_none)
+{
+    device_on(&nor, "Aa");
+    forge_header(20 + 2, 1);
     say("P l1 Ba:recover");
+}
+
+/* One that says that the sector before has records behind its end. */
+TEST(no_more_is_read_of_a_sector_than_it_has)
+{
+    device_on(&nor, "Aa P Ab");
+    forge_header(28 + 2, 1);
+    say("P l1 Ba:replay Bb:replay");
 }
 
 /* But one whose claim is there is: its header is damaged. */
