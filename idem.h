@@ -725,7 +725,8 @@ typedef struct idem_storage {
 } idem_storage;
 
 /* Kept by pointer while the table is open, never written: may be in ROM.
-   Zero is the safe default of every field that does not say "no default". */
+   Zero is the safe default of every field that does not say "no default".
+   Small ones have 16 bits: so far from its start Thumb loads no byte at once. */
 typedef struct idem_config {
     uint32_t capacity;      /* keys, 1 .. IDEM_CAPACITY_MAX; no default */
     uint16_t key_max;       /* bytes of scope and key together, 1 .. 255;
@@ -742,13 +743,13 @@ typedef struct idem_config {
     uint16_t max_attempts;  /* claims granted on a key before it is
                                IDEM_EXHAUSTED, the first included, up to 255;
                                0: 3 */
-    uint8_t  full;          /* IDEM_REJECT or IDEM_EVICT_OLDEST */
+    uint16_t full;          /* IDEM_REJECT or IDEM_EVICT_OLDEST */
     uint32_t senders;       /* scopes of which account is kept, up to
                                IDEM_SENDERS_MAX; 0: none (>>senders) */
     uint32_t quota;         /* live keys of one scope, if there are senders;
                                0: capacity */
-    uint8_t  durability;    /* IDEM_EACH or IDEM_BATCH */
-    uint8_t  volatile_claims;   /* not 0: claims are not written; gives up S4
+    uint16_t durability;    /* IDEM_EACH or IDEM_BATCH */
+    uint16_t volatile_claims;   /* not 0: claims are not written; gives up S4
                                    for attempts that a restart cuts short, and
                                    nothing else */
     void    *lock_ctx;      /* handed to the two hooks, untouched */
@@ -4528,8 +4529,7 @@ static void idemi_command_replay(const idem_table *t, unsigned slot,
     reply->response_len = s->response_len;
     reply->age_ms = t->clock - s->time;
     idemi_command_name(t, slot, &reply->claim);
-    if (s->response_len && reply->buffer &&
-        s->response_len <= reply->buffer_size)
+    if (reply->buffer && s->response_len <= reply->buffer_size)
         IDEM_MEMCPY(reply->buffer, idemi_slot_response(t, s), s->response_len);
 }
 
