@@ -4306,6 +4306,9 @@ static int idemi_recover_head(idem_table *t)
         if (idemi_recover_has_record(t, below, head.carried_end, 1)) {
             j->head = below;
             j->tail = head.tail;
+            // So far behind it nothing was begun: damage reads as a header.
+            if (j->sequence - below >= j->sector_count)
+                j->sequence = below;
             return IDEM_OK;
         }
         named = head.before;

@@ -648,11 +648,11 @@ TEST(an_old_outcome_in_the_next_place_is_no_loss)
     say("P l0 Bb:execute");
 }
 
-/* The newest header, with a byte changed and a check that is right. */
-static void forge_header(unsigned at, uint8_t value)
+/* A sector's header gets a byte changed, and a check that is right. */
+static void forge_header(uint32_t sector, unsigned at, uint8_t value)
 {
     enum { LEN = 56, SUM = 14, CHECK = LEN - 4 };
-    uint8_t *header = the.medium.bytes + newest_sector();
+    uint8_t *header = the.medium.bytes + sector;
     uint32_t check, sum = 0;
 
     the.damaged = 1;
@@ -672,15 +672,28 @@ static void forge_header(unsigned at, uint8_t value)
 TEST(a_header_whose_tail_is_not_in_the_ring_is_none)
 {
     device_on(&nor, "Aa");
-    forge_header(20 + 2, 1);
+    forge_header(newest_sector(), 20 + 2, 1);
     say("P l1 Ba:recover");
+}
+
+/* One that is of a time to come: nothing was begun between. */
+TEST(a_header_far_behind_the_head_is_none)
+{
+    device *d = device_on(&nor, "sectors=16 Aa K300");
+    uint32_t dead = newest_sector() + d->medium.sector_size;
+
+    if (dead == d->medium.size)
+        dead = 0;
+    forge_header(dead, 20 + 3, 1);
+    forge_header(dead, 16 + 3, 1);
+    say("P l0 Ba:replay Bb:execute");
 }
 
 /* One that says that the sector before has records behind its end. */
 TEST(no_more_is_read_of_a_sector_than_it_has)
 {
     device_on(&nor, "Aa P Ab");
-    forge_header(28 + 2, 1);
+    forge_header(newest_sector(), 28 + 2, 1);
     say("P l1 Ba:replay Bb:replay");
 }
 
