@@ -4180,8 +4180,9 @@ static void idemi_recover_sector(idem_table *t, uint32_t sequence,
         j->at = at += len;
     }
     if (stated ? at > j->at || (gap && !(stated & IDEMI_FIRST))
-               : dirty >= j->at + j->record_max &&
-                     t->config->durability == IDEM_EACH)
+               : j->at < carried_end ||
+                     (dirty >= j->at + j->record_max &&
+                      t->config->durability == IDEM_EACH))
         idemi_recover_lost(t, sequence);
 }
 

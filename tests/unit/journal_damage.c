@@ -339,14 +339,15 @@ TEST(a_flipped_bit_in_a_claim_of_the_longest_retention_is_told)
 /* --------------------------------------------------------------- the header */
 
 static uint32_t fickle_at, fickle_after;
+static int fickle_byte;
 
-/* So many reads of a header are as they should be, and then no more. */
+/* So many reads from a place on are as they should be, and then no more. */
 static int fickle_read(void *ctx, uint32_t at, void *dst, uint32_t len)
 {
     int result = device_read(ctx, at, dst, len);
 
     if (at == fickle_at && fickle_after-- == 0) {
-        memset(dst, 0x5A, len);
+        memset(dst, fickle_byte, len);
         fickle_after = 0;
     }
     return result;
@@ -358,11 +359,26 @@ TEST(a_header_that_reads_otherwise_a_moment_later_is_a_loss)
         device *d = device_on(&nor_8, FILLED " B10 C10");
         fickle_at = newest_sector();
         fickle_after = after;
+        fickle_byte = 0x5A;
         d->storage.read = fickle_read;
         d->damaged = 1;
         say("P");
         told_or_there(10, 11);
     }
+}
+
+/* The seal was there a moment ago; now there is nothing from the carried
+   records on. */
+TEST(a_head_that_reads_blank_a_moment_later_is_a_loss)
+{
+    device *d = device_on(&nor_8, "Aa P Ab");
+
+    fickle_at = newest_sector() + wrote.header_len;
+    fickle_after = 0;
+    fickle_byte = d->storage.erased;
+    d->storage.read = fickle_read;
+    d->damaged = 1;
+    say("P l1 Ba:recover");
 }
 
 TEST(two_bytes_of_garbage_in_a_header_hide_nothing_untold)
