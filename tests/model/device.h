@@ -98,8 +98,8 @@ typedef struct device {
     uint8_t     *read_map;          // of the medium, if it counts
     int          opening;
     int          confirmed;         // what an answer relied on, in this boot
-    unsigned     may_leave;         // keys that may have left in this boot, but
-                                    // for those whose floor was written since
+    unsigned     may_leave;         // epochs and keys that may have raised a
+                                    // floor in this boot, which is not written
     int          idle;              // idle work was done right before
     uint64_t     told;              // logical time of the latest record
     int          callback;          // what one returned that was not 0
@@ -736,8 +736,8 @@ static inline void device_judge(device *d, int result)
     if (d->lost || device_failed(d, result))
         return;
     PROMISE(model_answered(&d->model, a, result));
-    if (d->progs && !d->callback && each && a->what != 'M')
-        model_durable(&d->model);
+    if (d->progs && !d->callback && a->what != 'M')
+        model_wrote(&d->model);
     if (d->config.storage && wrote) {
         d->acknowledged = 1;
         if (each)
@@ -769,14 +769,14 @@ static inline void device_hold(device *d, unsigned key, const idem_claim *claim)
 
 /* A begin that granted nothing writes nothing; but once in a boot what it
    relies on, the time if it is refused for want of room, and a floor if a number
-   is too old: not more often than keys have left.  Near the end of the tokens it
-   looks for some in another sector, in vain. */
+   is too old: not more often than epochs have begun and keys left.  Near the end
+   of the tokens it looks for some in another sector, in vain. */
 static inline void device_check_confirmed(device *d, const idem_request *rq,
                                           int result, uint64_t told)
 {
     int tells = result == IDEM_E_FULL && d->model.clock - told >= TELL_MS;
 
-    d->may_leave += result == IDEM_EXECUTE;
+    d->may_leave += 2 * (result == IDEM_EXECUTE);
     if (result == IDEM_EXECUTE || result == IDEM_RECOVER ||
         result == IDEM_E_SPACE || d->medium.off || d->damaged)
         return;
