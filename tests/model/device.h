@@ -83,6 +83,7 @@ typedef struct device {
                                     // boot, since the opening after one that
                                     // wrote; of these before its write
     unsigned     sways_before;
+    int          ever_swayed;
     int          acknowledged;      // something was, ever
     uint32_t     number;            // the latest of an outcome
     idem_claim   old[OLD_CLAIMS];   // claims that are used up
@@ -208,6 +209,7 @@ static inline void device_tear(void *arg, const flash *f, const flash_op *op)
         variant += flash_torn_count(f, op, kind);
     d->medium.cut_variant = variant + d->tear / FLASH_TORN_KINDS % count;
     d->sways += flash_sways(torn);
+    d->ever_swayed |= flash_sways(torn);
 }
 
 /* --------------------------------------------- >>making  a device, its keys */
@@ -556,13 +558,14 @@ static inline void device_check_lost(device *d)
 
 /* Erases in a call: one, and none after idle work; in a boot's first, and for
    each tear that read as a header at one boot only, one more.  What failed, and
-   was begun in vain, costs more. */
+   was begun in vain, costs more; much later, too, if its header reads well only
+   then. */
 static inline void device_check_erases(const device *d)
 {
     int first = d->erases == d->medium.erases - d->erases_before_boot;
 
     if (!d->config.storage || d->blank || d->boot_failed || d->damaged ||
-        (first && d->failed_before))
+        (first && (d->failed_before || (d->ever_failed && d->ever_swayed))))
         return;
     PROMISE(d->erases <= (d->idle && d->call.what != 'M' ? 0u : 1u) +
                              (first ? 1 + d->sways : 0));
