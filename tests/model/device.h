@@ -103,6 +103,7 @@ typedef struct device {
                                     // floor in this boot, which is not written
     int          idle;              // idle work was done right before
     uint64_t     told;              // logical time of the latest record
+    uint64_t     latest;            // of a time after it no record tells
     int          callback;          // what one returned that was not 0
     uint32_t     operations, progs, erases, reads;
     uint32_t     erases_before_boot;
@@ -1272,6 +1273,9 @@ static inline void device_stop(device *d)
         if (d->model.clock > d->cut_at)
             d->cut_at = d->model.clock;
     }
+    d->latest = d->model.clock;
+    if (!d->model.faulty)
+        d->latest -= (uint32_t)d->latest - inside_told(d->table);
     device_stop_medium(d);
     model_stops(&d->model);
 }
@@ -1293,7 +1297,7 @@ static inline void device_keep_claims(device *d)
 /* The next boot, which finds the time again; without storage, nothing. */
 static inline int device_start(device *d)
 {
-    uint64_t before = d->model.clock, clock;
+    uint64_t before = d->latest, clock;
     uint32_t calls = d->model.calls;
     int result;
 
