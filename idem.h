@@ -2929,7 +2929,8 @@ static idem_token idemi_keys_token(const idem_table *t, uint32_t low)
               52  4    check
 
      record   1        0x80, and added: status (0 the slot is empty, or with no
-                       slot the time alone; 1 with a key claimed, without one
+                       slot the time alone, or with a key that this was given
+                       back; 1 with a key claimed, without one
                        delivered; finished: 2 completed, 3 failed), 4 delivery
                        is owed (of no slot: has an account), 8 has a key, 0x10
                        cut short by a restart, 0x20 has state, 0x40 all before
@@ -2988,7 +2989,7 @@ static idem_token idemi_keys_token(const idem_table *t, uint32_t low)
 #define IDEMI_AGAIN      0x0200u        /* in full, what is known of it now */
 
 /* What a record without a key says, beside an outcome. */
-#define IDEMI_EMPTY      0u             /* the slot is free */
+#define IDEMI_EMPTY      0u             /* the slot is free; with a key, too */
 #define IDEMI_DELIVERED  IDEM_IN_PROGRESS
 #define IDEMI_SENDER     IDEMI_UNDELIVERED      /* of no slot: an account */
 
@@ -3697,7 +3698,8 @@ static int idemi_journal_tell(idem_table *t)
     return idemi_journal_note(t, t->capacity, IDEMI_EMPTY);
 }
 
-/* Writes that a key was given back.  With senders all before that is durable
+/* Writes that a key was given back; with the key if its claim was not written,
+   or what the slot had before would be.  With senders all before that is durable
    then, and this before all that follows: else, of a torn batch, the key that
    had the slot before might be taken for the one given back, or this one for
    one that has left, and raised the floor. */
@@ -3706,7 +3708,9 @@ static int idemi_journal_back(idem_table *t, unsigned slot)
     int result = IDEMI_SENDERS(t) ? idemi_storage_sync(t) : IDEM_OK;
 
     if (result == IDEM_OK)
-        result = idemi_journal_note(t, slot, IDEMI_EMPTY);
+        result = idemi_journal_note(t, slot, t->config->volatile_claims
+                                                 ? IDEMI_EMPTY | IDEMI_HAS_KEY
+                                                 : IDEMI_EMPTY);
     if (result == IDEM_OK && IDEMI_SENDERS(t))
         result = idemi_storage_sync(t);
     return result;

@@ -37,6 +37,10 @@ static const story stories[] = {
       "ram capacity=2 numbers=5 Bj Cj T M Bg:old Bk Ck Bl Cl Bj:old Be:old "
       "Bm:full" },
 
+    { "what_was_in_the_slot_is_not_given_back_with_a_claim_never_written",
+      "volatile capacity=1 numbers=20 Ba Ca T Bb %1,how=1 Cb:storage w Rb:ok P "
+      "Ba:old" },
+
     // epochs
     { "of_an_older_epoch_all_is_too_old_that_is_not_finished",
       "ram numbers=5 Ba Ca Bb Bf Bb:old L Bb:old Bc:old Ba:replay Wa:mismatch "
