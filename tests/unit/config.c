@@ -245,6 +245,19 @@ static uint32_t between(uint32_t *seed, uint32_t least, uint32_t most)
     return least + dice(seed) % (most - least + 1);
 }
 
+/* .. and what the macros say of it. */
+static void measure(sizing *s)
+{
+    const idem_config *c = &s->config;
+    uint16_t granule = s->storage.prog_size;
+
+    s->sectors = IDEM_SECTORS(c->capacity, c->key_max, c->response_max,
+                              c->state_max, s->storage.sector_size, granule);
+    s->bytes = IDEM_JOURNAL_MEMORY_SIZE(c->capacity, c->key_max,
+                                        c->response_max, c->state_max,
+                                        granule);
+}
+
 static void draw(sizing *s, uint32_t *seed)
 {
     uint16_t granule = (uint16_t)(1u << dice(seed) % 9);
@@ -263,14 +276,11 @@ static void draw(sizing *s, uint32_t *seed)
     c->state_max = (uint16_t)(dice(seed) >> between(seed, 16, 32) % 32);
     c->secret[0] = c->secret[8] = 1;
     c->storage = &s->storage;
-    s->sectors = IDEM_SECTORS(c->capacity, c->key_max, c->response_max,
-                              c->state_max, s->storage.sector_size, granule);
-    s->bytes = IDEM_JOURNAL_MEMORY_SIZE(c->capacity, c->key_max,
-                                        c->response_max, c->state_max,
-                                        granule);
+    measure(s);
 }
 
-/* What idem_open answers, given so many bytes. */
+/* What idem_open answers, given so many bytes.  What is no table is closed, and
+   that the sectors are too few is told. */
 static int open_in(const sizing *s, idem_table *table, size_t size)
 {
     void *bytes = malloc(size);
@@ -278,6 +288,10 @@ static int open_in(const sizing *s, idem_table *table, size_t size)
 
     assert_non_null(bytes);
     result = idem_open(table, &s->config, bytes, size, 0);
+    if (result)
+        is(idem_maintain(table, 0), IDEM_E_ARG);
+    if (result != IDEM_E_MEMORY)
+        is(idem_explain(&s->config) != NULL, result == IDEM_E_SPACE);
     free(bytes);
     return result;
 }
@@ -325,3 +339,23 @@ TEST(what_idem_open_asks_for_is_what_the_macros_say)
     }
     assert_true(small > 30 && few > 100 && enough > 3);
 }
+
+#if IDEM_WIDE
+TEST(a_capacity_that_no_ring_holds_is_told_so)
+{
+    static sizing s;
+    uint32_t seed = 1;
+    idem_table table;
+
+    draw(&s, &seed);
+    s.storage.sector_size = 512;
+    s.storage.prog_size = 1;
+    s.config.capacity = 300000;
+    s.config.key_max = 8;
+    s.config.response_max = s.config.state_max = 0;
+    measure(&s);
+    assert_true(s.sectors > 65535);
+    is(open_in(&s, &table, s.bytes), IDEM_E_SPACE);
+    is(table.needed, s.sectors);
+}
+#endif
