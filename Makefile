@@ -103,7 +103,7 @@ demo-file: $(B)/file $(B)/inspect
 demo-sender: $(B)/sender_test $(B)/sender $(B)/serial/device
 	@$(B)/sender_test
 
-demo-mqtt: $(B)/pumpd $(B)/pour $(B)/proxy $(B)/inspect
+demo-mqtt: $(B)/pumpd $(B)/pour $(B)/inspect
 	@B="$(B)" sh tests/demo/mqtt.sh
 
 demo-migrate: $(B)/migrate_test
@@ -118,18 +118,14 @@ demo-firmware:
 	@CC="$(CC)" B="$(B)" sh $(S)/firmware/demo.sh
 
 # The parts of crash
-crash-cuts: $(B)/crash
-	@IDEM_STATES="$(STATES)" B="$(B)" sh tests/storage/crash.sh
-
-crash-failures crash-extremes crash-erases:
-	@part=$@; IDEM_SEEDS="$(SEEDS)" CC="$(CC)" B="$(B)" \
-	    sh tests/storage/storage.sh $${part#crash-}
+crash-cuts crash-failures crash-extremes crash-erases:
+	@part=$@; IDEM_STATES="$(STATES)" IDEM_SEEDS="$(SEEDS)" CC="$(CC)" \
+	    B="$(B)" sh tests/storage/storage.sh $${part#crash-}
 
 crash-file:
 	@CC="$(CC)" sh tests/file/file.sh
 
 crash-format:
-	@CC="$(CC)" sh tests/format/golden.sh
 	@CC="$(CC)" sh tests/format/format.sh
 
 .PHONY: help demo hello test check crash fuzz prove cover mutate size bench \
@@ -161,10 +157,9 @@ $(B)/pumpd $(B)/pour: examples/mqtt/*.[ch] examples/reason.h idem.h
 	@mkdir -p $(B)
 	$(BUILD) examples/mqtt/$(@F).c -lmosquitto -o $@
 
-$(B)/migrate_test: $(B)/migrate
-$(B)/proxy $(B)/migrate_test: tests/demo/*.c
+$(B)/migrate_test: tests/demo/migrate.c $(B)/migrate
 	@mkdir -p $(B)
-	$(BUILD) tests/demo/$$(basename $@ _test).c -o $@
+	$(BUILD) tests/demo/migrate.c -o $@
 
 # Programs of several
 $(B)/serial/demo: $(DEMO_C) $(SERIAL_H)
@@ -186,14 +181,3 @@ $(B)/sender: examples/sender.c $(S)/protocol.c $(S)/host.c $(SERIAL_H)
 $(B)/sender_test: tests/demo/sender.c $(DEMO_C) $(SERIAL_H)
 	@mkdir -p $(B)
 	$(SERIAL) $(ROOMY) tests/demo/sender.c $(BETWEEN) -o $@
-
-T = tests/storage
-M = tests/model
-CRASH_C = $(T)/crash.c $(T)/explore.h $(T)/workloads.h $(T)/flash.h \
-          $(M)/call.h $(M)/device.h $(M)/medium.h $(M)/model.h idem.h
-CRASH   = $(CC) -std=c99 -O2 $(WARN) -I. $(T)/crash.c
-
-$(B)/crash: $(CRASH_C)
-	@mkdir -p $(B)
-	$(CRASH) -o $@
-	$(CRASH) -DIDEM_WIDE=0 -o $@_narrow

@@ -2632,11 +2632,12 @@ static int idemi_account_raise(idem_sender *a, uint64_t number)
 static void idemi_account_tell(const idem_table *t, idem_sender *a,
                                unsigned slot, int left)
 {
-    uint64_t most = left ? UINT64_MAX : UINT64_MAX << 32;
+    uint64_t number = idemi_slot_number(idemi_slot_at(t, slot));
     uint32_t *needs, *need;
 
-    if (!idemi_account_raise(a, idemi_slot_number(idemi_slot_at(t, slot)) & most) ||
-        !IDEMI_JOURNAL(t))
+    if (!left)
+        number &= UINT64_MAX << 32;
+    if (!idemi_account_raise(a, number) || !IDEMI_JOURNAL(t))
         return;
     needs = idemi_storage_needs(t);
     need = &needs[idemi_account_index(t, a)];
@@ -2675,8 +2676,7 @@ static int idemi_account_is_past(idem_table *t, idem_slot *s)
 {
     const idem_sender *a =
         s->key_len ? NULL
-                   : idemi_account_of(t, idemi_slot_id(s), s->scope_len,
-                                     0);
+                   : idemi_account_of(t, idemi_slot_id(s), s->scope_len, 0);
 
     return a && idemi_slot_number(s) >> 32 < a->floor[1];
 }
@@ -3148,8 +3148,8 @@ static void idemi_record_walk(const idem_usual *usual, idemi_pen *p,
         r->age = idemi_pen_rare(p, r->age, 0);
         s->key_len = (uint8_t)idemi_pen_number(p, s->key_len);
         idemi_pen_words(p, s->fingerprint, 2);
-        r->id = idemi_pen_bytes(
-            p, r->id, s->scope_len + idemi_slot_key_bytes(s));
+        r->id = idemi_pen_bytes(p, r->id,
+                                s->scope_len + idemi_slot_key_bytes(s));
     }
     if (idemi_record_has_account(r->flags)) {
         idemi_pen_words(p, r->account->name, 2);
@@ -3268,10 +3268,10 @@ static int idemi_header_is_whole(const unsigned char *p)
    are read, each up to the end that the next header states for it.  One that
    the next header passes over (it names an older one) is not read.  What does
    not validate, and a record whose mark "carried" does not suit its place, is
-   passed over granule by granule.
-   An outcome for a slot that is finished tells nothing, nor does one whose slot
-   is empty; of that only the low half of the check can be verified.  All claims
-   are cut short at the first header of a boot, at its time, and at the end.
+   passed over granule by granule.  An outcome for a slot that is finished tells
+   nothing, nor does one whose slot is empty; of that only the low half of the
+   check can be verified.  All claims are cut short at the first header of a
+   boot, at its time, and at the end.
 
    It is a loss, with doubt for one default retention from the newest time, if
      - what was passed over stands before the end of the carried records, or
@@ -3433,8 +3433,8 @@ static void idemi_journal_close(idem_journal *j)
    for. */
 #define IDEMI_LAST_RECORDS 4u
 
-/* Steps, at most, in which it is found out what is to be carried: a bound on the
-   work. */
+/* Steps, at most, in which it is found out what is to be carried: a bound on
+   the work. */
 #define IDEMI_STEPS 16u
 
 /* States the oldest sector that is needed once `head` is the newest, and
@@ -4050,7 +4050,9 @@ static int idemi_recover_is_possible(const idem_table *t,
              r->s->attempts && r->s->retention <= IDEM_RETENTION_MAX));
 }
 
-/* The same for bytes that begin as a record does. */
+/* Reads the record that bytes at an offset in a sector begin, if they are one.
+   Returns its length in whole granules, or 0.  One that is not certain tells
+   nothing, and half its check is enough for that. */
 IDEMI_FLAT
 static uint32_t idemi_recover_parse(idem_table *t, uint32_t sequence,
                                     uint32_t at, idemi_record *r,
@@ -4080,9 +4082,7 @@ static uint32_t idemi_recover_parse(idem_table *t, uint32_t sequence,
     return check ? 0 : idemi_storage_granules(j, len + 4);
 }
 
-/* Reads the record at an offset in a sector, if there is one.  Returns its
-   length in whole granules, or 0.  One that is not certain tells nothing, and
-   half its check is enough for that. */
+/* The same for an offset at which none may begin: most bytes are erased. */
 static uint32_t idemi_recover_record(idem_table *t, uint32_t sequence,
                                      uint32_t at, idemi_record *r)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * A device (tests/model/device.h) that the input of a fuzzer chooses.
+ * A device (tests/model/device.h) and calls (tests/model/call.h) that the input
+ * of a fuzzer chooses.  A call is a byte, what it is in the lower half and for
+ * whom in the upper, and what else is to be said of it.
  */
 #ifndef FUZZ_DEVICE_H
 #define FUZZ_DEVICE_H
@@ -12,26 +14,22 @@
 #include "harness.h"
 
 #define OPERATIONS_MAX 20000            // a call without end is no time-out
-#include "../tests/model/device.h"
+#include "../tests/model/call.h"
 
 enum { KEY_MAX = 4, RESPONSE_MAX = 12, STATE_MAX = 4, CAPACITY_MAX = 5 };
 enum { KEYS = 6, PAYLOADS = 2, SECTORS_MAX = 20 };
 
-typedef struct geometry {
-    int kind;
-    uint16_t granule, sector_size;
-    uint8_t erased, verify, flags;
-} geometry;
+enum { LONG_TICK = 0x40000000 };
 
-static const geometry geometries[] = {
-    { FLASH_NOR,     1,  384,  0xFF, 0, 0 },
-    { FLASH_NOR,     8,  512,  0xFF, 0, 0 },
-    { FLASH_NOR,     4,  512,  0x00, 1, SPLIT },
-    { FLASH_NOR,     16, 768,  0xFF, 0, SPLIT },
-    { FLASH_NOR,     32, 1024, 0xFF, 1, 0 },
-    { FLASH_ECC,     8,  512,  0xFF, 0, 0 },
-    { FLASH_INPLACE, 1,  384,  0xFF, 0, 0 },
-    { FLASH_INPLACE, 4,  512,  0x00, 1, CACHE },
+static const medium geometries[] = {
+    { "", FLASH_NOR,     0,              1,  384,  0xFF },
+    { "", FLASH_NOR,     0,              8,  512,  0xFF },
+    { "", FLASH_NOR,     SPLIT | VERIFY, 4,  512,  0x00 },
+    { "", FLASH_NOR,     SPLIT,          16, 768,  0xFF },
+    { "", FLASH_NOR,     VERIFY,         32, 1024, 0xFF },
+    { "", FLASH_ECC,     0,              8,  512,  0xFF },
+    { "", FLASH_INPLACE, 0,              1,  384,  0xFF },
+    { "", FLASH_INPLACE, CACHE | VERIFY, 4,  512,  0x00 },
 };
 
 static device the;
@@ -56,8 +54,6 @@ static void choose_config(input *in)
     }
     config->retention_ms = modes & 64 ? 5000 : 0;
     config->lease_ms = 1000;
-    memcpy(config->secret, SECRET, sizeof config->secret);
-    config->storage = &the.storage;
     the.more = modes & 128 ? 256 : 0;
 }
 
@@ -65,28 +61,119 @@ static void choose_config(input *in)
    there is none of what the input chose. */
 static int choose_device(input *in)
 {
-    const geometry *g =
-        &geometries[input_below(in, sizeof geometries / sizeof *geometries)];
+    const medium *m = &geometries[input_below(in, COUNT(geometries))];
     unsigned more = input_below(in, 2);
 
-    memset(&the, 0, sizeof the);
+    device_reset(&the);
+    device_plug(&the, m);
     choose_config(in);
-    the.flags = g->flags;
     the.scopes = 2;
     the.per_epoch = 2;
     the.polls = 1;
-    the.medium.kind = g->kind;
     the.medium.draws = 2;
-    the.storage.sector_size = g->sector_size;
-    the.storage.prog_size = g->granule;
-    the.storage.erased = g->erased;
-    the.storage.verify = g->verify;
     the.storage.sector_count = device_sectors(&the) + more;
     if (!device_sectors(&the) || the.storage.sector_count > SECTORS_MAX)
         return 0;
     device_make(&the, keys, KEYS);
     the.now = input_word(in);
     return 1;
+}
+
+static void input_begin(input *in, call *c)
+{
+    unsigned how = input_byte(in);
+
+    c->payload = how % PAYLOADS;
+    if (how & 2)
+        c->lease = how & 4 ? IDEM_LEASE_NONE : 10;
+}
+
+static void input_outcome(input *in, call *c)
+{
+    unsigned how = input_byte(in);
+
+    c->code = how & 7;
+    c->failed = how >> 3 & 1;
+    c->owed = how >> 4 & 1;
+    c->len = 6 + the.number % (RESPONSE_MAX - 5);
+    if (how & 32 && the.config.state_max)
+        c->state = STATE_MAX;
+}
+
+/* One of the callbacks fails. */
+static void input_failure(input *in, call *c)
+{
+    unsigned what = input_byte(in);
+
+    c->what = '%';
+    c->key = what % FLASH_CALLS;
+    c->at = what >> 2 & 7;
+    c->how = what % 3;
+    c->forever = what >> 7;
+}
+
+static void input_cut(input *in, call *c, unsigned operations)
+{
+    c->what = '*';
+    c->key = operations;
+    c->tear = input_byte(in);
+}
+
+/* The tick goes on, stops, jumps or goes backwards. */
+static void input_time(input *in, call *c)
+{
+    static const uint32_t steps[] = { 1, 9, 400, 1000, 4000, 60000,
+                                      LONG_TICK, 0x7FFFFFFF };
+    unsigned how = input_byte(in);
+    uint32_t step = steps[how & 7] + (how >> 4);
+
+    c->ms = how & 8 ? 0 - step : step;
+}
+
+/* The next call of an input. */
+static call input_call(input *in)
+{
+    static const char kinds[] = "BBBBCCCRNXDmtGP*";
+    unsigned what = input_byte(in), who = what >> 4;
+    call c = call_of(kinds[what & 15], who % KEYS);
+    int odd = who & 1;
+
+    switch (c.what) {
+    case 'B': input_begin(in, &c); break;
+    case 'C':
+        c.what = who < 2 * KEYS ? 'C' : 'c';
+        input_outcome(in, &c);
+        break;
+    case 'D':
+        c.what = odd ? 'D' : 'Y';
+        c.key = (who >> 1) % KEYS;
+        break;
+    case 'N': c.lease = 2000; break;
+    case 't':
+        if (!odd) {
+            input_time(in, &c);
+        } else {
+            c.what = 'E';
+            c.n = input_word(in);
+            c.n >>= input_byte(in) & 31;
+        }
+        break;
+    case '*': odd ? input_failure(in, &c) : input_cut(in, &c, who >> 1); break;
+    }
+    return c;
+}
+
+/* The calls of an input, at most so many.  What is lost is no fault of the
+   table's if reading fails for long. */
+static void play_input(input *in, unsigned most,
+                       int (*make)(device *, const call *))
+{
+    while (in->left && most-- && !the.lost) {
+        call c = input_call(in);
+        make(&the, &c);
+        if (the.medium.off && !the.lost)
+            call_line(&the, "P ?");
+    }
 }
 
 #endif /* FUZZ_DEVICE_H */

@@ -5,7 +5,7 @@
 #     frame       the frame decoder of the demo
 #     image       any bytes as a journal's image
 #     calls       calls, cuts and failures against a model of the promises
-#     template    what users start from (template.sh)
+#     template    what users start from; a bug that is planted in it is found
 # Each starts from its inputs in fuzz/seeds.txt, first under the address and
 # undefined behaviour sanitizers, then once with the memory sanitizer, and grows
 # a corpus of its own in build/fuzz/found, which the next run goes on with.
@@ -86,12 +86,30 @@ harness() {
     afl "$name" "$seconds"
 }
 
-rm -rf "$out"/afl-* "$out/seeds"
+# planted: the bug in template.c is found by both, and not something else
+planted() {
+    clang-19 $flags -fsanitize=fuzzer $sanitize -DPLANT fuzz/template.c \
+        -o "$out/planted"
+    afl-clang-fast $flags -fsanitize=fuzzer -DPLANT fuzz/template.c \
+        -o "$out/planted-afl" > "$out/log" 2>&1 || { cat "$out/log"; exit 1; }
+    cc $flags -DREPLAY -DPLANT fuzz/template.c -o "$out/replay"
+    "$out/planted" -max_total_time=60 -max_len=512 -timeout=60 -seed=1 \
+        -artifact_prefix="$out/planted-" "$out/seeds/template" \
+        > "$out/log" 2>&1 || :
+    AFL_NO_UI=1 AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1 AFL_SKIP_CPUFREQ=1 \
+        AFL_NO_AFFINITY=1 AFL_BENCH_UNTIL_CRASH=1 afl-fuzz -V 60 -s 1 \
+        -t 10000 -i "$out/seeds/template" -o "$out/afl-planted" \
+        -- "$out/planted-afl" > "$out/log" 2>&1 || :
+    for found in "$out"/planted-crash-* "$out"/afl-planted/*/crashes/id*; do
+        "$out/replay" "$found" 2>&1 | grep 'executed twice' ||
+            { echo "FAILED: not the planted bug: $found"; exit 1; }
+        echo "found: $(od -An -tx1 "$found" | tr -d '\n')"
+    done
+}
+
+rm -rf "$out"/afl-* "$out/seeds" "$out"/planted-crash-*
 for part in ${*:-arriving frame image calls template}; do
-    if [ "$part" = template ]; then
-        sh fuzz/template.sh
-    else
-        harness "$part"
-    fi
+    harness "$part"
+    [ "$part" != template ] || planted
 done
 echo "fuzz: $total executions, nothing found"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * What the fuzz harnesses share: the input as a row of numbers, a storage that
- * counts, and how a violation ends.  Each harness defines
+ * What the fuzz harnesses share: the input as a row of numbers, and how a
+ * violation ends.  Each harness defines
  *
  *     static void run(input *in);
  *
  * which is LLVMFuzzerTestOneInput for libFuzzer and for AFL++ (whose driver
- * calls that persistently).
+ * calls that persistently).  With -DREPLAY it is a program that runs files.
  */
 #ifndef HARNESS_H
 #define HARNESS_H
@@ -74,5 +74,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     run(&in);
     return 0;
 }
+
+#ifdef REPLAY
+int main(int argc, char **argv)
+{
+    static uint8_t bytes[65536];
+
+    for (int i = 1; i < argc; i++) {
+        FILE *file = fopen(argv[i], "rb");
+        if (!file) {
+            perror(argv[i]);
+            return 2;
+        }
+        LLVMFuzzerTestOneInput(bytes, fread(bytes, 1, sizeof bytes, file));
+        fclose(file);
+    }
+    return 0;
+}
+#endif
 
 #endif /* HARNESS_H */

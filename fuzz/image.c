@@ -5,183 +5,25 @@
  * The image is what a table has written, then damaged by the input; or forged,
  * with bits changed in headers and records whose check is right again: without,
  * nearly all of it would be passed over.  In the first case no response is ever
- * given to another key or payload, for each says whose it is; and what is done
- * afterwards is still there after the next opening.  Always: every call ends in
- * a bounded number of steps, and every invariant holds.
+ * given to another key or payload; and what is done afterwards is still there
+ * after the next opening.  Always: every call ends in a bounded number of
+ * steps, and every invariant holds.
  */
 #include "device.h"
 
-enum { CALLS_MAX = 60, STEPS_MAX = 200 };
+enum { CALLS_MAX = 60, LIFE_MAX = 32 };
 enum { WRITES = 64, WRITE_MAX = 256 };  // that are known, and bytes of each
+enum { OUTCOMES = CALLS_MAX + LIFE_MAX + 1 };
 
 static int forged;                      // records may be of the input's making
-static uint32_t number;                 // of the latest response
-static uint32_t expected[KEYS];         // of the one that a key has, or 0
 
-/* ------------------------------------------------------------ what is asked */
+// What was completed, by number: an outcome, and what it is of.
+static struct { unsigned key; version v; } outcomes[OUTCOMES];
 
-/* Scope and key of a number, in `id`, and one of two payloads. */
-static idem_request request_of(unsigned key, unsigned payload)
-{
-    static uint8_t id[ID_MAX];
-    idem_request rq;
-
-    memset(&rq, 0, sizeof rq);
-    device_name(&the, &rq, key, id);
-    rq.has_fingerprint = 1;
-    rq.fingerprint = payload;
-    the.operations = 0;
-    return rq;
-}
-
-/* A response says whose it is: key, payload, number. */
-static size_t response_of(uint8_t *bytes, unsigned key, unsigned payload,
-                          uint32_t of)
-{
-    bytes[0] = (uint8_t)key;
-    bytes[1] = (uint8_t)payload;
-    memcpy(bytes + 2, &of, sizeof of);
-    memset(bytes + 6, (int)of, RESPONSE_MAX - 6);
-    return 6 + of % (RESPONSE_MAX - 5);
-}
-
-/* ---------------------------------------------------------------- the calls */
-
-/* A forged record may have a token that was never granted (K4), a forged header
-   may need sectors that are gone (J). */
-static void check_table(void)
-{
-    int invariant = idem_check(the.table);
-
-    if (invariant)
-        trace("idem_check: %d\n", invariant);
-    PROMISE(!invariant || (forged && (invariant == 9 || invariant >= 14)));
-    PROMISE(!the.medium.violations_of[FLASH_V_BOUNDS]);
-    PROMISE(!the.medium.violations_of[FLASH_V_ALIGN]);
-    PROMISE(!the.medium.violations_of[FLASH_V_CROSS]);
-}
-
-/* A response that was not forged is one of this key and payload's. */
-static void check_reply(const idem_reply *reply, unsigned key,
-                        unsigned payload)
-{
-    uint8_t bytes[RESPONSE_MAX];
-    const uint8_t *given = reply->buffer;
-    uint32_t given_number;
-
-    PROMISE(reply->response_len <= RESPONSE_MAX);
-    if (forged)
-        return;
-    memcpy(&given_number, given + 2, sizeof given_number);
-    PROMISE(reply->response_len ==
-            response_of(bytes, key, payload, given_number));
-    PROMISE(!memcmp(bytes, given, reply->response_len));
-    PROMISE(given_number <= number);
-}
-
-/* Asks for a key; if it is to be executed, completes, releases, or neither. */
-static void command(unsigned key, unsigned how)
-{
-    unsigned payload = how & 1;
-    uint8_t bytes[RESPONSE_MAX], state[STATE_MAX] = { 1, 2, 3, 4 };
-    idem_request rq = request_of(key, payload);
-    idem_reply reply = { .buffer = bytes, .buffer_size = sizeof bytes };
-    idem_outcome outcome = { .response = bytes, .failed = how >> 1 & 1,
-                             .confirm = how >> 2 & 1, .code = (int)how };
-    idem_claim claim;
-    int result = idem_begin(the.table, &claim, &reply, &rq, the.now);
-
-    trace("begin key %u payload %u: %s\n", key, payload, idem_text(result));
-    check_table();
-    if (result == IDEM_REPLAY)
-        check_reply(&reply, key, payload);
-    if (result != IDEM_EXECUTE && result != IDEM_RECOVER)
-        return;
-    expected[key] = 0;
-    if (how & 8 && !(how & 16)) {
-        result = idem_release(the.table, &claim, the.now);
-        PROMISE(result == IDEM_OK || forged);
-    } else if (!(how & 16)) {
-        outcome.response_len = response_of(bytes, key, payload, ++number);
-        if (how & 32 && the.config.state_max) {
-            outcome.state = state;
-            outcome.state_len = sizeof state;
-        }
-        result = idem_complete(the.table, &claim, &outcome, the.now);
-        PROMISE(result == IDEM_OK || forged);
-        expected[key] = number;
-    }
-    check_table();
-}
-
-/* Looks at all there is, in every way. */
-static void look(void)
-{
-    uint8_t id[ID_MAX], bytes[RESPONSE_MAX];
-    idem_entry entry = { .id = id, .id_size = sizeof id };
-    unsigned count = 0;
-    int result;
-
-    while ((result = idem_next(the.table, &entry, the.now)) !=
-           IDEM_E_NOT_FOUND) {
-        size_t len = sizeof bytes;
-        PROMISE(result == IDEM_OK || forged);
-        PROMISE(++count <= the.config.capacity);
-        PROMISE(forged || device_named(&the, &entry) < KEYS);
-        if (entry.status == IDEM_IN_PROGRESS)
-            continue;
-        result = idem_response(the.table, bytes, &len, &entry.claim, 0);
-        PROMISE(result == IDEM_OK || forged);
-        PROMISE(result != IDEM_OK || len == entry.response_len);
-    }
-    memset(&entry, 0, sizeof entry);
-    count = 0;
-    while (count <= the.table->pending &&
-           idem_pending(the.table, &entry, the.now) == IDEM_OK)
-        count++;
-    PROMISE(forged || count <= the.table->pending);
-    check_table();
-}
-
-static void one_call(input *in)
-{
-    unsigned what = input_byte(in), who = input_byte(in);
-    idem_request rq = request_of(who % KEYS, 0);
-    unsigned steps = 0;
-    int result;
-
-    the.operations = 0;
-    switch (what & 7) {
-    default:
-        command(who % KEYS, what >> 2);
-        break;
-    case 3:
-        while (idem_maintain(the.table, the.now) == IDEM_MORE)
-            PROMISE(++steps < STEPS_MAX);
-        break;
-    case 4:
-        result = idem_forget(the.table, &rq, the.now);
-        trace("forget key %u: %s\n", who % KEYS, idem_text(result));
-        if (result == IDEM_OK)
-            expected[who % KEYS] = 0;
-        break;
-    case 5:
-        look();
-        break;
-    case 6:
-        the.now += who * 97;
-        break;
-    }
-    check_table();
-}
-
-static void calls(input *in)
-{
-    unsigned count = 0;
-
-    while (in->left && count++ < CALLS_MAX)
-        one_call(in);
-}
+// By key: the fingerprint of its latest claim; and what is known of it by the
+// calls since the damage.
+static uint64_t fingerprints[KEYS];
+static struct { int claimed, finished; } since[KEYS];
 
 /* ---------------------------------------------------------------- the image */
 
@@ -198,8 +40,7 @@ static void note_write(void *arg, const flash *f, const flash_op *op)
 {
     written *w = &writes[writes_count % WRITES];
 
-    (void)arg;
-    (void)f;
+    device_tear(arg, f, op);
     if (op->call != FLASH_PROG || op->len > WRITE_MAX)
         return;
     w->at = op->at;
@@ -307,95 +148,152 @@ static void shrink(input *in)
 {
     forged = 1;
     the.config.capacity = 1 + input_below(in, the.config.capacity);
-    the.config.key_max = (uint16_t)(1 + input_below(in, KEY_MAX));
+    the.config.key_max = (uint16_t)(2 + input_below(in, KEY_MAX - 1));
     the.config.response_max = (uint16_t)input_below(in, RESPONSE_MAX + 1);
     the.config.state_max = (uint16_t)(the.config.state_max / 2);
 }
 
-/* ---------------------------------------------------------------------- run */
+/* ---------------------------------------------------------------- the calls */
 
-static int open_image(void)
+/* A forged record may have a token that was never granted (K4), a forged header
+   may need sectors that are gone (J). */
+static void check_table(void)
 {
-    memset(the.memory, 0xA5, the.memory_size);
-    the.operations = 0;
-    the.erasing = 0;
-    return idem_open(the.table, &the.config, the.memory, the.memory_size,
-                     the.now);
+    int invariant = idem_check(the.table);
+
+    if (invariant)
+        trace("idem_check: %d\n", invariant);
+    PROMISE(!invariant || (forged && (invariant == 9 || invariant >= 14)));
+    PROMISE(!the.medium.violations_of[FLASH_V_BOUNDS]);
+    PROMISE(!the.medium.violations_of[FLASH_V_ALIGN]);
+    PROMISE(!the.medium.violations_of[FLASH_V_CROSS]);
 }
+
+/* Looks at all there is, in every way. */
+static void look(void)
+{
+    uint8_t id[ID_MAX], bytes[RESPONSE_MAX];
+    idem_entry entry = { .id = id, .id_size = sizeof id };
+    unsigned count = 0;
+    int result;
+
+    while ((result = idem_next(the.table, &entry, the.now)) !=
+           IDEM_E_NOT_FOUND) {
+        size_t len = sizeof bytes;
+        PROMISE(result == IDEM_OK || forged);
+        PROMISE(++count <= the.config.capacity);
+        PROMISE(forged || device_named(&the, &entry) < KEYS);
+        if (entry.status == IDEM_IN_PROGRESS)
+            continue;
+        result = idem_response(the.table, bytes, &len, &entry.claim, 0);
+        PROMISE(result == IDEM_OK || forged);
+        PROMISE(result != IDEM_OK || len == entry.response_len);
+    }
+    memset(&entry, 0, sizeof entry);
+    count = 0;
+    while (count <= the.table->pending &&
+           idem_pending(the.table, &entry, the.now) == IDEM_OK)
+        count++;
+    PROMISE(forged || count <= the.table->pending);
+    check_table();
+}
+
+/* What was replayed is an outcome of this key and payload. */
+static int is_own(unsigned key)
+{
+    for (uint32_t n = 1; n <= the.number; n++)
+        if (outcomes[n].key == key &&
+            outcomes[n].v.fingerprint == the.call.fingerprint &&
+            version_has_reply(&outcomes[n].v, &the.reply))
+            return 1;
+    return 0;
+}
+
+/* What a call and its answer tell.  The holder of a number whose epoch is over
+   is fenced; so he may be when time has passed. */
+static void note(const call *c, int result)
+{
+    unsigned key = c->key;
+
+    if (c->what == 'B' && result == IDEM_REPLAY)
+        PROMISE(forged || is_own(key));
+    if (c->what == 'B' && model_changes(&the.call, result)) {
+        since[key].claimed = !the.config.senders;
+        since[key].finished = 0;
+        fingerprints[key] = the.call.fingerprint;
+    } else if (c->what == 'C') {
+        PROMISE(result == IDEM_OK || forged || !the.damaged ||
+                !since[key].claimed);
+        outcomes[the.number].key = key;
+        outcomes[the.number].v = the.call.outcome;
+        outcomes[the.number].v.fingerprint = fingerprints[key];
+        since[key].finished |= result == IDEM_OK;
+        since[key].claimed = 0;
+    } else if (strchr("RX", c->what) && result == IDEM_OK) {
+        since[key].claimed = since[key].finished = 0;
+    } else if (strchr("Et", c->what)) {
+        memset(since, 0, sizeof since);
+    }
+}
+
+/* A call; once the image is damaged nothing else goes wrong, and what can only
+   be seen is looked at. */
+static int make(device *d, const call *c)
+{
+    int result = IDEM_OK;
+
+    if (d->damaged && strchr("PD*%", c->what)) {
+        look();
+    } else {
+        result = call_make(d, c);
+        note(c, result);
+    }
+    if (d->damaged)
+        check_table();
+    return result;
+}
+
+/* ---------------------------------------------------------------------- run */
 
 /* Finds what is known. */
 static int open_again(void)
 {
-    unsigned key;
-    int result;
+    int result = call_restart(&the, 0);
 
-    result = open_image();
-    trace("open: %s, lost %u\n", idem_text(result),
-          (unsigned)the.table->stats.lost);
     if (result != IDEM_OK)
         return result;
-    check_table();
     look();
-    for (key = 0; key < KEYS; key++) {
-        idem_entry entry = { .id = NULL };
-        idem_request rq = request_of(key, 0);
-        if (forged || !expected[key] || the.config.full == IDEM_EVICT_OLDEST ||
-            the.config.retention_ms)
-            continue;
-        PROMISE(idem_find(the.table, &entry, &rq, the.now) == IDEM_OK);
-        PROMISE(entry.status != IDEM_IN_PROGRESS);
-    }
+    for (unsigned key = 0; key < KEYS; key++)
+        if (since[key].finished && !forged && !the.config.retention_ms &&
+            the.config.full == IDEM_REJECT) {
+            PROMISE(device_look(&the, key) == IDEM_OK);
+            PROMISE(the.shown.status != IDEM_IN_PROGRESS);
+        }
     return result;
 }
 
+/* Something may not read, or otherwise the next time. */
 static int is_unreadable(void)
 {
-    return the.medium.kind == FLASH_ECC ||
+    return the.medium.kind == FLASH_ECC || the.sways ||
            memchr(the.medium.bad, FLASH_BAD_READ, the.medium.sector_count);
 }
 
-/* Whatever a table is left with by another life. */
-static void live(input *in)
-{
-    unsigned left = input_byte(in) % 32;
-
-    PROMISE(open_image() == IDEM_OK);
-    the.medium.watch = note_write;
-    for (; left > 0 && in->left; left--)
-        one_call(in);
-    if (the.config.durability == IDEM_BATCH)
-        idem_sync(the.table);
-    the.medium.watch = NULL;
-}
-
+/* Opens what the input has left, works with it, and opens it again. */
 static void run_image(input *in)
 {
-    unsigned unreadable;
-    uint32_t progs;
-    int result;
+    int result = open_again(), unreadable = is_unreadable();
+    uint32_t progs = the.medium.progs;
 
-    forged = 0;
-    number = writes_count = 0;
-    memset(expected, 0, sizeof expected);
-    live(in);
-    while (scribble(in))
-        ;
-    if (input_byte(in) & 1)
-        shrink(in);
-    memset(expected, 0, sizeof expected);
-    result = open_again();
-    unreadable = is_unreadable();
     // What is written from now on can be read.  What could not be may turn out
     // to be another's, as long as nothing is written.
     memset(the.medium.bad, 0, the.medium.sector_count);
-    progs = the.medium.progs;
     PROMISE(result == IDEM_OK || result == IDEM_E_FORMAT || forged ||
             (result == IDEM_E_STORAGE && unreadable));
     if (result != IDEM_OK)
         return;
-    calls(in);
-    result = idem_sync(the.table);
-    PROMISE(result == IDEM_OK || forged);
+    play_input(in, CALLS_MAX, make);
+    PROMISE(idem_sync(the.table) == IDEM_OK || forged);
     unreadable = unreadable && progs == the.medium.progs;
     result = open_again();
     PROMISE(result == IDEM_OK || forged ||
@@ -406,6 +304,20 @@ static void run(input *in)
 {
     if (!choose_device(in))
         return;
+    forged = 0;
+    writes_count = 0;
+    memset(since, 0, sizeof since);
+    device_open(&the);
+    the.medium.watch = note_write;
+    play_input(in, input_below(in, LIFE_MAX), make);
+    if (the.config.durability == IDEM_BATCH && !the.lost)
+        idem_sync(the.table);
+    while (scribble(in))
+        ;
+    if (input_byte(in) & 1)
+        shrink(in);
+    the.damaged = JUDGED;
+    memset(since, 0, sizeof since);
     run_image(in);
     device_end(&the);
 }

@@ -8,9 +8,8 @@
  *
  *     clang -g -O1 -I. -fsanitize=fuzzer,address,undefined fuzz/template.c
  *         libFuzzer, with a directory for what it learns: ./a.out corpus
- *         fuzz/seeds
  *     afl-clang-fast -O2 -I. -fsanitize=fuzzer fuzz/template.c
- *         AFL++, persistent: afl-fuzz -i fuzz/seeds -o out -- ./a.out
+ *         AFL++, persistent: afl-fuzz -i seeds -o out -- ./a.out
  *     cc -g -I. -DREPLAY fuzz/template.c
  *         anything else, and to look at what was found: ./a.out FILE...
  *
@@ -23,8 +22,8 @@
 #include "idem.h"
 #include "examples/serial/protocol.c"
 #include "tests/storage/flash.h"
-#include <stdio.h>
-#include <stdlib.h>
+
+#include "harness.h"
 
 enum { CAPACITY = 8, KEY_MAX = 16, SECTORS = 8, SECTOR = 1024, GRANULE = 8 };
 
@@ -62,10 +61,8 @@ static void execute_first_time(const uint8_t *scope, size_t scope_len,
     memcpy(new.id, scope, scope_len);
     memcpy(new.id + scope_len, key, key_len);
     for (i = 0; i < executed_count; i++)
-        if (memcmp(&executed[i], &new, sizeof new) == 0) {
-            fputs("executed twice\n", stderr);
-            abort();
-        }
+        if (memcmp(&executed[i], &new, sizeof new) == 0)
+            broken("executed twice", __FILE__, __LINE__);
     if (executed_count < EXECUTED_MAX)
         executed[executed_count++] = new;
 }
@@ -133,31 +130,11 @@ static void device_idle(void)
    what the fuzzer does to it
    ------------------------------------------------------------------------ */
 
-typedef struct input {
-    const uint8_t *at;
-    size_t left;
-} input;
-
-static uint8_t next(input *in)
-{
-    if (!in->left)
-        return 0;
-    in->left--;
-    return *in->at++;
-}
-
-static void fail(const char *what)
-{
-    fprintf(stderr, "%s\n", what);
-    abort();
-}
-
 /* Power comes back. */
 static void restart(void)
 {
     flash_boot(&nor);
-    if (device_start() != IDEM_OK)
-        fail("does not start");
+    PROMISE(device_start() == IDEM_OK);
 }
 
 static void receive(uint8_t byte)
@@ -175,7 +152,7 @@ static void send_command(input *in)
 {
     static const uint8_t names[] = "aabbccddee";
     protocol_message m = { 0 };
-    uint8_t which = next(in);
+    uint8_t which = input_byte(in);
 
     m.kind = PROTOCOL_COMMAND;
     m.scope = names;
@@ -201,9 +178,9 @@ enum {
 
 static void step(input *in)
 {
-    unsigned a, b;
+    unsigned which = input_below(in, STEPS), a, b;
 
-    switch (next(in) % STEPS) {
+    switch (which) {
     case SEND:                          // a command
         send_command(in);
         receive_frame();
@@ -212,30 +189,27 @@ static void step(input *in)
         receive_frame();
         break;
     case DAMAGE:                        // the last one, and one byte wrong
-        if (!frame_len)
-            break;
-        a = next(in) % (unsigned)frame_len;
-        b = next(in);
+        a = frame_len ? input_below(in, (unsigned)frame_len) : 0;
+        b = input_byte(in);
         frame[a] ^= (uint8_t)b;
         receive_frame();
         frame[a] ^= (uint8_t)b;
         break;
     case RAW:                           // anything
-        for (a = next(in) % 128; a > 0; a--)
-            receive(next(in));
+        for (a = input_below(in, 128); a > 0; a--)
+            receive(input_byte(in));
         break;
     case CUT:                           // soon power goes, torn in some way
-        a = next(in) % 16;
-        flash_cut(&nor, a, next(in) % 16);
+        a = input_below(in, 16);
+        flash_cut(&nor, a, input_below(in, 16));
         break;
     case FAULT:                         // soon a flash operation fails
-        a = next(in);
-        b = next(in);
-        flash_fail(&nor, (int)(a % 3), b % 4, FLASH_UNDONE + (int)(b / 4 % 3),
-                   0);
+        a = input_below(in, 3);
+        b = input_byte(in);
+        flash_fail(&nor, (int)a, b % 4, FLASH_UNDONE + (int)(b / 4 % 3), 0);
         break;
     case TIME:
-        now_ms += next(in) * 256u;
+        now_ms += input_byte(in) * 256u;
         break;
     case IDLE:
         device_idle();
@@ -257,47 +231,18 @@ static void begin_anew(void)
     nor.prog_size = GRANULE;
     nor.erased = 0xFF;
     nor.draws = 4;
-    if (flash_init(&nor, nor_memory) != 0)
-        fail("no such flash");
+    PROMISE(flash_init(&nor, nor_memory) == 0);
     executed_count = 0;
     now_ms = 0;
     frame_len = 0;
     restart();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void run(input *in)
 {
-    input in = { data, size };
-
     begin_anew();
-    while (in.left) {
-        step(&in);
-        if (idem_check(&table) != 0)
-            fail("an invariant is broken");
+    while (in->left) {
+        step(in);
+        PROMISE(idem_check(&table) == 0);
     }
-    return 0;
 }
-
-/* ---------------------------------------------------------------------------
-   plain files
-   ------------------------------------------------------------------------ */
-
-#ifdef REPLAY
-int main(int argc, char **argv)
-{
-    static uint8_t bytes[65536];
-    int i;
-
-    for (i = 1; i < argc; i++) {
-        FILE *file = fopen(argv[i], "rb");
-
-        if (!file) {
-            perror(argv[i]);
-            return 2;
-        }
-        LLVMFuzzerTestOneInput(bytes, fread(bytes, 1, sizeof bytes, file));
-        fclose(file);
-    }
-    return 0;
-}
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
-/* A fleet in DynamoDB.  A call reads an item, decides, and puts what becomes of
- * it if it is still in its place: the put is the step.  For NAME in the URL
- * there is a table NAME with items
+/* A fleet in DynamoDB, which has no scripts: decide.c decides, a put on a
+ * condition is the step.  For NAME in the URL there is a table NAME with items
  *     slot, id        a key's record, the fields of store.h under their names;
  *                     place, another after each change; due, if it is owed: the
  *                     index "owed" has these by place; ex, when it may go (TTL)
@@ -17,14 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How much longer leases and retentions are made than was asked for: answers
-   tell the time to the second, up to a second late. */
-enum { GRACE_MS = 1000 };
-
 typedef struct connection {
     CURL    *curl;
-    struct curl_slist headers[3];
-    char     operation[80], session[2048];      /* the first, the last */
+    char     session[2048];         /* a header, or "" */
     char     body[1 << 18];         /* a response takes 1 << 17 */
     char     text[1 << 19];         /* the last answer, */
     json_t  *answer;
@@ -34,14 +28,19 @@ typedef struct connection {
 /* ----------------------------------------------------------------- requests */
 
 /* Posts the body, and takes the answer.  Returns "", or what went wrong. */
-static const char *post(connection *c)
+static const char *post(connection *c, char *target)
 {
+    static char json[] = "Content-Type: application/x-amz-json-1.0";
+    struct curl_slist session = { c->session, NULL };
+    struct curl_slist type = { json, *c->session ? &session : NULL };
+    struct curl_slist headers = { target, &type };
     FILE *out = fmemopen(c->text, sizeof c->text - 1, "w");
     CURLcode code = CURLE_OUT_OF_MEMORY;
     struct curl_header *date;
 
     c->text[0] = 0;                 // in case the answer is empty
     if (out) {
+        curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, &headers);
         curl_easy_setopt(c->curl, CURLOPT_WRITEDATA, out);
         code = curl_easy_perform(c->curl);
         fclose(out);
@@ -60,19 +59,20 @@ static const char *post(connection *c)
 static int request(fleet *f, const char *operation, const char *format, ...)
 {
     connection *c = (connection *)f->connection;
+    char target[80];
     int start = sprintf(c->body, "{'TableName':'%s',", f->name);
     int result = IDEM_E_STORAGE;
     const char *type, *why = "";
     va_list arguments;
 
-    sprintf(c->operation, "X-Amz-Target: DynamoDB_20120810.%s", operation);
+    sprintf(target, "X-Amz-Target: DynamoDB_20120810.%s", operation);
     va_start(arguments, format);
     vsnprintf(c->body + start, sizeof c->body - (size_t)start, format,
               arguments);
     va_end(arguments);
     for (char *at = c->body; (at = strchr(at, '\'')) != NULL;)
         *at = '"';
-    type = post(c);
+    type = post(c, target);
     json_unpack(c->answer, "{s:s, s?s}", "__type", &type, "message", &why);
     if (c->answer && !*type)
         return IDEM_OK;
@@ -114,23 +114,29 @@ static const char *place(char dst[48], const fleet_record *r)
     return dst;
 }
 
-#define BY_ID "slot = :a AND id = :b','ConsistentRead':true"
-#define BY_TOKEN "slot = :a','FilterExpression':'#token = :b'," \
-    "'ExpressionAttributeNames':{'#token':'token'},'ConsistentRead':true"
-#define BY_PLACE "due = :a AND place > :b','IndexName':'owed','Limit':1"
+static int take_token(fleet *f, idem_token *token)
+{
+    return update_mark(f, TAKE, 1, token);
+}
+
+static const char *const ways[] = {
+    [FLEET_BY_ID] = "slot = :a AND id = :b','ConsistentRead':true",
+    [FLEET_BY_TOKEN] = "slot = :a','FilterExpression':'#token = :b',"
+    "'ExpressionAttributeNames':{'#token':'token'},'ConsistentRead':true",
+    [FLEET_OWED] = "due = :a AND place > :b','IndexName':'owed','Limit':1" };
 #define MEMBER(name) ", s:{s:s}"
 #define INTO(name) , #name, "S", &told[FLEET_TOLD_##name]
 
-/* Reads the record of an id; of a claim, for by chance ids share a slot; or the
-   first that is owed behind a place. */
-static int read_item(fleet *f, fleet_call *c, const char *how, uint32_t a,
-                     const char *b)
+static int read_item(fleet *f, fleet_call *c, int way)
 {
     connection *to = (connection *)f->connection;
+    char last[48];
+    const char *const b[] = { c->id, c->arg[FLEET_ARG_token],
+                              place(last, &c->has) };
     const char *told[FLEET_TOLD] = { NULL };
     int result = request(f, "Query", "'KeyConditionExpression':'%s,"
         "'ExpressionAttributeValues':{':a':{'S':'%u'},':b':{'S':'%s'}}}",
-        how, (unsigned)a, b);
+        ways[way], way == FLEET_OWED ? 1 : (unsigned)c->slot, b[way]);
 
     json_unpack(to->answer, "{s:[{s:{s:s}, s:{s:s}" FLEET_FIELDS(MEMBER) "}]}",
                 "Items", "id", "S", &told[FLEET_TOLD_id],
@@ -143,12 +149,11 @@ static int read_item(fleet *f, fleet_call *c, const char *how, uint32_t a,
 #define FIELD(name) "'" #name "':{'S':'%jd'},"
 #define VALUE(name) (intmax_t)r->name,
 
-/* Puts what a record has become, if it is still where it was. */
-static int put_item(fleet *f, const fleet_call *c, const char *was)
+static int put_item(fleet *f, const fleet_call *c, const fleet_record *old)
 {
     const fleet_record *r = &c->has;
     intmax_t end = (r->until + r->retention) / 1000 + 1;
-    char now[48];
+    char now[48], was[48];
 
     return request(f, "PutItem", "'Item':{" FLEET_FIELDS(FIELD)
         "'slot':{'S':'%u'},'id':{'S':'%s'},'response':{'S':'%s'},"
@@ -157,119 +162,19 @@ static int put_item(fleet *f, const fleet_call *c, const char *was)
         "'ExpressionAttributeValues':{':was':{'S':'%s'}}}",
         FLEET_FIELDS(VALUE) (unsigned)c->slot, r->id, r->response,
         strchr(r->id, '#') ? 0 : end, r->owed ? "'due':{'S':'1'}," : "",
-        place(now, r), was);
-}
-
-/* ----------------------------------------------------------------- deciding */
-
-#define ARG(name) strtoll(c->arg[FLEET_ARG_##name], NULL, 10)
-
-/* What to answer; IDEM_OK, EXECUTE and RECOVER: once the record is changed. */
-static int decide(const fleet *f, const fleet_call *c)
-{
-    const fleet_record *r = &c->has;
-    int over = fleet_is_over(r), finished = r->state > IDEM_IN_PROGRESS;
-    int64_t age = ARG(age), reach = r->now - f->since;
-
-    if (c->what == FLEET_DELIVERED)
-        return over || !finished ? IDEM_E_NOT_FOUND : IDEM_OK;
-    if (c->what != FLEET_CLAIM)
-        return over || finished ? IDEM_E_FENCED : IDEM_OK;
-    if (over)
-        return (age && (age >= ARG(retention) || age >= reach)) ||
-               (r->state && strchr(c->id, '#')) ? IDEM_TOO_OLD : IDEM_EXECUTE;
-    if (r->fingerprint != (uint64_t)ARG(fingerprint))
-        return IDEM_MISMATCH;
-    if (finished)
-        return IDEM_REPLAY;
-    if (r->now < r->until)
-        return IDEM_BUSY;
-    return r->attempts >= ARG(limit) ? IDEM_EXHAUSTED : IDEM_RECOVER;
-}
-
-/* What a claim has of its own. */
-static int claim(fleet *f, fleet_call *c, int answer)
-{
-    fleet_record *r = &c->has;
-
-    strcpy(r->id, c->id);
-    r->attempts = answer == IDEM_EXECUTE ? 1 : r->attempts + 1;
-    r->fingerprint = (uint64_t)ARG(fingerprint);
-    r->retention = ARG(retention) + GRACE_MS;
-    r->reserved = (size_t)ARG(reserved);
-    return update_mark(f, TAKE, 1, &r->token);
-}
-
-/* The state that a call wants, with what belongs to it. */
-static int change(fleet_call *c)
-{
-    fleet_record *r = &c->has;
-    int64_t lease_end = r->now + ARG(lease) + GRACE_MS;
-
-    r->owed = (int)ARG(owed);
-    if (c->what == FLEET_DELIVERED)
-        return IDEM_OK;
-    r->state = (int)ARG(state);
-    r->code = (int32_t)ARG(code);
-    r->response = c->arg[FLEET_ARG_response];
-    if (r->state != IDEM_IN_PROGRESS)
-        r->until = r->now;
-    else if (r->until < lease_end)
-        r->until = lease_end;
-    return strlen(r->response) > 2 * r->reserved ? IDEM_E_TOO_LARGE : IDEM_OK;
-}
-
-/* The next that is owed, and not over. */
-static int find_owed(fleet *f, fleet_call *c)
-{
-    char last[48];
-    int result;
-
-    do
-        result = read_item(f, c, BY_PLACE, 1, place(last, &c->has));
-    while (result == IDEM_OK && c->has.state && fleet_is_over(&c->has));
-    return result;
-}
-
-/* Tries a call; the condition of its put may not hold. */
-static int run(fleet *f, fleet_call *c)
-{
-    const char *token = c->arg[FLEET_ARG_token];
-    int result = *c->id ? read_item(f, c, BY_ID, c->slot, c->id)
-                        : read_item(f, c, BY_TOKEN, c->slot, token);
-    int answer = decide(f, c);
-    char was[48];
-
-    if (result != IDEM_OK || c->what == FLEET_FIND)
-        return result;
-    if (c->what == FLEET_PENDING)
-        return find_owed(f, c);
-    if (answer == IDEM_REPLAY)
-        fleet_hand_over(c);
-    if (answer < IDEM_OK || answer > IDEM_RECOVER)
-        return answer;
-    place(was, &c->has);
-    if (c->what == FLEET_CLAIM)
-        result = claim(f, c, answer);
-    if (result == IDEM_OK)
-        result = change(c);
-    if (result == IDEM_OK)
-        result = put_item(f, c, was);
-    return result == IDEM_OK ? answer : result;
+        place(now, r), place(was, old));
 }
 
 /* ------------------------------------------------------------------ opening */
 
+#define STRING(name) "{'AttributeName':'" name "','AttributeType':'S'}"
+#define KEYS(hash, range) "'KeySchema':[{'AttributeName':'" hash "'," \
+    "'KeyType':'HASH'},{'AttributeName':'" range "','KeyType':'RANGE'}]"
+
 static const char table[] = "'BillingMode':'PAY_PER_REQUEST',"
-    "'AttributeDefinitions':[{'AttributeName':'slot','AttributeType':'S'},"
-    "{'AttributeName':'id','AttributeType':'S'},"
-    "{'AttributeName':'due','AttributeType':'S'},"
-    "{'AttributeName':'place','AttributeType':'S'}],"
-    "'KeySchema':[{'AttributeName':'slot','KeyType':'HASH'},"
-    "{'AttributeName':'id','KeyType':'RANGE'}],"
-    "'GlobalSecondaryIndexes':[{'IndexName':'owed',"
-    "'KeySchema':[{'AttributeName':'due','KeyType':'HASH'},"
-    "{'AttributeName':'place','KeyType':'RANGE'}],"
+    "'AttributeDefinitions':[" STRING("slot") "," STRING("id") ","
+    STRING("due") "," STRING("place") "]," KEYS("slot", "id") ","
+    "'GlobalSecondaryIndexes':[{'IndexName':'owed'," KEYS("due", "place") ","
     "'Projection':{'ProjectionType':'ALL'}}]}";
 
 /* For a region, or a stand-in's host:port; credentials of the environment. */
@@ -289,14 +194,9 @@ static void set_options(connection *c, const char *where)
     curl_easy_setopt(c->curl, CURLOPT_TIMEOUT_MS, (long)FLEET_TIMEOUT_MS);
     curl_easy_setopt(c->curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(c->curl, CURLOPT_POSTFIELDS, c->body);
-    curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, c->headers);
-    c->headers[0].data = c->operation;
-    c->headers[0].next = &c->headers[1];
-    c->headers[1].data = (char *)"Content-Type: application/x-amz-json-1.0";
-    c->headers[1].next = session ? &c->headers[2] : NULL;
-    c->headers[2].data = c->session;
-    snprintf(c->session, sizeof c->session, "X-Amz-Security-Token: %s",
-             session ? session : "");
+    if (session)
+        snprintf(c->session, sizeof c->session, "X-Amz-Security-Token: %s",
+                 session);
 }
 
 /* Makes table and mark, if nobody has; waits until the table can be used. */
@@ -337,5 +237,7 @@ static void close_dynamodb(fleet *f)
     free(c);
 }
 
-const fleet_store fleet_dynamodb = { "dynamodb://", open_dynamodb,
-                                     close_dynamodb, run };
+const fleet_store fleet_dynamodb = {
+    .scheme = "dynamodb://", .open = open_dynamodb, .close = close_dynamodb,
+    .call = fleet_decide, .grace_ms = 1000, // its time is up to a second late
+    .read = read_item, .take_token = take_token, .put = put_item };

@@ -51,9 +51,10 @@
  * A fleet belongs to one thread; open one for each.  Programs should ignore
  * SIGPIPE: hiredis writes to connections that may be broken.
  *
- * Link: fleet.c, text.c and the stores, -lhiredis -lpq -lcurl -ljansson, and
- * one file with IDEM_IMPLEMENTATION.  To leave a store out, take it out of the
- * list at the top of fleet.c (and PostgreSQL out of fleet_complete_in). */
+ * Link: fleet.c, text.c, decide.c and the stores, -lhiredis -lpq -lcurl
+ * -ljansson, and one file with IDEM_IMPLEMENTATION.  To leave a store out, take
+ * it out of the list at the top of fleet.c; with PostgreSQL goes what
+ * fleet_complete_in does, with DynamoDB decide.c. */
 #ifndef FLEET_H
 #define FLEET_H
 

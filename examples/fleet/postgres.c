@@ -240,5 +240,6 @@ static void close_postgres(fleet *f)
     PQfinish((PGconn *)f->connection);
 }
 
-const fleet_store fleet_postgres = { "postgres://", open_postgres,
-                                     close_postgres, run };
+const fleet_store fleet_postgres = {
+    .scheme = "postgres://", .open = open_postgres, .close = close_postgres,
+    .call = run };

@@ -246,4 +246,5 @@ static void close_redis(fleet *f)
     redisFree((redisContext *)f->connection);
 }
 
-const fleet_store fleet_redis = { "redis://", open_redis, close_redis, run };
+const fleet_store fleet_redis = { .scheme = "redis://", .open = open_redis,
+                                  .close = close_redis, .call = run };

@@ -19,6 +19,10 @@ enum { FLEET_ID = 2 * 255 + 2 };    /* chars of the longest id, and a NUL */
 enum { FLEET_CLAIM, FLEET_COMPLETE, FLEET_RELEASE, FLEET_RENEW, FLEET_FIND,
        FLEET_PENDING, FLEET_DELIVERED, FLEET_CALLS };
 
+enum { FLEET_BY_ID,
+       FLEET_BY_TOKEN,              /* of the claim */
+       FLEET_OWED };                /* the first behind the record last read */
+
 /* What every call takes: NUMBER or TEXT.  Times are in milliseconds. */
 #define FLEET_ARGUMENTS(X, NUMBER, TEXT)                                       \
     X(id, TEXT)                                                                \
@@ -88,9 +92,20 @@ typedef struct fleet_store {
     void (*close)(fleet *f);
     int  (*call)(fleet *f, fleet_call *c);          /* answers as idem.h; MORE:
                                        another came between, so call again */
+    /* Of a store whose call is fleet_decide; each answers as a call does, and
+       MORE if `old` is no longer there. */
+    int64_t grace_ms;               /* by which leases and retentions are made
+                                       longer */
+    int  (*read)(fleet *f, fleet_call *c, int way); /* FLEET_BY_ID and so on;
+                                       none: a state of 0 */
+    int  (*take_token)(fleet *f, idem_token *token);
+    int  (*put)(fleet *f, const fleet_call *c, const fleet_record *old);
 } fleet_store;
 
 extern const fleet_store fleet_redis, fleet_postgres, fleet_dynamodb;
+
+/* Does a call for a store that cannot decide: decide.c. */
+int fleet_decide(fleet *f, fleet_call *c);
 
 /* ----------------------------------------------------- text.c, for stores */
 

@@ -38,12 +38,12 @@ clean "licence tags" sh -c '
     for f in $(git ls-files); do
         case $f in
         LICENSE | *README.md | .gitignore) continue ;;
-        fuzz/seeds/* | tests/format/golden/*) continue ;;
+        tests/format/golden/*) continue ;;
         esac
         head -n 4 "$f" | grep -q "SPDX-License-Identifier: 0BSD" || echo "$f"
     done'
-clean spelling codespell -L nd --skip '*vectors_*' \
-    $(git ls-files | grep -v '^fuzz/seeds/')
+clean spelling codespell -L nd --skip '*vectors_*,*.base64' \
+    $(git ls-files)
 clean "gcc -fanalyzer" gcc -std=c99 -O0 -fanalyzer $file -I. -c $source \
     -o "$out/o"
 

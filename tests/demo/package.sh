@@ -25,35 +25,34 @@ try() {
     passed=$((passed + 1))
 }
 
+# project NAME: one that has idem by the lines of stdin, with hello
+project() {
+    mkdir -p "$out/$1"
+    {
+        printf 'cmake_minimum_required(VERSION 3.14)\nproject(user C)\n'
+        cat
+        echo "add_executable(hello $hello)"
+        echo 'target_link_libraries(hello PRIVATE idem::idem)'
+    } >"$out/$1/CMakeLists.txt"
+}
+
 cmake_project() {
-    mkdir -p "$out/project"
-    cat >"$out/project/CMakeLists.txt" <<END
-cmake_minimum_required(VERSION 3.14)
-project(user C)
-find_package(idem 0.1 REQUIRED)
-add_executable(hello $hello)
-target_link_libraries(hello PRIVATE idem::idem)
-END
+    echo 'find_package(idem 0.1 REQUIRED)' | project finding
     cmake -S "$from/cmake/idem" -B "$out/cmake" \
         -DCMAKE_INSTALL_PREFIX="$(pwd)/$out/prefix" &&
         cmake --build "$out/cmake" --target install &&
-        cmake -S "$out/project" -B "$out/user" \
+        cmake -S "$out/finding" -B "$out/found" \
             -DCMAKE_PREFIX_PATH="$(pwd)/$out/prefix" &&
-        cmake --build "$out/user" && "$out/user/hello"
+        cmake --build "$out/found" && "$out/found/hello"
 }
 
-# A project that fetches the repository.
+# One that fetches the repository.
 fetched() {
-    mkdir -p "$out/fetching"
-    cat >"$out/fetching/CMakeLists.txt" <<END
-cmake_minimum_required(VERSION 3.14)
-project(user C)
+    project fetching <<END
 include(FetchContent)
 set(FETCHCONTENT_SOURCE_DIR_IDEM $(pwd))
 FetchContent_Declare(idem SOURCE_SUBDIR examples/port/cmake)
 FetchContent_MakeAvailable(idem)
-add_executable(hello $hello)
-target_link_libraries(hello PRIVATE idem::idem)
 END
     cmake -S "$out/fetching" -B "$out/fetched" &&
         cmake --build "$out/fetched" && "$out/fetched/hello"

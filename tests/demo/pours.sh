@@ -82,3 +82,16 @@ audit() {
             exit bad
         }' wanted=$(($1 * 4)) "$work/$name/audit" || fail "$name: see above"
 }
+
+# Each of the scene's commands was executed once.
+all_once() {
+    twice=$(audit "$1") || exit 1
+    [ "$twice" = 0 ] || fail "$name: $twice commands were executed twice"
+}
+
+# Without what is tested some are executed twice: else it shows nothing.
+some_twice() {
+    twice=$(audit "$1") || exit 1
+    [ "$twice" -gt 0 ] || fail "$name: nothing was executed twice; a blunt test"
+    echo "$name: $(($1 * 4)) commands, $twice executed more than once"
+}

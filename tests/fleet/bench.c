@@ -27,8 +27,8 @@ static void run(subject *s, int gateway, int number)
 
     request.key_len =
         (size_t)snprintf(text, sizeof text, "%08d/%07d", gateway, number);
-    if (subject_begin(s, &claim, &reply, &request) != IDEM_EXECUTE ||
-        subject_complete(s, &claim, &outcome) != IDEM_OK)
+    if (SUBJECT(s, begin, &claim, &reply, &request) != IDEM_EXECUTE ||
+        SUBJECT(s, complete, &claim, &outcome) != IDEM_OK)
         fail("%s", s->f.reason);
 }
 

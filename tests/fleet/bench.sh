@@ -2,7 +2,7 @@
 # What a command costs, claim and outcome, beside idem.h in a file.
 
 build fleet/bench -O2 $here/bench.c $here/subject.c $FLEET $LIBS
-need redis postgres dynalite
+need redis postgres dynamodb
 
 # bench NAME PLACE COMMANDS GATEWAYS
 bench() {

@@ -4,7 +4,7 @@
 
 build fleet/conformance $here/conformance.c $here/subject.c $FLEET $LIBS
 mkdir "$work/told"
-need redis postgres dynalite
+need redis postgres dynamodb
 
 # ask NAME PLACE: all are asked at the same time
 ask() {
@@ -37,7 +37,7 @@ children=
 {
     echo '| | promise | RAM | file | Redis | PostgreSQL | DynamoDB |'
     echo '|---|---|---|---|---|---|---|'
-    sed '$d' "$work/told/ram" | cut -f 1,2 | tr '\t_' '| ' |
+    sed '$d' "$work/told/ram" | cut -f 1,2 | tr '\t' '|' |
         paste -d '|' - "$work"/told/ram.column "$work"/told/file.column \
             "$work"/told/redis.column "$work"/told/postgres.column \
             "$work"/told/dynamodb.column | sed 's/|/ | /g; s/^/| /; s/$/ |/'

@@ -2,8 +2,8 @@
 # Bad luck: a store that is down, goes away or falls silent, that has another's
 # data, was emptied, or is full.
 
-build fleet/faults $here/faults.c $FLEET $LIBS
-need redis postgres dynalite
+build fleet/faults $here/faults.c $here/subject.c $FLEET $LIBS
+need redis postgres dynamodb
 redis_cli="redis-cli -s $work/redis.sock"
 psql="psql -q -h $work/postgres -U fleet postgres"
 mkfifo "$work/go"
@@ -44,38 +44,40 @@ said_now() {
 
 # The server is killed, or suspended; and back again.
 help_away() {
-    case $1$how$store in
-    1killedredis) signal=KILL; end $redis ;;
-    1killedpostgres) signal=QUIT; end $postgres ;;
-    1killeddynamodb) signal=KILL; end $dynalite ;;
-    2killedredis) start_redis ;;
-    2killedpostgres) start_postgres ;;
-    2killeddynamodb) start_dynalite ;;
-    1silentredis) kill -STOP $redis ;;
-    1silentpostgres) pkill_backends STOP ;;
-    1silentdynamodb) kill -STOP $dynalite ;;
-    2silentredis) kill -CONT $redis ;;
-    2silentpostgres) pkill_backends CONT ;;
-    2silentdynamodb) kill -CONT $dynalite ;;
+    case $1$how in
+    1killed) crash $store ;;
+    2killed) start_$store ;;
+    1silent) signal_all STOP ;;
+    2silent) signal_all CONT ;;
     esac
 }
 
-# All processes of our PostgreSQL server
-pkill_backends() {
-    kill -"$1" $postgres $(ps -o pid= --ppid $postgres)
+# All processes of the server
+signal_all() {
+    eval "pid=\$$store"
+    kill -"$1" $pid $(ps -o pid= --ppid $pid)
 }
 
 help_emptied() {
     case $store in
     redis) $redis_cli flushall ;;
     postgres) $psql -c 'DROP TABLE emptied CASCADE' ;;
-    dynamodb) dynamodb DeleteTable '{"TableName":"emptied"}' ;;
+    dynamodb)
+        sleep 1.1               # its time is told to the second
+        dynamodb DeleteTable '{"TableName":"emptied"}' ;;
     esac
 }
 
+# Emptied while it was away
+help_made_anew() {
+    crash redis
+    rm -r "$work/redis"
+    start_redis
+}
+
 help_foreign_key() {
-    $redis_cli set foreign_key:k::737472696e67 x        # "string"
-    $redis_cli hset foreign_key:k::68617368 a b         # "hash"
+    $redis_cli set foreign_key:k:70756d70:737472696e67 x    # pump, string
+    $redis_cli hset foreign_key:k:70756d70:68617368 a b     # pump, hash
 }
 
 help_full() {
@@ -94,7 +96,7 @@ dynamodb() {
 faults arguments redis://localhost "arguments"
 faults down_at_start redis:///nowhere.sock "Redis down at start"
 faults down_at_start "postgres:///x?host=/nowhere" "PostgreSQL down at start"
-faults down_at_start "dynamodb://127.0.0.1:$("$B/proxy")" \
+faults down_at_start "dynamodb://127.0.0.1:$(free_port)" \
     "DynamoDB down at start"
 for store in redis postgres dynamodb; do
     eval "url=\$${store}_url"
@@ -133,6 +135,7 @@ for store in redis postgres dynamodb; do
     with_help emptied "$url#emptied" "$store, emptied" 1
 done
 with_help foreign_key "$redis_url#foreign_key" "Redis, another's keys" 1
+with_help made_anew "$redis_url#made_anew" "Redis, made anew" 1
 with_help full "$redis_url#full" "Redis, maxmemory" 2
 $redis_cli config set requirepass open-sesame >/dev/null
 faults another_secret "redis://:open-sesame@$work/redis.sock#password" \

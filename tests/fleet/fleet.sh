@@ -12,7 +12,8 @@ mkdir -p "$B/fleet"
 B=$(cd "$B" && pwd)
 here=tests/fleet
 F=examples/fleet
-STORES="$F/fleet.c $F/text.c $F/redis.c $F/postgres.c $F/dynamodb*.c"
+STORES="$F/fleet.c $F/text.c $F/decide.c $F/redis.c $F/postgres.c
+    $F/dynamodb.c"
 FLEET="$STORES $here/idem.c"
 LIBS="-lhiredis -lpq -lcurl -ljansson"
 POSTGRES_H=-I/usr/include/postgresql
@@ -55,7 +56,6 @@ beside() {
     [ -z "$failed" ] || fail "failed:$failed"
 }
 
-build proxy tests/demo/proxy.c
 if [ $# = 0 ]; then
     beside conformance scene kafka faults
 fi

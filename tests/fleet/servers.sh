@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: 0BSD
 # To be sourced: starts a broker, and the stores of a fleet, in $work, a folder
 # that is removed with them whatever happens, on sockets in it or ports that
-# were free.  Needs $B with proxy.
+# were free.
 
 PATH=$PATH:/usr/sbin:$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -n 1)
 work=$(mktemp -d)
 chmod 711 "$work"
-redis= postgres= dynalite= broker= daemon= children=
+redis= postgres= dynamodb= broker= daemon= children=
 
 # Ends what was started here, by its number, and waits for it.
 end() {
@@ -18,6 +18,14 @@ end() {
     done
 }
 
+# crash SERVER: at once.  The processes of PostgreSQL end with their first one
+# if they are asked to, and then recover as after kill -9.
+crash() {
+    signal=KILL
+    [ "$1" != postgres ] || signal=QUIT
+    eval "end \$$1"
+}
+
 clean_up() {
     trap - EXIT
     kill -CONT $children ${postgres:+$postgres $(ps -o pid= --ppid $postgres)} \
@@ -25,7 +33,7 @@ clean_up() {
     signal=TERM
     end $children               # they may have children of their own
     signal=KILL
-    end $redis $dynalite $broker $daemon
+    end $redis $dynamodb $broker $daemon
     signal=INT
     end $postgres               # its children end with it
     rm -rf "$work"
@@ -58,8 +66,13 @@ need() {
     done
 }
 
+free_port() {
+    python3 -c 'import socket
+print(socket.create_server(("127.0.0.1", 0)).getsockname()[1])'
+}
+
 start_broker() {
-    : "${broker_port:=$("$B/proxy")}"
+    : "${broker_port:=$(free_port)}"
     mkdir -p "$work/broker"
     cat >"$work/broker.conf" <<END
 listener $broker_port 127.0.0.1
@@ -117,14 +130,14 @@ get_dynalite() {
             dynalite@4.0.0 >"$work/npm.log" 2>&1 || fail "npm install dynalite"
 }
 
-start_dynalite() {
+start_dynamodb() {
     get_dynalite
-    : "${dynalite_port:=$("$B/proxy")}"
+    : "${dynalite_port:=$(free_port)}"
     node "$modules/node_modules/dynalite/cli.js" --host 127.0.0.1 \
         --port "$dynalite_port" --path "$work/dynalite" --createTableMs 0 \
         --deleteTableMs 0 \
         >>"$work/dynalite.log" 2>&1 &
-    dynalite=$!
+    dynamodb=$!
     wait_for grep -q listening "$work/dynalite.log"
     dynamodb_url=dynamodb://127.0.0.1:$dynalite_port
     export AWS_ACCESS_KEY_ID=fleet AWS_SECRET_ACCESS_KEY=fleet

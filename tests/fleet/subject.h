@@ -29,16 +29,10 @@ int  subject_is_fleet(const subject *s);
 /* Lets `ms` pass, and what more it takes to be sure of it. */
 void subject_wait(subject *s, uint32_t ms);
 
-int subject_begin(subject *s, idem_claim *claim, idem_reply *reply,
-                  const idem_request *request);
-int subject_complete(subject *s, const idem_claim *claim,
-                     const idem_outcome *outcome);
-int subject_release(subject *s, const idem_claim *claim);
-int subject_renew(subject *s, const idem_claim *claim, uint32_t lease_ms);
-int subject_run(subject *s, idem_claim *claim, idem_reply *reply,
-                const idem_request *request, idem_handler *handler, void *ctx);
-int subject_find(subject *s, idem_entry *entry, const idem_request *request);
-int subject_pending(subject *s, idem_entry *entry);
-int subject_delivered(subject *s, const idem_claim *claim);
+/* A call of either: idem.h is told the time, the store of a fleet has its own.
+   (But idem_delivered wants none.) */
+#define SUBJECT(s, call, ...)                                                  \
+    (subject_is_fleet(s) ? fleet_##call(&(s)->f, __VA_ARGS__)                  \
+                         : idem_##call(&(s)->table, __VA_ARGS__, (s)->now))
 
 #endif

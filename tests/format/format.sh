@@ -1,36 +1,106 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
-# A reader that was written from the manual alone (reader.py) finds the same in
-# journals as idem.h, with each hash; and a big-endian machine writes the same
-# bytes as this one.  SEEDS: how many journals of each hash.
+# The journal of format 2, with each hash, here and on an emulated big-endian
+# machine if there is one.
+#     format.sh [PART...]
+#         golden    the bytes are those that every machine must write, and
+#                   journals that were kept are read
+#         reader    a reader that was written from the manual alone (reader.py)
+#                   finds the same in journals as idem.h.  SEEDS: in how many
+#     format.sh write     writes golden/ anew: only if the format changes
+# golden/HASH.txt has a digest for each medium of tests/targets/image.c;
+# HASH-nor8 and HASH-numbers there are whole journals, the third and the sixth
+# of them, which every later version of the header has to read.
 set -eu
 cd "$(dirname "$0")/../.."
 
+golden=tests/format/golden
 out=build/format
-mkdir -p "$out"
+hashes="siphash halfsiphash fnv"        # 1, 2, 3
 seeds=3000
 [ "${SHORT:-}" != 1 ] || seeds=300
 seeds=${SEEDS:-$seeds}
+passed=0
+mkdir -p "$out"
 
-# build NAME HASH COMPILER...
-build() {
-    name=$1 hash=$2
-    shift 2
-    "$@" -std=c99 -O1 -I. -Itests -DIDEM_HASH="$hash" tests/format/history.c \
-        -o "$out/$name"
+# on_each WHAT: does it with what is built here, and with what another machine
+# would write
+on_each() {
+    compiler=${CC:-cc} runner= machine=here
+    $1
+    command -v s390x-linux-gnu-gcc qemu-s390x > /dev/null || return 0
+    compiler="s390x-linux-gnu-gcc -static" runner=qemu-s390x machine=big
+    $1
 }
 
-failed=0
-for hash in 1 2 3; do
-    build history $hash ${CC:-cc} ${CFLAGS:-}
-    "$out/history" $((hash * 1000000)) "$seeds" > "$out/journals"
-    python3 tests/format/reader.py < "$out/journals" || failed=1
-    command -v s390x-linux-gnu-gcc > /dev/null || continue
-    command -v qemu-s390x > /dev/null || continue
-    build history_big $hash s390x-linux-gnu-gcc -static
-    qemu-s390x "$out/history_big" $((hash * 1000000)) 50 > "$out/journals_big"
-    head -n 50 "$out/journals" | cmp - "$out/journals_big" ||
-        { echo "FAILED: hash $hash: other bytes on a big-endian machine"
-          failed=1; }
+# build NAME SOURCE...
+build() {
+    name=$1
+    shift
+    $compiler -std=c99 -O1 ${CFLAGS:-} -I. -Itests -DIDEM_HASH="$number" "$@" \
+        -o "$out/$name-$hash-$machine"
+}
+
+# run NAME ARGUMENT...: what was built
+run() {
+    name=$1
+    shift
+    $runner "$out/$name-$hash-$machine" "$@"
+}
+
+fail() { echo "FAILED: $hash, $machine: $*"; exit 1; }
+
+build_golden() {
+    build image tests/targets/image.c tests/targets/host.c
+    build read -DIMAGE_READS tests/targets/image.c tests/targets/host.c
+}
+
+# kept NAME: a whole journal's bytes
+kept() { base64 -d "$golden/$hash-$1.gz.base64" | gunzip; }
+
+check_golden() {
+    build_golden
+    run image > "$out/digests"
+    diff "$golden/$hash.txt" "$out/digests" || fail "other bytes"
+    kept nor8 | run read 3 || fail nor8
+    kept numbers | run read 6 || fail numbers
+    passed=$((passed + 3))
+}
+
+# keep NAME: the journal that is told in hexadecimal digits
+keep() {
+    tr a-f A-F | basenc --base16 -d -i | gzip -9n | base64 \
+        > "$golden/$hash-$1.gz.base64"
+}
+
+write_golden() {
+    compiler=${CC:-cc} runner= machine=here
+    build_golden
+    run image > "$golden/$hash.txt"
+    run image 3 | keep nor8
+    run image 6 | keep numbers
+}
+
+check_reader() {
+    build history tests/format/history.c
+    if [ $machine = here ]; then
+        run history $((number * 1000000)) "$seeds" > "$out/journals"
+        python3 tests/format/reader.py < "$out/journals" || fail reader
+    else
+        run history $((number * 1000000)) 50 > "$out/journals_big"
+        head -n 50 "$out/journals" | cmp - "$out/journals_big" ||
+            fail "other bytes"
+    fi
+}
+
+for part in ${*:-golden reader}; do
+    number=0
+    for hash in $hashes; do
+        number=$((number + 1))
+        case $part in
+        write) write_golden ;;
+        *) on_each "check_$part" ;;
+        esac
+    done
+    [ "$part" != golden ] || echo "golden: $passed passed, 0 failed"
 done
-exit $failed

@@ -18,10 +18,10 @@
 
 #include "model/chance.h"
 
-enum { KEY_MAX = 12, RESPONSE_MAX = 20, STATE_MAX = 8, RETENTION = 30000 };
-enum { CAPACITY_MAX = 12, CALLS = 900, SIZE = 64 * 1024 };
-enum { SENDERS = 4, NUMBER_BYTES = 8 };
-static const char *const scopes[SENDERS] = { "", "a", "ab", "abc" };
+enum { KEY_MAX = 12, RESPONSE_MAX = 20, STATE_MAX = 8 };
+enum { CALLS = 900, SIZE = 64 * 1024, NUMBER_BYTES = 8 };
+static const char *const scopes[] = { "", "a", "ab", "abc" };
+static const unsigned epochs[] = { 2, 5, 50 };
 
 static const medium media[] = {
     { "", FLASH_NOR, 0, 1, 640, 0xFF },     { "", FLASH_NOR, 0, 8, 704, 0xFF },
@@ -41,33 +41,18 @@ static void broken(const char *what, const char *file, int line)
 
 static void make_device(void)
 {
-    static const unsigned epochs[] = { 2, 5, 50 };
-    const medium *m = &PICK(media);
     idem_config *c = &the.config;
     idem_storage *s = &the.storage;
 
-    memset(&the, 0, sizeof the);
-    c->capacity = 1 + chance(CAPACITY_MAX);
-    c->key_max = KEY_MAX;
-    c->response_max = RESPONSE_MAX;
-    c->state_max = one_in(2) ? STATE_MAX : 0;
+    choose_modes("capacity=1-12 key=12 response=20 state=0/8 lease=500 "
+                 "retention=30000 evict=0/1/1/1 volatile=0/0/0/0/0/0/0/1 "
+                 "batch=0/0/0/1 senders=0/4 scopes=4");
+    device_plug(&the, &PICK(media));
     for (size_t i = 0; i < sizeof c->secret; i++)
         c->secret[i] = (uint8_t)(1 + chance(255));
-    c->storage = s;
-    c->lease_ms = 500;
-    c->retention_ms = RETENTION;
-    c->full = one_in(4) ? IDEM_REJECT : IDEM_EVICT_OLDEST;
-    c->volatile_claims = one_in(8);
-    c->durability = one_in(4) ? IDEM_BATCH : IDEM_EACH;
-    c->senders = one_in(2) ? SENDERS : 0;
-    s->sector_size = m->sector_size;
-    s->prog_size = m->granule;
-    s->erased = m->erased;
     s->sector_count = device_sectors(&the) + chance(3);
     PROMISE(s->sector_size * s->sector_count <= SIZE);
-    the.medium.kind = m->kind;
     the.medium.seed = seed;
-    the.scopes = SENDERS;
     the.per_epoch = PICK(epochs);
     play.cuts = 1;
     device_make(&the, keys, 3 * c->capacity + 20);
@@ -98,13 +83,15 @@ static void live(void)
 
 static void print_hex(const char *name, const void *bytes, size_t len)
 {
-    const uint8_t *from = (const uint8_t *)bytes;
-    size_t i;
-
     printf("\"%s\": \"", name);
-    for (i = 0; i < len; i++)
-        printf("%02x", from[i]);
-    printf("\"");
+    for (size_t i = 0; i < len; i++)
+        printf("%02x", ((const uint8_t *)bytes)[i]);
+    printf("\", ");
+}
+
+static void print_number(const char *name, int64_t number)
+{
+    printf("\"%s\": %lld, ", name, (long long)number);
 }
 
 static void print_device(void)
@@ -120,12 +107,9 @@ static void print_device(void)
         { "batch", c->durability == IDEM_BATCH },
     };
 
-    printf("{");
     for (size_t i = 0; i < COUNT(numbers); i++)
-        printf("\"%s\": %lu, ", numbers[i].name,
-               (unsigned long)numbers[i].value);
+        print_number(numbers[i].name, numbers[i].value);
     print_hex("secret", c->secret, sizeof c->secret);
-    printf(", ");
     print_hex("bytes", the.medium.bytes, the.medium.size);
 }
 
@@ -134,40 +118,32 @@ static void print_key(const idem_entry *entry)
     uint8_t response[RESPONSE_MAX];
     size_t len = sizeof response;
 
-    printf("{");
     print_hex("scope", entry->id, entry->scope_len);
-    printf(", ");
     print_hex("key", (const uint8_t *)entry->id + entry->scope_len,
               entry->key_len ? entry->key_len : NUMBER_BYTES);
-    printf(", \"is_number\": %d, ", entry->key_len == 0);
-    printf("\"status\": %d, \"attempts\": %u, ", entry->status,
-           (unsigned)entry->attempts);
-    printf("\"fingerprint\": %llu", (unsigned long long)entry->fingerprint);
+    print_number("status", entry->status);
+    print_number("attempts", entry->attempts);
     if (entry->status != IDEM_IN_PROGRESS) {
         idem_response(the.table, response, &len, &entry->claim, 0);
-        printf(", \"code\": %ld, \"age\": %lu, \"left\": %lu, \"owed\": %d, ",
-               (long)entry->code, (unsigned long)entry->age_ms,
-               (unsigned long)entry->left_ms, entry->undelivered);
         print_hex("response", response, len);
+        print_number("code", entry->code);
+        print_number("age", entry->age_ms);
+        print_number("left", entry->left_ms);
+        print_number("owed", entry->undelivered);
     }
-    printf("}");
+    printf("\"fingerprint\": %llu, \"is_number\": %d}",
+           (unsigned long long)entry->fingerprint, entry->key_len == 0);
 }
 
-/* How far each sender is that has an account. */
+/* How far each sender is. */
 static void print_floors(int opened)
 {
-    const char *comma = "";
-    unsigned i;
-
     printf("\"floors\": {");
-    for (i = 0; i < SENDERS; i++) {
+    for (size_t i = 0; i < COUNT(scopes); i++) {
         uint64_t floor = opened ? inside_floor(the.table, scopes[i]) : 0;
-        if (!floor)
-            continue;
-        printf("%s", comma);
-        printf("\"%s\": [%lu, %lu]", scopes[i], (unsigned long)(floor >> 32),
+        printf("%s\"%s\": [%lu, %lu]", i ? ", " : "", scopes[i],
+               (unsigned long)(floor >> 32),
                (unsigned long)(floor & UINT32_MAX));
-        comma = ", ";
     }
     printf("}, ");
 }
@@ -176,27 +152,24 @@ static void print_table(void)
 {
     uint8_t id[KEY_MAX], state[STATE_MAX];
     size_t len = sizeof state;
-    const char *comma = "";
-    idem_entry entry;
-    int result = idem_open(the.table, &the.config, the.memory,
-                           the.memory_size, 0);
+    const char *before = "{";
+    idem_entry entry = { .id = id, .id_size = sizeof id };
+    int opened = idem_open(the.table, &the.config, the.memory,
+                           the.memory_size, 0) == IDEM_OK;
 
-    printf(", \"opened\": %d, \"keys\": [", result == IDEM_OK);
-    memset(&entry, 0, sizeof entry);
-    entry.id = id;
-    entry.id_size = sizeof id;
-    while (result == IDEM_OK && idem_next(the.table, &entry, 0) == IDEM_OK) {
-        printf("%s", comma);
+    print_number("opened", opened);
+    printf("\"keys\": [");
+    while (opened && idem_next(the.table, &entry, 0) == IDEM_OK) {
+        printf("%s", before);
         print_key(&entry);
-        comma = ", ";
+        before = ", {";
     }
     printf("], ");
-    if (result != IDEM_OK || idem_state(the.table, state, &len) != IDEM_OK)
+    if (!opened || idem_state(the.table, state, &len) != IDEM_OK)
         len = 0;
-    print_floors(result == IDEM_OK);
+    print_floors(opened);
     print_hex("state", state, len);
-    printf(", \"lost\": %d}\n",
-           result == IDEM_OK && the.table->stats.lost != 0);
+    printf("\"lost\": %d", opened && the.table->stats.lost);
 }
 
 int main(int argc, char **argv)
@@ -208,8 +181,10 @@ int main(int argc, char **argv)
         chance_start(seed);
         make_device();
         live();
+        printf("{");
         print_device();
         print_table();
+        printf("}\n");
         device_end(&the);
     }
     return 0;

@@ -11,7 +11,7 @@ what cannot be read from these is a fault of theirs.  Python, and slow.
 """
 import json
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 SIPHASH, HALFSIPHASH, FNV = 1, 2, 3
 IN_PROGRESS, COMPLETED, FAILED = 1, 2, 3
@@ -20,18 +20,20 @@ M32 = 0xffffffff
 
 # ------------------------------------------------------------------- hashes
 
+# By bits: the words that it starts from, and by how much they are turned.
+SIP = {
+    64: ((0x736f6d6570736575, 0x646f72616e646f6d, 0x6c7967656e657261,
+          0x7465646279746573), (13, 16, 17, 21, 32)),
+    32: ((0, 0, 0x6c796765, 0x74656462), (5, 8, 13, 7, 16)),
+}
+
+
 def sip(secret, data, bits, strong=False):
     """The first 32 bits of SipHash-1-3 (bits 64) or HalfSipHash-1-3 (32); if it
     is to be strong all 64 bits of 2-4."""
     size = bits // 8
     mask = (1 << bits) - 1
-    if bits == 64:
-        v = [0x736f6d6570736575, 0x646f72616e646f6d,
-             0x6c7967656e657261, 0x7465646279746573]
-        a, b, c, d, e, half = 13, 16, 17, 21, 32, 32
-    else:
-        v = [0, 0, 0x6c796765, 0x74656462]
-        a, b, c, d, e, half = 5, 8, 13, 7, 16, 16
+    v, (a, b, c, d, half) = SIP[bits]
     k0 = int.from_bytes(secret[:size], "little")
     k1 = int.from_bytes(secret[size:2 * size], "little")
     v = [v[0] ^ k0, v[1] ^ k1, v[2] ^ k0, v[3] ^ k1]
@@ -45,7 +47,7 @@ def sip(secret, data, bits, strong=False):
     def round_():
         v[0] = (v[0] + v[1]) & mask
         v[1] = turn(v[1], a) ^ v[0]
-        v[0] = turn(v[0], e)
+        v[0] = turn(v[0], half)
         v[2] = (v[2] + v[3]) & mask
         v[3] = turn(v[3], b) ^ v[2]
         v[0] = (v[0] + v[3]) & mask
@@ -75,17 +77,9 @@ def sip(secret, data, bits, strong=False):
     return (v[0] ^ v[1] ^ v[2] ^ v[3] if bits == 64 else v[1] ^ v[3]) & M32
 
 
-def fnv1a(data):
-    value = 0x811c9dc5
+def fnv1a(data, value=0x811c9dc5, prime=0x01000193, mask=M32):
     for byte in data:
-        value = (value ^ byte) * 0x01000193 & M32
-    return value
-
-
-def fnv1a_64(data):
-    value = 0xcbf29ce484222325
-    for byte in data:
-        value = (value ^ byte) * 0x100000001b3 & ((1 << 64) - 1)
+        value = (value ^ byte) * prime & mask
     return value
 
 
@@ -96,7 +90,8 @@ def strong_hash(device, data):
     elif device.hash == HALFSIPHASH:
         value = sip(device.secret[:8], data, 32, True)
     else:
-        value = fnv1a_64(data + len(data).to_bytes(8, "little"))
+        value = fnv1a(data + len(data).to_bytes(8, "little"),
+                      0xcbf29ce484222325, 0x100000001b3, (1 << 64) - 1)
     return value.to_bytes(8, "little")
 
 
@@ -213,13 +208,15 @@ NUMBER = 8                      # bytes
 
 @dataclass
 class Record:
+    """In a slot it is what is known of the key."""
     at: int
     end: int                    # where the next one may begin
     status: int
     flags: int
     carried: bool
     slot: int
-    time: int
+    time: int                   # since the one before; in a slot that of its
+                                # completion, or of the restart that cut it
     code: int = 0
     scope: bytes = b""
     key: bytes = b""
@@ -233,6 +230,8 @@ class Record:
     floor: tuple = (0, 0)       # epoch, sequence
     state: bytes = b""
     response: bytes = b""
+    cut: bool = False           # in a slot
+    owed: bool = False
 
 
 class Walk:
@@ -332,23 +331,6 @@ def record_of(device, header, at, slots):
 # ------------------------------------------------------------------ recovery
 
 @dataclass
-class Slot:
-    scope: bytes
-    key: bytes
-    is_number: bool
-    status: int
-    attempts: int
-    fingerprint: int
-    retention: int
-    token: int
-    time: int                   # of completion; or of the restart that cut it
-    cut: bool = False
-    code: int = 0
-    response: bytes = b""
-    owed: bool = False
-
-
-@dataclass
 class Table:
     slots: dict = field(default_factory=dict)
     floors: dict = field(default_factory=dict)  # by the scope's strong hash
@@ -401,10 +383,9 @@ def apply(device, table, r):
                        (r.scope, r.key, r.is_number)}
         if r.slot in table.slots:
             is_over(device, table, table.slots[r.slot])
-        table.slots[r.slot] = Slot(
-            r.scope, r.key, r.is_number, IN_PROGRESS, r.attempts,
-            r.fingerprint, r.retention, r.token, time - r.age, bool(r.flags & CUT))
-        comes(device, table, table.slots[r.slot])
+        table.slots[r.slot] = replace(r, status=IN_PROGRESS, time=time - r.age,
+                                      cut=bool(r.flags & CUT))
+        comes(device, table, r)
     slot = table.slots.get(r.slot)
     if not slot:
         return
@@ -532,7 +513,7 @@ def told(device, table, scopes):
     floors = {scope: list(table.floors.get(
         strong_hash(device, scope.encode()), (0, 0))) for scope in scopes}
     return {"keys": sorted(keys, key=lambda k: (k["scope"], k["key"])),
-            "floors": {s: floor for s, floor in floors.items() if any(floor)},
+            "floors": floors,
             "state": table.state.hex(), "lost": int(table.lost)}
 
 

@@ -2,8 +2,8 @@
 /*
  * A call on a device (device.h): as a struct, as a word that can be read, and
  * made.  What wants calls by chance (chance.h), out of a fuzzer's bytes
- * (bytes.h) or out of a line fills in the same struct; what judges them is one
- * model.  With tracing each call is told as the word that makes it again.
+ * (fuzz/device.h) or out of a line fills in the same struct; what judges them
+ * is one model.  With tracing each call is told as the word that makes it again.
  *
  * A line is words; a word is a letter, a key (a to z, or a number), and what
  * else is to be said of it:
@@ -34,6 +34,7 @@
  *     ! fn ja all claims that are used up are fenced; the n-th is; a's claim,
  *             forged, is: how
  *     e v     a mistake of the caller, the n-th; the table is moved
+ *     |       from here on, of what a test looks for
  *     *n %n w the power goes in the n-th operation from now: tear; the callback
  *             n fails: at how forever; none fails any more
  *
@@ -64,38 +65,79 @@ typedef struct call {
 
 /* -------------------------------------------------------------- >>words */
 
-static const struct {
+// A word that sets a field, ",len=7"; or alone, ",owed".
+typedef struct setting {
     const char *name;
-    size_t      at;
+    size_t      at, size;
+    uint32_t    alone;          // its value then
     uint32_t    otherwise;      // if it is not there; but ms is 1 in a line
-    uint32_t    alone;          // without a value
-} fields[] = {
-    { "ms", offsetof(call, ms), 0, 0 },
-    { "payload", offsetof(call, payload), 0, 1 },
-    { "lease", offsetof(call, lease), 0, IDEM_LEASE_NONE },
-    { "retention", offsetof(call, retention), 0, IDEM_RETENTION_MAX },
-    { "age", offsetof(call, age), 0, 1 },
-    { "reserve", offsetof(call, reserve), 0, 1 },
-    { "buffer", offsetof(call, buffer), LEN_MAX, 0 },
-    { "len", offsetof(call, len), AUTO, 0 },
-    { "code", offsetof(call, code), AUTO, 0 },
-    { "state", offsetof(call, state), NONE, AUTO },
-    { "failed", offsetof(call, failed), 0, 1 },
-    { "owed", offsetof(call, owed), 0, 1 },
-    { "echo", offsetof(call, echo), 0, 1 },
-    { "takes", offsetof(call, takes), 0, 1 },
-    { "back", offsetof(call, back), 0, 1 },
-    { "n", offsetof(call, n), 0, 1 },
-    { "at", offsetof(call, at), 0, 0 },
-    { "most", offsetof(call, most), 100, 0 },
-    { "how", offsetof(call, how), 0, 0 },
-    { "forever", offsetof(call, forever), 0, 1 },
-    { "tear", offsetof(call, tear), 0, 0 },
+    const char *also;           // modes that follow from it
+} setting;
+
+#define FIELD(name) #name, offsetof(call, name), sizeof(uint32_t)
+
+static const setting fields[] = {
+    { FIELD(ms), 0, 0, "" }, { FIELD(payload), 1, 0, "" },
+    { FIELD(lease), IDEM_LEASE_NONE, 0, "" },
+    { FIELD(retention), IDEM_RETENTION_MAX, 0, "" }, { FIELD(age), 1, 0, "" },
+    { FIELD(reserve), 1, 0, "" }, { FIELD(buffer), 0, LEN_MAX, "" },
+    { FIELD(len), 0, AUTO, "" }, { FIELD(code), 0, AUTO, "" },
+    { FIELD(state), AUTO, NONE, "" }, { FIELD(failed), 1, 0, "" },
+    { FIELD(owed), 1, 0, "" }, { FIELD(echo), 1, 0, "" },
+    { FIELD(takes), 1, 0, "" }, { FIELD(back), 1, 0, "" },
+    { FIELD(n), 1, 0, "" }, { FIELD(at), 0, 0, "" },
+    { FIELD(most), 0, 100, "" }, { FIELD(how), 0, 0, "" },
+    { FIELD(forever), 1, 0, "" }, { FIELD(tear), 0, 0, "" },
 };
 
 static inline uint32_t *call_field(call *c, size_t field)
 {
     return (uint32_t *)(void *)((char *)c + fields[field].at);
+}
+
+/* Reads a number; or of "1-9/20" one of these, by chance. */
+static inline uint32_t call_number(const char **at, uint32_t (*pick)(uint32_t))
+{
+    const char *one = *at;
+    uint32_t count = 1, first, last;
+    char *end;
+
+    for (; **at && strchr("0123456789-/", **at); (*at)++)
+        count += **at == '/';
+    for (count = count > 1 ? pick(count) : 0; count > 0; count--)
+        one = strchr(one, '/') + 1;
+    first = last = (uint32_t)strtoul(one, &end, 10);
+    if (*end == '-')
+        last = (uint32_t)strtoul(end + 1, NULL, 10);
+    return first < last ? first + pick(last - first + 1) : first;
+}
+
+/* Sets a field of `of` by one of these words, and passes it; or NULL. */
+static inline const setting *
+call_read_setting(const setting *words, size_t count, void *of, const char **at,
+                  uint32_t (*pick)(uint32_t))
+{
+    size_t len = strcspn(*at, "=,: ");
+
+    for (const setting *w = words; w < words + count; w++) {
+        void *field = (char *)of + w->at;
+        uint32_t value = w->alone;
+        if (strlen(w->name) != len || strncmp(*at, w->name, len))
+            continue;
+        *at += len;
+        if (**at == '=') {
+            ++*at;
+            value = call_number(at, pick);
+        }
+        if (w->size == 1)
+            *(uint8_t *)field = (uint8_t)value;
+        else if (w->size == 2)
+            *(uint16_t *)field = (uint16_t)value;
+        else
+            *(uint32_t *)field = value;
+        return w;
+    }
+    return NULL;
 }
 
 enum { ANY_ANSWER = -1000 };
@@ -153,26 +195,6 @@ static inline void call_unreadable(const char *at)
     exit(2);
 }
 
-/* Reads ",name=7" or ",name"; returns what is behind it. */
-static inline const char *call_read_field(call *c, const char *at)
-{
-    size_t len = strcspn(++at, "=,: ");
-
-    for (size_t i = 0; i < COUNT(fields); i++) {
-        char *end;
-        if (strlen(fields[i].name) != len || strncmp(at, fields[i].name, len))
-            continue;
-        if (at[len] != '=') {
-            *call_field(c, i) = fields[i].alone;
-            return at + len;
-        }
-        *call_field(c, i) = (uint32_t)strtoul(at + len + 1, &end, 10);
-        return end;
-    }
-    call_unreadable(at);
-    return at;
-}
-
 /* Reads ":fenced"; returns what is behind it. */
 static inline const char *call_read_answer(call *c, const char *at)
 {
@@ -200,8 +222,10 @@ static inline call call_read(const char **line)
         c.key = (uint32_t)strtoul(at, &end, 10);
         at = end;
     }
-    while (*at == ',')
-        at = call_read_field(&c, at);
+    while (*at++ == ',')
+        if (!call_read_setting(fields, COUNT(fields), &c, &at, NULL))
+            call_unreadable(at);
+    at--;
     if (*at == ':')
         at = call_read_answer(&c, at);
     if (*at && *at != ' ')
@@ -229,62 +253,55 @@ static inline void call_trace(const call *c)
     trace("\n");
 }
 
-/* Sets what a configuration has, told by the words that a line begins with;
-   returns the rest of the line:
+#define MODE(field) offsetof(device, field), sizeof((device *)0)->field, 1, 0
 
-       batch volatile evict ram    (in RAM alone)
-       capacity=3 attempts=3 senders=2 quota=2 response=4 state=3 scopes=3
-       lease=9 retention=9    the default
-       sectors=9    or more, if it takes more
-       numbers=4    the keys are numbers of a sender, so many of an epoch
-       beside=4     every second is, another scope has the rest, and the last
-       most=4       all are, but the last of each scope */
+// The words that a line begins with.
+static const setting mode_words[] = {
+    { "batch", MODE(config.durability), "" },
+    { "volatile", MODE(config.volatile_claims), "" },
+    { "evict", MODE(config.full), "" },
+    { "ram", MODE(in_ram), "" },
+    { "capacity", MODE(config.capacity), "" },
+    { "key", MODE(config.key_max), "" },
+    { "response", MODE(config.response_max), "" },
+    { "state", MODE(config.state_max), "" },
+    { "attempts", MODE(config.max_attempts), "" },
+    { "lease", MODE(config.lease_ms), "" },         // the default
+    { "retention", MODE(config.retention_ms), "" },
+    { "senders", MODE(config.senders), "" },
+    { "quota", MODE(config.quota), "" },
+    { "scopes", MODE(scopes), "" },
+    { "kind", MODE(medium.kind), "" },
+    { "size", MODE(storage.sector_size), "" },
+    { "sectors", MODE(storage.sector_count), "" },  // or more, if it takes more
+    { "granule", MODE(storage.prog_size), "" },
+    { "erased", MODE(storage.erased), "" },
+    { "verify", MODE(storage.verify), "" },
+    { "polls", MODE(polls), "" },
+    // How many numbers an epoch has: all keys are numbers, but for the last of
+    // each scope; or all of the one scope; or of one, another has the rest.
+    { "most", MODE(per_epoch), "all" },
+    { "all", MODE(most_number), "" },
+    { "numbers", MODE(per_epoch), "first senders=2 scopes=1 key=8" },
+    { "beside", MODE(per_epoch), "first senders=2 scopes=2 key=9" },
+    { "first", MODE(first_numbers), "" },
+};
+
+/* Takes the modes that a line begins with, "batch capacity=3"; returns the rest
+   of the line. */
 static inline const char *call_modes(device *d, const char *line)
 {
-    static const char *const names[] = { "batch", "volatile", "evict", "ram",
-                                         "capacity=", "attempts=", "quota=",
-                                         "response=", "senders=", "retention=",
-                                         "sectors=", "scopes=", "state=",
-                                         "lease=", "most=", "numbers=",
-                                         "beside=" };
-    idem_config *c = &d->config;
-    size_t mode = 0;
+    const setting *mode;
 
-    while (mode < COUNT(names)) {
-        uint32_t value;
+    do {
         line += strspn(line, " ");
-        for (mode = 0; mode < COUNT(names); mode++)
-            if (!strncmp(line, names[mode], strlen(names[mode])))
-                break;
-        if (mode == COUNT(names))
-            break;
-        line += strlen(names[mode]);
-        value = (uint32_t)strtoul(line, NULL, 10);
-        line += mode < 4 ? 0 : strspn(line, "0123456789");
-        switch (mode) {
-        case 0: c->durability = IDEM_BATCH; break;
-        case 1: c->volatile_claims = 1; break;
-        case 2: c->full = IDEM_EVICT_OLDEST; break;
-        case 3: c->storage = NULL; break;
-        case 4: c->capacity = value; break;
-        case 5: c->max_attempts = (uint8_t)value; break;
-        case 6: c->quota = value; break;
-        case 7: c->response_max = (uint16_t)value; break;
-        case 8: c->senders = (uint8_t)value; break;
-        case 9: c->retention_ms = value; break;
-        case 10: d->storage.sector_count = value; break;
-        case 11: d->scopes = value; break;
-        case 12: c->state_max = (uint16_t)value; break;
-        case 13: c->lease_ms = value; break;
-        case 14: d->per_epoch = value; d->most_number = 1; break;
-        default:
-            d->scopes = mode == 15 ? 1 : 2;
-            d->first_numbers = 1;
-            d->per_epoch = value;
-            c->senders = 2;
-            c->key_max = (uint16_t)(7 + d->scopes);
-        }
-    }
+        mode = call_read_setting(mode_words, COUNT(mode_words), d, &line,
+                                 d->pick);
+        if (mode)
+            call_modes(d, mode->also);
+    } while (mode);
+    if (d->in_ram)
+        d->config.storage = NULL;
     return line;
 }
 
@@ -658,11 +675,12 @@ static inline int call_make(device *d, const call *c)
     case '*': call_arm_cut(d, c); break;
     case '%': call_arm_failure(d, c); break;
     case 'w': call_works(d); break;
+    case '|': d->marked = 1; break;
     default: result = call_table(d, c); break;
     }
     expected = c->answer != NONE ? told[c->answer].answer
-               : !d->damaged     ? ANY_ANSWER
-               : c->what == 'B'  ? IDEM_EXECUTE : IDEM_OK;
+               : d->damaged != DAMAGED ? ANY_ANSWER
+               : c->what == 'B' ? IDEM_EXECUTE : IDEM_OK;
     PROMISE(d->medium.off || expected == ANY_ANSWER || result == expected);
     return result;
 }
@@ -670,11 +688,14 @@ static inline int call_make(device *d, const call *c)
 /* Makes the calls of a line, until the power goes. */
 static inline void call_line(device *d, const char *line)
 {
-    for (call c = call_read(&line); c.what && !d->lost; c = call_read(&line)) {
+    d->line = d->at = line;
+    for (call c = call_read(&d->at); c.what && !d->lost;
+         c = call_read(&d->at)) {
         call_make(d, &c);
         if (d->medium.off)
-            return;
+            break;
     }
+    d->line = NULL;
 }
 
 #endif /* CALL_H */

@@ -42,6 +42,9 @@ static struct {
     unsigned long answered[IDEM_EXHAUSTED + 1];
 } play;
 
+static inline void make(char what, uint32_t key);
+static inline int make_call(call c);
+
 /* ------------------------------------------------------------------ chance */
 
 static uint64_t chance_state;
@@ -69,6 +72,14 @@ static inline uint32_t chance(uint32_t count)
 static inline int one_in(uint32_t count)
 {
     return chance(count) == 0;
+}
+
+/* The device is made anew; then these modes, by chance, and more to come. */
+static inline void choose_modes(const char *line)
+{
+    device_reset(&the);
+    the.pick = chance;
+    call_modes(&the, line);
 }
 
 /* Short and long ones equally often, below 2^bits. */
@@ -139,7 +150,7 @@ static inline void tell_time(uint32_t ms)
     call c = call_of('H', 0);
 
     c.ms = ms;
-    call_make(&the, &c);
+    make_call(c);
 }
 
 /* A tick goes back, and up again: that is no time. */
@@ -167,12 +178,6 @@ static inline void wait_some(void)
 }
 
 /* ------------------------------------------------------------------- calls */
-
-static inline void hold(unsigned key)
-{
-    if (play.holding < KEYS_MAX)
-        play.held[play.holding++] = key;
-}
 
 /* Takes one of the keys claimed last. */
 static inline unsigned take_held(unsigned among)
@@ -232,43 +237,6 @@ static inline uint32_t choose_age(uint32_t retention)
     }
 }
 
-/* What a begin asks for. */
-static inline void choose_request(call *c)
-{
-    c->payload = one_in(30) ? 1 + chance(64) : 0;
-    c->lease = choose_lease();
-    c->retention = choose_retention();
-    c->age = choose_age(c->retention);
-    c->reserve = one_in(3) ? chance(the.config.response_max + 1u) : 0;
-}
-
-static inline int begin(unsigned key)
-{
-    call c = call_of('B', key);
-    uint64_t token = the.model.token;
-    int result;
-
-    play.last_key = key;
-    choose_request(&c);
-    c.buffer = one_in(8) ? chance(12) : LEN_MAX;
-    c.ms = some_time();
-    result = call_make(&the, &c);
-    if (result >= IDEM_EXECUTE && result <= IDEM_EXHAUSTED)
-        play.answered[result]++;
-    if (the.model.token != token)
-        hold(key);
-    return result;
-}
-
-/* Whether the key's claim of this boot is current. */
-static inline int is_claimed(unsigned key)
-{
-    const version *v = model_only(&keys[key]);
-
-    play.last_key = key;
-    return v && v->status == IDEM_IN_PROGRESS && v->claim.token;
-}
-
 /* Short ones more often, if long ones are allowed. */
 static inline uint16_t some_len(uint16_t most)
 {
@@ -277,10 +245,21 @@ static inline uint16_t some_len(uint16_t most)
     return (uint16_t)(one_in(2) ? most : chance(most + 1u));
 }
 
-/* Now and then longer than reserved, or with more state than there may be. */
-static inline void choose_outcome(call *c, uint16_t reserved)
+/* What a begin asks for. */
+static inline void choose_request(call *c)
 {
-    c->len = some_len(reserved);
+    c->payload = one_in(30) ? 1 + chance(64) : 0;
+    c->lease = choose_lease();
+    c->retention = choose_retention();
+    c->age = choose_age(c->retention);
+    c->reserve = one_in(3) ? chance(the.config.response_max + 1u) : 0;
+    c->buffer = one_in(8) ? chance(12) : LEN_MAX;
+}
+
+/* Now and then longer than reserved, or with more state than there may be. */
+static inline void choose_outcome(call *c, uint32_t reserved)
+{
+    c->len = some_len((uint16_t)reserved);
     c->code = one_in(2) ? 0 : chance_word();
     c->owed = one_in(5);
     c->failed = one_in(4);
@@ -292,81 +271,78 @@ static inline void choose_outcome(call *c, uint16_t reserved)
         c->state = the.config.state_max + 1u;
 }
 
-static inline void complete(unsigned key)
-{
-    call c = call_of('C', key);
-
-    if (!is_claimed(key))
-        return;
-    choose_outcome(&c, keys[key].now.of[0].len);
-    c.ms = some_time();
-    call_make(&the, &c);
-}
-
-/* All of it in one call. */
-static inline void run_whole(unsigned key)
-{
-    call c = call_of('U', key);
-
-    play.last_key = key;
-    choose_request(&c);
-    choose_outcome(&c, c.reserve ? (uint16_t)c.reserve
-                                 : the.config.response_max);
-    c.back = one_in(6);
-    c.takes = one_in(4) ? chance(200000) : chance(3);
-    c.ms = some_time();
-    call_make(&the, &c);
-}
-
-/* A call of which there is little to say. */
-static inline int simple(char what, uint32_t key)
+/* A call of this kind on a key, and what else is to be said of it. */
+static inline call choose_call(char what, uint32_t key)
 {
     call c = call_of(what, key);
 
-    c.ms = strchr("RNXfjG", what) ? some_time() : 0;
-    if (what == 'N') {
+    switch (what) {
+    case 'B': choose_request(&c); break;
+    case 'C': choose_outcome(&c, keys[key].now.of[0].len); break;
+    case 'U':
+        choose_request(&c);
+        choose_outcome(&c, c.reserve ? c.reserve : the.config.response_max);
+        c.back = one_in(6);
+        c.takes = one_in(4) ? chance(200000) : chance(3);
+        break;
+    case 'N':
         c.lease = choose_lease();
         c.lease += c.lease ? 0 : 1000;
+        break;
+    case 'g':
+        c.at = one_in(20) ? AUTO : chance(60);
+        c.most = 1 + chance(100);
+        break;
+    case 'E': c.n = chance(one_in(5) ? 100000000 : 1000); break;
+    case 'P': c.n = chance_word(); break;
+    case 'f': c.key = chance(OLD_CLAIMS); c.how = chance(12); break;
+    case 'j': c.how = chance(12); c.n = chance(3); break;
+    case 'o': c.n = chance(3); break;
+    case 'e': c.n = chance(20); break;
     }
-    c.n = chance(strchr("jo", what) ? 3 : 20);
-    c.how = chance(12);
-    return call_make(&the, &c);
+    if (strchr("BCURNXfjG", what))
+        c.ms = some_time();
+    return c;
 }
 
-static inline void release(unsigned key)
+/* Whether the key's claim of this boot is current. */
+static inline int is_claimed(unsigned key)
 {
-    if (is_claimed(key))
-        simple('R', key);
+    const version *v = model_only(&keys[key]);
+
+    return v && v->status == IDEM_IN_PROGRESS && v->claim.token;
 }
 
-static inline void renew(unsigned key)
+/* Makes a call, and what follows from it. */
+static inline int make_call(call c)
 {
-    if (is_claimed(key))
-        simple('N', key);
+    uint64_t token = the.model.token;
+    int result;
+
+    if (strchr("BCURN", c.what))
+        play.last_key = c.key;
+    result = call_make(&the, &c);
+    if (c.what == 'B' && result >= IDEM_EXECUTE && result <= IDEM_EXHAUSTED)
+        play.answered[result]++;
+    if (c.what == 'B' && the.model.token != token && play.holding < KEYS_MAX)
+        play.held[play.holding++] = c.key;
+    if (play.idle && c.what != 'M' && !the.medium.off && !the.lost)
+        make('M', 0);
+    return result;
 }
 
-/* Claims that are used up are fenced, for ever; so is one that is forged. */
-static inline void try_old(void)
+/* .. of this kind on a key, if it may do something. */
+static inline void make(char what, uint32_t key)
 {
-    unsigned key = any_key();
-
-    if (one_in(4) && is_claimed(key))
-        simple('j', key);
-    else
-        simple('f', chance(OLD_CLAIMS));
-}
-
-/* One step, or all there is to do. */
-static inline void maintain(int all)
-{
-    simple(all ? 'M' : 'm', 0);
+    if (!strchr("CRNj", what) || is_claimed(key))
+        make_call(choose_call(what, key));
 }
 
 /* Each attempt is cut short, until none is allowed any more. */
 static inline void wear_out(unsigned key)
 {
     for (unsigned n = 0; n < 256 && !the.medium.off && !the.lost; n++) {
-        int result = begin(key);
+        int result = make_call(choose_call('B', key));
         uint32_t left = is_claimed(key)
                             ? version_left(&the.model, &keys[key].now.of[0])
                             : IDEM_LEASE_NONE;
@@ -377,52 +353,24 @@ static inline void wear_out(unsigned key)
     }
 }
 
-static inline void read_some(unsigned key)
-{
-    call c = call_of('g', key);
-
-    c.at = one_in(20) ? AUTO : chance(60);
-    c.most = 1 + chance(100);
-    call_make(&the, &c);
-}
-
-static inline void pass_unseen(void)
-{
-    call c = call_of('E', 0);
-
-    c.n = chance(one_in(5) ? 100000000 : 1000);
-    call_make(&the, &c);
-}
-
 /* ---------------------------------------------------------------- restarts */
-
-static inline void some_looks(unsigned count)
-{
-    for (unsigned i = 0; i < count; i++) {
-        call c = call_of('G', the.model.count <= count
-                                  ? i % the.model.count
-                                  : chance(the.model.count));
-        call_make(&the, &c);
-    }
-    simple('s', 0);
-}
 
 /* Then what was interrupted is asked for again, or not. */
 static inline void restart(void)
 {
-    call c = call_of('P', 0);
-    unsigned interrupted = play.last_key;
+    unsigned interrupted = play.last_key, count = the.model.count;
 
     play.restarts++;
     play.cut += the.medium.off != 0;
     play.holding = 0;
-    c.n = chance_word();
-    call_make(&the, &c);
+    make('P', 0);
+    for (unsigned i = 0; i < 20 && !the.lost; i++)
+        make('G', count <= 20 ? i % count : chance(count));
     if (the.lost)
         return;
-    some_looks(20);
+    make('s', 0);
     if (one_in(2))
-        begin(interrupted);
+        make('B', interrupted);
 }
 
 /* Whether something is about to go wrong. */
@@ -456,7 +404,7 @@ static inline void arm(void)
     } else {
         return;
     }
-    call_make(&the, &c);
+    make_call(c);
 }
 
 /* ----------------------------------------------------------------- playing */
@@ -470,28 +418,34 @@ static inline int affordable(unsigned often)
 
 static inline void any_call(void)
 {
-    unsigned which = chance(100), key = any_key();
+    // Of a hundred up to which it is this call; 0: wear_out.
+    static const struct { unsigned below; char what; unsigned often; } odds[] =
+    {
+        { 1, 'v', 0 }, { 26, 'B', 0 }, { 30, 'U', 0 }, { 45, 'C', 0 },
+        { 50, 'R', 0 }, { 55, 'N', 0 }, { 60, 'X', 0 }, { 67, 'd', 0 },
+        { 73, 'G', 0 }, { 78, 'g', 0 }, { 79, 'e', 0 }, { 80, 'f', 0 },
+        { 86, 'm', 0 }, { 88, 'M', 20 }, { 91, 'Y', 100 }, { 93, 's', 0 },
+        { 94, 'o', 20 }, { 95, 'a', 20 }, { 97, 'E', 0 }, { 98, 0, 0 },
+        { 100, 'P', 300 },
+    };
+    unsigned n = chance(100), key = any_key(), i = 0;
+    char what;
 
-    if (which < 1)       simple('v', 0);
-    else if (which < 26) begin(key);
-    else if (which < 30) run_whole(key);
-    else if (which < 45) complete(key);
-    else if (which < 50) release(key);
-    else if (which < 55) renew(key);
-    else if (which < 60) simple('X', key);
-    else if (which < 67) simple('d', key);
-    else if (which < 73) simple('G', key);
-    else if (which < 78) read_some(key);
-    else if (which < 80)
-        play.mistakes && one_in(2) ? (void)simple('e', 0) : try_old();
-    else if (which < 88) maintain(one_in(4) && affordable(20));
-    else if (which < 91) affordable(100) ? simple('Y', 0) : 0;
-    else if (which < 93) simple('s', 0);
-    else if (which < 94) affordable(20) ? simple('o', 0) : 0;
-    else if (which < 95) affordable(20) ? simple('a', 0) : 0;
-    else if (which < 97) pass_unseen();
-    else if (which < 98) one_in(9) ? wear_out(key) : (void)0;
-    else if (affordable(300)) restart();
+    while (n >= odds[i].below)
+        i++;
+    what = odds[i].what;
+    if (odds[i].often && !affordable(odds[i].often))
+        return;
+    if (what == 'e' && !play.mistakes)
+        what = 'f';
+    if (what == 'f' && one_in(4) && is_claimed(key))
+        what = 'j';
+    if (what == 'P')
+        restart();
+    else if (what)
+        make(what, key);
+    else if (one_in(9))
+        wear_out(key);
 }
 
 /* What is done for some time: other mixtures fill and empty a table. */
@@ -500,19 +454,20 @@ enum { FILL, DRAIN, MIX, PAIRS, ANY, PHASES = ANY + 2 };
 static inline void call_in(unsigned phase)
 {
     unsigned some = chance(100);
+    char ends = some < 70 || phase == MIX ? 'C' : 'R';
 
     if (phase == FILL && some < 95)
-        begin(play.cursor++ % the.model.count);
+        make('B', play.cursor++ % the.model.count);
     else if (phase == DRAIN && some < 80 && play.holding)
-        some < 70 ? complete(take_held(4)) : release(take_held(4));
+        make(ends, take_held(4));
     else if (phase == MIX && some < 50)
-        begin(chance(the.model.count));
+        make('B', chance(the.model.count));
     else if (phase == MIX && some < 90 && play.holding)
-        complete(take_held(play.holding));
+        make(ends, take_held(play.holding));
     else if (phase == PAIRS && some < 40)
-        begin(any_key());
+        make('B', any_key());
     else if (phase == PAIRS && some < 80 && play.holding)
-        some < 70 ? complete(take_held(1)) : release(take_held(1));
+        make(ends, take_held(1));
     else
         any_call();
 }
@@ -524,7 +479,7 @@ static inline void next_phase(void)
     play.left = 1 + chance(the.config.capacity * 2 + 20);
     if (one_in(3))
         wait_some();
-    simple('w', 0);
+    make('w', 0);
     arm();
 }
 
@@ -536,7 +491,7 @@ static inline void play_one(void)
         restart();
         arm();
     } else if (the.model.crowded && the.config.durability == IDEM_BATCH) {
-        simple('Y', 0);
+        make('Y', 0);
         the.model.crowded = 0;
     } else if (!play.left--) {
         next_phase();
@@ -545,8 +500,6 @@ static inline void play_one(void)
                    the.config.response_max / 100))
             arm();
         call_in(play.phase);
-        if (play.idle && !the.medium.off && !the.lost)
-            maintain(1);
     }
 }
 

@@ -32,6 +32,7 @@ enum { TELL_MS = 60000 };           // a minute
 enum { READS_OPENING = 9 };         // of a byte
 enum { SWAYS_SAFE = 1 };            // see device_may_lose
 enum { OLD_CLAIMS = 16 };           // that are tried again
+enum { DAMAGED = 1, JUDGED };       // of damaged
 
 #define SECRET "sixteen secrets."
 
@@ -52,13 +53,30 @@ typedef struct device {
     int          runs_out;          // of sequences: claims may be refused
     size_t       buffer_size;       // for replies
     void       (*change)(void);     // of the configuration, between two boots
+    uint32_t   (*pick)(uint32_t);   // one of so many: modes may be by chance
+    int          in_ram;            // there is no storage
     // For tests to read.
     idem_table  *table, tables[2];
+    idem_reply   reply;             // .. begin's
+    idem_entry   shown;             // by the latest look at a key
+    const char  *line, *at;         // of calls that is told, and its next word
+    int          marked;            // there was a bar in it
+    uint32_t     now;               // the tick
+    int          lost;              // and told, as it may be: nothing more is
+                                    // known
+    int          damaged;           // by the test, which says what is answered;
+                                    // of an outcome only what is in it is known;
+                                    // JUDGED: that the test judges, too
+    int          blank;             // at the opening, as far as can be seen
+    int          sync_failed;
+    uint32_t     headers;           // that were programmed
+    idem_claim  *held, *before;     // by key: the latest claim of this boot,
+                                    // and the one before it
+    uint32_t     tear;              // how the next cut leaves an operation
+    // .. and what a copy takes over, from here on (device_follow).
     model        model;
     asked        call;              // the latest
-    idem_entry   shown;             // by the latest look at a key
     int          calling;           // it has not returned yet
-    uint32_t     now;               // the tick
     unsigned     harm;              // cuts, and boots with failures, since a
                                     // call wrote
     unsigned     sways;             // cuts that read differently from boot to
@@ -66,39 +84,29 @@ typedef struct device {
                                     // wrote; of these before its write
     unsigned     sways_before;
     int          acknowledged;      // something was, ever
-    int          lost;              // and told, as it may be: nothing more is
-                                    // known
-    int          damaged;           // by the test, which says what is answered;
-                                    // of an outcome only what is in it is known
-    int          blank;             // at the opening, as far as can be seen
-    int          sync_failed;
     uint32_t     number;            // the latest of an outcome
-    uint32_t     headers;           // that were programmed
-    idem_claim  *held, *before;     // by key: the latest claim of this boot,
-                                    // and the one before it
     idem_claim   old[OLD_CLAIMS];   // claims that are used up
     unsigned     olds;
-    uint32_t     tear;              // how the next cut leaves an operation
+    uint32_t     erasing, polls_left;   // sector, plus one
+    uint64_t     cut_at;            // logical time of a cut, the latest; what
+                                    // it interrupted may yet be found
+    int          ever_failed;
     // Inside.
     void        *memory;
     uint8_t     *bytes, *state_bytes;   // of a response, of state
     size_t       memory_size, more;
     uint8_t     *read_map;          // of the medium, if it counts
-    uint32_t     erasing, polls_left;   // sector, plus one
     int          opening;
     int          confirmed;         // what an answer relied on, in this boot
     unsigned     may_leave;         // keys that may have left in this boot, but
                                     // for those whose floor was written since
     int          idle;              // idle work was done right before
-    uint64_t     cut_at;            // logical time of a cut, the latest; what
-                                    // it interrupted may yet be found
     uint64_t     told;              // logical time of the latest record
     int          callback;          // what one returned that was not 0
     uint32_t     operations, progs, erases, reads;
     uint32_t     erases_before_boot;
     int          boot_failed;       // a callback has, since an erase
     int          failed_before;     // .. in a boot before this one erased
-    int          ever_failed;
     idem_stats   stats;             // expected, where that is exact
     uint32_t     balance;           // used + stats.expired
 } device;
@@ -199,7 +207,7 @@ static inline void device_tear(void *arg, const flash *f, const flash_op *op)
     for (int kind = 0; kind < torn; kind++)
         variant += flash_torn_count(f, op, kind);
     d->medium.cut_variant = variant + d->tear / FLASH_TORN_KINDS % count;
-    d->sways += torn >= FLASH_SWAY_BOOT && torn <= FLASH_SWAY_APIECE;
+    d->sways += flash_sways(torn);
 }
 
 /* --------------------------------------------- >>making  a device, its keys */
@@ -229,6 +237,28 @@ static inline void device_make_memory(device *d)
 static inline uint32_t device_sectors(const device *d)
 {
     return medium_sectors(&d->config, &d->storage);
+}
+
+/* A device of which nothing is said. */
+static inline void device_reset(device *d)
+{
+    memset(d, 0, sizeof *d);
+    memcpy(d->config.secret, SECRET, sizeof d->config.secret);
+    d->config.storage = &d->storage;
+    d->storage.erased = 0xFF;
+    d->scopes = 1;
+    numbered_own.number = 0;
+}
+
+/* The storage is one of these. */
+static inline void device_plug(device *d, const medium *m)
+{
+    d->flags |= m->flags;
+    d->medium.kind = m->kind;
+    d->storage.sector_size = m->sector_size;
+    d->storage.prog_size = m->granule;
+    d->storage.erased = m->erased;
+    d->storage.verify = (m->flags & VERIFY) != 0;
 }
 
 /* A blank medium, as the storage says. */
@@ -428,16 +458,47 @@ static inline void device_tell_set(const device *d, const char *when,
     }
 }
 
+static inline void device_tell_configuration(const device *d)
+{
+    const idem_config *c = &d->config;
+    const idem_storage *s = &d->storage;
+
+    printf("    capacity %u, key %u, response %u, state %u, lease %u, "
+           "retention %u, senders %u, quota %u, attempts %u, full %u, "
+           "durability %u, volatile %u, scopes %u\n",
+           c->capacity, c->key_max, c->response_max, c->state_max, c->lease_ms,
+           c->retention_ms, c->senders, c->quota, c->max_attempts, c->full,
+           c->durability, c->volatile_claims, d->scopes);
+    if (c->storage)
+        printf("    %u sectors of %u, granule %u, erased %02X, verify %u, "
+               "kind %d%s%s%s\n",
+               s->sector_count, s->sector_size, s->prog_size, s->erased,
+               s->verify, d->medium.kind, s->erasing ? ", split" : "",
+               s->sync ? ", sync" : "", d->medium.durable ? ", cache" : "");
+}
+
 /* What the model holds possible of the key of this call. */
 static inline void device_tell(const device *d)
 {
     const known *k = &d->model.keys[d->call.key];
+    const idem_entry *e = &d->shown;
 
+    device_tell_configuration(d);
+    if (d->line)
+        printf("    in \"%s\" before \"%s\"\n", d->line, d->at);
     printf("    call %u, %c: key %u, scope %u, clock %llu\n", d->model.calls,
            d->call.what ? d->call.what : '-', d->call.key, k->scope,
            (unsigned long long)d->model.clock);
     device_tell_set(d, "now", &k->now);
     device_tell_set(d, "next", &k->next);
+    for (unsigned i = 0; i < d->model.now.count; i++)
+        printf("    state: number %u, %u bytes\n", d->model.now.of[i].number,
+               d->model.now.of[i].len);
+    if (strchr("LG", d->call.what))
+        printf("    shown: status %d, attempts %u, length %u, age %u, left %u, "
+               "code %ld, owed %d\n", e->status, e->attempts,
+               (unsigned)e->response_len, e->age_ms, e->left_ms,
+               (long)e->code, e->undelivered);
 }
 
 /* ------------------------------------------- >>checks  before, after a call */
@@ -541,8 +602,10 @@ static inline void device_check(device *d)
 {
     idem_table *t = d->table;
 
-    device_check_medium(d);
     PROMISE(device_guarded(d->memory, d->memory_size));
+    if (d->damaged == JUDGED)
+        return;
+    device_check_medium(d);
     device_check_lost(d);
     PROMISE(!t->stats.retired || d->blank || d->ever_failed ||
             d->medium.kind == FLASH_ECC || d->damaged);
@@ -652,7 +715,7 @@ static inline void device_judge_outcome(device *d, int result)
         versions_clear(had);
     if (a->what == 'C')
         versions_add(had, &a->outcome);
-    if (a->what != 'B' || result != IDEM_REPLAY)
+    if (a->what != 'B' || result != IDEM_REPLAY || d->damaged == JUDGED)
         return;
     for (unsigned i = 0; i < had->count; i++)
         is_one |= version_has_reply(&had->of[i], a->reply);
@@ -742,6 +805,10 @@ static inline asked *device_ask(device *d, idem_request *rq, unsigned key,
                                        : model_retention(&d->model);
     a->reserved = rq->response_size ? rq->response_size : c->response_max;
     a->age_ms = rq->age_ms;
+    memset(&d->reply, 0x5A, sizeof d->reply);
+    d->reply.buffer = NULL;
+    d->reply.buffer_size = 0;
+    a->reply = &d->reply;
     return a;
 }
 
@@ -752,28 +819,27 @@ static inline int device_begin(device *d, idem_claim *claim, unsigned key,
 {
     uint8_t id[ID_MAX];
     idem_request rq = *more;
-    idem_reply reply;
+    idem_reply *reply = &d->reply;
     asked *a = device_ask(d, &rq, key, payload, id);
     uint32_t evicted = d->table->stats.evicted;
     uint64_t told = d->told;
     int result;
 
-    memset(&reply, 0x5A, sizeof reply);
     memset(claim, 0x5A, sizeof *claim);
-    reply.buffer = d->bytes;
-    reply.buffer_size = d->buffer_size < d->config.response_max
+    reply->buffer = d->bytes;
+    reply->buffer_size = d->buffer_size < d->config.response_max
                             ? d->buffer_size : d->config.response_max;
     memset(d->bytes + d->config.response_max, GUARD_BYTE, GUARD);
-    result = idem_begin(d->table, claim, &reply, &rq, d->now);
+    result = idem_begin(d->table, claim, reply, &rq, d->now);
     a->claim = *claim;
-    a->reply = &reply;
     a->evicted = d->table->stats.evicted - evicted;
     PROMISE(device_guarded(d->bytes, d->config.response_max));
     device_answered(d, "begin", result);
     PROMISE(!claim->token == !model_changes(a, result));
     if (claim->token) {
-        PROMISE(!reply.status && !reply.response_len && !reply.code &&
-                !reply.age_ms && !reply.retry_after_ms && !reply.claim.token);
+        PROMISE(!reply->status && !reply->response_len && !reply->code);
+        PROMISE(!reply->age_ms && !reply->retry_after_ms);
+        PROMISE(!reply->claim.token);
         device_hold(d, key, claim);
     }
     PROMISE(claim->token || (!claim->slot && !claim->attempt));
@@ -877,17 +943,13 @@ static inline void device_run(device *d, unsigned key, unsigned payload,
 {
     uint8_t id[ID_MAX];
     idem_request rq = *more;
-    idem_reply reply;
     idem_claim claim;
     asked *a = device_ask(d, &rq, key, payload, id);
     job j = { d, how, ms, d->table->stats.evicted, IDEM_OK };
     int result, ended;
 
-    memset(&reply, 0x5A, sizeof reply);
-    reply.buffer = NULL;
-    reply.buffer_size = 0;
-    a->reply = &reply;
-    result = idem_run(d->table, &claim, &reply, &rq, device_handle, &j, d->now);
+    result = idem_run(d->table, &claim, &d->reply, &rq, device_handle, &j,
+                      d->now);
     if (!j.answer) {
         a->claim = claim;
         device_answered(d, "run", result);
@@ -899,7 +961,7 @@ static inline void device_run(device *d, unsigned key, unsigned payload,
         return;
     PROMISE(result == (how ? j.answer : IDEM_RELEASED));
     PROMISE(!how || version_is_reply(&d->model, &d->model.keys[key].now.of[0],
-                                     &reply));
+                                     &d->reply));
     device_keep_old(d, &a->claim);
 }
 
@@ -980,15 +1042,6 @@ static inline void device_elapse(device *d, uint32_t ms)
 
 /* ---------------------------------------------------------------- >>looking */
 
-static inline void device_trace_entry(const idem_entry *e)
-{
-    trace("    status %d, attempts %u, length %u, fingerprint %llu, age %u, "
-          "left %u, code %ld, owed %d\n",
-          e->status, e->attempts, (unsigned)e->response_len,
-          (unsigned long long)e->fingerprint, e->age_ms, e->left_ms,
-          (long)e->code, e->undelivered);
-}
-
 /* The whole of a response, or a piece, is as it must be. */
 static inline void device_look_at_response(device *d, unsigned key, size_t at,
                                            size_t most)
@@ -1027,8 +1080,6 @@ static inline int device_look(device *d, unsigned key)
     result = idem_find(d->table, &e, &rq, d->now);
     device_looked(d, "find", result);
     PROMISE(result == IDEM_OK || result == IDEM_E_NOT_FOUND);
-    if (result == IDEM_OK)
-        device_trace_entry(&e);
     d->shown = e;
     PROMISE(result != IDEM_OK || device_named(d, &e) == key);
     PROMISE(d->damaged || model_shown(&d->model, &d->model.keys[key],
@@ -1044,11 +1095,6 @@ static inline void device_look_at_state(device *d)
     device_before(d, 'S', 0);
     result = idem_state(d->table, d->state_bytes, &len);
     device_looked(d, "state", result);
-    trace("    %u bytes, possible:", (unsigned)len);
-    for (unsigned i = 0; i < d->model.now.count; i++)
-        trace(" number %u, %u bytes,", d->model.now.of[i].number,
-              d->model.now.of[i].len);
-    trace("\n");
     PROMISE(result == IDEM_OK);
     PROMISE(model_state_shown(&d->model, d->state_bytes, len));
 }
@@ -1170,7 +1216,8 @@ static inline int device_open(device *d)
     d->failed_before |= d->boot_failed;
     d->boot_failed = d->fails;
     device_check_lost(d);
-    PROMISE(d->lost || result != IDEM_OK || !idem_check(d->table));
+    PROMISE(d->lost || result != IDEM_OK || d->damaged == JUDGED ||
+            !idem_check(d->table));
     return result;
 }
 
@@ -1183,7 +1230,9 @@ static inline void device_stop_medium(device *d)
     f->watch = NULL;
     for (int call = 0; call < FLASH_CALLS; call++)
         flash_fail(f, call, 0, 0, 0);
-    if (d->erasing && !f->off) {
+    // An erase that goes on is torn too.
+    if (d->erasing) {
+        f->off = 0;
         flash_cut(f, 0, f->ops % 7);
         flash_erase(f, d->erasing - 1);
     }
@@ -1200,23 +1249,13 @@ static inline void device_follow(device *to, const device *from)
 {
     known *own = to->model.keys;
 
-    memcpy(own, from->model.keys, from->model.count * sizeof *own);
-    to->model = from->model;
+    memcpy(&to->model, &from->model,
+           offsetof(device, memory) - offsetof(device, model));
     to->model.keys = own;
     to->model.config = &to->config;
-    to->call = from->call;
-    to->calling = from->calling;
-    to->harm = from->harm;
-    to->sways = from->sways;
-    to->sways_before = from->sways_before;
-    to->acknowledged = from->acknowledged;
-    to->ever_failed = from->ever_failed;
-    to->number = from->number;
-    memcpy(to->old, from->old, sizeof to->old);
-    to->olds = from->olds;
-    to->cut_at = from->cut_at;
+    memcpy(own, from->model.keys, from->model.count * sizeof *own);
     memcpy(to->held, from->held, from->model.count * sizeof *to->held);
-    to->lost = to->erasing = 0;
+    to->lost = 0;
 }
 
 /* Before a restart, with or without a cut, of this table. */

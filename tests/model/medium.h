@@ -27,7 +27,8 @@ enum {
     ALL_NOISE = 2,                  // all of a program may
     CACHE = 4,                      // programs are durable from a sync on
     SPLIT = 8,                      // erasing is polled
-    READ_MAP = 16                   // what an opening reads is counted
+    READ_MAP = 16,                  // what an opening reads is counted
+    VERIFY = 32                     // what was programmed is read back
 };
 
 typedef struct medium {

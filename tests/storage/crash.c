@@ -15,7 +15,7 @@
  *
  *     build/crash --geometry nor8 --workload "Ba Ca" --cut 5/2 --variant 3/0
  */
-#define _POSIX_C_SOURCE 200809L
+#define _DEFAULT_SOURCE
 
 #define IDEM_STATIC
 #define IDEM_IMPLEMENTATION
@@ -24,21 +24,37 @@
 #include "explore.h"
 
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 enum { REPORTS = 5 };               // violations that are told of in full
 
-// What the command line asks for.
+static const extent extents[] = {
+    { 2, 2, { UINT32_MAX, 16, 40 }, { 1, 100, 400 }, 0, 3, 3 },
+    { 2, 1, { UINT32_MAX, 16, 40 }, { 4, 400, 400 }, 0, 2, 16 },
+    { 3, 1, { UINT32_MAX, 40, 40 }, { 4, 40, 80 }, 1, 3, 97 },
+};
+
+// What the command line says, or NULL.
 static struct {
-    uint32_t brief;             // --short
-    uint32_t first;             // the first violation is the end
-    const char *geometry, *workload;
-    unsigned longest;           // sequence
-    unsigned one_in;            // of so many sequences on one geometry
-    uint64_t states;            // that are enough, in all; 0: one round
+    const char *brief, *first, *geometry, *workload, *states;
+    const char *depth, *seed, *draws, *cut, *variant;
 } option;
 
-static tally total;
+static const struct { const char *name, **value; int alone; } options[] = {
+    { "--short", &option.brief, 1 }, { "--first", &option.first, 1 },
+    { "--geometry", &option.geometry, 0 },
+    { "--workload", &option.workload, 0 }, { "--states", &option.states, 0 },
+    { "--depth", &option.depth, 0 }, { "--seed", &option.seed, 0 },
+    { "--draws", &option.draws, 0 }, { "--cut", &option.cut, 0 },
+    { "--variant", &option.variant, 0 },
+};
+
+// What the processes share: by geometry, and in the end of all.
+static struct {
+    tally of[COUNT(geometries)], all;
+    int ended;
+} *shared;
 
 /* -------------------------------------------------------------- >>reporting */
 
@@ -56,23 +72,23 @@ static void broken(const char *what, const char *file, int line)
 {
     machine *m = active;
 
-    part.violations++;
-    if (total.violations + part.violations > REPORTS && !*tracing())
+    if (part->violations++ >= REPORTS && !*tracing())
         longjmp(m->end, 1);
-    printf("violation: %s (%s:%d)\n    in \"%s\" at \"%.3s\"\n"
+    printf("violation: %s (%s:%d)\n"
            "    build/crash --geometry %s --workload \"%s\"", what, file, line,
-           m->line ? m->line : "", m->at ? m->at : "", run.geometry->name,
-           run.workload);
+           run.geometry->m.name, run.workload);
     if (m->depth) {
         print_path("--cut", m, 0);
         print_path("--variant", m, 1);
     }
     printf(" --seed %u --draws %u\n", (unsigned)run.seed,
-           (unsigned)run.draws);
+           (unsigned)run.how.draws);
     device_tell(&m->d);
     fflush(stdout);
-    if (option.first)
+    if (option.first) {
+        shared->ended = 1;
         _exit(1);
+    }
     longjmp(m->end, 1);
 }
 
@@ -80,20 +96,20 @@ static void broken(const char *what, const char *file, int line)
 static void on_signal(int number)
 {
     (void)number;
-    option.first = 1;
+    option.first = "";
     broken("a signal: a crash, or no end", __FILE__, __LINE__);
 }
 
 /* Adds what came of a geometry. */
-static void add_tally(const tally *from)
+static void add_tally(tally *to, const tally *from)
 {
     for (unsigned d = 0; d <= DEPTH_MAX; d++)
-        total.states_of[d] += from->states_of[d];
-    total.states += from->states;
-    total.cuts += from->cuts;
-    total.violations += from->violations;
-    total.unfit += from->unfit;
-    total.told += from->told;
+        to->states_of[d] += from->states_of[d];
+    to->states += from->states;
+    to->cuts += from->cuts;
+    to->violations += from->violations;
+    to->unfit += from->unfit;
+    to->told += from->told;
 }
 
 /* Says what came of a geometry, or of all. */
@@ -102,7 +118,7 @@ static void print_tally(const char *name, const tally *t)
     printf("%-6s %9llu states, %8llu operations cut, %llu violations", name,
            (unsigned long long)t->states, (unsigned long long)t->cuts,
            (unsigned long long)t->violations);
-    if (run.depth > 2)
+    if (run.how.depth > 2)
         printf(", cut once %llu, twice %llu, thrice %llu",
                (unsigned long long)t->states_of[1],
                (unsigned long long)t->states_of[2],
@@ -129,38 +145,24 @@ static int usage(void)
     return 2;
 }
 
-/* Sets the extent of one round of many: wide and thin, three cuts deep. */
-static void set_sampling(void)
+/* Takes all options.  Returns 0, or -1 if one is not right. */
+static int read_options(int argc, char **argv)
 {
-    run.depth = 3;
-    run.draws = 1;
-    run.first_ops[1] = run.first_ops[2] = 40;
-    run.one_in[0] = 4;
-    run.one_in[1] = 40;
-    run.one_in[2] = 80;
-    run.evenly = 1;
-    option.longest = 3;
-    option.one_in = 97;
+    for (int i = 1; i < argc; i++) {
+        size_t o = 0;
+        while (o < COUNT(options) && strcmp(argv[i], options[o].name))
+            o++;
+        if (o == COUNT(options) || (!options[o].alone && ++i == argc))
+            return -1;
+        *options[o].value = argv[i];
+    }
+    return 0;
 }
 
-/* Sets the extent of the run, as far as options do not. */
-static void set_extent(void)
+/* The number that an option says, or another. */
+static uint64_t number_of(const char *said, uint64_t otherwise)
 {
-    int brief = option.brief;
-
-    run.seed = 1;
-    run.depth = 2;
-    run.draws = brief ? 1 : 2;
-    run.first_ops[0] = UINT32_MAX;
-    run.first_ops[1] = 16;
-    run.first_ops[2] = 40;
-    run.one_in[0] = brief ? 4 : 1;
-    run.one_in[1] = brief ? 400 : 100;
-    run.one_in[2] = 400;
-    option.longest = brief ? 2 : 3;
-    option.one_in = brief ? 16 : 3;
-    if (option.states)
-        set_sampling();
+    return said ? strtoull(said, NULL, 10) : otherwise;
 }
 
 /* Reads "5/2"; returns how many numbers there are. */
@@ -169,69 +171,31 @@ static unsigned read_path(unsigned *path, const char *text)
     unsigned count = 0;
     char *end;
 
-    while (count < DEPTH_MAX) {
+    while (text && count < DEPTH_MAX) {
         path[count++] = (unsigned)strtoul(text, &end, 10);
-        if (*end != '/')
-            break;
-        text = end + 1;
+        text = *end == '/' ? end + 1 : NULL;
     }
     return count;
 }
 
-/* Takes an option; returns how many arguments it was, 0 if there is none of
-   that name. */
-static int read_option(const char *name, const char *value)
+/* Sets the extent of the run; 0 if that is not possible. */
+static int set_extent(void)
 {
-    static const struct { const char *name; uint32_t *value; } numbers[] = {
-        { "--short", &option.brief }, { "--first", &option.first },
-        { "--depth", &run.depth }, { "--seed", &run.seed },
-        { "--draws", &run.draws },
-    };
+    extent *how = &run.how;
 
-    for (size_t i = 0; i < COUNT(numbers); i++)
-        if (!strcmp(name, numbers[i].name)) {
-            if (i >= 2 && !value)
-                return 0;
-            *numbers[i].value = i < 2 ? 1 : (uint32_t)strtoul(value, NULL, 10);
-            return i < 2 ? 1 : 2;
-        }
-    if (!value)
-        return 0;
-    if (!strcmp(name, "--geometry"))
-        option.geometry = value;
-    else if (!strcmp(name, "--workload"))
-        option.workload = value;
-    else if (!strcmp(name, "--states"))
-        option.states = strtoull(value, NULL, 10);
-    else if (!strcmp(name, "--cut"))
-        run.path = read_path(run.cut, value);
-    else if (!strcmp(name, "--variant"))
-        read_path(run.variant, value);
-    else
-        return 0;
-    return 2;
-}
-
-/* Takes all options: once for the extent that some ask for, once more for what
-   others change in it.  Returns 0, or -1 if the command line is not right. */
-static int read_options(int argc, char **argv)
-{
-    for (int pass = 0; pass < 2; pass++) {
-        for (int i = 1, taken; i < argc; i += taken) {
-            taken = read_option(argv[i], i + 1 < argc ? argv[i + 1] : NULL);
-            if (!taken)
-                return -1;
-        }
-        if (!pass)
-            set_extent();
-    }
+    *how = extents[option.states ? 2 : option.brief ? 1 : 0];
+    how->depth = (unsigned)number_of(option.depth, how->depth);
+    how->draws = (uint32_t)number_of(option.draws, how->draws);
+    run.seed = (uint32_t)number_of(option.seed, 1);
+    read_path(run.variant, option.variant);
+    run.path = read_path(run.cut, option.cut);
     if (run.path) {
-        run.depth = run.path;
+        how->depth = run.path;
         for (unsigned d = 0; d < DEPTH_MAX; d++)
-            run.first_ops[d] = UINT32_MAX;
+            how->first_ops[d] = UINT32_MAX;
         *tracing() = 1;
     }
-    return run.depth >= 1 && run.depth <= DEPTH_MAX ? 0 : -1;
+    return how->depth >= 1 && how->depth <= DEPTH_MAX;
 }
 
 /* ---------------------------------------------------------------- >>running */
@@ -255,89 +219,66 @@ static void run_geometry(const geometry *g)
     if (wanted && !found && strncmp(wanted, "marathon", 8))
         run_workload(g, wanted);
     for (size_t i = 0; i < COUNT(contexts) && !wanted; i++)
-        run_context(g, contexts[i], option.longest, option.one_in);
+        run_context(g, contexts[i]);
 }
 
-/* Runs it in rounds, each with a seed of its own, until there are enough
-   states; or once. */
-static void run_rounds(const geometry *g)
+/* Runs it in a process of its own: in rounds, each with another seed, until
+   there are enough states; or once. */
+static void spawn(const geometry *g)
 {
-    uint64_t enough = option.states;
+    uint64_t enough = number_of(option.states, 0);
 
     if (!option.geometry)
         enough /= COUNT(geometries);
+    fflush(stdout);
+    if (fork())
+        return;
+    part = &shared->of[g - geometries];
     do {
         run_geometry(g);
         run.seed++;
-    } while (part.states < enough);
+    } while (part->states < enough);
+    print_tally(g->m.name, part);
+    _exit(0);
 }
 
-/* Runs a geometry in a process of its own, which writes to `out` what came of
-   it.  Returns the process. */
-static pid_t spawn(const geometry *g, int out)
+/* Waits for a process; whether it did not come to its end. */
+static int died(void)
 {
-    pid_t child;
+    int status;
 
-    fflush(stdout);
-    child = fork();
-    if (child)
-        return child;
-    memset(&part, 0, sizeof part);
-    run_rounds(g);
-    print_tally(g->name, &part);
-    _exit(write(out, &part, sizeof part) != sizeof part);
-}
-
-/* Runs all geometries, as many at a time as there are processors.  Returns how
-   many did not come to their end. */
-static int run_all(void)
-{
-    pid_t children[COUNT(geometries)] = { 0 };
-    long room = sysconf(_SC_NPROCESSORS_ONLN);
-    size_t next = 0;
-    int ends[2], status, lost = 0;
-
-    if (pipe(ends) < 0)
-        return 1;
-    for (size_t done = 0; done < COUNT(geometries); done++) {
-        while (next < COUNT(geometries) && next < done + (size_t)room) {
-            children[next] = spawn(&geometries[next], ends[1]);
-            next++;
-        }
-        pid_t child = wait(&status);
-        for (size_t i = 0; i < next; i++)
-            if (children[i] == child)
-                children[i] = 0;
-        lost += status != 0;
-        if (!status && read(ends[0], &part, sizeof part) == sizeof part)
-            add_tally(&part);
-        for (size_t i = 0; i < next && status && option.first; i++)
-            if (children[i])
-                kill(children[i], SIGKILL);
-        if (status && option.first)
-            break;
-    }
-    return lost;
+    return wait(&status) > 0 && status && !*ended;
 }
 
 int main(int argc, char **argv)
 {
+    long processors = sysconf(_SC_NPROCESSORS_ONLN), running = 0;
     int lost = 0;
 
-    if (read_options(argc, argv) < 0)
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED || read_options(argc, argv) < 0 || !set_extent())
         return usage();
+    ended = &shared->ended;
     signal(SIGSEGV, on_signal);
     signal(SIGABRT, on_signal);
     signal(SIGALRM, on_signal);
-    if (!option.geometry)
-        lost = run_all();
-    for (size_t i = 0; i < COUNT(geometries) && option.geometry; i++)
-        if (!strcmp(option.geometry, geometries[i].name))
-            run_rounds(&geometries[i]);
-    if (option.geometry)
-        add_tally(&part);
-    print_tally("crash", &total);
+    for (size_t i = 0; i < COUNT(geometries); i++) {
+        if (option.geometry && strcmp(option.geometry, geometries[i].m.name))
+            continue;
+        if (running == processors) {
+            lost += died();
+            running--;
+        }
+        spawn(&geometries[i]);
+        running++;
+    }
+    for (; running > 0; running--)
+        lost += died();
+    for (size_t i = 0; i < COUNT(geometries); i++)
+        add_tally(&shared->all, &shared->of[i]);
+    print_tally("crash", &shared->all);
     if (lost)
         printf("%d geometries did not come to their end\n", lost);
-    return total.violations || lost;
+    return shared->all.violations || lost;
 }

@@ -34,8 +34,6 @@ typedef struct machine {
     unsigned cut, variant;      // the latest of them
     unsigned ops;               // that could be cut since then
     uint32_t mix;               // chance, from the path
-    int cutting;
-    const char *line, *at;      // that is run, and where
     jmp_buf end;                // of this path: a promise is broken, or all
                                 // is lost
 } machine;
@@ -43,54 +41,49 @@ typedef struct machine {
 static machine machines[DEPTH_MAX + 1];
 static machine *active;             // of them
 
+// How much of what could be cut is: minutes, --short, --states.
+typedef struct extent {
+    unsigned depth;             // cuts on one path, at most
+    uint32_t draws;
+    unsigned first_ops[DEPTH_MAX];  // how many operations are cut, by depth
+    unsigned one_in[DEPTH_MAX];     // so many variants
+    int      evenly;            // about as many variants of each operation
+    unsigned longest;           // sequence
+    unsigned sequences;         // one of so many on one geometry
+} extent;
+
 // What is run at present, and how far it is cut.
 static struct {
     const geometry *geometry;
     const char *workload;
-    unsigned depth;             // cuts on one path, at most
-    unsigned first_ops[DEPTH_MAX];  // how many operations are cut, by depth
-    unsigned one_in[DEPTH_MAX];     // so many variants
-    int      evenly;            // about as many variants of each operation
+    extent   how;
     unsigned path;              // length of the path that is asked for, or 0
     unsigned cut[DEPTH_MAX], variant[DEPTH_MAX];
-    uint32_t seed, draws;
+    uint32_t seed;
     int marathon;               // the first machine is cut itself:
     unsigned cut_in, cuts;      // in so many operations, so many times so far
 } run;
 
-// What came of it.
+// What came of a geometry.
 typedef struct tally {
     uint64_t states_of[DEPTH_MAX + 1];  // with so many cuts
     uint64_t states, cuts, violations, unfit;
     uint64_t told;              // states in which two such cuts lost something
 } tally;
 
-static tally part;
+static tally *part;
+static const volatile int *ended;   // somewhere, with the first violation
 
-/* Two cuts that read differently from boot to boot may lose something, if that
-   is told: this path ends here. */
-static void end_if_lost(machine *m)
-{
-    if (!m->d.lost)
-        return;
-    part.told++;
-    longjmp(m->end, 1);
-}
-
-/* Makes the calls of a line, to its end or, in a marathon, a cut. */
+/* Makes the calls of a line, to its end or, in a marathon, a cut.  Two cuts
+   that read differently from boot to boot may lose something, if that is told:
+   then this path ends. */
 static void run_line(machine *m, const char *line)
 {
-    m->line = m->at = line;
-    while (*m->at && !m->d.medium.off) {
-        const char *next = m->at;
-        call c = call_read(&next);
-        if (c.what == '|')
-            m->cutting = 1;
-        else if (c.what)
-            call_make(&m->d, &c);
-        end_if_lost(m);
-        m->at = next;
-    }
+    call_line(&m->d, line);
+    if (!m->d.lost)
+        return;
+    part->told++;
+    longjmp(m->end, 1);
 }
 
 /* ---------------------------------------------------- >>cuts  every of them */
@@ -102,73 +95,34 @@ static void recover(machine *m)
     alarm(PATIENCE);
     trace("%*scut in operation %u, variant %u\n", (int)(4 * m->depth), "",
           m->cut, m->variant);
-    part.states++;
-    part.states_of[m->depth]++;
-    m->line = m->at = "?";
+    part->states++;
+    part->states_of[m->depth]++;
     if (!setjmp(m->end)) {
-        device_start(&m->d);
-        end_if_lost(m);
-        run_line(m, "?");
+        run_line(m, "P,ms=0 ?");
         run_line(m, epilogues[(m->cut + m->variant) % COUNT(epilogues)]);
     }
     active = m - 1;
 }
 
-/* Tears an operation on a copy of a medium; false if that refuses it anyway. */
-static int tear(flash *f, const flash_op *op, unsigned variant)
-{
-    flash_cut(f, 0, variant);
-    if (op->call == FLASH_PROG)
-        flash_prog(f, op->at, op->src, op->len);
-    else if (op->call == FLASH_ERASE)
-        flash_erase(f, op->at / f->sector_size);
-    else
-        flash_off(f, variant);
-    return f->off;
-}
-
-/* Makes the next machine a copy of this one, but torn in the middle of an
-   operation; false if there is nothing to tear. */
-static int copy_torn(machine *m, const flash_op *op, unsigned variant)
-{
-    device *d = &m[1].d;
-    flash *f = &d->medium;
-    uint32_t k;
-    int torn = flash_torn_kind(&m->d.medium, op, variant, &k);
-
-    flash_copy(f, &m->d.medium);
-    // A split erase that is not done yet is torn too.
-    if (m->d.erasing && op->call != FLASH_ERASE) {
-        flash_cut(f, 0, f->ops % 7);
-        flash_erase(f, m->d.erasing - 1);
-        f->off = f->armed = 0;
-    }
-    if (!tear(f, op, variant))
-        return 0;
-    f->watch = m->d.medium.watch;
-    f->watch_arg = m + 1;
-    f->violations = 0;
-    memset(f->violations_of, 0, sizeof f->violations_of);
-    device_follow(d, &m->d);
-    if (m->d.calling)
-        model_in_flight(&d->model, &m->d.call);
-    // They read differently from boot to boot, or from read to read.
-    d->sways += torn >= FLASH_SWAY_BOOT && torn <= FLASH_SWAY_APIECE;
-    return 1;
-}
-
-/* Cuts an operation in one variant; a copy goes on from there. */
+/* Cuts an operation in one variant; a copy of the machine goes on. */
 static void cut_variant(machine *m, const flash_op *op, unsigned at,
                         unsigned variant)
 {
     machine *c = m + 1;
+    flash *f = &c->d.medium;
+    uint32_t k;
+    int torn = flash_torn_kind(&m->d.medium, op, variant, &k);
 
-    if (!copy_torn(m, op, variant))
-        return;
-    c->cutting = 0;
-    device_stop(&c->d);
-    c->d.now = c->d.medium.boots * 7919u;
-    c->cutting = 1;
+    flash_copy(f, &m->d.medium);
+    flash_go_off(f, op, variant);
+    f->ops++;
+    f->watch = m->d.medium.watch;
+    f->watch_arg = c;
+    device_follow(&c->d, &m->d);
+    if (m->d.calling)
+        model_in_flight(&c->d.model, &m->d.call);
+    c->d.sways += flash_sways(torn);
+    c->d.marked = 1;
     c->ops = 0;
     c->cut = at;
     c->variant = variant;
@@ -181,7 +135,7 @@ static void cut_variant(machine *m, const flash_op *op, unsigned at,
 static int is_chosen(const machine *m, const flash_op *op, unsigned at,
                      unsigned variant, unsigned variants)
 {
-    unsigned one_in = run.one_in[m->depth];
+    unsigned one_in = run.how.one_in[m->depth];
     uint32_t k;
     int torn = flash_torn_kind(&m->d.medium, op, variant, &k);
 
@@ -189,7 +143,7 @@ static int is_chosen(const machine *m, const flash_op *op, unsigned at,
         return variant == run.variant[m->depth];
     if (one_in == 1)
         return 1;
-    if (run.evenly)
+    if (run.how.evenly)
         one_in += one_in * variants / 16;
     else if (torn == FLASH_PREFIX)
         one_in *= 4;
@@ -205,7 +159,7 @@ static void cut_operation(machine *m, const flash_op *op)
     unsigned variants = flash_variants(&m->d.medium, op);
     unsigned chosen = 0;
 
-    if (m->depth >= run.depth || at >= run.first_ops[m->depth] ||
+    if (m->depth >= run.how.depth || at >= run.how.first_ops[m->depth] ||
         (run.path && at != run.cut[m->depth]))
         return;
     for (unsigned v = 0; v < variants; v++)
@@ -213,7 +167,7 @@ static void cut_operation(machine *m, const flash_op *op)
             cut_variant(m, op, at, v);
             chosen++;
         }
-    part.cuts += chosen > 0;
+    part->cuts += chosen > 0;
 }
 
 /* What flash.h shows before each operation. */
@@ -221,7 +175,7 @@ static void watch(void *arg, const flash *f, const flash_op *op)
 {
     machine *m = (machine *)arg;
 
-    if (m->cutting)
+    if (m->d.marked)
         cut_operation(m, op);
     if (run.marathon && run.cut_in-- == 0)
         flash_cut(&m->d.medium, 0, run.cuts * 31 % flash_variants(f, op));
@@ -238,26 +192,21 @@ static uint32_t make_machine(machine *m, uint32_t sectors)
     idem_config *c = &d->config;
 
     memset(m, 0, sizeof *m);
-    d->flags = g->flags | READ_MAP;
+    device_reset(d);
+    device_plug(d, &g->m);
+    d->flags |= READ_MAP;
     d->scopes = 2;
     d->more = g->spare;
     d->polls = 1;
-    d->medium.kind = g->kind;
     d->medium.seed = run.seed;
-    d->medium.draws = g->flags & CACHE ? 4 * run.draws : run.draws;
-    d->storage.sector_size = g->sector_size;
-    d->storage.prog_size = (uint16_t)g->granule;
-    d->storage.erased = g->erased;
-    d->storage.verify = !!(g->flags & VERIFY);
+    d->medium.draws = (g->m.flags & CACHE ? 4 : 1) * run.how.draws;
     c->capacity = CAPACITY;
     c->key_max = KEY_MAX;
     c->response_max = RESPONSE_MAX;
-    c->state_max = g->flags & STATELESS ? 0 : STATE_MAX;
+    c->state_max = g->m.flags & STATELESS ? 0 : STATE_MAX;
     c->max_attempts = ATTEMPTS;
     c->lease_ms = LEASE;
     c->retention_ms = RETENTION;
-    memcpy(c->secret, SECRET, sizeof c->secret);
-    c->storage = &d->storage;
     call_modes(d, run.workload);
     if (!device_sectors(d))
         return 0;
@@ -274,17 +223,16 @@ static machine *start(const geometry *g, const char *text)
 {
     uint32_t sectors = g->sector_count;
 
+    if (*ended)
+        _exit(0);
     run.geometry = g;
     run.workload = text;
     active = machines;
     alarm(PATIENCE);
-    numbered_own.number = 0;
-    if (isatty(2))
-        fprintf(stderr, "\r%-8s %-60.60s\r", g->name, text);
-    for (unsigned d = 0; d <= run.depth; d++) {
+    for (unsigned d = 0; d <= run.how.depth; d++) {
         sectors = make_machine(&machines[d], sectors);
         if (!sectors) {
-            part.unfit++;
+            part->unfit++;
             return NULL;
         }
         machines[d].depth = d;
@@ -297,14 +245,14 @@ static machine *start(const geometry *g, const char *text)
 static void open_first(machine *m)
 {
     device_open(&m->d);
-    if (run.geometry->flags & LATE)
+    if (run.geometry->m.flags & LATE)
         run_line(m, "K1");
 }
 
 /* Lets go of all machines. */
 static void finish(void)
 {
-    for (unsigned d = 0; d <= run.depth; d++)
+    for (unsigned d = 0; d <= run.how.depth; d++)
         device_end(&machines[d].d);
 }
 
@@ -318,7 +266,7 @@ static void run_workload(const geometry *g, const char *text)
         return;
     if (!setjmp(m->end)) {
         open_first(m);
-        m->cutting = !strchr(text, '|');
+        m->d.marked = !strchr(text, '|');
         run_line(m, call_modes(&m->d, text));
         run_line(m, "?");
         cut_operation(m, &end);
@@ -341,10 +289,8 @@ static void run_boot(machine *m, unsigned boot, int first)
     run_line(m, lines[boot % COUNT(lines)]);
     run.cut_in = UINT32_MAX;
     run.cuts += m->d.medium.off != 0;
-    part.states += m->d.medium.off != 0;
-    call_restart(&m->d, 0);
-    end_if_lost(m);
-    run_line(m, "?");
+    part->states += m->d.medium.off != 0;
+    run_line(m, "P,ms=0 ?");
 }
 
 /* Cuts each boot in one of its first operations, a thousand times in a row;
@@ -370,33 +316,33 @@ static void run_marathon(const geometry *g, int first)
             run_line(m, epilogues[e]);
     }
     run.marathon = 0;
-    part.cuts += run.cuts;
+    part->cuts += run.cuts;
     finish();
 }
 
 /* ---------------------------------------- >>systematic  all short sequences */
 
 // What a sequence needs to know of a key, so that each call does something.
-enum { UNKNOWN, CLAIMED, OVER, CUT, FINISHED, OWED };
+enum { UNKNOWN, CLAIMED, OVER, CUT, FINISHED, OWED, STATUSES };
 
-/* What becomes of a key; -1 if the call does nothing to it. */
+/* What becomes of a key by a call; -1, or no column: it does nothing to it. */
 static int becomes(int status, char what)
 {
-    int held = status == CLAIMED || status == OVER;
+    static const struct { const char *calls; int to[STATUSES]; } rows[] = {
+        { "B",  { CLAIMED, -1, CLAIMED, CLAIMED, FINISHED, -1 } },
+        { "CS", { -1, FINISHED, FINISHED, -1, -1, -1 } },
+        { "O",  { -1, OWED, OWED, -1, -1, -1 } },
+        { "R",  { -1, UNKNOWN, UNKNOWN, -1, -1, -1 } },
+        { "X",  { -1, -1, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN } },
+        { "D",  { -1, -1, -1, -1, -1, FINISHED } },
+        { "L",  { -1, OVER, -1, -1, -1, -1 } },
+        { "P",  { UNKNOWN, CUT, CUT, CUT, FINISHED, OWED } },
+    };
 
-    switch (what) {
-    case 'B': return status == CLAIMED || status == OWED ? -1 :
-                     status == FINISHED ? FINISHED : CLAIMED;
-    case 'C':
-    case 'S': return held ? FINISHED : -1;
-    case 'O': return held ? OWED : -1;
-    case 'R': return held ? UNKNOWN : -1;
-    case 'X': return status == UNKNOWN || status == CLAIMED ? -1 : UNKNOWN;
-    case 'D': return status == OWED ? FINISHED : -1;
-    case 'L': return status == CLAIMED ? OVER : -1;
-    case 'P': return held ? CUT : status;
-    default:  return status;
-    }
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (strchr(rows[i].calls, what))
+            return rows[i].to[status];
+    return status;
 }
 
 /* Applies a call to the keys' status; returns 0 if it does nothing. */
@@ -419,8 +365,6 @@ typedef struct sequences {
     const geometry *geometry;
     unsigned number;            // of the next, with an offset by geometry
                                 // and seed
-    unsigned longest;
-    unsigned one_in;
     int      batch;
     char     text[96];
 } sequences;
@@ -441,20 +385,19 @@ static void run_sequences(sequences *s, const int *status, unsigned length)
         if (word[1] == 'b' && s->text[end - 1] == '|' && end == 1)
             continue;
         sprintf(s->text + end, " %s", word);
-        if (s->number++ % s->one_in == 0)
+        if (s->number++ % run.how.sequences == 0)
             run_workload(s->geometry, s->text);
-        if (length + 1 < s->longest)
+        if (length + 1 < run.how.longest)
             run_sequences(s, after, length + 1);
         s->text[end] = 0;
     }
 }
 
-/* One of `one_in` sequences of calls in one context. */
-static void run_context(const geometry *g, const char *context,
-                        unsigned longest, unsigned one_in)
+/* Some of the sequences of calls in one context. */
+static void run_context(const geometry *g, const char *context)
 {
-    sequences s = { g, (unsigned)(g - geometries) + run.seed - 1, longest,
-                    one_in, !strncmp(context, "batch", 5), { 0 } };
+    sequences s = { g, (unsigned)(g - geometries) + run.seed - 1,
+                    !strncmp(context, "batch", 5), { 0 } };
     int status[KEYS] = { UNKNOWN };
 
     strcpy(s.text, context);

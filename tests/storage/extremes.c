@@ -25,230 +25,59 @@ enum { SECTORS_LEAST = 4 };
 enum { MEDIUM_MAX = 24 << 20 };     // bytes
 enum { CALLS_LEAST = 3000, CALLS_PER_KEY = 3 };
 
-static uint32_t    seed;
-static const char *profile;
-static int         turns_volatile;  // claims may become volatile between boots
-static int         keeps_retention; // the default stays as it is
-
-static void tell_configuration(void)
-{
-    const idem_config *c = &the.config;
-    const idem_storage *s = &the.storage;
-
-    printf("seed %u, %s: capacity %u, key %u, response %u, state %u, "
-           "lease %u, retention %u, quota %u, attempts %u, full %u, "
-           "durability %u, volatile %u, scopes %u\n",
-           seed, profile, c->capacity, c->key_max, c->response_max,
-           c->state_max, c->lease_ms, c->retention_ms, c->quota,
-           c->max_attempts, c->full, c->durability, c->volatile_claims,
-           the.scopes);
-    if (c->storage)
-        printf("    %u sectors of %u, granule %u, erased %02X, verify %u, "
-               "kind %d%s%s%s\n",
-               s->sector_count, s->sector_size, s->prog_size, s->erased,
-               s->verify, the.medium.kind, s->erasing ? ", split" : "",
-               s->sync ? ", sync" : "", the.medium.durable ? ", cache" : "");
-}
-
-static void broken(const char *what, const char *file, int line)
-{
-    printf("violation: %s, %s:%d\n", what, file, line);
-    tell_configuration();
-    device_tell(&the);
-    exit(1);
-}
+static uint32_t seed;
+static int turns_volatile;      // claims may become volatile between boots
+static int keeps_retention;     // the default stays as it is
 
 /* -------------------------------------------- >>profiles  what is extreme */
 
-static const uint32_t sector_sizes[] = {
-    256, 264, 528, 1056, 4096, 4488, 8000, 65536, 131328, 262144
-};
-static const uint16_t granules[] = { 1, 2, 4, 8, 16, 32, 64, 128, 256 };
+#define RETENTIONS "0/1000/60000/2592000000"    // the last: IDEM_RETENTION_MAX
+#define SMALL "granule=1/4/8"
 
-static void any_sectors(void)
-{
-    the.storage.sector_size = PICK(sector_sizes);
-    the.storage.prog_size = PICK(granules);
-}
+// Where the number of a cell becomes longer there are fewer and more.
+#if IDEM_WIDE
+#define LARGE "60000/65520-65549"
+#else
+#define LARGE "20000"
+#endif
 
-static void few_keys(void)
-{
-    the.config.capacity = 1 + chance(4);
-    the.config.response_max = (uint16_t)chance(40);
-    the.config.state_max = (uint16_t)(one_in(2) ? 0 : chance(60));
-    any_sectors();
-}
+// What every profile starts from.
+static const char usual[] =
+    "capacity=16 key=16 response=16 attempts=0/1/3/255 retention=" RETENTIONS
+    " lease=0/1/4294967295/536870912 evict=0/0/1 batch=0/0/0/1"
+    " volatile=0/0/0/0/0/1 scopes=1/3/20 polls=3/3/1000 kind=0/0/1/2"
+    " erased=255/0/90 verify=0/0/0/1 granule=1/2/4/8/16/32/64/128/256"
+    " size=256/264/528/1056/4096/4488/8000/65536/131328/262144";
 
-static void many_sectors(void)
-{
-    static const uint32_t counts[] = { 300, 1000, 5000, 65535 };
-    static const uint16_t small[] = { 1, 4, 8 };
-
-    the.config.capacity = one_in(2) ? 1 + chance(300) : 2000;
-    the.config.response_max = (uint16_t)chance(20);
-    the.config.key_max = (uint16_t)(8 + chance(8));
-    the.storage.sector_size = 256;
-    the.storage.prog_size = PICK(small);
-    the.storage.sector_count = PICK(counts);
-}
-
-/* About 254 and 65,534 the number of a cell becomes longer. */
-static void many_keys(void)
-{
-    const uint32_t capacities[] = {
-        250 + chance(50), 5000, 32767,
-        !IDEM_WIDE ? 20000 : one_in(2) ? 60000 : 65520 + chance(30)
-    };
-    static const uint32_t sizes[] = { 1056, 4096, 16896, 65536, 262144 };
-    static const uint16_t small[] = { 1, 4, 8 };
-
-    the.config.capacity = PICK(capacities);
-    the.config.key_max = 10;
-    the.config.response_max = 4;
-    the.storage.sector_size = PICK(sizes);
-    the.storage.prog_size = PICK(small);
-}
-
-static void long_responses(void)
-{
-    static const uint16_t lengths[] = { 0, 20000, 65535, 65535 };
-
-    the.config.capacity = 1 + chance(6);
-    the.config.key_max = 255;
-    the.config.response_max = PICK(lengths);
-    the.config.state_max = PICK(lengths);
-    the.storage.sector_size = 262144;
-    the.storage.prog_size = PICK(granules);
-}
-
-static void large_granules(void)
-{
-    static const uint32_t sizes[] = { 1792, 2048, 4096, 262144 };
-
-    the.config.capacity = 1 + chance(60);
-    the.config.state_max = (uint16_t)chance(100);
-    the.storage.sector_size = PICK(sizes);
-    the.storage.prog_size = 256;
-}
-
-static void quotas(void)
-{
-    the.config.capacity = 20 + chance(300);
-    the.config.key_max = 255;
-    the.scopes = 1 + chance(SCOPES);
-    the.config.senders = the.scopes;
-    the.config.quota = 1 + chance(the.config.capacity / 2);
-    the.config.full = one_in(2) ? IDEM_EVICT_OLDEST : IDEM_REJECT;
-    any_sectors();
-    if (the.storage.sector_size < 2048)
-        the.config.key_max = 20;
-}
-
-static void open_claims(void)
-{
-    static const uint32_t sizes[] = { 256, 264, 512, 1056, 4096 };
-
-    the.config.capacity = 100 + chance(900);
-    the.config.key_max = 8;
-    the.config.response_max = (uint16_t)chance(30);
-    the.config.volatile_claims = 1;
-    the.storage.sector_size = PICK(sizes);
-    the.storage.prog_size = one_in(2) ? 1 : 8;
-}
-
-static void batches(void)
-{
-    the.config.capacity = 100 + chance(900);
-    the.config.key_max = 8;
-    the.config.response_max = (uint16_t)chance(30);
-    the.config.durability = IDEM_BATCH;
-    any_sectors();
-}
-
-static void in_place(void)
-{
-    the.config.capacity = 1 + chance(300);
-    the.medium.kind = FLASH_INPLACE;
-    any_sectors();
-}
-
-static void in_memory(void)
-{
-    static const uint8_t longest[] = { 1, 2, 8, 255 };
-
-    the.config.storage = NULL;
-    the.config.capacity = one_in(3) ? 32767 : 1 + chance(2000);
-    the.config.key_max = PICK(longest);
-    the.config.response_max = (uint16_t)chance(100);
-    the.config.state_max = (uint16_t)chance(100);
-}
-
-static void many_retentions(void)
-{
-    the.config.capacity = 1 + chance(300);
-    play.many_retentions = keeps_retention = 1;
-    any_sectors();
-}
-
-static void anything(void)
-{
-    the.config.capacity = 1 + chance(one_in(2) ? 10 : one_in(2) ? 300 : 3000);
-    the.config.key_max = (uint16_t)(1 + chance(255));
-    the.config.response_max = (uint16_t)chance(300);
-    the.config.state_max = (uint16_t)chance(200);
-    if (the.config.capacity > 400) {
-        the.config.key_max = (uint16_t)(3 + chance(12));
-        the.config.response_max %= 20;
-    }
-    any_sectors();
-}
-
-static const struct { const char *name; void (*make)(void); } profiles[] = {
-    { "few keys", few_keys },
-    { "many sectors", many_sectors },
-    { "many keys", many_keys },
-    { "long responses", long_responses },
-    { "large granules", large_granules },
-    { "quotas", quotas },
-    { "open claims", open_claims },
-    { "batches", batches },
-    { "in place", in_place },
-    { "in memory", in_memory },
-    { "many retentions", many_retentions },
-    { "anything", anything },
+static const struct { const char *name, *modes; } profiles[] = {
+    { "few keys", "capacity=1-4 response=0-39 state=0/0-59" },
+    { "many sectors", "capacity=1-300/2000 key=8-15 response=0-19 size=256 "
+      "sectors=300/1000/5000/65535 " SMALL },
+    { "many keys", "capacity=250-299/5000/32767/" LARGE " key=10 response=4 "
+      "size=1056/4096/16896/65536/262144 " SMALL },
+    { "long responses", "capacity=1-6 key=255 response=0/20000/65535/65535 "
+      "state=0/20000/65535/65535 size=262144" },
+    { "large granules", "capacity=1-60 state=0-99 granule=256 "
+      "size=1792/2048/4096/262144" },
+    { "quotas", "capacity=20-319 key=255 scopes=1-20 quota=1-10/1-159 "
+      "evict=0/1" },
+    { "open claims", "volatile capacity=100-999 key=8 response=0-29 "
+      "size=256/264/512/1056/4096 granule=1/8" },
+    { "batches", "batch capacity=100-999/100-3000 key=8 response=0-29" },
+    { "in place", "capacity=1-300 kind=2" },
+    { "in memory", "ram capacity=32767/1-2000/1-2000 key=1/2/8/255 "
+      "response=0-99 state=0-99" },
+    { "many retentions", "capacity=1-300" },
+    { "anything", "capacity=1-10/1-10/1-300/1-400 key=1-255 response=0-299 "
+      "state=0-199" },
 };
 
-static const uint32_t retentions[] = { 0, 1000, 60000, IDEM_RETENTION_MAX };
-
-/* What every profile starts from. */
-static void usual_configuration(void)
+static void broken(const char *what, const char *file, int line)
 {
-    static const uint8_t attempts[] = { 0, 1, 3, 255 };
-    static const uint32_t leases[] = { 0, 1, IDEM_LEASE_NONE, IDEM_LEASE_MAX };
-    static const uint8_t erased[] = { 0xFF, 0x00, 0x5A };
-    static const int kinds[] = { FLASH_NOR, FLASH_NOR, FLASH_ECC,
-                                 FLASH_INPLACE };
-    static const unsigned scopes[] = { 1, 3, SCOPES };
-    idem_config *c = &the.config;
-
-    memcpy(c->secret, "sixteen secrets.", sizeof c->secret);
-    c->storage = &the.storage;
-    c->capacity = c->key_max = c->response_max = 16;
-    c->max_attempts = PICK(attempts);
-    c->retention_ms = PICK(retentions);
-    c->lease_ms = PICK(leases);
-    c->full = one_in(3) ? IDEM_EVICT_OLDEST : IDEM_REJECT;
-    c->durability = one_in(4) ? IDEM_BATCH : IDEM_EACH;
-    c->volatile_claims = one_in(6);
-    the.storage.erased = PICK(erased);
-    the.storage.verify = one_in(4);
-    the.medium.kind = PICK(kinds);
-    the.scopes = PICK(scopes);
-    the.polls = one_in(3) ? 1000 : 3;
-    turns_volatile = (int)chance(2);
-    keeps_retention = (int)chance(2);
-    play.cuts = (int)chance(2);
-    play.fails = play.cuts && one_in(3);
+    printf("violation: %s, %s:%d\nseed %u, %s\n", what, file, line, seed,
+           profiles[seed % COUNT(profiles)].name);
+    device_tell(&the);
+    exit(1);
 }
 
 /* --------------------------------------------- >>making  a device out of it */
@@ -311,6 +140,8 @@ static void adapt(void)
 
     while (the.scopes > 1 && the.scopes + 3 > the.config.key_max)
         the.scopes--;
+    if (the.config.quota)
+        the.config.senders = the.scopes;
     if (!the.config.storage) {
         the.config.volatile_claims = turns_volatile = 0;
         play.cuts = play.fails = 0;
@@ -318,7 +149,6 @@ static void adapt(void)
     }
     while (s->sector_size % s->prog_size)
         s->prog_size /= 2;
-    turns_volatile |= the.config.volatile_claims;
     the.flags |= one_in(4) ? SPLIT : 0;
     if (the.config.durability == IDEM_BATCH || one_in(3))
         s->sync = device_sync_called;
@@ -336,12 +166,15 @@ static void adapt(void)
 static void make_device(void)
 {
     static const uint32_t units[] = { 0, 4, 70000 };
-    unsigned which = seed % COUNT(profiles);
-    unsigned wanted;
+    unsigned which = seed % COUNT(profiles), wanted;
 
-    profile = profiles[which].name;
-    usual_configuration();
-    profiles[which].make();
+    choose_modes(usual);
+    call_modes(&the, profiles[which].modes);
+    play.many_retentions = !strcmp(profiles[which].name, "many retentions");
+    keeps_retention = play.many_retentions || one_in(2);
+    turns_volatile = one_in(2) || the.config.volatile_claims;
+    play.cuts = !one_in(4);
+    play.fails = play.cuts && one_in(2);
     adapt();
     the.more = chance(4) * PICK(units);
     the.medium.draws = 3;
@@ -351,32 +184,22 @@ static void make_device(void)
     device_make(&the, keys, device_keys(&the, wanted));
 }
 
-static void change_quota(void)
-{
-    uint32_t capacity = the.config.capacity;
-
-    the.config.quota =
-        one_in(2) || !the.config.senders ? 0 : 1 + chance(capacity);
-}
-
 /* What may be another in the next boot. */
 static void change_configuration(void)
 {
-    static const uint8_t attempts[] = { 0, 1, 5, 255 };
-    idem_config *c = &the.config;
+    static const char *const changes[] = {
+        "evict=0/1", "batch=0/1", "volatile=0/1", "quota=0/1-16",
+        "retention=5/" RETENTIONS, "attempts=0/1/5/255", "verify=0/1",
+    };
+    size_t which = chance(3 * COUNT(changes));
 
-    switch (chance(21)) {
-    case 1: c->full = !c->full; break;
-    case 2: c->durability = the.storage.sync && !c->durability; break;
-    case 3: c->volatile_claims = turns_volatile && one_in(2); break;
-    case 4: change_quota(); break;
-    case 5:
-        if (!keeps_retention)
-            c->retention_ms = one_in(5) ? 5 : PICK(retentions);
-        break;
-    case 6: c->max_attempts = PICK(attempts); break;
-    case 7: the.storage.verify = !the.storage.verify; break;
-    }
+    if (which >= COUNT(changes) ||
+        (*changes[which] == 'b' && !the.storage.sync) ||
+        (*changes[which] == 'q' && !the.config.senders) ||
+        (!strncmp(changes[which], "vol", 3) && !turns_volatile) ||
+        (*changes[which] == 'r' && keeps_retention))
+        return;
+    call_modes(&the, changes[which]);
 }
 
 /* Sequences so far on, or clocks, that the upper halves of numbers count. */
@@ -398,14 +221,10 @@ static void start_far(void)
 
 static void run_seed(uint32_t number)
 {
-    memset(&the, 0, sizeof the);
     seed = number;
-    play.many_retentions = 0;
-    the.change = change_configuration;
     chance_start(seed);
     make_device();
-    if (*tracing())
-        tell_configuration();
+    the.change = change_configuration;
     the.now = chance_word();
     device_open(&the);
     start_far();

@@ -149,9 +149,6 @@ struct flash {
     int       cut_syncs;        // a sync is an operation to cut, too
     int       torn_noise;       // ECC: a torn granule reads as noise, no error;
                                 // FLASH_ONE_TORN: the others are not torn
-    uint8_t  *read_map;         // or NULL: size bytes, reads since boot
-    uint8_t  *durable;          // or NULL: size bytes, what a sync made durable
-    uint16_t *stamps;           // with it: size entries, the unsynced program
     void    (*watch)(void *arg, const flash *f, const flash_op *op);
     void     *watch_arg;
     // For reading.
@@ -167,8 +164,12 @@ struct flash {
     uint8_t  *bytes;            // as meant by the latest operation on each
     uint8_t  *weak;             // bits of them that are unstable
     uint8_t  *marks;
+    uint8_t  *bad;              // sectors
     uint32_t *sector_erases;
-    uint8_t  *bad;
+    // Set by the caller before flash_init, or NULL.
+    uint8_t  *read_map;         // size bytes, reads since boot
+    uint8_t  *durable;          // size bytes, what a sync made durable
+    uint16_t *stamps;           // with it: size entries, the unsynced program
     // Inside.
     int       armed;
     uint32_t  cut_in, cut_variant;
@@ -271,14 +272,8 @@ static inline void flash_copy(flash *to, const flash *from)
 
     *to = *from;
     to->watch = NULL;
-    to->sector_erases = mine.sector_erases;
-    to->bytes = mine.bytes;
-    to->weak = mine.weak;
-    to->marks = mine.marks;
-    to->bad = mine.bad;
-    to->read_map = mine.read_map;
-    to->durable = mine.durable;
-    to->stamps = mine.stamps;
+    memcpy(&to->bytes, &mine.bytes,
+           offsetof(flash, armed) - offsetof(flash, bytes));
     memcpy(to->sector_erases, from->sector_erases,
            FLASH_MEMORY(from->sector_size, from->sector_count));
     if (to->read_map)
@@ -412,6 +407,12 @@ static inline int flash_torn_kind(const flash *f, const flash_op *op,
     return -1;
 }
 
+/* Whether it is left unstable. */
+static inline int flash_sways(int torn)
+{
+    return torn >= FLASH_SWAY_BOOT && torn <= FLASH_SWAY_APIECE;
+}
+
 /* The byte of the operation at which the k-th variant of a kind divides it. */
 static inline uint32_t flash_edge(const flash *f, const flash_op *op, int torn,
                                   uint32_t k)
@@ -465,7 +466,7 @@ static inline void flash_tear_granule(flash *f, const flash_op *op, int torn,
                                       uint32_t k, uint32_t i)
 {
     const uint8_t *src = (const uint8_t *)op->src;
-    int sway = torn >= FLASH_SWAY_BOOT && torn <= FLASH_SWAY_APIECE;
+    int sway = flash_sways(torn);
     int as_old = 1, as_meant = 1;
     uint8_t *marks = f->marks + op->at + i, mark = *marks;
 

@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
-# What the storage must do and what is done to it, power cuts apart (crash.sh).
+# What the storage must do and what is done to it.
 #     storage.sh [PART...]
+#         cuts        power cut at every operation, torn in every way (crash.c)
 #         failures    every callback fails at every call
 #         extremes    the smallest and the largest configurations
 #         erases      no call erases more than it may, on random rings
-# SHORT=1 takes fewer.  IDEM_ONE_IN: each so many-th failure; IDEM_SEEDS: so many
-# configurations, rings.
+# SHORT=1 takes fewer.  IDEM_STATES: samples so many states, three cuts deep;
+# IDEM_ONE_IN: each so many-th failure; IDEM_SEEDS: so many configurations, rings.
 set -eu
 
 B=${B:-build}
@@ -18,16 +19,31 @@ either() {
     if [ "${SHORT:-}" = 1 ]; then echo "$2"; else echo "$1"; fi
 }
 
+# build SOURCE PROGRAM FLAG...
 build() {
-    name=$1
-    shift
+    source=$here/$1.c program=$B/$2
+    shift 2
     ${CC:-cc} -std=c99 -Wall -Wextra -Wpedantic -Wshadow -Werror \
-        -Wno-unused-function -I. -Itests -I$here "$@" $here/"$name".c \
-        -o "$B/$name"
+        -Wno-unused-function -I. -Itests -I$here "$@" "$source" -o "$program"
+}
+
+# With a wide index and with a narrow one, which does not depend on the medium.
+part_cuts() {
+    extent=$(either "" --short)
+    [ -z "${IDEM_STATES:-}" ] || extent="--states $IDEM_STATES"
+    build crash crash -O2
+    build crash crash_narrow -O2 -DIDEM_WIDE=0
+    "$B/crash" $extent
+    if [ "${SHORT:-}" != 1 ]; then
+        "$B/crash_narrow" $extent
+    else
+        "$B/crash_narrow" $extent --geometry nor8
+        "$B/crash_narrow" $extent --geometry eeprom
+    fi
 }
 
 part_failures() {
-    build failures -O2
+    build failures failures -O2
     "$B/failures" "${IDEM_ONE_IN:-$(either 29 997)}"
 }
 
@@ -35,18 +51,18 @@ part_failures() {
 part_extremes() {
     first=$(either 1 16)        # from here on there are cuts and failures
     count=${IDEM_SEEDS:-$(either 250 4)}
-    build extremes -O1 -DIDEM_WIDE=1
+    build extremes extremes -O1 -DIDEM_WIDE=1
     "$B/extremes" "$first" "$count"
-    build extremes -O1 -DIDEM_WIDE=0
+    build extremes extremes -O1 -DIDEM_WIDE=0
     "$B/extremes" $((first + count)) "$count"
 }
 
 part_erases() {
-    build erases -O2
+    build erases erases -O2
     "$B/erases" 1 "${IDEM_SEEDS:-$(either 30000 1500)}"
 }
 
-for part in ${*:-failures extremes erases}; do
+for part in ${*:-cuts failures extremes erases}; do
     echo "-- $part"
     part_$part
 done

@@ -10,37 +10,32 @@
 /* -------------------------------------------- >>geometries  where it is run */
 
 typedef struct geometry {
-    const char *name;
-    int      kind;
-    uint32_t granule, sector_size;
+    medium   m;
     uint32_t sector_count;          // or as many as it takes
-    uint8_t  erased;
-    uint8_t  flags;
     uint8_t  spare;                 // bytes of memory more than needed
 } geometry;
 
 enum {
-    VERIFY = 32,                    // what was programmed is read back
     STATELESS = 64,                 // there is no application state
     LATE = 128                      // the headers are written before any cut
 };
 
 static const geometry geometries[] = {
-    { "nor1",   FLASH_NOR,     1,   512,  4, 0xFF, 0,              0 },
-    { "nor8",   FLASH_NOR,     8,   512,  8, 0xFF, 0,              0 },
-    { "nor16",  FLASH_NOR,     16,  512,  4, 0xFF, 0,              64 },
-    { "nor256", FLASH_NOR,     256, 2560, 4, 0xFF, 0,              0 },
-    { "nor0",   FLASH_NOR,     4,   384,  4, 0x00, 0,              0 },
-    { "tiny",   FLASH_NOR,     1,   288,  4, 0xFF, STATELESS,      0 },
-    { "large",  FLASH_NOR,     1,   4096, 4, 0xFF, 0,              255 },
-    { "split",  FLASH_NOR,     2,   448,  4, 0xFF, SPLIT | VERIFY, 0 },
-    { "ecc8",   FLASH_ECC,     8,   512,  4, 0xFF, 0,              0 },
-    { "ecc16",  FLASH_ECC,     16,  1024, 5, 0xFF, NOISE | VERIFY, 0 },
-    { "noise",  FLASH_ECC,     16,  1024, 5, 0xFF, ALL_NOISE | LATE, 0 },
-    { "ecc-odd", FLASH_ECC,    16,  640,  5, 0xFF, 0,              4 },
-    { "eeprom", FLASH_INPLACE, 1,   320,  4, 0xFF, 0,              0 },
-    { "fram",   FLASH_INPLACE, 4,   512,  5, 0x00, VERIFY,         0 },
-    { "file",   FLASH_INPLACE, 1,   512,  4, 0x00, CACHE,          64 },
+    { { "nor1",   FLASH_NOR,     0,              1,   512,  0xFF }, 4, 0 },
+    { { "nor8",   FLASH_NOR,     0,              8,   512,  0xFF }, 8, 0 },
+    { { "nor16",  FLASH_NOR,     0,              16,  512,  0xFF }, 4, 64 },
+    { { "nor256", FLASH_NOR,     0,              256, 2560, 0xFF }, 4, 0 },
+    { { "nor0",   FLASH_NOR,     0,              4,   384,  0x00 }, 4, 0 },
+    { { "tiny",   FLASH_NOR,     STATELESS,      1,   288,  0xFF }, 4, 0 },
+    { { "large",  FLASH_NOR,     0,              1,   4096, 0xFF }, 4, 255 },
+    { { "split",  FLASH_NOR,     SPLIT | VERIFY, 2,   448,  0xFF }, 4, 0 },
+    { { "ecc8",   FLASH_ECC,     0,              8,   512,  0xFF }, 4, 0 },
+    { { "ecc16",  FLASH_ECC,     NOISE | VERIFY, 16,  1024, 0xFF }, 5, 0 },
+    { { "noise",  FLASH_ECC,     ALL_NOISE | LATE, 16, 1024, 0xFF }, 5, 0 },
+    { { "ecc-odd", FLASH_ECC,    0,              16,  640,  0xFF }, 5, 4 },
+    { { "eeprom", FLASH_INPLACE, 0,              1,   320,  0xFF }, 4, 0 },
+    { { "fram",   FLASH_INPLACE, VERIFY,         4,   512,  0x00 }, 5, 0 },
+    { { "file",   FLASH_INPLACE, CACHE,          1,   512,  0x00 }, 4, 64 },
 };
 
 /* -------------------------------------------------------- >>workloads  what */

@@ -116,6 +116,9 @@ static const story stories[] = {
     { "what_leaves_below_the_floor_stays_old",
       "beside=10 Bc Cc K8 Be,retention=1000 t,ms=2000 M Be:old T M Bc:old K@ K@ "
       "Bc:old P Bc:old" },
+    { "what_raised_the_floor_before_stays_needed",
+      "times=24 beside=10 Bc Cc T M K8 Be,retention=1000 Bb t,ms=2000 M Rb K@ "
+      "P Bc:old" },
     // Nor is that 5 was given up, which raised it; of 3 all is over, too.
     { "that_a_number_below_the_floor_is_over_is_confirmed",
       "beside=10 Bi,retention=1000 Be,retention=1000 Ce P M,ms=1000 Be:old P "
