@@ -219,12 +219,9 @@ TEST(a_storage_that_does_not_read_at_all_is_not_blank)
 
 TEST(verify_finds_a_program_that_did_nothing)
 {
-    device *d = device_on(&nor_8, "");
-
-    d->damaged = d->storage.verify = 1;
-    say("Ba Ca");
+    device_on(&nor_8, "verify Ba Ca")->damaged = 1;
     for (uint32_t n = 0; n < 40; n++) {
-        flash_fail(&d->medium, FLASH_PROG, n % 4, FLASH_SILENT, 0);
+        flash_fail(&the.medium, FLASH_PROG, n % 4, FLASH_SILENT, 0);
         in_time('B', 1, IDEM_EXECUTE);
         in_time('R', 1, IDEM_OK);
     }
@@ -233,10 +230,8 @@ TEST(verify_finds_a_program_that_did_nothing)
 
 TEST(verify_fails_if_what_was_programmed_cannot_be_read)
 {
-    device *d = device_on(&nor_8, "");
-
-    d->damaged = d->storage.verify = 1;
-    say("Ba Ca %0");
+    device_on(&nor_8, "verify Ba Ca")->damaged = 1;
+    say("%0");
     in_time('B', 1, IDEM_EXECUTE);
     say("P Ba:replay Bb:recover");
 }

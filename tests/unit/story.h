@@ -105,7 +105,6 @@ static inline int read_alive(void *ctx, uint32_t at, void *dst, uint32_t len)
 static const char *make_device(const medium *m, unsigned count,
                                const char *line)
 {
-    idem_config *c = &the.config;
     uint32_t sectors;
 
     device_end(&the);
@@ -115,20 +114,14 @@ static const char *make_device(const medium *m, unsigned count,
     on = m;
     numbered_own.number = 0;
     the.flags = m->flags | (m == &zeros ? SPLIT : 0);
-    the.scopes = 2;
-    the.polls = 2;
     the.medium.kind = m->kind;
     the.storage.sector_size = m->sector_size;
     the.storage.prog_size = m->granule;
     the.storage.erased = m->erased;
-    c->capacity = 8;
-    c->key_max = KEY_MAX;
-    c->response_max = RESPONSE_MAX;
-    c->state_max = STATE_MAX;
-    c->lease_ms = LEASE;
-    c->retention_ms = RETENTION;
-    memcpy(c->secret, SECRET, sizeof c->secret);
-    c->storage = &the.storage;
+    memcpy(the.config.secret, SECRET, sizeof the.config.secret);
+    the.config.storage = &the.storage;
+    (void)call_modes(&the, "capacity=8 key=16 response=24 state=6 scopes=2 "
+                           "lease=100 retention=100000 polls=2");
     line = call_modes(&the, line);
     sectors = device_sectors(&the);
     assert_int_not_equal(sectors, 0);
