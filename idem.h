@@ -448,7 +448,7 @@
        30   fingerprint, code, lengths, time, retention, token, attempts, state
        10   finding it: two index words, a hash, two links (IDEM_WIDE: 26)
 
-   A journal takes 4 bytes a key, 92 more, and a buffer of one record (or of all
+   A journal takes 4 bytes a key, 108 more, and a buffer of one record (or of all
    that is left).  The table takes 160 bytes on a 32-bit machine.  In C it may
    be moved between calls; the memory, and what config points to, may not.
 
@@ -1037,8 +1037,11 @@ typedef struct idem_fingerprint_state {
     (IDEM_MEMORY_SIZE(capacity, key_max, response_max, state_max) +            \
      IDEMI_ROUND4(sizeof(idem_journal)) +                                      \
      4u * ((capacity) + sizeof(char)) +                                        \
-     IDEMI_ROUND4(IDEMI_RECORD_MAX(capacity, key_max, response_max, state_max, \
+     IDEMI_BUFFER(IDEMI_RECORD_MAX(capacity, key_max, response_max, state_max, \
                                    prog_size)))
+
+/* Records are made there, and headers: those may be longer, by 16 bytes. */
+#define IDEMI_BUFFER(record_max) (IDEMI_ROUND4(record_max) + 16u)
 
 /* The bytes that senders take, to be added to either. */
 #define IDEM_SENDERS_MEMORY_SIZE(senders)                                      \
@@ -3024,6 +3027,8 @@ typedef struct idemi_header {
 
 IDEMI_ASSUME(a_header_is_its_words,
              IDEMI_HEADER_SAME + sizeof(idemi_header) + 4 == IDEMI_HEADER);
+IDEMI_ASSUME(a_buffer_takes_a_header,
+             IDEMI_BUFFER(IDEMI_RECORD_MAX(1, 1, 0, 0, 16)) >= IDEMI_FRONT(16));
 
 /* Where in its bytes a walk is.  `at` never passes `end`: whoever wants more
    gets zeros, and `bad` is set. */
@@ -5249,7 +5254,7 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
     if (IDEMI_STORAGE(config))
         needed += IDEMI_ROUND4((idemi_size)sizeof(idem_journal)) +
                   4 * (capacity + 1 + senders) +
-                  IDEMI_ROUND4(
+                  IDEMI_BUFFER(
                       idemi_public_record_max(config, config->capacity));
     t->needed = (size_t)needed;
     if (t->needed != needed)

@@ -31,6 +31,9 @@ static const story stories[] = {
     { "any_key_and_request_is_stored_as_it_is",
       "Ba P Wa:mismatch Wa,payload=21:mismatch Wa,payload=63:mismatch Xa Bc P "
       "Wc,payload=42:mismatch Wc,payload=64:mismatch Xc Br P Wr:mismatch Br" },
+    { "all_records_may_be_shorter_than_a_header",
+      "key=1 response=0 state=0 scopes=1 Ba:execute Ca,len=0 Bb "
+      "| Cb,len=0 | Ba:replay Bb" },
     { "s2_a_cut_in_complete_leaves_all_or_nothing",
       "Aa Bb | Cb | Ba:replay Ab P Ba:replay Bb:replay" },
     { "s2_a_cut_in_the_first_write_of_a_boot_loses_nothing",
