@@ -378,6 +378,7 @@ static inline void call_run(device *d, const call *c)
     idem_outcome how = call_outcome(d, c);
     idem_request more = call_request(c);
 
+    d->buffer_size = c->buffer;
     device_run(d, c->key, c->payload, &more, c->back ? NULL : &how, c->takes);
 }
 
@@ -533,7 +534,7 @@ static inline void call_forged(device *d, const call *c)
     case 1: claim.slot = UINT32_MAX; break;
     case 2: claim.slot = d->config.capacity; break;
     default:
-        claim.token ^= (idem_token)1 << (8 * sizeof claim.token - 1 - c->n % 8);
+        claim.token ^= (idem_token)1 << (8 * sizeof claim.token - 1 - c->n % 32);
     }
     device_try(d, &claim, c->how / 4);
 }
@@ -566,6 +567,7 @@ static inline void call_mistake(device *d, unsigned kind)
     case 9: out.response_len = 1; break;
     case 10: out.state_len = 1; break;
     case 20: rq.response_size = d->config.response_max + 1u; break;
+    case 21: case 22: rq.key_len = d->config.key_max + 1u; break;
     default: rq.key_len = 0;            // which the others do not look at
     }
     switch (kind) {
@@ -573,17 +575,20 @@ static inline void call_mistake(device *d, unsigned kind)
     case 11: result = idem_complete(t, &claim, NULL, now); break;
     case 12: result = idem_renew(t, &claim, IDEM_LEASE_NONE - 1, now); break;
     case 13: result = idem_release(t, NULL, now); break;
-    case 14: result = idem_find(t, &entry, &rq, now); break;
-    case 15: result = idem_forget(t, &rq, now); break;
+    case 14: case 21: result = idem_find(t, &entry, &rq, now); break;
+    case 15: case 22: result = idem_forget(t, &rq, now); break;
     case 16: result = idem_response(t, nowhere, &len, &claim, 0); break;
     case 17: result = idem_state(t, nowhere, &len); break;
     case 18: result = idem_begin(t, &claim, &reply, NULL, now); break;
+    case 23: result = idem_renew(t, &claim, IDEM_LEASE_MAX + 1, now); break;
     case 19: rq.key_len = 1;
              result = idem_begin(t, NULL, &reply, &rq, now); break;
     default: result = idem_begin(t, &claim, &reply, &rq, now);
     }
-    PROMISE(result == (kind < 2 || kind == 20 ? IDEM_E_TOO_LARGE : IDEM_E_ARG));
+    PROMISE(result == (kind < 2 || (kind >= 20 && kind < 23) ? IDEM_E_TOO_LARGE
+                                                             : IDEM_E_ARG));
     PROMISE((kind >= 9 && kind != 20) || !claim.token);
+    PROMISE(!entry.status && !entry.key_len);
     device_looked(d, "mistake", result);
 }
 

@@ -1251,11 +1251,14 @@ static inline int version_shown(const model *m, const known *k,
         e->response_len != v->len)
         return 0;
     if (!version_finished(v))
-        return e->left_ms == version_left(m, v) && !e->claim.token;
+        return e->left_ms == version_left(m, v) && !e->claim.token &&
+               !e->code && !e->age_ms && !e->undelivered;
     return e->code == v->code && e->undelivered == v->owed &&
            version_has_age(m, v, e->age_ms) &&
            e->age_ms + (uint64_t)e->left_ms == v->retention &&
-           (!v->claim.token || v->claim.token == e->claim.token);
+           e->claim.attempt == v->attempts &&
+           (!v->claim.token || (v->claim.token == e->claim.token &&
+                                v->claim.slot == e->claim.slot));
 }
 
 /* Leaves those versions that looking may show so; false if there are none. */

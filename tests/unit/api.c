@@ -21,8 +21,9 @@ static void call_hook(void (**hook)(void))
         then();
 }
 
-static void copying(void)
+static void copying(const void *src)
 {
+    (void)src;
     call_hook(&interrupt);
 }
 
