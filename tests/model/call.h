@@ -30,7 +30,9 @@
  *     H P     the table is told the time; a restart between two calls: n
  *     K9 J9   nine times: claim and give back or complete and forget the last
  *             key; the same, each time after a restart
- *     k2 l1   the same until two sectors were begun; so many are told as lost
+ *     k2 l1   the same until two sectors were begun, or rings: n; so many are
+ *             told as lost
+ *     +       modes, from the next opening on: "+senders=2 P"
  *     ! fn ja all claims that are used up are fenced; the n-th is; a's claim,
  *             forged, is: how
  *     e v     a mistake of the caller, the n-th; the table is moved
@@ -184,7 +186,7 @@ static inline call call_of_letter(char letter)
     case 'I': c.echo = 1; break;
     case 'E': c.n = AUTO; break;
     }
-    c.ms = letter != 'l';
+    c.ms = !letter || !strchr("lzbV=xuyqp", letter);
     return c;
 }
 
@@ -270,6 +272,7 @@ static const setting mode_words[] = {
     { "retention", MODE(config.retention_ms), "" },
     { "senders", MODE(config.senders), "" },
     { "quota", MODE(config.quota), "" },
+    { "keys", MODE(keys), "" },
     { "scopes", MODE(scopes), "" },
     { "kind", MODE(medium.kind), "" },
     { "size", MODE(storage.sector_size), "" },
@@ -670,7 +673,7 @@ static inline int call_make(device *d, const call *c)
     case 'H': device_tick(d, d->now); break;
     case 'P': result = call_restart(d, c->n); break;
     case 'K': case 'J': call_churn(d, c->key, c->what == 'J'); break;
-    case 'k': call_turn(d, c->key); break;
+    case 'k': call_turn(d, c->key + c->n * d->medium.sector_count); break;
     case 'l': PROMISE(d->table->stats.lost == c->key); break;
     case '!': call_all_fenced(d); break;
     case 'f': call_fenced(d, c->key, c->how); break;
@@ -681,7 +684,9 @@ static inline int call_make(device *d, const call *c)
     case '%': call_arm_failure(d, c); break;
     case 'w': call_works(d); break;
     case '|': d->marked = 1; break;
-    default: result = call_table(d, c); break;
+    default:
+        if (!d->word || !d->word(c))
+            result = call_table(d, c);
     }
     expected = c->answer != NONE ? told[c->answer].answer
                : d->damaged != DAMAGED ? ANY_ANSWER
@@ -690,12 +695,19 @@ static inline int call_make(device *d, const call *c)
     return result;
 }
 
+/* The next call of the line that is told. */
+static inline call call_next(device *d)
+{
+    while (*(d->at += strspn(d->at, " ")) == '+')
+        d->at = call_modes(d, d->at + 1);
+    return call_read(&d->at);
+}
+
 /* Makes the calls of a line, until the power goes. */
 static inline void call_line(device *d, const char *line)
 {
     d->line = d->at = line;
-    for (call c = call_read(&d->at); c.what && !d->lost;
-         c = call_read(&d->at)) {
+    for (call c = call_next(d); c.what && !d->lost; c = call_next(d)) {
         call_make(d, &c);
         if (d->medium.off)
             break;

@@ -36,13 +36,15 @@ enum { DAMAGED = 1, JUDGED };       // of damaged
 
 #define SECRET "sixteen secrets."
 
+struct call;
+
 typedef struct device {
     // The device, and what tests set before device_make.
     idem_storage storage;
     idem_config  config;
     flash        medium;
     int          flags;             // of the medium
-    unsigned     scopes;            // of its keys
+    unsigned     keys, scopes;      // how many; of keys 0: as device_make says
     unsigned     per_epoch;         // numbers, if there are senders; 0: 50
     unsigned     first_numbers;     // the first scope does, and not the second
     unsigned     most_number;       // or all, but for a key of each
@@ -54,6 +56,8 @@ typedef struct device {
     size_t       buffer_size;       // for replies
     void       (*change)(void);     // of the configuration, between two boots
     uint32_t   (*pick)(uint32_t);   // one of so many: modes may be by chance
+    int        (*word)(const struct call *);    // what else a line may say; 0:
+                                    // that is not it
     int          in_ram;            // there is no storage
     // For tests to read.
     idem_table  *table, tables[2];
@@ -328,6 +332,7 @@ static inline size_t device_bytes(const device *d)
 
 static inline void device_make(device *d, known *keys, unsigned count)
 {
+    count = d->keys ? d->keys : count;
     // Of senders without an account nothing is known.
     d->damaged |= d->config.senders && d->config.senders < d->scopes;
     d->table = d->tables;
