@@ -829,9 +829,11 @@ static inline asked *device_ask(device *d, idem_request *rq, unsigned key,
 static inline int device_copied(const device *d, int result)
 {
     const idem_reply *r = &d->reply;
-    int fits = result == IDEM_REPLAY && r->response_len <= r->buffer_size;
+    int fits = result == IDEM_REPLAY && r->buffer &&
+               r->response_len <= r->buffer_size;
 
-    return device_guarded(r->buffer, fits ? r->response_len : 0);
+    return device_guarded(r->buffer ? r->buffer : d->bytes,
+                          fits ? r->response_len : 0);
 }
 
 /* Asks for a key with one of the payloads; *more has leases and so on.  The
@@ -971,9 +973,9 @@ static inline void device_run(device *d, unsigned key, unsigned payload,
     job j = { d, how, ms, d->table->stats.evicted, IDEM_OK };
     int result, ended;
 
-    // Every other response is in the buffer already.
-    if (d->number % 2)
-        d->reply.buffer = d->bytes + device_bytes(d);
+    // The response is in the buffer already, or elsewhere, or there is none.
+    if (d->number % 3)
+        d->reply.buffer = d->number % 3 > 1 ? NULL : d->bytes + device_bytes(d);
     result = idem_run(d->table, &claim, &d->reply, &rq, device_handle, &j,
                       d->now);
     if (!j.answer) {
@@ -989,7 +991,7 @@ static inline void device_run(device *d, unsigned key, unsigned payload,
     PROMISE(result == (how ? j.answer : IDEM_RELEASED));
     PROMISE(!how || version_is_reply(&d->model, &d->model.keys[key].now.of[0],
                                      &d->reply));
-    PROMISE(!how || d->reply.buffer == d->bytes ||
+    PROMISE(!how || !d->reply.buffer || d->reply.buffer == d->bytes ||
             device_copied(d, IDEM_REPLAY));
     device_keep_old(d, &a->claim);
 }
