@@ -673,6 +673,7 @@ static inline void model_state(model *m, const version *s, int done)
     if (!done || m->config->durability == IDEM_BATCH) {
         versions_merge(&m->next, &m->now);
         versions_add(&m->next, s);
+        m->crowded |= m->next.count >= VERSIONS - 2;
     }
     if (!done)
         return;

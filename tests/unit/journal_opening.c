@@ -195,19 +195,6 @@ TEST(explain_passes_over_what_cannot_be_read)
 
 /* ---------------------------------------------------- another configuration */
 
-TEST(more_room_is_no_other_journal)
-{
-    device *d = journal_on(&nor);
-
-    d->config.capacity = 12;
-    d->config.retention_ms *= 2;
-    d->config.max_attempts = 9;
-    d->config.senders = 1;
-    d->config.quota = 7;
-    d->damaged = 1;
-    say("P l0 Ba:replay");
-}
-
 TEST(s5_less_room_loses_what_is_beyond_it_and_tells)
 {
     static const struct { uint32_t capacity; uint16_t response; } less[] = {
@@ -231,16 +218,18 @@ TEST(s5_less_room_loses_what_is_beyond_it_and_tells)
     }
 }
 
-/* What a claim had reserved is no response, and may be more than there is room
-   for now. */
-TEST(less_room_loses_no_response_that_fits)
-{
-    device *d = device_on(&nor, "Ba Ca,len=2 Bb Bc Oc,len=3");
+static const story stories[] = {
+    { "more_room_is_no_other_journal",
+      "nor: sectors=20 Ba Ca k3 x +capacity=12 retention=200000 attempts=9 "
+      "senders=1 quota=7 P l0 Ba:replay" },
+    // What a claim had reserved is no response, and may be more than there is
+    // room for now.
+    { "less_room_loses_no_response_that_fits",
+      "nor: Ba Ca,len=2 Bb Bc Oc,len=3 x +response=3 P l0 Ba:replay Bc:replay "
+      "Bb:recover Cb,len=4:large Cb,len=3:ok" },
+};
 
-    d->config.response_max = 3;
-    d->damaged = 1;
-    say("P l0 Ba:replay Bc:replay Bb:recover Cb,len=4:large Cb,len=3:ok");
-}
+TESTS(stories, tell)
 
 /* ------------------------------------------------------------------- format */
 
