@@ -8,6 +8,16 @@
 
 static const medium synced = { "NOR, synced", FLASH_NOR, CACHE, 8, 512, 0xFF };
 
+static const story stories[] = {
+    // It is told, and not tried again and again.
+    { "an_erase_that_fails_in_idle_time_is_told",
+      "nor: Ba %2 m:storage m = Ca:ok k1" },
+    { "verify_fails_if_what_was_programmed_cannot_be_read",
+      "nor_8: verify Ba Ca x %0 Bb:storage Bb P Ba:replay Bb:recover" },
+};
+
+TESTS(stories, tell)
+
 /* A call that may fail, and then does what it must when it is repeated. */
 static void in_time(char what, unsigned key, int expected)
 {
@@ -127,14 +137,6 @@ TEST(s7_the_last_sequence_refuses_new_claims_only)
     }
 }
 
-/* It is told, and not tried again and again. */
-TEST(an_erase_that_fails_in_idle_time_is_told)
-{
-    device_on(&nor, "Ba %2 m:storage m");
-    is(the.erases, 0);
-    say("Ca:ok k1");
-}
-
 /* -------------------------------------------------------------------- syncs */
 
 TEST(after_a_sync_that_failed_nothing_is_written)
@@ -226,14 +228,6 @@ TEST(verify_finds_a_program_that_did_nothing)
         in_time('R', 1, IDEM_OK);
     }
     say("P l0 Ba:replay Gb:none");
-}
-
-TEST(verify_fails_if_what_was_programmed_cannot_be_read)
-{
-    device_on(&nor_8, "verify Ba Ca")->damaged = 1;
-    say("%0");
-    in_time('B', 1, IDEM_EXECUTE);
-    say("P Ba:replay Bb:recover");
 }
 
 /* ------------------------------------------------------------------ outages */

@@ -28,7 +28,7 @@
  *     z1 b1   the newest record; what was that then is damaged: how, as in
  *             enum; at: the bit that is flipped; back: what came behind it
  *     x       the same as far as the model goes
- *     V =     the latest call began a sector; it programmed nothing, or: n
+ *     V =     the latest call began a sector; it wrote and erased nothing, or: n
  *     u y1    something is told as lost; so many were crowded
  *     q9 pa   unknown keys are in doubt so long, or up to: n; which attempt a
  *             claim is: n
@@ -294,7 +294,7 @@ static int story_word(const call *c)
     case 'b': spoil(then[c->key % COUNT(then)], c); return 1;
     case 'x': the.damaged = 1; return 1;
     case 'V': PROMISE(wrote.call == the.model.calls && carried() >= 0); return 1;
-    case '=': PROMISE(!the.progs == !c->n); return 1;
+    case '=': PROMISE(!(the.progs + the.erases) == !c->n); return 1;
     case 'u': PROMISE(the.table->stats.lost > 0); return 1;
     case 'y': PROMISE(the.table->stats.crowded == c->key); return 1;
     case 'p': PROMISE(the.held[c->key].attempt == c->n); return 1;
