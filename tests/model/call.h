@@ -186,7 +186,7 @@ static inline call call_of_letter(char letter)
     case 'I': c.echo = 1; break;
     case 'E': c.n = AUTO; break;
     }
-    c.ms = !letter || !strchr("lzbV=xuyqp", letter);
+    c.ms = !letter || !strchr("lzbV=xuyrqp", letter);
     return c;
 }
 

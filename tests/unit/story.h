@@ -29,7 +29,8 @@
  *             enum; at: the bit that is flipped; back: what came behind it
  *     x       the same as far as the model goes
  *     V =     the latest call began a sector; it wrote and erased nothing, or: n
- *     u y1    something is told as lost; so many were crowded
+ *     u y1 r  something is told as lost; so many were crowded; what has to be
+ *             of the ring is dead
  *     q9 pa   unknown keys are in doubt so long, or up to: n; which attempt a
  *             claim is: n
  *
@@ -48,7 +49,7 @@
 static const medium nor = { "nor", FLASH_NOR, 0, 1, 512, 0xFF };
 static const medium nor_8 = { "nor_8", FLASH_NOR, 0, 8, 512, 0xFF };
 static const medium ecc = { "ecc", FLASH_ECC, 0, 16, 1024, 0xFF };
-static const medium zeros = { "zeros", FLASH_NOR, 0, 4, 512, 0x00 };
+static const medium zeros = { "zeros", FLASH_NOR, SPLIT, 4, 512, 0x00 };
 static const medium eeprom = { "eeprom", FLASH_INPLACE, 0, 1, 500, 0xFF };
 static const medium cached = { "cached", FLASH_INPLACE, CACHE, 4, 512, 0x00 };
 static const medium wide = { "wide", FLASH_ECC, 0, 64, 2048, 0xFF };
@@ -122,18 +123,11 @@ static const char *make_device(const medium *m, unsigned count,
     uint32_t sectors;
 
     device_end(&the);
-    memset(&the, 0, sizeof the);
+    device_reset(&the);
+    device_plug(&the, m);
     memset(&wrote, 0, sizeof wrote);
     dead_len = 0;
     on = m;
-    numbered_own.number = 0;
-    the.flags = m->flags | (m == &zeros ? SPLIT : 0);
-    the.medium.kind = m->kind;
-    the.storage.sector_size = m->sector_size;
-    the.storage.prog_size = m->granule;
-    the.storage.erased = m->erased;
-    memcpy(the.config.secret, SECRET, sizeof the.config.secret);
-    the.config.storage = &the.storage;
     (void)call_modes(&the, "capacity=8 key=16 response=24 state=6 scopes=2 "
                            "lease=100 retention=100000 polls=2");
     line = call_modes(&the, line);
@@ -296,6 +290,7 @@ static int story_word(const call *c)
     case 'V': PROMISE(wrote.call == the.model.calls && carried() >= 0); return 1;
     case '=': PROMISE(!(the.progs + the.erases) == !c->n); return 1;
     case 'u': PROMISE(the.table->stats.lost > 0); return 1;
+    case 'r': PROMISE(inside_dead(the.table) >= 3); return 1;
     case 'y': PROMISE(the.table->stats.crowded == c->key); return 1;
     case 'p': PROMISE(the.held[c->key].attempt == c->n); return 1;
     case 'q':
