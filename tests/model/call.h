@@ -186,7 +186,7 @@ static inline call call_of_letter(char letter)
     case 'I': c.echo = 1; break;
     case 'E': c.n = AUTO; break;
     }
-    c.ms = !letter || !strchr("lzbV=xuyrqp", letter);
+    c.ms = !letter || !strchr("lzbV=xuyrqpi", letter);
     return c;
 }
 
@@ -680,7 +680,8 @@ static inline int call_make(device *d, const call *c)
     case 'w': call_works(d); break;
     case '|': d->marked = 1; break;
     default:
-        if (!d->word || !d->word(c))
+        result = d->word ? d->word(c) : NO_WORD;
+        if (result == NO_WORD)
             result = call_table(d, c);
     }
     expected = c->answer != NONE ? told[c->answer].answer

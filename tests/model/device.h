@@ -33,6 +33,7 @@ enum { READS_OPENING = 9 };         // of a byte
 enum { SWAYS_SAFE = 1 };            // see device_may_lose
 enum { OLD_CLAIMS = 16 };           // that are tried again
 enum { DAMAGED = 1, JUDGED };       // of damaged
+enum { NO_WORD = -2000 };           // is no answer
 
 #define SECRET "sixteen secrets."
 
@@ -56,8 +57,8 @@ typedef struct device {
     size_t       buffer_size;       // for replies
     void       (*change)(void);     // of the configuration, between two boots
     uint32_t   (*pick)(uint32_t);   // one of so many: modes may be by chance
-    int        (*word)(const struct call *);    // what else a line may say; 0:
-                                    // that is not it
+    int        (*word)(const struct call *);    // what else a line may say, and
+                                    // its answer; or NO_WORD
     int          in_ram;            // there is no storage
     // For tests to read.
     idem_table  *table, tables[2];

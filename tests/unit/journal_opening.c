@@ -227,36 +227,21 @@ static const story stories[] = {
     { "less_room_loses_no_response_that_fits",
       "nor: Ba Ca,len=2 Bb Bc Oc,len=3 x +response=3 P l0 Ba:replay Bc:replay "
       "Bb:recover Cb,len=4:large Cb,len=3:ok" },
+
+    { "formatting_forgets_what_was_there_for_good",
+      "sectors=20 Ba Ca k3 z b,how=6 i Ga:none P l0 Ga:none Bb Cb P l0 Ga:none "
+      "Bc Cc P l0 Ga:none Bd Cd Bb:replay" },
+    { "formatting_reports_an_erase_that_fails",
+      "nor: sectors=20 Ba Ca k3 %2,at=# i:storage i Ba" },
+    { "formatting_reports_a_program_that_fails",
+      "cached: sectors=20 Ba Ca k3 %1,at=# i:storage i Ba" },
+    { "formatting_reports_a_sync_that_fails",
+      "cached: sectors=20 Ba Ca k3 %3 i:storage i Ba" },
 };
 
 TESTS(stories, tell)
 
 /* ------------------------------------------------------------------- format */
-
-static int format(void)
-{
-    device *d = &the;
-    int result;
-
-    d->damaged = 1;
-    device_make_memory(d);
-    result = idem_format(d->table, &d->config, d->memory, d->memory_size,
-                         d->now);
-    is(d->medium.violations, 0);
-    return result;
-}
-
-TEST(formatting_forgets_what_was_there_for_good)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = journal_on(media[m]);
-        flash_noise(&d->medium, 0, 300, 1);
-        is(format(), IDEM_OK);
-        is(d->table->used, 0);
-        say("P l0 Ga:none Bb Cb P l0 Ga:none Bc Cc P l0 Ga:none Bd Cd "
-            "Bb:replay");
-    }
-}
 
 TEST(formatting_needs_memory)
 {
@@ -275,23 +260,6 @@ TEST(formatting_waits_for_each_erase)
     is(d->erasing, 0);
     for (uint32_t at = 0; at < d->medium.size; at++)
         is(d->medium.bytes[at], 0);
-}
-
-TEST(formatting_reports_a_storage_that_fails)
-{
-    static const int calls[] = { FLASH_ERASE, FLASH_PROG, FLASH_SYNC };
-
-    for (size_t i = 0; i < COUNT(calls); i++)
-        for (uint32_t n = 0; n < 3; n++) {
-            device *d = journal_on(i ? &cached : &nor);
-            flash_fail(&d->medium, calls[i], calls[i] == FLASH_SYNC ? 0 : n,
-                       FLASH_UNDONE, 0);
-            is(format(), IDEM_E_STORAGE);
-            is(d->table->storage_error, FLASH_E_FAULT);
-            is(idem_maintain(d->table, 0), IDEM_E_ARG);
-            is(format(), IDEM_OK);
-            say("Ba");
-        }
 }
 
 static void cut_format(const medium *m)

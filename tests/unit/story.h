@@ -27,7 +27,7 @@
  *
  *     z1 b1   the newest record; what was that then is damaged: how, as in
  *             enum; at: the bit that is flipped; back: what came behind it
- *     x       the same as far as the model goes
+ *     x i     the same as far as the model goes; the journal is formatted
  *     V =     the latest call began a sector; it wrote and erased nothing, or: n
  *     u y1 r  something is told as lost; so many were crowded; what has to be
  *             of the ring is dead
@@ -277,6 +277,29 @@ static inline void spoil(operation of, const call *c)
     }
 }
 
+static int format(void)
+{
+    int result;
+
+    the.damaged = 1;
+    device_make_memory(&the);
+    result = idem_format(the.table, &the.config, the.memory, the.memory_size,
+                         the.now);
+    PROMISE(!the.medium.violations);
+    return result;
+}
+
+/* .. what fails is told, and the table is closed. */
+static int format_told(void)
+{
+    int result = format();
+
+    PROMISE(result == IDEM_OK ||
+            (the.table->storage_error == FLASH_E_FAULT &&
+             idem_maintain(the.table, the.now) == IDEM_E_ARG));
+    return result;
+}
+
 /* A word that only stories have. */
 static int story_word(const call *c)
 {
@@ -284,21 +307,23 @@ static int story_word(const call *c)
     uint32_t ms = 0;
 
     switch (c->what) {
-    case 'z': then[c->key % COUNT(then)] = newest(); return 1;
-    case 'b': spoil(then[c->key % COUNT(then)], c); return 1;
-    case 'x': the.damaged = 1; return 1;
-    case 'V': PROMISE(wrote.call == the.model.calls && carried() >= 0); return 1;
-    case '=': PROMISE(!(the.progs + the.erases) == !c->n); return 1;
-    case 'u': PROMISE(the.table->stats.lost > 0); return 1;
-    case 'r': PROMISE(inside_dead(the.table) >= 3); return 1;
-    case 'y': PROMISE(the.table->stats.crowded == c->key); return 1;
-    case 'p': PROMISE(the.held[c->key].attempt == c->n); return 1;
+    case 'z': then[c->key % COUNT(then)] = newest(); break;
+    case 'b': spoil(then[c->key % COUNT(then)], c); break;
+    case 'i': return format_told();
+    case 'x': the.damaged = 1; break;
+    case 'V': PROMISE(wrote.call == the.model.calls && carried() >= 0); break;
+    case '=': PROMISE(!(the.progs + the.erases) == !c->n); break;
+    case 'u': PROMISE(the.table->stats.lost > 0); break;
+    case 'r': PROMISE(inside_dead(the.table) >= 3); break;
+    case 'y': PROMISE(the.table->stats.crowded == c->key); break;
+    case 'p': PROMISE(the.held[c->key].attempt == c->n); break;
     case 'q':
         PROMISE(idem_doubt(the.table, &ms, the.now) == IDEM_OK);
         PROMISE(c->n ? ms > 0 && ms <= c->n : ms == c->key);
-        return 1;
-    default: return 0;
+        break;
+    default: return NO_WORD;
     }
+    return IDEM_OK;
 }
 
 // A medium as it was, to be damaged once more.
