@@ -6,9 +6,19 @@
  */
 #include "story.h"
 
-static const medium synced = { "NOR, synced", FLASH_NOR, CACHE, 8, 512, 0xFF };
+// Thrice: it says so, and writes nothing.
+#define REFUSED "Bc:storage = Y:storage = Ba:replay = m = "
+#define STAYS REFUSED REFUSED REFUSED "P Ba:replay Ac Y:ok"
 
 static const story stories[] = {
+    { "after_a_sync_that_failed_nothing_is_written",
+      "cached: Aa Bb %3,how=# Cb:storage " STAYS },
+    { "after_a_sync_that_failed_nothing_is_written_to_flash",
+      "synced: Aa Bb %3,how=# Cb:storage " STAYS },
+    { "after_a_sync_of_a_batch_that_failed_nothing_is_written",
+      "cached: batch Aa Bb %3,how=# Cb:ok Y:storage " STAYS },
+    { "after_a_sync_of_a_batch_that_failed_nothing_is_written_to_flash",
+      "synced: batch Aa Bb %3,how=# Cb:ok Y:storage " STAYS },
     // It is told, and not tried again and again.
     { "an_erase_that_fails_in_idle_time_is_told",
       "nor: Ba %2 m:storage m = Ca:ok k1" },
@@ -138,23 +148,6 @@ TEST(s7_the_last_sequence_refuses_new_claims_only)
 }
 
 /* -------------------------------------------------------------------- syncs */
-
-TEST(after_a_sync_that_failed_nothing_is_written)
-{
-    static const medium *const twice[] = { &cached, &synced };
-
-    for (unsigned n = 0; n < 12; n++) {
-        uint32_t progs;
-        device_on(twice[n % 2], n / 2 % 2 ? "batch Aa Bb" : "Aa Bb");
-        say(filled("%3,how=#", n / 4, 0));
-        say(n / 2 % 2 ? "Cb:ok Y:storage" : "Cb:storage");
-        progs = the.medium.progs;
-        for (int i = 0; i < 3; i++)
-            say("Bc:storage Y:storage Ba:replay m");
-        is(the.medium.progs, progs);
-        say("P Ba:replay Ac Y:ok");
-    }
-}
 
 /* Also where so many places were passed over that no claim has room. */
 TEST(after_a_sync_that_failed_no_turn_makes_room)

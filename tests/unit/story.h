@@ -45,7 +45,7 @@
 
 #include "../model/call.h"
 
-// One medium of each kind; and one whose sectors are large.
+// One medium of each kind; and one whose sectors are large, and one with a sync.
 static const medium nor = { "nor", FLASH_NOR, 0, 1, 512, 0xFF };
 static const medium nor_8 = { "nor_8", FLASH_NOR, 0, 8, 512, 0xFF };
 static const medium ecc = { "ecc", FLASH_ECC, 0, 16, 1024, 0xFF };
@@ -54,8 +54,10 @@ static const medium eeprom = { "eeprom", FLASH_INPLACE, 0, 1, 500, 0xFF };
 static const medium cached = { "cached", FLASH_INPLACE, CACHE, 4, 512, 0x00 };
 static const medium wide = { "wide", FLASH_ECC, 0, 64, 2048, 0xFF };
 static const medium roomy = { "roomy", FLASH_NOR, 0, 8, 4096, 0xFF };
+static const medium synced = { "synced", FLASH_NOR, CACHE, 8, 512, 0xFF };
 static const medium *const media[] = { &nor, &nor_8, &ecc, &zeros, &eeprom,
                                        &cached, &wide };
+static const medium *const more_media[] = { &roomy, &synced };
 
 enum { LEASE = 100, RETENTION = 100000 };
 enum { KEY_MAX = 16, RESPONSE_MAX = 24, STATE_MAX = 6 };
@@ -419,9 +421,11 @@ static const medium *named(const char **line)
 {
     size_t len = strcspn(*line, ": ");
 
-    for (size_t m = 0; (*line)[len] == ':' && m <= COUNT(media); m++) {
-        const medium *is = m < COUNT(media) ? media[m] : &roomy;
-        if (strlen(is->name) == len && !strncmp(is->name, *line, len)) {
+    for (size_t m = 0; m < COUNT(media) + COUNT(more_media); m++) {
+        const medium *is = m < COUNT(media) ? media[m]
+                                            : more_media[m - COUNT(media)];
+        if ((*line)[len] == ':' && strlen(is->name) == len &&
+            !strncmp(is->name, *line, len)) {
             *line += len + 1;
             return is;
         }
