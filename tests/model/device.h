@@ -417,6 +417,9 @@ static inline unsigned device_named(const device *d, const idem_entry *e)
         PROMISE(key < d->model.count && e->sequence &&
                 d->model.keys[key].number ==
                     ((uint64_t)e->epoch << 32 | e->sequence));
+        for (size_t i = 0; i < 8; i++)
+            PROMISE(id[e->scope_len + i] ==
+                    (uint8_t)((i < 4 ? e->sequence : e->epoch) >> 8 * (i % 4)));
         return key;
     }
     PROMISE(!e->epoch && !e->sequence);

@@ -139,6 +139,12 @@ static const story stories[] = {
       "0.52:replay 0.-2:replay 0.999:replay 0.65535:replay 0.1:old 0.2:old "
       "0.33:old 0.48:old 0.53" },
 
+    { "a_number_is_found_and_forgotten_by_itself",
+      "ram senders=1 0x55667788.0x11223344 ?0x55667788.0x11223344 "
+      "?0x55667788.0x11223345:none ?0x55667787.0x11223344:none "
+      "!0x55667787.0x11223344:none panel/key !0x55667788.0x11223344 "
+      "?0x55667788.0x11223344:none 0x55667788.0x11223344" },
+
     // more senders than accounts
     { "who_has_nothing_to_remember_makes_room",
       "ram senders=2 0.10 b/key c/0.1:full c/key:full y2 f2 b/key:replay "
@@ -274,30 +280,4 @@ TEST(who_has_half_a_hash_of_another_is_another)
         pairs++;
     }
     assert_in_range(pairs, 1, 40);
-}
-
-/* An id that is one byte too short for it is not touched. */
-TEST(a_number_is_found_shown_and_forgotten_by_itself)
-{
-    static const unsigned char bytes[13] = {
-        'p', 'a', 'n', 'e', 'l', 0x44, 0x33, 0x22, 0x11, 0x88, 0x77, 0x66, 0x55
-    };
-    char id[20];
-    idem_entry entry = { .id = id, .id_size = sizeof bytes };
-    idem_request rq = number_of("panel", 0x55667788, 0x11223344);
-
-    tell_new("ram senders=1 0x55667788.0x11223344 ?0x55667788.0x11223344 "
-             "?0x55667788.0x11223345:none ?0x55667787.0x11223344:none "
-             "!0x55667787.0x11223344:none panel/key");
-    is(idem_find(the.table, &entry, &rq, the.now), IDEM_OK);
-    is(entry.scope_len, 5);
-    assert_memory_equal(id, bytes, sizeof bytes);
-    is(entry.key_len, 0);
-    is(entry.sequence, 0x11223344);
-    is(entry.epoch, 0x55667788);
-    is(idem_next(the.table, &entry, the.now), IDEM_OK);
-    is(entry.key_len, 3);
-    is(entry.sequence | entry.epoch, 0);
-    tell_words("!0x55667788.0x11223344 ?0x55667788.0x11223344:none "
-               "0x55667788.0x11223344");
 }
