@@ -554,14 +554,16 @@ static inline void call_mistake(device *d, unsigned kind)
     idem_entry entry = { 0 };
     idem_request rq = { .key = "k", .key_len = 1,
                         .payload = "p", .payload_len = 1 };
-    uint32_t now = d->now;
+    uint32_t now = d->now, more = d->model.calls % 45;
     int result, begins = 0;
 
     device_before(d, 'S', 0);
+    rq.scope = kind < 3 ? "" : NULL;
     switch (kind) {
-    case 0: rq.scope_len = SIZE_MAX - 3; rq.scope = ""; break;
+    case 0: rq.scope_len = SIZE_MAX; rq.key_len = 2; break;     // the sum is 1
     case 1: rq.response_size = c->response_max + 1u; break;
-    case 2: case 3: case 4: rq.key_len = c->key_max + 1u; break;
+    case 2: rq.scope_len = c->key_max; rq.key_len = 1 + more; break;
+    case 3: case 4: rq.key_len = c->key_max + 1u + more; break;
     case 5: rq.key = NULL; break;
     case 6: rq.scope_len = 1; break;
     case 7: rq.payload = NULL; break;

@@ -219,23 +219,6 @@ TEST(s3_keys_of_255_bytes_are_compared_to_the_last)
     assert_all_different(ids, COUNT(ids));
 }
 
-TEST(a_key_over_key_max_is_refused_not_cut)
-{
-    static char bytes[300];
-    idem_request rq = { .scope = bytes, .key = bytes };
-
-    for (unsigned max = 254; max < 256; max++) {
-        device_on(&nor, filled("ram key=@", 0, max));
-        for (rq.key_len = 1; rq.key_len < 300; rq.key_len++) {
-            rq.scope_len = rq.key_len > max ? 0 : max + 1 - rq.key_len;
-            is(ask(&rq), IDEM_E_TOO_LARGE);
-        }
-        rq.key_len = 2;
-        rq.scope_len = (size_t)-1;          // the sum is 1
-        is(ask(&rq), IDEM_E_TOO_LARGE);
-    }
-}
-
 // A scope and a key, made of a number, of several lengths each
 typedef struct candidate {
     unsigned hash;
