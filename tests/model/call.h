@@ -653,6 +653,7 @@ static inline int call_make(device *d, const call *c)
 
     if (*tracing())
         call_trace(c);
+    PROMISE(!strchr("BCUcRNXDdAGgj", c->what) || c->key < d->model.count);
     d->now += c->ms;
     switch (c->what) {
     case 'U': call_run(d, c); break;

@@ -30,19 +30,20 @@ static const story stories[] = {
 
     // the doubt after it
     { "s4_unknown_keys_are_in_doubt_for_a_retention",
-      "roomy: " LOST_B "q100000 Bx,ms=0:recover px,n=1 Rx,ms=0 t,ms=99999 q1 "
-      "By,ms=0:recover t q0 Bz,ms=0:execute" },
+      "roomy: keys=96 " LOST_B "q100000 Bx,ms=0:recover px,n=1 Rx,ms=0 "
+      "t,ms=99999 q1 By,ms=0:recover t q0 Bz,ms=0:execute" },
     { "s4_doubt_goes_on_over_looks_at_all_slots_and_ends",
-      "roomy: retention=2592000000 " LOST_B "Bx,ms=0:recover t,ms=500000000 "
-      "q2092000000 By,ms=0:recover t,ms=2000000000 q92000000 t,ms=92000000 q0 "
-      "t,ms=2000000000 q0 t,ms=2000000000 q0 Bz,ms=0:execute" },
+      "roomy: keys=96 retention=2592000000 " LOST_B "Bx,ms=0:recover "
+      "t,ms=500000000 q2092000000 By,ms=0:recover t,ms=2000000000 q92000000 "
+      "t,ms=92000000 q0 t,ms=2000000000 q0 t,ms=2000000000 q0 "
+      "Bz,ms=0:execute" },
     { "s4_doubt_goes_on_over_restarts_and_ends",
-      "nor_8: " LOST_B "Bd:recover Cd P t,ms=20000 Be:recover Ce P t,ms=20000 "
-      "Bf:recover Cf P t,ms=20000 Bg:recover Cg P t,ms=20000 l0 q,n=100000 "
-      "Bx:recover Cx t,ms=100000 By Cy P l0 Bz Cz" },
+      "nor_8: keys=96 " LOST_B "Bd:recover Cd P t,ms=20000 Be:recover Ce P "
+      "t,ms=20000 Bf:recover Cf P t,ms=20000 Bg:recover Cg P t,ms=20000 l0 "
+      "q,n=100000 Bx:recover Cx t,ms=100000 By Cy P l0 Bz Cz" },
     { "s10_in_doubt_known_keys_are_answered_as_ever",
-      "nor: " LOST_B "Ba:replay Bc:replay Wa:mismatch Bb:recover Bb:busy "
-      "Bx,age=100000:old Bd:recover Be:recover Bf:recover Bg:recover "
+      "nor: keys=96 " LOST_B "Ba:replay Bc:replay Wa:mismatch Bb:recover "
+      "Bb:busy Bx,age=100000:old Bd:recover Be:recover Bf:recover Bg:recover "
       "Bh:recover Bx:full" },
     { "a_loss_is_told_at_every_boot_until_it_is_carried_past",
       "nor: " LOST_B "P l1 k,n=1 P l0 Ba:replay" },
