@@ -30,7 +30,9 @@
  *     H P     the table is told the time; a restart between two calls: n
  *     K9 J9   nine times: claim and give back or complete and forget the last
  *             key; the same, each time after a restart
- *     k2 l1   the same until two sectors were begun; so many are told as lost
+ *     k2 l1   the same until two sectors were begun, or rings: n; so many are
+ *             told as lost
+ *     +       modes, from the next opening on: "+senders=2 P"
  *     ! fn ja all claims that are used up are fenced; the n-th is; a's claim,
  *             forged, is: how
  *     e v     a mistake of the caller, the n-th; the table is moved
@@ -184,7 +186,7 @@ static inline call call_of_letter(char letter)
     case 'I': c.echo = 1; break;
     case 'E': c.n = AUTO; break;
     }
-    c.ms = letter != 'l';
+    c.ms = !letter || !strchr("lzbV=xuyrqpi", letter);
     return c;
 }
 
@@ -270,6 +272,7 @@ static const setting mode_words[] = {
     { "retention", MODE(config.retention_ms), "" },
     { "senders", MODE(config.senders), "" },
     { "quota", MODE(config.quota), "" },
+    { "keys", MODE(keys), "" },
     { "scopes", MODE(scopes), "" },
     { "kind", MODE(medium.kind), "" },
     { "size", MODE(storage.sector_size), "" },
@@ -378,6 +381,7 @@ static inline void call_run(device *d, const call *c)
     idem_outcome how = call_outcome(d, c);
     idem_request more = call_request(c);
 
+    d->buffer_size = c->buffer;
     device_run(d, c->key, c->payload, &more, c->back ? NULL : &how, c->takes);
 }
 
@@ -533,14 +537,16 @@ static inline void call_forged(device *d, const call *c)
     case 1: claim.slot = UINT32_MAX; break;
     case 2: claim.slot = d->config.capacity; break;
     default:
-        claim.token ^= (idem_token)1 << (8 * sizeof claim.token - 1 - c->n % 8);
+        claim.token ^= (idem_token)1 << (8 * sizeof claim.token - 1 - c->n % 32);
     }
     device_try(d, &claim, c->how / 4);
 }
 
-/* Calls that are refused, and change nothing. */
+/* Calls that are refused, and change nothing: the first five for being too
+   large.  (Any pointer may be NULL in unit/api.c.) */
 static inline void call_mistake(device *d, unsigned kind)
 {
+    const idem_config *c = &d->config;
     idem_table *t = d->table;
     idem_claim claim = { 1, 0, 0 };
     idem_reply reply = { 0 };
@@ -548,42 +554,41 @@ static inline void call_mistake(device *d, unsigned kind)
     idem_entry entry = { 0 };
     idem_request rq = { .key = "k", .key_len = 1,
                         .payload = "p", .payload_len = 1 };
-    void *volatile nowhere = NULL;      // which the compiler does not know
-    size_t len = 1;
-    uint32_t now = d->now;
-    int result;
+    uint32_t now = d->now, more = d->model.calls % 45;
+    int result, begins = 0;
 
     device_before(d, 'S', 0);
+    rq.scope = kind < 3 ? "" : NULL;
     switch (kind) {
-    case 0: rq.key_len = d->config.key_max + 1u; break;
-    case 1: rq.scope_len = SIZE_MAX - 3; rq.scope = ""; break;
-    case 3: rq.key = NULL; break;
-    case 4: rq.scope_len = 1; break;
-    case 5: rq.payload = NULL; break;
-    case 6: rq.lease_ms = IDEM_LEASE_MAX + 1; break;
-    case 7: rq.lease_ms = IDEM_LEASE_NONE - 1; break;
-    case 8: rq.retention_ms = IDEM_RETENTION_MAX + 1; break;
-    case 9: out.response_len = 1; break;
-    case 10: out.state_len = 1; break;
-    case 20: rq.response_size = d->config.response_max + 1u; break;
+    case 0: rq.scope_len = SIZE_MAX; rq.key_len = 2; break;     // the sum is 1
+    case 1: rq.response_size = c->response_max + 1u; break;
+    case 2: rq.scope_len = c->key_max; rq.key_len = 1 + more; break;
+    case 3: case 4: rq.key_len = c->key_max + 1u + more; break;
+    case 5: rq.key = NULL; break;
+    case 6: rq.scope_len = 1; break;
+    case 7: rq.payload = NULL; break;
+    case 8: rq.lease_ms = IDEM_LEASE_MAX + 1; break;
+    case 9: rq.lease_ms = IDEM_LEASE_NONE - 1; break;
+    case 10: rq.retention_ms = IDEM_RETENTION_MAX + 1; break;
+    case 11: out.response_len = 1; break;
+    case 12: out.state_len = 1; break;
     default: rq.key_len = 0;            // which the others do not look at
     }
+    // There is no more than the most.
+    if (!rq.response_size && kind == 1)
+        rq.key_len = c->key_max + 1u;
     switch (kind) {
-    case 9: case 10: result = idem_complete(t, &claim, &out, now); break;
-    case 11: result = idem_complete(t, &claim, NULL, now); break;
-    case 12: result = idem_renew(t, &claim, IDEM_LEASE_NONE - 1, now); break;
-    case 13: result = idem_release(t, NULL, now); break;
-    case 14: result = idem_find(t, &entry, &rq, now); break;
-    case 15: result = idem_forget(t, &rq, now); break;
-    case 16: result = idem_response(t, nowhere, &len, &claim, 0); break;
-    case 17: result = idem_state(t, nowhere, &len); break;
-    case 18: result = idem_begin(t, &claim, &reply, NULL, now); break;
-    case 19: rq.key_len = 1;
-             result = idem_begin(t, NULL, &reply, &rq, now); break;
-    default: result = idem_begin(t, &claim, &reply, &rq, now);
+    case 3: case 13: result = idem_find(t, &entry, &rq, now); break;
+    case 4: case 14: result = idem_forget(t, &rq, now); break;
+    case 11: case 12: result = idem_complete(t, &claim, &out, now); break;
+    case 15: result = idem_renew(t, &claim, IDEM_LEASE_NONE - 1, now); break;
+    case 16: result = idem_renew(t, &claim, IDEM_LEASE_MAX + 1, now); break;
+    default: begins = 1;
+             result = idem_begin(t, &claim, &reply, &rq, now);
     }
-    PROMISE(result == (kind < 2 || kind == 20 ? IDEM_E_TOO_LARGE : IDEM_E_ARG));
-    PROMISE((kind >= 9 && kind != 20) || !claim.token);
+    PROMISE(result == (kind < 5 ? IDEM_E_TOO_LARGE : IDEM_E_ARG));
+    PROMISE(!begins || !claim.token);
+    PROMISE(!entry.status && !entry.key_len);
     device_looked(d, "mistake", result);
 }
 
@@ -648,6 +653,7 @@ static inline int call_make(device *d, const call *c)
 
     if (*tracing())
         call_trace(c);
+    PROMISE(!strchr("BCUcRNXDdAGgj", c->what) || c->key < d->model.count);
     d->now += c->ms;
     switch (c->what) {
     case 'U': call_run(d, c); break;
@@ -665,7 +671,7 @@ static inline int call_make(device *d, const call *c)
     case 'H': device_tick(d, d->now); break;
     case 'P': result = call_restart(d, c->n); break;
     case 'K': case 'J': call_churn(d, c->key, c->what == 'J'); break;
-    case 'k': call_turn(d, c->key); break;
+    case 'k': call_turn(d, c->key + c->n * d->medium.sector_count); break;
     case 'l': PROMISE(d->table->stats.lost == c->key); break;
     case '!': call_all_fenced(d); break;
     case 'f': call_fenced(d, c->key, c->how); break;
@@ -676,7 +682,10 @@ static inline int call_make(device *d, const call *c)
     case '%': call_arm_failure(d, c); break;
     case 'w': call_works(d); break;
     case '|': d->marked = 1; break;
-    default: result = call_table(d, c); break;
+    default:
+        result = d->word ? d->word(c) : NO_WORD;
+        if (result == NO_WORD)
+            result = call_table(d, c);
     }
     expected = c->answer != NONE ? told[c->answer].answer
                : d->damaged != DAMAGED ? ANY_ANSWER
@@ -685,12 +694,19 @@ static inline int call_make(device *d, const call *c)
     return result;
 }
 
+/* The next call of the line that is told. */
+static inline call call_next(device *d)
+{
+    while (*(d->at += strspn(d->at, " ")) == '+')
+        d->at = call_modes(d, d->at + 1);
+    return call_read(&d->at);
+}
+
 /* Makes the calls of a line, until the power goes. */
 static inline void call_line(device *d, const char *line)
 {
     d->line = d->at = line;
-    for (call c = call_read(&d->at); c.what && !d->lost;
-         c = call_read(&d->at)) {
+    for (call c = call_next(d); c.what && !d->lost; c = call_next(d)) {
         call_make(d, &c);
         if (d->medium.off)
             break;

@@ -298,7 +298,7 @@ static inline call choose_call(char what, uint32_t key)
     case 'f': c.key = chance(OLD_CLAIMS); c.how = chance(12); break;
     case 'j': c.how = chance(12); c.n = chance(3); break;
     case 'o': c.n = chance(3); break;
-    case 'e': c.n = chance(20); break;
+    case 'e': c.n = chance(18); break;
     }
     if (strchr("BCURNXfjG", what))
         c.ms = some_time();

@@ -33,8 +33,11 @@ enum { READS_OPENING = 9 };         // of a byte
 enum { SWAYS_SAFE = 1 };            // see device_may_lose
 enum { OLD_CLAIMS = 16 };           // that are tried again
 enum { DAMAGED = 1, JUDGED };       // of damaged
+enum { NO_WORD = -2000 };           // is no answer
 
 #define SECRET "sixteen secrets."
+
+struct call;
 
 typedef struct device {
     // The device, and what tests set before device_make.
@@ -42,7 +45,7 @@ typedef struct device {
     idem_config  config;
     flash        medium;
     int          flags;             // of the medium
-    unsigned     scopes;            // of its keys
+    unsigned     keys, scopes;      // how many; of keys 0: as device_make says
     unsigned     per_epoch;         // numbers, if there are senders; 0: 50
     unsigned     first_numbers;     // the first scope does, and not the second
     unsigned     most_number;       // or all, but for a key of each
@@ -54,6 +57,8 @@ typedef struct device {
     size_t       buffer_size;       // for replies
     void       (*change)(void);     // of the configuration, between two boots
     uint32_t   (*pick)(uint32_t);   // one of so many: modes may be by chance
+    int        (*word)(const struct call *);    // what else a line may say, and
+                                    // its answer; or NO_WORD
     int          in_ram;            // there is no storage
     // For tests to read.
     idem_table  *table, tables[2];
@@ -94,7 +99,7 @@ typedef struct device {
     int          ever_failed;
     // Inside.
     void        *memory;
-    uint8_t     *bytes, *state_bytes;   // of a response, of state
+    uint8_t     *bytes, *state_bytes;   // of responses, of state
     size_t       memory_size, more;
     uint8_t     *read_map;          // of the medium, if it counts
     int          opening;
@@ -323,8 +328,15 @@ static inline uint64_t device_number(const device *d, unsigned key)
                : 0;
 }
 
+/* Of a buffer for responses; there are two. */
+static inline size_t device_bytes(const device *d)
+{
+    return d->config.response_max + BYTES_MORE;
+}
+
 static inline void device_make(device *d, known *keys, unsigned count)
 {
+    count = d->keys ? d->keys : count;
     // Of senders without an account nothing is known.
     d->damaged |= d->config.senders && d->config.senders < d->scopes;
     d->table = d->tables;
@@ -332,7 +344,7 @@ static inline void device_make(device *d, known *keys, unsigned count)
     if (d->config.storage)
         device_make_medium(d);
     device_make_memory(d);
-    d->bytes = (uint8_t *)medium_allocate(d->config.response_max + BYTES_MORE);
+    d->bytes = (uint8_t *)medium_allocate(2 * device_bytes(d));
     d->state_bytes =
         (uint8_t *)medium_allocate(d->config.state_max + BYTES_MORE);
     d->held = (idem_claim *)medium_allocate(count * sizeof *d->held);
@@ -408,6 +420,9 @@ static inline unsigned device_named(const device *d, const idem_entry *e)
         PROMISE(key < d->model.count && e->sequence &&
                 d->model.keys[key].number ==
                     ((uint64_t)e->epoch << 32 | e->sequence));
+        for (size_t i = 0; i < 8; i++)
+            PROMISE(id[e->scope_len + i] ==
+                    (uint8_t)((i < 4 ? e->sequence : e->epoch) >> 8 * (i % 4)));
         return key;
     }
     PROMISE(!e->epoch && !e->sequence);
@@ -810,10 +825,23 @@ static inline asked *device_ask(device *d, idem_request *rq, unsigned key,
     a->reserved = rq->response_size ? rq->response_size : c->response_max;
     a->age_ms = rq->age_ms;
     memset(&d->reply, 0x5A, sizeof d->reply);
-    d->reply.buffer = NULL;
-    d->reply.buffer_size = 0;
+    memset(d->bytes, GUARD_BYTE, 2 * device_bytes(d));
+    d->reply.buffer = d->bytes;
+    d->reply.buffer_size = d->buffer_size < c->response_max ? d->buffer_size
+                                                            : c->response_max;
     a->reply = &d->reply;
     return a;
+}
+
+/* Whether of a response all was copied that fits, and else no byte. */
+static inline int device_copied(const device *d, int result)
+{
+    const idem_reply *r = &d->reply;
+    int fits = result == IDEM_REPLAY && r->buffer &&
+               r->response_len <= r->buffer_size;
+
+    return device_guarded(r->buffer ? r->buffer : d->bytes,
+                          fits ? r->response_len : 0);
 }
 
 /* Asks for a key with one of the payloads; *more has leases and so on.  The
@@ -823,21 +851,17 @@ static inline int device_begin(device *d, idem_claim *claim, unsigned key,
 {
     uint8_t id[ID_MAX];
     idem_request rq = *more;
-    idem_reply *reply = &d->reply;
+    const idem_reply *reply = &d->reply;
     asked *a = device_ask(d, &rq, key, payload, id);
     uint32_t evicted = d->table->stats.evicted;
     uint64_t told = d->told;
     int result;
 
     memset(claim, 0x5A, sizeof *claim);
-    reply->buffer = d->bytes;
-    reply->buffer_size = d->buffer_size < d->config.response_max
-                            ? d->buffer_size : d->config.response_max;
-    memset(d->bytes + d->config.response_max, GUARD_BYTE, GUARD);
-    result = idem_begin(d->table, claim, reply, &rq, d->now);
+    result = idem_begin(d->table, claim, &d->reply, &rq, d->now);
     a->claim = *claim;
     a->evicted = d->table->stats.evicted - evicted;
-    PROMISE(device_guarded(d->bytes, d->config.response_max));
+    PROMISE(device_copied(d, result));
     device_answered(d, "begin", result);
     PROMISE(!claim->token == !model_changes(a, result));
     if (claim->token) {
@@ -898,7 +922,12 @@ static inline int device_use(device *d, char what, const idem_claim *claim,
     switch (what) {
     case 'C': result = idem_complete(d->table, claim, &out, d->now); break;
     case 'R': result = idem_release(d->table, claim, d->now); break;
-    case 'N': result = idem_renew(d->table, claim, lease_ms, d->now); break;
+    case 'N':
+        // The default is asked for by nothing.
+        if (lease_ms == d->config.lease_ms)
+            lease_ms = 0;
+        result = idem_renew(d->table, claim, lease_ms, d->now);
+        break;
     default:  result = idem_delivered(d->table, claim);
     }
     device_answered(d, "use", result);
@@ -952,9 +981,13 @@ static inline void device_run(device *d, unsigned key, unsigned payload,
     job j = { d, how, ms, d->table->stats.evicted, IDEM_OK };
     int result, ended;
 
+    // The response is in the buffer already, or elsewhere, or there is none.
+    if (d->number % 3)
+        d->reply.buffer = d->number % 3 > 1 ? NULL : d->bytes + device_bytes(d);
     result = idem_run(d->table, &claim, &d->reply, &rq, device_handle, &j,
                       d->now);
     if (!j.answer) {
+        PROMISE(device_copied(d, result));
         a->claim = claim;
         device_answered(d, "run", result);
         return;
@@ -966,6 +999,8 @@ static inline void device_run(device *d, unsigned key, unsigned payload,
     PROMISE(result == (how ? j.answer : IDEM_RELEASED));
     PROMISE(!how || version_is_reply(&d->model, &d->model.keys[key].now.of[0],
                                      &d->reply));
+    PROMISE(!how || !d->reply.buffer || d->reply.buffer == d->bytes ||
+            device_copied(d, IDEM_REPLAY));
     device_keep_old(d, &a->claim);
 }
 
@@ -1076,16 +1111,23 @@ static inline int device_look(device *d, unsigned key)
 {
     uint8_t id[ID_MAX], found[ID_MAX];
     idem_request rq = { 0 };
-    idem_entry e = { .id = found, .id_size = sizeof found };
-    int result;
+    idem_entry e, before;
+    int result, fits = d->model.calls % 4 > 0;
 
+    memset(&e, 0x5A, sizeof e);
+    memset(found, GUARD_BYTE, sizeof found);
     device_before(d, 'L', key);
     device_name(d, &rq, key, id);
+    e.id = found;
+    e.id_size = rq.scope_len + (rq.key ? rq.key_len : 8) - !fits;
+    before = e;
     result = idem_find(d->table, &e, &rq, d->now);
     device_looked(d, "find", result);
-    PROMISE(result == IDEM_OK || result == IDEM_E_NOT_FOUND);
+    PROMISE(result == IDEM_OK || (result == IDEM_E_NOT_FOUND &&
+                                  !memcmp(&e, &before, sizeof e)));
     d->shown = e;
-    PROMISE(result != IDEM_OK || device_named(d, &e) == key);
+    PROMISE(result != IDEM_OK || (fits ? device_named(d, &e) == key
+                                       : device_guarded(found, 0)));
     PROMISE(d->damaged || model_shown(&d->model, &d->model.keys[key],
                         result == IDEM_OK ? &e : NULL));
     return result;
@@ -1093,7 +1135,7 @@ static inline int device_look(device *d, unsigned key)
 
 static inline void device_look_at_state(device *d)
 {
-    size_t len = d->config.state_max;
+    size_t len = d->config.state_max, less;
     int result;
 
     device_before(d, 'S', 0);
@@ -1101,6 +1143,13 @@ static inline void device_look_at_state(device *d)
     device_looked(d, "state", result);
     PROMISE(result == IDEM_OK);
     PROMISE(model_state_shown(&d->model, d->state_bytes, len));
+    if (!len)
+        return;
+    // Into less no byte is copied.
+    less = len - 1;
+    memset(d->state_bytes, GUARD_BYTE, GUARD);
+    PROMISE(idem_state(d->table, d->state_bytes, &less) == IDEM_E_TOO_LARGE);
+    PROMISE(less == len && device_guarded(d->state_bytes, 0));
 }
 
 /* Those that are owed, each once: the oldest completion comes first.  One in

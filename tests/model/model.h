@@ -37,7 +37,7 @@
 #define VERSIONS 24             // in a set
 #endif
 
-enum { STATES = 24, SCOPES = 20 };
+enum { SCOPES = 20 };
 enum { LEASE_DEFAULT = 30000, RETENTION_DEFAULT = 86400000 };
 enum { ATTEMPTS_DEFAULT = 3, ATTEMPTS_MOST = 255 };
 enum { EXACT_KEYS = 1000 };     // of so many each can be looked at
@@ -70,6 +70,7 @@ typedef struct version {
                                 // and not after
     idem_claim claim;           // token 0: not known in this boot
     uint32_t call;              // that made it
+    unsigned key;               // of state: with which it came
 } version;
 
 typedef struct versions {
@@ -103,19 +104,6 @@ typedef struct gone {
     uint32_t changed;           // by which call; 0: there is none
 } gone;
 
-// Application state, with the call and the key that it came with.
-typedef struct app_state {
-    uint16_t len;
-    uint32_t number, call;
-    unsigned key;
-} app_state;
-
-typedef struct states {
-    unsigned count;
-    int      any;
-    app_state of[STATES];
-} states;
-
 typedef struct model {
     const idem_config *config;
     known   *keys;
@@ -145,7 +133,7 @@ typedef struct model {
     uint32_t evicting;          // .. that failed in this boot: the next opening
                                 // may find that it has evicted
     int      crowded;           // a set is nearly full: only a sync helps
-    states   now, next;
+    versions now, next;         // application state: length, number, call, key
     uint32_t state_attempted;   // the latest call that failed and may be done
     gone     gone[SCOPES];      // by scope
 } model;
@@ -161,7 +149,7 @@ typedef struct asked {
     uint16_t reserved;          // B
     version  outcome;           // C: status, len, number, code, owed
     int      has_state;         // C
-    app_state state;
+    version  state;
     idem_claim claim;           // C, R, N, D: used; B: granted
     const idem_reply *reply;    // B
     uint32_t evicted;           // B: keys
@@ -639,20 +627,9 @@ static inline uint64_t model_wait(const model *m, const known *but)
 
 /* ---------------------------------------------------- state beside outcomes */
 
-static inline void states_add(states *set, const app_state *s)
-{
-    for (unsigned i = 0; i < set->count; i++)
-        if (set->of[i].len == s->len && set->of[i].number == s->number)
-            return;
-    if (set->count == STATES)
-        set->any = 1;
-    else
-        set->of[set->count++] = *s;
-}
-
 /* Whether the state may be there, with what is known of the key that it came
    with: no version is that old. */
-static inline int state_stays(const states *set, const app_state *s,
+static inline int state_stays(const versions *set, const version *s,
                               const known *k, unsigned key)
 {
     int after = 0, with = 1;
@@ -675,50 +652,49 @@ static inline int state_stays(const states *set, const app_state *s,
    not written too little is certain.) */
 static inline void model_link(model *m, const known *k)
 {
-    states fit = { 0 };
+    versions fit;
     unsigned key = (unsigned)(k - m->keys);
 
+    versions_clear(&fit);
     if (m->now.count < 2 || m->now.any || k->now.any || m->was_volatile ||
         m->config->volatile_claims)
         return;
     for (unsigned i = 0; i < m->now.count; i++)
         if (state_stays(&m->now, &m->now.of[i], k, key))
             fit.of[fit.count++] = m->now.of[i];
-    m->now = fit;
+    versions_copy(&m->now, &fit);
 }
 
 /* State was given, and the call answered, or failed. */
-static inline void model_state(model *m, const app_state *s, int done)
+static inline void model_state(model *m, const version *s, int done)
 {
     if (!done)
         m->state_attempted = m->calls;
     if (!done || m->config->durability == IDEM_BATCH) {
-        for (unsigned i = 0; i < m->now.count; i++)
-            states_add(&m->next, &m->now.of[i]);
-        states_add(&m->next, s);
-        m->next.any |= m->now.any;
+        versions_merge(&m->next, &m->now);
+        versions_add(&m->next, s);
+        m->crowded |= m->next.count >= VERSIONS - 2;
     }
     if (!done)
         return;
-    m->now.count = 1;
-    m->now.any = 0;
-    m->now.of[0] = *s;
+    versions_only(&m->now, s);
     if (m->config->durability == IDEM_EACH)
-        m->next = m->now;
+        versions_only(&m->next, s);
 }
 
 /* Leaves those states that are these bytes; false if there are none. */
 static inline int model_state_shown(model *m, const void *bytes, size_t len)
 {
-    states fit = { 0 };
+    versions fit;
 
+    versions_clear(&fit);
     for (unsigned i = 0; i < m->now.count; i++)
         if (m->now.of[i].len == len &&
             numbered_is(bytes, 0, len, m->now.of[i].number))
-            states_add(&fit, &m->now.of[i]);
+            versions_add(&fit, &m->now.of[i]);
     if (!fit.count)
         return m->now.any;
-    m->now = fit;
+    versions_copy(&m->now, &fit);
     return 1;
 }
 
@@ -1251,11 +1227,14 @@ static inline int version_shown(const model *m, const known *k,
         e->response_len != v->len)
         return 0;
     if (!version_finished(v))
-        return e->left_ms == version_left(m, v) && !e->claim.token;
+        return e->left_ms == version_left(m, v) && !e->claim.token &&
+               !e->code && !e->age_ms && !e->undelivered;
     return e->code == v->code && e->undelivered == v->owed &&
            version_has_age(m, v, e->age_ms) &&
            e->age_ms + (uint64_t)e->left_ms == v->retention &&
-           (!v->claim.token || v->claim.token == e->claim.token);
+           e->claim.attempt == v->attempts &&
+           (!v->claim.token || (v->claim.token == e->claim.token &&
+                                v->claim.slot == e->claim.slot));
 }
 
 /* Leaves those versions that looking may show so; false if there are none. */
@@ -1316,7 +1295,7 @@ static inline void model_synced(model *m)
     m->unsynced = 0;
     // What a cut interrupted may yet show up, if nothing was written since.
     if (!m->faulty && m->wrote)
-        m->next = m->now;
+        versions_copy(&m->next, &m->now);
 }
 
 /* Before a restart: what is over, or was to be evicted, may be gone. */
@@ -1325,7 +1304,7 @@ static inline void model_stops(model *m)
     m->was_volatile |= m->config->volatile_claims;
     if (m->config->durability == IDEM_EACH && m->wrote &&
         m->state_attempted < m->wrote_at)
-        m->next = m->now;
+        versions_copy(&m->next, &m->now);
     for (unsigned i = 0; i < m->count; i++) {
         known *k = &m->keys[i];
         versions *next = &k->next;
@@ -1436,7 +1415,7 @@ static inline void model_starts(model *m, uint64_t clock)
     m->unsynced_time = 0;
     m->state_attempted = 0;
     m->opened_at = m->calls;
-    m->now = m->next;
+    versions_copy(&m->now, &m->next);
 }
 
 /* Nothing is known of any key. */
@@ -1447,7 +1426,8 @@ static inline void model_init(model *m, const idem_config *config, known *keys,
     m->config = config;
     m->keys = keys;
     m->count = count;
-    m->now.count = m->next.count = 1;
+    versions_only(&m->now, &unknown);
+    versions_only(&m->next, &unknown);
     for (unsigned i = 0; i < count; i++) {
         known *k = &keys[i];
         versions_only(&k->now, &unknown);

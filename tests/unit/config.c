@@ -7,7 +7,7 @@
  * IDEM_SECTORS are constant expressions, and what idem_open asks for.
  * What idem_explain says of a journal is in journal_opening.c.
  */
-#include "fixture.h"
+#include "story.h"
 
 static int take(void *ctx)
 {
@@ -28,30 +28,18 @@ static int read_blank(void *ctx, uint32_t at, void *dst, uint32_t len)
     return 0;
 }
 
-static int refuse_prog(void *ctx, uint32_t at, const void *src, uint32_t len)
-{
-    (void)ctx, (void)at, (void)src, (void)len;
-    return -1;
-}
-
-static int refuse_erase(void *ctx, uint32_t sector)
-{
-    (void)ctx, (void)sector;
-    return -1;
-}
-
 static const idem_storage blank = {
-    .read = read_blank, .prog = refuse_prog, .erase = refuse_erase,
+    .read = read_blank, .prog = device_prog, .erase = device_erase,
     .sector_size = 4096, .sector_count = 16, .prog_size = 8, .erased = 0xFF,
 };
 
 /* ------------------------------------------------------------- what is wrong */
 
-enum { SECRET = 3, STORAGE = 20 };      // of the mistakes
+enum { HASHED = 3, STORAGE = 20 };      // of the mistakes
 
 /* Makes the n-th mistake; returns which it is, and 0 if there are no more.
    Those of one kind may be said in the same words. */
-static int spoil(unsigned n, idem_config *c, idem_storage *s)
+static int mistake(unsigned n, idem_config *c, idem_storage *s)
 {
     switch (n) {
     case 0: c->capacity = 0; return 1;
@@ -59,9 +47,9 @@ static int spoil(unsigned n, idem_config *c, idem_storage *s)
     case 2: c->capacity = UINT32_MAX; return 1;
     case 3: c->key_max = 0; return 2;
     case 4: c->key_max = 300; return 2;
-    case 5: memset(c->secret, 0, 16); return SECRET;
-    case 6: memset(c->secret, 0, 8); return SECRET;
-    case 7: memset(c->secret + 8, 0, 8); return SECRET;
+    case 5: memset(c->secret, 0, 16); return HASHED;
+    case 6: memset(c->secret, 0, 8); return HASHED;
+    case 7: memset(c->secret + 8, 0, 8); return HASHED;
     case 8: c->lease_ms = IDEM_LEASE_MAX + 1; return 4;
     case 9: c->lease_ms = IDEM_LEASE_NONE - 1; return 4;
     case 10: c->retention_ms = IDEM_RETENTION_MAX + 1; return 5;
@@ -98,16 +86,15 @@ static int spoil(unsigned n, idem_config *c, idem_storage *s)
 
 /* A configuration with the n-th mistake, in RAM or with storage.  Returns 0 if
    there are no more, less if it is none: FNV-1a has no secret. */
-static int wrong(const fixture *f, unsigned n, idem_config *c, idem_storage *s,
-                 int in_ram)
+static int wrong(unsigned n, idem_config *c, idem_storage *s, int in_ram)
 {
     int what;
 
-    *c = f->config;
+    *c = the.config;
     *s = blank;
-    what = spoil(n, c, s);
+    what = mistake(n, c, s);
     c->storage = in_ram ? NULL : s;
-    return (what == SECRET && IDEM_HASH == IDEM_HASH_FNV) ||
+    return (what == HASHED && IDEM_HASH == IDEM_HASH_FNV) ||
            (what >= STORAGE && in_ram) ? -1 : what;
 }
 
@@ -117,8 +104,9 @@ TEST(what_cannot_be_is_refused_and_explained_in_words_of_its_own)
     idem_storage s, t;
     int what, another;
 
+    device_on(&nor, "ram");
     assert_non_null(idem_explain(NULL));
-    for (unsigned n = 0; (what = wrong(f, n / 2, &c, &s, n % 2)) != 0; n++) {
+    for (unsigned n = 0; (what = wrong(n / 2, &c, &s, n % 2)) != 0; n++) {
         const char *words = idem_explain(&c);
         if (what < 0) {
             assert_true(c.storage || !words);
@@ -128,30 +116,30 @@ TEST(what_cannot_be_is_refused_and_explained_in_words_of_its_own)
         assert_non_null(words);
         assert_true(strlen(words) > 0);
         for (unsigned m = 0; m < n / 2; m++) {
-            another = wrong(f, m, &other, &t, 0);
+            another = wrong(m, &other, &t, 0);
             if (another > 0 && another != what)
                 assert_string_not_equal(words, idem_explain(&other));
         }
         is(unit_misuse, 0);
-        is(idem_open(&f->table, &c, f->memory, 100000, 0), IDEM_E_ARG);
+        is(idem_open(the.table, &c, the.memory, 100000, 0), IDEM_E_ARG);
         is(unit_misuse, 1);
-        is(idem_format(&f->table, &c, f->memory, 100000, 0), IDEM_E_ARG);
+        is(idem_format(the.table, &c, the.memory, 100000, 0), IDEM_E_ARG);
         is(unit_misuse, 2);
     }
 }
 
 /* There are no words for it, and there would be memory. */
-static void is_right(fixture *f)
+static void is_right(void)
 {
-    assert_null(idem_explain(&f->config));
-    is(idem_open(&f->table, &f->config, NULL, 0, 0), IDEM_E_MEMORY);
+    assert_null(idem_explain(&the.config));
+    is(idem_open(the.table, &the.config, NULL, 0, 0), IDEM_E_MEMORY);
 }
 
 TEST(what_is_at_its_limit_is_right)
 {
-    idem_config *c = &f->config;
+    idem_config *c = &device_on(&nor, "ram")->config;
 
-    is_right(f);
+    is_right();
     c->lock = take;
     c->unlock = give;
     c->full = IDEM_EVICT_OLDEST;
@@ -163,13 +151,13 @@ TEST(what_is_at_its_limit_is_right)
     c->senders = IDEM_SENDERS_MAX;
     c->quota = UINT32_MAX;
     c->response_max = c->state_max = 65535;
-    is_right(f);
+    is_right();
     c->lease_ms = IDEM_LEASE_MAX;
-    is_right(f);
+    is_right();
     memset(c, 0, sizeof *c);
     c->capacity = c->key_max = 1;
     c->secret[7] = c->secret[15] = 0x80;
-    is_right(f);
+    is_right();
 }
 
 TEST(a_storage_at_its_limit_is_right)
@@ -177,30 +165,31 @@ TEST(a_storage_at_its_limit_is_right)
     static const struct { uint32_t size, count; uint16_t granule; } rows[] = {
         { 262144, 8192, 256 }, { 32768, 65535, 256 },
     };
-    static idem_storage s;          // config.storage points to it
+    idem_storage *s = &device_on(&nor, "")->storage;
 
-    s = blank;
-    f->config.storage = &s;
+    *s = blank;
     for (size_t i = 0; i < COUNT(rows); i++) {
-        s.sector_size = rows[i].size;
-        s.sector_count = rows[i].count;
-        s.prog_size = rows[i].granule;
-        is_right(f);
+        s->sector_size = rows[i].size;
+        s->sector_count = rows[i].count;
+        s->prog_size = rows[i].granule;
+        is_right();
     }
 }
 
 /* HalfSipHash takes one half for the index, the other for fingerprints. */
 TEST(s9_a_secret_with_a_zero_half_is_refused_where_it_is_used)
 {
+    uint8_t *secret = device_on(&nor, "ram")->config.secret;
+
     for (int i = -1; i < 8; i++)
         for (int j = -1; j < 8; j++) {
             int keyed = IDEM_HASH != IDEM_HASH_FNV;
-            memset(f->config.secret, 0, sizeof f->config.secret);
+            memset(secret, 0, sizeof the.config.secret);
             if (i >= 0)
-                f->config.secret[i] = 1;
+                secret[i] = 1;
             if (j >= 0)
-                f->config.secret[8 + j] = 1;
-            is(idem_open(&f->table, &f->config, NULL, 0, 0),
+                secret[8 + j] = 1;
+            is(idem_open(the.table, &the.config, NULL, 0, 0),
                keyed && (i < 0 || j < 0) ? IDEM_E_ARG : IDEM_E_MEMORY);
         }
 }
@@ -219,109 +208,125 @@ enum { AS_A_NUMBER = IDEM_SECTORS(1000, 255, 255, 255, 65536, 256) };
 TEST(constants_open_what_they_are_for)
 {
     idem_storage storage = blank;
+    idem_config *c = &device_on(&nor, "ram capacity=64 key=24 response=16 "
+                                      "state=0")->config;
 
     storage.sector_count = IDEM_SECTORS(64, 24, 16, 4, 4096, 8);
-    f->config.capacity = 64;
-    f->config.state_max = 0;
-    is(idem_open(&f->table, &f->config, memory, sizeof memory, 0), IDEM_OK);
-    f->config.state_max = 4;
-    f->config.storage = &storage;
-    is(idem_open(&f->table, &f->config, journal_memory, sizeof journal_memory,
-                 0),
+    is(idem_open(the.table, c, memory, sizeof memory, 0), IDEM_OK);
+    c->state_max = 4;
+    c->storage = &storage;
+    is(idem_open(the.table, c, journal_memory, sizeof journal_memory, 0),
        IDEM_OK);
     assert_true(AS_A_NUMBER > 4);
 }
 
-// A random configuration with a journal.
-typedef struct sizing {
-    idem_config config;
-    idem_storage storage;
-    size_t bytes;               // what the macros say
-    uint32_t sectors;
-} sizing;
+// What the macros say of the.config with a journal.
+static size_t bytes;
+static uint32_t sectors;
 
-static uint32_t between(uint32_t *seed, uint32_t least, uint32_t most)
+static void measure(void)
 {
-    return least + dice(seed) % (most - least + 1);
+    const idem_config *c = &the.config;
+    const idem_storage *s = &the.storage;
+
+    sectors = medium_sectors(c, s);
+    bytes = IDEM_JOURNAL_MEMORY_SIZE(c->capacity, c->key_max, c->response_max,
+                                     c->state_max, s->prog_size);
 }
 
-static void draw(sizing *s, uint32_t *seed)
-{
-    uint16_t granule = (uint16_t)(1u << dice(seed) % 9);
-    uint32_t size = (UINT32_C(1) << between(seed, 8, 18)) /
-                    (1 + dice(seed) % 3);
-    idem_config *c = &s->config;
+static uint32_t chance;
 
-    memset(s, 0, sizeof *s);
-    s->storage = blank;
-    s->storage.sector_count = 4;
-    s->storage.sector_size = size < granule ? granule : size - size % granule;
-    s->storage.prog_size = granule;
-    c->capacity = between(seed, 1, 1u << between(seed, 0, 11));
-    c->key_max = (uint16_t)between(seed, 1, 255);
-    c->response_max = (uint16_t)(dice(seed) >> between(seed, 16, 32) % 32);
-    c->state_max = (uint16_t)(dice(seed) >> between(seed, 16, 32) % 32);
-    c->secret[0] = c->secret[8] = 1;
-    c->storage = &s->storage;
-    s->sectors = IDEM_SECTORS(c->capacity, c->key_max, c->response_max,
-                              c->state_max, s->storage.sector_size, granule);
-    s->bytes = IDEM_JOURNAL_MEMORY_SIZE(c->capacity, c->key_max,
-                                        c->response_max, c->state_max,
-                                        granule);
+static uint32_t between(uint32_t least, uint32_t most)
+{
+    return least + (chance = flash_mix(chance + 1)) % (most - least + 1);
 }
 
-/* What idem_open answers, given so many bytes. */
-static int open_in(const sizing *s, idem_table *table, size_t size)
+/* A random configuration. */
+static void draw(void)
 {
-    void *bytes = malloc(size);
+    uint16_t granule = (uint16_t)(1u << between(0, 8));
+    uint32_t size = (UINT32_C(1) << between(8, 18)) / between(1, 3);
+    idem_config *c = &the.config;
+
+    the.storage = blank;
+    the.storage.sector_count = 4;
+    the.storage.sector_size = size < granule ? granule : size - size % granule;
+    the.storage.prog_size = granule;
+    c->capacity = between(1, 1u << between(0, 11));
+    c->key_max = (uint16_t)between(1, 255);
+    c->response_max = (uint16_t)(between(0, UINT16_MAX) >> between(0, 16));
+    c->state_max = (uint16_t)(between(0, UINT16_MAX) >> between(0, 16));
+    measure();
+}
+
+/* What idem_open answers, given so many bytes, and asks for, if it is that.
+   What is no table is closed, and that the sectors are too few is told. */
+static int open_in(size_t size, size_t needed)
+{
+    void *there = malloc(size);
     int result;
 
-    assert_non_null(bytes);
-    result = idem_open(table, &s->config, bytes, size, 0);
-    free(bytes);
+    assert_non_null(there);
+    result = idem_open(the.table, &the.config, there, size, 0);
+    if (result) {
+        is(the.table->needed, needed);
+        is(idem_maintain(the.table, 0), IDEM_E_ARG);
+    }
+    if (result != IDEM_E_MEMORY)
+        is(idem_explain(&the.config) != NULL, result == IDEM_E_SPACE);
+    free(there);
     return result;
+}
+
+/* One sector less is not enough, and so many are, if there is so much room. */
+static int open_in_as_many(void)
+{
+    uint64_t size = (uint64_t)sectors * the.storage.sector_size;
+
+    if (!sectors || sectors > 65535 || size > 20000000)
+        return 0;
+    the.storage.sector_count = sectors - 1;
+    is(open_in(bytes, sectors), IDEM_E_SPACE);
+    if (size > 100000)
+        return 0;
+    the.storage.sector_count = sectors;
+    is(open_in(bytes, 0), IDEM_OK);
+    return 1;
 }
 
 TEST(what_idem_open_asks_for_is_what_the_macros_say)
 {
-    static sizing s;            // config.storage points into it
-    uint32_t seed = 23, small = 0, few = 0, enough = 0;
+    idem_config *c = &device_on(&nor, "")->config;
+    int small = 0, few = 0, enough = 0;
 
+    chance = 23;
     for (int i = 0; i < 1000; i++) {
-        idem_config *c = &s.config;
-        idem_table table;
         size_t size;
-        int result;
-        draw(&s, &seed);
+        draw();
         c->storage = NULL;
         size = IDEM_MEMORY_SIZE(c->capacity, c->key_max, c->response_max,
                                 c->state_max);
         is(size % 4, 0);
-        is(open_in(&s, &table, size - 1), IDEM_E_MEMORY);
-        is(table.needed, size);
-        is(open_in(&s, &table, size), IDEM_OK);
-        c->storage = &s.storage;
-        is(open_in(&s, &table, s.bytes - 1), IDEM_E_MEMORY);
-        is(table.needed, s.bytes);
-        result = open_in(&s, &table, s.bytes);
-        small += s.sectors == 0;
-        few += s.sectors > 4;
-        is(result, s.sectors == 4 ? IDEM_OK : IDEM_E_SPACE);
-        if (s.sectors == 4)
-            continue;
-        is(table.needed, s.sectors);
-        if (!s.sectors || s.sectors > 65535 ||
-            (uint64_t)s.sectors * s.storage.sector_size > 20000000)
-            continue;
-        // One less is not enough, and so many are.
-        s.storage.sector_count = s.sectors - 1;
-        is(open_in(&s, &table, s.bytes), IDEM_E_SPACE);
-        is(table.needed, s.sectors);
-        if ((uint64_t)s.sectors * s.storage.sector_size > 100000)
-            continue;
-        s.storage.sector_count = s.sectors;
-        is(open_in(&s, &table, s.bytes), IDEM_OK);
-        enough++;
+        is(open_in(size - 1, size), IDEM_E_MEMORY);
+        is(open_in(size, 0), IDEM_OK);
+        c->storage = &the.storage;
+        is(open_in(bytes - 1, bytes), IDEM_E_MEMORY);
+        is(open_in(bytes, sectors), sectors == 4 ? IDEM_OK : IDEM_E_SPACE);
+        small += sectors == 0;
+        few += sectors > 4;
+        enough += sectors != 4 && open_in_as_many();
     }
     assert_true(small > 30 && few > 100 && enough > 3);
 }
+
+#if IDEM_WIDE
+TEST(a_capacity_that_no_ring_holds_is_told_so)
+{
+    idem_config *c = &device_on(&nor, "key=8 response=0 state=0")->config;
+
+    c->capacity = 300000;
+    measure();
+    assert_true(sectors > 65535);
+    is(open_in(bytes, sectors), IDEM_E_SPACE);
+}
+#endif

@@ -93,7 +93,7 @@ static const story stories[] = {
       "capacity=4 Ba Bb Bc Bd Be:full P Be:full Ba:recover Bb:recover "
       "Bc:recover Bd:recover" },
     { "s7_a_response_over_the_reservation_leaves_the_claim",
-      "e,n=20 Ba,reserve=4:execute Ca,len=5:large Ca,len=4:ok P Ba:replay" },
+      "e,n=1 Ba,reserve=4:execute Ca,len=5:large Ca,len=4:ok P Ba:replay" },
     { "eviction_takes_the_oldest_completion_over_restarts",
       "evict capacity=4 Bg Og Bh Nh,lease Aa Ab P Bh:recover Ac Ga:none Gb:ok "
       "P Gb:ok Gc:ok Gg:ok Bh:recover Aa P Gc:ok Gb:none" },

@@ -6,8 +6,64 @@
  */
 #include "story.h"
 
-static const medium roomy = { "NOR, large", FLASH_NOR, 0, 8, 4096, 0xFF };
-static const medium roomy_ecc = { "ECC, large", FLASH_ECC, 0, 16, 4096, 0xFF };
+static const medium roomy_ecc = { "roomy_ecc", FLASH_ECC, 0, 16, 4096, 0xFF };
+
+// The outcome of b is lost; a and c are known.
+#define LOST_B "Ba Ca Bb Cb z Bc Cc b P l1 "
+
+static const story stories[] = {
+    // the end of the newest
+    { "one_unreadable_record_at_the_end_may_be_torn",
+      "roomy: Ba Ca Bb Cb z b,how=# P l0 Ba:replay Bb:recover" },
+    { "one_unreadable_record_that_another_follows_is_a_loss",
+      "roomy: Ba Ca Bb Cb z Bc b,how=# P l1 Ba:replay Bb:recover Bc:recover" },
+    // It may be of a batch that was never acknowledged.
+    { "in_batch_mode_an_unreadable_end_is_no_loss",
+      "roomy: batch Ba Ca z Y Bb Cb Bc Cc Bd Cd Be Ce b,back P l0 Ba:replay Bb "
+      "Cb" },
+    // The medium says twice that an outcome failed which it has; and the header
+    // of the sector where the second stands is damaged, so the end that it
+    // states for the first one's is not known.
+    { "of_two_outcomes_of_one_claim_one_is_replayed",
+      "nor: x k1 Ba %1,how=1 Ca:storage %1,at=2,how=1 Ca:storage z Ca V "
+      "b,how=6 P l1 Ba:replay" },
+
+    // the doubt after it
+    { "s4_unknown_keys_are_in_doubt_for_a_retention",
+      "roomy: keys=96 " LOST_B "q100000 Bx,ms=0:recover px,n=1 Rx,ms=0 "
+      "t,ms=99999 q1 By,ms=0:recover t q0 Bz,ms=0:execute" },
+    { "s4_doubt_goes_on_over_looks_at_all_slots_and_ends",
+      "roomy: keys=96 retention=2592000000 " LOST_B "Bx,ms=0:recover "
+      "t,ms=500000000 q2092000000 By,ms=0:recover t,ms=2000000000 q92000000 "
+      "t,ms=92000000 q0 t,ms=2000000000 q0 t,ms=2000000000 q0 "
+      "Bz,ms=0:execute" },
+    { "s4_doubt_goes_on_over_restarts_and_ends",
+      "nor_8: keys=96 " LOST_B "Bd:recover Cd P t,ms=20000 Be:recover Ce P "
+      "t,ms=20000 Bf:recover Cf P t,ms=20000 Bg:recover Cg P t,ms=20000 l0 "
+      "q,n=100000 Bx:recover Cx t,ms=100000 By Cy P l0 Bz Cz" },
+    { "s10_in_doubt_known_keys_are_answered_as_ever",
+      "nor: keys=96 " LOST_B "Ba:replay Bc:replay Wa:mismatch Bb:recover "
+      "Bb:busy Bx,age=100000:old Bd:recover Be:recover Bf:recover Bg:recover "
+      "Bh:recover Bx:full" },
+    { "a_loss_is_told_at_every_boot_until_it_is_carried_past",
+      "nor: " LOST_B "P l1 k,n=1 P l0 Ba:replay" },
+
+    // a claim that is not next to what says that it was durable: in a batch only
+    // the last record says so of all before it; a turn makes durable what no
+    // record says is; idle work takes no mark away
+    { "a_damaged_claim_of_a_batch_is_told",
+      "nor: batch Aa Y Bb z Bc Y Cb Cc Y Bd Y Cd Y b,how=5,at=112 P l1 "
+      "Bb:recover" },
+    { "a_damaged_claim_before_a_turn_is_told",
+      "nor: batch Aa Y Bb z Bc k1 b,how=5,at=112 P l1 Bb:recover" },
+    { "a_damaged_claim_before_idle_work_is_told",
+      "eeprom: Aa Bb z M Cb b,how=5,at=112 P l1 Bb:recover" },
+    // In a new head, whose header is damaged.
+    { "an_outcome_whose_claim_is_there_is_told",
+      "nor: Ba %1 Ca:storage Ca:ok z b,how=6 P l1 Ba:recover Bb:recover" },
+};
+
+TESTS(stories, tell)
 
 // The outcomes of 4 to 9 in several sectors; the newest record tells of none.
 #define FILLED "B4 C4,len=0 B5 C5,len=24 k1 B6 C6,len=7 B7 C7,len=1 k1 B8 "     \
@@ -187,42 +243,6 @@ TEST(three_unreadable_records_at_the_end_are_a_loss)
         }
 }
 
-/* Calls; the record that the last of them wrote is spoiled behind others. */
-static void spoil(const medium *m, const char *before, const char *behind,
-                  int how)
-{
-    operation o;
-
-    device_on(m, before);
-    o = newest();
-    say(behind);
-    damage(o.at, o.len, how);
-}
-
-/* But not one that another follows. */
-TEST(one_unreadable_record_at_the_end_may_be_torn)
-{
-    for (int how = 0; how < HOWS; how++) {
-        spoil(&roomy, "Ba Ca Bb Cb", "", how);
-        say("P l0 Ba:replay Bb:recover");
-        spoil(&roomy, "Ba Ca Bb Cb", "Bc", how);
-        say("P l1 Ba:replay Bb:recover Bc:recover");
-    }
-}
-
-/* It may be of a batch that was never acknowledged. */
-TEST(in_batch_mode_an_unreadable_end_is_no_loss)
-{
-    operation last;
-
-    device_on(&roomy, "batch Ba Ca");
-    last = newest();
-    say("Y Bb Cb Bc Cc Bd Cd Be Ce");
-    last.at += last.len;
-    damage(last.at, newest().at + newest().len - last.at, ANYTHING);
-    say("P l0 Ba:replay Bb Cb");
-}
-
 /* Seven keys, and a call that has just carried three records or more. */
 static void carrying(void)
 {
@@ -265,12 +285,6 @@ TEST(the_last_record_before_a_stated_end_is_a_loss)
     }
 }
 
-/* Beyond what a bit could mend. */
-static void lose_header(uint32_t sector)
-{
-    damage(sector + 16, 16, ANYTHING);
-}
-
 /* Not a header is left, but records are: this is a journal, and has lost. */
 TEST(a_journal_without_any_header_is_none_that_is_blank)
 {
@@ -302,22 +316,6 @@ TEST(time_that_would_go_back_stands)
     memcpy(d->medium.bytes + hidden.at, record, hidden.len);
     say("P l1 Ga,ms=0");
     is(d->shown.left_ms, RETENTION / 2);
-}
-
-/* The medium says twice that an outcome failed which it has; and the header of
-   the sector where the second stands is damaged, so the end that it states for
-   the first one's is not known.  Of one claim one outcome is taken. */
-TEST(of_two_outcomes_of_one_claim_one_is_replayed)
-{
-    uint32_t header;
-
-    device_on(&nor, "k1 Ba")->damaged = 1;
-    say("%1,how=1 Ca:storage %1,at=2,how=1 Ca:storage");
-    header = newest_sector();
-    say("Ca");
-    assert_int_not_equal(newest_sector(), header);
-    lose_header(header);
-    say("P l1 Ba:replay");
 }
 
 /* Whichever bit flips, also one that makes its retention impossible. */
@@ -401,69 +399,13 @@ TEST(two_bytes_of_garbage_in_a_header_hide_nothing_untold)
         }
 }
 
-/* ------------------------------------------------------- the doubt after it */
-
-/* A device that has lost the outcome of b, and knows a and c. */
-static void in_doubt(const medium *m, const char *line)
-{
-    spoil(m, line, "Bc Cc", ANYTHING);
-    say("P l1");
-}
-
-/* How long unknown keys are still in doubt. */
-static uint32_t doubt_left(void)
-{
-    uint32_t ms = 1;
-
-    is(idem_doubt(the.table, &ms, the.now), IDEM_OK);
-    return ms;
-}
-
-TEST(s4_unknown_keys_are_in_doubt_for_a_retention)
-{
-    in_doubt(&roomy, "Ba Ca Bb Cb");
-    is(doubt_left(), RETENTION);
-    say("Bx,ms=0:recover");
-    is(the.held['x' - 'a'].attempt, 1);
-    say("Rx,ms=0 t,ms=99999");
-    is(doubt_left(), 1);
-    say("By,ms=0:recover t");
-    is(doubt_left(), 0);
-    say("Bz,ms=0:execute");
-}
-
-TEST(s4_doubt_goes_on_over_looks_at_all_slots_and_ends)
-{
-    in_doubt(&roomy, "retention=2592000000 Ba Ca Bb Cb");
-    say("Bx,ms=0:recover t,ms=500000000");
-    is(doubt_left(), 2092000000);
-    say("By,ms=0:recover t,ms=2000000000");
-    is(doubt_left(), 92000000);
-    say("t,ms=92000000");
-    is(doubt_left(), 0);
-    say("t,ms=2000000000");
-    is(doubt_left(), 0);
-    say("t,ms=2000000000");
-    is(doubt_left(), 0);
-    say("Bz,ms=0:execute");
-}
-
-TEST(s4_doubt_goes_on_over_restarts_and_ends)
-{
-    in_doubt(&nor_8, "Ba Ca Bb Cb");
-    say("Bd:recover Cd P t,ms=20000 Be:recover Ce P t,ms=20000 Bf:recover Cf P "
-        "t,ms=20000 Bg:recover Cg P t,ms=20000 l0");      // but not over:
-    assert_in_range(doubt_left(), 1, RETENTION);
-    say("Bx:recover Cx t,ms=100000 By Cy P l0 Bz Cz");
-}
-
 /* Though the ring is so large that the damage would stay where it is for long,
    and be found again at each boot. */
 TEST(s4_doubt_ends_on_a_device_that_restarts_often)
 {
     int result = IDEM_RECOVER;
 
-    in_doubt(&roomy, "sectors=60 Ba Ca Bb Cb");
+    device_on(&roomy, "sectors=60 " LOST_B);
     for (unsigned key = 10; key < 30; key++) {
         say("t,ms=20000");
         result = answer('B', key);
@@ -471,17 +413,6 @@ TEST(s4_doubt_ends_on_a_device_that_restarts_often)
         say_of("R@ P", key);
     }
     is(result, IDEM_EXECUTE);
-}
-
-/* .. and a loss is told at every boot until it is carried past. */
-TEST(s10_in_doubt_known_keys_are_answered_as_ever)
-{
-    in_doubt(&nor, "Ba Ca Bb Cb");
-    say("Ba:replay Bc:replay Wa:mismatch Bb:recover Bb:busy Bx,age=100000:old "
-        "Bd:recover Be:recover Bf:recover Bg:recover Bh:recover Bx:full");
-    in_doubt(&nor, "Ba Ca Bb Cb");
-    say("P l1");
-    say_of("k@ P l0 Ba:replay", the.storage.sector_count);
 }
 
 /* ------------------------------------------------ what is not taken for one */
@@ -620,28 +551,6 @@ TEST(s4_a_header_tells_of_the_head_before_that_is_gone)
 
 /* ------------------------------------------------------ not next to a gap */
 
-/* Of the claim on b, which a line writes last, a bit is flipped after more. */
-static void claim_is_told(const medium *m, const char *line, const char *more)
-{
-    operation claim;
-
-    device_on(m, line);
-    claim = newest();
-    say(more);
-    flip(claim.at + 14, 0);
-    say("P l1 Bb:recover");
-}
-
-TEST(a_damaged_claim_is_told_that_is_not_next_to_what_says_it_was_durable)
-{
-    // Of a batch only the last record says that all before it was.
-    claim_is_told(&nor, "batch Aa Y Bb", "Bc Y Cb Cc Y Bd Y Cd Y");
-    // A turn makes durable what no record says is.
-    claim_is_told(&nor, "batch Aa Y Bb", "Bc k1");
-    // Idle work takes no mark away.
-    claim_is_told(&eeprom, "Aa Bb", "M Cb");
-}
-
 /* Half the check of an outcome whose slot is empty is that of its claim, which
    nobody knows: in the next place that is no record whose header is damaged. */
 TEST(an_old_outcome_in_the_next_place_is_no_loss)
@@ -711,15 +620,6 @@ TEST(no_more_is_read_of_a_sector_than_it_has)
     device_on(&nor, "Aa P Ab");
     forge_header(newest_sector(), 28 + 2, 1);
     say("P l1 Ba:replay Bb:replay");
-}
-
-/* But one whose claim is there is: its header is damaged. */
-TEST(an_outcome_whose_header_is_damaged_is_told)
-{
-    device_on(&nor, "Ba");
-    say_of("%@ Ca:storage Ca:ok", FLASH_PROG);          // in a new head
-    lose_header(newest_sector());
-    say("P l1 Ba:recover Bb:recover");
 }
 
 /* The head's header is gone: its tokens were given all the same. */

@@ -6,7 +6,27 @@
  */
 #include "story.h"
 
-static const medium synced = { "NOR, synced", FLASH_NOR, CACHE, 8, 512, 0xFF };
+// Thrice: it says so, and writes nothing.
+#define REFUSED "Bc:storage = Y:storage = Ba:replay = m = "
+#define STAYS REFUSED REFUSED REFUSED "P Ba:replay Ac Y:ok"
+
+static const story stories[] = {
+    { "after_a_sync_that_failed_nothing_is_written",
+      "cached: Aa Bb %3,how=# Cb:storage " STAYS },
+    { "after_a_sync_that_failed_nothing_is_written_to_flash",
+      "synced: Aa Bb %3,how=# Cb:storage " STAYS },
+    { "after_a_sync_of_a_batch_that_failed_nothing_is_written",
+      "cached: batch Aa Bb %3,how=# Cb:ok Y:storage " STAYS },
+    { "after_a_sync_of_a_batch_that_failed_nothing_is_written_to_flash",
+      "synced: batch Aa Bb %3,how=# Cb:ok Y:storage " STAYS },
+    // It is told, and not tried again and again.
+    { "an_erase_that_fails_in_idle_time_is_told",
+      "nor: Ba %2 m:storage m = Ca:ok k1" },
+    { "verify_fails_if_what_was_programmed_cannot_be_read",
+      "nor_8: verify Ba Ca x %0 Bb:storage Bb P Ba:replay Bb:recover" },
+};
+
+TESTS(stories, tell)
 
 /* A call that may fail, and then does what it must when it is repeated. */
 static void in_time(char what, unsigned key, int expected)
@@ -127,32 +147,7 @@ TEST(s7_the_last_sequence_refuses_new_claims_only)
     }
 }
 
-/* It is told, and not tried again and again. */
-TEST(an_erase_that_fails_in_idle_time_is_told)
-{
-    device_on(&nor, "Ba %2 m:storage m");
-    is(the.erases, 0);
-    say("Ca:ok k1");
-}
-
 /* -------------------------------------------------------------------- syncs */
-
-TEST(after_a_sync_that_failed_nothing_is_written)
-{
-    static const medium *const twice[] = { &cached, &synced };
-
-    for (unsigned n = 0; n < 12; n++) {
-        uint32_t progs;
-        device_on(twice[n % 2], n / 2 % 2 ? "batch Aa Bb" : "Aa Bb");
-        say(filled("%3,how=#", n / 4, 0));
-        say(n / 2 % 2 ? "Cb:ok Y:storage" : "Cb:storage");
-        progs = the.medium.progs;
-        for (int i = 0; i < 3; i++)
-            say("Bc:storage Y:storage Ba:replay m");
-        is(the.medium.progs, progs);
-        say("P Ba:replay Ac Y:ok");
-    }
-}
 
 /* Also where so many places were passed over that no claim has room. */
 TEST(after_a_sync_that_failed_no_turn_makes_room)
@@ -219,26 +214,13 @@ TEST(a_storage_that_does_not_read_at_all_is_not_blank)
 
 TEST(verify_finds_a_program_that_did_nothing)
 {
-    device *d = device_on(&nor_8, "");
-
-    d->damaged = d->storage.verify = 1;
-    say("Ba Ca");
+    device_on(&nor_8, "verify Ba Ca")->damaged = 1;
     for (uint32_t n = 0; n < 40; n++) {
-        flash_fail(&d->medium, FLASH_PROG, n % 4, FLASH_SILENT, 0);
+        flash_fail(&the.medium, FLASH_PROG, n % 4, FLASH_SILENT, 0);
         in_time('B', 1, IDEM_EXECUTE);
         in_time('R', 1, IDEM_OK);
     }
     say("P l0 Ba:replay Gb:none");
-}
-
-TEST(verify_fails_if_what_was_programmed_cannot_be_read)
-{
-    device *d = device_on(&nor_8, "");
-
-    d->damaged = d->storage.verify = 1;
-    say("Ba Ca %0");
-    in_time('B', 1, IDEM_EXECUTE);
-    say("P Ba:replay Bb:recover");
 }
 
 /* ------------------------------------------------------------------ outages */

@@ -5,83 +5,7 @@
  */
 #include "story.h"
 
-/* A size that a program may rely on when it is compiled. */
-enum {
-    SECTORS_OF_8 = IDEM_SECTORS(8, KEY_MAX, RESPONSE_MAX, STATE_MAX, 512, 1)
-};
-
-/* What idem_open says of a configuration. */
-static int tries(void)
-{
-    return idem_open(the.table, &the.config, NULL, 0, 0);
-}
-
-/* ------------------------------------------------- configurations, storages */
-
-/* It is refused, which is explained, and so many sectors would do. */
-static void has_too_few(uint32_t needed)
-{
-    device_make_memory(&the);
-    is(idem_open(the.table, &the.config, the.memory, the.memory_size, 0),
-       IDEM_E_SPACE);
-    is(the.table->needed, needed);
-    assert_non_null(idem_explain(&the.config));
-    is(idem_maintain(the.table, 0), IDEM_E_ARG);        // it is closed
-}
-
-TEST(too_few_sectors_are_told_how_many_would_do)
-{
-    device *d = device_on(&nor, "");
-
-    is(d->storage.sector_count, SECTORS_OF_8);
-    assert_null(idem_explain(&d->config));
-    d->storage.sector_count--;
-    has_too_few(SECTORS_OF_8);
-    d->config.capacity = 1;
-    assert_true(device_sectors(d) >= 4);
-    d->storage.sector_count = device_sectors(d);
-    is(reopen(), IDEM_OK);
-}
-
-TEST(of_too_small_sectors_none_would_do)
-{
-    device *d = device_on(&nor, "");
-
-    for (d->storage.sector_size = 64; device_sectors(d) == 0;
-         d->storage.sector_size += 64)
-        has_too_few(0);
-    assert_in_range(d->storage.sector_size, 128, 512);
-    d->storage.sector_count = device_sectors(d) - 1;
-    has_too_few(device_sectors(d));
-}
-
-#if IDEM_WIDE
-TEST(a_capacity_that_no_ring_holds_is_told_so)
-{
-    device_on(&nor, "")->config.capacity = 300000;
-    assert_true(device_sectors(&the) > 65535);
-    has_too_few(device_sectors(&the));
-}
-#endif
-
-TEST(the_named_amount_of_memory_is_enough)
-{
-    device *d = device_on(&nor_8, "");
-    size_t size = IDEM_JOURNAL_MEMORY_SIZE(8, KEY_MAX, RESPONSE_MAX, STATE_MAX,
-                                           8);
-    char *memory;
-
-    is(tries(), IDEM_E_MEMORY);
-    assert_true(d->table->needed <= size);
-    assert_true(size < IDEM_JOURNAL_MEMORY_SIZE(9, KEY_MAX, RESPONSE_MAX,
-                                                STATE_MAX, 8));
-    size = d->table->needed;
-    memory = (char *)medium_allocate(size + 8);
-    is(idem_open(d->table, &d->config, memory, size - 1, 0), IDEM_E_MEMORY);
-    is(idem_open(d->table, &d->config, memory + 1, size + 7, 0), IDEM_E_MEMORY);
-    is(d->table->needed, size);
-    free(memory);
-}
+/* ------------------------------------------------------------------- opening */
 
 /* What is read at once is as much as the memory has room for, up to a bound. */
 TEST(a_journal_is_read_alike_in_any_memory)
@@ -271,19 +195,6 @@ TEST(explain_passes_over_what_cannot_be_read)
 
 /* ---------------------------------------------------- another configuration */
 
-TEST(more_room_is_no_other_journal)
-{
-    device *d = journal_on(&nor);
-
-    d->config.capacity = 12;
-    d->config.retention_ms *= 2;
-    d->config.max_attempts = 9;
-    d->config.senders = 1;
-    d->config.quota = 7;
-    d->damaged = 1;
-    say("P l0 Ba:replay");
-}
-
 TEST(s5_less_room_loses_what_is_beyond_it_and_tells)
 {
     static const struct { uint32_t capacity; uint16_t response; } less[] = {
@@ -307,43 +218,30 @@ TEST(s5_less_room_loses_what_is_beyond_it_and_tells)
     }
 }
 
-/* What a claim had reserved is no response, and may be more than there is room
-   for now. */
-TEST(less_room_loses_no_response_that_fits)
-{
-    device *d = device_on(&nor, "Ba Ca,len=2 Bb Bc Oc,len=3");
+static const story stories[] = {
+    { "more_room_is_no_other_journal",
+      "nor: sectors=20 Ba Ca k3 x +capacity=12 retention=200000 attempts=9 "
+      "senders=1 quota=7 P l0 Ba:replay" },
+    // What a claim had reserved is no response, and may be more than there is
+    // room for now.
+    { "less_room_loses_no_response_that_fits",
+      "nor: Ba Ca,len=2 Bb Bc Oc,len=3 x +response=3 P l0 Ba:replay Bc:replay "
+      "Bb:recover Cb,len=4:large Cb,len=3:ok" },
 
-    d->config.response_max = 3;
-    d->damaged = 1;
-    say("P l0 Ba:replay Bc:replay Bb:recover Cb,len=4:large Cb,len=3:ok");
-}
+    { "formatting_forgets_what_was_there_for_good",
+      "sectors=20 Ba Ca k3 z b,how=6 i Ga:none P l0 Ga:none Bb Cb P l0 Ga:none "
+      "Bc Cc P l0 Ga:none Bd Cd Bb:replay" },
+    { "formatting_reports_an_erase_that_fails",
+      "nor: sectors=20 Ba Ca k3 %2,at=# i:storage i Ba" },
+    { "formatting_reports_a_program_that_fails",
+      "cached: sectors=20 Ba Ca k3 %1,at=# i:storage i Ba" },
+    { "formatting_reports_a_sync_that_fails",
+      "cached: sectors=20 Ba Ca k3 %3 i:storage i Ba" },
+};
+
+TESTS(stories, tell)
 
 /* ------------------------------------------------------------------- format */
-
-static int format(void)
-{
-    device *d = &the;
-    int result;
-
-    d->damaged = 1;
-    device_make_memory(d);
-    result = idem_format(d->table, &d->config, d->memory, d->memory_size,
-                         d->now);
-    is(d->medium.violations, 0);
-    return result;
-}
-
-TEST(formatting_forgets_what_was_there_for_good)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        device *d = journal_on(media[m]);
-        flash_noise(&d->medium, 0, 300, 1);
-        is(format(), IDEM_OK);
-        is(d->table->used, 0);
-        say("P l0 Ga:none Bb Cb P l0 Ga:none Bc Cc P l0 Ga:none Bd Cd "
-            "Bb:replay");
-    }
-}
 
 TEST(formatting_needs_memory)
 {
@@ -362,23 +260,6 @@ TEST(formatting_waits_for_each_erase)
     is(d->erasing, 0);
     for (uint32_t at = 0; at < d->medium.size; at++)
         is(d->medium.bytes[at], 0);
-}
-
-TEST(formatting_reports_a_storage_that_fails)
-{
-    static const int calls[] = { FLASH_ERASE, FLASH_PROG, FLASH_SYNC };
-
-    for (size_t i = 0; i < COUNT(calls); i++)
-        for (uint32_t n = 0; n < 3; n++) {
-            device *d = journal_on(i ? &cached : &nor);
-            flash_fail(&d->medium, calls[i], calls[i] == FLASH_SYNC ? 0 : n,
-                       FLASH_UNDONE, 0);
-            is(format(), IDEM_E_STORAGE);
-            is(d->table->storage_error, FLASH_E_FAULT);
-            is(idem_maintain(d->table, 0), IDEM_E_ARG);
-            is(format(), IDEM_OK);
-            say("Ba");
-        }
 }
 
 static void cut_format(const medium *m)

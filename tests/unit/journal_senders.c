@@ -13,27 +13,77 @@
 // All retentions end, and it is written that they did.
 #define OVER " t,ms=100100 M M "
 
-/* A record that a cut may have torn is as if it had never been: the medium
-   loses it between two boots. */
-static void lose(operation of)
-{
-    the.damaged = 1;
-    memset(the.medium.bytes + of.at, the.medium.erased, of.len);
-}
+static const story stories[] = {
+    // answers that rely on the newest record: it is lost between two boots,
+    // which a cut may have torn
+    { "too_old_is_confirmed_before_it_is_answered",
+      "nor: evict capacity=1 beside=10 Bi Ci Bg z P Bi:old V Bi:old = b,how=4 "
+      "P l0 Bi:old Bg:recover" },
+    // It was over in this boot: there is nothing to be written but that, and its
+    // sender's floor: in one record, with a retention too short to be told.
+    { "that_a_number_is_over_is_confirmed_with_its_floor",
+      "keys=96 volatile beside=10 B56,retention=1000 C56 z P m,ms=1000:ok = "
+      "B54:old V b,how=4 P l0 B54:old B56:old B38:old P l0 B54:old B56:old "
+      "B38:old P l0 B54:old B56:old B38:old" },
+    // A claim that was never completed has left, and raised the floor.  A
+    // restart finds it, with a retention that begins anew: so the floor is
+    // written before anything relies on it, and once.
+    { "a_number_that_was_refused_stays_so",
+      "beside=10 Bc L" OVER "%1 Ba:storage Ba:old =,n=1 Ba:old = Bi Ci P "
+      "Ba:old" },
+    // Nor is it answered so while that is not durable.
+    { "a_number_is_not_refused_by_what_could_not_be_synced",
+      "cached: beside=10 Bc L" OVER "%3 Ba:storage Ba:storage P Ba" },
+    { "too_old_goes_before_recover_after_a_loss",
+      "nor: keys=96 beside=10 B56 C56" OVER "Bb z Cb k1 b,how=5,at=67 P l1 "
+      "B56:old B20:old B58:recover p58,n=1 Bd:recover" },
 
-/* The latest call began a sector. */
-static void has_turned(void)
-{
-    is(wrote.call, the.model.calls);
-    assert_in_range(carried(), 0, COUNT(wrote.of));
-}
+    // another configuration at a boot: three senders have floors, each in a
+    // record of its own, and a table is opened that keeps two
+    { "fewer_senders_than_floors_are_a_loss",
+      "keys=96 senders=3 scopes=4 most=9 B32 C32 B33 C33 B35 C35" OVER "P l0 "
+      "k,n=2 x +senders=2 P u B2:full y1 +senders=3 P l0 B32:old B33:old "
+      "B35:old" },
+    // The same, where their floors follow from their keys, not from a record.
+    // Then everything unknown may be a lost one.
+    { "numbers_of_more_senders_than_accounts_are_a_loss",
+      "nor: keys=96 capacity=3 sectors=20 senders=3 scopes=3 most=4 B21 C21 "
+      "B22 C22 B23 C23 t,ms=100100 B33 C33 B34 C34 B35 C35 t,ms=100100 x "
+      "+senders=1 P u +senders=4 capacity=4 P l0" },
+    // A number whose slot another key has, and for which no account is left.
+    { "a_floor_without_an_account_is_a_loss",
+      "nor: capacity=1 senders=2 scopes=2 most=9 B0 C0" OVER "B1 C1" OVER
+      "B3 C3 P x +senders=1 P u" },
+    { "without_senders_accounts_are_told_as_lost",
+      "nor: keys=96 beside=10 B56 C56" OVER "k,n=2 x +senders=0 P u "
+      "Bb:recover" },
 
-/* Opens with so many accounts; what is lost is told. */
-static void reopen_with(uint32_t senders)
-{
-    the.config.senders = senders;
-    is(reopen(), IDEM_OK);
-}
+    // more senders than there is room for: the account of 24's goes, or 1's
+    { "who_was_not_forgotten_is_known_in_every_boot_after",
+      "keys=96 evict senders=2 scopes=3 most=9 B24 C24" OVER "B25 C25" OVER
+      "B26 C26 y1 P l0 B25:old B26:replay k,n=1 P l0 B25:old B26:replay k,n=2 "
+      "P l0 B25:old B26:replay" },
+    // Who has keys is never forgotten for another, also not by an opening.
+    { "an_opening_forgets_no_sender_that_has_keys",
+      "nor: keys=96 evict senders=2 scopes=3 most=9 B12 C12" OVER
+      "B15,retention=36000000 C15 B1,ms=3600000 C1 M,ms=3600000 B2 C2 B12:old "
+      "P B15:replay B12:old" },
+    // An opening that needs an account for a number takes an idle one first.
+    { "an_opening_takes_no_count_of_keys_where_a_sender_is_idle",
+      "nor: keys=96 senders=2 quota=1 scopes=3 most=9 B0 C0 B1 R1 B29 C29 P l0 "
+      "B3:full" },
+    // A count that was given up for a number begins anew, and not below nothing:
+    // also when keys leave that were there before.
+    { "a_count_that_was_given_up_does_not_go_below_zero",
+      "nor: keys=96 evict quota=2 beside=10 Bb Cb B20,retention=1000 C20 x "
+      "+senders=1 P t,ms=2000 M Bd:execute Cd Xb Xd Bf:execute" },
+    // Under eviction the one whose account another has was forgotten by choice.
+    { "who_was_forgotten_for_another_is_no_loss",
+      "nor: keys=96 evict capacity=4 senders=1 scopes=2 most=9 B18 B20 "
+      "t,ms=300000 M M B1 C1 P l0 K2 P l0" },
+};
+
+TESTS(stories, tell)
 
 /* ----------------------------------------------------- modes of durability */
 
@@ -73,43 +123,6 @@ TEST(in_batch_mode_a_note_is_of_no_other_key)
     }
 }
 
-/* ---------------------------------- answers that rely on the newest record */
-
-/* What says that a number is old is what the boot before wrote last. */
-TEST(too_old_is_confirmed_before_it_is_answered)
-{
-    operation last;
-
-    device_on(&nor, "evict capacity=1 beside=10 Bi Ci Bg");     // i goes
-    last = newest();
-    say("P Bi:old");
-    has_turned();
-    say("Bi:old");
-    is(the.progs, 0);
-    lose(last);
-    say("P l0 Bi:old Bg:recover");
-}
-
-/* It was over in this boot: there is nothing to be written but that, and its
-   sender's floor. */
-TEST(that_a_number_is_over_is_confirmed_with_its_floor)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        operation last;
-        // In one record, with a retention that is too short to be told.
-        device_on(media[m], "volatile beside=10 B56,retention=1000 C56");
-        last = newest();
-        say("P m,ms=1000:ok");
-        is(the.table->used, 0);
-        is(the.progs, 0);
-        say("B54:old");
-        has_turned();
-        lose(last);
-        for (int boot = 0; boot < 3; boot++)
-            say("P l0 B54:old B56:old B38:old");
-    }
-}
-
 /* The newest record may be that of an account: one that was carried ahead. */
 TEST(an_account_that_is_the_newest_record_is_confirmed)
 {
@@ -124,44 +137,9 @@ TEST(an_account_that_is_the_newest_record_is_confirmed)
     }
     assert_int_not_equal(last.len, 0);
     say("P B56:old");
-    has_turned();
+    say("V");
     lose(last);
     say("P B56:old");
-}
-
-/* A claim that was never completed has left, and raised the floor.  A restart
-   finds it, with a retention that begins anew: so the floor is written before
-   anything relies on it, and once. */
-TEST(a_number_that_was_refused_stays_so)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        device_on(media[m], "beside=10 Bc L" OVER "%1 Ba:storage Ba:old");
-        assert_int_not_equal(the.progs, 0);
-        say("Ba:old");
-        is(the.progs, 0);
-        say("Bi Ci P Ba:old");
-    }
-}
-
-/* Nor is it answered so while that is not durable. */
-TEST(a_number_is_not_refused_by_what_could_not_be_synced)
-{
-    device_on(&cached, "beside=10 Bc L" OVER "%3 Ba:storage Ba:storage P Ba");
-}
-
-/* ----------------------------------------------------- a loss, and a quota */
-
-TEST(too_old_goes_before_recover_after_a_loss)
-{
-    operation record;
-
-    device_on(&nor, "beside=10 B56 C56" OVER "Bb");
-    record = newest();
-    say("Cb k1");
-    flip(record.at + 8, 3);
-    say("P l1 B56:old B20:old B58:recover");
-    is(the.held[58].attempt, 1);
-    say("Bd:recover");
 }
 
 /* It says no out of the sender's account: nothing is read, nothing written. */
@@ -183,48 +161,6 @@ TEST(a_command_that_a_quota_refuses_costs_no_storage)
     }
 }
 
-/* ----------------------------------------- another configuration at a boot */
-
-/* Three senders have floors, each in a record of its own, and a table is opened
-   that keeps two. */
-TEST(fewer_senders_than_floors_are_a_loss)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        device_on(media[m], "senders=3 scopes=4 most=9 B32 C32 B33 C33 B35 C35"
-                            OVER "P l0");
-        say_of("k@", 2 * the.medium.sector_count);
-        reopen_with(2);
-        assert_true(the.table->stats.lost > 0);
-        say("B2:full");
-        is(the.table->stats.crowded, 1);
-        reopen_with(3);                     // Of those that it has, none is.
-        say("l0 B32:old B33:old B35:old");
-    }
-}
-
-/* The same, where their floors follow from their keys, not from a record. */
-TEST(numbers_of_more_senders_than_accounts_are_a_loss)
-{
-    device_on(&nor, "capacity=3 sectors=20 senders=3 scopes=3 most=4 B21 C21 "
-                    "B22 C22 B23 C23 t,ms=100100 B33 C33 B34 C34 B35 C35 "
-                    "t,ms=100100");
-    reopen_with(1);
-    assert_true(the.table->stats.lost > 0);
-    // Then everything unknown may be a lost one.
-    the.config.capacity = 4;
-    reopen_with(4);
-    say("l0");
-}
-
-/* A number whose slot another key has, and for which no account is left. */
-TEST(a_floor_without_an_account_is_a_loss)
-{
-    device_on(&nor, "capacity=1 senders=2 scopes=2 most=9 B0 C0" OVER "B1 C1"
-                    OVER "B3 C3 P");
-    reopen_with(1);
-    assert_true(the.table->stats.lost > 0);
-}
-
 TEST(more_senders_and_more_keys_keep_the_floors)
 {
     for (size_t m = 0; m < COUNT(media); m++) {
@@ -235,29 +171,6 @@ TEST(more_senders_and_more_keys_keep_the_floors)
             the.config.capacity = 5 + n;
             say("P B52:old B5:old B54:execute R54 k25");
         }
-    }
-}
-
-TEST(without_senders_accounts_are_told_as_lost)
-{
-    device_on(&nor, "beside=10 B56 C56" OVER);
-    say_of("k@", 2 * the.medium.sector_count);
-    reopen_with(0);
-    assert_true(the.table->stats.lost > 0);
-    say("Bb:recover");
-}
-
-/* ------------------------------------- more senders than there is room for */
-
-TEST(who_was_not_forgotten_is_known_in_every_boot_after)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        device_on(media[m], "evict senders=2 scopes=3 most=9 B24 C24" OVER
-                            "B25 C25" OVER "B26 C26");      // 24's goes
-        is(the.table->stats.crowded, 1);
-        for (unsigned boot = 0; boot < 3; boot++)
-            say_of("k@ P l0 B25:old B26:replay",
-                   boot * the.medium.sector_count);
     }
 }
 
@@ -274,42 +187,11 @@ TEST(an_opening_forgets_who_is_idle_for_longest)
     }
 }
 
-/* Who has keys is never forgotten for another, also not by an opening. */
-TEST(an_opening_forgets_no_sender_that_has_keys)
-{
-    device_on(&nor, "evict senders=2 scopes=3 most=9 B12 C12" OVER
-                    "B15,retention=36000000 C15 B1,ms=3600000 C1 M,ms=3600000 "
-                    "B2 C2 B12:old P B15:replay B12:old");  // 1's goes
-}
-
 TEST(who_was_forgotten_for_another_is_not_in_its_way)
 {
     device_on(&nor, "evict senders=1 scopes=8 most=9");
     for (unsigned n = 1; n < 50; n++)
         say_of("B@ C@ P l0 B@:replay" OVER "B@:old", n);
-}
-
-/* An opening that needs an account for a number takes an idle one first. */
-TEST(an_opening_takes_no_count_of_keys_where_a_sender_is_idle)
-{
-    device_on(&nor, "senders=2 quota=1 scopes=3 most=9 B0 C0 B1 R1 B29 C29 P "
-                    "l0 B3:full");
-}
-
-/* A count that was given up for a number begins anew, and not below nothing:
-   also when keys leave that were there before. */
-TEST(a_count_that_was_given_up_does_not_go_below_zero)
-{
-    device_on(&nor, "evict quota=2 beside=10 Bb Cb B20,retention=1000 C20");
-    reopen_with(1);
-    say("t,ms=2000 M Bd:execute Cd Xb Xd Bf:execute");
-}
-
-/* Under eviction the one whose account another has was forgotten by choice. */
-TEST(who_was_forgotten_for_another_is_no_loss)
-{
-    device_on(&nor, "evict capacity=4 senders=1 scopes=2 most=9 B18 B20 "
-                    "t,ms=300000 M M B1 C1 P l0 K2 P l0");
 }
 
 /* ------------------------------------------------------------- never twice */

@@ -7,27 +7,22 @@
 
 static const uint32_t DAY = 86400000, MINUTE = 60000;
 
-/* Opens once more, with the default retention this long. */
-static void retain(uint32_t retention_ms)
-{
-    the.config.retention_ms = retention_ms;
-    say("P");
-}
+static const story stories[] = {
+    { "another_default_counts_for_what_comes",
+      "nor: Ba Ca +retention=400 P Bb Cb Gb,ms=400:none Ba:replay Bb Cb k,n=1 "
+      "+retention=1000000 P Gb,ms=400:none Ba:replay Ga,ms=100000:none" },
+    // What is idle work to do is told; a refused key is refused all the same.
+    { "time_that_cannot_be_written_down_is_no_answer",
+      "nor: B0 B1 B2 B3 B4 B5 B6 B7 M %1,ms=50000,forever m:storage "
+      "+retention=0 Bn:full w B0:recover" },
+};
+
+TESTS(stories, tell)
 
 static void repeat(const char *line, int times)
 {
     while (times-- > 0)
         say(line);
-}
-
-TEST(another_default_counts_for_what_comes)
-{
-    device_on(&nor, "Ba Ca");
-    retain(400);
-    say("Bb Cb Gb,ms=400:none Ba:replay Bb Cb");
-    say_of("k@", the.storage.sector_count);
-    retain(10 * RETENTION);
-    say("Gb,ms=400:none Ba:replay Ga,ms=100000:none");
 }
 
 /* While nothing is remembered nothing is written, for longer than one record
@@ -113,12 +108,4 @@ TEST(l2_a_refused_key_writes_the_time_once_in_a_minute)
     assert_in_range(the.medium.progs, progs + 1, progs + 2);
     say("Bn,ms=0:full");
     is(the.progs, 0);
-}
-
-/* What is idle work to do is told; a refused key is refused all the same. */
-TEST(time_that_cannot_be_written_down_is_no_answer)
-{
-    device_on(&nor, "B0 B1 B2 B3 B4 B5 B6 B7 M %1,ms=50000,forever m:storage");
-    the.config.retention_ms = 0;
-    say("Bn:full w B0:recover");
 }

@@ -6,24 +6,19 @@
  */
 #include "story.h"
 
+static const story stories[] = {
+    // R4: whichever of the newest sectors a boot takes for the head, what it
+    // needs is there.
+    { "before_a_turn_three_sectors_are_dead",
+      "times=50 Aa Ab Ac Ad Ae Af Ag Ah Xa r Ba Ca r Xb r Bb Cb r Xc r Bc Cc r "
+      "Xd r Bd Cd r Xe r Be Ce r Xf r Bf Cf r Xg r Bg Cg r Xh r Bh Ch r" },
+    { "idle_work_comes_to_an_end",
+      "Aa Ab Ac Ad Ae Af Ag Ah M m:ok = m:ok = m:ok = m:ok = m:ok = m:ok =" },
+};
+
+TESTS(stories, tell)
+
 static const medium w1 = { "NOR, 4096", FLASH_NOR, 0, 16, 4096, 0xFF };
-
-#define ALL_EIGHT "A0 A1 A2 A3 A4 A5 A6 A7 "
-
-/* R4: whichever of the newest sectors a boot takes for the head, what it needs
-   is there. */
-TEST(before_a_turn_three_sectors_are_dead)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        uint32_t sectors = device_on(media[m], ALL_EIGHT)->storage.sector_count;
-        for (unsigned n = 0; n < 400; n++) {
-            say_of("X@", n % 8);
-            assert_in_range(inside_dead(the.table), 3, sectors);
-            say_of("B@ C@", n % 8);
-            assert_in_range(inside_dead(the.table), 3, sectors);
-        }
-    }
-}
 
 /* What stays is carried in idle time, if there is any: then a call that turns
    has its record to write, and what a new head takes. */
@@ -47,17 +42,6 @@ TEST(with_idle_time_no_call_carries)
             if (media[m]->kind != FLASH_INPLACE)    // else it is wiped, too
                 assert_in_range(most, 2, idle ? 4 : 20);
         }
-}
-
-TEST(idle_work_comes_to_an_end)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        device_on(media[m], "M " ALL_EIGHT "M");
-        for (int n = 0; n < 50; n++) {
-            say("m:ok");
-            is(the.progs + the.erases, 0);
-        }
-    }
 }
 
 /* It takes more steps if an erase takes longer. */

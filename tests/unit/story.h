@@ -6,7 +6,8 @@
  *
  *     { "what it shows", "modes Ba:execute Ca:ok P Ba:replay" }
  *
- * "times=9" in front tells the rest of the line nine times.
+ * "times=9" in front tells the rest of the line nine times; "nor: Ba", on that
+ * medium alone.
  * In "%1,at=@,how=#" (a program fails) # stands for 0 to 2, @ for 0 to 11, one
  * after the other.
  *
@@ -22,6 +23,17 @@
  *     damage(newest().at, newest().len, ANYTHING);
  *     say("P l1 Ba:replay Bb:recover");
  *
+ * .. which may be a story, too: "Ba Ca Bb Cb z b P l1 Ba:replay Bb:recover".
+ *
+ *     z1 b1   the newest record; what was that then is damaged: how, as in
+ *             enum; at: the bit that is flipped; back: what came behind it
+ *     x i     the same as far as the model goes; the journal is formatted
+ *     V =     the latest call began a sector; it wrote and erased nothing, or: n
+ *     u y1 r  something is told as lost; so many were crowded; what has to be
+ *             of the ring is dead
+ *     q9 pa   unknown keys are in doubt so long, or up to: n; which attempt a
+ *             claim is: n
+ *
  * Behind damage the model knows nothing but the outcomes that a key has had:
  * what a line does not say must be execute or ok.  Where a record is, is known
  * from the program that wrote it.
@@ -33,16 +45,19 @@
 
 #include "../model/call.h"
 
-// One medium of each kind.
-static const medium nor = { "NOR", FLASH_NOR, 0, 1, 512, 0xFF };
-static const medium nor_8 = { "granules of 8", FLASH_NOR, 0, 8, 512, 0xFF };
-static const medium ecc = { "ECC", FLASH_ECC, 0, 16, 1024, 0xFF };
-static const medium zeros = { "erased to zeros", FLASH_NOR, 0, 4, 512, 0x00 };
-static const medium eeprom = { "EEPROM", FLASH_INPLACE, 0, 1, 500, 0xFF };
-static const medium cached = { "file", FLASH_INPLACE, CACHE, 4, 512, 0x00 };
-static const medium wide = { "granules of 64", FLASH_ECC, 0, 64, 2048, 0xFF };
+// One medium of each kind; and one whose sectors are large, and one with a sync.
+static const medium nor = { "nor", FLASH_NOR, 0, 1, 512, 0xFF };
+static const medium nor_8 = { "nor_8", FLASH_NOR, 0, 8, 512, 0xFF };
+static const medium ecc = { "ecc", FLASH_ECC, 0, 16, 1024, 0xFF };
+static const medium zeros = { "zeros", FLASH_NOR, SPLIT, 4, 512, 0x00 };
+static const medium eeprom = { "eeprom", FLASH_INPLACE, 0, 1, 500, 0xFF };
+static const medium cached = { "cached", FLASH_INPLACE, CACHE, 4, 512, 0x00 };
+static const medium wide = { "wide", FLASH_ECC, 0, 64, 2048, 0xFF };
+static const medium roomy = { "roomy", FLASH_NOR, 0, 8, 4096, 0xFF };
+static const medium synced = { "synced", FLASH_NOR, CACHE, 8, 512, 0xFF };
 static const medium *const media[] = { &nor, &nor_8, &ecc, &zeros, &eeprom,
                                        &cached, &wide };
+static const medium *const more_media[] = { &roomy, &synced };
 
 enum { LEASE = 100, RETENTION = 100000 };
 enum { KEY_MAX = 16, RESPONSE_MAX = 24, STATE_MAX = 6 };
@@ -77,6 +92,8 @@ static void broken(const char *what, const char *file, int line)
 
 /* ----------------------------------------------------------------- >>devices */
 
+static int story_word(const call *c);
+
 static inline void watch_writes(void *arg, const flash *f, const flash_op *op)
 {
     if (op->call == FLASH_SYNC)
@@ -105,39 +122,26 @@ static inline int read_alive(void *ctx, uint32_t at, void *dst, uint32_t len)
 static const char *make_device(const medium *m, unsigned count,
                                const char *line)
 {
-    idem_config *c = &the.config;
     uint32_t sectors;
 
     device_end(&the);
-    memset(&the, 0, sizeof the);
+    device_reset(&the);
+    device_plug(&the, m);
     memset(&wrote, 0, sizeof wrote);
     dead_len = 0;
     on = m;
-    numbered_own.number = 0;
-    the.flags = m->flags | (m == &zeros ? SPLIT : 0);
-    the.scopes = 2;
-    the.polls = 2;
-    the.medium.kind = m->kind;
-    the.storage.sector_size = m->sector_size;
-    the.storage.prog_size = m->granule;
-    the.storage.erased = m->erased;
-    c->capacity = 8;
-    c->key_max = KEY_MAX;
-    c->response_max = RESPONSE_MAX;
-    c->state_max = STATE_MAX;
-    c->lease_ms = LEASE;
-    c->retention_ms = RETENTION;
-    memcpy(c->secret, SECRET, sizeof c->secret);
-    c->storage = &the.storage;
+    (void)call_modes(&the, "capacity=8 key=16 response=24 state=6 scopes=2 "
+                           "lease=100 retention=100000 polls=2");
     line = call_modes(&the, line);
     sectors = device_sectors(&the);
-    assert_int_not_equal(sectors, 0);
+    assert_true(sectors || the.in_ram);
     if (the.storage.sector_count < sectors)
         the.storage.sector_count = sectors;
     device_make(&the, keys, count);
     the.medium.watch = watch_writes;    // a cut's variant is said
     the.medium.draws = 2;
     the.storage.read = read_alive;
+    the.word = story_word;
     the.now = UINT32_MAX - 5;
     device_open(&the);
     return line;
@@ -192,6 +196,159 @@ static inline int reopen(void)
     return call_restart(&the, 0);
 }
 
+/* ----------------------------------------------------- >>wrote  by a call */
+
+/* The program that was done last: that of the newest record, if the call did
+   not turn. */
+static inline operation newest(void)
+{
+    assert_int_not_equal(wrote.count, 0);
+    return wrote.of[wrote.count - 1];
+}
+
+/* Where the sector begins that was written to last. */
+static inline uint32_t newest_sector(void)
+{
+    return newest().at - newest().at % the.medium.sector_size;
+}
+
+/* How many programs the latest call that wrote did before that of a header, in
+   its turn: the records that it carried.  -1: it did not turn. */
+static inline int carried(void)
+{
+    int count = 0;
+
+    for (uint32_t i = 0; i < wrote.count; i++) {
+        if (wrote.of[i].call != FLASH_PROG)
+            continue;
+        if (wrote.of[i].at % the.medium.sector_size == 0)
+            return count;
+        count++;
+    }
+    return -1;
+}
+
+/* ------------------------------------------------------------------ >>damage */
+
+// LOST: as if it had never been, to those who only read.  HEADER: that of its
+// sector, beyond what a bit could mend.
+enum { ANYTHING, ZEROS, DEAD, HOWS, BLANK = HOWS, LOST, FLIP, HEADER };
+
+static inline void damage(uint32_t at, uint32_t len, int how)
+{
+    the.damaged = 1;
+    if (how == ANYTHING)
+        flash_noise(&the.medium, at, len, at);
+    else if (how != DEAD)
+        flash_fill(&the.medium, at, len, how == ZEROS ? 0 : the.medium.erased);
+    else {
+        dead_at = at;
+        dead_len = len;
+    }
+}
+
+static inline void flip(uint32_t at, unsigned bit)
+{
+    the.damaged = 1;
+    flash_flip(&the.medium, at, bit);
+}
+
+static inline void lose(operation of)
+{
+    the.damaged = 1;
+    memset(the.medium.bytes + of.at, the.medium.erased, of.len);
+}
+
+static inline void lose_header(uint32_t sector)
+{
+    damage(sector + 16, 16, ANYTHING);
+}
+
+/* .. of what was the newest record once. */
+static inline void spoil(operation of, const call *c)
+{
+    if (c->back) {
+        of.at += of.len;
+        of.len = newest().at + newest().len - of.at;
+    }
+    switch (c->how) {
+    case LOST:   lose(of); break;
+    case FLIP:   flip(of.at + c->at / 8, c->at % 8); break;
+    case HEADER: lose_header(of.at - of.at % the.medium.sector_size); break;
+    default:     damage(of.at, of.len, (int)c->how);
+    }
+}
+
+static int format(void)
+{
+    int result;
+
+    the.damaged = 1;
+    device_make_memory(&the);
+    result = idem_format(the.table, &the.config, the.memory, the.memory_size,
+                         the.now);
+    PROMISE(!the.medium.violations);
+    return result;
+}
+
+/* .. what fails is told, and the table is closed. */
+static int format_told(void)
+{
+    int result = format();
+
+    PROMISE(result == IDEM_OK ||
+            (the.table->storage_error == FLASH_E_FAULT &&
+             idem_maintain(the.table, the.now) == IDEM_E_ARG));
+    return result;
+}
+
+/* A word that only stories have. */
+static int story_word(const call *c)
+{
+    static operation then[10];
+    uint32_t ms = 0;
+
+    switch (c->what) {
+    case 'z': then[c->key % COUNT(then)] = newest(); break;
+    case 'b': spoil(then[c->key % COUNT(then)], c); break;
+    case 'i': return format_told();
+    case 'x': the.damaged = 1; break;
+    case 'V': PROMISE(wrote.call == the.model.calls && carried() >= 0); break;
+    case '=': PROMISE(!(the.progs + the.erases) == !c->n); break;
+    case 'u': PROMISE(the.table->stats.lost > 0); break;
+    case 'r': PROMISE(inside_dead(the.table) >= 3); break;
+    case 'y': PROMISE(the.table->stats.crowded == c->key); break;
+    case 'p': PROMISE(the.held[c->key].attempt == c->n); break;
+    case 'q':
+        PROMISE(idem_doubt(the.table, &ms, the.now) == IDEM_OK);
+        PROMISE(c->n ? ms > 0 && ms <= c->n : ms == c->key);
+        break;
+    default: return NO_WORD;
+    }
+    return IDEM_OK;
+}
+
+// A medium as it was, to be damaged once more.
+static struct { flash medium; void *memory; } saved;
+
+static inline void save(void)
+{
+    size_t size = FLASH_MEMORY(the.medium.sector_size, the.medium.sector_count);
+
+    free(saved.memory);
+    saved.medium = the.medium;
+    saved.memory = medium_allocate(size);
+    memcpy(saved.memory, the.medium.sector_erases, size);
+}
+
+static inline void load(void)
+{
+    the.medium = saved.medium;
+    memcpy(the.medium.sector_erases, saved.memory,
+           FLASH_MEMORY(the.medium.sector_size, the.medium.sector_count));
+    dead_len = 0;
+}
+
 /* ----------------------------------------------------------------- >>stories */
 
 typedef struct story {
@@ -213,6 +370,8 @@ static const char *tell_part(const char *line)
 
 static void tell_end(void)
 {
+    if (the.damaged)
+        return;
     call_line(&the, "? P ? Bt ?");
     is(the.lost, 0);
 }
@@ -257,98 +416,41 @@ static void tell_whole(const medium *m, const char *line)
     tell_end();
 }
 
+/* The medium that a line names, and then is told on alone; or NULL. */
+static const medium *named(const char **line)
+{
+    size_t len = strcspn(*line, ": ");
+
+    for (size_t m = 0; m < COUNT(media) + COUNT(more_media); m++) {
+        const medium *is = m < COUNT(media) ? media[m]
+                                            : more_media[m - COUNT(media)];
+        if ((*line)[len] == ':' && strlen(is->name) == len &&
+            !strncmp(is->name, *line, len)) {
+            *line += len + 1;
+            return is;
+        }
+    }
+    return NULL;
+}
+
 /* A test of a story. */
 static inline void tell(void **state)
 {
     const char *line = ((const story *)*state)->line;
+    const medium *only = named(&line);
     unsigned hows = strchr(line, '#') ? 3 : 1, ats = strchr(line, '@') ? 12 : 1;
 
     snprintf(said, sizeof said, "%s", line);
     for (size_t m = 0; m < COUNT(media); m++) {
+        const medium *there = only ? only : media[m];
         if (strchr(line, '|'))
-            tell_cuts(media[m], line);
+            tell_cuts(there, line);
         else
             for (unsigned n = 0; n < hows * ats; n++)
-                tell_whole(media[m], filled(line, n % hows, n / hows));
-        if (!the.config.storage)
-            return;                     // no medium matters
+                tell_whole(there, filled(line, n % hows, n / hows));
+        if (!the.config.storage || only)
+            return;                     // no other medium matters
     }
-}
-
-/* ----------------------------------------------------- >>wrote  by a call */
-
-/* The program that was done last: that of the newest record, if the call did
-   not turn. */
-static inline operation newest(void)
-{
-    assert_int_not_equal(wrote.count, 0);
-    return wrote.of[wrote.count - 1];
-}
-
-/* Where the sector begins that was written to last. */
-static inline uint32_t newest_sector(void)
-{
-    return newest().at - newest().at % the.medium.sector_size;
-}
-
-/* How many programs the latest call that wrote did before that of a header, in
-   its turn: the records that it carried.  -1: it did not turn. */
-static inline int carried(void)
-{
-    int count = 0;
-
-    for (uint32_t i = 0; i < wrote.count; i++) {
-        if (wrote.of[i].call != FLASH_PROG)
-            continue;
-        if (wrote.of[i].at % the.medium.sector_size == 0)
-            return count;
-        count++;
-    }
-    return -1;
-}
-
-/* ------------------------------------------------------------------ >>damage */
-
-enum { ANYTHING, ZEROS, DEAD, HOWS, BLANK = HOWS };
-
-static inline void damage(uint32_t at, uint32_t len, int how)
-{
-    the.damaged = 1;
-    if (how == ANYTHING)
-        flash_noise(&the.medium, at, len, at);
-    else if (how != DEAD)
-        flash_fill(&the.medium, at, len, how == ZEROS ? 0 : the.medium.erased);
-    else {
-        dead_at = at;
-        dead_len = len;
-    }
-}
-
-static inline void flip(uint32_t at, unsigned bit)
-{
-    the.damaged = 1;
-    flash_flip(&the.medium, at, bit);
-}
-
-// A medium as it was, to be damaged once more.
-static struct { flash medium; void *memory; } saved;
-
-static inline void save(void)
-{
-    size_t size = FLASH_MEMORY(the.medium.sector_size, the.medium.sector_count);
-
-    free(saved.memory);
-    saved.medium = the.medium;
-    saved.memory = medium_allocate(size);
-    memcpy(saved.memory, the.medium.sector_erases, size);
-}
-
-static inline void load(void)
-{
-    the.medium = saved.medium;
-    memcpy(the.medium.sector_erases, saved.memory,
-           FLASH_MEMORY(the.medium.sector_size, the.medium.sector_count));
-    dead_len = 0;
 }
 
 #endif /* STORY_H */

@@ -6,13 +6,41 @@
  * idem_check finds each invariant broken, so the tests that rely on it can
  * fail.
  */
-#include "fixture.h"
+#include "story.h"
 
-#include "inside.h"
-
-static unsigned home_of(const fixture *f, const char *key)
+static unsigned home_of(const char *key)
 {
-    return inside_home(&f->table, "panel", key);
+    return inside_home(the.table, "panel", key);
+}
+
+static idem_claim claim;            // of the latest begin
+
+static idem_request request(const char *scope, const char *key)
+{
+    return (idem_request){ .scope = scope, .scope_len = strlen(scope),
+                           .key = key, .key_len = strlen(key) };
+}
+
+static int ask(const idem_request *rq)
+{
+    idem_reply reply = { .buffer = NULL };
+
+    return idem_begin(the.table, &claim, &reply, rq, the.now);
+}
+
+static int begin(const char *scope, const char *key)
+{
+    idem_request rq = request(scope, key);
+
+    return ask(&rq);
+}
+
+static int find(const char *scope, const char *key)
+{
+    idem_request rq = request(scope, key);
+    idem_entry entry = { .id = NULL };
+
+    return idem_find(the.table, &entry, &rq, the.now);
 }
 
 /* ---------------------------------------------------- T1 to T3: every order */
@@ -34,84 +62,64 @@ static void order_of(int n, int order[KEYS])
 }
 
 /* Searches for a key with this home, behind those that were tried. */
-static void find_key(const fixture *f, unsigned home, char key[8],
-                     unsigned *tries)
+static void find_key(unsigned home, char key[8], unsigned *tries)
 {
     do
         (void)snprintf(key, 8, "%u", (*tries)++ % 10000000);
-    while (home_of(f, key) != home);
+    while (home_of(key) != home);
 }
 
 /* Exactly the keys of the set are there. */
-static void assert_set(fixture *f, names keys, unsigned set)
+static void assert_set(names four, unsigned set)
 {
     for (int i = 0; i < KEYS; i++)
-        is(find(f, "panel", keys[i], 0),
+        is(find("panel", four[i]),
            set >> i & 1 ? IDEM_OK : IDEM_E_NOT_FOUND);
 }
 
-static void insert_and_remove(fixture *f, names keys, const int in[KEYS],
+static void insert_and_remove(names four, const int in[KEYS],
                               const int out[KEYS])
 {
     idem_claim claims[KEYS];
     unsigned set = 0;
 
     for (int i = 0; i < KEYS; i++) {
-        is(ask(f, keys[in[i]], 0), IDEM_EXECUTE);
-        claims[in[i]] = f->claim;
-        set |= 1u << in[i];
-        assert_set(f, keys, set);
+        is(begin("panel", four[in[i]]), IDEM_EXECUTE);
+        claims[in[i]] = claim;
+        assert_set(four, set |= 1u << in[i]);
     }
     for (int i = 0; i < KEYS; i++) {
-        is(release(f, &claims[out[i]], 0), IDEM_OK);
-        set &= ~(1u << out[i]);
-        assert_set(f, keys, set);
+        is(idem_release(the.table, &claims[out[i]], the.now), IDEM_OK);
+        assert_set(four, set &= ~(1u << out[i]));
     }
 }
 
 TEST(t1_t2_t3_hold_whatever_the_order_of_coming_and_going)
 {
-    const unsigned last = inside_positions(&f->table) - 1;
     // Apart, all at one home, the same round the end, and two clusters that
-    // meet there.
-    const unsigned homes[][KEYS] = {
-        { 0, 2, 4, 6 }, { 3, 3, 3, 3 }, { last, last, last, last },
-        { last - 1, last - 1, last, 0 },
-        { last - 2, last - 1, last - 1, last - 2 }, { last, 0, last, 1 },
+    // meet there; negative: before the end.
+    static const unsigned homes[][KEYS] = {
+        { 0, 2, 4, 6 }, { 3, 3, 3, 3 }, { -1u, -1u, -1u, -1u },
+        { -2u, -2u, -1u, 0 }, { -3u, -2u, -2u, -3u }, { -1u, 0, -1u, 1 },
     };
 
     for (uint8_t secret = 1; secret < 4; secret++)
         for (size_t i = 0; i < COUNT(homes); i++) {
-            names keys;
-            unsigned tries = 0;
-            f->config.secret[0] = f->config.secret[8] = secret;
-            fixture_open(f, 0);
+            names four;
+            unsigned positions, tries = 0;
+            device_on(&nor, "ram capacity=4");
+            the.config.secret[0] = the.config.secret[8] = secret;
+            positions = inside_positions(the.table);
             for (int key = 0; key < KEYS; key++)
-                find_key(f, homes[i][key], keys[key], &tries);
+                find_key((homes[i][key] + positions) % positions, four[key],
+                         &tries);
             for (int pair = 0; pair < ORDERS * ORDERS; pair++) {
                 int in[KEYS], out[KEYS];
                 order_of(pair / ORDERS, in);
                 order_of(pair % ORDERS, out);
-                insert_and_remove(f, keys, in, out);
+                insert_and_remove(four, in, out);
             }
         }
-}
-
-/* A key that is there goes, and one that is not comes, if there is room. */
-static void toggle(fixture *f, const char *key)
-{
-    if (find(f, "panel", key, 0) == IDEM_OK)
-        is(forget(f, "panel", key, 0), IDEM_OK);
-    else if (f->table.used < f->config.capacity)
-        (void)finish(f, "panel", key, 0);
-    else
-        is(ask(f, key, 0), IDEM_E_FULL);
-}
-
-static void open_of(fixture *f, uint32_t capacity)
-{
-    f->config.capacity = capacity;
-    fixture_open(f, 0);
 }
 
 TEST(keys_have_homes_all_over_the_index)
@@ -120,14 +128,14 @@ TEST(keys_have_homes_all_over_the_index)
     static char seen[8 * MANY];
     unsigned positions, taken = 0;
 
-    open_of(f, MANY);
-    positions = inside_positions(&f->table);
+    device_on(&nor, "ram capacity=1000");
+    positions = inside_positions(the.table);
     assert_in_range(positions, 2 * MANY, sizeof seen);
     for (unsigned i = 0; i < MANY; i++) {
         unsigned home;
         char key[8];
         (void)snprintf(key, sizeof key, "%u", i);
-        home = home_of(f, key);
+        home = home_of(key);
         assert_true(home < positions);
         taken += !seen[home];
         seen[home] = 1;
@@ -135,19 +143,31 @@ TEST(keys_have_homes_all_over_the_index)
     assert_in_range(taken, 700, MANY);  // of 2000 places at random: 787
 }
 
+/* A key that is there goes, and one that is not comes. */
+static void toggle(const char *key)
+{
+    idem_request rq = request("panel", key);
+    static const idem_outcome outcome;
+
+    if (idem_forget(the.table, &rq, the.now) == IDEM_OK)
+        return;
+    is(ask(&rq), IDEM_EXECUTE);
+    is(idem_complete(the.table, &claim, &outcome, the.now), IDEM_OK);
+}
+
 /* With IDEM_WIDE a word counts how far past its home it is, up to 7. */
 TEST(t2_holds_for_keys_that_all_have_one_home)
 {
     enum { ALIKE = 20 };
-    char keys[ALIKE][8];
+    char alike[ALIKE][8];
     unsigned tries = 0;
-    uint32_t seed = 7;
+    uint32_t chance = 7;
 
-    open_of(f, 24);
+    device_on(&nor, "ram capacity=24");
     for (int i = 0; i < ALIKE; i++)
-        find_key(f, inside_positions(&f->table) - 3, keys[i], &tries);
+        find_key(inside_positions(the.table) - 3, alike[i], &tries);
     for (int i = 0; i < 2000; i++)
-        toggle(f, keys[dice(&seed) % ALIKE]);
+        toggle(alike[(chance = flash_mix(chance + 1)) % ALIKE]);
 }
 
 /* ----------------------------------------------------------------- identity */
@@ -156,15 +176,14 @@ struct identity { const char *scope; size_t scope_len;
                   const char *key; size_t key_len; };
 
 /* All of them, in one table, are different keys. */
-static void assert_all_different(fixture *f, const struct identity *ids,
-                                 size_t count)
+static void assert_all_different(const struct identity *ids, size_t count)
 {
-    open_of(f, (uint32_t)count);
+    device_on(&nor, filled("ram key=255 capacity=@", 0, (unsigned)count));
     for (size_t i = 0; i < 2 * count; i++) {
         const struct identity *id = &ids[i % count];
         idem_request rq = { .scope = id->scope, .scope_len = id->scope_len,
                             .key = id->key, .key_len = id->key_len };
-        is(begin_request(f, &rq, 0), i < count ? IDEM_EXECUTE : IDEM_BUSY);
+        is(ask(&rq), i < count ? IDEM_EXECUTE : IDEM_BUSY);
     }
 }
 
@@ -182,7 +201,7 @@ TEST(s3_a_key_is_its_scope_and_its_bytes_exactly)
         { "", 0, "ABC", 3 },
     };
 
-    assert_all_different(f, ids, COUNT(ids));
+    assert_all_different(ids, COUNT(ids));
 }
 
 TEST(s3_keys_of_255_bytes_are_compared_to_the_last)
@@ -197,26 +216,7 @@ TEST(s3_keys_of_255_bytes_are_compared_to_the_last)
     memset(a, 'x', sizeof a);
     memset(b, 'x', sizeof b);
     b[254] = 'y';
-    f->config.key_max = 255;
-    assert_all_different(f, ids, COUNT(ids));
-}
-
-TEST(a_key_over_key_max_is_refused_not_cut)
-{
-    static char bytes[300];
-    idem_request rq = { .scope = bytes, .key = bytes };
-
-    for (size_t max = 254; max < 256; max++) {
-        f->config.key_max = (uint16_t)max;
-        fixture_open(f, 0);
-        for (rq.key_len = 1; rq.key_len < 300; rq.key_len++) {
-            rq.scope_len = rq.key_len > max ? 0 : max + 1 - rq.key_len;
-            is(begin_request(f, &rq, 0), IDEM_E_TOO_LARGE);
-        }
-        rq.key_len = 2;
-        rq.scope_len = (size_t)-1;          // the sum is 1
-        is(begin_request(f, &rq, 0), IDEM_E_TOO_LARGE);
-    }
+    assert_all_different(ids, COUNT(ids));
 }
 
 // A scope and a key, made of a number, of several lengths each
@@ -244,37 +244,38 @@ TEST(s3_two_keys_with_one_hash_are_two_keys)
     candidate *all = (candidate *)calloc(MANY, sizeof *all);
     unsigned pairs = 0;
 
+    device_on(&nor, "ram");
     assert_non_null(all);
     for (unsigned n = 0; n < MANY; n++) {
         candidate *c = &all[n];
         strcpy(c->scope, scopes[n % COUNT(scopes)]);
         (void)snprintf(c->key, sizeof c->key, "%0*u", 6 + (int)(n / 2 % 3),
                        n / 2);
-        c->hash = inside_hash(&f->table, c->scope, c->key);
+        c->hash = inside_hash(the.table, c->scope, c->key);
     }
     qsort(all, MANY, sizeof *all, by_hash);
     for (size_t n = 1; n < MANY && pairs < ENOUGH; n++) {
         const candidate *a = &all[n - 1], *b = &all[n];
         if (a->hash != b->hash)
             continue;
-        fixture_open(f, 0);
-        is(begin(f, a->scope, a->key, "pour", 0), IDEM_EXECUTE);
-        is(find(f, b->scope, b->key, 0), IDEM_E_NOT_FOUND);
-        is(begin(f, b->scope, b->key, "pour", 0), IDEM_EXECUTE);
-        is(begin(f, a->scope, a->key, "pour", 0), IDEM_BUSY);
-        is(begin(f, b->scope, b->key, "pour", 0), IDEM_BUSY);
+        device_on(&nor, "ram");
+        is(begin(a->scope, a->key), IDEM_EXECUTE);
+        is(find(b->scope, b->key), IDEM_E_NOT_FOUND);
+        is(begin(b->scope, b->key), IDEM_EXECUTE);
+        is(begin(a->scope, a->key), IDEM_BUSY);
+        is(begin(b->scope, b->key), IDEM_BUSY);
         pairs++;
     }
     free(all);
     assert_true(pairs > 10);
 }
 
-static uint64_t fingerprint_of(const fixture *f, const char *payload)
+static uint64_t fingerprint_of_pour(void)
 {
     idem_fingerprint_state hash;
 
-    idem_fingerprint_init(&hash, &f->config);
-    idem_fingerprint_update(&hash, payload, strlen(payload));
+    idem_fingerprint_init(&hash, &the.config);
+    idem_fingerprint_update(&hash, "pour", 4);
     return idem_fingerprint_final(&hash);
 }
 
@@ -282,63 +283,37 @@ TEST(s9_homes_and_fingerprints_are_decided_by_the_secret)
 {
     uint64_t fingerprint;
     unsigned homes[12];
-    int moved = 0;
+    int moved = 0, same = IDEM_HASH == IDEM_HASH_FNV;
 
-    open_of(f, 1000);
-    fingerprint = fingerprint_of(f, "pour");
+    device_on(&nor, "ram capacity=1000");
+    fingerprint = fingerprint_of_pour();
     for (uint32_t i = 0; i < COUNT(homes); i++)
-        homes[i] = home_of(f, nth(i));
+        homes[i] = home_of(filled("@", 0, i));
     // Small machines take one half for each.
-    f->config.secret[0] ^= 1;
-    f->config.secret[8] ^= 1;
+    the.config.secret[0] ^= 1;
+    the.config.secret[8] ^= 1;
     for (uint32_t i = 0; i < COUNT(homes); i++)
-        moved += home_of(f, nth(i)) != homes[i];
-    if (IDEM_HASH == IDEM_HASH_FNV) {
-        is(moved, 0);
-        assert_true(fingerprint_of(f, "pour") == fingerprint);
-    } else {
-        assert_in_range(moved, 10, 12);
-        assert_true(fingerprint_of(f, "pour") != fingerprint);
-    }
+        moved += home_of(filled("@", 0, i)) != homes[i];
+    assert_in_range(moved, same ? 0 : 10, same ? 0 : 12);
+    is(fingerprint_of_pour() == fingerprint, same);
 }
 
 /* ------------------------------------------------------ idem_check can fail */
 
-enum {
-    BREAKABLE = 8,
-    BREAKABLE_SIZE =
-        IDEM_MEMORY_SIZE(BREAKABLE, KEY_MAX, RESPONSE_MAX, STATE_MAX)
-};
-
-/* Keys in every state: old, new, owed, claimed, endless; and free slots, of
-   which the first was in use. */
-static void open_to_break(fixture *f)
+/* Keys in every state: old, owed, new, claimed, endless; and free slots, of
+   which the first was in use.  It sweeps behind the time. */
+static void open_to_break(void)
 {
-    const uint32_t now = 0x30000000;        // sweeps behind it
-    idem_claim gone;
-
-    open_of(f, BREAKABLE);
-    (void)maintain(f, now);
-    is(ask(f, "given back", now), IDEM_EXECUTE);
-    gone = f->claim;
-    (void)finish(f, "panel", "old", now);
-    f->outcome.confirm = 1;
-    (void)finish(f, "panel", "owed", now + 10);
-    f->outcome.confirm = 0;
-    (void)finish(f, "panel", "new", now + 20);
-    is(ask(f, "claimed", now + 30), IDEM_EXECUTE);
-    f->request.lease_ms = IDEM_LEASE_NONE;
-    is(ask(f, "endless", now + 30), IDEM_EXECUTE);
-    f->request.lease_ms = 0;
-    is(release(f, &gone, now + 30), IDEM_OK);
+    device_on(&nor, "ram m,ms=805306368 Ba Bb Cb Bc,ms=10 Oc Bd,ms=10 Cd "
+                    "Be,ms=10 Bf,lease Ra");
 }
 
 enum { NUMBERS = 13 };              // without a journal
 
 /* A number that idem_check can say, and does, is crossed off. */
-static void check_crossing(const fixture *f, char found[NUMBERS + 1])
+static void check_crossing(char found[NUMBERS + 1])
 {
-    int number = idem_check(&f->table);
+    int number = idem_check(the.table);
 
     assert_in_range(number, 0, NUMBERS);
     found[number] = 1;
@@ -350,17 +325,17 @@ TEST(idem_check_finds_each_invariant_broken)
 {
     char found[NUMBERS + 1] = { 0 };
 
-    open_to_break(f);
-    for (size_t i = 0; i < 8 * BREAKABLE_SIZE; i++) {
-        ((uint8_t *)f->memory)[i / 8] ^= (uint8_t)(1u << i % 8);
-        check_crossing(f, found);
-        ((uint8_t *)f->memory)[i / 8] ^= (uint8_t)(1u << i % 8);
+    open_to_break();
+    for (size_t i = 0; i < 8 * the.memory_size; i++) {
+        ((uint8_t *)the.memory)[i / 8] ^= (uint8_t)(1u << i % 8);
+        check_crossing(found);
+        ((uint8_t *)the.memory)[i / 8] ^= (uint8_t)(1u << i % 8);
     }
-    for (unsigned n = 0; inside_flip(&f->table, n / 32, n % 32); n++) {
-        check_crossing(f, found);
-        (void)inside_flip(&f->table, n / 32, n % 32);
+    for (unsigned n = 0; inside_flip(the.table, n / 32, n % 32); n++) {
+        check_crossing(found);
+        (void)inside_flip(the.table, n / 32, n % 32);
     }
-    is(idem_check(&f->table), 0);
+    is(idem_check(the.table), 0);
     for (int number = 1; number <= NUMBERS; number++)
         if (!found[number])
             fail_msg("never found broken: %d", number);
@@ -370,53 +345,53 @@ TEST(idem_check_finds_each_invariant_broken)
 TEST(idem_check_ends_whatever_was_overwritten)
 {
     static const int bytes[] = { 0x00, 0x01, 0x7F, 0xFF };
-    char found[NUMBERS + 1] = { 0 }, kept[BREAKABLE_SIZE], *memory;
+    char found[NUMBERS + 1] = { 0 }, kept[4096], *memory;
+    size_t size;
 
-    open_to_break(f);
-    memory = (char *)f->memory;
-    memcpy(kept, memory, sizeof kept);
+    open_to_break();
+    memory = (char *)the.memory;
+    size = the.memory_size;
+    assert_in_range(size, 1, sizeof kept);
+    memcpy(kept, memory, size);
     for (size_t i = 0; i < COUNT(bytes); i++)
-        for (size_t from = 0; from < sizeof kept; from += 4) {
-            for (size_t to = from + 4; to <= sizeof kept; to += 4) {
+        for (size_t from = 0; from < size; from += 4) {
+            for (size_t to = from + 4; to <= size; to += 4) {
                 memset(memory + to - 4, bytes[i], 4);
-                check_crossing(f, found);
+                check_crossing(found);
             }
-            memcpy(memory, kept, sizeof kept);
+            memcpy(memory, kept, size);
         }
-    is(idem_check(&f->table), 0);
+    is(idem_check(the.table), 0);
 }
 
 TEST(idem_check_counts_what_is_promised)
 {
-    open_to_break(f);
-    is(f->table.used, 5);
-    is(f->table.pending, 1);
-    f->table.used++;
-    assert_int_not_equal(idem_check(&f->table), 0);
-    f->table.used--;
-    f->table.pending++;
-    assert_int_not_equal(idem_check(&f->table), 0);
-    f->table.pending--;
-    is(idem_check(&f->table), 0);
+    open_to_break();
+    is(the.table->used, 5);
+    is(the.table->pending, 1);
+    for (int n = 0; n < 2; n++) {
+        uint32_t *count = n ? &the.table->pending : &the.table->used;
+        ++*count;
+        assert_int_not_equal(idem_check(the.table), 0);
+        --*count;
+    }
+    is(idem_check(the.table), 0);
 }
 
 /* What fills its place to the last byte does not fit into one that is smaller by
    one: of state, response, scope and key; nor is there one slot more. */
 TEST(idem_check_compares_with_the_configuration)
 {
-    const idem_config right = f->config;
+    idem_config *c = &device_on(&nor, "ram key=4 Ba Ca,len=24,state=6")->config;
+    const idem_config right = *c;
 
-    f->outcome.state = "12345678";
-    f->outcome.state_len = STATE_MAX;
-    is(ask(f, "a key of 19 bytes..", 0), IDEM_EXECUTE);
-    is(complete(f, &f->claim, "sixteen bytes...", 0), IDEM_OK);
     for (int n = 0; n < 4; n++) {
-        f->config.state_max -= n == 0;
-        f->config.response_max -= n == 1;
-        f->config.key_max -= n == 2;
-        f->config.capacity += n == 3;
-        assert_int_not_equal(idem_check(&f->table), 0);
-        f->config = right;
+        c->state_max -= n == 0;
+        c->response_max -= n == 1;
+        c->key_max -= n == 2;
+        c->capacity += n == 3;
+        assert_int_not_equal(idem_check(the.table), 0);
+        *c = right;
     }
-    is(idem_check(&f->table), 0);
+    is(idem_check(the.table), 0);
 }

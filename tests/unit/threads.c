@@ -15,13 +15,12 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "fixture.h"
-#include "flash.h"
+#include "story.h"
 
-enum { THREADS = 4, KEYS = 500 };
+enum { THREADS = 4, NUMBERS = 500 };
 
 static pthread_mutex_t mutex;
-static uint32_t effects[KEYS];
+static uint32_t effects[NUMBERS];
 
 static int lock(void *ctx)
 {
@@ -37,14 +36,18 @@ static void unlock(void *ctx)
    asserts in the main thread only. */
 struct worker {
     pthread_t thread;
-    idem_table *table;
     uint32_t seed;
     uint32_t done;              // completions that were accepted
     uint32_t wrong;             // answers that must not come
 };
 
+static uint32_t dice(struct worker *w)
+{
+    return w->seed = flash_mix(w->seed + 1);
+}
+
 /* Begins a key that is a number. */
-static int begin_numbered(idem_table *t, idem_claim *claim, idem_reply *reply,
+static int begin_numbered(idem_claim *claim, idem_reply *reply,
                           uint32_t number)
 {
     idem_request rq = {
@@ -52,13 +55,12 @@ static int begin_numbered(idem_table *t, idem_claim *claim, idem_reply *reply,
         .payload = &number, .payload_len = sizeof number,
     };
 
-    return idem_begin(t, claim, reply, &rq, 0);
+    return idem_begin(the.table, claim, reply, &rq, the.now);
 }
 
 /* Asks for a key until it is finished, whoever finishes it. */
 static void see_to(struct worker *w, uint32_t number)
 {
-    idem_table *t = w->table;
     idem_claim claim;
     uint32_t stored;
     idem_reply reply = { .buffer = &stored, .buffer_size = sizeof stored };
@@ -67,18 +69,19 @@ static void see_to(struct worker *w, uint32_t number)
     };
 
     for (;;) {
-        switch (begin_numbered(t, &claim, &reply, number)) {
+        switch (begin_numbered(&claim, &reply, number)) {
         case IDEM_EXECUTE:
-            if (dice(&w->seed) % 4 == 0) {
+            if (dice(w) % 4 == 0) {
                 // A transient failure: whoever comes next starts anew.
-                w->wrong += idem_release(t, &claim, 0) != IDEM_OK;
+                w->wrong += idem_release(the.table, &claim, the.now) != IDEM_OK;
                 break;
             }
             effects[number]++;
-            w->wrong += idem_renew(t, &claim, 0, 0) != IDEM_OK;
-            if (dice(&w->seed) % 8 == 0)
+            w->wrong += idem_renew(the.table, &claim, 0, the.now) != IDEM_OK;
+            if (dice(w) % 8 == 0)
                 (void)sched_yield();
-            w->wrong += idem_complete(t, &claim, &outcome, 0) != IDEM_OK;
+            w->wrong += idem_complete(the.table, &claim, &outcome, the.now) !=
+                        IDEM_OK;
             w->done++;
             return;
         case IDEM_BUSY:
@@ -99,18 +102,18 @@ static void *see_to_all(void *arg)
     struct worker *w = (struct worker *)arg;
 
     // All begin at nearly the same place, so they meet often.
-    for (uint32_t i = 0; i < KEYS; i++) {
-        see_to(w, i ^ (dice(&w->seed) % 4));
+    for (uint32_t i = 0; i < NUMBERS; i++) {
+        see_to(w, i ^ (dice(w) % 4));
         if (i % 16 == 0)
-            (void)idem_maintain(w->table, 0);
+            (void)idem_maintain(the.table, the.now);
     }
     // What the permutation left out.
-    for (uint32_t i = 0; i < KEYS; i++)
+    for (uint32_t i = 0; i < NUMBERS; i++)
         see_to(w, i);
     return NULL;
 }
 
-static void execute_every_key_once(fixture *f)
+static void execute_every_key_once(void)
 {
     struct worker workers[THREADS];
     pthread_mutexattr_t kind;
@@ -120,14 +123,12 @@ static void execute_every_key_once(fixture *f)
     is(pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_ERRORCHECK), 0);
     is(pthread_mutex_init(&mutex, &kind), 0);
     (void)pthread_mutexattr_destroy(&kind);
-    f->config.capacity = KEYS;
-    f->config.lock_ctx = &mutex;
-    f->config.lock = lock;
-    f->config.unlock = unlock;
-    fixture_open(f, 0);
+    the.config.lock_ctx = &mutex;
+    the.config.lock = lock;
+    the.config.unlock = unlock;
     memset(effects, 0, sizeof effects);
     for (uint32_t i = 0; i < THREADS; i++) {
-        workers[i] = (struct worker){ .table = &f->table, .seed = i + 1 };
+        workers[i] = (struct worker){ .seed = i + 1 };
         is(pthread_create(&workers[i].thread, NULL, see_to_all, &workers[i]),
            0);
     }
@@ -136,51 +137,37 @@ static void execute_every_key_once(fixture *f)
         is(workers[i].wrong, 0);
         done += workers[i].done;
     }
-    is(idem_check(&f->table), 0);
+    is(idem_check(the.table), 0);
     is(pthread_mutex_destroy(&mutex), 0);
-    f->config.lock = NULL;
-    f->config.unlock = NULL;
-    is(done, KEYS);
-    for (uint32_t i = 0; i < KEYS; i++)
+    the.config.lock = NULL;
+    the.config.unlock = NULL;
+    is(done, NUMBERS);
+    for (uint32_t i = 0; i < NUMBERS; i++)
         is(effects[i], 1);
-    is(f->table.used, KEYS);
-    is(f->table.stats.fenced, 0);
+    is(the.table->used, NUMBERS);
+    is(the.table->stats.fenced, 0);
 }
+
+#define MODES "capacity=500 key=4 response=4 state=0"
 
 TEST(s1_s4_threads_execute_every_key_once)
 {
-    execute_every_key_once(f);
+    device_on(&nor, "ram " MODES);
+    execute_every_key_once();
 }
 
 /* Shared flash: every callback comes from one thread at a time, and what all of
    them did is there after a restart. */
 TEST(s1_s2_s4_threads_share_a_journal)
 {
-    enum { SECTOR = 16384, SECTORS = IDEM_SECTORS(KEYS, 4, 4, 0, SECTOR, 8) };
-    flash medium = {
-        .kind = FLASH_NOR, .sector_size = SECTOR, .sector_count = SECTORS,
-        .prog_size = 8, .erased = 0xFF,
-    };
-    idem_storage storage = {
-        .ctx = &medium, .read = flash_read, .prog = flash_prog,
-        .erase = flash_erase, .sector_size = SECTOR, .sector_count = SECTORS,
-        .prog_size = 8, .erased = 0xFF,
-    };
-    void *memory = malloc(FLASH_MEMORY(SECTOR, SECTORS));
+    idem_claim claim;
+    idem_reply reply = { .buffer = NULL };
 
-    assert_non_null(memory);
-    is(flash_init(&medium, memory), 0);
-    f->config.storage = &storage;
-    f->config.key_max = f->config.response_max = sizeof(uint32_t);
-    f->config.state_max = 0;
-    execute_every_key_once(f);
-    flash_boot(&medium);
-    fixture_open(f, 0);
-    is(f->table.used, KEYS);
-    f->reply.buffer_size = 0;
-    for (uint32_t i = 0; i < KEYS; i++)
-        is(begin_numbered(&f->table, &f->claim, &f->reply, i), IDEM_REPLAY);
-    is(medium.violations, 0);
-    f->config.storage = NULL;
-    free(memory);
+    device_on(&nor_8, MODES " size=16384");
+    execute_every_key_once();
+    is(reopen(), IDEM_OK);
+    is(the.table->used, NUMBERS);
+    for (uint32_t i = 0; i < NUMBERS; i++)
+        is(begin_numbered(&claim, &reply, i), IDEM_REPLAY);
+    is(the.medium.violations, 0);
 }

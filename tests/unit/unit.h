@@ -19,7 +19,7 @@
 // How many callers' mistakes were told to IDEM_MISUSE since the program began.
 extern unsigned unit_misuse;
 
-// If not NULL, called before the library copies bytes.
-extern void (*unit_copying)(void);
+// If not NULL, called before the library copies bytes from there.
+extern void (*unit_copying)(const void *src);
 
 #endif /* UNIT_H */
