@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: 0BSD
-   What all machines must do alike: hashes, the life of a key, and a journal that
-   is written by a fixed script, so that all write the same bytes.  The script
-   has every kind of record in it, restarts, and enough commands for the ring of
-   sectors to turn.  On one medium its commands have numbers for keys.
+   What all machines must do alike: hashes, the life of a key, and a journal
+   that is written by a fixed script, so that all write the same bytes.  The
+   script has every kind of record in it, restarts, and enough commands for the
+   ring of sectors to turn.  On one medium its commands have numbers for keys.
 
    Tells a digest of hashes; then, on each of several media, writes the journal,
-   reads it, and tells a digest of its bytes.  With argument N on the N-th medium
-   (1 is the first), and tells the bytes.
+   reads it, and tells a digest of its bytes.  With argument N on the N-th
+   medium (1 is the first), and tells the bytes.
    Built with IMAGE_READS it reads the bytes of such a journal, perhaps of
    another version on another machine, instead of writing them.  Built with
    IDEM_NO_JOURNAL, for machines that can do little, it has no media. */

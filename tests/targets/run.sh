@@ -18,17 +18,20 @@ fail() {
 }
 
 # The boards: processor, where code and memory are; and of their storage the
-# driver, the bytes that are used, and those of the file that the emulator wants
-boards="microbit cortex-m0  0x0        256K 0x20000000 16K  nvmc   8K    8K
-lm3s6965evb      cortex-m3  0x0        256K 0x20000000 64K
-mps2-an385       cortex-m3  0x0        4M   0x20000000 4M
-mps2-an386       cortex-m4  0x0        4M   0x20000000 4M
-mps2-an500       cortex-m7  0x0        4M   0x20000000 4M
-netduinoplus2    cortex-m4  0x08000000 1M   0x20000000 128K
-mps2-an505       cortex-m33 0x10000000 4M   0x38000000 4M
-ast1030-evb      cortex-m4  0x0        256K 0x40000    256K spinor 4M    4M
-virt-arm         cortex-a15 0x40010000 1M   0x40200000 64K  pflash 1536K 64M
-virt-riscv       rv32imac   0x80000000 1M   0x80200000 64K  pflash 1536K 32M"
+# driver, the bytes, where they are if in memory, and the granule if there is no
+# controller that says it
+boards="
+microbit      cortex-m0  0x0        256K 0x20000000 16K  nvmc   8K 0x3C000
+lm3s6965evb   cortex-m3  0x0        256K 0x20000000 64K
+mps2-an385    cortex-m3  0x0        4M   0x20000000 4M
+mps2-an386    cortex-m4  0x0        4M   0x20000000 4M
+mps2-an500    cortex-m7  0x0        4M   0x20000000 4M
+netduinoplus2 cortex-m4  0x08000000 1M   0x20000000 128K
+mps2-an505    cortex-m33 0x10000000 4M   0x38000000 4M
+ast1030-evb   cortex-m4  0x0        256K 0x40000    256K spinor 4M
+virt-arm      cortex-a15 0x40010000 1M   0x40200000 64K  nvmc   8K 0x40300000 8
+virt-riscv    rv32imac   0x80000000 1M   0x80200000 64K  nvmc   8K 0x80300000 16
+"
 
 # of BOARD COLUMN: what that table has
 of() {
@@ -147,7 +150,7 @@ stm8() {
 
 # (Other processes than this machine's: tests/format/format.sh.)
 part_same() {
-    echo "-- bare machines do the same, and write the same journal byte for byte"
+    echo "-- bare machines do the same, and write journals of the same bytes"
     tested="microbit mps2-an505 virt-riscv"
     [ "${SHORT:-}" = 1 ] || tested="$tested mps2-an385 mps2-an386 mps2-an500
         netduinoplus2 lm3s6965evb"
@@ -171,7 +174,10 @@ part_same() {
 with_medium() {
     case $1 in
     atmega*) build_avr "$@" -Iexamples $here/medium_eeprom.c ;;
-    *)       build "$@" -Iexamples "$here/medium_$(of "$1" 7).c" ;;
+    *)  granule=$(of "$1" 10)
+        build "$@" -Iexamples "$here/medium_$(of "$1" 7).c" \
+            -DNVMC_AT="$(of "$1" 9)" \
+            ${granule:+-DNVMC_NONE -DNVMC_GRANULE=$granule} ;;
     esac
 }
 
@@ -182,8 +188,7 @@ medium() {
     mkdir -p "$case"
     case $1 in
     atmega*) ;;
-    *)  head -c "$(of "$1" 8)" /dev/zero | tr '\0' '\377' > "$case/flash.bin"
-        truncate -s "$(of "$1" 9)" "$case/flash.bin" ;;
+    *)  head -c "$(of "$1" 8)" /dev/zero | tr '\0' '\377' > "$case/flash.bin" ;;
     esac
 }
 
@@ -204,12 +209,10 @@ start() {
     [ "$4" = 0 ] || plugin=$plugin,kill=$4,settle=$settle
     set -- -plugin "$plugin" \
         -semihosting-config "enable=on,target=native,arg=it,arg=$2,arg=$3"
+    at=$(of "$board" 9)
     case $board in
-    virt-*)      set -- "$@" -drive \
-                     if=pflash,unit=1,format=raw,file=flash.bin ;;
     ast1030-evb) set -- "$@" -drive if=mtd,format=raw,file=flash.bin ;;
-    microbit)    set -- "$@" -device \
-                     loader,file=flash.bin,addr=0x3C000,force-raw=on ;;
+    *)  set -- "$@" -device "loader,file=flash.bin,force-raw=on,addr=$at" ;;
     esac
     # The shell tells what it thinks of killed children.
     (cd "$case" && emulate "$board" "$elf" "$@" 2>> told > took) 2> /dev/null ||
