@@ -9,8 +9,9 @@
 #                   finds the same in journals as idem.h.  SEEDS: in how many
 #     format.sh write     writes golden/ anew: only if the format changes
 # golden/HASH.txt is what tests/targets/image.c tells: a digest of hashes, and
-# one for each medium; HASH-nor8 and HASH-numbers there are whole journals, the third and the sixth
-# of them, which every later version of the header has to read.
+# one for each medium; siphash-nor8 and -numbers there are whole journals, the
+# third and the sixth of them, which every later version of the header has to
+# read.  (With another hash there is nothing else in how one is read.)
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -65,9 +66,11 @@ check_golden() {
     build_golden
     run image > "$out/digests"
     diff "$golden/$hash.txt" "$out/digests" || fail "other bytes"
+    passed=$((passed + 1))
+    [ $hash = siphash ] || return 0
     kept nor8 | run read 3 || fail nor8
     kept numbers | run read 6 || fail numbers
-    passed=$((passed + 3))
+    passed=$((passed + 2))
 }
 
 # keep NAME: the journal that is told in hexadecimal digits
@@ -80,6 +83,7 @@ write_golden() {
     compiler=${CC:-cc} runner= machine=here
     build_golden
     run image > "$golden/$hash.txt"
+    [ $hash = siphash ] || return 0
     run image 3 | keep nor8
     run image 6 | keep numbers
 }
