@@ -69,8 +69,8 @@ build() {
         -DMEMORY_SIZE=$(of "$board" 6) $here/board.ld > "$out/$board.ld"
     $(compiler "$board") -std=c99 -Os -g -ffreestanding -nostdlib \
         -ffunction-sections -fdata-sections -Wl,--gc-sections $warn \
-        -I. "$@" -T "$out/$board.ld" $here/start.c $here/string.c \
-        $here/"$program".c -lgcc -o "$out/$program-$board.elf"
+        -I. "$@" -T "$out/$board.ld" $here/start.c $here/"$program".c \
+        -lc -lgcc -o "$out/$program-$board.elf"
 }
 
 # emulate BOARD ELF OPTIONS...: runs it; its text goes to stderr
