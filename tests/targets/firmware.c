@@ -65,13 +65,8 @@ static void add(const char *text)
 static void add_number(uint32_t number)
 {
     char digits[11];
-    unsigned at = sizeof digits - 1;
 
-    digits[at] = 0;
-    do
-        digits[--at] = (char)('0' + number % 10);
-    while ((number /= 10) != 0);
-    add(digits + at);
+    add(board_digits(digits, number));
 }
 
 static void start_line(const char *what, uint32_t number)
