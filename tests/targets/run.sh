@@ -22,11 +22,9 @@ fail() {
 # controller that says it
 boards="
 microbit      cortex-m0  0x0        256K 0x20000000 16K  nvmc   8K 0x3C000
-lm3s6965evb   cortex-m3  0x0        256K 0x20000000 64K
 mps2-an385    cortex-m3  0x0        4M   0x20000000 4M
 mps2-an386    cortex-m4  0x0        4M   0x20000000 4M
 mps2-an500    cortex-m7  0x0        4M   0x20000000 4M
-netduinoplus2 cortex-m4  0x08000000 1M   0x20000000 128K
 mps2-an505    cortex-m33 0x10000000 4M   0x38000000 4M
 ast1030-evb   cortex-m4  0x0        256K 0x40000    256K spinor 4M
 virt-arm      cortex-a15 0x40010000 1M   0x40200000 64K  nvmc   8K 0x40300000 8
@@ -152,8 +150,7 @@ stm8() {
 part_same() {
     echo "-- bare machines do the same, and write journals of the same bytes"
     tested="microbit mps2-an505 virt-riscv"
-    [ "${SHORT:-}" = 1 ] || tested="$tested mps2-an385 mps2-an386 mps2-an500
-        netduinoplus2 lm3s6965evb"
+    [ "${SHORT:-}" = 1 ] || tested="$tested mps2-an385 mps2-an386 mps2-an500"
     for board in $tested; do
         build "$board" image
         expect "$(of "$board" 2), $board" alike 7 \
