@@ -134,13 +134,13 @@ static inline void inside_seal(const idem_table *t, uint8_t *was,
 
 uint64_t inside_floor(const idem_table *t, const char *scope)
 {
-    idem_table copy = *t;       // looking changes nothing in it
-    const idem_sender *a =
-        copy.config->senders
-            ? idemi_account_of(&copy, (const unsigned char *)scope,
-                               strlen(scope), 0)
-            : NULL;
+    const idem_sender *a = NULL;
+    idem_table copy;
 
+    copy = *t;                  // looking changes nothing in it
+    if (t->config->senders)
+        a = idemi_account_of(&copy, (const unsigned char *)scope,
+                             strlen(scope), 0);
     return a ? (uint64_t)a->floor[1] << 32 | a->floor[0] : 0;
 }
 

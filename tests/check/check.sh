@@ -114,9 +114,8 @@ $more_options"
     fi
     # F_GETFL stands in for what only macOS has, and succeeds.
     run "file storage for macOS" gcc -std=c99 -Wall -Wextra -Werror \
-        -D__APPLE__ -DF_FULLFSYNC=F_GETFL -I. tests/docs/daemon.c -o "$out/mac"
-    rm -f "$out/journal"
-    run "file storage for macOS runs" "$out/mac" "$out/journal"
+        -D__APPLE__ -DF_FULLFSYNC=F_GETFL -I. examples/file.c -o "$out/mac"
+    run "file storage for macOS runs" "$out/mac" "$out/journal" 42 pour
     run windows $gcc_c -std=c99 -I. -c $source/windows.c -o "$out/o"
     run tcc tcc -std=c99 -Wall -Werror -I. -c $source/c.c -o "$out/o"
 }

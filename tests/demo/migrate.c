@@ -1,169 +1,132 @@
 /* SPDX-License-Identifier: 0BSD */
 /* examples/migrate.c: keys in every state from one journal into another that
-   has more and larger sectors and another granule; what that says then, after a
-   restart. */
+   has more and larger sectors and another granule; after a restart that says of
+   each what the first one does. */
+#define _POSIX_C_SOURCE 200809L
+#define IDEM_FILE_STORAGE
+#define IDEM_IMPLEMENTATION
+#include "tests/model/call.h"
+
 #define main migrate_main
+#define asked is_asked          // of its own, not the model's
 #include "examples/migrate.c"
 #undef main
+#undef asked
 
-#define CHECK(condition)                                                       \
-    do {                                                                       \
-        if (!(condition)) {                                                    \
-            printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);     \
-            exit(1);                                                           \
-        }                                                                      \
-    } while (0)
+enum { KEYS = 26 };
+#define LENGTHS " key=16 response=24 state=8 scopes=3"
+#define LARGE " size=4096 granule=8" LENGTHS
 
-enum { OWED = 1, FINAL = 2, CODE = -77 };
+static device from, to;
 
-typedef struct device {
-    unsigned char bytes[1 << 18];
-    idem_storage storage;
-    idem_config config;
-    idem_table table;
-    uint32_t memory[1 << 14];
-} device;
-
-static int ram_read(void *ctx, uint32_t at, void *dst, uint32_t len)
+static void broken(const char *what, const char *file, int line)
 {
-    memcpy(dst, ((device *)ctx)->bytes + at, len);
-    return 0;
+    printf("%s:%d: not so: %s\n", file, line, what);
+    exit(1);
 }
 
-static int ram_prog(void *ctx, uint32_t at, const void *src, uint32_t len)
+/* Blank */
+static void make(device *d, known *keys, const char *modes)
 {
-    memcpy(((device *)ctx)->bytes + at, src, len);
-    return 0;
+    device_reset(d);
+    call_modes(d, modes);
+    d->storage.sector_count = (1 << 18) / d->storage.sector_size;
+    device_make(d, keys, KEYS);
+    device_open(d);
 }
 
-static void start(device *d)
+static void restart(device *d)
 {
-    CHECK(idem_open(&d->table, &d->config, d->memory, sizeof d->memory,
-                    now_ms) == IDEM_OK);
+    PROMISE(idem_open(d->table, &d->config, d->memory, d->memory_size,
+                      now_ms) == IDEM_OK);
+    PROMISE(idem_check(d->table) == 0 && d->table->stats.lost == 0);
 }
 
-static void make(device *d, uint32_t keys, uint32_t sector, uint16_t granule)
+/* The outcome of a key is the same in both. */
+static void same_outcome(const idem_entry *a, const idem_entry *b)
 {
-    memset(d, 0, sizeof *d);
-    d->storage.ctx = d;
-    d->storage.read = ram_read;
-    d->storage.prog = ram_prog;
-    d->storage.sector_size = sector;
-    d->storage.sector_count = (1 << 18) / sector;
-    d->storage.prog_size = granule;
-    d->config.capacity = keys;
-    d->config.key_max = 16;
-    d->config.response_max = 24;
-    d->config.state_max = 8;
-    d->config.retention_ms = 3600000;
-    memset(d->config.secret, 7, sizeof d->config.secret);
-    d->config.storage = &d->storage;
-    start(d);
+    uint8_t one[KEYS], other[KEYS];
+    size_t len = sizeof one, len_too = sizeof other;
+
+    PROMISE(a->code == b->code && a->undelivered == b->undelivered);
+    PROMISE(a->left_ms - b->left_ms + 100 < 200);
+    PROMISE(!idem_response(from.table, one, &len, &a->claim, 0));
+    PROMISE(!idem_response(to.table, other, &len_too, &b->claim, 0));
+    PROMISE(len == len_too && !memcmp(one, other, len));
 }
 
-static int begin(device *d, idem_claim *claim, idem_reply *reply,
-                 const char *name, int number)
+/* All keys are the same; their number. */
+static unsigned same_keys(void)
 {
-    static char text[16];
-    idem_request request = { .scope = "panel", .scope_len = 5, .key = text,
-                             .payload = name, .payload_len = strlen(name) };
+    key k;
+    unsigned count = 0;
 
-    request.key_len = (size_t)snprintf(text, sizeof text, "%s%d", name, number);
-    request.lease_ms = 1000;
-    return idem_begin(&d->table, claim, reply, &request, now_ms += 10);
-}
-
-static void finish(device *d, const char *name, int number, int flags)
-{
-    idem_outcome outcome = { .response = name, .response_len = strlen(name),
-                             .state = name, .state_len = 4 };
-    idem_reply reply = { 0 };
-    idem_claim claim;
-
-    outcome.code = number + CODE;
-    outcome.confirm = (flags & OWED) != 0;
-    outcome.failed = (flags & FINAL) != 0;
-    CHECK(begin(d, &claim, &reply, name, number) == IDEM_EXECUTE);
-    CHECK(idem_complete(&d->table, &claim, &outcome, now_ms) == IDEM_OK);
-}
-
-static void is_finished(device *d, const char *name, int number, int status)
-{
-    char response[24];
-    idem_reply reply = { .buffer = response, .buffer_size = sizeof response };
-    idem_claim claim;
-
-    CHECK(begin(d, &claim, &reply, name, number) == IDEM_REPLAY);
-    CHECK(reply.response_len == strlen(name));
-    CHECK(memcmp(response, name, strlen(name)) == 0);
-    CHECK(reply.code == number + CODE && reply.status == status);
-}
-
-/* What is owed comes in the order of completion. */
-static void is_owed_in_order(device *d)
-{
-    unsigned char id[16];
-    idem_entry entry = { .id = id, .id_size = sizeof id };
-    int count = 0;
-
-    while (idem_pending(&d->table, &entry, now_ms) == IDEM_OK)
-        CHECK(id[5 + 4] == '0' + count++);
-    CHECK(count == 5);
-}
-
-static void fill(device *d)
-{
-    idem_reply reply = { 0 };
-    idem_claim claim;
-    int i;
-
-    for (i = 0; i < 5; i++)
-        finish(d, "owed", i, OWED);
-    for (i = 0; i < 5; i++) {
-        finish(d, "done", i, 0);
-        finish(d, "fail", i, FINAL);
+    memset(&k, 0, sizeof k);
+    k.entry.id = k.id;
+    k.entry.id_size = sizeof k.id;
+    for (; idem_next(from.table, &k.entry, now_ms) == IDEM_OK; count++) {
+        idem_request request = request_of(&k);
+        idem_entry is = { .id = NULL };
+        PROMISE(idem_find(to.table, &is, &request, now_ms) == IDEM_OK);
+        PROMISE(is.status == k.entry.status);
+        PROMISE(is.fingerprint == k.entry.fingerprint);
+        if (is.status == IDEM_IN_PROGRESS)
+            PROMISE(is.attempts == k.entry.attempts);
+        else
+            same_outcome(&k.entry, &is);
     }
-    for (i = 0; i < 2; i++) {                   // the third is under way
-        CHECK(begin(d, &claim, &reply, "cut", 0) >= IDEM_OK);
-        now_ms += 2000;
+    return count;
+}
+
+/* What is owed comes in the order of completion; how much that is. */
+static unsigned same_debts(void)
+{
+    key a, b;
+    unsigned count = 0;
+
+    memset(&a, 0, sizeof a);
+    memset(&b, 0, sizeof b);
+    a.entry.id = a.id;
+    b.entry.id = b.id;
+    a.entry.id_size = b.entry.id_size = sizeof a.id;
+    for (; idem_pending(from.table, &a.entry, now_ms) == IDEM_OK; count++) {
+        PROMISE(idem_pending(to.table, &b.entry, now_ms) == IDEM_OK);
+        PROMISE(!memcmp(a.id, b.id, a.entry.scope_len + a.entry.key_len));
     }
-    CHECK(begin(d, &claim, &reply, "cut", 0) == IDEM_RECOVER);
+    return count;
+}
+
+static void same_state(void)
+{
+    uint8_t one[8], other[8];
+    size_t len = sizeof one, len_too = sizeof other;
+
+    PROMISE(idem_state(from.table, one, &len) == IDEM_OK && len > 0);
+    PROMISE(idem_state(to.table, other, &len_too) == IDEM_OK);
+    PROMISE(len == len_too && !memcmp(one, other, len));
 }
 
 int main(void)
 {
-    static device from, to;
-    idem_reply reply = { 0 };
-    idem_claim claim;
-    char state[8];
-    size_t copied, len = sizeof state;
-    int i;
+    static known keys[KEYS], others[KEYS];
+    size_t copied;
 
-    make(&from, 16, 1024, 1);
-    fill(&from);
-    start(&from);                               // as a migration finds it
-    make(&to, 10, 4096, 8);                     // too small: told
-    CHECK(copy_journal(&to.table, &from.table, &copied) == IDEM_E_FULL);
-    make(&to, 40, 4096, 8);
-    CHECK(copy_journal(&to.table, &from.table, &copied) == IDEM_OK);
-    CHECK(copied == 16 && to.table.used == 16);
-    to.config.max_attempts = 4;
-    start(&to);
-    CHECK(idem_check(&to.table) == 0 && to.table.stats.lost == 0);
-    for (i = 0; i < 5; i++) {
-        is_finished(&to, "owed", i, IDEM_COMPLETED);
-        is_finished(&to, "done", i, IDEM_COMPLETED);
-        is_finished(&to, "fail", i, IDEM_FAILED);
-    }
-    is_owed_in_order(&to);
-    CHECK(idem_state(&to.table, state, &len) == IDEM_OK);
-    CHECK(len == 4 && memcmp(state, "fail", 4) == 0);
-    CHECK(begin(&to, &claim, &reply, "cut", 0) == IDEM_RECOVER);
-    CHECK(claim.attempt == 4);
-    now_ms += 2000;
-    CHECK(begin(&to, &claim, &reply, "cut", 0) == IDEM_EXHAUSTED);
-    now_ms += 3600000;
-    CHECK(begin(&to, &claim, &reply, "done", 1) == IDEM_EXECUTE);
+    make(&from, keys, "capacity=16 size=1024 granule=1" LENGTHS);
+    call_line(&from, "Ba Oa Bb Ob Bc Qc Bd Od Be Oe Bf Cf Bg Fg Bh Ch Bi Fi "
+                     "Bj Cj,retention=9000 Bk Zk Bl Sl Bm Rm "
+                     "Bz,lease=9 t,ms=99 Bz,lease=9 t,ms=99 Bz By P");
+    now_ms = from.now;
+    make(&to, others, "capacity=10" LARGE);                  // too small
+    PROMISE(copy_journal(to.table, from.table, &copied) == IDEM_E_FULL);
+    device_end(&to);
+    make(&to, others, "capacity=40" LARGE);
+    PROMISE(copy_journal(to.table, from.table, &copied) == IDEM_OK);
+    restart(&to);
+    PROMISE(copied == 14 && to.table->used == 14 && same_keys() == 14);
+    PROMISE(same_debts() == 5);
+    same_state();
+    device_end(&from);
+    device_end(&to);
     puts("migrate: every key, its state and what is owed came over");
     return 0;
 }

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
-# A journal in a file, real processes, and a kernel that fails (strace): a
-# worker (worker.c) is killed at each of its system calls and at any
-# instant; its calls fail, are interrupted, do half; it meets others of its
-# kind.  Then it is started again, and audits what it ever told anybody.  (What
-# takes no process of its own, tests/unit/file.c shows.)
+# A journal in a file, real processes, and a kernel that fails (strace): the
+# firmware of tests/targets, here a process, is killed at each of its system
+# calls and at any instant; its calls fail, are interrupted, do half; it meets
+# others of its kind.  Then it is started again, and what it ever told is
+# audited.  (What takes no process of its own, tests/unit/file.c shows.)
 # SHORT=1 goes through it once, in seconds, in memory; else many times, on disk.
 set -eu
 
@@ -18,14 +18,24 @@ dir=$(mktemp -d "$home/idem-file-XXXXXX")
 dir=$(cd "$dir" && pwd -P)              # strace compares paths as text
 trap 'rm -rf "$dir"' EXIT
 journal=$dir/journal
-ledger=$dir/ledger
+ledger=$dir/ledger                      # what the worker told
+boots=0
 passed=0
+export JOURNAL="$journal"
+
+# build NAME SOURCE: a program that has the journal for its storage
+build() {
+    ${CC:-cc} ${CPPFLAGS:-} -I. -Itests/targets -std=c99 -O1 -g -Wall -Wextra \
+        -Wpedantic -Wshadow -Werror tests/file/medium_file.c \
+        tests/targets/host.c "$2" -o "$1"
+}
 
 mkdir -p build
 worker=build/file_worker
-${CC:-cc} ${CPPFLAGS:-} -I. -std=c99 -O1 -g -Wall -Wextra -Wpedantic -Wshadow \
-    -Werror tests/file/worker.c -o "$worker"
-size=$("$worker")                       # of the journal
+opener=build/file_open
+build $worker tests/targets/firmware.c
+build $opener tests/file/open.c
+size=$($opener 1)                       # of the journal
 
 fail() {
     echo "FAILED: $*"
@@ -46,10 +56,25 @@ expect() {
     passed=$((passed + 1))
 }
 
+audit() { awk "$@" -f tests/targets/audit.awk "$ledger"; }
+told() { "$@" >> "$ledger"; }
+
+# work COUNT [BEFORE IT...]: so many commands more
+work() {
+    count=$1
+    shift
+    boots=$((boots + 1))
+    touch "$ledger"
+    run told "$@" $worker "$(audit -v ask=next)" $boots "$count"
+    echo " cut" >> "$ledger"
+}
+
 # Nothing that was ever told is broken now.
 check() {
-    run "$worker" check "$journal" "$ledger"
+    work 1
     expect 0 "$1"
+    run audit -v fails=1
+    expect 0 "$1, the audit"
 }
 
 # The file has nothing but zeros, and is not too long.
@@ -63,13 +88,13 @@ newborn() {
     head -c "$size" /dev/zero | cmp -s - "$journal" || fail "$1: not zeros"
 }
 
-# inject CALL FAULT N COMMAND...: the N-th CALL on the journal, its directory or
+# faulty CALL FAULT N COMMAND...: the N-th CALL on the journal, its directory or
 # the ledger has that fault
-inject() {
+faulty() {
     spec=$1:$2:when=$3
     call=$1
     shift 3
-    run strace -qq -o "$dir/log" -P "$journal" -P "$dir" -P "$ledger" \
+    strace -qq -o "$dir/log" -P "$journal" -P "$dir" -P "$ledger" \
         -e "trace=$call" -e "inject=$spec" "$@"
 }
 
@@ -86,11 +111,11 @@ creation_is_killed() {
         n=1
         while :; do
             rm -f "$journal"
-            inject "$call" signal=KILL $n "$worker" open "$journal"
+            run faulty "$call" signal=KILL $n $opener
             [ "$status" = 137 ] || break
             killed=$((killed + 1))
             [ ! -e "$journal" ] || blank "creation was killed at $call $n"
-            run "$worker" open "$journal"
+            run $opener
             expect 0 "opening after creation was killed at $call $n"
             newborn "opened after creation was killed at $call $n"
             n=$((n + 1))
@@ -103,12 +128,12 @@ creation_is_killed() {
 
 creation_is_limited() {
     rm -f "$journal"
-    run sh -c "trap '' XFSZ; ulimit -f 8; exec '$worker' open '$journal'"
+    run sh -c "trap '' XFSZ; ulimit -f 8; exec $opener"
     expect 3 "a file size limit"
     blank "a file size limit"
-    run sh -c "ulimit -f 8; exec '$worker' open '$journal'"
+    run sh -c "ulimit -f 8; exec $opener"
     expect 153 "a file size limit, by signal"
-    run "$worker" open "$journal"
+    run $opener
     expect 0 "opening after a file size limit"
     newborn "a file size limit"
 }
@@ -117,7 +142,7 @@ creation_is_limited() {
 
 # hold NUMBER: a worker in the background, until descriptor 3 is closed
 hold() {
-    "$worker" hold "$journal" < "$dir/fifo" > "$dir/hold$1" &
+    $opener 2 < "$dir/fifo" > "$dir/hold$1" &
     holders="$holders $!"
 }
 
@@ -128,13 +153,13 @@ two_processes() {
     hold 1
     exec 3> "$dir/fifo"
     until [ -s "$dir/hold1" ]; do sleep 0.01; done
-    run "$worker" open "$journal"
+    run $opener
     expect 2 "a second process"
-    run "$worker" work "$journal" "$ledger" 1
+    work 1
     expect 2 "a second process that works"
     exec 3>&-
     wait $holders || fail "the first of two processes"
-    run "$worker" open "$journal"
+    run $opener
     expect 0 "the second process, when the first is gone"
 
     holders=
@@ -143,7 +168,7 @@ two_processes() {
     until [ "$(cat "$dir/hold1")" = "0 done" ]; do sleep 0.01; done
     ( kill -9 $holders; wait $holders ) 2> /dev/null || :
     wait $holders 2> /dev/null || :
-    run "$worker" open "$journal"
+    run $opener
     expect 0 "the second process, when the first is killed"
     exec 3>&-
 }
@@ -179,7 +204,7 @@ work_is_killed() {
     for call in pwrite64 fdatasync pread64 write fsync flock openat close; do
         n=1
         while :; do
-            inject "$call" signal=KILL $n "$worker" work "$journal" "$ledger" 6
+            work 2 faulty "$call" signal=KILL $n
             [ "$status" = 137 ] || break
             killed=$((killed + 1))
             n=$((n + 1))
@@ -196,12 +221,14 @@ work_is_killed() {
 work_is_killed_anywhere() {
     n=0
     while [ $n -lt 30 ]; do
-        "$worker" work "$journal" "$ledger" 100000 > "$dir/out" &
+        boots=$((boots + 1))
+        $worker "$(audit -v ask=next)" $boots 100000 >> "$ledger" &
         pid=$!
         sleep "0.0$((n * 7 % 10))$((n * 3 % 10))"
         kill -9 $pid 2> /dev/null || :
         { wait $pid; } 2> /dev/null || status=$?
         [ "$status" = 137 ] || fail "killed anywhere, $n: $status"
+        echo " cut" >> "$ledger"
         n=$((n + 1))
         [ $((n % 3)) != 0 ] || check "after being killed anywhere, $n"
     done
@@ -212,12 +239,12 @@ work_is_killed_anywhere() {
 work_fails() {
     n=1
     while :; do
-        inject "$1" "$2" $n "$worker" work "$journal" "$ledger" 6
+        work 2 faulty "$1" "$2" $n
         case " $3 " in
         *" $status "*) passed=$((passed + 1)) ;;
         *) fail "$1 $2 $n: $status" ;;
         esac
-        ! { [ "$2" = error=EINTR ] && grep -q 'in between' "$dir/out"; } ||
+        [ "$2" != error=EINTR ] || ! tail -n 9 "$ledger" | grep '^once' ||
             fail "$1 $2 $n was not resumed"
         injected || break
         check "after $1 $2 $n"
@@ -238,10 +265,10 @@ work_has_faults() {
     done
     # From some time on, for good
     for n in 1 2 5 9; do
-        inject pwrite64 error=ENOSPC $n+ "$worker" work "$journal" "$ledger" 6
+        work 2 faulty pwrite64 error=ENOSPC $n+
         expect 3 "a full disk from write $n on"
         check "after a full disk from write $n on"
-        inject fdatasync error=EIO $n+ "$worker" work "$journal" "$ledger" 6
+        work 2 faulty fdatasync error=EIO $n+
         expect 3 "a dead disk from sync $n on"
         check "after a dead disk from sync $n on"
     done

@@ -1,16 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
-# The journal of format 2, with each hash, here and on an emulated big-endian
-# machine if there is one.
+# The journal of format 2, with each hash, here, with 32 bits, and on an emulated
+# big-endian machine if there is one.
 #     format.sh [PART...]
 #         golden    the bytes are those that every machine must write, and
 #                   journals that were kept are read
 #         reader    a reader that was written from the manual alone (reader.py)
 #                   finds the same in journals as idem.h.  SEEDS: in how many
 #     format.sh write     writes golden/ anew: only if the format changes
-# golden/HASH.txt has a digest for each medium of tests/targets/image.c;
-# HASH-nor8 and HASH-numbers there are whole journals, the third and the sixth
-# of them, which every later version of the header has to read.
+# golden/HASH.txt is what tests/targets/image.c tells: a digest of hashes, and
+# one for each medium; siphash-nor8 and -numbers there are whole journals, the
+# third and the sixth of them, which every later version of the header has to
+# read.  (With another hash there is nothing else in how one is read.)
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -23,10 +24,13 @@ seeds=${SEEDS:-$seeds}
 passed=0
 mkdir -p "$out"
 
-# on_each WHAT: does it with what is built here, and with what another machine
+# on_each WHAT: does it with what is built here, and with what other machines
 # would write
 on_each() {
     compiler=${CC:-cc} runner= machine=here
+    $1
+    compiler="gcc -m32 -idirafter /usr/include/$(gcc -print-multiarch)"
+    machine=small
     $1
     command -v s390x-linux-gnu-gcc qemu-s390x > /dev/null || return 0
     compiler="s390x-linux-gnu-gcc -static" runner=qemu-s390x machine=big
@@ -62,9 +66,11 @@ check_golden() {
     build_golden
     run image > "$out/digests"
     diff "$golden/$hash.txt" "$out/digests" || fail "other bytes"
+    passed=$((passed + 1))
+    [ $hash = siphash ] || return 0
     kept nor8 | run read 3 || fail nor8
     kept numbers | run read 6 || fail numbers
-    passed=$((passed + 3))
+    passed=$((passed + 2))
 }
 
 # keep NAME: the journal that is told in hexadecimal digits
@@ -77,6 +83,7 @@ write_golden() {
     compiler=${CC:-cc} runner= machine=here
     build_golden
     run image > "$golden/$hash.txt"
+    [ $hash = siphash ] || return 0
     run image 3 | keep nor8
     run image 6 | keep numbers
 }
@@ -87,8 +94,8 @@ check_reader() {
         run history $((number * 1000000)) "$seeds" > "$out/journals"
         python3 tests/format/reader.py < "$out/journals" || fail reader
     else
-        run history $((number * 1000000)) 50 > "$out/journals_big"
-        head -n 50 "$out/journals" | cmp - "$out/journals_big" ||
+        run history $((number * 1000000)) 50 > "$out/journals-$machine"
+        head -n 50 "$out/journals" | cmp - "$out/journals-$machine" ||
             fail "other bytes"
     fi
 }

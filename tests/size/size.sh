@@ -9,38 +9,15 @@ set -eu
 
 out=build/size
 mkdir -p "$out"
-firmware="idem_open idem_begin idem_complete idem_release idem_maintain"
-arm="arm-none-eabi-gcc -std=c99 -mcpu=cortex-m0 -mthumb -Os -g
-    -ffunction-sections -fdata-sections"
-
-# compile NAME FLAGS...: the header as an object of that name
-compile() {
-    name=$1
-    shift
-    $arm "$@" -I. -c tests/size/firmware.c -o "$out/$name.o"
-}
-
-# link NAME CALLS...: what a program that makes these calls links of it, without
-# the C library
-link() {
-    object=$1
-    shift
-    roots=
-    for call in "$@"; do                # some are named by the options too
-        roots="$roots -Wl,-u,$(arm-none-eabi-nm "$out/$object.o" |
-            awk -v call="$call" '
-                $3 ~ "^" call "(_(narrow|wide)_[a-z]*)?$" { print $3 }')"
-    done
-    $arm -nostdlib -Wl,--gc-sections -Wl,-e,0 \
-        -Wl,--unresolved-symbols=ignore-all $roots \
-        "$out/$object.o" -o "$out/$object.elf"
-}
+cc="arm-none-eabi-gcc -std=c99 -mcpu=cortex-m0 -mthumb -g"
+nm=arm-none-eabi-nm
+. tests/size/link.sh
 
 # functions NAME CALLS...: "bytes function section" of each that is linked; what
 # was inlined counts where it went
 functions() {
     link "$@"
-    arm-none-eabi-nm -S -l -t d "$out/$1.elf" |
+    $nm -S -l -t d "$out/$1.elf" |
         awk 'FNR == NR { if (/^   >>[a-z]+ /) {
                              start[++n] = FNR; title[n] = substr($1, 3) }
                          next }
@@ -59,7 +36,7 @@ text() {
         awk '$1 ~ /^\.(text|rodata)/ { n += $2 } END { print n }'
 }
 
-compile whole -fstack-usage -fcallgraph-info=su
+calls whole > "$out/calls"
 if [ "${1-}" = functions ]; then
     functions whole $firmware
     exit
@@ -67,17 +44,8 @@ fi
 compile table -DIDEM_NO_JOURNAL
 compile table_plain -DIDEM_NO_JOURNAL -DIDEM_NO_SENDERS
 compile whole_plain -DIDEM_NO_SENDERS
-awk -f tests/size/calls.awk "$out/whole.ci" | sort -rn > "$out/calls"
 awk -v of="storage records journal opening" -f tests/size/lines.awk idem.h \
     > "$out/lines"
-$arm -I. -c tests/size/ram.c -o "$out/ram.o"
-
-# object NAME: its bytes
-object() {
-    arm-none-eabi-nm -S -t d "$out/ram.o" |
-        awk -v name="$1" '$4 == name { print $2 + 0 }'
-}
-
 # per_key NAME: RAM per key
 per_key() {
     echo $((($(object "$1_116") - $(object "$1_16")) / 100))

@@ -24,15 +24,23 @@ void board_exit(int status);
    so many. */
 uint32_t board_argument(int n);
 
-static inline void board_number(uint32_t number)
+/* A number as text, somewhere in `digits`. */
+static inline const char *board_digits(char digits[11], uint32_t number)
 {
-    char digits[11], *at = digits + sizeof digits - 1;
+    char *at = digits + 10;
 
     *at = 0;
     do
         *--at = (char)('0' + number % 10);
     while ((number /= 10) != 0);
-    board_text(at);
+    return at;
+}
+
+static inline void board_number(uint32_t number)
+{
+    char digits[11];
+
+    board_text(board_digits(digits, number));
 }
 
 #endif /* BOARD_H */

@@ -3,60 +3,40 @@
 # code, memory, stack; instructions and cycles, counted.  To be read by run.sh,
 # whose functions it uses.
 
-# tools_of BOARD: the prefix of its tool chain
-tools_of() {
+. tests/size/link.sh
+
+# on BOARD: what is measured from now on is for it
+on() {
+    cc="$(compiler "$1") -std=c99"
     case $1 in
-    microbit | mps2-an386) echo arm-none-eabi ;;
-    virt-riscv)            echo riscv64-unknown-elf ;;
-    atmega2560)            echo avr ;;
+    microbit | mps2-an386) nm=arm-none-eabi-nm ;;
+    virt-riscv)            nm=riscv64-unknown-elf-nm ;;
+    atmega2560)            nm=avr-nm cc="avr-gcc -std=gnu99 -mmcu=$1" ;;
     esac
 }
-
-# compile BOARD FLAGS... : as the size of a firmware is measured
-compile() {
-    case $1 in
-    atmega2560) set -- avr-gcc -std=gnu99 -mmcu="$@" ;;
-    *)          board=$1
-                shift
-                set -- $(compiler "$board") -std=c99 "$@" ;;
-    esac
-    "$@"
-}
-
-size_flags="-Os -ffunction-sections -fdata-sections -w"
 
 # text BOARD FLAGS...: bytes that open, begin, complete, release and maintain
 # link of us, constants too
 text() {
-    board=$1
+    on "$1"
     shift
-    compile "$board" $size_flags -I. "$@" -c tests/size/firmware.c \
-        -o "$out/size.o"
-    # Some calls are named by the options too.
-    roots=$("$(tools_of "$board")-nm" "$out/size.o" | awk '
-        $3 ~ /^idem_(open|begin|complete|release|maintain)(_(narrow|wide)_.*)?$/ {
-            print "-Wl,-u," $3 }')
-    compile "$board" $size_flags -nostdlib -Wl,--gc-sections -Wl,-e,0 \
-        -Wl,--unresolved-symbols=ignore-all $roots "$out/size.o" \
-        -o "$out/size.elf"
-    "$(tools_of "$board")-nm" -S -t d "$out/size.elf" |
+    compile size "$@"
+    link size $firmware
+    $nm -S -t d "$out/size.elf" |
         awk '$3 ~ /[tTrR]/ && $4 ~ /^idem/ { n += $2 } END { print n }'
 }
 
-# object BOARD NAME: bytes of one of tests/size/ram.c
-object() {
-    compile "$1" $size_flags -I. -c tests/size/ram.c -o "$out/ram.o"
-    "$(tools_of "$1")-nm" -S -t d "$out/ram.o" |
-        awk -v name="$2" '$4 == name { print $2 + 0 }'
+# ram BOARD NAME: bytes of one of tests/size/ram.c
+ram() {
+    on "$1"
+    object "$2"
 }
 
 # stack BOARD FLAGS...: the deepest call, by the compiler's own figures
 stack() {
-    board=$1
+    on "$1"
     shift
-    compile "$board" $size_flags -I. "$@" -fstack-usage \
-        -fcallgraph-info=su -c tests/size/firmware.c -o "$out/stack.o"
-    awk -f tests/size/calls.awk "$out/stack.ci" | sort -rn | sed -n '1s/ .*//p'
+    calls stack "$@" | sed -n '1s/ .*//p'
 }
 
 # regions BOARD NUMBER: what measure.c finds between its marks, a line each
@@ -66,7 +46,7 @@ regions() {
         simulate "$1" "$out/measure-$1.elf" "$out/eeprom" 0 "$2" > "$out/took"
         ;;
     *)
-        nm=$(tools_of "$1")-nm
+        on "$1"
         from=$($nm "$out/measure-$1.elf" | awk '$3 == "mark_from" { print $1 }')
         to=$($nm "$out/measure-$1.elf" | awk '$3 == "mark_to" { print $1 }')
         emulate "$1" "$out/measure-$1.elf" -plugin \
@@ -132,9 +112,9 @@ figures() {
     row "the same with FNV-1a" \
         $(each text -DIDEM_NO_JOURNAL -DIDEM_HASH=IDEM_HASH_FNV)
     row "code, with journal" $(each text)
-    row "RAM, the table, with journal" $(each object table_journal)
+    row "RAM, the table, with journal" $(each ram table_journal)
     row "RAM, 16 keys of 16 bytes, responses of 16, with journal" \
-        $(each object journal_16)
+        $(each ram journal_16)
     row "stack, deepest call, without journal" \
         $(machines="microbit mps2-an386 virt-riscv"
           each stack -DIDEM_NO_JOURNAL) "-"

@@ -2,7 +2,8 @@
    A device whose power is cut.  The sender is the one who runs it: it tells the
    first command that it has no answer to yet (argument 0), and how often the
    device has been started before (argument 1).  The device first gets the few
-   commands before that one again, as duplicates, then all that follow.
+   commands before that one again, as duplicates, then all that follow; or so
+   many of them (argument 2).
 
    Everything is told before and after it happens, a line each, for audit.awk:
 
@@ -14,6 +15,8 @@
      release K, released K; forget K, forgot K
      maintain, maintained
      wrong K RESULT                  what must not happen here
+     error K RESULT                  the storage failed, twice; the device stops
+     once                            it failed, and then did not
      end
 
    A line that was told whole ends with " ."
@@ -30,7 +33,7 @@
 enum { COMMANDS = 64 };
 enum { CAPACITY = 6, KEY_MAX = 4, RESPONSE_MAX = 12, STATE_MAX = 4 };
 enum { AGAIN = CAPACITY - 2 };          // duplicates after a restart
-enum { KEY_LEN = 2 };                   // the scope is a byte
+enum { KEY_LEN = 3 };                   // the scope is a byte
 
 static idem_storage storage;             // the medium, or what is planted
 static const idem_config config = {
@@ -62,13 +65,8 @@ static void add(const char *text)
 static void add_number(uint32_t number)
 {
     char digits[11];
-    unsigned at = sizeof digits - 1;
 
-    digits[at] = 0;
-    do
-        digits[--at] = (char)('0' + number % 10);
-    while ((number /= 10) != 0);
-    add(digits + at);
+    add(board_digits(digits, number));
 }
 
 static void start_line(const char *what, uint32_t number)
@@ -100,12 +98,17 @@ static void tell_response(const char *what, uint32_t number)
     end_line();
 }
 
-static void wrong(uint32_t number, int result)
+static void tell_result(const char *what, uint32_t number, int result)
 {
-    start_line("wrong", number);
+    start_line(what, number);
     add(result < 0 ? " -" : " ");
     add_number((uint32_t)(result < 0 ? -result : result));
     end_line();
+}
+
+static void wrong(uint32_t number, int result)
+{
+    tell_result("wrong", number, result);
 }
 
 /* ----------------------------------------------------------------- commands */
@@ -120,17 +123,39 @@ static idem_request request_of(uint32_t number, const char *payload)
                              .key_len = sizeof key, .payload = payload,
                              .payload_len = 1 };
 
-    memset(key, '.', sizeof key);
-    key[0] = (char)('A' + number / 16);
-    key[1] = (char)('a' + number % 16);
+    key[0] = (char)('0' + number % 64);
+    key[1] = (char)('0' + number / 64 % 64);
+    key[2] = (char)('0' + number / 64 / 64);
     return request;
+}
+
+/* Whether a call is to be made again, as the storage failed once; if it does so
+   twice that is the end. */
+static int failed(uint32_t number, int result)
+{
+    static int times;
+
+    if (result != IDEM_E_STORAGE && result != IDEM_E_SPACE) {
+        times = 0;
+        return 0;
+    }
+    if (times++) {
+        tell_result("error", number, result);
+        board_exit(3);
+    }
+    return 1;
 }
 
 static int begin(uint32_t number, const char *payload)
 {
     idem_request request = request_of(number, payload);
+    int result;
 
-    return idem_begin(&table, &claim, &reply, &request, now += 10);
+    now += 10;
+    do
+        result = idem_begin(&table, &claim, &reply, &request, now);
+    while (failed(number, result));
+    return result;
 }
 
 /* Tells when and how a command was done, in 3 to RESPONSE_MAX bytes. */
@@ -150,14 +175,17 @@ static size_t respond(uint32_t number, int recovered)
 
 static void complete(uint32_t number, int recovered)
 {
-    uint8_t state[STATE_MAX] = { (uint8_t)(number + 1) };
-    idem_outcome outcome = { .response = response, .state = state,
+    uint32_t state = number + 1;
+    idem_outcome outcome = { .response = response, .state = &state,
                              .state_len = STATE_MAX };
     int result;
 
     outcome.response_len = respond(number, recovered);
     tell_response("complete", number);
-    result = idem_complete(&table, &claim, &outcome, now += 10);
+    now += 10;
+    do
+        result = idem_complete(&table, &claim, &outcome, now);
+    while (failed(number, result));
     if (result != IDEM_OK)
         wrong(number, result);
     tell_response("done", number);
@@ -170,7 +198,10 @@ static void release(uint32_t number)
 
     tell("claimed", number);
     tell("release", number);
-    result = idem_release(&table, &claim, now += 10);
+    now += 10;
+    do
+        result = idem_release(&table, &claim, now);
+    while (failed(number, result));
     if (result != IDEM_OK)
         wrong(number, result);
     tell("released", number);
@@ -209,7 +240,10 @@ static void forget(uint32_t number)
     int result;
 
     tell("forget", number);
-    result = idem_forget(&table, &request, now += 10);
+    now += 10;
+    do
+        result = idem_forget(&table, &request, now);
+    while (failed(number, result));
     if (result != IDEM_OK && result != IDEM_E_NOT_FOUND)
         wrong(number, result);
     tell("forgot", number);
@@ -220,9 +254,10 @@ static void rest(void)
     int result;
 
     tell("maintain", 0);
+    now += 10;
     do
-        result = idem_maintain(&table, now += 10);
-    while (result == IDEM_MORE);
+        result = idem_maintain(&table, now);
+    while (failed(0, result) || result == IDEM_MORE);
     if (result != IDEM_OK)
         wrong(0, result);
     tell("maintained", 0);
@@ -285,21 +320,22 @@ static void insert(void)
 
 static void open_table(void)
 {
-    uint8_t state[STATE_MAX] = { 0 };
+    uint32_t state = 0;                     // commands, done in order
     size_t len = STATE_MAX;
     int result;
 
     tell("open", 0);
     now = board_argument(1) * 1000003u;
 #ifdef PLANT_BLANK
-    result = idem_format(&table, &config, memory, sizeof memory, now);
-#else
-    result = idem_open(&table, &config, memory, sizeof memory, now);
+    idem_format(&table, &config, memory, sizeof memory, now);
 #endif
+    do
+        result = idem_open(&table, &config, memory, sizeof memory, now);
+    while (failed(0, result));
     if (result != IDEM_OK)
         wrong((uint32_t)table.needed, result);
-    idem_state(&table, state, &len);
-    start_line("opened", state[0]);
+    idem_state(&table, &state, &len);
+    start_line("opened", state);
     add(" ");
     add_number(table.stats.lost);
     end_line();
@@ -307,7 +343,7 @@ static void open_table(void)
 
 int program(void)
 {
-    uint32_t from = board_argument(0);
+    uint32_t from = board_argument(0), count = board_argument(2);
 
     insert();
     open_table();
@@ -315,8 +351,10 @@ int program(void)
         forget(from - AGAIN - 1);
     for (uint32_t i = from > AGAIN ? from - AGAIN : 0; i < from; i++)
         on_command(i, 0);
-    for (uint32_t i = from; i < COMMANDS; i++)
+    for (uint32_t i = from; i < (count ? from + count : COMMANDS); i++)
         serve(i);
+    if (table.storage_error)
+        tell("once", 0);
     tell("end", 0);
     return 0;
 }

@@ -1,26 +1,290 @@
 /* SPDX-License-Identifier: 0BSD
-   A journal that is written by a fixed script, so that all machines write the
-   same bytes.  The script has every kind of record in it, restarts, and enough
-   commands for the ring of sectors to turn.  On one medium its commands have
-   numbers for keys.
+   What all machines must do alike: hashes, the life of a key, and a journal
+   that is written by a fixed script, so that all write the same bytes.  The
+   script has every kind of record in it, restarts, and enough commands for the
+   ring of sectors to turn.  On one medium its commands have numbers for keys.
 
-   Writes it on each of several media, reads it, and tells a digest of its
-   bytes.  With argument N on the N-th medium (1 is the first), and tells the
-   bytes.
+   Tells a digest of hashes; then, on each of several media, writes the journal,
+   reads it, and tells a digest of its bytes.  With argument N on the N-th
+   medium (1 is the first), and tells the bytes.
    Built with IMAGE_READS it reads the bytes of such a journal, perhaps of
-   another version on another machine, instead of writing them. */
+   another version on another machine, instead of writing them.  Built with
+   IDEM_NO_JOURNAL, for machines that can do little, it has no media. */
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
+#include "tests/inside.h"
 #include "board.h"
 
 #include <string.h>
+#ifdef IMAGE_READS
+#include <stdio.h>
+enum { READS = 1 };
+#define INPUT(bytes, size) fread(bytes, 1, size, stdin)
+#else
+enum { READS = 0 };
+#define INPUT(bytes, size) 0
+#endif
 
 enum { KEYS = 4, KEY_MAX = 8, RESPONSE_MAX = 16, STATE_MAX = 4 };
 enum { SECTOR = 768, SIZE = 6 * SECTOR, GRANULE_MAX = 16 };
 enum { TURNS = 80, SENDERS = 1 };
+enum { LEASE = 1000 };
+#define RETENTION UINT32_C(1000000)
 #define CODE INT32_C(1048577)           // of three bytes
 #define EPOCH UINT32_C(0x1234567)
 #define TEXT(text) text, sizeof text - 1
+
+static idem_config config = {
+    .capacity = KEYS, .key_max = KEY_MAX, .response_max = RESPONSE_MAX,
+    .state_max = STATE_MAX, .lease_ms = LEASE, .retention_ms = RETENTION,
+    .secret = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 }
+};
+#ifdef IDEM_NO_JOURNAL
+static uint32_t memory[IDEM_MEMORY_SIZE(KEYS, KEY_MAX, RESPONSE_MAX,
+                                        STATE_MAX) / 4];
+#else
+static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(
+    KEYS, KEY_MAX, RESPONSE_MAX, STATE_MAX, GRANULE_MAX) / 4 +
+    IDEM_SENDERS_MEMORY_SIZE(SENDERS) / 4];
+#endif
+static idem_table table;
+static idem_claim claim;
+static char response[RESPONSE_MAX];
+static idem_reply reply = { .buffer = response,
+                            .buffer_size = sizeof response };
+static uint32_t now;
+
+int program(void);
+
+/* -------------------------------------------------------------------- calls */
+
+static int open_table(void)
+{
+    return idem_open(&table, &config, memory, sizeof memory, now);
+}
+
+static idem_request request;
+
+static void request_for(const char *key, const char payload[9])
+{
+    memset(&request, 0, sizeof request);
+    request.payload = payload;
+    request.payload_len = 9;
+    if (config.senders) {
+        request.epoch = EPOCH;
+        request.sequence = (uint32_t)key[0] << 16 | (uint32_t)key[1];
+    } else {
+        request.scope = "pump";
+        request.scope_len = 4;
+        request.key = key;
+        request.key_len = 2;
+    }
+}
+
+static int begin(const char *key, uint16_t response_size,
+                 uint32_t retention_ms)
+{
+    request_for(key, "pour 5 ml");
+    request.response_size = response_size;
+    request.retention_ms = retention_ms;
+    return idem_begin(&table, &claim, &reply, &request, now += 10);
+}
+
+static int is_refused(const char *key)
+{
+    request_for(key, "pour 6 ml");
+    return idem_begin(&table, &claim, &reply, &request, now += 10) ==
+           IDEM_MISMATCH;
+}
+
+static int forget(const char *key)
+{
+    request_for(key, "pour 5 ml");
+    return idem_forget(&table, &request, now += 10) == IDEM_OK;
+}
+
+static int complete_as(const idem_claim *held, const char *text, size_t len,
+                       int32_t code, const char *state, int confirm)
+{
+    idem_outcome outcome;
+
+    memset(&outcome, 0, sizeof outcome);
+    outcome.response = text;
+    outcome.response_len = len;
+    outcome.code = code;
+    outcome.failed = code < 0;
+    outcome.confirm = (uint8_t)confirm;
+    outcome.state = state;
+    outcome.state_len = state ? STATE_MAX : 0;
+    return idem_complete(&table, held, &outcome, now += 10);
+}
+
+/* Whether it succeeds */
+static int complete(const char *text, size_t len, int32_t code,
+                    const char *state, int confirm)
+{
+    return complete_as(&claim, text, len, code, state, confirm) == IDEM_OK;
+}
+
+static int replays(const char *key, const char *text, size_t len, int32_t code)
+{
+    return begin(key, 0, 0) == IDEM_REPLAY && reply.response_len == len &&
+           reply.code == code &&
+           reply.status == (code < 0 ? IDEM_FAILED : IDEM_COMPLETED) &&
+           memcmp(response, text, len) == 0;
+}
+
+/* ------------------------------------------------------------ life of a key */
+
+static int starts(uint32_t tick)
+{
+    config.storage = NULL;
+    config.senders = 0;
+    now = tick;
+    return open_table() == IDEM_OK;
+}
+
+/* Claimed, cut short, taken over, finished; nobody else may finish it. */
+static int a_key_lives(uint32_t tick)
+{
+    idem_claim first;
+    int good = starts(tick);
+
+    good &= begin("aa", 0, 0) == IDEM_EXECUTE;
+    first = claim;
+    good &= begin("aa", 0, 0) == IDEM_BUSY;
+    good &= reply.retry_after_ms == LEASE - 10;
+    good &= is_refused("aa");
+    now += LEASE;
+    good &= begin("aa", 0, 0) == IDEM_RECOVER && claim.attempt == 2;
+    good &= complete_as(&first, TEXT("1"), 1, NULL, 0) == IDEM_E_FENCED;
+    first = claim;
+    good &= complete(TEXT("poured"), CODE, NULL, 0);
+    good &= complete_as(&first, TEXT("2"), 2, NULL, 0) == IDEM_E_FENCED;
+    good &= replays("aa", TEXT("poured"), CODE);
+    return good && is_refused("aa") && idem_check(&table) == 0;
+}
+
+/* The table is full until one is given back, and until a retention is over. */
+static int a_full_table_refuses(uint32_t tick)
+{
+    int good = starts(tick);
+
+    for (unsigned i = 0; i < KEYS; i++) {
+        good &= begin("aabbccdd" + 2 * i, 0, 0) == IDEM_EXECUTE;
+        good &= i == KEYS - 1 || complete(TEXT("poured"), 0, NULL, 0);
+    }
+    good &= begin("ee", 0, 0) == IDEM_E_FULL;
+    good &= begin("aa", 0, 0) == IDEM_REPLAY;
+    now += LEASE;
+    good &= begin("dd", 0, 0) == IDEM_RECOVER;
+    good &= idem_release(&table, &claim, now += 10) == IDEM_OK;
+    good &= begin("ee", 0, 0) == IDEM_EXECUTE;
+    good &= replays("aa", TEXT("poured"), 0);
+    now += RETENTION;
+    good &= begin("aa", 0, 0) == IDEM_EXECUTE;
+    return good && idem_check(&table) == 0;
+}
+
+static int attempts_end(uint32_t tick)
+{
+    int good = starts(tick);
+
+    good &= begin("aa", 0, 0) == IDEM_EXECUTE;
+    for (int i = 0; i < 2; i++) {
+        now += LEASE;
+        good &= begin("aa", 0, 0) == IDEM_RECOVER;
+    }
+    now += LEASE;
+    good &= begin("aa", 0, 0) == IDEM_EXHAUSTED;
+    good &= forget("aa") && begin("aa", 0, 0) == IDEM_EXECUTE;
+    // A tick that goes back shortens nothing.
+    now -= 100000;
+    return good && begin("aa", 0, 0) == IDEM_BUSY && idem_check(&table) == 0;
+}
+
+/* Each life begins shortly before the tick wraps, and elsewhere. */
+static int keys_live(void)
+{
+    // Not const: sdcc would have it behind what 16 bits reach.
+    static uint32_t ticks[] = { 0, 0x7FFFFFC0, 0xFFFFFFC0, 0xFFFFFFFF };
+    int good = 1;
+
+    for (unsigned i = 0; i < sizeof ticks / sizeof ticks[0]; i++)
+        good &= a_key_lives(ticks[i]) && a_full_table_refuses(ticks[i]) &&
+                attempts_end(ticks[i]);
+    return good;
+}
+
+/* ------------------------------------------------------------------ telling */
+
+/* Ends the program if that did not succeed. */
+static void demand(int good, const char *what)
+{
+    if (good)
+        return;
+    board_text("FAILED: to ");
+    board_text(what);
+    board_text("\n");
+    board_exit(1);
+}
+
+static void hex(uint8_t byte)
+{
+    char text[3] = "";
+
+    text[0] = "0123456789abcdef"[byte >> 4];
+    text[1] = "0123456789abcdef"[byte & 15];
+    board_text(text);
+}
+
+/* FNV-1a, which is enough to tell one image from another */
+static uint64_t add_byte(uint64_t digest, uint8_t byte)
+{
+    return (digest ^ byte) * UINT64_C(0x100000001b3);
+}
+
+#define DIGEST_INIT UINT64_C(0xcbf29ce484222325)
+
+static void tell_digest(const char *name, uint64_t digest)
+{
+    board_text(name);
+    board_text(" ");
+    for (int shift = 56; shift >= 0; shift -= 8)
+        hex((uint8_t)(digest >> shift));
+    board_text("\n");
+}
+
+/* Of the hashes of 0 to 63 bytes, in both strengths, under the key 00 01 02 ...
+   (That they are those of their authors tests/unit/hash.h shows.) */
+static void tell_hashes(void)
+{
+    static idem_config hashed;
+    static uint8_t data[64];
+    uint64_t digest = DIGEST_INIT;
+
+    for (unsigned i = 0; i < sizeof hashed.secret; i++)
+        hashed.secret[i] = (uint8_t)i;
+    for (unsigned len = 0; len < 2 * sizeof data; len++) {
+        idem_fingerprint_state state;
+        uint64_t hash;
+        data[len / 2] = (uint8_t)(len / 2);
+        inside_hash_init(&state, &hashed, len % 2);
+        inside_hash_update(&state, data, len / 2);
+        hash = inside_hash_final(&state);
+        for (unsigned i = 0; i < 64; i += 8)
+            digest = add_byte(digest, (uint8_t)(hash >> i));
+    }
+    tell_digest("hashes", digest);
+}
+
+/* ------------------------------------------------------------------- media */
+#ifndef IDEM_NO_JOURNAL
+
+static idem_storage storage;
+
+#define ERASED storage.erased
+#include "ram.h"
 
 typedef struct medium {
     const char *name;
@@ -39,50 +303,6 @@ static const medium media[] = {
 };
 enum { MEDIA = sizeof media / sizeof media[0] };
 
-static uint8_t bytes[SIZE];
-static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(
-    KEYS, KEY_MAX, RESPONSE_MAX, STATE_MAX, GRANULE_MAX) / 4 +
-    IDEM_SENDERS_MEMORY_SIZE(SENDERS) / 4];
-static idem_storage storage;
-static idem_table table;
-static idem_claim claim;
-static char response[RESPONSE_MAX];
-static idem_reply reply = { .buffer = response,
-                            .buffer_size = sizeof response };
-static uint32_t now;
-
-static idem_config config = {
-    .capacity = KEYS, .key_max = KEY_MAX, .response_max = RESPONSE_MAX,
-    .state_max = STATE_MAX, .lease_ms = 1000, .retention_ms = 1000000,
-    .secret = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 },
-    .storage = &storage
-};
-
-int program(void);
-
-/* ------------------------------------------------------------------- medium */
-
-static int medium_read(void *ctx, uint32_t at, void *dst, uint32_t len)
-{
-    (void)ctx;
-    memcpy(dst, bytes + at, (size_t)len);
-    return 0;
-}
-
-static int medium_prog(void *ctx, uint32_t at, const void *src, uint32_t len)
-{
-    (void)ctx;
-    memcpy(bytes + at, src, (size_t)len);
-    return 0;
-}
-
-static int medium_erase(void *ctx, uint32_t sector)
-{
-    (void)ctx;
-    memset(bytes + sector * SECTOR, storage.erased, SECTOR);
-    return 0;
-}
-
 /* As few sectors as the table asks for */
 static uint32_t sectors(const medium *m)
 {
@@ -94,48 +314,12 @@ static uint32_t sectors(const medium *m)
 static void insert(const medium *m)
 {
     storage = (idem_storage){
-        .read = medium_read, .prog = medium_prog,
-        .erase = m->erases ? medium_erase : NULL, .sector_size = SECTOR,
+        .read = ram_read, .prog = ram_prog,
+        .erase = m->erases ? ram_erase : NULL, .sector_size = SECTOR,
         .sector_count = sectors(m), .prog_size = m->granule,
         .erased = m->erased };
+    config.storage = &storage;
     config.senders = m->senders;
-}
-
-/* -------------------------------------------------------------------- calls */
-
-static int open_table(void)
-{
-    return idem_open(&table, &config, memory, sizeof memory, now);
-}
-
-static idem_request request_of(const char *key)
-{
-    if (config.senders)
-        return (idem_request){
-            .epoch = EPOCH,
-            .sequence = (uint32_t)key[0] << 16 | (uint32_t)key[1] };
-    return (idem_request){ .scope = "pump", .scope_len = 4, .key = key,
-                           .key_len = 2 };
-}
-
-static int begin(const char *key, uint16_t response_size,
-                 uint32_t retention_ms)
-{
-    idem_request request = request_of(key);
-
-    request.payload = "pour 5 ml";
-    request.payload_len = 9;
-    request.response_size = response_size;
-    request.retention_ms = retention_ms;
-    return idem_begin(&table, &claim, &reply, &request, now += 10);
-}
-
-static int replays(const char *key, const char *text, size_t len, int32_t code)
-{
-    return begin(key, 0, 0) == IDEM_REPLAY && reply.response_len == len &&
-           reply.code == code &&
-           reply.status == (code < 0 ? IDEM_FAILED : IDEM_COMPLETED) &&
-           memcmp(response, text, len) == 0;
 }
 
 /* Whether the journal in `bytes`, which write_journal wrote, says what it must.
@@ -163,56 +347,15 @@ static int read_journal(const medium *m)
     return good && idem_check(&table) == 0;
 }
 
-/* Ends the program if that did not succeed. */
-static void demand(int good, const char *what)
-{
-    if (good)
-        return;
-    board_text("FAILED: to ");
-    board_text(what);
-    board_text("\n");
-    board_exit(1);
-}
-
-#ifdef IMAGE_READS
-#include <stdio.h>
-
-int program(void)
-{
-    uint32_t n = board_argument(0);
-    size_t len = fread(bytes, 1, SIZE, stdin);
-
-    demand(n >= 1 && n <= MEDIA, "name a medium");
-    demand(len == sectors(&media[n - 1]) * SECTOR, "get all of it");
-    demand(read_journal(&media[n - 1]), "read");
-    return 0;
-}
-
-#else
-
-/* Whether it succeeds */
-static int complete(const char *text, size_t len, int32_t code,
-                    const char *state, int confirm)
-{
-    idem_outcome outcome = {
-        .response = text, .response_len = len, .code = code,
-        .failed = code < 0, .confirm = (uint8_t)confirm, .state = state,
-        .state_len = state ? STATE_MAX : 0 };
-
-    return idem_complete(&table, &claim, &outcome, now += 10) == IDEM_OK;
-}
-
 /* A key that comes and goes, one way or the other. */
 static int turn(int n)
 {
-    idem_request request = request_of("tt");
-
     if (begin("tt", 0, 0) != IDEM_EXECUTE)
         return 0;
     if (n % 3)
         return idem_release(&table, &claim, now += 10) == IDEM_OK;
     return complete(TEXT("turn"), n, NULL, 0) &&
-           idem_forget(&table, &request, now += 10) == IDEM_OK;
+           forget("tt");
 }
 
 /* Writes the journal from blank; false if a call answered anything else than
@@ -247,14 +390,6 @@ static int write_journal(const medium *m)
     return good && idem_check(&table) == 0;
 }
 
-static void hex(uint8_t byte)
-{
-    static const char digits[] = "0123456789abcdef";
-    char text[3] = { digits[byte >> 4], digits[byte & 15] };
-
-    board_text(text);
-}
-
 static void tell_bytes(uint32_t size)
 {
     for (uint32_t i = 0; i < size; i++) {
@@ -264,37 +399,53 @@ static void tell_bytes(uint32_t size)
     }
 }
 
-/* By FNV-1a, which is enough to tell one image from another */
-static void tell_digest(const medium *m, uint32_t size)
+static void tell_image(uint32_t size, const char *name)
 {
-    uint64_t digest = UINT64_C(0xcbf29ce484222325);
+    uint64_t digest = DIGEST_INIT;
 
     for (uint32_t i = 0; i < size; i++)
-        digest = (digest ^ bytes[i]) * UINT64_C(0x100000001b3);
-    board_text(m->name);
-    board_text(" ");
-    for (int shift = 56; shift >= 0; shift -= 8)
-        hex((uint8_t)(digest >> shift));
-    board_text("\n");
+        digest = add_byte(digest, bytes[i]);
+    tell_digest(name, digest);
 }
+
+static void write_and_read(unsigned which, int tells_bytes)
+{
+    const medium *m = &media[which];
+    uint32_t size = sectors(m) * SECTOR;
+
+    demand(write_journal(m), "write");
+    if (tells_bytes)
+        tell_bytes(size);
+    else
+        tell_image(size, m->name);
+    demand(read_journal(m), "read");
+}
+
+/* The journal that comes in */
+static void read_it(uint32_t number)
+{
+    size_t len = INPUT(bytes, SIZE);
+
+    demand(number >= 1 && number <= MEDIA, "name a medium");
+    demand(len == sectors(&media[number - 1]) * SECTOR, "get all of it");
+    demand(read_journal(&media[number - 1]), "read");
+}
+#endif
 
 int program(void)
 {
     uint32_t asked = board_argument(0);
 
-    for (unsigned i = 0; i < MEDIA; i++) {
-        const medium *m = &media[i];
-        uint32_t size = sectors(m) * SECTOR;
-        if (asked && asked != i + 1)
-            continue;
-        demand(write_journal(m), "write");
-        if (asked)
-            tell_bytes(size);
-        else
-            tell_digest(m, size);
-        demand(read_journal(m), "read");
+    if (!asked) {
+        tell_hashes();
+        demand(keys_live(), "live");
     }
+#ifndef IDEM_NO_JOURNAL
+    if (READS)
+        read_it(asked);
+    for (unsigned i = 0; i < MEDIA && !READS; i++)
+        if (!asked || asked == i + 1)
+            write_and_read(i, asked != 0);
+#endif
     return 0;
 }
-
-#endif

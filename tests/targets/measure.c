@@ -43,38 +43,18 @@ int program(void);
 enum { CAPACITY = 8, KEY_MAX = 16, RESPONSE_MAX = 16 };
 enum { PAYLOAD = 32, COMMANDS = 300 };
 enum { SECTOR = 1024,
-       SECTORS = IDEM_SECTORS(CAPACITY, KEY_MAX, RESPONSE_MAX, 0, SECTOR, 8) };
+       SECTORS = IDEM_SECTORS(CAPACITY, KEY_MAX, RESPONSE_MAX, 0, SECTOR, 8),
+       SIZE = SECTOR * SECTORS, ERASED = 0xFF };
 
 /* ------------------------------------------------------------------- medium */
 
-static uint8_t medium[SECTOR * SECTORS];
-
-static int medium_read(void *ctx, uint32_t at, void *dst, uint32_t len)
-{
-    (void)ctx;
-    memcpy(dst, medium + at, (size_t)len);
-    return 0;
-}
-
-static int medium_prog(void *ctx, uint32_t at, const void *src, uint32_t len)
-{
-    (void)ctx;
-    memcpy(medium + at, src, (size_t)len);
-    return 0;
-}
-
-/* Of an erase only that it happens: no machine spends instructions on it. */
-static int medium_erase(void *ctx, uint32_t sector)
-{
-    (void)ctx;
-    memset(medium + sector * SECTOR, 0xFF, SECTOR);
-    return 0;
-}
+// Of an erase only that it happens: no machine spends instructions on it.
+#include "ram.h"
 
 static const idem_storage storage = {
-    .read = medium_read, .prog = medium_prog, .erase = medium_erase,
+    .read = ram_read, .prog = ram_prog, .erase = ram_erase,
     .sector_size = SECTOR, .sector_count = SECTORS, .prog_size = 8,
-    .erased = 0xFF
+    .erased = ERASED
 };
 
 /* -------------------------------------------------------------------- calls */
@@ -220,7 +200,7 @@ int program(void)
 {
     uint32_t what = board_argument(0);
 
-    memset(medium, 0xFF, sizeof medium);
+    memset(bytes, ERASED, sizeof bytes);
     if (what) {
         many(what != 3, what == 3, what == 2);
         return 0;

@@ -3,8 +3,8 @@
 # Cuts every C block out of the manual and README and compiles it; a block with
 # a main() is run too, and if a text block follows, that is what it must print.
 # README's first block must be examples/hello.c.  Blocks and examples are C++20
-# too, where initialisers stand in the order of the fields.  Then the programs
-# of tests/docs/, each written as a user would, from the manual alone.
+# too, where initialisers stand in the order of the fields, and two examples are
+# run as that.  Then the program of tests/docs/.
 set -eu
 
 CC=${CC:-cc}
@@ -69,28 +69,27 @@ cpp20 "$CXX"
 cpp20 clang++-19
 
 warn="-Wall -Wextra -Wpedantic -Wshadow -Werror"
-# trial COMMAND...: builds a program of tests/docs/
+# trial COMMAND...: builds a program
 trial() {
     "$@" $warn
     passed=$((passed + 1))
 }
 runs() {
-    rm -f "$out/journal"
     "$@" > "$out/said" || { cat "$out/said"; echo "fails: $*"; exit 1; }
     passed=$((passed + 1))
 }
-t=tests/docs
-trial $CC -std=c99 -O1 -Wconversion -I. $t/daemon.c -o "$out/daemon"
-runs "$out/daemon" "$out/journal"
 if has sqlite3.h; then
-    trial $CC -std=c99 $t/sqlite.c -lsqlite3 -o "$out/sqlite"
+    trial $CC -std=c99 tests/docs/sqlite.c -lsqlite3 -o "$out/sqlite"
     runs "$out/sqlite"
 fi
-# The implementation in a file of its own, as these two warn of casts.
-printf '%s\n' '#define IDEM_IMPLEMENTATION' '#include "idem.h"' > "$out/own.cpp"
-$CXX -std=c++17 -I. -c "$out/own.cpp" -o "$out/own.o"
-trial $CXX -std=c++17 -Wold-style-cast -Wuseless-cast -I. $t/memory.cpp \
-    "$out/own.o" -o "$out/memory"
-runs "$out/memory"
+# A table and a journal, implemented and run in C++
+for example in hello file; do
+    trial $CXX -std=c++20 -Wno-missing-field-initializers -I. -x c++ \
+        examples/$example.c -o "$out/$example"
+done
+runs "$out/hello"
+runs "$out/file" "$out/journal" 42 pour
+runs "$out/file" "$out/journal" 42 pour
+grep -q "^finished before" "$out/said" || { echo "file: twice"; exit 1; }
 [ "$passed" -ge 4 ] || { echo "only $passed blocks found"; exit 1; }
 echo "docs: $passed passed, 0 failed"

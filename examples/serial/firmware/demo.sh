@@ -23,8 +23,8 @@ $arm -std=c99 -Os -g -ffreestanding -nostdlib -ffunction-sections \
     -fdata-sections -Wl,--gc-sections $warn $sizes $chip \
     -I. -I$serial -I$board -T "$out/board.ld" \
     $serial/firmware/firmware.c $serial/device.c $serial/naive.c \
-    $serial/protocol.c $board/medium_nvmc.c $board/start.c $board/string.c \
-    -lgcc -o "$out/firmware.elf"
+    $serial/protocol.c $board/medium_nvmc.c $board/start.c -lc -lgcc \
+    -o "$out/firmware.elf"
 
 # host NAME SOURCE...: a program that runs here
 host() {

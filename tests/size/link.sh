@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: 0BSD
+# To be sourced: what firmware links of the header.  Needs $out, and of a machine
+# $cc, its compiler with what it is to be told always, and $nm.
+
+firmware="idem_open idem_begin idem_complete idem_release idem_maintain"
+
+# compile NAME FLAGS...: the header as an object of that name
+compile() {
+    name=$1
+    shift
+    $cc -Os -ffunction-sections -fdata-sections -w -I. "$@" \
+        -c tests/size/firmware.c -o "$out/$name.o"
+}
+
+# link NAME CALLS...: what a program that makes these calls links of it, without
+# the C library
+link() {
+    object=$1
+    shift
+    roots=
+    for call in "$@"; do                # some are named by the options too
+        roots="$roots -Wl,-u,$($nm "$out/$object.o" |
+            awk -v call="$call" '
+                $3 ~ "^" call "(_(narrow|wide)_[a-z]*)?$" { print $3 }')"
+    done
+    $cc -nostdlib -Wl,--gc-sections -Wl,-e,0 \
+        -Wl,--unresolved-symbols=ignore-all $roots \
+        "$out/$object.o" -o "$out/$object.elf"
+}
+
+# calls NAME: what calls.awk tells of an object, the deepest first
+calls() {
+    compile "$@" -fstack-usage -fcallgraph-info=su
+    awk -f tests/size/calls.awk "$out/$1.ci" | sort -rn
+}
+
+# object NAME: bytes of one of ram.c
+object() {
+    $cc -I. -c tests/size/ram.c -o "$out/ram.o"
+    $nm -S -t d "$out/ram.o" | awk -v name="$1" '$4 == name { print $2 + 0 }'
+}
