@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: 0BSD
 //
 // A table without storage is opened, then any calls come, in any order and
-// number, with any arguments inside their contract, at any time.  That closing a
-// gap in the index stays in it is assumed (any.h), and shown by WP.
+// number, with any arguments inside their contract, at any time.  That hashes
+// and the closing of a gap in the index stay in bounds is assumed (any.h), and
+// shown by WP (contracts.acsl).
 //
 // Lengths of what is given go up to MOST, of what is asked for up to SMALL.
 #define IDEM_NO_JOURNAL

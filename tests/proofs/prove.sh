@@ -6,8 +6,8 @@
 #                     states; each variant that breaks a rule is found out
 #         wp          Frama-C's WP proves what contracts.acsl asks of functions,
 #                     and siphash.acsl, halfsiphash.acsl, fnv.acsl of each hash
-#         eva         Frama-C's Eva runs calls.c: all values at once, and no
-#                     undefined behaviour is possible
+#         eva         Frama-C's Eva runs calls.c and records.c: all values at
+#                     once, and no undefined behaviour is possible
 # SHORT=1 leaves out one call of idem_begin, WP's longest proofs, and most of
 # the faults.
 set -eu
@@ -170,15 +170,30 @@ eva_calls() {
             idemi_command_gone idemi_command_first idemi_command_named)
 }
 
+# What is looked through, in a planted fault or the short form, are the offsets
+# at which records may begin.
+eva_records() {
+    eva records "$1" -cpp-extra-args=-DSTEP="${2:-64}" -eva-slevel 500 \
+        -eva-ilevel 512 -eva-min-loop-unroll 70 \
+        -eva-slevel-merge-after-loop idemi_recover_has_record \
+        $(apart idemi_public_layout idemi_public_prepare idemi_record_walk \
+            idemi_recover_is_possible idemi_recover_parse idemi_recover_record)
+}
+
 part_eva() {
     eva_calls idem.h || fail "calls: an alarm"
     # But what only a journal or a sender needs
     reached calls "clock slots index order keys commands check public" \
         'idem_format|idemi_.*_(journal|refuse|cut|scope|geometry|number'`:
             `'|record|record_max|storage)'
+    eva_records idem.h $(long echo 1) || fail "records: an alarm"
+    echo "eva: records: 0 alarms"
     alarmed calls idemi_command_replay 's/<= .*buffer_size/& + 1/'
     long alarmed calls idemi_command_response 's/if (.* > .*len)/if (0)/'
     long alarmed calls idemi_command_named 's/>= \(.*capacity\)/> \1/'
+    alarmed records idemi_recover_is_possible 's/->slot <= /->slot - 1 <= /'
+    long alarmed records idemi_recover_parse 's/< 8/< 3/'
+    long alarmed records idemi_recover_bytes 's/ + .*->record_max//'
 }
 
 # explore FLAGS...: all states, in $out/log
