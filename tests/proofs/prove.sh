@@ -6,8 +6,9 @@
 #                     states; each variant that breaks a rule is found out
 #         wp          Frama-C's WP proves what contracts.acsl asks of functions,
 #                     and siphash.acsl, halfsiphash.acsl, fnv.acsl of each hash
-#         eva         Frama-C's Eva runs calls.c and records.c: all values at
-#                     once, and no undefined behaviour is possible
+#         eva         Frama-C's Eva runs calls.c, records.c, replay.c and
+#                     opening.c: all values at once, and no undefined
+#                     behaviour is possible
 # SHORT=1 leaves out one call of idem_begin, WP's longest proofs, and most of
 # the faults.
 set -eu
@@ -118,9 +119,10 @@ eva() {
     shift 2
     mkdir -p "$out/own"
     sed -n 's/^static .*[ *]\(idemi_[a-z_]*\)(.*/\1/p' tests/proofs/any.h \
-        "tests/proofs/$driver.c" | while read -r own; do
+        "tests/proofs/$driver.c" > "$out/own/names"
+    while read -r own; do
         printf '/^static .*[ *]%s(/,/^}/{\n/^{/,/^}/d\ns/)$/);/\n}\n' "$own"
-    done > "$out/own/script"
+    done < "$out/own/names" > "$out/own/script"
     sed -f "$out/own/script" "$header" > "$out/own/idem.h"
     proofs=$PWD/tests/proofs
     (cd "$out/own" &&
@@ -137,22 +139,27 @@ apart() {
     echo -eva-split-return-function "$(printf '%s:full\n' "$@" | paste -sd,)"
 }
 
-# reached DRIVER SECTIONS BUT: no alarm in what it runs: all functions of these
-# sections, but those that match BUT
+# shown DRIVER: no alarm; what of the header was reached
+shown() {
+    "eva_$1" idem.h || fail "$1: an alarm"
+    sed -n 's/^  \([a-z0-9_]*\): [0-9]* stmts out of.*/\1/p' "$out/log" |
+        sed 's/_wide_fnv$//' | grep -Fvxf "$out/own/names" > "$out/$1"
+    echo "eva: $1: 0 alarms in $(grep -c ^idem "$out/$1") functions"
+}
+
+# reached SECTIONS BUT DRIVER...: all functions of these sections, but those
+# that match BUT
 reached() {
-    awk -v sections=" $2 " '/^   >>/ { section = " " substr($1, 3) " " }
+    awk -v sections=" $1 " '/^   >>/ { section = " " substr($1, 3) " " }
         index(sections, section) && /^(static|IDEM_API)[^;]*\(/ {
             sub(/\(.*/, "")
             sub(/.*[ *]/, "")
             print
-        }' idem.h | sort -u | grep -Evx "$3" > "$out/ought"
-    sed -n 's/^  \([a-z0-9_]*\): [0-9]* stmts out of.*/\1/p' "$out/log" |
-        sed 's/_wide_fnv$//' | sort > "$out/reached"
-    missed=$(comm -23 "$out/ought" "$out/reached" | paste -sd' ')
-    [ -z "$missed" ] || fail "$1: not reached: $missed"
-    echo "eva: $1: 0 alarms in" \
-        "$(sed -n 's/^  \([0-9]* functions\) analyzed.*/\1/p' "$out/log")," \
-        "$(wc -l < "$out/ought") that ought to be reached"
+        }' idem.h | sort -u | grep -Evx "$2" > "$out/ought"
+    shift 2
+    missed=$(cd "$out" && sort -u "$@" | comm -23 ought - | paste -sd' ' -)
+    [ -z "$missed" ] || fail "$*: not reached: $missed"
+    echo "eva: $*: reach all $(wc -l < "$out/ought") that they ought to"
 }
 
 # alarmed DRIVER FUNCTION SCRIPT: there is an alarm with what sed does to it
@@ -170,30 +177,62 @@ eva_calls() {
             idemi_command_gone idemi_command_first idemi_command_named)
 }
 
-# What is looked through, in a planted fault or the short form, are the offsets
-# at which records may begin.
+# The short form looks only at the offsets where records may begin; so does one
+# with a fault.
 eva_records() {
-    eva records "$1" -cpp-extra-args=-DSTEP="${2:-64}" -eva-slevel 500 \
+    step=64
+    [ "$1" != idem.h ] || step=$(long echo 1)
+    eva records "$1" -cpp-extra-args=-DSTEP="${step:-64}" -eva-slevel 500 \
+        -eva-slevel-function idemi_recover_blank:3000 \
         -eva-ilevel 512 -eva-min-loop-unroll 70 \
         -eva-slevel-merge-after-loop idemi_recover_has_record \
         $(apart idemi_public_layout idemi_public_prepare idemi_record_walk \
             idemi_recover_is_possible idemi_recover_parse idemi_recover_record)
 }
 
+eva_replay() {
+    eva replay "$1" -eva-slevel 15 -eva-ilevel 512 \
+        $(apart idemi_public_layout idemi_public_prepare idemi_index_find \
+            idemi_recover_find)
+}
+
+eva_opening() {
+    paths=idemi_recover_newest:200,idemi_recover_record:100
+    paths=$paths,idemi_recover_head:50,idemi_pen_words:30
+    for f in main idem_open_wide_fnv idemi_public_load idemi_public_prepare \
+        idemi_public_layout idemi_public_start idemi_recover_header \
+        idemi_recover_next idemi_recover_read idemi_recover_stated \
+        idemi_recover_open idemi_recover_ring; do
+        paths=$paths,$f:10
+    done
+    turns=idemi_recover_head,idemi_recover_next,idemi_recover_ring
+    eva opening "$1" -eva-ilevel 512 -eva-partition-value met \
+        -eva-interprocedural-splits -eva-slevel-function "$paths" \
+        -eva-slevel-merge-after-loop "$turns" \
+        $(apart idemi_public_layout idemi_public_prepare idemi_recover_header \
+            idemi_recover_newest idemi_recover_next idemi_recover_head)
+}
+
+# But what only a journal or a sender needs; what WP alone shows
 part_eva() {
-    eva_calls idem.h || fail "calls: an alarm"
-    # But what only a journal or a sender needs
-    reached calls "clock slots index order keys commands check public" \
+    shown calls
+    reached "clock slots index order keys commands check public" \
         'idem_format|idemi_.*_(journal|refuse|cut|scope|geometry|number'`:
-            `'|record|record_max|storage)'
-    eva_records idem.h $(long echo 1) || fail "records: an alarm"
-    echo "eva: records: 0 alarms"
-    alarmed calls idemi_command_replay 's/<= .*buffer_size/& + 1/'
-    long alarmed calls idemi_command_response 's/if (.* > .*len)/if (0)/'
-    long alarmed calls idemi_command_named 's/>= \(.*capacity\)/> \1/'
-    alarmed records idemi_recover_is_possible 's/->slot <= /->slot - 1 <= /'
+            `'|record|record_max|storage|erase)' calls
+    shown records
+    shown replay
+    shown opening
+    reached "records opening" 'idemi_pen_bytes|idemi_recover_account' \
+        records replay opening
+    long alarmed records idemi_recover_is_possible 's/->slot <= /->slot - 1 <= /'
     long alarmed records idemi_recover_parse 's/< 8/< 3/'
     long alarmed records idemi_recover_bytes 's/ + .*->record_max//'
+    long alarmed calls idemi_command_replay 's/<= .*buffer_size/& + 1/'
+    long alarmed calls idemi_command_response 's/if (.* > .*len)/if (0)/'
+    long alarmed calls idemi_command_named 's/>= \(.*capacity\)/> \1/'
+    alarmed replay idemi_recover_near 's/ < t->capacity/ <= t->capacity/'
+    long alarmed replay idemi_recover_apply 's/if (!.*->slot)/if (0)/'
+    long alarmed opening idemi_recover_sector 's/ && .*->sector_size//'
 }
 
 # explore FLAGS...: all states, in $out/log
