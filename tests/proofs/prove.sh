@@ -6,6 +6,9 @@
 #                     states; each variant that breaks a rule is found out
 #         wp          Frama-C's WP proves what contracts.acsl asks of functions,
 #                     and siphash.acsl, halfsiphash.acsl, fnv.acsl of each hash
+#         eva         Frama-C's Eva runs calls.c, records.c, replay.c and
+#                     opening.c: all values at once, and no undefined
+#                     behaviour is possible
 # SHORT=1 leaves out one call of idem_begin, WP's longest proofs, and most of
 # the faults.
 set -eu
@@ -57,16 +60,21 @@ proved() {
         "$(grep -c ^function "tests/proofs/$1.acsl") functions" ${4:-}
 }
 
+# planted HEADER FUNCTION SCRIPT: the header as $out/planted/idem.h, with what
+# sed does to a function
+planted() {
+    mkdir -p "$out/planted"
+    sed "/^[A-Za-z].*[ *]$2(/,/^}/{
+        $3
+        }" "$1" > "$out/planted/idem.h"
+    ! cmp -s "$1" "$out/planted/idem.h" || fail "$2: nothing is changed"
+}
+
 # unproved CONTRACTS HASH FUNCTION SCRIPT: it is not proved with what sed does
 # to it
 unproved() {
     named "$1.acsl" idem.h
-    mkdir -p "$out/planted"
-    sed "/^[A-Za-z].*[ *]$3(/,/^}/{
-        $4
-        }" "$out/named/idem.h" > "$out/planted/idem.h"
-    ! cmp -s "$out/named/idem.h" "$out/planted/idem.h" ||
-        fail "$3: nothing is changed"
+    planted "$out/named/idem.h" "$3" "$4"
     ! wp "$1" "$2" "$out/planted" -wp-fct "$3" -wp-timeout 10 ||
         fail "$3: proved with a fault"
     echo "prove: planted and not proved: $3: $goals"
@@ -103,6 +111,130 @@ part_wp() {
         's/(idem_number)newer;/(idem_number)(newer + 1);/'
 }
 
+# eva DRIVER HEADER FLAGS...: all of it is run, and there is no alarm.  The
+# driver may have its own of a function that Eva cannot follow: the header's is
+# a declaration then.
+eva() {
+    driver=$1 header=$2
+    shift 2
+    mkdir -p "$out/own"
+    sed -n 's/^static .*[ *]\(idemi_[a-z_]*\)(.*/\1/p' tests/proofs/any.h \
+        "tests/proofs/$driver.c" > "$out/own/names"
+    while read -r own; do
+        printf '/^static .*[ *]%s(/,/^}/{\n/^{/,/^}/d\ns/)$/);/\n}\n' "$own"
+    done < "$out/own/names" > "$out/own/script"
+    sed -f "$out/own/script" "$header" > "$out/own/idem.h"
+    proofs=$PWD/tests/proofs
+    (cd "$out/own" &&
+        frama-c -machdep gcc_x86_64 -eva -eva-precision 0 \
+            -eva-msg-key=-initial-state,-final-states -eva-print-callstacks \
+            -metrics-eva-cover "$@" "$proofs/$driver.c"
+    ) > "$out/log" 2>&1 || fail "Frama-C stopped"
+    grep -q '^  0 alarms generated' "$out/log" &&
+        grep -q '^  100% of the logical properties reached' "$out/log"
+}
+
+# apart FUNCTION...: what they return is not mixed
+apart() {
+    echo -eva-split-return-function "$(printf '%s:full\n' "$@" | paste -sd,)"
+}
+
+# shown DRIVER: no alarm; what of the header was reached
+shown() {
+    "eva_$1" idem.h || fail "$1: an alarm"
+    sed -n 's/^  \([a-z0-9_]*\): [0-9]* stmts out of.*/\1/p' "$out/log" |
+        sed 's/_wide_fnv$//' | grep -Fvxf "$out/own/names" > "$out/$1"
+    echo "eva: $1: 0 alarms in $(grep -c ^idem "$out/$1") functions"
+}
+
+# reached SECTIONS BUT DRIVER...: all functions of these sections, but those
+# that match BUT
+reached() {
+    awk -v sections=" $1 " '/^   >>/ { section = " " substr($1, 3) " " }
+        index(sections, section) && /^(static|IDEM_API)[^;]*\(/ {
+            sub(/\(.*/, "")
+            sub(/.*[ *]/, "")
+            print
+        }' idem.h | sort -u | grep -Evx "$2" > "$out/ought"
+    shift 2
+    missed=$(cd "$out" && sort -u "$@" | comm -23 ought - | paste -sd' ' -)
+    [ -z "$missed" ] || fail "$*: not reached: $missed"
+    echo "eva: $*: reach all $(wc -l < "$out/ought") that they ought to"
+}
+
+# alarmed DRIVER FUNCTION SCRIPT: there is an alarm with what sed does to it
+alarmed() {
+    planted idem.h "$2" "$3"
+    ! "eva_$1" "$out/planted/idem.h" || fail "$2: no alarm with a fault"
+    echo "eva: planted and alarmed: $2:" \
+        "$(grep -c '^\[eva:alarm' "$out/log") alarms"
+}
+
+eva_calls() {
+    eva calls "$1" -eva-slevel 15 -eva-domains symbolic-locations \
+        $(apart idem_open_wide_fnv idemi_public_layout idemi_public_prepare \
+            idemi_public_query idemi_public_payload idemi_public_lookup \
+            idemi_command_gone idemi_command_first idemi_command_named)
+}
+
+# The long form looks at every seventh offset; the short one, and one with a
+# fault, at those where records begin.  All of them (STEP=1) take far longer.
+eva_records() {
+    step=64
+    [ "$1" != idem.h ] || step=$(long echo 7)
+    eva records "$1" -cpp-extra-args=-DSTEP="${step:-64}" -eva-slevel 500 \
+        -eva-slevel-function idemi_recover_blank:3000 \
+        -eva-ilevel 512 -eva-min-loop-unroll 70 \
+        -eva-slevel-merge-after-loop idemi_recover_has_record \
+        $(apart idemi_public_layout idemi_public_prepare idemi_record_walk \
+            idemi_recover_is_possible idemi_recover_parse idemi_recover_record)
+}
+
+eva_replay() {
+    eva replay "$1" -eva-slevel 15 -eva-ilevel 512 \
+        $(apart idemi_public_layout idemi_public_prepare idemi_index_find \
+            idemi_recover_find)
+}
+
+eva_opening() {
+    paths=idemi_recover_newest:200,idemi_recover_record:100
+    paths=$paths,idemi_recover_head:50,idemi_pen_words:30
+    for f in main idem_open_wide_fnv idemi_public_load idemi_public_prepare \
+        idemi_public_layout idemi_public_start idemi_recover_header \
+        idemi_recover_next idemi_recover_read idemi_recover_stated \
+        idemi_recover_open idemi_recover_ring; do
+        paths=$paths,$f:10
+    done
+    turns=idemi_recover_head,idemi_recover_next,idemi_recover_ring
+    eva opening "$1" -eva-ilevel 512 -eva-partition-value met \
+        -eva-interprocedural-splits -eva-slevel-function "$paths" \
+        -eva-slevel-merge-after-loop "$turns" \
+        $(apart idemi_public_layout idemi_public_prepare idemi_recover_header \
+            idemi_recover_newest idemi_recover_next idemi_recover_head)
+}
+
+# But what only a journal or a sender needs; what WP alone shows
+part_eva() {
+    shown calls
+    reached "clock slots index order keys commands check public" \
+        'idem_format|idemi_.*_(journal|refuse|cut|scope|geometry|number'`:
+            `'|record|record_max|storage|erase)' calls
+    shown records
+    shown replay
+    shown opening
+    reached "records opening" 'idemi_pen_bytes|idemi_recover_account' \
+        records replay opening
+    long alarmed records idemi_recover_is_possible 's/->slot <=/->slot - 1 <=/'
+    long alarmed records idemi_recover_parse 's/end -= 4/end -= 3/'
+    long alarmed records idemi_recover_bytes 's/ + .*->record_max//'
+    long alarmed calls idemi_command_replay 's/<= .*buffer_size/& + 1/'
+    long alarmed calls idemi_command_response 's/if (.* > .*len)/if (0)/'
+    long alarmed calls idemi_command_named 's/>= \(.*capacity\)/> \1/'
+    alarmed replay idemi_recover_near 's/ < t->capacity/ <= t->capacity/'
+    long alarmed replay idemi_recover_apply 's/if (!.*->slot)/if (0)/'
+    long alarmed opening idemi_recover_sector 's/ && .*->sector_size//'
+}
+
 # explore FLAGS...: all states, in $out/log
 explore() {
     model=$PWD/tests/proofs/protocol.pml
@@ -132,7 +264,7 @@ part_spin() {
 }
 
 why3 config detect > /dev/null 2>&1
-for part in ${*:-spin wp}; do
+for part in ${*:-spin wp eva}; do
     out=build/prove/$part
     rm -rf "$out"
     mkdir -p "$out"

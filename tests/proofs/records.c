@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: 0BSD
+//
+// Any bytes are looked through for records, from any offset in a sector on, and
+// for whether they are blank.
+// That words and bytes are taken from inside the buffer is assumed, and shown
+// by WP (contracts.acsl): here the walk moves as far as it likes in that.
+#include "journal.h"
+
+static void advance(idemi_pen *p, uint32_t len)
+{
+    uint32_t at = (uint32_t)(p->at - table.buffer) + below(len + 1);
+    uint32_t end = (uint32_t)(p->end - table.buffer);
+
+    if (at > end)
+        at = end;
+    p->at = table.buffer + at;
+    p->bad = (uint8_t)below(2);
+}
+
+static void idemi_pen_words(idemi_pen *p, uint32_t *words, unsigned count)
+{
+    Frama_C_make_unknown((char *)words, 4 * count);
+    advance(p, 4 * count);
+}
+
+static const unsigned char *idemi_pen_bytes(idemi_pen *p,
+                                            const unsigned char *bytes,
+                                            uint32_t len)
+{
+    const unsigned char *at = p->at;
+
+    (void)bytes;
+    advance(p, len);
+    return at;
+}
+
+/* What opening.c and replay.c take for granted */
+static void look(uint32_t at)
+{
+    idemi_found found;
+    const idemi_record *r = &found.r;
+    uint32_t len;
+
+    idemi_recover_begin(&table, &found);
+    len = idemi_recover_record(&table, any(), at, &found.r);
+    //@ assert window: table.journal->window <= at < table.journal->until;
+    //@ assert buffer: at - table.journal->window < GRANULE;
+    if (!len)
+        return;
+    //@ assert length: len == GRANULE || len == 2 * GRANULE;
+    //@ assert end: at % GRANULE != 0 || len <= SECTOR - at;
+    //@ assert slot: r->slot <= CAPACITY;
+    //@ assert state: r->state_len <= STATE_MAX;
+    if (r->flags & IDEMI_FINISHED) {
+        //@ assert response: r->s->response_len <= RESPONSE_MAX;
+    }
+    if (r->flags & IDEMI_HAS_KEY) {
+        //@ assert scope: r->s->scope_len <= KEY_MAX;
+    }
+    if (r->flags & (IDEMI_HAS_KEY | IDEMI_STATUS)) {
+        //@ assert named: r->slot != 0;
+    }
+}
+
+/* The same, of a key: what a sum is says nothing to Eva of its parts, so each
+   length is tried by itself. */
+static void look_at_keys(void)
+{
+    idemi_found found;
+    uint32_t len;
+    int possible;
+
+    idemi_recover_begin(&table, &found);
+    //@ loop unroll 256;
+    for (len = KEY_MAX + 1; len <= UINT8_MAX; len++) {
+        ANY(found.told.slot);
+        found.told.slot.key_len = (uint8_t)len;
+        found.r.flags = (uint16_t)(IDEMI_HAS_KEY | below(IDEMI_HAS_KEY));
+        found.r.slot = any();
+        possible = idemi_recover_is_possible(&table, &found.r);
+        //@ assert key: !possible;
+    }
+}
+
+int main(void)
+{
+    uint32_t at;
+
+    configure();
+    if (idemi_public_prepare(&table, &config, memory, sizeof memory) != IDEM_OK)
+        return 1;
+    Frama_C_make_unknown((char *)table.slots, CAPACITY * table.stride);
+    ANY(table.journal->usual);
+    look_at_keys();
+    //@ loop unroll SECTOR;
+    for (at = 0; at < SECTOR; at += STEP)
+        look(at);
+    //@ loop unroll GRANULE;
+    for (at = 0; at < GRANULE; at += 5 * STEP)
+        idemi_recover_has_record(&table, any(), at, (int)any());
+    return idemi_recover_blank(&table);
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: 0BSD
+//
+// Any records change a table, in any order and number, with any restarts among
+// them; then it begins to work.  What may be a record is assumed, and shown by
+// records.c; that its bytes are in the buffer, by WP (contracts.acsl).
+#include "journal.h"
+
+static idem_slot told;
+static idemi_record r;
+
+static const unsigned char *any_bytes(void)
+{
+    return table.buffer + below(GRANULE);
+}
+
+static void any_record(void)
+{
+    Frama_C_make_unknown((char *)table.buffer, table.buffer_size);
+    ANY(told);
+    told.scope_len = (uint8_t)below(KEY_MAX + 1);
+    told.key_len = (uint8_t)below(KEY_MAX + 1);
+    r.s = &told;
+    r.id = any_bytes();
+    r.response = any_bytes();
+    r.state = any_bytes();
+    r.state_len = (uint16_t)below(STATE_MAX + 1);
+    r.flags = (uint16_t)(below(256) | below(2) * IDEMI_CARRIED);
+    r.time = any();
+    r.age = any();
+}
+
+static void replay(uint32_t slot, int finished)
+{
+    any_record();
+    r.slot = slot;
+    if (finished)
+        told.response_len = (uint16_t)below(RESPONSE_MAX + 1);
+    else
+        r.flags &= (uint16_t)~IDEMI_FINISHED;
+    table.journal->newest = idemi_recover_apply(&table, &r, any());
+}
+
+int main(void)
+{
+    configure();
+    if (idemi_public_prepare(&table, &config, memory, sizeof memory) != IDEM_OK)
+        return 1;
+    table.journal->newest = IDEMI_NONE;
+    table.clock = table.swept = any();
+    while (below(2))
+        switch (below(7)) {
+        case 0: replay(0, (int)below(2)); break;
+        case 1: replay(1, 0); break;
+        case 2: replay(1, 1); break;
+        case 3: replay(2, 0); break;
+        case 4: replay(2, 1); break;
+        case 5: idemi_recover_cut(&table); break;
+        default: idemi_recover_time(&table, any()); break;
+        }
+    idemi_public_start(&table, any());
+    return 0;
+}
