@@ -693,6 +693,9 @@ static inline void device_after(device *d, const char *what, int result)
     // What is carried in idle time tells nothing of it.
     if (d->progs && a->what != 'M')
         d->told = d->model.clock;
+    if (d->config.storage)
+        d->latest = d->model.clock -
+                    ((uint32_t)d->model.clock - inside_told(d->table));
     device_count(d, a, result);
     device_check(d);
     if (!d->lost && !d->damaged)
@@ -1322,9 +1325,6 @@ static inline void device_stop(device *d)
         if (d->model.clock > d->cut_at)
             d->cut_at = d->model.clock;
     }
-    d->latest = d->model.clock;
-    if (!d->model.faulty)
-        d->latest -= (uint32_t)d->latest - inside_told(d->table);
     device_stop_medium(d);
     model_stops(&d->model);
 }
@@ -1346,7 +1346,7 @@ static inline void device_keep_claims(device *d)
 /* The next boot, which finds the time again; without storage, nothing. */
 static inline int device_start(device *d)
 {
-    uint64_t before = d->latest, clock;
+    uint64_t before = d->model.faulty ? d->model.clock : d->latest, clock;
     uint32_t calls = d->model.calls;
     int result;
 
@@ -1362,6 +1362,7 @@ static inline int device_start(device *d)
         PROMISE(clock >= d->model.written);
         PROMISE(clock <= before || clock <= d->cut_at);
         model_starts(&d->model, clock);
+        d->latest = clock;
         d->sways -= d->sways_before;
         d->sways_before = 0;
         return result;
