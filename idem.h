@@ -449,7 +449,7 @@
        10   finding it: two index words, a hash, two links (IDEM_WIDE: 26)
 
    A journal takes 4 bytes a key, 108 more, and a buffer of one record (or of all
-   that is left).  The table takes 160 bytes on a 32-bit machine.  In C it may
+   that is left).  The table takes 164 bytes on a 32-bit machine.  In C it may
    be moved between calls; the memory, and what config points to, may not.
 
    >>promises   the life of a key, and what is promised
