@@ -2632,7 +2632,8 @@ static int idemi_account_raise(idem_sender *a, uint64_t number)
 }
 
 /* The key of a slot, a number, is told to its account: its epoch, and if it is
-   over, or evicted, all of it.  Keeps N1. */
+   over, or evicted, all of it.  A number below a floor that is unsure needs that
+   to be written, too.  Keeps N1. */
 static void idemi_account_tell(const idem_table *t, idem_sender *a,
                                unsigned slot, int left)
 {
@@ -2641,7 +2642,7 @@ static void idemi_account_tell(const idem_table *t, idem_sender *a,
 
     if (!left)
         number &= UINT64_MAX << 32;
-    if (!idemi_account_raise(a, number) || !IDEMI_JOURNAL(t))
+    if ((!idemi_account_raise(a, number) && !a->unsure) || !IDEMI_JOURNAL(t))
         return;
     needs = idemi_storage_needs(t);
     need = &needs[idemi_account_index(t, a)];

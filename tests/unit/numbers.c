@@ -41,6 +41,10 @@ static const story stories[] = {
       "volatile capacity=1 numbers=20 Ba Ca T Bb %1,how=1 Cb:storage w Rb:ok P "
       "Ba:old" },
 
+    // b, which has raised the floor above a, is found alive again.
+    { "what_left_below_a_floor_that_has_risen_in_this_boot_stays_old",
+      "numbers=20 Bc Ba Rc P Bb T T M k@ P Ba:old" },
+
     // epochs
     { "of_an_older_epoch_all_is_too_old_that_is_not_finished",
       "ram numbers=5 Ba Ca Bb Bf Bb:old L Bb:old Bc:old Ba:replay Wa:mismatch "
