@@ -111,8 +111,9 @@ uint32_t inside_check(const idem_table *t, const uint8_t *bytes,
 }
 
 /* `is` was made out of `was`, whose check is right where that stands: so is that
-   of `is` then.  A header's sum is not in its check, nor right then.  (An enemy who writes the storage is none that is promised
-   anything; a fuzzer is, whose bytes would else not be looked at.) */
+   of `is` then.  A header's sum is not in its check, nor right then.  (An enemy
+   who writes the storage is none that is promised anything; a fuzzer is, whose
+   bytes would else not be looked at.) */
 static inline void inside_seal(const idem_table *t, uint8_t *was,
                                uint32_t was_sequence, uint32_t was_offset,
                                uint8_t *is, uint32_t sequence, uint32_t offset,
