@@ -12,24 +12,11 @@
 enum { CAPACITY = 2, KEY_MAX = 3, RESPONSE_MAX = 3, STATE_MAX = 2, MOST = 5,
        SMALL = 2 };
 
+#include "table.h"
+
 static uint32_t memory[IDEM_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX,
                                         STATE_MAX) / 4];
-static idem_config config;
-static idem_table table;
 static unsigned char bytes[MOST];
-
-static void configure(void)
-{
-    ANY(config);
-    config.capacity = CAPACITY;
-    config.key_max = KEY_MAX;
-    config.response_max = RESPONSE_MAX;
-    config.state_max = STATE_MAX;
-    config.senders = 0;
-    config.lock = NULL;
-    config.unlock = NULL;
-    config.storage = NULL;
-}
 
 static const void *some(size_t *len)
 {
@@ -128,7 +115,7 @@ static void rest(void)
 
 int main(void)
 {
-    configure();
+    configure(NULL);
     if (idem_open(&table, &config, memory, sizeof memory, any()) != IDEM_OK)
         return 1;
     while (below(2))

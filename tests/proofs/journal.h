@@ -7,6 +7,8 @@
 enum { CAPACITY = 2, KEY_MAX = 2, RESPONSE_MAX = 3, STATE_MAX = 2,
        GRANULE = 64, SECTOR = 7 * GRANULE, SECTORS = 5, FRONT = GRANULE };
 
+#include "table.h"
+
 /* Where opening.c met what last, and how long it was.  States in which that
    differs are not mixed. */
 static uint32_t met;
@@ -42,19 +44,9 @@ static const idem_storage storage = {
 
 static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(
     CAPACITY, KEY_MAX, RESPONSE_MAX, STATE_MAX, GRANULE) / 4];
-static idem_config config;
-static idem_table table;
 
-static void configure(void)
+static void configure_journal(void)
 {
-    ANY(config);
-    config.capacity = CAPACITY;
-    config.key_max = KEY_MAX;
-    config.response_max = RESPONSE_MAX;
-    config.state_max = STATE_MAX;
-    config.senders = 0;
+    configure(&storage);
     config.quota = 0;
-    config.lock = NULL;
-    config.unlock = NULL;
-    config.storage = &storage;
 }

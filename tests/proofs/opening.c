@@ -59,7 +59,7 @@ int main(void)
 {
     int result;
 
-    configure();
+    configure_journal();
     if (below(2))
         return idem_open(&table, &config, memory, sizeof memory, any());
     result = idemi_public_prepare(&table, &config, memory, sizeof memory);

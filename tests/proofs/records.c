@@ -86,7 +86,7 @@ int main(void)
 {
     uint32_t at;
 
-    configure();
+    configure_journal();
     if (idemi_public_prepare(&table, &config, memory, sizeof memory) != IDEM_OK)
         return 1;
     Frama_C_make_unknown((char *)table.slots, CAPACITY * table.stride);

@@ -42,7 +42,7 @@ static void replay(uint32_t slot, int finished)
 
 int main(void)
 {
-    configure();
+    configure_journal();
     if (idemi_public_prepare(&table, &config, memory, sizeof memory) != IDEM_OK)
         return 1;
     table.journal->newest = IDEMI_NONE;
