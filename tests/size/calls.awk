@@ -41,10 +41,16 @@ function frames(name,    all) {
     return all
 }
 
+# The name in the manual: a program that links gets one that tells its options.
+function call(name) {
+    sub(/_(narrow|wide)_[a-z0-9]*$/, "", name)
+    return name
+}
+
 END {
     for (name in frame)
         if (name ~ /^idem_/) {
             walk(name)
-            print deepest[name], longest[name], name frames(name)
+            print deepest[name], longest[name], call(name) frames(name)
         }
 }

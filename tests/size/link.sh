@@ -4,11 +4,12 @@
 
 firmware="idem_open idem_begin idem_complete idem_release idem_maintain"
 
-# compile NAME FLAGS...: the header as an object of that name
+# compile NAME FLAGS...: the header as an object of that name; another header
+# than this one with a -I
 compile() {
     name=$1
     shift
-    $cc -Os -ffunction-sections -fdata-sections -w -I. "$@" \
+    $cc -Os -ffunction-sections -fdata-sections -w "$@" -I. \
         -c tests/size/firmware.c -o "$out/$name.o"
 }
 

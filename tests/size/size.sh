@@ -134,7 +134,12 @@ without() {
     compile less "-I$out/without" -DIDEM_NO_JOURNAL
     set -- "$1" $((table - $(text less $firmware)))
     compile less "-I$out/without"
-    echo "| $1 | $2 | $((whole - $(text less $firmware))) |"
+    set -- "$1" "$2" $((whole - $(text less $firmware)))
+    if [ "$3" = 0 ]; then
+        echo "features.txt: $1: no byte is gone without it" >&2
+        return 1
+    fi
+    echo "| $1 | $2 | $3 |"
 }
 
 if [ "${SHORT:-}" != 1 ]; then
