@@ -922,7 +922,8 @@ typedef struct idem_journal {
     uint8_t  synced;            /* 1: all that was programmed is durable */
     uint8_t  broken;            /* 1: a sync failed, nothing is believed */
     uint8_t  newest_is;         /* IDEMI_HAS_STATE if the newest record has;
-                                   what its slot was, if its key is over */
+                                   IDEMI_HAS_KEY if it gave a key back; what
+                                   its slot was, if its key is over */
     uint16_t sector_count, granule;         /* those of the storage */
     uint16_t head_keys;         /* keys that can be carried into a head */
     uint16_t state_keys;        /* as much as so many keys the state takes */
@@ -3564,7 +3565,7 @@ static int idemi_journal_try(idem_table *t)
         result = idemi_journal_put(t, (unsigned)j->newest,
                                    j->newest_is | IDEMI_AGAIN | IDEMI_CARRIED,
                                    NULL);
-        if (j->newest_is & IDEMI_STATUS)        // its key is over
+        if (j->newest_is & (IDEMI_HAS_KEY | IDEMI_STATUS))  // its key is gone
             idemi_storage_needs(t)[j->newest] = IDEMI_NOWHERE;
     }
     if (result == IDEM_OK)
@@ -4179,7 +4180,9 @@ static void idemi_recover_sector(idem_table *t, uint32_t sequence,
         // As long as there is but the seal, what was confirmed is in doubt.
         if (at != carried_end || r->slot) {
             j->newest = of;
-            j->newest_is = r->flags & IDEMI_HAS_STATE;
+            j->newest_is =
+                r->flags & (r->flags & IDEMI_STATUS ? IDEMI_HAS_STATE
+                                          : IDEMI_HAS_STATE | IDEMI_HAS_KEY);
         }
         j->end = j->at;
         j->at = at += len;

@@ -157,6 +157,9 @@ static const story stories[] = {
     { "with_volatile_claims_what_leaves_below_the_floor_stays_old",
       "volatile beside=10 Bc Cc K8 Be,retention=1000 t,ms=2000 M Be:old T M "
       "Bc:old K@ K@ Bc:old P Bc:old" },
+    // The note that f was given back tells of its epoch, and may be torn.
+    { "an_epoch_that_a_torn_note_tells_of_is_known_from_then_on",
+      "volatile numbers=5 Bf %1,how=1 Cf w | Rf | Ba Ra P Ba Ra P Ba" },
     { "what_is_given_back_after_a_failed_outcome_is_gone",
       "volatile beside=10 Ba Ca Bc %1,how=1 Cc w Rc:ok P Bc:execute" },
 };
