@@ -636,11 +636,12 @@ static inline int state_stays(const versions *set, const version *s,
 
     for (unsigned i = 0; i < k->now.count; i++) {
         after |= k->now.of[i].call >= s->call;
-        with = k->now.of[i].call;
+        with = k->now.of[i].number ? k->now.of[i].call : 0;
     }
     if (s->number && s->key == key)
         return after;
-    // If that completion is there, nothing older is.
+    // If that completion is there, nothing older is; that its key is not, tells
+    // nothing.
     for (unsigned i = 0; k->now.count == 1 && i < set->count; i++)
         if (set->of[i].key == key && set->of[i].number &&
             set->of[i].call == (uint32_t)with && s->call < (uint32_t)with)
