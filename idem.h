@@ -3971,21 +3971,26 @@ static void idemi_recover_key(idem_table *t, const idemi_record *r,
     idemi_account_note(t, slot, other == IDEMI_NONE, IDEMI_BACK);
 }
 
-/* Takes in what a record says of a sender; returns the number by which the
-   journal knows that. */
+/* Takes in what a record says of a sender, unless more is known: keys may be
+   over now that were not when it was written.  Returns the number by which the
+   journal knows the sender. */
 static unsigned idemi_recover_account(idem_table *t, const idemi_record *r,
                                       uint32_t sequence)
 {
     idem_sender *a =
         idemi_account_find(t, 1, idemi_basics_join(r->account->name));
+    uint64_t floor;
     unsigned own;
 
     if (!a)
         return t->capacity;
     own = idemi_account_index(t, a);
-    (void)idemi_account_raise(a, idemi_basics_join(r->account->floor));
-    idemi_storage_needs(t)[own] = sequence;
-    a->unsure = 0;
+    floor = idemi_basics_join(r->account->floor);
+    if (floor >= idemi_basics_join(a->floor)) {
+        idemi_basics_split(a->floor, floor);
+        idemi_storage_needs(t)[own] = sequence;
+        a->unsure = 0;
+    }
     return own;
 }
 

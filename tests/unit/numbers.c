@@ -157,6 +157,10 @@ static const story stories[] = {
     { "with_volatile_claims_what_leaves_below_the_floor_stays_old",
       "volatile beside=10 Bc Cc K8 Be,retention=1000 t,ms=2000 M Be:old T M "
       "Bc:old K@ K@ Bc:old P Bc:old" },
+    // c is over when the next boot reads what was written of a.
+    { "an_account_that_is_written_tells_of_no_later_floor",
+      "beside=10 Br Bc Ba E,n=200000000 Bp P Bp E,n=100000000 Ba:old Bd J40 "
+      "P Bc:old" },
     // The note that f was given back tells of its epoch, and may be torn.
     { "an_epoch_that_a_torn_note_tells_of_is_known_from_then_on",
       "volatile numbers=5 Bf %1,how=1 Cf w | Rf | Ba Ra P Ba Ra P Ba" },
