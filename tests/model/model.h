@@ -480,7 +480,7 @@ static inline void model_missed(model *m, known *k)
     k->left |= k->claimed;
     if (v && version_known(m, v) == KNOWN && v->from >= g->from) {
         g->from = v->from;
-        g->changed = k->changed;
+        g->changed = k->set;
     }
 }
 
