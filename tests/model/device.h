@@ -108,7 +108,8 @@ typedef struct device {
                                     // floor in this boot, which is not written
     int          idle;              // idle work was done right before
     uint64_t     told;              // logical time of the latest record
-    uint64_t     latest;            // of a time after it no record tells
+    uint64_t     latest;            // of a time after it no record tells ..
+    uint64_t     tried;             // .. but one that was tried, and failed
     int          callback;          // what one returned that was not 0
     uint32_t     operations, progs, erases, reads;
     uint32_t     erases_before_boot;
@@ -693,6 +694,8 @@ static inline void device_after(device *d, const char *what, int result)
     // What is carried in idle time tells nothing of it.
     if (d->progs && a->what != 'M')
         d->told = d->model.clock;
+    if (d->progs)
+        d->tried = d->model.clock;
     if (d->config.storage)
         d->latest = d->model.clock -
                     ((uint32_t)d->model.clock - inside_told(d->table));
@@ -1346,12 +1349,14 @@ static inline void device_keep_claims(device *d)
 /* The next boot, which finds the time again; without storage, nothing. */
 static inline int device_start(device *d)
 {
-    uint64_t before = d->model.faulty ? d->model.clock : d->latest, clock;
+    uint64_t before = d->latest, clock;
     uint32_t calls = d->model.calls;
     int result;
 
     device_keep_claims(d);
     d->reads_fail = d->fails = 0;
+    if (d->model.faulty && d->tried > before)
+        before = d->tried;
     result = device_open(d);
     if (d->lost || d->damaged)
         return result;
@@ -1362,7 +1367,7 @@ static inline int device_start(device *d)
         PROMISE(clock >= d->model.written);
         PROMISE(clock <= before || clock <= d->cut_at);
         model_starts(&d->model, clock);
-        d->latest = clock;
+        d->latest = d->tried = clock;
         d->sways -= d->sways_before;
         d->sways_before = 0;
         return result;
