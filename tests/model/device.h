@@ -1365,6 +1365,12 @@ static inline int device_start(device *d)
         clock -= UINT64_C(1) << 32;
     if (d->config.storage) {
         PROMISE(clock >= d->model.written);
+        // It may be 2^32 ms less, and the table's clock does not tell: nothing
+        // is known then.
+        if (clock - d->model.written >= UINT64_C(1) << 32) {
+            d->lost = 1;
+            return result;
+        }
         PROMISE(clock <= before || clock <= d->cut_at);
         model_starts(&d->model, clock);
         d->latest = d->tried = clock;
