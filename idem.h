@@ -3274,8 +3274,8 @@ static int idemi_header_is_whole(const unsigned char *p)
    and at most one bit of "idem" is wrong; if it is in its place, and its tail
    less than sector_count before it.  The head is the newest whose sector has,
    behind the carried records, one that validates.  From its tail on all sectors
-   are read, each up to the end that the next header states for it.  One that
-   the next header passes over (it names an older one) is not read.  What does
+   are read, each up to the end that the header states which names it.  One that
+   none names, while the next header names an older one, is not read.  What does
    not validate, and a record whose mark "carried" does not suit its place, is
    passed over granule by granule.  An outcome for a slot that is finished tells
    nothing, nor does one whose slot is empty; of that only the low half of the
@@ -4210,19 +4210,22 @@ static int idemi_recover_next(idem_table *t, uint32_t sequence,
     return 0;
 }
 
-/* Where the records of a sector end, as the next header states it, and whether
-   that was the first of its boot; 0 if it names none or a newer one, UINT32_MAX
-   if it names an older one, and so passes this one over. */
+/* Where the records of a sector end, as the header behind it states that names
+   it, and whether that was the first of its boot.  If there is none: UINT32_MAX
+   if headers are that name an older one, and so pass this one over; else 0. */
 IDEMI_APART
 static uint32_t idemi_recover_stated(idem_table *t, uint32_t sequence)
 {
+    uint32_t stated = 0;
     idemi_header next;
 
-    if (!idemi_recover_next(t, sequence + 1, &next))
-        return 0;
-    if (next.before < sequence)
-        return UINT32_MAX;
-    return next.before == sequence ? next.before_end : 0;
+    next.sequence = sequence;
+    while (idemi_recover_next(t, next.sequence + 1, &next)) {
+        if (next.before >= sequence)
+            return next.before == sequence ? next.before_end : stated;
+        stated = UINT32_MAX;
+    }
+    return stated;
 }
 
 /* Reads all sectors from the tail to the head.  One that is named, and not

@@ -438,13 +438,18 @@ def has_record(device, header, at, about_a_slot, slots):
     return False
 
 
+def is_passed_over(header, behind):
+    """No header names it, and the next one names an older one."""
+    named = [after.before for after in behind]
+    return header.sequence not in named and named[0] < header.sequence
+
+
 def sectors_that_count(table, headers, head):
-    """Oldest first.  Who is not named by the next, which names an older one, was
-    passed over; who is named, and not there, is lost."""
+    """Oldest first.  Who is named, and not there, is lost."""
     sectors = [h for s, h in sorted(headers.items())
                if head.tail <= s <= head.sequence]
-    sectors = [h for h, after in zip(sectors, sectors[1:])
-               if after.before >= h.sequence] + [head]
+    sectors = [h for i, h in enumerate(sectors)
+               if h is head or not is_passed_over(h, sectors[i + 1:])]
     named = sectors[0].before if sectors[0].sequence == head.tail else 0
     for header in sectors:
         if header.before != named:

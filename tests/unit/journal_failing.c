@@ -22,6 +22,10 @@ static const story stories[] = {
     // It is told, and not tried again and again.
     { "an_erase_that_fails_in_idle_time_is_told",
       "nor: Ba %2 m:storage m = Ca:ok k1" },
+    // A seal is there, but said to have failed; the head after it has no seal,
+    // as the power goes, and the next boot cannot erase that.
+    { "a_head_that_does_not_count_hides_none",
+      "nor: Ba Ca P %1,at=2,how=1 | Bb | %2 Bc P l0 Ba:replay" },
     { "verify_fails_if_what_was_programmed_cannot_be_read",
       "nor_8: verify Ba Ca x %0 Bb:storage Bb P Ba:replay Bb:recover" },
 };
