@@ -217,6 +217,10 @@ static inline void device_tear(void *arg, const flash *f, const flash_op *op)
     d->medium.cut_variant = variant + d->tear / FLASH_TORN_KINDS % count;
     d->sways += flash_sways(torn);
     d->ever_swayed |= flash_sways(torn);
+    // Of what a batch has in a cache any record may come and go, and only the
+    // newest is confirmed.
+    d->lost |= flash_sways(torn) && f->unsynced > 1 &&
+               d->config.durability == IDEM_BATCH;
 }
 
 /* --------------------------------------------- >>making  a device, its keys */
