@@ -448,9 +448,9 @@
        30   fingerprint, code, lengths, time, retention, token, attempts, state
        10   finding it: two index words, a hash, two links (IDEM_WIDE: 26)
 
-   A journal takes 4 bytes a key, 108 more, and a buffer of one record (or of all
-   that is left).  The table takes 164 bytes on a 32-bit machine.  In C it may
-   be moved between calls; the memory, and what config points to, may not.
+   A journal takes 4 bytes a key, 108 more, and a buffer of one record (or of
+   all that is left).  The table takes 164 bytes on a 32-bit machine.  In C it
+   may be moved between calls; the memory, and what config points to, may not.
 
    >>promises   the life of a key, and what is promised
 
@@ -726,7 +726,7 @@ typedef struct idem_storage {
 
 /* Kept by pointer while the table is open, never written: may be in ROM.
    Zero is the safe default of every field that does not say "no default".
-   Small ones have 16 bits: so far from its start Thumb loads no byte at once. */
+   Small ones have 16 bits: Thumb loads no byte so far from its start. */
 typedef struct idem_config {
     uint32_t capacity;      /* keys, 1 .. IDEM_CAPACITY_MAX; no default */
     uint16_t key_max;       /* bytes of scope and key together, 1 .. 255;
@@ -1121,7 +1121,7 @@ typedef struct idem_fingerprint_state {
      the others           one lookup or none; next, pending: n slots at worst
      maintain             64 slots, each at most one removal: a lookup's words
      open                 clears all memory; with a journal reads the headers up
-                          to three times, those without a seal more often, and
+                          to four times, those without a seal more often, and
                           what the head needs; or all of blank storage.  The
                           place of an outcome that was carried is sought among
                           those of its sector
@@ -2633,8 +2633,8 @@ static int idemi_account_raise(idem_sender *a, uint64_t number)
 }
 
 /* The key of a slot, a number, is told to its account: its epoch, and if it is
-   over, or evicted, all of it.  A number below a floor that is unsure needs that
-   to be written, too.  Keeps N1. */
+   over, or evicted, all of it.  A number below a floor that is unsure needs
+   that to be written, too.  Keeps N1. */
 static void idemi_account_tell(const idem_table *t, idem_sender *a,
                                unsigned slot, int left)
 {
@@ -3274,10 +3274,10 @@ static int idemi_header_is_whole(const unsigned char *p)
    and at most one bit of "idem" is wrong; if it is in its place, and its tail
    less than sector_count before it.  The head is the newest whose sector has,
    behind the carried records, one that validates.  From its tail on all sectors
-   are read, each up to the end that the header states which names it.  One that
-   none names, while the next header names an older one, is not read.  What does
-   not validate, and a record whose mark "carried" does not suit its place, is
-   passed over granule by granule.  An outcome for a slot that is finished tells
+   are read, each up to the end that the last header states which names it.  One
+   that none names, while the next header names an older one, is not read.  What
+   does not validate, and a record whose mark "carried" does not suit its place,
+   is passed over granule by granule.  An outcome for a slot that is finished tells
    nothing, nor does one whose slot is empty; of that only the low half of the
    check can be verified.  All claims are cut short at the first header of a
    boot, at its time, and at the end.
@@ -3703,10 +3703,10 @@ static int idemi_journal_tell(idem_table *t)
 }
 
 /* Writes that a key was given back; with the key if its claim was not written,
-   or what the slot had before would be.  With senders all before that is durable
-   then, and this before all that follows: else, of a torn batch, the key that
-   had the slot before might be taken for the one given back, or this one for
-   one that has left, and raised the floor. */
+   or what the slot had before would be.  With senders all before that is
+   durable then, and this before all that follows: else, of a torn batch, the
+   key that had the slot before might be taken for the one given back, or this
+   one for one that has left, and raised the floor. */
 static int idemi_journal_back(idem_table *t, unsigned slot)
 {
     int result = IDEMI_SENDERS(t) ? idemi_storage_sync(t) : IDEM_OK;
@@ -4212,9 +4212,9 @@ static int idemi_recover_next(idem_table *t, uint32_t sequence,
     return 0;
 }
 
-/* Where the records of a sector end, as the header behind it states that names
-   it, and whether that was the first of its boot.  If there is none: UINT32_MAX
-   if headers are that name an older one, and so pass this one over; else 0. */
+/* Where the records of a sector end, as the last header states that names it,
+   and whether that was the first of its boot.  If there is none: UINT32_MAX if
+   one names an older sector, and so passes this one over; else 0. */
 IDEMI_APART
 static uint32_t idemi_recover_stated(idem_table *t, uint32_t sequence)
 {
@@ -4222,10 +4222,12 @@ static uint32_t idemi_recover_stated(idem_table *t, uint32_t sequence)
     idemi_header next;
 
     next.sequence = sequence;
-    while (idemi_recover_next(t, next.sequence + 1, &next)) {
-        if (next.before >= sequence)
-            return next.before == sequence ? next.before_end : stated;
-        stated = UINT32_MAX;
+    while (idemi_recover_next(t, next.sequence + 1, &next) &&
+           next.before <= sequence) {
+        if (next.before == sequence)
+            stated = next.before_end;
+        else if (!stated)
+            stated = UINT32_MAX;
     }
     return stated;
 }
