@@ -3277,9 +3277,9 @@ static int idemi_header_is_whole(const unsigned char *p)
    are read, each up to the end that the last header states which names it.  One
    that none names, while the next header names an older one, is not read.  What
    does not validate, and a record whose mark "carried" does not suit its place,
-   is passed over granule by granule.  An outcome for a slot that is finished tells
-   nothing, nor does one whose slot is empty; of that only the low half of the
-   check can be verified.  All claims are cut short at the first header of a
+   is passed over granule by granule.  An outcome for a slot that is finished
+   tells nothing, nor does one whose slot is empty; of that only the low half of
+   the check can be verified.  All claims are cut short at the first header of a
    boot, at its time, and at the end.
 
    It is a loss, with doubt for one default retention from the newest time, if
