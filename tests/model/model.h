@@ -1377,7 +1377,7 @@ static inline void model_key_starts(model *m, known *k, uint64_t before,
         is = version_restarted(m, &k->next.of[n]);
         // Not of what is durable for certain.
         if (version_finished(&is) && is.from > m->written &&
-            m->unsynced_time)
+            m->config->durability == IDEM_BATCH)
             is.from -= lost < is.from ? lost : is.from;
         versions_add(&k->now, &is);
         if (was < KNOWN && version_known(m, &is)) {
