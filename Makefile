@@ -46,8 +46,8 @@ crash:                   ## power cuts, storage that fails or is damaged
 	@for part in $${PART:-$(STORAGE)}; do \
 	    $(MAKE) -s crash-$$part || exit 1; done
 
-fuzz:                    ## libFuzzer and AFL++
-	@sh fuzz/fuzz.sh $(PART)
+fuzz:                    ## libFuzzer, AFL++, lives by chance
+	@SEEDS="$(SEEDS)" FIRST="$(FIRST)" sh fuzz/fuzz.sh $(PART)
 
 prove:                   ## all states of a model, proofs, value analysis
 	@sh tests/proofs/prove.sh $(PART)

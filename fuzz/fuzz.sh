@@ -6,6 +6,8 @@
 #     image       any bytes as a journal's image
 #     calls       calls, cuts and failures against a model of the promises
 #     template    what users start from; a bug that is planted in it is found
+#     lives       no fuzzer: calls by chance, with both kinds of an index.
+#                 SEEDS: how many, FIRST: the first of them
 # Each starts from its inputs in fuzz/seeds.txt, first under the address and
 # undefined behaviour sanitizers, then once with the memory sanitizer, and grows
 # a corpus of its own in build/fuzz/found, which the next run goes on with.
@@ -107,9 +109,28 @@ planted() {
     done
 }
 
+lives() {
+    first=${FIRST:-6000}
+    count=${SEEDS:-1000000}
+    [ "${SHORT:-}" != 1 ] || count=10000
+    for wide in 1 0; do
+        cc $flags -DLIVES -DIDEM_WIDE=$wide fuzz/lives.c -o "$out/lives"
+        "$out/lives" "$first" "$count" 2> "$out/log" || {
+            tail -n 2 "$out/log"
+            echo "FAILED: lives, IDEM_WIDE $wide"
+            exit 1
+        }
+    done
+    total=$((total + 2 * count))
+    echo "lives: $count, twice"
+}
+
 rm -rf "$out"/afl-* "$out/seeds" "$out"/planted-crash-*
-for part in ${*:-arriving frame image calls template}; do
-    harness "$part"
+for part in ${*:-arriving frame image calls template lives}; do
+    case $part in
+    lives)  lives ;;
+    *)      harness "$part" ;;
+    esac
     [ "$part" != template ] || planted
 done
 echo "fuzz: $total executions, nothing found"
