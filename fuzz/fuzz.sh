@@ -6,8 +6,8 @@
 #     image       any bytes as a journal's image
 #     calls       calls, cuts and failures against a model of the promises
 #     template    what users start from; a bug that is planted in it is found
-#     lives       no fuzzer: calls by chance, with both kinds of an index.
-#                 SEEDS: how many, FIRST: the first of them
+#     lives       no fuzzer: calls by chance, with both kinds of an index, and
+#                 images by chance.  SEEDS: how many, FIRST: the first of them
 # Each starts from its inputs in fuzz/seeds.txt, first under the address and
 # undefined behaviour sanitizers, then once with the memory sanitizer, and grows
 # a corpus of its own in build/fuzz/found, which the next run goes on with.
@@ -113,16 +113,16 @@ lives() {
     first=${FIRST:-6000}
     count=${SEEDS:-1000000}
     [ "${SHORT:-}" != 1 ] || count=10000
-    for wide in 1 0; do
-        cc $flags -DLIVES -DIDEM_WIDE=$wide fuzz/lives.c -o "$out/lives"
-        "$out/lives" "$first" "$count" 2> "$out/log" || {
+    for how in IDEM_WIDE=1 IDEM_WIDE=0 IMAGE; do
+        cc $flags -DLIVES "-D$how" fuzz/lives.c -o "$out/lives-$how"
+        "$out/lives-$how" "$first" "$count" 2> "$out/log" || {
             tail -n 2 "$out/log"
-            echo "FAILED: lives, IDEM_WIDE $wide"
+            echo "FAILED: lives-$how"
             exit 1
         }
     done
-    total=$((total + 2 * count))
-    echo "lives: $count, twice"
+    total=$((total + 3 * count))
+    echo "lives: $count of each kind"
 }
 
 rm -rf "$out"/afl-* "$out/seeds" "$out"/planted-crash-*

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Lives: what calls.c does with the bytes of a fuzzer, with bytes by chance, the
- * same in every run.  It finds what needs many steps, each of which shows a
- * fuzzer nothing new.
+ * Lives: what calls.c does with the bytes of a fuzzer, or with -DIMAGE image.c,
+ * with bytes by chance, the same in every run.  It finds what needs many steps,
+ * each of which shows a fuzzer nothing new.
  *
  *     lives FIRST COUNT       so many; TRACE=1 lives LIFE 1 tells what happens
  */
+#ifdef IMAGE
+#include "image.c"
+#else
 #include "calls.c"
+#endif
 
 #include <signal.h>
 
