@@ -4188,9 +4188,10 @@ static void idemi_recover_sector(idem_table *t, uint32_t sequence,
         // As long as there is but the seal, what was confirmed is in doubt.
         if (at != carried_end || r->slot) {
             j->newest = of;
-            j->newest_is =
-                r->flags & (r->flags & IDEMI_STATUS ? IDEMI_HAS_STATE
-                                          : IDEMI_HAS_STATE | IDEMI_HAS_KEY);
+            j->newest_is = (uint8_t)(
+                r->flags & (r->flags & IDEMI_STATUS
+                                ? IDEMI_HAS_STATE
+                                : IDEMI_HAS_STATE | IDEMI_HAS_KEY));
         }
         j->end = j->at;
         j->at = at += len;
