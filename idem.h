@@ -3294,8 +3294,7 @@ static int idemi_header_is_whole(const unsigned char *p)
      - a header is named and not there, but for what the tail's header names
      - in one of the next two places, with the sequence that would stand there,
        a record validates that tells of a slot (an outcome, if its claim is
-       there) and was not carried; or any that was not, with volatile claims and
-       no header so new: its header is damaged.  The defaults of the
+       there) and was not carried: its header is damaged.  The defaults of the
        configuration stand for what that tells
 
    Tears that always read the same are survived in any number, one after the
@@ -4344,8 +4343,7 @@ static int idemi_recover_head(idem_table *t)
 
 /* Looks for records whose header is damaged, where a turn after the head may
    have begun one; returns whether there are.  Their place is passed over:
-   nothing is written over them before a header has told of the doubt.  With
-   claims that are not written a seal is enough: they had tokens. */
+   nothing is written over them before a header has told of the doubt. */
 static int idemi_recover_headless(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -4353,15 +4351,13 @@ static int idemi_recover_headless(idem_table *t)
     unsigned tries;
     int found = 0;
 
-    for (tries = 0; tries < IDEMI_TRIES; tries++) {
-        int any = ++sequence > j->sequence && t->config->volatile_claims;
-        if (!idemi_recover_has_record(t, sequence, j->front, any))
-            continue;
-        found = 1;
-        t->stats.lost++;
-        if (j->sequence < sequence)
-            j->sequence = sequence;
-    }
+    for (tries = 0; tries < IDEMI_TRIES; tries++)
+        if (idemi_recover_has_record(t, ++sequence, j->front, 0)) {
+            found = 1;
+            t->stats.lost++;
+            if (j->sequence < sequence)
+                j->sequence = sequence;
+        }
     return found;
 }
 

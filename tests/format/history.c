@@ -105,7 +105,6 @@ static void print_device(void)
         { "sector_size", s->sector_size }, { "sector_count", s->sector_count },
         { "granule", s->prog_size }, { "erased", s->erased },
         { "batch", c->durability == IDEM_BATCH },
-        { "volatile_claims", c->volatile_claims },
     };
 
     for (size_t i = 0; i < COUNT(numbers); i++)

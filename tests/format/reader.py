@@ -116,7 +116,7 @@ class Device:
     def __init__(self, d):
         for name in ("hash", "capacity", "response_max", "state_max", "key_max",
                      "retention", "sector_size", "sector_count", "granule",
-                     "erased", "batch", "volatile_claims"):
+                     "erased", "batch"):
             setattr(self, name, d[name])
         self.secret = bytes.fromhex(d["secret"])
         self.bytes = bytes.fromhex(d["bytes"])
@@ -492,9 +492,7 @@ def read(device):
     for further in (1, 2):      # behind a header that is damaged
         beyond = Header(False, (head.sequence if head else 0) + further, 0, 0,
                         0, 0, 0, device.retention, device.response_max)
-        about_a_slot = not device.volatile_claims or \
-            beyond.sequence <= max(headers, default=0)
-        if has_record(device, beyond, device.front, about_a_slot, table.slots):
+        if has_record(device, beyond, device.front, True, table.slots):
             table.lost = True
     return table
 
