@@ -3299,9 +3299,9 @@ static int idemi_header_is_whole(const unsigned char *p)
 
    Tears that always read the same are survived in any number, one after the
    other.  Of those that read well at one boot and not at another, two in a row
-   may cost the head that both were in; then a loss is told.  One does no harm:
-   the record that it was in is confirmed.  But a cut may leave several records
-   of a batch so, if a cache is before cells that it can; no file's is.
+   may cost the head that both were in; then a loss is told.  One does no harm,
+   for the newest record is confirmed.  With a cache before such cells (a file
+   has none) a cut may leave more records of a batch so.
 
    Storage is blank if no header counts and all is erased; but places 1 to 3, in
    which the first heads are begun, may have anything but a header of version 1,

@@ -318,6 +318,28 @@ TEST(time_that_would_go_back_stands)
     is(d->shown.left_ms, RETENTION / 2);
 }
 
+/* A record that one boot could not read, so that it began a head after the one
+   before that; the power went before the seal.  The next boot can read it, but
+   not erase that head. */
+TEST(the_last_header_that_names_a_sector_says_where_it_ends)
+{
+    device *d = device_on(&nor, "Aa Bb");
+    operation hidden = newest();
+    uint8_t record[256];
+    uint32_t seal;
+
+    assert_true(hidden.len <= sizeof record);
+    memcpy(record, d->medium.bytes + hidden.at, hidden.len);
+    memset(d->medium.bytes + hidden.at, d->medium.erased, hidden.len);
+    d->damaged = 1;
+    say("P Bc");
+    seal = wrote.of[wrote.count - 2].at;
+    memset(d->medium.bytes + seal, d->medium.erased,
+           newest().at + newest().len - seal);
+    memcpy(d->medium.bytes + hidden.at, record, hidden.len);
+    say("P %2 Bd V P l0 Ba:replay Bb:recover");
+}
+
 /* Whichever bit flips, also one that makes its retention impossible. */
 TEST(a_flipped_bit_in_a_claim_of_the_longest_retention_is_told)
 {
