@@ -295,48 +295,58 @@ TEST(a_journal_without_any_header_is_none_that_is_blank)
     say("P l2 Ba:recover Bb:recover");
 }
 
-/* A record that one boot could not read, and the next one can; what would tell
-   that it is behind the end of its sector is damaged.  Its time is ahead of
-   that in the headers after it, which were written by who knew nothing of it. */
+static operation unread;
+static uint8_t unread_bytes[256];
+
+/* The newest record cannot be read .. */
+static void hide(void)
+{
+    flash *f = &the.medium;
+
+    unread = newest();
+    assert_true(unread.len <= sizeof unread_bytes);
+    memcpy(unread_bytes, f->bytes + unread.at, unread.len);
+    memset(f->bytes + unread.at, f->erased, unread.len);
+    the.damaged = 1;
+}
+
+/* .. and then it can. */
+static void show(void)
+{
+    memcpy(the.medium.bytes + unread.at, unread_bytes, unread.len);
+}
+
+/* What would tell that such a record is behind the end of its sector is
+   damaged.  Its time is ahead of that in the headers after it, which were
+   written by who knew nothing of it. */
 TEST(time_that_would_go_back_stands)
 {
-    device *d = device_on(&nor, "k1 Ba,ms=0 Ca,ms=0 Bb,ms=50000");
-    operation hidden = newest();
-    uint8_t record[256];
     uint32_t header;
 
-    assert_true(hidden.len <= sizeof record);
-    memcpy(record, d->medium.bytes + hidden.at, hidden.len);
-    memset(d->medium.bytes + hidden.at, d->medium.erased, hidden.len);
-    d->damaged = 1;
+    device_on(&nor, "k1 Ba,ms=0 Ca,ms=0 Bb,ms=50000");
+    hide();
     say("P k1");
     header = newest_sector();
     say("k1");
     lose_header(header);
-    memcpy(d->medium.bytes + hidden.at, record, hidden.len);
+    show();
     say("P l1 Ga,ms=0");
-    is(d->shown.left_ms, RETENTION / 2);
+    is(the.shown.left_ms, RETENTION / 2);
 }
 
-/* A record that one boot could not read, so that it began a head after the one
-   before that; the power went before the seal.  The next boot can read it, but
-   not erase that head. */
+/* A boot that cannot read it begins a head after the record before that; the
+   power goes before the seal.  The next boot cannot erase that head. */
 TEST(the_last_header_that_names_a_sector_says_where_it_ends)
 {
-    device *d = device_on(&nor, "Aa Bb");
-    operation hidden = newest();
-    uint8_t record[256];
     uint32_t seal;
 
-    assert_true(hidden.len <= sizeof record);
-    memcpy(record, d->medium.bytes + hidden.at, hidden.len);
-    memset(d->medium.bytes + hidden.at, d->medium.erased, hidden.len);
-    d->damaged = 1;
+    device_on(&nor, "Aa Bb");
+    hide();
     say("P Bc");
     seal = wrote.of[wrote.count - 2].at;
-    memset(d->medium.bytes + seal, d->medium.erased,
+    memset(the.medium.bytes + seal, the.medium.erased,
            newest().at + newest().len - seal);
-    memcpy(d->medium.bytes + hidden.at, record, hidden.len);
+    show();
     say("P %2 Bd V P l0 Ba:replay Bb:recover");
 }
 
