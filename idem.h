@@ -3369,10 +3369,11 @@ static uint32_t idemi_journal_compose(idem_table *t, unsigned slot,
                          (j->synced ? IDEMI_SYNCED : 0));
     if (flags & IDEMI_GRANTED)
         s->token = token;
-    if (flags & (IDEMI_FINISHED | IDEMI_CUT))
+    if (flags & (IDEMI_FINISHED | IDEMI_CUT)) {
         r.age = j->told + r.time - s->time;
-    if (r.age > s->retention)
-        r.age = s->retention;           // over; how long does not matter
+        if (!s->state || r.age > s->retention)
+            r.age = s->retention;       // over; how long does not matter
+    }
     p.at = t->buffer;
     p.end = t->buffer + j->record_max;
     p.writing = 1;

@@ -15,6 +15,10 @@ static const story stories[] = {
     { "time_that_cannot_be_written_down_is_no_answer",
       "nor: B0 B1 B2 B3 B4 B5 B6 B7 M %1,ms=50000,forever m:storage "
       "+retention=0 Bn:full w B0:recover" },
+    // a is confirmed again 2^32 ms after it was completed, and a little more.
+    { "what_is_over_is_so_when_its_age_has_wrapped",
+      "nor: Ba Ca P E,n=805356368 Bb,age=1000000:old E,n=1744830464 "
+      "E,n=1744830464 | Bc | Bb,age=1000000 P Ba:execute" },
 };
 
 TESTS(stories, tell)
