@@ -109,10 +109,12 @@ planted() {
     done
 }
 
+# lives: calls and images by chance
 lives() {
     first=${FIRST:-6000}
-    count=${SEEDS:-1000000}
+    count=1000000
     [ "${SHORT:-}" != 1 ] || count=10000
+    count=${SEEDS:-$count}
     for how in IDEM_WIDE=1 IDEM_WIDE=0 IMAGE; do
         cc $flags -DLIVES "-D$how" fuzz/lives.c -o "$out/lives-$how"
         "$out/lives-$how" "$first" "$count" 2> "$out/log" || {

@@ -15,7 +15,6 @@ enum { CALLS_MAX = 60, LIFE_MAX = 32 };
 enum { WRITES = 64, WRITE_MAX = 256 };  // that are known, and bytes of each
 enum { OUTCOMES = CALLS_MAX + LIFE_MAX + 1 };
 
-static const idem_claim no_claim;
 static int forged;                      // records may be of the input's making
 
 // What was completed, by number: an outcome, and what it is of.
@@ -289,14 +288,14 @@ static void run_image(input *in)
     // What is written from now on can be read.  What could not be may turn out
     // to be another's, as long as nothing is written.
     memset(the.medium.bad, 0, the.medium.sector_count);
-    // Where nothing is left to tell which tokens were granted, they are again.
-    for (unsigned key = 0; key < KEYS; key++)
-        if (the.before[key].token > the.table->token)
-            the.before[key] = no_claim;
     PROMISE(result == IDEM_OK || result == IDEM_E_FORMAT || forged ||
             (result == IDEM_E_STORAGE && unreadable));
     if (result != IDEM_OK)
         return;
+    // Where nothing is left to tell which tokens were granted, they are again.
+    for (unsigned key = 0; key < KEYS; key++)
+        if (the.before[key].token > the.table->token)
+            memset(&the.before[key], 0, sizeof the.before[key]);
     play_input(in, CALLS_MAX, make);
     PROMISE(idem_sync(the.table) == IDEM_OK || forged);
     unreadable = unreadable && progs == the.medium.progs;
