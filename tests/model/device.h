@@ -1353,14 +1353,12 @@ static inline void device_keep_claims(device *d)
 /* The next boot, which finds the time again; without storage, nothing. */
 static inline int device_start(device *d)
 {
-    uint64_t before = d->latest, clock;
+    uint64_t before = d->model.faulty ? d->tried : d->latest, clock;
     uint32_t calls = d->model.calls;
     int result;
 
     device_keep_claims(d);
     d->reads_fail = d->fails = 0;
-    if (d->model.faulty && d->tried > before)
-        before = d->tried;
     result = device_open(d);
     if (d->lost || d->damaged)
         return result;
