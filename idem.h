@@ -921,9 +921,8 @@ typedef struct idem_journal {
     uint8_t  erasing;           /* 1: erasing it was started */
     uint8_t  synced;            /* 1: all that was programmed is durable */
     uint8_t  broken;            /* 1: a sync failed, nothing is believed */
-    uint8_t  newest_is;         /* IDEMI_HAS_STATE if the newest record has;
-                                   IDEMI_HAS_KEY if it gave a key back; what
-                                   its slot was, if its key is over */
+    uint8_t  newest_is;         /* whether the newest record has state, a key;
+                                   what its slot was, if its key is over */
     uint16_t sector_count, granule;         /* those of the storage */
     uint16_t head_keys;         /* keys that can be carried into a head */
     uint16_t state_keys;        /* as much as so many keys the state takes */
@@ -2622,16 +2621,6 @@ static idem_sender *idemi_account_of(idem_table *t, const unsigned char *scope,
 /* How a key leaves: it is given back (or stays), over, evicted. */
 enum { IDEMI_BACK, IDEMI_OVER, IDEMI_EVICTED };
 
-/* Raises the floor of an account to a number, if that is higher; returns
-   whether. */
-static int idemi_account_raise(idem_sender *a, uint64_t number)
-{
-    if (number <= idemi_basics_join(a->floor))
-        return 0;
-    idemi_basics_split(a->floor, number);
-    return 1;
-}
-
 /* The key of a slot, a number, is told to its account: its epoch, and if it is
    over, or evicted, all of it.  A number below a floor that is unsure needs
    that to be written, too.  Keeps N1. */
@@ -2643,7 +2632,11 @@ static void idemi_account_tell(const idem_table *t, idem_sender *a,
 
     if (!left)
         number &= UINT64_MAX << 32;
-    if ((!idemi_account_raise(a, number) && !a->unsure) || !IDEMI_JOURNAL(t))
+    if (number > idemi_basics_join(a->floor))
+        idemi_basics_split(a->floor, number);
+    else if (!a->unsure)
+        return;
+    if (!IDEMI_JOURNAL(t))
         return;
     needs = idemi_storage_needs(t);
     need = &needs[idemi_account_index(t, a)];
@@ -3568,7 +3561,8 @@ static int idemi_journal_try(idem_table *t)
         result = idemi_journal_put(t, (unsigned)j->newest,
                                    j->newest_is | IDEMI_AGAIN | IDEMI_CARRIED,
                                    NULL);
-        if (j->newest_is & (IDEMI_HAS_KEY | IDEMI_STATUS))  // its key is gone
+        if (j->newest < t->capacity &&          // its key is gone
+            !idemi_slot_at(t, (unsigned)j->newest)->state)
             idemi_storage_needs(t)[j->newest] = IDEMI_NOWHERE;
     }
     if (result == IDEM_OK)
@@ -4188,10 +4182,7 @@ static void idemi_recover_sector(idem_table *t, uint32_t sequence,
         // As long as there is but the seal, what was confirmed is in doubt.
         if (at != carried_end || r->slot) {
             j->newest = of;
-            j->newest_is = (uint8_t)(
-                r->flags & (r->flags & IDEMI_STATUS
-                                ? IDEMI_HAS_STATE
-                                : IDEMI_HAS_STATE | IDEMI_HAS_KEY));
+            j->newest_is = r->flags & (IDEMI_HAS_STATE | IDEMI_HAS_KEY);
         }
         j->end = j->at;
         j->at = at += len;
