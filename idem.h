@@ -3554,9 +3554,6 @@ static int idemi_journal_try(idem_table *t)
     if (j->opened)              // else the header tells when the boot began
         j->told = t->clock;
     result = idemi_journal_carry(t, IDEMI_CARRIED);
-    // Behind a head that leaves no dead sector there could never be another.
-    if (result == IDEM_OK && j->sequence + 1 - j->stated == j->sector_count)
-        result = IDEM_E_SPACE;
     if (result == IDEM_OK && j->newest != IDEMI_NONE) {
         result = idemi_journal_put(t, (unsigned)j->newest,
                                    j->newest_is | IDEMI_AGAIN | IDEMI_CARRIED,
@@ -3604,6 +3601,17 @@ static void idemi_journal_clear(idem_table *t)
     }
 }
 
+/* True if the next place may have a head that is not the last one for ever.  It
+   may, by J4, behind one or two that were passed over; behind more of them if
+   what is needed fits into the heads that can be begun from there on. */
+static int idemi_journal_may_begin(idem_table *t)
+{
+    const idem_journal *j = t->journal;
+
+    return idemi_journal_dead(t) && (j->sequence <= j->head + 2 ||
+                                     !idemi_journal_due(t, j->sequence - 2));
+}
+
 /* Places that are tried in one turn */
 #define IDEMI_TRIES 2u
 
@@ -3621,9 +3629,9 @@ static int idemi_journal_turn(idem_table *t)
     if (!j->opened && !t->stats.retired && !t->stats.lost)
         idemi_journal_clear(t);
     for (tries = 0; tries < IDEMI_TRIES && result < 0 && !j->broken; tries++) {
-        if (!idemi_journal_dead(t))
+        if (!idemi_journal_may_begin(t))
             idemi_journal_clear(t);
-        if (!idemi_journal_dead(t))
+        if (!idemi_journal_may_begin(t))
             return IDEM_E_SPACE;
         result = idemi_journal_try(t);
         if (result < 0) {

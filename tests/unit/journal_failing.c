@@ -253,6 +253,23 @@ TEST(l2_no_outage_is_the_end_of_a_ring)
             outage(before, commands);
 }
 
+/* In the midst of it so many erases work once more, and with them a head. */
+TEST(l2_no_head_in_an_outage_is_the_last_one)
+{
+    for (unsigned commands = 4; commands < 10; commands++)
+        for (unsigned erases = 1; erases < 4; erases++) {
+            device_on(&nor, "Aa Ab Ac Ad Ae Af Ag");
+            say_of("%@,how=1,forever", FLASH_PROG);
+            say_of("%@,how=1,forever", FLASH_ERASE);
+            for (unsigned n = 0; n < commands; n++)
+                (void)answer('B', 94);
+            flash_fail(&the.medium, FLASH_PROG, 0, 0, 0);
+            flash_fail(&the.medium, FLASH_ERASE, erases, 1, 1);
+            (void)answer('B', 94);
+            say("w P B93 P Ba:replay Bg:replay");
+        }
+}
+
 /* What an outage leaves half done on blank storage is excused like a cut. */
 TEST(an_outage_at_the_first_commands_is_over_after_a_restart)
 {
