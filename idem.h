@@ -3259,7 +3259,8 @@ static int idemi_header_is_whole(const unsigned char *p)
          that, for its header says where the records end that the boot found.
      R4  (J2)  Two sectors behind the head are dead, three before a turn:
          whichever of the newest a boot takes as head, all it needs is there.
-         Places that fail may leave fewer; a head that leaves none is not made.
+         Places that fail may leave fewer; a head behind which what is needed
+         would fit into no others is not made.
      R5  (J4)  Carrying is put off as long as it can be: what needs a sector, or
          an older one, fits into the heads begun before its place is erased.
 
