@@ -314,7 +314,7 @@ chosen() {
     [ $1 != FNV ] || keys=3000
     "$cc" -std=c99 -O2 -Wall -Wextra -Wpedantic -Werror \
         -DIDEM_HASH=IDEM_HASH_$1 -I. tests/check/chosen.c -o "$out/chosen" &&
-        "$out/chosen" $keys
+        printf 'chosen: %s, ' $1 && "$out/chosen" $keys
 }
 
 # timeless FLAGS...: ct.c under valgrind, in which nothing takes a time that
