@@ -24,23 +24,16 @@ void board_exit(int status);
    so many. */
 uint32_t board_argument(int n);
 
-/* A number as text, somewhere in `digits`. */
-static inline const char *board_digits(char digits[11], uint32_t number)
+static inline void board_number(uint32_t number)
 {
-    char *at = digits + 10;
+    char digits[11];
+    char *at = digits + sizeof digits - 1;
 
     *at = 0;
     do
         *--at = (char)('0' + number % 10);
     while ((number /= 10) != 0);
-    return at;
-}
-
-static inline void board_number(uint32_t number)
-{
-    char digits[11];
-
-    board_text(board_digits(digits, number));
+    board_text(at);
 }
 
 #endif /* BOARD_H */

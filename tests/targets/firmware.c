@@ -30,6 +30,10 @@
 #include "board.h"
 #include "medium.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
 enum { COMMANDS = 64 };
 enum { CAPACITY = 6, KEY_MAX = 4, RESPONSE_MAX = 12, STATE_MAX = 4 };
 enum { AGAIN = CAPACITY - 2 };          // duplicates after a restart
@@ -52,63 +56,22 @@ int program(void);
 /* ------------------------------------------------------------------ telling */
 
 static char response[RESPONSE_MAX + 1];  // a text
-static char line[48];
-static unsigned line_len;
 
-static void add(const char *text)
+/* A line, which goes out in one piece where the board can do that. */
+__attribute__((format(printf, 1, 2))) static void tell(const char *format, ...)
 {
-    while (*text && line_len < sizeof line - 1)
-        line[line_len++] = *text++;
-    line[line_len] = 0;
+    char line[48];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(line, sizeof line - sizeof " .\n", format, args);
+    va_end(args);
+    board_text(strcat(line, " .\n"));
 }
 
-static void add_number(uint32_t number)
+static void wrong(unsigned number, int result)
 {
-    char digits[11];
-
-    add(board_digits(digits, number));
-}
-
-static void start_line(const char *what, uint32_t number)
-{
-    line_len = 0;
-    add(what);
-    add(" ");
-    add_number(number);
-}
-
-/* The line goes out in one piece, where the board can do that. */
-static void end_line(void)
-{
-    add(" .\n");
-    board_text(line);
-}
-
-static void tell(const char *what, uint32_t number)
-{
-    start_line(what, number);
-    end_line();
-}
-
-static void tell_response(const char *what, uint32_t number)
-{
-    start_line(what, number);
-    add(" ");
-    add(response);
-    end_line();
-}
-
-static void tell_result(const char *what, uint32_t number, int result)
-{
-    start_line(what, number);
-    add(result < 0 ? " -" : " ");
-    add_number((uint32_t)(result < 0 ? -result : result));
-    end_line();
-}
-
-static void wrong(uint32_t number, int result)
-{
-    tell_result("wrong", number, result);
+    tell("wrong %u %d", number, result);
 }
 
 /* ----------------------------------------------------------------- commands */
@@ -116,7 +79,7 @@ static void wrong(uint32_t number, int result)
 static idem_claim claim;
 static idem_reply reply = { .buffer = response, .buffer_size = RESPONSE_MAX };
 
-static idem_request request_of(uint32_t number, const char *payload)
+static idem_request request_of(unsigned number, const char *payload)
 {
     static char key[KEY_LEN];
     idem_request request = { .scope = "p", .scope_len = 1, .key = key,
@@ -131,7 +94,7 @@ static idem_request request_of(uint32_t number, const char *payload)
 
 /* Whether a call is to be made again, as the storage failed once; if it does so
    twice that is the end. */
-static int failed(uint32_t number, int result)
+static int failed(unsigned number, int result)
 {
     static int times;
 
@@ -140,13 +103,13 @@ static int failed(uint32_t number, int result)
         return 0;
     }
     if (times++) {
-        tell_result("error", number, result);
+        tell("error %u %d", number, result);
         board_exit(3);
     }
     return 1;
 }
 
-static int begin(uint32_t number, const char *payload)
+static int begin(unsigned number, const char *payload)
 {
     idem_request request = request_of(number, payload);
     int result;
@@ -159,7 +122,7 @@ static int begin(uint32_t number, const char *payload)
 }
 
 /* Tells when and how a command was done, in 3 to RESPONSE_MAX bytes. */
-static size_t respond(uint32_t number, int recovered)
+static size_t respond(unsigned number, int recovered)
 {
     uint32_t boot = board_argument(1);
     size_t len = 0;
@@ -173,7 +136,7 @@ static size_t respond(uint32_t number, int recovered)
     return len;
 }
 
-static void complete(uint32_t number, int recovered)
+static void complete(unsigned number, int recovered)
 {
     uint32_t state = number + 1;
     idem_outcome outcome = { .response = response, .state = &state,
@@ -181,37 +144,37 @@ static void complete(uint32_t number, int recovered)
     int result;
 
     outcome.response_len = respond(number, recovered);
-    tell_response("complete", number);
+    tell("complete %u %s", number, response);
     now += 10;
     do
         result = idem_complete(&table, &claim, &outcome, now);
     while (failed(number, result));
     if (result != IDEM_OK)
         wrong(number, result);
-    tell_response("done", number);
+    tell("done %u %s", number, response);
 }
 
 /* A transient failure: the command is given back, and has had no effect. */
-static void release(uint32_t number)
+static void release(unsigned number)
 {
     int result;
 
-    tell("claimed", number);
-    tell("release", number);
+    tell("claimed %u", number);
+    tell("release %u", number);
     now += 10;
     do
         result = idem_release(&table, &claim, now);
     while (failed(number, result));
     if (result != IDEM_OK)
         wrong(number, result);
-    tell("released", number);
+    tell("released %u", number);
 }
 
-static void on_command(uint32_t number, int fails)
+static void on_command(unsigned number, int fails)
 {
     int result;
 
-    tell("begin", number);
+    tell("begin %u", number);
     result = begin(number, "+");
 #ifdef PLANT_AGAIN
     if (result == IDEM_RECOVER)
@@ -220,52 +183,52 @@ static void on_command(uint32_t number, int fails)
     if (result == IDEM_EXECUTE && fails) {
         release(number);
     } else if (result == IDEM_EXECUTE) {
-        tell("execute", number);
+        tell("execute %u", number);
         complete(number, 0);
     } else if (result == IDEM_RECOVER) {
-        tell("recover", number);
+        tell("recover %u", number);
         complete(number, 1);
     } else if (result == IDEM_REPLAY) {
         response[reply.response_len] = 0;
-        tell_response("replay", number);
+        tell("replay %u %s", number, response);
     } else {
         wrong(number, result);
     }
 }
 
 /* The sender has the answer and will not ask again. */
-static void forget(uint32_t number)
+static void forget(unsigned number)
 {
     idem_request request = request_of(number, "");
     int result;
 
-    tell("forget", number);
+    tell("forget %u", number);
     now += 10;
     do
         result = idem_forget(&table, &request, now);
     while (failed(number, result));
     if (result != IDEM_OK && result != IDEM_E_NOT_FOUND)
         wrong(number, result);
-    tell("forgot", number);
+    tell("forgot %u", number);
 }
 
 static void rest(void)
 {
     int result;
 
-    tell("maintain", 0);
+    tell("maintain");
     now += 10;
     do
         result = idem_maintain(&table, now);
     while (failed(0, result) || result == IDEM_MORE);
     if (result != IDEM_OK)
         wrong(0, result);
-    tell("maintained", 0);
+    tell("maintained");
 }
 
 /* Everything that comes with one command: it fails at first, comes twice, its
    key is used for something else, idle time follows. */
-static void serve(uint32_t number)
+static void serve(unsigned number)
 {
     int result;
 
@@ -324,7 +287,7 @@ static void open_table(void)
     size_t len = STATE_MAX;
     int result;
 
-    tell("open", 0);
+    tell("open");
     now = board_argument(1) * 1000003u;
 #ifdef PLANT_BLANK
     idem_format(&table, &config, memory, sizeof memory, now);
@@ -333,28 +296,26 @@ static void open_table(void)
         result = idem_open(&table, &config, memory, sizeof memory, now);
     while (failed(0, result));
     if (result != IDEM_OK)
-        wrong((uint32_t)table.needed, result);
+        wrong((unsigned)table.needed, result);
     idem_state(&table, &state, &len);
-    start_line("opened", state);
-    add(" ");
-    add_number(table.stats.lost);
-    end_line();
+    tell("opened %u %u", (unsigned)state, (unsigned)table.stats.lost);
 }
 
 int program(void)
 {
-    uint32_t from = board_argument(0), count = board_argument(2);
+    unsigned from = (unsigned)board_argument(0);
+    unsigned count = (unsigned)board_argument(2);
 
     insert();
     open_table();
     if (from > AGAIN)
         forget(from - AGAIN - 1);
-    for (uint32_t i = from > AGAIN ? from - AGAIN : 0; i < from; i++)
+    for (unsigned i = from > AGAIN ? from - AGAIN : 0; i < from; i++)
         on_command(i, 0);
-    for (uint32_t i = from; i < (count ? from + count : COMMANDS); i++)
+    for (unsigned i = from; i < (count ? from + count : COMMANDS); i++)
         serve(i);
     if (table.storage_error)
-        tell("once", 0);
-    tell("end", 0);
+        tell("once");
+    tell("end");
     return 0;
 }
