@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: 0BSD
    What a program under tests/targets/ needs of the machine that it runs on:
-   start.c (Cortex-M, Cortex-A, RISC-V), avr.c, stm8.c and host.c provide it. */
+   start.c (Cortex-M, Cortex-A, RISC-V), uart.c (AVR, STM8) and host.c provide
+   it. */
 #ifndef BOARD_H
 #define BOARD_H
 

@@ -93,7 +93,7 @@ build_avr() {
     shift 2
     avr-gcc -std=gnu99 -mmcu="$mcu" -Os -mrelax -mcall-prologues \
         -ffunction-sections -fdata-sections -Wl,--gc-sections $warn \
-        -I. "$@" $here/avr.c $here/"$program".c \
+        -I. "$@" $here/uart.c $here/"$program".c \
         -o "$out/$program-$mcu.elf"
 }
 
@@ -135,11 +135,11 @@ alike() {
 
 # stm8 PROGRAM: builds it without a journal and runs it on an STM8
 stm8() {
-    for source in stm8 "$1"; do
+    for source in uart "$1"; do
         sdcc -mstm8 --model-large --std-c99 --opt-code-size -I. \
             -DIDEM_NO_JOURNAL -c $here/$source.c -o "$out/$source.rel" || return
     done
-    sdcc -mstm8 --model-large --code-size 131072 "$out/stm8.rel" \
+    sdcc -mstm8 --model-large --code-size 131072 "$out/uart.rel" \
         "$out/$1.rel" -o "$out/stm8.ihx" || return
     timeout 600 sstm8 -t STM8S208 -S "uart=1,in=/dev/null,out=$out/told" \
         -e run "$out/stm8.ihx" < /dev/null || return
