@@ -12,5 +12,11 @@
 
 typedef uint32_t TickType_t;
 typedef long BaseType_t;
+typedef struct QueueDefinition *SemaphoreHandle_t;
+
+SemaphoreHandle_t xSemaphoreCreateMutex(void);
+BaseType_t xSemaphoreTake(SemaphoreHandle_t semaphore, TickType_t ticks);
+BaseType_t xSemaphoreGive(SemaphoreHandle_t semaphore);
+TickType_t xTaskGetTickCount(void);
 
 #endif
