@@ -23,10 +23,15 @@ export CC CFLAGS LLVM_PROFILE_FILE CALLS
 B=$out sh tests/unit/unit.sh > "$out/log" 2>&1 || tail -n 1 "$out/log"
 
 llvm-profdata-19 merge "$out"/*.profraw -o "$out/profile"
+programs=
 for test in tests/unit/*.c; do
     name=$(basename "$test" .c)
     [ "$name" != idem ] || continue
-    llvm-cov-19 export "$out/unit/$name" -instr-profile="$out/profile" \
-        > "$out/$name.json" 2> "$out/log" || { cat "$out/log"; exit 1; }
+    for format in text=json lcov=lcov; do
+        llvm-cov-19 export -format=${format%=*} "$out/unit/$name" \
+            -instr-profile="$out/profile" > "$out/$name.${format#*=}" \
+            2> "$out/log" || { cat "$out/log"; exit 1; }
+    done
+    programs="$programs $out/$name"
 done
-python3 tests/cover/gate.py idem.h tests/cover/exceptions.txt "$out"/*.json
+python3 tests/cover/gate.py idem.h tests/cover/exceptions.txt $programs

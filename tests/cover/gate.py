@@ -4,8 +4,9 @@
 
     gate.py idem.h exceptions.txt EXPORTED...
 
-Each EXPORTED is what llvm-cov export tells of one program: of several at once
-it drops functions that they have under one name, compiled another way.
+Each EXPORTED is what llvm-cov export tells of one program in EXPORTED.json, and
+of its lines in EXPORTED.lcov: of several programs at once it drops functions
+that they have under one name, compiled another way.
 
 Every line, every outcome of every branch, and in every decision each condition
 on its own (MC/DC) is to be covered, but for exceptions, which are few, and
@@ -54,44 +55,31 @@ class Source:
         return "?"
 
 
-def lines_of(segments):
-    """Line by line, whether it was executed, as llvm-cov report counts it: a
-    line counts if a region begins in it, or covers it whole."""
-    executed = {}
-    wrapped = None
-    at = 0
-    for line in range(segments[0][0], segments[-1][0] + 1):
-        here = []
-        while at < len(segments) and segments[at][0] == line:
-            here.append(segments[at])
-            at += 1
-        starts = [s for s in here if s[3] and s[4] and not s[5]]
-        skipped = here and not here[0][3] and here[0][4]
-        counted = (not skipped and
-                   ((wrapped and wrapped[3]) or
-                    any(s[3] and s[4] for s in here)))
-        if counted:
-            counts = [s[2] for s in starts]
-            if wrapped and wrapped[3]:
-                counts.append(wrapped[2])
-            executed[line] = max(counts, default=0) > 0
-        if here:
-            wrapped = here[-1]
-    return executed
+def lines_of(path, header):
+    """Line by line, how often it was executed, of what lcov is given."""
+    here = False
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            word, _, told = line.partition(":")
+            if word == "SF":
+                here = told.strip().endswith("/" + header)
+            elif word == "DA" and here:
+                yield map(int, told.split(","))
 
 
 def add(points, key, covered):
     points[key] = points.get(key, False) or covered
 
 
-def points_of(data, source):
-    """Everything that is counted: (place, what) -> covered."""
-    points = {}
-    for line, executed in lines_of(data["segments"]).items():
+def add_lines(points, lines, source):
+    for line, executed in lines:
         text = source.lines[line - 1]
         # In a function that a program does not call all lines count.
         if text.strip() and not text.lstrip().startswith(("//", "#")):
-            add(points, ((line, 1, line, len(text) + 1), "line"), executed)
+            add(points, ((line, 1, line, len(text) + 1), "line"), executed > 0)
+
+
+def add_decisions(points, data):
     for branch in data["branches"]:
         place, (true, false) = tuple(branch[:4]), branch[4:6]
         add(points, (place, "true"), true > 0)
@@ -100,7 +88,6 @@ def points_of(data, source):
         place = tuple(decision[:4])
         for number, covered in enumerate(decision[-1]):
             add(points, (place, "alone %d" % (number + 1)), covered)
-    return points
 
 
 def read_exceptions(path):
@@ -122,14 +109,14 @@ def read_exceptions(path):
 def main():
     header, exceptions, *exported = sys.argv[1:]
     source = Source(header)
-    points = {}
+    points = {}                         # (place, what) -> covered
     for path in exported:
-        with open(path, encoding="utf-8") as file:
+        add_lines(points, lines_of(path + ".lcov", header), source)
+        with open(path + ".json", encoding="utf-8") as file:
             files = json.load(file)["data"][0]["files"]
         for data in files:
             if data["filename"].endswith("/" + header):
-                for key, covered in points_of(data, source).items():
-                    add(points, key, covered)
+                add_decisions(points, data)
     excepted = read_exceptions(exceptions)
     unused = set(excepted)
     shapes = {name: Shape(name).pattern for name in excepted}
