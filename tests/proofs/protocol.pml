@@ -100,9 +100,7 @@ inline open_table()
     turned = false;
     head = 0;
     last = newest[0];
-    i = 1;
-    do
-    :: i < heads ->
+    for (i : 1 .. heads - 1) {
         look(header[i], lost);
 #ifndef BROKEN_SEAL
         if
@@ -113,15 +111,10 @@ inline open_table()
         if
         :: lost -> head = i; last = newest[i]
         :: else
-        fi;
-        i++
-    :: else -> break
-    od;
-    i = 0;
-    do
-    :: i < KEYS -> ram[i] = told[head * KEYS + i]; i++
-    :: else -> break
-    od;
+        fi
+    }
+    ram[0] = told[head * KEYS];
+    ram[1] = told[head * KEYS + 1];
     if
     :: weak_key[head] < KEYS -> ram[weak_key[head]] = weak[head]
     :: weak_key[head] < KEYS -> last = KEYS
@@ -132,14 +125,10 @@ inline open_table()
     :: !lost -> ram[0] = UNKNOWN; ram[1] = UNKNOWN
     :: else
     fi;
-    i = 0;
-    do
-    :: i < KEYS ->
+    for (i : 0 .. KEYS - 1) {
         cut_short[i] = STATUS(ram[i]) == CLAIMED;
-        over[i] = false;
-        i++
-    :: else -> break
-    od;
+        over[i] = false
+    }
     i = 0;
     lost = true                     /* whoever called is no more */
 }
@@ -186,26 +175,16 @@ inline carry()
 /* The head that was tried is the oldest from now on. */
 inline count()
 {
-    if
-    :: head > 0 -> before = header[head]
-    :: else
-    fi;
-    i = 0;
-    do
-    :: i < KEYS ->
+    before = (head > 0 -> header[head] : before);
 #ifdef BROKEN_CONFIRM
-        told[i] = told[head * KEYS + i];
-#else
-        told[i] = ram[i];
-#endif
-        i++
-    :: else -> break
-    od;
-#ifdef BROKEN_CONFIRM
+    told[0] = told[head * KEYS];
+    told[1] = told[head * KEYS + 1];
     newest[0] = newest[head];
     weak[0] = weak[head];
     weak_key[0] = weak_key[head];
 #else
+    told[0] = ram[0];
+    told[1] = ram[1];
     newest[0] = KEYS;
     weak[0] = 0;
     weak_key[0] = KEYS;
@@ -213,8 +192,7 @@ inline count()
     clear(1);
     head = 0;
     last = KEYS;
-    turned = true;
-    i = 0
+    turned = true
 }
 
 /* The first write of a boot begins a new head. */
