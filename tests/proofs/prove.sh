@@ -32,22 +32,24 @@ named() {
         > "$out/named/idem.h" || fail "$1 does not fit the header"
 }
 
-# wp CONTRACTS HASH DIRECTORY FLAGS...: all goals of what is listed; the last
-# line has how many
+# wp CONTRACTS HASH DIRECTORY FUNCTIONS FLAGS...: all goals of these functions,
+# or of all that are listed; the last line has how many
 wp() {
     contracts=tests/proofs/$1.acsl hash=$2
+    functions=${4:-$(sed -n 's/^function \([a-z0-9_]*\).*/\1/p' "$contracts" |
+        paste -sd,)}
     named "$1.acsl" "$3/idem.h"
-    shift 3
-    awk -v hash="$hash" -f tests/proofs/extract.awk "$out/named/idem.h" \
-        "$contracts" \
-        > "$out/functions" || fail "the contracts do not fit the header"
-    { echo '#include "idem.h"'
-      grep -v '^ *IDEMI_UNROLL$' "$out/functions"
-    } > "$out/wp.c"
+    shift 4
+    awk -v hash="$hash" -f tests/proofs/annotate.awk "$contracts" \
+        "$out/named/idem.h" > "$out/idem.h" ||
+        fail "the contracts do not fit the header"
+    printf '#define %s\n' IDEM_STATIC IDEM_IMPLEMENTATION > "$out/wp.c"
+    echo '#include "idem.h"' >> "$out/wp.c"
     frama-c -machdep gcc_x86_64 \
-        -cpp-extra-args="-I. -DIDEM_HASH=IDEM_HASH_$hash" -wp -wp-rte \
-        -wp-model Typed+Cast -wp-prover cvc4 -wp-timeout 30 "$@" \
-        "$out/wp.c" > "$out/log" 2>&1 || fail "Frama-C stopped"
+        -cpp-extra-args="-DIDEM_HASH=IDEM_HASH_$hash" -wp -wp-rte \
+        -wp-model Typed+Cast -wp-prover cvc4 -wp-timeout 30 \
+        -wp-fct "$functions" "$@" "$out/wp.c" > "$out/log" 2>&1 ||
+        fail "Frama-C stopped"
     goals=$(sed -n 's/.*Proved goals: *//p' "$out/log")
     [ "${goals% / *}" = "${goals#* / }" ]
 }
@@ -55,7 +57,7 @@ wp() {
 # proved CONTRACTS HASH FLAGS...
 proved() {
     contracts=$1
-    wp "$1" "$2" . ${3:-} || fail "$contracts: not everything is proved: $goals"
+    wp "$1" "$2" . "" ${3:-} || fail "$contracts: not everything is proved: $goals"
     echo "prove: WP and RTE: $1: $goals goals of" \
         "$(grep -c ^function "tests/proofs/$1.acsl") functions" ${4:-}
 }
@@ -75,7 +77,7 @@ planted() {
 unproved() {
     named "$1.acsl" idem.h
     planted "$out/named/idem.h" "$3" "$4"
-    ! wp "$1" "$2" "$out/planted" -wp-fct "$3" -wp-timeout 10 ||
+    ! wp "$1" "$2" "$out/planted" "$3" -wp-timeout 10 ||
         fail "$3: proved with a fault"
     echo "prove: planted and not proved: $3: $goals"
 }
