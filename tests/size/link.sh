@@ -10,7 +10,7 @@ compile() {
     name=$1
     shift
     $cc -Os -ffunction-sections -fdata-sections -w "$@" -I. \
-        -c tests/size/firmware.c -o "$out/$name.o"
+        -c tests/check/compile/c.c -o "$out/$name.o"
 }
 
 # link NAME CALLS...: what a program that makes these calls links of it, without
