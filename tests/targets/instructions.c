@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 typedef uint64_t qemu_plugin_id_t;
@@ -24,15 +23,12 @@ typedef struct qemu_info_t qemu_info_t;
 struct qemu_plugin_tb;
 struct qemu_plugin_insn;
 enum { QEMU_PLUGIN_CB_NO_REGS };
-enum { QEMU_PLUGIN_INLINE_ADD_U64 };
 
 void qemu_plugin_register_vcpu_tb_trans_cb(
     qemu_plugin_id_t id, void (*cb)(qemu_plugin_id_t, struct qemu_plugin_tb *));
 void qemu_plugin_register_vcpu_insn_exec_cb(
     struct qemu_plugin_insn *insn, void (*cb)(unsigned, void *), int flags,
     void *user);
-void qemu_plugin_register_vcpu_insn_exec_inline(
-    struct qemu_plugin_insn *insn, int op, void *at, uint64_t value);
 void qemu_plugin_register_atexit_cb(
     qemu_plugin_id_t id, void (*cb)(qemu_plugin_id_t, void *), void *user);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
@@ -48,28 +44,17 @@ EXPORT int qemu_plugin_version = 1;
 
 static uint64_t count, kill_at, settle, from, to, begun;
 
-static void on_each(unsigned cpu, void *user)
+static void on_each(unsigned cpu, void *at)
 {
-    struct timespec time = { .tv_sec = (time_t)(settle / 1000),
-                             .tv_nsec = (long)(settle % 1000) * 1000000 };
-
-    (void)cpu, (void)user;
-    if (++count != kill_at)
-        return;
-    nanosleep(&time, NULL);
-    kill(getpid(), SIGKILL);
-}
-
-static void on_from(unsigned cpu, void *user)
-{
-    (void)cpu, (void)user;
-    begun = count;
-}
-
-static void on_to(unsigned cpu, void *user)
-{
-    (void)cpu, (void)user;
-    printf("region %llu\n", (unsigned long long)(count - begun));
+    (void)cpu;
+    if (++count == kill_at) {
+        usleep((useconds_t)settle * 1000);
+        kill(getpid(), SIGKILL);
+    }
+    if (from && (uintptr_t)at == from)
+        begun = count;
+    if (to && (uintptr_t)at == to)
+        printf("region %llu\n", (unsigned long long)(count - begun));
 }
 
 static void on_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
@@ -77,19 +62,9 @@ static void on_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     (void)id;
     for (size_t i = 0; i < qemu_plugin_tb_n_insns(tb); i++) {
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
-        uint64_t at = qemu_plugin_insn_vaddr(insn);
-        if (from && at == from)
-            qemu_plugin_register_vcpu_insn_exec_cb(
-                insn, on_from, QEMU_PLUGIN_CB_NO_REGS, NULL);
-        if (to && at == to)
-            qemu_plugin_register_vcpu_insn_exec_cb(
-                insn, on_to, QEMU_PLUGIN_CB_NO_REGS, NULL);
-        if (kill_at)
-            qemu_plugin_register_vcpu_insn_exec_cb(
-                insn, on_each, QEMU_PLUGIN_CB_NO_REGS, NULL);
-        else
-            qemu_plugin_register_vcpu_insn_exec_inline(
-                insn, QEMU_PLUGIN_INLINE_ADD_U64, &count, 1);
+        qemu_plugin_register_vcpu_insn_exec_cb(
+            insn, on_each, QEMU_PLUGIN_CB_NO_REGS,
+            (void *)(uintptr_t)qemu_plugin_insn_vaddr(insn));
     }
 }
 
