@@ -32,7 +32,8 @@ enum { GPIOR0 = 0x3E, GPIOR1 = 0x4A, GPIOR2 = 0x4B };
 enum { EEARL = 0x41, EEARH = 0x42 };
 enum { MARK_FROM = 0xA5, MARK_TO = 0x5A };
 
-static uint8_t eeprom[EEPROM_MAX];
+static uint8_t eeprom[EEPROM_MAX];      // as it was before the last step
+static uint8_t *now;                    // as the emulator has it
 static unsigned data_end;               // where the stack must not go
 
 static void on_sent(struct avr_irq_t *irq, uint32_t byte, void *user)
@@ -89,29 +90,29 @@ static void connect(avr_t *avr)
 /* A file that is not there is a new EEPROM. */
 static void read_eeprom(avr_t *avr, const char *path)
 {
-    avr_eeprom_desc_t all = { .ee = eeprom, .size = avr->e2end + 1u };
+    avr_eeprom_desc_t all = { .ee = NULL, .size = avr->e2end + 1u };
     FILE *file = fopen(path, "rb");
 
-    memset(eeprom, 0xFF, sizeof eeprom);
+    avr_ioctl(avr, AVR_IOCTL_EEPROM_GET, &all);
+    now = all.ee;
+    memset(now, 0xFF, all.size);
     if (file) {
-        if (fread(eeprom, 1, all.size, file) != all.size)
+        if (fread(now, 1, all.size, file) != all.size)
             fprintf(stderr, "%s: too short\n", path);
         fclose(file);
     }
-    avr_ioctl(avr, AVR_IOCTL_EEPROM_SET, &all);
+    memcpy(eeprom, now, all.size);
 }
 
-static int write_eeprom(avr_t *avr, const char *path)
+static int write_eeprom(const avr_t *avr, const char *path)
 {
-    avr_eeprom_desc_t all = { .ee = NULL, .size = avr->e2end + 1u };
     FILE *file = fopen(path, "wb");
     size_t written;
 
-    avr_ioctl(avr, AVR_IOCTL_EEPROM_GET, &all);
     if (!file)
         return -1;
-    written = fwrite(all.ee, 1, all.size, file);
-    return fclose(file) == 0 && written == all.size ? 0 : -1;
+    written = fwrite(now, 1, avr->e2end + 1u, file);
+    return fclose(file) == 0 && written == avr->e2end + 1u ? 0 : -1;
 }
 
 /* Prints how long it was between the two marks. */
@@ -136,9 +137,8 @@ static struct {
     uint8_t before;
 } written;
 
-/* Sees by the address register whether something was written just now; eeprom
-   is as it was before. */
-static int writes(const avr_t *avr, const uint8_t *now)
+/* Sees by the address register whether something was written just now. */
+static int writes(const avr_t *avr)
 {
     unsigned at = avr->data[EEARL] | (unsigned)avr->data[EEARH] << 8;
 
@@ -153,7 +153,7 @@ static int writes(const avr_t *avr, const uint8_t *now)
 
 /* A byte is erased first, then programmed: bits read as they did, as 1, or as
    they shall. */
-static void tear(const avr_t *avr, uint8_t *now)
+static void tear(const avr_t *avr)
 {
     uint8_t *byte = &now[written.at];
     uint8_t chance = (uint8_t)(avr->cycle * 0x9E3779B1u >> 16);
@@ -170,10 +170,10 @@ static void tear(const avr_t *avr, uint8_t *now)
 static unsigned stack_pointer(const avr_t *avr)
 {
     static unsigned last;
-    unsigned now = avr->data[R_SPL] | (unsigned)avr->data[R_SPH] << 8;
+    unsigned sp = avr->data[R_SPL] | (unsigned)avr->data[R_SPH] << 8;
 
-    if ((now & 0xFF) != (last & 0xFF))
-        last = now;
+    if ((sp & 0xFF) != (last & 0xFF))
+        last = sp;
     return last;
 }
 
@@ -183,17 +183,14 @@ static int run(avr_t *avr, avr_cycle_count_t cut)
     int state = cpu_Running;
     unsigned deepest = avr->ramend;
     unsigned more = cut % 2 ? (unsigned)(cut / 2 % RECORD) : 0;
-    avr_eeprom_desc_t all = { .ee = NULL, .size = avr->e2end + 1u };
-
-    avr_ioctl(avr, AVR_IOCTL_EEPROM_GET, &all);
 
     while (state != cpu_Done && state != cpu_Crashed) {
         unsigned sp = stack_pointer(avr);
-        int wrote = writes(avr, all.ee), due = cut && avr->cycle >= cut;
+        int wrote = writes(avr), due = cut && avr->cycle >= cut;
         if (due && cut % 2 == 0)
             return CUT;
         if (due && wrote && more-- == 0) {
-            tear(avr, all.ee);
+            tear(avr);
             return CUT;
         }
         state = avr_run(avr);
