@@ -5,37 +5,32 @@
 
 #include <stdio.h>
 
-typedef struct fit {
-    uint32_t keys, sector;
-} fit;
-
-/* Tells it of sectors of one size, which divide the storage: powers of two */
+/* Keys that fit sectors of one size, which divide the storage: powers of two */
 static uint32_t keys_with(uint32_t size, uint32_t sector, unsigned key,
                           unsigned response)
 {
-    uint32_t keys = 0;
+    uint32_t keys = 0, count = 1;
 
-    for (;;) {
-        uint32_t count = IDEM_SECTORS(keys + 1, key, response, 0, sector, 1);
-        if (!count || count > size / sector)
-            return keys;
-        keys++;
-    }
+    for (; count && count <= size / sector; keys++)
+        count = IDEM_SECTORS(keys + 1, key, response, 0, sector, 1);
+    return keys - 1;
 }
 
-static fit most(uint32_t size, unsigned key, unsigned response)
+static void tell_most(uint32_t size, unsigned key, unsigned response)
 {
-    fit best = { 0, 0 };
-    uint32_t sector;
+    uint32_t best = 0, best_sector = 0;
 
-    for (sector = 64; sector <= size / 4; sector *= 2) {
+    for (uint32_t sector = 64; sector <= size / 4; sector *= 2) {
         uint32_t keys = keys_with(size, sector, key, response);
-        if (keys > best.keys) {
-            best.keys = keys;
-            best.sector = sector;
+        if (keys > best) {
+            best = keys;
+            best_sector = sector;
         }
     }
-    return best;
+    if (best)
+        printf(" %u (%u) |", (unsigned)best, (unsigned)best_sector);
+    else
+        printf(" - |");
 }
 
 int main(void)
@@ -55,13 +50,8 @@ int main(void)
         printf("--:|");
     for (size = 1024; size <= 65536; size *= 2) {
         printf("\n| %u KB |", (unsigned)(size / 1024));
-        for (i = 0; i < COLUMNS; i++) {
-            fit f = most(size, lengths[i][0], lengths[i][1]);
-            if (f.keys)
-                printf(" %u (%u) |", (unsigned)f.keys, (unsigned)f.sector);
-            else
-                printf(" - |");
-        }
+        for (i = 0; i < COLUMNS; i++)
+            tell_most(size, lengths[i][0], lengths[i][1]);
     }
     printf("\n");
     return 0;
