@@ -97,8 +97,12 @@ demo-serial: $(DEMO)
 demo-patterns: $(B)/patterns
 	@$(B)/patterns
 
+# One command twice, which is executed once
 demo-file: $(B)/file $(B)/inspect
-	@B="$(B)" sh tests/demo/file.sh
+	@rm -f $(B)/file.journal
+	@$(B)/file $(B)/file.journal 42 'pour 5 ml'
+	@$(B)/file $(B)/file.journal 42 'pour 5 ml'
+	@$(B)/inspect $(B)/file.journal
 
 demo-sender: $(B)/sender_test $(B)/sender $(B)/serial/device
 	@$(B)/sender_test

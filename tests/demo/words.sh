@@ -43,6 +43,16 @@ file 1 "short: the storage holds something else; it should be a file of 28672" \
 yes "not a journal" | head -c 28672 >other
 file 1 "other: the storage holds something else; not a journal" other
 file 0 "PUMP RUNS" journal
+
+# A record is lost in the second sector, which the first run began: behind header
+# and seal.
+for key in 43 44; do
+    "$B/file" damaged $key 'pour 5 ml' > said
+done
+printf 'damaged' | dd of=damaged bs=1 seek=4160 conv=notrunc 2> said
+says 1 "lost 1" "$B/inspect" damaged
+says 1 "in doubt: unknown keys, for 86" "$B/inspect" damaged
+
 migrate() { says "$1" "$2" "$B/migrate" "$3" 64,32,32,0,4096 "$4" "$5"; }
 migrate 0 "1 keys copied" journal new 200,32,64,8,8192
 says 0 'key "42": completed' "$B/inspect" --capacity 200 --response-max 64 \
