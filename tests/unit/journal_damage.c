@@ -6,10 +6,10 @@
  */
 #include "story.h"
 
-static const medium roomy_ecc = { "roomy_ecc", FLASH_ECC, 0, 16, 4096, 0xFF };
-
 // The outcome of b is lost; a and c are known.
 #define LOST_B "Ba Ca Bb Cb z Bc Cc b P l1 "
+
+#define LONG(key) "B" key ",retention=777777 C" key ",len=24 "
 
 static const story stories[] = {
     // the end of the newest
@@ -21,6 +21,35 @@ static const story stories[] = {
     { "in_batch_mode_an_unreadable_end_is_no_loss",
       "roomy: batch Ba Ca z Y Bb Cb Bc Cc Bd Cd Be Ce b,back P l0 Ba:replay Bb "
       "Cb" },
+    { "three_unreadable_records_at_the_end_are_a_loss",
+      "roomy: k1 " LONG("0") LONG("1") LONG("2") LONG("3") LONG("4") "B5 z "
+      "C5,len=24 " LONG("6") "b,how=#,back P u B4:replay B5:recover "
+      "B6:recover" },
+    { "seven_unreadable_records_at_the_end_are_a_loss",
+      "ecc: k1 " LONG("0") LONG("1") LONG("2") "B3 z C3,len=24 " LONG("4")
+      LONG("5") LONG("6") "b,how=#,back P u B2:replay B3:recover B6:recover" },
+    { "a_carried_record_in_the_middle_is_a_loss",
+      "roomy: A0 A1 A2 A3 A4 A5 A6 K268 V z,n=8 b,how=# P l1 B0:replay "
+      "B1:replay B2:replay B3:replay B4:replay B5:recover B6:replay" },
+    // It is as good as torn, and nothing behind it in its sector tells that it
+    // was not: but the next header says where that ends.
+
+    { "the_last_record_before_a_stated_end_is_a_loss",
+      "K@ k1 z,back b,how=5,at=7 P u" },
+    { "a_journal_without_any_header_is_none_that_is_blank",
+      "nor: Ba Ca z k1 z1 k1 z2 k1 z3 k1 z4 b,how=6 b1,how=6 b2,how=6 b3,how=6 "
+      "b4,how=6 P l2 Ba:recover Bb:recover" },
+    // What would tell that such a record is behind the end of its sector is
+    // damaged.  Its time is ahead of that in the headers after it, which were
+    // written by who knew nothing of it.
+    { "time_that_would_go_back_stands",
+      "nor: k1 Ba,ms=0 Ca,ms=0 Bb,ms=50000 z b,how=4 P k1 z1 k1 b1,how=6 h P l1 "
+      "Ga,ms=49999:ok Ga:none" },
+    // A boot that cannot read it begins a head after the record before that; the
+    // power goes before the seal.  The next boot cannot erase that head.
+    { "the_last_header_that_names_a_sector_says_where_it_ends",
+      "nor: Aa Bb z b,how=4 P Bc z1 z2,n=1 h b1,how=3 b2,how=3 P %2 Bd V P l0 "
+      "Ba:replay Bb:recover" },
     // The medium says twice that an outcome failed which it has; and the header
     // of the sector where the second stands is damaged, so the end that it
     // states for the first one's is not known.
@@ -45,6 +74,12 @@ static const story stories[] = {
       "nor: keys=96 " LOST_B "Ba:replay Bc:replay Wa:mismatch Bb:recover "
       "Bb:busy Bx,age=100000:old Bd:recover Be:recover Bf:recover Bg:recover "
       "Bh:recover Bx:full" },
+    // Though the ring is so large that the damage would stay where it is for
+    // long, and be found again at each boot.
+    { "s4_doubt_ends_on_a_device_that_restarts_often",
+      "roomy: sectors=60 " LOST_B "Bd,ms=20000:recover Rd P Be,ms=20000:recover "
+      "Re P Bf,ms=20000:recover Rf P Bg,ms=20000:recover Rg P "
+      "Bh,ms=20000:execute" },
     { "a_loss_is_told_at_every_boot_until_it_is_carried_past",
       "nor: " LOST_B "P l1 k,n=1 P l0 Ba:replay" },
 
@@ -61,6 +96,10 @@ static const story stories[] = {
     // In a new head, whose header is damaged.
     { "an_outcome_whose_claim_is_there_is_told",
       "nor: Ba %1 Ca:storage Ca:ok z b,how=6 P l1 Ba:recover Bb:recover" },
+    // b's response holds it, byte for byte; the record around that is damaged,
+    // so its inside is looked at.
+    { "s3_a_record_hidden_in_a_response_is_not_taken",
+      "nor: size=4096 response=208 Bb Ba Ra Ib z Bc b,how=5,at=0 P l1 Ga:none" },
 };
 
 TESTS(stories, tell)
@@ -218,138 +257,6 @@ TEST(s8_a_record_that_begins_in_the_last_byte_ends_there)
     }
 }
 
-/* Seven outcomes in one sector, of which the last records cannot be read. */
-static void lose_last(const medium *m, uint32_t records, int how)
-{
-    operation o[14];
-
-    device_on(m, "k1");
-    for (unsigned n = 0; n < 14; n++) {
-        say_of(n % 2 ? "C@,len=24" : "B@,retention=777777", n / 2);
-        o[n] = newest();
-    }
-    damage(o[14 - records].at, o[13].at + o[13].len - o[14 - records].at, how);
-    say("P");
-    assert_int_not_equal(the.table->stats.lost, 0);
-    is(missing(0, 7), (records + 1) / 2);
-}
-
-TEST(three_unreadable_records_at_the_end_are_a_loss)
-{
-    for (int how = 0; how < HOWS; how++)
-        for (uint32_t records = 3; records < 8; records++) {
-            lose_last(&roomy, records, how);
-            lose_last(&roomy_ecc, records, how);
-        }
-}
-
-/* Seven keys, and a call that has just carried three records or more. */
-static void carrying(void)
-{
-    device_on(&roomy, "A0 A1 A2 A3 A4 A5 A6");
-    for (char what = 'B'; carried() < 3; what ^= 'B' ^ 'R')
-        (void)answer(what, 20);
-}
-
-TEST(a_carried_record_in_the_middle_is_a_loss)
-{
-    for (int how = 0; how < HOWS; how++)
-        for (unsigned i = 1; i < 4; i++) {      // behind an erase
-            carrying();
-            damage(wrote.of[i].at, wrote.of[i].len, how);
-            say("P l1");
-            assert_in_range(missing(0, 7), 0, 1);
-        }
-}
-
-/* The record behind which the next header says that its sector ends; it is as
-   good as torn, and nothing behind it in its sector tells that it was not. */
-TEST(the_last_record_before_a_stated_end_is_a_loss)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        operation last;
-        unsigned n = 0;
-        device_on(media[m], "k1");
-        do {
-            last = newest();
-            if (n % 3 < 2)
-                say_of(n % 3 ? "C@" : "B@", n / 3);
-            else if (n > 9)
-                say_of("X@", n / 3 - 3);
-            n++;
-        } while (carried() < 0 || n < 3);
-        flip(last.at, 7);
-        say("P");
-        assert_int_not_equal(the.table->stats.lost, 0);
-        assert_int_not_equal(answer('B', (n - 1) / 3), IDEM_EXECUTE);
-    }
-}
-
-/* Not a header is left, but records are: this is a journal, and has lost. */
-TEST(a_journal_without_any_header_is_none_that_is_blank)
-{
-    device *d = device_on(&nor, "Ba Ca k4");
-
-    for (uint32_t place = 0; place < d->medium.sector_count; place++)
-        lose_header(place * d->medium.sector_size);
-    say("P l2 Ba:recover Bb:recover");
-}
-
-static operation unread;
-static uint8_t unread_bytes[256];
-
-/* The newest record cannot be read .. */
-static void hide(void)
-{
-    flash *f = &the.medium;
-
-    unread = newest();
-    assert_true(unread.len <= sizeof unread_bytes);
-    memcpy(unread_bytes, f->bytes + unread.at, unread.len);
-    memset(f->bytes + unread.at, f->erased, unread.len);
-    the.damaged = 1;
-}
-
-/* .. and then it can. */
-static void show(void)
-{
-    memcpy(the.medium.bytes + unread.at, unread_bytes, unread.len);
-}
-
-/* What would tell that such a record is behind the end of its sector is
-   damaged.  Its time is ahead of that in the headers after it, which were
-   written by who knew nothing of it. */
-TEST(time_that_would_go_back_stands)
-{
-    uint32_t header;
-
-    device_on(&nor, "k1 Ba,ms=0 Ca,ms=0 Bb,ms=50000");
-    hide();
-    say("P k1");
-    header = newest_sector();
-    say("k1");
-    lose_header(header);
-    show();
-    say("P l1 Ga,ms=0");
-    is(the.shown.left_ms, RETENTION / 2);
-}
-
-/* A boot that cannot read it begins a head after the record before that; the
-   power goes before the seal.  The next boot cannot erase that head. */
-TEST(the_last_header_that_names_a_sector_says_where_it_ends)
-{
-    uint32_t seal;
-
-    device_on(&nor, "Aa Bb");
-    hide();
-    say("P Bc");
-    seal = wrote.of[wrote.count - 2].at;
-    memset(the.medium.bytes + seal, the.medium.erased,
-           newest().at + newest().len - seal);
-    show();
-    say("P %2 Bd V P l0 Ba:replay Bb:recover");
-}
-
 /* Whichever bit flips, also one that makes its retention impossible. */
 TEST(a_flipped_bit_in_a_claim_of_the_longest_retention_is_told)
 {
@@ -431,45 +338,7 @@ TEST(two_bytes_of_garbage_in_a_header_hide_nothing_untold)
         }
 }
 
-/* Though the ring is so large that the damage would stay where it is for long,
-   and be found again at each boot. */
-TEST(s4_doubt_ends_on_a_device_that_restarts_often)
-{
-    int result = IDEM_RECOVER;
-
-    device_on(&roomy, "sectors=60 " LOST_B);
-    for (unsigned key = 10; key < 30; key++) {
-        say("t,ms=20000");
-        result = answer('B', key);
-        assert_true(result == IDEM_RECOVER || result == IDEM_EXECUTE);
-        say_of("R@ P", key);
-    }
-    is(result, IDEM_EXECUTE);
-}
-
 /* ------------------------------------------------ what is not taken for one */
-
-/* A response holds, byte for byte, a record that was there before; the record
-   around it is damaged, so its inside is looked at. */
-TEST(s3_a_record_hidden_in_a_response_is_not_taken)
-{
-    for (uint32_t shift = 0; shift < 8; shift++) {
-        device *d = device_on(&roomy, "response=208 Ba");
-        uint8_t hidden[208];
-        idem_outcome out = { .response = hidden, .response_len = 208 };
-        operation o = newest();
-        memset(hidden, 0x80, sizeof hidden);
-        assert_true(o.len <= 200);
-        memcpy(hidden + shift, d->medium.bytes + o.at, o.len);
-        say("Ra Bb");
-        is(idem_complete(d->table, &d->held[1], &out, d->now), IDEM_OK);
-        o = newest();
-        d->damaged = 1;
-        say("Bc");
-        flip(o.at, 0);
-        say("P l1 Ga:none");
-    }
-}
 
 /* The records of a key that was forgotten, put behind the newest one. */
 TEST(a_record_in_another_place_is_not_taken)

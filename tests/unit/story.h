@@ -25,10 +25,12 @@
  *
  * .. which may be a story, too: "Ba Ca Bb Cb z b P l1 Ba:replay Bb:recover".
  *
- *     z1 b1   the newest record; what was that then is damaged: how, as in
- *             enum; at: the bit that is flipped; back: what came behind it
+ *     z1 b1 h the newest record, or what the latest call did n before that, or,
+ *             back, the call before; what was that then is damaged: how, as in
+ *             enum; at: the bit that is flipped; back: what came behind it; what
+ *             was LOST last is there again
  *     x i     the same as far as the model goes; the journal is formatted
- *     V =     the latest call began a sector; it wrote and erased nothing, or: n
+ *     V =     the latest call began a sector; it did not touch the storage, or: n
  *     u y1 r  something is told as lost; so many were crowded; what has to be
  *             of the ring is dead
  *     q9 pa   unknown keys are in doubt so long, or up to: n; which attempt a
@@ -77,7 +79,7 @@ static char said[1000];                 // for broken()
 // What the latest call did that wrote.
 static struct {
     uint32_t call, count, header_len;
-    operation of[512];
+    operation of[512], before;  // the last one of the call before that wrote
 } wrote;
 
 static uint32_t dead_at, dead_len;      // bytes that cannot be read
@@ -98,8 +100,10 @@ static inline void watch_writes(void *arg, const flash *f, const flash_op *op)
 {
     if (op->call == FLASH_SYNC)
         return;
-    if (wrote.call != ((device *)arg)->model.calls)
+    if (wrote.call != ((device *)arg)->model.calls && wrote.count) {
+        wrote.before = wrote.of[wrote.count - 1];
         wrote.count = 0;
+    }
     wrote.call = ((device *)arg)->model.calls;
     if (op->call == FLASH_PROG && op->at % f->sector_size == 0)
         wrote.header_len = op->len;
@@ -111,7 +115,7 @@ static inline int read_alive(void *ctx, uint32_t at, void *dst, uint32_t len)
 {
     int result = device_read(ctx, at, dst, len);
 
-    if (at >= dead_at + dead_len || dead_at >= at + len)
+    if (!dead_len || at >= dead_at + dead_len || dead_at >= at + len)
         return result;
     memset(dst, 0x5A, len);
     return 77;
@@ -253,10 +257,15 @@ static inline void flip(uint32_t at, unsigned bit)
     flash_flip(&the.medium, at, bit);
 }
 
+static struct { operation of; uint8_t bytes[512]; } hidden;
+
 static inline void lose(operation of)
 {
-    the.damaged = 1;
+    assert_true(of.len <= sizeof hidden.bytes);
+    hidden.of = of;
+    memcpy(hidden.bytes, the.medium.bytes + of.at, of.len);
     memset(the.medium.bytes + of.at, the.medium.erased, of.len);
+    the.damaged = 1;
 }
 
 static inline void lose_header(uint32_t sector)
@@ -309,12 +318,19 @@ static int story_word(const call *c)
     uint32_t ms = 0;
 
     switch (c->what) {
-    case 'z': then[c->key % COUNT(then)] = newest(); break;
+    case 'z':
+        PROMISE(c->n < wrote.count);
+        then[c->key % COUNT(then)] = c->back ? wrote.before
+                                             : wrote.of[wrote.count - 1 - c->n];
+        break;
+    case 'h':
+        memcpy(the.medium.bytes + hidden.of.at, hidden.bytes, hidden.of.len);
+        break;
     case 'b': spoil(then[c->key % COUNT(then)], c); break;
     case 'i': return format_told();
     case 'x': the.damaged = 1; break;
     case 'V': PROMISE(wrote.call == the.model.calls && carried() >= 0); break;
-    case '=': PROMISE(!(the.progs + the.erases) == !c->n); break;
+    case '=': PROMISE(!(the.reads + the.progs + the.erases) == !c->n); break;
     case 'u': PROMISE(the.table->stats.lost > 0); break;
     case 'r': PROMISE(inside_dead(the.table) >= 3); break;
     case 'y': PROMISE(the.table->stats.crowded == c->key); break;
