@@ -19,6 +19,10 @@ static const story stories[] = {
       "cached: batch Aa Bb %3,how=# Cb:ok Y:storage " STAYS },
     { "after_a_sync_of_a_batch_that_failed_nothing_is_written_to_flash",
       "synced: batch Aa Bb %3,how=# Cb:ok Y:storage " STAYS },
+    // Also where so many places were passed over that no claim has room.
+    { "after_a_sync_that_failed_no_turn_makes_room",
+      "cached: Ba Ca Bb %1,forever Bc:storage Bc:storage Bc:storage Bc:storage "
+      "Bc:storage w %3 Cb:storage Bc:storage = P Ba:replay Ac" },
     // It is told, and not tried again and again.
     { "an_erase_that_fails_in_idle_time_is_told",
       "nor: Ba %2 m:storage m = Ca:ok k1" },
@@ -151,26 +155,6 @@ TEST(s7_the_last_sequence_refuses_new_claims_only)
     }
 }
 
-/* -------------------------------------------------------------------- syncs */
-
-/* Also where so many places were passed over that no claim has room. */
-TEST(after_a_sync_that_failed_no_turn_makes_room)
-{
-    uint32_t progs;
-
-    device_on(&cached, "Ba Ca Bb %1,forever");
-    while (inside_dead(the.table) > 3)
-        say("Bc:storage");
-    say("w %3 Cb:storage");
-    assert_in_range(inside_dead(the.table), 0, 1);
-    progs = the.medium.progs;
-    assert_true(answer('B', 2) < 0);
-    is(the.medium.progs, progs);
-    say("P Ba:replay Ac");
-}
-
-/* ------------------------------------------------------------------ opening */
-
 static uint32_t read_that_fails;
 
 static void fail_a_read(void)
@@ -213,8 +197,6 @@ TEST(a_storage_that_does_not_read_at_all_is_not_blank)
         say(after[m % 2]);
     }
 }
-
-/* ------------------------------------------------------------------- verify */
 
 TEST(verify_finds_a_program_that_did_nothing)
 {

@@ -13,6 +13,9 @@
 // All retentions end, and it is written that they did.
 #define OVER " t,ms=100100 M M "
 
+#define NEXT(key) " B" key " C" key " P l0 B" key ":replay" OVER "B" key ":old"
+#define KEPT "P B52:old B5:old B54:execute R54 k25 "
+
 static const story stories[] = {
     // answers that rely on the newest record: it is lost between two boots,
     // which a cut may have torn
@@ -81,6 +84,23 @@ static const story stories[] = {
     { "who_was_forgotten_for_another_is_no_loss",
       "nor: keys=96 evict capacity=4 senders=1 scopes=2 most=9 B18 B20 "
       "t,ms=300000 M M B1 C1 P l0 K2 P l0" },
+    // Not for one who was idle for longer, and was forgotten, but whose account
+    // is still in the journal.
+    { "an_opening_forgets_who_is_idle_for_longest",
+      "nor: keys=96 evict senders=2 scopes=3 most=9 B24 C24" OVER "B26 C26" OVER
+      "k@ k@ B25 C25 y1 B26:old P B26:old" },
+    { "who_was_forgotten_for_another_is_not_in_its_way",
+      "nor: keys=96 evict senders=1 scopes=8 most=9" NEXT("1") NEXT("2")
+      NEXT("3") NEXT("4") NEXT("9") NEXT("10") NEXT("19") NEXT("49") },
+    { "more_senders_and_more_keys_keep_the_floors",
+      "keys=96 sectors=40 senders=2 scopes=2 most=9 B52 C52 B5 C5" OVER "k30 "
+      "+senders=3 capacity=8 " KEPT "+senders=5 capacity=10 " KEPT
+      "+senders=8 capacity=13 " KEPT },
+
+    // It says no out of the sender's account.
+    { "a_command_that_a_quota_refuses_costs_no_storage",
+      "keys=96 capacity=8 quota=4 beside=50 Ba Ca Bc Cc Be Ce Bg Cg P Bb Cb "
+      "Bi:full = Bk:full = Bm:full =" OVER "P Bi Ci Bg:old" },
 };
 
 TESTS(stories, tell)
@@ -140,58 +160,6 @@ TEST(an_account_that_is_the_newest_record_is_confirmed)
     say("V");
     lose(last);
     say("P B56:old");
-}
-
-/* It says no out of the sender's account: nothing is read, nothing written. */
-TEST(a_command_that_a_quota_refuses_costs_no_storage)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        uint32_t syncs;
-        device_on(media[m], "capacity=40 quota=20 beside=50");
-        for (unsigned key = 0; key < 40; key += 2)
-            say_of("B@ C@", key);
-        say("P Bb Cb");                         // the boot has written
-        syncs = the.medium.syncs;
-        for (unsigned key = 40; key < 95; key += 2) {
-            say_of("B@:full", key);
-            is(the.reads + the.progs + the.erases, 0);
-        }
-        is(the.medium.syncs, syncs);
-        say(OVER "P B40 C40 B38:old");
-    }
-}
-
-TEST(more_senders_and_more_keys_keep_the_floors)
-{
-    for (size_t m = 0; m < COUNT(media); m++) {
-        device_on(media[m], "sectors=40 senders=2 scopes=2 most=9 B52 C52 B5 C5"
-                            OVER "k30");
-        for (uint32_t n = 3; n < 9; n++) {
-            the.config.senders = n;
-            the.config.capacity = 5 + n;
-            say("P B52:old B5:old B54:execute R54 k25");
-        }
-    }
-}
-
-/* Not for one who was idle for longer, and was forgotten, but whose account is
-   still in the journal. */
-TEST(an_opening_forgets_who_is_idle_for_longest)
-{
-    for (unsigned turns = 1; turns < 30; turns++) {
-        device_on(&nor, "evict senders=2 scopes=3 most=9 B24 C24" OVER "B26 C26"
-                        OVER);
-        say_of("k@ B25 C25", turns);                        // 24's goes
-        is(the.table->stats.crowded, 1);
-        say("B26:old P B26:old");
-    }
-}
-
-TEST(who_was_forgotten_for_another_is_not_in_its_way)
-{
-    device_on(&nor, "evict senders=1 scopes=8 most=9");
-    for (unsigned n = 1; n < 50; n++)
-        say_of("B@ C@ P l0 B@:replay" OVER "B@:old", n);
 }
 
 /* ------------------------------------------------------------- never twice */

@@ -15,6 +15,10 @@ static const story stories[] = {
     { "time_that_cannot_be_written_down_is_no_answer",
       "nor: B0 B1 B2 B3 B4 B5 B6 B7 M %1,ms=50000,forever m:storage "
       "+retention=0 Bn:full w B0:recover" },
+    { "l2_a_refused_key_writes_the_time_once_in_a_minute",
+      "nor: B0,ms=0 B1,ms=0 B2,ms=0 B3,ms=0 B4,ms=0 B5,ms=0 B6,ms=0 B7,ms=0 "
+      "Bn,ms=1000:full = Bn,ms=58000:full = Bn,ms=1000:full =,n=1 Bn,ms=0:full "
+      "=" },
     // a is confirmed again 2^32 ms after it was completed, and a little more.
     { "what_is_over_is_so_when_its_age_has_wrapped",
       "nor: Ba Ca P E,n=805356368 Bb,age=1000000:old E,n=1744830464 "
@@ -97,19 +101,4 @@ TEST(l2_idle_time_writes_down_the_time)
     progs = the.medium.progs;
     repeat("M,ms=86400000", 30);            // and nothing is remembered
     assert_in_range(the.medium.progs - progs, 0, 1);
-}
-
-TEST(l2_a_refused_key_writes_the_time_once_in_a_minute)
-{
-    uint32_t progs;
-
-    device_on(&nor, "B0,ms=0 B1,ms=0 B2,ms=0 B3,ms=0 B4,ms=0 B5,ms=0 B6,ms=0 "
-                    "B7,ms=0");
-    progs = the.medium.progs;
-    repeat("Bn,ms=1000:full", 59);
-    is(the.medium.progs, progs);
-    say("Bn,ms=1000:full");
-    assert_in_range(the.medium.progs, progs + 1, progs + 2);
-    say("Bn,ms=0:full");
-    is(the.progs, 0);
 }
