@@ -132,10 +132,7 @@ TEST(keys_have_homes_all_over_the_index)
     positions = inside_positions(the.table);
     assert_in_range(positions, 2 * MANY, sizeof seen);
     for (unsigned i = 0; i < MANY; i++) {
-        unsigned home;
-        char key[8];
-        (void)snprintf(key, sizeof key, "%u", i);
-        home = home_of(key);
+        unsigned home = home_of(filled("@", 0, i));
         assert_true(home < positions);
         taken += !seen[home];
         seen[home] = 1;
@@ -221,17 +218,24 @@ TEST(s3_keys_of_255_bytes_are_compared_to_the_last)
 
 // A scope and a key, made of a number, of several lengths each
 typedef struct candidate {
-    unsigned hash;
-    char scope[4];
+    const char *scope;
     char key[12];
 } candidate;
 
-static int by_hash(const void *a, const void *b)
+static candidate candidate_of(unsigned n)
 {
-    unsigned x = ((const candidate *)a)->hash;
-    unsigned y = ((const candidate *)b)->hash;
+    static const char *const scopes[] = { "a", "b", "ab", "" };
+    candidate c = { .scope = scopes[n % COUNT(scopes)] };
 
-    return (x > y) - (x < y);
+    (void)snprintf(c.key, sizeof c.key, "%0*u", 6 + (int)(n / 2 % 3), n / 2);
+    return c;
+}
+
+static unsigned hash_of(unsigned n)
+{
+    candidate c = candidate_of(n);
+
+    return inside_hash(the.table, c.scope, c.key);
 }
 
 /* Two keys of which the index knows the same are still two; enough of them that
@@ -239,34 +243,25 @@ static int by_hash(const void *a, const void *b)
    their keys.  (A hash of 32 bits: one pair in 10,000 keys squared.) */
 TEST(s3_two_keys_with_one_hash_are_two_keys)
 {
-    enum { MANY = 600000, ENOUGH = 60 };
-    static const char *const scopes[] = { "a", "b", "ab", "" };
-    candidate *all = (candidate *)calloc(MANY, sizeof *all);
+    enum { MANY = 600000 };
+    static unsigned seen[1 << 21];      // the number of the latest such hash
     unsigned pairs = 0;
 
     device_on(&nor, "ram");
-    assert_non_null(all);
-    for (unsigned n = 0; n < MANY; n++) {
-        candidate *c = &all[n];
-        strcpy(c->scope, scopes[n % COUNT(scopes)]);
-        (void)snprintf(c->key, sizeof c->key, "%0*u", 6 + (int)(n / 2 % 3),
-                       n / 2);
-        c->hash = inside_hash(the.table, c->scope, c->key);
+    for (unsigned n = 1; n < MANY; n++) {
+        unsigned hash = hash_of(n), *other = &seen[hash % COUNT(seen)];
+        if (*other && hash_of(*other) == hash) {
+            candidate a = candidate_of(*other), b = candidate_of(n);
+            device_on(&nor, "ram");
+            is(begin(a.scope, a.key), IDEM_EXECUTE);
+            is(find(b.scope, b.key), IDEM_E_NOT_FOUND);
+            is(begin(b.scope, b.key), IDEM_EXECUTE);
+            is(begin(a.scope, a.key), IDEM_BUSY);
+            is(begin(b.scope, b.key), IDEM_BUSY);
+            pairs++;
+        }
+        *other = n;
     }
-    qsort(all, MANY, sizeof *all, by_hash);
-    for (size_t n = 1; n < MANY && pairs < ENOUGH; n++) {
-        const candidate *a = &all[n - 1], *b = &all[n];
-        if (a->hash != b->hash)
-            continue;
-        device_on(&nor, "ram");
-        is(begin(a->scope, a->key), IDEM_EXECUTE);
-        is(find(b->scope, b->key), IDEM_E_NOT_FOUND);
-        is(begin(b->scope, b->key), IDEM_EXECUTE);
-        is(begin(a->scope, a->key), IDEM_BUSY);
-        is(begin(b->scope, b->key), IDEM_BUSY);
-        pairs++;
-    }
-    free(all);
     assert_true(pairs > 10);
 }
 
