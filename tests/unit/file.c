@@ -2,8 +2,7 @@
 /*
  * Shows that a journal's file is whole or blank, is one opening's alone, says
  * what the system refused and touches nothing that it refuses, whatever system
- * call fails, is interrupted, does half, or is the last; and that a table lives
- * in it.
+ * call fails, is interrupted, does half, or is the last.
  *
  * The implementation here is a copy of its own, whose system calls go through a
  * kernel of ours.  That can fail one, cut it short, run something else before
@@ -32,7 +31,7 @@ enum {
     TRUNCATE = 128, ADVISE = 256, ALL = 511
 };
 
-enum { NOTHING, FAIL, FAIL_ON, HALF, ZERO, DIE, ASIDE };
+enum { NOTHING, FAIL, HALF, ZERO, DIE, ASIDE };
 
 #define CALLS_KEPT 200
 
@@ -66,8 +65,6 @@ static int strike(int call)
     if (!(self->which & call) || self->count++ < self->at)
         return NOTHING;
     errno = self->error;
-    if (self->fault == FAIL_ON)
-        return FAIL;
     if (self->count != self->at + 1)
         return NOTHING;
     if (self->fault == DIE)
@@ -214,11 +211,7 @@ static unsigned called(int which)
 
 /* -------------------------------------------------------------------- files */
 
-enum { CAPACITY = 4, KEY_MAX = 8, RESPONSE_MAX = 16, SECTOR = 512 };
-enum {
-    SECTORS = IDEM_SECTORS(CAPACITY, KEY_MAX, RESPONSE_MAX, 0, SECTOR, 1),
-    SIZE = SECTOR * SECTORS
-};
+enum { SECTOR = 512, SECTORS = 6, SIZE = SECTOR * SECTORS };
 
 static char dir[256];
 static char path[300];
@@ -705,31 +698,6 @@ TEST(a_living_creator_is_left_alone)
     opens_as(0);
 }
 
-static void opens_and_closes(void)
-{
-    is(open_file(&file), IDEM_OK);
-    close_file();
-}
-
-TEST(creation_may_die_at_every_call)
-{
-    unsigned at = 0;
-
-    for (int dies = 1, dies_again; dies; at++) {
-        // .. and once more while what was left is cleared up.
-        unsigned again = 0;
-        do {
-            (void)remove(path);
-            dies = strikes(ALL, at, DIE, 0, opens_and_closes);
-            assert_nothing_in_it();
-            dies_again = strikes(ALL, again++, DIE, 0, opens_and_closes);
-            assert_nothing_in_it();
-            opens_as(0);
-        } while (dies_again);
-    }
-    assert_true(at > 10);
-}
-
 static unsigned other_dies_at;
 static int other_lives;
 
@@ -888,18 +856,6 @@ TEST(a_close_that_fails_is_told_and_closes)
     is(open_file(&other), IDEM_OK);
 }
 
-TEST(a_full_disk_leaves_nothing_in_the_way)
-{
-    for (unsigned at = 0; at < 3; at++) {
-        expect_fault(WRITE, at, FAIL_ON, ENOSPC);
-        is(idem_file_open(&file, path, 4096, SECTORS), IDEM_E_STORAGE);
-        is(file.error, ENOSPC);
-        assert_true(struck());
-        assert_nothing_in_it();
-    }
-    opens_as(0);
-}
-
 TEST(a_transfer_that_failed_may_be_repeated)
 {
     char byte = 0;
@@ -938,47 +894,4 @@ TEST(after_a_failed_sync_nothing_is_written_until_reopened)
     is(open_file(&file), IDEM_OK);
     is(prog_byte(&file, 'c'), 0);
     is(file.storage.sync(&file), 0);
-}
-
-/* -------------------------------------------------------- a table in a file */
-
-static int begin(idem_table *t, idem_claim *claim)
-{
-    char buffer[RESPONSE_MAX];
-    idem_request request = { .key = "a", .key_len = 1 };
-    idem_reply reply = { .buffer = buffer, .buffer_size = sizeof buffer };
-
-    return idem_begin(t, claim, &reply, &request, 0);
-}
-
-/* What a table makes of a file that fails at any call tests/file shows. */
-TEST(foreign_bytes_are_kept_until_formatted_and_a_table_outlives_the_file)
-{
-    static const idem_config config = {
-        .capacity = CAPACITY, .key_max = KEY_MAX, .response_max = RESPONSE_MAX,
-        .secret = "sixteen secrets", .storage = &file.storage
-    };
-    static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(CAPACITY, KEY_MAX,
-                                                    RESPONSE_MAX, 0, 1) / 4];
-    const idem_outcome outcome = { .response = "poured", .response_len = 6 };
-    idem_table t;
-    idem_claim claim;
-
-    write_whole('f', SIZE);
-    is(open_file(&file), IDEM_OK);
-    is(idem_open(&t, &config, memory, sizeof memory, 0), IDEM_E_FORMAT);
-    assert_rest(0, SIZE, 'f');
-    is(idem_format(&t, &config, memory, sizeof memory, 0), IDEM_OK);
-    is(begin(&t, &claim), IDEM_EXECUTE);
-    close_file();
-    is(idem_complete(&t, &claim, &outcome, 0), IDEM_E_STORAGE);
-    is(t.storage_error, EBADF);
-    is(open_file(&file), IDEM_OK);
-    is(idem_open(&t, &config, memory, sizeof memory, 0), IDEM_OK);
-    is(begin(&t, &claim), IDEM_RECOVER);
-    is(idem_complete(&t, &claim, &outcome, 0), IDEM_OK);
-    close_file();
-    is(open_file(&file), IDEM_OK);
-    is(idem_open(&t, &config, memory, sizeof memory, 0), IDEM_OK);
-    is(begin(&t, &claim), IDEM_REPLAY);
 }

@@ -3,15 +3,6 @@
 // fields: C++20 takes them in the order of the struct only.
 #include "idem.h"
 
-extern const idem_storage storage;
-extern const idem_config config;
-extern const idem_request request;
-extern const idem_reply reply;
-extern const idem_outcome outcome;
-extern const idem_entry entry;
-extern const idem_patience patience;
-extern const idem_sent sent;
-
 const idem_storage storage = {
     .ctx = nullptr, .read = nullptr, .prog = nullptr, .erase = nullptr,
     .erasing = nullptr, .sync = nullptr, .sector_size = 4096,

@@ -113,12 +113,17 @@ static void *see_to_all(void *arg)
     return NULL;
 }
 
-static void execute_every_key_once(void)
+/* Shared flash: every callback comes from one thread at a time, and what all of
+   them did is there after a restart. */
+TEST(s1_s2_s4_threads_that_share_a_journal_execute_every_key_once)
 {
+    idem_claim claim;
+    idem_reply reply = { .buffer = NULL };
     struct worker workers[THREADS];
     pthread_mutexattr_t kind;
     uint32_t done = 0;
 
+    device_on(&nor_8, "capacity=500 key=4 response=4 state=0 size=16384");
     is(pthread_mutexattr_init(&kind), 0);
     is(pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_ERRORCHECK), 0);
     is(pthread_mutex_init(&mutex, &kind), 0);
@@ -146,25 +151,6 @@ static void execute_every_key_once(void)
         is(effects[i], 1);
     is(the.table->used, NUMBERS);
     is(the.table->stats.fenced, 0);
-}
-
-#define MODES "capacity=500 key=4 response=4 state=0"
-
-TEST(s1_s4_threads_execute_every_key_once)
-{
-    device_on(&nor, "ram " MODES);
-    execute_every_key_once();
-}
-
-/* Shared flash: every callback comes from one thread at a time, and what all of
-   them did is there after a restart. */
-TEST(s1_s2_s4_threads_share_a_journal)
-{
-    idem_claim claim;
-    idem_reply reply = { .buffer = NULL };
-
-    device_on(&nor_8, MODES " size=16384");
-    execute_every_key_once();
     is(reopen(), IDEM_OK);
     is(the.table->used, NUMBERS);
     for (uint32_t i = 0; i < NUMBERS; i++)
