@@ -94,8 +94,6 @@ static const story stories[] = {
 
 TESTS(stories, tell)
 
-/* ------------------------------------------------------------------ for long */
-
 /* The model knows what has become of them, and how long the lease goes on. */
 TEST(s4_s6_what_nobody_looks_at_for_years_is_not_resurrected)
 {

@@ -83,8 +83,6 @@ TEST(failures_that_are_over_use_up_no_place_that_works)
         }
 }
 
-/* -------------------------------------------------------------- bad sectors */
-
 static void pass_over(uint8_t how, uint32_t bad)
 {
     device *d = device_on(&nor_8, "sectors=18");
@@ -208,8 +206,6 @@ TEST(verify_finds_a_program_that_did_nothing)
     }
     say("P l0 Ba:replay Gb:none");
 }
-
-/* ------------------------------------------------------------------ outages */
 
 /* A few commands long, whatever the ring looks like. */
 static void outage(unsigned before, unsigned commands)

@@ -5,8 +5,6 @@
  */
 #include "story.h"
 
-/* ------------------------------------------------------------------- opening */
-
 /* What is read at once is as much as the memory has room for, up to a bound. */
 TEST(a_journal_is_read_alike_in_any_memory)
 {
@@ -17,8 +15,6 @@ TEST(a_journal_is_read_alike_in_any_memory)
         say("P Ba:replay");
     }
 }
-
-/* -------------------------------------------------------------------- blank */
 
 TEST(opening_reads_no_byte_more_than_four_times)
 {
@@ -51,8 +47,6 @@ TEST(foreign_data_is_refused_and_not_touched)
         }
     }
 }
-
-/* ------------------------------------------------------------------ explain */
 
 /* What the storage holds is another's, and why is told in words. */
 static void differs(const char *words)
@@ -193,35 +187,16 @@ TEST(explain_passes_over_what_cannot_be_read)
     assert_null(idem_explain(&d->config));
 }
 
-/* ---------------------------------------------------- another configuration */
-
-TEST(s5_less_room_loses_what_is_beyond_it_and_tells)
-{
-    static const struct { uint32_t capacity; uint16_t response; } less[] = {
-        { 2, RESPONSE_MAX }, { 8, 3 },
-    };
-
-    for (size_t i = 0; i < COUNT(less); i++) {
-        device *d = device_on(&nor, "A0 A1 A2 A3 A4 A5 A6 A7");
-        unsigned there = 0;
-        d->config.capacity = less[i].capacity;
-        d->config.response_max = less[i].response;
-        is(reopen(), IDEM_OK);
-        assert_int_not_equal(d->table->stats.lost, 0);
-        for (unsigned key = 0; key < 8; key++)
-            if (answer('G', key) == IDEM_OK &&
-                d->shown.status == IDEM_COMPLETED) {
-                say_of("B@:replay", key);
-                there++;
-            }
-        assert_in_range(there, 0, 7);
-    }
-}
-
 static const story stories[] = {
     { "more_room_is_no_other_journal",
       "nor: sectors=20 Ba Ca k3 x +capacity=12 retention=200000 attempts=9 "
       "senders=1 quota=7 P l0 Ba:replay" },
+    { "s5_less_capacity_loses_what_is_beyond_it_and_tells",
+      "nor: Ba Ca Bb Cb Bc Cc Bd Cd x +capacity=2 P u Ba:replay Bb:replay "
+      "Gc:none" },
+    { "s5_less_room_loses_the_response_that_is_beyond_it_and_tells",
+      "nor: Ba Ca,len=4 Bb Cb,len=3 Bc Cc,len=24 Bd Cd,len=2 x +response=3 P u "
+      "Ba:recover Bb:replay Bc:recover Bd:replay" },
     // What a claim had reserved is no response, and may be more than there is
     // room for now.
     { "less_room_loses_no_response_that_fits",
@@ -240,8 +215,6 @@ static const story stories[] = {
 };
 
 TESTS(stories, tell)
-
-/* ------------------------------------------------------------------- format */
 
 TEST(formatting_needs_memory)
 {
@@ -291,8 +264,6 @@ TEST(a_format_that_is_cut_short_can_be_done_again)
     cut_format(&nor_8);
     cut_format(&ecc);
 }
-
-/* -------------------------------------------------------------------- place */
 
 TEST(a_sector_in_another_place_is_nothing)
 {

@@ -105,8 +105,6 @@ static const story stories[] = {
 
 TESTS(stories, tell)
 
-/* ----------------------------------------------------- modes of durability */
-
 /* Calls of a torn batch; then power goes, and of what was not synced a cache
    has lost some. */
 static void lose_some(const char *line, uint32_t variant)
@@ -161,8 +159,6 @@ TEST(an_account_that_is_the_newest_record_is_confirmed)
     lose(last);
     say("P B56:old");
 }
-
-/* ------------------------------------------------------------- never twice */
 
 /* Two senders, whose numbers and epochs go on; over restarts, idle time and
    power that fails anywhere. */

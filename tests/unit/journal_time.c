@@ -57,8 +57,6 @@ TEST(what_is_over_does_not_come_back_after_months)
     }
 }
 
-/* -------------------------------------------------------------- every night */
-
 /* Days until a device takes a new key again: its table is full of keys that are
    remembered for a week, and it is switched off every night. */
 static uint32_t days_full(const medium *m, int idle)

@@ -7,8 +7,6 @@
  */
 #include "story.h"
 
-/* ------------------------------------------------------------------- claims */
-
 TEST(s1_behind_the_last_token_no_claim_is_granted)
 {
     inside_set_token(device_on(&nor, "ram")->table, (idem_token)-2);
@@ -32,8 +30,6 @@ TEST(s1_the_low_half_of_the_token_may_wrap)
         say_of("d@:ok", key);
     }
 }
-
-/* ----------------------------------------------------------------- requests */
 
 static int begin(const idem_request *rq)
 {
@@ -65,8 +61,6 @@ TEST(s3_nothing_is_a_payload_like_any_other)
         is(begin(&rq), rows[i].answer);
     }
 }
-
-/* ------------------------------------------------------------------ looking */
 
 static uint8_t id[ID_MAX];
 static idem_entry entry = { .id = id, .id_size = sizeof id };
@@ -102,8 +96,6 @@ TEST(next_and_pending_step_alike)
     say("Xb");
     assert_true(steps_to(1, 0));
 }
-
-/* ------------------------------------------------------------- what is over */
 
 TEST(what_is_owed_is_dropped_with_its_retention_and_counted)
 {

@@ -70,8 +70,6 @@ static size_t length_read(unsigned kind, const char *text)
     return found;
 }
 
-/* ------------------------------------------------------------------- texts */
-
 #define UUID_TEXT "f81d4fae-7dec-11d0-a765-00a0c91e6bf6"
 #define ULID_TEXT "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 

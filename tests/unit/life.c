@@ -118,8 +118,6 @@ static const story stories[] = {
 
 TESTS(stories, tell)
 
-/* ------------------------------------------------- every state, every call */
-
 /* What each call answers in each state: begin, with another payload, complete,
    release, renew, forget, delivered, response.  All of S1 is in here.  Which
    state comes then the model knows; in that, one other bit of the fingerprint is

@@ -9,44 +9,39 @@
 
 enum { SECTOR = 4096, SECTORS = 20 };
 
-// What people do wrong.
-enum {
-    NOTHING,
-    RETURNS_LENGTH, WRONG_ERASED, READ_TOO_LONG, READ_ALIGNED, READ_SHORT,
-    PAGES_WRAP, ADDRESS_16_BIT, SECTORS_OVERLAP, CHANGES_SOURCE, SOURCE_ALIGNED,
-    GRANULE_TOO_SMALL, ERASE_TOO_MUCH, ERASE_TOO_LITTLE, ERASE_NOT_AWAITED,
-    ERASE_NEVER_ENDS, STALE_CACHE, NOT_SYNCED, TAKEN_FOR_EEPROM, TOO_FEW,
-    LAST_SECTOR_MISSING, BAD_GRANULE
-};
+// What people do wrong, and words that must be said of it.
+#define BADS(X)                                                                \
+    X(RETURNS_LENGTH, "a length is no success", "a length for example")        \
+    X(WRONG_ERASED, "another erased value", "is that the right value")         \
+    X(READ_TOO_LONG, "reading too much", "more than it is asked for")          \
+    X(READ_ALIGNED, "reading words only", "read from an odd place")            \
+    X(READ_SHORT, "reading too little", "does not read as")                    \
+    X(PAGES_WRAP, "pages that wrap", "cross a page")                           \
+    X(ADDRESS_16_BIT, "addresses of 16 bits", "does not read back")            \
+    X(SECTORS_OVERLAP, "sectors that overlap", "does not read back")           \
+    X(CHANGES_SOURCE, "a source that is changed", "changes the bytes")         \
+    X(SOURCE_ALIGNED, "a source taken for aligned", "does not read back")      \
+    X(GRANULE_TOO_SMALL, "a granule too small", "prog_size too small")         \
+    X(ERASE_TOO_MUCH, "an erase of too much", "less than what is erased at")   \
+    X(ERASE_TOO_LITTLE, "an erase of too little", "less than sector_size")     \
+    X(ERASE_NOT_AWAITED, "an erase not awaited", "must wait")                  \
+    X(ERASE_NEVER_ENDS, "an erase that never ends", "never says that it has")  \
+    X(STALE_CACHE, "a cache not invalidated", "does not read back")            \
+    X(NOT_SYNCED, "a cache not written", "gone after a restart")               \
+    X(TAKEN_FOR_EEPROM, "flash taken for EEPROM", "needs an erase")            \
+    X(TOO_FEW, "too few sectors", "sector_count")                              \
+    X(LAST_SECTOR_MISSING, "a sector that is not there", "fails")              \
+    X(BAD_GRANULE, "an impossible granule", "prog_size")
 
-// .. and words that must be said of it.
+#define FAULT(fault, name, words) fault,
+enum { NOTHING, BADS(FAULT) };
+
+#define BAD(fault, name, words) { name, fault, words },
 static const struct bad {
     const char *name;
     int fault;
     const char *words;
-} bads[] = {
-    { "a length is no success", RETURNS_LENGTH, "a length for example" },
-    { "another erased value", WRONG_ERASED, "is that the right value" },
-    { "reading too much", READ_TOO_LONG, "more than it is asked for" },
-    { "reading words only", READ_ALIGNED, "read from an odd place" },
-    { "reading too little", READ_SHORT, "does not read as" },
-    { "pages that wrap", PAGES_WRAP, "cross a page" },
-    { "addresses of 16 bits", ADDRESS_16_BIT, "does not read back" },
-    { "sectors that overlap", SECTORS_OVERLAP, "does not read back" },
-    { "a source that is changed", CHANGES_SOURCE, "changes the bytes" },
-    { "a source taken for aligned", SOURCE_ALIGNED, "does not read back" },
-    { "a granule too small", GRANULE_TOO_SMALL, "prog_size too small" },
-    { "an erase of too much", ERASE_TOO_MUCH, "less than what is erased at" },
-    { "an erase of too little", ERASE_TOO_LITTLE, "less than sector_size" },
-    { "an erase not awaited", ERASE_NOT_AWAITED, "must wait" },
-    { "an erase that never ends", ERASE_NEVER_ENDS, "never says that it has" },
-    { "a cache not invalidated", STALE_CACHE, "does not read back" },
-    { "a cache not written", NOT_SYNCED, "gone after a restart" },
-    { "flash taken for EEPROM", TAKEN_FOR_EEPROM, "needs an erase" },
-    { "too few sectors", TOO_FEW, "sector_count" },
-    { "a sector that is not there", LAST_SECTOR_MISSING, "fails" },
-    { "an impossible granule", BAD_GRANULE, "prog_size" },
-};
+} bads[] = { BADS(BAD) };
 
 typedef struct port {
     flash medium;

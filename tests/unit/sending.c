@@ -22,8 +22,6 @@ static int retry(const idem_patience *patience, const idem_sent *sent,
     return idem_retry(&delay, patience, sent, answer);
 }
 
-/* ----------------------------------------------------------------- answers */
-
 /* IDEM_AGAIN for those that do not end it. */
 static int verdict_on(int answer)
 {
@@ -69,8 +67,6 @@ TEST(what_it_says_is_no_result_and_silence_is_none)
     }
     assert_true(IDEM_SILENCE <= INT8_MAX);      // as a byte of a message
 }
-
-/* ------------------------------------------------------------------- waits */
 
 /* With 0 as random number the wait is the longest there is. */
 TEST(waits_double_up_to_the_cap_on_top_of_what_is_asked_for_until_too_late)
@@ -136,8 +132,6 @@ TEST(a_sender_without_an_answer_ends)
     assert_true(sent.elapsed_ms <= 12 * HOUR);
     assert_true(sent.elapsed_ms + MINUTE > 12 * HOUR);
 }
-
-/* ---------------------------------------------------------------- extremes */
 
 /* The same in 64 bits, which nothing here overflows; 0 for giving up. */
 static uint64_t expected(const idem_patience *p, const idem_sent *s)

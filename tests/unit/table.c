@@ -43,8 +43,6 @@ static int find(const char *scope, const char *key)
     return idem_find(the.table, &entry, &rq, the.now);
 }
 
-/* ---------------------------------------------------- T1 to T3: every order */
-
 enum { KEYS = 4, ORDERS = 24 };
 typedef char names[KEYS][8];
 
@@ -166,8 +164,6 @@ TEST(t2_holds_for_keys_that_all_have_one_home)
     for (int i = 0; i < 2000; i++)
         toggle(alike[(chance = flash_mix(chance + 1)) % ALIKE]);
 }
-
-/* ----------------------------------------------------------------- identity */
 
 struct identity { const char *scope; size_t scope_len;
                   const char *key; size_t key_len; };
@@ -292,8 +288,6 @@ TEST(s9_homes_and_fingerprints_are_decided_by_the_secret)
     assert_in_range(moved, same ? 0 : 10, same ? 0 : 12);
     is(fingerprint_of_pour() == fingerprint, same);
 }
-
-/* ------------------------------------------------------ idem_check can fail */
 
 /* Keys in every state: old, owed, new, claimed, endless; and free slots, of
    which the first was in use.  It sweeps behind the time. */
