@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: 0BSD
 # What a command costs, claim and outcome, beside idem.h in a file.
 
-build fleet/bench -O2 $here/bench.c $here/subject.c $FLEET $LIBS
+build fleet/bench -O2 $here/bench.c $STORES $LIBS
 need redis postgres dynamodb
 
 # bench NAME PLACE COMMANDS GATEWAYS

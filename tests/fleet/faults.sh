@@ -2,44 +2,29 @@
 # Bad luck: a store that is down, goes away or falls silent, that has another's
 # data, was emptied, or is full.
 
-build fleet/faults $here/faults.c $here/subject.c $FLEET $LIBS
+build fleet/faults $here/stories.c $STORES $LIBS
 need redis postgres dynamodb
 redis_cli="redis-cli -s $work/redis.sock"
 psql="psql -q -h $work/postgres -U fleet postgres"
-mkfifo "$work/go"
+mkfifo "$work/go" "$work/said"
 
-# faults WHAT URL: none of our doing is needed
+# faults WHAT URL NAME: does our part, when it is asked for: help 1, help 2
 faults() {
-    "$B/fleet/faults" "$1" "$2" >"$work/said" 2>"$work/faults.log" ||
-        fail "faults: $1 $2: $(cat "$work/said")"
-    count "$(tail -n 1 "$work/said")"
-    echo "faults: $3: $(tail -n 1 "$work/said")"
-}
-
-# with_help WHAT URL NAME: does our part, when it is asked for: help 1, help 2
-with_help() {
-    : >"$work/said"
     "$B/fleet/faults" "$1" "$2" <"$work/go" >"$work/said" \
         2>"$work/faults.log" &
-    started=$!
-    children=$started
-    exec 3>"$work/go"
-    part=1
-    while [ $part -le "$4" ]; do
-        wait_for said_now $part
-        help_$1 $part >/dev/null
-        echo >&3
+    children=$!
+    exec 3>"$work/go" 4<"$work/said"
+    part=0
+    while read -r line <&4 && [ "$line" = now ]; do
         part=$((part + 1))
+        help_$1 $part >/dev/null 3>&- 4<&-
+        echo >&3
     done
-    wait $started || fail "faults: $1 $2: $(cat "$work/said")"
-    exec 3>&-
+    wait $children || fail "faults: $1 $2: $line"
+    exec 3>&- 4<&-
     children=
-    count "$(tail -n 1 "$work/said")"
-    echo "faults: $3: $(tail -n 1 "$work/said")"
-}
-
-said_now() {
-    [ "$(grep -c now "$work/said")" -ge "$1" ]
+    count "$line"
+    echo "faults: $3: $line"
 }
 
 # The server is killed, or suspended; and back again.
@@ -101,7 +86,7 @@ faults down_at_start "dynamodb://127.0.0.1:$(free_port)" \
 for store in redis postgres dynamodb; do
     eval "url=\$${store}_url"
     for how in killed silent; do
-        with_help away "$url#away_$how" "$store, $how in the middle" 2
+        faults away "$url#away_$how" "$store, $how in the middle"
     done
     faults another_secret "$url#secret" "$store, another secret"
 done
@@ -123,7 +108,7 @@ key='{"AttributeName":"id","KeyType":"HASH"}'
 dynamodb CreateTable '{"TableName":"foreign","BillingMode":"PAY_PER_REQUEST",
     "AttributeDefinitions":[{"AttributeName":"id","AttributeType":"S"}],
     "KeySchema":['"$key"']}' >/dev/null
-faults foreign "$dynamodb_url#foreign" "DynamoDB, another's table"
+faults misfit "$dynamodb_url#foreign" "DynamoDB, another's table"
 dynamodb UpdateItem '{"TableName":"secret",
     "Key":{"slot":{"S":"mark"},"id":{"S":"mark"}},
     "UpdateExpression":"SET mk = :mk",
@@ -132,11 +117,11 @@ faults foreign "$dynamodb_url#secret" "DynamoDB, another version"
 
 for store in redis postgres dynamodb; do
     eval "url=\$${store}_url"
-    with_help emptied "$url#emptied" "$store, emptied" 1
+    faults emptied "$url#emptied" "$store, emptied"
 done
-with_help foreign_key "$redis_url#foreign_key" "Redis, another's keys" 1
-with_help made_anew "$redis_url#made_anew" "Redis, made anew" 1
-with_help full "$redis_url#full" "Redis, maxmemory" 2
+faults foreign_key "$redis_url#foreign_key" "Redis, another's keys"
+faults made_anew "$redis_url#made_anew" "Redis, made anew"
+faults full "$redis_url#full" "Redis, maxmemory"
 $redis_cli config set requirepass open-sesame >/dev/null
 faults another_secret "redis://:open-sesame@$work/redis.sock#password" \
     "Redis, with a password"

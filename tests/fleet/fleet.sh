@@ -14,7 +14,6 @@ here=tests/fleet
 F=examples/fleet
 STORES="$F/fleet.c $F/text.c $F/decide.c $F/redis.c $F/postgres.c
     $F/dynamodb.c"
-FLEET="$STORES $here/idem.c"
 LIBS="-lhiredis -lpq -lcurl -ljansson"
 POSTGRES_H=-I/usr/include/postgresql
 passed=0

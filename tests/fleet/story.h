@@ -17,7 +17,9 @@
  *     @word       another process does it, which has to open, too
  *     K           the other process is killed (kill -9)
  *     X           from here on the config has another secret, or the first
- *     !           the script does its part
+ *     ! Wa        the script does its part; the store answers again
+ *     ?word       the reason that was told last has the word
+ *     {sql}7      on a connection of the story's own; it tells 7, or nothing
  * Behind a colon is the answer, or several: ":ok/fenced".  If there is none it
  * is "execute" of B and U, and "ok" of all others.  The key "3#7" is a number,
  * 7 of epoch 3, kept for a short time; "ab.c" the key "c" of the scope "ab"; ~
@@ -30,6 +32,7 @@
 
 #include "subject.h"
 
+#include <libpq-fe.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,8 +43,9 @@
 
 enum { LEASE = 1000, KEPT = 3000, HOUR = 3600000, RESPONSE_MAX = 16,
        ID_SIZE = 48 };
-// DynamoDB knows time to the second: so much longer something may be left.
-enum { LONGER_MS = 2100 };
+// DynamoDB knows time to the second: so much longer something may be left.  And
+// a call that reaches no store takes no longer than so many seconds.
+enum { LONGER_MS = 2100, CALL_SECONDS = 12 };
 
 static idem_config config = {
     .capacity = 100, .key_max = 40, .response_max = RESPONSE_MAX,
@@ -70,8 +74,9 @@ typedef struct tale {
 } tale;
 
 static tale *told;
-static const char *place, *running, *at;    // of the story; it; the word
-static void *transaction;           // a connection of PostgreSQL
+static const char *place, *running, *at = "";   // of the story; it; the word
+static time_t started;              // the word
+static PGconn *transaction;
 
 static void check(int holds, const char *what)
 {
@@ -191,6 +196,8 @@ static void judge(const subject *s, int result, const char *allowed)
     check(holds, text);
     if (result < 0 && subject_is_fleet(s))
         CHECK(*s->f.reason);
+    if (result == IDEM_E_STORAGE)
+        CHECK(time(NULL) - started < CALL_SECONDS);
 }
 
 static known *know(const word *w)
@@ -476,6 +483,45 @@ static int tell_script(void)
     return fgets(line, sizeof line, stdin) ? IDEM_OK : IDEM_E_STORAGE;
 }
 
+/* Waits for a store that was away. */
+static int tell_again(subject *s, const word *w)
+{
+    char id[ID_SIZE];
+    idem_request rq = request_of(w, id);
+    idem_entry e = { .id = NULL };
+
+    for (int i = 0; i < 50; i++) {
+        if (fleet_find(&s->f, &e, &rq) != IDEM_E_STORAGE)
+            break;
+        usleep(100000);
+    }
+    return IDEM_OK;
+}
+
+static void tell_sql(const subject *s)
+{
+    char sql[200];
+    size_t len = strcspn(at, "}");
+    PGresult *r;
+
+    if (!transaction)
+        transaction = PQconnectdb(s->f.url);
+    snprintf(sql, sizeof sql, "%.*s", (int)len - 1, at + 1);
+    r = PQexec(transaction, sql);
+    CHECK(PQresultStatus(r) == PGRES_COMMAND_OK ||
+          PQresultStatus(r) == PGRES_TUPLES_OK);
+    CHECK((PQntuples(r) ? atoi(PQgetvalue(r, 0, 0)) : 0) == atoi(at + len + 1));
+    PQclear(r);
+}
+
+static void tell_reason(const subject *s)
+{
+    char text[ID_SIZE];
+
+    snprintf(text, sizeof text, "%.*s", (int)strcspn(at + 1, " "), at + 1);
+    check(strstr(s->f.reason, text) != NULL, s->f.reason);
+}
+
 static int tell_call(subject *s, const word *w, known *k)
 {
     switch (w->what) {
@@ -490,8 +536,10 @@ static int tell_call(subject *s, const word *w, known *k)
     case 'T': return tell_wait(s, (uint32_t)atoi(w->name));
     case 'O': return tell_open(s);
     case 'Q': return subject_close(s), IDEM_OK;
+    case 'o': return subject_close(s), tell_open(s);
     case 'X': return config.secret[0] ^= 1, IDEM_OK;
     case '!': return tell_script();
+    case 'W': return tell_again(s, w);
     }
     unreadable();
     return 0;
@@ -556,11 +604,13 @@ static void tell_word(subject *s)
     const char *allowed;
     word w;
 
-    if (*at == '@') {
-        tell_other();
-    } else if (*at == 'K') {
-        end_other(SIGKILL);
-    } else {
+    started = time(NULL);
+    switch (*at) {
+    case '@': tell_other(); break;
+    case 'K': end_other(SIGKILL); break;
+    case '{': tell_sql(s); break;
+    case '?': tell_reason(s); break;
+    default:
         allowed = read_word(&w);
         judge(s, tell_call(s, &w, know(&w)), allowed);
     }
@@ -569,14 +619,11 @@ static void tell_word(subject *s)
 /* Tells a line, of a subject that is open unless it says so. */
 static void tell(subject *s, const char *line)
 {
-    for (at = line; *at; at += strcspn(at, " "), at += strspn(at, " ")) {
-        if (*at == 'o' && s->kind == RAM)
-            break;
-        if (*at == 'o') {
-            subject_close(s);
-            CHECK(tell_open(s) == IDEM_OK);
-        } else
-            tell_word(s);
+    for (at = line; *at && (*at != 'o' || s->kind != RAM);
+         at += strspn(at, " ")) {
+        tell_word(s);
+        at += *at == '{' ? strcspn(at, "}") : 0;
+        at += strcspn(at, " ");
     }
     end_other(0);
 }

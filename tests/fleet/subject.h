@@ -1,14 +1,26 @@
 /* SPDX-License-Identifier: 0BSD */
 /* The same calls on whatever keeps the promises: idem.h in RAM or in a file, or
- * a fleet.  What idem.h is told as a tick is really waited for in a fleet. */
+ * a fleet.  What idem.h is told as a tick is really waited for in a fleet.  The
+ * code of idem.h is here, once. */
 #ifndef SUBJECT_H
 #define SUBJECT_H
 
 #define _POSIX_C_SOURCE 200809L
 #define IDEM_FILE_STORAGE
+#define IDEM_IMPLEMENTATION
 #include "fleet.h"
 
-typedef enum kind { RAM, JOURNAL, REDIS, POSTGRES, DYNAMODB, KINDS } kind;
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { SECTOR = 4096, SECTORS = 256 };
+
+/* DynamoDB's time is known to the second: a lease is made a second longer, and
+   who looks may be a second behind. */
+enum { SLACK_MS = 100, DYNAMODB_SLACK_MS = 2100 };
+
+typedef enum kind { RAM, JOURNAL, REDIS, POSTGRES, DYNAMODB } kind;
 
 typedef struct subject {
     kind     kind;
@@ -21,18 +33,79 @@ typedef struct subject {
     uint32_t now;
 } subject;
 
-/* Opens what `place` names: "ram", "file:PATH" or a URL. */
-int  subject_open(subject *s, const char *place, const idem_config *config);
-void subject_close(subject *s);
-int  subject_is_fleet(const subject *s);
-
-/* Lets `ms` pass, and what more it takes to be sure of it. */
-void subject_wait(subject *s, uint32_t ms);
-
 /* A call of either: idem.h is told the time, the store of a fleet has its own.
    (But idem_delivered wants none.) */
 #define SUBJECT(s, call, ...)                                                  \
     (subject_is_fleet(s) ? fleet_##call(&(s)->f, __VA_ARGS__)                  \
                          : idem_##call(&(s)->table, __VA_ARGS__, (s)->now))
+
+static inline int subject_is_fleet(const subject *s)
+{
+    return s->kind >= REDIS;
+}
+
+/* What "ram", "file:PATH" or a URL names. */
+static inline kind subject_kind(const char *place)
+{
+    static const char *const with[] = { "ram", "file:", "redis:", "postgres:",
+                                        "dynamodb:" };
+    kind k = RAM;
+
+    while (k < DYNAMODB && strncmp(place, with[k], strlen(with[k])) != 0)
+        k++;
+    return k;
+}
+
+static inline int subject_open_table(subject *s)
+{
+    const idem_config *c = &s->config;
+    size_t size = IDEM_JOURNAL_MEMORY_SIZE(c->capacity, c->key_max,
+                                           c->response_max, 0, 1) +
+                  IDEM_SENDERS_MEMORY_SIZE(c->senders);
+    int result = IDEM_OK;
+
+    if (s->kind == JOURNAL) {
+        result = idem_file_open(&s->file, s->place + 5, SECTOR, SECTORS);
+        s->config.storage = &s->file.storage;
+    }
+    s->memory = malloc(size);
+    if (result == IDEM_OK)
+        result = idem_open(&s->table, c, s->memory, size, s->now);
+    return result;
+}
+
+static inline int subject_open(subject *s, const char *place,
+                               const idem_config *config)
+{
+    memset(s, 0, sizeof *s);
+    s->file.fd = -1;
+    s->kind = subject_kind(place);
+    s->place = place;
+    s->config = *config;
+    return subject_is_fleet(s) ? fleet_open(&s->f, place, &s->config)
+                               : subject_open_table(s);
+}
+
+static inline void subject_close(subject *s)
+{
+    if (subject_is_fleet(s))
+        fleet_close(&s->f);
+    else if (s->kind == JOURNAL && s->file.fd >= 0)
+        idem_file_close(&s->file);
+    free(s->memory);
+}
+
+/* Lets `ms` pass, and what more it takes to be sure of it. */
+static inline void subject_wait(subject *s, uint32_t ms)
+{
+    uint32_t slack = s->kind == DYNAMODB ? DYNAMODB_SLACK_MS : SLACK_MS;
+    struct timespec t = { (ms + slack) / 1000,
+                          (long)((ms + slack) % 1000) * 1000000 };
+
+    if (subject_is_fleet(s))
+        nanosleep(&t, NULL);
+    else
+        s->now += ms;
+}
 
 #endif

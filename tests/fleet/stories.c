@@ -1,12 +1,24 @@
 /* SPDX-License-Identifier: 0BSD */
-/* conformance PLACE: the promises of idem.h that make sense for a fleet, as
- * stories (story.h) of PLACE (subject.h), each in a process of its own, and on
- * nothing that another has used.  Prints a line for each: its name, and "yes",
- * or the note under which README.md of examples/fleet tells what differs (which
- * is then what is told); the last line is how many checks passed.  Exits 1 if
- * one did not. */
+/* Stories (story.h) of a fleet, and of what it is compared with:
+ *
+ *     stories promises PLACE...
+ *
+ * the promises of idem.h that make sense for a fleet, of each place (subject.h),
+ * each in a process of its own, and on nothing that another has used.  Prints a
+ * row for each: its name, and of each place "yes", or the note under which
+ * README.md of examples/fleet tells what differs (which is then what is told).
+ *
+ *     stories LUCK URL
+ *
+ * one kind of bad luck, for faults.sh, which makes it happen: where that has
+ * something to do between, "now" is printed, and a line awaited.  Both print in
+ * the end how many checks passed, and exit 1 if one did not. */
 #define _DEFAULT_SOURCE
 #include "story.h"
+
+static subject s;
+
+/* ---------------------------------------------------------------- promises */
 
 enum { RACERS = 4, RACE_KEYS = 25 };
 
@@ -129,7 +141,6 @@ enum { STORIES = sizeof stories / sizeof *stories };
 /* Begins all keys, as the others do at the same time. */
 static void race(int executed[RACE_KEYS])
 {
-    subject s;
     idem_token last = 0;
 
     CHECK(subject_open(&s, place, &config) == IDEM_OK);
@@ -157,10 +168,7 @@ static void race(int executed[RACE_KEYS])
 static void races(void)
 {
     int *executed = (int *)(void *)make_tales(1), status;
-    static char fresh[600];
 
-    snprintf(fresh, sizeof fresh, "%s_race", place);
-    place = fresh;
     for (int i = 0; i < RACERS; i++)
         if (fork() == 0)
             race(executed);
@@ -176,55 +184,149 @@ static void run(const char *all, int number)
     const struct story *story = &stories[number];
     const char *line = story->line;
     static char mine[600];
-    subject s;
 
     snprintf(mine, sizeof mine, "%s%s%d", all,
              strstr(all, "://") ? "#case_" : ".", number);
     place = mine;
     running = story->name;
-    at = "O";
-    told += number;
-    if (tell_open(&s) != IDEM_OK) {
-        fprintf(stderr, "%s: %s\n", place, s.f.reason);
-        exit(1);
-    }
     for (int i = 0; i < 2; i++)
-        if (story->but[i].kinds & ON(s.kind)) {
+        if (story->but[i].kinds & ON(subject_kind(all))) {
             line = story->but[i].line;
             told->differs = story->but[i].note;
         }
-    if (line)
+    if (line) {
+        tell(&s, "O");
+        if (told->failed)
+            exit(1);
         tell(&s, line);
-    else
+        subject_close(&s);
+    } else {
         races();
-    subject_close(&s);
+    }
     exit(0);
+}
+
+static void print_told(const tale *of)
+{
+    if (of->failed)
+        printf(" | FAILED");
+    else if (of->differs)
+        printf(" | no (%c)", of->differs);
+    else
+        printf(" | yes");
+}
+
+/* The last of the tales counts for all. */
+static void promises(int count, char **places)
+{
+    tale *all = make_tales((size_t)(STORIES * count + 1)), *sum;
+    int status;
+
+    sum = &all[STORIES * count];
+    for (told = all; told < sum; told++)
+        if (fork() == 0)
+            run(places[(told - all) % count], (int)(told - all) / count);
+    while (wait(&status) > 0)
+        sum->failed += status != 0;
+    for (told = all; told < sum; told++) {
+        const struct story *story = &stories[(told - all) / count];
+        if ((told - all) % count == 0)
+            printf("| %s%s| %s", story->promise, *story->promise ? " " : "",
+                   story->name);
+        print_told(told);
+        sum->passed += told->passed;
+        sum->failed += told->failed;
+        if ((told - all) % count == count - 1)
+            puts(" |");
+    }
+}
+
+/* -------------------------------------------------------------------- luck */
+
+static void is_refused(const char *url, const idem_config *c, const char *why)
+{
+    CHECK(fleet_open(&s.f, url, c) == IDEM_E_ARG);
+    CHECK(strstr(s.f.reason, why));
+}
+
+static void arguments(void)
+{
+    static const char *const urls[] = { "", "mysql://host", "redis:/x",
+        "redis://host#", "redis://host#Upper", "postgres:///x#a'b",
+        "redis://host#0123456789012345678901234567890123456789x" };
+    idem_config quota = config, endless = config, no_keys = config;
+
+    for (size_t i = 0; i < sizeof urls / sizeof *urls; i++)
+        is_refused(at = urls[i], &config, "no URL");
+    quota.quota = 1;
+    is_refused(place, &quota, "quota");
+    endless.lease_ms = IDEM_LEASE_NONE;
+    is_refused(place, &endless, "lease_ms");
+    no_keys.key_max = 0;
+    is_refused(place, &no_keys, "key_max");
+}
+
+#define DAY ",retention=86400000 "
+#define COUNT "{SELECT count(*) FROM dropped}"
+
+static const struct luck { const char *name, *line; } lucks[] = {
+    { "down_at_start", "O:storage U1:storage" },
+    // Nothing is lost, and it connects again by itself.  A silent store may do,
+    // when it wakes up, what it was asked meanwhile.
+    { "away", "O B1 B3 ! U2:storage C1:storage ! W2 C1:ok/fenced B1:replay "
+      "B2:execute/busy B3:busy C3" },
+    { "foreign", "O:format ?fleet's" },
+    { "misfit", "O:format ?Validation" },
+    { "another_secret", "O B1 C1 Q X O:format X O B1:replay" },
+    // Refused until it is opened again
+    { "emptied", "O B1 ! C1:format B2:format B2:format Q O B2" },
+    { "made_anew", "O B1 ! C1:storage C1:format C1:format Q O B1" },
+    { "foreign_key", "O ! Bstring:format Bhash:format Bfree" },
+    // What is held can be completed, nothing new begun.
+    { "full", "O B1 Bdone Cdone ! B2:full Bdone:replay N1 C1 ! B1:replay B2" },
+    // Row and outcome in the caller's own transaction: both, or neither
+    { "transaction", "O "
+      "{CREATE TABLE tank (ml int); INSERT INTO tank VALUES (100)} B1 "
+      "{BEGIN; UPDATE tank SET ml = ml - 5} I1 "
+      "{ROLLBACK; SELECT ml FROM tank}100 "
+      "{BEGIN; UPDATE tank SET ml = ml - 5} I1 "
+      "{COMMIT; SELECT ml FROM tank}95 B1:replay "
+      "{BEGIN} I1:fenced {ROLLBACK} B2,reserve=4 {BEGIN} I2,len=16:large "
+      "{ROLLBACK} i2:refused C2,len=16:large R2" },
+    // What is over is dropped, by claims, two of it by each; numbers stay old.
+    { "dropped", "O B#1" DAY "C#1 B#2" DAY "C#2 B#3" DAY "C#3 B#4" DAY "C#4 "
+      "B1 B#4:replay " COUNT "5 "
+      "{UPDATE dropped SET until = until - 2 * retention WHERE state > 1} "
+      "B2 " COUNT "4 B3 " COUNT "3 B4 " COUNT "4 B1:busy B#3:old B#4:old B#5" }
+};
+
+static void luck(const char *name)
+{
+    config.lease_ms = 60000;
+    told = make_tales(1);
+    running = name;
+    if (!strcmp(name, "arguments"))
+        arguments();
+    for (size_t i = 0; i < sizeof lucks / sizeof *lucks; i++)
+        if (!strcmp(name, lucks[i].name))
+            tell(&s, lucks[i].line);
+    fprintf(stderr, "%s\n", s.f.reason);
+    PQfinish(transaction);
+    if (s.f.store)
+        fleet_close(&s.f);
 }
 
 int main(int argc, char **argv)
 {
-    int passed = 0, failed = 0, status;
-
-    if (argc != 2)
+    if (argc < 3)
         return 2;
     signal(SIGPIPE, SIG_IGN);
-    told = make_tales(STORIES);
-    for (int i = 0; i < STORIES; i++)
-        if (fork() == 0)
-            run(argv[1], i);
-    while (wait(&status) > 0)
-        failed += status != 0;
-    for (int i = 0; i < STORIES; i++) {
-        printf("%s\t%s\t", stories[i].promise, stories[i].name);
-        if (told[i].failed)
-            puts("FAILED");
-        else if (told[i].differs)
-            printf("no (%c)\n", told[i].differs);
-        else
-            puts("yes");
-        passed += told[i].passed;
-        failed += told[i].failed;
-    }
-    printf("%s: %d checks passed, %d failed\n", argv[1], passed, failed);
-    return failed || !passed;
+    place = argv[2];
+    if (!strcmp(argv[1], "promises"))
+        promises(argc - 2, argv + 2);
+    else
+        luck(argv[1]);
+    printf("%s: %d checks passed, %d failed\n", argv[1], told->passed,
+           told->failed);
+    return told->failed || !told->passed;
 }
