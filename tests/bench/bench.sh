@@ -21,9 +21,8 @@ build() {
 sqlite='-DBENCH_SQLITE -lsqlite3'
 echo '#include <sqlite3.h>' | "${CC:-cc}" -E - > /dev/null 2>&1 || sqlite=
 
-build flash
 build ram
-build durable $sqlite
+build journal $sqlite
 status=0
 measure() {
     "$@" > "$out/bench.rows" || status=1
@@ -33,9 +32,9 @@ measure() {
 
 printf '| figure | value | budget | moonshot |\n|---|--:|--:|--:|\n' |
     tee "$out/bench.md"
-measure "$out/bench_flash"
+measure "$out/bench_journal"
 measure "$out/bench_ram" $short
-measure "$out/bench_durable" $short "$out"
+measure "$out/bench_journal" $short "$out"
 ! grep -q 'missed$' "$out/bench.md" || echo "bench: budgets are missed"
 if [ "${README:-}" = 1 ] && [ "$status" = 0 ]; then
     sed '/of 1000/b

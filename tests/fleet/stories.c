@@ -3,10 +3,11 @@
  *
  *     stories promises PLACE...
  *
- * the promises of idem.h that make sense for a fleet, of each place (subject.h),
- * each in a process of its own, and on nothing that another has used.  Prints a
- * row for each: its name, and of each place "yes", or the note under which
- * README.md of examples/fleet tells what differs (which is then what is told).
+ * the promises of idem.h that make sense for a fleet, of each place
+ * (subject.h), each in a process of its own, and on nothing that another has
+ * used.  Prints a row for each: its name, and of each place "yes", or the note
+ * under which README.md of examples/fleet tells what differs (which is then
+ * what is told).
  *
  *     stories LUCK URL
  *
