@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: 0BSD
 # What a command costs, claim and outcome, beside idem.h in a file.
 
-build fleet/bench -O2 $here/bench.c $STORES $LIBS
+build fleet/bench -O2 $here/stories.c $STORES $LIBS
 need redis postgres dynamodb
 
 # bench NAME PLACE COMMANDS GATEWAYS
 bench() {
-    "$B/fleet/bench" "$@" || fail "bench: $1"
+    printf '| %s | ' "$1"
+    shift
+    "$B/fleet/bench" cost "$@" || fail "bench: $1"
     passed=$((passed + 1))
 }
 

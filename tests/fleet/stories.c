@@ -13,9 +13,18 @@
  *
  * one kind of bad luck, for faults.sh, which makes it happen: where that has
  * something to do between, "now" is printed, and a line awaited.  Both print in
- * the end how many checks passed, and exit 1 if one did not. */
+ * the end how many checks passed, and exit 1 if one did not.
+ *
+ *     stories cost PLACE COMMANDS GATEWAYS
+ *
+ * Each of so many processes begins and completes so many commands, all at the
+ * same time.  Prints a row: commands a second in all, and how long one takes:
+ * the tenth of 100 from the fastest on (which other work on the machine does
+ * not disturb), the middle one, and the 99th. */
 #define _DEFAULT_SOURCE
 #include "story.h"
+
+#include "tests/bench/common.h"
 
 static subject s;
 
@@ -268,7 +277,7 @@ static void arguments(void)
 }
 
 #define DAY ",retention=86400000 "
-#define COUNT "{SELECT count(*) FROM dropped}"
+#define LEFT "{SELECT count(*) FROM dropped}"
 
 static const struct luck { const char *name, *line; } lucks[] = {
     { "down_at_start", "O:storage U1:storage" },
@@ -296,20 +305,19 @@ static const struct luck { const char *name, *line; } lucks[] = {
       "{ROLLBACK} i2:refused C2,len=16:large R2" },
     // What is over is dropped, by claims, two of it by each; numbers stay old.
     { "dropped", "O B#1" DAY "C#1 B#2" DAY "C#2 B#3" DAY "C#3 B#4" DAY "C#4 "
-      "B1 B#4:replay " COUNT "5 "
+      "B1 B#4:replay " LEFT "5 "
       "{UPDATE dropped SET until = until - 2 * retention WHERE state > 1} "
-      "B2 " COUNT "4 B3 " COUNT "3 B4 " COUNT "4 B1:busy B#3:old B#4:old B#5" }
+      "B2 " LEFT "4 B3 " LEFT "3 B4 " LEFT "4 B1:busy B#3:old B#4:old B#5" }
 };
 
-static void luck(const char *name)
+static void luck(void)
 {
     config.lease_ms = 60000;
     told = make_tales(1);
-    running = name;
-    if (!strcmp(name, "arguments"))
+    if (!strcmp(running, "arguments"))
         arguments();
     for (size_t i = 0; i < sizeof lucks / sizeof *lucks; i++)
-        if (!strcmp(name, lucks[i].name))
+        if (!strcmp(running, lucks[i].name))
             tell(&s, lucks[i].line);
     fprintf(stderr, "%s\n", s.f.reason);
     PQfinish(transaction);
@@ -317,17 +325,71 @@ static void luck(const char *name)
         fleet_close(&s.f);
 }
 
+/* -------------------------------------------------------------------- cost */
+
+/* A gateway: tells the parent how long each of its commands took. */
+static void work(int gateway, int commands, int out)
+{
+    idem_outcome outcome = { .response = "poured 5 ml", .response_len = 11 };
+    char name[ID_SIZE];
+    idem_reply reply = { .buffer = NULL };
+    idem_claim claim;
+
+    CHECK(subject_open(&s, place, &config) == IDEM_OK);
+    for (int i = 0; i < commands; i++) {
+        int len = snprintf(name, sizeof name, "pump%08d/%07d", gateway, i);
+        idem_request request = { .scope = name, .scope_len = 4,
+                                 .key = name + 4, .key_len = (size_t)len - 4,
+                                 .payload = "5 ml", .payload_len = 4 };
+        double start = now_us();
+        CHECK(SUBJECT(&s, begin, &claim, &reply, &request) == IDEM_EXECUTE);
+        CHECK(SUBJECT(&s, complete, &claim, &outcome) == IDEM_OK);
+        start = now_us() - start;
+        CHECK(write(out, &start, sizeof start) == sizeof start);
+    }
+    subject_close(&s);
+    _exit(0);
+}
+
+static void cost(int commands, int gateways)
+{
+    double *took = (double *)calloc((size_t)(commands * gateways), sizeof *took);
+    double start = now_us();
+    int ends[2], n = 0;
+
+    config.capacity = 3000;
+    told = make_tales(1);
+    CHECK(took && pipe(ends) == 0);
+    for (int i = 0; i < gateways; i++)
+        if (fork() == 0)
+            work(i, commands, ends[1]);
+    close(ends[1]);
+    while (n < commands * gateways &&
+           read(ends[0], &took[n], sizeof *took) == sizeof *took)
+        n++;
+    CHECK(n == commands * gateways);
+    printf("%d | %.0f", gateways, n / (now_us() - start) * 1e6);
+    qsort(took, (size_t)n, sizeof *took, by_value);
+    printf(" | %.2f | %.2f | %.2f |\n", took[n / 10] / 1e3, took[n / 2] / 1e3,
+           took[n * 99 / 100] / 1e3);
+    free(took);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 3)
         return 2;
     signal(SIGPIPE, SIG_IGN);
+    running = argv[1];
     place = argv[2];
-    if (!strcmp(argv[1], "promises"))
+    if (!strcmp(running, "promises"))
         promises(argc - 2, argv + 2);
+    else if (!strcmp(running, "cost") && argc == 5)
+        cost(atoi(argv[3]), atoi(argv[4]));
     else
-        luck(argv[1]);
-    printf("%s: %d checks passed, %d failed\n", argv[1], told->passed,
-           told->failed);
+        luck();
+    if (strcmp(running, "cost") != 0)
+        printf("%s: %d checks passed, %d failed\n", running, told->passed,
+               told->failed);
     return told->failed || !told->passed;
 }

@@ -323,25 +323,6 @@ static void finished(known *k, const idem_outcome *o)
     k->until = told->now + k->retention;
 }
 
-static int tell_begin(subject *s, const word *w, known *k)
-{
-    char id[ID_SIZE], buffer[RESPONSE_MAX];
-    idem_request rq = request_of(w, id);
-    idem_claim claim;
-    idem_reply reply = { .buffer = buffer, .buffer_size = w->buffer };
-    int answer;
-
-    memset(buffer, 'x', sizeof buffer);
-    answer = SUBJECT(s, begin, &claim, &reply, &rq);
-    check_claim(k, &claim, answer);
-    if (claim.token || answer == IDEM_E_STORAGE)    // then it may be granted
-        claimed(k, &rq);
-    if (answer == IDEM_BUSY)
-        check_left(reply.retry_after_ms, k->until);
-    check_reply(k, &reply, answer == IDEM_REPLAY);
-    return answer;
-}
-
 static int tell_complete(subject *s, const word *w, known *k)
 {
     const idem_claim *c = &k->claim[w->old];
@@ -377,22 +358,28 @@ static int handler(void *ctx, idem_outcome *outcome, const idem_request *rq,
     return (int)r->w->back;
 }
 
-static int tell_run(subject *s, const word *w, known *k)
+/* A begin, or all of a run. */
+static int tell_asked(subject *s, const word *w, known *k)
 {
     char id[ID_SIZE], buffer[RESPONSE_MAX];
     idem_request rq = request_of(w, id);
     idem_claim claim;
     idem_reply reply = { .buffer = buffer, .buffer_size = w->buffer };
     running_word r = { w, k, 0 };
-    int answer, executed;
+    int runs = w->what == 'U', answer, granted;
 
     memset(buffer, 'x', sizeof buffer);
-    answer = SUBJECT(s, run, &claim, &reply, &rq, handler, &r);
-    executed = answer == IDEM_EXECUTE || answer == IDEM_RECOVER;
-    CHECK(r.called == (executed || answer == IDEM_RELEASED));
-    if (answer == IDEM_E_STORAGE)
+    answer = runs ? SUBJECT(s, run, &claim, &reply, &rq, handler, &r)
+                  : SUBJECT(s, begin, &claim, &reply, &rq);
+    granted = answer == IDEM_EXECUTE || answer == IDEM_RECOVER;
+    CHECK(r.called == (runs && (granted || answer == IDEM_RELEASED)));
+    if (!runs)
+        check_claim(k, &claim, answer);
+    if ((granted && !runs) || answer == IDEM_E_STORAGE) // then it may be
         claimed(k, &rq);
-    check_reply(k, &reply, executed || answer == IDEM_REPLAY);
+    if (answer == IDEM_BUSY)
+        check_left(reply.retry_after_ms, k->until);
+    check_reply(k, &reply, answer == IDEM_REPLAY || (granted && runs));
     return answer;
 }
 
@@ -525,8 +512,7 @@ static void tell_reason(const subject *s)
 static int tell_call(subject *s, const word *w, known *k)
 {
     switch (w->what) {
-    case 'B': return tell_begin(s, w, k);
-    case 'U': return tell_run(s, w, k);
+    case 'B': case 'U': return tell_asked(s, w, k);
     case 'C': case 'I': case 'i': return tell_complete(s, w, k);
     case 'R': return SUBJECT(s, release, &k->claim[w->old]);
     case 'N': return tell_renew(s, w, k);
