@@ -35,8 +35,8 @@ TOLD = re.compile(r"(?:\[  FAILED  \]|violation:|idem\.h asserts:) *(.*)")
 JUDGES = {
     "crash": ("tests/storage/crash.c", ["--short", "--first"]),
     "failures": ("tests/storage/failures.c", ["4999"]),
-    "extremes": ("tests/storage/extremes.c", ["16", "23"]),
-    "erases": ("tests/storage/erases.c", ["1", "1500"]),
+    "extremes": ("tests/storage/extremes.c", ["profiles", "16", "23"]),
+    "erases": ("tests/storage/extremes.c", ["rings", "1", "1500"]),
 }
 SOUND = {"crash": ["--geometry", "nor8"]}   # in the short form, without a fault
 SLOWEST = ["model", "lives"]            # of the unit tests

@@ -4,11 +4,19 @@
  * responses of every size, months of time, numbers near their ends; and calls,
  * restarts, power cuts and failing callbacks on them, in any order (chance.h).
  *
- *     extremes [SEED [COUNT]]     one configuration for each seed
+ *     extremes profiles SEED COUNT
  *
- * The seed of a configuration tells everything that happens to it.  The first
- * violation ends the run and is told with its seed: with TRACE=1 in the
- * environment `extremes SEED` shows the calls that lead to it.
+ * And extreme lives, on small rings, most of them the smallest that is accepted,
+ * with restarts in a row, claims that stay open or are taken up again after a
+ * restart, and outcomes of every length.  That holds L3: at most one erase in a
+ * call, none if there was idle time, and one more in a boot's first that writes;
+ * and L2: nothing uses up the ring.  (device.h checks both after every call.)
+ *
+ *     extremes rings SEED COUNT
+ *
+ * There is a device for each seed, which tells everything that happens to it.
+ * The first violation ends the run and is told with its seed: with TRACE=1 in
+ * the environment `extremes KIND SEED 1` shows the calls that lead to it.
  */
 #define IDEM_ASSERT(x) PROMISE(x)
 #include "../model/promise.h"
@@ -24,8 +32,17 @@
 enum { SECTORS_LEAST = 4 };
 enum { MEDIUM_MAX = 24 << 20 };     // bytes
 enum { CALLS_LEAST = 3000, CALLS_PER_KEY = 3 };
+enum { RING_MAX = 1 << 22, RING_SECTORS = 400 };
+enum { CLAIMS = 300 };
+enum { BOOTS_MAX = 400 };           // of a row
+enum { FILLING = 9 };               // boots of a row that fill the ring before
+enum { ROWS = 4 };                  // kinds of rows; twice, with completions
 
 static uint32_t seed;
+static const char *name;            // a profile, or a ring
+static uint32_t used;               // keys of a ring, but in a row
+static int      row;                // how boots in a row go, 0: they do not
+static unsigned boot;
 static int turns_volatile;      // claims may become volatile between boots
 static int keeps_retention;     // the default stays as it is
 
@@ -74,8 +91,8 @@ static const struct { const char *name, *modes; } profiles[] = {
 
 static void broken(const char *what, const char *file, int line)
 {
-    printf("violation: %s, %s:%d\nseed %u, %s\n", what, file, line, seed,
-           profiles[seed % COUNT(profiles)].name);
+    printf("violation: %s, %s:%d\nseed %u, %s, boot %u, row %d, idle %d\n",
+           what, file, line, seed, name, boot, row, play.idle);
     device_tell(&the);
     exit(1);
 }
@@ -168,9 +185,10 @@ static void make_device(void)
     static const uint32_t units[] = { 0, 4, 70000 };
     unsigned which = seed % COUNT(profiles), wanted;
 
+    name = profiles[which].name;
     choose_modes(usual);
     call_modes(&the, profiles[which].modes);
-    play.many_retentions = !strcmp(profiles[which].name, "many retentions");
+    play.many_retentions = !strcmp(name, "many retentions");
     keeps_retention = play.many_retentions || one_in(2);
     turns_volatile = one_in(2) || the.config.volatile_claims;
     play.cuts = !one_in(4);
@@ -219,7 +237,7 @@ static void start_far(void)
                                               : chance_word() >> 1);
 }
 
-static void run_seed(uint32_t number)
+static int run_seed(uint32_t number)
 {
     seed = number;
     chance_start(seed);
@@ -231,6 +249,150 @@ static void run_seed(uint32_t number)
     play_calls(CALLS_LEAST +
                (unsigned long)the.config.capacity * CALLS_PER_KEY);
     device_end(&the);
+    return 1;
+}
+
+/* ------------------------------------------------------- >>rings  that turn */
+
+static const char ring[] =
+    "attempts=255 capacity=1-8/1-8/1-40/1-280 key=8-15/8-107 "
+    "response=0-59/32-700/64-2000 state=0/0/0-15/0-900 volatile=0/0/1 "
+    "evict=0/1 lease=4294967295/50-1000049 retention=2592000000/100-3099 "
+    "granule=1/2/4/8/16/32/64/128/256 size=256-2047/256-2047/256-5999";
+
+/* A configuration and a ring for it, blank; whether there is one. */
+static int make_ring(void)
+{
+    idem_storage *s = &the.storage;
+
+    name = "a ring";
+    choose_modes(ring);
+    s->sector_size -= s->sector_size % s->prog_size;
+    used = the.config.capacity + 1 + chance(the.config.capacity + 2);
+    row = chance(3) ? 1 + (int)chance(2 * ROWS) : 0;
+    play.idle = one_in(4);
+    s->sector_count = device_sectors(&the);
+    if (!s->sector_count)
+        return 0;
+    s->sector_count += chance(2) ? 0 : chance(6);
+    if (s->sector_count >= RING_SECTORS ||
+        s->sector_count * s->sector_size >= RING_MAX)
+        return 0;
+    device_make(&the, keys, used + BOOTS_MAX + 1);
+    device_open(&the);
+    play.holding = play.last_key = 0;
+    return 1;
+}
+
+/* Time passes, or not. */
+static void pass(unsigned longest)
+{
+    the.now += chance(3) ? 0 : chance(longest);
+}
+
+/* The number of the key of a call. */
+static uint32_t which(void)
+{
+    if (!row || boot < FILLING)
+        return chance(used);
+    switch (row % ROWS) {
+    case 0:  return 0;
+    case 1:  return boot % used;
+    case 2:  return used;
+    default: return used + boot;
+    }
+}
+
+/* Completes or releases one of the keys that are held. */
+static void finish(unsigned among)
+{
+    if (play.holding)
+        make(chance(6) ? 'C' : 'R', take_held(among));
+}
+
+/* A call; in a row of boots each begins one command, and may complete it. */
+static void one_call(unsigned kinds)
+{
+    unsigned kind = chance(kinds);
+
+    pass(chance(4) ? 20 : 1500);
+    if (row && boot >= FILLING) {
+        make('B', which());
+        if (row > ROWS)
+            finish(1);
+    } else if (kind < 3 || !play.holding) {
+        make('B', which());
+    } else if (kind < 8) {
+        finish(play.holding);
+    } else {
+        make(kind == 8 ? 'm' : 'X', which());
+    }
+}
+
+static void reopen(void)
+{
+    play.holding = 0;
+    make('P', 0);
+}
+
+/* Boots with calls of every kind, or in a row. */
+static void boot_often(void)
+{
+    static const unsigned kinds[] = { 3, 4, 6, 10 };
+    unsigned style = PICK(kinds);
+    unsigned boots = 20 + chance(80) + (row && one_in(8) ? 300 : 0);
+    unsigned calls = chance(2) ? 1 + chance(3) : 1 + chance(60);
+
+    for (boot = 0; boot < boots; boot++) {
+        unsigned left = chance(calls + 1) + (chance(10) ? 0 : chance(100));
+        reopen();
+        if (row)
+            left = boot < FILLING ? 1 + chance(2 * used) : 1;
+        for (; left > 0; left--)
+            one_call(style);
+    }
+}
+
+/* Others fill the ring.  Then boots take up the same commands again, as many as
+   the table has room for or fewer. */
+static void repeat(void)
+{
+    unsigned most = the.config.capacity < CLAIMS ? the.config.capacity : CLAIMS;
+    unsigned some = 1 + chance(chance(2) ? most : most / 4 + 1);
+    unsigned boots = 20 + chance(60), odds = 2 + chance(8), first = 0;
+
+    for (unsigned n = 0; n < 3 * the.config.capacity; n++) {
+        pass(300);
+        make('B', CLAIMS + chance(used));
+        finish(play.holding);
+    }
+    for (boot = 1; boot < boots; boot++) {
+        unsigned count = chance(2) ? some : 1 + chance(some);
+        if (chance(12))
+            reopen();
+        pass(1500);
+        for (unsigned n = 0; n < count; n++) {
+            make('B', (first + n) % the.model.count);
+            if (one_in(odds))
+                finish(play.holding);
+        }
+        for (unsigned left = chance(3) ? 0 : play.holding; left > 0; left--)
+            finish(1);
+        first += chance(4) ? 0 : chance(some + 1);
+    }
+}
+
+/* Whether there is one of that seed. */
+static int run_ring(uint32_t number)
+{
+    seed = number;
+    chance_start(seed);
+    if (!make_ring())
+        return 0;
+    chance(4) ? boot_often() : repeat();
+    play.calls += the.model.calls;
+    device_end(&the);
+    return 1;
 }
 
 /* What never came was not tested. */
@@ -246,14 +408,17 @@ static int all_answers_came(void)
 
 int main(int argc, char **argv)
 {
-    uint32_t first = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 1;
-    uint32_t count = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10)
-                     : argc > 1 ? 1 : 10 * (uint32_t)COUNT(profiles);
+    uint32_t first = argc > 3 ? (uint32_t)strtoul(argv[2], NULL, 10) : 0;
+    uint32_t count = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 0;
+    int rings = argc > 1 && !strcmp(argv[1], "rings");
+    unsigned long devices = 0;
 
-    for (uint32_t i = 0; i < count; i++)
-        run_seed(first + i);
-    printf("extremes: seeds %u to %u, %lu calls, %lu restarts, %lu cuts, "
-           "%lu failures: no promise broken\n", first, first + count - 1,
-           play.calls, play.restarts, play.cut, play.failures);
-    return count >= COUNT(profiles) && !all_answers_came();
+    for (uint32_t i = first; i < first + count; i++)
+        devices += (unsigned)(rings ? run_ring(i) : run_seed(i));
+    printf("%s: seeds %u to %u, %lu devices, %lu calls, %lu restarts, %lu cuts, "
+           "%lu failures: no promise broken\n", rings ? "rings" : "extremes",
+           first, first + count - 1, devices, play.calls, play.restarts,
+           play.cut, play.failures);
+    return !devices ||
+           (!rings && count >= COUNT(profiles) && !all_answers_came());
 }

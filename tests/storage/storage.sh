@@ -52,14 +52,14 @@ part_extremes() {
     first=$(either 1 16)        # from here on there are cuts and failures
     count=${IDEM_SEEDS:-$(either 250 4)}
     build extremes extremes -O1 -DIDEM_WIDE=1
-    "$B/extremes" "$first" "$count"
+    "$B/extremes" profiles "$first" "$count"
     build extremes extremes -O1 -DIDEM_WIDE=0
-    "$B/extremes" $((first + count)) "$count"
+    "$B/extremes" profiles $((first + count)) "$count"
 }
 
 part_erases() {
-    build erases erases -O2
-    "$B/erases" 1 "${IDEM_SEEDS:-$(either 30000 1500)}"
+    build extremes erases -O2
+    "$B/erases" rings 1 "${IDEM_SEEDS:-$(either 30000 1500)}"
 }
 
 for part in ${*:-cuts failures extremes erases}; do
