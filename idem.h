@@ -921,8 +921,7 @@ typedef struct idem_journal {
     uint8_t  erasing;           /* 1: erasing it was started */
     uint8_t  synced;            /* 1: all that was programmed is durable */
     uint8_t  broken;            /* 1: a sync failed, nothing is believed */
-    uint8_t  newest_is;         /* whether the newest record has state, a key;
-                                   what its slot was, if its key is over */
+    uint8_t  newest_is;         /* whether the newest record has state */
     uint16_t sector_count, granule;         /* those of the storage */
     uint16_t head_keys;         /* keys that can be carried into a head */
     uint16_t state_keys;        /* as much as so many keys the state takes */
@@ -2623,7 +2622,8 @@ enum { IDEMI_BACK, IDEMI_OVER, IDEMI_EVICTED };
 
 /* The key of a slot, a number, is told to its account: its epoch, and if it is
    over, or evicted, all of it.  A number below a floor that is unsure needs
-   that to be written, too.  Keeps N1. */
+   that to be written, too; and what was to be confirmed of a key that is over
+   is its account, now.  Keeps N1. */
 static void idemi_account_tell(const idem_table *t, idem_sender *a,
                                unsigned slot, int left)
 {
@@ -2643,6 +2643,8 @@ static void idemi_account_tell(const idem_table *t, idem_sender *a,
     a->unsure = 1;
     if (needs[slot] < *need)
         *need = needs[slot];
+    if (slot == t->journal->newest && left)
+        t->journal->newest = idemi_account_index(t, a);
 }
 
 /* Tells the sender of a slot that it comes into use (`live` 1) or goes out of
@@ -2744,10 +2746,6 @@ static int idemi_keys_expire(idem_table *t, unsigned slot)
     t->stats.expired++;
     if (s->state & IDEMI_UNDELIVERED)
         t->stats.undelivered++;
-    // It is to be written once more all the same: a floor may follow from it.
-    if (IDEMI_JOURNAL(t) && slot == t->journal->newest)
-        t->journal->newest_is =
-            (uint8_t)(t->journal->newest_is | (s->state & IDEMI_TOLD));
     idemi_keys_leave(t, slot, IDEMI_OVER);
     return 1;
 }
@@ -2923,13 +2921,12 @@ static idem_token idemi_keys_token(const idem_table *t, uint32_t low)
               48  4    length of a response likewise
               52  4    check
 
-     record   1        0x80, and added: status (0 the slot is empty, or with no
-                       slot the time alone, or with a key that this was given
-                       back; 1 with a key claimed, without one
-                       delivered; finished: 2 completed, 3 failed), 4 delivery
-                       is owed (of no slot: has an account), 8 has a key, 0x10
-                       cut short by a restart, 0x20 has state, 0x40 all before
-                       it was durable
+     record   1        0x80, and added: status (0 with a key: that this was given
+                       back, without one the time alone; 1 with a key claimed,
+                       without one delivered; finished: 2 completed, 3 failed),
+                       4 delivery is owed (of no slot: has an account), 8 has a
+                       key, 0x10 cut short by a restart, 0x20 has state, 0x40
+                       all before it was durable
               1        0x80 carried; and which of the numbers marked * are
                        there, in this order: 1 code, 2 response, 4 scope ...
               varint   slot, from 1 on; 0: none
@@ -2973,7 +2970,7 @@ static idem_token idemi_keys_token(const idem_table *t, uint32_t low)
    ------------------------------------------------------------------------ */
 #define IDEMI_RECORD     0x80u          /* always; so it is no erased byte, */
                                         /* 0x00 or 0xFF */
-#define IDEMI_HAS_KEY    0x08u
+#define IDEMI_HAS_KEY    0x08u          /* with no status: it was given back */
 #define IDEMI_HAS_STATE  0x20u
 #define IDEMI_SYNCED     0x40u          /* all before it is durable */
 #define IDEMI_CARRIED    0x8000u        /* was here before the sector's header;
@@ -2984,10 +2981,9 @@ static idem_token idemi_keys_token(const idem_table *t, uint32_t low)
 #define IDEMI_AGAIN      0x0200u        /* in full, what is known of it now */
 
 /* What a record without a key says, beside an outcome. */
-#define IDEMI_EMPTY      0u             /* the slot is free; with a key, too */
+#define IDEMI_TIME       0u             /* nothing else */
 #define IDEMI_DELIVERED  IDEM_IN_PROGRESS
 #define IDEMI_SENDER     IDEMI_UNDELIVERED      /* of no slot: an account */
-
 
 /* A record, to be written or as it was read. */
 typedef struct idemi_record {
@@ -3365,7 +3361,7 @@ static uint32_t idemi_journal_compose(idem_table *t, unsigned slot,
         s->token = token;
     if (flags & (IDEMI_FINISHED | IDEMI_CUT)) {
         r.age = j->told + r.time - s->time;
-        if (!s->state || r.age > s->retention)
+        if (r.age > s->retention)
             r.age = s->retention;       // over; how long does not matter
     }
     p.at = t->buffer;
@@ -3401,9 +3397,7 @@ static int idemi_journal_put(idem_table *t, unsigned slot, unsigned flags,
         if (slot >= t->capacity)
             flags |= slot == t->capacity ? IDEMI_HAS_STATE : IDEMI_SENDER;
         else
-            flags |= s->state & IDEMI_TOLD;
-        if (flags & IDEMI_STATUS)
-            flags |= IDEMI_HAS_KEY;
+            flags |= (s->state & IDEMI_TOLD) | IDEMI_HAS_KEY;
     }
     len = idemi_journal_compose(t, slot, flags, out);
     idemi_journal_sign(t, len, idemi_record_is_bound(flags) ? s->token : 0);
@@ -3413,7 +3407,10 @@ static int idemi_journal_put(idem_table *t, unsigned slot, unsigned flags,
     j->at += idemi_storage_granules(j, len + 4);
     if (!(flags & IDEMI_CARRIED))
         j->told = t->clock;
-    if (flags & IDEMI_HAS_KEY || slot > t->capacity)
+    if (flags & IDEMI_HAS_KEY)
+        idemi_storage_needs(t)[slot] =
+            flags & IDEMI_STATUS ? j->sequence : IDEMI_NOWHERE;
+    if (slot > t->capacity)
         idemi_storage_needs(t)[slot] = j->sequence;
     if (flags & IDEMI_HAS_STATE)
         idemi_storage_needs(t)[t->capacity] = j->sequence;
@@ -3555,18 +3552,14 @@ static int idemi_journal_try(idem_table *t)
     if (j->opened)              // else the header tells when the boot began
         j->told = t->clock;
     result = idemi_journal_carry(t, IDEMI_CARRIED);
-    if (result == IDEM_OK && j->newest != IDEMI_NONE) {
+    if (result == IDEM_OK && j->newest != IDEMI_NONE)
         result = idemi_journal_put(t, (unsigned)j->newest,
                                    j->newest_is | IDEMI_AGAIN | IDEMI_CARRIED,
                                    NULL);
-        if (j->newest < t->capacity &&          // its key is gone
-            !idemi_slot_at(t, (unsigned)j->newest)->state)
-            idemi_storage_needs(t)[j->newest] = IDEMI_NOWHERE;
-    }
     if (result == IDEM_OK)
         result = idemi_journal_commit(t);
     if (result == IDEM_OK)
-        result = idemi_journal_put(t, t->capacity, IDEMI_EMPTY, NULL);
+        result = idemi_journal_put(t, t->capacity, IDEMI_TIME, NULL);
     // A record without its header would be one whose header was lost.
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
@@ -3703,25 +3696,18 @@ static int idemi_journal_note(idem_table *t, unsigned slot, unsigned flags)
 /* Appends a record of the time alone. */
 static int idemi_journal_tell(idem_table *t)
 {
-    return idemi_journal_note(t, t->capacity, IDEMI_EMPTY);
+    return idemi_journal_note(t, t->capacity, IDEMI_TIME);
 }
 
-/* Writes that a key was given back; with the key if its claim was not written,
-   or what the slot had before would be.  With senders all before that is
-   durable then, and this before all that follows: else, of a torn batch, the
-   key that had the slot before might be taken for the one given back, or this
-   one for one that has left, and raised the floor. */
+/* Writes that a key was given back.  With senders that is durable before all
+   that follows: else, of a torn batch, it might be taken for one that has left,
+   and raised the floor. */
 static int idemi_journal_back(idem_table *t, unsigned slot)
 {
-    int result = IDEMI_SENDERS(t) ? idemi_storage_sync(t) : IDEM_OK;
+    int result = idemi_journal_note(t, slot, IDEMI_HAS_KEY);
 
-    if (result == IDEM_OK)
-        result = idemi_journal_note(t, slot, t->config->volatile_claims
-                                                 ? IDEMI_EMPTY | IDEMI_HAS_KEY
-                                                 : IDEMI_EMPTY);
-    if (result == IDEM_OK && IDEMI_SENDERS(t))
-        result = idemi_storage_sync(t);
-    return result;
+    return result == IDEM_OK && IDEMI_SENDERS(t) ? idemi_storage_sync(t)
+                                                 : result;
 }
 
 /* True if no record tells the time of the last so many ms: after a restart they
@@ -3765,7 +3751,7 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot, unsigned state,
                                  const idem_outcome *out)
 {
     idem_slot *s = idemi_slot_at(t, slot);
-    uint32_t lease_end = s->time, *need = &idemi_storage_needs(t)[slot];
+    uint32_t lease_end = s->time;
     uint16_t reserved = s->response_len;
     int result;
 
@@ -3780,9 +3766,6 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot, unsigned state,
         return result;
     s->time = lease_end;
     s->response_len = reserved;
-    // It may have been written, so there is something to be taken back.
-    if (*need == IDEMI_NOWHERE)
-        *need = t->journal->sequence;
     return result;
 }
 
@@ -4034,7 +4017,9 @@ static unsigned idemi_recover_apply(idem_table *t, const idemi_record *r,
     s = idemi_slot_at(t, slot);
     if (r->flags & IDEMI_HAS_KEY)
         idemi_recover_key(t, r, sequence);
-    if (!s->state || r->flags & s->state & IDEMI_FINISHED)
+    if (!s->state)
+        return of;
+    if (r->flags & s->state & IDEMI_FINISHED)
         return slot;
     if (r->flags & IDEMI_FINISHED) {
         s->code = r->s->code;
@@ -4191,7 +4176,7 @@ static void idemi_recover_sector(idem_table *t, uint32_t sequence,
         // As long as there is but the seal, what was confirmed is in doubt.
         if (at != carried_end || r->slot) {
             j->newest = of;
-            j->newest_is = r->flags & (IDEMI_HAS_STATE | IDEMI_HAS_KEY);
+            j->newest_is = r->flags & IDEMI_HAS_STATE;
         }
         j->end = j->at;
         j->at = at += len;
@@ -4531,13 +4516,12 @@ static unsigned idemi_command_room(idem_table *t, const idem_sender *a,
     return slot;
 }
 
-/* Frees a slot in use for good.  Of one whose claim was not written there is
-   nothing to be taken back, and what the journal has there is another key. */
+/* Frees a slot in use for good. */
 static int idemi_command_drop(idem_table *t, unsigned slot)
 {
     int result = IDEM_OK;
 
-    if (IDEMI_JOURNAL(t) && idemi_storage_needs(t)[slot] != IDEMI_NOWHERE)
+    if (IDEMI_JOURNAL(t))
         result = idemi_journal_back(t, slot);
     if (result == IDEM_OK)
         idemi_keys_leave(t, slot, IDEMI_BACK);

@@ -9,9 +9,10 @@
 #                   finds the same in journals as idem.h.  SEEDS: in how many
 #     format.sh write     writes golden/ anew: only if the format changes
 # golden/HASH.txt is what tests/targets/image.c tells: a digest of hashes, and
-# one for each medium; siphash-nor8 and -numbers there are whole journals, the
+# one for each medium; siphash-nor8 and -numbers there are whole journals, on the
 # third and the sixth of them, which every later version of the header has to
-# read.  (With another hash there is nothing else in how one is read.)
+# read, whatever it writes.  (With another hash nothing else is in how one is
+# read.)
 set -eu
 cd "$(dirname "$0")/../.."
 

@@ -134,7 +134,7 @@ TEST(in_batch_mode_a_note_is_of_no_other_key)
 {
     for (uint32_t lost = 0; lost < 100; lost++) {
         int result;
-        lose_some("batch evict capacity=1 beside=10 Bi Ci Y Bk %3,at=1 "
+        lose_some("batch evict capacity=1 beside=10 Bi Ci Y Bk %3,at=0 "
                   "Rk:storage", lost);
         result = answer('B', 8);
         assert_true(result == IDEM_REPLAY || result == IDEM_TOO_OLD);
