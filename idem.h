@@ -1119,10 +1119,9 @@ typedef struct idem_fingerprint_state {
      the others           one lookup or none; next, pending: n slots at worst
      maintain             64 slots, each at most one removal: a lookup's words
      open                 clears all memory; with a journal reads the headers up
-                          to four times, those without a seal more often, and
-                          what the head needs; or all of blank storage.  The
-                          place of an outcome that was carried is sought among
-                          those of its sector
+                          to five times, and what the head needs; or all of
+                          blank storage.  The place of an outcome that was
+                          carried is sought among those of its sector
      any that writes      one program; in a turn one erase, the header, the
                           seal, carrying as fits into a sector, and two looks at
                           n numbers.  A failed sector: one turn more
@@ -3875,9 +3874,9 @@ static int idemi_recover_is_header(const idem_config *config, unsigned char *p)
     return 0;
 }
 
-/* Reads the header in a sector's place, if there is one. */
-static int idemi_recover_header(idem_table *t, uint32_t sequence,
-                                idemi_header *h)
+/* Reads the header in a sector's place; returns whose it is, or 0. */
+static uint32_t idemi_recover_header(idem_table *t, uint32_t sequence,
+                                     idemi_header *h)
 {
     t->journal->until = 0;
     idemi_recover_read(t, idemi_storage_at(t, sequence, 0), t->buffer,
@@ -3886,8 +3885,10 @@ static int idemi_recover_header(idem_table *t, uint32_t sequence,
         return 0;
     idemi_header_walk(t->buffer, h, 0);
     return h->sequence % t->journal->sector_count ==
-               sequence % t->journal->sector_count &&
-           h->sequence - h->tail < t->journal->sector_count;
+                       sequence % t->journal->sector_count &&
+                   h->sequence - h->tail < t->journal->sector_count
+               ? h->sequence
+               : 0;
 }
 
 /* Something that was acknowledged may be lost. */
@@ -4194,7 +4195,7 @@ static int idemi_recover_next(idem_table *t, uint32_t sequence,
                               idemi_header *h)
 {
     for (; sequence <= t->journal->head; sequence++)
-        if (idemi_recover_header(t, sequence, h) && h->sequence == sequence)
+        if (idemi_recover_header(t, sequence, h) == sequence)
             return 1;
     return 0;
 }
@@ -4283,86 +4284,74 @@ static int idemi_recover_blank(idem_table *t)
     return IDEM_OK;
 }
 
-/* Finds the newest header older than a sequence; returns whether there is
-   one. */
-static int idemi_recover_newest(idem_table *t, uint32_t below,
-                                idemi_header *head)
+/* The sequence of the newest header, or 0. */
+static uint32_t idemi_recover_newest(idem_table *t)
 {
-    uint32_t place;
+    uint32_t place, newest = 0;
     idemi_header h;
 
-    head->sequence = 0;
-    for (place = 0; place < t->journal->sector_count; place++)
-        if (idemi_recover_header(t, place, &h) && h.sequence < below &&
-            h.sequence > head->sequence)
-            *head = h;
-    return head->sequence != 0;
+    for (place = 0; place < t->journal->sector_count; place++) {
+        uint32_t sequence = idemi_recover_header(t, place, &h);
+        if (sequence > newest)
+            newest = sequence;
+    }
+    return newest;
 }
 
-/* Finds the head.  IDEM_MORE if there is not even a header. */
-static int idemi_recover_head(idem_table *t)
+/* Finds the head: the newest sector that counts. */
+static void idemi_recover_head(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t below = UINT32_MAX, named = 0;
-    idemi_header head;
+    uint32_t sequence = idemi_recover_newest(t), named = 0;
+    uint32_t left = sequence < j->sector_count ? sequence : j->sector_count;
+    idemi_header h;
 
-    while (idemi_recover_newest(t, below, &head)) {
-        below = head.sequence;
-        if (!j->sequence)
-            j->sequence = below;
-        j->usual = head.usual;
-        if (idemi_recover_has_record(t, below, head.carried_end, 1)) {
-            j->head = below;
-            j->tail = head.tail;
-            // So far behind it nothing was begun: damage reads as a header.
-            if (j->sequence - below >= j->sector_count)
-                j->sequence = below;
-            return IDEM_OK;
+    j->sequence = sequence;
+    j->tail = sequence + 1;
+    for (; left > 0; left--, sequence--) {
+        if (idemi_recover_header(t, sequence, &h) != sequence)
+            continue;
+        j->usual = h.usual;
+        if (idemi_recover_has_record(t, sequence, h.carried_end, 1)) {
+            j->head = sequence;
+            j->tail = h.tail;
+            return;
         }
-        named = head.before;
+        named = h.before;
     }
-    j->tail = j->sequence + 1;
     if (named)
         idemi_recover_lost(t, 0);
-    return below == UINT32_MAX ? IDEM_MORE : IDEM_OK;
 }
 
 /* Looks for records whose header is damaged, where a turn after the head may
-   have begun one; returns whether there are.  Their place is passed over:
-   nothing is written over them before a header has told of the doubt. */
-static int idemi_recover_headless(idem_table *t)
+   have begun one.  Their place is passed over: nothing is written over them
+   before a header has told of the doubt. */
+static void idemi_recover_headless(idem_table *t)
 {
     idem_journal *j = t->journal;
     uint32_t sequence = j->head;
     unsigned tries;
-    int found = 0;
 
     for (tries = 0; tries < IDEMI_TRIES; tries++)
         if (idemi_recover_has_record(t, ++sequence, j->front, 0)) {
-            found = 1;
             t->stats.lost++;
             if (j->sequence < sequence)
                 j->sequence = sequence;
         }
-    return found;
 }
 
 /* Opens what the storage holds. */
 static int idemi_recover_open(idem_table *t)
 {
     idem_journal *j = t->journal;
-    int result;
 
     j->newest = IDEMI_NONE;
-    result = idemi_recover_head(t);
+    idemi_recover_head(t);
     if (j->head)
         idemi_recover_ring(t);
     j->usual.retention = idemi_default_retention(t, 0);
     j->usual.response_max = t->config->response_max;
-    if (idemi_recover_headless(t))
-        result = IDEM_OK;
-    if (result == IDEM_MORE)
-        result = idemi_recover_blank(t);
+    idemi_recover_headless(t);
     if (t->stats.lost)
         j->doubt = t->clock + j->usual.retention;
     j->synced = 1;
@@ -4370,7 +4359,7 @@ static int idemi_recover_open(idem_table *t)
     idemi_journal_close(j);
     t->token = (idem_token)((t->stats.lost ? j->sequence : j->head) + 1) *
                    j->sector_size - 1;
-    return result;
+    return j->sequence ? IDEM_OK : idemi_recover_blank(t);
 }
 
 /* Makes the storage blank, the newest sector last: a cut on the way leaves a
@@ -4381,10 +4370,9 @@ static int idemi_recover_format(idem_table *t)
     idem_journal *j = t->journal;
     uint32_t left = j->sector_count;
     int result = IDEM_OK;
-    idemi_header newest;
 
-    (void)idemi_recover_newest(t, UINT32_MAX, &newest);
-    for (j->sequence = newest.sequence; result == IDEM_OK && left > 0; left--) {
+    j->sequence = idemi_recover_newest(t);
+    for (; result == IDEM_OK && left > 0; left--) {
         j->erased = 0;
         result = idemi_storage_erase(t, 1);
         j->sequence++;

@@ -44,7 +44,7 @@ static const story stories[] = {
     // written by who knew nothing of it.
     { "time_that_would_go_back_stands",
       "nor: k1 Ba,ms=0 Ca,ms=0 Bb,ms=50000 z b,how=4 P k1 z1 k1 b1,how=6 h P l1 "
-      "Ga,ms=49999:ok Ga:none" },
+      "Ga,ms=49900:ok Ga,ms=100:none" },
     // A boot that cannot read it begins a head after the record before that; the
     // power goes before the seal.  The next boot cannot erase that head.
     { "the_last_header_that_names_a_sector_says_where_it_ends",
@@ -502,8 +502,8 @@ TEST(a_header_whose_tail_is_not_in_the_ring_is_none)
     say("P l1 Ba:recover");
 }
 
-/* One that is of a time to come: nothing was begun between. */
-TEST(a_header_far_behind_the_head_is_none)
+/* One that is of a time to come hides all others, and that is told. */
+TEST(a_header_far_behind_the_head_is_a_loss)
 {
     device *d = device_on(&nor, "sectors=16 Aa K300");
     uint32_t dead = newest_sector() + d->medium.sector_size;
@@ -512,7 +512,7 @@ TEST(a_header_far_behind_the_head_is_none)
         dead = 0;
     forge_header(dead, 20 + 3, 1);
     forge_header(dead, 16 + 3, 1);
-    say("P l0 Ba:replay Bb:execute");
+    say("P l1 Ba:recover");
 }
 
 /* One that says that the sector before has records behind its end. */
