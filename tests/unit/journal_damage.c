@@ -29,7 +29,7 @@ static const story stories[] = {
       "ecc: k1 " LONG("0") LONG("1") LONG("2") "B3 z C3,len=24 " LONG("4")
       LONG("5") LONG("6") "b,how=#,back P u B2:replay B3:recover B6:recover" },
     { "a_carried_record_in_the_middle_is_a_loss",
-      "roomy: A0 A1 A2 A3 A4 A5 A6 K268 V z,n=8 b,how=# P l1 B0:replay "
+      "roomy: A0 A1 A2 A3 A4 A5 A6 k4 V z,n=8 b,how=# P l1 B0:replay "
       "B1:replay B2:replay B3:replay B4:replay B5:recover B6:replay" },
     // It is as good as torn, and nothing behind it in its sector tells that it
     // was not: but the next header says where that ends.
