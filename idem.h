@@ -357,13 +357,12 @@
    outcome is remembered; after that it is known to be old, for ever:
 
      the number               the answer
-     known                    as for any key (>>answers); but IDEM_TOO_OLD if it
-                              is not finished, and its epoch is over
+     known                    as for any key (>>answers)
      of an older epoch        IDEM_TOO_OLD
      at or below the floor    IDEM_TOO_OLD
      above it                 IDEM_EXECUTE, in any order, with gaps of any width
      of a newer epoch         IDEM_EXECUTE: the floor starts anew, and claims of
-                              older epochs are fenced
+                              older epochs are over, and fenced
 
    The floor is the highest number that has left the table: its retention ended,
    or it was evicted.  One that was released or forgotten does not raise it.  So
@@ -2516,7 +2515,7 @@ static int idemi_storage_erase(idem_table *t, int wait)
    An account has how many keys a scope has, how far memory of them reaches
    back, and its floor: the highest number of a key that has left the table,
    unless it was released or forgotten.  A number is sequence and epoch, and the
-   epoch counts as soon as it is claimed.
+   epoch counts as soon as it is claimed: claims of older ones are over then.
 
    It is found by a hash of the scope.  Two scopes with one hash share an
    account: floors only rise, so that refuses more, and executes nothing twice.
@@ -2671,12 +2670,13 @@ static void idemi_account_note(idem_table *t, unsigned slot, int live, int left)
         idemi_account_tell(t, a, slot, left);
 }
 
-/* True if the key of a slot is a number of an epoch that is over. */
+/* True if a claim is one of an epoch that is over. */
 static int idemi_account_is_past(idem_table *t, idem_slot *s)
 {
     const idem_sender *a =
-        s->key_len ? NULL
-                   : idemi_account_of(t, idemi_slot_id(s), s->scope_len, 0);
+        s->key_len || s->state & IDEMI_FINISHED
+            ? NULL
+            : idemi_account_of(t, idemi_slot_id(s), s->scope_len, 0);
 
     return a && idemi_slot_number(s) >> 32 < a->floor[1];
 }
@@ -2735,12 +2735,18 @@ static void idemi_keys_leave(idem_table *t, unsigned slot, int how)
     idemi_keys_remove(t, slot);
 }
 
+/* True of a key that is due, and of a claim of an epoch that is over. */
+static int idemi_keys_over(idem_table *t, idem_slot *s)
+{
+    return idemi_slot_over(t, s) || idemi_account_is_past(t, s);
+}
+
 /* Frees a slot if its key is over; returns whether. */
 static int idemi_keys_expire(idem_table *t, unsigned slot)
 {
     idem_slot *s = idemi_slot_at(t, slot);
 
-    if (!s->state || !idemi_slot_over(t, s))
+    if (!s->state || !idemi_keys_over(t, s))
         return 0;
     t->stats.expired++;
     if (s->state & IDEMI_UNDELIVERED)
@@ -4403,7 +4409,7 @@ static int idemi_command_gone(idem_table *t, unsigned slot)
 
 /* The slot that a claim names, if it holds that claim or its outcome: with
    these bits in its state; or NULL. */
-static idem_slot *idemi_command_named(const idem_table *t,
+static idem_slot *idemi_command_named(idem_table *t,
                                       const idem_claim *claim, unsigned bits)
 {
     idem_slot *s;
@@ -4413,25 +4419,18 @@ static idem_slot *idemi_command_named(const idem_table *t,
     s = idemi_slot_at(t, (unsigned)claim->slot);
     return s->state & bits && !(s->state & IDEMI_CUT) &&
                    idemi_keys_token(t, s->token) == claim->token &&
-                   !idemi_slot_over(t, s)
+                   !idemi_keys_over(t, s)
                ? s
                : NULL;
 }
 
-/* The slot of a current claim, or NULL.  S1 is here.  A claim of an epoch that
-   is over is not, and its lease, if it has no end, ends with that. */
+/* The slot of a current claim, or NULL.  S1 is here. */
 static idem_slot *idemi_command_current(idem_table *t, const idem_claim *claim)
 {
     idem_slot *s = idemi_command_named(t, claim, IDEMI_STATUS);
 
-    if (s && !(s->state & IDEMI_FINISHED)) {
-        if (!idemi_account_is_past(t, s))
-            return s;
-        if (s->state & IDEMI_ENDLESS)
-            s->time = t->clock;
-        s->state = IDEM_IN_PROGRESS;
-        idemi_order_note(t, s);
-    }
+    if (s && !(s->state & IDEMI_FINISHED))
+        return s;
     t->stats.fenced++;
     return NULL;
 }
@@ -4595,8 +4594,6 @@ static int idemi_command_again(idem_table *t, unsigned slot, idemi_query *q)
         idemi_command_replay(t, slot, q->reply);
         return IDEM_REPLAY;
     }
-    if (idemi_account_is_past(t, s))
-        return IDEM_TOO_OLD;
     q->reply->retry_after_ms = idemi_slot_lease_left(t, s);
     if (q->reply->retry_after_ms)
         return IDEM_BUSY;
@@ -5617,8 +5614,8 @@ IDEM_API int idem_next(idem_table *table, idem_entry *entry, uint32_t now_ms)
         return result;
     for (slot = entry->attempts ? entry->claim.slot + 1 : 0;
          slot < table->capacity; slot++) {
-        const idem_slot *s = idemi_slot_at(table, (unsigned)slot);
-        if (!s->state || idemi_slot_over(table, s))
+        idem_slot *s = idemi_slot_at(table, (unsigned)slot);
+        if (!s->state || idemi_keys_over(table, s))
             continue;
         result = idemi_command_describe(table, (unsigned)slot, entry);
         return idemi_public_leave(table, result);

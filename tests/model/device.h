@@ -467,7 +467,7 @@ static inline uint64_t device_payload(const device *d, idem_request *rq,
 /* ------------------------------------------------- >>telling  what is known */
 
 static inline void device_tell_set(const device *d, const char *when,
-                                   const versions *set)
+                                   const known *k, const versions *set)
 {
     for (unsigned i = 0; i < set->count; i++) {
         const version *v = &set->of[i];
@@ -477,7 +477,7 @@ static inline void device_tell_set(const device *d, const char *when,
                v->owed ? " owed" : "", v->late ? " late" : "", v->attempts,
                v->len, v->retention, v->number, v->call,
                (unsigned long long)v->lease_end, (unsigned long long)v->from,
-               (unsigned long long)v->to, version_known(&d->model, v));
+               (unsigned long long)v->to, version_known(&d->model, k, v));
     }
 }
 
@@ -512,8 +512,8 @@ static inline void device_tell(const device *d)
     printf("    call %u, %c: key %u, scope %u, clock %llu\n", d->model.calls,
            d->call.what ? d->call.what : '-', d->call.key, k->scope,
            (unsigned long long)d->model.clock);
-    device_tell_set(d, "now", &k->now);
-    device_tell_set(d, "next", &k->next);
+    device_tell_set(d, "now", k, &k->now);
+    device_tell_set(d, "next", k, &k->next);
     for (unsigned i = 0; i < d->model.now.count; i++)
         printf("    state: number %u, %u bytes\n", d->model.now.of[i].number,
                d->model.now.of[i].len);

@@ -295,17 +295,31 @@ static inline int version_finished(const version *v)
     return v->status > IDEM_IN_PROGRESS;
 }
 
-/* Whether the key is known if this is what was known of it last. */
-static inline int version_known(const model *m, const version *v)
+/* Whether the key is a number of an epoch that is over: for certain, or it may
+   be (MAYBE). */
+static inline int model_past(const model *m, const known *k)
+{
+    uint32_t epoch = (uint32_t)(k->number >> 32);
+
+    return !k->number                        ? GONE
+           : epoch < m->epoch[k->scope]      ? KNOWN
+           : epoch < m->epoch_most[k->scope] ? MAYBE : GONE;
+}
+
+/* Whether the key is known if this is what was known of it last.  What is not
+   finished is over with its epoch, but may lie about. */
+static inline int version_known(const model *m, const known *k,
+                                const version *v)
 {
     int running = v->status == IDEM_IN_PROGRESS && !v->cut;
+    int past = version_finished(v) ? GONE : model_past(m, k);
     uint64_t from = running ? v->lease_end : v->from;
     uint64_t to = running ? v->lease_end : v->to;
 
     if (!v->status)
         return GONE;
     if (from == FOR_EVER || m->clock < from + v->retention)
-        return KNOWN;
+        return past ? MAYBE : KNOWN;
     return m->clock < to + v->retention ? MAYBE : GONE;
 }
 
@@ -319,7 +333,7 @@ static inline int version_evicted(const model *m, const known *k,
 static inline int version_unknown(const model *m, const known *k,
                                   const version *v)
 {
-    return version_known(m, v) < KNOWN || version_evicted(m, k, v);
+    return version_known(m, k, v) < KNOWN || version_evicted(m, k, v);
 }
 
 static inline int version_late(const model *m, const version *v)
@@ -367,7 +381,7 @@ static inline int model_known(const model *m, const known *k, int most)
         return most ? KNOWN : GONE;
     for (unsigned i = 0; i < k->now.count; i++) {
         const version *v = &k->now.of[i];
-        int is = version_known(m, v);
+        int is = version_known(m, k, v);
         if (!most && version_evicted(m, k, v))
             is = GONE;
         if (most ? is > result : is < result)
@@ -391,7 +405,7 @@ static inline int model_held(const model *m, const known *k)
 {
     for (unsigned i = 0; i < k->now.count; i++) {
         const version *v = &k->now.of[i];
-        if (version_known(m, v) && (!version_finished(v) || v->owed))
+        if (version_known(m, k, v) && (!version_finished(v) || v->owed))
             return 1;
     }
     return k->now.any;
@@ -478,7 +492,7 @@ static inline void model_missed(model *m, known *k)
     gone *g = &m->gone[k->scope];
 
     k->left |= k->claimed;
-    if (v && version_known(m, v) == KNOWN && v->from >= g->from) {
+    if (v && version_known(m, k, v) == KNOWN && v->from >= g->from) {
         g->from = v->from;
         g->changed = k->set;
     }
@@ -505,7 +519,7 @@ static inline int model_evicts_exactly(model *m, known *but)
     for (unsigned i = 0; i < m->count; i++) {
         known *k = &m->keys[i];
         const version *v = model_evictable(k);
-        if (k == but || !v || !version_known(m, v) ||
+        if (k == but || !v || !version_known(m, k, v) ||
             (over && k->scope != but->scope))
             continue;
         if (!oldest || v->number < oldest->now.of[0].number)
@@ -543,21 +557,11 @@ static inline int model_before(const model *m, const asked *a)
            (m->config->full == IDEM_EVICT_OLDEST || !m->config->storage);
 }
 
-/* Whether the key is a number of an epoch that is over: for certain, or it may
-   be (MAYBE). */
-static inline int model_past(const model *m, const known *k)
-{
-    uint32_t epoch = (uint32_t)(k->number >> 32);
-
-    return epoch < m->epoch[k->scope]        ? KNOWN
-           : epoch < m->epoch_most[k->scope] ? MAYBE : GONE;
-}
-
 /* Whether the number of a key may be at or below its sender's floor: a key of
    an epoch that came later, or with a larger number, was claimed. */
 static inline int model_passed(const model *m, const known *k)
 {
-    int passed = k->number && model_past(m, k);
+    int passed = model_past(m, k);
 
     for (unsigned i = 0; k->number && i < m->count; i++)
         passed |= m->keys[i].scope == k->scope &&
@@ -616,7 +620,7 @@ static inline uint64_t model_wait(const model *m, const known *but)
         const known *k = &m->keys[i];
         const version *v = &k->now.of[0];
         uint64_t end = v->status == IDEM_IN_PROGRESS ? v->lease_end : v->from;
-        if (!version_known(m, v) || end == FOR_EVER ||
+        if (!version_known(m, k, v) || end == FOR_EVER ||
             (over && k->scope != but->scope))
             continue;
         if (end + v->retention - m->clock < wait)
@@ -879,10 +883,9 @@ static inline int version_taken(const model *m, const known *k, version *v,
                                 const asked *a, int result)
 {
     int exhausted = v->attempts >= model_attempts(m);
-    int past = model_past(m, k);
     uint8_t again = version_again(v);
 
-    if (v->status != IDEM_IN_PROGRESS || past == KNOWN)
+    if (v->status != IDEM_IN_PROGRESS || model_past(m, k) == KNOWN)
         return 0;
     switch (result) {
     case IDEM_BUSY:
@@ -907,25 +910,22 @@ static inline int version_begin(const model *m, const known *k, version *v,
     case IDEM_EXECUTE:
     case IDEM_TOO_OLD:
     case IDEM_E_FULL:
-        if (result == IDEM_TOO_OLD && v->status == IDEM_IN_PROGRESS &&
-            v->fingerprint == a->fingerprint && k->number && model_past(m, k))
-            return 1;
         if (!version_unknown(m, k, v))
             return 0;
         if (result == IDEM_EXECUTE)
             *v = version_claim(m, a, 1);
         return 1;
     case IDEM_MISMATCH:
-        return version_known(m, v) && v->fingerprint != a->fingerprint;
+        return version_known(m, k, v) && v->fingerprint != a->fingerprint;
     case IDEM_REPLAY:
-        if (!version_known(m, v) || v->fingerprint != a->fingerprint ||
+        if (!version_known(m, k, v) || v->fingerprint != a->fingerprint ||
             !version_is_reply(m, v, a->reply))
             return 0;
         v->claim = a->reply->claim;
         version_aged(m, v, a->reply->age_ms);
         return 1;
     }
-    return version_known(m, v) && v->fingerprint == a->fingerprint &&
+    return version_known(m, k, v) && v->fingerprint == a->fingerprint &&
            version_taken(m, k, v, a, result);
 }
 
@@ -933,15 +933,14 @@ static inline int version_begin(const model *m, const known *k, version *v,
 static inline int version_use(const model *m, const known *k, version *v,
                               const asked *a, int result)
 {
-    int past = k->number ? model_past(m, k) : GONE;
     int current = v->status == IDEM_IN_PROGRESS && !v->cut &&
                   a->claim.token && v->claim.token == a->claim.token &&
                   v->claim.slot == a->claim.slot;
     version was = *v;
 
     if (result == IDEM_E_FENCED)
-        return !current || version_known(m, v) < KNOWN || past;
-    if (!current || !version_known(m, v) || past == KNOWN)
+        return !current || version_known(m, k, v) < KNOWN;
+    if (!current || !version_known(m, k, v) || model_past(m, k) == KNOWN)
         return 0;
     if (result == IDEM_E_TOO_LARGE)
         return a->what == 'C' && (a->outcome.len > v->len ||
@@ -973,7 +972,7 @@ static inline int version_forget(const model *m, const known *k, version *v,
 
     if (result == IDEM_E_NOT_FOUND)
         return version_unknown(m, k, v);
-    if (!version_known(m, v) || result != (live ? IDEM_BUSY : IDEM_OK))
+    if (!version_known(m, k, v) || result != (live ? IDEM_BUSY : IDEM_OK))
         return 0;
     if (result == IDEM_OK)
         *v = unknown;
@@ -988,7 +987,7 @@ static inline int version_deliver(const model *m, const known *k, version *v,
 
     if (result == IDEM_E_NOT_FOUND)
         return !named || version_unknown(m, k, v);
-    if (result != IDEM_OK || !named || !version_known(m, v))
+    if (result != IDEM_OK || !named || !version_known(m, k, v))
         return 0;
     v->owed = 0;
     return 1;
@@ -1063,21 +1062,6 @@ static inline void model_numbered(model *m, known *k, const asked *a,
         k->executed = FOR_GOOD;
     else if (strchr("RX", a->what) && result == IDEM_OK)
         k->executed = k->claimed = 0;
-}
-
-/* The holder of a claim without end learns that its epoch is over: with that
-   the lease ends. */
-static inline void model_past_fenced(model *m, known *k, const asked *a)
-{
-    for (unsigned i = 0; i < k->now.count; i++) {
-        version *v = &k->now.of[i];
-        if (v->status != IDEM_IN_PROGRESS || v->cut ||
-            v->lease_end != FOR_EVER || v->claim.token != a->claim.token ||
-            v->claim.slot != a->claim.slot)
-            continue;
-        k->now.any |= model_past(m, k) == MAYBE;
-        v->lease_end = m->clock;
-    }
 }
 
 /* A number was refused for itself: it is so for good (S10), once the time of
@@ -1176,8 +1160,6 @@ static inline int model_answered(model *m, const asked *a, int result)
     }
     if (result == IDEM_OK && a->has_state)
         model_state(m, &a->state, 1);
-    if (result == IDEM_E_FENCED && k->number && model_past(m, k))
-        model_past_fenced(m, k, a);
     model_numbered(m, k, a, result);
     return 1;
 }
@@ -1223,7 +1205,7 @@ static inline int version_shown(const model *m, const known *k,
 {
     if (!e)
         return version_unknown(m, k, v);
-    if (!version_known(m, v) || e->status != v->status ||
+    if (!version_known(m, k, v) || e->status != v->status ||
         e->fingerprint != v->fingerprint || e->attempts != v->attempts ||
         e->response_len != v->len)
         return 0;
@@ -1319,7 +1301,7 @@ static inline void model_stops(model *m)
         next->any |= m->was_volatile && k->came_again;
         for (unsigned n = 0; n < next->count; n++)
             over |= (next->of[n].status &&
-                     version_known(m, &next->of[n]) < KNOWN) ||
+                     version_known(m, k, &next->of[n]) < KNOWN) ||
                     (version_finished(&next->of[n]) && !next->of[n].owed &&
                      k->set < m->evicting);
         if (over) {
@@ -1372,7 +1354,7 @@ static inline void model_key_starts(model *m, known *k, uint64_t before,
         int was;
         version is;
         m->clock = before;
-        was = version_known(m, &k->next.of[n]);
+        was = version_known(m, k, &k->next.of[n]);
         m->clock = clock;
         is = version_restarted(m, &k->next.of[n]);
         // Not of what is durable for certain.
@@ -1380,7 +1362,7 @@ static inline void model_key_starts(model *m, known *k, uint64_t before,
             m->config->durability == IDEM_BATCH)
             is.from -= lost < is.from ? lost : is.from;
         versions_add(&k->now, &is);
-        if (was < KNOWN && version_known(m, &is)) {
+        if (was < KNOWN && version_known(m, k, &is)) {
             version over = unknown;
             over.call = m->calls;
             versions_add(&k->now, &over);
