@@ -967,7 +967,8 @@ typedef struct idem_table {
     idem_number free;           /* first free slot; capacity: none */
     idem_number tidy;           /* slot at which idem_maintain goes on */
     const idem_config *config;
-    unsigned char *slots;       /* capacity x stride bytes */
+    unsigned char *slots;       /* capacity x stride bytes; the accounts stand
+                                   in front of them */
     idem_link *links;           /* one for every slot, and the order's ends */
     idem_word *index;           /* IDEMI_WORDS x capacity words */
     unsigned char *state;       /* application state, state_max bytes */
@@ -1524,6 +1525,7 @@ IDEMI_ASSUME(bytes_have_eight_bits, (unsigned char)-1 == 0xFF);
 IDEMI_ASSUME(unsigned_numbers_every_index_word,
              (unsigned)-1 / IDEMI_WORDS >= IDEM_CAPACITY_MAX);
 IDEMI_ASSUME(links_stay_aligned, sizeof(idem_slot) % 4 == 0);
+IDEMI_ASSUME(slots_stay_aligned, sizeof(idem_sender) % 4 == 0);
 
 /* Alignment that memory must have: that of its strictest tenant, a slot. */
 typedef struct idemi_aligned {
@@ -2536,15 +2538,18 @@ static int idemi_storage_erase(idem_table *t, int wait)
 #define IDEMI_IDLEST (IDEMI_USED + 1)
 #define IDEMI_UNUSED (IDEMI_USED + 2)
 
+/* The accounts stand in front of the slots, in memory: the first, 1, next to
+   them.  What is there for 0 is none. */
 static idem_sender *idemi_account_at(const idem_table *t, unsigned sender)
 {
-    return (idem_sender *)(void *)(t->index + idemi_index_size(t)) + sender;
+    return (idem_sender *)(void *)t->slots - sender;
 }
 
 /* The number by which the journal knows an account: behind slots and state. */
+IDEMI_APART
 static unsigned idemi_account_index(const idem_table *t, const idem_sender *a)
 {
-    return t->capacity + 1 + (unsigned)(a - idemi_account_at(t, 0));
+    return t->capacity + (unsigned)(idemi_account_at(t, 0) - a);
 }
 
 /* How idle an account is, so that another sender may have it; 0: may not. */
@@ -2573,28 +2578,29 @@ static void idemi_account_forget(const idem_table *t, uint32_t *reach,
 IDEMI_SLOW
 static idem_sender *idemi_account_find(idem_table *t, int make, uint64_t name)
 {
-    idem_sender *first = idemi_account_at(t, 0), *best = NULL, *a;
-    idem_sender *end = first + IDEMI_SENDERS(t);
+    idem_sender *a = idemi_account_at(t, IDEMI_SENDERS(t)), *best = NULL;
     uint32_t idlest = 0;
 
-    for (a = first; a < end; a++)
+    for (; a < idemi_account_at(t, 0); a++) {
+        uint32_t idle;
         if (idemi_basics_join(a->name) == name)
             return a;
-    if (!make)
-        return NULL;
-    for (a = first; a < end; a++) {
-        uint32_t idle = idemi_account_idle(t, a);
+        idle = idemi_account_idle(t, a);
         if (idle > idlest) {
             idlest = idle;
             best = a;
         }
     }
-    if (!best) {
+    if (!make)
+        return NULL;
+    if (idlest < IDEMI_IDLEST) {
         if (!t->magic && t->config->full == IDEM_REJECT)
             t->stats.lost++;
-        return NULL;
+        else
+            t->stats.crowded++;
     }
-    t->stats.crowded += idlest < IDEMI_IDLEST;
+    if (!best)
+        return NULL;
     idemi_account_forget(t, &t->reach, best->reach);
     IDEM_MEMSET(best, 0, sizeof *best);
     idemi_basics_split(best->name, name);
@@ -2826,7 +2832,7 @@ static void idemi_keys_sweep(idem_table *t)
         if (!idemi_keys_expire(t, i) && idemi_slot_at(t, i)->state)
             idemi_order_note(t, idemi_slot_at(t, i));
     t->reach = idemi_keys_limit(t, t->reach);
-    for (i = 0; i < IDEMI_SENDERS(t); i++)
+    for (i = 1; i <= IDEMI_SENDERS(t); i++)
         idemi_account_at(t, i)->reach =
             idemi_keys_limit(t, idemi_account_at(t, i)->reach);
     if (IDEMI_JOURNAL(t) && idemi_clock_reached(t->clock, t->journal->doubt))
@@ -3357,7 +3363,7 @@ static uint32_t idemi_journal_compose(idem_table *t, unsigned slot,
     if (slot >= t->capacity)
         r.slot = 0;
     r.account = idemi_account_at(t, slot > t->capacity
-                                        ? slot - t->capacity - 1 : 0);
+                                        ? slot - t->capacity : 0);
     r.time = flags & IDEMI_CARRIED ? 0 : t->clock - j->told;
     r.age = 0;
     r.flags = (uint16_t)(flags | IDEMI_RECORD |
@@ -4617,10 +4623,8 @@ static int idemi_command_first(idem_table *t, unsigned *slot, idemi_query *q)
         return IDEM_E_FULL;
     // It may have made room for another sender meanwhile.
     if (IDEMI_SENDERS(t) &&
-        !idemi_account_of(t, q->id.scope, q->id.scope_len, 1)) {
-        t->stats.crowded++;
+        !idemi_account_of(t, q->id.scope, q->id.scope_len, 1))
         return IDEM_E_FULL;
-    }
     return IDEMI_JOURNAL(t) && idemi_journal_in_doubt(t) ? IDEM_RECOVER
                                                          : IDEM_EXECUTE;
 }
@@ -5259,10 +5263,10 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
     IDEM_MEMSET(memory, 0, t->needed);
     t->stride = (size_t)stride;
     t->capacity = (unsigned)capacity;
-    t->slots = memory;
-    t->links = (idem_link *)(void *)(memory + t->stride * t->capacity);
+    t->slots = memory + (size_t)senders * sizeof(idem_sender);
+    t->links = (idem_link *)(void *)(t->slots + t->stride * t->capacity);
     t->index = (idem_word *)(void *)(t->links + t->capacity + 1);
-    t->state = (unsigned char *)idemi_account_at(t, (unsigned)senders);
+    t->state = (unsigned char *)(t->index + idemi_index_size(t));
     if (!IDEMI_STORAGE(config))
         return IDEM_OK;
     t->journal = (idem_journal *)(void *)(t->state + state);
@@ -5340,7 +5344,7 @@ static void idemi_public_start(idem_table *t, uint32_t now_ms)
     idemi_keys_sweep(t);
     if (IDEMI_JOURNAL(t) && t->config->full == IDEM_REJECT)
         t->reach -= IDEM_RETENTION_MAX;
-    for (i = 0; i < IDEMI_SENDERS(t); i++) {
+    for (i = 1; i <= IDEMI_SENDERS(t); i++) {
         idemi_account_at(t, i)->reach = t->reach;
         if (IDEMI_JOURNAL(t))
             idemi_account_at(t, i)->unsure = 0;
@@ -5695,7 +5699,7 @@ IDEM_API int idem_horizon(idem_table *table, uint32_t *horizon_ms,
     if (result < 0)
         return result;
     reaches = table->clock - table->reach;
-    for (i = 0; i < IDEMI_SENDERS(table); i++) {
+    for (i = 1; i <= IDEMI_SENDERS(table); i++) {
         uint32_t reach = table->clock - idemi_account_at(table, i)->reach;
         if (reach < reaches)
             reaches = reach;
