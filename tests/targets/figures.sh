@@ -82,10 +82,7 @@ each() {
 # measure HASH: builds measure.c for each machine, and keeps what its calls take
 measure() {
     for machine in $machines; do
-        case $machine in
-        atmega*) build_avr "$machine" measure -DIDEM_HASH=IDEM_HASH_$1 ;;
-        *)       build "$machine" measure -DIDEM_HASH=IDEM_HASH_$1 ;;
-        esac
+        build "$machine" measure -DIDEM_HASH=IDEM_HASH_$1
         regions "$machine" 0 > "$out/calls-$1-$machine"
     done
 }

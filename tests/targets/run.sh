@@ -62,6 +62,7 @@ machine() {
 build() {
     board=$1
     program=$2
+    case $1 in atmega*) build_avr "$@"; return ;; esac
     shift 2
     $(compiler "$board") -E -P -x c -DCODE_AT=$(of "$board" 3) \
         -DCODE_SIZE=$(of "$board" 4) -DMEMORY_AT=$(of "$board" 5) \
@@ -158,10 +159,10 @@ part_same() {
             emulate "$board" "$out/image-$board.elf" \
             -semihosting-config enable=on,target=native
     done
-    build_avr atmega2560 image
+    build atmega2560 image
     expect atmega2560 alike 7 \
         simulate atmega2560 "$out/image-atmega2560.elf" "$out/eeprom" 0
-    build_avr atmega328p image -DIDEM_NO_JOURNAL
+    build atmega328p image -DIDEM_NO_JOURNAL
     expect "atmega328p, without journal" alike 1 \
         simulate atmega328p "$out/image-atmega328p.elf" "$out/eeprom" 0
     [ "${SHORT:-}" = 1 ] || expect "stm8, without journal" alike 1 stm8 image
@@ -171,7 +172,7 @@ part_same() {
 # has
 with_medium() {
     case $1 in
-    atmega*) build_avr "$@" -Iexamples $here/medium_eeprom.c ;;
+    atmega*) build "$@" -Iexamples $here/medium_eeprom.c ;;
     *)  granule=$(of "$1" 10)
         build "$@" -Iexamples "$here/medium_$(of "$1" 7).c" \
             -DNVMC_AT="$(of "$1" 9)" \
