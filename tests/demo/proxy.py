@@ -2,27 +2,18 @@
 # SPDX-License-Identifier: 0BSD
 """proxy.py N SEED TARGET: a bad network between MQTT clients and a broker.
 
-Of the acknowledgements that pass (PUBACK, PUBREC, PUBREL, PUBCOMP, in both
-directions) one in N is swallowed, of the messages one in 2 N is torn; then the
-connection breaks.  After that there is peace for a while, so that who connects
-again, and gets all at once what has piled up, gets somewhere.  Prints the port
-that it listens at; at SIGTERM, how much it has swallowed and torn."""
+Of what is sent, a piece at a time and in both directions, one piece in N is
+swallowed, or half of it is: then the connection breaks.  After that there is
+peace for a while, so that who connects again, and gets all at once what has
+piled up, gets somewhere.  Prints the port that it listens at; at SIGTERM, how
+much it has swallowed and torn."""
 import asyncio
 import random
 import signal
 import sys
 import time
 
-PUBLISH, PUBACK, PUBCOMP = 3, 4, 7
 PEACE_S = 0.25
-
-
-async def read_packet(reader):
-    packet = await reader.readexactly(2)
-    while packet[-1] & 128:
-        packet += await reader.readexactly(1)
-    size = sum((b & 127) << 7 * i for i, b in enumerate(packet[1:]))
-    return packet + await reader.readexactly(size)
 
 
 class Network:
@@ -32,35 +23,28 @@ class Network:
         self.swallowed = self.torn = 0
         self.peace_until = 0
 
-    def strikes(self, one_in):
-        return self.chance.randrange(one_in) == 0
-
-    def suffer(self, packet):
-        """What of a packet gets through."""
-        kind = packet[0] >> 4
-        if time.monotonic() < self.peace_until:
-            return packet
-        if PUBACK <= kind <= PUBCOMP and self.strikes(self.one_in):
-            self.swallowed += 1
-            through = b""
-        elif kind == PUBLISH and self.strikes(2 * self.one_in):
+    def suffer(self, piece):
+        """What of it gets through."""
+        now = time.monotonic()
+        if now < self.peace_until or self.chance.randrange(self.one_in):
+            return piece
+        self.peace_until = now + PEACE_S
+        if self.chance.randrange(2):
             self.torn += 1
-            through = packet[:len(packet) // 2]
-        else:
-            return packet
-        self.peace_until = time.monotonic() + PEACE_S
-        return through
+            return piece[:len(piece) // 2]
+        self.swallowed += 1
+        return b""
 
     async def pump(self, reader, writer):
         """One direction of a connection, until it breaks."""
         try:
-            packet = through = b""
-            while through == packet:
-                packet = await read_packet(reader)
-                through = self.suffer(packet)
+            while piece := await reader.read(65536):
+                through = self.suffer(piece)
                 writer.write(through)
                 await writer.drain()
-        except (EOFError, OSError):
+                if through != piece:
+                    break
+        except OSError:
             pass
 
     async def connect(self, reader, writer):
