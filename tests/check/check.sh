@@ -100,17 +100,13 @@ languages() {
     [ "$short" = 1 ] || options="$options
 $more_options"
     each_option c99 $source/c.c
-    compile c++11 -O0 $source/cpp.cpp
-    compile c99 -O0 $source/own_memory.c
-    if [ "$short" != 1 ]; then
-        each_option c++11 $source/cpp.cpp
+    if [ "$short" = 1 ]; then
+        compile c++11 -O0 $source/cpp.cpp
+        compile c99 -O0 $source/own_memory.c
+    else
         each_option c99 $source/own_memory.c
-        for std in c11 c17 c++17; do
-            case $std in
-            c++*) each_option $std $source/cpp.cpp ;;
-            *)    each_option $std $source/c.c ;;
-            esac
-        done
+        for std in c11 c17; do each_option $std $source/c.c; done
+        for std in c++11 c++17; do each_option $std $source/cpp.cpp; done
     fi
     # F_GETFL stands in for what only macOS has, and succeeds.
     run "file storage for macOS" gcc -std=c99 -Wall -Wextra -Werror \
