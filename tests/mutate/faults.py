@@ -12,11 +12,10 @@ import concurrent.futures
 import os
 import re
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../tools"))
 
-from finders import JOBS, OUT, SHORT, SOURCE, TCC, Finders, compiles
+from finders import JOBS, SHORT, Finders
 from locals import Shape
 
 LIST = os.path.join(os.path.dirname(__file__), "faults.txt")
@@ -80,13 +79,9 @@ def judge(fault, text, finders):
     header = fault.planted(text)
     if header is None:
         return False, "does not fit the header"
-    with tempfile.TemporaryDirectory(dir=OUT) as directory:
-        with open(directory + "/idem.h", "w", encoding="utf-8") as file:
-            file.write(header)
-        if not compiles(TCC + ["-I" + directory, "-I.", "-c", SOURCE, "-o",
-                               directory + "/o"]):
+    with finders.planted(header) as directory:
+        if not directory:
             return False, "does not compile"
-        finders.library(directory)
         told = finders.judge(directory, tests_for(fault, finders))
     return told is not None, told or "not found"
 

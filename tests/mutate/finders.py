@@ -9,6 +9,7 @@ others have the header inside and are built for each.
 """
 import atexit
 import concurrent.futures
+import contextlib
 import glob
 import os
 import re
@@ -17,6 +18,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 
 OUT = "build/mutate/%d" % os.getpid()     # two may run at once
@@ -137,6 +139,17 @@ class Finders:
         return compiles(PLAIN + ["-fPIC", "-shared", "-I" + directory] +
                         INCLUDES + ["tests/unit/idem.c", "-o",
                                     directory + "/libidem.so"])
+
+    @contextlib.contextmanager
+    def planted(self, header, options=()):
+        """A directory with this header and its library; nothing if that does
+        not compile."""
+        with tempfile.TemporaryDirectory(dir=OUT) as directory:
+            with open(directory + "/idem.h", "w", encoding="utf-8") as file:
+                file.write(header)
+            yield directory if compiles(TCC + list(options) + [
+                "-I" + directory] + INCLUDES + ["-c", SOURCE, "-o",
+                directory + "/o"]) and self.library(directory) else None
 
     def build_unit(self, name):
         """Builds a unit test for any header."""

@@ -22,11 +22,9 @@ import random
 import re
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../tools"))
-from finders import (FIRST, INCLUDES, JOBS, OUT, PLAIN, SHORT, SOURCE, TCC,
-                     Finders, compiles)
+from finders import FIRST, JOBS, PLAIN, SHORT, SOURCE, Finders, compiles
 from locals import Shape
 
 LEAST = 25.0 if SHORT else 95.0             # percent
@@ -221,12 +219,8 @@ def judge(mutant, text, finders, sound):
     """What becomes of a mutant: None if it is no fault, else who kills it, or
     that it survives.  What the compiler makes of the header without a fault is
     made once, before: two at a time would write the same file."""
-    with tempfile.TemporaryDirectory(dir=OUT) as directory:
-        with open(directory + "/idem.h", "w", encoding="utf-8") as file:
-            file.write(mutant.text(text))
-        if not compiles(TCC + OPTIONS + ["-I" + directory] + INCLUDES + [
-                "-c", SOURCE, "-o", directory + "/o"]) or \
-                not finders.library(directory):
+    with finders.planted(mutant.text(text), OPTIONS) as directory:
+        if not directory:
             return None
         names = order(mutant.section, finders)
         found = finders.judge(directory, names[:len(FIRST)])
