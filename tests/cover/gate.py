@@ -15,7 +15,8 @@ which are there.  An exception is a paragraph of
     function: what: text of the line, or of the expression
         why
 
-where `what` is line, true, false (an outcome of a branch), or alone (MC/DC).
+where `what` is line, true, false (an outcome of a branch), true/false (both),
+or alone (MC/DC).
 The text may call what is local to the function anything.
 """
 import json
@@ -93,16 +94,17 @@ def add_decisions(points, data):
 def read_exceptions(path):
     """Each by its first line: whether it has a reason."""
     excepted = {}
-    name = None
+    names = []
     with open(path, encoding="utf-8") as file:
         for line in file:
             if line.startswith("#") or not line.strip():
                 continue
             if line[0] == " ":
-                excepted[name] = True
+                excepted.update(dict.fromkeys(names, True))
             else:
-                name = squeeze(line)
-                excepted[name] = False
+                names = [re.sub(": true/false:", ": %s:" % outcome,
+                                squeeze(line)) for outcome in ("true", "false")]
+                excepted.update(dict.fromkeys(names, False))
     return excepted
 
 
