@@ -95,13 +95,6 @@ echo
 echo "RAM: the table without a journal: $(object table_alone) bytes"
 echo "RAM with a journal, responses of 16 bytes: a key of 16 $(per_key journal)," \
     "a number $(per_key numbers)"
-echo "code without senders: $table_plain, with the journal $whole_plain bytes"
-printf 'variants without journal: '
-for variant in HASH=IDEM_HASH_SIPHASH HASH=IDEM_HASH_FNV WIDE=1; do
-    compile variant -DIDEM_NO_JOURNAL "-DIDEM_$variant"
-    printf '%s %s; ' "$variant" "$(text variant $firmware)"
-done
-echo
 echo
 echo "code by section of the header, without and with the journal:"
 {
