@@ -46,40 +46,19 @@ static int nvmc_read(void *ctx, uint32_t at, void *dst, uint32_t len)
     return 0;
 }
 
+static volatile uint32_t *word_at(uint32_t at)
+{
+    return (volatile uint32_t *)(uintptr_t)(NVMC_AT + at);
+}
+
 #ifdef NVMC_NONE
-static uint32_t *word_at(uint32_t at)
-{
-    return (uint32_t *)(uintptr_t)(NVMC_AT + at);
-}
-
-static void configure(int what)
-{
-    (void)what;
-}
-
-static void write_word(uint32_t at, uint32_t value)
-{
-    *word_at(at) &= value;
-    copy(at, WORD);
-}
-
-static void erase_page(uint32_t at)
-{
-    for (uint32_t i = 0; i < PAGE; i += WORD)
-        write_word(at + i, 0);
-    memset(word_at(at), 0xFF, PAGE);
-    copy(at, PAGE);
-}
-
+enum { READY = 1 };
+static uint32_t CONFIG;
 #else
 #define READY  (*(volatile uint32_t *)0x4001E400u)
 #define CONFIG (*(volatile uint32_t *)0x4001E504u)
 #define ERASE  (*(volatile uint32_t *)0x4001E508u)
-
-static void configure(int what)
-{
-    CONFIG = (uint32_t)what;
-}
+#endif
 
 static void wait(void)
 {
@@ -89,40 +68,45 @@ static void wait(void)
 
 static void write_word(uint32_t at, uint32_t value)
 {
-    *(volatile uint32_t *)(uintptr_t)(NVMC_AT + at) = value;
+    *word_at(at) &= value;
     wait();
     copy(at, WORD);
 }
 
 static void erase_page(uint32_t at)
 {
+#ifdef NVMC_NONE
+    for (uint32_t i = 0; i < PAGE; i += WORD)
+        write_word(at + i, 0);
+    memset((void *)(uintptr_t)(NVMC_AT + at), 0xFF, PAGE);
+#else
     ERASE = NVMC_AT + at;
     wait();
+#endif
     copy(at, PAGE);
 }
-#endif
 
 static int nvmc_prog(void *ctx, uint32_t at, const void *src, uint32_t len)
 {
     const uint8_t *from = src;
 
     (void)ctx;
-    configure(WRITING);
+    CONFIG = WRITING;
     for (uint32_t i = 0; i < len; i += WORD) {
         uint32_t value;
         memcpy(&value, from + i, WORD);
         write_word(at + i, value);
     }
-    configure(READING);
+    CONFIG = READING;
     return 0;
 }
 
 static int nvmc_erase(void *ctx, uint32_t sector)
 {
     (void)ctx;
-    configure(ERASING);
+    CONFIG = ERASING;
     erase_page(sector * PAGE);
-    configure(READING);
+    CONFIG = READING;
     return 0;
 }
 
