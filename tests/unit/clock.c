@@ -119,17 +119,3 @@ TEST(s4_s6_what_nobody_looks_at_for_years_is_not_resurrected)
             say("Ga,ms=0");
         }
 }
-
-TEST(a_retention_of_any_length_ends_to_the_millisecond)
-{
-    uint32_t chance = 1;
-
-    device_on(&nor, "ram");
-    for (int i = 0; i < 5000; i++) {
-        uint32_t ms = i ? 1 + ((chance = flash_mix(chance + 1)) >> i % 32) %
-                                  IDEM_RETENTION_MAX : IDEM_RETENTION_MAX;
-        say_of("Ba,ms=0,retention=@:execute Ca,ms=0 Ga,ms=0", ms);
-        device_elapse(&the, ms - 1);
-        say("Ba,ms=0:replay Ba:execute Ra");
-    }
-}

@@ -658,31 +658,6 @@ TEST(a_symbolic_link_is_followed)
     is(open_file(&other), IDEM_E_LOCK);         // the lock is the same
 }
 
-/* In another process, so that root may become somebody else. */
-static int open_unprivileged(void)
-{
-    if (getuid() == 0 && (chown(dir, 65534, 65534) < 0 ||
-                          (access(path, F_OK) == 0 &&
-                           chown(path, 65534, 65534) < 0) ||
-                          setgid(65534) < 0 || setuid(65534) < 0))
-        return 99;
-    return open_file(&file) == IDEM_E_STORAGE ? file.error : 98;
-}
-
-TEST(what_the_system_refuses_is_told)
-{
-    is(chmod(dir, 0500), 0);                    // not to be created in
-    is(elsewhere(open_unprivileged), EACCES);
-    is(chmod(dir, 0700), 0);
-    write_whole('f', SIZE);
-    is(chmod(path, 0400), 0);                   // not to be written
-    is(elsewhere(open_unprivileged), EACCES);
-    assert_rest(0, SIZE, 'f');
-    (void)snprintf(path, sizeof path, "%s/none/journal", dir);
-    is(open_file(&file), IDEM_E_STORAGE);
-    is(file.error, ENOENT);
-}
-
 /* -------------------------------- creators that die, and creators that meet */
 
 TEST(a_living_creator_is_left_alone)
@@ -854,6 +829,18 @@ TEST(a_close_that_fails_is_told_and_closes)
     is(file.error, EIO);
     assert_true(struck());
     is(open_file(&other), IDEM_OK);
+}
+
+TEST(a_full_disk_leaves_nothing_in_the_way)
+{
+    for (unsigned at = 0; at < 3; at++) {
+        expect_fault(WRITE, at, FAIL, ENOSPC);
+        is(idem_file_open(&file, path, 4096, SECTORS), IDEM_E_STORAGE);
+        is(file.error, ENOSPC);
+        assert_true(struck());
+        assert_nothing_in_it();
+    }
+    opens_as(0);
 }
 
 TEST(a_transfer_that_failed_may_be_repeated)
