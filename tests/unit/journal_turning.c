@@ -80,14 +80,13 @@ static uint32_t w1_bytes(unsigned capacity)
         char key[17];
         idem_request rq = { .key = key, .key_len = 16 };
         idem_outcome out = { .response = key, .response_len = 16 };
-        idem_reply reply = { 0 };
         idem_claim claim;
         if (n == COMMANDS)
             from = d->medium.prog_bytes;
         sprintf(key, "%016x", (unsigned)flash_mix(n));
         out.code = (int32_t)(flash_mix(n) & 0xFFFF);
         d->now++;
-        is(idem_begin(d->table, &claim, &reply, &rq, d->now), IDEM_EXECUTE);
+        is(begin_request(&claim, &rq), IDEM_EXECUTE);
         is(idem_complete(d->table, &claim, &out, d->now), IDEM_OK);
     }
     return (d->medium.prog_bytes - from) / COMMANDS;

@@ -7,6 +7,8 @@
  */
 #include "story.h"
 
+static idem_claim claim;
+
 TEST(s1_behind_the_last_token_no_claim_is_granted)
 {
     inside_set_token(device_on(&nor, "ram")->table, (idem_token)-2);
@@ -31,14 +33,6 @@ TEST(s1_the_low_half_of_the_token_may_wrap)
     }
 }
 
-static int begin(const idem_request *rq)
-{
-    idem_claim claim;
-    idem_reply reply = { .buffer = NULL };
-
-    return idem_begin(the.table, &claim, &reply, rq, the.now);
-}
-
 /* A fingerprint of 0 is one; and none if it is not said that there is one.  An
    empty payload needs no pointer. */
 TEST(s3_nothing_is_a_payload_like_any_other)
@@ -58,7 +52,7 @@ TEST(s3_nothing_is_a_payload_like_any_other)
     for (size_t i = 0; i < COUNT(rows); i++) {
         idem_request rq = rows[i].rq;
         rq.key_len = 1;
-        is(begin(&rq), rows[i].answer);
+        is(begin_request(&claim, &rq), rows[i].answer);
     }
 }
 
@@ -139,7 +133,8 @@ TEST(l1_maintenance_frees_what_is_over_64_slots_at_a_time)
         idem_table *t = device_on(&nor, filled("ram capacity=@", 0, capacity))
                             ->table;
         for (uint32_t key = 0; key < capacity; key++)
-            is(begin(&(idem_request){ .key = &key, .key_len = sizeof key }),
+            is(begin_request(&claim, &(idem_request){ .key = &key,
+                                                      .key_len = sizeof key }),
                IDEM_EXECUTE);
         for (int round = 0; round < 3; round++) {
             uint32_t now = the.now + (round < 1 ? 0 : LEASE + RETENTION);

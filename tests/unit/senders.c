@@ -32,11 +32,10 @@ static idem_request number_of(const char *scope, uint32_t epoch,
 
 static int begin(const idem_request *rq)
 {
-    idem_reply reply = { .buffer = NULL };
-    int result = idem_begin(the.table, &claim, &reply, rq, the.now);
+    int result = begin_request(&claim, rq);
 
     is(claim.token == 0, result != IDEM_EXECUTE);
-    is(reply.retry_after_ms, result == IDEM_BUSY ? LEASE : 0);
+    is(the.reply.retry_after_ms, result == IDEM_BUSY ? LEASE : 0);
     return result;
 }
 

@@ -193,6 +193,13 @@ static inline int answer(char what, unsigned key)
     return call_table(&the, &c);
 }
 
+/* Begins what no letter names; its reply is the device's. */
+static inline int begin_request(idem_claim *claim, const idem_request *rq)
+{
+    the.reply = (idem_reply){ .buffer = NULL };
+    return idem_begin(the.table, claim, &the.reply, rq, the.now);
+}
+
 /* The power goes and comes; what the opening answers. */
 static inline int reopen(void)
 {

@@ -21,18 +21,11 @@ static idem_request request(const char *scope, const char *key)
                            .key = key, .key_len = strlen(key) };
 }
 
-static int ask(const idem_request *rq)
-{
-    idem_reply reply = { .buffer = NULL };
-
-    return idem_begin(the.table, &claim, &reply, rq, the.now);
-}
-
 static int begin(const char *scope, const char *key)
 {
     idem_request rq = request(scope, key);
 
-    return ask(&rq);
+    return begin_request(&claim, &rq);
 }
 
 static int find(const char *scope, const char *key)
@@ -146,7 +139,7 @@ static void toggle(const char *key)
 
     if (idem_forget(the.table, &rq, the.now) == IDEM_OK)
         return;
-    is(ask(&rq), IDEM_EXECUTE);
+    is(begin_request(&claim, &rq), IDEM_EXECUTE);
     is(idem_complete(the.table, &claim, &outcome, the.now), IDEM_OK);
 }
 
@@ -176,7 +169,7 @@ static void assert_all_different(const struct identity *ids, size_t count)
         const struct identity *id = &ids[i % count];
         idem_request rq = { .scope = id->scope, .scope_len = id->scope_len,
                             .key = id->key, .key_len = id->key_len };
-        is(ask(&rq), i < count ? IDEM_EXECUTE : IDEM_BUSY);
+        is(begin_request(&claim, &rq), i < count ? IDEM_EXECUTE : IDEM_BUSY);
     }
 }
 
