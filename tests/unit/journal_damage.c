@@ -163,8 +163,6 @@ static void nothing_untold(uint32_t at, uint32_t len, int how)
     load();
 }
 
-/* -------------------------------------------------------------- the bit, S5 */
-
 static void flip_each(const medium *m, uint32_t step)
 {
     device *d = filled_on(m);
@@ -239,8 +237,6 @@ TEST(damage_while_the_table_is_open_does_no_harm)
     say("l0");
 }
 
-/* ---------------------------------------------------- the end of the newest */
-
 /* A sector's last byte looks like the begin of a record: what would be behind
    it is not read, which is outside the table's memory (a sanitizer sees it) if
    the longest record fills that. */
@@ -273,33 +269,36 @@ TEST(a_flipped_bit_in_a_claim_of_the_longest_retention_is_told)
     }
 }
 
-/* --------------------------------------------------------------- the header */
-
-static uint32_t fickle_at, fickle_after;
-static int fickle_byte;
+static struct { uint32_t at, after; int byte; } fickle;
 
 /* So many reads from a place on are as they should be, and then no more. */
 static int fickle_read(void *ctx, uint32_t at, void *dst, uint32_t len)
 {
     int result = device_read(ctx, at, dst, len);
 
-    if (at == fickle_at && fickle_after-- == 0) {
-        memset(dst, fickle_byte, len);
-        fickle_after = 0;
+    if (at == fickle.at && fickle.after-- == 0) {
+        memset(dst, fickle.byte, len);
+        fickle.after = 0;
     }
     return result;
+}
+
+/* A restart in which that is so. */
+static void reopen_fickle(uint32_t at, uint32_t after, int byte)
+{
+    fickle.at = at;
+    fickle.after = after;
+    fickle.byte = byte;
+    the.storage.read = fickle_read;
+    the.damaged = 1;
+    say("P");
 }
 
 TEST(a_header_that_reads_otherwise_a_moment_later_is_a_loss)
 {
     for (uint32_t after = 0; after < 6; after++) {
-        device *d = device_on(&nor_8, FILLED " B10 C10");
-        fickle_at = newest_sector();
-        fickle_after = after;
-        fickle_byte = 0x5A;
-        d->storage.read = fickle_read;
-        d->damaged = 1;
-        say("P");
+        device_on(&nor_8, FILLED " B10 C10");
+        reopen_fickle(newest_sector(), after, 0x5A);
         told_or_there(10, 11);
     }
 }
@@ -308,14 +307,9 @@ TEST(a_header_that_reads_otherwise_a_moment_later_is_a_loss)
    records on. */
 TEST(a_head_that_reads_blank_a_moment_later_is_a_loss)
 {
-    device *d = device_on(&nor_8, "Aa P Ab");
-
-    fickle_at = newest_sector() + wrote.header_len;
-    fickle_after = 0;
-    fickle_byte = d->storage.erased;
-    d->storage.read = fickle_read;
-    d->damaged = 1;
-    say("P l1 Ba:recover");
+    device_on(&nor_8, "Aa P Ab");
+    reopen_fickle(newest_sector() + wrote.header_len, 0, nor_8.erased);
+    say("l1 Ba:recover");
 }
 
 TEST(two_bytes_of_garbage_in_a_header_hide_nothing_untold)
@@ -337,8 +331,6 @@ TEST(two_bytes_of_garbage_in_a_header_hide_nothing_untold)
             told_or_there(4, i % 2 ? 5 : 7);
         }
 }
-
-/* ------------------------------------------------ what is not taken for one */
 
 /* The records of a key that was forgotten, put behind the newest one. */
 TEST(a_record_in_another_place_is_not_taken)
@@ -449,8 +441,6 @@ TEST(s4_a_header_tells_of_the_head_before_that_is_gone)
             assert_int_not_equal(answer('B', 0), IDEM_EXECUTE);
     }
 }
-
-/* ------------------------------------------------------ not next to a gap */
 
 /* Half the check of an outcome whose slot is empty is that of its claim, which
    nobody knows: in the next place that is no record whose header is damaged. */
