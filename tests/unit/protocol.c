@@ -170,6 +170,19 @@ TEST(overlong_frames_are_dropped_and_memory_is_kept)
         }
 }
 
+/* .. also one that was whole before its last byte. */
+TEST(a_frame_that_is_one_byte_too_long_is_no_message)
+{
+    static const uint8_t content[PROTOCOL_CONTENT_MAX] = { 0 };
+    protocol_message m = message(content, 1, 1, PROTOCOL_CONTENT_MAX - 2);
+    size_t len = protocol_encode(frames, &m);
+
+    frames[len - 1] = 1;                        // one zero more, and the end
+    frames[len] = 0;
+    start();
+    is(receive(frames, len + 1, &m), 0);
+}
+
 /* A number has its length; what is neither is not taken for a command. */
 TEST(commands_have_a_key_or_a_number)
 {
