@@ -67,13 +67,6 @@ static inline double now_us(void)
     return clock_us(CLOCK_MONOTONIC);
 }
 
-static inline void pause_ms(int ms)
-{
-    struct timespec t = { ms / 1000, ms % 1000 * 1000000L };
-
-    nanosleep(&t, NULL);
-}
-
 /* ---------------------------------------------------------------------------
    Medians
    ------------------------------------------------------------------------ */
