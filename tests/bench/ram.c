@@ -124,7 +124,8 @@ struct subject {
                  const struct command *c, uint32_t now_ms);
     int (*complete)(const struct ticket *ticket, const struct command *c,
                     uint32_t now_ms);
-    void (*expire)(uint32_t now_ms);        // drops what is over
+    void (*expire)(uint32_t now_ms);        // drops what is over; NULL: begin
+                                            // finds room by itself
     size_t (*live)(uint32_t now_ms);        // keys that are not over
 };
 
@@ -175,12 +176,6 @@ static int idem_subject_complete(const struct ticket *ticket,
         .response = c->response, .response_len = RESPONSE_LEN };
 
     return idem_complete(&table, &ticket->claim, &outcome, now_ms);
-}
-
-/* Nothing: idem_begin finds room by itself. */
-static void idem_subject_expire(uint32_t now_ms)
-{
-    (void)now_ms;
 }
 
 static size_t idem_subject_live(uint32_t now_ms)
@@ -267,11 +262,6 @@ static void queue_open(size_t size)
     queue.first = queue.count = 0;
 }
 
-static void queue_close(void)
-{
-    free(queue.ring);
-}
-
 static void queue_put(const unsigned char *key, uint32_t until)
 {
     size_t at = queue.first + queue.count++;
@@ -322,7 +312,7 @@ static void plain_open(size_t keys, uint32_t retention_ms)
 static void plain_close(void)
 {
     kh_destroy(plain, plain);
-    queue_close();
+    free(queue.ring);
 }
 
 static int plain_begin(struct ticket *ticket, unsigned char *response,
@@ -448,7 +438,7 @@ enum { IDEM, KHASH, UTHASH, SUBJECTS };
 
 static const struct subject subjects[SUBJECTS] = {
     { "idem.h", idem_subject_open, idem_subject_close, idem_subject_begin,
-      idem_subject_complete, idem_subject_expire, idem_subject_live },
+      idem_subject_complete, NULL, idem_subject_live },
     { "khash", plain_open, plain_close, plain_begin, plain_complete,
       plain_expire, plain_live },
     { "uthash", nodes_open, nodes_close, nodes_begin, nodes_complete,
@@ -476,7 +466,7 @@ static void claim_and_complete(const struct subject *s, uint64_t from,
     for (i = from; i < from + steps; i++) {
         uint32_t now_ms = passes ? (uint32_t)i : 0;
         make_command(&c, i);
-        if (passes)
+        if (passes && s->expire)
             s->expire(now_ms);
         if (s->begin(&ticket, response, &c, now_ms) != IDEM_EXECUTE ||
             s->complete(&ticket, &c, now_ms) != IDEM_OK)
