@@ -2507,8 +2507,9 @@ static int idemi_storage_erase(idem_table *t, int wait)
             return IDEM_MORE;
         }
     }
-    j->erased = result == 0;
-    return idemi_storage_result(t, result);
+    result = idemi_storage_result(t, result);
+    j->erased = result == IDEM_OK;
+    return result;
 }
 
 /* ---------------------------------------------------------------------------
@@ -3896,11 +3897,7 @@ static uint32_t idemi_recover_header(idem_table *t, uint32_t sequence,
     if (!idemi_recover_is_header(t->config, t->buffer))
         return 0;
     idemi_header_walk(t->buffer, h, 0);
-    return h->sequence % t->journal->sector_count ==
-                       sequence % t->journal->sector_count &&
-                   h->sequence - h->tail < t->journal->sector_count
-               ? h->sequence
-               : 0;
+    return h->sequence - h->tail < t->journal->sector_count ? h->sequence : 0;
 }
 
 /* Something that was acknowledged may be lost. */
@@ -4245,11 +4242,9 @@ static void idemi_recover_ring(idem_table *t)
         uint32_t stated = idemi_recover_stated(t, h.sequence);
         if (!named)
             t->clock = t->swept = h.time;
-        if (h.sequence == j->tail)
-            named = h.before;
         if (stated == UINT32_MAX)
             continue;
-        if (h.before != named)
+        if (h.before != named && h.sequence != j->tail)
             idemi_recover_lost(t, h.sequence);
         named = h.sequence;
         j->usual = h.usual;
@@ -4259,6 +4254,7 @@ static void idemi_recover_ring(idem_table *t)
             idemi_recover_cut(t);
         idemi_recover_sector(t, named, h.carried_end, stated);
     }
+    idemi_recover_cut(t);
     if (named != j->head)
         idemi_recover_lost(t, j->head);
 }
@@ -4304,7 +4300,7 @@ static uint32_t idemi_recover_newest(idem_table *t)
 
     for (place = 0; place < t->journal->sector_count; place++) {
         uint32_t sequence = idemi_recover_header(t, place, &h);
-        if (sequence > newest)
+        if (sequence > newest && sequence % t->journal->sector_count == place)
             newest = sequence;
     }
     return newest;
@@ -4332,7 +4328,7 @@ static void idemi_recover_head(idem_table *t)
         named = h.before;
     }
     if (named)
-        idemi_recover_lost(t, 0);
+        t->stats.lost++;
 }
 
 /* Looks for records whose header is damaged, where a turn after the head may
@@ -5319,11 +5315,10 @@ static void idemi_public_reset(idem_table *t)
     t->links[ends].older = t->links[ends].newer = (idem_number)ends;
 }
 
-/* The last step of an opening: claims that were found were cut short, what is
-   over is dropped, slots that are not in use are free, and all keys count.
-   Memory reaches back to the opening; with a journal further, unless what it
-   had evicted by then is not known.  What the journal told now of senders it
-   will tell again. */
+/* The last step of an opening: what is over is dropped, slots that are not in
+   use are free, and all keys count.  Memory reaches back to the opening; with a
+   journal further, unless what it had evicted by then is not known.  What the
+   journal told now of senders it will tell again. */
 static void idemi_public_start(idem_table *t, uint32_t now_ms)
 {
     unsigned slot = t->capacity, i;
@@ -5331,13 +5326,10 @@ static void idemi_public_start(idem_table *t, uint32_t now_ms)
     t->free = (idem_number)slot;
     t->magic = IDEMI_MAGIC;
     while (slot-- > 0) {
-        idem_slot *s = idemi_slot_at(t, slot);
-        if (!IDEMI_JOURNAL(t) || !s->state) {
+        const idem_slot *s = idemi_slot_at(t, slot);
+        if (!IDEMI_JOURNAL(t) || !s->state)
             idemi_order_free(t, slot);
-            continue;
-        }
-        idemi_keys_cut(t, s);
-        if (s->key_len)
+        else if (s->key_len)
             idemi_account_note(t, slot, 1, IDEMI_BACK);
     }
     t->reach = t->clock;
