@@ -5245,12 +5245,13 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
                     IDEMI_WORDS * (idemi_size)sizeof(idem_word)) +
         (idemi_size)sizeof(idem_link) + state +
         senders * (idemi_size)sizeof(idem_sender);
+    uint32_t record_max = 0;
 
-    if (IDEMI_STORAGE(config))
+    if (IDEMI_STORAGE(config)) {
+        record_max = idemi_public_record_max(config, config->capacity);
         needed += IDEMI_ROUND4((idemi_size)sizeof(idem_journal)) +
-                  4 * (capacity + 1 + senders) +
-                  IDEMI_BUFFER(
-                      idemi_public_record_max(config, config->capacity));
+                  4 * (capacity + 1 + senders) + IDEMI_BUFFER(record_max);
+    }
     t->needed = (size_t)needed;
     if (t->needed != needed)
         t->needed = (size_t)-1;
@@ -5266,6 +5267,7 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
     if (!IDEMI_STORAGE(config))
         return IDEM_OK;
     t->journal = (idem_journal *)(void *)(t->state + state);
+    t->journal->record_max = record_max;
     t->buffer = (unsigned char *)(idemi_storage_needs(t) +
                                   idemi_journal_last(t) + 1);
     IDEM_MEMSET(idemi_storage_needs(t), 0xFF,
@@ -5292,7 +5294,6 @@ static int idemi_public_geometry(idem_table *t)
     j->sector_count = (uint16_t)m->sector_count;
     j->granule = m->prog_size;
     j->front = IDEMI_FRONT(m->prog_size);
-    j->record_max = idemi_public_record_max(config, config->capacity);
     t->needed = 0;
     if (m->sector_size < j->front + 4 * record_max)
         return IDEM_E_SPACE;
