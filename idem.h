@@ -2933,7 +2933,7 @@ static idem_token idemi_keys_token(const idem_table *t, uint32_t low)
               48  4    length of a response likewise
               52  4    check
 
-     record   1        0x80, and added: status (0 with a key: that this was given
+     record   1        0x80, and added: status (0 with a key: that it was given
                        back, without one the time alone; 1 with a key claimed,
                        without one delivered; finished: 2 completed, 3 failed),
                        4 delivery is owed (of no slot: has an account), 8 has a
