@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: 0BSD
 # Commands from several senders to examples/mqtt/pumpd.c through a Mosquitto
 # broker of its own, over a network that swallows and tears what is sent and
-# breaks connections, while daemon and broker are killed.  Audited from outside: each
-# command in the pump's log once, each answered, each answer right.  Without
+# breaks connections, while daemon and broker are killed.  Audited from outside:
+# each command in the pump's log once, each answered, each answer right.  Without
 # idem.h the same must find commands that were executed twice.
 # Needs in $B: pumpd, pour, inspect.
 set -u

@@ -44,8 +44,8 @@ yes "not a journal" | head -c 28672 >other
 file 1 "other: the storage holds something else; not a journal" other
 file 0 "PUMP RUNS" journal
 
-# A record is lost in the second sector, which the first run began: behind header
-# and seal.
+# A record is lost in the second sector, which the first run began: behind its
+# header and seal.
 for key in 43 44; do
     "$B/file" damaged $key 'pour 5 ml' > said
 done

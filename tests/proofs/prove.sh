@@ -57,7 +57,8 @@ wp() {
 # proved CONTRACTS HASH FLAGS...
 proved() {
     contracts=$1
-    wp "$1" "$2" . "" ${3:-} || fail "$contracts: not everything is proved: $goals"
+    wp "$1" "$2" . "" ${3:-} ||
+        fail "$contracts: not everything is proved: $goals"
     echo "prove: WP and RTE: $1: $goals goals of" \
         "$(grep -c ^function "tests/proofs/$1.acsl") functions" ${4:-}
 }
