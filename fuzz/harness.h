@@ -52,6 +52,17 @@ static inline uint32_t input_word(input *in)
     return word | (uint32_t)input_byte(in) << 24;
 }
 
+/* Copies as many bytes as there are; returns how many. */
+static inline size_t input_bytes(input *in, void *dst, size_t len)
+{
+    if (len > in->left)
+        len = in->left;
+    memcpy(dst, in->at, len);
+    in->at += len;
+    in->left -= len;
+    return len;
+}
+
 static void run(input *in);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
