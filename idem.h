@@ -3887,9 +3887,9 @@ static int idemi_recover_is_header(const idem_config *config, unsigned char *p)
     return 0;
 }
 
-/* Reads the header in a sector's place; returns whose it is, or 0. */
-static uint32_t idemi_recover_header(idem_table *t, uint32_t sequence,
-                                     idemi_header *h)
+/* Reads the header in a sector's place, if there is one. */
+static int idemi_recover_header(idem_table *t, uint32_t sequence,
+                                idemi_header *h)
 {
     t->journal->until = 0;
     idemi_recover_read(t, idemi_storage_at(t, sequence, 0), t->buffer,
@@ -3897,7 +3897,7 @@ static uint32_t idemi_recover_header(idem_table *t, uint32_t sequence,
     if (!idemi_recover_is_header(t->config, t->buffer))
         return 0;
     idemi_header_walk(t->buffer, h, 0);
-    return h->sequence - h->tail < t->journal->sector_count ? h->sequence : 0;
+    return h->sequence - h->tail < t->journal->sector_count;
 }
 
 /* Something that was acknowledged may be lost. */
@@ -4204,7 +4204,7 @@ static int idemi_recover_next(idem_table *t, uint32_t sequence,
                               idemi_header *h)
 {
     for (; sequence <= t->journal->head; sequence++)
-        if (idemi_recover_header(t, sequence, h) == sequence)
+        if (idemi_recover_header(t, sequence, h) && h->sequence == sequence)
             return 1;
     return 0;
 }
@@ -4298,11 +4298,10 @@ static uint32_t idemi_recover_newest(idem_table *t)
     uint32_t place, newest = 0;
     idemi_header h;
 
-    for (place = 0; place < t->journal->sector_count; place++) {
-        uint32_t sequence = idemi_recover_header(t, place, &h);
-        if (sequence > newest && sequence % t->journal->sector_count == place)
-            newest = sequence;
-    }
+    for (place = 0; place < t->journal->sector_count; place++)
+        if (idemi_recover_header(t, place, &h) && h.sequence > newest &&
+            h.sequence % t->journal->sector_count == place)
+            newest = h.sequence;
     return newest;
 }
 
@@ -4317,7 +4316,7 @@ static void idemi_recover_head(idem_table *t)
     j->sequence = sequence;
     j->tail = sequence + 1;
     for (; left > 0; left--, sequence--) {
-        if (idemi_recover_header(t, sequence, &h) != sequence)
+        if (!idemi_recover_header(t, sequence, &h) || h.sequence != sequence)
             continue;
         j->usual = h.usual;
         if (idemi_recover_has_record(t, sequence, h.carried_end, 1)) {

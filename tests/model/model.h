@@ -158,7 +158,7 @@ typedef struct asked {
 /* -------------------------------------------------------------------- bytes */
 
 // A response that a test has made itself, and the number that it goes by.
-static struct { uint32_t number; uint8_t bytes[32]; } numbered_own;
+static struct { uint32_t number; uint8_t bytes[256]; } numbered_own;
 
 /* The byte at `at` of the response, or state, with this number. */
 static inline uint8_t numbered_byte(uint32_t number, size_t at)
