@@ -3258,7 +3258,8 @@ static int idemi_header_is_whole(const unsigned char *p)
      R1  A slot is what its last full record (one with a key) says, and the
          changes after that.  A key that comes in another slot empties the old.
          A number raises its sender's floor to its epoch when it comes, and to
-         itself when another key takes its slot, or it is over.
+         itself when another key takes its slot, or it is over.  A claim of an
+         older epoch than its sender's is over.
      R2  A sector counts from its seal on.  A header alone may be torn: nothing
          relies on it, and it is erased before its sequence is used again.
      R3  (J3 in the code)  Nothing is appended behind doubt: a boot's first

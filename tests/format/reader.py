@@ -365,6 +365,13 @@ def is_over(device, table, slot):
                     number_of(slot.key))
 
 
+def is_past(device, table, slot):
+    """Whether a slot has a claim of an older epoch than its sender's."""
+    return (slot.is_number and slot.status == IN_PROGRESS and
+            number_of(slot.key)[0] <
+            table.floors[strong_hash(device, slot.scope)][0])
+
+
 def apply(device, table, r):
     """What a record says becomes so."""
     advance(table, table.time + r.time)
@@ -500,7 +507,7 @@ def told(device, table, scopes):
     keys = []
     for slot in table.slots.values():
         age = (table.time - slot.time) & M32
-        if age >= slot.retention:
+        if age >= slot.retention or is_past(device, table, slot):
             is_over(device, table, slot)
             continue
         key = {"scope": slot.scope.hex(), "key": slot.key.hex(),
