@@ -240,9 +240,11 @@ part_tests() {
             --geometry $geometry
     done
     CC=gcc
+    RUNNER=qemu-i386            # not every kernel runs such programs
     bare "gcc -m32 -Os, 16-bit index, HalfSipHash" \
         "-m32 -idirafter /usr/include/$(gcc -print-multiarch) -std=c99 -Os
         $narrow"
+    RUNNER=
     unit=threads
     tests "threads, watched" "-std=c99 -O1 -g -fsanitize=thread"
     unit="keys life journal journal_hash table"
