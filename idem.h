@@ -269,8 +269,8 @@
    Wear is even: the sectors are used in turn.  A command with 16 bytes of key
    and response takes 63 bytes of flash with granules of 1, 73 of 8, 81 of 16.
    IDEM_SECTORS is one and a half times what the keys fill, and four; a sector
-   must hold a header and four of the longest records.  So EEPROM and FRAM are
-   enough from 2 KB (a short key) or 4 KB on: tests/FIGURES.md.
+   must hold a header, four of the longest records and the state.  So EEPROM and
+   FRAM are enough from 2 KB (a short key) or 4 KB on: tests/FIGURES.md.
 
    A sector that fails is passed over, and tried again one round later.  After a
    failed sync nothing is written until the table is opened again.  verify reads
@@ -300,9 +300,7 @@
    on an STM32L4, 16 on an STM32U5 or H5, 1 on most SPI NOR, as for littlefs.
    Reading a granule whose programming was cut short may fail (ECC): then return
    an error.  It may also read as anything.  Set verify if the flash does not
-   tell when programming fails.  If power goes in the very first erase of blank
-   flash with ECC, idem_open may answer IDEM_E_STORAGE, or if what is torn reads
-   as anything, once in 256 times, IDEM_E_FORMAT: then call idem_format.
+   tell when programming fails.
 
    >>migrating
 
@@ -447,7 +445,7 @@
        30   fingerprint, code, lengths, time, retention, token, attempts, state
        10   finding it: two index words, a hash, two links (IDEM_WIDE: 26)
 
-   A journal takes 4 bytes a key, 108 more, and a buffer of one record (or of
+   A journal takes 4 bytes a key, 92 more, and a buffer of one record (or of
    all that is left).  The table takes 164 bytes on a 32-bit machine.  In C it
    may be moved between calls; the memory, and what config points to, may not.
 
@@ -715,8 +713,8 @@ typedef struct idem_storage {
                                    finished, 1 not yet, others failed */
     int    (*sync)(void *ctx);  /* NULL: what is programmed is durable */
     uint32_t sector_size;       /* bytes, up to 262,144, whole granules; a
-                                   header and four of the longest records at
-                                   least */
+                                   header, four of the longest records and the
+                                   state at least */
     uint32_t sector_count;      /* 4 .. 65,535; together below 4 GB */
     uint16_t prog_size;         /* the granule, bytes: 1, 2, 4 .. 256 */
     uint8_t  erased;            /* value of an erased byte: 0xFF, 0x00, ... */
@@ -825,7 +823,8 @@ typedef struct idem_entry {
     uint64_t fingerprint;
     int      status;            /* IDEM_IN_PROGRESS, _COMPLETED, _FAILED */
     int32_t  code;              /* finished: outcome.code */
-    size_t   response_len;      /* finished: bytes; in progress: reserved */
+    size_t   response_len;      /* finished: bytes; in progress: reserved, 0
+                                   after a restart */
     uint32_t age_ms;            /* finished: since the completion */
     uint32_t left_ms;           /* in progress: of the lease, IDEM_LEASE_NONE
                                    if it never ends; finished: of retention */
@@ -923,7 +922,6 @@ typedef struct idem_journal {
     uint8_t  newest_is;         /* whether the newest record has state */
     uint16_t sector_count, granule;         /* those of the storage */
     uint16_t head_keys;         /* keys that can be carried into a head */
-    uint16_t state_keys;        /* as much as so many keys the state takes */
     uint32_t sector_size;
     uint32_t doubt;             /* logical ms until which unknown keys may be
                                    lost ones; none are if that is reached */
@@ -1037,11 +1035,8 @@ typedef struct idem_fingerprint_state {
     (IDEM_MEMORY_SIZE(capacity, key_max, response_max, state_max) +            \
      IDEMI_ROUND4(sizeof(idem_journal)) +                                      \
      4u * ((capacity) + sizeof(char)) +                                        \
-     IDEMI_BUFFER(IDEMI_RECORD_MAX(capacity, key_max, response_max, state_max, \
-                                   prog_size)))
-
-/* Records are made there, and headers: those may be longer, by 16 bytes. */
-#define IDEMI_BUFFER(record_max) (IDEMI_ROUND4(record_max) + 16u)
+     IDEMI_ROUND4(                                                             \
+         IDEMI_RECORD_MAX(key_max, response_max, state_max, prog_size)))
 
 /* The bytes that senders take, to be added to either. */
 #define IDEM_SENDERS_MEMORY_SIZE(senders)                                      \
@@ -1049,55 +1044,42 @@ typedef struct idem_fingerprint_state {
 
 /* The sectors that such a table's storage must have, at least: a constant
    expression; a sender counts as a key more.  0 if their size will not do: a
-   header and four of the longest records must fit. */
+   header, four of the longest records and the state must fit. */
 #define IDEM_SECTORS(capacity, key_max, response_max, state_max, sector_size,  \
                      prog_size)                                                \
-    IDEMI_SECTORS(capacity, sector_size, prog_size,                            \
-                  IDEMI_KEY_RECORD(capacity, key_max, response_max,            \
-                                   prog_size),                                 \
-                  IDEMI_RECORD_MAX(capacity, key_max, response_max, state_max, \
-                                   prog_size))
+    IDEMI_SECTORS(                                                             \
+        capacity, sector_size,                                                 \
+        IDEMI_SECTOR_MIN(                                                      \
+            prog_size, IDEMI_KEY_RECORD(key_max, response_max, prog_size),     \
+            IDEMI_RECORD_MAX(key_max, response_max, state_max, prog_size)),    \
+        IDEMI_KEY_RECORD(key_max, response_max, prog_size))
 
-/* Bytes of a number, of the longest record but for state, and with it: in whole
-   granules, with every number there and as long as it can be (>>format). */
-#define IDEMI_NUMBER(n)                                                        \
-    (UINT32_C(1) + (UINT32_C(0) + (n) > 0x7F) +                                \
-     (UINT32_C(0) + (n) > 0x3FFF) + (UINT32_C(0) + (n) > 0x1FFFFF))
+/* Bytes of the longest record, in whole granules, of a key and of any: with
+   every number there and as long as it can be (>>format), as where a key is
+   carried ahead.  With state the age is missing, which is longer than the
+   state's length. */
 #define IDEMI_UP(n, to) (((n) + (to) - 1u) & ~((to) - UINT32_C(1)))
-#define IDEMI_KEY_BYTES(number, capacity, key_max, response_max)               \
-    (41u + number(capacity) + number(response_max) + 2u * number(key_max) +    \
-     (key_max) + (response_max))
-#define IDEMI_KEY_RECORD(capacity, key_max, response_max, prog_size)           \
-    IDEMI_UP(IDEMI_KEY_BYTES(IDEMI_NUMBER, capacity, key_max, response_max),   \
-             prog_size)
-#define IDEMI_RECORD_MAX(capacity, key_max, response_max, state_max,           \
-                         prog_size)                                            \
-    IDEMI_UP(IDEMI_KEY_BYTES(IDEMI_NUMBER, capacity, key_max, response_max) +  \
-                 IDEMI_NUMBER(state_max) + (state_max),                        \
-             prog_size)
+#define IDEMI_KEY_RECORD(key_max, response_max, prog_size)                     \
+    IDEMI_UP(52u + (key_max) + (response_max), prog_size)
+#define IDEMI_RECORD_MAX(key_max, response_max, state_max, prog_size)          \
+    IDEMI_UP(52u + (key_max) + (response_max) + (state_max), prog_size)
 
-/* Keys are carried into a head as long as it has room for four of the longest
-   records, the key's among them; after so many heads nothing older is needed
-   (J4). */
+/* Keys, and the state as one more, are carried into a head as long as it has
+   room for four of the longest records: so many, if the state is one of them.
+   After so many heads nothing older is needed (J4). */
 #define IDEMI_FRONT(prog_size) IDEMI_UP(56u, prog_size)
-#define IDEMI_STATE_KEYS(key_record, record_max)                               \
-    (((record_max) + (key_record) - 1u) / (key_record))
-#define IDEMI_HEAD_KEYS(sector_size, prog_size, key_record, record_max)        \
-    (((sector_size) - IDEMI_FRONT(prog_size) - 4u * (record_max)) /            \
-         (key_record) +                                                        \
-     1u)
-#define IDEMI_HEADS(capacity, head_keys, state_keys)                           \
-    (((capacity) + (state_keys) + (head_keys) - 1u) / (head_keys))
-#define IDEMI_HEADS_SECTORS(heads) (3u * (heads) / 2u + 4u)
-#define IDEMI_SECTORS(capacity, sector_size, prog_size, key_record,            \
-                      record_max)                                              \
-    ((sector_size) < IDEMI_FRONT(prog_size) + 4u * (record_max)                \
+#define IDEMI_SECTOR_MIN(prog_size, key_record, record_max)                    \
+    (IDEMI_FRONT(prog_size) + 5u * (record_max) - (key_record))
+#define IDEMI_HEAD_KEYS(sector_size, sector_min, key_record)                   \
+    (((sector_size) - (sector_min)) / (key_record) + 1u)
+#define IDEMI_HEADS_SECTORS(capacity, head_keys)                               \
+    (3u * ((capacity) / (head_keys) + 1u) / 2u + 4u)
+#define IDEMI_SECTORS(capacity, sector_size, sector_min, key_record)           \
+    ((sector_size) < (sector_min)                                              \
          ? UINT32_C(0)                                                         \
          : IDEMI_HEADS_SECTORS(                                                \
-               IDEMI_HEADS(capacity,                                           \
-                           IDEMI_HEAD_KEYS(sector_size, prog_size, key_record, \
-                                           record_max),                        \
-                           IDEMI_STATE_KEYS(key_record, record_max))))
+               capacity,                                                       \
+               IDEMI_HEAD_KEYS(sector_size, sector_min, key_record)))
 
 /* ---------------------------------------------------------------------------
    >>functions   in the order of a table's life
@@ -2944,9 +2926,9 @@ static idem_token idemi_keys_token(const idem_table *t, uint32_t low)
               varint   slot, from 1 on; 0: none
               varint   ms since the record before, the first since the time in
                        the header
-     finished, or with a key:
+     finished:
               varint*  code, its 32 bits as they are (else 0); length of the
-                       response, in a claim what it reserves (else the header's)
+                       response (else the header's)
      with a key:
               varint*  length of the scope (else 0); attempts (else 1);
                        retention (else as the header has it); low half of the
@@ -3000,8 +2982,8 @@ static idem_token idemi_keys_token(const idem_table *t, uint32_t low)
 /* A record, to be written or as it was read. */
 typedef struct idemi_record {
     idem_slot *s;               /* what it says of its slot beside the rest */
-    const unsigned char *id, *response, *state;
     idem_sender *account;       /* name and floor of a sender */
+    const unsigned char *id, *response, *state;
     uint32_t slot;              /* plus one; 0: none */
     uint32_t time;              /* ms since the record before, or the header */
     uint32_t age;               /* of what s->time tells, then */
@@ -3033,7 +3015,7 @@ typedef struct idemi_header {
 IDEMI_ASSUME(a_header_is_its_words,
              IDEMI_HEADER_SAME + sizeof(idemi_header) + 4 == IDEMI_HEADER);
 IDEMI_ASSUME(a_buffer_takes_a_header,
-             IDEMI_BUFFER(IDEMI_RECORD_MAX(1, 1, 0, 0, 16)) >= IDEMI_FRONT(16));
+             IDEMI_ROUND4(IDEMI_RECORD_MAX(1, 0, 0, 1)) >= IDEMI_FRONT(1));
 
 /* Where in its bytes a walk is.  `at` never passes `end`: whoever wants more
    gets zeros, and `bad` is set. */
@@ -3145,7 +3127,7 @@ static void idemi_record_walk(const idem_usual *usual, idemi_pen *p,
     r->flags |= (uint16_t)(carried << 8 & IDEMI_CARRIED);
     r->slot = idemi_pen_number(p, r->slot);
     r->time = idemi_pen_number(p, r->time);
-    if (r->flags & (IDEMI_HAS_KEY | IDEMI_FINISHED)) {
+    if (r->flags & IDEMI_FINISHED) {
         s->code = (int32_t)idemi_pen_rare(p, (uint32_t)s->code, 0);
         s->response_len = (uint16_t)idemi_pen_rare(p, s->response_len,
                                                    usual->response_max);
@@ -3291,9 +3273,8 @@ static int idemi_header_is_whole(const unsigned char *p)
        durable, or right before a stated end; or anywhere before one, if the
        header that states it is not the first of its boot
      - with IDEM_EACH, one longest record or more behind the head's last, a
-       granule begins with a byte that is not erased.  The longest has 41 +
-       key_max + response_max + state_max bytes, and the varints of capacity,
-       response_max, state_max and twice of key_max, in whole granules
+       granule begins with a byte that is not erased.  The longest has 52 +
+       key_max + response_max + state_max bytes, in whole granules
      - a header is named and not there, but for what the tail's header names
      - in one of the next two places, with the sequence that would stand there,
        a record validates that tells of a slot (an outcome, if its claim is
@@ -3364,8 +3345,8 @@ static uint32_t idemi_journal_compose(idem_table *t, unsigned slot,
     r.slot = slot + 1;
     if (slot >= t->capacity)
         r.slot = 0;
-    r.account = idemi_account_at(t, slot > t->capacity
-                                        ? slot - t->capacity : 0);
+    if (slot > t->capacity)
+        r.account = idemi_account_at(t, slot - t->capacity);
     r.time = flags & IDEMI_CARRIED ? 0 : t->clock - j->told;
     r.age = 0;
     r.flags = (uint16_t)(flags | IDEMI_RECORD |
@@ -3462,7 +3443,7 @@ static uint32_t idemi_journal_due(idem_table *t, uint32_t head)
     idem_journal *j = t->journal;
     const uint32_t *needs = idemi_storage_needs(t);
     uint32_t step = j->sector_count / IDEMI_STEPS + 1, last = j->tail - 1;
-    uint32_t keys = t->used + j->state_keys + IDEMI_SENDERS(t);
+    uint32_t keys = t->used + 1 + IDEMI_SENDERS(t);
 
     // Heads that can be begun before the oldest sector is wanted
     uint32_t left = j->tail + j->sector_count - 3 - head;
@@ -3479,7 +3460,7 @@ static uint32_t idemi_journal_due(idem_table *t, uint32_t head)
             if (needs[slot] < j->stated)
                 j->stated = needs[slot];
             if (needs[slot] <= last)
-                keys += slot == t->capacity ? j->state_keys : 1;
+                keys++;
         } while (slot-- > 0);
         if (keys > 0 && (left >= j->sector_count || keys > left * j->head_keys))
             return last;
@@ -3959,8 +3940,7 @@ static void idemi_recover_key(idem_table *t, const idemi_record *r,
     if (s->state)
         idemi_keys_leave(t, slot, IDEMI_OVER);
     *s = *r->s;
-    if (s->response_len > t->config->response_max)
-        s->response_len = t->config->response_max;
+    s->response_len = 0;
     s->time = t->clock - r->age;
     s->state =
         IDEMI_IN_PROGRESS | (r->flags & IDEMI_CUT ? IDEMI_CUT : IDEMI_ENDLESS);
@@ -5198,36 +5178,11 @@ typedef uint32_t idemi_size;
 /* Bytes that are read at once, at most */
 #define IDEMI_READ_MAX UINT32_C(0x100000)
 
-/* IDEMI_NUMBER, in fewer bytes of code */
-static uint32_t idemi_public_number(uint32_t n)
+static uint32_t idemi_public_record_max(const idem_config *config)
 {
-    uint32_t bytes = 1;
-
-    for (; n > 0x7F; n >>= 7)
-        bytes++;
-    return bytes;
-}
-
-/* Bytes of the longest record that has so many of state, in whole granules, if
-   there are so many slots. */
-static uint32_t idemi_public_record(const idem_config *config,
-                                    uint32_t capacity, uint32_t state_bytes)
-{
-    uint32_t key_max = config->key_max, response_max = config->response_max;
-
-    return IDEMI_UP(IDEMI_KEY_BYTES(idemi_public_number, capacity, key_max,
-                                    response_max) +
-                        state_bytes,
-                    config->storage->prog_size);
-}
-
-static uint32_t idemi_public_record_max(const idem_config *config,
-                                        uint32_t capacity)
-{
-    uint32_t state_max = config->state_max;
-
-    return idemi_public_record(config, capacity,
-                               idemi_public_number(state_max) + state_max);
+    return IDEMI_RECORD_MAX(config->key_max, config->response_max,
+                            (uint32_t)config->state_max,
+                            config->storage->prog_size);
 }
 
 /* Lays the table out in memory, if it is large enough and aligned. */
@@ -5248,9 +5203,9 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
     uint32_t record_max = 0;
 
     if (IDEMI_STORAGE(config)) {
-        record_max = idemi_public_record_max(config, config->capacity);
+        record_max = idemi_public_record_max(config);
         needed += IDEMI_ROUND4((idemi_size)sizeof(idem_journal)) +
-                  4 * (capacity + 1 + senders) + IDEMI_BUFFER(record_max);
+                  4 * (capacity + 1 + senders) + IDEMI_ROUND4(record_max);
     }
     t->needed = (size_t)needed;
     if (t->needed != needed)
@@ -5287,21 +5242,21 @@ static int idemi_public_geometry(idem_table *t)
     idem_journal *j = t->journal;
     // As IDEM_SECTORS has it: a sender counts as a key more, in all.
     uint32_t keys = config->capacity + IDEMI_SENDERS(t);
-    uint32_t key_record = idemi_public_record(config, keys, 0);
-    uint32_t record_max = idemi_public_record_max(config, keys);
+    uint32_t key_record = IDEMI_KEY_RECORD(
+        config->key_max, config->response_max, m->prog_size);
+    uint32_t sector_min =
+        IDEMI_SECTOR_MIN(m->prog_size, key_record, j->record_max);
 
     j->sector_size = m->sector_size;
     j->sector_count = (uint16_t)m->sector_count;
     j->granule = m->prog_size;
     j->front = IDEMI_FRONT(m->prog_size);
     t->needed = 0;
-    if (m->sector_size < j->front + 4 * record_max)
+    if (m->sector_size < sector_min)
         return IDEM_E_SPACE;
-    j->state_keys = (uint16_t)IDEMI_STATE_KEYS(key_record, record_max);
-    j->head_keys = (uint16_t)IDEMI_HEAD_KEYS(m->sector_size, m->prog_size,
-                                             key_record, record_max);
-    t->needed = (size_t)IDEMI_HEADS_SECTORS(
-        IDEMI_HEADS(keys, j->head_keys, j->state_keys));
+    j->head_keys =
+        (uint16_t)IDEMI_HEAD_KEYS(m->sector_size, sector_min, key_record);
+    t->needed = (size_t)IDEMI_HEADS_SECTORS(keys, j->head_keys);
     if (m->sector_count < t->needed)
         return IDEM_E_SPACE;
     j->shape = idemi_header_shape(config);
@@ -5769,12 +5724,12 @@ static const char *idemi_explain_room(const idem_config *config)
 {
     const idem_storage *m = config->storage;
     uint32_t keys = config->capacity + config->senders;
-    uint32_t sectors = IDEMI_SECTORS(keys, m->sector_size, m->prog_size,
-                                     idemi_public_record(config, keys, 0),
-                                     idemi_public_record_max(config, keys));
+    uint32_t sectors =
+        IDEM_SECTORS(keys, config->key_max, config->response_max,
+                     config->state_max, m->sector_size, m->prog_size);
 
-    IDEMI_EXPLAIN(!sectors, "storage.sector_size: too small for a header and "
-                            "four of the longest records")
+    IDEMI_EXPLAIN(!sectors, "storage.sector_size: too small for a header, four "
+                            "of the longest records and the state")
     IDEMI_EXPLAIN(m->sector_count < sectors,
                   "storage.sector_count: too few for so many keys; "
                   "IDEM_SECTORS and table.needed tell how many would do")

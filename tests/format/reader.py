@@ -128,13 +128,8 @@ class Device:
         return self.bytes[at:at + self.sector_size]
 
     def longest_record(self):
-        def varint(n):
-            return max(1, -(-n.bit_length() // 7))
-        fixed = 2 + 4 * 5 + 2 + 5 + 8 + 4
-        return self.whole(
-            fixed + varint(self.capacity) + varint(self.response_max) +
-            2 * varint(self.key_max) + self.key_max + self.response_max +
-            (varint(self.state_max) + self.state_max))
+        return self.whole(52 + self.key_max + self.response_max +
+                          self.state_max)
 
     def same_in_headers(self):
         return (b"idem" + bytes([2, self.hash]) +
@@ -282,7 +277,7 @@ def record_of(device, header, at, slots):
         walk.rare_bits = walk.take(1)[0]
         carried = bool(walk.rare_bits & 0x80)
         r = Record(at, 0, status, flags, carried, walk.varint(), walk.varint())
-        if finished or flags & HAS_KEY:
+        if finished:
             code = walk.rare(0)
             r.code = code - (1 << 32) if code >> 31 else code
             response_len = walk.rare(header.response_max)

@@ -60,7 +60,8 @@ typedef struct version {
     uint8_t  owed;
     uint8_t  late;
     uint8_t  attempts;
-    uint16_t len;               // of the response; in progress, reserved
+    uint16_t len;               // of the response; in progress, reserved, but
+                                // for nothing by what a restart cut short
     uint32_t retention;         // that was asked for
     uint64_t fingerprint;
     uint32_t number;            // of the completion; tells the response's bytes
@@ -1329,6 +1330,7 @@ static inline version version_restarted(const model *m, const version *v)
     else if (!m->wrote && m->clock < v->from)
         is.from = m->clock;
     is.cut = 1;
+    is.len = 0;
     is.lease_end = 0;
     return is;
 }

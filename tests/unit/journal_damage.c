@@ -21,9 +21,9 @@ static const story stories[] = {
     { "in_batch_mode_an_unreadable_end_is_no_loss",
       "roomy: batch Ba Ca z Y Bb Cb Bc Cc Bd Cd Be Ce b,back P l0 Ba:replay Bb "
       "Cb" },
-    { "three_unreadable_records_at_the_end_are_a_loss",
+    { "four_unreadable_records_at_the_end_are_a_loss",
       "roomy: k1 " LONG("0") LONG("1") LONG("2") LONG("3") LONG("4") "B5 z "
-      "C5,len=24 " LONG("6") "b,how=#,back P u B4:replay B5:recover "
+      "C5,len=24 " LONG("6") "B7 b,how=#,back P u B4:replay B5:recover "
       "B6:recover" },
     { "seven_unreadable_records_at_the_end_are_a_loss",
       "ecc: k1 " LONG("0") LONG("1") LONG("2") "B3 z C3,len=24 " LONG("4")
@@ -495,7 +495,7 @@ TEST(a_header_whose_tail_is_not_in_the_ring_is_none)
 /* One that is of a time to come hides all others, and that is told. */
 TEST(a_header_far_behind_the_head_is_a_loss)
 {
-    device *d = device_on(&nor, "sectors=16 Aa K300");
+    device *d = device_on(&nor, "sectors=32 Aa K300");
     uint32_t dead = newest_sector() + d->medium.sector_size;
 
     if (dead == d->medium.size)

@@ -91,7 +91,7 @@ TEST(the_geometry_is_told)
         { 1024, 10, 8, "another sector_size" },
         { 512, 19, 8, "another sector_count" },
         { 512, 20, 4, "another prog_size" },
-        { 512, 20, 16, "another prog_size" },
+        { 512, 20, 2, "another prog_size" },
     };
 
     for (size_t i = 0; i < COUNT(others); i++) {
@@ -189,16 +189,15 @@ TEST(explain_passes_over_what_cannot_be_read)
 
 static const story stories[] = {
     { "more_room_is_no_other_journal",
-      "nor: sectors=20 Ba Ca k3 x +capacity=12 retention=200000 attempts=9 "
+      "nor: sectors=26 Ba Ca k3 x +capacity=12 retention=200000 attempts=9 "
       "senders=1 quota=7 P l0 Ba:replay" },
     { "s5_less_capacity_loses_what_is_beyond_it_and_tells",
-      "nor: Ba Ca Bb Cb Bc Cc Bd Cd x +capacity=2 P u Ba:replay Bb:replay "
-      "Gc:none" },
+      "nor: Ba Ca Bb Cb Bc Cc Bd Cd Be x +capacity=2 P u Ba:replay "
+      "Bb:replay Gc:none" },
     { "s5_less_room_loses_the_response_that_is_beyond_it_and_tells",
       "nor: Ba Ca,len=4 Bb Cb,len=3 Bc Cc,len=24 Bd Cd,len=2 x +response=3 P u "
       "Ba:recover Bb:replay Bc:recover Bd:replay" },
-    // What a claim had reserved is no response, and may be more than there is
-    // room for now.
+    // What a claim had reserved may be more than there is room for now.
     { "less_room_loses_no_response_that_fits",
       "nor: Ba Ca,len=2 Bb Bc Oc,len=3 x +response=3 P l0 Ba:replay Bc:replay "
       "Bb:recover Cb,len=4:large Cb,len=3:ok" },
