@@ -1860,12 +1860,12 @@ IDEM_API uint64_t idem_fingerprint_final(idem_fingerprint_state *state)
     return idemi_hash_final(state);
 }
 
-/* A scope and a key, where they are */
+/* A scope and a key, where they are, and their hash in the index */
 typedef struct idemi_id {
     const unsigned char *scope, *key;
-    uint8_t scope_len, key_len;
-    uint8_t kept_len;           /* of the key, as a slot has it: 0 if it is a
-                                   number, so it is no other key */
+    uint8_t scope_len;
+    uint8_t key_len;            /* 0: a number, so it is no other key */
+    idem_number hash;
 } idemi_id;
 #define IDEMI_NUMBER_BYTES 8u
 
@@ -2011,10 +2011,10 @@ static unsigned char *idemi_slot_response(const idem_table *t, idem_slot *s)
     return idemi_slot_id(s) + t->config->key_max;
 }
 
-/* Bytes of a key that a slot has. */
-static unsigned idemi_slot_key_bytes(const idem_slot *s)
+/* Bytes of a key whose length is told so. */
+static unsigned idemi_slot_key_bytes(unsigned key_len)
 {
-    return s->key_len || !IDEM_SENDERS_MAX ? s->key_len : IDEMI_NUMBER_BYTES;
+    return key_len || !IDEM_SENDERS_MAX ? key_len : IDEMI_NUMBER_BYTES;
 }
 
 static int idemi_slot_has_scope(idem_slot *s, const idemi_id *id)
@@ -2025,9 +2025,9 @@ static int idemi_slot_has_scope(idem_slot *s, const idemi_id *id)
 
 static int idemi_slot_has_id(idem_slot *s, const idemi_id *id)
 {
-    return s->key_len == id->kept_len && idemi_slot_has_scope(s, id) &&
+    return s->key_len == id->key_len && idemi_slot_has_scope(s, id) &&
            idemi_basics_equal(idemi_slot_id(s) + id->scope_len, id->key,
-                              id->key_len);
+                              idemi_slot_key_bytes(id->key_len));
 }
 
 /* The key if it is a number: its epoch, and below that its sequence; else 0. */
@@ -2099,12 +2099,23 @@ static idem_number idemi_index_hash(uint32_t hash)
     return (idem_number)(hash >> (32 - 8 * sizeof(idem_number)));
 }
 
-/* That of a scope and key. */
-static idem_number idemi_hash_key(const idem_config *config,
-                                  const idemi_id *id)
+/* Finds out that of a scope and key. */
+static void idemi_index_hash_id(const idem_config *config, idemi_id *id)
 {
-    return idemi_index_hash(idemi_hash_pair(config, id->scope, id->scope_len,
-                                            id->key, id->key_len));
+    id->hash = idemi_index_hash(
+        idemi_hash_pair(config, id->scope, id->scope_len, id->key,
+                        idemi_slot_key_bytes(id->key_len)));
+}
+
+/* Scope and key that a slot says it has, and where they are, with the hash. */
+static void idemi_index_tell(const idem_config *config, const idem_slot *s,
+                            const unsigned char *where, idemi_id *id)
+{
+    id->scope = where;
+    id->scope_len = s->scope_len;
+    id->key = where + s->scope_len;
+    id->key_len = s->key_len;
+    idemi_index_hash_id(config, id);
 }
 
 /* Words */
@@ -2188,15 +2199,14 @@ static void idemi_index_note(const idem_table *t, unsigned at, unsigned past)
 }
 
 /* The slot of a key, or IDEMI_NONE.  Needs T2 and T3. */
-static unsigned idemi_index_find(const idem_table *t, idem_number hash,
-                                 const idemi_id *id)
+static unsigned idemi_index_find(const idem_table *t, const idemi_id *id)
 {
-    unsigned at = idemi_index_home(t, hash);
+    unsigned at = idemi_index_home(t, id->hash);
 
     for (;; at = idemi_index_next(t, at)) {
         unsigned slot = idemi_index_slot(t, at);
         if (slot == IDEMI_NONE ||
-            (idemi_index_is(t, at, slot, hash) &&
+            (idemi_index_is(t, at, slot, id->hash) &&
              idemi_slot_has_id(idemi_slot_at(t, slot), id)))
             return slot;
     }
@@ -2339,7 +2349,6 @@ static unsigned idemi_order_evictable(const idem_table *t, const idemi_id *of)
    ------------------------------------------------------------------------ */
 
 /* Keeps what a callback returned, if that was a failure. */
-IDEMI_APART
 static int idemi_storage_result(idem_table *t, int result)
 {
     if (result == 0)
@@ -2529,7 +2538,6 @@ static idem_sender *idemi_account_at(const idem_table *t, unsigned sender)
 }
 
 /* The number by which the journal knows an account: behind slots and state. */
-IDEMI_APART
 static unsigned idemi_account_index(const idem_table *t, const idem_sender *a)
 {
     return t->capacity + (unsigned)(idemi_account_at(t, 0) - a);
@@ -2604,20 +2612,20 @@ static idem_sender *idemi_account_of(idem_table *t, const unsigned char *scope,
     return idemi_account_find(t, make, idemi_hash_final(&state));
 }
 
-/* How a key leaves: it is given back (or stays), over, evicted. */
-enum { IDEMI_BACK, IDEMI_OVER, IDEMI_EVICTED };
+/* How a key is told: it stays, comes, or leaves: given back, over, evicted. */
+enum { IDEMI_STAYS, IDEMI_COMES, IDEMI_BACK, IDEMI_OVER, IDEMI_EVICTED };
 
 /* The key of a slot, a number, is told to its account: its epoch, and if it is
    over, or evicted, all of it.  A number below a floor that is unsure needs
    that to be written, too; and what was to be confirmed of a key that is over
    is its account, now.  Keeps N1. */
 static void idemi_account_tell(const idem_table *t, idem_sender *a,
-                               unsigned slot, int left)
+                               unsigned slot, int how)
 {
     uint64_t number = idemi_slot_number(idemi_slot_at(t, slot));
     uint32_t *needs, *need;
 
-    if (!left)
+    if (how <= IDEMI_BACK)
         number &= UINT64_MAX << 32;
     if (number > idemi_basics_join(a->floor))
         idemi_basics_split(a->floor, number);
@@ -2630,14 +2638,13 @@ static void idemi_account_tell(const idem_table *t, idem_sender *a,
     a->unsure = 1;
     if (needs[slot] < *need)
         *need = needs[slot];
-    if (slot == t->journal->newest && left)
+    if (slot == t->journal->newest && how > IDEMI_BACK)
         t->journal->newest = idemi_account_index(t, a);
 }
 
-/* Tells the sender of a slot that it comes into use (`live` 1) or goes out of
-   it (-1), and how.  While a journal is read only numbers count: what they tell
-   must not be missed for want of an account. */
-static void idemi_account_note(idem_table *t, unsigned slot, int live, int left)
+/* Tells the sender of a slot how its key is.  While a journal is read only
+   numbers count: what they tell must not be missed for want of an account. */
+static void idemi_account_note(idem_table *t, unsigned slot, int how)
 {
     idem_slot *s = idemi_slot_at(t, slot);
     unsigned now = (unsigned)(t->clock >> 17);
@@ -2646,17 +2653,18 @@ static void idemi_account_note(idem_table *t, unsigned slot, int live, int left)
     if (IDEM_SENDERS_MAX && !t->magic && s->key_len)
         return;
     a = idemi_account_of(t, idemi_slot_id(s), s->scope_len,
-                         live > 0 || !s->key_len);
-    if (left == IDEMI_EVICTED)
+                         how == IDEMI_COMES || !s->key_len);
+    if (how == IDEMI_EVICTED)
         idemi_account_forget(t, a ? &a->reach : &t->reach, s->time);
     if (!a)
         return;
-    if (live > 0)
+    if (how == IDEMI_COMES) {
         a->used = now % IDEMI_USED;
-    if (live > 0 || a->live)
-        a->live = (idem_number)(a->live + (unsigned)live);
+        a->live++;
+    } else if (how != IDEMI_STAYS && a->live)
+        a->live--;
     if (!s->key_len)
-        idemi_account_tell(t, a, slot, left);
+        idemi_account_tell(t, a, slot, how);
 }
 
 /* True if a claim is one of an epoch that is over. */
@@ -2684,7 +2692,6 @@ static int idemi_account_is_past(idem_table *t, idem_slot *s)
    that asks for a claim also where the answer goes */
 typedef struct idemi_query {
     idemi_id id;
-    idem_number hash;
     uint32_t fingerprint[2];
     const idem_request *rq;
     idem_claim *claim;
@@ -2720,7 +2727,7 @@ static void idemi_keys_remove(idem_table *t, unsigned slot)
 /* The same, and tells its sender how its key left. */
 static void idemi_keys_leave(idem_table *t, unsigned slot, int how)
 {
-    idemi_account_note(t, slot, -1, how);
+    idemi_account_note(t, slot, how);
     idemi_keys_remove(t, slot);
 }
 
@@ -2748,9 +2755,10 @@ static int idemi_keys_expire(idem_table *t, unsigned slot)
 static void idemi_keys_name(idem_slot *s, const idemi_id *id)
 {
     s->scope_len = id->scope_len;
-    s->key_len = id->kept_len;
+    s->key_len = id->key_len;
     idemi_basics_copy(idemi_slot_id(s), id->scope, id->scope_len);
-    idemi_basics_copy(idemi_slot_id(s) + id->scope_len, id->key, id->key_len);
+    idemi_basics_copy(idemi_slot_id(s) + id->scope_len, id->key,
+                      idemi_slot_key_bytes(id->key_len));
 }
 
 /* A slot that has a scope and a key comes into use. */
@@ -2981,8 +2989,7 @@ static idem_token idemi_keys_token(const idem_table *t, uint32_t low)
 
 /* A record, to be written or as it was read. */
 typedef struct idemi_record {
-    idem_slot *s;               /* what it says of its slot beside the rest */
-    idem_sender *account;       /* name and floor of a sender */
+    union { idem_slot *s; idem_sender *account; } of;
     const unsigned char *id, *response, *state;
     uint32_t slot;              /* plus one; 0: none */
     uint32_t time;              /* ms since the record before, or the header */
@@ -3117,7 +3124,7 @@ static int idemi_record_has_account(unsigned flags)
 static void idemi_record_walk(const idem_usual *usual, idemi_pen *p,
                               idemi_record *r, uint32_t token)
 {
-    idem_slot *s = r->s;
+    idem_slot *s = r->of.s;
     uint32_t carried = r->flags >> 8 & IDEMI_CARRIED >> 8;
 
     r->flags = (uint16_t)idemi_pen_byte(p, r->flags);
@@ -3140,12 +3147,12 @@ static void idemi_record_walk(const idem_usual *usual, idemi_pen *p,
         r->age = idemi_pen_rare(p, r->age, 0);
         s->key_len = (uint8_t)idemi_pen_number(p, s->key_len);
         idemi_pen_words(p, s->fingerprint, 2);
-        r->id = idemi_pen_bytes(p, r->id,
-                                s->scope_len + idemi_slot_key_bytes(s));
+        r->id = idemi_pen_bytes(
+            p, r->id, s->scope_len + idemi_slot_key_bytes(s->key_len));
     }
     if (idemi_record_has_account(r->flags)) {
-        idemi_pen_words(p, r->account->name, 2);
-        idemi_pen_words(p, r->account->floor, 2);
+        idemi_pen_words(p, r->of.account->name, 2);
+        idemi_pen_words(p, r->of.account->floor, 2);
     }
     if (r->flags & IDEMI_HAS_STATE) {
         r->state_len = (uint16_t)idemi_pen_number(p, r->state_len);
@@ -3337,7 +3344,7 @@ static uint32_t idemi_journal_compose(idem_table *t, unsigned slot,
     idemi_record r;
     idemi_pen p;
 
-    r.s = s;
+    r.of.s = s;
     r.id = idemi_slot_id(s);
     r.response = idemi_slot_response(t, s);
     r.state = out ? (const unsigned char *)out->state : t->state;
@@ -3346,7 +3353,7 @@ static uint32_t idemi_journal_compose(idem_table *t, unsigned slot,
     if (slot >= t->capacity)
         r.slot = 0;
     if (slot > t->capacity)
-        r.account = idemi_account_at(t, slot - t->capacity);
+        r.of.account = idemi_account_at(t, slot - t->capacity);
     r.time = flags & IDEMI_CARRIED ? 0 : t->clock - j->told;
     r.age = 0;
     r.flags = (uint16_t)(flags | IDEMI_RECORD |
@@ -3437,7 +3444,6 @@ static void idemi_journal_close(idem_journal *j)
 /* States the oldest sector that is needed once `head` is the newest, and
    returns the newest that is to be emptied now to keep J4; 0 if none.  No slot
    is looked at while all of them together would fit. */
-IDEMI_APART
 static uint32_t idemi_journal_due(idem_table *t, uint32_t head)
 {
     idem_journal *j = t->journal;
@@ -3907,23 +3913,6 @@ static void idemi_recover_cut(idem_table *t)
         idemi_keys_cut(t, idemi_slot_at(t, slot));
 }
 
-/* The slot that has the key of a record already, or IDEMI_NONE; and its
-   hash. */
-IDEMI_APART
-static unsigned idemi_recover_find(const idem_table *t, const idemi_record *r,
-                                   idem_number *hash)
-{
-    idemi_id id;
-
-    id.scope = r->id;
-    id.scope_len = r->s->scope_len;
-    id.key = r->id + id.scope_len;
-    id.key_len = (uint8_t)idemi_slot_key_bytes(r->s);
-    id.kept_len = r->s->key_len;
-    *hash = idemi_hash_key(t->config, &id);
-    return idemi_index_find(t, *hash, &id);
-}
-
 /* Takes in what a record with a key says.  A claim is without end until a
    restart cuts it short: what the writer still held is never dropped.  Another
    key that was in the slot was over, or evicted. */
@@ -3932,23 +3921,26 @@ static void idemi_recover_key(idem_table *t, const idemi_record *r,
 {
     unsigned slot = (unsigned)r->slot - 1;
     idem_slot *s = idemi_slot_at(t, slot);
-    idem_number hash;
-    unsigned other = idemi_recover_find(t, r, &hash);
+    idemi_id id;
+    unsigned other;
 
+    idemi_index_tell(t->config, r->of.s, r->id, &id);
+    other = idemi_index_find(t, &id);
     if (other != IDEMI_NONE)
         idemi_keys_remove(t, other);
     if (s->state)
         idemi_keys_leave(t, slot, IDEMI_OVER);
-    *s = *r->s;
+    *s = *r->of.s;
     s->response_len = 0;
     s->time = t->clock - r->age;
     s->state =
         IDEMI_IN_PROGRESS | (r->flags & IDEMI_CUT ? IDEMI_CUT : IDEMI_ENDLESS);
     idemi_basics_copy(idemi_slot_id(s), r->id,
-                      s->scope_len + idemi_slot_key_bytes(s));
-    idemi_keys_enter(t, slot, hash);
+                      s->scope_len + idemi_slot_key_bytes(s->key_len));
+    idemi_keys_enter(t, slot, id.hash);
     idemi_storage_needs(t)[slot] = sequence;
-    idemi_account_note(t, slot, other == IDEMI_NONE, IDEMI_BACK);
+    idemi_account_note(t, slot,
+                       other == IDEMI_NONE ? IDEMI_COMES : IDEMI_STAYS);
 }
 
 /* Takes in what a record says of a sender, unless more is known: keys may be
@@ -3958,14 +3950,14 @@ static unsigned idemi_recover_account(idem_table *t, const idemi_record *r,
                                       uint32_t sequence)
 {
     idem_sender *a =
-        idemi_account_find(t, 1, idemi_basics_join(r->account->name));
+        idemi_account_find(t, 1, idemi_basics_join(r->of.account->name));
     uint64_t floor;
     unsigned own;
 
     if (!a)
         return t->capacity;
     own = idemi_account_index(t, a);
-    floor = idemi_basics_join(r->account->floor);
+    floor = idemi_basics_join(r->of.account->floor);
     if (floor >= idemi_basics_join(a->floor)) {
         idemi_basics_split(a->floor, floor);
         idemi_storage_needs(t)[own] = sequence;
@@ -4013,8 +4005,8 @@ static unsigned idemi_recover_apply(idem_table *t, const idemi_record *r,
     if (r->flags & s->state & IDEMI_FINISHED)
         return slot;
     if (r->flags & IDEMI_FINISHED) {
-        s->code = r->s->code;
-        s->response_len = r->s->response_len;
+        s->code = r->of.s->code;
+        s->response_len = r->of.s->response_len;
         idemi_basics_copy(idemi_slot_response(t, s), r->response,
                           s->response_len);
         idemi_keys_finish(t, slot, r->flags, r->age, idemi_recover_near(t));
@@ -4038,15 +4030,17 @@ static int idemi_recover_is_possible(const idem_table *t,
                                      const idemi_record *r)
 {
     const idem_config *config = t->config;
+    const idem_slot *s = r->of.s;
     unsigned about = IDEMI_HAS_KEY | IDEMI_STATUS;
 
     return r->slot <= t->capacity && r->state_len <= config->state_max &&
            (r->slot || !(r->flags & about)) &&
            (!(r->flags & IDEMI_FINISHED) ||
-            r->s->response_len <= config->response_max) &&
+            s->response_len <= config->response_max) &&
            (!(r->flags & IDEMI_HAS_KEY) ||
-            (r->s->scope_len + idemi_slot_key_bytes(r->s) <= config->key_max &&
-             r->s->attempts && r->s->retention <= IDEM_RETENTION_MAX));
+            (s->scope_len + idemi_slot_key_bytes(s->key_len) <=
+                 config->key_max &&
+             s->attempts && s->retention <= IDEM_RETENTION_MAX));
 }
 
 /* Reads the record that bytes at an offset in a sector begin, if they are one.
@@ -4105,8 +4099,7 @@ typedef struct idemi_found {
 static void idemi_recover_begin(idem_table *t, idemi_found *found)
 {
     IDEM_MEMSET(found, 0, sizeof *found);
-    found->r.s = &found->told.slot;
-    found->r.account = &found->told.account;
+    found->r.of.s = &found->told.slot;
     t->journal->until = 0;
 }
 
@@ -4468,7 +4461,6 @@ static void idemi_command_reclaim(idem_table *t, const idem_sender *a)
 /* A slot that the request's key may have: one that is free, or in use by
    something that may be dropped for it; or `capacity`, and then
    retry_after_ms is set if it is known. */
-IDEMI_APART
 static unsigned idemi_command_room(idem_table *t, const idem_sender *a,
                                    const idemi_query *q)
 {
@@ -4552,8 +4544,8 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     s->time = t->clock;
     idemi_keys_lease(t, s, rq->lease_ms);
     if (attempt == 1) {
-        idemi_keys_enter(t, slot, q->hash);
-        idemi_account_note(t, slot, 1, IDEMI_BACK);
+        idemi_keys_enter(t, slot, q->id.hash);
+        idemi_account_note(t, slot, IDEMI_COMES);
     }
     idemi_order_note(t, s);
     t->token += (uint32_t)(s->token - (uint32_t)t->token);
@@ -4634,7 +4626,7 @@ static int idemi_command_claim(idem_table *t, unsigned slot, unsigned attempt,
 
 static int idemi_command_begin(idem_table *t, idemi_query *q)
 {
-    unsigned slot = idemi_index_find(t, q->hash, &q->id), attempt = 1;
+    unsigned slot = idemi_index_find(t, &q->id), attempt = 1;
     int turned = idemi_journal_confirm(t), answer, result = IDEM_OK;
 
     if (turned < 0 && !idemi_journal_is_old(t, slot))
@@ -4733,7 +4725,7 @@ static int idemi_command_describe(const idem_table *t, unsigned slot,
 {
     idem_slot *s = idemi_slot_at(t, slot);
     int finished = (s->state & IDEMI_FINISHED) != 0;
-    size_t id_len = s->scope_len + idemi_slot_key_bytes(s);
+    size_t id_len = s->scope_len + idemi_slot_key_bytes(s->key_len);
 
     e->scope_len = s->scope_len;
     e->key_len = s->key_len;
@@ -4825,7 +4817,7 @@ static int idemi_check_slot(const idem_table *t, unsigned slot)
 
     if (!status || (s->state & (misplaced | 0xE0u)))
         return 6;
-    if (s->scope_len + idemi_slot_key_bytes(s) > t->config->key_max ||
+    if (s->scope_len + idemi_slot_key_bytes(s->key_len) > t->config->key_max ||
         s->response_len > t->config->response_max)
         return 7;
     if (!s->attempts || idemi_keys_token(t, s->token) - 1 >= t->token)
@@ -4855,11 +4847,8 @@ static int idemi_check_probe(const idem_table *t, unsigned slot)
     unsigned past = 0, other;
     idemi_id id;
 
-    id.scope = idemi_slot_id(s);
-    id.scope_len = s->scope_len;
-    id.key = id.scope + s->scope_len;
-    id.key_len = (uint8_t)idemi_slot_key_bytes(s);
-    if (s->hash != idemi_hash_key(t->config, &id))
+    idemi_index_tell(t->config, s, idemi_slot_id(s), &id);
+    if (s->hash != id.hash)
         return 2;
     while ((other = idemi_index_slot(t, at)) != slot) {
         if (other == IDEMI_NONE || ++past == idemi_index_size(t))
@@ -5064,19 +5053,18 @@ static int idemi_public_query(const idem_table *t, idemi_query *q,
     q->id.scope_len = (uint8_t)rq->scope_len;
     q->id.key = (const unsigned char *)rq->key;
     q->id.key_len = (uint8_t)key_len;
-    q->id.kept_len = (uint8_t)rq->key_len;
     if (rq->sequence) {
+        q->id.key_len = 0;
         idemi_basics_store32(q->number, rq->sequence);
         idemi_basics_store32(q->number + 4, rq->epoch);
         q->id.key = q->number;
     }
-    q->hash = idemi_hash_key(t->config, &q->id);
-    idemi_index_prefetch(t, q->hash);
+    idemi_index_hash_id(t->config, &q->id);
+    idemi_index_prefetch(t, q->id.hash);
     return IDEM_OK;
 }
 
 /* Validates what only idem_begin needs, and hashes the payload. */
-IDEMI_APART IDEMI_FLAT
 static int idemi_public_payload(const idem_table *t, idemi_query *q)
 {
     const idem_request *rq = q->rq;
@@ -5286,7 +5274,7 @@ static void idemi_public_start(idem_table *t, uint32_t now_ms)
         if (!IDEMI_JOURNAL(t) || !s->state)
             idemi_order_free(t, slot);
         else if (s->key_len)
-            idemi_account_note(t, slot, 1, IDEMI_BACK);
+            idemi_account_note(t, slot, IDEMI_COMES);
     }
     t->reach = t->clock;
     idemi_keys_sweep(t);
@@ -5521,7 +5509,7 @@ static int idemi_public_lookup(idem_table *table, unsigned *slot,
     result = idemi_public_enter_at(table, 1, now_ms);
     if (result != IDEM_OK)
         return result;
-    *slot = idemi_index_find(table, q.hash, &q.id);
+    *slot = idemi_index_find(table, &q.id);
     if (idemi_command_gone(table, *slot))
         return idemi_public_leave(table, IDEM_E_NOT_FOUND);
     return IDEM_OK;

@@ -153,7 +153,8 @@ unsigned inside_hash(const idem_table *t, const char *scope, const char *key)
     id.scope_len = strlen(scope);
     id.key = (const unsigned char *)key;
     id.key_len = strlen(key);
-    return idemi_hash_key(t->config, &id);
+    idemi_index_hash_id(t->config, &id);
+    return id.hash;
 }
 
 unsigned inside_home(const idem_table *t, const char *scope, const char *key)

@@ -195,8 +195,7 @@ eva_records() {
 
 eva_replay() {
     eva replay "$1" -eva-slevel 15 -eva-ilevel 512 \
-        $(apart idemi_public_layout idemi_public_prepare idemi_index_find \
-            idemi_recover_find)
+        $(apart idemi_public_layout idemi_public_prepare idemi_index_find)
 }
 
 eva_opening() {

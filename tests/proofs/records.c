@@ -52,10 +52,10 @@ static void look(uint32_t at)
     //@ assert slot: r->slot <= CAPACITY;
     //@ assert state: r->state_len <= STATE_MAX;
     if (r->flags & IDEMI_FINISHED) {
-        //@ assert response: r->s->response_len <= RESPONSE_MAX;
+        //@ assert response: r->of.s->response_len <= RESPONSE_MAX;
     }
     if (r->flags & IDEMI_HAS_KEY) {
-        //@ assert scope: r->s->scope_len <= KEY_MAX;
+        //@ assert scope: r->of.s->scope_len <= KEY_MAX;
     }
     if (r->flags & (IDEMI_HAS_KEY | IDEMI_STATUS)) {
         //@ assert named: r->slot != 0;

@@ -8,9 +8,9 @@
 static idem_slot told;
 static idemi_record r;
 
-static const unsigned char *any_bytes(void)
+static const unsigned char *any_bytes(uint32_t len)
 {
-    return table.buffer + below(GRANULE);
+    return table.buffer + below(table.buffer_size - len + 1);
 }
 
 static void any_record(void)
@@ -19,10 +19,10 @@ static void any_record(void)
     ANY(told);
     told.scope_len = (uint8_t)below(KEY_MAX + 1);
     told.key_len = (uint8_t)below(KEY_MAX + 1);
-    r.s = &told;
-    r.id = any_bytes();
-    r.response = any_bytes();
-    r.state = any_bytes();
+    r.of.s = &told;
+    r.id = any_bytes(2 * KEY_MAX);
+    r.response = any_bytes(RESPONSE_MAX);
+    r.state = any_bytes(STATE_MAX);
     r.state_len = (uint16_t)below(STATE_MAX + 1);
     r.flags = (uint16_t)(below(256) | below(2) * IDEMI_CARRIED);
     r.time = any();
