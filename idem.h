@@ -1860,6 +1860,18 @@ IDEM_API uint64_t idem_fingerprint_final(idem_fingerprint_state *state)
     return idemi_hash_final(state);
 }
 
+/* The strong hash of some bytes. */
+IDEMI_APART
+static uint64_t idemi_hash_strong(const idem_config *config, const void *data,
+                                  size_t len)
+{
+    idem_fingerprint_state state;
+
+    idemi_hash_init(&state, config, 1);
+    idemi_hash_update(&state, data, len);
+    return idemi_hash_final(&state);
+}
+
 /* A scope and a key, where they are, and their hash in the index */
 typedef struct idemi_id {
     const unsigned char *scope, *key;
@@ -2603,13 +2615,10 @@ static idem_sender *idemi_account_find(idem_table *t, int make, uint64_t name)
 static idem_sender *idemi_account_of(idem_table *t, const unsigned char *scope,
                                      size_t scope_len, int make)
 {
-    idem_fingerprint_state state;
-
     if (!IDEMI_SENDERS(t))
         return NULL;
-    idemi_hash_init(&state, t->config, 1);
-    idemi_hash_update(&state, scope, scope_len);
-    return idemi_account_find(t, make, idemi_hash_final(&state));
+    return idemi_account_find(t, make,
+                              idemi_hash_strong(t->config, scope, scope_len));
 }
 
 /* How a key is told: it stays, comes, or leaves: given back, over, evicted. */
@@ -2622,7 +2631,8 @@ enum { IDEMI_STAYS, IDEMI_COMES, IDEMI_BACK, IDEMI_OVER, IDEMI_EVICTED };
 static void idemi_account_tell(const idem_table *t, idem_sender *a,
                                unsigned slot, int how)
 {
-    uint64_t number = idemi_slot_number(idemi_slot_at(t, slot));
+    idem_slot *s = idemi_slot_at(t, slot);
+    uint64_t number = idemi_slot_number(s);
     uint32_t *needs, *need;
 
     if (how <= IDEMI_BACK)
@@ -2647,7 +2657,6 @@ static void idemi_account_tell(const idem_table *t, idem_sender *a,
 static void idemi_account_note(idem_table *t, unsigned slot, int how)
 {
     idem_slot *s = idemi_slot_at(t, slot);
-    unsigned now = (unsigned)(t->clock >> 17);
     idem_sender *a;
 
     if (IDEM_SENDERS_MAX && !t->magic && s->key_len)
@@ -2659,7 +2668,7 @@ static void idemi_account_note(idem_table *t, unsigned slot, int how)
     if (!a)
         return;
     if (how == IDEMI_COMES) {
-        a->used = now % IDEMI_USED;
+        a->used = (t->clock >> 17) % IDEMI_USED;
         a->live++;
     } else if (how != IDEMI_STAYS && a->live)
         a->live--;
@@ -5076,12 +5085,9 @@ static int idemi_public_payload(const idem_table *t, idemi_query *q)
         return IDEMI_MISUSE();
     if (rq->response_size > t->config->response_max)
         return IDEM_E_TOO_LARGE;
-    if (!rq->has_fingerprint) {
-        idem_fingerprint_state state;
-        idemi_hash_init(&state, t->config, 1);
-        idemi_hash_update(&state, rq->payload, rq->payload_len);
-        fingerprint = idemi_hash_final(&state);
-    }
+    if (!rq->has_fingerprint)
+        fingerprint =
+            idemi_hash_strong(t->config, rq->payload, rq->payload_len);
     idemi_basics_split(q->fingerprint, fingerprint);
     return IDEM_OK;
 }
