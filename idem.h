@@ -2999,7 +2999,8 @@ static idem_token idemi_keys_token(const idem_table *t, uint32_t low)
 /* A record, to be written or as it was read. */
 typedef struct idemi_record {
     union { idem_slot *s; idem_sender *account; } of;
-    const unsigned char *id, *response, *state;
+    idemi_id id;
+    const unsigned char *response, *state;
     uint32_t slot;              /* plus one; 0: none */
     uint32_t time;              /* ms since the record before, or the header */
     uint32_t age;               /* of what s->time tells, then */
@@ -3156,8 +3157,8 @@ static void idemi_record_walk(const idem_usual *usual, idemi_pen *p,
         r->age = idemi_pen_rare(p, r->age, 0);
         s->key_len = (uint8_t)idemi_pen_number(p, s->key_len);
         idemi_pen_words(p, s->fingerprint, 2);
-        r->id = idemi_pen_bytes(
-            p, r->id, s->scope_len + idemi_slot_key_bytes(s->key_len));
+        r->id.scope = idemi_pen_bytes(
+            p, r->id.scope, s->scope_len + idemi_slot_key_bytes(s->key_len));
     }
     if (idemi_record_has_account(r->flags)) {
         idemi_pen_words(p, r->of.account->name, 2);
@@ -3354,7 +3355,7 @@ static uint32_t idemi_journal_compose(idem_table *t, unsigned slot,
     idemi_pen p;
 
     r.of.s = s;
-    r.id = idemi_slot_id(s);
+    r.id.scope = idemi_slot_id(s);
     r.response = idemi_slot_response(t, s);
     r.state = out ? (const unsigned char *)out->state : t->state;
     r.state_len = out ? (uint16_t)out->state_len : t->state_len;
@@ -3913,7 +3914,7 @@ static void idemi_recover_time(idem_table *t, uint32_t time)
         idemi_keys_advance(t, time - t->clock);
 }
 
-/* A restart: cuts all claims short. */
+/* A restart that is on record: cuts all claims short. */
 static void idemi_recover_cut(idem_table *t)
 {
     unsigned slot;
@@ -3930,11 +3931,8 @@ static void idemi_recover_key(idem_table *t, const idemi_record *r,
 {
     unsigned slot = (unsigned)r->slot - 1;
     idem_slot *s = idemi_slot_at(t, slot);
-    idemi_id id;
-    unsigned other;
+    unsigned other = idemi_index_find(t, &r->id);
 
-    idemi_index_tell(t->config, r->of.s, r->id, &id);
-    other = idemi_index_find(t, &id);
     if (other != IDEMI_NONE)
         idemi_keys_remove(t, other);
     if (s->state)
@@ -3944,9 +3942,9 @@ static void idemi_recover_key(idem_table *t, const idemi_record *r,
     s->time = t->clock - r->age;
     s->state =
         IDEMI_IN_PROGRESS | (r->flags & IDEMI_CUT ? IDEMI_CUT : IDEMI_ENDLESS);
-    idemi_basics_copy(idemi_slot_id(s), r->id,
+    idemi_basics_copy(idemi_slot_id(s), r->id.scope,
                       s->scope_len + idemi_slot_key_bytes(s->key_len));
-    idemi_keys_enter(t, slot, id.hash);
+    idemi_keys_enter(t, slot, r->id.hash);
     idemi_storage_needs(t)[slot] = sequence;
     idemi_account_note(t, slot,
                        other == IDEMI_NONE ? IDEMI_COMES : IDEMI_STAYS);
@@ -4074,6 +4072,11 @@ static uint32_t idemi_recover_parse(idem_table *t, uint32_t sequence,
     idemi_record_walk(&j->usual, &p, r, idemi_record_token(t, sequence, at));
     if (p.bad || !idemi_recover_is_possible(t, r))
         return 0;
+    // What finds it is on its way from memory while the check is made.
+    if (r->flags & IDEMI_HAS_KEY) {
+        idemi_index_tell(t->config, r->of.s, r->id.scope, &r->id);
+        idemi_index_prefetch(t, r->id.hash);
+    }
     len = (uint32_t)(p.at - start);
     check = idemi_basics_load32(p.at) ^
             idemi_storage_check(t->config, sequence, at ^ j->shape, start, len);
@@ -4237,7 +4240,6 @@ static void idemi_recover_ring(idem_table *t)
             idemi_recover_cut(t);
         idemi_recover_sector(t, named, h.carried_end, stated);
     }
-    idemi_recover_cut(t);
     if (named != j->head)
         idemi_recover_lost(t, j->head);
 }
@@ -5265,10 +5267,10 @@ static void idemi_public_reset(idem_table *t)
     t->links[ends].older = t->links[ends].newer = (idem_number)ends;
 }
 
-/* The last step of an opening: what is over is dropped, slots that are not in
-   use are free, and all keys count.  Memory reaches back to the opening; with a
-   journal further, unless what it had evicted by then is not known.  What the
-   journal told now of senders it will tell again. */
+/* The last step of an opening: slots that are not in use are free, claims are
+   cut short, all keys count, and what is over is dropped.  Memory reaches back
+   to the opening; with a journal further, unless what it had evicted by then is
+   not known.  What the journal told now of senders it will tell again. */
 static void idemi_public_start(idem_table *t, uint32_t now_ms)
 {
     unsigned slot = t->capacity, i;
@@ -5276,10 +5278,13 @@ static void idemi_public_start(idem_table *t, uint32_t now_ms)
     t->free = (idem_number)slot;
     t->magic = IDEMI_MAGIC;
     while (slot-- > 0) {
-        const idem_slot *s = idemi_slot_at(t, slot);
-        if (!IDEMI_JOURNAL(t) || !s->state)
+        idem_slot *s = idemi_slot_at(t, slot);
+        if (!IDEMI_JOURNAL(t) || !s->state) {
             idemi_order_free(t, slot);
-        else if (s->key_len)
+            continue;
+        }
+        idemi_keys_cut(t, s);
+        if (s->key_len)
             idemi_account_note(t, slot, IDEMI_COMES);
     }
     t->reach = t->clock;

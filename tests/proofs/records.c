@@ -34,6 +34,14 @@ static const unsigned char *idemi_pen_bytes(idemi_pen *p,
     return at;
 }
 
+/* The key's bytes are those that the walk has met. */
+static void idemi_index_tell(const idem_config *of, const idem_slot *s,
+                             const unsigned char *where, idemi_id *id)
+{
+    (void)of, (void)s, (void)where;
+    id->hash = (idem_number)any();
+}
+
 /* What opening.c and replay.c take for granted */
 static void look(uint32_t at)
 {

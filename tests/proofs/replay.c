@@ -20,7 +20,7 @@ static void any_record(void)
     told.scope_len = (uint8_t)below(KEY_MAX + 1);
     told.key_len = (uint8_t)below(KEY_MAX + 1);
     r.of.s = &told;
-    r.id = any_bytes(2 * KEY_MAX);
+    idemi_index_tell(&config, &told, any_bytes(2 * KEY_MAX), &r.id);
     r.response = any_bytes(RESPONSE_MAX);
     r.state = any_bytes(STATE_MAX);
     r.state_len = (uint16_t)below(STATE_MAX + 1);
