@@ -2657,6 +2657,7 @@ static void idemi_account_tell(const idem_table *t, idem_sender *a,
 static void idemi_account_note(idem_table *t, unsigned slot, int how)
 {
     idem_slot *s = idemi_slot_at(t, slot);
+    unsigned now = (unsigned)(t->clock >> 17);
     idem_sender *a;
 
     if (IDEM_SENDERS_MAX && !t->magic && s->key_len)
@@ -2668,7 +2669,7 @@ static void idemi_account_note(idem_table *t, unsigned slot, int how)
     if (!a)
         return;
     if (how == IDEMI_COMES) {
-        a->used = (t->clock >> 17) % IDEMI_USED;
+        a->used = now % IDEMI_USED;
         a->live++;
     } else if (how != IDEMI_STAYS && a->live)
         a->live--;
@@ -2999,7 +3000,8 @@ static idem_token idemi_keys_token(const idem_table *t, uint32_t low)
 /* A record, to be written or as it was read. */
 typedef struct idemi_record {
     union { idem_slot *s; idem_sender *account; } of;
-    idemi_id id;
+                                /* which has what it says beside the rest */
+    idemi_id id;                /* of a key; to write one, where that begins */
     const unsigned char *response, *state;
     uint32_t slot;              /* plus one; 0: none */
     uint32_t time;              /* ms since the record before, or the header */
@@ -5174,13 +5176,6 @@ typedef uint32_t idemi_size;
 /* Bytes that are read at once, at most */
 #define IDEMI_READ_MAX UINT32_C(0x100000)
 
-static uint32_t idemi_public_record_max(const idem_config *config)
-{
-    return IDEMI_RECORD_MAX(config->key_max, config->response_max,
-                            (uint32_t)config->state_max,
-                            config->storage->prog_size);
-}
-
 /* Lays the table out in memory, if it is large enough and aligned. */
 static int idemi_public_layout(idem_table *t, unsigned char *memory,
                                size_t size)
@@ -5199,7 +5194,9 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
     uint32_t record_max = 0;
 
     if (IDEMI_STORAGE(config)) {
-        record_max = idemi_public_record_max(config);
+        record_max = IDEMI_RECORD_MAX(config->key_max, config->response_max,
+                                      config->state_max,
+                                      config->storage->prog_size);
         needed += IDEMI_ROUND4((idemi_size)sizeof(idem_journal)) +
                   4 * (capacity + 1 + senders) + IDEMI_ROUND4(record_max);
     }

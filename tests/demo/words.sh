@@ -38,9 +38,9 @@ done
 file 1 "none/journal: a storage callback failed; No such file or directory" \
     none/journal
 echo "not a journal" >short
-file 1 "short: the storage holds something else; it should be a file of 28672" \
+file 1 "short: the storage holds something else; it should be a file of 32768" \
     short
-yes "not a journal" | head -c 28672 >other
+yes "not a journal" | head -c 32768 >other
 file 1 "other: the storage holds something else; not a journal" other
 file 0 "PUMP RUNS" journal
 

@@ -42,7 +42,7 @@ int program(void);
 
 enum { CAPACITY = 8, KEY_MAX = 16, RESPONSE_MAX = 16 };
 enum { PAYLOAD = 32, COMMANDS = 300 };
-enum { SECTOR = 1024,
+enum { SECTOR = 1120,
        SECTORS = IDEM_SECTORS(CAPACITY, KEY_MAX, RESPONSE_MAX, 0, SECTOR, 8),
        SIZE = SECTOR * SECTORS, ERASED = 0xFF };
 
