@@ -824,7 +824,7 @@ typedef struct idem_entry {
     int      status;            /* IDEM_IN_PROGRESS, _COMPLETED, _FAILED */
     int32_t  code;              /* finished: outcome.code */
     size_t   response_len;      /* finished: bytes; in progress: reserved, 0
-                                   after a restart */
+                                   if a restart has cut it short */
     uint32_t age_ms;            /* finished: since the completion */
     uint32_t left_ms;           /* in progress: of the lease, IDEM_LEASE_NONE
                                    if it never ends; finished: of retention */
@@ -1050,17 +1050,15 @@ typedef struct idem_fingerprint_state {
     IDEMI_SECTORS(                                                             \
         capacity, sector_size,                                                 \
         IDEMI_SECTOR_MIN(                                                      \
-            prog_size, IDEMI_KEY_RECORD(key_max, response_max, prog_size),     \
+            prog_size, IDEMI_RECORD_MAX(key_max, response_max, 0, prog_size),  \
             IDEMI_RECORD_MAX(key_max, response_max, state_max, prog_size)),    \
-        IDEMI_KEY_RECORD(key_max, response_max, prog_size))
+        IDEMI_RECORD_MAX(key_max, response_max, 0, prog_size))
 
-/* Bytes of the longest record, in whole granules, of a key and of any: with
-   every number there and as long as it can be (>>format), as where a key is
-   carried ahead.  With state the age is missing, which is longer than the
+/* Bytes of the longest record, in whole granules (of a key's with no state):
+   with every number there and as long as it can be (>>format), as where a key
+   is carried ahead.  With state the age is missing, which is longer than the
    state's length. */
 #define IDEMI_UP(n, to) (((n) + (to) - 1u) & ~((to) - UINT32_C(1)))
-#define IDEMI_KEY_RECORD(key_max, response_max, prog_size)                     \
-    IDEMI_UP(52u + (key_max) + (response_max), prog_size)
 #define IDEMI_RECORD_MAX(key_max, response_max, state_max, prog_size)          \
     IDEMI_UP(52u + (key_max) + (response_max) + (state_max), prog_size)
 
@@ -2121,7 +2119,7 @@ static void idemi_index_hash_id(const idem_config *config, idemi_id *id)
 
 /* Scope and key that a slot says it has, and where they are, with the hash. */
 static void idemi_index_tell(const idem_config *config, const idem_slot *s,
-                            const unsigned char *where, idemi_id *id)
+                             const unsigned char *where, idemi_id *id)
 {
     id->scope = where;
     id->scope_len = s->scope_len;
@@ -5235,8 +5233,8 @@ static int idemi_public_geometry(idem_table *t)
     idem_journal *j = t->journal;
     // As IDEM_SECTORS has it: a sender counts as a key more, in all.
     uint32_t keys = config->capacity + IDEMI_SENDERS(t);
-    uint32_t key_record = IDEMI_KEY_RECORD(
-        config->key_max, config->response_max, m->prog_size);
+    uint32_t key_record = IDEMI_RECORD_MAX(
+        config->key_max, config->response_max, 0, m->prog_size);
     uint32_t sector_min =
         IDEMI_SECTOR_MIN(m->prog_size, key_record, j->record_max);
 
