@@ -21,10 +21,10 @@
                 >>senders >>arrival >>sender >>concurrency >>options >>memory
                 >>promises >>words
      interface  >>config >>types >>functions
-     code       >>basics >>hash >>clock >>defaults >>slots >>index >>order
-                >>storage >>accounts >>keys >>format >>records >>recovery
-                >>journal >>opening >>commands >>check >>public >>explain
-                >>arriving >>sending >>file
+     code       >>basics >>hash >>clock >>configured >>defaults >>slots
+                >>index >>order >>storage >>accounts >>keys >>format >>records
+                >>recovery >>journal >>opening >>commands >>check >>public
+                >>explain >>arriving >>sending >>file
      licence    >>licence
 
    >>synopsis   (examples/hello.c is a whole program)
@@ -1948,6 +1948,64 @@ static int idemi_clock_reached(uint32_t clock, uint32_t at)
 }
 
 /* ---------------------------------------------------------------------------
+   >>configured   where the code asks for a field of the configuration
+
+   With IDEM_CONFIG the compiler knows each answer and leaves out the code that
+   is not needed; without it the table's configuration is asked.  The secret and
+   the lock are always those of the table's configuration.
+   ------------------------------------------------------------------------ */
+#ifdef IDEM_CONFIG
+#define IDEMI_GIVEN(config)     ((void)(config), &(IDEM_CONFIG))
+#define IDEMI_CONFIG(t)         ((void)(t), &(IDEM_CONFIG))
+#define IDEMI_CAPACITY(t)       ((void)(t), (unsigned)(IDEM_CONFIG).capacity)
+#define IDEMI_STRIDE(t)         ((void)(t), (size_t)IDEMI_SLOT_SIZE(           \
+    (IDEM_CONFIG).key_max, (IDEM_CONFIG).response_max))
+#define IDEMI_SECTOR_SIZE(j)    ((void)(j), (IDEM_CONFIG).storage->sector_size)
+#define IDEMI_SECTOR_COUNT(j)   ((void)(j), (IDEM_CONFIG).storage->sector_count)
+#define IDEMI_GRANULE(j)        ((void)(j), IDEMI_CONFIG_GRANULE)
+#define IDEMI_RECORDS_AT(j)     ((void)(j), IDEMI_FRONT(IDEMI_CONFIG_GRANULE))
+#define IDEMI_RECORD_LIMIT(j)   ((void)(j), IDEMI_CONFIG_RECORD(               \
+    (IDEM_CONFIG).state_max))
+#define IDEMI_HEAD_ROOM(j)      ((void)(j), IDEMI_HEAD_KEYS(                   \
+    (IDEM_CONFIG).storage->sector_size, IDEMI_SECTOR_MIN(IDEMI_CONFIG_GRANULE, \
+    IDEMI_CONFIG_RECORD(0), IDEMI_CONFIG_RECORD((IDEM_CONFIG).state_max)),     \
+    IDEMI_CONFIG_RECORD(0)))
+#define IDEMI_CONFIG_GRANULE    ((uint32_t)(IDEM_CONFIG).storage->prog_size)
+#define IDEMI_CONFIG_RECORD(state_max) IDEMI_RECORD_MAX(                       \
+    (IDEM_CONFIG).key_max, (IDEM_CONFIG).response_max, state_max,              \
+    IDEMI_CONFIG_GRANULE)
+#define IDEMI_JOURNAL(t)        ((void)(t), (IDEM_CONFIG).storage != NULL)
+#define IDEMI_EVER_SENDERS      (IDEM_SENDERS_MAX && (IDEM_CONFIG).senders)
+#define IDEMI_EVER_STATE        ((IDEM_CONFIG).state_max != 0)
+#else
+#define IDEMI_GIVEN(config)     (config)
+#define IDEMI_CONFIG(t)         ((t)->config)
+#define IDEMI_CAPACITY(t)       ((t)->capacity)
+#define IDEMI_STRIDE(t)         ((t)->stride)
+#define IDEMI_SECTOR_SIZE(j)    ((j)->sector_size)
+#define IDEMI_SECTOR_COUNT(j)   ((j)->sector_count)
+#define IDEMI_GRANULE(j)        ((j)->granule)
+#define IDEMI_RECORDS_AT(j)     ((j)->front)
+#define IDEMI_RECORD_LIMIT(j)   ((j)->record_max)
+#define IDEMI_HEAD_ROOM(j)      ((j)->head_keys)
+#define IDEMI_JOURNAL(t)        (IDEMI_SELDOM((t)->journal != NULL))
+#define IDEMI_EVER_SENDERS      (IDEM_SENDERS_MAX != 0)
+#define IDEMI_EVER_STATE        1
+#endif
+
+#ifdef IDEM_NO_JOURNAL
+#undef IDEMI_JOURNAL
+#define IDEMI_JOURNAL(t) ((void)(t), 0)
+#define IDEMI_STORAGE(config) ((void)(config), (const idem_storage *)NULL)
+#else
+#define IDEMI_STORAGE(config) (IDEMI_GIVEN(config)->storage)
+#endif
+
+/* How many sender entries a table has */
+#define IDEMI_SENDERS(t)                                                       \
+    (IDEMI_EVER_SENDERS ? (unsigned)IDEMI_CONFIG(t)->senders : 0u)
+
+/* ---------------------------------------------------------------------------
    >>defaults  what a zero in the configuration means
    ------------------------------------------------------------------------ */
 #define IDEMI_LEASE_MS     UINT32_C(30000)
@@ -1966,7 +2024,7 @@ static uint32_t idemi_default(uint32_t asked, uint32_t configured,
 IDEMI_APART
 static uint32_t idemi_default_retention(const idem_table *t, uint32_t asked_ms)
 {
-    return idemi_default(asked_ms, t->config->retention_ms,
+    return idemi_default(asked_ms, IDEMI_CONFIG(t)->retention_ms,
                          IDEMI_RETENTION_MS);
 }
 
@@ -1988,26 +2046,9 @@ static uint32_t idemi_default_retention(const idem_table *t, uint32_t asked_ms)
 #define IDEMI_TOLD        (IDEMI_STATUS | IDEMI_UNDELIVERED | IDEMI_CUT)
                                         /* what a record tells of it */
 
-/* A table's journal, and a configuration's storage; without them in the build
-   the compiler sees that nothing of it ever happens. */
-#ifdef IDEM_NO_JOURNAL
-#define IDEMI_JOURNAL(t) ((void)(t), (idem_journal *)NULL)
-#define IDEMI_STORAGE(config) ((void)(config), (const idem_storage *)NULL)
-#else
-#define IDEMI_JOURNAL(t) (IDEMI_SELDOM((t)->journal) ? (t)->journal : NULL)
-#define IDEMI_STORAGE(config) ((config)->storage)
-#endif
-
-/* How many accounts a table has; likewise. */
-#ifdef IDEM_NO_SENDERS
-#define IDEMI_SENDERS(t) ((void)(t), 0u)
-#else
-#define IDEMI_SENDERS(t) ((unsigned)(t)->config->senders)
-#endif
-
 static idem_slot *idemi_slot_at(const idem_table *t, unsigned slot)
 {
-    return (idem_slot *)(void *)(t->slots + slot * t->stride);
+    return (idem_slot *)(void *)(t->slots + slot * IDEMI_STRIDE(t));
 }
 
 /* Scope and key, one after the other. */
@@ -2018,13 +2059,13 @@ static unsigned char *idemi_slot_id(idem_slot *s)
 
 static unsigned char *idemi_slot_response(const idem_table *t, idem_slot *s)
 {
-    return idemi_slot_id(s) + t->config->key_max;
+    return idemi_slot_id(s) + IDEMI_CONFIG(t)->key_max;
 }
 
 /* Bytes of a key whose length is told so. */
 static unsigned idemi_slot_key_bytes(unsigned key_len)
 {
-    return key_len || !IDEM_SENDERS_MAX ? key_len : IDEMI_NUMBER_BYTES;
+    return key_len || !IDEMI_EVER_SENDERS ? key_len : IDEMI_NUMBER_BYTES;
 }
 
 static int idemi_slot_has_scope(idem_slot *s, const idemi_id *id)
@@ -2131,7 +2172,7 @@ static void idemi_index_tell(const idem_config *config, const idem_slot *s,
 /* Words */
 static unsigned idemi_index_size(const idem_table *t)
 {
-    return IDEMI_WORDS * t->capacity;
+    return IDEMI_WORDS * IDEMI_CAPACITY(t);
 }
 
 static unsigned idemi_index_home(const idem_table *t, idem_number hash)
@@ -2312,7 +2353,7 @@ static void idemi_order_note(idem_table *t, const idem_slot *s)
 /* The newest completion; or `capacity`. */
 static unsigned idemi_order_newest(const idem_table *t)
 {
-    return t->links[t->capacity].older;
+    return t->links[IDEMI_CAPACITY(t)].older;
 }
 
 /* Puts a finished slot into the order by its age, which is sought from another
@@ -2320,7 +2361,7 @@ static unsigned idemi_order_newest(const idem_table *t)
 static void idemi_order_insert(idem_table *t, unsigned slot, uint32_t age,
                                unsigned older)
 {
-    unsigned ends = t->capacity, newer;
+    unsigned ends = IDEMI_CAPACITY(t), newer;
 
     while (older != ends && t->clock - idemi_slot_at(t, older)->time < age)
         older = t->links[older].older;
@@ -2337,12 +2378,12 @@ static void idemi_order_insert(idem_table *t, unsigned slot, uint32_t age,
    or `capacity`.  None is over: that was seen to. */
 static unsigned idemi_order_evictable(const idem_table *t, const idemi_id *of)
 {
-    unsigned slot = t->capacity;
+    unsigned slot = IDEMI_CAPACITY(t);
 
     for (;;) {
         idem_slot *s;
         slot = t->links[slot].newer;
-        if (slot == t->capacity)
+        if (slot == IDEMI_CAPACITY(t))
             return slot;
         s = idemi_slot_at(t, slot);
         if (!(s->state & IDEMI_UNDELIVERED) &&
@@ -2370,7 +2411,7 @@ static int idemi_storage_result(idem_table *t, int result)
 /* Rounds up to whole granules. */
 static uint32_t idemi_storage_granules(const idem_journal *j, uint32_t len)
 {
-    return IDEMI_UP(len, j->granule);
+    return IDEMI_UP(len, IDEMI_GRANULE(j));
 }
 
 /* Bytes from the start of the storage to an offset in a sector. */
@@ -2378,7 +2419,7 @@ IDEMI_APART
 static uint32_t idemi_storage_at(const idem_table *t, uint32_t sequence,
                                  uint32_t offset)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = IDEMI_CONFIG(t)->storage;
 
     return sequence % m->sector_count * m->sector_size + offset;
 }
@@ -2386,7 +2427,7 @@ static uint32_t idemi_storage_at(const idem_table *t, uint32_t sequence,
 static int idemi_storage_read(idem_table *t, uint32_t at, void *dst,
                               uint32_t len)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = IDEMI_CONFIG(t)->storage;
 
     return idemi_storage_result(t, m->read(m->ctx, at, dst, len));
 }
@@ -2395,7 +2436,7 @@ static int idemi_storage_read(idem_table *t, uint32_t at, void *dst,
    was; so nothing is believed until the table is opened again. */
 static int idemi_storage_sync(idem_table *t)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = IDEMI_CONFIG(t)->storage;
     idem_journal *j = t->journal;
 
     if (!j->broken && !j->synced && m->sync)
@@ -2439,7 +2480,7 @@ static int idemi_storage_verify(idem_table *t, uint32_t at, uint32_t len)
 static int idemi_storage_prog(idem_table *t, uint32_t sequence,
                               uint32_t offset, uint32_t len)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = IDEMI_CONFIG(t)->storage;
     uint32_t at = idemi_storage_at(t, sequence, offset);
     uint32_t padded = idemi_storage_granules(t->journal, len);
     int result;
@@ -2457,20 +2498,20 @@ static int idemi_storage_prog(idem_table *t, uint32_t sequence,
    place and sequence. */
 static int idemi_storage_fill(idem_table *t)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = IDEMI_CONFIG(t)->storage;
     idem_journal *j = t->journal;
-    uint32_t at, len = j->front;
+    uint32_t at, len = IDEMI_RECORDS_AT(j);
     int result = IDEM_OK;
 
-    for (at = 0; result == IDEM_OK && at < j->sector_size; at += len) {
+    for (at = 0; result == IDEM_OK && at < IDEMI_SECTOR_SIZE(j); at += len) {
         if (at > 0)
-            len = j->record_max;
-        if (len > j->sector_size - at)
-            len = j->sector_size - at;
+            len = IDEMI_RECORD_LIMIT(j);
+        if (len > IDEMI_SECTOR_SIZE(j) - at)
+            len = IDEMI_SECTOR_SIZE(j) - at;
         IDEM_MEMSET(t->buffer, m->erased, (size_t)len);
         result = idemi_storage_prog(t, j->sequence + 1, at, len);
         // The last one, for the next record is to say that all is durable.
-        if (result == IDEM_OK && (at == 0 || at + len == j->sector_size))
+        if (result == IDEM_OK && (at == 0 || at + len == IDEMI_SECTOR_SIZE(j)))
             result = idemi_storage_sync(t);
     }
     j->erased = result == IDEM_OK;
@@ -2488,7 +2529,7 @@ static uint32_t *idemi_storage_needs(const idem_table *t)
    while it goes on and nobody waits for it. */
 static int idemi_storage_erase(idem_table *t, int wait)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = IDEMI_CONFIG(t)->storage;
     idem_journal *j = t->journal;
     int result = 0;
 
@@ -2550,7 +2591,7 @@ static idem_sender *idemi_account_at(const idem_table *t, unsigned sender)
 /* The number by which the journal knows an account: behind slots and state. */
 static unsigned idemi_account_index(const idem_table *t, const idem_sender *a)
 {
-    return t->capacity + (unsigned)(idemi_account_at(t, 0) - a);
+    return IDEMI_CAPACITY(t) + (unsigned)(idemi_account_at(t, 0) - a);
 }
 
 /* How idle an account is, so that another sender may have it; 0: may not. */
@@ -2560,7 +2601,7 @@ static uint32_t idemi_account_idle(const idem_table *t, const idem_sender *a)
         return 0;
     if (!idemi_basics_join(a->floor))
         return idemi_basics_join(a->name) ? IDEMI_IDLEST : IDEMI_UNUSED;
-    return t->config->full == IDEM_REJECT
+    return IDEMI_CONFIG(t)->full == IDEM_REJECT
                ? 0
                : 1 + ((t->clock >> 17) - a->used) % IDEMI_USED;
 }
@@ -2595,7 +2636,7 @@ static idem_sender *idemi_account_find(idem_table *t, int make, uint64_t name)
     if (!make)
         return NULL;
     if (idlest < IDEMI_IDLEST) {
-        if (!t->magic && t->config->full == IDEM_REJECT)
+        if (!t->magic && IDEMI_CONFIG(t)->full == IDEM_REJECT)
             t->stats.lost++;
         else
             t->stats.crowded++;
@@ -2615,8 +2656,8 @@ static idem_sender *idemi_account_of(idem_table *t, const unsigned char *scope,
 {
     if (!IDEMI_SENDERS(t))
         return NULL;
-    return idemi_account_find(t, make,
-                              idemi_hash_strong(t->config, scope, scope_len));
+    return idemi_account_find(
+        t, make, idemi_hash_strong(t->config, scope, scope_len));
 }
 
 /* How a key is told: it stays, comes, or leaves: given back, over, evicted. */
@@ -2658,7 +2699,7 @@ static void idemi_account_note(idem_table *t, unsigned slot, int how)
     unsigned now = (unsigned)(t->clock >> 17);
     idem_sender *a;
 
-    if (IDEM_SENDERS_MAX && !t->magic && s->key_len)
+    if (IDEMI_EVER_SENDERS && !t->magic && s->key_len)
         return;
     a = idemi_account_of(t, idemi_slot_id(s), s->scope_len,
                          how == IDEMI_COMES || !s->key_len);
@@ -2781,7 +2822,8 @@ static void idemi_keys_enter(idem_table *t, unsigned slot, idem_number hash)
 static void idemi_keys_lease(const idem_table *t, idem_slot *s,
                              uint32_t lease_ms)
 {
-    lease_ms = idemi_default(lease_ms, t->config->lease_ms, IDEMI_LEASE_MS);
+    lease_ms =
+        idemi_default(lease_ms, IDEMI_CONFIG(t)->lease_ms, IDEMI_LEASE_MS);
     if (lease_ms == IDEM_LEASE_NONE)
         s->state |= IDEMI_ENDLESS;
     else if (lease_ms > idemi_slot_lease_left(t, s))
@@ -2827,7 +2869,7 @@ static void idemi_keys_sweep(idem_table *t)
     unsigned i;
 
     t->soonest = t->clock + IDEMI_NEVER_MS;
-    for (i = 0; i < t->capacity; i++)
+    for (i = 0; i < IDEMI_CAPACITY(t); i++)
         if (!idemi_keys_expire(t, i) && idemi_slot_at(t, i)->state)
             idemi_order_note(t, idemi_slot_at(t, i));
     t->reach = idemi_keys_limit(t, t->reach);
@@ -2981,7 +3023,7 @@ static idem_token idemi_keys_token(const idem_table *t, uint32_t low)
 #define IDEMI_RECORD     0x80u          /* always; so it is no erased byte, */
                                         /* 0x00 or 0xFF */
 #define IDEMI_HAS_KEY    0x08u          /* with no status: it was given back */
-#define IDEMI_HAS_STATE  0x20u
+#define IDEMI_HAS_STATE  (IDEMI_EVER_STATE ? 0x20u : 0u)
 #define IDEMI_SYNCED     0x40u          /* all before it is durable */
 #define IDEMI_CARRIED    0x8000u        /* was here before the sector's header;
                                            in the second byte */
@@ -3119,14 +3161,15 @@ static const unsigned char *idemi_pen_bytes(idemi_pen *p,
 static uint32_t idemi_record_token(const idem_table *t, uint32_t sequence,
                                    uint32_t offset)
 {
-    return sequence * t->journal->sector_size + offset;
+    return sequence * IDEMI_SECTOR_SIZE(t->journal) + offset;
 }
 
 /* True if a record has an account. */
 static int idemi_record_has_account(unsigned flags)
 {
-    return IDEM_SENDERS_MAX && (flags & (IDEMI_SENDER | IDEMI_HAS_KEY |
-                                         IDEMI_STATUS)) == IDEMI_SENDER;
+    return IDEMI_EVER_SENDERS &&
+           (flags & (IDEMI_SENDER | IDEMI_HAS_KEY | IDEMI_STATUS)) ==
+               IDEMI_SENDER;
 }
 
 /* All of a record but its check; `token`: of a claim that is first written
@@ -3194,7 +3237,7 @@ static uint32_t idemi_header_shape(const idem_config *config)
 {
     unsigned char same[IDEMI_HEADER_SAME];
 
-    idemi_header_begin(config->storage, same);
+    idemi_header_begin(IDEMI_GIVEN(config)->storage, same);
     return idemi_hash_pair(config, same, sizeof same, config->secret, 8);
 }
 
@@ -3325,7 +3368,7 @@ static int idemi_header_is_whole(const unsigned char *p)
 /* The last of what the journal remembers: the slots, the state, the senders. */
 static unsigned idemi_journal_last(const idem_table *t)
 {
-    return t->capacity + IDEMI_SENDERS(t);
+    return IDEMI_CAPACITY(t) + IDEMI_SENDERS(t);
 }
 
 /* The places in which the first heads of a journal are begun: they may have
@@ -3336,7 +3379,7 @@ static unsigned idemi_journal_last(const idem_table *t)
 static uint32_t idemi_journal_dead(const idem_table *t)
 {
     const idem_journal *j = t->journal;
-    uint32_t places = j->head ? j->sector_count : IDEMI_FIRST_PLACES;
+    uint32_t places = j->head ? IDEMI_SECTOR_COUNT(j) : IDEMI_FIRST_PLACES;
 
     return places - (j->sequence + 1 - j->tail);
 }
@@ -3349,7 +3392,7 @@ static uint32_t idemi_journal_compose(idem_table *t, unsigned slot,
                                       unsigned flags, const idem_outcome *out)
 {
     idem_journal *j = t->journal;
-    idem_slot *s = idemi_slot_at(t, slot < t->capacity ? slot : 0);
+    idem_slot *s = idemi_slot_at(t, slot < IDEMI_CAPACITY(t) ? slot : 0);
     uint32_t token = idemi_record_token(t, j->sequence, j->at);
     idemi_record r;
     idemi_pen p;
@@ -3360,10 +3403,10 @@ static uint32_t idemi_journal_compose(idem_table *t, unsigned slot,
     r.state = out ? (const unsigned char *)out->state : t->state;
     r.state_len = out ? (uint16_t)out->state_len : t->state_len;
     r.slot = slot + 1;
-    if (slot >= t->capacity)
+    if (slot >= IDEMI_CAPACITY(t))
         r.slot = 0;
-    if (slot > t->capacity)
-        r.of.account = idemi_account_at(t, slot - t->capacity);
+    if (slot > IDEMI_CAPACITY(t))
+        r.of.account = idemi_account_at(t, slot - IDEMI_CAPACITY(t));
     r.time = flags & IDEMI_CARRIED ? 0 : t->clock - j->told;
     r.age = 0;
     r.flags = (uint16_t)(flags | IDEMI_RECORD |
@@ -3376,7 +3419,7 @@ static uint32_t idemi_journal_compose(idem_table *t, unsigned slot,
             r.age = s->retention;       // over; how long does not matter
     }
     p.at = t->buffer;
-    p.end = t->buffer + j->record_max;
+    p.end = t->buffer + IDEMI_RECORD_LIMIT(j);
     p.writing = 1;
     idemi_record_walk(&j->usual, &p, &r, token);
     return (uint32_t)(p.at - t->buffer);
@@ -3400,13 +3443,13 @@ static int idemi_journal_put(idem_table *t, unsigned slot, unsigned flags,
                              const idem_outcome *out)
 {
     idem_journal *j = t->journal;
-    const idem_slot *s = idemi_slot_at(t, slot < t->capacity ? slot : 0);
+    const idem_slot *s = idemi_slot_at(t, slot < IDEMI_CAPACITY(t) ? slot : 0);
     uint32_t len;
     int result;
 
     if (flags & IDEMI_AGAIN) {
-        if (slot >= t->capacity)
-            flags |= slot == t->capacity ? IDEMI_HAS_STATE : IDEMI_SENDER;
+        if (slot >= IDEMI_CAPACITY(t))
+            flags |= slot == IDEMI_CAPACITY(t) ? IDEMI_HAS_STATE : IDEMI_SENDER;
         else
             flags |= (s->state & IDEMI_TOLD) | IDEMI_HAS_KEY;
     }
@@ -3421,10 +3464,10 @@ static int idemi_journal_put(idem_table *t, unsigned slot, unsigned flags,
     if (flags & IDEMI_HAS_KEY)
         idemi_storage_needs(t)[slot] =
             flags & IDEMI_STATUS ? j->sequence : IDEMI_NOWHERE;
-    if (slot > t->capacity)
+    if (slot > IDEMI_CAPACITY(t))
         idemi_storage_needs(t)[slot] = j->sequence;
     if (flags & IDEMI_HAS_STATE)
-        idemi_storage_needs(t)[t->capacity] = j->sequence;
+        idemi_storage_needs(t)[IDEMI_CAPACITY(t)] = j->sequence;
     return IDEM_OK;
 }
 
@@ -3433,13 +3476,13 @@ static int idemi_journal_has_room(const idem_table *t, uint32_t records)
 {
     const idem_journal *j = t->journal;
 
-    return j->at + records * j->record_max <= j->sector_size;
+    return j->at + records * IDEMI_RECORD_LIMIT(j) <= IDEMI_SECTOR_SIZE(j);
 }
 
 /* The newest sector takes no more records: it has no room. */
 static void idemi_journal_close(idem_journal *j)
 {
-    j->at = j->sector_size;
+    j->at = IDEMI_SECTOR_SIZE(j);
 }
 
 /* Records for which a head must have room when one more is carried into it:
@@ -3458,14 +3501,14 @@ static uint32_t idemi_journal_due(idem_table *t, uint32_t head)
 {
     idem_journal *j = t->journal;
     const uint32_t *needs = idemi_storage_needs(t);
-    uint32_t step = j->sector_count / IDEMI_STEPS + 1, last = j->tail - 1;
+    uint32_t step = IDEMI_SECTOR_COUNT(j) / IDEMI_STEPS + 1, last = j->tail - 1;
     uint32_t keys = t->used + 1 + IDEMI_SENDERS(t);
 
     // Heads that can be begun before the oldest sector is wanted
-    uint32_t left = j->tail + j->sector_count - 3 - head;
+    uint32_t left = j->tail + IDEMI_SECTOR_COUNT(j) - 3 - head;
 
     j->stated = j->tail;
-    if (left < j->sector_count && keys <= left * j->head_keys &&
+    if (left < IDEMI_SECTOR_COUNT(j) && keys <= left * IDEMI_HEAD_ROOM(j) &&
         j->tail > j->damaged)
         return 0;
     for (j->stated = head; last + 1 < head; left += step) {
@@ -3478,7 +3521,8 @@ static uint32_t idemi_journal_due(idem_table *t, uint32_t head)
             if (needs[slot] <= last)
                 keys++;
         } while (slot-- > 0);
-        if (keys > 0 && (left >= j->sector_count || keys > left * j->head_keys))
+        if (keys > 0 && (left >= IDEMI_SECTOR_COUNT(j) ||
+                         keys > left * IDEMI_HEAD_ROOM(j)))
             return last;
     }
     // So that a loss is not found again at the next opening
@@ -3521,7 +3565,7 @@ static int idemi_journal_in_doubt(const idem_table *t)
 IDEMI_APART
 static int idemi_journal_commit(idem_table *t)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = IDEMI_CONFIG(t)->storage;
     idem_journal *j = t->journal;
     unsigned char *p = t->buffer;
     int result = idemi_storage_sync(t);
@@ -3558,7 +3602,7 @@ static int idemi_journal_try(idem_table *t)
     j->erased = 0;
     if (result < 0)
         return result;
-    j->at = j->front;
+    j->at = IDEMI_RECORDS_AT(j);
     if (j->opened)              // else the header tells when the boot began
         j->told = t->clock;
     result = idemi_journal_carry(t, IDEMI_CARRIED);
@@ -3569,7 +3613,7 @@ static int idemi_journal_try(idem_table *t)
     if (result == IDEM_OK)
         result = idemi_journal_commit(t);
     if (result == IDEM_OK)
-        result = idemi_journal_put(t, t->capacity, IDEMI_TIME, NULL);
+        result = idemi_journal_put(t, IDEMI_CAPACITY(t), IDEMI_TIME, NULL);
     // A record without its header would be one whose header was lost.
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
@@ -3684,7 +3728,8 @@ static int idemi_journal_settle(idem_table *t, int result)
         return result;
     }
     j->end = j->at;
-    return t->config->durability == IDEM_EACH ? idemi_storage_sync(t) : result;
+    return IDEMI_CONFIG(t)->durability == IDEM_EACH ? idemi_storage_sync(t)
+                                                    : result;
 }
 
 /* Appends a record to the head, which was made ready for it. */
@@ -3706,7 +3751,7 @@ static int idemi_journal_note(idem_table *t, unsigned slot, unsigned flags)
 /* Appends a record of the time alone. */
 static int idemi_journal_tell(idem_table *t)
 {
-    return idemi_journal_note(t, t->capacity, IDEMI_TIME);
+    return idemi_journal_note(t, IDEMI_CAPACITY(t), IDEMI_TIME);
 }
 
 /* Writes that a key was given back.  With senders that is durable before all
@@ -3742,12 +3787,12 @@ static int idemi_journal_admit(idem_table *t)
     // claims that are not written have used up the tokens before the next head.
     if (result == IDEM_OK &&
         (idemi_journal_dead(t) < 2 ||
-         t->token + 1 >= (idem_token)(j->sequence + 1) * j->sector_size))
+         t->token + 1 >= (idem_token)(j->sequence + 1) * IDEMI_SECTOR_SIZE(j)))
         result = idemi_journal_ready(t, 1);
     if (result == IDEM_OK &&
         (idemi_journal_dead(t) < 2 ||
          t->token >= (idem_token)(uint32_t)(j->sequence + IDEMI_LAST_SECTORS) *
-                         j->sector_size))
+                         IDEMI_SECTOR_SIZE(j)))
         result = IDEM_E_SPACE;
     return result;
 }
@@ -3767,7 +3812,7 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot, unsigned state,
 
     s->time = t->clock;
     s->response_len = (uint16_t)out->response_len;
-    if (t->config->volatile_claims)
+    if (IDEMI_CONFIG(t)->volatile_claims)
         state |= IDEMI_HAS_KEY;
     if (out->state)
         state |= IDEMI_HAS_KEY | IDEMI_HAS_STATE;
@@ -3831,7 +3876,7 @@ static int idemi_journal_maintain(idem_table *t)
 static void idemi_recover_read(idem_table *t, uint32_t at, unsigned char *dst,
                                uint32_t len)
 {
-    const idem_storage *m = t->config->storage;
+    const idem_storage *m = IDEMI_CONFIG(t)->storage;
     uint32_t step;
 
     if (idemi_storage_read(t, at, dst, len) == IDEM_OK)
@@ -3851,9 +3896,10 @@ static unsigned char *idemi_recover_bytes(idem_table *t, uint32_t sequence,
                                           uint32_t at)
 {
     idem_journal *j = t->journal;
-    uint32_t from = at, rest = j->sector_size - at;
+    uint32_t from = at, rest = IDEMI_SECTOR_SIZE(j) - at;
 
-    if (at + j->record_max <= j->until || j->until == j->sector_size)
+    if (at + IDEMI_RECORD_LIMIT(j) <= j->until ||
+        j->until == IDEMI_SECTOR_SIZE(j))
         return t->buffer + (at - j->window);
     for (; from < j->until; from++)
         t->buffer[from - at] = t->buffer[from - j->window];
@@ -3895,7 +3941,7 @@ static int idemi_recover_header(idem_table *t, uint32_t sequence,
     if (!idemi_recover_is_header(t->config, t->buffer))
         return 0;
     idemi_header_walk(t->buffer, h, 0);
-    return h->sequence - h->tail < t->journal->sector_count;
+    return h->sequence - h->tail < IDEMI_SECTOR_COUNT(t->journal);
 }
 
 /* Something that was acknowledged may be lost. */
@@ -3919,7 +3965,7 @@ static void idemi_recover_cut(idem_table *t)
 {
     unsigned slot;
 
-    for (slot = 0; t->used && slot < t->capacity; slot++)
+    for (slot = 0; t->used && slot < IDEMI_CAPACITY(t); slot++)
         idemi_keys_cut(t, idemi_slot_at(t, slot));
 }
 
@@ -3962,7 +4008,7 @@ static unsigned idemi_recover_account(idem_table *t, const idemi_record *r,
     unsigned own;
 
     if (!a)
-        return t->capacity;
+        return IDEMI_CAPACITY(t);
     own = idemi_account_index(t, a);
     floor = idemi_basics_join(r->of.account->floor);
     if (floor >= idemi_basics_join(a->floor)) {
@@ -3980,7 +4026,7 @@ static unsigned idemi_recover_near(const idem_table *t)
 {
     uint32_t slot = t->journal->newest;
 
-    return slot < t->capacity &&
+    return slot < IDEMI_CAPACITY(t) &&
                    idemi_slot_at(t, (unsigned)slot)->state & IDEMI_FINISHED
                ? (unsigned)slot
                : idemi_order_newest(t);
@@ -3992,7 +4038,7 @@ IDEMI_APART
 static unsigned idemi_recover_apply(idem_table *t, const idemi_record *r,
                                     uint32_t sequence)
 {
-    unsigned slot = (unsigned)r->slot - 1, of = t->capacity;
+    unsigned slot = (unsigned)r->slot - 1, of = IDEMI_CAPACITY(t);
     idem_slot *s;
 
     if (idemi_record_has_account(r->flags))
@@ -4000,7 +4046,7 @@ static unsigned idemi_recover_apply(idem_table *t, const idemi_record *r,
     if (r->flags & IDEMI_HAS_STATE) {
         t->state_len = r->state_len;
         idemi_basics_copy(t->state, r->state, r->state_len);
-        idemi_storage_needs(t)[t->capacity] = sequence;
+        idemi_storage_needs(t)[IDEMI_CAPACITY(t)] = sequence;
     }
     if (!r->slot)
         return of;
@@ -4036,11 +4082,11 @@ static int idemi_recover_is_certain(const idem_table *t, const idemi_record *r)
 static int idemi_recover_is_possible(const idem_table *t,
                                      const idemi_record *r)
 {
-    const idem_config *config = t->config;
+    const idem_config *config = IDEMI_CONFIG(t);
     const idem_slot *s = r->of.s;
     unsigned about = IDEMI_HAS_KEY | IDEMI_STATUS;
 
-    return r->slot <= t->capacity && r->state_len <= config->state_max &&
+    return r->slot <= IDEMI_CAPACITY(t) && r->state_len <= config->state_max &&
            (r->slot || !(r->flags & about)) &&
            (!(r->flags & IDEMI_FINISHED) ||
             s->response_len <= config->response_max) &&
@@ -4079,7 +4125,8 @@ static uint32_t idemi_recover_parse(idem_table *t, uint32_t sequence,
     }
     len = (uint32_t)(p.at - start);
     check = idemi_basics_load32(p.at) ^
-            idemi_storage_check(t->config, sequence, at ^ j->shape, start, len);
+            idemi_storage_check(t->config, sequence, at ^ j->shape, start,
+                                len);
     if (idemi_record_is_bound(r->flags))
         check ^= idemi_slot_at(t, (unsigned)r->slot - 1)->token << 16;
     if (!idemi_recover_is_certain(t, r))
@@ -4125,7 +4172,7 @@ static int idemi_recover_has_record(idem_table *t, uint32_t sequence,
     idemi_record *r = &found.r;
 
     idemi_recover_begin(t, &found);
-    for (; at < j->sector_size; at += j->granule)
+    for (; at < IDEMI_SECTOR_SIZE(j); at += IDEMI_GRANULE(j))
         if (idemi_recover_record(t, sequence, at, r) &&
             !(r->flags & IDEMI_CARRIED) &&
             (any || (r->slot && idemi_recover_is_certain(t, r))))
@@ -4143,8 +4190,8 @@ static void idemi_recover_sector(idem_table *t, uint32_t sequence,
                                  uint32_t carried_end, uint32_t stated)
 {
     idem_journal *j = t->journal;
-    uint32_t at = j->front, dirty = at;
-    uint32_t end = stated ? stated & (IDEMI_FIRST - 1) : j->sector_size;
+    uint32_t at = IDEMI_RECORDS_AT(j), dirty = at;
+    uint32_t end = stated ? stated & (IDEMI_FIRST - 1) : IDEMI_SECTOR_SIZE(j);
     int gap = 0;                // something was passed over, and is not told
     idemi_found found;
     idemi_record *r = &found.r;
@@ -4152,14 +4199,14 @@ static void idemi_recover_sector(idem_table *t, uint32_t sequence,
     idemi_recover_begin(t, &found);
     j->end = carried_end;
     j->at = at;
-    while (at < end && at < j->sector_size) {
+    while (at < end && at < IDEMI_SECTOR_SIZE(j)) {
         uint32_t len = idemi_recover_record(t, sequence, at, r);
         int carried = (r->flags & IDEMI_CARRIED) != 0;
         unsigned of;
         if (!len || carried != (at < carried_end)) {
-            if (t->buffer[at - j->window] != t->config->storage->erased)
+            if (t->buffer[at - j->window] != IDEMI_CONFIG(t)->storage->erased)
                 dirty = at;
-            at += j->granule;
+            at += IDEMI_GRANULE(j);
             continue;
         }
         gap |= at > j->at;
@@ -4179,8 +4226,8 @@ static void idemi_recover_sector(idem_table *t, uint32_t sequence,
     }
     if (stated ? at > j->at || (gap && !(stated & IDEMI_FIRST))
                : j->at < carried_end ||
-                     (dirty >= j->at + j->record_max &&
-                      t->config->durability == IDEM_EACH))
+                     (dirty >= j->at + IDEMI_RECORD_LIMIT(j) &&
+                      IDEMI_CONFIG(t)->durability == IDEM_EACH))
         idemi_recover_lost(t, sequence);
 }
 
@@ -4262,15 +4309,15 @@ static int idemi_recover_blank(idem_table *t)
     idem_journal *j = t->journal;
     uint32_t sector, at;
 
-    for (sector = 0; sector < j->sector_count; sector++) {
+    for (sector = 0; sector < IDEMI_SECTOR_COUNT(j); sector++) {
         if (idemi_recover_may_be_torn(t, sector))
             continue;
-        for (at = 0; at < j->sector_size;) {
+        for (at = 0; at < IDEMI_SECTOR_SIZE(j);) {
             const unsigned char *p;
             j->until = 0;
             p = idemi_recover_bytes(t, sector, at);
             for (; at < j->until; at++)
-                if (*p++ != t->config->storage->erased)
+                if (*p++ != IDEMI_CONFIG(t)->storage->erased)
                     return t->storage_error ? IDEM_E_STORAGE : IDEM_E_FORMAT;
         }
     }
@@ -4283,9 +4330,9 @@ static uint32_t idemi_recover_newest(idem_table *t)
     uint32_t place, newest = 0;
     idemi_header h;
 
-    for (place = 0; place < t->journal->sector_count; place++)
+    for (place = 0; place < IDEMI_SECTOR_COUNT(t->journal); place++)
         if (idemi_recover_header(t, place, &h) && h.sequence > newest &&
-            h.sequence % t->journal->sector_count == place)
+            h.sequence % IDEMI_SECTOR_COUNT(t->journal) == place)
             newest = h.sequence;
     return newest;
 }
@@ -4295,9 +4342,11 @@ static void idemi_recover_head(idem_table *t)
 {
     idem_journal *j = t->journal;
     uint32_t sequence = idemi_recover_newest(t), named = 0;
-    uint32_t left = sequence < j->sector_count ? sequence : j->sector_count;
+    uint32_t left = IDEMI_SECTOR_COUNT(j);
     idemi_header h;
 
+    if (left > sequence)
+        left = sequence;
     j->sequence = sequence;
     j->tail = sequence + 1;
     for (; left > 0; left--, sequence--) {
@@ -4325,7 +4374,7 @@ static void idemi_recover_headless(idem_table *t)
     unsigned tries;
 
     for (tries = 0; tries < IDEMI_TRIES; tries++)
-        if (idemi_recover_has_record(t, ++sequence, j->front, 0)) {
+        if (idemi_recover_has_record(t, ++sequence, IDEMI_RECORDS_AT(j), 0)) {
             t->stats.lost++;
             if (j->sequence < sequence)
                 j->sequence = sequence;
@@ -4342,7 +4391,7 @@ static int idemi_recover_open(idem_table *t)
     if (j->head)
         idemi_recover_ring(t);
     j->usual.retention = idemi_default_retention(t, 0);
-    j->usual.response_max = t->config->response_max;
+    j->usual.response_max = IDEMI_CONFIG(t)->response_max;
     idemi_recover_headless(t);
     if (t->stats.lost)
         j->doubt = t->clock + j->usual.retention;
@@ -4350,7 +4399,7 @@ static int idemi_recover_open(idem_table *t)
     j->told = t->clock;
     idemi_journal_close(j);
     t->token = (idem_token)((t->stats.lost ? j->sequence : j->head) + 1) *
-                   j->sector_size - 1;
+                   IDEMI_SECTOR_SIZE(j) - 1;
     return j->sequence ? IDEM_OK : idemi_recover_blank(t);
 }
 
@@ -4360,7 +4409,7 @@ IDEMI_APART
 static int idemi_recover_format(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t left = j->sector_count;
+    uint32_t left = IDEMI_SECTOR_COUNT(j);
     int result = IDEM_OK;
 
     j->sequence = idemi_recover_newest(t);
@@ -4400,7 +4449,7 @@ static idem_slot *idemi_command_named(idem_table *t,
 {
     idem_slot *s;
 
-    if (claim->slot >= t->capacity)
+    if (claim->slot >= IDEMI_CAPACITY(t))
         return NULL;
     s = idemi_slot_at(t, (unsigned)claim->slot);
     return s->state & bits && !(s->state & IDEMI_CUT) &&
@@ -4450,7 +4499,7 @@ static int idemi_command_too_old(const idem_table *t, const idem_sender *a,
 /* True if one more key would put its sender over the quota. */
 static int idemi_command_over_quota(const idem_table *t, const idem_sender *a)
 {
-    return a && a->live > t->config->quota - 1;
+    return a && a->live > IDEMI_CONFIG(t)->quota - 1;
 }
 
 /* Drops what is over, if a slot, a place in the quota or an account is wanted.
@@ -4458,7 +4507,7 @@ static int idemi_command_over_quota(const idem_table *t, const idem_sender *a)
    used again while it is still in the cache. */
 static void idemi_command_reclaim(idem_table *t, const idem_sender *a)
 {
-    unsigned none = t->capacity;
+    unsigned none = IDEMI_CAPACITY(t);
     unsigned oldest = t->links[none].newer;
 
     if (oldest != none)
@@ -4476,13 +4525,13 @@ static unsigned idemi_command_room(idem_table *t, const idem_sender *a,
                                    const idemi_query *q)
 {
     int over_quota = idemi_command_over_quota(t, a);
-    unsigned slot = t->capacity;
+    unsigned slot = IDEMI_CAPACITY(t);
 
     if (!over_quota && t->free != slot)
         return t->free;
-    if (t->config->full == IDEM_EVICT_OLDEST)
+    if (IDEMI_CONFIG(t)->full == IDEM_EVICT_OLDEST)
         slot = idemi_order_evictable(t, over_quota ? &q->id : NULL);
-    if (slot == t->capacity && !over_quota &&
+    if (slot == IDEMI_CAPACITY(t) && !over_quota &&
         t->soonest - t->clock < IDEMI_NEVER_MS - IDEMI_SWEEP_MS)
         q->reply->retry_after_ms = t->soonest - t->clock;
     return slot;
@@ -4539,9 +4588,9 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     s->token = (uint32_t)t->token + 1;
     s->code = 0;
     s->response_len =
-        rq->response_size ? rq->response_size : t->config->response_max;
+        rq->response_size ? rq->response_size : IDEMI_CONFIG(t)->response_max;
     s->attempts = (uint8_t)attempt;
-    if (IDEMI_JOURNAL(t) && !t->config->volatile_claims)
+    if (IDEMI_JOURNAL(t) && !IDEMI_CONFIG(t)->volatile_claims)
         result = idemi_journal_append(
             t, slot, IDEMI_IN_PROGRESS | IDEMI_HAS_KEY | IDEMI_GRANTED, NULL);
     if (result < 0) {
@@ -4583,7 +4632,8 @@ static int idemi_command_again(idem_table *t, unsigned slot, idemi_query *q)
     if (q->reply->retry_after_ms)
         return IDEM_BUSY;
     return s->attempts >=
-                   idemi_default(0, t->config->max_attempts, IDEMI_MAX_ATTEMPTS)
+                   idemi_default(0, IDEMI_CONFIG(t)->max_attempts,
+                                 IDEMI_MAX_ATTEMPTS)
                ? IDEM_EXHAUSTED
                : IDEM_RECOVER;
 }
@@ -4598,7 +4648,7 @@ static int idemi_command_first(idem_table *t, unsigned *slot, idemi_query *q)
         return IDEM_TOO_OLD;
     idemi_command_reclaim(t, a);
     *slot = idemi_command_room(t, a, q);
-    if (*slot == t->capacity)
+    if (*slot == IDEMI_CAPACITY(t))
         return IDEM_E_FULL;
     // It may have made room for another sender meanwhile.
     if (IDEMI_SENDERS(t) &&
@@ -4678,7 +4728,7 @@ static int idemi_command_complete(idem_table *t, const idem_claim *claim,
     if (!s)
         return IDEM_E_FENCED;
     if (out->response_len > s->response_len ||
-        out->state_len > t->config->state_max)
+        out->state_len > IDEMI_CONFIG(t)->state_max)
         return IDEM_E_TOO_LARGE;
     if (IDEMI_JOURNAL(t))
         result = idemi_journal_ready(t, 0);
@@ -4798,9 +4848,9 @@ static int idemi_command_maintain(idem_table *t)
         if (result != IDEM_OK)
             return result;
     }
-    for (; left > 0 && t->tidy < t->capacity; left--)
+    for (; left > 0 && t->tidy < IDEMI_CAPACITY(t); left--)
         idemi_keys_expire(t, t->tidy++);
-    if (t->tidy < t->capacity)
+    if (t->tidy < IDEMI_CAPACITY(t))
         return IDEM_MORE;
     t->tidy = 0;
     return IDEM_OK;
@@ -4828,8 +4878,9 @@ static int idemi_check_slot(const idem_table *t, unsigned slot)
 
     if (!status || (s->state & (misplaced | 0xE0u)))
         return 6;
-    if (s->scope_len + idemi_slot_key_bytes(s->key_len) > t->config->key_max ||
-        s->response_len > t->config->response_max)
+    if (s->scope_len + idemi_slot_key_bytes(s->key_len) >
+            IDEMI_CONFIG(t)->key_max ||
+        s->response_len > IDEMI_CONFIG(t)->response_max)
         return 7;
     if (!s->attempts || idemi_keys_token(t, s->token) - 1 >= t->token)
         return 9;
@@ -4883,7 +4934,7 @@ static int idemi_check_journal(const idem_table *t)
         if (needs[slot] < j->tail)
             return 14;
     while (slot-- > 0);
-    return j->sequence + 1 - j->tail > j->sector_count ? 15 : 0;
+    return j->sequence + 1 - j->tail > IDEMI_SECTOR_COUNT(j) ? 15 : 0;
 }
 
 /* What idem_check counts on its way */
@@ -4896,7 +4947,7 @@ static int idemi_check_slots(const idem_table *t, idemi_tally *tally)
 {
     unsigned slot;
 
-    for (slot = 0; slot < t->capacity; slot++) {
+    for (slot = 0; slot < IDEMI_CAPACITY(t); slot++) {
         const idem_slot *s = idemi_slot_at(t, slot);
         int broken;
         if (!s->state)
@@ -4915,7 +4966,7 @@ static int idemi_check_slots(const idem_table *t, idemi_tally *tally)
 
 static int idemi_check_order(const idem_table *t, idemi_tally *tally)
 {
-    unsigned ends = t->capacity;
+    unsigned ends = IDEMI_CAPACITY(t);
     unsigned slot = ends;
     uint32_t age = UINT32_MAX;
 
@@ -4939,11 +4990,11 @@ static int idemi_check_free(const idem_table *t, idemi_tally *tally)
 {
     unsigned slot = t->free;
 
-    for (; slot != t->capacity; slot = t->links[slot].newer)
-        if (slot > t->capacity || idemi_slot_at(t, slot)->state ||
-            ++tally->listed > t->capacity)
+    for (; slot != IDEMI_CAPACITY(t); slot = t->links[slot].newer)
+        if (slot > IDEMI_CAPACITY(t) || idemi_slot_at(t, slot)->state ||
+            ++tally->listed > IDEMI_CAPACITY(t))
             return 11;
-    return tally->listed + tally->in_progress == t->capacity ? 0 : 11;
+    return tally->listed + tally->in_progress == IDEMI_CAPACITY(t) ? 0 : 11;
 }
 
 static int idemi_check_all(const idem_table *t)
@@ -4953,8 +5004,8 @@ static int idemi_check_all(const idem_table *t)
     unsigned at;
     int broken;
 
-    if (t->capacity != t->config->capacity ||
-        t->state_len > t->config->state_max)
+    if (IDEMI_CAPACITY(t) != IDEMI_CONFIG(t)->capacity ||
+        t->state_len > IDEMI_CONFIG(t)->state_max)
         return 13;
     broken = idemi_check_slots(t, &tally);
     if (!broken)
@@ -5055,7 +5106,7 @@ static int idemi_public_query(const idem_table *t, idemi_query *q,
         return IDEMI_MISUSE();
     if (!rq->key_len && !rq->sequence)
         return IDEM_E_ARG;          // the sender's mistake, not the caller's
-    key_max = t->config->key_max;
+    key_max = IDEMI_CONFIG(t)->key_max;
     key_len = rq->sequence ? IDEMI_NUMBER_BYTES : rq->key_len;
     if (key_len > key_max || rq->scope_len > key_max - key_len)
         return IDEM_E_TOO_LARGE;
@@ -5085,7 +5136,7 @@ static int idemi_public_payload(const idem_table *t, idemi_query *q)
         !idemi_public_lease(rq->lease_ms) ||
         rq->retention_ms > IDEM_RETENTION_MAX)
         return IDEMI_MISUSE();
-    if (rq->response_size > t->config->response_max)
+    if (rq->response_size > IDEMI_CONFIG(t)->response_max)
         return IDEM_E_TOO_LARGE;
     if (!rq->has_fingerprint)
         fingerprint =
@@ -5115,7 +5166,15 @@ static int idemi_public_payload(const idem_table *t, idemi_query *q)
 #else
 #define IDEMI_BUILD_RULES(RULE)
 #endif
+#ifdef IDEM_CONFIG
+#define IDEMI_BUILT_IN_RULE(RULE)                                              \
+    RULE(idemi_public_is_built_in(config),                                     \
+         "config: neither IDEM_CONFIG nor a copy with another secret or lock")
+#else
+#define IDEMI_BUILT_IN_RULE(RULE)
+#endif
 #define IDEMI_CONFIG_RULES(RULE)                                               \
+    IDEMI_BUILT_IN_RULE(RULE)                                                  \
     RULE(config->capacity - 1 < IDEM_CAPACITY_MAX,                             \
          "capacity: at least 1, at most IDEM_CAPACITY_MAX")                    \
     RULE(config->key_max - 1u < 255, "key_max: 1 to 255")                      \
@@ -5157,6 +5216,22 @@ static int idemi_public_secret(const idem_config *config)
     return first && last;
 }
 
+#ifdef IDEM_CONFIG
+/* True of IDEM_CONFIG, and of a copy of it with another secret or lock. */
+static int idemi_public_is_built_in(const idem_config *config)
+{
+    const idem_config *built_in = &(IDEM_CONFIG);
+    const size_t at = offsetof(idem_config, secret);
+    const size_t after = offsetof(idem_config, storage);
+
+    return config == built_in ||
+           (IDEM_MEMCMP(config, built_in, at) == 0 &&
+            IDEM_MEMCMP((const char *)config + after,
+                        (const char *)built_in + after,
+                        offsetof(idem_config, lock_ctx) - after) == 0);
+}
+#endif
+
 static int idemi_public_config(const idem_config *config)
 {
     return IDEMI_CONFIG_RULES(IDEMI_RULE_HOLDS)(
@@ -5178,7 +5253,7 @@ typedef uint32_t idemi_size;
 static int idemi_public_layout(idem_table *t, unsigned char *memory,
                                size_t size)
 {
-    const idem_config *config = t->config;
+    const idem_config *config = IDEMI_CONFIG(t);
     idemi_size capacity = config->capacity;
     idemi_size stride = (idemi_size)IDEMI_SLOT_SIZE(config->key_max,
                                                     config->response_max);
@@ -5207,8 +5282,9 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
     t->stride = (size_t)stride;
     t->capacity = (unsigned)capacity;
     t->slots = memory + (size_t)senders * sizeof(idem_sender);
-    t->links = (idem_link *)(void *)(t->slots + t->stride * t->capacity);
-    t->index = (idem_word *)(void *)(t->links + t->capacity + 1);
+    t->links = (idem_link *)(void *)(t->slots +
+                                     IDEMI_STRIDE(t) * IDEMI_CAPACITY(t));
+    t->index = (idem_word *)(void *)(t->links + IDEMI_CAPACITY(t) + 1);
     t->state = (unsigned char *)(t->index + idemi_index_size(t));
     if (!IDEMI_STORAGE(config))
         return IDEM_OK;
@@ -5228,7 +5304,7 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
    comes. */
 static int idemi_public_geometry(idem_table *t)
 {
-    const idem_config *config = t->config;
+    const idem_config *config = IDEMI_CONFIG(t);
     const idem_storage *m = config->storage;
     idem_journal *j = t->journal;
     // As IDEM_SECTORS has it: a sender counts as a key more, in all.
@@ -5236,7 +5312,7 @@ static int idemi_public_geometry(idem_table *t)
     uint32_t key_record = IDEMI_RECORD_MAX(
         config->key_max, config->response_max, 0, m->prog_size);
     uint32_t sector_min =
-        IDEMI_SECTOR_MIN(m->prog_size, key_record, j->record_max);
+        IDEMI_SECTOR_MIN(m->prog_size, key_record, IDEMI_RECORD_LIMIT(j));
 
     j->sector_size = m->sector_size;
     j->sector_count = (uint16_t)m->sector_count;
@@ -5247,7 +5323,7 @@ static int idemi_public_geometry(idem_table *t)
         return IDEM_E_SPACE;
     j->head_keys =
         (uint16_t)IDEMI_HEAD_KEYS(m->sector_size, sector_min, key_record);
-    t->needed = (size_t)IDEMI_HEADS_SECTORS(keys, j->head_keys);
+    t->needed = (size_t)IDEMI_HEADS_SECTORS(keys, IDEMI_HEAD_ROOM(j));
     if (m->sector_count < t->needed)
         return IDEM_E_SPACE;
     j->shape = idemi_header_shape(config);
@@ -5257,7 +5333,7 @@ static int idemi_public_geometry(idem_table *t)
 /* Everything about an empty table that is not zero. */
 static void idemi_public_reset(idem_table *t)
 {
-    unsigned ends = t->capacity;
+    unsigned ends = IDEMI_CAPACITY(t);
 
     t->links[ends].older = t->links[ends].newer = (idem_number)ends;
 }
@@ -5268,7 +5344,7 @@ static void idemi_public_reset(idem_table *t)
    not known.  What the journal told now of senders it will tell again. */
 static void idemi_public_start(idem_table *t, uint32_t now_ms)
 {
-    unsigned slot = t->capacity, i;
+    unsigned slot = IDEMI_CAPACITY(t), i;
 
     t->free = (idem_number)slot;
     t->magic = IDEMI_MAGIC;
@@ -5284,7 +5360,7 @@ static void idemi_public_start(idem_table *t, uint32_t now_ms)
     }
     t->reach = t->clock;
     idemi_keys_sweep(t);
-    if (IDEMI_JOURNAL(t) && t->config->full == IDEM_REJECT)
+    if (IDEMI_JOURNAL(t) && IDEMI_CONFIG(t)->full == IDEM_REJECT)
         t->reach -= IDEM_RETENTION_MAX;
     for (i = 1; i <= IDEMI_SENDERS(t); i++) {
         idemi_account_at(t, i)->reach = t->reach;
