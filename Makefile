@@ -148,8 +148,8 @@ PACKAGES = libcmocka-dev clang-19 llvm-19 libclang-rt-19-dev tcc sdcc \
     afl++ clang-tidy-19 cppcheck pmccabe codespell python3 git strace valgrind \
     frama-c-base why3 cvc4 z3 spin \
     mosquitto libmosquitto-dev libhts-dev uthash-dev libsqlite3-dev \
-    redis-server libhiredis-dev postgresql-15 libpq-dev librdkafka-dev \
-    libcurl4-gnutls-dev libjansson-dev curl
+    liblmdb-dev redis-server libhiredis-dev postgresql-15 libpq-dev \
+    librdkafka-dev libcurl4-gnutls-dev libjansson-dev curl
 
 # Programs of one source, by where that is
 $(B)/hello $(B)/patterns $(B)/file $(B)/migrate $(B)/inspect: examples/*.[ch] \

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: 0BSD
 # Every benchmark: one table, each figure beside its budget and its moonshot.
 # Wrong answers fail it, times never do.  SHORT=1 takes fewer turns; README=1
-# writes what README has of it there.
+# writes the table in tests/FIGURES.md.  wear.svg is always written: it is the
+# same on every machine that has the same SQLite and LMDB.
 set -eu
 
 out=${B:-build}
@@ -18,8 +19,13 @@ build() {
         -o "$out/bench_$name" "$@"
 }
 
+# has HEADER: whether it can be included
+has() {
+    echo "#include <$1>" | "${CC:-cc}" -E - > /dev/null 2>&1
+}
+
 sqlite='-DBENCH_SQLITE -lsqlite3'
-echo '#include <sqlite3.h>' | "${CC:-cc}" -E - > /dev/null 2>&1 || sqlite=
+has sqlite3.h || sqlite=
 
 build ram
 build journal $sqlite
@@ -33,6 +39,11 @@ measure() {
 printf '| figure | value | budget | moonshot |\n|---|--:|--:|--:|\n' |
     tee "$out/bench.md"
 measure "$out/bench_journal"
+if has sqlite3.h && has lmdb.h && [ -r /proc/self/io ]; then
+    build wear -lsqlite3 -llmdb
+    measure "$out/bench_wear" "$out"
+    awk -f tests/bench/plot.awk "$out/bench.md" > tests/bench/wear.svg
+fi
 measure "$out/bench_ram" $short
 measure "$out/bench_journal" $short "$out"
 ! grep -q 'missed$' "$out/bench.md" || echo "bench: budgets are missed"

@@ -45,9 +45,6 @@
 
 #include <fcntl.h>
 #include <unistd.h>
-#ifdef BENCH_SQLITE
-#include <sqlite3.h>
-#endif
 
 enum {
     COMMANDS = 20000,
@@ -581,24 +578,12 @@ static void run_bare(struct device *d, int count)
 }
 
 #ifdef BENCH_SQLITE
+#include "tests/bench/sqlite.h"
+
 /* In WAL mode with synchronous=FULL; those in flight are one transaction.  It
    keeps of a key what idem.h keeps, and looks a token up before it completes. */
-static sqlite3 *db;
 static sqlite3_stmt *insert, *finish;
 static uint64_t db_number;
-
-static void db_run(const char *sql)
-{
-    check(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK, sql);
-}
-
-static sqlite3_stmt *db_prepare(const char *sql)
-{
-    sqlite3_stmt *s;
-
-    check(sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK, sql);
-    return s;
-}
 
 static void db_open(const char *folder)
 {
