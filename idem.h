@@ -2429,7 +2429,7 @@ static int idemi_storage_read(idem_table *t, uint32_t at, void *dst,
 {
     const idem_storage *m = IDEMI_CONFIG(t)->storage;
 
-    return idemi_storage_result(t, m->read(m->ctx, at, dst, len));
+    return idemi_storage_result(t, (m->read)(m->ctx, at, dst, len));
 }
 
 /* Makes all that was programmed durable.  After a failure nobody knows what
@@ -2440,7 +2440,7 @@ static int idemi_storage_sync(idem_table *t)
     idem_journal *j = t->journal;
 
     if (!j->broken && !j->synced && m->sync)
-        j->broken = idemi_storage_result(t, m->sync(m->ctx)) < 0;
+        j->broken = idemi_storage_result(t, (m->sync)(m->ctx)) < 0;
     j->synced = !j->broken;
     return j->broken ? IDEM_E_STORAGE : IDEM_OK;
 }
@@ -2487,7 +2487,7 @@ static int idemi_storage_prog(idem_table *t, uint32_t sequence,
 
     IDEM_MEMSET(t->buffer + len, m->erased, (size_t)(padded - len));
     t->journal->synced = 0;
-    result = idemi_storage_result(t, m->prog(m->ctx, at, t->buffer, padded));
+    result = idemi_storage_result(t, (m->prog)(m->ctx, at, t->buffer, padded));
     return result == IDEM_OK && m->verify ? idemi_storage_verify(t, at, padded)
                                           : result;
 }
@@ -2538,11 +2538,11 @@ static int idemi_storage_erase(idem_table *t, int wait)
     if (!m->erase)
         return idemi_storage_fill(t);
     if (!j->erasing)
-        result = m->erase(m->ctx, (j->sequence + 1) % m->sector_count);
+        result = (m->erase)(m->ctx, (j->sequence + 1) % m->sector_count);
     j->erasing = 0;
     if (result == 0 && m->erasing) {
         do
-            result = m->erasing(m->ctx);
+            result = (m->erasing)(m->ctx);
         while (result == 1 && wait);
         if (result == 1) {
             j->erasing = 1;
@@ -5048,11 +5048,11 @@ static int idemi_public_enter(idem_table *t, int valid)
     if (!valid || !idemi_public_is_open(t))
         return IDEMI_MISUSE();
     config = t->config;
-    if (config->lock && config->lock(config->lock_ctx) != 0)
+    if (config->lock && (config->lock)(config->lock_ctx) != 0)
         return IDEM_E_LOCK;
     if (t->inside) {
         if (config->unlock)
-            config->unlock(config->lock_ctx);
+            (config->unlock)(config->lock_ctx);
         return IDEM_E_LOCK;
     }
     t->inside = 1;
@@ -5078,7 +5078,7 @@ static int idemi_public_leave(idem_table *t, int result)
 #endif
     t->inside = 0;
     if (config->unlock)
-        config->unlock(config->lock_ctx);
+        (config->unlock)(config->lock_ctx);
     return result;
 }
 
@@ -5520,7 +5520,7 @@ static int idemi_public_handle(idem_table *table, const idem_claim *claim,
     int result;
 
     IDEM_MEMSET(&outcome, 0, sizeof outcome);
-    if (handler(ctx, &outcome, request, claim, answer, &now_ms) != 0) {
+    if ((handler)(ctx, &outcome, request, claim, answer, &now_ms) != 0) {
         result = idem_release(table, claim, now_ms);
         return result == IDEM_OK ? IDEM_RELEASED : result;
     }
@@ -5838,7 +5838,7 @@ static int idemi_explain_has_header(const idem_config *config)
     uint32_t place;
 
     for (place = 0; place < m->sector_count; place++)
-        if (m->read(m->ctx, place * m->sector_size, p, IDEMI_HEADER) == 0 &&
+        if ((m->read)(m->ctx, place * m->sector_size, p, IDEMI_HEADER) == 0 &&
             idemi_recover_is_header(config, p) &&
             idemi_basics_load32(p + IDEMI_HEADER_SAME) % m->sector_count ==
                 place)
@@ -5856,7 +5856,7 @@ static const char *idemi_explain_other(const idem_config *config,
     unsigned char p[IDEMI_HEADER];
 
     for (at = 0; at <= size - IDEMI_HEADER; at += step)
-        if (m->read(m->ctx, at, p, IDEMI_HEADER) == 0 &&
+        if ((m->read)(m->ctx, at, p, IDEMI_HEADER) == 0 &&
             idemi_header_is_whole(p)) {
             const char *text = idemi_explain_header(config, p);
             if (!idemi_recover_is_header(config, p))
@@ -5881,7 +5881,7 @@ static const char *idemi_explain_blank(const idem_config *config)
             if (len > IDEMI_HEADER)
                 len = IDEMI_HEADER;
             IDEMI_EXPLAIN(
-                m->read(m->ctx, sector * m->sector_size + at, p, len) != 0,
+                (m->read)(m->ctx, sector * m->sector_size + at, p, len) != 0,
                 "the storage cannot be read")
             for (i = 0; i < len; i++)
                 IDEMI_EXPLAIN(p[i] != m->erased,

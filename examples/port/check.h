@@ -82,7 +82,7 @@ static inline const char *port_read(port_trial *p, uint32_t at, uint32_t len)
     unsigned i;
 
     memset(p->in, 0x3C, sizeof p->in);
-    if (p->s->read(p->s->ctx, at, p->in + PORT_GUARD, len))
+    if ((p->s->read)(p->s->ctx, at, p->in + PORT_GUARD, len))
         return port_wrong(p, at, "read fails: did it return something else "
                                  "than 0 for success, a length for example?");
     for (i = 0; i < PORT_GUARD; i++)
@@ -128,7 +128,7 @@ static inline const char *port_prog(port_trial *p, uint32_t at, uint32_t len,
 
     for (i = 0; i < len; i++)
         p->out[1 + i] = port_byte(p, at + i);
-    if (p->s->prog(p->s->ctx, at, p->out + 1, len))
+    if ((p->s->prog)(p->s->ctx, at, p->out + 1, len))
         return port_wrong(p, at, what);
     for (i = 0; i < len; i++)
         if (p->out[1 + i] != port_byte(p, at + i))
@@ -142,7 +142,7 @@ static inline const char *port_finish_erase(port_trial *p, uint32_t at)
     int busy = 1;
 
     while (p->s->erasing && busy == 1 && patience--)
-        busy = p->s->erasing(p->s->ctx);
+        busy = (p->s->erasing)(p->s->ctx);
     if (p->s->erasing && busy == 1)
         return port_wrong(p, at, "erasing never says that it has finished");
     if (p->s->erasing && busy)
@@ -156,14 +156,14 @@ static inline const char *port_blank(port_trial *p, uint32_t sector)
     uint32_t from = sector * p->s->sector_size, at;
 
     if (p->s->erase) {
-        if (p->s->erase(p->s->ctx, sector))
+        if ((p->s->erase)(p->s->ctx, sector))
             return port_wrong(p, from, "erase fails: is the sector outside the "
                                        "flash, or locked?");
         return port_finish_erase(p, from);
     }
     memset(p->out, p->s->erased, sizeof p->out);
     for (at = from; at < from + p->s->sector_size; at += p->s->prog_size)
-        if (p->s->prog(p->s->ctx, at, p->out, p->s->prog_size))
+        if ((p->s->prog)(p->s->ctx, at, p->out, p->s->prog_size))
             return port_wrong(p, at, "prog fails");
     return NULL;
 }
@@ -261,7 +261,7 @@ static inline const char *port_erase_one(port_trial *p)
     uint32_t size = p->s->sector_size, sector = 1;
     const char *wrong;
 
-    if (p->s->erase && p->s->erase(p->s->ctx, sector))
+    if (p->s->erase && (p->s->erase)(p->s->ctx, sector))
         return port_wrong(p, size, "erase fails");
     wrong = p->s->erase ? NULL : port_blank(p, sector);
     if (!wrong)
@@ -336,11 +336,11 @@ static inline const char *port_replace(port_trial *p)
 static inline const char *port_persist(port_trial *p, void (*restart)(void *),
                                        void *ctx)
 {
-    if (p->s->sync && p->s->sync(p->s->ctx))
+    if (p->s->sync && (p->s->sync)(p->s->ctx))
         return port_wrong(p, 0, "sync fails");
     if (!restart)
         return NULL;
-    restart(ctx);
+    (restart)(ctx);
     return port_look(p, 0, p->size, PORT_CHUNK, 0,
                      "what was programmed is gone after a restart: does sync, "
                      "or prog without it, leave it in a cache?");

@@ -113,6 +113,10 @@ $more_options"
         -D__APPLE__ -DF_FULLFSYNC=F_GETFL -I. examples/file.c -o "$out/mac"
     run "file storage for macOS runs" "$out/mac" "$out/journal" 42 pour
     run windows $gcc_c -std=c99 -I. -c $source/windows.c -o "$out/o"
+    run "callbacks' names as macros" $gcc_c -std=c99 -I. \
+        -c $source/callbacks.c -o "$out/o"
+    run "callbacks' names as macros, C++" g++ $gcc_warn -std=c++11 -x c++ -I. \
+        -c $source/callbacks.c -o "$out/o"
     run tcc tcc -std=c99 -Wall -Werror -I. -c $source/c.c -o "$out/o"
 }
 
