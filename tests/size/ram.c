@@ -13,3 +13,10 @@ char numbers_16[IDEM_JOURNAL_MEMORY_SIZE(16, 8, 16, 0, 8)];
 char numbers_116[IDEM_JOURNAL_MEMORY_SIZE(116, 8, 16, 0, 8)];
 char sender_alone[sizeof(idem_sender)];
 char sender_journal[IDEM_SENDERS_MEMORY_SIZE(1)];
+/* All that a program has of 16 keys: the table, its memory; then 4 senders too */
+char ram_alone[sizeof(idem_table) + IDEM_MEMORY_SIZE(16, 16, 16, 0)];
+char ram_journal[sizeof(idem_table) +
+                 IDEM_JOURNAL_MEMORY_SIZE(16, 16, 16, 0, 8)];
+char ram_senders[sizeof(idem_table) +
+                 IDEM_JOURNAL_MEMORY_SIZE(16, 16, 16, 0, 8) +
+                 IDEM_SENDERS_MEMORY_SIZE(4)];
