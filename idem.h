@@ -855,10 +855,10 @@ typedef struct idem_sender {
     uint32_t name[2];           /* keyed hash of its scope, low word, high word;
                                    0: was never used */
     uint32_t floor[2];          /* sequence, epoch: up to here all is refused */
-    uint32_t reach;             /* as in idem_table, but its own */
+    uint32_t evicted_until;     /* as in idem_table, but its own */
     idem_number live;           /* its slots in use */
     unsigned used : 15;         /* upper bits of the clock at its last claim */
-    unsigned unsure : 1;        /* what told of the floor may, after a restart,
+    unsigned unsaved : 1;        /* what told of the floor may, after a restart,
                                    tell of it no more */
 } idem_sender;
 
@@ -985,7 +985,7 @@ typedef struct idem_table {
                                    dropped; promised */
     uint32_t pending;           /* of them: delivery owed; promised */
     idem_token token;           /* last one granted */
-    uint32_t reach;             /* logical ms: what was completed by then may
+    uint32_t evicted_until;     /* logical ms: what was completed by then may
                                    be forgotten, of who has no account */
     idem_stats stats;           /* promised */
     size_t   needed;            /* after IDEM_E_MEMORY, bytes of memory that
@@ -2555,7 +2555,7 @@ static int idemi_storage_erase(idem_table *t, int wait)
 }
 
 /* ---------------------------------------------------------------------------
-   >>accounts  what is kept of a scope
+   >>entries   what is kept of a sender
 
    An account has how many keys a scope has, how far memory of them reaches
    back, and its floor: the highest number of a key that has left the table,
@@ -2583,19 +2583,19 @@ static int idemi_storage_erase(idem_table *t, int wait)
 
 /* The accounts stand in front of the slots, in memory: the first, 1, next to
    them.  What is there for 0 is none. */
-static idem_sender *idemi_account_at(const idem_table *t, unsigned sender)
+static idem_sender *idemi_sender_at(const idem_table *t, unsigned sender)
 {
     return (idem_sender *)(void *)t->slots - sender;
 }
 
 /* The number by which the journal knows an account: behind slots and state. */
-static unsigned idemi_account_index(const idem_table *t, const idem_sender *a)
+static unsigned idemi_sender_index(const idem_table *t, const idem_sender *a)
 {
-    return IDEMI_CAPACITY(t) + (unsigned)(idemi_account_at(t, 0) - a);
+    return IDEMI_CAPACITY(t) + (unsigned)(idemi_sender_at(t, 0) - a);
 }
 
 /* How idle an account is, so that another sender may have it; 0: may not. */
-static uint32_t idemi_account_idle(const idem_table *t, const idem_sender *a)
+static uint32_t idemi_sender_idle(const idem_table *t, const idem_sender *a)
 {
     if (a->live)
         return 0;
@@ -2607,27 +2607,27 @@ static uint32_t idemi_account_idle(const idem_table *t, const idem_sender *a)
 }
 
 /* What was completed by then may be forgotten, of who has that reach. */
-static void idemi_account_forget(const idem_table *t, uint32_t *reach,
+static void idemi_sender_forget(const idem_table *t, uint32_t *evicted_until,
                                  uint32_t by)
 {
-    if (t->clock - by < t->clock - *reach)
-        *reach = by;
+    if (t->clock - by < t->clock - *evicted_until)
+        *evicted_until = by;
 }
 
 /* The account with a name; if there is none one is made, if that is wanted, and
    has the reach that all have who have none: that is the newest of those
    forgotten.  Or NULL: what the journal says of a sender is lost then. */
 IDEMI_SLOW
-static idem_sender *idemi_account_find(idem_table *t, int make, uint64_t name)
+static idem_sender *idemi_sender_find(idem_table *t, int make, uint64_t name)
 {
-    idem_sender *a = idemi_account_at(t, IDEMI_SENDERS(t)), *best = NULL;
+    idem_sender *a = idemi_sender_at(t, IDEMI_SENDERS(t)), *best = NULL;
     uint32_t idlest = 0;
 
-    for (; a < idemi_account_at(t, 0); a++) {
+    for (; a < idemi_sender_at(t, 0); a++) {
         uint32_t idle;
         if (idemi_basics_join(a->name) == name)
             return a;
-        idle = idemi_account_idle(t, a);
+        idle = idemi_sender_idle(t, a);
         if (idle > idlest) {
             idlest = idle;
             best = a;
@@ -2643,20 +2643,20 @@ static idem_sender *idemi_account_find(idem_table *t, int make, uint64_t name)
     }
     if (!best)
         return NULL;
-    idemi_account_forget(t, &t->reach, best->reach);
+    idemi_sender_forget(t, &t->evicted_until, best->evicted_until);
     IDEM_MEMSET(best, 0, sizeof *best);
     idemi_basics_split(best->name, name);
-    best->reach = t->reach;
+    best->evicted_until = t->evicted_until;
     return best;
 }
 
 /* The account of a scope, or NULL. */
-static idem_sender *idemi_account_of(idem_table *t, const unsigned char *scope,
+static idem_sender *idemi_sender_of(idem_table *t, const unsigned char *scope,
                                      size_t scope_len, int make)
 {
     if (!IDEMI_SENDERS(t))
         return NULL;
-    return idemi_account_find(
+    return idemi_sender_find(
         t, make, idemi_hash_strong(t->config, scope, scope_len));
 }
 
@@ -2667,7 +2667,7 @@ enum { IDEMI_STAYS, IDEMI_COMES, IDEMI_BACK, IDEMI_OVER, IDEMI_EVICTED };
    over, or evicted, all of it.  A number below a floor that is unsure needs
    that to be written, too; and what was to be confirmed of a key that is over
    is its account, now.  Keeps N1. */
-static void idemi_account_tell(const idem_table *t, idem_sender *a,
+static void idemi_sender_tell(const idem_table *t, idem_sender *a,
                                unsigned slot, int how)
 {
     idem_slot *s = idemi_slot_at(t, slot);
@@ -2678,22 +2678,22 @@ static void idemi_account_tell(const idem_table *t, idem_sender *a,
         number &= UINT64_MAX << 32;
     if (number > idemi_basics_join(a->floor))
         idemi_basics_split(a->floor, number);
-    else if (!a->unsure)
+    else if (!a->unsaved)
         return;
     if (!IDEMI_JOURNAL(t))
         return;
     needs = idemi_storage_needs(t);
-    need = &needs[idemi_account_index(t, a)];
-    a->unsure = 1;
+    need = &needs[idemi_sender_index(t, a)];
+    a->unsaved = 1;
     if (needs[slot] < *need)
         *need = needs[slot];
     if (slot == t->journal->newest && how > IDEMI_BACK)
-        t->journal->newest = idemi_account_index(t, a);
+        t->journal->newest = idemi_sender_index(t, a);
 }
 
 /* Tells the sender of a slot how its key is.  While a journal is read only
    numbers count: what they tell must not be missed for want of an account. */
-static void idemi_account_note(idem_table *t, unsigned slot, int how)
+static void idemi_sender_note(idem_table *t, unsigned slot, int how)
 {
     idem_slot *s = idemi_slot_at(t, slot);
     unsigned now = (unsigned)(t->clock >> 17);
@@ -2701,10 +2701,11 @@ static void idemi_account_note(idem_table *t, unsigned slot, int how)
 
     if (IDEMI_EVER_SENDERS && !t->magic && s->key_len)
         return;
-    a = idemi_account_of(t, idemi_slot_id(s), s->scope_len,
+    a = idemi_sender_of(t, idemi_slot_id(s), s->scope_len,
                          how == IDEMI_COMES || !s->key_len);
     if (how == IDEMI_EVICTED)
-        idemi_account_forget(t, a ? &a->reach : &t->reach, s->time);
+        idemi_sender_forget(
+            t, a ? &a->evicted_until : &t->evicted_until, s->time);
     if (!a)
         return;
     if (how == IDEMI_COMES) {
@@ -2713,16 +2714,16 @@ static void idemi_account_note(idem_table *t, unsigned slot, int how)
     } else if (how != IDEMI_STAYS && a->live)
         a->live--;
     if (!s->key_len)
-        idemi_account_tell(t, a, slot, how);
+        idemi_sender_tell(t, a, slot, how);
 }
 
 /* True if a claim is one of an epoch that is over. */
-static int idemi_account_is_past(idem_table *t, idem_slot *s)
+static int idemi_sender_is_past(idem_table *t, idem_slot *s)
 {
     const idem_sender *a =
         s->key_len || s->state & IDEMI_FINISHED
             ? NULL
-            : idemi_account_of(t, idemi_slot_id(s), s->scope_len, 0);
+            : idemi_sender_of(t, idemi_slot_id(s), s->scope_len, 0);
 
     return a && idemi_slot_number(s) >> 32 < a->floor[1];
 }
@@ -2776,14 +2777,14 @@ static void idemi_keys_remove(idem_table *t, unsigned slot)
 /* The same, and tells its sender how its key left. */
 static void idemi_keys_leave(idem_table *t, unsigned slot, int how)
 {
-    idemi_account_note(t, slot, how);
+    idemi_sender_note(t, slot, how);
     idemi_keys_remove(t, slot);
 }
 
 /* True of a key that is due, and of a claim of an epoch that is over. */
 static int idemi_keys_over(idem_table *t, idem_slot *s)
 {
-    return idemi_slot_over(t, s) || idemi_account_is_past(t, s);
+    return idemi_slot_over(t, s) || idemi_sender_is_past(t, s);
 }
 
 /* Frees a slot if its key is over; returns whether. */
@@ -2872,10 +2873,10 @@ static void idemi_keys_sweep(idem_table *t)
     for (i = 0; i < IDEMI_CAPACITY(t); i++)
         if (!idemi_keys_expire(t, i) && idemi_slot_at(t, i)->state)
             idemi_order_note(t, idemi_slot_at(t, i));
-    t->reach = idemi_keys_limit(t, t->reach);
+    t->evicted_until = idemi_keys_limit(t, t->evicted_until);
     for (i = 1; i <= IDEMI_SENDERS(t); i++)
-        idemi_account_at(t, i)->reach =
-            idemi_keys_limit(t, idemi_account_at(t, i)->reach);
+        idemi_sender_at(t, i)->evicted_until =
+            idemi_keys_limit(t, idemi_sender_at(t, i)->evicted_until);
     if (IDEMI_JOURNAL(t) && idemi_clock_reached(t->clock, t->journal->doubt))
         t->journal->doubt = t->clock;
     t->swept = t->clock;
@@ -3039,7 +3040,7 @@ static idem_token idemi_keys_token(const idem_table *t, uint32_t low)
 
 /* A record, to be written or as it was read. */
 typedef struct idemi_record {
-    union { idem_slot *s; idem_sender *account; } of;
+    union { idem_slot *s; idem_sender *sender; } of;
                                 /* which has what it says beside the rest */
     idemi_id id;                /* of a key; to write one, where that begins */
     const unsigned char *response, *state;
@@ -3165,7 +3166,7 @@ static uint32_t idemi_record_token(const idem_table *t, uint32_t sequence,
 }
 
 /* True if a record has an account. */
-static int idemi_record_has_account(unsigned flags)
+static int idemi_record_has_sender(unsigned flags)
 {
     return IDEMI_EVER_SENDERS &&
            (flags & (IDEMI_SENDER | IDEMI_HAS_KEY | IDEMI_STATUS)) ==
@@ -3203,9 +3204,9 @@ static void idemi_record_walk(const idem_usual *usual, idemi_pen *p,
         r->id.scope = idemi_pen_bytes(
             p, r->id.scope, s->scope_len + idemi_slot_key_bytes(s->key_len));
     }
-    if (idemi_record_has_account(r->flags)) {
-        idemi_pen_words(p, r->of.account->name, 2);
-        idemi_pen_words(p, r->of.account->floor, 2);
+    if (idemi_record_has_sender(r->flags)) {
+        idemi_pen_words(p, r->of.sender->name, 2);
+        idemi_pen_words(p, r->of.sender->floor, 2);
     }
     if (r->flags & IDEMI_HAS_STATE) {
         r->state_len = (uint16_t)idemi_pen_number(p, r->state_len);
@@ -3406,7 +3407,7 @@ static uint32_t idemi_journal_compose(idem_table *t, unsigned slot,
     if (slot >= IDEMI_CAPACITY(t))
         r.slot = 0;
     if (slot > IDEMI_CAPACITY(t))
-        r.of.account = idemi_account_at(t, slot - IDEMI_CAPACITY(t));
+        r.of.sender = idemi_sender_at(t, slot - IDEMI_CAPACITY(t));
     r.time = flags & IDEMI_CARRIED ? 0 : t->clock - j->told;
     r.age = 0;
     r.flags = (uint16_t)(flags | IDEMI_RECORD |
@@ -3992,29 +3993,29 @@ static void idemi_recover_key(idem_table *t, const idemi_record *r,
                       s->scope_len + idemi_slot_key_bytes(s->key_len));
     idemi_keys_enter(t, slot, r->id.hash);
     idemi_storage_needs(t)[slot] = sequence;
-    idemi_account_note(t, slot,
+    idemi_sender_note(t, slot,
                        other == IDEMI_NONE ? IDEMI_COMES : IDEMI_STAYS);
 }
 
 /* Takes in what a record says of a sender, unless more is known: keys may be
    over now that were not when it was written.  Returns the number by which the
    journal knows the sender. */
-static unsigned idemi_recover_account(idem_table *t, const idemi_record *r,
+static unsigned idemi_recover_sender(idem_table *t, const idemi_record *r,
                                       uint32_t sequence)
 {
     idem_sender *a =
-        idemi_account_find(t, 1, idemi_basics_join(r->of.account->name));
+        idemi_sender_find(t, 1, idemi_basics_join(r->of.sender->name));
     uint64_t floor;
     unsigned own;
 
     if (!a)
         return IDEMI_CAPACITY(t);
-    own = idemi_account_index(t, a);
-    floor = idemi_basics_join(r->of.account->floor);
+    own = idemi_sender_index(t, a);
+    floor = idemi_basics_join(r->of.sender->floor);
     if (floor >= idemi_basics_join(a->floor)) {
         idemi_basics_split(a->floor, floor);
         idemi_storage_needs(t)[own] = sequence;
-        a->unsure = 0;
+        a->unsaved = 0;
     }
     return own;
 }
@@ -4041,8 +4042,8 @@ static unsigned idemi_recover_apply(idem_table *t, const idemi_record *r,
     unsigned slot = (unsigned)r->slot - 1, of = IDEMI_CAPACITY(t);
     idem_slot *s;
 
-    if (idemi_record_has_account(r->flags))
-        of = idemi_recover_account(t, r, sequence);
+    if (idemi_record_has_sender(r->flags))
+        of = idemi_recover_sender(t, r, sequence);
     if (r->flags & IDEMI_HAS_STATE) {
         t->state_len = r->state_len;
         idemi_basics_copy(t->state, r->state, r->state_len);
@@ -4150,7 +4151,7 @@ typedef struct idemi_found {
     idemi_record r;
     union {
         idem_slot   slot;
-        idem_sender account;
+        idem_sender sender;
     } told;
 } idemi_found;
 
@@ -4493,7 +4494,7 @@ static int idemi_command_too_old(const idem_table *t, const idem_sender *a,
             idemi_basics_join(a->floor))
         return 1;
     return age && (age >= idemi_default_retention(t, rq->retention_ms) ||
-                   age >= t->clock - (a ? a->reach : t->reach));
+                   age >= t->clock - (a ? a->evicted_until : t->evicted_until));
 }
 
 /* True if one more key would put its sender over the quota. */
@@ -4605,7 +4606,7 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     idemi_keys_lease(t, s, rq->lease_ms);
     if (attempt == 1) {
         idemi_keys_enter(t, slot, q->id.hash);
-        idemi_account_note(t, slot, IDEMI_COMES);
+        idemi_sender_note(t, slot, IDEMI_COMES);
     }
     idemi_order_note(t, s);
     t->token += (uint32_t)(s->token - (uint32_t)t->token);
@@ -4642,7 +4643,7 @@ static int idemi_command_again(idem_table *t, unsigned slot, idemi_query *q)
 static int idemi_command_first(idem_table *t, unsigned *slot, idemi_query *q)
 {
     const idem_sender *a =
-        idemi_account_of(t, q->id.scope, q->id.scope_len, 0);
+        idemi_sender_of(t, q->id.scope, q->id.scope_len, 0);
 
     if (idemi_command_too_old(t, a, q->rq))
         return IDEM_TOO_OLD;
@@ -4652,7 +4653,7 @@ static int idemi_command_first(idem_table *t, unsigned *slot, idemi_query *q)
         return IDEM_E_FULL;
     // It may have made room for another sender meanwhile.
     if (IDEMI_SENDERS(t) &&
-        !idemi_account_of(t, q->id.scope, q->id.scope_len, 1))
+        !idemi_sender_of(t, q->id.scope, q->id.scope_len, 1))
         return IDEM_E_FULL;
     return IDEMI_JOURNAL(t) && idemi_journal_in_doubt(t) ? IDEM_RECOVER
                                                          : IDEM_EXECUTE;
@@ -4663,13 +4664,13 @@ static int idemi_command_first(idem_table *t, unsigned *slot, idemi_query *q)
 static int idemi_command_refuse(idem_table *t, const idemi_query *q)
 {
     idem_sender *a =
-        idemi_account_of(t, q->id.scope, q->id.scope_len, 0);
+        idemi_sender_of(t, q->id.scope, q->id.scope_len, 0);
     int result;
 
-    if (!a || !a->unsure)
+    if (!a || !a->unsaved)
         return IDEM_OK;
-    result = idemi_journal_note(t, idemi_account_index(t, a), IDEMI_SENDER);
-    a->unsure = result < 0;
+    result = idemi_journal_note(t, idemi_sender_index(t, a), IDEMI_SENDER);
+    a->unsaved = result < 0;
     return result;
 }
 
@@ -5356,16 +5357,16 @@ static void idemi_public_start(idem_table *t, uint32_t now_ms)
         }
         idemi_keys_cut(t, s);
         if (s->key_len)
-            idemi_account_note(t, slot, IDEMI_COMES);
+            idemi_sender_note(t, slot, IDEMI_COMES);
     }
-    t->reach = t->clock;
+    t->evicted_until = t->clock;
     idemi_keys_sweep(t);
     if (IDEMI_JOURNAL(t) && IDEMI_CONFIG(t)->full == IDEM_REJECT)
-        t->reach -= IDEM_RETENTION_MAX;
+        t->evicted_until -= IDEM_RETENTION_MAX;
     for (i = 1; i <= IDEMI_SENDERS(t); i++) {
-        idemi_account_at(t, i)->reach = t->reach;
+        idemi_sender_at(t, i)->evicted_until = t->evicted_until;
         if (IDEMI_JOURNAL(t))
-            idemi_account_at(t, i)->unsure = 0;
+            idemi_sender_at(t, i)->unsaved = 0;
     }
     t->stats.expired = t->stats.undelivered = 0;
     t->tick = now_ms;
@@ -5716,11 +5717,12 @@ IDEM_API int idem_horizon(idem_table *table, uint32_t *horizon_ms,
 
     if (result < 0)
         return result;
-    reaches = table->clock - table->reach;
+    reaches = table->clock - table->evicted_until;
     for (i = 1; i <= IDEMI_SENDERS(table); i++) {
-        uint32_t reach = table->clock - idemi_account_at(table, i)->reach;
-        if (reach < reaches)
-            reaches = reach;
+        uint32_t since =
+            table->clock - idemi_sender_at(table, i)->evicted_until;
+        if (since < reaches)
+            reaches = since;
     }
     *horizon_ms = idemi_default_retention(table, 0);
     if (reaches < *horizon_ms)

@@ -224,7 +224,7 @@ part_eva() {
     shown records
     shown replay
     shown opening
-    reached "records opening" 'idemi_pen_bytes|idemi_recover_account' \
+    reached "records opening" 'idemi_pen_bytes|idemi_recover_sender' \
         records replay opening
     long alarmed records idemi_recover_is_possible 's/->slot <=/->slot - 1 <=/'
     long alarmed records idemi_recover_parse 's/end -= 4/end -= 3/'
