@@ -5,7 +5,7 @@
 .POSIX:
 
 CC     = cc
-CFLAGS = -std=c99 -Og -g
+CFLAGS = -std=c99 -O0 -g
 WARN   = -Wall -Wextra -Wpedantic -Wshadow -Werror
 B      = build
 BUILD  = $(CC) $(CFLAGS) $(WARN) -I.
@@ -16,13 +16,7 @@ help:
 
 S = examples/serial
 DEVICE = $(S)/device.c $(S)/flash_file.c $(S)/protocol.c $(S)/host.c
-DEVICE_C = $(S)/device_main.c $(S)/naive.c $(DEVICE)
 BETWEEN = $(S)/line.c $(S)/audit.c $(S)/traffic.c $(DEVICE)
-DEMO_C = $(S)/demo.c $(BETWEEN)
-CONTROLLER_C = $(S)/controller.c $(S)/traffic.c $(S)/protocol.c $(S)/host.c
-SERIAL_H = $(S)/device.h $(S)/flash_file.h $(S)/protocol.h $(S)/host.h \
-           $(S)/naive.h $(S)/line.h $(S)/audit.h $(S)/traffic.h \
-           examples/reason.h idem.h
 SERIAL = $(BUILD) -D_XOPEN_SOURCE=700
 ROOMY  = -DDEVICE_KEYS=1000
 DEMO   = $(B)/serial/demo $(B)/serial/controller $(B)/serial/device
@@ -135,7 +129,8 @@ crash-format:
 .PHONY: help demo hello test check crash fuzz prove cover mutate size bench \
         docs package fleet targets deps clean demo-serial demo-patterns \
         demo-file demo-sender demo-mqtt demo-migrate demo-words demo-firmware \
-        crash-cuts crash-failures crash-extremes crash-erases crash-file crash-format
+        crash-cuts crash-failures crash-extremes crash-erases crash-file \
+        crash-format FORCE
 
 # Compilers and C libraries; emulators; what analyses; what is compared with.
 PACKAGES = libcmocka-dev clang-19 llvm-19 libclang-rt-19-dev tcc sdcc \
@@ -151,37 +146,34 @@ PACKAGES = libcmocka-dev clang-19 llvm-19 libclang-rt-19-dev tcc sdcc \
     liblmdb-dev redis-server libhiredis-dev postgresql-15 libpq-dev \
     librdkafka-dev libcurl4-gnutls-dev libjansson-dev curl
 
-# Programs of one source, by where that is
-$(B)/hello $(B)/patterns $(B)/file $(B)/migrate $(B)/inspect: examples/*.[ch] \
-    idem.h
-	@mkdir -p $(B)
-	$(BUILD) examples/$(@F).c -o $@
+# Programs.  build.sh decides whether one is up to date: it knows the headers,
+# the flags and the compiler.
+FORCE:
 
-$(B)/pumpd $(B)/pour: examples/mqtt/*.[ch] examples/reason.h idem.h
-	@mkdir -p $(B)
-	$(BUILD) examples/mqtt/$(@F).c -lmosquitto -o $@
+MADE = @sh tests/tools/build.sh $@
 
-$(B)/migrate_test: tests/demo/migrate.c $(B)/migrate
-	@mkdir -p $(B)
-	$(BUILD) tests/demo/migrate.c -o $@
+$(B)/hello $(B)/patterns $(B)/file $(B)/migrate $(B)/inspect: FORCE
+	$(MADE) $(BUILD) examples/$(@F).c -o $@
 
-# Programs of several
-$(B)/serial/demo: $(DEMO_C) $(SERIAL_H)
-	@mkdir -p $(B)/serial
-	$(SERIAL) $(ROOMY) $(DEMO_C) -o $@
+$(B)/pumpd $(B)/pour: FORCE
+	$(MADE) $(BUILD) examples/mqtt/$(@F).c -lmosquitto -o $@
 
-$(B)/serial/controller: $(CONTROLLER_C) $(SERIAL_H)
-	@mkdir -p $(B)/serial
-	$(SERIAL) $(CONTROLLER_C) -o $@
+$(B)/migrate_test: $(B)/migrate FORCE
+	$(MADE) $(BUILD) tests/demo/migrate.c -o $@
 
-$(B)/serial/device: $(DEVICE_C) $(SERIAL_H)
-	@mkdir -p $(B)/serial
-	$(SERIAL) $(ROOMY) $(DEVICE_C) -o $@
+$(B)/serial/demo: FORCE
+	$(MADE) $(SERIAL) $(ROOMY) $(S)/demo.c $(BETWEEN) -o $@
 
-$(B)/sender: examples/sender.c $(S)/protocol.c $(S)/host.c $(SERIAL_H)
-	@mkdir -p $(B)
-	$(SERIAL) examples/sender.c $(S)/protocol.c $(S)/host.c -o $@
+$(B)/serial/controller: FORCE
+	$(MADE) $(SERIAL) $(S)/controller.c $(S)/traffic.c $(S)/protocol.c \
+	    $(S)/host.c -o $@
 
-$(B)/sender_test: tests/demo/sender.c $(DEMO_C) $(SERIAL_H)
-	@mkdir -p $(B)
-	$(SERIAL) $(ROOMY) tests/demo/sender.c $(BETWEEN) -o $@
+$(B)/serial/device: FORCE
+	$(MADE) $(SERIAL) $(ROOMY) $(S)/device_main.c $(S)/naive.c $(DEVICE) \
+	    -o $@
+
+$(B)/sender: FORCE
+	$(MADE) $(SERIAL) examples/sender.c $(S)/protocol.c $(S)/host.c -o $@
+
+$(B)/sender_test: FORCE
+	$(MADE) $(SERIAL) $(ROOMY) tests/demo/sender.c $(BETWEEN) -o $@

@@ -4,7 +4,7 @@
 #     check.sh [PART...]
 #         compile     without a warning in each language, compiler and option
 #         tests       in each option, word size, byte order, sanitizer
-#         builds      two builds give the same bytes
+#         builds      two builds give the same bytes; nothing stale is used
 #         lint        static analysis, MISRA, complexity, stack, spelling
 #         attack      crafted keys cost nothing, time tells no secret
 # SHORT=1 leaves out what differs least from something that stays in.
@@ -299,6 +299,56 @@ part_builds() {
     sleep 1
     run "a build that tells the time" make -s -C "$one" build/hello
     run "that differs" not alike
+    nothing_stale
+}
+
+# built_anew FLAGS...: whether build.sh makes the program, and has it print
+# $expected
+built_anew() {
+    sh tests/tools/build.sh "$out/anew/say" ${compiler:-"$cc"} "$@" \
+        "$out/anew/say.c" -o "$out/anew/say" &&
+        [ "$("$out/anew/say")" = "$expected" ]
+}
+
+# What was made of the file before
+kept() {
+    before=$(stat -c %Y%i "$out/anew/say") &&
+        built_anew "$@" && [ "$(stat -c %Y%i "$out/anew/say")" = "$before" ]
+}
+
+# A header that changes and keeps its time, flags, a compiler, a source that
+# does not compile: each is seen.  What nothing has changed in is left.
+nothing_stale() {
+    header=$out/anew/said.h expected=1
+    mkdir -p "$out/anew"
+    echo '#define SAID 1' > "$header"
+    cat > "$out/anew/say.c" << 'END'
+#include <stdio.h>
+#include "said.h"
+#ifndef MORE
+#define MORE 0
+#endif
+int main(void) { printf("%d\n", SAID + MORE); return 0; }
+END
+    touch -d '1 hour ago' "$header" "$out/anew/say.c"
+    run "built" built_anew
+    run "built once" kept
+    touch "$header"
+    run "touched, and not built" kept
+    expected=2
+    sed -i s/1/2/ "$header"
+    touch -d '1 hour ago' "$header"
+    run "a header has changed" built_anew
+    expected=3
+    run "flags have" built_anew -DMORE=1
+    run "flags have not" kept -DMORE=1
+    compiler=/bin/false
+    run "the compiler has" not built_anew -DMORE=1
+    compiler=
+    run "it is there again" built_anew -DMORE=1
+    echo '#error' >> "$header"
+    run "a header does not compile" not built_anew -DMORE=1
+    run "nor now" not built_anew -DMORE=1
 }
 
 # told COMMAND...: one check that says itself what it finds
