@@ -49,27 +49,22 @@
    {
        return idem_open(&table, &config, memory, sizeof memory, millis());
    }
-   static int execute(void *ctx, idem_outcome *outcome,
-                      const idem_request *request, const idem_claim *claim,
-                      int answer, uint32_t *now_ms)
+   static int execute(idem_job *job)
    {
-       (void)ctx, (void)claim;
-       outcome->response = "poured";
-       outcome->response_len = 6;
-       if (answer == IDEM_RECOVER) {      // cut short before: never pour twice
-           outcome->response = "check!";
-           outcome->failed = 1;
-       } else if (pour(request->payload, request->payload_len) != 0)
-           return 1;                      // nothing has happened: give it back
-       *now_ms = millis();
-       return 0;                          // remember the outcome
+       job->outcome.response = "poured";
+       job->outcome.response_len = 6;
+       if (job->answer != IDEM_EXECUTE) { // may have poured before: never twice
+           job->outcome.response = "check!";
+           job->outcome.failed = 1;
+       } else if (pour(job->request->payload, job->request->payload_len) != 0)
+           return IDEM_NOT_DONE;          // nothing has happened: give it back
+       return IDEM_HANDLED;               // record job->outcome
    }
    int on_command(const idem_request *request, idem_reply *reply)
    {
-       idem_claim claim;
-       return idem_run(&table, &claim, reply, request, execute, NULL, millis());
-   }              // EXECUTE, RECOVER, REPLAY: send what is in reply.
-   ```            // Other answers: >>replying says what to tell the sender.
+       return idem_run(&table, reply, request, execute, NULL, millis);
+   }              // DONE, REPLAY: send the outcome, in reply and in
+   ```            // request->buffer.  Others: >>replying says what to send.
 
    idem_run is idem_begin, your handler, then idem_complete or idem_release.
    If the effect ends later, make these calls yourself, and keep the claim:
@@ -83,31 +78,40 @@
        idem_outcome outcome = { .response = "open", .response_len = 4 };
        idem_claim claim;
        int result = idem_begin(table, &claim, reply, request, now_ms);
-       if (result != IDEM_EXECUTE && result != IDEM_RECOVER)
+       if (result != IDEM_EXECUTE && result != IDEM_RECOVER &&
+           result != IDEM_UNCERTAIN)
            return result;                 // as above
        valve_open();                      // harmless to repeat
        return idem_complete(table, &claim, &outcome, now_ms);
-   }              // < 0: it is not recorded, so do not report it as done
+   }              // IDEM_OK: done.  < 0: not recorded, do not report it as done
    ```
 
    >>answers   zero and up: the call did its job; below zero: it refused
 
      result            changed?  do next
      IDEM_OK           as asked  -
-     IDEM_EXECUTE      claimed   execute it, then complete (or release)
-     IDEM_RECOVER      claimed   cut short before: look.  If it did nothing, or
-                                 may be repeated, execute it; then complete
-     IDEM_REPLAY       no        send the stored outcome: it is in reply.buffer
+     IDEM_EXECUTE      claimed   first time: execute it, then complete (or
+                                 release)
+     IDEM_RECOVER      claimed   an earlier attempt was interrupted, no outcome
+                                 was recorded: look.  If it did nothing, or may
+                                 be repeated, execute it; then complete
+     IDEM_UNCERTAIN    claimed   stored records were lost by damage; an attempt
+                                 or an outcome of this key may be among them.
+                                 Look; if you cannot tell, complete as failed
+     IDEM_REPLAY       no        done before: send the stored outcome, in reply
+                                 and request.buffer
      IDEM_BUSY         no        being executed: wait reply.retry_after_ms
      IDEM_MISMATCH     no        same key, other payload: refuse; the sender has
                                  a bug, or is not who it says
      IDEM_TOO_OLD      no        unknown, and older than memory reaches, so it
                                  may have been executed: refuse
-     IDEM_EXHAUSTED    no        max_attempts (3) were cut short, each counted
+     IDEM_EXHAUSTED    no        max_attempts (3) were interrupted, each counted
                                  from its claim on: refuse, and raise an alarm
-     IDEM_MORE         yes       idem_maintain has more to do
+     IDEM_DONE         yes       from idem_run: your handler executed it, and
+                                 the outcome is recorded: send it like REPLAY's
      IDEM_RELEASED     yes       from idem_run: nothing was done, and the claim
                                  was given back; a retry is a first time
+     IDEM_MORE         yes       idem_maintain has more to do
      IDEM_E_ARG        no        a caller's mistake: NULL, a closed table, a
                                  value out of range; or a sender's: an empty key
      IDEM_E_TOO_LARGE  no        key, response or state is too long; or your
@@ -132,7 +136,7 @@
    >>replying   what to tell the sender (HTTP: the IETF's Idempotency-Key draft)
 
      result             HTTP                CoAP   MQTT 5 reason code
-     executed, REPLAY   the outcome's own   2.04   0x00 success
+     IDEM_DONE, REPLAY  the outcome's own   2.04   0x00 success
      IDEM_BUSY          409 + Retry-After   5.03   0x97 quota exceeded
      IDEM_MISMATCH      422                 4.22   0x99 payload format invalid
      IDEM_TOO_OLD       410                 4.12   0x83 implementation specific
@@ -141,6 +145,10 @@
      RELEASED, _STORAGE 503                 5.03   0x83
      no key, too long   400                 4.00   0x83
      other errors       500                 5.00   0x80 unspecified error
+
+   EXECUTE, RECOVER and UNCERTAIN are questions to you, not answers to a sender:
+   complete first, and send the outcome.  If you can neither find out nor wait,
+   complete as failed: "nobody knows whether it was executed".
 
    >>sizing
 
@@ -262,9 +270,10 @@
    only outcomes are written: half the wear, but what a restart cuts short is
    IDEM_EXECUTE again (S4).
 
-   When the device is idle call idem_maintain until it answers IDEM_OK.  It does
-   ahead what commands would wait for: erases, and carrying old records.  A boot
-   without a command costs nothing; its first one begins a new sector.
+   When the device is idle call idem_maintain, and again while it answers
+   IDEM_MORE.  It does ahead what commands would wait for: erases, and carrying
+   old records.  A boot without a command costs nothing; its first one begins a
+   new sector.
 
    Wear is even: the sectors are used in turn.  A command with 16 bytes of key
    and response takes 63 bytes of flash with granules of 1, 73 of 8, 81 of 16.
@@ -476,8 +485,10 @@
      S4  A command is never answered IDEM_EXECUTE if an earlier attempt may have
          had an effect.  After a lease that ran out, with a journal also after a
          restart, the answer is IDEM_RECOVER, until somebody completes, releases
-         or forgets it, or one retention after the attempt ended.  After a loss
-         of records unknown keys are answered so for one retention (idem_doubt).
+         or forgets it, or one retention after the attempt ended.  It says that
+         no outcome was recorded.  After a loss of records that is not certain:
+         for one retention (idem_uncertain) the answer is IDEM_UNCERTAIN instead
+         of IDEM_EXECUTE and of IDEM_RECOVER.
          A number (>>senders) is never IDEM_EXECUTE again, for ever, unless its
          claim was given back, it was forgotten, or its sender was.
      S5  Damaged storage never gives a wrong answer, and never prevents the
@@ -508,7 +519,8 @@
          without a dead sector left, also erases what was begun in vain before.
      H1  "Exactly once" is not promised.  If an effect is cut short, and is
          neither harmless to repeat nor visible afterwards, it may happen once
-         too often or not at all.  IDEM_RECOVER tells you; look at the world.
+         too often or not at all.  IDEM_RECOVER tells you, and IDEM_UNCERTAIN;
+         look at the world.
 
    Without config.storage they hold for one boot: then what was executed before
    is IDEM_EXECUTE again, unless the sender tells its age.  Do not use it where
@@ -600,7 +612,7 @@
 #define idem_response IDEMI_NAME(response)
 #define idem_state IDEMI_NAME(state)
 #define idem_horizon IDEMI_NAME(horizon)
-#define idem_doubt IDEMI_NAME(doubt)
+#define idem_uncertain IDEMI_NAME(uncertain)
 #define idem_check IDEMI_NAME(check)
 #define idem_fingerprint_init IDEMI_NAME(fingerprint_init)
 #define idem_fingerprint_update IDEMI_NAME(fingerprint_update)
@@ -630,14 +642,16 @@ extern "C" {
 #define IDEM_RESULTS(X)                                                        \
     X(IDEM_OK,           0, "done")                                            \
     X(IDEM_EXECUTE,      1, "first time: the claim is yours, execute it")      \
-    X(IDEM_RECOVER,      2, "the claim is yours, an attempt was cut short")    \
-    X(IDEM_REPLAY,       3, "finished before: send the stored outcome")        \
-    X(IDEM_BUSY,         4, "being executed: the sender is to wait")           \
-    X(IDEM_MISMATCH,     5, "the key was used for another payload")            \
-    X(IDEM_TOO_OLD,      6, "unknown, and older than memory reaches")          \
-    X(IDEM_EXHAUSTED,    7, "all attempts allowed were cut short")             \
-    X(IDEM_MORE,         8, "done, and more idle work waits")                  \
-    X(IDEM_RELEASED,     9, "not done, given back: a retry is new")            \
+    X(IDEM_RECOVER,      2, "the claim is yours, an attempt was interrupted")  \
+    X(IDEM_UNCERTAIN,    3, "the claim is yours, but records were lost")       \
+    X(IDEM_REPLAY,       4, "finished before: send the stored outcome")        \
+    X(IDEM_BUSY,         5, "being executed: the sender is to wait")           \
+    X(IDEM_MISMATCH,     6, "the key was used for another payload")            \
+    X(IDEM_TOO_OLD,      7, "unknown, and older than memory reaches")          \
+    X(IDEM_EXHAUSTED,    8, "all attempts allowed were interrupted")           \
+    X(IDEM_DONE,         9, "executed, and the outcome is recorded")           \
+    X(IDEM_RELEASED,    10, "not done, given back: a retry is new")            \
+    X(IDEM_MORE,        11, "done, and more idle work waits")                  \
     X(IDEM_E_ARG,       -1, "an argument is impossible")                       \
     X(IDEM_E_TOO_LARGE, -2, "over the limit, or the buffer is too short")      \
     X(IDEM_E_FULL,      -3, "no room for a new key")                           \
@@ -771,6 +785,8 @@ typedef struct idem_request {
     uint32_t    lease_ms;       /* 0: the default; or IDEM_LEASE_NONE */
     uint32_t    retention_ms;   /* 0: the default */
     uint32_t    age_ms;         /* since the sender first sent it; 0: untold */
+    void       *buffer;         /* where a stored response is copied; may be */
+    size_t      buffer_size;    /* NULL; bytes there */
 } idem_request;
 
 /* The right to execute; the name of an outcome once it is completed.  May be
@@ -781,18 +797,17 @@ typedef struct idem_claim {
     uint32_t attempt;           /* 1 at IDEM_EXECUTE; counts to 255 */
 } idem_claim;
 
-/* What idem_begin tells beside its answer.  Set buffer and its size; the other
-   fields are zeroed first and set by the answers named. */
+/* What idem_begin and idem_run tell beside their answer.  All fields are zeroed
+   first, and set by the answers named. */
 typedef struct idem_reply {
-    void    *buffer;            /* in: where a response goes; may be NULL */
-    size_t   buffer_size;       /* in: bytes there */
-    idem_claim claim;           /* REPLAY: names the outcome, for
-                                   idem_response and idem_delivered */
-    size_t   response_len;      /* REPLAY: bytes of the response.  More than
-                                   buffer_size: nothing was copied */
-    int      status;            /* REPLAY: IDEM_COMPLETED or IDEM_FAILED */
-    int32_t  code;              /* REPLAY: outcome.code */
-    uint32_t age_ms;            /* REPLAY: since the completion */
+    idem_claim claim;           /* REPLAY, DONE: names the outcome, for
+                                   idem_response and idem_delivered.  idem_run:
+                                   also the claim, if one was granted */
+    size_t   response_len;      /* REPLAY, DONE: bytes of the response.  More
+                                   than request.buffer_size: not copied */
+    int      status;            /* REPLAY, DONE: IDEM_COMPLETED, IDEM_FAILED */
+    int32_t  code;              /* REPLAY, DONE: outcome.code */
+    uint32_t age_ms;            /* REPLAY, DONE: since the completion */
     uint32_t retry_after_ms;    /* BUSY: until the lease ends (IDEM_LEASE_NONE
                                    if never); E_FULL: until a slot may be free,
                                    0 if not known, or the quota is used up */
@@ -804,10 +819,25 @@ typedef struct idem_outcome {
     size_t      response_len;   /* at most what the request reserved */
     const void *state;          /* new application state, or NULL: unchanged */
     size_t      state_len;      /* at most state_max */
-    int32_t     code;           /* the application's own, replayed */
+    int32_t     code;           /* the application's own, replayed; but for
+                                   IDEM_CODE_INVALID */
     uint8_t     failed;         /* not 0: finally failed (replayed likewise) */
     uint8_t     confirm;        /* not 0: owed until idem_delivered */
 } idem_outcome;
+
+/* idem_reply.code: a handler of idem_run filled in an outcome that cannot be
+   recorded */
+#define IDEM_CODE_INVALID INT32_MIN
+
+/* A command that a handler of idem_run executes. */
+typedef struct idem_job {
+    void               *ctx;        /* as handed to idem_run */
+    const idem_request *request;
+    const idem_claim   *claim;      /* its own; the token fences, and
+                                       idem_renew takes it */
+    int                 answer;     /* IDEM_EXECUTE, _RECOVER, _UNCERTAIN */
+    idem_outcome        outcome;    /* zeroed, for the handler to fill in */
+} idem_job;
 
 /* One key, looked at.  Set id and id_size, zero the rest before the first
    idem_next or idem_pending.  The claim of a key in progress is not told, but
@@ -1147,7 +1177,8 @@ IDEM_API int idem_format(idem_table *table, const idem_config *config,
                          void *memory, size_t size, uint32_t now_ms);
 
 /* Asks what to do with a command.  One atomic step under the lock.
-     IDEM_EXECUTE, IDEM_RECOVER       *claim is yours, and nobody else's until
+     IDEM_EXECUTE, IDEM_RECOVER, IDEM_UNCERTAIN
+                                      *claim is yours, and nobody else's until
                                       its lease ends
      IDEM_REPLAY                      *reply has the outcome
      IDEM_BUSY, IDEM_MISMATCH, IDEM_TOO_OLD, IDEM_EXHAUSTED
@@ -1162,10 +1193,9 @@ IDEM_API int idem_format(idem_table *table, const idem_config *config,
                                       to make room may be gone
      IDEM_E_SPACE                     too many sectors are retired; or tokens
                                       are at their end (>>time)
-   IDEM_RECOVER with claim->attempt 1 says not that the key was cut short, but
-   that it may be a lost one.  A claim taken over (RECOVER) has the lease,
-   retention and reservation of the new request.  *claim is zeroed unless it is
-   granted; it must not be reply->claim. */
+   A claim taken over (attempt above 1) has the lease, retention and reservation
+   of the new request.  *claim is zeroed unless it is granted; it may be
+   reply->claim, which IDEM_REPLAY sets. */
 IDEM_API int idem_begin(idem_table *table, idem_claim *claim,
                         idem_reply *reply, const idem_request *request,
                         uint32_t now_ms);
@@ -1199,29 +1229,41 @@ IDEM_API int idem_renew(idem_table *table, const idem_claim *claim,
                         uint32_t lease_ms, uint32_t now_ms);
 
 /* A handler executes a command for idem_run, which holds the claim and not the
-   lock.  answer is IDEM_EXECUTE or IDEM_RECOVER.  *outcome is zeroed, for it to
-   fill in; what that points to must last until idem_run returns.  The response
-   may be in reply->buffer, from its start on, but nowhere else in it.  *now_ms
-   holds the tick that idem_run was given, and is to be set to the tick at the
-   end.  Returns 0 to complete, anything else to release: only if the effect has
-   not happened. */
-typedef int idem_handler(void *ctx, idem_outcome *outcome,
-                         const idem_request *request, const idem_claim *claim,
-                         int answer, uint32_t *now_ms);
+   lock.  It fills in job->outcome; what that points to must last until idem_run
+   returns.  The response may be in request->buffer, from its start on, but
+   nowhere else in it.  Returns what has happened: */
+typedef int idem_handler(idem_job *job);
+enum {
+    IDEM_HANDLED     = 0,       /* it is decided: record job->outcome */
+    IDEM_NOT_DONE    = 1,       /* neither this nor an earlier attempt has had
+                                   an effect: give the claim back */
+    IDEM_CANNOT_TELL = 2        /* nobody knows yet, as what shows it does not
+                                   answer: keep the claim.  As all others */
+};
 
-/* Begin, your handler, complete or release: in one call.
-     IDEM_EXECUTE, IDEM_RECOVER    handled and completed; *reply tells the
-                                   outcome as IDEM_REPLAY does
-     IDEM_RELEASED                 handled and released: not done, a retry is
-                                   new
-     others                        if claim->token is 0, as idem_begin; the
-                                   handler was not called.  If not, as
-                                   idem_complete or idem_release; it was called,
-                                   and *claim may still be current
-   A handler that completes by itself (>>patterns) makes it IDEM_E_FENCED. */
-IDEM_API int idem_run(idem_table *table, idem_claim *claim, idem_reply *reply,
+/* The tick in ms (>>time), as HAL_GetTick or Arduino's millis return it. */
+typedef uint32_t idem_now(void);
+
+/* Begin, your handler, complete or release: in one call.  Asks `now` first, and
+   after the handler.
+     IDEM_DONE       IDEM_HANDLED: executed now, and recorded; *reply and the
+                     request's buffer have the outcome, as for IDEM_REPLAY
+     IDEM_REPLAY     executed before; the outcome likewise
+     IDEM_RELEASED   IDEM_NOT_DONE: not executed; a retry is new
+     IDEM_BUSY       another has the claim; or IDEM_CANNOT_TELL, and the claim
+                     is kept: reply->retry_after_ms is the rest of its lease,
+                     and the next time is IDEM_RECOVER
+     others          if reply->claim.token is 0, as idem_begin: the handler was
+                     not called.  If not, it was, and its result is not stored:
+                     IDEM_E_FENCED (another has taken over), or as idem_complete
+                     or idem_release, and reply->claim may still be current
+   An outcome that cannot be recorded (too long, NULL with a length) is a bug:
+   IDEM_MISUSE.  It is recorded as failed, with IDEM_CODE_INVALID, and without
+   response and state.  A handler that completes by itself (>>patterns) makes it
+   IDEM_E_FENCED. */
+IDEM_API int idem_run(idem_table *table, idem_reply *reply,
                       const idem_request *request, idem_handler *handler,
-                      void *ctx, uint32_t now_ms);
+                      void *ctx, idem_now *now);
 
 /* One bounded step of idle work: erases a sector ahead, or carries a record
    ahead, or writes the time, or else drops what is over in the next 64 slots.
@@ -1299,10 +1341,11 @@ IDEM_API int idem_forget(idem_table *table, const idem_request *request,
 IDEM_API int idem_horizon(idem_table *table, uint32_t *horizon_ms,
                           uint32_t now_ms);
 
-/* How long unknown keys are still answered IDEM_RECOVER, for they may be lost
-   ones; 0: they are not, nothing is in doubt.
+/* How long a claim is still granted with IDEM_UNCERTAIN, as records were lost;
+   0: it is not.
      IDEM_OK */
-IDEM_API int idem_doubt(idem_table *table, uint32_t *left_ms, uint32_t now_ms);
+IDEM_API int idem_uncertain(idem_table *table, uint32_t *left_ms,
+                            uint32_t now_ms);
 
 /* A result in words, never NULL.  An AVR has all words in RAM: 720 bytes if
    this is called, 1,260 for idem_explain. */
@@ -1377,23 +1420,23 @@ typedef struct idem_sent {
 
 #define IDEM_SILENCE 127        /* "no answer", where a result is asked for */
 
-/* What idem_retry says: none of these is a result of another call. */
+/* What idem_retry says, beside IDEM_DONE: it is done, and the outcome known.
+   None of these is a result of another call. */
 enum {
-    IDEM_AGAIN   = 20,          /* send the same bytes once more, later */
-    IDEM_DONE    = 21,          /* executed: the answer tells how it ended */
+    IDEM_RESEND  = 20,          /* send the same bytes once more, later */
     IDEM_REFUSED = 22,          /* whatever is sent under this key is refused */
     IDEM_GIVE_UP = 23           /* too late for another time */
 };
 
 /* What a sender does next, whose command was answered with a result of this
    header, or was not: when it has waited as long as an answer may take.  Pure.
-     IDEM_AGAIN     after IDEM_SILENCE, IDEM_BUSY, IDEM_RELEASED, IDEM_E_FULL,
+     IDEM_RESEND    after IDEM_SILENCE, IDEM_BUSY, IDEM_RELEASED, IDEM_E_FULL,
                     and whatever is not named here: *delay_ms from now
-     IDEM_DONE      after IDEM_OK, IDEM_EXECUTE, IDEM_RECOVER, IDEM_REPLAY
+     IDEM_DONE      after IDEM_OK, IDEM_DONE, IDEM_REPLAY
      IDEM_REFUSED   after IDEM_MISMATCH, IDEM_E_ARG, IDEM_E_TOO_LARGE: it was
-                    not executed; after IDEM_TOO_OLD, IDEM_EXHAUSTED: nobody
-                    knows, look at the world
-     IDEM_GIVE_UP   instead of IDEM_AGAIN, if that would be past the deadline:
+                    not executed; after IDEM_TOO_OLD, IDEM_EXHAUSTED,
+                    IDEM_UNCERTAIN: nobody knows, look at the world
+     IDEM_GIVE_UP   instead of IDEM_RESEND, if that would be past the deadline:
                     nobody knows
      IDEM_E_ARG     NULL
    The wait is random below what doubles from base_ms up to cap_ms ("full
@@ -4552,8 +4595,9 @@ static int idemi_command_drop(idem_table *t, unsigned slot)
 
 /* Tells the outcome of a slot. */
 static void idemi_command_replay(const idem_table *t, unsigned slot,
-                                 idem_reply *reply)
+                                 idemi_query *q)
 {
+    idem_reply *reply = q->reply;
     idem_slot *s = idemi_slot_at(t, slot);
 
     reply->status = s->state & IDEMI_STATUS;
@@ -4561,8 +4605,8 @@ static void idemi_command_replay(const idem_table *t, unsigned slot,
     reply->response_len = s->response_len;
     reply->age_ms = t->clock - s->time;
     idemi_command_name(t, slot, &reply->claim);
-    if (reply->buffer && s->response_len <= reply->buffer_size)
-        IDEM_MEMCPY(reply->buffer, idemi_slot_response(t, s), s->response_len);
+    if (q->rq->buffer && s->response_len <= q->rq->buffer_size)
+        IDEM_MEMCPY(q->rq->buffer, idemi_slot_response(t, s), s->response_len);
 }
 
 /* Grants a claim on a slot: a further one on its key, or the first on a key
@@ -4626,7 +4670,7 @@ static int idemi_command_again(idem_table *t, unsigned slot, idemi_query *q)
         (s->fingerprint[1] ^ q->fingerprint[1]))
         return IDEM_MISMATCH;
     if (s->state & IDEMI_FINISHED) {
-        idemi_command_replay(t, slot, q->reply);
+        idemi_command_replay(t, slot, q);
         return IDEM_REPLAY;
     }
     q->reply->retry_after_ms = idemi_slot_lease_left(t, s);
@@ -4655,8 +4699,7 @@ static int idemi_command_first(idem_table *t, unsigned *slot, idemi_query *q)
     if (IDEMI_SENDERS(t) &&
         !idemi_sender_of(t, q->id.scope, q->id.scope_len, 1))
         return IDEM_E_FULL;
-    return IDEMI_JOURNAL(t) && idemi_journal_in_doubt(t) ? IDEM_RECOVER
-                                                         : IDEM_EXECUTE;
+    return IDEM_EXECUTE;
 }
 
 /* Before a number is refused: what says so is written, if a later opening might
@@ -4686,6 +4729,12 @@ static int idemi_command_claim(idem_table *t, unsigned slot, unsigned attempt,
                              : result;
 }
 
+/* True if a begin with this answer grants a claim. */
+static int idemi_command_grants(int answer)
+{
+    return answer >= IDEM_EXECUTE && answer <= IDEM_UNCERTAIN;
+}
+
 static int idemi_command_begin(idem_table *t, idemi_query *q)
 {
     unsigned slot = idemi_index_find(t, &q->id), attempt = 1;
@@ -4699,7 +4748,11 @@ static int idemi_command_begin(idem_table *t, idemi_query *q)
         attempt = idemi_slot_at(t, slot)->attempts + 1u;
         answer = idemi_command_again(t, slot, q);
     }
-    if (answer == IDEM_EXECUTE || answer == IDEM_RECOVER)
+    // Of no key it is certain then what the lost records had to say of it.
+    if (idemi_command_grants(answer) && IDEMI_JOURNAL(t) &&
+        idemi_journal_in_doubt(t))
+        answer = IDEM_UNCERTAIN;
+    if (idemi_command_grants(answer))
         result = turned < 0 ? turned : idemi_command_claim(t, slot, attempt, q);
     else if (answer == IDEM_TOO_OLD && IDEMI_JOURNAL(t))
         result = idemi_command_refuse(t, q);
@@ -5435,7 +5488,7 @@ IDEM_API int idem_begin(idem_table *table, idem_claim *claim,
         IDEM_MEMSET(claim, 0, sizeof *claim);
     if (!claim || !reply)
         return IDEMI_MISUSE();
-    IDEM_MEMSET(&reply->claim, 0, sizeof *reply - offsetof(idem_reply, claim));
+    IDEM_MEMSET(reply, 0, sizeof *reply);
     result = idemi_public_query(table, &q, request);
     if (result == IDEM_OK)
         result = idemi_public_payload(table, &q);
@@ -5496,58 +5549,105 @@ IDEM_API int idem_renew(idem_table *table, const idem_claim *claim,
 }
 
 /* Tells an outcome that was stored just now as a replay would. */
-static void idemi_public_told(idem_reply *reply, const idem_claim *claim,
+static void idemi_public_told(idem_reply *reply, const idem_request *rq,
                               const idem_outcome *outcome)
 {
     reply->status = outcome->failed ? IDEM_FAILED : IDEM_COMPLETED;
     reply->code = outcome->code;
     reply->response_len = outcome->response_len;
-    reply->age_ms = 0;
-    reply->claim = *claim;
-    if (outcome->response_len && reply->buffer &&
-        reply->buffer != outcome->response &&
-        outcome->response_len <= reply->buffer_size)
-        IDEM_MEMCPY(reply->buffer, outcome->response, outcome->response_len);
+    if (outcome->response_len && rq->buffer &&
+        rq->buffer != outcome->response &&
+        outcome->response_len <= rq->buffer_size)
+        IDEM_MEMCPY(rq->buffer, outcome->response, outcome->response_len);
+}
+
+/* Records what a handler has filled in, whatever it is: the effect has
+   happened. */
+static int idemi_public_record(idem_table *table, idem_reply *reply,
+                               const idem_request *rq, idem_outcome *outcome,
+                               uint32_t now_ms)
+{
+    uint8_t confirm = outcome->confirm;
+    int result = idem_complete(table, &reply->claim, outcome, now_ms);
+
+    if (result == IDEM_E_TOO_LARGE)
+        result = IDEMI_MISUSE();
+    if (result == IDEM_E_ARG) {
+        IDEM_MEMSET(outcome, 0, sizeof *outcome);
+        outcome->code = IDEM_CODE_INVALID;
+        outcome->failed = 1;
+        outcome->confirm = confirm;
+        result = idem_complete(table, &reply->claim, outcome, now_ms);
+    }
+    if (result != IDEM_OK)
+        return result;
+    idemi_public_told(reply, rq, outcome);
+    return IDEM_DONE;
+}
+
+/* Tells how long a claim is kept of which nobody knows how it ended. */
+static int idemi_public_keep(idem_table *table, idem_reply *reply,
+                             uint32_t now_ms)
+{
+    int result = idemi_public_enter_at(table, 1, now_ms);
+    const idem_slot *s;
+
+    if (result < 0)
+        return result;
+    s = idemi_command_current(table, &reply->claim);
+    if (s)
+        reply->retry_after_ms = idemi_slot_lease_left(table, s);
+    return idemi_public_leave(table, s ? IDEM_BUSY : IDEM_E_FENCED);
 }
 
 /* The part of idem_run after the answer, for a claim that is held. */
 IDEMI_APART
-static int idemi_public_handle(idem_table *table, const idem_claim *claim,
-                               idem_reply *reply, const idem_request *request,
-                               idem_handler *handler, void *ctx, int answer,
-                               uint32_t now_ms)
+static int idemi_public_handle(idem_table *table, idem_reply *reply,
+                               const idem_request *request,
+                               idem_handler *handler, void *ctx, idem_now *now,
+                               int answer)
 {
-    idem_outcome outcome;
+    idem_job job;
     int result;
 
-    IDEM_MEMSET(&outcome, 0, sizeof outcome);
-    if ((handler)(ctx, &outcome, request, claim, answer, &now_ms) != 0) {
-        result = idem_release(table, claim, now_ms);
-        return result == IDEM_OK ? IDEM_RELEASED : result;
+    IDEM_MEMSET(&job, 0, sizeof job);
+    job.ctx = ctx;
+    job.request = request;
+    job.claim = &reply->claim;
+    job.answer = answer;
+    switch ((handler)(&job)) {
+    case IDEM_HANDLED:
+        result = idemi_public_record(table, reply, request, &job.outcome,
+                                     (now)());
+        break;
+    case IDEM_NOT_DONE:
+        result = idem_release(table, &reply->claim, (now)());
+        if (result == IDEM_OK)
+            result = IDEM_RELEASED;
+        break;
+    default:
+        result = idemi_public_keep(table, reply, (now)());
     }
-    result = idem_complete(table, claim, &outcome, now_ms);
-    if (result < 0)
-        return result;
-    idemi_public_told(reply, claim, &outcome);
-    return answer;
+    // A handler may have closed the table; IDEM_E_ARG says: not executed.
+    return result == IDEM_E_ARG ? IDEM_E_FENCED : result;
 }
 
-IDEM_API int idem_run(idem_table *table, idem_claim *claim, idem_reply *reply,
+IDEM_API int idem_run(idem_table *table, idem_reply *reply,
                       const idem_request *request, idem_handler *handler,
-                      void *ctx, uint32_t now_ms)
+                      void *ctx, idem_now *now)
 {
     int answer;
 
-    if (!handler) {
-        if (claim)
-            IDEM_MEMSET(claim, 0, sizeof *claim);
+    if (!reply)
         return IDEMI_MISUSE();
-    }
-    answer = idem_begin(table, claim, reply, request, now_ms);
-    if (answer != IDEM_EXECUTE && answer != IDEM_RECOVER)
-        return answer;
-    return idemi_public_handle(table, claim, reply, request, handler, ctx,
-                               answer, now_ms);
+    IDEM_MEMSET(reply, 0, sizeof *reply);
+    if (!handler || !now)
+        return IDEMI_MISUSE();
+    answer = idem_begin(table, &reply->claim, reply, request, (now)());
+    return idemi_command_grants(answer)
+               ? idemi_public_handle(table, reply, request, handler, ctx, now,
+                                     answer)
+               : answer;
 }
 
 IDEM_API int idem_maintain(idem_table *table, uint32_t now_ms)
@@ -5730,7 +5830,8 @@ IDEM_API int idem_horizon(idem_table *table, uint32_t *horizon_ms,
     return idemi_public_leave(table, IDEM_OK);
 }
 
-IDEM_API int idem_doubt(idem_table *table, uint32_t *left_ms, uint32_t now_ms)
+IDEM_API int idem_uncertain(idem_table *table, uint32_t *left_ms,
+                            uint32_t now_ms)
 {
     int result = idemi_public_enter_at(table, left_ms != NULL, now_ms);
 
@@ -6091,10 +6192,10 @@ static int idemi_sending_verdict(int answer)
 {
     switch (answer) {
     case IDEM_OK:
-    case IDEM_EXECUTE:
-    case IDEM_RECOVER:
+    case IDEM_DONE:
     case IDEM_REPLAY:
         return IDEM_DONE;
+    case IDEM_UNCERTAIN:
     case IDEM_MISMATCH:
     case IDEM_TOO_OLD:
     case IDEM_EXHAUSTED:
@@ -6102,7 +6203,7 @@ static int idemi_sending_verdict(int answer)
     case IDEM_E_TOO_LARGE:
         return IDEM_REFUSED;
     default:
-        return IDEM_AGAIN;
+        return IDEM_RESEND;
     }
 }
 
@@ -6124,7 +6225,7 @@ IDEM_API int idem_retry(uint32_t *delay_ms, const idem_patience *patience,
     if (!delay_ms || !patience || !sent)
         return IDEMI_MISUSE();
     *delay_ms = UINT32_MAX;
-    if (verdict != IDEM_AGAIN)
+    if (verdict != IDEM_RESEND)
         return verdict;
     deadline = patience->deadline_ms ? patience->deadline_ms : 43200000u;
     left = deadline > sent->elapsed_ms ? deadline - sent->elapsed_ms : 0;
@@ -6139,7 +6240,7 @@ IDEM_API int idem_retry(uint32_t *delay_ms, const idem_patience *patience,
     if (wait > left)
         return IDEM_GIVE_UP;
     *delay_ms = told + wait;
-    return IDEM_AGAIN;
+    return IDEM_RESEND;
 }
 
 #ifdef IDEM_FILE_STORAGE

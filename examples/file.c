@@ -3,8 +3,9 @@
  *
  * One command per run, remembered in a file: repeat it, give the key another
  * command, kill it while it pours.  ./inspect pump.journal shows what it knows.
- * A program of your own that can see what it did (a line in a log) looks on
- * IDEM_RECOVER: if nothing has happened it executes the command.
+ * A program of your own that can see what it did (a line in a log) looks, on
+ * IDEM_RECOVER and IDEM_UNCERTAIN: if nothing has happened it executes the
+ * command.
  */
 #define _POSIX_C_SOURCE 200809L
 #define IDEM_FILE_STORAGE
@@ -38,22 +39,21 @@ static uint32_t millis(void)
     return (uint32_t)(t.tv_sec * 1000 + t.tv_nsec / 1000000);
 }
 
-static int handle(void *ctx, idem_outcome *outcome, const idem_request *request,
-                  const idem_claim *claim, int answer, uint32_t *now_ms)
+static int handle(idem_job *job)
 {
-    (void)ctx, (void)request, (void)claim;
-    if (answer == IDEM_RECOVER) {       /* cut short before: never pour twice */
-        outcome->failed = 1;
-        outcome->response = "check the cup";
+    const char *response = "poured";
+
+    if (job->answer != IDEM_EXECUTE) {  /* it may have poured: never twice */
+        job->outcome.failed = 1;
+        response = "check the cup";
     } else {
         puts("PUMP RUNS");
         fflush(stdout);
         sleep(1);
-        outcome->response = "poured";
     }
-    outcome->response_len = strlen((const char *)outcome->response);
-    *now_ms = millis();
-    return 0;
+    job->outcome.response = response;
+    job->outcome.response_len = strlen(response);
+    return IDEM_HANDLED;
 }
 
 /* Opens file and table; says why if one of them refuses. */
@@ -75,20 +75,15 @@ static int open_journal(const char *path)
 static int execute(const char *path, const char *key, const char *command)
 {
     char answer[RESPONSE_MAX + 1] = "";
-    idem_claim claim;
-    idem_reply reply = { .buffer = answer, .buffer_size = sizeof answer - 1 };
+    idem_reply reply;
     idem_request request = { .scope = "shell", .scope_len = 5,
         .key = key, .key_len = strlen(key),
-        .payload = command, .payload_len = strlen(command) };
-    int result = idem_run(&table, &claim, &reply, &request, handle, NULL,
-                          millis());
+        .payload = command, .payload_len = strlen(command),
+        .buffer = answer, .buffer_size = sizeof answer - 1 };
+    int result = idem_run(&table, &reply, &request, handle, NULL, millis);
 
     if (result < 0)
         reason_print(path, result, &table, &config);
-    else if (result == IDEM_EXECUTE)    /* idem_run has called the handler */
-        printf("executed: %s\n", answer);
-    else if (result == IDEM_RECOVER)
-        printf("cut short before: %s\n", answer);
     else
         printf("%s: %s\n", idem_text(result), answer);
     return result;

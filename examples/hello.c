@@ -17,24 +17,25 @@ static void command(const char *key, const char *payload, uint32_t now_ms)
 {
     char answer[16];
     idem_claim claim;
-    idem_reply reply = { .buffer = answer, .buffer_size = sizeof answer };
+    idem_reply reply;
     idem_outcome outcome = { .response = "poured", .response_len = 6 };
     idem_request request = { .key = key, .key_len = strlen(key),
-        .payload = payload, .payload_len = strlen(payload) };
+        .payload = payload, .payload_len = strlen(payload),
+        .buffer = answer, .buffer_size = sizeof answer };
     int result = idem_begin(&table, &claim, &reply, &request, now_ms);
 
     printf("%s %-10s %s\n", key, payload, idem_text(result));
+    if (result == IDEM_REPLAY && reply.response_len <= sizeof answer)
+        printf("              answer: %.*s\n", (int)reply.response_len, answer);
     if (result == IDEM_EXECUTE)
         puts("              PUMP RUNS");
-    if (result == IDEM_RECOVER) { /* cut short before: never pour twice */
-        outcome.failed = 1;
+    else if (result == IDEM_RECOVER || result == IDEM_UNCERTAIN) {
+        outcome.failed = 1; /* it may have poured before: never pour twice */
         outcome.response = "check!";
-    }
-    if ((result == IDEM_EXECUTE || result == IDEM_RECOVER) &&
-        idem_complete(&table, &claim, &outcome, now_ms + 100) < 0)
+    } else
+        return;
+    if (idem_complete(&table, &claim, &outcome, now_ms + 100) != IDEM_OK)
         puts("              not recorded: do not report it as done");
-    if (result == IDEM_REPLAY)
-        printf("              answer: %.*s\n", (int)reply.response_len, answer);
 }
 
 int main(void)

@@ -340,13 +340,14 @@ static void print_sum(const idem_table *table)
            (unsigned)table->stats.lost, (unsigned)storage.sector_count);
 }
 
-/* After a loss, also one of an earlier boot: unknown keys are IDEM_RECOVER. */
-static void print_doubt(idem_table *table)
+/* After a loss, also one of an earlier boot: claims are IDEM_UNCERTAIN. */
+static void print_uncertain(idem_table *table)
 {
     uint32_t left = 0;
 
-    if (idem_doubt(table, &left, 0) == IDEM_OK && left)
-        printf("in doubt: unknown keys, for %.0f s\n", left / 1000.0);
+    if (idem_uncertain(table, &left, 0) == IDEM_OK && left)
+        printf("records were lost: every claim is uncertain, for %.0f s\n",
+               left / 1000.0);
 }
 
 /* Opens the table as the device does; says what does not fit, if so. */
@@ -389,6 +390,6 @@ int main(int argc, char **argv)
     print_keys(&table);
     print_state(&table);
     print_sum(&table);
-    print_doubt(&table);
+    print_uncertain(&table);
     return table.stats.lost ? LOST : SOUND;
 }

@@ -120,7 +120,7 @@ static int copy_finished(idem_table *to, idem_table *from, const key *k)
     size_t len = k->entry.response_len;
     void *response = allocate(len);
     idem_outcome outcome;
-    idem_reply reply = { 0 };
+    idem_reply reply;
     idem_claim claim;
     int result;
 
@@ -149,7 +149,7 @@ static int copy_finished(idem_table *to, idem_table *from, const key *k)
 static int copy_cut_short(idem_table *to, const key *k)
 {
     idem_request request = request_of(k);
-    idem_reply reply = { 0 };
+    idem_reply reply;
     idem_claim claim;
     uint32_t i;
     int result = IDEM_OK;
@@ -167,7 +167,7 @@ static int copy_state(idem_table *to, idem_table *from, size_t size)
     idem_request request = { .scope = "", .scope_len = 1, .key = "",
                              .key_len = 1 };
     idem_outcome outcome;
-    idem_reply reply = { 0 };
+    idem_reply reply;
     idem_claim claim;
     void *state = allocate(size);
     int result;

@@ -112,12 +112,14 @@ static int reboots;
 static void on_reboot(const char *key)
 {
     idem_claim claim;
-    idem_reply reply = { 0 };
+    idem_reply reply;
     int result = begin(&claim, &reply, key);
 
     // IDEM_RECOVER: power went between claim and completion.  The device has
-    // started since, but not because it was told to.
-    if (result != IDEM_EXECUTE && result != IDEM_RECOVER)
+    // started since, but not because it was told to.  IDEM_UNCERTAIN: it may
+    // have rebooted for this one; one more reboot is harmless.
+    if (result != IDEM_EXECUTE && result != IDEM_RECOVER &&
+        result != IDEM_UNCERTAIN)
         return;                                 // and send what is stored
     if (complete(&claim, "rebooting") < 0)
         return;                                 // the sender will ask again
@@ -128,7 +130,7 @@ static void on_reboot(const char *key)
 static int reboot(void)
 {
     idem_claim claim;
-    idem_reply reply = { 0 };
+    idem_reply reply;
     int i;
 
     CHECK(first_power_on() == IDEM_OK);
@@ -153,7 +155,7 @@ static int motor_runs;
 static const char *on_motor(const char *key, const char *what)
 {
     idem_claim claim;
-    idem_reply reply = { 0 };
+    idem_reply reply;
 
     if (strcmp(what, "stop") == 0) {
         motor_runs = 0;
@@ -201,7 +203,7 @@ static int one_step(const idem_claim *claim)
 static int long_operation(void)
 {
     idem_claim claim, other;
-    idem_reply reply = { 0 };
+    idem_reply reply;
     int i;
 
     CHECK(first_power_on() == IDEM_OK);
@@ -229,7 +231,7 @@ static int long_operation(void)
 static int poison(void)
 {
     idem_claim claim;
-    idem_reply reply = { 0 };
+    idem_reply reply;
     int crashes = 0, result, i;
 
     CHECK(first_power_on() == IDEM_OK);
@@ -285,7 +287,7 @@ static int outbox(void)
                              .confirm = 1 };
     idem_entry entry = { 0 };
     idem_claim claim;
-    idem_reply reply = { 0 };
+    idem_reply reply;
     char key[] = "read 0";
     int i, rounds = 0;
 

@@ -156,7 +156,7 @@ static void put(const uint8_t *payload, size_t len, uint32_t now)
     idem_outcome outcome = { .response = payload, .response_len = len,
                              .state = s.counter, .state_len = sizeof s.counter,
                              .confirm = 1 };
-    idem_reply reply = { .buffer = NULL };
+    idem_reply reply;
 
     memset(c, 0, sizeof *c);
     protocol_put32(s.counter + 4, protocol_get32(s.counter + 4) + 1);
@@ -266,7 +266,7 @@ static void decide(command *c, int answer, uint32_t retry_after_ms,
 
     c->listening = 0;
     switch (idem_retry(&delay, &patience, &sent, answer)) {
-    case IDEM_AGAIN:
+    case IDEM_RESEND:
         c->due = now + delay;
         break;
     case IDEM_DONE:

@@ -92,19 +92,21 @@ static void device_command(const protocol_message *m)
 {
     uint8_t response[4];
     idem_claim claim;
-    idem_reply reply = { .buffer = response, .buffer_size = sizeof response };
+    idem_reply reply;
     idem_outcome outcome = { .response = "done", .response_len = 4 };
     idem_request request = {
         .scope = m->scope, .scope_len = m->scope_len,
         .key = m->key, .key_len = m->key_len,
-        .payload = m->payload, .payload_len = m->payload_len };
+        .payload = m->payload, .payload_len = m->payload_len,
+        .buffer = response, .buffer_size = sizeof response };
     int result = idem_begin(&table, &claim, &reply, &request, now_ms);
 
     if (result == IDEM_EXECUTE)
         execute_first_time(m->scope, m->scope_len, m->key, m->key_len);
-    if (result != IDEM_EXECUTE && result != IDEM_RECOVER)
+    if (result != IDEM_EXECUTE && result != IDEM_RECOVER &&
+        result != IDEM_UNCERTAIN)
         return;
-    outcome.failed = result == IDEM_RECOVER;
+    outcome.failed = result != IDEM_EXECUTE;
     result = idem_complete(&table, &claim, &outcome, now_ms);
 #ifdef PLANT
     // "Not recorded?  Then tidy up, and let the sender try again."

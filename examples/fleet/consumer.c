@@ -77,20 +77,19 @@ static const char *line_of(const rd_kafka_message_t *r)
     return strcat(line, "\n");
 }
 
-static int execute(void *ctx, idem_outcome *outcome,
-                   const idem_request *request, const idem_claim *claim,
-                   int answer, uint32_t *now_ms)
+static int execute(idem_job *job)
 {
-    const rd_kafka_message_t *record = (const rd_kafka_message_t *)ctx;
-    int done = answer == IDEM_RECOVER && effect_was_done(line_of(record));
+    const rd_kafka_message_t *record = (const rd_kafka_message_t *)job->ctx;
+    int again = job->answer != IDEM_EXECUTE;
+    int done = again && effect_was_done(line_of(record));
 
-    (void)outcome, (void)request, (void)claim, (void)now_ms;
     if (!done)
         effect_do(line_of(record));
-    if (answer == IDEM_RECOVER)
-        fprintf(stderr, "consumer: offset %lld: cut short before, it was %s\n",
+    if (again)
+        fprintf(stderr,
+                "consumer: offset %lld: interrupted before, it was %s\n",
                 (long long)record->offset, done ? "done" : "not done");
-    return 0;
+    return IDEM_HANDLED;
 }
 
 /* ------------------------------------------------------------------ records */
@@ -100,10 +99,9 @@ static int execute(void *ctx, idem_outcome *outcome,
 static int settle(rd_kafka_message_t *record)
 {
     char scope[300];
-    idem_reply reply = { .buffer = NULL };
+    idem_reply reply;
     idem_request request = { .scope = scope, .payload = record->payload,
                              .payload_len = record->len };
-    idem_claim claim;
     int result;
 
     // An offset has 63 bits, a sequence 32 and is not 0: so there are 2^32 - 1
@@ -115,9 +113,8 @@ static int settle(rd_kafka_message_t *record)
                          rd_kafka_topic_name(record->rkt),
                          (int)record->partition);
     while (!stop) {
-        result = fleet_run(&f, &claim, &reply, &request, execute, record);
-        if (result == IDEM_EXECUTE || result == IDEM_RECOVER ||
-            result == IDEM_REPLAY ||
+        result = fleet_run(&f, &reply, &request, execute, record);
+        if (result == IDEM_DONE || result == IDEM_REPLAY ||
             (result == IDEM_TOO_OLD && effect_was_done(line_of(record))))
             return 1;
         if (result != IDEM_BUSY && result != IDEM_E_STORAGE &&

@@ -109,10 +109,8 @@ int fleet_begin(fleet *f, idem_claim *claim, idem_reply *reply,
     if (!claim || !reply)
         return wrong(f, IDEM_E_ARG);
     memset(claim, 0, sizeof *claim);
-    memset(&reply->claim, 0, sizeof *reply - offsetof(idem_reply, claim));
+    memset(reply, 0, sizeof *reply);
     fleet_start(&c, FLEET_CLAIM, NULL);
-    c.buffer = reply->buffer;
-    c.buffer_size = reply->buffer_size;
     result = fleet_put_key(f, &c, request);
     if (result == IDEM_OK)
         result = fleet_put_request(f, &c, request);
@@ -221,30 +219,65 @@ int fleet_pending(fleet *f, idem_entry *entry)
     return entry ? look(f, &c, entry) : wrong(f, IDEM_E_ARG);
 }
 
-int fleet_run(fleet *f, idem_claim *claim, idem_reply *reply,
-              const idem_request *request, idem_handler *handler, void *ctx)
+/* Records what a handler has filled in, whatever it is: the effect has
+   happened. */
+static int record(fleet *f, idem_reply *reply, const idem_request *rq,
+                  idem_outcome *o)
 {
-    idem_outcome o = { .response = NULL };
-    uint32_t now_ms = 0;
-    int answer = handler ? fleet_begin(f, claim, reply, request)
-                         : wrong(f, IDEM_E_ARG);
-    int result;
+    int result = fleet_complete(f, &reply->claim, o);
 
-    if (answer != IDEM_EXECUTE && answer != IDEM_RECOVER)
-        return answer;
-    if (handler(ctx, &o, request, claim, answer, &now_ms) != 0) {
-        result = fleet_release(f, claim);
-        return result == IDEM_OK ? IDEM_RELEASED : result;
+    if (result == IDEM_E_ARG || result == IDEM_E_TOO_LARGE) {
+        uint8_t confirm = o->confirm;
+        memset(o, 0, sizeof *o);
+        o->failed = 1;
+        o->code = IDEM_CODE_INVALID;
+        o->confirm = confirm;
+        result = fleet_complete(f, &reply->claim, o);
     }
-    result = fleet_complete(f, claim, &o);
     if (result != IDEM_OK)
         return result;
-    reply->claim = *claim;
-    reply->response_len = o.response_len;
-    reply->status = o.failed ? IDEM_FAILED : IDEM_COMPLETED;
-    reply->code = o.code;
-    if (o.response_len && reply->buffer && o.response != reply->buffer &&
-        o.response_len <= reply->buffer_size)
-        memcpy(reply->buffer, o.response, o.response_len);
-    return answer;
+    reply->response_len = o->response_len;
+    reply->status = o->failed ? IDEM_FAILED : IDEM_COMPLETED;
+    reply->code = o->code;
+    if (o->response_len && rq->buffer && o->response != rq->buffer &&
+        o->response_len <= rq->buffer_size)
+        memcpy(rq->buffer, o->response, o->response_len);
+    return IDEM_DONE;
+}
+
+/* A handler cannot tell: the claim stays, and its lease says for how long. */
+static int keep(fleet *f, idem_reply *reply, const idem_request *request)
+{
+    idem_entry e = { .id = NULL };
+    int result = fleet_find(f, &e, request);
+
+    if (result == IDEM_E_NOT_FOUND ||
+        (result == IDEM_OK && (e.status != IDEM_IN_PROGRESS ||
+                               e.attempts != reply->claim.attempt)))
+        return wrong(f, IDEM_E_FENCED);
+    reply->retry_after_ms = e.left_ms;
+    return result == IDEM_OK ? IDEM_BUSY : result;
+}
+
+int fleet_run(fleet *f, idem_reply *reply, const idem_request *request,
+              idem_handler *handler, void *ctx)
+{
+    idem_job job = { .ctx = ctx, .request = request };
+    int result;
+
+    if (!reply || !handler)
+        return wrong(f, IDEM_E_ARG);
+    job.claim = &reply->claim;
+    job.answer = fleet_begin(f, &reply->claim, reply, request);
+    if (job.answer != IDEM_EXECUTE && job.answer != IDEM_RECOVER)
+        return job.answer;
+    switch (handler(&job)) {
+    case IDEM_HANDLED:
+        return record(f, reply, request, &job.outcome);
+    case IDEM_NOT_DONE:
+        result = fleet_release(f, &reply->claim);
+        return result == IDEM_OK ? IDEM_RELEASED : result;
+    default:
+        return keep(f, reply, request);
+    }
 }

@@ -6,7 +6,7 @@
  *     fleet f;
  *     if (fleet_open(&f, "postgres://db.plant/gateways", &config) != IDEM_OK)
  *         die(f.reason);
- *     result = fleet_run(&f, &claim, &reply, &request, handler, ctx);
+ *     result = fleet_run(&f, &reply, &request, handler, ctx);
  *
  * A store is one of these, and a name for what the fleet keeps in it after "#"
  * (a to z, 0 to 9 and _, "idem" if there is none):
@@ -88,16 +88,16 @@ void fleet_close(fleet *f);
 
 /* As idem_begin, _complete, _release, _renew, _run, _find, _pending and
    _delivered; each may answer IDEM_E_STORAGE and IDEM_E_FORMAT besides.  No
-   answer but those of begin grants a claim.  The handler of fleet_run is given
-   a now_ms of 0. */
+   answer but those of begin grants a claim.  None is IDEM_UNCERTAIN: a store
+   that has lost something does not say so (README.md). */
 int fleet_begin(fleet *f, idem_claim *claim, idem_reply *reply,
                 const idem_request *request);
 int fleet_complete(fleet *f, const idem_claim *claim,
                    const idem_outcome *outcome);
 int fleet_release(fleet *f, const idem_claim *claim);
 int fleet_renew(fleet *f, const idem_claim *claim, uint32_t lease_ms);
-int fleet_run(fleet *f, idem_claim *claim, idem_reply *reply,
-              const idem_request *request, idem_handler *handler, void *ctx);
+int fleet_run(fleet *f, idem_reply *reply, const idem_request *request,
+              idem_handler *handler, void *ctx);
 int fleet_find(fleet *f, idem_entry *entry, const idem_request *request);
 int fleet_pending(fleet *f, idem_entry *entry);
 int fleet_delivered(fleet *f, const idem_claim *claim);

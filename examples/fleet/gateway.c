@@ -86,31 +86,29 @@ static void pour(const command *c, long ml)
 }
 
 /* A handler of idem.h: it does not know that it runs in a fleet. */
-static int execute(void *ctx, idem_outcome *outcome,
-                   const idem_request *request, const idem_claim *claim,
-                   int answer, uint32_t *now_ms)
+static int execute(idem_job *job)
 {
     static char response[RESPONSE_MAX];
-    command *c = (command *)ctx;
+    command *c = (command *)job->ctx;
+    idem_outcome *outcome = &job->outcome;
     long ml = command_amount(c);
 
-    (void)request, (void)claim, (void)now_ms;
     outcome->response = response;
     if (!ml) {
         outcome->failed = 1;
         outcome->code = INVALID;
         outcome->response_len =
             (size_t)snprintf(response, sizeof response, "not 1 to 1000 ml");
-        return 0;
+        return IDEM_HANDLED;
     }
-    if (answer == IDEM_RECOVER && effect_was_done(line_of(c, ml)))
-        fprintf(stderr, "gateway: %s: cut short before, it had poured\n",
+    if (job->answer != IDEM_EXECUTE && effect_was_done(line_of(c, ml)))
+        fprintf(stderr, "gateway: %s: interrupted before, it had poured\n",
                 c->topic);
     else
         pour(c, ml);
     outcome->response_len =
         (size_t)snprintf(response, sizeof response, "poured %ld ml", ml);
-    return 0;
+    return IDEM_HANDLED;
 }
 
 /* ------------------------------------------------------------------ answers */
@@ -119,17 +117,16 @@ static int execute(void *ctx, idem_outcome *outcome,
 static void take_command(struct mosquitto *m, command *c)
 {
     char response[RESPONSE_MAX];
-    idem_reply reply = { .buffer = response, .buffer_size = sizeof response };
+    idem_reply reply;
     idem_request request = {
         .scope = c->topic, .scope_len = strlen(c->topic),
         .key = c->key, .key_len = c->key_len,
-        .payload = c->payload, .payload_len = c->payload_len };
-    idem_claim claim;
+        .payload = c->payload, .payload_len = c->payload_len,
+        .buffer = response, .buffer_size = sizeof response };
     const char *text;
-    int result = fleet_run(&c->device->f, &claim, &reply, &request, execute, c);
+    int result = fleet_run(&c->device->f, &reply, &request, execute, c);
 
-    if (result == IDEM_EXECUTE || result == IDEM_RECOVER ||
-        result == IDEM_REPLAY) {
+    if (result == IDEM_DONE || result == IDEM_REPLAY) {
         command_answer(c, m, command_reason(result, &reply), 0, response,
                        reply.response_len);
         return;

@@ -37,10 +37,10 @@ enum { STATEMENT = 12000, BIGINT = 20, TEXT = 25 };
 
 /* What to answer, 0 if it may be claimed. */
 #define ANSWER "CASE WHEN r.id IS NULL OR " OVER " THEN CASE WHEN :age > 0 " \
-    "AND (:age >= :retention OR :age >= % - :since) OR " OLD " THEN 6 ELSE 0 " \
-    "END WHEN r.fingerprint <> :fingerprint THEN 5 WHEN r.state > 1 THEN 3 " \
-    "WHEN " PAST " THEN 6 WHEN r.until > % THEN 4 " \
-    "WHEN r.attempts >= :limit THEN 7 ELSE 0 END"
+    "AND (:age >= :retention OR :age >= % - :since) OR " OLD " THEN 7 ELSE 0 " \
+    "END WHEN r.fingerprint <> :fingerprint THEN 6 WHEN r.state > 1 THEN 4 " \
+    "WHEN " PAST " THEN 7 WHEN r.until > % THEN 5 " \
+    "WHEN r.attempts >= :limit THEN 8 ELSE 0 END"
 #define HELD "r.token = :token AND r.state = 1 AND NOT " OVER " AND NOT " PAST
 #define CHANGE(how, error) "WITH done AS (UPDATE @ r SET " how " RETURNING 1)" \
     " SELECT CASE count(*) WHEN 0 THEN " error " ELSE 0 END FROM done"

@@ -132,6 +132,8 @@ int fleet_put_request(const fleet *f, fleet_call *c, const idem_request *rq)
 {
     const idem_config *k = f->config;
 
+    c->buffer = rq->buffer;
+    c->buffer_size = rq->buffer_size;
     if (!fleet_has_bytes(rq->payload, rq->payload_len) ||
         rq->lease_ms > IDEM_LEASE_MAX || rq->retention_ms > IDEM_RETENTION_MAX)
         return IDEM_E_ARG;

@@ -93,8 +93,7 @@ static inline long command_amount(const command *c)
 static inline int command_reason(int result, const idem_reply *reply)
 {
     switch (result) {
-    case IDEM_EXECUTE:
-    case IDEM_RECOVER:
+    case IDEM_DONE:
     case IDEM_REPLAY:       return reply->code;         // the outcome's own
     case IDEM_BUSY:
     case IDEM_E_FULL:       return QUOTA;

@@ -205,8 +205,8 @@ static void command(sender *s, const char *key, const char *ml)
     s->times = 0;
     s->listening = 0;
     s->due = 0;
-    s->verdict = IDEM_AGAIN;
-    while (s->verdict == IDEM_AGAIN) {
+    s->verdict = IDEM_RESEND;
+    while (s->verdict == IDEM_RESEND) {
         tell_connection(s);
         if (s->result != MOSQ_ERR_SUCCESS) {
             s->ready = 0;

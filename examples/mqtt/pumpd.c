@@ -166,28 +166,26 @@ static int has_poured(const command *c, long ml)
 
 /* Executes a command that idem_run has claimed.  Its state, the total, and its
    outcome become durable together, or neither. */
-static int execute(void *ctx, idem_outcome *outcome,
-                   const idem_request *request, const idem_claim *claim,
-                   int answer, uint32_t *now_ms)
+static int execute(idem_job *job)
 {
     static char response[RESPONSE_MAX];
     static uint64_t total;
-    command *c = (command *)ctx;
+    command *c = (command *)job->ctx;
+    idem_outcome *outcome = &job->outcome;
     long ml = command_amount(c);
-    int poured;
+    int again = job->answer != IDEM_EXECUTE, poured;
 
-    (void)request, (void)claim;
     outcome->response = response;
     if (!ml) {
         outcome->failed = 1;
         outcome->code = INVALID;
         outcome->response_len =
             (size_t)snprintf(response, sizeof response, "not 1 to 1000 ml");
-        return 0;
+        return IDEM_HANDLED;
     }
-    poured = answer == IDEM_RECOVER && has_poured(c, ml);
-    if (answer == IDEM_RECOVER)
-        fprintf(stderr, "pumpd: %s: cut short before, it had %spoured\n",
+    poured = again && has_poured(c, ml);
+    if (again)
+        fprintf(stderr, "pumpd: %s: interrupted before, it had %spoured\n",
                 c->topic, poured ? "" : "not ");
     if (!poured && !pour(c, ml))
         die(c->device->log, strerror(errno));   // unknown: recover, restarted
@@ -196,8 +194,7 @@ static int execute(void *ctx, idem_outcome *outcome,
     outcome->state_len = sizeof total;
     outcome->response_len =
         (size_t)snprintf(response, sizeof response, "poured %ld ml", ml);
-    *now_ms = millis();
-    return 0;
+    return IDEM_HANDLED;
 }
 
 /* ------------------------------------------------------------------ answers */
@@ -206,20 +203,19 @@ static int execute(void *ctx, idem_outcome *outcome,
 static void take_command(struct mosquitto *m, command *c)
 {
     char response[RESPONSE_MAX];
-    idem_reply reply = { .buffer = response, .buffer_size = sizeof response };
+    idem_reply reply;
     idem_request request = {
         .scope = c->topic, .scope_len = strlen(c->topic),
         .key = c->key, .key_len = c->key_len,
-        .payload = c->payload, .payload_len = c->payload_len };
+        .payload = c->payload, .payload_len = c->payload_len,
+        .buffer = response, .buffer_size = sizeof response };
     size_t len = sizeof c->device->total;
-    idem_claim claim;
     const char *text;
-    int result = idem_run(&c->device->table, &claim, &reply, &request, execute,
-                          c, millis());
+    int result = idem_run(&c->device->table, &reply, &request, execute, c,
+                          millis);
 
     idem_state(&c->device->table, &c->device->total, &len);
-    if (result == IDEM_EXECUTE || result == IDEM_RECOVER ||
-        result == IDEM_REPLAY) {
+    if (result == IDEM_DONE || result == IDEM_REPLAY) {
         command_answer(c, m, command_reason(result, &reply), 0, response,
                        reply.response_len);
         return;

@@ -209,9 +209,8 @@ static void read_journal(device *d)
         found.strange++;
 }
 
-static uint32_t no_millis(void *ctx)
+static uint32_t no_millis(void)
 {
-    (void)ctx;
     return 0;
 }
 

@@ -125,7 +125,7 @@ static int decide(pending *p, int answer, uint32_t retry_after_ms, uint32_t now)
     verdict = idem_retry(&delay, &patience, &sent, answer);
     p->listening = 0;
     p->due = now + delay;
-    if (verdict != IDEM_AGAIN)
+    if (verdict != IDEM_RESEND)
         close_command(p, verdict);
     return verdict;
 }

@@ -21,8 +21,7 @@ int device_start(device *d, const device_port *port,
     d->port = port;
     d->config = config;
     d->config.storage = storage;
-    return idem_open(&d->table, &d->config, memory, size,
-                     port->millis(port->ctx));
+    return idem_open(&d->table, &d->config, memory, size, port->millis());
 }
 
 /* ---------------------------------------------------------------------------
@@ -30,20 +29,20 @@ int device_start(device *d, const device_port *port,
    ------------------------------------------------------------------------ */
 
 /* The meter is the only effect, and it changes with the outcome or not at all:
-   an attempt that was cut short has not changed it.  But if the journal was
-   damaged, and the key may be one of those that were lost, nobody knows. */
-static int pour(device *d, idem_outcome *outcome, const uint8_t *ml,
-                int may_be_lost)
+   an attempt that was interrupted has not changed it.  But if the journal was
+   damaged the outcome may be among what was lost, and the meter is of no help:
+   nobody knows, and so it is not poured. */
+static int pour(device *d, idem_outcome *outcome, const uint8_t *ml, int answer)
 {
     uint8_t *meter = d->response;
     size_t len = DEVICE_STATE_MAX;
 
-    if (may_be_lost) {
+    if (answer == IDEM_UNCERTAIN) {
         outcome->failed = 1;
-        return 0;
+        return IDEM_HANDLED;
     }
     if (idem_state(&d->table, meter, &len) < 0)
-        return -1;
+        return IDEM_NOT_DONE;
     if (len == 0)
         memset(meter, 0, DEVICE_STATE_MAX);
     if (d->port->work)
@@ -52,7 +51,7 @@ static int pour(device *d, idem_outcome *outcome, const uint8_t *ml,
     protocol_put32(meter + 4, protocol_get32(meter + 4) + protocol_get16(ml));
     outcome->state = outcome->response = meter;
     outcome->state_len = outcome->response_len = DEVICE_STATE_MAX;
-    return 0;
+    return IDEM_HANDLED;
 }
 
 /* Appends what can be printed; a label that could be read in two ways could
@@ -120,7 +119,7 @@ static int print(device *d, idem_outcome *outcome,
     size_t len = device_label(label, command);
     uint32_t number = 0;
 
-    if (len && answer == IDEM_RECOVER)
+    if (len && answer != IDEM_EXECUTE)
         number = port->printed(port->ctx, label, len);
     if (len && !number)
         number = port->print(port->ctx, label, len);
@@ -128,7 +127,7 @@ static int print(device *d, idem_outcome *outcome,
     outcome->failed = !number;
     outcome->response = d->response;
     outcome->response_len = 4;
-    return 0;
+    return IDEM_HANDLED;
 }
 
 /* What the handler is told of */
@@ -137,25 +136,18 @@ typedef struct execution {
     const protocol_message *command;
 } execution;
 
-static int execute(void *ctx, idem_outcome *outcome,
-                   const idem_request *request, const idem_claim *claim,
-                   int answer, uint32_t *now_ms)
+static int execute(idem_job *job)
 {
-    const execution *e = (const execution *)ctx;
+    const execution *e = (const execution *)job->ctx;
     const protocol_message *command = e->command;
     device *d = e->by;
-    int result = 0;
 
-    (void)request;
     if (command->payload_len == 3 && command->payload[0] == 'p')
-        result = pour(d, outcome, command->payload + 1,
-                      answer == IDEM_RECOVER && claim->attempt == 1);
-    else if (command->payload_len > 0 && command->payload[0] == 'l')
-        result = print(d, outcome, command, answer);
-    else
-        outcome->failed = 1;
-    *now_ms = d->port->millis(d->port->ctx);
-    return result;
+        return pour(d, &job->outcome, command->payload + 1, job->answer);
+    if (command->payload_len > 0 && command->payload[0] == 'l')
+        return print(d, &job->outcome, command, job->answer);
+    job->outcome.failed = 1;
+    return IDEM_HANDLED;
 }
 
 /* ---------------------------------------------------------------------------
@@ -193,8 +185,7 @@ static void answer(device *d, const protocol_message *command, int result,
     uint8_t refusal = (uint8_t)result;
 
     switch (result) {
-    case IDEM_EXECUTE:
-    case IDEM_RECOVER:
+    case IDEM_DONE:
     case IDEM_REPLAY:
         device_answer(d->port, command, reply->status == IDEM_COMPLETED ?
                       PROTOCOL_DONE : PROTOCOL_FAILED, d->response,
@@ -230,8 +221,7 @@ void device_receive(device *d, uint8_t byte)
     protocol_message command;
     execution e;
     idem_request request = { 0 };
-    idem_reply reply = { 0 };
-    idem_claim claim;
+    idem_reply reply;
     int result;
 
     if (!protocol_decode(&d->decoder, &command, byte) ||
@@ -242,15 +232,14 @@ void device_receive(device *d, uint8_t byte)
     identify(&request, &command);
     request.payload = command.payload;
     request.payload_len = command.payload_len;
-    reply.buffer = d->response;
-    reply.buffer_size = sizeof d->response;
-    result = idem_run(&d->table, &claim, &reply, &request, execute, &e,
-                      d->port->millis(d->port->ctx));
+    request.buffer = d->response;
+    request.buffer_size = sizeof d->response;
+    result = idem_run(&d->table, &reply, &request, execute, &e,
+                      d->port->millis);
     answer(d, &command, result, &reply);
 }
 
 int device_idle(device *d)
 {
-    return idem_maintain(&d->table, d->port->millis(d->port->ctx)) ==
-           IDEM_MORE;
+    return idem_maintain(&d->table, d->port->millis()) == IDEM_MORE;
 }

@@ -81,7 +81,7 @@
 typedef struct device_port {
     void     *ctx;
     void    (*put)(void *ctx, uint8_t byte);     /* to the line */
-    uint32_t (*millis)(void *ctx);               /* a tick, may wrap */
+    idem_now *millis;                            /* a tick, may wrap */
     void    (*work)(void *ctx);                  /* NULL, or: what takes time
                                                     in a pour.  Power may go */
     uint32_t (*print)(void *ctx, const char *label, size_t len);

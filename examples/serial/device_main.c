@@ -53,9 +53,8 @@ static void put(void *ctx, uint8_t byte)
     world.out[world.out_len++] = byte;
 }
 
-static uint32_t millis(void *ctx)
+static uint32_t millis(void)
 {
-    (void)ctx;
     return host_millis();
 }
 

@@ -276,8 +276,9 @@ static int device_begin(struct device *d, uint64_t number, idem_claim *claim,
     uint8_t key[RESPONSE_MAX], response[RESPONSE_MAX];
     uint8_t sender = (uint8_t)(number % SENDERS);
     idem_request request = { .key = key, .key_len = KEY_LEN, .payload = key,
-                             .payload_len = KEY_LEN };
-    idem_reply reply = { .buffer = response, .buffer_size = RESPONSE_MAX };
+                             .payload_len = KEY_LEN, .buffer = response,
+                             .buffer_size = RESPONSE_MAX };
+    idem_reply reply;
     double us = d->us;
     int result;
 

@@ -163,8 +163,9 @@ static int idem_subject_begin(struct ticket *ticket, unsigned char *response,
 {
     idem_request request = {
         .key = c->key, .key_len = KEY_LEN,
-        .payload = c->payload, .payload_len = PAYLOAD_LEN };
-    idem_reply reply = { .buffer = response, .buffer_size = RESPONSE_LEN };
+        .payload = c->payload, .payload_len = PAYLOAD_LEN,
+        .buffer = response, .buffer_size = RESPONSE_LEN };
+    idem_reply reply;
 
     return idem_begin(&table, &ticket->claim, &reply, &request, now_ms);
 }

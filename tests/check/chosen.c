@@ -78,7 +78,7 @@ static double cost(key *keys, uint32_t count, double before)
     for (uint32_t i = 0; i < 2 * count; i++) {
         idem_request rq = { .key = keys[i % count], .key_len = sizeof(key) };
         idem_claim claim;
-        idem_reply reply = { .buffer = NULL };
+        idem_reply reply;
         if (idem_begin(&table, &claim, &reply, &rq, 0) !=
             (i < count ? IDEM_EXECUTE : IDEM_BUSY))
             exit(2);

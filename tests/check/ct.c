@@ -105,7 +105,7 @@ static void compare(const char *what, const char *key, int by_payload,
                     uint64_t fingerprint, int expected)
 {
     idem_claim claim;
-    idem_reply reply = { .buffer = NULL };
+    idem_reply reply;
     idem_request rq = { .key = key, .key_len = strlen(key),
                         .payload = payload, .payload_len = sizeof payload,
                         .fingerprint = fingerprint,

@@ -51,7 +51,7 @@ for key in 43 44; do
 done
 printf 'damaged' | dd of=damaged bs=1 seek=4160 conv=notrunc 2> said
 says 1 "lost 1" "$B/inspect" damaged
-says 1 "in doubt: unknown keys, for 86" "$B/inspect" damaged
+says 1 "records were lost: every claim is uncertain, for 86" "$B/inspect" damaged
 
 migrate() { says "$1" "$2" "$B/migrate" "$3" 64,32,32,0,4096 "$4" "$5"; }
 migrate 0 "1 keys copied" journal new 200,32,64,8,8192

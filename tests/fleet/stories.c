@@ -144,7 +144,7 @@ static const struct story {
     { "", "a key is described", "Ga:none Ba Ga L Ga Ca Ga", { { 0 } } },
 
     { "", "one handler runs on all",
-      "Ua,back:released Ua Ua:replay", { { 0 } } }
+      "Ua,back:released Ua,keep:busy Ua:busy L Ua:done Ua:replay", { { 0 } } }
 };
 enum { STORIES = sizeof stories / sizeof *stories };
 
@@ -157,7 +157,7 @@ static void race(int executed[RACE_KEYS])
     for (int i = 0; i < RACE_KEYS; i++) {
         char key = (char)('a' + i);
         idem_request request = { .key = &key, .key_len = 1 };
-        idem_reply reply = { .buffer = NULL };
+        idem_reply reply;
         idem_outcome outcome = { .code = 7 };
         idem_claim claim;
         int answer = SUBJECT(&s, begin, &claim, &reply, &request);
@@ -332,7 +332,7 @@ static void work(int gateway, int commands, int out)
 {
     idem_outcome outcome = { .response = "poured 5 ml", .response_len = 11 };
     char name[ID_SIZE];
-    idem_reply reply = { .buffer = NULL };
+    idem_reply reply;
     idem_claim claim;
 
     CHECK(subject_open(&s, place, &config) == IDEM_OK);

@@ -9,7 +9,7 @@
  *     ca ra na da the same, and delivered, with the claim before the last; of a
  *                 key without, D has no token and d one that was never given
  *     Ia ia       complete within `transaction`; within none
- *     Ua          run: back, and what a begin and a completion take
+ *     Ua          run: back, or keep, and what a begin and a completion take
  *     Ga          look at the key
  *     Da Pa p     delivered; the next that is owed is a; look from the first on
  *     L T9        a lease passes; 9 ms
@@ -106,7 +106,7 @@ typedef struct word {
     int      old;                   // the claim before the last is meant
     char     name[ID_SIZE];
     uint32_t payload, lease, retention, age, reserve, buffer, len, failed, owed,
-             null, back, both;
+             null, back, keep, both;
 } word;
 
 #define FIELD(name, alone) { #name, offsetof(word, name), alone }
@@ -118,10 +118,12 @@ static const struct {
     FIELD(payload, 1), FIELD(lease, IDEM_LEASE_NONE), FIELD(retention, 0),
     FIELD(age, 1), FIELD(reserve, 1), FIELD(buffer, 0), FIELD(len, 0),
     FIELD(failed, 1), FIELD(owed, 1), FIELD(null, 1), FIELD(back, 1),
+    FIELD(keep, 1),
     FIELD(both, 1) };
 
 static const struct { const char *name; int answer; } answers[] = {
     { "ok", IDEM_OK }, { "execute", IDEM_EXECUTE }, { "recover", IDEM_RECOVER },
+    { "done", IDEM_DONE },
     { "replay", IDEM_REPLAY }, { "busy", IDEM_BUSY },
     { "mismatch", IDEM_MISMATCH }, { "exhausted", IDEM_EXHAUSTED },
     { "old", IDEM_TOO_OLD }, { "released", IDEM_RELEASED },
@@ -256,10 +258,14 @@ static void check_left(int64_t ms, int64_t end)
     CHECK(left <= 0 || ms > (left > 4 * LEASE ? left / 2 : 0));
 }
 
+static int granted(int answer)
+{
+    return answer == IDEM_EXECUTE || answer == IDEM_RECOVER;
+}
+
 static void check_claim(known *k, const idem_claim *claim, int answer)
 {
-    CHECK((claim->token != 0) == (answer == IDEM_EXECUTE ||
-                                  answer == IDEM_RECOVER));
+    CHECK((claim->token != 0) == granted(answer));
     if (!claim->token)
         return;
     CHECK(claim->token > told->last);
@@ -271,18 +277,19 @@ static void check_claim(known *k, const idem_claim *claim, int answer)
     k->claim[0] = *claim;
 }
 
-/* A reply tells the outcome, or nothing; `buffer` was full of x. */
-static void check_reply(const known *k, const idem_reply *r, int has_outcome)
+/* A reply tells the outcome, or nothing; the buffer was full of x. */
+static void check_reply(const known *k, const idem_request *rq,
+                        const idem_reply *r, int has_outcome)
 {
-    const char *buffer = (const char *)r->buffer;
-    size_t len = has_outcome && k->len <= r->buffer_size ? k->len : 0;
+    const char *buffer = (const char *)rq->buffer;
+    size_t len = has_outcome && k->len <= rq->buffer_size ? k->len : 0;
 
     CHECK(!memcmp(buffer, k->response, len));
     CHECK(len == RESPONSE_MAX || buffer[len] == 'x');
     CHECK(r->response_len == (has_outcome ? k->len : 0));
     CHECK(r->status == (has_outcome ? k->status : 0));
     CHECK(r->code == (has_outcome ? k->code : 0));
-    CHECK(r->claim.token == (has_outcome ? k->claim[0].token : 0));
+    CHECK(!has_outcome || r->claim.token == k->claim[0].token);
     CHECK(r->age_ms < HOUR);
 }
 
@@ -343,19 +350,20 @@ typedef struct running_word {
     int      called;
 } running_word;
 
-static int handler(void *ctx, idem_outcome *outcome, const idem_request *rq,
-                   const idem_claim *claim, int answer, uint32_t *now_ms)
+static int handler(idem_job *job)
 {
-    running_word *r = (running_word *)ctx;
+    running_word *r = (running_word *)job->ctx;
 
-    (void)now_ms;
     r->called++;
-    check_claim(r->k, claim, answer);
-    claimed(r->k, rq);
-    *outcome = outcome_of(r->w, r->k, claim);
-    if (!r->w->back)
-        finished(r->k, outcome);
-    return (int)r->w->back;
+    check_claim(r->k, job->claim, job->answer);
+    claimed(r->k, job->request);
+    job->outcome = outcome_of(r->w, r->k, job->claim);
+    if (r->w->keep)
+        return IDEM_CANNOT_TELL;
+    if (r->w->back)
+        return IDEM_NOT_DONE;
+    finished(r->k, &job->outcome);
+    return IDEM_HANDLED;
 }
 
 /* A begin, or all of a run. */
@@ -364,22 +372,30 @@ static int tell_asked(subject *s, const word *w, known *k)
     char id[ID_SIZE], buffer[RESPONSE_MAX];
     idem_request rq = request_of(w, id);
     idem_claim claim;
-    idem_reply reply = { .buffer = buffer, .buffer_size = w->buffer };
+    idem_reply reply;
     running_word r = { w, k, 0 };
-    int runs = w->what == 'U', answer, granted;
+    int runs = w->what == 'U', answer;
 
     memset(buffer, 'x', sizeof buffer);
-    answer = runs ? SUBJECT(s, run, &claim, &reply, &rq, handler, &r)
-                  : SUBJECT(s, begin, &claim, &reply, &rq);
-    granted = answer == IDEM_EXECUTE || answer == IDEM_RECOVER;
-    CHECK(r.called == (runs && (granted || answer == IDEM_RELEASED)));
+    memset(&reply, 'x', sizeof reply);
+    rq.buffer = buffer;
+    rq.buffer_size = w->buffer;
+    subject_tick = s->now;
+    if (!runs)
+        answer = SUBJECT(s, begin, &claim, &reply, &rq);
+    else if (subject_is_fleet(s))
+        answer = fleet_run(&s->f, &reply, &rq, handler, &r);
+    else
+        answer = idem_run(&s->table, &reply, &rq, handler, &r, subject_now);
+    CHECK(!r.called == !(runs && (answer == IDEM_DONE || w->keep ||
+                                  answer == IDEM_RELEASED)));
     if (!runs)
         check_claim(k, &claim, answer);
-    if ((granted && !runs) || answer == IDEM_E_STORAGE) // then it may be
+    if (granted(answer) || answer == IDEM_E_STORAGE)    // then it may be
         claimed(k, &rq);
     if (answer == IDEM_BUSY)
         check_left(reply.retry_after_ms, k->until);
-    check_reply(k, &reply, answer == IDEM_REPLAY || (granted && runs));
+    check_reply(k, &rq, &reply, answer == IDEM_REPLAY || answer == IDEM_DONE);
     return answer;
 }
 

@@ -39,6 +39,13 @@ typedef struct subject {
     (subject_is_fleet(s) ? fleet_##call(&(s)->f, __VA_ARGS__)                  \
                          : idem_##call(&(s)->table, __VA_ARGS__, (s)->now))
 
+static uint32_t subject_tick;       // of the one whose handler runs
+
+static inline uint32_t subject_now(void)
+{
+    return subject_tick;
+}
+
 static inline int subject_is_fleet(const subject *s)
 {
     return s->kind >= REDIS;

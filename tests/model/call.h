@@ -13,7 +13,7 @@
  *     Ba      begin: payload lease retention age reserve buffer
  *     Ca      complete: len code state failed owed echo; what is left out is
  *             another with each outcome.  `state` alone is some
- *     Ua      both in one call: all of these, takes; or back
+ *     Ua      both in one call: all of these, takes; or back, or keep
  *     ca      complete with the claim before the last: fenced
  *     Ra Na Xa    release; renew: lease; forget
  *     Da da   delivered: by what is pending, or by the claim if that is known
@@ -59,7 +59,7 @@ typedef struct call {
     char     what;
     uint32_t key, ms;
     uint32_t payload, lease, retention, age, reserve, buffer;
-    uint32_t len, code, state, failed, owed, echo, takes, back;
+    uint32_t len, code, state, failed, owed, echo, takes, back, keep;
     uint32_t n, at, most, how, forever, tear;
     uint32_t answer;            // that it must have: its place in `told`, or
                                 // NONE
@@ -87,6 +87,7 @@ static const setting fields[] = {
     { FIELD(state), AUTO, NONE, "" }, { FIELD(failed), 1, 0, "" },
     { FIELD(owed), 1, 0, "" }, { FIELD(echo), 1, 0, "" },
     { FIELD(takes), 1, 0, "" }, { FIELD(back), 1, 0, "" },
+    { FIELD(keep), 1, 0, "" },
     { FIELD(n), 1, 0, "" }, { FIELD(at), 0, 0, "" },
     { FIELD(most), 0, 100, "" }, { FIELD(how), 0, 0, "" },
     { FIELD(forever), 1, 0, "" }, { FIELD(tear), 0, 0, "" },
@@ -146,7 +147,7 @@ enum { ANY_ANSWER = -1000 };
 
 static const struct { const char *name; int answer; } told[] = {
     { "ok", IDEM_OK }, { "execute", IDEM_EXECUTE }, { "recover", IDEM_RECOVER },
-    { "replay", IDEM_REPLAY }, { "busy", IDEM_BUSY },
+    { "uncertain", IDEM_UNCERTAIN }, { "replay", IDEM_REPLAY }, { "busy", IDEM_BUSY },
     { "mismatch", IDEM_MISMATCH }, { "exhausted", IDEM_EXHAUSTED },
     { "old", IDEM_TOO_OLD }, { "full", IDEM_E_FULL },
     { "fenced", IDEM_E_FENCED }, { "none", IDEM_E_NOT_FOUND },
@@ -382,7 +383,9 @@ static inline void call_run(device *d, const call *c)
     idem_request more = call_request(c);
 
     d->buffer_size = c->buffer;
-    device_run(d, c->key, c->payload, &more, c->back ? NULL : &how, c->takes);
+    device_run(d, c->key, c->payload, &more, &how,
+               c->keep ? IDEM_CANNOT_TELL
+               : c->back ? IDEM_NOT_DONE : IDEM_HANDLED, c->takes);
 }
 
 /* Confirms the delivery of the key's outcome, if it is owed. */
@@ -442,7 +445,7 @@ static inline void call_achieve(device *d, unsigned key)
     call_sync_batch(d);
     if (d->medium.off)
         return;
-    if (result == IDEM_EXECUTE || result == IDEM_RECOVER) {
+    if (model_grants(result)) {
         d->now++;
         call_complete(d, &c, d->held);
         call_sync_batch(d);
@@ -488,7 +491,7 @@ static inline void call_churn(device *d, unsigned times, int restarts)
             return;
         d->now++;
         result = call_begin(d, &b);
-        granted = result == IDEM_EXECUTE || result == IDEM_RECOVER;
+        granted = model_grants(result);
         if (d->medium.off || (!granted && result != IDEM_REPLAY))
             return;
         d->now++;

@@ -283,6 +283,7 @@ static inline call choose_call(char what, uint32_t key)
         choose_request(&c);
         choose_outcome(&c, c.reserve ? c.reserve : the.config.response_max);
         c.back = one_in(6);
+        c.keep = one_in(8);
         c.takes = one_in(4) ? chance(200000) : chance(3);
         break;
     case 'N':

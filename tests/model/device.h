@@ -54,7 +54,7 @@ typedef struct device {
     int          reads_fail;        // they may, in this boot
     int          fails;             // any callback may
     int          runs_out;          // of sequences: claims may be refused
-    size_t       buffer_size;       // for replies
+    size_t       buffer_size;       // of requests
     void       (*change)(void);     // of the configuration, between two boots
     uint32_t   (*pick)(uint32_t);   // one of so many: modes may be by chance
     int        (*word)(const struct call *);    // what else a line may say, and
@@ -67,6 +67,7 @@ typedef struct device {
     const char  *line, *at;         // of calls that is told, and its next word
     int          marked;            // there was a bar in it
     uint32_t     now;               // the tick
+    unsigned     spoilt;            // outcomes of handlers, too large
     int          lost;              // and told, as it may be: nothing more is
                                     // known
     int          damaged;           // by the test, which says what is answered;
@@ -97,6 +98,9 @@ typedef struct device {
     uint64_t     cut_at;            // logical time of a cut, the latest; what
                                     // it interrupted may yet be found
     int          ever_failed;
+    int          ever_lost;
+    uint32_t     uncertain_ms;      // of logical time, in which records that were
+    uint32_t     uncertain_at;      // lost make claims uncertain; from when on
     // Inside.
     void        *memory;
     uint8_t     *bytes, *state_bytes;   // of responses, of state
@@ -660,6 +664,31 @@ static inline asked *device_before(device *d, char what, unsigned key)
     return &d->call;
 }
 
+/* A claim is IDEM_UNCERTAIN for as long after a loss as it must be, and never
+   else (S4). */
+static inline void device_check_certain(device *d, int result)
+{
+    uint32_t passed = inside_clock(d->table) - d->uncertain_at;
+
+    d->uncertain_at += passed;
+    d->uncertain_ms -= passed < d->uncertain_ms ? passed : d->uncertain_ms;
+    PROMISE(d->call.what != 'B' || !model_grants(result) ||
+            (result == IDEM_UNCERTAIN) == (d->uncertain_ms > 0));
+}
+
+/* For how long that is, at an opening: a loss that it finds counts from now on,
+   one that an earlier boot has found goes on. */
+static inline void device_check_uncertain(device *d)
+{
+    idem_table *t = d->table;
+
+    d->ever_lost |= t->stats.lost > 0;
+    PROMISE(idem_uncertain(t, &d->uncertain_ms, d->now) == IDEM_OK);
+    PROMISE(!t->stats.lost || d->uncertain_ms == model_retention(&d->model));
+    PROMISE(d->ever_lost || !d->uncertain_ms);
+    d->uncertain_at = inside_clock(t);
+}
+
 /* What the call adds to the counters. */
 static inline void device_count(device *d, const asked *a, int result)
 {
@@ -704,6 +733,7 @@ static inline void device_after(device *d, const char *what, int result)
         d->latest = d->model.clock -
                     ((uint32_t)d->model.clock - inside_told(d->table));
     device_count(d, a, result);
+    device_check_certain(d, result);
     device_check(d);
     if (!d->lost && !d->damaged)
         device_check_stats(d);
@@ -747,7 +777,7 @@ static inline void device_judge_outcome(device *d, int result)
     if (a->what != 'B' || result != IDEM_REPLAY || d->damaged == JUDGED)
         return;
     for (unsigned i = 0; i < had->count; i++)
-        is_one |= version_has_reply(&had->of[i], a->reply);
+        is_one |= version_has_reply(&had->of[i], a);
     PROMISE(is_one);
 }
 
@@ -806,8 +836,8 @@ static inline void device_check_confirmed(device *d, const idem_request *rq,
     int tells = result == IDEM_E_FULL && d->model.clock - told >= TELL_MS;
 
     d->may_leave += 2 * (result == IDEM_EXECUTE);
-    if (result == IDEM_EXECUTE || result == IDEM_RECOVER ||
-        result == IDEM_E_SPACE || d->medium.off || d->damaged)
+    if (model_grants(result) || result == IDEM_E_SPACE || d->medium.off ||
+        d->damaged)
         return;
     if (d->progs && d->confirmed && rq->sequence && result == IDEM_TOO_OLD &&
         d->may_leave) {
@@ -836,22 +866,23 @@ static inline asked *device_ask(device *d, idem_request *rq, unsigned key,
     a->age_ms = rq->age_ms;
     memset(&d->reply, 0x5A, sizeof d->reply);
     memset(d->bytes, GUARD_BYTE, 2 * device_bytes(d));
-    d->reply.buffer = d->bytes;
-    d->reply.buffer_size = d->buffer_size < c->response_max ? d->buffer_size
-                                                            : c->response_max;
+    rq->buffer = d->bytes;
+    rq->buffer_size = d->buffer_size < c->response_max ? d->buffer_size
+                                                       : c->response_max;
+    a->buffer = rq->buffer;
+    a->buffer_size = rq->buffer_size;
     a->reply = &d->reply;
     return a;
 }
 
 /* Whether of a response all was copied that fits, and else no byte. */
-static inline int device_copied(const device *d, int result)
+static inline int device_copied(const device *d, const idem_request *rq,
+                                int result)
 {
-    const idem_reply *r = &d->reply;
-    int fits = result == IDEM_REPLAY && r->buffer &&
-               r->response_len <= r->buffer_size;
+    size_t len = d->reply.response_len;
+    int fits = result == IDEM_REPLAY && rq->buffer && len <= rq->buffer_size;
 
-    return device_guarded(r->buffer ? r->buffer : d->bytes,
-                          fits ? r->response_len : 0);
+    return device_guarded(rq->buffer ? rq->buffer : d->bytes, fits ? len : 0);
 }
 
 /* Asks for a key with one of the payloads; *more has leases and so on.  The
@@ -871,7 +902,7 @@ static inline int device_begin(device *d, idem_claim *claim, unsigned key,
     result = idem_begin(d->table, claim, &d->reply, &rq, d->now);
     a->claim = *claim;
     a->evicted = d->table->stats.evicted - evicted;
-    PROMISE(device_copied(d, result));
+    PROMISE(device_copied(d, &rq, result));
     device_answered(d, "begin", result);
     PROMISE(!claim->token == !model_changes(a, result));
     if (claim->token) {
@@ -948,69 +979,105 @@ static inline int device_use(device *d, char what, const idem_claim *claim,
 }
 
 // What the handler of idem_run does, and what it was told.
-typedef struct job {
+typedef struct device_job {
     device *d;
-    const idem_outcome *how;    // or NULL: it gives the claim back
+    const idem_outcome *how;
+    int returns;                // IDEM_HANDLED: with *how
     uint32_t ms;                // that it takes
     uint32_t evicted;           // before
     int answer;                 // IDEM_OK: it was not called
-} job;
+} device_job;
 
-static inline int device_handle(void *ctx, idem_outcome *outcome,
-                                const idem_request *rq, const idem_claim *claim,
-                                int answer, uint32_t *now_ms)
+// idem_run asks for the time of no device.
+static const device *device_running;
+
+static inline uint32_t device_now(void)
 {
-    job *j = (job *)ctx;
+    return device_running->now;
+}
+
+/* An outcome that cannot be recorded becomes a failure: the effect has
+   happened. */
+static inline void device_spoilt(device *d)
+{
+    known *k = &d->model.keys[d->call.key];
+    version *v = &d->call.outcome, was;
+
+    if (!model_only(k))
+        return;
+    was = *model_only(k);
+    if (!version_use(&d->model, k, &was, &d->call, IDEM_E_TOO_LARGE))
+        return;
+    d->spoilt++;
+    model_tick(&d->model, d->now);              // for the second completion
+    v->status = IDEM_FAILED;
+    v->len = 0;
+    v->code = IDEM_CODE_INVALID;
+    d->call.has_state = 0;
+    d->call.state.len = 0;
+}
+
+static inline int device_handle(idem_job *job)
+{
+    device_job *j = (device_job *)job->ctx;
     device *d = j->d;
     unsigned key = d->call.key;
+    asked *a;
 
-    (void)rq;
-    j->answer = answer;
-    d->call.claim = *claim;
+    j->answer = job->answer;
+    d->call.claim = *job->claim;
     d->call.evicted = d->table->stats.evicted - j->evicted;
-    device_count(d, &d->call, answer);
-    device_judge(d, answer);
-    device_hold(d, key, claim);
+    device_count(d, &d->call, j->answer);
+    device_check_certain(d, j->answer);
+    device_judge(d, j->answer);
+    device_hold(d, key, job->claim);
     d->now += j->ms;
-    *now_ms = d->now;
-    device_before(d, j->how ? 'C' : 'R', key)->claim = *claim;
-    if (j->how)
-        device_outcome(d, outcome, j->how);
-    return !j->how;
+    a = device_before(d, j->returns == IDEM_HANDLED    ? 'C'
+                         : j->returns == IDEM_NOT_DONE ? 'R' : 'K', key);
+    a->claim = *job->claim;
+    a->reply = &d->reply;
+    if (j->returns == IDEM_HANDLED) {
+        device_outcome(d, &job->outcome, j->how);
+        device_spoilt(d);
+    }
+    return j->returns;
 }
 
 /* A begin, and if it is granted what follows, in one call. */
 static inline void device_run(device *d, unsigned key, unsigned payload,
                               const idem_request *more,
-                              const idem_outcome *how, uint32_t ms)
+                              const idem_outcome *how, int returns, uint32_t ms)
 {
+    static const int answers[] = { IDEM_DONE, IDEM_RELEASED, IDEM_BUSY };
     uint8_t id[ID_MAX];
     idem_request rq = *more;
-    idem_claim claim;
     asked *a = device_ask(d, &rq, key, payload, id);
-    job j = { d, how, ms, d->table->stats.evicted, IDEM_OK };
+    device_job j = { d, how, returns, ms, d->table->stats.evicted, IDEM_OK };
     int result, ended;
 
     // The response is in the buffer already, or elsewhere, or there is none.
     if (d->number % 3)
-        d->reply.buffer = d->number % 3 > 1 ? NULL : d->bytes + device_bytes(d);
-    result = idem_run(d->table, &claim, &d->reply, &rq, device_handle, &j,
-                      d->now);
+        rq.buffer = d->number % 3 > 1 ? NULL : d->bytes + device_bytes(d);
+    a->buffer = rq.buffer;
+    device_running = d;
+    result = idem_run(d->table, &d->reply, &rq, device_handle, &j, device_now);
+    a->claim = d->reply.claim;
     if (!j.answer) {
-        PROMISE(device_copied(d, result));
-        a->claim = claim;
+        PROMISE(device_copied(d, &rq, result));
         device_answered(d, "run", result);
         return;
     }
-    ended = result == IDEM_RELEASED || result == j.answer ? IDEM_OK : result;
+    ended = result == answers[returns] && returns != IDEM_CANNOT_TELL ? IDEM_OK
+                                                                      : result;
     device_answered(d, "ran", ended);
     if (ended != IDEM_OK)
         return;
-    PROMISE(result == (how ? j.answer : IDEM_RELEASED));
-    PROMISE(!how || version_is_reply(&d->model, &d->model.keys[key].now.of[0],
-                                     &d->reply));
-    PROMISE(!how || !d->reply.buffer || d->reply.buffer == d->bytes ||
-            device_copied(d, IDEM_REPLAY));
+    a->buffer = rq.buffer;
+    a->buffer_size = rq.buffer_size;
+    PROMISE(returns != IDEM_HANDLED ||
+            version_is_reply(&d->model, &d->model.keys[key].now.of[0], a));
+    PROMISE(returns != IDEM_HANDLED || !rq.buffer || rq.buffer == d->bytes ||
+            device_copied(d, &rq, IDEM_REPLAY));
     device_keep_old(d, &a->claim);
 }
 
@@ -1278,6 +1345,8 @@ static inline int device_open(device *d)
     d->may_leave = d->config.capacity;
     d->failed_before |= d->boot_failed;
     d->boot_failed = d->fails;
+    if (result == IDEM_OK)
+        device_check_uncertain(d);
     device_check_lost(d);
     PROMISE(d->lost || result != IDEM_OK || d->damaged == JUDGED ||
             !idem_check(d->table));

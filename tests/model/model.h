@@ -20,6 +20,10 @@
  * In batch mode each call since the last sync has happened or not, for itself.
  * But state and outcome of one completion come together.
  *
+ * IDEM_RECOVER is certain: an attempt was interrupted, and no outcome recorded.
+ * Without a loss IDEM_UNCERTAIN is never answered; after one device.h holds each
+ * claim against the retention that it has to be told for.
+ *
  * Eviction is known from above: whatever was finished, and not told of since a
  * call that evicted, may be gone; but for what is younger than one of its scope
  * that is found to be there.  In a small table without storage it is exact.
@@ -142,7 +146,8 @@ typedef struct model {
 // A call: what is asked, defaults filled in, and what came of it.
 typedef struct asked {
     char     what;              // B begin, C complete, R release, N renew,
-                                // X forget, D delivered, Y sync, M maintain
+                                // X forget, D delivered, Y sync, M maintain,
+                                // K a handler keeps its claim
     unsigned key;
     uint64_t fingerprint;       // B
     uint32_t lease_ms;          // B, N
@@ -151,8 +156,10 @@ typedef struct asked {
     version  outcome;           // C: status, len, number, code, owed
     int      has_state;         // C
     version  state;
-    idem_claim claim;           // C, R, N, D: used; B: granted
-    const idem_reply *reply;    // B
+    idem_claim claim;           // C, R, N, D, K: used; B: granted
+    const idem_reply *reply;    // B, K
+    const void *buffer;         // B: where a response is copied, or NULL
+    size_t   buffer_size;       // B
     uint32_t evicted;           // B: keys
 } asked;
 
@@ -862,21 +869,23 @@ static inline version version_claim(const model *m, const asked *a,
 }
 
 /* Whether this outcome is in a reply; a buffer that is too short stays empty. */
-static inline int version_has_reply(const version *v, const idem_reply *reply)
+static inline int version_has_reply(const version *v, const asked *a)
 {
+    const idem_reply *reply = a->reply;
+
     return version_finished(v) && reply->status == v->status &&
            reply->code == v->code && reply->response_len == v->len &&
-           (!reply->buffer || reply->buffer_size < v->len ||
-            numbered_is(reply->buffer, 0, v->len, v->number));
+           (!a->buffer || a->buffer_size < v->len ||
+            numbered_is(a->buffer, 0, v->len, v->number));
 }
 
 /* .. and all else in it is that of this version. */
 static inline int version_is_reply(const model *m, const version *v,
-                                   const idem_reply *reply)
+                                   const asked *a)
 {
-    return version_has_reply(v, reply) &&
-           version_has_age(m, v, reply->age_ms) &&
-           reply->claim.attempt == v->attempts;
+    return version_has_reply(v, a) &&
+           version_has_age(m, v, a->reply->age_ms) &&
+           a->reply->claim.attempt == v->attempts;
 }
 
 /* A begin of a key that is not finished; a call in flight tells nothing. */
@@ -920,7 +929,7 @@ static inline int version_begin(const model *m, const known *k, version *v,
         return version_known(m, k, v) && v->fingerprint != a->fingerprint;
     case IDEM_REPLAY:
         if (!version_known(m, k, v) || v->fingerprint != a->fingerprint ||
-            !version_is_reply(m, v, a->reply))
+            !version_is_reply(m, v, a))
             return 0;
         v->claim = a->reply->claim;
         version_aged(m, v, a->reply->age_ms);
@@ -930,7 +939,7 @@ static inline int version_begin(const model *m, const known *k, version *v,
            version_taken(m, k, v, a, result);
 }
 
-/* Complete, release, renew: the claim is current, or may only be fenced. */
+/* Complete, release, renew, keep: the claim is current, or may only be fenced. */
 static inline int version_use(const model *m, const known *k, version *v,
                               const asked *a, int result)
 {
@@ -943,6 +952,9 @@ static inline int version_use(const model *m, const known *k, version *v,
         return !current || version_known(m, k, v) < KNOWN;
     if (!current || !version_known(m, k, v) || model_past(m, k) == KNOWN)
         return 0;
+    if (a->what == 'K')
+        return result == IDEM_BUSY &&
+               a->reply->retry_after_ms == version_left(m, v);
     if (result == IDEM_E_TOO_LARGE)
         return a->what == 'C' && (a->outcome.len > v->len ||
                                   a->state.len > m->config->state_max);
@@ -1007,10 +1019,17 @@ static inline int version_answer(const model *m, const known *k, version *v,
     }
 }
 
+/* Whether a begin that is answered so grants a claim. */
+static inline int model_grants(int result)
+{
+    return result == IDEM_EXECUTE || result == IDEM_RECOVER ||
+           result == IDEM_UNCERTAIN;
+}
+
 /* Whether the answer says that the call has changed something. */
 static inline int model_changes(const asked *a, int result)
 {
-    return a->what == 'B' ? result == IDEM_EXECUTE || result == IDEM_RECOVER
+    return a->what == 'B' ? model_grants(result)
                           : result == IDEM_OK && strchr("CRXD", a->what);
 }
 

@@ -32,13 +32,9 @@ static void any_outcome(idem_outcome *outcome)
     outcome->state = some(&outcome->state_len);
 }
 
-static int handler(void *ctx, idem_outcome *outcome,
-                   const idem_request *request, const idem_claim *claim,
-                   int answer, uint32_t *now_ms)
+static int handler(idem_job *job)
 {
-    (void)ctx, (void)request, (void)claim, (void)answer;
-    any_outcome(outcome);
-    *now_ms = any();
+    any_outcome(&job->outcome);
     return (int)any();
 }
 
@@ -54,16 +50,15 @@ static void ask(void)
     request.scope = some(&request.scope_len);
     request.key = some(&request.key_len);
     request.payload = some(&request.payload_len);
-    ANY(reply);
-    reply.buffer = buffer;
-    reply.buffer_size = below(SMALL + 1);
+    request.buffer = buffer;
+    request.buffer_size = below(SMALL + 1);
     ANY(entry);
     entry.id = buffer;
     entry.id_size = below(SMALL + 1);
     switch (below(4)) {
     case 0: idem_begin(&table, &claim, &reply, &request, any()); break;
     case 1:
-        idem_run(&table, &claim, &reply, &request, handler, NULL, any());
+        idem_run(&table, &reply, &request, handler, NULL, any);
         break;
     case 2: idem_find(&table, &entry, &request, any()); break;
     default: idem_forget(&table, &request, any()); break;
@@ -105,7 +100,7 @@ static void rest(void)
     case 2: idem_elapse(&table, any()); break;
     case 3: idem_state(&table, buffer, &len); break;
     case 4: idem_horizon(&table, &ms, any()); break;
-    case 5: idem_doubt(&table, &ms, any()); break;
+    case 5: idem_uncertain(&table, &ms, any()); break;
     case 6: idem_next(&table, &entry, any()); break;
     case 7: idem_pending(&table, &entry, any()); break;
     case 8: idem_check(&table); break;

@@ -77,7 +77,7 @@ static void wrong(unsigned number, int result)
 /* ----------------------------------------------------------------- commands */
 
 static idem_claim claim;
-static idem_reply reply = { .buffer = response, .buffer_size = RESPONSE_MAX };
+static idem_reply reply;
 
 static idem_request request_of(unsigned number, const char *payload)
 {
@@ -114,6 +114,8 @@ static int begin(unsigned number, const char *payload)
     idem_request request = request_of(number, payload);
     int result;
 
+    request.buffer = response;
+    request.buffer_size = RESPONSE_MAX;
     now += 10;
     do
         result = idem_begin(&table, &claim, &reply, &request, now);

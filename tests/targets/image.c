@@ -50,8 +50,7 @@ static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(
 static idem_table table;
 static idem_claim claim;
 static char response[RESPONSE_MAX];
-static idem_reply reply = { .buffer = response,
-                            .buffer_size = sizeof response };
+static idem_reply reply;
 static uint32_t now;
 
 int program(void);
@@ -70,6 +69,8 @@ static void request_for(const char *key, const char payload[9])
     memset(&request, 0, sizeof request);
     request.payload = payload;
     request.payload_len = 9;
+    request.buffer = response;
+    request.buffer_size = sizeof response;
     if (config.senders) {
         request.epoch = EPOCH;
         request.sequence = (uint32_t)key[0] << 16 | (uint32_t)key[1];

@@ -96,7 +96,7 @@ static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(CAPACITY, KEY_MAX, RESPONSE_MAX,
                                                 0, 8) / 4];
 static idem_claim claim;
 static char buffer[RESPONSE_MAX];
-static idem_reply reply = { .buffer = buffer, .buffer_size = sizeof buffer };
+static idem_reply reply;
 static uint8_t payload[PAYLOAD];
 static uint32_t now;
 
@@ -113,7 +113,8 @@ static int begin(uint32_t number)
 {
     char key[KEY_MAX] = "key of 16 bytes";
     idem_request request = { .key = key, .key_len = sizeof key,
-                             .payload = payload, .payload_len = PAYLOAD };
+                             .payload = payload, .payload_len = PAYLOAD,
+                             .buffer = buffer, .buffer_size = sizeof buffer };
     int result;
 
     memcpy(key, &number, sizeof number);

@@ -30,7 +30,7 @@ static void copying(const void *src)
 
 enum {
     TABLE = 1, CLAIM = 2, REPLY = 4, REQUEST = 8, OUTCOME = 16, ENTRY = 32,
-    HANDLER = 64, BYTES = 128, LEN = 256, HORIZON = 512
+    HANDLER = 64, BYTES = 128, LEN = 256, HORIZON = 512, NOW_MS = 1024
 };
 
 /* The functions that take a table: which pointers, what they answer with a
@@ -43,8 +43,8 @@ enum {
       idem_complete(t, claim, outcome, now))                                   \
     X(RELEASE, TABLE | CLAIM, IDEM_OK, 1, idem_release(t, claim, now))         \
     X(RENEW, TABLE | CLAIM, IDEM_OK, 1, idem_renew(t, claim, 0, now))          \
-    X(RUN, TABLE | CLAIM | REPLY | REQUEST | HANDLER, IDEM_BUSY, 1,            \
-      idem_run(t, claim, reply, request, handler, NULL, now))                  \
+    X(RUN, TABLE | REPLY | REQUEST | HANDLER | NOW_MS, IDEM_BUSY, 1,              \
+      idem_run(t, reply, request, handler, NULL, asked_now))                   \
     X(MAINTAIN, TABLE, IDEM_OK, 1, idem_maintain(t, now))                      \
     X(SYNC, TABLE, IDEM_OK, 1, idem_sync(t))                                   \
     X(ELAPSE, TABLE, IDEM_OK, 1, idem_elapse(t, 1))                            \
@@ -59,7 +59,8 @@ enum {
     X(STATE, TABLE | BYTES | LEN, IDEM_OK, 1, idem_state(t, bytes, len))       \
     X(FORGET, TABLE | REQUEST, IDEM_BUSY, 1, idem_forget(t, request, now))     \
     X(AGE, TABLE | HORIZON, IDEM_OK, 1, idem_horizon(t, horizon, now))         \
-    X(DOUBT, TABLE | HORIZON, IDEM_OK, 1, idem_doubt(t, horizon, now))         \
+    X(UNCERTAIN, TABLE | HORIZON, IDEM_OK, 1,                                  \
+      idem_uncertain(t, horizon, now))                                         \
     X(CHECK, TABLE, 0, 0, idem_check(t))
 
 #define NAME(name, takes, answer, locks, call) name,
@@ -69,10 +70,16 @@ enum { FUNCTIONS(NAME) COUNT_OF_FUNCTIONS };
 static const struct function { unsigned takes; int answer, locks; }
     functions[] = { FUNCTIONS(ROW) };
 
-static int work(void *ctx, idem_outcome *outcome, const idem_request *request,
-                const idem_claim *claim, int answer, uint32_t *now_ms)
+static int work(idem_job *job)
 {
-    return !ctx && outcome && request && claim && answer && now_ms ? 0 : -1;
+    return !job->ctx && job->request && job->claim->token &&
+                   job->answer == IDEM_EXECUTE
+               ? IDEM_HANDLED : IDEM_CANNOT_TELL;
+}
+
+static uint32_t a_little_later(void)
+{
+    return the.now + 5;
 }
 
 static idem_claim given;        // that of the latest call
@@ -83,9 +90,10 @@ static int call_of_table(size_t which, unsigned without)
     char bytes_there[RESPONSE_MAX];
     uint8_t id[ID_MAX];
     size_t len_there = sizeof bytes_there;
-    uint32_t horizon_there, now = the.now + 5;
+    uint32_t horizon_there, now = a_little_later();
     idem_request request_there;
-    idem_reply reply_there = { .buffer = NULL };
+    idem_reply reply_there;
+    int result = 1;
     idem_outcome outcome_there = { .response = NULL };
     idem_entry entry_there = { .id = NULL };
 #define UNLESS(which, there) (without & (which) ? NULL : (there))
@@ -96,19 +104,23 @@ static int call_of_table(size_t which, unsigned without)
     idem_outcome *outcome = UNLESS(OUTCOME, &outcome_there);
     idem_entry *entry = UNLESS(ENTRY, &entry_there);
     idem_handler *handler = UNLESS(HANDLER, work);
+    idem_now *asked_now = UNLESS(NOW_MS, a_little_later);
     char *bytes = UNLESS(BYTES, bytes_there);
     size_t *len = UNLESS(LEN, &len_there);
     uint32_t *horizon = UNLESS(HORIZON, &horizon_there);
 
+    memset(&reply_there, 0x5A, sizeof reply_there);
     memset(&request_there, 0, sizeof request_there);
     device_name(&the, &request_there, 0, id);
     (void)device_payload(&the, &request_there, 0, 0);
     given = the.held[0];
     switch (which) {
-#define CASE(name, takes, answer, locks, call) case name: return call;
+#define CASE(name, takes, answer, locks, call) case name: result = call; break;
         FUNCTIONS(CASE)
     }
-    return 1;
+    if (which == RUN)
+        given = reply_there.claim;
+    return result;
 }
 
 static struct {
@@ -168,7 +180,8 @@ static void refused(size_t which, unsigned without, int answer)
     is(call_of_table(which, without), answer);
     assert_memory_equal(the.table, &table, sizeof table);
     assert_memory_equal(the.memory, memory, the.memory_size);
-    if ((which == BEGIN || which == RUN) && !(without & CLAIM))
+    if ((which == BEGIN && !(without & CLAIM)) ||
+        (which == RUN && !(without & REPLY)))
         is(given.token, 0);
 }
 
@@ -177,7 +190,7 @@ static void refused(size_t which, unsigned without, int answer)
 TEST(s7_null_for_any_pointer_is_refused_asserted_and_harmless)
 {
     for (size_t i = 0; i < COUNT(functions); i++)
-        for (unsigned pointer = 1; pointer <= HORIZON; pointer <<= 1) {
+        for (unsigned pointer = 1; pointer <= NOW_MS; pointer <<= 1) {
             if (!(functions[i].takes & pointer))
                 continue;
             start("ram Ba", LOCK);
@@ -185,7 +198,7 @@ TEST(s7_null_for_any_pointer_is_refused_asserted_and_harmless)
             is(unit_misuse, 1);
             is(lock.taken, 0);
         }
-    refused(RUN, CLAIM | HANDLER, IDEM_E_ARG);
+    refused(RUN, REPLY | HANDLER, IDEM_E_ARG);
 }
 
 /* Whatever is in the table is not an open one. */
@@ -314,7 +327,7 @@ TEST(every_function_does_its_work_and_takes_the_lock_once)
         is(unit_misuse, 0);
         // To run a handler is to begin and to complete.
         is(lock.taken,
-           functions[i].locks + (i == RUN && answer == IDEM_EXECUTE));
+           functions[i].locks + (i == RUN && answer == IDEM_DONE));
         is(lock.depth, 0);
     }
 }
@@ -374,43 +387,152 @@ TEST(a_call_from_a_hook_is_refused_or_does_no_harm)
 }
 
 /* A handler that uses the table; then the lock may be refused. */
-static int use_the_table(void *ctx, idem_outcome *outcome,
-                         const idem_request *request, const idem_claim *claim,
-                         int answer, uint32_t *now_ms)
+static int use_the_table(idem_job *job)
 {
     idem_claim other;
-    idem_reply reply = { .buffer = NULL };
+    idem_reply reply;
     idem_request rq = { .key = "other", .key_len = 5 };
 
-    (void)outcome;
-    is(answer, IDEM_EXECUTE);
+    is(job->answer, IDEM_EXECUTE);
     is(lock.depth, 0);
-    is(idem_begin(the.table, &other, &reply, request, *now_ms), IDEM_BUSY);
-    is(idem_begin(the.table, &other, &reply, &rq, *now_ms), IDEM_EXECUTE);
-    is(idem_release(the.table, &other, *now_ms), IDEM_OK);
-    is(idem_renew(the.table, claim, 0, *now_ms), IDEM_OK);
-    lock.refuse = *(int *)ctx;
-    return 0;
+    is(idem_begin(the.table, &other, &reply, job->request, the.now), IDEM_BUSY);
+    is(idem_begin(the.table, &other, &reply, &rq, the.now), IDEM_EXECUTE);
+    is(idem_release(the.table, &other, the.now), IDEM_OK);
+    is(idem_renew(the.table, job->claim, 0, the.now), IDEM_OK);
+    lock.refuse = *(int *)job->ctx;
+    return IDEM_HANDLED;
+}
+
+static uint32_t tick(void)
+{
+    return the.now;
 }
 
 TEST(run_lets_go_of_the_lock_while_the_handler_works)
 {
     static const idem_outcome at_last;
     idem_request rq = { .key = "errand", .key_len = 6 };
-    idem_claim claim;
-    idem_reply reply = { .buffer = NULL };
+    idem_reply reply;
 
     for (int refuse = 0; refuse < 2; refuse++) {
         start("ram", LOCK_ONCE);
-        is(idem_run(the.table, &claim, &reply, &rq, use_the_table, &refuse, 0),
-           refuse ? IDEM_E_LOCK : IDEM_EXECUTE);
+        is(idem_run(the.table, &reply, &rq, use_the_table, &refuse, tick),
+           refuse ? IDEM_E_LOCK : IDEM_DONE);
         is(lock.taken, 2 + 4);
         is(lock.depth, 0);
         lock.refuse = 0;
         if (refuse)                         // what was not recorded can be
-            is(idem_complete(the.table, &claim, &at_last, 0), IDEM_OK);
-        is(idem_begin(the.table, &claim, &reply, &rq, 0), IDEM_REPLAY);
+            is(idem_complete(the.table, &reply.claim, &at_last, the.now),
+               IDEM_OK);
+        is(idem_run(the.table, &reply, &rq, use_the_table, &refuse, tick),
+           IDEM_REPLAY);
     }
+}
+
+/* What a handler does, and what idem_run makes of it. */
+typedef struct ending {
+    const char *name;
+    idem_outcome outcome;
+    int returns, answer, status;
+    int32_t code;
+    unsigned misuse;
+} ending;
+
+static int end_so(idem_job *job)
+{
+    const ending *e = (const ending *)job->ctx;
+
+    job->outcome = e->outcome;
+    return e->returns;
+}
+
+static const ending endings[] = {
+    { "recorded", { .response = "ab", .response_len = 2, .code = 7 },
+      IDEM_HANDLED, IDEM_DONE, IDEM_COMPLETED, 7, 0 },
+    { "recorded as failed", { .failed = 1, .code = 8 },
+      IDEM_HANDLED, IDEM_DONE, IDEM_FAILED, 8, 0 },
+    { "given back", { .code = 7 }, IDEM_NOT_DONE, IDEM_RELEASED, 0, 0, 0 },
+    { "kept", { .code = 7 }, IDEM_CANNOT_TELL, IDEM_BUSY, 0, 0, 0 },
+    { "kept, whatever else it returns", { .code = 7 }, -1, IDEM_BUSY, 0, 0, 0 },
+    { "response too long", { .response = "", .response_len = RESPONSE_MAX + 1 },
+      IDEM_HANDLED, IDEM_DONE, IDEM_FAILED, IDEM_CODE_INVALID, 1 },
+    { "response of nothing", { .response_len = 1 },
+      IDEM_HANDLED, IDEM_DONE, IDEM_FAILED, IDEM_CODE_INVALID, 1 },
+    { "state too long", { .state = "", .state_len = UINT16_MAX },
+      IDEM_HANDLED, IDEM_DONE, IDEM_FAILED, IDEM_CODE_INVALID, 1 },
+};
+
+/* After a handler ran nobody is told that nothing was executed: what a handler
+   fills in wrongly is a failure, and replayed as one; what it cannot tell stays
+   claimed, and is an interrupted attempt afterwards. */
+TEST(run_records_gives_back_or_keeps)
+{
+    idem_request rq = { .key = "errand", .key_len = 6 };
+    idem_reply reply;
+
+    for (size_t i = 0; i < COUNT(endings); i++) {
+        ending e = endings[i];
+        int done = e.answer == IDEM_DONE, kept = e.answer == IDEM_BUSY;
+        start("ram", LOCK);
+        is(idem_run(the.table, &reply, &rq, end_so, &e, tick), e.answer);
+        is(unit_misuse, e.misuse);
+        is(reply.status, e.status);
+        is(reply.code, e.code);
+        is(reply.retry_after_ms, kept ? LEASE : 0);
+        assert_true(reply.claim.token);
+        is(idem_run(the.table, &reply, &rq, end_so, &e, tick),
+           done ? IDEM_REPLAY : e.answer);
+        is(reply.status, e.status);
+        is(reply.code, e.code);
+        is(reply.response_len, done ? e.code == 7 ? 2 : 0 : 0);
+        is(the.table->stats.answers[IDEM_EXECUTE], done || kept ? 1 : 2);
+        the.now += LEASE;
+        e.returns = IDEM_HANDLED;
+        e.outcome.response_len = e.outcome.state_len = 0;
+        (void)idem_run(the.table, &reply, &rq, end_so, &e, tick);
+        is(the.table->stats.answers[IDEM_RECOVER], kept);
+        unit_misuse = 0;
+    }
+}
+
+static int close_table(idem_job *job)
+{
+    (void)job;
+    is(idem_open(the.table, &the.config, NULL, 0, 0), IDEM_E_MEMORY);
+    return *(int *)job->ctx;
+}
+
+/* .. not even one that closes the table: IDEM_E_ARG would say so. */
+TEST(run_whose_handler_closes_the_table_does_not_deny_the_effect)
+{
+    idem_request rq = { .key = "errand", .key_len = 6 };
+    idem_reply reply;
+
+    for (int returns = IDEM_HANDLED; returns <= IDEM_CANNOT_TELL; returns++) {
+        start("ram", NO_LOCK);
+        is(idem_run(the.table, &reply, &rq, close_table, &returns, tick),
+           IDEM_E_FENCED);
+        assert_true(unit_misuse > 0);
+        unit_misuse = 0;
+    }
+}
+
+/* A reply is written, whatever was in it. */
+TEST(a_reply_need_not_be_initialised)
+{
+    idem_request rq = { .key = "errand", .key_len = 6 };
+    idem_reply reply;
+    ending e = endings[0];
+
+    start("ram", LOCK);
+    (void)idem_run(the.table, &reply, &rq, end_so, &e, tick);
+    memset(&reply, 0x5A, sizeof reply);
+    is(idem_run(the.table, &reply, &rq, end_so, &e, tick), IDEM_REPLAY);
+    is(reply.response_len, 2);
+    memset(&reply, 0x5A, sizeof reply);
+    is(idem_run(the.table, &reply, NULL, end_so, &e, tick), IDEM_E_ARG);
+    assert_false(reply.claim.token);
+    unit_misuse = 0;
 }
 
 /* --------------------------------------------------------- results in words */

@@ -23,10 +23,8 @@ const idem_request request = {
     .scope = "panel", .scope_len = 5, .key = "42", .key_len = 2,
     .payload = "pour", .payload_len = 4, .fingerprint = 0,
     .has_fingerprint = 0, .response_size = 8, .lease_ms = 100,
-    .retention_ms = 1000, .age_ms = 10
+    .retention_ms = 1000, .age_ms = 10, .buffer = nullptr, .buffer_size = 0
 };
-
-const idem_reply reply = { .buffer = nullptr, .buffer_size = 0 };
 
 const idem_outcome outcome = {
     .response = "poured", .response_len = 6, .state = "5", .state_len = 1,

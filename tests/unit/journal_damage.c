@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
  * Storage that was damaged: nothing is answered wrongly, what is intact is
- * read, and what is lost is told (S5); after a loss unknown keys are in doubt
- * for one retention (S4).
+ * read, and what is lost is told (S5); after a loss every claim is uncertain for
+ * one retention (S4).
  */
 #include "story.h"
 
@@ -16,21 +16,21 @@ static const story stories[] = {
     { "one_unreadable_record_at_the_end_may_be_torn",
       "roomy: Ba Ca Bb Cb z b,how=# P l0 Ba:replay Bb:recover" },
     { "one_unreadable_record_that_another_follows_is_a_loss",
-      "roomy: Ba Ca Bb Cb z Bc b,how=# P l1 Ba:replay Bb:recover Bc:recover" },
+      "roomy: Ba Ca Bb Cb z Bc b,how=# P l1 Ba:replay Bb:uncertain Bc:uncertain" },
     // It may be of a batch that was never acknowledged.
     { "in_batch_mode_an_unreadable_end_is_no_loss",
       "roomy: batch Ba Ca z Y Bb Cb Bc Cc Bd Cd Be Ce b,back P l0 Ba:replay Bb "
       "Cb" },
     { "four_unreadable_records_at_the_end_are_a_loss",
       "roomy: k1 " LONG("0") LONG("1") LONG("2") LONG("3") LONG("4") "B5 z "
-      "C5,len=24 " LONG("6") "B7 b,how=#,back P u B4:replay B5:recover "
-      "B6:recover" },
+      "C5,len=24 " LONG("6") "B7 b,how=#,back P u B4:replay B5:uncertain "
+      "B6:uncertain" },
     { "seven_unreadable_records_at_the_end_are_a_loss",
       "ecc: k1 " LONG("0") LONG("1") LONG("2") "B3 z C3,len=24 " LONG("4")
-      LONG("5") LONG("6") "b,how=#,back P u B2:replay B3:recover B6:recover" },
+      LONG("5") LONG("6") "b,how=#,back P u B2:replay B3:uncertain B6:uncertain" },
     { "a_carried_record_in_the_middle_is_a_loss",
       "roomy: A0 A1 A2 A3 A4 A5 A6 k4 V z,n=8 b,how=# P l1 B0:replay "
-      "B1:replay B2:replay B3:replay B4:replay B5:recover B6:replay" },
+      "B1:replay B2:replay B3:replay B4:replay B5:uncertain B6:replay" },
     // It is as good as torn, and nothing behind it in its sector tells that it
     // was not: but the next header says where that ends.
 
@@ -38,7 +38,7 @@ static const story stories[] = {
       "K@ k1 z,back b,how=5,at=7 P u" },
     { "a_journal_without_any_header_is_none_that_is_blank",
       "nor: Ba Ca z k1 z1 k1 z2 k1 z3 k1 z4 b,how=6 b1,how=6 b2,how=6 b3,how=6 "
-      "b4,how=6 P l2 Ba:recover Bb:recover" },
+      "b4,how=6 P l2 Ba:uncertain Bb:uncertain" },
     // What would tell that such a record is behind the end of its sector is
     // damaged.  Its time is ahead of that in the headers after it, which were
     // written by who knew nothing of it.
@@ -57,28 +57,28 @@ static const story stories[] = {
       "nor: x k1 Ba %1,how=1 Ca:storage %1,at=2,how=1 Ca:storage z Ca V "
       "b,how=6 P l1 Ba:replay" },
 
-    // the doubt after it
-    { "s4_unknown_keys_are_in_doubt_for_a_retention",
-      "roomy: keys=96 " LOST_B "q100000 Bx,ms=0:recover px,n=1 Rx,ms=0 "
-      "t,ms=99999 q1 By,ms=0:recover t q0 Bz,ms=0:execute" },
-    { "s4_doubt_goes_on_over_looks_at_all_slots_and_ends",
-      "roomy: keys=96 retention=2592000000 " LOST_B "Bx,ms=0:recover "
-      "t,ms=500000000 q2092000000 By,ms=0:recover t,ms=2000000000 q92000000 "
+    // how long claims are uncertain after it
+    { "s4_unknown_keys_are_uncertain_for_a_retention",
+      "roomy: keys=96 " LOST_B "q100000 Bx,ms=0:uncertain px,n=1 Rx,ms=0 "
+      "t,ms=99999 q1 By,ms=0:uncertain t q0 Bz,ms=0:execute" },
+    { "s4_uncertainty_goes_on_over_looks_at_all_slots_and_ends",
+      "roomy: keys=96 retention=2592000000 " LOST_B "Bx,ms=0:uncertain "
+      "t,ms=500000000 q2092000000 By,ms=0:uncertain t,ms=2000000000 q92000000 "
       "t,ms=92000000 q0 t,ms=2000000000 q0 t,ms=2000000000 q0 "
       "Bz,ms=0:execute" },
-    { "s4_doubt_goes_on_over_restarts_and_ends",
-      "nor_8: keys=96 " LOST_B "Bd:recover Cd P t,ms=20000 Be:recover Ce P "
-      "t,ms=20000 Bf:recover Cf P t,ms=20000 Bg:recover Cg P t,ms=20000 l0 "
-      "q,n=100000 Bx:recover Cx t,ms=100000 By Cy P l0 Bz Cz" },
-    { "s10_in_doubt_known_keys_are_answered_as_ever",
-      "nor: keys=96 " LOST_B "Ba:replay Bc:replay Wa:mismatch Bb:recover "
-      "Bb:busy Bx,age=100000:old Bd:recover Be:recover Bf:recover Bg:recover "
-      "Bh:recover Bx:full" },
+    { "s4_uncertainty_goes_on_over_restarts_and_ends",
+      "nor_8: keys=96 " LOST_B "Bd:uncertain Cd P t,ms=20000 Be:uncertain Ce P "
+      "t,ms=20000 Bf:uncertain Cf P t,ms=20000 Bg:uncertain Cg P t,ms=20000 l0 "
+      "q,n=100000 Bx:uncertain Cx t,ms=100000 By Cy P l0 Bz Cz" },
+    { "s10_after_a_loss_known_keys_are_answered_as_ever",
+      "nor: keys=96 " LOST_B "Ba:replay Bc:replay Wa:mismatch Bb:uncertain "
+      "Bb:busy Bx,age=100000:old Bd:uncertain Be:uncertain Bf:uncertain Bg:uncertain "
+      "Bh:uncertain Bx:full" },
     // Though the ring is so large that the damage would stay where it is for
     // long, and be found again at each boot.
-    { "s4_doubt_ends_on_a_device_that_restarts_often",
-      "roomy: sectors=60 " LOST_B "Bd,ms=20000:recover Rd P Be,ms=20000:recover "
-      "Re P Bf,ms=20000:recover Rf P Bg,ms=20000:recover Rg P "
+    { "s4_uncertainty_ends_on_a_device_that_restarts_often",
+      "roomy: sectors=60 " LOST_B "Bd,ms=20000:uncertain Rd P Be,ms=20000:uncertain "
+      "Re P Bf,ms=20000:uncertain Rf P Bg,ms=20000:uncertain Rg P "
       "Bh,ms=20000:execute" },
     { "a_loss_is_told_at_every_boot_until_it_is_carried_past",
       "nor: " LOST_B "P l1 k,n=1 P l0 Ba:replay" },
@@ -88,14 +88,14 @@ static const story stories[] = {
     // record says is; idle work takes no mark away
     { "a_damaged_claim_of_a_batch_is_told",
       "nor: batch Aa Y Bb z Bc Y Cb Cc Y Bd Y Cd Y b,how=5,at=112 P l1 "
-      "Bb:recover" },
+      "Bb:uncertain" },
     { "a_damaged_claim_before_a_turn_is_told",
-      "nor: batch Aa Y Bb z Bc k1 b,how=5,at=112 P l1 Bb:recover" },
+      "nor: batch Aa Y Bb z Bc k1 b,how=5,at=112 P l1 Bb:uncertain" },
     { "a_damaged_claim_before_idle_work_is_told",
-      "eeprom: Aa Bb z M Cb b,how=5,at=112 P l1 Bb:recover" },
+      "eeprom: Aa Bb z M Cb b,how=5,at=112 P l1 Bb:uncertain" },
     // In a new head, whose header is damaged.
     { "an_outcome_whose_claim_is_there_is_told",
-      "nor: Ba %1 Ca:storage Ca:ok z b,how=6 P l1 Ba:recover Bb:recover" },
+      "nor: Ba %1 Ca:storage Ca:ok z b,how=6 P l1 Ba:uncertain Bb:uncertain" },
     // b's response holds it, byte for byte; the record around that is damaged,
     // so its inside is looked at.
     { "s3_a_record_hidden_in_a_response_is_not_taken",
@@ -120,7 +120,7 @@ static uint32_t missing(unsigned from, unsigned to)
             continue;
         }
         count++;
-        say_of("B@:recover R@", key);
+        say_of("B@:uncertain R@", key);
     }
     return count;
 }
@@ -309,7 +309,7 @@ TEST(a_head_that_reads_blank_a_moment_later_is_a_loss)
 {
     device_on(&nor_8, "Aa P Ab");
     reopen_fickle(newest_sector() + wrote.header_len, 0, nor_8.erased);
-    say("l1 Ba:recover");
+    say("l1 Ba:uncertain");
 }
 
 TEST(two_bytes_of_garbage_in_a_header_hide_nothing_untold)
@@ -399,7 +399,7 @@ TEST(what_an_erase_has_left_behind_the_carried_is_not_taken)
     flash_load(&d->medium, at, old + (at - from), end - at);
     say("P");
     is(d->table->used, 1);
-    say("Bz:recover");
+    say("Bz:uncertain");
 }
 
 /* The same, and what is left is what was carried: later than it should be. */
@@ -489,7 +489,7 @@ TEST(a_header_whose_tail_is_not_in_the_ring_is_none)
 {
     device_on(&nor, "Aa");
     forge_header(newest_sector(), 20 + 2, 1);
-    say("P l1 Ba:recover");
+    say("P l1 Ba:uncertain");
 }
 
 /* One that is of a time to come hides all others, and that is told. */
@@ -502,7 +502,7 @@ TEST(a_header_far_behind_the_head_is_a_loss)
         dead = 0;
     forge_header(dead, 20 + 3, 1);
     forge_header(dead, 16 + 3, 1);
-    say("P l1 Ba:recover");
+    say("P l1 Ba:uncertain");
 }
 
 /* One that says that the sector before has records behind its end. */
@@ -521,6 +521,6 @@ TEST(tokens_increase_over_a_lost_header)
     device_on(&nor, "volatile Aa P Ab Bc Bd");
     last = the.held[3].token;
     lose_header(newest_sector());
-    say("P l1 Be:recover");
+    say("P l1 Be:uncertain");
     assert_true(the.held[4].token > last);
 }

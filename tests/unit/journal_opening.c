@@ -196,7 +196,7 @@ static const story stories[] = {
       "Bb:replay Gc:none" },
     { "s5_less_room_loses_the_response_that_is_beyond_it_and_tells",
       "nor: Ba Ca,len=4 Bb Cb,len=3 Bc Cc,len=24 Bd Cd,len=2 x +response=3 P u "
-      "Ba:recover Bb:replay Bc:recover Bd:replay" },
+      "Ba:uncertain Bb:replay Bc:uncertain Bd:replay" },
     // What a claim had reserved may be more than there is room for now.
     { "less_room_loses_no_response_that_fits",
       "nor: Ba Ca,len=2 Bb Bc Oc,len=3 x +response=3 P l0 Ba:replay Bc:replay "

@@ -37,9 +37,9 @@ static const story stories[] = {
     // Nor is it answered so while that is not durable.
     { "a_number_is_not_refused_by_what_could_not_be_synced",
       "cached: beside=10 Bc L" OVER "%3 Ba:storage Ba:storage P Ba" },
-    { "too_old_goes_before_recover_after_a_loss",
+    { "too_old_goes_before_uncertain_after_a_loss",
       "nor: keys=96 beside=10 B56 C56" OVER "Bb z Cb k1 b,how=5,at=67 P l1 "
-      "B56:old B20:old B58:recover p58,n=1 Bd:recover" },
+      "B56:old B20:old B58:uncertain p58,n=1 Bd:uncertain" },
 
     // another configuration at a boot: three senders have floors, each in a
     // record of its own, and a table is opened that keeps two
@@ -59,7 +59,7 @@ static const story stories[] = {
       "B3 C3 P x +senders=1 P u" },
     { "without_senders_accounts_are_told_as_lost",
       "nor: keys=96 beside=10 B56 C56" OVER "k,n=2 x +senders=0 P u "
-      "Bb:recover" },
+      "Bb:uncertain" },
 
     // more senders than there is room for: the account of 24's goes, or 1's
     { "who_was_not_forgotten_is_known_in_every_boot_after",

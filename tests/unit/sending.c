@@ -22,14 +22,14 @@ static int retry(const idem_patience *patience, const idem_sent *sent,
     return idem_retry(&delay, patience, sent, answer);
 }
 
-/* IDEM_AGAIN for those that do not end it. */
+/* IDEM_RESEND for those that do not end it. */
 static int verdict_on(int answer)
 {
-    static const int done[] = { IDEM_OK, IDEM_EXECUTE, IDEM_RECOVER,
-                                IDEM_REPLAY };
-    static const int refused[] = { IDEM_MISMATCH, IDEM_TOO_OLD, IDEM_EXHAUSTED,
-                                   IDEM_E_ARG, IDEM_E_TOO_LARGE };
-    int verdict = IDEM_AGAIN;
+    static const int done[] = { IDEM_OK, IDEM_DONE, IDEM_REPLAY };
+    static const int refused[] = { IDEM_UNCERTAIN, IDEM_MISMATCH, IDEM_TOO_OLD,
+                                   IDEM_EXHAUSTED, IDEM_E_ARG,
+                                   IDEM_E_TOO_LARGE };
+    int verdict = IDEM_RESEND;
 
     for (size_t i = 0; i < COUNT(done); i++)
         verdict = answer == done[i] ? IDEM_DONE : verdict;
@@ -48,21 +48,22 @@ TEST(every_answer_has_its_verdict_whatever_the_time_is)
             int told = answer == 301 ? INT_MAX : answer == 302 ? INT_MIN
                                                                : answer;
             int verdict = verdict_on(told);
-            if (verdict == IDEM_AGAIN && late)
+            if (verdict == IDEM_RESEND && late)
                 verdict = IDEM_GIVE_UP;
             is(retry(&usual, &sent[late], told), verdict);
-            is(delay == UINT32_MAX, verdict != IDEM_AGAIN);
+            is(delay == UINT32_MAX, verdict != IDEM_RESEND);
         }
 }
 
 #define RESULT(name, value, text) name,
 
+/* But IDEM_DONE, which means the same. */
 TEST(what_it_says_is_no_result_and_silence_is_none)
 {
     static const int results[] = { IDEM_RESULTS(RESULT) };
 
     for (size_t i = 0; i < COUNT(results); i++) {
-        assert_true(results[i] < IDEM_AGAIN || results[i] > IDEM_GIVE_UP);
+        assert_true(results[i] < IDEM_RESEND || results[i] > IDEM_GIVE_UP);
         assert_int_not_equal(results[i], IDEM_SILENCE);
     }
     assert_true(IDEM_SILENCE <= INT8_MAX);      // as a byte of a message
@@ -100,7 +101,7 @@ TEST(waits_double_up_to_the_cap_on_top_of_what_is_asked_for_until_too_late)
         is(retry(&cases[i].patience, &cases[i].sent,
                  !cases[i].sent.retry_after_ms ? IDEM_SILENCE :
                  i % 2 ? IDEM_BUSY : IDEM_E_FULL),
-           cases[i].delay ? IDEM_AGAIN : IDEM_GIVE_UP);
+           cases[i].delay ? IDEM_RESEND : IDEM_GIVE_UP);
         is(delay, cases[i].delay ? cases[i].delay : UINT32_MAX);
     }
 }
@@ -114,7 +115,7 @@ TEST(waits_are_spread_over_all_there_is)
 
     for (uint32_t share = 0; share < 512; share++) {
         sent.random = (share / 2) << 24 | (share % 2 ? 0xFFFFFF : 0);
-        is(retry(&patience, &sent, IDEM_SILENCE), IDEM_AGAIN);
+        is(retry(&patience, &sent, IDEM_SILENCE), IDEM_RESEND);
         is(delay, 256 - share / 2);
     }
 }
@@ -124,7 +125,7 @@ TEST(a_sender_without_an_answer_ends)
 {
     idem_sent sent = { 0 };
 
-    for (sent.times = 1; retry(&usual, &sent, IDEM_SILENCE) == IDEM_AGAIN;
+    for (sent.times = 1; retry(&usual, &sent, IDEM_SILENCE) == IDEM_RESEND;
          sent.times++) {
         assert_true(sent.times < 1000);
         sent.elapsed_ms += delay;
@@ -167,7 +168,7 @@ TEST(no_sum_overflows_at_any_extreme)
         const idem_patience p = { pick[0], pick[1], pick[2] };
         const idem_sent s = { pick[3], pick[4], pick[5], pick[6] };
         is = expected(&p, &s);
-        is(retry(&p, &s, IDEM_SILENCE), is ? IDEM_AGAIN : IDEM_GIVE_UP);
+        is(retry(&p, &s, IDEM_SILENCE), is ? IDEM_RESEND : IDEM_GIVE_UP);
         is(delay, is ? is : UINT32_MAX);
     }
 }

@@ -196,7 +196,7 @@ static inline int answer(char what, unsigned key)
 /* Begins what no letter names; its reply is the device's. */
 static inline int begin_request(idem_claim *claim, const idem_request *rq)
 {
-    the.reply = (idem_reply){ .buffer = NULL };
+    memset(&the.reply, 0x5A, sizeof the.reply);
     return idem_begin(the.table, claim, &the.reply, rq, the.now);
 }
 
@@ -343,7 +343,7 @@ static int story_word(const call *c)
     case 'y': PROMISE(the.table->stats.crowded == c->key); break;
     case 'p': PROMISE(the.held[c->key].attempt == c->n); break;
     case 'q':
-        PROMISE(idem_doubt(the.table, &ms, the.now) == IDEM_OK);
+        PROMISE(idem_uncertain(the.table, &ms, the.now) == IDEM_OK);
         PROMISE(c->n ? ms > 0 && ms <= c->n : ms == c->key);
         break;
     default: return NO_WORD;

@@ -46,16 +46,17 @@ static uint32_t dice(struct worker *w)
     return w->seed = flash_mix(w->seed + 1);
 }
 
-/* Begins a key that is a number. */
-static int begin_numbered(idem_claim *claim, idem_reply *reply,
-                          uint32_t number)
+/* Begins a key that is a number; it is the response too. */
+static int begin_numbered(idem_claim *claim, uint32_t *stored, uint32_t number)
 {
+    idem_reply reply;
     idem_request rq = {
         .key = &number, .key_len = sizeof number,
         .payload = &number, .payload_len = sizeof number,
+        .buffer = stored, .buffer_size = sizeof *stored,
     };
 
-    return idem_begin(the.table, claim, reply, &rq, the.now);
+    return idem_begin(the.table, claim, &reply, &rq, the.now);
 }
 
 /* Asks for a key until it is finished, whoever finishes it. */
@@ -63,13 +64,12 @@ static void see_to(struct worker *w, uint32_t number)
 {
     idem_claim claim;
     uint32_t stored;
-    idem_reply reply = { .buffer = &stored, .buffer_size = sizeof stored };
     idem_outcome outcome = {
         .response = &number, .response_len = sizeof number,
     };
 
     for (;;) {
-        switch (begin_numbered(&claim, &reply, number)) {
+        switch (begin_numbered(&claim, &stored, number)) {
         case IDEM_EXECUTE:
             if (dice(w) % 4 == 0) {
                 // A transient failure: whoever comes next starts anew.
@@ -118,7 +118,7 @@ static void *see_to_all(void *arg)
 TEST(s1_s2_s4_threads_that_share_a_journal_execute_every_key_once)
 {
     idem_claim claim;
-    idem_reply reply = { .buffer = NULL };
+    uint32_t stored;
     struct worker workers[THREADS];
     pthread_mutexattr_t kind;
     uint32_t done = 0;
@@ -154,6 +154,6 @@ TEST(s1_s2_s4_threads_that_share_a_journal_execute_every_key_once)
     is(reopen(), IDEM_OK);
     is(the.table->used, NUMBERS);
     for (uint32_t i = 0; i < NUMBERS; i++)
-        is(begin_numbered(&claim, &reply, i), IDEM_REPLAY);
+        is(begin_numbered(&claim, &stored, i), IDEM_REPLAY);
     is(the.medium.violations, 0);
 }

@@ -60,12 +60,11 @@ static void wait_us(uint32_t us)
 
 /* Added up, so that it wraps where 32 bits do and not after 71 minutes.  (To be
    called once in these at least.) */
-static uint32_t millis(void *ctx)
+static uint32_t millis(void)
 {
     static uint32_t ms, at_us;
     uint32_t passed = (micros() - at_us) / 1000;
 
-    (void)ctx;
     at_us += passed * 1000;
     return ms += passed;
 }
