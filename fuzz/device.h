@@ -57,6 +57,11 @@ static void choose_config(input *in)
     the.more = modes & 128 ? 256 : 0;
 }
 
+static void tell_device(void)
+{
+    device_tell(&the);
+}
+
 /* Makes a blank device, with as many sectors as it takes, or one more; false if
    there is none of what the input chose. */
 static int choose_device(input *in)
@@ -75,6 +80,7 @@ static int choose_device(input *in)
     if (!device_sectors(&the) || the.storage.sector_count > SECTORS_MAX)
         return 0;
     device_make(&the, keys, KEYS);
+    tell_more = tell_device;
     the.now = input_word(in);
     return 1;
 }

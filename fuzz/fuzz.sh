@@ -44,8 +44,8 @@ libfuzzer() {
     "$out/$2" -max_total_time="$3" -max_len=400 -timeout=20 -rss_limit_mb=0 \
         -print_final_stats=1 -verbosity=1 -artifact_prefix="$out/$2-" \
         "$out/found/$1" "$out/seeds/$1" > "$out/log" 2>&1 || {
-        grep -a -e '^violation' -e 'ERROR' -e 'Test unit' "$out/log" ||
-            cat "$out/log"
+        grep -a -e '^violation' -e '^    [a-z]' -e 'ERROR' -e 'Test unit' \
+            "$out/log" || cat "$out/log"
         echo "FAILED: $2"
         exit 1
     }
@@ -117,9 +117,10 @@ lives() {
     count=${SEEDS:-$count}
     for how in IDEM_WIDE=1 IDEM_WIDE=0 IMAGE; do
         cc $flags -DLIVES "-D$how" fuzz/lives.c -o "$out/lives-$how"
-        "$out/lives-$how" "$first" "$count" 2> "$out/log" || {
-            tail -n 2 "$out/log"
-            echo "FAILED: lives-$how"
+        "$out/lives-$how" "$first" "$count" > "$out/log" 2>&1 || {
+            cat "$out/log"
+            life=$(sed -n 's/^life //p' "$out/log")
+            echo "FAILED: lives-$how; again: TRACE=1 $out/lives-$how $life 1"
             exit 1
         }
     done

@@ -83,6 +83,8 @@ typedef struct device {
     model        model;
     asked        call;              // the latest
     int          calling;           // it has not returned yet
+    int          answer, has_answered;      // of the latest call
+    versions     asked_of;          // its key's, before the call
     unsigned     harm;              // cuts, and boots with failures, since a
                                     // call wrote
     unsigned     sways;             // cuts that read differently from boot to
@@ -504,18 +506,163 @@ static inline void device_tell_configuration(const device *d)
                s->sync ? ", sync" : "", d->medium.durable ? ", cache" : "");
 }
 
-/* What the model holds possible of the key of this call. */
+static inline const char *device_answer_name(int result)
+{
+#define NAME(name, value, text) { value, #name },
+    static const struct { int value; const char *name; } names[] = {
+        IDEM_RESULTS(NAME)
+    };
+#undef NAME
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (names[i].value == result)
+            return names[i].name;
+    return "no answer of a call";
+}
+
+/* What the latest call asked for. */
+static inline void device_tell_asked(const device *d)
+{
+    static const char calls[] = "BCRNXDYMFLS";
+    static const char *const names[] = {
+        "begin", "complete", "release", "renew", "forget", "delivered", "sync",
+        "maintain", "use of a claim that is used up", "look at a key",
+        "look at what is beside the keys", "no call",
+    };
+    const asked *a = &d->call;
+    const char *at = a->what ? strchr(calls, a->what) : NULL;
+
+    printf("    asked: call %u, %s", d->model.calls,
+           names[at ? at - calls : (int)sizeof calls - 1]);
+    printf(", key %u of scope %u, logical time %llu ms", a->key,
+           d->model.keys[a->key].scope, (unsigned long long)d->model.clock);
+    if (a->what == 'B')
+        printf(", lease %u ms, retention %u ms, age %u ms, response of %u",
+               a->lease_ms, a->retention_ms, a->age_ms, a->reserved);
+    if (a->what == 'C')
+        printf(", %s, code %ld, response of %u, %s state",
+               a->outcome.status == IDEM_FAILED ? "failed" : "completed",
+               (long)a->outcome.code, a->outcome.len,
+               a->has_state ? "with" : "no");
+    printf("\n    answered: %s",
+           d->has_answered ? device_answer_name(d->answer) : "not yet");
+    if (a->what == 'B' && d->has_answered && d->answer == IDEM_REPLAY)
+        printf(", status %d, code %ld, response of %u, age %u ms",
+               a->reply->status, (long)a->reply->code,
+               (unsigned)a->reply->response_len, a->reply->age_ms);
+    if (a->claim.token)
+        printf(", claim %llu, attempt %u", (unsigned long long)a->claim.token,
+               (unsigned)a->claim.attempt);
+    printf("%s%s\n", d->callback ? "; a callback failed" : "",
+           d->medium.off ? "; the power went" : "");
+}
+
+/* The answers that a version allows. */
+static inline void device_allowed(const device *d, const known *k,
+                                  const version *v, int allowed[], int *count)
+{
+    static const int others[] = { IDEM_OK, IDEM_BUSY, IDEM_E_FENCED,
+                                  IDEM_E_TOO_LARGE, IDEM_E_NOT_FOUND };
+    const model *m = &d->model;
+    const asked *a = &d->call;
+
+    *count = 0;
+    if (a->what != 'B') {
+        for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+            version after = *v;
+            if (version_answer(m, k, &after, a, others[i]))
+                allowed[(*count)++] = others[i];
+        }
+        return;
+    }
+    if (version_unknown(m, k, v)) {
+        allowed[(*count)++] = IDEM_EXECUTE;
+        if (model_too_old(m, k, a))
+            allowed[(*count)++] = IDEM_TOO_OLD;
+        if (model_full(m, k))
+            allowed[(*count)++] = IDEM_E_FULL;
+    }
+    if (!version_known(m, k, v))
+        return;
+    allowed[(*count)++] =
+        v->fingerprint != a->fingerprint ? IDEM_MISMATCH
+        : version_finished(v)            ? IDEM_REPLAY
+        : !version_late(m, v)            ? IDEM_BUSY
+        : v->attempts >= model_attempts(m) ? IDEM_EXHAUSTED : IDEM_RECOVER;
+}
+
+/* The promise that an answer breaks where another one is allowed. */
+static inline const char *device_broken(int answer, int allowed)
+{
+    int granted = answer == IDEM_EXECUTE || answer == IDEM_RECOVER;
+
+    if (answer == allowed && answer == IDEM_REPLAY)
+        return "S3: a response is given to its own key alone, byte for byte";
+    if (answer == allowed)
+        return "the answer is right; its claim, times or effect is not";
+    if (answer == IDEM_REPLAY)
+        return "S3: no response is given to another key or fingerprint";
+    if (allowed == IDEM_MISMATCH)
+        return "S3: a key that was used for another payload is told so first";
+    if (allowed == IDEM_REPLAY)
+        return "S2: a recorded outcome is replayed until its retention ends";
+    if (granted && allowed == IDEM_BUSY)
+        return "S1: at most one claim on a key is current";
+    if (allowed == IDEM_RECOVER || allowed == IDEM_EXHAUSTED)
+        return "S4: an interrupted command is not executed as a new one";
+    if (answer == IDEM_E_FENCED || allowed == IDEM_E_FENCED)
+        return "S1: a claim that is current is obeyed, and no other";
+    if (answer == IDEM_E_FULL || answer == IDEM_E_SPACE)
+        return "S7: as many keys are admitted as the capacity says";
+    if (allowed == IDEM_BUSY || answer == IDEM_BUSY)
+        return "S6, L2: a lease lasts as long as it was granted, and no longer";
+    return "S6, S10: an answer stays true until a call or time changes it";
+}
+
+/* What the model allows, by each version of the key that may be true. */
+static inline void device_tell_allowed(const device *d)
+{
+    const known *k = &d->model.keys[d->call.key];
+    const char *which = NULL;
+    int allowed[8], count;
+
+    if (d->lost || d->damaged || !strchr("BCRNXD", d->call.what))
+        return;
+    printf("    allowed:");
+    for (unsigned i = 0; i < d->asked_of.count; i++) {
+        const version *v = &d->asked_of.of[i];
+        device_allowed(d, k, v, allowed, &count);
+        for (int n = 0; n < count; n++) {
+            printf("%s%s", i + (unsigned)n ? ", " : " ",
+                   device_answer_name(allowed[n]));
+            if (!which || allowed[n] == d->answer)
+                which = device_broken(d->answer, allowed[n]);
+        }
+        printf("%s", !version_known(&d->model, k, v)  ? " (unknown)"
+                     : v->status == IDEM_COMPLETED    ? " (completed)"
+                     : v->status == IDEM_FAILED       ? " (failed)"
+                     : v->cut                         ? " (interrupted)"
+                                                      : " (in progress)");
+    }
+    printf("%s\n", d->asked_of.any ? ", or anything" : "");
+    if (which && d->has_answered)
+        printf("    promise: %s\n", which);
+}
+
+/* What the latest call asked, what it was answered and what is allowed; then
+   the device, and what the model holds possible of the key. */
 static inline void device_tell(const device *d)
 {
     const known *k = &d->model.keys[d->call.key];
     const idem_entry *e = &d->shown;
 
-    device_tell_configuration(d);
+    if (d->model.keys && d->model.calls) {
+        device_tell_asked(d);
+        device_tell_allowed(d);
+    }
     if (d->line)
         printf("    in \"%s\" before \"%s\"\n", d->line, d->at);
-    printf("    call %u, %c: key %u, scope %u, clock %llu\n", d->model.calls,
-           d->call.what ? d->call.what : '-', d->call.key, k->scope,
-           (unsigned long long)d->model.clock);
+    device_tell_configuration(d);
     device_tell_set(d, "now", k, &k->now);
     device_tell_set(d, "next", k, &k->next);
     for (unsigned i = 0; i < d->model.now.count; i++)
@@ -655,6 +802,8 @@ static inline asked *device_before(device *d, char what, unsigned key)
     memset(&d->call, 0, sizeof d->call);
     d->call.what = what;
     d->call.key = key;
+    d->has_answered = 0;
+    versions_copy(&d->asked_of, &d->model.keys[key].now);
     if (d->config.storage)
         d->model.stands =
             d->model.clock + SILENT_MAX -
@@ -706,6 +855,8 @@ static inline void device_after(device *d, const char *what, int result)
 {
     asked *a = &d->call;
 
+    d->answer = result;
+    d->has_answered = 1;
     trace("%u %s %c key %u: %s; clock %llu, %u programs, %u erases%s\n",
           d->model.calls, what, a->what, a->key, idem_text(result),
           (unsigned long long)d->model.clock, d->progs, d->erases,

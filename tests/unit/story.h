@@ -75,6 +75,7 @@ static device the;
 static known keys[KEYS_TEST];
 static const medium *on;
 static char said[1000];                 // for broken()
+enum { TOLD_MAX = 3 };                  // failures of which all is told
 
 // What the latest call did that wrote.
 static struct {
@@ -86,8 +87,11 @@ static uint32_t dead_at, dead_len;      // bytes that cannot be read
 
 static void broken(const char *what, const char *file, int line)
 {
+    static unsigned failures;
+
     print_error("%s:%d: %s\non %s: %s\n", file, line, what, on->name, said);
-    device_tell(&the);
+    if (failures++ < TOLD_MAX)
+        device_tell(&the);
     fail();
     abort();
 }

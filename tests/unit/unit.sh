@@ -92,8 +92,9 @@ for name in $c $cpp; do
     [ -e "$unit/$name.tap" ] || echo "not ok - $name does not compile" \
         >"$unit/$name.tap"
     printf '%-20s%5d\n' "$name" "$(grep -c '^ok ' "$unit/$name.tap" || :)"
-    ! grep -q '^not ok ' "$unit/$name.tap" ||
-        grep -v '^ok \|^1\.\.\|^# not ok' "$unit/$name.tap"
+    grep -q '^not ok ' "$unit/$name.tap" || continue
+    grep -v '^ok \|^1\.\.\|^# not ok' "$unit/$name.tap"
+    [ ! -x "$unit/$name" ] || echo "again: TRACE=1 $unit/$name"
 done
 cat "$unit"/*.tap | awk '
     /^ok /                              { passed++ }
