@@ -1,367 +1,365 @@
 /* idem.h  0.1.0   execute each command at most once per idempotency key
    SPDX-License-Identifier: 0BSD        (the text is at the end of the file)
 
-   A device gets commands over a link that loses, repeats, delays and reorders
-   them.  The sender cannot tell a lost command from a lost answer, so it sends
-   the command again, with the same idempotency key.  This header is the
-   device's memory: it says which command is new, and has the answer for one
-   that is not.  With a journal in flash, EEPROM, FRAM or a file the memory
-   survives power cuts (>>durable).
-
-   In one C or C++ file of the program:          in every other file:
-       #define IDEM_IMPLEMENTATION                   #include "idem.h"
-       #include "idem.h"
-
-   C99 or C++11 (C++20: fields in the order of >>types).  You give it memory and
-   the time.  No allocation, clock, globals, recursion, floats, dependencies.
-
-   Contents (search for the marker)
-     manual     >>synopsis >>answers >>replying >>sizing >>identity >>time
-                >>full >>durable >>porting >>migrating >>patterns >>delivery
-                >>senders >>arrival >>sender >>concurrency >>options >>memory
-                >>promises >>words
-     interface  >>config >>types >>functions
-     code       >>basics >>hash >>clock >>configured >>defaults >>slots
-                >>index >>order >>storage >>accounts >>keys >>format >>records
-                >>recovery >>journal >>opening >>commands >>check >>public
-                >>explain >>arriving >>sending >>file
-     licence    >>licence
-
-   >>synopsis   (examples/hello.c is a whole program)
+   A sender that gets no answer sends its command again, with the same key.
+   idem.h lets the device execute it once, and answer every repeat alike.
 
    ```c
+   #define IDEM_IMPLEMENTATION            // in one C or C++ file only
    #include "idem.h"
-   extern int pour(const void *command, size_t len);   // 0: it has poured
-   extern uint32_t millis(void);
+   #include <stdio.h>
+   #include <time.h>
 
    static const idem_config config = {
-       .capacity = 64,                    // keys remembered at the same time
-       .key_max = 24,                     // bytes of scope and key together
-       .response_max = 16,                // bytes of the longest answer
-       .secret = { 0x5b, 0x0e, 0x91, 0x27, 0xd4, 0x66, 0x8f, 0x13,  // random,
-                   0x30, 0xa8, 0x4c, 0xf7, 0x1d, 0xb2, 0x69, 0xe5 }, // yours
-       .retention_ms = 600000             // a sender may repeat for 10 minutes
+       .capacity = 64, .key_max = 24, .response_max = 16, // keys, bytes, bytes
+       .secret = { 0x5b, 0x0e, 0x91, 0x27, 0xd4, 0x66, 0x8f, 0x13,   // random:
+                   0x30, 0xa8, 0x4c, 0xf7, 0x1d, 0xb2, 0x69, 0xe5 }  // yours
    };
    static idem_table table;
    static uint32_t memory[IDEM_MEMORY_SIZE(64, 24, 16, 0) / 4];
 
-   int start(void)                        // IDEM_OK, else see idem_explain
-   {
-       return idem_open(&table, &config, memory, sizeof memory, millis());
-   }
-   static int execute(idem_job *job)
-   {
-       job->outcome.response = "poured";
-       job->outcome.response_len = 6;
-       if (job->answer != IDEM_EXECUTE) { // may have poured before: never twice
-           job->outcome.response = "check!";
-           job->outcome.failed = 1;
-       } else if (pour(job->request->payload, job->request->payload_len) != 0)
-           return IDEM_NOT_DONE;          // nothing has happened: give it back
-       return IDEM_HANDLED;               // record job->outcome
-   }
-   int on_command(const idem_request *request, idem_reply *reply)
-   {
-       return idem_run(&table, reply, request, execute, NULL, millis);
-   }              // DONE, REPLAY: send the outcome, in reply and in
-   ```            // request->buffer.  Others: >>replying says what to send.
+   static uint32_t now(void)              // a tick in ms, like HAL_GetTick
+   { return (uint32_t)time(NULL) * 1000; }
 
-   idem_run is idem_begin, your handler, then idem_complete or idem_release.
-   If the effect ends later, make these calls yourself, and keep the claim:
-
-   ```c
-   #include "idem.h"
-   extern void valve_open(void);
-   int on_open(idem_table *table, const idem_request *request,
-               idem_reply *reply, uint32_t now_ms)
+   static int pour(idem_job *job)
    {
-       idem_outcome outcome = { .response = "open", .response_len = 4 };
-       idem_claim claim;
-       int result = idem_begin(table, &claim, reply, request, now_ms);
-       if (result != IDEM_EXECUTE && result != IDEM_RECOVER &&
-           result != IDEM_UNCERTAIN)
-           return result;                 // as above
-       valve_open();                      // harmless to repeat
-       return idem_complete(table, &claim, &outcome, now_ms);
-   }              // IDEM_OK: done.  < 0: not recorded, do not report it as done
+       job->outcome.failed = job->answer != IDEM_EXECUTE; // may have poured
+       if (!job->outcome.failed)
+           puts("the pump runs");
+       return IDEM_HANDLED;
+   }
+   int main(void)
+   {
+       idem_request request = { .key = "42", .key_len = 2 };
+       idem_reply reply;
+       if (idem_open(&table, &config, memory, sizeof memory, now()) != IDEM_OK)
+           return 1;
+       for (int i = 0; i < 2; i++)        // the command, and a repeat of it
+           puts(idem_text(idem_run(&table, &reply, &request, pour, NULL, now)));
+   }
    ```
+
+   C99, or C++11 (C++20: fields in the order of >>types).  No allocation, clock,
+   globals, recursion, floats, dependencies.
+
+   Contents (search for the marker)
+     manual     >>life >>handler >>answers >>replying >>identity >>sizing >>time
+                >>full >>durable >>damage >>porting >>migrating >>patterns
+                >>delivery >>senders >>sender >>concurrency >>promises
+     interface  >>config (options) >>types >>functions >>posix (a file)
+     code       see "Below this line nothing is promised"
+     licence    >>licence
+
+   >>life      of a key
+
+                     EXECUTE               complete
+         unknown ---------------> claimed -----------> finished
+          ^ ^ ^                    |  | ^               |    |  ^
+          | | |      release       |  | |  RECOVER      |    |  | REPLAY
+          | | +--------------------+  | +--- lease -----+    +--+
+          | |                         |      ended           |
+          | +-- expired, forgotten ---+                      |
+          +---- expired, evicted, forgotten -----------------+
+
+   The key names a command: a new command has a new key, a repeat has the key of
+   its command.  idem_begin looks it up.  An unknown key gets a claim: the right
+   to execute the command.  While the claim is held, a repeat is answered
+   IDEM_BUSY.  idem_complete stores the outcome: a response, a code, and whether
+   it failed.  From then on a repeat is answered IDEM_REPLAY, with the stored
+   outcome.  When the retention of the key ends it expires, and is unknown
+   again.
+
+   A claim has a lease: the time for which nobody else gets one on its key.  If
+   the lease ends before the outcome is stored, or the device restarts, the
+   attempt was interrupted.  The next begin gets a claim, with the answer
+   IDEM_RECOVER, and the old claim is no longer current: calls with it are
+   answered IDEM_E_FENCED.
+
+   >>handler   what your code is asked, and what it answers
+
+   idem_run claims the key, calls your handler, stores the outcome and fills in
+   the reply.  job->answer tells the handler what is known:
+
+     IDEM_EXECUTE     No earlier attempt had an effect.  Execute the command.
+     IDEM_RECOVER     An earlier attempt was interrupted, and no outcome was
+                      recorded.  It may have had its effect: look.  If it did
+                      not, or if twice is harmless, execute the command.
+     IDEM_UNCERTAIN   Stored records were lost by damage, and some of this key
+                      may be among them.  It may have had its effect, and even
+                      have been answered: look, as above.
+
+   If you cannot look, do not execute what must not happen twice: set
+   job->outcome.failed, and let a person look.  The handler returns
+
+     IDEM_HANDLED      Store job->outcome; every repeat gets it.  A final
+                       failure (no such valve) is an outcome with `failed`.
+     IDEM_NOT_DONE     Neither this attempt nor an earlier one had an effect
+                       (the sensor did not answer): give the claim back.  A
+                       repeat is a first time.
+     IDEM_CANNOT_TELL  (or any other number)  Keep the claim.  A repeat is
+                       answered IDEM_BUSY until the lease ends, then RECOVER.
+
+   If the effect ends long after the command has come, use the two halves of
+   idem_run (examples/patterns.c): idem_begin answers one of the three above and
+   grants a claim, which you keep; or another answer, for the sender.  When the
+   effect has ended, idem_complete stores the outcome; below zero it is not
+   stored, so do not report it as done.  idem_release gives a claim back;
+   idem_renew makes its lease longer.
 
    >>answers   zero and up: the call did its job; below zero: it refused
 
-     result            changed?  do next
+     result            changed?  meaning, and what to do next
      IDEM_OK           as asked  -
-     IDEM_EXECUTE      claimed   first time: execute it, then complete (or
-                                 release)
-     IDEM_RECOVER      claimed   an earlier attempt was interrupted, no outcome
-                                 was recorded: look.  If it did nothing, or may
-                                 be repeated, execute it; then complete
-     IDEM_UNCERTAIN    claimed   stored records were lost by damage; an attempt
-                                 or an outcome of this key may be among them.
-                                 Look; if you cannot tell, complete as failed
-     IDEM_REPLAY       no        done before: send the stored outcome, in reply
-                                 and request.buffer
-     IDEM_BUSY         no        being executed: wait reply.retry_after_ms
-     IDEM_MISMATCH     no        same key, other payload: refuse; the sender has
-                                 a bug, or is not who it says
+     IDEM_EXECUTE, _RECOVER, _UNCERTAIN
+                       claimed   idem_begin: >>handler; complete or release
+     IDEM_REPLAY       no        done before: send the stored outcome
+     IDEM_BUSY         no        being executed, or its handler cannot tell:
+                                 wait reply.retry_after_ms
+     IDEM_MISMATCH     no        the key was used for another payload: refuse
      IDEM_TOO_OLD      no        unknown, and older than memory reaches, so it
                                  may have been executed: refuse
-     IDEM_EXHAUSTED    no        max_attempts (3) were interrupted, each counted
-                                 from its claim on: refuse, and raise an alarm
-     IDEM_DONE         yes       from idem_run: your handler executed it, and
-                                 the outcome is recorded: send it like REPLAY's
-     IDEM_RELEASED     yes       from idem_run: nothing was done, and the claim
-                                 was given back; a retry is a first time
+     IDEM_EXHAUSTED    no        max_attempts (3) were interrupted: refuse, and
+                                 raise an alarm
+     IDEM_DONE         yes       idem_run: executed now: send the outcome
+     IDEM_RELEASED     yes       idem_run: not done; a repeat is a first time
      IDEM_MORE         yes       idem_maintain has more to do
-     IDEM_E_ARG        no        a caller's mistake: NULL, a closed table, a
-                                 value out of range; or a sender's: an empty key
-     IDEM_E_TOO_LARGE  no        key, response or state is too long; or your
-                                 buffer is too short, and the length is told
-     IDEM_E_FULL       no        no room, or the scope's quota is used up: try
-                                 after reply.retry_after_ms, if that is not 0
-     IDEM_E_FENCED     no        the claim is not current: throw the result away
+     IDEM_E_ARG        no        a caller's mistake: NULL, closed, out of range;
+                                 or a sender's: no key
+     IDEM_E_TOO_LARGE  no        over key_max, or another limit; or a buffer is
+                                 too short, and the length that it needs is set
+     IDEM_E_FULL       no        no room, or the quota is used up: wait
+                                 reply.retry_after_ms, if that is not 0
+     IDEM_E_FENCED     no        the claim is not current: drop the result
      IDEM_E_NOT_FOUND  no        no such key, or no such outcome any more
-     IDEM_E_MEMORY     no        idem_open: too little memory, or misaligned
-     IDEM_E_LOCK       no        the lock function refused, or the call came
-                                 from inside another; a file is open already
-     IDEM_E_STORAGE    no        the storage failed (table.storage_error).
-                                 Report nothing as done, and repeat the call
-                                 (after a failed sync, open the table again).
+     IDEM_E_MEMORY     no        idem_open: memory too small, or misaligned
+     IDEM_E_LOCK       no        the lock refused; a nested call; a file in use
+     IDEM_E_STORAGE    no        the storage failed (table.storage_error):
+                                 report nothing as done, repeat the call.
                                  After a restart it may be found done
-     IDEM_E_FORMAT     no        idem_open: the storage holds something else;
+     IDEM_E_FORMAT     no        idem_open: the storage holds something else:
                                  idem_explain says what (>>migrating)
-     IDEM_E_SPACE      no        idem_open: too few sectors, or too small.
-                                 Later, for new claims: too many sectors fail,
-                                 or the tokens are used up (>>time)
+     IDEM_E_SPACE      no        idem_open: too few sectors, or too small ones;
+                                 idem_begin: too many fail, or no tokens left
+
+   An attempt counts from its claim on, even if power fails before the effect:
+   if that happens often and you can look, raise max_attempts (up to 255).
 
    >>replying   what to tell the sender (HTTP: the IETF's Idempotency-Key draft)
 
-     result             HTTP                CoAP   MQTT 5 reason code
-     IDEM_DONE, REPLAY  the outcome's own   2.04   0x00 success
-     IDEM_BUSY          409 + Retry-After   5.03   0x97 quota exceeded
-     IDEM_MISMATCH      422                 4.22   0x99 payload format invalid
-     IDEM_TOO_OLD       410                 4.12   0x83 implementation specific
-     IDEM_EXHAUSTED     500                 5.00   0x83
-     IDEM_E_FULL        503 + Retry-After   5.03   0x97
-     RELEASED, _STORAGE 503                 5.03   0x83
-     no key, too long   400                 4.00   0x83
-     other errors       500                 5.00   0x80 unspecified error
-
-   EXECUTE, RECOVER and UNCERTAIN are questions to you, not answers to a sender:
-   complete first, and send the outcome.  If you can neither find out nor wait,
-   complete as failed: "nobody knows whether it was executed".
-
-   >>sizing
-
-   A key takes a slot until its retention ends.  Size it:
-
-     retention  at least the time for which a sender may repeat a command.  A
-                repeat that comes later is executed again.  0 means 24 hours
-     capacity   commands per hour x hours of retention
-
-   So 10 commands an hour and 12 hours of retention are 120 keys.  Constants
-   tell the bytes of memory, IDEM_MEMORY_SIZE(capacity, key_max, response_max,
-   state_max); with a journal IDEM_JOURNAL_MEMORY_SIZE(.., prog_size), and its
-   sectors, IDEM_SECTORS(.., sector_size, prog_size).  state_max is 0 without
-   application state (>>patterns); what config.senders add is in >>senders.
+     result              HTTP                CoAP   MQTT 5 reason code
+     DONE, REPLAY        the outcome's own   2.04   0x00 success
+     the same, failed    the outcome's own   5.00   0x80 unspecified error
+     BUSY                409 + Retry-After   5.03   0x97 quota exceeded
+     MISMATCH            422                 4.22   0x99 payload format invalid
+     TOO_OLD             410                 4.12   0x83 implementation specific
+     EXHAUSTED           500                 5.00   0x83
+     E_FULL              503 + Retry-After   5.03   0x97
+     RELEASED, STORAGE   503                 5.03   0x83
+     no key, too long    400                 4.00   0x83
+     other errors        500                 5.00   0x80
 
    >>identity
 
-   A key is its scope and its bytes (request.scope, scope_len, key, key_len),
-   compared in full: ("ab","c") and ("a","bc") are two.  The scope says whose it
-   is (a sender's, a topic's); it may be empty, the key may not.  Take it from
-   what the transport has proved, not from what the message claims.
+   A key is its scope and its bytes, compared in full: ("ab","c") and ("a","bc")
+   are two.  The scope says whose key it is: a sender's, a topic's.  It may be
+   empty, the key may not.  Take the scope from what the transport has proved,
+   not from what the message claims.  idem_key_uuid, _ulid, _hex and _http make
+   a key from text; if they refuse, do not execute.
 
-   The fingerprint is a 64-bit hash of the payload and its length.  It shows
-   that a key was used again for another command: IDEM_MISMATCH, which goes
-   before every other answer to a known key.  If a payload can be spelled in two
-   ways, hash one of them yourself, and set request.fingerprint.
-   idem_fingerprint_init, _update and _final hash a payload piece by piece.
+   The fingerprint is a 64-bit hash of the payload and its length.  A known key
+   with another fingerprint is IDEM_MISMATCH, before any other answer.  If one
+   command can be spelled in two ways, hash one of them yourself, with
+   idem_fingerprint_init, _update and _final, and set request.fingerprint.
 
-   config.secret makes the hashes this device's own (>>hash): 16 random bytes
-   that nobody else knows; neither half may be zero.  A device gets it in the
-   factory (od -An -N16 -tx1 /dev/urandom, on a host), or makes it at its first
-   boot with a hardware random generator.  Store it whole before the journal is
-   first opened, outside the journal's sectors, where nobody reads it, and keep
-   it: with another secret the journal is IDEM_E_FORMAT, and only idem_format,
-   which forgets all keys, goes on.
+   config.secret is the key of all hashes: 16 random bytes of this device's own,
+   neither half zero.  A device gets them in the factory (od -An -N16 -tx1
+   /dev/urandom), or from a hardware random generator at its first boot.  Store
+   them before the journal is first opened, where nobody else reads them.  With
+   another secret the journal is IDEM_E_FORMAT.
+
+   >>sizing
+
+     retention_ms   at least as long as a sender may repeat a command: a repeat
+                    that comes later is executed again.  0: 24 hours
+     capacity       commands per hour x hours of retention
+     key_max        bytes of the longest scope and key together
+     response_max   bytes of the longest response
+     state_max      bytes of application state (>>patterns); else 0
+
+   So 10 commands an hour and 12 hours are 120 keys.  They take
+   IDEM_MEMORY_SIZE(capacity, key_max, response_max, state_max) bytes, with a
+   journal IDEM_JOURNAL_MEMORY_SIZE(.., prog_size), and IDEM_SECTORS(..,
+   sector_size, prog_size) sectors.  Each is a constant expression.
+   IDEM_SECTORS is 0 if a sector is too small; this fails when compiling:
+   typedef char sectors_are_large_enough[IDEM_SECTORS(..) ? 1 : -1].
+
+   If the program has one configuration, the compiler can leave out what it does
+   not need, a fifth of the code with random keys alone: in the file of the
+   implementation include "idem.h", then `static const idem_config c = { .. };`
+   and `#define IDEM_CONFIG c`, then the implementation.  idem_open takes no
+   other configuration then, but for secret and lock.
 
    >>time
 
-   A call that needs the time takes now_ms, a tick of milliseconds: a uint32_t
-   that may start anywhere and may wrap (after 49.7 days).  Each call adds to a
-   logical clock what the tick has advanced since the call before.  If that is
-   half the tick's range or more, the tick went back:
+   now_ms is a tick of milliseconds: a uint32_t that starts anywhere and wraps
+   (every 49.7 days).  Each call adds to the table's clock by how much the tick
+   has advanced since the call before.  If that is half its range or more, the
+   tick went back:
 
-     up to 65.5 s    the clock waits until the tick is again where it was.  So
-                     threads may call with ticks that they read a moment before
-     more            the tick was reset, and the clock goes on with it.  If in
-                     one call it is back where it was or beyond, only what is
-                     beyond counts; if it gets there in steps, each of them does
+     up to 65.5 s   The clock stops until the tick passes its old value: threads
+                    may call with ticks that they read a moment before.
+     more           The clock follows the new tick.  If one later call jumps
+                    past the old value, only the excess is counted.
 
-   So a stopped, reset or backward tick makes leases and retentions longer,
-   never shorter.  Time without a call is seen up to 24 days.  idem_elapse adds
-   time that the tick did not see, as over a restart.
+   So a tick that wraps, stops or goes back makes leases and retentions longer,
+   never shorter.  Two mistakes make them shorter, unseen: microseconds given as
+   milliseconds, and a reset of the tick by more than 24.8 days, which looks
+   like running on (open the table again after it).  The tick must have 32 bits:
+   one of 16 would stop the clock.  Call at least once in 24 days; idem_elapse
+   adds time that the tick did not see.
 
-     lease      protects a claim for lease_ms from idem_begin on (0: the
-                default; at most IDEM_LEASE_MAX, 6.2 days; IDEM_LEASE_NONE: as
-                long as this boot).  Afterwards the holder may still complete,
-                renew or release, until a begin takes over or the key is dropped
-     retention  keeps a key for retention_ms from its completion on; if it was
-                never completed, from the end of its lease on (0: the default;
-                at most IDEM_RETENTION_MAX, 30 days)
+     lease      lease_ms from idem_begin on (0: the default, 30 s; at most
+                IDEM_LEASE_MAX, 6.2 days; IDEM_LEASE_NONE: as long as this
+                boot).  Set it above the longest command, or renew: a repeat
+                that comes after it, while the pump still runs, is RECOVER.
+                Without one the holder may still complete, renew or release.
+     retention  retention_ms from the completion on, or of an interrupted key
+                from the end of its lease on (0: the default, 24 hours; at most
+                IDEM_RETENTION_MAX, 30 days)
 
-   With a journal the clock goes on, after a restart, from the newest time in
-   it; the restart has ended all leases.  Every record has the time.  If none
-   was written for an eighth of the default retention, idem_maintain writes it;
-   so does a begin that answers IDEM_E_FULL, if the newest record is a minute
-   old.  If nothing was written for 40 days the clock stands until something is.
+   A restart ends all leases.  With a journal the clock continues from the
+   newest record; idem_maintain writes one after an eighth of the default
+   retention.  It stops after 40 days without a record.
 
    claim.token, the fencing token, is larger than that of every earlier claim
-   since the opening; with a journal, since idem_format.  Hand it to what
-   executes: a driver that refuses a token smaller than the largest it has seen
-   is safe from a holder that was suspended, overtaken, and wakes up late.
-   Without a journal tokens start at 1 at each boot: reset the driver too.  With
-   one they count bytes written; without IDEM_WIDE they end at 4 GB (69 million
-   commands of 62 bytes): IDEM_E_SPACE.
+   since the opening; with a journal, since idem_format.  A driver that refuses
+   a token below the largest it has seen is safe from a holder that was
+   suspended, overtaken, and wakes up late.  (Without a journal tokens start at
+   1 at each boot: reset the driver too.  With one they count bytes written;
+   without IDEM_WIDE they end at 4 GB, 69 million commands of 62 bytes, with
+   IDEM_E_SPACE.)
 
-   >>full
+   >>full      all keys are in use, and none has expired
 
-   A table holds config.capacity keys, in whatever order they come and go.  When
-   the retention of none of them has ended:
+     config.full             a new key
+     IDEM_REJECT (default)   is IDEM_E_FULL.  Known keys are answered as ever.
+     IDEM_EVICT_OLDEST       replaces the oldest outcome; no claim, and nothing
+                             undelivered (>>delivery).  A repeat of the evicted
+                             one is IDEM_EXECUTE: S2 and S4 end there.
 
-     IDEM_REJECT (default)   a new key is answered IDEM_E_FULL.  Known keys are
-                             answered as ever, also those cut short.
-     IDEM_EVICT_OLDEST       the oldest completion makes room; never a claim,
-                             never an outcome that is owed (>>delivery).  If the
-                             evicted key comes back it is IDEM_EXECUTE: promises
-                             S2 and S4 hold only under IDEM_REJECT.
+   config.quota, with config.senders, limits the keys of one scope: its commands
+   per retention.  Above it a new key is IDEM_E_FULL; with eviction it replaces
+   the scope's oldest outcome.
 
-   config.quota, with config.senders, limits the keys of one scope.  A new key
-   above it is IDEM_E_FULL; with eviction it costs the scope's oldest outcome.
+   A request may carry its age: age_ms, since the sender first sent it.  Then an
+   unknown key is IDEM_TOO_OLD if it may have been known: if it is as old as its
+   retention, or older than the last eviction (idem_horizon), or, without a
+   journal or with IDEM_EVICT_OLDEST, older than this opening.
 
-   A request can tell its age: age_ms, how long ago the sender first sent it.
-   Then an unknown key is IDEM_TOO_OLD if memory may once have held it: if it is
-   as old as its retention, or older than what was evicted last (idem_horizon),
-   or, without a journal or with IDEM_EVICT_OLDEST, older than this opening.
+   >>durable   a journal: memory that survives power cuts
 
-   >>durable
+   Set config.storage (>>porting, or >>posix for a file), and size the memory
+   with IDEM_JOURNAL_MEMORY_SIZE.  RAM has all of every key; only idem_open
+   reads the storage.  It takes blank storage, and refuses what is neither blank
+   nor this journal.
 
-   Set config.storage (or use IDEM_FILE_STORAGE, a file on a POSIX system), size
-   the memory with IDEM_JOURNAL_MEMORY_SIZE, and what the table knows survives.
-   RAM has all of every key; only idem_open reads the storage.  It takes blank
-   storage as it is, and refuses what is neither blank nor this journal.
-
-     when the call returns    durable is
+     call                     durable when it returns
      idem_begin, a claim      the claim.  So after a restart during the effect
                               the answer is IDEM_RECOVER, never IDEM_EXECUTE
      idem_complete            outcome, application state, and that delivery is
-                              owed: one record, all or nothing
+                              due: one record, all or nothing
      idem_release, _forget,   that
      _delivered
-     idem_begin, _delivered,  nothing new (but the time, >>time, or why a number
-     other answers            is too old).  The first of a boot makes durable
-                              what the opening found: power may have left the
-                              end of it weak
+     idem_begin, others       nothing new, but the time (>>time) or a floor
+                              (>>senders).  The first begin of a boot rewrites
+                              the newest record: power may have left it weak
      all others               nothing
 
-   config.durability IDEM_BATCH: all this is durable with the next idem_sync
-   (with senders, a release or idem_forget at once).  Execute what you claimed
-   after one sync, answer what you completed after the next.  volatile_claims:
-   only outcomes are written: half the wear, but what a restart cuts short is
-   IDEM_EXECUTE again (S4).
+     durability IDEM_BATCH    all this is durable with the next idem_sync (with
+                              senders, a release or idem_forget at once).
+                              Execute after one sync, answer after the next
+     volatile_claims          only outcomes are written: half the wear, but what
+                              a restart interrupts is IDEM_EXECUTE again (S4)
 
-   When the device is idle call idem_maintain, and again while it answers
-   IDEM_MORE.  It does ahead what commands would wait for: erases, and carrying
-   old records.  A boot without a command costs nothing; its first one begins a
-   new sector.
+   When the device is idle, call idem_maintain while it answers IDEM_MORE: it
+   erases, and relocates old records, so that commands need not wait for that.
+   A boot without a command writes nothing but the time.
 
-   Wear is even: the sectors are used in turn.  A command with 16 bytes of key
-   and response takes 63 bytes of flash with granules of 1, 73 of 8, 81 of 16.
-   IDEM_SECTORS is one and a half times what the keys fill, and four; a sector
-   must hold a header, four of the longest records and the state.  So EEPROM and
-   FRAM are enough from 2 KB (a short key) or 4 KB on: tests/FIGURES.md.
+   All sectors wear alike.  A command with a key and a response of 16 bytes
+   writes 63 bytes with granules (>>porting) of 1, 73 of 8, 81 of 16.  A failing
+   sector is skipped, and tried again the next time round.  After a failed sync
+   nothing is written until the table is opened again.
 
-   A sector that fails is passed over, and tried again one round later.  After a
-   failed sync nothing is written until the table is opened again.  verify reads
-   back what was written: a difference is IDEM_E_STORAGE, but as no callback
-   failed, table.storage_error does not change.
+   >>damage    flipped bits, worn cells, a wild write
 
-   >>porting
+   A power cut loses nothing that was acknowledged; damage can.  stats.lost
+   counts the places where it may have.  From then on, for one default retention
+   (idem_uncertain), each claim is granted with IDEM_UNCERTAIN.  One flipped bit
+   costs at most the record that it is in; in a sector's header it costs
+   nothing.  Damage to the newest record looks like a torn (half-written) one,
+   and of the whole newest sector like an unused one: neither is noticed.  A
+   restored backup or snapshot forgets what was executed since, and tokens go
+   back: stop the senders first.
 
-   First run the port check, examples/port/check.h, with your idem_storage on
-   the device: it says what is wrong.  Some for several chips stand beside it.
-   dst and src may have any alignment, and are good during the call only.
+   >>porting   a flash, EEPROM or FRAM: what idem_storage in >>types asks of it
 
-   read    any bytes inside the storage, at least one.
-   prog    whole granules inside one sector; if there is an erase, they are
-           erased.  They may cross a page of the chip: then program each part.
-           They must be durable when prog returns 0, or when a sync does.  The
-           order is not ascending: a sector's header comes after other bytes.
-   erase   one sector.  NULL for EEPROM, FRAM and files, where programming
-           replaces.  With `erasing`, erase only starts it; if read or prog come
-           before its end they must wait, or suspend it.
-   sync    makes durable what was programmed; NULL if there is no cache.  If a
-           cache outlives a restart, sync it before idem_open.
-   erased  the value of an erased byte.  Without erase, a sector is filled with
-           it before it is used again (idem_file: 0).
+   First run examples/port/check.h with your callbacks on the device: it prints
+   what is wrong.  A granule (prog_size) is the smallest unit that is programmed
+   once: 8 bytes on an STM32L4, 16 on an STM32U5 or H5, 1 on most SPI NOR, as
+   for littlefs.  Reading a granule whose programming was interrupted may fail
+   (ECC): then return an error.  It may also return anything.  Set verify if the
+   chip does not report a failed program or erase: what was written is read
+   back, and a difference is IDEM_E_STORAGE, with table.storage_error unchanged.
 
-   prog_size, the granule, is the smallest unit that may be programmed once: 8
-   on an STM32L4, 16 on an STM32U5 or H5, 1 on most SPI NOR, as for littlefs.
-   Reading a granule whose programming was cut short may fail (ECC): then return
-   an error.  It may also read as anything.  Set verify if the flash does not
-   tell when programming fails.
+   A chip that is asleep, busy or not there must fail a read, not return erased
+   bytes: the storage would be taken for blank.  A restart may come while an
+   erase is under way: then the first reads must wait for its end.
 
    >>migrating
 
-   A journal can be opened with another capacity, key_max, response_max or
-   state_max; stored keys keep their retention, what no longer fits is lost, as
-   if damaged.  After a change to IDEM_REJECT evicted keys are not IDEM_TOO_OLD.
-   With another secret, IDEM_HASH, prog_size, erased, sector_size, sector_count
-   (which IDEM_SECTORS makes of the capacity) it is IDEM_E_FORMAT.  Then
+   A journal opens with another capacity, key_max, response_max, state_max,
+   senders, full or durability.  Stored keys keep their retention; what no
+   longer fits is lost, as if damaged.  Keys evicted before a change to
+   IDEM_REJECT are new.  With another secret, IDEM_HASH, prog_size, erased,
+   sector_size or sector_count it is IDEM_E_FORMAT.  So choose sector_count
+   once, for the most keys that you will ever want; or
 
-     copy it    examples/migrate.c copies each key, the state, and what is owed
-                into a new storage (of the same secret and IDEM_HASH).  Floors
-                (>>senders) start anew: begin a new epoch.
-     forget it  idem_format.  Every old key is unknown: a command that was
-                executed before is IDEM_EXECUTE when it is repeated.  So first
-                wait until no sender can repeat one.
+     copy it    examples/migrate.c copies keys, state and undelivered outcomes
+                (same secret and IDEM_HASH).  Senders begin a new epoch.
+     forget it  idem_format.  A repeat of an old command is executed again: wait
+                until no sender can repeat one.
 
    >>patterns
 
-     - A command that resets the device (reboot, update): complete, and answer,
-       before the effect.  After it, the reset would cut every attempt short.
+     - A command that resets the device (reboot, update): complete and answer
+       before the effect.  After it, the reset would interrupt every attempt.
      - Emergency stop: do not ask the table.  Stopping twice is harmless;
        refusing to stop because a table is full is not.
      - A long operation: call idem_renew while it runs, and stop it when the
        answer is IDEM_E_FENCED.
-     - An effect that can be seen: on IDEM_RECOVER look, execute it only if it
-       has not happened, and complete.  Raise max_attempts if power goes often.
+     - An effect that can be seen (a log, a sensor): look on IDEM_RECOVER and
+       IDEM_UNCERTAIN; execute it if it has not happened; complete.
      - An effect that is the application's own state (a total, a counter): give
        the new state to idem_complete as outcome.state.  State and outcome are
-       one record, so on IDEM_RECOVER the effect has not happened.  Let no other
-       command come between reading the state and completing.
-     - A failure that may pass (the sensor did not answer): release; a retry is
-       new.  A final one (no such valve): complete with `failed`: replayed.
-     - An effect that is only in a database needs no table: insert the key in
-       the transaction that makes the effect, and let a unique index refuse it
-       the second time (tests/docs/sqlite.c).  If there are other effects too,
-       insert it as well: on IDEM_RECOVER it tells whether that part is done.
+       one record, so on IDEM_RECOVER the effect has not happened: execute it.
+       On IDEM_UNCERTAIN nobody knows.  Let no other command in between reading
+       the state and completing.
 
    >>delivery
 
-   An outcome completed with `confirm` is owed to somebody.  idem_pending lists
-   what is owed, the oldest first, until idem_delivered(claim) says that it has
-   arrived.  That is a queue of results, each sent at least once under its key
-   (the outbox of examples/patterns.c).  Owed outcomes are not evicted.  When
-   their retention ends they are dropped, and counted in stats.undelivered.
+   An outcome completed with `confirm` is undelivered until
+   idem_delivered(claim).  idem_pending lists such outcomes, oldest first: a
+   queue of results, each sent at least once (examples/patterns.c).  They are
+   not evicted.  When their retention ends they are dropped, and counted in
+   stats.undelivered.
 
    >>senders   quotas, and numbers instead of keys
 
-   With config.senders the table keeps an account of so many scopes.  Then a
-   quota limits each, and a sender may number its commands (request.epoch,
-   request.sequence) instead of naming them: Modbus gateways, LoRaWAN, Kafka, or
-   any counter that is kept.  A number is a key like any other as long as its
-   outcome is remembered; after that it is known to be old, for ever:
+   config.senders is for how many scopes the table keeps an entry.  Then a quota
+   limits each, and a sender may number its commands (request.epoch,
+   request.sequence, no key), as LoRaWAN and Kafka do.  A number is a key as
+   long as its outcome is remembered.  After that it is known to be old, for
+   ever:
 
      the number               the answer
      known                    as for any key (>>answers)
@@ -369,175 +367,84 @@
      at or below the floor    IDEM_TOO_OLD
      above it                 IDEM_EXECUTE, in any order, with gaps of any width
      of a newer epoch         IDEM_EXECUTE: the floor starts anew, and claims of
-                              older epochs are over, and fenced
+                              older epochs are fenced
 
-   The floor is the highest number that has left the table: its retention ended,
-   or it was evicted.  One that was released or forgotten does not raise it.  So
-   the retention is how long a number may come late.  A sender of which nothing
-   is known may begin anywhere.  Sequences go from 1 to 4,294,967,295 and do not
-   wrap: then, or if it has lost its count, the sender begins an epoch above all
-   before, which its clock or a counter of its starts can give.
+   The floor is the lower edge of the replay window: the highest number that
+   expired or was evicted.  A number that was released or forgotten does not
+   raise it, but is refused once the floor has passed it.  A new sender may
+   start at any number.  Sequences go from 1 to 4,294,967,295 and do not wrap:
+   then, or if it lost its count, the sender begins a higher epoch, from its
+   clock or a counter of its starts.  Authenticate it: nothing is above epoch
+   4,294,967,295.
 
-   request.key is empty then, and the number takes 8 bytes of key_max.  An
-   account takes 24 bytes of RAM (IDEM_WIDE: 28), and 4 with a journal, which
-   keeps the floors over any number of power cuts.  Add
-   IDEM_SENDERS_MEMORY_SIZE(senders) to the memory, and senders to the capacity
-   in IDEM_SECTORS.  If all accounts are in use, a new scope takes the place of
-   one without key and number.  If there is none it is IDEM_E_FULL; or with
-   IDEM_EVICT_OLDEST, of those without keys, the one that is idle for longest is
-   forgotten.  stats.crowded counts both.  With eviction a restart may forget
-   another: it finds again claims that were over, and their senders come first.
+   A number takes 8 bytes of key_max.  Add IDEM_SENDERS_MEMORY_SIZE(senders) to
+   the memory, and senders to the capacity in IDEM_SECTORS.  When all entries
+   are in use, a new sender replaces one with no keys and no floor.  Otherwise
+   it is IDEM_E_FULL, or with IDEM_EVICT_OLDEST it replaces the least recently
+   used one without live keys.  Do not lower config.senders while a journal has
+   numbers: what has no entry may be executed again.
 
-   Do not make config.senders smaller while a journal has numbers: what has no
-   account may be executed again.  With volatile_claims a number counts over a
-   restart from its completion on.
-
-   >>arrival   keys as they arrive
-
-   Texts that mean the same must give the same bytes: idem_key_uuid,
-   idem_key_ulid and idem_key_hex take either case, and make 16 bytes of 36 or
-   26 characters; idem_key_http takes the value of an Idempotency-Key field.
-   If they refuse a text, do not execute; answer as for no key (>>replying).
-
-   >>sender   what the sender must do
+   >>sender    what the sender must do
 
      - One key for each intention, not for each message: random, or a number.
-     - Key and command are durable before they are sent, and go out again after
-       a restart: the same bytes.  A table is such an outbox: complete with
-       `confirm`, the command as response, the counter as state; send what
-       idem_pending lists; idem_delivered at the answer (examples/sender.c).
-     - Wait as idem_retry says, stop when it does.  Silence says nothing at all.
-       What was given up may have been executed: a new key would do it again.
-     - A counter that may have gone back (stats.lost, new storage) goes on in an
-       epoch above all before: of the seconds of a clock, say.
+     - Key and command are durable before they are sent, and after a restart the
+       same bytes are sent again.  A table is such an outbox: examples/sender.c.
+     - Wait and stop as idem_retry says.  No answer tells you nothing: under a
+       new key the command may be executed twice.
+     - A counter that may have gone back (stats.lost, new storage) goes on in a
+       higher epoch.
 
    >>concurrency
 
-   Without lock functions a table belongs to one thread, or to code that an
-   interrupt does not enter again.  With config.lock and config.unlock a call
-   holds the lock while it looks at anything that can change; the storage's
-   callbacks are the only code of yours that it runs meanwhile.  idem_run lets
-   go of it while your handler executes; idem_check does not take it.
+   Without lock functions a table belongs to one thread, or to code that no
+   interrupt enters again.  With config.lock and config.unlock all calls may
+   come from any thread; your storage callbacks run under the lock, your handler
+   does not.  If lock does not return 0, the call is IDEM_E_LOCK; so is a call
+   from inside another.  A plain mutex waits for ever there: use
+   PTHREAD_MUTEX_ERRORCHECK, or a time limit.
 
-   lock returns 0 when it holds the lock; else the call is refused.  A call from
-   inside another is refused too, if lock lets the same thread in twice.  With a
-   plain mutex it would wait for ever: use PTHREAD_MUTEX_ERRORCHECK, or a limit
-   of time.  lock and unlock must not call the table.
-
-   >>options   default; effect.  "All": the same in all files; if IDEM_WIDE or
-               IDEM_HASH is not, the linker finds no idem_begin_narrow_siphash
-
-     IDEM_STATIC           not set; all functions static, a private copy
-     IDEM_API              extern; linkage of the public functions.  All
-     IDEM_MISUSE()         IDEM_ASSERT(0); called for a caller's mistake
-     IDEM_ASSERT(x)        nothing; called with a false x if an invariant is
-                           broken
-     IDEM_DEBUG            not set; calls end with idem_check.  Slow
-     IDEM_WIDE             1 on 64-bit machines: up to 16,777,215 keys; else 0:
-                           up to 32,767, with numbers of 16 bits.  All
-     IDEM_HASH             IDEM_HASH_SIPHASH on 64-bit machines, else
-                           IDEM_HASH_HALFSIPHASH; or IDEM_HASH_FNV, without a
-                           secret, if nobody on the link is hostile.  All
-     IDEM_NO_SENDERS       not set; no senders, config.senders must be 0
-     IDEM_NO_JOURNAL       not set; no journal, config.storage must be NULL
-     IDEM_FILE_STORAGE     not set; declares idem_file, idem_file_open, _close:
-                           a file on a POSIX system.  Before the first #include
-                           define _POSIX_C_SOURCE 200809L; on macOS also
-                           _DARWIN_C_SOURCE; 32 bits, 2 GB: _FILE_OFFSET_BITS 64
-     IDEM_MEMCPY, _MEMSET, _MEMCMP   those of <string.h>; define all or none
-
-   >>memory   what a key costs; what a call costs is in >>functions
-
-   RAM for each key, in IDEM_MEMORY_SIZE:
-
-       key_max + response_max     as they are, together rounded up to 4
-       30   fingerprint, code, lengths, time, retention, token, attempts, state
-       10   finding it: two index words, a hash, two links (IDEM_WIDE: 26)
-
-   A journal takes 4 bytes a key, 92 more, and a buffer of one record (or of
-   all that is left).  The table takes 164 bytes on a 32-bit machine.  In C it
-   may be moved between calls; the memory, and what config points to, may not.
-
-   >>promises   the life of a key, and what is promised
-
-                     EXECUTE               complete
-         unknown ---------------> claimed -----------> finished
-          ^ ^ ^                    |  | ^               |    |  ^
-          | | |      release       |  | |  RECOVER      |    |  | REPLAY
-          | | +--------------------+  | +--- lease -----+    +--+
-          | |                         |      over
-          | +-- over, forgotten ------+                 |
-          +---- retention over, evicted, forgotten -----+
-
-   There are no other arrows.  A first claim needs room; a further one needs a
-   lease that is over, and attempts left.  Complete and release need the current
-   claim; forget needs an outcome, or a lease that is over.  S is for safety, L
-   for liveness, H for honesty:
+   >>promises   S: safety, L: liveness, H: honesty
 
      S1  At most one claim on a key is current.  A claim that is not current
          changes nothing: complete, release and renew answer IDEM_E_FENCED.
      S2  An outcome is replayed, byte for byte, until its retention ends (or
          idem_forget or eviction removes it).  With a journal that holds over
          any number of power cuts, at any instant, also during recovery.  (Two
-         that read differently at each boot may lose more, and you are told.)
-     S3  A stored response is never given to another payload, key or scope.  The
-         fingerprint is compared in every state of a key.
+         torn writes in a row whose cells read differently each time can lose
+         more.)
+     S3  A stored response is never given to another payload, key or scope.
      S4  A command is never answered IDEM_EXECUTE if an earlier attempt may have
-         had an effect.  After a lease that ran out, with a journal also after a
-         restart, the answer is IDEM_RECOVER, until somebody completes, releases
-         or forgets it, or one retention after the attempt ended.  It says that
-         no outcome was recorded.  After a loss of records that is not certain:
-         for one retention (idem_uncertain) the answer is IDEM_UNCERTAIN instead
-         of IDEM_EXECUTE and of IDEM_RECOVER.
-         A number (>>senders) is never IDEM_EXECUTE again, for ever, unless its
-         claim was given back, it was forgotten, or its sender was.
+         had an effect.  It is IDEM_RECOVER, or after a loss IDEM_UNCERTAIN,
+         until somebody completes, releases or forgets it, or one retention
+         after the attempt ended.  A number is never IDEM_EXECUTE again, unless
+         it was released or forgotten, or its sender was.
      S5  Damaged storage never gives a wrong answer, and never prevents the
-         opening of what is intact.  A flipped bit costs its record at most, in
-         a header nothing.  What was lost is counted; but damage at the end, no
-         longer than one record may be, looks like a torn write, and that of all
-         of the newest sector like one that was never begun.
+         opening of what is intact.  What it can cost is in >>damage.
      S6  Time never shortens a lease or a retention: not with a tick that wraps,
-         stops or goes back.  Only a tick that really runs ahead can.
+         stops or goes back.  The two exceptions are in >>time.
      S7  A call that fails changed nothing, or its contract says what.  A claim
          is granted only if its outcome is certain to fit: completing fails only
          where the medium fails.
      S8  No byte is programmed twice between erases, nor where a cut may have
          left it half done.  Only the given memory and storage are touched.
-     S9  Keys that an enemy chose cost no more than random ones (keyed hash),
-         and with a quota push out no keys of another scope.
-     S10 What one opening answered stays true at every later one, until a call
-         changes it; but time that no record tells has not passed.  Calls that
-         only look write nothing: before the first idem_begin of a boot they may
-         show less, or more, than is found later of what power cut short.
+     S9  Keys that an enemy chose cost no more than random ones.  With a quota
+         nobody pushes out another scope's keys: under IDEM_REJECT, and with
+         eviction if quota x senders <= capacity.
+     S10 An answer given in one boot holds in every later one until a call
+         changes it; time that was not recorded is lost.  Calls that only look
+         write nothing, and may show what is not yet confirmed.
      L1  Every call ends in bounded steps; the bounds are in >>functions.
-     L2  The table never wedges.  Leases end (but IDEM_LEASE_NONE, on request),
-         retention ends, and a command whose attempts are all cut short ends in
-         IDEM_EXHAUSTED.  Also where power goes every night: the time is written
-         in idle time, and when a new key finds no room.
+     L2  The table never wedges, even if power fails every night.  Leases end
+         (but IDEM_LEASE_NONE), retention ends, attempts end in IDEM_EXHAUSTED.
      L3  A call that writes erases at most one sector, and none if idem_maintain
-         had its idle time; one more if one fails.  A boot's first write, or one
-         without a dead sector left, also erases what was begun in vain before.
-     H1  "Exactly once" is not promised.  If an effect is cut short, and is
-         neither harmless to repeat nor visible afterwards, it may happen once
-         too often or not at all.  IDEM_RECOVER tells you, and IDEM_UNCERTAIN;
-         look at the world.
+         had its idle time; plus one if an erase fails; plus uncommitted ones in
+         the first write of a boot, or if no sector is free.
+     H1  "Exactly once" is not promised.  An interrupted effect that is neither
+         harmless to repeat nor visible afterwards may happen once too often or
+         not at all.  IDEM_RECOVER tells you: look at the world.
 
-   Without config.storage they hold for one boot: then what was executed before
-   is IDEM_EXECUTE again, unless the sender tells its age.  Do not use it where
-   several devices must agree, nor for access control (a key is no password).
-
-   >>words     in the code
-
-   A slot is one key's place; the index finds it; home is where a search begins.
-   Live: a lease that has not ended, a key that is not due; over: the opposite.
-   Due: when a key is dropped if nothing happens; of what needs an old sector,
-   that it must be carried now.  Sweep: look at every slot.  Order: the
-   outcomes, the oldest first.  Head: the sector that is written to.  Dead: a
-   sector in which nothing is needed.  Turn: begin a new head.  Carry: write in
-   it again what is needed.  Seal: the record behind a header that makes its
-   sector count.  Loss: damage in which something acknowledged may have been.
-   In doubt: storage that a cut may have left half done; a table, after a loss,
-   while unknown keys may be lost ones.
+   Without config.storage they hold for one boot.  Do not use the table where
+   several devices must agree, nor for access control: a key is no password.
 */
 
 /* ===========================================================================
@@ -548,6 +455,29 @@
 
 /* ---------------------------------------------------------------------------
    >>config    what may be defined before the header is included
+
+   "All": the same in all files of a program.
+
+     IDEM_STATIC          not set: all functions are static, a private copy
+     IDEM_API             extern: linkage of the public functions.  All
+     IDEM_MISUSE()        IDEM_ASSERT(0): called for a caller's mistake
+     IDEM_ASSERT(x)       nothing: called with a false x if an invariant is
+                          broken
+     IDEM_DEBUG           not set: each call ends with idem_check.  Slow
+     IDEM_CONFIG          not set: the one configuration of the program, known
+                          when compiling (>>sizing)
+     IDEM_WIDE            1 on 64-bit machines: up to 16,777,215 keys; else 0:
+                          up to 32,767, with indices of 16 bits.  All
+     IDEM_HASH            IDEM_HASH_SIPHASH on 64-bit machines, else
+                          IDEM_HASH_HALFSIPHASH; or IDEM_HASH_FNV, without a
+                          secret, if nobody on the link is hostile.  All
+     IDEM_NO_SENDERS      not set: no senders, config.senders must be 0
+     IDEM_NO_JOURNAL      not set: no journal, config.storage must be NULL
+     IDEM_FILE_STORAGE    not set: declares idem_file_open (>>posix).  Define
+                          before the first #include _POSIX_C_SOURCE 200809L; on
+                          macOS _DARWIN_C_SOURCE too; on 32-bit systems, for
+                          files of 2 GB and more, _FILE_OFFSET_BITS 64
+     IDEM_MEMCPY, IDEM_MEMSET, IDEM_MEMCMP    those of <string.h>; all or none
    ------------------------------------------------------------------------ */
 #include <stddef.h>
 #include <stdint.h>
@@ -638,7 +568,7 @@ extern "C" {
    for a debugger to read, and promised only where it says so.
    ------------------------------------------------------------------------ */
 
-/* What a call answers; the manual's table (>>answers) says what to do next. */
+/* The results of calls.  >>answers has what to do next. */
 #define IDEM_RESULTS(X)                                                        \
     X(IDEM_OK,           0, "done")                                            \
     X(IDEM_EXECUTE,      1, "first time: the claim is yours, execute it")      \
@@ -670,7 +600,7 @@ enum { IDEM_RESULTS(IDEMI_RESULT_ENUM) };
 enum {
     IDEM_IN_PROGRESS = 1,
     IDEM_COMPLETED   = 2,
-    IDEM_FAILED      = 3                       /* finally: replayed likewise */
+    IDEM_FAILED      = 3                       /* a final failure: replayed */
 };
 
 /* idem_config.full: what happens to a new key when all slots are live */
@@ -707,25 +637,42 @@ typedef uint16_t idem_number;
 typedef uint32_t idem_token;
 #endif
 
-/* A medium that keeps a table's journal.  Kept by pointer while the table is
-   open, never written: may be in ROM.  Callbacks return 0, or anything else for
-   a failure, which is kept in table.storage_error.  They are called with the
-   lock held, and must not call the table.  Addresses count bytes from 0; a
-   program never crosses the end of a sector. */
+/* The storage of a journal.  Kept by pointer while the table is open, never
+   written: may be in ROM.  Callbacks return 0, or any other number for a
+   failure, which is stored in table.storage_error.  They are called with the
+   lock held, and must not call the table.  Addresses count bytes from 0.  dst
+   and src may have any alignment, and are valid during the call only. */
 typedef struct idem_storage {
     void    *ctx;               /* handed to the callbacks, untouched */
     int    (*read)(void *ctx, uint32_t at, void *dst, uint32_t len);
+                                /* any bytes of the storage, at least one.  A
+                                   chip that is asleep, busy or absent must
+                                   fail, not return erased bytes */
     int    (*prog)(void *ctx, uint32_t at, const void *src, uint32_t len);
-                                /* whole granules, durable (with sync: from
-                                   then on) when it returns */
+                                /* whole granules of one sector, erased ones if
+                                   there is an erase; they may cross a page of
+                                   the chip: program each part.  Not in
+                                   ascending order: a header comes after the
+                                   records behind it.  Durable when prog
+                                   returns 0, or when a later sync does */
     int    (*erase)(void *ctx, uint32_t sector);
                                 /* NULL: programming replaces what is there
-                                   (EEPROM, FRAM, a file) */
+                                   (EEPROM, FRAM, a file); a sector is then
+                                   filled with `erased` before it is reused.
+                                   With sync, erases must become durable in
+                                   their order, and before later programs */
     int    (*erasing)(void *ctx);
                                 /* NULL: erase returns when it has finished.
-                                   Else erase only starts it, and this tells: 0
-                                   finished, 1 not yet, others failed */
-    int    (*sync)(void *ctx);  /* NULL: what is programmed is durable */
+                                   Otherwise erase only starts it, and this
+                                   returns 0 if it has finished, 1 if not yet,
+                                   others if it failed.  A read or program that
+                                   comes before the end must wait, or suspend
+                                   it; after a restart, too: the chip may still
+                                   erase when idem_open is called */
+    int    (*sync)(void *ctx);  /* makes all programs and erases durable; NULL:
+                                   they are when their callback returns.  If a
+                                   cache outlives a restart, sync it before
+                                   idem_open */
     uint32_t sector_size;       /* bytes, up to 262,144, whole granules; a
                                    header, four of the longest records and the
                                    state at least */
@@ -737,7 +684,8 @@ typedef struct idem_storage {
 
 /* Kept by pointer while the table is open, never written: may be in ROM.
    Zero is the safe default of every field that does not say "no default".
-   Small ones have 16 bits: Thumb loads no byte so far from its start. */
+   Small fields have 16 bits, because Thumb cannot load a byte that far from the
+   start of a struct. */
 typedef struct idem_config {
     uint32_t capacity;      /* keys, 1 .. IDEM_CAPACITY_MAX; no default */
     uint16_t key_max;       /* bytes of scope and key together, 1 .. 255;
@@ -755,13 +703,13 @@ typedef struct idem_config {
                                IDEM_EXHAUSTED, the first included, up to 255;
                                0: 3 */
     uint16_t full;          /* IDEM_REJECT or IDEM_EVICT_OLDEST */
-    uint32_t senders;       /* scopes of which account is kept, up to
-                               IDEM_SENDERS_MAX; 0: none (>>senders) */
+    uint32_t senders;       /* sender entries, up to IDEM_SENDERS_MAX; 0: none
+                               (>>senders) */
     uint32_t quota;         /* live keys of one scope, if there are senders;
                                0: capacity */
     uint16_t durability;    /* IDEM_EACH or IDEM_BATCH */
     uint16_t volatile_claims;   /* not 0: claims are not written; gives up S4
-                                   for attempts that a restart cuts short, and
+                                   for attempts that a restart interrupts, and
                                    nothing else */
     void    *lock_ctx;      /* handed to the two hooks, untouched */
     int    (*lock)(void *lock_ctx);    /* 0 when held, else the call is refused
@@ -784,7 +732,7 @@ typedef struct idem_request {
     uint16_t    response_size;  /* bytes to reserve; 0: response_max */
     uint32_t    lease_ms;       /* 0: the default; or IDEM_LEASE_NONE */
     uint32_t    retention_ms;   /* 0: the default */
-    uint32_t    age_ms;         /* since the sender first sent it; 0: untold */
+    uint32_t    age_ms;         /* since the sender first sent it; 0: unknown */
     void       *buffer;         /* where a stored response is copied; may be */
     size_t      buffer_size;    /* NULL; bytes there */
 } idem_request;
@@ -821,8 +769,8 @@ typedef struct idem_outcome {
     size_t      state_len;      /* at most state_max */
     int32_t     code;           /* the application's own, replayed; but for
                                    IDEM_CODE_INVALID */
-    uint8_t     failed;         /* not 0: finally failed (replayed likewise) */
-    uint8_t     confirm;        /* not 0: owed until idem_delivered */
+    uint8_t     failed;         /* not 0: a final failure, replayed likewise */
+    uint8_t     confirm;        /* not 0: undelivered until idem_delivered */
 } idem_outcome;
 
 /* idem_reply.code: a handler of idem_run filled in an outcome that cannot be
@@ -839,9 +787,9 @@ typedef struct idem_job {
     idem_outcome        outcome;    /* zeroed, for the handler to fill in */
 } idem_job;
 
-/* One key, looked at.  Set id and id_size, zero the rest before the first
-   idem_next or idem_pending.  The claim of a key in progress is not told, but
-   for its slot. */
+/* What idem_find, _next and _pending return of a key.  Set id and id_size, zero
+   the rest before the first idem_next or idem_pending.  Of a claim in progress
+   only the slot is set: the token is its holder's alone. */
 typedef struct idem_entry {
     void    *id;                /* in: where scope and key go, one after the
                                    other, if both fit; may be NULL */
@@ -849,17 +797,17 @@ typedef struct idem_entry {
     size_t   scope_len;
     size_t   key_len;           /* 0: it is a number, of 8 bytes in id, and: */
     uint32_t epoch;
-    uint32_t sequence;          /* 0: it is none */
+    uint32_t sequence;          /* 0: it is not a number */
     uint64_t fingerprint;
     int      status;            /* IDEM_IN_PROGRESS, _COMPLETED, _FAILED */
     int32_t  code;              /* finished: outcome.code */
     size_t   response_len;      /* finished: bytes; in progress: reserved, 0
-                                   if a restart has cut it short */
+                                   if a restart has interrupted it */
     uint32_t age_ms;            /* finished: since the completion */
     uint32_t left_ms;           /* in progress: of the lease, IDEM_LEASE_NONE
                                    if it never ends; finished: of retention */
     uint32_t attempts;          /* claims granted on the key */
-    int      undelivered;       /* 1: confirm was set, delivery is owed */
+    int      undelivered;       /* 1: confirm was set, not delivered yet */
     idem_claim claim;           /* finished: names the outcome */
 } idem_entry;
 
@@ -922,11 +870,11 @@ typedef struct idem_stats {
     uint32_t fenced;            /* calls answered IDEM_E_FENCED */
     uint32_t expired;           /* keys dropped at the end of retention */
     uint32_t evicted;           /* finished keys dropped before it */
-    uint32_t undelivered;       /* of those expired: delivery still owed */
-    uint32_t backwards;         /* ticks taken as going backwards */
-    uint32_t lost;              /* stretches of storage found damaged in which
+    uint32_t undelivered;       /* of those expired: not delivered */
+    uint32_t backwards;         /* ticks that went backwards */
+    uint32_t lost;              /* damaged stretches of storage in which
                                    something acknowledged may have been */
-    uint32_t retired;           /* places that failed, and were passed over */
+    uint32_t retired;           /* failing sectors that were skipped */
     uint32_t crowded;           /* senders refused, or forgotten for another,
                                    as all accounts were in use */
     uint32_t answers[IDEM_EXHAUSTED + 1];  /* of idem_begin, by result >= 0 */
@@ -1026,8 +974,8 @@ typedef struct idem_table {
     IDEMI_STAYS(idem_table)
 } idem_table;
 
-/* A fingerprint that is being made.  No pointer into itself: may be copied,
-   also half-way. */
+/* A fingerprint that is being computed.  No pointer into itself: may be copied,
+   even half-way. */
 typedef struct idem_fingerprint_state {
 #if IDEM_HASH == IDEM_HASH_SIPHASH
     uint64_t v[4];
@@ -1046,8 +994,11 @@ typedef struct idem_fingerprint_state {
     uint8_t  strong;            /* 1: 64 bits; else 32, with fewer rounds */
 } idem_fingerprint_state;
 
-/* Bytes of memory for a table: a constant expression, a multiple of 4.  It is
-   sizeof(char), 1, that makes it a size_t: compilers warn of casts in C++. */
+/* Bytes of memory for a table: a constant expression, a multiple of 4.  For
+   each key these are key_max + response_max, rounded up to 4; 30 bytes for
+   fingerprint, code, lengths, time, retention, token, attempts and state; and
+   10 (IDEM_WIDE: 26) to find it.  Multiplying by sizeof(char) makes it a size_t
+   without a cast, which C++ compilers warn about. */
 #define IDEMI_ROUND4(n) (((n) + 3u) / 4u * 4u)
 #define IDEMI_SLOT_SIZE(key_max, response_max)                                 \
     (sizeof(idem_slot) +                                                       \
@@ -1058,8 +1009,8 @@ typedef struct idem_fingerprint_state {
      IDEMI_ROUND4((capacity) * sizeof(idem_word) * IDEMI_WORDS) +              \
      IDEMI_ROUND4(state_max))
 
-/* The same for a table with storage.  More makes opening faster: what is left
-   over is a larger reading buffer. */
+/* The same for a table with storage: 4 bytes a key, the journal, and a buffer
+   of one record.  With more the buffer is larger, and opening faster. */
 #define IDEM_JOURNAL_MEMORY_SIZE(capacity, key_max, response_max, state_max,   \
                                  prog_size)                                    \
     (IDEM_MEMORY_SIZE(capacity, key_max, response_max, state_max) +            \
@@ -1117,7 +1068,7 @@ typedef struct idem_fingerprint_state {
    not open) and IDEM_E_LOCK; then nothing changed, the clock included (idem_run
    says what else).  Apart from these, only the results named can come.
 
-   Bounds, n = capacity.  A lookup reads 2 or 3 words on average, at worst n:
+   Bounds, n = capacity.  A look-up reads 2 or 3 words on average, n at worst:
 
      begin, known key     one lookup, one comparison, one copy of the response
      begin, new key       one lookup; all n slots if something may be over, and
@@ -1142,11 +1093,10 @@ typedef struct idem_fingerprint_state {
 
 /* Opens a table in `memory` (aligned as uint32_t, for size bytes; see
    IDEM_MEMORY_SIZE), empty, or as config->storage has it, which is only read.
-   What table and memory held before is not looked at.  config is kept by
-   pointer; it must stay as it is while the table is open.  Not to be called
-   while another call on the table is under way; there is no close: let go of
-   both when done.  Claims of an earlier opening are to be thrown away; without
-   storage tokens start at 1 again.
+   Earlier contents of table and memory are ignored.  config is kept by pointer,
+   and must not change while the table is open.  Must not be called while
+   another call on the table is under way.  There is no close: stop using both.
+   Drop the claims of an earlier opening; without storage tokens start at 1.
      IDEM_OK
      IDEM_E_ARG      config: no capacity or key_max, a value out of range, a
                      secret with a zero half, one lock hook alone; a storage
@@ -1160,16 +1110,15 @@ typedef struct idem_fingerprint_state {
                      geometry, hash and secret
      IDEM_E_STORAGE  nothing of a journal was found, and something could not be
                      read
-   What cannot be read where there is a journal is damage, not a failure: see
+   Records of a journal that cannot be read are damage, not a failure: see
    stats.lost.  After a failure the table is closed. */
 IDEM_API int idem_open(idem_table *table, const idem_config *config,
                        void *memory, size_t size, uint32_t now_ms);
 
-/* The same, but whatever the storage holds is destroyed first; it is blank
-   afterwards, and so is the table.  A power cut before the end leaves what was
-   there, or that with what is lost told, or nothing that idem_open takes:
-   format again.  Tokens start anew: whatever refuses those below the highest
-   that it has seen has to forget that.
+/* The same, but erases the storage first: storage and table are blank.  A power
+   cut before the end leaves all that was there, a part of it with stats.lost
+   set, or bytes that idem_open refuses: format again.  Tokens start anew: reset
+   a driver that refuses tokens below the highest it has seen.
      as idem_open
      IDEM_E_ARG      also without storage
      IDEM_E_STORAGE  a callback failed; the table is closed */
@@ -1200,8 +1149,8 @@ IDEM_API int idem_begin(idem_table *table, idem_claim *claim,
                         idem_reply *reply, const idem_request *request,
                         uint32_t now_ms);
 
-/* Stores the outcome; from now on it is replayed.  Application state, if any,
-   changes in the same step.
+/* Stores the outcome, and with it the application state, if any, in one step.
+   From then on the outcome is replayed.
      IDEM_OK            the claim is used up
      IDEM_E_FENCED      the claim is not current
      IDEM_E_TOO_LARGE   response over what was reserved, state over state_max;
@@ -1213,9 +1162,9 @@ IDEM_API int idem_begin(idem_table *table, idem_claim *claim,
 IDEM_API int idem_complete(idem_table *table, const idem_claim *claim,
                            const idem_outcome *outcome, uint32_t now_ms);
 
-/* Gives the claim back after a transient failure; the key is unknown again, its
-   attempts forgotten.  Only if the effect has not happened: the next begin is
-   answered IDEM_EXECUTE.
+/* Gives the claim back after a failure that may pass, if the effect has not
+   happened.  The key is unknown again, its attempts are forgotten, and the next
+   begin is answered IDEM_EXECUTE.
      IDEM_OK, IDEM_E_FENCED
      IDEM_E_STORAGE, IDEM_E_SPACE   the claim stays, repeat the call */
 IDEM_API int idem_release(idem_table *table, const idem_claim *claim,
@@ -1265,21 +1214,22 @@ IDEM_API int idem_run(idem_table *table, idem_reply *reply,
                       const idem_request *request, idem_handler *handler,
                       void *ctx, idem_now *now);
 
-/* One bounded step of idle work: erases a sector ahead, or carries a record
-   ahead, or writes the time, or else drops what is over in the next 64 slots.
+/* One bounded step of idle work: erases a sector ahead, relocates a record
+   ahead, writes the time, or drops expired keys in the next 64 slots.
      IDEM_MORE   there is more to do, or an erase is under way
      IDEM_OK     there is not; the next call starts another round
-     IDEM_E_STORAGE, IDEM_E_SPACE   what was to be done is not; go on */
+     IDEM_E_STORAGE, IDEM_E_SPACE   this step failed: try again later */
 IDEM_API int idem_maintain(idem_table *table, uint32_t now_ms);
 
 /* Makes everything before it durable, with IDEM_BATCH.
      IDEM_OK
-     IDEM_E_STORAGE  it is not; what is not written by then may never be.  From
-                     now on every call that would write is answered so, until
-                     the table is opened again */
+     IDEM_E_STORAGE  it is not, and may never be.  From now on every call that
+                     would write is answered so, until the table is opened
+                     again */
 IDEM_API int idem_sync(idem_table *table);
 
-/* Adds off_ms to the logical clock: time that the tick has not seen.
+/* Adds off_ms to the table's clock: time that the tick has not seen, such as
+   that of a restart.
      IDEM_OK */
 IDEM_API int idem_elapse(idem_table *table, uint32_t off_ms);
 
@@ -1293,18 +1243,18 @@ IDEM_API int idem_find(idem_table *table, idem_entry *entry,
 
 /* The next key after the one that *entry holds, from the call before or from
    idem_find; the first, if *entry is zeroed but for id.  In no useful order; a
-   key that comes or goes meanwhile may be seen or not.
+   key that is added or removed meanwhile may be seen or not.
      IDEM_OK, IDEM_E_NOT_FOUND (there are no more; *entry stays as it is) */
 IDEM_API int idem_next(idem_table *table, idem_entry *entry, uint32_t now_ms);
 
-/* The same of outcomes that are owed, the oldest completion first.  Goes on
-   from the first if what *entry holds is not finished, or is no more.
+/* The next undelivered outcome, the oldest completion first.  Starts again from
+   the first if the key in *entry is not finished, or is gone.
      IDEM_OK, IDEM_E_NOT_FOUND */
 IDEM_API int idem_pending(idem_table *table, idem_entry *entry,
                           uint32_t now_ms);
 
-/* Marks an outcome as delivered: it is no longer owed, and may be evicted.
-     IDEM_OK            also if it was, or never was owed
+/* Marks an outcome as delivered; from then on it may be evicted.
+     IDEM_OK            even if it was, or needed no delivery
      IDEM_E_NOT_FOUND   no such outcome, or no more
      IDEM_E_STORAGE, IDEM_E_SPACE   nothing changed, repeat the call */
 IDEM_API int idem_delivered(idem_table *table, const idem_claim *claim);
@@ -1335,8 +1285,8 @@ IDEM_API int idem_state(idem_table *table, void *dst, size_t *len);
 IDEM_API int idem_forget(idem_table *table, const idem_request *request,
                          uint32_t now_ms);
 
-/* How long a finished key is really remembered at present: the default
-   retention, or less if completions are being evicted.
+/* How long a finished key is remembered at present: the default retention, or
+   less if outcomes are being evicted.
      IDEM_OK */
 IDEM_API int idem_horizon(idem_table *table, uint32_t *horizon_ms,
                           uint32_t now_ms);
@@ -1347,16 +1297,16 @@ IDEM_API int idem_horizon(idem_table *table, uint32_t *horizon_ms,
 IDEM_API int idem_uncertain(idem_table *table, uint32_t *left_ms,
                             uint32_t now_ms);
 
-/* A result in words, never NULL.  An AVR has all words in RAM: 720 bytes if
+/* The text of a result, never NULL.  An AVR has all texts in RAM: 720 bytes if
    this is called, 1,260 for idem_explain. */
 IDEM_API const char *idem_text(int result);
 
-/* In words, what is wrong with a configuration: which field, and what it may
-   be; or which of them the journal in its storage was not written with.  NULL
-   if idem_open would take both; but of a journal of which every header is
-   damaged it says that it is none.  Reads all of the storage at worst, changes
-   nothing; a function of its own, so that its words are linked only where it is
-   called.  Takes 400 bytes of stack. */
+/* A text that explains why idem_open refuses a configuration: the field, and
+   what it may be; or the field with which the journal in its storage was not
+   written.  NULL if idem_open would take both.  A journal whose headers are all
+   damaged is reported as none.  Reads all of the storage at worst, changes
+   nothing, takes 400 bytes of stack.  A function of its own, so that its texts
+   are linked only where it is called. */
 IDEM_API const char *idem_explain(const idem_config *config);
 
 /* Verifies every invariant of the table; 0, or the number of the first that is
@@ -1372,25 +1322,26 @@ IDEM_API void idem_fingerprint_update(idem_fingerprint_state *state,
                                       const void *data, size_t len);
 IDEM_API uint64_t idem_fingerprint_final(idem_fingerprint_state *state);
 
-/* Keys as they arrive: from the text of a message, which need not end with 0,
-   to the bytes of a key.  Pure; key may be where the text is.
+/* From the text of a message, which need not end with 0, to the bytes of a key.
+   Texts that mean the same give the same bytes.  Pure; key may be where the
+   text is.  After a failure do not execute: answer as for no key (>>replying).
      IDEM_OK
      IDEM_E_ARG         the text is not such a key: the sender's mistake, so not
                         asserted; or NULL
-     IDEM_E_TOO_LARGE   it is one, but longer than said here, or than *key_len
-   Where there is a key_len it holds the size of `key`, and is set to the key's
-   length, also if that is too large: not to be used then; or to 0 if the text
-   is not such a key.  A call that fails does not touch key.
+     IDEM_E_TOO_LARGE   it is one, but longer than stated here, or than *key_len
+   *key_len holds the size of `key`, and is set to the key's length, even if
+   that is too large; or to 0 if the text is not such a key.  A call that fails
+   does not change key.
 
-   uuid   16 bytes out of 36 characters, 8-4-4-4-12 hexadecimal digits in either
+   uuid   16 bytes from 36 characters, 8-4-4-4-12 hexadecimal digits in either
           case, of any version.  The nil UUID is refused, unless nil_too is not
           0: a sender that forgot to make one sends that.
-   ulid   16 bytes out of 26 of Crockford's base 32, in either case; I, L, O and
+   ulid   16 bytes from 26 of Crockford's base 32, in either case; I, L, O and
           U are no digits.  Over 7ZZZZZZZZZZZZZZZZZZZZZZZZZ is too large.
-   http   out of the value of an Idempotency-Key field, 255 bytes at most: one
+   http   from the value of an Idempotency-Key field, 255 bytes at most: one
           string of RFC 9651 (8941), with spaces around it, and nothing else: no
           parameters, token, list, empty string.
-   hex    out of an even number of hexadecimal digits in either case, not 0. */
+   hex    from an even number of hexadecimal digits in either case, not 0. */
 IDEM_API int idem_key_uuid(void *key, const char *text, size_t text_len,
                            int nil_too);
 IDEM_API int idem_key_ulid(void *key, const char *text, size_t text_len);
@@ -1399,23 +1350,23 @@ IDEM_API int idem_key_http(void *key, size_t *key_len, const char *value,
 IDEM_API int idem_key_hex(void *key, size_t *key_len, const char *text,
                           size_t text_len);
 
-/* How a sender waits: for idem_retry.  Zero is the default of each field. */
+/* How a sender waits, for idem_retry.  Zero is the default of each field. */
 typedef struct idem_patience {
     uint32_t base_ms;           /* the first wait, at most; doubles.  0: 1 s */
     uint32_t cap_ms;            /* the longest one.  0: 60 s */
-    uint32_t deadline_ms;       /* nothing is sent longer after the first time
-                                   than this: less than the device's retention,
-                                   by as long as the link may keep a copy.
-                                   0: 12 h */
+    uint32_t deadline_ms;       /* give up this long after the first send; must
+                                   be less than the device's retention minus the
+                                   longest time that a message can stay in the
+                                   link.  0: 12 h */
 } idem_patience;
 
 /* A command that was sent.  Zero the struct, then fill in what there is. */
 typedef struct idem_sent {
-    uint32_t times;             /* so often, in this boot */
-    uint32_t elapsed_ms;        /* since the first time, over restarts too */
-    uint32_t retry_after_ms;    /* as it came with the answer; 0: did not */
-    uint32_t random;            /* other 32 bits each time; 0 is the longest
-                                   wait */
+    uint32_t times;             /* number of sends, in this boot */
+    uint32_t elapsed_ms;        /* since the first send, restarts included */
+    uint32_t retry_after_ms;    /* from the answer; 0: not in it */
+    uint32_t random;            /* 32 new random bits each time; 0 gives the
+                                   longest wait */
 } idem_sent;
 
 #define IDEM_SILENCE 127        /* "no answer", where a result is asked for */
@@ -1428,8 +1379,8 @@ enum {
     IDEM_GIVE_UP = 23           /* too late for another time */
 };
 
-/* What a sender does next, whose command was answered with a result of this
-   header, or was not: when it has waited as long as an answer may take.  Pure.
+/* What a sender does next after an answer, a result of this header, or after
+   IDEM_SILENCE: no answer within the time that one may take.  Pure.
      IDEM_RESEND    after IDEM_SILENCE, IDEM_BUSY, IDEM_RELEASED, IDEM_E_FULL,
                     and whatever is not named here: *delay_ms from now
      IDEM_DONE      after IDEM_OK, IDEM_DONE, IDEM_REPLAY
@@ -1439,16 +1390,29 @@ enum {
      IDEM_GIVE_UP   instead of IDEM_RESEND, if that would be past the deadline:
                     nobody knows
      IDEM_E_ARG     NULL
-   The wait is random below what doubles from base_ms up to cap_ms ("full
-   jitter"), so that many who were cut off together do not come back together;
-   and on top of retry_after_ms, never sooner (IDEM_LEASE_NONE counts as 0).
-   *delay_ms is at least 1; UINT32_MAX if there is to be no other time. */
+   The wait is random, below a limit that doubles from base_ms up to cap_ms
+   ("full jitter"), so that many senders that were cut off together do not come
+   back together.  It is added to retry_after_ms (IDEM_LEASE_NONE counts as 0).
+   *delay_ms is at least 1; UINT32_MAX if nothing is to be sent again. */
 IDEM_API int idem_retry(uint32_t *delay_ms, const idem_patience *patience,
                         const idem_sent *sent, int answer);
 
 #ifdef IDEM_FILE_STORAGE
-/* The file of a journal, for programs on a POSIX system.  Must not be moved or
-   copied while it is open: storage points to it. */
+/* ---------------------------------------------------------------------------
+   >>posix     a journal in a file
+
+     if                             then
+     another process opens it       IDEM_E_LOCK
+     a backup, or a snapshot of     commands executed since then are new again,
+     the machine, is restored       and tokens go back: stop the senders first
+     it is on NFS or another        not supported: a lock may not keep another
+     network file system            machine out, a sync may end at the server
+     its folder may be searched,    IDEM_E_STORAGE, error EACCES: the name of
+     not read                       the file cannot be made durable
+     the disk is full               an open file has all its space already
+   ------------------------------------------------------------------------ */
+
+/* Must not be moved or copied while it is open: storage points to it. */
 typedef struct idem_file {
     idem_storage storage;       /* config.storage = &file.storage; its callbacks
                                    return an errno; promised */
@@ -1495,7 +1459,11 @@ IDEM_API int idem_file_close(idem_file *file);
 #endif
 #endif /* IDEM_H */
 
-/* Below this line nothing is promised. */
+/* Below this line nothing is promised.  Sections:
+     >>basics >>hash >>clock >>configured >>defaults >>slots >>index >>order
+     >>storage >>entries >>keys >>format >>records >>recovery >>journal
+     >>opening >>commands >>check >>public >>explain >>arriving >>sending
+     >>file */
 #if defined(IDEM_IMPLEMENTATION) && !defined(IDEM_IMPLEMENTATION_DONE)
 #define IDEM_IMPLEMENTATION_DONE
 
