@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: 0BSD */
+/* The secret of a table whose journal is a file: 16 random bytes, which are
+   made at the first start and kept beside the journal, in JOURNAL.secret.  Copy
+   it into a program of your own.
+
+   The journal's file is made first, and locked; its secret after that, under
+   the lock.  So a secret without a journal, and a journal that has records but
+   no secret, mean that one of the two was lost: neither is made again. */
+#ifndef SECRET_H
+#define SECRET_H
+
+#include "idem.h"
+#include "reason.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SECRET_SIZE = 16, SECRET_PATH = 512 };
+
+/* Says what is wrong with a file, and returns 0. */
+static inline int secret_wrong(const char *path, const char *why)
+{
+    fprintf(stderr, "%s: %s\n", path, why);
+    return 0;
+}
+
+/* Writes PATH and an ending; returns whether there was room. */
+static inline int secret_path(char *dst, const char *path, const char *ending)
+{
+    int len = snprintf(dst, SECRET_PATH, "%s%s", path, ending);
+
+    return (len >= 0 && len < SECRET_PATH) || secret_wrong(path, "too long");
+}
+
+/* Reads a secret that is there; returns whether it is one. */
+static inline int secret_read(uint8_t *secret, const char *path)
+{
+    uint8_t bytes[SECRET_SIZE + 1];
+    FILE *file = fopen(path, "rb");
+    size_t len;
+
+    if (!file)
+        return secret_wrong(path, strerror(errno));
+    len = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    if (len != SECRET_SIZE)
+        return secret_wrong(path, len == 0 ? "empty, not 16 bytes: restore it"
+                                  : len < SECRET_SIZE
+                                      ? "shorter than 16 bytes: restore it"
+                                      : "longer than 16 bytes: restore it");
+    memcpy(secret, bytes, SECRET_SIZE);
+    return 1;
+}
+
+/* Makes the name of a file durable. */
+static inline int secret_sync_folder(const char *path)
+{
+    char folder[SECRET_PATH];
+    const char *slash = strrchr(path, '/');
+    int fd, done;
+
+    snprintf(folder, sizeof folder, "%.*s.",
+             slash ? (int)(slash + 1 - path) : 0, path);
+    fd = open(folder, O_RDONLY);
+    done = fd >= 0 && (fsync(fd) == 0 || errno == EINVAL);
+    if (fd >= 0)
+        close(fd);
+    return done;
+}
+
+/* Makes a secret, whole or not at all, whenever this process is killed: under
+   another name first.  The caller holds the journal's lock, so nobody else
+   makes one. */
+static inline int secret_make(const char *path)
+{
+    uint8_t secret[SECRET_SIZE];
+    char fresh[SECRET_PATH];
+    FILE *source = fopen("/dev/urandom", "rb");
+    size_t got = source ? fread(secret, 1, sizeof secret, source) : 0;
+    int fd, written;
+
+    if (source)
+        fclose(source);
+    if (got != sizeof secret)
+        return secret_wrong("/dev/urandom", strerror(errno));
+    if (!secret_path(fresh, path, ".new"))
+        return 0;
+    fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (fd < 0)
+        return secret_wrong(fresh, strerror(errno));
+    written = write(fd, secret, sizeof secret) == (ssize_t)sizeof secret &&
+              fsync(fd) == 0;
+    if (close(fd) != 0 || !written || rename(fresh, path) != 0 ||
+        !secret_sync_folder(path))
+        return secret_wrong(fresh, errno ? strerror(errno) : "not written");
+    return 1;
+}
+
+/* Whether a file has only bytes of that value, as a journal that nothing was
+   written to. */
+static inline int secret_is_blank(const char *journal, int erased)
+{
+    FILE *file = fopen(journal, "rb");
+    int c = erased;
+
+    while (file && (c = getc(file)) == erased)
+        ;
+    if (file)
+        fclose(file);
+    return c == EOF;
+}
+
+/* Reads the secret of a journal, or makes it if the journal is blank.  Says why
+   if it returns 0. */
+static inline int secret_open(uint8_t *secret, const char *path,
+                              const char *journal, int erased)
+{
+    if (access(path, F_OK) != 0) {
+        if (!secret_is_blank(journal, erased))
+            return secret_wrong(path, "the journal is there, its secret is "
+                                "not: restore it, or remove the journal too");
+        if (!secret_make(path))
+            return 0;
+    }
+    return secret_read(secret, path);
+}
+
+#ifdef IDEM_FILE_STORAGE
+/* Opens a journal's file as idem_file_open does, and its secret: then open the
+   table.  Says why if it does not return IDEM_OK. */
+static inline int secret_open_file(idem_config *config, idem_file *file,
+                                   const char *path, uint32_t sector_size,
+                                   uint32_t sector_count)
+{
+    char secret[SECRET_PATH];
+    int result;
+
+    if (!secret_path(secret, path, ".secret"))
+        return IDEM_E_ARG;
+    // In this order: where there is a secret, there was a journal before.
+    if (access(secret, F_OK) == 0 && access(path, F_OK) != 0) {
+        secret_wrong(path, "the secret is there, the journal is not: restore "
+                           "it; without it all commands are new again, if you "
+                           "want that remove the secret too");
+        return IDEM_E_STORAGE;
+    }
+    result = idem_file_open(file, path, sector_size, sector_count);
+    if (result != IDEM_OK) {
+        reason_print_file(path, result, file);
+        return result;
+    }
+    config->storage = &file->storage;
+    return secret_open(config->secret, secret, path, file->storage.erased)
+               ? IDEM_OK : IDEM_E_STORAGE;
+}
+#endif
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: 0BSD */
+/* A pump, its journal and its log, started from the command line: what the
+ * servers in coap/, http/ and modbus/ share.  Include it after idem.h. */
+#ifndef STATION_H
+#define STATION_H
+
+#include "pump.h"
+#include <signal.h>
+
+enum { STATION_TEXT = 32 };     // bytes of the longest text of an outcome
+
+static const char station_help[] =
+    "  --port P         on 127.0.0.1\n"
+    "  --journal FILE   what it remembers; made at the first start, as is\n"
+    "                   FILE.secret\n"
+    "  --log FILE       what was poured\n"
+    "  --ml-ms MS       how long the pump takes for 1 ml (0)\n";
+
+typedef struct station {
+    journal  j;
+    pump     p;
+    int      port;
+} station;
+
+static volatile sig_atomic_t station_stop;
+
+static inline void station_on_signal(int number)
+{
+    (void)number;
+    station_stop = 1;
+}
+
+/* Takes the options above, and one more, of which *value is the default. */
+static inline void station_parse(station *s, char **argv, const char *help,
+                                 const char *option, const char **value)
+{
+    for (argv++; *argv; argv++) {
+        const char *name = *argv;
+        if (!strcmp(name, "--help")) {
+            printf("%s%s", help, station_help);
+            exit(0);
+        }
+        if (!*++argv)
+            journal_die(name, "no value; see --help");
+        if (!strcmp(name, "--port"))
+            s->port = atoi(*argv);
+        else if (!strcmp(name, "--journal"))
+            s->j.path = *argv;
+        else if (!strcmp(name, "--log"))
+            s->p.path = *argv;
+        else if (!strcmp(name, "--ml-ms"))
+            s->p.ml_ms = (uint32_t)atoi(*argv);
+        else if (option && !strcmp(name, option))
+            *value = *argv;
+        else
+            journal_die(name, "no such option; see --help");
+    }
+}
+
+/* Opens journal and log.  The configuration is the caller's, but for what every
+   station has. */
+static inline void station_open(station *s)
+{
+    struct sigaction action;
+
+    s->j.config.max_attempts = 255;     // each looks into the log first
+    memset(&action, 0, sizeof action);
+    action.sa_handler = station_on_signal;
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+    journal_open(&s->j);
+    pump_open(&s->p, &s->j);
+}
+
+/* From now on a signal ends the program well. */
+static inline void station_ready(void)
+{
+    puts("ready");
+    fflush(stdout);
+}
+
+static inline void station_close(station *s)
+{
+    printf("replayed %lu\n",
+           (unsigned long)s->j.table.stats.answers[IDEM_REPLAY]);
+    fflush(stdout);
+    close(s->p.fd);
+    journal_close(&s->j);
+}
+
+static inline int station_granted(int result)
+{
+    return result == IDEM_EXECUTE || result == IDEM_RECOVER ||
+           result == IDEM_UNCERTAIN;
+}
+
+/* Records an outcome, whose code is the transport's.  A sender that has begun a
+   newer epoch has given up its older numbers: nobody will ask for this one. */
+static inline void station_complete(station *s, const idem_claim *claim,
+                                    int code, int failed, const char *text)
+{
+    idem_outcome outcome = { .response = text, .response_len = strlen(text),
+                             .code = code, .failed = (uint8_t)failed };
+    int result = idem_complete(&s->j.table, claim, &outcome, journal_millis());
+
+    if (result != IDEM_E_FENCED)
+        journal_need(&s->j, result);
+}
+
+/* Gives a claim back: nothing has happened, and a retry is new. */
+static inline void station_release(station *s, const idem_claim *claim)
+{
+    journal_need(&s->j, idem_release(&s->j.table, claim, journal_millis()));
+}
+
+static inline void station_poured(char text[STATION_TEXT], long ml)
+{
+    snprintf(text, STATION_TEXT, "poured %ld ml", ml);
+}
+
+#endif
