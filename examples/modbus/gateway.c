@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: 0BSD */
+/* cc -I../.. gateway.c -lmodbus -o gateway
+ * ./gateway --port 1502
+ *
+ * A Modbus TCP gateway in front of a pump.  A master numbers its commands, and
+ * writes number and amount into its window of registers (registers.h); each
+ * number pours once, whatever is lost, repeated or restarted, and also long
+ * after its outcome was forgotten.  Start your own gateway from it.
+ *
+ * Modbus knows no sender, so a window is one: who may write to which is for the
+ * network to say (Modbus/TCP Security, a firewall, a serial line each).
+ */
+#define _POSIX_C_SOURCE 200809L
+#define IDEM_FILE_STORAGE
+#define IDEM_IMPLEMENTATION
+#include "idem.h"
+#include "../station/station.h"
+#include "registers.h"
+
+#include <modbus/modbus.h>
+#include <sys/select.h>
+
+// A window may have QUOTA numbers that are remembered, so all of them fit.
+enum { QUOTA = 200, CAPACITY = WINDOWS * QUOTA, KEY_MAX = 1 + 8 };
+enum { WRITE_MANY = 0x10, WRITE_AND_READ = 0x17 };
+
+static const char help[] =
+    "gateway [options]\n"
+    "pours what is asked for over Modbus TCP, each number once\n\n"
+    "  --retention S    how long an outcome is kept (86400)\n";
+
+static station the = { .port = 1502, .j.path = "modbus.journal",
+                       .p.path = "modbus.log" };
+static modbus_t *bus;
+static modbus_mapping_t *registers;
+
+/* ------------------------------------------------------------------ answers */
+
+static void answer(const idem_request *r, int status, uint32_t retry_ms,
+                   int result)
+{
+    uint16_t *at = registers->tab_registers +
+                   WINDOW * *(const uint8_t *)r->scope + ANSWER_AT;
+
+    registers_set(at, r->epoch);
+    registers_set(at + 2, r->sequence);
+    at[4] = (uint16_t)status;
+    at[5] = (uint16_t)(retry_ms > 6553500 ? 0xFFFF : (retry_ms + 99) / 100);
+    at[6] = (uint16_t)(int16_t)result;
+}
+
+/* What is told about a command that was not executed now. */
+static void answer_result(const idem_request *r, int result,
+                          const idem_reply *reply)
+{
+    uint32_t left = 1 + pump_left(&the.p);
+
+    switch (result) {
+    case IDEM_REPLAY:
+        answer(r, (int)reply->code, 0, result);
+        break;
+    case IDEM_BUSY:
+    case IDEM_RELEASED:
+        answer(r, STATUS_RETRY, left, result);
+        break;
+    case IDEM_E_FULL:           // of this window: it may be long
+        answer(r, STATUS_RETRY, reply->retry_after_ms, result);
+        break;
+    case IDEM_TOO_OLD:
+    case IDEM_EXHAUSTED:
+        answer(r, STATUS_LOOK, 0, result);
+        break;
+    default:
+        answer(r, STATUS_REFUSED, 0, result);
+    }
+}
+
+static void finish(const idem_request *r, const idem_claim *claim, int status,
+                   int result)
+{
+    station_complete(&the, claim, status, status != STATUS_POURED, "");
+    answer(r, status, 0, result);
+}
+
+/* ----------------------------------------------------------------- commands */
+
+/* Executes a command that was claimed, as the log says. */
+static void execute(const idem_request *r, const idem_claim *claim, int result,
+                    long ml)
+{
+    char id[PUMP_ID];
+
+    pump_id(id, r);
+    switch (pump_look(&the.p, result, id, ml)) {
+    case PUMP_HAS_POURED:
+        finish(r, claim, STATUS_POURED, result);
+        return;
+    case PUMP_LOOK_AT_THE_CUP:
+        finish(r, claim, STATUS_LOOK, result);
+        return;
+    }
+    if (the.p.running) {        // for another number
+        station_release(&the, claim);
+        result = IDEM_RELEASED;
+    } else {
+        pump_start(&the.p, claim, id, ml);
+    }
+    answer(r, STATUS_RETRY, 1 + pump_left(&the.p), result);
+}
+
+/* Takes the command that is about to be written to a window. */
+static void take_command(uint8_t window, const uint8_t *written)
+{
+    unsigned ml = registers_word(written + 8);
+    idem_request r = { .scope = &window, .scope_len = 1,
+                       .epoch = registers_number(written),
+                       .sequence = registers_number(written + 4),
+                       .payload = written + 8, .payload_len = 2,
+                       .lease_ms = IDEM_LEASE_NONE };
+    idem_reply reply = { 0 };
+    idem_claim claim;
+    int result;
+
+    if (r.sequence == 0 || ml == 0 || ml > 1000) {
+        answer(&r, STATUS_REFUSED, 0, IDEM_E_ARG);
+        return;
+    }
+    result = idem_begin(&the.j.table, &claim, &reply, &r, journal_millis());
+    if (result == IDEM_E_STORAGE)
+        journal_need(&the.j, result);
+    if (station_granted(result))
+        execute(&r, &claim, result, (long)ml);
+    else
+        answer_result(&r, result, &reply);
+}
+
+/* ------------------------------------------------------------------- Modbus */
+
+/* Answers a request.  A write is refused unless it is one whole command; its
+   answer is in the registers before libmodbus reads them, so function 23 has it
+   at once. */
+static void serve(const uint8_t *adu, int len)
+{
+    const uint8_t *pdu = adu + modbus_get_header_length(bus);
+    int write = pdu[0] == WRITE_MANY ? 1 : pdu[0] == WRITE_AND_READ ? 5 : 0;
+    unsigned at;
+
+    if (pdu[0] == MODBUS_FC_READ_HOLDING_REGISTERS) {
+        modbus_reply(bus, adu, len, registers);
+        return;
+    }
+    if (!write) {
+        modbus_reply_exception(bus, adu,
+                               MODBUS_EXCEPTION_ILLEGAL_FUNCTION);
+        return;
+    }
+    at = registers_word(pdu + write);
+    if (at % WINDOW != 0 || at / WINDOW >= WINDOWS ||
+        registers_word(pdu + write + 2) != COMMAND_LEN ||
+        pdu[write + 4] != 2 * COMMAND_LEN) {
+        modbus_reply_exception(bus, adu,
+                               MODBUS_EXCEPTION_ILLEGAL_DATA_ADDRESS);
+        return;
+    }
+    take_command((uint8_t)(at / WINDOW), pdu + write + 5);
+    modbus_reply(bus, adu, len, registers);
+}
+
+/* Reads and answers one request of a connection; 0 if that is over. */
+static int serve_connection(int fd)
+{
+    uint8_t adu[MODBUS_TCP_MAX_ADU_LENGTH];
+    int len;
+
+    modbus_set_socket(bus, fd);
+    len = modbus_receive(bus, adu);
+    if (len > 0)
+        serve(adu, len);
+    return len >= 0;
+}
+
+static void accept_connection(int listener, fd_set *all, int *highest)
+{
+    int fd = modbus_tcp_accept(bus, &listener);
+
+    if (fd < 0)
+        return;
+    if (fd >= FD_SETSIZE) {
+        close(fd);
+        return;
+    }
+    FD_SET(fd, all);
+    if (fd > *highest)
+        *highest = fd;
+}
+
+static void run(int listener)
+{
+    fd_set all, ready;
+    int highest = listener, fd;
+
+    FD_ZERO(&all);
+    FD_SET(listener, &all);
+    while (!station_stop) {
+        struct timeval wait = { 0, 20000 };
+        ready = all;
+        if (select(highest + 1, &ready, NULL, NULL, &wait) <= 0)
+            FD_ZERO(&ready);
+        for (fd = 0; fd <= highest; fd++)
+            if (fd != listener && FD_ISSET(fd, &ready) &&
+                !serve_connection(fd)) {
+                close(fd);
+                FD_CLR(fd, &all);
+            }
+        if (FD_ISSET(listener, &ready))
+            accept_connection(listener, &all, &highest);
+        if (pump_stops(&the.p))
+            station_complete(&the, &the.p.claim, STATUS_POURED, 0, "");
+        idem_maintain(&the.j.table, journal_millis());
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *retention = "86400";
+    int listener;
+
+    (void)argc;
+    station_parse(&the, argv, help, "--retention", &retention);
+    the.j.config.capacity = CAPACITY;
+    the.j.config.key_max = KEY_MAX;
+    the.j.config.senders = WINDOWS;
+    the.j.config.quota = QUOTA;
+    the.j.config.retention_ms = (uint32_t)atoi(retention) * 1000;
+    station_open(&the);
+    bus = modbus_new_tcp("127.0.0.1", the.port);
+    registers = modbus_mapping_new(0, 0, WINDOWS * WINDOW, 0);
+    if (!bus || !registers)
+        journal_die("gateway", modbus_strerror(errno));
+    modbus_set_indication_timeout(bus, 1, 0);     // a request comes at once
+    listener = modbus_tcp_listen(bus, 8);
+    if (listener < 0)
+        journal_die("gateway", modbus_strerror(errno));
+    station_ready();
+    run(listener);
+    close(listener);
+    modbus_mapping_free(registers);
+    modbus_free(bus);
+    station_close(&the);
+    return 0;
+}

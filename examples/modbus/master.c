@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: 0BSD */
+/* cc -I../.. master.c -lmodbus -o master
+ * ./master 1502 0 number commands
+ *
+ * The sender's half of gateway.c: has each line of a file, millilitres, poured
+ * once, however often link, gateway or this program break off.
+ *
+ * Its memory is one file: epoch, sequence and ml of the command in hand, which
+ * are durable before it is sent.  Line n of the commands has sequence n.  After
+ * a restart the command in hand goes out again with its number, and then the
+ * next line with the next one.  The epoch is the clock when the file was made: whoever
+ * lost the file begins a new epoch, and only the gateway's log tells then what
+ * was poured in the old one.
+ */
+#define _POSIX_C_SOURCE 200809L
+#define IDEM_STATIC
+#define IDEM_IMPLEMENTATION
+#include "idem.h"
+#include "registers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <modbus/modbus.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char help[] =
+    "master PORT WINDOW NUMBER COMMANDS\n"
+    "has each line of COMMANDS, 1 to 1000 ml, poured once by the gateway at\n"
+    "127.0.0.1; NUMBER is a file in which it keeps where it is\n"
+    "prints epoch.sequence, ml and what became of it; of the last one again\n"
+    "after a kill\n"
+    "exit status: 0 all poured, 1 not all, 2 it could not run\n";
+
+/* The command in hand; ml is 0 if there was none yet. */
+typedef struct number {
+    unsigned long epoch, sequence, ml;
+} number;
+
+static const char *path;        // of the file with the number
+static modbus_t *bus;
+static int connected;
+static int window;
+
+static void die(const char *what, const char *why)
+{
+    fprintf(stderr, "master: %s: %s\n", what, why);
+    exit(2);
+}
+
+static long long now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (long long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void pause_ms(uint32_t ms)
+{
+    struct timespec t = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 };
+
+    nanosleep(&t, NULL);
+}
+
+/* ------------------------------------------------------------------- number */
+
+/* Makes the number durable: the old one or the new one, nothing between. */
+static void save(const number *n)
+{
+    char fresh[512], text[64];
+    int len = snprintf(text, sizeof text, "%lu %lu %lu\n", n->epoch,
+                       n->sequence, n->ml), fd;
+
+    if (snprintf(fresh, sizeof fresh, "%s.new", path) >= (int)sizeof fresh)
+        die(path, "the name is too long");
+    fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (fd < 0 || write(fd, text, (size_t)len) != len || fsync(fd) != 0 ||
+        close(fd) != 0 || rename(fresh, path) != 0)
+        die(path, strerror(errno));
+    // The rename is durable with its folder.
+    if (strrchr(fresh, '/'))
+        strrchr(fresh, '/')[1] = 0;
+    else
+        strcpy(fresh, ".");
+    fd = open(fresh, O_RDONLY);
+    if (fd < 0 || fsync(fd) != 0)
+        die(fresh, strerror(errno));
+    close(fd);
+}
+
+static void load(number *n)
+{
+    FILE *f = fopen(path, "r");
+
+    if (!f && errno != ENOENT)
+        die(path, strerror(errno));
+    if (!f) {
+        n->epoch = (unsigned long)time(NULL);
+        n->sequence = n->ml = 0;
+        return;
+    }
+    if (fscanf(f, "%lu %lu %lu", &n->epoch, &n->sequence, &n->ml) != 3)
+        die(path, "not a number file");
+    fclose(f);
+}
+
+/* ----------------------------------------------------------------- commands */
+
+/* Writes the command, and reads its answer, in one message each.  Returns a
+   STATUS_ of registers.h; STATUS_NONE: no answer, or not one to this. */
+static int ask(const number *n, uint32_t *retry_ms)
+{
+    uint16_t command[COMMAND_LEN], got[ANSWER_LEN];
+
+    if (!connected && modbus_connect(bus) != 0)
+        return STATUS_NONE;
+    connected = 1;
+    registers_set(command, (uint32_t)n->epoch);
+    registers_set(command + 2, (uint32_t)n->sequence);
+    command[4] = (uint16_t)n->ml;
+    if (modbus_write_and_read_registers(
+            bus, WINDOW * window, COMMAND_LEN, command,
+            WINDOW * window + ANSWER_AT, ANSWER_LEN, got) != ANSWER_LEN) {
+        modbus_close(bus);      // what comes later is not taken for an answer
+        connected = 0;
+        return STATUS_NONE;
+    }
+    *retry_ms = got[5] * UINT32_C(100);
+    return registers_get(got) == n->epoch &&
+           registers_get(got + 2) == n->sequence ? got[4] : STATUS_NONE;
+}
+
+/* Asks until there is a final answer, as idem_retry says. */
+static int command(const number *n)
+{
+    static const char *const words[] = { "given up", "poured", "given up",
+                                         "refused", "look at the cup" };
+    static const idem_patience patience = { .base_ms = 200, .cap_ms = 2000 };
+    long long first_ms = now_ms();
+    idem_sent sent = { 0 };
+    uint32_t delay_ms;
+    unsigned seed = (unsigned)first_ms ^ (unsigned)getpid();
+    int status, verdict;
+
+    for (;;) {
+        sent.times++;
+        sent.retry_after_ms = 0;
+        status = ask(n, &sent.retry_after_ms);
+        sent.elapsed_ms = (uint32_t)(now_ms() - first_ms);
+        sent.random = (uint32_t)rand_r(&seed) << 16 ^ (uint32_t)rand_r(&seed);
+        verdict = idem_retry(&delay_ms, &patience, &sent,
+                             status == STATUS_NONE ? IDEM_SILENCE
+                             : status == STATUS_RETRY ? IDEM_BUSY : IDEM_OK);
+        if (verdict != IDEM_RESEND)
+            break;
+        pause_ms(delay_ms);
+    }
+    printf("%lu.%lu %lu %s\n", n->epoch, n->sequence, n->ml,
+           status <= STATUS_LOOK ? words[status] : "not understood");
+    fflush(stdout);
+    return status == STATUS_POURED;
+}
+
+int main(int argc, char **argv)
+{
+    number n, next;
+    int all = 1;
+    FILE *commands;
+
+    if (argc != 5) {
+        fputs(help, argc == 2 ? stdout : stderr);
+        return argc == 2 ? 0 : 2;
+    }
+    window = atoi(argv[2]);
+    path = argv[3];
+    commands = fopen(argv[4], "r");
+    if (!commands)
+        die(argv[4], strerror(errno));
+    bus = modbus_new_tcp("127.0.0.1", atoi(argv[1]));
+    if (!bus)
+        die("modbus_new_tcp", modbus_strerror(errno));
+    modbus_set_response_timeout(bus, 1, 0);
+    load(&n);
+    if (n.ml)
+        all &= command(&n);
+    next = n;
+    for (next.sequence = 1; fscanf(commands, "%lu", &next.ml) == 1;
+         next.sequence++) {
+        if (next.sequence <= n.sequence)
+            continue;
+        save(&next);
+        all &= command(&next);
+    }
+    fclose(commands);
+    modbus_free(bus);
+    return !all;
+}

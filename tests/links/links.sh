@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: 0BSD
+# To be sourced: servers of examples/ in a folder that is removed, killed and
+# started again, and the audit of their pump's log.  Set $server, the command
+# that starts one in $work, before.
+
+B=$(cd "${B:-build}" && pwd)
+tests=$(pwd)/tests
+examples=$(pwd)/examples
+. tests/fleet/servers.sh
+
+# free_udp_port: one that no UDP server has
+free_udp_port() {
+    python3 -c 'import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("127.0.0.1", 0))
+print(s.getsockname()[1])'
+}
+
+# start [options]: of $server, in the folder $work/$name
+start() {
+    mkdir -p "$work/$name"
+    cd "$work/$name"
+    : >out
+    $server "$@" >out 2>>"$work/$name.log" &
+    daemon=$!
+    cd "$work"
+    wait_for grep -q ready "$name/out"
+}
+
+# Ends it as a service manager does; it must agree.
+stop() {
+    kill -TERM "$daemon"
+    wait "$daemon" || fail "$name: the server did not end well"
+    daemon=
+}
+
+# Power goes.
+crash_server() {
+    signal=KILL
+    end "$daemon"
+    daemon=
+}
+
+is() {
+    [ "$1" = "$2" ] || fail "$name: \"$1\", expected \"$2\""
+}
+
+# refuses WORDS [options]: to start
+refuses() {
+    words=$1
+    shift
+    (cd "$work/$name" && timeout 20 $server "$@") >refused 2>&1 &&
+        fail "$name: it started, not \"$words\""
+    grep -qF -- "$words" refused || fail "$name: $(cat refused), not \"$words\""
+}
+
+# audit ANSWERS...: no command began or ended twice in the pump's log, and each
+# answer is right: lines "ID ML poured" or "ID ML interrupted", ID as in the log
+audit() {
+    awk '
+        function wrong(what) { print "wrong: " what > "/dev/stderr"; bad = 1 }
+        FILENAME != "-" && $1 == "begins" && begins[$2 " " $3]++ { wrong($0) }
+        FILENAME != "-" && $1 == "poured" && poured[$2 " " $3]++ { wrong($0) }
+        FILENAME != "-" { next }
+        $3 == "poured" && !poured[$1 " " $2] { wrong($0 ", and it has not") }
+        $3 == "interrupted" && (!begins[$1 " " $2] || poured[$1 " " $2]) {
+            wrong($0 ", and it was not")
+        }
+        $3 == "poured" { all++ }
+        $3 == "interrupted" { all++; interrupted++ }
+        $3 != "poured" && $3 != "interrupted" { wrong($0) }
+        END {
+            for (id in poured)
+                if (!begins[id]) wrong("poured, not begun: " id)
+            if (all != wanted) wrong(all + 0 " answers of " wanted)
+            print interrupted + 0
+            exit bad
+        }' wanted="$1" "$work/$name/log" - || fail "$name: see above"
+}
+
+# hex TEXT
+hex() { printf %s "$1" | od -An -v -tx1 | tr -d ' \n'; }

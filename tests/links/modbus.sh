@@ -1,0 +1,139 @@
+#!/bin/sh
+# SPDX-License-Identifier: 0BSD
+# examples/modbus: registers that are written in every way; numbers that come
+# late, too late, or of another epoch; and masters behind a network that
+# swallows and tears, while they and the gateway are killed.  Needs gateway and
+# master in $B/modbus.
+set -u
+
+. tests/links/links.sh
+name=modbus
+port=$(free_port)
+server="$B/modbus/gateway --port $port --journal journal --log log"
+
+say() { python3 "$tests/links/registers.py" "$port" "$@" | paste -sd '|' -; }
+
+answers() {
+    name=answers
+    start
+    # epoch, sequence, ml; then status, retry, reason
+    is "$(say "0 7 1 5" "0 7 1 5" "0 7 3 4" "0 7 2 1")" "1|1|1|1"
+    is "$(say "0 7 1 6" "0 7 9 0" "0 7 0 5" "0 7 9 1001")" "3|3|3|3"
+    is "$(say "1 7 1 6" "0 8 1 1" "0 7 3 4" "0 7 4 4" "0 8 1 1")" "1|1|1|4|1"
+    # In two messages, in part, with one register too many, elsewhere
+    is "$(say "raw 10 0 2 0 7" "raw 10 0 4 0 7 0 1" "raw 10 0 6 0 7 0 1 5 0" \
+        "raw 10 1 5 0 7 0 1 5" "raw 10 256 5 0 7 0 1 5")" \
+        "exception 2|exception 2|exception 2|exception 2|exception 2"
+    is "$(say "raw 6 4 5" "raw 5 0 1")" "exception 1|exception 1"
+    is "$(grep -c poured "$work/answers/log")" 5
+    stop
+    echo "answers: a number pours once, and half a number is none"
+}
+
+# An outcome is forgotten after its retention, its number never: not by a
+# gateway that was killed either.
+forgotten() {
+    name=forgotten
+    start --retention 1
+    is "$(say "0 7 1 5" "0 7 2 5")" "1|1"
+    wait_for forgot
+    crash_server
+    start --retention 1
+    is "$(say "0 7 1 5" "0 7 2 5" "0 7 3 5")" "4|4|1"
+    is "$(grep -c poured "$work/forgotten/log")" 3
+    stop
+    echo "forgotten: too old, and not executed"
+}
+forgot() { [ "$(say "0 7 1 5")" = 4 ]; }
+
+# One window has used up its quota; the other has not.
+quota() {
+    name=quota
+    start
+    is "$(say flood | cut -d '|' -f 200,201,202)" "1|2|2"
+    is "$(say "1 7 1 5" "0 7 1 1")" "1|1"
+    stop
+    echo "quota: a window that is full leaves room for the others"
+}
+
+interrupted() {
+    name=interrupted
+    start --ml-ms 60000
+    is "$(say "0 7 1 5" "0 7 1 5" "0 7 2 5" "1 7 1 5")" "2|2|2|2"
+    crash_server
+    start
+    is "$(say "0 7 1 5" "0 7 2 5" "1 7 1 5")" "4|1|1"
+    # A newer epoch while the pump runs for an older one
+    stop
+    start --ml-ms 1000
+    is "$(say "once 0 7 3 1" "once 0 8 1 1")" "2|2"
+    wait_for begun_anew
+    stop
+    is "$(grep -c poured "$work/interrupted/log")" 4
+    echo "interrupted: look at the cup"
+}
+
+begun_anew() { [ "$(say "once 0 8 1 1")" = 1 ]; }
+
+# Lines "ID ML poured" or "ID ML interrupted" of what the masters printed
+printed() {
+    for w in 0 1 2; do
+        sort -u "$work/chaos/answers-$w" |
+            sed "s,^,0$w/,; s/look.*/interrupted/"
+    done
+}
+
+is_over() { ! kill -0 "$1"; }
+
+# kill_master W: the shell that is its parent starts it again
+kill_master() {
+    eval "parent=\$master_$1"
+    kill -KILL $(ps -o pid= --ppid "$parent") 2>/dev/null
+}
+
+chaos() {
+    name=chaos
+    kills=$1 count=$2
+    start --ml-ms 1
+    python3 "$tests/demo/proxy.py" 12 "$kills" "$port" >"$work/network" &
+    network=$!
+    children=$network
+    wait_for test -s "$work/network"
+    awk -v n="$count" 'BEGIN {
+        for (i = 1; i <= n; i++) print 1 + i * 7 % 9 }' >"$work/commands"
+    # Each master is started again until it has come to the end.
+    for w in 0 1 2; do
+        sh -c 'until "$0" "$@"; [ $? -lt 2 ]; do :; done' \
+            "$B/modbus/master" "$(head -n 1 "$work/network")" $w \
+            "$work/chaos/number-$w" "$work/commands" \
+            >>"$work/chaos/answers-$w" 2>>"$work/chaos.log" &
+        eval "master_$w=$!"
+        children="$children $!"
+    done
+    i=0
+    while [ $i -lt "$kills" ]; do
+        i=$((i + 1))
+        sleep "0.$((3 + i % 5))"
+        kill_master $((i % 3))
+        crash_server
+        start --ml-ms 1
+    done
+    for w in 0 1 2; do
+        eval "pid=\$master_$w"
+        wait_for is_over "$pid"
+    done
+    stop
+    signal=TERM
+    end "$network"
+    children=
+    interrupted=$(printed | audit $((3 * count))) || exit 1
+    echo "chaos: $((3 * count)) commands, none twice; $kills kills of gateway" \
+        "and masters, $interrupted interrupted; $(tail -n 1 "$work/network")"
+}
+
+cd "$work"
+answers
+forgotten
+quota
+interrupted
+if [ "${SHORT:-}" = 1 ]; then chaos 5 20; else chaos 40 150; fi

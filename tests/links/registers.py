@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: 0BSD
+"""registers.py PORT LINE...: what a Modbus gateway answers, one line each.
+
+"WINDOW EPOCH SEQUENCE ML"   writes a command with function 16, and reads its
+                             answer with function 3, until it is not 2 (not
+                             done yet) or has been that for a while: the status
+"once WINDOW ..."            the same, once
+"raw FUNCTION AT ..."        a message as it is: 10 (16), 6 or 5; registers
+"flood"                      202 commands of 1 ml in window 0, epoch 7"""
+import socket
+import struct
+import sys
+import time
+
+
+def transact(link, pdu):
+    link.sendall(struct.pack(">HHHB", 1, 0, len(pdu) + 1, 1) + pdu)
+    head = link.recv(7, socket.MSG_WAITALL)
+    return link.recv(struct.unpack(">HHHB", head)[2] - 1, socket.MSG_WAITALL)
+
+
+def write(at, values):
+    return struct.pack(f">BHHB{len(values)}H", 16, at, len(values),
+                       2 * len(values), *values)
+
+
+def once(link, window, epoch, sequence, ml):
+    command = [epoch >> 16, epoch & 0xffff, sequence >> 16, sequence & 0xffff,
+               ml]
+    transact(link, write(32 * window, command))
+    got = transact(link, struct.pack(">BHH", 3, 32 * window + 16, 7))
+    answer = struct.unpack(">BB7H", got)[2:]
+    assert list(answer[:4]) == command[:4]
+    return answer[4]
+
+
+def ask(link, *command):
+    for _ in range(20):
+        status = once(link, *command)
+        if status != 2:
+            break
+        time.sleep(0.02)
+    return status
+
+
+def raw(link, words):
+    function, at, *values = map(int, words)
+    if function == 10:
+        pdu = write(at, values[1:])
+        pdu = pdu[:3] + struct.pack(">H", values[0]) + pdu[5:]
+    else:
+        pdu = struct.pack(">BHH", function, at, values[0])
+    answer = transact(link, pdu)
+    return f"exception {answer[1]}" if answer[0] & 0x80 else "written"
+
+
+def main(port, lines):
+    with socket.create_connection(("127.0.0.1", port)) as link:
+        for line in lines:
+            words = line.split()
+            if words[0] == "raw":
+                print(raw(link, words[1:]))
+            elif words[0] == "once":
+                print(once(link, *map(int, words[1:])))
+            elif words[0] == "flood":
+                for sequence in range(1, 203):
+                    print(ask(link, 0, 7, sequence, 1))
+            else:
+                print(ask(link, *map(int, words)))
+
+
+main(int(sys.argv[1]), sys.argv[2:])
