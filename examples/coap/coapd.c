@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: 0BSD */
+/* cc -I../.. coapd.c -lcoap-3-notls -o coapd
+ * ./coapd &
+ * coap-client -m post -O 65001,0x$(od -An -N16 -tx1 /dev/urandom | tr -d ' ') \
+ *     -e 5 coap://127.0.0.1/pour
+ *
+ * A CoAP server in front of a pump: POST or PUT /pour with "5" pours 5 ml, once
+ * for each key, however often the request arrives.  POST /3/0/4 restarts the
+ * server, as LwM2M's Reboot does, once for each message.  README.md says what
+ * the key is.  Start your own server from it.
+ */
+#define _POSIX_C_SOURCE 200809L
+#define IDEM_FILE_STORAGE
+#define IDEM_IMPLEMENTATION
+#include "idem.h"
+#include "../station/station.h"
+#include "request.h"
+
+enum { CAPACITY = 2000, SENDERS = 64, QUOTA = 500 };
+
+static const char help[] =
+    "coapd [options]\n"
+    "pours what is asked for over CoAP, each command once\n\n"
+    "  --boots FILE     a line for each start (coap.boots)\n";
+
+// A libcoap handler has no argument of ours.
+static station the = { .port = 5683, .j.path = "coap.journal",
+                       .p.path = "coap.log" };
+static const char *boots = "coap.boots";
+static coap_async_t *waiting;       // the request that the pump runs for
+static int reboot;
+
+/* ------------------------------------------------------------------ answers */
+
+static void respond(coap_pdu_t *response, int code, const void *text,
+                    size_t len)
+{
+    coap_pdu_set_code(response, (coap_pdu_code_t)code);
+    if (len)
+        coap_add_data(response, len, (const uint8_t *)text);
+}
+
+static int code_of(int result)
+{
+    switch (result) {
+    case IDEM_BUSY:
+    case IDEM_E_FULL:
+    case IDEM_RELEASED:     return COAP_RESPONSE_CODE_SERVICE_UNAVAILABLE;
+    case IDEM_MISMATCH:     return COAP_RESPONSE_CODE_UNPROCESSABLE;
+    case IDEM_TOO_OLD:      return COAP_RESPONSE_CODE_PRECONDITION_FAILED;
+    case IDEM_E_ARG:
+    case IDEM_E_TOO_LARGE:  return COAP_RESPONSE_CODE_BAD_REQUEST;
+    default:                return COAP_RESPONSE_CODE_INTERNAL_ERROR;
+    }
+}
+
+/* Answers what was not executed now: with the outcome, or why there is none. */
+static void answer(coap_pdu_t *response, int result, const command *c,
+                   const idem_reply *reply)
+{
+    const char *text = idem_text(result);
+    uint32_t wait_ms = reply->retry_after_ms;
+    uint8_t seconds[4];
+
+    if (result == IDEM_REPLAY) {
+        respond(response, (int)reply->code, c->response, reply->response_len);
+        return;
+    }
+    if (result == IDEM_E_STORAGE)
+        journal_need(&the.j, result);
+    if (result == IDEM_BUSY || result == IDEM_RELEASED)
+        wait_ms = pump_left(&the.p);
+    if (code_of(result) == COAP_RESPONSE_CODE_SERVICE_UNAVAILABLE)
+        coap_add_option(response, COAP_OPTION_MAXAGE,
+                        coap_encode_var_safe(seconds, sizeof seconds,
+                                             1 + wait_ms / 1000), seconds);
+    respond(response, code_of(result), text, strlen(text));
+}
+
+/* Records an outcome, and answers with it. */
+static void finish(coap_pdu_t *response, const idem_claim *claim, int code,
+                   const char *text)
+{
+    station_complete(&the, claim, code, code != COAP_RESPONSE_CODE_CHANGED,
+                     text);
+    respond(response, code, text, strlen(text));
+}
+
+/* The pump runs, for somebody else.  Nothing has happened. */
+static void give_back(coap_pdu_t *response, const idem_claim *claim)
+{
+    idem_reply none = { 0 };
+
+    station_release(&the, claim);
+    answer(response, IDEM_RELEASED, NULL, &none);
+}
+
+/* --------------------------------------------------------------------- pour */
+
+/* The pump takes its time, so the request is acknowledged, and answered when
+   the pump stops: libcoap calls on_pour again then. */
+static void start_pump(coap_session_t *session, const coap_pdu_t *message,
+                       coap_pdu_t *response, const idem_claim *claim,
+                       const char *id, long ml)
+{
+    if (the.p.running) {
+        give_back(response, claim);
+        return;
+    }
+    pump_start(&the.p, claim, id, ml);
+    waiting = command_wait(session, message);
+}
+
+static void on_pour(coap_resource_t *resource, coap_session_t *session,
+                    const coap_pdu_t *message, const coap_string_t *query,
+                    coap_pdu_t *response)
+{
+    char id[PUMP_ID], text[STATION_TEXT];
+    command c;
+    idem_claim claim;
+    idem_reply reply;
+    int result, found;
+    long ml;
+
+    (void)query;
+    if (!command_read(&c, &the.j.config, resource, session, message)) {
+        respond(response, COAP_RESPONSE_CODE_BAD_REQUEST, NULL, 0);
+        return;
+    }
+    result = idem_begin(&the.j.table, &claim, &reply, &c.request,
+                        journal_millis());
+    if (!station_granted(result)) {
+        answer(response, result, &c, &reply);
+        return;
+    }
+    ml = pump_amount(c.request.payload, c.request.payload_len);
+    if (!ml) {
+        finish(response, &claim, COAP_RESPONSE_CODE_BAD_REQUEST,
+               "not 1 to 1000 ml");
+        return;
+    }
+    pump_id(id, &c.request);
+    found = pump_look(&the.p, result, id, ml);
+    // Message ids come again: a line may be of an older command.
+    if (found == PUMP_LOOK_AT_THE_CUP || (found && c.no_key)) {
+        finish(response, &claim, COAP_RESPONSE_CODE_INTERNAL_ERROR,
+               "interrupted: look at the cup");
+    } else if (found == PUMP_HAS_POURED) {
+        station_poured(text, ml);
+        finish(response, &claim, COAP_RESPONSE_CODE_CHANGED, text);
+    } else {
+        start_pump(session, message, response, &claim, id, ml);
+    }
+}
+
+/* The pump has stopped: records that, and has the request answered. */
+static void on_stopped(void)
+{
+    char text[STATION_TEXT];
+
+    station_poured(text, the.p.ml);
+    station_complete(&the, &the.p.claim, COAP_RESPONSE_CODE_CHANGED, 0, text);
+    if (waiting)
+        coap_async_trigger(waiting);
+    waiting = NULL;
+}
+
+/* ------------------------------------------------------------------- reboot */
+
+/* Completes and answers before it restarts: completed after it, it never would
+   be, for the restart interrupts every attempt.  On IDEM_RECOVER it was not
+   completed, so the server did not restart for it. */
+static void on_reboot(coap_resource_t *resource, coap_session_t *session,
+                      const coap_pdu_t *message, const coap_string_t *query,
+                      coap_pdu_t *response)
+{
+    command c;
+    idem_claim claim;
+    idem_reply reply;
+    int result;
+
+    (void)query;
+    if (!command_read(&c, &the.j.config, resource, session, message)) {
+        respond(response, COAP_RESPONSE_CODE_BAD_REQUEST, NULL, 0);
+        return;
+    }
+    result = idem_begin(&the.j.table, &claim, &reply, &c.request,
+                        journal_millis());
+    if (!station_granted(result)) {
+        answer(response, result, &c, &reply);
+        return;
+    }
+    if (the.p.running) {                    // later; nothing has happened
+        give_back(response, &claim);
+        return;
+    }
+    if (result == IDEM_UNCERTAIN) {         // it may have, and been forgotten
+        finish(response, &claim, COAP_RESPONSE_CODE_INTERNAL_ERROR,
+               "look at its uptime");
+        return;
+    }
+    finish(response, &claim, COAP_RESPONSE_CODE_CHANGED, "");
+    reboot = 1;
+}
+
+/* --------------------------------------------------------------------- main */
+
+static void note_start(void)
+{
+    int fd = open(boots, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+
+    if (fd < 0 || write(fd, "start\n", 6) != 6 || fsync(fd) != 0)
+        journal_die(boots, strerror(errno));
+    close(fd);
+}
+
+static void add_resource(coap_context_t *context, const char *path,
+                         coap_method_handler_t handler)
+{
+    coap_resource_t *r = coap_resource_init(coap_make_str_const(path), 0);
+
+    coap_register_handler(r, COAP_REQUEST_POST, handler);
+    if (handler == on_pour)
+        coap_register_handler(r, COAP_REQUEST_PUT, handler);
+    coap_add_resource(context, r);
+}
+
+static coap_context_t *start_coap(void)
+{
+    coap_context_t *context;
+    coap_address_t at;
+
+    coap_startup();
+    coap_address_init(&at);
+    at.addr.sin.sin_family = AF_INET;
+    at.addr.sin.sin_port = htons((uint16_t)the.port);
+    at.addr.sin.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    at.size = sizeof at.addr.sin;
+    context = coap_new_context(NULL);
+    if (!context || !coap_new_endpoint(context, &at, COAP_PROTO_UDP))
+        journal_die("coapd", "cannot listen at this port");
+    coap_register_option(context, OPTION_KEY);
+    add_resource(context, "pour", on_pour);
+    add_resource(context, "3/0/4", on_reboot);
+    return context;
+}
+
+static void run(coap_context_t *context)
+{
+    while (!station_stop && !reboot) {
+        uint32_t left = the.p.running ? 1 + pump_left(&the.p) : 100;
+        if (coap_io_process(context, left < 100 ? left : 100) < 0)
+            journal_die("coapd", "coap_io_process");
+        if (pump_stops(&the.p))
+            on_stopped();
+        idem_maintain(&the.j.table, journal_millis());
+    }
+}
+
+int main(int argc, char **argv)
+{
+    coap_context_t *context;
+
+    (void)argc;
+    station_parse(&the, argv, help, "--boots", &boots);
+    the.j.config.capacity = CAPACITY;
+    the.j.config.key_max = COMMAND_KEY_MAX;
+    the.j.config.response_max = STATION_TEXT;
+    the.j.config.senders = SENDERS;
+    the.j.config.quota = QUOTA;
+    station_open(&the);
+    note_start();
+    context = start_coap();
+    station_ready();
+    run(context);
+    if (reboot)
+        coap_io_process(context, COAP_IO_NO_WAIT);  // the answer is on its way
+    coap_free_context(context);
+    coap_cleanup();
+    station_close(&the);
+    if (reboot) {
+        execv("/proc/self/exe", argv);
+        journal_die("/proc/self/exe", strerror(errno));
+    }
+    return 0;
+}

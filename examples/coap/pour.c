@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: 0BSD */
+/* cc -I../.. pour.c -lcoap-3-notls -o pour && ./pour 5683 2026-11-20/1 5
+ *
+ * The sender's half of coapd: sends a command, and the same command again under
+ * the same key, until the outcome is known.  When to send again, and when to
+ * stop, is what idem_retry says.  Each time is a new request to libcoap, with a
+ * message id of its own; libcoap repeats that one as RFC 7252 says, but not
+ * after it was acknowledged, and not after a restart.
+ *
+ * Prints key, ml, response code and text.  Exit status: 0 it poured, 1 it did
+ * not or nobody knows, 2 it could not run.
+ */
+#define IDEM_STATIC
+#define IDEM_IMPLEMENTATION
+#define _POSIX_C_SOURCE 200809L
+#include "idem.h"
+
+#include <coap3/coap.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { OPTION_KEY = 65001, WAIT_S = 3 };
+
+static const char help[] =
+    "pour PORT KEY ML ...         or lines \"KEY ML\" on standard input\n"
+    "asks coapd at 127.0.0.1 to pour, again and again until it knows\n";
+
+typedef struct sender {
+    coap_context_t *context;
+    coap_session_t *session;
+    unsigned seed;
+    // The command under way
+    const char *key, *ml;
+    uint32_t times;             // how often it was sent
+    long long first_ms;
+    // The answer
+    int      answered;
+    unsigned code;
+    uint32_t retry_after_ms;
+    char     text[64];
+} sender;
+
+static sender the;              // a libcoap handler has no argument of ours
+
+static long long now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (long long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void die(const char *what)
+{
+    fprintf(stderr, "pour: %s\n", what);
+    exit(2);
+}
+
+/* An answer counts if it is to the request that was sent last. */
+static coap_response_t on_response(coap_session_t *session,
+                                   const coap_pdu_t *sent,
+                                   const coap_pdu_t *received,
+                                   const coap_mid_t mid)
+{
+    coap_bin_const_t token = coap_pdu_get_token(received);
+    coap_opt_iterator_t at;
+    const coap_opt_t *age;
+    const uint8_t *data = NULL;
+    size_t len = 0;
+
+    (void)session, (void)sent, (void)mid;
+    if (token.length != sizeof the.times ||
+        memcmp(token.s, &the.times, sizeof the.times) != 0)
+        return COAP_RESPONSE_OK;
+    the.answered = 1;
+    the.code = (unsigned)coap_pdu_get_code(received);
+    the.retry_after_ms = 0;
+    age = coap_check_option(received, COAP_OPTION_MAXAGE, &at);
+    if (age)
+        the.retry_after_ms = 1000 * coap_decode_var_bytes(
+            coap_opt_value(age), coap_opt_length(age));
+    coap_get_data(received, &len, &data);
+    snprintf(the.text, sizeof the.text, "%.*s", (int)len, (const char *)data);
+    return COAP_RESPONSE_OK;
+}
+
+/* What the answer says, as a result of idem.h.  5.00 is final: the command was
+   interrupted, or all of its attempts were. */
+static int result_of(void)
+{
+    if (!the.answered)
+        return IDEM_SILENCE;
+    switch (the.code) {
+    case COAP_RESPONSE_CODE_CHANGED:                return IDEM_OK;
+    case COAP_RESPONSE_CODE_UNPROCESSABLE:          return IDEM_MISMATCH;
+    case COAP_RESPONSE_CODE_PRECONDITION_FAILED:    return IDEM_TOO_OLD;
+    case COAP_RESPONSE_CODE_INTERNAL_ERROR:         return IDEM_EXHAUSTED;
+    case COAP_RESPONSE_CODE_SERVICE_UNAVAILABLE:    return IDEM_BUSY;
+    default:                                        return IDEM_E_ARG;
+    }
+}
+
+/* Sends the command once more.  The token tells the times apart: a late answer
+   to an earlier one is not taken for one to this. */
+static void ask(void)
+{
+    coap_pdu_t *pdu = coap_new_pdu(COAP_MESSAGE_CON, COAP_REQUEST_CODE_POST,
+                                   the.session);
+    char age[24];
+
+    the.times++;
+    the.answered = 0;
+    snprintf(age, sizeof age, "age=%lld", (now_ms() - the.first_ms) / 1000);
+    if (!pdu ||
+        !coap_add_token(pdu, sizeof the.times, (uint8_t *)&the.times) ||
+        !coap_add_option(pdu, COAP_OPTION_URI_PATH, 4,
+                         (const uint8_t *)"pour") ||
+        !coap_add_option(pdu, COAP_OPTION_URI_QUERY, strlen(age),
+                         (const uint8_t *)age) ||
+        !coap_add_option(pdu, OPTION_KEY, strlen(the.key),
+                         (const uint8_t *)the.key) ||
+        !coap_add_data(pdu, strlen(the.ml), (const uint8_t *)the.ml))
+        die("the command does not fit into a message");
+    coap_send(the.session, pdu);
+}
+
+/* What to do next; *delay_ms from now, if it is IDEM_RESEND. */
+static int decide(uint32_t *delay_ms)
+{
+    static const idem_patience patience = { .base_ms = 500, .cap_ms = 4000 };
+    idem_sent sent = { 0 };
+
+    sent.times = the.times;
+    sent.elapsed_ms = (uint32_t)(now_ms() - the.first_ms);
+    sent.retry_after_ms = the.answered ? the.retry_after_ms : 0;
+    sent.random = (uint32_t)rand_r(&the.seed) << 16 ^
+                  (uint32_t)rand_r(&the.seed);
+    return idem_retry(delay_ms, &patience, &sent, result_of());
+}
+
+static void process_until(long long end_ms, int until_answered)
+{
+    while (now_ms() < end_ms && !(until_answered && the.answered))
+        if (coap_io_process(the.context, 20) < 0)
+            die("coap_io_process");
+}
+
+/* Sends a command until its outcome is known, or it is too late for one; true
+   if it was poured. */
+static int command(const char *key, const char *ml)
+{
+    uint32_t delay_ms = 0;
+    int verdict;
+
+    the.key = key;
+    the.ml = ml;
+    the.first_ms = now_ms();
+    do {
+        process_until(now_ms() + delay_ms, 0);
+        ask();
+        process_until(now_ms() + 1000 * WAIT_S, 1);
+        verdict = decide(&delay_ms);
+    } while (verdict == IDEM_RESEND);
+    if (verdict == IDEM_GIVE_UP)
+        snprintf(the.text, sizeof the.text, "given up: nobody knows");
+    printf("%s %s %u.%02u %s\n", key, ml, the.code >> 5, the.code & 31,
+           the.text);
+    fflush(stdout);
+    return verdict == IDEM_DONE;
+}
+
+static void start(int port)
+{
+    coap_address_t at;
+    coap_fixed_point_t timeout = { 0, 300 };        // of the first repetition
+
+    coap_startup();
+    coap_set_log_level(LOG_ERR);
+    coap_address_init(&at);
+    at.addr.sin.sin_family = AF_INET;
+    at.addr.sin.sin_port = htons((uint16_t)port);
+    at.addr.sin.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    at.size = sizeof at.addr.sin;
+    the.context = coap_new_context(NULL);
+    if (the.context)
+        the.session = coap_new_client_session(the.context, NULL, &at,
+                                              COAP_PROTO_UDP);
+    if (!the.session)
+        die("cannot make a session");
+    coap_session_set_ack_timeout(the.session, timeout);
+    coap_register_response_handler(the.context, on_response);
+}
+
+int main(int argc, char **argv)
+{
+    char key[33], ml[8];
+    int all = 1;
+
+    if (argc < 2 || !strcmp(argv[1], "--help")) {
+        fputs(help, argc < 2 ? stderr : stdout);
+        return argc < 2 ? 2 : 0;
+    }
+    the.seed = (unsigned)now_ms() ^ (unsigned)getpid();
+    start(atoi(argv[1]));
+    if (argc == 2)
+        while (scanf("%32s %7s", key, ml) == 2)
+            all &= command(key, ml);
+    for (argv += 2; argv[0] && argv[1]; argv += 2)
+        all &= command(argv[0], argv[1]);
+    coap_session_release(the.session);
+    coap_free_context(the.context);
+    coap_cleanup();
+    return !all;
+}

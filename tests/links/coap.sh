@@ -1,0 +1,187 @@
+#!/bin/sh
+# SPDX-License-Identifier: 0BSD
+# examples/coap: each answer; a restart on request that is asked for again after
+# it; and senders behind a network that loses, repeats and delays, while the
+# server is killed.  Needs coapd and pour in $B/coap, coap-client.
+set -u
+
+. tests/links/links.sh
+name=coap
+port=$(free_udp_port)
+server="$B/coap/coapd --port $port --journal journal --log log --boots boots"
+any_mid=1000
+
+# say MESSAGE...: what the server answers to each, in one line
+say() {
+    python3 "$tests/links/messages.py" "$port" "$@" | paste -sd '|' -
+}
+
+boots() { [ "$(wc -l <"$work/$name/boots")" = "$1" ]; }
+
+# answers: the table of the manual, by messages as they are
+answers() {
+    name=answers
+    start
+    is "$(say "0 1 pour 65001=a 5" "0 2 pour 65001=a 5" "0 3 pour 65001=b 7")" \
+        "2.04 poured 5 ml|2.04 poured 5 ml|2.04 poured 7 ml"
+    is "$(say "0 4 pour 65001=a 6" "0 5 pour 65001=c 0" "0 5 pour 65001=c 0")" \
+        "4.22 the key was used for another payload|4.00 not 1 to 1000 ml|4.00 not 1 to 1000 ml"
+    is "$(say "0 6 pour 65001=old 15=age=3000000 5" | cut -c 1-4)" 4.12
+    # A longer key, two, none, a block, a query or an option that is not known
+    long=$(printf %033d 0)
+    is "$(say "0 7 pour 65001=$long 5" "0 8 pour 65001=d 65001=e 5" \
+        "0 9 pour 65001= 5" "0 10 pour 65001=f 27=$(printf '\010') 5" \
+        "0 11 pour 65001=f 15=key=f 5" "0 12 pour 65001=f 65003=f 5")" \
+        "4.00|4.00|4.00|4.00|4.00|4.02 Bad Option"
+    # A client of libcoap's: another method is another command
+    put() {
+        coap-client-notls -m "$1" -O 65001,g -e "$2" \
+            "coap://127.0.0.1:$port/pour" 2>&1
+    }
+    is "$(put put 4; put put 4; put post 4)" \
+        "poured 4 ml
+poured 4 ml
+4.22 the key was used for another payload"
+    # Without a key: message id, token and port, which are all that there is
+    from=$(free_udp_port)
+    is "$(say "$from 20 pour 1" "$from 20 pour 1" "$from 21 pour 1" \
+        "$from 20 pour 2")" \
+        "2.04 poured 1 ml|2.04 poured 1 ml|2.04 poured 1 ml|4.22 the key was used for another payload"
+    is "$(grep -c poured "$work/answers/log")" 5
+    is "$("$B/coap/pour" "$port" h 3 h 4)" \
+        "h 3 2.04 poured 3 ml
+h 4 4.22 the key was used for another payload"
+    stop
+    echo "answers: as the manual has it"
+}
+
+# What is asked for while the pump runs: the same key, and another one
+busy() {
+    name=busy
+    start --ml-ms 60000
+    say "0 30 pour 65001=a 1" >/dev/null &
+    children=$!
+    wait_for grep -q begins "$work/busy/log"
+    said=$(say "0 31 pour 65001=a 1" "0 32 pour 65001=b 1" |
+        sed 's/max-age [1-9][0-9]*/max-age N/g')
+    is "${said%%:*}" "5.03 max-age N being executed"
+    is "${said##*|}" "5.03 max-age N not done, given back: a retry is new"
+    crash_server
+    signal=KILL
+    end $children
+    children=
+}
+
+# LwM2M's Reboot: the answer is lost, and the message comes again after it.
+reboot() {
+    name=reboot
+    from=$(free_udp_port)
+    start
+    is "$(say "$from 40 3/0/4 -")" 2.04
+    wait_for boots 2
+    is "$(say "$from 40 3/0/4 -" "$from 40 3/0/4 -")" "2.04|2.04"
+    is "$(say "$from 41 3/0/4 -")" 2.04
+    wait_for boots 3
+    crash_server
+    start
+    is "$(say "$from 41 3/0/4 -" "$from 40 3/0/4 -" "0 1 pour 65001=a 1")" \
+        "2.04|2.04|2.04 poured 1 ml"
+    boots 4 || fail "reboot: a message that came again restarted it"
+    stop
+    echo "reboot: 3 messages that came again after it were answered"
+}
+
+# The server is killed while it pours: what the log shows decides.
+interrupted() {
+    name=interrupted
+    id=$(hex 127.0.0.1)/$(hex a)
+    start
+    is "$(say "0 50 pour 65001=z 1")" "2.04 poured 1 ml"
+    stop
+    for case in begun ended neither; do
+        start --ml-ms 60000
+        say "0 51 pour 65001=$case 2" >/dev/null &
+        children=$!
+        id=$(hex 127.0.0.1)/$(hex $case)
+        wait_for grep -q "begins $id" "$work/interrupted/log"
+        crash_server
+        signal=KILL
+        end $children
+        children=
+        case $case in
+        ended) echo "poured $id 2" >>"$work/interrupted/log" ;;
+        neither) sed -i "\|$id|d" "$work/interrupted/log" ;;
+        esac
+        start
+        is "$(say "0 52 pour 65001=$case 2")" \
+            "$([ $case = begun ] && echo "5.00 interrupted: look at the cup" ||
+                echo "2.04 poured 2 ml")"
+        stop
+    done
+    printf 'begins half a l' >>"$work/interrupted/log"
+    start
+    is "$(say "0 53 pour 65001=begun 2")" "5.00 interrupted: look at the cup"
+    stop
+    sed -i 1d "$work/interrupted/log"
+    refuses "not the log of this journal"
+    mv "$work/interrupted/log" "$work/interrupted/rotated"
+    refuses "log: No such file"
+    mv "$work/interrupted/journal" "$work/interrupted/lost"
+    refuses "the secret is there, the journal is not"
+    echo "interrupted: the log decides; without it nothing starts"
+}
+
+# chaos KILLS COMMANDS: four senders at once
+chaos() {
+    name=chaos
+    kills=$1 count=$2
+    start --ml-ms 1
+    python3 "$tests/links/udp.py" 8 "$kills" "$port" >"$work/network" &
+    network=$!
+    children=$network
+    wait_for test -s "$work/network"
+    senders=
+    for s in 1 2 3 4; do
+        awk -v s=$s -v n="$count" 'BEGIN {
+            for (i = 1; i <= n; i++) print s "-" i, 1 + i * 7 % 9 }' |
+            "$B/coap/pour" "$(head -n 1 "$work/network")" \
+            >"$work/chaos/answers-$s" 2>>"$work/chaos.log" &
+        senders="$senders $!"
+    done
+    children="$children $senders"
+    i=0
+    while [ $i -lt "$kills" ]; do
+        i=$((i + 1))
+        sleep "0.$((3 + i % 5))"
+        crash_server
+        start --ml-ms 1
+    done
+    for s in $senders; do
+        wait "$s"
+        [ $? -lt 2 ] || fail "chaos: a sender could not run"
+    done
+    stop
+    signal=TERM
+    end "$network"
+    children=
+    interrupted=$(cat "$work"/chaos/answers-* |
+        while read -r key ml code text; do
+            echo "$(hex 127.0.0.1)/$(hex "$key") $ml ${text%%[: ]*}"
+        done | audit $((4 * count))) || exit 1
+    case $(tail -n 1 "$work/network") in
+        lost\ [1-9]*\ repeated\ [1-9]*\ delayed\ [1-9]*) ;;
+        *) fail "chaos: nothing was lost, repeated or delayed; a blunt test" ;;
+    esac
+    grep -q 'replayed [1-9]' "$work/chaos/out" ||
+        fail "chaos: nothing came twice; a blunt test"
+    echo "chaos: $((4 * count)) commands, none twice; $kills kills," \
+        "$interrupted interrupted; $(tail -n 1 "$work/network")," \
+        "$(tail -n 1 "$work/chaos/out") after the last kill"
+}
+
+cd "$work"
+answers
+busy
+reboot
+interrupted
+if [ "${SHORT:-}" = 1 ]; then chaos 6 15; else chaos 40 100; fi
