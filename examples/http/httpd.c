@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: 0BSD */
+/* cc -I../.. httpd.c -lmicrohttpd -lpthread -o httpd
+ * echo "panel $(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')" > http.tokens
+ * ./httpd & curl -i http://127.0.0.1:8080/pours -d 5 \
+ *     -H "Authorization: Bearer $(cut -d ' ' -f 2 http.tokens)" \
+ *     -H "Idempotency-Key: \"$(cat /proc/sys/kernel/random/uuid)\""
+ *
+ * An HTTP server in front of a pump: POST /pours with "5" pours 5 ml, once for
+ * each Idempotency-Key of each client, in as many threads as there are
+ * connections.  A repeated request gets the first one's status, headers and
+ * body.  README.md has the status codes.  Start your own server from it.
+ */
+#define _XOPEN_SOURCE 700
+#define IDEM_FILE_STORAGE
+#define IDEM_IMPLEMENTATION
+#include "idem.h"
+#include "../station/station.h"
+#include "clients.h"
+#include "exchange.h"
+
+#include <arpa/inet.h>
+#include <pthread.h>
+
+enum { CAPACITY = 2000, QUOTA = 500, CONNECTIONS = 64, IDLE_S = 10 };
+
+static const char help[] =
+    "httpd [options]\n"
+    "pours what is asked for over HTTP, each command once\n\n"
+    "  --tokens FILE    lines \"NAME TOKEN\", of clients (http.tokens)\n";
+
+static station the = { .port = 8080, .j.path = "http.journal",
+                       .p.path = "http.log" };
+static clients known;
+
+// The table has one lock; the pump another, which is held while it pours.
+static pthread_mutex_t table_lock, pump_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* -------------------------------------------------------------------- locks */
+
+static int lock(void *ctx)
+{
+    return pthread_mutex_lock((pthread_mutex_t *)ctx);
+}
+
+static void unlock(void *ctx)
+{
+    pthread_mutex_unlock((pthread_mutex_t *)ctx);
+}
+
+/* An error-checking mutex refuses the thread that holds it, where a plain one
+   would wait for itself for ever: the call is answered IDEM_E_LOCK. */
+static void make_lock(idem_config *config)
+{
+    pthread_mutexattr_t kind;
+
+    if (pthread_mutexattr_init(&kind) != 0 ||
+        pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_ERRORCHECK) != 0 ||
+        pthread_mutex_init(&table_lock, &kind) != 0)
+        journal_die("httpd", "no mutex");
+    pthread_mutexattr_destroy(&kind);
+    config->lock_ctx = &table_lock;
+    config->lock = lock;
+    config->unlock = unlock;
+}
+
+/* ------------------------------------------------------------------ answers */
+
+static enum MHD_Result answer(struct MHD_Connection *c, int result,
+                              const exchange *e)
+{
+    const char *text = idem_text(result);
+    uint32_t wait_ms = e->reply.retry_after_ms;
+
+    if (wait_ms == IDEM_LEASE_NONE)     // until the pump stops, soon
+        wait_ms = 0;
+    switch (result) {
+    case IDEM_DONE:
+    case IDEM_REPLAY:
+        return exchange_replay(c, e);
+    case IDEM_BUSY:
+        return exchange_refuse(c, MHD_HTTP_CONFLICT, 1 + wait_ms / 1000, text);
+    case IDEM_MISMATCH:
+        return exchange_refuse(c, MHD_HTTP_UNPROCESSABLE_CONTENT, 0, text);
+    case IDEM_TOO_OLD:
+        return exchange_refuse(c, MHD_HTTP_GONE, 0, text);
+    case IDEM_E_FULL:
+        return exchange_refuse(c, MHD_HTTP_SERVICE_UNAVAILABLE,
+                               1 + wait_ms / 1000, text);
+    case IDEM_E_ARG:
+    case IDEM_E_TOO_LARGE:
+        return exchange_refuse(c, MHD_HTTP_BAD_REQUEST, 0, text);
+    case IDEM_E_STORAGE:                // after a restart it is known
+        journal_need(&the.j, result);
+    }
+    return exchange_refuse(c, MHD_HTTP_INTERNAL_SERVER_ERROR, 0, text);
+}
+
+/* --------------------------------------------------------------------- pour */
+
+/* Sets what is stored and sent: status, headers that matter, body. */
+static int set_outcome(idem_job *job, int status, const char *text)
+{
+    exchange *e = (exchange *)job->ctx;
+    char location[40] = "";
+
+    if (status == MHD_HTTP_CREATED)
+        snprintf(location, sizeof location, "Location: /pours/%llu\n",
+                 (unsigned long long)job->claim->token);
+    job->outcome.response_len = (size_t)snprintf(
+        e->response, sizeof e->response, "%sContent-Type: text/plain\n\n%s\n",
+        location, text);
+    job->outcome.response = e->response;
+    job->outcome.code = status;
+    job->outcome.failed = status >= MHD_HTTP_BAD_REQUEST;
+    return IDEM_HANDLED;
+}
+
+/* Executes a command that idem_run has claimed.  idem_run holds no lock now, so
+   other requests are answered; a second pour waits for the pump. */
+static int pour(idem_job *job)
+{
+    const exchange *e = (exchange *)job->ctx;
+    long ml = pump_amount(e->body, e->body_len);
+    char id[PUMP_ID], text[STATION_TEXT];
+    struct timespec pause;
+    int found;
+
+    if (!ml)
+        return set_outcome(job, MHD_HTTP_BAD_REQUEST, "not 1 to 1000 ml");
+    pump_id(id, job->request);
+    pthread_mutex_lock(&pump_lock);
+    found = pump_look(&the.p, job->answer, id, ml);
+    if (found == PUMP_MAY_POUR) {
+        pump_start(&the.p, job->claim, id, ml);
+        pause.tv_sec = (time_t)(the.p.for_ms / 1000);
+        pause.tv_nsec = (long)(the.p.for_ms % 1000) * 1000000;
+        while (!pump_stops(&the.p))
+            nanosleep(&pause, NULL);
+    }
+    pthread_mutex_unlock(&pump_lock);
+    if (found == PUMP_LOOK_AT_THE_CUP)
+        return set_outcome(job, MHD_HTTP_INTERNAL_SERVER_ERROR,
+                           "interrupted: look at the cup");
+    station_poured(text, ml);
+    return set_outcome(job, MHD_HTTP_CREATED, text);
+}
+
+/* ----------------------------------------------------------------- requests */
+
+/* Counts the fields of that name: two keys are none. */
+static enum MHD_Result count_key(void *ctx, enum MHD_ValueKind kind,
+                                 const char *name, const char *value)
+{
+    (void)kind, (void)value;
+    *(int *)ctx += strcasecmp(name, "Idempotency-Key") == 0;
+    return MHD_YES;
+}
+
+/* Takes the command out of a request; or the reason why not, with *status. */
+static const char *read_command(struct MHD_Connection *c, exchange *e,
+                                int *status)
+{
+    const char *value = MHD_lookup_connection_value(c, MHD_HEADER_KIND,
+                                                    "Idempotency-Key");
+    size_t key_len = sizeof e->key;
+    int count = 0;
+
+    *status = MHD_HTTP_UNAUTHORIZED;
+    e->client = clients_find(&known, MHD_lookup_connection_value(
+        c, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION));
+    if (!e->client)
+        return "no client has this token";
+    *status = MHD_HTTP_CONTENT_TOO_LARGE;
+    if (e->body_len > sizeof e->body)
+        return "the body is too long";
+    *status = MHD_HTTP_BAD_REQUEST;
+    MHD_get_connection_values(c, MHD_HEADER_KIND, count_key, &count);
+    if (count != 1)
+        return "one Idempotency-Key is required";
+    if (idem_key_http(e->key, &key_len, value, strlen(value)) != IDEM_OK)
+        return "Idempotency-Key is not one string in quotes";
+    e->request.scope = e->client;
+    e->request.scope_len = strlen(e->client);
+    e->request.key = e->key;
+    e->request.key_len = key_len;
+    e->request.payload = e->body;       // there is one method and path
+    e->request.payload_len = e->body_len;
+    e->request.lease_ms = IDEM_LEASE_NONE;      // a thread is never given up
+    e->request.buffer = e->response;
+    e->request.buffer_size = sizeof e->response;
+    return NULL;
+}
+
+static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c,
+                                  const char *url, const char *method,
+                                  const char *version, const char *data,
+                                  size_t *data_len, void **own)
+{
+    exchange *e = (exchange *)*own;
+    const char *why;
+    int status;
+
+    (void)ctx, (void)version;
+    if (!e) {
+        *own = calloc(1, sizeof *e);
+        return *own ? MHD_YES : MHD_NO;
+    }
+    if (*data_len) {
+        if (e->body_len + *data_len <= sizeof e->body)
+            memcpy(e->body + e->body_len, data, *data_len);
+        e->body_len += *data_len;
+        *data_len = 0;
+        return MHD_YES;
+    }
+    if (strcmp(url, "/pours") != 0)
+        return exchange_refuse(c, MHD_HTTP_NOT_FOUND, 0, "only POST /pours");
+    if (strcmp(method, "POST") != 0)
+        return exchange_refuse(c, MHD_HTTP_METHOD_NOT_ALLOWED, 0, "POST only");
+    why = read_command(c, e, &status);
+    if (why)
+        return exchange_refuse(c, status, 0, why);
+    return answer(c, idem_run(&the.j.table, &e->reply, &e->request, pour, e,
+                              journal_millis), e);
+}
+
+static void on_end(void *ctx, struct MHD_Connection *c, void **own,
+                   enum MHD_RequestTerminationCode code)
+{
+    (void)ctx, (void)c, (void)code;
+    free(*own);
+}
+
+static struct MHD_Daemon *start_http(void)
+{
+    struct sockaddr_in at;
+    struct MHD_Daemon *d;
+
+    memset(&at, 0, sizeof at);
+    at.sin_family = AF_INET;
+    at.sin_port = htons((uint16_t)the.port);
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    d = MHD_start_daemon(
+        MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD |
+            MHD_USE_ERROR_LOG,
+        (uint16_t)the.port, NULL, NULL, on_request, NULL,
+        MHD_OPTION_SOCK_ADDR, &at,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
+        MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL, MHD_OPTION_END);
+    if (!d)
+        journal_die("httpd", "cannot listen at this port");
+    return d;
+}
+
+int main(int argc, char **argv)
+{
+    struct timespec pause = { 0, 50000000 };
+    const char *tokens = "http.tokens";
+    struct MHD_Daemon *d;
+
+    (void)argc;
+    station_parse(&the, argv, help, "--tokens", &tokens);
+    clients_read(&known, tokens);
+    the.j.config.capacity = CAPACITY;
+    the.j.config.key_max = KEY_MAX;
+    the.j.config.response_max = RESPONSE_MAX;
+    the.j.config.senders = CLIENTS;
+    the.j.config.quota = QUOTA;
+    make_lock(&the.j.config);
+    station_open(&the);
+    d = start_http();
+    station_ready();
+    while (!station_stop) {
+        idem_maintain(&the.j.table, journal_millis());
+        nanosleep(&pause, NULL);
+    }
+    MHD_stop_daemon(d);
+    station_close(&the);
+    return 0;
+}

@@ -1,0 +1,168 @@
+#!/bin/sh
+# SPDX-License-Identifier: 0BSD
+# examples/http: each answer; the same request from many at once; and clients
+# behind a network that swallows and tears, while the server is killed.  Needs
+# httpd in $B/http, curl.
+set -u
+
+. tests/links/links.sh
+name=http
+token=5f0e1d2c3b4a69788796a5b4c3d2e1f0
+other=00112233445566778899aabbccddeeff
+port=$(free_port)
+server="$B/http/httpd --port $port --journal journal --log log"
+server="$server --tokens $work/tokens"
+
+# ask KEY ML [options of curl]: status, headers that matter, body
+ask() {
+    key=$1 ml=$2
+    shift 2
+    curl -s -i "http://127.0.0.1:$port/pours" -d "$ml" \
+        -H "Authorization: Bearer $token" -H "Idempotency-Key: \"$key\"" "$@" |
+        tr -d '\r' | awk '
+            NR == 1 { said = $2; next }
+            !$0 { body = 1; next }
+            /^(Location|Retry-After|Content-Type):/ { said = said "|" $0 }
+            body { sub(/.*"title":"/, ""); sub(/".*/, ""); said = said "|" $0 }
+            END { print said }'
+}
+
+answers() {
+    name=answers
+    start
+    first=$(ask a 5)
+    is "$first" "201|Location: /pours/${first##*/pours/}"
+    is "$(echo "$first" | sed 's,/pours/[0-9]*,/pours/N,')" \
+        "201|Location: /pours/N|Content-Type: text/plain|poured 5 ml"
+    is "$(ask a 5)" "$first"
+    problem="Content-Type: application/problem+json"
+    is "$(ask a 6)" "422|$problem|the key was used for another payload"
+    is "$(ask b 0)" "400|Content-Type: text/plain|not 1 to 1000 ml"
+    is "$(ask b 0)" "400|Content-Type: text/plain|not 1 to 1000 ml"
+    # Keys that are none
+    one="400|$problem|one Idempotency-Key is required"
+    is "$(ask c 5 -H 'Idempotency-Key;')" "$one"
+    is "$(ask c 5 -H 'Idempotency-Key: "d"')" "$one"
+    is "$(curl -s -o /dev/null -w '%{http_code}' -d 5 \
+        -H "Authorization: Bearer $token" "http://127.0.0.1:$port/pours")" 400
+    for key in d '"d' '"d";a=1' '"d", "e"' '""' ; do
+        is "$(curl -s -o /dev/null -w '%{http_code}' -d 5 \
+            -H "Authorization: Bearer $token" -H "Idempotency-Key: $key" \
+            "http://127.0.0.1:$port/pours")" 400
+    done
+    is "$(ask "$(printf %092d 0)" 5 | cut -c 1-3)" 400
+    # Who it is, and what a key of somebody else's gives: nothing
+    for header in 'Authorization;' 'Authorization: Bearer x' \
+        "Authorization: Basic $token" "Authorization: Bearer ${token}0"; do
+        is "$(curl -s -o /dev/null -w '%{http_code}' -d 5 -H "$header" \
+            -H 'Idempotency-Key: "a"' "http://127.0.0.1:$port/pours")" 401
+    done
+    is "$(token=$other; ask a 6 | cut -d '|' -f 1,4)" "201|poured 6 ml"
+    head -c 3000 /dev/zero | tr '\0' 1 >"$work/long"
+    is "$(ask e "@$work/long" | cut -c 1-3)" 413
+    is "$(ask e 5 -X PUT | cut -c 1-3)" 405
+    is "$(grep -c poured "$work/answers/log")" 2
+    stop
+    echo "answers: as the draft and the manual have it"
+}
+
+# At once: one of them pours, the others are told to wait; and ask again.
+concurrent() {
+    name=concurrent
+    start --ml-ms 60000
+    ask a 1 >/dev/null &
+    children=$!
+    wait_for grep -q begins "$work/concurrent/log"
+    is "$(ask a 1 | cut -d '|' -f 1,3)" "409|Retry-After: 1"
+    crash_server
+    wait "$children"
+    children=
+    start --ml-ms 20
+    is "$(ask a 1 | cut -d '|' -f 1,3)" \
+        "500|interrupted: look at the cup"
+    for i in 1 2 3 4 5 6 7 8; do
+        curl -s -o /dev/null -w '%{http_code}\n' --retry 50 --retry-delay 0 \
+            --retry-all-errors -f "http://127.0.0.1:$port/pours" -d 5 \
+            -H "Authorization: Bearer $token" -H 'Idempotency-Key: "b"' \
+            >"$work/concurrent/said-$i" &
+        children="$children $!"
+    done
+    wait $children
+    children=
+    is "$(tail -q -n 1 "$work"/concurrent/said-* | sort | uniq -c |
+        tr -s ' ')" " 8 201"
+    is "$(grep -c poured "$work/concurrent/log")" 1
+    stop
+    echo "concurrent: 8 at once, one poured"
+}
+
+# client NAME TOKEN COMMANDS PORT: asks for each until the answer is final, and
+# whole: curl takes an answer that ends within its headers for one without body
+client() {
+    i=0
+    while [ $i -lt "$3" ]; do
+        i=$((i + 1)) tries=0 ml=$((1 + i * 7 % 9))
+        until said=$(curl -s -m 5 "http://127.0.0.1:$4/pours" -d $ml \
+            -w ' %{http_code}' -H "Authorization: Bearer $2" \
+            -H "Idempotency-Key: \"$i\"") &&
+            case $said in poured*\ 201 | *look*\ 500) true ;; *) false ;; esac
+        do
+            tries=$((tries + 1))
+            [ $tries -lt 600 ] || return 1
+            sleep 0.1
+        done
+        echo "$(hex "$1")/$(hex $i) $ml ${said%%[: ]*}"
+    done
+}
+
+chaos() {
+    name=chaos
+    kills=$1 count=$2
+    start --ml-ms 1
+    python3 "$tests/demo/proxy.py" 8 "$kills" "$port" >"$work/network" &
+    network=$!
+    children=$network
+    wait_for test -s "$work/network"
+    network_port=$(head -n 1 "$work/network")
+    # Each has a twin that asks for the same.
+    clients=
+    for i in 1 2; do
+        client panel $token "$count" "$network_port" >"$work/panel-$i" &
+        clients="$clients $!"
+        client phone $other "$count" "$network_port" >"$work/phone-$i" &
+        clients="$clients $!"
+    done
+    children="$children $clients"
+    i=0
+    while [ $i -lt "$kills" ]; do
+        i=$((i + 1))
+        sleep "0.$((3 + i % 5))"
+        crash_server
+        start --ml-ms 1
+    done
+    for client in $clients; do
+        wait "$client" || fail "chaos: a client gave up"
+    done
+    stop
+    signal=TERM
+    end "$network"
+    children=
+    for twin in panel phone; do
+        diff "$work/$twin-1" "$work/$twin-2" >&2 ||
+            fail "chaos: twins were told two things"
+    done
+    interrupted=$(cat "$work/panel-1" "$work/phone-1" |
+        audit $((2 * count))) || exit 1
+    case $(tail -n 1 "$work/network") in
+        swallowed\ [1-9]*\ torn\ [1-9]*) ;;
+        *) fail "chaos: nothing was swallowed or torn; a blunt test" ;;
+    esac
+    echo "chaos: $((2 * count)) commands, none twice; $kills kills," \
+        "$interrupted interrupted; $(tail -n 1 "$work/network")"
+}
+
+cd "$work"
+printf 'panel %s\nphone %s\n' $token $other >tokens
+answers
+concurrent
+if [ "${SHORT:-}" = 1 ]; then chaos 5 15; else chaos 40 100; fi
