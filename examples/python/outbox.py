@@ -1,0 +1,255 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: 0BSD
+"""The sender's half in Python: has each command executed once by a device that
+uses idem.h, over MQTT, however often this program, the broker or the device is
+killed.
+
+    outbox.py FILE add INTENTION ML       enters a command
+    outbox.py FILE run [--id NAME] [--host H] [--port P]
+                                          sends what is not answered yet
+    outbox.py FILE list                   what became of each
+
+The device is ../mqtt/pumpd.c.  For another one change Link; Outbox and retry()
+stay as they are.  Needs sqlite3, which Python has, and paho-mqtt (1.6 or 2).
+
+An intention has one key: whoever is killed after add and adds the same again
+enters nothing new.  Two glasses are two intentions.
+"""
+import argparse
+import os
+import queue
+import random
+import sqlite3
+import sys
+import time
+
+# ---------------------------------------------------------------- when to send
+
+DONE, RESEND, REFUSED, GIVE_UP = "done", "resend", "refused", "give up"
+
+VERDICTS = {
+    "OK": DONE, "REPLAY": DONE, "DONE": DONE,
+    "MISMATCH": REFUSED, "E_ARG": REFUSED, "E_TOO_LARGE": REFUSED,
+    "TOO_OLD": REFUSED, "EXHAUSTED": REFUSED, "UNCERTAIN": REFUSED,
+}
+
+
+def retry(answer, times, elapsed_ms, retry_after_ms=0, chance=None, base_ms=0,
+          cap_ms=0, deadline_ms=0):
+    """What to do after an answer, or after "SILENCE", and in how many ms:
+    idem_retry() of idem.h.  `answer` is the name of a result without IDEM_.
+
+    Full jitter: the wait is random below what doubles from base_ms (1 s) up to
+    cap_ms (60 s), on top of retry_after_ms.  Nothing is sent longer than
+    deadline_ms (12 h) after the first time: keep it below the device's
+    retention, or a late copy is executed again."""
+    verdict = VERDICTS.get(answer, RESEND)
+    if verdict != RESEND:
+        return verdict, None
+    if chance is None:
+        chance = random.getrandbits(32)
+    if retry_after_ms == 0xFFFFFFFF:        # no end is known
+        retry_after_ms = 0
+    wait = min((base_ms or 1000) << min(max(times, 1) - 1, 32),
+               cap_ms or 60000)
+    wait -= wait * chance >> 32
+    left = (deadline_ms or 43200000) - elapsed_ms - retry_after_ms
+    if wait > max(left, 0):
+        return GIVE_UP, None
+    return RESEND, retry_after_ms + wait
+
+
+# ---------------------------------------------------------------------- outbox
+
+class Outbox:
+    """Commands in a file, each durable before it is sent for the first time,
+    with the key that it keeps."""
+
+    def __init__(self, path):
+        self.db = sqlite3.connect(path, timeout=30, isolation_level=None)
+        self.db.execute("PRAGMA synchronous = FULL")
+        self.db.execute("""CREATE TABLE IF NOT EXISTS command (
+            id INTEGER PRIMARY KEY, intention TEXT UNIQUE NOT NULL,
+            key BLOB UNIQUE NOT NULL, payload BLOB NOT NULL,
+            first_s REAL NOT NULL, verdict TEXT, reason TEXT, text TEXT)""")
+
+    def add(self, intention, payload):
+        """Enters a command; if that intention is there already, nothing.
+        Returns its key."""
+        self.db.execute(
+            """INSERT INTO command (intention, key, payload, first_s)
+            VALUES (?, ?, ?, ?) ON CONFLICT (intention) DO NOTHING""",
+            (intention, os.urandom(16), payload, time.time()))
+        key, stored = self.db.execute(
+            "SELECT key, payload FROM command WHERE intention = ?",
+            (intention,)).fetchone()
+        if stored != payload:
+            raise ValueError(f"{intention}: entered with another payload")
+        return key
+
+    def pending(self):
+        """Rows (id, key, payload, first_s), the oldest first"""
+        return self.db.execute("""SELECT id, key, payload, first_s FROM command
+            WHERE verdict IS NULL ORDER BY id""").fetchall()
+
+    def settle(self, number, verdict, reason, text):
+        self.db.execute("""UPDATE command SET verdict = ?, reason = ?, text = ?
+            WHERE id = ? AND verdict IS NULL""",
+                        (verdict, reason, text, number))
+
+    def all(self):
+        return self.db.execute("""SELECT intention, key, payload, verdict,
+            reason, text FROM command ORDER BY id""").fetchall()
+
+
+# ------------------------------------------------------------------------ link
+
+class Link:
+    """MQTT 5 to pumpd: commands go to pump/NAME/command, answers come from
+    pump/NAME/answer; the correlation data are the key."""
+
+    def __init__(self, host, port, name):
+        from paho.mqtt import client as mqtt
+        from paho.mqtt.packettypes import PacketTypes
+        from paho.mqtt.properties import Properties
+        from paho.mqtt.subscribeoptions import SubscribeOptions
+        self.properties = lambda: Properties(PacketTypes.PUBLISH)
+        self.topic, self.answers = f"pump/{name}/command", queue.Queue()
+        self.options = SubscribeOptions(qos=1, noLocal=True,
+                                        retainHandling=2)
+        self.answer_topic, self.ready = f"pump/{name}/answer", False
+        old = {} if not hasattr(mqtt, "CallbackAPIVersion") else {
+            "callback_api_version": mqtt.CallbackAPIVersion.VERSION1}
+        self.client = mqtt.Client(client_id=name, protocol=mqtt.MQTTv5, **old)
+        self.client.on_connect = self.on_connect
+        self.client.on_subscribe = self.on_subscribe
+        self.client.on_disconnect = self.on_disconnect
+        self.client.on_message = self.on_message
+        self.client.reconnect_delay_set(1, 4)
+        self.client.connect_async(host, port, keepalive=20)
+        self.client.loop_start()
+
+    def on_connect(self, client, _data, _flags, reason, _properties=None):
+        if reason == 0:
+            client.subscribe(self.answer_topic, options=self.options)
+        else:
+            print(f"the broker refuses: {reason}", file=sys.stderr)
+
+    def on_subscribe(self, _client, _data, _mid, reasons, _properties=None):
+        self.ready = all(reason.value < 0x80 for reason in reasons)
+        if not self.ready:
+            print(f"the broker refuses {self.answer_topic}", file=sys.stderr)
+
+    def on_disconnect(self, *_):
+        self.ready = False
+
+    def on_message(self, _client, _data, message):
+        """An answer: key, name of a result, ms to wait, reason, text"""
+        named = dict(getattr(message.properties, "UserProperty", []))
+        key = getattr(message.properties, "CorrelationData", b"")
+        wait = named.get("retry-after-ms", "")
+        wait = int(wait) if wait.isdecimal() else 0
+        self.answers.put((key, "BUSY" if wait else "OK", wait,
+                          named.get("reason", ""),
+                          message.payload.decode("utf-8", "replace")))
+
+    def send(self, key, payload):
+        """Once; paho must keep nothing for later, that is the outbox's."""
+        if not self.ready:
+            return
+        properties = self.properties()
+        properties.CorrelationData = key
+        properties.ResponseTopic = self.answer_topic
+        self.client.publish(self.topic, payload, qos=1, properties=properties)
+
+    def close(self):
+        self.client.disconnect()
+        self.client.loop_stop()
+
+
+# ------------------------------------------------------------------------- run
+
+class Command:
+    """One that is under way"""
+
+    def __init__(self, number, key, payload, first_s):
+        self.number, self.key, self.payload = number, key, payload
+        self.first_s, self.times = first_s, 0
+        self.due, self.listening = 0, False
+
+    def decide(self, patience, answer, wait_ms):
+        """The verdict after an answer; if it is RESEND, sets when."""
+        # The first time was perhaps before a restart.  A clock that was set
+        # back makes it later, never sooner.
+        elapsed_ms = int(max(time.time() - self.first_s, 0) * 1000)
+        verdict, delay_ms = retry(answer, self.times, elapsed_ms, wait_ms,
+                                  **patience)
+        if verdict == RESEND:
+            self.due = time.monotonic() + delay_ms / 1000
+            self.listening = False
+        return verdict
+
+
+def run(box, link, answer_ms=2000, window=8, **patience):
+    """Sends, `window` commands at a time, until none is pending."""
+    under_way = {}
+    while True:
+        for row in box.pending()[:window]:
+            under_way.setdefault(row[1], Command(*row))
+        if not under_way:
+            return
+        for key, command in list(under_way.items()):
+            if time.monotonic() < command.due:
+                continue
+            verdict = RESEND
+            if command.listening:
+                verdict = command.decide(patience, "SILENCE", 0)
+            elif link.ready:
+                command.times += 1
+                command.due = time.monotonic() + answer_ms / 1000
+                command.listening = True
+                link.send(key, command.payload)
+            if verdict == GIVE_UP:
+                box.settle(command.number, verdict, "", "nobody knows")
+                del under_way[key]
+        try:
+            key, answer, wait_ms, reason, text = link.answers.get(timeout=0.02)
+        except queue.Empty:
+            continue
+        if key not in under_way:            # a second answer to an old command
+            continue
+        verdict = under_way[key].decide(patience, answer, wait_ms)
+        if verdict != RESEND:
+            box.settle(under_way.pop(key).number, verdict, reason, text)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description="has each command executed once, over MQTT")
+    parser.add_argument("file")
+    parser.add_argument("what", choices=["add", "run", "list"])
+    parser.add_argument("words", nargs="*", metavar="INTENTION ML")
+    parser.add_argument("--id", default="panel")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=1883)
+    parser.add_argument("--answer-ms", type=int, default=2000)
+    given = parser.parse_args()
+    box = Outbox(given.file)
+    if given.what == "add":
+        if len(given.words) % 2:
+            parser.error("add INTENTION ML ...")
+        for intention, ml in zip(given.words[::2], given.words[1::2]):
+            print(intention, box.add(intention, ml.encode()).hex())
+    elif given.what == "run":
+        link = Link(given.host, given.port, given.id)
+        run(box, link, given.answer_ms, base_ms=given.answer_ms,
+            cap_ms=4 * given.answer_ms)
+        link.close()
+    else:
+        for intention, key, payload, *became in box.all():
+            print(intention, key.hex(), payload.decode(),
+                  *(word or "-" for word in became))
+
+
+if __name__ == "__main__":
+    main()

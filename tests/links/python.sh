@@ -1,0 +1,108 @@
+#!/bin/sh
+# SPDX-License-Identifier: 0BSD
+# examples/python: waits as idem_retry does; and has each command of an outbox
+# poured once by pumpd, while outbox.py, broker and pumpd are killed.  Needs
+# retry in $B/python, pumpd in $B, paho-mqtt.
+set -u
+
+. tests/links/links.sh
+name=outbox
+outbox=$examples/python/outbox.py
+server="$B/pumpd --id pump --journal journal --log log --ml-ms 1"
+# paho-mqtt is a package of Debian's Python, which need not be first in PATH.
+python=python3
+$python -c 'import paho.mqtt' 2>/dev/null || python=/usr/bin/python3
+PYTHONDONTWRITEBYTECODE=1
+export PYTHONDONTWRITEBYTECODE
+
+# Both wait alike: those of the file, and others by chance.
+alike() {
+    for numbers in "$examples/python/retry.txt" "$work/chance"; do
+        "$B/python/retry" <"$numbers" >c || fail "retry.c"
+        python3 "$tests/links/retry.py" "$examples/python" <"$numbers" >py
+        cmp c py || fail "idem_retry and outbox.py do not wait alike"
+    done
+    "$B/python/retry" <"$examples/python/retry.txt" |
+        diff - "$examples/python/retry.txt" >&2 ||
+        fail "idem_retry does not wait as retry.txt says"
+    echo "retry: C and Python wait alike," \
+        "$(grep -vc '^#' "$examples/python/retry.txt") cases and" \
+        "$(wc -l <"$work/chance") by chance"
+}
+
+# add FROM TO: commands into the outbox, in pieces, killed in between and begun
+# again: an intention has one key
+add() {
+    awk -v from="$1" -v to="$2" 'BEGIN {
+        for (i = from; i <= to; i++) printf "glass-%d %d ", i, 1 + i * 7 % 9 }'
+}
+
+enter() {
+    $python "$outbox" box add $(add 1 "$1") >first &
+    adding=$!
+    sleep 0.2
+    kill -KILL $adding 2>/dev/null
+    wait $adding 2>/dev/null
+    $python "$outbox" box add $(add 1 "$1") >keys || fail "add"
+    head -n "$(wc -l <first)" keys | cmp - first ||
+        fail "an intention got another key"
+    $python "$outbox" box add glass-1 9 2>/dev/null &&
+        fail "an intention was entered with another payload"
+}
+
+# audit_box COMMANDS: each is in the pump's log once, and was answered so
+audit_box() {
+    $python "$outbox" box list >list || fail "list"
+    sed -n '/^ends/!s/.*command \([0-9a-f]*\) .*/\1/p' outbox/log >poured
+    awk -v wanted="$1" '
+        function wrong(what) { print "wrong: " what > "/dev/stderr"; bad = 1 }
+        NR == FNR { poured[$1]++; next }
+        { all++ }
+        $4 != "done" || poured[$2] != 1 { wrong($0 ": " poured[$2] + 0) }
+        $5 == "0x00" && $7 != $3 { wrong($0) }
+        $5 != "0x00" { interrupted++ }
+        END {
+            if (all != wanted) wrong(all " commands")
+            print interrupted + 0
+            exit bad
+        }' poured list || fail "outbox: see above"
+}
+
+chaos() {
+    kills=$1 count=$2
+    enter "$count"
+    start_broker
+    server="$server --port $broker_port"
+    start
+    i=0
+    until $python "$outbox" box list | awk '$4 == "-" { n++ } END { exit n }'
+    do
+        i=$((i + 1))
+        $python "$outbox" box run --port "$broker_port" --answer-ms 400 \
+            2>>"$work/outbox.log" &
+        sender=$!
+        children=$sender
+        if [ $i -gt "$kills" ]; then
+            wait $sender || fail "outbox.py did not end well"
+            children=
+            break
+        fi
+        sleep "$((i % 2)).$((4 + i % 5))"
+        signal=KILL
+        end $sender
+        children=
+        [ $((i % 2)) = 0 ] || { crash_server; start; }
+        [ $((i % 3)) != 0 ] || { end "$broker"; start_broker; }
+    done
+    $python "$outbox" box run --port "$broker_port" || fail "nothing to run"
+    stop
+    interrupted=$(audit_box "$count") || exit 1
+    echo "outbox: $count commands, none twice; $i kills of outbox.py, broker" \
+        "and pumpd, $interrupted interrupted"
+}
+
+python3 "$tests/links/retry.py" examples/python "$(($(date +%s) % 1000))" \
+    2000 >"$work/chance"
+cd "$work"
+alike
+if [ "${SHORT:-}" = 1 ]; then chaos 4 60; else chaos 30 600; fi
