@@ -112,6 +112,19 @@ demo-words: $(B)/file $(B)/inspect $(B)/patterns $(B)/migrate $(B)/sender \
     $(B)/pumpd $(B)/pour $(DEMO)
 	@B="$(B)" sh tests/demo/words.sh
 
+# Commands over other links: a server and its sender each, killed and cut
+demo-coap: $(B)/coap/coapd $(B)/coap/pour
+	@B="$(B)" sh tests/links/coap.sh
+
+demo-http: $(B)/http/httpd
+	@B="$(B)" sh tests/links/http.sh
+
+demo-modbus: $(B)/modbus/gateway $(B)/modbus/master
+	@B="$(B)" sh tests/links/modbus.sh
+
+demo-python: $(B)/python/retry $(B)/pumpd
+	@B="$(B)" sh tests/links/python.sh
+
 demo-firmware:
 	@CC="$(CC)" B="$(B)" sh $(S)/firmware/demo.sh
 
@@ -129,6 +142,7 @@ crash-format:
 .PHONY: help demo hello test check crash fuzz prove cover mutate size bench \
         docs package fleet targets deps clean demo-serial demo-patterns \
         demo-file demo-sender demo-mqtt demo-migrate demo-words demo-firmware \
+        demo-coap demo-http demo-modbus demo-python \
         crash-cuts crash-failures crash-extremes crash-erases crash-file \
         crash-format FORCE
 
@@ -144,7 +158,9 @@ PACKAGES = libcmocka-dev clang-19 llvm-19 libclang-rt-19-dev tcc sdcc \
     frama-c-base why3 cvc4 z3 spin \
     mosquitto libmosquitto-dev libhts-dev uthash-dev libsqlite3-dev \
     liblmdb-dev redis-server libhiredis-dev postgresql-15 libpq-dev \
-    librdkafka-dev libcurl4-gnutls-dev libjansson-dev curl
+    librdkafka-dev libcurl4-gnutls-dev libjansson-dev curl \
+    libcoap3-dev libcoap3-bin libmicrohttpd-dev libmodbus-dev \
+    python3-paho-mqtt
 
 # Programs.  build.sh decides whether one is up to date: it knows the headers,
 # the flags and the compiler.
@@ -157,6 +173,18 @@ $(B)/hello $(B)/patterns $(B)/file $(B)/migrate $(B)/inspect: FORCE
 
 $(B)/pumpd $(B)/pour: FORCE
 	$(MADE) $(BUILD) examples/mqtt/$(@F).c -lmosquitto -o $@
+
+$(B)/coap/coapd $(B)/coap/pour: FORCE
+	$(MADE) $(BUILD) examples/coap/$(@F).c -lcoap-3-notls -o $@
+
+$(B)/http/httpd: FORCE
+	$(MADE) $(BUILD) examples/http/httpd.c -lmicrohttpd -lpthread -o $@
+
+$(B)/modbus/gateway $(B)/modbus/master: FORCE
+	$(MADE) $(BUILD) examples/modbus/$(@F).c -lmodbus -o $@
+
+$(B)/python/retry: FORCE
+	$(MADE) $(BUILD) tests/links/retry.c -o $@
 
 $(B)/migrate_test: $(B)/migrate FORCE
 	$(MADE) $(BUILD) tests/demo/migrate.c -o $@
