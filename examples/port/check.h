@@ -8,11 +8,18 @@
            printf("%s (at %lu)\n", wrong, (unsigned long)at);
 
    restart is a function of yours, or NULL: it makes the driver start as after a
-   reset.  The check destroys what the storage holds, erases each sector a few
-   times, and leaves it blank.  Takes 0.6 KB of memory, and minutes on a slow chip.
+   reset.  The check erases each sector a few times, and in the end all of them.
+   Takes 0.6 KB of memory, and minutes on a slow chip.
 
-   What it cannot see: whether a program that power cuts short leaves the rest
-   of the sector alone, and whether what prog or sync calls durable is. */
+   It begins on a blank storage only.  So a base address that is wrong, or a
+   storage that ends beyond the chip and goes on at address 0, is found before a
+   neighbour's bytes are gone: they are not blank.  Then it programs the ends of
+   each sector, which protected blocks do not take, and erases one sector in the
+   middle: if more is erased at once, up to half of the storage, that is seen
+   inside it.  port_clear makes a storage blank, whatever is there.
+
+   What it cannot see: whether a program that a power cut interrupts leaves the
+   rest of the sector alone, and whether what prog or sync calls durable is. */
 #ifndef PORT_CHECK_H
 #define PORT_CHECK_H
 
@@ -104,15 +111,17 @@ static inline const char *port_compare(port_trial *p, uint32_t at, uint32_t len,
     return NULL;
 }
 
-/* Reads a part of the storage, and compares; `step` is at most PORT_CHUNK. */
+/* Reads a part of the storage, and compares. */
 static inline const char *port_look(port_trial *p, uint32_t from, uint32_t to,
-                                    uint32_t step, int blank, const char *what)
+                                    int blank, const char *what)
 {
     const char *wrong = NULL;
     uint32_t len;
 
     for (; from < to && !wrong; from += len) {
-        len = to - from < step ? to - from : step;
+        len = to - from;
+        if (len > PORT_CHUNK)
+            len = PORT_CHUNK;
         wrong = port_read(p, from, len);
         if (!wrong)
             wrong = port_compare(p, from, len, blank, what);
@@ -136,31 +145,16 @@ static inline const char *port_prog(port_trial *p, uint32_t at, uint32_t len,
     return NULL;
 }
 
-static inline const char *port_finish_erase(port_trial *p, uint32_t at)
-{
-    uint32_t patience = PORT_PATIENCE;
-    int busy = 1;
-
-    while (p->s->erasing && busy == 1 && patience--)
-        busy = (p->s->erasing)(p->s->ctx);
-    if (p->s->erasing && busy == 1)
-        return port_wrong(p, at, "erasing never says that it has finished");
-    if (p->s->erasing && busy)
-        return port_wrong(p, at, "erasing fails: 0 finished, 1 not yet");
-    return NULL;
-}
-
-/* Makes a sector blank; without erase it is programmed so. */
-static inline const char *port_blank(port_trial *p, uint32_t sector)
+/* Starts to erase a sector; without erase it is programmed so. */
+static inline const char *port_start_erase(port_trial *p, uint32_t sector)
 {
     uint32_t from = sector * p->s->sector_size, at;
 
-    if (p->s->erase) {
-        if ((p->s->erase)(p->s->ctx, sector))
-            return port_wrong(p, from, "erase fails: is the sector outside the "
-                                       "flash, or locked?");
-        return port_finish_erase(p, from);
-    }
+    if (p->s->erase)
+        return (p->s->erase)(p->s->ctx, sector)
+                   ? port_wrong(p, from, "erase fails: is the sector outside "
+                                         "the flash, or locked?")
+                   : NULL;
     memset(p->out, p->s->erased, sizeof p->out);
     for (at = from; at < from + p->s->sector_size; at += p->s->prog_size)
         if ((p->s->prog)(p->s->ctx, at, p->out, p->s->prog_size))
@@ -168,21 +162,116 @@ static inline const char *port_blank(port_trial *p, uint32_t sector)
     return NULL;
 }
 
+/* Waits for its end; then the sector is blank. */
+static inline const char *port_finish_erase(port_trial *p, uint32_t sector)
+{
+    uint32_t patience = PORT_PATIENCE, from = sector * p->s->sector_size;
+    int busy = 1;
+
+    while (p->s->erasing && busy == 1 && patience--)
+        busy = (p->s->erasing)(p->s->ctx);
+    if (p->s->erasing && busy == 1)
+        return port_wrong(p, from, "erasing never says that it has finished");
+    if (p->s->erasing && busy)
+        return port_wrong(p, from, "erasing fails: 0 finished, 1 not yet");
+    return port_look(p, from, from + p->s->sector_size, 1, p->s->erase
+        ? "a sector that was erased is not blank: without `erasing` erase must "
+          "wait for its end; or it erases less than sector_size, the sector is "
+          "protected, or a cache keeps old bytes"
+        : "a program does not replace what was there: this storage needs an "
+          "erase");
+}
+
 /* ------------------------------------------------------------------- trials */
+
+/* A storage that is not blank may be somebody else's. */
+static inline const char *port_is_blank(port_trial *p)
+{
+    return port_look(p, 0, p->size, 1,
+                     "the storage is not blank, and nothing was changed: is "
+                     "`erased` the right value, does read read all, does the "
+                     "storage end beyond the chip, is something of another's "
+                     "there?  If it may go: port_clear");
+}
+
+/* Programs the first and the last granule of each sector but one, or looks at
+   them. */
+static inline const char *port_ends(port_trial *p, int write, uint32_t but,
+                                    const char *what)
+{
+    uint32_t size = p->s->sector_size, granule = p->s->prog_size, sector, at;
+    const char *wrong = NULL;
+
+    for (sector = 0; sector < p->s->sector_count && !wrong; sector++)
+        for (at = 0; at < size && !wrong && sector != but;
+             at += size - granule) {
+            uint32_t end = sector * size + at;
+            wrong = write ? port_prog(p, end, granule, what)
+                          : port_look(p, end, end + granule, 0, what);
+        }
+    return wrong;
+}
+
+/* Erases one sector in the middle: all others stay, also while it goes on. */
+static inline const char *port_erase_one(port_trial *p)
+{
+    uint32_t all = p->s->sector_count, middle = all / 2;
+    const char *wrong =
+        port_ends(p, 1, all, "prog of one granule fails: did it return "
+                  "something else than 0 for success, is prog_size too small, "
+                  "is the sector outside the flash?");
+
+    if (!wrong)
+        wrong = port_ends(p, 0, all, "what was programmed, one granule, does "
+                          "not read back: can read begin at an odd place, is "
+                          "the sector protected, are addresses cut off, do "
+                          "sectors overlap?");
+    if (!wrong)
+        wrong = port_start_erase(p, middle);
+    if (!wrong)
+        wrong = port_ends(p, 0, middle, "read of another sector is wrong while "
+                          "one is erased, or the erase changed it: is "
+                          "sector_size less than what is erased at once?");
+    if (!wrong)
+        wrong = port_finish_erase(p, middle);
+    if (!wrong)
+        wrong = port_ends(p, 0, middle, "an erase changed another sector: is "
+                          "sector_size less than what is erased at once?");
+    return wrong;
+}
+
+/* In a blank sector each granule by itself, the last first: its neighbours
+   stay blank. */
+static inline const char *port_backwards(port_trial *p)
+{
+    uint32_t granule = p->s->prog_size, size = p->s->sector_size;
+    uint32_t end = (p->s->sector_count / 2 + 1) * size;
+    const char *wrong = NULL;
+    unsigned i;
+
+    for (i = 1; i <= 4 && !wrong; i++) {
+        wrong = port_prog(p, end - i * granule, granule,
+                          "prog fails beside what is programmed: is prog_size "
+                          "too small?");
+        if (!wrong)
+            wrong = port_look(p, end - (i + 1) * granule, end - i * granule, 1,
+                              "a program changes the granule before it");
+    }
+    return wrong ? wrong
+                 : port_look(p, end - 4 * granule, end, 0,
+                             "a program changes the granules beside it: is "
+                             "prog_size too small?");
+}
 
 static inline const char *port_erase_all(port_trial *p)
 {
     const char *wrong = NULL;
-    uint32_t sector, size = p->s->sector_size;
+    uint32_t sector;
 
     for (sector = 0; sector < p->s->sector_count && !wrong; sector++) {
-        wrong = port_blank(p, sector);
+        wrong = port_start_erase(p, sector);
         if (!wrong)
-            wrong = port_look(p, sector * size, (sector + 1) * size, PORT_CHUNK,
-                              1, "a byte that was erased does not read as "
-                                 "`erased`: is that the right value, is "
-                                 "sector_size more than what is erased at "
-                                 "once, does a cache keep old bytes?");
+            wrong = port_finish_erase(p, sector);
     }
     return wrong;
 }
@@ -194,25 +283,24 @@ static inline const char *port_fill_sector(port_trial *p, uint32_t sector)
     uint32_t granule = p->s->prog_size;
     uint32_t from = sector * p->s->sector_size, at = from;
     uint32_t end = from + p->s->sector_size;
-    uint32_t piece = PORT_CHUNK / granule > 3 ? PORT_CHUNK / 4 * 3 : PORT_CHUNK;
+    uint32_t piece = PORT_CHUNK;
     const char *wrong = NULL;
 
-    piece -= piece % granule;
-    for (; at < from + 4 * granule && at < end && !wrong; at += granule) {
-        wrong = port_prog(p, at, granule,
-                          "prog of one granule fails: did it return something "
-                          "else than 0 for success, is prog_size too small?");
+    if (PORT_CHUNK / granule > 3)
+        piece = PORT_CHUNK / 4 * 3 / granule * granule;
+    for (; at < from + 4 * granule && !wrong; at += granule) {
+        wrong = port_prog(p, at, granule, "prog of one granule fails");
         if (!wrong)
-            wrong = port_look(p, from, at + granule, PORT_CHUNK, 0,
+            wrong = port_look(p, from, at + granule, 0,
                               "what was programmed, one granule, does not read "
-                              "back");
+                              "back: is prog_size too small?");
     }
     for (; at < end && !wrong; at += piece) {
         if (piece > end - at)
             piece = end - at;
         wrong = port_prog(p, at, piece, "prog of several granules fails");
         if (!wrong)
-            wrong = port_look(p, at, at + piece, PORT_CHUNK, 0,
+            wrong = port_look(p, at, at + piece, 0,
                               "what was programmed, several granules, does not "
                               "read back: do they cross a page?");
     }
@@ -228,7 +316,7 @@ static inline const char *port_fill(port_trial *p)
     for (sector = 0; sector < p->s->sector_count && !wrong; sector++)
         wrong = port_fill_sector(p, sector);
     if (!wrong)
-        wrong = port_look(p, 0, p->size, PORT_CHUNK, 0,
+        wrong = port_look(p, 0, p->size, 0,
                           "a program changed another place: are addresses cut "
                           "off, are sectors mixed up?");
     return wrong;
@@ -245,90 +333,10 @@ static inline const char *port_read_anywhere(port_trial *p)
     for (i = 0; i < sizeof lens && lens[i] <= p->s->sector_size && !wrong; i++)
         for (j = 0; j < 9 && !wrong; j++) {
             at = p->s->sector_size - lens[i] / 2 - j;
-            wrong = port_read(p, at, lens[i]);
-            if (!wrong)
-                wrong = port_compare(p, at, lens[i], 0,
-                                     "read from an odd place, or of an odd "
-                                     "length, or over the end of a sector, is "
-                                     "wrong");
+            wrong = port_look(p, at, at + lens[i], 0,
+                              "read from an odd place, or of an odd length, or "
+                              "over the end of a sector, is wrong");
         }
-    return wrong;
-}
-
-/* Erases one sector in the middle: all others stay, also while it goes on. */
-static inline const char *port_erase_one(port_trial *p)
-{
-    uint32_t size = p->s->sector_size, sector = 1;
-    const char *wrong;
-
-    if (p->s->erase && (p->s->erase)(p->s->ctx, sector))
-        return port_wrong(p, size, "erase fails");
-    wrong = p->s->erase ? NULL : port_blank(p, sector);
-    if (!wrong)
-        wrong = port_look(p, 0, size, PORT_CHUNK, 0,
-                          "read of another sector is wrong while one is "
-                          "erased, or the erase changed it: is sector_size "
-                          "less than what is erased at once?");
-    if (!wrong)
-        wrong = port_finish_erase(p, size);
-    if (!wrong)
-        wrong = port_look(p, size, 2 * size, PORT_CHUNK, 1,
-                          "an erase was said to have finished, and has not "
-                          "(without `erasing` it must wait), or it erases "
-                          "less than sector_size");
-    if (!wrong)
-        wrong = port_look(p, 2 * size, p->size, PORT_CHUNK, 0,
-                          "an erase changed another sector: is sector_size "
-                          "less than what is erased at once?");
-    return wrong;
-}
-
-/* In a blank sector each granule by itself, the last first: its neighbours
-   stay blank. */
-static inline const char *port_backwards(port_trial *p)
-{
-    uint32_t granule = p->s->prog_size, from = p->s->sector_size;
-    uint32_t first = from + p->s->sector_size - 4 * granule, at = first;
-    const char *wrong = NULL;
-    unsigned i;
-
-    for (i = 4; i-- > 0 && !wrong;) {
-        at = first + i * granule;
-        wrong = port_prog(p, at, granule,
-                          "prog fails beside what is programmed: is prog_size "
-                          "too small?");
-        if (!wrong && i)
-            wrong = port_look(p, at - granule, at, granule, 1,
-                              "a program changes the granule before it");
-    }
-    if (!wrong)
-        wrong = port_look(p, first, from + p->s->sector_size, PORT_CHUNK, 0,
-                          "a program changes the granules beside it: is "
-                          "prog_size too small?");
-    return wrong;
-}
-
-/* Without erase, programming replaces; the bytes beside it stay. */
-static inline const char *port_replace(port_trial *p)
-{
-    uint32_t granule = p->s->prog_size, at = p->s->sector_size + 2 * granule;
-    const char *wrong;
-
-    p->round ^= 1;
-    wrong = port_prog(p, at, granule, "prog over what is there fails");
-    if (!wrong)
-        wrong = port_look(p, at, at + granule, granule, 0,
-                          "a program does not replace what was there: this "
-                          "storage needs an erase");
-    p->round ^= 1;
-    if (!wrong)
-        wrong = port_look(p, at - granule, at, granule, 0,
-                          "a program changes the granule before it");
-    if (!wrong)
-        wrong = port_look(p, at + granule, at + 2 * granule, granule, 0,
-                          "a program changes the granule behind it");
-    if (!wrong)
-        wrong = port_prog(p, at, granule, "prog over what is there fails");
     return wrong;
 }
 
@@ -341,9 +349,24 @@ static inline const char *port_persist(port_trial *p, void (*restart)(void *),
     if (!restart)
         return NULL;
     (restart)(ctx);
-    return port_look(p, 0, p->size, PORT_CHUNK, 0,
+    return port_look(p, 0, p->size, 0,
                      "what was programmed is gone after a restart: does sync, "
                      "or prog without it, leave it in a cache?");
+}
+
+/* Erases all of the storage, whatever it holds.  NULL, or what is wrong. */
+static inline const char *port_clear(const idem_storage *storage, uint32_t *at)
+{
+    static port_trial trial;
+    const char *wrong;
+
+    memset(&trial, 0, sizeof trial);
+    trial.s = storage;
+    wrong = port_geometry(&trial);
+    if (!wrong)
+        wrong = port_erase_all(&trial);
+    *at = trial.at;
+    return wrong;
 }
 
 /* NULL if nothing is found to be wrong, else what is, and *at where.  restart,
@@ -359,16 +382,16 @@ static inline const char *port_check(const idem_storage *storage,
 
     memset(p, 0, sizeof *p);
     p->s = storage;
-    if (!(wrong = port_geometry(p)) && !(wrong = port_erase_all(p)) &&
-        !(wrong = port_fill(p)) && !(wrong = port_read_anywhere(p)) &&
-        !(wrong = port_persist(p, restart, ctx)) &&
-        !(wrong = storage->erase ? NULL : port_replace(p)) &&
-        !(wrong = port_erase_one(p)) && !(wrong = port_backwards(p))) {
-        // Other bytes, over what the first round left.
-        p->round = 2;
-        if (!(wrong = port_erase_all(p)) && !(wrong = port_fill(p)))
-            wrong = port_erase_all(p);
-    }
+    if (!(wrong = port_geometry(p)) && !(wrong = port_is_blank(p)) &&
+        !(wrong = port_erase_one(p)))
+        wrong = port_backwards(p);
+    // Twice, the second time other bytes over what the first left
+    for (; p->round < 2 && !wrong; p->round++)
+        if (!(wrong = port_erase_all(p)) && !(wrong = port_fill(p)) &&
+            !(wrong = port_read_anywhere(p)))
+            wrong = port_persist(p, restart, ctx);
+    if (!wrong)
+        wrong = port_erase_all(p);
     *at = p->at;
     return wrong;
 }

@@ -12,10 +12,10 @@ enum { SECTOR = 4096, SECTORS = 20 };
 // What people do wrong, and words that must be said of it.
 #define BADS(X)                                                                \
     X(RETURNS_LENGTH, "a length is no success", "a length for example")        \
-    X(WRONG_ERASED, "another erased value", "is that the right value")         \
+    X(WRONG_ERASED, "another erased value", "the right value")         \
     X(READ_TOO_LONG, "reading too much", "more than it is asked for")          \
-    X(READ_ALIGNED, "reading words only", "read from an odd place")            \
-    X(READ_SHORT, "reading too little", "does not read as")                    \
+    X(READ_ALIGNED, "reading words only", "read begin at an odd place")     \
+    X(READ_SHORT, "reading too little", "does read read all")             \
     X(PAGES_WRAP, "pages that wrap", "cross a page")                           \
     X(ADDRESS_16_BIT, "addresses of 16 bits", "does not read back")            \
     X(SECTORS_OVERLAP, "sectors that overlap", "does not read back")           \
@@ -127,7 +127,7 @@ static int port_erase_bad(void *ctx, uint32_t sector)
         return 0;
     case ERASE_NOT_AWAITED:
         p->erasing = sector;
-        p->erases_left = 30;
+        p->erases_left = 50;
         return 0;
     }
     return flash_erase(&p->medium, sector);
@@ -223,3 +223,102 @@ static void refuse(void **state)
 }
 
 TESTS(bads, refuse)
+
+/* ------------------------------------------------------------- neighbours */
+
+// A chip in which the storage has neighbours.  Its addresses fold at its end,
+// an erase clears a page, and protected sectors ignore program and erase.
+enum { SMALL = 256, CHIP = 32, WINDOW = 8 };    // bytes, sectors, sectors
+
+typedef struct chip {
+    const char *name;
+    uint32_t base;                  // sector at which the storage begins
+    uint32_t page;                  // sectors that are erased at once
+    uint32_t open;                  // sectors from here on are protected
+    uint32_t blank, blanks;         // the rest of the chip holds code
+    const char *words;              // NULL: nothing is wrong
+} chip;
+
+static uint8_t chip_bytes[CHIP * SMALL];
+
+static const chip chips[] = {
+    { "all is well", 12, 1, CHIP, 12, 8, NULL },
+    { "a storage that ends beyond the chip", 28, 1, CHIP, 28, 4, "not blank" },
+    { "a base that is another's", 2, 1, CHIP, 12, 8, "not blank" },
+    { "pages of two sectors", 12, 2, CHIP, 12, 8, "less than what is erased" },
+    { "pages of four, across the base", 10, 4, CHIP, 10, 8, "less than what" },
+    { "a chip that is protected", 12, 1, 0, 12, 8, "protected" },
+    { "a chip that is protected in part", 12, 1, 18, 12, 8, "protected" },
+};
+
+static uint8_t *chip_byte(const chip *c, uint32_t at)
+{
+    return &chip_bytes[(c->base * SMALL + at) % sizeof chip_bytes];
+}
+
+static int chip_read(void *ctx, uint32_t at, void *dst, uint32_t len)
+{
+    for (uint32_t i = 0; i < len; i++)
+        ((uint8_t *)dst)[i] = *chip_byte((const chip *)ctx, at + i);
+    return 0;
+}
+
+static int chip_prog(void *ctx, uint32_t at, const void *src, uint32_t len)
+{
+    const chip *c = (const chip *)ctx;
+
+    for (uint32_t i = 0; i < len && c->base + at / SMALL < c->open; i++)
+        *chip_byte(c, at + i) &= ((const uint8_t *)src)[i];
+    return 0;
+}
+
+static int chip_erase(void *ctx, uint32_t sector)
+{
+    const chip *c = (const chip *)ctx;
+    uint32_t from = (c->base + sector) % CHIP / c->page * c->page;
+
+    if (c->base + sector < c->open)
+        memset(chip_bytes + from * SMALL, 0xFF, c->page * SMALL);
+    return 0;
+}
+
+/* Neighbours hold code, and none of it goes. */
+static void check_beside_code(void **state)
+{
+    const chip *c = (const chip *)*state;
+    idem_storage s = { .ctx = (void *)(uintptr_t)c, .read = chip_read,
+        .prog = chip_prog, .erase = chip_erase, .sector_size = SMALL,
+        .sector_count = WINDOW, .prog_size = 1, .erased = 0xFF };
+    uint32_t at;
+    const char *wrong;
+
+    memset(chip_bytes, 0x5A, sizeof chip_bytes);
+    memset(chip_bytes + c->blank * SMALL, 0xFF, c->blanks * SMALL);
+    wrong = port_check(&s, NULL, NULL, &at);
+    assert_true(!wrong == !c->words);
+    if (wrong && !strstr(wrong, c->words))
+        printf("said: %s (at %u)\n", wrong, (unsigned)at);
+    assert_true(!wrong || strstr(wrong, c->words));
+    for (at = 0; at < sizeof chip_bytes; at++)
+        if (at / SMALL < c->blank || at / SMALL >= c->blank + c->blanks)
+            is(chip_bytes[at], 0x5A);
+}
+
+TESTS(chips, check_beside_code)
+
+TEST(clear_makes_blank_what_a_check_refuses)
+{
+    static const chip c = { "", 12, 1, CHIP, 12, 8, NULL };
+    idem_storage s = { .ctx = (void *)(uintptr_t)&c, .read = chip_read,
+        .prog = chip_prog, .erase = chip_erase, .sector_size = SMALL,
+        .sector_count = WINDOW, .prog_size = 1, .erased = 0xFF };
+    uint32_t at;
+
+    memset(chip_bytes, 0x5A, sizeof chip_bytes);
+    assert_non_null(port_check(&s, NULL, NULL, &at));
+    is(chip_bytes[12 * SMALL], 0x5A);
+    assert_null(port_clear(&s, &at));
+    assert_null(port_check(&s, NULL, NULL, &at));
+    is(chip_bytes[12 * SMALL - 1], 0x5A);
+    is(chip_bytes[20 * SMALL], 0x5A);
+}
