@@ -27,7 +27,7 @@ SHORT = os.environ.get("SHORT") == "1"
 MEMORY = 2 << 30
 CC = os.environ.get("CC", "cc")
 SOURCE = "tests/check/compile/c.c"          # nothing but the header
-INCLUDES = ["-I.", "-Itests", "-Itests/storage"]
+INCLUDES = ["-I.", "-Itests", "-Itests/storage", "-Itests/targets/vendor"]
 PLAIN = [CC, "-std=c99", "-O1", "-w"]
 TCC = ["tcc", "-std=c99", "-w"] if shutil.which("tcc") else PLAIN
 UNIT = [CC, "-std=c99", "-O0", "-w"] if SHORT else PLAIN    # tcc knows no TEST

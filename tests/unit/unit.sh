@@ -29,7 +29,8 @@ compiled() {
     *) ;;
     esac
     sh tests/tools/build.sh "$unit/$1.o" $CC $CFLAGS $more -I. -Itests \
-        -Itests/storage -c "tests/unit/$2.c" -o "$unit/$1.o"
+        -Itests/storage -Itests/targets/vendor -c "tests/unit/$2.c" \
+        -o "$unit/$1.o"
 }
 
 compile() { compiled "$1" "${1%_long}"; }
