@@ -2,26 +2,35 @@
    The EEPROM of an AVR as a storage of idem.h, with avr-libc.
 
        static const idem_storage storage = AVR_EEPROM_STORAGE(
-           0, 512, IDEM_SECTORS(8, 12, 4, 0, 512, 1));
+           1, 400, IDEM_SECTORS(6, 12, 4, 0, 400, 1));
 
-   The journal of so few keys takes 3 KB: for an ATmega with 4 KB, which the
+   The journal of a few keys takes 3 to 4 KB: for an ATmega with 4 KB, which the
    1284P and the 2560 have.
 
-   A byte is erased and programmed in one step of 3.4 ms, in which the device
-   must not be reset by a brown-out: switch its detector on. */
+   It begins at address 1 or above: when the supply falls below what the CPU
+   needs, the address register may read as 0, and a byte that is being written
+   goes there.  A byte is erased and programmed in one step of 3.4 ms; the
+   brown-out detector must be on, so that none is begun below that voltage. */
 #ifndef AVR_EEPROM_H
 #define AVR_EEPROM_H
 
 #include "idem.h"
 
 #include <avr/eeprom.h>
+#include <avr/io.h>
 
-/* `first` is the address at which the journal begins.  No erase: programming
-   replaces what is there. */
+/* `first` is the address at which the journal begins, not 0, a constant as the
+   others are.  A journal that ends beyond the EEPROM does not compile, nor one
+   of 0 sectors, which is what IDEM_SECTORS answers if there is no solution.  No
+   erase: programming replaces what is there. */
 #define AVR_EEPROM_STORAGE(first, size, sectors)                               \
     { .ctx = (void *)(uintptr_t)(first), .read = avr_eeprom_read,              \
-      .prog = avr_eeprom_prog, .sector_size = (size),                          \
-      .sector_count = (sectors), .prog_size = 1, .erased = 0xFF }
+      .prog = avr_eeprom_prog,                                                 \
+      .sector_size = (size) * sizeof(char[(first) > 0 &&                       \
+                      (first) + (size) * 1ul * (sectors) <= E2END + 1ul        \
+                                              ? 1 : -1]),                      \
+      .sector_count = sizeof(char[(sectors) > 0 ? 1 : -1]) * (sectors),        \
+      .prog_size = 1, .erased = 0xFF }
 
 static inline int avr_eeprom_read(void *ctx, uint32_t at, void *dst,
                                   uint32_t len)

@@ -1,27 +1,35 @@
 /* SPDX-License-Identifier: 0BSD
    Internal flash of STM32 parts with ECC as a storage of idem.h, over ST's HAL:
-   words of 8 bytes (L4, L5, G0, G4, WB, WL) or of 16 (U5: STM32_QUADWORD).
+   words of 8 bytes (L4, L5, G0, G4, WB, WL, U0) or of 16 (U5, WBA).  Not C0,
+   WBA2 and H5, nor parts whose banks are swapped.
 
-       #include "stm32l4xx_hal.h"
-       #include "stm32_flash.h"
+   In every file that uses it:           in one of them:
+       #include "stm32l4xx_hal.h"            #define STM32_FLASH_IMPLEMENTATION
+       #include "stm32_flash.h"              #include "stm32_flash.h"
 
-       static const stm32_flash last = { .base = 0x080FC000,
-                                         .bank = FLASH_BANK_2, .page = 248 };
-       static const idem_storage storage = STM32_FLASH_STORAGE(&last, 8);
+       static const stm32_flash last = { .bank = FLASH_BANK_2, .page = 248 };
+       static const idem_storage storage = STM32_FLASH_STORAGE(&last, SECTORS);
+
+   In the file that has NMI_Handler, stm32l4xx_it.c:
 
        void NMI_Handler(void)
        {
-           if (!stm32_flash_nmi())
-               for (;;)
-                   ;
+           if (stm32_flash_nmi())
+               return;
+           for (;;)
+               ;
        }
 
-   A word whose programming was cut short may have two wrong bits, which the ECC
-   cannot mend: reading it raises an NMI.  Without the handler above the device
-   hangs, at every start, in what a power cut has left.
+   A word whose programming a power cut interrupted may have two wrong bits,
+   which the ECC cannot correct: reading it raises an NMI.  Without that call
+   the device hangs at every start after such a cut.
 
    The CPU stands still while it fetches from the bank that is programmed or
-   erased (22 ms a page): take a page of the other bank where there are two. */
+   erased (22 ms a page): take a page of the other bank where there are two.
+
+   A part that reads its two banks as one (option bit DBANK is 0: G4, L5, L4+)
+   has larger pages: before the header
+       #define STM32_FLASH_PAGE FLASH_PAGE_SIZE_128_BITS */
 #ifndef STM32_FLASH_H
 #define STM32_FLASH_H
 
@@ -29,34 +37,76 @@
 
 #include <string.h>
 
-#ifdef STM32_QUADWORD
-enum { STM32_WORD = 16, STM32_PAGE = 8192 };
+#if !defined FLASH_ECCR_ECCD || defined FLASH_DOUBLEWORD_SUPPORT
+#error "include the HAL before; a part without ECC, or one not supported"
+#endif
+
+#ifndef STM32_FLASH_PAGE
+#define STM32_FLASH_PAGE FLASH_PAGE_SIZE
+#endif
+#ifdef FLASH_TYPEPROGRAM_QUADWORD
+enum { STM32_FLASH_WORD = 16 };
 #else
-enum { STM32_WORD = 8, STM32_PAGE = 2048 };
+enum { STM32_FLASH_WORD = 8 };
+#endif
+
+// The flags of words that cannot be corrected: where 128 bits are read at once,
+// the upper half has its own; so has the second bank of a G0.
+#ifdef FLASH_ECCR_ECCD2
+#define STM32_FLASH_ECCD (FLASH_ECCR_ECCD | FLASH_ECCR_ECCD2)
+#else
+#define STM32_FLASH_ECCD FLASH_ECCR_ECCD
+#endif
+
+// Whether an erase names the bank.
+#if defined FLASH_BANK_2 ||                                                    \
+    (defined FLASH_BANK_1 && !defined STM32WBAxx_HAL_FLASH_H)
+#define STM32_FLASH_BANKS
 #endif
 
 typedef struct stm32_flash {
-    uint32_t base;              /* address of the first page */
-    uint32_t bank;
-    uint32_t page;              /* its number in the bank */
+    uint32_t bank;              /* FLASH_BANK_1, FLASH_BANK_2; 0 if the part has
+                                   no such name */
+    uint32_t page;              /* first page, counted in the bank */
 } stm32_flash;
 
-#define STM32_FLASH_STORAGE(where, pages)                                      \
+/* SECTORS is a constant; 0, for which IDEM_SECTORS finds no solution, does not
+   compile. */
+#define STM32_FLASH_STORAGE(where, sectors)                                    \
     { .ctx = (void *)(uintptr_t)(where), .read = stm32_flash_read,             \
       .prog = stm32_flash_prog, .erase = stm32_flash_erase,                    \
-      .sector_size = STM32_PAGE, .sector_count = (pages),                      \
-      .prog_size = STM32_WORD, .erased = 0xFF }
+      .sector_size = STM32_FLASH_PAGE,                                         \
+      .sector_count = sizeof(char[(sectors) > 0 ? 1 : -1]) * (sectors),        \
+      .prog_size = STM32_FLASH_WORD, .erased = 0xFF }
 
-static volatile int stm32_flash_torn;
+/* To be called by the NMI's handler: 1 if the NMI was a torn word that was read
+   here.  Such a word anywhere else, in code, remains the handler's. */
+int stm32_flash_nmi(void);
 
-/* To be called by the NMI's handler; true if the NMI was this. */
-static inline int stm32_flash_nmi(void)
+enum { STM32_FLASH_IDLE, STM32_FLASH_READING, STM32_FLASH_TORN };
+extern volatile uint8_t stm32_flash_state;
+
+/* Whether the pages have the size that they are taken for. */
+static inline int stm32_flash_fits(void)
 {
-    if (!(FLASH->ECCR & FLASH_ECCR_ECCD))
-        return 0;
-    FLASH->ECCR = FLASH->ECCR | FLASH_ECCR_ECCD;    // written 1 to clear
-    stm32_flash_torn = 1;
+#if defined FLASH_OPTR_DBANK && defined FLASH_PAGE_SIZE_128_BITS
+    return STM32_FLASH_PAGE == (FLASH->OPTR & FLASH_OPTR_DBANK
+                                    ? FLASH_PAGE_SIZE
+                                    : FLASH_PAGE_SIZE_128_BITS);
+#else
     return 1;
+#endif
+}
+
+static inline uintptr_t stm32_flash_address(const stm32_flash *f, uint32_t at)
+{
+    uintptr_t first = FLASH_BASE;
+
+#ifdef FLASH_BANK_2
+    if (f->bank == FLASH_BANK_2)
+        first += FLASH_BANK_SIZE;
+#endif
+    return first + f->page * STM32_FLASH_PAGE + at;
 }
 
 /* Fails if a word in it is torn; the library then reads the others alone. */
@@ -64,24 +114,45 @@ static inline int stm32_flash_read(void *ctx, uint32_t at, void *dst,
                                    uint32_t len)
 {
     const stm32_flash *f = (const stm32_flash *)ctx;
+    int torn;
 
-    stm32_flash_torn = 0;
-    memcpy(dst, (const void *)(uintptr_t)(f->base + at), len);
+    if (!stm32_flash_fits())
+        return -1;
+#ifdef HAL_ICACHE_MODULE_ENABLED
+    // It may have bytes from before a program or an erase.
+    if (HAL_ICACHE_Invalidate() != HAL_OK)
+        return -1;
+#endif
+    stm32_flash_state = STM32_FLASH_READING;
+    memcpy(dst, (const void *)stm32_flash_address(f, at), len);
     __DSB();
-    return stm32_flash_torn;
+    torn = stm32_flash_state == STM32_FLASH_TORN;
+    stm32_flash_state = STM32_FLASH_IDLE;
+    return torn;
 }
 
-static inline HAL_StatusTypeDef stm32_flash_word(uint32_t address,
+/* Errors that an earlier operation left, another's or one before the reset,
+   would fail the next one. */
+static inline void stm32_flash_unlock(void)
+{
+    HAL_FLASH_Unlock();
+#ifdef FLASH_FLAG_SR_ERRORS
+    __HAL_FLASH_CLEAR_FLAG(FLASH_FLAG_SR_ERRORS);
+#endif
+}
+
+static inline HAL_StatusTypeDef stm32_flash_word(uintptr_t address,
                                                  const uint8_t *src)
 {
-    uint64_t words[STM32_WORD / 8];     // aligned, which src need not be
+    uint64_t words[STM32_FLASH_WORD / 8];   // aligned, which src need not be
 
     memcpy(words, src, sizeof words);
-#ifdef STM32_QUADWORD
-    return HAL_FLASH_Program(FLASH_TYPEPROGRAM_QUADWORD, address,
+#ifdef FLASH_TYPEPROGRAM_QUADWORD
+    return HAL_FLASH_Program(FLASH_TYPEPROGRAM_QUADWORD, (uint32_t)address,
                              (uint32_t)(uintptr_t)words);
 #else
-    return HAL_FLASH_Program(FLASH_TYPEPROGRAM_DOUBLEWORD, address, words[0]);
+    return HAL_FLASH_Program(FLASH_TYPEPROGRAM_DOUBLEWORD, (uint32_t)address,
+                             words[0]);
 #endif
 }
 
@@ -92,9 +163,12 @@ static inline int stm32_flash_prog(void *ctx, uint32_t at, const void *src,
     HAL_StatusTypeDef status = HAL_OK;
     uint32_t i;
 
-    HAL_FLASH_Unlock();
-    for (i = 0; i < len && status == HAL_OK; i += STM32_WORD)
-        status = stm32_flash_word(f->base + at + i, (const uint8_t *)src + i);
+    if (!stm32_flash_fits())
+        return -1;
+    stm32_flash_unlock();
+    for (i = 0; i < len && status == HAL_OK; i += STM32_FLASH_WORD)
+        status = stm32_flash_word(stm32_flash_address(f, at + i),
+                                  (const uint8_t *)src + i);
     HAL_FLASH_Lock();
     return status != HAL_OK;
 }
@@ -102,16 +176,47 @@ static inline int stm32_flash_prog(void *ctx, uint32_t at, const void *src,
 static inline int stm32_flash_erase(void *ctx, uint32_t sector)
 {
     const stm32_flash *f = (const stm32_flash *)ctx;
-    FLASH_EraseInitTypeDef erase = { .TypeErase = FLASH_TYPEERASE_PAGES,
-                                     .Banks = f->bank,
-                                     .Page = f->page + sector, .NbPages = 1 };
+    FLASH_EraseInitTypeDef erase;
     uint32_t failed;
     HAL_StatusTypeDef status;
 
-    HAL_FLASH_Unlock();
+    if (!stm32_flash_fits())
+        return -1;
+    memset(&erase, 0, sizeof erase);
+    erase.TypeErase = FLASH_TYPEERASE_PAGES;
+#ifdef STM32_FLASH_BANKS
+    erase.Banks = f->bank;
+#endif
+    erase.Page = f->page + sector;
+    erase.NbPages = 1;
+    stm32_flash_unlock();
     status = HAL_FLASHEx_Erase(&erase, &failed);
     HAL_FLASH_Lock();
     return status != HAL_OK;
 }
 
 #endif /* STM32_FLASH_H */
+
+#if defined STM32_FLASH_IMPLEMENTATION && !defined STM32_FLASH_IMPLEMENTED
+#define STM32_FLASH_IMPLEMENTED
+volatile uint8_t stm32_flash_state;
+
+int stm32_flash_nmi(void)
+{
+    uint32_t torn = FLASH->ECCR & STM32_FLASH_ECCD;
+#ifdef FLASH_ECC2R_ECCD
+    uint32_t torn2 = FLASH->ECC2R & FLASH_ECC2R_ECCD;
+#else
+    const uint32_t torn2 = 0;
+#endif
+
+    if (stm32_flash_state == STM32_FLASH_IDLE || !(torn || torn2))
+        return 0;
+    FLASH->ECCR = FLASH->ECCR | torn;       // written 1 to clear
+#ifdef FLASH_ECC2R_ECCD
+    FLASH->ECC2R = FLASH->ECC2R | torn2;
+#endif
+    stm32_flash_state = STM32_FLASH_TORN;
+    return 1;
+}
+#endif

@@ -3,35 +3,42 @@
    devicetree.
 
        static K_MUTEX_DEFINE(mutex);
-       static zephyr_flash flash = { .sector_size = 4096 };
-       static const idem_storage storage = ZEPHYR_STORAGE(&flash, 4096, 8, 8);
+       static zephyr_flash flash;
+       static const idem_storage storage = ZEPHYR_STORAGE(&flash, 4096, SECTORS,
+                                                          8);
        static const idem_config config = { ..., .storage = &storage,
                                      .lock_ctx = &mutex, .lock = zephyr_lock,
                                      .unlock = zephyr_unlock };
 
-       flash_area_open(FIXED_PARTITION_ID(idem_partition), &flash.area);
-       idem_open(&table, &config, memory, sizeof memory, k_uptime_get_32());
+       if (zephyr_flash_start(&storage, FIXED_PARTITION_ID(idem)) == 0)
+           idem_open(&table, &config, memory, sizeof memory,
+                     k_uptime_get_32());
 
-   Sector size and granule are those of the partition's flash:
-   flash_get_page_info_by_offs and flash_area_align tell them. */
+   Sector size and granule are those of the partition's flash: its devicetree
+   node has erase-block-size and write-block-size.  Drivers do not report each
+   program that fails: so verify is set. */
 #ifndef IDEM_ZEPHYR_H
 #define IDEM_ZEPHYR_H
 
 #include "idem.h"
 
+#include <errno.h>
 #include <zephyr/kernel.h>
 #include <zephyr/storage/flash_map.h>
 
-/* What the callbacks are handed. */
+/* Handed to the callbacks; zephyr_flash_start fills it. */
 typedef struct zephyr_flash {
     const struct flash_area *area;
     uint32_t sector_size;
 } zephyr_flash;
 
+/* SECTORS is a constant; 0, for which IDEM_SECTORS finds no solution, does not
+   compile. */
 #define ZEPHYR_STORAGE(flash, size, sectors, granule)                          \
     { .ctx = (flash), .read = zephyr_read, .prog = zephyr_prog,                \
       .erase = zephyr_erase, .sector_size = (size),                            \
-      .sector_count = (sectors), .prog_size = (granule), .erased = 0xFF }
+      .sector_count = sizeof(char[(sectors) > 0 ? 1 : -1]) * (sectors),        \
+      .prog_size = (granule), .erased = 0xFF, .verify = 1 }
 
 /* The mutex may be taken twice by one thread; the table refuses such a call. */
 static inline int zephyr_lock(void *mutex)
@@ -44,27 +51,54 @@ static inline void zephyr_unlock(void *mutex)
     k_mutex_unlock((struct k_mutex *)mutex);
 }
 
+/* Opens the partition.  -EINVAL: the storage does not fit it: it is longer, has
+   smaller granules, or another value of erased bytes. */
+static inline int zephyr_flash_start(const idem_storage *storage, uint8_t id)
+{
+    zephyr_flash *map = (zephyr_flash *)storage->ctx;
+    int result = flash_area_open(id, &map->area);
+
+    if (result != 0)
+        return result;
+    map->sector_size = storage->sector_size;
+    if (storage->sector_count > map->area->fa_size / storage->sector_size ||
+        storage->prog_size % flash_area_align(map->area) != 0 ||
+        storage->erased != flash_area_erased_val(map->area))
+        return -EINVAL;
+    return 0;
+}
+
 static inline int zephyr_read(void *ctx, uint32_t at, void *dst, uint32_t len)
 {
-    const zephyr_flash *flash = (const zephyr_flash *)ctx;
+    const zephyr_flash *map = (const zephyr_flash *)ctx;
 
-    return flash_area_read(flash->area, (off_t)at, dst, len);
+    return flash_area_read(map->area, (off_t)at, dst, len);
 }
 
 static inline int zephyr_prog(void *ctx, uint32_t at, const void *src,
                               uint32_t len)
 {
-    const zephyr_flash *flash = (const zephyr_flash *)ctx;
+    const zephyr_flash *map = (const zephyr_flash *)ctx;
 
-    return flash_area_write(flash->area, (off_t)at, src, len);
+    return flash_area_write(map->area, (off_t)at, src, len);
 }
 
+/* A protected chip ignores an erase, and not every driver reports it. */
 static inline int zephyr_erase(void *ctx, uint32_t sector)
 {
-    const zephyr_flash *flash = (const zephyr_flash *)ctx;
+    const zephyr_flash *map = (const zephyr_flash *)ctx;
 
-    return flash_area_erase(flash->area, (off_t)(sector * flash->sector_size),
-                            flash->sector_size);
+    uint32_t at = sector * map->sector_size, end = at + map->sector_size, i;
+    uint8_t bytes[64];
+    int result = flash_area_erase(map->area, (off_t)at, map->sector_size);
+
+    for (; result == 0 && at < end; at += sizeof bytes) {
+        result = flash_area_read(map->area, (off_t)at, bytes, sizeof bytes);
+        for (i = 0; i < sizeof bytes && result == 0; i++)
+            if (bytes[i] != 0xFF)
+                result = -EIO;
+    }
+    return result;
 }
 
 #endif /* IDEM_ZEPHYR_H */

@@ -300,16 +300,96 @@ part_powercuts() {
     powercuts ast1030-evb $count 200
 }
 
+# refused NAME COMPILER... < SOURCE: it compiles, but not with its mistake: an
+# array's name or size says why not
+refused() {
+    what=$1
+    shift
+    cat > "$out/refused.c"
+    for mistake in 0 1; do
+        status=0
+        "$@" -std=gnu99 $warn -DMISTAKE=$mistake -I. -Iexamples -I$here/vendor \
+            -c "$out/refused.c" -o "$out/o" > "$out/log" 2>&1 || status=1
+        [ $status = $mistake ] || { cat "$out/log"; fail "refused: $what"; }
+    done
+    grep -q 'is negative' "$out/log" || { cat "$out/log"; fail "$what"; }
+    echo "refused when compiling: $what"
+    passed=$((passed + 1))
+}
+
+# compile_port FILE FLAGS...: the use of one port, or of several
+compile_port() {
+    file=$1
+    shift
+    $arm -mthumb -mcpu=cortex-m4 -std=gnu99 -Os $warn "$@" -I. -Iexamples \
+        -I$here/vendor -c $here/vendor/$file.c -o "$out/$file.o"
+}
+
+# compile_stm32 FLAGS...: with the handler's file, in one program
+compile_stm32() {
+    compile_port stm32 "$@" && compile_port stm32_it "$@" &&
+        $arm -nostdlib -r "$out/stm32.o" "$out/stm32_it.o" \
+            -o "$out/linked.o" &&
+        [ "$(arm-none-eabi-nm "$out/linked.o" | grep -c flash_state)" = 1 ]
+}
+
 part_ports() {
     echo "-- ports compile, and those that can run here pass their check"
-    for flags in "" -DQUADWORD; do
-        expect "STM32${flags:+ U5}, SPI NOR, FreeRTOS, Zephyr, interrupts" \
-            arm-none-eabi-gcc -mthumb -mcpu=cortex-m4 -std=gnu99 -Os $warn \
-            $flags -I. -Iexamples -I$here/vendor -c $here/vendor/ports.c \
-            -o "$out/ports.o"
+    expect "STM32L4" compile_stm32
+    for family in G0 G4 WB U5; do
+        expect "STM32$family" compile_stm32 -DSTAND_IN_$family
     done
-    expect "the same on RISC-V" $riscv -march=rv32imac_zicsr -std=c99 $warn \
-        -I. -Iexamples -I$here/vendor -c $here/vendor/ports.c -o "$out/ports.o"
+    expect "the other ports" compile_port ports
+    for bits in 32 64; do
+        expect "ticks of $bits bits" compile_port ports -DSTAND_IN_HZ=100 \
+            -DSTAND_IN_WIDTH=TICK_TYPE_WIDTH_${bits}_BITS
+    done
+    mkdir -p "$out/esp/freertos"
+    for name in FreeRTOS semphr task; do
+        echo "#include <$name.h>" > "$out/esp/freertos/$name.h"
+    done
+    expect "ESP32" compile_port ports -DESP_PLATFORM -DSTAND_IN_ESP32 \
+        -I"$out/esp"
+    expect "the other ports, RISC-V" $riscv -march=rv32imac_zicsr -std=c99 \
+        $warn -I. -Iexamples -I$here/vendor -c $here/vendor/ports.c \
+        -o "$out/ports.o"
+
+    m4="$arm -mcpu=cortex-m4"
+    tick='#include "port/freertos.h"'
+    refused "FreeRTOS ticks of 16 bits" $m4 << END
+#define configUSE_16_BIT_TICKS MISTAKE
+$tick
+END
+    refused "FreeRTOS ticks of 1024 Hz" $m4 << END
+#define STAND_IN_HZ (1000 + 24 * MISTAKE)
+$tick
+END
+    while read -r before header storage; do
+        refused "$storage" $m4 -include "$before" << END
+#include "port/$header"
+// Four records with the longer response are more than a sector.
+#define SECTORS(size, granule)                                                 \
+    IDEM_SECTORS(32, 16, MISTAKE ? 4000 : 8, 0, size, granule)
+extern const idem_storage storage;
+const idem_storage storage = $storage;
+END
+    done << 'END'
+idem.h spi_nor.h SPI_NOR_STORAGE(NULL, SECTORS(4096, 1))
+stm32l4xx_hal.h stm32_flash.h STM32_FLASH_STORAGE(NULL, SECTORS(2048, 8))
+idem.h zephyr.h ZEPHYR_STORAGE(NULL, 4096, SECTORS(4096, 8), 8)
+idem.h nrf_nvmc.h NRF_NVMC_STORAGE(0x76000, SECTORS(4096, 4))
+idem.h nrf_nvmc.h NRF_NVMC_STORAGE(0x76000 + MISTAKE * 1024, 8)
+idem.h rp2040_flash.h RP2040_FLASH_STORAGE(0x100000, SECTORS(4096, 1))
+idem.h rp2040_flash.h RP2040_FLASH_STORAGE(0x1F8000, 8 + MISTAKE)
+END
+    for storage in "MISTAKE ? 0 : 1, 511, 8" "1, 511 + MISTAKE, 8" \
+        "1, 511, MISTAKE ? 0 : 8"; do
+        refused "EEPROM, $storage" avr-gcc -mmcu=atmega2560 << END
+#include "port/avr_eeprom.h"
+extern const idem_storage storage;
+const idem_storage storage = AVR_EEPROM_STORAGE($storage);
+END
+    done
     case=$out/port
     settle=0
     program=portcheck

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: 0BSD
+   The flash chip that an RP2040's or RP2350's program runs from, as a storage of
+   idem.h, over the pico-sdk (pico_flash, hardware_flash, pico_sync).
+
+       #include "rp2040_flash.h"
+
+       static const idem_storage storage = RP2040_FLASH_STORAGE(
+           PICO_FLASH_SIZE_BYTES - SECTORS * FLASH_SECTOR_SIZE, SECTORS);
+       static mutex_t mutex;
+       static const idem_config config = { ..., .storage = &storage,
+                                     .lock_ctx = &mutex, .lock = rp2040_lock,
+                                     .unlock = rp2040_unlock };
+
+       mutex_init(&mutex);
+       // on the other core, if it runs, before the table is opened:
+       flash_safe_execute_core_init();
+
+   While the chip programs (0.4 ms) or erases (45 to 400 ms) nothing can be
+   fetched from it: flash_safe_execute stops interrupts, and parks the other
+   core in RAM.  If that core does not answer, the call fails and nothing is
+   written (a debug build of the SDK asserts).  A core that waits with
+   interrupts off cannot be parked: so the lock is a mutex, no critical
+   section. */
+#ifndef RP2040_FLASH_H
+#define RP2040_FLASH_H
+
+#include "idem.h"
+
+#include <hardware/flash.h>
+#include <pico/flash.h>
+#include <pico/mutex.h>
+#include <string.h>
+
+enum { RP2040_PARK_MS = 1000 };         /* that the other core may take */
+enum { RP2040_LOCK_MS = 5000 };         /* an erase may be waited for */
+
+/* `first` is where the journal begins, counted from the start of the flash.  A
+   storage that ends beyond the chip or begins inside a sector does not compile,
+   nor 0 sectors, which is what IDEM_SECTORS answers if there is no solution.
+   Granules of one byte: a page may be programmed in parts. */
+#define RP2040_FLASH_STORAGE(first, sectors)                                   \
+    { .ctx = (void *)(uintptr_t)(first), .read = rp2040_flash_read,            \
+      .prog = rp2040_flash_prog, .erase = rp2040_flash_erase,                  \
+      .sector_size = sizeof(char[(first) % FLASH_SECTOR_SIZE == 0 &&           \
+                                 (first) + (sectors) * FLASH_SECTOR_SIZE <=    \
+                                     PICO_FLASH_SIZE_BYTES ? 1 : -1]) *        \
+                     FLASH_SECTOR_SIZE,                                        \
+      .sector_count = sizeof(char[(sectors) > 0 ? 1 : -1]) * (sectors),        \
+      .prog_size = 1, .erased = 0xFF, .verify = 1 }
+
+extern char __flash_binary_end;         /* by the SDK's linker script */
+
+/* What is done while nobody fetches from the chip; no data: erase. */
+typedef struct rp2040_flash_job {
+    uint32_t at;
+    const uint8_t *page;
+} rp2040_flash_job;
+
+static inline int rp2040_lock(void *mutex)
+{
+    return mutex_enter_timeout_ms((mutex_t *)mutex, RP2040_LOCK_MS) ? 0 : -1;
+}
+
+static inline void rp2040_unlock(void *mutex)
+{
+    mutex_exit((mutex_t *)mutex);
+}
+
+static inline void rp2040_flash_alone(void *ctx)
+{
+    const rp2040_flash_job *job = (const rp2040_flash_job *)ctx;
+
+    if (job->page)
+        flash_range_program(job->at, job->page, FLASH_PAGE_SIZE);
+    else
+        flash_range_erase(job->at, FLASH_SECTOR_SIZE);
+}
+
+static inline const uint8_t *rp2040_flash_mapped(void *ctx, uint32_t at)
+{
+    return (const uint8_t *)(XIP_BASE + (uintptr_t)ctx + at);
+}
+
+/* Whether the program does not reach into the journal. */
+static inline int rp2040_flash_is_free(void *ctx)
+{
+    return (uintptr_t)rp2040_flash_mapped(ctx, 0) >=
+           (uintptr_t)&__flash_binary_end;
+}
+
+static inline int rp2040_flash_do(void *ctx, uint32_t at, const uint8_t *page)
+{
+    rp2040_flash_job job = { (uint32_t)(uintptr_t)ctx + at, page };
+
+    if (!rp2040_flash_is_free(ctx))
+        return -1;
+    return flash_safe_execute(rp2040_flash_alone, &job, RP2040_PARK_MS);
+}
+
+static inline int rp2040_flash_read(void *ctx, uint32_t at, void *dst,
+                                    uint32_t len)
+{
+    if (!rp2040_flash_is_free(ctx))
+        return -1;
+    memcpy(dst, rp2040_flash_mapped(ctx, at), len);
+    return 0;
+}
+
+/* Page by page; bytes of 0xFF beside those that are meant program nothing. */
+static inline int rp2040_flash_prog(void *ctx, uint32_t at, const void *src,
+                                    uint32_t len)
+{
+    const uint8_t *from = (const uint8_t *)src;
+    uint8_t page[FLASH_PAGE_SIZE];
+
+    while (len) {
+        uint32_t skip = at % FLASH_PAGE_SIZE, part = FLASH_PAGE_SIZE - skip;
+        if (part > len)
+            part = len;
+        memset(page, 0xFF, sizeof page);
+        memcpy(page + skip, from, part);
+        if (rp2040_flash_do(ctx, at - skip, page))
+            return -1;
+        at += part;
+        from += part;
+        len -= part;
+    }
+    return 0;
+}
+
+/* A protected chip ignores an erase: so the sector is looked at. */
+static inline int rp2040_flash_erase(void *ctx, uint32_t sector)
+{
+    uint32_t at = sector * FLASH_SECTOR_SIZE, i;
+    const uint8_t *bytes = rp2040_flash_mapped(ctx, at);
+
+    if (rp2040_flash_do(ctx, at, NULL))
+        return -1;
+    for (i = 0; i < FLASH_SECTOR_SIZE; i++)
+        if (bytes[i] != 0xFF)
+            return -1;
+    return 0;
+}
+
+#endif /* RP2040_FLASH_H */

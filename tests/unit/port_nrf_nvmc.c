@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: 0BSD
+   examples/port/nrf_nvmc.h on a model of an nRF52's flash: mapped into memory,
+   programmed word by word, each of them once; and nothing is reported. */
+#include "chip.h"
+#include "examples/port/nrf_nvmc.h"
+
+enum { SECTORS = 8 };
+
+static idem_storage storage = NRF_NVMC_STORAGE(0, SECTORS);
+static uint32_t page_size = NRF_NVMC_PAGE;
+
+static void chip_power(void)
+{
+}
+
+/* Registers have 32 bits, this machine's addresses may have more. */
+static uint32_t offset(uint32_t address)
+{
+    return address - (uint32_t)(uintptr_t)medium.bytes;
+}
+
+uint32_t nrfx_nvmc_flash_page_size_get(void)
+{
+    return page_size;
+}
+
+nrfx_err_t nrfx_nvmc_page_erase(uint32_t address)
+{
+    assert_true(offset(address) % NRF_NVMC_PAGE == 0);
+    if (!chip_protected)
+        flash_erase(&medium, offset(address) / NRF_NVMC_PAGE);
+    return NRFX_SUCCESS;
+}
+
+void nrfx_nvmc_word_write(uint32_t address, uint32_t value)
+{
+    if (!chip_protected)
+        flash_prog(&medium, offset(address), &value, sizeof value);
+}
+
+bool nrfx_nvmc_write_done_check(void)
+{
+    static int asked;
+
+    return asked++ % 3 == 2;
+}
+
+static void make(void)
+{
+    page_size = NRF_NVMC_PAGE;
+    chip_make(FLASH_NOR, NRF_NVMC_PAGE, SECTORS, NRF_NVMC_WORD);
+    storage.ctx = medium.bytes;
+    chip_storage = &storage;
+}
+
+TEST(pages_of_another_size_are_not_erased)
+{
+    make();
+    page_size = 2048;
+    is(nrf_nvmc_erase(medium.bytes, 0), -1);
+    is(nrf_nvmc_prog(medium.bytes, 0, "word", 4), -1);
+    is(medium.ops, 0);
+}

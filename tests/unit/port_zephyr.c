@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: 0BSD
+   examples/port/zephyr.h on a model of a flash partition, whose driver does not
+   report that a program or an erase did nothing. */
+#include "chip.h"
+#include "examples/port/zephyr.h"
+
+enum { SECTORS = 8, GRANULE = 8 };
+
+static struct flash_area area;
+static uint32_t align;
+static uint8_t erased;
+
+static zephyr_flash map;
+static const idem_storage storage = ZEPHYR_STORAGE(&map, 4096, SECTORS,
+                                                   GRANULE);
+
+static void chip_power(void)
+{
+}
+
+int flash_area_open(uint8_t id, const struct flash_area **fa)
+{
+    *fa = &area;
+    return id == FIXED_PARTITION_ID(idem) ? 0 : -ENOENT;
+}
+
+static int outside(off_t at, size_t len)
+{
+    return at < 0 || (size_t)at > area.fa_size ||
+           len > area.fa_size - (size_t)at;
+}
+
+int flash_area_read(const struct flash_area *fa, off_t at, void *dst,
+                    size_t len)
+{
+    return fa != &area || outside(at, len)
+               ? -EINVAL
+               : flash_read(&medium, (uint32_t)at, dst, (uint32_t)len);
+}
+
+int flash_area_write(const struct flash_area *fa, off_t at, const void *src,
+                     size_t len)
+{
+    if (fa != &area || outside(at, len) || (size_t)at % align || len % align)
+        return -EINVAL;
+    return chip_protected ? 0
+                   : flash_prog(&medium, (uint32_t)at, src, (uint32_t)len);
+}
+
+int flash_area_erase(const struct flash_area *fa, off_t at, size_t len)
+{
+    if (fa != &area || outside(at, len) || at % 4096 || len != 4096)
+        return -EINVAL;
+    return chip_protected ? 0 : flash_erase(&medium, (uint32_t)at / 4096);
+}
+
+uint32_t flash_area_align(const struct flash_area *fa)
+{
+    return fa == &area ? align : 0;
+}
+
+uint8_t flash_area_erased_val(const struct flash_area *fa)
+{
+    return fa == &area ? erased : 0x55;
+}
+
+int k_mutex_lock(struct k_mutex *mutex, k_timeout_t timeout)
+{
+    is(timeout.ticks, -1);
+    mutex->count++;
+    return 0;
+}
+
+int k_mutex_unlock(struct k_mutex *mutex)
+{
+    mutex->count--;
+    return 0;
+}
+
+static void make(void)
+{
+    area.fa_size = SECTORS * 4096;
+    align = GRANULE;
+    erased = 0xFF;
+    chip_storage = &storage;
+    chip_make(FLASH_NOR, 4096, SECTORS, GRANULE);
+    is(zephyr_flash_start(&storage, FIXED_PARTITION_ID(idem)), 0);
+}
+
+TEST(a_program_that_did_nothing_is_a_failure)
+{
+    make();
+    is(chip_open(), IDEM_OK);
+    chip_protected = 1;
+    is(chip_work(), 0);
+}
+
+TEST(a_partition_that_does_not_fit_is_refused)
+{
+    make();
+    is(zephyr_flash_start(&storage, 1), -ENOENT);
+    align = 16;
+    is(zephyr_flash_start(&storage, 0), -EINVAL);
+    align = 4;
+    is(zephyr_flash_start(&storage, 0), 0);
+    area.fa_size -= 1;
+    is(zephyr_flash_start(&storage, 0), -EINVAL);
+    area.fa_size += 1;
+    erased = 0;
+    is(zephyr_flash_start(&storage, 0), -EINVAL);
+}
+
+TEST(the_lock_is_the_mutex)
+{
+    K_MUTEX_DEFINE(mutex);
+
+    is(zephyr_lock(&mutex), 0);
+    is(mutex.count, 1);
+    zephyr_unlock(&mutex);
+    is(mutex.count, 0);
+}
