@@ -67,18 +67,19 @@ esp_err_t esp_partition_read_raw(const esp_partition_t *p, size_t at, void *dst,
 esp_err_t esp_partition_read(const esp_partition_t *p, size_t at, void *dst,
                              size_t size)
 {
-    uint8_t block[BLOCK];
-    uint32_t i, from;
+    uint32_t from = (uint32_t)at / BLOCK * BLOCK;
+    uint32_t to = (uint32_t)(at + size), i;
+    uint8_t blocks[256 + 2 * BLOCK];
 
     if (!p->encrypted || outside(at, size))
         return esp_partition_read_raw(p, at, dst, size);
-    for (i = 0; i < size; i++) {
-        from = ((uint32_t)at + i) / BLOCK * BLOCK;
-        if (flash_read(&medium, from, block, BLOCK))
-            return -1;
-        encrypt(block, from, 1);
-        ((uint8_t *)dst)[i] = block[(at + i) % BLOCK];
-    }
+    to = (to + BLOCK - 1) / BLOCK * BLOCK;
+    assert_true(to - from <= sizeof blocks);
+    if (flash_read(&medium, from, blocks, to - from))
+        return -1;
+    for (i = 0; i < to - from; i += BLOCK)
+        encrypt(blocks + i, from + i, 1);
+    memcpy(dst, blocks + (at - from), size);
     return ESP_OK;
 }
 
