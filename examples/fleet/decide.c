@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: 0BSD */
-/* The calls on a store that cannot decide by itself: that only reads a record,
- * and puts another in its place if it is still there (DynamoDB; etcd, S3 and
- * Cosmos DB are such stores).  The put is the step. */
+/* The calls on a store that only reads a record, and puts another in its place
+ * if it is still there (PostgreSQL and DynamoDB; etcd, S3 and Cosmos DB are such
+ * stores too).  The put is the step: what was decided on an older record is not
+ * put, and all is done again. */
 #include "store.h"
 
 #include <stdlib.h>
@@ -9,59 +10,110 @@
 
 #define ARG(name) strtoll(c->arg[FLEET_ARG_##name], NULL, 10)
 
-/* What to answer; IDEM_OK, EXECUTE and RECOVER: once the record is changed. */
-static int decide(const fleet *f, const fleet_call *c)
+const char *fleet_number(const char *id)
+{
+    const char *sign = strchr(id, '#');
+
+    return sign ? sign + 1 : NULL;
+}
+
+/* True if a newer epoch has begun than that of the record's number. */
+static int is_past(const fleet_record *r)
+{
+    const char *number = fleet_number(r->id);
+
+    return number && strncmp(number, r->floor, 8) < 0;
+}
+
+/* Whether a key of which nothing is known is too old to be new. */
+static int is_old(const fleet *f, const fleet_call *c)
 {
     const fleet_record *r = &c->has;
-    int over = fleet_is_over(r), finished = r->state > IDEM_IN_PROGRESS;
-    int64_t age = ARG(age), reach = r->now - f->since;
+    const char *number = fleet_number(c->id);
+    int64_t age = ARG(age);
 
-    if (c->what == FLEET_DELIVERED)
-        return over || !finished ? IDEM_E_NOT_FOUND : IDEM_OK;
-    if (c->what != FLEET_CLAIM)
-        return over || finished ? IDEM_E_FENCED : IDEM_OK;
-    if (over)
-        return (age && (age >= ARG(retention) || age >= reach)) ||
-               (r->state && strchr(c->id, '#')) ? IDEM_TOO_OLD : IDEM_EXECUTE;
+    // A number whose record is over is not below the floor before it is
+    // dropped.
+    return (age && (age >= ARG(retention) || age >= r->now - f->since)) ||
+           (number && (r->state || strcmp(number, r->floor) <= 0));
+}
+
+/* Whether a claim may be granted, and how. */
+static int decide_claim(const fleet *f, const fleet_call *c)
+{
+    const fleet_record *r = &c->has;
+    int lost = r->lost && r->now < r->lost + ARG(uncertain);
+
+    if (fleet_is_over(r))
+        return is_old(f, c) ? IDEM_TOO_OLD
+                            : lost ? IDEM_UNCERTAIN : IDEM_EXECUTE;
     if (r->fingerprint != (uint64_t)ARG(fingerprint))
         return IDEM_MISMATCH;
-    if (finished)
+    if (r->state > IDEM_IN_PROGRESS)
         return IDEM_REPLAY;
+    if (is_past(r))
+        return IDEM_TOO_OLD;
     if (r->now < r->until)
         return IDEM_BUSY;
-    return r->attempts >= ARG(limit) ? IDEM_EXHAUSTED : IDEM_RECOVER;
+    if (r->attempts >= ARG(limit))
+        return IDEM_EXHAUSTED;
+    return lost ? IDEM_UNCERTAIN : IDEM_RECOVER;
 }
 
-/* What a claim has of its own. */
-static int claim(fleet *f, fleet_call *c, int answer)
+/* True if it was done before: a release, or a complete with that very outcome,
+   that is repeated because its answer was lost.  The record was found by the
+   token. */
+static int is_repeated(const fleet_call *c)
 {
-    fleet_record *r = &c->has;
+    const fleet_record *r = &c->has;
 
-    strcpy(r->id, c->id);
-    r->attempts = answer == IDEM_EXECUTE ? 1 : r->attempts + 1;
-    r->fingerprint = (uint64_t)ARG(fingerprint);
-    r->retention = ARG(retention) + f->store->grace_ms;
-    r->reserved = (size_t)ARG(reserved);
-    return f->store->take_token(f, &r->token);
+    if (c->what == FLEET_RELEASE)
+        return r->token && !r->state;
+    return c->what == FLEET_COMPLETE && !fleet_is_over(r) &&
+           r->state == ARG(state) &&
+           r->code == ARG(code) &&
+           !strcmp(r->response, c->arg[FLEET_ARG_response]);
 }
 
-/* The state that a call wants, with what belongs to it. */
-static int change(const fleet *f, fleet_call *c)
+/* What to answer; IDEM_OK: once the record is changed. */
+static int decide(const fleet_call *c)
+{
+    const fleet_record *r = &c->has;
+
+    if (fleet_is_over(r))
+        return c->what == FLEET_DELIVERED ? IDEM_E_NOT_FOUND : IDEM_E_FENCED;
+    if (c->what == FLEET_DELIVERED)
+        return r->state > IDEM_IN_PROGRESS ? IDEM_OK : IDEM_E_NOT_FOUND;
+    if (r->state != IDEM_IN_PROGRESS || is_past(r))
+        return IDEM_E_FENCED;
+    return c->what == FLEET_COMPLETE &&
+                   strlen(c->arg[FLEET_ARG_response]) > 2 * r->reserved
+               ? IDEM_E_TOO_LARGE : IDEM_OK;
+}
+
+/* The record as the call wants it. */
+static void change(const fleet *f, fleet_call *c)
 {
     fleet_record *r = &c->has;
-    int64_t lease_end = r->now + ARG(lease) + f->store->grace_ms;
+    int64_t grace = f->store->grace_ms, end = r->now + ARG(lease) + grace;
 
+    if (c->what == FLEET_CLAIM) {
+        r->attempts = fleet_is_over(r) ? 1 : r->attempts + 1;
+        strcpy(r->id, c->id);
+        r->fingerprint = (uint64_t)ARG(fingerprint);
+        r->retention = ARG(retention) + grace;
+        r->reserved = (size_t)ARG(reserved);
+    }
     r->owed = (int)ARG(owed);
     if (c->what == FLEET_DELIVERED)
-        return IDEM_OK;
+        return;
     r->state = (int)ARG(state);
     r->code = (int32_t)ARG(code);
     r->response = c->arg[FLEET_ARG_response];
     if (r->state != IDEM_IN_PROGRESS)
         r->until = r->now;
-    else if (r->until < lease_end)
-        r->until = lease_end;
-    return strlen(r->response) > 2 * r->reserved ? IDEM_E_TOO_LARGE : IDEM_OK;
+    else if (r->until < end || c->what == FLEET_CLAIM)
+        r->until = end;
 }
 
 /* The next that is owed, and not over. */
@@ -75,33 +127,35 @@ static int find_owed(fleet *f, fleet_call *c)
     return result;
 }
 
-/* Changes the record as was decided; MORE: it is no longer the one decided on,
-   so all is done again. */
-static int swap(fleet *f, fleet_call *c, int answer)
-{
-    fleet_record old = c->has;
-    int result = c->what == FLEET_CLAIM ? claim(f, c, answer) : IDEM_OK;
-
-    if (result == IDEM_OK)
-        result = change(f, c);
-    if (result == IDEM_OK)
-        result = f->store->put(f, c, &old);
-    return result == IDEM_OK ? answer : result;
-}
-
 int fleet_decide(fleet *f, fleet_call *c)
 {
-    int way = *c->id ? FLEET_BY_ID : FLEET_BY_TOKEN, answer;
-    int result = f->store->read(f, c, way);
+    int way = *c->id ? FLEET_BY_ID : FLEET_BY_TOKEN, answer, result;
+    fleet_record old;
 
+    if (c->what == FLEET_LOSE)
+        return f->store->lose(f);
+    result = f->store->at_once ? f->store->at_once(f, c) : IDEM_MORE;
+    if (result != IDEM_MORE)
+        return result;
+    result = f->store->read(f, c, way);
     if (result != IDEM_OK || c->what == FLEET_FIND)
         return result;
     if (c->what == FLEET_PENDING)
         return find_owed(f, c);
-    answer = decide(f, c);
+    if (is_repeated(c))
+        return IDEM_OK;
+    answer = c->what == FLEET_CLAIM ? decide_claim(f, c) : decide(c);
     if (answer == IDEM_REPLAY)
         fleet_hand_over(c);
-    if (answer < IDEM_OK || answer > IDEM_RECOVER)
+    // Once it was answered that a number is below the floor, it stays so.
+    if (answer == IDEM_TOO_OLD && fleet_number(c->id) && f->store->raise) {
+        result = f->store->raise(f, c);
+        return result == IDEM_OK ? answer : result;
+    }
+    if (answer < IDEM_OK || answer > IDEM_UNCERTAIN)
         return answer;
-    return swap(f, c, answer);
+    old = c->has;
+    change(f, c);
+    result = f->store->put(f, c, &old);
+    return result == IDEM_OK ? answer : result;
 }

@@ -1,68 +1,76 @@
 /* SPDX-License-Identifier: 0BSD */
 /* Between fleet.c, which knows idem.h, and the stores, which know their client
- * libraries.  A store does a call in one atomic step, and decides by itself, in
- * that step, whether a key may be claimed.  All goes to it and comes from it as
- * text, in which nothing needs quotes: numbers, hexadecimal bytes, and
+ * libraries.  All goes to a store and comes from it as text, in which nothing
+ * needs quotes: numbers, hexadecimal bytes, and
  *     id    SCOPE:KEY, or SCOPE#NUMBER: the epoch and the sequence, 16 digits
- *     mark  by which a store says whose it is, and since when it remembers */
+ *     mark  by which a store says whose it is, and since when it remembers
+ * A store either makes a call in one atomic step by itself (Redis), or reads a
+ * record and writes it back if nobody has changed it meanwhile; then decide.c
+ * decides (PostgreSQL, DynamoDB). */
 #ifndef FLEET_STORE_H
 #define FLEET_STORE_H
 
 #include "fleet.h"
 
-enum { FLEET_VERSION = 2 };         /* of what is in the stores */
-enum { FLEET_TIMEOUT_MS = 5000 };   /* a store that says nothing for so long is
-                                       down */
+/* Tokens are those of the store, of 64 bits. */
+typedef char fleet_needs_tokens_of_64_bits[sizeof(idem_token) == 8 ? 1 : -1];
+
+enum { FLEET_VERSION = 3 };         /* of the data in the stores */
 enum { FLEET_TRIES = 20 };          /* of a step that others come between */
 enum { FLEET_ID = 2 * 255 + 2 };    /* chars of the longest id, and a NUL */
+enum { FLEET_WAIT_MS = 20 };        /* before the next try; then doubles */
+enum { FLEET_WAIT = 100 };          /* a store's answer: it throttles, ask again
+                                       after a while */
 
+/* FIND: by id.  LOSE: note that records were lost. */
 enum { FLEET_CLAIM, FLEET_COMPLETE, FLEET_RELEASE, FLEET_RENEW, FLEET_FIND,
-       FLEET_PENDING, FLEET_DELIVERED, FLEET_CALLS };
+       FLEET_PENDING, FLEET_DELIVERED, FLEET_LOSE, FLEET_CALLS };
 
-enum { FLEET_BY_ID,
-       FLEET_BY_TOKEN,              /* of the claim */
-       FLEET_OWED };                /* the first behind the record last read */
-
-/* What every call takes: NUMBER or TEXT.  Times are in milliseconds. */
-#define FLEET_ARGUMENTS(X, NUMBER, TEXT)                                       \
-    X(id, TEXT)                                                                \
-    X(token, NUMBER)        /* of a claim; of the one before (pending) */      \
-    X(fingerprint, NUMBER)                                                     \
-    X(lease, NUMBER)                                                           \
-    X(retention, NUMBER)                                                       \
-    X(reserved, NUMBER)     /* bytes of the response */                        \
-    X(limit, NUMBER)        /* attempts allowed */                             \
-    X(age, NUMBER)                                                             \
-    X(since, NUMBER)        /* when the store was made */                      \
-    X(state, NUMBER)        /* wanted, as idem_reply.status; 0: none */        \
-    X(code, NUMBER)                                                            \
-    X(owed, NUMBER)                                                            \
-    X(response, TEXT)                                                          \
-    X(mark, TEXT)
+/* What a call takes: numbers, but for those that are marked as text.  Times are
+   in milliseconds. */
+#define FLEET_ARGUMENTS(X)                                                     \
+    X(mark)             /* text */                                             \
+    X(id)               /* text */                                             \
+    X(slot)             /* a hash of the id */                                 \
+    X(token)            /* of a claim; of the one before (pending) */          \
+    X(fingerprint)                                                             \
+    X(lease)                                                                   \
+    X(retention)                                                               \
+    X(reserved)         /* bytes of the response */                            \
+    X(limit)            /* attempts allowed */                                 \
+    X(age)                                                                     \
+    X(since)            /* when the store was made */                          \
+    X(uncertain)        /* how long after a loss claims are IDEM_UNCERTAIN */  \
+    X(state)            /* wanted, as idem_reply.status; 0: none */            \
+    X(code)                                                                    \
+    X(owed)                                                                    \
+    X(response)         /* text */
 
 /* What a store keeps of a key, beside its id and its response. */
 #define FLEET_FIELDS(X)                                                        \
-    X(state)                /* 0: given back */                                \
+    X(state)            /* 0: given back */                                    \
     X(token)                                                                   \
     X(attempts)                                                                \
     X(fingerprint)                                                             \
-    X(until)                /* in progress: end of the lease; else when that   \
-                               was */                                          \
-    X(retention)            /* from then on */                                 \
+    X(until)            /* in progress: end of the lease; else when it ended */\
+    X(retention)        /* from then on */                                     \
     X(reserved)                                                                \
     X(code)                                                                    \
     X(owed)
 
-#define FLEET_ARGUMENT(name, type) FLEET_ARG_##name,
-#define FLEET_FIELD(name) FLEET_TOLD_##name,
-enum { FLEET_ARGUMENTS(FLEET_ARGUMENT, , ) FLEET_ARGS };
-enum { FLEET_TOLD_answer, FLEET_TOLD_now, FLEET_TOLD_id, FLEET_TOLD_response,
-       FLEET_FIELDS(FLEET_FIELD) FLEET_TOLD };
+#define FLEET_ARGUMENT(name) FLEET_ARG_##name,
+#define FLEET_FIELD(name) FLEET_GOT_##name,
+enum { FLEET_ARGUMENTS(FLEET_ARGUMENT) FLEET_ARGS };
+
+/* What a call gets from the store, in this order.  floor: the highest number
+   that has left, of the record's scope; lost: when records were lost. */
+enum { FLEET_GOT_answer, FLEET_GOT_now, FLEET_GOT_id, FLEET_GOT_response,
+       FLEET_GOT_lost, FLEET_GOT_floor, FLEET_FIELDS(FLEET_FIELD) FLEET_GOT };
 
 /* The same as numbers */
 typedef struct fleet_record {
-    int64_t now;                    /* store's ms */
-    char     id[FLEET_ID];
+    int64_t  now, lost;             /* store's ms */
+    char     id[FLEET_ID], floor[17];
     int      state;
     idem_token token;
     uint32_t attempts;
@@ -71,13 +79,12 @@ typedef struct fleet_record {
     size_t   reserved, response_len;
     int32_t  code;
     int      owed;
-    const char *response;           /* while what the store told is there */
+    const char *response;           /* while the store's answer is there */
 } fleet_record;
 
 typedef struct fleet_call {
     int      what;                  /* FLEET_CLAIM and so on */
     void    *transaction;           /* complete: the caller's own, or NULL */
-    uint32_t slot;                  /* a hash of the id */
     const char *arg[FLEET_ARGS];
     char     number[FLEET_ARGS][24];
     char     id[FLEET_ID];
@@ -86,34 +93,46 @@ typedef struct fleet_call {
     size_t   buffer_size;
 } fleet_call;
 
+/* Ways to find a record.  OWED: the first behind the record last read. */
+enum { FLEET_BY_ID, FLEET_BY_TOKEN, FLEET_OWED };
+
+/* Answers are those of idem.h, and: IDEM_MORE, another came between, call
+   again; FLEET_WAIT.  IDEM_E_FORMAT: what is there is not what was opened. */
 typedef struct fleet_store {
-    const char *scheme;             /* "redis://" */
+    const char *schemes[2];         /* "redis://" */
     int  (*open)(fleet *f);         /* sets connection, mark and since */
     void (*close)(fleet *f);
-    int  (*call)(fleet *f, fleet_call *c);          /* answers as idem.h; MORE:
-                                       another came between, so call again */
-    /* Of a store whose call is fleet_decide; each answers as a call does, and
-       MORE if `old` is no longer there. */
+    int  (*call)(fleet *f, fleet_call *c);
+
+    /* Of a store whose call is fleet_decide: */
+    int  (*at_once)(fleet *f, fleet_call *c);   /* without reading first, or
+                                       IDEM_MORE; may be NULL */
     int64_t grace_ms;               /* by which leases and retentions are made
                                        longer */
-    int  (*read)(fleet *f, fleet_call *c, int way); /* FLEET_BY_ID and so on;
-                                       none: a state of 0 */
-    int  (*take_token)(fleet *f, idem_token *token);
-    int  (*put)(fleet *f, const fleet_call *c, const fleet_record *old);
+    int  (*read)(fleet *f, fleet_call *c, int way); /* none: a state of 0, and
+                                       no token */
+    int  (*put)(fleet *f, fleet_call *c, const fleet_record *old); /* c->has in
+                                       its place; sets the token of a claim */
+    int  (*raise)(fleet *f, const fleet_call *c);   /* makes c->has.floor last;
+                                       NULL: it has no floors */
+    int  (*lose)(fleet *f);
 } fleet_store;
 
 extern const fleet_store fleet_redis, fleet_postgres, fleet_dynamodb;
 
-/* Does a call for a store that cannot decide: decide.c. */
+/* Makes a call for a store that cannot decide: decide.c. */
 int fleet_decide(fleet *f, fleet_call *c);
+
+/* The number in an id, 16 digits; NULL if it has a key. */
+const char *fleet_number(const char *id);
 
 /* ----------------------------------------------------- text.c, for stores */
 
-/* Takes what a store tells, and returns the answer that is in it.  What is not
-   told is NULL or "". */
-int fleet_tell(fleet_call *c, const char *const told[FLEET_TOLD]);
+/* Takes what a store got, and returns the answer that is in it.  What is not
+   there is NULL or "". */
+int fleet_take(fleet_call *c, const char *const got[FLEET_GOT]);
 
-/* Puts the response where a begin wants it: so does an answer of REPLAY. */
+/* Copies the response where a begin wants it: so does an answer of REPLAY. */
 void fleet_hand_over(const fleet_call *c);
 
 /* True if nothing is known of a key any more. */
@@ -126,6 +145,19 @@ int fleet_take_mark(fleet *f, const char *mark);
 
 /* Notes why, in printf's words, and returns `result`. */
 int fleet_fail(fleet *f, int result, const char *format, ...);
+
+/* ------------------------------------------------- connect.c, for fleet.c */
+
+/* Asks the store; connects again if that broke, or if the store is not the one
+   that was opened. */
+int fleet_ask(fleet *f, fleet_call *c);
+
+/* Of this machine, also while it sleeps: the store's time is what counts, but
+   how long a call took is seen from here. */
+int64_t fleet_ms(void);
+
+/* Waits, and makes the next wait twice as long. */
+void fleet_back_off(int *ms);
 
 /* ----------------------------------------------------- text.c, for fleet.c */
 
@@ -141,9 +173,12 @@ void fleet_start(fleet_call *c, int what, const idem_claim *claim);
 void fleet_put(fleet_call *c, int arg, int64_t number);
 int fleet_put_key(const fleet *f, fleet_call *c, const idem_request *rq);
 int fleet_put_request(const fleet *f, fleet_call *c, const idem_request *rq);
-void fleet_put_lease(const fleet *f, fleet_call *c, uint32_t lease_ms);
 
-/* What idem_begin tells beside its answer; what idem_find tells. */
+/* What the config says, or its default, of a lease or a retention of 0. */
+uint32_t fleet_lease(const fleet *f, uint32_t lease_ms);
+uint32_t fleet_retention(const fleet *f, uint32_t retention_ms);
+
+/* What idem_begin answers beside its result; what idem_find answers. */
 void fleet_answer(const fleet_call *c, int answer, idem_claim *claim,
                   idem_reply *reply);
 void fleet_describe(const fleet *f, idem_entry *e, const fleet_record *r);

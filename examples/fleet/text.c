@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: 0BSD */
-/* Requests of idem.h as text, and what a store tells of a key as idem.h's. */
+/* Requests of idem.h as text, and what a store has of a key as idem.h's. */
 #include "store.h"
 
 #include <inttypes.h>
@@ -63,10 +63,11 @@ void fleet_start(fleet_call *c, int what, const idem_claim *claim)
     for (int i = 0; i < FLEET_ARGS; i++)
         c->arg[i] = "0";
     c->arg[FLEET_ARG_response] = "";
+    c->arg[FLEET_ARG_id] = c->id;
     if (what == FLEET_CLAIM || what == FLEET_RENEW)
         fleet_put(c, FLEET_ARG_state, IDEM_IN_PROGRESS);
     if (claim) {
-        c->slot = claim->slot;
+        fleet_put(c, FLEET_ARG_slot, claim->slot);
         fleet_put(c, FLEET_ARG_token, (int64_t)claim->token);
     }
 }
@@ -96,6 +97,11 @@ static void from_hex(void *dst, const char *hex, size_t len)
                                    (strchr(digits, hex[2 * i + 1]) - digits));
 }
 
+static uint32_t slot_of(const fleet *f, const char *id)
+{
+    return (uint32_t)fleet_hash(f, id, strlen(id));
+}
+
 int fleet_put_key(const fleet *f, fleet_call *c, const idem_request *rq)
 {
     size_t len = rq && rq->sequence ? 8 : rq ? rq->key_len : 0;
@@ -112,8 +118,7 @@ int fleet_put_key(const fleet *f, fleet_call *c, const idem_request *rq)
         sprintf(at, "%08" PRIx32 "%08" PRIx32, rq->epoch, rq->sequence);
     else
         fleet_to_hex(at, rq->key, rq->key_len);
-    c->arg[FLEET_ARG_id] = c->id;
-    c->slot = (uint32_t)fleet_hash(f, c->id, strlen(c->id));
+    fleet_put(c, FLEET_ARG_slot, slot_of(f, c->id));
     return IDEM_OK;
 }
 
@@ -122,10 +127,14 @@ static uint32_t or_default(uint32_t value, uint32_t other, uint32_t last)
     return value ? value : other ? other : last;
 }
 
-void fleet_put_lease(const fleet *f, fleet_call *c, uint32_t lease_ms)
+uint32_t fleet_lease(const fleet *f, uint32_t lease_ms)
 {
-    fleet_put(c, FLEET_ARG_lease,
-              or_default(lease_ms, f->config->lease_ms, LEASE_MS));
+    return or_default(lease_ms, f->config->lease_ms, LEASE_MS);
+}
+
+uint32_t fleet_retention(const fleet *f, uint32_t retention_ms)
+{
+    return or_default(retention_ms, f->config->retention_ms, RETENTION_MS);
 }
 
 int fleet_put_request(const fleet *f, fleet_call *c, const idem_request *rq)
@@ -143,9 +152,9 @@ int fleet_put_request(const fleet *f, fleet_call *c, const idem_request *rq)
         (int64_t)(rq->has_fingerprint
                       ? rq->fingerprint
                       : fleet_hash(f, rq->payload, rq->payload_len)));
-    fleet_put_lease(f, c, rq->lease_ms);
-    fleet_put(c, FLEET_ARG_retention,
-        or_default(rq->retention_ms, k->retention_ms, RETENTION_MS));
+    fleet_put(c, FLEET_ARG_lease, fleet_lease(f, rq->lease_ms));
+    fleet_put(c, FLEET_ARG_retention, fleet_retention(f, rq->retention_ms));
+    fleet_put(c, FLEET_ARG_uncertain, fleet_retention(f, 0));
     fleet_put(c, FLEET_ARG_reserved,
               or_default(rq->response_size, k->response_max, 0));
     fleet_put(c, FLEET_ARG_limit,
@@ -154,7 +163,7 @@ int fleet_put_request(const fleet *f, fleet_call *c, const idem_request *rq)
     return IDEM_OK;
 }
 
-/* ------------------------------------------------------------- what is told */
+/* ------------------------------------------------------- what a store has */
 
 int fleet_is_over(const fleet_record *r)
 {
@@ -174,17 +183,23 @@ void fleet_hand_over(const fleet_call *c)
         from_hex(c->buffer, r->response, r->response_len);
 }
 
-#define TAKE(name) r->name = number(told[FLEET_TOLD_##name]);
+static void copy(char *dst, size_t size, const char *text)
+{
+    snprintf(dst, size, "%s", text ? text : "");
+}
 
-int fleet_tell(fleet_call *c, const char *const told[FLEET_TOLD])
+#define TAKE(name) r->name = number(got[FLEET_GOT_##name]);
+
+int fleet_take(fleet_call *c, const char *const got[FLEET_GOT])
 {
     fleet_record *r = &c->has;
-    const char *response = told[FLEET_TOLD_response];
-    int answer = (int)number(told[FLEET_TOLD_answer]);
+    const char *response = got[FLEET_GOT_response];
+    int answer = (int)number(got[FLEET_GOT_answer]);
 
-    r->now = number(told[FLEET_TOLD_now]);
-    snprintf(r->id, sizeof r->id, "%s",
-             told[FLEET_TOLD_id] ? told[FLEET_TOLD_id] : "");
+    r->now = number(got[FLEET_GOT_now]);
+    r->lost = number(got[FLEET_GOT_lost]);
+    copy(r->id, sizeof r->id, got[FLEET_GOT_id]);
+    copy(r->floor, sizeof r->floor, got[FLEET_GOT_floor]);
     FLEET_FIELDS(TAKE)
     r->response = response ? response : "";
     r->response_len = strlen(r->response) / 2;
@@ -204,15 +219,16 @@ void fleet_answer(const fleet_call *c, int answer, idem_claim *claim,
                   idem_reply *reply)
 {
     const fleet_record *r = &c->has;
+    uint32_t slot = (uint32_t)number(c->arg[FLEET_ARG_slot]);
 
-    if (answer == IDEM_EXECUTE || answer == IDEM_RECOVER)
-        name_claim(claim, r, c->slot);
+    if (answer >= IDEM_EXECUTE && answer <= IDEM_UNCERTAIN)
+        name_claim(claim, r, slot);
     if (answer == IDEM_BUSY)            // or others came between, all the time
         reply->retry_after_ms =
             (uint32_t)(r->until > r->now ? r->until - r->now : 1);
     if (answer != IDEM_REPLAY)
         return;
-    name_claim(&reply->claim, r, c->slot);
+    name_claim(&reply->claim, r, slot);
     reply->response_len = r->response_len;
     reply->status = r->state;
     reply->code = r->code;
@@ -247,5 +263,5 @@ void fleet_describe(const fleet *f, idem_entry *e, const fleet_record *r)
     e->undelivered = finished && r->owed;
     memset(&e->claim, 0, sizeof e->claim);
     if (finished)
-        name_claim(&e->claim, r, (uint32_t)fleet_hash(f, r->id, strlen(r->id)));
+        name_claim(&e->claim, r, slot_of(f, r->id));
 }

@@ -32,9 +32,19 @@ help_away() {
     case $1$how in
     1killed) crash $store ;;
     2killed) start_$store ;;
+    3killed) crash $store; start_$store ;;
     1silent) signal_all STOP ;;
     2silent) signal_all CONT ;;
+    3silent) signal_all STOP; wake_after 6 ;;   # its timeout is 5 s
     esac
+}
+
+# It answers after 4.5 s: half of a lease of 2 s is gone then.
+help_late() { signal_all STOP; wake_after 4.5; }
+
+# wake_after SECONDS
+wake_after() {
+    (sleep "$1"; signal_all CONT) >/dev/null 2>&1 &
 }
 
 # All processes of the server
@@ -46,7 +56,7 @@ signal_all() {
 help_emptied() {
     case $store in
     redis) $redis_cli flushall ;;
-    postgres) $psql -c 'DROP TABLE emptied CASCADE' ;;
+    postgres) $psql -c "$how emptied" ;;
     dynamodb)
         sleep 1.1               # its time is told to the second
         dynamodb DeleteTable '{"TableName":"emptied"}' ;;
@@ -60,14 +70,79 @@ help_made_anew() {
     start_redis
 }
 
+# What was written since the first time is gone.
+help_restored() {
+    case $1$store in
+    1redis) cp -r "$work/redis" "$work/older" ;;
+    2redis)
+        crash redis
+        rm -r "$work/redis"
+        mv "$work/older" "$work/redis"
+        start_redis ;;
+    1postgres) older=$($psql -Atc 'SELECT max(token) FROM restored') ;;
+    2postgres)
+        $psql -c "DELETE FROM restored WHERE token > $older" \
+            -c "SELECT setval('restored_token', $older)" \
+            -c "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+                WHERE pid <> pg_backend_pid()" ;;
+    esac
+}
+
+# A record of ours is somebody else's.
 help_foreign_key() {
-    $redis_cli set foreign_key:k:70756d70:737472696e67 x    # pump, string
-    $redis_cli hset foreign_key:k:70756d70:68617368 a b     # pump, hash
+    bucket=$($redis_cli keys 'foreign_key:k:*')
+    $redis_cli del "$bucket"
+    case $1 in
+    1) $redis_cli set "$bucket" x ;;
+    2) $redis_cli hset "$bucket" 70756d70:31 x ;;       # pump, 1
+    esac
+}
+
+help_replica() {
+    case $1 in
+    1) $redis_cli replicaof 127.0.0.1 1 ;;
+    2) $redis_cli replicaof no one ;;
+    3) $redis_cli script flush ;;
+    esac
+}
+
+# What stands before the service does next (proxy.py)
+help_refused() {
+    set -- $1 403 429 503 text undated pass
+    shift "$1"
+    echo "$1" >"$work/mode"
+}
+
+help_throttled() {
+    [ "$1" = 1 ] && echo throttle >"$work/mode" || echo pass >"$work/mode"
+}
+
+# Other credentials are wanted; they are there.
+help_expired() {
+    [ "$1" = 1 ] && echo "only renewed" >"$work/mode" ||
+        write_credentials renewed
+}
+
+write_credentials() {
+    printf '[other]\naws_access_key_id = no\n[default]\n%s\n%s\n' \
+        "aws_access_key_id = $1" "aws_secret_access_key=fleet" \
+        >"$work/credentials"
 }
 
 help_full() {
     [ "$1" = 1 ] && $redis_cli config set maxmemory 1 ||
         $redis_cli config set maxmemory 0
+}
+
+start_proxy() {
+    proxy_port=$(free_port)
+    echo pass >"$work/mode"
+    python3 $here/proxy.py "$proxy_port" "$dynalite_port" "$work/mode" \
+        2>"$work/proxy.log" &
+    proxy=$!
+    daemon="$daemon $proxy"
+    proxy_url=dynamodb://127.0.0.1:$proxy_port
+    wait_for curl -s "http://127.0.0.1:$proxy_port/"
 }
 
 # dynamodb OPERATION BODY
@@ -88,20 +163,30 @@ for store in redis postgres dynamodb; do
     for how in killed silent; do
         faults away "$url#away_$how" "$store, $how in the middle"
     done
+    faults repeated "$url#repeated" "$store, calls repeated"
     faults another_secret "$url#secret" "$store, another secret"
 done
+for store in redis postgres; do
+    eval "url=\$${store}_url"
+    faults late "$url#late" "$store, answers late"
+    faults restored "$url#restored" "$store, an older state restored"
+done
 
-$redis_cli set foreign:mark 'not ours' >/dev/null
+# Another's data
+$redis_cli hset foreign:fleet mark 'not ours' >/dev/null
 faults foreign "$redis_url#foreign" "Redis, another's mark"
+$redis_cli set foreign_type:fleet 'not ours' >/dev/null
+faults foreign "$redis_url#foreign_type" "Redis, another's key"
 $psql -c 'CREATE TABLE foreign_one (a int)'
 faults foreign "$postgres_url#foreign_one" "PostgreSQL, another's table"
 [ "$($psql -Atc 'SELECT count(*) FROM foreign_one')" = 0 ] || fail "touched"
 # The mark of another version
-$redis_cli set version:mark "$($redis_cli get secret:mark |
-    sed 's/fleet 2/fleet 1/')" >/dev/null
+$redis_cli hset version:fleet mark "$($redis_cli hget secret:fleet mark |
+    sed 's/fleet 3/fleet 2/')" >/dev/null
 faults foreign "$redis_url#version" "Redis, another version"
-$psql -c "CREATE TABLE version (a int)"
-$psql -c "COMMENT ON TABLE version IS 'idem fleet 1 00 1'"
+$psql -c "CREATE TABLE version (LIKE secret)" \
+    -c "INSERT INTO version SELECT * FROM secret WHERE slot = 0" \
+    -c "UPDATE version SET response = 'idem fleet 2 00 1' WHERE id = ''"
 faults foreign "$postgres_url#version" "PostgreSQL, another version"
 
 key='{"AttributeName":"id","KeyType":"HASH"}'
@@ -112,16 +197,47 @@ faults misfit "$dynamodb_url#foreign" "DynamoDB, another's table"
 dynamodb UpdateItem '{"TableName":"secret",
     "Key":{"slot":{"S":"mark"},"id":{"S":"mark"}},
     "UpdateExpression":"SET mk = :mk",
-    "ExpressionAttributeValues":{":mk":{"S":"idem fleet 1 00 1"}}}' >/dev/null
+    "ExpressionAttributeValues":{":mk":{"S":"idem fleet 2 00 1"}}}' >/dev/null
 faults foreign "$dynamodb_url#secret" "DynamoDB, another version"
 
-for store in redis postgres dynamodb; do
+# Emptied, or what is in it is damaged
+for store in redis dynamodb; do
     eval "url=\$${store}_url"
     faults emptied "$url#emptied" "$store, emptied"
 done
-faults foreign_key "$redis_url#foreign_key" "Redis, another's keys"
+store=postgres
+for how in TRUNCATE 'DELETE FROM' 'DROP TABLE'; do
+    faults emptied "$postgres_url#emptied" "PostgreSQL, emptied by $how"
+    $psql -c 'DROP TABLE emptied'
+done
+faults foreign_key "$redis_url#foreign_key" "Redis, another's records"
 faults made_anew "$redis_url#made_anew" "Redis, made anew"
 faults full "$redis_url#full" "Redis, maxmemory"
+faults replica "$redis_url#replica" "Redis, a replica for a while"
+
+# How Redis is reached
+port=$(free_port)
+$redis_cli config set port "$port" >/dev/null
+faults works "redis://127.0.0.1:$port/3#tcp" "Redis, TCP, database 3"
+[ "$($redis_cli -n 3 exists tcp:fleet)" = 1 ] || fail "not in database 3"
+! redis-cli -h ::1 -p "$port" ping >/dev/null 2>&1 ||
+    faults works "redis://[::1]:$port#tcp_6" "Redis, IPv6"
+$redis_cli acl setuser 'li:mi@ted' on '>a/b%c' '~*' '&*' +@all -config \
+    >/dev/null
+limited="redis://li%3ami%40ted:a%2Fb%25c@$work/redis.sock"
+faults works "$limited#limited" "Redis, a user that sees no CONFIG"
+for setting in maxmemory-policy=allkeys-lru appendonly=no; do
+    was=$($redis_cli config get "${setting%=*}" | tail -n 1)
+    $redis_cli config set "${setting%=*}" "${setting#*=}" >/dev/null
+    faults down_at_start "$limited#limited" "Redis, CONFIG hidden, $setting"
+    $redis_cli config set "${setting%=*}" "$was" >/dev/null
+done
+for setting in appendfsync=everysec no-appendfsync-on-rewrite=yes; do
+    was=$($redis_cli config get "${setting%=*}" | tail -n 1)
+    $redis_cli config set "${setting%=*}" "${setting#*=}" >/dev/null
+    faults down_at_start "$redis_url#settings" "Redis, $setting"
+    $redis_cli config set "${setting%=*}" "$was" >/dev/null
+done
 $redis_cli config set requirepass open-sesame >/dev/null
 faults another_secret "redis://:open-sesame@$work/redis.sock#password" \
     "Redis, with a password"
@@ -130,8 +246,39 @@ faults down_at_start "redis://:open-barley@$work/redis.sock" \
 ! grep open- "$work/faults.log" || fail "a password was told"
 faults down_at_start "redis://$work/redis.sock" "Redis, no password"
 $redis_cli -a open-sesame config set requirepass '' >/dev/null 2>&1
-$redis_cli config set appendfsync everysec >/dev/null
-faults down_at_start "$redis_url#settings" "Redis that would forget"
-$redis_cli config set appendfsync always >/dev/null
+mkdir "$work/cluster"
+redis-server --port 0 --unixsocket "$work/cluster/sock" --cluster-enabled yes \
+    --dir "$work/cluster" --appendonly yes --appendfsync always \
+    >"$work/cluster/log" 2>&1 &
+cluster=$!
+wait_for redis-cli -s "$work/cluster/sock" ping
+faults down_at_start "redis://$work/cluster/sock" "Redis Cluster"
+signal=TERM; end $cluster
+
+# PostgreSQL
 faults transaction "$postgres_url#bought" "PostgreSQL, own transaction"
 faults dropped "$postgres_url#dropped" "PostgreSQL, what is over"
+for setting in fsync full_page_writes; do
+    $psql -c "ALTER SYSTEM SET $setting = off" -c 'SELECT pg_reload_conf()' \
+        >/dev/null
+    wait_for test "$($psql -Atc "SHOW $setting")" = off
+    faults down_at_start "$postgres_url#settings" "PostgreSQL, $setting off"
+    $psql -c "ALTER SYSTEM RESET $setting" -c 'SELECT pg_reload_conf()' \
+        >/dev/null
+done
+faults works "postgresql${postgres_url#postgres}#other_scheme" "postgresql://"
+
+# What stands before DynamoDB
+start_proxy
+faults refused "$proxy_url#refused" "DynamoDB refuses"
+faults throttled "$proxy_url#throttled" "DynamoDB throttles"
+echo deny CreateTable >"$work/mode"
+faults no_right "$proxy_url#no_right" "DynamoDB, no table, no right to make one"
+faults works "$proxy_url#refused" "DynamoDB, a table, no right to make one"
+echo only fleet >"$work/mode"
+write_credentials fleet
+AWS_SHARED_CREDENTIALS_FILE=$work/credentials
+export AWS_SHARED_CREDENTIALS_FILE
+faults expired "$proxy_url#expired" "DynamoDB, credentials that expire"
+unset AWS_SHARED_CREDENTIALS_FILE
+signal=TERM; end $proxy

@@ -12,8 +12,8 @@ mkdir -p "$B/fleet"
 B=$(cd "$B" && pwd)
 here=tests/fleet
 F=examples/fleet
-STORES="$F/fleet.c $F/text.c $F/decide.c $F/redis.c $F/postgres.c
-    $F/dynamodb.c"
+STORES="$F/fleet.c $F/connect.c $F/text.c $F/decide.c $F/redis.c
+    $F/postgres.c $F/postgres_connection.c $F/dynamodb.c $F/dynamodb_http.c"
 LIBS="-lhiredis -lpq -lcurl -ljansson"
 POSTGRES_H=-I/usr/include/postgresql
 passed=0

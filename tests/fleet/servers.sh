@@ -59,6 +59,35 @@ wait_for() {
     done
 }
 
+# A store has a clock that a test may set ahead, in the file STORE.ahead of
+# $CLOCKS (clock.c).
+export CLOCKS=$work
+make_clock() {
+    [ -e "$work/clock.so" ] ||
+        ${CC:-cc} -O1 -fPIC -shared tests/fleet/clock.c -o "$work/clock.so" ||
+        fail clock.c
+    [ -e "$work/$1.ahead" ] || head -c 8 /dev/zero >"$work/$1.ahead"
+    chmod a+r "$work/clock.so" "$work/$1.ahead"
+}
+
+# ahead STORE SECONDS: sets its clock ahead
+ahead() {
+    python3 -c 'import struct, sys
+with open(sys.argv[1], "r+b") as file:
+    us, = struct.unpack("q", file.read(8))
+    file.seek(0)
+    file.write(struct.pack("q", us + 1000000 * int(sys.argv[2])))
+' "$work/$1.ahead" "$2"
+}
+
+# with_clock STORE COMMAND...
+with_clock() {
+    clock_of=$work/$1.ahead
+    shift
+    [ "${clocks:-}" != real ] || exec "$@"
+    AHEAD=$clock_of LD_PRELOAD=$work/clock.so exec "$@"
+}
+
 # need SERVER...: those that are not running yet are started
 need() {
     for server in "$@"; do
@@ -91,8 +120,9 @@ END
 
 start_redis() {
     mkdir -p "$work/redis"
-    redis-server --port 0 --unixsocket "$work/redis.sock" --dir "$work/redis" \
-        --appendonly yes --appendfsync always --save '' "$@" \
+    make_clock redis
+    with_clock redis redis-server --port 0 --unixsocket "$work/redis.sock" \
+        --dir "$work/redis" --appendonly yes --appendfsync always --save '' "$@" \
         >>"$work/redis.log" 2>&1 &
     redis=$!
     wait_for redis-cli -s "$work/redis.sock" ping
@@ -114,7 +144,8 @@ make_postgres() {
 
 start_postgres() {
     [ -d "$work/postgres" ] || make_postgres
-    (cd "$work/postgres" && exec $as_postgres postgres \
+    make_clock postgres
+    (cd "$work/postgres" && with_clock postgres $as_postgres postgres \
         -D "$work/postgres/data" -k "$work/postgres" -c listen_addresses= \
         -c max_connections=200) >>"$work/postgres.log" 2>&1 &
     postgres=$!
@@ -133,7 +164,18 @@ get_dynalite() {
 start_dynamodb() {
     get_dynalite
     : "${dynalite_port:=$(free_port)}"
-    node "$modules/node_modules/dynalite/cli.js" --host 127.0.0.1 \
+    make_clock dynamodb
+    # Node writes the same Date for a second, whatever its clock says.
+    cat >"$work/date.js" <<'END'
+const answer = require('http').ServerResponse.prototype
+const write = answer.writeHead
+answer.writeHead = function (...how) {
+    this.setHeader('Date', new Date().toUTCString())
+    return write.apply(this, how)
+}
+END
+    with_clock dynamodb node -r "$work/date.js" \
+        "$modules/node_modules/dynalite/cli.js" --host 127.0.0.1 \
         --port "$dynalite_port" --path "$work/dynalite" --createTableMs 0 \
         --deleteTableMs 0 \
         >>"$work/dynalite.log" 2>&1 &

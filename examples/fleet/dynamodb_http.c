@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: 0BSD */
+/* Requests to DynamoDB, and the credentials to sign them with: those of the file
+ * AWS_SHARED_CREDENTIALS_FILE, if it is set (the part AWS_PROFILE or "default"),
+ * so that a program beside this one can renew them; or else those of
+ * AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN. */
+#define _POSIX_C_SOURCE 200809L
+#include "dynamodb.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -------------------------------------------------------------- credentials */
+
+static struct credential {
+    const char *in_file, *variable;
+    char     value[2000];
+} credentials[] = { { "aws_access_key_id", "AWS_ACCESS_KEY_ID", "" },
+                    { "aws_secret_access_key", "AWS_SECRET_ACCESS_KEY", "" },
+                    { "aws_session_token", "AWS_SESSION_TOKEN", "" } };
+enum { KEY, SECRET, SESSION, CREDENTIALS };
+
+static void set(struct credential *c, const char *value)
+{
+    snprintf(c->value, sizeof c->value, "%s", value ? value : "");
+}
+
+/* Takes a line of the file, "name = value". */
+static void take_line(const char *name, const char *value)
+{
+    for (int i = 0; i < CREDENTIALS; i++)
+        if (!strcmp(name, credentials[i].in_file))
+            set(&credentials[i], value);
+}
+
+static int read_file(const char *path)
+{
+    const char *profile = getenv("AWS_PROFILE");
+    char line[2200], part[100] = "", name[100], value[2000];
+    FILE *file = fopen(path, "r");
+
+    if (!file)
+        return 0;
+    while (fgets(line, sizeof line, file))
+        if (sscanf(line, " [%99[^]]]", part) != 1 &&
+            !strcmp(part, profile ? profile : "default") &&
+            sscanf(line, " %99[a-z_] = %1999s", name, value) == 2)
+            take_line(name, value);
+    fclose(file);
+    return 1;
+}
+
+/* Reads them as they are now; returns whether there are any. */
+static int read_credentials(void)
+{
+    const char *path = getenv("AWS_SHARED_CREDENTIALS_FILE");
+
+    for (int i = 0; i < CREDENTIALS; i++)
+        set(&credentials[i], path ? "" : getenv(credentials[i].variable));
+    return (!path || read_file(path)) && *credentials[KEY].value &&
+           *credentials[SECRET].value;
+}
+
+/* --------------------------------------------------------------- connection */
+
+static void set_options(const fleet *f, connection *c)
+{
+    const char *where = f->url + strlen(fleet_dynamodb.schemes[0]);
+    int stand_in = strchr(where, ':') != NULL;
+
+    sprintf(c->body, stand_in ? "http://%s/"
+                              : "https://dynamodb.%s.amazonaws.com/", where);
+    curl_easy_setopt(c->curl, CURLOPT_URL, c->body);
+    sprintf(c->body, "aws:amz:%s:dynamodb", stand_in ? "us-east-1" : where);
+    curl_easy_setopt(c->curl, CURLOPT_AWS_SIGV4, c->body);
+    curl_easy_setopt(c->curl, CURLOPT_USERNAME, credentials[KEY].value);
+    curl_easy_setopt(c->curl, CURLOPT_PASSWORD, credentials[SECRET].value);
+    curl_easy_setopt(c->curl, CURLOPT_TIMEOUT_MS, (long)f->timeout_ms);
+    curl_easy_setopt(c->curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(c->curl, CURLOPT_POSTFIELDS, c->body);
+    if (*credentials[SESSION].value)
+        snprintf(c->session, sizeof c->session, "X-Amz-Security-Token: %s",
+                 credentials[SESSION].value);
+}
+
+int fleet_dynamodb_connect(fleet *f)
+{
+    connection *c = (connection *)calloc(1, sizeof *c);
+
+    f->connection = c;
+    if (c)
+        c->curl = curl_easy_init();
+    if (!c || !c->curl)
+        return fleet_fail(f, IDEM_E_STORAGE, "no memory for curl");
+    if (!read_credentials())
+        return fleet_fail(f, IDEM_E_STORAGE, "DynamoDB: no credentials");
+    set_options(f, c);
+    memset(credentials[SECRET].value, 0, sizeof credentials[SECRET].value);
+    return IDEM_OK;
+}
+
+void fleet_dynamodb_close(fleet *f)
+{
+    connection *c = (connection *)f->connection;
+
+    curl_easy_cleanup(c->curl);
+    json_decref(c->answer);
+    free(c);
+}
+
+/* ----------------------------------------------------------------- requests */
+
+/* Posts the body, and takes the answer.  Returns the HTTP status; 0 if there was
+   none, and error is why. */
+static long post(connection *c, char *target)
+{
+    static char json[] = "Content-Type: application/x-amz-json-1.0";
+    struct curl_slist session = { c->session, NULL };
+    struct curl_slist type = { json, *c->session ? &session : NULL };
+    struct curl_slist headers = { target, &type };
+    FILE *out = fmemopen(c->text, sizeof c->text - 1, "w");
+    CURLcode code = CURLE_OUT_OF_MEMORY;
+    struct curl_header *date;
+    long status = 0;
+
+    c->text[0] = c->now[0] = c->error[0] = 0;
+    if (out) {
+        curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, &headers);
+        curl_easy_setopt(c->curl, CURLOPT_WRITEDATA, out);
+        code = curl_easy_perform(c->curl);
+        fclose(out);
+    }
+    json_decref(c->answer);
+    c->answer = code ? NULL : json_loads(c->text, 0, NULL);
+    if (code) {
+        snprintf(c->error, sizeof c->error, "%s", curl_easy_strerror(code));
+        return 0;
+    }
+    curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &status);
+    if (!curl_easy_header(c->curl, "Date", 0, CURLH_HEADER, -1, &date) &&
+        curl_getdate(date->value, NULL) > 0)
+        sprintf(c->now, "%jd000", (intmax_t)curl_getdate(date->value, NULL));
+    return status;
+}
+
+/* What an answer other than 200 means: by the type of its error, if it has one
+   (a proxy's has none), or else by its status. */
+static int meaning(const char *type, long status)
+{
+    if (strstr(type, "ConditionalCheckFailed") || strstr(type, "InUse"))
+        return IDEM_MORE;
+    if (strstr(type, "ResourceNotFound") || strstr(type, "Validation"))
+        return IDEM_E_FORMAT;
+    if (strstr(type, "Throttling") || strstr(type, "ThroughputExceeded") ||
+        strstr(type, "LimitExceeded") || status == 429 || status == 503)
+        return FLEET_WAIT;
+    return IDEM_E_STORAGE;
+}
+
+/* True if it was for the credentials. */
+static int is_refused(const char *type)
+{
+    return strstr(type, "ExpiredToken") || strstr(type, "AccessDenied") ||
+           strstr(type, "UnrecognizedClient") || strstr(type, "Signature");
+}
+
+int fleet_dynamodb_ask(fleet *f, const char *operation, const char *format, ...)
+{
+    connection *c = (connection *)f->connection;
+    char target[80];
+    int start = sprintf(c->body, "{'TableName':'%s',", f->name), len, result;
+    const char *type = "", *why = "";
+    va_list arguments;
+    long status;
+
+    sprintf(target, "X-Amz-Target: DynamoDB_20120810.%s", operation);
+    va_start(arguments, format);
+    len = vsnprintf(c->body + start, sizeof c->body - (size_t)start, format,
+                    arguments);
+    va_end(arguments);
+    if (len < 0 || (size_t)len >= sizeof c->body - (size_t)start)
+        return fleet_fail(f, IDEM_E_TOO_LARGE, "too much for a request");
+    for (char *at = c->body; (at = strchr(at, '\'')) != NULL;)
+        *at = '"';
+    status = post(c, target);
+    if (status == 200 && json_is_object(c->answer) && *c->now)
+        return IDEM_OK;
+    json_unpack(c->answer, "{s?s, s?s}", "__type", &type, "message", &why);
+    result = status == 200 ? IDEM_E_STORAGE : meaning(type, status);
+    fleet_fail(f, result, "DynamoDB: status %ld %s %s", status,
+               status ? type : c->error, why);
+    if (result == IDEM_E_STORAGE && (status == 403 || is_refused(type)))
+        fleet_close(f);
+    return result;
+}
