@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: 0BSD */
-/* cc -I../.. -I/usr/include/postgresql consumer.c effect.c fleet.c text.c \
- *    redis.c postgres.c dynamodb.c -lrdkafka -lhiredis -lpq -lcurl \
- *    -ljansson -o consumer
+/* cc -I../.. -I/usr/include/postgresql consumer.c effect.c fleet.c connect.c \
+ *    text.c decide.c redis.c postgres.c postgres_connection.c dynamodb.c \
+ *    dynamodb_http.c -lrdkafka -lhiredis -lpq -lcurl -ljansson -o consumer
+ * ./consumer --new-log pump.log
  * ./consumer --brokers localhost:9092 --store redis://localhost
  *
  * A consumer of Kafka that executes each record of a topic once, wherever it is
@@ -37,7 +38,7 @@ static struct option {
     { "--store", "redis://127.0.0.1", "what all consumers share" },
     { "--secret", "fleet.secret", "file of 16 random bytes, shared too" },
     { "--lease-ms", "10000", "for one record" },
-    { "--log", "pump.log", "what was executed" },
+    { "--log", "pump.log", "what was executed; --new-log makes it, once" },
     { "--idle-ms", "0", "ends when nothing has come for so long; 0: never" }
 };
 enum { BROKERS, TOPIC, GROUP, PARTITION, SESSION_MS, STORE, SECRET, LEASE,
@@ -50,6 +51,7 @@ static idem_config config = {
 static fleet f;
 static rd_kafka_t *kafka;
 static volatile sig_atomic_t stop;
+static long place;                      // in the log, before a claim
 
 static const char *option(int which)
 {
@@ -64,31 +66,36 @@ static void on_signal(int number)
 
 /* --------------------------------------------------------------- the effect */
 
-/* The line that a record leaves in the log. */
-static const char *line_of(const rd_kafka_message_t *r)
+/* What the log calls a record: where it stands, so its text is only shown. */
+static const char *name_of(const rd_kafka_message_t *r)
 {
-    static char line[EFFECT_LINE];
+    static char name[EFFECT_LINE];
+    const char *text = (const char *)r->payload;
+    size_t at = (size_t)snprintf(name, sizeof name, "%.250s/%d %lld ",
+                                 rd_kafka_topic_name(r->rkt), (int)r->partition,
+                                 (long long)r->offset);
 
-    snprintf(line, sizeof line, "%.250s/%d %lld %.*s",
-             rd_kafka_topic_name(r->rkt), (int)r->partition,
-             (long long)r->offset, (int)(r->len < 200 ? r->len : 200),
-             (const char *)r->payload);
-    line[strcspn(line, "\n")] = 0;
-    return strcat(line, "\n");
+    for (size_t i = 0; i < r->len && i < 200; i++)
+        name[at++] = (char)(text[i] < ' ' || text[i] > '~' ? '.' : text[i]);
+    name[at] = 0;
+    return name;
 }
 
+/* Executes, unless the log has it already. */
 static int execute(idem_job *job)
 {
+    static const char *const states[] = { [EFFECT_NONE] = "not done",
+        [EFFECT_BEGUN] = "begun: check", [EFFECT_DONE] = "done" };
     const rd_kafka_message_t *record = (const rd_kafka_message_t *)job->ctx;
     int again = job->answer != IDEM_EXECUTE;
-    int done = again && effect_was_done(line_of(record));
+    int found = effect_begin(name_of(record), again ? 0 : place);
 
-    if (!done)
-        effect_do(line_of(record));
-    if (again)
-        fprintf(stderr,
-                "consumer: offset %lld: interrupted before, it was %s\n",
-                (long long)record->offset, done ? "done" : "not done");
+    if (found == EFFECT_NONE)
+        effect_end(name_of(record));
+    if (again || found != EFFECT_NONE)
+        fprintf(stderr, "consumer: offset %lld: interrupted before, it was %s\n",
+                (long long)record->offset, states[found]);
+    job->outcome.failed = found == EFFECT_BEGUN;
     return IDEM_HANDLED;
 }
 
@@ -113,9 +120,10 @@ static int settle(rd_kafka_message_t *record)
                          rd_kafka_topic_name(record->rkt),
                          (int)record->partition);
     while (!stop) {
+        place = effect_place();
         result = fleet_run(&f, &reply, &request, execute, record);
         if (result == IDEM_DONE || result == IDEM_REPLAY ||
-            (result == IDEM_TOO_OLD && effect_was_done(line_of(record))))
+            (result == IDEM_TOO_OLD && effect_has(name_of(record))))
             return 1;
         if (result != IDEM_BUSY && result != IDEM_E_STORAGE &&
             result != IDEM_E_FENCED)
@@ -215,6 +223,10 @@ static void parse(char **argv)
 int main(int argc, char **argv)
 {
     (void)argc;
+    if (argv[1] && argv[2] && !strcmp(argv[1], "--new-log")) {
+        effect_make(argv[2]);
+        return 0;
+    }
     parse(argv);
     signal(SIGTERM, on_signal);
     signal(SIGINT, on_signal);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: 0BSD */
-#define _POSIX_C_SOURCE 200809L
+#define _DEFAULT_SOURCE
 #include "effect.h"
 
 #include <errno.h>
@@ -7,10 +7,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+static const char title[] =
+    "fleet log: what was executed is known from here; never cut or replace it\n";
+enum { TITLE = sizeof title - 1 };
 
 static const char *log_path;
 static int log_fd;
+static off_t log_seen;              // bytes there were at least
 
 void effect_die(const char *what, const char *why)
 {
@@ -18,34 +25,159 @@ void effect_die(const char *what, const char *why)
     exit(1);
 }
 
-void effect_open(const char *path)
+/* Appends, durably.  If it fails, whether it is there is not known. */
+static void append(const char *text, size_t len)
+{
+    ssize_t written = write(log_fd, text, len);
+
+    if (written < 0 || fdatasync(log_fd) != 0)
+        effect_die(log_path, strerror(errno));
+    if ((size_t)written < len)
+        effect_die(log_path, "the disk is full");
+    log_seen += written;
+}
+
+/* Makes the name of a file durable. */
+static int sync_folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash + 1 - path))
+                         : strdup(".");
+    int fd = folder ? open(folder, O_RDONLY) : -1;
+    int done = fd >= 0 && fsync(fd) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    free(folder);
+    return done;
+}
+
+void effect_make(const char *path)
 {
     log_path = path;
-    log_fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0644);
+    log_fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND, 0644);
     if (log_fd < 0)
         effect_die(path, strerror(errno));
+    append(title, TITLE);
+    if (!sync_folder_of(path))
+        effect_die(path, strerror(errno));
+    close(log_fd);
 }
 
-void effect_do(const char *line)
+void effect_open(const char *path)
 {
-    size_t len = strlen(line);
+    char first[TITLE];
 
-    if (write(log_fd, line, len) != (ssize_t)len || fdatasync(log_fd) != 0)
+    log_path = path;
+    log_fd = open(path, O_RDWR | O_APPEND);
+    if (log_fd < 0)
+        effect_die(path, errno != ENOENT ? strerror(errno)
+                   : "no log: what was executed is not known.  Restore it, or if "
+                     "nothing was, make one (--new-log)");
+    if (pread(log_fd, first, TITLE, 0) != TITLE ||
+        memcmp(first, title, TITLE) != 0)
+        effect_die(path, "not the log it was: cut, replaced, or something else");
+}
+
+/* ------------------------------------------------------------------ locking */
+
+static void lock(int how)
+{
+    while (flock(log_fd, how) != 0)
+        if (errno != EINTR)
+            effect_die(log_path, strerror(errno));
+}
+
+/* Takes the log, and looks whether it is still the one that was opened, with all
+   that it had.  Ends a line that a full disk or a power cut left half-written: it
+   is none. */
+static void take_log(void)
+{
+    struct stat opened, named;
+    char last;
+
+    lock(LOCK_EX);
+    if (fstat(log_fd, &opened) != 0 || stat(log_path, &named) != 0)
         effect_die(log_path, strerror(errno));
+    if (opened.st_dev != named.st_dev || opened.st_ino != named.st_ino)
+        effect_die(log_path, "replaced: what was executed is not known");
+    if (opened.st_size < log_seen || opened.st_size < TITLE)
+        effect_die(log_path, "cut short: what was executed is not known");
+    log_seen = opened.st_size;
+    if (pread(log_fd, &last, 1, log_seen - 1) != 1)
+        effect_die(log_path, strerror(errno));
+    if (last != '\n')
+        append("?\n", 2);
 }
 
-int effect_was_done(const char *line)
+long effect_place(void)
 {
-    char other[EFFECT_LINE];
-    FILE *log = fopen(log_path, "r");
-    int found = 0;
+    take_log();
+    lock(LOCK_UN);
+    return (long)log_seen;
+}
 
-    if (!log)
+/* ------------------------------------------------------------------ effects */
+
+/* What the log says from a place on. */
+static int look(const char *id, long place)
+{
+    char line[EFFECT_LINE + 8];
+    FILE *log = fopen(log_path, "r");
+    int found = EFFECT_NONE;
+
+    if (!log || fseek(log, place, SEEK_SET) != 0)
         effect_die(log_path, strerror(errno));  // blind: do nothing
-    while (!found && fgets(other, sizeof other, log))
-        found = strcmp(line, other) == 0;
+    while (found < EFFECT_DONE && fgets(line, sizeof line, log)) {
+        line[strcspn(line, "\n")] = 0;
+        if (!strncmp(line, "begins ", 7) && !strcmp(line + 7, id))
+            found = EFFECT_BEGUN;
+        else if (!strncmp(line, "ends ", 5) && !strcmp(line + 5, id))
+            found = EFFECT_DONE;
+    }
+    if (ferror(log))
+        effect_die(log_path, strerror(errno));
     fclose(log);
     return found;
+}
+
+static void enter(const char *what, const char *id)
+{
+    char line[EFFECT_LINE + 8];
+    int len = snprintf(line, sizeof line, "%s %s\n", what, id);
+
+    if (len < 0 || (size_t)len >= sizeof line)
+        effect_die(log_path, "too long a line");
+    append(line, (size_t)len);
+}
+
+int effect_begin(const char *id, long place)
+{
+    int found;
+
+    take_log();
+    found = look(id, place);
+    if (found == EFFECT_NONE)
+        enter("begins", id);
+    lock(LOCK_UN);
+    return found;
+}
+
+void effect_end(const char *id)
+{
+    take_log();
+    enter("ends", id);
+    lock(LOCK_UN);
+}
+
+int effect_has(const char *id)
+{
+    int found;
+
+    take_log();
+    found = look(id, 0);
+    lock(LOCK_UN);
+    return found != EFFECT_NONE;
 }
 
 void effect_read_secret(idem_config *config, const char *path)

@@ -1,25 +1,47 @@
 /* SPDX-License-Identifier: 0BSD */
-/* What gateway.c and consumer.c share: an effect that can be seen afterwards, a
- * line in a log; and the secret of the fleet, from a file. */
+/* What gateway.c and consumer.c share: an effect that can be seen afterwards, in
+ * a log; and the secret of the fleet, from a file.
+ *
+ * The log is the sensor: after a crash it says whether an effect was made.  It
+ * has two lines of each, "begins ID" before and "ends ID" after it, both durable.
+ * So begun and not ended means: nobody knows how far it came.  And it says what it
+ * is: one that is missing, empty or replaced has lost lines, and no line in it
+ * would not mean that nothing was done.  So it is not made by the way, but once,
+ * by effect_make; and whoever finds none ends.
+ *
+ * It also fences: effect_begin looks and writes under the file's lock.  A gateway
+ * that was suspended until another had taken over finds that it has begun. */
 #ifndef FLEET_EFFECT_H
 #define FLEET_EFFECT_H
 
 #include "fleet.h"
 
-enum { EFFECT_LINE = 512 };         /* bytes of the longest line, and a NUL */
+enum { EFFECT_LINE = 1200 };         /* bytes of the longest line, and a NUL */
+
+/* What the log says of an effect */
+enum { EFFECT_NONE, EFFECT_BEGUN, EFFECT_DONE };
 
 /* Ends the program. */
 void effect_die(const char *what, const char *why);
 
-/* Opens the log for the two below. */
+/* Makes a log that is not there yet; opens one for the functions below.  They
+   end the program if the log fails them: another one will look. */
+void effect_make(const char *path);
 void effect_open(const char *path);
 
-/* Adds a line that ends with a newline, durably.  If it fails the program ends:
-   whether it is there is not known, and another will look. */
-void effect_do(const char *line);
+/* How long the log is now: to be asked for before the claim is. */
+long effect_place(void);
 
-/* Looks at the world: whether a line is there. */
-int effect_was_done(const char *line);
+/* Begins an effect, unless the log has it from that place on: that of before the
+   claim if the key is new, or 0 if an earlier attempt may have left something.
+     EFFECT_NONE    begun now: make it, then call effect_end
+     EFFECT_BEGUN   begun by another, who has not ended it: do not make it
+     EFFECT_DONE    made by another */
+int effect_begin(const char *id, long place);
+void effect_end(const char *id);
+
+/* Whether it was begun, at least. */
+int effect_has(const char *id);
 
 void effect_read_secret(idem_config *config, const char *path);
 

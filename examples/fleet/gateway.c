@@ -1,34 +1,36 @@
 /* SPDX-License-Identifier: 0BSD */
-/* cc -I../.. -I/usr/include/postgresql gateway.c effect.c fleet.c text.c \
- *    redis.c postgres.c dynamodb.c -lmosquitto -lhiredis -lpq -lcurl \
- *    -ljansson -o gateway
+/* cc -I../.. -I/usr/include/postgresql gateway.c gateway_pump.c effect.c \
+ *    fleet.c connect.c text.c decide.c redis.c postgres.c \
+ *    postgres_connection.c dynamodb.c dynamodb_http.c \
+ *    -lmosquitto -lhiredis -lpq -lcurl -ljansson -o gateway
+ * head -c 16 /dev/urandom >gateway.secret
+ * ./gateway --new-log pump.log
  * ./gateway --id g1 --store redis://localhost &
  * ./gateway --id g2 --store redis://localhost &
  *
  * One of several gateways in front of pumps: the broker gives each command to
  * one of them (a shared subscription), each command is executed once by all
  * together.  Commands and answers are those of ../mqtt/pumpd.c, so pour.c there
- * is the sender; so is what executes a command, but for the total.
+ * is the sender.
  *
- * What has to be looked after in a fleet: a gateway that is suspended for
- * longer than its lease, just before the effect, still has it when it wakes up,
- * while another has taken over.  Only the pump can refuse that: hand it
- * claim->token, and let it refuse what is smaller than the largest it has seen
- * for that key.  Here the lease is longer than any suspension in the test.
+ * While it pours it renews its lease.  If it cannot, another may take over: it
+ * stops.  If it was suspended for longer than its lease, just before it pours,
+ * another has taken over: then the log, which fences (effect.h), has that the
+ * other began, and it does not.  With a pump of its own memory hand it
+ * job->claim->token, and let it refuse what is smaller than the largest it has
+ * seen for that key.
  */
 #define _POSIX_C_SOURCE 200809L
 #define IDEM_IMPLEMENTATION
-#include "effect.h"
-#include "../mqtt/command.h"
+#include "gateway.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-enum { RESPONSE_MAX = 48, LEASE_MS = 3000, HOUR_MS = 3600 * 1000 };
+enum { HOUR_MS = 3600 * 1000 };
 
 static const char help[] =
     "gateway [options]\n"
@@ -38,15 +40,10 @@ static const char help[] =
     "  --store URL         what all gateways share (redis://127.0.0.1)\n"
     "  --secret FILE       16 random bytes, the same for all (gateway.secret)\n"
     "  --log FILE          what was poured (pump.log)\n"
+    "  --new-log FILE      makes a log, and ends\n"
+    "  --lease-ms MS       a gateway that dies is waited for so long (10000)\n"
     "  --ml-ms MS          how long the pump takes for 1 ml (0)\n"
     "  --no-idem           execute whatever comes, to see what happens\n";
-
-typedef struct device {
-    const char *host, *id, *store, *secret, *log;
-    int      port, ml_ms, no_idem;
-    fleet    f;
-    idem_config config;
-} gateway;
 
 static volatile sig_atomic_t stop;
 
@@ -54,61 +51,6 @@ static void on_signal(int number)
 {
     (void)number;
     stop = 1;
-}
-
-static void pause_ms(long ms)
-{
-    struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
-
-    nanosleep(&t, NULL);
-}
-
-/* ----------------------------------------------------------------- the pump */
-
-/* The line that a command leaves in the log. */
-static const char *line_of(const command *c, long ml)
-{
-    static char line[EFFECT_LINE];
-    const unsigned char *key = (const unsigned char *)c->key;
-    int at = snprintf(line, sizeof line, "%.100s ", c->topic);
-
-    for (size_t i = 0; i < c->key_len && i < 160; i++)
-        at += sprintf(line + at, "%02x", key[i]);
-    sprintf(line + at, " %ld\n", ml);
-    return line;
-}
-
-/* The effect. */
-static void pour(const command *c, long ml)
-{
-    pause_ms(ml * c->device->ml_ms);
-    effect_do(line_of(c, ml));
-}
-
-/* A handler of idem.h: it does not know that it runs in a fleet. */
-static int execute(idem_job *job)
-{
-    static char response[RESPONSE_MAX];
-    command *c = (command *)job->ctx;
-    idem_outcome *outcome = &job->outcome;
-    long ml = command_amount(c);
-
-    outcome->response = response;
-    if (!ml) {
-        outcome->failed = 1;
-        outcome->code = INVALID;
-        outcome->response_len =
-            (size_t)snprintf(response, sizeof response, "not 1 to 1000 ml");
-        return IDEM_HANDLED;
-    }
-    if (job->answer != IDEM_EXECUTE && effect_was_done(line_of(c, ml)))
-        fprintf(stderr, "gateway: %s: interrupted before, it had poured\n",
-                c->topic);
-    else
-        pour(c, ml);
-    outcome->response_len =
-        (size_t)snprintf(response, sizeof response, "poured %ld ml", ml);
-    return IDEM_HANDLED;
 }
 
 /* ------------------------------------------------------------------ answers */
@@ -124,8 +66,10 @@ static void take_command(struct mosquitto *m, command *c)
         .payload = c->payload, .payload_len = c->payload_len,
         .buffer = response, .buffer_size = sizeof response };
     const char *text;
-    int result = fleet_run(&c->device->f, &reply, &request, execute, c);
+    int result;
 
+    c->device->place = effect_place();
+    result = fleet_run(&c->device->f, &reply, &request, gateway_execute, c);
     if (result == IDEM_DONE || result == IDEM_REPLAY) {
         command_answer(c, m, command_reason(result, &reply), 0, response,
                        reply.response_len);
@@ -135,8 +79,10 @@ static void take_command(struct mosquitto *m, command *c)
     if (result < 0)
         fprintf(stderr, "gateway: %s: %s; %s\n", c->topic, text,
                 c->device->f.reason);
-    // Whether it was done the store will know; the sender asks again.
-    if (result != IDEM_E_STORAGE && result != IDEM_E_FENCED)
+    // Where the handler was called, or may have been, the sender hears nothing,
+    // and asks again: the store will know.
+    if (result == IDEM_BUSY ||
+        (!reply.claim.token && result != IDEM_E_STORAGE))
         command_answer(c, m, command_reason(result, &reply),
                        reply.retry_after_ms, text, strlen(text));
 }
@@ -148,7 +94,7 @@ static void take_command_blindly(struct mosquitto *m, command *c)
     char text[RESPONSE_MAX];
 
     if (ml)
-        pour(c, ml);
+        gateway_pour_blindly(c, ml);
     snprintf(text, sizeof text, "poured %ld ml", ml);
     command_answer(c, m, ml ? POURED : INVALID, 0, text, strlen(text));
 }
@@ -161,6 +107,10 @@ static void on_message(struct mosquitto *m, void *ctx,
 {
     command c;
 
+    // A retained one comes again whenever a gateway subscribes, also after its
+    // retention.
+    if (message->retain)
+        return;
     command_open(&c, (gateway *)ctx, message, properties);
     if (c.device->no_idem)
         take_command_blindly(m, &c);
@@ -206,7 +156,7 @@ static void run(gateway *g)
     result = mosquitto_connect_bind_v5(m, g->host, g->port, 30, NULL, NULL);
     while (!stop) {
         if (result != MOSQ_ERR_SUCCESS) {
-            pause_ms(100);
+            gateway_pause(100);
             result = mosquitto_reconnect(m);
         }
         if (result == MOSQ_ERR_SUCCESS)
@@ -225,9 +175,9 @@ static void open_fleet(gateway *g)
 
     effect_read_secret(&g->config, g->secret);
     g->config.capacity = 1;             // not looked at
-    g->config.key_max = 160;
+    g->config.key_max = KEY_MAX;
     g->config.response_max = RESPONSE_MAX;
-    g->config.lease_ms = LEASE_MS;
+    g->config.lease_ms = (uint32_t)g->lease_ms;
     g->config.retention_ms = HOUR_MS;
     g->config.max_attempts = 255;       // each is looked up in the log first
     result = fleet_open(&g->f, g->store, &g->config);
@@ -235,66 +185,68 @@ static void open_fleet(gateway *g)
         effect_die(idem_text(result), g->f.reason);
 }
 
-/* Where the value of an option goes: text, or else a number. */
-static const char **text_of(gateway *g, const char *name)
-{
-    return !strcmp(name, "--host")     ? &g->host
-           : !strcmp(name, "--id")     ? &g->id
-           : !strcmp(name, "--store")  ? &g->store
-           : !strcmp(name, "--secret") ? &g->secret
-           : !strcmp(name, "--log")    ? &g->log
-                                       : NULL;
-}
+static gateway this_one = {
+    .host = "127.0.0.1", .id = "gateway", .store = "redis://127.0.0.1",
+    .secret = "gateway.secret", .log = "pump.log", .port = 1883,
+    .lease_ms = 10000 };
 
-static int *number_of(gateway *g, const char *name)
-{
-    return !strcmp(name, "--port")    ? &g->port
-           : !strcmp(name, "--ml-ms") ? &g->ml_ms
-                                      : NULL;
-}
+/* Where the value of an option goes: text, or else a number. */
+static const struct {
+    const char *name, **text;
+    int      *number;
+} options[] = {
+    { "--host", &this_one.host, NULL }, { "--id", &this_one.id, NULL },
+    { "--store", &this_one.store, NULL }, { "--log", &this_one.log, NULL },
+    { "--secret", &this_one.secret, NULL }, { "--port", NULL, &this_one.port },
+    { "--ml-ms", NULL, &this_one.ml_ms },
+    { "--lease-ms", NULL, &this_one.lease_ms } };
+enum { OPTIONS = sizeof options / sizeof *options };
 
 static void parse(gateway *g, char **argv)
 {
-    for (argv++; *argv; argv++) {
-        const char *name = *argv, **text = text_of(g, name);
-        int *number = number_of(g, name);
-        if (!strcmp(name, "--help")) {
-            fputs(help, stdout);
-            exit(0);
-        }
-        if (!strcmp(name, "--no-idem")) {
+    int i = 0;
+
+    for (argv++; *argv && i < OPTIONS; argv++) {
+        if (!strcmp(*argv, "--no-idem")) {
             g->no_idem = 1;
             continue;
         }
-        if ((!text && !number) || !*++argv)
-            effect_die(name, "what?  see --help");
-        if (text)
-            *text = *argv;
+        for (i = 0; i < OPTIONS && strcmp(*argv, options[i].name) != 0; i++)
+            continue;
+        if (!argv[1] || i == OPTIONS)
+            break;
+        if (options[i].text)
+            *options[i].text = *++argv;
         else
-            *number = atoi(*argv);
+            *options[i].number = atoi(*++argv);
+    }
+    if (*argv && !strcmp(*argv, "--new-log") && argv[1]) {
+        effect_make(argv[1]);
+        exit(0);
+    }
+    if (*argv) {
+        fputs(help, stdout);
+        exit(strcmp(*argv, "--help") != 0);
     }
 }
 
 int main(int argc, char **argv)
 {
-    static gateway g = { .host = "127.0.0.1", .id = "gateway",
-                         .store = "redis://127.0.0.1",
-                         .secret = "gateway.secret", .log = "pump.log",
-                         .port = 1883 };
+    gateway *g = &this_one;
     struct sigaction action;
 
     (void)argc;
     memset(&action, 0, sizeof action);
     action.sa_handler = on_signal;
-    parse(&g, argv);
+    parse(g, argv);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
     signal(SIGPIPE, SIG_IGN);           // hiredis writes to what may be broken
-    effect_open(g.log);
-    if (!g.no_idem)
-        open_fleet(&g);
-    run(&g);
-    if (!g.no_idem)
-        fleet_close(&g.f);
+    effect_open(g->log);
+    if (!g->no_idem)
+        open_fleet(g);
+    run(g);
+    if (!g->no_idem)
+        fleet_close(&g->f);
     return 0;
 }

@@ -46,8 +46,10 @@ audit() {
         commands "$1" | sed "s,^,command $name-$s ,"
         sed "s,^,answer $name-$s ," "$work/$name/answers-$s"
     done >"$work/$name/audit"
-    sed 's,^pump/\(.*\)/command,log \1,' "$work/$name/log" \
-        >>"$work/$name/audit"
+    sed 's,^pump/\(.*\)/command,log \1,
+        s,^begins pump/\(.*\)/command,log \1,
+        s,^ends pump/\(.*\)/command,end \1,' "$work/$name/log" |
+        grep '^log \|^end ' >>"$work/$name/audit"
     awk '
         function hex(key,  i, text) {
             for (i = 1; i <= length(key); i++)
@@ -55,12 +57,19 @@ audit() {
             return text
         }
         function wrong(what) { print "wrong: " what > "/dev/stderr"; bad = 1 }
+        $1 == "end" { ends++ }
         BEGIN {
             for (i = 32; i < 127; i++)
                 code[sprintf("%c", i)] = sprintf("%02x", i)
         }
-        { id = $2 " " ($1 == "log" ? $3 : hex($3)) }
+        { id = $2 " " ($1 == "log" || $1 == "end" ? $3 : hex($3)) }
         $1 == "command" { ml[id] = $4; commands++ }
+        $1 == "end" { ended[id]++ }
+        # Begun and not ended: nobody knows, and the answer says so.
+        $1 == "answer" && $5 == "0x83" && $6 == "check" {
+            checked[id] = answered[id] = 1
+            next
+        }
         $1 == "answer" {
             if (!(id in ml) || $4 != ml[id] || $5 != "0x00" ||
                 $6 " " $7 " " $8 != "poured " ml[id] " ml" || answered[id]++)
@@ -77,6 +86,8 @@ audit() {
             for (id in ml) {
                 if (!answered[id]) wrong("no answer: " id)
                 if (!poured[id]) wrong("answered, not poured: " id)
+                if (ends && !ended[id] && !checked[id])
+                    wrong("not poured to the end: " id)
             }
             print twice + 0
             exit bad

@@ -15,6 +15,7 @@ start_kafka() {
     kafka=$!
     children="$children $kafka"
     wait_for test -s "$work/$1.kafka"
+    "$B/fleet/consumer" --new-log "$work/$1.log" || fail "no log"
 }
 
 stop_kafka() {
@@ -26,8 +27,8 @@ stop_kafka() {
 consume() {
     "$@" "$B/fleet/consumer" --brokers "$(cat "$work/$kafka_name.kafka")" \
         --store "$redis_url#$kafka_name" --secret "$work/secret" \
-        --log "$work/$kafka_name.executed" --lease-ms 300 $options \
-        2>>"$work/$kafka_name.log"
+        --log "$work/$kafka_name.log" --lease-ms 10000 $options \
+        2>>"$work/$kafka_name-said.log"
 }
 
 # The same beside this; its number is in $started.
@@ -39,7 +40,7 @@ start_consumer() {
 
 # Fails unless the log has each record once.
 audit_records() {
-    cut -d ' ' -f 3 "$work/$kafka_name.executed" | sort >"$work/executed"
+    sed -n 's/^begins [^ ]* [^ ]* //p' "$work/$kafka_name.log" | sort >"$work/executed"
     i=0
     while [ $i -lt "$records" ]; do
         i=$((i + 1))
@@ -54,6 +55,7 @@ kill_at() {
         -e inject="$2:signal=SIGKILL:when=$1"; } 2>/dev/null &&
         fail "it came to its end, without call $1 of $2"
     kills=$((kills + 1))
+    ahead redis 10                  # its lease is over
 }
 
 # Killed before write number 1, 2, 3 ... of its main thread, and of the thread
@@ -71,22 +73,25 @@ at_each_write() {
     consume || fail "the last consumer"
     audit_records
     stop_kafka
-    done=$(grep -c 'it was done' "$work/$kafka_name.log")
-    not_done=$(grep -c 'it was not done' "$work/$kafka_name.log")
-    [ "$done" -gt 0 ] && [ "$not_done" -gt 0 ] ||
-        fail "at each write: nothing was cut short; a blunt test"
+    done=$(grep -c 'it was done' "$work/$kafka_name-said.log")
+    begun=$(grep -c 'it was begun' "$work/$kafka_name-said.log")
+    not_done=$(grep -c 'it was not done' "$work/$kafka_name-said.log")
+    [ "$done" -gt 0 ] && [ "$not_done" -gt 0 ] && [ "$begun" -gt 0 ] ||
+        fail "at each write: nothing was interrupted; a blunt test"
     echo "at each write: $records records, each executed once; $kills kills," \
-        "$done with a record done and not recorded, $not_done before"
+        "$done with a record done and not recorded, $begun while it was" \
+        "executed, $not_done before"
 }
 
-all_is_done() {
-    [ "$(wc -l <"$work/$kafka_name.executed")" -ge "$records" ]
+# has_begun NUMBER: at least so many records
+has_begun() {
+    [ "$(grep -c '^begins' "$work/$kafka_name.log")" -ge "$1" ]
 }
 
-# Two consumers of a group; the older one is killed again and again, and a new
-# one started
+# Two consumers of a group; the older one is killed again and again, when there
+# is more done, and a new one started
 in_a_group() {
-    start_kafka in_a_group 4 $(($1 * 2500))
+    start_kafka in_a_group 4 $(($1 * 200))
     options='--session-ms 1000'
     start_consumer
     older=$started
@@ -94,14 +99,13 @@ in_a_group() {
     while [ $kills -lt "$1" ]; do
         start_consumer
         younger=$started
-        sleep "2.$((kills * 3 % 7))"
-        ! all_is_done ||
-            fail "in a group: all was done before kill $kills; a blunt test"
-        signal=KILL; end "$older"
-        older=$younger
         kills=$((kills + 1))
+        wait_for has_begun $((kills * records / ($1 + 1)))
+        signal=KILL; end "$older"
+        ahead redis 10
+        older=$younger
     done
-    wait_for all_is_done
+    wait_for has_begun "$records"
     signal=TERM; end "$younger"
     audit_records
     stop_kafka

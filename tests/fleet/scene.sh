@@ -5,7 +5,7 @@
 # each answered, each answer right.  Without a store the same must find commands
 # that were executed twice.
 
-build fleet/gateway $F/gateway.c $F/effect.c $STORES -lmosquitto $LIBS
+build fleet/gateway $F/gateway.c $F/gateway_pump.c $F/effect.c $STORES -lmosquitto $LIBS
 build fleet/pour examples/mqtt/pour.c -lmosquitto
 pour=$B/fleet/pour
 . tests/demo/pours.sh
@@ -15,8 +15,8 @@ start_gateway() {
     number=$1
     shift
     "$B/fleet/gateway" --port "$broker_port" --id "gateway-$name-$number" \
-        --ml-ms 2 \
-        --secret "$work/secret" --log "$work/$name/log" "$@" \
+        --ml-ms 2 --lease-ms 3000 --secret "$work/secret" \
+        --log "$work/$name/log" "$@" \
         >"$work/$name/ready-$number" 2>>"$work/$name-gateways.log" &
     eval "gateway_$number=$!"
     children="$children $!"
@@ -33,6 +33,7 @@ restart() {
 chaos() {
     kills=$1 count=$2 store=$3
     shift 3
+    "$B/fleet/gateway" --new-log "$work/$name/log" || fail "no log"
     for g in 1 2 3; do
         start_gateway $g "$@"
         wait_for test -s "$work/$name/ready-$g"
@@ -63,8 +64,40 @@ scene() {
     passed=$((passed + $3 * 4))
     echo "$name: $(($3 * 4)) commands, each executed once and answered;" \
         "$2 kills of gateways, $((($2 + 2) / 4)) of the store;" \
-        "$(grep -c 'it had poured' "$work/$name-gateways.log") cut short" \
-        "after they had poured"
+        "interrupted: $(grep -c 'it had poured' "$work/$name-gateways.log")" \
+        "after they had poured," \
+        "$(grep -c 'it had begun' "$work/$name-gateways.log") in the middle"
+}
+
+# An effect that takes longer than the lease, and nobody is killed: it is poured
+# once, to the end, for the lease is renewed.
+slow() {
+    name=slow
+    mkdir "$work/$name"
+    chaos 0 1 none --store "$1#slow" --ml-ms 600
+    all_once 1
+    ! grep check "$work/$name"/answers-* || fail "slow: not to the end"
+    passed=$((passed + 4))
+    echo "slow: 4 commands of up to 5 s with leases of 3 s, each executed once"
+}
+
+# The log that shows what was done is not what it was: no gateway goes on.
+logs() {
+    for fault in missing empty foreign; do
+        case $fault in
+        missing) rm -f "$work/bad.log" ;;
+        empty) : >"$work/bad.log" ;;
+        foreign) echo 'begins x' >"$work/bad.log" ;;
+        esac
+        ! "$B/fleet/gateway" --log "$work/bad.log" --port "$broker_port" \
+            --secret "$work/secret" --store "$redis_url#logs" 2>/dev/null ||
+            fail "logs: $fault"
+        passed=$((passed + 1))
+    done
+    build fleet/effect $here/effect.c $F/effect.c
+    "$B/fleet/effect" "$work" >"$work/effect" || fail "$(cat "$work/effect")"
+    count "$(tail -n 1 "$work/effect")"
+    cat "$work/effect"
 }
 
 # blind KILLS COMMANDS: the same without; the scene must be able to fail
@@ -77,9 +110,11 @@ blind() {
 }
 
 head -c 16 /dev/urandom >"$work/secret"
+need broker redis postgres
+logs
+slow "$redis_url"
 kills=8 count=250
 [ "${SHORT:-}" != 1 ] || kills=4
-need broker redis postgres
 scene redis $kills $count "$redis_url"
 scene postgres $kills $count "$postgres_url"
 if [ "${SHORT:-}" != 1 ]; then

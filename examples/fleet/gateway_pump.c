@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: 0BSD */
+/* The pump behind gateway.c, which pours into nothing and leaves lines in the
+ * log. */
+#define _POSIX_C_SOURCE 200809L
+#include "gateway.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+void gateway_pause(long ms)
+{
+    struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
+
+    nanosleep(&t, NULL);
+}
+
+/* What the log calls a command, in dst of EFFECT_LINE bytes.  A topic is the
+   sender's: what is not plain in it must not look like another part of a line. */
+static const char *name_of(char *dst, const command *c, long ml)
+{
+    const unsigned char *key = (const unsigned char *)c->key;
+    const unsigned char *at = (const unsigned char *)c->topic;
+    FILE *text = fmemopen(dst, EFFECT_LINE, "w");
+
+    if (!text)
+        effect_die("name of a command", strerror(errno));
+    for (; *at; at++)
+        fprintf(text, *at > ' ' && *at <= '~' && *at != '\\' ? "%c" : "\\x%02x",
+                *at);
+    fputc(' ', text);
+    for (size_t i = 0; i < c->key_len; i++)
+        fprintf(text, "%02x", key[i]);
+    fprintf(text, " %ld ml", ml);
+    if (fclose(text) != 0)
+        effect_die("name of a command", "too long");
+    return dst;
+}
+
+/* Pours, and renews the lease four times in it; returns whether it came to its
+   end.  It stops when another may have taken over. */
+static int pour(const command *c, long ml, const idem_claim *claim)
+{
+    gateway *g = c->device;
+    long rest = ml * g->ml_ms, slice = g->lease_ms / 4, missed = 0;
+    int result;
+
+    while (rest > 0) {
+        gateway_pause(rest < slice ? rest : slice);
+        rest -= slice;
+        if (rest <= 0 || !claim)
+            continue;
+        result = fleet_renew(&g->f, claim, 0);
+        missed = result == IDEM_OK ? 0 : missed + 1;
+        if (missed == 2 || result == IDEM_E_FENCED) {
+            fprintf(stderr, "gateway: %s: stopped, the lease is not held: %s\n",
+                    c->topic, g->f.reason);
+            return 0;
+        }
+    }
+    return 1;
+}
+
+int gateway_execute(idem_job *job)
+{
+    static char response[RESPONSE_MAX], name[EFFECT_LINE];
+    command *c = (command *)job->ctx;
+    idem_outcome *outcome = &job->outcome;
+    long ml = command_amount(c);
+    int len, found = EFFECT_NONE;
+
+    outcome->response = response;
+    if (!ml) {
+        outcome->failed = 1;
+        outcome->code = INVALID;
+        len = snprintf(response, sizeof response, "not 1 to 1000 ml");
+    } else {
+        found = effect_begin(name_of(name, c, ml),
+                             job->answer == IDEM_EXECUTE
+                                 ? c->device->place : 0);
+        if (found == EFFECT_NONE) {
+            if (!pour(c, ml, job->claim))
+                return IDEM_CANNOT_TELL;
+            effect_end(name);
+        }
+        len = snprintf(response, sizeof response, "poured %ld ml", ml);
+    }
+    if (found == EFFECT_BEGUN) {        // by one who did not come to the end
+        outcome->failed = 1;
+        outcome->code = SPECIFIC;
+        len = snprintf(response, sizeof response, "check the cup");
+    }
+    if (found != EFFECT_NONE)
+        fprintf(stderr, "gateway: %s: interrupted before, %s\n", c->topic,
+                found == EFFECT_DONE ? "it had poured" : "it had begun");
+    outcome->response_len = (size_t)len;
+    return IDEM_HANDLED;
+}
+
+void gateway_pour_blindly(const command *c, long ml)
+{
+    char name[EFFECT_LINE];
+
+    effect_begin(name_of(name, c, ml), effect_place());
+    pour(c, ml, NULL);
+    effect_end(name);
+}
