@@ -1,24 +1,47 @@
 # SPDX-License-Identifier: 0BSD
-# What a command costs, claim and outcome, beside idem.h in a file.
+# What a command costs, claim and outcome, beside the same written by hand; and
+# what a key takes.
 
-build fleet/bench -O2 $here/stories.c $STORES $LIBS
+clocks=real
+build fleet/cost -O2 $here/cost.c $STORES $LIBS
 need redis postgres dynamodb
 
 # bench NAME PLACE COMMANDS GATEWAYS
 bench() {
     printf '| %s | ' "$1"
     shift
-    "$B/fleet/bench" cost "$@" || fail "bench: $1"
+    "$B/fleet/cost" "$@" || fail "bench: $1"
     passed=$((passed + 1))
 }
 
-commands=2000
+commands=4000
 [ "${SHORT:-}" != 1 ] || commands=400
-echo '| | gateways | commands/s | ms, 10 of 100 | 50 of 100 | 99 of 100 |'
-echo '|---|--:|--:|--:|--:|--:|'
-bench '`idem.h` in a file' "file:$work/bench" $commands 1
+echo '| | gateways | by hand, commands/s | fleet | of by hand |' \
+    'ms, 50 of 100 | 99 of 100 |'
+echo '|---|--:|--:|--:|--:|--:|--:|'
+bench '`idem.h` in a file' "file:$work/bench" $((commands / 2)) 1
 for gateways in 1 4; do
-    bench Redis "$redis_url#bench_$gateways" $commands $gateways
-    bench PostgreSQL "$postgres_url#bench_$gateways" $commands $gateways
+    bench Redis "$redis_url#bench" $commands $gateways
+    bench PostgreSQL "$postgres_url#bench" $commands $gateways
 done
-bench 'DynamoDB (dynalite)' "$dynamodb_url#bench" $((commands / 4)) 1
+bench 'DynamoDB (dynalite)' "$dynamodb_url#bench" $((commands / 10)) 1
+
+echo
+echo 'Bytes that a key takes, of 20 bytes with its scope, response 11:'
+redis_keys=$(redis-cli -s "$work/redis.sock" keys 'bench:k:*')
+for key in $redis_keys; do
+    echo "memory usage $key"
+done | redis-cli -s "$work/redis.sock" |
+    awk '{ all += $1 } END { printf "Redis %d\n", all / NR }'
+psql -q -h "$work/postgres" -U fleet postgres -At -c 'VACUUM bench' -c "
+    SELECT 'PostgreSQL ' || pg_total_relation_size('bench') / count(*) || ', of'
+        || ' which indexes ' || pg_indexes_size('bench') / count(*) FROM bench"
+curl -sS --aws-sigv4 aws:amz:us-east-1:dynamodb --user fleet:fleet \
+    -H 'X-Amz-Target: DynamoDB_20120810.Scan' \
+    -H 'Content-Type: application/x-amz-json-1.0' \
+    -d '{"TableName":"bench","Limit":50}' "http://127.0.0.1:$dynalite_port/" |
+    python3 -c 'import json, sys
+items = json.load(sys.stdin)["Items"]
+print("DynamoDB", sum(len(name) + len(text) for item in items
+      for name, value in item.items() for text in value.values())
+      // len(items))'
