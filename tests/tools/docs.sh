@@ -82,6 +82,11 @@ if has sqlite3.h; then
     trial $CC -std=c99 tests/docs/sqlite.c -lsqlite3 -o "$out/sqlite"
     runs "$out/sqlite"
 fi
+# The class that owns table, memory and lock
+for std in c++11 "c++17 -fno-exceptions"; do
+    trial $CXX -std=$std -I. tests/docs/keeper.cpp -lpthread -o "$out/keeper"
+    runs "$out/keeper"
+done
 # A table and a journal, implemented and run in C++
 for example in hello file; do
     trial $CXX -std=c++20 -Wno-missing-field-initializers -I. -x c++ \

@@ -12,25 +12,17 @@
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 
 #include "story.h"
+#include "examples/port/threads.h"
 
 enum { THREADS = 4, NUMBERS = 500 };
 
 static pthread_mutex_t mutex;
 static uint32_t effects[NUMBERS];
-
-static int lock(void *ctx)
-{
-    return pthread_mutex_lock((pthread_mutex_t *)ctx);
-}
-
-static void unlock(void *ctx)
-{
-    (void)pthread_mutex_unlock((pthread_mutex_t *)ctx);
-}
 
 /* What one thread works on, and what it saw; failures are counted, for cmocka
    asserts in the main thread only. */
@@ -120,17 +112,13 @@ TEST(s1_s2_s4_threads_that_share_a_journal_execute_every_key_once)
     idem_claim claim;
     uint32_t stored;
     struct worker workers[THREADS];
-    pthread_mutexattr_t kind;
     uint32_t done = 0;
 
     device_on(&nor_8, "capacity=500 key=4 response=4 state=0 size=16384");
-    is(pthread_mutexattr_init(&kind), 0);
-    is(pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_ERRORCHECK), 0);
-    is(pthread_mutex_init(&mutex, &kind), 0);
-    (void)pthread_mutexattr_destroy(&kind);
+    is(threads_init(&mutex), 0);
     the.config.lock_ctx = &mutex;
-    the.config.lock = lock;
-    the.config.unlock = unlock;
+    the.config.lock = threads_lock;
+    the.config.unlock = threads_unlock;
     memset(effects, 0, sizeof effects);
     for (uint32_t i = 0; i < THREADS; i++) {
         workers[i] = (struct worker){ .seed = i + 1 };
@@ -143,6 +131,10 @@ TEST(s1_s2_s4_threads_that_share_a_journal_execute_every_key_once)
         done += workers[i].done;
     }
     is(idem_check(the.table), 0);
+    // Who holds it is refused, and does not wait for itself.
+    is(threads_lock(&mutex), 0);
+    is(threads_lock(&mutex), EDEADLK);
+    threads_unlock(&mutex);
     is(pthread_mutex_destroy(&mutex), 0);
     the.config.lock = NULL;
     the.config.unlock = NULL;
