@@ -51,7 +51,7 @@ cover:                   ## lines, branches, MC/DC of idem.h by the tests
 
 mutate:                  ## small faults that the tests must see
 	@if [ "$(FAULTS)" = 1 ]; then tool=faults; else tool=mutate; fi; \
-	    python3 tests/mutate/$$tool.py $(PART)
+	    CC="$(CC)" CFLAGS="$(CFLAGS) $(WARN)" B="$(B)" python3 tests/mutate/$$tool.py $(PART)
 
 size:                    ## text, RAM and stack; rewrites the table in README
 	@sh tests/size/size.sh $(PART)

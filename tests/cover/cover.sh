@@ -13,7 +13,7 @@ mkdir -p "$out"
 # what the tests see of it adds up.  A process writes down what it saw when it
 # calls exit.
 CC=clang-19
-CFLAGS="-std=c99 -O1 -fprofile-instr-generate -fcoverage-mapping
+CFLAGS="-std=c99 -O0 -fprofile-instr-generate -fcoverage-mapping
     -fcoverage-mcdc -Xclang -main-file-name -Xclang idem.h -D_exit=exit
     -Wno-everything"
 LLVM_PROFILE_FILE=$out/%p-%m.profraw

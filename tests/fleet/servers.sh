@@ -153,12 +153,17 @@ start_postgres() {
     postgres_url="postgres:///postgres?user=fleet&host=$work/postgres"
 }
 
-# dynalite comes from npm, once, into $B.
+# dynalite comes from npm, once, into $B, as the lock file has it.
 modules=$B/fleet/npm
 get_dynalite() {
-    [ -x "$modules/node_modules/.bin/dynalite" ] ||
-        npm install --silent --no-audit --no-fund --prefix "$modules" \
-            dynalite@4.0.0 >"$work/npm.log" 2>&1 || fail "npm install dynalite"
+    if [ -x "$modules/node_modules/.bin/dynalite" ] &&
+        cmp -s $here/npm/package-lock.json "$modules/package-lock.json"; then
+        return
+    fi
+    mkdir -p "$modules"
+    cp $here/npm/package.json $here/npm/package-lock.json "$modules"
+    npm ci --silent --no-audit --no-fund --prefix "$modules" \
+        >"$work/npm.log" 2>&1 || fail "npm ci: $(cat "$work/npm.log")"
 }
 
 start_dynamodb() {

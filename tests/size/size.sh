@@ -147,7 +147,7 @@ if [ "${SHORT:-}" != 1 ]; then
     } > "$out/features"
     sed 's/^| //; s/ |$//; /^|---/d' "$out/features" | awk -F ' *[|] *' '
         { printf "%-34s %12s %17s\n", $1, $2, $3 }'
-    sh tests/tools/readme.sh features "$out/features"
+    sh tests/tools/readme.sh features "$out/features" arm-none-eabi-gcc
 fi
 
 # What README has: no budgets, and nothing that only who works on the header
@@ -177,6 +177,6 @@ fi
     echo "| everything: numbered commands and quotas too, of 4 senders" \
         "| $whole | $(object ram_senders) | the same |"
 } > "$out/takes"
-sh tests/tools/readme.sh takes "$out/takes"
-sh tests/tools/readme.sh size "$out/readme"
-sh tests/tools/readme.sh budgets "$out/table"
+sh tests/tools/readme.sh takes "$out/takes" arm-none-eabi-gcc
+sh tests/tools/readme.sh size "$out/readme" arm-none-eabi-gcc
+sh tests/tools/readme.sh budgets "$out/table" arm-none-eabi-gcc

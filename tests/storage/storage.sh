@@ -7,7 +7,8 @@
 #         extremes    the smallest and the largest configurations
 #         erases      no call erases more than it may, on random rings
 # SHORT=1 takes fewer.  IDEM_STATES: samples so many states, three cuts deep;
-# IDEM_ONE_IN: each so many-th failure; IDEM_SEEDS: so many configurations, rings.
+# IDEM_ONE_IN: each so many-th failure; IDEM_SEEDS: so many configurations, rings, from
+# FIRST on.
 set -eu
 
 B=${B:-build}
@@ -49,7 +50,7 @@ part_failures() {
 
 # With a wide index and with a narrow one, each with seeds of its own.
 part_extremes() {
-    first=$(either 1 16)        # from here on there are cuts and failures
+    first=${FIRST:-$(either 1 16)}      # from here on there are cuts and failures
     count=${IDEM_SEEDS:-$(either 250 4)}
     build extremes extremes -O1 -DIDEM_WIDE=1
     "$B/extremes" profiles "$first" "$count"
@@ -59,7 +60,7 @@ part_extremes() {
 
 part_erases() {
     build extremes erases -O2
-    "$B/erases" rings 1 "${IDEM_SEEDS:-$(either 30000 1500)}"
+    "$B/erases" rings "${FIRST:-1}" "${IDEM_SEEDS:-$(either 30000 1500)}"
 }
 
 for part in ${*:-cuts failures extremes erases}; do

@@ -143,5 +143,6 @@ part_figures() {
     awk -F'|' 'NF != 7 { print; bad = 1 } END { exit bad }' "$out/figures" ||
         fail "a figure is missing"
     passed=$((passed + 1))
-    sh tests/tools/readme.sh targets "$out/figures"
+    sh tests/tools/readme.sh targets "$out/figures" arm-none-eabi-gcc \
+        riscv64-unknown-elf-gcc avr-gcc
 }
