@@ -66,6 +66,9 @@ package:                 ## folders for CMake, Arduino, ESP-IDF, Zephyr ...
 	@sh examples/port/package.sh $(B)/package $(URL)
 	@CC="$(CC)" B="$(B)" sh tests/demo/package.sh
 
+release: package         ## the single file, packages, checksums
+	@sh tests/tools/release.sh $(B)/release $(B)/package $(TAG)
+
 fleet:                   ## gateways that share Redis, PostgreSQL, DynamoDB
 	@CC="$(CC)" CFLAGS="$(CFLAGS) $(WARN)" B="$(B)" \
 	    sh tests/fleet/fleet.sh $(PART)
@@ -140,7 +143,7 @@ crash-format:
 	@CC="$(CC)" sh tests/format/format.sh
 
 .PHONY: help demo hello test check crash fuzz prove cover mutate size bench \
-        docs package fleet targets deps clean demo-serial demo-patterns \
+        docs package release fleet targets deps clean demo-serial demo-patterns \
         demo-file demo-sender demo-mqtt demo-migrate demo-words demo-firmware \
         demo-coap demo-http demo-modbus demo-python \
         crash-cuts crash-failures crash-extremes crash-erases crash-file \

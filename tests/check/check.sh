@@ -236,19 +236,19 @@ part_tests() {
     narrow="-DIDEM_WIDE=0 -DIDEM_HASH=2"
     geometries="nor8 ecc-odd fram"
     all=$(cd tests/unit && ls *.c | sed 's/\.c$//' | grep -vx idem)
-    units=$all
+    units=$all level=-O1
     if [ "$short" = 1 ]; then
         # A fuzzer lives the same lives under the same sanitizers.
         unit=$(echo "$all" | grep -vx lives)
         units="config life keys numbers journal_opening journal_damage
             journal_hash table hash_siphash hash_halfsiphash hash_fnv"
-        geometries=ecc-odd
+        geometries=ecc-odd level=-O0
         echo "skipped: $(echo $(echo "$all" | grep -vxF "$(echo $units |
             tr ' ' '\n')")), with 32 bits; all with -O3, MSan, s390x"
     fi
     CC=clang-19
     tests "clang, address, undefined, integer" \
-        "-std=c99 -O1 $san -fsanitize=implicit-conversion"
+        "-std=c99 $level $san -fsanitize=implicit-conversion"
     run "crash, sanitized" clang-19 -std=c99 -O1 $san -I. \
         tests/storage/crash.c -o "$out/crash"
     for geometry in $geometries; do
