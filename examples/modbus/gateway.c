@@ -231,7 +231,9 @@ int main(int argc, char **argv)
     the.j.config.key_max = KEY_MAX;
     the.j.config.senders = WINDOWS;
     the.j.config.quota = QUOTA;
-    the.j.config.retention_ms = (uint32_t)atoi(retention) * 1000;
+    the.j.config.retention_ms =
+        1000 * station_number("--retention", retention,
+                              IDEM_RETENTION_MAX / 1000);
     station_open(&the);
     bus = modbus_new_tcp("127.0.0.1", the.port);
     registers = modbus_mapping_new(0, 0, WINDOWS * WINDOW, 0);

@@ -34,6 +34,9 @@ VERDICTS = {
 }
 
 
+DEADLINE_MS = 43200000
+
+
 def retry(answer, times, elapsed_ms, retry_after_ms=0, chance=None, base_ms=0,
           cap_ms=0, deadline_ms=0):
     """What to do after an answer, or after "SILENCE", and in how many ms:
@@ -53,7 +56,7 @@ def retry(answer, times, elapsed_ms, retry_after_ms=0, chance=None, base_ms=0,
     wait = min((base_ms or 1000) << min(max(times, 1) - 1, 32),
                cap_ms or 60000)
     wait -= wait * chance >> 32
-    left = (deadline_ms or 43200000) - elapsed_ms - retry_after_ms
+    left = (deadline_ms or DEADLINE_MS) - elapsed_ms - retry_after_ms
     if wait > max(left, 0):
         return GIVE_UP, None
     return RESEND, retry_after_ms + wait
@@ -70,16 +73,16 @@ class Outbox:
         self.db.execute("PRAGMA synchronous = FULL")
         self.db.execute("""CREATE TABLE IF NOT EXISTS command (
             id INTEGER PRIMARY KEY, intention TEXT UNIQUE NOT NULL,
-            key BLOB UNIQUE NOT NULL, payload BLOB NOT NULL,
-            first_s REAL NOT NULL, verdict TEXT, reason TEXT, text TEXT)""")
+            key BLOB UNIQUE NOT NULL, payload BLOB NOT NULL, first_s REAL,
+            verdict TEXT, reason TEXT, text TEXT)""")
 
     def add(self, intention, payload):
         """Enters a command; if that intention is there already, nothing.
         Returns its key."""
         self.db.execute(
-            """INSERT INTO command (intention, key, payload, first_s)
-            VALUES (?, ?, ?, ?) ON CONFLICT (intention) DO NOTHING""",
-            (intention, os.urandom(16), payload, time.time()))
+            """INSERT INTO command (intention, key, payload)
+            VALUES (?, ?, ?) ON CONFLICT (intention) DO NOTHING""",
+            (intention, os.urandom(16), payload))
         key, stored = self.db.execute(
             "SELECT key, payload FROM command WHERE intention = ?",
             (intention,)).fetchone()
@@ -88,9 +91,15 @@ class Outbox:
         return key
 
     def pending(self):
-        """Rows (id, key, payload, first_s), the oldest first"""
+        """Rows (id, key, payload, first_s), the oldest first; first_s is when
+        it was sent for the first time, or None"""
         return self.db.execute("""SELECT id, key, payload, first_s FROM command
             WHERE verdict IS NULL ORDER BY id""").fetchall()
+
+    def start(self, number):
+        """Before it is sent for the first time"""
+        self.db.execute("UPDATE command SET first_s = ? WHERE id = ?",
+                        (time.time(), number))
 
     def settle(self, number, verdict, reason, text):
         self.db.execute("""UPDATE command SET verdict = ?, reason = ?, text = ?
@@ -177,21 +186,40 @@ class Command:
         self.first_s, self.times = first_s, 0
         self.due, self.listening = 0, False
 
+    def elapsed_ms(self):
+        """Since the first time, which was perhaps before a restart.  A clock
+        that was set back makes it less: so leave room between the deadline and
+        the device's retention."""
+        return int(max(time.time() - self.first_s, 0) * 1000)
+
     def decide(self, patience, answer, wait_ms):
         """The verdict after an answer; if it is RESEND, sets when."""
-        # The first time was perhaps before a restart.  A clock that was set
-        # back makes it later, never sooner.
-        elapsed_ms = int(max(time.time() - self.first_s, 0) * 1000)
-        verdict, delay_ms = retry(answer, self.times, elapsed_ms, wait_ms,
-                                  **patience)
+        verdict, delay_ms = retry(answer, self.times, self.elapsed_ms(),
+                                  wait_ms, **patience)
         if verdict == RESEND:
             self.due = time.monotonic() + delay_ms / 1000
             self.listening = False
         return verdict
 
 
+def send(box, link, command, answer_ms, deadline_ms):
+    """Sends a command once more.  Returns RESEND; or GIVE_UP if it is too late
+    for that, as after a long time off."""
+    if command.first_s is None:
+        command.first_s = time.time()
+        box.start(command.number)
+    if command.elapsed_ms() > deadline_ms:
+        return GIVE_UP
+    command.times += 1
+    command.due = time.monotonic() + answer_ms / 1000
+    command.listening = True
+    link.send(command.key, command.payload)
+    return RESEND
+
+
 def run(box, link, answer_ms=2000, window=8, **patience):
     """Sends, `window` commands at a time, until none is pending."""
+    deadline_ms = patience.get("deadline_ms") or DEADLINE_MS
     under_way = {}
     while True:
         for row in box.pending()[:window]:
@@ -205,10 +233,7 @@ def run(box, link, answer_ms=2000, window=8, **patience):
             if command.listening:
                 verdict = command.decide(patience, "SILENCE", 0)
             elif link.ready:
-                command.times += 1
-                command.due = time.monotonic() + answer_ms / 1000
-                command.listening = True
-                link.send(key, command.payload)
+                verdict = send(box, link, command, answer_ms, deadline_ms)
             if verdict == GIVE_UP:
                 box.settle(command.number, verdict, "", "nobody knows")
                 del under_way[key]

@@ -117,7 +117,8 @@ static inline void pump_open(pump *p, const journal *j)
     got = pread(p->fd, first, len, 0);
     if (got < 0)
         journal_die(p->path, strerror(errno));
-    if ((size_t)got < len && journal_is_new(j)) {
+    if ((size_t)got < len && memcmp(first, line, (size_t)got) == 0 &&
+        journal_is_new(j)) {
         pump_begin_log(p, line);
         return;
     }

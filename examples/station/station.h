@@ -30,6 +30,18 @@ static inline void station_on_signal(int number)
     station_stop = 1;
 }
 
+/* A number of an option; ends the program if it is none, or over max. */
+static inline uint32_t station_number(const char *option, const char *text,
+                                      unsigned long max)
+{
+    char *end;
+    unsigned long number = strtoul(text, &end, 10);
+
+    if (*text < '0' || *text > '9' || *end || number > max)
+        journal_die(option, "not a number, or too large; see --help");
+    return (uint32_t)number;
+}
+
 /* Takes the options above, and one more, of which *value is the default. */
 static inline void station_parse(station *s, char **argv, const char *help,
                                  const char *option, const char **value)
@@ -43,13 +55,13 @@ static inline void station_parse(station *s, char **argv, const char *help,
         if (!*++argv)
             journal_die(name, "no value; see --help");
         if (!strcmp(name, "--port"))
-            s->port = atoi(*argv);
+            s->port = (int)station_number(name, *argv, 65535);
         else if (!strcmp(name, "--journal"))
             s->j.path = *argv;
         else if (!strcmp(name, "--log"))
             s->p.path = *argv;
         else if (!strcmp(name, "--ml-ms"))
-            s->p.ml_ms = (uint32_t)atoi(*argv);
+            s->p.ml_ms = station_number(name, *argv, 1000000);
         else if (option && !strcmp(name, option))
             *value = *argv;
         else

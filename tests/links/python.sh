@@ -95,6 +95,18 @@ chaos() {
         [ $((i % 3)) != 0 ] || { end "$broker"; start_broker; }
     done
     $python "$outbox" box run --port "$broker_port" || fail "nothing to run"
+    # One that was sent 13 hours ago is too late for another time.
+    $python "$outbox" box add late 9 >/dev/null
+    $python -c 'import sqlite3, time
+db = sqlite3.connect("box", isolation_level=None)
+db.execute("UPDATE command SET first_s = ? WHERE intention = ?",
+           (time.time() - 13 * 3600, "late"))'
+    $python "$outbox" box run --port "$broker_port" || fail "late"
+    $python "$outbox" box list | grep -q '^late .* give up - nobody knows' ||
+        fail "it was sent after the deadline"
+    $python -c 'import sqlite3
+db = sqlite3.connect("box", isolation_level=None)
+db.execute("DELETE FROM command WHERE intention = ?", ("late",))'
     stop
     interrupted=$(audit_box "$count") || exit 1
     echo "outbox: $count commands, none twice; $i kills of outbox.py, broker" \
