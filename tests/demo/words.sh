@@ -30,7 +30,8 @@ says() {
 file() { says "$1" "$2" "$B/file" "$3" 42 'pour 5 ml'; }
 
 for name in file inspect patterns migrate sender pumpd pour serial/demo \
-    serial/controller serial/device
+    serial/controller serial/device coap/coapd coap/pour http/httpd \
+    modbus/gateway modbus/master
 do
     [ ! -x "$B/$name" ] || says 0 "$(basename "$name")" "$B/$name" --help
 done

@@ -9,7 +9,7 @@ set -u
 name=coap
 port=$(free_udp_port)
 server="$B/coap/coapd --port $port --journal journal --log log --boots boots"
-any_mid=1000
+mismatch="4.22 the key was used for another payload"
 
 # say MESSAGE...: what the server answers to each, in one line
 say() {
@@ -25,7 +25,7 @@ answers() {
     is "$(say "0 1 pour 65001=a 5" "0 2 pour 65001=a 5" "0 3 pour 65001=b 7")" \
         "2.04 poured 5 ml|2.04 poured 5 ml|2.04 poured 7 ml"
     is "$(say "0 4 pour 65001=a 6" "0 5 pour 65001=c 0" "0 5 pour 65001=c 0")" \
-        "4.22 the key was used for another payload|4.00 not 1 to 1000 ml|4.00 not 1 to 1000 ml"
+        "$mismatch|4.00 not 1 to 1000 ml|4.00 not 1 to 1000 ml"
     is "$(say "0 6 pour 65001=old 15=age=3000000 5" | cut -c 1-4)" 4.12
     # A longer key, two, none, a block, a query or an option that is not known
     long=$(printf %033d 0)
@@ -41,16 +41,16 @@ answers() {
     is "$(put put 4; put put 4; put post 4)" \
         "poured 4 ml
 poured 4 ml
-4.22 the key was used for another payload"
+$mismatch"
     # Without a key: message id, token and port, which are all that there is
     from=$(free_udp_port)
     is "$(say "$from 20 pour 1" "$from 20 pour 1" "$from 21 pour 1" \
         "$from 20 pour 2")" \
-        "2.04 poured 1 ml|2.04 poured 1 ml|2.04 poured 1 ml|4.22 the key was used for another payload"
+        "2.04 poured 1 ml|2.04 poured 1 ml|2.04 poured 1 ml|$mismatch"
     is "$(grep -c poured "$work/answers/log")" 5
     is "$("$B/coap/pour" "$port" h 3 h 4)" \
         "h 3 2.04 poured 3 ml
-h 4 4.22 the key was used for another payload"
+h 4 $mismatch"
     stop
     echo "answers: as the manual has it"
 }
@@ -172,11 +172,8 @@ chaos() {
         lost\ [1-9]*\ repeated\ [1-9]*\ delayed\ [1-9]*) ;;
         *) fail "chaos: nothing was lost, repeated or delayed; a blunt test" ;;
     esac
-    grep -q 'replayed [1-9]' "$work/chaos/out" ||
-        fail "chaos: nothing came twice; a blunt test"
     echo "chaos: $((4 * count)) commands, none twice; $kills kills," \
-        "$interrupted interrupted; $(tail -n 1 "$work/network")," \
-        "$(tail -n 1 "$work/chaos/out") after the last kill"
+        "$interrupted interrupted; $(tail -n 1 "$work/network")"
 }
 
 cd "$work"

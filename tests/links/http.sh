@@ -109,7 +109,7 @@ client() {
         do
             tries=$((tries + 1))
             [ $tries -lt 600 ] || return 1
-            sleep 0.1
+            sleep 0.2
         done
         echo "$(hex "$1")/$(hex $i) $ml ${said%%[: ]*}"
     done
@@ -153,10 +153,8 @@ chaos() {
     done
     interrupted=$(cat "$work/panel-1" "$work/phone-1" |
         audit $((2 * count))) || exit 1
-    case $(tail -n 1 "$work/network") in
-        swallowed\ [1-9]*\ torn\ [1-9]*) ;;
-        *) fail "chaos: nothing was swallowed or torn; a blunt test" ;;
-    esac
+    ! grep -q 'swallowed 0 torn 0' "$work/network" ||
+        fail "chaos: nothing was swallowed or torn; a blunt test"
     echo "chaos: $((2 * count)) commands, none twice; $kills kills," \
         "$interrupted interrupted; $(tail -n 1 "$work/network")"
 }

@@ -126,6 +126,8 @@ chaos() {
     signal=TERM
     end "$network"
     children=
+    ! grep -q 'swallowed 0 torn 0' "$work/network" ||
+        fail "chaos: nothing was swallowed or torn; a blunt test"
     interrupted=$(printed | audit $((3 * count))) || exit 1
     echo "chaos: $((3 * count)) commands, none twice; $kills kills of gateway" \
         "and masters, $interrupted interrupted; $(tail -n 1 "$work/network")"
