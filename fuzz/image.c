@@ -204,7 +204,7 @@ static int is_own(unsigned key)
     for (uint32_t n = 1; n <= the.number; n++)
         if (outcomes[n].key == key &&
             outcomes[n].v.fingerprint == the.call.fingerprint &&
-            version_has_reply(&outcomes[n].v, &the.reply))
+            version_has_reply(&outcomes[n].v, &the.call))
             return 1;
     return 0;
 }

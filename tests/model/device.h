@@ -831,9 +831,11 @@ static inline void device_check_uncertain(device *d)
 {
     idem_table *t = d->table;
 
-    d->ever_lost |= t->stats.lost > 0;
+    // A header that somebody has made up says what he likes.
+    d->ever_lost |= t->stats.lost > 0 || d->damaged == JUDGED;
     PROMISE(idem_uncertain(t, &d->uncertain_ms, d->now) == IDEM_OK);
-    PROMISE(!t->stats.lost || d->uncertain_ms == model_retention(&d->model));
+    PROMISE(!t->stats.lost || d->damaged == JUDGED ||
+            d->uncertain_ms == model_retention(&d->model));
     PROMISE(d->ever_lost || !d->uncertain_ms);
     d->uncertain_at = inside_clock(t);
 }
