@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: 0BSD */
+/*
+ * The device of the serial example, whose effect is its own state: power that
+ * goes before an outcome is recorded has changed nothing, so it pours on
+ * IDEM_RECOVER; after a record was lost nobody knows, and it does not pour on
+ * IDEM_UNCERTAIN.
+ */
+#include "../../examples/serial/device.c"
+#include "../../examples/serial/protocol.c"
+#include "test.h"
+
+enum { SIZE = 4096, SECTORS = DEVICE_SECTORS(SIZE, 1) };
+
+static unsigned char bytes[SIZE * SECTORS];
+static uint32_t memory[DEVICE_MEMORY_SIZE(1) / 4];
+static device dispenser;
+static protocol_decoder decoder;
+static unsigned done, failed, progs_left;
+static uint32_t poured, tick;           // in all, as the latest answer has it
+
+static int bytes_read(void *ctx, uint32_t at, void *dst, uint32_t len)
+{
+    (void)ctx;
+    memcpy(dst, bytes + at, len);
+    return 0;
+}
+
+static int bytes_prog(void *ctx, uint32_t at, const void *src, uint32_t len)
+{
+    (void)ctx;
+    if (!progs_left)
+        return 1;
+    progs_left--;
+    memcpy(bytes + at, src, len);
+    return 0;
+}
+
+static const idem_storage storage = {
+    .read = bytes_read, .prog = bytes_prog, .sector_size = SIZE,
+    .sector_count = SECTORS, .prog_size = 1,
+};
+
+static uint32_t millis(void)
+{
+    return tick++;
+}
+
+static void put(void *ctx, uint8_t byte)
+{
+    protocol_message m;
+
+    (void)ctx;
+    if (!protocol_decode(&decoder, &m, byte))
+        return;
+    done += m.result == PROTOCOL_DONE;
+    failed += m.result == PROTOCOL_FAILED;
+    if (m.result == PROTOCOL_DONE)
+        poured = protocol_get32(m.payload + 4);
+}
+
+static const device_port port = { .put = put, .millis = millis };
+
+static void restart(void)
+{
+    progs_left = UINT32_MAX;
+    done = failed = 0;
+    is(device_start(&dispenser, &port, &storage, memory, sizeof memory),
+       IDEM_OK);
+}
+
+static void blank(void)
+{
+    memset(bytes, 0, sizeof bytes);
+    restart();
+}
+
+static void pour_five(const char *key)
+{
+    uint8_t payload[3] = { 'p' }, frame[PROTOCOL_FRAME_MAX];
+    protocol_message m = {
+        .kind = PROTOCOL_COMMAND, .payload = payload, .payload_len = 3,
+        .scope = (const uint8_t *)"panel", .scope_len = 5,
+        .key = (const uint8_t *)key, .key_len = (uint8_t)strlen(key),
+    };
+    size_t len;
+
+    protocol_put16(payload + 1, 5);
+    len = protocol_encode(frame, &m);
+    for (size_t i = 0; i < len; i++)
+        device_receive(&dispenser, frame[i]);
+}
+
+/* The claim is written, and nothing after it. */
+TEST(s4_an_interrupted_pour_is_poured_once_after_a_restart)
+{
+    blank();
+    pour_five("first");
+    progs_left = 1;
+    pour_five("second");
+    is(done, 1);
+    restart();
+    pour_five("second");
+    is(done, 1);
+    is(poured, 10);
+    pour_five("second");
+    is(poured, 10);
+}
+
+/* One bit of the record that has a's outcome: the claim is still there. */
+TEST(s4_a_pour_whose_outcome_was_lost_is_not_poured_again)
+{
+    static const char id[] = "panelfirst";
+    size_t last = 0;
+
+    blank();
+    pour_five("first");
+    pour_five("second");
+    is(poured, 10);
+    for (size_t i = 0; i + sizeof id < sizeof bytes; i++)
+        if (!memcmp(bytes + i, id, sizeof id - 1))
+            last = i;
+    bytes[last] ^= 1;
+    restart();
+    assert_true(dispenser.table.stats.lost > 0);
+    pour_five("first");
+    is(done, 0);
+    is(failed, 1);
+    pour_five("new");                           // may be a lost one, too
+    is(failed, 2);
+    pour_five("second");
+    is(done, 1);
+    is(poured, 10);
+}
