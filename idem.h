@@ -10,13 +10,14 @@
    #include <stdio.h>
    #include <time.h>
 
+   IDEM_DEFINE_MEMORY(pump, 64, 24, 16, 0, 0);
    static const idem_config config = {
-       .capacity = 64, .key_max = 24, .response_max = 16, // keys, bytes, bytes
+       .capacity = pump_capacity, .key_max = pump_key_max,  // 64 keys, bytes
+       .response_max = pump_response_max,                   // 24, 16
        .secret = { 0x5b, 0x0e, 0x91, 0x27, 0xd4, 0x66, 0x8f, 0x13,   // random:
                    0x30, 0xa8, 0x4c, 0xf7, 0x1d, 0xb2, 0x69, 0xe5 }  // yours
    };
    static idem_table table;
-   static uint32_t memory[IDEM_MEMORY_SIZE(64, 24, 16, 0) / 4];
 
    static uint32_t now(void)              // a tick in ms, like HAL_GetTick
    { return (uint32_t)time(NULL) * 1000; }
@@ -32,7 +33,8 @@
    {
        idem_request request = { .key = "42", .key_len = 2 };
        idem_reply reply;
-       if (idem_open(&table, &config, memory, sizeof memory, now()) != IDEM_OK)
+       if (idem_open(&table, &config, pump_memory, sizeof pump_memory,
+                     now()) != IDEM_OK)
            return 1;
        for (int i = 0; i < 2; i++)        // the command, and a repeat of it
            puts(idem_text(idem_run(&table, &reply, &request, pour, NULL, now)));
@@ -190,7 +192,12 @@
    IDEM_MEMORY_SIZE(capacity, key_max, response_max, state_max) bytes, with a
    journal IDEM_JOURNAL_MEMORY_SIZE(.., prog_size), and IDEM_SECTORS(..,
    sector_size, prog_size) sectors.  Each is a constant expression.
-   IDEM_SECTORS is 0 if a sector is too small; this fails when compiling:
+   IDEM_DEFINE_MEMORY and IDEM_DEFINE_JOURNAL_MEMORY define the memory and the
+   numbers for config and storage, from one list.  idem_memory_size and
+   idem_sector_count are functions, for other languages.
+
+   IDEM_SECTORS is 0 if a sector is too small.  IDEM_DEFINE_JOURNAL_MEMORY does
+   not compile then; nor does this:
    typedef char sectors_are_large_enough[IDEM_SECTORS(..) ? 1 : -1].
 
    If the program has one configuration, the compiler can leave out what it does
@@ -456,7 +463,8 @@
 /* ---------------------------------------------------------------------------
    >>config    what may be defined before the header is included
 
-   "All": the same in all files of a program.
+   "All": the same in all files of a program.  idem_open refuses a file whose
+   version, IDEM_WIDE or IDEM_HASH differs: IDEM_E_ARG.
 
      IDEM_STATIC          not set: all functions are static, a private copy
      IDEM_API             extern: linkage of the public functions.  All
@@ -509,44 +517,18 @@
 #error "IDEM_HASH: IDEM_HASH_SIPHASH, IDEM_HASH_HALFSIPHASH or IDEM_HASH_FNV"
 #endif
 
-/* Two options change structs, so files that differ in them must not meet in one
-   program.  To the linker the functions that take one are named by the options:
-   idem_open_wide_siphash. */
-#if IDEM_WIDE
-#define IDEMI_NAMED(name, hash) idem_##name##_wide_##hash
+/* What all files of a program must have in common, of version and options:
+   idem_open hands it over, and refuses a file that differs. */
+#define IDEM_BUILD                                                             \
+    (((uint32_t)IDEM_VERSION * 8 + (IDEM_WIDE != 0) * 4 + IDEM_HASH) * 1024 +  \
+     (uint32_t)sizeof(idem_table))
+
+/* On functions whose answer decides whether something is executed. */
+#ifdef __GNUC__
+#define IDEMI_MUST_USE __attribute__((warn_unused_result))
 #else
-#define IDEMI_NAMED(name, hash) idem_##name##_narrow_##hash
+#define IDEMI_MUST_USE
 #endif
-#if IDEM_HASH == IDEM_HASH_SIPHASH
-#define IDEMI_NAME(name) IDEMI_NAMED(name, siphash)
-#elif IDEM_HASH == IDEM_HASH_HALFSIPHASH
-#define IDEMI_NAME(name) IDEMI_NAMED(name, halfsiphash)
-#else
-#define IDEMI_NAME(name) IDEMI_NAMED(name, fnv)
-#endif
-#define idem_open IDEMI_NAME(open)
-#define idem_format IDEMI_NAME(format)
-#define idem_begin IDEMI_NAME(begin)
-#define idem_complete IDEMI_NAME(complete)
-#define idem_release IDEMI_NAME(release)
-#define idem_renew IDEMI_NAME(renew)
-#define idem_run IDEMI_NAME(run)
-#define idem_maintain IDEMI_NAME(maintain)
-#define idem_sync IDEMI_NAME(sync)
-#define idem_elapse IDEMI_NAME(elapse)
-#define idem_find IDEMI_NAME(find)
-#define idem_forget IDEMI_NAME(forget)
-#define idem_next IDEMI_NAME(next)
-#define idem_pending IDEMI_NAME(pending)
-#define idem_delivered IDEMI_NAME(delivered)
-#define idem_response IDEMI_NAME(response)
-#define idem_state IDEMI_NAME(state)
-#define idem_horizon IDEMI_NAME(horizon)
-#define idem_uncertain IDEMI_NAME(uncertain)
-#define idem_check IDEMI_NAME(check)
-#define idem_fingerprint_init IDEMI_NAME(fingerprint_init)
-#define idem_fingerprint_update IDEMI_NAME(fingerprint_update)
-#define idem_fingerprint_final IDEMI_NAME(fingerprint_final)
 
 #ifndef IDEM_API
 #ifdef IDEM_STATIC
@@ -738,9 +720,10 @@ typedef struct idem_request {
 } idem_request;
 
 /* The right to execute; the name of an outcome once it is completed.  May be
-   copied and kept.  All zero is the claim that is never current. */
+   copied and kept.  All zero is the claim that is never current.  The same in
+   all builds. */
 typedef struct idem_claim {
-    idem_token token;           /* fencing token, > 0, strictly increasing */
+    uint64_t token;             /* fencing token, > 0, strictly increasing */
     uint32_t slot;
     uint32_t attempt;           /* 1 at IDEM_EXECUTE; counts to 255 */
 } idem_claim;
@@ -974,9 +957,8 @@ typedef struct idem_table {
     IDEMI_STAYS(idem_table)
 } idem_table;
 
-/* A fingerprint that is being computed.  No pointer into itself: may be copied,
-   even half-way. */
-typedef struct idem_fingerprint_state {
+/* A hash that is being made */
+typedef struct idemi_hash_state {
 #if IDEM_HASH == IDEM_HASH_SIPHASH
     uint64_t v[4];
     uint64_t word;              /* bytes of the incomplete word */
@@ -992,6 +974,13 @@ typedef struct idem_fingerprint_state {
     uint8_t  len;               /* bytes so far, modulo 256 */
 #endif
     uint8_t  strong;            /* 1: 64 bits; else 32, with fewer rounds */
+} idemi_hash_state;
+
+/* A fingerprint that is being computed.  No pointer into itself: may be copied,
+   even half-way.  Of one size in all builds. */
+typedef union idem_fingerprint_state {
+    idemi_hash_state state;
+    uint64_t         room[6];
 } idem_fingerprint_state;
 
 /* Bytes of memory for a table: a constant expression, a multiple of 4.  For
@@ -1028,12 +1017,51 @@ typedef struct idem_fingerprint_state {
    header, four of the longest records and the state must fit. */
 #define IDEM_SECTORS(capacity, key_max, response_max, state_max, sector_size,  \
                      prog_size)                                                \
-    IDEMI_SECTORS(                                                             \
+    IDEMI_SECTORS_OF(                                                          \
         capacity, sector_size,                                                 \
         IDEMI_SECTOR_MIN(                                                      \
             prog_size, IDEMI_RECORD_MAX(key_max, response_max, 0, prog_size),  \
             IDEMI_RECORD_MAX(key_max, response_max, state_max, prog_size)),    \
         IDEMI_RECORD_MAX(key_max, response_max, 0, prog_size))
+
+/* Defines the memory of a table, and its sizes as constants, out of one list of
+   numbers:
+       IDEM_DEFINE_MEMORY(pump, 64, 24, 16, 0, 0);
+       static const idem_config config = { .capacity = pump_capacity,
+           .key_max = pump_key_max, .response_max = pump_response_max, ... };
+       idem_open(&table, &config, pump_memory, sizeof pump_memory, millis());
+   With a journal, also pump_sector_size, pump_sector_count and pump_prog_size;
+   if no number of such sectors will do, it does not compile. */
+#define IDEM_DEFINE_MEMORY(name, capacity, key_max, response_max, state_max,   \
+                           senders)                                            \
+    IDEMI_DEFINE_SIZES(name, capacity, key_max, response_max, state_max,       \
+                       senders);                                               \
+    static uint32_t name##_memory                                              \
+        [(IDEM_MEMORY_SIZE(capacity, key_max, response_max, state_max) +       \
+          IDEM_SENDERS_MEMORY_SIZE(senders)) / 4]
+#define IDEM_DEFINE_JOURNAL_MEMORY(name, capacity, key_max, response_max,      \
+                                   state_max, senders, sector_size, prog_size) \
+    IDEMI_DEFINE_SIZES(name, capacity, key_max, response_max, state_max,       \
+                       senders);                                               \
+    enum {                                                                     \
+        name##_sector_size = (sector_size),                                    \
+        name##_prog_size = (prog_size),                                        \
+        name##_sector_count =                                                  \
+            IDEM_SECTORS((capacity) + (senders), key_max, response_max,        \
+                         state_max, sector_size, prog_size)                    \
+    };                                                                         \
+    typedef char name##_sectors_too_small[name##_sector_count > 0 ? 1 : -1];   \
+    static uint32_t name##_memory                                              \
+        [(IDEM_JOURNAL_MEMORY_SIZE(capacity, key_max, response_max, state_max, \
+                                   prog_size) +                                \
+          IDEM_SENDERS_MEMORY_SIZE(senders)) / 4]
+#define IDEMI_DEFINE_SIZES(name, capacity, key_max, response_max, state_max,   \
+                           senders)                                            \
+    enum {                                                                     \
+        name##_capacity = (capacity), name##_key_max = (key_max),              \
+        name##_response_max = (response_max), name##_state_max = (state_max),  \
+        name##_senders = (senders)                                             \
+    }
 
 /* Bytes of the longest record, in whole granules (of a key's with no state):
    with every number there and as long as it can be (>>format), as where a key
@@ -1053,7 +1081,7 @@ typedef struct idem_fingerprint_state {
     (((sector_size) - (sector_min)) / (key_record) + 1u)
 #define IDEMI_HEADS_SECTORS(capacity, head_keys)                               \
     (3u * ((capacity) / (head_keys) + 1u) / 2u + 4u)
-#define IDEMI_SECTORS(capacity, sector_size, sector_min, key_record)           \
+#define IDEMI_SECTORS_OF(capacity, sector_size, sector_min, key_record)        \
     ((sector_size) < (sector_min)                                              \
          ? UINT32_C(0)                                                         \
          : IDEMI_HEADS_SECTORS(                                                \
@@ -1100,7 +1128,9 @@ typedef struct idem_fingerprint_state {
      IDEM_OK
      IDEM_E_ARG      config: no capacity or key_max, a value out of range, a
                      secret with a zero half, one lock hook alone; a storage
-                     that cannot be: idem_explain says what
+                     that cannot be: idem_explain says what.  Or the calling
+                     file has another version of this header, or other options,
+                     than that with IDEM_IMPLEMENTATION; it says nothing then
      IDEM_E_MEMORY   memory NULL, misaligned or too small: table->needed is the
                      size that would do (so NULL and 0 ask for it)
      IDEM_E_SPACE    the storage cannot keep that many keys, whatever comes:
@@ -1112,8 +1142,11 @@ typedef struct idem_fingerprint_state {
                      read
    Records of a journal that cannot be read are damage, not a failure: see
    stats.lost.  After a failure the table is closed. */
-IDEM_API int idem_open(idem_table *table, const idem_config *config,
-                       void *memory, size_t size, uint32_t now_ms);
+#define idem_open(table, config, memory, size, now_ms)                         \
+    idem_open_(table, config, memory, size, now_ms, IDEM_BUILD)
+IDEM_API IDEMI_MUST_USE
+int idem_open_(idem_table *table, const idem_config *config, void *memory,
+               size_t size, uint32_t now_ms, uint32_t build);
 
 /* The same, but erases the storage first: storage and table are blank.  A power
    cut before the end leaves all that was there, a part of it with stats.lost
@@ -1122,8 +1155,19 @@ IDEM_API int idem_open(idem_table *table, const idem_config *config,
      as idem_open
      IDEM_E_ARG      also without storage
      IDEM_E_STORAGE  a callback failed; the table is closed */
-IDEM_API int idem_format(idem_table *table, const idem_config *config,
-                         void *memory, size_t size, uint32_t now_ms);
+#define idem_format(table, config, memory, size, now_ms)                       \
+    idem_format_(table, config, memory, size, now_ms, IDEM_BUILD)
+IDEM_API IDEMI_MUST_USE
+int idem_format_(idem_table *table, const idem_config *config, void *memory,
+                 size_t size, uint32_t now_ms, uint32_t build);
+
+/* Bytes of memory that idem_open asks for with this configuration, and sectors
+   that its storage must have, at least; where the macros cannot be used, as in
+   another language.  Of the storage's sectors the number is not looked at, for
+   the latter.  0 if there can be no such table, or storage: idem_explain says
+   why. */
+IDEM_API size_t idem_memory_size(const idem_config *config);
+IDEM_API uint32_t idem_sector_count(const idem_config *config);
 
 /* Asks what to do with a command.  One atomic step under the lock.
      IDEM_EXECUTE, IDEM_RECOVER, IDEM_UNCERTAIN
@@ -1145,9 +1189,10 @@ IDEM_API int idem_format(idem_table *table, const idem_config *config,
    A claim taken over (attempt above 1) has the lease, retention and reservation
    of the new request.  *claim is zeroed unless it is granted; it may be
    reply->claim, which IDEM_REPLAY sets. */
-IDEM_API int idem_begin(idem_table *table, idem_claim *claim,
-                        idem_reply *reply, const idem_request *request,
-                        uint32_t now_ms);
+IDEM_API IDEMI_MUST_USE
+int idem_begin(idem_table *table, idem_claim *claim,
+               idem_reply *reply, const idem_request *request,
+               uint32_t now_ms);
 
 /* Stores the outcome, and with it the application state, if any, in one step.
    From then on the outcome is replayed.
@@ -1159,8 +1204,9 @@ IDEM_API int idem_begin(idem_table *table, idem_claim *claim,
      IDEM_E_STORAGE     the claim stays, repeat the call.  After a restart the
                         outcome is there or not, whole
      IDEM_E_SPACE       likewise; no sector is left that could be tried */
-IDEM_API int idem_complete(idem_table *table, const idem_claim *claim,
-                           const idem_outcome *outcome, uint32_t now_ms);
+IDEM_API IDEMI_MUST_USE
+int idem_complete(idem_table *table, const idem_claim *claim,
+                  const idem_outcome *outcome, uint32_t now_ms);
 
 /* Gives the claim back after a failure that may pass, if the effect has not
    happened.  The key is unknown again, its attempts are forgotten, and the next
@@ -1210,9 +1256,10 @@ typedef uint32_t idem_now(void);
    IDEM_MISUSE.  It is recorded as failed, with IDEM_CODE_INVALID, and without
    response and state.  A handler that completes by itself (>>patterns) makes it
    IDEM_E_FENCED. */
-IDEM_API int idem_run(idem_table *table, idem_reply *reply,
-                      const idem_request *request, idem_handler *handler,
-                      void *ctx, idem_now *now);
+IDEM_API IDEMI_MUST_USE
+int idem_run(idem_table *table, idem_reply *reply,
+             const idem_request *request, idem_handler *handler,
+             void *ctx, idem_now *now);
 
 /* One bounded step of idle work: erases a sector ahead, relocates a record
    ahead, writes the time, or drops expired keys in the next 64 slots.
@@ -1673,14 +1720,14 @@ static void idemi_hash_rounds(uint64_t v[4], int rounds)
     v[3] = v3;
 }
 
-static void idemi_hash_word(idem_fingerprint_state *state, uint64_t word)
+static void idemi_hash_word(idemi_hash_state *state, uint64_t word)
 {
     state->v[3] ^= word;
     idemi_hash_rounds(state->v, 1 + state->strong);
     state->v[0] ^= word;
 }
 
-static void idemi_hash_init(idem_fingerprint_state *state,
+static void idemi_hash_init(idemi_hash_state *state,
                             const idem_config *config, int strong)
 {
     uint64_t k0 = idemi_basics_load64(config->secret);
@@ -1696,7 +1743,7 @@ static void idemi_hash_init(idem_fingerprint_state *state,
     state->strong = (uint8_t)strong;
 }
 
-static void idemi_hash_update(idem_fingerprint_state *state, const void *data,
+static void idemi_hash_update(idemi_hash_state *state, const void *data,
                               size_t len)
 {
     const unsigned char *p = (const unsigned char *)data;
@@ -1718,7 +1765,7 @@ static void idemi_hash_update(idem_fingerprint_state *state, const void *data,
         state->word |= (uint64_t)*p++ << shift;
 }
 
-static uint64_t idemi_hash_final(idem_fingerprint_state *state)
+static uint64_t idemi_hash_final(idemi_hash_state *state)
 {
     idemi_hash_word(state, state->word | (uint64_t)state->len << 56);
     state->v[2] ^= 0xff;
@@ -1733,7 +1780,7 @@ static uint32_t idemi_hash_rotate(uint32_t x, int bits)
 }
 
 /* Takes in a word: so many rounds.  With 0 they are what gives the output. */
-static void idemi_hash_word(idem_fingerprint_state *state, uint32_t word,
+static void idemi_hash_word(idemi_hash_state *state, uint32_t word,
                             int rounds)
 {
     uint32_t v0 = state->v[0], v1 = state->v[1], v2 = state->v[2];
@@ -1759,7 +1806,7 @@ static void idemi_hash_word(idem_fingerprint_state *state, uint32_t word,
 
 /* The strong hash is made with the secret's first half, the quick one with its
    last. */
-static void idemi_hash_init(idem_fingerprint_state *state,
+static void idemi_hash_init(idemi_hash_state *state,
                             const idem_config *config, int strong)
 {
     const unsigned char *key = config->secret + (strong ? 0 : 8);
@@ -1775,7 +1822,7 @@ static void idemi_hash_init(idem_fingerprint_state *state,
     state->strong = (uint8_t)strong;
 }
 
-static void idemi_hash_update(idem_fingerprint_state *state, const void *data,
+static void idemi_hash_update(idemi_hash_state *state, const void *data,
                               size_t len)
 {
     const unsigned char *p = (const unsigned char *)data;
@@ -1791,13 +1838,13 @@ static void idemi_hash_update(idem_fingerprint_state *state, const void *data,
 }
 
 /* Half of the output: the rounds that give it, and what they give */
-static uint32_t idemi_hash_output(idem_fingerprint_state *state)
+static uint32_t idemi_hash_output(idemi_hash_state *state)
 {
     idemi_hash_word(state, 0, 3 + state->strong);
     return state->v[1] ^ state->v[3];
 }
 
-static uint64_t idemi_hash_final(idem_fingerprint_state *state)
+static uint64_t idemi_hash_final(idemi_hash_state *state)
 {
     int rest = state->len & 3;
     uint32_t word = state->word >> 8 >> (24 - 8 * rest);
@@ -1817,7 +1864,7 @@ static uint64_t idemi_hash_final(idem_fingerprint_state *state)
 /* Not keyed: no defence against anybody.  Of the quick hash the lower half
    counts, which nothing in the upper one ever gets into.  Behind the strong one
    the length is appended, 8 bytes: SipHash has it in itself. */
-static void idemi_hash_init(idem_fingerprint_state *state,
+static void idemi_hash_init(idemi_hash_state *state,
                             const idem_config *config, int strong)
 {
     (void)config;
@@ -1827,7 +1874,7 @@ static void idemi_hash_init(idem_fingerprint_state *state,
     state->strong = (uint8_t)strong;
 }
 
-static void idemi_hash_update(idem_fingerprint_state *state, const void *data,
+static void idemi_hash_update(idemi_hash_state *state, const void *data,
                               size_t len)
 {
     const unsigned char *p = (const unsigned char *)data;
@@ -1837,7 +1884,7 @@ static void idemi_hash_update(idem_fingerprint_state *state, const void *data,
         state->hash = (state->hash ^ *p++) * state->prime;
 }
 
-static uint64_t idemi_hash_final(idem_fingerprint_state *state)
+static uint64_t idemi_hash_final(idemi_hash_state *state)
 {
     uint64_t len = state->len;
     int i;
@@ -1855,18 +1902,18 @@ static uint64_t idemi_hash_final(idem_fingerprint_state *state)
 IDEM_API void idem_fingerprint_init(idem_fingerprint_state *state,
                                     const idem_config *config)
 {
-    idemi_hash_init(state, config, 1);
+    idemi_hash_init(&state->state, config, 1);
 }
 
 IDEM_API void idem_fingerprint_update(idem_fingerprint_state *state,
                                       const void *data, size_t len)
 {
-    idemi_hash_update(state, data, len);
+    idemi_hash_update(&state->state, data, len);
 }
 
 IDEM_API uint64_t idem_fingerprint_final(idem_fingerprint_state *state)
 {
-    return idemi_hash_final(state);
+    return idemi_hash_final(&state->state);
 }
 
 /* The strong hash of some bytes. */
@@ -1874,7 +1921,7 @@ IDEMI_APART
 static uint64_t idemi_hash_strong(const idem_config *config, const void *data,
                                   size_t len)
 {
-    idem_fingerprint_state state;
+    idemi_hash_state state;
 
     idemi_hash_init(&state, config, 1);
     idemi_hash_update(&state, data, len);
@@ -1899,7 +1946,7 @@ static uint32_t idemi_hash_pair(const idem_config *config,
                                 const unsigned char *key, size_t key_len)
 {
     unsigned char border = (unsigned char)scope_len;
-    idem_fingerprint_state state;
+    idemi_hash_state state;
 
     idemi_hash_init(&state, config, 0);
     idemi_hash_update(&state, scope, scope_len);
@@ -2049,7 +2096,7 @@ static uint32_t idemi_default_retention(const idem_table *t, uint32_t asked_ms)
    state: bits 0-1 are 0 (free) or IDEM_IN_PROGRESS, _COMPLETED, _FAILED.
    ------------------------------------------------------------------------ */
 #define IDEMI_STATUS      0x03u
-#define IDEMI_IN_PROGRESS 0x01u         /* IDEM_IN_PROGRESS, to be combined */
+#define IDEMI_CLAIMED 0x01u         /* IDEM_IN_PROGRESS, to be combined */
 #define IDEMI_FINISHED    0x02u         /* set in both finished states */
 #define IDEMI_UNDELIVERED 0x04u
 #define IDEMI_ENDLESS     0x08u         /* a lease without end */
@@ -2870,7 +2917,7 @@ static void idemi_keys_cut(const idem_table *t, idem_slot *s)
 {
     if (!(s->state & IDEMI_ENDLESS))
         return;
-    s->state = IDEMI_IN_PROGRESS | IDEMI_CUT;
+    s->state = IDEMI_CLAIMED | IDEMI_CUT;
     s->time = t->clock;
 }
 
@@ -3079,7 +3126,7 @@ typedef struct idemi_header {
 } idemi_header;
 #define IDEMI_HEADER      56u
 #define IDEMI_HEADER_SAME 16u
-#define IDEMI_VERSION     2u
+#define IDEMI_FORMAT_NUMBER     2u
 #define IDEMI_FIRST       0x1000000u
 #define IDEMI_SUM_AT      14u           /* in its bytes */
 
@@ -3237,7 +3284,7 @@ static int idemi_record_is_bound(unsigned flags)
 static void idemi_header_begin(const idem_storage *m, unsigned char *p)
 {
     idemi_basics_store32(p, IDEMI_MAGIC);
-    idemi_basics_store32(p + 4, IDEMI_VERSION | IDEM_HASH << 8 |
+    idemi_basics_store32(p + 4, IDEMI_FORMAT_NUMBER | IDEM_HASH << 8 |
                                     (uint32_t)m->prog_size << 16);
     idemi_basics_store32(p + 8, m->sector_size | (uint32_t)m->erased << 24);
     idemi_basics_store32(p + 12, m->sector_count);
@@ -3999,7 +4046,7 @@ static void idemi_recover_key(idem_table *t, const idemi_record *r,
     s->response_len = 0;
     s->time = t->clock - r->age;
     s->state =
-        IDEMI_IN_PROGRESS | (r->flags & IDEMI_CUT ? IDEMI_CUT : IDEMI_ENDLESS);
+        IDEMI_CLAIMED | (r->flags & IDEMI_CUT ? IDEMI_CUT : IDEMI_ENDLESS);
     idemi_basics_copy(idemi_slot_id(s), r->id.scope,
                       s->scope_len + idemi_slot_key_bytes(s->key_len));
     idemi_keys_enter(t, slot, r->id.hash);
@@ -4605,7 +4652,7 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     s->attempts = (uint8_t)attempt;
     if (IDEMI_JOURNAL(t) && !IDEMI_CONFIG(t)->volatile_claims)
         result = idemi_journal_append(
-            t, slot, IDEMI_IN_PROGRESS | IDEMI_HAS_KEY | IDEMI_GRANTED, NULL);
+            t, slot, IDEMI_CLAIMED | IDEMI_HAS_KEY | IDEMI_GRANTED, NULL);
     if (result < 0) {
         s->retention = retention;
         s->token = token;
@@ -5054,7 +5101,7 @@ static void idemi_public_misuse(void)
 }
 
 /* What every caller's mistake is answered with. */
-#define IDEMI_MISUSE() (idemi_public_misuse(), IDEM_E_ARG)
+#define IDEMI_REFUSED() (idemi_public_misuse(), IDEM_E_ARG)
 
 static int idemi_public_is_open(const idem_table *t)
 {
@@ -5068,7 +5115,7 @@ static int idemi_public_enter(idem_table *t, int valid)
     const idem_config *config;
 
     if (!valid || !idemi_public_is_open(t))
-        return IDEMI_MISUSE();
+        return IDEMI_REFUSED();
     config = t->config;
     if (config->lock && (config->lock)(config->lock_ctx) != 0)
         return IDEM_E_LOCK;
@@ -5123,9 +5170,9 @@ static int idemi_public_query(const idem_table *t, idemi_query *q,
     if (!idemi_public_is_open(t) || !rq ||
         !idemi_public_bytes(rq->key, rq->key_len) ||
         !idemi_public_bytes(rq->scope, rq->scope_len))
-        return IDEMI_MISUSE();
+        return IDEMI_REFUSED();
     if (rq->sequence && (rq->key_len || !IDEMI_SENDERS(t)))
-        return IDEMI_MISUSE();
+        return IDEMI_REFUSED();
     if (!rq->key_len && !rq->sequence)
         return IDEM_E_ARG;          // the sender's mistake, not the caller's
     key_max = IDEMI_CONFIG(t)->key_max;
@@ -5157,7 +5204,7 @@ static int idemi_public_payload(const idem_table *t, idemi_query *q)
     if (!idemi_public_bytes(rq->payload, rq->payload_len) ||
         !idemi_public_lease(rq->lease_ms) ||
         rq->retention_ms > IDEM_RETENTION_MAX)
-        return IDEMI_MISUSE();
+        return IDEMI_REFUSED();
     if (rq->response_size > IDEMI_CONFIG(t)->response_max)
         return IDEM_E_TOO_LARGE;
     if (!rq->has_fingerprint)
@@ -5394,17 +5441,18 @@ static void idemi_public_start(idem_table *t, uint32_t now_ms)
     t->counted = now_ms;
 }
 
-/* The part of idem_open and idem_format before the storage is looked at. */
+/* The part of idem_open and idem_format before the storage is looked at.  The
+   table of another build may be smaller: it is not touched. */
 static int idemi_public_prepare(idem_table *table, const idem_config *config,
-                                void *memory, size_t size)
+                                void *memory, size_t size, uint32_t build)
 {
     int result;
 
-    if (!table)
-        return IDEMI_MISUSE();
+    if (!table || build != IDEM_BUILD)
+        return IDEMI_REFUSED();
     IDEM_MEMSET((void *)table, 0, sizeof *table);
     if (!config || !idemi_public_config(config))
-        return IDEMI_MISUSE();
+        return IDEMI_REFUSED();
     table->config = config;
     result = idemi_public_layout(table, (unsigned char *)memory, size);
     if (result < 0)
@@ -5425,22 +5473,24 @@ static int idemi_public_load(idem_table *table, int result, uint32_t now_ms)
     return result;
 }
 
-IDEM_API int idem_open(idem_table *table, const idem_config *config,
-                       void *memory, size_t size, uint32_t now_ms)
+IDEM_API int idem_open_(idem_table *table, const idem_config *config,
+                        void *memory, size_t size, uint32_t now_ms,
+                        uint32_t build)
 {
-    int result = idemi_public_prepare(table, config, memory, size);
+    int result = idemi_public_prepare(table, config, memory, size, build);
 
     return idemi_public_load(table, result, now_ms);
 }
 
-IDEM_API int idem_format(idem_table *table, const idem_config *config,
-                         void *memory, size_t size, uint32_t now_ms)
+IDEM_API int idem_format_(idem_table *table, const idem_config *config,
+                          void *memory, size_t size, uint32_t now_ms,
+                          uint32_t build)
 {
-    int result = idemi_public_prepare(table, config, memory, size);
+    int result = idemi_public_prepare(table, config, memory, size, build);
 
     if (result == IDEM_OK)
         result = IDEMI_JOURNAL(table) ? idemi_recover_format(table)
-                                      : IDEMI_MISUSE();
+                                      : IDEMI_REFUSED();
     return idemi_public_load(table, result, now_ms);
 }
 
@@ -5455,7 +5505,7 @@ IDEM_API int idem_begin(idem_table *table, idem_claim *claim,
     if (claim)
         IDEM_MEMSET(claim, 0, sizeof *claim);
     if (!claim || !reply)
-        return IDEMI_MISUSE();
+        return IDEMI_REFUSED();
     IDEM_MEMSET(reply, 0, sizeof *reply);
     result = idemi_public_query(table, &q, request);
     if (result == IDEM_OK)
@@ -5539,7 +5589,7 @@ static int idemi_public_record(idem_table *table, idem_reply *reply,
     int result = idem_complete(table, &reply->claim, outcome, now_ms);
 
     if (result == IDEM_E_TOO_LARGE)
-        result = IDEMI_MISUSE();
+        result = IDEMI_REFUSED();
     if (result == IDEM_E_ARG) {
         IDEM_MEMSET(outcome, 0, sizeof *outcome);
         outcome->code = IDEM_CODE_INVALID;
@@ -5607,10 +5657,10 @@ IDEM_API int idem_run(idem_table *table, idem_reply *reply,
     int answer;
 
     if (!reply)
-        return IDEMI_MISUSE();
+        return IDEMI_REFUSED();
     IDEM_MEMSET(reply, 0, sizeof *reply);
     if (!handler || !now)
-        return IDEMI_MISUSE();
+        return IDEMI_REFUSED();
     answer = idem_begin(table, &reply->claim, reply, request, (now)());
     return idemi_command_grants(answer)
                ? idemi_public_handle(table, reply, request, handler, ctx, now,
@@ -5673,7 +5723,7 @@ IDEM_API int idem_find(idem_table *table, idem_entry *entry,
     int result;
 
     if (!entry)
-        return IDEMI_MISUSE();
+        return IDEMI_REFUSED();
     result = idemi_public_lookup(table, &slot, request, now_ms);
     if (result != IDEM_OK)
         return result;
@@ -5831,7 +5881,7 @@ IDEM_API const char *idem_text(int result)
 IDEM_API int idem_check(const idem_table *table)
 {
     if (!idemi_public_is_open(table))
-        return IDEMI_MISUSE();
+        return IDEMI_REFUSED();
     return idemi_check_all(table);
 }
 
@@ -5885,7 +5935,7 @@ static const char *idemi_explain_header(const idem_config *config,
         "secret: the journal was written with another secret";
     const idem_storage *m = config->storage;
 
-    IDEMI_EXPLAIN(p[4] != IDEMI_VERSION,
+    IDEMI_EXPLAIN(p[4] != IDEMI_FORMAT_NUMBER,
                   "version: the journal is of another version of idem.h")
     IDEMI_EXPLAIN(p[5] != IDEM_HASH,
                   "hash: the journal was written with another IDEM_HASH")
@@ -5992,6 +6042,44 @@ IDEM_API const char *idem_explain(const idem_config *config)
     return text;
 }
 
+/* In here, with rules of their own, so that they cost nothing where they are not
+   called: what is called twice is not inlined. */
+IDEM_API size_t idem_memory_size(const idem_config *config)
+{
+    idem_table t;
+
+    if (!config || idemi_explain_config(config))
+        return 0;
+#ifndef IDEM_NO_JOURNAL
+    if (config->storage && idemi_explain_storage(config->storage))
+        return 0;
+#endif
+    return idem_open(&t, config, NULL, 0, 0) == IDEM_E_MEMORY ? t.needed : 0;
+}
+
+IDEM_API uint32_t idem_sector_count(const idem_config *config)
+{
+#ifdef IDEM_NO_JOURNAL
+    (void)config;
+    return 0;
+#else
+    idem_storage m;
+    uint32_t keys;
+
+    if (!config || !config->storage || idemi_explain_config(config))
+        return 0;
+    m = *config->storage;
+    m.sector_count = 4;
+    if (idemi_explain_storage(&m))
+        return 0;
+    keys = config->capacity + config->senders;
+    m.sector_count =
+        IDEM_SECTORS(keys, config->key_max, config->response_max,
+                     config->state_max, m.sector_size, m.prog_size);
+    return idemi_explain_storage(&m) ? 0 : m.sector_count;
+#endif
+}
+
 /* ---------------------------------------------------------------------------
    >>arriving  keys as they arrive, out of texts
 
@@ -6066,7 +6154,7 @@ IDEM_API int idem_key_uuid(void *key, const char *text, size_t text_len,
     int i, byte, any = 0;
 
     if (!key || (!text && text_len))
-        return IDEMI_MISUSE();
+        return IDEMI_REFUSED();
     if (text_len != 36)
         return IDEM_E_ARG;
     for (i = 0; i < 16; i++) {
@@ -6092,7 +6180,7 @@ IDEM_API int idem_key_ulid(void *key, const char *text, size_t text_len)
     size_t i;
 
     if (!key || (!text && text_len))
-        return IDEMI_MISUSE();
+        return IDEMI_REFUSED();
     if (text_len != 26)
         return IDEM_E_ARG;
     for (i = 0; i < text_len; i++) {
@@ -6119,7 +6207,7 @@ IDEM_API int idem_key_http(void *key, size_t *key_len, const char *value,
     int result;
 
     if (!key || !key_len || (!value && value_len))
-        return IDEMI_MISUSE();
+        return IDEMI_REFUSED();
     for (; value_len && value[0] == ' '; value_len--)
         value++;
     while (value_len && value[value_len - 1] == ' ')
@@ -6139,7 +6227,7 @@ IDEM_API int idem_key_hex(void *key, size_t *key_len, const char *text,
     int result;
 
     if (!key || !key_len || (!text && text_len))
-        return IDEMI_MISUSE();
+        return IDEMI_REFUSED();
     for (i = 0; i < takes; i++)
         if (idemi_arriving_byte(text + 2 * i) < 0)
             takes = 0;
@@ -6191,7 +6279,7 @@ IDEM_API int idem_retry(uint32_t *delay_ms, const idem_patience *patience,
     int verdict = idemi_sending_verdict(answer);
 
     if (!delay_ms || !patience || !sent)
-        return IDEMI_MISUSE();
+        return IDEMI_REFUSED();
     *delay_ms = UINT32_MAX;
     if (verdict != IDEM_RESEND)
         return verdict;
@@ -6448,11 +6536,11 @@ IDEM_API int idem_file_open(idem_file *file, const char *path,
     int result;
 
     if (!file || !path)
-        return IDEMI_MISUSE();
+        return IDEMI_REFUSED();
     idemi_file_reset(file, sector_size, sector_count);
     end = (off_t)size;
     if (!idemi_public_storage(&file->storage) || end < 0)
-        return IDEMI_MISUSE();
+        return IDEMI_REFUSED();
     // Looked at first: some devices take being opened as a command.
     if (stat(path, &is) == 0 && !S_ISREG(is.st_mode))
         return IDEM_E_FORMAT;
@@ -6474,7 +6562,7 @@ IDEM_API int idem_file_close(idem_file *file)
     int fd;
 
     if (!file || file->storage.ctx != file)
-        return IDEMI_MISUSE();
+        return IDEMI_REFUSED();
     fd = file->fd;
     file->fd = -1;
     if (fd < 0)

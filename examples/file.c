@@ -17,19 +17,18 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { KEYS = 64, KEY_MAX = 32, RESPONSE_MAX = 32, SECTOR = 4096 };
-enum { SECTORS = IDEM_SECTORS(KEYS, KEY_MAX, RESPONSE_MAX, 0, SECTOR, 1) };
+/* keys, bytes of scope and key, of a response; no state, no senders; sectors */
+IDEM_DEFINE_JOURNAL_MEMORY(pump, 64, 32, 32, 0, 0, 4096, 1);
 
 static idem_file file;
 static idem_config config = {
-    .capacity = KEYS, .key_max = KEY_MAX, .response_max = RESPONSE_MAX,
+    .capacity = pump_capacity, .key_max = pump_key_max,
+    .response_max = pump_response_max,
     .secret = { 0x8c, 0x3f, 0x71, 0x0d, 0xe2, 0x95, 0x4a, 0xb6, /* random, */
                 0x1e, 0xd8, 0x07, 0x63, 0xfa, 0x2b, 0x90, 0x54 }, /* yours */
     .retention_ms = 24 * 60 * 60 * 1000 /* so long a key is remembered */
 };
 static idem_table table;
-static uint32_t memory[IDEM_JOURNAL_MEMORY_SIZE(KEYS, KEY_MAX, RESPONSE_MAX, 0,
-                                                1) / 4];
 
 static uint32_t millis(void)
 {
@@ -59,14 +58,16 @@ static int handle(idem_job *job)
 /* Opens file and table; says why if one of them refuses. */
 static int open_journal(const char *path)
 {
-    int result = idem_file_open(&file, path, SECTOR, SECTORS);
+    int result = idem_file_open(&file, path, pump_sector_size,
+                                pump_sector_count);
 
     if (result != IDEM_OK) {
         reason_print_file(path, result, &file);
         return result;
     }
     config.storage = &file.storage;
-    result = idem_open(&table, &config, memory, sizeof memory, millis());
+    result = idem_open(&table, &config, pump_memory, sizeof pump_memory,
+                       millis());
     if (result != IDEM_OK)
         reason_print(path, result, &table, &config);
     return result;
@@ -74,7 +75,7 @@ static int open_journal(const char *path)
 
 static int execute(const char *path, const char *key, const char *command)
 {
-    char answer[RESPONSE_MAX + 1] = "";
+    char answer[pump_response_max + 1] = "";
     idem_reply reply;
     idem_request request = { .scope = "shell", .scope_len = 5,
         .key = key, .key_len = strlen(key),

@@ -4,14 +4,16 @@
 #include <stdio.h>
 #include <string.h>
 
+/* keys, bytes of scope and key, of a response; no state, no senders */
+IDEM_DEFINE_MEMORY(pump, 64, 24, 16, 0, 0);
 static const idem_config config = {
-    .capacity = 64, .key_max = 24, .response_max = 16, /* keys, bytes, bytes */
+    .capacity = pump_capacity, .key_max = pump_key_max,
+    .response_max = pump_response_max,
     .secret = { 0x8c, 0x3f, 0x71, 0x0d, 0xe2, 0x95, 0x4a, 0xb6, /* random, */
                 0x1e, 0xd8, 0x07, 0x63, 0xfa, 0x2b, 0x90, 0x54 }, /* yours */
     .retention_ms = 10 * 60 * 1000 /* a sender may repeat for ten minutes */
 };
 static idem_table table;
-static uint32_t memory[IDEM_MEMORY_SIZE(64, 24, 16, 0) / 4];
 
 static void command(const char *key, const char *payload, uint32_t now_ms)
 {
@@ -40,7 +42,7 @@ static void command(const char *key, const char *payload, uint32_t now_ms)
 
 int main(void)
 {
-    int result = idem_open(&table, &config, memory, sizeof memory, 0);
+    int result = idem_open(&table, &config, pump_memory, sizeof pump_memory, 0);
 
     if (result != IDEM_OK) {
         const char *why = idem_explain(&config);

@@ -80,18 +80,18 @@ int inside_flip(idem_table *t, unsigned n, unsigned bit);
 static inline void inside_hash_init(idem_fingerprint_state *state,
                                     const idem_config *config, int strong)
 {
-    idemi_hash_init(state, config, strong);
+    idemi_hash_init(&state->state, config, strong);
 }
 
 static inline void inside_hash_update(idem_fingerprint_state *state,
                                       const void *data, size_t len)
 {
-    idemi_hash_update(state, data, len);
+    idemi_hash_update(&state->state, data, len);
 }
 
 static inline uint64_t inside_hash_final(idem_fingerprint_state *state)
 {
-    return idemi_hash_final(state);
+    return idemi_hash_final(&state->state);
 }
 
 /* What the index is asked with: the quick hash of scope and key. */

@@ -118,7 +118,7 @@ static int read_item(fleet *f, fleet_call *c, int way)
    second also where the item has gone. */
 static idem_token next_token(const fleet *f, const fleet_record *r)
 {
-    idem_token token = (idem_token)r->now / 1000 * TOKENS +
+    uint64_t token = (idem_token)r->now / 1000 * TOKENS +
                        fleet_hash(f, r->id, strlen(r->id)) % TOKENS;
 
     return token > r->token ? token : r->token + 1;

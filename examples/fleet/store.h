@@ -72,7 +72,7 @@ typedef struct fleet_record {
     int64_t  now, lost;             /* store's ms */
     char     id[FLEET_ID], floor[17];
     int      state;
-    idem_token token;
+    uint64_t token;
     uint32_t attempts;
     uint64_t fingerprint;
     int64_t  until, retention;

@@ -144,7 +144,7 @@ enum { STORIES = sizeof stories / sizeof *stories };
 /* Begins all keys, as the others do at the same time. */
 static void race(int executed[RACE_KEYS])
 {
-    idem_token last = 0;
+    uint64_t last = 0;
 
     CHECK(subject_open(&s, place, &config) == IDEM_OK);
     for (int i = 0; i < RACE_KEYS; i++) {

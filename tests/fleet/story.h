@@ -70,7 +70,7 @@ typedef struct known {
 // What the processes of a story share
 typedef struct tale {
     int      passed, failed, differs;
-    idem_token last, forgotten;     // tokens; of the RAM before
+    uint64_t last, forgotten;     // tokens; of the RAM before
     int64_t  now;
     known    keys[32];
 } tale;

@@ -540,7 +540,7 @@ static inline void call_forged(device *d, const call *c)
     case 1: claim.slot = UINT32_MAX; break;
     case 2: claim.slot = d->config.capacity; break;
     default:
-        claim.token ^= (idem_token)1 << (8 * sizeof claim.token - 1 - c->n % 32);
+        claim.token ^= UINT64_C(1) << (8 * sizeof(idem_token) - 1 - c->n % 32);
     }
     device_try(d, &claim, c->how / 4);
 }

@@ -246,7 +246,9 @@ static inline void device_make_memory(device *d)
 
     most += IDEM_SENDERS_MEMORY_SIZE(c->senders);
     PROMISE(idem_open(&t, c, NULL, 0, 0) == IDEM_E_MEMORY);
-    PROMISE(t.needed <= most);
+    PROMISE(t.needed <= most && t.needed == idem_memory_size(c));
+    PROMISE(!c->storage || idem_sector_count(c) ==
+                               medium_sectors(c, c->storage));
     free(d->memory);
     d->memory_size = t.needed + d->more;
     d->memory = medium_allocate(d->memory_size + GUARD);

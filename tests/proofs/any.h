@@ -24,7 +24,7 @@ static uint32_t any(void)
 /* Hashes are any; WP proves that they stay in what they hash. */
 /*@ requires hashed: len == 0 || \valid_read((char *)data + (0 .. len - 1));
     assigns *state \from *state; */
-static void idemi_hash_update(idem_fingerprint_state *state, const void *data,
+static void idemi_hash_update(idemi_hash_state *state, const void *data,
                               size_t len);
 
 /* Closes a gap in the index: copies words in it to others, and frees one.  WP

@@ -146,7 +146,7 @@ apart() {
 shown() {
     "eva_$1" idem.h || fail "$1: an alarm"
     sed -n 's/^  \([a-z0-9_]*\): [0-9]* stmts out of.*/\1/p' "$out/log" |
-        sed 's/_wide_fnv$//' | grep -Fvxf "$out/own/names" > "$out/$1"
+        grep -Fvxf "$out/own/names" > "$out/$1"
     echo "eva: $1: 0 alarms in $(grep -c ^idem "$out/$1") functions"
 }
 
@@ -175,7 +175,7 @@ alarmed() {
 
 eva_calls() {
     eva calls "$1" -eva-slevel 15 -eva-domains symbolic-locations \
-        $(apart idem_open_wide_fnv idemi_public_layout idemi_public_prepare \
+        $(apart idem_open_ idemi_public_layout idemi_public_prepare \
             idemi_public_query idemi_public_payload idemi_public_lookup \
             idemi_command_gone idemi_command_first idemi_command_named)
 }
@@ -201,7 +201,7 @@ eva_replay() {
 eva_opening() {
     paths=idemi_recover_newest:200,idemi_recover_record:100
     paths=$paths,idemi_recover_head:50,idemi_pen_words:30
-    for f in main idem_open_wide_fnv idemi_public_load idemi_public_prepare \
+    for f in main idem_open_ idemi_public_load idemi_public_prepare \
         idemi_public_layout idemi_public_start idemi_recover_header \
         idemi_recover_next idemi_recover_read idemi_recover_stated \
         idemi_recover_open idemi_recover_ring; do

@@ -43,7 +43,6 @@ function frames(name,    all) {
 
 # The name in the manual: a program that links gets one that tells its options.
 function call(name) {
-    sub(/_(narrow|wide)_[a-z0-9]*$/, "", name)
     return name
 }
 

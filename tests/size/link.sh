@@ -2,7 +2,7 @@
 # To be sourced: what firmware links of the header.  Needs $out, and of a machine
 # $cc, its compiler with what it is to be told always, and $nm.
 
-firmware="idem_open idem_begin idem_complete idem_release idem_maintain"
+firmware="idem_open_ idem_begin idem_complete idem_release idem_maintain"
 
 # compile NAME FLAGS...: the header as an object of that name; another header
 # than this one with a -I
@@ -19,10 +19,8 @@ link() {
     object=$1
     shift
     roots=
-    for call in "$@"; do                # some are named by the options too
-        roots="$roots -Wl,-u,$($nm "$out/$object.o" |
-            awk -v call="$call" '
-                $3 ~ "^" call "(_(narrow|wide)_[a-z]*)?$" { print $3 }')"
+    for call in "$@"; do
+        roots="$roots -Wl,-u,$call"
     done
     $cc -nostdlib -Wl,--gc-sections -Wl,-e,0 \
         -Wl,--unresolved-symbols=ignore-all $roots \

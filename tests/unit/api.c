@@ -243,8 +243,8 @@ TEST(s7_a_table_whose_opening_failed_is_closed)
     for (size_t i = 0; i < COUNT(rows); i++) {
         start("ram Ba", NO_LOCK);
         the.config.capacity = rows[i].capacity;
-        is((rows[i].format ? idem_format : idem_open)(
-               the.table, &the.config, the.memory, rows[i].size, 0),
+        is((rows[i].format ? idem_format_ : idem_open_)(
+               the.table, &the.config, the.memory, rows[i].size, 0, IDEM_BUILD),
            rows[i].is);
         is(unit_misuse, rows[i].is == IDEM_E_ARG);
         is_closed();
@@ -489,7 +489,8 @@ TEST(run_records_gives_back_or_keeps)
         the.now += LEASE;
         e.returns = IDEM_HANDLED;
         e.outcome.response_len = e.outcome.state_len = 0;
-        (void)idem_run(the.table, &reply, &rq, end_so, &e, tick);
+        is(idem_run(the.table, &reply, &rq, end_so, &e, tick),
+           done ? IDEM_REPLAY : IDEM_DONE);
         is(the.table->stats.answers[IDEM_RECOVER], kept);
         unit_misuse = 0;
     }
@@ -525,7 +526,7 @@ TEST(a_reply_need_not_be_initialised)
     ending e = endings[0];
 
     start("ram", LOCK);
-    (void)idem_run(the.table, &reply, &rq, end_so, &e, tick);
+    is(idem_run(the.table, &reply, &rq, end_so, &e, tick), IDEM_DONE);
     memset(&reply, 0x5A, sizeof reply);
     is(idem_run(the.table, &reply, &rq, end_so, &e, tick), IDEM_REPLAY);
     is(reply.response_len, 2);

@@ -189,6 +189,10 @@ typedef char sectors_too_small_are_told
 typedef char the_largest_have_a_number
     [IDEM_SECTORS(1000, 255, 255, 255, 65536, 256) > 4 ? 1 : -1];
 
+// Tables out of one list of numbers each
+IDEM_DEFINE_MEMORY(pump, 64, 24, 16, 4, 3);
+IDEM_DEFINE_JOURNAL_MEMORY(valve, 64, 24, 16, 4, 3, 4096, 8);
+
 // What the macros say of the.config with a journal.
 static size_t bytes;
 static uint32_t sectors;
@@ -263,6 +267,14 @@ static int open_in_as_many(void)
     return 1;
 }
 
+/* 0 if the storage could not have so many. */
+static uint32_t possible_sectors(void)
+{
+    uint64_t size = (uint64_t)sectors * the.storage.sector_size;
+
+    return sectors <= 65535 && size < UINT64_C(1) << 32 ? sectors : 0;
+}
+
 TEST(what_idem_open_asks_for_is_what_the_macros_say)
 {
     idem_config *c = &device_on(&nor, "")->config;
@@ -278,7 +290,11 @@ TEST(what_idem_open_asks_for_is_what_the_macros_say)
         is(size % 4, 0);
         is(open_in(size - 1, size), IDEM_E_MEMORY);
         is(open_in(size, 0), IDEM_OK);
+        is(idem_memory_size(c), size);
+        is(idem_sector_count(c), 0);
         c->storage = &the.storage;
+        is(idem_memory_size(c), bytes);
+        is(idem_sector_count(c), possible_sectors());
         is(open_in(bytes - 1, bytes), IDEM_E_MEMORY);
         is(open_in(bytes, sectors), sectors == 4 ? IDEM_OK : IDEM_E_SPACE);
         small += sectors == 0;
@@ -286,6 +302,51 @@ TEST(what_idem_open_asks_for_is_what_the_macros_say)
         enough += sectors != 4 && open_in_as_many();
     }
     assert_true(small > 30 && few > 100 && enough > 3);
+}
+
+/* .. and of what can be none the functions say 0, and that is no mistake. */
+TEST(what_cannot_be_has_no_size)
+{
+    idem_config c;
+    idem_storage s;
+    int what;
+
+    device_on(&nor, "ram");
+    unit_misuse = 0;
+    is(idem_memory_size(NULL), 0);
+    is(idem_sector_count(NULL), 0);
+    for (unsigned n = 0; (what = wrong(n, &c, &s, 0)) != 0; n++) {
+        if (what < 0)
+            continue;
+        is(idem_memory_size(&c), 0);
+        if (what < STORAGE + 3)                 // of these the number is wrong
+            is(idem_sector_count(&c), 0);
+        else
+            assert_true(idem_sector_count(&c) > 0);
+    }
+    is(unit_misuse, 0);
+}
+
+TEST(one_list_of_numbers_makes_memory_and_sizes)
+{
+    idem_config *c = &device_on(&nor, "ram")->config;
+    static idem_table table;
+
+    c->capacity = pump_capacity;
+    c->key_max = pump_key_max;
+    c->response_max = pump_response_max;
+    c->state_max = pump_state_max;
+    c->senders = pump_senders;
+    assert_true(sizeof pump_memory >= idem_memory_size(c));
+    is(idem_open(&table, c, pump_memory, sizeof pump_memory, 0), IDEM_OK);
+    the.storage = blank;
+    the.storage.sector_size = valve_sector_size;
+    the.storage.sector_count = valve_sector_count;
+    the.storage.prog_size = valve_prog_size;
+    c->storage = &the.storage;
+    is(valve_sector_count, idem_sector_count(c));
+    assert_true(sizeof valve_memory >= idem_memory_size(c));
+    is(idem_open(&table, c, valve_memory, sizeof valve_memory, 0), IDEM_OK);
 }
 
 #if IDEM_WIDE

@@ -516,7 +516,7 @@ TEST(no_more_is_read_of_a_sector_than_it_has)
 /* The head's header is gone: its tokens were given all the same. */
 TEST(tokens_increase_over_a_lost_header)
 {
-    idem_token last;
+    uint64_t last;
 
     device_on(&nor, "volatile Aa P Ab Bc Bd");
     last = the.held[3].token;

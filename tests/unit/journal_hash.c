@@ -6,13 +6,13 @@
  */
 #include <stdint.h>
 #if IDEM_HASH == 3
-#define USUAL(name) IDEMI_NAMED(name, fnv)
+#define USUAL 3
 #elif IDEM_HASH == 2 || (!defined(IDEM_HASH) && UINTPTR_MAX <= 0xFFFFFFFFu)
-#define USUAL(name) IDEMI_NAMED(name, halfsiphash)
+#define USUAL 2
 #else
-#define USUAL(name) IDEMI_NAMED(name, siphash)
+#define USUAL 1
 #endif
-#if IDEM_HASH == 3
+#if USUAL == 3
 #define OTHER 1
 #else
 #define OTHER 3
@@ -21,25 +21,33 @@
 #define IDEM_HASH OTHER
 #define IDEM_STATIC
 #define IDEM_IMPLEMENTATION
+#define idem_open_ other_open
+#define idem_begin other_begin
 #define idem_explain other_explain
 #include "idem.h"
+#undef idem_open_
+#undef idem_begin
 #undef idem_explain
 
-typedef int opening(idem_table *, const idem_config *, void *, size_t, uint32_t);
+typedef int opening(idem_table *, const idem_config *, void *, size_t, uint32_t,
+                    uint32_t);
 typedef int beginning(idem_table *, idem_claim *, idem_reply *,
                       const idem_request *, uint32_t);
 typedef const char *explaining(const idem_config *);
 
-static opening *const other_open = idem_open;
-static beginning *const other_begin = idem_begin;
-
-#undef idem_open
-#undef idem_begin
-#define idem_open USUAL(open)
-#define idem_begin USUAL(begin)
-extern opening idem_open;
+extern opening idem_open_;
 extern beginning idem_begin;
 extern explaining idem_explain;
+
+typedef struct header {
+    opening *open;
+    beginning *begin;
+    explaining *explain;
+    int hash;
+} header;
+
+static const header other = { other_open, other_begin, other_explain, OTHER };
+static const header usual = { idem_open_, idem_begin, idem_explain, USUAL };
 
 #include "../storage/flash.h"
 #include "test.h"
@@ -63,23 +71,42 @@ static const idem_config config = {
     .secret = "sixteen secrets", .storage = &storage,
 };
 
+/* Opens the table as a file of that build. */
+static int opened(const header *h, int hash)
+{
+    uint32_t build = IDEM_BUILD + (uint32_t)(hash - OTHER) * 1024;
+
+    return h->open(&table, &config, memory, sizeof memory, 0, build);
+}
+
 /* A journal that one made the other refuses, and says why. */
-static void is_told(opening *open, beginning *begin, explaining *explain,
-                    opening *open_by_other, explaining *explain_by_other)
+static void is_told(const header *by, const header *to)
 {
     medium = (flash){ .kind = FLASH_NOR, .sector_size = SIZE,
                       .sector_count = SECTORS, .prog_size = 8, .erased = 0xFF };
     is(flash_init(&medium, medium_memory), 0);
-    is(open(&table, &config, memory, sizeof memory, 0), IDEM_OK);
-    is(begin(&table, &claim, &reply, &request, 0), IDEM_EXECUTE);
-    assert_null(explain(&config));
-    is(open_by_other(&table, &config, memory, sizeof memory, 0), IDEM_E_FORMAT);
-    assert_non_null(explain_by_other(&config));
-    assert_non_null(strstr(explain_by_other(&config), "hash"));
+    is(opened(by, by->hash), IDEM_OK);
+    is(by->begin(&table, &claim, &reply, &request, 0), IDEM_EXECUTE);
+    assert_null(by->explain(&config));
+    is(opened(to, to->hash), IDEM_E_FORMAT);
+    assert_non_null(to->explain(&config));
+    assert_non_null(strstr(to->explain(&config), "hash"));
 }
 
 TEST(a_journal_of_another_hash_is_told)
 {
-    is_told(other_open, other_begin, other_explain, idem_open, idem_explain);
-    is_told(idem_open, idem_begin, idem_explain, other_open, other_explain);
+    is_told(&other, &usual);
+    is_told(&usual, &other);
+}
+
+/* .. whose table may be smaller: it is not touched. */
+TEST(a_file_of_another_build_is_refused)
+{
+    idem_table before;
+
+    memset(&table, 0x5A, sizeof table);
+    before = table;
+    is(opened(&usual, other.hash), IDEM_E_ARG);
+    is(opened(&other, usual.hash), IDEM_E_ARG);
+    assert_memory_equal(&table, &before, sizeof table);
 }
