@@ -108,9 +108,9 @@ PGresult *fleet_postgres_run(fleet *f, void *transaction, int which, int count,
 
 /* ------------------------------------------------------------------ opening */
 
-/* What this session must have, and what is set for it.  The second question is
-   a transaction of its own: behind a pooler that gives another session to each
-   transaction the settings are not there. */
+/* What is set for this session, and what it must have then.  A pooler may give
+   each transaction another one, without the settings and the statements; it has
+   told libpq a process number of its own. */
 static const char settings[] =
     "SET synchronous_commit = on; SET default_transaction_isolation ="
     " 'read committed'; SET enable_seqscan = off; SET jit = off;"
@@ -122,9 +122,9 @@ static const char check[] =
     "WHEN current_setting('full_page_writes') <> 'on' THEN"
     " 'full_page_writes is off' "
     "WHEN current_setting('synchronous_commit') <> 'on' OR"
-    " current_setting('transaction_isolation') <> 'read committed' OR"
-    " current_setting('idle_in_transaction_session_timeout') <> '1min' THEN"
-    " 'a pooler between does not keep the settings of a session' ELSE '' END";
+    " current_setting('transaction_isolation') <> 'read committed' THEN"
+    " 'it does not keep the settings of a session' "
+    "WHEN pg_backend_pid() <> %d THEN 'a pooler stands between' ELSE '' END";
 
 /* The schema's name is quoted, if that is needed. */
 static const char look[] = "SELECT pg_advisory_xact_lock(hashtext('idem fleet'))"
@@ -150,7 +150,8 @@ static int set_up(fleet *f)
     if (!r)
         return result;
     PQclear(r);
-    r = take(f, c->sql, PQsendQuery(c->sql, check), &result);
+    snprintf(text, sizeof text, check, PQbackendPID(c->sql));
+    r = take(f, c->sql, PQsendQuery(c->sql, text), &result);
     if (r && *field(r, 0))
         result = fleet_fail(f, IDEM_E_STORAGE, "PostgreSQL: %s", field(r, 0));
     PQclear(r);

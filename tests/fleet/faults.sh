@@ -268,6 +268,25 @@ for setting in fsync full_page_writes; do
 done
 faults works "postgresql${postgres_url#postgres}#other_scheme" "postgresql://"
 
+mkdir "$work/pooler"
+[ -z "$as_postgres" ] || chown postgres "$work/pooler"
+cat >"$work/pooler/ini" <<END
+[databases]
+postgres = host=$work/postgres user=fleet
+[pgbouncer]
+unix_socket_dir = $work/pooler
+auth_type = any
+pool_mode = transaction
+END
+$as_postgres pgbouncer "$work/pooler/ini" >"$work/pooler/log" 2>&1 &
+pooler=$!
+daemon="$daemon $pooler"
+wait_for psql -h "$work/pooler" -p 6432 -U fleet -c 'SELECT 1' postgres
+faults down_at_start \
+    "postgres:///postgres?user=fleet&host=$work/pooler&port=6432" \
+    "PostgreSQL behind pgbouncer"
+signal=TERM; end $pooler
+
 # What stands before DynamoDB
 start_proxy
 faults refused "$proxy_url#refused" "DynamoDB refuses"

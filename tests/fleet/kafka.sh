@@ -92,7 +92,7 @@ has_begun() {
 # is more done, and a new one started
 in_a_group() {
     start_kafka in_a_group 4 $(($1 * 200))
-    options='--session-ms 1000'
+    options='--session-ms 6000'
     start_consumer
     older=$started
     kills=0

@@ -338,7 +338,7 @@ static const struct luck { const char *name, *line; } lucks[] = {
       "{ROLLBACK} i2:refused C2,len=16:large R2" },
     // What is over is dropped by claims; numbers stay old.
     { "dropped", "O B#1 C#1 B#2 C#2 B#3 C#3 B#4 C#4 B1 C1 B2 R2 " CROWD "8 "
-      "T3700000 Q O B3 " CROWD "3 B#3:old B#4:old B#5 B1 B2" }
+      "T3900000 Q O B3 " CROWD "3 B#3:old B#4:old B#5 B1 B2" }
 };
 
 static void luck(void)
