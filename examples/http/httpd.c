@@ -14,12 +14,12 @@
 #define IDEM_FILE_STORAGE
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
+#include "../port/threads.h"
 #include "../station/station.h"
 #include "clients.h"
 #include "exchange.h"
 
 #include <arpa/inet.h>
-#include <pthread.h>
 
 enum { CAPACITY = 2000, QUOTA = 500, CONNECTIONS = 64, IDLE_S = 10 };
 
@@ -34,34 +34,6 @@ static clients known;
 
 // The table has one lock; the pump another, which is held while it pours.
 static pthread_mutex_t table_lock, pump_lock = PTHREAD_MUTEX_INITIALIZER;
-
-/* -------------------------------------------------------------------- locks */
-
-static int lock(void *ctx)
-{
-    return pthread_mutex_lock((pthread_mutex_t *)ctx);
-}
-
-static void unlock(void *ctx)
-{
-    pthread_mutex_unlock((pthread_mutex_t *)ctx);
-}
-
-/* An error-checking mutex refuses the thread that holds it, where a plain one
-   would wait for itself for ever: the call is answered IDEM_E_LOCK. */
-static void make_lock(idem_config *config)
-{
-    pthread_mutexattr_t kind;
-
-    if (pthread_mutexattr_init(&kind) != 0 ||
-        pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_ERRORCHECK) != 0 ||
-        pthread_mutex_init(&table_lock, &kind) != 0)
-        journal_die("httpd", "no mutex");
-    pthread_mutexattr_destroy(&kind);
-    config->lock_ctx = &table_lock;
-    config->lock = lock;
-    config->unlock = unlock;
-}
 
 /* ------------------------------------------------------------------ answers */
 
@@ -266,7 +238,11 @@ int main(int argc, char **argv)
     the.j.config.response_max = RESPONSE_MAX;
     the.j.config.senders = CLIENTS;
     the.j.config.quota = QUOTA;
-    make_lock(&the.j.config);
+    the.j.config.lock_ctx = &table_lock;
+    the.j.config.lock = threads_lock;
+    the.j.config.unlock = threads_unlock;
+    if (threads_init(&table_lock) != 0)
+        journal_die("httpd", "no mutex");
     station_open(&the);
     d = start_http();
     station_ready();

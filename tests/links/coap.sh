@@ -181,4 +181,4 @@ answers
 busy
 reboot
 interrupted
-if [ "${SHORT:-}" = 1 ]; then chaos 6 15; else chaos 40 100; fi
+if [ "${SHORT:-}" = 1 ]; then chaos 5 10; else chaos 40 100; fi
