@@ -85,6 +85,32 @@ echo "lint: MISRA C:2012: 0 mandatory," \
     "followed, in" \
     "$(wc -l < "$out/reports") places"
 
+# Each feature and each fault for Eva and WP changes as many lines of a header
+# in which everything local has another name: who changes one there changes
+# nothing in the tests.
+python3 tests/tools/locals.py --all idem.h > "$out/renamed.h"
+# changes HEADER SED...: how many lines
+changes() {
+    header=$1
+    shift
+    sed "$@" "$header" | diff "$header" - | grep -c '^>' || :
+}
+{
+    sed '/^#/d; s/: /\t/' tests/size/features.txt
+    sed -n "s/.* alarmed [a-z]* \([a-z_]*\) '\(.*\)'$/\1\t\/^[A-Za-z].*[ *]\1(\/,\/^}\/{\2;}/p" \
+        tests/proofs/prove.sh
+} > "$out/scripts"
+while IFS='	' read -r name script; do
+    extended=-E
+    case $name in idemi_*) extended=-e ;; *) ;; esac
+    one=$(changes idem.h $extended "$script")
+    another=$(changes "$out/renamed.h" $extended "$script")
+    [ "$one" != 0 ] || fail "$name: takes nothing out of the header"
+    [ "$one" = "$another" ] || fail "$name: is tied to the name of a local"
+done < "$out/scripts"
+echo "lint: $(wc -l < "$out/scripts") features and faults, whatever locals" \
+    "are called"
+
 # pmccabe understands no attributes and no preprocessor.
 gcc -std=c99 -E -P -U__GNUC__ -I. $source |
     sed 's/__attribute__ *(([a-z_]*))//' > "$out/plain.c"

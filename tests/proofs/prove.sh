@@ -227,14 +227,14 @@ part_eva() {
     reached "records opening" 'idemi_pen_bytes|idemi_recover_sender' \
         records replay opening
     long alarmed records idemi_recover_is_possible 's/->slot <=/->slot - 1 <=/'
-    long alarmed records idemi_recover_parse 's/end -= 4/end -= 3/'
-    long alarmed records idemi_recover_bytes 's/ + .*->record_max//'
+    long alarmed records idemi_recover_parse 's/ -= 4;/ -= 3;/'
+    long alarmed records idemi_recover_bytes 's/ + IDEMI_RECORD_LIMIT([^)]*)//'
     long alarmed calls idemi_command_replay 's/<= .*buffer_size/& + 1/'
     long alarmed calls idemi_command_response 's/if (.* > .*len)/if (0)/'
-    long alarmed calls idemi_command_named 's/>= \(.*capacity\)/> \1/'
-    alarmed replay idemi_recover_near 's/ < t->capacity/ <= t->capacity/'
+    long alarmed calls idemi_command_named 's/>= IDEMI_CAPACITY/> IDEMI_CAPACITY/'
+    alarmed replay idemi_recover_near 's/ < IDEMI_CAPACITY/ <= IDEMI_CAPACITY/'
     long alarmed replay idemi_recover_apply 's/if (!.*->slot)/if (0)/'
-    long alarmed opening idemi_recover_sector 's/ && .*->sector_size//'
+    long alarmed opening idemi_recover_sector 's/ && .*SECTOR_SIZE(.*))/)/'
 }
 
 # explore FLAGS...: all states, in $out/log

@@ -8,6 +8,8 @@ there has to change nothing in the tests.
                     the header with the names that LIST has in lines like
                         function NAME PARAMETER VARIABLE ...
                     (or assumed), in the order of their declaration
+    locals.py --all idem.h > COPY
+                    the header with another name for every one of them
 """
 import re
 import sys
@@ -84,6 +86,14 @@ def renamed(text, new):
 
 
 def main():
+    if sys.argv[1] == "--all":
+        with open(sys.argv[2], encoding="utf-8") as file:
+            sys.stdout.write(FUNCTION.sub(lambda function: renamed(
+                function.group(), {
+                    name: "local%d" % at
+                    for at, name in enumerate(declared(function))}),
+                file.read()))
+        return
     with open(sys.argv[1], encoding="utf-8") as file:
         lists = [line.split()[1:] for line in file
                  if re.match(r"(function|assumed) \w+ \w", line)]
