@@ -1176,7 +1176,8 @@ IDEM_API uint32_t idem_sector_count(const idem_config *config);
      IDEM_REPLAY                      *reply has the outcome
      IDEM_BUSY, IDEM_MISMATCH, IDEM_TOO_OLD, IDEM_EXHAUSTED
      IDEM_E_FULL
-     IDEM_E_ARG                       key empty; lease or retention out of
+     IDEM_E_ARG                       key empty; a sequence where there are no
+                                      senders; lease or retention out of
                                       range; NULL with a length
      IDEM_E_TOO_LARGE                 scope and key over key_max, response_size
                                       over response_max
@@ -5171,10 +5172,11 @@ static int idemi_public_query(const idem_table *t, idemi_query *q,
         !idemi_public_bytes(rq->key, rq->key_len) ||
         !idemi_public_bytes(rq->scope, rq->scope_len))
         return IDEMI_REFUSED();
-    if (rq->sequence && (rq->key_len || !IDEMI_SENDERS(t)))
+    if (rq->sequence && rq->key_len)
         return IDEMI_REFUSED();
-    if (!rq->key_len && !rq->sequence)
-        return IDEM_E_ARG;          // the sender's mistake, not the caller's
+    // These are the sender's mistakes, not the caller's.
+    if (rq->sequence ? !IDEMI_SENDERS(t) : !rq->key_len)
+        return IDEM_E_ARG;
     key_max = IDEMI_CONFIG(t)->key_max;
     key_len = rq->sequence ? IDEMI_NUMBER_BYTES : rq->key_len;
     if (key_len > key_max || rq->scope_len > key_max - key_len)

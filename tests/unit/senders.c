@@ -121,8 +121,8 @@ static const story stories[] = {
       "ram senders=1 7.-1 7.0:refused T 7.1:old 7.-1:old 7.0:refused 8.1 -1.1 "
       "-1.-1 T -1.1:old -1.2:old -1.256:old -1.65536:old -1.0x7FFFFFFF:old "
       "-1.0x80000000:old -1.-2:old -1.-1:old" },
-    { "a_sequence_without_senders_is_a_misuse",
-      "ram 0.1:refused !0.1:refused m2" },
+    { "a_sequence_without_senders_is_the_senders_mistake",
+      "ram 0.1:refused ?0.1:refused !0.1:refused m0" },
     { "without_key_or_sequence_it_is_the_senders_mistake",
       "ram senders=1 5.0:refused ?5.0:refused !5.0:refused m0 5.1" },
     { "a_number_takes_8_bytes_of_key_max",
