@@ -3,6 +3,7 @@
  *
  * One command per run, remembered in a file: repeat it, give the key another
  * command, kill it while it pours.  ./inspect pump.journal shows what it knows.
+ * The first run makes a secret, in pump.journal.secret: keep the two together.
  * A program of your own that can see what it did (a line in a log) looks, on
  * IDEM_RECOVER and IDEM_UNCERTAIN: if nothing has happened it executes the
  * command.
@@ -11,9 +12,7 @@
 #define IDEM_FILE_STORAGE
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
-#include "reason.h"
-#include <stdio.h>
-#include <string.h>
+#include "secret.h"
 #include <time.h>
 #include <unistd.h>
 
@@ -24,9 +23,7 @@ static idem_file file;
 static idem_config config = {
     .capacity = pump_capacity, .key_max = pump_key_max,
     .response_max = pump_response_max,
-    .secret = { 0x8c, 0x3f, 0x71, 0x0d, 0xe2, 0x95, 0x4a, 0xb6, /* random, */
-                0x1e, 0xd8, 0x07, 0x63, 0xfa, 0x2b, 0x90, 0x54 }, /* yours */
-    .retention_ms = 24 * 60 * 60 * 1000 /* so long a key is remembered */
+    .retention_ms = 24 * 60 * 60 * 1000 /* a key is remembered for a day */
 };
 static idem_table table;
 
@@ -55,17 +52,14 @@ static int handle(idem_job *job)
     return IDEM_HANDLED;
 }
 
-/* Opens file and table; says why if one of them refuses. */
+/* Opens file, secret and table; says why if one of them refuses. */
 static int open_journal(const char *path)
 {
-    int result = idem_file_open(&file, path, pump_sector_size,
-                                pump_sector_count);
+    int result = secret_open_file(&config, &file, path, pump_sector_size,
+                                  pump_sector_count);
 
-    if (result != IDEM_OK) {
-        reason_print_file(path, result, &file);
+    if (result != IDEM_OK)
         return result;
-    }
-    config.storage = &file.storage;
     result = idem_open(&table, &config, pump_memory, sizeof pump_memory,
                        millis());
     if (result != IDEM_OK)

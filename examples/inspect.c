@@ -4,7 +4,8 @@
  * Looks into a journal, a file of it or a dump of the flash that it is in, and
  * says what a device would know that was started with it: keys, outcomes, ages,
  * what is owed, what was lost.  Writes nothing.  Without options the journal is
- * one of file.c; it must be told of the others how they were configured.
+ * one of file.c; it must be told of the others how they were configured.  The
+ * secret is read from a file: everybody sees what is on a command line.
  *
  * The hash is chosen when this is compiled: for a journal of a machine below 64
  * bits add -DIDEM_HASH=IDEM_HASH_HALFSIPHASH.  Keys and responses are shown as
@@ -27,8 +28,7 @@ static const char help[] =
     "  --capacity N --key-max N --response-max N --state-max N\n"
     "  --senders N          also tells how many keys each of them has (0)\n"
     "  --retention MS       the default one (24 hours)\n"
-    "  --secret HEX         16 bytes; or\n"
-    "  --secret-file FILE   in which they are\n"
+    "  --secret-file FILE   16 bytes (FILE.secret)\n"
     "  --sector N           bytes of a sector; FILE is so many as fit\n"
     "  --granule N          bytes that are programmed at least (1)\n"
     "  --erased N           what an erased byte reads as (0)\n"
@@ -111,8 +111,6 @@ static idem_storage storage = {
 };
 static idem_config config = {
     .capacity = 64, .key_max = 32, .response_max = 32,
-    .secret = { 0x8c, 0x3f, 0x71, 0x0d, 0xe2, 0x95, 0x4a, 0xb6,
-                0x1e, 0xd8, 0x07, 0x63, 0xfa, 0x2b, 0x90, 0x54 },
     .storage = &storage, .retention_ms = 24 * 60 * 60 * 1000
 };
 
@@ -126,28 +124,26 @@ static uint32_t number(const char *option, const char *text, uint32_t most)
     return (uint32_t)n;
 }
 
-static void secret_of_hex(const char *text)
-{
-    char digits[3] = "";
-    size_t i;
+static char *secret_path;       // NULL: beside the journal
 
-    if (strlen(text) != 2 * sizeof config.secret ||
-        strspn(text, "0123456789abcdefABCDEF") != strlen(text))
-        die("secret", "16 bytes, 32 hexadecimal digits");
-    for (i = 0; i < sizeof config.secret; i++) {
-        memcpy(digits, text + 2 * i, 2);
-        config.secret[i] = (uint8_t)strtoul(digits, NULL, 16);
-    }
+static char *join(const char *path, const char *ending)
+{
+    char *joined = (char *)allocate(strlen(path) + strlen(ending) + 1);
+
+    strcpy(joined, path);
+    return strcat(joined, ending);
 }
 
-static void secret_of_file(const char *path)
+static void read_secret(const char *journal)
 {
+    char *path = secret_path ? secret_path : join(journal, ".secret");
     unsigned char *secret;
 
     if (read_whole(&secret, path) != sizeof config.secret)
         die(path, "not 16 bytes");
     memcpy(config.secret, secret, sizeof config.secret);
     free(secret);
+    free(path);
 }
 
 static void take_options_of(const char *path);
@@ -166,10 +162,8 @@ static void take_option(const char *name, const char *value)
         config.senders = number(name, value, IDEM_SENDERS_MAX);
     else if (!strcmp(name, "retention"))
         config.retention_ms = number(name, value, IDEM_RETENTION_MAX);
-    else if (!strcmp(name, "secret"))
-        secret_of_hex(value);
     else if (!strcmp(name, "secret-file"))
-        secret_of_file(value);
+        secret_path = join(value, "");
     else if (!strcmp(name, "sector"))
         storage.sector_size = number(name, value, 262144);
     else if (!strcmp(name, "granule"))
@@ -187,13 +181,15 @@ static void take_option(const char *name, const char *value)
 static void take_options_of(const char *path)
 {
     FILE *file = fopen(path, "r");
-    char line[300], name[20], value[200];
+    char line[300], name[20], value[sizeof line];
 
     if (!file)
         die(path, strerror(errno));
     while (fgets(line, sizeof line, file)) {
-        int found = sscanf(line, " %19s %199s", name, value);
+        int found = sscanf(line, " %19s %299s", name, value);
 
+        if (!strchr(line, '\n') && !feof(file))
+            die(path, "too long a line");
         if (found < 1 || name[0] == '#')
             continue;
         if (found < 2)
@@ -361,6 +357,7 @@ static void open_table(idem_table *table, const char *path)
     size_t len = read_whole(&bytes, path);
     int result;
 
+    read_secret(path);
     if (storage.sector_size)
         storage.sector_count = (uint32_t)(len / storage.sector_size);
     result = idem_open(table, &config, allocate(size), size, 0);

@@ -7,7 +7,11 @@
  * its fingerprint; if finished, its response, code, what is left of its
  * retention, and that delivery is owed; if cut short, its attempts; and the
  * application state.  Ages start anew.  The old file is not changed: when this
- * has succeeded, put the new one in its place.
+ * has succeeded, put the new one in its place; the secret stays.
+ *
+ * Replay windows of senders are not copied, nor how far back evictions reach:
+ * it says so.  A journal that has lost records is refused as long as unknown
+ * keys may be lost ones: to the new one they would be new.
  *
  * Uses the public interface alone, so it copies between flash and a file
  * likewise: give copy_journal two tables of your own.  Both need the same
@@ -17,18 +21,15 @@
 #define IDEM_FILE_STORAGE
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
-#include "reason.h"
-#include <errno.h>
-#include <stdio.h>
+#include "secret.h"
 #include <stdlib.h>
-#include <string.h>
 
 static const char help[] =
     "migrate OLD GEOMETRY NEW GEOMETRY [SECRET-FILE]\n"
     "copies a journal into a new file\n\n"
     "  GEOMETRY is capacity,key_max,response_max,state_max,sector_size and,\n"
     "  if there are any, ,senders\n"
-    "  SECRET-FILE has the 16 bytes of both; without, those of file.c\n";
+    "  SECRET-FILE has the 16 bytes of both; it is OLD.secret if not given\n";
 
 /* A journal in a file */
 typedef struct journal {
@@ -188,13 +189,20 @@ static int copy_state(idem_table *to, idem_table *from, size_t size)
 }
 
 /* Copies all there is into a table that has no key; how it ended, as
-   idem_complete, and how many keys. */
+   idem_complete, and how many keys.  IDEM_UNCERTAIN: nothing was copied, as
+   unknown keys may be lost ones. */
 static int copy_journal(idem_table *to, idem_table *from, size_t *copied)
 {
     key *keys;
-    size_t count = list_keys(&keys, from);
-    int result = copy_state(to, from, from->config->state_max);
+    size_t count;
+    uint32_t left_ms;
+    int result = idem_uncertain(from, &left_ms, now_ms);
 
+    *copied = 0;
+    if (result < 0 || left_ms)
+        return result < 0 ? result : IDEM_UNCERTAIN;
+    count = list_keys(&keys, from);
+    result = copy_state(to, from, from->config->state_max);
     for (*copied = 0; *copied < count && result >= 0; ++*copied)
         result = keys[*copied].entry.status == IDEM_IN_PROGRESS
                      ? copy_cut_short(to, &keys[*copied])
@@ -262,56 +270,58 @@ static int open_journal(journal *j, const char *path, const char *geometry,
     return result == IDEM_OK;
 }
 
+/* Says what the new journal does not know. */
+static void warn(journal *from)
+{
+    uint32_t reach_ms;
+
+    if (from->config.senders)
+        fprintf(stderr, "%s: the replay windows of senders are not copied: let "
+                "each begin a new epoch\n", from->path);
+    if (idem_horizon(&from->table, &reach_ms, now_ms) == IDEM_OK &&
+        reach_ms < from->config.retention_ms)
+        fprintf(stderr, "%s: what was completed more than %lu s ago may have "
+                "been evicted: it will be new\n", from->path,
+                (unsigned long)(reach_ms / 1000));
+}
+
 static int copy(journal *to, journal *from)
 {
     size_t copied;
     int result = copy_journal(&to->table, &from->table, &copied);
 
+    if (result == IDEM_UNCERTAIN) {
+        fprintf(stderr, "%s: records were lost, so unknown keys may have been "
+                "executed: go on with it for one retention, then copy it\n",
+                from->path);
+        return 1;
+    }
     if (result < 0) {
         fprintf(stderr, "key %lu of the old: ", (unsigned long)copied);
         reason_print(to->path, result, &to->table, &to->config);
         return 1;
     }
     printf("%lu keys copied\n", (unsigned long)copied);
-    if (from->table.stats.lost)
-        fprintf(stderr, "%s: something was lost there before\n", from->path);
+    warn(from);
     return idem_file_close(&to->file) != IDEM_OK;
-}
-
-static int read_secret(uint8_t *secret, size_t size, const char *path)
-{
-    FILE *file = fopen(path, "rb");
-    size_t len = file ? fread(secret, 1, size, file) : 0;
-
-    if (len != size)
-        fprintf(stderr, "migrate: %s: %s\n", path,
-                file ? "not 16 bytes" : strerror(errno));
-    if (file)
-        fclose(file);
-    return len == size;
 }
 
 int main(int argc, char **argv)
 {
     static journal from, to;
-    uint8_t secret[16] = { 0x8c, 0x3f, 0x71, 0x0d, 0xe2, 0x95, 0x4a, 0xb6,
-                           0x1e, 0xd8, 0x07, 0x63, 0xfa, 0x2b, 0x90, 0x54 };
-    FILE *exists;
+    uint8_t secret[SECRET_SIZE];
+    char beside[SECRET_PATH];
 
     if (argc != 5 && argc != 6) {
         int asked = argc == 2 && strcmp(argv[1], "--help") == 0;
         fputs(help, asked ? stdout : stderr);
         return asked ? 0 : 2;
     }
-    if (argc == 6 && !read_secret(secret, sizeof secret, argv[5]))
-        return 1;
-    exists = fopen(argv[1], "rb");
-    if (!exists) {
-        fprintf(stderr, "migrate: %s: %s\n", argv[1], strerror(errno));
-        return 1;
-    }
-    fclose(exists);
-    if (!open_journal(&from, argv[1], argv[2], secret) ||
+    if (access(argv[1], F_OK) != 0)     // opening it would make it
+        return !secret_wrong(argv[1], strerror(errno));
+    if (!secret_path(beside, argv[1], ".secret") ||
+        !secret_read(secret, argc == 6 ? argv[5] : beside) ||
+        !open_journal(&from, argv[1], argv[2], secret) ||
         !open_journal(&to, argv[3], argv[4], secret))
         return 1;
     if (to.table.used || to.table.stats.lost) {

@@ -42,8 +42,9 @@ static inline void reason_print_file(const char *path, int result,
     if (result == IDEM_E_LOCK)
         fputs("; another process has the file open", stderr);
     if (result == IDEM_E_FORMAT)
-        fprintf(stderr, "; it should be a file of %lu bytes, or an empty one "
-                "(migrate.c copies a journal of another size)",
+        fprintf(stderr, "; such a journal is a file of %lu bytes.  If it is "
+                "one of another size, migrate.c copies it: to empty it would "
+                "be to forget every command",
                 (unsigned long)file->storage.sector_size *
                     (unsigned long)file->storage.sector_count);
     if (result == IDEM_E_STORAGE)

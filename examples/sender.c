@@ -17,7 +17,7 @@
 #define IDEM_FILE_STORAGE
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
-#include "reason.h"
+#include "secret.h"
 #include "serial/host.h"
 #include "serial/protocol.h"
 #include <stdio.h>
@@ -30,7 +30,7 @@ static const char help[] =
     "sender LINE OUTBOX COMMANDS\n"
     "has each line of a file executed once\n\n"
     "  LINE       a terminal, unix:PATH or tcp:HOST:PORT\n"
-    "  OUTBOX     a file, made if there is none\n"
+    "  OUTBOX     a file, and OUTBOX.secret, made if there are none\n"
     "  COMMANDS   lines: \"pour ML\" or \"label TEXT\"\n\n"
     "prints what became of each; of the last ones once more after a kill\n"
     "exit status: 0 all done, 1 not all, 2 it could not run\n";
@@ -55,8 +55,6 @@ static idem_file file;
 static idem_config config = {
     .capacity = KEYS, .key_max = PROTOCOL_NUMBER_SIZE,
     .response_max = PAYLOAD_MAX, .state_max = STATE,
-    .secret = { 0xc6, 0x52, 0x1f, 0x98, 0x04, 0xeb, 0x7d, 0x33, /* random, */
-                0x8a, 0x60, 0xf7, 0x2e, 0xb5, 0x49, 0x1c, 0xd1 }, /* yours */
     .retention_ms = IDEM_RETENTION_MAX,
     .full = IDEM_EVICT_OLDEST,  /* never what is not delivered */
     .volatile_claims = 1        /* nothing is sent before it is completed */
@@ -126,14 +124,10 @@ static void open_outbox(const char *path)
     idem_entry entry = { .id = id, .id_size = sizeof id };
     uint32_t now = host_millis();
     size_t len = sizeof s.counter;
-    int result = idem_file_open(&file, path, SECTOR, SECTORS);
 
     path_of_outbox = path;
-    if (result != IDEM_OK) {
-        reason_print_file(path, result, &file);
+    if (secret_open_file(&config, &file, path, SECTOR, SECTORS) != IDEM_OK)
         exit(2);
-    }
-    config.storage = &file.storage;
     need(idem_open(&table, &config, memory, sizeof memory, now));
     if (table.stats.lost) {
         fprintf(stderr, "%s: damaged: a number might be used again.  Look at "
@@ -301,7 +295,10 @@ static void take_answer(const protocol_message *m, uint32_t now)
     uint32_t i, retry_after_ms = 0;
     int answer = read_answer(m, &retry_after_ms);
 
-    if (m->kind != PROTOCOL_ANSWER || m->key_len != PROTOCOL_NUMBER_SIZE)
+    // Others on the line count as we do: the scope tells whose answer it is.
+    if (m->kind != PROTOCOL_ANSWER || m->scope_len != sizeof scope - 1 ||
+        memcmp(m->scope, scope, m->scope_len) != 0 ||
+        m->key_len != PROTOCOL_NUMBER_SIZE)
         return;
     for (i = 0; i < s.open_count; i++)
         if (memcmp(s.open[i].number, m->key, PROTOCOL_NUMBER_SIZE) == 0) {

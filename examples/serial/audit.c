@@ -3,12 +3,9 @@
 #include "device.h"
 #include "flash_file.h"
 #include "host.h"
-#include "../reason.h"
+#include "../secret.h"
 #include "traffic.h"
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define LINE_SIZE 160
 #define ORDINALS (8 * AUDIT_COMMANDS_MAX)
@@ -226,13 +223,18 @@ static void read_meter(device *d)
 /* Opens the device's memory, and hands it to a reader. */
 static int read_flash(const char *dir, void (*reader)(device *d))
 {
-    static const device_port port = { NULL, NULL, no_millis, NULL, NULL, NULL };
+    static uint8_t secret[SECRET_SIZE];
+    static const device_port port = { NULL, NULL, no_millis, NULL, NULL, NULL,
+                                      secret };
     static uint32_t memory[DEVICE_MEMORY_SIZE(FLASH_GRANULE) / 4];
     static flash_file flash;
     static device d;
     char path[512];
     int result;
 
+    snprintf(path, sizeof path, "%s/secret", dir);
+    if (!secret_read(secret, path))
+        return -1;
     snprintf(path, sizeof path, "%s/flash", dir);
     if (flash_file_open(&flash, path) < 0) {
         perror(path);

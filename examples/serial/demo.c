@@ -323,7 +323,7 @@ static void step(run *r)
 static void remove_old(const char *dir)
 {
     static const char *const names[] = {
-        "flash", "labels", "ledger", "answers", "answers-again"
+        "flash", "secret", "labels", "ledger", "answers", "answers-again"
     };
     char path[PATH_SIZE + 16];
     size_t i;

@@ -6,9 +6,6 @@
 static const idem_config config = {
     .capacity = DEVICE_KEYS, .key_max = DEVICE_KEY_MAX,
     .response_max = DEVICE_RESPONSE_MAX, .state_max = DEVICE_STATE_MAX,
-    /* A real device has one of its own, written when it is made. */
-    .secret = { 0x3d, 0x95, 0x0e, 0xc1, 0x62, 0xb8, 0x57, 0xfa,
-                0x19, 0x8b, 0xd4, 0x40, 0xe3, 0x76, 0x2c, 0xad },
     .retention_ms = DEVICE_RETENTION_MS,
     .max_attempts = 255,        /* power that fails is not a command's fault */
     .senders = DEVICE_SENDERS
@@ -21,6 +18,7 @@ int device_start(device *d, const device_port *port,
     d->port = port;
     d->config = config;
     d->config.storage = storage;
+    memcpy(d->config.secret, port->secret, sizeof d->config.secret);
     return idem_open(&d->table, &d->config, memory, size, port->millis());
 }
 
@@ -110,7 +108,8 @@ size_t device_label(char *label, const protocol_message *command)
     return at ? at - 1 : 0;
 }
 
-/* A label is outside, and stays whatever happens here: so look first. */
+/* A label is outside, and stays whatever happens here: so look first.  If the
+   printer cannot be looked at, nobody knows yet. */
 static int print(device *d, idem_outcome *outcome,
                  const protocol_message *command, int answer)
 {
@@ -121,6 +120,8 @@ static int print(device *d, idem_outcome *outcome,
 
     if (len && answer != IDEM_EXECUTE)
         number = port->printed(port->ctx, label, len);
+    if (number == DEVICE_CANNOT_SEE)
+        return IDEM_CANNOT_TELL;
     if (len && !number)
         number = port->print(port->ctx, label, len);
     protocol_put32(d->response, number);

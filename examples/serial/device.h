@@ -10,7 +10,8 @@
  * is to remember through a restart; and memory.  Then:
  *
  *     static const device_port port = { .put = uart_put, .millis = ticks,
- *         .work = wait, .print = print, .printed = printed };
+ *         .work = wait, .print = print, .printed = printed,
+ *         .secret = (const uint8_t *)PROVISIONED_AT };
  *     static uint32_t memory[DEVICE_MEMORY_SIZE(8) / 4];     // granule
  *     static device dispenser;
  *
@@ -77,6 +78,8 @@
                  DEVICE_RESPONSE_MAX, DEVICE_STATE_MAX, sector_size,           \
                  prog_size)
 
+#define DEVICE_CANNOT_SEE UINT32_MAX
+
 /* What the world is to the device.  ctx is handed to all, untouched. */
 typedef struct device_port {
     void     *ctx;
@@ -89,7 +92,11 @@ typedef struct device_port {
                                                     0 if it cannot be printed */
     uint32_t (*printed)(void *ctx, const char *label, size_t len);
                                                  /* the same label's number, 0
-                                                    if it is not there */
+                                                    if it is not there, or
+                                                    DEVICE_CANNOT_SEE */
+    const uint8_t *secret;                       /* 16 random bytes, this
+                                                    device's alone, written
+                                                    when it is made */
 } device_port;
 
 typedef struct device {

@@ -5,13 +5,8 @@
 #include "flash_file.h"
 #include "host.h"
 #include "naive.h"
-#include "../reason.h"
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
+#include "../secret.h"
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define PATH_SIZE 512
 
@@ -19,7 +14,7 @@ static const char help[] =
     "device --line LINE --dir DIR [options]\n"
     "executes what comes over the line\n\n"
     "  --line LINE      a terminal, unix:PATH or tcp:HOST:PORT\n"
-    "  --dir DIR        where it keeps flash and labels\n"
+    "  --dir DIR        where it keeps flash, its secret, and labels\n"
     "  --no-idem WHEN   do without idem.h; answer `first' or `last'\n"
     "  --slow US        time that programming 8 bytes of flash takes (60)\n"
     "  --work US        longest time that a command takes (8000)\n"
@@ -102,11 +97,15 @@ static uint32_t look(const char *label, size_t len)
     char line[128] = "";
     uint32_t number = 0, found = 0;
 
+    if (!file && errno != ENOENT)
+        return DEVICE_CANNOT_SEE;
     while (file && !found && fgets(line, sizeof line, file)) {
         number++;
         if (label && strlen(line) == len + 1 && memcmp(line, label, len) == 0)
             found = number;
     }
+    if (file && ferror(file))
+        found = number = DEVICE_CANNOT_SEE;
     if (file)
         fclose(file);
     if (!label && *line && !strchr(line, '\n'))
@@ -124,7 +123,9 @@ static uint32_t printed(void *ctx, const char *label, size_t len)
    running
    ------------------------------------------------------------------------ */
 
-static const device_port port = { NULL, put, millis, work, print, printed };
+static uint8_t secret[SECRET_SIZE];
+static const device_port port = { NULL, put, millis, work, print, printed,
+                                  secret };
 
 static void enter(const char *line, size_t len)
 {
@@ -157,13 +158,16 @@ static void run(const char *dir, uint32_t slow_us, uint32_t away_ms)
     static uint32_t memory[DEVICE_MEMORY_SIZE(FLASH_GRANULE) / 4];
     static flash_file flash;
     static device d;
-    char path[PATH_SIZE];
+    char path[PATH_SIZE], secret_at[PATH_SIZE];
     uint8_t bytes[64];
     int result, len, i, more = 1;
 
     snprintf(path, sizeof path, "%s/flash", dir);
+    snprintf(secret_at, sizeof secret_at, "%s/secret", dir);
     if (flash_file_open(&flash, path) < 0)
         host_die(path);
+    if (!secret_open(secret, secret_at, path, flash.storage.erased))
+        exit(2);
     flash.slow_us = slow_us;
     result = device_start(&d, &port, &flash.storage, memory, sizeof memory);
     if (result == IDEM_OK)
@@ -215,6 +219,8 @@ int main(int argc, char **argv)
         return 2;
     snprintf(world.labels_path, sizeof world.labels_path, "%s/labels", dir);
     world.labels = look(NULL, 0);
+    if (world.labels == DEVICE_CANNOT_SEE)
+        host_die(world.labels_path);
     if (naive_answers)
         run_naive(dir, strcmp(naive_answers, "first") == 0);
     else

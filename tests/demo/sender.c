@@ -7,6 +7,7 @@
 #define main demo_main
 #include "examples/serial/demo.c"
 #undef main
+#include "examples/secret.h"
 #include "examples/serial/flash_file.h"
 
 enum { LINES = 40, LATEST_CALL = 16 };
@@ -23,7 +24,8 @@ static struct {
 static struct {
     uint32_t seed;
     char     bin[PATH_SIZE / 2];
-    char     outbox[PATH_SIZE + 16], commands[PATH_SIZE + 16];
+    char     outbox[PATH_SIZE + 16], secret[PATH_SIZE + 24];
+    char     commands[PATH_SIZE + 16];
     uint32_t kills, early;          /* of the sender */
     uint32_t frames;                /* it had sent when it was started */
 } test;
@@ -152,7 +154,9 @@ static uint32_t no_millis(void)
 /* The meter counts the pours, and each was another one's. */
 static void check_pours(const run *r)
 {
-    static const device_port port = { NULL, NULL, no_millis, NULL, NULL, NULL };
+    static uint8_t secret[SECRET_SIZE];
+    static const device_port port = { NULL, NULL, no_millis, NULL, NULL, NULL,
+                                      secret };
     static uint32_t memory[DEVICE_MEMORY_SIZE(FLASH_GRANULE) / 4];
     static device d;
     static flash_file flash;
@@ -163,6 +167,9 @@ static void check_pours(const run *r)
     size_t len = sizeof meter;
     idem_entry entry;
 
+    snprintf(path, sizeof path, "%s/secret", r->dir);
+    if (!secret_read(secret, path))
+        exit(1);
     snprintf(path, sizeof path, "%s/flash", r->dir);
     if (flash_file_open(&flash, path) < 0 ||
         device_start(&d, &port, &flash.storage, memory, sizeof memory) < 0)
@@ -200,6 +207,7 @@ static void one_file(run *r)
     r->progress = -1;                           // the sender tells none
     write_commands();
     unlink(test.outbox);
+    unlink(test.secret);
     start_device(r);
     start_sender(r);
     while (!r->over) {
@@ -247,6 +255,7 @@ int main(int argc, char **argv)
     if (mkdir(options.bin, 0700) < 0 && errno != EEXIST)
         host_die(options.bin);
     snprintf(test.outbox, sizeof test.outbox, "%s/outbox", options.bin);
+    snprintf(test.secret, sizeof test.secret, "%s.secret", test.outbox);
     snprintf(test.commands, sizeof test.commands, "%s/commands", options.bin);
     for (files = 0; test.kills < kills; files++, options.seed++) {
         test.seed = options.seed;

@@ -17,10 +17,14 @@ chip="-DCODE_AT=0 -DCODE_SIZE=96K -DMEMORY_AT=0x20000000 -DMEMORY_SIZE=16K
     -DBOARD_INTERRUPT=2"
 arm="arm-none-eabi-gcc -mthumb -mcpu=cortex-m0"
 mkdir -p "$out"
+head -c 16 /dev/urandom >"$out/secret"
+secret=$(od -An -v -tu1 "$out/secret" | tr -s ' \n' ',,')
+secret=${secret#,}
 
 $arm -E -P -x c $chip $board/board.ld > "$out/board.ld"
 $arm -std=c99 -Os -g -ffreestanding -nostdlib -ffunction-sections \
     -fdata-sections -Wl,--gc-sections $warn $sizes $chip \
+    "-DDEVICE_SECRET=$secret" \
     -I. -I$serial -I$board -T "$out/board.ld" \
     $serial/firmware/firmware.c $serial/device.c $serial/naive.c \
     $serial/protocol.c $board/medium_nvmc.c $board/start.c -lc -lgcc \

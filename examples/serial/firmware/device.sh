@@ -27,6 +27,8 @@ if [ ! -f flash ]; then
     mv blank.$$ flash
 fi
 
+cp ../secret secret             # for who reads the journal
+
 # When the demo ends, so does the emulator.
 exec setpriv --pdeathsig KILL qemu-system-arm -M microbit -display none \
     -monitor none -serial "$line" -kernel ../firmware.elf \

@@ -313,7 +313,14 @@ static uint32_t printed(void *ctx, const char *label, size_t len)
    running
    ------------------------------------------------------------------------ */
 
-static const device_port port = { NULL, put, millis, work, print, printed };
+/* A real device is given its secret when it is made; this one when it is built.
+   One that is in the source is nobody's. */
+#ifndef DEVICE_SECRET
+#error "DEVICE_SECRET: 16 random bytes, separated by commas, of this device"
+#endif
+static const uint8_t secret[] = { DEVICE_SECRET };
+static const device_port port = { NULL, put, millis, work, print, printed,
+                                  secret };
 
 /* Returns only if it cannot begin. */
 static int run(uint32_t away_ms)

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: 0BSD */
+/* Which answers examples/sender.c takes for its own: several senders share a
+   line, and may use the same numbers.
+       answers_test OUTBOX      a file that is not there */
+#define main sender_main
+#include "examples/sender.c"
+#undef main
+
+static void hear(const char *from, uint8_t kind, size_t key_len, uint32_t left)
+{
+    protocol_message m = {
+        .kind = kind, .result = PROTOCOL_DONE,
+        .scope_len = (uint8_t)strlen(from), .key_len = (uint8_t)key_len,
+        .scope = (const uint8_t *)from, .key = s.open[0].number
+    };
+
+    take_answer(&m, host_millis());
+    if (s.open_count == left)
+        return;
+    fprintf(stderr, "answers: of scope \"%s\": %u commands left, not %u\n",
+            from, (unsigned)s.open_count, (unsigned)left);
+    exit(1);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2)
+        return 2;
+    open_outbox(argv[1]);
+    put((const uint8_t *)"p\005\000", 3, host_millis());
+    hear("other", PROTOCOL_ANSWER, PROTOCOL_NUMBER_SIZE, 1);
+    hear("", PROTOCOL_ANSWER, PROTOCOL_NUMBER_SIZE, 1);
+    hear("panels", PROTOCOL_ANSWER, PROTOCOL_NUMBER_SIZE, 1);
+    hear("pane", PROTOCOL_ANSWER, PROTOCOL_NUMBER_SIZE, 1);
+    hear(scope, PROTOCOL_NUMBERED, PROTOCOL_NUMBER_SIZE, 1);
+    hear(scope, PROTOCOL_ANSWER, PROTOCOL_NUMBER_SIZE - 1, 1);
+    hear(scope, PROTOCOL_ANSWER, PROTOCOL_NUMBER_SIZE, 0);
+    puts("answers: those of its own scope and number");
+    return 0;
+}
