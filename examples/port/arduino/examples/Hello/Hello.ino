@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: 0BSD
 // Each line that comes over the serial port is a command: its first word is the
 // key, the rest what to do.  Send one twice: the LED changes once.
-// Without a journal: what was executed is forgotten with the power.
+// Without a journal: what was executed is forgotten with the power, and so is
+// the secret, which is made anew at each start.
 #define IDEM_NO_JOURNAL
 #define IDEM_IMPLEMENTATION
 #include <idem.h>
@@ -13,6 +14,7 @@ static idem_table table;
 static uint32_t memory[IDEM_MEMORY_SIZE(KEYS, KEY_MAX, 0, 0) / 4];
 static char line[40];
 static uint8_t len;
+static bool too_long;           // more came than fits into `line`
 
 // Words of its own, in flash: those of idem_text take 700 bytes of RAM here.
 static void answer(int result)
@@ -27,6 +29,51 @@ static void answer(int result)
     }
 }
 
+// Random bytes for the secret.  The watchdog has an oscillator of its own: how
+// often the processor can count until it ticks is never the same.  Where the
+// chip has a random generator, use that.
+#ifdef __AVR__
+#include <avr/interrupt.h>
+#include <avr/wdt.h>
+static volatile bool ticked;
+ISR(WDT_vect)
+{
+    ticked = true;
+}
+
+static uint8_t random_byte()
+{
+    uint8_t byte = 0, counted;
+
+    for (uint8_t bit = 0; bit < 8; bit++) {
+        ticked = false;
+        for (counted = 0; !ticked; counted++)
+            ;
+        byte = (byte << 1 | byte >> 7) ^ counted;
+    }
+    return byte;
+}
+
+static void make_secret(uint8_t *secret, uint8_t size)
+{
+    cli();
+    wdt_reset();
+    WDTCSR = _BV(WDCE) | _BV(WDE);          // allows the next line
+    WDTCSR = _BV(WDIE);                     // an interrupt every 16 ms
+    sei();
+    while (size > 0)
+        secret[--size] = random_byte();
+    wdt_disable();
+}
+#elif defined(ESP32)
+static void make_secret(uint8_t *secret, uint8_t size)
+{
+    esp_fill_random(secret, size);
+}
+#else
+#error "make_secret: fill it from this chip's random generator"
+#endif
+
 void setup()
 {
     Serial.begin(9600);
@@ -34,8 +81,7 @@ void setup()
     config.capacity = KEYS;
     config.key_max = KEY_MAX;
     config.retention_ms = 60000;            // a sender may repeat for a minute
-    for (uint8_t i = 0; i < sizeof config.secret; i++)
-        config.secret[i] = i + 1;           // yours is random, of this device
+    make_secret(config.secret, sizeof config.secret);
     int result = idem_open(&table, &config, memory, sizeof memory, millis());
     if (result != IDEM_OK) {
         answer(result);
@@ -74,18 +120,31 @@ static void command()
     answer(result);
 }
 
+// A line ends with \r, \n or both; an empty one is no command.  One that is too
+// long is refused whole: its rest would be another command.
+static void end_line()
+{
+    if (too_long)
+        answer(IDEM_E_TOO_LARGE);
+    else if (len > 0)
+        command();
+    len = 0;
+    line[0] = 0;
+    too_long = false;
+}
+
 void loop()
 {
     int c = Serial.read();
 
     if (c < 0) {
-        idem_maintain(&table, millis());
-    } else if (c != '\n' && len < sizeof line - 1) {
+        (void)idem_maintain(&table, millis());
+    } else if (c == '\n' || c == '\r') {
+        end_line();
+    } else if (c == 0 || len == sizeof line - 1) {
+        too_long = true;
+    } else {
         line[len++] = c;
         line[len] = 0;
-    } else {
-        command();
-        len = 0;
-        line[0] = 0;
     }
 }

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: 0BSD
+// The sketch Hello.ino, fed with what comes over a serial port: how often the
+// LED changed, and what was answered.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+enum { LED_BUILTIN, OUTPUT, LOW, HIGH };
+#define F(text) text
+#define ESP32                               // a chip with a random generator
+
+static std::string line_in, answers;
+static size_t taken;
+static unsigned changes;
+static int led = LOW;
+static uint8_t next_random = 7;
+static unsigned inputs;
+
+static struct {
+    void begin(long) {}
+    int read()
+    {
+        return taken < line_in.size() ? (unsigned char)line_in[taken++] : -1;
+    }
+    void print(const char *text) { answers += text; }
+    void println(const char *text) { answers += std::string(text) + ";"; }
+    void println(int number) { answers += std::to_string(number) + ";"; }
+} Serial;
+
+static void pinMode(int, int) {}
+static uint32_t millis() { return 1; }
+
+static void digitalWrite(int, int level)
+{
+    changes += level != led;
+    led = level;
+}
+
+static void esp_fill_random(void *dst, size_t size)
+{
+    memset(dst, next_random++, size);
+}
+
+#include "examples/port/arduino/examples/Hello/Hello.ino"
+
+// What the sketch does with that line_in
+static void gives(const std::string &text, unsigned led_changes,
+                  const char *answered)
+{
+    line_in = text;
+    taken = changes = 0;
+    answers.clear();
+    while (taken < line_in.size())
+        loop();
+    if (changes != led_changes || answers != answered) {
+        fprintf(stderr, "sketch: \"%s\": %u changes, not %u; \"%s\", not "
+                "\"%s\"\n", text.c_str(), changes, led_changes, answers.c_str(),
+                answered);
+        exit(1);
+    }
+    inputs++;
+}
+
+int main()
+{
+    uint8_t secret[sizeof config.secret];
+    const std::string longer(40, '7');
+
+    setup();
+    gives("", 0, "");
+    gives("1 on\n1 on\n", 1, "done;done before;");
+    gives("2 on\r\n2 on\r\n", 1, "done;done before;");
+    gives("3 on\r3 on\n", 1, "done;done before;");
+    gives("\n\r\n", 0, "");
+    gives("4 " + longer + " 5 on\n", 0, "refused: -2;");
+    gives("5 " + std::string(37, 'x') + "\n", 1, "done;");      // all that fits
+    gives("6 " + std::string(38, 'x') + "\n6 on\n", 1, "refused: -2;done;");
+    gives(std::string("7 o\0n\n", 6), 0, "refused: -2;");
+    gives("123456789 on\n on\n", 0, "refused: -2;refused: -1;");
+    memcpy(secret, config.secret, sizeof secret);
+    setup();
+    if (memcmp(secret, config.secret, sizeof secret) == 0) {
+        fputs("sketch: two starts have one secret\n", stderr);
+        return 1;
+    }
+    printf("sketch: %u inputs, each line once, or refused whole\n", inputs);
+    return 0;
+}
