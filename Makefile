@@ -5,6 +5,7 @@
 .POSIX:
 
 CC     = cc
+CXX    = c++
 CFLAGS = -std=c99 -O0 -g
 WARN   = -Wall -Wextra -Wpedantic -Wshadow -Werror
 B      = build
@@ -96,12 +97,14 @@ demo-patterns: $(B)/patterns
 
 # One command twice, which is executed once
 demo-file: $(B)/file $(B)/inspect
-	@rm -f $(B)/file.journal
+	@rm -f $(B)/file.journal $(B)/file.journal.secret
 	@$(B)/file $(B)/file.journal 42 'pour 5 ml'
 	@$(B)/file $(B)/file.journal 42 'pour 5 ml'
 	@$(B)/inspect $(B)/file.journal
 
-demo-sender: $(B)/sender_test $(B)/sender $(B)/serial/device
+demo-sender: $(B)/sender_test $(B)/sender $(B)/serial/device $(B)/answers_test
+	@rm -f $(B)/outbox $(B)/outbox.secret
+	@$(B)/answers_test $(B)/outbox
 	@$(B)/sender_test
 
 demo-mqtt: $(B)/pumpd $(B)/pour $(B)/inspect
@@ -114,6 +117,10 @@ demo-migrate: $(B)/migrate_test
 demo-words: $(B)/file $(B)/inspect $(B)/patterns $(B)/migrate $(B)/sender \
     $(B)/pumpd $(B)/pour $(DEMO)
 	@B="$(B)" sh tests/demo/words.sh
+
+# The Arduino sketch, fed with lines
+demo-sketch: $(B)/sketch_test
+	@$(B)/sketch_test
 
 # Commands over other links: a server and its sender each, killed and cut
 demo-coap: $(B)/coap/coapd $(B)/coap/pour
@@ -144,8 +151,8 @@ crash-format:
 
 .PHONY: help demo hello test check crash fuzz prove cover mutate size bench \
         docs package release fleet targets deps clean demo-serial demo-patterns \
-        demo-file demo-sender demo-mqtt demo-migrate demo-words demo-firmware \
-        demo-coap demo-http demo-modbus demo-python \
+        demo-file demo-sender demo-mqtt demo-migrate demo-words demo-sketch \
+        demo-firmware demo-coap demo-http demo-modbus demo-python \
         crash-cuts crash-failures crash-extremes crash-erases crash-file \
         crash-format FORCE
 
@@ -163,7 +170,7 @@ PACKAGES = libcmocka-dev clang-19 llvm-19 libclang-rt-19-dev tcc sdcc \
     liblmdb-dev redis-server libhiredis-dev postgresql-15 libpq-dev pgbouncer \
     librdkafka-dev libcurl4-gnutls-dev libjansson-dev curl \
     libcoap3-dev libcoap3-bin libmicrohttpd-dev libmodbus-dev \
-    python3-paho-mqtt
+    python3-paho-mqtt mosquitto-clients
 
 # Programs.  build.sh decides whether one is up to date: it knows the headers,
 # the flags and the compiler.
@@ -174,8 +181,17 @@ MADE = @sh tests/tools/build.sh $@
 $(B)/hello $(B)/patterns $(B)/file $(B)/migrate $(B)/inspect: FORCE
 	$(MADE) $(BUILD) examples/$(@F).c -o $@
 
-$(B)/pumpd $(B)/pour: FORCE
-	$(MADE) $(BUILD) examples/mqtt/$(@F).c -lmosquitto -o $@
+M = examples/mqtt
+PUMPD = $(M)/pumpd.c $(M)/memory.c $(M)/broker.c $(M)/pump.c
+
+$(B)/pumpd: FORCE
+	$(MADE) $(BUILD) $(PUMPD) -lmosquitto -o $@
+
+$(B)/pour: FORCE
+	$(MADE) $(BUILD) $(M)/pour.c -lmosquitto -o $@
+
+$(B)/sketch_test: FORCE
+	$(MADE) $(CXX) -std=c++11 -g $(WARN) -I. tests/demo/sketch.cpp -o $@
 
 $(B)/coap/coapd $(B)/coap/pour: FORCE
 	$(MADE) $(BUILD) examples/coap/$(@F).c -lcoap-3-notls -o $@
@@ -205,6 +221,10 @@ $(B)/serial/device: FORCE
 
 $(B)/sender: FORCE
 	$(MADE) $(SERIAL) examples/sender.c $(S)/protocol.c $(S)/host.c -o $@
+
+$(B)/answers_test: FORCE
+	$(MADE) $(SERIAL) tests/demo/answers.c $(S)/protocol.c $(S)/host.c \
+	    -o $@
 
 $(B)/sender_test: FORCE
 	$(MADE) $(SERIAL) $(ROOMY) tests/demo/sender.c $(BETWEEN) -o $@

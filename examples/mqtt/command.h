@@ -16,7 +16,8 @@ enum {
     UNSPECIFIED = 0x80,
     SPECIFIC = 0x83,            // implementation specific error
     QUOTA = 0x97,
-    INVALID = 0x99              // payload format
+    INVALID = 0x99,             // payload format
+    RETAINED = 0x9A             // retain not supported
 };
 
 // One command, taken out of its message.
@@ -26,7 +27,6 @@ typedef struct command {
     size_t   payload_len;
     void    *key;
     uint16_t key_len;
-    char    *answer_topic;
 } command;
 
 /* The key is the correlation data, or else the user property "key". */
@@ -66,14 +66,11 @@ static inline void command_open(command *c, struct device *device,
     c->payload = (const char *)message->payload;
     c->payload_len = (size_t)message->payloadlen;
     command_read_key(c, properties);
-    mosquitto_property_read_string(properties, MQTT_PROP_RESPONSE_TOPIC,
-                                   &c->answer_topic, false);
 }
 
 static inline void command_close(command *c)
 {
     free(c->key);
-    free(c->answer_topic);
 }
 
 /* The millilitres of a command, 1 to 1000; 0 if it is none. */
@@ -107,15 +104,34 @@ static inline int command_reason(int result, const idem_reply *reply)
     }
 }
 
+/* The topic of a command's answer, to be freed: pump/<sender>/answer.  The
+   sender does not choose it.  A response topic would be written to with our
+   rights, so it could be another sender's, or that of a command. */
+static inline char *command_answer_topic(const command *c)
+{
+    static const char last[] = "command", answer[] = "answer";
+    size_t len = strlen(c->topic), from = len - (sizeof last - 1);
+    char *topic = NULL;
+
+    if (len >= sizeof last - 1 && !strcmp(c->topic + from, last))
+        topic = (char *)malloc(len + 1);
+    if (topic) {
+        memcpy(topic, c->topic, from);
+        memcpy(topic + from, answer, sizeof answer);
+    }
+    return topic;
+}
+
 /* Publishes an answer, with QoS 0: if it gets lost, the sender asks again. */
 static inline void command_answer(const command *c, struct mosquitto *m,
                                   int reason, uint32_t retry_ms,
                                   const void *text, size_t len)
 {
     mosquitto_property *properties = NULL;
+    char *topic = command_answer_topic(c);
     char number[12];
 
-    if (!c->answer_topic)
+    if (!topic)
         return;
     mosquitto_property_add_binary(&properties, MQTT_PROP_CORRELATION_DATA,
                                   c->key, c->key_len);
@@ -127,9 +143,9 @@ static inline void command_answer(const command *c, struct mosquitto *m,
         mosquitto_property_add_string_pair(&properties,
                                            MQTT_PROP_USER_PROPERTY,
                                            "retry-after-ms", number);
-    mosquitto_publish_v5(m, NULL, c->answer_topic, (int)len, text, 0, false,
-                         properties);
+    mosquitto_publish_v5(m, NULL, topic, (int)len, text, 0, false, properties);
     mosquitto_property_free_all(&properties);
+    free(topic);
 }
 
 #endif

@@ -10,36 +10,33 @@
 #define IDEM_STATIC
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
-#include <errno.h>
-#include <mosquitto.h>
-#include <mqtt_protocol.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
+#include "command.h"
+#include "connection.h"
 #include <unistd.h>
+
+// A day is as long as pumpd remembers a key, and the broker may keep what was
+// sent before the deadline.
+enum { DEADLINE_MAX_S = 86400, TOPIC = 128 };
 
 static const char help[] =
     "pour [options] KEY ML ...       or lines \"KEY ML\" on standard input\n"
     "asks pumpd to pour, again and again until there is an answer\n\n"
-    "  --host H --port P   of the broker (127.0.0.1, 1883)\n"
-    "  --qos N             0 to 2 (1)\n"
+    CONNECTION_OPTIONS
     "  --id NAME           sends to pump/NAME/command, hears pump/NAME/answer\n"
     "                      (panel)\n"
-    "  --retry MS          so long an answer may take; then asks again (2000)\n"
-    "  --deadline S        gives up after so long (43200, half of what pumpd\n"
+    "  --retry MS          how long an answer may take (2000)\n"
+    "  --deadline S        when it gives up (43200, half of what pumpd\n"
     "                      remembers)\n"
     "  --property          the key goes in a user property\n";
 
 typedef struct sender {
-    const char *host, *id;
-    int      port, qos, property;
-    long     retry_ms;
-    uint32_t deadline_s;
+    connection broker;
+    int      property;
+    uint32_t retry_ms, deadline_s;
     struct mosquitto *m;
     int      result;            // of the connection
     int      ready;             // the broker has our subscription
-    char     answer_topic[128];
+    char     topic[TOPIC], answer_topic[TOPIC];
     // The command under way
     const char *key, *ml;
     long long first_ms;         // when it began
@@ -50,14 +47,6 @@ typedef struct sender {
     unsigned seed;
     char     reason[12], text[128];
 } sender;
-
-static long long now_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (long long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 static void die(const char *what)
 {
@@ -89,18 +78,30 @@ static void decide(sender *s, int answer, uint32_t retry_after_ms)
 {
     idem_patience patience = { 0 };
     idem_sent sent = { 0 };
+    long long elapsed = connection_ms() - s->first_ms;
     uint32_t delay;
 
-    patience.base_ms = (uint32_t)s->retry_ms;
+    patience.base_ms = s->retry_ms;
     patience.cap_ms = 4 * patience.base_ms;
     patience.deadline_ms = s->deadline_s * 1000;
     sent.times = s->times;
-    sent.elapsed_ms = (uint32_t)(now_ms() - s->first_ms);
+    sent.elapsed_ms = elapsed < UINT32_MAX ? (uint32_t)elapsed : UINT32_MAX;
     sent.retry_after_ms = retry_after_ms;
     sent.random = (uint32_t)rand_r(&s->seed) << 16 ^ (uint32_t)rand_r(&s->seed);
     s->verdict = idem_retry(&delay, &patience, &sent, answer);
     s->listening = 0;
-    s->due = now_ms() + delay;
+    s->due = connection_ms() + delay;
+}
+
+/* What a reason code says, as a result of idem.h; none is silence. */
+static int read_reason(const char *reason)
+{
+    char *end;
+    long code = strtol(reason, &end, 16);
+
+    if (end == reason || *end)
+        return IDEM_SILENCE;
+    return code == QUOTA ? IDEM_BUSY : IDEM_OK;
 }
 
 /* An answer counts if it is to the command under way: one to an earlier command
@@ -110,19 +111,21 @@ static void on_message(struct mosquitto *m, void *ctx,
                        const mosquitto_property *properties)
 {
     sender *s = (sender *)ctx;
-    char wait[12] = "";
+    char wait[12] = "", reason[sizeof s->reason] = "";
     void *key = NULL;
     uint16_t len = 0;
 
     (void)m;
     mosquitto_property_read_binary(properties, MQTT_PROP_CORRELATION_DATA, &key,
                                    &len, false);
-    if (key && s->key && len == strlen(s->key) && !memcmp(key, s->key, len)) {
+    read_property(reason, sizeof reason, "reason", properties);
+    if (key && s->key && len == strlen(s->key) && !memcmp(key, s->key, len) &&
+        read_reason(reason) != IDEM_SILENCE) {
         read_property(wait, sizeof wait, "retry-after-ms", properties);
-        read_property(s->reason, sizeof s->reason, "reason", properties);
+        snprintf(s->reason, sizeof s->reason, "%s", reason);
         snprintf(s->text, sizeof s->text, "%.*s", message->payloadlen,
-                 (const char *)message->payload);
-        decide(s, *wait ? IDEM_BUSY : IDEM_OK, (uint32_t)atol(wait));
+                 message->payload ? (const char *)message->payload : "");
+        decide(s, read_reason(reason), (uint32_t)strtoul(wait, NULL, 10));
     }
     free(key);
 }
@@ -144,30 +147,16 @@ static void on_connect(struct mosquitto *m, void *ctx, int result, int flags,
     sender *s = (sender *)ctx;
 
     (void)flags, (void)p;
-    if (result == 0)
-        mosquitto_subscribe_v5(m, NULL, s->answer_topic, s->qos, 0, NULL);
-    else
-        fprintf(stderr, "pour: the broker refuses: %s\n",
-                mosquitto_reason_string(result));
+    if (connection_accepted(&s->broker, result))
+        mosquitto_subscribe_v5(m, NULL, s->answer_topic, s->broker.qos, 0,
+                               NULL);
 }
 
-static const char *why(int result)
+static void on_disconnect(struct mosquitto *m, void *ctx, int reason,
+                          const mosquitto_property *p)
 {
-    if (result != MOSQ_ERR_ERRNO)
-        return mosquitto_strerror(result);
-    return errno ? strerror(errno) : "the connection broke";
-}
-
-/* Says what is wrong with the connection, when that is something else. */
-static void tell_connection(const sender *s)
-{
-    static int told = MOSQ_ERR_SUCCESS;
-
-    if (s->result == told || s->result == MOSQ_ERR_SUCCESS)
-        return;
-    fprintf(stderr, "pour: %s:%d: %s; trying again\n", s->host, s->port,
-            why(s->result));
-    told = s->result;
+    (void)m, (void)p;
+    connection_ended(&((sender *)ctx)->broker, reason);
 }
 
 /* ----------------------------------------------------------------- commands */
@@ -175,45 +164,40 @@ static void tell_connection(const sender *s)
 static void ask(sender *s)
 {
     mosquitto_property *p = NULL;
-    char topic[128];
 
-    snprintf(topic, sizeof topic, "pump/%s/command", s->id);
-    mosquitto_property_add_string(&p, MQTT_PROP_RESPONSE_TOPIC,
-                                  s->answer_topic);
     if (s->property)
         mosquitto_property_add_string_pair(&p, MQTT_PROP_USER_PROPERTY, "key",
                                            s->key);
     else
         mosquitto_property_add_binary(&p, MQTT_PROP_CORRELATION_DATA, s->key,
                                       (uint16_t)strlen(s->key));
-    mosquitto_publish_v5(s->m, NULL, topic, (int)strlen(s->ml), s->ml, s->qos,
-                         false, p);
+    mosquitto_publish_v5(s->m, NULL, s->topic, (int)strlen(s->ml), s->ml,
+                         s->broker.qos, false, p);
     mosquitto_property_free_all(&p);
     s->times++;
     s->listening = 1;
-    s->due = now_ms() + s->retry_ms;
+    s->due = connection_ms() + s->retry_ms;
 }
 
 /* Sends a command until there is an answer, or it is too late for one. */
-static void command(sender *s, const char *key, const char *ml)
+static void run(sender *s, const char *key, const char *ml)
 {
-    struct timespec pause = { 0, 50000000 };
-
+    if (strlen(key) > UINT16_MAX)
+        die("too long a key");
     s->key = key;
     s->ml = ml;
-    s->first_ms = now_ms();
+    s->first_ms = connection_ms();
     s->times = 0;
     s->listening = 0;
     s->due = 0;
-    s->verdict = IDEM_RESEND;
-    while (s->verdict == IDEM_RESEND) {
-        tell_connection(s);
+    for (s->verdict = IDEM_RESEND; s->verdict == IDEM_RESEND;) {
+        connection_tell(&s->broker, s->result);
         if (s->result != MOSQ_ERR_SUCCESS) {
             s->ready = 0;
-            nanosleep(&pause, NULL);
+            connection_wait(&s->broker);
             s->result = mosquitto_reconnect(s->m);
         }
-        if (now_ms() >= s->due) {
+        if (connection_ms() >= s->due) {
             if (s->listening || !s->ready)
                 decide(s, IDEM_SILENCE, 0);
             else
@@ -228,19 +212,48 @@ static void command(sender *s, const char *key, const char *ml)
     fflush(stdout);
 }
 
+/* Runs the lines of standard input. */
+static void run_lines(sender *s)
+{
+    char *line = NULL, *key, *ml;
+    size_t size = 0;
+
+    while (getline(&line, &size, stdin) > 0) {
+        key = strtok(line, " \t\r\n");
+        ml = key ? strtok(NULL, " \t\r\n") : NULL;
+        if (key && (!ml || strtok(NULL, " \t\r\n")))
+            die("a line is KEY ML");
+        if (!key)
+            continue;
+        run(s, key, ml);
+    }
+    free(line);
+}
+
+/* A topic that was cut short would be another sender's. */
+static void make_topic(char *topic, const sender *s, const char *last)
+{
+    int len = snprintf(topic, TOPIC, "pump/%s/%s", s->broker.id, last);
+
+    if (len < 0 || len >= TOPIC)
+        die("too long an id");
+}
+
 static void start(sender *s)
 {
     mosquitto_lib_init();
-    snprintf(s->answer_topic, sizeof s->answer_topic, "pump/%s/answer", s->id);
-    s->m = mosquitto_new(s->id, true, s);
+    make_topic(s->topic, s, "command");
+    make_topic(s->answer_topic, s, "answer");
+    s->m = mosquitto_new(s->broker.id, true, s);
     if (!s->m)
         die("cannot make a client");
     mosquitto_int_option(s->m, MOSQ_OPT_PROTOCOL_VERSION, MQTT_PROTOCOL_V5);
     mosquitto_connect_v5_callback_set(s->m, on_connect);
+    mosquitto_disconnect_v5_callback_set(s->m, on_disconnect);
     mosquitto_subscribe_v5_callback_set(s->m, on_subscribe);
     mosquitto_message_v5_callback_set(s->m, on_message);
-    s->result = mosquitto_connect_bind_v5(s->m, s->host, s->port, 30, NULL,
-                                          NULL);
+    s->result = mosquitto_connect_bind_v5(s->m, s->broker.host, s->broker.port,
+                                          30, NULL, NULL);
 }
 
 /* Takes the options, and returns what follows them. */
@@ -259,19 +272,13 @@ static char **parse(sender *s, char **argv)
         if (!argv[1])
             die("an option without a value; see --help");
         argv++;
-        if (!strcmp(name, "--host"))
-            s->host = *argv;
-        else if (!strcmp(name, "--id"))
-            s->id = *argv;
-        else if (!strcmp(name, "--port"))
-            s->port = atoi(*argv);
-        else if (!strcmp(name, "--qos"))
-            s->qos = atoi(*argv);
-        else if (!strcmp(name, "--retry"))
-            s->retry_ms = atol(*argv);
+        if (!strcmp(name, "--retry"))
+            s->retry_ms = (uint32_t)connection_number(&s->broker, name, *argv,
+                                                      1, 3600000);
         else if (!strcmp(name, "--deadline"))
-            s->deadline_s = (uint32_t)atol(*argv);
-        else
+            s->deadline_s = (uint32_t)connection_number(
+                &s->broker, name, *argv, 1, DEADLINE_MAX_S);
+        else if (!connection_option(&s->broker, name, *argv))
             die("no such option; see --help");
     }
     return argv;
@@ -279,19 +286,18 @@ static char **parse(sender *s, char **argv)
 
 int main(int argc, char **argv)
 {
-    sender s = { .host = "127.0.0.1", .id = "panel", .port = 1883, .qos = 1,
+    sender s = { .broker = { .program = "pour", .host = "127.0.0.1",
+                             .id = "panel", .port = 1883, .qos = 1 },
                  .retry_ms = 2000, .deadline_s = 43200 };
-    char key[128], ml[32];
 
     (void)argc;
     argv = parse(&s, argv);
-    s.seed = (unsigned)now_ms() ^ (unsigned)getpid();
+    s.seed = (unsigned)connection_ms() ^ (unsigned)getpid();
     start(&s);
     if (!*argv)
-        while (scanf("%127s %31s", key, ml) == 2)
-            command(&s, key, ml);
+        run_lines(&s);
     for (; argv[0] && argv[1]; argv += 2)
-        command(&s, argv[0], argv[1]);
+        run(&s, argv[0], argv[1]);
     mosquitto_disconnect(s.m);
     mosquitto_destroy(s.m);
     mosquitto_lib_cleanup();

@@ -158,8 +158,9 @@ class Link:
         key = getattr(message.properties, "CorrelationData", b"")
         wait = named.get("retry-after-ms", "")
         wait = int(wait) if wait.isdecimal() else 0
-        self.answers.put((key, "BUSY" if wait else "OK", wait,
-                          named.get("reason", ""),
+        reason = named.get("reason", "")
+        busy = wait or reason == "0x97"         # a quota is full for a while
+        self.answers.put((key, "BUSY" if busy else "OK", wait, reason,
                           message.payload.decode("utf-8", "replace")))
 
     def send(self, key, payload):
@@ -168,7 +169,6 @@ class Link:
             return
         properties = self.properties()
         properties.CorrelationData = key
-        properties.ResponseTopic = self.answer_topic
         self.client.publish(self.topic, payload, qos=1, properties=properties)
 
     def close(self):

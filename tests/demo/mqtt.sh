@@ -3,8 +3,8 @@
 # Commands from several senders to examples/mqtt/pumpd.c through a Mosquitto
 # broker of its own, over a network that swallows and tears what is sent and
 # breaks connections, while daemon and broker are killed.  Audited from outside:
-# each command in the pump's log once, each answered, each answer right.  Without
-# idem.h the same must find commands that were executed twice.
+# each command in the pump's log once, each answered, each answer right.  The
+# same without idem.h must find commands that were executed twice.
 # Needs in $B: pumpd, pour, inspect.
 set -u
 
@@ -84,14 +84,16 @@ run() {
     chaos "$2" "$3" "$4"
     all_once "$4"
     is "$(tail -n 1 "$name/total")" \
-        "$(awk '{ ml += $3 } END { print "total", ml, "ml" }' "$name/log")"
+        "$(awk '$1 == "ends" { ml += $4 } END { print "total", ml, "ml" }' \
+            "$name/log")"
     look >/dev/null || fail "$name: the journal"
     case $(tail -n 1 "$name/proxy") in
         swallowed\ [1-9]*\ torn\ [1-9]*) ;;
         *) fail "$name: nothing was swallowed or torn; a blunt test" ;;
     esac
     echo "$name: $(($4 * 4)) commands, each once;" \
-        "$3 kills, $(grep -c 'cut short' "$name-pumpd.log") cut short;" \
+        "$3 kills, $(grep -c 'interrupted before' "$name-pumpd.log")" \
+        "interrupted;" \
         "$(tail -n 1 "$name/proxy")"
 }
 
@@ -115,25 +117,167 @@ is() {
     [ "$1" = "$2" ] || fail "$name: \"$1\", expected \"$2\""
 }
 
-in_progress() { look | grep 'in progress'; }
+# line WHAT KEY ML: of the log, for a key of one letter
+line() { printf '%s pump/panel/command %02x %s ml\n' "$1" "'$2" "$3"; }
 
-# cut_short KEY ML [LOGGED]: the daemon is killed while it pours, before it is in
-# the log, or, if that is LOGGED, after
-cut_short() {
+# ends_saying WORDS: the daemon has ended, and says why
+ends_saying() {
+    wait_for is_over "$daemon"
+    wait "$daemon" && fail "pumpd ended well"
+    daemon=
+    tail -n 1 "$name-pumpd.log" | grep -q "$1" || fail "pumpd did not say: $1"
+}
+
+# interrupt KEY ML WHAT ANSWER: the daemon is killed while it pours, then WHAT
+# is done to its log; the answer after that
+interrupt() {
     start_daemon "$broker_port" 1 --ml-ms 60000
     ask "$1" "$2" >"$name/$1" &
     children=$!
-    wait_for in_progress
+    wait_for grep -q "^$(line begins "$1" "$2")" "$name/log"
     kill_daemon
-    [ $# = 2 ] || echo "$3" >>"$name/log"
+    $3 "$1" "$2"
     start_daemon "$broker_port" 1
     wait_for is_over $children
     children=
-    is "$(cat "$name/$1")" "$1 $2 0x00 poured $2 ml"
-    is "$(grep -c " $2\$" "$name/log")" 1
+    is "$(cat "$name/$1")" "$1 $2 $4"
+    stop_daemon
 }
 
-# Every kind of answer, and the two crashes that a log can tell apart.
+count() { cat "$name"/log* | grep -c "^$(line "$1" "$2" "$3")"; }
+
+nothing() { :; }
+before_it() { sed -i '$d' "$name/log"; }
+behind_it() { line ends "$1" "$2" >>"$name/log"; }
+torn() { line ends "$1" "$2" | head -c 20 >>"$name/log"; }
+rotated() { mv "$name/log" "$name/log.1"; }
+emptied() { : >"$name/log"; }
+cut_short() { truncate -s 70 "$name/log"; }
+
+# What a log can say of a crash, and when it is not to be believed.
+sensor() {
+    poured="0x00 poured 9 ml"
+    unknown="0x83 check the cup"
+    start_daemon "$broker_port" 1
+    is "$(ask s 5)" "s 5 0x00 poured 5 ml"
+    stop_daemon
+    interrupt a 9 nothing "$unknown"
+    interrupt b 9 before_it "$poured"
+    interrupt c 9 behind_it "$poured"
+    interrupt d 9 torn "$unknown"
+    is "$(grep -c 'had not poured' "$name-pumpd.log")" 1
+    is "$(count begins a 9) $(count ends a 9)" "1 0"
+    is "$(count begins b 9) $(count ends b 9)" "1 1"
+    is "$(count begins c 9) $(count ends c 9)" "1 1"
+    is "$(count begins d 9) $(count ends d 9)" "1 0"
+    interrupt e 9 rotated "$unknown"
+    is "$(count begins e 9) $(count ends e 9)" "1 0"
+    interrupt f 9 emptied "$unknown"
+    start_daemon "$broker_port" 1
+    is "$(ask u 5)" "u 5 0x00 poured 5 ml"
+    stop_daemon
+    interrupt g 9 cut_short "$unknown"
+    is "$(cat "$name/log" | grep -c ' 6[67] ')" 0
+    start_daemon "$broker_port" 1
+    is "$(ask a 9)" "a 9 $unknown"
+    is "$(ask c 9)" "c 9 $poured"
+    mv "$name/log" "$name/log.2"            # by somebody who asks nobody
+    ask h 9 >"$name/h" &
+    children=$!
+    ends_saying "log: No such file"
+    start_daemon "$broker_port" 1
+    wait_for is_over $children
+    children=
+    is "$(cat "$name/h")" "h 9 $unknown"
+    stop_daemon
+    is "$(tail -n 1 "$name/total")" "total 28 ml"
+}
+
+# What a log cannot be: the one before, with a new journal.
+lost() {
+    start_daemon "$broker_port" 1
+    is "$(ask l 5)" "l 5 0x00 poured 5 ml"
+    stop_daemon
+    mkdir "$name/kept"
+    mv "$name/journal" "$name/kept"
+    start_daemon "$broker_port" 1
+    ends_saying "the secret is there, the journal is not"
+    [ ! -e "$name/journal" ] || fail "a new journal was made"
+    mv "$name/journal.secret" "$name/kept"
+    start_daemon "$broker_port" 1
+    ends_saying "the journal is new"
+    mv "$name"/kept/* "$name"
+}
+
+# publish SENDER KEY ML [options]
+publish() {
+    from=$1 key=$2 ml=$3
+    shift 3
+    mosquitto_pub -V 5 -p "$broker_port" -q 1 -t "pump/$from/command" -m "$ml" \
+        -D publish correlation-data "$key" "$@" || fail "mosquitto_pub"
+}
+
+# A sender that wants more than its own.
+hostile() {
+    mosquitto_sub -V 5 -p "$broker_port" -t 'pump/#' -v >"$name/heard" &
+    listener=$!
+    children=$listener
+    start_daemon "$broker_port" 1
+    wait_for grep -q ready "$name/total"
+    for to in pump/panel/command pump/panel/answer pump/mallory/answer; do
+        publish mallory m 5 -D publish response-topic $to
+    done
+    wait_for grep -q 'pump/mallory/answer poured' "$name/heard"
+    is "$(ask m 7)" "m 7 0x00 poured 7 ml"
+    is "$(grep pump/panel "$name/heard" | sort -u | tr '\n' ,)" \
+        "pump/panel/answer poured 7 ml,pump/panel/command 7,"
+    publish mallory r 3 -r                  # for whoever comes, for ever
+    wait_for grep -q 'must not be retained' "$name/heard"
+    stop_daemon
+    publish mallory r2 3 -r                 # waits in the daemon's session
+    start_daemon "$broker_port" 1 --id "other-$name"
+    is "$(ask n 7)" "n 7 0x00 poured 7 ml"
+    stop_daemon
+    start_daemon "$broker_port" 1
+    is "$(ask o 7)" "o 7 0x00 poured 7 ml"
+    is "$(grep -c 'pump/mallory/command 72' "$name/log")" 0
+    signal=TERM
+    end $listener
+    children=
+}
+
+# One sender's quota is its own; a key may be as long as MQTT lets it.
+flood() {
+    seq -f 'q%.0f 1' 250 | "$pour" --port "$broker_port" --id flood \
+        >"$name/flood"
+    is "$(grep -c '0x00 poured' "$name/flood")" 250
+    "$pour" --port "$broker_port" --id flood --retry 200 --deadline 1 more 1 \
+        2>&1 | grep -q 'given up' || fail "a quota that is none"
+    is "$(ask p 7)" "p 7 0x00 poured 7 ml"
+    stop_daemon
+    start_daemon "$broker_port" 1 --no-idem
+    long=$(printf '%0300d' 7)
+    is "$(ask "$long" 2)" "$long 2 0x00 poured 2 ml"
+    stop_daemon
+}
+
+# Two daemons with one id are told why they lose their connections.
+twins() {
+    start_daemon "$broker_port" 1
+    wait_for grep -q ready "$name/total"
+    is "$(ask t 7)" "t 7 0x00 poured 7 ml"
+    "$B/pumpd" --port "$broker_port" --id "pumpd-$name" --journal "$name/twin" \
+        --log "$name/twin.log" >"$name/twins" 2>&1 &
+    children=$!
+    wait_for grep -q "another client with the id pumpd-$name" \
+        "$name-pumpd.log" "$name/twins"
+    signal=TERM
+    end $children
+    children=
+    stop_daemon
+}
+
+# Every kind of answer.
 answers() {
     name=answers
     mkdir "$name"
@@ -150,19 +294,26 @@ answers() {
         "0x83 over the limit, or the buffer is too short"
     stop_daemon
     is "$(tail -n 1 "$name/total")" "total 8 ml"
-    cut_short cut 900
-    stop_daemon
-    cut_short late 800 "pump/panel/command 6c617465 800"
-    is "$(ask a 5)" "a 5 0x00 poured 5 ml"
-    stop_daemon
-    is "$(tail -n 1 "$name/total")" "total 1708 ml"
-    is "$(grep -c 'it had poured' "$name-pumpd.log")" 1
     echo "answers: as the manual says"
+}
+
+# scene NAME FUNCTION...: with a pump of its own
+scene() {
+    name=$1
+    mkdir "$name"
+    shift
+    for part in "$@"; do
+        "$part"
+    done
+    echo "$name: as it should be"
 }
 
 cd "$work"
 start_broker
 answers
+scene sensor sensor lost
+scene hostile hostile flood
+scene twins twins
 if [ "${SHORT:-}" = 1 ]; then kills=4 count=25; else kills=16 count=150; fi
 run qos-1 1 $kills $count
 run qos-2 2 $kills $count

@@ -39,11 +39,13 @@ done
 file 1 "none/journal: a storage callback failed; No such file or directory" \
     none/journal
 echo "not a journal" >short
-file 1 "short: the storage holds something else; it should be a file of 32768" \
-    short
+file 1 "such a journal is a file of 32768 bytes.  If it is one of another" short
 yes "not a journal" | head -c 32768 >other
+file 1 "other.secret: the journal is there, its secret is not" other
+head -c 16 /dev/urandom >other.secret
 file 1 "other: the storage holds something else; not a journal" other
 file 0 "PUMP RUNS" journal
+[ "$(stat -c '%s %a' journal.secret)" = "16 600" ] || fail "journal.secret"
 
 # A record is lost in the second sector, which the first run began: behind its
 # header and seal.
@@ -52,15 +54,17 @@ for key in 43 44; do
 done
 printf 'damaged' | dd of=damaged bs=1 seek=4160 conv=notrunc 2> said
 says 1 "lost 1" "$B/inspect" damaged
-says 1 "records were lost: every claim is uncertain, for 86" "$B/inspect" damaged
+says 1 "records were lost: every claim is uncertain, for 86" \
+    "$B/inspect" damaged
 
 migrate() { says "$1" "$2" "$B/migrate" "$3" 64,32,32,0,4096 "$4" "$5"; }
 migrate 0 "1 keys copied" journal new 200,32,64,8,8192
 says 0 'key "42": completed' "$B/inspect" --capacity 200 --response-max 64 \
-    --state-max 8 --sector 8192 new
+    --state-max 8 --sector 8192 --secret-file journal.secret new
 migrate 1 "new: not a new journal" journal new 200,32,64,8,8192
 migrate 1 "none: No such file" none new2 200,32,64,8,8192
 migrate 1 "no geometry" journal new2 200,32
+migrate 1 "damaged: records were lost" damaged new3 200,32,64,8,8192
 says 1 "journal: over the limit" "$B/file" journal "$(printf '%040d' 1)" x
 says 1 "journal: an argument is impossible" "$B/file" journal '' x
 says 2 "No such file or directory" "$B/inspect" none
@@ -70,61 +74,70 @@ yes "not a journal" | head -c 20480 >other
 says 2 "outbox: the storage holds something else; not a journal" \
     "$B/sender" /dev/null other commands
 says 2 "none: No such file" "$B/sender" /dev/null outbox none
-says 2 "another secret" "$B/inspect" \
-    --secret 00112233445566778899aabbccddeeff journal
+says 2 "another secret" "$B/inspect" --secret-file other.secret journal
+says 2 "none.secret: No such file" "$B/inspect" --secret-file none.secret \
+    journal
+says 2 "no such option" "$B/inspect" --secret 00112233445566778899aabbccddeeff \
+    journal
 says 2 "would do" "$B/inspect" --capacity 9999 journal
 says 2 "key_max: 1 to 255" "$B/inspect" --key-max 0 journal
 
-# started COMMAND...: until it is ready, and ends it; status 1 if it ended
-# before.  The broker that it looks for is none.
+# started COMMAND...: until it has looked for its broker, which is none, and
+# ends it; status 1 if it ended before.
 started() {
     : >said
     "$@" --port 1 >>said 2>&1 </dev/null &
     pid=$!
-    until grep -q ready said; do
+    until grep -q 'Connection refused; trying again' said; do
         kill -0 $pid 2>/dev/null || break
-        sleep 0.01
+        sleep 0.05
     done
     kill $pid 2>/dev/null || :
     wait $pid 2>/dev/null || :
-    grep -q ready said
+    grep -q 'Connection refused; trying again' said
 }
 
 starts() {
-    started "$B/pumpd" --journal "$1" || fail "$1: does not start"
+    started "$B/pumpd" --journal "$1" --log "$1.log" ||
+        fail "$1: does not start"
     passed=$((passed + 1))
 }
 
-refuses() { says 1 "$2" "$B/pumpd" --port 1 --journal "$1"; }
+refuses() { says 1 "$2" "$B/pumpd" --port 1 --journal "$1" --log "$1.log"; }
 
 secrets() {
-    mkdir a b c d e
+    mkdir a b
     starts a/j
     [ "$(wc -c <a/j.secret)" = 16 ] || fail "no secret was made"
-    head -c 7 /dev/urandom >b/j.secret.77       # killed while it was written
+    head -c 7 /dev/urandom >b/j.secret.new      # killed while it was written
     starts b/j
-    : >c/j.secret
-    refuses c/j "c/j.secret: empty"
-    head -c 7 /dev/urandom >d/j.secret
-    refuses d/j "d/j.secret: shorter than 16 bytes"
-    rm a/j.secret
+    mv a/j.secret a/kept
     refuses a/j "its secret is not"
+    : >a/j.secret
+    refuses a/j "a/j.secret: empty"
+    head -c 7 /dev/urandom >a/j.secret
+    refuses a/j "a/j.secret: shorter than 16 bytes"
+    mv a/kept a/j.secret
+    starts a/j
+    rm a/j
+    refuses a/j "a/j: the secret is there, the journal is not"
+    [ ! -e a/j ] || fail "a journal was made for the secret of another"
     refuses none/j "No such file"
-    says 124 "Connection refused" timeout 1 "$B/pumpd" --port 1 --journal e/j
 }
 
 # Killed at any of the system calls that make the secret it starts again.  With
 # -D it is the daemon that `started` ends and waits for: a strace that is ended
 # lets go of the daemon, which may then still have the file open.
 kills() {
-    for call in openat write fsync close link unlink; do
+    for call in write fsync fdatasync rename; do
         n=0 killed=1
         while [ $killed = 1 ]; do
             n=$((n + 1))
             rm -rf k
             mkdir k
             ! started strace -D -qq -o trace -e trace=$call -e \
-                inject=$call:signal=SIGKILL:when=$n "$B/pumpd" --journal k/j ||
+                inject=$call:signal=SIGKILL:when=$n "$B/pumpd" --journal k/j \
+                --log k/j.log ||
                 killed=0
             starts k/j
         done
@@ -133,6 +146,11 @@ kills() {
 }
 
 if [ -x "$B/pour" ]; then
+    says 1 "--deadline: a number from 1 to 86400" \
+        "$B/pour" --deadline 4294968 a 5
+    says 1 "--port: a number from 1 to 65535" "$B/pour" --port 65537 a 5
+    says 1 "too long an id" "$B/pour" --id "$(printf '%0120d' 1)" a 5
+    says 1 "a line is KEY ML" sh -c "echo a | $B/pour --port 1"
     says 1 "given up: perhaps it was poured" \
         "$B/pour" --port 1 --retry 50 --deadline 1 a 5
 fi

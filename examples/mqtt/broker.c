@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: 0BSD */
+/* How pumpd is connected. */
+#define _POSIX_C_SOURCE 200809L
+#include "pumpd.h"
+
+static void on_message(struct mosquitto *m, void *ctx,
+                       const struct mosquitto_message *message,
+                       const mosquitto_property *properties)
+{
+    static const char retained[] = "a command must not be retained";
+    command c;
+
+    command_open(&c, (pumpd *)ctx, message, properties);
+    // A broker gives a retained message to everybody who comes, for ever: also
+    // when its key is forgotten.
+    if (message->retain)
+        command_answer(&c, m, RETAINED, 0, retained, sizeof retained - 1);
+    else
+        pumpd_take(m, &c);
+    command_close(&c);
+}
+
+/* Asks for commands: for none of our own, for none that was retained before,
+   and to be told of one that will be. */
+static void on_connect(struct mosquitto *m, void *ctx, int result, int flags,
+                       const mosquitto_property *properties)
+{
+    pumpd *d = (pumpd *)ctx;
+
+    (void)flags, (void)properties;
+    if (connection_accepted(&d->broker, result))
+        mosquitto_subscribe_v5(m, NULL, "pump/+/command", d->broker.qos,
+                               MQTT_SUB_OPT_NO_LOCAL |
+                                   MQTT_SUB_OPT_SEND_RETAIN_NEVER |
+                                   MQTT_SUB_OPT_RETAIN_AS_PUBLISHED, NULL);
+}
+
+static void on_disconnect(struct mosquitto *m, void *ctx, int reason,
+                          const mosquitto_property *properties)
+{
+    (void)m, (void)properties;
+    connection_ended(&((pumpd *)ctx)->broker, reason);
+}
+
+static struct mosquitto *new_client(pumpd *d)
+{
+    struct mosquitto *m = mosquitto_new(d->broker.id, false, d);
+
+    if (!m)                             // false: the broker keeps a session
+        pumpd_die("mosquitto_new", strerror(errno));
+    mosquitto_int_option(m, MOSQ_OPT_PROTOCOL_VERSION, MQTT_PROTOCOL_V5);
+    mosquitto_connect_v5_callback_set(m, on_connect);
+    mosquitto_disconnect_v5_callback_set(m, on_disconnect);
+    mosquitto_message_v5_callback_set(m, on_message);
+    return m;
+}
+
+static int connect_first(struct mosquitto *m, const pumpd *d)
+{
+    mosquitto_property *properties = NULL;
+    int result;
+
+    mosquitto_property_add_int32(&properties,
+                                 MQTT_PROP_SESSION_EXPIRY_INTERVAL, SESSION_S);
+    result = mosquitto_connect_bind_v5(m, d->broker.host, d->broker.port, 30,
+                                       NULL, properties);
+    mosquitto_property_free_all(&properties);
+    return result;
+}
+
+/* After the connection broke.  With QoS 2 libmosquitto keeps over that what it
+   has in hand, also what the broker knows nothing of any more; when that is as
+   much as it takes at once, it calls whatever comes a protocol error, for ever.
+   A new client has nothing in hand: what is lost with it the sender repeats. */
+static int connect_again(struct mosquitto **m, pumpd *d, int result)
+{
+    connection_wait(&d->broker);
+    if (result != MOSQ_ERR_PROTOCOL)
+        return mosquitto_reconnect(*m);
+    mosquitto_destroy(*m);
+    *m = new_client(d);
+    return connect_first(*m, d);
+}
+
+void pumpd_run(pumpd *d, volatile sig_atomic_t *stop)
+{
+    struct mosquitto *m;
+    int result;
+
+    mosquitto_lib_init();
+    m = new_client(d);
+    result = connect_first(m, d);
+    while (!*stop) {
+        connection_tell(&d->broker, result);
+        if (result != MOSQ_ERR_SUCCESS)
+            result = connect_again(&m, d, result);
+        if (result == MOSQ_ERR_SUCCESS)
+            result = mosquitto_loop(m, 100, 1);
+        if (!d->no_idem)
+            idem_maintain(&d->table, pumpd_millis());
+    }
+    mosquitto_disconnect(m);
+    mosquitto_destroy(m);
+    mosquitto_lib_cleanup();
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: 0BSD */
+/* A connection to an MQTT broker: its options, and words for what is wrong with
+   it.  For pumpd.c and pour.c. */
+#ifndef CONNECTION_H
+#define CONNECTION_H
+
+#include <errno.h>
+#include <mosquitto.h>
+#include <mqtt_protocol.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct connection {
+    const char *program;        // for messages
+    const char *host, *id;
+    int      port, qos;
+    int      said;              // what is wrong, as it was said last
+    int      taken_over;        // the broker says: by a client with our id
+    int      short_lives;       // connections in a row that ended in SHORT_MS
+    long long accepted_ms;      // when the last one was; 0: not yet
+} connection;
+
+// That many short connections in a row are not the network's fault.
+enum { SHORT_MS = 1000, SHORT_LIVES = 10, CALM_MS = 30000 };
+
+#define CONNECTION_OPTIONS                                                     \
+    "  --host H --port P   of the broker (127.0.0.1, 1883)\n"                  \
+    "  --qos N             0 to 2 (1)\n"
+
+static inline void connection_pause(long ms)
+{
+    struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
+
+    nanosleep(&t, NULL);
+}
+
+static inline void connection_die(const connection *c, const char *what,
+                                  const char *why)
+{
+    fprintf(stderr, "%s: %s: %s\n", c->program, what, why);
+    exit(1);
+}
+
+/* The number of an option, or the end of the program. */
+static inline long connection_number(const connection *c, const char *name,
+                                     const char *value, long least, long most)
+{
+    char *end, limits[64];
+    long n;
+
+    errno = 0;
+    n = strtol(value, &end, 10);
+    snprintf(limits, sizeof limits, "a number from %ld to %ld", least, most);
+    if (end == value || *end || errno || n < least || n > most)
+        connection_die(c, name, limits);
+    return n;
+}
+
+/* Takes an option if it is one of CONNECTION_OPTIONS, or --id; returns whether
+   it was. */
+static inline int connection_option(connection *c, const char *name,
+                                    const char *value)
+{
+    if (!strcmp(name, "--host"))
+        c->host = value;
+    else if (!strcmp(name, "--port"))
+        c->port = (int)connection_number(c, name, value, 1, 65535);
+    else if (!strcmp(name, "--qos"))
+        c->qos = (int)connection_number(c, name, value, 0, 2);
+    else if (!strcmp(name, "--id"))
+        c->id = value;
+    else
+        return 0;
+    return 1;
+}
+
+/* Says what is wrong with the connection, when that is something else. */
+static inline void connection_tell(connection *c, int result)
+{
+    const char *why = result != MOSQ_ERR_ERRNO ? mosquitto_strerror(result)
+                      : errno                  ? strerror(errno)
+                                               : "the connection broke";
+
+    if (result != c->said && result != MOSQ_ERR_SUCCESS)
+        fprintf(stderr, "%s: %s:%d: %s; trying again\n", c->program, c->host,
+                c->port, why);
+    c->said = result;
+}
+
+static inline long long connection_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (long long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* For the callback of a connection: returns whether the broker took it. */
+static inline int connection_accepted(connection *c, int result)
+{
+    if (result != 0)
+        fprintf(stderr, "%s: the broker refuses: %s\n", c->program,
+                mosquitto_reason_string(result));
+    else
+        c->accepted_ms = connection_ms();
+    return result == 0;
+}
+
+/* Counts connections that were over at once. */
+static inline void connection_count(connection *c)
+{
+    long long lived = connection_ms() - c->accepted_ms;
+
+    if (!c->accepted_ms)
+        return;
+    c->accepted_ms = 0;
+    if (lived < SHORT_MS)
+        c->short_lives++;
+    else if (c->short_lives < SHORT_LIVES || lived >= CALM_MS)
+        c->short_lives = 0;
+}
+
+/* Waits before the next attempt to connect.  Two clients with one id end each
+   other's connection, each time that one of them connects.  Not every broker
+   says so; in any case it is not to happen too often, and a person is told. */
+static inline void connection_wait(connection *c)
+{
+    connection_count(c);
+    if (c->taken_over || c->short_lives >= SHORT_LIVES) {
+        fprintf(stderr, "%s: the broker ends each connection at once: %s "
+                "another client with the id %s.  Each needs its own: --id\n",
+                c->program, c->taken_over ? "there is" : "is there", c->id);
+        connection_pause(4900);
+    }
+    connection_pause(100);
+    c->taken_over = 0;
+}
+
+/* For the callback of a disconnection, which comes twice: with the broker's
+   reason, and then as the connection is lost. */
+static inline void connection_ended(connection *c, int reason)
+{
+    if (reason == MQTT_RC_SESSION_TAKEN_OVER)
+        c->taken_over = 1;
+}
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: 0BSD */
+/* The pump of pumpd.c, and its sensor.  It pours into nothing, and leaves lines
+ * in a log:
+ *
+ *     pumpd log 91c2be07d4a85f36                    a name: which log it is
+ *     begins pump/panel/command 6b31 250 ml         durable before it pours
+ *     ends pump/panel/command 6b31 250 ml           and after it
+ *
+ * That is what a real pump's counter would be: after a crash it says whether a
+ * command has poured, or has begun to.  It says so only as long as it is whole.
+ * A log that was replaced, rotated or cut short has lost lines: then no line
+ * does not mean that nothing was poured.  So whoever relies on it keeps a
+ * pump_mark somewhere else: which log it was, and how long.  (What is cut off
+ * since that mark was kept, nobody notices.)
+ */
+#ifndef PUMP_H
+#define PUMP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What is to be poured, and for whom */
+typedef struct pump_order {
+    const char *topic;
+    const void *key;
+    size_t      key_len;
+    long        ml;
+} pump_order;
+
+/* Which log, and how many bytes of it there are at least */
+typedef struct pump_mark {
+    uint64_t id, length;
+} pump_mark;
+
+typedef struct pump {
+    const char *path;
+    int      fd;
+    long     ml_ms;             /* how long the pump takes for 1 ml */
+    pump_mark mark;             /* of the log, now */
+    const char *why;            /* after a failure, what it is */
+} pump;
+
+/* Opens the log, or makes it.  A line that a full disk or power has cut short
+   is ended, and does not count.  0, or -1: `why`. */
+int pump_open(pump *p, const char *path);
+
+/* Whether the log has no line of a command. */
+int pump_is_new(const pump *p);
+
+/* Whether the log is the one of that mark, and has all that it had then. */
+int pump_has(const pump *p, const pump_mark *mark);
+
+/* Pours.  0: it has poured; -1: nobody knows how much (`why`). */
+int pump_pour(pump *p, const pump_order *order);
+
+/* What the log says of an order.  PUMP_BLIND: it cannot be read (`why`). */
+enum { PUMP_BLIND = -1, PUMP_NOTHING = 0, PUMP_BEGAN = 1, PUMP_ENDED = 2 };
+int pump_look(pump *p, const pump_order *order);
+
+#endif
