@@ -6,11 +6,9 @@
 
 /* keys, bytes of scope and key, of a response; no state, no senders */
 IDEM_DEFINE_MEMORY(pump, 64, 24, 16, 0, 0);
-static const idem_config config = {
+static idem_config config = {
     .capacity = pump_capacity, .key_max = pump_key_max,
     .response_max = pump_response_max,
-    .secret = { 0x8c, 0x3f, 0x71, 0x0d, 0xe2, 0x95, 0x4a, 0xb6, /* random, */
-                0x1e, 0xd8, 0x07, 0x63, 0xfa, 0x2b, 0x90, 0x54 }, /* yours */
     .retention_ms = 10 * 60 * 1000 /* a sender may repeat for ten minutes */
 };
 static idem_table table;
@@ -40,10 +38,24 @@ static void command(const char *key, const char *payload, uint32_t now_ms)
         puts("              not recorded: do not report it as done");
 }
 
+/* 16 random bytes; a device with a journal is given them when it is made. */
+static int make_secret(void)
+{
+    FILE *source = fopen("/dev/urandom", "rb");
+    size_t got = source ? fread(config.secret, 1, 16, source) : 0;
+
+    if (source)
+        fclose(source);
+    return got == 16;
+}
+
 int main(void)
 {
-    int result = idem_open(&table, &config, pump_memory, sizeof pump_memory, 0);
+    int result = IDEM_E_ARG;
 
+    if (make_secret())
+        result = idem_open(&table, &config, pump_memory, sizeof pump_memory,
+                           0);
     if (result != IDEM_OK) {
         const char *why = idem_explain(&config);
         printf("%s: %s\n", idem_text(result), why ? why : "");

@@ -15,6 +15,7 @@
  */
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
+#include "random.h"
 #include "reason.h"
 #include <stdio.h>
 #include <string.h>
@@ -56,10 +57,8 @@ static const idem_storage storage = {
     .read = fram_read, .prog = fram_write,
     .sector_size = SECTOR, .sector_count = SECTORS, .prog_size = 1
 };
-static const idem_config config = {
+static idem_config config = {
     .capacity = KEYS, .key_max = KEY_MAX, .response_max = RESPONSE_MAX,
-    .secret = { 0x70, 0x1c, 0x8d, 0xe6, 0x33, 0xaf, 0x02, 0x59,
-                0xb4, 0x9e, 0x65, 0xd8, 0x2b, 0xf1, 0x47, 0x8a },
     .storage = &storage, .lease_ms = 1000, .retention_ms = 60 * 60 * 1000,
     .max_attempts = 3
 };
@@ -83,6 +82,8 @@ static int power_on(void)
 static int first_power_on(void)
 {
     memset(fram, 0, sizeof fram);
+    if (!random_fill(config.secret, sizeof config.secret))
+        return IDEM_E_ARG;      // a device: when it is made
     return power_on();
 }
 

@@ -10,6 +10,7 @@
 #define SECRET_H
 
 #include "idem.h"
+#include "random.h"
 #include "reason.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -78,13 +79,9 @@ static inline int secret_make(const char *path)
 {
     uint8_t secret[SECRET_SIZE];
     char fresh[SECRET_PATH];
-    FILE *source = fopen("/dev/urandom", "rb");
-    size_t got = source ? fread(secret, 1, sizeof secret, source) : 0;
     int fd, written;
 
-    if (source)
-        fclose(source);
-    if (got != sizeof secret)
+    if (!random_fill(secret, sizeof secret))
         return secret_wrong("/dev/urandom", strerror(errno));
     if (!secret_path(fresh, path, ".new"))
         return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 #define _POSIX_C_SOURCE 200809L
 #include "pump.h"
+#include "../random.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,14 +17,14 @@
 static const char title[] = "pumpd log ";
 enum { TITLE = sizeof title - 1, DIGITS = 16, HEADER = TITLE + DIGITS + 1 };
 
-static int failed(pump *p, const char *why)
+static int failed(pump_driver *p, const char *why)
 {
     p->why = why;
     return -1;
 }
 
 /* Appends to the log, durably. */
-static int append(pump *p, const char *text, size_t len)
+static int append(pump_driver *p, const char *text, size_t len)
 {
     ssize_t written = write(p->fd, text, len);
 
@@ -37,7 +38,7 @@ static int append(pump *p, const char *text, size_t len)
 
 /* 0 if the file that has the log's name is the one that is open, and nobody
    else has written to it or cut it short. */
-static int check_place(pump *p)
+static int check_place(pump_driver *p)
 {
     struct stat named, opened;
 
@@ -68,15 +69,11 @@ static int sync_folder_of(const char *path)
 }
 
 /* Begins a log in a file that is empty, or has a first line cut short. */
-static int begin_log(pump *p)
+static int begin_log(pump_driver *p)
 {
     char header[HEADER + 1];
-    FILE *source = fopen("/dev/urandom", "rb");
-    size_t got = source ? fread(&p->mark.id, sizeof p->mark.id, 1, source) : 0;
 
-    if (source)
-        fclose(source);
-    if (got != 1)
+    if (!random_fill(&p->mark.id, sizeof p->mark.id))
         return failed(p, "no random name: /dev/urandom");
     snprintf(header, sizeof header, "%s%016" PRIx64 "\n", title, p->mark.id);
     p->mark.length = 0;
@@ -85,7 +82,7 @@ static int begin_log(pump *p)
     return append(p, header, HEADER);
 }
 
-int pump_open(pump *p, const char *path)
+int pump_open(pump_driver *p, const char *path)
 {
     char header[HEADER + 1] = "", last = '\n', *end;
     ssize_t len;
@@ -100,7 +97,8 @@ int pump_open(pump *p, const char *path)
     if (size < 0 || len < 0 ||
         (size > 0 && pread(p->fd, &last, 1, size - 1) != 1))
         return failed(p, strerror(errno));
-    if (strncmp(header, title, len < TITLE ? (size_t)len : TITLE) != 0)
+    if (strncmp(header, title, (size_t)len < sizeof title - 1
+                                   ? (size_t)len : sizeof title - 1) != 0)
         return failed(p, "not a log of pumpd");
     if (len < HEADER)
         return begin_log(p);
@@ -111,12 +109,12 @@ int pump_open(pump *p, const char *path)
     return last == '\n' ? 0 : append(p, "\n", 1);
 }
 
-int pump_is_new(const pump *p)
+int pump_is_new(const pump_driver *p)
 {
     return p->mark.length == HEADER;
 }
 
-int pump_has(const pump *p, const pump_mark *mark)
+int pump_has(const pump_driver *p, const pump_mark *mark)
 {
     return p->mark.id == mark->id && p->mark.length >= mark->length;
 }
@@ -125,7 +123,8 @@ int pump_has(const pump *p, const pump_mark *mark)
 
 /* The line of an order, to be freed; NULL: `why`.  Bytes of the topic that
    could be taken for another part of a line are written as numbers. */
-static char *make_line(pump *p, const char *what, const pump_order *order)
+static char *make_line(pump_driver *p, const char *what,
+                       const pump_order *order)
 {
     const unsigned char *key = (const unsigned char *)order->key;
     const unsigned char *at = (const unsigned char *)order->topic;
@@ -154,7 +153,7 @@ static char *make_line(pump *p, const char *what, const pump_order *order)
 }
 
 /* Adds a line to the log, durably, and sees to it that it is in the log. */
-static int enter(pump *p, const char *what, const pump_order *order)
+static int enter(pump_driver *p, const char *what, const pump_order *order)
 {
     char *line = make_line(p, what, order);
     int result = line ? append(p, line, strlen(line)) : -1;
@@ -163,7 +162,7 @@ static int enter(pump *p, const char *what, const pump_order *order)
     return result == 0 ? check_place(p) : -1;
 }
 
-int pump_pour(pump *p, const pump_order *order)
+int pump_pour(pump_driver *p, const pump_order *order)
 {
     long ms = order->ml * p->ml_ms;
     struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
@@ -177,7 +176,7 @@ int pump_pour(pump *p, const pump_order *order)
     return enter(p, "ends", order);
 }
 
-int pump_look(pump *p, const pump_order *order)
+int pump_look(pump_driver *p, const pump_order *order)
 {
     char *begins = make_line(p, "begins", order);
     char *ends = make_line(p, "ends", order);

@@ -32,29 +32,29 @@ typedef struct pump_mark {
     uint64_t id, length;
 } pump_mark;
 
-typedef struct pump {
+typedef struct pump_driver {
     const char *path;
     int      fd;
     long     ml_ms;             /* how long the pump takes for 1 ml */
     pump_mark mark;             /* of the log, now */
     const char *why;            /* after a failure, what it is */
-} pump;
+} pump_driver;
 
 /* Opens the log, or makes it.  A line that a full disk or power has cut short
    is ended, and does not count.  0, or -1: `why`. */
-int pump_open(pump *p, const char *path);
+int pump_open(pump_driver *p, const char *path);
 
 /* Whether the log has no line of a command. */
-int pump_is_new(const pump *p);
+int pump_is_new(const pump_driver *p);
 
 /* Whether the log is the one of that mark, and has all that it had then. */
-int pump_has(const pump *p, const pump_mark *mark);
+int pump_has(const pump_driver *p, const pump_mark *mark);
 
 /* Pours.  0: it has poured; -1: nobody knows how much (`why`). */
-int pump_pour(pump *p, const pump_order *order);
+int pump_pour(pump_driver *p, const pump_order *order);
 
 /* What the log says of an order.  PUMP_BLIND: it cannot be read (`why`). */
 enum { PUMP_BLIND = -1, PUMP_NOTHING = 0, PUMP_BEGAN = 1, PUMP_ENDED = 2 };
-int pump_look(pump *p, const pump_order *order);
+int pump_look(pump_driver *p, const pump_order *order);
 
 #endif

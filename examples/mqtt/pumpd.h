@@ -28,7 +28,7 @@ typedef struct device {
     connection broker;
     const char *journal, *log;
     int      no_idem;
-    pump     pump;
+    pump_driver pump;
     pumpd_state state;
     uint64_t log_is_whole;      // of the log that there is now
     idem_file file;

@@ -50,6 +50,7 @@ audit() {
     sed -n -e 's,^\(begins\|ends\) pump/\(.*\)/command,\1 \2,p' \
         -e '/^pump/ { s,^pump/\(.*\)/command,begins \1,p; s,^begins,ends,p; }' \
         "$work/$name/log" >>"$work/$name/audit"
+    several=$(head -n 1 "$work/$name/log" | grep -vc '^pumpd log')
     awk '
         function hex(key,  i, text) {
             for (i = 1; i <= length(key); i++)
@@ -74,17 +75,22 @@ audit() {
         $1 == "begins" && begun[id]++ == 1 { twice++ }
         $1 == "ends" { ended[id] = 1 }
         END {
+            unknown = "0x83 check the cup"
             if (commands != wanted) wrong(commands " commands")
             for (id in ml) {
                 if (!answered[id]) wrong("no answer: " id)
                 if (!begun[id]) wrong("answered, not poured: " id)
-                true_one = "0x83 check the cup"
+                true_one = unknown
                 if (ended[id]) true_one = "0x00 poured " ml[id] " ml"
-                if (text[id] != true_one) wrong(id ": " text[id])
+                # Of several gateways one may be suspended while it pours, and
+                # end after another has answered that nobody knows.
+                if (text[id] != true_one && !(several && text[id] == unknown))
+                    wrong(id ": " text[id])
             }
             print twice + 0
             exit bad
-        }' wanted=$(($1 * 4)) "$work/$name/audit" || fail "$name: see above"
+        }' wanted=$(($1 * 4)) several="$several" \
+        "$work/$name/audit" || fail "$name: see above"
 }
 
 # Each of the scene's commands was executed once.

@@ -58,7 +58,9 @@ static void put(void *ctx, uint8_t byte)
         poured = protocol_get32(m.payload + 4);
 }
 
-static const device_port port = { .put = put, .millis = millis };
+static const uint8_t secret[16] = "of this test....";
+static const device_port port = { .put = put, .millis = millis,
+                                  .secret = secret };
 
 static void restart(void)
 {
@@ -130,4 +132,32 @@ TEST(s4_a_pour_whose_outcome_was_lost_is_not_poured_again)
     pour_five("second");
     is(done, 1);
     is(poured, 10);
+}
+
+/* Any bit of what two pours have written. */
+TEST(s4_no_flipped_bit_makes_a_third_pour)
+{
+    static unsigned char whole[sizeof bytes];
+    unsigned refused = 0;
+
+    blank();
+    pour_five("first");
+    pour_five("second");
+    memcpy(whole, bytes, sizeof bytes);
+    for (size_t i = 0; i < 8 * sizeof bytes; i++) {
+        uint8_t meter[DEVICE_STATE_MAX] = { 0 };
+        size_t len = sizeof meter;
+
+        if (!whole[i / 8])
+            continue;
+        memcpy(bytes, whole, sizeof bytes);
+        bytes[i / 8] ^= (unsigned char)(1u << i % 8);
+        restart();
+        pour_five("first");
+        pour_five("second");
+        refused += failed;
+        is(idem_state(&dispenser.table, meter, &len), IDEM_OK);
+        assert_true(protocol_get32(meter + 4) <= 10);
+    }
+    assert_true(refused > 0);
 }
