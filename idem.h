@@ -382,14 +382,17 @@
    start at any number.  Sequences go from 1 to 4,294,967,295 and do not wrap:
    then, or if it lost its count, the sender begins a higher epoch, from its
    clock or a counter of its starts.  Authenticate it: nothing is above epoch
-   4,294,967,295.
+   4,294,967,295.  idem_forget of a scope, with neither key nor sequence,
+   forgets the sender: its keys, its floor and its epoch.
 
    A number takes 8 bytes of key_max.  Add IDEM_SENDERS_MEMORY_SIZE(senders) to
    the memory, and senders to the capacity in IDEM_SECTORS.  When all entries
    are in use, a new sender replaces one with no keys and no floor.  Otherwise
    it is IDEM_E_FULL, or with IDEM_EVICT_OLDEST it replaces the least recently
-   used one without live keys.  Do not lower config.senders while a journal has
-   numbers: what has no entry may be executed again.
+   used one without live keys.  That is known to 9 minutes, and for half a
+   year.  A quarter more entries than there are senders keep look-ups short.
+   Do not lower config.senders while a journal has numbers: what has no entry
+   may be executed again.
 
    >>sender    what the sender must do
 
@@ -811,16 +814,15 @@ typedef struct idem_slot {
     idem_number hash;           /* of scope and key, as the index knows it */
 } idem_slot;
 
-/* A sender's account (>>senders) */
+/* A sender's entry (>>senders) */
 typedef struct idem_sender {
     uint32_t name[2];           /* keyed hash of its scope, low word, high word;
                                    0: was never used */
     uint32_t floor[2];          /* sequence, epoch: up to here all is refused */
     uint32_t evicted_until;     /* as in idem_table, but its own */
     idem_number live;           /* its slots in use */
-    unsigned used : 15;         /* upper bits of the clock at its last claim */
-    unsigned unsaved : 1;        /* what told of the floor may, after a restart,
-                                   tell of it no more */
+    unsigned used : 15;         /* when its latest key came; later is larger */
+    unsigned unsaved : 1;       /* numbers have left that a restart may find */
 } idem_sender;
 
 /* A slot's neighbours in the order of completion (>>order), as slot numbers */
@@ -925,6 +927,10 @@ typedef struct idem_table {
     uint16_t state_len;
     idem_number free;           /* first free slot; capacity: none */
     idem_number tidy;           /* slot at which idem_maintain goes on */
+    idem_number passed_of;      /* a sender that was at its quota, by its number
+                                   in the journal; 0: none */
+    idem_number passed;         /* the newest outcome up to which no outcome of
+                                   that sender may be evicted */
     const idem_config *config;
     unsigned char *slots;       /* capacity x stride bytes; the accounts stand
                                    in front of them */
@@ -1099,24 +1105,37 @@ typedef union idem_fingerprint_state {
    Bounds, n = capacity.  A look-up reads 2 or 3 words on average, n at worst:
 
      begin, known key     one lookup, one comparison, one copy of the response
-     begin, new key       one lookup; all n slots if something may be over, and
-                          no slot is free, the quota is used up, or the scope is
-                          new too; or to find what can be evicted
-     .. with senders      also a look at all accounts: three for each new key,
-                          one for each that leaves, and for each call on the
-                          claim of a number.  A refused key reads no storage
-     the others           one lookup or none; next, pending: n slots at worst
-     maintain             64 slots, each at most one removal: a lookup's words
+     begin, new key       one look-up; all n slots if something may have expired
+                          and no slot is free, the quota is used up, or a new
+                          sender finds no entry; or to find what can be evicted.
+                          A number that is too old: n slots if it is written
+     .. with senders      one look-up of an entry for the key, and one for each
+                          key that is dropped: 1 or 2 entries on average while a
+                          half was never used, 3 with a fifth, the square root
+                          of senders when all were; a new sender all entries
+                          then.  At its quota, with eviction: n outcomes at
+                          worst, but those of others are passed only once until
+                          another sender is at its quota
+     complete, release,   one look-up of an entry for the claim of a number
+     renew
+     forget               a sender: all n slots, each with a hash of its scope
+     the others           one look-up or none; next, pending: n slots at worst;
+                          horizon: all entries
+     maintain             64 slots, each at most one removal: a look-up's words,
+                          and an entry's
      open                 clears all memory; with a journal reads the headers up
                           to five times, and what the head needs; or all of
                           blank storage.  The place of an outcome that was
-                          carried is sought among those of its sector
+                          carried is sought among those of its sector.  For
+                          each sender that was forgotten: all n slots
      any that writes      one program; in a turn one erase, the header, the
                           seal, carrying as fits into a sector, and two looks at
-                          n numbers.  A failed sector: one turn more
-     any with a time      all n slots for every 3.1 days that the clock
-                          advances, at most 8 times in one call, 16 in
-                          idem_elapse
+                          n numbers and entries.  A failed sector: one turn
+                          more
+     any with a time      all n slots and entries for every 3.1 days that the
+                          clock advances, at most 8 times in one call, 16 in
+                          idem_elapse; a claim of a number that is in progress,
+                          and each key that expires, with a look-up of an entry
    ------------------------------------------------------------------------ */
 
 /* Opens a table in `memory` (aligned as uint32_t, for size bytes; see
@@ -1211,7 +1230,8 @@ int idem_complete(idem_table *table, const idem_claim *claim,
 
 /* Gives the claim back after a failure that may pass, if the effect has not
    happened.  The key is unknown again, its attempts are forgotten, and the next
-   begin is answered IDEM_EXECUTE.
+   begin is answered IDEM_EXECUTE; of a number, unless the floor has passed it
+   meanwhile: IDEM_TOO_OLD.
      IDEM_OK, IDEM_E_FENCED
      IDEM_E_STORAGE, IDEM_E_SPACE   the claim stays, repeat the call */
 IDEM_API int idem_release(idem_table *table, const idem_claim *claim,
@@ -1322,12 +1342,15 @@ IDEM_API int idem_response(idem_table *table, void *dst, size_t *len,
 IDEM_API int idem_state(idem_table *table, void *dst, size_t *len);
 
 /* Removes a key: the administrator's way out.  The key is unknown afterwards,
-   and its next begin is answered IDEM_EXECUTE.
+   and its next begin is answered IDEM_EXECUTE; a number at or below its
+   sender's floor stays IDEM_TOO_OLD.  A request with neither key nor sequence,
+   of a table with senders, removes the sender of its scope: all of its keys,
+   and its floor.  Nothing is known of it afterwards (>>senders).
      IDEM_OK
      IDEM_E_NOT_FOUND   nothing was removed, as in idem_find: a claim that was
                         being written when power went may yet show up
-     IDEM_BUSY          the key has a live lease, or one without end; nothing
-                        changed
+     IDEM_BUSY          the key, or one of the sender's, has a live lease, or
+                        one without end; nothing changed
      IDEM_E_STORAGE, IDEM_E_SPACE   nothing changed, repeat the call
      IDEM_E_ARG, IDEM_E_TOO_LARGE   as idem_find */
 IDEM_API int idem_forget(idem_table *table, const idem_request *request,
@@ -1351,10 +1374,11 @@ IDEM_API const char *idem_text(int result);
 
 /* A text that explains why idem_open refuses a configuration: the field, and
    what it may be; or the field with which the journal in its storage was not
-   written.  NULL if idem_open would take both.  A journal whose headers are all
-   damaged is reported as none.  Reads all of the storage at worst, changes
-   nothing, takes 400 bytes of stack.  A function of its own, so that its texts
-   are linked only where it is called. */
+   written; or, though idem_open takes it, a quota that does not keep S9 under
+   IDEM_EVICT_OLDEST.  NULL if nothing is to be explained.  A journal whose
+   headers are all damaged is reported as none. Reads all of the storage at
+   worst, changes nothing, takes 400 bytes of stack. A function of its own, so
+   that its texts are linked only where it is called. */
 IDEM_API const char *idem_explain(const idem_config *config);
 
 /* Verifies every invariant of the table; 0, or the number of the first that is
@@ -2390,6 +2414,8 @@ static void idemi_order_remove(idem_table *t, unsigned slot)
 
     t->links[link->older].newer = link->newer;
     t->links[link->newer].older = link->older;
+    if (t->passed == slot)
+        t->passed = link->older;
 }
 
 /* Puts a slot in front of the free list. */
@@ -2433,12 +2459,11 @@ static void idemi_order_insert(idem_table *t, unsigned slot, uint32_t age,
     t->links[newer].older = (idem_number)slot;
 }
 
-/* The oldest completion that may be evicted, of a scope or, with NULL, of any;
-   or `capacity`.  None is over: that was seen to. */
-static unsigned idemi_order_evictable(const idem_table *t, const idemi_id *of)
+/* The oldest completion after `slot` that may be evicted, of a scope or, with
+   NULL, of any; or `capacity`.  None has expired: that was seen to. */
+static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
+                                      const idemi_id *of)
 {
-    unsigned slot = IDEMI_CAPACITY(t);
-
     for (;;) {
         idem_slot *s;
         slot = t->links[slot].newer;
@@ -2616,129 +2641,185 @@ static int idemi_storage_erase(idem_table *t, int wait)
 /* ---------------------------------------------------------------------------
    >>entries   what is kept of a sender
 
-   An account has how many keys a scope has, how far memory of them reaches
-   back, and its floor: the highest number of a key that has left the table,
-   unless it was released or forgotten.  A number is sequence and epoch, and the
-   epoch counts as soon as it is claimed: claims of older ones are over then.
+   An entry has how many keys of its sender are in the table, until when its
+   outcomes may have been evicted, and its floor: the highest number that has
+   left the table, unless it was released or forgotten.  A number is sequence
+   and epoch, and the epoch counts as soon as it is claimed: claims of older
+   ones are over then.
 
-   It is found by a hash of the scope.  Two scopes with one hash share an
-   account: floors only rise, so that refuses more, and executes nothing twice.
+   It is found by a hash of the scope, which says where to begin; one that was
+   never used ends the search.  An entry stays where it is, and in use, until
+   another sender takes it over: so nothing is ever moved or marked.  Two scopes
+   with one hash share an entry: floors only rise, so that refuses more, and
+   executes nothing twice.
 
-   With a journal the account follows from records of keys, or is written itself
-   when the oldest sector is due from which it follows.  A floor that has risen
-   in this boot is unsure: what told of it may be found alive by the next one, a
-   claim whose lease ended or a key that was evicted.  So it is written before a
-   number is refused for it.
+   With a journal the entry follows from records of keys, or is written itself
+   when the oldest sector must be relocated from which it follows.  A number
+   that left in this boot is unsaved: the next one may find its claim or outcome
+   again.  So a record of the entry is written before a number is refused.
 
-   N1  Of each account the journal knows a sector (J1).  From that on the ring
-       has all that the floor follows from, but for claims never written.
+   N1  Of each floor the journal knows a sector (J1).  From that on the ring has
+       all that the floor follows from, but for claims never written.
+   N2  From where the search for a sender begins to its entry all were used.
    ------------------------------------------------------------------------ */
 
-/* What tells when an account was used is below this.  Idler is one that has
-   nothing to remember; or was never used. */
-#define IDEMI_USED   0x8000u
-#define IDEMI_IDLEST (IDEMI_USED + 1)
-#define IDEMI_UNUSED (IDEMI_USED + 2)
+/* `used` counts steps of 2^19 ms (8.7 minutes) and goes on with the clock; each
+   sweep lowers it by the steps since the one before, down to 0: so it does not
+   wrap.  What was used half a year ago is 0. */
+#define IDEMI_USED_STEP  0x80000u
+#define IDEMI_USED_MAX   0x7FFFu
+#define IDEMI_USED_SWEPT (IDEMI_USED_MAX - IDEMI_SWEEP_MS / IDEMI_USED_STEP - 1)
 
-/* The accounts stand in front of the slots, in memory: the first, 1, next to
+/* How well an entry suits a new sender, which has nothing to remember itself;
+   one more if nothing is lost with it.  Below are those with a floor. */
+#define IDEMI_IDLE (IDEMI_USED_MAX + 2)
+
+/* The entries stand in front of the slots, in memory: the first, 1, next to
    them.  What is there for 0 is none. */
 static idem_sender *idemi_sender_at(const idem_table *t, unsigned sender)
 {
     return (idem_sender *)(void *)t->slots - sender;
 }
 
-/* The number by which the journal knows an account: behind slots and state. */
+/* The number by which the journal knows an entry: behind slots and state. */
+IDEMI_APART
 static unsigned idemi_sender_index(const idem_table *t, const idem_sender *a)
 {
     return IDEMI_CAPACITY(t) + (unsigned)(idemi_sender_at(t, 0) - a);
 }
 
-/* How idle an account is, so that another sender may have it; 0: may not. */
-static uint32_t idemi_sender_idle(const idem_table *t, const idem_sender *a)
+/* Steps since the latest sweep */
+static unsigned idemi_sender_steps(const idem_table *t)
 {
-    if (a->live)
-        return 0;
-    if (!idemi_basics_join(a->floor))
-        return idemi_basics_join(a->name) ? IDEMI_IDLEST : IDEMI_UNUSED;
-    return IDEMI_CONFIG(t)->full == IDEM_REJECT
-               ? 0
-               : 1 + ((t->clock >> 17) - a->used) % IDEMI_USED;
+    return (t->clock / IDEMI_USED_STEP - t->swept / IDEMI_USED_STEP) &
+           (UINT32_MAX / IDEMI_USED_STEP);
 }
 
-/* What was completed by then may be forgotten, of who has that reach. */
-static void idemi_sender_forget(const idem_table *t, uint32_t *evicted_until,
+/* How well an entry suits a new sender; 0: it must stay.  One that is still to
+   be confirmed must: what it says then is of its name. */
+static uint32_t idemi_sender_idle(const idem_table *t, const idem_sender *a)
+{
+    if (a->live || (IDEMI_JOURNAL(t) && t->magic &&
+                    t->journal->newest == idemi_sender_index(t, a)))
+        return 0;
+    if (!idemi_basics_join(a->floor))
+        return IDEMI_IDLE + (a->evicted_until == t->evicted_until);
+    return IDEMI_CONFIG(t)->full == IDEM_REJECT ? 0
+                                                : 1 + IDEMI_USED_MAX - a->used;
+}
+
+/* Moves on the time until which outcomes may have been evicted. */
+static void idemi_sender_evicted(const idem_table *t, uint32_t *evicted_until,
                                  uint32_t by)
 {
     if (t->clock - by < t->clock - *evicted_until)
         *evicted_until = by;
 }
 
-/* The account with a name; if there is none one is made, if that is wanted, and
-   has the reach that all have who have none: that is the newest of those
-   forgotten.  Or NULL: what the journal says of a sender is lost then. */
+/* The entry of the sender with a name; if it has none, NULL, or with `make` the
+   one that it may take over, or NULL.  Needs N2. */
 IDEMI_SLOW
-static idem_sender *idemi_sender_find(idem_table *t, int make, uint64_t name)
+static idem_sender *idemi_sender_find(const idem_table *t, int make,
+                                      uint64_t name)
 {
-    idem_sender *a = idemi_sender_at(t, IDEMI_SENDERS(t)), *best = NULL;
+    unsigned senders = IDEMI_SENDERS(t), left = senders;
+    idem_sender *first = idemi_sender_at(t, senders), *best = NULL;
+    idem_sender *a = first + (((uint32_t)name >> 16) * senders >> 16);
     uint32_t idlest = 0;
 
-    for (; a < idemi_sender_at(t, 0); a++) {
-        uint32_t idle;
+    for (; left > 0; left--) {
         if (idemi_basics_join(a->name) == name)
             return a;
-        idle = idemi_sender_idle(t, a);
-        if (idle > idlest) {
-            idlest = idle;
-            best = a;
+        if (make) {
+            uint32_t idle = idemi_sender_idle(t, a);
+            if (idle > idlest) {
+                idlest = idle;
+                best = a;
+            }
         }
+        if (!idemi_basics_join(a->name))
+            break;
+        if (++a == idemi_sender_at(t, 0))
+            a = first;
     }
-    if (!make)
-        return NULL;
-    if (idlest < IDEMI_IDLEST) {
+    return best;
+}
+
+/* The name of a scope. */
+static uint64_t idemi_sender_name(const idem_table *t,
+                                  const unsigned char *scope, size_t scope_len)
+{
+    return idemi_hash_strong(t->config, scope, scope_len);
+}
+
+/* Makes an entry that idemi_sender_find has found that of a name; returns it.
+   What may have been evicted of who had it may be of all who are new.  If there
+   is none, or a floor is lost with it, that was chosen, unless the journal has
+   more senders than are configured now. */
+static idem_sender *idemi_sender_take(idem_table *t, idem_sender *a,
+                                      uint64_t name)
+{
+    if (a && idemi_basics_join(a->name) == name)
+        return a;
+    if (!a || idemi_basics_join(a->floor)) {
         if (!t->magic && IDEMI_CONFIG(t)->full == IDEM_REJECT)
             t->stats.lost++;
         else
             t->stats.crowded++;
     }
-    if (!best)
+    if (!a)
         return NULL;
-    idemi_sender_forget(t, &t->evicted_until, best->evicted_until);
-    IDEM_MEMSET(best, 0, sizeof *best);
-    idemi_basics_split(best->name, name);
-    best->evicted_until = t->evicted_until;
-    return best;
+    idemi_sender_evicted(t, &t->evicted_until, a->evicted_until);
+    idemi_basics_split(a->name, name);
+    a->floor[0] = a->floor[1] = 0;
+    a->evicted_until = t->magic ? t->evicted_until : 0;
+    a->used = a->unsaved = 0;
+    if (IDEMI_JOURNAL(t))
+        idemi_storage_needs(t)[idemi_sender_index(t, a)] = IDEMI_NOWHERE;
+    return a;
 }
 
-/* The account of a scope, or NULL. */
-static idem_sender *idemi_sender_of(idem_table *t, const unsigned char *scope,
-                                     size_t scope_len, int make)
+/* The entry of the sender of a slot; with `make` it takes one if it has none.
+   Or NULL. */
+static idem_sender *idemi_sender_of(idem_table *t, idem_slot *s, int make)
 {
+    uint64_t name;
+    idem_sender *a;
+
     if (!IDEMI_SENDERS(t))
         return NULL;
-    return idemi_sender_find(
-        t, make, idemi_hash_strong(t->config, scope, scope_len));
+    name = idemi_sender_name(t, idemi_slot_id(s), s->scope_len);
+    a = idemi_sender_find(t, make, name);
+    return make ? idemi_sender_take(t, a, name) : a;
 }
 
-/* How a key is told: it stays, comes, or leaves: given back, over, evicted. */
-enum { IDEMI_STAYS, IDEMI_COMES, IDEMI_BACK, IDEMI_OVER, IDEMI_EVICTED };
+/* What happens to a key: it is known anew, added, given back, expires, is
+   evicted. */
+enum { IDEMI_KEPT, IDEMI_ADDED, IDEMI_BACK, IDEMI_EXPIRED, IDEMI_EVICTED };
 
-/* The key of a slot, a number, is told to its account: its epoch, and if it is
-   over, or evicted, all of it.  A number below a floor that is unsure needs
-   that to be written, too; and what was to be confirmed of a key that is over
-   is its account, now.  Keeps N1. */
-static void idemi_sender_tell(const idem_table *t, idem_sender *a,
+/* A number raises its sender's floor to its epoch; one that expires or is
+   evicted, to itself.  What was to be confirmed of it is then its sender's
+   entry.  Keeps N1. */
+static void idemi_sender_raise(const idem_table *t, idem_sender *a,
                                unsigned slot, int how)
 {
-    idem_slot *s = idemi_slot_at(t, slot);
-    uint64_t number = idemi_slot_number(s);
+    uint64_t number = idemi_slot_number(idemi_slot_at(t, slot));
     uint32_t *needs, *need;
 
+    if (IDEMI_JOURNAL(t) && !t->magic) {
+        if (number >> 32 > a->floor[1])
+            a->evicted_until = 0;
+        else if (how <= IDEMI_ADDED && (uint32_t)number <= a->evicted_until)
+            a->evicted_until = (uint32_t)number - 1;
+    }
     if (how <= IDEMI_BACK)
         number &= UINT64_MAX << 32;
     if (number > idemi_basics_join(a->floor))
         idemi_basics_split(a->floor, number);
-    else if (!a->unsaved)
+    else if (!a->unsaved) {
+        a->unsaved = how > IDEMI_BACK && IDEMI_JOURNAL(t);
         return;
+    }
     if (!IDEMI_JOURNAL(t))
         return;
     needs = idemi_storage_needs(t);
@@ -2750,39 +2831,58 @@ static void idemi_sender_tell(const idem_table *t, idem_sender *a,
         t->journal->newest = idemi_sender_index(t, a);
 }
 
-/* Tells the sender of a slot how its key is.  While a journal is read only
-   numbers count: what they tell must not be missed for want of an account. */
+/* Notes in its sender's entry what happens to the key of a slot. */
+IDEMI_APART
+static void idemi_sender_tell(const idem_table *t, idem_sender *a,
+                              unsigned slot, int how)
+{
+    if (how == IDEMI_ADDED) {
+        a->used = (IDEMI_USED_SWEPT + idemi_sender_steps(t)) & IDEMI_USED_MAX;
+        a->live++;
+    } else if (how != IDEMI_KEPT && a->live)
+        a->live--;
+    if (!idemi_slot_at(t, slot)->key_len)
+        idemi_sender_raise(t, a, slot, how);
+}
+
+/* The same, for its sender is not known.  While a journal is read only numbers
+   count: what they say must not be missed for want of an entry. */
 static void idemi_sender_note(idem_table *t, unsigned slot, int how)
 {
     idem_slot *s = idemi_slot_at(t, slot);
-    unsigned now = (unsigned)(t->clock >> 17);
     idem_sender *a;
 
     if (IDEMI_EVER_SENDERS && !t->magic && s->key_len)
         return;
-    a = idemi_sender_of(t, idemi_slot_id(s), s->scope_len,
-                         how == IDEMI_COMES || !s->key_len);
+    a = idemi_sender_of(t, s, how == IDEMI_ADDED || !s->key_len);
     if (how == IDEMI_EVICTED)
-        idemi_sender_forget(
+        idemi_sender_evicted(
             t, a ? &a->evicted_until : &t->evicted_until, s->time);
-    if (!a)
-        return;
-    if (how == IDEMI_COMES) {
-        a->used = now % IDEMI_USED;
-        a->live++;
-    } else if (how != IDEMI_STAYS && a->live)
-        a->live--;
-    if (!s->key_len)
+    if (a)
         idemi_sender_tell(t, a, slot, how);
+}
+
+/* True if a number that a journal has had left the table before it was closed.
+   While a journal is read `evicted_until` is something else: up to which
+   sequence, of the floor's epoch, an entry says that of all read before it. */
+static int idemi_sender_has_left(idem_table *t, idem_slot *s)
+{
+    idem_sender *a = idemi_sender_of(t, s, 0);
+    uint64_t number = idemi_slot_number(s);
+
+    if (!a || number >> 32 != a->floor[1] ||
+        (uint32_t)number > a->evicted_until)
+        return 0;
+    a->live--;
+    return 1;
 }
 
 /* True if a claim is one of an epoch that is over. */
 static int idemi_sender_is_past(idem_table *t, idem_slot *s)
 {
-    const idem_sender *a =
-        s->key_len || s->state & IDEMI_FINISHED
-            ? NULL
-            : idemi_sender_of(t, idemi_slot_id(s), s->scope_len, 0);
+    const idem_sender *a = s->key_len || s->state & IDEMI_FINISHED
+                               ? NULL
+                               : idemi_sender_of(t, s, 0);
 
     return a && idemi_slot_number(s) >> 32 < a->floor[1];
 }
@@ -2805,6 +2905,8 @@ typedef struct idemi_query {
     const idem_request *rq;
     idem_claim *claim;
     idem_reply *reply;
+    uint64_t name;              /* of its sender; of a key that is not known */
+    idem_sender *sender;        /* its entry, or one that it may take over */
     unsigned char number[IDEMI_NUMBER_BYTES];   /* a key that is one */
 } idemi_query;
 
@@ -2814,8 +2916,15 @@ static void idemi_keys_delivered(idem_table *t, idem_slot *s)
     if (!(s->state & IDEMI_UNDELIVERED))
         return;
     s->state &= (uint8_t)~IDEMI_UNDELIVERED;
+    t->passed_of = 0;           // it may be evicted now
     t->pending--;
 }
+
+/* A claim that is to be granted, before its slot has it; its scope and key. */
+typedef struct idemi_grant {
+    idem_slot *slot;
+    const idemi_id *id;
+} idemi_grant;
 
 /* Frees a slot in use. */
 static void idemi_keys_remove(idem_table *t, unsigned slot)
@@ -2856,15 +2965,13 @@ static int idemi_keys_expire(idem_table *t, unsigned slot)
     t->stats.expired++;
     if (s->state & IDEMI_UNDELIVERED)
         t->stats.undelivered++;
-    idemi_keys_leave(t, slot, IDEMI_OVER);
+    idemi_keys_leave(t, slot, IDEMI_EXPIRED);
     return 1;
 }
 
-/* Gives a slot that is not in use a scope and a key; nobody sees it yet. */
+/* Gives a slot that knows their lengths a scope and a key. */
 static void idemi_keys_name(idem_slot *s, const idemi_id *id)
 {
-    s->scope_len = id->scope_len;
-    s->key_len = id->key_len;
     idemi_basics_copy(idemi_slot_id(s), id->scope, id->scope_len);
     idemi_basics_copy(idemi_slot_id(s) + id->scope_len, id->key,
                       idemi_slot_key_bytes(id->key_len));
@@ -2926,19 +3033,57 @@ static void idemi_keys_cut(const idem_table *t, idem_slot *s)
 IDEMI_SLOW
 static void idemi_keys_sweep(idem_table *t)
 {
-    unsigned i;
+    unsigned steps = idemi_sender_steps(t), i;
 
     t->soonest = t->clock + IDEMI_NEVER_MS;
     for (i = 0; i < IDEMI_CAPACITY(t); i++)
         if (!idemi_keys_expire(t, i) && idemi_slot_at(t, i)->state)
             idemi_order_note(t, idemi_slot_at(t, i));
     t->evicted_until = idemi_keys_limit(t, t->evicted_until);
-    for (i = 1; i <= IDEMI_SENDERS(t); i++)
-        idemi_sender_at(t, i)->evicted_until =
-            idemi_keys_limit(t, idemi_sender_at(t, i)->evicted_until);
+    for (i = 1; i <= IDEMI_SENDERS(t); i++) {
+        idem_sender *a = idemi_sender_at(t, i);
+        if (t->magic)
+            a->evicted_until = idemi_keys_limit(t, a->evicted_until);
+        a->used = (a->used > steps ? a->used - steps : 0) & IDEMI_USED_MAX;
+    }
     if (IDEMI_JOURNAL(t) && idemi_clock_reached(t->clock, t->journal->doubt))
         t->journal->doubt = t->clock;
     t->swept = t->clock;
+}
+
+/* True if a slot has a claim whose lease has not ended, nor its epoch. */
+static int idemi_keys_is_live(idem_table *t, idem_slot *s)
+{
+    return !(s->state & IDEMI_FINISHED) && idemi_slot_lease_left(t, s) &&
+           !idemi_sender_is_past(t, s);
+}
+
+/* Whether a sender has no live claim.  With `forget` its keys are removed, and
+   its entry has nothing to remember any more. */
+IDEMI_SLOW
+static int idemi_keys_forget(idem_table *t, uint64_t name, idem_sender *forget)
+{
+    unsigned slot;
+
+    for (slot = 0; slot < IDEMI_CAPACITY(t); slot++) {
+        idem_slot *s = idemi_slot_at(t, slot);
+        if (!s->state ||
+            idemi_sender_name(t, idemi_slot_id(s), s->scope_len) != name)
+            continue;
+        if (forget)
+            idemi_keys_remove(t, slot);
+        else if (idemi_keys_is_live(t, s))
+            return 0;
+    }
+    if (forget) {
+        forget->live = 0;
+        forget->unsaved = 0;
+        forget->floor[0] = forget->floor[1] = 0;
+        if (IDEMI_JOURNAL(t))
+            idemi_storage_needs(t)[idemi_sender_index(t, forget)] =
+                IDEMI_NOWHERE;
+    }
+    return 1;
 }
 
 /* Moves the clock, and stops for each sweep on the way: a jump of 24 days must
@@ -3101,7 +3246,7 @@ static idem_token idemi_keys_token(const idem_table *t, uint32_t low)
 typedef struct idemi_record {
     union { idem_slot *s; idem_sender *sender; } of;
                                 /* which has what it says beside the rest */
-    idemi_id id;                /* of a key; to write one, where that begins */
+    idemi_id id;                /* of a key; to write one, where that is */
     const unsigned char *response, *state;
     uint32_t slot;              /* plus one; 0: none */
     uint32_t time;              /* ms since the record before, or the header */
@@ -3260,8 +3405,9 @@ static void idemi_record_walk(const idem_usual *usual, idemi_pen *p,
         r->age = idemi_pen_rare(p, r->age, 0);
         s->key_len = (uint8_t)idemi_pen_number(p, s->key_len);
         idemi_pen_words(p, s->fingerprint, 2);
-        r->id.scope = idemi_pen_bytes(
-            p, r->id.scope, s->scope_len + idemi_slot_key_bytes(s->key_len));
+        r->id.scope = idemi_pen_bytes(p, r->id.scope, s->scope_len);
+        r->id.key = idemi_pen_bytes(p, r->id.key,
+                                    idemi_slot_key_bytes(s->key_len));
     }
     if (idemi_record_has_sender(r->flags)) {
         idemi_pen_words(p, r->of.sender->name, 2);
@@ -3446,42 +3592,49 @@ static uint32_t idemi_journal_dead(const idem_table *t)
 
 /* Puts a record of a slot (capacity: of none; above: of a sender) together in
    the buffer, all but its check, as the next in the head; returns its length.
-   State is that of an outcome, if there is one. */
+   `more` is what the table does not have yet: an idemi_grant with
+   IDEMI_GRANTED, else an idem_outcome or NULL. */
 IDEMI_APART
 static uint32_t idemi_journal_compose(idem_table *t, unsigned slot,
-                                      unsigned flags, const idem_outcome *out)
+                                      unsigned flags, const void *more)
 {
     idem_journal *j = t->journal;
     idem_slot *s = idemi_slot_at(t, slot < IDEMI_CAPACITY(t) ? slot : 0);
-    uint32_t token = idemi_record_token(t, j->sequence, j->at);
     idemi_record r;
     idemi_pen p;
 
     r.of.s = s;
     r.id.scope = idemi_slot_id(s);
+    r.id.key = r.id.scope + s->scope_len;
     r.response = idemi_slot_response(t, s);
-    r.state = out ? (const unsigned char *)out->state : t->state;
-    r.state_len = out ? (uint16_t)out->state_len : t->state_len;
-    r.slot = slot + 1;
-    if (slot >= IDEMI_CAPACITY(t))
-        r.slot = 0;
-    if (slot > IDEMI_CAPACITY(t))
-        r.of.sender = idemi_sender_at(t, slot - IDEMI_CAPACITY(t));
-    r.time = flags & IDEMI_CARRIED ? 0 : t->clock - j->told;
-    r.age = 0;
+    r.state = t->state;
+    r.state_len = t->state_len;
+    if (flags & IDEMI_GRANTED) {
+        r.of.s = ((const idemi_grant *)more)->slot;
+        r.id = *((const idemi_grant *)more)->id;
+    } else if (more) {
+        r.state = (const unsigned char *)((const idem_outcome *)more)->state;
+        r.state_len = (uint16_t)((const idem_outcome *)more)->state_len;
+    }
     r.flags = (uint16_t)(flags | IDEMI_RECORD |
                          (j->synced ? IDEMI_SYNCED : 0));
-    if (flags & IDEMI_GRANTED)
-        s->token = token;
+    r.time = flags & IDEMI_CARRIED ? 0 : t->clock - j->told;
+    r.age = 0;
     if (flags & (IDEMI_FINISHED | IDEMI_CUT)) {
         r.age = j->told + r.time - s->time;
         if (r.age > s->retention)
             r.age = s->retention;       // over; how long does not matter
     }
+    r.slot = slot + 1;
+    if (slot >= IDEMI_CAPACITY(t))
+        r.slot = 0;
+    if (slot > IDEMI_CAPACITY(t))
+        r.of.sender = idemi_sender_at(t, slot - IDEMI_CAPACITY(t));
     p.at = t->buffer;
     p.end = t->buffer + IDEMI_RECORD_LIMIT(j);
     p.writing = 1;
-    idemi_record_walk(&j->usual, &p, &r, token);
+    idemi_record_walk(&j->usual, &p, &r,
+                      idemi_record_token(t, j->sequence, j->at));
     return (uint32_t)(p.at - t->buffer);
 }
 
@@ -3500,20 +3653,27 @@ static void idemi_journal_sign(idem_table *t, uint32_t len, uint32_t token)
 
 /* Writes a record into the head, which has room for it. */
 static int idemi_journal_put(idem_table *t, unsigned slot, unsigned flags,
-                             const idem_outcome *out)
+                             const void *more)
 {
     idem_journal *j = t->journal;
     const idem_slot *s = idemi_slot_at(t, slot < IDEMI_CAPACITY(t) ? slot : 0);
-    uint32_t len;
+    unsigned sender = slot > IDEMI_CAPACITY(t) ? slot - IDEMI_CAPACITY(t) : 0;
+    const idem_sender *a = idemi_sender_at(t, sender);
+    uint32_t *needs = idemi_storage_needs(t), len;
     int result;
 
+    // What was said of its floor is not so of one that has risen since.
+    if (sender && a->unsaved)
+        flags &= ~IDEMI_CUT;
     if (flags & IDEMI_AGAIN) {
         if (slot >= IDEMI_CAPACITY(t))
-            flags |= slot == IDEMI_CAPACITY(t) ? IDEMI_HAS_STATE : IDEMI_SENDER;
+            flags |= sender                         ? IDEMI_SENDER
+                     : needs[slot] == IDEMI_NOWHERE ? IDEMI_TIME
+                                                    : IDEMI_HAS_STATE;
         else
             flags |= (s->state & IDEMI_TOLD) | IDEMI_HAS_KEY;
     }
-    len = idemi_journal_compose(t, slot, flags, out);
+    len = idemi_journal_compose(t, slot, flags, more);
     idemi_journal_sign(t, len, idemi_record_is_bound(flags) ? s->token : 0);
     result = idemi_storage_prog(t, j->sequence, j->at, len + 4);
     if (result < 0)
@@ -3521,13 +3681,15 @@ static int idemi_journal_put(idem_table *t, unsigned slot, unsigned flags,
     j->at += idemi_storage_granules(j, len + 4);
     if (!(flags & IDEMI_CARRIED))
         j->told = t->clock;
-    if (flags & IDEMI_HAS_KEY)
-        idemi_storage_needs(t)[slot] =
-            flags & IDEMI_STATUS ? j->sequence : IDEMI_NOWHERE;
-    if (slot > IDEMI_CAPACITY(t))
-        idemi_storage_needs(t)[slot] = j->sequence;
+    // A claim that is granted takes its slot later.
+    if ((flags & (IDEMI_HAS_KEY | IDEMI_GRANTED)) == IDEMI_HAS_KEY)
+        needs[slot] = flags & IDEMI_STATUS ? j->sequence : IDEMI_NOWHERE;
+    // One without a floor: its sender was forgotten.
+    if (sender)
+        needs[slot] =
+            idemi_basics_join(a->floor) ? j->sequence : IDEMI_NOWHERE;
     if (flags & IDEMI_HAS_STATE)
-        idemi_storage_needs(t)[IDEMI_CAPACITY(t)] = j->sequence;
+        needs[IDEMI_CAPACITY(t)] = j->sequence;
     return IDEM_OK;
 }
 
@@ -3794,9 +3956,9 @@ static int idemi_journal_settle(idem_table *t, int result)
 
 /* Appends a record to the head, which was made ready for it. */
 static int idemi_journal_append(idem_table *t, unsigned slot, unsigned flags,
-                                const idem_outcome *out)
+                                const void *more)
 {
-    return idemi_journal_settle(t, idemi_journal_put(t, slot, flags, out));
+    return idemi_journal_settle(t, idemi_journal_put(t, slot, flags, more));
 }
 
 /* Makes the head ready, and appends a record without an outcome. */
@@ -4042,7 +4204,7 @@ static void idemi_recover_key(idem_table *t, const idemi_record *r,
     if (other != IDEMI_NONE)
         idemi_keys_remove(t, other);
     if (s->state)
-        idemi_keys_leave(t, slot, IDEMI_OVER);
+        idemi_keys_leave(t, slot, IDEMI_EXPIRED);
     *s = *r->of.s;
     s->response_len = 0;
     s->time = t->clock - r->age;
@@ -4053,25 +4215,31 @@ static void idemi_recover_key(idem_table *t, const idemi_record *r,
     idemi_keys_enter(t, slot, r->id.hash);
     idemi_storage_needs(t)[slot] = sequence;
     idemi_sender_note(t, slot,
-                       other == IDEMI_NONE ? IDEMI_COMES : IDEMI_STAYS);
+                       other == IDEMI_NONE ? IDEMI_ADDED : IDEMI_KEPT);
 }
 
 /* Takes in what a record says of a sender, unless more is known: keys may be
-   over now that were not when it was written.  Returns the number by which the
+   over now that were not when it was written.  One without a floor says that it
+   was forgotten.  Returns the number by which the
    journal knows the sender. */
 static unsigned idemi_recover_sender(idem_table *t, const idemi_record *r,
                                       uint32_t sequence)
 {
-    idem_sender *a =
-        idemi_sender_find(t, 1, idemi_basics_join(r->of.sender->name));
-    uint64_t floor;
+    uint64_t name = idemi_basics_join(r->of.sender->name), floor;
+    idem_sender *a = idemi_sender_take(t, idemi_sender_find(t, 1, name), name);
     unsigned own;
 
     if (!a)
         return IDEMI_CAPACITY(t);
     own = idemi_sender_index(t, a);
     floor = idemi_basics_join(r->of.sender->floor);
-    if (floor >= idemi_basics_join(a->floor)) {
+    if (!floor)
+        (void)idemi_keys_forget(t, name, a);
+    else if (floor >= idemi_basics_join(a->floor)) {
+        if (r->of.sender->floor[1] != a->floor[1])
+            a->evicted_until = 0;
+        if (r->flags & IDEMI_CUT)
+            a->evicted_until = r->of.sender->floor[0];
         idemi_basics_split(a->floor, floor);
         idemi_storage_needs(t)[own] = sequence;
         a->unsaved = 0;
@@ -4279,7 +4447,7 @@ static void idemi_recover_sector(idem_table *t, uint32_t sequence,
         // As long as there is but the seal, what was confirmed is in doubt.
         if (at != carried_end || r->slot) {
             j->newest = of;
-            j->newest_is = r->flags & IDEMI_HAS_STATE;
+            j->newest_is = r->flags & (IDEMI_HAS_STATE | IDEMI_CUT);
         }
         j->end = j->at;
         j->at = at += len;
@@ -4562,10 +4730,11 @@ static int idemi_command_over_quota(const idem_table *t, const idem_sender *a)
     return a && a->live > IDEMI_CONFIG(t)->quota - 1;
 }
 
-/* Drops what is over, if a slot, a place in the quota or an account is wanted.
+/* Drops what is over, if a slot, a place in the quota or an entry is wanted.
    The oldest completion goes as soon as it is over, wanted or not: its slot is
    used again while it is still in the cache. */
-static void idemi_command_reclaim(idem_table *t, const idem_sender *a)
+static void idemi_command_reclaim(idem_table *t, const idem_sender *a,
+                                  int has_entry)
 {
     unsigned none = IDEMI_CAPACITY(t);
     unsigned oldest = t->links[none].newer;
@@ -4573,9 +4742,23 @@ static void idemi_command_reclaim(idem_table *t, const idem_sender *a)
     if (oldest != none)
         idemi_keys_expire(t, oldest);
     if (idemi_clock_reached(t->clock, t->soonest) &&
-        (t->free == none || idemi_command_over_quota(t, a) ||
-         (IDEMI_SENDERS(t) && !a)))
+        (t->free == none || idemi_command_over_quota(t, a) || !has_entry))
         idemi_keys_sweep(t);
+}
+
+/* The oldest outcome of a sender that may be evicted; or `capacity`.  The same
+   sender does not pass those of others twice. */
+static unsigned idemi_command_own(idem_table *t, const idem_sender *a,
+                                  const idemi_id *id)
+{
+    unsigned of = idemi_sender_index(t, a), slot;
+
+    if (t->passed_of != of)
+        t->passed = (idem_number)IDEMI_CAPACITY(t);
+    t->passed_of = (idem_number)of;
+    slot = idemi_order_evictable(t, t->passed, id);
+    t->passed = t->links[slot].older;
+    return slot;
 }
 
 /* A slot that the request's key may have: one that is free, or in use by
@@ -4590,7 +4773,8 @@ static unsigned idemi_command_room(idem_table *t, const idem_sender *a,
     if (!over_quota && t->free != slot)
         return t->free;
     if (IDEMI_CONFIG(t)->full == IDEM_EVICT_OLDEST)
-        slot = idemi_order_evictable(t, over_quota ? &q->id : NULL);
+        slot = over_quota ? idemi_command_own(t, a, &q->id)
+                          : idemi_order_evictable(t, slot, NULL);
     if (slot == IDEMI_CAPACITY(t) && !over_quota &&
         t->soonest - t->clock < IDEMI_NEVER_MS - IDEMI_SWEEP_MS)
         q->reply->retry_after_ms = t->soonest - t->clock;
@@ -4606,6 +4790,35 @@ static int idemi_command_drop(idem_table *t, unsigned slot)
         result = idemi_journal_back(t, slot);
     if (result == IDEM_OK)
         idemi_keys_leave(t, slot, IDEMI_BACK);
+    return result;
+}
+
+/* Forgets a sender.  One record says so, for its keys too: an entry without a
+   floor.  While that is written it has none; nothing else is. */
+static int idemi_command_forget(idem_table *t, const idem_request *rq)
+{
+    uint64_t name = idemi_sender_name(t, (const unsigned char *)rq->scope,
+                                      rq->scope_len);
+    idem_sender *a = idemi_sender_find(t, 0, name);
+    int result = IDEM_OK;
+
+    if (!a || (!a->live && !idemi_basics_join(a->floor)))
+        return IDEM_E_NOT_FOUND;
+    if (!idemi_keys_forget(t, name, NULL))
+        return IDEM_BUSY;
+    if (IDEMI_JOURNAL(t))
+        result = idemi_journal_ready(t, 0);
+    if (result == IDEM_OK && IDEMI_JOURNAL(t)) {
+        uint64_t floor = idemi_basics_join(a->floor);
+        a->floor[0] = a->floor[1] = 0;
+        result = idemi_journal_append(t, idemi_sender_index(t, a), IDEMI_SENDER,
+                                      NULL);
+        idemi_basics_split(a->floor, floor);
+        if (result == IDEM_OK)
+            result = idemi_storage_sync(t);
+    }
+    if (result == IDEM_OK)
+        (void)idemi_keys_forget(t, name, a);
     return result;
 }
 
@@ -4633,40 +4846,48 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
 {
     const idem_request *rq = q->rq;
     idem_slot *s = idemi_slot_at(t, slot);
-    uint32_t retention = s->retention, token = s->token;
-    uint16_t reserved = s->response_len;
-    int result = IDEM_OK;
+    int writes = IDEMI_JOURNAL(t) && !IDEMI_CONFIG(t)->volatile_claims;
+    idem_slot fresh = *s;
+    idemi_grant grant;
 
+    grant.slot = &fresh;
+    grant.id = &q->id;
+    fresh.scope_len = q->id.scope_len;
+    fresh.key_len = q->id.key_len;
+    fresh.fingerprint[0] = q->fingerprint[0];
+    fresh.fingerprint[1] = q->fingerprint[1];
+    fresh.retention = idemi_default_retention(t, rq->retention_ms);
+    fresh.token = (uint32_t)t->token + 1;
+    fresh.code = 0;
+    fresh.response_len =
+        rq->response_size ? rq->response_size : IDEMI_CONFIG(t)->response_max;
+    fresh.attempts = (uint8_t)attempt;
+    if (writes) {
+        int result;
+        fresh.token = idemi_record_token(t, t->journal->sequence,
+                                         t->journal->at);
+        result = idemi_journal_append(
+            t, slot, IDEMI_CLAIMED | IDEMI_HAS_KEY | IDEMI_GRANTED, &grant);
+        if (result < 0)
+            return result;
+    }
+    // Nothing fails any more: what makes room for the key may go.
     if (attempt == 1 && s->state) {
         t->stats.evicted++;
         idemi_keys_leave(t, slot, IDEMI_EVICTED);
     }
-    if (attempt == 1)
-        idemi_keys_name(s, &q->id);
-    s->fingerprint[0] = q->fingerprint[0];
-    s->fingerprint[1] = q->fingerprint[1];
-    s->retention = idemi_default_retention(t, rq->retention_ms);
-    s->token = (uint32_t)t->token + 1;
-    s->code = 0;
-    s->response_len =
-        rq->response_size ? rq->response_size : IDEMI_CONFIG(t)->response_max;
-    s->attempts = (uint8_t)attempt;
-    if (IDEMI_JOURNAL(t) && !IDEMI_CONFIG(t)->volatile_claims)
-        result = idemi_journal_append(
-            t, slot, IDEMI_CLAIMED | IDEMI_HAS_KEY | IDEMI_GRANTED, NULL);
-    if (result < 0) {
-        s->retention = retention;
-        s->token = token;
-        s->response_len = reserved;
-        s->attempts = (uint8_t)(attempt - 1);
-        return result;
-    }
+    *s = fresh;
     s->state = IDEM_IN_PROGRESS;
     s->time = t->clock;
     idemi_keys_lease(t, s, rq->lease_ms);
+    if (writes)
+        idemi_storage_needs(t)[slot] = t->journal->sequence;
     if (attempt == 1) {
+        idemi_keys_name(s, &q->id);
         idemi_keys_enter(t, slot, q->id.hash);
-        idemi_sender_note(t, slot, IDEMI_COMES);
+        if (q->sender)
+            idemi_sender_tell(t, idemi_sender_take(t, q->sender, q->name), slot,
+                              IDEMI_ADDED);
     }
     idemi_order_note(t, s);
     t->token += (uint32_t)(s->token - (uint32_t)t->token);
@@ -4699,36 +4920,66 @@ static int idemi_command_again(idem_table *t, unsigned slot, idemi_query *q)
                : IDEM_RECOVER;
 }
 
-/* The same for a key that is not known; and finds a slot for it. */
+/* The same for a key that is not known; and finds a slot for it, and an entry
+   for its sender.  Changes neither. */
 static int idemi_command_first(idem_table *t, unsigned *slot, idemi_query *q)
 {
-    const idem_sender *a =
-        idemi_sender_of(t, q->id.scope, q->id.scope_len, 0);
+    const idem_sender *place = NULL;
 
-    if (idemi_command_too_old(t, a, q->rq))
+    q->sender = NULL;
+    if (IDEMI_SENDERS(t)) {
+        q->name = idemi_sender_name(t, q->id.scope, q->id.scope_len);
+        q->sender = idemi_sender_find(t, 0, q->name);
+        place = q->sender ? q->sender : idemi_sender_find(t, 1, q->name);
+    }
+    if (idemi_command_too_old(t, q->sender, q->rq))
         return IDEM_TOO_OLD;
-    idemi_command_reclaim(t, a);
-    *slot = idemi_command_room(t, a, q);
+    idemi_command_reclaim(t, q->sender,
+                          !IDEMI_SENDERS(t) || q->sender ||
+                              (place && !idemi_basics_join(place->floor)));
+    *slot = idemi_command_room(t, q->sender, q);
     if (*slot == IDEMI_CAPACITY(t))
         return IDEM_E_FULL;
-    // It may have made room for another sender meanwhile.
-    if (IDEMI_SENDERS(t) &&
-        !idemi_sender_of(t, q->id.scope, q->id.scope_len, 1))
-        return IDEM_E_FULL;
+    if (IDEMI_SENDERS(t) && !q->sender) {
+        q->sender = idemi_sender_find(t, 1, q->name);
+        if (!q->sender) {
+            (void)idemi_sender_take(t, NULL, q->name);
+            return IDEM_E_FULL;
+        }
+    }
     return IDEM_EXECUTE;
 }
 
-/* Before a number is refused: what says so is written, if a later opening might
-   not know of it, and execute what is too old now (S10). */
-static int idemi_command_refuse(idem_table *t, const idemi_query *q)
+/* Whether the table has a number at or below its sender's floor. */
+static int idemi_command_has_old(idem_table *t, const idem_sender *a,
+                                 const idemi_id *id)
 {
-    idem_sender *a =
-        idemi_sender_of(t, q->id.scope, q->id.scope_len, 0);
+    unsigned slot;
+
+    for (slot = 0; a->live && slot < IDEMI_CAPACITY(t); slot++) {
+        idem_slot *s = idemi_slot_at(t, slot);
+        if (s->state && !s->key_len && idemi_slot_has_scope(s, id) &&
+            !idemi_keys_expire(t, slot) &&
+            idemi_slot_number(s) <= idemi_basics_join(a->floor))
+            return 1;
+    }
+    return 0;
+}
+
+/* Before a number is refused: what says so is written, if a later opening might
+   not know of it, and grant a claim on what is too old now (S10). */
+static int idemi_command_refuse(idem_table *t, idem_sender *a,
+                                const idemi_id *id)
+{
+    unsigned flags = IDEMI_SENDER;
     int result;
 
     if (!a || !a->unsaved)
         return IDEM_OK;
-    result = idemi_journal_note(t, idemi_sender_index(t, a), IDEMI_SENDER);
+    if (!idemi_command_has_old(t, a, id))
+        flags |= IDEMI_CUT;
+    a->unsaved = 0;
+    result = idemi_journal_note(t, idemi_sender_index(t, a), flags);
     a->unsaved = result < 0;
     return result;
 }
@@ -4771,7 +5022,7 @@ static int idemi_command_begin(idem_table *t, idemi_query *q)
     if (idemi_command_grants(answer))
         result = turned < 0 ? turned : idemi_command_claim(t, slot, attempt, q);
     else if (answer == IDEM_TOO_OLD && IDEMI_JOURNAL(t))
-        result = idemi_command_refuse(t, q);
+        result = idemi_command_refuse(t, q->sender, &q->id);
     if (result < 0)
         return result;
     if (answer >= 0)
@@ -5427,7 +5678,9 @@ static void idemi_public_start(idem_table *t, uint32_t now_ms)
         }
         idemi_keys_cut(t, s);
         if (s->key_len)
-            idemi_sender_note(t, slot, IDEMI_COMES);
+            idemi_sender_note(t, slot, IDEMI_ADDED);
+        else if (idemi_sender_has_left(t, s))
+            idemi_keys_remove(t, slot);
     }
     t->evicted_until = t->clock;
     idemi_keys_sweep(t);
@@ -5733,17 +5986,31 @@ IDEM_API int idem_find(idem_table *table, idem_entry *entry,
                               idemi_command_describe(table, slot, entry));
 }
 
+/* True if a request names no key, and so its sender. */
+static int idemi_public_is_sender(const idem_table *table,
+                                  const idem_request *request)
+{
+    return idemi_public_is_open(table) && IDEMI_SENDERS(table) && request &&
+           !request->key_len && !request->sequence &&
+           idemi_public_bytes(request->scope, request->scope_len);
+}
+
 IDEM_API int idem_forget(idem_table *table, const idem_request *request,
                          uint32_t now_ms)
 {
     unsigned slot;
-    int result = idemi_public_lookup(table, &slot, request, now_ms);
-    const idem_slot *s;
+    int result;
 
+    if (idemi_public_is_sender(table, request)) {
+        result = idemi_public_enter_at(table, 1, now_ms);
+        return result < 0 ? result
+                          : idemi_public_leave(
+                                table, idemi_command_forget(table, request));
+    }
+    result = idemi_public_lookup(table, &slot, request, now_ms);
     if (result != IDEM_OK)
         return result;
-    s = idemi_slot_at(table, slot);
-    if (!(s->state & IDEMI_FINISHED) && idemi_slot_lease_left(table, s))
+    if (idemi_keys_is_live(table, idemi_slot_at(table, slot)))
         return idemi_public_leave(table, IDEM_BUSY);
     return idemi_public_leave(table, idemi_command_drop(table, slot));
 }
@@ -6027,6 +6294,16 @@ static const char *idemi_explain_journal(const idem_config *config)
 }
 #endif
 
+/* What idem_open takes all the same. */
+static const char *idemi_explain_quota(const idem_config *config)
+{
+    IDEMI_EXPLAIN(config->full == IDEM_EVICT_OLDEST && config->senders &&
+                      config->quota > config->capacity / config->senders,
+                  "quota: x senders is over the capacity, so that a sender can "
+                  "evict the outcomes of others (S9); idem_open takes it")
+    return NULL;
+}
+
 IDEM_API const char *idem_explain(const idem_config *config)
 {
     const char *text;
@@ -6041,7 +6318,7 @@ IDEM_API const char *idem_explain(const idem_config *config)
     if (!text && config->storage)
         text = idemi_explain_journal(config);
 #endif
-    return text;
+    return text ? text : idemi_explain_quota(config);
 }
 
 /* In here, with rules of their own, so that they cost nothing where they are not

@@ -155,6 +155,10 @@ static call input_call(input *in)
         c.key = (who >> 1) % KEYS;
         break;
     case 'N': c.lease = 2000; break;
+    case 'X':
+        if (who >= 2 * KEYS)
+            c.what = 'n';
+        break;
     case 't':
         if (!odd) {
             input_time(in, &c);

@@ -140,8 +140,9 @@ uint64_t inside_floor(const idem_table *t, const char *scope)
 
     copy = *t;                  // looking changes nothing in it
     if (t->config->senders)
-        a = idemi_sender_of(&copy, (const unsigned char *)scope,
-                             strlen(scope), 0);
+        a = idemi_sender_find(
+            &copy, 0, idemi_sender_name(&copy, (const unsigned char *)scope,
+                                        strlen(scope)));
     return a ? (uint64_t)a->floor[1] << 32 | a->floor[0] : 0;
 }
 

@@ -16,6 +16,7 @@
  *     Ua      both in one call: all of these, takes; or back, or keep
  *     ca      complete with the claim before the last: fenced
  *     Ra Na Xa    release; renew: lease; forget
+ *     na      the sender of a is forgotten
  *     Da da   delivered: by what is pending, or by the claim if that is known
  *     Wa Fa Za Sa Oa Qa Ia    begin with another payload; complete as failed,
  *             with no response, with state, owed, with both, with what the
@@ -577,6 +578,9 @@ static inline void call_mistake(device *d, unsigned kind)
     case 12: out.state_len = 1; break;
     default: rq.key_len = 0;            // which the others do not look at
     }
+    // No key and no sequence is the sender, if there are any.
+    if (kind == 14 && c->senders)
+        rq.scope_len = 1;
     // There is no more than the most.
     if (!rq.response_size && kind == 1)
         rq.key_len = c->key_max + 1u;
@@ -640,6 +644,7 @@ static inline int call_table(device *d, const call *c)
         return device_use(d, c->what, &d->held[c->key], c->key, NULL,
                           c->lease ? c->lease : 2 * d->config.lease_ms);
     case 'X': return device_forget(d, c->key);
+    case 'n': return device_forget_sender(d, c->key);
     case 'D': return call_delivered(d, c->key);
     case 'd': return call_deliver(d, c->key);
     case 'G': return device_look(d, c->key);
@@ -656,7 +661,7 @@ static inline int call_make(device *d, const call *c)
 
     if (*tracing())
         call_trace(c);
-    PROMISE(!strchr("BCUcRNXDdAGgj", c->what) || c->key < d->model.count);
+    PROMISE(!strchr("BCUcRNXDdAGgjn", c->what) || c->key < d->model.count);
     d->now += c->ms;
     switch (c->what) {
     case 'U': call_run(d, c); break;

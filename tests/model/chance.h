@@ -439,6 +439,8 @@ static inline void any_call(void)
         return;
     if (what == 'e' && !play.mistakes)
         what = 'f';
+    if (what == 'X' && one_in(6))
+        what = 'n';
     if (what == 'f' && one_in(4) && is_claimed(key))
         what = 'j';
     if (what == 'P')

@@ -913,6 +913,7 @@ static inline int device_failed(device *d, int result)
         PROMISE(d->model.faulty || d->runs_out || d->blank || d->damaged);
     else
         return 0;
+    PROMISE(d->medium.off || !d->call.evicted);
     model_in_flight(&d->model, &d->call);
     return 1;
 }
@@ -1251,6 +1252,47 @@ static inline int device_forget(device *d, unsigned key)
     if (v && result != IDEM_OK && v->claim.token)
         memset(&d->old[--d->olds % OLD_CLAIMS], 0, sizeof d->old[0]);
     device_answered(d, "forget", result);
+    return result;
+}
+
+/* The sender of a key is forgotten. */
+static inline int device_forget_sender(device *d, unsigned key)
+{
+    uint8_t id[ID_MAX];
+    idem_request rq = { 0 };
+    unsigned scope = key % d->scopes;
+    uint32_t before;
+    int result;
+
+    // Without senders it is a request without a key.
+    device_before(d, d->config.senders ? 'Q' : 'S', key);
+    device_name(d, &rq, key, id);
+    rq.key = NULL;
+    rq.key_len = 0;
+    rq.epoch = rq.sequence = 0;
+    before = d->table->used + d->table->stats.expired;
+    result = idem_forget(d->table, &rq, d->now);
+    if (result == IDEM_OK)
+        d->balance -= before - d->table->used - d->table->stats.expired;
+    device_after(d, "forget the sender", result);
+    if (!d->config.senders)
+        PROMISE(result == IDEM_E_ARG);
+    if (d->damaged && result == IDEM_OK)
+        for (unsigned i = scope; i < d->model.count; i += d->scopes)
+            versions_clear(&d->model.keys[i].now);
+    if (!d->config.senders || d->damaged || d->lost)
+        return result;
+    if (device_failed(d, result)) {
+        model_may_have_forgot(&d->model, scope);
+        return result;
+    }
+    PROMISE(model_forgot(&d->model, scope, result));
+    if (result == IDEM_OK && d->config.storage) {
+        model_wrote(&d->model);
+        d->acknowledged = 1;
+        if (d->config.durability == IDEM_EACH)
+            device_harmless(d);
+    }
     return result;
 }
 

@@ -95,6 +95,8 @@ typedef struct known {
     uint8_t  is_volatile;       // what is true now was not written
     uint8_t  came_again;        // after what was known of it was over
     uint64_t refused;           // when the number was, in this boot; 0: was not
+    uint8_t  has_left;          // .. and none at or below its floor was known
+    uint8_t  is_old;            // so it is refused for good
     uint32_t unsynced;          // the next that was written since the last
                                 // sync, plus one; or itself
     uint32_t told;              // by which call the table told of it last
@@ -128,6 +130,9 @@ typedef struct model {
     uint64_t reach[SCOPES];     // exact: the newest completion evicted
     uint32_t epoch[SCOPES];     // the newest of which a claim was granted
     uint32_t epoch_most[SCOPES];    // .. or may have been
+    uint32_t given_back[SCOPES];    // the latest call that gave a number back
+    uint8_t  forgetting[SCOPES];    // a call to forget it failed in this boot,
+                                    // and may be found done by the next
     uint64_t written;           // time of the latest record that is durable
     uint64_t unsynced_time;     // .. that is from the next sync on
     uint32_t unsynced;          // a key that was written since the last one,
@@ -1080,8 +1085,23 @@ static inline void model_numbered(model *m, known *k, const asked *a,
     else if (a->what == 'C' && result == IDEM_OK && m->config->storage &&
              m->config->durability == IDEM_EACH)
         k->executed = FOR_GOOD;
-    else if (strchr("RX", a->what) && result == IDEM_OK)
+    else if (strchr("RX", a->what) && result == IDEM_OK) {
         k->executed = k->claimed = 0;
+        m->given_back[k->scope] = m->calls;
+    }
+}
+
+/* Whether of a sender no number is known but this one, and none was given back
+   in this boot: all that it has had has left. */
+static inline int model_all_left(const model *m, const known *but)
+{
+    for (unsigned i = 0; i < m->count; i++) {
+        const known *k = &m->keys[i];
+        if (k != but && k->scope == but->scope && k->number &&
+            model_known(m, k, 1) > GONE)
+            return 0;
+    }
+    return m->given_back[but->scope] <= m->opened_at;
 }
 
 /* A number was refused for itself: it is so for good (S10), once the time of
@@ -1092,8 +1112,11 @@ static inline void model_refused(const model *m, known *k, const asked *a)
         return;
     if (!k->executed)
         k->executed = IN_BOOT;
-    if (m->config->storage && m->config->durability == IDEM_EACH)
-        k->refused = m->clock;
+    if (!m->config->storage || m->config->durability != IDEM_EACH ||
+        m->forgetting[k->scope])
+        return;
+    k->refused = m->clock;
+    k->has_left |= k->claimed && model_counts(m) && model_all_left(m, k);
 }
 
 /* What is to be said of a begin beside the version; false if it may not be. */
@@ -1147,7 +1170,8 @@ static inline int model_answered(model *m, const asked *a, int result)
     versions_clear(&fit);
     versions_clear(&after);
     // Before a key makes room, which memory then does not reach.
-    if ((granted && a->claim.token <= m->token) ||
+    if ((a->what == 'B' && k->is_old && result != IDEM_TOO_OLD) ||
+        (granted && a->claim.token <= m->token) ||
         (a->what == 'B' && result == IDEM_EXECUTE && !model_young(m, k, a)) ||
         (a->evicted && !model_evicts(m, k, a, result)))
         return 0;
@@ -1199,8 +1223,9 @@ static inline void model_in_flight(model *m, const asked *a)
         model_claims(m, k, 0);
     if (strchr("RX", a->what))
         k->executed = 0;
+    // In this boot all that was to make room is there (S7).
     if (a->what == 'B' && m->config->full == IDEM_EVICT_OLDEST)
-        m->evicted = m->evicting = m->calls;
+        m->evicting = m->calls;
     if (a->what == 'B')
         memset(&silent.claim, 0, sizeof silent.claim);
     if (a->what == 'B' && m->config->volatile_claims)
@@ -1215,6 +1240,76 @@ static inline void model_in_flight(model *m, const asked *a)
     k->next.any |= k->now.any;
     if (a->has_state)
         model_state(m, &a->state, 0);
+}
+
+/* ------------------------------------------------- a sender that is forgotten */
+
+/* Whether a claim on a key may be live, or is for certain. */
+static inline int model_live(const model *m, const known *k, int certain)
+{
+    int result = certain && k->now.count && !k->now.any;
+
+    for (unsigned i = 0; i < k->now.count; i++) {
+        const version *v = &k->now.of[i];
+        int is = v->status == IDEM_IN_PROGRESS && !version_late(m, v) &&
+                 model_past(m, k) != KNOWN;
+        result = certain ? result && is : result || is;
+    }
+    return result || (!certain && k->now.any);
+}
+
+/* Nothing that this boot does not know of the numbers of a scope is certain. */
+static inline void model_forget_numbers(model *m, unsigned scope)
+{
+    m->epoch[scope] = 0;
+    m->given_back[scope] = m->calls;
+    for (unsigned i = 0; i < m->count; i++) {
+        known *k = &m->keys[i];
+        if (k->scope == scope)
+            k->refused = k->executed = k->has_left = k->is_old = 0;
+    }
+}
+
+/* The call to forget a sender has answered so; false if it may not. */
+static inline int model_forgot(model *m, unsigned scope, int result)
+{
+    int may_be_live = 0;
+    versions none;
+
+    versions_only(&none, &unknown);
+    for (unsigned i = 0; i < m->count; i++) {
+        known *k = &m->keys[i];
+        if (k->scope != scope)
+            continue;
+        may_be_live |= model_live(m, k, 0);
+        if ((result == IDEM_OK && model_live(m, k, 1)) ||
+            (result == IDEM_E_NOT_FOUND &&
+             ((k->number && k->executed) || model_known(m, k, 0) == KNOWN)))
+            return 0;
+    }
+    if (result != IDEM_OK)
+        return result == IDEM_E_NOT_FOUND ||
+               (result == IDEM_BUSY && may_be_live);
+    model_forget_numbers(m, scope);
+    m->epoch_most[scope] = 0;
+    for (unsigned i = 0; i < m->count; i++) {
+        known *k = &m->keys[i];
+        if (k->scope != scope)
+            continue;
+        k->claimed = k->left = 0;
+        model_set(m, k, &none, 1);
+    }
+    return 1;
+}
+
+/* It failed, or was cut short: it may have happened. */
+static inline void model_may_have_forgot(model *m, unsigned scope)
+{
+    model_forget_numbers(m, scope);
+    m->forgetting[scope] = 1;
+    for (unsigned i = 0; i < m->count; i++)
+        if (m->keys[i].scope == scope)
+            model_attempted(m, &m->keys[i], &unknown);
 }
 
 /* ------------------------------------------------------------------ looking */
@@ -1363,8 +1458,13 @@ static inline void model_key_starts(model *m, known *k, uint64_t before,
     k->now.count = 0;
     k->now.any = k->next.any;
     k->is_volatile = 0;
-    if (k->refused && k->refused <= clock)
+    if (k->refused && k->refused <= clock) {
         k->executed = FOR_GOOD;
+        k->is_old |= k->has_left;
+    }
+    k->has_left = 0;
+    if (k->is_old)
+        versions_only(&k->next, &unknown);
     if (k->executed == IN_BOOT)
         k->executed = 0;
     k->refused = 0;
@@ -1401,6 +1501,7 @@ static inline void model_starts(model *m, uint64_t clock)
     if (m->wrote && m->evicting <= m->opened_at)
         m->evicting = 0;
     m->behind = 0;
+    memset(m->forgetting, 0, sizeof m->forgetting);
     m->unsynced = 0;
     // What was evicted for a claim that was not written is there again.
     memset(m->gone, 0, sizeof m->gone);
@@ -1438,6 +1539,7 @@ static inline void model_init(model *m, const idem_config *config, known *keys,
         versions_only(&k->next, &unknown);
         k->is_volatile = k->came_again = 0;
         k->claimed = k->executed = k->left = 0;
+        k->has_left = k->is_old = 0;
         k->refused = 0;
         k->unsynced = k->attempted = k->told = k->set = k->changed = 0;
         k->scope = (uint16_t)(i % scopes);

@@ -129,7 +129,8 @@ TEST(what_cannot_be_is_refused_and_explained_in_words_of_its_own)
 /* There are no words for it, and there would be memory. */
 static void is_right(void)
 {
-    assert_null(idem_explain(&the.config));
+    if (idem_explain(&the.config))
+        fail_msg("%s", idem_explain(&the.config));
     is(idem_open(the.table, &the.config, NULL, 0, 0), IDEM_E_MEMORY);
 }
 
@@ -147,7 +148,7 @@ TEST(what_is_at_its_limit_is_right)
     c->capacity = IDEM_CAPACITY_MAX;
     c->key_max = c->max_attempts = 255;
     c->senders = IDEM_SENDERS_MAX;
-    c->quota = UINT32_MAX;
+    c->quota = c->capacity / c->senders;
     c->response_max = c->state_max = 65535;
     is_right();
     c->lease_ms = IDEM_LEASE_MAX;
@@ -159,6 +160,27 @@ TEST(what_is_at_its_limit_is_right)
         memset(c->secret, 0, sizeof c->secret);
         c->secret[i / 8] = c->secret[8 + i % 8] = 0x80;
         is_right();
+    }
+}
+
+/* Where a sender could evict the outcomes of others, that is said; it is no
+   mistake. */
+TEST(s9_where_a_quota_does_not_keep_it_that_is_explained)
+{
+    static const struct { uint32_t quota, senders; int full, keeps; } each[] = {
+        { 5, 2, IDEM_EVICT_OLDEST, 1 }, { 6, 2, IDEM_EVICT_OLDEST, 0 },
+        { 3, 3, IDEM_EVICT_OLDEST, 1 }, { 4, 3, IDEM_EVICT_OLDEST, 0 },
+        { 0, 3, IDEM_EVICT_OLDEST, 1 }, { UINT32_MAX, 2, IDEM_EVICT_OLDEST, 0 },
+        { 1, 11, IDEM_EVICT_OLDEST, 0 }, { 6, 2, IDEM_REJECT, 1 },
+    };
+
+    for (size_t i = 0; i < COUNT(each); i++) {
+        idem_config *c = &device_on(&nor, "ram capacity=10 key=9")->config;
+        c->quota = each[i].quota;
+        c->senders = each[i].senders;
+        c->full = (uint16_t)each[i].full;
+        is(idem_explain(c) == NULL, each[i].keeps);
+        is(idem_open(the.table, c, NULL, 0, 0), IDEM_E_MEMORY);
     }
 }
 

@@ -150,6 +150,42 @@ static const story stories[] = {
     { "in_batch_mode_a_sync_makes_floors_durable",
       "batch evict capacity=2 numbers=20 Ba Ca Bb Cb Bc Cc Bd Cd Y Be Ce Bf Cf Bg "
       "| Y | Ba:old Bb:old P Bb:old" },
+    { "a_begin_that_fails_evicts_nobody",
+      "evict capacity=2 numbers=20 Ba Ca Bb Cb %1,how=# Bc:storage w Ba:replay "
+      "Bb:replay Bc Cc Ba:old Bb:replay P Ba:old" },
+    { "a_begin_that_cannot_sync_evicts_nobody",
+      "cached: evict capacity=2 numbers=20 Ba Ca Bb Cb %3 Bc:storage Ba:replay "
+      "Bb:replay" },
+
+    // too old
+    { "a_number_that_was_too_old_stays_so",
+      "numbers=20 Bg L T M Bg:old P Bg:old Bf:old Bh:execute P K60 Bg:old" },
+    { "all_numbers_that_were_too_old_stay_so",
+      "numbers=20 Bc Bg Be L T M Bg:old Bc:old Be:old P Bc:old Be:old Bg:old P "
+      "K60 Bg:old Bc:old Be:old" },
+    { "what_left_below_a_floor_that_was_written_stays_old",
+      "numbers=20 Bg,retention=1000 Bc L t,ms=1000 M Bg:old Bc:recover L T M "
+      "Bc:old P Bc:old Bg:old" },
+    { "with_younger_numbers_what_was_too_old_stays_so",
+      "numbers=20 Bc Bg L T M Bi Ci Bk Bc:old Bg:old P Bc:old Bg:old Bi:replay "
+      "Bk:recover" },
+    { "what_is_known_below_the_floor_is_known_after_a_restart",
+      "numbers=20 Bc,lease Be Bg,retention=1000 Cg t,ms=2000 M Bg:old P "
+      "Bc:recover Be:recover Bg:old" },
+    { "a_number_that_was_completed_is_not_claimed_again",
+      "numbers=20 Bg,retention=2592000000 +volatile P Bg,retention=60000:recover "
+      "Cg Bg:replay P t,ms=120000 M Bg:old P Bg:old P Bg:old" },
+    { "a_new_epoch_is_not_too_old_for_what_the_older_one_was",
+      "numbers=5 Bc Be L T M Bc:old Be:old Bf Bg Cg P Bg:replay Bf:recover "
+      "Be:old Bh:execute" },
+    { "who_is_forgotten_is_unknown_after_a_restart",
+      "numbers=20 Ba Ca Bg Cg L T M Bi Ci Bg:old na P Bg Cg Bi:execute Ba P "
+      "Bg:replay Bi:recover Ba:recover" },
+    { "who_is_forgotten_stays_so_while_the_ring_goes_round",
+      "beside=10 Bc Cc Be L T M Be:old na k@ P Ba:execute Ra k@ P Bc:execute" },
+    { "that_a_sender_was_forgotten_is_confirmed",
+      "numbers=20 Bc Cc L T M Bc:old na P Ba P Ba:recover Bc:execute" },
+
     { "with_volatile_claims_what_was_completed_stays_old",
       "volatile evict capacity=2 beside=10 Ba Ca Bs P Bc Cc Bs Rs Be Ce Bs P "
       "Ba:old Bc:replay Bg Cg P Ba:old Bc:old T L M K60 P Ba:old Bc:old Be:old "

@@ -124,7 +124,7 @@ static const story stories[] = {
     { "a_sequence_without_senders_is_the_senders_mistake",
       "ram 0.1:refused ?0.1:refused !0.1:refused m0" },
     { "without_key_or_sequence_it_is_the_senders_mistake",
-      "ram senders=1 5.0:refused ?5.0:refused !5.0:refused m0 5.1" },
+      "ram senders=1 5.0:refused ?5.0:refused m0 5.1" },
     { "a_number_takes_8_bytes_of_key_max",
       "ram senders=1 key=24 sssssssssssssssss/0.1:large ssssssssssssssss/0.1" },
     { "there_is_no_number_with_a_key_max_of_7",
@@ -156,6 +156,24 @@ static const story stories[] = {
     { "the_reach_of_a_forgotten_sender_is_that_of_the_unknown",
       "ram evict senders=1 quota=1 T T 0.1 +10 0.2 +10 !0.2 other/0.1:execute "
       "y1 0.3,20:old 0.3,19:full y2" },
+
+    // a sender is forgotten: its keys, its floor, its epoch
+    { "who_is_forgotten_is_as_if_never_seen",
+      "ram senders=2 7.5 7.6 panel/key b/0.5 !/0.0:none !c/0.0:none T 7.7 7.9 "
+      "panel/key +9 7.7:replay 6.1:old !panel/0.0 ?7.7:none ?7.9:none "
+      "?panel/key:none !panel/0.0:none 7.7 6.1:old 7.6:execute b/0.5:old m0" },
+    { "who_has_a_live_claim_is_not_forgotten",
+      "ram senders=1 0.1 0.2:execute !panel/0.0:busy 0.1:replay 0.2:busy +100 "
+      "!panel/0.0 0.2:execute !panel/0.0:busy +99 !panel/0.0:busy +1 "
+      "!panel/0.0 0.1:execute" },
+    { "a_claim_of_an_older_epoch_is_no_live_one",
+      "ram senders=1 1.1:execute 2.1 !1.1:none !panel/0.0 1.1" },
+    { "who_is_forgotten_makes_room_for_another",
+      "ram senders=3 a/0.1 b/0.1 c/0.1 T d/0.1:full d/0.1:full !b/0.0 d/0.1 "
+      "b/0.1:full a/0.1:old c/0.1:old !d/0.0 !a/0.0 a/0.1 b/0.1 d/0.1:full" },
+    { "keys_of_others_stay_where_one_is_forgotten",
+      "ram senders=3 a/0.1 b/0.1 a/k b/k /k /0.1 !a/0.0 b/0.1:replay b/k:replay "
+      "/k:replay /0.1:replay !/0.0 /k /0.1 b/k:replay a/0.1 a/k" },
 
     // What others ask of a window of counters, asked of a floor: the 34 values
     // of WireGuard's counter selftest, with T its width and one, 8129, each one
@@ -235,6 +253,68 @@ TEST(a_sender_in_use_is_never_forgotten_for_another)
         tell_words(filled("+86400000 good/0.@ +86400000 @/0.@ good/0.@:old", 0,
                           n));
     tell_words("y398");
+}
+
+/* .. with no number that is kept of it for 32 bits of milliseconds. */
+TEST(who_was_used_least_recently_is_forgotten_after_years)
+{
+    static const struct { unsigned a, b, c; } days[] = {
+        { 0, 31, 20 }, { 0, 1, 49 }, { 3, 49, 1 }, { 1, 60, 60 }, { 0, 90, 40 },
+    };
+
+    for (size_t i = 0; i < COUNT(days); i++) {
+        tell_new("ram evict senders=2 capacity=4");
+        for (unsigned day = 0; day < days[i].a; day++)
+            tell_words("+86400000 ?x/0.1:none");
+        tell_words("a/0.7");
+        for (unsigned day = 0; day < days[i].b; day++)
+            tell_words("+86400000 ?x/0.1:none");
+        tell_words("b/0.7");
+        for (unsigned day = 0; day < days[i].c; day++)
+            tell_words("+86400000 ?x/0.1:none");
+        tell_words("T c/0.7 y1 b/0.7:old c/0.7:replay");
+    }
+}
+
+/* Words of a sender and its number. */
+static void tell_of(const char *words, unsigned who, unsigned number)
+{
+    char line[80];
+
+    (void)snprintf(line, sizeof line, words, who, number);
+    tell_words(line);
+}
+
+/* Senders come and go in as many entries as there are: each is found, and none
+   in the place of another. */
+TEST(who_has_an_entry_is_found_in_a_full_array)
+{
+    enum { ENTRIES = 97, SENDERS = 150, ROUNDS = 900 };
+    unsigned latest[SENDERS] = { 0 }, count = 0;    // number, 0: unknown
+
+    tell_new("ram senders=97 capacity=1000");
+    for (uint32_t round = 1, c = 1; round <= ROUNDS; round++) {
+        unsigned who = (c = flash_mix(c + 1)) % SENDERS;
+        unsigned is_known = latest[who] != 0;
+        if (round > ROUNDS / 3 && c >> 16 & 1) {
+            tell_of(is_known ? "!%u/0.0" : "!%u/0.0:none", who, 0);
+            count -= is_known;
+            latest[who] = 0;
+        } else if (!is_known && count == ENTRIES) {
+            tell_of("%u/0.%u:full", who, round);
+        } else {
+            count += !is_known;
+            latest[who] = round;
+            tell_of("%u/0.%u", who, round);
+        }
+        if (round % 100 == 0) {
+            tell_words("T");
+            for (who = 0; who < SENDERS; who++)
+                if (latest[who])
+                    tell_of("%u/0.%u:old", who, latest[who]);
+        }
+    }
+    is(idem_check(the.table), 0);
 }
 
 /* What an account is found by, in two halves. */
