@@ -70,6 +70,16 @@ package:                 ## folders for CMake, Arduino, ESP-IDF, Zephyr ...
 release: package         ## the single file, packages, checksums
 	@sh tests/tools/release.sh $(B)/release $(B)/package $(TAG)
 
+PREFIX = /usr/local
+install:                 ## header, ports, pkg-config and CMake files: PREFIX=
+	@P="$(DESTDIR)$(PREFIX)" && mkdir -p "$$P/include" \
+	    "$$P/lib/pkgconfig" "$$P/share/cmake/idem" "$$P/share/idem/port" && \
+	cp idem.h "$$P/include" && \
+	cp examples/port/pkg-config/idem.pc "$$P/lib/pkgconfig" && \
+	cp examples/port/cmake/*.cmake "$$P/share/cmake/idem" && \
+	cp examples/port/*.h examples/port/*.hpp "$$P/share/idem/port" && \
+	echo "idem.h, idem.pc and idem-config.cmake are in $$P"
+
 fleet:                   ## gateways that share Redis, PostgreSQL, DynamoDB
 	@CC="$(CC)" CFLAGS="$(CFLAGS) $(WARN)" B="$(B)" \
 	    sh tests/fleet/fleet.sh $(PART)
@@ -150,9 +160,9 @@ crash-format:
 	@CC="$(CC)" sh tests/format/format.sh
 
 .PHONY: help demo hello test check crash fuzz prove cover mutate size bench \
-        docs package release fleet targets deps clean demo-serial demo-patterns \
-        demo-file demo-sender demo-mqtt demo-migrate demo-words demo-sketch \
-        demo-firmware demo-coap demo-http demo-modbus demo-python \
+        docs package install release fleet targets deps clean demo-serial \
+        demo-patterns demo-file demo-sender demo-mqtt demo-migrate demo-words \
+        demo-sketch demo-firmware demo-coap demo-http demo-modbus demo-python \
         crash-cuts crash-failures crash-extremes crash-erases crash-file \
         crash-format FORCE
 

@@ -36,14 +36,33 @@ project() {
     } >"$out/$1/CMakeLists.txt"
 }
 
+# installed PREFIX: a project finds it there
+installed() {
+    rm -rf "$out/found"
+    cmake -S "$out/finding" -B "$out/found" \
+        -DCMAKE_PREFIX_PATH="$(pwd)/$1" &&
+        cmake --build "$out/found" && "$out/found/hello"
+}
+
 cmake_project() {
     echo 'find_package(idem 0.1 REQUIRED)' | project finding
     cmake -S "$from/cmake/idem" -B "$out/cmake" \
         -DCMAKE_INSTALL_PREFIX="$(pwd)/$out/prefix" &&
         cmake --build "$out/cmake" --target install &&
-        cmake -S "$out/finding" -B "$out/found" \
-            -DCMAKE_PREFIX_PATH="$(pwd)/$out/prefix" &&
-        cmake --build "$out/found" && "$out/found/hello"
+        installed "$out/prefix"
+}
+
+make_install() {
+    ${MAKE:-make} install PREFIX="$(pwd)/$out/local" && installed "$out/local"
+}
+
+# Before 1.0 the second number is the interface's.
+another_version() {
+    for wanted in 0.0.9 0.1.1 0.2 1.0; do
+        echo "find_package(idem $wanted REQUIRED)" | project other
+        ! cmake -S "$out/other" -B "$out/other_found" \
+            -DCMAKE_PREFIX_PATH="$(pwd)/$out/local" || return
+    done
 }
 
 # One that fetches the repository.
@@ -59,7 +78,7 @@ END
 }
 
 pkg_config() {
-    PKG_CONFIG_PATH=$from/pkg-config/lib/pkgconfig
+    PKG_CONFIG_PATH=$(pwd)/$out/local/lib/pkgconfig
     export PKG_CONFIG_PATH
     flags=$(pkg-config --cflags 'idem >= 0.1.0') &&
         ${CC:-cc} -std=c99 $flags "$hello" -o "$out/hello" && "$out/hello"
@@ -93,11 +112,19 @@ arduino() {
 manifest() {
     rm -f "$out/$2"
     cat >"$out/manifest.cmake" <<END
+set(CONFIG_IDEM y)
 function($2)
-    list(GET ARGN -1 folder)
-    if(NOT EXISTS $1/\${folder}/idem.h)
-        message(FATAL_ERROR "no idem.h in \${folder}")
-    endif()
+    foreach(header idem.h port/check.h)
+        set(found FALSE)
+        foreach(folder IN LISTS ARGN)
+            if(EXISTS $1/\${folder}/\${header})
+                set(found TRUE)
+            endif()
+        endforeach()
+        if(NOT found)
+            message(FATAL_ERROR "no \${header} in \${ARGN}")
+        endif()
+    endforeach()
     file(WRITE $(pwd)/$out/$2 called)
 endfunction()
 include($1/CMakeLists.txt)
@@ -109,10 +136,42 @@ platformio() {
     python3 -c 'import json, sys
 m = json.load(open(sys.argv[1] + "/library.json"))
 open(sys.argv[1] + "/include/" + m["headers"])
+for e in m["examples"]:
+    for f in e["files"]: open("/".join([sys.argv[1], e["base"], f]))
 assert m["version"] and m["name"] == "idem"' "$from/platformio/idem"
 }
 
+# Every public function is one, and each name is one.
+keywords() {
+    file=$from/arduino/idem/keywords.txt
+    for word in $(sed -n 's/^IDEM_API .*[ *]\(idem_[a-z_]*\)(.*/\1/p' idem.h); do
+        grep -q "^$word	KEYWORD2$" "$file" || { echo "no $word"; return 1; }
+    done
+    grep -q '^idem_table	KEYWORD1$' "$file" &&
+        grep -q '^IDEM_REPLAY	LITERAL1$' "$file" &&
+        [ -z "$(cut -f 1 "$file" | sort | uniq -d)" ]
+}
+
+# What is in a package compiles with nothing else.
+ports_and_examples() {
+    for folder in arduino/idem/src platformio/idem/include esp-idf/idem/include \
+        zephyr/idem/include cmake/idem; do
+        ${CC:-cc} -std=c99 -I"$from/$folder" -fsyntax-only -x c - <<END || return
+#include "idem.h"
+#include "port/check.h"
+#include "port/spi_nor.h"
+END
+    done
+    for folder in platformio esp-idf zephyr cmake; do
+        ${CC:-cc} -std=c99 "$from/$folder/idem/examples/hello.c" \
+            -I"$from/$folder/idem" -I"$from/$folder/idem/include" \
+            -o "$out/hello" && "$out/hello" || return
+    done
+}
+
 try CMake cmake_project
+try "make install" make_install
+try "another version" another_version
 try FetchContent fetched
 try pkg-config pkg_config
 for folder in "$from/esp-idf/idem" "$(pwd)/examples/port/esp-idf/idem"; do
@@ -122,6 +181,8 @@ for folder in "$from/zephyr/idem" "$(pwd)/examples/port/zephyr-module"; do
     try Zephyr manifest "$folder" zephyr_include_directories
 done
 try PlatformIO platformio
+try keywords keywords
+try "ports and examples" ports_and_examples
 if [ -d "$core" ]; then
     try Arduino arduino
     tail -n 1 "$out/log" | awk '{
