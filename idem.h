@@ -5840,16 +5840,15 @@ static int idemi_public_record(idem_table *table, idem_reply *reply,
                                const idem_request *rq, idem_outcome *outcome,
                                uint32_t now_ms)
 {
-    uint8_t confirm = outcome->confirm;
     int result = idem_complete(table, &reply->claim, outcome, now_ms);
 
     if (result == IDEM_E_TOO_LARGE)
         result = IDEMI_REFUSED();
     if (result == IDEM_E_ARG) {
-        IDEM_MEMSET(outcome, 0, sizeof *outcome);
+        outcome->response = outcome->state = NULL;
+        outcome->response_len = outcome->state_len = 0;
         outcome->code = IDEM_CODE_INVALID;
         outcome->failed = 1;
-        outcome->confirm = confirm;
         result = idem_complete(table, &reply->claim, outcome, now_ms);
     }
     if (result != IDEM_OK)
@@ -6333,7 +6332,10 @@ IDEM_API size_t idem_memory_size(const idem_config *config)
     if (config->storage && idemi_explain_storage(config->storage))
         return 0;
 #endif
-    return idem_open(&t, config, NULL, 0, 0) == IDEM_E_MEMORY ? t.needed : 0;
+    return idemi_public_prepare(&t, config, NULL, 0, IDEM_BUILD) ==
+                   IDEM_E_MEMORY
+               ? t.needed
+               : 0;
 }
 
 IDEM_API uint32_t idem_sector_count(const idem_config *config)
