@@ -2038,6 +2038,14 @@ static int idemi_clock_reached(uint32_t clock, uint32_t at)
    the lock are always those of the table's configuration.
    ------------------------------------------------------------------------ */
 #ifdef IDEM_CONFIG
+/* Here no parameter is in scope that may have the name of the user's. */
+static inline const idem_config *idemi_configured(void)
+{
+    return &(IDEM_CONFIG);
+}
+#undef IDEM_CONFIG
+#define IDEM_CONFIG (*idemi_configured())
+
 #define IDEMI_GIVEN(config)     ((void)(config), &(IDEM_CONFIG))
 #define IDEMI_CONFIG(t)         ((void)(t), &(IDEM_CONFIG))
 #define IDEMI_CAPACITY(t)       ((void)(t), (unsigned)(IDEM_CONFIG).capacity)

@@ -4,13 +4,18 @@
 
 firmware="idem_open_ idem_begin idem_complete idem_release idem_maintain"
 
-# compile NAME FLAGS...: the header as an object of that name; another header
-# than this one with a -I
-compile() {
-    name=$1
-    shift
+# compile_of SOURCE NAME FLAGS...: the header, in a source, as an object of that
+# name; another header than this one with a -I
+compile_of() {
+    source=$1 name=$2
+    shift 2
     $cc -Os -ffunction-sections -fdata-sections -w "$@" -I. \
-        -c tests/check/compile/c.c -o "$out/$name.o"
+        -c "$source" -o "$out/$name.o"
+}
+
+# compile NAME FLAGS...: the same with nothing but the header
+compile() {
+    compile_of tests/check/compile/c.c "$@"
 }
 
 # link NAME CALLS...: what a program that makes these calls links of it, without

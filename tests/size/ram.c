@@ -20,3 +20,6 @@ char ram_journal[sizeof(idem_table) +
 char ram_senders[sizeof(idem_table) +
                  IDEM_JOURNAL_MEMORY_SIZE(16, 16, 16, 0, 8) +
                  IDEM_SENDERS_MEMORY_SIZE(4)];
+/* README's example */
+char example_memory[IDEM_JOURNAL_MEMORY_SIZE(120, 24, 16, 0, 8)];
+char example_sectors[IDEM_SECTORS(120, 24, 16, 0, 4096, 8)];

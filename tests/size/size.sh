@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
 # Code, RAM, stack and lines of idem.h, for Cortex-M0 at -Os, beside the budgets
-# of the project; then where the bytes go.  Writes two plain tables into README,
-# and that with the budgets into tests/FIGURES.md; CI fails if README changes.
+# of the project; then where the bytes go.  Writes that table into
+# tests/FIGURES.md, and a plain one into README; CI fails if README changes.
 #     size.sh             all of it; with SHORT=1 not what each feature costs
 #     size.sh functions   bytes of every function that firmware links, sorted
 set -eu
@@ -41,7 +41,7 @@ if [ "${1-}" = functions ]; then
     functions whole $firmware
     exit
 fi
-calls table -DIDEM_NO_JOURNAL > "$out/calls_table"
+compile table -DIDEM_NO_JOURNAL
 compile table_plain -DIDEM_NO_JOURNAL -DIDEM_NO_SENDERS
 compile whole_plain -DIDEM_NO_SENDERS
 awk -v of="storage records journal opening" -f tests/size/lines.awk idem.h \
@@ -150,33 +150,27 @@ if [ "${SHORT:-}" != 1 ]; then
     sh tests/tools/readme.sh features "$out/features" arm-none-eabi-gcc
 fi
 
-# What README has: no budgets, and nothing that only who works on the header
-# needs to know
-{
-    echo "| Cortex-M0, gcc $(arm-none-eabi-gcc -dumpversion), -Os, bytes" \
-        "| in RAM only | with a journal |"
-    echo "|---|--:|--:|"
-    echo "| code, random keys | $table_plain | $whole_plain |"
-    echo "| code, numbers and quotas too | $table | $whole |"
-    echo "| stack of the deepest call, callbacks aside" \
-        "| $(nth 1 "$out/calls_table") | $deep |"
-    echo "| RAM of the table | $(object table_alone)" \
-        "| $(object table_journal) |"
-    echo "| RAM of each key, beside key and response" \
-        "| $(($(per_key keys) - 32)) | $(($(per_key journal) - 32)) |"
-    echo "| RAM of each sender | $(object sender_alone)" \
-        "| $(object sender_journal) |"
-} > "$out/readme"
+# What README has: the smallest builds that are of use, and all of it
+compile_of tests/size/configured.c random
+compile_of tests/size/configured.c random_journal -DJOURNAL
 {
     echo "| Cortex-M0, -Os, bytes | code | RAM for 16 keys | survives |"
     echo "|---|--:|--:|---|"
-    echo "| random keys, in RAM only | $table_plain | $(object ram_alone)" \
+    echo "| random keys, in RAM only (\`IDEM_CONFIG\`)" \
+        "| $(text random $firmware) | $(object ram_alone)" \
         "| nothing: it works for one boot |"
-    echo "| the same with a journal | $whole_plain | $(object ram_journal)" \
+    echo "| the same with a journal" \
+        "| $(text random_journal $firmware) | $(object ram_journal)" \
         "| a power cut at any instant |"
-    echo "| everything: numbered commands and quotas too, of 4 senders" \
+    echo "| everything, 4 senders with numbers and quotas too" \
         "| $whole | $(object ram_senders) | the same |"
 } > "$out/takes"
+{
+    echo "120 keys of 24 bytes with responses of 16 take" \
+        "$(object example_sectors) sectors of 4096 bytes"
+    echo "(granules of 8) and, on a 32-bit machine," \
+        "$(object example_memory) bytes of RAM beside the table."
+} > "$out/example"
 sh tests/tools/readme.sh takes "$out/takes" arm-none-eabi-gcc
-sh tests/tools/readme.sh size "$out/readme" arm-none-eabi-gcc
+sh tests/tools/readme.sh example "$out/example" arm-none-eabi-gcc
 sh tests/tools/readme.sh budgets "$out/table" arm-none-eabi-gcc
