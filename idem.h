@@ -10,13 +10,9 @@
    #include <stdio.h>
    #include <time.h>
 
-   IDEM_DEFINE_MEMORY(pump, 64, 24, 16, 0, 0);
-   static const idem_config config = {
-       .capacity = pump_capacity, .key_max = pump_key_max,  // 64 keys, bytes
-       .response_max = pump_response_max,                   // 24, 16
-       .secret = { 0x5b, 0x0e, 0x91, 0x27, 0xd4, 0x66, 0x8f, 0x13,   // random:
-                   0x30, 0xa8, 0x4c, 0xf7, 0x1d, 0xb2, 0x69, 0xe5 }  // yours
-   };
+   IDEM_DEFINE_MEMORY(pump, 64, 24, 16, 0, 0);   // keys, bytes, bytes
+   static idem_config config = { .capacity = pump_capacity,
+       .key_max = pump_key_max, .response_max = pump_response_max };
    static idem_table table;
 
    static uint32_t now(void)              // a tick in ms, like HAL_GetTick
@@ -33,7 +29,9 @@
    {
        idem_request request = { .key = "42", .key_len = 2 };
        idem_reply reply;
-       if (idem_open(&table, &config, pump_memory, sizeof pump_memory,
+       FILE *random = fopen("/dev/urandom", "rb");       // >>identity
+       if (!random || fread(config.secret, 1, 16, random) != 16 ||
+           idem_open(&table, &config, pump_memory, sizeof pump_memory,
                      now()) != IDEM_OK)
            return 1;
        for (int i = 0; i < 2; i++)        // the command, and a repeat of it
@@ -188,17 +186,12 @@
      response_max   bytes of the longest response
      state_max      bytes of application state (>>patterns); else 0
 
-   So 10 commands an hour and 12 hours are 120 keys.  They take
-   IDEM_MEMORY_SIZE(capacity, key_max, response_max, state_max) bytes, with a
-   journal IDEM_JOURNAL_MEMORY_SIZE(.., prog_size), and IDEM_SECTORS(..,
-   sector_size, prog_size) sectors.  Each is a constant expression.
-   IDEM_DEFINE_MEMORY and IDEM_DEFINE_JOURNAL_MEMORY define the memory and the
-   numbers for config and storage, from one list.  idem_memory_size and
-   idem_sector_count are functions, for other languages.
-
-   IDEM_SECTORS is 0 if a sector is too small.  IDEM_DEFINE_JOURNAL_MEMORY does
-   not compile then; nor does this:
-   typedef char sectors_are_large_enough[IDEM_SECTORS(..) ? 1 : -1].
+   So 10 commands an hour and 12 hours are 120 keys.  IDEM_DEFINE_MEMORY, or with
+   a journal IDEM_DEFINE_JOURNAL_MEMORY, defines the memory, and the numbers for
+   config and storage, from one list; it does not compile if a sector is too
+   small.  They are made of IDEM_MEMORY_SIZE, IDEM_JOURNAL_MEMORY_SIZE and
+   IDEM_SECTORS (0: a sector is too small), constant expressions.  For other
+   languages there are idem_memory_size and idem_sector_count.
 
    If the program has one configuration, the compiler can leave out what it does
    not need, a fifth of the code with random keys alone: in the file of the
