@@ -148,7 +148,7 @@ static inline void pump_check(const pump *p)
                              "poured");
 }
 
-/* What to do with a command of which a claim was granted: on IDEM_RECOVER and
+/* What to do with a command whose claim was granted: on IDEM_RECOVER and
    IDEM_UNCERTAIN the log decides. */
 static inline int pump_look(const pump *p, int answer, const char *id, long ml)
 {

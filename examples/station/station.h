@@ -42,7 +42,7 @@ static inline uint32_t station_number(const char *option, const char *text,
     return (uint32_t)number;
 }
 
-/* Takes the options above, and one more, of which *value is the default. */
+/* Takes the options above and one more; *value is its default. */
 static inline void station_parse(station *s, char **argv, const char *help,
                                  const char *option, const char **value)
 {
