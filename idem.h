@@ -3182,9 +3182,10 @@ static idem_token idemi_keys_token(const idem_table *t, uint32_t low)
      record   1        0x80, and added: status (0 with a key: that it was given
                        back, without one the time alone; 1 with a key claimed,
                        without one delivered; finished: 2 completed, 3 failed),
-                       4 delivery is owed (of no slot: has an account), 8 has a
-                       key, 0x10 cut short by a restart, 0x20 has state, 0x40
-                       all before it was durable
+                       4 delivery is owed (of no slot: is of a sender), 8 has a
+                       key, 0x10 cut short by a restart (of a sender: all of
+                       its numbers up to the floor have left), 0x20 has state,
+                       0x40 all before it was durable
               1        0x80 carried; and which of the numbers marked * are
                        there, in this order: 1 code, 2 response, 4 scope ...
               varint   slot, from 1 on; 0: none
@@ -3201,7 +3202,8 @@ static idem_token idemi_keys_token(const idem_table *t, uint32_t low)
               varint   length of the key; 0: it is a number, 8 bytes
               8        fingerprint
               ...      scope, key (of a number 4 sequence, 4 epoch)
-     account  16       strong hash of a scope, 8; sequence, epoch of its floor
+     sender   16       strong hash of a scope, 8; sequence, epoch of its floor;
+                       both 0: it was forgotten
      state    varint   length, then the state
      finished ...      response
               4        check
@@ -3508,7 +3510,11 @@ static int idemi_header_is_whole(const unsigned char *p)
          changes after that.  A key that comes in another slot empties the old.
          A number raises its sender's floor to its epoch when it comes, and to
          itself when another key takes its slot, or it is over.  A claim of an
-         older epoch than its sender's is over.
+         older epoch than its sender's is over.  A sender that was forgotten has
+         no floor, and no key of which a record was read before.  If all of its
+         numbers up to a floor have left, those of that epoch that were read
+         before are gone at the end; but a record of a number that is read later
+         says that neither that one has left nor one above it.
      R2  A sector counts from its seal on.  A header alone may be torn: nothing
          relies on it, and it is erased before its sequence is used again.
      R3  (J3 in the code)  Nothing is appended behind doubt: a boot's first

@@ -325,6 +325,7 @@ def record_of(device, header, at, slots):
 class Table:
     slots: dict = field(default_factory=dict)
     floors: dict = field(default_factory=dict)  # by the scope's strong hash
+    left: dict = field(default_factory=dict)    # numbers that have, likewise
     state: bytes = b""
     time: int = 0
     lost: bool = False
@@ -353,6 +354,40 @@ def comes(device, table, slot):
                     (number_of(slot.key)[0], 0))
 
 
+def comes_again(device, table, slot):
+    """A number of which a record comes has not left, nor one above it."""
+    if slot.is_number:
+        sender = strong_hash(device, slot.scope)
+        epoch, sequence = table.left.get(sender, (0, 0))
+        if number_of(slot.key)[0] == epoch and \
+                number_of(slot.key)[1] <= sequence:
+            table.left[sender] = (epoch, number_of(slot.key)[1] - 1)
+
+
+def has_left(device, table, slot):
+    """Whether a sender's record says so, of the floor's epoch."""
+    if not slot.is_number:
+        return False
+    sender = strong_hash(device, slot.scope)
+    left, number = table.left.get(sender, (0, 0)), number_of(slot.key)
+    return number[0] == left[0] == table.floors[sender][0] and \
+        number[1] <= left[1]
+
+
+def sender(device, table, r):
+    """What a sender's record says: it was forgotten; or its floor, and whether
+    all numbers up to that have left."""
+    if r.floor == (0, 0):
+        table.slots = {n: slot for n, slot in table.slots.items()
+                       if strong_hash(device, slot.scope) != r.account}
+        table.floors.pop(r.account, None)
+        table.left.pop(r.account, None)
+        return
+    if r.flags & CUT and r.floor >= table.floors.get(r.account, (0, 0)):
+        table.left[r.account] = r.floor
+    raise_floor(table, r.account, r.floor)
+
+
 def is_over(device, table, slot):
     """And in the end to itself."""
     if slot.is_number:
@@ -372,7 +407,7 @@ def apply(device, table, r):
     advance(table, table.time + r.time)
     time = table.time
     if r.account:
-        raise_floor(table, r.account, r.floor)
+        sender(device, table, r)
     if r.flags & HAS_STATE:
         table.state = r.state
     if r.flags & HAS_KEY:
@@ -383,6 +418,7 @@ def apply(device, table, r):
             is_over(device, table, table.slots[r.slot])
         table.slots[r.slot] = replace(r, status=IN_PROGRESS, time=time - r.age,
                                       cut=bool(r.flags & CUT))
+        comes_again(device, table, r)
         comes(device, table, r)
     slot = table.slots.get(r.slot)
     if not slot:
@@ -487,6 +523,8 @@ def read(device):
                      after.before_end if named else device.sector_size, named,
                      named and not after.first)
     cut_short(table)
+    table.slots = {n: slot for n, slot in table.slots.items()
+                   if not has_left(device, table, slot)}
     for further in (1, 2):      # behind a header that is damaged
         beyond = Header(False, (head.sequence if head else 0) + further, 0, 0,
                         0, 0, 0, device.retention, device.response_max)
