@@ -160,16 +160,14 @@ static int connect_again(fleet *f)
 
 int fleet_ask(fleet *f, fleet_call *c)
 {
-    int tries = FLEET_TRIES, wait = FLEET_WAIT_MS, again = 0, result;
-    int64_t since, end = fleet_ms() + f->timeout_ms;
+    int tries = FLEET_TRIES, again = 0, result;
+    int64_t since;
 
     do {
         since = f->since;
         result = f->connection ? IDEM_OK : connect_again(f);
         if (result == IDEM_OK)
             result = call(f, c);
-        if (result == FLEET_WAIT)
-            fleet_back_off(&wait);
         if (result == IDEM_E_FORMAT && !again && !c->transaction) {
             again = 1;                  // emptied, perhaps: looks once
             fleet_close(f);
@@ -177,10 +175,9 @@ int fleet_ask(fleet *f, fleet_call *c)
             if (result == IDEM_OK)
                 result = f->since != since ? IDEM_MORE : IDEM_E_FORMAT;
         }
-    } while ((result == IDEM_MORE && --tries) ||
-             (result == FLEET_WAIT && fleet_ms() < end));
-    if (result == FLEET_WAIT || (result == IDEM_MORE && c->what != FLEET_CLAIM))
-        return fleet_fail(f, IDEM_E_STORAGE, "the store is too busy");
+    } while (result == IDEM_MORE && --tries);
+    if (result == IDEM_MORE && c->what != FLEET_CLAIM)
+        return fleet_fail(f, IDEM_E_STORAGE, "others came between each time");
     if (result < 0 && !f->reason[0])
         return fleet_fail(f, result, "%s", idem_text(result));
     return result == IDEM_MORE ? IDEM_BUSY : result;

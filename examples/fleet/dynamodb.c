@@ -199,7 +199,7 @@ static int open_dynamodb(fleet *f)
             if (result == IDEM_OK)
                 result = IDEM_MORE;
         }
-        if (result != IDEM_MORE && result != FLEET_WAIT)
+        if (result != IDEM_MORE)
             break;
         poll(NULL, 0, i ? 100 : 0);
     }
@@ -207,7 +207,7 @@ static int open_dynamodb(fleet *f)
     if (result == IDEM_OK && is_made)
         fleet_dynamodb_ask(f, "UpdateTimeToLive", "'TimeToLiveSpecification':"
                            "{'AttributeName':'ex','Enabled':true}}");
-    return result == IDEM_MORE || result == FLEET_WAIT ? IDEM_E_STORAGE : result;
+    return result == IDEM_MORE ? IDEM_E_STORAGE : result;
 }
 
 const fleet_store fleet_dynamodb = {

@@ -25,10 +25,10 @@ typedef struct connection {
 int fleet_dynamodb_connect(fleet *f);
 void fleet_dynamodb_close(fleet *f);
 
-/* Asks something of the table, in printf's words, with ' in place of ".
+/* Asks something of the table, in printf's words, with ' in place of "; again and
+   again, later each time, while it throttles, for as long as the timeout.
      IDEM_OK         `answer` and `now` are set
      IDEM_MORE       a condition does not hold; a table is there already
-     FLEET_WAIT      it throttles
      IDEM_E_FORMAT   no such table, or it has another shape
      IDEM_E_STORAGE  everything else.  The connection is closed if that was for
                      want of rights: credentials expire, and are read again */

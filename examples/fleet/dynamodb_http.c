@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { THROTTLED = 100 };           /* a meaning */
+
 /* -------------------------------------------------------------- credentials */
 
 static struct credential {
@@ -153,7 +155,7 @@ static int meaning(const char *type, long status)
         return IDEM_E_FORMAT;
     if (strstr(type, "Throttling") || strstr(type, "ThroughputExceeded") ||
         strstr(type, "LimitExceeded") || status == 429 || status == 503)
-        return FLEET_WAIT;
+        return THROTTLED;
     return IDEM_E_STORAGE;
 }
 
@@ -169,6 +171,8 @@ int fleet_dynamodb_ask(fleet *f, const char *operation, const char *format, ...)
     connection *c = (connection *)f->connection;
     char target[80];
     int start = sprintf(c->body, "{'TableName':'%s',", f->name), len, result;
+    int wait = FLEET_WAIT_MS;
+    int64_t end = fleet_ms() + f->timeout_ms;
     const char *type = "", *why = "";
     va_list arguments;
     long status;
@@ -182,11 +186,16 @@ int fleet_dynamodb_ask(fleet *f, const char *operation, const char *format, ...)
         return fleet_fail(f, IDEM_E_TOO_LARGE, "too much for a request");
     for (char *at = c->body; (at = strchr(at, '\'')) != NULL;)
         *at = '"';
-    status = post(c, target);
-    if (status == 200 && json_is_object(c->answer) && *c->now)
-        return IDEM_OK;
-    json_unpack(c->answer, "{s?s, s?s}", "__type", &type, "message", &why);
-    result = status == 200 ? IDEM_E_STORAGE : meaning(type, status);
+    do {
+        status = post(c, target);
+        if (status == 200 && json_is_object(c->answer) && *c->now)
+            return IDEM_OK;
+        json_unpack(c->answer, "{s?s, s?s}", "__type", &type, "message", &why);
+        result = status == 200 ? IDEM_E_STORAGE : meaning(type, status);
+        if (result == THROTTLED)
+            fleet_back_off(&wait);
+    } while (result == THROTTLED && fleet_ms() < end);
+    result = result == THROTTLED ? IDEM_E_STORAGE : result;
     fleet_fail(f, result, "DynamoDB: status %ld %s %s", status,
                status ? type : c->error, why);
     if (result == IDEM_E_STORAGE && (status == 403 || is_refused(type)))

@@ -19,8 +19,6 @@ enum { FLEET_VERSION = 3 };         /* of the data in the stores */
 enum { FLEET_TRIES = 20 };          /* of a step that others come between */
 enum { FLEET_ID = 2 * 255 + 2 };    /* chars of the longest id, and a NUL */
 enum { FLEET_WAIT_MS = 20 };        /* before the next try; then doubles */
-enum { FLEET_WAIT = 100 };          /* a store's answer: it throttles, ask again
-                                       after a while */
 
 /* FIND: by id.  LOSE: note that records were lost. */
 enum { FLEET_CLAIM, FLEET_COMPLETE, FLEET_RELEASE, FLEET_RENEW, FLEET_FIND,
@@ -96,8 +94,8 @@ typedef struct fleet_call {
 /* Ways to find a record.  OWED: the first behind the record last read. */
 enum { FLEET_BY_ID, FLEET_BY_TOKEN, FLEET_OWED };
 
-/* Answers are those of idem.h, and: IDEM_MORE, another came between, call
-   again; FLEET_WAIT.  IDEM_E_FORMAT: what is there is not what was opened. */
+/* Answers are those of idem.h, and IDEM_MORE: another came between, call again.
+   IDEM_E_FORMAT: what is there is not what was opened. */
 typedef struct fleet_store {
     const char *schemes[2];         /* "redis://" */
     int  (*open)(fleet *f);         /* sets connection, mark and since */

@@ -14,7 +14,7 @@ bench() {
     passed=$((passed + 1))
 }
 
-commands=4000
+commands=2000
 [ "${SHORT:-}" != 1 ] || commands=400
 echo '| | gateways | by hand, commands/s | fleet | of by hand |' \
     'ms, 50 of 100 | 99 of 100 |'
@@ -24,7 +24,7 @@ for gateways in 1 4; do
     bench Redis "$redis_url#bench" $commands $gateways
     bench PostgreSQL "$postgres_url#bench" $commands $gateways
 done
-bench 'DynamoDB (dynalite)' "$dynamodb_url#bench" $((commands / 10)) 1
+bench 'DynamoDB (dynalite)' "$dynamodb_url#bench" $((commands / 5)) 1
 
 echo
 echo 'Bytes that a key takes, of 20 bytes with its scope, response 11:'

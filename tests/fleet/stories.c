@@ -325,7 +325,7 @@ static const struct luck { const char *name, *line; } lucks[] = {
       "! B2:storage ! B2 C2 B1:replay" },
     { "throttled", "O ! B1 C1 B2 C2 B1:replay ! B1:replay" },
     { "no_right", "O:storage ?AccessDenied" },
-    { "works", "O B1 C1 Q O B1:replay" },
+    { "works", "O Bw Cw Q O Bw:replay" },
     { "expired", "O B1 C1 ! B2:storage ?Expired ! B2 C2" },
     // Row and outcome in the caller's own transaction: both, or neither
     { "transaction", "O {CREATE SCHEMA other; SET search_path = other; "
