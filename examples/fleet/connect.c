@@ -81,8 +81,8 @@ int fleet_open(fleet *f, const char *url, const idem_config *config)
     if (why)
         return fleet_fail(f, IDEM_E_ARG, "%s", why);
     if (!strncmp(url, "rediss:", 7))
-        return fleet_fail(f, IDEM_E_ARG, "rediss: there is no TLS here; connect "
-                          "to a tunnel with redis://");
+        return fleet_fail(f, IDEM_E_ARG, "rediss: there is no TLS here; "
+                          "connect to a tunnel with redis://");
     if (!parse(f, url))
         return fleet_fail(f, IDEM_E_ARG, "no URL of a store, or a bad name");
     f->timeout_ms = (int)(fleet_lease(f, 0) / 2);

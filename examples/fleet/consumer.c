@@ -93,7 +93,8 @@ static int execute(idem_job *job)
     if (found == EFFECT_NONE)
         effect_end(name_of(record));
     if (again || found != EFFECT_NONE)
-        fprintf(stderr, "consumer: offset %lld: interrupted before, it was %s\n",
+        fprintf(stderr,
+                "consumer: offset %lld: interrupted before, it was %s\n",
                 (long long)record->offset, states[found]);
     job->outcome.failed = found == EFFECT_BEGUN;
     return IDEM_HANDLED;

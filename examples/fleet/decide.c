@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: 0BSD */
 /* The calls on a store that only reads a record, and puts another in its place
- * if it is still there (PostgreSQL and DynamoDB; etcd, S3 and Cosmos DB are such
- * stores too).  The put is the step: what was decided on an older record is not
- * put, and all is done again. */
+ * if it is still there (PostgreSQL and DynamoDB; etcd, S3 and Cosmos DB are
+ * such stores too).  The put is the step: what was decided on an older record
+ * is not put, and all is done again. */
 #include "store.h"
 
 #include <stdlib.h>

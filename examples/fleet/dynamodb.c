@@ -27,7 +27,8 @@ static int read_mark(fleet *f, const char **mark)
 {
     connection *c;
     const char *lost = "";
-    int result = fleet_dynamodb_ask(f, "GetItem", MARK "'ConsistentRead':true}");
+    int result = fleet_dynamodb_ask(f, "GetItem",
+                                    MARK "'ConsistentRead':true}");
 
     *mark = NULL;
     if (result != IDEM_OK)
@@ -50,7 +51,8 @@ static int look_at_mark(fleet *f)
     if (fleet_ms() - c->looked < LOOK_MS)
         return IDEM_OK;
     result = read_mark(f, &mark);
-    if (result == IDEM_MORE || (result == IDEM_OK && strcmp(mark, f->mark) != 0))
+    if (result == IDEM_MORE ||
+        (result == IDEM_OK && strcmp(mark, f->mark) != 0))
         result = fleet_fail(f, IDEM_E_FORMAT, "DynamoDB: %s was emptied",
                             f->name);
     return result;
@@ -114,8 +116,8 @@ static int read_item(fleet *f, fleet_call *c, int way)
     return fleet_take(c, got);
 }
 
-/* Of a new key the same part of the second each time: so it grows from second to
-   second also where the item has gone. */
+/* Of a new key the same part of the second each time: so it grows from second
+   to second also where the item has gone. */
 static idem_token next_token(const fleet *f, const fleet_record *r)
 {
     uint64_t token = (idem_token)r->now / 1000 * TOKENS +

@@ -25,8 +25,8 @@ typedef struct connection {
 int fleet_dynamodb_connect(fleet *f);
 void fleet_dynamodb_close(fleet *f);
 
-/* Asks something of the table, in printf's words, with ' in place of "; again and
-   again, later each time, while it throttles, for as long as the timeout.
+/* Asks something of the table, in printf's words, with ' in place of "; again
+   and again, later each time, while it throttles, for as long as the timeout.
      IDEM_OK         `answer` and `now` are set
      IDEM_MORE       a condition does not hold; a table is there already
      IDEM_E_FORMAT   no such table, or it has another shape

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: 0BSD */
-/* Requests to DynamoDB, and the credentials to sign them with: those of the file
- * AWS_SHARED_CREDENTIALS_FILE, if it is set (the part AWS_PROFILE or "default"),
- * so that a program beside this one can renew them; or else those of
- * AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN. */
+/* Requests to DynamoDB, and the credentials to sign them with: those of the
+ * file AWS_SHARED_CREDENTIALS_FILE, if it is set (the part AWS_PROFILE or
+ * "default"), so that a program beside this one can renew them; or else those
+ * of AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN. */
 #define _POSIX_C_SOURCE 200809L
 #include "dynamodb.h"
 
@@ -112,8 +112,8 @@ void fleet_dynamodb_close(fleet *f)
 
 /* ----------------------------------------------------------------- requests */
 
-/* Posts the body, and takes the answer.  Returns the HTTP status; 0 if there was
-   none, and error is why. */
+/* Posts the body, and takes the answer.  Returns the HTTP status; 0 if there
+   was none, and error is why. */
 static long post(connection *c, char *target)
 {
     static char json[] = "Content-Type: application/x-amz-json-1.0";

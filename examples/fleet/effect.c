@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 static const char title[] =
-    "fleet log: what was executed is known from here; never cut or replace it\n";
+    "fleet log: it says what was executed, so never cut or replace it\n";
 enum { TITLE = sizeof title - 1 };
 
 static const char *log_path;
@@ -72,11 +72,11 @@ void effect_open(const char *path)
     log_fd = open(path, O_RDWR | O_APPEND);
     if (log_fd < 0)
         effect_die(path, errno != ENOENT ? strerror(errno)
-                   : "no log: what was executed is not known.  Restore it, or if "
-                     "nothing was, make one (--new-log)");
+                   : "no log: what was executed is not known.  Restore it, or "
+                     "if nothing was, make one (--new-log)");
     if (pread(log_fd, first, TITLE, 0) != TITLE ||
         memcmp(first, title, TITLE) != 0)
-        effect_die(path, "not the log it was: cut, replaced, or something else");
+        effect_die(path, "not the log it was: cut, or replaced");
 }
 
 /* ------------------------------------------------------------------ locking */
@@ -88,9 +88,9 @@ static void lock(int how)
             effect_die(log_path, strerror(errno));
 }
 
-/* Takes the log, and looks whether it is still the one that was opened, with all
-   that it had.  Ends a line that a full disk or a power cut left half-written: it
-   is none. */
+/* Takes the log, and looks whether it is still the one that was opened, with
+   all that it had.  Ends a line that a full disk or a power cut left
+   half-written: it is none. */
 static void take_log(void)
 {
     struct stat opened, named;

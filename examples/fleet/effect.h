@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: 0BSD */
-/* What gateway.c and consumer.c share: an effect that can be seen afterwards, in
- * a log; and the secret of the fleet, from a file.
+/* What gateway.c and consumer.c share: an effect that can be seen afterwards,
+ * in a log; and the secret of the fleet, from a file.
  *
  * The log is the sensor: after a crash it says whether an effect was made.  It
- * has two lines of each, "begins ID" before and "ends ID" after it, both durable.
- * So begun and not ended means: nobody knows how far it came.  And it says what it
- * is: one that is missing, empty or replaced has lost lines, and no line in it
- * would not mean that nothing was done.  So it is not made by the way, but once,
- * by effect_make; and whoever finds none ends.
+ * has two lines of each, "begins ID" before and "ends ID" after it, both
+ * durable. So begun and not ended means: nobody knows how far it came.  And it
+ * says what it is: one that is missing, empty or replaced has lost lines, and
+ * no line in it would not mean that nothing was done.  So it is not made by the
+ * way, but once, by effect_make; and whoever finds none ends.
  *
- * It also fences: effect_begin looks and writes under the file's lock.  A gateway
- * that was suspended until another had taken over finds that it has begun. */
+ * It also fences: effect_begin looks and writes under the file's lock.  A
+ * gateway that was suspended until another had taken over finds that it has
+ * begun. */
 #ifndef FLEET_EFFECT_H
 #define FLEET_EFFECT_H
 
@@ -32,8 +33,9 @@ void effect_open(const char *path);
 /* How long the log is now: to be asked for before the claim is. */
 long effect_place(void);
 
-/* Begins an effect, unless the log has it from that place on: that of before the
-   claim if the key is new, or 0 if an earlier attempt may have left something.
+/* Begins an effect, unless the log has it from that place on: that of before
+   the claim if the key is new, or 0 if an earlier attempt may have left
+   something.
      EFFECT_NONE    begun now: make it, then call effect_end
      EFFECT_BEGUN   begun by another, who has not ended it: do not make it
      EFFECT_DONE    made by another */

@@ -166,8 +166,8 @@ int fleet_pending(fleet *f, idem_entry *entry)
 
 /* ---------------------------------------------------------------------- run */
 
-/* Completes, or releases if there is no outcome: again and again, for as long as
-   a lease.  What the first try did is found done. */
+/* Completes, or releases if there is no outcome: again and again, for as long
+   as a lease.  What the first try did is found done. */
 static int settle(fleet *f, const idem_claim *claim, const idem_outcome *o)
 {
     int64_t end = fleet_ms() + fleet_lease(f, 0);

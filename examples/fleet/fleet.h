@@ -8,8 +8,8 @@
  *         die(f.reason);
  *     result = fleet_run(&f, &reply, &request, handler, ctx);
  *
- * A store is one of these, and a name for the fleet's data in it after "#" (a to
- * z, 0 to 9 and _, "idem" if there is none):
+ * A store is one of these, and a name for the fleet's data in it after "#" (a
+ * to z, 0 to 9 and _, "idem" if there is none):
  *     redis://[[user]:password@]host[:port][/database][#name]
  *     redis:///path/of/its.socket           or redis://:password@/path
  *     postgres://...  postgresql://...      whatever libpq takes
@@ -27,40 +27,41 @@
  *   time       is the store's own, in milliseconds.  If it is set forward while
  *              the store runs, leases and retentions end early by as much.
  *   leases     do not end with a restart, for others may hold them: what a
- *              killed gateway had in hand is IDEM_BUSY until its lease ends, then
- *              IDEM_RECOVER.  IDEM_LEASE_NONE is refused, for the same reason:
- *              nothing could ever end it; so is a config.lease_ms below 1000.
- *              Keep leases short, and renew them while the effect lasts.
+ *              killed gateway had in hand is IDEM_BUSY until its lease ends,
+ *              then IDEM_RECOVER.  IDEM_LEASE_NONE is refused, for the same
+ *              reason: nothing could ever end it; so is a config.lease_ms below
+ *              1000. Keep leases short, and renew them while the effect lasts.
  *   begin      is IDEM_BUSY if the answer took longer than half the lease to
  *              come: nothing may be begun on what is left.  The claim stays in
  *              the store, so the next time it is IDEM_RECOVER.  A store that
- *              does not answer is given up after half of config.lease_ms, 5 s at
- *              most: IDEM_E_STORAGE.
+ *              does not answer is given up after half of config.lease_ms, 5 s
+ *              at most: IDEM_E_STORAGE.
  *   age_ms     memory reaches back to when the store was made, at most: what
  *              is unknown and older is IDEM_TOO_OLD.
  *   uncertain  a loss is noticed by the fleets that were open then: the store
  *              was emptied, or does not have what it had last acknowledged to
- *              this fleet (an older state was restored; a replica took over that
- *              had not got it).  It is noted in the store, for all: IDEM_UNCERTAIN
- *              instead of IDEM_EXECUTE and IDEM_RECOVER, until config.retention_ms
- *              after.  What nobody noticed is not known.
+ *              this fleet (an older state was restored; a replica took over
+ *              that had not got it).  It is noted in the store, for all:
+ *              IDEM_UNCERTAIN instead of IDEM_EXECUTE and IDEM_RECOVER, until
+ *              config.retention_ms after.  What nobody noticed is not known.
  *   state      there is none: outcome.state is refused.  The application's own
  *              rows take its place (fleet_complete_in).
  *   numbers    request.sequence needs no config.senders: any scope may number
- *              its commands.  DynamoDB keeps no floors (README.md).  Of more than
- *              100 numbers of a scope whose retention ended, and which no claim
- *              has dropped yet, those that ended last raise the floor first.
+ *              its commands.  DynamoDB keeps no floors (README.md).  Of more
+ *              than 100 numbers of a scope whose retention ended, and which no
+ *              claim has dropped yet, those that ended last raise the floor
+ *              first.
  *   capacity   is the store's; IDEM_E_FULL comes from Redis that has reached
  *              maxmemory, and from PostgreSQL on a full disk.  What is in
  *              progress can be completed, what is done is replayed.
  *   errors     IDEM_E_STORAGE: the store cannot be reached, or went away in the
  *              call.  Execute nothing, report nothing as done, repeat the call;
  *              it connects again by itself.  What the call began may be found
- *              done: a begin then answers IDEM_BUSY, a complete IDEM_OK (the same
- *              outcome with the same claim is no second one).
- *              IDEM_E_FORMAT, of every call: what is in the store under the name
- *              is not this fleet's: another version, another secret, another's
- *              data.
+ *              done: a begin then answers IDEM_BUSY, a complete IDEM_OK (the
+ *              same outcome with the same claim is no second one).
+ *              IDEM_E_FORMAT, of every call: what is in the store under the
+ *              name is not this fleet's: another version, another secret,
+ *              another's data.
  *
  * What each store may lose is in README.md beside this file.
  *
@@ -68,9 +69,9 @@
  * SIGPIPE: hiredis writes to connections that may be broken.
  *
  * Link: fleet.c, connect.c, text.c, decide.c and the stores, -lhiredis -lpq
- * -lcurl -ljansson, and one file with IDEM_IMPLEMENTATION.  To leave a store out,
- * take it out of the list at the top of connect.c; with PostgreSQL goes what
- * fleet_complete_in does. */
+ * -lcurl -ljansson, and one file with IDEM_IMPLEMENTATION.  To leave a store
+ * out, take it out of the list at the top of connect.c; with PostgreSQL goes
+ * what fleet_complete_in does. */
 #ifndef FLEET_H
 #define FLEET_H
 
@@ -131,8 +132,9 @@ int fleet_delivered(fleet *f, const idem_claim *claim);
 /* As fleet_complete, within a transaction of the caller's own on a PostgreSQL
    connection of his own (PGconn), to the database of the fleet: the outcome is
    there when he commits, together with his rows, or neither is.  Whether his
-   commit is durable is his (synchronous_commit).  Nothing is sent again here.  If it answers anything but IDEM_OK he
-   is to roll back; the claim is then what it was. */
+   commit is durable is his (synchronous_commit).  Nothing is sent again here.
+   If it answers anything but IDEM_OK he is to roll back; the claim is then what
+   it was. */
 int fleet_complete_in(fleet *f, void *transaction, const idem_claim *claim,
                       const idem_outcome *outcome);
 

@@ -17,7 +17,8 @@ void gateway_pause(long ms)
 }
 
 /* What the log calls a command, in dst of EFFECT_LINE bytes.  A topic is the
-   sender's: what is not plain in it must not look like another part of a line. */
+   sender's: what is not plain in it must not look like another part of a
+   line. */
 static const char *name_of(char *dst, const command *c, long ml)
 {
     const unsigned char *key = (const unsigned char *)c->key;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
-/* A fleet in PostgreSQL: decide.c decides, an INSERT or UPDATE of one row is the
- * step.  A new key and its completion take one statement each (at_once).  The statements, and what is in the table, are in postgres_sql.h. */
+/* A fleet in PostgreSQL: decide.c decides, an INSERT or UPDATE of one row is
+ * the step.  A new key and its completion take one statement each (at_once).
+ * The statements, and what is in the table, are in postgres_sql.h. */
 #include "postgres.h"
 
 #include <inttypes.h>
@@ -58,7 +59,8 @@ static int read_row(fleet *f, fleet_call *c, int way)
     add(&v, way == FLEET_BY_ID ? c->id : c->arg[FLEET_ARG_token]);
     if (way == FLEET_BY_ID)
         add(&v, scope_of(scope, c->id));
-    r = fleet_postgres_run(f, c->transaction, which[way], v.count, v.at, &result);
+    r = fleet_postgres_run(f, c->transaction, which[way], v.count, v.at,
+                           &result);
     if (!r)
         return result;
     // One row, as long as the mark is there.
@@ -133,8 +135,8 @@ static int put_row(fleet *f, fleet_call *c, const fleet_record *old)
         add_new(&v, &c->has, scope_of(scope, c->has.id));
     else
         add_changed(&v, c, old);
-    r = fleet_postgres_run(f, c->transaction, is_new ? INSERT : UPDATE, v.count, v.at,
-            &result);
+    r = fleet_postgres_run(f, c->transaction, is_new ? INSERT : UPDATE,
+                           v.count, v.at, &result);
     if (!r)
         return result;
     if (PQntuples(r) != 1)

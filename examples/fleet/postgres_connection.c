@@ -127,8 +127,9 @@ static const char check[] =
     "WHEN pg_backend_pid() <> %d THEN 'a pooler stands between' ELSE '' END";
 
 /* The schema's name is quoted, if that is needed. */
-static const char look[] = "SELECT pg_advisory_xact_lock(hashtext('idem fleet'))"
-    "; SELECT " NOW ", quote_ident(current_schema()),"
+static const char look[] =
+    "SELECT pg_advisory_xact_lock(hashtext('idem fleet'));"
+    " SELECT " NOW ", quote_ident(current_schema()),"
     " to_regclass(quote_ident(current_schema()) || '.%s') IS NOT NULL";
 
 /* What is in the first row under a number; "" if there is none. */
@@ -158,8 +159,8 @@ static int set_up(fleet *f)
     return result;
 }
 
-/* Takes the mark that there is, or makes one.  A table without was emptied: that
-   is a loss. */
+/* Takes the mark that there is, or makes one.  A table without was emptied:
+   that is a loss. */
 static int take_mark(fleet *f, int64_t now, int is_made)
 {
     char text[STATEMENT];

@@ -27,13 +27,14 @@
     "  r.code, r.owed FROM t CROSS JOIN %1$s m "
 
 static const char *const statements[STATEMENTS] = {
-    // The usual case of a key at once: it is new, is not too old, and nothing was
-    // lost.  mark, slot, id, fingerprint, lease, retention, reserved, age, since,
-    // how long after a loss claims are uncertain
+    // The usual case of a key at once: it is new, is not too old, and nothing
+    // was lost.  mark, slot, id, fingerprint, lease, retention, reserved, age,
+    // since, how long after a loss claims are uncertain
     [CLAIM_NEW] = "INSERT INTO %1$s (slot, id, state, token, attempts,"
     "  fingerprint, until, retention, reserved, due) "
     "SELECT $2::bigint, $3::text, 1, nextval('%2$s'), 1, $4::bigint,"
-    "  t.now + $5::bigint, $6::bigint, $7::int, t.now + $5::bigint + $6::bigint "
+    "  t.now + $5::bigint, $6::bigint, $7::int,"
+    "  t.now + $5::bigint + $6::bigint "
     "FROM %1$s m CROSS JOIN (SELECT " NOW " AS now) t "
     "WHERE m.slot = 0 AND m.id = '' AND m.response = $1::bytea"
     "  AND (m.until = 0 OR t.now >= m.until + $10::bigint)"
@@ -82,7 +83,8 @@ static const char *const statements[STATEMENTS] = {
     // until, retention, reserved.  The floor is looked at again here: a gateway
     // may have been suspended since it read, for longer than any retention.
     [INSERT] = "WITH raised AS (INSERT INTO %1$s AS f (slot, id, number, due) "
-    "  SELECT 0, $4::text || '#', left($5::text, 8) || '00000000', 9000000000000"
+    "  SELECT 0, $4::text || '#', left($5::text, 8) || '00000000',"
+    "  9000000000000"
     "  WHERE $6::int = 1 ON CONFLICT (slot, id) DO UPDATE SET"
     "  number = excluded.number WHERE f.number < excluded.number) "
     "INSERT INTO %1$s (slot, id, scope, number, state, token, attempts,"

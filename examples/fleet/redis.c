@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
-/* A fleet in Redis 7: one server and its replicas, no Cluster.  Each call is one
- * script; they and what is in Redis are in redis_lua.h. */
+/* A fleet in Redis 7: one server and its replicas, no Cluster.  Each call is
+ * one script; they and what is in Redis are in redis_lua.h. */
 #define _POSIX_C_SOURCE 200809L
 #include "store.h"
 #include "redis_lua.h"
@@ -31,8 +31,8 @@ static int is_error(const redisReply *r, const char *kind)
 }
 
 /* Says why, and leaves a connection that is of no use: it broke; or this server
-   cannot do it (READONLY, LOADING, NOAUTH and so on), perhaps another can, under
-   the same name. */
+   cannot do it (READONLY, LOADING, NOAUTH and so on), perhaps another can,
+   under the same name. */
 static int failed(fleet *f, const redisReply *r)
 {
     connection *c = (connection *)f->connection;
@@ -230,7 +230,7 @@ static int take_mark(fleet *f, redisContext *redis)
     fleet_make_mark(f, 0);
     r = (redisReply *)redisCommand(redis, "EVAL %s 0 %s %s", mark_script,
                                    f->name, f->mark);
-    if (is_error(r, "WRONGTYPE") || strstr(r && r->str ? r->str : "", "WRONGTYPE"))
+    if (r && r->type == REDIS_REPLY_ERROR && strstr(r->str, "WRONGTYPE"))
         result = fleet_fail(f, IDEM_E_FORMAT, "what Redis has as %s:fleet is "
                             "not this fleet's", f->name);
     else

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: 0BSD */
-/* The scripts of redis.c: each is a call, and nothing else runs meanwhile.  With
- * NAME there are
+/* The scripts of redis.c: each is a call, and nothing else runs meanwhile.
+ * With NAME there are
  *     NAME:fleet      a hash: mark, whose it is and since when; token, the last
  *                     one given; lost, when records were lost
- *     NAME:k:SLOT     a hash: the records of the ids that have this hash (one, as
- *                     a rule), each a line of numbers; ends with its retention
+ *     NAME:k:SLOT     a hash: the records of the ids that have this hash (one,
+ *                     as a rule), each a line of numbers; ends with its
+ *                     retention
  *     NAME:owed       SLOT:TOKEN of the outcomes that are owed, in order
  *     NAME:n:SCOPE    the scope's live numbers, by when their retention ends
  *     NAME:floor      of each scope, the highest number that has left
@@ -17,13 +18,13 @@
 /* What all scripts start with.  Tokens are microseconds, or one more than the
    last: so they also grow where a failover lost the last ones.  (`till` is the
    record's `until`, which is a word of Lua.)  floor: numbers whose retention is
-   over raise it, the 100 that ended first and the 100 that ended last, for there
-   may be millions. */
+   over raise it, the 100 that ended first and the 100 that ended last, for
+   there may be millions. */
 #define HEAD                                                                   \
     "local name" FLEET_ARGUMENTS(IN_LUA) " = unpack(ARGV)\n"                   \
-    "local call, state_file = redis.call, name .. ':fleet'\n"                  \
-    "local has, lost, last = unpack(call('HMGET', state_file, 'mark', 'lost',\n" \
-    "  'token'))\n"                                                            \
+    "local call, fleet = redis.call, name .. ':fleet'\n"                       \
+    "local has, lost, last = unpack(call('HMGET', fleet, 'mark',\n"            \
+    "  'lost', 'token'))\n"                                                    \
     "if has ~= mark then return {'-9'} end\n"                                  \
     "local t = call('TIME')\n"                                                 \
     "local us, now = t[1] * 1e6 + t[2], t[1] * 1e3 + math.floor(t[2] / 1e3)\n" \
@@ -38,8 +39,8 @@
     "  return r end\n"                                                         \
     "local function put(slot, id, r)\n"                                        \
     "  call('HSET', bucket(slot), id, table.concat({r.state, r.token,\n"       \
-    "    r.attempts, r.fingerprint, r.till, r.retention, r.reserved, r.code,\n" \
-    "    r.owed, r.place, r.response}, ' ')) end\n"                            \
+    "    r.attempts, r.fingerprint, r.till, r.retention, r.reserved,\n"        \
+    "    r.code, r.owed, r.place, r.response}, ' ')) end\n"                    \
     "local function named(slot, token)\n"                                      \
     "  local all = call('HGETALL', bucket(slot))\n"                            \
     "  for i = 1, #all, 2 do\n"                                                \
@@ -53,7 +54,7 @@
     "    r.reserved, r.code, r.owed} end\n"                                    \
     "local function grow()\n"                                                  \
     "  last = text(math.max(us, 1 + (last or 0)))\n"                           \
-    "  call('HSET', state_file, 'token', last)\n"                              \
+    "  call('HSET', fleet, 'token', last)\n"                                   \
     "  return last end\n"                                                      \
     "local function split(id) return id:match('^(%x*)#(%x*)$') end\n"          \
     "local function raise(scope, n)\n"                                         \
@@ -184,7 +185,7 @@ static const char *const scripts[FLEET_CALLS] = {
     "return {'0'}\n",
 
     [FLEET_LOSE] = FITS
-    "call('HSET', state_file, 'lost', text(now))\n"
+    "call('HSET', fleet, 'lost', text(now))\n"
     "return {'0'}\n"
 };
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: 0BSD */
 /* cost PLACE COMMANDS GATEWAYS: so many processes begin and complete so many
  * commands in all, at the same time; and beside it, in turn with it, the same
- * written by hand as one finds it in articles, with neither fencing, fingerprints,
- * attempts nor age:
+ * written by hand as one finds it in articles, with neither fencing,
+ * fingerprints, attempts nor age:
  *     Redis        SET key 1 NX PX lease; SET key response PX retention
  *     PostgreSQL   INSERT .. ON CONFLICT DO UPDATE .. WHERE the lease is over;
  *                  UPDATE; both prepared
- * Prints a row: gateways, commands a second by hand and as a fleet, the second in
- * parts of the first (the median of the rounds), and how long a command of the
- * fleet takes: the middle one, and the 99th of 100. */
+ * Prints a row: gateways, commands a second by hand and as a fleet, the second
+ * in parts of the first (the median of the rounds), and how long a command of
+ * the fleet takes: the middle one, and the 99th of 100. */
 #define _DEFAULT_SOURCE
 #include "subject.h"
 

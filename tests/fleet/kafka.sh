@@ -40,7 +40,8 @@ start_consumer() {
 
 # Fails unless the log has each record once.
 audit_records() {
-    sed -n 's/^begins [^ ]* [^ ]* //p' "$work/$kafka_name.log" | sort >"$work/executed"
+    sed -n 's/^begins [^ ]* [^ ]* //p' "$work/$kafka_name.log" |
+        sort >"$work/executed"
     i=0
     while [ $i -lt "$records" ]; do
         i=$((i + 1))

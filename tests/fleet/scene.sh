@@ -5,7 +5,8 @@
 # each answered, each answer right.  Without a store the same must find commands
 # that were executed twice.
 
-build fleet/gateway $F/gateway.c $F/gateway_pump.c $F/effect.c $STORES -lmosquitto $LIBS
+build fleet/gateway $F/gateway.c $F/gateway_pump.c $F/effect.c $STORES \
+    -lmosquitto $LIBS
 build fleet/pour examples/mqtt/pour.c -lmosquitto
 pour=$B/fleet/pour
 . tests/demo/pours.sh

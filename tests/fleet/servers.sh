@@ -122,8 +122,8 @@ start_redis() {
     mkdir -p "$work/redis"
     make_clock redis
     with_clock redis redis-server --port 0 --unixsocket "$work/redis.sock" \
-        --dir "$work/redis" --appendonly yes --appendfsync always --save '' "$@" \
-        >>"$work/redis.log" 2>&1 &
+        --dir "$work/redis" --appendonly yes --appendfsync always --save '' \
+        "$@" >>"$work/redis.log" 2>&1 &
     redis=$!
     wait_for redis-cli -s "$work/redis.sock" ping
     redis_url=redis://$work/redis.sock

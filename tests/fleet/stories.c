@@ -5,9 +5,9 @@
  *
  * the promises of idem.h that make sense for a fleet, of each place
  * (subject.h), each in a process of its own, and on nothing that another has
- * used, the places at the same time.  Prints a row for each: its name, and of each place "yes", or the note
- * under which README.md of examples/fleet tells what differs (which is then
- * what is told).
+ * used, the places at the same time.  Prints a row for each: its name, and of
+ * each place "yes", or the note under which README.md of examples/fleet tells
+ * what differs (which is then what is told).
  *
  *     stories LUCK URL
  *
@@ -65,13 +65,13 @@ static const struct story {
 
     { "S3", "another payload is refused in every state",
       "Ba Ba,payload=1:mismatch Ba,payload=2:mismatch L "      // in progress
-      "Ba,payload=1:mismatch Ba:recover Ba,payload=1:mismatch "    // cut short
+      "Ba,payload=1:mismatch Ba:recover Ba,payload=1:mismatch " // interrupted
       "L Ba:recover L Ba:exhausted Ba,payload=1:mismatch "
       "Bb Cb Bb,payload=1:mismatch Bc Cc,failed Bc,payload=1:mismatch "
       "Bd Rd Bd,payload=1 "                         // given back: unknown
       "Be,payload=4 Ce Be,payload=4:replay Be,payload=5:mismatch", { { 0 } } },
 
-    { "S4", "what was cut short is recover",
+    { "S4", "an interrupted attempt is recover",
       "Ba L Ba:recover Ba:busy L Ba:recover Ra Ba "
       "Bb,retention=120000 L T120000 Bb,retention=120000 "
       "L Cb Bb:replay", { { 0 } } },        // late, but nobody has taken over
@@ -116,7 +116,7 @@ static const struct story {
       "Ba,reserve=4 Ca,len=17:large Ca,len=5:large Ca,len=1,null:refused "
       "Na,lease=536870913:refused Ga Ca,len=4 Ba:replay", { { 0 } } },
 
-    { "L2", "attempts that are all cut short end",
+    { "L2", "attempts that are all interrupted end",
       "Ba L Ba:recover L Ba:recover L Ba:exhausted Ba:exhausted Bb",
       { { 0 } } },
 
@@ -127,7 +127,7 @@ static const struct story {
     { "L2", "a lease may be without end", "Ba,lease",
       { { FLEETS, 'd', "Ba,lease:refused" } } },
 
-    { "", "what is owed is listed until it is delivered",
+    { "", "an outcome is listed until it is delivered",
       "P:none B1 C1,owed T1 B2 C2,owed T1 B3 C3,owed T1 B4 C4 B5 "
       "P1 P2 P3 P:none D1 D1 dz:none Dz:none D5:none p P2 D2 "
       "P3 D3 p P:none B1:replay "                   // after one delivered
@@ -272,7 +272,8 @@ static void arguments(void)
         "redis://", "redis://:80", "redis://user@host", "redis://[::1",
         "redis://host:0", "redis://host:70000", "redis://host:6379x",
         "redis://host/db", "redis://a:%4@host", "redis://a:%zz@host",
-        "redis://a:%00@host", "redis://host#", "redis://host#Upper", "postgres:///x#a'b",
+        "redis://a:%00@host", "redis://host#", "redis://host#Upper",
+        "postgres:///x#a'b",
         "redis://host#0123456789012345678901234567890123456789x" };
     idem_config quota = config, endless = config, no_keys = config;
     idem_config hasty = config;
@@ -311,7 +312,8 @@ static const struct luck { const char *name, *line; } lucks[] = {
       "B2:replay U3 U3:replay @O @Bdone:uncertain B#7:uncertain B5:uncertain "
       "L B5:uncertain T3600000 B4 L B4:recover" },
     { "made_anew", "O B1 ! C1:storage C1:fenced B1:uncertain" },
-    // The last that was acknowledged is not there: older ones may be missing too.
+    // The last that was acknowledged is not there: older ones may be missing
+    // too.
     { "restored", "O B1 C1 B4 ! B2 C2 B3 ! W1 B2:uncertain B1:replay B4:busy L "
       "B4:uncertain T3600000 B5" },
     { "foreign_key", "O B1 ! B1:format Bfree:uncertain ! "
@@ -319,7 +321,8 @@ static const struct luck { const char *name, *line; } lucks[] = {
     // What is held can be completed, nothing new begun.
     { "full", "O B1 Bdone Cdone ! B2:full Bdone:replay N1 C1 ! B1:replay B2" },
     // It is a replica for a while; then it has forgotten the scripts.
-    { "replica", "O B1 ! C1:storage C1:storage ?replica ! C1 B1:replay ! B2 C2" },
+    { "replica", "O B1 ! C1:storage C1:storage ?replica ! C1 B1:replay ! "
+      "B2 C2" },
     // The service refuses, or something in front of it
     { "refused", "O B1 C1 ! B2:storage ! B2:storage ! B2:storage ! B2:storage "
       "! B2:storage ! B2 C2 B1:replay" },

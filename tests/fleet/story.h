@@ -10,9 +10,9 @@
  *     ca ra na da the same, and delivered, with the claim before the last; of a
  *                 key without, D has no token and d one that was never given
  *     Ia ia       complete within `transaction`; within none
- *     Ua          run: back, the handler's result; called, where the answer does
- *                 not say so; script, which does its part in it; and what a
- *                 begin and a completion take
+ *     Ua          run: back, the handler's result; called, where the answer
+ *                 does not say so; script, which does its part in it; and what
+ *                 a begin and a completion take
  *     Ga          look at the key
  *     Da Pa p     delivered; the next that is owed is a; look from the first on
  *     L T9        a lease passes; 9 ms
@@ -24,9 +24,9 @@
  *     ?word       the reason that was told last has the word
  *     {sql}7      on a connection of the story's own; it tells 7, or nothing
  * Behind a colon is the answer, or several: ":ok/fenced".  If there is none it
- * is "execute" of B, "done" of U, and "ok" of all others.  The key "3#7" is a number,
- * 7 of epoch 3, kept for a short time; "ab.c" the key "c" of the scope "ab"; ~
- * is a NUL in it, ^ a colon.
+ * is "execute" of B, "done" of U, and "ok" of all others.  The key "3#7" is a
+ * number, 7 of epoch 3, kept for a short time; "ab.c" the key "c" of the scope
+ * "ab"; ~ is a NUL in it, ^ a colon.
  *
  * What else a call tells is held against what was told before: claims, the
  * reply and its buffer, the time that is left. */
