@@ -178,6 +178,8 @@ int fleet_ask(fleet *f, fleet_call *c)
     } while (result == IDEM_MORE && --tries);
     if (result == IDEM_MORE && c->what != FLEET_CLAIM)
         return fleet_fail(f, IDEM_E_STORAGE, "others came between each time");
+    if (result == IDEM_E_FULL && c->what != FLEET_CLAIM)
+        result = IDEM_E_STORAGE;        // the claim stays, repeat the call
     if (result < 0 && !f->reason[0])
         return fleet_fail(f, result, "%s", idem_text(result));
     return result == IDEM_MORE ? IDEM_BUSY : result;
