@@ -22,6 +22,7 @@ function grouped(n) {
         : sprintf("%d,%03.0f", n / 1000, n % 1000)
 }
 END {
+    print "<!-- SPDX-License-Identifier: 0BSD -->"
     printf "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"720\" " \
         "height=\"%d\" font-family=\"sans-serif\" font-size=\"14\">\n" \
         "<title>Bytes written to storage for each command</title>\n" \
