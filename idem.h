@@ -186,9 +186,9 @@
      response_max   bytes of the longest response
      state_max      bytes of application state (>>patterns); else 0
 
-   So 10 commands an hour and 12 hours are 120 keys.  IDEM_DEFINE_MEMORY, or with
-   a journal IDEM_DEFINE_JOURNAL_MEMORY, defines the memory, and the numbers for
-   config and storage, from one list; it does not compile if a sector is too
+   So 10 commands an hour and 12 hours are 120 keys.  IDEM_DEFINE_MEMORY, or
+   with a journal IDEM_DEFINE_JOURNAL_MEMORY, defines the memory, and the numbers
+   for config and storage, from one list; it does not compile if a sector is too
    small.  They are made of IDEM_MEMORY_SIZE, IDEM_JOURNAL_MEMORY_SIZE and
    IDEM_SECTORS (0: a sector is too small), constant expressions.  For other
    languages there are idem_memory_size and idem_sector_count.
@@ -3143,82 +3143,117 @@ static idem_token idemi_keys_token(const idem_table *t, uint32_t low)
 }
 
 /* ---------------------------------------------------------------------------
-   >>format   version 2; little-endian; G(n) is n rounded up to granules
+   >>format    the bytes of a journal: version 2, little-endian
 
-   Sectors are numbered by a sequence, from 1 on; the one of sequence s stands
-   in place s modulo sector_count.  The newest is the head, which is written to;
-   one is dead if nothing in it is needed.  Here of 8 the head is 21:
+   G(n) is n rounded up to whole granules.  >>hash has the two hashes.
 
-     place       0     1     2     3     4     5     6     7
-     sequence   16    17    18    19    20   [21]   14    15
-                ======  needed  ==================  dead  dead
-                tail = 16, told by 21; 14 and 15 are erased next
+   Sectors are numbered by a sequence, from 1 on.  Sequence s stands in physical
+   sector s modulo sector_count.  The head is the newest sector that counts
+   (>>recovery); records are appended to it.  The tail is the oldest sector in
+   which something is still needed; older sectors are dead.  Of 8 sectors, with
+   head 21 and tail 16:
 
-     sector   0        header
-              G(56)    what was carried (written again, out of an old sector),
-                       the seal, the other records: each from a granule on, the
-                       last granule filled up with erased bytes
+     physical sector     0     1     2     3     4     5     6     7
+     sequence           16    17    18    19    20   [21]   14    15
+                       tail                          head  dead  dead
 
-     header   0   4    "idem"
-              4   1    2, the version
-              5   1    hash: 1 SipHash, 2 HalfSipHash, 3 FNV-1a
-              6   2    prog_size
-              8   3    sector_size
-              11  1    erased
-              12  2    sector_count
-              14  2    sum of the other 27 pairs of bytes, modulo 2^16
-              16  4    sequence
-              20  4    the tail: sequence of the oldest sector that is needed
-              24  4    that of the newest older sector that counts; 0: none
-              28  3    where the records of that one end
-              31  1    1: the first header of a boot; else 0
-              32  4    where the carried records here end
-              36  4    logical ms; in the first of a boot, when that began
-              40  4    logical ms until which unknown keys may be lost ones
-              44  4    retention that records have which do not tell it, ms
-              48  4    length of a response likewise
-              52  4    check
+   A sector.  Each record begins at a granule; the rest of its last granule is
+   filled with erased bytes.
 
-     record   1        0x80, and added: status (0 with a key: that it was given
-                       back, without one the time alone; 1 with a key claimed,
-                       without one delivered; finished: 2 completed, 3 failed),
-                       4 delivery is owed (of no slot: is of a sender), 8 has a
-                       key, 0x10 cut short by a restart (of a sender: all of
-                       its numbers up to the floor have left), 0x20 has state,
-                       0x40 all before it was durable
-              1        0x80 carried; and which of the numbers marked * are
-                       there, in this order: 1 code, 2 response, 4 scope ...
-              varint   slot, from 1 on; 0: none
-              varint   ms since the record before, the first since the time in
-                       the header
-     finished:
-              varint*  code, its 32 bits as they are (else 0); length of the
-                       response (else the header's)
-     with a key:
-              varint*  length of the scope (else 0); attempts (else 1);
-                       retention (else as the header has it); low half of the
-                       token (else that of this place); ms from the completion,
-                       or the restart that cut it short, to the record (else 0)
-              varint   length of the key; 0: it is a number, 8 bytes
-              8        fingerprint
-              ...      scope, key (of a number 4 sequence, 4 epoch)
-     sender   16       strong hash of a scope, 8; sequence, epoch of its floor;
-                       both 0: it was forgotten
-     state    varint   length, then the state
-     finished ...      response
-              4        check
+     offset          contents
+     0               header
+     G(56)           relocated records: written again, from older sectors
+     relocated_end   commit record: the first record that is not relocated
+     after it        all other records
 
-   A varint has seven bits in a byte, the lowest first, and 0x80 in all but its
-   last.  The token of a claim is where it was first written: sequence x
-   sector_size + offset.  The seal is a record of the time, 12 bytes at most.
+   A header.
 
-   The check is the index hash (>>hash) that has as its scope 8 bytes, the
-   sequence and the offset in the sector XORed with the shape, 4 bytes each (in
-   a header 0 and the shape); and as its key all bytes before it (in a header
-   with a sum of 0; the sum is made last, over the check too).  The shape is the
-   index hash of the first 16 bytes of a header, with a sum of 0, as the scope,
-   and the secret's first 8 bytes as the key.  A finished record without a key
-   has the low half of its claim's token x 65536 XORed into the check.
+     offset  size  field           meaning
+     0       4     magic           "idem"
+     4       1     version         2
+     5       1     hash            1 SipHash, 2 HalfSipHash, 3 FNV-1a
+     6       2     prog_size
+     8       3     sector_size
+     11      1     erased
+     12      2     sector_count
+     14      2     sum             of the other 27 pairs of bytes, modulo 2^16
+     16      4     sequence        of this sector
+     20      4     tail            sequence of the oldest sector needed
+     24      4     previous        newest older sector that counts; 0: none
+     28      3     previous_end    where the records of that one end
+     31      1     first           1: the first header of a boot; else 0
+     32      4     relocated_end   where the relocated records here end
+     36      4     time            logical ms; in the first header of a boot,
+                                   when the boot began
+     40      4     uncertain       logical ms until which the table is uncertain
+     44      4     retention       ms, default of the records here
+     48      4     response_len    bytes, default of the records here
+     52      4     check
+
+   A record: these fields, one after the other.  A field is there if the record
+   is of the kind in the third column: `key` has bit 0x08 of flags, `finished`
+   has status 2 or 3, `sender` has bit 0x04 with neither, `state` has bit 0x20.
+   n is a varint: seven bits in a byte, the lowest first, and 0x80 in all bytes
+   but the last.  n?  is an optional varint: if it is not there, its default
+   holds.
+
+     size  field         kind       meaning
+     1     flags         all
+     1     options       all
+     n     slot          all        from 1 on; 0: none
+     n     time          all        ms since the record before; of the first in
+                                    a sector since the time in the header
+     n?    code          finished   32 bits as they are; default 0
+     n?    response_len  finished   default: that of the header
+     n?    scope_len     key        default 0
+     n?    attempts      key        default 1
+     n?    retention     key        ms; default: that of the header
+     n?    token         key        low 32 bits; default: those of this place
+     n?    age           key        ms from the completion, or from the restart
+                                    that interrupted it, to now; default 0
+     n     key_len       key        0: the key is a number, of 8 bytes
+     8     fingerprint   key
+     ..    scope         key
+     ..    key           key        a number: sequence 4, epoch 4
+     8     sender        sender     strong hash of the scope
+     8     floor         sender     sequence 4, epoch 4; both 0: forgotten
+     n     state_len     state
+     ..    state         state
+     ..    response      finished
+     4     check         all
+
+   flags: 0x80, and added
+
+     value      meaning
+     status 0   key: released or forgotten; no key: nothing of a slot
+            1   key: claimed; no key: delivered
+            2   completed
+            3   failed
+     0x04       undelivered; with status 0 and no key: of a sender
+     0x08       has a key
+     0x10       interrupted by a restart; of a sender: all its numbers up to the
+                floor have left
+     0x20       has application state
+     0x40       all before it in the sector was durable
+
+   options: 0x80 for a relocated record.  Bit i says that the i-th optional
+   field is there, counted from 0 among those that a record of its kind can
+   have.
+
+   The token of a claim is where it was first written: sequence x sector_size +
+   offset.  The commit record has status 0 and no key: 12 bytes at most.
+
+   A check is an index hash.
+
+     of a      its scope, 8 bytes                    its key
+     record    sequence 4, (offset XOR layout) 4     all bytes before the check
+     header    0, layout                             all bytes before the check,
+                                                     with a sum of 0
+
+   A finished record without a key has its claim's token x 65536, modulo 2^32,
+   XORed into its check.  The sum of a header is made last, over the check too.
+   layout is the index hash of the first 16 bytes of a header, with a sum of 0,
+   as the scope, and the first 8 bytes of the secret as the key.
    ------------------------------------------------------------------------ */
 
 /* ---------------------------------------------------------------------------
@@ -3485,84 +3520,104 @@ static int idemi_header_is_whole(const unsigned char *p)
 }
 
 /* ---------------------------------------------------------------------------
-   >>recovery   what makes a power cut harmless
+   >>recovery   how a rotation survives a power cut, and how a journal is read
 
-   A turn makes a new head: it erases the next place, carries into it what is
-   due, writes the header, then the seal.  The record that wanted it follows.
-   The header says what is true from the seal on: which sector is the head,
-   which is the tail, and where the records of the head before end.
+   A rotation makes a new head, and then the record follows that it was made
+   for:
 
-     place       0     1     2     3     4     5     6     7
-     before     16    17    18    19   [20]   13    14    15    tail 16, by 20
-     written    16    17    18    19   [20]   21    14    15    no seal: 21 is
-                 == carried, what is due ===> 21                nothing yet
-     sealed     16    17    18    19    20   [21]   14    15    tail 17, by 21:
-                dead                                dead  dead  16 is dead now
+     physical sector       0     1     2     3     4     5     6     7   tail
+     before               16    17    18    19   [20]   13    14    15    16
+     1 erase              16    17    18    19   [20]    -    14    15    16
+     2 relocate           16    17    18    19   [20]    r    14    15    16
+     3 write the header   16    17    18    19   [20]   21    14    15    16
+     4 commit             16    17    18    19    20   [21]   14    15    17
 
-     power goes in      what the next opening finds
-     erase, carrying    no header: the head before, whole
-     header             none, or one without a seal: likewise
-     seal, record       the seal or not.  With it the new head counts, and
-                        replaces in one step what it made dead, the end of the
-                        head before, and its newest record, if that was in doubt
+   Relocated is what will be dead: here the live records of 16.  The header says
+   what is true from the commit record on: which sector is the tail, and where
+   the records of the head before end.
 
-     R1  A slot is what its last full record (one with a key) says, and the
-         changes after that.  A key that comes in another slot empties the old.
-         A number raises its sender's floor to its epoch when it comes, and to
-         itself when another key takes its slot, or it is over.  A claim of an
-         older epoch than its sender's is over.  A sender that was forgotten has
-         no floor, and no key of which a record was read before.  If all of its
-         numbers up to a floor have left, those of that epoch that were read
-         before are gone at the end; but a record of a number that is read later
-         says that neither that one has left nor one above it.
-     R2  A sector counts from its seal on.  A header alone may be torn: nothing
-         relies on it, and it is erased before its sequence is used again.
-     R3  (J3 in the code)  Nothing is appended behind doubt: a boot's first
-         record goes to a new sector.  What the newest record of the boot before
-         says is carried there, in full, last; the first answer comes after
-         that, for its header says where the records end that the boot found.
-     R4  (J2)  Two sectors behind the head are dead, three before a turn:
-         whichever of the newest a boot takes as head, all it needs is there.
-         Places that fail may leave fewer; a head behind which what is needed
-         would fit into no others is not made.
-     R5  (J4)  Carrying is put off as long as it can be: what needs a sector, or
-         an older one, fits into the heads begun before its place is erased.
+     power fails in     the next opening finds
+     1, 2               no header: the old head, whole
+     3                  no header, or one without a commit record: likewise
+     4, or the record   a commit record or none.  With one, the new head
+                        replaces in one step the tail, the end of the old head,
+                        and its newest record, if that was rewritten
 
-   Reading.  A header counts if its check holds, or does when one bit is flipped
-   and at most one bit of "idem" is wrong; if it is in its place, and its tail
-   less than sector_count before it.  The head is the newest whose sector has,
-   behind the carried records, one that validates.  From its tail on all sectors
-   are read, each up to the end that the last header states which names it.  One
-   that none names, while the next header names an older one, is not read.  What
-   does not validate, and a record whose mark "carried" does not suit its place,
-   is passed over granule by granule.  An outcome for a slot that is finished
-   tells nothing, nor does one whose slot is empty; of that only the low half of
-   the check can be verified.  All claims are cut short at the first header of a
-   boot, at its time, and at the end.
+     R1  A slot holds what its last full record (one with a key) says, and the
+         changes after that.  A key that comes in another slot empties the old
+         one.  A number raises its sender's floor to its epoch when it comes,
+         and to itself when another key takes its slot, or it expires.  A claim
+         of an older epoch than its sender's has expired.  A forgotten sender
+         has no floor, and none of the keys of which a record was read before.
+         If all numbers of a sender up to its floor have left, those of that
+         epoch that were read before are gone at the end; a record of a number
+         that is read later says that neither it has left nor one above it.
+     R2  A sector counts from its commit record on.  A header alone may be torn:
+         nothing relies on it, and it is erased before its sequence is used
+         again.
+     R3  (J3) Nothing is appended after a write that may be torn: the first
+         record of a boot goes to a new sector.  The newest record of the boot
+         before is rewritten there, in full, as the last relocated one.  The
+         first answer comes after that.
+     R4  (J2) The two sectors after the head are dead, three before a rotation:
+         whichever of the newest sectors a boot takes as head, all that it needs
+         is there.  Failing sectors may leave fewer; a head after which the
+         needed records would not fit into other sectors is not made.
+     R5  (J4) Relocation is put off as long as possible: what a sector holds
+         fits into the heads that are begun before it is erased.
 
-   It is a loss, with doubt for one default retention from the newest time, if
-     - what was passed over stands before the end of the carried records, or
-       anywhere before a record of its sector that says that all before it was
-       durable, or right before a stated end; or anywhere before one, if the
-       header that states it is not the first of its boot
-     - with IDEM_EACH, one longest record or more behind the head's last, a
-       granule begins with a byte that is not erased.  The longest has 52 +
-       key_max + response_max + state_max bytes, in whole granules
-     - a header is named and not there, but for what the tail's header names
-     - in one of the next two places, with the sequence that would stand there,
-       a record validates that tells of a slot (an outcome, if its claim is
-       there) and was not carried: its header is damaged.  The defaults of the
-       configuration stand for what that tells
+   A header is valid if and only if
+     1. at most one bit of "idem" is wrong;
+     2. its check holds, as it is or with one bit flipped;
+     3. it stands in the physical sector of its sequence;
+     4. its tail is less than sector_count before its sequence.
 
-   Tears that always read the same are survived in any number, one after the
-   other.  Of those that read well at one boot and not at another, two in a row
-   may cost the head that both were in; then a loss is told.  One does no harm,
-   for the newest record is confirmed.  With a cache before such cells (a file
-   has none) a cut may leave more records of a batch so.
+   A record at an offset is valid if and only if
+     1. its first byte has 0x80 and is not 0xFF;
+     2. it ends inside the sector;
+     3. its slot is at most capacity, and not 0 if it has a key or a status;
+     4. its lengths are within the configuration, attempts are not 0, and
+        retention is at most IDEM_RETENTION_MAX;
+     5. it is marked as relocated if and only if it stands before relocated_end;
+     6. its check holds.  Of a finished record without a key, whose slot is
+        empty, only the low half can be verified; it changes nothing.
 
-   Storage is blank if no header counts and all is erased; but places 1 to 3, in
-   which the first heads are begun, may have anything but a header of version 1,
-   or one whose sum is right.
+   A journal is read in this order:
+     1. The head is the newest sector with a valid header and a valid record
+        from relocated_end on.
+     2. The sectors from its tail to the head are read, oldest first, each up to
+        the previous_end of the last header that names it.  A sector that no
+        header names, while the next header names an older one, is skipped.
+     3. In a sector, what is not a valid record is skipped granule by granule.
+        An outcome of a slot that is finished changes nothing.
+     4. All claims are interrupted at the first header of each boot, at its
+        time, and at the end.
+
+   Records are lost, and the table is uncertain for one default retention from
+   the newest time on, if
+     D1. skipped bytes stand before relocated_end;
+     D2. skipped bytes stand before a record that says that all before it in the
+         sector was durable;
+     D3. skipped bytes stand right before a previous_end, or anywhere before one
+         whose header is not the first of its boot;
+     D4. with IDEM_EACH, one longest record or more after the last record of the
+         head, a granule begins with a byte that is not erased.  The longest has
+         52 + key_max + response_max + state_max bytes, in whole granules;
+     D5. a sector that a header names is not there, except for the one that the
+         header of the tail names;
+     D6. in one of the next two physical sectors, a record is valid for the
+         sequence that would stand there, is of a slot (an outcome: with its
+         claim there), and is not relocated.  Its header is damaged; the
+         defaults of the configuration stand for those of the header.
+
+   Torn writes that always read the same are survived in any number.  Of those
+   that read differently from boot to boot one does no harm, because the newest
+   record is rewritten; two in a row may cost the head that both were in: a
+   loss.
+
+   Storage is blank if no header is valid and every byte is erased.  Physical
+   sectors 1 to 3, in which the first heads are begun, may hold anything but a
+   header of version 1, or one whose sum is right.
    ------------------------------------------------------------------------ */
 
 /* ---------------------------------------------------------------------------
