@@ -596,7 +596,7 @@ static inline void device_allowed(const device *d, const known *k,
 /* The promise that an answer breaks where another one is allowed. */
 static inline const char *device_broken(int answer, int allowed)
 {
-    int granted = answer == IDEM_EXECUTE || answer == IDEM_RECOVER;
+    int granted = model_grants(answer);
 
     if (answer == allowed && answer == IDEM_REPLAY)
         return "S3: a response is given to its own key alone, byte for byte";
@@ -610,6 +610,8 @@ static inline const char *device_broken(int answer, int allowed)
         return "S2: a recorded outcome is replayed until its retention ends";
     if (granted && allowed == IDEM_BUSY)
         return "S1: at most one claim on a key is current";
+    if (allowed == IDEM_UNCERTAIN || answer == IDEM_UNCERTAIN)
+        return "S4: after a loss, and only then, a claim is uncertain";
     if (allowed == IDEM_RECOVER || allowed == IDEM_EXHAUSTED)
         return "S4: an interrupted command is not executed as a new one";
     if (answer == IDEM_E_FENCED || allowed == IDEM_E_FENCED)
@@ -635,6 +637,8 @@ static inline void device_tell_allowed(const device *d)
         const version *v = &d->asked_of.of[i];
         device_allowed(d, k, v, allowed, &count);
         for (int n = 0; n < count; n++) {
+            if (d->uncertain_ms && model_grants(allowed[n]))
+                allowed[n] = IDEM_UNCERTAIN;
             printf("%s%s", i + (unsigned)n ? ", " : " ",
                    device_answer_name(allowed[n]));
             if (!which || allowed[n] == d->answer)
