@@ -22,8 +22,8 @@ typedef struct connection {
     long long accepted_ms;      // when the last one was; 0: not yet
 } connection;
 
-// That many short connections in a row are not the network's fault.
-enum { SHORT_MS = 1000, SHORT_LIVES = 10, CALM_MS = 30000 };
+// That many short connections in a row are hardly the network's fault.
+enum { SHORT_MS = 1000, SHORT_LIVES = 20 };
 
 #define CONNECTION_OPTIONS                                                     \
     "  --host H --port P   of the broker (127.0.0.1, 1883)\n"                  \
@@ -116,10 +116,7 @@ static inline void connection_count(connection *c)
     if (!c->accepted_ms)
         return;
     c->accepted_ms = 0;
-    if (lived < SHORT_MS)
-        c->short_lives++;
-    else if (c->short_lives < SHORT_LIVES || lived >= CALM_MS)
-        c->short_lives = 0;
+    c->short_lives = lived < SHORT_MS ? c->short_lives + 1 : 0;
 }
 
 /* Waits before the next attempt to connect.  Two clients with one id end each
@@ -133,6 +130,7 @@ static inline void connection_wait(connection *c)
                 "another client with the id %s.  Each needs its own: --id\n",
                 c->program, c->taken_over ? "there is" : "is there", c->id);
         connection_pause(4900);
+        c->short_lives = 0;
     }
     connection_pause(100);
     c->taken_over = 0;
