@@ -39,8 +39,8 @@ help_away() {
     esac
 }
 
-# It answers after 4.5 s: half of a lease of 2 s is gone then.
-help_late() { signal_all STOP; wake_after 4.5; }
+# It answers after 3.5 s: half of a lease of 2 s is gone then.
+help_late() { signal_all STOP; wake_after 3.5; }
 
 # wake_after SECONDS
 wake_after() {
