@@ -107,6 +107,16 @@ arduino() {
             -o "$out/sketch.elf" && avr-size "$out/sketch.elf"
 }
 
+# The sketch with a journal is for a board with more EEPROM.
+arduino_mega() {
+    avr-g++ -std=gnu++11 -fno-exceptions -Os -mmcu=atmega2560 \
+        -DF_CPU=16000000L -DARDUINO=10819 -I$core/cores/arduino \
+        -I$core/variants/mega -Wall -Werror -I"$from/arduino/idem/src" \
+        -include Arduino.h -x c++ \
+        -c "$from/arduino/idem/examples/Remember/Remember.ino" \
+        -o "$out/mega"
+}
+
 # manifest FOLDER FUNCTION: its CMakeLists.txt, with this standing in for the
 # system's own
 manifest() {
@@ -169,6 +179,13 @@ END
     done
 }
 
+# The sketch with a journal, on this machine
+remember() {
+    ${CXX:-c++} -std=c++11 -g -Wall -Wextra -I. -Iexamples \
+        -Itests/demo/stand_in tests/demo/remember.cpp -o "$out/remember" &&
+        "$out/remember"
+}
+
 try CMake cmake_project
 try "make install" make_install
 try "another version" another_version
@@ -182,8 +199,10 @@ for folder in "$from/zephyr/idem" "$(pwd)/examples/port/zephyr-module"; do
 done
 try PlatformIO platformio
 try keywords keywords
+try "sketch, power cuts" remember
 try "ports and examples" ports_and_examples
 if [ -d "$core" ]; then
+    try "Arduino Mega" arduino_mega
     try Arduino arduino
     tail -n 1 "$out/log" | awk '{
         print "package: sketch on an ATmega328P: text", $1, "RAM", $2 + $3 }'

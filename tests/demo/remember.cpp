@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: 0BSD
+// The sketch Remember.ino: power goes before each byte that a command writes to
+// the EEPROM; repeated after the restart, it has changed the LED once.
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+enum { LED_BUILTIN, OUTPUT, LOW = 0, HIGH = 1 };
+#define F(text) text
+
+static std::string line_in, answers;
+static size_t taken;
+static int led_pin;
+
+static struct {
+    void begin(long) {}
+    int read()
+    {
+        return taken < line_in.size() ? (unsigned char)line_in[taken++] : -1;
+    }
+    void print(const char *text) { answers += text; }
+    void println(const char *text) { answers += std::string(text) + ";"; }
+    void println(int number) { answers += std::to_string(number) + ";"; }
+} Serial;
+
+static void pinMode(int, int) {}
+static uint32_t millis() { return 1; }
+static void digitalWrite(int, int level) { led_pin = level; }
+
+#include "examples/port/arduino/examples/Remember/Remember.ino"
+
+// RAM and pins are as after a reset.
+static void start(const char *lines)
+{
+    std::memset(static_cast<void *>(&table), 0, sizeof table);
+    opened = too_long = false;
+    len = 0;
+    line_in = lines;
+    taken = 0;
+    answers.clear();
+    led_pin = LOW;
+    setup();
+    for (size_t i = 0; i < line_in.size() + 5; i++)
+        loop();
+}
+
+static int failed;
+
+static void is(const char *lines, const char *expected, int led)
+{
+    start(lines);
+    if (answers == expected && led_pin == led)
+        return;
+    std::printf("FAILED: %s: %s led %d\n", lines, answers.c_str(), led_pin);
+    failed = 1;
+}
+
+int main()
+{
+    static uint8_t before[sizeof eeprom];
+    bool cut = true;
+    int cuts = 0;
+
+    std::memset(eeprom, 0xFF, sizeof eeprom);
+    is("a on\n", "no secret in the EEPROM;", LOW);
+    for (int i = 0; i < 16; i++)
+        eeprom[E2END + 1 - 16 + i] = (uint8_t)(7 * i + 1);
+    is("a on\r\na on\r\nb on\nb off\n", "done;done before;done;refused: 6;",
+       LOW);
+    is("b on\nc on\n", "done before;done;", HIGH);
+    std::memcpy(before, eeprom, sizeof eeprom);
+    for (; cut; cuts++) {
+        std::memcpy(eeprom, before, sizeof eeprom);
+        bytes_left = cuts;
+        cut = false;
+        try {
+            start("d off\n");
+        } catch (const char *) {
+            cut = true;
+        }
+        bytes_left = -1;
+        start("d off\n");
+        if (led_pin != LOW || (answers != "done;" && answers != "done before;"))
+            is("d off\n", "done before;", LOW);
+        is("d off\n", "done before;", LOW);
+    }
+    std::printf("remember: %d power cuts, %s\n", cuts - 1,
+                failed ? "FAILED" : "each command once");
+    return failed || cuts < 100;
+}

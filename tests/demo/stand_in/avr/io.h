@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: 0BSD
+   Of an ATmega2560. */
+#define E2END 0xFFF
