@@ -187,10 +187,10 @@
      state_max      bytes of application state (>>patterns); else 0
 
    So 10 commands an hour and 12 hours are 120 keys.  IDEM_DEFINE_MEMORY, or
-   with a journal IDEM_DEFINE_JOURNAL_MEMORY, defines the memory, and the numbers
-   for config and storage, from one list; it does not compile if a sector is too
-   small.  They are made of IDEM_MEMORY_SIZE, IDEM_JOURNAL_MEMORY_SIZE and
-   IDEM_SECTORS (0: a sector is too small), constant expressions.  For other
+   with a journal IDEM_DEFINE_JOURNAL_MEMORY, defines the memory, and the
+   numbers for config and storage, from one list; it does not compile if a
+   sector is too small.  They are made of IDEM_MEMORY_SIZE,
+   IDEM_JOURNAL_MEMORY_SIZE and IDEM_SECTORS, constant expressions.  For other
    languages there are idem_memory_size and idem_sector_count.
 
    If the program has one configuration, the compiler can leave out what it does
@@ -382,10 +382,9 @@
    the memory, and senders to the capacity in IDEM_SECTORS.  When all entries
    are in use, a new sender replaces one with no keys and no floor.  Otherwise
    it is IDEM_E_FULL, or with IDEM_EVICT_OLDEST it replaces the least recently
-   used one without live keys.  That is known to 9 minutes, and for half a
-   year.  A quarter more entries than there are senders keep look-ups short.
-   Do not lower config.senders while a journal has numbers: what has no entry
-   may be executed again.
+   used one without live keys (known to 9 minutes, for half a year).  A quarter
+   more entries than senders keep look-ups short.  Do not lower config.senders
+   while a journal has numbers: what has no entry may be executed again.
 
    >>sender    what the sender must do
 
@@ -853,8 +852,8 @@ typedef struct idem_stats {
     uint32_t lost;              /* damaged stretches of storage in which
                                    something acknowledged may have been */
     uint32_t retired;           /* failing sectors that were skipped */
-    uint32_t crowded;           /* senders refused, or forgotten for another,
-                                   as all accounts were in use */
+    uint32_t crowded;           /* senders refused, or replaced by another,
+                                   because all entries were in use */
     uint32_t answers[IDEM_EXHAUSTED + 1];  /* of idem_begin, by result >= 0 */
 } idem_stats;
 
@@ -1097,7 +1096,7 @@ typedef union idem_fingerprint_state {
 
    Bounds, n = capacity.  A look-up reads 2 or 3 words on average, n at worst:
 
-     begin, known key     one lookup, one comparison, one copy of the response
+     begin, known key     one look-up, one comparison, one copy of the response
      begin, new key       one look-up; all n slots if something may have expired
                           and no slot is free, the quota is used up, or a new
                           sender finds no entry; or to find what can be evicted.
@@ -1118,13 +1117,13 @@ typedef union idem_fingerprint_state {
                           and an entry's
      open                 clears all memory; with a journal reads the headers up
                           to five times, and what the head needs; or all of
-                          blank storage.  The place of an outcome that was
-                          carried is sought among those of its sector.  For
-                          each sender that was forgotten: all n slots
-     any that writes      one program; in a turn one erase, the header, the
-                          seal, carrying as fits into a sector, and two looks at
-                          n numbers and entries.  A failed sector: one turn
-                          more
+                          blank storage.  To insert a relocated outcome into
+                          completion order, those of its sector.  For each
+                          sender that was forgotten: all n slots
+     any that writes      one program; in a rotation one erase, the header, the
+                          commit record, as many relocated records as fit into
+                          a sector, and twice n numbers and entries.  A failing
+                          sector: one rotation more
      any with a time      all n slots and entries for every 3.1 days that the
                           clock advances, at most 8 times in one call, 16 in
                           idem_elapse; a claim of a number that is in progress,
