@@ -52,7 +52,7 @@ static int handle(idem_job *job)
     return IDEM_HANDLED;
 }
 
-/* Opens file, secret and table; says why if one of them refuses. */
+/* Opens file, secret and table; prints why if one of them refuses. */
 static int open_journal(const char *path)
 {
     int result = secret_open_file(&config, &file, path, pump_sector_size,

@@ -39,7 +39,7 @@ int main(void)
 
     if (!random || fread(config.secret, 1, 16, random) != 16 ||
         idem_open(&table, &config, pump_memory, sizeof pump_memory, now()) < 0)
-        return 1; /* idem_explain tells why */
+        return 1; /* idem_explain returns why */
     command("42", "pour 5 ml");
     command("42", "pour 5 ml"); /* sent again: the answer was lost */
     command("43", "pour 5 ml"); /* a second helping is another key */

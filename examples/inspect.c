@@ -2,7 +2,7 @@
 /* cc -I.. inspect.c -o inspect && ./inspect pump.journal
  *
  * Looks into a journal, a file of it or a dump of the flash that it is in, and
- * says what a device would know that was started with it: keys, outcomes, ages,
+ * prints what a device would know that was started with it: keys, outcomes, ages,
  * what is owed, what was lost.  Writes nothing.  Without options the journal is
  * one of file.c; it must be told of the others how they were configured.  The
  * secret is read from a file: everybody sees what is on a command line.
@@ -26,7 +26,7 @@ static const char help[] =
     "inspect [options] FILE\n"
     "shows what is in a journal; without options, in one of file.c\n\n"
     "  --capacity N --key-max N --response-max N --state-max N\n"
-    "  --senders N          also tells how many keys each of them has (0)\n"
+    "  --senders N          also prints how many keys each of them has (0)\n"
     "  --retention MS       the default one (24 hours)\n"
     "  --secret-file FILE   16 bytes (FILE.secret)\n"
     "  --sector N           bytes of a sector; FILE is so many as fit\n"
@@ -346,7 +346,7 @@ static void print_uncertain(idem_table *table)
                left / 1000.0);
 }
 
-/* Opens the table as the device does; says what does not fit, if so. */
+/* Opens the table as the device does; prints what does not fit, if so. */
 static void open_table(idem_table *table, const char *path)
 {
     size_t size = IDEM_JOURNAL_MEMORY_SIZE(config.capacity, config.key_max,

@@ -236,7 +236,7 @@ static int parse(journal *j, uint32_t *sector_size, const char *text)
     return 1;
 }
 
-/* True if it is open; else says why not. */
+/* True if it is open; if not, prints why. */
 static int open_journal(journal *j, const char *path, const char *geometry,
                         const uint8_t *secret)
 {

@@ -72,7 +72,7 @@ typedef struct command {
     uint32_t   first_ms;        /* when it entered the outbox */
     uint32_t   times;           /* it was sent since the start */
     int        listening;       /* 1: for its answer */
-    int        failed;          /* 1: finally, as that says */
+    int        failed;          /* 1: a final failure */
     uint32_t   due;             /* when that is over, or it is sent */
 } command;
 
@@ -102,7 +102,7 @@ static void need(int result)
     exit(2);
 }
 
-/* Adds what idem_pending tells of to the commands under way. */
+/* Adds the outcomes that idem_pending lists to the commands under way. */
 static void reopen(const idem_entry *entry, const uint8_t *id, uint32_t now)
 {
     command *c = &s.open[s.open_count++];
@@ -276,7 +276,7 @@ static void decide(command *c, int answer, uint32_t retry_after_ms,
     }
 }
 
-/* What a message says, as a result of idem.h */
+/* A message's answer, as a result of idem.h */
 static int read_answer(const protocol_message *m, uint32_t *retry_after_ms)
 {
     if (m->result == PROTOCOL_DONE || m->result == PROTOCOL_FAILED)
@@ -295,7 +295,7 @@ static void take_answer(const protocol_message *m, uint32_t now)
     uint32_t i, retry_after_ms = 0;
     int answer = read_answer(m, &retry_after_ms);
 
-    // Others on the line count as we do: the scope tells whose answer it is.
+    // Others on the line count as we do: the scope shows whose answer it is.
     if (m->kind != PROTOCOL_ANSWER || m->scope_len != sizeof scope - 1 ||
         memcmp(m->scope, scope, m->scope_len) != 0 ||
         m->key_len != PROTOCOL_NUMBER_SIZE)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD
    Tries out the callbacks of an idem_storage, on the device that they are for,
-   and says in words what is wrong with them.  Run it once, when a port is new:
+   and prints what is wrong with them.  Run it once, when a port is new:
 
        uint32_t at;
        const char *wrong = port_check(&storage, restart, NULL, &at);

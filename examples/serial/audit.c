@@ -30,7 +30,7 @@ static struct {
     uint32_t strange;
     uint32_t cut_short;
     uint32_t unexplained;       /* pours that the meter counts, and nothing
-                                   tells whose they are */
+                                   shows whose they are */
     uint32_t pours, labels;
     finding  of[AUDIT_COMMANDS_MAX];
     effect   pour[ORDINALS];
@@ -145,7 +145,7 @@ static uint32_t command_of_entry(const idem_entry *entry, const uint8_t *id)
     return traffic_find(id, entry->scope_len, number, sizeof number);
 }
 
-/* A finished pour: its response says which it was. */
+/* A finished pour: its response has its number. */
 static void take_outcome(device *d, const idem_entry *entry, const uint8_t *id)
 {
     traffic_command command;
@@ -171,7 +171,7 @@ static void take_outcome(device *d, const idem_entry *entry, const uint8_t *id)
         found.pour[ordinal].command = index;
 }
 
-/* The meter says how many pours there were, the outcomes which. */
+/* The meter counts the pours, the outcomes name them. */
 static void read_journal(device *d)
 {
     uint8_t meter[DEVICE_STATE_MAX] = { 0 }, id[DEVICE_KEY_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 /* The controller: sends commands and repeats each until it is answered.  Its
    part is that a repeat has the same key; of idem.h it has idem_retry alone,
-   which tells when to repeat, and when to stop. */
+   which decides when to repeat, and when to stop. */
 #define IDEM_STATIC
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
@@ -130,7 +130,7 @@ static int decide(pending *p, int answer, uint32_t retry_after_ms, uint32_t now)
     return verdict;
 }
 
-/* What a message says, as a result of idem.h */
+/* A message's answer, as a result of idem.h */
 static int read_answer(const protocol_message *m, uint32_t *retry_after_ms)
 {
     *retry_after_ms = 0;

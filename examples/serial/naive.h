@@ -27,7 +27,7 @@ typedef struct naive {
 void naive_start(naive *n, const device_port *port, naive_ledger *ledger,
                  uint32_t labels, int answers_first);
 
-/* Takes the next character of what the ledger was told before. */
+/* Takes the next character of what the ledger recorded before. */
 void naive_remember(naive *n, char c);
 
 /* As device_receive */
