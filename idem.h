@@ -795,7 +795,7 @@ typedef struct idem_slot {
     uint32_t time;              /* logical ms: in progress, the end of the
                                    lease; finished, the completion */
     uint32_t retention;         /* ms from then on */
-    uint32_t token;             /* low half of the claim's */
+    uint32_t token;             /* the claim's, its low half */
     uint32_t fingerprint[2];    /* low word, high word */
     int32_t  code;
     uint16_t response_len;      /* in progress: what is reserved */
@@ -803,6 +803,9 @@ typedef struct idem_slot {
     uint8_t  key_len;           /* 0: a number, of 8 bytes */
     uint8_t  state;             /* 0: free; status, flags (>>slots) */
     uint8_t  attempts;
+#if IDEM_WIDE
+    uint16_t token_high;        /* bits 32 to 47 of the claim's */
+#endif
     idem_number hash;           /* of scope and key, as the index knows it */
 } idem_slot;
 
@@ -896,6 +899,8 @@ typedef struct idem_journal {
     uint32_t shape;             /* secret and geometry, as the checks have it */
     uint32_t front;             /* where a sector's records begin */
     uint32_t record_max;        /* bytes of any record, in whole granules */
+    uint32_t last_room;         /* bytes that a head has left when one more
+                                   record is relocated into it, at least */
     uint32_t window, until;     /* opening: what of a sector is in the buffer;
                                    until 0: nothing */
 } idem_journal;
@@ -1011,16 +1016,17 @@ typedef union idem_fingerprint_state {
     ((senders) * (sizeof(idem_sender) + sizeof(uint32_t)))
 
 /* The sectors that such a table's storage must have, at least: a constant
-   expression; a sender counts as a key more.  0 if their size will not do: a
-   header, four of the longest records and the state must fit. */
+   expression; a sender counts as a key more.  0 if sectors of that size are too
+   small. */
 #define IDEM_SECTORS(capacity, key_max, response_max, state_max, sector_size,  \
                      prog_size)                                                \
     IDEMI_SECTORS_OF(                                                          \
         capacity, sector_size,                                                 \
         IDEMI_SECTOR_MIN(                                                      \
-            prog_size, IDEMI_RECORD_MAX(key_max, response_max, 0, prog_size),  \
-            IDEMI_RECORD_MAX(key_max, response_max, state_max, prog_size)),    \
-        IDEMI_RECORD_MAX(key_max, response_max, 0, prog_size))
+            prog_size,                                                         \
+            IDEMI_RELOCATED_MAX(key_max, response_max, 0, prog_size),          \
+            IDEMI_RELOCATED_MAX(key_max, response_max, state_max, prog_size)), \
+        IDEMI_RELOCATED_MAX(key_max, response_max, 0, prog_size))
 
 /* Defines the memory of a table, and its sizes as constants, out of one list of
    numbers:
@@ -1061,20 +1067,29 @@ typedef union idem_fingerprint_state {
         name##_senders = (senders)                                             \
     }
 
-/* Bytes of the longest record, in whole granules (of a key's with no state):
-   with every number there and as long as it can be (>>format), as where a key
-   is carried ahead.  With state the age is missing, which is longer than the
-   state's length. */
+/* Bytes of the longest record, in whole granules: every optional field present
+   at full length (>>format).  A record with state has no age field, which is
+   longer than the state's length field.  A relocated record has no time, which
+   takes up to 4 bytes more than its one byte. */
 #define IDEMI_UP(n, to) (((n) + (to) - 1u) & ~((to) - UINT32_C(1)))
 #define IDEMI_RECORD_MAX(key_max, response_max, state_max, prog_size)          \
     IDEMI_UP(52u + (key_max) + (response_max) + (state_max), prog_size)
+#define IDEMI_RELOCATED_MAX(key_max, response_max, state_max, prog_size)       \
+    IDEMI_UP(48u + (key_max) + (response_max) + (state_max), prog_size)
 
-/* Keys, and the state as one more, are carried into a head as long as it has
-   room for four of the longest records: so many, if the state is one of them.
-   After so many heads nothing older is needed (J4). */
+/* A head takes one more relocated record as long as it has room for that, the
+   rewritten newest record, the commit record, and the record that it was begun
+   for.  So a head takes at least IDEMI_HEAD_KEYS keys, even if one of them is
+   the state; after as many heads as all keys need, nothing older is live
+   (J4). */
 #define IDEMI_FRONT(prog_size) IDEMI_UP(56u, prog_size)
-#define IDEMI_SECTOR_MIN(prog_size, key_record, record_max)                    \
-    (IDEMI_FRONT(prog_size) + 5u * (record_max) - (key_record))
+#define IDEMI_COMMIT_MAX(prog_size) IDEMI_UP(12u, prog_size)
+#define IDEMI_LAST_ROOM(prog_size, relocated_max)                              \
+    (3u * (relocated_max) + IDEMI_COMMIT_MAX(prog_size) +                      \
+     IDEMI_UP(4u, prog_size))
+#define IDEMI_SECTOR_MIN(prog_size, relocated_key, relocated_max)              \
+    (IDEMI_FRONT(prog_size) + IDEMI_LAST_ROOM(prog_size, relocated_max) +      \
+     (relocated_max) - (relocated_key))
 #define IDEMI_HEAD_KEYS(sector_size, sector_min, key_record)                   \
     (((sector_size) - (sector_min)) / (key_record) + 1u)
 #define IDEMI_HEADS_SECTORS(capacity, head_keys)                               \
@@ -1116,14 +1131,15 @@ typedef union idem_fingerprint_state {
      maintain             64 slots, each at most one removal: a look-up's words,
                           and an entry's
      open                 clears all memory; with a journal reads the headers up
-                          to five times, and what the head needs; or all of
+                          to seven times, and what the head needs; or all of
                           blank storage.  To insert a relocated outcome into
                           completion order, those of its sector.  For each
                           sender that was forgotten: all n slots
      any that writes      one program; in a rotation one erase, the header, the
                           commit record, as many relocated records as fit into
-                          a sector, and twice n numbers and entries.  A failing
-                          sector: one rotation more
+                          a sector, and twice n numbers and entries for each
+                          sector that is emptied.  A failing sector, or limits
+                          that have grown: more rotations
      any with a time      all n slots and entries for every 3.1 days that the
                           clock advances, at most 8 times in one call, 16 in
                           idem_elapse; a claim of a number that is in progress,
@@ -2047,16 +2063,21 @@ static inline const idem_config *idemi_configured(void)
 #define IDEMI_SECTOR_COUNT(j)   ((void)(j), (IDEM_CONFIG).storage->sector_count)
 #define IDEMI_GRANULE(j)        ((void)(j), IDEMI_CONFIG_GRANULE)
 #define IDEMI_RECORDS_AT(j)     ((void)(j), IDEMI_FRONT(IDEMI_CONFIG_GRANULE))
-#define IDEMI_RECORD_LIMIT(j)   ((void)(j), IDEMI_CONFIG_RECORD(               \
-    (IDEM_CONFIG).state_max))
+#define IDEMI_RECORD_LIMIT(j)   ((void)(j), IDEMI_CONFIG_BYTES(                \
+    IDEMI_RECORD_MAX, (IDEM_CONFIG).state_max))
+#define IDEMI_LAST_BYTES(j)     ((void)(j), IDEMI_LAST_ROOM(                   \
+    IDEMI_CONFIG_GRANULE, IDEMI_CONFIG_RELOCATED((IDEM_CONFIG).state_max)))
 #define IDEMI_HEAD_ROOM(j)      ((void)(j), IDEMI_HEAD_KEYS(                   \
-    (IDEM_CONFIG).storage->sector_size, IDEMI_SECTOR_MIN(IDEMI_CONFIG_GRANULE, \
-    IDEMI_CONFIG_RECORD(0), IDEMI_CONFIG_RECORD((IDEM_CONFIG).state_max)),     \
-    IDEMI_CONFIG_RECORD(0)))
+    (IDEM_CONFIG).storage->sector_size,                                        \
+    IDEMI_SECTOR_MIN(IDEMI_CONFIG_GRANULE, IDEMI_CONFIG_RELOCATED(0),          \
+                     IDEMI_CONFIG_RELOCATED((IDEM_CONFIG).state_max)),         \
+    IDEMI_CONFIG_RELOCATED(0)))
 #define IDEMI_CONFIG_GRANULE    ((uint32_t)(IDEM_CONFIG).storage->prog_size)
-#define IDEMI_CONFIG_RECORD(state_max) IDEMI_RECORD_MAX(                       \
-    (IDEM_CONFIG).key_max, (IDEM_CONFIG).response_max, state_max,              \
-    IDEMI_CONFIG_GRANULE)
+#define IDEMI_CONFIG_RELOCATED(state_max)                                      \
+    IDEMI_CONFIG_BYTES(IDEMI_RELOCATED_MAX, state_max)
+#define IDEMI_CONFIG_BYTES(of, state_max)                                      \
+    of((IDEM_CONFIG).key_max, (IDEM_CONFIG).response_max, state_max,           \
+       IDEMI_CONFIG_GRANULE)
 #define IDEMI_JOURNAL(t)        ((void)(t), (IDEM_CONFIG).storage != NULL)
 #define IDEMI_EVER_SENDERS      (IDEM_SENDERS_MAX && (IDEM_CONFIG).senders)
 #define IDEMI_EVER_STATE        ((IDEM_CONFIG).state_max != 0)
@@ -2070,6 +2091,7 @@ static inline const idem_config *idemi_configured(void)
 #define IDEMI_GRANULE(j)        ((j)->granule)
 #define IDEMI_RECORDS_AT(j)     ((j)->front)
 #define IDEMI_RECORD_LIMIT(j)   ((j)->record_max)
+#define IDEMI_LAST_BYTES(j)     ((j)->last_room)
 #define IDEMI_HEAD_ROOM(j)      ((j)->head_keys)
 #define IDEMI_JOURNAL(t)        (IDEMI_SELDOM((t)->journal != NULL))
 #define IDEMI_EVER_SENDERS      (IDEM_SENDERS_MAX != 0)
@@ -2126,6 +2148,7 @@ static uint32_t idemi_default_retention(const idem_table *t, uint32_t asked_ms)
 #define IDEMI_UNDELIVERED 0x04u
 #define IDEMI_ENDLESS     0x08u         /* a lease without end */
 #define IDEMI_CUT         0x10u         /* a claim that a restart cut short */
+#define IDEMI_AFTER_GAP   0x20u         /* opening: its time may be too early */
 #define IDEMI_TOLD        (IDEMI_STATUS | IDEMI_UNDELIVERED | IDEMI_CUT)
                                         /* what a record tells of it */
 
@@ -2169,6 +2192,35 @@ static uint64_t idemi_slot_number(idem_slot *s)
 {
     return s->key_len ? 0
                       : idemi_basics_load64(idemi_slot_id(s) + s->scope_len);
+}
+
+/* The token of its claim.  A slot has room for 48 bits of it with IDEM_WIDE,
+   else for 32; none above that is granted. */
+#if IDEM_WIDE
+#define IDEMI_TOKEN_MAX (UINT64_MAX >> 16)
+#else
+#define IDEMI_TOKEN_MAX UINT32_MAX
+#endif
+static idem_token idemi_slot_token(const idem_slot *s)
+{
+#if IDEM_WIDE
+    return (idem_token)s->token_high << 32 | s->token;
+#else
+    return s->token;
+#endif
+}
+
+/* Completes a token of which the slot has the low half: the newest up to
+   another one. */
+static void idemi_slot_set_token(idem_slot *s, idem_token newest)
+{
+#if IDEM_WIDE
+    newest -= (uint32_t)((uint32_t)newest - s->token);
+    s->token_high = (uint16_t)(newest >> 32);
+#else
+    (void)s;
+    (void)newest;
+#endif
 }
 
 /* When the key is dropped, if nothing happens to it. */
@@ -2636,6 +2688,18 @@ static int idemi_storage_erase(idem_table *t, int wait)
     result = idemi_storage_result(t, result);
     j->erased = result == IDEM_OK;
     return result;
+}
+
+/* Erases the place of the next sector, durably: before the one that is erased
+   after it. */
+static int idemi_storage_erase_now(idem_table *t)
+{
+    int result;
+
+    t->journal->erased = 0;
+    result = idemi_storage_erase(t, 1);
+    t->journal->synced = 0;
+    return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
 
 /* ---------------------------------------------------------------------------
@@ -3135,12 +3199,6 @@ static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
     idemi_keys_advance(t, passed);
 }
 
-/* The token of which a slot keeps the low half: the newest that ends so. */
-static idem_token idemi_keys_token(const idem_table *t, uint32_t low)
-{
-    return t->token - (uint32_t)((uint32_t)t->token - low);
-}
-
 /* ---------------------------------------------------------------------------
    >>format    the bytes of a journal: version 2, little-endian
 
@@ -3274,6 +3332,10 @@ static idem_token idemi_keys_token(const idem_table *t, uint32_t low)
 #define IDEMI_GRANTED    0x0100u        /* a claim's token is its place */
 #define IDEMI_AGAIN      0x0200u        /* in full, what is known of it now */
 
+/* idemi_record.orphan */
+#define IDEMI_NO_CLAIM    1u
+#define IDEMI_OTHER_CLAIM 2u
+
 /* What a record without a key says, beside an outcome. */
 #define IDEMI_TIME       0u             /* nothing else */
 #define IDEMI_DELIVERED  IDEM_IN_PROGRESS
@@ -3290,6 +3352,8 @@ typedef struct idemi_record {
     uint32_t age;               /* of what s->time tells, then */
     uint16_t state_len;
     uint16_t flags;
+    uint8_t  orphan;            /* read: not 0: changes nothing, for what it is
+                                   bound to is not there, or another is */
 } idemi_record;
 
 /* What a sector's header tells: words, in this order (>>format).  Before them
@@ -3301,7 +3365,9 @@ typedef struct idemi_header {
     uint32_t before;            /* the newest older one that counts; 0: none */
     uint32_t before_end;        /* where the records of that one end;
                                    IDEMI_FIRST if it is the first of a boot */
-    uint32_t carried_end;       /* where the carried records here end */
+    uint32_t carried_end;       /* where the carried records here end;
+                                   IDEMI_BATCHED if the records here become
+                                   durable with idem_sync only */
     uint32_t time;              /* logical ms; of the first in a boot, when
                                    that began */
     uint32_t doubt;             /* as in idem_journal */
@@ -3309,8 +3375,10 @@ typedef struct idemi_header {
 } idemi_header;
 #define IDEMI_HEADER      56u
 #define IDEMI_HEADER_SAME 16u
-#define IDEMI_FORMAT_NUMBER     2u
+#define IDEMI_FORMAT_NUMBER     3u
 #define IDEMI_FIRST       0x1000000u
+#define IDEMI_BATCHED     0x1000000u
+#define IDEMI_OFFSET      0x0FFFFFFu     /* what of these words is an offset */
 #define IDEMI_SUM_AT      14u           /* in its bytes */
 
 IDEMI_ASSUME(a_header_is_its_words,
@@ -3458,10 +3526,20 @@ static void idemi_record_walk(const idem_usual *usual, idemi_pen *p,
         r->response = idemi_pen_bytes(p, r->response, s->response_len);
 }
 
-/* True of an outcome alone: the check has the token of its claim in it. */
+/* True of an outcome without its key, and of a delivery: the token of the claim
+   is in the check. */
 static int idemi_record_is_bound(unsigned flags)
 {
-    return (flags & (IDEMI_HAS_KEY | IDEMI_FINISHED)) == IDEMI_FINISHED;
+    return !(flags & IDEMI_HAS_KEY) && flags & IDEMI_STATUS;
+}
+
+/* What is XORed into the check of such a record: 16 bits in which all bits of
+   the token count, for its low ones may be an offset alone.  The factor is 2^32
+   divided by the golden ratio (D. E. Knuth, The Art of Computer Programming 3,
+   6.4): tokens that are less than 29,000 apart never give the same bits. */
+static uint32_t idemi_record_binding(uint32_t token)
+{
+    return token * UINT32_C(0x9E3779B1) & UINT32_C(0xFFFF0000);
 }
 
 /* The bytes that are the same in all headers, but for the sum */
@@ -3620,6 +3698,287 @@ static int idemi_header_is_whole(const unsigned char *p)
    ------------------------------------------------------------------------ */
 
 /* ---------------------------------------------------------------------------
+   >>reading   headers and records, out of the bytes in a storage
+   ------------------------------------------------------------------------ */
+
+/* Reads bytes; where that fails, granule by granule, so that one that cannot be
+   read hides no byte of another: it has bytes that are not erased then. */
+static void idemi_recover_read(idem_table *t, uint32_t at, unsigned char *dst,
+                               uint32_t len)
+{
+    const idem_storage *m = IDEMI_CONFIG(t)->storage;
+    uint32_t step;
+
+    if (idemi_storage_read(t, at, dst, len) == IDEM_OK)
+        return;
+    for (; len > 0; len -= step, at += step, dst += step) {
+        step = m->prog_size - (at & (m->prog_size - 1u));
+        if (step > len)
+            step = len;
+        if (idemi_storage_read(t, at, dst, step) < 0)
+            IDEM_MEMSET(dst, ~m->erased, (size_t)step);
+    }
+}
+
+/* Sees to it that a record's bytes from an offset in a sector on are in the
+   buffer, a window that moves over the sector: no byte is read twice. */
+static unsigned char *idemi_recover_bytes(idem_table *t, uint32_t sequence,
+                                          uint32_t at)
+{
+    idem_journal *j = t->journal;
+    uint32_t from = at, rest = IDEMI_SECTOR_SIZE(j) - at;
+
+    if (at + IDEMI_RECORD_LIMIT(j) <= j->until ||
+        j->until == IDEMI_SECTOR_SIZE(j))
+        return t->buffer + (at - j->window);
+    for (; from < j->until; from++)
+        t->buffer[from - at] = t->buffer[from - j->window];
+    j->window = at;
+    j->until = at + (rest < t->buffer_size ? rest : t->buffer_size);
+    idemi_recover_read(t, idemi_storage_at(t, sequence, from),
+                       t->buffer + (from - at), j->until - from);
+    return t->buffer;
+}
+
+/* Whether bytes are a header of this journal; takes away their sum.  What is
+   right when a bit is flipped is one, if it looks like one at all. */
+static int idemi_recover_is_header(const idem_config *config, unsigned char *p)
+{
+    uint32_t other = idemi_basics_load32(p) ^ IDEMI_MAGIC;
+    uint32_t shape = idemi_header_shape(config);
+    unsigned i;
+
+    if (other & (other - 1))
+        return 0;
+    p[IDEMI_SUM_AT] = p[IDEMI_SUM_AT + 1] = 0;
+    // As they are, then with each bit flipped, which is flipped back again.
+    for (i = 0; i < 16 * IDEMI_HEADER; i++) {
+        if (idemi_basics_load32(p + IDEMI_HEADER - 4) ==
+            idemi_storage_check(config, 0, shape, p, IDEMI_HEADER - 4))
+            return 1;
+        p[i / 16] = (unsigned char)(p[i / 16] ^ 1u << i / 2 % 8);
+    }
+    return 0;
+}
+
+/* Reads the header in a sector's place, if there is one. */
+static int idemi_recover_header(idem_table *t, uint32_t sequence,
+                                idemi_header *h)
+{
+    t->journal->until = 0;
+    idemi_recover_read(t, idemi_storage_at(t, sequence, 0), t->buffer,
+                       IDEMI_HEADER);
+    if (!idemi_recover_is_header(t->config, t->buffer))
+        return 0;
+    idemi_header_walk(t->buffer, h, 0);
+    return h->sequence - h->tail < IDEMI_SECTOR_COUNT(t->journal);
+}
+
+/* Whether the configured limits and the flags allow what was read. */
+static int idemi_recover_is_possible(const idem_table *t,
+                                     const idemi_record *r)
+{
+    const idem_config *config = IDEMI_CONFIG(t);
+    const idem_slot *s = r->of.s;
+    unsigned about = IDEMI_HAS_KEY | IDEMI_STATUS;
+
+    return r->slot <= IDEMI_CAPACITY(t) && r->state_len <= config->state_max &&
+           (r->slot || !(r->flags & about)) &&
+           (!(r->flags & IDEMI_FINISHED) ||
+            s->response_len <= config->response_max) &&
+           (!(r->flags & IDEMI_HAS_KEY) ||
+            (s->scope_len + idemi_slot_key_bytes(s->key_len) <=
+                 config->key_max &&
+             s->attempts && s->retention <= IDEM_RETENTION_MAX));
+}
+
+/* Whether a record that is bound to a claim is an orphan: the slot has no claim
+   that an outcome, or outcome that a delivery, could be of; or it has one, and
+   that is another.  `check`: what the record's bytes leave of its check. */
+static uint8_t idemi_recover_orphan(const idem_table *t, const idemi_record *r,
+                                    uint32_t check)
+{
+    const idem_slot *s = idemi_slot_at(t, (unsigned)r->slot - 1);
+    unsigned wanted =
+        r->flags & IDEMI_FINISHED ? IDEMI_ENDLESS : IDEMI_FINISHED;
+
+    if (!(s->state & wanted))
+        return IDEMI_NO_CLAIM;
+    return check == idemi_record_binding(s->token) ? 0 : IDEMI_OTHER_CLAIM;
+}
+
+/* Reads the record that bytes at an offset in a sector begin, if they are one.
+   Returns its length in whole granules, or 0.  Of one that is bound to a claim
+   that is not there half the check must do: it says that there was a record,
+   and changes nothing (`orphan`). */
+IDEMI_FLAT
+static uint32_t idemi_recover_parse(idem_table *t, uint32_t sequence,
+                                    uint32_t at, idemi_record *r,
+                                    unsigned char *start)
+{
+    const idem_journal *j = t->journal;
+    uint32_t len, check;
+    idemi_pen p;
+
+    p.at = start;
+    p.end = t->buffer + (j->until - j->window);
+    if (p.end - start < 8)
+        return 0;
+    p.end -= 4;
+    p.writing = p.bad = 0;
+    r->age = r->state_len = 0;
+    idemi_record_walk(&j->usual, &p, r, idemi_record_token(t, sequence, at));
+    if (p.bad || !idemi_recover_is_possible(t, r))
+        return 0;
+    // What finds it is on its way from memory while the check is made.
+    if (r->flags & IDEMI_HAS_KEY) {
+        idemi_index_tell(t->config, r->of.s, r->id.scope, &r->id);
+        idemi_index_prefetch(t, r->id.hash);
+    }
+    len = (uint32_t)(p.at - start);
+    check = idemi_basics_load32(p.at) ^
+            idemi_storage_check(t->config, sequence, at ^ j->shape, start,
+                                len);
+    r->orphan = 0;
+    if (idemi_record_is_bound(r->flags) && !(check & 0xFFFF)) {
+        r->orphan = idemi_recover_orphan(t, r, check);
+        check = 0;
+    }
+    return check ? 0 : idemi_storage_granules(j, len + 4);
+}
+
+/* The same for an offset at which none may begin: most bytes are erased. */
+static uint32_t idemi_recover_record(idem_table *t, uint32_t sequence,
+                                     uint32_t at, idemi_record *r)
+{
+    unsigned char *start = idemi_recover_bytes(t, sequence, at);
+
+    return *start & IDEMI_RECORD && *start != 0xFF
+               ? idemi_recover_parse(t, sequence, at, r, start)
+               : 0;
+}
+
+/* A record that is read, with what it tells: of a slot, or of a sender. */
+typedef struct idemi_found {
+    idemi_record r;
+    union {
+        idem_slot   slot;
+        idem_sender sender;
+    } told;
+} idemi_found;
+
+/* Before the records of a sector are read. */
+static void idemi_recover_begin(idem_table *t, idemi_found *found)
+{
+    IDEM_MEMSET(found, 0, sizeof *found);
+    found->r.of.s = &found->told.slot;
+    t->journal->until = 0;
+}
+
+/* Whether a sector has, from an offset on, a record that was not carried: one
+   that tells something, or any, the seal too. */
+static int idemi_recover_has_record(idem_table *t, uint32_t sequence,
+                                    uint32_t at, int any)
+{
+    idem_journal *j = t->journal;
+    idemi_found found;
+    idemi_record *r = &found.r;
+
+    idemi_recover_begin(t, &found);
+    for (; at < IDEMI_SECTOR_SIZE(j); at += IDEMI_GRANULE(j))
+        if (idemi_recover_record(t, sequence, at, r) &&
+            !(r->flags & IDEMI_CARRIED) &&
+            (any || (r->slot && !r->orphan)))
+            return 1;
+    return 0;
+}
+
+/* The sequence of the newest header, or 0. */
+static uint32_t idemi_recover_newest(idem_table *t)
+{
+    uint32_t place, newest = 0;
+    idemi_header h;
+
+    for (place = 0; place < IDEMI_SECTOR_COUNT(t->journal); place++)
+        if (idemi_recover_header(t, place, &h) && h.sequence > newest &&
+            h.sequence % IDEMI_SECTOR_COUNT(t->journal) == place)
+            newest = h.sequence;
+    return newest;
+}
+
+/* Whether a sector counts: its commit record is there, and all that was
+   relocated into it; or, as proof that it did, a record after that. */
+static int idemi_recover_counts(idem_table *t, uint32_t sequence,
+                                uint32_t relocated_end)
+{
+    const idem_journal *j = t->journal;
+    uint32_t at = IDEMI_RECORDS_AT(j), len;
+    idemi_found found;
+
+    idemi_recover_begin(t, &found);
+    while (at < relocated_end &&
+           (len = idemi_recover_record(t, sequence, at, &found.r)) != 0 &&
+           found.r.flags & IDEMI_CARRIED)
+        at += len;
+    if (at != relocated_end)
+        at = relocated_end + IDEMI_GRANULE(j);
+    return idemi_recover_has_record(t, sequence, at, 1);
+}
+
+/* Finds the head, the newest sector that counts, and the newest that was
+   begun. */
+static void idemi_recover_head(idem_table *t)
+{
+    idem_journal *j = t->journal;
+    uint32_t sequence = idemi_recover_newest(t), named = 0;
+    uint32_t left = IDEMI_SECTOR_COUNT(j);
+    idemi_header h;
+
+    if (left > sequence)
+        left = sequence;
+    j->head = 0;
+    j->sequence = sequence;
+    j->tail = sequence + 1;
+    for (; left > 0; left--, sequence--) {
+        if (!idemi_recover_header(t, sequence, &h) || h.sequence != sequence)
+            continue;
+        j->usual = h.usual;
+        if (idemi_recover_counts(t, sequence, h.carried_end & IDEMI_OFFSET)) {
+            j->head = sequence;
+            j->tail = h.tail;
+            return;
+        }
+        named = h.before;
+    }
+    if (named)
+        t->stats.lost++;
+}
+
+/* Whether the storage was not ready when the head was looked for: there is a
+   newer sector now that counts, with a record after its commit record, for that
+   alone may be torn and read differently each time; or there was no head, reads
+   fail, and headers come or go. */
+static int idemi_recover_changed(idem_table *t)
+{
+    idem_journal *j = t->journal;
+    uint32_t sequence = idemi_recover_newest(t);
+    uint32_t left = IDEMI_SECTOR_COUNT(j);
+    idem_usual usual = j->usual;
+    int changed = !j->head && t->storage_error && sequence != j->sequence;
+    idemi_header h;
+
+    for (; !changed && left > 0 && sequence > j->head; left--, sequence--) {
+        if (!idemi_recover_header(t, sequence, &h) || h.sequence != sequence)
+            continue;
+        j->usual = h.usual;
+        changed = idemi_recover_has_record(
+            t, sequence, (h.carried_end & IDEMI_OFFSET) + IDEMI_GRANULE(j), 1);
+    }
+    j->usual = usual;
+    return changed;
+}
+
+/* ---------------------------------------------------------------------------
    >>journal   the ring of sectors, and writing to it
 
    J1  Of each slot in use, the state and each sender, it knows the oldest
@@ -3699,8 +4058,8 @@ static uint32_t idemi_journal_compose(idem_table *t, unsigned slot,
     return (uint32_t)(p.at - t->buffer);
 }
 
-/* Puts the check behind a record of so many bytes; of an outcome alone with the
-   token that binds it to its claim, else 0. */
+/* Puts the check behind a record of so many bytes; of one that is bound to a
+   claim with the token of that, else with 0. */
 IDEMI_APART
 static void idemi_journal_sign(idem_table *t, uint32_t len, uint32_t token)
 {
@@ -3709,7 +4068,27 @@ static void idemi_journal_sign(idem_table *t, uint32_t len, uint32_t token)
     idemi_basics_store32(
         t->buffer + len,
         idemi_storage_check(t->config, j->sequence, j->at ^ j->shape,
-                            t->buffer, len) ^ token << 16);
+                            t->buffer, len) ^ idemi_record_binding(token));
+}
+
+/* The flags of a record that has all that is known of an item. */
+static unsigned idemi_journal_again(const idem_table *t, unsigned slot)
+{
+    if (slot == IDEMI_CAPACITY(t))
+        return IDEMI_HAS_STATE;
+    if (slot > IDEMI_CAPACITY(t))
+        return IDEMI_SENDER;
+    return (idemi_slot_at(t, slot)->state & IDEMI_TOLD) | IDEMI_HAS_KEY;
+}
+
+/* Bytes of such a record, relocated now, in whole granules; `flags`: of it,
+   beside. */
+static uint32_t idemi_journal_relocated_len(idem_table *t, unsigned slot,
+                                            unsigned flags)
+{
+    flags |= idemi_journal_again(t, slot) | IDEMI_CARRIED;
+    return idemi_storage_granules(
+        t->journal, idemi_journal_compose(t, slot, flags, NULL) + 4);
 }
 
 /* Writes a record into the head, which has room for it. */
@@ -3726,14 +4105,8 @@ static int idemi_journal_put(idem_table *t, unsigned slot, unsigned flags,
     // What was said of its floor is not so of one that has risen since.
     if (sender && a->unsaved)
         flags &= ~IDEMI_CUT;
-    if (flags & IDEMI_AGAIN) {
-        if (slot >= IDEMI_CAPACITY(t))
-            flags |= sender                         ? IDEMI_SENDER
-                     : needs[slot] == IDEMI_NOWHERE ? IDEMI_TIME
-                                                    : IDEMI_HAS_STATE;
-        else
-            flags |= (s->state & IDEMI_TOLD) | IDEMI_HAS_KEY;
-    }
+    if (flags & IDEMI_AGAIN)
+        flags |= idemi_journal_again(t, slot);
     len = idemi_journal_compose(t, slot, flags, more);
     idemi_journal_sign(t, len, idemi_record_is_bound(flags) ? s->token : 0);
     result = idemi_storage_prog(t, j->sequence, j->at, len + 4);
@@ -3754,12 +4127,10 @@ static int idemi_journal_put(idem_table *t, unsigned slot, unsigned flags,
     return IDEM_OK;
 }
 
-/* True if the head has room for so many of the longest records. */
-static int idemi_journal_has_room(const idem_table *t, uint32_t records)
+/* True if the head has that many bytes left. */
+static int idemi_journal_has_room(const idem_journal *j, uint32_t bytes)
 {
-    const idem_journal *j = t->journal;
-
-    return j->at + records * IDEMI_RECORD_LIMIT(j) <= IDEMI_SECTOR_SIZE(j);
+    return j->at + bytes <= IDEMI_SECTOR_SIZE(j);
 }
 
 /* The newest sector takes no more records: it has no room. */
@@ -3768,74 +4139,102 @@ static void idemi_journal_close(idem_journal *j)
     j->at = IDEMI_SECTOR_SIZE(j);
 }
 
-/* Records for which a head must have room when one more is carried into it:
-   that, what a boot's first turn confirms, the seal, and what it is begun
-   for. */
-#define IDEMI_LAST_RECORDS 4u
-
-/* Steps, at most, in which it is found out what is to be carried: a bound on
-   the work. */
+/* Steps, at most, in which the ring's live part is counted: a bound on the
+   stack.  A step is one sector where there are at most 15 of them. */
 #define IDEMI_STEPS 16u
 
-/* States the oldest sector that is needed once `head` is the newest, and
-   returns the newest that is to be emptied now to keep J4; 0 if none.  No slot
-   is looked at while all of them together would fit. */
-static uint32_t idemi_journal_due(idem_table *t, uint32_t head)
+/* Where the sector two after `head` begins to be erased for a new head, and so
+   may not hold anything live: two dead sectors are kept (J2). */
+#define IDEMI_KEPT_DEAD 2u
+
+/* Sets next_tail to the oldest live sector once `head` is the newest, at most
+   that.  Returns the last of the oldest sectors that must be emptied now, or 0.
+
+   J4: for every sector q, the items that are live in q or older, relocated once
+   more, fit into the heads that can still be begun before the place of q is
+   erased for a new head.  `left` heads can be begun before that of the tail is,
+   one more before that of the next one, and so on. */
+static uint32_t idemi_journal_must_empty(idem_table *t, uint32_t head)
 {
     idem_journal *j = t->journal;
     const uint32_t *needs = idemi_storage_needs(t);
-    uint32_t step = IDEMI_SECTOR_COUNT(j) / IDEMI_STEPS + 1, last = j->tail - 1;
-    uint32_t keys = t->used + 1 + IDEMI_SENDERS(t);
-
-    // Heads that can be begun before the oldest sector is wanted
-    uint32_t left = j->tail + IDEMI_SECTOR_COUNT(j) - 3 - head;
+    uint32_t step = IDEMI_SECTOR_COUNT(j) / IDEMI_STEPS + 1;
+    uint32_t left =
+        j->tail + IDEMI_SECTOR_COUNT(j) - IDEMI_KEPT_DEAD - 1 - head;
+    uint32_t most = t->used + 1 + IDEMI_SENDERS(t), items = 0;
+    uint32_t last = j->tail - 1;
+    idem_number live[IDEMI_STEPS];
+    unsigned item = idemi_journal_last(t), i;
 
     j->stated = j->tail;
-    if (left < IDEMI_SECTOR_COUNT(j) && keys <= left * IDEMI_HEAD_ROOM(j) &&
+    // The usual case: all items together fit, so none is looked at.
+    if (left < IDEMI_SECTOR_COUNT(j) && most <= left * IDEMI_HEAD_ROOM(j) &&
         j->tail > j->damaged)
         return 0;
-    for (j->stated = head; last + 1 < head; left += step) {
-        unsigned slot = idemi_journal_last(t);
+    j->stated = head;
+    IDEM_MEMSET(live, 0, sizeof live);
+    do {
+        if (needs[item] >= head)
+            continue;
+        if (needs[item] < j->stated)
+            j->stated = needs[item];
+        live[(needs[item] - j->tail) / step]++;
+    } while (item-- > 0);
+    for (i = 0; last + 1 < head; i++, left += step) {
         last = head - 1 - last < step ? head - 1 : last + step;
-        keys = 0;
-        do {
-            if (needs[slot] < j->stated)
-                j->stated = needs[slot];
-            if (needs[slot] <= last)
-                keys++;
-        } while (slot-- > 0);
-        if (keys > 0 && (left >= IDEMI_SECTOR_COUNT(j) ||
-                         keys > left * IDEMI_HEAD_ROOM(j)))
+        items += live[i];
+        // `left` is below zero behind more skipped sectors than are dead.
+        if (items > 0 && (left >= IDEMI_SECTOR_COUNT(j) ||
+                          items > left * IDEMI_HEAD_ROOM(j)))
             return last;
     }
     // So that a loss is not found again at the next opening
     return j->stated <= j->damaged ? j->damaged : 0;
 }
 
-/* Writes once more, into the head, what is due, as far as there is room;
-   `carried` is IDEMI_CARRIED.  With 0 that is done ahead, for the head after
-   this one: a single record, and then IDEM_MORE. */
+/* True if the head has room for one more relocated item, the rewritten newest
+   record, and the commit record, but for nothing else. */
+static int idemi_journal_squeezes(idem_table *t, unsigned item)
+{
+    const idem_journal *j = t->journal;
+    uint32_t bytes = IDEMI_COMMIT_MAX(IDEMI_GRANULE(j)) +
+                     idemi_journal_relocated_len(t, item, 0);
+
+    if (j->newest != IDEMI_NONE)
+        bytes += idemi_journal_relocated_len(t, (unsigned)j->newest,
+                                             j->newest_is);
+    return idemi_journal_has_room(j, bytes);
+}
+
+/* Relocates the items that must leave their sectors, the oldest sector first,
+   as far as the head has room; `carried` is IDEMI_CARRIED.  With 0 that is done
+   ahead, for the head after this one: one item, and then IDEM_MORE.  By J4 the
+   room for IDEMI_HEAD_ROOM of the longest items is enough.  It is not after
+   skipped positions, and after the limits of the configuration have grown; then
+   the head is filled up, and another one begun for the record that asked for
+   it. */
 static int idemi_journal_carry(idem_table *t, unsigned carried)
 {
     idem_journal *j = t->journal;
     const uint32_t *needs = idemi_storage_needs(t);
 
-    for (;;) {
-        uint32_t last = idemi_journal_due(t, j->sequence + !carried);
-        unsigned slot = idemi_journal_last(t);
-        if (!last || !idemi_journal_has_room(t, IDEMI_LAST_RECORDS))
-            return IDEM_OK;
+    while (idemi_journal_must_empty(t, j->sequence + !carried)) {
+        unsigned item = idemi_journal_last(t);
         do {
             int result;
-            if (needs[slot] > last)
+            if (needs[item] > j->stated)
                 continue;
-            result = idemi_journal_put(t, slot, IDEMI_AGAIN | carried, NULL);
+            if (!idemi_journal_has_room(j, IDEMI_LAST_BYTES(j)) &&
+                !(carried && idemi_journal_squeezes(t, item)))
+                return IDEM_OK;
+            result = idemi_journal_put(t, item, IDEMI_AGAIN | carried, NULL);
             if (result < 0)
                 return result;
             if (!carried)
                 return IDEM_MORE;
-        } while (slot-- > 0 && idemi_journal_has_room(t, IDEMI_LAST_RECORDS));
+        } while (item-- > 0);
     }
+    return IDEM_OK;
 }
 
 /* True while unknown keys may be lost ones. */
@@ -3860,7 +4259,8 @@ static int idemi_journal_commit(idem_table *t)
     h.tail = j->stated;
     h.before = j->head;
     h.before_end = j->end | (j->opened ? 0 : IDEMI_FIRST);
-    h.carried_end = j->at;
+    h.carried_end =
+        j->at | (IDEMI_CONFIG(t)->durability == IDEM_BATCH ? IDEMI_BATCHED : 0);
     h.time = j->told;
     h.doubt = idemi_journal_in_doubt(t) ? j->doubt : h.time;
     h.usual = j->usual;
@@ -3902,8 +4302,10 @@ static int idemi_journal_try(idem_table *t)
 }
 
 /* What was carried into a sector that does not count needs the oldest one
-   instead: that is too much, and harmless. */
-static void idemi_journal_undo(idem_table *t)
+   instead: that is too much, and harmless, for it must be relocated soon.  What
+   was rewritten because it is the newest need not be, so it needs what it did
+   before. */
+static void idemi_journal_undo(idem_table *t, uint32_t newest_needs)
 {
     const idem_journal *j = t->journal;
     uint32_t *needs = idemi_storage_needs(t);
@@ -3913,6 +4315,8 @@ static void idemi_journal_undo(idem_table *t)
         if (needs[slot] == j->sequence)
             needs[slot] = j->tail;
     while (slot-- > 0);
+    if (j->newest != IDEMI_NONE)
+        needs[j->newest] = newest_needs;
 }
 
 /* Erases what was begun behind the head, the newest first, so that none of it
@@ -3922,25 +4326,27 @@ static void idemi_journal_clear(idem_table *t)
     idem_journal *j = t->journal;
     uint32_t last = j->head ? j->head : j->tail - 1;
 
+    if (j->erasing)             // the position after the newest sector
+        (void)idemi_storage_erase(t, 1);
     while (j->sequence > last) {
         j->sequence--;
-        j->erased = 0;
-        if (idemi_storage_erase(t, 1) < 0) {
+        if (idemi_storage_erase_now(t) < 0) {
             j->sequence++;
             return;
         }
     }
 }
 
-/* True if the next place may have a head that is not the last one for ever.  It
-   may, by J4, behind one or two that were passed over; behind more of them if
-   what is needed fits into the heads that can be begun from there on. */
+/* True if a head at the next position leaves room to begin another one later.
+   It does, by J4, right after the head; after skipped positions if all that is
+   live fits into the heads that can be begun from there on. */
 static int idemi_journal_may_begin(idem_table *t)
 {
     const idem_journal *j = t->journal;
 
-    return idemi_journal_dead(t) && (j->sequence <= j->head + 2 ||
-                                     !idemi_journal_due(t, j->sequence - 2));
+    return idemi_journal_dead(t) &&
+           (!j->head || j->sequence == j->head ||
+            !idemi_journal_must_empty(t, j->sequence - IDEMI_KEPT_DEAD));
 }
 
 /* Places that are tried in one turn */
@@ -3952,9 +4358,15 @@ static int idemi_journal_may_begin(idem_table *t)
 static int idemi_journal_turn(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t told = j->told;
+    uint32_t told = j->told, newest_needs = 0;
     int result = IDEM_E_STORAGE;
     unsigned tries;
+
+    // Storage that reads as blank until it is ready: nothing is written then.
+    if (!j->sequence && idemi_recover_changed(t))
+        return IDEM_E_STORAGE;
+    if (j->newest != IDEMI_NONE)
+        newest_needs = idemi_storage_needs(t)[j->newest];
 
     // Begun by an earlier boot
     if (!j->opened && !t->stats.retired && !t->stats.lost)
@@ -3968,7 +4380,7 @@ static int idemi_journal_turn(idem_table *t)
         if (result < 0) {
             j->told = told;
             idemi_journal_close(j);
-            idemi_journal_undo(t);
+            idemi_journal_undo(t, newest_needs);
             t->stats.retired++;
         }
     }
@@ -3990,13 +4402,19 @@ IDEMI_SLOW
 static int idemi_journal_ready(idem_table *t, int anew)
 {
     const idem_journal *j = t->journal;
+    uint32_t left = IDEMI_SECTOR_COUNT(j);
+    int result = IDEM_OK;
 
     if (j->broken)
         return IDEM_E_STORAGE;
-    if (!anew && idemi_journal_has_room(t, 1) &&
-        t->clock - j->told <= IDEM_RETENTION_MAX)
-        return IDEM_OK;
-    return idemi_journal_turn(t);
+    if (t->clock - j->told > IDEM_RETENTION_MAX)
+        anew = 1;
+    while (result == IDEM_OK &&
+           (anew || !idemi_journal_has_room(j, IDEMI_RECORD_LIMIT(j)))) {
+        result = left-- > 0 ? idemi_journal_turn(t) : IDEM_E_SPACE;
+        anew = 0;
+    }
+    return result;
 }
 
 /* What follows an attempt to put a record into the head: nothing is appended
@@ -4055,9 +4473,16 @@ static int idemi_journal_is_silent(const idem_table *t, uint32_t ms)
     return IDEMI_JOURNAL(t) && t->clock - t->journal->told >= ms;
 }
 
-/* Tokens must increase: so many sectors before their end no claim is granted
-   any more. */
+/* Tokens must increase, so the last sectors before their end take no claim. */
 #define IDEMI_LAST_SECTORS 256u
+
+/* The sequence from which on no claim is granted. */
+static uint32_t idemi_journal_sequence_end(const idem_journal *j)
+{
+    idem_token end = IDEMI_TOKEN_MAX / IDEMI_SECTOR_SIZE(j);
+
+    return (end < UINT32_MAX ? (uint32_t)end : UINT32_MAX) - IDEMI_LAST_SECTORS;
+}
 
 /* Sees to it that one more claim can be written, that its outcome is certain to
    fit, and that there is a token for it. */
@@ -4074,8 +4499,7 @@ static int idemi_journal_admit(idem_table *t)
         result = idemi_journal_ready(t, 1);
     if (result == IDEM_OK &&
         (idemi_journal_dead(t) < 2 ||
-         t->token >= (idem_token)(uint32_t)(j->sequence + IDEMI_LAST_SECTORS) *
-                         IDEMI_SECTOR_SIZE(j)))
+         j->sequence >= idemi_journal_sequence_end(j)))
         result = IDEM_E_SPACE;
     return result;
 }
@@ -4154,79 +4578,6 @@ static int idemi_journal_maintain(idem_table *t)
    its seal on: a header without one may be torn, and nothing relies on it.
    ------------------------------------------------------------------------ */
 
-/* Reads bytes; where that fails, granule by granule, so that one that cannot be
-   read hides no byte of another: it has bytes that are not erased then. */
-static void idemi_recover_read(idem_table *t, uint32_t at, unsigned char *dst,
-                               uint32_t len)
-{
-    const idem_storage *m = IDEMI_CONFIG(t)->storage;
-    uint32_t step;
-
-    if (idemi_storage_read(t, at, dst, len) == IDEM_OK)
-        return;
-    for (; len > 0; len -= step, at += step, dst += step) {
-        step = m->prog_size - (at & (m->prog_size - 1u));
-        if (step > len)
-            step = len;
-        if (idemi_storage_read(t, at, dst, step) < 0)
-            IDEM_MEMSET(dst, ~m->erased, (size_t)step);
-    }
-}
-
-/* Sees to it that a record's bytes from an offset in a sector on are in the
-   buffer, a window that moves over the sector: no byte is read twice. */
-static unsigned char *idemi_recover_bytes(idem_table *t, uint32_t sequence,
-                                          uint32_t at)
-{
-    idem_journal *j = t->journal;
-    uint32_t from = at, rest = IDEMI_SECTOR_SIZE(j) - at;
-
-    if (at + IDEMI_RECORD_LIMIT(j) <= j->until ||
-        j->until == IDEMI_SECTOR_SIZE(j))
-        return t->buffer + (at - j->window);
-    for (; from < j->until; from++)
-        t->buffer[from - at] = t->buffer[from - j->window];
-    j->window = at;
-    j->until = at + (rest < t->buffer_size ? rest : t->buffer_size);
-    idemi_recover_read(t, idemi_storage_at(t, sequence, from),
-                       t->buffer + (from - at), j->until - from);
-    return t->buffer;
-}
-
-/* Whether bytes are a header of this journal; takes away their sum.  What is
-   right when a bit is flipped is one, if it looks like one at all. */
-static int idemi_recover_is_header(const idem_config *config, unsigned char *p)
-{
-    uint32_t other = idemi_basics_load32(p) ^ IDEMI_MAGIC;
-    uint32_t shape = idemi_header_shape(config);
-    unsigned i;
-
-    if (other & (other - 1))
-        return 0;
-    p[IDEMI_SUM_AT] = p[IDEMI_SUM_AT + 1] = 0;
-    // As they are, then with each bit flipped, which is flipped back again.
-    for (i = 0; i < 16 * IDEMI_HEADER; i++) {
-        if (idemi_basics_load32(p + IDEMI_HEADER - 4) ==
-            idemi_storage_check(config, 0, shape, p, IDEMI_HEADER - 4))
-            return 1;
-        p[i / 16] = (unsigned char)(p[i / 16] ^ 1u << i / 2 % 8);
-    }
-    return 0;
-}
-
-/* Reads the header in a sector's place, if there is one. */
-static int idemi_recover_header(idem_table *t, uint32_t sequence,
-                                idemi_header *h)
-{
-    t->journal->until = 0;
-    idemi_recover_read(t, idemi_storage_at(t, sequence, 0), t->buffer,
-                       IDEMI_HEADER);
-    if (!idemi_recover_is_header(t->config, t->buffer))
-        return 0;
-    idemi_header_walk(t->buffer, h, 0);
-    return h->sequence - h->tail < IDEMI_SECTOR_COUNT(t->journal);
-}
-
 /* Something that was acknowledged may be lost. */
 static void idemi_recover_lost(idem_table *t, uint32_t sequence)
 {
@@ -4241,6 +4592,20 @@ static void idemi_recover_time(idem_table *t, uint32_t time)
     t->journal->told = t->clock;
     if (time - t->clock <= IDEMI_NEVER_MS)
         idemi_keys_advance(t, time - t->clock);
+}
+
+/* Dates what was read after a gap, in which records may have said how time
+   passed, ms later. */
+static void idemi_recover_shift(idem_table *t, uint32_t ms)
+{
+    unsigned slot;
+
+    for (slot = 0; slot < IDEMI_CAPACITY(t); slot++) {
+        idem_slot *s = idemi_slot_at(t, slot);
+        if (s->state & IDEMI_AFTER_GAP && ms <= IDEMI_NEVER_MS)
+            s->time += ms;
+        s->state &= (uint8_t)~IDEMI_AFTER_GAP;
+    }
 }
 
 /* A restart that is on record: cuts all claims short. */
@@ -4267,6 +4632,8 @@ static void idemi_recover_key(idem_table *t, const idemi_record *r,
     if (s->state)
         idemi_keys_leave(t, slot, IDEMI_EXPIRED);
     *s = *r->of.s;
+    idemi_slot_set_token(s, (idem_token)(sequence + 1) *
+                                IDEMI_SECTOR_SIZE(t->journal) - 1);
     s->response_len = 0;
     s->time = t->clock - r->age;
     s->state =
@@ -4291,7 +4658,7 @@ static unsigned idemi_recover_sender(idem_table *t, const idemi_record *r,
     unsigned own;
 
     if (!a)
-        return IDEMI_CAPACITY(t);
+        return IDEMI_NONE;
     own = idemi_sender_index(t, a);
     floor = idemi_basics_join(r->of.sender->floor);
     if (!floor)
@@ -4322,30 +4689,29 @@ static unsigned idemi_recover_near(const idem_table *t)
 }
 
 /* Takes in what a record says, which stands in a sector; returns of what it is:
-   a slot, the state or nothing (capacity), or a sender. */
+   a slot, the state (capacity), a sender, or IDEMI_NONE. */
 IDEMI_APART
 static unsigned idemi_recover_apply(idem_table *t, const idemi_record *r,
                                     uint32_t sequence)
 {
-    unsigned slot = (unsigned)r->slot - 1, of = IDEMI_CAPACITY(t);
+    unsigned slot = (unsigned)r->slot - 1, of = IDEMI_NONE;
     idem_slot *s;
 
     if (idemi_record_has_sender(r->flags))
         of = idemi_recover_sender(t, r, sequence);
     if (r->flags & IDEMI_HAS_STATE) {
+        of = IDEMI_CAPACITY(t);
         t->state_len = r->state_len;
         idemi_basics_copy(t->state, r->state, r->state_len);
-        idemi_storage_needs(t)[IDEMI_CAPACITY(t)] = sequence;
+        idemi_storage_needs(t)[of] = sequence;
     }
-    if (!r->slot)
+    if (!r->slot || r->orphan)
         return of;
     s = idemi_slot_at(t, slot);
     if (r->flags & IDEMI_HAS_KEY)
         idemi_recover_key(t, r, sequence);
     if (!s->state)
         return of;
-    if (r->flags & s->state & IDEMI_FINISHED)
-        return slot;
     if (r->flags & IDEMI_FINISHED) {
         s->code = r->of.s->code;
         s->response_len = r->of.s->response_len;
@@ -4359,165 +4725,86 @@ static unsigned idemi_recover_apply(idem_table *t, const idemi_record *r,
     return slot;
 }
 
-/* Whether all of a record's check can be verified: an outcome alone is bound to
-   a token, which is not known where its claim was in a dead sector. */
-static int idemi_recover_is_certain(const idem_table *t, const idemi_record *r)
-{
-    return !idemi_record_is_bound(r->flags) ||
-           idemi_slot_at(t, (unsigned)r->slot - 1)->state;
-}
+/* A sector that is read: what the headers say of it */
+typedef struct idemi_scan {
+    uint32_t sequence;
+    uint32_t relocated_end;     /* where the relocated records end */
+    uint32_t end;               /* where its records end, as the last header
+                                   says that names it; 0: none does, for it is
+                                   the head */
+    uint8_t is_abandoned;       /* none names it, and one names an older one */
+    uint8_t next_is_first;      /* the header that names it is a boot's first */
+    uint8_t is_batched;         /* its records were durable with a sync only */
+    uint8_t has_gap;            /* something was passed over before a record */
+    uint32_t next_time;         /* of the header that names it */
+} idemi_scan;
 
-/* Whether the configured limits and the flags allow what was read. */
-static int idemi_recover_is_possible(const idem_table *t,
-                                     const idemi_record *r)
-{
-    const idem_config *config = IDEMI_CONFIG(t);
-    const idem_slot *s = r->of.s;
-    unsigned about = IDEMI_HAS_KEY | IDEMI_STATUS;
-
-    return r->slot <= IDEMI_CAPACITY(t) && r->state_len <= config->state_max &&
-           (r->slot || !(r->flags & about)) &&
-           (!(r->flags & IDEMI_FINISHED) ||
-            s->response_len <= config->response_max) &&
-           (!(r->flags & IDEMI_HAS_KEY) ||
-            (s->scope_len + idemi_slot_key_bytes(s->key_len) <=
-                 config->key_max &&
-             s->attempts && s->retention <= IDEM_RETENTION_MAX));
-}
-
-/* Reads the record that bytes at an offset in a sector begin, if they are one.
-   Returns its length in whole granules, or 0.  One that is not certain tells
-   nothing, and half its check is enough for that. */
-IDEMI_FLAT
-static uint32_t idemi_recover_parse(idem_table *t, uint32_t sequence,
-                                    uint32_t at, idemi_record *r,
-                                    unsigned char *start)
+/* Whether what was passed over at the end of a sector may have been
+   acknowledged.  `gap`: something was passed over before a record, and is not
+   counted; `at`: where the reading stopped; `dirty`: the last granule that does
+   not look erased. */
+static int idemi_recover_is_loss(const idem_table *t, const idemi_scan *scan,
+                                 int gap, uint32_t at, uint32_t dirty)
 {
     const idem_journal *j = t->journal;
-    uint32_t len, check;
-    idemi_pen p;
 
-    p.at = start;
-    p.end = t->buffer + (j->until - j->window);
-    if (p.end - start < 8)
-        return 0;
-    p.end -= 4;
-    p.writing = p.bad = 0;
-    r->age = r->state_len = 0;
-    idemi_record_walk(&j->usual, &p, r, idemi_record_token(t, sequence, at));
-    if (p.bad || !idemi_recover_is_possible(t, r))
-        return 0;
-    // What finds it is on its way from memory while the check is made.
-    if (r->flags & IDEMI_HAS_KEY) {
-        idemi_index_tell(t->config, r->of.s, r->id.scope, &r->id);
-        idemi_index_prefetch(t, r->id.hash);
-    }
-    len = (uint32_t)(p.at - start);
-    check = idemi_basics_load32(p.at) ^
-            idemi_storage_check(t->config, sequence, at ^ j->shape, start,
-                                len);
-    if (idemi_record_is_bound(r->flags))
-        check ^= idemi_slot_at(t, (unsigned)r->slot - 1)->token << 16;
-    if (!idemi_recover_is_certain(t, r))
-        check &= 0xFFFF;
-    return check ? 0 : idemi_storage_granules(j, len + 4);
+    if (scan->end)
+        return at > j->at || (gap && !scan->next_is_first);
+    return j->at < scan->relocated_end ||
+           (dirty >= j->at + IDEMI_RECORD_LIMIT(j) && !scan->is_batched);
 }
 
-/* The same for an offset at which none may begin: most bytes are erased. */
-static uint32_t idemi_recover_record(idem_table *t, uint32_t sequence,
-                                     uint32_t at, idemi_record *r)
-{
-    unsigned char *start = idemi_recover_bytes(t, sequence, at);
-
-    return *start & IDEMI_RECORD && *start != 0xFF
-               ? idemi_recover_parse(t, sequence, at, r, start)
-               : 0;
-}
-
-/* A record that is read, with what it tells: of a slot, or of a sender. */
-typedef struct idemi_found {
-    idemi_record r;
-    union {
-        idem_slot   slot;
-        idem_sender sender;
-    } told;
-} idemi_found;
-
-/* Before the records of a sector are read. */
-static void idemi_recover_begin(idem_table *t, idemi_found *found)
-{
-    IDEM_MEMSET(found, 0, sizeof *found);
-    found->r.of.s = &found->told.slot;
-    t->journal->until = 0;
-}
-
-/* Whether a sector has, from an offset on, a record that was not carried: one
-   that tells something, or any, the seal too. */
-static int idemi_recover_has_record(idem_table *t, uint32_t sequence,
-                                    uint32_t at, int any)
-{
-    idem_journal *j = t->journal;
-    idemi_found found;
-    idemi_record *r = &found.r;
-
-    idemi_recover_begin(t, &found);
-    for (; at < IDEMI_SECTOR_SIZE(j); at += IDEMI_GRANULE(j))
-        if (idemi_recover_record(t, sequence, at, r) &&
-            !(r->flags & IDEMI_CARRIED) &&
-            (any || (r->slot && idemi_recover_is_certain(t, r))))
-            return 1;
-    return 0;
-}
-
-/* Reads a sector and does what its records say.  `stated`: where they end, as
-   the next header has it.  With 0 a cut may have torn one at the end, and no
-   more than that.  What is missing before the end of the carried ones is lost,
-   and what is missing before a record that says that all before it was
-   durable. */
+/* Reads a sector and does what its records say; counts what is lost. */
 IDEMI_APART
-static void idemi_recover_sector(idem_table *t, uint32_t sequence,
-                                 uint32_t carried_end, uint32_t stated)
+static void idemi_recover_sector(idem_table *t, idemi_scan *scan)
 {
     idem_journal *j = t->journal;
     uint32_t at = IDEMI_RECORDS_AT(j), dirty = at;
-    uint32_t end = stated ? stated & (IDEMI_FIRST - 1) : IDEMI_SECTOR_SIZE(j);
-    int gap = 0;                // something was passed over, and is not told
+    uint32_t end = scan->end ? scan->end : IDEMI_SECTOR_SIZE(j);
+    int gap = 0;
     idemi_found found;
     idemi_record *r = &found.r;
 
     idemi_recover_begin(t, &found);
-    j->end = carried_end;
+    j->end = scan->relocated_end;
     j->at = at;
     while (at < end && at < IDEMI_SECTOR_SIZE(j)) {
-        uint32_t len = idemi_recover_record(t, sequence, at, r);
-        int carried = (r->flags & IDEMI_CARRIED) != 0;
+        uint32_t len = idemi_recover_record(t, scan->sequence, at, r);
+        int relocated = (r->flags & IDEMI_CARRIED) != 0;
         unsigned of;
-        if (!len || carried != (at < carried_end)) {
-            if (t->buffer[at - j->window] != IDEMI_CONFIG(t)->storage->erased)
+        if (!len || relocated != (at < scan->relocated_end)) {
+            if (t->buffer[at - j->window] !=
+                IDEMI_CONFIG(t)->storage->erased)
                 dirty = at;
             at += IDEMI_GRANULE(j);
             continue;
         }
         gap |= at > j->at;
-        if (gap && (j->at < carried_end || r->flags & IDEMI_SYNCED)) {
-            idemi_recover_lost(t, sequence);
+        scan->has_gap |= gap;
+        if (gap && (j->at < scan->relocated_end || r->flags & IDEMI_SYNCED)) {
+            idemi_recover_lost(t, scan->sequence);
             gap = 0;
         }
         idemi_recover_time(t, t->clock + r->time);
-        of = idemi_recover_apply(t, r, sequence);
-        // As long as there is but the seal, what was confirmed is in doubt.
-        if (at != carried_end || r->slot) {
+        of = idemi_recover_apply(t, r, scan->sequence);
+        if (scan->has_gap && !relocated && r->flags & IDEMI_FINISHED &&
+            !r->orphan)
+            idemi_slot_at(t, of)->state |= IDEMI_AFTER_GAP;
+        // Until a record follows the commit record, the rewritten newest
+        // record is not confirmed.
+        if (at != scan->relocated_end || r->slot) {
             j->newest = of;
             j->newest_is = r->flags & (IDEMI_HAS_STATE | IDEMI_CUT);
         }
+        // It is damaged, or its claim is lost; or, as the last one, it is torn.
+        gap |= r->orphan == IDEMI_OTHER_CLAIM;
         j->end = j->at;
         j->at = at += len;
     }
-    if (stated ? at > j->at || (gap && !(stated & IDEMI_FIRST))
-               : j->at < carried_end ||
-                     (dirty >= j->at + IDEMI_RECORD_LIMIT(j) &&
-                      IDEMI_CONFIG(t)->durability == IDEM_EACH))
-        idemi_recover_lost(t, sequence);
+    if (idemi_recover_is_loss(t, scan, gap, at, dirty))
+        idemi_recover_lost(t, scan->sequence);
+    if (scan->has_gap)
+        idemi_recover_shift(t, scan->end ? scan->next_time - t->clock : 0);
 }
 
 /* The header of the oldest sector from a sequence on, up to the head; returns
@@ -4531,24 +4818,27 @@ static int idemi_recover_next(idem_table *t, uint32_t sequence,
     return 0;
 }
 
-/* Where the records of a sector end, as the last header states that names it,
-   and whether that was the first of its boot.  If there is none: UINT32_MAX if
-   one names an older sector, and so passes this one over; else 0. */
+/* Finds out what later headers say of a sector whose header is `h`. */
 IDEMI_APART
-static uint32_t idemi_recover_stated(idem_table *t, uint32_t sequence)
+static void idemi_recover_ask(idem_table *t, const idemi_header *h,
+                              idemi_scan *scan)
 {
-    uint32_t stated = 0;
     idemi_header next;
 
-    next.sequence = sequence;
+    IDEM_MEMSET(scan, 0, sizeof *scan);
+    scan->sequence = next.sequence = h->sequence;
+    scan->relocated_end = h->carried_end & IDEMI_OFFSET;
+    scan->is_batched = (h->carried_end & IDEMI_BATCHED) != 0;
     while (idemi_recover_next(t, next.sequence + 1, &next) &&
-           next.before <= sequence) {
-        if (next.before == sequence)
-            stated = next.before_end;
-        else if (!stated)
-            stated = UINT32_MAX;
+           next.before <= scan->sequence) {
+        scan->is_abandoned = !scan->end;
+        if (next.before < scan->sequence)
+            continue;
+        scan->is_abandoned = 0;
+        scan->end = next.before_end & IDEMI_OFFSET;
+        scan->next_is_first = (next.before_end & IDEMI_FIRST) != 0;
+        scan->next_time = next.time;
     }
-    return stated;
 }
 
 /* Reads all sectors from the tail to the head.  One that is named, and not
@@ -4559,12 +4849,13 @@ static void idemi_recover_ring(idem_table *t)
     idem_journal *j = t->journal;
     uint32_t sequence = j->tail, named = 0;
     idemi_header h;
+    idemi_scan scan;
 
     for (; idemi_recover_next(t, sequence, &h); sequence = h.sequence + 1) {
-        uint32_t stated = idemi_recover_stated(t, h.sequence);
+        idemi_recover_ask(t, &h, &scan);
         if (!named)
             t->clock = t->swept = h.time;
-        if (stated == UINT32_MAX)
+        if (scan.is_abandoned)
             continue;
         if (h.before != named && h.sequence != j->tail)
             idemi_recover_lost(t, h.sequence);
@@ -4574,25 +4865,38 @@ static void idemi_recover_ring(idem_table *t)
         idemi_recover_time(t, h.time);
         if (h.before_end & IDEMI_FIRST)
             idemi_recover_cut(t);
-        idemi_recover_sector(t, named, h.carried_end, stated);
+        idemi_recover_sector(t, &scan);
     }
     if (named != j->head)
         idemi_recover_lost(t, j->head);
 }
 
-/* Whether a sector of blank storage may have anything: but for the header of
-   another journal, and one of this that did not read well before. */
+/* Whether a sector of blank storage may have anything: where the first heads
+   are begun a cut may have left any bytes, but no whole header of another
+   journal.  One of this journal did not read well before. */
 static int idemi_recover_may_be_torn(idem_table *t, uint32_t sector)
 {
+    idem_journal *j = t->journal;
+    uint32_t at;
+
     if (sector - 1 >= IDEMI_FIRST_PLACES)
         return 0;
-    idemi_recover_read(t, idemi_storage_at(t, sector, 0), t->buffer,
-                       IDEMI_HEADER);
-    return !idemi_header_is_whole(t->buffer) ||
-           idemi_recover_is_header(t->config, t->buffer);
+    j->until = 0;
+    for (at = 0; at + IDEMI_HEADER <= IDEMI_SECTOR_SIZE(j); at++) {
+        if (*idemi_recover_bytes(t, sector, at) != (IDEMI_MAGIC & 0xFF))
+            continue;
+        idemi_recover_read(t, idemi_storage_at(t, sector, at), t->buffer,
+                           IDEMI_HEADER);
+        j->until = 0;
+        if (idemi_header_is_whole(t->buffer) &&
+            (at > 0 || !idemi_recover_is_header(t->config, t->buffer)))
+            return 0;
+    }
+    return 1;
 }
 
-/* Finds out whether storage without a header is blank. */
+/* Finds out whether storage without a header is blank.  Where a header is now,
+   or a read has failed, the storage was not ready. */
 static int idemi_recover_blank(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -4607,67 +4911,48 @@ static int idemi_recover_blank(idem_table *t)
             p = idemi_recover_bytes(t, sector, at);
             for (; at < j->until; at++)
                 if (*p++ != IDEMI_CONFIG(t)->storage->erased)
-                    return t->storage_error ? IDEM_E_STORAGE : IDEM_E_FORMAT;
+                    return t->storage_error || idemi_recover_newest(t)
+                               ? IDEM_E_STORAGE
+                               : IDEM_E_FORMAT;
         }
     }
     return IDEM_OK;
 }
 
-/* The sequence of the newest header, or 0. */
-static uint32_t idemi_recover_newest(idem_table *t)
-{
-    uint32_t place, newest = 0;
-    idemi_header h;
-
-    for (place = 0; place < IDEMI_SECTOR_COUNT(t->journal); place++)
-        if (idemi_recover_header(t, place, &h) && h.sequence > newest &&
-            h.sequence % IDEMI_SECTOR_COUNT(t->journal) == place)
-            newest = h.sequence;
-    return newest;
-}
-
-/* Finds the head: the newest sector that counts. */
-static void idemi_recover_head(idem_table *t)
-{
-    idem_journal *j = t->journal;
-    uint32_t sequence = idemi_recover_newest(t), named = 0;
-    uint32_t left = IDEMI_SECTOR_COUNT(j);
-    idemi_header h;
-
-    if (left > sequence)
-        left = sequence;
-    j->sequence = sequence;
-    j->tail = sequence + 1;
-    for (; left > 0; left--, sequence--) {
-        if (!idemi_recover_header(t, sequence, &h) || h.sequence != sequence)
-            continue;
-        j->usual = h.usual;
-        if (idemi_recover_has_record(t, sequence, h.carried_end, 1)) {
-            j->head = sequence;
-            j->tail = h.tail;
-            return;
-        }
-        named = h.before;
-    }
-    if (named)
-        t->stats.lost++;
-}
-
 /* Looks for records whose header is damaged, where a turn after the head may
-   have begun one.  Their place is passed over: nothing is written over them
-   before a header has told of the doubt. */
+   have begun one: not where there is another header.  Their place is passed
+   over: nothing is written over them before a header has told of the doubt. */
 static void idemi_recover_headless(idem_table *t)
 {
     idem_journal *j = t->journal;
     uint32_t sequence = j->head;
+    idemi_header h;
     unsigned tries;
 
     for (tries = 0; tries < IDEMI_TRIES; tries++)
-        if (idemi_recover_has_record(t, ++sequence, IDEMI_RECORDS_AT(j), 0)) {
+        if (!idemi_recover_header(t, ++sequence, &h) &&
+            idemi_recover_has_record(t, sequence, IDEMI_RECORDS_AT(j), 0)) {
             t->stats.lost++;
             if (j->sequence < sequence)
                 j->sequence = sequence;
         }
+}
+
+/* Looks for sectors of this round of the ring that were overwritten by a
+   journal begun anew, when the storage was not ready: a header of an earlier
+   round stands where a later header names one of this round.  What was
+   acknowledged in that journal is lost. */
+static void idemi_recover_overwritten(idem_table *t)
+{
+    idem_journal *j = t->journal;
+    uint32_t count = IDEMI_SECTOR_COUNT(j), left = count, sequence;
+    idemi_header h;
+
+    for (sequence = j->head; left > 1 && sequence > count; left--, sequence--)
+        if (idemi_recover_header(t, sequence, &h) &&
+            h.sequence + count <= sequence &&
+            idemi_recover_next(t, sequence + 1, &h) && h.before == sequence)
+            t->stats.lost++;
 }
 
 /* Opens what the storage holds. */
@@ -4682,6 +4967,7 @@ static int idemi_recover_open(idem_table *t)
     j->usual.retention = idemi_default_retention(t, 0);
     j->usual.response_max = IDEMI_CONFIG(t)->response_max;
     idemi_recover_headless(t);
+    idemi_recover_overwritten(t);
     if (t->stats.lost)
         j->doubt = t->clock + j->usual.retention;
     j->synced = 1;
@@ -4689,6 +4975,8 @@ static int idemi_recover_open(idem_table *t)
     idemi_journal_close(j);
     t->token = (idem_token)((t->stats.lost ? j->sequence : j->head) + 1) *
                    IDEMI_SECTOR_SIZE(j) - 1;
+    if (idemi_recover_changed(t))
+        return IDEM_E_STORAGE;
     return j->sequence ? IDEM_OK : idemi_recover_blank(t);
 }
 
@@ -4703,13 +4991,12 @@ static int idemi_recover_format(idem_table *t)
 
     j->sequence = idemi_recover_newest(t);
     for (; result == IDEM_OK && left > 0; left--) {
-        j->erased = 0;
-        result = idemi_storage_erase(t, 1);
+        result = idemi_storage_erase_now(t);
         j->sequence++;
     }
     j->erased = 0;
     j->sequence = 0;
-    return result == IDEM_OK ? idemi_storage_sync(t) : result;
+    return result;
 }
 
 /* ---------------------------------------------------------------------------
@@ -4742,7 +5029,7 @@ static idem_slot *idemi_command_named(idem_table *t,
         return NULL;
     s = idemi_slot_at(t, (unsigned)claim->slot);
     return s->state & bits && !(s->state & IDEMI_CUT) &&
-                   idemi_keys_token(t, s->token) == claim->token &&
+                   idemi_slot_token(s) == claim->token &&
                    !idemi_keys_over(t, s)
                ? s
                : NULL;
@@ -4765,7 +5052,7 @@ static void idemi_command_name(const idem_table *t, unsigned slot,
 {
     const idem_slot *s = idemi_slot_at(t, slot);
 
-    claim->token = idemi_keys_token(t, s->token);
+    claim->token = idemi_slot_token(s);
     claim->slot = slot;
     claim->attempt = s->attempts;
 }
@@ -4952,6 +5239,7 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     }
     idemi_order_note(t, s);
     t->token += (uint32_t)(s->token - (uint32_t)t->token);
+    idemi_slot_set_token(s, t->token);
     idemi_command_name(t, slot, q->claim);
     return IDEM_OK;
 }
@@ -5011,20 +5299,21 @@ static int idemi_command_first(idem_table *t, unsigned *slot, idemi_query *q)
     return IDEM_EXECUTE;
 }
 
-/* Whether the table has a number at or below its sender's floor. */
+/* Whether the table has a number at or below its sender's floor, which rises as
+   numbers expire on the way. */
 static int idemi_command_has_old(idem_table *t, const idem_sender *a,
                                  const idemi_id *id)
 {
+    uint64_t lowest = UINT64_MAX;
     unsigned slot;
 
     for (slot = 0; a->live && slot < IDEMI_CAPACITY(t); slot++) {
         idem_slot *s = idemi_slot_at(t, slot);
         if (s->state && !s->key_len && idemi_slot_has_scope(s, id) &&
-            !idemi_keys_expire(t, slot) &&
-            idemi_slot_number(s) <= idemi_basics_join(a->floor))
-            return 1;
+            !idemi_keys_expire(t, slot) && idemi_slot_number(s) < lowest)
+            lowest = idemi_slot_number(s);
     }
-    return 0;
+    return lowest <= idemi_basics_join(a->floor);
 }
 
 /* Before a number is refused: what says so is written, if a later opening might
@@ -5049,7 +5338,7 @@ static int idemi_command_refuse(idem_table *t, idem_sender *a,
 static int idemi_command_claim(idem_table *t, unsigned slot, unsigned attempt,
                                idemi_query *q)
 {
-    int result = (idem_token)(t->token + 1) ? IDEM_OK : IDEM_E_SPACE;
+    int result = t->token < IDEMI_TOKEN_MAX ? IDEM_OK : IDEM_E_SPACE;
 
     if (result == IDEM_OK && IDEMI_JOURNAL(t))
         result = idemi_journal_admit(t);
@@ -5264,7 +5553,7 @@ static int idemi_check_slot(const idem_table *t, unsigned slot)
             IDEMI_CONFIG(t)->key_max ||
         s->response_len > IDEMI_CONFIG(t)->response_max)
         return 7;
-    if (!s->attempts || idemi_keys_token(t, s->token) - 1 >= t->token)
+    if (!s->attempts || idemi_slot_token(s) - 1 >= t->token)
         return 9;
     if (s->state & IDEMI_ENDLESS)
         return 0;
@@ -5692,20 +5981,24 @@ static int idemi_public_geometry(idem_table *t)
     idem_journal *j = t->journal;
     // As IDEM_SECTORS has it: a sender counts as a key more, in all.
     uint32_t keys = config->capacity + IDEMI_SENDERS(t);
-    uint32_t key_record = IDEMI_RECORD_MAX(
+    uint32_t relocated_key = IDEMI_RELOCATED_MAX(
         config->key_max, config->response_max, 0, m->prog_size);
+    uint32_t relocated_max =
+        IDEMI_RELOCATED_MAX(config->key_max, config->response_max,
+                            config->state_max, m->prog_size);
     uint32_t sector_min =
-        IDEMI_SECTOR_MIN(m->prog_size, key_record, IDEMI_RECORD_LIMIT(j));
+        IDEMI_SECTOR_MIN(m->prog_size, relocated_key, relocated_max);
 
     j->sector_size = m->sector_size;
     j->sector_count = (uint16_t)m->sector_count;
     j->granule = m->prog_size;
     j->front = IDEMI_FRONT(m->prog_size);
+    j->last_room = IDEMI_LAST_ROOM(m->prog_size, relocated_max);
     t->needed = 0;
     if (m->sector_size < sector_min)
         return IDEM_E_SPACE;
     j->head_keys =
-        (uint16_t)IDEMI_HEAD_KEYS(m->sector_size, sector_min, key_record);
+        (uint16_t)IDEMI_HEAD_KEYS(m->sector_size, sector_min, relocated_key);
     t->needed = (size_t)IDEMI_HEADS_SECTORS(keys, IDEMI_HEAD_ROOM(j));
     if (m->sector_count < t->needed)
         return IDEM_E_SPACE;
