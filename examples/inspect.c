@@ -2,10 +2,11 @@
 /* cc -I.. inspect.c -o inspect && ./inspect pump.journal
  *
  * Looks into a journal, a file of it or a dump of the flash that it is in, and
- * prints what a device would know that was started with it: keys, outcomes, ages,
- * what is owed, what was lost.  Writes nothing.  Without options the journal is
- * one of file.c; it must be told of the others how they were configured.  The
- * secret is read from a file: everybody sees what is on a command line.
+ * prints what a device would know that was started with it: keys, outcomes,
+ * ages, what is undelivered, what was lost.  Writes nothing.  Without options
+ * the journal is one of file.c; others need the options with which they were
+ * configured.  The secret is read from a file: everybody sees what is on a
+ * command line.
  *
  * The hash is chosen when this is compiled: for a journal of a machine below 64
  * bits add -DIDEM_HASH=IDEM_HASH_HALFSIPHASH.  Keys and responses are shown as
