@@ -3200,7 +3200,7 @@ static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
 }
 
 /* ---------------------------------------------------------------------------
-   >>format    the bytes of a journal: version 2, little-endian
+   >>format    the bytes of a journal: version 3, little-endian
 
    G(n) is n rounded up to whole granules.  >>hash has the two hashes.
 
@@ -3227,7 +3227,7 @@ static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
 
      offset  size  field           meaning
      0       4     magic           "idem"
-     4       1     version         2
+     4       1     version         3
      5       1     hash            1 SipHash, 2 HalfSipHash, 3 FNV-1a
      6       2     prog_size
      8       3     sector_size
@@ -3239,7 +3239,8 @@ static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
      24      4     previous        newest older sector that counts; 0: none
      28      3     previous_end    where the records of that one end
      31      1     first           1: the first header of a boot; else 0
-     32      4     relocated_end   where the relocated records here end
+     32      3     relocated_end   where the relocated records here end
+     35      1     batched         1: records here are durable with idem_sync
      36      4     time            logical ms; in the first header of a boot,
                                    when the boot began
      40      4     uncertain       logical ms until which the table is uncertain
@@ -3307,8 +3308,9 @@ static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
      header    0, layout                             all bytes before the check,
                                                      with a sum of 0
 
-   A finished record without a key has its claim's token x 65536, modulo 2^32,
-   XORed into its check.  The sum of a header is made last, over the check too.
+   A record that has a status and no key (an outcome, a delivery) is bound to
+   its claim: (token x 0x9E3779B1, modulo 2^32) without its low 16 bits is XORed
+   into its check.  The sum of a header is made last, over the check too.
    layout is the index hash of the first 16 bytes of a header, with a sum of 0,
    as the scope, and the first 8 bytes of the secret as the key.
    ------------------------------------------------------------------------ */
@@ -3656,29 +3658,34 @@ static int idemi_header_is_whole(const unsigned char *p)
      4. its lengths are within the configuration, attempts are not 0, and
         retention is at most IDEM_RETENTION_MAX;
      5. it is marked as relocated if and only if it stands before relocated_end;
-     6. its check holds.  Of a finished record without a key, whose slot is
-        empty, only the low half can be verified; it changes nothing.
+     6. its check holds.  Of a record that is bound to a claim only the low half
+        need hold; if the high half does not name the claim of its slot, or
+        there is none, the record changes nothing.
 
    A journal is read in this order:
      1. The head is the newest sector with a valid header and a valid record
-        from relocated_end on.
+        from relocated_end on: after the first granule there, if the relocated
+        records are not all valid.
      2. The sectors from its tail to the head are read, oldest first, each up to
         the previous_end of the last header that names it.  A sector that no
         header names, while the next header names an older one, is skipped.
      3. In a sector, what is not a valid record is skipped granule by granule.
-        An outcome of a slot that is finished changes nothing.
+        An outcome of a slot that is finished changes nothing.  The outcomes
+        after a gap are later by as much as the time in the next header is
+        ahead of the time after the last record.
      4. All claims are interrupted at the first header of each boot, at its
         time, and at the end.
 
    Records are lost, and the table is uncertain for one default retention from
    the newest time on, if
-     D1. skipped bytes stand before relocated_end;
-     D2. skipped bytes stand before a record that says that all before it in the
+     D1. skipped bytes, or a record that is bound to another claim than that of
+         its slot, stand before relocated_end;
+     D2. the same stands before a record that says that all before it in the
          sector was durable;
-     D3. skipped bytes stand right before a previous_end, or anywhere before one
-         whose header is not the first of its boot;
-     D4. with IDEM_EACH, one longest record or more after the last record of the
-         head, a granule begins with a byte that is not erased.  The longest has
+     D3. skipped bytes stand right before a previous_end, or the same anywhere
+         before one whose header is not the first of its boot;
+     D4. if the head is not batched, one longest record or more after its last
+         record, a granule begins with a byte that is not erased.  The longest has
          52 + key_max + response_max + state_max bytes, in whole granules;
      D5. a sector that a header names is not there, except for the one that the
          header of the tail names;
