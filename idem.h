@@ -3685,8 +3685,8 @@ static int idemi_header_is_whole(const unsigned char *p)
      D3. skipped bytes stand right before a previous_end, or the same anywhere
          before one whose header is not the first of its boot;
      D4. if the head is not batched, one longest record or more after its last
-         record, a granule begins with a byte that is not erased.  The longest has
-         52 + key_max + response_max + state_max bytes, in whole granules;
+         record, a granule begins with a byte that is not erased.  The longest
+         has 52 + key_max + response_max + state_max bytes, in whole granules;
      D5. a sector that a header names is not there, except for the one that the
          header of the tail names;
      D6. in one of the next two physical sectors, a record is valid for the
