@@ -132,7 +132,7 @@ class Device:
                           self.state_max)
 
     def same_in_headers(self):
-        return (b"idem" + bytes([2, self.hash]) +
+        return (b"idem" + bytes([3, self.hash]) +
                 self.granule.to_bytes(2, "little") +
                 self.sector_size.to_bytes(3, "little") + bytes([self.erased]) +
                 self.sector_count.to_bytes(2, "little") + bytes(2))
@@ -155,6 +155,7 @@ class Header:
     before: int                 # the sector before it that counts, 0: none
     before_end: int             # where that one's records end
     carried_end: int
+    batched: bool               # durable with idem_sync only
     time: int
     retention: int              # usual values of the records' numbers
     response_max: int
@@ -168,7 +169,8 @@ def header_of(device, data):
     if words[13] != device.check(0, 0, unsummed):
         return None
     return Header(bool(words[7] >> 24), words[4], words[5], words[6],
-                  words[7] & 0xffffff, words[8], words[9], words[11], words[12])
+                  words[7] & 0xffffff, words[8] & 0xffffff, bool(words[8] >> 24),
+                  words[9], words[11], words[12])
 
 
 def find_header(device, place):
@@ -194,6 +196,7 @@ def find_header(device, place):
 
 OWED, HAS_KEY, CUT, HAS_STATE, DURABLE = 4, 8, 0x10, 0x20, 0x40
 HAS_ACCOUNT, OVER = OWED, CUT   # of status 0
+NO_CLAIM, OTHER_CLAIM = 1, 2
 NUMBER = 8                      # bytes
 
 
@@ -221,7 +224,9 @@ class Record:
     floor: tuple = (0, 0)       # epoch, sequence
     state: bytes = b""
     response: bytes = b""
+    orphan: int = 0             # what it is bound to is not there
     cut: bool = False           # in a slot
+    after_gap: bool = False
     owed: bool = False
 
 
@@ -309,10 +314,14 @@ def record_of(device, header, at, slots):
             len(r.response) > device.response_max:
         return None
     check ^= device.check(sequence, at, data[:length])
-    if finished and not flags & HAS_KEY:
-        # An outcome whose claim is not known any more is one all the same.
+    if status and not flags & HAS_KEY and not check & 0xffff:
         slot = slots.get(r.slot)
-        check = check ^ (slot.token & 0xffff) << 16 if slot else check & 0xffff
+        if not slot or (slot.status != IN_PROGRESS or slot.cut if finished
+                        else slot.status == IN_PROGRESS):
+            r.orphan = NO_CLAIM
+        elif check != slot.token * 0x9E3779B1 & 0xffff0000:
+            r.orphan = OTHER_CLAIM
+        check = 0
     if check:
         return None
     r.end = at + device.whole(length + 4)
@@ -421,7 +430,7 @@ def apply(device, table, r):
         comes_again(device, table, r)
         comes(device, table, r)
     slot = table.slots.get(r.slot)
-    if not slot:
+    if not slot or r.orphan:
         return
     if r.status in (COMPLETED, FAILED):
         if slot.status == IN_PROGRESS:
@@ -438,10 +447,11 @@ def apply(device, table, r):
         slot.owed = False
 
 
-def read_records(device, table, header, at, end, stated, same_boot):
-    """The records between two offsets."""
+def read_records(device, table, header, at, end, stated, same_boot, after):
+    """The records between two offsets; `after`: the next header, if it states
+    the end."""
     behind = dirty = at
-    gap = False
+    gap = had_gap = False
     while at < end:
         r = record_of(device, header, at, table.slots)
         if not r:
@@ -450,26 +460,49 @@ def read_records(device, table, header, at, end, stated, same_boot):
             at += device.granule
             continue
         gap = gap or at > behind
+        had_gap = had_gap or gap
         if gap and (r.flags & DURABLE or r.carried):
             table.lost = True
+            gap = False
         apply(device, table, r)
+        if had_gap and not r.carried and not r.orphan and \
+                r.status in (COMPLETED, FAILED):
+            table.slots[r.slot].after_gap = True
+        gap = gap or r.orphan == OTHER_CLAIM
         behind = at = r.end
     if behind < end or (gap and same_boot) if stated else \
-            dirty >= behind + device.record_max and not device.batch:
+            dirty >= behind + device.record_max and not header.batched:
         table.lost = True
+    later = (after.time - table.time) & M32 if after else 0
+    for slot in table.slots.values():
+        if slot.after_gap and had_gap and later <= 0xd0000000:
+            slot.time += later
+        slot.after_gap = False
 
 
 def has_record(device, header, at, about_a_slot, slots):
     """Whether there is one that was not carried."""
     while at < device.sector_size:
         r = record_of(device, header, at, slots)
-        if r and about_a_slot and r.status in (COMPLETED, FAILED) and \
-                not r.flags & HAS_KEY and r.slot not in slots:
-            r = None            # only half of its check could be verified
+        if r and about_a_slot and r.orphan:
+            r = None
         if r and (r.slot or not about_a_slot):
             return True
         at += device.granule
     return False
+
+
+def counts(device, header):
+    """Whether a sector with a header may be the head."""
+    at = device.front
+    while at < header.carried_end:
+        r = record_of(device, header, at, {})
+        if not r:
+            break
+        at = r.end
+    if at != header.carried_end:
+        at = header.carried_end + device.granule
+    return has_record(device, header, at, False, {})
 
 
 def is_passed_over(header, behind):
@@ -502,8 +535,7 @@ def read(device):
             headers[header.sequence] = header
     head = None
     for sequence in sorted(headers, reverse=True):
-        if has_record(device, headers[sequence],
-                      headers[sequence].carried_end, False, {}):
+        if counts(device, headers[sequence]):
             head = headers[sequence]
             break
     if not head:
@@ -518,16 +550,16 @@ def read(device):
         if header.first:
             cut_short(table)
         read_records(device, table, header, device.front, header.carried_end,
-                     True, True)
+                     True, True, None)
         read_records(device, table, header, header.carried_end,
                      after.before_end if named else device.sector_size, named,
-                     named and not after.first)
+                     named and not after.first, after if named else None)
     cut_short(table)
     table.slots = {n: slot for n, slot in table.slots.items()
                    if not has_left(device, table, slot)}
     for further in (1, 2):      # behind a header that is damaged
         beyond = Header(False, (head.sequence if head else 0) + further, 0, 0,
-                        0, 0, 0, device.retention, device.response_max)
+                        0, 0, False, 0, device.retention, device.response_max)
         if has_record(device, beyond, device.front, True, table.slots):
             table.lost = True
     return table
