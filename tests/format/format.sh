@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
-# The journal of format 2, with each hash, here, with 32 bits, and on an emulated
+# The journal of format 3, with each hash, here, with 32 bits, and on an emulated
 # big-endian machine if there is one.
 #     format.sh [PART...]
 #         golden    the bytes are those that every machine must write, and
