@@ -3200,7 +3200,7 @@ static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
 }
 
 /* ---------------------------------------------------------------------------
-   >>format    the bytes of a journal: version 3, little-endian
+   >>format    the bytes of a journal: version 4, little-endian
 
    G(n) is n rounded up to whole granules.  >>hash has the two hashes.
 
@@ -3227,7 +3227,7 @@ static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
 
      offset  size  field           meaning
      0       4     magic           "idem"
-     4       1     version         3
+     4       1     version         4 (3 is not used)
      5       1     hash            1 SipHash, 2 HalfSipHash, 3 FNV-1a
      6       2     prog_size
      8       3     sector_size
@@ -3377,7 +3377,8 @@ typedef struct idemi_header {
 } idemi_header;
 #define IDEMI_HEADER      56u
 #define IDEMI_HEADER_SAME 16u
-#define IDEMI_FORMAT_NUMBER     3u
+/* 3 is not used: torn, where an erased byte is 0, it may read as 1. */
+#define IDEMI_FORMAT_NUMBER 4u
 #define IDEMI_FIRST       0x1000000u
 #define IDEMI_BATCHED     0x1000000u
 #define IDEMI_OFFSET      0x0FFFFFFu     /* what of these words is an offset */

@@ -132,7 +132,7 @@ class Device:
                           self.state_max)
 
     def same_in_headers(self):
-        return (b"idem" + bytes([3, self.hash]) +
+        return (b"idem" + bytes([4, self.hash]) +
                 self.granule.to_bytes(2, "little") +
                 self.sector_size.to_bytes(3, "little") + bytes([self.erased]) +
                 self.sector_count.to_bytes(2, "little") + bytes(2))

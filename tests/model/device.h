@@ -29,7 +29,7 @@ enum { TELL_MS = 60000 };           // a minute
 #ifndef OPERATIONS_MAX
 #define OPERATIONS_MAX 3000000      // of the storage, in one call
 #endif
-enum { READS_OPENING = 9 };         // of a byte
+enum { READS_OPENING = 12 };        // of a byte
 enum { SWAYS_SAFE = 1 };            // see device_may_lose
 enum { OLD_CLAIMS = 16 };           // that are tried again
 enum { DAMAGED = 1, JUDGED };       // of damaged
