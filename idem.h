@@ -515,8 +515,8 @@
 /* What all files of a program must have in common, of version and options:
    idem_open hands it over, and refuses a file that differs. */
 #define IDEM_BUILD                                                             \
-    (((uint32_t)IDEM_VERSION * 8 + (IDEM_WIDE != 0) * 4 + IDEM_HASH) * 1024 +  \
-     (uint32_t)sizeof(idem_table))
+    (((IDEM_VERSION * UINT32_C(8) + (IDEM_WIDE != 0) * 4u + IDEM_HASH) *       \
+      UINT32_C(1024)) + sizeof(idem_table))
 
 /* On functions whose answer decides whether something is executed. */
 #ifdef __GNUC__
@@ -4788,7 +4788,8 @@ static void idemi_recover_sector(idem_table *t, idemi_scan *scan)
             continue;
         }
         gap |= at > j->at;
-        scan->has_gap |= gap;
+        if (gap)
+            scan->has_gap = 1;
         if (gap && (j->at < scan->relocated_end || r->flags & IDEMI_SYNCED)) {
             idemi_recover_lost(t, scan->sequence);
             gap = 0;
@@ -4937,13 +4938,15 @@ static void idemi_recover_headless(idem_table *t)
     idemi_header h;
     unsigned tries;
 
-    for (tries = 0; tries < IDEMI_TRIES; tries++)
-        if (!idemi_recover_header(t, ++sequence, &h) &&
+    for (tries = 0; tries < IDEMI_TRIES; tries++) {
+        sequence++;
+        if (!idemi_recover_header(t, sequence, &h) &&
             idemi_recover_has_record(t, sequence, IDEMI_RECORDS_AT(j), 0)) {
             t->stats.lost++;
             if (j->sequence < sequence)
                 j->sequence = sequence;
         }
+    }
 }
 
 /* Looks for sectors of this round of the ring that were overwritten by a

@@ -233,7 +233,7 @@ part_eva() {
     long alarmed calls idemi_command_response 's/if (.* > .*len)/if (0)/'
     long alarmed calls idemi_command_named 's/>= IDEMI_CAPACITY/> IDEMI_CAPACITY/'
     alarmed replay idemi_recover_near 's/ < IDEMI_CAPACITY/ <= IDEMI_CAPACITY/'
-    long alarmed replay idemi_recover_apply 's/if (!.*->slot)/if (0)/'
+    long alarmed replay idemi_recover_apply 's/if (!.*->slot || .*)/if (0)/'
     long alarmed opening idemi_recover_sector 's/ && .*SECTOR_SIZE(.*))/)/'
 }
 
