@@ -21,6 +21,15 @@ static const story stories[] = {
     { "in_batch_mode_an_unreadable_end_is_no_loss",
       "roomy: batch Ba Ca z Y Bb Cb Bc Cc Bd Cd Be Ce b,back P l0 Ba:replay Bb "
       "Cb" },
+    // .. also for who writes each record durably now: the sector says how its
+    // records were written.
+    { "a_torn_batch_is_no_loss_when_each_is_durable_now",
+      "roomy: batch Ba Ca z Y Bb Cb Bc Cc Bd Cd Be Ce b,back x +batch=0 P l0 "
+      "Ba:replay Bb:execute" },
+    { "an_unreadable_end_of_durable_records_is_a_loss_in_batch_mode_too",
+      "roomy: k1 " LONG("0") LONG("1") LONG("2") LONG("3") LONG("4") "B5 z "
+      "C5,len=24 " LONG("6") "B7 b,how=#,back x +batch P u B4:replay "
+      "B5:uncertain" },
     { "four_unreadable_records_at_the_end_are_a_loss",
       "roomy: k1 " LONG("0") LONG("1") LONG("2") LONG("3") LONG("4") "B5 z "
       "C5,len=24 " LONG("6") "B7 b,how=#,back P u B4:replay B5:uncertain "
@@ -56,6 +65,16 @@ static const story stories[] = {
     { "of_two_outcomes_of_one_claim_one_is_replayed",
       "nor: x k1 Ba %1,how=1 Ca:storage %1,at=2,how=1 Ca:storage z Ca V "
       "b,how=6 P l1 Ba:replay" },
+
+    // b's record alone has the time of a long silence; what is after it is as
+    // young as it was.
+    { "s6_a_damaged_record_of_a_long_silence_shortens_nothing",
+      "nor_8: size=1024 retention=3600000 Aa M,ms=7200000 M,ms=1728000000 Bb z "
+      "Bc Cc k1 b,how=5,at=97 P u Bc:replay" },
+    { "s6_nor_does_one_shorten_a_longer_retention",
+      "nor_8: size=1024 retention=3600000 Aa M,ms=7200000 M,ms=1728000000 Bb z "
+      "Bc,retention=1296000000 Cc k1 b,how=5,at=97 P u M,ms=3700000 M "
+      "Bc:replay" },
 
     // how long claims are uncertain after it
     { "s4_unknown_keys_are_uncertain_for_a_retention",
@@ -96,6 +115,22 @@ static const story stories[] = {
     // In a new head, whose header is damaged.
     { "an_outcome_whose_claim_is_there_is_told",
       "nor: Ba %1 Ca:storage Ca:ok z b,how=6 P l1 Ba:uncertain Bb:uncertain" },
+    // Sectors of 64 KB: the low 16 bits of both tokens are the same offset.
+    { "s3_an_outcome_is_bound_by_all_bits_of_its_token",
+      "vast: capacity=1 x Bb L T %1 Ba:storage w Ba z Ca b,how=5,at=98 P u "
+      "Bb:uncertain" },
+    { "s3_in_a_torn_batch_an_outcome_is_bound_by_all_bits_of_its_token",
+      "vast: batch capacity=1 x Bb Y L T %1 Ba:storage w Ba z Ca b,how=4 P l0 "
+      "Bb:recover" },
+    // Neither claim is there, but an outcome says that one was: they cannot both
+    // be one torn record.
+    { "two_damaged_records_before_an_outcome_are_a_loss",
+      "roomy: Aa Bb z Bc z1 Cb b1 b,how=# P u Ba:replay Bb:uncertain "
+      "Bc:uncertain" },
+    // A restart, after which the slot has another claim.
+    { "two_damaged_records_before_an_outcome_of_another_claim_are_a_loss",
+      "roomy: capacity=1 Bc P t,ms=100100 k1 Bb z Cb z1 Bb b,how=# P u "
+      "Bb:uncertain" },
     // b's response holds it, byte for byte; the record around that is damaged,
     // so its inside is looked at.
     { "s3_a_record_hidden_in_a_response_is_not_taken",

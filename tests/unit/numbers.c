@@ -172,6 +172,10 @@ static const story stories[] = {
     { "what_is_known_below_the_floor_is_known_after_a_restart",
       "numbers=20 Bc,lease Be Bg,retention=1000 Cg t,ms=2000 M Bg:old P "
       "Bc:recover Be:recover Bg:old" },
+    // While b is refused g leaves too, and so the floor passes c.
+    { "what_is_known_below_a_floor_that_rises_meanwhile_stays_known",
+      "numbers=20 Bc Cc Bb,retention=1000 Cb Bg,retention=1000 Cg t,ms=2000 "
+      "Bb:old P Bc:replay Bb:old Bg:old" },
     { "a_number_that_was_completed_is_not_claimed_again",
       "numbers=20 Bg,retention=2592000000 +volatile P Bg,retention=60000:recover "
       "Cg Bg:replay P t,ms=120000 M Bg:old P Bg:old P Bg:old" },

@@ -47,7 +47,8 @@
 
 #include "../model/call.h"
 
-// One medium of each kind; and one whose sectors are large, and one with a sync.
+// One medium of each kind; and one whose sectors are large, one with a sync, and
+// one whose sectors are as large as 16 bits of a token count.
 static const medium nor = { "nor", FLASH_NOR, 0, 1, 512, 0xFF };
 static const medium nor_8 = { "nor_8", FLASH_NOR, 0, 8, 512, 0xFF };
 static const medium ecc = { "ecc", FLASH_ECC, 0, 16, 1024, 0xFF };
@@ -59,7 +60,8 @@ static const medium roomy = { "roomy", FLASH_NOR, 0, 8, 4096, 0xFF };
 static const medium synced = { "synced", FLASH_NOR, CACHE, 8, 512, 0xFF };
 static const medium *const media[] = { &nor, &nor_8, &ecc, &zeros, &eeprom,
                                        &cached, &wide };
-static const medium *const more_media[] = { &roomy, &synced };
+static const medium vast = { "vast", FLASH_NOR, 0, 1, 65536, 0xFF };
+static const medium *const more_media[] = { &roomy, &synced, &vast };
 
 enum { LEASE = 100, RETENTION = 100000 };
 enum { KEY_MAX = 16, RESPONSE_MAX = 24, STATE_MAX = 6 };
