@@ -4200,14 +4200,19 @@ static uint32_t idemi_journal_must_empty(idem_table *t, uint32_t head)
     return j->stated <= j->damaged ? j->damaged : 0;
 }
 
-/* True if the head has room for one more relocated item, the rewritten newest
-   record, and the commit record, but for nothing else. */
+/* True if a head without room for the longest records is to be filled up: too
+   much is live in old sectors, and there is room for one more relocated item,
+   the rewritten newest record, and the commit record, but for nothing else. */
 static int idemi_journal_squeezes(idem_table *t, unsigned item)
 {
     const idem_journal *j = t->journal;
     uint32_t bytes = IDEMI_COMMIT_MAX(IDEMI_GRANULE(j)) +
                      idemi_journal_relocated_len(t, item, 0);
 
+    // A step counts as its oldest sector: not so here.
+    if (!idemi_journal_must_empty(
+            t, j->sequence - IDEMI_SECTOR_COUNT(j) / IDEMI_STEPS))
+        return 0;
     if (j->newest != IDEMI_NONE)
         bytes += idemi_journal_relocated_len(t, (unsigned)j->newest,
                                              j->newest_is);

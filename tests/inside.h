@@ -7,6 +7,16 @@
 #ifndef INSIDE_H
 #define INSIDE_H
 
+/* The sequence at which a journal's tokens are at their end: of 48 bits where
+   numbers are wide, else of 32. */
+static inline uint32_t inside_last_sequence(const idem_table *t)
+{
+    uint64_t last = (IDEM_WIDE ? UINT64_MAX >> 16 : UINT32_MAX) /
+                    t->journal->sector_size;
+
+    return last < UINT32_MAX ? (uint32_t)last : UINT32_MAX;
+}
+
 /* A journal that was just opened on blank storage goes on as if so many sectors
    had been filled: the end of their numbers is years away. */
 static inline void inside_start_far(idem_table *t, uint32_t sequence)
