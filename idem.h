@@ -3883,16 +3883,26 @@ static void idemi_recover_begin(idem_table *t, idemi_found *found)
     t->journal->until = 0;
 }
 
-/* Whether a sector has, from an offset on, a record that was not carried: one
-   that tells something, or any, the seal too. */
+/* Whether a sector has a record that was not carried, from an offset on: one
+   that tells something, or any, the seal too.  Carried ones up to `carried_end`
+   stand before it; if not all do, it must be behind the first granule there. */
+IDEMI_APART
 static int idemi_recover_has_record(idem_table *t, uint32_t sequence,
-                                    uint32_t at, int any)
+                                    uint32_t at, uint32_t carried_end, int any)
 {
     idem_journal *j = t->journal;
+    uint32_t len;
     idemi_found found;
     idemi_record *r = &found.r;
 
     idemi_recover_begin(t, &found);
+    while (at < carried_end &&
+           (len = idemi_recover_record(t, sequence, at, r)) != 0 &&
+           r->flags & IDEMI_CARRIED)
+        at += len;
+    if (at != carried_end)
+        at = carried_end + IDEMI_GRANULE(j);
+    j->until = 0;               // what is the proof is not what was seen
     for (; at < IDEMI_SECTOR_SIZE(j); at += IDEMI_GRANULE(j))
         if (idemi_recover_record(t, sequence, at, r) &&
             !(r->flags & IDEMI_CARRIED) &&
@@ -3914,74 +3924,59 @@ static uint32_t idemi_recover_newest(idem_table *t)
     return newest;
 }
 
-/* Whether a sector counts: its commit record is there, and all that was
-   relocated into it; or, as proof that it did, a record after that. */
-static int idemi_recover_counts(idem_table *t, uint32_t sequence,
-                                uint32_t relocated_end)
-{
-    const idem_journal *j = t->journal;
-    uint32_t at = IDEMI_RECORDS_AT(j), len;
-    idemi_found found;
-
-    idemi_recover_begin(t, &found);
-    while (at < relocated_end &&
-           (len = idemi_recover_record(t, sequence, at, &found.r)) != 0 &&
-           found.r.flags & IDEMI_CARRIED)
-        at += len;
-    if (at != relocated_end)
-        at = relocated_end + IDEMI_GRANULE(j);
-    return idemi_recover_has_record(t, sequence, at, 1);
-}
-
-/* Finds the head, the newest sector that counts, and the newest that was
-   begun. */
-static void idemi_recover_head(idem_table *t)
+/* Looks for the newest sector that counts, from a sequence down: its commit
+   record is there, and all that was relocated into it; or, as proof that it
+   did, a record after that.  It is the head; if one is known (`again`) that is
+   only told of a newer one, for which the proof is needed: a commit record
+   alone may be torn and read differently each time. */
+static int idemi_recover_find(idem_table *t, uint32_t sequence, int again)
 {
     idem_journal *j = t->journal;
-    uint32_t sequence = idemi_recover_newest(t), named = 0;
-    uint32_t left = IDEMI_SECTOR_COUNT(j);
+    uint32_t left = IDEMI_SECTOR_COUNT(j), named = 0;
     idemi_header h;
 
-    if (left > sequence)
-        left = sequence;
-    j->head = 0;
-    j->sequence = sequence;
-    j->tail = sequence + 1;
-    for (; left > 0; left--, sequence--) {
+    for (; left > 0 && sequence > j->head; left--, sequence--) {
         if (!idemi_recover_header(t, sequence, &h) || h.sequence != sequence)
             continue;
         j->usual = h.usual;
-        if (idemi_recover_counts(t, sequence, h.carried_end & IDEMI_OFFSET)) {
-            j->head = sequence;
-            j->tail = h.tail;
-            return;
+        if (idemi_recover_has_record(t, sequence,
+                                     again ? IDEMI_OFFSET : IDEMI_RECORDS_AT(j),
+                                     h.carried_end & IDEMI_OFFSET, 1)) {
+            if (!again) {
+                j->head = sequence;
+                j->tail = h.tail;
+            }
+            return 1;
         }
         named = h.before;
     }
-    if (named)
+    if (named && !again)
         t->stats.lost++;
+    return 0;
+}
+
+/* Finds the head, and the newest sector that was begun. */
+static void idemi_recover_head(idem_table *t)
+{
+    idem_journal *j = t->journal;
+
+    j->head = 0;
+    j->sequence = idemi_recover_newest(t);
+    j->tail = j->sequence + 1;
+    (void)idemi_recover_find(t, j->sequence, 0);
 }
 
 /* Whether the storage was not ready when the head was looked for: there is a
-   newer sector now that counts, with a record after its commit record, for that
-   alone may be torn and read differently each time; or there was no head, reads
-   fail, and headers come or go. */
+   newer sector now that counts; or there was no head, reads fail, and headers
+   come or go. */
 static int idemi_recover_changed(idem_table *t)
 {
     idem_journal *j = t->journal;
     uint32_t sequence = idemi_recover_newest(t);
-    uint32_t left = IDEMI_SECTOR_COUNT(j);
     idem_usual usual = j->usual;
-    int changed = !j->head && t->storage_error && sequence != j->sequence;
-    idemi_header h;
+    int changed = (!j->head && t->storage_error && sequence != j->sequence) ||
+                  idemi_recover_find(t, sequence, 1);
 
-    for (; !changed && left > 0 && sequence > j->head; left--, sequence--) {
-        if (!idemi_recover_header(t, sequence, &h) || h.sequence != sequence)
-            continue;
-        j->usual = h.usual;
-        changed = idemi_recover_has_record(
-            t, sequence, (h.carried_end & IDEMI_OFFSET) + IDEMI_GRANULE(j), 1);
-    }
     j->usual = usual;
     return changed;
 }
@@ -4946,7 +4941,8 @@ static void idemi_recover_headless(idem_table *t)
     for (tries = 0; tries < IDEMI_TRIES; tries++) {
         sequence++;
         if (!idemi_recover_header(t, sequence, &h) &&
-            idemi_recover_has_record(t, sequence, IDEMI_RECORDS_AT(j), 0)) {
+            idemi_recover_has_record(t, sequence, IDEMI_RECORDS_AT(j),
+                                     IDEMI_RECORDS_AT(j), 0)) {
             t->stats.lost++;
             if (j->sequence < sequence)
                 j->sequence = sequence;
