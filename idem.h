@@ -2965,7 +2965,8 @@ static int idemi_sender_is_past(idem_table *t, idem_slot *s)
    that asks for a claim also where the answer goes */
 typedef struct idemi_query {
     idemi_id id;
-    uint32_t fingerprint[2];
+    idem_slot fresh;            /* the claim, before its slot has it; of it only
+                                   the fingerprint is known at first */
     const idem_request *rq;
     idem_claim *claim;
     idem_reply *reply;
@@ -2983,12 +2984,6 @@ static void idemi_keys_delivered(idem_table *t, idem_slot *s)
     t->passed_of = 0;           // it may be evicted now
     t->pending--;
 }
-
-/* A claim that is to be granted, before its slot has it; its scope and key. */
-typedef struct idemi_grant {
-    idem_slot *slot;
-    const idemi_id *id;
-} idemi_grant;
 
 /* Frees a slot in use. */
 static void idemi_keys_remove(idem_table *t, unsigned slot)
@@ -4015,7 +4010,7 @@ static uint32_t idemi_journal_dead(const idem_table *t)
 
 /* Puts a record of a slot (capacity: of none; above: of a sender) together in
    the buffer, all but its check, as the next in the head; returns its length.
-   `more` is what the table does not have yet: an idemi_grant with
+   `more` is what the table does not have yet: an idemi_query with
    IDEMI_GRANTED, else an idem_outcome or NULL. */
 IDEMI_APART
 static uint32_t idemi_journal_compose(idem_table *t, unsigned slot,
@@ -4033,8 +4028,8 @@ static uint32_t idemi_journal_compose(idem_table *t, unsigned slot,
     r.state = t->state;
     r.state_len = t->state_len;
     if (flags & IDEMI_GRANTED) {
-        r.of.s = ((const idemi_grant *)more)->slot;
-        r.id = *((const idemi_grant *)more)->id;
+        r.of.s = (idem_slot *)&((const idemi_query *)more)->fresh;
+        r.id = ((const idemi_query *)more)->id;
     } else if (more) {
         r.state = (const unsigned char *)((const idem_outcome *)more)->state;
         r.state_len = (uint16_t)((const idem_outcome *)more)->state_len;
@@ -5205,29 +5200,24 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
                                idemi_query *q)
 {
     const idem_request *rq = q->rq;
-    idem_slot *s = idemi_slot_at(t, slot);
+    idem_slot *s = idemi_slot_at(t, slot), *fresh = &q->fresh;
     int writes = IDEMI_JOURNAL(t) && !IDEMI_CONFIG(t)->volatile_claims;
-    idem_slot fresh = *s;
-    idemi_grant grant;
 
-    grant.slot = &fresh;
-    grant.id = &q->id;
-    fresh.scope_len = q->id.scope_len;
-    fresh.key_len = q->id.key_len;
-    fresh.fingerprint[0] = q->fingerprint[0];
-    fresh.fingerprint[1] = q->fingerprint[1];
-    fresh.retention = idemi_default_retention(t, rq->retention_ms);
-    fresh.token = (uint32_t)t->token + 1;
-    fresh.code = 0;
-    fresh.response_len =
+    fresh->hash = q->id.hash;
+    fresh->scope_len = q->id.scope_len;
+    fresh->key_len = q->id.key_len;
+    fresh->retention = idemi_default_retention(t, rq->retention_ms);
+    fresh->token = (uint32_t)t->token + 1;
+    fresh->code = 0;
+    fresh->response_len =
         rq->response_size ? rq->response_size : IDEMI_CONFIG(t)->response_max;
-    fresh.attempts = (uint8_t)attempt;
+    fresh->attempts = (uint8_t)attempt;
     if (writes) {
         int result;
-        fresh.token = idemi_record_token(t, t->journal->sequence,
-                                         t->journal->at);
+        fresh->token = idemi_record_token(t, t->journal->sequence,
+                                          t->journal->at);
         result = idemi_journal_append(
-            t, slot, IDEMI_CLAIMED | IDEMI_HAS_KEY | IDEMI_GRANTED, &grant);
+            t, slot, IDEMI_CLAIMED | IDEMI_HAS_KEY | IDEMI_GRANTED, q);
         if (result < 0)
             return result;
     }
@@ -5236,7 +5226,7 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
         t->stats.evicted++;
         idemi_keys_leave(t, slot, IDEMI_EVICTED);
     }
-    *s = fresh;
+    *s = *fresh;
     s->state = IDEM_IN_PROGRESS;
     s->time = t->clock;
     idemi_keys_lease(t, s, rq->lease_ms);
@@ -5264,8 +5254,8 @@ static int idemi_command_again(idem_table *t, unsigned slot, idemi_query *q)
 
     // One expression without a branch: how many bits agree is not to be seen
     // in the time it takes.
-    if ((s->fingerprint[0] ^ q->fingerprint[0]) |
-        (s->fingerprint[1] ^ q->fingerprint[1]))
+    if ((s->fingerprint[0] ^ q->fresh.fingerprint[0]) |
+        (s->fingerprint[1] ^ q->fresh.fingerprint[1]))
         return IDEM_MISMATCH;
     if (s->state & IDEMI_FINISHED) {
         idemi_command_replay(t, slot, q);
@@ -5825,7 +5815,7 @@ static int idemi_public_payload(const idem_table *t, idemi_query *q)
     if (!rq->has_fingerprint)
         fingerprint =
             idemi_hash_strong(t->config, rq->payload, rq->payload_len);
-    idemi_basics_split(q->fingerprint, fingerprint);
+    idemi_basics_split(q->fresh.fingerprint, fingerprint);
     return IDEM_OK;
 }
 
