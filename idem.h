@@ -1483,8 +1483,15 @@ IDEM_API int idem_retry(uint32_t *delay_ms, const idem_patience *patience,
 
      if                             then
      another process opens it       IDEM_E_LOCK
-     a backup, or a snapshot of     commands executed since then are new again,
-     the machine, is restored       and tokens go back: stop the senders first
+     it is replaced, renamed or     IDEM_E_STORAGE, error ESTALE, at the next
+     removed while it is open       sync; see idem_file_open
+     it is written over while it    not noticed: stop the process first
+     is open, as cp does
+     a backup, or a snapshot of     old answers come back, and what was executed
+     the machine, is restored       since then is executed again if it is sent
+                                    again; idem_forget does not help.  Treat it
+                                    as a new journal: stop the senders for one
+                                    retention, or let each begin a new epoch
      it is on NFS or another        not supported: a lock may not keep another
      network file system            machine out, a sync may end at the server
      its folder may be searched,    IDEM_E_STORAGE, error EACCES: the name of
@@ -1501,6 +1508,7 @@ typedef struct idem_file {
                                    the file is opened again; promised */
     int  fd;                    /* -1: closed */
     long owner;                 /* the process that opened it */
+    char path[4096];            /* from the root */
     IDEMI_STAYS(idem_file)
 } idem_file;
 
@@ -1514,14 +1522,25 @@ typedef struct idem_file {
      IDEM_E_ARG       NULL, sizes that an idem_storage cannot have
      IDEM_E_FORMAT    not a regular file; or of another size, and not blank: not
                       touched
-     IDEM_E_STORAGE   the system refused; file->error is the errno
+     IDEM_E_STORAGE   the system refused; file->error is the errno; ESTALE: the
+                      file is renamed or replaced again and again
    Only after IDEM_OK is there something to close.  Do not open what is open.
 
    The lock is flock's: it keeps out who asks for it, and ends with the process.
    After a fork the file stays the parent's.  In the child every callback
    returns EPERM; a child that lives on should close it, for as long as its copy
    is open the parent's death does not end the lock.  So open it after
-   daemonizing.  An exec closes it. */
+   daemonizing.  An exec closes it.
+
+   After each sync, so before what was written counts as durable, it is looked
+   whether the path still names this file.  If not, nobody will find there what
+   was written, and another process may have locked the file that is there now:
+   the sync fails with ESTALE, the call with IDEM_E_STORAGE, and nothing more is
+   written.  Answers that need no sync, IDEM_REPLAY and IDEM_BUSY, still come
+   from the file that lost its name.  So idem_open again, after idem_file_close
+   and idem_file_open.  The path must stay reachable: open the file after
+   chroot, and after giving up rights.  A relative path is from the folder in
+   which the process was at opening. */
 IDEM_API int idem_file_open(idem_file *file, const char *path,
                             uint32_t sector_size, uint32_t sector_count);
 
@@ -6948,6 +6967,8 @@ IDEM_API int idem_retry(uint32_t *delay_ms, const idem_patience *patience,
        what it could not write, and reports that once: the next sync would
        succeed, and mean nothing.
    F4  Only the process that opened the file touches it.
+   F5  The file that is locked is the one that the path names, at opening and
+       whenever a sync has succeeded.
 
    Functions return 0 or an errno, where no contract says otherwise.
    ------------------------------------------------------------------------ */
@@ -7054,6 +7075,19 @@ static int idemi_file_prog(void *ctx, uint32_t at, const void *src,
     return idemi_file_write(file->fd, at, src, len);
 }
 
+/* ESTALE if the path does not name the open file (any more). */
+static int idemi_file_named(const idem_file *file)
+{
+    struct stat is, named;
+
+    if (fstat(file->fd, &is) < 0)
+        return errno;
+    if (stat(file->path, &named) < 0)
+        return errno == ENOENT || errno == ENOTDIR ? ESTALE : errno;
+    return is.st_ino == named.st_ino && is.st_dev == named.st_dev ? 0 : ESTALE;
+}
+
+/* The name is looked at last: what has lost it meanwhile is not durable. */
 static int idemi_file_sync(void *ctx)
 {
     idem_file *file = (idem_file *)ctx;
@@ -7062,6 +7096,8 @@ static int idemi_file_sync(void *ctx)
         return EPERM;
     if (!file->error)
         file->error = idemi_file_flush(file->fd, IDEMI_FILE_SYNC_DATA);
+    if (!file->error)
+        file->error = idemi_file_named(file);
     return file->error;
 }
 
@@ -7104,18 +7140,39 @@ static int idemi_file_fill(int fd, uint32_t size)
     return error;
 }
 
-/* Syncs the directory that holds `path`. */
-static int idemi_file_sync_name(const char *path)
+/* Follows the last name of `path` (IDEMI_FILE_BLOCK bytes, from the root) while
+   that is a symbolic link. */
+static int idemi_file_follow(char *path)
+{
+    char target[IDEMI_FILE_BLOCK];
+    int links;
+
+    for (links = 0; links < 40; links++) {      // as many as Linux follows
+        ssize_t len = readlink(path, target, sizeof target);
+        size_t folder;
+
+        if (len < 0)
+            return errno == EINVAL ? 0 : errno;
+        folder = target[0] == '/' ? 0 : (size_t)(strrchr(path, '/') + 1 - path);
+        if (folder + (size_t)len >= IDEMI_FILE_BLOCK)
+            return ENAMETOOLONG;
+        IDEM_MEMCPY(path + folder, target, (size_t)len);
+        path[folder + (size_t)len] = 0;
+    }
+    return ELOOP;
+}
+
+/* Syncs the directory that holds the file: not a link to it. */
+static int idemi_file_sync_name(const idem_file *file)
 {
     char folder[IDEMI_FILE_BLOCK];
-    const char *slash = strrchr(path, '/');
-    size_t len = slash ? (size_t)(slash + 1 - path) : 0;
     int fd, error;
 
-    if (len > sizeof folder - sizeof ".")
-        return ENAMETOOLONG;
-    IDEM_MEMCPY(folder, path, len);
-    IDEM_MEMCPY(folder + len, ".", sizeof ".");
+    IDEM_MEMCPY(folder, file->path, sizeof folder);
+    error = idemi_file_follow(folder);
+    if (error)
+        return error;
+    strrchr(folder, '/')[1] = 0;
     fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return errno;
@@ -7124,15 +7181,17 @@ static int idemi_file_sync_name(const char *path)
     return error == EINVAL ? 0 : error;     // this file system knows no such
 }                                           // sync, or needs none
 
-/* Locks the open file, and sees to it that it is one to use: IDEM_OK,
-   IDEM_E_LOCK, IDEM_E_FORMAT, or IDEM_E_STORAGE with file->error set. */
-static int idemi_file_take(idem_file *file, const char *path, uint32_t size)
+/* Locks the open file, and checks that it is one to use: IDEM_OK, IDEM_E_LOCK,
+   IDEM_E_FORMAT, or IDEM_E_STORAGE with file->error set. */
+static int idemi_file_take(idem_file *file, uint32_t size)
 {
     struct stat is;
 
     file->error = idemi_file_lock(file->fd);
     if (file->error == EWOULDBLOCK)
         return IDEM_E_LOCK;
+    if (!file->error)
+        file->error = idemi_file_named(file);
     if (!file->error && fstat(file->fd, &is) < 0)
         file->error = errno;
     if (!file->error && !S_ISREG(is.st_mode))
@@ -7145,8 +7204,50 @@ static int idemi_file_take(idem_file *file, const char *path, uint32_t size)
     if (!file->error)
         file->error = idemi_file_flush(file->fd, IDEMI_FILE_SYNC);
     if (!file->error)
-        file->error = idemi_file_sync_name(path);
+        file->error = idemi_file_sync_name(file);
     return file->error ? IDEM_E_STORAGE : IDEM_OK;
+}
+
+/* Opens and takes the file that the path names now; if none is to be used,
+   nothing is open. */
+static int idemi_file_try(idem_file *file, uint32_t size)
+{
+    struct stat is;
+    int result;
+
+    // Looked at first: some devices take being opened as a command.
+    if (stat(file->path, &is) == 0 && !S_ISREG(is.st_mode))
+        return IDEM_E_FORMAT;
+    file->fd = open(file->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (file->fd < 0) {
+        file->error = errno;
+        return IDEM_E_STORAGE;
+    }
+    result = idemi_file_take(file, size);
+    if (result != IDEM_OK) {
+        (void)close(file->fd);
+        file->fd = -1;
+    }
+    return result;
+}
+
+/* Keeps the path, from the root: the process may change its folder. */
+static int idemi_file_keep_path(idem_file *file, const char *path)
+{
+    size_t len = 0;
+
+    if (!path[0])
+        return ENOENT;
+    if (path[0] != '/') {
+        if (!getcwd(file->path, sizeof file->path))
+            return errno;
+        len = strlen(file->path);
+        file->path[len++] = '/';        // in the place of the 0
+    }
+    if (strlen(path) >= sizeof file->path - len)
+        return ENAMETOOLONG;
+    IDEM_MEMCPY(file->path + len, path, strlen(path) + 1);
+    return 0;
 }
 
 static void idemi_file_reset(idem_file *file, uint32_t sector_size,
@@ -7169,8 +7270,7 @@ IDEM_API int idem_file_open(idem_file *file, const char *path,
 {
     uint32_t size = sector_size * sector_count;
     off_t end;                  // of 32 bits: may be negative
-    struct stat is;
-    int result;
+    int result, tries = 0;
 
     if (!file || !path)
         return IDEMI_REFUSED();
@@ -7178,19 +7278,13 @@ IDEM_API int idem_file_open(idem_file *file, const char *path,
     end = (off_t)size;
     if (!idemi_public_storage(&file->storage) || end < 0)
         return IDEMI_REFUSED();
-    // Looked at first: some devices take being opened as a command.
-    if (stat(path, &is) == 0 && !S_ISREG(is.st_mode))
-        return IDEM_E_FORMAT;
-    file->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (file->fd < 0) {
-        file->error = errno;
+    file->error = idemi_file_keep_path(file, path);
+    if (file->error)
         return IDEM_E_STORAGE;
-    }
-    result = idemi_file_take(file, path, size);
-    if (result != IDEM_OK) {
-        (void)close(file->fd);
-        file->fd = -1;
-    }
+    do {        // again, if the file has lost its name before it was locked
+        file->error = 0;
+        result = idemi_file_try(file, size);
+    } while (file->error == ESTALE && ++tries < 10);
     return result;
 }
 

@@ -106,8 +106,8 @@ injected() {
 
 creation_is_killed() {
     killed=0
-    for call in openat flock newfstatat '?fstat' ftruncate pwrite64 fsync \
-        close; do
+    for call in openat flock newfstatat '?fstat' '?readlink' ftruncate \
+        pwrite64 fsync close; do
         n=1
         while :; do
             rm -f "$journal"
@@ -173,6 +173,27 @@ two_processes() {
     exec 3>&-
 }
 
+# Who works on a journal in whose place another is put stops by itself, and the
+# other can be opened.
+work_is_replaced() {
+    rm -f "$journal" "$ledger"
+    touch "$ledger"
+    first=$(audit -v ask=next)
+    boots=$((boots + 1))
+    $worker "$first" $boots 1000000 >> "$ledger" 2> "$dir/out" &
+    pid=$!
+    until grep -q '^done' "$ledger" || ! kill -0 $pid 2> /dev/null; do
+        sleep 0.01
+    done
+    cp "$journal" "$dir/copy"
+    mv "$dir/copy" "$journal"
+    status=0
+    wait $pid || status=$?
+    expect 3 "working on a journal that is replaced"
+    run $opener
+    expect 0 "opening the one that is there now"
+}
+
 creators_race() {
     round=0
     while [ $round -lt $((rounds * 5)) ]; do
@@ -201,7 +222,8 @@ creators_race() {
 
 work_is_killed() {
     killed=0
-    for call in pwrite64 fdatasync pread64 write fsync flock openat close; do
+    for call in pwrite64 fdatasync pread64 write fsync flock openat newfstatat \
+        close; do
         n=1
         while :; do
             work 2 faulty "$call" signal=KILL $n
@@ -260,6 +282,8 @@ work_has_faults() {
         work_fails fdatasync error=$error "0 3"
     done
     work_fails pread64 error=EIO "0 3"
+    work_fails newfstatat error=EACCES "0 3"
+    work_fails newfstatat error=ENOENT "0 3"    # as if it had been removed
     for call in pwrite64 fdatasync pread64 flock; do
         work_fails $call error=EINTR 0
     done
@@ -288,6 +312,7 @@ fi
 [ $traced = 0 ] || creation_is_killed
 creation_is_limited
 two_processes
+work_is_replaced
 creators_race
 round=0
 events=0

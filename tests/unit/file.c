@@ -28,7 +28,7 @@
 
 enum {
     OPEN = 1, CLOSE = 2, READ = 4, WRITE = 8, SYNC = 16, LOCK = 32, STAT = 64,
-    TRUNCATE = 128, ADVISE = 256, ALL = 511
+    TRUNCATE = 128, ADVISE = 256, LINK = 512, ALL = 1023
 };
 
 enum { NOTHING, FAIL, HALF, ZERO, DIE, ASIDE };
@@ -53,6 +53,7 @@ static process *me = processes, *chosen = processes + 1;
 static void (*aside)(void);
 
 static int synced;              // syncs that succeeded
+static struct stat last_synced; // what the last of them was of
 static int dropped;             // times the cache was told to forget
 static int history[CALLS_KEPT]; // calls, in their order
 static unsigned history_len;
@@ -80,18 +81,10 @@ static int strike(int call)
     return self->fault;
 }
 
-/* What a system calls the same that takes longer paths than this one. */
-static const char *shortened(const char *path)
-{
-    while (path[0] == '/' && path[1] == '/')
-        path++;
-    return path;
-}
-
 /* The mode counts if a file is made. */
 static int kernel_open(const char *path, int flags, int mode, ...)
 {
-    int fd = strike(OPEN) == FAIL ? -1 : open(shortened(path), flags, mode);
+    int fd = strike(OPEN) == FAIL ? -1 : open(path, flags, mode);
 
     if (fd >= 0 && me != processes && me->fd_count < COUNT(me->fds))
         me->fds[me->fd_count++] = fd;
@@ -128,7 +121,7 @@ TRANSFER(pwrite, WRITE, const void *)
 
 static int kernel_sync(int fd)
 {
-    if (strike(SYNC) == FAIL || fcntl(fd, F_GETFD) < 0)
+    if (strike(SYNC) == FAIL || fstat(fd, &last_synced) < 0)
         return -1;
     synced++;
     return 0;
@@ -152,8 +145,10 @@ static int kernel_fadvise(int fd, off_t at, off_t len, int advice)
 #define posix_fadvise(fd, at, len, advice) kernel_fadvise(fd, at, len, advice)
 #define UNLESS_FAILING(call, value) (strike(call) == FAIL ? -1 : (value))
 #define flock(fd, how) UNLESS_FAILING(LOCK, flock(fd, how))
-#define stat(path, it) UNLESS_FAILING(STAT, stat(shortened(path), it))
+#define stat(path, it) UNLESS_FAILING(STAT, stat(path, it))
 #define fstat(fd, it) UNLESS_FAILING(STAT, fstat(fd, it))
+#define readlink(path, to, size)                                               \
+    UNLESS_FAILING(LINK, readlink(path, to, size))
 #define ftruncate(fd, size) UNLESS_FAILING(TRUNCATE, ftruncate(fd, size))
 
 // Misuse is counted, and refused all the same.
@@ -248,7 +243,9 @@ static int setup(void **state)
 /* No descriptor may be lost, and no file left. */
 static int teardown(void **state)
 {
-    static const char *const names[] = { "journal", "real" };
+    static const char *const names[] = {
+        "journal", "moved", "real", "folder/journal", "folder/real", "folder"
+    };
 
     (void)state;
     me = processes;
@@ -453,26 +450,53 @@ TEST(a_path_may_be_relative_and_not_too_long)
     assert_non_null(getcwd(before, sizeof before));
     is(chdir(dir), 0);
     is(idem_file_open(&file, "journal", SECTOR, SECTORS), IDEM_OK);
-    close_file();
     is(chdir(before), 0);
-    assert_born(0);
+    is(prog_byte(&file, 'r'), 0);
+    is(file.storage.sync(&file), 0);            // is found from here too
+    close_file();
+    opens_as('r');
     for (int slashes = 0; slashes < 2; slashes++) {
         memset(name, slashes ? '/' : 'j', sizeof name);
         strcpy(name + sizeof name - sizeof path, slashes ? path : "");
         is(idem_file_open(&file, name, SECTOR, SECTORS), IDEM_E_STORAGE);
         is(file.error, ENAMETOOLONG);
     }
-    // The longest folder that there is room for, and one that is longer.
-    for (int more = 0; more < 2; more++) {
+    // The longest path that the system takes, from the root and from here.
+    for (int more = 0; more < 4; more++) {
+        size_t len = 4095 + (size_t)(more & 1);
+
         memset(name, '/', sizeof name);
-        strcpy(name + 4094 + more - strlen(dir) - 1, path);
+        strcpy(name + len - strlen(path), path);
+        if (more > 1) {
+            is(chdir(dir), 0);
+            memset(name, '/', len);
+            name[0] = '.';
+            strcpy(name + len - strlen(dir) - 1 - strlen("journal"), "journal");
+        }
         is(idem_file_open(&file, name, SECTOR, SECTORS),
-           more ? IDEM_E_STORAGE : IDEM_OK);
-        is(file.error, more ? ENAMETOOLONG : 0);
-        if (!more)
+           more & 1 ? IDEM_E_STORAGE : IDEM_OK);
+        is(file.error, more & 1 ? ENAMETOOLONG : 0);
+        is(chdir(before), 0);
+        if (!(more & 1))
             close_file();
     }
-    opens_as(0);
+    opens_as('r');
+}
+
+TEST(in_a_folder_that_is_gone_a_relative_path_names_nothing)
+{
+    char before[1024], folder[320];
+
+    assert_non_null(getcwd(before, sizeof before));
+    (void)snprintf(folder, sizeof folder, "%s/folder", dir);
+    is(mkdir(folder, 0700), 0);
+    is(chdir(folder), 0);
+    is(rmdir(folder), 0);
+    is(idem_file_open(&file, "journal", SECTOR, SECTORS), IDEM_E_STORAGE);
+    is(file.error, ENOENT);
+    is(chdir(before), 0);
+    is(idem_file_open(&file, "", SECTOR, SECTORS), IDEM_E_STORAGE);
+    is(file.error, ENOENT);
 }
 
 /* ---------------------------------------------------- one opening at a time */
@@ -658,6 +682,187 @@ TEST(a_symbolic_link_is_followed)
     is(open_file(&other), IDEM_E_LOCK);         // the lock is the same
 }
 
+/* .. for that is where the new name is; the link was there before. */
+TEST(the_folder_of_a_symbolic_links_target_is_synced)
+{
+    char folder[320], inner[340], real[320];
+    struct stat it;
+
+    (void)snprintf(folder, sizeof folder, "%s/folder", dir);
+    (void)snprintf(inner, sizeof inner, "%s/real", folder);
+    (void)snprintf(real, sizeof real, "%s/real", dir);
+    is(mkdir(folder, 0700), 0);
+    is(symlink("folder/real", path), 0);
+    is(open_file(&file), IDEM_OK);
+    is(stat(folder, &it), 0);
+    assert_true(last_synced.st_ino == it.st_ino);
+    close_file();
+    is(remove(inner), 0);
+    is(symlink(real, inner), 0);                // a link to a link
+    is(open_file(&file), IDEM_OK);
+    is(stat(dir, &it), 0);
+    assert_true(last_synced.st_ino == it.st_ino);
+    close_file();
+}
+
+static void other_makes_a_loop(void)
+{
+    (void)remove(path);
+    is(symlink("journal", path), 0);
+}
+
+TEST(a_link_that_leads_nowhere_is_told)
+{
+    char target[4095];
+
+    other_makes_a_loop();
+    is(open_file(&file), IDEM_E_STORAGE);
+    is(file.error, ELOOP);
+    is(remove(path), 0);
+    aside = other_makes_a_loop;
+    assert_true(strikes(LINK, 0, ASIDE, 0, opens));
+    is(result, IDEM_E_STORAGE);
+    is(file.error, ELOOP);
+    // A name that the system would take, and we have no room for.
+    for (size_t i = 0; i < sizeof target; i++)
+        target[i] = i % 2 ? '/' : '.';
+    strcpy(target + sizeof target - sizeof "real", "real");
+    is(remove(path), 0);
+    is(symlink(target, path), 0);
+    is(open_file(&file), IDEM_E_STORAGE);
+    is(file.error, ENAMETOOLONG);
+}
+
+/* --------------------------------------- a name that comes to mean another */
+
+/* The name now means nothing, or another file. */
+static void move_away(void)
+{
+    char moved[320];
+
+    (void)snprintf(moved, sizeof moved, "%s/moved", dir);
+    is(rename(path, moved), 0);
+}
+
+static void remove_it(void)
+{
+    is(remove(path), 0);
+}
+
+static void put_another_there(void)
+{
+    move_away();
+    is(open_file(&other), IDEM_OK);
+    is(idem_file_close(&other), IDEM_OK);
+}
+
+static void put_a_restored_one_there(void)
+{
+    char restored[sizeof path];
+
+    (void)snprintf(restored, sizeof restored, "%s/real", dir);
+    is(idem_file_open(&other, restored, SECTOR, SECTORS), IDEM_OK);
+    is(idem_file_close(&other), IDEM_OK);
+    is(rename(restored, path), 0);
+}
+
+static void put_a_pipe_there(void)
+{
+    move_away();
+    is(mkfifo(path, 0600), 0);
+}
+
+static void let_a_link_point_elsewhere(void)
+{
+    move_away();
+    is(symlink("real", path), 0);
+}
+
+static void (*const changes[])(void) = {
+    move_away, remove_it, put_another_there, put_a_restored_one_there,
+    put_a_pipe_there, let_a_link_point_elsewhere
+};
+
+/* Nothing can be promised any more for what the file holds: it will not be
+   found when the device starts again. */
+TEST(a_file_that_loses_its_name_is_told_by_the_next_sync)
+{
+    const idem_storage *s = &file.storage;
+    char byte;
+
+    for (size_t i = 0; i < COUNT(changes); i++) {
+        is(open_file(&file), IDEM_OK);
+        is(prog_byte(&file, 'a'), 0);
+        is(s->sync(s->ctx), 0);
+        changes[i]();
+        is(prog_byte(&file, 'b'), 0);
+        is(s->sync(s->ctx), ESTALE);
+        is(file.error, ESTALE);
+        is(prog_byte(&file, 'c'), ESTALE);
+        is(s->sync(s->ctx), ESTALE);
+        is(s->read(s->ctx, 0, &byte, 1), 0);
+        is(byte, 'b');
+        close_file();
+        (void)remove(path);
+        opens_as(0);
+        is(remove(path), 0);
+    }
+}
+
+/* It had its name when it was opened: between that and the lock it lost it. */
+TEST(the_file_that_has_the_name_is_the_one_that_is_locked)
+{
+    for (size_t i = 0; i < COUNT(changes); i++) {
+        struct stat it, named;
+
+        opens_as(0);
+        aside = changes[i];
+        assert_true(strikes(LOCK, 0, ASIDE, 0, opens));
+        if (changes[i] == put_a_pipe_there) {
+            is(result, IDEM_E_FORMAT);
+        } else {
+            is(result, IDEM_OK);
+            is(fstat(file.fd, &it), 0);
+            is(stat(path, &named), 0);
+            assert_true(it.st_ino == named.st_ino);
+            is(open_file(&other), IDEM_E_LOCK);
+            is(file.storage.sync(&file), 0);
+            close_file();
+        }
+        is(remove(path), 0);
+    }
+}
+
+static void other_takes_the_name(void)
+{
+    move_away();
+    is(open_file(&other), IDEM_OK);
+}
+
+static unsigned times;
+
+static void move_away_each_time(void)
+{
+    move_away();
+    processes[1].at = processes[1].count;       // once more
+    times++;
+}
+
+TEST(a_name_that_is_taken_by_another_or_does_not_stay_is_told)
+{
+    aside = other_takes_the_name;
+    assert_true(strikes(LOCK, 0, ASIDE, 0, opens));
+    is(result, IDEM_E_LOCK);
+    is(idem_file_close(&other), IDEM_OK);
+    aside = move_away_each_time;
+    times = 0;
+    (void)strikes(LOCK, 0, ASIDE, 0, opens);
+    is(result, IDEM_E_STORAGE);
+    is(file.error, ESTALE);
+    assert_true(times > 2 && times < 20);
+    is(file.fd, -1);
+}
+
 /* -------------------------------- creators that die, and creators that meet */
 
 TEST(a_living_creator_is_left_alone)
@@ -811,10 +1016,21 @@ TEST(not_every_call_must_be_possible)
     is(use_failing(0, STAT, 0, FAIL, EIO), 1);
     is(result, 0);
     close_file();
-    is(use_failing(0, STAT, 1, FAIL, EIO), 1);
+    for (unsigned at = 1; at <= 5; at++) {      // after the lock; at a sync
+        is(use_failing(0, STAT, at, FAIL, EIO), 1);
+        is(result, at <= 3 ? IDEM_E_STORAGE : EIO);
+        is(file.error, EIO);
+        use_again();
+    }
+    is(use_failing(0, STAT, 6, FAIL, EIO), 0);
+    close_file();
+    is(use_failing(0, STAT, 5, FAIL, ENOTDIR), 1);      // a folder is gone
+    is(result, ESTALE);
+    use_again();
+    is(use_failing(0, LINK, 0, FAIL, EIO), 1);
     is(result, IDEM_E_STORAGE);
     is(file.error, EIO);
-    is(use_failing(0, STAT, 2, FAIL, EIO), 0);
+    is(use_failing(0, LINK, 1, FAIL, EIO), 0);
     close_file();
     is(use_failing(SIZE, SYNC, 1, FAIL, EINVAL), 1);
     is(result, 0);
