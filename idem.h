@@ -3264,10 +3264,10 @@ static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
 
    A record: these fields, one after the other.  A field is there if the record
    is of the kind in the third column: `key` has bit 0x08 of flags, `finished`
-   has status 2 or 3, `sender` has bit 0x04 with neither, `state` has bit 0x20.
-   n is a varint: seven bits in a byte, the lowest first, and 0x80 in all bytes
-   but the last.  n?  is an optional varint: if it is not there, its default
-   holds.
+   has status 2 or 3, `sender` has bit 0x04 with neither key nor status, `state`
+   has bit 0x20.  n is a varint, at most five bytes: seven bits in a byte, the
+   lowest first, and 0x80 in all bytes but the last.  n?  is an optional varint:
+   if it is not there, its default holds.
 
      size  field         kind       meaning
      1     flags         all
@@ -3323,8 +3323,9 @@ static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
                                                      with a sum of 0
 
    A record that has a status and no key (an outcome, a delivery) is bound to
-   its claim: (token x 0x9E3779B1, modulo 2^32) without its low 16 bits is XORed
-   into its check.  The sum of a header is made last, over the check too.
+   its claim: the high half of (token x 0x9E3779B1) modulo 2^32 is XORed into
+   the high half of its check.  token is that of the claim, low 32 bits.  The sum
+   of a header is made last, over the check too.
    layout is the index hash of the first 16 bytes of a header, with a sum of 0,
    as the scope, and the first 8 bytes of the secret as the key.
    ------------------------------------------------------------------------ */
@@ -3641,18 +3642,21 @@ static int idemi_header_is_whole(const unsigned char *p)
          changes after that.  A key that comes in another slot empties the old
          one.  A number raises its sender's floor to its epoch when it comes,
          and to itself when another key takes its slot, or it expires.  A claim
-         of an older epoch than its sender's has expired.  A forgotten sender
-         has no floor, and none of the keys of which a record was read before.
-         If all numbers of a sender up to its floor have left, those of that
-         epoch that were read before are gone at the end; a record of a number
-         that is read later says that neither it has left nor one above it.
+         of an older epoch than its sender's has expired.
+         A sender's record with a floor raises the floor to that.  With 0 it
+         removes the floor, and all keys of the sender that were read before.
+         Where it says that all numbers up to its floor have left, those of the
+         floor's epoch that were read before are removed at the end of the
+         journal, unless the floor has another epoch by then.  A key record of
+         such a number that is read later shows that this number, and those
+         above it, have not left.
      R2  A sector counts from its commit record on.  A header alone may be torn:
          nothing relies on it, and it is erased before its sequence is used
          again.
      R3  (J3) Nothing is appended after a write that may be torn: the first
          record of a boot goes to a new sector.  The newest record of the boot
-         before is rewritten there, in full, as the last relocated one.  The
-         first answer comes after that.
+         before, unless it says nothing but the time, is rewritten there, in
+         full, as the last relocated one.  The first answer comes after that.
      R4  (J2) The two sectors after the head are dead, three before a rotation:
          whichever of the newest sectors a boot takes as head, all that it needs
          is there.  Failing sectors may leave fewer; a head after which the
@@ -3671,43 +3675,66 @@ static int idemi_header_is_whole(const unsigned char *p)
      2. it ends inside the sector;
      3. its slot is at most capacity, and not 0 if it has a key or a status;
      4. its lengths are within the configuration, attempts are not 0, and
-        retention is at most IDEM_RETENTION_MAX;
+        retention is at most 30 days (2,592,000,000 ms);
      5. it is marked as relocated if and only if it stands before relocated_end;
-     6. its check holds.  Of a record that is bound to a claim only the low half
-        need hold; if the high half does not name the claim of its slot, or
-        there is none, the record changes nothing.
+     6. its check holds; of a record that is bound to a claim, the low half.
+
+   A bound record is an orphan if
+     1. it is an outcome, and its slot has no claim, or one that is finished or
+        was interrupted by a restart;
+     2. it is a delivery, and its slot has no outcome;
+     3. the high half of its check does not name the claim of its slot.
+   An orphan changes nothing but the time.  1 and 2 are no loss: the claim has
+   been removed since.  In 3 a record before it is missing, or it is damaged.
+
+   A sector counts if and only if its header is valid, and
+     1. all its relocated records are valid, one after the other up to
+        relocated_end, and a valid record follows that is not relocated; or
+     2. such a record begins after the first granule from relocated_end on: it
+        was written after the commit record.
 
    A journal is read in this order:
-     1. The head is the newest sector with a valid header and a valid record
-        from relocated_end on: after the first granule there, if the relocated
-        records are not all valid.
+     1. The head is the newest sector that counts, less than sector_count before
+        the newest valid header.
      2. The sectors from its tail to the head are read, oldest first, each up to
-        the previous_end of the last header that names it.  A sector that no
-        header names, while the next header names an older one, is skipped.
-     3. In a sector, what is not a valid record is skipped granule by granule.
-        An outcome of a slot that is finished changes nothing.  The outcomes
-        after a gap are later by as much as the time in the next header is
-        ahead of the time after the last record.
+        the previous_end of the last header that names it as previous; the head,
+        or one that none names, up to its end.  A sector that no header names,
+        while the next header names an older one, was abandoned: it is skipped.
+     3. The time is that of the first header; then each header's, and each
+        record's added to it.  A time that is behind, or more than 3,489,660,928
+        (0xD0000000) ms ahead, is not believed: the time stays.  After a step
+        of 2^28 ms (3.1 days) or more, keys that have expired by then are
+        removed: times are modulo 2^32.
      4. All claims are interrupted at the first header of each boot, at its
         time, and at the end.
+     5. In a sector, what is not a valid record is skipped granule by granule.
+        A gap is skipped bytes, or the place after an orphan of kind 3.
+     6. The records of a gap may have said how time passed.  So the outcomes
+        after a gap in a sector, but for relocated ones, are dated later at the
+        end of the sector: by the time of the last header that names it, less
+        the time of its last record.
 
    Records are lost, and the table is uncertain for one default retention from
    the newest time on, if
-     D1. skipped bytes, or a record that is bound to another claim than that of
-         its slot, stand before relocated_end;
-     D2. the same stands before a record that says that all before it in the
-         sector was durable;
-     D3. skipped bytes stand right before a previous_end, or the same anywhere
+     D1. skipped bytes stand before relocated_end;
+     D2. a gap stands before a record that says that all before it in the sector
+         was durable;
+     D3. skipped bytes stand right before a previous_end; or a gap anywhere
          before one whose header is not the first of its boot;
      D4. if the head is not batched, one longest record or more after its last
          record, a granule begins with a byte that is not erased.  The longest
          has 52 + key_max + response_max + state_max bytes, in whole granules;
      D5. a sector that a header names is not there, except for the one that the
-         header of the tail names;
-     D6. in one of the next two physical sectors, a record is valid for the
-         sequence that would stand there, is of a slot (an outcome: with its
-         claim there), and is not relocated.  Its header is damaged; the
-         defaults of the configuration stand for those of the header.
+         header of the tail names; or no sector counts, and the oldest header
+         names one;
+     D6. in one of the two physical sectors after the head no valid header
+         stands, and a record is valid for the sequence that would stand there,
+         names a slot, is not relocated, and is no orphan before the claims are
+         interrupted at the end.  The header is damaged; the defaults of the
+         configuration stand for its own, and relocated_end is 0;
+     D7. the next header after a sequence names it, but a header of an earlier
+         round, sector_count or more before it, stands in its place: a journal
+         was begun anew over this one, when the storage was not ready.
 
    Torn writes that always read the same are survived in any number.  Of those
    that read differently from boot to boot one does no harm, because the newest
@@ -3715,8 +3742,18 @@ static int idemi_header_is_whole(const unsigned char *p)
    loss.
 
    Storage is blank if no header is valid and every byte is erased.  Physical
-   sectors 1 to 3, in which the first heads are begun, may hold anything but a
-   header of version 1, or one whose sum is right.
+   sectors 1 to 3, in which the first heads are begun, may hold anything but the
+   whole header of another journal, at any offset: "idem", and version 1, or a
+   sum that is right.  At offset 0 one that fulfils 1 and 2 of a valid header is
+   not of another journal.  Storage that has no valid header, nothing by D6, and
+   is not blank is IDEM_E_FORMAT.
+
+   Storage may read as blank, or as older than it is, until it is ready.  So the
+   headers are read once more at the end of an opening, and before the first
+   sector of a journal is begun.  It was not ready (IDEM_E_STORAGE) if
+     1. a sector newer than the head counts by 2 now;
+     2. no sector counted, a read failed, and the newest header is another one;
+     3. it is not blank, and a read failed, or a header is valid now.
    ------------------------------------------------------------------------ */
 
 /* ---------------------------------------------------------------------------
@@ -3942,7 +3979,8 @@ static uint32_t idemi_recover_newest(idem_table *t)
    record is there, and all that was relocated into it; or, as proof that it
    did, a record after that.  It is the head; if one is known (`again`) that is
    only told of a newer one, for which the proof is needed: a commit record
-   alone may be torn and read differently each time. */
+   alone may be torn and read differently each time.  If none counts, the oldest
+   header may name one that did (D5). */
 static int idemi_recover_find(idem_table *t, uint32_t sequence, int again)
 {
     idem_journal *j = t->journal;
@@ -4762,9 +4800,9 @@ typedef struct idemi_scan {
 } idemi_scan;
 
 /* Whether what was passed over at the end of a sector may have been
-   acknowledged.  `gap`: something was passed over before a record, and is not
-   counted; `at`: where the reading stopped; `dirty`: the last granule that does
-   not look erased. */
+   acknowledged: D3 where its end is known, else D1 and D4 (>>recovery).  `gap`:
+   something was passed over before a record, and is not counted; `at`: where
+   the reading stopped; `dirty`: the last granule that does not look erased. */
 static int idemi_recover_is_loss(const idem_table *t, const idemi_scan *scan,
                                  int gap, uint32_t at, uint32_t dirty)
 {
@@ -4776,7 +4814,8 @@ static int idemi_recover_is_loss(const idem_table *t, const idemi_scan *scan,
            (dirty >= j->at + IDEMI_RECORD_LIMIT(j) && !scan->is_batched);
 }
 
-/* Reads a sector and does what its records say; counts what is lost. */
+/* Reads a sector and does what its records say; counts what is lost: D1 to D4
+   (>>recovery). */
 IDEMI_APART
 static void idemi_recover_sector(idem_table *t, idemi_scan *scan)
 {
@@ -4865,8 +4904,8 @@ static void idemi_recover_ask(idem_table *t, const idemi_header *h,
 }
 
 /* Reads all sectors from the tail to the head.  One that is named, and not
-   there, is lost; so is the head if its header, which was found a moment ago,
-   reads otherwise now. */
+   there, is lost (D5); so is the head if its header, which was found a moment
+   ago, reads otherwise now. */
 static void idemi_recover_ring(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -4943,8 +4982,9 @@ static int idemi_recover_blank(idem_table *t)
 }
 
 /* Looks for records whose header is damaged, where a turn after the head may
-   have begun one: not where there is another header.  Their place is passed
-   over: nothing is written over them before a header has told of the doubt. */
+   have begun one: not where there is another header (D6).  Their place is
+   passed over: nothing is written over them before a header has told of the
+   doubt. */
 static void idemi_recover_headless(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -4967,7 +5007,7 @@ static void idemi_recover_headless(idem_table *t)
 /* Looks for sectors of this round of the ring that were overwritten by a
    journal begun anew, when the storage was not ready: a header of an earlier
    round stands where a later header names one of this round.  What was
-   acknowledged in that journal is lost. */
+   acknowledged in that journal is lost (D7). */
 static void idemi_recover_overwritten(idem_table *t)
 {
     idem_journal *j = t->journal;

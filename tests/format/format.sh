@@ -1,18 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
-# The journal of format 3, with each hash, here, with 32 bits, and on an emulated
+# The journal of format 4, with each hash, here, with 32 bits, and on an emulated
 # big-endian machine if there is one.
 #     format.sh [PART...]
-#         golden    the bytes are those that every machine must write, and
-#                   journals that were kept are read
+#         golden    the bytes are those that every machine must write, journals
+#                   that were kept are read, and those of other versions of the
+#                   format are refused, and not written to
 #         reader    a reader that was written from the manual alone (reader.py)
 #                   finds the same in journals as idem.h.  SEEDS: in how many
 #     format.sh write     writes golden/ anew: only if the format changes
-# golden/HASH.txt is what tests/targets/image.c tells: a digest of hashes, and
+# golden/HASH.txt is what tests/targets/image.c prints: a digest of hashes, and
 # one for each medium; siphash-nor8 and -numbers there are whole journals, on the
 # third and the sixth of them, which every later version of the header has to
 # read, whatever it writes.  (With another hash nothing else is in how one is
-# read.)
+# read.)  siphash-nor8-version1 and -version2 are what earlier versions wrote.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -58,6 +59,7 @@ fail() { echo "FAILED: $hash, $machine: $*"; exit 1; }
 build_golden() {
     build image tests/targets/image.c tests/targets/host.c
     build read -DIMAGE_READS tests/targets/image.c tests/targets/host.c
+    build refused tests/format/refused.c
 }
 
 # kept NAME: a whole journal's bytes
@@ -71,10 +73,12 @@ check_golden() {
     [ $hash = siphash ] || return 0
     kept nor8 | run read 3 || fail nor8
     kept numbers | run read 6 || fail numbers
-    passed=$((passed + 2))
+    kept nor8-version1 | run refused 704 8 || fail version 1
+    kept nor8-version2 | run refused 768 8 || fail version 2
+    passed=$((passed + 4))
 }
 
-# keep NAME: the journal that is told in hexadecimal digits
+# keep NAME: the journal that comes in hexadecimal digits
 keep() {
     tr a-f A-F | basenc --base16 -d -i | gzip -9n | base64 \
         > "$golden/$hash-$1.gz.base64"

@@ -9,8 +9,9 @@
  * same seeds give the same lines on every machine.
  *
  * A history is calls, restarts and power cuts (tests/model/chance.h).  In one
- * of four a bit of the storage is wrong in the end.  In one of two there are
- * accounts, and every second sender numbers its commands.
+ * of four a bit of the storage is wrong in the end; in one of ten a sector, or
+ * its header; in one of ten the storage read as blank for a time.  In one of
+ * two there are senders, and every second one numbers its commands.
  */
 #define IDEM_STATIC
 #define IDEM_IMPLEMENTATION
@@ -19,7 +20,7 @@
 #include "model/chance.h"
 
 enum { KEY_MAX = 12, RESPONSE_MAX = 20, STATE_MAX = 8 };
-enum { CALLS = 900, SIZE = 64 * 1024, NUMBER_BYTES = 8 };
+enum { CALLS = 900, SIZE = 64 * 1024, NUMBER_BYTES = 8, HEADER_BYTES = 56 };
 static const char *const scopes[] = { "", "a", "ab", "abc" };
 static const unsigned epochs[] = { 2, 5, 50 };
 
@@ -58,6 +59,50 @@ static void make_device(void)
     device_make(&the, keys, 3 * c->capacity + 20);
 }
 
+/* Damages the storage, which has `bytes`. */
+static void damage(uint8_t *bytes)
+{
+    flash *f = &the.medium;
+    uint32_t size = the.storage.sector_size;
+    uint8_t *sector = bytes + chance(the.storage.sector_count) * size;
+    uint8_t *at = sector + chance(HEADER_BYTES - 4);
+
+    if (one_in(2))
+        memset(sector, the.storage.erased, size);
+    else
+        memset(at, (int)chance(256), 4);
+    flash_load(f, 0, bytes, f->size);
+}
+
+/* The storage reads as blank, and a journal is begun; then it reads as before,
+   but where that was written. */
+static void begin_anew(const uint8_t *bytes)
+{
+    static const char id[] = "anew";
+    flash *f = &the.medium;
+    uint32_t size = the.storage.sector_size;
+    idem_request rq = { .scope = id, .scope_len = 1, .key = id + 1 };
+    idem_claim claim;
+    idem_reply reply = { 0 };
+
+    flash_fill(f, 0, f->size, the.storage.erased);
+    if (idem_open(the.table, &the.config, the.memory, the.memory_size, 0) < 0)
+        broken("blank storage is not opened", __FILE__, __LINE__);
+    for (uint32_t calls = 1 + chance(40); calls > 0; calls--) {
+        rq.key_len = 1 + calls % 3;
+        int result = idem_begin(the.table, &claim, &reply, &rq, calls);
+        if (result >= IDEM_EXECUTE && result <= IDEM_UNCERTAIN && one_in(2))
+            (void)idem_release(the.table, &claim, calls);
+    }
+    for (uint32_t at = 0; at < f->size; at += size) {
+        uint32_t i = 0;
+        while (i < size && f->bytes[at + i] == the.storage.erased)
+            i++;
+        if (i == size)
+            flash_load(f, at, bytes + at, size);
+    }
+}
+
 /* What a table did that lived; its bytes as they read in the end. */
 static void live(void)
 {
@@ -75,6 +120,10 @@ static void live(void)
         flash_flip(f, at, chance(8));
     }
     f->watch = NULL;
+    if (one_in(10))
+        damage(bytes);
+    else if (one_in(9))
+        begin_anew(bytes);
 }
 
 /* ---------------------------------------------------------------------------
@@ -129,7 +178,7 @@ static void print_key(const idem_entry *entry)
         print_number("code", entry->code);
         print_number("age", entry->age_ms);
         print_number("left", entry->left_ms);
-        print_number("owed", entry->undelivered);
+        print_number("undelivered", entry->undelivered);
     }
     printf("\"fingerprint\": %llu, \"is_number\": %d}",
            (unsigned long long)entry->fingerprint, entry->key_len == 0);
