@@ -3324,8 +3324,8 @@ static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
 
    A record that has a status and no key (an outcome, a delivery) is bound to
    its claim: the high half of (token x 0x9E3779B1) modulo 2^32 is XORed into
-   the high half of its check.  token is that of the claim, low 32 bits.  The sum
-   of a header is made last, over the check too.
+   the high half of its check.  token is that of the claim, low 32 bits.  The
+   sum of a header is made last, over the check too.
    layout is the index hash of the first 16 bytes of a header, with a sum of 0,
    as the scope, and the first 8 bytes of the secret as the key.
    ------------------------------------------------------------------------ */
