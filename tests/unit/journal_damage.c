@@ -559,3 +559,29 @@ TEST(tokens_increase_over_a_lost_header)
     say("P l1 Be:uncertain");
     assert_true(the.held[4].token > last);
 }
+
+/* A rotation was cut right after its commit record, and an erase of that sector
+   was cut, too, which left header and commit record alone: it does not count. */
+TEST(s2_a_sector_whose_relocated_records_are_torn_does_not_count)
+{
+    static const char line[] = "A0 A1 A2 A3 A4 A5 A6 K@ P";
+    unsigned torn = 0;
+
+    for (unsigned churn = 1; churn < 60; churn += 4) {
+        uint32_t from, ops;
+        operation commit;
+        device_on(&roomy, filled(line, 0, churn));
+        (void)answer('B', 20);
+        ops = wrote.count - 1;
+        device_on(&roomy, filled(line, 0, churn));
+        flash_cut(&the.medium, ops, FLASH_NOTHING);
+        (void)answer('B', 20);
+        commit = wrote.of[wrote.count - 2];
+        from = newest_sector() + wrote.header_len;
+        torn += commit.at > from;
+        damage(from, commit.at - from, BLANK);
+        say("P l0 B0:replay B1:replay B2:replay B3:replay B4:replay B5:replay "
+            "B6:replay");
+    }
+    assert_int_not_equal(torn, 0);
+}

@@ -153,6 +153,30 @@ TEST(s7_the_last_sequence_refuses_new_claims_only)
     }
 }
 
+/* Nor does any boot after that start them again: as many as there may be sectors
+   that are begun and take no claim. */
+TEST(s1_no_boot_starts_tokens_again)
+{
+    enum { SIZE = 1 << 17, LAST = 256 };
+    const uint64_t end = (IDEM_WIDE ? UINT64_MAX >> 16 : UINT32_MAX) / SIZE;
+    unsigned granted = 0;
+
+    inside_start_far(device_on(&roomy, "size=131072")->table,
+                     (uint32_t)end - LAST - 20);
+    the.runs_out = 1;
+    for (unsigned boot = 0; boot < 2 * LAST; boot++) {
+        int result = answer('B', 0);
+        if (result == IDEM_E_SPACE)
+            assert_in_range(granted, 10, 20);
+        else {
+            is(result, IDEM_EXECUTE);
+            say("R0");
+            granted++;
+        }
+        say("P");
+    }
+}
+
 static uint32_t read_that_fails;
 
 static void fail_a_read(void)
@@ -193,6 +217,92 @@ TEST(a_storage_that_does_not_read_at_all_is_not_blank)
         is(idem_maintain(the.table, 0), IDEM_E_ARG);
         the.change = NULL;
         say(after[m % 2]);
+    }
+}
+
+/* Reads from the n-th of an opening on, so many, do not work: what they return
+   then, or they read as erased. */
+static struct { uint32_t from, many, count; int result; } outage_of_reads;
+
+static int read_in_outage(void *ctx, uint32_t at, void *dst, uint32_t len)
+{
+    uint32_t n = outage_of_reads.count++;
+
+    if (n - outage_of_reads.from >= outage_of_reads.many)
+        return device_read(ctx, at, dst, len);
+    memset(dst, the.medium.erased, len);
+    return device_operated((device *)ctx, outage_of_reads.result);
+}
+
+/* What is not replayed after such an opening is told as lost, unless the opening
+   is refused; but what was written last is as good as torn if a few reads alone
+   did not work.  Returns how many reads it made. */
+static uint32_t open_in_outage(uint32_t from, uint32_t many, int result)
+{
+    unsigned last = from > 0 && many < UINT32_MAX ? 5 : 6;
+    uint32_t count;
+    int opened;
+
+    load();
+    the.damaged = 1;
+    the.storage.read = read_in_outage;
+    outage_of_reads.from = from;
+    outage_of_reads.many = many;
+    outage_of_reads.count = 0;
+    outage_of_reads.result = result;
+    opened = reopen();
+    count = outage_of_reads.count;
+    outage_of_reads.many = 0;
+    if (opened != IDEM_OK)
+        is(opened, IDEM_E_STORAGE);
+    for (unsigned key = 4; opened == IDEM_OK && key <= last; key++) {
+        int answered = answer('B', key);
+        if (answered == IDEM_REPLAY || answered == IDEM_E_STORAGE)
+            continue;
+        assert_int_not_equal(answered, IDEM_EXECUTE);
+        assert_int_not_equal(the.table->stats.lost, 0);
+    }
+    return count;
+}
+
+/* For the first reads of an opening, or for all from one on, or in between. */
+TEST(s5_an_outage_of_reads_while_opening_hides_nothing_untold)
+{
+    static const char *const lines[] = { "A4 A5 A6", "A4 k2 A5 P k1 A6" };
+
+    for (size_t m = 0; m < 2 * COUNT(media); m++) {
+        device_on(media[m / 2], lines[m % 2]);
+        save();
+        for (int blank = 0; blank < 2; blank++) {
+            int result = blank ? FLASH_OK : FLASH_E_FAULT;
+            uint32_t reads = open_in_outage(0, 0, result);
+            for (uint32_t n = 0; n < reads; n += 1 + n / 16) {
+                (void)open_in_outage(0, n + 1, result);
+                if (blank)
+                    continue;
+                (void)open_in_outage(n, UINT32_MAX, result);
+                (void)open_in_outage(n, 3, result);
+                (void)open_in_outage(n, 20, result);
+            }
+        }
+    }
+}
+
+/* In one whole boot nothing but erased bytes is read, so a journal is begun
+   anew, over sectors of the one that is there. */
+TEST(s5_a_journal_begun_anew_over_another_is_told)
+{
+    for (unsigned n = 0; n < 3; n++) {
+        device_on(&roomy, "sectors=20 A4 k20");
+        say_of("k@", 4 + 3 * n);
+        outage_of_reads.from = outage_of_reads.count = 0;
+        outage_of_reads.many = UINT32_MAX;
+        outage_of_reads.result = FLASH_OK;
+        the.storage.read = read_in_outage;
+        is(reopen(), IDEM_OK);
+        say("B5:execute C5:ok");
+        outage_of_reads.many = 0;
+        say("P u B5:uncertain");
     }
 }
 
@@ -260,6 +370,120 @@ TEST(an_outage_at_the_first_commands_is_over_after_a_restart)
         assert_null(idem_explain(&the.config));
         say("w P Ba:execute");
     }
+}
+
+static uint32_t headers_that_fail;
+
+static int prog_header_fails(void *ctx, uint32_t at, const void *src,
+                             uint32_t len)
+{
+    if (at % the.medium.sector_size || headers_that_fail == 0)
+        return device_prog(ctx, at, src, len);
+    headers_that_fail--;
+    return device_operated((device *)ctx, FLASH_E_FAULT);
+}
+
+/* In the smallest sectors, in which hardly more than one key fits: a boot's
+   first rotation fails twice, at its header, and then all is well. */
+static void fail_first_rotation(unsigned capacity, uint16_t granule,
+                                unsigned before)
+{
+    medium small = { "small", FLASH_NOR, 0, granule, 256, 0xFF };
+
+    while (!IDEM_SECTORS(capacity, KEY_MAX, 12, 0, small.sector_size, granule))
+        small.sector_size += granule;
+    device_on(&small, filled("response=12 state=0 keys=96 capacity=@", 0,
+                             capacity));
+    the.storage.prog = prog_header_fails;
+    for (unsigned key = 0; key + 1 < capacity; key++)
+        say_of("B@ C@,len=1", key);
+    for (unsigned n = 0; n < before; n++)
+        say("B90 C90,len=1 X90");
+    if (before % 2)
+        say("B90 C90,len=1");
+    say("P");
+    the.damaged = 1;
+    headers_that_fail = 2;
+    (void)answer('B', 0);
+    headers_that_fail = 0;
+    say("X90:any B0:replay");
+    for (unsigned n = 0; n < 60; n++)
+        say("B90:execute C90,len=1:ok X90:ok");
+}
+
+TEST(l2_two_failures_in_a_first_rotation_are_not_the_end_of_a_ring)
+{
+    for (unsigned capacity = 4; capacity < 8; capacity += 3)
+        for (uint16_t granule = 1; granule <= 16; granule *= 4)
+            for (unsigned before = 0; before < 24; before++)
+                fail_first_rotation(capacity, granule, before);
+}
+
+/* Opened for longer responses, with as many sectors as these take: what was
+   begun for shorter ones is relocated in time. */
+TEST(l2_a_larger_response_max_is_not_the_end_of_a_ring)
+{
+    for (uint16_t response = 60; response < 300; response += 80)
+        for (unsigned before = 1; before < 40; before += 3) {
+            medium m = { "grows", FLASH_NOR, 0, 1, 500, 0xFF };
+            while (!IDEM_SECTORS(8, KEY_MAX, response, 0, m.sector_size, 1))
+                m.sector_size += 100;
+            device_on(&m, filled("state=0 keys=96 response=@", 0, response));
+            the.config.response_max = 4;
+            say("P");
+            for (unsigned key = 0; key < 7; key++)
+                say_of("B@ C@,len=1", key);
+            for (unsigned n = 0; n < before; n++)
+                say("B90 C90,len=1 X90");
+            the.config.response_max = response;
+            say("P l0");
+            for (unsigned n = 0; n < 60; n++)
+                say("B90:execute C90:ok X90:ok");
+            say("B0:replay B6:replay");
+        }
+}
+
+/* The commit record, which follows a header, is programmed so many times, and
+   said to have failed. */
+static uint32_t commits_that_fail;
+
+static int prog_commit_fails(void *ctx, uint32_t at, const void *src,
+                             uint32_t len)
+{
+    static int is_commit;
+    int result = device_prog(ctx, at, src, len);
+
+    if (result == FLASH_OK && is_commit && commits_that_fail > 0) {
+        commits_that_fail--;
+        result = device_operated((device *)ctx, FLASH_E_FAULT);
+    }
+    is_commit = at % the.medium.sector_size == 0;
+    return result;
+}
+
+/* What was begun in vain is erased while the sector after it is being erased
+   ahead: all of that, or one of them would be the head of the next boot. */
+TEST(s2_an_erase_ahead_does_not_stand_for_one_of_what_was_begun_in_vain)
+{
+    unsigned completed = 0;
+
+    for (unsigned before = 1; before < 40; before++) {
+        device_on(&zeros, "capacity=12 A0 A1 A2 A3 A4 A5 A6 A7 A8 A9");
+        the.damaged = 1;
+        the.storage.prog = prog_commit_fails;
+        for (unsigned n = 0; n < before; n++)
+            say("B10 C10 X10");
+        commits_that_fail = 4;
+        for (unsigned n = 0; n < 60 && commits_that_fail > 0; n++)
+            if (answer('B', 11) == IDEM_EXECUTE)
+                (void)answer('R', 11);
+        (void)answer('m', 0);
+        if (answer('B', 12) != IDEM_EXECUTE || answer('C', 12) != IDEM_OK)
+            continue;
+        completed++;
+        say("P B12:replay B0:replay B9:replay");
+    }
+    assert_in_range(completed, 10, 40);
 }
 
 /* A boot's first begin tries two places, and no more: it does not try to make a

@@ -103,6 +103,30 @@ TEST(the_geometry_is_told)
     }
 }
 
+/* A young one too, whose headers stand where no other geometry has one. */
+TEST(a_young_journal_of_another_geometry_is_not_blank)
+{
+    static const struct { uint32_t size, sectors, other, others; } pairs[] = {
+        { 1536, 16, 1024, 16 }, { 1280, 16, 1024, 16 }, { 768, 16, 704, 16 },
+        { 12288, 16, 8192, 16 }, { 2048, 16, 1024, 16 }, { 3072, 16, 1024, 16 },
+        { 1024, 32, 2048, 16 }, { 4096, 16, 1024, 16 }, { 1024, 16, 1024, 15 },
+    };
+
+    for (size_t i = 0; i < COUNT(pairs); i++) {
+        medium m = nor_8;
+        idem_storage *s;
+        m.sector_size = pairs[i].size;
+        s = &device_on(&m, filled("sectors=@ Ba Ca", 0, pairs[i].sectors))
+                 ->storage;
+        s->sector_size = pairs[i].other;
+        s->sector_count = pairs[i].others;
+        is(reopen(), IDEM_E_FORMAT);
+        s->sector_size = pairs[i].size;
+        s->sector_count = pairs[i].sectors;
+        say("P l0 Ba:replay");
+    }
+}
+
 TEST(what_is_no_journal_is_told)
 {
     device *d = device_on(&nor_8, "");

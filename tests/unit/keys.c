@@ -36,6 +36,17 @@ TEST(s1_the_low_half_of_the_token_may_wrap)
     }
 }
 
+/* A claim that is as old as that is as current as it was; so is an outcome. */
+TEST(s1_a_claim_is_current_after_as_many_others)
+{
+    device_on(&nor, "ram Ba,lease Bb Ob");
+    if (sizeof(idem_token) == 4)
+        skip();
+    inside_set_token(the.table, the.held[0].token +
+                                    (idem_token)(UINT64_C(1) << 32) + 9);
+    say("Bc Cc Ba:busy Na:ok db:ok Ca:ok Ba:replay");
+}
+
 /* A fingerprint of 0 is one; and none if it is not said that there is one.  An
    empty payload needs no pointer. */
 TEST(s3_nothing_is_a_payload_like_any_other)
