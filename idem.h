@@ -6063,7 +6063,7 @@ static int idemi_public_geometry(idem_table *t)
     t->needed = (size_t)IDEMI_HEADS_SECTORS(keys, IDEMI_HEAD_ROOM(j));
     if (m->sector_count < t->needed)
         return IDEM_E_SPACE;
-    j->shape = idemi_header_shape(config);
+    j->shape = idemi_header_shape(t->config);
     return IDEM_OK;
 }
 

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: 0BSD */
+/*
+ * With IDEM_CONFIG the configuration is known when compiling: the table works as
+ * any other, and takes no other configuration, but for secret and lock.
+ */
+static unsigned mistakes;
+#define IDEM_MISUSE() ((void)mistakes++)
+#define IDEM_STATIC
+#include "idem.h"
+
+#include "../storage/flash.h"
+#include "test.h"
+
+enum { SIZE = 512, SECTORS = IDEM_SECTORS(4, 16, 16, 4, SIZE, 8) };
+
+static flash medium;
+static uint32_t medium_memory[FLASH_MEMORY(SIZE, SECTORS) / 4];
+static const idem_storage storage = {
+    .ctx = &medium, .read = flash_read, .prog = flash_prog,
+    .erase = flash_erase, .sector_size = SIZE, .sector_count = SECTORS,
+    .prog_size = 8, .erased = 0xFF,
+};
+static const idem_config the_one = {
+    .capacity = 4, .key_max = 16, .response_max = 16, .state_max = 4,
+    .secret = "sixteen secrets", .storage = &storage,
+};
+
+#define IDEM_CONFIG the_one
+#define IDEM_IMPLEMENTATION
+#include "idem.h"
+
+static idem_table table;
+static uint32_t memory[(IDEM_JOURNAL_MEMORY_SIZE(4, 16, 16, 4, 8) + 3) / 4];
+static idem_claim claim;
+static idem_reply reply;
+static char back[16];
+static const idem_request request = { .key = "a", .key_len = 1,
+                                      .buffer = back,
+                                      .buffer_size = sizeof back };
+
+static int opened(const idem_config *with)
+{
+    return idem_open(&table, with, memory, sizeof memory, 0);
+}
+
+static void on_new_storage(void)
+{
+    medium = (flash){ .kind = FLASH_NOR, .sector_size = SIZE,
+                      .sector_count = SECTORS, .prog_size = 8, .erased = 0xFF };
+    is(flash_init(&medium, medium_memory), 0);
+    mistakes = 0;
+}
+
+TEST(s2_an_outcome_is_replayed_after_a_restart)
+{
+    const idem_outcome outcome = { .code = 7, .response = "poured",
+                                   .response_len = 6, .state = "full",
+                                   .state_len = 4 };
+    char state[4];
+    size_t len = sizeof state;
+
+    on_new_storage();
+    is(opened(&the_one), IDEM_OK);
+    is(idem_begin(&table, &claim, &reply, &request, 0), IDEM_EXECUTE);
+    is(opened(&the_one), IDEM_OK);
+    is(idem_begin(&table, &claim, &reply, &request, 0), IDEM_RECOVER);
+    is(idem_complete(&table, &claim, &outcome, 1), IDEM_OK);
+    is(opened(&the_one), IDEM_OK);
+    is(idem_begin(&table, &claim, &reply, &request, 2), IDEM_REPLAY);
+    is(reply.code, 7);
+    is(reply.response_len, 6);
+    assert_memory_equal(back, "poured", 6);
+    is(idem_state(&table, state, &len), IDEM_OK);
+    is(len, 4);
+    assert_memory_equal(state, "full", 4);
+    is(idem_check(&table), 0);
+    is(mistakes, 0);
+}
+
+TEST(s7_a_full_table_refuses)
+{
+    idem_request other = request;
+    int i;
+
+    on_new_storage();
+    is(opened(&the_one), IDEM_OK);
+    for (i = 0; i < 4; i++) {
+        other.key = &"abcde"[i];
+        is(idem_begin(&table, &claim, &reply, &other, 0), IDEM_EXECUTE);
+    }
+    other.key = "e";
+    is(idem_begin(&table, &claim, &reply, &other, 0), IDEM_E_FULL);
+    is(idem_check(&table), 0);
+}
+
+TEST(another_configuration_is_refused_and_explained)
+{
+    const idem_storage same = storage;
+    idem_config others[5];
+    size_t i;
+
+    on_new_storage();
+    for (i = 0; i < COUNT(others); i++)
+        others[i] = the_one;
+    others[0].capacity = 3;
+    others[1].key_max = 8;
+    others[2].full = IDEM_EVICT_OLDEST;
+    others[3].retention_ms = 1000;
+    others[4].storage = &same;
+    for (i = 0; i < COUNT(others); i++) {
+        const char *words = idem_explain(&others[i]);
+        assert_non_null(words);
+        assert_non_null(strstr(words, "IDEM_CONFIG"));
+        is(idem_memory_size(&others[i]), 0);
+        is(mistakes, i);
+        is(opened(&others[i]), IDEM_E_ARG);
+    }
+    assert_null(idem_explain(&the_one));
+}
+
+static int nothing(void *ctx)
+{
+    (void)ctx;
+    return 0;
+}
+
+static void undo(void *ctx)
+{
+    (void)ctx;
+}
+
+TEST(a_copy_with_another_secret_or_lock_is_taken)
+{
+    idem_config copy = the_one;
+
+    on_new_storage();
+    memcpy(copy.secret, "another of them", sizeof copy.secret);
+    copy.lock = nothing;
+    copy.unlock = undo;
+    assert_null(idem_explain(&copy));
+    is(opened(&copy), IDEM_OK);
+    is(idem_begin(&table, &claim, &reply, &request, 0), IDEM_EXECUTE);
+    is(opened(&copy), IDEM_OK);
+    is(idem_begin(&table, &claim, &reply, &request, 0), IDEM_RECOVER);
+    // Its journal is that of its secret.
+    is(opened(&the_one), IDEM_E_FORMAT);
+}
