@@ -44,6 +44,10 @@ fi
 compile table -DIDEM_NO_JOURNAL
 compile table_plain -DIDEM_NO_JOURNAL -DIDEM_NO_SENDERS
 compile whole_plain -DIDEM_NO_SENDERS
+compile_of tests/size/configured.c random
+compile_of tests/size/configured.c random_journal -DJOURNAL
+compile_of tests/size/configured.c features -DFEATURES
+compile_of tests/size/configured.c features_journal -DFEATURES -DJOURNAL
 awk -v of="storage records journal opening" -f tests/size/lines.awk idem.h \
     > "$out/lines"
 # per_key NAME: RAM per key
@@ -60,6 +64,8 @@ table=$(text table $firmware)
 whole=$(text whole $firmware)
 table_plain=$(text table_plain $firmware)
 whole_plain=$(text whole_plain $firmware)
+random=$(text random $firmware)
+random_journal=$(text random_journal $firmware)
 deep=$(nth 1 "$out/calls")
 long=$(sort -k 2,2rn "$out/calls" | awk 'NR == 1 { print $2 }')
 {
@@ -72,6 +78,13 @@ long=$(sort -k 2,2rn "$out/calls" | awk 'NR == 1 { print $2 }')
     echo "| senders in that (\`IDEM_NO_SENDERS\`: none), table alone" \
         "| $((table - table_plain)) | | |"
     echo "| the same with the journal | $((whole - whole_plain)) | | |"
+    echo "| code if configured when compiling: senders, state, eviction" \
+        "| $(text features $firmware) | 3550 | 3350 |"
+    echo "| the same with the journal" \
+        "| $(text features_journal $firmware) | 9300 | 8800 |"
+    echo "| code so configured: random keys, refused when full" \
+        "| $random | 2900 | 2650 |"
+    echo "| the same with the journal | $random_journal | 8150 | 7600 |"
     echo "| stack: the deepest call, callbacks aside" \
         "| $deep | 420 | 320 |"
     echo "| longest chain of private functions below a call" \
@@ -151,16 +164,14 @@ if [ "${SHORT:-}" != 1 ]; then
 fi
 
 # What README has: the smallest builds that are of use, and all of it
-compile_of tests/size/configured.c random
-compile_of tests/size/configured.c random_journal -DJOURNAL
 {
     echo "| Cortex-M0, -Os, bytes | code | RAM for 16 keys | survives |"
     echo "|---|--:|--:|---|"
     echo "| random keys, in RAM only (\`IDEM_CONFIG\`)" \
-        "| $(text random $firmware) | $(object ram_alone)" \
+        "| $random | $(object ram_alone)" \
         "| nothing: it works for one boot |"
     echo "| the same with a journal" \
-        "| $(text random_journal $firmware) | $(object ram_journal)" \
+        "| $random_journal | $(object ram_journal)" \
         "| a power cut at any instant |"
     echo "| everything, 4 senders with numbers and quotas too" \
         "| $whole | $(object ram_senders) | the same |"
