@@ -153,8 +153,8 @@ TEST(s7_the_last_sequence_refuses_new_claims_only)
     }
 }
 
-/* Nor does any boot after that start them again: as many as there may be sectors
-   that are begun and take no claim. */
+/* Nor does any boot after that start them again, in as many sectors as are begun
+   and take no claim. */
 TEST(s1_no_boot_starts_tokens_again)
 {
     enum { SIZE = 1 << 17, LAST = 256 };
@@ -234,8 +234,8 @@ static int read_in_outage(void *ctx, uint32_t at, void *dst, uint32_t len)
     return device_operated((device *)ctx, outage_of_reads.result);
 }
 
-/* What is not replayed after such an opening is told as lost, unless the opening
-   is refused; but what was written last is as good as torn if a few reads alone
+/* What is not replayed after such an opening is told as lost, unless that is
+   refused; but what was written last is as good as torn if a few reads alone
    did not work.  Returns how many reads it made. */
 static uint32_t open_in_outage(uint32_t from, uint32_t many, int result)
 {
@@ -289,12 +289,12 @@ TEST(s5_an_outage_of_reads_while_opening_hides_nothing_untold)
 }
 
 /* In one whole boot nothing but erased bytes is read, so a journal is begun
-   anew, over sectors of the one that is there. */
+   anew, over a sector that the one that is there does not need any more. */
 TEST(s5_a_journal_begun_anew_over_another_is_told)
 {
-    for (unsigned n = 0; n < 3; n++) {
-        device_on(&roomy, "sectors=20 A4 k20");
-        say_of("k@", 4 + 3 * n);
+    for (unsigned n = 4; n < 18; n++) {
+        device_on(&roomy, "sectors=20 k20");
+        say_of("k@", n);
         outage_of_reads.from = outage_of_reads.count = 0;
         outage_of_reads.many = UINT32_MAX;
         outage_of_reads.result = FLASH_OK;
