@@ -3360,7 +3360,11 @@ static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
 
 /* A record, to be written or as it was read. */
 typedef struct idemi_record {
-    union { idem_slot *s; idem_sender *sender; } of;
+    union {
+        idem_slot *s;
+        const idem_slot *fresh;     /* of a claim to be granted: only read */
+        idem_sender *sender;
+    } of;
                                 /* which has what it says beside the rest */
     idemi_id id;                /* of a key; to write one, where that is */
     const unsigned char *response, *state;
@@ -4085,7 +4089,7 @@ static uint32_t idemi_journal_compose(idem_table *t, unsigned slot,
     r.state = t->state;
     r.state_len = t->state_len;
     if (flags & IDEMI_GRANTED) {
-        r.of.s = (idem_slot *)&((const idemi_query *)more)->fresh;
+        r.of.fresh = &((const idemi_query *)more)->fresh;
         r.id = ((const idemi_query *)more)->id;
     } else if (more) {
         r.state = (const unsigned char *)((const idem_outcome *)more)->state;
