@@ -39,8 +39,8 @@ done
 file 1 "none/journal: a storage callback failed; No such file or directory" \
     none/journal
 echo "not a journal" >short
-file 1 "such a journal is a file of 32768 bytes.  If it is one of another" short
-yes "not a journal" | head -c 32768 >other
+file 1 "such a journal is a file of 28672 bytes.  If it is one of another" short
+yes "not a journal" | head -c 28672 >other
 file 1 "other.secret: the journal is there, its secret is not" other
 head -c 16 /dev/urandom >other.secret
 file 1 "other: the storage holds something else; not a journal" other

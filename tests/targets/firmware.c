@@ -292,7 +292,9 @@ static void open_table(void)
     tell("open");
     now = board_argument(1) * 1000003u;
 #ifdef PLANT_BLANK
-    idem_format(&table, &config, memory, sizeof memory, now);
+    result = idem_format(&table, &config, memory, sizeof memory, now);
+    if (result != IDEM_OK)
+        wrong((unsigned)table.needed, result);
 #endif
     do
         result = idem_open(&table, &config, memory, sizeof memory, now);
