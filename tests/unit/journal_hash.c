@@ -74,9 +74,11 @@ static const idem_config config = {
 /* Opens the table as a file of that build. */
 static int opened(const header *h, int hash)
 {
-    uint32_t build = IDEM_BUILD + (uint32_t)(hash - OTHER) * 1024;
+    // Bits 10 and up of a build are its hash; it may be less than here.
+    int64_t build = (int64_t)IDEM_BUILD + (hash - OTHER) * 1024;
 
-    return h->open(&table, &config, memory, sizeof memory, 0, build);
+    return h->open(&table, &config, memory, sizeof memory, 0,
+                   (uint32_t)build);
 }
 
 /* A journal that one made the other refuses, and says why. */
