@@ -4206,7 +4206,7 @@ static void idemi_journal_close(idem_journal *j)
    may not hold anything live: two dead sectors are kept (J2). */
 #define IDEMI_KEPT_DEAD 2u
 
-/* Sets next_tail to the oldest live sector once `head` is the newest, at most
+/* Sets `stated` to the oldest live sector once `head` is the newest, at most
    that.  Returns the last of the oldest sectors that must be emptied now, or 0.
 
    J4: for every sector q, the items that are live in q or older, relocated once
