@@ -855,17 +855,17 @@ typedef struct idem_stats {
     uint32_t lost;              /* damaged stretches of storage in which
                                    something acknowledged may have been */
     uint32_t retired;           /* failing sectors that were skipped */
-    uint32_t crowded;           /* senders refused, or replaced by another,
+    uint32_t senders_evicted;   /* senders refused, or replaced by another,
                                    because all entries were in use */
     uint32_t answers[IDEM_EXHAUSTED + 1];  /* of idem_begin, by result >= 0 */
 } idem_stats;
 
 /* What numbers in a record are if it does not tell them: the defaults of the
    configuration with which its sector was written. */
-typedef struct idem_usual {
+typedef struct idem_defaults {
     uint32_t retention;         /* ms */
     uint32_t response_max;
-} idem_usual;
+} idem_defaults;
 
 /* All there is to know of a journal.  Behind it are, for each slot, the state
    and each sender, the sequence of the oldest sector needed for it, and a
@@ -881,7 +881,7 @@ typedef struct idem_journal {
     uint16_t sector_count, granule;         /* those of the storage */
     uint16_t head_keys;         /* keys that can be carried into a head */
     uint32_t sector_size;
-    uint32_t doubt;             /* logical ms until which unknown keys may be
+    uint32_t uncertain;         /* logical ms until which unknown keys may be
                                    lost ones; none are if that is reached */
     uint32_t newest;            /* what the record to be confirmed is of: slot,
                                    state or nothing, sender */
@@ -890,13 +890,13 @@ typedef struct idem_journal {
     uint32_t sequence;          /* of the newest sector begun, head or not */
     uint32_t at;                /* where the next record goes in that; its
                                    end if it takes no more */
-    uint32_t told;              /* logical ms, of the record before that; of
+    uint32_t last_time;         /* logical ms, of the record before that; of
                                    the opening until there is one */
     uint32_t tail;              /* older sectors than this are dead, */
-    uint32_t stated;            /* and will be, once the newest one counts */
+    uint32_t next_tail;         /* and will be, once the newest one counts */
     uint32_t damaged;           /* newest sector in which something is lost */
-    idem_usual usual;
-    uint32_t shape;             /* secret and geometry, as the checks have it */
+    idem_defaults defaults;
+    uint32_t layout;            /* secret and geometry, as the checks have it */
     uint32_t front;             /* where a sector's records begin */
     uint32_t record_max;        /* bytes of any record, in whole granules */
     uint32_t last_room;         /* bytes that a head has left when one more
@@ -2040,7 +2040,7 @@ static uint32_t idemi_hash_pair(const idem_config *config,
 
 IDEMI_ASSUME(never_is_inside_the_window,
              IDEMI_NEVER_MS <= UINT32_MAX - IDEMI_PAST_MS);
-IDEMI_ASSUME(due_times_stay_below_never,
+IDEMI_ASSUME(expiries_stay_below_never,
              IDEM_LEASE_MAX + IDEM_RETENTION_MAX <
                  IDEMI_NEVER_MS - IDEMI_SWEEP_MS);
 
@@ -2162,14 +2162,14 @@ static uint32_t idemi_default_retention(const idem_table *t, uint32_t asked_ms)
    state: bits 0-1 are 0 (free) or IDEM_IN_PROGRESS, _COMPLETED, _FAILED.
    ------------------------------------------------------------------------ */
 #define IDEMI_STATUS      0x03u
-#define IDEMI_CLAIMED 0x01u         /* IDEM_IN_PROGRESS, to be combined */
+#define IDEMI_CLAIMED     0x01u         /* IDEM_IN_PROGRESS, to be combined */
 #define IDEMI_FINISHED    0x02u         /* set in both finished states */
 #define IDEMI_UNDELIVERED 0x04u
 #define IDEMI_ENDLESS     0x08u         /* a lease without end */
-#define IDEMI_CUT         0x10u         /* a claim that a restart cut short */
+#define IDEMI_INTERRUPTED 0x10u         /* a claim that a restart ended */
 #define IDEMI_AFTER_GAP   0x20u         /* opening: its time may be too early */
-#define IDEMI_TOLD        (IDEMI_STATUS | IDEMI_UNDELIVERED | IDEMI_CUT)
-                                        /* what a record tells of it */
+#define IDEMI_RECORDED                  /* the part that a record has */        \
+    (IDEMI_STATUS | IDEMI_UNDELIVERED | IDEMI_INTERRUPTED)
 
 static idem_slot *idemi_slot_at(const idem_table *t, unsigned slot)
 {
@@ -2243,16 +2243,16 @@ static void idemi_slot_set_token(idem_slot *s, idem_token newest)
 }
 
 /* When the key is dropped, if nothing happens to it. */
-static uint32_t idemi_slot_due(const idem_table *t, const idem_slot *s)
+static uint32_t idemi_slot_expiry(const idem_table *t, const idem_slot *s)
 {
     if (s->state & IDEMI_ENDLESS)
         return t->clock + IDEMI_NEVER_MS;
     return s->time + s->retention;
 }
 
-static int idemi_slot_over(const idem_table *t, const idem_slot *s)
+static int idemi_slot_has_expired(const idem_table *t, const idem_slot *s)
 {
-    return idemi_clock_reached(t->clock, idemi_slot_due(t, s));
+    return idemi_clock_reached(t->clock, idemi_slot_expiry(t, s));
 }
 
 /* What is left of a lease: 0 from the millisecond on in which it ends.  Needs
@@ -2313,8 +2313,8 @@ static void idemi_index_hash_id(const idem_config *config, idemi_id *id)
 }
 
 /* Scope and key that a slot says it has, and where they are, with the hash. */
-static void idemi_index_tell(const idem_config *config, const idem_slot *s,
-                             const unsigned char *where, idemi_id *id)
+static void idemi_index_identify(const idem_config *config, const idem_slot *s,
+                                 const unsigned char *where, idemi_id *id)
 {
     id->scope = where;
     id->scope_len = s->scope_len;
@@ -2499,11 +2499,11 @@ static void idemi_order_free(idem_table *t, unsigned slot)
 /* Lowers the bound to the due time of a slot.  Keeps O3. */
 static void idemi_order_note(idem_table *t, const idem_slot *s)
 {
-    uint32_t due = idemi_slot_due(t, s);
+    uint32_t expiry = idemi_slot_expiry(t, s);
 
-    if (idemi_clock_rank(t->clock, due) <
+    if (idemi_clock_rank(t->clock, expiry) <
         idemi_clock_rank(t->clock, t->soonest))
-        t->soonest = due;
+        t->soonest = expiry;
 }
 
 /* The newest completion; or `capacity`. */
@@ -2848,7 +2848,7 @@ static idem_sender *idemi_sender_take(idem_table *t, idem_sender *a,
         if (!t->magic && IDEMI_CONFIG(t)->full == IDEM_REJECT)
             t->stats.lost++;
         else
-            t->stats.crowded++;
+            t->stats.senders_evicted++;
     }
     if (!a)
         return NULL;
@@ -2878,7 +2878,7 @@ static idem_sender *idemi_sender_of(idem_table *t, idem_slot *s, int make)
 
 /* What happens to a key: it is known anew, added, given back, expires, is
    evicted. */
-enum { IDEMI_KEPT, IDEMI_ADDED, IDEMI_BACK, IDEMI_EXPIRED, IDEMI_EVICTED };
+enum { IDEMI_KEPT, IDEMI_ADDED, IDEMI_RELEASED, IDEMI_EXPIRED, IDEMI_EVICTED };
 
 /* A number raises its sender's floor to its epoch; one that expires or is
    evicted, to itself.  What was to be confirmed of it is then its sender's
@@ -2895,12 +2895,12 @@ static void idemi_sender_raise(const idem_table *t, idem_sender *a,
         else if (how <= IDEMI_ADDED && (uint32_t)number <= a->evicted_until)
             a->evicted_until = (uint32_t)number - 1;
     }
-    if (how <= IDEMI_BACK)
+    if (how <= IDEMI_RELEASED)
         number &= UINT64_MAX << 32;
     if (number > idemi_basics_join(a->floor))
         idemi_basics_split(a->floor, number);
     else if (!a->unsaved) {
-        a->unsaved = how > IDEMI_BACK && IDEMI_JOURNAL(t);
+        a->unsaved = how > IDEMI_RELEASED && IDEMI_JOURNAL(t);
         return;
     }
     if (!IDEMI_JOURNAL(t))
@@ -2910,14 +2910,14 @@ static void idemi_sender_raise(const idem_table *t, idem_sender *a,
     a->unsaved = 1;
     if (needs[slot] < *need)
         *need = needs[slot];
-    if (slot == t->journal->newest && how > IDEMI_BACK)
+    if (slot == t->journal->newest && how > IDEMI_RELEASED)
         t->journal->newest = idemi_sender_index(t, a);
 }
 
 /* Notes in its sender's entry what happens to the key of a slot. */
 IDEMI_APART
-static void idemi_sender_tell(const idem_table *t, idem_sender *a,
-                              unsigned slot, int how)
+static void idemi_sender_update(const idem_table *t, idem_sender *a,
+                                unsigned slot, int how)
 {
     if (how == IDEMI_ADDED) {
         a->used = (IDEMI_USED_SWEPT + idemi_sender_steps(t)) & IDEMI_USED_MAX;
@@ -2942,7 +2942,7 @@ static void idemi_sender_note(idem_table *t, unsigned slot, int how)
         idemi_sender_evicted(
             t, a ? &a->evicted_until : &t->evicted_until, s->time);
     if (a)
-        idemi_sender_tell(t, a, slot, how);
+        idemi_sender_update(t, a, slot, how);
 }
 
 /* True if a number that a journal has had left the table before it was closed.
@@ -3028,9 +3028,9 @@ static void idemi_keys_leave(idem_table *t, unsigned slot, int how)
 }
 
 /* True of a key that is due, and of a claim of an epoch that is over. */
-static int idemi_keys_over(idem_table *t, idem_slot *s)
+static int idemi_keys_has_expired(idem_table *t, idem_slot *s)
 {
-    return idemi_slot_over(t, s) || idemi_sender_is_past(t, s);
+    return idemi_slot_has_expired(t, s) || idemi_sender_is_past(t, s);
 }
 
 /* Frees a slot if its key is over; returns whether. */
@@ -3038,7 +3038,7 @@ static int idemi_keys_expire(idem_table *t, unsigned slot)
 {
     idem_slot *s = idemi_slot_at(t, slot);
 
-    if (!s->state || !idemi_keys_over(t, s))
+    if (!s->state || !idemi_keys_has_expired(t, s))
         return 0;
     t->stats.expired++;
     if (s->state & IDEMI_UNDELIVERED)
@@ -3099,11 +3099,11 @@ static uint32_t idemi_keys_limit(const idem_table *t, uint32_t at)
 }
 
 /* A restart cuts a claim short, if there is one. */
-static void idemi_keys_cut(const idem_table *t, idem_slot *s)
+static void idemi_keys_interrupt(const idem_table *t, idem_slot *s)
 {
     if (!(s->state & IDEMI_ENDLESS))
         return;
-    s->state = IDEMI_CLAIMED | IDEMI_CUT;
+    s->state = IDEMI_CLAIMED | IDEMI_INTERRUPTED;
     s->time = t->clock;
 }
 
@@ -3124,8 +3124,9 @@ static void idemi_keys_sweep(idem_table *t)
             a->evicted_until = idemi_keys_limit(t, a->evicted_until);
         a->used = (a->used > steps ? a->used - steps : 0) & IDEMI_USED_MAX;
     }
-    if (IDEMI_JOURNAL(t) && idemi_clock_reached(t->clock, t->journal->doubt))
-        t->journal->doubt = t->clock;
+    if (IDEMI_JOURNAL(t) &&
+        idemi_clock_reached(t->clock, t->journal->uncertain))
+        t->journal->uncertain = t->clock;
     t->swept = t->clock;
 }
 
@@ -3171,7 +3172,7 @@ static int idemi_keys_forget(idem_table *t, uint64_t name, idem_sender *forget)
 static void idemi_keys_advance(idem_table *t, uint32_t ms)
 {
     if (IDEMI_JOURNAL(t)) {
-        uint32_t most = IDEMI_NEVER_MS - (t->clock - t->journal->told);
+        uint32_t most = IDEMI_NEVER_MS - (t->clock - t->journal->last_time);
         if (ms > most)
             ms = most;
     }
@@ -3342,12 +3343,12 @@ static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
 #define IDEMI_HAS_KEY    0x08u          /* with no status: it was given back */
 #define IDEMI_HAS_STATE  (IDEMI_EVER_STATE ? 0x20u : 0u)
 #define IDEMI_SYNCED     0x40u          /* all before it is durable */
-#define IDEMI_CARRIED    0x8000u        /* was here before the sector's header;
+#define IDEMI_RELOCATED    0x8000u      /* was here before the sector's header;
                                            in the second byte */
 
 /* What is not written, but says how a record is made */
 #define IDEMI_GRANTED    0x0100u        /* a claim's token is its place */
-#define IDEMI_AGAIN      0x0200u        /* in full, what is known of it now */
+#define IDEMI_IN_FULL      0x0200u      /* in full, what is known of it now */
 
 /* idemi_record.orphan */
 #define IDEMI_NO_CLAIM    1u
@@ -3383,16 +3384,16 @@ typedef struct idemi_record {
 typedef struct idemi_header {
     uint32_t sequence;
     uint32_t tail;              /* the oldest sector that is needed */
-    uint32_t before;            /* the newest older one that counts; 0: none */
-    uint32_t before_end;        /* where the records of that one end;
+    uint32_t previous;          /* the newest older one that counts; 0: none */
+    uint32_t previous_end;      /* where the records of that one end;
                                    IDEMI_FIRST if it is the first of a boot */
-    uint32_t carried_end;       /* where the carried records here end;
+    uint32_t relocated_end;     /* where the carried records here end;
                                    IDEMI_BATCHED if the records here become
                                    durable with idem_sync only */
     uint32_t time;              /* logical ms; of the first in a boot, when
                                    that began */
-    uint32_t doubt;             /* as in idem_journal */
-    idem_usual usual;
+    uint32_t uncertain;         /* as in idem_journal */
+    idem_defaults defaults;
 } idemi_header;
 #define IDEMI_HEADER      56u
 #define IDEMI_HEADER_SAME 16u
@@ -3410,15 +3411,15 @@ IDEMI_ASSUME(a_buffer_takes_a_header,
 
 /* Where in its bytes a walk is.  `at` never passes `end`: whoever wants more
    gets zeros, and `bad` is set. */
-typedef struct idemi_pen {
+typedef struct idemi_cursor {
     unsigned char *at, *end;
     unsigned char *mask;        /* which rare numbers are there */
     uint8_t bit;                /* of the next of them */
     uint8_t writing;
     uint8_t bad;
-} idemi_pen;
+} idemi_cursor;
 
-static uint32_t idemi_pen_byte(idemi_pen *p, uint32_t byte)
+static uint32_t idemi_cursor_byte(idemi_cursor *p, uint32_t byte)
 {
     if (p->at == p->end) {
         p->bad = 1;
@@ -3430,13 +3431,13 @@ static uint32_t idemi_pen_byte(idemi_pen *p, uint32_t byte)
 }
 
 /* Seven bits a byte, the lowest first, and bit 7 in all but the last */
-static uint32_t idemi_pen_number(idemi_pen *p, uint32_t number)
+static uint32_t idemi_cursor_number(idemi_cursor *p, uint32_t number)
 {
     uint32_t result = 0, byte;
     unsigned shift = 0;
 
     do {
-        byte = idemi_pen_byte(p, number > 0x7F ? number | 0x80 : number);
+        byte = idemi_cursor_byte(p, number > 0x7F ? number | 0x80 : number);
         number >>= 7;
         result |= (byte & 0x7F) << shift;
         shift += 7;
@@ -3445,18 +3446,19 @@ static uint32_t idemi_pen_number(idemi_pen *p, uint32_t number)
 }
 
 /* A number that is there only if it is not as usual. */
-static uint32_t idemi_pen_rare(idemi_pen *p, uint32_t number, uint32_t usual)
+static uint32_t idemi_cursor_optional(idemi_cursor *p, uint32_t number,
+                                      uint32_t otherwise)
 {
     uint8_t bit = p->bit;
 
     p->bit = (uint8_t)(bit << 1);
-    if (p->writing && number != usual)
+    if (p->writing && number != otherwise)
         *p->mask |= bit;
-    return (*p->mask & bit) ? idemi_pen_number(p, number) : usual;
+    return (*p->mask & bit) ? idemi_cursor_number(p, number) : otherwise;
 }
 
 /* So many words of four bytes, the lowest first */
-static void idemi_pen_words(idemi_pen *p, uint32_t *words, unsigned count)
+static void idemi_cursor_words(idemi_cursor *p, uint32_t *words, unsigned count)
 {
     for (; count > 0; count--, words++) {
         if (p->end - p->at < 4) {
@@ -3470,9 +3472,9 @@ static void idemi_pen_words(idemi_pen *p, uint32_t *words, unsigned count)
     }
 }
 
-static const unsigned char *idemi_pen_bytes(idemi_pen *p,
-                                            const unsigned char *bytes,
-                                            uint32_t len)
+static const unsigned char *idemi_cursor_bytes(idemi_cursor *p,
+                                               const unsigned char *bytes,
+                                               uint32_t len)
 {
     unsigned char *at = p->at;
 
@@ -3506,46 +3508,47 @@ static int idemi_record_has_sender(unsigned flags)
 
 /* All of a record but its check; `token`: of a claim that is first written
    here. */
-static void idemi_record_walk(const idem_usual *usual, idemi_pen *p,
-                              idemi_record *r, uint32_t token)
+static void idemi_record_codec(const idem_defaults *defaults, idemi_cursor *p,
+                               idemi_record *r, uint32_t token)
 {
     idem_slot *s = r->of.s;
-    uint32_t carried = r->flags >> 8 & IDEMI_CARRIED >> 8;
+    uint32_t relocated = r->flags >> 8 & IDEMI_RELOCATED >> 8;
 
-    r->flags = (uint16_t)idemi_pen_byte(p, r->flags);
+    r->flags = (uint16_t)idemi_cursor_byte(p, r->flags);
     p->mask = p->at;
     p->bit = 1;
-    carried = idemi_pen_byte(p, carried);
-    r->flags |= (uint16_t)(carried << 8 & IDEMI_CARRIED);
-    r->slot = idemi_pen_number(p, r->slot);
-    r->time = idemi_pen_number(p, r->time);
+    relocated = idemi_cursor_byte(p, relocated);
+    r->flags |= (uint16_t)(relocated << 8 & IDEMI_RELOCATED);
+    r->slot = idemi_cursor_number(p, r->slot);
+    r->time = idemi_cursor_number(p, r->time);
     if (r->flags & IDEMI_FINISHED) {
-        s->code = (int32_t)idemi_pen_rare(p, (uint32_t)s->code, 0);
-        s->response_len = (uint16_t)idemi_pen_rare(p, s->response_len,
-                                                   usual->response_max);
+        s->code = (int32_t)idemi_cursor_optional(p, (uint32_t)s->code, 0);
+        s->response_len = (uint16_t)idemi_cursor_optional(
+            p, s->response_len, defaults->response_max);
     }
     if (r->flags & IDEMI_HAS_KEY) {
-        s->scope_len = (uint8_t)idemi_pen_rare(p, s->scope_len, 0);
-        s->attempts = (uint8_t)idemi_pen_rare(p, s->attempts, 1);
-        s->retention = idemi_pen_rare(p, s->retention, usual->retention);
-        s->token = idemi_pen_rare(p, s->token, token);
-        r->age = idemi_pen_rare(p, r->age, 0);
-        s->key_len = (uint8_t)idemi_pen_number(p, s->key_len);
-        idemi_pen_words(p, s->fingerprint, 2);
-        r->id.scope = idemi_pen_bytes(p, r->id.scope, s->scope_len);
-        r->id.key = idemi_pen_bytes(p, r->id.key,
-                                    idemi_slot_key_bytes(s->key_len));
+        s->scope_len = (uint8_t)idemi_cursor_optional(p, s->scope_len, 0);
+        s->attempts = (uint8_t)idemi_cursor_optional(p, s->attempts, 1);
+        s->retention =
+            idemi_cursor_optional(p, s->retention, defaults->retention);
+        s->token = idemi_cursor_optional(p, s->token, token);
+        r->age = idemi_cursor_optional(p, r->age, 0);
+        s->key_len = (uint8_t)idemi_cursor_number(p, s->key_len);
+        idemi_cursor_words(p, s->fingerprint, 2);
+        r->id.scope = idemi_cursor_bytes(p, r->id.scope, s->scope_len);
+        r->id.key = idemi_cursor_bytes(p, r->id.key,
+                                       idemi_slot_key_bytes(s->key_len));
     }
     if (idemi_record_has_sender(r->flags)) {
-        idemi_pen_words(p, r->of.sender->name, 2);
-        idemi_pen_words(p, r->of.sender->floor, 2);
+        idemi_cursor_words(p, r->of.sender->name, 2);
+        idemi_cursor_words(p, r->of.sender->floor, 2);
     }
     if (r->flags & IDEMI_HAS_STATE) {
-        r->state_len = (uint16_t)idemi_pen_number(p, r->state_len);
-        r->state = idemi_pen_bytes(p, r->state, r->state_len);
+        r->state_len = (uint16_t)idemi_cursor_number(p, r->state_len);
+        r->state = idemi_cursor_bytes(p, r->state, r->state_len);
     }
     if (r->flags & IDEMI_FINISHED)
-        r->response = idemi_pen_bytes(p, r->response, s->response_len);
+        r->response = idemi_cursor_bytes(p, r->response, s->response_len);
 }
 
 /* True of an outcome without its key, and of a delivery: the token of the claim
@@ -3576,7 +3579,7 @@ static void idemi_header_begin(const idem_storage *m, unsigned char *p)
 
 /* What the checks have of them, and of the secret's half that is not their key:
    so nothing validates that was written with others. */
-static uint32_t idemi_header_shape(const idem_config *config)
+static uint32_t idemi_header_layout(const idem_config *config)
 {
     unsigned char same[IDEMI_HEADER_SAME];
 
@@ -3585,15 +3588,15 @@ static uint32_t idemi_header_shape(const idem_config *config)
 }
 
 /* What the header tells whose bytes these are. */
-static void idemi_header_walk(unsigned char *bytes, idemi_header *h,
-                              int writing)
+static void idemi_header_codec(unsigned char *bytes, idemi_header *h,
+                               int writing)
 {
-    idemi_pen p;
+    idemi_cursor p;
 
     p.at = bytes + IDEMI_HEADER_SAME;
     p.end = bytes + IDEMI_HEADER;
     p.writing = (uint8_t)writing;
-    idemi_pen_words(&p, &h->sequence, sizeof *h / 4);
+    idemi_cursor_words(&p, &h->sequence, sizeof *h / 4);
 }
 
 /* The sum of a header's bytes but for its own, in pairs: it tells a header that
@@ -3808,7 +3811,7 @@ static unsigned char *idemi_recover_bytes(idem_table *t, uint32_t sequence,
 static int idemi_recover_is_header(const idem_config *config, unsigned char *p)
 {
     uint32_t other = idemi_basics_load32(p) ^ IDEMI_MAGIC;
-    uint32_t shape = idemi_header_shape(config);
+    uint32_t layout = idemi_header_layout(config);
     unsigned i;
 
     if (other & (other - 1))
@@ -3817,7 +3820,7 @@ static int idemi_recover_is_header(const idem_config *config, unsigned char *p)
     // As they are, then with each bit flipped, which is flipped back again.
     for (i = 0; i < 16 * IDEMI_HEADER; i++) {
         if (idemi_basics_load32(p + IDEMI_HEADER - 4) ==
-            idemi_storage_check(config, 0, shape, p, IDEMI_HEADER - 4))
+            idemi_storage_check(config, 0, layout, p, IDEMI_HEADER - 4))
             return 1;
         p[i / 16] = (unsigned char)(p[i / 16] ^ 1u << i / 2 % 8);
     }
@@ -3833,7 +3836,7 @@ static int idemi_recover_header(idem_table *t, uint32_t sequence,
                        IDEMI_HEADER);
     if (!idemi_recover_is_header(t->config, t->buffer))
         return 0;
-    idemi_header_walk(t->buffer, h, 0);
+    idemi_header_codec(t->buffer, h, 0);
     return h->sequence - h->tail < IDEMI_SECTOR_COUNT(t->journal);
 }
 
@@ -3881,7 +3884,7 @@ static uint32_t idemi_recover_parse(idem_table *t, uint32_t sequence,
 {
     const idem_journal *j = t->journal;
     uint32_t len, check;
-    idemi_pen p;
+    idemi_cursor p;
 
     p.at = start;
     p.end = t->buffer + (j->until - j->window);
@@ -3890,17 +3893,18 @@ static uint32_t idemi_recover_parse(idem_table *t, uint32_t sequence,
     p.end -= 4;
     p.writing = p.bad = 0;
     r->age = r->state_len = 0;
-    idemi_record_walk(&j->usual, &p, r, idemi_record_token(t, sequence, at));
+    idemi_record_codec(&j->defaults, &p, r,
+                       idemi_record_token(t, sequence, at));
     if (p.bad || !idemi_recover_is_possible(t, r))
         return 0;
     // What finds it is on its way from memory while the check is made.
     if (r->flags & IDEMI_HAS_KEY) {
-        idemi_index_tell(t->config, r->of.s, r->id.scope, &r->id);
+        idemi_index_identify(t->config, r->of.s, r->id.scope, &r->id);
         idemi_index_prefetch(t, r->id.hash);
     }
     len = (uint32_t)(p.at - start);
     check = idemi_basics_load32(p.at) ^
-            idemi_storage_check(t->config, sequence, at ^ j->shape, start,
+            idemi_storage_check(t->config, sequence, at ^ j->layout, start,
                                 len);
     r->orphan = 0;
     if (idemi_record_is_bound(r->flags) && !(check & 0xFFFF)) {
@@ -3927,23 +3931,25 @@ typedef struct idemi_found {
     union {
         idem_slot   slot;
         idem_sender sender;
-    } told;
+    } data;
 } idemi_found;
 
 /* Before the records of a sector are read. */
 static void idemi_recover_begin(idem_table *t, idemi_found *found)
 {
     IDEM_MEMSET(found, 0, sizeof *found);
-    found->r.of.s = &found->told.slot;
+    found->r.of.s = &found->data.slot;
     t->journal->until = 0;
 }
 
-/* Whether a sector has a record that was not carried, from an offset on: one
-   that tells something, or any, the seal too.  Carried ones up to `carried_end`
-   stand before it; if not all do, it must be behind the first granule there. */
+/* Whether a sector has a record that is not relocated, from an offset on: one
+   that describes a slot or, with `any`, any, even the commit record.  The
+   relocated ones up to `relocated_end` stand before it; if one is missing, it
+   must begin after the first granule there. */
 IDEMI_APART
 static int idemi_recover_has_record(idem_table *t, uint32_t sequence,
-                                    uint32_t at, uint32_t carried_end, int any)
+                                    uint32_t at, uint32_t relocated_end,
+                                    int any)
 {
     idem_journal *j = t->journal;
     uint32_t len;
@@ -3951,16 +3957,16 @@ static int idemi_recover_has_record(idem_table *t, uint32_t sequence,
     idemi_record *r = &found.r;
 
     idemi_recover_begin(t, &found);
-    while (at < carried_end &&
+    while (at < relocated_end &&
            (len = idemi_recover_record(t, sequence, at, r)) != 0 &&
-           r->flags & IDEMI_CARRIED)
+           r->flags & IDEMI_RELOCATED)
         at += len;
-    if (at != carried_end)
-        at = carried_end + IDEMI_GRANULE(j);
+    if (at != relocated_end)
+        at = relocated_end + IDEMI_GRANULE(j);
     j->until = 0;               // what is the proof is not what was seen
     for (; at < IDEMI_SECTOR_SIZE(j); at += IDEMI_GRANULE(j))
         if (idemi_recover_record(t, sequence, at, r) &&
-            !(r->flags & IDEMI_CARRIED) &&
+            !(r->flags & IDEMI_RELOCATED) &&
             (any || (r->slot && !r->orphan)))
             return 1;
     return 0;
@@ -3969,12 +3975,12 @@ static int idemi_recover_has_record(idem_table *t, uint32_t sequence,
 /* The sequence of the newest header, or 0. */
 static uint32_t idemi_recover_newest(idem_table *t)
 {
-    uint32_t place, newest = 0;
+    uint32_t position, newest = 0;
     idemi_header h;
 
-    for (place = 0; place < IDEMI_SECTOR_COUNT(t->journal); place++)
-        if (idemi_recover_header(t, place, &h) && h.sequence > newest &&
-            h.sequence % IDEMI_SECTOR_COUNT(t->journal) == place)
+    for (position = 0; position < IDEMI_SECTOR_COUNT(t->journal); position++)
+        if (idemi_recover_header(t, position, &h) && h.sequence > newest &&
+            h.sequence % IDEMI_SECTOR_COUNT(t->journal) == position)
             newest = h.sequence;
     return newest;
 }
@@ -3994,17 +4000,17 @@ static int idemi_recover_find(idem_table *t, uint32_t sequence, int again)
     for (; left > 0 && sequence > j->head; left--, sequence--) {
         if (!idemi_recover_header(t, sequence, &h) || h.sequence != sequence)
             continue;
-        j->usual = h.usual;
+        j->defaults = h.defaults;
         if (idemi_recover_has_record(t, sequence,
                                      again ? IDEMI_OFFSET : IDEMI_RECORDS_AT(j),
-                                     h.carried_end & IDEMI_OFFSET, 1)) {
+                                     h.relocated_end & IDEMI_OFFSET, 1)) {
             if (!again) {
                 j->head = sequence;
                 j->tail = h.tail;
             }
             return 1;
         }
-        named = h.before;
+        named = h.previous;
     }
     if (named && !again)
         t->stats.lost++;
@@ -4029,11 +4035,11 @@ static int idemi_recover_changed(idem_table *t)
 {
     idem_journal *j = t->journal;
     uint32_t sequence = idemi_recover_newest(t);
-    idem_usual usual = j->usual;
+    idem_defaults defaults = j->defaults;
     int changed = (!j->head && t->storage_error && sequence != j->sequence) ||
                   idemi_recover_find(t, sequence, 1);
 
-    j->usual = usual;
+    j->defaults = defaults;
     return changed;
 }
 
@@ -4058,15 +4064,15 @@ static unsigned idemi_journal_last(const idem_table *t)
 
 /* The places in which the first heads of a journal are begun: they may have
    anything that a cut can leave. */
-#define IDEMI_FIRST_PLACES 3u
+#define IDEMI_FIRST_SECTORS 3u
 
 /* Dead sectors behind the newest one that was begun. */
 static uint32_t idemi_journal_dead(const idem_table *t)
 {
     const idem_journal *j = t->journal;
-    uint32_t places = j->head ? IDEMI_SECTOR_COUNT(j) : IDEMI_FIRST_PLACES;
+    uint32_t positions = j->head ? IDEMI_SECTOR_COUNT(j) : IDEMI_FIRST_SECTORS;
 
-    return places - (j->sequence + 1 - j->tail);
+    return positions - (j->sequence + 1 - j->tail);
 }
 
 /* Puts a record of a slot (capacity: of none; above: of a sender) together in
@@ -4080,7 +4086,7 @@ static uint32_t idemi_journal_compose(idem_table *t, unsigned slot,
     idem_journal *j = t->journal;
     idem_slot *s = idemi_slot_at(t, slot < IDEMI_CAPACITY(t) ? slot : 0);
     idemi_record r;
-    idemi_pen p;
+    idemi_cursor p;
 
     r.of.s = s;
     r.id.scope = idemi_slot_id(s);
@@ -4097,10 +4103,10 @@ static uint32_t idemi_journal_compose(idem_table *t, unsigned slot,
     }
     r.flags = (uint16_t)(flags | IDEMI_RECORD |
                          (j->synced ? IDEMI_SYNCED : 0));
-    r.time = flags & IDEMI_CARRIED ? 0 : t->clock - j->told;
+    r.time = flags & IDEMI_RELOCATED ? 0 : t->clock - j->last_time;
     r.age = 0;
-    if (flags & (IDEMI_FINISHED | IDEMI_CUT)) {
-        r.age = j->told + r.time - s->time;
+    if (flags & (IDEMI_FINISHED | IDEMI_INTERRUPTED)) {
+        r.age = j->last_time + r.time - s->time;
         if (r.age > s->retention)
             r.age = s->retention;       // over; how long does not matter
     }
@@ -4112,8 +4118,8 @@ static uint32_t idemi_journal_compose(idem_table *t, unsigned slot,
     p.at = t->buffer;
     p.end = t->buffer + IDEMI_RECORD_LIMIT(j);
     p.writing = 1;
-    idemi_record_walk(&j->usual, &p, &r,
-                      idemi_record_token(t, j->sequence, j->at));
+    idemi_record_codec(&j->defaults, &p, &r,
+                       idemi_record_token(t, j->sequence, j->at));
     return (uint32_t)(p.at - t->buffer);
 }
 
@@ -4126,18 +4132,18 @@ static void idemi_journal_sign(idem_table *t, uint32_t len, uint32_t token)
 
     idemi_basics_store32(
         t->buffer + len,
-        idemi_storage_check(t->config, j->sequence, j->at ^ j->shape,
+        idemi_storage_check(t->config, j->sequence, j->at ^ j->layout,
                             t->buffer, len) ^ idemi_record_binding(token));
 }
 
 /* The flags of a record that has all that is known of an item. */
-static unsigned idemi_journal_again(const idem_table *t, unsigned slot)
+static unsigned idemi_journal_full_flags(const idem_table *t, unsigned slot)
 {
     if (slot == IDEMI_CAPACITY(t))
         return IDEMI_HAS_STATE;
     if (slot > IDEMI_CAPACITY(t))
         return IDEMI_SENDER;
-    return (idemi_slot_at(t, slot)->state & IDEMI_TOLD) | IDEMI_HAS_KEY;
+    return (idemi_slot_at(t, slot)->state & IDEMI_RECORDED) | IDEMI_HAS_KEY;
 }
 
 /* Bytes of such a record, relocated now, in whole granules; `flags`: of it,
@@ -4145,7 +4151,7 @@ static unsigned idemi_journal_again(const idem_table *t, unsigned slot)
 static uint32_t idemi_journal_relocated_len(idem_table *t, unsigned slot,
                                             unsigned flags)
 {
-    flags |= idemi_journal_again(t, slot) | IDEMI_CARRIED;
+    flags |= idemi_journal_full_flags(t, slot) | IDEMI_RELOCATED;
     return idemi_storage_granules(
         t->journal, idemi_journal_compose(t, slot, flags, NULL) + 4);
 }
@@ -4163,17 +4169,17 @@ static int idemi_journal_put(idem_table *t, unsigned slot, unsigned flags,
 
     // What was said of its floor is not so of one that has risen since.
     if (sender && a->unsaved)
-        flags &= ~IDEMI_CUT;
-    if (flags & IDEMI_AGAIN)
-        flags |= idemi_journal_again(t, slot);
+        flags &= ~IDEMI_INTERRUPTED;
+    if (flags & IDEMI_IN_FULL)
+        flags |= idemi_journal_full_flags(t, slot);
     len = idemi_journal_compose(t, slot, flags, more);
     idemi_journal_sign(t, len, idemi_record_is_bound(flags) ? s->token : 0);
     result = idemi_storage_prog(t, j->sequence, j->at, len + 4);
     if (result < 0)
         return result;
     j->at += idemi_storage_granules(j, len + 4);
-    if (!(flags & IDEMI_CARRIED))
-        j->told = t->clock;
+    if (!(flags & IDEMI_RELOCATED))
+        j->last_time = t->clock;
     // A claim that is granted takes its slot later.
     if ((flags & (IDEMI_HAS_KEY | IDEMI_GRANTED)) == IDEMI_HAS_KEY)
         needs[slot] = flags & IDEMI_STATUS ? j->sequence : IDEMI_NOWHERE;
@@ -4225,18 +4231,18 @@ static uint32_t idemi_journal_must_empty(idem_table *t, uint32_t head)
     idem_number live[IDEMI_STEPS];
     unsigned item = idemi_journal_last(t), i;
 
-    j->stated = j->tail;
+    j->next_tail = j->tail;
     // The usual case: all items together fit, so none is looked at.
     if (left < IDEMI_SECTOR_COUNT(j) && most <= left * IDEMI_HEAD_ROOM(j) &&
         j->tail > j->damaged)
         return 0;
-    j->stated = head;
+    j->next_tail = head;
     IDEM_MEMSET(live, 0, sizeof live);
     do {
         if (needs[item] >= head)
             continue;
-        if (needs[item] < j->stated)
-            j->stated = needs[item];
+        if (needs[item] < j->next_tail)
+            j->next_tail = needs[item];
         live[(needs[item] - j->tail) / step]++;
     } while (item-- > 0);
     for (i = 0; last + 1 < head; i++, left += step) {
@@ -4248,7 +4254,7 @@ static uint32_t idemi_journal_must_empty(idem_table *t, uint32_t head)
             return last;
     }
     // So that a loss is not found again at the next opening
-    return j->stated <= j->damaged ? j->damaged : 0;
+    return j->next_tail <= j->damaged ? j->damaged : 0;
 }
 
 /* True if a head without room for the longest records is to be filled up: too
@@ -4271,30 +4277,31 @@ static int idemi_journal_squeezes(idem_table *t, unsigned item)
 }
 
 /* Relocates the items that must leave their sectors, the oldest sector first,
-   as far as the head has room; `carried` is IDEMI_CARRIED.  With 0 that is done
-   ahead, for the head after this one: one item, and then IDEM_MORE.  By J4 the
-   room for IDEMI_HEAD_ROOM of the longest items is enough.  It is not after
+   as far as the head has room; `relocated` is IDEMI_RELOCATED.  With 0 that is
+   done ahead, for the head after this one: one item, and then IDEM_MORE.  By J4
+   the room for IDEMI_HEAD_ROOM of the longest items is enough.  It is not after
    skipped positions, and after the limits of the configuration have grown; then
    the head is filled up, and another one begun for the record that asked for
    it. */
-static int idemi_journal_carry(idem_table *t, unsigned carried)
+static int idemi_journal_relocate(idem_table *t, unsigned relocated)
 {
     idem_journal *j = t->journal;
     const uint32_t *needs = idemi_storage_needs(t);
 
-    while (idemi_journal_must_empty(t, j->sequence + !carried)) {
+    while (idemi_journal_must_empty(t, j->sequence + !relocated)) {
         unsigned item = idemi_journal_last(t);
         do {
             int result;
-            if (needs[item] > j->stated)
+            if (needs[item] > j->next_tail)
                 continue;
             if (!idemi_journal_has_room(j, IDEMI_LAST_BYTES(j)) &&
-                !(carried && idemi_journal_squeezes(t, item)))
+                !(relocated && idemi_journal_squeezes(t, item)))
                 return IDEM_OK;
-            result = idemi_journal_put(t, item, IDEMI_AGAIN | carried, NULL);
+            result =
+                idemi_journal_put(t, item, IDEMI_IN_FULL | relocated, NULL);
             if (result < 0)
                 return result;
-            if (!carried)
+            if (!relocated)
                 return IDEM_MORE;
         } while (item-- > 0);
     }
@@ -4302,9 +4309,9 @@ static int idemi_journal_carry(idem_table *t, unsigned carried)
 }
 
 /* True while unknown keys may be lost ones. */
-static int idemi_journal_in_doubt(const idem_table *t)
+static int idemi_journal_is_uncertain(const idem_table *t)
 {
-    return !idemi_clock_reached(t->clock, t->journal->doubt);
+    return !idemi_clock_reached(t->clock, t->journal->uncertain);
 }
 
 /* Writes the header of the newest sector, behind all that was carried. */
@@ -4320,18 +4327,18 @@ static int idemi_journal_commit(idem_table *t)
     if (result < 0)
         return result;
     h.sequence = j->sequence;
-    h.tail = j->stated;
-    h.before = j->head;
-    h.before_end = j->end | (j->opened ? 0 : IDEMI_FIRST);
-    h.carried_end =
+    h.tail = j->next_tail;
+    h.previous = j->head;
+    h.previous_end = j->end | (j->opened ? 0 : IDEMI_FIRST);
+    h.relocated_end =
         j->at | (IDEMI_CONFIG(t)->durability == IDEM_BATCH ? IDEMI_BATCHED : 0);
-    h.time = j->told;
-    h.doubt = idemi_journal_in_doubt(t) ? j->doubt : h.time;
-    h.usual = j->usual;
+    h.time = j->last_time;
+    h.uncertain = idemi_journal_is_uncertain(t) ? j->uncertain : h.time;
+    h.defaults = j->defaults;
     idemi_header_begin(m, p);
-    idemi_header_walk(p, &h, 1);
+    idemi_header_codec(p, &h, 1);
     idemi_basics_store32(p + IDEMI_HEADER - 4,
-                         idemi_storage_check(t->config, 0, j->shape, p,
+                         idemi_storage_check(t->config, 0, j->layout, p,
                                              IDEMI_HEADER - 4));
     idemi_basics_store32(p + 12, m->sector_count | idemi_header_sum(p) << 16);
     result = idemi_storage_prog(t, j->sequence, 0, IDEMI_HEADER);
@@ -4351,12 +4358,12 @@ static int idemi_journal_try(idem_table *t)
         return result;
     j->at = IDEMI_RECORDS_AT(j);
     if (j->opened)              // else the header tells when the boot began
-        j->told = t->clock;
-    result = idemi_journal_carry(t, IDEMI_CARRIED);
+        j->last_time = t->clock;
+    result = idemi_journal_relocate(t, IDEMI_RELOCATED);
     if (result == IDEM_OK && j->newest != IDEMI_NONE)
-        result = idemi_journal_put(t, (unsigned)j->newest,
-                                   j->newest_is | IDEMI_AGAIN | IDEMI_CARRIED,
-                                   NULL);
+        result = idemi_journal_put(
+            t, (unsigned)j->newest,
+            j->newest_is | IDEMI_IN_FULL | IDEMI_RELOCATED, NULL);
     if (result == IDEM_OK)
         result = idemi_journal_commit(t);
     if (result == IDEM_OK)
@@ -4419,10 +4426,10 @@ static int idemi_journal_may_begin(idem_table *t)
 /* Makes a new head.  A place that fails is passed over, one in a call.  Behind
    the head before nothing is written any more: what was begun may count at the
    next opening, whatever a callback has said. */
-static int idemi_journal_turn(idem_table *t)
+static int idemi_journal_rotate(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t told = j->told, newest_needs = 0;
+    uint32_t last_time = j->last_time, newest_needs = 0;
     int result = IDEM_E_STORAGE;
     unsigned tries;
 
@@ -4442,7 +4449,7 @@ static int idemi_journal_turn(idem_table *t)
             return IDEM_E_SPACE;
         result = idemi_journal_try(t);
         if (result < 0) {
-            j->told = told;
+            j->last_time = last_time;
             idemi_journal_close(j);
             idemi_journal_undo(t, newest_needs);
             t->stats.retired++;
@@ -4452,7 +4459,7 @@ static int idemi_journal_turn(idem_table *t)
         return result;
     j->opened = 1;
     j->newest = IDEMI_NONE;
-    j->tail = j->stated;
+    j->tail = j->next_tail;
     j->head = j->sequence;
     j->end = j->at;
     return IDEM_OK;
@@ -4471,11 +4478,11 @@ static int idemi_journal_ready(idem_table *t, int anew)
 
     if (j->broken)
         return IDEM_E_STORAGE;
-    if (t->clock - j->told > IDEM_RETENTION_MAX)
+    if (t->clock - j->last_time > IDEM_RETENTION_MAX)
         anew = 1;
     while (result == IDEM_OK &&
            (anew || !idemi_journal_has_room(j, IDEMI_RECORD_LIMIT(j)))) {
-        result = left-- > 0 ? idemi_journal_turn(t) : IDEM_E_SPACE;
+        result = left-- > 0 ? idemi_journal_rotate(t) : IDEM_E_SPACE;
         anew = 0;
     }
     return result;
@@ -4514,7 +4521,7 @@ static int idemi_journal_note(idem_table *t, unsigned slot, unsigned flags)
 }
 
 /* Appends a record of the time alone. */
-static int idemi_journal_tell(idem_table *t)
+static int idemi_journal_record_time(idem_table *t)
 {
     return idemi_journal_note(t, IDEMI_CAPACITY(t), IDEMI_TIME);
 }
@@ -4522,7 +4529,7 @@ static int idemi_journal_tell(idem_table *t)
 /* Writes that a key was given back.  With senders that is durable before all
    that follows: else, of a torn batch, it might be taken for one that has left,
    and raised the floor. */
-static int idemi_journal_back(idem_table *t, unsigned slot)
+static int idemi_journal_release(idem_table *t, unsigned slot)
 {
     int result = idemi_journal_note(t, slot, IDEMI_HAS_KEY);
 
@@ -4534,7 +4541,7 @@ static int idemi_journal_back(idem_table *t, unsigned slot)
    have not passed. */
 static int idemi_journal_is_silent(const idem_table *t, uint32_t ms)
 {
-    return IDEMI_JOURNAL(t) && t->clock - t->journal->told >= ms;
+    return IDEMI_JOURNAL(t) && t->clock - t->journal->last_time >= ms;
 }
 
 /* Tokens must increase, so the last sectors before their end take no claim. */
@@ -4627,7 +4634,7 @@ static int idemi_journal_maintain(idem_table *t)
         j->erased = 2;
         return result;
     }
-    result = idemi_journal_carry(t, 0);
+    result = idemi_journal_relocate(t, 0);
     if (result == IDEM_OK)
         return result;
     result = idemi_journal_settle(t, result);
@@ -4653,7 +4660,7 @@ static void idemi_recover_lost(idem_table *t, uint32_t sequence)
    can be, is not believed. */
 static void idemi_recover_time(idem_table *t, uint32_t time)
 {
-    t->journal->told = t->clock;
+    t->journal->last_time = t->clock;
     if (time - t->clock <= IDEMI_NEVER_MS)
         idemi_keys_advance(t, time - t->clock);
 }
@@ -4673,12 +4680,12 @@ static void idemi_recover_shift(idem_table *t, uint32_t ms)
 }
 
 /* A restart that is on record: cuts all claims short. */
-static void idemi_recover_cut(idem_table *t)
+static void idemi_recover_interrupt(idem_table *t)
 {
     unsigned slot;
 
     for (slot = 0; t->used && slot < IDEMI_CAPACITY(t); slot++)
-        idemi_keys_cut(t, idemi_slot_at(t, slot));
+        idemi_keys_interrupt(t, idemi_slot_at(t, slot));
 }
 
 /* Takes in what a record with a key says.  A claim is without end until a
@@ -4700,8 +4707,8 @@ static void idemi_recover_key(idem_table *t, const idemi_record *r,
                                 IDEMI_SECTOR_SIZE(t->journal) - 1);
     s->response_len = 0;
     s->time = t->clock - r->age;
-    s->state =
-        IDEMI_CLAIMED | (r->flags & IDEMI_CUT ? IDEMI_CUT : IDEMI_ENDLESS);
+    s->state = IDEMI_CLAIMED | (r->flags & IDEMI_INTERRUPTED ? IDEMI_INTERRUPTED
+                                                             : IDEMI_ENDLESS);
     idemi_basics_copy(idemi_slot_id(s), r->id.scope,
                       s->scope_len + idemi_slot_key_bytes(s->key_len));
     idemi_keys_enter(t, slot, r->id.hash);
@@ -4730,7 +4737,7 @@ static unsigned idemi_recover_sender(idem_table *t, const idemi_record *r,
     else if (floor >= idemi_basics_join(a->floor)) {
         if (r->of.sender->floor[1] != a->floor[1])
             a->evicted_until = 0;
-        if (r->flags & IDEMI_CUT)
+        if (r->flags & IDEMI_INTERRUPTED)
             a->evicted_until = r->of.sender->floor[0];
         idemi_basics_split(a->floor, floor);
         idemi_storage_needs(t)[own] = sequence;
@@ -4783,7 +4790,7 @@ static unsigned idemi_recover_apply(idem_table *t, const idemi_record *r,
                           s->response_len);
         idemi_keys_finish(t, slot, r->flags, r->age, idemi_recover_near(t));
     } else if (!(r->flags & IDEMI_STATUS))
-        idemi_keys_leave(t, slot, IDEMI_BACK);
+        idemi_keys_leave(t, slot, IDEMI_RELEASED);
     else if (!(r->flags & IDEMI_HAS_KEY))
         idemi_keys_delivered(t, s);
     return slot;
@@ -4835,7 +4842,7 @@ static void idemi_recover_sector(idem_table *t, idemi_scan *scan)
     j->at = at;
     while (at < end && at < IDEMI_SECTOR_SIZE(j)) {
         uint32_t len = idemi_recover_record(t, scan->sequence, at, r);
-        int relocated = (r->flags & IDEMI_CARRIED) != 0;
+        int relocated = (r->flags & IDEMI_RELOCATED) != 0;
         unsigned of;
         if (!len || relocated != (at < scan->relocated_end)) {
             if (t->buffer[at - j->window] !=
@@ -4860,7 +4867,7 @@ static void idemi_recover_sector(idem_table *t, idemi_scan *scan)
         // record is not confirmed.
         if (at != scan->relocated_end || r->slot) {
             j->newest = of;
-            j->newest_is = r->flags & (IDEMI_HAS_STATE | IDEMI_CUT);
+            j->newest_is = r->flags & (IDEMI_HAS_STATE | IDEMI_INTERRUPTED);
         }
         // It is damaged, or its claim is lost; or, as the last one, it is torn.
         gap |= r->orphan == IDEMI_OTHER_CLAIM;
@@ -4893,16 +4900,16 @@ static void idemi_recover_ask(idem_table *t, const idemi_header *h,
 
     IDEM_MEMSET(scan, 0, sizeof *scan);
     scan->sequence = next.sequence = h->sequence;
-    scan->relocated_end = h->carried_end & IDEMI_OFFSET;
-    scan->is_batched = (h->carried_end & IDEMI_BATCHED) != 0;
+    scan->relocated_end = h->relocated_end & IDEMI_OFFSET;
+    scan->is_batched = (h->relocated_end & IDEMI_BATCHED) != 0;
     while (idemi_recover_next(t, next.sequence + 1, &next) &&
-           next.before <= scan->sequence) {
+           next.previous <= scan->sequence) {
         scan->is_abandoned = !scan->end;
-        if (next.before < scan->sequence)
+        if (next.previous < scan->sequence)
             continue;
         scan->is_abandoned = 0;
-        scan->end = next.before_end & IDEMI_OFFSET;
-        scan->next_is_first = (next.before_end & IDEMI_FIRST) != 0;
+        scan->end = next.previous_end & IDEMI_OFFSET;
+        scan->next_is_first = (next.previous_end & IDEMI_FIRST) != 0;
         scan->next_time = next.time;
     }
 }
@@ -4923,14 +4930,14 @@ static void idemi_recover_ring(idem_table *t)
             t->clock = t->swept = h.time;
         if (scan.is_abandoned)
             continue;
-        if (h.before != named && h.sequence != j->tail)
+        if (h.previous != named && h.sequence != j->tail)
             idemi_recover_lost(t, h.sequence);
         named = h.sequence;
-        j->usual = h.usual;
-        j->doubt = h.doubt;
+        j->defaults = h.defaults;
+        j->uncertain = h.uncertain;
         idemi_recover_time(t, h.time);
-        if (h.before_end & IDEMI_FIRST)
-            idemi_recover_cut(t);
+        if (h.previous_end & IDEMI_FIRST)
+            idemi_recover_interrupt(t);
         idemi_recover_sector(t, &scan);
     }
     if (named != j->head)
@@ -4945,7 +4952,7 @@ static int idemi_recover_may_be_torn(idem_table *t, uint32_t sector)
     idem_journal *j = t->journal;
     uint32_t at;
 
-    if (sector - 1 >= IDEMI_FIRST_PLACES)
+    if (sector - 1 >= IDEMI_FIRST_SECTORS)
         return 0;
     j->until = 0;
     for (at = 0; at + IDEMI_HEADER <= IDEMI_SECTOR_SIZE(j); at++) {
@@ -5021,7 +5028,7 @@ static void idemi_recover_overwritten(idem_table *t)
     for (sequence = j->head; left > 1 && sequence > count; left--, sequence--)
         if (idemi_recover_header(t, sequence, &h) &&
             h.sequence + count <= sequence &&
-            idemi_recover_next(t, sequence + 1, &h) && h.before == sequence)
+            idemi_recover_next(t, sequence + 1, &h) && h.previous == sequence)
             t->stats.lost++;
 }
 
@@ -5034,14 +5041,14 @@ static int idemi_recover_open(idem_table *t)
     idemi_recover_head(t);
     if (j->head)
         idemi_recover_ring(t);
-    j->usual.retention = idemi_default_retention(t, 0);
-    j->usual.response_max = IDEMI_CONFIG(t)->response_max;
+    j->defaults.retention = idemi_default_retention(t, 0);
+    j->defaults.response_max = IDEMI_CONFIG(t)->response_max;
     idemi_recover_headless(t);
     idemi_recover_overwritten(t);
     if (t->stats.lost)
-        j->doubt = t->clock + j->usual.retention;
+        j->uncertain = t->clock + j->defaults.retention;
     j->synced = 1;
-    j->told = t->clock;
+    j->last_time = t->clock;
     idemi_journal_close(j);
     t->token = (idem_token)((t->stats.lost ? j->sequence : j->head) + 1) *
                    IDEMI_SECTOR_SIZE(j) - 1;
@@ -5080,7 +5087,7 @@ static int idemi_recover_format(idem_table *t)
 #define IDEMI_MAINTAIN_SLOTS 64
 
 /* A full table writes down the time when it is told so long ago. */
-#define IDEMI_TELL_MS UINT32_C(60000)
+#define IDEMI_SILENCE_MS UINT32_C(60000)
 
 /* True if a slot has no live key. */
 static int idemi_command_gone(idem_table *t, unsigned slot)
@@ -5098,9 +5105,9 @@ static idem_slot *idemi_command_named(idem_table *t,
     if (claim->slot >= IDEMI_CAPACITY(t))
         return NULL;
     s = idemi_slot_at(t, (unsigned)claim->slot);
-    return s->state & bits && !(s->state & IDEMI_CUT) &&
+    return s->state & bits && !(s->state & IDEMI_INTERRUPTED) &&
                    idemi_slot_token(s) == claim->token &&
-                   !idemi_keys_over(t, s)
+                   !idemi_keys_has_expired(t, s)
                ? s
                : NULL;
 }
@@ -5205,9 +5212,9 @@ static int idemi_command_drop(idem_table *t, unsigned slot)
     int result = IDEM_OK;
 
     if (IDEMI_JOURNAL(t))
-        result = idemi_journal_back(t, slot);
+        result = idemi_journal_release(t, slot);
     if (result == IDEM_OK)
-        idemi_keys_leave(t, slot, IDEMI_BACK);
+        idemi_keys_leave(t, slot, IDEMI_RELEASED);
     return result;
 }
 
@@ -5299,8 +5306,8 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
         idemi_keys_name(s, &q->id);
         idemi_keys_enter(t, slot, q->id.hash);
         if (q->sender)
-            idemi_sender_tell(t, idemi_sender_take(t, q->sender, q->name), slot,
-                              IDEMI_ADDED);
+            idemi_sender_update(t, idemi_sender_take(t, q->sender, q->name),
+                                slot, IDEMI_ADDED);
     }
     idemi_order_note(t, s);
     t->token += (uint32_t)(s->token - (uint32_t)t->token);
@@ -5338,19 +5345,20 @@ static int idemi_command_again(idem_table *t, unsigned slot, idemi_query *q)
    for its sender.  Changes neither. */
 static int idemi_command_first(idem_table *t, unsigned *slot, idemi_query *q)
 {
-    const idem_sender *place = NULL;
+    const idem_sender *candidate = NULL;
 
     q->sender = NULL;
     if (IDEMI_SENDERS(t)) {
         q->name = idemi_sender_name(t, q->id.scope, q->id.scope_len);
         q->sender = idemi_sender_find(t, 0, q->name);
-        place = q->sender ? q->sender : idemi_sender_find(t, 1, q->name);
+        candidate = q->sender ? q->sender : idemi_sender_find(t, 1, q->name);
     }
     if (idemi_command_too_old(t, q->sender, q->rq))
         return IDEM_TOO_OLD;
     idemi_command_reclaim(t, q->sender,
                           !IDEMI_SENDERS(t) || q->sender ||
-                              (place && !idemi_basics_join(place->floor)));
+                              (candidate &&
+                               !idemi_basics_join(candidate->floor)));
     *slot = idemi_command_room(t, q->sender, q);
     if (*slot == IDEMI_CAPACITY(t))
         return IDEM_E_FULL;
@@ -5392,7 +5400,7 @@ static int idemi_command_refuse(idem_table *t, idem_sender *a,
     if (!a || !a->unsaved)
         return IDEM_OK;
     if (!idemi_command_has_old(t, a, id))
-        flags |= IDEMI_CUT;
+        flags |= IDEMI_INTERRUPTED;
     a->unsaved = 0;
     result = idemi_journal_note(t, idemi_sender_index(t, a), flags);
     a->unsaved = result < 0;
@@ -5420,10 +5428,10 @@ static int idemi_command_grants(int answer)
 static int idemi_command_begin(idem_table *t, idemi_query *q)
 {
     unsigned slot = idemi_index_find(t, &q->id), attempt = 1;
-    int turned = idemi_journal_confirm(t), answer, result = IDEM_OK;
+    int confirmed = idemi_journal_confirm(t), answer, result = IDEM_OK;
 
-    if (turned < 0 && !idemi_journal_is_old(t, slot))
-        return turned;
+    if (confirmed < 0 && !idemi_journal_is_old(t, slot))
+        return confirmed;
     if (idemi_command_gone(t, slot))
         answer = idemi_command_first(t, &slot, q);
     else {
@@ -5432,10 +5440,11 @@ static int idemi_command_begin(idem_table *t, idemi_query *q)
     }
     // Of no key it is certain then what the lost records had to say of it.
     if (idemi_command_grants(answer) && IDEMI_JOURNAL(t) &&
-        idemi_journal_in_doubt(t))
+        idemi_journal_is_uncertain(t))
         answer = IDEM_UNCERTAIN;
     if (idemi_command_grants(answer))
-        result = turned < 0 ? turned : idemi_command_claim(t, slot, attempt, q);
+        result = confirmed < 0 ? confirmed
+                               : idemi_command_claim(t, slot, attempt, q);
     else if (answer == IDEM_TOO_OLD && IDEMI_JOURNAL(t))
         result = idemi_command_refuse(t, q->sender, &q->id);
     if (result < 0)
@@ -5446,8 +5455,8 @@ static int idemi_command_begin(idem_table *t, idemi_query *q)
         t->stats.full++;
         // Else a full table on a device that is switched off every night would
         // be full for ever.  If that fails, so will another day.
-        if (idemi_journal_is_silent(t, IDEMI_TELL_MS))
-            (void)idemi_journal_tell(t);
+        if (idemi_journal_is_silent(t, IDEMI_SILENCE_MS))
+            (void)idemi_journal_record_time(t);
     }
     return answer;
 }
@@ -5539,7 +5548,7 @@ static int idemi_command_describe(const idem_table *t, unsigned slot,
     if (finished) {
         e->code = s->code;
         e->age_ms = t->clock - s->time;
-        e->left_ms = idemi_slot_due(t, s) - t->clock;
+        e->left_ms = idemi_slot_expiry(t, s) - t->clock;
     } else {
         e->code = 0;
         e->age_ms = 0;
@@ -5577,7 +5586,7 @@ static int idemi_command_maintain(idem_table *t)
         if (result == IDEM_OK && t->used &&
             idemi_journal_is_silent(
                 t, idemi_default_retention(t, 0) / 8 + 1)) {
-            result = idemi_journal_tell(t);
+            result = idemi_journal_record_time(t);
             if (result == IDEM_OK)
                 result = IDEM_MORE;
         }
@@ -5609,7 +5618,7 @@ static int idemi_check_slot(const idem_table *t, unsigned slot)
     const idem_slot *s = idemi_slot_at(t, slot);
     unsigned status = s->state & IDEMI_STATUS;
     unsigned misplaced = s->state & IDEMI_FINISHED
-                             ? IDEMI_ENDLESS | IDEMI_CUT
+                             ? IDEMI_ENDLESS | IDEMI_INTERRUPTED
                              : IDEMI_UNDELIVERED;
 
     if (!status || (s->state & (misplaced | 0xE0u)))
@@ -5628,11 +5637,11 @@ static int idemi_check_slot(const idem_table *t, unsigned slot)
     if (status != IDEM_IN_PROGRESS &&
         t->clock - s->time > s->retention + IDEMI_SWEEP_MS)
         return 4;
-    if (idemi_slot_over(t, s) &&
-        t->clock - idemi_slot_due(t, s) > t->clock - t->swept)
+    if (idemi_slot_has_expired(t, s) &&
+        t->clock - idemi_slot_expiry(t, s) > t->clock - t->swept)
         return 5;
     if (idemi_clock_rank(t->clock, t->soonest) >
-        idemi_clock_rank(t->clock, idemi_slot_due(t, s)))
+        idemi_clock_rank(t->clock, idemi_slot_expiry(t, s)))
         return 12;
     return 0;
 }
@@ -5645,7 +5654,7 @@ static int idemi_check_probe(const idem_table *t, unsigned slot)
     unsigned past = 0, other;
     idemi_id id;
 
-    idemi_index_tell(t->config, s, idemi_slot_id(s), &id);
+    idemi_index_identify(t->config, s, idemi_slot_id(s), &id);
     if (s->hash != id.hash)
         return 2;
     while ((other = idemi_index_slot(t, at)) != slot) {
@@ -6067,7 +6076,7 @@ static int idemi_public_geometry(idem_table *t)
     t->needed = (size_t)IDEMI_HEADS_SECTORS(keys, IDEMI_HEAD_ROOM(j));
     if (m->sector_count < t->needed)
         return IDEM_E_SPACE;
-    j->shape = idemi_header_shape(t->config);
+    j->layout = idemi_header_layout(t->config);
     return IDEM_OK;
 }
 
@@ -6095,7 +6104,7 @@ static void idemi_public_start(idem_table *t, uint32_t now_ms)
             idemi_order_free(t, slot);
             continue;
         }
-        idemi_keys_cut(t, s);
+        idemi_keys_interrupt(t, s);
         if (s->key_len)
             idemi_sender_note(t, slot, IDEMI_ADDED);
         else if (idemi_sender_has_left(t, s))
@@ -6241,8 +6250,8 @@ IDEM_API int idem_renew(idem_table *table, const idem_claim *claim,
 }
 
 /* Tells an outcome that was stored just now as a replay would. */
-static void idemi_public_told(idem_reply *reply, const idem_request *rq,
-                              const idem_outcome *outcome)
+static void idemi_public_set_reply(idem_reply *reply, const idem_request *rq,
+                                   const idem_outcome *outcome)
 {
     reply->status = outcome->failed ? IDEM_FAILED : IDEM_COMPLETED;
     reply->code = outcome->code;
@@ -6272,7 +6281,7 @@ static int idemi_public_record(idem_table *table, idem_reply *reply,
     }
     if (result != IDEM_OK)
         return result;
-    idemi_public_told(reply, rq, outcome);
+    idemi_public_set_reply(reply, rq, outcome);
     return IDEM_DONE;
 }
 
@@ -6443,7 +6452,7 @@ IDEM_API int idem_next(idem_table *table, idem_entry *entry, uint32_t now_ms)
     for (slot = entry->attempts ? entry->claim.slot + 1 : 0;
          slot < table->capacity; slot++) {
         idem_slot *s = idemi_slot_at(table, (unsigned)slot);
-        if (!s->state || idemi_keys_over(table, s))
+        if (!s->state || idemi_keys_has_expired(table, s))
             continue;
         result = idemi_command_describe(table, (unsigned)slot, entry);
         return idemi_public_leave(table, result);
@@ -6469,7 +6478,7 @@ IDEM_API int idem_pending(idem_table *table, idem_entry *entry,
         if (slot == table->capacity)
             return idemi_public_leave(table, IDEM_E_NOT_FOUND);
         s = idemi_slot_at(table, slot);
-        if (!(s->state & IDEMI_UNDELIVERED) || idemi_slot_over(table, s))
+        if (!(s->state & IDEMI_UNDELIVERED) || idemi_slot_has_expired(table, s))
             continue;
         result = idemi_command_describe(table, slot, entry);
         return idemi_public_leave(table, result);
@@ -6516,22 +6525,22 @@ IDEM_API int idem_state(idem_table *table, void *dst, size_t *len)
 IDEM_API int idem_horizon(idem_table *table, uint32_t *horizon_ms,
                           uint32_t now_ms)
 {
-    uint32_t reaches;
+    uint32_t remembered;
     unsigned i;
     int result = idemi_public_enter_at(table, horizon_ms != NULL, now_ms);
 
     if (result < 0)
         return result;
-    reaches = table->clock - table->evicted_until;
+    remembered = table->clock - table->evicted_until;
     for (i = 1; i <= IDEMI_SENDERS(table); i++) {
         uint32_t since =
             table->clock - idemi_sender_at(table, i)->evicted_until;
-        if (since < reaches)
-            reaches = since;
+        if (since < remembered)
+            remembered = since;
     }
     *horizon_ms = idemi_default_retention(table, 0);
-    if (reaches < *horizon_ms)
-        *horizon_ms = reaches;
+    if (remembered < *horizon_ms)
+        *horizon_ms = remembered;
     return idemi_public_leave(table, IDEM_OK);
 }
 
@@ -6543,8 +6552,8 @@ IDEM_API int idem_uncertain(idem_table *table, uint32_t *left_ms,
     if (result < 0)
         return result;
     *left_ms = 0;
-    if (IDEMI_JOURNAL(table) && idemi_journal_in_doubt(table))
-        *left_ms = table->journal->doubt - table->clock;
+    if (IDEMI_JOURNAL(table) && idemi_journal_is_uncertain(table))
+        *left_ms = table->journal->uncertain - table->clock;
     return idemi_public_leave(table, IDEM_OK);
 }
 
@@ -6583,18 +6592,18 @@ IDEM_API int idem_check(const idem_table *table)
         static const char own[] = text;                                        \
         return own;                                                            \
     }
-#define IDEMI_RULE_TOLD(condition, text) IDEMI_EXPLAIN(!(condition), text)
+#define IDEMI_RULE_EXPLAIN(condition, text) IDEMI_EXPLAIN(!(condition), text)
 
 static const char *idemi_explain_config(const idem_config *config)
 {
-    IDEMI_CONFIG_RULES(IDEMI_RULE_TOLD)
+    IDEMI_CONFIG_RULES(IDEMI_RULE_EXPLAIN)
     return NULL;
 }
 
 #ifndef IDEM_NO_JOURNAL
 static const char *idemi_explain_storage(const idem_storage *m)
 {
-    IDEMI_STORAGE_RULES(IDEMI_RULE_TOLD)
+    IDEMI_STORAGE_RULES(IDEMI_RULE_EXPLAIN)
     return NULL;
 }
 
@@ -6643,13 +6652,14 @@ static int idemi_explain_has_header(const idem_config *config)
 {
     const idem_storage *m = config->storage;
     unsigned char p[IDEMI_HEADER];
-    uint32_t place;
+    uint32_t position;
 
-    for (place = 0; place < m->sector_count; place++)
-        if ((m->read)(m->ctx, place * m->sector_size, p, IDEMI_HEADER) == 0 &&
+    for (position = 0; position < m->sector_count; position++)
+        if ((m->read)(m->ctx, position * m->sector_size, p, IDEMI_HEADER) ==
+                0 &&
             idemi_recover_is_header(config, p) &&
             idemi_basics_load32(p + IDEMI_HEADER_SAME) % m->sector_count ==
-                place)
+                position)
             return 1;
     return 0;
 }
@@ -6682,7 +6692,7 @@ static const char *idemi_explain_blank(const idem_config *config)
     uint32_t sector, at, len, i;
 
     for (sector = 0; sector < m->sector_count; sector++) {
-        if (sector - 1 < IDEMI_FIRST_PLACES)
+        if (sector - 1 < IDEMI_FIRST_SECTORS)
             continue;
         for (at = 0; at < m->sector_size; at += len) {
             len = m->sector_size - at;
@@ -6739,8 +6749,8 @@ IDEM_API const char *idem_explain(const idem_config *config)
     return text ? text : idemi_explain_quota(config);
 }
 
-/* In here, with rules of their own, so that they cost nothing where they are not
-   called: what is called twice is not inlined. */
+/* In here, with rules of their own, so that they cost nothing where they are
+   not called: what is called twice is not inlined. */
 IDEM_API size_t idem_memory_size(const idem_config *config)
 {
     idem_table t;
@@ -6975,7 +6985,7 @@ static uint32_t idemi_sending_longest(uint32_t base, uint32_t cap,
 IDEM_API int idem_retry(uint32_t *delay_ms, const idem_patience *patience,
                         const idem_sent *sent, int answer)
 {
-    uint32_t deadline, left, wait, told;
+    uint32_t deadline, left, wait, after;
     int verdict = idemi_sending_verdict(answer);
 
     if (!delay_ms || !patience || !sent)
@@ -6985,17 +6995,17 @@ IDEM_API int idem_retry(uint32_t *delay_ms, const idem_patience *patience,
         return verdict;
     deadline = patience->deadline_ms ? patience->deadline_ms : 43200000u;
     left = deadline > sent->elapsed_ms ? deadline - sent->elapsed_ms : 0;
-    told = sent->retry_after_ms;
-    if (told == IDEM_LEASE_NONE)
-        told = 0;
-    left = left > told ? left - told : 0;
+    after = sent->retry_after_ms;
+    if (after == IDEM_LEASE_NONE)
+        after = 0;
+    left = left > after ? left - after : 0;
     wait = idemi_sending_longest(patience->base_ms ? patience->base_ms : 1000,
                                  patience->cap_ms ? patience->cap_ms : 60000,
                                  sent->times);
     wait -= (uint32_t)((uint64_t)wait * sent->random >> 32);
     if (wait > left)
         return IDEM_GIVE_UP;
-    *delay_ms = told + wait;
+    *delay_ms = after + wait;
     return IDEM_RESEND;
 }
 

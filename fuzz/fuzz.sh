@@ -5,7 +5,7 @@
 #     frame       the frame decoder of the demo
 #     image       any bytes as a journal's image
 #     calls       calls, cuts and failures against a model of the promises
-#     template    what users start from; a bug that is planted in it is found
+#     template    what users start from; a bug that is injected in it is found
 #     lives       no fuzzer: calls by chance, with both kinds of an index, and
 #                 images by chance.  SEEDS: how many, FIRST: the first of them
 # Each starts from its inputs in fuzz/seeds.txt, first under the address and
@@ -14,7 +14,7 @@
 #
 #     fuzz.sh [PART...]       these; TIME=300 seconds for each, and fuzzer
 #     SHORT=1 fuzz.sh         the seeds, and some thousand executions each; not
-#                             the planted bug, AFL++ with `calls` alone
+#                             the injected bug, AFL++ with `calls` alone
 # SEED: what the fuzzers draw from, 1 unless it is said.
 #
 # What makes a harness abort is left in build/fuzz; TRACE=1 build/fuzz/<harness>
@@ -101,23 +101,23 @@ harness() {
     afl "$name" "$@"
 }
 
-# planted: the bug in template.c is found by both, and not something else
-planted() {
-    clang-19 $flags -fsanitize=fuzzer $sanitize -DPLANT fuzz/template.c \
-        -o "$out/planted"
-    afl-clang-fast $flags -fsanitize=fuzzer -DPLANT fuzz/template.c \
-        -o "$out/planted-afl" > "$out/log" 2>&1 || { cat "$out/log"; exit 1; }
-    cc $flags -DREPLAY -DPLANT fuzz/template.c -o "$out/replay"
-    "$out/planted" -max_total_time=60 -max_len=512 -timeout=60 -seed=1 \
-        -artifact_prefix="$out/planted-" "$out/seeds/template" \
+# injected: the bug in template.c is found by both, and not something else
+injected() {
+    clang-19 $flags -fsanitize=fuzzer $sanitize -DINJECT fuzz/template.c \
+        -o "$out/injected"
+    afl-clang-fast $flags -fsanitize=fuzzer -DINJECT fuzz/template.c \
+        -o "$out/injected-afl" > "$out/log" 2>&1 || { cat "$out/log"; exit 1; }
+    cc $flags -DREPLAY -DINJECT fuzz/template.c -o "$out/replay"
+    "$out/injected" -max_total_time=60 -max_len=512 -timeout=60 -seed=1 \
+        -artifact_prefix="$out/injected-" "$out/seeds/template" \
         > "$out/log" 2>&1 || :
     AFL_NO_UI=1 AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1 AFL_SKIP_CPUFREQ=1 \
         AFL_NO_AFFINITY=1 AFL_BENCH_UNTIL_CRASH=1 afl-fuzz -V 60 -s 1 \
-        -t 10000 -i "$out/seeds/template" -o "$out/afl-planted" \
-        -- "$out/planted-afl" > "$out/log" 2>&1 || :
-    for found in "$out"/planted-crash-* "$out"/afl-planted/*/crashes/id*; do
+        -t 10000 -i "$out/seeds/template" -o "$out/afl-injected" \
+        -- "$out/injected-afl" > "$out/log" 2>&1 || :
+    for found in "$out"/injected-crash-* "$out"/afl-injected/*/crashes/id*; do
         "$out/replay" "$found" 2>&1 | grep 'executed twice' ||
-            { echo "FAILED: not the planted bug: $found"; exit 1; }
+            { echo "FAILED: not the injected bug: $found"; exit 1; }
         echo "found: $(od -An -tx1 "$found" | tr -d '\n')"
     done
 }
@@ -141,14 +141,14 @@ lives() {
     echo "lives: $count of each kind"
 }
 
-rm -rf "$out"/afl-* "$out/seeds" "$out"/planted-crash-*
+rm -rf "$out"/afl-* "$out/seeds" "$out"/injected-crash-*
 for part in ${*:-arriving frame image calls template lives}; do
     case $part in
     lives)  lives ;;
     *)      harness "$part" ;;
     esac
-    [ "$part" != template ] || [ "${SHORT:-}" = 1 ] || planted
+    [ "$part" != template ] || [ "${SHORT:-}" = 1 ] || injected
 done
 [ "${SHORT:-}" != 1 ] ||
-    echo "skipped: AFL++ but for calls; that the planted bug is found"
+    echo "skipped: AFL++ but for calls; that the injected bug is found"
 echo "fuzz: $total executions from seed $seed, nothing found"

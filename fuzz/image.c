@@ -79,7 +79,7 @@ static void forge(input *in)
         unsigned at = input_byte(in) % len;
         is[at] ^= input_byte(in);
     }
-    inside_seal(the.table, was, from->sequence, from->at % f->sector_size,
+    inside_sign(the.table, was, from->sequence, from->at % f->sector_size,
                 is, to->sequence, to->at % f->sector_size, len);
     trace("forge %u bytes of %u at %u\n", (unsigned)len, (unsigned)from->at,
           (unsigned)to->at);
@@ -275,7 +275,7 @@ static int open_again(void)
 /* Something may not read, or otherwise the next time. */
 static int is_unreadable(void)
 {
-    return the.medium.kind == FLASH_ECC || the.sways ||
+    return the.medium.kind == FLASH_ECC || the.unstable ||
            memchr(the.medium.bad, FLASH_BAD_READ, the.medium.sector_count);
 }
 

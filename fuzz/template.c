@@ -13,7 +13,7 @@
  *     cc -g -I. -DREPLAY fuzz/template.c
  *         anything else, and to look at what was found: ./a.out FILE...
  *
- * -DPLANT plants a bug that must be found.
+ * -DINJECT injects a bug that must be found.
  *
  * The input is a list of steps, each a byte that says which (of STEPS) and the
  * bytes that it needs; zeros where the input ends early.
@@ -108,7 +108,7 @@ static void device_command(const protocol_message *m)
         return;
     outcome.failed = result != IDEM_EXECUTE;
     result = idem_complete(&table, &claim, &outcome, now_ms);
-#ifdef PLANT
+#ifdef INJECT
     // "Not recorded?  Then tidy up, and let the sender try again."
     if (result < 0)
         idem_release(&table, &claim, now_ms);

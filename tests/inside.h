@@ -47,9 +47,9 @@ static inline uint32_t inside_clock(const idem_table *t)
 }
 
 /* Logical time of the journal's newest record, which no call tells. */
-static inline uint32_t inside_told(const idem_table *t)
+static inline uint32_t inside_last_time(const idem_table *t)
 {
-    return t->journal->told;
+    return t->journal->last_time;
 }
 
 /* The sequence of the sector that a callback of this table is called for. */
@@ -117,14 +117,14 @@ uint32_t inside_check(const idem_table *t, const uint8_t *bytes,
                       uint32_t sequence, uint32_t offset, uint32_t len)
 {
     return idemi_storage_check(t->config, offset ? sequence : 0,
-                               offset ^ t->journal->shape, bytes, len - 4);
+                               offset ^ t->journal->layout, bytes, len - 4);
 }
 
 /* `is` was made out of `was`, whose check is right where that stands: so is that
    of `is` then.  A header's sum is not in its check, nor right then.  (An enemy
    who writes the storage is none that is promised anything; a fuzzer is, whose
    bytes would else not be looked at.) */
-static inline void inside_seal(const idem_table *t, uint8_t *was,
+static inline void inside_sign(const idem_table *t, uint8_t *was,
                                uint32_t was_sequence, uint32_t was_offset,
                                uint8_t *is, uint32_t sequence, uint32_t offset,
                                uint32_t len)

@@ -268,7 +268,7 @@ part_tests() {
     tests "threads, watched" "-std=c99 -O1 -g -fsanitize=thread"
     unit="keys life journal_hash table"
     tests FNV "-std=c99 -O0 -DIDEM_HASH=3"
-    unit="keys life journal_turning journal_hash table clock"
+    unit="keys life journal_rotation journal_hash table clock"
     tests "no senders" "-std=c99 -O0 -DIDEM_NO_SENDERS"
     unit=
     if [ "$short" != 1 ]; then
@@ -298,7 +298,7 @@ alike() {
     done
 }
 
-# In two directories with names of different lengths; what is planted (the time
+# In two directories with names of different lengths; what is injected (the time
 # of the build) shows.
 part_builds() {
     programs=build/hello
@@ -392,9 +392,9 @@ timeless() {
         valgrind -q --error-exitcode=0 "$out/ct"
 }
 
-# A planted branch on a bit of a hash is reported.
+# An injected branch on a bit of a hash is reported.
 reported() {
-    ! timeless -O1 -DPLANT_BRANCH > "$out/reports" 2>&1 &&
+    ! timeless -O1 -DINJECT_BRANCH > "$out/reports" 2>&1 &&
         grep 'both hashes.* [1-9][0-9]* reports, 0 expected' "$out/reports"
 }
 

@@ -11,7 +11,7 @@
  * however many bits of the two fingerprints agree says that it is all that is
  * told.  Prints what it counted; returns 1 on a miss.
  *
- *     PLANT_BRANCH   a branch on a bit of a hash, which it must find
+ *     INJECT_BRANCH  a branch on a bit of a hash, which it must find
  */
 #define IDEM_STATIC
 #define IDEM_IMPLEMENTATION
@@ -67,12 +67,12 @@ static void demand_hidden(const void *p, size_t len)
     }
 }
 
-#ifdef PLANT_BRANCH
+#ifdef INJECT_BRANCH
 /* What must be found: a branch that depends on a bit of the hash */
 static volatile int sink;
-#define PLANTED(hash) ((hash) & 1 ? (void)(sink = 1) : (void)0)
+#define INJECTED(hash) ((hash) & 1 ? (void)(sink = 1) : (void)0)
 #else
-#define PLANTED(hash) ((void)0)
+#define INJECTED(hash) ((void)0)
 #endif
 
 /* Both hashes, of secret bytes under the secret key, in all lengths. */
@@ -92,7 +92,7 @@ static void hash_all(void)
         fingerprint = idem_fingerprint_final(&state);
         demand_hidden(&fingerprint, sizeof fingerprint);
         hash = inside_hash_id(&config, NULL, 0, payload, len);
-        PLANTED(hash);
+        INJECTED(hash);
         demand_hidden(&hash, sizeof hash);
     }
     show(config.secret, sizeof config.secret);

@@ -2,7 +2,7 @@
 # The promises, asked of everything that keeps them, at the same time; the table
 # of who keeps which must be the one in README.md of examples/fleet.
 
-build fleet/conformance $here/stories.c $STORES $LIBS
+build fleet/conformance $here/scenarios.c $STORES $LIBS
 need redis postgres dynamodb
 "$B/fleet/conformance" promises ram "file:$work/journal" "$redis_url" \
     "$postgres_url" "$dynamodb_url" >"$work/told" 2>"$work/conformance.log" ||

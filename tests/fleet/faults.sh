@@ -2,7 +2,7 @@
 # Bad luck: a store that is down, goes away or falls silent, that has another's
 # data, was emptied, or is full.
 
-build fleet/faults $here/stories.c $STORES $LIBS
+build fleet/faults $here/scenarios.c $STORES $LIBS
 need redis postgres dynamodb
 redis_cli="redis-cli -s $work/redis.sock"
 psql="psql -q -h $work/postgres -U fleet postgres"

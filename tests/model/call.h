@@ -508,7 +508,7 @@ static inline void call_churn(device *d, unsigned times, int restarts)
 }
 
 /* .. until so many sectors were begun. */
-static inline void call_turn(device *d, unsigned sectors)
+static inline void call_rotate(device *d, unsigned sectors)
 {
     for (unsigned steps = 0; sectors > 0 && !d->medium.off; steps++) {
         uint32_t before = d->headers;
@@ -679,7 +679,7 @@ static inline int call_make(device *d, const call *c)
     case 'H': device_tick(d, d->now); break;
     case 'P': result = call_restart(d, c->n); break;
     case 'K': case 'J': call_churn(d, c->key, c->what == 'J'); break;
-    case 'k': call_turn(d, c->key + c->n * d->medium.sector_count); break;
+    case 'k': call_rotate(d, c->key + c->n * d->medium.sector_count); break;
     case 'l': PROMISE(d->table->stats.lost == c->key); break;
     case '!': call_all_fenced(d); break;
     case 'f': call_fenced(d, c->key, c->how); break;

@@ -154,7 +154,7 @@ static inline void tell_time(uint32_t ms)
 }
 
 /* A tick goes back, and up again: that is no time. */
-static inline void sway_tick(void)
+static inline void jitter_tick(void)
 {
     static const uint32_t farthest[] = { TICK_JITTER, TICK_HALF };
     uint32_t back = PICK(farthest);
@@ -173,7 +173,7 @@ static inline void wait_some(void)
                                         0x7FFFFFFF };
 
     if (one_in(10))
-        sway_tick();
+        jitter_tick();
     tell_time(chance(PICK(longest)));
 }
 
@@ -493,9 +493,9 @@ static inline void play_one(void)
     if (the.medium.off || (the.sync_failed && one_in(20))) {
         restart();
         arm();
-    } else if (the.model.crowded && the.config.durability == IDEM_BATCH) {
+    } else if (the.model.nearly_full && the.config.durability == IDEM_BATCH) {
         make('Y', 0);
-        the.model.crowded = 0;
+        the.model.nearly_full = 0;
     } else if (!play.left--) {
         next_phase();
     } else {

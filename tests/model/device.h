@@ -25,12 +25,12 @@
 enum { LEN_MAX = 65535, ID_MAX = 255 };
 enum { BYTES_MORE = 256 };          // than a response may have, for pieces
 enum { GUARD = 64, GUARD_BYTE = 0xC3 };     // behind what is given
-enum { TELL_MS = 60000 };           // a minute
+enum { SILENCE_MS = 60000 };        // a minute
 #ifndef OPERATIONS_MAX
 #define OPERATIONS_MAX 3000000      // of the storage, in one call
 #endif
 enum { READS_OPENING = 12 };        // of a byte
-enum { SWAYS_SAFE = 1 };            // see device_may_lose
+enum { UNSTABLE_SAFE = 1 };         // see device_may_lose
 enum { OLD_CLAIMS = 16 };           // that are tried again
 enum { DAMAGED = 1, JUDGED };       // of damaged
 enum { NO_WORD = -2000 };           // is no answer
@@ -87,10 +87,10 @@ typedef struct device {
     versions     asked_of;          // its key's, before the call
     unsigned     harm;              // cuts, and boots with failures, since a
                                     // call wrote
-    unsigned     sways;             // cuts that read differently from boot to
+    unsigned     unstable;          // cuts that read differently from boot to
                                     // boot, since the opening after one that
                                     // wrote; of these before its write
-    unsigned     sways_before;
+    unsigned     unstable_before;
     int          ever_swayed;
     int          acknowledged;      // something was, ever
     uint32_t     number;            // the latest of an outcome
@@ -221,11 +221,11 @@ static inline void device_tear(void *arg, const flash *f, const flash_op *op)
     for (int kind = 0; kind < torn; kind++)
         variant += flash_torn_count(f, op, kind);
     d->medium.cut_variant = variant + d->tear / FLASH_TORN_KINDS % count;
-    d->sways += flash_sways(torn);
-    d->ever_swayed |= flash_sways(torn);
+    d->unstable += flash_is_unstable(torn);
+    d->ever_swayed |= flash_is_unstable(torn);
     // Of what a batch has in a cache any record may come and go, and only the
     // newest is confirmed.
-    d->lost |= flash_sways(torn) && f->unsynced > 1 &&
+    d->lost |= flash_is_unstable(torn) && f->unsynced > 1 &&
                d->config.durability == IDEM_BATCH;
 }
 
@@ -689,7 +689,7 @@ static inline int device_is_blank(const device *d)
     const flash *f = &d->medium;
 
     for (uint32_t i = 0; i < f->size; i++)
-        if (((f->bytes[i] ^ f->erased) & (uint8_t)~f->weak[i]) ||
+        if (((f->bytes[i] ^ f->erased) & (uint8_t)~f->unstable[i]) ||
             (f->marks[i] & FLASH_TORN))
             return 0;
     return 1;
@@ -701,14 +701,14 @@ static inline void device_check_medium(device *d)
 {
     flash *f = &d->medium;
 
-    if (d->blank && f->violations == f->violations_of[FLASH_V_DOUBT])
-        f->violations = f->violations_of[FLASH_V_DOUBT] = 0;
+    if (d->blank && f->violations == f->violations_of[FLASH_V_TORN])
+        f->violations = f->violations_of[FLASH_V_TORN] = 0;
     if (f->violations)
         broken(flash_text(f), __FILE__, __LINE__);
 }
 
 /* Any number of cuts in a row is survived if no more than one of them leaves
-   what reads differently from boot to boot (it sways).  Two of those may have
+   what reads differently from boot to boot (it is unstable).  Two of those may have
    been in one head, and lose something, if that is told: also at an opening
    after one at which that head read well, and something was acknowledged.  One
    does where callbacks fail besides: places that were passed over are dead ones
@@ -716,14 +716,14 @@ static inline void device_check_medium(device *d)
    then. */
 static inline int device_may_lose(const device *d)
 {
-    return d->reads_fail || d->sways > (d->ever_failed ? 0 : SWAYS_SAFE);
+    return d->reads_fail || d->unstable > (d->ever_failed ? 0 : UNSTABLE_SAFE);
 }
 
 /* Something was written, and acknowledged. */
 static inline void device_harmless(device *d)
 {
     d->harm = 0;
-    d->sways_before = d->sways;
+    d->unstable_before = d->unstable;
 }
 
 static inline void device_check_lost(device *d)
@@ -746,7 +746,7 @@ static inline void device_check_erases(const device *d)
         (first && (d->failed_before || (d->ever_failed && d->ever_swayed))))
         return;
     PROMISE(d->erases <= (d->idle && d->call.what != 'M' ? 0u : 1u) +
-                             (first ? 1 + d->sways : 0));
+                             (first ? 1 + d->unstable : 0));
 }
 
 /* Looking through a large table takes long. */
@@ -813,7 +813,7 @@ static inline asked *device_before(device *d, char what, unsigned key)
     if (d->config.storage)
         d->model.stands =
             d->model.clock + SILENT_MAX -
-            ((uint32_t)d->model.clock - inside_told(d->table));
+            ((uint32_t)d->model.clock - inside_last_time(d->table));
     if (!strchr("DYS", what))
         model_tick(&d->model, d->now);
     return &d->call;
@@ -890,7 +890,7 @@ static inline void device_after(device *d, const char *what, int result)
         d->tried = d->model.clock;
     if (d->config.storage)
         d->latest = d->model.clock -
-                    ((uint32_t)d->model.clock - inside_told(d->table));
+                    ((uint32_t)d->model.clock - inside_last_time(d->table));
     device_count(d, a, result);
     device_check_certain(d, result);
     device_check(d);
@@ -993,7 +993,7 @@ static inline void device_hold(device *d, unsigned key, const idem_claim *claim)
 static inline void device_check_confirmed(device *d, const idem_request *rq,
                                           int result, uint64_t told)
 {
-    int tells = result == IDEM_E_FULL && d->model.clock - told >= TELL_MS;
+    int tells = result == IDEM_E_FULL && d->model.clock - told >= SILENCE_MS;
 
     d->may_leave += 2 * (result == IDEM_EXECUTE);
     if (model_grants(result) || result == IDEM_E_SPACE || d->medium.off ||
@@ -1646,8 +1646,8 @@ static inline int device_start(device *d)
         PROMISE(clock <= before || clock <= d->cut_at);
         model_starts(&d->model, clock);
         d->latest = d->tried = clock;
-        d->sways -= d->sways_before;
-        d->sways_before = 0;
+        d->unstable -= d->unstable_before;
+        d->unstable_before = 0;
         return result;
     }
     model_init(&d->model, &d->config, d->model.keys, d->model.count,

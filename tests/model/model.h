@@ -142,7 +142,7 @@ typedef struct model {
     uint32_t evicted;           // the latest call that may have evicted
     uint32_t evicting;          // .. that failed in this boot: the next opening
                                 // may find that it has evicted
-    int      crowded;           // a set is nearly full: only a sync helps
+    int      nearly_full;       // a set is nearly full: only a sync helps
     versions now, next;         // application state: length, number, call, key
     uint32_t state_attempted;   // the latest call that failed and may be done
     gone     gone[SCOPES];      // by scope
@@ -691,7 +691,7 @@ static inline void model_state(model *m, const version *s, int done)
     if (!done || m->config->durability == IDEM_BATCH) {
         versions_merge(&m->next, &m->now);
         versions_add(&m->next, s);
-        m->crowded |= m->next.count >= VERSIONS - 2;
+        m->nearly_full |= m->next.count >= VERSIONS - 2;
     }
     if (!done)
         return;
@@ -810,7 +810,7 @@ static inline void model_set(model *m, known *k, const versions *set,
     versions_copy(&k->now, &is);
     k->is_volatile = !written;
     k->told = k->set = k->changed = m->calls;
-    m->crowded |= k->next.count >= VERSIONS - 2;
+    m->nearly_full |= k->next.count >= VERSIONS - 2;
     if (written)
         model_wrote(m);
 }
@@ -825,7 +825,7 @@ static inline void model_attempted(model *m, known *k, const version *v)
     tried.call = m->calls;
     versions_add(&k->next, &tried);
     k->attempted = k->changed = m->calls;
-    m->crowded |= k->next.count >= VERSIONS - 2;
+    m->nearly_full |= k->next.count >= VERSIONS - 2;
 }
 
 /* Something has been relied on: whatever was in doubt of the key when the table
@@ -1376,7 +1376,7 @@ static inline void model_key_synced(model *m, known *k)
 /* Everything that was written is durable. */
 static inline void model_synced(model *m)
 {
-    m->crowded = 0;
+    m->nearly_full = 0;
     if (m->unsynced_time) {
         m->wrote = 1;
         m->wrote_at = m->calls;
@@ -1496,7 +1496,7 @@ static inline void model_starts(model *m, uint64_t clock)
 {
     uint64_t before = m->clock;
 
-    m->crowded = m->faulty = 0;
+    m->nearly_full = m->faulty = 0;
     // An eviction that is not to be seen may yet show up, as its claim may.
     if (m->wrote && m->evicting <= m->opened_at)
         m->evicting = 0;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: 0BSD
-"""Plants the faults of faults.txt in copies of idem.h, one in each, and demands
+"""Injects the bugs of faults.txt into copies of idem.h, one in each, and demands
 that they are found: those under [crash] by the power-cut explorer, the others
 by any test.  One that does not fit the header any more is a failure too.
 
@@ -39,7 +39,7 @@ class Fault:
         old, new = re.split(r" =>(?: |$)", line)
         self.changes.append((function, old, new))
 
-    def planted(self, text):
+    def injected(self, text):
         """The header with it; exits if it does not fit."""
         for function, old, new in self.changes:
             body = re.search(BODY % function, text, re.M | re.S)
@@ -76,10 +76,10 @@ def tests_for(fault, finders):
 
 def judge(fault, text, finders):
     """Whether it is found, and in words by what."""
-    header = fault.planted(text)
+    header = fault.injected(text)
     if header is None:
         return False, "does not fit the header"
-    with finders.planted(header) as directory:
+    with finders.injected(header) as directory:
         if not directory:
             return False, "does not compile"
         told = finders.judge(directory, tests_for(fault, finders))
@@ -93,7 +93,7 @@ def main():
     # One that fits no more is judged always: it would be found missing late.
     faults = [fault for fault in read_list()
               if (fault.name in wanted if wanted else
-                  fault.is_short or not SHORT or fault.planted(text) is None)]
+                  fault.is_short or not SHORT or fault.injected(text) is None)]
     finders = Finders()
     found = 0
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:

@@ -47,7 +47,7 @@ SLOWEST = ["model", "lives"]            # of the unit tests
 
 # Of the unit tests those that find most in least time
 FIRST = ["full", "clock", "life", "keys", "numbers", "api", "journal",
-         "journal_turning", "journal_time", "journal_opening", "journal_damage",
+         "journal_rotation", "journal_time", "journal_opening", "journal_damage",
          "journal_failing", "journal_senders"]
 
 
@@ -103,7 +103,7 @@ class Finders:
     def __init__(self):
         self.lock = threading.Lock()
         self.took = {}
-        self.unsound = set()            # those that find what nobody planted
+        self.unsound = set()            # those that find what nobody injected
         self.bin = os.path.abspath(OUT + "/bin")
         self.sound = os.path.abspath(OUT + "/sound")
         atexit.register(shutil.rmtree, OUT, ignore_errors=True)
@@ -143,7 +143,7 @@ class Finders:
                          directory + "/libidem.so"])
 
     @contextlib.contextmanager
-    def planted(self, header, options=()):
+    def injected(self, header, options=()):
         """A directory with this header and its library; nothing if that does
         not compile."""
         with tempfile.TemporaryDirectory(dir=OUT) as directory:

@@ -219,7 +219,7 @@ def judge(mutant, text, finders, sound):
     """What becomes of a mutant: None if it is no fault, else who kills it, or
     that it survives.  What the compiler makes of the header without a fault is
     made once, before: two at a time would write the same file."""
-    with finders.planted(mutant.text(text), OPTIONS) as directory:
+    with finders.injected(mutant.text(text), OPTIONS) as directory:
         if not directory:
             return None
         names = order(mutant.section, finders)

@@ -2,13 +2,13 @@
 /*
  * The protocol of idem.h, without its bytes: two workers, two keys, leases that
  * end at any time, power cuts at every step, and a journal of which nothing is
- * known but the table of a turn and the rules R1 to R5 of the manual
+ * known but the table of a rotation and the rules R1 to R5 of the manual
  * (>>recovery).  Spin visits every state there is.
  *
- * A turn erases, carries, writes the header, then the seal; the record comes
- * behind.  What a cut interrupts is there from then on or is not; or, FLICKERS
- * times, it is there at one opening and not at another.  A header with a seal is
- * the head; those behind the head that have none count for nothing.
+ * A rotation erases, relocates, writes the header, then the commit record; the
+ * record follows.  A write that a cut interrupts is there from then on or is
+ * not; or, UNSTABLE times, it is there at one opening and not at another.  A
+ * header with a commit record is the head; later ones without one do not count.
  *
  * Checked, as assertions:
  *
@@ -21,17 +21,17 @@
  *     BROKEN_FENCE    completing asks not whose claim is current
  *     BROKEN_CLAIM    the claim is written after the effect
  *     BROKEN_REPLY    acknowledged before it is durable
- *     BROKEN_SEAL     a header counts without a seal (R2)
- *     BROKEN_CARRY    header and seal come before what is carried (R2)
- *     BROKEN_CONFIRM  the newest record is not carried (R3)
+ *     BROKEN_COMMIT   a header counts without a commit record (R2)
+ *     BROKEN_RELOCATE header and commit come before the relocated records (R2)
+ *     BROKEN_CONFIRM  the newest record is not rewritten (R3)
  *     BROKEN_RELY     ... not before an answer that relies on it (R3)
- *     BROKEN_BEHIND   the first record of a boot goes behind the doubt (R3)
+ *     BROKEN_BEHIND   the first record of a boot follows a torn one (R3)
  */
 #ifndef CUTS
 #define CUTS 2
 #endif
-#ifndef FLICKERS
-#define FLICKERS 1
+#ifndef UNSTABLE
+#define UNSTABLE 1
 #endif
 #ifndef BEGINS
 #define BEGINS 5                    /* calls of idem_begin, by all */
@@ -49,30 +49,30 @@
 /* Whether something in the storage is there. */
 #define NO      0
 #define YES     1
-#define MAYBE   2                   /* it flickers */
+#define MAYBE   2                   /* unstable */
 
 /* The journal: the oldest head that may be taken for the newest, and those that
    were tried behind it. */
 byte heads = 1;
 byte header[HEADS];
-byte seal[HEADS];
-byte told[HEADS * KEYS];            /* what it and those before say of a key */
+byte commit[HEADS];
+byte record_of[HEADS * KEYS];       /* of a key, in it or in those before */
 byte newest[HEADS] = KEYS;          /* the key of its newest record */
-byte weak[HEADS];                   /* what a record says that flickers, and */
-byte weak_key[HEADS] = KEYS;        /* its key; KEYS: none */
+byte marginal[HEADS];               /* an unstable record, and */
+byte marginal_key[HEADS] = KEYS;    /* its key; KEYS: none */
 
 /* The table. */
 byte ram[KEYS];
-bool cut_short[KEYS];               /* the claim is of an earlier boot */
+bool interrupted[KEYS];             /* the claim is of an earlier boot */
 bool over[KEYS];                    /* its lease has ended */
 byte head;                          /* that this opening has found */
-byte before = YES;                  /* the one that it was begun behind, and */
-                                    /* what was carried there */
+byte before = YES;                  /* the one before it, with what was */
+                                    /* relocated there */
 byte last = KEYS;                   /* the key of the newest record it has read */
-bool turned;                        /* this boot has written */
+bool rotated;                       /* this boot has written */
 byte token;
 bool alive[2];                      /* a worker was not cut since it began */
-byte cuts, begins, flickers;
+byte cuts, begins, unstable_cuts;
 bool lost;                          /* power went in the call */
 byte torn;                          /* what it left */
 
@@ -97,14 +97,14 @@ inline open_table()
 {
     alive[0] = false;
     alive[1] = false;
-    turned = false;
+    rotated = false;
     head = 0;
     last = newest[0];
     for (i : 1 .. heads - 1) {
         look(header[i], lost);
-#ifndef BROKEN_SEAL
+#ifndef BROKEN_COMMIT
         if
-        :: lost -> look(seal[i], lost)
+        :: lost -> look(commit[i], lost)
         :: else
         fi;
 #endif
@@ -113,12 +113,12 @@ inline open_table()
         :: else
         fi
     }
-    ram[0] = told[head * KEYS];
-    ram[1] = told[head * KEYS + 1];
+    ram[0] = record_of[head * KEYS];
+    ram[1] = record_of[head * KEYS + 1];
     if
-    :: weak_key[head] < KEYS -> ram[weak_key[head]] = weak[head]
-    :: weak_key[head] < KEYS -> last = KEYS
-    :: weak_key[head] == KEYS
+    :: marginal_key[head] < KEYS -> ram[marginal_key[head]] = marginal[head]
+    :: marginal_key[head] < KEYS -> last = KEYS
+    :: marginal_key[head] == KEYS
     fi;
     look(before, lost);
     if
@@ -126,7 +126,7 @@ inline open_table()
     :: else
     fi;
     for (i : 0 .. KEYS - 1) {
-        cut_short[i] = STATUS(ram[i]) == CLAIMED;
+        interrupted[i] = STATUS(ram[i]) == CLAIMED;
         over[i] = false
     }
     i = 0;
@@ -141,7 +141,7 @@ inline cut()
     if
     :: torn = NO
     :: torn = YES
-    :: flickers < FLICKERS -> torn = MAYBE; flickers++
+    :: unstable_cuts < UNSTABLE -> torn = MAYBE; unstable_cuts++
     fi
 }
 
@@ -153,23 +153,23 @@ inline clear(from)
     :: heads > from ->
         heads--;
         header[heads] = NO;
-        seal[heads] = NO;
-        told[heads * KEYS] = 0;
-        told[heads * KEYS + 1] = 0;
+        commit[heads] = NO;
+        record_of[heads * KEYS] = 0;
+        record_of[heads * KEYS + 1] = 0;
         newest[heads] = KEYS;
-        weak[heads] = 0;
-        weak_key[heads] = KEYS
+        marginal[heads] = 0;
+        marginal_key[heads] = KEYS
     :: else -> break
     od
 }
 
-/* Carries all that is known into the head that is tried: more than is due, and
-   where an older head still tells it that is the same. */
-inline carry()
+/* Relocates all that is known into the head that is tried: more than must be,
+   and the same as an older head still has. */
+inline relocate()
 {
     heads = head + 2;
-    told[(head + 1) * KEYS] = ram[0];
-    told[(head + 1) * KEYS + 1] = ram[1]
+    record_of[(head + 1) * KEYS] = ram[0];
+    record_of[(head + 1) * KEYS + 1] = ram[1]
 }
 
 /* The head that was tried is the oldest from now on. */
@@ -177,26 +177,26 @@ inline count()
 {
     before = (head > 0 -> header[head] : before);
 #ifdef BROKEN_CONFIRM
-    told[0] = told[head * KEYS];
-    told[1] = told[head * KEYS + 1];
+    record_of[0] = record_of[head * KEYS];
+    record_of[1] = record_of[head * KEYS + 1];
     newest[0] = newest[head];
-    weak[0] = weak[head];
-    weak_key[0] = weak_key[head];
+    marginal[0] = marginal[head];
+    marginal_key[0] = marginal_key[head];
 #else
-    told[0] = ram[0];
-    told[1] = ram[1];
+    record_of[0] = ram[0];
+    record_of[1] = ram[1];
     newest[0] = KEYS;
-    weak[0] = 0;
-    weak_key[0] = KEYS;
+    marginal[0] = 0;
+    marginal_key[0] = KEYS;
 #endif
     clear(1);
     head = 0;
     last = KEYS;
-    turned = true
+    rotated = true
 }
 
 /* The first write of a boot begins a new head. */
-inline turn()
+inline rotate()
 {
     if
     :: cuts < CUTS ->               /* in erasing what was tried before */
@@ -206,23 +206,23 @@ inline turn()
         :: else
         fi;
         open_table()
-    :: cuts < CUTS ->               /* in carrying, or in the header */
+    :: cuts < CUTS ->               /* in relocating, or in the header */
         clear(head + 1);
         cut();
-        carry();
-#ifdef BROKEN_CARRY
-        told[(head + 1) * KEYS] = UNKNOWN;
-        seal[head + 1] = YES;
+        relocate();
+#ifdef BROKEN_RELOCATE
+        record_of[(head + 1) * KEYS] = UNKNOWN;
+        commit[head + 1] = YES;
         torn = YES;
 #endif
         header[head + 1] = torn;
         open_table()
-    :: cuts < CUTS ->               /* in the seal */
+    :: cuts < CUTS ->               /* in the commit record */
         clear(head + 1);
         cut();
-        carry();
+        relocate();
         header[head + 1] = YES;
-        seal[head + 1] = torn;
+        commit[head + 1] = torn;
         open_table()
     :: true -> count()
     fi
@@ -234,35 +234,35 @@ inline write(key, record)
     lost = false;
     if
 #ifdef BROKEN_BEHIND
-    :: !turned && last == KEYS && weak_key[head] < KEYS ->
-        weak[head] = record;        /* programmed over the one that is torn */
-        weak_key[head] = key;
+    :: !rotated && last == KEYS && marginal_key[head] < KEYS ->
+        marginal[head] = record;    /* programmed over the torn one */
+        marginal_key[head] = key;
         newest[head] = key
-    :: !turned && !(last == KEYS && weak_key[head] < KEYS) -> turn()
+    :: !rotated && !(last == KEYS && marginal_key[head] < KEYS) -> rotate()
 #else
-    :: !turned -> turn()
+    :: !rotated -> rotate()
 #endif
-    :: turned
+    :: rotated
     fi;
     if
     :: lost
-    :: !lost && turned && cuts < CUTS ->
+    :: !lost && rotated && cuts < CUTS ->
         cut();
         newest[0] = key;
         if
-        :: torn == YES -> told[key] = record
-        :: torn == MAYBE -> weak[0] = record; weak_key[0] = key
+        :: torn == YES -> record_of[key] = record
+        :: torn == MAYBE -> marginal[0] = record; marginal_key[0] = key
         :: torn == NO -> newest[0] = KEYS
         fi;
         open_table()
-    :: !lost && turned ->
-        told[key] = record;
+    :: !lost && rotated ->
+        record_of[key] = record;
         newest[0] = key;
         if
-        :: weak_key[0] == key -> weak_key[0] = KEYS; weak[0] = 0
+        :: marginal_key[0] == key -> marginal_key[0] = KEYS; marginal[0] = 0
         :: else
         fi
-    :: !lost && !turned
+    :: !lost && !rotated
     fi;
     torn = NO
 }
@@ -275,7 +275,7 @@ inline begin(key)
     lost = false;
 #if !defined BROKEN_RELY
     if
-    :: !turned && last == key -> turn()
+    :: !rotated && last == key -> rotate()
     :: else
     fi;
 #endif
@@ -284,11 +284,11 @@ inline begin(key)
     :: !lost && STATUS(ram[key]) == FINISHED ->     /* IDEM_REPLAY */
         assert(!acknowledged[key] || acknowledged[key] == ram[key] / 4);
         acknowledged[key] = ram[key] / 4
-    :: !lost && STATUS(ram[key]) == CLAIMED && !cut_short[key] && !over[key]
+    :: !lost && STATUS(ram[key]) == CLAIMED && !interrupted[key] && !over[key]
                                                     /* IDEM_BUSY */
     :: !lost && (STATUS(ram[key]) == UNKNOWN ||
                  (STATUS(ram[key]) == CLAIMED &&
-                  (cut_short[key] || over[key]))) ->
+                  (interrupted[key] || over[key]))) ->
         first = STATUS(ram[key]) == UNKNOWN;        /* IDEM_EXECUTE, or */
         token++;                                    /* IDEM_RECOVER */
 #ifndef BROKEN_CLAIM
@@ -299,7 +299,7 @@ inline begin(key)
             assert(!acknowledged[key]);             /* S2 */
             assert(!first || !effect[key]);         /* S4 */
             ram[key] = RECORD(CLAIMED, token);
-            cut_short[key] = false;
+            interrupted[key] = false;
             over[key] = false;
             mine = token;
             alive[me] = true;
@@ -312,7 +312,7 @@ inline begin(key)
 #ifdef BROKEN_FENCE
 #define CURRENT(key) (STATUS(ram[key]) == CLAIMED)
 #else
-#define CURRENT(key) (ram[key] == RECORD(CLAIMED, mine) && !cut_short[key])
+#define CURRENT(key) (ram[key] == RECORD(CLAIMED, mine) && !interrupted[key])
 #endif
 
 /* idem_complete */

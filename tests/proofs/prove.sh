@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
-# What is shown without running it, each then with faults planted.
+# What is shown without running it, each then with faults injected.
 #     prove.sh [PART...]
 #         spin        a model of the protocol (protocol.pml), in all of its
 #                     states; each variant that breaks a rule is found out
@@ -63,24 +63,24 @@ proved() {
         "$(grep -c ^function "tests/proofs/$1.acsl") functions" ${4:-}
 }
 
-# planted HEADER FUNCTION SCRIPT: the header as $out/planted/idem.h, with what
+# injected HEADER FUNCTION SCRIPT: the header as $out/injected/idem.h, with what
 # sed does to a function
-planted() {
-    mkdir -p "$out/planted"
+injected() {
+    mkdir -p "$out/injected"
     sed "/^[A-Za-z].*[ *]$2(/,/^}/{
         $3
-        }" "$1" > "$out/planted/idem.h"
-    ! cmp -s "$1" "$out/planted/idem.h" || fail "$2: nothing is changed"
+        }" "$1" > "$out/injected/idem.h"
+    ! cmp -s "$1" "$out/injected/idem.h" || fail "$2: nothing is changed"
 }
 
 # unproved CONTRACTS HASH FUNCTION SCRIPT: it is not proved with what sed does
 # to it
 unproved() {
     named "$1.acsl" idem.h
-    planted "$out/named/idem.h" "$3" "$4"
-    ! wp "$1" "$2" "$out/planted" "$3" -wp-timeout 10 ||
+    injected "$out/named/idem.h" "$3" "$4"
+    ! wp "$1" "$2" "$out/injected" "$3" -wp-timeout 10 ||
         fail "$3: proved with a fault"
-    echo "prove: planted and not proved: $3: $goals"
+    echo "prove: injected and not proved: $3: $goals"
 }
 
 # broken FUNCTION SCRIPT: the same, of contracts.acsl
@@ -98,12 +98,12 @@ part_wp() {
     proved halfsiphash HALFSIPHASH
     proved fnv FNV
     broken idemi_clock_reached 's/<= IDEMI_PAST_MS/<= 3 * IDEMI_PAST_MS/'
-    broken idemi_pen_byte 's/p->at == p->end/p->at > p->end/'
+    broken idemi_cursor_byte 's/p->at == p->end/p->at > p->end/'
     long unproved siphash SIPHASH idemi_hash_update 's/>= 8/>= 7/'
     long unproved halfsiphash HALFSIPHASH idemi_hash_final 's/(24 - /(40 - /'
-    long broken idemi_pen_bytes 's/if (len > /if (len > 1 + /'
-    long broken idemi_pen_number 's/shift < 35/shift < 42/'
-    long broken idemi_pen_words 's/ < 4) {/ < 3) {/'
+    long broken idemi_cursor_bytes 's/if (len > /if (len > 1 + /'
+    long broken idemi_cursor_number 's/shift < 35/shift < 42/'
+    long broken idemi_cursor_words 's/ < 4) {/ < 3) {/'
     long broken idemi_index_next 's/++at < /++at <= /'
     long broken idemi_index_find 's/slot == IDEMI_NONE ||/0 ||/'
     long broken idemi_index_insert 's/(slot + 1)/slot/'
@@ -167,9 +167,9 @@ reached() {
 
 # alarmed DRIVER FUNCTION SCRIPT: there is an alarm with what sed does to it
 alarmed() {
-    planted idem.h "$2" "$3"
-    ! "eva_$1" "$out/planted/idem.h" || fail "$2: no alarm with a fault"
-    echo "eva: planted and alarmed: $2:" \
+    injected idem.h "$2" "$3"
+    ! "eva_$1" "$out/injected/idem.h" || fail "$2: no alarm with a fault"
+    echo "eva: injected and alarmed: $2:" \
         "$(grep -c '^\[eva:alarm' "$out/log") alarms"
 }
 
@@ -189,7 +189,7 @@ eva_records() {
         -eva-slevel-function idemi_recover_blank:3000 \
         -eva-ilevel 512 -eva-min-loop-unroll 70 \
         -eva-slevel-merge-after-loop idemi_recover_has_record \
-        $(apart idemi_public_layout idemi_public_prepare idemi_record_walk \
+        $(apart idemi_public_layout idemi_public_prepare idemi_record_codec \
             idemi_recover_is_possible idemi_recover_parse idemi_recover_record)
 }
 
@@ -200,7 +200,7 @@ eva_replay() {
 
 eva_opening() {
     paths=idemi_recover_newest:200,idemi_recover_record:100
-    paths=$paths,idemi_recover_head:50,idemi_pen_words:30
+    paths=$paths,idemi_recover_head:50,idemi_cursor_words:30
     for f in main idem_open_ idemi_public_load idemi_public_prepare \
         idemi_public_layout idemi_public_start idemi_recover_header \
         idemi_recover_next idemi_recover_read idemi_recover_stated \
@@ -224,7 +224,7 @@ part_eva() {
     shown records
     shown replay
     shown opening
-    reached "records opening" 'idemi_pen_bytes|idemi_recover_sender' \
+    reached "records opening" 'idemi_cursor_bytes|idemi_recover_sender' \
         records replay opening
     long alarmed records idemi_recover_is_possible 's/->slot <=/->slot - 1 <=/'
     long alarmed records idemi_recover_parse 's/ -= 4;/ -= 3;/'
@@ -255,8 +255,8 @@ part_spin() {
     echo "spin: 2 workers, 2 keys, $calls calls of begin, 2 cuts:" \
         "$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' "$out/log")" \
         "states, 0 errors"
-    variants="FENCE CLAIM REPLY SEAL CARRY CONFIRM RELY BEHIND"
-    [ "${SHORT:-}" != 1 ] || variants="FENCE CLAIM SEAL RELY"
+    variants="FENCE CLAIM REPLY COMMIT RELOCATE CONFIRM RELY BEHIND"
+    [ "${SHORT:-}" != 1 ] || variants="FENCE CLAIM COMMIT RELY"
     for broken in $variants; do
         ! explore -DBEGINS=3 -DBROKEN_$broken ||
             fail "spin: BROKEN_$broken is not found out"

@@ -6,7 +6,7 @@
 // by WP (contracts.acsl): here the walk moves as far as it likes in that.
 #include "journal.h"
 
-static void advance(idemi_pen *p, uint32_t len)
+static void advance(idemi_cursor *p, uint32_t len)
 {
     uint32_t at = (uint32_t)(p->at - table.buffer) + below(len + 1);
     uint32_t end = (uint32_t)(p->end - table.buffer);
@@ -17,15 +17,15 @@ static void advance(idemi_pen *p, uint32_t len)
     p->bad = (uint8_t)below(2);
 }
 
-static void idemi_pen_words(idemi_pen *p, uint32_t *words, unsigned count)
+static void idemi_cursor_words(idemi_cursor *p, uint32_t *words, unsigned count)
 {
     Frama_C_make_unknown((char *)words, 4 * count);
     advance(p, 4 * count);
 }
 
-static const unsigned char *idemi_pen_bytes(idemi_pen *p,
-                                            const unsigned char *bytes,
-                                            uint32_t len)
+static const unsigned char *idemi_cursor_bytes(idemi_cursor *p,
+                                               const unsigned char *bytes,
+                                               uint32_t len)
 {
     const unsigned char *at = p->at;
 
@@ -35,8 +35,8 @@ static const unsigned char *idemi_pen_bytes(idemi_pen *p,
 }
 
 /* The key's bytes are those that the walk has met. */
-static void idemi_index_tell(const idem_config *of, const idem_slot *s,
-                             const unsigned char *where, idemi_id *id)
+static void idemi_index_identify(const idem_config *of, const idem_slot *s,
+                                 const unsigned char *where, idemi_id *id)
 {
     (void)of, (void)s, (void)where;
     id->hash = (idem_number)any();
@@ -81,8 +81,8 @@ static void look_at_keys(void)
     idemi_recover_begin(&table, &found);
     //@ loop unroll 256;
     for (len = KEY_MAX + 1; len <= UINT8_MAX; len++) {
-        ANY(found.told.slot);
-        found.told.slot.key_len = (uint8_t)len;
+        ANY(found.data.slot);
+        found.data.slot.key_len = (uint8_t)len;
         found.r.flags = (uint16_t)(IDEMI_HAS_KEY | below(IDEMI_HAS_KEY));
         found.r.slot = any();
         possible = idemi_recover_is_possible(&table, &found.r);
@@ -98,7 +98,7 @@ int main(void)
     if (idemi_public_prepare(&table, &config, memory, sizeof memory) != IDEM_OK)
         return 1;
     Frama_C_make_unknown((char *)table.slots, CAPACITY * table.stride);
-    ANY(table.journal->usual);
+    ANY(table.journal->defaults);
     look_at_keys();
     //@ loop unroll SECTOR;
     for (at = 0; at < SECTOR; at += STEP)

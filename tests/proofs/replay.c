@@ -20,11 +20,11 @@ static void any_record(void)
     told.scope_len = (uint8_t)below(KEY_MAX + 1);
     told.key_len = (uint8_t)below(KEY_MAX + 1);
     r.of.s = &told;
-    idemi_index_tell(&config, &told, any_bytes(2 * KEY_MAX), &r.id);
+    idemi_index_identify(&config, &told, any_bytes(2 * KEY_MAX), &r.id);
     r.response = any_bytes(RESPONSE_MAX);
     r.state = any_bytes(STATE_MAX);
     r.state_len = (uint16_t)below(STATE_MAX + 1);
-    r.flags = (uint16_t)(below(256) | below(2) * IDEMI_CARRIED);
+    r.flags = (uint16_t)(below(256) | below(2) * IDEMI_RELOCATED);
     r.time = any();
     r.age = any();
 }
@@ -54,7 +54,7 @@ int main(void)
         case 2: replay(1, 1); break;
         case 3: replay(2, 0); break;
         case 4: replay(2, 1); break;
-        case 5: idemi_recover_cut(&table); break;
+        case 5: idemi_recover_interrupt(&table); break;
         default: idemi_recover_time(&table, any()); break;
         }
     idemi_public_start(&table, any());

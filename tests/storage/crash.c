@@ -140,7 +140,7 @@ static int usage(void)
     fputs("crash [--short] [--first]                  names: workloads.h\n"
           "      [--geometry NAME] [--workload NAME|LINE] [--depth 1..3]\n"
           "      [--seed N] [--draws N] [--states N]\n"
-          "      [--cut N[/N]] [--variant N[/N]]    one path, with its story\n",
+          "      [--cut N[/N]] [--variant N[/N]]    one path, with its scenario\n",
           stderr);
     return 2;
 }

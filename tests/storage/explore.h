@@ -121,7 +121,7 @@ static void cut_variant(machine *m, const flash_op *op, unsigned at,
     device_follow(&c->d, &m->d);
     if (m->d.calling)
         model_in_flight(&c->d.model, &m->d.call);
-    c->d.sways += flash_sways(torn);
+    c->d.unstable += flash_is_unstable(torn);
     c->d.marked = 1;
     c->ops = 0;
     c->cut = at;

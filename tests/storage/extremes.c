@@ -45,7 +45,7 @@ static const char *name;            // a profile, or a ring
 static uint32_t used;               // keys of a ring, but in a row
 static int      row;                // how boots in a row go, 0: they do not
 static unsigned boot;
-static int turns_volatile;      // claims may become volatile between boots
+static int rotations_volatile;  // claims may become volatile between boots
 static int keeps_retention;     // the default stays as it is
 
 /* -------------------------------------------- >>profiles  what is extreme */
@@ -162,7 +162,7 @@ static void adapt(void)
     if (the.config.quota)
         the.config.senders = the.scopes;
     if (!the.config.storage) {
-        the.config.volatile_claims = turns_volatile = 0;
+        the.config.volatile_claims = rotations_volatile = 0;
         play.cuts = play.fails = 0;
         return;
     }
@@ -192,7 +192,7 @@ static void make_device(void)
     call_modes(&the, profiles[which].modes);
     play.many_retentions = !strcmp(name, "many retentions");
     keeps_retention = play.many_retentions || one_in(2);
-    turns_volatile = one_in(2) || the.config.volatile_claims;
+    rotations_volatile = one_in(2) || the.config.volatile_claims;
     play.cuts = !one_in(4);
     play.fails = play.cuts && one_in(2);
     adapt();
@@ -216,7 +216,7 @@ static void change_configuration(void)
     if (which >= COUNT(changes) ||
         (*changes[which] == 'b' && !the.storage.sync) ||
         (*changes[which] == 'q' && !the.config.senders) ||
-        (!strncmp(changes[which], "vol", 3) && !turns_volatile) ||
+        (!strncmp(changes[which], "vol", 3) && !rotations_volatile) ||
         (*changes[which] == 'r' && keeps_retention))
         return;
     call_modes(&the, changes[which]);

@@ -65,7 +65,7 @@ enum {
     FLASH_V_CROSS,              // a program over the end of a sector
     FLASH_V_ERASE,              // a medium that has none
     FLASH_V_TWICE,              // a second program
-    FLASH_V_DOUBT,              // a program of what a cut or failure left
+    FLASH_V_TORN,               // a program of what a cut or failure left
     FLASH_V_VARIANT,            // of the test: there are not so many
     FLASH_V_COUNT
 };
@@ -83,10 +83,10 @@ enum {
     FLASH_BLANK,                // [P 1, not in place] begun, nothing to see
     FLASH_ZERO,                 // [E 1] the opposite of the erased value
     FLASH_NOISE,                // [P D in place: one granule, E D] any bytes
-    FLASH_SWAY_BOOT,            // [P D, E D] unstable as one, mood by boot; all
+    FLASH_UNSTABLE_BOOT,        // [P D, E D] unstable as one, mood by boot; all
                                 // six orders of moods with D = 6
-    FLASH_SWAY_READ,            // [P D, E D] the same, mood by read
-    FLASH_SWAY_APIECE,          // [P D, E D] each granule its mood, by boot
+    FLASH_UNSTABLE_READ,        // [P D, E D] the same, mood by read
+    FLASH_UNSTABLE_APIECE,      // [P D, E D] each granule its mood, by boot
     FLASH_LOSE_TAIL,            // [unsynced] so many programs and no more
     FLASH_LOSE_SOME,            // [D if unsynced] any of them, any blocks
     FLASH_TORN_KINDS
@@ -111,7 +111,7 @@ enum {
 // f->marks of a byte: the same in all bytes of a granule.
 enum {
     FLASH_PROGRAMMED = 1,
-    FLASH_DOUBT = 2,            // by an operation that was cut or failed
+    FLASH_MAYBE_TORN = 2,       // by an operation that was cut or failed
     FLASH_TORN = 4,             // ECC: does not read
     FLASH_BY_READ = 8,          // the mood of its weak bits
     FLASH_APIECE = 16,
@@ -162,7 +162,7 @@ struct flash {
     int       first;            // violation, where, and before which operation
     uint32_t  first_at, first_op;
     uint8_t  *bytes;            // as meant by the latest operation on each
-    uint8_t  *weak;             // bits of them that are unstable
+    uint8_t  *unstable;         // bits of them that are unstable
     uint8_t  *marks;
     uint8_t  *bad;              // sectors
     uint32_t *sector_erases;
@@ -234,7 +234,7 @@ static inline void flash_settle(flash *f, uint32_t at, uint32_t len)
                 mark = FLASH_PROGRAMMED;
         memset(f->marks + g, mark, f->prog_size);
     }
-    memset(f->weak + at, 0, len);
+    memset(f->unstable + at, 0, len);
     if (!f->durable)
         return;
     memcpy(f->durable + at, f->bytes + at, len);
@@ -253,8 +253,8 @@ static inline int flash_init(flash *f, void *memory)
     f->size = f->sector_size * f->sector_count;
     f->sector_erases = (uint32_t *)memory;
     f->bytes = (uint8_t *)(f->sector_erases + f->sector_count);
-    f->weak = f->bytes + f->size;
-    f->marks = f->weak + f->size;
+    f->unstable = f->bytes + f->size;
+    f->marks = f->unstable + f->size;
     f->bad = f->marks + f->size;
     memset(memory, 0, FLASH_MEMORY(f->sector_size, f->sector_count));
     memset(f->bytes, f->erased, f->size);
@@ -312,7 +312,7 @@ static inline void flash_put(flash *f, const flash_op *op)
         uint32_t at = op->at + i;
         f->bytes[at] = flash_meant(f, f->bytes[at], src + i);
         // What is programmed now is firm.
-        f->weak[at] &= f->kind == FLASH_INPLACE ? 0 : ~(src[i] ^ f->erased);
+        f->unstable[at] &= f->kind == FLASH_INPLACE ? 0 : ~(src[i] ^ f->erased);
         f->marks[at] |= FLASH_PROGRAMMED;
         if (f->durable)
             f->stamps[at] = flash_stamp(f, !i);
@@ -322,7 +322,7 @@ static inline void flash_put(flash *f, const flash_op *op)
 static inline void flash_wipe(flash *f, const flash_op *op)
 {
     memset(f->bytes + op->at, f->erased, op->len);
-    memset(f->weak + op->at, 0, op->len);
+    memset(f->unstable + op->at, 0, op->len);
     memset(f->marks + op->at, 0, op->len);
 }
 
@@ -408,9 +408,9 @@ static inline int flash_torn_kind(const flash *f, const flash_op *op,
 }
 
 /* Whether it is left unstable. */
-static inline int flash_sways(int torn)
+static inline int flash_is_unstable(int torn)
 {
-    return torn >= FLASH_SWAY_BOOT && torn <= FLASH_SWAY_APIECE;
+    return torn >= FLASH_UNSTABLE_BOOT && torn <= FLASH_UNSTABLE_APIECE;
 }
 
 /* The byte of the operation at which the k-th variant of a kind divides it. */
@@ -450,15 +450,15 @@ static inline uint8_t flash_torn_byte(const flash *f, const flash_op *op,
 
 /* The marks of a torn granule's weak bits: in which order their moods come.
    The first of the six orders is the worst, meant and then as before. */
-static inline uint8_t flash_sway_marks(const flash *f, int torn, uint32_t k)
+static inline uint8_t flash_unstable_marks(const flash *f, int torn, uint32_t k)
 {
     uint32_t step = 1 + k / 3 % 2;
-    uint32_t now = torn == FLASH_SWAY_READ ? f->reads : f->boots;
+    uint32_t now = torn == FLASH_UNSTABLE_READ ? f->reads : f->boots;
     uint32_t start = (k + 3 - (now + 1) % 3 * step % 3) % 3;
 
     return (uint8_t)(FLASH_MOOD * (2 * start + step - 1) |
-                     (torn == FLASH_SWAY_READ ? FLASH_BY_READ : 0) |
-                     (torn == FLASH_SWAY_APIECE ? FLASH_APIECE : 0));
+                     (torn == FLASH_UNSTABLE_READ ? FLASH_BY_READ : 0) |
+                     (torn == FLASH_UNSTABLE_APIECE ? FLASH_APIECE : 0));
 }
 
 /* Tears the granule at the i-th byte of the operation. */
@@ -466,7 +466,7 @@ static inline void flash_tear_granule(flash *f, const flash_op *op, int torn,
                                       uint32_t k, uint32_t i)
 {
     const uint8_t *src = (const uint8_t *)op->src;
-    int sway = flash_sways(torn);
+    int sway = flash_is_unstable(torn);
     int as_old = 1, as_meant = 1;
     uint8_t *marks = f->marks + op->at + i, mark = *marks;
 
@@ -478,14 +478,14 @@ static inline void flash_tear_granule(flash *f, const flash_op *op, int torn,
         as_old &= is == old;
         as_meant &= is == meant;
         if (is != old)
-            f->weak[at] = 0;
+            f->unstable[at] = 0;
         if (sway)
-            f->weak[at] |= old ^ meant;
+            f->unstable[at] |= old ^ meant;
         f->bytes[at] = sway ? meant : is;
     }
-    mark |= FLASH_PROGRAMMED | FLASH_DOUBT;
+    mark |= FLASH_PROGRAMMED | FLASH_MAYBE_TORN;
     if (sway)
-        mark = (mark & (FLASH_BY_READ - 1)) | flash_sway_marks(f, torn, k);
+        mark = (mark & (FLASH_BY_READ - 1)) | flash_unstable_marks(f, torn, k);
     if (as_meant)
         mark &= (uint8_t)~FLASH_TORN;
     else if (!as_old && f->kind == FLASH_ECC)
@@ -629,7 +629,8 @@ static inline int flash_operate(flash *f, const flash_op *op)
     else if (op->call == FLASH_ERASE && how == FLASH_SILENT)
         // By what the caller knows it may be programmed.
         for (uint32_t i = 0; i < op->len; i++)
-            f->marks[op->at + i] &= (uint8_t)~(FLASH_PROGRAMMED | FLASH_DOUBT);
+            f->marks[op->at + i] &= (uint8_t)~(FLASH_PROGRAMMED |
+                                                     FLASH_MAYBE_TORN);
     else if (op->call == FLASH_ERASE && how == FLASH_HALF)
         flash_tear(f, op, FLASH_PREFIX, 0);
     return how && how != FLASH_SILENT ? FLASH_E_FAULT : FLASH_OK;
@@ -657,7 +658,7 @@ static inline int flash_is_torn(const flash *f, uint32_t at)
     if (f->marks[at] & FLASH_TORN)
         return 1;
     for (uint32_t i = from; i < from + f->prog_size; i++)
-        if (f->weak[i] && flash_mood(f, i) == 2)
+        if (f->unstable[i] && flash_mood(f, i) == 2)
             return 1;
     return 0;
 }
@@ -671,11 +672,11 @@ static inline int flash_read_byte(const flash *f, uint32_t at)
 
     if (flash_is_torn(f, at))
         return f->torn_noise ? (uint8_t)flash_chance(f, f->reads, at) : -1;
-    if (!f->weak[at])
+    if (!f->unstable[at])
         return f->bytes[at];
     mood = flash_mood(f, at);
     mask = mood < 2 ? none_all[mood] : (uint8_t)flash_chance(f, ~when, at);
-    return f->bytes[at] ^ (f->weak[at] & mask);
+    return f->bytes[at] ^ (f->unstable[at] & mask);
 }
 
 /* Reads what may be torn or weak.  After an error dst holds noise. */
@@ -738,13 +739,13 @@ static inline int flash_misuse(const flash *f, const flash_op *op)
     return FLASH_V_NONE;
 }
 
-/* FLASH_V_TWICE or FLASH_V_DOUBT if a granule is not free, where in *at. */
+/* FLASH_V_TWICE or FLASH_V_TORN if a granule is not free, where in *at. */
 static inline int flash_taken(const flash *f, const flash_op *op, uint32_t *at)
 {
     for (uint32_t i = 0; i < op->len; i += f->prog_size) {
         *at = op->at + i;
-        if (f->marks[*at] & FLASH_DOUBT)
-            return FLASH_V_DOUBT;
+        if (f->marks[*at] & FLASH_MAYBE_TORN)
+            return FLASH_V_TORN;
         if (f->marks[*at] & FLASH_PROGRAMMED)
             return FLASH_V_TWICE;
     }
@@ -755,7 +756,7 @@ static inline int flash_taken(const flash *f, const flash_op *op, uint32_t *at)
 static inline int flash_is_blank(const flash *f, uint32_t at, uint32_t len)
 {
     for (uint32_t i = at; i < at + len; i++)
-        if (f->bytes[i] != f->erased || f->weak[i])
+        if (f->bytes[i] != f->erased || f->unstable[i])
             return 0;
     return 1;
 }

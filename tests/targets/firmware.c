@@ -22,9 +22,9 @@
    A line that was told whole ends with " ."
 
    What the audit must find out:
-     PLANT_LATE     a program reaches the medium with the next one only
-     PLANT_AGAIN    a command that was cut short is executed once more
-     PLANT_BLANK    a restart begins with nothing */
+     INJECT_LATE    a program reaches the medium with the next one only
+     INJECT_AGAIN   an interrupted command is executed once more
+     INJECT_BLANK   a restart begins with nothing */
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
 #include "board.h"
@@ -39,7 +39,7 @@ enum { CAPACITY = 6, KEY_MAX = 4, RESPONSE_MAX = 12, STATE_MAX = 4 };
 enum { AGAIN = CAPACITY - 2 };          // duplicates after a restart
 enum { KEY_LEN = 3 };                   // the scope is a byte
 
-static idem_storage storage;             // the medium, or what is planted
+static idem_storage storage;             // the medium, or what is injected
 static const idem_config config = {
     .capacity = CAPACITY, .key_max = KEY_MAX, .response_max = RESPONSE_MAX,
     .state_max = STATE_MAX, .max_attempts = 255,
@@ -178,7 +178,7 @@ static void on_command(unsigned number, int fails)
 
     tell("begin %u", number);
     result = begin(number, "+");
-#ifdef PLANT_AGAIN
+#ifdef INJECT_AGAIN
     if (result == IDEM_RECOVER)
         result = IDEM_EXECUTE;
 #endif
@@ -246,7 +246,7 @@ static void serve(unsigned number)
         rest();
 }
 
-#ifdef PLANT_LATE
+#ifdef INJECT_LATE
 /* A driver that returns before its program has begun */
 static uint32_t late_at, late_len;
 static uint8_t late[512];
@@ -277,7 +277,7 @@ static void insert(void)
 {
     medium_start();
     storage = medium;
-#ifdef PLANT_LATE
+#ifdef INJECT_LATE
     storage.prog = prog_late;
     storage.read = read_late;
 #endif
@@ -291,7 +291,7 @@ static void open_table(void)
 
     tell("open");
     now = board_argument(1) * 1000003u;
-#ifdef PLANT_BLANK
+#ifdef INJECT_BLANK
     result = idem_format(&table, &config, memory, sizeof memory, now);
     if (result != IDEM_OK)
         wrong((unsigned)table.needed, result);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
 # Proves on emulated machines what idem.h promises to firmware.
-#     run.sh [PART...]        same ports powercuts planted figures keys
+#     run.sh [PART...]        same ports powercuts injected figures keys
 # SHORT=1 takes fewer power cuts.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -401,27 +401,27 @@ END
     done
 }
 
-# planted WHAT: the audit of power cuts must find it.  It is not found if it does
+# injected WHAT: the audit of power cuts must find it.  It is not found if it does
 # not even compile or run: set -e does not hold within "if".
-planted() {
-    with_medium microbit firmware "-DPLANT_$1"
-    if (powercuts microbit 12 0 "-DPLANT_$1") > "$out/log" 2>&1; then
-        fail "planted, not found: $1"
+injected() {
+    with_medium microbit firmware "-DINJECT_$1"
+    if (powercuts microbit 12 0 "-DINJECT_$1") > "$out/log" 2>&1; then
+        fail "injected, not found: $1"
     fi
     if ! grep -q '^violation' "$out/log" ||
         grep -q '^FAILED.*without a cut' "$out/log"; then
         tail -n 20 "$out/log"
-        fail "planted: $1: something else"
+        fail "injected: $1: something else"
     fi
-    echo "planted, found: $1: $(sed -n 's/^violation: //p' "$out/log" | head -n 1)"
+    echo "injected, found: $1: $(sed -n 's/^violation: //p' "$out/log" | head -n 1)"
     passed=$((passed + 1))
 }
 
-part_planted() {
-    echo "-- the audit finds faults that are planted around the header"
-    planted LATE
-    planted AGAIN
-    planted BLANK
+part_injected() {
+    echo "-- the audit finds faults that are injected around the header"
+    injected LATE
+    injected AGAIN
+    injected BLANK
 }
 
 # How many keys fit an EEPROM or FRAM
@@ -434,7 +434,7 @@ part_keys() {
 . $here/figures.sh
 
 tools
-for part in ${*:-same ports powercuts planted figures keys}; do
+for part in ${*:-same ports powercuts injected figures keys}; do
     "part_$part"
 done
 echo "targets: $passed passed, 0 failed"

@@ -6,7 +6,7 @@
  *
  * All functions stand in one table, and most tests run over the whole of it.
  */
-#include "story.h"
+#include "scenario.h"
 
 // Copying may be interrupted: by code that calls the table again.
 static void (*interrupt)(void);
@@ -258,7 +258,7 @@ TEST(s7_a_table_whose_opening_failed_is_closed)
     is_closed();
 }
 
-/* What else is refused tell stories (life.c). */
+/* What else is refused tell scenarios (life.c). */
 TEST(s7_null_with_a_length_is_refused_when_looking)
 {
     idem_request rq = { .scope_len = 5, .key = "key", .key_len = 3 };

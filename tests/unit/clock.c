@@ -8,7 +8,7 @@
  * than 65,536 ms is a new start, and a leap back to where the tick was is not
  * counted.  The table's clock is held against it after every call.
  */
-#include "story.h"
+#include "scenario.h"
 
 // Steps back, as a tick of 32 bits has them.
 #define BACK_1 "4294967295"
@@ -22,10 +22,10 @@
 #define HALF_LESS "2147483647"
 #define DAY "86400000"
 
-#define SWAY(back, up)                                                         \
+#define JITTER(back, up)                                                       \
     "Ba,ms=" back " Bb,ms=1 Ga,ms=30 Gb,ms=0 Ba,ms=" up " Gb,ms=0 "
 
-static const story stories[] = {
+static const scenario scenarios[] = {
     // The tick is 107 later each time when it starts.
     { "s6_the_tick_may_wrap_at_any_point_of_a_lease_and_a_retention",
       "times=999 ram Ba,ms=0:execute Bb,ms=0:execute Cb,ms=0 Ba,ms=99:busy "
@@ -33,10 +33,10 @@ static const story stories[] = {
       "t,ms=4294867189" },
     // Back from the top, a little on, and up again.
     { "s6_a_tick_that_goes_back_only_lengthens",
-      "times=9 ram Ba,lease=300 Ab " SWAY(BACK_1, "1") SWAY(BACK_40, "40")
-      SWAY(BACK_JITTER_LESS, "65535") SWAY(BACK_JITTER, "65536")
-      SWAY(BACK_JITTER_MORE, "65537") SWAY(BACK_DAY, DAY)
-      SWAY(HALF_MORE, HALF_LESS) SWAY(HALF, HALF) "Xa Xb" },
+      "times=9 ram Ba,lease=300 Ab " JITTER(BACK_1, "1") JITTER(BACK_40, "40")
+      JITTER(BACK_JITTER_LESS, "65535") JITTER(BACK_JITTER, "65536")
+      JITTER(BACK_JITTER_MORE, "65537") JITTER(BACK_DAY, DAY)
+      JITTER(HALF_MORE, HALF_LESS) JITTER(HALF, HALF) "Xa Xb" },
     { "s6_a_tick_that_starts_over_only_lengthens",
       "times=9 ram Ba Ab Ba,ms=" BACK_JITTER ":busy Bb Ga,ms=40 Ba,ms="
       BACK_JITTER_MORE ":busy Bb Ga,ms=30 Ba,ms=" BACK_DAY " Bb Ga,ms=25 Ba,ms="
@@ -92,7 +92,7 @@ static const story stories[] = {
       "Ga,ms=471000000 Gb Bc" },
 };
 
-TESTS(stories, tell)
+TESTS(scenarios, tell)
 
 /* The model knows what has become of them, and how long the lease goes on. */
 TEST(s4_s6_what_nobody_looks_at_for_years_is_not_resurrected)

@@ -7,7 +7,7 @@
  * IDEM_SECTORS are constant expressions, and what idem_open asks for.
  * What idem_explain says of a journal is in journal_opening.c.
  */
-#include "story.h"
+#include "scenario.h"
 
 static int take(void *ctx)
 {

@@ -73,7 +73,7 @@ static const struct { const char *name; int number; } names[] = {
     { "done", FLASH_DONE }, { "half", FLASH_HALF }, { "silent", FLASH_SILENT },
     { "bounds", FLASH_V_BOUNDS }, { "align", FLASH_V_ALIGN },
     { "cross", FLASH_V_CROSS }, { "erase", FLASH_V_ERASE },
-    { "twice", FLASH_V_TWICE }, { "doubt", FLASH_V_DOUBT },
+    { "twice", FLASH_V_TWICE }, { "torn", FLASH_V_TORN },
 };
 
 /* What is said behind a colon; 0 if there is none. */
@@ -209,14 +209,14 @@ static const struct line {
       "p1,1=0 p2,1=0:fault p3,1=0:fault !p p4,1=0 !E1:undone e1 e1:fault "
       "e1:fault !e e1 !S1:undone s s:fault s:fault !s s v0" },
     { "a failing program may do nothing or half", FLASH_NOR, 2, 0xFF,
-      "!p:undone p0,8=1:fault r0,8=ff p0,8=1 v1:doubt e0 "
-      "!p:half p0,8=1:fault r0,4=1 r4,4=ff p0,8=1 v2:doubt" },
+      "!p:undone p0,8=1:fault r0,8=ff p0,8=1 v1:torn e0 "
+      "!p:half p0,8=1:fault r0,4=1 r4,4=ff p0,8=1 v2:torn" },
     { "a failing program may do all, or say that it did", FLASH_NOR, 2, 0xFF,
       "!p:done p0,8=1:fault r0,8=1 p0,8=1 v1:twice e0 "
       "!p:silent p0,8=1 r0,8=ff p0,8=1 v2:twice" },
     { "a failing program may do nothing or half with ECC", FLASH_ECC, 4, 0xFF,
-      "!p:undone p0,8=1:fault r0,8=ff p0,8=1:ecc v1:doubt e0 "
-      "!p:half p0,8=1:fault r0,4=1 r4,4=ff p0,8=1:ecc v2:doubt" },
+      "!p:undone p0,8=1:fault r0,8=ff p0,8=1:ecc v1:torn e0 "
+      "!p:half p0,8=1:fault r0,4=1 r4,4=ff p0,8=1:ecc v2:torn" },
     { "with ECC it may do all, or say that it did", FLASH_ECC, 4, 0xFF,
       "!p:done p0,8=1:fault r0,8=1 p0,8=1:ecc v1:twice e0 "
       "!p:silent p0,8=1 r0,8=ff p0,8=1:ecc v2:twice" },
@@ -235,7 +235,7 @@ static const struct line {
     { "a failing erase may do all", FLASH_NOR, 4, 0xFF,
       "p0,64=11 !e:done e0:fault r0,64=ff p0,4=22 v0" },
     { "a failing erase may do half", FLASH_NOR, 4, 0xFF,
-      "p0,64=11 !e:half e0:fault r0,32=ff r32,32=11 p0,4=22 v1:doubt" },
+      "p0,64=11 !e:half e0:fault r0,32=ff r32,32=11 p0,4=22 v1:torn" },
     { "an erase may do nothing and say that it did", FLASH_NOR, 4, 0xFF,
       "p0,64=11 !e:silent e0 r0,64=11 p0,4=22 v0" },
     { "a bad sector is bad alone", FLASH_NOR, 4, 0xFF,
@@ -427,7 +427,7 @@ static int is_torn_as_said(const flash *f, int torn, uint32_t k,
 static void torn_counts(flash *f, int call, int torn, uint32_t k, uint32_t len)
 {
     int whole = call == FLASH_PROG ? FLASH_ALL : FLASH_NOTHING;
-    int what = torn == whole ? FLASH_V_TWICE : FLASH_V_DOUBT;
+    int what = torn == whole ? FLASH_V_TWICE : FLASH_V_TORN;
     uint32_t taken = 0;
 
     for (uint32_t g = 0; g < len; g += f->prog_size) {
@@ -523,7 +523,7 @@ TEST(bits_unstable_by_boot_take_all_orders_of_moods)
                 flash *f = fresh(kind, 8);
                 int mood[4];
                 f->boots = boots;
-                is(tear(f, FLASH_PROG, FLASH_SWAY_BOOT, k), LEN);
+                is(tear(f, FLASH_PROG, FLASH_UNSTABLE_BOOT, k), LEN);
                 for (int i = 0; i < 4; i++, flash_boot(f)) {
                     mood[i] = mood_of(f);
                     is(mood_of(f), mood[i]);

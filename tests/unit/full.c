@@ -7,9 +7,9 @@
  * Promises: capacity whatever the order in which keys come and go (S7, L2),
  * S4 (no claim and no owed outcome makes room), S9 (quota).
  */
-#include "story.h"
+#include "scenario.h"
 
-static const story stories[] = {
+static const scenario scenarios[] = {
     // IDEM_REJECT
     { "a_full_table_refuses_new_keys_and_answers_known_ones",
       "ram capacity=4 Ba Ab Bc Bd Be:full Ba:busy Bb:replay Be:full L "
@@ -98,4 +98,4 @@ static const story stories[] = {
       "ram senders=2 quota=1 Ba Bc,ms=0,age=1:old Bc,ms=0:full" },
 };
 
-TESTS(stories, tell)
+TESTS(scenarios, tell)

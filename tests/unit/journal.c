@@ -4,9 +4,9 @@
  * manual's >>promises, one after the other, and the edges that it decides.
  * Power may go and callbacks fail; nothing is damaged here.
  */
-#include "story.h"
+#include "scenario.h"
 
-static const story stories[] = {
+static const scenario scenarios[] = {
     // S1, S3
     { "s1_claims_of_the_boot_before_are_fenced",
       "Ba:execute P ca:fenced ! Ba:recover ca:fenced ! Ca:ok" },
@@ -250,4 +250,4 @@ static const story stories[] = {
       "Bd:replay" },
 };
 
-TESTS(stories, tell)
+TESTS(scenarios, tell)

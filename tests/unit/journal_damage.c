@@ -4,14 +4,14 @@
  * read, and what is lost is told (S5); after a loss every claim is uncertain for
  * one retention (S4).
  */
-#include "story.h"
+#include "scenario.h"
 
 // The outcome of b is lost; a and c are known.
 #define LOST_B "Ba Ca Bb Cb z Bc Cc b P l1 "
 
 #define LONG(key) "B" key ",retention=777777 C" key ",len=24 "
 
-static const story stories[] = {
+static const scenario scenarios[] = {
     // the end of the newest
     { "one_unreadable_record_at_the_end_may_be_torn",
       "roomy: Ba Ca Bb Cb z b,how=# P l0 Ba:replay Bb:recover" },
@@ -137,7 +137,7 @@ static const story stories[] = {
       "nor: size=4096 response=208 Bb Ba Ra Ib z Bc b,how=5,at=0 P l1 Ga:none" },
 };
 
-TESTS(stories, tell)
+TESTS(scenarios, tell)
 
 // The outcomes of 4 to 9 in several sectors; the newest record tells of none.
 #define FILLED "B4 C4,len=0 B5 C5,len=24 k1 B6 C6,len=7 B7 C7,len=1 k1 B8 "     \
@@ -415,7 +415,7 @@ TEST(what_an_erase_has_left_behind_the_carried_is_not_taken)
     for (d->damaged = 1; n < 5; say("R20")) {
         save();
         say("P B20");
-        n = carried();
+        n = relocated();
     }
     load();
     say("P");

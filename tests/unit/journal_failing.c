@@ -4,13 +4,13 @@
  * and for how long.  That one call that fails changed nothing is in journal.c,
  * as is what a line can say.
  */
-#include "story.h"
+#include "scenario.h"
 
 // Thrice: it says so, and writes nothing.
 #define REFUSED "Bc:storage = Y:storage = Ba:replay = m = "
 #define STAYS REFUSED REFUSED REFUSED "P Ba:replay Ac Y:ok"
 
-static const story stories[] = {
+static const scenario scenarios[] = {
     { "after_a_sync_that_failed_nothing_is_written",
       "cached: Aa Bb %3,how=# Cb:storage " STAYS },
     { "after_a_sync_that_failed_nothing_is_written_to_flash",
@@ -34,7 +34,7 @@ static const story stories[] = {
       "nor_8: verify Ba Ca x %0 Bb:storage Bb P Ba:replay Bb:recover" },
 };
 
-TESTS(stories, tell)
+TESTS(scenarios, tell)
 
 /* A call that may fail, and then does what it must when it is repeated. */
 static void in_time(char what, unsigned key, int expected)

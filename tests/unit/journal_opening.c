@@ -3,7 +3,7 @@
  * What idem_open takes, what it refuses and how idem_explain tells why; what
  * idem_format leaves.
  */
-#include "story.h"
+#include "scenario.h"
 
 /* What is read at once is as much as the memory has room for, up to a bound. */
 TEST(a_journal_is_read_alike_in_any_memory)
@@ -211,7 +211,7 @@ TEST(explain_passes_over_what_cannot_be_read)
     assert_null(idem_explain(&d->config));
 }
 
-static const story stories[] = {
+static const scenario scenarios[] = {
     { "more_room_is_no_other_journal",
       "nor: sectors=26 Ba Ca k3 x +capacity=12 retention=200000 attempts=9 "
       "senders=1 quota=7 P l0 Ba:replay" },
@@ -237,7 +237,7 @@ static const story stories[] = {
       "cached: sectors=20 Ba Ca k3 %3 i:storage i Ba" },
 };
 
-TESTS(stories, tell)
+TESTS(scenarios, tell)
 
 TEST(formatting_needs_memory)
 {

@@ -8,7 +8,7 @@
  * an epoch.  With scopes=3 and most=9 the keys 0, 1, 2 are each the number 1 of
  * one sender, 3, 4, 5 the number 2; the last sender turns the ring.
  */
-#include "story.h"
+#include "scenario.h"
 
 // All retentions end, and it is written that they did.
 #define OVER " t,ms=100100 M M "
@@ -16,7 +16,7 @@
 #define NEXT(key) " B" key " C" key " P l0 B" key ":replay" OVER "B" key ":old"
 #define KEPT "P B52:old B5:old B54:execute R54 k25 "
 
-static const story stories[] = {
+static const scenario scenarios[] = {
     // answers that rely on the newest record: it is lost between two boots,
     // which a cut may have torn
     { "too_old_is_confirmed_before_it_is_answered",
@@ -103,7 +103,7 @@ static const story stories[] = {
       "Bi:full = Bk:full = Bm:full =" OVER "P Bi Ci Bg:old" },
 };
 
-TESTS(stories, tell)
+TESTS(scenarios, tell)
 
 /* Calls of a torn batch; then power goes, and of what was not synced a cache
    has lost some. */
@@ -150,7 +150,7 @@ TEST(an_account_that_is_the_newest_record_is_confirmed)
     for (uint32_t n = 0; n < 200 && !last.len; n++) {
         say("k1");
         while (answer('m', 0) == IDEM_MORE)
-            if (the.progs == 1 && carried() < 0 && !the.erases)
+            if (the.progs == 1 && relocated() < 0 && !the.erases)
                 last = newest();
     }
     assert_int_not_equal(last.len, 0);

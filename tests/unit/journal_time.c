@@ -3,11 +3,11 @@
  * Time over restarts: it never shortens anything (S6), and it goes on, whatever
  * the device does at night (L2).  The model says how old what is replayed is.
  */
-#include "story.h"
+#include "scenario.h"
 
 static const uint32_t DAY = 86400000, MINUTE = 60000;
 
-static const story stories[] = {
+static const scenario scenarios[] = {
     { "another_default_counts_for_what_comes",
       "nor: Ba Ca +retention=400 P Bb Cb Gb,ms=400:none Ba:replay Bb Cb k,n=1 "
       "+retention=1000000 P Gb,ms=400:none Ba:replay Ga,ms=100000:none" },
@@ -25,7 +25,7 @@ static const story stories[] = {
       "E,n=1744830464 | Bc | Bb,age=1000000 P Ba:execute" },
 };
 
-TESTS(stories, tell)
+TESTS(scenarios, tell)
 
 static void repeat(const char *line, int times)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * What no story of a key tells (life.c): the last of the tokens; requests whose
+ * What no scenario of a key tells (life.c): the last of the tokens; requests whose
  * fingerprint or payload is nothing; how looking goes on; what is dropped when
  * it is over, is counted, and is waited for; and how much one step of idle work
  * does.
  */
-#include "story.h"
+#include "scenario.h"
 
 static idem_claim claim;
 

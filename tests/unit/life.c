@@ -8,9 +8,9 @@
  * Promises: S1 (one current claim), S2 (replay), S4 (recover, not execute), S7
  * (a refusal changes nothing), L2 (attempts end).
  */
-#include "story.h"
+#include "scenario.h"
 
-static const story stories[] = {
+static const scenario scenarios[] = {
     // how long
     { "s4_a_lease_covers_the_millisecond_before_its_end_and_no_more",
       "ram Ba,lease=1,retention Ba,ms=0:busy Ba:recover Bb,lease=2,retention "
@@ -116,7 +116,7 @@ static const story stories[] = {
       "ram Ba Oa Bb Ob Bc Oc Bd Od o,n=2 o o,n=1 o" },
 };
 
-TESTS(stories, tell)
+TESTS(scenarios, tell)
 
 /* What each call answers in each state: begin, with another payload, complete,
    release, renew, forget, delivered, response.  All of S1 is in here.  Which

@@ -8,9 +8,9 @@
  * five are of one epoch.  With beside=10 every second key is a number, so a, c,
  * e are 1, 2, 3, and K and J turn the ring with a key of another scope.
  */
-#include "story.h"
+#include "scenario.h"
 
-static const story stories[] = {
+static const scenario scenarios[] = {
     // one boot
     { "a_number_is_a_key_like_any_other_while_it_is_known",
       "ram numbers=20 Bi Bi,ms=99:busy Wi:mismatch Bi:recover L Bi:recover L "
@@ -208,4 +208,4 @@ static const story stories[] = {
       "volatile beside=10 Ba Ca Bc %1,how=1 Cc w Rc:ok P Bc:execute" },
 };
 
-TESTS(stories, tell)
+TESTS(scenarios, tell)

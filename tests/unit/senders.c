@@ -16,7 +16,7 @@
  *
  * "execute" is a claim that is left alone.
  */
-#include "story.h"
+#include "scenario.h"
 
 #define LAST UINT32_MAX                 // of the sequences
 
@@ -103,7 +103,7 @@ static void tell_words(const char *line)
         else if (*word == 'm')
             is(unit_misuse - misuse, n);
         else
-            is(*word == 'y' ? the.table->stats.crowded : the.table->stats.full,
+            is(*word == 'y' ? the.table->stats.senders_evicted : the.table->stats.full,
                n);
     }
 }
@@ -115,7 +115,7 @@ static void tell_new(const char *line)
     tell_words(make_device(&nor, 1, line));
 }
 
-static const story stories[] = {
+static const scenario scenarios[] = {
     // what a number is
     { "sequences_do_not_wrap_an_epoch_goes_on",
       "ram senders=1 7.-1 7.0:refused T 7.1:old 7.-1:old 7.0:refused 8.1 -1.1 "
@@ -188,12 +188,12 @@ static const story stories[] = {
       "0.1:old 0.2:old 0.-2:replay 0.-3 0.1:old T 0.-3:old 0.-1:old 0.1:old" },
 };
 
-static void tell_story(void **state)
+static void run_scenario(void **state)
 {
-    tell_new(((const story *)*state)->line);
+    tell_new(((const scenario *)*state)->line);
 }
 
-TESTS(stories, tell_story)
+TESTS(scenarios, run_scenario)
 
 TEST(a_sender_of_which_nothing_is_known_may_begin_anywhere)
 {

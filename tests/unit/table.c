@@ -6,7 +6,7 @@
  * idem_check finds each invariant broken, so the tests that rely on it can
  * fail.
  */
-#include "story.h"
+#include "scenario.h"
 
 static unsigned home_of(const char *key)
 {

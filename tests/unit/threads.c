@@ -16,7 +16,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "story.h"
+#include "scenario.h"
 #include "examples/port/threads.h"
 
 enum { THREADS = 4, NUMBERS = 500 };

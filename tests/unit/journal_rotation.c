@@ -4,9 +4,9 @@
  * that was cut off leaves.  That no cut and no row of cuts loses anything shows
  * the explorer (tests/storage).
  */
-#include "story.h"
+#include "scenario.h"
 
-static const story stories[] = {
+static const scenario scenarios[] = {
     // R4: whichever of the newest sectors a boot takes for the head, what it
     // needs is there.
     { "before_a_turn_three_sectors_are_dead",
@@ -16,7 +16,7 @@ static const story stories[] = {
       "Aa Ab Ac Ad Ae Af Ag Ah M m:ok = m:ok = m:ok = m:ok = m:ok = m:ok =" },
 };
 
-TESTS(stories, tell)
+TESTS(scenarios, tell)
 
 static const medium w1 = { "NOR, 4096", FLASH_NOR, 0, 16, 4096, 0xFF };
 

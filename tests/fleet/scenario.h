@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: 0BSD */
-/* Stories of a subject: lines of words, each a call and what it must answer.
+/* Scenarios of a subject: lines of words, each a call and what it must answer.
  *
  *     "Ba Ba,payload=1:mismatch L Ba:recover ca:fenced Ca"
  *
@@ -22,7 +22,7 @@
  *     X           from here on the config has another secret, or the first
  *     ! Wa        the script does its part; the store answers again
  *     ?word       the reason that was told last has the word
- *     {sql}7      on a connection of the story's own; it tells 7, or nothing
+ *     {sql}7      on a connection of the scenario's own; it tells 7, or nothing
  * Behind a colon is the answer, or several: ":ok/fenced".  If there is none it
  * is "execute" of B, "done" of U, and "ok" of all others.  The key "3#7" is a
  * number, 7 of epoch 3, kept for a short time; "ab.c" the key "c" of the scope
@@ -30,8 +30,8 @@
  *
  * What else a call tells is held against what was told before: claims, the
  * reply and its buffer, the time that is left. */
-#ifndef STORY_H
-#define STORY_H
+#ifndef SCENARIO_H
+#define SCENARIO_H
 
 #include "subject.h"
 
@@ -60,14 +60,14 @@ typedef struct known {
     char     name[ID_SIZE];
     idem_claim claim[2];            // the last, and the one before
     uint32_t reserved, retention;
-    int64_t  until;                 // in ms of the story
+    int64_t  until;                 // in ms of the scenario
     int      status, owed;
     size_t   len;                   // of the response
     char     response[RESPONSE_MAX];
     int32_t  code;
 } known;
 
-// What the processes of a story share
+// What the processes of a scenario share
 typedef struct tale {
     int      passed, failed, differs;
     uint64_t last, forgotten;     // tokens; of the RAM before
@@ -76,7 +76,7 @@ typedef struct tale {
 } tale;
 
 static tale *told;
-static const char *place, *running, *at = "";   // of the story; it; the word
+static const char *place, *running, *at = "";   // of the scenario; it; the word
 static PGconn *transaction;
 
 static void check(int holds, const char *what)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Stories: what a table promises as lines of calls, with what each must answer
- * where that is not left to the model (tests/model/call.h).  A story is a test
+ * Scenarios: what a table promises as lines of calls, with what each must answer
+ * where that is not left to the model (tests/model/call.h).  A scenario is a test
  * of its own, told on each kind of medium; or once, in RAM.
  *
  *     { "what it shows", "modes Ba:execute Ca:ok P Ba:replay" }
@@ -23,7 +23,7 @@
  *     damage(newest().at, newest().len, ANYTHING);
  *     say("P l1 Ba:replay Bb:recover");
  *
- * .. which may be a story, too: "Ba Ca Bb Cb z b P l1 Ba:replay Bb:recover".
+ * .. which may be a scenario, too: "Ba Ca Bb Cb z b P l1 Ba:replay Bb:recover".
  *
  *     z1 b1 h the newest record, or what the latest call did n before that, or,
  *             back, the call before; what was that then is damaged: how, as in
@@ -40,8 +40,8 @@
  * what a line does not say must be execute or ok.  Where a record is, is known
  * from the program that wrote it.
  */
-#ifndef STORY_H
-#define STORY_H
+#ifndef SCENARIO_H
+#define SCENARIO_H
 
 #include "unit.h"
 
@@ -65,7 +65,7 @@ static const medium *const more_media[] = { &roomy, &synced, &vast };
 
 enum { LEASE = 100, RETENTION = 100000 };
 enum { KEY_MAX = 16, RESPONSE_MAX = 24, STATE_MAX = 6 };
-enum { KEYS_STORY = 20, KEYS_TEST = 96 };       // the last one is K's
+enum { KEYS_SCENARIO = 20, KEYS_TEST = 96 };    // the last one is K's
 
 // A program or an erase, as it was asked for.
 typedef struct operation {
@@ -100,7 +100,7 @@ static void broken(const char *what, const char *file, int line)
 
 /* ----------------------------------------------------------------- >>devices */
 
-static int story_word(const call *c);
+static int scenario_word(const call *c);
 
 static inline void watch_writes(void *arg, const flash *f, const flash_op *op)
 {
@@ -151,7 +151,7 @@ static const char *make_device(const medium *m, unsigned count,
     the.medium.watch = watch_writes;    // a cut's variant is said
     the.medium.draws = 2;
     the.storage.read = read_alive;
-    the.word = story_word;
+    the.word = scenario_word;
     the.now = UINT32_MAX - 5;
     device_open(&the);
     return line;
@@ -231,7 +231,7 @@ static inline uint32_t newest_sector(void)
 
 /* How many programs the latest call that wrote did before that of a header, in
    its turn: the records that it carried.  -1: it did not turn. */
-static inline int carried(void)
+static inline int relocated(void)
 {
     int count = 0;
 
@@ -324,8 +324,8 @@ static int format_told(void)
     return result;
 }
 
-/* A word that only stories have. */
-static int story_word(const call *c)
+/* A word that only scenarios have. */
+static int scenario_word(const call *c)
 {
     static operation then[10];
     uint32_t ms = 0;
@@ -342,11 +342,11 @@ static int story_word(const call *c)
     case 'b': spoil(then[c->key % COUNT(then)], c); break;
     case 'i': return format_told();
     case 'x': the.damaged = 1; break;
-    case 'V': PROMISE(wrote.call == the.model.calls && carried() >= 0); break;
+    case 'V': PROMISE(wrote.call == the.model.calls && relocated() >= 0); break;
     case '=': PROMISE(!(the.reads + the.progs + the.erases) == !c->n); break;
     case 'u': PROMISE(the.table->stats.lost > 0); break;
     case 'r': PROMISE(inside_dead(the.table) >= 3); break;
-    case 'y': PROMISE(the.table->stats.crowded == c->key); break;
+    case 'y': PROMISE(the.table->stats.senders_evicted == c->key); break;
     case 'p': PROMISE(the.held[c->key].attempt == c->n); break;
     case 'q':
         PROMISE(idem_uncertain(the.table, &ms, the.now) == IDEM_OK);
@@ -378,11 +378,11 @@ static inline void load(void)
     dead_len = 0;
 }
 
-/* ----------------------------------------------------------------- >>stories */
+/* ----------------------------------------------------------------- >>scenarios */
 
-typedef struct story {
+typedef struct scenario {
     const char *name, *line;
-} story;
+} scenario;
 
 /* Tells the part of a line up to a bar or its end; returns what is behind it. */
 static const char *tell_part(const char *line)
@@ -412,7 +412,7 @@ static uint32_t tell_cut(const medium *m, const char *line, uint32_t nth,
 {
     uint32_t variants;
 
-    line = tell_part(make_device(m, KEYS_STORY, line));
+    line = tell_part(make_device(m, KEYS_SCENARIO, line));
     flash_cut(&the.medium, nth, variant);
     line = tell_part(line);
     variants = the.medium.off ? the.medium.variants : 0;
@@ -440,7 +440,7 @@ static void tell_whole(const medium *m, const char *line)
 
     if (sscanf(line, "times=%u", &times) == 1)
         line += strcspn(line, " ");
-    for (line = make_device(m, KEYS_STORY, line); times > 0; times--)
+    for (line = make_device(m, KEYS_SCENARIO, line); times > 0; times--)
         call_line(&the, line);
     tell_end();
 }
@@ -462,10 +462,10 @@ static const medium *named(const char **line)
     return NULL;
 }
 
-/* A test of a story. */
+/* A test of a scenario. */
 static inline void tell(void **state)
 {
-    const char *line = ((const story *)*state)->line;
+    const char *line = ((const scenario *)*state)->line;
     const medium *only = named(&line);
     unsigned hows = strchr(line, '#') ? 3 : 1, ats = strchr(line, '@') ? 12 : 1;
 
@@ -482,4 +482,4 @@ static inline void tell(void **state)
     }
 }
 
-#endif /* STORY_H */
+#endif /* SCENARIO_H */

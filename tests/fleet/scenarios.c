@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
-/* Stories (story.h) of a fleet, and of what it is compared with:
+/* Scenarios (scenario.h) of a fleet, and of what it is compared with:
  *
- *     stories promises PLACE...
+ *     scenarios promises PLACE...
  *
  * the promises of idem.h that make sense for a fleet, of each place
  * (subject.h), each in a process of its own, and on nothing that another has
@@ -9,13 +9,13 @@
  * each place "yes", or the note under which README.md of examples/fleet tells
  * what differs (which is then what is told).
  *
- *     stories LUCK URL
+ *     scenarios LUCK URL
  *
  * one kind of bad luck, for faults.sh, which makes it happen: where that has
  * something to do between, "now" is printed, and a line awaited.  Both print in
  * the end how many checks passed, and exit 1 if one did not. */
 #define _DEFAULT_SOURCE
-#include "story.h"
+#include "scenario.h"
 
 static subject s;
 
@@ -29,10 +29,10 @@ enum { RACERS = 4, RACE_KEYS = 25 };
 
 #define MAX_KEY "012345678901234567890123456789012345"     /* with "pump" */
 
-static const struct story {
+static const struct scenario {
     const char *promise, *name, *line;
     struct { int kinds; char note; const char *line; } but[2];
-} stories[] = {
+} scenarios[] = {
     { "S1", "a claim that is not current changes nothing",
       "Ba L Ba:recover ca:fenced ra:fenced na,lease=3600000:fenced Ba:busy Ca "
       "Ca,len=3:fenced Ra:fenced Na:fenced ca:fenced Cz:fenced Rz:fenced "
@@ -139,7 +139,7 @@ static const struct story {
       "Ua,back:released Ua Ua:replay Ub,back=2,called:busy Ub:busy L "
       "Ub,back=2,called:busy L Ub Ub:replay", { { 0 } } }
 };
-enum { STORIES = sizeof stories / sizeof *stories };
+enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
 
 /* Begins all keys, as the others do at the same time. */
 static void race(int executed[RACE_KEYS])
@@ -184,18 +184,18 @@ static void races(void)
 /* Tells one at a place that no other uses. */
 static void run(const char *all, int number)
 {
-    const struct story *story = &stories[number];
-    const char *line = story->line;
+    const struct scenario *scenario = &scenarios[number];
+    const char *line = scenario->line;
     static char mine[600];
 
     snprintf(mine, sizeof mine, "%s%s%d", all,
              strstr(all, "://") ? "#case_" : ".", number);
     place = mine;
-    running = story->name;
+    running = scenario->name;
     for (int i = 0; i < 2; i++)
-        if (story->but[i].kinds & ON(subject_kind(all))) {
-            line = story->but[i].line;
-            told->differs = story->but[i].note;
+        if (scenario->but[i].kinds & ON(subject_kind(all))) {
+            line = scenario->but[i].line;
+            told->differs = scenario->but[i].note;
         }
     if (line) {
         tell(&s, "O");
@@ -224,7 +224,7 @@ static void run_all(const char *all, tale *tales, int step)
 {
     int status, failed = 0;
 
-    for (int i = 0; i < STORIES; i++) {
+    for (int i = 0; i < SCENARIOS; i++) {
         told = &tales[i * step];
         if (fork() == 0)
             run(all, i);
@@ -236,20 +236,20 @@ static void run_all(const char *all, tale *tales, int step)
 /* The last of the tales counts for all. */
 static void promises(int count, char **places)
 {
-    tale *all = make_tales((size_t)(STORIES * count + 1)), *sum;
+    tale *all = make_tales((size_t)(SCENARIOS * count + 1)), *sum;
     int status;
 
-    sum = &all[STORIES * count];
+    sum = &all[SCENARIOS * count];
     for (int i = 0; i < count; i++)
         if (fork() == 0)
             run_all(places[i], &all[i], count);
     while (wait(&status) > 0)
         sum->failed += status != 0;
     for (told = all; told < sum; told++) {
-        const struct story *story = &stories[(told - all) / count];
+        const struct scenario *scenario = &scenarios[(told - all) / count];
         if ((told - all) % count == 0)
-            printf("| %s%s| %s", story->promise, *story->promise ? " " : "",
-                   story->name);
+            printf("| %s%s| %s", scenario->promise, *scenario->promise ? " " : "",
+                   scenario->name);
         print_told(told);
         sum->passed += told->passed;
         sum->failed += told->failed;
