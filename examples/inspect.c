@@ -259,7 +259,7 @@ static void print_key(idem_table *table, const idem_entry *entry)
         print_response(table, entry);
     }
     printf(", attempts %u%s, payload %016llx\n", (unsigned)entry->attempts,
-           entry->undelivered ? ", delivery is owed" : "",
+           entry->undelivered ? ", undelivered" : "",
            (unsigned long long)entry->fingerprint);
 }
 
@@ -332,7 +332,7 @@ static void print_state(idem_table *table)
 
 static void print_sum(const idem_table *table)
 {
-    printf("keys %u, deliveries owed %u, lost %u, sectors %u\n",
+    printf("keys %u, undelivered %u, lost %u, sectors %u\n",
            (unsigned)table->used, (unsigned)table->pending,
            (unsigned)table->stats.lost, (unsigned)storage.sector_count);
 }

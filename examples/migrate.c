@@ -5,7 +5,7 @@
  *
  * Copies a journal's file into a new one of another geometry: every key with
  * its fingerprint; if finished, its response, code, what is left of its
- * retention, and that delivery is owed; if cut short, its attempts; and the
+ * retention, whether it is undelivered; if interrupted, its attempts; and the
  * application state.  Ages start anew.  The old file is not changed: when this
  * has succeeded, put the new one in its place; the secret stays.
  *
@@ -147,7 +147,7 @@ static int copy_finished(idem_table *to, idem_table *from, const key *k)
 }
 
 /* Claims it as often as it was claimed, with leases that are over. */
-static int copy_cut_short(idem_table *to, const key *k)
+static int copy_interrupted(idem_table *to, const key *k)
 {
     idem_request request = request_of(k);
     idem_reply reply;
@@ -205,7 +205,7 @@ static int copy_journal(idem_table *to, idem_table *from, size_t *copied)
     result = copy_state(to, from, from->config->state_max);
     for (*copied = 0; *copied < count && result >= 0; ++*copied)
         result = keys[*copied].entry.status == IDEM_IN_PROGRESS
-                     ? copy_cut_short(to, &keys[*copied])
+                     ? copy_interrupted(to, &keys[*copied])
                      : copy_finished(to, from, &keys[*copied]);
     free(keys);
     return result < 0 ? result : IDEM_OK;

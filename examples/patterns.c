@@ -272,7 +272,7 @@ static int publish(const unsigned char *key)
     return turn == 2;
 }
 
-static void publish_what_is_owed(void)
+static void publish_pending(void)
 {
     unsigned char key[KEY_MAX];
     idem_entry entry = { .id = key, .id_size = sizeof key };
@@ -299,7 +299,7 @@ static int outbox(void)
     }
     while (idem_pending(&table, &entry, now_ms) == IDEM_OK) {
         CHECK(++rounds < 20);
-        publish_what_is_owed();
+        publish_pending();
         CHECK(power_on() == IDEM_OK);
         memset(&entry, 0, sizeof entry);
     }

@@ -25,7 +25,7 @@ typedef struct example {
     size_t text_len;
     char text[LONGEST];
     int result;
-    size_t len;                     /* that is told */
+    size_t len;                     /* that is expected */
     uint8_t key[LONGEST];
 } example;
 
@@ -166,14 +166,14 @@ static int read_key(const example *e, uint8_t *key, size_t *len)
 static void check(const example *e)
 {
     uint8_t key[LONGEST];
-    size_t at = 0, len = e->room, told = e->kind < HTTP ? e->room : e->len;
+    size_t at = 0, len = e->room, expected = e->kind < HTTP ? e->room : e->len;
     example place = *e;
 
     memset(key, UNTOUCHED, sizeof key);
     trace("kind %u, room %zu: %.*s\n", e->kind, e->room, (int)e->text_len,
           e->text);
     PROMISE(read_key(e, key, &len) == e->result);
-    PROMISE(len == told);
+    PROMISE(len == expected);
     if (e->result == IDEM_OK) {
         at = e->kind < HTTP ? 16 : e->len;
         PROMISE(!memcmp(key, e->key, at));

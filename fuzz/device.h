@@ -57,9 +57,9 @@ static void choose_config(input *in)
     the.more = modes & 128 ? 256 : 0;
 }
 
-static void tell_device(void)
+static void print_device(void)
 {
-    device_tell(&the);
+    device_print(&the);
 }
 
 /* Makes a blank device, with as many sectors as it takes, or one more; false if
@@ -80,7 +80,7 @@ static int choose_device(input *in)
     if (!device_sectors(&the) || the.storage.sector_count > SECTORS_MAX)
         return 0;
     device_make(&the, keys, KEYS);
-    tell_more = tell_device;
+    print_more = print_device;
     the.now = input_word(in);
     return 1;
 }
@@ -100,7 +100,7 @@ static void input_outcome(input *in, call *c)
 
     c->code = how & 7;
     c->failed = how >> 3 & 1;
-    c->owed = how >> 4 & 1;
+    c->confirm = how >> 4 & 1;
     c->len = 6 + the.number % (RESPONSE_MAX - 5);
     if (how & 32 && the.config.state_max)
         c->state = STATE_MAX;

@@ -17,14 +17,14 @@
 #include <string.h>
 
 // What a harness knows of a violation beside the promise, if anything
-static void (*tell_more)(void);
+static void (*print_more)(void);
 
 /* What fails ends the process, which is what a fuzzer looks for. */
 static void broken(const char *what, const char *file, int line)
 {
     fprintf(stderr, "violation: %s:%d: %s\n", file, line, what);
-    if (tell_more)
-        tell_more();
+    if (print_more)
+        print_more();
     fflush(stdout);
     abort();
 }

@@ -34,7 +34,7 @@ static void live(void)
 }
 
 #ifdef LIVES
-static void tell(int what)
+static void print_life(int what)
 {
     fprintf(stderr, "life %u\n", (unsigned)life);
     signal(what, SIG_DFL);
@@ -49,8 +49,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "use: lives FIRST COUNT\n");
         return 2;
     }
-    signal(SIGABRT, tell);
-    signal(SIGSEGV, tell);
+    signal(SIGABRT, print_life);
+    signal(SIGSEGV, print_life);
     life = (uint32_t)strtoul(argv[1], NULL, 10);
     for (end = life + (uint32_t)strtoul(argv[2], NULL, 10); life != end;)
         live();

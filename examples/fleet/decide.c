@@ -44,7 +44,7 @@ static int decide_claim(const fleet *f, const fleet_call *c)
     const fleet_record *r = &c->has;
     int lost = r->lost && r->now < r->lost + ARG(uncertain);
 
-    if (fleet_is_over(r))
+    if (fleet_has_expired(r))
         return is_old(f, c) ? IDEM_TOO_OLD
                             : lost ? IDEM_UNCERTAIN : IDEM_EXECUTE;
     if (r->fingerprint != (uint64_t)ARG(fingerprint))
@@ -69,7 +69,7 @@ static int is_repeated(const fleet_call *c)
 
     if (c->what == FLEET_RELEASE)
         return r->token && !r->state;
-    return c->what == FLEET_COMPLETE && !fleet_is_over(r) &&
+    return c->what == FLEET_COMPLETE && !fleet_has_expired(r) &&
            r->state == ARG(state) &&
            r->code == ARG(code) &&
            !strcmp(r->response, c->arg[FLEET_ARG_response]);
@@ -80,7 +80,7 @@ static int decide(const fleet_call *c)
 {
     const fleet_record *r = &c->has;
 
-    if (fleet_is_over(r))
+    if (fleet_has_expired(r))
         return c->what == FLEET_DELIVERED ? IDEM_E_NOT_FOUND : IDEM_E_FENCED;
     if (c->what == FLEET_DELIVERED)
         return r->state > IDEM_IN_PROGRESS ? IDEM_OK : IDEM_E_NOT_FOUND;
@@ -98,13 +98,13 @@ static void change(const fleet *f, fleet_call *c)
     int64_t grace = f->store->grace_ms, end = r->now + ARG(lease) + grace;
 
     if (c->what == FLEET_CLAIM) {
-        r->attempts = fleet_is_over(r) ? 1 : r->attempts + 1;
+        r->attempts = fleet_has_expired(r) ? 1 : r->attempts + 1;
         strcpy(r->id, c->id);
         r->fingerprint = (uint64_t)ARG(fingerprint);
         r->retention = ARG(retention) + grace;
         r->reserved = (size_t)ARG(reserved);
     }
-    r->owed = (int)ARG(owed);
+    r->pending = (int)ARG(pending);
     if (c->what == FLEET_DELIVERED)
         return;
     r->state = (int)ARG(state);
@@ -116,14 +116,14 @@ static void change(const fleet *f, fleet_call *c)
         r->until = end;
 }
 
-/* The next that is owed, and not over. */
-static int find_owed(fleet *f, fleet_call *c)
+/* The next that is undelivered, and has not expired. */
+static int find_pending(fleet *f, fleet_call *c)
 {
     int result;
 
     do
-        result = f->store->read(f, c, FLEET_OWED);
-    while (result == IDEM_OK && c->has.state && fleet_is_over(&c->has));
+        result = f->store->read(f, c, FLEET_BY_PENDING);
+    while (result == IDEM_OK && c->has.state && fleet_has_expired(&c->has));
     return result;
 }
 
@@ -141,7 +141,7 @@ int fleet_decide(fleet *f, fleet_call *c)
     if (result != IDEM_OK || c->what == FLEET_FIND)
         return result;
     if (c->what == FLEET_PENDING)
-        return find_owed(f, c);
+        return find_pending(f, c);
     if (is_repeated(c))
         return IDEM_OK;
     answer = c->what == FLEET_CLAIM ? decide_claim(f, c) : decide(c);

@@ -2,8 +2,8 @@
 /* A fleet in DynamoDB, which has no scripts: decide.c decides, a put on a
  * condition is the step.  For NAME in the URL there is a table NAME with items
  *     slot, id        a key's record, the fields of store.h under their names;
- *                     place, another after each change; due, if it is owed: the
- *                     index "owed" has these by place; ex, when it may go (TTL)
+ *                     place, changes each time; due, if undelivered: the
+ *                     index "pending" has these by place; ex, its end (TTL)
  *     "mark", "mark"  mk the mark, lo when records were lost
  * There are no floors: the item of a number never goes.  A token is that of its
  * key: the time, and more than the last one; so no item is written by all. */
@@ -73,7 +73,7 @@ static int lose(fleet *f)
 
 /* -------------------------------------------------------------------- items */
 
-/* Where a record is among those that are owed: by time, to the second. */
+/* Where a record is among the undelivered: by time, to the second. */
 static const char *place(char dst[48], const fleet_record *r)
 {
     sprintf(dst, "%016jx%016jx%d", (uintmax_t)r->until, (uintmax_t)r->token,
@@ -85,7 +85,8 @@ static const char *const ways[] = {
     [FLEET_BY_ID] = "slot = :a AND id = :b','ConsistentRead':true",
     [FLEET_BY_TOKEN] = "slot = :a','FilterExpression':'#token = :b',"
     "'ExpressionAttributeNames':{'#token':'token'},'ConsistentRead':true",
-    [FLEET_OWED] = "due = :a AND place > :b','IndexName':'owed','Limit':1" };
+    [FLEET_BY_PENDING] =
+        "due = :a AND place > :b','IndexName':'pending','Limit':1" };
 #define MEMBER(name) ", s:{s:s}"
 #define INTO(name) , #name, "S", &got[FLEET_GOT_##name]
 
@@ -101,7 +102,7 @@ static int read_item(fleet *f, fleet_call *c, int way)
     if (result == IDEM_OK)
         result = fleet_dynamodb_ask(f, "Query", "'KeyConditionExpression':'%s,"
             "'ExpressionAttributeValues':{':a':{'S':'%s'},':b':{'S':'%s'}}}",
-            ways[way], way == FLEET_OWED ? "1" : c->arg[FLEET_ARG_slot],
+            ways[way], way == FLEET_BY_PENDING ? "1" : c->arg[FLEET_ARG_slot],
             b[way]);
     if (result != IDEM_OK)
         return result;
@@ -143,7 +144,7 @@ static int put_item(fleet *f, fleet_call *c, const fleet_record *old)
         "'ConditionExpression':'attribute_not_exists(slot) OR place = :was',"
         "'ExpressionAttributeValues':{':was':{'S':'%s'}}}",
         FLEET_FIELDS(VALUE) c->arg[FLEET_ARG_slot], r->id, r->response,
-        fleet_number(r->id) ? 0 : end, r->owed ? "'due':{'S':'1'}," : "",
+        fleet_number(r->id) ? 0 : end, r->pending ? "'due':{'S':'1'}," : "",
         place(now, r), place(was, old));
 }
 
@@ -156,7 +157,7 @@ static int put_item(fleet *f, fleet_call *c, const fleet_record *old)
 static const char table[] = "'BillingMode':'PAY_PER_REQUEST',"
     "'AttributeDefinitions':[" STRING("slot") "," STRING("id") ","
     STRING("due") "," STRING("place") "]," KEYS("slot", "id") ","
-    "'GlobalSecondaryIndexes':[{'IndexName':'owed'," KEYS("due", "place") ","
+    "'GlobalSecondaryIndexes':[{'IndexName':'pending'," KEYS("due", "place") ","
     "'Projection':{'ProjectionType':'ALL'}}]}";
 
 /* Takes the mark, or makes it: only one of all who try does. */

@@ -81,7 +81,7 @@ static int complete(fleet *f, void *transaction, const idem_claim *claim,
     c.arg[FLEET_ARG_response] = hex;
     fleet_put(&c, FLEET_ARG_state, o->failed ? IDEM_FAILED : IDEM_COMPLETED);
     fleet_put(&c, FLEET_ARG_code, o->code);
-    fleet_put(&c, FLEET_ARG_owed, o->confirm ? 1 : 0);
+    fleet_put(&c, FLEET_ARG_pending, o->confirm ? 1 : 0);
     result = fleet_ask(f, &c);
     free(hex);
     if (result == IDEM_OK && claim->token == f->last_token && !transaction)
@@ -139,7 +139,7 @@ static int look(fleet *f, fleet_call *c, idem_entry *entry)
 {
     int result = fleet_ask(f, c);
 
-    if (result == IDEM_OK && fleet_is_over(&c->has))
+    if (result == IDEM_OK && fleet_has_expired(&c->has))
         return wrong(f, IDEM_E_NOT_FOUND);
     if (result == IDEM_OK)
         fleet_describe(f, entry, &c->has);

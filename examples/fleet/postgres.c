@@ -46,7 +46,7 @@ static int read_row(fleet *f, fleet_call *c, int way)
 {
     static const int which[] = { [FLEET_BY_ID] = BY_ID,
                                  [FLEET_BY_TOKEN] = BY_TOKEN,
-                                 [FLEET_OWED] = OWED };
+                                 [FLEET_BY_PENDING] = PENDING };
     connection *to = (connection *)f->connection;
     const char *got[FLEET_GOT] = { NULL };
     char scope[FLEET_ID];
@@ -107,7 +107,7 @@ static void add_changed(values *v, const fleet_call *c, const fleet_record *old)
     add_number(v, (int64_t)old->token);
     add_number(v, old->state);
     add_number(v, old->until);
-    add_number(v, old->owed);
+    add_number(v, old->pending);
     add_number(v, c->what == FLEET_CLAIM);
     add_number(v, r->state);
     add_number(v, r->attempts);
@@ -116,7 +116,7 @@ static void add_changed(values *v, const fleet_call *c, const fleet_record *old)
     add_number(v, r->retention);
     add_number(v, (int64_t)r->reserved);
     add_number(v, r->code);
-    add_number(v, r->owed);
+    add_number(v, r->pending);
     add(v, r->response);
 }
 
@@ -157,7 +157,7 @@ static int at_once(fleet *f, fleet_call *c)
         FLEET_ARG_reserved, FLEET_ARG_age, FLEET_ARG_since,
         FLEET_ARG_uncertain };
     static const int complete[] = { FLEET_ARG_mark, FLEET_ARG_slot,
-        FLEET_ARG_token, FLEET_ARG_state, FLEET_ARG_code, FLEET_ARG_owed,
+        FLEET_ARG_token, FLEET_ARG_state, FLEET_ARG_code, FLEET_ARG_pending,
         FLEET_ARG_response };
     int is_claim = c->what == FLEET_CLAIM, result;
     values v = { .count = 0 };

@@ -8,7 +8,7 @@
 
 /* The statements of postgres_sql.h */
 enum { STATEMENT = 4000 };          /* chars of the longest, written out */
-enum { CLAIM_NEW, COMPLETE_KEY, BY_ID, BY_TOKEN, OWED, INSERT, UPDATE, RAISE,
+enum { CLAIM_NEW, COMPLETE_KEY, BY_ID, BY_TOKEN, PENDING, INSERT, UPDATE, RAISE,
        SWEEP, LOSE, STATEMENTS };
 
 /* The server's time, in ms */

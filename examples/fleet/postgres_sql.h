@@ -3,7 +3,7 @@
  * is in one table NAME, so that who empties it empties all:
  *     slot, id        a key's row, the fields of store.h under their names;
  *                     due: when it may go, at the earliest; of a number also
- *                     scope and number; place: in which order it was owed
+ *                     scope and number; place: the order of undelivered ones
  *     0, ''           the mark, in response; until: when records were lost
  *     0, 'SCOPE#'     the floor of a scope that numbers its commands
  * NAME_token has the tokens.  A completion changes no indexed column, so it
@@ -24,7 +24,7 @@
     "    WHERE e.scope = f_scope AND e.due <= (SELECT now FROM t)"             \
     "    AND e.state > 0 ORDER BY e.due DESC LIMIT 100) x)), r.state, "        \
     "  r.token, r.attempts, r.fingerprint, r.until, r.retention, r.reserved, " \
-    "  r.code, r.owed FROM t CROSS JOIN %1$s m "
+    "  r.code, r.pending FROM t CROSS JOIN %1$s m "
 
 static const char *const statements[STATEMENTS] = {
     // The usual case of a key at once: it is new, is not too old, and nothing
@@ -42,10 +42,10 @@ static const char *const statements[STATEMENTS] = {
     "    AND $8::bigint < t.now - $9::bigint)) "
     "ON CONFLICT DO NOTHING RETURNING token, until",
 
-    // Likewise: the claim is current.  mark, slot, token, state, code, owed,
+    // Likewise: the claim is current.  mark, slot, token, state, code, pending,
     // response
     [COMPLETE_KEY] = "UPDATE %1$s r SET state = $4::int, code = $5::int,"
-    "  owed = $6::int, response = decode($7::text, 'hex'), until = t.now,"
+    "  pending = $6::int, response = decode($7::text, 'hex'), until = t.now,"
     "  place = CASE WHEN $6::int = 1 THEN nextval('%2$s') ELSE place END,"
     "  due = greatest(due, t.now + r.retention) "
     "FROM (SELECT " NOW " AS now) t WHERE r.slot = $2::bigint"
@@ -70,10 +70,11 @@ static const char *const statements[STATEMENTS] = {
     "WHERE m.slot = 0 AND m.id = '' AND m.response = $1::bytea",
 
     // mark, slot and token of the one before
-    [OWED] = ROW
+    [PENDING] = ROW
     "CROSS JOIN LATERAL (SELECT NULL::text AS f_scope) s "
     "LEFT JOIN %1$s f ON false "
-    "LEFT JOIN %1$s r ON r.owed = 1 AND r.place > coalesce((SELECT max(l.place)"
+    "LEFT JOIN %1$s r ON r.pending = 1 "
+    "AND r.place > coalesce((SELECT max(l.place)"
     "  FROM %1$s l WHERE l.slot = $2::bigint AND l.token = $3::bigint), 0) "
     "  AND r.until + r.retention > t.now "
     "WHERE m.slot = 0 AND m.id = '' AND m.response = $1::bytea "
@@ -96,19 +97,20 @@ static const char *const statements[STATEMENTS] = {
     "    AND f.id = $4::text || '#' AND f.number >= $5::text) "
     "ON CONFLICT DO NOTHING RETURNING token",
 
-    // slot, id, the old token, state, until, owed; whether it is a claim, then
+    // slot, id, the old token, state, until, pending; whether a claim, then
     // the new fields.  A number is due when it is over, because it raises the
     // floor then; a key may go later.
     [UPDATE] = "UPDATE %1$s SET token = CASE WHEN $7::int = 1 "
     "  THEN nextval('%2$s') ELSE token END, state = $8::int,"
     "  attempts = $9::int, fingerprint = $10::bigint, until = $11::bigint,"
     "  retention = $12::bigint, reserved = $13::int, code = $14::int,"
-    "  owed = $15::int, response = decode($16::text, 'hex'),"
-    "  place = CASE WHEN $15::int > owed THEN nextval('%2$s') ELSE place END,"
+    "  pending = $15::int, response = decode($16::text, 'hex'),"
+    "  place = CASE WHEN $15::int > pending THEN nextval('%2$s')"
+    " ELSE place END,"
     "  due = CASE WHEN scope IS NULL THEN greatest(due, $11::bigint"
     "    + $12::bigint) ELSE $11::bigint + $12::bigint END "
     "WHERE slot = $1::bigint AND id = $2::text AND token = $3::bigint"
-    "  AND state = $4::int AND until = $5::bigint AND owed = $6::int "
+    "  AND state = $4::int AND until = $5::bigint AND pending = $6::int "
     "RETURNING token",
 
     // scope, number
@@ -139,13 +141,13 @@ static const char make[] = "CREATE TABLE %1$s (slot bigint NOT NULL,"
     " token bigint NOT NULL DEFAULT 0, attempts int NOT NULL DEFAULT 0,"
     " fingerprint bigint NOT NULL DEFAULT 0, until bigint NOT NULL DEFAULT 0,"
     " retention bigint NOT NULL DEFAULT 0, reserved int NOT NULL DEFAULT 0,"
-    " code int NOT NULL DEFAULT 0, owed int NOT NULL DEFAULT 0,"
+    " code int NOT NULL DEFAULT 0, pending int NOT NULL DEFAULT 0,"
     " place bigint NOT NULL DEFAULT 0, due bigint NOT NULL,"
     " response bytea NOT NULL DEFAULT '', PRIMARY KEY (slot, id))"
     " WITH (fillfactor = 70);"
     "CREATE INDEX ON %1$s (due);"
     "CREATE INDEX ON %1$s (scope, due) WHERE scope IS NOT NULL;"
-    "CREATE INDEX ON %1$s (place) WHERE owed = 1;"
+    "CREATE INDEX ON %1$s (place) WHERE pending = 1;"
     "CREATE SEQUENCE %2$s OWNED BY %1$s.token";
 
 #endif

@@ -6,7 +6,7 @@
  *     NAME:k:SLOT     a hash: the records of the ids that have this hash (one,
  *                     as a rule), each a line of numbers; ends with its
  *                     retention
- *     NAME:owed       SLOT:TOKEN of the outcomes that are owed, in order
+ *     NAME:pending    SLOT:TOKEN of the undelivered outcomes, in order
  *     NAME:n:SCOPE    the scope's live numbers, by when their retention ends
  *     NAME:floor      of each scope, the highest number that has left
  * A record that is given back stays, with state 0, as long as it was to. */
@@ -33,14 +33,14 @@
     "local function parse(line)\n"                                             \
     "  local r = {}\n"                                                         \
     "  r.state, r.token, r.attempts, r.fingerprint, r.till, r.retention,\n"    \
-    "    r.reserved, r.code, r.owed, r.place, r.response = line:match(\n"      \
+    "    r.reserved, r.code, r.pending, r.place, r.response = line:match(\n"   \
     "    '^(%d) (%d+) (%d+) (-?%d+) (%d+) (%d+) (%d+) (-?%d+) (%d) (%d+) '\n"  \
     "    .. '(%x*)$')\n"                                                       \
     "  return r end\n"                                                         \
     "local function put(slot, id, r)\n"                                        \
     "  call('HSET', bucket(slot), id, table.concat({r.state, r.token,\n"       \
     "    r.attempts, r.fingerprint, r.till, r.retention, r.reserved,\n"        \
-    "    r.code, r.owed, r.place, r.response}, ' ')) end\n"                    \
+    "    r.code, r.pending, r.place, r.response}, ' ')) end\n"                 \
     "local function named(slot, token)\n"                                      \
     "  local all = call('HGETALL', bucket(slot))\n"                            \
     "  for i = 1, #all, 2 do\n"                                                \
@@ -51,7 +51,7 @@
     "local function answer(how, id, r)\n"                                      \
     "  return {how, text(now), id, r.response, lost or '', '', r.state,\n"     \
     "    r.token, r.attempts, r.fingerprint, r.till, r.retention,\n"           \
-    "    r.reserved, r.code, r.owed} end\n"                                    \
+    "    r.reserved, r.code, r.pending} end\n"                                 \
     "local function grow()\n"                                                  \
     "  last = text(math.max(us, 1 + (last or 0)))\n"                           \
     "  call('HSET', fleet, 'token', last)\n"                                   \
@@ -118,14 +118,14 @@ static const char *const scripts[FLEET_CALLS] = {
     "else made = r.attempts end\n"
     "r = { state = 1, token = grow(), attempts = made + 1,\n"
     "  fingerprint = fingerprint, till = text(now + lease),\n"
-    "  retention = retention, reserved = reserved, code = 0, owed = 0,\n"
+    "  retention = retention, reserved = reserved, code = 0, pending = 0,\n"
     "  place = 0, response = '' }\n"
     "put(slot, id, r)\n"
     "keep(id, r)\n"
     "if n and n:sub(1, 8) .. '00000000' > floor(scope) then\n" // a new epoch
     "  raise(scope, n:sub(1, 8) .. '00000000') end\n"
     "r.state, r.attempts = '1', text(r.attempts)\n"
-    "r.code, r.owed = '0', '0'\n"
+    "r.code, r.pending = '0', '0'\n"
     "return answer(lost and now < lost + uncertain and '3'\n"
     "  or made == 0 and '1' or '2', id, r)\n",
 
@@ -136,11 +136,11 @@ static const char *const scripts[FLEET_CALLS] = {
     "if not held() then return {'-4'} end\n"
     "if #response > 2 * r.reserved then return {'-2'} end\n"
     "local late = now > tonumber(r.till)\n"
-    "r.state, r.code, r.owed, r.response = state, code, owed, response\n"
+    "r.state, r.code, r.pending, r.response = state, code, pending, response\n"
     "r.till = text(now)\n"
-    "if owed == '1' then\n"
+    "if pending == '1' then\n"
     "  r.place = grow()\n"
-    "  call('ZADD', name .. ':owed', r.place, slot .. ':' .. token) end\n"
+    "  call('ZADD', name .. ':pending', r.place, slot .. ':' .. token) end\n"
     "put(slot, id, r)\n"
     "if late or id:find('#') then keep(id, r) end\n"
     "return {'0'}\n",
@@ -166,22 +166,22 @@ static const char *const scripts[FLEET_CALLS] = {
     "return answer('0', id, line and parse(line) or {})\n",
 
     [FLEET_PENDING] = FITS
-    "local owed = name .. ':owed'\n"
+    "local pending = name .. ':pending'\n"
     "local id, r = named(slot, token)\n"
     "local place = r and r.place or 0\n"
     "while true do\n"
-    "  local next = call('ZRANGE', owed, '(' .. place, '+inf', 'BYSCORE',\n"
+    "  local next = call('ZRANGE', pending, '(' .. place, '+inf', 'BYSCORE',\n"
     "    'LIMIT', 0, 1)[1]\n"
     "  if not next then return {'-5'} end\n"
     "  id, r = named(next:match('(%d+):(%d+)'))\n"
     "  if r and not over(r) then return answer('0', id, r) end\n"
-    "  call('ZREM', owed, next) end\n",             // its retention is over
+    "  call('ZREM', pending, next) end\n",          // it has expired
 
     [FLEET_DELIVERED] = HELD
     "if not r or over(r) or r.state == '1' then return {'-5'} end\n"
-    "r.owed = 0\n"
+    "r.pending = 0\n"
     "put(slot, id, r)\n"
-    "call('ZREM', name .. ':owed', slot .. ':' .. token)\n"
+    "call('ZREM', name .. ':pending', slot .. ':' .. token)\n"
     "return {'0'}\n",
 
     [FLEET_LOSE] = FITS

@@ -41,7 +41,7 @@ enum { FLEET_CLAIM, FLEET_COMPLETE, FLEET_RELEASE, FLEET_RENEW, FLEET_FIND,
     X(uncertain)        /* how long after a loss claims are IDEM_UNCERTAIN */  \
     X(state)            /* wanted, as idem_reply.status; 0: none */            \
     X(code)                                                                    \
-    X(owed)                                                                    \
+    X(pending)                                                                 \
     X(response)         /* text */
 
 /* What a store keeps of a key, beside its id and its response. */
@@ -54,7 +54,7 @@ enum { FLEET_CLAIM, FLEET_COMPLETE, FLEET_RELEASE, FLEET_RENEW, FLEET_FIND,
     X(retention)        /* from then on */                                     \
     X(reserved)                                                                \
     X(code)                                                                    \
-    X(owed)
+    X(pending)
 
 #define FLEET_ARGUMENT(name) FLEET_ARG_##name,
 #define FLEET_FIELD(name) FLEET_GOT_##name,
@@ -76,7 +76,7 @@ typedef struct fleet_record {
     int64_t  until, retention;
     size_t   reserved, response_len;
     int32_t  code;
-    int      owed;
+    int      pending;
     const char *response;           /* while the store's answer is there */
 } fleet_record;
 
@@ -91,8 +91,8 @@ typedef struct fleet_call {
     size_t   buffer_size;
 } fleet_call;
 
-/* Ways to find a record.  OWED: the first behind the record last read. */
-enum { FLEET_BY_ID, FLEET_BY_TOKEN, FLEET_OWED };
+/* Ways to find a record.  PENDING: the first behind the record last read. */
+enum { FLEET_BY_ID, FLEET_BY_TOKEN, FLEET_BY_PENDING };
 
 /* Answers are those of idem.h, and IDEM_MORE: another came between, call again.
    IDEM_E_FORMAT: what is there is not what was opened. */
@@ -134,7 +134,7 @@ int fleet_take(fleet_call *c, const char *const got[FLEET_GOT]);
 void fleet_hand_over(const fleet_call *c);
 
 /* True if nothing is known of a key any more. */
-int fleet_is_over(const fleet_record *record);
+int fleet_has_expired(const fleet_record *record);
 
 /* Makes the mark; or takes that which is there: IDEM_E_FORMAT if it is not this
    fleet's, but another version's or secret's. */

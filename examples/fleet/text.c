@@ -165,7 +165,7 @@ int fleet_put_request(const fleet *f, fleet_call *c, const idem_request *rq)
 
 /* ------------------------------------------------------- what a store has */
 
-int fleet_is_over(const fleet_record *r)
+int fleet_has_expired(const fleet_record *r)
 {
     return !r->state || r->until + r->retention <= r->now;
 }
@@ -260,7 +260,7 @@ void fleet_describe(const fleet *f, idem_entry *e, const fleet_record *r)
     left += finished ? r->retention : 0;
     e->left_ms = (uint32_t)(left > 0 ? left : 0);
     e->attempts = r->attempts;
-    e->undelivered = finished && r->owed;
+    e->undelivered = finished && r->pending;
     memset(&e->claim, 0, sizeof e->claim);
     if (finished)
         name_claim(&e->claim, r, slot_of(f, r->id));

@@ -91,7 +91,7 @@ void pumpd_run(pumpd *d, volatile sig_atomic_t *stop)
     m = new_client(d);
     result = connect_first(m, d);
     while (!*stop) {
-        connection_tell(&d->broker, result);
+        connection_report(&d->broker, result);
         if (result != MOSQ_ERR_SUCCESS)
             result = connect_again(&m, d, result);
         if (result == MOSQ_ERR_SUCCESS)

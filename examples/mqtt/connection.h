@@ -16,7 +16,7 @@ typedef struct connection {
     const char *program;        // for messages
     const char *host, *id;
     int      port, qos;
-    int      said;              // what is wrong, as it was said last
+    int      reported;          // what is wrong, as it was said last
     int      taken_over;        // the broker says: by a client with our id
     int      short_lives;       // connections in a row that ended in SHORT_MS
     long long accepted_ms;      // when the last one was; 0: not yet
@@ -77,16 +77,16 @@ static inline int connection_option(connection *c, const char *name,
 }
 
 /* Says what is wrong with the connection, when that is something else. */
-static inline void connection_tell(connection *c, int result)
+static inline void connection_report(connection *c, int result)
 {
     const char *why = result != MOSQ_ERR_ERRNO ? mosquitto_strerror(result)
                       : errno                  ? strerror(errno)
                                                : "the connection broke";
 
-    if (result != c->said && result != MOSQ_ERR_SUCCESS)
+    if (result != c->reported && result != MOSQ_ERR_SUCCESS)
         fprintf(stderr, "%s: %s:%d: %s; trying again\n", c->program, c->host,
                 c->port, why);
-    c->said = result;
+    c->reported = result;
 }
 
 static inline long long connection_ms(void)

@@ -191,7 +191,7 @@ static void run(sender *s, const char *key, const char *ml)
     s->listening = 0;
     s->due = 0;
     for (s->verdict = IDEM_RESEND; s->verdict == IDEM_RESEND;) {
-        connection_tell(&s->broker, s->result);
+        connection_report(&s->broker, s->result);
         if (s->result != MOSQ_ERR_SUCCESS) {
             s->ready = 0;
             connection_wait(&s->broker);

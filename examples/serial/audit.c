@@ -28,7 +28,7 @@ static struct {
     uint32_t seed;
     uint32_t commands;
     uint32_t strange;
-    uint32_t cut_short;
+    uint32_t interrupted;
     uint32_t unexplained;       /* pours that the meter counts, and nothing
                                    shows whose they are */
     uint32_t pours, labels;
@@ -158,7 +158,7 @@ static void take_outcome(device *d, const idem_entry *entry, const uint8_t *id)
         found.strange++;
         return;
     }
-    found.cut_short += entry->attempts - 1;
+    found.interrupted += entry->attempts - 1;
     traffic_make(&command, found.seed, index);
     if (!command.ml)
         return;
@@ -349,7 +349,7 @@ int audit_make(audit *a, const char *dir, uint32_t seed, uint32_t commands,
     a->commands = commands;
     a->twice = found.unexplained;
     a->strange = found.strange;
-    a->cut_short = found.cut_short;
+    a->interrupted = found.interrupted;
     for (i = 0; i < commands; i++) {
         const finding *f = &found.of[i];
 

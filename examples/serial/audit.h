@@ -16,7 +16,7 @@ typedef struct audit {
     uint32_t wrong;             /* commands of which an answer is not true, not
                                    the same each time, or missing */
     uint32_t strange;           /* things in the files that nobody asked for */
-    uint32_t cut_short;         /* attempts that a kill ended; only idem.h
+    uint32_t interrupted;       /* attempts that a kill ended; only idem.h
                                    knows */
 } audit;
 

@@ -480,7 +480,7 @@ static int judge(const run *runs)
         if (k == 0 && clean)
             printf("\nWith idem.h each command was executed once, and always "
                    "answered the same;\n%u times a kill had cut one short.\n",
-                   (unsigned)runs[k].found.cut_short);
+                   (unsigned)runs[k].found.interrupted);
         if (k == 0 && !judge_again(&runs[k].found_again))
             good = 0;
     }

@@ -171,8 +171,8 @@ void device_answer(const device_port *port, const protocol_message *command,
         port->put(port->ctx, frame[i]);
 }
 
-static void tell_to_wait(const device *d, const protocol_message *command,
-                         uint32_t ms)
+static void answer_wait(const device *d, const protocol_message *command,
+                        uint32_t ms)
 {
     uint8_t wait[2];
 
@@ -194,7 +194,7 @@ static void answer(device *d, const protocol_message *command, int result,
         break;
     case IDEM_BUSY:
     case IDEM_E_FULL:
-        tell_to_wait(d, command, reply->retry_after_ms);
+        answer_wait(d, command, reply->retry_after_ms);
         break;
     case IDEM_RELEASED:         // nothing has happened
     case IDEM_E_STORAGE:        // not recorded: never report it as done

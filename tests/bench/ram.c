@@ -203,7 +203,7 @@ struct entry {
 static uint32_t entry_retention_ms;
 static uint64_t entry_token;
 
-static int entry_over(uint32_t until, uint32_t now_ms)
+static int entry_expired(uint32_t until, uint32_t now_ms)
 {
     return (int32_t)(now_ms - until) >= 0;
 }
@@ -220,7 +220,7 @@ static int entry_begin(struct entry *e, int is_new, struct ticket *ticket,
     } else if (e->status != IDEM_IN_PROGRESS) {
         memcpy(response, e->response, e->response_len);
         return IDEM_REPLAY;
-    } else if (!entry_over(e->until, now_ms)) {
+    } else if (!entry_expired(e->until, now_ms)) {
         return IDEM_BUSY;
     } else if (e->attempts >= 3) {
         return IDEM_EXHAUSTED;
@@ -276,7 +276,7 @@ static const struct due *queue_take(uint32_t now_ms)
 {
     const struct due *due = &queue.ring[queue.first];
 
-    if (!queue.count || !entry_over(due->until, now_ms))
+    if (!queue.count || !entry_expired(due->until, now_ms))
         return NULL;
     queue.first = queue.first + 1 < queue.size ? queue.first + 1 : 0;
     queue.count--;
@@ -420,7 +420,7 @@ static int nodes_complete(const struct ticket *ticket, const struct command *c,
 
 static void nodes_expire(uint32_t now_ms)
 {
-    while (nodes && entry_over(nodes->entry.until, now_ms)) {
+    while (nodes && entry_expired(nodes->entry.until, now_ms)) {
         struct node *oldest = nodes;
         HASH_DEL(nodes, oldest);
         oldest->entry.status = 0;

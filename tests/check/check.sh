@@ -366,13 +366,13 @@ END
     run "nor now" not built_anew -DMORE=1
 }
 
-# told COMMAND...: one check that says itself what it finds
-told() {
+# checked COMMAND...: one check that says itself what it finds
+checked() {
     if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
 }
 
 part_lint() {
-    told sh tests/check/lint.sh
+    checked sh tests/check/lint.sh
 }
 
 # chosen HASH: what crafted keys cost under it, fewer where they cost much
@@ -400,7 +400,7 @@ reported() {
 
 part_attack() {
     for hash in SIPHASH HALFSIPHASH FNV; do
-        told chosen $hash
+        checked chosen $hash
     done
     levels="-O0 -O2 -Os"
     [ "$short" != 1 ] || levels=-O2

@@ -61,11 +61,11 @@ def lines_of(path, header):
     here = False
     with open(path, encoding="utf-8") as file:
         for line in file:
-            word, _, told = line.partition(":")
+            word, _, value = line.partition(":")
             if word == "SF":
-                here = told.strip().endswith("/" + header)
+                here = value.strip().endswith("/" + header)
             elif word == "DA" and here:
-                yield map(int, told.split(","))
+                yield map(int, value.split(","))
 
 
 def add(points, key, covered):

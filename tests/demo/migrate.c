@@ -78,7 +78,8 @@ static unsigned same_keys(void)
     return count;
 }
 
-/* What is owed comes in the order of completion; how much that is. */
+/* Undelivered outcomes come in the order of completion; returns their
+   number. */
 static unsigned same_debts(void)
 {
     key a, b;
@@ -127,6 +128,6 @@ int main(void)
     same_state();
     device_end(&from);
     device_end(&to);
-    puts("migrate: every key, its state and what is owed came over");
+    puts("migrate: every key, its state and what is undelivered came over");
     return 0;
 }

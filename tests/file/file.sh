@@ -57,7 +57,7 @@ expect() {
 }
 
 audit() { awk "$@" -f tests/targets/audit.awk "$ledger"; }
-told() { "$@" >> "$ledger"; }
+log() { "$@" >> "$ledger"; }
 
 # work COUNT [BEFORE IT...]: so many commands more
 work() {
@@ -65,7 +65,7 @@ work() {
     shift
     boots=$((boots + 1))
     touch "$ledger"
-    run told "$@" $worker "$(audit -v ask=next)" $boots "$count"
+    run log "$@" $worker "$(audit -v ask=next)" $boots "$count"
     echo " cut" >> "$ledger"
 }
 

@@ -5,11 +5,11 @@
 build fleet/conformance $here/scenarios.c $STORES $LIBS
 need redis postgres dynamodb
 "$B/fleet/conformance" promises ram "file:$work/journal" "$redis_url" \
-    "$postgres_url" "$dynamodb_url" >"$work/told" 2>"$work/conformance.log" ||
-    fail "conformance: $(cat "$work/told")"
-tail -n 1 "$work/told"
-count "$(tail -n 1 "$work/told")"
-sed '$d' "$work/told" >"$work/table"
+    "$postgres_url" "$dynamodb_url" >"$work/printed" 2>"$work/conformance.log" ||
+    fail "conformance: $(cat "$work/printed")"
+tail -n 1 "$work/printed"
+count "$(tail -n 1 "$work/printed")"
+sed '$d' "$work/printed" >"$work/table"
 sed -n '/^<!-- conformance: begin/,/^<!-- conformance: end/p' $F/README.md |
     sed '1,3d; $d' | diff - "$work/table" ||
     fail "conformance: the table of $F/README.md is not what was seen"

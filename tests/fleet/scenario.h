@@ -6,7 +6,7 @@
  * A word is a letter, a key, and what else is to be said of it:
  *     Ba          begin: payload lease retention age reserve buffer both; late:
  *                 it is granted, but the answer comes late
- *     Ca Ra Na    complete: len null failed owed; release; renew: lease
+ *     Ca Ra Na    complete: len null failed confirm; release; renew: lease
  *     ca ra na da the same, and delivered, with the claim before the last; of a
  *                 key without, D has no token and d one that was never given
  *     Ia ia       complete within `transaction`; within none
@@ -14,7 +14,7 @@
  *                 does not say so; script, which does its part in it; and what
  *                 a begin and a completion take
  *     Ga          look at the key
- *     Da Pa p     delivered; the next that is owed is a; look from the first on
+ *     Da Pa p     delivered; the next undelivered is a; look from the first on
  *     L T9        a lease passes; 9 ms
  *     O Q o       open; close; both, which RAM does not survive: it ends here
  *     @word       another process does it, which has to open, too
@@ -61,27 +61,27 @@ typedef struct known {
     idem_claim claim[2];            // the last, and the one before
     uint32_t reserved, retention;
     int64_t  until;                 // in ms of the scenario
-    int      status, owed;
+    int      status, undelivered;
     size_t   len;                   // of the response
     char     response[RESPONSE_MAX];
     int32_t  code;
 } known;
 
 // What the processes of a scenario share
-typedef struct tale {
+typedef struct trial {
     int      passed, failed, differs;
     uint64_t last, forgotten;     // tokens; of the RAM before
     int64_t  now;
     known    keys[32];
-} tale;
+} trial;
 
-static tale *told;
+static trial *current;
 static const char *place, *running, *at = "";   // of the scenario; it; the word
 static PGconn *transaction;
 
 static void check(int holds, const char *what)
 {
-    __atomic_add_fetch(holds ? &told->passed : &told->failed, 1,
+    __atomic_add_fetch(holds ? &current->passed : &current->failed, 1,
                        __ATOMIC_SEQ_CST);
     if (!holds)
         fprintf(stderr, "%s: %s: not so: %s; at \"%s\"\n", place, running, what,
@@ -90,14 +90,14 @@ static void check(int holds, const char *what)
 
 #define CHECK(what) check((what) ? 1 : 0, #what)
 
-static tale *make_tales(size_t count)
+static trial *make_trials(size_t count)
 {
-    void *shared = mmap(NULL, count * sizeof(tale), PROT_READ | PROT_WRITE,
+    void *shared = mmap(NULL, count * sizeof(trial), PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     if (shared == MAP_FAILED)
         exit(2);
-    return (tale *)shared;
+    return (trial *)shared;
 }
 
 /* ------------------------------------------------------------------- words */
@@ -106,8 +106,8 @@ typedef struct word {
     char     what;
     int      old;                   // the claim before the last is meant
     char     name[ID_SIZE];
-    uint32_t payload, lease, retention, age, reserve, buffer, len, failed, owed,
-             null, back, both, called, late, script;
+    uint32_t payload, lease, retention, age, reserve, buffer, len, failed,
+             confirm, null, back, both, called, late, script;
 } word;
 
 #define FIELD(name, alone) { #name, offsetof(word, name), alone }
@@ -118,7 +118,7 @@ static const struct {
 } fields[] = {
     FIELD(payload, 1), FIELD(lease, IDEM_LEASE_NONE), FIELD(retention, 0),
     FIELD(age, 1), FIELD(reserve, 1), FIELD(buffer, 0), FIELD(len, 0),
-    FIELD(failed, 1), FIELD(owed, 1), FIELD(null, 1), FIELD(back, 1),
+    FIELD(failed, 1), FIELD(confirm, 1), FIELD(null, 1), FIELD(back, 1),
     FIELD(both, 1), FIELD(called, 1), FIELD(late, 1), FIELD(script, 1) };
 
 static const struct { const char *name; int answer; } answers[] = {
@@ -203,7 +203,7 @@ static void judge(const subject *s, int result, const char *allowed)
 
 static known *know(const word *w)
 {
-    known *k = told->keys;
+    known *k = current->keys;
 
     while (*k->name && strcmp(k->name, w->name) != 0)
         k++;
@@ -251,7 +251,7 @@ static idem_request request_of(const word *w, char id[ID_SIZE])
 /* Something that ends at `end` has so much left. */
 static void check_left(int64_t ms, int64_t end)
 {
-    int64_t left = end - told->now;
+    int64_t left = end - current->now;
 
     CHECK(ms <= (left > 0 ? left + LONGER_MS : 0));
     CHECK(left <= 0 || ms > (left > 4 * LEASE ? left / 2 : 0));
@@ -270,11 +270,11 @@ static void check_claim(known *k, const idem_claim *claim, int answer)
         return;
     // DynamoDB has tokens for each key.
     CHECK(claim->token > (subject_kind(place) == DYNAMODB ? k->claim[0].token
-                                                          : told->last));
-    CHECK(!told->forgotten || claim->token <= told->forgotten);
+                                                          : current->last));
+    CHECK(!current->forgotten || claim->token <= current->forgotten);
     CHECK(answer == IDEM_UNCERTAIN || claim->attempt ==
           (answer == IDEM_RECOVER ? k->claim[0].attempt + 1 : 1));
-    told->last = claim->token;
+    current->last = claim->token;
     k->claim[1] = k->claim[0];
     k->claim[0] = *claim;
 }
@@ -301,7 +301,7 @@ static void claimed(known *k, const idem_request *rq)
     uint32_t lease = rq->lease_ms ? rq->lease_ms : config.lease_ms;
 
     k->status = IDEM_IN_PROGRESS;
-    k->until = told->now + lease;
+    k->until = current->now + lease;
     k->retention = rq->retention_ms ? rq->retention_ms : config.retention_ms;
     k->reserved = rq->response_size ? rq->response_size : RESPONSE_MAX;
 }
@@ -313,10 +313,10 @@ static idem_outcome outcome_of(const word *w, const known *k,
     static char bytes[RESPONSE_MAX + 1] = { 0, '\'', '\\', '\xFF', '\n', 0 };
     idem_outcome o = { .response = w->null ? NULL : bytes,
                        .response_len = w->len, .failed = (uint8_t)w->failed,
-                       .confirm = (uint8_t)w->owed };
+                       .confirm = (uint8_t)w->confirm };
 
     bytes[6] = (char)c->attempt;
-    bytes[7] = (char)(k - told->keys);
+    bytes[7] = (char)(k - current->keys);
     o.code = INT32_MIN + bytes[7] + 32 * (int32_t)(c->attempt - 1);
     return o;
 }
@@ -328,11 +328,11 @@ static void finished(known *k, const idem_outcome *o)
     k->len = o->response_len;
     k->code = o->code;
     k->status = o->failed ? IDEM_FAILED : IDEM_COMPLETED;
-    k->owed = o->confirm;
-    k->until = told->now + k->retention;
+    k->undelivered = o->confirm;
+    k->until = current->now + k->retention;
 }
 
-static int tell_complete(subject *s, const word *w, known *k)
+static int do_complete(subject *s, const word *w, known *k)
 {
     const idem_claim *c = &k->claim[w->old];
     idem_outcome o = outcome_of(w, k, c);
@@ -347,7 +347,7 @@ static int tell_complete(subject *s, const word *w, known *k)
 }
 
 /* Lets the script do its part. */
-static int tell_script(void)
+static int do_script(void)
 {
     char line[8];
 
@@ -368,7 +368,7 @@ static int handler(idem_job *job)
 
     r->called++;
     if (r->w->script)
-        tell_script();
+        do_script();
     check_claim(r->k, job->claim, job->answer);
     claimed(r->k, job->request);
     job->outcome = outcome_of(r->w, r->k, job->claim);
@@ -377,8 +377,8 @@ static int handler(idem_job *job)
     return (int)r->w->back;
 }
 
-static int tell_run(subject *s, idem_reply *reply, const idem_request *rq,
-                    running_word *r)
+static int do_run(subject *s, idem_reply *reply, const idem_request *rq,
+                  running_word *r)
 {
     subject_tick = s->now;
     return subject_is_fleet(s)
@@ -387,7 +387,7 @@ static int tell_run(subject *s, idem_reply *reply, const idem_request *rq,
 }
 
 /* A begin, or all of a run. */
-static int tell_asked(subject *s, const word *w, known *k)
+static int do_asked(subject *s, const word *w, known *k)
 {
     char id[ID_SIZE], buffer[RESPONSE_MAX];
     idem_request rq = request_of(w, id);
@@ -399,7 +399,7 @@ static int tell_asked(subject *s, const word *w, known *k)
     rq.buffer = buffer;
     rq.buffer_size = w->buffer;
     memset(buffer, 'x', sizeof buffer);
-    answer = runs ? tell_run(s, &reply, &rq, &r)
+    answer = runs ? do_run(s, &reply, &rq, &r)
                   : SUBJECT(s, begin, &claim, &reply, &rq);
     CHECK(!runs || r.called == (answer == IDEM_DONE ||
                                 answer == IDEM_RELEASED || w->called));
@@ -428,11 +428,11 @@ static void check_entry(const word *w, const known *k, const idem_entry *e)
     CHECK(e->response_len == (over ? k->len : k->reserved));
     CHECK(e->code == (over ? k->code : 0));
     CHECK(e->claim.token == (over ? k->claim[0].token : 0));
-    CHECK(e->undelivered == (over && k->owed) && e->age_ms < HOUR);
+    CHECK(e->undelivered == (over && k->undelivered) && e->age_ms < HOUR);
     check_left(e->left_ms, k->until);
 }
 
-static int tell_looked(subject *s, const word *w, known *k)
+static int do_looked(subject *s, const word *w, known *k)
 {
     static char id[ID_SIZE];
     static idem_entry pending = { .id = id, .id_size = sizeof id };
@@ -450,21 +450,21 @@ static int tell_looked(subject *s, const word *w, known *k)
     return result;
 }
 
-static int tell_delivered(subject *s, const word *w, known *k)
+static int do_delivered(subject *s, const word *w, known *k)
 {
     const idem_claim *c = &k->claim[w->old];
     int result = subject_is_fleet(s) ? fleet_delivered(&s->f, c)
                                      : idem_delivered(&s->table, c);
 
     if (result == IDEM_OK)
-        k->owed = 0;
+        k->undelivered = 0;
     return result;
 }
 
-static int tell_renew(subject *s, const word *w, known *k)
+static int do_renew(subject *s, const word *w, known *k)
 {
     int result = SUBJECT(s, renew, &k->claim[w->old], w->lease);
-    int64_t end = told->now + (w->lease ? w->lease : config.lease_ms);
+    int64_t end = current->now + (w->lease ? w->lease : config.lease_ms);
 
     if (result == IDEM_OK && k->until < end)
         k->until = end;
@@ -473,26 +473,26 @@ static int tell_renew(subject *s, const word *w, known *k)
 
 /* -------------------------------------------------- processes, and the rest */
 
-static int tell_open(subject *s)
+static int do_open(subject *s)
 {
     int result = subject_open(s, place, &config);
 
-    if (s->kind == RAM && told->last) {
-        told->forgotten = told->last;
-        told->last = 0;
+    if (s->kind == RAM && current->last) {
+        current->forgotten = current->last;
+        current->last = 0;
     }
     return result;
 }
 
-static int tell_wait(subject *s, uint32_t ms)
+static int do_wait(subject *s, uint32_t ms)
 {
     subject_wait(s, ms);
-    told->now += ms;
+    current->now += ms;
     return IDEM_OK;
 }
 
 /* Waits for a store that was away, as long as it takes. */
-static int tell_again(subject *s, const word *w)
+static int do_again(subject *s, const word *w)
 {
     char id[ID_SIZE];
     idem_request rq = request_of(w, id);
@@ -506,7 +506,7 @@ static int tell_again(subject *s, const word *w)
     return IDEM_OK;
 }
 
-static void tell_sql(const subject *s)
+static void do_sql(const subject *s)
 {
     char sql[200];
     size_t len = strcspn(at, "}");
@@ -522,7 +522,7 @@ static void tell_sql(const subject *s)
     PQclear(r);
 }
 
-static void tell_reason(const subject *s)
+static void do_reason(const subject *s)
 {
     char text[ID_SIZE];
 
@@ -530,23 +530,23 @@ static void tell_reason(const subject *s)
     check(strstr(s->f.reason, text) != NULL, s->f.reason);
 }
 
-static int tell_call(subject *s, const word *w, known *k)
+static int do_call(subject *s, const word *w, known *k)
 {
     switch (w->what) {
-    case 'B': case 'U': return tell_asked(s, w, k);
-    case 'C': case 'I': case 'i': return tell_complete(s, w, k);
+    case 'B': case 'U': return do_asked(s, w, k);
+    case 'C': case 'I': case 'i': return do_complete(s, w, k);
     case 'R': return SUBJECT(s, release, &k->claim[w->old]);
-    case 'N': return tell_renew(s, w, k);
-    case 'D': return tell_delivered(s, w, k);
-    case 'G': case 'P': case 'p': return tell_looked(s, w, k);
-    case 'L': return tell_wait(s, LEASE);
-    case 'T': return tell_wait(s, (uint32_t)atoi(w->name));
-    case 'O': return tell_open(s);
+    case 'N': return do_renew(s, w, k);
+    case 'D': return do_delivered(s, w, k);
+    case 'G': case 'P': case 'p': return do_looked(s, w, k);
+    case 'L': return do_wait(s, LEASE);
+    case 'T': return do_wait(s, (uint32_t)atoi(w->name));
+    case 'O': return do_open(s);
     case 'Q': return subject_close(s), IDEM_OK;
-    case 'o': return subject_close(s), tell_open(s);
+    case 'o': return subject_close(s), do_open(s);
     case 'X': return config.secret[0] ^= 1, IDEM_OK;
-    case '!': return tell_script();
-    case 'W': return tell_again(s, w);
+    case '!': return do_script();
+    case 'W': return do_again(s, w);
     }
     unreadable();
     return 0;
@@ -556,7 +556,7 @@ static int tell_call(subject *s, const word *w, known *k)
 static pid_t other;
 static int to_other[2], from_other[2];
 
-static void tell_word(subject *s);
+static void do_word(subject *s);
 
 static void be_other(void)
 {
@@ -564,7 +564,7 @@ static void be_other(void)
 
     close(to_other[1]);
     while (read(to_other[0], &at, sizeof at) == (ssize_t)sizeof at) {
-        tell_word(&mine);
+        do_word(&mine);
         if (write(from_other[1], "!", 1) != 1)
             break;
     }
@@ -572,7 +572,7 @@ static void be_other(void)
     _exit(0);
 }
 
-static void tell_other(void)
+static void do_other(void)
 {
     const char *theirs = at + 1;
     char done;
@@ -606,28 +606,28 @@ static void end_other(int how)
 }
 
 /* Tells the word `at`. */
-static void tell_word(subject *s)
+static void do_word(subject *s)
 {
     const char *allowed;
     word w;
 
     switch (*at) {
-    case '@': tell_other(); break;
+    case '@': do_other(); break;
     case 'K': end_other(SIGKILL); break;
-    case '{': tell_sql(s); break;
-    case '?': tell_reason(s); break;
+    case '{': do_sql(s); break;
+    case '?': do_reason(s); break;
     default:
         allowed = read_word(&w);
-        judge(s, tell_call(s, &w, know(&w)), allowed);
+        judge(s, do_call(s, &w, know(&w)), allowed);
     }
 }
 
 /* Tells a line, of a subject that is open unless it says so. */
-static void tell(subject *s, const char *line)
+static void do_line(subject *s, const char *line)
 {
     for (at = line; *at && (*at != 'o' || s->kind != RAM);
          at += strspn(at, " ")) {
-        tell_word(s);
+        do_word(s);
         at += *at == '{' ? strcspn(at, "}") : 0;
         at += strcspn(at, " ");
     }

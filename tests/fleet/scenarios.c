@@ -7,7 +7,7 @@
  * (subject.h), each in a process of its own, and on nothing that another has
  * used, the places at the same time.  Prints a row for each: its name, and of
  * each place "yes", or the note under which README.md of examples/fleet tells
- * what differs (which is then what is told).
+ * what differs (which is then printed).
  *
  *     scenarios LUCK URL
  *
@@ -77,10 +77,10 @@ static const struct scenario {
       "L Cb Bb:replay", { { 0 } } },        // late, but nobody has taken over
 
     { "S4", "a killed process is survived",
-      "Q @O @Ba @Ca,owed @Bb K O Ba:replay Pa Bb:busy L Bb:recover",
+      "Q @O @Ba @Ca,confirm @Bb K O Ba:replay Pa Bb:busy L Bb:recover",
       { { ON(JOURNAL), 0,
-          "Q @O @Ba @Ca,owed @Bb K O Ba:replay Pa Bb:recover" },
-        { ON(RAM), 'a', "Q @O @Ba @Ca,owed @Bb K O Ba Bb" } } },
+          "Q @O @Ba @Ca,confirm @Bb K O Ba:replay Pa Bb:recover" },
+        { ON(RAM), 'a', "Q @O @Ba @Ca,confirm @Bb K O Ba Bb" } } },
 
     { "S4", "a number is never executed again",
       "B1#7 B1#7:busy B1#7,payload=3:mismatch G1#7 B1#7,both:refused "
@@ -128,10 +128,10 @@ static const struct scenario {
       { { FLEETS, 'd', "Ba,lease:refused" } } },
 
     { "", "an outcome is listed until it is delivered",
-      "P:none B1 C1,owed T1 B2 C2,owed T1 B3 C3,owed T1 B4 C4 B5 "
+      "P:none B1 C1,confirm T1 B2 C2,confirm T1 B3 C3,confirm T1 B4 C4 B5 "
       "P1 P2 P3 P:none D1 D1 dz:none Dz:none D5:none p P2 D2 "
       "P3 D3 p P:none B1:replay "                   // after one delivered
-      "B6,retention=120000 C6,len=0,owed p P6 T120000 p P:none", { { 0 } } },
+      "B6,retention=120000 C6,len=0,confirm p P6 T120000 p P:none", { { 0 } } },
 
     { "", "a key is described", "Ga:none Ba Ga L Ga Ca Ga", { { 0 } } },
 
@@ -170,7 +170,7 @@ static void race(int executed[RACE_KEYS])
 /* A store that none has opened: they make it at the same time, too. */
 static void races(void)
 {
-    int *executed = (int *)(void *)make_tales(1), status;
+    int *executed = (int *)(void *)make_trials(1), status;
 
     for (int i = 0; i < RACERS; i++)
         if (fork() == 0)
@@ -195,13 +195,13 @@ static void run(const char *all, int number)
     for (int i = 0; i < 2; i++)
         if (scenario->but[i].kinds & ON(subject_kind(all))) {
             line = scenario->but[i].line;
-            told->differs = scenario->but[i].note;
+            current->differs = scenario->but[i].note;
         }
     if (line) {
-        tell(&s, "O");
-        if (told->failed)
+        do_line(&s, "O");
+        if (current->failed)
             exit(1);
-        tell(&s, line);
+        do_line(&s, line);
         subject_close(&s);
     } else {
         races();
@@ -209,7 +209,7 @@ static void run(const char *all, int number)
     exit(0);
 }
 
-static void print_told(const tale *of)
+static void print_trial(const trial *of)
 {
     if (of->failed)
         printf(" | FAILED");
@@ -220,12 +220,12 @@ static void print_told(const tale *of)
 }
 
 /* All of a place, one after the other: they move its clock. */
-static void run_all(const char *all, tale *tales, int step)
+static void run_all(const char *all, trial *trials, int step)
 {
     int status, failed = 0;
 
     for (int i = 0; i < SCENARIOS; i++) {
-        told = &tales[i * step];
+        current = &trials[i * step];
         if (fork() == 0)
             run(all, i);
         failed |= wait(&status) < 0 || status != 0;
@@ -233,10 +233,10 @@ static void run_all(const char *all, tale *tales, int step)
     exit(failed);
 }
 
-/* The last of the tales counts for all. */
+/* The last of the trials counts for all. */
 static void promises(int count, char **places)
 {
-    tale *all = make_tales((size_t)(SCENARIOS * count + 1)), *sum;
+    trial *all = make_trials((size_t)(SCENARIOS * count + 1)), *sum;
     int status;
 
     sum = &all[SCENARIOS * count];
@@ -245,15 +245,15 @@ static void promises(int count, char **places)
             run_all(places[i], &all[i], count);
     while (wait(&status) > 0)
         sum->failed += status != 0;
-    for (told = all; told < sum; told++) {
-        const struct scenario *scenario = &scenarios[(told - all) / count];
-        if ((told - all) % count == 0)
+    for (current = all; current < sum; current++) {
+        const struct scenario *scenario = &scenarios[(current - all) / count];
+        if ((current - all) % count == 0)
             printf("| %s%s| %s", scenario->promise, *scenario->promise ? " " : "",
                    scenario->name);
-        print_told(told);
-        sum->passed += told->passed;
-        sum->failed += told->failed;
-        if ((told - all) % count == count - 1)
+        print_trial(current);
+        sum->passed += current->passed;
+        sum->failed += current->failed;
+        if ((current - all) % count == count - 1)
             puts(" |");
     }
 }
@@ -349,12 +349,12 @@ static const struct luck { const char *name, *line; } lucks[] = {
 static void luck(void)
 {
     config.lease_ms = 60000;
-    told = make_tales(1);
+    current = make_trials(1);
     if (!strcmp(running, "arguments"))
         arguments();
     for (size_t i = 0; i < sizeof lucks / sizeof *lucks; i++)
         if (!strcmp(running, lucks[i].name))
-            tell(&s, lucks[i].line);
+            do_line(&s, lucks[i].line);
     fprintf(stderr, "%s\n", s.f.reason);
     PQfinish(transaction);
     if (s.f.store)
@@ -372,7 +372,7 @@ int main(int argc, char **argv)
         promises(argc - 2, argv + 2);
     else
         luck();
-    printf("%s: %d checks passed, %d failed\n", running, told->passed,
-           told->failed);
-    return told->failed || !told->passed;
+    printf("%s: %d checks passed, %d failed\n", running, current->passed,
+           current->failed);
+    return current->failed || !current->passed;
 }

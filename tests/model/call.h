@@ -11,7 +11,7 @@
  *     "Ba Ca,len=3 P Ba,payload=1,ms=500"
  *
  *     Ba      begin: payload lease retention age reserve buffer
- *     Ca      complete: len code state failed owed echo; what is left out is
+ *     Ca      complete: len code state failed confirm echo; what is left out is
  *             another with each outcome.  `state` alone is some
  *     Ua      both in one call: all of these, takes; or back, or keep
  *     ca      complete with the claim before the last: fenced
@@ -19,11 +19,11 @@
  *     na      the sender of a is forgotten
  *     Da da   delivered: by what is pending, or by the claim if that is known
  *     Wa Fa Za Sa Oa Qa Ia    begin with another payload; complete as failed,
- *             with no response, with state, owed, with both, with what the
+ *             no response, with state, to confirm, with both, with what the
  *             storage has of the claim that was granted last
  *     Aa      whatever it takes to have a finished, then duplicates of it
  *     Ga ga   look at a; read its response: at most
- *     s o a ? look at the state; at what is owed, delivering each n-th; at all
+ *     s o a ? look at the state; at pending ones, delivering each n-th; at all
  *             keys; at all that can be looked at
  *     M m Y   idle work until there is no more; one step of it; sync
  *     t L T E no time passes beside ms; a lease; a retention; a lease, or n,
@@ -60,7 +60,7 @@ typedef struct call {
     char     what;
     uint32_t key, ms;
     uint32_t payload, lease, retention, age, reserve, buffer;
-    uint32_t len, code, state, failed, owed, echo, takes, back, keep;
+    uint32_t len, code, state, failed, confirm, echo, takes, back, keep;
     uint32_t n, at, most, how, forever, tear;
     uint32_t answer;            // that it must have: its place in `told`, or
                                 // NONE
@@ -68,7 +68,7 @@ typedef struct call {
 
 /* -------------------------------------------------------------- >>words */
 
-// A word that sets a field, ",len=7"; or alone, ",owed".
+// A word that sets a field, ",len=7"; or alone, ",confirm".
 typedef struct setting {
     const char *name;
     size_t      at, size;
@@ -86,7 +86,7 @@ static const setting fields[] = {
     { FIELD(reserve), 1, 0, "" }, { FIELD(buffer), 0, LEN_MAX, "" },
     { FIELD(len), 0, AUTO, "" }, { FIELD(code), 0, AUTO, "" },
     { FIELD(state), AUTO, NONE, "" }, { FIELD(failed), 1, 0, "" },
-    { FIELD(owed), 1, 0, "" }, { FIELD(echo), 1, 0, "" },
+    { FIELD(confirm), 1, 0, "" }, { FIELD(echo), 1, 0, "" },
     { FIELD(takes), 1, 0, "" }, { FIELD(back), 1, 0, "" },
     { FIELD(keep), 1, 0, "" },
     { FIELD(n), 1, 0, "" }, { FIELD(at), 0, 0, "" },
@@ -146,7 +146,7 @@ call_read_setting(const setting *words, size_t count, void *of, const char **at,
 
 enum { ANY_ANSWER = -1000 };
 
-static const struct { const char *name; int answer; } told[] = {
+static const struct { const char *name; int answer; } answer_names[] = {
     { "ok", IDEM_OK }, { "execute", IDEM_EXECUTE }, { "recover", IDEM_RECOVER },
     { "uncertain", IDEM_UNCERTAIN }, { "replay", IDEM_REPLAY }, { "busy", IDEM_BUSY },
     { "mismatch", IDEM_MISMATCH }, { "exhausted", IDEM_EXHAUSTED },
@@ -182,8 +182,8 @@ static inline call call_of_letter(char letter)
     case 'W': c.what = 'B'; c.payload = 1; break;
     case 'F': c.failed = 1; break;
     case 'Z': c.len = 0; break;
-    case 'O': c.owed = 1; break;
-    case 'Q': c.owed = 1; c.state = AUTO; break;
+    case 'O': c.confirm = 1; break;
+    case 'Q': c.confirm = 1; c.state = AUTO; break;
     case 'S': c.state = AUTO; break;
     case 'I': c.echo = 1; break;
     case 'E': c.n = AUTO; break;
@@ -204,8 +204,9 @@ static inline const char *call_read_answer(call *c, const char *at)
 {
     size_t len = strcspn(++at, " ");
 
-    for (uint32_t i = 0; i < COUNT(told); i++)
-        if (strlen(told[i].name) == len && !strncmp(at, told[i].name, len))
+    for (uint32_t i = 0; i < COUNT(answer_names); i++)
+        if (strlen(answer_names[i].name) == len &&
+            !strncmp(at, answer_names[i].name, len))
             c->answer = i;
     if (c->answer == NONE)
         call_unreadable(at);
@@ -358,7 +359,7 @@ static inline idem_outcome call_outcome(const device *d, const call *c)
                                       : c->len;
     how.code = (int32_t)(c->code == AUTO ? nth * 65537 : c->code);
     how.failed = c->failed != 0;
-    how.confirm = c->owed != 0;
+    how.confirm = c->confirm != 0;
     if (c->echo) {
         how.response = call_echo(d);
         how.response_len = response;
@@ -389,7 +390,7 @@ static inline void call_run(device *d, const call *c)
                : c->back ? IDEM_NOT_DONE : IDEM_HANDLED, c->takes);
 }
 
-/* Confirms the delivery of the key's outcome, if it is owed. */
+/* Confirms the delivery of the key's outcome, if it is undelivered. */
 static inline int call_delivered(device *d, unsigned key)
 {
     uint8_t id[ID_MAX];
@@ -695,7 +696,7 @@ static inline int call_make(device *d, const call *c)
         if (result == NO_WORD)
             result = call_table(d, c);
     }
-    expected = c->answer != NONE ? told[c->answer].answer
+    expected = c->answer != NONE ? answer_names[c->answer].answer
                : d->damaged != DAMAGED ? ANY_ANSWER
                : c->what == 'B' ? IDEM_EXECUTE : IDEM_OK;
     PROMISE(d->medium.off || expected == ANY_ANSWER || result == expected);

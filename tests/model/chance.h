@@ -145,7 +145,7 @@ static inline uint32_t some_time(void)
 }
 
 /* The table is told that so much has passed. */
-static inline void tell_time(uint32_t ms)
+static inline void pass_time(uint32_t ms)
 {
     call c = call_of('H', 0);
 
@@ -161,9 +161,9 @@ static inline void jitter_tick(void)
 
     back = one_in(3) ? back : chance(back);
     if (the.model.tick != the.now)
-        tell_time(0);
-    tell_time(0u - back);
-    tell_time(back);
+        pass_time(0);
+    pass_time(0u - back);
+    pass_time(back);
 }
 
 /* Time passes, of any length, and the table is told. */
@@ -174,7 +174,7 @@ static inline void wait_some(void)
 
     if (one_in(10))
         jitter_tick();
-    tell_time(chance(PICK(longest)));
+    pass_time(chance(PICK(longest)));
 }
 
 /* ------------------------------------------------------------------- calls */
@@ -261,7 +261,7 @@ static inline void choose_outcome(call *c, uint32_t reserved)
 {
     c->len = some_len((uint16_t)reserved);
     c->code = one_in(2) ? 0 : chance_word();
-    c->owed = one_in(5);
+    c->confirm = one_in(5);
     c->failed = one_in(4);
     if (the.config.state_max && one_in(3))
         c->state = some_len(the.config.state_max);
@@ -350,7 +350,7 @@ static inline void wear_out(unsigned key)
         if ((result != IDEM_EXECUTE && result != IDEM_RECOVER) ||
             left == IDEM_LEASE_NONE)
             return;
-        tell_time(left);
+        pass_time(left);
     }
 }
 

@@ -113,7 +113,7 @@ typedef struct device {
     unsigned     may_leave;         // epochs and keys that may have raised a
                                     // floor in this boot, which is not written
     int          idle;              // idle work was done right before
-    uint64_t     told;              // logical time of the latest record
+    uint64_t     last_time;         // logical time of the latest record
     uint64_t     latest;            // of a time after it no record tells ..
     uint64_t     tried;             // .. but one that was tried, and failed
     int          callback;          // what one returned that was not 0
@@ -474,22 +474,23 @@ static inline uint64_t device_payload(const device *d, idem_request *rq,
 
 /* ------------------------------------------------- >>telling  what is known */
 
-static inline void device_tell_set(const device *d, const char *when,
-                                   const known *k, const versions *set)
+static inline void device_print_set(const device *d, const char *when,
+                                    const known *k, const versions *set)
 {
     for (unsigned i = 0; i < set->count; i++) {
         const version *v = &set->of[i];
         printf("    %s: status %u%s%s%s, attempts %u, length %u, retention %u, "
                "number %u, made in %u, lease until %llu, from %llu to %llu, "
                "known %d\n", when, v->status, v->cut ? " cut" : "",
-               v->owed ? " owed" : "", v->late ? " late" : "", v->attempts,
+               v->undelivered ? " undelivered" : "", v->late ? " late" : "",
+               v->attempts,
                v->len, v->retention, v->number, v->call,
                (unsigned long long)v->lease_end, (unsigned long long)v->from,
                (unsigned long long)v->to, version_known(&d->model, k, v));
     }
 }
 
-static inline void device_tell_configuration(const device *d)
+static inline void device_print_configuration(const device *d)
 {
     const idem_config *c = &d->config;
     const idem_storage *s = &d->storage;
@@ -523,7 +524,7 @@ static inline const char *device_answer_name(int result)
 }
 
 /* What the latest call asked for. */
-static inline void device_tell_asked(const device *d)
+static inline void device_print_asked(const device *d)
 {
     static const char calls[] = "BCRNXDYMFLS";
     static const char *const names[] = {
@@ -624,7 +625,7 @@ static inline const char *device_broken(int answer, int allowed)
 }
 
 /* What the model allows, by each version of the key that may be true. */
-static inline void device_tell_allowed(const device *d)
+static inline void device_print_allowed(const device *d)
 {
     const known *k = &d->model.keys[d->call.key];
     const char *which = NULL;
@@ -657,26 +658,26 @@ static inline void device_tell_allowed(const device *d)
 
 /* What the latest call asked, what it was answered and what is allowed; then
    the device, and what the model holds possible of the key. */
-static inline void device_tell(const device *d)
+static inline void device_print(const device *d)
 {
     const known *k = &d->model.keys[d->call.key];
     const idem_entry *e = &d->shown;
 
     if (d->model.keys && d->model.calls) {
-        device_tell_asked(d);
-        device_tell_allowed(d);
+        device_print_asked(d);
+        device_print_allowed(d);
     }
     if (d->line)
         printf("    in \"%s\" before \"%s\"\n", d->line, d->at);
-    device_tell_configuration(d);
-    device_tell_set(d, "now", k, &k->now);
-    device_tell_set(d, "next", k, &k->next);
+    device_print_configuration(d);
+    device_print_set(d, "now", k, &k->now);
+    device_print_set(d, "next", k, &k->next);
     for (unsigned i = 0; i < d->model.now.count; i++)
         printf("    state: number %u, %u bytes\n", d->model.now.of[i].number,
                d->model.now.of[i].len);
     if (strchr("LG", d->call.what))
         printf("    shown: status %d, attempts %u, length %u, age %u, left %u, "
-               "code %ld, owed %d\n", e->status, e->attempts,
+               "code %ld, undelivered %d\n", e->status, e->attempts,
                (unsigned)e->response_len, e->age_ms, e->left_ms,
                (long)e->code, e->undelivered);
 }
@@ -885,7 +886,7 @@ static inline void device_after(device *d, const char *what, int result)
     d->idle = a->what == 'M' && result == IDEM_OK && !d->callback;
     // What is carried in idle time tells nothing of it.
     if (d->progs && a->what != 'M')
-        d->told = d->model.clock;
+        d->last_time = d->model.clock;
     if (d->progs)
         d->tried = d->model.clock;
     if (d->config.storage)
@@ -991,9 +992,10 @@ static inline void device_hold(device *d, unsigned key, const idem_claim *claim)
    is too old: not more often than epochs have begun and keys left.  Near the end
    of the tokens it looks for some in another sector, in vain. */
 static inline void device_check_confirmed(device *d, const idem_request *rq,
-                                          int result, uint64_t told)
+                                          int result, uint64_t last_time)
 {
-    int tells = result == IDEM_E_FULL && d->model.clock - told >= SILENCE_MS;
+    int records_time =
+        result == IDEM_E_FULL && d->model.clock - last_time >= SILENCE_MS;
 
     d->may_leave += 2 * (result == IDEM_EXECUTE);
     if (model_grants(result) || result == IDEM_E_SPACE || d->medium.off ||
@@ -1001,10 +1003,11 @@ static inline void device_check_confirmed(device *d, const idem_request *rq,
         return;
     if (d->progs && d->confirmed && rq->sequence && result == IDEM_TOO_OLD &&
         d->may_leave) {
-        tells = 1;
+        records_time = 1;
         d->may_leave--;
     }
-    PROMISE(!d->progs || !d->confirmed || tells || d->model.faulty || d->blank);
+    PROMISE(!d->progs || !d->confirmed || records_time || d->model.faulty ||
+            d->blank);
     PROMISE(result != IDEM_REPLAY || d->progs || !d->reads);
     d->confirmed |= d->progs > 0;
 }
@@ -1055,7 +1058,7 @@ static inline int device_begin(device *d, idem_claim *claim, unsigned key,
     const idem_reply *reply = &d->reply;
     asked *a = device_ask(d, &rq, key, payload, id);
     uint32_t evicted = d->table->stats.evicted;
-    uint64_t told = d->told;
+    uint64_t last_time = d->last_time;
     int result;
 
     memset(claim, 0x5A, sizeof *claim);
@@ -1072,7 +1075,7 @@ static inline int device_begin(device *d, idem_claim *claim, unsigned key,
         device_hold(d, key, claim);
     }
     PROMISE(claim->token || (!claim->slot && !claim->attempt));
-    device_check_confirmed(d, &rq, result, told);
+    device_check_confirmed(d, &rq, result, last_time);
     return result;
 }
 
@@ -1088,7 +1091,7 @@ static inline void device_outcome(device *d, idem_outcome *out,
     v->len = (uint16_t)how->response_len;
     v->number = ++d->number;
     v->code = how->code;
-    v->owed = how->confirm != 0;
+    v->undelivered = how->confirm != 0;
     if (how->response) {
         numbered_own.number = v->number;
         memcpy(numbered_own.bytes, how->response, v->len);
@@ -1430,7 +1433,7 @@ static inline void device_look_at_state(device *d)
     PROMISE(less == len && device_guarded(d->state_bytes, 0));
 }
 
-/* Those that are owed, each once: the oldest completion comes first.  One in
+/* The undelivered ones, each once: the oldest completion comes first.  One in
    `deliver` is delivered on the way, if that is not 0. */
 static inline void device_look_at_pending(device *d, unsigned deliver)
 {
@@ -1462,8 +1465,8 @@ static inline void device_look_at_pending(device *d, unsigned deliver)
             return;
     }
     for (key = 0; key < d->model.count; key++)
-        PROMISE(d->model.keys[key].told > before ||
-                !model_owed(&d->model, &d->model.keys[key]));
+        PROMISE(d->model.keys[key].shown > before ||
+                !model_undelivered(&d->model, &d->model.keys[key]));
 }
 
 /* All that are known, each once. */
@@ -1478,14 +1481,14 @@ static inline void device_look_at_all(device *d)
     while ((result = idem_next(d->table, &e, d->now)) == IDEM_OK) {
         PROMISE(++count <= d->config.capacity);
         key = device_named(d, &e);
-        PROMISE(d->model.keys[key].told < d->model.calls);
+        PROMISE(d->model.keys[key].shown < d->model.calls);
         PROMISE(model_shown(&d->model, &d->model.keys[key], &e));
         model_tick(&d->model, d->now);
     }
     device_looked(d, "next", result);
     PROMISE(result == IDEM_E_NOT_FOUND);
     for (key = 0; key < d->model.count; key++)
-        PROMISE(d->model.keys[key].told == d->model.calls ||
+        PROMISE(d->model.keys[key].shown == d->model.calls ||
                 model_known(&d->model, &d->model.keys[key], 0) < KNOWN);
 }
 
@@ -1541,7 +1544,7 @@ static inline int device_open(device *d)
     d->model.backwards = 0;
     memset(&d->stats, 0, sizeof d->stats);
     d->balance = d->table->used + d->table->stats.expired;
-    d->told = d->model.clock;
+    d->last_time = d->model.clock;
     d->sync_failed = d->confirmed = d->idle = d->calling = 0;
     d->may_leave = d->config.capacity;
     d->failed_before |= d->boot_failed;

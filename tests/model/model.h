@@ -61,7 +61,7 @@ enum { BEFORE = 1, NOW };
 typedef struct version {
     uint8_t  status;            // 0: the key is unknown
     uint8_t  cut;               // in progress: a restart cut it short
-    uint8_t  owed;
+    uint8_t  undelivered;
     uint8_t  late;
     uint8_t  attempts;
     uint16_t len;               // of the response; in progress, reserved, but
@@ -99,7 +99,7 @@ typedef struct known {
     uint8_t  is_old;            // so it is refused for good
     uint32_t unsynced;          // the next that was written since the last
                                 // sync, plus one; or itself
-    uint32_t told;              // by which call the table told of it last
+    uint32_t shown;             // the latest call that answered with it
     uint32_t set;               // by which call it became what it is
     uint32_t changed;           // the latest that set it, or tried to
     uint32_t attempted;         // the latest that failed and may be done
@@ -158,7 +158,7 @@ typedef struct asked {
     uint32_t lease_ms;          // B, N
     uint32_t retention_ms, age_ms;          // B
     uint16_t reserved;          // B
-    version  outcome;           // C: status, len, number, code, owed
+    version  outcome;           // C: status, len, number, code, undelivered
     int      has_state;         // C
     version  state;
     idem_claim claim;           // C, R, N, D, K: used; B: granted
@@ -251,7 +251,8 @@ static const version unknown = { 0 };
 
 static inline int version_same(const version *a, const version *b)
 {
-    return a->status == b->status && a->cut == b->cut && a->owed == b->owed &&
+    return a->status == b->status && a->cut == b->cut &&
+           a->undelivered == b->undelivered &&
            a->attempts == b->attempts &&
            a->len == b->len && a->retention == b->retention &&
            a->fingerprint == b->fingerprint && a->number == b->number &&
@@ -340,7 +341,7 @@ static inline int version_known(const model *m, const known *k,
 static inline int version_evicted(const model *m, const known *k,
                                   const version *v)
 {
-    return version_finished(v) && !v->owed && k->told < m->evicted;
+    return version_finished(v) && !v->undelivered && k->shown < m->evicted;
 }
 
 static inline int version_unknown(const model *m, const known *k,
@@ -403,14 +404,15 @@ static inline int model_known(const model *m, const known *k, int most)
     return result;
 }
 
-/* Whether it is known for certain, and so is that its delivery is owed. */
-static inline int model_owed(const model *m, const known *k)
+/* Whether it is known for certain that it is there and undelivered. */
+static inline int model_undelivered(const model *m, const known *k)
 {
-    int owed = model_known(m, k, 0) == KNOWN;
+    int undelivered = model_known(m, k, 0) == KNOWN;
 
     for (unsigned i = 0; i < k->now.count; i++)
-        owed &= version_finished(&k->now.of[i]) && k->now.of[i].owed;
-    return owed;
+        undelivered &= version_finished(&k->now.of[i]) &&
+                       k->now.of[i].undelivered;
+    return undelivered;
 }
 
 /* Whether it may be a key that no eviction ends. */
@@ -418,7 +420,7 @@ static inline int model_held(const model *m, const known *k)
 {
     for (unsigned i = 0; i < k->now.count; i++) {
         const version *v = &k->now.of[i];
-        if (version_known(m, k, v) && (!version_finished(v) || v->owed))
+        if (version_known(m, k, v) && (!version_finished(v) || v->undelivered))
             return 1;
     }
     return k->now.any;
@@ -489,7 +491,7 @@ static inline version *model_evictable(known *k)
 {
     version *v = model_only(k);
 
-    return v && version_finished(v) && !v->owed ? v : NULL;
+    return v && version_finished(v) && !v->undelivered ? v : NULL;
 }
 
 /* Whether everything is known exactly. */
@@ -518,7 +520,7 @@ static inline int model_told(model *m, known *k)
     const version *v = model_evictable(k);
     const gone *g = &m->gone[k->scope];
 
-    k->told = m->calls;
+    k->shown = m->calls;
     return !v || v->from >= g->from || k->changed >= g->changed;
 }
 
@@ -809,7 +811,7 @@ static inline void model_set(model *m, known *k, const versions *set,
     }
     versions_copy(&k->now, &is);
     k->is_volatile = !written;
-    k->told = k->set = k->changed = m->calls;
+    k->shown = k->set = k->changed = m->calls;
     m->nearly_full |= k->next.count >= VERSIONS - 2;
     if (written)
         model_wrote(m);
@@ -1007,7 +1009,7 @@ static inline int version_deliver(const model *m, const known *k, version *v,
         return !named || version_unknown(m, k, v);
     if (result != IDEM_OK || !named || !version_known(m, k, v))
         return 0;
-    v->owed = 0;
+    v->undelivered = 0;
     return 1;
 }
 
@@ -1199,7 +1201,7 @@ static inline int model_answered(model *m, const asked *a, int result)
         versions_copy(&k->now, &after);
         model_renewed(k);
     } else if (model_changes(a, result) && after.count &&
-               !(a->what == 'D' && fit.count == 1 && !fit.of[0].owed)) {
+               !(a->what == 'D' && fit.count == 1 && !fit.of[0].undelivered)) {
         model_set(m, k, &after, model_writes(m, a, result));
     }
     if (result == IDEM_OK && a->has_state)
@@ -1327,7 +1329,7 @@ static inline int version_shown(const model *m, const known *k,
     if (!version_finished(v))
         return e->left_ms == version_left(m, v) && !e->claim.token &&
                !e->code && !e->age_ms && !e->undelivered;
-    return e->code == v->code && e->undelivered == v->owed &&
+    return e->code == v->code && e->undelivered == v->undelivered &&
            version_has_age(m, v, e->age_ms) &&
            e->age_ms + (uint64_t)e->left_ms == v->retention &&
            e->claim.attempt == v->attempts &&
@@ -1369,7 +1371,7 @@ static inline void model_key_synced(model *m, known *k)
     if (k->executed)
         k->executed = FOR_GOOD;
     versions_copy(&k->next, &k->now);
-    if (k->told < m->evicted)
+    if (k->shown < m->evicted)
         model_add_gone(m, k, &k->next);
 }
 
@@ -1417,7 +1419,8 @@ static inline void model_stops(model *m)
         for (unsigned n = 0; n < next->count; n++)
             over |= (next->of[n].status &&
                      version_known(m, k, &next->of[n]) < KNOWN) ||
-                    (version_finished(&next->of[n]) && !next->of[n].owed &&
+                    (version_finished(&next->of[n]) &&
+                     !next->of[n].undelivered &&
                      k->set < m->evicting);
         if (over) {
             k->left |= k->claimed;
@@ -1541,7 +1544,7 @@ static inline void model_init(model *m, const idem_config *config, known *keys,
         k->claimed = k->executed = k->left = 0;
         k->has_left = k->is_old = 0;
         k->refused = 0;
-        k->unsynced = k->attempted = k->told = k->set = k->changed = 0;
+        k->unsynced = k->attempted = k->shown = k->set = k->changed = 0;
         k->scope = (uint16_t)(i % scopes);
     }
 }

@@ -82,8 +82,8 @@ def judge(fault, text, finders):
     with finders.injected(header) as directory:
         if not directory:
             return False, "does not compile"
-        told = finders.judge(directory, tests_for(fault, finders))
-    return told is not None, told or "not found"
+        reason = finders.judge(directory, tests_for(fault, finders))
+    return reason is not None, reason or "not found"
 
 
 def main():
@@ -98,10 +98,10 @@ def main():
     found = 0
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
         run = pool.map(lambda fault: judge(fault, text, finders), faults)
-        for fault, (is_found, told) in zip(faults, run):
+        for fault, (is_found, reason) in zip(faults, run):
             found += is_found
             print("%s%s: %s" % ("" if is_found else "FAILED: ", fault.name,
-                                told), flush=True)
+                                reason), flush=True)
     print("faults: %d of %d found" % (found, len(faults)))
     return 0 if 0 < found == len(faults) and not finders.unsound else 1
 

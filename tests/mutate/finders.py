@@ -33,7 +33,7 @@ PLAIN = [CC, "-std=c99", "-O1", "-w"]
 TCC = ["tcc", "-std=c99", "-w"] if shutil.which("tcc") else PLAIN
 UNIT = [CC, "-std=c99", "-O0", "-w"] if SHORT else PLAIN    # tcc knows no TEST
 LIBRARY = UNIT + ["-fPIC", "-shared"]
-TOLD = re.compile(r"(?:\[  FAILED  \]|violation:|idem\.h asserts:) *(.*)")
+REASON = re.compile(r"(?:\[  FAILED  \]|violation:|idem\.h asserts:) *(.*)")
 
 # name: source, arguments
 JUDGES = {
@@ -84,16 +84,16 @@ def passes(command, seconds, library=None):
         preexec_fn=limits(seconds), start_new_session=True, env=env)
     watch = threading.Timer(60 + 10 * seconds, end, (run,))
     watch.start()
-    told = None
+    reason = None
     for line in run.stdout:
-        found = TOLD.match(line.decode(errors="replace"))
-        told = told or (found and found.group(1).strip())
+        found = REASON.match(line.decode(errors="replace"))
+        reason = reason or (found and found.group(1).strip())
     _, status, usage = os.wait4(run.pid, 0)
     watch.cancel()
     run.stdout.close()
     run.returncode = status
-    if status or told:
-        return told or "status %d" % status
+    if status or reason:
+        return reason or "status %d" % status
     return usage.ru_utime + usage.ru_stime
 
 
@@ -126,9 +126,9 @@ class Finders:
     @staticmethod
     def implements(path):
         """Whether a test has the header inside, itself or what it includes."""
-        told = subprocess.run([CC, "-MM"] + INCLUDES + [path], check=True,
+        output = subprocess.run([CC, "-MM"] + INCLUDES + [path], check=True,
                               capture_output=True, text=True).stdout
-        for name in set(re.findall(r"[^ \\\n]+\.[ch]\b", told)):
+        for name in set(re.findall(r"[^ \\\n]+\.[ch]\b", output)):
             with open(name, encoding="utf-8") as file:
                 if os.path.basename(name) != "idem.h" and \
                         "#define IDEM_IMPLEMENTATION\n" in file.read():

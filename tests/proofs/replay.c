@@ -5,7 +5,7 @@
 // records.c; that its bytes are in the buffer, by WP (contracts.acsl).
 #include "journal.h"
 
-static idem_slot told;
+static idem_slot parsed;
 static idemi_record r;
 
 static const unsigned char *any_bytes(uint32_t len)
@@ -16,11 +16,11 @@ static const unsigned char *any_bytes(uint32_t len)
 static void any_record(void)
 {
     Frama_C_make_unknown((char *)table.buffer, table.buffer_size);
-    ANY(told);
-    told.scope_len = (uint8_t)below(KEY_MAX + 1);
-    told.key_len = (uint8_t)below(KEY_MAX + 1);
-    r.of.s = &told;
-    idemi_index_identify(&config, &told, any_bytes(2 * KEY_MAX), &r.id);
+    ANY(parsed);
+    parsed.scope_len = (uint8_t)below(KEY_MAX + 1);
+    parsed.key_len = (uint8_t)below(KEY_MAX + 1);
+    r.of.s = &parsed;
+    idemi_index_identify(&config, &parsed, any_bytes(2 * KEY_MAX), &r.id);
     r.response = any_bytes(RESPONSE_MAX);
     r.state = any_bytes(STATE_MAX);
     r.state_len = (uint16_t)below(STATE_MAX + 1);
@@ -34,7 +34,7 @@ static void replay(uint32_t slot, int finished)
     any_record();
     r.slot = slot;
     if (finished)
-        told.response_len = (uint16_t)below(RESPONSE_MAX + 1);
+        parsed.response_len = (uint16_t)below(RESPONSE_MAX + 1);
     else
         r.flags &= (uint16_t)~IDEMI_FINISHED;
     table.journal->newest = idemi_recover_apply(&table, &r, any());

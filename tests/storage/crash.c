@@ -83,7 +83,7 @@ static void broken(const char *what, const char *file, int line)
     }
     printf(" --seed %u --draws %u\n", (unsigned)run.seed,
            (unsigned)run.how.draws);
-    device_tell(&m->d);
+    device_print(&m->d);
     fflush(stdout);
     if (option.first) {
         shared->ended = 1;
@@ -109,7 +109,7 @@ static void add_tally(tally *to, const tally *from)
     to->cuts += from->cuts;
     to->violations += from->violations;
     to->unfit += from->unfit;
-    to->told += from->told;
+    to->lossy += from->lossy;
 }
 
 /* Says what came of a geometry, or of all. */
@@ -125,9 +125,9 @@ static void print_tally(const char *name, const tally *t)
                (unsigned long long)t->states_of[3]);
     if (t->unfit)
         printf(", %llu workloads do not fit", (unsigned long long)t->unfit);
-    if (t->told)
+    if (t->lossy)
         printf(", %llu losses told after two unstable tears",
-               (unsigned long long)t->told);
+               (unsigned long long)t->lossy);
     printf("\n");
     fflush(stdout);
 }
@@ -160,9 +160,9 @@ static int read_options(int argc, char **argv)
 }
 
 /* The number that an option says, or another. */
-static uint64_t number_of(const char *said, uint64_t otherwise)
+static uint64_t number_of(const char *given, uint64_t otherwise)
 {
-    return said ? strtoull(said, NULL, 10) : otherwise;
+    return given ? strtoull(given, NULL, 10) : otherwise;
 }
 
 /* Reads "5/2"; returns how many numbers there are. */

@@ -68,7 +68,7 @@ static struct {
 typedef struct tally {
     uint64_t states_of[DEPTH_MAX + 1];  // with so many cuts
     uint64_t states, cuts, violations, unfit;
-    uint64_t told;              // states in which two such cuts lost something
+    uint64_t lossy;             // states in which two such cuts lost something
 } tally;
 
 static tally *part;
@@ -82,7 +82,7 @@ static void run_line(machine *m, const char *line)
     call_line(&m->d, line);
     if (!m->d.lost)
         return;
-    part->told++;
+    part->lossy++;
     longjmp(m->end, 1);
 }
 
@@ -323,7 +323,7 @@ static void run_marathon(const geometry *g, int first)
 /* ---------------------------------------- >>systematic  all short sequences */
 
 // What a sequence needs to know of a key, so that each call does something.
-enum { UNKNOWN, CLAIMED, OVER, CUT, FINISHED, OWED, STATUSES };
+enum { UNKNOWN, CLAIMED, OVER, CUT, FINISHED, PENDING, STATUSES };
 
 /* What becomes of a key by a call; -1, or no column: it does nothing to it. */
 static int becomes(int status, char what)
@@ -331,12 +331,12 @@ static int becomes(int status, char what)
     static const struct { const char *calls; int to[STATUSES]; } rows[] = {
         { "B",  { CLAIMED, -1, CLAIMED, CLAIMED, FINISHED, -1 } },
         { "CS", { -1, FINISHED, FINISHED, -1, -1, -1 } },
-        { "O",  { -1, OWED, OWED, -1, -1, -1 } },
+        { "O",  { -1, PENDING, PENDING, -1, -1, -1 } },
         { "R",  { -1, UNKNOWN, UNKNOWN, -1, -1, -1 } },
         { "X",  { -1, -1, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN } },
         { "D",  { -1, -1, -1, -1, -1, FINISHED } },
         { "L",  { -1, OVER, -1, -1, -1, -1 } },
-        { "P",  { UNKNOWN, CUT, CUT, CUT, FINISHED, OWED } },
+        { "P",  { UNKNOWN, CUT, CUT, CUT, FINISHED, PENDING } },
     };
 
     for (size_t i = 0; i < COUNT(rows); i++)

@@ -95,7 +95,7 @@ static void broken(const char *what, const char *file, int line)
 {
     printf("violation: %s, %s:%d\nseed %u, %s, boot %u, row %d, idle %d\n",
            what, file, line, seed, name, boot, row, play.idle);
-    device_tell(&the);
+    device_print(&the);
     exit(1);
 }
 

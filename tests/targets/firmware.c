@@ -58,7 +58,8 @@ int program(void);
 static char response[RESPONSE_MAX + 1];  // a text
 
 /* A line, which goes out in one piece where the board can do that. */
-__attribute__((format(printf, 1, 2))) static void tell(const char *format, ...)
+__attribute__((format(printf, 1, 2)))
+static void report(const char *format, ...)
 {
     char line[48];
     va_list args;
@@ -71,7 +72,7 @@ __attribute__((format(printf, 1, 2))) static void tell(const char *format, ...)
 
 static void wrong(unsigned number, int result)
 {
-    tell("wrong %u %d", number, result);
+    report("wrong %u %d", number, result);
 }
 
 /* ----------------------------------------------------------------- commands */
@@ -103,7 +104,7 @@ static int failed(unsigned number, int result)
         return 0;
     }
     if (times++) {
-        tell("error %u %d", number, result);
+        report("error %u %d", number, result);
         board_exit(3);
     }
     return 1;
@@ -146,14 +147,14 @@ static void complete(unsigned number, int recovered)
     int result;
 
     outcome.response_len = respond(number, recovered);
-    tell("complete %u %s", number, response);
+    report("complete %u %s", number, response);
     now += 10;
     do
         result = idem_complete(&table, &claim, &outcome, now);
     while (failed(number, result));
     if (result != IDEM_OK)
         wrong(number, result);
-    tell("done %u %s", number, response);
+    report("done %u %s", number, response);
 }
 
 /* A transient failure: the command is given back, and has had no effect. */
@@ -161,22 +162,22 @@ static void release(unsigned number)
 {
     int result;
 
-    tell("claimed %u", number);
-    tell("release %u", number);
+    report("claimed %u", number);
+    report("release %u", number);
     now += 10;
     do
         result = idem_release(&table, &claim, now);
     while (failed(number, result));
     if (result != IDEM_OK)
         wrong(number, result);
-    tell("released %u", number);
+    report("released %u", number);
 }
 
 static void on_command(unsigned number, int fails)
 {
     int result;
 
-    tell("begin %u", number);
+    report("begin %u", number);
     result = begin(number, "+");
 #ifdef INJECT_AGAIN
     if (result == IDEM_RECOVER)
@@ -185,14 +186,14 @@ static void on_command(unsigned number, int fails)
     if (result == IDEM_EXECUTE && fails) {
         release(number);
     } else if (result == IDEM_EXECUTE) {
-        tell("execute %u", number);
+        report("execute %u", number);
         complete(number, 0);
     } else if (result == IDEM_RECOVER) {
-        tell("recover %u", number);
+        report("recover %u", number);
         complete(number, 1);
     } else if (result == IDEM_REPLAY) {
         response[reply.response_len] = 0;
-        tell("replay %u %s", number, response);
+        report("replay %u %s", number, response);
     } else {
         wrong(number, result);
     }
@@ -204,28 +205,28 @@ static void forget(unsigned number)
     idem_request request = request_of(number, "");
     int result;
 
-    tell("forget %u", number);
+    report("forget %u", number);
     now += 10;
     do
         result = idem_forget(&table, &request, now);
     while (failed(number, result));
     if (result != IDEM_OK && result != IDEM_E_NOT_FOUND)
         wrong(number, result);
-    tell("forgot %u", number);
+    report("forgot %u", number);
 }
 
 static void rest(void)
 {
     int result;
 
-    tell("maintain");
+    report("maintain");
     now += 10;
     do
         result = idem_maintain(&table, now);
     while (failed(0, result) || result == IDEM_MORE);
     if (result != IDEM_OK)
         wrong(0, result);
-    tell("maintained");
+    report("maintained");
 }
 
 /* Everything that comes with one command: it fails at first, comes twice, its
@@ -289,7 +290,7 @@ static void open_table(void)
     size_t len = STATE_MAX;
     int result;
 
-    tell("open");
+    report("open");
     now = board_argument(1) * 1000003u;
 #ifdef INJECT_BLANK
     result = idem_format(&table, &config, memory, sizeof memory, now);
@@ -302,7 +303,7 @@ static void open_table(void)
     if (result != IDEM_OK)
         wrong((unsigned)table.needed, result);
     idem_state(&table, &state, &len);
-    tell("opened %u %u", (unsigned)state, (unsigned)table.stats.lost);
+    report("opened %u %u", (unsigned)state, (unsigned)table.stats.lost);
 }
 
 int program(void)
@@ -319,7 +320,7 @@ int program(void)
     for (unsigned i = from; i < (count ? from + count : COMMANDS); i++)
         serve(i);
     if (table.storage_error)
-        tell("once");
-    tell("end");
+        report("once");
+    report("end");
     return 0;
 }

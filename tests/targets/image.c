@@ -247,7 +247,7 @@ static uint64_t add_byte(uint64_t digest, uint8_t byte)
 
 #define DIGEST_INIT UINT64_C(0xcbf29ce484222325)
 
-static void tell_digest(const char *name, uint64_t digest)
+static void print_digest(const char *name, uint64_t digest)
 {
     board_text(name);
     board_text(" ");
@@ -258,7 +258,7 @@ static void tell_digest(const char *name, uint64_t digest)
 
 /* Of the hashes of 0 to 63 bytes, in both strengths, under the key 00 01 02 ...
    (That they are those of their authors tests/unit/hash.h shows.) */
-static void tell_hashes(void)
+static void print_hashes(void)
 {
     static idem_config hashed;
     static uint8_t data[64];
@@ -276,7 +276,7 @@ static void tell_hashes(void)
         for (unsigned i = 0; i < 64; i += 8)
             digest = add_byte(digest, (uint8_t)(hash >> i));
     }
-    tell_digest("hashes", digest);
+    print_digest("hashes", digest);
 }
 
 /* ------------------------------------------------------------------- media */
@@ -391,7 +391,7 @@ static int write_journal(const medium *m)
     return good && idem_check(&table) == 0;
 }
 
-static void tell_bytes(uint32_t size)
+static void print_bytes(uint32_t size)
 {
     for (uint32_t i = 0; i < size; i++) {
         hex(bytes[i]);
@@ -400,25 +400,25 @@ static void tell_bytes(uint32_t size)
     }
 }
 
-static void tell_image(uint32_t size, const char *name)
+static void print_image(uint32_t size, const char *name)
 {
     uint64_t digest = DIGEST_INIT;
 
     for (uint32_t i = 0; i < size; i++)
         digest = add_byte(digest, bytes[i]);
-    tell_digest(name, digest);
+    print_digest(name, digest);
 }
 
-static void write_and_read(unsigned which, int tells_bytes)
+static void write_and_read(unsigned which, int prints_bytes)
 {
     const medium *m = &media[which];
     uint32_t size = sectors(m) * SECTOR;
 
     demand(write_journal(m), "write");
-    if (tells_bytes)
-        tell_bytes(size);
+    if (prints_bytes)
+        print_bytes(size);
     else
-        tell_image(size, m->name);
+        print_image(size, m->name);
     demand(read_journal(m), "read");
 }
 
@@ -438,7 +438,7 @@ int program(void)
     uint32_t asked = board_argument(0);
 
     if (!asked) {
-        tell_hashes();
+        print_hashes();
         demand(keys_live(), "live");
     }
 #ifndef IDEM_NO_JOURNAL

@@ -16,7 +16,7 @@ static uint32_t keys_with(uint32_t size, uint32_t sector, unsigned key,
     return keys - 1;
 }
 
-static void tell_most(uint32_t size, unsigned key, unsigned response)
+static void print_most(uint32_t size, unsigned key, unsigned response)
 {
     uint32_t best = 0, best_sector = 0;
 
@@ -51,7 +51,7 @@ int main(void)
     for (size = 1024; size <= 65536; size *= 2) {
         printf("\n| %u KB |", (unsigned)(size / 1024));
         for (i = 0; i < COLUMNS; i++)
-            tell_most(size, lengths[i][0], lengths[i][1]);
+            print_most(size, lengths[i][0], lengths[i][1]);
     }
     printf("\n");
     return 0;

@@ -142,10 +142,10 @@ stm8() {
     done
     sdcc -mstm8 --model-large --code-size 131072 "$out/uart.rel" \
         "$out/$1.rel" -o "$out/stm8.ihx" || return
-    timeout 600 sstm8 -t STM8S208 -S "uart=1,in=/dev/null,out=$out/told" \
+    timeout 600 sstm8 -t STM8S208 -S "uart=1,in=/dev/null,out=$out/printed" \
         -e run "$out/stm8.ihx" < /dev/null || return
-    cat "$out/told"
-    grep -q '^status 0' "$out/told"
+    cat "$out/printed"
+    grep -q '^status 0' "$out/printed"
 }
 
 # (Other processes than this machine's: tests/format/format.sh.)
@@ -193,7 +193,7 @@ medium() {
 
 # start BOARD FROM BOOT CUT: runs $program in $case until it ends, or until
 # instruction (AVR: cycle) CUT if that is not 0.  What it says is added to
-# $case/told, what it took goes to $case/took.
+# $case/printed, what it took goes to $case/took.
 start() {
     board=$1
     elf=$PWD/$out/$program-$board.elf
@@ -201,7 +201,7 @@ start() {
     atmega*)
         simulate "$board" "$elf" "$case/flash.bin" "$4" "$2" "$3" \
             > "$case/took" || true
-        cat "$case/took" >> "$case/told"
+        cat "$case/took" >> "$case/printed"
         return ;;
     esac
     plugin=$PWD/$out/instructions.so
@@ -214,7 +214,8 @@ start() {
     *)  set -- "$@" -device "loader,file=flash.bin,force-raw=on,addr=$at" ;;
     esac
     # The shell tells what it thinks of killed children.
-    (cd "$case" && emulate "$board" "$elf" "$@" 2>> told > took) 2> /dev/null ||
+    (cd "$case" && emulate "$board" "$elf" "$@" 2>> printed > took) \
+        2> /dev/null ||
         true
 }
 
@@ -231,13 +232,13 @@ suffer() {
     board=$1
     shift
     medium "$board"
-    : > "$case/told"
+    : > "$case/printed"
     boot=0
     for last in "$@" 0; do
-        from=$(audited "$case/told" -v ask=next)
+        from=$(audited "$case/printed" -v ask=next)
         start "$board" "$from" "$boot" "$last"
-        ! grep -q '^end \.$' "$case/told" || return 0
-        echo " cut" >> "$case/told"
+        ! grep -q '^end \.$' "$case/printed" || return 0
+        echo " cut" >> "$case/printed"
         boot=$((boot + 1))
     done
 }
@@ -261,7 +262,8 @@ powercuts() {
     program=firmware
     with_medium "$board" firmware "$@"
     suffer "$board"
-    audited "$case/told" || { cat "$case/told"; fail "$board: without a cut"; }
+    audited "$case/printed" ||
+        { cat "$case/printed"; fail "$board: without a cut"; }
     total=$(sed -n 's/^instructions //p; s/^cycles //p' "$case/took")
     rm -f "$out/cuts" "$out/torn"
     i=0
@@ -273,10 +275,10 @@ powercuts() {
         7)         again="$(soon 1) $(soon 2) $(soon 3) $(soon 4) $(soon 5)" ;;
         esac
         suffer "$board" "$n" $again
-        audited "$case/told" ||
-            fail "$board: cut at $unit $n $again, see $case/told"
-        audited "$case/told" -v ask=cuts >> "$out/cuts"
-        grep -a '^torn' "$case/told" >> "$out/torn" || true
+        audited "$case/printed" ||
+            fail "$board: cut at $unit $n $again, see $case/printed"
+        audited "$case/printed" -v ask=cuts >> "$out/cuts"
+        grep -a '^torn' "$case/printed" >> "$out/torn" || true
         i=$((i + 1))
     done
     echo "$board${*:+ $*}: $total $unit," \
@@ -397,7 +399,7 @@ END
         medium "$board"
         with_medium "$board" portcheck
         start "$board" 0 0 0
-        expect "$board" grep -a 'port check passed' "$case/told"
+        expect "$board" grep -a 'port check passed' "$case/printed"
     done
 }
 

@@ -273,7 +273,7 @@ TEST(s7_null_with_a_length_is_refused_when_looking)
 /* ------------------------------------------------------------------ opening */
 
 /* .. which is not a caller's mistake. */
-TEST(memory_that_does_not_serve_is_refused_and_the_size_told)
+TEST(memory_that_does_not_serve_is_refused_and_the_size_set)
 {
     size_t needed = IDEM_MEMORY_SIZE(8, KEY_MAX, RESPONSE_MAX, STATE_MAX);
     unsigned char *bytes = (unsigned char *)malloc(needed + 4);
@@ -356,7 +356,7 @@ TEST(a_call_in_the_middle_of_another_is_refused_by_the_lock_or_the_table)
     for (int how = NO_LOCK; how <= LOCK_ONCE; how++) {
         start("ram Ba Ca", how);
         interrupt = call_everything;
-        say("Ba:replay");
+        run("Ba:replay");
         assert_null(interrupt);
         is(lock.depth, 0);
         is(lock.deepest, how == LOCK ? 2 : how > 0);
@@ -379,10 +379,10 @@ TEST(a_call_from_a_hook_is_refused_or_does_no_harm)
         start("ram Ba", how ? LOCK : LOCK_ONCE);
         nested = -100;
         *(how == 2 ? &lock.on_unlock : &lock.on_lock) = call_maintain_nested;
-        say("Ca:ok");
+        run("Ca:ok");
         assert_true((how && nested == IDEM_OK) || nested == IDEM_E_LOCK);
         is(lock.depth, 0);
-        say("Ba:replay");
+        run("Ba:replay");
     }
 }
 

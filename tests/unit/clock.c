@@ -92,7 +92,7 @@ static const scenario scenarios[] = {
       "Ga,ms=471000000 Gb Bc" },
 };
 
-TESTS(scenarios, tell)
+TESTS(scenarios, run_scenario)
 
 /* The model knows what has become of them, and how long the lease goes on. */
 TEST(s4_s6_what_nobody_looks_at_for_years_is_not_resurrected)
@@ -116,6 +116,6 @@ TEST(s4_s6_what_nobody_looks_at_for_years_is_not_resurrected)
             device_on(&nor, keys_left[i / COUNT(strides)]);
             for (int n = 0; n < count; n++)
                 device_elapse(&the, strides[i % COUNT(strides)]);
-            say("Ga,ms=0");
+            run("Ga,ms=0");
         }
 }

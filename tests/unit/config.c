@@ -206,7 +206,7 @@ typedef char so_is_that_with_a_journal
     [IDEM_JOURNAL_MEMORY_SIZE(64, 24, 16, 4, 8)];
 typedef char sectors_are_enough
     [IDEM_SECTORS(64, 24, 16, 4, 4096, 8) <= 16 ? 1 : -1];
-typedef char sectors_too_small_are_told
+typedef char sectors_too_small_are_refused
     [IDEM_SECTORS(64, 24, 16, 4, 64, 8) == 0 ? 1 : -1];
 typedef char the_largest_have_a_number
     [IDEM_SECTORS(1000, 255, 255, 255, 65536, 256) > 4 ? 1 : -1];
@@ -372,7 +372,7 @@ TEST(one_list_of_numbers_makes_memory_and_sizes)
 }
 
 #if IDEM_WIDE
-TEST(a_capacity_that_no_ring_holds_is_told_so)
+TEST(a_capacity_that_no_ring_holds_is_refused)
 {
     idem_config *c = &device_on(&nor, "key=8 response=0 state=0")->config;
 

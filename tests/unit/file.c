@@ -711,7 +711,7 @@ static void other_makes_a_loop(void)
     is(symlink("journal", path), 0);
 }
 
-TEST(a_link_that_leads_nowhere_is_told)
+TEST(a_link_that_leads_nowhere_is_refused)
 {
     char target[4095];
 
@@ -785,7 +785,7 @@ static void (*const changes[])(void) = {
 
 /* Nothing can be promised any more for what the file holds: it will not be
    found when the device starts again. */
-TEST(a_file_that_loses_its_name_is_told_by_the_next_sync)
+TEST(a_file_that_loses_its_name_fails_the_next_sync)
 {
     const idem_storage *s = &file.storage;
     char byte;
@@ -848,7 +848,7 @@ static void move_away_each_time(void)
     times++;
 }
 
-TEST(a_name_that_is_taken_by_another_or_does_not_stay_is_told)
+TEST(a_name_that_is_taken_by_another_or_does_not_stay_is_refused)
 {
     aside = other_takes_the_name;
     assert_true(strikes(LOCK, 0, ASIDE, 0, opens));
@@ -970,10 +970,10 @@ static void use_again(void)
 
 /* What is blank reads as that, and what was not synced is synced before it is
    read. */
-TEST(a_call_that_fails_is_told_or_resumed_and_does_no_harm)
+TEST(a_call_that_fails_is_reported_or_resumed_and_does_no_harm)
 {
     static const size_t sizes[] = { 0, SIZE, 2 * SIZE };
-    static const struct { int which, fault, error, told; } rows[] = {
+    static const struct { int which, fault, error, expected; } rows[] = {
         { OPEN | READ | WRITE | SYNC | LOCK | TRUNCATE, FAIL, EIO, EIO },
         { OPEN | READ | WRITE | SYNC | LOCK | TRUNCATE, FAIL, ENOSPC, ENOSPC },
         { OPEN | READ | WRITE | SYNC | LOCK | TRUNCATE, FAIL, ENOLCK, ENOLCK },
@@ -986,17 +986,17 @@ TEST(a_call_that_fails_is_told_or_resumed_and_does_no_harm)
 
     for (size_t i = 0; i < COUNT(rows) * COUNT(sizes); i++) {
         size_t size = sizes[i % COUNT(sizes)];
-        int told = rows[i / COUNT(sizes)].told;
+        int expected = rows[i / COUNT(sizes)].expected;
         unsigned at = 0;
         while (use_failing(size, rows[i / COUNT(sizes)].which, at,
                            rows[i / COUNT(sizes)].fault,
                            rows[i / COUNT(sizes)].error)) {
             if (result < 0) {
-                is(file.error, told);
+                is(file.error, expected);
                 assert_nothing_in_it();
             }
-            is(result, result < 0 ? IDEM_E_STORAGE : told);
-            if (!told) {
+            is(result, result < 0 ? IDEM_E_STORAGE : expected);
+            if (!expected) {
                 is(synced, 3);                  // zeros; name; ours
                 is(dropped, 0);
             }
@@ -1037,7 +1037,7 @@ TEST(not_every_call_must_be_possible)
     close_file();
 }
 
-TEST(a_close_that_fails_is_told_and_closes)
+TEST(a_close_that_fails_is_reported_and_closes)
 {
     is(open_file(&file), IDEM_OK);
     expect_fault(CLOSE, 0, FAIL, EIO);

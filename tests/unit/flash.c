@@ -76,7 +76,7 @@ static const struct { const char *name; int number; } names[] = {
     { "twice", FLASH_V_TWICE }, { "torn", FLASH_V_TORN },
 };
 
-/* What is said behind a colon; 0 if there is none. */
+/* The number after a colon; 0 if there is none. */
 static int number_of(const char *word)
 {
     size_t len = strcspn(word, ": ");
@@ -105,11 +105,11 @@ static int read_same(flash *f, uint32_t at, uint32_t len, int byte)
     return result;
 }
 
-static void tell_word(flash *f, const char *word)
+static void run_word(flash *f, const char *word)
 {
     uint8_t bytes[SIZE];
     unsigned at = 0, n = 0, byte = 0;
-    int said = number_of(word), result = said;
+    int expected = number_of(word), result = expected;
 
     if (sscanf(word + 1, "%u,%u=%x", &at, &n, &byte) == 1)
         (void)sscanf(word + 1, "%*u=%x", &byte);
@@ -128,7 +128,8 @@ static void tell_word(flash *f, const char *word)
     case 'b': flash_boot(f); break;
     case '!':                   // nothing behind a colon: no more
         flash_fail(f, (int)(strchr("rpesRPES", word[1]) - "rpesRPES") % 4,
-                   (uint32_t)strtoul(word + 2, NULL, 10), said, word[1] < 'a');
+                   (uint32_t)strtoul(word + 2, NULL, 10), expected,
+                   word[1] < 'a');
         break;
     case 'x': f->bad[at] = (uint8_t)byte; break;
     case 'y': f->cut_syncs = 1; break;
@@ -138,19 +139,19 @@ static void tell_word(flash *f, const char *word)
     case 'm': is(flash_most_read(f), at); break;
     case 'v':
         is(f->violations, at);
-        is(f->violations_of[said], at);
-        is(at ? f->first : 0, said);
+        is(f->violations_of[expected], at);
+        is(at ? f->first : 0, expected);
         is(n ? f->first_at : 0, n);
         break;
     default: fail_msg("no word: %s", word);
     }
-    is(result, said);
+    is(result, expected);
 }
 
-static void tell(flash *f, const char *line)
+static void run(flash *f, const char *line)
 {
     for (const char *word = line; *word; word += strspn(word, " ")) {
-        tell_word(f, word);
+        run_word(f, word);
         word += strcspn(word, " ");
     }
 }
@@ -259,7 +260,7 @@ static const struct line {
       "p0,8=1 !s:done s:fault p8,1=1 s o0 b r0,9=1" },
     { "a sync may do nothing and say that it did", CACHE, 1, 0,
       "p0,8=1 !s:silent s r0,8=1 u1 p8,1=1 o2 b r0,9=0" },
-    { "the next sync does what was said to be done", CACHE, 1, 0,
+    { "the next sync does what was reported as done", CACHE, 1, 0,
       "p0,8=1 !s:silent s p8,1=1 s o0 b r0,9=1" },
     { "a failing sync may drop what reads well until a cut", CACHE, 1, 0,
       "p0,8=1 !s:half s:fault r0,8=1 u0 p8,1=1 o2 b r0,9=0" },
@@ -276,14 +277,14 @@ static const struct line {
     { "bit rot is durable", CACHE, 1, 0, "p0,1=1 s ^0,7 o2 b r0,1=81" },
 };
 
-static void tell_line(void **state)
+static void run_row(void **state)
 {
     const struct line *l = (const struct line *)*state;
 
-    tell(renew(&one, l->kind, l->granule, l->erased), l->line);
+    run(renew(&one, l->kind, l->granule, l->erased), l->line);
 }
 
-TESTS(lines, tell_line)
+TESTS(lines, run_row)
 
 TEST(impossible_media_are_refused)
 {
@@ -441,7 +442,7 @@ static void torn_counts(flash *f, int call, int torn, uint32_t k, uint32_t len)
     }
     is(flash_erase(f, AT / SECTOR), 0);
     is(read_same(f, AT, SECTOR, f->erased), 0);
-    tell(f, "p64,64=69 r64,64=69");
+    run(f, "p64,64=69 r64,64=69");
     is(f->violations, taken);
 }
 
@@ -453,7 +454,7 @@ static void torn_is_as_said(int kind, uint32_t granule, uint8_t erased,
         uint8_t bytes[SECTOR];
         uint32_t len;
         f->torn_noise = 1;
-        tell(f, "p128,64=69");
+        run(f, "p128,64=69");
         len = tear(f, call, torn, k);
         if (!len)
             return;
@@ -490,7 +491,7 @@ TEST(a_torn_granule_may_read_as_noise_with_ecc)
     uint8_t first[LEN], again[LEN];
 
     f->torn_noise = 1;
-    tell(f, "c0,11 p64,24=11:off b r64,8=11 r80,8=ff");
+    run(f, "c0,11 p64,24=11:off b r64,8=11 r80,8=ff");
     is(flash_read(f, AT, first, LEN), 0);
     is(flash_read(f, AT, again, LEN), 0);
     assert_memory_equal(first, again, 8);
@@ -616,7 +617,7 @@ TEST(a_cache_loses_what_was_not_synced)
             flash *f = fresh(CACHE, 1);
             flash_op op = { where ? FLASH_SYNC : FLASH_PROG, 99, "", !where };
             uint32_t v = 0, k;
-            tell(f, "y p0,4=9 s p0,1=1 p1,1=2 p2,1=3 u3");
+            run(f, "y p0,4=9 s p0,1=1 p1,1=2 p2,1=3 u3");
             while (flash_torn_kind(f, &op, v, &k) != FLASH_LOSE_TAIL ||
                    k != kept)
                 v++;
@@ -626,10 +627,10 @@ TEST(a_cache_loses_what_was_not_synced)
                 flash_cut(f, 0, v);
             else
                 flash_off(f, v);
-            tell(f, where == 0 ? "p99,1=7:off b" : "s:off b");
+            run(f, where == 0 ? "p99,1=7:off b" : "s:off b");
             for (uint32_t i = 0; i < 3; i++)
                 is(read_same(f, i, 1, i < kept ? (int)i + 1 : 9), 0);
-            tell(f, "r3,1=9 r99,1=0 u0 v0");
+            run(f, "r3,1=9 r99,1=0 u0 v0");
         }
 }
 
@@ -646,7 +647,7 @@ TEST(noise_is_the_same_for_the_same_seed)
             memcpy(first, f->bytes, SIZE);
         is(memcmp(first, f->bytes, SIZE) != 0, i == 1);
     }
-    tell(f, "p252,4=0 v1:twice");
+    run(f, "p252,4=0 v1:twice");
 }
 
 TEST(everything_is_counted)
@@ -656,7 +657,7 @@ TEST(everything_is_counted)
 
     flash_wear(f, &least, &most);
     is(least + most, 0);
-    tell(f, "p0,8=0 p8,4=0 e0 e1 e2 e0 e1 e2 e1 e2 e3 s r0,16=ff r3,5=ff n11 "
+    run(f, "p0,8=0 p8,4=0 e0 e1 e2 e0 e1 e2 e1 e2 e3 s r0,16=ff r3,5=ff n11 "
             "p1,4:misuse");
     is(f->progs, 2);
     is(f->prog_bytes, 12);
@@ -668,7 +669,7 @@ TEST(everything_is_counted)
     flash_wear(f, &least, &most);
     is(least, 1);
     is(most, 3);
-    tell(f, "e0 e0 e0 r256,0 c0,0 e0:off b c0,0 e0:off b");
+    run(f, "e0 e0 e0 r256,0 c0,0 e0:off b c0,0 e0:off b");
     flash_wear(f, &least, &most);
     is(most, 7);
     is(f->cuts, 2);
@@ -679,9 +680,9 @@ TEST(the_read_map_counts_each_byte_since_boot)
 {
     flash *f = fresh(FLASH_NOR, 4);
 
-    tell(f, "m0 r0,10=ff r10,246=ff m1 r9,2=ff m2");
+    run(f, "m0 r0,10=ff r10,246=ff m1 r9,2=ff m2");
     assert_memory_equal(f->read_map + 8, "\1\2\2\1", 4);
     for (int i = 0; i < 300; i++)
-        tell(f, "r0,1=ff");
-    tell(f, "m255 b m0");
+        run(f, "r0,1=ff");
+    run(f, "m255 b m0");
 }

@@ -5,7 +5,7 @@
  * model knows all of it exactly; journal.c has the same over restarts.
  *
  * Promises: capacity whatever the order in which keys come and go (S7, L2),
- * S4 (no claim and no owed outcome makes room), S9 (quota).
+ * S4 (no claim and no undelivered outcome makes room), S9 (quota).
  */
 #include "scenario.h"
 
@@ -21,7 +21,7 @@ static const scenario scenarios[] = {
       "times=9 ram capacity=4 Ba Bb Bc Bd Be:full Rb:ok Rd:ok Be:execute "
       "Bf:execute Bg:full Ca Xa:ok Re:ok Bg:execute Cg Bh:execute Bi:full T "
       "Xf:ok Xg:none Xh:ok Xc:ok" },
-    { "s7_what_is_over_in_any_order_leaves_as_much_room",
+    { "s7_keys_that_expire_in_any_order_leave_as_much_room",
       "times=9 ram capacity=4 Ba,retention=300 Ca Bb,retention=100 Cb "
       "Bc,retention=200 Bd,retention=400 Cd Be:full t,ms=99 Be:execute "
       "Bf:full t,ms=199 Bf:execute Bg:execute Bh:full T T" },
@@ -34,13 +34,13 @@ static const scenario scenarios[] = {
       "ram evict capacity=4 Ba Bb Bc Bd Cc,ms=0 Ca,ms=0 Cd,ms=0 Cb,ms=0 "
       "Be,ms=0:execute Gc:none Bf,ms=0 Ga:none Bg,ms=0 Gd:none Bh,ms=0 "
       "Gb:none" },
-    { "what_is_over_makes_room_before_what_is_not",
+    { "expired_keys_make_room_before_others",
       "ram evict capacity=3 Aa Bb,retention=10 Cb Bc t,ms=10 Bd:execute Ga:ok "
       "Gb:none Gc:ok Cd,ms=0 Be,ms=100 Ga:none Gd:ok" },
-    { "s4_no_claim_is_ever_evicted_live_or_cut_short",
+    { "s4_no_claim_is_ever_evicted_live_or_interrupted",
       "ram evict capacity=4 Ba Bb Bc Bd Cc Be:execute Gc:none Bf:full L "
       "Bf:full Ba:recover Bb:recover Bd:recover Be:recover" },
-    { "an_outcome_that_is_owed_is_not_evicted_until_delivered",
+    { "an_undelivered_outcome_is_not_evicted_until_delivered",
       "ram evict capacity=4 Ba Bb Bc Bd Oc Oa Be:full Ba:replay da:ok "
       "Be:execute Ga:none Gc:ok Bf:full T Bf:execute" },
 
@@ -87,15 +87,15 @@ static const scenario scenarios[] = {
       "times=4 ram evict capacity=1 Ba Ca Bb Cb H E,n=2000000000 H "
       "E,n=2000000000 H E,n=294900000 H E,n=60000 H E,n=60000 H "
       "Bc,age=99999:execute Rc" },
-    { "too_old_is_said_of_unknown_keys_only",
+    { "too_old_is_answered_for_unknown_keys_only",
       "ram t,ms=86400000 Ba Ab Ba,age=4294967295:busy "
       "Bb,age=4294967295:replay Wb,age=4294967295:mismatch L "
       "Ba,age=4294967295:recover" },
-    { "too_old_is_said_before_full",
+    { "too_old_is_answered_before_full",
       "ram capacity=2 t,ms=86400000 Ba Bb Bc,age=99999:full "
       "Bc,age=100000:old" },
-    { "too_old_is_said_before_the_quota",
+    { "too_old_is_answered_before_the_quota",
       "ram senders=2 quota=1 Ba Bc,ms=0,age=1:old Bc,ms=0:full" },
 };
 
-TESTS(scenarios, tell)
+TESTS(scenarios, run_scenario)

@@ -40,7 +40,7 @@ static const scenario scenarios[] = {
       "Aa Bb P Bb:recover Cb P | Bc | Ba:replay Bb:replay Ac P Bc:replay" },
 
     // S4, L2
-    { "s4_a_cut_short_claim_is_recovered_at_every_restart",
+    { "s4_an_interrupted_claim_is_recovered_at_every_restart",
       "times=9 attempts=255 Ba P P Ba:recover Ba:busy P Ba:recover L "
       "Ba:recover" },
     { "a_torn_claim_is_nothing", "| Ba | Ba P Ba:recover Ca:ok P Ba:replay" },
@@ -77,7 +77,7 @@ static const scenario scenarios[] = {
       "Cb Bc Cc P ? Ba Ca Xa Bd P ? Xd Aa Xa Xb Xc" },
     { "forget_on_a_live_claim_is_busy",
       "Ba Xa:busy L Xa:ok Ba:execute P Xa:ok P Ba:execute" },
-    { "what_is_owed_is_owed_in_order_until_delivered",
+    { "outcomes_are_pending_in_order_until_delivered",
       "Bc Oc Ba,ms=3 Oa Bd,ms=3 Od Bb,ms=3 Ob o P o Da:ok Da:none da:ok o K40 "
       "o P o P o Ba:replay Dc:ok o P o" },
 
@@ -89,7 +89,7 @@ static const scenario scenarios[] = {
       "Ba Sa Bb | Sb | ? P ? P ? Bb Sb P ? K30 P ?" },
 
     // room
-    { "a_known_key_that_was_cut_short_is_never_full",
+    { "a_known_interrupted_key_is_never_full",
       "capacity=4 Ba Bb Bc Bd Be:full P Be:full Ba:recover Bb:recover "
       "Bc:recover Bd:recover" },
     { "s7_a_response_over_the_reservation_leaves_the_claim",
@@ -162,22 +162,22 @@ static const scenario scenarios[] = {
       "Ba:replay m Bc Rc Ba:replay m Bc w K30 %#,forever,at=5 K5 Ba:replay m "
       "Bc Rc Ba:replay m Bc Rc w K30 Ba:replay Cb:ok P Ba:replay Bb:replay" },
     // Also where an erase fails in the end, or in idle time.
-    { "what_is_in_a_place_passed_over_is_not_read",
+    { "what_is_in_a_skipped_sector_is_not_read",
       "times=40 sectors=20 Aa K9 %2 Bb Bb Rb Rb w K5 %2 M Bb Rb w P "
       "Ba:replay" },
     { "idle_work_may_fail",
       "times=99 Ba Ca Bb Cb Bc Cc Bd Cd Be Ce Bf Cf Bg Cg Bh Ch Xa:ok Ba Ca "
       "%1,how=2 m m m w M" },
-    // What is not owed is certain, but for what the newest record says.
-    { "that_an_outcome_is_not_owed_needs_no_head_if_it_is_old",
+    // That it is delivered is certain, but for what the newest record says.
+    { "that_an_outcome_is_delivered_needs_no_head_if_it_is_old",
       "Aa Ab P ? %1,forever da:ok db:storage w db:ok da:ok" },
 
     // what a turn that was cut off leaves: shorter records, or longer ones
-    { "records_of_an_abandoned_turn_are_not_believed",
+    { "records_of_an_abandoned_rotation_are_not_believed",
       "Aa k2 Ab Bc Cc,state=5 P | Bd | Xc Bc Cc,state=3 P s Bc:replay Ba:replay "
       "P s Bc:replay" },
     // Two attempts at one head, some time apart, do not mix up how old it is.
-    { "time_does_not_run_backwards_in_what_is_carried",
+    { "time_does_not_run_backwards_in_relocated_records",
       "Aa k2 Ab Bc Sc Bd,ms=5000 P t,ms=700 | Be | Bf,ms=30 P Ba:replay" },
     { "what_is_bound_to_a_dead_claim_is_no_damage",
       "Ba,lease k@ Ca:ok Xa P a k1 P a k1 P a k1 P a k1 P a k1 P a k1 P a k1 P "
@@ -201,14 +201,14 @@ static const scenario scenarios[] = {
     { "l3_a_boots_first_write_costs_one_erase_more_at_most",
       "times=20 Ba Sa Bb Sb Bc Sc Bd Sd Be Se Bf Sf Bg Sg Bh Sh P Xa Ba Sa P "
       "M Xb M Bb M Sb P Bc Xd P Xe Be Se P M Xf M Bf Sf Xd" },
-    { "a_claim_is_carried_as_long_as_it_is_held",
+    { "a_claim_is_relocated_as_long_as_it_is_held",
       "Ba,lease K400 Ca:ok K99 P Ba:replay" },
 
     // time: it never shortens anything (S6), and it goes on (L2)
     { "s6_retention_goes_on_after_a_restart",
       "Ba,ms=0 Ca,ms=0 Bb,ms=60000 Cb,ms=0 P,ms=0 Ba,ms=0:replay "
       "Ba,ms=39999:replay Ga:none Bb:replay Ba:execute" },
-    { "s6_time_of_which_no_record_tells_has_not_passed",
+    { "s6_unrecorded_time_has_not_passed",
       "Ba,ms=0 Ca,ms=0 Ba,ms=99999:replay P,ms=0 Ba,ms=0:replay "
       "Ba,ms=99999:replay" },
     { "a_retention_of_its_own_is_kept_exactly",
@@ -217,7 +217,7 @@ static const scenario scenarios[] = {
       "Be,ms=0,retention Ce,ms=0 P,ms=0 Ga,ms=0:ok Gb,ms=0:ok Gc,ms=0:ok "
       "Gd,ms=0:ok Ge,ms=0:ok P,ms=0 Ga,ms=0:ok Ba,ms=0:replay Ga:none "
       "Gb,ms=14:ok Gb:none" },
-    { "s4_a_cut_short_key_is_remembered_from_the_restart_on",
+    { "s4_an_interrupted_key_is_remembered_from_the_restart_on",
       "Ba,ms=0 Bb,ms=50 Cb,ms=0 P,ms=0 Ga,ms=99999:ok Ba:execute" },
     { "s4_a_renewed_claim_is_known_after_a_restart",
       "Ba Na,lease=536870912:ok Na,lease=1:ok T Ab T Ab T Ab T Ab Ba:busy K60 "
@@ -231,8 +231,9 @@ static const scenario scenarios[] = {
     { "s6_a_tick_that_goes_back_or_stops_shortens_nothing",
       "Aa t,ms=1000 Ab t,ms=4294966796 Ba:replay t,ms=400 Ba:replay t,ms=300 "
       "Ac P Ba:replay" },
-    { "what_is_owed_ends_with_its_retention", "Ba Oa P o T M Ga:none o" },
-    { "l2_a_claim_cut_short_ends_however_often_it_is_carried",
+    { "an_undelivered_outcome_ends_with_its_retention",
+      "Ba Oa P o T M Ga:none o" },
+    { "l2_an_interrupted_claim_ends_however_often_it_is_relocated",
       "Ba P t,ms=25000 K30 P t,ms=25000 K30 P t,ms=25000 K30 P t,ms=25000 K30 "
       "P t,ms=25000 K30 P Ga:none" },
     { "months_between_two_records_are_counted",
@@ -245,9 +246,9 @@ static const scenario scenarios[] = {
       "Bb,lease:recover Ga,ms=86500000:none Cb:ok Xb:ok" },
     // A record tells 32 bits of time: more than that, and what was over would
     // be young again.  The held claim keeps the sector in which it all is.
-    { "what_is_over_stays_so_after_more_time_than_a_record_tells",
+    { "expired_keys_stay_so_after_more_time_than_a_record_has",
       "Ba Na,lease Ab Ac E,n=4294967290 E,n=50005 Ad P Ga:ok Gb:none Gc:none "
       "Bd:replay" },
 };
 
-TESTS(scenarios, tell)
+TESTS(scenarios, run_scenario)

@@ -37,13 +37,13 @@ static const scenario scenarios[] = {
     { "seven_unreadable_records_at_the_end_are_a_loss",
       "ecc: k1 " LONG("0") LONG("1") LONG("2") "B3 z C3,len=24 " LONG("4")
       LONG("5") LONG("6") "b,how=#,back P u B2:replay B3:uncertain B6:uncertain" },
-    { "a_carried_record_in_the_middle_is_a_loss",
+    { "a_relocated_record_in_the_middle_is_a_loss",
       "roomy: A0 A1 A2 A3 A4 A5 A6 k4 V z,n=8 b,how=# P l1 B0:replay "
       "B1:replay B2:replay B3:replay B4:replay B5:uncertain B6:replay" },
     // It is as good as torn, and nothing behind it in its sector tells that it
     // was not: but the next header says where that ends.
 
-    { "the_last_record_before_a_stated_end_is_a_loss",
+    { "the_last_record_before_a_known_end_is_a_loss",
       "K@ k1 z,back b,how=5,at=7 P u" },
     { "a_journal_without_any_header_is_none_that_is_blank",
       "nor: Ba Ca z k1 z1 k1 z2 k1 z3 k1 z4 b,how=6 b1,how=6 b2,how=6 b3,how=6 "
@@ -56,7 +56,7 @@ static const scenario scenarios[] = {
       "Ga,ms=49900:ok Ga,ms=100:none" },
     // A boot that cannot read it begins a head after the record before that; the
     // power goes before the seal.  The next boot cannot erase that head.
-    { "the_last_header_that_names_a_sector_says_where_it_ends",
+    { "the_last_header_that_names_a_sector_has_its_end",
       "nor: Aa Bb z b,how=4 P Bc z1 z2,n=1 h b1,how=3 b2,how=3 P %2 Bd V P l0 "
       "Ba:replay Bb:recover" },
     // The medium says twice that an outcome failed which it has; and the header
@@ -99,21 +99,21 @@ static const scenario scenarios[] = {
       "roomy: sectors=60 " LOST_B "Bd,ms=20000:uncertain Rd P Be,ms=20000:uncertain "
       "Re P Bf,ms=20000:uncertain Rf P Bg,ms=20000:uncertain Rg P "
       "Bh,ms=20000:execute" },
-    { "a_loss_is_told_at_every_boot_until_it_is_carried_past",
+    { "a_loss_is_reported_at_every_boot_until_relocation_is_past_it",
       "nor: " LOST_B "P l1 k,n=1 P l0 Ba:replay" },
 
     // a claim that is not next to what says that it was durable: in a batch only
     // the last record says so of all before it; a turn makes durable what no
     // record says is; idle work takes no mark away
-    { "a_damaged_claim_of_a_batch_is_told",
+    { "a_damaged_claim_of_a_batch_is_a_loss",
       "nor: batch Aa Y Bb z Bc Y Cb Cc Y Bd Y Cd Y b,how=5,at=112 P l1 "
       "Bb:uncertain" },
-    { "a_damaged_claim_before_a_turn_is_told",
+    { "a_damaged_claim_before_a_rotation_is_a_loss",
       "nor: batch Aa Y Bb z Bc k1 b,how=5,at=112 P l1 Bb:uncertain" },
-    { "a_damaged_claim_before_idle_work_is_told",
+    { "a_damaged_claim_before_idle_work_is_a_loss",
       "eeprom: Aa Bb z M Cb b,how=5,at=112 P l1 Bb:uncertain" },
     // In a new head, whose header is damaged.
-    { "an_outcome_whose_claim_is_there_is_told",
+    { "an_outcome_whose_claim_is_there_is_a_loss",
       "nor: Ba %1 Ca:storage Ca:ok z b,how=6 P l1 Ba:uncertain Bb:uncertain" },
     // Sectors of 64 KB: the low 16 bits of both tokens are the same offset.
     { "s3_an_outcome_is_bound_by_all_bits_of_its_token",
@@ -137,7 +137,7 @@ static const scenario scenarios[] = {
       "nor: size=4096 response=208 Bb Ba Ra Ib z Bc b,how=5,at=0 P l1 Ga:none" },
 };
 
-TESTS(scenarios, tell)
+TESTS(scenarios, run_scenario)
 
 // The outcomes of 4 to 9 in several sectors; the newest record tells of none.
 #define FILLED "B4 C4,len=0 B5 C5,len=24 k1 B6 C6,len=7 B7 C7,len=1 k1 B8 "     \
@@ -151,17 +151,17 @@ static uint32_t missing(unsigned from, unsigned to)
 
     for (unsigned key = from; key < to; key++) {
         if (answer('G', key) == IDEM_OK && the.shown.status == IDEM_COMPLETED) {
-            say_of("B@:replay", key);
+            run_of("B@:replay", key);
             continue;
         }
         count++;
-        say_of("B@:uncertain R@", key);
+        run_of("B@:uncertain R@", key);
     }
     return count;
 }
 
 /* What is missing is told. */
-static uint32_t told_or_there(unsigned from, unsigned to)
+static uint32_t counted_or_there(unsigned from, unsigned to)
 {
     uint32_t count = missing(from, to);
 
@@ -192,9 +192,9 @@ static void never_wrong(void)
 static void nothing_untold(uint32_t at, uint32_t len, int how)
 {
     damage(at, len, how);
-    say("P");
+    run("P");
     dead_len = 0;
-    told_or_there(4, 10);
+    counted_or_there(4, 10);
     load();
 }
 
@@ -207,8 +207,8 @@ static void flip_each(const medium *m, uint32_t step)
         if (d->medium.bytes[at] == m->erased)
             continue;
         flip(at, bit % 8);
-        say("P");
-        assert_in_range(told_or_there(4, 10), 0,
+        run("P");
+        assert_in_range(counted_or_there(4, 10), 0,
                         at % m->sector_size >= wrote.header_len);
         load();
     }
@@ -269,7 +269,7 @@ TEST(damage_while_the_table_is_open_does_no_harm)
 
     damage(0, d->medium.size, ANYTHING);
     is(missing(4, 10), 0);
-    say("l0");
+    run("l0");
 }
 
 /* A sector's last byte looks like the begin of a record: what would be behind
@@ -283,22 +283,22 @@ TEST(s8_a_record_that_begins_in_the_last_byte_ends_there)
             flash_fill(&d->medium, at, 1, 0x88);
         d->damaged = 1;
         d->config.key_max = (uint16_t)(KEY_MAX - more);
-        say("P");
+        run("P");
         is(missing(4, 10), 0);
     }
 }
 
 /* Whichever bit flips, also one that makes its retention impossible. */
-TEST(a_flipped_bit_in_a_claim_of_the_longest_retention_is_told)
+TEST(a_flipped_bit_in_a_claim_of_the_longest_retention_is_a_loss)
 {
     operation o;
 
     for (uint32_t bit = 0; bit == 0 || bit < 8 * o.len; bit++) {
         device_on(&roomy, "Ba Ca Bb,retention");
         o = newest();
-        say("Cb Bc");
+        run("Cb Bc");
         flip(o.at + bit / 8, bit % 8);
-        say("P Ba:replay");
+        run("P Ba:replay");
         if (answer('B', 1) != IDEM_REPLAY)
             assert_int_not_equal(the.table->stats.lost, 0);
     }
@@ -326,7 +326,7 @@ static void reopen_fickle(uint32_t at, uint32_t after, int byte)
     fickle.byte = byte;
     the.storage.read = fickle_read;
     the.damaged = 1;
-    say("P");
+    run("P");
 }
 
 TEST(a_header_that_reads_otherwise_a_moment_later_is_a_loss)
@@ -334,7 +334,7 @@ TEST(a_header_that_reads_otherwise_a_moment_later_is_a_loss)
     for (uint32_t after = 0; after < 6; after++) {
         device_on(&nor_8, FILLED " B10 C10");
         reopen_fickle(newest_sector(), after, 0x5A);
-        told_or_there(10, 11);
+        counted_or_there(10, 11);
     }
 }
 
@@ -344,7 +344,7 @@ TEST(a_head_that_reads_blank_a_moment_later_is_a_loss)
 {
     device_on(&nor_8, "Aa P Ab");
     reopen_fickle(newest_sector() + wrote.header_len, 0, nor_8.erased);
-    say("l1 Ba:uncertain");
+    run("l1 Ba:uncertain");
 }
 
 TEST(two_bytes_of_garbage_in_a_header_hide_nothing_untold)
@@ -360,28 +360,28 @@ TEST(two_bytes_of_garbage_in_a_header_hide_nothing_untold)
             header[0] ^= 0xA5;
             header[1] ^= 0x3C;
             d->damaged = 1;
-            say("P");
+            run("P");
             if (i % 2 == 0)
-                say("B4:replay");
-            told_or_there(4, i % 2 ? 5 : 7);
+                run("B4:replay");
+            counted_or_there(4, i % 2 ? 5 : 7);
         }
 }
 
 /* The records of a key that was forgotten, put behind the newest one. */
-TEST(a_record_in_another_place_is_not_taken)
+TEST(a_record_in_another_position_is_not_taken)
 {
     device *d = device_on(&roomy, "Ba");
     operation claim = newest();
     uint8_t copy[512];
     uint32_t len;
 
-    say("Ca");
+    run("Ca");
     len = newest().at + newest().len - claim.at;
     memcpy(copy, d->medium.bytes + claim.at, len);
-    say("Xa");
+    run("Xa");
     flash_load(&d->medium, newest().at + newest().len, copy, len);
     d->damaged = 1;
-    say("P Ga:none");
+    run("P Ga:none");
 }
 
 /* A sector as it was one round of the ring ago. */
@@ -392,7 +392,7 @@ TEST(a_sector_of_an_earlier_round_is_not_taken)
     uint8_t *old = (uint8_t *)medium_allocate(size);
 
     memcpy(old, d->medium.bytes, size);
-    say_of("Xa Ba Ca k@", d->storage.sector_count);
+    run_of("Xa Ba Ca k@", d->storage.sector_count);
     save();
     for (uint32_t at = 0; at < size; at += 512) {
         flash_load(&d->medium, at, old + at, 512);
@@ -405,36 +405,36 @@ TEST(a_sector_of_an_earlier_round_is_not_taken)
 
 /* A cut ends a turn behind what it carried.  At the next one less is carried to
    the same place, and its erase has left the rest. */
-TEST(what_an_erase_has_left_behind_the_carried_is_not_taken)
+TEST(what_an_erase_has_left_after_relocated_records_is_not_taken)
 {
     device *d = device_on(&roomy, "A0 A1 A2 A3 A4 A5 A6");
     uint32_t size = d->medium.sector_size, from, end, at;
     uint8_t old[4096];
     int n = 0;
 
-    for (d->damaged = 1; n < 5; say("R20")) {
+    for (d->damaged = 1; n < 5; run("R20")) {
         save();
-        say("P B20");
+        run("P B20");
         n = relocated();
     }
     load();
-    say("P");
+    run("P");
     // Behind an erase and n records.
     flash_cut(&d->medium, 1 + (uint32_t)n, FLASH_NOTHING);
     (void)answer('B', 20);
     from = newest_sector();
     memcpy(old, d->medium.bytes + from, size);
     end = wrote.of[n].at + wrote.of[n].len;
-    say("P t,ms=100001 G0:none G1:none G2:none G3:none G4:none G5:none G6:none "
+    run("P t,ms=100001 G0:none G1:none G2:none G3:none G4:none G5:none G6:none "
         "Bz");
     at = newest().at + newest().len;
     at += (8 - at % 8) % 8;
     is(at / size * size, from);
     assert_in_range(at, from, end - 1);
     flash_load(&d->medium, at, old + (at - from), end - at);
-    say("P");
+    run("P");
     is(d->table->used, 1);
-    say("Bz:uncertain");
+    run("Bz:uncertain");
 }
 
 /* The same, and what is left is what was carried: later than it should be. */
@@ -449,29 +449,29 @@ TEST(time_does_not_run_back_in_what_an_erase_has_left)
     (void)answer('B', 1);
     o = wrote.of[1];
     memcpy(old, d->medium.bytes + o.at, o.len);
-    say("P Bb,ms=200");
+    run("P Bb,ms=200");
     is(wrote.of[1].at, o.at);
     is(wrote.of[1].len, o.len);
-    say("k1");                              // its header is earlier than that
+    run("k1");                              // its header is earlier than that
     flash_load(&d->medium, o.at, old, o.len);
-    say("P Ga");
+    run("P Ga");
     assert_in_range(d->shown.age_ms, 200, 9100);
-    say("Ba:replay Bb:recover");
+    run("Ba:replay Bb:recover");
 }
 
 /* The only head is destroyed, and the next has no more than its header: that
    tells that there was one before. */
-TEST(s4_a_header_tells_of_the_head_before_that_is_gone)
+TEST(s4_a_header_names_the_head_before_that_is_gone)
 {
     for (uint32_t n = 0; n < 6; n++) {
         device *d = device_on(&roomy, "Ba Ca");
         uint32_t size = d->medium.sector_size, head = newest_sector();
         d->damaged = 1;
-        say("P");
+        run("P");
         flash_cut(&d->medium, n, FLASH_NOTHING);
         (void)answer('B', 20);
         flash_fill(&d->medium, head, size, d->medium.erased);
-        say("P");
+        run("P");
         if (d->medium.bytes[head + size] != d->medium.erased)
             assert_int_not_equal(answer('B', 0), IDEM_EXECUTE);
     }
@@ -479,7 +479,7 @@ TEST(s4_a_header_tells_of_the_head_before_that_is_gone)
 
 /* Half the check of an outcome whose slot is empty is that of its claim, which
    nobody knows: in the next place that is no record whose header is damaged. */
-TEST(an_old_outcome_in_the_next_place_is_no_loss)
+TEST(an_old_outcome_in_the_next_sector_is_no_loss)
 {
     enum { FRONT = 56, LEN = 9 };
     uint8_t outcome[LEN] = { 0x80 | IDEM_COMPLETED, 2, 3, 0, 0 }, *header;
@@ -496,7 +496,7 @@ TEST(an_old_outcome_in_the_next_place_is_no_loss)
     memcpy(the.medium.bytes + FRONT +
                sequence % the.medium.sector_count * the.medium.sector_size,
            outcome, LEN);
-    say("P l0 Bb:execute");
+    run("P l0 Bb:execute");
 }
 
 /* A sector's header gets a byte changed, and a check that is right. */
@@ -524,7 +524,7 @@ TEST(a_header_whose_tail_is_not_in_the_ring_is_none)
 {
     device_on(&nor, "Aa");
     forge_header(newest_sector(), 20 + 2, 1);
-    say("P l1 Ba:uncertain");
+    run("P l1 Ba:uncertain");
 }
 
 /* One that is of a time to come hides all others, and that is told. */
@@ -537,7 +537,7 @@ TEST(a_header_far_behind_the_head_is_a_loss)
         dead = 0;
     forge_header(dead, 20 + 3, 1);
     forge_header(dead, 16 + 3, 1);
-    say("P l1 Ba:uncertain");
+    run("P l1 Ba:uncertain");
 }
 
 /* One that says that the sector before has records behind its end. */
@@ -545,7 +545,7 @@ TEST(no_more_is_read_of_a_sector_than_it_has)
 {
     device_on(&nor, "Aa P Ab");
     forge_header(newest_sector(), 28 + 2, 1);
-    say("P l1 Ba:replay Bb:replay");
+    run("P l1 Ba:replay Bb:replay");
 }
 
 /* The head's header is gone: its tokens were given all the same. */
@@ -556,7 +556,7 @@ TEST(tokens_increase_over_a_lost_header)
     device_on(&nor, "volatile Aa P Ab Bc Bd");
     last = the.held[3].token;
     lose_header(newest_sector());
-    say("P l1 Be:uncertain");
+    run("P l1 Be:uncertain");
     assert_true(the.held[4].token > last);
 }
 
@@ -580,7 +580,7 @@ TEST(s2_a_sector_whose_relocated_records_are_torn_does_not_count)
         from = newest_sector() + wrote.header_len;
         torn += commit.at > from;
         damage(from, commit.at - from, BLANK);
-        say("P l0 B0:replay B1:replay B2:replay B3:replay B4:replay B5:replay "
+        run("P l0 B0:replay B1:replay B2:replay B3:replay B4:replay B5:replay "
             "B6:replay");
     }
     assert_int_not_equal(torn, 0);

@@ -20,11 +20,11 @@ static const scenario scenarios[] = {
     { "after_a_sync_of_a_batch_that_failed_nothing_is_written_to_flash",
       "synced: batch Aa Bb %3,how=# Cb:ok Y:storage " STAYS },
     // Also where so many places were passed over that no claim has room.
-    { "after_a_sync_that_failed_no_turn_makes_room",
+    { "after_a_sync_that_failed_no_rotation_makes_room",
       "cached: Ba Ca Bb %1,forever Bc:storage Bc:storage Bc:storage Bc:storage "
       "Bc:storage w %3 Cb:storage Bc:storage = P Ba:replay Ac" },
     // It is told, and not tried again and again.
-    { "an_erase_that_fails_in_idle_time_is_told",
+    { "an_erase_that_fails_in_idle_time_is_reported",
       "nor: Ba %2 m:storage m = Ca:ok k1" },
     // A seal is there, but said to have failed; the head after it has no seal,
     // as the power goes, and the next boot cannot erase that.
@@ -34,7 +34,7 @@ static const scenario scenarios[] = {
       "nor_8: verify Ba Ca x %0 Bb:storage Bb P Ba:replay Bb:recover" },
 };
 
-TESTS(scenarios, tell)
+TESTS(scenarios, run_scenario)
 
 /* A call that may fail, and then does what it must when it is repeated. */
 static void in_time(char what, unsigned key, int expected)
@@ -55,7 +55,7 @@ static int one_more(void)
     if (result == IDEM_EXECUTE || result == IDEM_RECOVER)
         (void)answer('R', 20);
     else if (result == IDEM_BUSY)
-        say("L");
+        run("L");
     else if (result == IDEM_EXHAUSTED)
         (void)answer('X', 20);
     return result;
@@ -66,14 +66,14 @@ static void fail_many(const medium *m, int callback, unsigned fails)
 {
     device_on(m, "Ba Ca Bb,lease");
     for (unsigned left = 300; fails > 0 && left > 0; left--) {
-        say_of("%@", (unsigned)callback);
-        say(left % 2 ? "Bt" : "Rt");
+        run_of("%@", (unsigned)callback);
+        run(left % 2 ? "Bt" : "Rt");
         fails -= !the.medium.faults[callback].how;
     }
-    say("w Cb:ok L Xt K60 Ba:replay Bb:replay P Ba:replay Bb:replay P");
+    run("w Cb:ok L Xt K60 Ba:replay Bb:replay P Ba:replay Bb:replay P");
 }
 
-TEST(failures_that_are_over_use_up_no_place_that_works)
+TEST(failures_that_have_ended_use_up_no_sector_that_works)
 {
     for (size_t m = 0; m < COUNT(media); m++)
         for (unsigned fails = 1; fails < 25; fails += 1 + fails / 9) {
@@ -97,14 +97,14 @@ static void pass_over(uint8_t how, uint32_t bad)
         in_time('B', 0, IDEM_EXECUTE);
         in_time('C', 0, IDEM_OK);
         if (n % 60 == 0)
-            say("P l0");
+            run("P l0");
         in_time('B', 0, IDEM_REPLAY);
         in_time('X', 0, IDEM_OK);
     }
-    say("Ge Gf Gg");
+    run("Ge Gf Gg");
 }
 
-TEST(bad_sectors_are_passed_over)
+TEST(bad_sectors_are_skipped)
 {
     static const uint8_t hows[] = { FLASH_BAD_ERASE, FLASH_BAD_PROG,
                                     FLASH_STUCK_PROG, FLASH_STUCK_ERASE };
@@ -127,14 +127,14 @@ TEST(with_too_few_sectors_left_only_new_claims_are_refused)
         if (n % 200 == 199 && bad < d->storage.sector_count)
             d->medium.bad[bad++] = FLASH_BAD_ERASE;
         result = one_more();
-        say("Ba:replay");
+        run("Ba:replay");
     }
     is(result, IDEM_E_SPACE);
     assert_in_range(bad, 3, d->storage.sector_count);
     memset(d->medium.bad, 0, d->storage.sector_count);
-    say("Cb:ok Cc:ok Cd:ok Bb:replay Bc:replay Bd:replay");
+    run("Cb:ok Cc:ok Cd:ok Bb:replay Bc:replay Bd:replay");
     memset(d->medium.bad, 0, d->storage.sector_count);
-    say("P Bb:replay Bc:replay Bd:replay");
+    run("P Bb:replay Bc:replay Bd:replay");
 }
 
 /* A journal ends after 2^32 sectors: completions still fit. */
@@ -144,11 +144,11 @@ TEST(s7_the_last_sequence_refuses_new_claims_only)
         int result = IDEM_EXECUTE;
         inside_start_far(device_on(media[m], "")->table, UINT32_MAX - 1000);
         the.runs_out = 1;
-        say("Ba Ca Bb,lease Bc,lease Bd,lease");
+        run("Ba Ca Bb,lease Bc,lease Bd,lease");
         for (uint32_t n = 0; n < 50000 && result == IDEM_EXECUTE; n++)
             result = one_more();
         is(result, IDEM_E_SPACE);
-        say("Cb:ok Cc:ok Cd:ok Bn:space P m Ga:ok Gb:ok Gc:ok Gd:ok P m Ga:ok "
+        run("Cb:ok Cc:ok Cd:ok Bn:space P m Ga:ok Gb:ok Gc:ok Gd:ok P m Ga:ok "
             "Gb:ok Gc:ok Gd:ok");
     }
 }
@@ -170,10 +170,10 @@ TEST(s1_no_boot_starts_tokens_again)
             assert_in_range(granted, 10, 20);
         else {
             is(result, IDEM_EXECUTE);
-            say("R0");
+            run("R0");
             granted++;
         }
-        say("P");
+        run("P");
     }
 }
 
@@ -201,7 +201,7 @@ TEST(a_read_that_fails_while_opening_is_damage)
             else if (answer('B', 0) != IDEM_REPLAY)
                 assert_int_not_equal(the.table->stats.lost, 0);
             the.change = NULL;
-            say("P Ba:replay");
+            run("P Ba:replay");
         }
 }
 
@@ -216,7 +216,7 @@ TEST(a_storage_that_does_not_read_at_all_is_not_blank)
         is(the.table->storage_error, FLASH_E_FAULT);
         is(idem_maintain(the.table, 0), IDEM_E_ARG);
         the.change = NULL;
-        say(after[m % 2]);
+        run(after[m % 2]);
     }
 }
 
@@ -290,19 +290,19 @@ TEST(s5_an_outage_of_reads_while_opening_hides_nothing_untold)
 
 /* In one whole boot nothing but erased bytes is read, so a journal is begun
    anew, over a sector that the one that is there does not need any more. */
-TEST(s5_a_journal_begun_anew_over_another_is_told)
+TEST(s5_a_journal_begun_anew_over_another_is_a_loss)
 {
     for (unsigned n = 4; n < 18; n++) {
         device_on(&roomy, "sectors=20 k20");
-        say_of("k@", n);
+        run_of("k@", n);
         outage_of_reads.from = outage_of_reads.count = 0;
         outage_of_reads.many = UINT32_MAX;
         outage_of_reads.result = FLASH_OK;
         the.storage.read = read_in_outage;
         is(reopen(), IDEM_OK);
-        say("B5:execute C5:ok");
+        run("B5:execute C5:ok");
         outage_of_reads.many = 0;
-        say("P u B5:uncertain");
+        run("P u B5:uncertain");
     }
 }
 
@@ -314,7 +314,7 @@ TEST(verify_finds_a_program_that_did_nothing)
         in_time('B', 1, IDEM_EXECUTE);
         in_time('R', 1, IDEM_OK);
     }
-    say("P l0 Ba:replay Gb:none");
+    run("P l0 Ba:replay Gb:none");
 }
 
 /* A few commands long, whatever the ring looks like. */
@@ -325,13 +325,13 @@ static void outage(unsigned before, unsigned commands)
 
     device_on(&large, "capacity=16");
     for (unsigned n = 0; n < before; n++)
-        say_of("t,ms=6666 B@ C@,len=24,code=70000", n);
-    say_of("%@,how=1,forever", FLASH_PROG);
+        run_of("t,ms=6666 B@ C@,len=24,code=70000", n);
+    run_of("%@,how=1,forever", FLASH_PROG);
     while (commands-- > 0)
         (void)answer('B', 94);
-    say("w t,ms=300000 M P");
+    run("w t,ms=300000 M P");
     for (unsigned boot = 0; boot < 3; boot++)
-        say("t,ms=300000 M A93 X93 P");
+        run("t,ms=300000 M A93 X93 P");
 }
 
 TEST(l2_no_outage_is_the_end_of_a_ring)
@@ -347,14 +347,14 @@ TEST(l2_no_head_in_an_outage_is_the_last_one)
     for (unsigned commands = 4; commands < 10; commands++)
         for (unsigned erases = 1; erases < 4; erases++) {
             device_on(&nor, "Aa Ab Ac Ad Ae Af Ag");
-            say_of("%@,how=1,forever", FLASH_PROG);
-            say_of("%@,how=1,forever", FLASH_ERASE);
+            run_of("%@,how=1,forever", FLASH_PROG);
+            run_of("%@,how=1,forever", FLASH_ERASE);
             for (unsigned n = 0; n < commands; n++)
                 (void)answer('B', 94);
             flash_fail(&the.medium, FLASH_PROG, 0, 0, 0);
             flash_fail(&the.medium, FLASH_ERASE, erases, 1, 1);
             (void)answer('B', 94);
-            say("w P B93 P Ba:replay Bg:replay");
+            run("w P B93 P Ba:replay Bg:replay");
         }
 }
 
@@ -368,7 +368,7 @@ TEST(an_outage_at_the_first_commands_is_over_after_a_restart)
         for (unsigned n = 0; n < commands; n++)
             (void)answer('B', 0);
         assert_null(idem_explain(&the.config));
-        say("w P Ba:execute");
+        run("w P Ba:execute");
     }
 }
 
@@ -396,19 +396,19 @@ static void fail_first_rotation(unsigned capacity, uint16_t granule,
                              capacity));
     the.storage.prog = prog_header_fails;
     for (unsigned key = 0; key + 1 < capacity; key++)
-        say_of("B@ C@,len=1", key);
+        run_of("B@ C@,len=1", key);
     for (unsigned n = 0; n < before; n++)
-        say("B90 C90,len=1 X90");
+        run("B90 C90,len=1 X90");
     if (before % 2)
-        say("B90 C90,len=1");
-    say("P");
+        run("B90 C90,len=1");
+    run("P");
     the.damaged = 1;
     headers_that_fail = 2;
     (void)answer('B', 0);
     headers_that_fail = 0;
-    say("X90:any B0:replay");
+    run("X90:any B0:replay");
     for (unsigned n = 0; n < 60; n++)
-        say("B90:execute C90,len=1:ok X90:ok");
+        run("B90:execute C90,len=1:ok X90:ok");
 }
 
 TEST(l2_two_failures_in_a_first_rotation_are_not_the_end_of_a_ring)
@@ -430,16 +430,16 @@ TEST(l2_a_larger_response_max_is_not_the_end_of_a_ring)
                 m.sector_size += 100;
             device_on(&m, filled("state=0 keys=96 response=@", 0, response));
             the.config.response_max = 4;
-            say("P");
+            run("P");
             for (unsigned key = 0; key < 7; key++)
-                say_of("B@ C@,len=1", key);
+                run_of("B@ C@,len=1", key);
             for (unsigned n = 0; n < before; n++)
-                say("B90 C90,len=1 X90");
+                run("B90 C90,len=1 X90");
             the.config.response_max = response;
-            say("P l0");
+            run("P l0");
             for (unsigned n = 0; n < 60; n++)
-                say("B90:execute C90:ok X90:ok");
-            say("B0:replay B6:replay");
+                run("B90:execute C90:ok X90:ok");
+            run("B0:replay B6:replay");
         }
 }
 
@@ -472,7 +472,7 @@ TEST(s2_an_erase_ahead_does_not_stand_for_one_of_what_was_begun_in_vain)
         the.damaged = 1;
         the.storage.prog = prog_commit_fails;
         for (unsigned n = 0; n < before; n++)
-            say("B10 C10 X10");
+            run("B10 C10 X10");
         commits_that_fail = 4;
         for (unsigned n = 0; n < 60 && commits_that_fail > 0; n++)
             if (answer('B', 11) == IDEM_EXECUTE)
@@ -481,7 +481,7 @@ TEST(s2_an_erase_ahead_does_not_stand_for_one_of_what_was_begun_in_vain)
         if (answer('B', 12) != IDEM_EXECUTE || answer('C', 12) != IDEM_OK)
             continue;
         completed++;
-        say("P B12:replay B0:replay B9:replay");
+        run("P B12:replay B0:replay B9:replay");
     }
     assert_in_range(completed, 10, 40);
 }
@@ -492,10 +492,10 @@ TEST(l3_a_begin_that_finds_no_head_does_not_look_for_one_twice)
 {
     for (size_t m = 0; m < COUNT(media); m++) {
         device_on(media[m], "Ba Ab P");
-        say_of("%@,how=0,forever", FLASH_PROG);
+        run_of("%@,how=0,forever", FLASH_PROG);
         (void)answer('B', 0);
         assert_in_range(the.erases, 0, 2);
         assert_in_range(the.progs, 0, 2);
-        say("w Bb:replay Ba:recover");
+        run("w Bb:replay Ba:recover");
     }
 }

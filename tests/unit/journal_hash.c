@@ -6,13 +6,13 @@
  */
 #include <stdint.h>
 #if IDEM_HASH == 3
-#define USUAL 3
+#define COMPILED 3
 #elif IDEM_HASH == 2 || (!defined(IDEM_HASH) && UINTPTR_MAX <= 0xFFFFFFFFu)
-#define USUAL 2
+#define COMPILED 2
 #else
-#define USUAL 1
+#define COMPILED 1
 #endif
-#if USUAL == 3
+#if COMPILED == 3
 #define OTHER 1
 #else
 #define OTHER 3
@@ -47,7 +47,8 @@ typedef struct header {
 } header;
 
 static const header other = { other_open, other_begin, other_explain, OTHER };
-static const header usual = { idem_open_, idem_begin, idem_explain, USUAL };
+static const header compiled = { idem_open_, idem_begin, idem_explain,
+                                 COMPILED };
 
 #include "../storage/flash.h"
 #include "test.h"
@@ -82,7 +83,7 @@ static int opened(const header *h, int hash)
 }
 
 /* A journal that one made the other refuses, and says why. */
-static void is_told(const header *by, const header *to)
+static void is_refused(const header *by, const header *to)
 {
     medium = (flash){ .kind = FLASH_NOR, .sector_size = SIZE,
                       .sector_count = SECTORS, .prog_size = 8, .erased = 0xFF };
@@ -95,10 +96,10 @@ static void is_told(const header *by, const header *to)
     assert_non_null(strstr(to->explain(&config), "hash"));
 }
 
-TEST(a_journal_of_another_hash_is_told)
+TEST(a_journal_of_another_hash_is_refused)
 {
-    is_told(&other, &usual);
-    is_told(&usual, &other);
+    is_refused(&other, &compiled);
+    is_refused(&compiled, &other);
 }
 
 /* .. whose table may be smaller: it is not touched. */
@@ -108,7 +109,7 @@ TEST(a_file_of_another_build_is_refused)
 
     memset(&table, 0x5A, sizeof table);
     before = table;
-    is(opened(&usual, other.hash), IDEM_E_ARG);
-    is(opened(&other, usual.hash), IDEM_E_ARG);
+    is(opened(&compiled, other.hash), IDEM_E_ARG);
+    is(opened(&other, compiled.hash), IDEM_E_ARG);
     assert_memory_equal(&table, &before, sizeof table);
 }

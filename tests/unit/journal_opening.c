@@ -12,7 +12,7 @@ TEST(a_journal_is_read_alike_in_any_memory)
 
     for (size_t i = 0; i < COUNT(more); i++) {
         device_on(&nor_8, "sectors=20 Ba Ca k3")->more = more[i];
-        say("P Ba:replay");
+        run("P Ba:replay");
     }
 }
 
@@ -23,7 +23,7 @@ TEST(opening_reads_no_byte_more_than_seven_times)
         counting.flags |= READ_MAP;
         device_on(&counting, "");
         for (unsigned n = 0; n < 95; n++) {
-            say_of("B@ C@ X@ P", n);
+            run_of("B@ C@ X@ P", n);
             the.medium.read_map = the.read_map;
             assert_in_range(flash_most_read(&the.medium), 1, 7);
             the.medium.read_map = NULL;
@@ -43,7 +43,7 @@ TEST(foreign_data_is_refused_and_not_touched)
             is(d->medium.bytes[at], 'x');
             is(idem_maintain(d->table, 0), IDEM_E_ARG);
             flash_fill(&d->medium, at, 1, media[m]->erased);
-            say("P");
+            run("P");
         }
     }
 }
@@ -68,7 +68,7 @@ static device *journal_on(const medium *m)
     return d;
 }
 
-TEST(either_half_of_the_secret_is_told)
+TEST(either_half_of_the_secret_is_checked)
 {
     for (size_t m = 0; m < COUNT(media); m++)
         for (int byte = 0; byte < 16; byte++) {
@@ -77,11 +77,11 @@ TEST(either_half_of_the_secret_is_told)
             differs("secret");
             d->config.secret[byte] ^= 0x40;
             assert_null(idem_explain(&d->config));
-            say("P l0 Ba:replay");
+            run("P l0 Ba:replay");
         }
 }
 
-TEST(the_geometry_is_told)
+TEST(the_geometry_is_explained)
 {
     static const struct {
         uint32_t sector_size, sectors;
@@ -123,11 +123,11 @@ TEST(a_young_journal_of_another_geometry_is_not_blank)
         is(reopen(), IDEM_E_FORMAT);
         s->sector_size = pairs[i].size;
         s->sector_count = pairs[i].sectors;
-        say("P l0 Ba:replay");
+        run("P l0 Ba:replay");
     }
 }
 
-TEST(what_is_no_journal_is_told)
+TEST(what_is_no_journal_is_refused)
 {
     device *d = device_on(&nor_8, "");
 
@@ -141,7 +141,7 @@ TEST(what_is_no_journal_is_told)
 }
 
 /* A header as version 1 wrote it, twice; its last four bytes are a CRC-32C. */
-TEST(a_journal_of_version_1_is_told)
+TEST(a_journal_of_version_1_is_refused)
 {
     device *d = device_on(&nor_8, "");
     uint8_t header[40] = { 'i', 'd', 'e', 'm', 1, 0x31, 0, 2, 0,
@@ -181,7 +181,7 @@ TEST(explain_takes_the_headers_that_opening_takes)
     differs("not a journal");
 }
 
-TEST(explain_takes_no_header_in_another_place)
+TEST(explain_takes_no_header_in_another_position)
 {
     device *d = device_on(&nor_8, "Ba Ca");
 
@@ -197,7 +197,7 @@ TEST(explain_sees_every_header_that_an_opening_sees)
     differs("secret");
 }
 
-TEST(explain_passes_over_what_cannot_be_read)
+TEST(explain_skips_sectors_that_cannot_be_read)
 {
     device *d = journal_on(&nor_8);
 
@@ -215,10 +215,10 @@ static const scenario scenarios[] = {
     { "more_room_is_no_other_journal",
       "nor: sectors=26 Ba Ca k3 x +capacity=12 retention=200000 attempts=9 "
       "senders=1 quota=7 P l0 Ba:replay" },
-    { "s5_less_capacity_loses_what_is_beyond_it_and_tells",
+    { "s5_less_capacity_loses_what_is_beyond_it_and_counts_it",
       "nor: Ba Ca Bb Cb Bc Cc Bd Cd Be x +capacity=2 P u Ba:replay "
       "Bb:replay Gc:none" },
-    { "s5_less_room_loses_the_response_that_is_beyond_it_and_tells",
+    { "s5_less_room_loses_the_response_that_is_beyond_it_and_counts_it",
       "nor: Ba Ca,len=4 Bb Cb,len=3 Bc Cc,len=24 Bd Cd,len=2 x +response=3 P u "
       "Ba:uncertain Bb:replay Bc:uncertain Bd:replay" },
     // What a claim had reserved may be more than there is room for now.
@@ -237,7 +237,7 @@ static const scenario scenarios[] = {
       "cached: sectors=20 Ba Ca k3 %3 i:storage i Ba" },
 };
 
-TESTS(scenarios, tell)
+TESTS(scenarios, run_scenario)
 
 TEST(formatting_needs_memory)
 {
@@ -278,27 +278,27 @@ static void cut_format(const medium *m)
             else if (answer('B', 0) == IDEM_RECOVER)
                 assert_int_not_equal(d->table->stats.lost, 0);
             is(format(), IDEM_OK);
-            say("Ba Ca");
+            run("Ba Ca");
         }
 }
 
-TEST(a_format_that_is_cut_short_can_be_done_again)
+TEST(an_interrupted_format_can_be_done_again)
 {
     cut_format(&nor_8);
     cut_format(&ecc);
 }
 
-TEST(a_sector_in_another_place_is_nothing)
+TEST(a_sector_in_another_position_is_nothing)
 {
     device *d = journal_on(&nor_8);
     uint32_t sectors = d->storage.sector_count, head;
 
-    say("Bb Cb");
+    run("Bb Cb");
     head = newest_sector() / 512;
     for (uint32_t ahead = 1; ahead < 5; ahead++)
         flash_load(&d->medium, (head + ahead) % sectors * 512,
                    d->medium.bytes + head * 512, 512);
     d->damaged = 1;
     for (int boot = 0; boot < 12; boot++)
-        say("P l0 Ba:replay Bb:replay k1");
+        run("P l0 Ba:replay Bb:replay k1");
 }

@@ -9,20 +9,20 @@
 static const scenario scenarios[] = {
     // R4: whichever of the newest sectors a boot takes for the head, what it
     // needs is there.
-    { "before_a_turn_three_sectors_are_dead",
+    { "before_a_rotation_three_sectors_are_dead",
       "times=50 Aa Ab Ac Ad Ae Af Ag Ah Xa r Ba Ca r Xb r Bb Cb r Xc r Bc Cc r "
       "Xd r Bd Cd r Xe r Be Ce r Xf r Bf Cf r Xg r Bg Cg r Xh r Bh Ch r" },
     { "idle_work_comes_to_an_end",
       "Aa Ab Ac Ad Ae Af Ag Ah M m:ok = m:ok = m:ok = m:ok = m:ok = m:ok =" },
 };
 
-TESTS(scenarios, tell)
+TESTS(scenarios, run_scenario)
 
 static const medium w1 = { "NOR, 4096", FLASH_NOR, 0, 16, 4096, 0xFF };
 
 /* What stays is carried in idle time, if there is any: then a call that turns
    has its record to write, and what a new head takes. */
-TEST(with_idle_time_no_call_carries)
+TEST(with_idle_time_no_call_relocates)
 {
     static const char *const lines[] = { "X@", "M", "B@", "C@,len=18" };
 
@@ -31,11 +31,11 @@ TEST(with_idle_time_no_call_carries)
             uint32_t most = 0;
             device_on(media[m], "");
             for (unsigned key = 0; key < 8; key++)
-                say_of("B@ C@,len=18", key);
+                run_of("B@ C@,len=18", key);
             for (unsigned n = 0; n < 1200; n++) {
                 if (n % 4 == 1 && !idle)
                     continue;
-                say_of(lines[n % 4], n / 4 % 4);
+                run_of(lines[n % 4], n / 4 % 4);
                 if (n % 4 != 1 && the.progs > most)
                     most = the.progs;
             }
@@ -61,7 +61,7 @@ TEST(wear_is_even)
     uint32_t least, most;
 
     device_on(&nor_8, "A0 A1 A2");
-    say_of("k@", 40 * the.storage.sector_count);
+    run_of("k@", 40 * the.storage.sector_count);
     flash_wear(&the.medium, &least, &most);
     assert_in_range(least, 39, 41);
     assert_in_range(most - least, 0, 1);
@@ -119,23 +119,23 @@ static uint32_t header_at(uint32_t *found)
 /* The power goes when a boot's first header is written, and nothing behind it:
    it may read well now and not later, so the next boot does not rely on it, and
    whatever becomes of it is no matter. */
-TEST(a_header_in_doubt_leaves_the_chain)
+TEST(an_unstable_header_leaves_the_chain)
 {
     static const char line[] = "Ba Ca k2 Bb Cb Bc Sc P";
 
     for (size_t m = 0; m < COUNT(media); m++) {
         uint32_t size = media[m]->sector_size, cut = 0, header;
         device_on(media[m], line);
-        say("Bd");
+        run("Bd");
         header = header_at(&cut);
         device_on(media[m], line);
         flash_cut(&the.medium, cut, FLASH_NOTHING);
-        say("Bd");
+        run("Bd");
         is(the.medium.off, 1);
-        say("P Ba:replay Bb:replay Bc:replay s Be Ce");
+        run("P Ba:replay Bb:replay Bc:replay s Be Ce");
         if (newest_sector() != header)              // else it was used again
             damage(header, size, ANYTHING);
-        say("P l0 Ba:replay Bb:replay Bc:replay Be:replay");
+        run("P l0 Ba:replay Bb:replay Bc:replay Be:replay");
     }
 }
 
@@ -144,7 +144,7 @@ TEST(idem_check_finds_a_wrong_tail)
     idem_table *t = device_on(&nor, "Ba Ca")->table;
     uint32_t sectors = the.storage.sector_count;
 
-    say_of("k@", 3 * sectors);
+    run_of("k@", 3 * sectors);
     inside_move_tail(t, sectors);                   // "a" would be lost
     is(idem_check(t), 14);
     inside_move_tail(t, 0 - 2 * sectors);           // more than there is

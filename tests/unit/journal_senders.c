@@ -24,7 +24,7 @@ static const scenario scenarios[] = {
       "P l0 Bi:old Bg:recover" },
     // It was over in this boot: there is nothing to be written but that, and its
     // sender's floor: in one record, with a retention too short to be told.
-    { "that_a_number_is_over_is_confirmed_with_its_floor",
+    { "that_a_number_expired_is_confirmed_with_its_floor",
       "keys=96 volatile beside=10 B56,retention=1000 C56 z P m,ms=1000:ok = "
       "B54:old V b,how=4 P l0 B54:old B56:old B38:old P l0 B54:old B56:old "
       "B38:old P l0 B54:old B56:old B38:old" },
@@ -49,15 +49,15 @@ static const scenario scenarios[] = {
       "B35:old" },
     // The same, where their floors follow from their keys, not from a record.
     // Then everything unknown may be a lost one.
-    { "numbers_of_more_senders_than_accounts_are_a_loss",
+    { "numbers_of_more_senders_than_entries_are_a_loss",
       "nor: keys=96 capacity=3 sectors=20 senders=3 scopes=3 most=4 B21 C21 "
       "B22 C22 B23 C23 t,ms=100100 B33 C33 B34 C34 B35 C35 t,ms=100100 x "
       "+senders=1 P u +senders=4 capacity=4 P l0" },
     // A number whose slot another key has, and for which no account is left.
-    { "a_floor_without_an_account_is_a_loss",
+    { "a_floor_without_an_entry_is_a_loss",
       "nor: capacity=1 senders=2 scopes=2 most=9 B0 C0" OVER "B1 C1" OVER
       "B3 C3 P x +senders=1 P u" },
-    { "without_senders_accounts_are_told_as_lost",
+    { "without_senders_entries_count_as_lost",
       "nor: keys=96 beside=10 B56 C56" OVER "k,n=2 x +senders=0 P u "
       "Bb:uncertain" },
 
@@ -103,7 +103,7 @@ static const scenario scenarios[] = {
       "Bi:full = Bk:full = Bm:full =" OVER "P Bi Ci Bg:old" },
 };
 
-TESTS(scenarios, tell)
+TESTS(scenarios, run_scenario)
 
 /* Calls of a torn batch; then power goes, and of what was not synced a cache
    has lost some. */
@@ -111,7 +111,7 @@ static void lose_some(const char *line, uint32_t variant)
 {
     device_on(&cached, line)->medium.draws = 100;
     flash_off(&the.medium, variant);
-    say("P");
+    run("P");
 }
 
 /* Of a torn batch the claim that had the slot next may be there, and the note
@@ -123,7 +123,7 @@ TEST(in_batch_mode_what_was_given_back_is_not_old)
     for (uint32_t lost = 0; lost < 100; lost++) {
         lose_some("batch capacity=1 beside=10 Bi Y Ri Bk", lost);
         kept += answer('B', 10) == IDEM_RECOVER;
-        say("Rk Bi:execute");
+        run("Rk Bi:execute");
     }
     assert_in_range(kept, 1, 99);
 }
@@ -142,22 +142,22 @@ TEST(in_batch_mode_a_note_is_of_no_other_key)
 }
 
 /* The newest record may be that of an account: one that was carried ahead. */
-TEST(an_account_that_is_the_newest_record_is_confirmed)
+TEST(an_entry_that_is_the_newest_record_is_confirmed)
 {
     operation last = { 0, 0, 0 };
 
     device_on(&nor, "beside=10 B56 C56" OVER);
     for (uint32_t n = 0; n < 200 && !last.len; n++) {
-        say("k1");
+        run("k1");
         while (answer('m', 0) == IDEM_MORE)
             if (the.progs == 1 && relocated() < 0 && !the.erases)
                 last = newest();
     }
     assert_int_not_equal(last.len, 0);
-    say("P B56:old");
-    say("V");
+    run("P B56:old");
+    run("V");
     lose(last);
-    say("P B56:old");
+    run("P B56:old");
 }
 
 /* Two senders, whose numbers and epochs go on; over restarts, idle time and
@@ -187,7 +187,7 @@ static void a_life(const medium *m, const char *modes, uint32_t seed)
         else if (result == IDEM_EXECUTE || result == IDEM_RECOVER)
             (void)((c >> 12) % 5 > 1 ? answer('C', key)
                    : (c >> 12) % 5   ? answer('R', key) : 0);
-        say(d->medium.off || (c >> 16) % 15 == 0 ? "P"
+        run(d->medium.off || (c >> 16) % 15 == 0 ? "P"
             : (c >> 20) % 9 == 0                 ? "M"
             : (c >> 24) % 3 == 0                 ? "Y" : "");
     }

@@ -20,17 +20,17 @@ static const scenario scenarios[] = {
       "Bn,ms=1000:full = Bn,ms=58000:full = Bn,ms=1000:full =,n=1 Bn,ms=0:full "
       "=" },
     // a is confirmed again 2^32 ms after it was completed, and a little more.
-    { "what_is_over_is_so_when_its_age_has_wrapped",
+    { "expired_keys_stay_so_when_their_age_has_wrapped",
       "nor: Ba Ca P E,n=805356368 Bb,age=1000000:old E,n=1744830464 "
       "E,n=1744830464 | Bc | Bb,age=1000000 P Ba:execute" },
 };
 
-TESTS(scenarios, tell)
+TESTS(scenarios, run_scenario)
 
 static void repeat(const char *line, int times)
 {
     while (times-- > 0)
-        say(line);
+        run(line);
 }
 
 /* While nothing is remembered nothing is written, for longer than one record
@@ -41,19 +41,19 @@ TEST(months_without_a_record_do_no_harm)
         for (int boot = 0; boot < 2; boot++) {
             device_on(&nor, boot ? "Bz Rz P" : "Bz Rz");
             repeat("M,ms=86400000", days);
-            say("Ba,ms=0 Ca,ms=0 Bb,ms=1000 Cb,ms=0 P Ba,ms=0:replay "
+            run("Ba,ms=0 Ca,ms=0 Bb,ms=1000 Cb,ms=0 P Ba,ms=0:replay "
                 "Ba,ms=98999:replay Ga:none Bb:replay");
         }
 }
 
 /* What is over stays over, though the 32 bits of time went round meanwhile, and
    its sector is read for the state that is in it. */
-TEST(what_is_over_does_not_come_back_after_months)
+TEST(expired_keys_do_not_come_back_after_months)
 {
     for (int days = 40; days < 110; days++) {
         device_on(&nor, "retention=259200000 Bo So");
         repeat("a,ms=86400000", days);
-        say("Ba Ca P Go:none Ba:replay");
+        run("Ba Ca P Go:none Ba:replay");
     }
 }
 
@@ -66,13 +66,13 @@ static uint32_t days_full(const medium *m, int idle)
     device_on(m, "retention=604800000 A0 A1 A2 A3 A4 A5 A6 A7");
     for (day = 0; day < 1000; day++) {
         for (int hour = 0; hour < 10; hour++) {
-            say(idle ? "M,ms=3600000" : "t,ms=3600000");
+            run(idle ? "M,ms=3600000" : "t,ms=3600000");
             if (!idle && answer('B', 10) == IDEM_EXECUTE)
                 return day;
         }
         if (answer('B', 10) == IDEM_EXECUTE)
             return day;
-        say("P");
+        run("P");
     }
     return day;
 }
@@ -93,7 +93,7 @@ TEST(l2_idle_time_writes_down_the_time)
     device_on(&nor, "retention=691200000 Ba Ca");
     do {
         the.now += DAY + MINUTE;
-        say("M P");
+        run("M P");
     } while (answer('G', 0) == IDEM_OK && ++boot < 100);
     assert_in_range(boot, 7, 9);
     progs = the.medium.progs;

@@ -16,7 +16,7 @@ TEST(s1_behind_the_last_token_no_claim_is_granted)
 
     inside_set_token(device_on(&nor, "ram")->table, (idem_token)(last - 1));
     the.runs_out = 1;
-    say("Ba:execute Bb:space Ca:ok");
+    run("Ba:execute Bb:space Ca:ok");
     assert_true(the.held[0].token == last);
 }
 
@@ -25,14 +25,14 @@ TEST(s1_the_low_half_of_the_token_may_wrap)
     inside_set_token(device_on(&nor, "ram")->table, 0xFFFFFFFE);
     if (sizeof(idem_token) == 4)
         skip();                                     // these are the last
-    say("Ba Bb Bc Bd");                             // as after 4e9 claims
+    run("Ba Bb Bc Bd");                             // as after 4e9 claims
     for (unsigned key = 0; key < 4; key++) {
         idem_claim other = the.held[key];
         other.token ^= (idem_token)(UINT64_C(1) << 32);
         is(idem_delivered(the.table, &other), IDEM_E_NOT_FOUND);
-        say_of("j@,how=3,n=31 N@:ok C@,owed:ok B@:replay", key);
+        run_of("j@,how=3,n=31 N@:ok C@,confirm:ok B@:replay", key);
         is(idem_delivered(the.table, &other), IDEM_E_NOT_FOUND);
-        say_of("d@:ok", key);
+        run_of("d@:ok", key);
     }
 }
 
@@ -44,7 +44,7 @@ TEST(s1_a_claim_is_current_after_as_many_others)
         skip();
     inside_set_token(the.table, the.held[0].token +
                                     (idem_token)(UINT64_C(1) << 32) + 9);
-    say("Bc Cc Ba:busy Na:ok db:ok Ca:ok Ba:replay");
+    run("Bc Cc Ba:busy Na:ok db:ok Ca:ok Ba:replay");
 }
 
 /* A fingerprint of 0 is one; and none if it is not said that there is one.  An
@@ -82,7 +82,7 @@ static void find_b(void)
     is(idem_find(the.table, &entry, &rq, the.now), IDEM_OK);
 }
 
-/* Whether the next key, or the next that is owed, is this one. */
+/* Whether the next key, or the next undelivered one, is this one. */
 static int steps_to(int pending, unsigned key)
 {
     return (pending ? idem_pending(the.table, &entry, the.now)
@@ -101,18 +101,18 @@ TEST(next_and_pending_step_alike)
     is(idem_next(the.table, &entry, the.now), IDEM_E_NOT_FOUND);
     is(idem_pending(the.table, &entry, the.now), IDEM_E_NOT_FOUND);
     find_b();
-    say("Xb");
+    run("Xb");
     assert_true(steps_to(1, 0));
 }
 
-TEST(what_is_owed_is_dropped_with_its_retention_and_counted)
+TEST(an_undelivered_outcome_is_dropped_with_its_retention_and_counted)
 {
     const idem_table *t = device_on(&nor, "ram Ba,ms=0 Bb,ms=0 Bc,ms=0 Bd,ms=0 "
                                           "Oa,ms=0 Ob,ms=0 Cc Od,ms=0")->table;
 
     is(t->pending, 3);
     for (uint32_t late = 0; late < 2; late++) {
-        say(late ? "m" : "m,ms=99999");
+        run(late ? "m" : "m,ms=99999");
         is(t->stats.undelivered, 2 + late);
         is(t->stats.expired, 2 + 2 * late);
         is(t->pending, 1 - late);
@@ -123,22 +123,22 @@ TEST(what_is_owed_is_dropped_with_its_retention_and_counted)
 /* The last of these is refused, and told to come again so much later. */
 static void refused_for(const char *line, uint32_t wait)
 {
-    say(line);
+    run(line);
     is(the.reply.retry_after_ms, wait);
 }
 
-TEST(a_refused_key_is_told_when_the_first_will_be_over_if_any_will)
+TEST(a_refused_key_is_answered_when_the_first_will_expire_if_any_will)
 {
     device_on(&nor, "ram capacity=2 Ba,ms=0");          // until 100100
     refused_for("Bb,ms=30 Cb,ms=0 Bc,ms=10:full", 100030 - 40);
     refused_for("Bc,ms=99989:full", 1);
     refused_for("Bc:execute Bd,ms=0:full", 100100 - 100030);
-    say("Bd,ms=70,lease:execute Be,ms=100030,lease:execute");
+    run("Bd,ms=70,lease:execute Be,ms=100030,lease:execute");
     for (int day = 1; day < 10; day++)
         refused_for("Bf,ms=86400000:full", 0);
 }
 
-TEST(l1_maintenance_frees_what_is_over_64_slots_at_a_time)
+TEST(l1_maintenance_frees_expired_keys_64_slots_at_a_time)
 {
     static const uint32_t capacities[] = { 1, 63, 64, 65, 128, 200 };
 

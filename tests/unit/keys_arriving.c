@@ -203,7 +203,7 @@ TEST(two_hundred_and_fifty_five_bytes_are_the_most)
         }
 }
 
-TEST(what_does_not_fit_is_told)
+TEST(what_does_not_fit_is_reported)
 {
     for (size_t room = 0; room < 8; room++) {
         example string = example_of(HTTP, "\"ab\\\"cd\"", 8);

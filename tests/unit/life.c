@@ -27,7 +27,7 @@ static const scenario scenarios[] = {
       "Cb,ms=5 Bb:replay Bb:execute Bc,retention=2047 Cc,ms=5 Bc,ms=2046:replay "
       "Bc:execute Bd Cd,ms=5 Bd,ms=99999:replay Bd:execute Be Ce,ms=5 "
       "Be,ms=100001:execute" },
-    { "s4_a_cut_short_key_is_kept_one_retention_from_the_leases_end",
+    { "s4_an_interrupted_key_is_kept_one_retention_from_the_leases_end",
       "ram Ba,ms=0 Bb,ms=0 Ba,ms=100099:recover Bb:execute" },
 
     { "the_default_lease_is_half_a_minute",
@@ -56,7 +56,7 @@ static const scenario scenarios[] = {
     // attempts
     { "l2_a_key_is_exhausted_after_so_many_attempts",
       "ram attempts=1 Ba:execute L Ba:exhausted Ga" },
-    { "l2_a_key_is_exhausted_after_3_attempts_if_nothing_is_said",
+    { "l2_a_key_is_exhausted_after_3_attempts_by_default",
       "ram Ba:execute L Ba:recover L Ba:recover L Ba:exhausted Ga" },
     { "l2_a_key_is_exhausted_after_255_attempts_at_most",
       "times=300 ram attempts=255 Ba,ms=100 Ga,ms=0" },
@@ -103,20 +103,20 @@ static const scenario scenarios[] = {
     { "run_that_gives_back_or_completes_what_it_lost_is_fenced",
       "ram Ua,back,takes=100100 Ga:none Ub,takes=100100 Gb:none Uc,takes=100099 "
       "Gc:ok" },
-    { "run_tells_the_handler_of_a_recovery",
+    { "run_gives_the_handler_the_answer",
       "ram Ba Ua,failed,ms=99 Ga:ok Ua,failed Ba:replay" },
 
     // delivery
-    { "what_is_owed_is_listed_oldest_completion_first",
+    { "undelivered_outcomes_are_listed_oldest_completion_first",
       "ram Ba Bb Bc Bd Oc,ms=0 Oa,ms=0 Cd Ob,ms=0 o" },
-    { "what_is_delivered_is_owed_no_more",
+    { "a_delivered_outcome_is_no_longer_pending",
       "ram Ba Bb Bc Bd Oc Oa Cd Ob o Da:ok o Da:none da:ok o Ba:replay "
       "Bd:replay dd:ok o Gd Xc:ok o" },
     { "results_may_be_delivered_while_they_are_listed",
       "ram Ba Oa Bb Ob Bc Oc Bd Od o,n=2 o o,n=1 o" },
 };
 
-TESTS(scenarios, tell)
+TESTS(scenarios, run_scenario)
 
 /* What each call answers in each state: begin, with another payload, complete,
    release, renew, forget, delivered, response.  All of S1 is in here.  Which
@@ -178,7 +178,7 @@ static void every_call(void **state)
     for (size_t i = 0; i < sizeof calls - 1; i++) {
         size_t n = 0;
         device_on(&nor, "ram attempts=2");
-        say(in->line);
+        run(in->line);
         (void)answer('G', 1);                   // not all calls tell the time
         while (letters[n].letter != in->answers[i])
             n++;
@@ -186,12 +186,12 @@ static void every_call(void **state)
         is(make(calls[i], strcmp(in->name, "overtaken") ? &the.held[1]
                                                         : &the.before[1]),
            letters[n].answer);
-        say("?");
+        run("?");
         if (answer('G', 1) != IDEM_OK)
             continue;
         for (unsigned bit = 0; bit < 64; bit++)     // S3
             if ((the.shown.fingerprint ^ spread(1)) != UINT64_C(1) << bit)
-                say_of("Bb,ms=0,payload=@:mismatch", 64 + bit);
+                run_of("Bb,ms=0,payload=@:mismatch", 64 + bit);
     }
 }
 

@@ -31,7 +31,7 @@ static void broken(const char *what, const char *file, int line)
                 what, round_seed, the.model.calls);
     print_error("capacity %u, quota %u, full %d, attempts %d\n", c->capacity,
                 c->quota, c->full, c->max_attempts);
-    device_tell(&the);
+    device_print(&the);
     fail();
     abort();
 }

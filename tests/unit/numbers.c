@@ -25,7 +25,7 @@ static const scenario scenarios[] = {
     { "what_was_evicted_raises_the_floor",
       "ram evict capacity=2 numbers=20 Bj Cj Be Ce Bl Cl Bj:old Bg:old "
       "Be:replay Bk Ck Ba:old Bj:old Be:old Bk:replay Bl:replay" },
-    { "what_is_over_raises_the_floor_whatever_it_was",
+    { "what_expires_raises_the_floor_whatever_it_was",
       "ram numbers=20 Ba,ms=0 Ca,ms=0 Bc,ms=0 Bb,ms=100000:execute Ba,ms=0:old "
       "Bc,ms=100:old Bb,ms=0:recover Cb,ms=0:ok Bb:replay Bd:execute" },
     { "what_idle_work_drops_raises_the_floor",
@@ -60,7 +60,7 @@ static const scenario scenarios[] = {
     { "one_stray_old_packet_does_not_rewind_an_epoch",
       "ram numbers=5 Bd Cd Bf Cf Be:old Bd:replay Bg Cg Bf:replay T Bd:old "
       "Bh:execute" },
-    { "an_epoch_that_comes_back_is_over",
+    { "an_epoch_that_comes_back_has_expired",
       "ram numbers=2 Bb Cb T Bc Cc Ba:old Bb:old T Bf Cf Bd:old Bc:old Ba:old T "
       "Bg Cg Be:old Bf:old Bb:old" },
     { "an_epoch_counts_from_its_first_claim_on",
@@ -71,7 +71,7 @@ static const scenario scenarios[] = {
       "ram evict quota=2 beside=10 Bb Cb Ba Ca Bc Cc Be Ce Ba:old Bc:replay "
       "Be:replay Bg Cg Bc:old Ba:old Be:replay Bi Ci Be:old Bg:replay "
       "Bb:replay" },
-    { "a_quota_holds_while_numbers_that_are_over_lie_about",
+    { "a_quota_holds_while_expired_numbers_lie_about",
       "ram quota=2 beside=10 Bc,ms=0,retention=10 Cc,ms=0 Ba,ms=0 Ca,ms=0 "
       "Bb,ms=0 Cb,ms=0 Be,ms=9:full Be:execute Bg,ms=0:full Bc,ms=0:old "
       "Ba,ms=0:replay" },
@@ -111,7 +111,7 @@ static const scenario scenarios[] = {
       "beside=2 Ba Ca Bc Be Re P Bc:old Ba:replay Wa:mismatch Wc:old "
       "Be:execute Re K9 P Bc:old Ba:replay Be Re T L M K60 P Bc:old Ba:old "
       "Be:execute" },
-    { "a_fenced_claim_without_end_is_over_in_the_end",
+    { "a_fenced_claim_without_end_expires_in_the_end",
       "capacity=2 beside=2 Ba,lease Be Ce Na,lease:fenced Bg:full P Ca:fenced "
       "Ba:old Bg:execute" },
     { "too_old_goes_before_full_over_restarts",
@@ -128,10 +128,10 @@ static const scenario scenarios[] = {
       "times=24 beside=10 Bc Cc T M K8 Be,retention=1000 Bb t,ms=2000 M Rb K@ "
       "P Bc:old" },
     // Nor is that 5 was given up, which raised it; of 3 all is over, too.
-    { "that_a_number_below_the_floor_is_over_is_confirmed",
+    { "that_a_number_below_the_floor_expired_is_confirmed",
       "beside=10 Bi,retention=1000 Be,retention=1000 Ce P M,ms=1000 Be:old P "
       "Be:old" },
-    { "of_what_is_unsure_the_oldest_sector_is_needed",
+    { "of_an_unsaved_floor_the_oldest_sector_is_needed",
       "beside=10 Bi T L M Bi:old K8 Bk T L M Bk:old K60 P Bi:old" },
 
     // cuts, failures, modes
@@ -198,14 +198,14 @@ static const scenario scenarios[] = {
       "volatile beside=10 Bc Cc K8 Be,retention=1000 t,ms=2000 M Be:old T M "
       "Bc:old K@ K@ Bc:old P Bc:old" },
     // c is over when the next boot reads what was written of a.
-    { "an_account_that_is_written_tells_of_no_later_floor",
+    { "an_entry_that_is_written_has_no_later_floor",
       "beside=10 Br Bc Ba E,n=200000000 Bp P Bp E,n=100000000 Ba:old Bd J40 "
       "P Bc:old" },
     // The note that f was given back tells of its epoch, and may be torn.
-    { "an_epoch_that_a_torn_note_tells_of_is_known_from_then_on",
+    { "an_epoch_that_a_torn_note_has_is_known_from_then_on",
       "volatile numbers=5 Bf %1,how=1 Cf w | Rf | Ba Ra P Ba Ra P Ba" },
     { "what_is_given_back_after_a_failed_outcome_is_gone",
       "volatile beside=10 Ba Ca Bc %1,how=1 Cc w Rc:ok P Bc:execute" },
 };
 
-TESTS(scenarios, tell)
+TESTS(scenarios, run_scenario)

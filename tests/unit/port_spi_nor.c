@@ -210,7 +210,7 @@ TEST(an_erase_that_never_ends_is_given_up)
     is(spi_nor_erasing(&nor), 0);
 }
 
-TEST(a_chip_that_is_protected_is_told)
+TEST(a_chip_that_is_protected_is_reported)
 {
     make();
     starts(NULL);

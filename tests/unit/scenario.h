@@ -21,7 +21,7 @@
  *
  *     device *d = device_on(&nor, "Ba Ca Bb Cb");
  *     damage(newest().at, newest().len, ANYTHING);
- *     say("P l1 Ba:replay Bb:recover");
+ *     run("P l1 Ba:replay Bb:recover");
  *
  * .. which may be a scenario, too: "Ba Ca Bb Cb z b P l1 Ba:replay Bb:recover".
  *
@@ -93,7 +93,7 @@ static void broken(const char *what, const char *file, int line)
 
     print_error("%s:%d: %s\non %s: %s\n", file, line, what, on->name, said);
     if (failures++ < TOLD_MAX)
-        device_tell(&the);
+        device_print(&the);
     fail();
     abort();
 }
@@ -172,22 +172,22 @@ static const char *filled(const char *line, unsigned how, unsigned at)
     return text;
 }
 
-static inline void say(const char *line)
+static inline void run(const char *line)
 {
     snprintf(said, sizeof said, "%s", line);
     call_line(&the, line);
 }
 
 /* .. in which @ is a number. */
-static inline void say_of(const char *line, unsigned n)
+static inline void run_of(const char *line, unsigned n)
 {
-    say(filled(line, 0, n));
+    run(filled(line, 0, n));
 }
 
 /* The test's device on such a medium; its modes and first calls. */
 static inline device *device_on(const medium *m, const char *line)
 {
-    say(make_device(m, KEYS_TEST, line));
+    run(make_device(m, KEYS_TEST, line));
     return &the;
 }
 
@@ -314,7 +314,7 @@ static int format(void)
 }
 
 /* .. what fails is told, and the table is closed. */
-static int format_told(void)
+static int formatted(void)
 {
     int result = format();
 
@@ -340,7 +340,7 @@ static int scenario_word(const call *c)
         memcpy(the.medium.bytes + hidden.of.at, hidden.bytes, hidden.of.len);
         break;
     case 'b': spoil(then[c->key % COUNT(then)], c); break;
-    case 'i': return format_told();
+    case 'i': return formatted();
     case 'x': the.damaged = 1; break;
     case 'V': PROMISE(wrote.call == the.model.calls && relocated() >= 0); break;
     case '=': PROMISE(!(the.reads + the.progs + the.erases) == !c->n); break;
@@ -385,7 +385,7 @@ typedef struct scenario {
 } scenario;
 
 /* Tells the part of a line up to a bar or its end; returns what is behind it. */
-static const char *tell_part(const char *line)
+static const char *run_part(const char *line)
 {
     char part[500];
     size_t len = strcspn(line, "|");
@@ -397,7 +397,7 @@ static const char *tell_part(const char *line)
     return line + len + (line[len] != 0);
 }
 
-static void tell_end(void)
+static void run_end(void)
 {
     if (the.damaged)
         return;
@@ -407,34 +407,34 @@ static void tell_end(void)
 
 /* Tells it with a cut; returns how many variants there are of the n-th
    operation, 0: there are fewer. */
-static uint32_t tell_cut(const medium *m, const char *line, uint32_t nth,
-                         uint32_t variant)
+static uint32_t run_cut(const medium *m, const char *line, uint32_t nth,
+                        uint32_t variant)
 {
     uint32_t variants;
 
-    line = tell_part(make_device(m, KEYS_SCENARIO, line));
+    line = run_part(make_device(m, KEYS_SCENARIO, line));
     flash_cut(&the.medium, nth, variant);
-    line = tell_part(line);
+    line = run_part(line);
     variants = the.medium.off ? the.medium.variants : 0;
     call_line(&the, "P ?");
     call_line(&the, line);
-    tell_end();
+    run_end();
     return variants;
 }
 
 /* Tells it with a cut in each operation. */
-static void tell_cuts(const medium *m, const char *line)
+static void run_cuts(const medium *m, const char *line)
 {
     uint32_t count = 1;
 
     for (uint32_t n = 0; count; n++)
         for (uint32_t v = 0, step = 1; v < count || !v; v += step) {
-            count = tell_cut(m, line, n, v);
+            count = run_cut(m, line, n, v);
             step = 1 + count / 20;
         }
 }
 
-static void tell_whole(const medium *m, const char *line)
+static void run_whole(const medium *m, const char *line)
 {
     unsigned times = 1;
 
@@ -442,7 +442,7 @@ static void tell_whole(const medium *m, const char *line)
         line += strcspn(line, " ");
     for (line = make_device(m, KEYS_SCENARIO, line); times > 0; times--)
         call_line(&the, line);
-    tell_end();
+    run_end();
 }
 
 /* The medium that a line names, and then is told on alone; or NULL. */
@@ -463,7 +463,7 @@ static const medium *named(const char **line)
 }
 
 /* A test of a scenario. */
-static inline void tell(void **state)
+static inline void run_scenario(void **state)
 {
     const char *line = ((const scenario *)*state)->line;
     const medium *only = named(&line);
@@ -473,10 +473,10 @@ static inline void tell(void **state)
     for (size_t m = 0; m < COUNT(media); m++) {
         const medium *there = only ? only : media[m];
         if (strchr(line, '|'))
-            tell_cuts(there, line);
+            run_cuts(there, line);
         else
             for (unsigned n = 0; n < hows * ats; n++)
-                tell_whole(there, filled(line, n % hows, n / hows));
+                run_whole(there, filled(line, n % hows, n / hows));
         if (!the.config.storage || only)
             return;                     // no other medium matters
     }

@@ -55,7 +55,7 @@ static int make(char what, const idem_request *rq, int whole)
                ? idem_complete(the.table, &claim, &outcome, the.now) : result;
 }
 
-static void tell_number(const char *word)
+static void run_number(const char *word)
 {
     char scope[24] = "panel", id[24] = "";
     const char *from = word + (*word == '?' || *word == '!');
@@ -82,18 +82,18 @@ static void tell_number(const char *word)
     }
     rq.age_ms = age ? (uint32_t)strtoul(age + 1, NULL, 10) : 0;
     result = make(*word, &rq, !colon);
-    if (result != (colon ? told[c.answer].answer : IDEM_OK))
+    if (result != (colon ? answer_names[c.answer].answer : IDEM_OK))
         fail_msg("%s: %d", word, result);
 }
 
-static void tell_words(const char *line)
+static void run_words(const char *line)
 {
     char word[50];
 
     for (int len; sscanf(line, "%49s%n", word, &len) == 1; line += len) {
         uint32_t n = (uint32_t)strtoul(word + 1, NULL, 10);
         if (strchr(word, '.') || strchr(word, '/'))
-            tell_number(word);
+            run_number(word);
         else if (*word == '+')
             the.now += n;
         else if (*word == 'T')
@@ -109,10 +109,10 @@ static void tell_words(const char *line)
 }
 
 /* .. to a table that is new. */
-static void tell_new(const char *line)
+static void run_on_new(const char *line)
 {
     misuse = unit_misuse;
-    tell_words(make_device(&nor, 1, line));
+    run_words(make_device(&nor, 1, line));
 }
 
 static const scenario scenarios[] = {
@@ -153,7 +153,7 @@ static const scenario scenarios[] = {
       "a/0.11 d/0.10 y1 a/0.10:old c/0.10:old a/0.11:replay e/0.10 y2 "
       "b/0.11:full y3 a/0.11:replay" },
     // Of one that was forgotten all who are unknown have the reach.
-    { "the_reach_of_a_forgotten_sender_is_that_of_the_unknown",
+    { "the_eviction_time_of_a_forgotten_sender_is_that_of_the_unknown",
       "ram evict senders=1 quota=1 T T 0.1 +10 0.2 +10 !0.2 other/0.1:execute "
       "y1 0.3,20:old 0.3,19:full y2" },
 
@@ -188,12 +188,12 @@ static const scenario scenarios[] = {
       "0.1:old 0.2:old 0.-2:replay 0.-3 0.1:old T 0.-3:old 0.-1:old 0.1:old" },
 };
 
-static void run_scenario(void **state)
+static void run_alone(void **state)
 {
-    tell_new(((const scenario *)*state)->line);
+    run_on_new(((const scenario *)*state)->line);
 }
 
-TESTS(scenarios, run_scenario)
+TESTS(scenarios, run_alone)
 
 TEST(a_sender_of_which_nothing_is_known_may_begin_anywhere)
 {
@@ -203,7 +203,7 @@ TEST(a_sender_of_which_nothing_is_known_may_begin_anywhere)
     for (size_t e = 0; e < COUNT(anywhere); e++)
         for (size_t s = 1; s < COUNT(anywhere); s++) {
             idem_request rq = number_of("panel", anywhere[e], anywhere[s]);
-            tell_new("ram senders=1");
+            run_on_new("ram senders=1");
             is(begin(&rq), IDEM_EXECUTE);
             is(begin(&rq), IDEM_BUSY);
         }
@@ -216,13 +216,13 @@ TEST(a_number_is_no_key_of_the_same_bytes)
     static const char bytes[8] = { 9, 0, 0, 0, 3, 0, 0, 0 };
     idem_request rq = number_of("panel", 0, 0);
 
-    tell_new("ram senders=1 3.9");
+    run_on_new("ram senders=1 3.9");
     rq.key = bytes;
     rq.key_len = sizeof bytes;
     is(begin(&rq), IDEM_EXECUTE);
-    tell_words("3.9:replay");
+    run_words("3.9:replay");
     is(the.table->used, 2);
-    tell_words("+100000 3.9:old +100");
+    run_words("+100000 3.9:old +100");
     is(begin(&rq), IDEM_EXECUTE);
 }
 
@@ -232,14 +232,14 @@ TEST(a_sequence_with_a_key_is_a_misuse)
 
     rq.key = "k";
     rq.key_len = 1;
-    tell_new("ram senders=1");
+    run_on_new("ram senders=1");
     is(make('B', &rq, 0), IDEM_E_ARG);
     is(make('?', &rq, 0), IDEM_E_ARG);
-    tell_words("m2");
+    run_words("m2");
     is(the.table->used, 0);
 }
 
-TEST(an_account_takes_the_memory_that_the_manual_says)
+TEST(an_entry_takes_the_memory_that_the_manual_says)
 {
     is(sizeof(idem_sender), IDEM_WIDE ? 28 : 24);
     is(IDEM_SENDERS_MEMORY_SIZE(3), 3 * (sizeof(idem_sender) + 4));
@@ -248,11 +248,11 @@ TEST(an_account_takes_the_memory_that_the_manual_says)
 /* How idle somebody is, is told right for years. */
 TEST(a_sender_in_use_is_never_forgotten_for_another)
 {
-    tell_new("ram evict senders=2 capacity=4");
+    run_on_new("ram evict senders=2 capacity=4");
     for (unsigned n = 1; n < 400; n++)
-        tell_words(filled("+86400000 good/0.@ +86400000 @/0.@ good/0.@:old", 0,
-                          n));
-    tell_words("y398");
+        run_words(filled("+86400000 good/0.@ +86400000 @/0.@ good/0.@:old", 0,
+                         n));
+    run_words("y398");
 }
 
 /* .. with no number that is kept of it for 32 bits of milliseconds. */
@@ -263,26 +263,26 @@ TEST(who_was_used_least_recently_is_forgotten_after_years)
     };
 
     for (size_t i = 0; i < COUNT(days); i++) {
-        tell_new("ram evict senders=2 capacity=4");
+        run_on_new("ram evict senders=2 capacity=4");
         for (unsigned day = 0; day < days[i].a; day++)
-            tell_words("+86400000 ?x/0.1:none");
-        tell_words("a/0.7");
+            run_words("+86400000 ?x/0.1:none");
+        run_words("a/0.7");
         for (unsigned day = 0; day < days[i].b; day++)
-            tell_words("+86400000 ?x/0.1:none");
-        tell_words("b/0.7");
+            run_words("+86400000 ?x/0.1:none");
+        run_words("b/0.7");
         for (unsigned day = 0; day < days[i].c; day++)
-            tell_words("+86400000 ?x/0.1:none");
-        tell_words("T c/0.7 y1 b/0.7:old c/0.7:replay");
+            run_words("+86400000 ?x/0.1:none");
+        run_words("T c/0.7 y1 b/0.7:old c/0.7:replay");
     }
 }
 
 /* Words of a sender and its number. */
-static void tell_of(const char *words, unsigned who, unsigned number)
+static void run_for(const char *words, unsigned who, unsigned number)
 {
     char line[80];
 
     (void)snprintf(line, sizeof line, words, who, number);
-    tell_words(line);
+    run_words(line);
 }
 
 /* Senders come and go in as many entries as there are: each is found, and none
@@ -292,26 +292,26 @@ TEST(who_has_an_entry_is_found_in_a_full_array)
     enum { ENTRIES = 97, SENDERS = 150, ROUNDS = 900 };
     unsigned latest[SENDERS] = { 0 }, count = 0;    // number, 0: unknown
 
-    tell_new("ram senders=97 capacity=1000");
+    run_on_new("ram senders=97 capacity=1000");
     for (uint32_t round = 1, c = 1; round <= ROUNDS; round++) {
         unsigned who = (c = flash_mix(c + 1)) % SENDERS;
         unsigned is_known = latest[who] != 0;
         if (round > ROUNDS / 3 && c >> 16 & 1) {
-            tell_of(is_known ? "!%u/0.0" : "!%u/0.0:none", who, 0);
+            run_for(is_known ? "!%u/0.0" : "!%u/0.0:none", who, 0);
             count -= is_known;
             latest[who] = 0;
         } else if (!is_known && count == ENTRIES) {
-            tell_of("%u/0.%u:full", who, round);
+            run_for("%u/0.%u:full", who, round);
         } else {
             count += !is_known;
             latest[who] = round;
-            tell_of("%u/0.%u", who, round);
+            run_for("%u/0.%u", who, round);
         }
         if (round % 100 == 0) {
-            tell_words("T");
+            run_words("T");
             for (who = 0; who < SENDERS; who++)
                 if (latest[who])
-                    tell_of("%u/0.%u:old", who, latest[who]);
+                    run_for("%u/0.%u:old", who, latest[who]);
         }
     }
     is(idem_check(the.table), 0);
@@ -335,7 +335,7 @@ TEST(who_has_half_a_hash_of_another_is_another)
     static unsigned seen[1 << 20];      // the number of the latest such half
     unsigned pairs = 0;
 
-    tell_new("ram");
+    run_on_new("ram");
     for (unsigned n = 1; n < 300000; n++) {
         uint32_t half = (uint32_t)hash_of(n);
         unsigned *other = &seen[half % COUNT(seen)];
@@ -343,8 +343,8 @@ TEST(who_has_half_a_hash_of_another_is_another)
             char line[60];
             (void)snprintf(line, sizeof line, "%u/1.10 T %u/1.9:old %u/0.1",
                            *other, *other, n);
-            tell_new("ram senders=2");
-            tell_words(line);
+            run_on_new("ram senders=2");
+            run_words(line);
             pairs++;
         }
         *other = n;

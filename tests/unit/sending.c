@@ -45,12 +45,12 @@ TEST(every_answer_has_its_verdict_whatever_the_time_is)
 
     for (int answer = -200; answer <= 302; answer++)
         for (int late = 0; late < 2; late++) {
-            int told = answer == 301 ? INT_MAX : answer == 302 ? INT_MIN
+            int given = answer == 301 ? INT_MAX : answer == 302 ? INT_MIN
                                                                : answer;
-            int verdict = verdict_on(told);
+            int verdict = verdict_on(given);
             if (verdict == IDEM_RESEND && late)
                 verdict = IDEM_GIVE_UP;
-            is(retry(&usual, &sent[late], told), verdict);
+            is(retry(&usual, &sent[late], given), verdict);
             is(delay == UINT32_MAX, verdict != IDEM_RESEND);
         }
 }
@@ -140,7 +140,7 @@ static uint64_t expected(const idem_patience *p, const idem_sent *s)
     uint64_t cap = p->cap_ms ? p->cap_ms : MINUTE;
     uint64_t wait = p->base_ms ? p->base_ms : SECOND;
     uint64_t deadline = p->deadline_ms ? p->deadline_ms : 12 * HOUR;
-    uint64_t told = s->retry_after_ms == IDEM_LEASE_NONE ? 0
+    uint64_t after = s->retry_after_ms == IDEM_LEASE_NONE ? 0
                                                          : s->retry_after_ms;
 
     for (uint32_t i = 1; i < s->times && wait < cap; i++)
@@ -148,7 +148,7 @@ static uint64_t expected(const idem_patience *p, const idem_sent *s)
     if (wait > cap)
         wait = cap;
     wait -= wait * s->random / (UINT64_C(1) << 32);
-    return s->elapsed_ms + told + wait <= deadline ? told + wait : 0;
+    return s->elapsed_ms + after + wait <= deadline ? after + wait : 0;
 }
 
 TEST(no_sum_overflows_at_any_extreme)

@@ -282,7 +282,7 @@ TEST(s9_homes_and_fingerprints_are_decided_by_the_secret)
     is(fingerprint_of_pour() == fingerprint, same);
 }
 
-/* Keys in every state: old, owed, new, claimed, endless; and free slots, of
+/* Keys in every state: old, undelivered, new, claimed, endless; free slots, of
    which the first was in use.  It sweeps behind the time. */
 static void open_to_break(void)
 {
