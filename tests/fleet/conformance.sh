@@ -5,7 +5,8 @@
 build fleet/conformance $here/scenarios.c $STORES $LIBS
 need redis postgres dynamodb
 "$B/fleet/conformance" promises ram "file:$work/journal" "$redis_url" \
-    "$postgres_url" "$dynamodb_url" >"$work/printed" 2>"$work/conformance.log" ||
+    "$postgres_url" "$dynamodb_url" >"$work/printed" \
+    2>"$work/conformance.log" ||
     fail "conformance: $(cat "$work/printed")"
 tail -n 1 "$work/printed"
 count "$(tail -n 1 "$work/printed")"
