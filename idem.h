@@ -194,10 +194,10 @@
    languages there are idem_memory_size and idem_sector_count.
 
    If the program has one configuration, the compiler can leave out what it does
-   not need, a fifth of the code with random keys alone: in the file of the
+   not need, a quarter of the code with random keys alone: in the file of the
    implementation include "idem.h", then `static const idem_config c = { .. };`
    and `#define IDEM_CONFIG c`, then the implementation.  idem_open takes no
-   other configuration then, but for secret and lock.
+   other configuration then, but a copy with another secret.
 
    >>time
 
@@ -2061,8 +2061,8 @@ static int idemi_clock_reached(uint32_t clock, uint32_t at)
    >>configured   where the code asks for a field of the configuration
 
    With IDEM_CONFIG the compiler knows each answer and leaves out the code that
-   is not needed; without it the table's configuration is asked.  The secret and
-   the lock are always those of the table's configuration.
+   is not needed; without it the table's configuration is asked.  The secret is
+   always that of the table's configuration.
    ------------------------------------------------------------------------ */
 #ifdef IDEM_CONFIG
 /* Here no parameter is in scope that may have the name of the user's. */
@@ -2100,6 +2100,7 @@ static inline const idem_config *idemi_configured(void)
 #define IDEMI_JOURNAL(t)        ((void)(t), (IDEM_CONFIG).storage != NULL)
 #define IDEMI_EVER_SENDERS      (IDEM_SENDERS_MAX && (IDEM_CONFIG).senders)
 #define IDEMI_EVER_STATE        ((IDEM_CONFIG).state_max != 0)
+#define IDEMI_EVER_EVICTS       ((IDEM_CONFIG).full == IDEM_EVICT_OLDEST)
 #else
 #define IDEMI_GIVEN(config)     (config)
 #define IDEMI_CONFIG(t)         ((t)->config)
@@ -2115,6 +2116,7 @@ static inline const idem_config *idemi_configured(void)
 #define IDEMI_JOURNAL(t)        (IDEMI_SELDOM((t)->journal != NULL))
 #define IDEMI_EVER_SENDERS      (IDEM_SENDERS_MAX != 0)
 #define IDEMI_EVER_STATE        1
+#define IDEMI_EVER_EVICTS       1
 #endif
 
 #ifdef IDEM_NO_JOURNAL
@@ -2418,8 +2420,9 @@ static unsigned idemi_index_find(const idem_table *t, const idemi_id *id)
 }
 
 /* Puts a slot whose key is not in the index into it.  Keeps T1, T2. */
-static void idemi_index_insert(idem_table *t, idem_number hash, unsigned slot)
+static void idemi_index_insert(idem_table *t, unsigned slot)
 {
+    idem_number hash = idemi_slot_at(t, slot)->hash;
     unsigned at = idemi_index_home(t, hash), past = 0;
 
     for (; idemi_index_slot(t, at) != IDEMI_NONE; past++)
@@ -2431,7 +2434,6 @@ static void idemi_index_insert(idem_table *t, idem_number hash, unsigned slot)
     t->index[at].slot = (idem_number)(slot + 1);
 #endif
     idemi_index_note(t, at, past);
-    idemi_slot_at(t, slot)->hash = hash;
 }
 
 /* Takes a slot that is in the index out of it, and closes the gap: a word moves
@@ -2774,8 +2776,7 @@ static unsigned idemi_sender_index(const idem_table *t, const idem_sender *a)
 /* Steps since the latest sweep */
 static unsigned idemi_sender_steps(const idem_table *t)
 {
-    return (t->clock / IDEMI_USED_STEP - t->swept / IDEMI_USED_STEP) &
-           (UINT32_MAX / IDEMI_USED_STEP);
+    return (t->clock - t->swept) / IDEMI_USED_STEP;
 }
 
 /* How well an entry suits a new sender; 0: it must stay.  One that is still to
@@ -2799,11 +2800,10 @@ static void idemi_sender_evicted(const idem_table *t, uint32_t *evicted_until,
         *evicted_until = by;
 }
 
-/* The entry of the sender with a name; if it has none, NULL, or with `make` the
-   one that it may take over, or NULL.  Needs N2. */
+/* The entry of the sender with a name; if it has none, the one that it may take
+   over, or NULL.  Needs N2. */
 IDEMI_SLOW
-static idem_sender *idemi_sender_find(const idem_table *t, int make,
-                                      uint64_t name)
+static idem_sender *idemi_sender_find(const idem_table *t, uint64_t name)
 {
     unsigned senders = IDEMI_SENDERS(t), left = senders;
     idem_sender *first = idemi_sender_at(t, senders), *best = NULL;
@@ -2811,14 +2811,13 @@ static idem_sender *idemi_sender_find(const idem_table *t, int make,
     uint32_t idlest = 0;
 
     for (; left > 0; left--) {
+        uint32_t idle;
         if (idemi_basics_join(a->name) == name)
             return a;
-        if (make) {
-            uint32_t idle = idemi_sender_idle(t, a);
-            if (idle > idlest) {
-                idlest = idle;
-                best = a;
-            }
+        idle = idemi_sender_idle(t, a);
+        if (idle > idlest) {
+            idlest = idle;
+            best = a;
         }
         if (!idemi_basics_join(a->name))
             break;
@@ -2828,6 +2827,15 @@ static idem_sender *idemi_sender_find(const idem_table *t, int make,
     return best;
 }
 
+/* The entry of the sender with a name, or NULL. */
+IDEMI_APART
+static idem_sender *idemi_sender_known(const idem_table *t, uint64_t name)
+{
+    idem_sender *a = idemi_sender_find(t, name);
+
+    return a && idemi_basics_join(a->name) == name ? a : NULL;
+}
+
 /* The name of a scope. */
 static uint64_t idemi_sender_name(const idem_table *t,
                                   const unsigned char *scope, size_t scope_len)
@@ -2835,13 +2843,14 @@ static uint64_t idemi_sender_name(const idem_table *t,
     return idemi_hash_strong(t->config, scope, scope_len);
 }
 
-/* Makes an entry that idemi_sender_find has found that of a name; returns it.
-   What may have been evicted of who had it may be of all who are new.  If there
-   is none, or a floor is lost with it, that was chosen, unless the journal has
-   more senders than are configured now. */
-static idem_sender *idemi_sender_take(idem_table *t, idem_sender *a,
-                                      uint64_t name)
+/* The entry of the sender with a name; if it has none, it takes one over, or
+   gets NULL.  What may have been evicted of who had it may be of all who are
+   new.  If there is none, or a floor is lost with it, that was chosen, unless
+   the journal has more senders than are configured now. */
+static idem_sender *idemi_sender_take(idem_table *t, uint64_t name)
 {
+    idem_sender *a = idemi_sender_find(t, name);
+
     if (a && idemi_basics_join(a->name) == name)
         return a;
     if (!a || idemi_basics_join(a->floor)) {
@@ -2867,13 +2876,11 @@ static idem_sender *idemi_sender_take(idem_table *t, idem_sender *a,
 static idem_sender *idemi_sender_of(idem_table *t, idem_slot *s, int make)
 {
     uint64_t name;
-    idem_sender *a;
 
     if (!IDEMI_SENDERS(t))
         return NULL;
     name = idemi_sender_name(t, idemi_slot_id(s), s->scope_len);
-    a = idemi_sender_find(t, make, name);
-    return make ? idemi_sender_take(t, a, name) : a;
+    return make ? idemi_sender_take(t, name) : idemi_sender_known(t, name);
 }
 
 /* What happens to a key: it is known anew, added, given back, expires, is
@@ -2990,7 +2997,7 @@ typedef struct idemi_query {
     idem_claim *claim;
     idem_reply *reply;
     uint64_t name;              /* of its sender; of a key that is not known */
-    idem_sender *sender;        /* its entry, or one that it may take over */
+    idem_sender *sender;        /* its entry, or NULL */
     unsigned char number[IDEMI_NUMBER_BYTES];   /* a key that is one */
 } idemi_query;
 
@@ -3055,11 +3062,11 @@ static void idemi_keys_name(idem_slot *s, const idemi_id *id)
                       idemi_slot_key_bytes(id->key_len));
 }
 
-/* A slot that has a scope and a key comes into use. */
-static void idemi_keys_enter(idem_table *t, unsigned slot, idem_number hash)
+/* A slot that has a scope and a key, and their hash, comes into use. */
+static void idemi_keys_enter(idem_table *t, unsigned slot)
 {
     t->free = t->links[slot].newer;
-    idemi_index_insert(t, hash, slot);
+    idemi_index_insert(t, slot);
     t->used++;
 }
 
@@ -4711,7 +4718,8 @@ static void idemi_recover_key(idem_table *t, const idemi_record *r,
                                                              : IDEMI_ENDLESS);
     idemi_basics_copy(idemi_slot_id(s), r->id.scope,
                       s->scope_len + idemi_slot_key_bytes(s->key_len));
-    idemi_keys_enter(t, slot, r->id.hash);
+    s->hash = r->id.hash;
+    idemi_keys_enter(t, slot);
     idemi_storage_needs(t)[slot] = sequence;
     idemi_sender_note(t, slot,
                        other == IDEMI_NONE ? IDEMI_ADDED : IDEMI_KEPT);
@@ -4725,7 +4733,7 @@ static unsigned idemi_recover_sender(idem_table *t, const idemi_record *r,
                                       uint32_t sequence)
 {
     uint64_t name = idemi_basics_join(r->of.sender->name), floor;
-    idem_sender *a = idemi_sender_take(t, idemi_sender_find(t, 1, name), name);
+    idem_sender *a = idemi_sender_take(t, name);
     unsigned own;
 
     if (!a)
@@ -5155,11 +5163,21 @@ static int idemi_command_over_quota(const idem_table *t, const idem_sender *a)
     return a && a->live > IDEMI_CONFIG(t)->quota - 1;
 }
 
+/* True if a sender has an entry, or may take one over and no floor is lost. */
+static int idemi_command_has_entry(const idem_table *t, const idemi_query *q)
+{
+    const idem_sender *a = q->sender;
+
+    if (a || !IDEMI_SENDERS(t))
+        return 1;
+    a = idemi_sender_find(t, q->name);
+    return a && !idemi_basics_join(a->floor);
+}
+
 /* Drops what is over, if a slot, a place in the quota or an entry is wanted.
    The oldest completion goes as soon as it is over, wanted or not: its slot is
    used again while it is still in the cache. */
-static void idemi_command_reclaim(idem_table *t, const idem_sender *a,
-                                  int has_entry)
+static void idemi_command_reclaim(idem_table *t, const idemi_query *q)
 {
     unsigned none = IDEMI_CAPACITY(t);
     unsigned oldest = t->links[none].newer;
@@ -5167,7 +5185,8 @@ static void idemi_command_reclaim(idem_table *t, const idem_sender *a,
     if (oldest != none)
         idemi_keys_expire(t, oldest);
     if (idemi_clock_reached(t->clock, t->soonest) &&
-        (t->free == none || idemi_command_over_quota(t, a) || !has_entry))
+        (t->free == none || idemi_command_over_quota(t, q->sender) ||
+         !idemi_command_has_entry(t, q)))
         idemi_keys_sweep(t);
 }
 
@@ -5189,9 +5208,9 @@ static unsigned idemi_command_own(idem_table *t, const idem_sender *a,
 /* A slot that the request's key may have: one that is free, or in use by
    something that may be dropped for it; or `capacity`, and then
    retry_after_ms is set if it is known. */
-static unsigned idemi_command_room(idem_table *t, const idem_sender *a,
-                                   const idemi_query *q)
+static unsigned idemi_command_room(idem_table *t, const idemi_query *q)
 {
+    const idem_sender *a = q->sender;
     int over_quota = idemi_command_over_quota(t, a);
     unsigned slot = IDEMI_CAPACITY(t);
 
@@ -5224,7 +5243,7 @@ static int idemi_command_forget(idem_table *t, const idem_request *rq)
 {
     uint64_t name = idemi_sender_name(t, (const unsigned char *)rq->scope,
                                       rq->scope_len);
-    idem_sender *a = idemi_sender_find(t, 0, name);
+    idem_sender *a = idemi_sender_known(t, name);
     int result = IDEM_OK;
 
     if (!a || (!a->live && !idemi_basics_join(a->floor)))
@@ -5292,7 +5311,7 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
             return result;
     }
     // Nothing fails any more: what makes room for the key may go.
-    if (attempt == 1 && s->state) {
+    if (IDEMI_EVER_EVICTS && attempt == 1 && s->state) {
         t->stats.evicted++;
         idemi_keys_leave(t, slot, IDEMI_EVICTED);
     }
@@ -5304,10 +5323,10 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
         idemi_storage_needs(t)[slot] = t->journal->sequence;
     if (attempt == 1) {
         idemi_keys_name(s, &q->id);
-        idemi_keys_enter(t, slot, q->id.hash);
-        if (q->sender)
-            idemi_sender_update(t, idemi_sender_take(t, q->sender, q->name),
-                                slot, IDEMI_ADDED);
+        idemi_keys_enter(t, slot);
+        if (IDEMI_SENDERS(t))
+            idemi_sender_update(t, idemi_sender_take(t, q->name), slot,
+                                IDEMI_ADDED);
     }
     idemi_order_note(t, s);
     t->token += (uint32_t)(s->token - (uint32_t)t->token);
@@ -5345,29 +5364,20 @@ static int idemi_command_again(idem_table *t, unsigned slot, idemi_query *q)
    for its sender.  Changes neither. */
 static int idemi_command_first(idem_table *t, unsigned *slot, idemi_query *q)
 {
-    const idem_sender *candidate = NULL;
-
     q->sender = NULL;
     if (IDEMI_SENDERS(t)) {
         q->name = idemi_sender_name(t, q->id.scope, q->id.scope_len);
-        q->sender = idemi_sender_find(t, 0, q->name);
-        candidate = q->sender ? q->sender : idemi_sender_find(t, 1, q->name);
+        q->sender = idemi_sender_known(t, q->name);
     }
     if (idemi_command_too_old(t, q->sender, q->rq))
         return IDEM_TOO_OLD;
-    idemi_command_reclaim(t, q->sender,
-                          !IDEMI_SENDERS(t) || q->sender ||
-                              (candidate &&
-                               !idemi_basics_join(candidate->floor)));
-    *slot = idemi_command_room(t, q->sender, q);
+    idemi_command_reclaim(t, q);
+    *slot = idemi_command_room(t, q);
     if (*slot == IDEMI_CAPACITY(t))
         return IDEM_E_FULL;
-    if (IDEMI_SENDERS(t) && !q->sender) {
-        q->sender = idemi_sender_find(t, 1, q->name);
-        if (!q->sender) {
-            (void)idemi_sender_take(t, NULL, q->name);
-            return IDEM_E_FULL;
-        }
+    if (IDEMI_SENDERS(t) && !idemi_sender_find(t, q->name)) {
+        t->stats.senders_evicted++;
+        return IDEM_E_FULL;
     }
     return IDEM_EXECUTE;
 }
@@ -5792,7 +5802,7 @@ static int idemi_public_enter(idem_table *t, int valid)
 
     if (!valid || !idemi_public_is_open(t))
         return IDEMI_REFUSED();
-    config = t->config;
+    config = IDEMI_CONFIG(t);
     if (config->lock && (config->lock)(config->lock_ctx) != 0)
         return IDEM_E_LOCK;
     if (t->inside) {
@@ -5816,7 +5826,7 @@ static int idemi_public_enter_at(idem_table *t, int valid, uint32_t now_ms)
 
 static int idemi_public_leave(idem_table *t, int result)
 {
-    const idem_config *config = t->config;
+    const idem_config *config = IDEMI_CONFIG(t);
 
 #ifdef IDEM_DEBUG
     IDEM_ASSERT(idemi_check_all(t) == 0);
@@ -5914,19 +5924,19 @@ static int idemi_public_payload(const idem_table *t, idemi_query *q)
 #endif
 #ifdef IDEM_CONFIG
 #define IDEMI_BUILT_IN_RULE(RULE)                                              \
-    RULE(idemi_public_is_built_in(config),                                     \
-         "config: neither IDEM_CONFIG nor a copy with another secret or lock")
+    RULE(idemi_public_is_built_in(given),                                      \
+         "config: neither IDEM_CONFIG nor a copy with another secret")
 #else
 #define IDEMI_BUILT_IN_RULE(RULE)
 #endif
 #define IDEMI_CONFIG_RULES(RULE)                                               \
     IDEMI_BUILT_IN_RULE(RULE)                                                  \
+    RULE(idemi_public_secret(given),                                           \
+         "secret: 16 random bytes, neither half zero")                         \
     RULE(config->capacity - 1 < IDEM_CAPACITY_MAX,                             \
          "capacity: at least 1, at most IDEM_CAPACITY_MAX")                    \
     RULE(config->key_max - 1u < 255, "key_max: 1 to 255")                      \
     RULE(config->max_attempts <= 255, "max_attempts: at most 255")             \
-    RULE(idemi_public_secret(config),                                          \
-         "secret: 16 random bytes, neither half zero")                         \
     RULE(idemi_public_lease(config->lease_ms),                                 \
          "lease_ms: over IDEM_LEASE_MAX, and not IDEM_LEASE_NONE")             \
     RULE(config->retention_ms <= IDEM_RETENTION_MAX,                           \
@@ -5963,23 +5973,24 @@ static int idemi_public_secret(const idem_config *config)
 }
 
 #ifdef IDEM_CONFIG
-/* True of IDEM_CONFIG, and of a copy of it with another secret or lock. */
+/* True of IDEM_CONFIG, and of a copy of it with another secret. */
 static int idemi_public_is_built_in(const idem_config *config)
 {
     const idem_config *built_in = &(IDEM_CONFIG);
     const size_t at = offsetof(idem_config, secret);
     const size_t after = offsetof(idem_config, storage);
 
-    return config == built_in ||
-           (IDEM_MEMCMP(config, built_in, at) == 0 &&
-            IDEM_MEMCMP((const char *)config + after,
-                        (const char *)built_in + after,
-                        offsetof(idem_config, lock_ctx) - after) == 0);
+    return IDEM_MEMCMP(config, built_in, at) == 0 &&
+           IDEM_MEMCMP((const char *)config + after,
+                       (const char *)built_in + after,
+                       sizeof *config - after) == 0;
 }
 #endif
 
-static int idemi_public_config(const idem_config *config)
+static int idemi_public_config(const idem_config *given)
 {
+    const idem_config *config = IDEMI_GIVEN(given);
+
     return IDEMI_CONFIG_RULES(IDEMI_RULE_HOLDS)(
         !IDEMI_STORAGE(config) || idemi_public_storage(config->storage));
 }
@@ -6594,8 +6605,10 @@ IDEM_API int idem_check(const idem_table *table)
     }
 #define IDEMI_RULE_EXPLAIN(condition, text) IDEMI_EXPLAIN(!(condition), text)
 
-static const char *idemi_explain_config(const idem_config *config)
+static const char *idemi_explain_config(const idem_config *given)
 {
+    const idem_config *config = IDEMI_GIVEN(given);
+
     IDEMI_CONFIG_RULES(IDEMI_RULE_EXPLAIN)
     return NULL;
 }

@@ -150,9 +150,9 @@ uint64_t inside_floor(const idem_table *t, const char *scope)
 
     copy = *t;                  // looking changes nothing in it
     if (t->config->senders)
-        a = idemi_sender_find(
-            &copy, 0, idemi_sender_name(&copy, (const unsigned char *)scope,
-                                        strlen(scope)));
+        a = idemi_sender_known(
+            &copy, idemi_sender_name(&copy, (const unsigned char *)scope,
+                                     strlen(scope)));
     return a ? (uint64_t)a->floor[1] << 32 | a->floor[0] : 0;
 }
 

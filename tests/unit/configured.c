@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
  * With IDEM_CONFIG the configuration is known when compiling: the table works as
- * any other, and takes no other configuration, but for secret and lock.
+ * any other, and takes no other configuration but one with another secret.
  */
 static unsigned mistakes;
 #define IDEM_MISUSE() ((void)mistakes++)
@@ -37,6 +37,17 @@ static char back[16];
 static const idem_request request = { .key = "a", .key_len = 1,
                                       .buffer = back,
                                       .buffer_size = sizeof back };
+
+static int nothing(void *ctx)
+{
+    (void)ctx;
+    return 0;
+}
+
+static void undo(void *ctx)
+{
+    (void)ctx;
+}
 
 static int opened(const idem_config *with)
 {
@@ -96,7 +107,7 @@ TEST(s7_a_full_table_refuses)
 TEST(another_configuration_is_refused_and_explained)
 {
     const idem_storage same = storage;
-    idem_config others[5];
+    idem_config others[6];
     size_t i;
 
     on_new_storage();
@@ -107,6 +118,8 @@ TEST(another_configuration_is_refused_and_explained)
     others[2].full = IDEM_EVICT_OLDEST;
     others[3].retention_ms = 1000;
     others[4].storage = &same;
+    others[5].lock = nothing;
+    others[5].unlock = undo;
     for (i = 0; i < COUNT(others); i++) {
         const char *words = idem_explain(&others[i]);
         assert_non_null(words);
@@ -118,25 +131,12 @@ TEST(another_configuration_is_refused_and_explained)
     assert_null(idem_explain(&the_one));
 }
 
-static int nothing(void *ctx)
-{
-    (void)ctx;
-    return 0;
-}
-
-static void undo(void *ctx)
-{
-    (void)ctx;
-}
-
-TEST(a_copy_with_another_secret_or_lock_is_taken)
+TEST(a_copy_with_another_secret_is_taken)
 {
     idem_config copy = the_one;
 
     on_new_storage();
     memcpy(copy.secret, "another of them", sizeof copy.secret);
-    copy.lock = nothing;
-    copy.unlock = undo;
     assert_null(idem_explain(&copy));
     is(opened(&copy), IDEM_OK);
     is(idem_begin(&table, &claim, &reply, &request, 0), IDEM_EXECUTE);
