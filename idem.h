@@ -512,13 +512,13 @@
 #error "IDEM_HASH: IDEM_HASH_SIPHASH, IDEM_HASH_HALFSIPHASH or IDEM_HASH_FNV"
 #endif
 
-/* What all files of a program must have in common, of version and options:
-   idem_open hands it over, and refuses a file that differs. */
+/* Version and options that all files of a program must share: idem_open hands
+   it over, and refuses a file that differs. */
 #define IDEM_BUILD                                                             \
     (((IDEM_VERSION * UINT32_C(8) + (IDEM_WIDE != 0) * 4u + IDEM_HASH) *       \
       UINT32_C(1024)) + sizeof(idem_table))
 
-/* On functions whose answer decides whether something is executed. */
+/* On functions whose answer decides whether a command is executed. */
 #ifdef __GNUC__
 #define IDEMI_MUST_USE __attribute__((warn_unused_result))
 #else
@@ -603,7 +603,7 @@ enum {
 #define IDEM_LEASE_MAX     UINT32_C(0x20000000)   /* ms: 6.2 days */
 #define IDEM_RETENTION_MAX UINT32_C(2592000000)   /* ms: 30 days */
 
-/* The part of a hash that the index keeps, or the number of a slot; a token. */
+/* The part of a hash that the index keeps, or a slot's number; a token. */
 #if IDEM_WIDE
 #define IDEM_CAPACITY_MAX  UINT32_C(16777215)
 typedef uint32_t idem_number;
@@ -629,13 +629,13 @@ typedef struct idem_storage {
                                 /* whole granules of one sector, erased ones if
                                    there is an erase; they may cross a page of
                                    the chip: program each part.  Not in
-                                   ascending order: a header comes after the
-                                   records behind it.  Durable when prog
-                                   returns 0, or when a later sync does */
+                                   ascending order: a header is written after
+                                   the first records of its sector.  Durable
+                                   when prog or a later sync returns 0 */
     int    (*erase)(void *ctx, uint32_t sector);
-                                /* NULL: programming replaces what is there
-                                   (EEPROM, FRAM, a file); a sector is then
-                                   filled with `erased` before it is reused.
+                                /* NULL: programming replaces old bytes (EEPROM,
+                                   FRAM, a file); a sector is then filled with
+                                   `erased` before it is reused.
                                    With sync, erases must become durable in
                                    their order, and before later programs */
     int    (*erasing)(void *ctx);
@@ -694,7 +694,7 @@ typedef struct idem_config {
     void   (*unlock)(void *lock_ctx);
 } idem_config;
 
-/* One command, as it arrived.  Zero the struct, then fill in what there is. */
+/* One command, as it arrived.  Zero the struct, then fill in its fields. */
 typedef struct idem_request {
     const void *scope;          /* whose key; may be empty */
     size_t      scope_len;
@@ -723,8 +723,8 @@ typedef struct idem_claim {
     uint32_t attempt;           /* 1 at IDEM_EXECUTE; counts to 255 */
 } idem_claim;
 
-/* What idem_begin and idem_run tell beside their answer.  All fields are zeroed
-   first, and set by the answers named. */
+/* The details of an answer of idem_begin and idem_run.  All fields are zeroed
+   first; the answers named set them. */
 typedef struct idem_reply {
     idem_claim claim;           /* REPLAY, DONE: names the outcome, for
                                    idem_response and idem_delivered.  idem_run:
@@ -739,7 +739,7 @@ typedef struct idem_reply {
                                    0 if not known, or the quota is used up */
 } idem_reply;
 
-/* How it ended.  Zero the struct, then fill in what there is. */
+/* How a command ended.  Zero the struct, then fill in its fields. */
 typedef struct idem_outcome {
     const void *response;       /* copied; may be empty */
     size_t      response_len;   /* at most what the request reserved */
@@ -765,7 +765,7 @@ typedef struct idem_job {
     idem_outcome        outcome;    /* zeroed, for the handler to fill in */
 } idem_job;
 
-/* What idem_find, _next and _pending return of a key.  Set id and id_size, zero
+/* A key, as idem_find, _next and _pending return it.  Set id and id_size, zero
    the rest before the first idem_next or idem_pending.  Of a claim in progress
    only the slot is set: the token is its holder's alone. */
 typedef struct idem_entry {
@@ -789,7 +789,7 @@ typedef struct idem_entry {
     idem_claim claim;           /* finished: names the outcome */
 } idem_entry;
 
-/* A slot: what is kept of a key.  Scope and key follow it, then the response
+/* A slot: all about one key.  Scope and key follow it, then the response
    (>>slots). */
 typedef struct idem_slot {
     uint32_t time;              /* logical ms: in progress, the end of the
@@ -812,12 +812,13 @@ typedef struct idem_slot {
 /* A sender's entry (>>senders) */
 typedef struct idem_sender {
     uint32_t name[2];           /* keyed hash of its scope, low word, high word;
-                                   0: was never used */
-    uint32_t floor[2];          /* sequence, epoch: up to here all is refused */
+                                   0: the entry was never used */
+    uint32_t floor[2];          /* sequence, epoch: numbers up to here are
+                                   refused */
     uint32_t evicted_until;     /* as in idem_table, but its own */
     idem_number live;           /* its slots in use */
     unsigned used : 15;         /* when its latest key came; later is larger */
-    unsigned unsaved : 1;       /* numbers have left that a restart may find */
+    unsigned unsaved : 1;       /* a restart may find numbers that have left */
 } idem_sender;
 
 /* A slot's neighbours in the order of completion (>>order), as slot numbers */
@@ -828,9 +829,9 @@ typedef struct idem_link {
 
 /* A word of the index, and how many there are for each key */
 #if IDEM_WIDE
-#define IDEMI_WORD_SLOTS 0x1000000u     /* a word can tell that many apart, */
-#define IDEMI_WORD_TAGS 32u             /* so many tags, */
-#define IDEMI_WORD_PAST 7u              /* and distances to one below this */
+#define IDEMI_WORD_SLOTS 0x1000000u     /* slots that a word can name, */
+#define IDEMI_WORD_TAGS 32u             /* and tags; distances below */
+#define IDEMI_WORD_PAST 7u              /* this are exact */
 typedef struct idem_word {
     unsigned slot : 24;         /* plus one; 0: the word is empty */
     unsigned past : 3;          /* positions past its home; 7: or more */
@@ -860,53 +861,54 @@ typedef struct idem_stats {
     uint32_t answers[IDEM_EXHAUSTED + 1];  /* of idem_begin, by result >= 0 */
 } idem_stats;
 
-/* What numbers in a record are if it does not tell them: the defaults of the
-   configuration with which its sector was written. */
+/* Defaults of optional fields of records: those of the configuration with which
+   the sector was written. */
 typedef struct idem_defaults {
     uint32_t retention;         /* ms */
     uint32_t response_max;
 } idem_defaults;
 
-/* All there is to know of a journal.  Behind it are, for each slot, the state
-   and each sender, the sequence of the oldest sector needed for it, and a
-   buffer. */
+/* A journal.  Two arrays follow it in memory: for each slot, the state and each
+   sender, the oldest sector that is needed for it (J1); and a buffer. */
 typedef struct idem_journal {
     uint8_t  opened;            /* 1: a head of this boot counts */
-    uint8_t  erased;            /* 1: the place of the next sector was, in this
-                                   boot; 2: in idle time it could not be */
-    uint8_t  erasing;           /* 1: erasing it was started */
+    uint8_t  erased;            /* 1: the next sector was, in this boot; 2: it
+                                   could not be in idle time */
+    uint8_t  erasing;           /* 1: its erase was started */
     uint8_t  synced;            /* 1: all that was programmed is durable */
-    uint8_t  broken;            /* 1: a sync failed, nothing is believed */
-    uint8_t  newest_is;         /* whether the newest record has state */
+    uint8_t  broken;            /* 1: a sync failed: nothing is written */
+    uint8_t  newest_is;         /* flags that the newest record has: state,
+                                   interrupted */
     uint16_t sector_count, granule;         /* those of the storage */
-    uint16_t head_keys;         /* keys that can be carried into a head */
+    uint16_t head_keys;         /* keys that can be relocated into a head */
     uint32_t sector_size;
     uint32_t uncertain;         /* logical ms until which unknown keys may be
                                    lost ones; none are if that is reached */
-    uint32_t newest;            /* what the record to be confirmed is of: slot,
-                                   state or nothing, sender */
-    uint32_t head;              /* sequence of the head; 0: none counts yet */
+    uint32_t newest;            /* item that the newest record describes (slot,
+                                   state, sender): rewritten in the first
+                                   rotation of a boot */
+    uint32_t head;              /* sequence of the head; 0: none yet */
     uint32_t end;               /* where its records end */
     uint32_t sequence;          /* of the newest sector begun, head or not */
-    uint32_t at;                /* where the next record goes in that; its
-                                   end if it takes no more */
-    uint32_t last_time;         /* logical ms, of the record before that; of
-                                   the opening until there is one */
-    uint32_t tail;              /* older sectors than this are dead, */
-    uint32_t next_tail;         /* and will be, once the newest one counts */
+    uint32_t at;                /* where its next record goes; sector_size if
+                                   it takes no more */
+    uint32_t last_time;         /* logical ms, of the newest record; of the
+                                   opening if there is none */
+    uint32_t tail;              /* oldest live sector, */
+    uint32_t next_tail;         /* and once the newest sector counts */
     uint32_t damaged;           /* newest sector in which something is lost */
     idem_defaults defaults;
-    uint32_t layout;            /* secret and geometry, as the checks have it */
+    uint32_t layout;            /* hash of secret and geometry, in checks */
     uint32_t front;             /* where a sector's records begin */
     uint32_t record_max;        /* bytes of any record, in whole granules */
     uint32_t last_room;         /* bytes that a head has left when one more
                                    record is relocated into it, at least */
-    uint32_t window, until;     /* opening: what of a sector is in the buffer;
-                                   until 0: nothing */
+    uint32_t window, until;     /* opening: the part of a sector that is in the
+                                   buffer; until 0: none */
 } idem_journal;
 
-/* In C++ a class that has one of these cannot be copied or moved: the pointers
-   in it would still lead to the memory, configuration and file of the old. */
+/* In C++ a class that has one of these cannot be copied or moved: its pointers
+   would still lead to the memory, configuration and file of the old one. */
 #ifdef __cplusplus
 #define IDEMI_STAYS(type)                                                      \
     type() = default;                                                          \
@@ -923,19 +925,19 @@ typedef struct idem_table {
     uint8_t  inside;            /* 1: a call is under way */
     uint16_t state_len;
     idem_number free;           /* first free slot; capacity: none */
-    idem_number tidy;           /* slot at which idem_maintain goes on */
+    idem_number tidy;           /* slot at which idem_maintain continues */
     idem_number passed_of;      /* a sender that was at its quota, by its number
                                    in the journal; 0: none */
-    idem_number passed;         /* the newest outcome up to which no outcome of
-                                   that sender may be evicted */
+    idem_number passed;         /* up to this outcome, none of that sender may
+                                   be evicted */
     const idem_config *config;
-    unsigned char *slots;       /* capacity x stride bytes; the accounts stand
-                                   in front of them */
-    idem_link *links;           /* one for every slot, and the order's ends */
+    unsigned char *slots;       /* capacity x stride bytes; the sender entries
+                                   stand in front of them */
+    idem_link *links;           /* one for each slot, and the order's ends */
     idem_word *index;           /* IDEMI_WORDS x capacity words */
     unsigned char *state;       /* application state, state_max bytes */
     idem_journal *journal;      /* NULL: none */
-    unsigned char *buffer;      /* for its records */
+    unsigned char *buffer;      /* of the journal, for records */
     uint32_t buffer_size;
     size_t   stride;            /* bytes from slot to slot */
     unsigned capacity;
@@ -944,19 +946,19 @@ typedef struct idem_table {
                                    a step back that was followed; else tick */
     uint32_t clock;             /* logical ms */
     uint32_t swept;             /* clock at the last look at all slots */
-    uint32_t soonest;           /* no slot is over before this time */
-    uint32_t used;              /* slots in use, over ones too until they are
+    uint32_t soonest;           /* no slot expires before this time */
+    uint32_t used;              /* slots in use, expired ones too until they are
                                    dropped; promised */
-    uint32_t pending;           /* of them: delivery owed; promised */
+    uint32_t pending;           /* of them: undelivered; promised */
     idem_token token;           /* last one granted */
-    uint32_t evicted_until;     /* logical ms: what was completed by then may
-                                   be forgotten, of who has no account */
+    uint32_t evicted_until;     /* logical ms: outcomes up to then may have been
+                                   evicted, of senders without an entry */
     idem_stats stats;           /* promised */
     size_t   needed;            /* after IDEM_E_MEMORY, bytes of memory that
-                                   would do; after IDEM_E_SPACE from idem_open,
-                                   sectors (0: none would); promised */
-    int      storage_error;     /* what a storage callback returned last that
-                                   was not 0; promised */
+                                   suffice; after IDEM_E_SPACE from idem_open,
+                                   sectors (0: no number); promised */
+    int      storage_error;     /* the last failure that a storage callback
+                                   returned; promised */
     IDEMI_STAYS(idem_table)
 } idem_table;
 
@@ -986,11 +988,10 @@ typedef union idem_fingerprint_state {
     uint64_t         room[6];
 } idem_fingerprint_state;
 
-/* Bytes of memory for a table: a constant expression, a multiple of 4.  For
-   each key these are key_max + response_max, rounded up to 4; 30 bytes for
-   fingerprint, code, lengths, time, retention, token, attempts and state; and
-   10 (IDEM_WIDE: 26) to find it.  Multiplying by sizeof(char) makes it a size_t
-   without a cast, which C++ compilers warn about. */
+/* Bytes of memory for a table: a constant expression, a multiple of 4.  A key
+   takes key_max + response_max, rounded up to 4; 30 bytes for its other fields;
+   and 10 (IDEM_WIDE: 26) to find it.  Multiplying by sizeof(char) makes it a
+   size_t without a cast, which C++ compilers warn about. */
 #define IDEMI_ROUND4(n) (((n) + 3u) / 4u * 4u)
 #define IDEMI_SLOT_SIZE(key_max, response_max)                                 \
     (sizeof(idem_slot) +                                                       \
@@ -1011,13 +1012,12 @@ typedef union idem_fingerprint_state {
      IDEMI_ROUND4(                                                             \
          IDEMI_RECORD_MAX(key_max, response_max, state_max, prog_size)))
 
-/* The bytes that senders take, to be added to either. */
+/* The bytes of sender entries, to be added to either. */
 #define IDEM_SENDERS_MEMORY_SIZE(senders)                                      \
     ((senders) * (sizeof(idem_sender) + sizeof(uint32_t)))
 
-/* The sectors that such a table's storage must have, at least: a constant
-   expression; a sender counts as a key more.  0 if sectors of that size are too
-   small. */
+/* Sectors that the storage of such a table must have, at least: a constant
+   expression; a sender counts as a key.  0: the sectors are too small. */
 #define IDEM_SECTORS(capacity, key_max, response_max, state_max, sector_size,  \
                      prog_size)                                                \
     IDEMI_SECTORS_OF(                                                          \
@@ -1028,14 +1028,13 @@ typedef union idem_fingerprint_state {
             IDEMI_RELOCATED_MAX(key_max, response_max, state_max, prog_size)), \
         IDEMI_RELOCATED_MAX(key_max, response_max, 0, prog_size))
 
-/* Defines the memory of a table, and its sizes as constants, out of one list of
-   numbers:
+/* Defines the memory of a table, and its sizes as constants:
        IDEM_DEFINE_MEMORY(pump, 64, 24, 16, 0, 0);
        static const idem_config config = { .capacity = pump_capacity,
            .key_max = pump_key_max, .response_max = pump_response_max, ... };
        idem_open(&table, &config, pump_memory, sizeof pump_memory, millis());
    With a journal, also pump_sector_size, pump_sector_count and pump_prog_size;
-   if no number of such sectors will do, it does not compile. */
+   if the sectors are too small, it does not compile. */
 #define IDEM_DEFINE_MEMORY(name, capacity, key_max, response_max, state_max,   \
                            senders)                                            \
     IDEMI_DEFINE_SIZES(name, capacity, key_max, response_max, state_max,       \
@@ -1077,11 +1076,10 @@ typedef union idem_fingerprint_state {
 #define IDEMI_RELOCATED_MAX(key_max, response_max, state_max, prog_size)       \
     IDEMI_UP(48u + (key_max) + (response_max) + (state_max), prog_size)
 
-/* A head takes one more relocated record as long as it has room for that, the
+/* A head takes one more relocated record while it has room for that, the
    rewritten newest record, the commit record, and the record that it was begun
-   for.  So a head takes at least IDEMI_HEAD_KEYS keys, even if one of them is
-   the state; after as many heads as all keys need, nothing older is live
-   (J4). */
+   for.  So it takes at least IDEMI_HEAD_KEYS keys, even if one of them is the
+   state; after as many heads as all keys need, nothing older is live (J4). */
 #define IDEMI_FRONT(prog_size) IDEMI_UP(56u, prog_size)
 #define IDEMI_COMMIT_MAX(prog_size) IDEMI_UP(12u, prog_size)
 #define IDEMI_LAST_ROOM(prog_size, relocated_max)                              \
@@ -1146,27 +1144,26 @@ typedef union idem_fingerprint_state {
                           and each key that expires, with a look-up of an entry
    ------------------------------------------------------------------------ */
 
-/* Opens a table in `memory` (aligned as uint32_t, for size bytes; see
-   IDEM_MEMORY_SIZE), empty, or as config->storage has it, which is only read.
-   Earlier contents of table and memory are ignored.  config is kept by pointer,
-   and must not change while the table is open.  Must not be called while
-   another call on the table is under way.  There is no close: stop using both.
-   Drop the claims of an earlier opening; without storage tokens start at 1.
+/* Opens a table in `memory` (aligned as uint32_t; see IDEM_MEMORY_SIZE): empty,
+   or with the keys in config->storage, which is only read.  Earlier contents of
+   table and memory are ignored.  config is kept by pointer, and must not change
+   while the table is open.  Must not be called while another call on the table
+   is under way.  There is no close: stop using both.  Drop the claims of an
+   earlier opening; without storage tokens start at 1.
      IDEM_OK
      IDEM_E_ARG      config: no capacity or key_max, a value out of range, a
-                     secret with a zero half, one lock hook alone; a storage
-                     that cannot be: idem_explain says what.  Or the calling
-                     file has another version of this header, or other options,
-                     than that with IDEM_IMPLEMENTATION; it says nothing then
+                     secret with a zero half, one lock hook alone; an impossible
+                     storage: idem_explain names the field.  Or the calling file
+                     has another version of this header, or other options, than
+                     that with IDEM_IMPLEMENTATION: idem_explain returns NULL
      IDEM_E_MEMORY   memory NULL, misaligned or too small: table->needed is the
-                     size that would do (so NULL and 0 ask for it)
-     IDEM_E_SPACE    the storage cannot keep that many keys, whatever comes:
-                     table->needed is the number of sectors that would do, 0
-                     if their size does not
+                     size that suffices (so NULL and 0 ask for it)
+     IDEM_E_SPACE    the storage is too small for that many keys: table->needed
+                     is the number of sectors that suffices, 0 if they are too
+                     small themselves
      IDEM_E_FORMAT   the storage is neither blank nor a journal of this version,
                      geometry, hash and secret
-     IDEM_E_STORAGE  nothing of a journal was found, and something could not be
-                     read
+     IDEM_E_STORAGE  no journal was found, and a read failed
    Records of a journal that cannot be read are damage, not a failure: see
    stats.lost.  After a failure the table is closed. */
 #define idem_open(table, config, memory, size, now_ms)                         \
@@ -1176,9 +1173,9 @@ int idem_open_(idem_table *table, const idem_config *config, void *memory,
                size_t size, uint32_t now_ms, uint32_t build);
 
 /* The same, but erases the storage first: storage and table are blank.  A power
-   cut before the end leaves all that was there, a part of it with stats.lost
-   set, or bytes that idem_open refuses: format again.  Tokens start anew: reset
-   a driver that refuses tokens below the highest it has seen.
+   cut before the end leaves the old journal, a part of it with stats.lost set,
+   or bytes that idem_open refuses: format again.  Tokens start anew: reset a
+   driver that refuses tokens below the highest it has seen.
      as idem_open
      IDEM_E_ARG      also without storage
      IDEM_E_STORAGE  a callback failed; the table is closed */
@@ -1188,15 +1185,15 @@ IDEM_API IDEMI_MUST_USE
 int idem_format_(idem_table *table, const idem_config *config, void *memory,
                  size_t size, uint32_t now_ms, uint32_t build);
 
-/* Bytes of memory that idem_open asks for with this configuration, and sectors
-   that its storage must have, at least; where the macros cannot be used, as in
-   another language.  Of the storage's sectors the number is not looked at, for
-   the latter.  0 if there can be no such table, or storage: idem_explain says
-   why. */
+/* Bytes of memory that idem_open needs with this configuration, and sectors
+   that its storage must have, at least, whatever its sector_count is; where the
+   macros cannot be used, as in another language.  0 if there can be no such
+   table, or storage: idem_explain says why. */
 IDEM_API size_t idem_memory_size(const idem_config *config);
 IDEM_API uint32_t idem_sector_count(const idem_config *config);
 
-/* Asks what to do with a command.  One atomic step under the lock.
+/* Looks a command up, and claims it if it is to be executed.  One atomic step
+   under the lock.
      IDEM_EXECUTE, IDEM_RECOVER, IDEM_UNCERTAIN
                                       *claim is yours, and nobody else's until
                                       its lease ends
@@ -1226,12 +1223,12 @@ int idem_begin(idem_table *table, idem_claim *claim,
    From then on the outcome is replayed.
      IDEM_OK            the claim is used up
      IDEM_E_FENCED      the claim is not current
-     IDEM_E_TOO_LARGE   response over what was reserved, state over state_max;
-                        the claim stays, complete with something shorter
+     IDEM_E_TOO_LARGE   response longer than reserved, state over state_max; the
+                        claim stays, complete with shorter ones
      IDEM_E_ARG         NULL with a length
      IDEM_E_STORAGE     the claim stays, repeat the call.  After a restart the
                         outcome is there or not, whole
-     IDEM_E_SPACE       likewise; no sector is left that could be tried */
+     IDEM_E_SPACE       likewise; no sector is left to try */
 IDEM_API IDEMI_MUST_USE
 int idem_complete(idem_table *table, const idem_claim *claim,
                   const idem_outcome *outcome, uint32_t now_ms);
@@ -1253,23 +1250,23 @@ IDEM_API int idem_renew(idem_table *table, const idem_claim *claim,
                         uint32_t lease_ms, uint32_t now_ms);
 
 /* A handler executes a command for idem_run, which holds the claim and not the
-   lock.  It fills in job->outcome; what that points to must last until idem_run
+   lock.  It fills in job->outcome, whose bytes must last until idem_run
    returns.  The response may be in request->buffer, from its start on, but
-   nowhere else in it.  Returns what has happened: */
+   nowhere else in it.  Returns one of: */
 typedef int idem_handler(idem_job *job);
 enum {
     IDEM_HANDLED     = 0,       /* it is decided: record job->outcome */
     IDEM_NOT_DONE    = 1,       /* neither this nor an earlier attempt has had
                                    an effect: give the claim back */
-    IDEM_CANNOT_TELL = 2        /* nobody knows yet, as what shows it does not
+    IDEM_CANNOT_TELL = 2        /* nobody knows yet, as the sensor does not
                                    answer: keep the claim.  As all others */
 };
 
 /* The tick in ms (>>time), as HAL_GetTick or Arduino's millis return it. */
 typedef uint32_t idem_now(void);
 
-/* Begin, your handler, complete or release: in one call.  Asks `now` first, and
-   after the handler.
+/* Begin, your handler, complete or release: in one call.  Calls `now` first,
+   and after the handler.
      IDEM_DONE       IDEM_HANDLED: executed now, and recorded; *reply and the
                      request's buffer have the outcome, as for IDEM_REPLAY
      IDEM_REPLAY     executed before; the outcome likewise
@@ -1304,8 +1301,8 @@ IDEM_API int idem_maintain(idem_table *table, uint32_t now_ms);
                      again */
 IDEM_API int idem_sync(idem_table *table);
 
-/* Adds off_ms to the table's clock: time that the tick has not seen, such as
-   that of a restart.
+/* Adds off_ms to the table's clock: time that the tick did not count, such as
+   the time without power.
      IDEM_OK */
 IDEM_API int idem_elapse(idem_table *table, uint32_t off_ms);
 
@@ -1335,9 +1332,9 @@ IDEM_API int idem_pending(idem_table *table, idem_entry *entry,
      IDEM_E_STORAGE, IDEM_E_SPACE   nothing changed, repeat the call */
 IDEM_API int idem_delivered(idem_table *table, const idem_claim *claim);
 
-/* Copies *len bytes of a response, or what there is, from byte `at` on, and
-   sets *len to their number: 0 at its end.  The claim names the outcome, so
-   pieces are never of two.  Does not move the clock.
+/* Copies up to *len bytes of a response from byte `at` on, and sets *len to
+   their number: 0 at its end.  The claim names the outcome, so pieces are never
+   of two.  Does not move the clock.
      IDEM_OK
      IDEM_E_NOT_FOUND   no such outcome, or no more; *len is 0 */
 IDEM_API int idem_response(idem_table *table, void *dst, size_t *len,
@@ -1346,17 +1343,17 @@ IDEM_API int idem_response(idem_table *table, void *dst, size_t *len,
 /* Copies the application state of the last outcome that had one, and sets *len
    (which holds the size of dst) to its length, 0 if there is none yet.
      IDEM_OK
-     IDEM_E_TOO_LARGE   dst is too short; *len is what it takes */
+     IDEM_E_TOO_LARGE   dst is too short; *len is the length it needs */
 IDEM_API int idem_state(idem_table *table, void *dst, size_t *len);
 
 /* Removes a key: the administrator's way out.  The key is unknown afterwards,
    and its next begin is answered IDEM_EXECUTE; a number at or below its
    sender's floor stays IDEM_TOO_OLD.  A request with neither key nor sequence,
    of a table with senders, removes the sender of its scope: all of its keys,
-   and its floor.  Nothing is known of it afterwards (>>senders).
+   and its floor (>>senders).
      IDEM_OK
      IDEM_E_NOT_FOUND   nothing was removed, as in idem_find: a claim that was
-                        being written when power went may yet show up
+                        being written when power failed may still appear
      IDEM_BUSY          the key, or one of the sender's, has a live lease, or
                         one without end; nothing changed
      IDEM_E_STORAGE, IDEM_E_SPACE   nothing changed, repeat the call
@@ -1381,12 +1378,12 @@ IDEM_API int idem_uncertain(idem_table *table, uint32_t *left_ms,
 IDEM_API const char *idem_text(int result);
 
 /* A text that explains why idem_open refuses a configuration: the field, and
-   what it may be; or the field with which the journal in its storage was not
-   written; or, though idem_open takes it, a quota that does not keep S9 under
-   IDEM_EVICT_OLDEST.  NULL if nothing is to be explained.  A journal whose
-   headers are all damaged is reported as none. Reads all of the storage at
-   worst, changes nothing, takes 400 bytes of stack. A function of its own, so
-   that its texts are linked only where it is called. */
+   its possible values; or the field in which the journal in its storage
+   differs; or, though idem_open takes it, a quota that does not keep S9 under
+   IDEM_EVICT_OLDEST.  NULL: idem_open finds no fault either.  A journal whose
+   headers are all damaged is reported as none.  Reads all of the storage at
+   worst, changes nothing, takes 400 bytes of stack.  Its texts are linked only
+   where it is called. */
 IDEM_API const char *idem_explain(const idem_config *config);
 
 /* Verifies every invariant of the table; 0, or the number of the first that is
@@ -1402,20 +1399,21 @@ IDEM_API void idem_fingerprint_update(idem_fingerprint_state *state,
                                       const void *data, size_t len);
 IDEM_API uint64_t idem_fingerprint_final(idem_fingerprint_state *state);
 
-/* From the text of a message, which need not end with 0, to the bytes of a key.
-   Texts that mean the same give the same bytes.  Pure; key may be where the
+/* Make the bytes of a key from the text of a message, which need not end with
+   0.  Texts that mean the same give the same bytes.  Pure; key may be where the
    text is.  After a failure do not execute: answer as for no key (>>replying).
      IDEM_OK
      IDEM_E_ARG         the text is not such a key: the sender's mistake, so not
                         asserted; or NULL
-     IDEM_E_TOO_LARGE   it is one, but longer than stated here, or than *key_len
+     IDEM_E_TOO_LARGE   it is one, but longer than allowed here, or than
+                        *key_len
    *key_len holds the size of `key`, and is set to the key's length, even if
    that is too large; or to 0 if the text is not such a key.  A call that fails
    does not change key.
 
    uuid   16 bytes from 36 characters, 8-4-4-4-12 hexadecimal digits in either
-          case, of any version.  The nil UUID is refused, unless nil_too is not
-          0: a sender that forgot to make one sends that.
+          case, of any version.  The nil UUID, which a sender that forgot to
+          make one sends, is refused unless nil_too is not 0.
    ulid   16 bytes from 26 of Crockford's base 32, in either case; I, L, O and
           U are no digits.  Over 7ZZZZZZZZZZZZZZZZZZZZZZZZZ is too large.
    http   from the value of an Idempotency-Key field, 255 bytes at most: one
@@ -1440,7 +1438,7 @@ typedef struct idem_patience {
                                    link.  0: 12 h */
 } idem_patience;
 
-/* A command that was sent.  Zero the struct, then fill in what there is. */
+/* A command that was sent.  Zero the struct, then fill in its fields. */
 typedef struct idem_sent {
     uint32_t times;             /* number of sends, in this boot */
     uint32_t elapsed_ms;        /* since the first send, restarts included */
@@ -1449,20 +1447,20 @@ typedef struct idem_sent {
                                    longest wait */
 } idem_sent;
 
-#define IDEM_SILENCE 127        /* "no answer", where a result is asked for */
+#define IDEM_SILENCE 127        /* idem_retry: there was no answer */
 
-/* What idem_retry says, beside IDEM_DONE: it is done, and the outcome known.
-   None of these is a result of another call. */
+/* Results of idem_retry alone, beside IDEM_DONE: it is done, and the outcome
+   known. */
 enum {
     IDEM_RESEND  = 20,          /* send the same bytes once more, later */
     IDEM_REFUSED = 22,          /* whatever is sent under this key is refused */
-    IDEM_GIVE_UP = 23           /* too late for another time */
+    IDEM_GIVE_UP = 23           /* too late for another send */
 };
 
-/* What a sender does next after an answer, a result of this header, or after
+/* Decides for a sender after an answer (a result of this header), or after
    IDEM_SILENCE: no answer within the time that one may take.  Pure.
      IDEM_RESEND    after IDEM_SILENCE, IDEM_BUSY, IDEM_RELEASED, IDEM_E_FULL,
-                    and whatever is not named here: *delay_ms from now
+                    and results not named here: *delay_ms from now
      IDEM_DONE      after IDEM_OK, IDEM_DONE, IDEM_REPLAY
      IDEM_REFUSED   after IDEM_MISMATCH, IDEM_E_ARG, IDEM_E_TOO_LARGE: it was
                     not executed; after IDEM_TOO_OLD, IDEM_EXHAUSTED,
@@ -1481,31 +1479,32 @@ IDEM_API int idem_retry(uint32_t *delay_ms, const idem_patience *patience,
 /* ---------------------------------------------------------------------------
    >>posix     a journal in a file
 
-     if                             then
-     another process opens it       IDEM_E_LOCK
-     it is replaced, renamed or     IDEM_E_STORAGE, error ESTALE, at the next
+     if the file                    then
+     is opened by another process   IDEM_E_LOCK
+     is replaced, renamed or        IDEM_E_STORAGE, error ESTALE, at the next
      removed while it is open       sync; see idem_file_open
-     it is written over while it    not noticed: stop the process first
-     is open, as cp does
-     a backup, or a snapshot of     old answers come back, and what was executed
-     the machine, is restored       since then is executed again if it is sent
-                                    again; idem_forget does not help.  Treat it
-                                    as a new journal: stop the senders for one
-                                    retention, or let each begin a new epoch
-     it is on NFS or another        not supported: a lock may not keep another
-     network file system            machine out, a sync may end at the server
-     its folder may be searched,    IDEM_E_STORAGE, error EACCES: the name of
-     not read                       the file cannot be made durable
-     the disk is full               an open file has all its space already
+     is written over while it is    not noticed: stop the process first
+     open, as cp does
+     is restored from a backup or   old answers come back, and commands executed
+     a snapshot of the machine      since then are executed again if they are
+                                    sent again; idem_forget does not help.
+                                    Treat it as a new journal: stop the senders
+                                    for one retention, or let each begin a new
+                                    epoch
+     is on NFS or another network   not supported: a lock may not keep another
+     file system                    machine out, a sync may end at the server
+     is in a folder that may be     IDEM_E_STORAGE, error EACCES: the name of
+     searched, not read             the file cannot be made durable
+     is open when the disk fills    it has all its space already
    ------------------------------------------------------------------------ */
 
 /* Must not be moved or copied while it is open: storage points to it. */
 typedef struct idem_file {
     idem_storage storage;       /* config.storage = &file.storage; its callbacks
                                    return an errno; promised */
-    int  error;                 /* 0, or the errno of what failed: opening, or a
-                                   sync, after which nothing is written until
-                                   the file is opened again; promised */
+    int  error;                 /* 0, or the errno of a failed opening or sync;
+                                   after a sync nothing is written until the
+                                   file is opened again; promised */
     int  fd;                    /* -1: closed */
     long owner;                 /* the process that opened it */
     char path[4096];            /* from the root */
@@ -1524,29 +1523,28 @@ typedef struct idem_file {
                       touched
      IDEM_E_STORAGE   the system refused; file->error is the errno; ESTALE: the
                       file is renamed or replaced again and again
-   Only after IDEM_OK is there something to close.  Do not open what is open.
+   Close a file only after IDEM_OK, and do not open it twice.
 
-   The lock is flock's: it keeps out who asks for it, and ends with the process.
-   After a fork the file stays the parent's.  In the child every callback
-   returns EPERM; a child that lives on should close it, for as long as its copy
+   The lock is flock's: it keeps out processes that ask for it, and ends with
+   the process.  After a fork the file stays the parent's.  In the child every
+   callback returns EPERM; a child that lives on should close it: while its copy
    is open the parent's death does not end the lock.  So open it after
    daemonizing.  An exec closes it.
 
-   After each sync, so before what was written counts as durable, it is looked
-   whether the path still names this file.  If not, nobody will find there what
-   was written, and another process may have locked the file that is there now:
-   the sync fails with ESTALE, the call with IDEM_E_STORAGE, and nothing more is
-   written.  Answers that need no sync, IDEM_REPLAY and IDEM_BUSY, still come
-   from the file that lost its name.  So idem_open again, after idem_file_close
-   and idem_file_open.  The path must stay reachable: open the file after
-   chroot, and after giving up rights.  A relative path is from the folder in
-   which the process was at opening. */
+   After each sync, before the written bytes count as durable, the callback
+   checks that the path still names this file.  If not, nobody would find them,
+   and another process may have locked the file that is there now: the sync
+   fails with ESTALE, the call with IDEM_E_STORAGE, and nothing more is written.
+   Answers that need no sync, IDEM_REPLAY and IDEM_BUSY, still come from the
+   file that lost its name: close the file, and open file and table again.  The
+   path must stay reachable: open the file after chroot, and after giving up
+   rights.  A relative path starts at the working directory of the opening. */
 IDEM_API int idem_file_open(idem_file *file, const char *path,
                             uint32_t sector_size, uint32_t sector_count);
 
 /* Closes the file, and ends the lock (in a forked child: only the former).
-   Let go of the table first; in batch mode what idem_sync has not made durable
-   may be lost.  Closing again does nothing.
+   Stop using the table first, in batch mode after idem_sync.  Closing again
+   does nothing.
      IDEM_OK
      IDEM_E_ARG       NULL, or never opened
      IDEM_E_STORAGE   closed, but the system complained: see file->error */
@@ -1603,10 +1601,10 @@ extern "C" {
 #endif
 
 /* ---------------------------------------------------------------------------
-   >>basics    what is assumed of the machine, and how bytes become words
+   >>basics    assumptions about the machine; words from bytes
 
-   Words are put together from bytes by shifting, so neither byte order nor
-   alignment is a topic anywhere else.
+   Words are made of bytes by shifting: byte order and alignment matter nowhere
+   else.
    ------------------------------------------------------------------------ */
 #define IDEMI_ASSUME(name, condition)                                          \
     typedef char idemi_assume_##name[(condition) ? 1 : -1]
@@ -1632,11 +1630,10 @@ IDEMI_ASSUME(a_journal_needs_no_more_than_a_slot,
              offsetof(idemi_aligned_journal, journal) <= IDEMI_ALIGNMENT);
 #endif
 
-/* Where the compiler is told to optimize for size, a function's locals are kept
-   out of its caller's stack frame.  Where it is not, everything below a
-   function becomes part of it, and a few rounds are written out: a hash whose
-   rounds are constants there takes half the time.  (`make size` and
-   `make bench` measure both.) */
+/* With -Os a function's locals are kept out of its caller's stack frame.
+   Otherwise all callees of a function become part of it, and a few rounds are
+   unrolled: a hash whose number of rounds is a constant takes half the time.
+   (`make size` and `make bench` measure both.) */
 #if defined(__GNUC__) && defined(__OPTIMIZE_SIZE__)
 #define IDEMI_APART __attribute__((noinline))
 #define IDEMI_FLAT
@@ -1651,29 +1648,28 @@ IDEMI_ASSUME(a_journal_needs_no_more_than_a_slot,
 #define IDEMI_UNROLL
 #endif
 
-/* What waits for a storage stays out of the way of what does not. */
+/* Code that waits for a storage stays out of the fast path. */
 #if defined(__GNUC__)
 #define IDEMI_SLOW __attribute__((noinline))
 #else
 #define IDEMI_SLOW
 #endif
 
-/* Says which way the compiler is to make fast: the one that does not wait for a
-   storage. */
+/* Marks the branch with a storage as the unlikely one. */
 #if defined(__GNUC__)
 #define IDEMI_SELDOM(condition) __builtin_expect(!!(condition), 0)
 #else
 #define IDEMI_SELDOM(condition) (condition)
 #endif
 
-/* Asks for what a lookup is about to read; changes nothing but the time. */
+/* Loads memory that a lookup is about to read into the cache. */
 #if defined(__GNUC__) && IDEM_WIDE
 #define IDEMI_PREFETCH(address) __builtin_prefetch(address)
 #else
 #define IDEMI_PREFETCH(address) ((void)(address))
 #endif
 
-/* "idem", as a journal's headers begin, and open tables */
+/* "idem": the first bytes of a journal's headers; marks an open table */
 #define IDEMI_MAGIC UINT32_C(0x6D656469)
 
 /* "No slot", and "no sector": larger than every number of one. */
@@ -1699,7 +1695,7 @@ static void idemi_basics_store32(unsigned char *p, uint32_t word)
     p[3] = (unsigned char)(word >> 24);
 }
 
-/* 64 bits that are kept as two words, so that they need no more alignment. */
+/* 64 bits that are stored as two words, and so need no more alignment. */
 static uint64_t idemi_basics_join(const uint32_t words[2])
 {
     return (uint64_t)words[1] << 32 | words[0];
@@ -1725,7 +1721,7 @@ static void idemi_basics_copy(void *dst, const void *src, size_t len)
 
 /* ---------------------------------------------------------------------------
    >>hash      SipHash for hostile keys, HalfSipHash on small machines, FNV-1a
-               for trusted ones; then the two uses that the table makes of them
+               for trusted ones; and the two hashes that the table uses
 
    SipHash: J.-P. Aumasson, D. J. Bernstein, "SipHash: a fast short-input PRF",
    2012.  HalfSipHash: the reference implementation of the same authors; half
@@ -1740,7 +1736,7 @@ static void idemi_basics_copy(void *dst, const void *src, size_t len)
 
    The index hash covers the scope, the key, and a byte: the scope's length.
    The fingerprint covers the payload; with FNV-1a also the payload's length, 8
-   bytes behind it.
+   bytes after it.
    ------------------------------------------------------------------------ */
 #if IDEM_HASH == IDEM_HASH_SIPHASH
 static uint64_t idemi_hash_rotate(uint64_t x, int bits)
@@ -1831,7 +1827,7 @@ static uint32_t idemi_hash_rotate(uint32_t x, int bits)
     return x << bits | x >> (32 - bits);
 }
 
-/* Takes in a word: so many rounds.  With 0 they are what gives the output. */
+/* Takes in a word in that many rounds.  With word 0: the final rounds. */
 static void idemi_hash_word(idemi_hash_state *state, uint32_t word,
                             int rounds)
 {
@@ -1856,8 +1852,8 @@ static void idemi_hash_word(idemi_hash_state *state, uint32_t word,
     state->v[3] = v3;
 }
 
-/* The strong hash is made with the secret's first half, the quick one with its
-   last. */
+/* The secret's first half is the key of the strong hash, its last half that of
+   the quick one. */
 static void idemi_hash_init(idemi_hash_state *state,
                             const idem_config *config, int strong)
 {
@@ -1889,7 +1885,7 @@ static void idemi_hash_update(idemi_hash_state *state, const void *data,
     }
 }
 
-/* Half of the output: the rounds that give it, and what they give */
+/* Does the final rounds; returns half of the output. */
 static uint32_t idemi_hash_output(idemi_hash_state *state)
 {
     idemi_hash_word(state, 0, 3 + state->strong);
@@ -1913,9 +1909,9 @@ static uint64_t idemi_hash_final(idemi_hash_state *state)
 }
 
 #else
-/* Not keyed: no defence against anybody.  Of the quick hash the lower half
-   counts, which nothing in the upper one ever gets into.  Behind the strong one
-   the length is appended, 8 bytes: SipHash has it in itself. */
+/* Not keyed: no defence against anybody.  The quick hash is the lower half,
+   which never depends on the upper one.  The strong one ends with the length, 8
+   bytes; SipHash has it built in. */
 static void idemi_hash_init(idemi_hash_state *state,
                             const idem_config *config, int strong)
 {
@@ -1949,8 +1945,6 @@ static uint64_t idemi_hash_final(idemi_hash_state *state)
 }
 #endif
 
-/* SipHash's last word carries the length, and the number of words the rest of
-   it, so the fingerprint is one of the payload and its length. */
 IDEM_API void idem_fingerprint_init(idem_fingerprint_state *state,
                                     const idem_config *config)
 {
@@ -1968,7 +1962,7 @@ IDEM_API uint64_t idem_fingerprint_final(idem_fingerprint_state *state)
     return idemi_hash_final(&state->state);
 }
 
-/* The strong hash of some bytes. */
+/* The strong hash of bytes. */
 IDEMI_APART
 static uint64_t idemi_hash_strong(const idem_config *config, const void *data,
                                   size_t len)
@@ -1980,18 +1974,17 @@ static uint64_t idemi_hash_strong(const idem_config *config, const void *data,
     return idemi_hash_final(&state);
 }
 
-/* A scope and a key, where they are, and their hash in the index */
+/* A scope and a key, and their hash in the index */
 typedef struct idemi_id {
     const unsigned char *scope, *key;
     uint8_t scope_len;
-    uint8_t key_len;            /* 0: a number, so it is no other key */
+    uint8_t key_len;            /* 0: a number; no other key is empty */
     idem_number hash;
 } idemi_id;
 #define IDEMI_NUMBER_BYTES 8u
 
-/* The index hash of scope and key, the quick one.  The scope's length comes
-   last, as a byte, so that moving the border between the two gives another
-   hash. */
+/* The index hash (quick) of scope and key.  The scope's length comes last, as a
+   byte: moving the border between the two gives another hash. */
 IDEMI_FLAT
 static uint32_t idemi_hash_pair(const idem_config *config,
                                 const unsigned char *scope, size_t scope_len,
@@ -2010,32 +2003,32 @@ static uint32_t idemi_hash_pair(const idem_config *config,
 /* ---------------------------------------------------------------------------
    >>clock     32 bits of logical time, compared by differences
 
-   A slot keeps 32 bits of time, so times are only ever told apart inside a
-   window around the logical clock:
+   A slot has 32 bits of time, so times are compared only inside a window around
+   the logical clock:
 
        clock - 33.1 days          clock                  clock + 36.2 days
        |--------------------------|----------------------------------|
        completed or lease ended   now    lease ends: at most 6.2 days
-       (retention + one sweep)           due: at most 6.2 + 30.0 days
+       (retention + one sweep)           expires: at most 6.2 + 30.0 days
 
-   The sweep (>>keys) looks at every slot each 2^28 ms of logical time and drops
-   what is over, so nothing leaves the window and comes back as its opposite.
+   Every 2^28 ms of logical time the sweep (idemi_keys_sweep) drops all expired
+   keys, so no time leaves the window at one end and comes back at the other.
 
    C1  A lease ends at most IDEM_LEASE_MAX after the clock.
    C2  A completion is never after the clock.
-   C3  No slot is over for longer than one sweep interval.
+   C3  No slot has been expired for longer than one sweep interval.
    ------------------------------------------------------------------------ */
 #define IDEMI_SWEEP_MS UINT32_C(0x10000000)     /* 2^28 ms: 3.1 days */
 
-/* What counts as reached may lie this far back: two sweep intervals.  Needs
-   IDEM_LEASE_MAX + IDEM_RETENTION_MAX + this below 2^32. */
+/* A time counts as reached up to this long ago: two sweep intervals.  With
+   IDEM_LEASE_MAX + IDEM_RETENTION_MAX it must be below 2^32. */
 #define IDEMI_PAST_MS  UINT32_C(0x20000000)
 
-/* A step back of the tick up to this is waited out. */
+/* After a step back of the tick up to this the clock waits. */
 #define IDEMI_JITTER_MS UINT32_C(0x10000)
 
-/* "Never", from the clock on: above every real due time, also when it has aged
-   by a sweep interval; and inside the window. */
+/* "Never", from the clock on: after every expiry, even one sweep interval
+   later; and inside the window. */
 #define IDEMI_NEVER_MS UINT32_C(0xD0000000)
 
 IDEMI_ASSUME(never_is_inside_the_window,
@@ -2044,8 +2037,7 @@ IDEMI_ASSUME(expiries_stay_below_never,
              IDEM_LEASE_MAX + IDEM_RETENTION_MAX <
                  IDEMI_NEVER_MS - IDEMI_SWEEP_MS);
 
-/* Milliseconds from `clock` to `at`, counted so that all of the window, past
-   part included, is in order. */
+/* Milliseconds from the start of the window around `clock` to `at`. */
 static uint32_t idemi_clock_rank(uint32_t clock, uint32_t at)
 {
     return at - clock + IDEMI_PAST_MS;
@@ -2058,14 +2050,14 @@ static int idemi_clock_reached(uint32_t clock, uint32_t at)
 }
 
 /* ---------------------------------------------------------------------------
-   >>configured   where the code asks for a field of the configuration
+   >>configured   fields of the configuration, as the code reads them
 
-   With IDEM_CONFIG the compiler knows each answer and leaves out the code that
-   is not needed; without it the table's configuration is asked.  The secret is
-   always that of the table's configuration.
+   With IDEM_CONFIG they are constants, and the compiler leaves out the code
+   that is not needed; without it they are the table's.  The secret is always the
+   table's.
    ------------------------------------------------------------------------ */
 #ifdef IDEM_CONFIG
-/* Here no parameter is in scope that may have the name of the user's. */
+/* Here no parameter can hide the user's name. */
 static inline const idem_config *idemi_configured(void)
 {
     return &(IDEM_CONFIG);
@@ -2127,12 +2119,12 @@ static inline const idem_config *idemi_configured(void)
 #define IDEMI_STORAGE(config) (IDEMI_GIVEN(config)->storage)
 #endif
 
-/* How many sender entries a table has */
+/* The number of a table's sender entries */
 #define IDEMI_SENDERS(t)                                                       \
     (IDEMI_EVER_SENDERS ? (unsigned)IDEMI_CONFIG(t)->senders : 0u)
 
 /* ---------------------------------------------------------------------------
-   >>defaults  what a zero in the configuration means
+   >>defaults  for a zero in the configuration
    ------------------------------------------------------------------------ */
 #define IDEMI_LEASE_MS     UINT32_C(30000)
 #define IDEMI_RETENTION_MS UINT32_C(86400000)
@@ -2155,7 +2147,7 @@ static uint32_t idemi_default_retention(const idem_table *t, uint32_t asked_ms)
 }
 
 /* ---------------------------------------------------------------------------
-   >>slots     one key's place, and the bytes behind it
+   >>slots     one key, and the bytes after it
 
        idem_slot
        scope, then key      key_max bytes
@@ -2170,7 +2162,7 @@ static uint32_t idemi_default_retention(const idem_table *t, uint32_t asked_ms)
 #define IDEMI_ENDLESS     0x08u         /* a lease without end */
 #define IDEMI_INTERRUPTED 0x10u         /* a claim that a restart ended */
 #define IDEMI_AFTER_GAP   0x20u         /* opening: its time may be too early */
-#define IDEMI_RECORDED                  /* the part that a record has */        \
+#define IDEMI_RECORDED                  /* the part that a record has */       \
     (IDEMI_STATUS | IDEMI_UNDELIVERED | IDEMI_INTERRUPTED)
 
 static idem_slot *idemi_slot_at(const idem_table *t, unsigned slot)
@@ -2189,7 +2181,7 @@ static unsigned char *idemi_slot_response(const idem_table *t, idem_slot *s)
     return idemi_slot_id(s) + IDEMI_CONFIG(t)->key_max;
 }
 
-/* Bytes of a key whose length is told so. */
+/* Bytes of a key with that key_len. */
 static unsigned idemi_slot_key_bytes(unsigned key_len)
 {
     return key_len || !IDEMI_EVER_SENDERS ? key_len : IDEMI_NUMBER_BYTES;
@@ -2215,8 +2207,8 @@ static uint64_t idemi_slot_number(idem_slot *s)
                       : idemi_basics_load64(idemi_slot_id(s) + s->scope_len);
 }
 
-/* The token of its claim.  A slot has room for 48 bits of it with IDEM_WIDE,
-   else for 32; none above that is granted. */
+/* The token of its claim.  A slot stores 48 bits of it with IDEM_WIDE, else 32;
+   none above that is granted. */
 #if IDEM_WIDE
 #define IDEMI_TOKEN_MAX (UINT64_MAX >> 16)
 #else
@@ -2231,8 +2223,8 @@ static idem_token idemi_slot_token(const idem_slot *s)
 #endif
 }
 
-/* Completes a token of which the slot has the low half: the newest up to
-   another one. */
+/* Completes a token from its low half, which the slot has: the highest one up
+   to `newest`. */
 static void idemi_slot_set_token(idem_slot *s, idem_token newest)
 {
 #if IDEM_WIDE
@@ -2244,7 +2236,7 @@ static void idemi_slot_set_token(idem_slot *s, idem_token newest)
 #endif
 }
 
-/* When the key is dropped, if nothing happens to it. */
+/* When the key expires, if no call changes it. */
 static uint32_t idemi_slot_expiry(const idem_table *t, const idem_slot *s)
 {
     if (s->state & IDEMI_ENDLESS)
@@ -2257,8 +2249,8 @@ static int idemi_slot_has_expired(const idem_table *t, const idem_slot *s)
     return idemi_clock_reached(t->clock, idemi_slot_expiry(t, s));
 }
 
-/* What is left of a lease: 0 from the millisecond on in which it ends.  Needs
-   C1: what is ahead of the clock by more than IDEM_LEASE_MAX is behind it. */
+/* The rest of a lease: 0 from the millisecond in which it ends.  By C1 a time
+   more than IDEM_LEASE_MAX ahead of the clock is a past one. */
 static uint32_t idemi_slot_lease_left(const idem_table *t, const idem_slot *s)
 {
     uint32_t left = s->time - t->clock;
@@ -2273,40 +2265,34 @@ static uint32_t idemi_slot_lease_left(const idem_table *t, const idem_slot *s)
 
    An array of 2 x capacity words, 3 x with IDEM_WIDE.  A key's home is its hash
    scaled to that; its word stands at its home, or at the next empty position
-   after it.  A word is the slot's number plus one, so that one in use is never
-   0.  The hash stands in the slot.  With IDEM_WIDE a word has five bits of it,
-   and how far it is past its home: such machines have caches, and the words of
-   other keys are passed, and moved, without leaving the index.  They also guess
-   where a search will end, and with more words are right more often; fewer
-   stay in the cache: 3 x 4 bytes won over 2 x 4, 4 x 4 and 2 x 8 in `make
-   bench`.
+   after it.  A word is the slot's number plus one; 0 is empty.  The hash is in
+   the slot.  With IDEM_WIDE a word also has five bits of the hash, and its
+   distance from home: a search, and erasing, pass the words of other keys
+   without a cache miss.  (3 x 4 bytes won over 2 x 4, 4 x 4 and 2 x 8 in `make
+   bench`.)
 
        homes   2    2    3    5
        at      2    3    4    5    6
        word    a    b    c    d    -
 
-   Erasing a closes the gap: b and c move back, for they are not at home, and
-   nothing that was reached over a may become unreachable; d stays.  Marking the
-   word as deleted would be shorter, but nothing here ever rehashes, and marks
-   would fill the index.  Homes are told from what is kept, so nothing is hashed
-   or compared when a key leaves.
-
-   Why not Robin Hood order: it ends the search for an absent key one word
-   earlier, and needs twice the code.
+   Erasing a closes the gap, so that all keys stay reachable: b and c, which are
+   not at home, move back; d stays.  Marks for deleted words would be less code,
+   but would fill the index, which is never rehashed.  Robin Hood order ends the
+   search for an absent key one word earlier, and takes twice the code.
 
    T1  Every slot in use has exactly one word, and every word such a slot.
-   T2  From a key's home to its word none is empty, and that says truly how far
-       it is and what its tag is: so every key is found.
-   T3  At least half of the words are empty: so every search ends.
+   T2  No word from a key's home to its own is empty, and its distance and tag
+       are right: every key is found.
+   T3  At least half of the words are empty: every search ends.
    ------------------------------------------------------------------------ */
 
-/* The part of a hash that the index works with. */
+/* The part of a hash that the index uses. */
 static idem_number idemi_index_hash(uint32_t hash)
 {
     return (idem_number)(hash >> (32 - 8 * sizeof(idem_number)));
 }
 
-/* Finds out that of a scope and key. */
+/* Sets the hash of a scope and key. */
 static void idemi_index_hash_id(const idem_config *config, idemi_id *id)
 {
     id->hash = idemi_index_hash(
@@ -2314,7 +2300,8 @@ static void idemi_index_hash_id(const idem_config *config, idemi_id *id)
                         idemi_slot_key_bytes(id->key_len)));
 }
 
-/* Scope and key that a slot says it has, and where they are, with the hash. */
+/* Sets *id: scope and key at `where`, with the lengths of a slot, and the
+   hash. */
 static void idemi_index_identify(const idem_config *config, const idem_slot *s,
                                  const unsigned char *where, idemi_id *id)
 {
@@ -2340,7 +2327,7 @@ static unsigned idemi_index_home(const idem_table *t, idem_number hash)
 #endif
 }
 
-/* Asks for the word of a hash, which is about to be looked at. */
+/* Prefetches the home of a hash. */
 static void idemi_index_prefetch(const idem_table *t, idem_number hash)
 {
     IDEMI_PREFETCH(&t->index[idemi_index_home(t, hash)]);
@@ -2357,7 +2344,7 @@ static unsigned idemi_index_slot(const idem_table *t, unsigned at)
     return (unsigned)t->index[at].slot - 1u;
 }
 
-/* True if a slot, whose word is at a position, has a hash. */
+/* True if a slot, whose word is at a position, has that hash. */
 static int idemi_index_is(const idem_table *t, unsigned at, unsigned slot,
                           idem_number hash)
 {
@@ -2370,14 +2357,14 @@ static int idemi_index_is(const idem_table *t, unsigned at, unsigned slot,
     return idemi_slot_at(t, slot)->hash == hash;
 }
 
-/* Positions from `from` on to `to`, round the end. */
+/* Positions from `from` to `to`, round the end. */
 static unsigned idemi_index_distance(const idem_table *t, unsigned from,
                                      unsigned to)
 {
     return to >= from ? to - from : to + idemi_index_size(t) - from;
 }
 
-/* How far past its home a slot's word stands, which is at a position. */
+/* The distance of a slot's word, which is at a position, from its home. */
 static unsigned idemi_index_past(const idem_table *t, unsigned at,
                                  unsigned slot)
 {
@@ -2391,7 +2378,7 @@ static unsigned idemi_index_past(const idem_table *t, unsigned at,
     return idemi_index_distance(t, idemi_index_home(t, hash), at);
 }
 
-/* Has the word at a position say how far past its home it is, if words do. */
+/* Stores the distance of the word at a position, with IDEM_WIDE. */
 static void idemi_index_note(const idem_table *t, unsigned at, unsigned past)
 {
 #if IDEM_WIDE
@@ -2419,7 +2406,7 @@ static unsigned idemi_index_find(const idem_table *t, const idemi_id *id)
     }
 }
 
-/* Puts a slot whose key is not in the index into it.  Keeps T1, T2. */
+/* Inserts a slot whose key is not in the index.  Keeps T1, T2. */
 static void idemi_index_insert(idem_table *t, unsigned slot)
 {
     idem_number hash = idemi_slot_at(t, slot)->hash;
@@ -2436,8 +2423,8 @@ static void idemi_index_insert(idem_table *t, unsigned slot)
     idemi_index_note(t, at, past);
 }
 
-/* Takes a slot that is in the index out of it, and closes the gap: a word moves
-   back into it unless its home is behind the gap.  Keeps T1, T2. */
+/* Removes a slot from the index, and closes the gap: each later word moves back
+   unless its home is after the gap.  Keeps T1, T2. */
 static void idemi_index_erase(idem_table *t, unsigned slot)
 {
     unsigned gap = idemi_index_home(t, idemi_slot_at(t, slot)->hash);
@@ -2463,24 +2450,23 @@ static void idemi_index_erase(idem_table *t, unsigned slot)
    >>order     finished slots from the oldest completion to the newest, and the
                free ones: two lists through one array of links
 
-   The order: links[capacity] is both its ends, so taking a slot out or putting
-   one at the end has no special case.
+   links[capacity] is both ends of the order, so removing a slot or adding one
+   at an end is no special case.
 
        links[capacity].newer -> oldest -> ... -> newest -> links[capacity]
                              <-        <-     <-        <-
 
-   The oldest is what eviction looks for, and almost always what expires next;
-   so room is found without a search.  Only where retentions differ, or claims
-   were abandoned, may something younger be over first: `soonest` bounds when,
-   and a look at all slots (the sweep, >>keys) finds it.
+   The oldest outcome is the one to evict, and almost always the next to expire:
+   room is found without a search.  Only where retentions differ, or claims were
+   abandoned, may a younger slot expire first: not before `soonest`, and the
+   sweep (idemi_keys_sweep) finds it.
 
-   O1  The order has the finished slots and no others, none before one that was
-       completed earlier.
+   O1  The order has the finished slots and no others, by completion.
    O2  The free list has the free slots and no others.
-   O3  No slot is over before t->soonest.
+   O3  No slot expires before t->soonest.
    ------------------------------------------------------------------------ */
 
-/* Takes a slot out of the order. */
+/* Removes a slot from the order. */
 static void idemi_order_remove(idem_table *t, unsigned slot)
 {
     const idem_link *link = &t->links[slot];
@@ -2491,14 +2477,14 @@ static void idemi_order_remove(idem_table *t, unsigned slot)
         t->passed = link->older;
 }
 
-/* Puts a slot in front of the free list. */
+/* Adds a slot to the free list. */
 static void idemi_order_free(idem_table *t, unsigned slot)
 {
     t->links[slot].newer = t->free;
     t->free = (idem_number)slot;
 }
 
-/* Lowers the bound to the due time of a slot.  Keeps O3. */
+/* Lowers `soonest` to the expiry of a slot.  Keeps O3. */
 static void idemi_order_note(idem_table *t, const idem_slot *s)
 {
     uint32_t expiry = idemi_slot_expiry(t, s);
@@ -2514,8 +2500,8 @@ static unsigned idemi_order_newest(const idem_table *t)
     return t->links[IDEMI_CAPACITY(t)].older;
 }
 
-/* Puts a finished slot into the order by its age, which is sought from another
-   on, both ways. */
+/* Inserts a finished slot into the order by its age; searches both ways from
+   `older`. */
 static void idemi_order_insert(idem_table *t, unsigned slot, uint32_t age,
                                unsigned older)
 {
@@ -2533,7 +2519,7 @@ static void idemi_order_insert(idem_table *t, unsigned slot, uint32_t age,
 }
 
 /* The oldest completion after `slot` that may be evicted, of a scope or, with
-   NULL, of any; or `capacity`.  None has expired: that was seen to. */
+   NULL, of any; or `capacity`.  The caller has dropped expired ones. */
 static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
                                       const idemi_id *of)
 {
@@ -2983,16 +2969,16 @@ static int idemi_sender_is_past(idem_table *t, idem_slot *s)
    K1  A slot in use is in progress, completed or failed; only finished ones can
        be undelivered, only one in progress can be endless.
    K2  Its lengths are inside the configured limits, its key is not empty.
-   K3  used and pending count what the slots say.
-   K4  It has had at least one attempt, and its token has been granted.
+   K3  used and pending are the numbers of slots in use and undelivered ones.
+   K4  It has had at least one attempt, and its token was granted.
    ------------------------------------------------------------------------ */
 
-/* A request, with the hashes that are made before the lock is taken; of one
-   that asks for a claim also where the answer goes */
+/* A request, with its hashes, which are made before the lock is taken; of
+   idem_begin also where the answer goes */
 typedef struct idemi_query {
     idemi_id id;
-    idem_slot fresh;            /* the claim, before its slot has it; of it only
-                                   the fingerprint is known at first */
+    idem_slot fresh;            /* the claim, before it is copied to its slot;
+                                   at first only the fingerprint is set */
     const idem_request *rq;
     idem_claim *claim;
     idem_reply *reply;
@@ -3001,7 +2987,7 @@ typedef struct idemi_query {
     unsigned char number[IDEMI_NUMBER_BYTES];   /* a key that is one */
 } idemi_query;
 
-/* The outcome is no longer owed. */
+/* Marks an outcome as delivered. */
 static void idemi_keys_delivered(idem_table *t, idem_slot *s)
 {
     if (!(s->state & IDEMI_UNDELIVERED))
@@ -3027,20 +3013,20 @@ static void idemi_keys_remove(idem_table *t, unsigned slot)
     idemi_order_free(t, slot);
 }
 
-/* The same, and tells its sender how its key left. */
+/* The same, and notes in its sender's entry how the key left. */
 static void idemi_keys_leave(idem_table *t, unsigned slot, int how)
 {
     idemi_sender_note(t, slot, how);
     idemi_keys_remove(t, slot);
 }
 
-/* True of a key that is due, and of a claim of an epoch that is over. */
+/* True of a key that has expired, and of a claim of an older epoch. */
 static int idemi_keys_has_expired(idem_table *t, idem_slot *s)
 {
     return idemi_slot_has_expired(t, s) || idemi_sender_is_past(t, s);
 }
 
-/* Frees a slot if its key is over; returns whether. */
+/* Frees a slot if its key has expired; returns whether. */
 static int idemi_keys_expire(idem_table *t, unsigned slot)
 {
     idem_slot *s = idemi_slot_at(t, slot);
@@ -3054,7 +3040,7 @@ static int idemi_keys_expire(idem_table *t, unsigned slot)
     return 1;
 }
 
-/* Gives a slot that knows their lengths a scope and a key. */
+/* Copies scope and key into a slot, which has their lengths. */
 static void idemi_keys_name(idem_slot *s, const idemi_id *id)
 {
     idemi_basics_copy(idemi_slot_id(s), id->scope, id->scope_len);
@@ -3062,7 +3048,7 @@ static void idemi_keys_name(idem_slot *s, const idemi_id *id)
                       idemi_slot_key_bytes(id->key_len));
 }
 
-/* A slot that has a scope and a key, and their hash, comes into use. */
+/* Takes a slot with scope, key and hash from the free list, into the index. */
 static void idemi_keys_enter(idem_table *t, unsigned slot)
 {
     t->free = t->links[slot].newer;
@@ -3070,7 +3056,7 @@ static void idemi_keys_enter(idem_table *t, unsigned slot)
     t->used++;
 }
 
-/* Lengthens a lease to so many ms from now, or 0: the default. */
+/* Lengthens a lease to lease_ms from now (0: the default). */
 static void idemi_keys_lease(const idem_table *t, idem_slot *s,
                              uint32_t lease_ms)
 {
@@ -3082,8 +3068,8 @@ static void idemi_keys_lease(const idem_table *t, idem_slot *s,
         s->time = t->clock + lease_ms;
 }
 
-/* A claim becomes an outcome so many ms ago, probably about when another was
-   completed: `state` has how it ended. */
+/* Turns a claim into an outcome with status and flags of `state`, completed
+   `age` ms ago, probably about when `beside` was. */
 static void idemi_keys_finish(idem_table *t, unsigned slot, unsigned state,
                               uint32_t age, unsigned beside)
 {
@@ -3096,8 +3082,8 @@ static void idemi_keys_finish(idem_table *t, unsigned slot, unsigned state,
     idemi_order_note(t, s);
 }
 
-/* Keeps a time that is only ever asked "how long ago" inside the window: what
-   is longer ago than any retention need not be told apart. */
+/* Moves a past time that is longer ago than any retention to that: it must stay
+   inside the window. */
 static uint32_t idemi_keys_limit(const idem_table *t, uint32_t at)
 {
     if (t->clock - at > IDEM_RETENTION_MAX)
@@ -3105,7 +3091,7 @@ static uint32_t idemi_keys_limit(const idem_table *t, uint32_t at)
     return at;
 }
 
-/* A restart cuts a claim short, if there is one. */
+/* Interrupts a slot's claim, if it has one: a restart ends all leases. */
 static void idemi_keys_interrupt(const idem_table *t, idem_slot *s)
 {
     if (!(s->state & IDEMI_ENDLESS))
@@ -3114,7 +3100,7 @@ static void idemi_keys_interrupt(const idem_table *t, idem_slot *s)
     s->time = t->clock;
 }
 
-/* Drops whatever is over, and makes the bound exact.  Keeps C3 and O3. */
+/* Drops all expired keys, and makes `soonest` exact.  Keeps C3 and O3. */
 IDEMI_SLOW
 static void idemi_keys_sweep(idem_table *t)
 {
@@ -3137,7 +3123,7 @@ static void idemi_keys_sweep(idem_table *t)
     t->swept = t->clock;
 }
 
-/* True if a slot has a claim whose lease has not ended, nor its epoch. */
+/* True if a slot has a claim with a live lease, not of an older epoch. */
 static int idemi_keys_is_live(idem_table *t, idem_slot *s)
 {
     return !(s->state & IDEMI_FINISHED) && idemi_slot_lease_left(t, s) &&
@@ -3172,10 +3158,9 @@ static int idemi_keys_forget(idem_table *t, uint64_t name, idem_sender *forget)
     return 1;
 }
 
-/* Moves the clock, and stops for each sweep on the way: a jump of 24 days must
-   not carry a slot through the window unseen.  Where the journal has told of no
-   time for longer than anything is remembered, the clock stands until it does:
-   what it tells next is told in 32 bits, as a difference. */
+/* Moves the clock, and sweeps on the way, so that a jump of 24 days takes no
+   slot through the window.  If no record was written for IDEMI_NEVER_MS the
+   clock stops until one is: a record's time is a 32-bit difference. */
 static void idemi_keys_advance(idem_table *t, uint32_t ms)
 {
     if (IDEMI_JOURNAL(t)) {
@@ -3195,11 +3180,17 @@ static void idemi_keys_advance(idem_table *t, uint32_t ms)
     }
 }
 
-/* Follows the tick; S6 is here.  What was counted once is not counted again.
-   After a step back that was followed, that is what a way up in one leap would
-   pass over.  A small step is not followed at all, for the way up is made of
-   small ones then: eight threads that read the tick before they take the lock
-   would make the clock run at five times its speed. */
+/* Follows the tick.  S6 is here: no time counts twice.
+
+     the tick                       the clock
+     goes forward                   advances by as much
+     goes back, up to 65.5 s        waits until the tick passes its old value
+     goes back further              follows the tick; a later single jump past
+                                    the old value (`counted`) counts only the
+                                    excess
+
+   If it followed small steps back, eight threads that read the tick before they
+   take the lock would make it run at five times its speed. */
 static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
 {
     uint32_t passed = now_ms - t->tick;
@@ -5085,25 +5076,26 @@ static int idemi_recover_format(idem_table *t)
 }
 
 /* ---------------------------------------------------------------------------
-   >>commands  what the calls do once the lock is held
+   >>commands  the calls, with the lock held
 
-   What a call asks for is first written, if there is a journal, and then done
-   in memory, where nothing can fail: so a call that fails changed nothing.
+   A call writes first, if there is a journal, and then changes the table, where
+   nothing can fail: so a call that fails changed nothing (S7).
    ------------------------------------------------------------------------ */
 
-/* Slots that one idem_maintain looks at. */
+/* Slots that one idem_maintain checks. */
 #define IDEMI_MAINTAIN_SLOTS 64
 
-/* A full table writes down the time when it is told so long ago. */
+/* A begin that finds the table full records the time if the newest record is
+   older than this. */
 #define IDEMI_SILENCE_MS UINT32_C(60000)
 
-/* True if a slot has no live key. */
+/* Frees a slot if its key has expired; returns whether it has no key now. */
 static int idemi_command_gone(idem_table *t, unsigned slot)
 {
     return slot == IDEMI_NONE || idemi_keys_expire(t, slot);
 }
 
-/* The slot that a claim names, if it holds that claim or its outcome: with
+/* The slot that a claim names, if it has that claim or its outcome, and one of
    these bits in its state; or NULL. */
 static idem_slot *idemi_command_named(idem_table *t,
                                       const idem_claim *claim, unsigned bits)
@@ -5120,7 +5112,7 @@ static idem_slot *idemi_command_named(idem_table *t,
                : NULL;
 }
 
-/* The slot of a current claim, or NULL.  S1 is here. */
+/* The slot of a current claim; or NULL, counted as fenced.  S1 is here. */
 static idem_slot *idemi_command_current(idem_table *t, const idem_claim *claim)
 {
     idem_slot *s = idemi_command_named(t, claim, IDEMI_STATUS);
@@ -5131,7 +5123,7 @@ static idem_slot *idemi_command_current(idem_table *t, const idem_claim *claim)
     return NULL;
 }
 
-/* Tells the claim of a slot. */
+/* Sets *claim to the one of a slot. */
 static void idemi_command_name(const idem_table *t, unsigned slot,
                                idem_claim *claim)
 {
@@ -5142,8 +5134,8 @@ static void idemi_command_name(const idem_table *t, unsigned slot,
     claim->attempt = s->attempts;
 }
 
-/* True if memory may once have held an unknown key: one of that age, or with a
-   number that its sender has behind it. */
+/* True if an unknown key may have been known before: it is too old, or its
+   number is at or below its sender's floor. */
 static int idemi_command_too_old(const idem_table *t, const idem_sender *a,
                                  const idem_request *rq)
 {
@@ -5174,9 +5166,9 @@ static int idemi_command_has_entry(const idem_table *t, const idemi_query *q)
     return a && !idemi_basics_join(a->floor);
 }
 
-/* Drops what is over, if a slot, a place in the quota or an entry is wanted.
-   The oldest completion goes as soon as it is over, wanted or not: its slot is
-   used again while it is still in the cache. */
+/* Drops the oldest outcome if it has expired: its slot is used again while it
+   is still in the cache.  Drops all expired keys if there is no free slot, the
+   sender is at its quota, or it has no entry. */
 static void idemi_command_reclaim(idem_table *t, const idemi_query *q)
 {
     unsigned none = IDEMI_CAPACITY(t);
@@ -5190,8 +5182,8 @@ static void idemi_command_reclaim(idem_table *t, const idemi_query *q)
         idemi_keys_sweep(t);
 }
 
-/* The oldest outcome of a sender that may be evicted; or `capacity`.  The same
-   sender does not pass those of others twice. */
+/* The oldest outcome of a sender that may be evicted; or `capacity`.  Starts
+   where the last search for the same sender ended. */
 static unsigned idemi_command_own(idem_table *t, const idem_sender *a,
                                   const idemi_id *id)
 {
@@ -5205,9 +5197,8 @@ static unsigned idemi_command_own(idem_table *t, const idem_sender *a,
     return slot;
 }
 
-/* A slot that the request's key may have: one that is free, or in use by
-   something that may be dropped for it; or `capacity`, and then
-   retry_after_ms is set if it is known. */
+/* A slot for the request's key: a free one, or one whose outcome may be
+   evicted.  Or `capacity`; then sets retry_after_ms, if that is known. */
 static unsigned idemi_command_room(idem_table *t, const idemi_query *q)
 {
     const idem_sender *a = q->sender;
@@ -5225,7 +5216,7 @@ static unsigned idemi_command_room(idem_table *t, const idemi_query *q)
     return slot;
 }
 
-/* Frees a slot in use for good. */
+/* Releases a key: writes that, and frees its slot. */
 static int idemi_command_drop(idem_table *t, unsigned slot)
 {
     int result = IDEM_OK;
@@ -5237,8 +5228,8 @@ static int idemi_command_drop(idem_table *t, unsigned slot)
     return result;
 }
 
-/* Forgets a sender.  One record says so, for its keys too: an entry without a
-   floor.  While that is written it has none; nothing else is. */
+/* Forgets a sender and its keys.  Writes one record: its entry, without a
+   floor. */
 static int idemi_command_forget(idem_table *t, const idem_request *rq)
 {
     uint64_t name = idemi_sender_name(t, (const unsigned char *)rq->scope,
@@ -5266,7 +5257,7 @@ static int idemi_command_forget(idem_table *t, const idem_request *rq)
     return result;
 }
 
-/* Tells the outcome of a slot. */
+/* Sets the reply to the outcome of a slot. */
 static void idemi_command_replay(const idem_table *t, unsigned slot,
                                  idemi_query *q)
 {
@@ -5282,8 +5273,8 @@ static void idemi_command_replay(const idem_table *t, unsigned slot,
         IDEM_MEMCPY(q->rq->buffer, idemi_slot_response(t, s), s->response_len);
 }
 
-/* Grants a claim on a slot: a further one on its key, or the first on a key
-   that it is to have.  With a journal that has room for it already. */
+/* Grants a claim on a slot: another one on its key, or the first on a new key,
+   which replaces the old one.  The journal has room for it. */
 IDEMI_APART
 static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
                                idemi_query *q)
@@ -5310,7 +5301,7 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
         if (result < 0)
             return result;
     }
-    // Nothing fails any more: what makes room for the key may go.
+    // Nothing can fail now: the evicted outcome may go.
     if (IDEMI_EVER_EVICTS && attempt == 1 && s->state) {
         t->stats.evicted++;
         idemi_keys_leave(t, slot, IDEMI_EVICTED);
@@ -5335,14 +5326,13 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     return IDEM_OK;
 }
 
-/* What to answer for a key that is known: IDEM_RECOVER if a claim is to be
-   granted. */
+/* The answer for a known key: IDEM_RECOVER if a claim is to be granted. */
 static int idemi_command_again(idem_table *t, unsigned slot, idemi_query *q)
 {
     idem_slot *s = idemi_slot_at(t, slot);
 
-    // One expression without a branch: how many bits agree is not to be seen
-    // in the time it takes.
+    // One expression without a branch: its time does not depend on how many
+    // bits agree.
     if ((s->fingerprint[0] ^ q->fresh.fingerprint[0]) |
         (s->fingerprint[1] ^ q->fresh.fingerprint[1]))
         return IDEM_MISMATCH;
@@ -5360,8 +5350,8 @@ static int idemi_command_again(idem_table *t, unsigned slot, idemi_query *q)
                : IDEM_RECOVER;
 }
 
-/* The same for a key that is not known; and finds a slot for it, and an entry
-   for its sender.  Changes neither. */
+/* The answer for an unknown key; finds a slot for it, and an entry for its
+   sender, and changes neither. */
 static int idemi_command_first(idem_table *t, unsigned *slot, idemi_query *q)
 {
     q->sender = NULL;
@@ -5382,8 +5372,8 @@ static int idemi_command_first(idem_table *t, unsigned *slot, idemi_query *q)
     return IDEM_EXECUTE;
 }
 
-/* Whether the table has a number at or below its sender's floor, which rises as
-   numbers expire on the way. */
+/* Drops the expired numbers of a sender, which may raise its floor; returns
+   whether the table still has one at or below the floor. */
 static int idemi_command_has_old(idem_table *t, const idem_sender *a,
                                  const idemi_id *id)
 {
@@ -5399,8 +5389,8 @@ static int idemi_command_has_old(idem_table *t, const idem_sender *a,
     return lowest <= idemi_basics_join(a->floor);
 }
 
-/* Before a number is refused: what says so is written, if a later opening might
-   not know of it, and grant a claim on what is too old now (S10). */
+/* Before a number is refused: writes its sender's entry if the floor is
+   unsaved.  Otherwise a later boot could grant a claim on it (S10). */
 static int idemi_command_refuse(idem_table *t, idem_sender *a,
                                 const idemi_id *id)
 {
@@ -5417,7 +5407,7 @@ static int idemi_command_refuse(idem_table *t, idem_sender *a,
     return result;
 }
 
-/* Makes room for a claim where it will be written, then grants it. */
+/* Makes room for a claim in the journal, then grants it. */
 static int idemi_command_claim(idem_table *t, unsigned slot, unsigned attempt,
                                idemi_query *q)
 {
@@ -5448,7 +5438,7 @@ static int idemi_command_begin(idem_table *t, idemi_query *q)
         attempt = idemi_slot_at(t, slot)->attempts + 1u;
         answer = idemi_command_again(t, slot, q);
     }
-    // Of no key it is certain then what the lost records had to say of it.
+    // Any key may have had lost records.
     if (idemi_command_grants(answer) && IDEMI_JOURNAL(t) &&
         idemi_journal_is_uncertain(t))
         answer = IDEM_UNCERTAIN;
@@ -5463,8 +5453,9 @@ static int idemi_command_begin(idem_table *t, idemi_query *q)
         t->stats.answers[answer]++;
     else {
         t->stats.full++;
-        // Else a full table on a device that is switched off every night would
-        // be full for ever.  If that fails, so will another day.
+        // Without records the clock would stand at each restart: a device that
+        // is switched off every night would be full for ever.  A failure is no
+        // harm: the next begin tries again.
         if (idemi_journal_is_silent(t, IDEMI_SILENCE_MS))
             (void)idemi_journal_record_time(t);
     }
@@ -5535,7 +5526,7 @@ static int idemi_command_deliver(idem_table *t, const idem_claim *claim)
     return result;
 }
 
-/* Tells everything about a slot in use. */
+/* Sets *e to the key in a slot. */
 static int idemi_command_describe(const idem_table *t, unsigned slot,
                                   idem_entry *e)
 {
@@ -5586,7 +5577,8 @@ static int idemi_command_response(idem_table *t, void *dst, size_t *len,
     return IDEM_OK;
 }
 
-/* One bounded step of idle work: drops what is over in some slots. */
+/* One bounded step of idle work: for the journal, or drops expired keys in some
+   slots. */
 static int idemi_command_maintain(idem_table *t)
 {
     unsigned left = IDEMI_MAINTAIN_SLOTS;
@@ -5656,7 +5648,7 @@ static int idemi_check_slot(const idem_table *t, unsigned slot)
     return 0;
 }
 
-/* One slot in use, as the index sees it: its probe must come to its word. */
+/* A slot in use: the search for its key must find its word. */
 static int idemi_check_probe(const idem_table *t, unsigned slot)
 {
     idem_slot *s = idemi_slot_at(t, slot);
@@ -5692,7 +5684,7 @@ static int idemi_check_journal(const idem_table *t)
     return j->sequence + 1 - j->tail > IDEMI_SECTOR_COUNT(j) ? 15 : 0;
 }
 
-/* What idem_check counts on its way */
+/* Counts of idem_check */
 typedef struct idemi_tally {
     uint32_t used, pending, in_progress;    /* slots */
     uint32_t listed;                        /* in the order and the free list */
@@ -5729,7 +5721,7 @@ static int idemi_check_order(const idem_table *t, idemi_tally *tally)
         unsigned older = slot;
         const idem_slot *s;
         slot = t->links[slot].newer;
-        // What links back to where it was reached from comes once only.
+        // A slot that links back to its predecessor cannot come twice.
         if (slot > ends || t->links[slot].older != older)
             return 10;
         tally->listed++;
@@ -5786,7 +5778,7 @@ static void idemi_public_misuse(void)
     IDEM_MISUSE();
 }
 
-/* What every caller's mistake is answered with. */
+/* The answer to every caller's mistake. */
 #define IDEMI_REFUSED() (idemi_public_misuse(), IDEM_E_ARG)
 
 static int idemi_public_is_open(const idem_table *t)
@@ -5814,7 +5806,7 @@ static int idemi_public_enter(idem_table *t, int valid)
     return IDEM_OK;
 }
 
-/* The same for a call that is told the time. */
+/* The same for a call with the time, which it follows. */
 static int idemi_public_enter_at(idem_table *t, int valid, uint32_t now_ms)
 {
     int result = idemi_public_enter(t, valid);
@@ -5859,7 +5851,7 @@ static int idemi_public_query(const idem_table *t, idemi_query *q,
         return IDEMI_REFUSED();
     if (rq->sequence && rq->key_len)
         return IDEMI_REFUSED();
-    // These are the sender's mistakes, not the caller's.
+    // These are mistakes of the sender, not of the caller.
     if (rq->sequence ? !IDEMI_SENDERS(t) : !rq->key_len)
         return IDEM_E_ARG;
     key_max = IDEMI_CONFIG(t)->key_max;
@@ -5882,7 +5874,7 @@ static int idemi_public_query(const idem_table *t, idemi_query *q,
     return IDEM_OK;
 }
 
-/* Validates what only idem_begin needs, and hashes the payload. */
+/* Validates the fields that only idem_begin uses, and hashes the payload. */
 static int idemi_public_payload(const idem_table *t, idemi_query *q)
 {
     const idem_request *rq = q->rq;
@@ -5901,8 +5893,8 @@ static int idemi_public_payload(const idem_table *t, idemi_query *q)
     return IDEM_OK;
 }
 
-/* What a storage and a configuration must be, rule by rule; and in words, for
-   idem_explain, what is wrong where a rule is broken. */
+/* The rules for a storage and a configuration, each with the text of
+   idem_explain for one that breaks it. */
 #define IDEMI_STORAGE_RULES(RULE)                                              \
     RULE(m->read && m->prog, "storage.read, prog: both are needed")            \
     RULE(m->erase || !m->erasing,                                              \
@@ -5995,15 +5987,14 @@ static int idemi_public_config(const idem_config *given)
         !IDEMI_STORAGE(config) || idemi_public_storage(config->storage));
 }
 
-/* Wide enough for the size of the largest table, so that no configuration is
-   taken for a smaller one, however narrow size_t is. */
+/* Wide enough for the size of the largest table, even where size_t is not. */
 #if IDEM_WIDE
 typedef uint64_t idemi_size;
 #else
 typedef uint32_t idemi_size;
 #endif
 
-/* Bytes that are read at once, at most */
+/* The longest read, in bytes */
 #define IDEMI_READ_MAX UINT32_C(0x100000)
 
 /* Lays the table out in memory, if it is large enough and aligned. */
@@ -6057,14 +6048,14 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
     return IDEM_OK;
 }
 
-/* Finds out whether the sectors can keep the configured keys, whatever
-   comes. */
+/* Sets the journal's geometry; IDEM_E_SPACE if the sectors are too small or too
+   few for the configured keys. */
 static int idemi_public_geometry(idem_table *t)
 {
     const idem_config *config = IDEMI_CONFIG(t);
     const idem_storage *m = config->storage;
     idem_journal *j = t->journal;
-    // As IDEM_SECTORS has it: a sender counts as a key more, in all.
+    // As in IDEM_SECTORS: a sender counts as a key.
     uint32_t keys = config->capacity + IDEMI_SENDERS(t);
     uint32_t relocated_key = IDEMI_RELOCATED_MAX(
         config->key_max, config->response_max, 0, m->prog_size);
@@ -6091,7 +6082,7 @@ static int idemi_public_geometry(idem_table *t)
     return IDEM_OK;
 }
 
-/* Everything about an empty table that is not zero. */
+/* Sets the fields of an empty table that are not zero. */
 static void idemi_public_reset(idem_table *t)
 {
     unsigned ends = IDEMI_CAPACITY(t);
@@ -6099,10 +6090,11 @@ static void idemi_public_reset(idem_table *t)
     t->links[ends].older = t->links[ends].newer = (idem_number)ends;
 }
 
-/* The last step of an opening: slots that are not in use are free, claims are
-   cut short, all keys count, and what is over is dropped.  Memory reaches back
-   to the opening; with a journal further, unless what it had evicted by then is
-   not known.  What the journal told now of senders it will tell again. */
+/* The last step of an opening: lists the free slots, interrupts all claims,
+   counts each key in its sender's entry, and drops expired keys.  Sets the time
+   up to which outcomes may have been evicted: the opening, or with a journal
+   that never evicts, before anything that is remembered.  Floors that were read
+   will be read again: none is unsaved. */
 static void idemi_public_start(idem_table *t, uint32_t now_ms)
 {
     unsigned slot = IDEMI_CAPACITY(t), i;
@@ -6135,8 +6127,8 @@ static void idemi_public_start(idem_table *t, uint32_t now_ms)
     t->counted = now_ms;
 }
 
-/* The part of idem_open and idem_format before the storage is looked at.  The
-   table of another build may be smaller: it is not touched. */
+/* The part of idem_open and idem_format before the storage is read.  The table
+   of another build may be smaller: it is not touched. */
 static int idemi_public_prepare(idem_table *table, const idem_config *config,
                                 void *memory, size_t size, uint32_t build)
 {
@@ -6260,7 +6252,7 @@ IDEM_API int idem_renew(idem_table *table, const idem_claim *claim,
                               idemi_command_renew(table, claim, lease_ms));
 }
 
-/* Tells an outcome that was stored just now as a replay would. */
+/* Sets the reply to an outcome that was stored just now, as a replay would. */
 static void idemi_public_set_reply(idem_reply *reply, const idem_request *rq,
                                    const idem_outcome *outcome)
 {
@@ -6273,7 +6265,7 @@ static void idemi_public_set_reply(idem_reply *reply, const idem_request *rq,
         IDEM_MEMCPY(rq->buffer, outcome->response, outcome->response_len);
 }
 
-/* Records what a handler has filled in, whatever it is: the effect has
+/* Completes with a handler's outcome, even if that is invalid: the effect has
    happened. */
 static int idemi_public_record(idem_table *table, idem_reply *reply,
                                const idem_request *rq, idem_outcome *outcome,
@@ -6296,7 +6288,7 @@ static int idemi_public_record(idem_table *table, idem_reply *reply,
     return IDEM_DONE;
 }
 
-/* Tells how long a claim is kept of which nobody knows how it ended. */
+/* Keeps a claim whose end nobody knows: sets the rest of its lease. */
 static int idemi_public_keep(idem_table *table, idem_reply *reply,
                              uint32_t now_ms)
 {
@@ -6311,7 +6303,7 @@ static int idemi_public_keep(idem_table *table, idem_reply *reply,
     return idemi_public_leave(table, s ? IDEM_BUSY : IDEM_E_FENCED);
 }
 
-/* The part of idem_run after the answer, for a claim that is held. */
+/* The part of idem_run after a granted claim. */
 IDEMI_APART
 static int idemi_public_handle(idem_table *table, idem_reply *reply,
                                const idem_request *request,
@@ -6339,7 +6331,7 @@ static int idemi_public_handle(idem_table *table, idem_reply *reply,
     default:
         result = idemi_public_keep(table, reply, (now)());
     }
-    // A handler may have closed the table; IDEM_E_ARG says: not executed.
+    // A handler may have closed the table; IDEM_E_ARG means: not executed.
     return result == IDEM_E_ARG ? IDEM_E_FENCED : result;
 }
 
@@ -6568,8 +6560,8 @@ IDEM_API int idem_uncertain(idem_table *table, uint32_t *left_ms,
     return idemi_public_leave(table, IDEM_OK);
 }
 
-/* Arrays go with the function if nobody calls it; of literals some linkers keep
-   all, and AVR has them in RAM. */
+/* Arrays, not literals: they go with the function if nobody calls it, while
+   some linkers keep all literals, and AVR has them in RAM. */
 IDEM_API const char *idem_text(int result)
 {
 #define IDEMI_RESULT_CASE(name, value, text)                                   \
@@ -6593,10 +6585,10 @@ IDEM_API int idem_check(const idem_table *table)
 }
 
 /* ---------------------------------------------------------------------------
-   >>explain   what is wrong with a configuration, in words
+   >>explain   the fault of a configuration, in words
 
-   What is looked at, and in which order, is what idem_open looks at; texts are
-   arrays for the reason that those of idem_text are.
+   The order of checks is that of idem_open.  Texts are arrays, as those of
+   idem_text.
    ------------------------------------------------------------------------ */
 #define IDEMI_EXPLAIN(wrong, text)                                             \
     if (wrong) {                                                               \
@@ -6636,7 +6628,7 @@ static const char *idemi_explain_room(const idem_config *config)
     return NULL;
 }
 
-/* What a whole header was not written with, that is not one of this journal. */
+/* The field in which a whole header of another journal differs. */
 static const char *idemi_explain_header(const idem_config *config,
                                         const unsigned char *p)
 {
@@ -6660,7 +6652,7 @@ static const char *idemi_explain_header(const idem_config *config,
     return secret;
 }
 
-/* True if a header of this journal is in its place. */
+/* True if a header of this journal stands in its physical sector. */
 static int idemi_explain_has_header(const idem_config *config)
 {
     const idem_storage *m = config->storage;
@@ -6677,8 +6669,8 @@ static int idemi_explain_has_header(const idem_config *config)
     return 0;
 }
 
-/* What the first header of another journal says, which is sought in steps.  One
-   of this journal in a wrong place says nothing. */
+/* Searches in steps for the first header of another journal; returns the text
+   for it, or NULL.  A misplaced header of this journal is none. */
 static const char *idemi_explain_other(const idem_config *config,
                                        uint32_t step)
 {
@@ -6696,8 +6688,8 @@ static const char *idemi_explain_other(const idem_config *config,
     return NULL;
 }
 
-/* Whether storage without a header is blank, as idem_open takes it: what cut
-   short headers leave in the first places is nothing. */
+/* NULL if storage without a header is blank for idem_open, which ignores torn
+   bytes in the sectors of the first heads. */
 static const char *idemi_explain_blank(const idem_config *config)
 {
     const idem_storage *m = config->storage;
@@ -6735,7 +6727,7 @@ static const char *idemi_explain_journal(const idem_config *config)
 }
 #endif
 
-/* What idem_open takes all the same. */
+/* A fault that idem_open accepts. */
 static const char *idemi_explain_quota(const idem_config *config)
 {
     IDEMI_EXPLAIN(config->full == IDEM_EVICT_OLDEST && config->senders &&
@@ -6762,8 +6754,8 @@ IDEM_API const char *idem_explain(const idem_config *config)
     return text ? text : idemi_explain_quota(config);
 }
 
-/* In here, with rules of their own, so that they cost nothing where they are
-   not called: what is called twice is not inlined. */
+/* They check the rules by functions of their own, so that they cost nothing
+   where they are not called: functions with two callers are not inlined. */
 IDEM_API size_t idem_memory_size(const idem_config *config)
 {
     idem_table t;
@@ -6804,13 +6796,13 @@ IDEM_API uint32_t idem_sector_count(const idem_config *config)
 }
 
 /* ---------------------------------------------------------------------------
-   >>arriving  keys as they arrive, out of texts
+   >>arriving  keys as they arrive, from texts
 
-   Each walk comes to an end before anything is written: what fails changes
-   nothing.
+   A text is checked to its end before a byte is written: a call that fails does
+   not change the key.
    ------------------------------------------------------------------------ */
 
-/* The value of a digit of Crockford's, of which the first sixteen are the
+/* The value of a digit of Crockford's base 32, whose first sixteen are the
    hexadecimal ones; 32 if it is none. */
 static unsigned idemi_arriving_digit(char c)
 {
@@ -6824,7 +6816,7 @@ static unsigned idemi_arriving_digit(char c)
     return value;
 }
 
-/* The byte that two hexadecimal digits are, or -1. */
+/* The byte of two hexadecimal digits, or -1. */
 static int idemi_arriving_byte(const char *two)
 {
     unsigned high = idemi_arriving_digit(two[0]);
@@ -6833,7 +6825,8 @@ static int idemi_arriving_byte(const char *two)
     return high < 16 && low < 16 ? (int)(high << 4 | low) : -1;
 }
 
-/* The key takes so many bytes, 0 if there is none: whether they fit. */
+/* Sets *key_len to the bytes that a key takes (0: no key); IDEM_OK if they
+   fit. */
 static int idemi_arriving_fits(size_t *key_len, size_t takes, size_t most)
 {
     size_t room = *key_len < most ? *key_len : most;
@@ -6844,8 +6837,8 @@ static int idemi_arriving_fits(size_t *key_len, size_t takes, size_t most)
     return takes > room ? IDEM_E_TOO_LARGE : IDEM_OK;
 }
 
-/* What a text means that is a string in its quotes: how many bytes, 0 if it is
-   none; they are written if dst is not NULL. */
+/* Bytes of a quoted string, 0 if the text is none; writes them if dst is not
+   NULL. */
 static size_t idemi_arriving_string(unsigned char *dst, const char *text,
                                     size_t text_len)
 {
@@ -6963,10 +6956,10 @@ IDEM_API int idem_key_hex(void *key, size_t *key_len, const char *text,
 /* ---------------------------------------------------------------------------
    >>sending   when to send again
 
-   Nothing here can wrap: sums are made only of what is left.
+   Nothing wraps: sums never exceed the time that is left.
    ------------------------------------------------------------------------ */
 
-/* What an answer says, whatever the time is. */
+/* The result of idem_retry for an answer, but for the deadline. */
 static int idemi_sending_verdict(int answer)
 {
     switch (answer) {
@@ -6986,7 +6979,7 @@ static int idemi_sending_verdict(int answer)
     }
 }
 
-/* The longest wait after so many times: base x 2^(times - 1), cap at most. */
+/* The longest wait after `times` sends: base x 2^(times - 1), at most cap. */
 static uint32_t idemi_sending_longest(uint32_t base, uint32_t cap,
                                       uint32_t times)
 {
@@ -7026,18 +7019,18 @@ IDEM_API int idem_retry(uint32_t *delay_ms, const idem_patience *patience,
 /* ---------------------------------------------------------------------------
    >>file      storage in a file
 
-   F1  A file that is not whole is blank: it is made of zeros, and becomes a
-       journal only when it has its size, by who holds its lock.
-   F2  What is read is on the disk, and so is the file's name.  A process that
-       was killed leaves programs that only the kernel knows: opening syncs.
-   F3  After a sync that failed nothing is written.  The kernel may have dropped
-       what it could not write, and reports that once: the next sync would
-       succeed, and mean nothing.
+   F1  A file that is not whole is blank: it is filled with zeros, and becomes a
+       journal only when it has its size, by the holder of its lock.
+   F2  Bytes that are read are on the disk, and so is the file's name.  A killed
+       process leaves programs that only the kernel has: opening syncs.
+   F3  After a failed sync nothing is written.  The kernel may have dropped the
+       bytes, and reports that once: the next sync would succeed, and prove
+       nothing.
    F4  Only the process that opened the file touches it.
-   F5  The file that is locked is the one that the path names, at opening and
-       whenever a sync has succeeded.
+   F5  The locked file is the one that the path names, at opening and whenever a
+       sync has succeeded.
 
-   Functions return 0 or an errno, where no contract says otherwise.
+   Functions return 0 or an errno, unless their comment says otherwise.
    ------------------------------------------------------------------------ */
 
 /* Bytes of the longest path, and of zeros written at a time. */
@@ -7075,8 +7068,8 @@ static int idemi_file_write(int fd, uint32_t at, const void *src, uint32_t len)
     return 0;
 }
 
-/* What makes a file durable, and what makes the kernel forget what it has.  On
-   macOS fsync ends at the disk's own cache, and nothing does the latter. */
+/* Make a file durable, and make the kernel forget its pages.  On macOS fsync
+   ends at the disk's own cache, and nothing does the latter. */
 #ifdef __APPLE__
 static int idemi_file_full_sync(int fd)
 {
@@ -7092,8 +7085,8 @@ static int idemi_file_full_sync(int fd)
     ((void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED))
 #endif
 
-/* Keeps F2 also when it fails: what the kernel has, and the disk may not have,
-   must not be read when the file is opened again. */
+/* Syncs.  Keeps F2 even after a failure: pages that the disk may not have must
+   not be read when the file is opened again. */
 static int idemi_file_flush(int fd, int (*flush)(int fd))
 {
     int error = 0;
@@ -7154,7 +7147,7 @@ static int idemi_file_named(const idem_file *file)
     return is.st_ino == named.st_ino && is.st_dev == named.st_dev ? 0 : ESTALE;
 }
 
-/* The name is looked at last: what has lost it meanwhile is not durable. */
+/* Checks the name last: a file that lost it meanwhile is not durable. */
 static int idemi_file_sync(void *ctx)
 {
     idem_file *file = (idem_file *)ctx;
@@ -7168,7 +7161,7 @@ static int idemi_file_sync(void *ctx)
     return file->error;
 }
 
-/* 1 if the file has nothing but zeros. */
+/* 1 if all bytes of the file are zero. */
 static int idemi_file_is_blank(idem_file *file, off_t size)
 {
     unsigned char block[IDEMI_FILE_BLOCK], any = 0;
@@ -7188,9 +7181,8 @@ static int idemi_file_is_blank(idem_file *file, off_t size)
     return !any && !file->error;
 }
 
-/* Makes a blank file of that size.  Writes the zeros, rather than leaving a
-   hole: a program later on finds its place on the disk, and its sync has
-   nothing else to write. */
+/* Makes a blank file of that size.  Writes the zeros and leaves no hole: the
+   blocks of a later program are there, and its sync writes nothing else. */
 static int idemi_file_fill(int fd, uint32_t size)
 {
     unsigned char zeros[IDEMI_FILE_BLOCK];
@@ -7282,7 +7274,7 @@ static int idemi_file_try(idem_file *file, uint32_t size)
     struct stat is;
     int result;
 
-    // Looked at first: some devices take being opened as a command.
+    // Before opening it: some devices take that as a command.
     if (stat(file->path, &is) == 0 && !S_ISREG(is.st_mode))
         return IDEM_E_FORMAT;
     file->fd = open(file->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -7298,7 +7290,7 @@ static int idemi_file_try(idem_file *file, uint32_t size)
     return result;
 }
 
-/* Keeps the path, from the root: the process may change its folder. */
+/* Stores the path, from the root: the process may change its folder. */
 static int idemi_file_keep_path(idem_file *file, const char *path)
 {
     size_t len = 0;
@@ -7309,7 +7301,7 @@ static int idemi_file_keep_path(idem_file *file, const char *path)
         if (!getcwd(file->path, sizeof file->path))
             return errno;
         len = strlen(file->path);
-        file->path[len++] = '/';        // in the place of the 0
+        file->path[len++] = '/';        // replaces the 0
     }
     if (strlen(path) >= sizeof file->path - len)
         return ENAMETOOLONG;
