@@ -2053,8 +2053,8 @@ static int idemi_clock_reached(uint32_t clock, uint32_t at)
    >>configured   fields of the configuration, as the code reads them
 
    With IDEM_CONFIG they are constants, and the compiler leaves out the code
-   that is not needed; without it they are the table's.  The secret is always the
-   table's.
+   that is not needed; without it they are the table's.  The secret is always
+   the table's.
    ------------------------------------------------------------------------ */
 #ifdef IDEM_CONFIG
 /* Here no parameter can hide the user's name. */
