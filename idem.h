@@ -272,7 +272,7 @@
      _delivered
      idem_begin, others       nothing new, but the time (>>time) or a floor
                               (>>senders).  The first begin of a boot rewrites
-                              the newest record: power may have left it weak
+                              the newest record: its cells may be marginal
      all others               nothing
 
      durability IDEM_BATCH    all this is durable with the next idem_sync (with
@@ -411,7 +411,7 @@
          changes nothing: complete, release and renew answer IDEM_E_FENCED.
      S2  An outcome is replayed, byte for byte, until its retention ends (or
          idem_forget or eviction removes it).  With a journal that holds over
-         any number of power cuts, at any instant, also during recovery.  (Two
+         any number of power cuts, at any instant, even during recovery.  (Two
          torn writes in a row whose cells read differently each time can lose
          more.)
      S3  A stored response is never given to another payload, key or scope.
@@ -869,7 +869,7 @@ typedef struct idem_defaults {
 } idem_defaults;
 
 /* A journal.  Two arrays follow it in memory: for each slot, the state and each
-   sender, the oldest sector that is needed for it (J1); and a buffer. */
+   sender, the oldest sector that is needed for it (R6); and a buffer. */
 typedef struct idem_journal {
     uint8_t  opened;            /* 1: a head of this boot counts */
     uint8_t  erased;            /* 1: the next sector was, in this boot; 2: it
@@ -1079,7 +1079,7 @@ typedef union idem_fingerprint_state {
 /* A head takes one more relocated record while it has room for that, the
    rewritten newest record, the commit record, and the record that it was begun
    for.  So it takes at least IDEMI_HEAD_KEYS keys, even if one of them is the
-   state; after as many heads as all keys need, nothing older is live (J4). */
+   state; after as many heads as all keys need, nothing older is live (R5). */
 #define IDEMI_FRONT(prog_size) IDEMI_UP(56u, prog_size)
 #define IDEMI_COMMIT_MAX(prog_size) IDEMI_UP(12u, prog_size)
 #define IDEMI_LAST_ROOM(prog_size, relocated_max)                              \
@@ -2536,13 +2536,13 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
 }
 
 /* ---------------------------------------------------------------------------
-   >>storage   the callbacks, and what becomes of their failures
+   >>storage   the callbacks, and their failures
 
-   A sector is known by its sequence: it stands in place sequence modulo
-   sector_count.
+   A sector is named by its sequence: sequence s stands in physical sector s
+   modulo sector_count.
    ------------------------------------------------------------------------ */
 
-/* Keeps what a callback returned, if that was a failure. */
+/* Stores the result of a callback in storage_error, if it is a failure. */
 static int idemi_storage_result(idem_table *t, int result)
 {
     if (result == 0)
@@ -2575,8 +2575,8 @@ static int idemi_storage_read(idem_table *t, uint32_t at, void *dst,
     return idemi_storage_result(t, (m->read)(m->ctx, at, dst, len));
 }
 
-/* Makes all that was programmed durable.  After a failure nobody knows what
-   was; so nothing is believed until the table is opened again. */
+/* Makes all programs durable.  After a failure nobody knows which are: nothing
+   is written until the table is opened again. */
 static int idemi_storage_sync(idem_table *t)
 {
     const idem_storage *m = IDEMI_CONFIG(t)->storage;
@@ -2588,10 +2588,9 @@ static int idemi_storage_sync(idem_table *t)
     return j->broken ? IDEM_E_STORAGE : IDEM_OK;
 }
 
-/* The check of bytes: the keyed hash that the index uses.  It tells whose they
-   are, and where: in which sector and at which offset, XORed with the shape.
-   So nothing validates that was moved, or is left from an earlier round, or
-   that an enemy hides in a key or response. */
+/* The check of bytes: a keyed hash of them, their sector, and their offset
+   XORed with the layout.  So no bytes validate that were moved, are left from
+   an earlier round, or were hidden in a key or response by an enemy. */
 static uint32_t idemi_storage_check(const idem_config *config,
                                     uint32_t sequence, uint32_t at,
                                     const unsigned char *p, uint32_t len)
@@ -2603,7 +2602,7 @@ static uint32_t idemi_storage_check(const idem_config *config,
     return idemi_hash_pair(config, where, sizeof where, p, (size_t)len);
 }
 
-/* Whether so many bytes of the buffer are what the storage has. */
+/* Compares the first bytes of the buffer with the storage. */
 static int idemi_storage_verify(idem_table *t, uint32_t at, uint32_t len)
 {
     unsigned char back[16];
@@ -2618,8 +2617,8 @@ static int idemi_storage_verify(idem_table *t, uint32_t at, uint32_t len)
     return IDEM_OK;
 }
 
-/* Programs so many bytes of the buffer, padded to whole granules, at an offset
-   in a sector; with `verify` reads them back. */
+/* Programs the first `len` bytes of the buffer, padded to whole granules, at an
+   offset in a sector; with `verify` reads them back. */
 static int idemi_storage_prog(idem_table *t, uint32_t sequence,
                               uint32_t offset, uint32_t len)
 {
@@ -2635,10 +2634,10 @@ static int idemi_storage_prog(idem_table *t, uint32_t sequence,
                                           : result;
 }
 
-/* Erasing where there is no callback for it: the next sector is filled, and its
-   header is gone before anything else is.  Else what an attempt left that was
-   cut short might be taken for records of the next one, which has the same
-   place and sequence. */
+/* Erases the next sector where there is no callback for it: fills it, and first
+   makes sure that its header is gone.  Otherwise records that an interrupted
+   rotation left there could be taken for those of the next one, which has the
+   same sequence. */
 static int idemi_storage_fill(idem_table *t)
 {
     const idem_storage *m = IDEMI_CONFIG(t)->storage;
@@ -2653,7 +2652,7 @@ static int idemi_storage_fill(idem_table *t)
             len = IDEMI_SECTOR_SIZE(j) - at;
         IDEM_MEMSET(t->buffer, m->erased, (size_t)len);
         result = idemi_storage_prog(t, j->sequence + 1, at, len);
-        // The last one, for the next record is to say that all is durable.
+        // The last one too: the next record says that all before it is durable.
         if (result == IDEM_OK && (at == 0 || at + len == IDEMI_SECTOR_SIZE(j)))
             result = idemi_storage_sync(t);
     }
@@ -2661,15 +2660,15 @@ static int idemi_storage_fill(idem_table *t)
     return result;
 }
 
-/* For each slot and, behind them, the state and each sender: the sequence of
-   the oldest sector that is needed for it; IDEMI_NOWHERE if none is. */
+/* For each item (slots, then the state, then the senders) the oldest sector
+   that is needed for it (R6); IDEMI_NOWHERE: none is. */
 static uint32_t *idemi_storage_needs(const idem_table *t)
 {
     return (uint32_t *)(void *)(t->journal + 1);
 }
 
-/* Erases the place of the next sector, unless that was done ahead; IDEM_MORE
-   while it goes on and nobody waits for it. */
+/* Erases the next sector, unless that was done ahead.  Without `wait`,
+   IDEM_MORE while the erase is under way. */
 static int idemi_storage_erase(idem_table *t, int wait)
 {
     const idem_storage *m = IDEMI_CONFIG(t)->storage;
@@ -2697,8 +2696,8 @@ static int idemi_storage_erase(idem_table *t, int wait)
     return result;
 }
 
-/* Erases the place of the next sector, durably: before the one that is erased
-   after it. */
+/* Erases the next sector, and makes that durable, so that erases stay in
+   order. */
 static int idemi_storage_erase_now(idem_table *t)
 {
     int result;
@@ -2710,49 +2709,50 @@ static int idemi_storage_erase_now(idem_table *t)
 }
 
 /* ---------------------------------------------------------------------------
-   >>entries   what is kept of a sender
+   >>entries   of senders
 
-   An entry has how many keys of its sender are in the table, until when its
-   outcomes may have been evicted, and its floor: the highest number that has
-   left the table, unless it was released or forgotten.  A number is sequence
-   and epoch, and the epoch counts as soon as it is claimed: claims of older
-   ones are over then.
+   An entry has the number of its sender's keys in the table, the time up to
+   which its outcomes may have been evicted, and its floor: the highest number
+   that has expired or was evicted.  A number is sequence and epoch.  A claim of
+   a newer epoch raises the floor to that epoch at once: claims of older epochs
+   have expired then.
 
-   It is found by a hash of the scope, which says where to begin; one that was
-   never used ends the search.  An entry stays where it is, and in use, until
-   another sender takes it over: so nothing is ever moved or marked.  Two scopes
-   with one hash share an entry: floors only rise, so that refuses more, and
-   executes nothing twice.
+   A hash of the scope says where the search for an entry starts; an entry that
+   was never used ends it.  An entry stays where it is until another sender
+   takes it over, so none is ever moved or marked.  Two scopes with one hash
+   share an entry: floors only rise, so more is refused, and nothing is executed
+   twice.
 
-   With a journal the entry follows from records of keys, or is written itself
-   when the oldest sector must be relocated from which it follows.  A number
-   that left in this boot is unsaved: the next one may find its claim or outcome
-   again.  So a record of the entry is written before a number is refused.
+   With a journal an entry follows from records of keys, or has a record of its
+   own, which is written when the oldest of those must be relocated.  A floor
+   that rose in this boot is unsaved: the next boot may find the claim or
+   outcome again.  So the entry is written before a number is refused.
 
-   N1  Of each floor the journal knows a sector (J1).  From that on the ring has
-       all that the floor follows from, but for claims never written.
-   N2  From where the search for a sender begins to its entry all were used.
+   N1  For each floor the journal knows a sector (R6): that and newer ones have
+       all records from which the floor follows.        (idemi_sender_raise)
+   N2  From the start of the search for a sender to its entry all entries were
+       used.                                            (idemi_sender_take)
    ------------------------------------------------------------------------ */
 
-/* `used` counts steps of 2^19 ms (8.7 minutes) and goes on with the clock; each
-   sweep lowers it by the steps since the one before, down to 0: so it does not
-   wrap.  What was used half a year ago is 0. */
+/* `used` counts steps of 2^19 ms (8.7 minutes) of the clock; each sweep lowers
+   it by the steps since the last one, down to 0 after half a year: so it does
+   not wrap. */
 #define IDEMI_USED_STEP  0x80000u
 #define IDEMI_USED_MAX   0x7FFFu
 #define IDEMI_USED_SWEPT (IDEMI_USED_MAX - IDEMI_SWEEP_MS / IDEMI_USED_STEP - 1)
 
-/* How well an entry suits a new sender, which has nothing to remember itself;
-   one more if nothing is lost with it.  Below are those with a floor. */
+/* idemi_sender_idle of an entry without keys and floor; one more if no eviction
+   time is lost with it.  Entries with a floor are below. */
 #define IDEMI_IDLE (IDEMI_USED_MAX + 2)
 
-/* The entries stand in front of the slots, in memory: the first, 1, next to
-   them.  What is there for 0 is none. */
+/* Entry 1 stands right in front of the slots in memory, entry 2 in front of
+   that, and so on.  0 is none. */
 static idem_sender *idemi_sender_at(const idem_table *t, unsigned sender)
 {
     return (idem_sender *)(void *)t->slots - sender;
 }
 
-/* The number by which the journal knows an entry: behind slots and state. */
+/* The item number of an entry in the journal: after slots and state. */
 IDEMI_APART
 static unsigned idemi_sender_index(const idem_table *t, const idem_sender *a)
 {
@@ -2765,8 +2765,8 @@ static unsigned idemi_sender_steps(const idem_table *t)
     return (t->clock - t->swept) / IDEMI_USED_STEP;
 }
 
-/* How well an entry suits a new sender; 0: it must stay.  One that is still to
-   be confirmed must: what it says then is of its name. */
+/* How well an entry suits a new sender; 0: it must stay.  So must the one in
+   the newest record, which is to be rewritten with its name. */
 static uint32_t idemi_sender_idle(const idem_table *t, const idem_sender *a)
 {
     if (a->live || (IDEMI_JOURNAL(t) && t->magic &&
@@ -2778,7 +2778,7 @@ static uint32_t idemi_sender_idle(const idem_table *t, const idem_sender *a)
                                                 : 1 + IDEMI_USED_MAX - a->used;
 }
 
-/* Moves on the time until which outcomes may have been evicted. */
+/* Raises the time up to which outcomes may have been evicted. */
 static void idemi_sender_evicted(const idem_table *t, uint32_t *evicted_until,
                                  uint32_t by)
 {
@@ -2786,8 +2786,8 @@ static void idemi_sender_evicted(const idem_table *t, uint32_t *evicted_until,
         *evicted_until = by;
 }
 
-/* The entry of the sender with a name; if it has none, the one that it may take
-   over, or NULL.  Needs N2. */
+/* The entry of the sender with a name; or the one that it may take over, or
+   NULL.  Needs N2. */
 IDEMI_SLOW
 static idem_sender *idemi_sender_find(const idem_table *t, uint64_t name)
 {
@@ -2829,10 +2829,10 @@ static uint64_t idemi_sender_name(const idem_table *t,
     return idemi_hash_strong(t->config, scope, scope_len);
 }
 
-/* The entry of the sender with a name; if it has none, it takes one over, or
-   gets NULL.  What may have been evicted of who had it may be of all who are
-   new.  If there is none, or a floor is lost with it, that was chosen, unless
-   the journal has more senders than are configured now. */
+/* Returns the entry of the sender with a name; if it has none, gives it one, or
+   returns NULL.  Outcomes of the old sender may have been evicted: so may those
+   of every new one.  Counts a refused or replaced sender: as a loss only if a
+   journal has more senders than are configured now, and may not evict any. */
 static idem_sender *idemi_sender_take(idem_table *t, uint64_t name)
 {
     idem_sender *a = idemi_sender_find(t, name);
@@ -2857,8 +2857,7 @@ static idem_sender *idemi_sender_take(idem_table *t, uint64_t name)
     return a;
 }
 
-/* The entry of the sender of a slot; with `make` it takes one if it has none.
-   Or NULL. */
+/* The entry of a slot's sender, or NULL; with `make` gives it one. */
 static idem_sender *idemi_sender_of(idem_table *t, idem_slot *s, int make)
 {
     uint64_t name;
@@ -2869,13 +2868,12 @@ static idem_sender *idemi_sender_of(idem_table *t, idem_slot *s, int make)
     return make ? idemi_sender_take(t, name) : idemi_sender_known(t, name);
 }
 
-/* What happens to a key: it is known anew, added, given back, expires, is
-   evicted. */
+/* The event of a key: read again, added, released, expired, evicted. */
 enum { IDEMI_KEPT, IDEMI_ADDED, IDEMI_RELEASED, IDEMI_EXPIRED, IDEMI_EVICTED };
 
-/* A number raises its sender's floor to its epoch; one that expires or is
-   evicted, to itself.  What was to be confirmed of it is then its sender's
-   entry.  Keeps N1. */
+/* Raises a sender's floor to the epoch of its number; to the number itself if
+   that expires or is evicted.  Then the entry replaces it as the item of the
+   newest record.  Keeps N1. */
 static void idemi_sender_raise(const idem_table *t, idem_sender *a,
                                unsigned slot, int how)
 {
@@ -2907,7 +2905,7 @@ static void idemi_sender_raise(const idem_table *t, idem_sender *a,
         t->journal->newest = idemi_sender_index(t, a);
 }
 
-/* Notes in its sender's entry what happens to the key of a slot. */
+/* Updates a sender's entry after an event of the key in a slot. */
 IDEMI_APART
 static void idemi_sender_update(const idem_table *t, idem_sender *a,
                                 unsigned slot, int how)
@@ -2921,8 +2919,8 @@ static void idemi_sender_update(const idem_table *t, idem_sender *a,
         idemi_sender_raise(t, a, slot, how);
 }
 
-/* The same, for its sender is not known.  While a journal is read only numbers
-   count: what they say must not be missed for want of an entry. */
+/* The same for a slot whose entry the caller does not have.  While a journal is
+   read only numbers count, so that no entry is missing for a floor. */
 static void idemi_sender_note(idem_table *t, unsigned slot, int how)
 {
     idem_slot *s = idemi_slot_at(t, slot);
@@ -2938,9 +2936,9 @@ static void idemi_sender_note(idem_table *t, unsigned slot, int how)
         idemi_sender_update(t, a, slot, how);
 }
 
-/* True if a number that a journal has had left the table before it was closed.
-   While a journal is read `evicted_until` is something else: up to which
-   sequence, of the floor's epoch, an entry says that of all read before it. */
+/* True if a number that was read had left the table before the restart.  While
+   a journal is read `evicted_until` is a sequence of the floor's epoch: all
+   numbers up to it that were read before the entry's record had left. */
 static int idemi_sender_has_left(idem_table *t, idem_slot *s)
 {
     idem_sender *a = idemi_sender_of(t, s, 0);
@@ -2953,7 +2951,7 @@ static int idemi_sender_has_left(idem_table *t, idem_slot *s)
     return 1;
 }
 
-/* True if a claim is one of an epoch that is over. */
+/* True of a claim of an older epoch than its sender's. */
 static int idemi_sender_is_past(idem_table *t, idem_slot *s)
 {
     const idem_sender *a = s->key_len || s->state & IDEMI_FINISHED
@@ -3013,7 +3011,7 @@ static void idemi_keys_remove(idem_table *t, unsigned slot)
     idemi_order_free(t, slot);
 }
 
-/* The same, and notes in its sender's entry how the key left. */
+/* The same, and updates its sender's entry. */
 static void idemi_keys_leave(idem_table *t, unsigned slot, int how)
 {
     idemi_sender_note(t, slot, how);
@@ -3130,8 +3128,8 @@ static int idemi_keys_is_live(idem_table *t, idem_slot *s)
            !idemi_sender_is_past(t, s);
 }
 
-/* Whether a sender has no live claim.  With `forget` its keys are removed, and
-   its entry has nothing to remember any more. */
+/* Returns whether a sender has no live claim; with its entry in `forget`,
+   removes its keys and its floor instead. */
 IDEMI_SLOW
 static int idemi_keys_forget(idem_table *t, uint64_t name, idem_sender *forget)
 {
@@ -3330,32 +3328,31 @@ static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
    ------------------------------------------------------------------------ */
 
 /* ---------------------------------------------------------------------------
-   >>records   a record's bytes, and a header's
+   >>records   the bytes of a record, and of a header (>>format)
 
-   The layouts are above (>>format).  One walk goes through each, to write it
-   and to read it: what is written is handed in and comes back, what is read
-   comes back instead.
+   One function encodes and decodes, so that the two cannot differ: each step of
+   the cursor writes the value that it is given, or reads one, and returns it.
    ------------------------------------------------------------------------ */
-#define IDEMI_RECORD     0x80u          /* always; so it is no erased byte, */
-                                        /* 0x00 or 0xFF */
-#define IDEMI_HAS_KEY    0x08u          /* with no status: it was given back */
+#define IDEMI_RECORD     0x80u          /* always: no record begins with an */
+                                        /* erased byte, 0x00 or 0xFF */
+#define IDEMI_HAS_KEY    0x08u          /* without a status: it was released */
 #define IDEMI_HAS_STATE  (IDEMI_EVER_STATE ? 0x20u : 0u)
 #define IDEMI_SYNCED     0x40u          /* all before it is durable */
-#define IDEMI_RELOCATED    0x8000u      /* was here before the sector's header;
+#define IDEMI_RELOCATED  0x8000u        /* written before the sector's header;
                                            in the second byte */
 
-/* What is not written, but says how a record is made */
-#define IDEMI_GRANTED    0x0100u        /* a claim's token is its place */
-#define IDEMI_IN_FULL      0x0200u      /* in full, what is known of it now */
+/* Not written: how a record is composed */
+#define IDEMI_GRANTED    0x0100u        /* a new claim, from an idemi_query */
+#define IDEMI_IN_FULL    0x0200u        /* all that is known of the item now */
 
 /* idemi_record.orphan */
 #define IDEMI_NO_CLAIM    1u
 #define IDEMI_OTHER_CLAIM 2u
 
-/* What a record without a key says, beside an outcome. */
-#define IDEMI_TIME       0u             /* nothing else */
+/* Kinds of records without a key, beside an outcome */
+#define IDEMI_TIME       0u             /* the time alone */
 #define IDEMI_DELIVERED  IDEM_IN_PROGRESS
-#define IDEMI_SENDER     IDEMI_UNDELIVERED      /* of no slot: an account */
+#define IDEMI_SENDER     IDEMI_UNDELIVERED      /* of no slot: a sender entry */
 
 /* A record, to be written or as it was read. */
 typedef struct idemi_record {
@@ -3363,34 +3360,28 @@ typedef struct idemi_record {
         idem_slot *s;
         const idem_slot *fresh;     /* of a claim to be granted: only read */
         idem_sender *sender;
-    } of;
-                                /* which has what it says beside the rest */
-    idemi_id id;                /* of a key; to write one, where that is */
+    } of;                       /* its other fields */
+    idemi_id id;                /* of a key */
     const unsigned char *response, *state;
     uint32_t slot;              /* plus one; 0: none */
     uint32_t time;              /* ms since the record before, or the header */
-    uint32_t age;               /* of what s->time tells, then */
+    uint32_t age;               /* ms from s->time to then */
     uint16_t state_len;
     uint16_t flags;
-    uint8_t  orphan;            /* read: not 0: changes nothing, for what it is
-                                   bound to is not there, or another is */
+    uint8_t  orphan;            /* read: not 0: changes nothing, as its claim or
+                                   outcome is missing, or another is there */
 } idemi_record;
 
-/* What a sector's header tells: words, in this order (>>format).  Before them
-   are four that are the same in all headers, but for the sum; behind them is
-   the check. */
+/* The words of a header, in this order (>>format).  Four come before them,
+   which are the same in all headers but for the sum; the check comes after. */
 typedef struct idemi_header {
     uint32_t sequence;
-    uint32_t tail;              /* the oldest sector that is needed */
-    uint32_t previous;          /* the newest older one that counts; 0: none */
-    uint32_t previous_end;      /* where the records of that one end;
-                                   IDEMI_FIRST if it is the first of a boot */
-    uint32_t relocated_end;     /* where the carried records here end;
-                                   IDEMI_BATCHED if the records here become
-                                   durable with idem_sync only */
-    uint32_t time;              /* logical ms; of the first in a boot, when
-                                   that began */
-    uint32_t uncertain;         /* as in idem_journal */
+    uint32_t tail;
+    uint32_t previous;
+    uint32_t previous_end;      /* and IDEMI_FIRST */
+    uint32_t relocated_end;     /* and IDEMI_BATCHED */
+    uint32_t time;
+    uint32_t uncertain;
     idem_defaults defaults;
 } idemi_header;
 #define IDEMI_HEADER      56u
@@ -3399,20 +3390,20 @@ typedef struct idemi_header {
 #define IDEMI_FORMAT_NUMBER 4u
 #define IDEMI_FIRST       0x1000000u
 #define IDEMI_BATCHED     0x1000000u
-#define IDEMI_OFFSET      0x0FFFFFFu     /* what of these words is an offset */
-#define IDEMI_SUM_AT      14u           /* in its bytes */
+#define IDEMI_OFFSET      0x0FFFFFFu    /* the rest of these words */
+#define IDEMI_SUM_AT      14u
 
 IDEMI_ASSUME(a_header_is_its_words,
              IDEMI_HEADER_SAME + sizeof(idemi_header) + 4 == IDEMI_HEADER);
 IDEMI_ASSUME(a_buffer_takes_a_header,
              IDEMI_ROUND4(IDEMI_RECORD_MAX(1, 0, 0, 1)) >= IDEMI_FRONT(1));
 
-/* Where in its bytes a walk is.  `at` never passes `end`: whoever wants more
-   gets zeros, and `bad` is set. */
+/* A position in bytes that are encoded or decoded.  `at` never passes `end`:
+   a step that would gets zeros, and sets `bad`. */
 typedef struct idemi_cursor {
     unsigned char *at, *end;
-    unsigned char *mask;        /* which rare numbers are there */
-    uint8_t bit;                /* of the next of them */
+    unsigned char *mask;        /* bits of optional fields that are there */
+    uint8_t bit;                /* of the next one */
     uint8_t writing;
     uint8_t bad;
 } idemi_cursor;
@@ -3443,7 +3434,7 @@ static uint32_t idemi_cursor_number(idemi_cursor *p, uint32_t number)
     return result;
 }
 
-/* A number that is there only if it is not as usual. */
+/* A number that is left out if it has its default, `otherwise`. */
 static uint32_t idemi_cursor_optional(idemi_cursor *p, uint32_t number,
                                       uint32_t otherwise)
 {
@@ -3455,7 +3446,7 @@ static uint32_t idemi_cursor_optional(idemi_cursor *p, uint32_t number,
     return (*p->mask & bit) ? idemi_cursor_number(p, number) : otherwise;
 }
 
-/* So many words of four bytes, the lowest first */
+/* Words of four bytes, the lowest byte first */
 static void idemi_cursor_words(idemi_cursor *p, uint32_t *words, unsigned count)
 {
     for (; count > 0; count--, words++) {
@@ -3487,16 +3478,15 @@ static const unsigned char *idemi_cursor_bytes(idemi_cursor *p,
     return bytes;
 }
 
-/* The token that a claim has which is first written at an offset in a sector,
-   its low half: the place in the endless row of all sectors ever written, so
-   tokens increase by themselves. */
+/* The token of a claim, its low half: the position at which it is first written
+   in the endless row of all sectors, so tokens increase by themselves. */
 static uint32_t idemi_record_token(const idem_table *t, uint32_t sequence,
                                    uint32_t offset)
 {
     return sequence * IDEMI_SECTOR_SIZE(t->journal) + offset;
 }
 
-/* True if a record has an account. */
+/* True if a record has a sender entry. */
 static int idemi_record_has_sender(unsigned flags)
 {
     return IDEMI_EVER_SENDERS &&
@@ -3504,8 +3494,8 @@ static int idemi_record_has_sender(unsigned flags)
                IDEMI_SENDER;
 }
 
-/* All of a record but its check; `token`: of a claim that is first written
-   here. */
+/* Encodes or decodes all of a record but its check; `token`: the default of
+   that field, that of a claim first written here. */
 static void idemi_record_codec(const idem_defaults *defaults, idemi_cursor *p,
                                idemi_record *r, uint32_t token)
 {
@@ -3549,17 +3539,17 @@ static void idemi_record_codec(const idem_defaults *defaults, idemi_cursor *p,
         r->response = idemi_cursor_bytes(p, r->response, s->response_len);
 }
 
-/* True of an outcome without its key, and of a delivery: the token of the claim
-   is in the check. */
+/* True of a record whose check includes the token of its claim: an outcome
+   without its key, or a delivery. */
 static int idemi_record_is_bound(unsigned flags)
 {
     return !(flags & IDEMI_HAS_KEY) && flags & IDEMI_STATUS;
 }
 
-/* What is XORed into the check of such a record: 16 bits in which all bits of
-   the token count, for its low ones may be an offset alone.  The factor is 2^32
-   divided by the golden ratio (D. E. Knuth, The Art of Computer Programming 3,
-   6.4): tokens that are less than 29,000 apart never give the same bits. */
+/* XORed into that check: 16 bits that depend on all bits of the token, as its
+   low ones may be an offset alone.  The factor is 2^32 divided by the golden
+   ratio (D. E. Knuth, The Art of Computer Programming 3, 6.4): tokens less than
+   29,000 apart never give the same bits. */
 static uint32_t idemi_record_binding(uint32_t token)
 {
     return token * UINT32_C(0x9E3779B1) & UINT32_C(0xFFFF0000);
@@ -3575,8 +3565,8 @@ static void idemi_header_begin(const idem_storage *m, unsigned char *p)
     idemi_basics_store32(p + 12, m->sector_count);
 }
 
-/* What the checks have of them, and of the secret's half that is not their key:
-   so nothing validates that was written with others. */
+/* The layout: a hash of them and of the secret's half that is not the key of
+   checks.  Bytes written with another geometry or secret do not validate. */
 static uint32_t idemi_header_layout(const idem_config *config)
 {
     unsigned char same[IDEMI_HEADER_SAME];
@@ -3585,7 +3575,7 @@ static uint32_t idemi_header_layout(const idem_config *config)
     return idemi_hash_pair(config, same, sizeof same, config->secret, 8);
 }
 
-/* What the header tells whose bytes these are. */
+/* Encodes or decodes the words of a header. */
 static void idemi_header_codec(unsigned char *bytes, idemi_header *h,
                                int writing)
 {
@@ -3597,8 +3587,8 @@ static void idemi_header_codec(unsigned char *bytes, idemi_header *h,
     idemi_cursor_words(&p, &h->sequence, sizeof *h / 4);
 }
 
-/* The sum of a header's bytes but for its own, in pairs: it tells a header that
-   was written with another secret from one that is torn. */
+/* The sum of a header's bytes but for its own, in pairs: right in a header with
+   another secret, wrong in a torn one. */
 static uint32_t idemi_header_sum(const unsigned char *p)
 {
     uint32_t sum = 0;
@@ -3610,8 +3600,8 @@ static uint32_t idemi_header_sum(const unsigned char *p)
     return sum & 0xFFFF;
 }
 
-/* Whether bytes are a header of some journal: not torn, or of version 1, which
-   has no sum. */
+/* True of a header of any journal that is not torn, and of one of version 1,
+   which has no sum. */
 static int idemi_header_is_whole(const unsigned char *p)
 {
     return idemi_basics_load32(p) == IDEMI_MAGIC &&
@@ -3632,9 +3622,9 @@ static int idemi_header_is_whole(const unsigned char *p)
      3 write the header   16    17    18    19   [20]   21    14    15    16
      4 commit             16    17    18    19    20   [21]   14    15    17
 
-   Relocated is what will be dead: here the live records of 16.  The header says
-   what is true from the commit record on: which sector is the tail, and where
-   the records of the head before end.
+   Step 2 relocates the live records of the sectors that will be dead: here of
+   16.  The header takes effect with the commit record: it has the new tail, and
+   the end of the old head's records.
 
      power fails in     the next opening finds
      1, 2               no header: the old head, whole
@@ -3658,16 +3648,18 @@ static int idemi_header_is_whole(const unsigned char *p)
      R2  A sector counts from its commit record on.  A header alone may be torn:
          nothing relies on it, and it is erased before its sequence is used
          again.
-     R3  (J3) Nothing is appended after a write that may be torn: the first
-         record of a boot goes to a new sector.  The newest record of the boot
-         before, unless it says nothing but the time, is rewritten there, in
-         full, as the last relocated one.  The first answer comes after that.
-     R4  (J2) The two sectors after the head are dead, three before a rotation:
+     R3  Nothing is appended after a write that may be torn: the first record of
+         a boot goes to a new sector.  The newest record of the boot before,
+         unless it has only the time, is rewritten there, in full, as the last
+         relocated one.  The first answer comes after that.
+     R4  The two sectors after the head are dead, three before a rotation:
          whichever of the newest sectors a boot takes as head, all that it needs
          is there.  Failing sectors may leave fewer; a head after which the
          needed records would not fit into other sectors is not made.
-     R5  (J4) Relocation is put off as long as possible: what a sector holds
-         fits into the heads that are begun before it is erased.
+     R5  For every sector q, the items that need q or an older one, written once
+         more, fit into the heads that can be begun before q is erased.  So
+         relocation is put off as long as possible.
+     R6  No sector is erased that is needed for a key, the state or a sender.
 
    A header is valid if and only if
      1. at most one bit of "idem" is wrong;
@@ -3762,11 +3754,11 @@ static int idemi_header_is_whole(const unsigned char *p)
    ------------------------------------------------------------------------ */
 
 /* ---------------------------------------------------------------------------
-   >>reading   headers and records, out of the bytes in a storage
+   >>reading   headers and records, from the bytes in a storage
    ------------------------------------------------------------------------ */
 
-/* Reads bytes; where that fails, granule by granule, so that one that cannot be
-   read hides no byte of another: it has bytes that are not erased then. */
+/* Reads bytes; if that fails, granule by granule.  A granule that cannot be
+   read gets bytes that are not erased. */
 static void idemi_recover_read(idem_table *t, uint32_t at, unsigned char *dst,
                                uint32_t len)
 {
@@ -3784,8 +3776,8 @@ static void idemi_recover_read(idem_table *t, uint32_t at, unsigned char *dst,
     }
 }
 
-/* Sees to it that a record's bytes from an offset in a sector on are in the
-   buffer, a window that moves over the sector: no byte is read twice. */
+/* Returns the bytes of a sector from an offset on, at least those of a record.
+   The buffer is a window that moves over the sector: no byte is read twice. */
 static unsigned char *idemi_recover_bytes(idem_table *t, uint32_t sequence,
                                           uint32_t at)
 {
@@ -3804,8 +3796,8 @@ static unsigned char *idemi_recover_bytes(idem_table *t, uint32_t sequence,
     return t->buffer;
 }
 
-/* Whether bytes are a header of this journal; takes away their sum.  What is
-   right when a bit is flipped is one, if it looks like one at all. */
+/* Zeroes the sum of bytes, and flips a bit if that makes their check right;
+   returns whether they are a header of this journal. */
 static int idemi_recover_is_header(const idem_config *config, unsigned char *p)
 {
     uint32_t other = idemi_basics_load32(p) ^ IDEMI_MAGIC;
@@ -3825,7 +3817,7 @@ static int idemi_recover_is_header(const idem_config *config, unsigned char *p)
     return 0;
 }
 
-/* Reads the header in a sector's place, if there is one. */
+/* Reads the header in the physical sector of a sequence, if one is valid. */
 static int idemi_recover_header(idem_table *t, uint32_t sequence,
                                 idemi_header *h)
 {
@@ -3838,7 +3830,7 @@ static int idemi_recover_header(idem_table *t, uint32_t sequence,
     return h->sequence - h->tail < IDEMI_SECTOR_COUNT(t->journal);
 }
 
-/* Whether the configured limits and the flags allow what was read. */
+/* True if a record is within the configured limits. */
 static int idemi_recover_is_possible(const idem_table *t,
                                      const idemi_record *r)
 {
@@ -3856,9 +3848,8 @@ static int idemi_recover_is_possible(const idem_table *t,
              s->attempts && s->retention <= IDEM_RETENTION_MAX));
 }
 
-/* Whether a record that is bound to a claim is an orphan: the slot has no claim
-   that an outcome, or outcome that a delivery, could be of; or it has one, and
-   that is another.  `check`: what the record's bytes leave of its check. */
+/* Whether a record that is bound to a claim is an orphan (>>recovery).  `check`
+   is the stored check XORed with that of the bytes: the binding. */
 static uint8_t idemi_recover_orphan(const idem_table *t, const idemi_record *r,
                                     uint32_t check)
 {
@@ -3871,10 +3862,9 @@ static uint8_t idemi_recover_orphan(const idem_table *t, const idemi_record *r,
     return check == idemi_record_binding(s->token) ? 0 : IDEMI_OTHER_CLAIM;
 }
 
-/* Reads the record that bytes at an offset in a sector begin, if they are one.
-   Returns its length in whole granules, or 0.  Of one that is bound to a claim
-   that is not there half the check must do: it says that there was a record,
-   and changes nothing (`orphan`). */
+/* Reads the record that begins at an offset in a sector; returns its length in
+   whole granules, or 0 if there is none.  Of an orphan only half of the check
+   is tested. */
 IDEMI_FLAT
 static uint32_t idemi_recover_parse(idem_table *t, uint32_t sequence,
                                     uint32_t at, idemi_record *r,
@@ -3895,7 +3885,7 @@ static uint32_t idemi_recover_parse(idem_table *t, uint32_t sequence,
                        idemi_record_token(t, sequence, at));
     if (p.bad || !idemi_recover_is_possible(t, r))
         return 0;
-    // What finds it is on its way from memory while the check is made.
+    // The index word is loaded while the check is computed.
     if (r->flags & IDEMI_HAS_KEY) {
         idemi_index_identify(t->config, r->of.s, r->id.scope, &r->id);
         idemi_index_prefetch(t, r->id.hash);
@@ -3912,7 +3902,7 @@ static uint32_t idemi_recover_parse(idem_table *t, uint32_t sequence,
     return check ? 0 : idemi_storage_granules(j, len + 4);
 }
 
-/* The same for an offset at which none may begin: most bytes are erased. */
+/* The same for any offset: most have no record. */
 static uint32_t idemi_recover_record(idem_table *t, uint32_t sequence,
                                      uint32_t at, idemi_record *r)
 {
@@ -3923,7 +3913,7 @@ static uint32_t idemi_recover_record(idem_table *t, uint32_t sequence,
                : 0;
 }
 
-/* A record that is read, with what it tells: of a slot, or of a sender. */
+/* A record that is read, with its fields: a slot's, or a sender's */
 typedef struct idemi_found {
     idemi_record r;
     union {
@@ -3932,7 +3922,7 @@ typedef struct idemi_found {
     } data;
 } idemi_found;
 
-/* Before the records of a sector are read. */
+/* Prepares for reading the records of a sector. */
 static void idemi_recover_begin(idem_table *t, idemi_found *found)
 {
     IDEM_MEMSET(found, 0, sizeof *found);
@@ -3961,7 +3951,7 @@ static int idemi_recover_has_record(idem_table *t, uint32_t sequence,
         at += len;
     if (at != relocated_end)
         at = relocated_end + IDEMI_GRANULE(j);
-    j->until = 0;               // what is the proof is not what was seen
+    j->until = 0;               // read again: the proof must be on the storage
     for (; at < IDEMI_SECTOR_SIZE(j); at += IDEMI_GRANULE(j))
         if (idemi_recover_record(t, sequence, at, r) &&
             !(r->flags & IDEMI_RELOCATED) &&
@@ -3983,12 +3973,10 @@ static uint32_t idemi_recover_newest(idem_table *t)
     return newest;
 }
 
-/* Looks for the newest sector that counts, from a sequence down: its commit
-   record is there, and all that was relocated into it; or, as proof that it
-   did, a record after that.  It is the head; if one is known (`again`) that is
-   only told of a newer one, for which the proof is needed: a commit record
-   alone may be torn and read differently each time.  If none counts, the oldest
-   header may name one that did (D5). */
+/* Searches for the newest sector that counts (>>recovery), from a sequence
+   down, and makes it the head.  With `again` only returns whether one newer
+   than the head counts by 2: a commit record alone may be torn and unstable.
+   If none counts, the oldest header may name one that did (D5). */
 static int idemi_recover_find(idem_table *t, uint32_t sequence, int again)
 {
     idem_journal *j = t->journal;
@@ -4026,9 +4014,9 @@ static void idemi_recover_head(idem_table *t)
     (void)idemi_recover_find(t, j->sequence, 0);
 }
 
-/* Whether the storage was not ready when the head was looked for: there is a
-   newer sector now that counts; or there was no head, reads fail, and headers
-   come or go. */
+/* True if the storage was not ready when the head was searched for: a newer
+   sector counts now; or there was no head, reads failed, and the newest header
+   is another one. */
 static int idemi_recover_changed(idem_table *t)
 {
     idem_journal *j = t->journal;
