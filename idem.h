@@ -4032,27 +4032,29 @@ static int idemi_recover_changed(idem_table *t)
 /* ---------------------------------------------------------------------------
    >>journal   the ring of sectors, and writing to it
 
-   J1  Of each slot in use, the state and each sender, it knows the oldest
-       sector that is needed to tell it; and no needed sector is erased.
-   J2  Behind the head two sectors are dead, three before a turn: whichever of
-       the newest sectors a boot takes for the head, what it needs is there.
-   J3  Nothing is appended behind what a cut may have torn.
-   J4  For every sector q: what needs q or an older one, written once more,
-       fits into the heads that can be begun before the place of q is wanted,
-       by J2.  So carrying is put off as long as it can be done in time.
+   An item is a slot, the state (number `capacity`) or a sender (the numbers
+   after it).  The rules of >>recovery are kept here:
+
+   R2  idemi_journal_try makes the commit record the last step.
+   R3  idemi_journal_confirm and _ready rotate first in each boot.
+   R4  idemi_journal_may_begin keeps room to begin a head, idemi_journal_admit
+       refuses claims without two dead sectors after the head.
+   R5  idemi_journal_must_empty finds the sectors whose items must leave.
+   R6  Each item's oldest needed sector is known (idemi_storage_needs), and none
+       is older than the tail: idemi_journal_put, _undo, _rotate.
    ------------------------------------------------------------------------ */
 
-/* The last of what the journal remembers: the slots, the state, the senders. */
+/* The last item */
 static unsigned idemi_journal_last(const idem_table *t)
 {
     return IDEMI_CAPACITY(t) + IDEMI_SENDERS(t);
 }
 
-/* The places in which the first heads of a journal are begun: they may have
-   anything that a cut can leave. */
+/* Physical sectors 1 to 3, in which the first heads of a journal are begun: a
+   power cut may leave any bytes there. */
 #define IDEMI_FIRST_SECTORS 3u
 
-/* Dead sectors behind the newest one that was begun. */
+/* Dead sectors after the newest one that was begun. */
 static uint32_t idemi_journal_dead(const idem_table *t)
 {
     const idem_journal *j = t->journal;
@@ -4061,10 +4063,10 @@ static uint32_t idemi_journal_dead(const idem_table *t)
     return positions - (j->sequence + 1 - j->tail);
 }
 
-/* Puts a record of a slot (capacity: of none; above: of a sender) together in
-   the buffer, all but its check, as the next in the head; returns its length.
-   `more` is what the table does not have yet: an idemi_query with
-   IDEMI_GRANTED, else an idem_outcome or NULL. */
+/* Encodes the next record of the head, about an item (capacity: also the time
+   alone), into the buffer, all but its check; returns its length.  `more` has
+   the fields that are not in the table yet: an idemi_query with IDEMI_GRANTED,
+   otherwise an idem_outcome or NULL. */
 IDEMI_APART
 static uint32_t idemi_journal_compose(idem_table *t, unsigned slot,
                                       unsigned flags, const void *more)
@@ -4094,7 +4096,7 @@ static uint32_t idemi_journal_compose(idem_table *t, unsigned slot,
     if (flags & (IDEMI_FINISHED | IDEMI_INTERRUPTED)) {
         r.age = j->last_time + r.time - s->time;
         if (r.age > s->retention)
-            r.age = s->retention;       // over; how long does not matter
+            r.age = s->retention;       // expired; for how long is no matter
     }
     r.slot = slot + 1;
     if (slot >= IDEMI_CAPACITY(t))
@@ -4109,8 +4111,8 @@ static uint32_t idemi_journal_compose(idem_table *t, unsigned slot,
     return (uint32_t)(p.at - t->buffer);
 }
 
-/* Puts the check behind a record of so many bytes; of one that is bound to a
-   claim with the token of that, else with 0. */
+/* Appends the check to the record in the buffer; `token`: of the claim that the
+   record is bound to, or 0. */
 IDEMI_APART
 static void idemi_journal_sign(idem_table *t, uint32_t len, uint32_t token)
 {
@@ -4122,7 +4124,7 @@ static void idemi_journal_sign(idem_table *t, uint32_t len, uint32_t token)
                             t->buffer, len) ^ idemi_record_binding(token));
 }
 
-/* The flags of a record that has all that is known of an item. */
+/* The flags of a record with all that is known of an item. */
 static unsigned idemi_journal_full_flags(const idem_table *t, unsigned slot)
 {
     if (slot == IDEMI_CAPACITY(t))
@@ -4132,8 +4134,8 @@ static unsigned idemi_journal_full_flags(const idem_table *t, unsigned slot)
     return (idemi_slot_at(t, slot)->state & IDEMI_RECORDED) | IDEMI_HAS_KEY;
 }
 
-/* Bytes of such a record, relocated now, in whole granules; `flags`: of it,
-   beside. */
+/* Bytes of such a record with more flags, if it were relocated now, in whole
+   granules. */
 static uint32_t idemi_journal_relocated_len(idem_table *t, unsigned slot,
                                             unsigned flags)
 {
@@ -4153,7 +4155,7 @@ static int idemi_journal_put(idem_table *t, unsigned slot, unsigned flags,
     uint32_t *needs = idemi_storage_needs(t), len;
     int result;
 
-    // What was said of its floor is not so of one that has risen since.
+    // Not all numbers up to a floor that has risen since have left.
     if (sender && a->unsaved)
         flags &= ~IDEMI_INTERRUPTED;
     if (flags & IDEMI_IN_FULL)
@@ -4169,7 +4171,7 @@ static int idemi_journal_put(idem_table *t, unsigned slot, unsigned flags,
     // A claim that is granted takes its slot later.
     if ((flags & (IDEMI_HAS_KEY | IDEMI_GRANTED)) == IDEMI_HAS_KEY)
         needs[slot] = flags & IDEMI_STATUS ? j->sequence : IDEMI_NOWHERE;
-    // One without a floor: its sender was forgotten.
+    // Without a floor the sender is forgotten: no sector is needed.
     if (sender)
         needs[slot] =
             idemi_basics_join(a->floor) ? j->sequence : IDEMI_NOWHERE;
@@ -4190,21 +4192,17 @@ static void idemi_journal_close(idem_journal *j)
     j->at = IDEMI_SECTOR_SIZE(j);
 }
 
-/* Steps, at most, in which the ring's live part is counted: a bound on the
-   stack.  A step is one sector where there are at most 15 of them. */
+/* The most steps in which the ring's live items are counted: a bound on the
+   stack.  With at most 15 sectors a step is one sector. */
 #define IDEMI_STEPS 16u
 
-/* Where the sector two after `head` begins to be erased for a new head, and so
-   may not hold anything live: two dead sectors are kept (J2). */
+/* Dead sectors that are kept after the head (R4) */
 #define IDEMI_KEPT_DEAD 2u
 
-/* Sets `stated` to the oldest live sector once `head` is the newest, at most
-   that.  Returns the last of the oldest sectors that must be emptied now, or 0.
-
-   J4: for every sector q, the items that are live in q or older, relocated once
-   more, fit into the heads that can still be begun before the place of q is
-   erased for a new head.  `left` heads can be begun before that of the tail is,
-   one more before that of the next one, and so on. */
+/* Sets next_tail, the oldest live sector once `head` is the newest.  Returns
+   the newest sector that must be emptied now to keep R5, or 0: `left` heads can
+   be begun before the tail is erased, one more before the sector after it, and
+   so on. */
 static uint32_t idemi_journal_must_empty(idem_table *t, uint32_t head)
 {
     idem_journal *j = t->journal;
@@ -4218,7 +4216,7 @@ static uint32_t idemi_journal_must_empty(idem_table *t, uint32_t head)
     unsigned item = idemi_journal_last(t), i;
 
     j->next_tail = j->tail;
-    // The usual case: all items together fit, so none is looked at.
+    // Mostly all items together fit: then none needs to be counted.
     if (left < IDEMI_SECTOR_COUNT(j) && most <= left * IDEMI_HEAD_ROOM(j) &&
         j->tail > j->damaged)
         return 0;
@@ -4234,7 +4232,7 @@ static uint32_t idemi_journal_must_empty(idem_table *t, uint32_t head)
     for (i = 0; last + 1 < head; i++, left += step) {
         last = head - 1 - last < step ? head - 1 : last + step;
         items += live[i];
-        // `left` is below zero behind more skipped sectors than are dead.
+        // `left` is below zero after more skipped sectors than are dead.
         if (items > 0 && (left >= IDEMI_SECTOR_COUNT(j) ||
                           items > left * IDEMI_HEAD_ROOM(j)))
             return last;
@@ -4243,9 +4241,9 @@ static uint32_t idemi_journal_must_empty(idem_table *t, uint32_t head)
     return j->next_tail <= j->damaged ? j->damaged : 0;
 }
 
-/* True if a head without room for the longest records is to be filled up: too
-   much is live in old sectors, and there is room for one more relocated item,
-   the rewritten newest record, and the commit record, but for nothing else. */
+/* True if a head without room for the longest records is to be filled up: old
+   sectors have too many live items, and there is room for this one, the
+   rewritten newest record and the commit record. */
 static int idemi_journal_squeezes(idem_table *t, unsigned item)
 {
     const idem_journal *j = t->journal;
@@ -4264,11 +4262,10 @@ static int idemi_journal_squeezes(idem_table *t, unsigned item)
 
 /* Relocates the items that must leave their sectors, the oldest sector first,
    as far as the head has room; `relocated` is IDEMI_RELOCATED.  With 0 that is
-   done ahead, for the head after this one: one item, and then IDEM_MORE.  By J4
-   the room for IDEMI_HEAD_ROOM of the longest items is enough.  It is not after
-   skipped positions, and after the limits of the configuration have grown; then
-   the head is filled up, and another one begun for the record that asked for
-   it. */
+   done ahead, for the head after this one: one item, and then IDEM_MORE.  By R5
+   the room for IDEMI_HEAD_ROOM of the longest items is enough, but not after
+   skipped sectors, or after limits of the configuration have grown: then the
+   head is filled up, and another one begun. */
 static int idemi_journal_relocate(idem_table *t, unsigned relocated)
 {
     idem_journal *j = t->journal;
@@ -4294,15 +4291,15 @@ static int idemi_journal_relocate(idem_table *t, unsigned relocated)
     return IDEM_OK;
 }
 
-/* True while unknown keys may be lost ones. */
+/* True while unknown keys may be lost ones (S4). */
 static int idemi_journal_is_uncertain(const idem_table *t)
 {
     return !idemi_clock_reached(t->clock, t->journal->uncertain);
 }
 
-/* Writes the header of the newest sector, behind all that was carried. */
+/* Writes the header of the newest sector. */
 IDEMI_APART
-static int idemi_journal_commit(idem_table *t)
+static int idemi_journal_write_header(idem_table *t)
 {
     const idem_storage *m = IDEMI_CONFIG(t)->storage;
     idem_journal *j = t->journal;
@@ -4331,8 +4328,8 @@ static int idemi_journal_commit(idem_table *t)
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
 
-/* Tries the next sector as the new head: erases it, writes into it what must
-   not be missed when the header is there, then that, and the seal. */
+/* Tries to make the next sector the new head, in the steps of a rotation
+   (>>recovery): erase, relocate, write the header, commit. */
 static int idemi_journal_try(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -4343,7 +4340,7 @@ static int idemi_journal_try(idem_table *t)
     if (result < 0)
         return result;
     j->at = IDEMI_RECORDS_AT(j);
-    if (j->opened)              // else the header tells when the boot began
+    if (j->opened)              // otherwise it is when the boot began
         j->last_time = t->clock;
     result = idemi_journal_relocate(t, IDEMI_RELOCATED);
     if (result == IDEM_OK && j->newest != IDEMI_NONE)
@@ -4351,17 +4348,17 @@ static int idemi_journal_try(idem_table *t)
             t, (unsigned)j->newest,
             j->newest_is | IDEMI_IN_FULL | IDEMI_RELOCATED, NULL);
     if (result == IDEM_OK)
-        result = idemi_journal_commit(t);
+        result = idemi_journal_write_header(t);
     if (result == IDEM_OK)
         result = idemi_journal_put(t, IDEMI_CAPACITY(t), IDEMI_TIME, NULL);
-    // A record without its header would be one whose header was lost.
+    // The tail moves with the commit record: it must be durable before an older
+    // sector is erased.
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
 
-/* What was carried into a sector that does not count needs the oldest one
-   instead: that is too much, and harmless, for it must be relocated soon.  What
-   was rewritten because it is the newest need not be, so it needs what it did
-   before. */
+/* After a failed rotation: the items that were relocated in vain need the tail
+   (their own sectors are not known any more, but they must be relocated soon in
+   any case).  The newest one needs its old sector: it need not be relocated. */
 static void idemi_journal_undo(idem_table *t, uint32_t newest_needs)
 {
     const idem_journal *j = t->journal;
@@ -4376,14 +4373,14 @@ static void idemi_journal_undo(idem_table *t, uint32_t newest_needs)
         needs[j->newest] = newest_needs;
 }
 
-/* Erases what was begun behind the head, the newest first, so that none of it
-   can ever be taken for the head, and all of it can be begun anew. */
+/* Erases uncommitted sectors after the head, the newest first: so none can be
+   taken for the head later, and their sequences can be used again. */
 static void idemi_journal_clear(idem_table *t)
 {
     idem_journal *j = t->journal;
     uint32_t last = j->head ? j->head : j->tail - 1;
 
-    if (j->erasing)             // the position after the newest sector
+    if (j->erasing)             // the sector after the newest one
         (void)idemi_storage_erase(t, 1);
     while (j->sequence > last) {
         j->sequence--;
@@ -4394,9 +4391,9 @@ static void idemi_journal_clear(idem_table *t)
     }
 }
 
-/* True if a head at the next position leaves room to begin another one later.
-   It does, by J4, right after the head; after skipped positions if all that is
-   live fits into the heads that can be begun from there on. */
+/* True if a head in the next sector leaves room to begin another one later.  By
+   R5 it does right after the head; after skipped sectors only if all live items
+   fit into the heads that can be begun from there on. */
 static int idemi_journal_may_begin(idem_table *t)
 {
     const idem_journal *j = t->journal;
@@ -4406,12 +4403,12 @@ static int idemi_journal_may_begin(idem_table *t)
             !idemi_journal_must_empty(t, j->sequence - IDEMI_KEPT_DEAD));
 }
 
-/* Places that are tried in one turn */
+/* Sectors that are tried in one rotation */
 #define IDEMI_TRIES 2u
 
-/* Makes a new head.  A place that fails is passed over, one in a call.  Behind
-   the head before nothing is written any more: what was begun may count at the
-   next opening, whatever a callback has said. */
+/* Makes a new head; skips one failing sector.  After a failure nothing more is
+   appended to the old head: the new one may count at the next opening, whatever
+   the callbacks returned. */
 static int idemi_journal_rotate(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -4425,7 +4422,7 @@ static int idemi_journal_rotate(idem_table *t)
     if (j->newest != IDEMI_NONE)
         newest_needs = idemi_storage_needs(t)[j->newest];
 
-    // Begun by an earlier boot
+    // Uncommitted sectors of an earlier boot
     if (!j->opened && !t->stats.retired && !t->stats.lost)
         idemi_journal_clear(t);
     for (tries = 0; tries < IDEMI_TRIES && result < 0 && !j->broken; tries++) {
@@ -4451,10 +4448,9 @@ static int idemi_journal_rotate(idem_table *t)
     return IDEM_OK;
 }
 
-/* Sees to it that the head is one of this boot, and has room for one more
-   record, whatever that is; `anew`: that it is a new one.  A new one also tells
-   the time: the clock must not stand (>>keys) while a lease that is not written
-   goes on. */
+/* Rotates until the head has room for any record, with `anew` at least once.
+   Also rotates if no record was written for IDEM_RETENTION_MAX: a header has
+   the time, and the clock must not stop during a lease (idemi_keys_advance). */
 IDEMI_SLOW
 static int idemi_journal_ready(idem_table *t, int anew)
 {
@@ -4474,9 +4470,8 @@ static int idemi_journal_ready(idem_table *t, int anew)
     return result;
 }
 
-/* What follows an attempt to put a record into the head: nothing is appended
-   behind one that failed; one that did not is made durable, if that is
-   wanted. */
+/* Ends writing a record: after a failure nothing is appended to the head (R3),
+   otherwise the record is made durable, unless in batch mode. */
 static int idemi_journal_settle(idem_table *t, int result)
 {
     idem_journal *j = t->journal;
@@ -4490,7 +4485,7 @@ static int idemi_journal_settle(idem_table *t, int result)
                                                     : result;
 }
 
-/* Appends a record to the head, which was made ready for it. */
+/* Appends a record to the head, which is ready for it. */
 static int idemi_journal_append(idem_table *t, unsigned slot, unsigned flags,
                                 const void *more)
 {
@@ -4512,9 +4507,9 @@ static int idemi_journal_record_time(idem_table *t)
     return idemi_journal_note(t, IDEMI_CAPACITY(t), IDEMI_TIME);
 }
 
-/* Writes that a key was given back.  With senders that is durable before all
-   that follows: else, of a torn batch, it might be taken for one that has left,
-   and raised the floor. */
+/* Appends the release of a key; with senders makes it durable.  Otherwise, if a
+   batch is torn, the number could be taken for one that expired, and raise the
+   floor. */
 static int idemi_journal_release(idem_table *t, unsigned slot)
 {
     int result = idemi_journal_note(t, slot, IDEMI_HAS_KEY);
@@ -4523,14 +4518,14 @@ static int idemi_journal_release(idem_table *t, unsigned slot)
                                                  : result;
 }
 
-/* True if no record tells the time of the last so many ms: after a restart they
-   have not passed. */
+/* True if the newest record is `ms` old or older: after a restart that time has
+   not passed. */
 static int idemi_journal_is_silent(const idem_table *t, uint32_t ms)
 {
     return IDEMI_JOURNAL(t) && t->clock - t->journal->last_time >= ms;
 }
 
-/* Tokens must increase, so the last sectors before their end take no claim. */
+/* Sectors before the end of tokens that take no claim */
 #define IDEMI_LAST_SECTORS 256u
 
 /* The sequence from which on no claim is granted. */
@@ -4541,15 +4536,14 @@ static uint32_t idemi_journal_sequence_end(const idem_journal *j)
     return (end < UINT32_MAX ? (uint32_t)end : UINT32_MAX) - IDEMI_LAST_SECTORS;
 }
 
-/* Sees to it that one more claim can be written, that its outcome is certain to
-   fit, and that there is a token for it. */
+/* Makes room for one more claim and its outcome (S7), and a token for it. */
 static int idemi_journal_admit(idem_table *t)
 {
     const idem_journal *j = t->journal;
     int result = idemi_journal_ready(t, 0);
 
-    // Places were passed over: a turn carries, and makes others dead.  Or
-    // claims that are not written have used up the tokens before the next head.
+    // After skipped sectors a rotation relocates, and so makes others dead.
+    // Claims that are not written may use up the tokens before the next head.
     if (result == IDEM_OK &&
         (idemi_journal_dead(t) < 2 ||
          t->token + 1 >= (idem_token)(j->sequence + 1) * IDEMI_SECTOR_SIZE(j)))
@@ -4561,10 +4555,9 @@ static int idemi_journal_admit(idem_table *t)
     return result;
 }
 
-/* Writes the outcome that a slot was given; with its key if the claim was not
-   written, or if there is state: that must not be found without its outcome.
-   If that fails the slot tells again when the lease ends, and what is
-   reserved. */
+/* Writes the outcome of a slot's claim; with its key if the claim was not
+   written, or if there is state: they must be in one record.  The slot has the
+   outcome's time and length meanwhile; after a failure its own again. */
 IDEMI_APART
 static int idemi_journal_outcome(idem_table *t, unsigned slot, unsigned state,
                                  const idem_outcome *out)
@@ -4588,24 +4581,24 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot, unsigned state,
     return result;
 }
 
-/* Before an answer that relies on what earlier boots have written: a turn says
-   where that ends, so nothing shows up later that this boot did not see. */
+/* Before the first answer of a boot that relies on earlier records: rotates.
+   The header has the end of the old head, so no later boot reads more records
+   there than this one did (S10). */
 static int idemi_journal_confirm(idem_table *t)
 {
     return IDEMI_JOURNAL(t) && !t->journal->opened ? idemi_journal_ready(t, 1)
                                                    : IDEM_OK;
 }
 
-/* Where no turn can be made: whether what is known of a slot is certain all the
-   same, as it is not the newest record, which a cut may have left weak. */
+/* If rotation fails: true if a slot may be trusted, as the newest record, whose
+   cells may be marginal, is about another item. */
 static int idemi_journal_is_old(const idem_table *t, unsigned slot)
 {
     return slot != IDEMI_NONE && slot != t->journal->newest;
 }
 
-/* One step of idle work: erases ahead, or carries a record ahead; IDEM_MORE if
-   it did.  Not before this boot has written: a boot that does not costs
-   nothing. */
+/* One step of idle work: erases or relocates ahead; IDEM_MORE if it did.  Does
+   nothing in a boot that has not written: such a boot wears nothing. */
 static int idemi_journal_maintain(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -4630,20 +4623,18 @@ static int idemi_journal_maintain(idem_table *t)
 /* ---------------------------------------------------------------------------
    >>opening   from the bytes in a storage to the table that wrote them
 
-   It reads the headers, then the sectors that the newest of them needs, from
-   the oldest on, and does again what their records say.  A sector counts from
-   its seal on: a header without one may be torn, and nothing relies on it.
+   The order, and the loss rules D1 to D7, are those of >>recovery.
    ------------------------------------------------------------------------ */
 
-/* Something that was acknowledged may be lost. */
+/* Counts a loss. */
 static void idemi_recover_lost(idem_table *t, uint32_t sequence)
 {
     t->stats.lost++;
     t->journal->damaged = sequence;
 }
 
-/* Moves the clock on to a time; one that is behind it, or further ahead than
-   can be, is not believed. */
+/* Moves the clock to the time of a record or header, unless that is in the past
+   or impossibly far ahead. */
 static void idemi_recover_time(idem_table *t, uint32_t time)
 {
     t->journal->last_time = t->clock;
@@ -4651,8 +4642,8 @@ static void idemi_recover_time(idem_table *t, uint32_t time)
         idemi_keys_advance(t, time - t->clock);
 }
 
-/* Dates what was read after a gap, in which records may have said how time
-   passed, ms later. */
+/* Dates the outcomes that were read after a gap `ms` later: its records may
+   have had that time. */
 static void idemi_recover_shift(idem_table *t, uint32_t ms)
 {
     unsigned slot;
@@ -4665,7 +4656,7 @@ static void idemi_recover_shift(idem_table *t, uint32_t ms)
     }
 }
 
-/* A restart that is on record: cuts all claims short. */
+/* Interrupts all claims: the first header of a boot was read. */
 static void idemi_recover_interrupt(idem_table *t)
 {
     unsigned slot;
@@ -4674,9 +4665,9 @@ static void idemi_recover_interrupt(idem_table *t)
         idemi_keys_interrupt(t, idemi_slot_at(t, slot));
 }
 
-/* Takes in what a record with a key says.  A claim is without end until a
-   restart cuts it short: what the writer still held is never dropped.  Another
-   key that was in the slot was over, or evicted. */
+/* Applies a record with a key: a claim, which stays without end until a restart
+   interrupts it, so that one that was still held is never dropped.  Another key
+   in the slot had expired, or was evicted. */
 static void idemi_recover_key(idem_table *t, const idemi_record *r,
                               uint32_t sequence)
 {
@@ -4734,8 +4725,8 @@ static unsigned idemi_recover_sender(idem_table *t, const idemi_record *r,
 }
 
 /* An outcome that was probably completed at about the same time as the one that
-   is read now: that of the record before.  So what was carried, oldest first or
-   newest, is not moved past all others one by one. */
+   is read now: that of the record before.  So the search for the position of a
+   relocated outcome is short. */
 static unsigned idemi_recover_near(const idem_table *t)
 {
     uint32_t slot = t->journal->newest;
@@ -4793,7 +4784,7 @@ typedef struct idemi_scan {
     uint8_t is_abandoned;       /* none names it, and one names an older one */
     uint8_t next_is_first;      /* the header that names it is a boot's first */
     uint8_t is_batched;         /* its records were durable with a sync only */
-    uint8_t has_gap;            /* something was passed over before a record */
+    uint8_t has_gap;            /* bytes were skipped before a record */
     uint32_t next_time;         /* of the header that names it */
 } idemi_scan;
 
@@ -4931,9 +4922,9 @@ static void idemi_recover_ring(idem_table *t)
         idemi_recover_lost(t, j->head);
 }
 
-/* Whether a sector of blank storage may have anything: where the first heads
-   are begun a cut may have left any bytes, but no whole header of another
-   journal.  One of this journal did not read well before. */
+/* True if a sector of blank storage may have any bytes: the first heads are
+   begun there, and no whole header of another journal is in it.  (A header of
+   this journal failed to read before.) */
 static int idemi_recover_may_be_torn(idem_table *t, uint32_t sector)
 {
     idem_journal *j = t->journal;
@@ -5599,7 +5590,7 @@ static int idemi_command_maintain(idem_table *t)
      1 T1    2 T2          3 C1    4 C2    5 C3
      6 K1    7 K2          8 K3    9 K4   10 O1   11 O2   12 O3
     13 the sizes in the table are not those of its configuration
-    14 J1   15 J2
+    14 R6   15 R4
    ------------------------------------------------------------------------ */
 
 /* One slot in use, by itself. */
@@ -5658,7 +5649,7 @@ static int idemi_check_probe(const idem_table *t, unsigned slot)
     return 0;
 }
 
-/* J1, J2 */
+/* R4, R6 */
 static int idemi_check_journal(const idem_table *t)
 {
     const idem_journal *j = t->journal;
