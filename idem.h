@@ -4695,10 +4695,9 @@ static void idemi_recover_key(idem_table *t, const idemi_record *r,
                        other == IDEMI_NONE ? IDEMI_ADDED : IDEMI_KEPT);
 }
 
-/* Takes in what a record says of a sender, unless more is known: keys may be
-   over now that were not when it was written.  One without a floor says that it
-   was forgotten.  Returns the number by which the
-   journal knows the sender. */
+/* Applies a record of a sender entry, unless the floor is higher now: keys may
+   have expired since.  Without a floor the sender was forgotten.  Returns the
+   item number of the entry, or IDEMI_NONE. */
 static unsigned idemi_recover_sender(idem_table *t, const idemi_record *r,
                                       uint32_t sequence)
 {
@@ -4737,8 +4736,8 @@ static unsigned idemi_recover_near(const idem_table *t)
                : idemi_order_newest(t);
 }
 
-/* Takes in what a record says, which stands in a sector; returns of what it is:
-   a slot, the state (capacity), a sender, or IDEMI_NONE. */
+/* Applies a record in a sector to the table; returns its item, or
+   IDEMI_NONE. */
 IDEMI_APART
 static unsigned idemi_recover_apply(idem_table *t, const idemi_record *r,
                                     uint32_t sequence)
@@ -4774,13 +4773,12 @@ static unsigned idemi_recover_apply(idem_table *t, const idemi_record *r,
     return slot;
 }
 
-/* A sector that is read: what the headers say of it */
+/* A sector that is read: the facts in its header and in later ones */
 typedef struct idemi_scan {
     uint32_t sequence;
     uint32_t relocated_end;     /* where the relocated records end */
-    uint32_t end;               /* where its records end, as the last header
-                                   says that names it; 0: none does, for it is
-                                   the head */
+    uint32_t end;               /* where its records end, by the last header
+                                   that names it; 0: none does */
     uint8_t is_abandoned;       /* none names it, and one names an older one */
     uint8_t next_is_first;      /* the header that names it is a boot's first */
     uint8_t is_batched;         /* its records were durable with a sync only */
@@ -4788,10 +4786,10 @@ typedef struct idemi_scan {
     uint32_t next_time;         /* of the header that names it */
 } idemi_scan;
 
-/* Whether what was passed over at the end of a sector may have been
-   acknowledged: D3 where its end is known, else D1 and D4 (>>recovery).  `gap`:
-   something was passed over before a record, and is not counted; `at`: where
-   the reading stopped; `dirty`: the last granule that does not look erased. */
+/* Whether records at the end of a sector are lost: by D3 if its end is known,
+   otherwise by D1 or D4 (>>recovery).  `gap`: a gap before a record that is not
+   counted yet; `at`: where reading stopped; `dirty`: the last skipped granule
+   that does not begin with an erased byte. */
 static int idemi_recover_is_loss(const idem_table *t, const idemi_scan *scan,
                                  int gap, uint32_t at, uint32_t dirty)
 {
@@ -4803,8 +4801,7 @@ static int idemi_recover_is_loss(const idem_table *t, const idemi_scan *scan,
            (dirty >= j->at + IDEMI_RECORD_LIMIT(j) && !scan->is_batched);
 }
 
-/* Reads a sector and does what its records say; counts what is lost: D1 to D4
-   (>>recovery). */
+/* Reads a sector and applies its records; counts losses by D1 to D4. */
 IDEMI_APART
 static void idemi_recover_sector(idem_table *t, idemi_scan *scan)
 {
@@ -4847,7 +4844,7 @@ static void idemi_recover_sector(idem_table *t, idemi_scan *scan)
             j->newest = of;
             j->newest_is = r->flags & (IDEMI_HAS_STATE | IDEMI_INTERRUPTED);
         }
-        // It is damaged, or its claim is lost; or, as the last one, it is torn.
+        // It is damaged, or its claim is lost; the last one may be torn.
         gap |= r->orphan == IDEMI_OTHER_CLAIM;
         j->end = j->at;
         j->at = at += len;
@@ -4858,8 +4855,8 @@ static void idemi_recover_sector(idem_table *t, idemi_scan *scan)
         idemi_recover_shift(t, scan->end ? scan->next_time - t->clock : 0);
 }
 
-/* The header of the oldest sector from a sequence on, up to the head; returns
-   whether there is one. */
+/* Reads the header of the oldest sector from a sequence on, up to the head;
+   returns whether there is one. */
 static int idemi_recover_next(idem_table *t, uint32_t sequence,
                               idemi_header *h)
 {
@@ -4869,7 +4866,7 @@ static int idemi_recover_next(idem_table *t, uint32_t sequence,
     return 0;
 }
 
-/* Finds out what later headers say of a sector whose header is `h`. */
+/* Sets *scan for the sector with header *h, from that and from later ones. */
 IDEMI_APART
 static void idemi_recover_ask(idem_table *t, const idemi_header *h,
                               idemi_scan *scan)
@@ -4892,9 +4889,8 @@ static void idemi_recover_ask(idem_table *t, const idemi_header *h,
     }
 }
 
-/* Reads all sectors from the tail to the head.  One that is named, and not
-   there, is lost (D5); so is the head if its header, which was found a moment
-   ago, reads otherwise now. */
+/* Reads all sectors from the tail to the head.  A named one that is missing is
+   lost (D5); so is the head if its header does not read the same again. */
 static void idemi_recover_ring(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -4946,8 +4942,8 @@ static int idemi_recover_may_be_torn(idem_table *t, uint32_t sector)
     return 1;
 }
 
-/* Finds out whether storage without a header is blank.  Where a header is now,
-   or a read has failed, the storage was not ready. */
+/* IDEM_OK if storage without a header is blank.  IDEM_E_STORAGE if it was not
+   ready: a read failed, or a header is there now. */
 static int idemi_recover_blank(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -4970,10 +4966,9 @@ static int idemi_recover_blank(idem_table *t)
     return IDEM_OK;
 }
 
-/* Looks for records whose header is damaged, where a turn after the head may
-   have begun one: not where there is another header (D6).  Their place is
-   passed over: nothing is written over them before a header has told of the
-   doubt. */
+/* Searches for records whose header is damaged, in the sectors that a rotation
+   after the head may have begun (D6).  Skips these sectors: the records are not
+   erased before a header has recorded the loss. */
 static void idemi_recover_headless(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -4993,10 +4988,9 @@ static void idemi_recover_headless(idem_table *t)
     }
 }
 
-/* Looks for sectors of this round of the ring that were overwritten by a
-   journal begun anew, when the storage was not ready: a header of an earlier
-   round stands where a later header names one of this round.  What was
-   acknowledged in that journal is lost (D7). */
+/* Searches for sectors of this round of the ring that were overwritten by a
+   journal begun anew, when the storage was not ready (D7): a header of an
+   earlier round stands where a later header names one of this round. */
 static void idemi_recover_overwritten(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -5010,7 +5004,7 @@ static void idemi_recover_overwritten(idem_table *t)
             t->stats.lost++;
 }
 
-/* Opens what the storage holds. */
+/* Reads the journal, if there is one. */
 static int idemi_recover_open(idem_table *t)
 {
     idem_journal *j = t->journal;
@@ -5035,8 +5029,8 @@ static int idemi_recover_open(idem_table *t)
     return j->sequence ? IDEM_OK : idemi_recover_blank(t);
 }
 
-/* Makes the storage blank, the newest sector last: a cut on the way leaves a
-   head that tells what it misses. */
+/* Erases the storage, the newest sector last: a power cut leaves a head that
+   names the missing sectors. */
 IDEMI_APART
 static int idemi_recover_format(idem_table *t)
 {
