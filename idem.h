@@ -2871,6 +2871,14 @@ static idem_sender *idemi_sender_of(idem_table *t, idem_slot *s, int make)
 /* The event of a key: read again, added, released, expired, evicted. */
 enum { IDEMI_KEPT, IDEMI_ADDED, IDEMI_RELEASED, IDEMI_EXPIRED, IDEMI_EVICTED };
 
+/* True if a number that was read had left the table before the restart.  While
+   a journal is read `evicted_until` is a sequence of the floor's epoch: all
+   numbers up to it that were read before the entry's record had left. */
+static int idemi_sender_has_left(const idem_sender *a, uint64_t number)
+{
+    return number >> 32 == a->floor[1] && (uint32_t)number <= a->evicted_until;
+}
+
 /* Raises a sender's floor to the epoch of its number; to the number itself if
    that expires or is evicted.  Then the entry replaces it as the item of the
    newest record.  Keeps N1. */
@@ -2883,7 +2891,7 @@ static void idemi_sender_raise(const idem_table *t, idem_sender *a,
     if (IDEMI_JOURNAL(t) && !t->magic) {
         if (number >> 32 > a->floor[1])
             a->evicted_until = 0;
-        else if (how <= IDEMI_ADDED && (uint32_t)number <= a->evicted_until)
+        else if (how <= IDEMI_ADDED && idemi_sender_has_left(a, number))
             a->evicted_until = (uint32_t)number - 1;
     }
     if (how <= IDEMI_RELEASED)
@@ -2934,21 +2942,6 @@ static void idemi_sender_note(idem_table *t, unsigned slot, int how)
             t, a ? &a->evicted_until : &t->evicted_until, s->time);
     if (a)
         idemi_sender_update(t, a, slot, how);
-}
-
-/* True if a number that was read had left the table before the restart.  While
-   a journal is read `evicted_until` is a sequence of the floor's epoch: all
-   numbers up to it that were read before the entry's record had left. */
-static int idemi_sender_has_left(idem_table *t, idem_slot *s)
-{
-    idem_sender *a = idemi_sender_of(t, s, 0);
-    uint64_t number = idemi_slot_number(s);
-
-    if (!a || number >> 32 != a->floor[1] ||
-        (uint32_t)number > a->evicted_until)
-        return 0;
-    a->live--;
-    return 1;
 }
 
 /* True of a claim of an older epoch than its sender's. */
@@ -5346,20 +5339,22 @@ static int idemi_command_first(idem_table *t, unsigned *slot, idemi_query *q)
 }
 
 /* Drops the expired numbers of a sender, which may raise its floor; returns
-   whether the table still has one at or below the floor. */
+   whether the table still has one of the floor's epoch at or below the floor. */
 static int idemi_command_has_old(idem_table *t, const idem_sender *a,
                                  const idemi_id *id)
 {
-    uint64_t lowest = UINT64_MAX;
+    uint32_t lowest = 0;        // 0 less 1 is above all
     unsigned slot;
 
     for (slot = 0; a->live && slot < IDEMI_CAPACITY(t); slot++) {
         idem_slot *s = idemi_slot_at(t, slot);
+        uint64_t number = idemi_slot_number(s);
         if (s->state && !s->key_len && idemi_slot_has_scope(s, id) &&
-            !idemi_keys_expire(t, slot) && idemi_slot_number(s) < lowest)
-            lowest = idemi_slot_number(s);
+            !idemi_keys_expire(t, slot) && number >> 32 == a->floor[1] &&
+            (uint32_t)number - 1 < lowest - 1)
+            lowest = (uint32_t)number;
     }
-    return lowest <= idemi_basics_join(a->floor);
+    return lowest - 1 < a->floor[0];
 }
 
 /* Before a number is refused: writes its sender's entry if the floor is
@@ -6083,8 +6078,13 @@ static void idemi_public_start(idem_table *t, uint32_t now_ms)
         idemi_keys_interrupt(t, s);
         if (s->key_len)
             idemi_sender_note(t, slot, IDEMI_ADDED);
-        else if (idemi_sender_has_left(t, s))
-            idemi_keys_remove(t, slot);
+        else {
+            idem_sender *a = idemi_sender_of(t, s, 0);
+            if (a && idemi_sender_has_left(a, idemi_slot_number(s))) {
+                a->live--;
+                idemi_keys_remove(t, slot);
+            }
+        }
     }
     t->evicted_until = t->clock;
     idemi_keys_sweep(t);

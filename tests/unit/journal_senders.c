@@ -34,6 +34,15 @@ static const scenario scenarios[] = {
     { "a_number_that_was_refused_stays_so",
       "beside=10 Bc L" OVER "%1 Ba:storage Ba:old =,n=1 Ba:old = Bi Ci P "
       "Ba:old" },
+    // Outcomes of an older epoch that are kept change nothing in that, not even
+    // those that are relocated after the record of the floor.
+    { "an_older_epoch_does_not_hide_that_a_number_was_refused",
+      "keys=96 beside=10 Ba,retention=9000000 Ca B22,retention=1000 t,ms=5000 "
+      "t,ms=5000 B22:old P B22:old Ba:replay" },
+    { "nor_does_an_outcome_of_it_that_is_relocated",
+      "keys=96 beside=10 Ba,retention=9000000 Ca k3 B22,retention=1000 "
+      "B24,retention=1000 t,ms=5000 t,ms=5000 B22:old k5 P B22:old "
+      "Ba:replay" },
     // Nor is it answered so while that is not durable.
     { "a_number_is_not_refused_by_what_could_not_be_synced",
       "cached: beside=10 Bc L" OVER "%3 Ba:storage Ba:storage P Ba" },
