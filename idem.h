@@ -884,9 +884,9 @@ typedef struct idem_journal {
     uint32_t sector_size;
     uint32_t uncertain;         /* logical ms until which unknown keys may be
                                    lost ones; none are if that is reached */
-    uint32_t newest;            /* item that the newest record describes (slot,
-                                   state, sender): rewritten in the first
-                                   rotation of a boot */
+    uint32_t newest;            /* item of the newest record (slot, state,
+                                   sender): rewritten in a boot's first
+                                   rotation */
     uint32_t head;              /* sequence of the head; 0: none yet */
     uint32_t end;               /* where its records end */
     uint32_t sequence;          /* of the newest sector begun, head or not */
@@ -2660,8 +2660,15 @@ static int idemi_storage_fill(idem_table *t)
     return result;
 }
 
-/* For each item (slots, then the state, then the senders) the oldest sector
-   that is needed for it (R6); IDEMI_NOWHERE: none is. */
+/* The subject of a record: a slot by its number, the application state
+   (capacity), or sender n (capacity + n); or IDEMI_NONE. */
+typedef unsigned idemi_item;
+
+/* True while an opening reads a journal: the table is not marked open yet. */
+#define IDEMI_IS_OPENING(t) (!(t)->magic)
+
+/* For each item the oldest sector that is needed for it (R6); IDEMI_NOWHERE:
+   none is. */
 static uint32_t *idemi_storage_needs(const idem_table *t)
 {
     return (uint32_t *)(void *)(t->journal + 1);
@@ -2752,9 +2759,9 @@ static idem_sender *idemi_sender_at(const idem_table *t, unsigned sender)
     return (idem_sender *)(void *)t->slots - sender;
 }
 
-/* The item number of an entry in the journal: after slots and state. */
+/* The item of an entry */
 IDEMI_APART
-static unsigned idemi_sender_index(const idem_table *t, const idem_sender *a)
+static idemi_item idemi_sender_item(const idem_table *t, const idem_sender *a)
 {
     return IDEMI_CAPACITY(t) + (unsigned)(idemi_sender_at(t, 0) - a);
 }
@@ -2769,8 +2776,8 @@ static unsigned idemi_sender_steps(const idem_table *t)
    the newest record, which is to be rewritten with its name. */
 static uint32_t idemi_sender_idle(const idem_table *t, const idem_sender *a)
 {
-    if (a->live || (IDEMI_JOURNAL(t) && t->magic &&
-                    t->journal->newest == idemi_sender_index(t, a)))
+    if (a->live || (IDEMI_JOURNAL(t) && !IDEMI_IS_OPENING(t) &&
+                    t->journal->newest == idemi_sender_item(t, a)))
         return 0;
     if (!idemi_basics_join(a->floor))
         return IDEMI_IDLE + (a->evicted_until == t->evicted_until);
@@ -2840,7 +2847,7 @@ static idem_sender *idemi_sender_take(idem_table *t, uint64_t name)
     if (a && idemi_basics_join(a->name) == name)
         return a;
     if (!a || idemi_basics_join(a->floor)) {
-        if (!t->magic && IDEMI_CONFIG(t)->full == IDEM_REJECT)
+        if (IDEMI_IS_OPENING(t) && IDEMI_CONFIG(t)->full == IDEM_REJECT)
             t->stats.lost++;
         else
             t->stats.senders_evicted++;
@@ -2850,10 +2857,10 @@ static idem_sender *idemi_sender_take(idem_table *t, uint64_t name)
     idemi_sender_evicted(t, &t->evicted_until, a->evicted_until);
     idemi_basics_split(a->name, name);
     a->floor[0] = a->floor[1] = 0;
-    a->evicted_until = t->magic ? t->evicted_until : 0;
+    a->evicted_until = IDEMI_IS_OPENING(t) ? 0 : t->evicted_until;
     a->used = a->unsaved = 0;
     if (IDEMI_JOURNAL(t))
-        idemi_storage_needs(t)[idemi_sender_index(t, a)] = IDEMI_NOWHERE;
+        idemi_storage_needs(t)[idemi_sender_item(t, a)] = IDEMI_NOWHERE;
     return a;
 }
 
@@ -2869,7 +2876,13 @@ static idem_sender *idemi_sender_of(idem_table *t, idem_slot *s, int make)
 }
 
 /* The event of a key: read again, added, released, expired, evicted. */
-enum { IDEMI_KEPT, IDEMI_ADDED, IDEMI_RELEASED, IDEMI_EXPIRED, IDEMI_EVICTED };
+enum {
+    IDEMI_KEY_KEPT,
+    IDEMI_KEY_ADDED,
+    IDEMI_KEY_RELEASED,
+    IDEMI_KEY_EXPIRED,
+    IDEMI_KEY_EVICTED
+};
 
 /* True if a number that was read had left the table before the restart.  While
    a journal is read `evicted_until` is a sequence of the floor's epoch: all
@@ -2888,29 +2901,29 @@ static void idemi_sender_raise(const idem_table *t, idem_sender *a,
     uint64_t number = idemi_slot_number(idemi_slot_at(t, slot));
     uint32_t *needs, *need;
 
-    if (IDEMI_JOURNAL(t) && !t->magic) {
+    if (IDEMI_JOURNAL(t) && IDEMI_IS_OPENING(t)) {
         if (number >> 32 > a->floor[1])
             a->evicted_until = 0;
-        else if (how <= IDEMI_ADDED && idemi_sender_has_left(a, number))
+        else if (how <= IDEMI_KEY_ADDED && idemi_sender_has_left(a, number))
             a->evicted_until = (uint32_t)number - 1;
     }
-    if (how <= IDEMI_RELEASED)
+    if (how <= IDEMI_KEY_RELEASED)
         number &= UINT64_MAX << 32;
     if (number > idemi_basics_join(a->floor))
         idemi_basics_split(a->floor, number);
     else if (!a->unsaved) {
-        a->unsaved = how > IDEMI_RELEASED && IDEMI_JOURNAL(t);
+        a->unsaved = how > IDEMI_KEY_RELEASED && IDEMI_JOURNAL(t);
         return;
     }
     if (!IDEMI_JOURNAL(t))
         return;
     needs = idemi_storage_needs(t);
-    need = &needs[idemi_sender_index(t, a)];
+    need = &needs[idemi_sender_item(t, a)];
     a->unsaved = 1;
     if (needs[slot] < *need)
         *need = needs[slot];
-    if (slot == t->journal->newest && how > IDEMI_RELEASED)
-        t->journal->newest = idemi_sender_index(t, a);
+    if (slot == t->journal->newest && how > IDEMI_KEY_RELEASED)
+        t->journal->newest = idemi_sender_item(t, a);
 }
 
 /* Updates a sender's entry after an event of the key in a slot. */
@@ -2918,10 +2931,10 @@ IDEMI_APART
 static void idemi_sender_update(const idem_table *t, idem_sender *a,
                                 unsigned slot, int how)
 {
-    if (how == IDEMI_ADDED) {
+    if (how == IDEMI_KEY_ADDED) {
         a->used = (IDEMI_USED_SWEPT + idemi_sender_steps(t)) & IDEMI_USED_MAX;
         a->live++;
-    } else if (how != IDEMI_KEPT && a->live)
+    } else if (how != IDEMI_KEY_KEPT && a->live)
         a->live--;
     if (!idemi_slot_at(t, slot)->key_len)
         idemi_sender_raise(t, a, slot, how);
@@ -2934,10 +2947,10 @@ static void idemi_sender_note(idem_table *t, unsigned slot, int how)
     idem_slot *s = idemi_slot_at(t, slot);
     idem_sender *a;
 
-    if (IDEMI_EVER_SENDERS && !t->magic && s->key_len)
+    if (IDEMI_EVER_SENDERS && IDEMI_IS_OPENING(t) && s->key_len)
         return;
-    a = idemi_sender_of(t, s, how == IDEMI_ADDED || !s->key_len);
-    if (how == IDEMI_EVICTED)
+    a = idemi_sender_of(t, s, how == IDEMI_KEY_ADDED || !s->key_len);
+    if (how == IDEMI_KEY_EVICTED)
         idemi_sender_evicted(
             t, a ? &a->evicted_until : &t->evicted_until, s->time);
     if (a)
@@ -3027,7 +3040,7 @@ static int idemi_keys_expire(idem_table *t, unsigned slot)
     t->stats.expired++;
     if (s->state & IDEMI_UNDELIVERED)
         t->stats.undelivered++;
-    idemi_keys_leave(t, slot, IDEMI_EXPIRED);
+    idemi_keys_leave(t, slot, IDEMI_KEY_EXPIRED);
     return 1;
 }
 
@@ -3104,7 +3117,7 @@ static void idemi_keys_sweep(idem_table *t)
     t->evicted_until = idemi_keys_limit(t, t->evicted_until);
     for (i = 1; i <= IDEMI_SENDERS(t); i++) {
         idem_sender *a = idemi_sender_at(t, i);
-        if (t->magic)
+        if (!IDEMI_IS_OPENING(t))
             a->evicted_until = idemi_keys_limit(t, a->evicted_until);
         a->used = (a->used > steps ? a->used - steps : 0) & IDEMI_USED_MAX;
     }
@@ -3143,7 +3156,7 @@ static int idemi_keys_forget(idem_table *t, uint64_t name, idem_sender *forget)
         forget->unsaved = 0;
         forget->floor[0] = forget->floor[1] = 0;
         if (IDEMI_JOURNAL(t))
-            idemi_storage_needs(t)[idemi_sender_index(t, forget)] =
+            idemi_storage_needs(t)[idemi_sender_item(t, forget)] =
                 IDEMI_NOWHERE;
     }
     return 1;
@@ -3752,7 +3765,7 @@ static int idemi_header_is_whole(const unsigned char *p)
 
 /* Reads bytes; if that fails, granule by granule.  A granule that cannot be
    read gets bytes that are not erased. */
-static void idemi_recover_read(idem_table *t, uint32_t at, unsigned char *dst,
+static void idemi_reading_read(idem_table *t, uint32_t at, unsigned char *dst,
                                uint32_t len)
 {
     const idem_storage *m = IDEMI_CONFIG(t)->storage;
@@ -3771,7 +3784,7 @@ static void idemi_recover_read(idem_table *t, uint32_t at, unsigned char *dst,
 
 /* Returns the bytes of a sector from an offset on, at least those of a record.
    The buffer is a window that moves over the sector: no byte is read twice. */
-static unsigned char *idemi_recover_bytes(idem_table *t, uint32_t sequence,
+static unsigned char *idemi_reading_bytes(idem_table *t, uint32_t sequence,
                                           uint32_t at)
 {
     idem_journal *j = t->journal;
@@ -3784,14 +3797,14 @@ static unsigned char *idemi_recover_bytes(idem_table *t, uint32_t sequence,
         t->buffer[from - at] = t->buffer[from - j->window];
     j->window = at;
     j->until = at + (rest < t->buffer_size ? rest : t->buffer_size);
-    idemi_recover_read(t, idemi_storage_at(t, sequence, from),
+    idemi_reading_read(t, idemi_storage_at(t, sequence, from),
                        t->buffer + (from - at), j->until - from);
     return t->buffer;
 }
 
 /* Zeroes the sum of bytes, and flips a bit if that makes their check right;
    returns whether they are a header of this journal. */
-static int idemi_recover_is_header(const idem_config *config, unsigned char *p)
+static int idemi_reading_is_header(const idem_config *config, unsigned char *p)
 {
     uint32_t other = idemi_basics_load32(p) ^ IDEMI_MAGIC;
     uint32_t layout = idemi_header_layout(config);
@@ -3811,20 +3824,20 @@ static int idemi_recover_is_header(const idem_config *config, unsigned char *p)
 }
 
 /* Reads the header in the physical sector of a sequence, if one is valid. */
-static int idemi_recover_header(idem_table *t, uint32_t sequence,
+static int idemi_reading_header(idem_table *t, uint32_t sequence,
                                 idemi_header *h)
 {
     t->journal->until = 0;
-    idemi_recover_read(t, idemi_storage_at(t, sequence, 0), t->buffer,
+    idemi_reading_read(t, idemi_storage_at(t, sequence, 0), t->buffer,
                        IDEMI_HEADER);
-    if (!idemi_recover_is_header(t->config, t->buffer))
+    if (!idemi_reading_is_header(t->config, t->buffer))
         return 0;
     idemi_header_codec(t->buffer, h, 0);
     return h->sequence - h->tail < IDEMI_SECTOR_COUNT(t->journal);
 }
 
 /* True if a record is within the configured limits. */
-static int idemi_recover_is_possible(const idem_table *t,
+static int idemi_reading_is_possible(const idem_table *t,
                                      const idemi_record *r)
 {
     const idem_config *config = IDEMI_CONFIG(t);
@@ -3843,7 +3856,7 @@ static int idemi_recover_is_possible(const idem_table *t,
 
 /* Whether a record that is bound to a claim is an orphan (>>recovery).  `check`
    is the stored check XORed with that of the bytes: the binding. */
-static uint8_t idemi_recover_orphan(const idem_table *t, const idemi_record *r,
+static uint8_t idemi_reading_orphan(const idem_table *t, const idemi_record *r,
                                     uint32_t check)
 {
     const idem_slot *s = idemi_slot_at(t, (unsigned)r->slot - 1);
@@ -3859,7 +3872,7 @@ static uint8_t idemi_recover_orphan(const idem_table *t, const idemi_record *r,
    whole granules, or 0 if there is none.  Of an orphan only half of the check
    is tested. */
 IDEMI_FLAT
-static uint32_t idemi_recover_parse(idem_table *t, uint32_t sequence,
+static uint32_t idemi_reading_parse(idem_table *t, uint32_t sequence,
                                     uint32_t at, idemi_record *r,
                                     unsigned char *start)
 {
@@ -3876,7 +3889,7 @@ static uint32_t idemi_recover_parse(idem_table *t, uint32_t sequence,
     r->age = r->state_len = 0;
     idemi_record_codec(&j->defaults, &p, r,
                        idemi_record_token(t, sequence, at));
-    if (p.bad || !idemi_recover_is_possible(t, r))
+    if (p.bad || !idemi_reading_is_possible(t, r))
         return 0;
     // The index word is loaded while the check is computed.
     if (r->flags & IDEMI_HAS_KEY) {
@@ -3889,20 +3902,20 @@ static uint32_t idemi_recover_parse(idem_table *t, uint32_t sequence,
                                 len);
     r->orphan = 0;
     if (idemi_record_is_bound(r->flags) && !(check & 0xFFFF)) {
-        r->orphan = idemi_recover_orphan(t, r, check);
+        r->orphan = idemi_reading_orphan(t, r, check);
         check = 0;
     }
     return check ? 0 : idemi_storage_granules(j, len + 4);
 }
 
 /* The same for any offset: most have no record. */
-static uint32_t idemi_recover_record(idem_table *t, uint32_t sequence,
+static uint32_t idemi_reading_record(idem_table *t, uint32_t sequence,
                                      uint32_t at, idemi_record *r)
 {
-    unsigned char *start = idemi_recover_bytes(t, sequence, at);
+    unsigned char *start = idemi_reading_bytes(t, sequence, at);
 
     return *start & IDEMI_RECORD && *start != 0xFF
-               ? idemi_recover_parse(t, sequence, at, r, start)
+               ? idemi_reading_parse(t, sequence, at, r, start)
                : 0;
 }
 
@@ -3916,7 +3929,7 @@ typedef struct idemi_found {
 } idemi_found;
 
 /* Prepares for reading the records of a sector. */
-static void idemi_recover_begin(idem_table *t, idemi_found *found)
+static void idemi_reading_begin(idem_table *t, idemi_found *found)
 {
     IDEM_MEMSET(found, 0, sizeof *found);
     found->r.of.s = &found->data.slot;
@@ -3928,7 +3941,7 @@ static void idemi_recover_begin(idem_table *t, idemi_found *found)
    relocated ones up to `relocated_end` stand before it; if one is missing, it
    must begin after the first granule there. */
 IDEMI_APART
-static int idemi_recover_has_record(idem_table *t, uint32_t sequence,
+static int idemi_reading_has_record(idem_table *t, uint32_t sequence,
                                     uint32_t at, uint32_t relocated_end,
                                     int any)
 {
@@ -3937,16 +3950,16 @@ static int idemi_recover_has_record(idem_table *t, uint32_t sequence,
     idemi_found found;
     idemi_record *r = &found.r;
 
-    idemi_recover_begin(t, &found);
+    idemi_reading_begin(t, &found);
     while (at < relocated_end &&
-           (len = idemi_recover_record(t, sequence, at, r)) != 0 &&
+           (len = idemi_reading_record(t, sequence, at, r)) != 0 &&
            r->flags & IDEMI_RELOCATED)
         at += len;
     if (at != relocated_end)
         at = relocated_end + IDEMI_GRANULE(j);
     j->until = 0;               // read again: the proof must be on the storage
     for (; at < IDEMI_SECTOR_SIZE(j); at += IDEMI_GRANULE(j))
-        if (idemi_recover_record(t, sequence, at, r) &&
+        if (idemi_reading_record(t, sequence, at, r) &&
             !(r->flags & IDEMI_RELOCATED) &&
             (any || (r->slot && !r->orphan)))
             return 1;
@@ -3954,13 +3967,13 @@ static int idemi_recover_has_record(idem_table *t, uint32_t sequence,
 }
 
 /* The sequence of the newest header, or 0. */
-static uint32_t idemi_recover_newest(idem_table *t)
+static uint32_t idemi_reading_newest(idem_table *t)
 {
     uint32_t position, newest = 0;
     idemi_header h;
 
     for (position = 0; position < IDEMI_SECTOR_COUNT(t->journal); position++)
-        if (idemi_recover_header(t, position, &h) && h.sequence > newest &&
+        if (idemi_reading_header(t, position, &h) && h.sequence > newest &&
             h.sequence % IDEMI_SECTOR_COUNT(t->journal) == position)
             newest = h.sequence;
     return newest;
@@ -3970,17 +3983,17 @@ static uint32_t idemi_recover_newest(idem_table *t)
    down, and makes it the head.  With `again` only returns whether one newer
    than the head counts by 2: a commit record alone may be torn and unstable.
    If none counts, the oldest header may name one that did (D5). */
-static int idemi_recover_find(idem_table *t, uint32_t sequence, int again)
+static int idemi_reading_find(idem_table *t, uint32_t sequence, int again)
 {
     idem_journal *j = t->journal;
     uint32_t left = IDEMI_SECTOR_COUNT(j), named = 0;
     idemi_header h;
 
     for (; left > 0 && sequence > j->head; left--, sequence--) {
-        if (!idemi_recover_header(t, sequence, &h) || h.sequence != sequence)
+        if (!idemi_reading_header(t, sequence, &h) || h.sequence != sequence)
             continue;
         j->defaults = h.defaults;
-        if (idemi_recover_has_record(t, sequence,
+        if (idemi_reading_has_record(t, sequence,
                                      again ? IDEMI_OFFSET : IDEMI_RECORDS_AT(j),
                                      h.relocated_end & IDEMI_OFFSET, 1)) {
             if (!again) {
@@ -3997,26 +4010,26 @@ static int idemi_recover_find(idem_table *t, uint32_t sequence, int again)
 }
 
 /* Finds the head, and the newest sector that was begun. */
-static void idemi_recover_head(idem_table *t)
+static void idemi_reading_head(idem_table *t)
 {
     idem_journal *j = t->journal;
 
     j->head = 0;
-    j->sequence = idemi_recover_newest(t);
+    j->sequence = idemi_reading_newest(t);
     j->tail = j->sequence + 1;
-    (void)idemi_recover_find(t, j->sequence, 0);
+    (void)idemi_reading_find(t, j->sequence, 0);
 }
 
 /* True if the storage was not ready when the head was searched for: a newer
    sector counts now; or there was no head, reads failed, and the newest header
    is another one. */
-static int idemi_recover_changed(idem_table *t)
+static int idemi_reading_changed(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t sequence = idemi_recover_newest(t);
+    uint32_t sequence = idemi_reading_newest(t);
     idem_defaults defaults = j->defaults;
     int changed = (!j->head && t->storage_error && sequence != j->sequence) ||
-                  idemi_recover_find(t, sequence, 1);
+                  idemi_reading_find(t, sequence, 1);
 
     j->defaults = defaults;
     return changed;
@@ -4025,8 +4038,7 @@ static int idemi_recover_changed(idem_table *t)
 /* ---------------------------------------------------------------------------
    >>journal   the ring of sectors, and writing to it
 
-   An item is a slot, the state (number `capacity`) or a sender (the numbers
-   after it).  The rules of >>recovery are kept here:
+   The rules of >>recovery are kept here:
 
    R2  idemi_journal_try makes the commit record the last step.
    R3  idemi_journal_confirm and _ready rotate first in each boot.
@@ -4038,7 +4050,7 @@ static int idemi_recover_changed(idem_table *t)
    ------------------------------------------------------------------------ */
 
 /* The last item */
-static unsigned idemi_journal_last(const idem_table *t)
+static idemi_item idemi_journal_last(const idem_table *t)
 {
     return IDEMI_CAPACITY(t) + IDEMI_SENDERS(t);
 }
@@ -4061,11 +4073,11 @@ static uint32_t idemi_journal_dead(const idem_table *t)
    the fields that are not in the table yet: an idemi_query with IDEMI_GRANTED,
    otherwise an idem_outcome or NULL. */
 IDEMI_APART
-static uint32_t idemi_journal_compose(idem_table *t, unsigned slot,
+static uint32_t idemi_journal_compose(idem_table *t, idemi_item item,
                                       unsigned flags, const void *more)
 {
     idem_journal *j = t->journal;
-    idem_slot *s = idemi_slot_at(t, slot < IDEMI_CAPACITY(t) ? slot : 0);
+    idem_slot *s = idemi_slot_at(t, item < IDEMI_CAPACITY(t) ? item : 0);
     idemi_record r;
     idemi_cursor p;
 
@@ -4091,11 +4103,11 @@ static uint32_t idemi_journal_compose(idem_table *t, unsigned slot,
         if (r.age > s->retention)
             r.age = s->retention;       // expired; for how long is no matter
     }
-    r.slot = slot + 1;
-    if (slot >= IDEMI_CAPACITY(t))
+    r.slot = item + 1;
+    if (item >= IDEMI_CAPACITY(t))
         r.slot = 0;
-    if (slot > IDEMI_CAPACITY(t))
-        r.of.sender = idemi_sender_at(t, slot - IDEMI_CAPACITY(t));
+    if (item > IDEMI_CAPACITY(t))
+        r.of.sender = idemi_sender_at(t, item - IDEMI_CAPACITY(t));
     p.at = t->buffer;
     p.end = t->buffer + IDEMI_RECORD_LIMIT(j);
     p.writing = 1;
@@ -4118,32 +4130,32 @@ static void idemi_journal_sign(idem_table *t, uint32_t len, uint32_t token)
 }
 
 /* The flags of a record with all that is known of an item. */
-static unsigned idemi_journal_full_flags(const idem_table *t, unsigned slot)
+static unsigned idemi_journal_full_flags(const idem_table *t, idemi_item item)
 {
-    if (slot == IDEMI_CAPACITY(t))
+    if (item == IDEMI_CAPACITY(t))
         return IDEMI_HAS_STATE;
-    if (slot > IDEMI_CAPACITY(t))
+    if (item > IDEMI_CAPACITY(t))
         return IDEMI_SENDER;
-    return (idemi_slot_at(t, slot)->state & IDEMI_RECORDED) | IDEMI_HAS_KEY;
+    return (idemi_slot_at(t, item)->state & IDEMI_RECORDED) | IDEMI_HAS_KEY;
 }
 
 /* Bytes of such a record with more flags, if it were relocated now, in whole
    granules. */
-static uint32_t idemi_journal_relocated_len(idem_table *t, unsigned slot,
+static uint32_t idemi_journal_relocated_len(idem_table *t, idemi_item item,
                                             unsigned flags)
 {
-    flags |= idemi_journal_full_flags(t, slot) | IDEMI_RELOCATED;
+    flags |= idemi_journal_full_flags(t, item) | IDEMI_RELOCATED;
     return idemi_storage_granules(
-        t->journal, idemi_journal_compose(t, slot, flags, NULL) + 4);
+        t->journal, idemi_journal_compose(t, item, flags, NULL) + 4);
 }
 
 /* Writes a record into the head, which has room for it. */
-static int idemi_journal_put(idem_table *t, unsigned slot, unsigned flags,
+static int idemi_journal_put(idem_table *t, idemi_item item, unsigned flags,
                              const void *more)
 {
     idem_journal *j = t->journal;
-    const idem_slot *s = idemi_slot_at(t, slot < IDEMI_CAPACITY(t) ? slot : 0);
-    unsigned sender = slot > IDEMI_CAPACITY(t) ? slot - IDEMI_CAPACITY(t) : 0;
+    const idem_slot *s = idemi_slot_at(t, item < IDEMI_CAPACITY(t) ? item : 0);
+    unsigned sender = item > IDEMI_CAPACITY(t) ? item - IDEMI_CAPACITY(t) : 0;
     const idem_sender *a = idemi_sender_at(t, sender);
     uint32_t *needs = idemi_storage_needs(t), len;
     int result;
@@ -4152,8 +4164,8 @@ static int idemi_journal_put(idem_table *t, unsigned slot, unsigned flags,
     if (sender && a->unsaved)
         flags &= ~IDEMI_INTERRUPTED;
     if (flags & IDEMI_IN_FULL)
-        flags |= idemi_journal_full_flags(t, slot);
-    len = idemi_journal_compose(t, slot, flags, more);
+        flags |= idemi_journal_full_flags(t, item);
+    len = idemi_journal_compose(t, item, flags, more);
     idemi_journal_sign(t, len, idemi_record_is_bound(flags) ? s->token : 0);
     result = idemi_storage_prog(t, j->sequence, j->at, len + 4);
     if (result < 0)
@@ -4163,10 +4175,10 @@ static int idemi_journal_put(idem_table *t, unsigned slot, unsigned flags,
         j->last_time = t->clock;
     // A claim that is granted takes its slot later.
     if ((flags & (IDEMI_HAS_KEY | IDEMI_GRANTED)) == IDEMI_HAS_KEY)
-        needs[slot] = flags & IDEMI_STATUS ? j->sequence : IDEMI_NOWHERE;
+        needs[item] = flags & IDEMI_STATUS ? j->sequence : IDEMI_NOWHERE;
     // Without a floor the sender is forgotten: no sector is needed.
     if (sender)
-        needs[slot] =
+        needs[item] =
             idemi_basics_join(a->floor) ? j->sequence : IDEMI_NOWHERE;
     if (flags & IDEMI_HAS_STATE)
         needs[IDEMI_CAPACITY(t)] = j->sequence;
@@ -4206,7 +4218,8 @@ static uint32_t idemi_journal_must_empty(idem_table *t, uint32_t head)
     uint32_t most = t->used + 1 + IDEMI_SENDERS(t), items = 0;
     uint32_t last = j->tail - 1;
     idem_number live[IDEMI_STEPS];
-    unsigned item = idemi_journal_last(t), i;
+    idemi_item item = idemi_journal_last(t);
+    unsigned i;
 
     j->next_tail = j->tail;
     // Mostly all items together fit: then none needs to be counted.
@@ -4237,7 +4250,7 @@ static uint32_t idemi_journal_must_empty(idem_table *t, uint32_t head)
 /* True if a head without room for the longest records is to be filled up: old
    sectors have too many live items, and there is room for this one, the
    rewritten newest record and the commit record. */
-static int idemi_journal_squeezes(idem_table *t, unsigned item)
+static int idemi_journal_squeezes(idem_table *t, idemi_item item)
 {
     const idem_journal *j = t->journal;
     uint32_t bytes = IDEMI_COMMIT_MAX(IDEMI_GRANULE(j)) +
@@ -4265,7 +4278,7 @@ static int idemi_journal_relocate(idem_table *t, unsigned relocated)
     const uint32_t *needs = idemi_storage_needs(t);
 
     while (idemi_journal_must_empty(t, j->sequence + !relocated)) {
-        unsigned item = idemi_journal_last(t);
+        idemi_item item = idemi_journal_last(t);
         do {
             int result;
             if (needs[item] > j->next_tail)
@@ -4356,12 +4369,12 @@ static void idemi_journal_undo(idem_table *t, uint32_t newest_needs)
 {
     const idem_journal *j = t->journal;
     uint32_t *needs = idemi_storage_needs(t);
-    unsigned slot = idemi_journal_last(t);
+    idemi_item item = idemi_journal_last(t);
 
     do
-        if (needs[slot] == j->sequence)
-            needs[slot] = j->tail;
-    while (slot-- > 0);
+        if (needs[item] == j->sequence)
+            needs[item] = j->tail;
+    while (item-- > 0);
     if (j->newest != IDEMI_NONE)
         needs[j->newest] = newest_needs;
 }
@@ -4410,7 +4423,7 @@ static int idemi_journal_rotate(idem_table *t)
     unsigned tries;
 
     // Storage that reads as blank until it is ready: nothing is written then.
-    if (!j->sequence && idemi_recover_changed(t))
+    if (!j->sequence && idemi_reading_changed(t))
         return IDEM_E_STORAGE;
     if (j->newest != IDEMI_NONE)
         newest_needs = idemi_storage_needs(t)[j->newest];
@@ -4479,18 +4492,18 @@ static int idemi_journal_settle(idem_table *t, int result)
 }
 
 /* Appends a record to the head, which is ready for it. */
-static int idemi_journal_append(idem_table *t, unsigned slot, unsigned flags,
+static int idemi_journal_append(idem_table *t, idemi_item item, unsigned flags,
                                 const void *more)
 {
-    return idemi_journal_settle(t, idemi_journal_put(t, slot, flags, more));
+    return idemi_journal_settle(t, idemi_journal_put(t, item, flags, more));
 }
 
 /* Makes the head ready, and appends a record without an outcome. */
-static int idemi_journal_note(idem_table *t, unsigned slot, unsigned flags)
+static int idemi_journal_note(idem_table *t, idemi_item item, unsigned flags)
 {
     int result = idemi_journal_ready(t, 0);
 
-    return result == IDEM_OK ? idemi_journal_append(t, slot, flags, NULL)
+    return result == IDEM_OK ? idemi_journal_append(t, item, flags, NULL)
                              : result;
 }
 
@@ -4620,7 +4633,7 @@ static int idemi_journal_maintain(idem_table *t)
    ------------------------------------------------------------------------ */
 
 /* Counts a loss. */
-static void idemi_recover_lost(idem_table *t, uint32_t sequence)
+static void idemi_opening_lost(idem_table *t, uint32_t sequence)
 {
     t->stats.lost++;
     t->journal->damaged = sequence;
@@ -4628,7 +4641,7 @@ static void idemi_recover_lost(idem_table *t, uint32_t sequence)
 
 /* Moves the clock to the time of a record or header, unless that is in the past
    or impossibly far ahead. */
-static void idemi_recover_time(idem_table *t, uint32_t time)
+static void idemi_opening_time(idem_table *t, uint32_t time)
 {
     t->journal->last_time = t->clock;
     if (time - t->clock <= IDEMI_NEVER_MS)
@@ -4637,7 +4650,7 @@ static void idemi_recover_time(idem_table *t, uint32_t time)
 
 /* Dates the outcomes that were read after a gap `ms` later: its records may
    have had that time. */
-static void idemi_recover_shift(idem_table *t, uint32_t ms)
+static void idemi_opening_shift(idem_table *t, uint32_t ms)
 {
     unsigned slot;
 
@@ -4650,7 +4663,7 @@ static void idemi_recover_shift(idem_table *t, uint32_t ms)
 }
 
 /* Interrupts all claims: the first header of a boot was read. */
-static void idemi_recover_interrupt(idem_table *t)
+static void idemi_opening_interrupt(idem_table *t)
 {
     unsigned slot;
 
@@ -4661,7 +4674,7 @@ static void idemi_recover_interrupt(idem_table *t)
 /* Applies a record with a key: a claim, which stays without end until a restart
    interrupts it, so that one that was still held is never dropped.  Another key
    in the slot had expired, or was evicted. */
-static void idemi_recover_key(idem_table *t, const idemi_record *r,
+static void idemi_opening_key(idem_table *t, const idemi_record *r,
                               uint32_t sequence)
 {
     unsigned slot = (unsigned)r->slot - 1;
@@ -4671,7 +4684,7 @@ static void idemi_recover_key(idem_table *t, const idemi_record *r,
     if (other != IDEMI_NONE)
         idemi_keys_remove(t, other);
     if (s->state)
-        idemi_keys_leave(t, slot, IDEMI_EXPIRED);
+        idemi_keys_leave(t, slot, IDEMI_KEY_EXPIRED);
     *s = *r->of.s;
     idemi_slot_set_token(s, (idem_token)(sequence + 1) *
                                 IDEMI_SECTOR_SIZE(t->journal) - 1);
@@ -4685,22 +4698,22 @@ static void idemi_recover_key(idem_table *t, const idemi_record *r,
     idemi_keys_enter(t, slot);
     idemi_storage_needs(t)[slot] = sequence;
     idemi_sender_note(t, slot,
-                       other == IDEMI_NONE ? IDEMI_ADDED : IDEMI_KEPT);
+                       other == IDEMI_NONE ? IDEMI_KEY_ADDED : IDEMI_KEY_KEPT);
 }
 
 /* Applies a record of a sender entry, unless the floor is higher now: keys may
    have expired since.  Without a floor the sender was forgotten.  Returns the
    item number of the entry, or IDEMI_NONE. */
-static unsigned idemi_recover_sender(idem_table *t, const idemi_record *r,
-                                      uint32_t sequence)
+static idemi_item idemi_opening_sender(idem_table *t, const idemi_record *r,
+                                       uint32_t sequence)
 {
     uint64_t name = idemi_basics_join(r->of.sender->name), floor;
     idem_sender *a = idemi_sender_take(t, name);
-    unsigned own;
+    idemi_item own;
 
     if (!a)
         return IDEMI_NONE;
-    own = idemi_sender_index(t, a);
+    own = idemi_sender_item(t, a);
     floor = idemi_basics_join(r->of.sender->floor);
     if (!floor)
         (void)idemi_keys_forget(t, name, a);
@@ -4719,7 +4732,7 @@ static unsigned idemi_recover_sender(idem_table *t, const idemi_record *r,
 /* An outcome that was probably completed at about the same time as the one that
    is read now: that of the record before.  So the search for the position of a
    relocated outcome is short. */
-static unsigned idemi_recover_near(const idem_table *t)
+static unsigned idemi_opening_near(const idem_table *t)
 {
     uint32_t slot = t->journal->newest;
 
@@ -4732,14 +4745,15 @@ static unsigned idemi_recover_near(const idem_table *t)
 /* Applies a record in a sector to the table; returns its item, or
    IDEMI_NONE. */
 IDEMI_APART
-static unsigned idemi_recover_apply(idem_table *t, const idemi_record *r,
-                                    uint32_t sequence)
+static idemi_item idemi_opening_apply(idem_table *t, const idemi_record *r,
+                                      uint32_t sequence)
 {
-    unsigned slot = (unsigned)r->slot - 1, of = IDEMI_NONE;
+    unsigned slot = (unsigned)r->slot - 1;
+    idemi_item of = IDEMI_NONE;
     idem_slot *s;
 
     if (idemi_record_has_sender(r->flags))
-        of = idemi_recover_sender(t, r, sequence);
+        of = idemi_opening_sender(t, r, sequence);
     if (r->flags & IDEMI_HAS_STATE) {
         of = IDEMI_CAPACITY(t);
         t->state_len = r->state_len;
@@ -4750,7 +4764,7 @@ static unsigned idemi_recover_apply(idem_table *t, const idemi_record *r,
         return of;
     s = idemi_slot_at(t, slot);
     if (r->flags & IDEMI_HAS_KEY)
-        idemi_recover_key(t, r, sequence);
+        idemi_opening_key(t, r, sequence);
     if (!s->state)
         return of;
     if (r->flags & IDEMI_FINISHED) {
@@ -4758,9 +4772,9 @@ static unsigned idemi_recover_apply(idem_table *t, const idemi_record *r,
         s->response_len = r->of.s->response_len;
         idemi_basics_copy(idemi_slot_response(t, s), r->response,
                           s->response_len);
-        idemi_keys_finish(t, slot, r->flags, r->age, idemi_recover_near(t));
+        idemi_keys_finish(t, slot, r->flags, r->age, idemi_opening_near(t));
     } else if (!(r->flags & IDEMI_STATUS))
-        idemi_keys_leave(t, slot, IDEMI_RELEASED);
+        idemi_keys_leave(t, slot, IDEMI_KEY_RELEASED);
     else if (!(r->flags & IDEMI_HAS_KEY))
         idemi_keys_delivered(t, s);
     return slot;
@@ -4783,7 +4797,7 @@ typedef struct idemi_scan {
    otherwise by D1 or D4 (>>recovery).  `gap`: a gap before a record that is not
    counted yet; `at`: where reading stopped; `dirty`: the last skipped granule
    that does not begin with an erased byte. */
-static int idemi_recover_is_loss(const idem_table *t, const idemi_scan *scan,
+static int idemi_opening_is_loss(const idem_table *t, const idemi_scan *scan,
                                  int gap, uint32_t at, uint32_t dirty)
 {
     const idem_journal *j = t->journal;
@@ -4796,7 +4810,7 @@ static int idemi_recover_is_loss(const idem_table *t, const idemi_scan *scan,
 
 /* Reads a sector and applies its records; counts losses by D1 to D4. */
 IDEMI_APART
-static void idemi_recover_sector(idem_table *t, idemi_scan *scan)
+static void idemi_opening_sector(idem_table *t, idemi_scan *scan)
 {
     idem_journal *j = t->journal;
     uint32_t at = IDEMI_RECORDS_AT(j), dirty = at;
@@ -4805,13 +4819,13 @@ static void idemi_recover_sector(idem_table *t, idemi_scan *scan)
     idemi_found found;
     idemi_record *r = &found.r;
 
-    idemi_recover_begin(t, &found);
+    idemi_reading_begin(t, &found);
     j->end = scan->relocated_end;
     j->at = at;
     while (at < end && at < IDEMI_SECTOR_SIZE(j)) {
-        uint32_t len = idemi_recover_record(t, scan->sequence, at, r);
+        uint32_t len = idemi_reading_record(t, scan->sequence, at, r);
         int relocated = (r->flags & IDEMI_RELOCATED) != 0;
-        unsigned of;
+        idemi_item of;
         if (!len || relocated != (at < scan->relocated_end)) {
             if (t->buffer[at - j->window] !=
                 IDEMI_CONFIG(t)->storage->erased)
@@ -4823,11 +4837,11 @@ static void idemi_recover_sector(idem_table *t, idemi_scan *scan)
         if (gap)
             scan->has_gap = 1;
         if (gap && (j->at < scan->relocated_end || r->flags & IDEMI_SYNCED)) {
-            idemi_recover_lost(t, scan->sequence);
+            idemi_opening_lost(t, scan->sequence);
             gap = 0;
         }
-        idemi_recover_time(t, t->clock + r->time);
-        of = idemi_recover_apply(t, r, scan->sequence);
+        idemi_opening_time(t, t->clock + r->time);
+        of = idemi_opening_apply(t, r, scan->sequence);
         if (scan->has_gap && !relocated && r->flags & IDEMI_FINISHED &&
             !r->orphan)
             idemi_slot_at(t, of)->state |= IDEMI_AFTER_GAP;
@@ -4842,26 +4856,26 @@ static void idemi_recover_sector(idem_table *t, idemi_scan *scan)
         j->end = j->at;
         j->at = at += len;
     }
-    if (idemi_recover_is_loss(t, scan, gap, at, dirty))
-        idemi_recover_lost(t, scan->sequence);
+    if (idemi_opening_is_loss(t, scan, gap, at, dirty))
+        idemi_opening_lost(t, scan->sequence);
     if (scan->has_gap)
-        idemi_recover_shift(t, scan->end ? scan->next_time - t->clock : 0);
+        idemi_opening_shift(t, scan->end ? scan->next_time - t->clock : 0);
 }
 
 /* Reads the header of the oldest sector from a sequence on, up to the head;
    returns whether there is one. */
-static int idemi_recover_next(idem_table *t, uint32_t sequence,
+static int idemi_opening_next(idem_table *t, uint32_t sequence,
                               idemi_header *h)
 {
     for (; sequence <= t->journal->head; sequence++)
-        if (idemi_recover_header(t, sequence, h) && h->sequence == sequence)
+        if (idemi_reading_header(t, sequence, h) && h->sequence == sequence)
             return 1;
     return 0;
 }
 
 /* Sets *scan for the sector with header *h, from that and from later ones. */
 IDEMI_APART
-static void idemi_recover_ask(idem_table *t, const idemi_header *h,
+static void idemi_opening_ask(idem_table *t, const idemi_header *h,
                               idemi_scan *scan)
 {
     idemi_header next;
@@ -4870,7 +4884,7 @@ static void idemi_recover_ask(idem_table *t, const idemi_header *h,
     scan->sequence = next.sequence = h->sequence;
     scan->relocated_end = h->relocated_end & IDEMI_OFFSET;
     scan->is_batched = (h->relocated_end & IDEMI_BATCHED) != 0;
-    while (idemi_recover_next(t, next.sequence + 1, &next) &&
+    while (idemi_opening_next(t, next.sequence + 1, &next) &&
            next.previous <= scan->sequence) {
         scan->is_abandoned = !scan->end;
         if (next.previous < scan->sequence)
@@ -4884,37 +4898,37 @@ static void idemi_recover_ask(idem_table *t, const idemi_header *h,
 
 /* Reads all sectors from the tail to the head.  A named one that is missing is
    lost (D5); so is the head if its header does not read the same again. */
-static void idemi_recover_ring(idem_table *t)
+static void idemi_opening_ring(idem_table *t)
 {
     idem_journal *j = t->journal;
     uint32_t sequence = j->tail, named = 0;
     idemi_header h;
     idemi_scan scan;
 
-    for (; idemi_recover_next(t, sequence, &h); sequence = h.sequence + 1) {
-        idemi_recover_ask(t, &h, &scan);
+    for (; idemi_opening_next(t, sequence, &h); sequence = h.sequence + 1) {
+        idemi_opening_ask(t, &h, &scan);
         if (!named)
             t->clock = t->swept = h.time;
         if (scan.is_abandoned)
             continue;
         if (h.previous != named && h.sequence != j->tail)
-            idemi_recover_lost(t, h.sequence);
+            idemi_opening_lost(t, h.sequence);
         named = h.sequence;
         j->defaults = h.defaults;
         j->uncertain = h.uncertain;
-        idemi_recover_time(t, h.time);
+        idemi_opening_time(t, h.time);
         if (h.previous_end & IDEMI_FIRST)
-            idemi_recover_interrupt(t);
-        idemi_recover_sector(t, &scan);
+            idemi_opening_interrupt(t);
+        idemi_opening_sector(t, &scan);
     }
     if (named != j->head)
-        idemi_recover_lost(t, j->head);
+        idemi_opening_lost(t, j->head);
 }
 
 /* True if a sector of blank storage may have any bytes: the first heads are
    begun there, and no whole header of another journal is in it.  (A header of
    this journal failed to read before.) */
-static int idemi_recover_may_be_torn(idem_table *t, uint32_t sector)
+static int idemi_opening_may_be_torn(idem_table *t, uint32_t sector)
 {
     idem_journal *j = t->journal;
     uint32_t at;
@@ -4923,13 +4937,13 @@ static int idemi_recover_may_be_torn(idem_table *t, uint32_t sector)
         return 0;
     j->until = 0;
     for (at = 0; at + IDEMI_HEADER <= IDEMI_SECTOR_SIZE(j); at++) {
-        if (*idemi_recover_bytes(t, sector, at) != (IDEMI_MAGIC & 0xFF))
+        if (*idemi_reading_bytes(t, sector, at) != (IDEMI_MAGIC & 0xFF))
             continue;
-        idemi_recover_read(t, idemi_storage_at(t, sector, at), t->buffer,
+        idemi_reading_read(t, idemi_storage_at(t, sector, at), t->buffer,
                            IDEMI_HEADER);
         j->until = 0;
         if (idemi_header_is_whole(t->buffer) &&
-            (at > 0 || !idemi_recover_is_header(t->config, t->buffer)))
+            (at > 0 || !idemi_reading_is_header(t->config, t->buffer)))
             return 0;
     }
     return 1;
@@ -4937,21 +4951,21 @@ static int idemi_recover_may_be_torn(idem_table *t, uint32_t sector)
 
 /* IDEM_OK if storage without a header is blank.  IDEM_E_STORAGE if it was not
    ready: a read failed, or a header is there now. */
-static int idemi_recover_blank(idem_table *t)
+static int idemi_opening_blank(idem_table *t)
 {
     idem_journal *j = t->journal;
     uint32_t sector, at;
 
     for (sector = 0; sector < IDEMI_SECTOR_COUNT(j); sector++) {
-        if (idemi_recover_may_be_torn(t, sector))
+        if (idemi_opening_may_be_torn(t, sector))
             continue;
         for (at = 0; at < IDEMI_SECTOR_SIZE(j);) {
             const unsigned char *p;
             j->until = 0;
-            p = idemi_recover_bytes(t, sector, at);
+            p = idemi_reading_bytes(t, sector, at);
             for (; at < j->until; at++)
                 if (*p++ != IDEMI_CONFIG(t)->storage->erased)
-                    return t->storage_error || idemi_recover_newest(t)
+                    return t->storage_error || idemi_reading_newest(t)
                                ? IDEM_E_STORAGE
                                : IDEM_E_FORMAT;
         }
@@ -4962,7 +4976,7 @@ static int idemi_recover_blank(idem_table *t)
 /* Searches for records whose header is damaged, in the sectors that a rotation
    after the head may have begun (D6).  Skips these sectors: the records are not
    erased before a header has recorded the loss. */
-static void idemi_recover_headless(idem_table *t)
+static void idemi_opening_headless(idem_table *t)
 {
     idem_journal *j = t->journal;
     uint32_t sequence = j->head;
@@ -4971,8 +4985,8 @@ static void idemi_recover_headless(idem_table *t)
 
     for (tries = 0; tries < IDEMI_TRIES; tries++) {
         sequence++;
-        if (!idemi_recover_header(t, sequence, &h) &&
-            idemi_recover_has_record(t, sequence, IDEMI_RECORDS_AT(j),
+        if (!idemi_reading_header(t, sequence, &h) &&
+            idemi_reading_has_record(t, sequence, IDEMI_RECORDS_AT(j),
                                      IDEMI_RECORDS_AT(j), 0)) {
             t->stats.lost++;
             if (j->sequence < sequence)
@@ -4984,32 +4998,32 @@ static void idemi_recover_headless(idem_table *t)
 /* Searches for sectors of this round of the ring that were overwritten by a
    journal begun anew, when the storage was not ready (D7): a header of an
    earlier round stands where a later header names one of this round. */
-static void idemi_recover_overwritten(idem_table *t)
+static void idemi_opening_overwritten(idem_table *t)
 {
     idem_journal *j = t->journal;
     uint32_t count = IDEMI_SECTOR_COUNT(j), left = count, sequence;
     idemi_header h;
 
     for (sequence = j->head; left > 1 && sequence > count; left--, sequence--)
-        if (idemi_recover_header(t, sequence, &h) &&
+        if (idemi_reading_header(t, sequence, &h) &&
             h.sequence + count <= sequence &&
-            idemi_recover_next(t, sequence + 1, &h) && h.previous == sequence)
+            idemi_opening_next(t, sequence + 1, &h) && h.previous == sequence)
             t->stats.lost++;
 }
 
 /* Reads the journal, if there is one. */
-static int idemi_recover_open(idem_table *t)
+static int idemi_opening_journal(idem_table *t)
 {
     idem_journal *j = t->journal;
 
     j->newest = IDEMI_NONE;
-    idemi_recover_head(t);
+    idemi_reading_head(t);
     if (j->head)
-        idemi_recover_ring(t);
+        idemi_opening_ring(t);
     j->defaults.retention = idemi_default_retention(t, 0);
     j->defaults.response_max = IDEMI_CONFIG(t)->response_max;
-    idemi_recover_headless(t);
-    idemi_recover_overwritten(t);
+    idemi_opening_headless(t);
+    idemi_opening_overwritten(t);
     if (t->stats.lost)
         j->uncertain = t->clock + j->defaults.retention;
     j->synced = 1;
@@ -5017,21 +5031,21 @@ static int idemi_recover_open(idem_table *t)
     idemi_journal_close(j);
     t->token = (idem_token)((t->stats.lost ? j->sequence : j->head) + 1) *
                    IDEMI_SECTOR_SIZE(j) - 1;
-    if (idemi_recover_changed(t))
+    if (idemi_reading_changed(t))
         return IDEM_E_STORAGE;
-    return j->sequence ? IDEM_OK : idemi_recover_blank(t);
+    return j->sequence ? IDEM_OK : idemi_opening_blank(t);
 }
 
 /* Erases the storage, the newest sector last: a power cut leaves a head that
    names the missing sectors. */
 IDEMI_APART
-static int idemi_recover_format(idem_table *t)
+static int idemi_opening_format(idem_table *t)
 {
     idem_journal *j = t->journal;
     uint32_t left = IDEMI_SECTOR_COUNT(j);
     int result = IDEM_OK;
 
-    j->sequence = idemi_recover_newest(t);
+    j->sequence = idemi_reading_newest(t);
     for (; result == IDEM_OK && left > 0; left--) {
         result = idemi_storage_erase_now(t);
         j->sequence++;
@@ -5153,7 +5167,8 @@ static void idemi_command_reclaim(idem_table *t, const idemi_query *q)
 static unsigned idemi_command_own(idem_table *t, const idem_sender *a,
                                   const idemi_id *id)
 {
-    unsigned of = idemi_sender_index(t, a), slot;
+    idemi_item of = idemi_sender_item(t, a);
+    unsigned slot;
 
     if (t->passed_of != of)
         t->passed = (idem_number)IDEMI_CAPACITY(t);
@@ -5190,7 +5205,7 @@ static int idemi_command_drop(idem_table *t, unsigned slot)
     if (IDEMI_JOURNAL(t))
         result = idemi_journal_release(t, slot);
     if (result == IDEM_OK)
-        idemi_keys_leave(t, slot, IDEMI_RELEASED);
+        idemi_keys_leave(t, slot, IDEMI_KEY_RELEASED);
     return result;
 }
 
@@ -5212,7 +5227,7 @@ static int idemi_command_forget(idem_table *t, const idem_request *rq)
     if (result == IDEM_OK && IDEMI_JOURNAL(t)) {
         uint64_t floor = idemi_basics_join(a->floor);
         a->floor[0] = a->floor[1] = 0;
-        result = idemi_journal_append(t, idemi_sender_index(t, a), IDEMI_SENDER,
+        result = idemi_journal_append(t, idemi_sender_item(t, a), IDEMI_SENDER,
                                       NULL);
         idemi_basics_split(a->floor, floor);
         if (result == IDEM_OK)
@@ -5270,7 +5285,7 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     // Nothing can fail now: the evicted outcome may go.
     if (IDEMI_EVER_EVICTS && attempt == 1 && s->state) {
         t->stats.evicted++;
-        idemi_keys_leave(t, slot, IDEMI_EVICTED);
+        idemi_keys_leave(t, slot, IDEMI_KEY_EVICTED);
     }
     *s = *fresh;
     s->state = IDEM_IN_PROGRESS;
@@ -5283,7 +5298,7 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
         idemi_keys_enter(t, slot);
         if (IDEMI_SENDERS(t))
             idemi_sender_update(t, idemi_sender_take(t, q->name), slot,
-                                IDEMI_ADDED);
+                                IDEMI_KEY_ADDED);
     }
     idemi_order_note(t, s);
     t->token += (uint32_t)(s->token - (uint32_t)t->token);
@@ -5370,7 +5385,7 @@ static int idemi_command_refuse(idem_table *t, idem_sender *a,
     if (!idemi_command_has_old(t, a, id))
         flags |= IDEMI_INTERRUPTED;
     a->unsaved = 0;
-    result = idemi_journal_note(t, idemi_sender_index(t, a), flags);
+    result = idemi_journal_note(t, idemi_sender_item(t, a), flags);
     a->unsaved = result < 0;
     return result;
 }
@@ -6077,7 +6092,7 @@ static void idemi_public_start(idem_table *t, uint32_t now_ms)
         }
         idemi_keys_interrupt(t, s);
         if (s->key_len)
-            idemi_sender_note(t, slot, IDEMI_ADDED);
+            idemi_sender_note(t, slot, IDEMI_KEY_ADDED);
         else {
             idem_sender *a = idemi_sender_of(t, s, 0);
             if (a && idemi_sender_has_left(a, idemi_slot_number(s))) {
@@ -6126,7 +6141,7 @@ static int idemi_public_prepare(idem_table *table, const idem_config *config,
 static int idemi_public_load(idem_table *table, int result, uint32_t now_ms)
 {
     if (result == IDEM_OK && IDEMI_JOURNAL(table))
-        result = idemi_recover_open(table);
+        result = idemi_opening_journal(table);
     if (result == IDEM_OK)
         idemi_public_start(table, now_ms);
     return result;
@@ -6148,7 +6163,7 @@ IDEM_API int idem_format_(idem_table *table, const idem_config *config,
     int result = idemi_public_prepare(table, config, memory, size, build);
 
     if (result == IDEM_OK)
-        result = IDEMI_JOURNAL(table) ? idemi_recover_format(table)
+        result = IDEMI_JOURNAL(table) ? idemi_opening_format(table)
                                       : IDEMI_REFUSED();
     return idemi_public_load(table, result, now_ms);
 }
@@ -6635,7 +6650,7 @@ static int idemi_explain_has_header(const idem_config *config)
     for (position = 0; position < m->sector_count; position++)
         if ((m->read)(m->ctx, position * m->sector_size, p, IDEMI_HEADER) ==
                 0 &&
-            idemi_recover_is_header(config, p) &&
+            idemi_reading_is_header(config, p) &&
             idemi_basics_load32(p + IDEMI_HEADER_SAME) % m->sector_count ==
                 position)
             return 1;
@@ -6655,7 +6670,7 @@ static const char *idemi_explain_other(const idem_config *config,
         if ((m->read)(m->ctx, at, p, IDEMI_HEADER) == 0 &&
             idemi_header_is_whole(p)) {
             const char *text = idemi_explain_header(config, p);
-            if (!idemi_recover_is_header(config, p))
+            if (!idemi_reading_is_header(config, p))
                 return text;
         }
     return NULL;

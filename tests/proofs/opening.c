@@ -5,7 +5,7 @@
 // record changes in the table is replay.c's.
 #include "journal.h"
 
-static uint32_t idemi_recover_record(idem_table *t, uint32_t sequence,
+static uint32_t idemi_reading_record(idem_table *t, uint32_t sequence,
                                      uint32_t at, idemi_record *r)
 {
     (void)sequence;
@@ -26,7 +26,7 @@ static uint32_t idemi_recover_record(idem_table *t, uint32_t sequence,
     return met % GRANULE * GRANULE;
 }
 
-static unsigned idemi_recover_apply(idem_table *t, const idemi_record *r,
+static unsigned idemi_opening_apply(idem_table *t, const idemi_record *r,
                                     uint32_t sequence)
 {
     (void)r, (void)sequence;
@@ -41,7 +41,7 @@ static void read_on(const idem_table *t)
 }
 
 /* Whatever offset a header names as the first */
-static int idemi_recover_has_record(idem_table *t, uint32_t sequence,
+static int idemi_reading_has_record(idem_table *t, uint32_t sequence,
                                     uint32_t at, uint32_t relocated_end,
                                     int any_one)
 {
@@ -50,7 +50,7 @@ static int idemi_recover_has_record(idem_table *t, uint32_t sequence,
     return (int)below(2);
 }
 
-static int idemi_recover_blank(idem_table *t)
+static int idemi_opening_blank(idem_table *t)
 {
     read_on(t);
     return below(2) ? IDEM_OK : IDEM_E_FORMAT;
@@ -64,5 +64,5 @@ int main(void)
     if (below(2))
         return idem_open(&table, &config, memory, sizeof memory, any());
     result = idemi_public_prepare(&table, &config, memory, sizeof memory);
-    return result == IDEM_OK ? idemi_recover_format(&table) : result;
+    return result == IDEM_OK ? idemi_opening_format(&table) : result;
 }

@@ -186,11 +186,11 @@ eva_records() {
     step=64
     [ "$1" != idem.h ] || step=$(long echo 7)
     eva records "$1" -cpp-extra-args=-DSTEP="${step:-64}" -eva-slevel 500 \
-        -eva-slevel-function idemi_recover_blank:3000 \
+        -eva-slevel-function idemi_opening_blank:3000 \
         -eva-ilevel 512 -eva-min-loop-unroll 70 \
-        -eva-slevel-merge-after-loop idemi_recover_has_record \
+        -eva-slevel-merge-after-loop idemi_reading_has_record \
         $(apart idemi_public_layout idemi_public_prepare idemi_record_codec \
-            idemi_recover_is_possible idemi_recover_parse idemi_recover_record)
+            idemi_reading_is_possible idemi_reading_parse idemi_reading_record)
 }
 
 eva_replay() {
@@ -199,20 +199,20 @@ eva_replay() {
 }
 
 eva_opening() {
-    paths=idemi_recover_newest:200,idemi_recover_record:100
-    paths=$paths,idemi_recover_head:50,idemi_cursor_words:30
+    paths=idemi_reading_newest:200,idemi_reading_record:100
+    paths=$paths,idemi_reading_head:50,idemi_cursor_words:30
     for f in main idem_open_ idemi_public_load idemi_public_prepare \
-        idemi_public_layout idemi_public_start idemi_recover_header \
-        idemi_recover_next idemi_recover_read idemi_recover_stated \
-        idemi_recover_open idemi_recover_ring; do
+        idemi_public_layout idemi_public_start idemi_reading_header \
+        idemi_opening_next idemi_reading_read \
+        idemi_opening_journal idemi_opening_ring; do
         paths=$paths,$f:10
     done
-    turns=idemi_recover_head,idemi_recover_next,idemi_recover_ring
+    turns=idemi_reading_head,idemi_opening_next,idemi_opening_ring
     eva opening "$1" -eva-ilevel 512 -eva-partition-value met \
         -eva-interprocedural-splits -eva-slevel-function "$paths" \
         -eva-slevel-merge-after-loop "$turns" \
-        $(apart idemi_public_layout idemi_public_prepare idemi_recover_header \
-            idemi_recover_newest idemi_recover_next idemi_recover_head)
+        $(apart idemi_public_layout idemi_public_prepare idemi_reading_header \
+            idemi_reading_newest idemi_opening_next idemi_reading_head)
 }
 
 # But what only a journal or a sender needs; what WP alone shows
@@ -224,17 +224,17 @@ part_eva() {
     shown records
     shown replay
     shown opening
-    reached "records opening" 'idemi_cursor_bytes|idemi_recover_sender' \
+    reached "records opening" 'idemi_cursor_bytes|idemi_opening_sender' \
         records replay opening
-    long alarmed records idemi_recover_is_possible 's/->slot <=/->slot - 1 <=/'
-    long alarmed records idemi_recover_parse 's/ -= 4;/ -= 3;/'
-    long alarmed records idemi_recover_bytes 's/ + IDEMI_RECORD_LIMIT([^)]*)//'
+    long alarmed records idemi_reading_is_possible 's/->slot <=/->slot - 1 <=/'
+    long alarmed records idemi_reading_parse 's/ -= 4;/ -= 3;/'
+    long alarmed records idemi_reading_bytes 's/ + IDEMI_RECORD_LIMIT([^)]*)//'
     long alarmed calls idemi_command_replay 's/<= .*buffer_size/& + 1/'
     long alarmed calls idemi_command_response 's/if (.* > .*len)/if (0)/'
     long alarmed calls idemi_command_named 's/>= IDEMI_CAPACITY/> IDEMI_CAPACITY/'
-    alarmed replay idemi_recover_near 's/ < IDEMI_CAPACITY/ <= IDEMI_CAPACITY/'
-    long alarmed replay idemi_recover_apply 's/if (!.*->slot || .*)/if (0)/'
-    long alarmed opening idemi_recover_sector 's/ && .*SECTOR_SIZE(.*))/)/'
+    alarmed replay idemi_opening_near 's/ < IDEMI_CAPACITY/ <= IDEMI_CAPACITY/'
+    long alarmed replay idemi_opening_apply 's/if (!.*->slot || .*)/if (0)/'
+    long alarmed opening idemi_opening_sector 's/ && .*SECTOR_SIZE(.*))/)/'
 }
 
 # explore FLAGS...: all states, in $out/log

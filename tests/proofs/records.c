@@ -49,8 +49,8 @@ static void look(uint32_t at)
     const idemi_record *r = &found.r;
     uint32_t len;
 
-    idemi_recover_begin(&table, &found);
-    len = idemi_recover_record(&table, any(), at, &found.r);
+    idemi_reading_begin(&table, &found);
+    len = idemi_reading_record(&table, any(), at, &found.r);
     //@ assert window: table.journal->window <= at < table.journal->until;
     //@ assert buffer: at - table.journal->window < GRANULE;
     if (!len)
@@ -78,14 +78,14 @@ static void look_at_keys(void)
     uint32_t len;
     int possible;
 
-    idemi_recover_begin(&table, &found);
+    idemi_reading_begin(&table, &found);
     //@ loop unroll 256;
     for (len = KEY_MAX + 1; len <= UINT8_MAX; len++) {
         ANY(found.data.slot);
         found.data.slot.key_len = (uint8_t)len;
         found.r.flags = (uint16_t)(IDEMI_HAS_KEY | below(IDEMI_HAS_KEY));
         found.r.slot = any();
-        possible = idemi_recover_is_possible(&table, &found.r);
+        possible = idemi_reading_is_possible(&table, &found.r);
         //@ assert key: !possible;
     }
 }
@@ -105,6 +105,6 @@ int main(void)
         look(at);
     //@ loop unroll GRANULE;
     for (at = 0; at < GRANULE; at += 5 * STEP)
-        idemi_recover_has_record(&table, any(), at, (int)any());
-    return idemi_recover_blank(&table);
+        idemi_reading_has_record(&table, any(), at, (int)any());
+    return idemi_opening_blank(&table);
 }

@@ -37,7 +37,7 @@ static void replay(uint32_t slot, int finished)
         parsed.response_len = (uint16_t)below(RESPONSE_MAX + 1);
     else
         r.flags &= (uint16_t)~IDEMI_FINISHED;
-    table.journal->newest = idemi_recover_apply(&table, &r, any());
+    table.journal->newest = idemi_opening_apply(&table, &r, any());
 }
 
 int main(void)
@@ -54,8 +54,8 @@ int main(void)
         case 2: replay(1, 1); break;
         case 3: replay(2, 0); break;
         case 4: replay(2, 1); break;
-        case 5: idemi_recover_interrupt(&table); break;
-        default: idemi_recover_time(&table, any()); break;
+        case 5: idemi_opening_interrupt(&table); break;
+        default: idemi_opening_time(&table, any()); break;
         }
     idemi_public_start(&table, any());
     return 0;
