@@ -44,6 +44,25 @@ TEST(with_idle_time_no_call_relocates)
         }
 }
 
+/* Nor does a boot rewrite anything that was found on blank storage, or after a
+   record that says nothing but the time: not even an empty state. */
+TEST(a_boot_that_has_nothing_to_confirm_relocates_nothing)
+{
+    static const char *const lines[] = {
+        "state=0 P Ba V", "P Ba V", "state=0 Ba Ca t,ms=20000 M P Bb V",
+        "Ba,len=1 Ca t,ms=20000 M P Bb V",
+        "state=0 Ba Ca t,ms=20000 M P Bb V P Bc",
+    };
+
+    for (size_t m = 0; m < COUNT(media); m++)
+        for (size_t i = 0; i < COUNT(lines); i++) {
+            if (media[m]->kind == FLASH_INPLACE)    // else it is wiped, too
+                continue;
+            device_on(media[m], lines[i]);
+            is(relocated() > 0, i == 4);        // the claim of the boot before
+        }
+}
+
 /* It takes more steps if an erase takes longer. */
 TEST(idle_work_starts_an_erase_and_does_not_wait_for_it)
 {
