@@ -22,6 +22,9 @@
  *   M2  Replays of random ones of N finished keys.
  *   M3  75 % of 65,536 slots live; each step the oldest expires, and another is
  *       claimed and completed.
+ *   Q2  M3 of idem.h alone, with numbers of random senders, of which there are
+ *       so many, in a quarter more entries (at most 32,767).  Then the one call
+ *       in which all keys of a full table expire.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -133,12 +136,19 @@ struct subject {
 static idem_config config;
 static idem_table table;
 static void *memory;
+static uint32_t senders;                // of Q2, else 0
+static uint32_t sequence;               // the last one sent
 
 static void idem_subject_open(size_t keys, uint32_t retention_ms)
 {
-    size_t size = IDEM_MEMORY_SIZE(keys, KEY_LEN, RESPONSE_LEN, 0);
+    uint32_t entries = senders + senders / 4;
+    size_t size;
 
     config = keyed;
+    config.senders = entries < IDEM_SENDERS_MAX ? entries : IDEM_SENDERS_MAX;
+    size = IDEM_MEMORY_SIZE(keys, KEY_LEN, RESPONSE_LEN, 0) +
+           IDEM_SENDERS_MEMORY_SIZE(config.senders);
+    sequence = 0;
     config.capacity = (uint32_t)keys;
     config.key_max = KEY_LEN;
     config.response_max = RESPONSE_LEN;
@@ -167,6 +177,22 @@ static int idem_subject_begin(struct ticket *ticket, unsigned char *response,
         .buffer = response, .buffer_size = RESPONSE_LEN };
     idem_reply reply;
 
+    return idem_begin(&table, &ticket->claim, &reply, &request, now_ms);
+}
+
+/* The next number of a sender that the key chooses, 8 bytes of it. */
+static int idem_subject_number(struct ticket *ticket, unsigned char *response,
+                               const struct command *c, uint32_t now_ms)
+{
+    uint64_t scope, random;
+    idem_request request = {
+        .scope = &scope, .scope_len = sizeof scope, .sequence = ++sequence,
+        .payload = c->payload, .payload_len = PAYLOAD_LEN,
+        .buffer = response, .buffer_size = RESPONSE_LEN };
+    idem_reply reply;
+
+    memcpy(&random, c->key, sizeof random);
+    scope = below(senders, random);
     return idem_begin(&table, &ticket->claim, &reply, &request, now_ms);
 }
 
@@ -542,6 +568,27 @@ static double m3(const struct subject *s, uint64_t live)
     return ns / STEPS;
 }
 
+/* The longest call, in ms: a full table, and time for which no key is kept. */
+static double longest_call(const struct subject *s)
+{
+    unsigned char response[RESPONSE_LEN];
+    struct ticket ticket;
+    struct command c;
+    double ns;
+
+    s->open(CHURN_CAPACITY, DAY_MS);
+    claim_and_complete(s, 0, CHURN_CAPACITY, 0);
+    make_command(&c, CHURN_CAPACITY);
+    ns = now_ns();
+    if (s->begin(&ticket, response, &c, 4u * DAY_MS) != IDEM_EXECUTE)
+        fail("%s: an answer is wrong", s->name);
+    ns = now_ns() - ns;
+    if (table.stats.expired != CHURN_CAPACITY)
+        fail("%s: not all keys expired in one call", s->name);
+    s->close();
+    return ns / 1e6;
+}
+
 /* ---------------------------------------------------------------------------
    Comparing: all take turns, and only figures of one turn make a ratio.
    ------------------------------------------------------------------------ */
@@ -588,6 +635,47 @@ static void compare(const struct workload *w, int turns)
                   subjects[i].name);
 }
 
+static void compare_senders(int turns)
+{
+    static const struct subject numbered = {
+        "idem.h", idem_subject_open, idem_subject_close, idem_subject_number,
+        idem_subject_complete, NULL, idem_subject_live };
+    static const uint32_t numbers[] = { 1, 1000, 10000, 32767 };
+    static const double budget[] = { 0, 0, 1.5, 0 };
+    static const double moonshot[] = { 0, 0, 1.2, 0 };
+    struct sample ns[COUNT(numbers)], ratios[COUNT(numbers)];
+    struct sample ms[COUNT(numbers)];
+    int turn;
+    size_t i;
+
+    memset(ns, 0, sizeof ns);
+    memset(ratios, 0, sizeof ratios);
+    memset(ms, 0, sizeof ms);
+    for (turn = 0; turn < turns; turn++) {
+        double one = 0;
+        for (i = 0; i < COUNT(numbers); i++) {
+            double is;
+            senders = numbers[i];
+            is = m3(&numbered, CHURN_LIVE);
+            one = i ? one : is;
+            sample_add(&ns[i], is);
+            sample_add(&ratios[i], is / one);
+            sample_add(&ms[i], longest_call(&numbered));
+        }
+    }
+    senders = 0;
+    for (i = 0; i < COUNT(numbers); i++)
+        print_row(sample_median(&ns[i]), 0, 0, "Q2, %u senders: ns",
+                  (unsigned)numbers[i]);
+    for (i = 1; i < COUNT(numbers); i++)
+        print_row(sample_median(&ratios[i]), budget[i], moonshot[i],
+                  "Q2, %u senders: x one sender", (unsigned)numbers[i]);
+    for (i = 0; i < COUNT(numbers); i++)
+        print_row(sample_median(&ms[i]), 0, 0,
+                  "Q2, %u senders: longest call, all 65,536 keys expire: ms",
+                  (unsigned)numbers[i]);
+}
+
 int main(int argc, char **argv)
 {
     int is_short = argc > 1 && strcmp(argv[1], "--short") == 0;
@@ -596,5 +684,6 @@ int main(int argc, char **argv)
     for (i = 0; i < COUNT(workloads); i++)
         compare(&workloads[i],
                 !is_short ? 11 : workloads[i].keys == 1000000 ? 1 : 3);
+    compare_senders(is_short ? 3 : 11);
     return 0;
 }
