@@ -136,14 +136,28 @@ static void take_command(uint8_t window, const uint8_t *written)
 
 /* ------------------------------------------------------------------- Modbus */
 
-/* Answers a request.  A write is refused unless it is one whole command; its
-   answer is in the registers before libmodbus reads them, so function 23 has it
-   at once. */
+/* Whether a write is one whole command, and what is to be read with it is
+   there: after an exception nothing has been executed. */
+static int is_command(const uint8_t *pdu, int write)
+{
+    unsigned at = registers_word(pdu + write);
+    unsigned from = registers_word(pdu + 1), count = registers_word(pdu + 3);
+
+    if (pdu[0] == WRITE_AND_READ &&
+        (count == 0 || count > MODBUS_MAX_WR_READ_REGISTERS ||
+         from + count > WINDOWS * WINDOW))
+        return 0;
+    return at % WINDOW == 0 && at / WINDOW < WINDOWS &&
+           registers_word(pdu + write + 2) == COMMAND_LEN &&
+           pdu[write + 4] == 2 * COMMAND_LEN;
+}
+
+/* Answers a request.  A command's answer is in the registers before libmodbus
+   reads them, so function 23 has it at once. */
 static void serve(const uint8_t *adu, int len)
 {
     const uint8_t *pdu = adu + modbus_get_header_length(bus);
     int write = pdu[0] == WRITE_MANY ? 1 : pdu[0] == WRITE_AND_READ ? 5 : 0;
-    unsigned at;
 
     if (pdu[0] == MODBUS_FC_READ_HOLDING_REGISTERS) {
         modbus_reply(bus, adu, len, registers);
@@ -154,15 +168,13 @@ static void serve(const uint8_t *adu, int len)
                                MODBUS_EXCEPTION_ILLEGAL_FUNCTION);
         return;
     }
-    at = registers_word(pdu + write);
-    if (at % WINDOW != 0 || at / WINDOW >= WINDOWS ||
-        registers_word(pdu + write + 2) != COMMAND_LEN ||
-        pdu[write + 4] != 2 * COMMAND_LEN) {
+    if (!is_command(pdu, write)) {
         modbus_reply_exception(bus, adu,
                                MODBUS_EXCEPTION_ILLEGAL_DATA_ADDRESS);
         return;
     }
-    take_command((uint8_t)(at / WINDOW), pdu + write + 5);
+    take_command((uint8_t)(registers_word(pdu + write) / WINDOW),
+                 pdu + write + 5);
     modbus_reply(bus, adu, len, registers);
 }
 
@@ -239,7 +251,9 @@ int main(int argc, char **argv)
     registers = modbus_mapping_new(0, 0, WINDOWS * WINDOW, 0);
     if (!bus || !registers)
         journal_die("gateway", modbus_strerror(errno));
-    modbus_set_indication_timeout(bus, 1, 0);     // a request comes at once
+    // A request comes at once, and whole: meanwhile nobody else is served.
+    modbus_set_indication_timeout(bus, 1, 0);
+    modbus_set_byte_timeout(bus, 0, 0);
     listener = modbus_tcp_listen(bus, 8);
     if (listener < 0)
         journal_die("gateway", modbus_strerror(errno));

@@ -8,9 +8,9 @@
  * Its memory is one file: epoch, sequence and ml of the command in hand, which
  * are durable before it is sent.  Line n of the commands has sequence n.  After
  * a restart the command in hand goes out again with its number, and then the
- * next line with the next one.  The epoch is the clock when the file was made: whoever
- * lost the file begins a new epoch, and only the gateway's log tells then what
- * was poured in the old one.
+ * next line with the next one.  The epoch is the clock when the file was made:
+ * whoever lost the file begins a new epoch, and only the gateway's log tells
+ * then what was poured in the old one.
  */
 #define _POSIX_C_SOURCE 200809L
 #define IDEM_STATIC
@@ -110,6 +110,41 @@ static void load(number *n)
 
 /* ----------------------------------------------------------------- commands */
 
+/* A number of decimal digits alone, up to `most`; ends the program if it is
+   none.  What is cut to fit into a register would be another command. */
+static unsigned long parse(const char *what, const char *text,
+                           unsigned long most)
+{
+    char *end;
+    unsigned long n = strtoul(text, &end, 10);
+
+    if (*text < '0' || *text > '9' || *end || n > most)
+        die(what, "not a number, or too large");
+    return n;
+}
+
+/* The next line of the commands; 0 if there is none. */
+static unsigned long next_ml(FILE *commands)
+{
+    char text[16];
+    unsigned long ml;
+    size_t len;
+
+    if (!fgets(text, sizeof text, commands)) {
+        if (ferror(commands))
+            die("commands", strerror(errno));
+        return 0;
+    }
+    len = strcspn(text, "\n");
+    if (!text[len] && !feof(commands))
+        die("commands", "too long a line");
+    text[len] = 0;
+    ml = parse("commands", text, 1000);
+    if (ml == 0)
+        die("commands", "1 to 1000 ml");
+    return ml;
+}
+
 /* Writes the command, and reads its answer, in one message each.  Returns a
    STATUS_ of registers.h; STATUS_NONE: no answer, or not one to this. */
 static int ask(const number *n, uint32_t *retry_ms)
@@ -176,12 +211,12 @@ int main(int argc, char **argv)
         fputs(help, argc == 2 ? stdout : stderr);
         return argc == 2 ? 0 : 2;
     }
-    window = atoi(argv[2]);
+    window = (int)parse("WINDOW", argv[2], WINDOWS - 1);
     path = argv[3];
     commands = fopen(argv[4], "r");
     if (!commands)
         die(argv[4], strerror(errno));
-    bus = modbus_new_tcp("127.0.0.1", atoi(argv[1]));
+    bus = modbus_new_tcp("127.0.0.1", (int)parse("PORT", argv[1], 65535));
     if (!bus)
         die("modbus_new_tcp", modbus_strerror(errno));
     modbus_set_response_timeout(bus, 1, 0);
@@ -189,7 +224,7 @@ int main(int argc, char **argv)
     if (n.ml)
         all &= command(&n);
     next = n;
-    for (next.sequence = 1; fscanf(commands, "%lu", &next.ml) == 1;
+    for (next.sequence = 1; (next.ml = next_ml(commands)) != 0;
          next.sequence++) {
         if (next.sequence <= n.sequence)
             continue;

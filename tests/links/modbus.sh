@@ -25,6 +25,12 @@ answers() {
         "raw 10 1 5 0 7 0 1 5" "raw 10 256 5 0 7 0 1 5")" \
         "exception 2|exception 2|exception 2|exception 2|exception 2"
     is "$(say "raw 6 4 5" "raw 5 0 1")" "exception 1|exception 1"
+    # Read in the same message: what is not there, none, too much
+    is "$(say "raw 23 256 7 0 7 0 5 5" "raw 23 250 7 0 7 0 5 5" \
+        "raw 23 16 0 0 7 0 5 5" "raw 23 16 126 0 7 0 5 5")" \
+        "exception 2|exception 2|exception 2|exception 2"
+    # Who takes long over a message is not waited for.
+    is "$(say slow)" closed
     is "$(grep -c poured "$work/answers/log")" 5
     stop
     echo "answers: a number pours once, and half a number is none"
@@ -71,6 +77,27 @@ interrupted() {
     stop
     is "$(grep -c poured "$work/interrupted/log")" 4
     echo "interrupted: look at the cup"
+}
+
+# What is no line of commands is not taken for one, nor for the end of them.
+lines() {
+    name=lines
+    start
+    for text in 65541 '5 7' x -5 0 '' 00000000000000000005; do
+        printf '5\n%s\n7\n' "$text" >"$work/lines/commands"
+        rm -f "$work/lines/number"
+        "$B/modbus/master" "$port" 0 "$work/lines/number" \
+            "$work/lines/commands" >"$work/lines/said" 2>>"$work/lines.log" &&
+            fail "lines: \"$text\" was taken"
+        is "$? $(wc -l <"$work/lines/said")" "2 1"
+    done
+    for words in "x 0" "70000 0" "$port 8" "$port -1"; do
+        "$B/modbus/master" $words "$work/lines/number" "$work/lines/commands" \
+            2>>"$work/lines.log"
+        is "$words: $?" "$words: 2"
+    done
+    stop
+    echo "lines: a number from 1 to 1000 each"
 }
 
 begun_anew() { [ "$(say "once 0 8 1 1")" = 1 ]; }
@@ -138,4 +165,5 @@ answers
 forgotten
 quota
 interrupted
+lines
 if [ "${SHORT:-}" = 1 ]; then chaos 5 20; else chaos 40 150; fi

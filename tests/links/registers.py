@@ -7,6 +7,8 @@
                              done yet) or has been that for a while: the status
 "once WINDOW ..."            the same, once
 "raw FUNCTION AT ..."        a message as it is: 10 (16), 6 or 5; registers
+"raw 23 AT COUNT ..."        writes ... to 0 and reads COUNT registers from AT
+"slow"                       begins a message, and goes on a byte at a time
 "flood"                      202 commands of 1 ml in window 0, epoch 7"""
 import socket
 import struct
@@ -49,17 +51,33 @@ def raw(link, words):
     if function == 10:
         pdu = write(at, values[1:])
         pdu = pdu[:3] + struct.pack(">H", values[0]) + pdu[5:]
+    elif function == 23:
+        pdu = struct.pack(">BHH", 23, at, values[0]) + write(0, values[1:])[1:]
     else:
         pdu = struct.pack(">BHH", function, at, values[0])
     answer = transact(link, pdu)
     return f"exception {answer[1]}" if answer[0] & 0x80 else "written"
 
 
+def slow(link):
+    """Until the gateway has had enough of it"""
+    message = struct.pack(">HHHB", 1, 0, 247, 1) + write(0, [0] * 120)
+    try:
+        for byte in message:
+            link.sendall(bytes([byte]))
+            time.sleep(0.1)
+    except OSError:
+        return "closed"
+    return "heard out"
+
+
 def main(port, lines):
     with socket.create_connection(("127.0.0.1", port)) as link:
         for line in lines:
             words = line.split()
-            if words[0] == "raw":
+            if words[0] == "slow":
+                print(slow(link))
+            elif words[0] == "raw":
                 print(raw(link, words[1:]))
             elif words[0] == "once":
                 print(once(link, *map(int, words[1:])))
