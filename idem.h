@@ -5354,7 +5354,7 @@ static int idemi_command_first(idem_table *t, unsigned *slot, idemi_query *q)
 }
 
 /* Drops the expired numbers of a sender, which may raise its floor; returns
-   whether the table still has one of the floor's epoch at or below the floor. */
+   whether the table has one of the floor's epoch at or below the floor. */
 static int idemi_command_has_old(idem_table *t, const idem_sender *a,
                                  const idemi_id *id)
 {

@@ -63,7 +63,7 @@ static void *allocate(size_t size)
    ------------------------------------------------------------------------ */
 
 /* In the order in which they are to be begun: the oldest completion first, as
-   it is to be evicted and delivered; what was cut short last.  Of numbers the
+   it is to be evicted and delivered; interrupted keys last.  Of numbers the
    older epoch first: behind a newer one it would be refused. */
 static int compare(const void *a, const void *b)
 {

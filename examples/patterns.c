@@ -117,7 +117,7 @@ static void on_reboot(const char *key)
     int result = begin(&claim, &reply, key);
 
     // IDEM_RECOVER: power went between claim and completion.  The device has
-    // started since, but not because it was told to.  IDEM_UNCERTAIN: it may
+    // started since, but by itself.  IDEM_UNCERTAIN: it may
     // have rebooted for this one; one more reboot is harmless.
     if (result != IDEM_EXECUTE && result != IDEM_RECOVER &&
         result != IDEM_UNCERTAIN)
@@ -252,7 +252,7 @@ static int poison(void)
 }
 
 /* ---------------------------------------------------------------------------
-   outbox: a result is owed until the other side has said that it has it, also
+   outbox: a result is undelivered until the other side has confirmed it, even
    over restarts.  It may arrive twice, with the same key: so the other side
    can tell.
    ------------------------------------------------------------------------ */

@@ -238,8 +238,8 @@ static void send_command(command *c, uint32_t now)
     c->due = now + ANSWER_MS;
 }
 
-/* It ended: said, and then no longer owed.  Killed between the two, it is sent
-   once more, and answered the same. */
+/* It ended: prints that, then removes it from the outbox.  Killed in between,
+   it is sent once more, and answered the same. */
 static void close_command(command *c, const char *how)
 {
     printf("%u: %s\n", (unsigned)protocol_get32(c->number + 4), how);

@@ -18,7 +18,7 @@
 # SEED: what the fuzzers draw from, 1 unless it is said.
 #
 # What makes a harness abort is left in build/fuzz; TRACE=1 build/fuzz/<harness>
-# FILE tells what happens in it.
+# FILE prints what happens in it.
 set -eu
 
 out=build/fuzz

@@ -209,7 +209,7 @@ static int is_own(unsigned key)
     return 0;
 }
 
-/* What a call and its answer tell.  The holder of a number whose epoch is over
+/* What a call and its answer show.  The holder of a number whose epoch is over
    is fenced; so he may be when time has passed. */
 static void note(const call *c, int result)
 {

@@ -4,7 +4,7 @@
  * with bytes by chance, the same in every run.  It finds what needs many steps,
  * each of which shows a fuzzer nothing new.
  *
- *     lives FIRST COUNT       so many; TRACE=1 lives LIFE 1 tells what happens
+ *     lives FIRST COUNT       that many; TRACE=1 lives LIFE 1 prints all calls
  */
 #ifdef IMAGE
 #include "image.c"

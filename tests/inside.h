@@ -32,7 +32,7 @@ static inline void inside_move_tail(idem_table *t, uint32_t by)
     t->journal->tail += by;
 }
 
-/* Sectors in which nothing is needed: how many no call tells. */
+/* The number of dead sectors, which no call returns. */
 static inline uint32_t inside_dead(const idem_table *t)
 {
     const idem_journal *j = t->journal;
@@ -40,13 +40,13 @@ static inline uint32_t inside_dead(const idem_table *t)
     return j->sector_count - (j->sequence + 1 - j->tail);
 }
 
-/* Logical time, which no call tells. */
+/* Logical time, which no call returns. */
 static inline uint32_t inside_clock(const idem_table *t)
 {
     return t->clock;
 }
 
-/* Logical time of the journal's newest record, which no call tells. */
+/* Logical time of the journal's newest record, which no call returns. */
 static inline uint32_t inside_last_time(const idem_table *t)
 {
     return t->journal->last_time;
@@ -59,7 +59,7 @@ static inline uint32_t inside_sequence(const idem_table *t)
 }
 
 /* How far a sender is in its numbers, epoch and sequence; 0: not at all.  What
-   is at or below it is refused, but how far that goes no call tells. */
+   is at or below it is refused, but no call returns it. */
 uint64_t inside_floor(const idem_table *t, const char *scope);
 
 /* What the check of a header (offset 0) or record would be, whose last four
@@ -68,7 +68,7 @@ uint32_t inside_check(const idem_table *t, const uint8_t *bytes,
                       uint32_t sequence, uint32_t offset, uint32_t len);
 
 /* What the index knows of a key, where in it the key belongs, and how many
-   positions there are: which keys meet there, no call tells. */
+   positions there are: no call returns which keys meet. */
 unsigned inside_hash(const idem_table *t, const char *scope, const char *key);
 unsigned inside_home(const idem_table *t, const char *scope, const char *key);
 unsigned inside_positions(const idem_table *t);

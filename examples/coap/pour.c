@@ -103,7 +103,7 @@ static int result_of(void)
     }
 }
 
-/* Sends the command once more.  The token tells the times apart: a late answer
+/* Sends the command once more.  Each time has its own token: a late answer
    to an earlier one is not taken for one to this. */
 static void ask(void)
 {

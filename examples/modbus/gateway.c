@@ -49,7 +49,7 @@ static void answer(const idem_request *r, int status, uint32_t retry_ms,
     at[6] = (uint16_t)(int16_t)result;
 }
 
-/* What is told about a command that was not executed now. */
+/* The answer for a command that was not executed now. */
 static void answer_result(const idem_request *r, int result,
                           const idem_reply *reply)
 {

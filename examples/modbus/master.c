@@ -9,7 +9,7 @@
  * are durable before it is sent.  Line n of the commands has sequence n.  After
  * a restart the command in hand goes out again with its number, and then the
  * next line with the next one.  The epoch is the clock when the file was made:
- * whoever lost the file begins a new epoch, and only the gateway's log tells
+ * whoever lost the file begins a new epoch, and only the gateway's log shows
  * then what was poured in the old one.
  */
 #define _POSIX_C_SOURCE 200809L

@@ -121,7 +121,7 @@ static inline void connection_count(connection *c)
 
 /* Waits before the next attempt to connect.  Two clients with one id end each
    other's connection, each time that one of them connects.  Not every broker
-   says so; in any case it is not to happen too often, and a person is told. */
+   says so; in any case limit its rate, and report it to a person. */
 static inline void connection_wait(connection *c)
 {
     connection_count(c);

@@ -131,7 +131,7 @@ static int print(device *d, idem_outcome *outcome,
     return IDEM_HANDLED;
 }
 
-/* What the handler is told of */
+/* The arguments of the handler */
 typedef struct execution {
     device                 *by;
     const protocol_message *command;

@@ -11,7 +11,7 @@ static const char *const senders[SENDERS] = { "panel", "phone", "cloud" };
 
 static int numbered;
 
-/* Keys look random, and are told apart by whoever knows how they are made: a
+/* Keys look random, but differ for those who know how they are made: a
    product with an odd number has its inverse. */
 static uint32_t scramble(uint32_t number)
 {

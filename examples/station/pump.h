@@ -3,7 +3,7 @@
  * its log.  Include it after journal.h.
  *
  * A command leaves two durable lines in the log: "begins" before the pump runs,
- * "poured" when it has stopped.  After a crash they tell:
+ * "poured" when it has stopped.  After a crash they show:
  *
  *     neither line     the pump has not run: the command may be executed
  *     both lines       it has poured: only the outcome is missing

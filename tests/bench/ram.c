@@ -391,7 +391,7 @@ struct node {
 
 static struct node *nodes, *pool, *spare;
 
-/* uthash is told the first number of buckets: a power of two, 32 by default. */
+/* uthash gets the first number of buckets: a power of two, 32 by default. */
 static void nodes_open(size_t keys, uint32_t retention_ms)
 {
     size_t i;

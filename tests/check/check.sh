@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
-# Every configuration, and what can be told without running it.
+# Every configuration, and checks that do not run it.
 #     check.sh [PART...]
 #         compile     without a warning in each language, compiler and option
 #         tests       in each option, word size, byte order, sanitizer
 #         builds      two builds give the same bytes; nothing stale is used
 #         lint        static analysis, MISRA, complexity, stack, spelling
-#         attack      crafted keys cost nothing, time tells no secret
+#         attack      crafted keys cost nothing, time shows no secret
 # SHORT=1 leaves out what differs least from something that stays in.
 set -eu
 
@@ -386,7 +386,7 @@ chosen() {
 }
 
 # timeless FLAGS...: ct.c under valgrind, in which nothing takes a time that
-# tells a secret
+# shows a secret
 timeless() {
     "$cc" -std=c99 -g "$@" -I. tests/check/ct.c -o "$out/ct" &&
         valgrind -q --error-exitcode=0 "$out/ct"

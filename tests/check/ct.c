@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * What an attacker can measure tells him nothing but the answer.  Run under
+ * What an attacker can measure shows him nothing but the answer.  Run under
  * valgrind's memcheck, which follows bytes that are marked as undefined and
  * reports every branch and every address that depends on one:
  *

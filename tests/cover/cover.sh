@@ -19,7 +19,7 @@ CFLAGS="-std=c99 -O0 -fprofile-instr-generate -fcoverage-mapping
 LLVM_PROFILE_FILE=$out/%p-%m.profraw
 CALLS=${CALLS:-100000}
 export CC CFLAGS LLVM_PROFILE_FILE CALLS
-# What a test that fails has covered counts; that it fails, `make test` tells.
+# What a test that fails has covered counts; that it fails, `make test` reports.
 B=$out sh tests/unit/unit.sh > "$out/log" 2>&1 || tail -n 1 "$out/log"
 
 llvm-profdata-19 merge "$out"/*.profraw -o "$out/profile"

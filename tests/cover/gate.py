@@ -4,7 +4,7 @@
 
     gate.py idem.h exceptions.txt EXPORTED...
 
-Each EXPORTED is what llvm-cov export tells of one program in EXPORTED.json, and
+Each EXPORTED is what llvm-cov export prints of one program in EXPORTED.json, and
 of its lines in EXPORTED.lcov: of several programs at once it drops functions
 that they have under one name, compiled another way.
 

@@ -261,7 +261,7 @@ flood() {
     stop_daemon
 }
 
-# Two daemons with one id are told why they lose their connections.
+# Two daemons with one id print why they lose their connections.
 twins() {
     start_daemon "$broker_port" 1
     wait_for grep -q ready "$name/total"

@@ -204,7 +204,7 @@ static void one_file(run *r)
 
     prepare(r, 0);
     remove_old(r->dir);
-    r->progress = -1;                           // the sender tells none
+    r->progress = -1;                           // the sender prints none
     write_commands();
     unlink(test.outbox);
     unlink(test.secret);

@@ -3,7 +3,7 @@
 # A journal in a file, real processes, and a kernel that fails (strace): the
 # firmware of tests/targets, here a process, is killed at each of its system
 # calls and at any instant; its calls fail, are interrupted, do half; it meets
-# others of its kind.  Then it is started again, and what it ever told is
+# others of its kind.  Then it is started again, and what it ever logged is
 # audited.  (What takes no process of its own, tests/unit/file.c shows.)
 # SHORT=1 goes through it once, in seconds, in memory; else many times, on disk.
 set -eu
@@ -18,7 +18,7 @@ dir=$(mktemp -d "$home/idem-file-XXXXXX")
 dir=$(cd "$dir" && pwd -P)              # strace compares paths as text
 trap 'rm -rf "$dir"' EXIT
 journal=$dir/journal
-ledger=$dir/ledger                      # what the worker told
+ledger=$dir/ledger                      # what the worker logged
 boots=0
 passed=0
 export JOURNAL="$journal"
@@ -69,7 +69,7 @@ work() {
     echo " cut" >> "$ledger"
 }
 
-# Nothing that was ever told is broken now.
+# Nothing that was ever logged is broken now.
 check() {
     work 1
     expect 0 "$1"

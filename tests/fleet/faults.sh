@@ -58,7 +58,7 @@ help_emptied() {
     redis) $redis_cli flushall ;;
     postgres) $psql -c "$how emptied" ;;
     dynamodb)
-        sleep 1.1               # its time is told to the second
+        sleep 1.1               # its time has whole seconds
         dynamodb DeleteTable '{"TableName":"emptied"}' ;;
     esac
 }
@@ -243,7 +243,7 @@ faults another_secret "redis://:open-sesame@$work/redis.sock#password" \
     "Redis, with a password"
 faults down_at_start "redis://:open-barley@$work/redis.sock" \
     "Redis, a wrong password"
-! grep open- "$work/faults.log" || fail "a password was told"
+! grep open- "$work/faults.log" || fail "a password was printed"
 faults down_at_start "redis://$work/redis.sock" "Redis, no password"
 $redis_cli -a open-sesame config set requirepass '' >/dev/null 2>&1
 mkdir "$work/cluster"

@@ -46,7 +46,7 @@ beside() {
     for part in "$@"; do
         eval "wait \$pid_$part" || {
             failed="$failed $part"
-            echo >>"$work/$part"        # its last line tells why
+            echo >>"$work/$part"        # its last line says why
         }
         sed '$d' "$work/$part"
         count "$(tail -n 1 "$work/$part")"

@@ -21,14 +21,14 @@
  *     K           the other process is killed (kill -9)
  *     X           from here on the config has another secret, or the first
  *     ! Wa        the script does its part; the store answers again
- *     ?word       the reason that was told last has the word
- *     {sql}7      on a connection of the scenario's own; it tells 7, or nothing
+ *     ?word       the last reason has the word
+ *     {sql}7      on a connection of the scenario's own; answers 7, or nothing
  * Behind a colon is the answer, or several: ":ok/fenced".  If there is none it
  * is "execute" of B, "done" of U, and "ok" of all others.  The key "3#7" is a
  * number, 7 of epoch 3, kept for a short time; "ab.c" the key "c" of the scope
  * "ab"; ~ is a NUL in it, ^ a colon.
  *
- * What else a call tells is held against what was told before: claims, the
+ * All else that a call returns is compared with earlier calls: claims, the
  * reply and its buffer, the time that is left. */
 #ifndef SCENARIO_H
 #define SCENARIO_H
@@ -55,7 +55,7 @@ static idem_config config = {
                 0xd3, 0x0f, 0x82, 0x71, 0xc6, 0x1e, 0xa9, 0x44 },
     .lease_ms = LEASE, .retention_ms = HOUR, .senders = 8 };
 
-// What was told of a key
+// What is known of a key
 typedef struct known {
     char     name[ID_SIZE];
     idem_claim claim[2];            // the last, and the one before

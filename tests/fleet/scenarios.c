@@ -6,7 +6,7 @@
  * the promises of idem.h that make sense for a fleet, of each place
  * (subject.h), each in a process of its own, and on nothing that another has
  * used, the places at the same time.  Prints a row for each: its name, and of
- * each place "yes", or the note under which README.md of examples/fleet tells
+ * each place "yes", or the note under which README.md of examples/fleet says
  * what differs (which is then printed).
  *
  *     scenarios LUCK URL
@@ -309,7 +309,7 @@ static const struct luck { const char *name, *line; } lucks[] = {
     { "foreign", "O:format ?fleet's" },
     { "misfit", "O:format ?Validation" },
     { "another_secret", "O B1 C1 Q X O:format X O B1:replay" },
-    // Whoever had it open notices, and tells the others by a note in the store.
+    // Whoever had it open notices, and leaves a note in the store for others.
     { "emptied", "O B1 Bdone Cdone ! C1:fenced B2:uncertain B2:busy C2 "
       "B2:replay U3 U3:replay @O @Bdone:uncertain B#7:uncertain B5:uncertain "
       "L B5:uncertain T3600000 B4 L B4:recover" },

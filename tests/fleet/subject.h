@@ -36,7 +36,7 @@ typedef struct subject {
     uint32_t now;
 } subject;
 
-/* A call of either: idem.h is told the time, the store of a fleet has its own.
+/* A call of either: idem.h is given the time, a fleet's store has its own.
    (But idem_delivered wants none.) */
 #define SUBJECT(s, call, ...)                                                  \
     (subject_is_fleet(s) ? fleet_##call(&(s)->f, __VA_ARGS__)                  \

@@ -66,7 +66,7 @@ answers() {
     echo "answers: as the draft and the manual have it"
 }
 
-# At once: one of them pours, the others are told to wait; and ask again.
+# At once: one of them pours, the others are answered to wait; and ask again.
 concurrent() {
     name=concurrent
     start --ml-ms 60000
@@ -149,7 +149,7 @@ chaos() {
     children=
     for twin in panel phone; do
         diff "$work/$twin-1" "$work/$twin-2" >&2 ||
-            fail "chaos: twins were told two things"
+            fail "chaos: twins got two answers"
     done
     interrupted=$(cat "$work/panel-1" "$work/phone-1" |
         audit $((2 * count))) || exit 1

@@ -3,7 +3,7 @@
  * A call on a device (device.h): as a struct, as a word that can be read, and
  * made.  What wants calls by chance (chance.h), out of a fuzzer's bytes
  * (fuzz/device.h) or out of a line fills in the same struct; what judges them
- * is one model.  With tracing each call is told as the word that makes it again.
+ * is one model.  With tracing each call is printed as the word that makes it.
  *
  * A line is words; a word is a letter, a key (a to z, or a number), and what
  * else is to be said of it:
@@ -27,12 +27,12 @@
  *             keys; at all that can be looked at
  *     M m Y   idle work until there is no more; one step of it; sync
  *     t L T E no time passes beside ms; a lease; a retention; a lease, or n,
- *             is told by idem_elapse
- *     H P     the table is told the time; a restart between two calls: n
+ *             is added by idem_elapse
+ *     H P     a call with the time alone; a restart between two calls: n
  *     K9 J9   nine times: claim and give back or complete and forget the last
  *             key; the same, each time after a restart
  *     k2 l1   the same until two sectors were begun, or rings: n; so many are
- *             told as lost
+ *             counted as lost
  *     +       modes, from the next opening on: "+senders=2 P"
  *     ! fn ja all claims that are used up are fenced; the n-th is; a's claim,
  *             forged, is: how
@@ -62,7 +62,7 @@ typedef struct call {
     uint32_t payload, lease, retention, age, reserve, buffer;
     uint32_t len, code, state, failed, confirm, echo, takes, back, keep;
     uint32_t n, at, most, how, forever, tear;
-    uint32_t answer;            // that it must have: its place in `told`, or
+    uint32_t answer;            // that it must have: index in answer_names, or
                                 // NONE
 } call;
 
@@ -329,7 +329,8 @@ static inline int call_begin(device *d, const call *c)
     int result;
 
     d->buffer_size = c->buffer;
-    // Where doubt cannot be seen a program may fail: the next sector is next.
+    // A torn write that reads blank may make a program fail: the next sector is
+    // next.
     do {
         d->now += failed > 0;
         result = device_begin(d, &claim, c->key, c->payload, &more);
@@ -348,7 +349,7 @@ static inline const uint8_t *call_echo(const device *d)
            d->model.token % f->sector_size;
 }
 
-/* The outcome that a call tells of: another with each number. */
+/* The outcome of a call: another with each number. */
 static inline idem_outcome call_outcome(const device *d, const call *c)
 {
     uint16_t response = d->config.response_max, state = d->config.state_max;
@@ -634,7 +635,7 @@ static inline void call_works(device *d)
         flash_fail(&d->medium, callback, 0, 0, 0);
 }
 
-/* What a table is asked or told; its answer. */
+/* Makes a call on the table; returns its answer. */
 static inline int call_table(device *d, const call *c)
 {
     switch (c->what) {
@@ -703,7 +704,7 @@ static inline int call_make(device *d, const call *c)
     return result;
 }
 
-/* The next call of the line that is told. */
+/* The next call of the line. */
 static inline call call_next(device *d)
 {
     while (*(d->at += strspn(d->at, " ")) == '+')

@@ -144,7 +144,7 @@ static inline uint32_t some_time(void)
     return kind < 5 ? chance(5) : 0;
 }
 
-/* The table is told that so much has passed. */
+/* A call after `ms` more. */
 static inline void pass_time(uint32_t ms)
 {
     call c = call_of('H', 0);
@@ -166,7 +166,7 @@ static inline void jitter_tick(void)
     pass_time(back);
 }
 
-/* Time passes, of any length, and the table is told. */
+/* A call after a time of any length. */
 static inline void wait_some(void)
 {
     static const uint32_t longest[] = { 1000, 1000, 100000, 90000000,
@@ -339,7 +339,7 @@ static inline void make(char what, uint32_t key)
         make_call(choose_call(what, key));
 }
 
-/* Each attempt is cut short, until none is allowed any more. */
+/* Each attempt is interrupted, until none is allowed any more. */
 static inline void wear_out(unsigned key)
 {
     for (unsigned n = 0; n < 256 && !the.medium.off && !the.lost; n++) {

@@ -2,7 +2,7 @@
 /*
  * A device under test: a medium (flash.h), a configuration, a table on it, and
  * the model of what that may answer (model.h).  Each call here is made to the
- * table and told to the model, and what must hold after every call is checked.
+ * table and the model, and what must hold after every call is checked.
  * What makes calls, in which order, is up to the test, which says beforehand
  * whether the header is implemented in it, and defines broken() (promise.h).
  *
@@ -64,11 +64,11 @@ typedef struct device {
     idem_table  *table, tables[2];
     idem_reply   reply;             // .. begin's
     idem_entry   shown;             // by the latest look at a key
-    const char  *line, *at;         // of calls that is told, and its next word
+    const char  *line, *at;         // of calls that runs, and its next word
     int          marked;            // there was a bar in it
     uint32_t     now;               // the tick
     unsigned     spoilt;            // outcomes of handlers, too large
-    int          lost;              // and told, as it may be: nothing more is
+    int          lost;              // and counted, as it may be: nothing more is
                                     // known
     int          damaged;           // by the test, which says what is answered;
                                     // of an outcome only what is in it is known;
@@ -114,7 +114,7 @@ typedef struct device {
                                     // floor in this boot, which is not written
     int          idle;              // idle work was done right before
     uint64_t     last_time;         // logical time of the latest record
-    uint64_t     latest;            // of a time after it no record tells ..
+    uint64_t     latest;            // no record has a time after it ..
     uint64_t     tried;             // .. but one that was tried, and failed
     int          callback;          // what one returned that was not 0
     uint32_t     operations, progs, erases, reads;
@@ -304,7 +304,7 @@ static inline void device_make_medium(device *d)
     f->read_map = NULL;
 }
 
-/* Bytes of a key that tell its number, little-endian, with which it ends. */
+/* Bytes of a key's number, little-endian, with which it ends. */
 static inline size_t device_number_len(const device *d)
 {
     size_t left = d->config.key_max - (d->scopes - 1u);
@@ -312,7 +312,7 @@ static inline size_t device_number_len(const device *d)
     return left < 4 ? left : 4;
 }
 
-/* How many keys can be told apart, of those wanted. */
+/* How many of the wanted keys can differ. */
 static inline unsigned device_keys(const device *d, unsigned wanted)
 {
     uint64_t most = (uint64_t)d->scopes << 8 * device_number_len(d);
@@ -350,7 +350,7 @@ static inline size_t device_bytes(const device *d)
 static inline void device_make(device *d, known *keys, unsigned count)
 {
     count = d->keys ? d->keys : count;
-    // Of senders without an account nothing is known.
+    // Of senders without an entry nothing is known.
     d->damaged |= d->config.senders && d->config.senders < d->scopes;
     d->table = d->tables;
     d->buffer_size = LEN_MAX;
@@ -389,7 +389,7 @@ static inline uint64_t spread(uint64_t number)
 }
 
 /* Scope and key of a number.  As many keys as there are scopes have the same
-   bytes together, and only the border, or only the scope, tells them apart.
+   bytes together, and only the border, or only the scope, differs.
    Some are as long as may be. */
 static inline void device_name(const device *d, idem_request *rq, unsigned key,
                                uint8_t *id)
@@ -418,7 +418,7 @@ static inline void device_name(const device *d, idem_request *rq, unsigned key,
     rq->key_len = len - scope;
 }
 
-/* The key that an entry tells of. */
+/* The key of an entry. */
 static inline unsigned device_named(const device *d, const idem_entry *e)
 {
     const uint8_t *id = (const uint8_t *)e->id;
@@ -472,7 +472,7 @@ static inline uint64_t device_payload(const device *d, idem_request *rq,
     return idem_fingerprint_final(&hash);
 }
 
-/* ------------------------------------------------- >>telling  what is known */
+/* ------------------------------------------------ >>printing  what is known */
 
 static inline void device_print_set(const device *d, const char *when,
                                     const known *k, const versions *set)
@@ -606,7 +606,7 @@ static inline const char *device_broken(int answer, int allowed)
     if (answer == IDEM_REPLAY)
         return "S3: no response is given to another key or fingerprint";
     if (allowed == IDEM_MISMATCH)
-        return "S3: a key that was used for another payload is told so first";
+        return "S3: IDEM_MISMATCH comes before any other answer";
     if (allowed == IDEM_REPLAY)
         return "S2: a recorded outcome is replayed until its retention ends";
     if (granted && allowed == IDEM_BUSY)
@@ -684,7 +684,7 @@ static inline void device_print(const device *d)
 
 /* ------------------------------------------- >>checks  before, after a call */
 
-/* Whether every byte may read erased, so that nobody can see any doubt. */
+/* Whether every byte may read erased, so that nobody can see a torn write. */
 static inline int device_is_blank(const device *d)
 {
     const flash *f = &d->medium;
@@ -696,7 +696,7 @@ static inline int device_is_blank(const device *d)
     return 1;
 }
 
-/* The storage was used as it may be.  On wholly blank storage doubt cannot be
+/* The storage was used as it may be.  On blank storage a torn write cannot be
    seen; it is found out by failing. */
 static inline void device_check_medium(device *d)
 {
@@ -710,7 +710,7 @@ static inline void device_check_medium(device *d)
 
 /* Any number of cuts in a row is survived if no more than one of them leaves
    what reads differently from boot to boot (it is unstable).  Two of those may have
-   been in one head, and lose something, if that is told: also at an opening
+   been in one head, and lose something, if that is counted: even at an opening
    after one at which that head read well, and something was acknowledged.  One
    does where callbacks fail besides: places that were passed over are dead ones
    that another head may need.  So may a read that fails.  Nothing is known
@@ -884,7 +884,7 @@ static inline void device_after(device *d, const char *what, int result)
         d->boot_failed = d->fails;
     }
     d->idle = a->what == 'M' && result == IDEM_OK && !d->callback;
-    // What is carried in idle time tells nothing of it.
+    // A relocation in idle time has no time.
     if (d->progs && a->what != 'M')
         d->last_time = d->model.clock;
     if (d->progs)
@@ -1141,7 +1141,7 @@ static inline int device_use(device *d, char what, const idem_claim *claim,
     return result;
 }
 
-// What the handler of idem_run does, and what it was told.
+// What the handler of idem_run does, and its arguments.
 typedef struct device_job {
     device *d;
     const idem_outcome *how;
@@ -1492,7 +1492,7 @@ static inline void device_look_at_all(device *d)
                 model_known(&d->model, &d->model.keys[key], 0) < KNOWN);
 }
 
-/* The table is told the time. */
+/* A call with the time alone. */
 static inline void device_tick(device *d, uint32_t now)
 {
     uint32_t horizon;
@@ -1557,7 +1557,7 @@ static inline int device_open(device *d)
     return result;
 }
 
-/* The power has gone, or goes now, as far as the medium can tell. */
+/* The power has gone, or goes now, as far as the medium knows. */
 static inline void device_stop_medium(device *d)
 {
     flash *f = &d->medium;
@@ -1640,7 +1640,7 @@ static inline int device_start(device *d)
         clock -= UINT64_C(1) << 32;
     if (d->config.storage) {
         PROMISE(clock >= d->model.written);
-        // It may be 2^32 ms less, and the table's clock does not tell: nothing
+        // It may be 2^32 ms less, and the table's clock does not show: nothing
         // is known then.
         if (clock - d->model.written >= UINT64_C(1) << 32) {
             d->lost = 1;

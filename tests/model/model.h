@@ -22,9 +22,9 @@
  *
  * IDEM_RECOVER is certain: an attempt was interrupted, and no outcome recorded.
  * Without a loss IDEM_UNCERTAIN is never answered; after one device.h holds each
- * claim against the retention that it has to be told for.
+ * claim against the retention for which it must be reported.
  *
- * Eviction is known from above: whatever was finished, and not told of since a
+ * Eviction is known from above: whatever was finished, and not seen since a
  * call that evicted, may be gone; but for what is younger than one of its scope
  * that is found to be there.  In a small table without storage it is exact.
  */
@@ -64,11 +64,11 @@ typedef struct version {
     uint8_t  undelivered;
     uint8_t  late;
     uint8_t  attempts;
-    uint16_t len;               // of the response; in progress, reserved, but
-                                // for nothing by what a restart cut short
+    uint16_t len;               // of the response; in progress, reserved; of
+                                // an interrupted claim, for nothing
     uint32_t retention;         // that was asked for
     uint64_t fingerprint;
-    uint32_t number;            // of the completion; tells the response's bytes
+    uint32_t number;            // of the completion; gives the response's bytes
     int32_t  code;
     uint64_t lease_end;         // in progress
     uint64_t from, to;          // finished or cut: retention began not before,
@@ -122,7 +122,7 @@ typedef struct model {
     uint32_t wrote_at;          // .. the latest call that did
     uint64_t clock;             // logical time
     uint64_t stands;            // .. and where it stands, if a journal says so
-    uint32_t tick;              // that was told last
+    uint32_t tick;              // of the last call
     uint64_t behind;            // ms by which it is below where it was once
     uint32_t backwards;
     uint64_t opened;            // clock at the latest opening
@@ -199,7 +199,7 @@ static inline int numbered_is(const void *bytes, size_t at, size_t len,
 
 /* --------------------------------------------------------------------- time */
 
-/* Logical time goes on; and stands where a journal has told of none for longer
+/* Logical time goes on; it stops where a journal has recorded none for longer
    than anything is remembered. */
 static inline void model_advance(model *m, uint32_t ms)
 {
@@ -337,7 +337,7 @@ static inline int version_known(const model *m, const known *k,
     return m->clock < to + v->retention ? MAYBE : GONE;
 }
 
-/* Whether it may have been evicted since the table told of it. */
+/* Whether it may have been evicted since the table last showed it. */
 static inline int version_evicted(const model *m, const known *k,
                                   const version *v)
 {
@@ -480,7 +480,7 @@ static inline int model_room(const model *m, const known *k)
 
 /* ----------------------------------------------------------------- eviction */
 
-/* The one version that is true, if the table has told of it, or NULL. */
+/* The one version that is true, if the table has shown it, or NULL. */
 static inline version *model_only(known *k)
 {
     return k->now.count == 1 && !k->now.any ? &k->now.of[0] : NULL;
@@ -513,7 +513,7 @@ static inline void model_missed(model *m, known *k)
     }
 }
 
-/* The table has told of a key; false if a younger one of its scope was evicted
+/* The table has shown a key; false if a younger one of its scope was evicted
    that it could have been evicted for, all the time. */
 static inline int model_told(model *m, known *k)
 {
@@ -564,7 +564,7 @@ static inline int model_evicts(model *m, known *k, const asked *a, int result)
     return 1;
 }
 
-/* Whether the sender tells of a time before the opening, and what had been
+/* Whether the request's age is before the opening, and what had been
    evicted or executed by then is not known. */
 static inline int model_before(const model *m, const asked *a)
 {
@@ -624,7 +624,7 @@ static inline uint32_t model_horizon(const model *m)
                                         : model_retention(m);
 }
 
-/* The most that a sender who finds no room may be told to wait. */
+/* The longest wait that a sender who finds no room may be answered. */
 static inline uint64_t model_wait(const model *m, const known *but)
 {
     int over = m->config->quota &&
@@ -659,7 +659,7 @@ static inline int state_stays(const versions *set, const version *s,
     }
     if (s->number && s->key == key)
         return after;
-    // If that completion is there, nothing older is; that its key is not, tells
+    // If that completion is there, nothing older is; that its key is not, shows
     // nothing.
     for (unsigned i = 0; k->now.count == 1 && i < set->count; i++)
         if (set->of[i].key == key && set->of[i].number &&
@@ -830,7 +830,7 @@ static inline void model_attempted(model *m, known *k, const version *v)
     m->nearly_full |= k->next.count >= VERSIONS - 2;
 }
 
-/* Something has been relied on: whatever was in doubt of the key when the table
+/* Something has been relied on: whatever was uncertain of the key when the table
    was opened is so no more.  But what a cut interrupted, and is not to be seen,
    may yet show up at an opening before which nothing was written. */
 static inline void model_confirmed(const model *m, known *k)
@@ -895,7 +895,7 @@ static inline int version_is_reply(const model *m, const version *v,
            a->reply->claim.attempt == v->attempts;
 }
 
-/* A begin of a key that is not finished; a call in flight tells nothing. */
+/* A begin of a key that is not finished; a call in flight shows nothing. */
 static inline int version_taken(const model *m, const known *k, version *v,
                                 const asked *a, int result)
 {
@@ -1429,9 +1429,9 @@ static inline void model_stops(model *m)
     }
 }
 
-/* What a restart makes of a version.  When its claim was cut short is written
+/* A version after a restart.  When its claim was interrupted is written
    with the next record; before, a later restart does it again, perhaps with the
-   clock further back: what told the time was torn. */
+   clock further back: the record with the time was torn. */
 static inline version version_restarted(const model *m, const version *v)
 {
     version is = *v;

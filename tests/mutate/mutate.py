@@ -8,11 +8,11 @@ tests see them.
     SHORT=1 mutate.py       a dozen, and those unit tests that find most
     SEED=1                  the same ones again; else others each time
     MUTANTS=1000            so many
-    VERBOSE=1               tells of each what became of it
+    VERBOSE=1               prints what became of each
 
 A mutant that does not compile, or gives the same object code, does not count.
 At least 95 % must be killed.  In the short form a quarter: a dozen is too few
-for a figure, and it has not all tests; that tells whether mutants are killed.
+for a figure, and it has not all tests; that shows whether mutants are killed.
 What survives is listed, as FUNCTION: OLD TEXT => NEW TEXT; survivors.txt has
 those that are known to be no faults, and why: they do not count either.
 """

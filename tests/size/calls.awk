@@ -41,7 +41,7 @@ function frames(name,    all) {
     return all
 }
 
-# The name in the manual: a program that links gets one that tells its options.
+# The name in the manual: a program that links gets one with its options.
 function call(name) {
     return name
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: 0BSD
 # To be sourced: what firmware links of the header.  Needs $out, and of a machine
-# $cc, its compiler with what it is to be told always, and $nm.
+# $cc, its compiler with the options that it always has, and $nm.
 
 firmware="idem_open_ idem_begin idem_complete idem_release idem_maintain"
 
@@ -32,7 +32,7 @@ link() {
         "$out/$object.o" -o "$out/$object.elf"
 }
 
-# calls NAME: what calls.awk tells of an object, the deepest first
+# calls NAME: what calls.awk prints of an object, the deepest first
 calls() {
     compile "$@" -fstack-usage -fcallgraph-info=su
     awk -f tests/size/calls.awk "$out/$1.ci" | sort -rn

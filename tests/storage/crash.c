@@ -27,7 +27,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-enum { REPORTS = 5 };               // violations that are told of in full
+enum { REPORTS = 5 };               // violations that are printed in full
 
 static const extent extents[] = {
     { 2, 2, { UINT32_MAX, 16, 40 }, { 1, 100, 400 }, 0, 3, 3 },
@@ -126,7 +126,7 @@ static void print_tally(const char *name, const tally *t)
     if (t->unfit)
         printf(", %llu workloads do not fit", (unsigned long long)t->unfit);
     if (t->lossy)
-        printf(", %llu losses told after two unstable tears",
+        printf(", %llu losses counted after two unstable tears",
                (unsigned long long)t->lossy);
     printf("\n");
     fflush(stdout);

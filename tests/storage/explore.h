@@ -75,7 +75,7 @@ static tally *part;
 static const volatile int *ended;   // somewhere, with the first violation
 
 /* Makes the calls of a line, to its end or, in a marathon, a cut.  Two cuts
-   that read differently from boot to boot may lose something, if that is told:
+   that read differently from boot to boot may lose a record, if it is counted:
    then this path ends. */
 static void run_line(machine *m, const char *line)
 {

@@ -14,8 +14,8 @@
  *
  *     extremes rings SEED COUNT
  *
- * There is a device for each seed, which tells everything that happens to it.
- * The first violation ends the run and is told with its seed: with TRACE=1 in
+ * There is a device for each seed, which prints everything that happens to it.
+ * The first violation ends the run and is printed with its seed: with TRACE=1 in
  * the environment `extremes KIND SEED 1` shows the calls that lead to it.
  */
 #define IDEM_ASSERT(x) PROMISE(x)
@@ -255,7 +255,7 @@ static int run_seed(uint32_t number)
     return 1;
 }
 
-/* ------------------------------------------------------- >>rings  that turn */
+/* ------------------------------------------------------- >>rings that rotate */
 
 static const char ring[] =
     "attempts=255 capacity=1-8/1-8/1-40/1-280 key=8-15/8-107 "

@@ -2,7 +2,7 @@
 /*
  * Every callback fails at every one of its calls, once or from then on, having
  * done nothing, half or all; in the course of every sequence of a few events,
- * with the head at every place between two turns.  Then a restart: what was
+ * with the head at every offset between two rotations.  Then a restart: what was
  * answered is still true.
  *
  *     failures                        all paths
@@ -40,7 +40,7 @@ enum { MODES = sizeof modes / sizeof *modes };
 
 static uint64_t number;         // of the path
 
-/* A broken promise: tells what broke it. */
+/* A broken promise: prints what broke it. */
 static void keep(int signal_number)
 {
     (void)signal_number;

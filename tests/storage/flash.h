@@ -31,9 +31,9 @@
  * The same in one run: a `watch` sees each operation before it happens, makes
  * copies with flash_copy and cuts those in it.
  *
- * What is torn is in doubt.  A granule that was being programmed, and a sector
- * that was being erased, count as programmed, also if they read blank: only an
- * erase that finishes ends that.  A program that failed leaves doubt as well.
+ * After a cut or a failure, the granule that was being programmed, and the
+ * sector that was being erased, count as programmed, even if they read blank:
+ * only an erase that finishes ends that.
  *
  * Unstable bits have three moods: the bytes as they were meant, as they were
  * before, and a mixture.  The mood changes with each boot, or with each read.
@@ -113,7 +113,7 @@ enum {
     FLASH_PROGRAMMED = 1,
     FLASH_MAYBE_TORN = 2,       // by an operation that was cut or failed
     FLASH_TORN = 4,             // ECC: does not read
-    FLASH_BY_READ = 8,          // the mood of its weak bits
+    FLASH_BY_READ = 8,          // the mood of its unstable bits
     FLASH_APIECE = 16,
     FLASH_MOOD = 32             // times 0 .. 5: start and step of the moods
 };
@@ -215,7 +215,7 @@ static inline const char *flash_text(const flash *f)
         "program over the end of a sector",
         "erase of a medium without erase",
         "granule programmed twice",
-        "granule in doubt programmed",
+        "possibly torn granule programmed",
         "no such variant",
     };
     return texts[f->first];
@@ -448,7 +448,7 @@ static inline uint8_t flash_torn_byte(const flash *f, const flash_op *op,
     }
 }
 
-/* The marks of a torn granule's weak bits: in which order their moods come.
+/* The marks of a torn granule's unstable bits: the order of their moods.
    The first of the six orders is the worst, meant and then as before. */
 static inline uint8_t flash_unstable_marks(const flash *f, int torn, uint32_t k)
 {
@@ -466,7 +466,7 @@ static inline void flash_tear_granule(flash *f, const flash_op *op, int torn,
                                       uint32_t k, uint32_t i)
 {
     const uint8_t *src = (const uint8_t *)op->src;
-    int sway = flash_is_unstable(torn);
+    int unstable = flash_is_unstable(torn);
     int as_old = 1, as_meant = 1;
     uint8_t *marks = f->marks + op->at + i, mark = *marks;
 
@@ -479,12 +479,12 @@ static inline void flash_tear_granule(flash *f, const flash_op *op, int torn,
         as_meant &= is == meant;
         if (is != old)
             f->unstable[at] = 0;
-        if (sway)
+        if (unstable)
             f->unstable[at] |= old ^ meant;
-        f->bytes[at] = sway ? meant : is;
+        f->bytes[at] = unstable ? meant : is;
     }
     mark |= FLASH_PROGRAMMED | FLASH_MAYBE_TORN;
-    if (sway)
+    if (unstable)
         mark = (mark & (FLASH_BY_READ - 1)) | flash_unstable_marks(f, torn, k);
     if (as_meant)
         mark &= (uint8_t)~FLASH_TORN;
@@ -636,7 +636,7 @@ static inline int flash_operate(flash *f, const flash_op *op)
     return how && how != FLASH_SILENT ? FLASH_E_FAULT : FLASH_OK;
 }
 
-/* How the weak bits of a byte read now: 0 as meant, 1 as before, 2 mixed. */
+/* How the unstable bits of a byte read: 0 as meant, 1 as before, 2 mixed. */
 static inline uint32_t flash_mood(const flash *f, uint32_t at)
 {
     uint8_t mark = f->marks[at];
@@ -679,7 +679,7 @@ static inline int flash_read_byte(const flash *f, uint32_t at)
     return f->bytes[at] ^ (f->unstable[at] & mask);
 }
 
-/* Reads what may be torn or weak.  After an error dst holds noise. */
+/* Reads what may be torn or unstable.  After an error dst holds noise. */
 static inline int flash_read_softly(const flash *f, uint32_t at, uint8_t *dst,
                                     uint32_t len)
 {

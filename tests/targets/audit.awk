@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: 0BSD
-# Holds what firmware.c told, over all power cuts, against what idem.h promises
-# of it.  Between two starts a line "cut" stands, perhaps behind part of a line.
+# Compares what firmware.c printed, over all power cuts, with idem.h's promises.
+# Between two starts a line "cut" stands, perhaps after part of a line.
 # Prints each violation, and exits by whether there was one.  Or, asked with
 #     -v ask=next   prints the first command that is not answered yet
 #     -v ask=cuts   prints what was going on at each cut

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: 0BSD
-   A device whose power is cut.  The sender is the one who runs it: it tells the
+   A device whose power is cut.  The sender is the one who runs it: it prints the
    first command that it has no answer to yet (argument 0), and how often the
    device has been started before (argument 1).  The device first gets the few
    commands before that one again, as duplicates, then all that follow; or so
    many of them (argument 2).
 
-   Everything is told before and after it happens, a line each, for audit.awk:
+   Everything is printed before and after it happens, a line each, for audit.awk:
 
      open, opened KEYS LOST          KEYS: what the application's state says
      begin K, and then one of        execute K: this line is the effect
@@ -19,7 +19,7 @@
      once                            it failed, and then did not
      end
 
-   A line that was told whole ends with " ."
+   A line that was printed whole ends with " ."
 
    What the audit must find out:
      INJECT_LATE    a program reaches the medium with the next one only
@@ -53,7 +53,7 @@ static uint32_t now;
 
 int program(void);
 
-/* ------------------------------------------------------------------ telling */
+/* ----------------------------------------------------------------- printing */
 
 static char response[RESPONSE_MAX + 1];  // a text
 

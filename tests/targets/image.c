@@ -2,11 +2,11 @@
    What all machines must do alike: hashes, the life of a key, and a journal
    that is written by a fixed script, so that all write the same bytes.  The
    script has every kind of record in it, restarts, and enough commands for the
-   ring of sectors to turn.  On one medium its commands have numbers for keys.
+   ring of sectors to rotate.  On one medium its commands have numbers for keys.
 
    Tells a digest of hashes; then, on each of several media, writes the journal,
-   reads it, and tells a digest of its bytes.  With argument N on the N-th
-   medium (1 is the first), and tells the bytes.
+   reads it, and prints a digest of its bytes.  With argument N on the N-th
+   medium (1 is the first), and prints the bytes.
    Built with IMAGE_READS it reads the bytes of such a journal, perhaps of
    another version on another machine, instead of writing them.  Built with
    IDEM_NO_JOURNAL, for machines that can do little, it has no media. */
@@ -217,7 +217,7 @@ static int keys_live(void)
     return good;
 }
 
-/* ------------------------------------------------------------------ telling */
+/* ----------------------------------------------------------------- printing */
 
 /* Ends the program if that did not succeed. */
 static void demand(int good, const char *what)
@@ -349,7 +349,7 @@ static int read_journal(const medium *m)
 }
 
 /* A key that comes and goes, one way or the other. */
-static int turn(int n)
+static int rotate(int n)
 {
     if (begin("tt", 0, 0) != IDEM_EXECUTE)
         return 0;
@@ -381,7 +381,7 @@ static int write_journal(const medium *m)
     now = 77;
     good &= open_table() == IDEM_OK;
     for (n = 0; n < TURNS; n++)
-        good &= turn(n);
+        good &= rotate(n);
     good &= begin("cc", 0, 0) == IDEM_RECOVER;
     good &= idem_maintain(&table, now += 10) >= 0;
     good &= complete(TEXT("sixteen bytes..."), CODE, "st 2", 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD
    What calls cost: each is put between two marks, and what counts instructions
-   or cycles (instructions.c, simavr.c) tells how many there were.  Argument 0:
+   or cycles (instructions.c, simavr.c) prints how many there were.  Argument 0:
 
      0   one call of each kind, in the order of figures.sh
      1   every time that a begin holds the lock, in many commands
@@ -177,7 +177,7 @@ static void hash(void)
     (void)fingerprint;
 }
 
-/* The table is nearly full, and stays so through every turn of the ring. */
+/* The table is nearly full, and stays so through every round of the ring. */
 static void many(int marks_begin, int marks_complete, int idles)
 {
     uint32_t i;

@@ -122,7 +122,7 @@ expect() {
     passed=$((passed + 1))
 }
 
-# alike LINES COMMAND...: it tells so many of the lines that all machines tell,
+# alike LINES COMMAND...: it prints that many lines, which all machines print,
 # the bytes of journals among them, and ends well
 alike() {
     lines=$1
@@ -213,13 +213,13 @@ start() {
     ast1030-evb) set -- "$@" -drive if=mtd,format=raw,file=flash.bin ;;
     *)  set -- "$@" -device "loader,file=flash.bin,force-raw=on,addr=$at" ;;
     esac
-    # The shell tells what it thinks of killed children.
+    # The shell reports killed children.
     (cd "$case" && emulate "$board" "$elf" "$@" 2>> printed > took) \
         2> /dev/null ||
         true
 }
 
-# audited FILE [OPTIONS]: awk's verdict on what the firmware told
+# audited FILE [OPTIONS]: awk's verdict on what the firmware printed
 audited() {
     file=$1
     shift

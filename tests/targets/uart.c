@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD
    An AVR under simavr.c, which puts the arguments into two registers that have
    no other use, and finds the exit status in a third; or an STM8 under sstm8 of
-   ucsim, which has no arguments, and tells the status as a last line.  Text
+   ucsim, which has no arguments, and prints the status as a last line.  Text
    goes out by the serial port. */
 #include "board.h"
 

@@ -258,7 +258,7 @@ TEST(s7_a_table_whose_opening_failed_is_closed)
     is_closed();
 }
 
-/* What else is refused tell scenarios (life.c). */
+/* Other refusals: scenarios (life.c). */
 TEST(s7_null_with_a_length_is_refused_when_looking)
 {
     idem_request rq = { .scope_len = 5, .key = "key", .key_len = 3 };
@@ -370,7 +370,7 @@ static void call_maintain_nested(void)
     nested = idem_maintain(the.table, the.now);
 }
 
-/* By a lock that can tell.  Before the first look at the table and after the
+/* By a lock that counts.  Before the first look at the table and after the
    last there is nothing to protect: a call that another lock lets pass is done
    whole, or is refused. */
 TEST(a_call_from_a_hook_is_refused_or_does_no_harm)
@@ -462,8 +462,8 @@ static const ending endings[] = {
       IDEM_HANDLED, IDEM_DONE, IDEM_FAILED, IDEM_CODE_INVALID, 1 },
 };
 
-/* After a handler ran nobody is told that nothing was executed: what a handler
-   fills in wrongly is a failure, and replayed as one; what it cannot tell stays
+/* After a handler ran no answer says that nothing was executed: what a handler
+   fills in wrongly is a failure, and replayed as one; an unknown end stays
    claimed, and is an interrupted attempt afterwards. */
 TEST(run_records_gives_back_or_keeps)
 {

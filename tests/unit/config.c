@@ -255,7 +255,7 @@ static void draw(void)
 }
 
 /* What idem_open answers, given so many bytes, and asks for, if it is that.
-   What is no table is closed, and that the sectors are too few is told. */
+   What is no table is closed, and too few sectors are reported. */
 static int open_in(size_t size, size_t needed)
 {
     void *there = malloc(size);

@@ -54,7 +54,7 @@ static void (*aside)(void);
 
 static int synced;              // syncs that succeeded
 static struct stat last_synced; // what the last of them was of
-static int dropped;             // times the cache was told to forget
+static int dropped;             // times the cache was dropped
 static int history[CALLS_KEPT]; // calls, in their order
 static unsigned history_len;
 
@@ -980,7 +980,7 @@ TEST(a_call_that_fails_is_reported_or_resumed_and_does_no_harm)
         { READ | WRITE, ZERO, 0, EIO },
         { READ | WRITE | SYNC | LOCK, FAIL, EINTR, 0 },
         { READ | WRITE, HALF, 0, 0 },
-        // That the cache stays, or the directory is closed, need not be told.
+        // That the cache stays, or the directory is closed, is not reported.
         { CLOSE | ADVISE, FAIL, EIO, 0 },
     };
 

@@ -204,7 +204,7 @@ static const struct line {
       "!r1:undone r0,1=ff p0,1=0 e0 s r0,1:fault r0,1=ff !p1:undone p0,1=0 "
       "r1,1=ff e1 s p1,1=0:fault p2,1=0 !e1:undone e1 r1,1=ff p3,1=0 s "
       "e1:fault e1 !s1:undone s r1,1=ff p4,1=0 e1 s:fault s v0" },
-    { "a callback fails from its call on for ever, or until told", FLASH_NOR,
+    { "a callback fails from its call on for ever, or until reset", FLASH_NOR,
       1, 0xFF,
       "!R1:undone r0,1=ff p0,1=0 r0,1:fault r0,1:fault !r r0,1=0 !P1:undone "
       "p1,1=0 p2,1=0:fault p3,1=0:fault !p p4,1=0 !E1:undone e1 e1:fault "
@@ -243,7 +243,7 @@ static const struct line {
       "p64,8=11 x1=1 r60,8:fault r56,8=ff r128,4=ff r64,0 "      // reading
       "x1=6 p72,4=0:fault p0,4=0 e1:fault e2 r64,8=11 r72,4=ff " // the others
       "x1=18 p76,4=0 r76,4=ff e1 r64,8=11 "                      // stuck
-      "x1=0 p64,4=12 r64,4=10 v0" },    // it was told that it is erased
+      "x1=0 p64,4=12 r64,4=10 v0" },    // it reported that it is erased
 
     { "a cache outlives a restart", CACHE, 1, 0, "p0,8=1 b r0,8=1 u1 s u0" },
     { "a cache keeps what was synced or not cut", CACHE, 1, 0,

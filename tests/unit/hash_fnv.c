@@ -8,7 +8,7 @@
 
 static const size_t vectors = COUNT(fnv_vectors);
 
-// The hash of a message, and of eight bytes that tell its length.
+// The hash of a message, and of eight bytes with its length.
 static uint64_t with_length(uint64_t hash, size_t len)
 {
     for (int i = 0; i < 8; i++) {

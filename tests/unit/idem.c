@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// As unit.h tells the tests
+// As unit.h has it for the tests
 unsigned unit_misuse;
 void (*unit_copying)(const void *src);
 

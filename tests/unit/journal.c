@@ -126,7 +126,7 @@ static const scenario scenarios[] = {
     { "what_a_volatile_claim_replaced_stays_gone_or_comes_whole",
       "volatile evict capacity=1 Aa Bb P Aa P Ba:replay" },
     // Two take the slots of what is evicted, and end of themselves: no record
-    // tells that the slots are free, or in which order.
+    // says that the slots are free, or in which order.
     { "what_volatile_claims_replaced_is_not_there_twice",
       "volatile evict capacity=2 Aa Ab Bc,lease=1,retention=1 "
       "Bd,lease=1,retention=1 M,ms=3 a Ba:execute Ca P Ba:replay Xa:ok "
@@ -172,7 +172,7 @@ static const scenario scenarios[] = {
     { "that_an_outcome_is_delivered_needs_no_head_if_it_is_old",
       "Aa Ab P ? %1,forever da:ok db:storage w db:ok da:ok" },
 
-    // what a turn that was cut off leaves: shorter records, or longer ones
+    // the rest of an interrupted rotation: shorter records, or longer ones
     { "records_of_an_abandoned_rotation_are_not_believed",
       "Aa k2 Ab Bc Cc,state=5 P | Bd | Xc Bc Cc,state=3 P s Bc:replay Ba:replay "
       "P s Bc:replay" },
@@ -244,7 +244,7 @@ static const scenario scenarios[] = {
       "times=40 Ba,ms=0,retention=1728000000:execute Ca,ms=0 Bb,lease:execute "
       "Ba,ms=1641600000:replay K8 P,ms=0 Ba,ms=0:replay "
       "Bb,lease:recover Ga,ms=86500000:none Cb:ok Xb:ok" },
-    // A record tells 32 bits of time: more than that, and what was over would
+    // A record has 32 bits of time: after more than that, expired keys would
     // be young again.  The held claim keeps the sector in which it all is.
     { "expired_keys_stay_so_after_more_time_than_a_record_has",
       "Ba Na,lease Ab Ac E,n=4294967290 E,n=50005 Ad P Ga:ok Gb:none Gc:none "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
  * Storage that was damaged: nothing is answered wrongly, what is intact is
- * read, and what is lost is told (S5); after a loss every claim is uncertain for
+ * read, and losses are counted (S5); after a loss every claim is uncertain for
  * one retention (S4).
  */
 #include "scenario.h"
@@ -40,7 +40,7 @@ static const scenario scenarios[] = {
     { "a_relocated_record_in_the_middle_is_a_loss",
       "roomy: A0 A1 A2 A3 A4 A5 A6 k4 V z,n=8 b,how=# P l1 B0:replay "
       "B1:replay B2:replay B3:replay B4:replay B5:uncertain B6:replay" },
-    // It is as good as torn, and nothing behind it in its sector tells that it
+    // It is as good as torn, and nothing after it in its sector says that it
     // was not: but the next header says where that ends.
 
     { "the_last_record_before_a_known_end_is_a_loss",
@@ -48,14 +48,15 @@ static const scenario scenarios[] = {
     { "a_journal_without_any_header_is_none_that_is_blank",
       "nor: Ba Ca z k1 z1 k1 z2 k1 z3 k1 z4 b,how=6 b1,how=6 b2,how=6 b3,how=6 "
       "b4,how=6 P l2 Ba:uncertain Bb:uncertain" },
-    // What would tell that such a record is behind the end of its sector is
+    // What would show that such a record is after the end of its sector is
     // damaged.  Its time is ahead of that in the headers after it, which were
     // written by who knew nothing of it.
     { "time_that_would_go_back_stands",
       "nor: k1 Ba,ms=0 Ca,ms=0 Bb,ms=50000 z b,how=4 P k1 z1 k1 b1,how=6 h P l1 "
       "Ga,ms=49900:ok Ga,ms=100:none" },
-    // A boot that cannot read it begins a head after the record before that; the
-    // power goes before the seal.  The next boot cannot erase that head.
+    // A boot that cannot read it begins a head after the record before that.
+    // Power fails before the commit record.  The next boot cannot erase the
+    // head.
     { "the_last_header_that_names_a_sector_has_its_end",
       "nor: Aa Bb z b,how=4 P Bc z1 z2,n=1 h b1,how=3 b2,how=3 P %2 Bd V P l0 "
       "Ba:replay Bb:recover" },
@@ -103,7 +104,7 @@ static const scenario scenarios[] = {
       "nor: " LOST_B "P l1 k,n=1 P l0 Ba:replay" },
 
     // a claim that is not next to what says that it was durable: in a batch only
-    // the last record says so of all before it; a turn makes durable what no
+    // the last record says so of all before it; a rotation makes durable what no
     // record says is; idle work takes no mark away
     { "a_damaged_claim_of_a_batch_is_a_loss",
       "nor: batch Aa Y Bb z Bc Y Cb Cc Y Bd Y Cd Y b,how=5,at=112 P l1 "
@@ -139,7 +140,7 @@ static const scenario scenarios[] = {
 
 TESTS(scenarios, run_scenario)
 
-// The outcomes of 4 to 9 in several sectors; the newest record tells of none.
+// Outcomes of 4 to 9 in several sectors; the newest record is of another key.
 #define FILLED "B4 C4,len=0 B5 C5,len=24 k1 B6 C6,len=7 B7 C7,len=1 k1 B8 "     \
                "C8,len=16 B9 C9,len=5 k1 K1"
 
@@ -160,7 +161,7 @@ static uint32_t missing(unsigned from, unsigned to)
     return count;
 }
 
-/* What is missing is told. */
+/* Missing outcomes are counted as a loss. */
 static uint32_t counted_or_there(unsigned from, unsigned to)
 {
     uint32_t count = missing(from, to);
@@ -188,7 +189,7 @@ static void never_wrong(void)
     load();
 }
 
-/* Damage, of which all is told that matters. */
+/* Damage: every loss is counted. */
 static void nothing_untold(uint32_t at, uint32_t len, int how)
 {
     damage(at, len, how);
@@ -249,7 +250,7 @@ TEST(s5_an_unreadable_granule_is_a_loss_or_none)
         nothing_untold(at, ecc.granule, DEAD);
 }
 
-/* But of the newest one nothing at all may be left to tell. */
+/* But of the newest one nothing at all may be left. */
 TEST(s5_a_lost_sector_is_a_loss_or_none_and_a_header_hides_nothing)
 {
     device *d = filled_on(&nor_8);
@@ -338,7 +339,7 @@ TEST(a_header_that_reads_otherwise_a_moment_later_is_a_loss)
     }
 }
 
-/* The seal was there a moment ago; now there is nothing from the carried
+/* The commit record was there a moment ago; now nothing is from the relocated
    records on. */
 TEST(a_head_that_reads_blank_a_moment_later_is_a_loss)
 {
@@ -403,8 +404,8 @@ TEST(a_sector_of_an_earlier_round_is_not_taken)
     free(old);
 }
 
-/* A cut ends a turn behind what it carried.  At the next one less is carried to
-   the same place, and its erase has left the rest. */
+/* A cut ends a rotation after its relocations.  The next one relocates less to
+   the same sector, and its erase has left the rest. */
 TEST(what_an_erase_has_left_after_relocated_records_is_not_taken)
 {
     device *d = device_on(&roomy, "A0 A1 A2 A3 A4 A5 A6");
@@ -437,7 +438,7 @@ TEST(what_an_erase_has_left_after_relocated_records_is_not_taken)
     run("Bz:uncertain");
 }
 
-/* The same, and what is left is what was carried: later than it should be. */
+/* The same, and the relocated records are left: later than they should be. */
 TEST(time_does_not_run_back_in_what_an_erase_has_left)
 {
     device *d = device_on(&roomy, "Ba Ca P t,ms=9000");
@@ -460,7 +461,7 @@ TEST(time_does_not_run_back_in_what_an_erase_has_left)
 }
 
 /* The only head is destroyed, and the next has no more than its header: that
-   tells that there was one before. */
+   shows that there was one before. */
 TEST(s4_a_header_names_the_head_before_that_is_gone)
 {
     for (uint32_t n = 0; n < 6; n++) {
@@ -527,7 +528,7 @@ TEST(a_header_whose_tail_is_not_in_the_ring_is_none)
     run("P l1 Ba:uncertain");
 }
 
-/* One that is of a time to come hides all others, and that is told. */
+/* One with a future time hides all others, and that is counted. */
 TEST(a_header_far_behind_the_head_is_a_loss)
 {
     device *d = device_on(&nor, "sectors=32 Aa K300");

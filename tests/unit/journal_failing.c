@@ -23,10 +23,10 @@ static const scenario scenarios[] = {
     { "after_a_sync_that_failed_no_rotation_makes_room",
       "cached: Ba Ca Bb %1,forever Bc:storage Bc:storage Bc:storage Bc:storage "
       "Bc:storage w %3 Cb:storage Bc:storage = P Ba:replay Ac" },
-    // It is told, and not tried again and again.
+    // It is reported, and not tried again and again.
     { "an_erase_that_fails_in_idle_time_is_reported",
       "nor: Ba %2 m:storage m = Ca:ok k1" },
-    // A seal is there, but said to have failed; the head after it has no seal,
+    // A commit record is there, but reported as failed; the next head has none,
     // as the power goes, and the next boot cannot erase that.
     { "a_head_that_does_not_count_hides_none",
       "nor: Ba Ca P %1,at=2,how=1 | Bb | %2 Bc P l0 Ba:replay" },
@@ -234,7 +234,7 @@ static int read_in_outage(void *ctx, uint32_t at, void *dst, uint32_t len)
     return device_operated((device *)ctx, outage_of_reads.result);
 }
 
-/* What is not replayed after such an opening is told as lost, unless that is
+/* What is not replayed after such an opening is counted as lost, unless that is
    refused; but what was written last is as good as torn if a few reads alone
    did not work.  Returns how many reads it made. */
 static uint32_t open_in_outage(uint32_t from, uint32_t many, int result)

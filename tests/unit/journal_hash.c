@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * A journal of another hash is refused, and told so.  This file has a header of
+ * A journal of another hash is refused.  This file has a header of
  * its own with another hash, FNV-1a unless all have that, under other names; and
  * the one that all have beside.
  */

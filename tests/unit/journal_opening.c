@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * What idem_open takes, what it refuses and how idem_explain tells why; what
+ * What idem_open takes, what it refuses and how idem_explain says why; what
  * idem_format leaves.
  */
 #include "scenario.h"
@@ -48,7 +48,7 @@ TEST(foreign_data_is_refused_and_not_touched)
     }
 }
 
-/* What the storage holds is another's, and why is told in words. */
+/* The storage holds another journal: idem_explain says why in words. */
 static void differs(const char *words)
 {
     const char *text;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * The ring of sectors: that it never runs full, what it costs, and what a turn
- * that was cut off leaves.  That no cut and no row of cuts loses anything shows
- * the explorer (tests/storage).
+ * The ring of sectors: it never runs full, its cost, what an interrupted rotation
+ * leaves.  The explorer (tests/storage) shows that no series of cuts loses
+ * anything.
  */
 #include "scenario.h"
 
@@ -20,7 +20,7 @@ TESTS(scenarios, run_scenario)
 
 static const medium w1 = { "NOR, 4096", FLASH_NOR, 0, 16, 4096, 0xFF };
 
-/* What stays is carried in idle time, if there is any: then a call that turns
+/* Live items are relocated in idle time, if there is any: a call that rotates
    has its record to write, and what a new head takes. */
 TEST(with_idle_time_no_call_relocates)
 {

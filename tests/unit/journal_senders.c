@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Numbers and accounts (>>senders of the manual) over restarts: what is lost
- * with a record, with an account, with another configuration.  What is a matter
+ * Numbers and entries (>>senders of the manual) over restarts: what is lost
+ * with a record, with an entry, with another configuration.  What is a matter
  * of calls alone is in numbers.c.
  *
  * With beside=10 the keys 0, 2, 4 are the numbers 1, 2, 3 of a sender, ten of
  * an epoch.  With scopes=3 and most=9 the keys 0, 1, 2 are each the number 1 of
- * one sender, 3, 4, 5 the number 2; the last sender turns the ring.
+ * one sender, 3, 4, 5 the number 2; the last sender fills the ring.
  */
 #include "scenario.h"
 
@@ -23,7 +23,7 @@ static const scenario scenarios[] = {
       "nor: evict capacity=1 beside=10 Bi Ci Bg z P Bi:old V Bi:old = b,how=4 "
       "P l0 Bi:old Bg:recover" },
     // It was over in this boot: there is nothing to be written but that, and its
-    // sender's floor: in one record, with a retention too short to be told.
+    // sender's floor: in one record, with a retention too short to matter.
     { "that_a_number_expired_is_confirmed_with_its_floor",
       "keys=96 volatile beside=10 B56,retention=1000 C56 z P m,ms=1000:ok = "
       "B54:old V b,how=4 P l0 B54:old B56:old B38:old P l0 B54:old B56:old "
@@ -62,7 +62,7 @@ static const scenario scenarios[] = {
       "nor: keys=96 capacity=3 sectors=20 senders=3 scopes=3 most=4 B21 C21 "
       "B22 C22 B23 C23 t,ms=100100 B33 C33 B34 C34 B35 C35 t,ms=100100 x "
       "+senders=1 P u +senders=4 capacity=4 P l0" },
-    // A number whose slot another key has, and for which no account is left.
+    // A number whose slot another key has, and for which no entry is left.
     { "a_floor_without_an_entry_is_a_loss",
       "nor: capacity=1 senders=2 scopes=2 most=9 B0 C0" OVER "B1 C1" OVER
       "B3 C3 P x +senders=1 P u" },
@@ -70,7 +70,7 @@ static const scenario scenarios[] = {
       "nor: keys=96 beside=10 B56 C56" OVER "k,n=2 x +senders=0 P u "
       "Bb:uncertain" },
 
-    // more senders than there is room for: the account of 24's goes, or 1's
+    // more senders than there is room for: the entry of 24's goes, or 1's
     { "who_was_not_forgotten_is_known_in_every_boot_after",
       "keys=96 evict senders=2 scopes=3 most=9 B24 C24" OVER "B25 C25" OVER
       "B26 C26 y1 P l0 B25:old B26:replay k,n=1 P l0 B25:old B26:replay k,n=2 "
@@ -80,7 +80,7 @@ static const scenario scenarios[] = {
       "nor: keys=96 evict senders=2 scopes=3 most=9 B12 C12" OVER
       "B15,retention=36000000 C15 B1,ms=3600000 C1 M,ms=3600000 B2 C2 B12:old "
       "P B15:replay B12:old" },
-    // An opening that needs an account for a number takes an idle one first.
+    // An opening that needs an entry for a number takes an idle one first.
     { "an_opening_takes_no_count_of_keys_where_a_sender_is_idle",
       "nor: keys=96 senders=2 quota=1 scopes=3 most=9 B0 C0 B1 R1 B29 C29 P l0 "
       "B3:full" },
@@ -89,11 +89,11 @@ static const scenario scenarios[] = {
     { "a_count_that_was_given_up_does_not_go_below_zero",
       "nor: keys=96 evict quota=2 beside=10 Bb Cb B20,retention=1000 C20 x "
       "+senders=1 P t,ms=2000 M Bd:execute Cd Xb Xd Bf:execute" },
-    // Under eviction the one whose account another has was forgotten by choice.
+    // Under eviction the one whose entry another has was forgotten by choice.
     { "who_was_forgotten_for_another_is_no_loss",
       "nor: keys=96 evict capacity=4 senders=1 scopes=2 most=9 B18 B20 "
       "t,ms=300000 M M B1 C1 P l0 K2 P l0" },
-    // Not for one who was idle for longer, and was forgotten, but whose account
+    // Not for one who was idle for longer, and was forgotten, but whose entry
     // is still in the journal.
     { "an_opening_forgets_who_is_idle_for_longest",
       "nor: keys=96 evict senders=2 scopes=3 most=9 B24 C24" OVER "B26 C26" OVER
@@ -106,7 +106,7 @@ static const scenario scenarios[] = {
       "+senders=3 capacity=8 " KEPT "+senders=5 capacity=10 " KEPT
       "+senders=8 capacity=13 " KEPT },
 
-    // It says no out of the sender's account.
+    // The answer comes from the sender's entry.
     { "a_command_that_a_quota_refuses_costs_no_storage",
       "keys=96 capacity=8 quota=4 beside=50 Ba Ca Bc Cc Be Ce Bg Cg P Bb Cb "
       "Bi:full = Bk:full = Bm:full =" OVER "P Bi Ci Bg:old" },
@@ -150,7 +150,7 @@ TEST(in_batch_mode_a_note_is_of_no_other_key)
     }
 }
 
-/* The newest record may be that of an account: one that was carried ahead. */
+/* The newest record may be that of an entry: one that was relocated ahead. */
 TEST(an_entry_that_is_the_newest_record_is_confirmed)
 {
     operation last = { 0, 0, 0 };

@@ -11,7 +11,7 @@ static const scenario scenarios[] = {
     { "another_default_counts_for_what_comes",
       "nor: Ba Ca +retention=400 P Bb Cb Gb,ms=400:none Ba:replay Bb Cb k,n=1 "
       "+retention=1000000 P Gb,ms=400:none Ba:replay Ga,ms=100000:none" },
-    // What is idle work to do is told; a refused key is refused all the same.
+    // The result of idle work is returned; a refused key is refused too.
     { "time_that_cannot_be_written_down_is_no_answer",
       "nor: B0 B1 B2 B3 B4 B5 B6 B7 M %1,ms=50000,forever m:storage "
       "+retention=0 Bn:full w B0:recover" },

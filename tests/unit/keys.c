@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * What no scenario of a key tells (life.c): the last of the tokens; requests whose
+ * What no scenario of a key has (life.c): the last of the tokens; requests whose
  * fingerprint or payload is nothing; how looking goes on; what is dropped when
  * it is over, is counted, and is waited for; and how much one step of idle work
  * does.
@@ -120,7 +120,7 @@ TEST(an_undelivered_outcome_is_dropped_with_its_retention_and_counted)
     is(idem_delivered(the.table, &the.held[3]), IDEM_E_NOT_FOUND);
 }
 
-/* The last of these is refused, and told to come again so much later. */
+/* The last of these is refused, and answered when to come again. */
 static void refused_for(const char *line, uint32_t wait)
 {
     run(line);

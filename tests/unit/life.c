@@ -179,7 +179,7 @@ static void every_call(void **state)
         size_t n = 0;
         device_on(&nor, "ram attempts=2");
         run(in->line);
-        (void)answer('G', 1);                   // not all calls tell the time
+        (void)answer('G', 1);                   // not all calls have the time
         while (letters[n].letter != in->answers[i])
             n++;
         // Of two claims the first: it was overtaken, or is used up.

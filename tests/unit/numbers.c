@@ -6,7 +6,7 @@
  *
  * With numbers=20 the keys a to t are the numbers 1 to 20; with numbers=5 each
  * five are of one epoch.  With beside=10 every second key is a number, so a, c,
- * e are 1, 2, 3, and K and J turn the ring with a key of another scope.
+ * e are 1, 2, 3, and K and J rotate the ring with a key of another scope.
  */
 #include "scenario.h"
 
@@ -201,7 +201,7 @@ static const scenario scenarios[] = {
     { "an_entry_that_is_written_has_no_later_floor",
       "beside=10 Br Bc Ba E,n=200000000 Bp P Bp E,n=100000000 Ba:old Bd J40 "
       "P Bc:old" },
-    // The note that f was given back tells of its epoch, and may be torn.
+    // The record that f was released has its epoch, and may be torn.
     { "an_epoch_that_a_torn_note_has_is_known_from_then_on",
       "volatile numbers=5 Bf %1,how=1 Cf w | Rf | Ba Ra P Ba Ra P Ba" },
     { "what_is_given_back_after_a_failed_outcome_is_gone",

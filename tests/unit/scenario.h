@@ -2,17 +2,17 @@
 /*
  * Scenarios: what a table promises as lines of calls, with what each must answer
  * where that is not left to the model (tests/model/call.h).  A scenario is a test
- * of its own, told on each kind of medium; or once, in RAM.
+ * of its own, run on each kind of medium; or once, in RAM.
  *
  *     { "what it shows", "modes Ba:execute Ca:ok P Ba:replay" }
  *
- * "times=9" in front tells the rest of the line nine times; "nor: Ba", on that
+ * "times=9" in front runs the rest of the line nine times; "nor: Ba", on that
  * medium alone.
  * In "%1,at=@,how=#" (a program fails) # stands for 0 to 2, @ for 0 to 11, one
  * after the other.
  *
  * With bars, "before | cut | after", the middle is cut in each of its storage
- * operations, in at most some twenty variants of each, and `after` is told
+ * operations, in at most some twenty variants of each, and `after` is run
  * after the restart.  In the end all is as the model has it, also after one
  * restart more.
  *
@@ -31,9 +31,9 @@
  *             was LOST last is there again
  *     x i     the same as far as the model goes; the journal is formatted
  *     V =     the latest call began a sector; it did not touch the storage, or: n
- *     u y1 r  something is told as lost; so many were crowded; what has to be
+ *     u y1 r  a loss is counted; senders_evicted is n; what has to be
  *             of the ring is dead
- *     q9 pa   unknown keys are in doubt so long, or up to: n; which attempt a
+ *     q9 pa   unknown keys are uncertain so long, or up to: n; which attempt a
  *             claim is: n
  *
  * Behind damage the model knows nothing but the outcomes that a key has had:
@@ -77,7 +77,7 @@ static device the;
 static known keys[KEYS_TEST];
 static const medium *on;
 static char said[1000];                 // for broken()
-enum { TOLD_MAX = 3 };                  // failures of which all is told
+enum { SHOWN_MAX = 3 };                 // failures that are printed in full
 
 // What the latest call did that wrote.
 static struct {
@@ -92,7 +92,7 @@ static void broken(const char *what, const char *file, int line)
     static unsigned failures;
 
     print_error("%s:%d: %s\non %s: %s\n", file, line, what, on->name, said);
-    if (failures++ < TOLD_MAX)
+    if (failures++ < SHOWN_MAX)
         device_print(&the);
     fail();
     abort();
@@ -216,7 +216,7 @@ static inline int reopen(void)
 /* ----------------------------------------------------- >>wrote  by a call */
 
 /* The program that was done last: that of the newest record, if the call did
-   not turn. */
+   not rotate. */
 static inline operation newest(void)
 {
     assert_int_not_equal(wrote.count, 0);
@@ -230,7 +230,7 @@ static inline uint32_t newest_sector(void)
 }
 
 /* How many programs the latest call that wrote did before that of a header, in
-   its turn: the records that it carried.  -1: it did not turn. */
+   its rotation: the records that it relocated.  -1: it did not rotate. */
 static inline int relocated(void)
 {
     int count = 0;
@@ -313,7 +313,7 @@ static int format(void)
     return result;
 }
 
-/* .. what fails is told, and the table is closed. */
+/* .. a failure is reported, and the table is closed. */
 static int formatted(void)
 {
     int result = format();
@@ -445,7 +445,7 @@ static void run_whole(const medium *m, const char *line)
     run_end();
 }
 
-/* The medium that a line names, and then is told on alone; or NULL. */
+/* The medium that a line names, and then is run on alone; or NULL. */
 static const medium *named(const char **line)
 {
     size_t len = strcspn(*line, ": ");

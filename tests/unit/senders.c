@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Numbers instead of keys, quotas, accounts (>>senders of the manual), for one
- * boot: their edges, and who has which account.  What becomes old, and when, is
+ * Numbers instead of keys, quotas, entries (>>senders of the manual), for one
+ * boot: their edges, and who has which entry.  What becomes old, and when, is
  * in numbers.c; the same over restarts in journal_senders.c.
  *
  * What several calls show is a line of words, behind modes (model/call.h):
@@ -12,7 +12,7 @@
  *     7.1,20      asked for by who is 20 ms late
  *     ?7.1 !7.1   7.1 is looked for; it is forgotten
  *     T +9        a retention passes, and what is over is dropped; 9 ms pass
- *     y2 f3 m1    2 were crowded out, 3 found no room; there was one misuse
+ *     y2 f3 m1    2 were evicted, 3 found no room; there was one misuse
  *
  * "execute" is a claim that is left alone.
  */
@@ -144,7 +144,7 @@ static const scenario scenarios[] = {
       "!0x55667787.0x11223344:none panel/key !0x55667788.0x11223344 "
       "?0x55667788.0x11223344:none 0x55667788.0x11223344" },
 
-    // more senders than accounts
+    // more senders than entries
     { "who_has_nothing_to_remember_makes_room",
       "ram senders=2 0.10 b/key c/0.1:full c/key:full y2 f2 b/key:replay "
       "+100000 c/0.1:execute y2 d/0.1:full 0.10:old y3" },
@@ -245,7 +245,7 @@ TEST(an_entry_takes_the_memory_that_the_manual_says)
     is(IDEM_SENDERS_MEMORY_SIZE(3), 3 * (sizeof(idem_sender) + 4));
 }
 
-/* How idle somebody is, is told right for years. */
+/* How idle a sender is, stays right for years. */
 TEST(a_sender_in_use_is_never_forgotten_for_another)
 {
     run_on_new("ram evict senders=2 capacity=4");
@@ -317,7 +317,7 @@ TEST(who_has_an_entry_is_found_in_a_full_array)
     is(idem_check(the.table), 0);
 }
 
-/* What an account is found by, in two halves. */
+/* The hash by which an entry is found, in two halves. */
 static uint64_t hash_of(unsigned n)
 {
     const char *scope = filled("@", 0, n);
@@ -328,7 +328,7 @@ static uint64_t hash_of(unsigned n)
     return idem_fingerprint_final(&hash);
 }
 
-/* An account is found by a hash of the scope, which is that of a payload: two
+/* An entry is found by a hash of the scope, which is that of a payload: two
    scopes with one half of it alike are sought among many. */
 TEST(who_has_half_a_hash_of_another_is_another)
 {

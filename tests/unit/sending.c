@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Shows what idem_retry tells a sender: for each answer whether it stops, and
+ * Shows what idem_retry returns: for each answer whether it stops, and
  * that waits double up to the cap, are spread over all of that, are never
  * shorter than the device asks for, and end before the deadline; at every
  * extreme of every number, beside the same sums in 64 bits.
@@ -88,7 +88,7 @@ TEST(waits_double_up_to_the_cap_on_top_of_what_is_asked_for_until_too_late)
         { { 100, 7, 0 }, { .times = 1 }, 7 },
         { { 0 }, { 3, 0, 30 * SECOND, 0 }, 34 * SECOND },
         { { 0 }, { 3, 0, 30 * SECOND, UINT32_MAX }, 30 * SECOND + 1 },
-        // It may be finished any moment; as told, and that is too late
+        // It may be finished any moment; as answered, and that is too late
         { { 0 }, { 3, 0, IDEM_LEASE_NONE, UINT32_MAX }, 1 },
         { { 0 }, { 3, 0, IDEM_LEASE_NONE - 1, UINT32_MAX }, 0 },
         { { 10, 0, 1000 }, { .times = 1, .elapsed_ms = 990 }, 10 },

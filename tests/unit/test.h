@@ -24,7 +24,7 @@ static size_t tests_count;
 // What a call answers, or a number is.
 #define is(actual, expected) assert_int_equal(actual, expected)
 
-/* The next test; what does not fit is told before any runs. */
+/* The next test; too many are reported before any runs. */
 static inline void test_add(const char *name, CMUnitTestFunction run,
                             CMFixtureFunction setup, CMFixtureFunction teardown,
                             const void *state)

@@ -16,7 +16,7 @@
 
 #include <inttypes.h>
 
-// How many callers' mistakes were told to IDEM_MISUSE since the program began.
+// Callers' mistakes, counted by IDEM_MISUSE since the program began.
 extern unsigned unit_misuse;
 
 // If not NULL, called before the library copies bytes from there.

@@ -7,7 +7,7 @@
 # compiles once for all; but one that implements the header itself, to replace
 # what that calls, gets its own.  Every *.cpp is compiled and not run.
 #
-# SEED and CALLS: of the model, which tells them when it fails.
+# SEED and CALLS: of the model, which prints them when it fails.
 # A program run by hand, build/unit/table, says more about what fails.
 set -eu
 

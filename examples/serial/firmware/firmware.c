@@ -11,7 +11,7 @@
  *
  * It is run with three numbers, as board.h has them: the seed of the times that
  * commands take; 0, or to do without idem.h: 1 answers first, 2 last; and how
- * many ms it was off (a clock that runs on a battery would tell).
+ * many ms it was off (known from a clock with a battery).
  */
 #include "board.h"
 #include "device.h"
@@ -165,7 +165,7 @@ static void put(void *ctx, uint8_t byte)
 }
 
 /* ---------------------------------------------------------------------------
-   the flash: what medium_nvmc.c has, taking the time that the data sheet tells,
+   the flash: what medium_nvmc.c has, taking the times of the data sheet,
    since QEMU's is done at once; and an erase goes through all that it can
    leave when it is cut short
    ------------------------------------------------------------------------ */
