@@ -30,8 +30,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HOUR_MS = 3600 * 1000 };
-
 static const char help[] =
     "gateway [options]\n"
     "one of several that pour what is asked for over MQTT, once\n\n"
@@ -178,7 +176,7 @@ static void open_fleet(gateway *g)
     g->config.key_max = KEY_MAX;
     g->config.response_max = RESPONSE_MAX;
     g->config.lease_ms = (uint32_t)g->lease_ms;
-    g->config.retention_ms = HOUR_MS;
+    g->config.retention_ms = RETENTION_S * UINT32_C(1000);
     g->config.max_attempts = 255;       // each is looked up in the log first
     result = fleet_open(&g->f, g->store, &g->config);
     if (result != IDEM_OK)

@@ -112,7 +112,7 @@ static size_t open_journal(pumpd *d)
     d->config.key_max = KEY_MAX;
     d->config.response_max = RESPONSE_MAX;
     d->config.state_max = STATE_MAX;
-    d->config.retention_ms = SESSION_S * UINT32_C(1000);
+    d->config.retention_ms = RETENTION_S * UINT32_C(1000);
     d->config.max_attempts = 255;       // each is looked up in the log first
     d->config.senders = SENDERS;
     d->config.quota = QUOTA_KEYS;

@@ -14,9 +14,7 @@
 #include "connection.h"
 #include <unistd.h>
 
-// A day is as long as pumpd remembers a key, and the broker may keep what was
-// sent before the deadline.
-enum { DEADLINE_MAX_S = 86400, TOPIC = 128 };
+enum { TOPIC = 128 };
 
 static const char help[] =
     "pour [options] KEY ML ...       or lines \"KEY ML\" on standard input\n"
@@ -25,8 +23,7 @@ static const char help[] =
     "  --id NAME           sends to pump/NAME/command, hears pump/NAME/answer\n"
     "                      (panel)\n"
     "  --retry MS          how long an answer may take (2000)\n"
-    "  --deadline S        when it gives up (43200, half of what pumpd\n"
-    "                      remembers)\n"
+    "  --deadline S        when it gives up (43200, which is the most)\n"
     "  --property          the key goes in a user property\n";
 
 typedef struct sender {
@@ -277,7 +274,7 @@ static char **parse(sender *s, char **argv)
                                                       1, 3600000);
         else if (!strcmp(name, "--deadline"))
             s->deadline_s = (uint32_t)connection_number(
-                &s->broker, name, *argv, 1, DEADLINE_MAX_S);
+                &s->broker, name, *argv, 1, DEADLINE_S);
         else if (!connection_option(&s->broker, name, *argv))
             die("no such option; see --help");
     }
@@ -288,7 +285,7 @@ int main(int argc, char **argv)
 {
     sender s = { .broker = { .program = "pour", .host = "127.0.0.1",
                              .id = "panel", .port = 1883, .qos = 1 },
-                 .retry_ms = 2000, .deadline_s = 43200 };
+                 .retry_ms = 2000, .deadline_s = DEADLINE_S };
 
     (void)argc;
     argv = parse(&s, argv);

@@ -13,9 +13,6 @@
 #include <signal.h>
 
 enum { KEY_MAX = 160, RESPONSE_MAX = 48 };
-// The broker keeps what comes while we are away for so long, and a key is
-// remembered for as long after its answer.
-enum { SESSION_S = 86400 };
 
 // Application state
 typedef struct pumpd_state {

@@ -146,7 +146,7 @@ kills() {
 }
 
 if [ -x "$B/pour" ]; then
-    says 1 "--deadline: a number from 1 to 86400" \
+    says 1 "--deadline: a number from 1 to 43200" \
         "$B/pour" --deadline 4294968 a 5
     says 1 "--port: a number from 1 to 65535" "$B/pour" --port 65537 a 5
     says 1 "too long an id" "$B/pour" --id "$(printf '%0120d' 1)" a 5
