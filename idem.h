@@ -2978,7 +2978,7 @@ static int idemi_sender_is_past(idem_table *t, idem_slot *s)
    ------------------------------------------------------------------------ */
 
 /* A request, with its hashes, which are made before the lock is taken; of
-   idem_begin also where the answer goes */
+   idem_begin even where the answer goes */
 typedef struct idemi_query {
     idemi_id id;
     idem_slot fresh;            /* the claim, before it is copied to its slot;
@@ -3854,7 +3854,7 @@ static int idemi_reading_is_possible(const idem_table *t,
              s->attempts && s->retention <= IDEM_RETENTION_MAX));
 }
 
-/* Whether a record that is bound to a claim is an orphan (>>recovery).  `check`
+/* True if a record that is bound to a claim is an orphan (>>recovery).  `check`
    is the stored check XORed with that of the bytes: the binding. */
 static uint8_t idemi_reading_orphan(const idem_table *t, const idemi_record *r,
                                     uint32_t check)
@@ -3936,7 +3936,7 @@ static void idemi_reading_begin(idem_table *t, idemi_found *found)
     t->journal->until = 0;
 }
 
-/* Whether a sector has a record that is not relocated, from an offset on: one
+/* True if a sector has a record that is not relocated, from an offset on: one
    that describes a slot or, with `any`, any, even the commit record.  The
    relocated ones up to `relocated_end` stand before it; if one is missing, it
    must begin after the first granule there. */
@@ -4793,7 +4793,7 @@ typedef struct idemi_scan {
     uint32_t next_time;         /* of the header that names it */
 } idemi_scan;
 
-/* Whether records at the end of a sector are lost: by D3 if its end is known,
+/* True if records at the end of a sector are lost: by D3 if its end is known,
    otherwise by D1 or D4 (>>recovery).  `gap`: a gap before a record that is not
    counted yet; `at`: where reading stopped; `dirty`: the last skipped granule
    that does not begin with an erased byte. */

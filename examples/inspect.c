@@ -30,7 +30,7 @@ static const char help[] =
     "  --senders N          also prints how many keys each of them has (0)\n"
     "  --retention MS       the default one (24 hours)\n"
     "  --secret-file FILE   16 bytes (FILE.secret)\n"
-    "  --sector N           bytes of a sector; FILE is so many as fit\n"
+    "  --sector N           bytes of a sector; FILE is as many as fit\n"
     "  --granule N          bytes that are programmed at least (1)\n"
     "  --erased N           what an erased byte reads as (0)\n"
     "  --flash N            1: flash, which has an erase; 0: EEPROM, FRAM, file"

@@ -64,7 +64,7 @@ static void *allocate(size_t size)
 
 /* In the order in which they are to be begun: the oldest completion first, as
    it is to be evicted and delivered; interrupted keys last.  Of numbers the
-   older epoch first: behind a newer one it would be refused. */
+   older epoch first: after a newer one it would be refused. */
 static int compare(const void *a, const void *b)
 {
     const idem_entry *x = &((const key *)a)->entry;
@@ -270,7 +270,7 @@ static int open_journal(journal *j, const char *path, const char *geometry,
     return result == IDEM_OK;
 }
 
-/* Says what the new journal does not know. */
+/* Prints what the new journal does not know. */
 static void warn(journal *from)
 {
     uint32_t reach_ms;

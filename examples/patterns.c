@@ -261,7 +261,7 @@ enum { RESULTS = 5 };
 static int arrived[RESULTS];
 static int transmissions;
 
-/* A link of which every third message is lost, and every third receipt.
+/* A link that loses every third message, and every third receipt.
    Returns whether the receipt arrived. */
 static int publish(const unsigned char *key)
 {

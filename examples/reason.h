@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: 0BSD */
-/* Says on standard error why a call of idem.h failed, in full: the result in
+/* Prints on standard error why a call of idem.h failed, in full: the result in
    words, what is wrong with the configuration, the number that would do, and
    what the system said.  Copy it into a program of your own. */
 #ifndef REASON_H

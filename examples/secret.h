@@ -21,7 +21,7 @@
 
 enum { SECRET_SIZE = 16, SECRET_PATH = 512 };
 
-/* Says what is wrong with a file, and returns 0. */
+/* Prints what is wrong with a file, and returns 0. */
 static inline int secret_wrong(const char *path, const char *why)
 {
     fprintf(stderr, "%s: %s\n", path, why);
@@ -96,7 +96,7 @@ static inline int secret_make(const char *path)
     return 1;
 }
 
-/* Whether a file has only bytes of that value, as a journal that nothing was
+/* True if a file has only bytes of that value, as a journal that nothing was
    written to. */
 static inline int secret_is_blank(const char *journal, int erased)
 {

@@ -10,7 +10,7 @@
  * its number: the response is the bytes to send, `confirm` keeps it until there
  * is an answer, and the counter is the state.  That is one record, so a number
  * is used for one command only, and line n is command n for ever.  Whoever is
- * killed before that record has not taken the command; behind it, sends the
+ * killed before that record has not taken the command; after it, sends the
  * same bytes again.
  */
 #define _POSIX_C_SOURCE 200809L
@@ -45,7 +45,7 @@ enum {
 };
 
 static const char scope[] = "panel";
-#define ANSWER_MS 60            /* so long an answer may take */
+#define ANSWER_MS 60            /* the longest time of an answer */
 static const idem_patience patience = {
     .base_ms = 60, .cap_ms = 1000, .deadline_ms = 12 * 60 * 60 * 1000
 };
@@ -209,7 +209,7 @@ static void take_commands(uint32_t now)
     }
 }
 
-/* Goes to the line behind the last that was taken. */
+/* Goes to the line after the last that was taken. */
 static void open_commands(const char *path)
 {
     uint32_t taken = protocol_get32(s.counter + 4);

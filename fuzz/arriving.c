@@ -34,8 +34,8 @@ typedef struct example {
    ------------------------------------------------------------------------ */
 
 /* So many hexadecimal digits of a text that ends with 0, as bytes, and what
-   stands behind them; 0 if there are others. */
-static int slow_digits(example *e, const char **text, size_t count, char behind)
+   stands after them; 0 if there are others. */
+static int slow_digits(example *e, const char **text, size_t count, char after)
 {
     char pair[3] = "";
 
@@ -46,7 +46,7 @@ static int slow_digits(example *e, const char **text, size_t count, char behind)
             return 0;
         e->key[e->len++] = (uint8_t)strtoul(pair, NULL, 16);
     }
-    return *(*text)++ == behind;
+    return *(*text)++ == after;
 }
 
 static int slow_uuid(example *e)
@@ -127,7 +127,7 @@ static int slow_hex(example *e)
     return IDEM_OK;
 }
 
-/* What is to come of the text.  It has a 0 behind it; one inside it is refused
+/* What is to come of the text.  It has a 0 after it; one inside it is refused
    by all readings, as no text may have one. */
 static void read_slowly(example *e)
 {

@@ -9,7 +9,7 @@
 
 #include "harness.h"
 
-/* Whether the message is the body of len bytes, one part behind the other. */
+/* True if the message is the body of len bytes, one part after the other. */
 static int is_inside(const protocol_decoder *d, size_t len,
                      const protocol_message *m)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
  * What tests name that is private to idem.h; nothing else does.  To be included
- * after idem.h, also where that is implemented: there the functions are that
+ * after idem.h, even where that is implemented: there the functions are that
  * need it.
  */
 #ifndef INSIDE_H
@@ -17,7 +17,7 @@ static inline uint32_t inside_last_sequence(const idem_table *t)
     return last < UINT32_MAX ? (uint32_t)last : UINT32_MAX;
 }
 
-/* A journal that was just opened on blank storage goes on as if so many sectors
+/* A journal that was just opened on blank storage goes on as if many sectors
    had been filled: the end of their numbers is years away. */
 static inline void inside_start_far(idem_table *t, uint32_t sequence)
 {
@@ -81,7 +81,7 @@ static inline void inside_set_token(idem_table *t, uint64_t token)
 }
 
 /* Flips a bit of a number in the table that is not promised, the n-th of them;
-   0 if there are fewer.  Its pointers stay as they are: what is behind a wrong
+   0 if there are fewer.  Its pointers stay as they are: what is after a wrong
    one nobody can check. */
 int inside_flip(idem_table *t, unsigned n, unsigned bit);
 

@@ -34,12 +34,12 @@ static struct option {
     { "--topic", "commands", "" },
     { "--group", "pumps", "shares the topic among those of its name" },
     { "--partition", "", "takes this one, and shares nothing" },
-    { "--session-ms", "10000", "who says nothing for so long is dead" },
+    { "--session-ms", "10000", "a consumer silent for longer is dead" },
     { "--store", "redis://127.0.0.1", "what all consumers share" },
     { "--secret", "fleet.secret", "file of 16 random bytes, shared too" },
     { "--lease-ms", "10000", "for one record" },
     { "--log", "pump.log", "what was executed; --new-log makes it, once" },
-    { "--idle-ms", "0", "ends when nothing has come for so long; 0: never" }
+    { "--idle-ms", "0", "ends after this long without a record; 0: never" }
 };
 enum { BROKERS, TOPIC, GROUP, PARTITION, SESSION_MS, STORE, SECRET, LEASE,
        LOG, IDLE_MS, OPTIONS };

@@ -25,7 +25,7 @@ static int is_past(const fleet_record *r)
     return number && strncmp(number, r->floor, 8) < 0;
 }
 
-/* Whether a key of which nothing is known is too old to be new. */
+/* True if an unknown key is too old to be new. */
 static int is_old(const fleet *f, const fleet_call *c)
 {
     const fleet_record *r = &c->has;
@@ -38,7 +38,7 @@ static int is_old(const fleet *f, const fleet_call *c)
            (number && (r->state || strcmp(number, r->floor) <= 0));
 }
 
-/* Whether a claim may be granted, and how. */
+/* True if a claim may be granted, and how. */
 static int decide_claim(const fleet *f, const fleet_call *c)
 {
     const fleet_record *r = &c->has;

@@ -118,7 +118,7 @@ static int read_item(fleet *f, fleet_call *c, int way)
 }
 
 /* Of a new key the same part of the second each time: so it grows from second
-   to second also where the item has gone. */
+   to second even where the item has gone. */
 static idem_token next_token(const fleet *f, const fleet_record *r)
 {
     uint64_t token = (idem_token)r->now / 1000 * TOKENS +

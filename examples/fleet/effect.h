@@ -42,7 +42,7 @@ long effect_place(void);
 int effect_begin(const char *id, long place);
 void effect_end(const char *id);
 
-/* Whether it was begun, at least. */
+/* True if it was begun, at least. */
 int effect_has(const char *id);
 
 void effect_read_secret(idem_config *config, const char *path);

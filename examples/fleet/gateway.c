@@ -39,7 +39,7 @@ static const char help[] =
     "  --secret FILE       16 random bytes, the same for all (gateway.secret)\n"
     "  --log FILE          what was poured (pump.log)\n"
     "  --new-log FILE      makes a log, and ends\n"
-    "  --lease-ms MS       a gateway that dies is waited for so long (10000)\n"
+    "  --lease-ms MS       the wait for a gateway that dies (10000)\n"
     "  --ml-ms MS          how long the pump takes for 1 ml (0)\n"
     "  --no-idem           execute whatever comes, to see what happens\n";
 
@@ -105,7 +105,7 @@ static void on_message(struct mosquitto *m, void *ctx,
 {
     command c;
 
-    // A retained one comes again whenever a gateway subscribes, also after its
+    // A retained one comes again whenever a gateway subscribes, even after its
     // retention.
     if (message->retain)
         return;

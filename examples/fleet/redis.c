@@ -30,7 +30,7 @@ static int is_error(const redisReply *r, const char *kind)
            !strncmp(r->str, kind, strlen(kind));
 }
 
-/* Says why, and leaves a connection that is of no use: it broke; or this server
+/* Prints why, and leaves a useless connection: it broke; or this server
    cannot do it (READONLY, LOADING, NOAUTH and so on), perhaps another can,
    under the same name. */
 static int failed(fleet *f, const redisReply *r)

@@ -83,7 +83,7 @@
     "    call('PEXPIREAT', bucket(slot), due, 'GT') end end\n"
 
 /* What is completed, released or renewed has its room already, so these run
-   also where maxmemory is reached. */
+   even where maxmemory is reached. */
 #define FITS "#!lua flags=allow-oom\n" HEAD
 #define HELD FITS                                                              \
     "local id, r = named(slot, token)\n"                                       \

@@ -91,7 +91,7 @@ typedef struct fleet_call {
     size_t   buffer_size;
 } fleet_call;
 
-/* Ways to find a record.  PENDING: the first behind the record last read. */
+/* Ways to find a record.  PENDING: the first after the record last read. */
 enum { FLEET_BY_ID, FLEET_BY_TOKEN, FLEET_BY_PENDING };
 
 /* Answers are those of idem.h, and IDEM_MORE: another came between, call again.
@@ -150,7 +150,7 @@ int fleet_fail(fleet *f, int result, const char *format, ...);
    that was opened. */
 int fleet_ask(fleet *f, fleet_call *c);
 
-/* Of this machine, also while it sleeps: the store's time is what counts, but
+/* Of this machine, even while it sleeps: the store's time is what counts, but
    how long a call took is seen from here. */
 int64_t fleet_ms(void);
 

@@ -35,7 +35,7 @@ static inline void clients_read(clients *all, const char *path)
     all->count = n;
 }
 
-/* Whether two tokens are the same; takes as long for any two. */
+/* True if two tokens are the same; takes as long for any two. */
 static inline int clients_same(const char *a, const char *b)
 {
     char x[CLIENT_TOKEN + 1] = "", y[CLIENT_TOKEN + 1] = "";

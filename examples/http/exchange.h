@@ -42,7 +42,7 @@ static inline enum MHD_Result exchange_respond(struct MHD_Connection *c,
     return result;
 }
 
-/* Says why a request was refused: RFC 9457, as the draft asks for. */
+/* Prints why a request was refused: RFC 9457, as the draft asks for. */
 static inline enum MHD_Result exchange_refuse(struct MHD_Connection *c,
                                               int status,
                                               uint32_t retry_after_s,

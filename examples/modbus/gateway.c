@@ -4,7 +4,7 @@
  *
  * A Modbus TCP gateway in front of a pump.  A master numbers its commands, and
  * writes number and amount into its window of registers (registers.h); each
- * number pours once, whatever is lost, repeated or restarted, and also long
+ * number pours once, whatever is lost, repeated or restarted, and even long
  * after its outcome was forgotten.  Start your own gateway from it.
  *
  * Modbus knows no sender, so a window is one: who may write to which is for the
@@ -136,7 +136,7 @@ static void take_command(uint8_t window, const uint8_t *written)
 
 /* ------------------------------------------------------------------- Modbus */
 
-/* Whether a write is one whole command, and what is to be read with it is
+/* True if a write is one whole command, and what is to be read with it is
    there: after an exception nothing has been executed. */
 static int is_command(const uint8_t *pdu, int write)
 {

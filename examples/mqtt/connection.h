@@ -76,7 +76,7 @@ static inline int connection_option(connection *c, const char *name,
     return 1;
 }
 
-/* Says what is wrong with the connection, when that is something else. */
+/* Prints what is wrong with the connection, when that is something else. */
 static inline void connection_report(connection *c, int result)
 {
     const char *why = result != MOSQ_ERR_ERRNO ? mosquitto_strerror(result)

@@ -73,7 +73,7 @@ static void give_up_interrupted(pumpd *d)
     }
 }
 
-/* Opens the pump's log, and sees to it that it is the one that the journal
+/* Opens the pump's log, and checks that it is the one that the journal
    knows, or that nobody relies on what it says. */
 static void open_pump(pumpd *d, size_t state_len)
 {

@@ -152,7 +152,7 @@ static char *make_line(pump_driver *p, const char *what,
     return line;
 }
 
-/* Adds a line to the log, durably, and sees to it that it is in the log. */
+/* Adds a line to the log, durably, and checks that it is in the log. */
 static int enter(pump_driver *p, const char *what, const pump_order *order)
 {
     char *line = make_line(p, what, order);

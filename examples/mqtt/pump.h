@@ -44,10 +44,10 @@ typedef struct pump_driver {
    is ended, and does not count.  0, or -1: `why`. */
 int pump_open(pump_driver *p, const char *path);
 
-/* Whether the log has no line of a command. */
+/* True if the log has no line of a command. */
 int pump_is_new(const pump_driver *p);
 
-/* Whether the log is the one of that mark, and has all that it had then. */
+/* True if the log is the one of that mark, and has all that it had then. */
 int pump_has(const pump_driver *p, const pump_mark *mark);
 
 /* Pours.  0: it has poured; -1: nobody knows how much (`why`). */

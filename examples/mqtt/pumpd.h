@@ -43,7 +43,7 @@ void pumpd_need(const pumpd *d, int result);
 
 uint32_t pumpd_millis(void);
 
-/* Says how a command ended.  `text` must stay. */
+/* Prints how a command ended.  `text` must stay. */
 int pumpd_end(idem_outcome *outcome, int reason, const char *text);
 
 /* Opens journal and log, or ends the daemon. */

@@ -98,7 +98,7 @@ static inline const char *port_read(port_trial *p, uint32_t at, uint32_t len)
     return NULL;
 }
 
-/* Whether what was read is that of this round, or erased if `blank`. */
+/* True if what was read is that of this round, or erased if `blank`. */
 static inline const char *port_compare(port_trial *p, uint32_t at, uint32_t len,
                                        int blank, const char *what)
 {
@@ -212,7 +212,7 @@ static inline const char *port_ends(port_trial *p, int write, uint32_t but,
     return wrong;
 }
 
-/* Erases one sector in the middle: all others stay, also while it goes on. */
+/* Erases one sector in the middle: all others stay, even while it goes on. */
 static inline const char *port_erase_one(port_trial *p)
 {
     uint32_t all = p->s->sector_count, middle = all / 2;

@@ -81,7 +81,7 @@ static inline const uint8_t *rp2040_flash_mapped(void *ctx, uint32_t at)
     return (const uint8_t *)(XIP_BASE + (uintptr_t)ctx + at);
 }
 
-/* Whether the program does not reach into the journal. */
+/* True if the program does not reach into the journal. */
 static inline int rp2040_flash_is_free(void *ctx)
 {
     return (uintptr_t)rp2040_flash_mapped(ctx, 0) >=

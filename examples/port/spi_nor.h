@@ -41,7 +41,7 @@ typedef struct spi_nor {
     uint32_t base;              /* where the journal begins: a sector's start */
     uint32_t patience;          /* status reads until a busy chip is given up */
     uint8_t  address_bytes;     /* 4: commands with 4 address bytes, which chips
-                                   of 32 MB and more have.  Else 3: the journal
+                                   of 32 MB and more have.  3: the journal
                                    ends at or below 16 MB */
     uint32_t asked;             /* status reads since it was idle */
     uint32_t erased;            /* 1 + sector whose erase is not checked yet */
@@ -85,7 +85,7 @@ static inline int spi_nor_wait(spi_nor *chip)
     return busy;
 }
 
-/* Whether the chip can be asked for these bytes: with 3 address bytes those
+/* True if the chip can be asked for these bytes: with 3 address bytes those
    above 16 MB are others, the program's perhaps. */
 static inline int spi_nor_reaches(const spi_nor *chip, uint32_t at,
                                   uint32_t len)

@@ -58,7 +58,7 @@ enum { STM32_FLASH_WORD = 8 };
 #define STM32_FLASH_ECCD FLASH_ECCR_ECCD
 #endif
 
-// Whether an erase names the bank.
+// True if an erase names the bank.
 #if defined FLASH_BANK_2 ||                                                    \
     (defined FLASH_BANK_1 && !defined STM32WBAxx_HAL_FLASH_H)
 #define STM32_FLASH_BANKS
@@ -86,7 +86,7 @@ int stm32_flash_nmi(void);
 enum { STM32_FLASH_IDLE, STM32_FLASH_READING, STM32_FLASH_TORN };
 extern volatile uint8_t stm32_flash_state;
 
-/* Whether the pages have the size that they are taken for. */
+/* True if the pages have the size that they are taken for. */
 static inline int stm32_flash_fits(void)
 {
 #if defined FLASH_OPTR_DBANK && defined FLASH_PAGE_SIZE_128_BITS

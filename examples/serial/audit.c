@@ -18,7 +18,7 @@ typedef struct finding {
     char     answer[2 * DEVICE_RESPONSE_MAX + 1];       /* the first, in hex */
 } finding;
 
-/* The n-th pour or label, from 1: whose it is, and the meter behind it */
+/* The n-th pour or label, from 1: whose it is, and the meter after it */
 typedef struct effect {
     uint32_t command;           /* TRAFFIC_NONE: unknown, or void */
     uint32_t ml;
@@ -268,7 +268,7 @@ static void sum_up_the_meter(void)
     }
 }
 
-/* Whether an answer says what is so: that pour, that label is this command's,
+/* True if an answer says what is so: that pour, that label is this command's,
    and the meter was there. */
 static int is_true(uint32_t index, unsigned result, const char *hex)
 {

@@ -13,7 +13,7 @@ typedef struct audit {
     uint32_t once;
     uint32_t twice;             /* or more often */
     uint32_t never;             /* though it was answered, or asked for */
-    uint32_t wrong;             /* commands of which an answer is not true, not
+    uint32_t wrong;             /* commands with an answer that is not true, not
                                    the same each time, or missing */
     uint32_t strange;           /* things in the files that nobody asked for */
     uint32_t interrupted;       /* attempts that a kill ended; only idem.h

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define OPEN_MAX 64
-#define ANSWER_MS 60            /* so long an answer may take */
+#define ANSWER_MS 60            /* the longest time of an answer */
 #define FIRST_WAIT_MS 60
 #define LAST_WAIT_MS 500
 
@@ -24,10 +24,10 @@ static const char help[] =
     "                  tcp:HOST:PORT\n"
     "  --count N       commands (400)\n"
     "  --seed N        which commands (1)\n"
-    "  --window N      so many at the same time (6)\n"
+    "  --window N      commands at the same time (6)\n"
     "  --numbers 1     senders number their commands, instead of keys\n"
-    "  --patience S    give a command up after so long (120)\n"
-    "  --linger MS     listen so long for late answers at the end (0)\n"
+    "  --patience S    give a command up after S seconds (120)\n"
+    "  --linger MS     listen for late answers at the end (0)\n"
     "  --log FILE      write every answer there: command, result, payload\n"
     "  --progress 1    a line for each command that is answered\n\n"
     "exit status: 0 all done, 1 some failed or refused, 3 gave up\n";

@@ -2,7 +2,7 @@
 /*
  * make demo: a controller and a device, two processes with a bad serial line
  * between them.  The line loses, repeats, delays and corrupts frames; the
- * device is killed with kill -9 again and again, also in the middle of a
+ * device is killed with kill -9 again and again, even in the middle of a
  * command.  Then the files are audited.  Three times the same: with idem.h, and
  * without it, answering before or after executing.
  *
@@ -445,7 +445,7 @@ static int is_clean(const audit *a)
            !a->strange;
 }
 
-/* Whether a device without idem.h must have gone wrong: it is given enough
+/* True if a device without idem.h must have gone wrong: it is given enough
    reason to, and the audit sees it.  By chance it goes right with 1 or 2. */
 static int is_hard(void)
 {

@@ -27,7 +27,7 @@ int host_read(int fd, void *dst, size_t size, int timeout_ms);
    control.  Returns whether it was all. */
 int host_write(int fd, const void *src, size_t len);
 
-/* Says what failed, with errno, and ends the program. */
+/* Prints what failed, with errno, and ends the program. */
 void host_die(const char *what);
 
 /* The number of an option, or the end of the program. */

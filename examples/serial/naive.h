@@ -20,7 +20,7 @@ typedef struct naive {
     uint32_t           ml;
     uint32_t           labels;
     uint8_t            blanks;      /* in the line that is remembered */
-    uint32_t           number;      /* behind the second */
+    uint32_t           number;      /* after the second */
 } naive;
 
 /* labels is how many there are.  Keeps port and ledger. */

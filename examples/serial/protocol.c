@@ -172,7 +172,7 @@ int protocol_decode(protocol_decoder *decoder, protocol_message *message,
         return 0;
     }
     // A code: it stands for the zero that it replaced, but for the first.  (And
-    // for those behind COBS's full blocks, which are too long for a body.)
+    // for those after COBS's full blocks, which are too long for a body.)
     if (decoder->code)
         keep(decoder, 0);
     decoder->code = byte;

@@ -66,7 +66,7 @@ size_t protocol_encode(uint8_t *frame, const protocol_message *message);
 
 /* Takes the next byte from the line, in constant time: fit for an interrupt.
    Returns 1 if it completes a frame that is whole: *message then points into
-   the decoder, until the next call.  Else 0, and *message is not touched. */
+   the decoder, until the next call.  Otherwise 0; *message is not touched. */
 int protocol_decode(protocol_decoder *decoder, protocol_message *message,
                     uint8_t byte);
 
@@ -76,7 +76,7 @@ void     protocol_put32(uint8_t *at, uint32_t value);
 uint16_t protocol_get16(const uint8_t *at);
 uint32_t protocol_get32(const uint8_t *at);
 
-/* Whether a message is a command that can be taken. */
+/* True if a message is a command that can be taken. */
 int protocol_is_command(const protocol_message *message);
 
 #endif

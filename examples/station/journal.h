@@ -62,7 +62,7 @@ static inline void journal_open(journal *j)
                               journal_millis()));
 }
 
-/* Whether nothing was ever written to it. */
+/* True if nothing was ever written to it. */
 static inline int journal_is_new(const journal *j)
 {
     return secret_is_blank(j->path, j->file.storage.erased);

@@ -178,7 +178,7 @@ moved() {
         grep -q 'deleted' "$out/moved" && grep -q idem_table "$out/moved"
 }
 
-# Whether an object asks for no more than three functions of a C library, and
+# True if an object asks for no more than three functions of a C library, and
 # what the compiler brings.
 freestanding() {
     ! arm-none-eabi-nm -u "$1" | grep -Ev \

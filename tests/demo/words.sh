@@ -47,7 +47,7 @@ file 1 "other: the storage holds something else; not a journal" other
 file 0 "PUMP RUNS" journal
 [ "$(stat -c '%s %a' journal.secret)" = "16 600" ] || fail "journal.secret"
 
-# A record is lost in the second sector, which the first run began: behind its
+# A record is lost in the second sector, which the first run began: after its
 # header and commit record.
 for key in 43 44; do
     "$B/file" damaged $key 'pour 5 ml' > said

@@ -149,7 +149,7 @@ static int stands(const char *name, const char *text)
     return strlen(name) == len && !strncmp(name, text, len);
 }
 
-/* Reads ",name=7" or ",name"; returns what is behind it. */
+/* Reads ",name=7" or ",name"; returns the rest. */
 static const char *read_field(word *w, const char *text)
 {
     size_t i = 0, len = strcspn(text + 1, "=,:/ ");

@@ -20,7 +20,7 @@
 enum { SECTOR = 4096, SECTORS = 256 };
 
 /* DynamoDB's time is known to the second: a lease is made a second longer, and
-   who looks may be a second behind. */
+   who looks may be a second late. */
 enum { SLACK_MS = 1, DYNAMODB_SLACK_MS = 2100 };
 
 typedef enum kind { RAM, JOURNAL, REDIS, POSTGRES, DYNAMODB } kind;

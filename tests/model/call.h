@@ -31,7 +31,7 @@
  *     H P     a call with the time alone; a restart between two calls: n
  *     K9 J9   nine times: claim and give back or complete and forget the last
  *             key; the same, each time after a restart
- *     k2 l1   the same until two sectors were begun, or rings: n; so many are
+ *     k2 l1   the same until two sectors were begun, or rings: n; as many are
  *             counted as lost
  *     +       modes, from the next opening on: "+senders=2 P"
  *     ! fn ja all claims that are used up are fenced; the n-th is; a's claim,
@@ -158,7 +158,7 @@ static const struct { const char *name; int answer; } answer_names[] = {
     { "any", ANY_ANSWER },
 };
 
-/* A call of which nothing is said beside its kind and key. */
+/* A call with defaults, but for its kind and key. */
 static inline call call_of(char what, uint32_t key)
 {
     call c;
@@ -199,7 +199,7 @@ static inline void call_unreadable(const char *at)
     exit(2);
 }
 
-/* Reads ":fenced"; returns what is behind it. */
+/* Reads ":fenced"; returns the rest. */
 static inline const char *call_read_answer(call *c, const char *at)
 {
     size_t len = strcspn(++at, " ");
@@ -239,7 +239,7 @@ static inline call call_read(const char **line)
     return c;
 }
 
-/* Tells a call as it would be read. */
+/* Prints a call as it would be read. */
 static inline void call_trace(const call *c)
 {
     call said = *c, read = call_of(c->what, 0);
@@ -509,7 +509,7 @@ static inline void call_churn(device *d, unsigned times, int restarts)
     }
 }
 
-/* .. until so many sectors were begun. */
+/* .. until that many sectors were begun. */
 static inline void call_rotate(device *d, unsigned sectors)
 {
     for (unsigned steps = 0; sectors > 0 && !d->medium.off; steps++) {

@@ -28,7 +28,7 @@ static struct {
     // What the workload is like.
     int      cuts, fails;           // the power goes; callbacks fail
     int      many_retentions;       // requests ask for many
-    unsigned strange;               // one tick in so many is; 0: none
+    unsigned strange;               // one tick in this many is; 0: none
     int      mistakes;              // calls that are refused as they are
     int      idle;                  // idle work is done after each call
     // How far it is.
@@ -306,7 +306,7 @@ static inline call choose_call(char what, uint32_t key)
     return c;
 }
 
-/* Whether the key's claim of this boot is current. */
+/* True if the key's claim of this boot is current. */
 static inline int is_claimed(unsigned key)
 {
     const version *v = model_only(&keys[key]);
@@ -374,7 +374,7 @@ static inline void restart(void)
         make('B', interrupted);
 }
 
-/* Whether something is about to go wrong. */
+/* True if something is about to go wrong. */
 static inline int is_armed(void)
 {
     int armed = the.medium.armed;

@@ -8,7 +8,7 @@
  *
  *     set storage, config, medium.kind, flags, scopes; device_make(d, keys)
  *     device_open(d); device_begin(d, ...) ...
- *     device_stop(d), device_start(d): a restart, also after a power cut
+ *     device_stop(d), device_start(d): a restart, even after a power cut
  *     device_end(d)
  */
 #ifndef DEVICE_H
@@ -24,7 +24,7 @@
 
 enum { LEN_MAX = 65535, ID_MAX = 255 };
 enum { BYTES_MORE = 256 };          // than a response may have, for pieces
-enum { GUARD = 64, GUARD_BYTE = 0xC3 };     // behind what is given
+enum { GUARD = 64, GUARD_BYTE = 0xC3 };     // after the given memory
 enum { SILENCE_MS = 60000 };        // a minute
 #ifndef OPERATIONS_MAX
 #define OPERATIONS_MAX 3000000      // of the storage, in one call
@@ -56,7 +56,7 @@ typedef struct device {
     int          runs_out;          // of sequences: claims may be refused
     size_t       buffer_size;       // of requests
     void       (*change)(void);     // of the configuration, between two boots
-    uint32_t   (*pick)(uint32_t);   // one of so many: modes may be by chance
+    uint32_t   (*pick)(uint32_t);   // one of n: modes may be by chance
     int        (*word)(const struct call *);    // what else a line may say, and
                                     // its answer; or NO_WORD
     int          in_ram;            // there is no storage
@@ -260,7 +260,7 @@ static inline uint32_t device_sectors(const device *d)
     return medium_sectors(&d->config, &d->storage);
 }
 
-/* A device of which nothing is said. */
+/* A device with defaults. */
 static inline void device_reset(device *d)
 {
     memset(d, 0, sizeof *d);
@@ -320,7 +320,7 @@ static inline unsigned device_keys(const device *d, unsigned wanted)
     return wanted < most ? wanted : (unsigned)most;
 }
 
-/* Whether a key is a number, if there are senders, and room: every second
+/* True if a key is a number, if there are senders, and room: every second
    sender's is, or all are but the last of each. */
 static inline int device_numbers(const device *d, unsigned key)
 {
@@ -684,7 +684,7 @@ static inline void device_print(const device *d)
 
 /* ------------------------------------------- >>checks  before, after a call */
 
-/* Whether every byte may read erased, so that nobody can see a torn write. */
+/* True if every byte may read erased, so that nobody can see a torn write. */
 static inline int device_is_blank(const device *d)
 {
     const flash *f = &d->medium;
@@ -758,7 +758,7 @@ static inline int device_checks(const device *d)
     return d->model.calls % (1 + capacity / 30 + capacity / 500 * 100) == 0;
 }
 
-/* Whether nothing was written behind some memory. */
+/* True if nothing was written after some memory. */
 static inline int device_guarded(const void *memory, size_t size)
 {
     for (unsigned i = 0; i < GUARD; i++)
@@ -906,7 +906,7 @@ static inline void device_looked(device *d, const char *what, int result)
     PROMISE(!d->progs && !d->erases);
 }
 
-/* Whether the call has failed, as it may, or nobody was there to hear what it
+/* True if the call has failed, as it may, or nobody was there to hear what it
    answered; then it may be found done. */
 static inline int device_failed(device *d, int result)
 {
@@ -1038,7 +1038,7 @@ static inline asked *device_ask(device *d, idem_request *rq, unsigned key,
     return a;
 }
 
-/* Whether of a response all was copied that fits, and else no byte. */
+/* True if of a response all was copied that fits, and else no byte. */
 static inline int device_copied(const device *d, const idem_request *rq,
                                 int result)
 {

@@ -44,13 +44,13 @@
 enum { SCOPES = 20 };
 enum { LEASE_DEFAULT = 30000, RETENTION_DEFAULT = 86400000 };
 enum { ATTEMPTS_DEFAULT = 3, ATTEMPTS_MOST = 255 };
-enum { EXACT_KEYS = 1000 };     // of so many each can be looked at
+enum { EXACT_KEYS = 1000 };     // up to this many, each can be looked at
 
 #define FOR_EVER UINT64_MAX
 #define TICK_JITTER UINT32_C(0x10000)       // a step back that is waited out
 #define TICK_HALF   UINT32_C(0x80000000)    // the least that counts as one
 
-// Whether a key is known.
+// True if a key is known.
 enum { GONE, MAYBE, KNOWN };
 
 enum { IN_BOOT = 1, FOR_GOOD };
@@ -128,7 +128,7 @@ typedef struct model {
     uint64_t opened;            // clock at the latest opening
     uint32_t opened_at;         // which call came before that
     uint64_t reach[SCOPES];     // exact: the newest completion evicted
-    uint32_t epoch[SCOPES];     // the newest of which a claim was granted
+    uint32_t epoch[SCOPES];     // the newest with a granted claim
     uint32_t epoch_most[SCOPES];    // .. or may have been
     uint32_t given_back[SCOPES];    // the latest call that gave a number back
     uint8_t  forgetting[SCOPES];    // a call to forget it failed in this boot,
@@ -187,7 +187,7 @@ static inline void numbered_fill(void *bytes, size_t len, uint32_t number)
         ((uint8_t *)bytes)[i] = numbered_byte(number, i);
 }
 
-/* Whether these are the bytes from `at` on. */
+/* True if these are the bytes from `at` on. */
 static inline int numbered_is(const void *bytes, size_t at, size_t len,
                               uint32_t number)
 {
@@ -309,7 +309,7 @@ static inline int version_finished(const version *v)
     return v->status > IDEM_IN_PROGRESS;
 }
 
-/* Whether the key is a number of an epoch that is over: for certain, or it may
+/* True if the key is a number of an epoch that is over: for certain, or it may
    be (MAYBE). */
 static inline int model_past(const model *m, const known *k)
 {
@@ -320,7 +320,7 @@ static inline int model_past(const model *m, const known *k)
            : epoch < m->epoch_most[k->scope] ? MAYBE : GONE;
 }
 
-/* Whether the key is known if this is what was known of it last.  What is not
+/* True if the key is known if this is what was known of it last.  What is not
    finished is over with its epoch, but may lie about. */
 static inline int version_known(const model *m, const known *k,
                                 const version *v)
@@ -337,7 +337,7 @@ static inline int version_known(const model *m, const known *k,
     return m->clock < to + v->retention ? MAYBE : GONE;
 }
 
-/* Whether it may have been evicted since the table last showed it. */
+/* True if it may have been evicted since the table last showed it. */
 static inline int version_evicted(const model *m, const known *k,
                                   const version *v)
 {
@@ -404,7 +404,7 @@ static inline int model_known(const model *m, const known *k, int most)
     return result;
 }
 
-/* Whether it is known for certain that it is there and undelivered. */
+/* True if it is known for certain that it is there and undelivered. */
 static inline int model_undelivered(const model *m, const known *k)
 {
     int undelivered = model_known(m, k, 0) == KNOWN;
@@ -415,7 +415,7 @@ static inline int model_undelivered(const model *m, const known *k)
     return undelivered;
 }
 
-/* Whether it may be a key that no eviction ends. */
+/* True if it may be a key that no eviction ends. */
 static inline int model_held(const model *m, const known *k)
 {
     for (unsigned i = 0; i < k->now.count; i++) {
@@ -451,7 +451,7 @@ static inline int model_counts(const model *m)
     return m->calls % (1 + m->count / 100) == 0;
 }
 
-/* Whether those that count leave no room for another key. */
+/* True if those that count leave no room for another key. */
 static inline int model_no_room(const model *m, const known *k, int what)
 {
     return model_others(m, k, what, 0) >= m->config->capacity ||
@@ -459,7 +459,7 @@ static inline int model_no_room(const model *m, const known *k, int what)
             model_others(m, k, what, 1) >= m->config->quota);
 }
 
-/* Whether another key may be refused. */
+/* True if another key may be refused. */
 static inline int model_full(const model *m, const known *k)
 {
     return !model_counts(m) ||
@@ -467,7 +467,7 @@ static inline int model_full(const model *m, const known *k)
                                                                     : MOST);
 }
 
-/* Whether there was room for another key.  If one has made room, its scope may
+/* True if there was room for another key.  If one has made room, its scope may
    still have more than a quota that was larger in the boot before; and a key
    that cannot be read is in nobody's. */
 static inline int model_room(const model *m, const known *k)
@@ -494,7 +494,7 @@ static inline version *model_evictable(known *k)
     return v && version_finished(v) && !v->undelivered ? v : NULL;
 }
 
-/* Whether everything is known exactly. */
+/* True if everything is known exactly. */
 static inline int model_exact(const model *m)
 {
     return !m->config->storage && m->count <= EXACT_KEYS;
@@ -564,7 +564,7 @@ static inline int model_evicts(model *m, known *k, const asked *a, int result)
     return 1;
 }
 
-/* Whether the request's age is before the opening, and what had been
+/* True if the request's age is before the opening, and what had been
    evicted or executed by then is not known. */
 static inline int model_before(const model *m, const asked *a)
 {
@@ -572,7 +572,7 @@ static inline int model_before(const model *m, const asked *a)
            (m->config->full == IDEM_EVICT_OLDEST || !m->config->storage);
 }
 
-/* Whether the number of a key may be at or below its sender's floor: a key of
+/* True if the number of a key may be at or below its sender's floor: a key of
    an epoch that came later, or with a larger number, was claimed. */
 static inline int model_passed(const model *m, const known *k)
 {
@@ -585,7 +585,7 @@ static inline int model_passed(const model *m, const known *k)
     return passed;
 }
 
-/* Whether memory may not reach as far back as the request. */
+/* True if memory may not reach as far back as the request. */
 static inline int model_too_old(const model *m, const known *k, const asked *a)
 {
     return model_passed(m, k) ||
@@ -595,7 +595,7 @@ static inline int model_too_old(const model *m, const known *k, const asked *a)
                              : m->evicted > m->opened_at)));
 }
 
-/* Whether it may: to after the completions of this scope that are evicted; a
+/* True if it may: to after the completions of this scope that are evicted; a
    number that was executed is so never again. */
 static inline int model_young(const model *m, const known *k, const asked *a)
 {
@@ -646,7 +646,7 @@ static inline uint64_t model_wait(const model *m, const known *but)
 
 /* ---------------------------------------------------- state beside outcomes */
 
-/* Whether the state may be there, with what is known of the key that it came
+/* True if the state may be there, with what is known of the key that it came
    with: no version is that old. */
 static inline int state_stays(const versions *set, const version *s,
                               const known *k, unsigned key)
@@ -875,7 +875,7 @@ static inline version version_claim(const model *m, const asked *a,
     return v;
 }
 
-/* Whether this outcome is in a reply; a buffer that is too short stays empty. */
+/* True if this outcome is in a reply; a buffer too short stays empty. */
 static inline int version_has_reply(const version *v, const asked *a)
 {
     const idem_reply *reply = a->reply;
@@ -1013,7 +1013,7 @@ static inline int version_deliver(const model *m, const known *k, version *v,
     return 1;
 }
 
-/* Whether the call may answer so if this version is true, which becomes what it
+/* True if the call may answer so if this version is true, which becomes what it
    is afterwards. */
 static inline int version_answer(const model *m, const known *k, version *v,
                                  const asked *a, int result)
@@ -1026,14 +1026,14 @@ static inline int version_answer(const model *m, const known *k, version *v,
     }
 }
 
-/* Whether a begin that is answered so grants a claim. */
+/* True if a begin that is answered so grants a claim. */
 static inline int model_grants(int result)
 {
     return result == IDEM_EXECUTE || result == IDEM_RECOVER ||
            result == IDEM_UNCERTAIN;
 }
 
-/* Whether the answer says that the call has changed something. */
+/* True if the answer says that the call has changed something. */
 static inline int model_changes(const asked *a, int result)
 {
     return a->what == 'B' ? model_grants(result)
@@ -1093,7 +1093,7 @@ static inline void model_numbered(model *m, known *k, const asked *a,
     }
 }
 
-/* Whether of a sender no number is known but this one, and none was given back
+/* True if of a sender no number is known but this one, and none was given back
    in this boot: all that it has had has left. */
 static inline int model_all_left(const model *m, const known *but)
 {
@@ -1246,7 +1246,7 @@ static inline void model_in_flight(model *m, const asked *a)
 
 /* ------------------------------------------------- a sender that is forgotten */
 
-/* Whether a claim on a key may be live, or is for certain. */
+/* True if a claim on a key may be live, or is for certain. */
 static inline int model_live(const model *m, const known *k, int certain)
 {
     int result = certain && k->now.count && !k->now.any;
@@ -1316,7 +1316,7 @@ static inline void model_may_have_forgot(model *m, unsigned scope)
 
 /* ------------------------------------------------------------------ looking */
 
-/* Whether what looking shows of a key is this; NULL, that it is unknown. */
+/* True if what looking shows of a key is this; NULL, that it is unknown. */
 static inline int version_shown(const model *m, const known *k,
                                 const version *v, const idem_entry *e)
 {

@@ -15,7 +15,7 @@ static void broken(const char *what, const char *file, int line);
 #define PROMISE(condition)                                                     \
     ((condition) ? (void)0 : broken(#condition, __FILE__, __LINE__))
 
-/* Whether to say what happens; at first, if TRACE is in the environment. */
+/* True if to say what happens; at first, if TRACE is in the environment. */
 static inline int *tracing(void)
 {
     static int wanted = -1;

@@ -7,7 +7,7 @@ tests see them.
     mutate.py NAME...       each of these sections or functions of the header
     SHORT=1 mutate.py       a dozen, and those unit tests that find most
     SEED=1                  the same ones again; else others each time
-    MUTANTS=1000            so many
+    MUTANTS=1000            that many
     VERBOSE=1               prints what became of each
 
 A mutant that does not compile, or gives the same object code, does not count.
@@ -246,7 +246,7 @@ def is_known(mutants):
 
 
 def choose(mutants, wanted):
-    """All that is wanted; of everything, or in the short form, a sample."""
+    """All mutants asked for; of everything, or in the short form, a sample."""
     seed = os.environ.get("SEED") or str(random.randrange(1000000))
     mutants = [each for each in mutants if not wanted or
                each.section in wanted or each.function in wanted]

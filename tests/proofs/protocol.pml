@@ -52,7 +52,7 @@
 #define MAYBE   2                   /* unstable */
 
 /* The journal: the oldest head that may be taken for the newest, and those that
-   were tried behind it. */
+   were tried after it. */
 byte heads = 1;
 byte header[HEADS];
 byte commit[HEADS];

@@ -7,7 +7,7 @@
  *
  *     build/crash                 minutes; --short: seconds
  *     build/crash --states N      samples with one seed after the other, three
- *                                 cuts deep, until there are so many states
+ *                                 cuts deep, until there are that many states
  *
  * What made a violation is a path: which operation was cut and which variant it
  * was left in, then which of the recovery's.  Its last line says how to see it
@@ -112,7 +112,7 @@ static void add_tally(tally *to, const tally *from)
     to->lossy += from->lossy;
 }
 
-/* Says what came of a geometry, or of all. */
+/* Prints what came of a geometry, or of all. */
 static void print_tally(const char *name, const tally *t)
 {
     printf("%-6s %9llu states, %8llu operations cut, %llu violations", name,
@@ -134,7 +134,7 @@ static void print_tally(const char *name, const tally *t)
 
 /* ---------------------------------------------------------------- >>options */
 
-/* Says how to call the program. */
+/* Prints how to call the program. */
 static int usage(void)
 {
     fputs("crash [--short] [--first]                  names: workloads.h\n"

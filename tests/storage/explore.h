@@ -46,10 +46,10 @@ typedef struct extent {
     unsigned depth;             // cuts on one path, at most
     uint32_t draws;
     unsigned first_ops[DEPTH_MAX];  // how many operations are cut, by depth
-    unsigned one_in[DEPTH_MAX];     // so many variants
+    unsigned one_in[DEPTH_MAX];     // variants that are taken
     int      evenly;            // about as many variants of each operation
     unsigned longest;           // sequence
-    unsigned sequences;         // one of so many on one geometry
+    unsigned sequences;         // one of this many on one geometry
 } extent;
 
 // What is run at present, and how far it is cut.
@@ -61,12 +61,12 @@ static struct {
     unsigned cut[DEPTH_MAX], variant[DEPTH_MAX];
     uint32_t seed;
     int marathon;               // the first machine is cut itself:
-    unsigned cut_in, cuts;      // in so many operations, so many times so far
+    unsigned cut_in, cuts;      // the operations to cut in, cuts so far
 } run;
 
 // What came of a geometry.
 typedef struct tally {
-    uint64_t states_of[DEPTH_MAX + 1];  // with so many cuts
+    uint64_t states_of[DEPTH_MAX + 1];  // by number of cuts
     uint64_t states, cuts, violations, unfit;
     uint64_t lossy;             // states in which two such cuts lost something
 } tally;
@@ -130,7 +130,7 @@ static void cut_variant(machine *m, const flash_op *op, unsigned at,
     recover(c);
 }
 
-/* Whether the variant is one of those to be looked at.  Of a torn program there
+/* True if the variant is one of those to be looked at.  Of a torn program there
    is one for every byte that may be the last; of a lost cache there are few. */
 static int is_chosen(const machine *m, const flash_op *op, unsigned at,
                      unsigned variant, unsigned variants)
@@ -183,7 +183,7 @@ static void watch(void *arg, const flash *f, const flash_op *op)
 
 /* ------------------------------------------------------- >>runs  a workload */
 
-/* Makes a machine, with at least so many sectors.  Returns their number, or 0
+/* Makes a machine, with at least that many sectors.  Returns their number, or 0
    if no number would do. */
 static uint32_t make_machine(machine *m, uint32_t sectors)
 {

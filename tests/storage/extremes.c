@@ -385,7 +385,7 @@ static void repeat(void)
     }
 }
 
-/* Whether there is one of that seed. */
+/* True if there is one of that seed. */
 static int run_ring(uint32_t number)
 {
     seed = number;

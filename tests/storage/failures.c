@@ -6,7 +6,7 @@
  * answered is still true.
  *
  *     failures                        all paths
- *     failures ONE_IN                 each so many-th
+ *     failures ONE_IN                 each n-th
  *     failures ONE_IN FIRST           from this one on
  *
  * A violation names its path: TRACE=1 failures 1 PATH shows the calls.
@@ -60,7 +60,7 @@ static void live(const char *line)
     }
 }
 
-/* Two keys as the events want them; then so many others come and go. */
+/* Two keys as the events want them; then others come and go. */
 static void warm_up(unsigned count)
 {
     static const char *const others[] = { "Bc Cc", "Bd Cd", "Be Ce" };
@@ -80,7 +80,7 @@ static void let_fail(unsigned what)
     call_make(&the, &c);
 }
 
-/* The next digit of a number, of so many that there are. */
+/* The next digit of a number, below `count`. */
 static unsigned digit(uint64_t *rest, unsigned count)
 {
     unsigned value = (unsigned)(*rest % count);
@@ -89,7 +89,7 @@ static unsigned digit(uint64_t *rest, unsigned count)
     return value;
 }
 
-/* Whether the events of a number are those of a smaller one. */
+/* True if the events of a number are those of a smaller one. */
 static int is_known(unsigned sequence)
 {
     for (; sequence > 0; sequence /= EVENTS + 1)

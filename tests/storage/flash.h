@@ -66,7 +66,7 @@ enum {
     FLASH_V_ERASE,              // a medium that has none
     FLASH_V_TWICE,              // a second program
     FLASH_V_TORN,               // a program of what a cut or failure left
-    FLASH_V_VARIANT,            // of the test: there are not so many
+    FLASH_V_VARIANT,            // of the test: there are fewer
     FLASH_V_COUNT
 };
 
@@ -87,7 +87,7 @@ enum {
                                 // six orders of moods with D = 6
     FLASH_UNSTABLE_READ,        // [P D, E D] the same, mood by read
     FLASH_UNSTABLE_APIECE,      // [P D, E D] each granule its mood, by boot
-    FLASH_LOSE_TAIL,            // [unsynced] so many programs and no more
+    FLASH_LOSE_TAIL,            // [unsynced] the first programs and no more
     FLASH_LOSE_SOME,            // [D if unsynced] any of them, any blocks
     FLASH_TORN_KINDS
 };
@@ -407,7 +407,7 @@ static inline int flash_torn_kind(const flash *f, const flash_op *op,
     return -1;
 }
 
-/* Whether it is left unstable. */
+/* True if it is left unstable. */
 static inline int flash_is_unstable(int torn)
 {
     return torn >= FLASH_UNSTABLE_BOOT && torn <= FLASH_UNSTABLE_APIECE;
@@ -493,7 +493,7 @@ static inline void flash_tear_granule(flash *f, const flash_op *op, int torn,
     memset(marks, mark, f->prog_size);
 }
 
-/* Leaves a program or an erase torn.  What lies behind the granule at which a
+/* Leaves a program or an erase torn.  What lies after the granule at which a
    front part ends has not been begun. */
 static inline void flash_tear(flash *f, const flash_op *op, int torn,
                               uint32_t k)
@@ -517,7 +517,7 @@ static inline void flash_tear(flash *f, const flash_op *op, int torn,
     f->soft = 1;
 }
 
-/* Whether an unsynced byte outlasts the cut. */
+/* True if an unsynced byte outlasts the cut. */
 static inline int flash_outlasts(const flash *f, int torn, uint32_t k,
                                  uint32_t at)
 {
@@ -648,7 +648,7 @@ static inline uint32_t flash_mood(const flash *f, uint32_t at)
             (mark & FLASH_APIECE ? own : 0)) % 3;
 }
 
-/* Whether no code word of an ECC covers the granule as it reads now. */
+/* True if no code word of an ECC covers the granule as it reads now. */
 static inline int flash_is_torn(const flash *f, uint32_t at)
 {
     uint32_t from = at - at % f->prog_size;
@@ -752,7 +752,7 @@ static inline int flash_taken(const flash *f, const flash_op *op, uint32_t *at)
     return FLASH_V_NONE;
 }
 
-/* Whether every byte is really erased: an erase may have lied. */
+/* True if every byte is really erased: an erase may have lied. */
 static inline int flash_is_blank(const flash *f, uint32_t at, uint32_t len)
 {
     for (uint32_t i = at; i < at + len; i++)

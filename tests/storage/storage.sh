@@ -6,8 +6,8 @@
 #         failures    every callback fails at every call
 #         extremes    the smallest and the largest configurations
 #         erases      no call erases more than it may, on random rings
-# SHORT=1 takes fewer.  IDEM_STATES: samples so many states, three cuts deep;
-# IDEM_ONE_IN: each so many-th failure; IDEM_SEEDS: so many configurations, rings, from
+# SHORT=1 takes fewer.  IDEM_STATES: samples that many states, three cuts deep;
+# IDEM_ONE_IN: each n-th failure; IDEM_SEEDS: that many seeds, rings, from
 # FIRST on.
 set -eu
 

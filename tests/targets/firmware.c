@@ -93,7 +93,7 @@ static idem_request request_of(unsigned number, const char *payload)
     return request;
 }
 
-/* Whether a call is to be made again, as the storage failed once; if it does so
+/* True if a call is to be made again, as the storage failed once; if it does so
    twice that is the end. */
 static int failed(unsigned number, int result)
 {

@@ -120,7 +120,7 @@ static int complete_as(const idem_claim *held, const char *text, size_t len,
     return idem_complete(&table, held, &outcome, now += 10);
 }
 
-/* Whether it succeeds */
+/* True if it succeeds */
 static int complete(const char *text, size_t len, int32_t code,
                     const char *state, int confirm)
 {
@@ -207,7 +207,7 @@ static int attempts_end(uint32_t tick)
 /* Each life begins shortly before the tick wraps, and elsewhere. */
 static int keys_live(void)
 {
-    // Not const: sdcc would have it behind what 16 bits reach.
+    // Not const: sdcc would place it above the range of 16 bits.
     static uint32_t ticks[] = { 0, 0x7FFFFFC0, 0xFFFFFFC0, 0xFFFFFFFF };
     int good = 1;
 
@@ -323,7 +323,7 @@ static void insert(const medium *m)
     config.senders = m->senders;
 }
 
-/* Whether the journal in `bytes`, which write_journal wrote, says what it must.
+/* True if the journal in `bytes`, which write_journal wrote, says what it must.
    It is written to. */
 static int read_journal(const medium *m)
 {

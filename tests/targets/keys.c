@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: 0BSD
-   How many keys fit an EEPROM or FRAM of so many bytes, and with which size of
+   How many keys fit an EEPROM or FRAM of a size, and with which size of
    sector: the one with which most do, the smallest of these. */
 #include "idem.h"
 

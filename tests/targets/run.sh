@@ -49,7 +49,7 @@ compiler() {
     esac
 }
 
-# machine BOARD: the emulator with it; -kernel or a loader goes behind
+# machine BOARD: the emulator with it; -kernel or a loader follows
 machine() {
     case $1 in
     virt-arm)   echo "qemu-system-arm -M virt -cpu cortex-a15 -m 64M" ;;

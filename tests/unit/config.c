@@ -254,7 +254,7 @@ static void draw(void)
     measure();
 }
 
-/* What idem_open answers, given so many bytes, and asks for, if it is that.
+/* What idem_open answers, given `size` bytes, and asks for, if it is that.
    What is no table is closed, and too few sectors are reported. */
 static int open_in(size_t size, size_t needed)
 {
@@ -273,7 +273,7 @@ static int open_in(size_t size, size_t needed)
     return result;
 }
 
-/* One sector less is not enough, and so many are, if there is so much room. */
+/* One sector less is not enough; that number is, if memory allows it. */
 static int open_in_as_many(void)
 {
     uint64_t size = (uint64_t)sectors * the.storage.sector_size;
@@ -289,7 +289,7 @@ static int open_in_as_many(void)
     return 1;
 }
 
-/* 0 if the storage could not have so many. */
+/* 0 if the storage could not have that many. */
 static uint32_t possible_sectors(void)
 {
     uint64_t size = (uint64_t)sectors * the.storage.sector_size;

@@ -135,7 +135,7 @@ static int kernel_fadvise(int fd, off_t at, off_t len, int advice)
     return fcntl(fd, F_GETFD) < 0 ? EBADF : 0;
 }
 
-// No macro is expanded in itself: behind each the system's function is called.
+// No macro is expanded in itself: in each the system's function is called.
 #define open(path, ...) kernel_open(path, __VA_ARGS__, 0)
 #define close(fd) kernel_close(fd)
 #define pread(fd, dst, len, at) kernel_pread(fd, dst, len, at)
@@ -947,7 +947,7 @@ static void uses(void)
         assert_memory_equal(back, bytes, sizeof back);
 }
 
-/* Makes a file of so many zeros, or none if they are none, and uses it while a
+/* Makes a file of that many zeros, or none if they are none, and uses it while a
    call fails; whether there was such a call. */
 static int use_failing(size_t size, int which, unsigned at, int fault,
                        int error)

@@ -126,7 +126,7 @@ static void run_word(flash *f, const char *word)
     case 'c': flash_cut(f, at, n); break;
     case 'o': flash_off(f, at); break;
     case 'b': flash_boot(f); break;
-    case '!':                   // nothing behind a colon: no more
+    case '!':                   // nothing after a colon: no more
         flash_fail(f, (int)(strchr("rpesRPES", word[1]) - "rpesRPES") % 4,
                    (uint32_t)strtoul(word + 2, NULL, 10), expected,
                    word[1] < 'a');
@@ -386,7 +386,7 @@ static struct torn look(const uint8_t *bytes, uint32_t len)
 }
 
 /* Any bytes: in most of a sector that is erased; in a granule that is
-   programmed, and what is behind it is as before. */
+   programmed, and what is after it is as before. */
 static int is_noise(const uint8_t *bytes, uint32_t len, uint32_t edge,
                     uint32_t granule)
 {
@@ -608,7 +608,7 @@ TEST(a_watch_can_cut_copies_and_the_same_seed_leaves_the_same_bytes)
 
 /* ------------------------------------------------------------------- faults */
 
-/* 3 programs behind a sync; the power goes in the one after, in a sync, or
+/* 3 programs after a sync; the power fails in the one after, in a sync, or
    between. */
 TEST(a_cache_loses_what_was_not_synced)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: 0BSD */
-/* FNV-1a of 64 bits with the length behind the message, and that of 32 bits. */
+/* FNV-1a of 64 bits with the length after the message, and that of 32 bits. */
 #undef IDEM_HASH
 #define IDEM_HASH 3
 #include "hash.h"

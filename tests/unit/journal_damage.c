@@ -273,7 +273,7 @@ TEST(damage_while_the_table_is_open_does_no_harm)
     run("l0");
 }
 
-/* A sector's last byte looks like the begin of a record: what would be behind
+/* A sector's last byte looks like the begin of a record: what would be after
    it is not read, which is outside the table's memory (a sanitizer sees it) if
    the longest record fills that. */
 TEST(s8_a_record_that_begins_in_the_last_byte_ends_there)
@@ -368,7 +368,7 @@ TEST(two_bytes_of_garbage_in_a_header_hide_nothing_untold)
         }
 }
 
-/* The records of a key that was forgotten, put behind the newest one. */
+/* The records of a key that was forgotten, put after the newest one. */
 TEST(a_record_in_another_position_is_not_taken)
 {
     device *d = device_on(&roomy, "Ba");
@@ -520,7 +520,7 @@ static void forge_header(uint32_t sector, unsigned at, uint8_t value)
 }
 
 /* A header that needs what is not in the ring any more is none; so the records
-   behind it are lost. */
+   after it are lost. */
 TEST(a_header_whose_tail_is_not_in_the_ring_is_none)
 {
     device_on(&nor, "Aa");
@@ -541,7 +541,7 @@ TEST(a_header_far_behind_the_head_is_a_loss)
     run("P l1 Ba:uncertain");
 }
 
-/* One that says that the sector before has records behind its end. */
+/* One that says that the sector before has records after its end. */
 TEST(no_more_is_read_of_a_sector_than_it_has)
 {
     device_on(&nor, "Aa P Ab");

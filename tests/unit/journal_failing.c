@@ -19,7 +19,7 @@ static const scenario scenarios[] = {
       "cached: batch Aa Bb %3,how=# Cb:ok Y:storage " STAYS },
     { "after_a_sync_of_a_batch_that_failed_nothing_is_written_to_flash",
       "synced: batch Aa Bb %3,how=# Cb:ok Y:storage " STAYS },
-    // Also where so many places were passed over that no claim has room.
+    // Even where so many sectors were skipped that no claim has room.
     { "after_a_sync_that_failed_no_rotation_makes_room",
       "cached: Ba Ca Bb %1,forever Bc:storage Bc:storage Bc:storage Bc:storage "
       "Bc:storage w %3 Cb:storage Bc:storage = P Ba:replay Ac" },
@@ -220,7 +220,7 @@ TEST(a_storage_that_does_not_read_at_all_is_not_blank)
     }
 }
 
-/* Reads from the n-th of an opening on, so many, do not work: what they return
+/* Reads from the n-th of an opening on, `many`, fail: what they return
    then, or they read as erased. */
 static struct { uint32_t from, many, count; int result; } outage_of_reads;
 
@@ -341,7 +341,7 @@ TEST(l2_no_outage_is_the_end_of_a_ring)
             outage(before, commands);
 }
 
-/* In the midst of it so many erases work once more, and with them a head. */
+/* In the middle some erases work once more, and with them a head. */
 TEST(l2_no_head_in_an_outage_is_the_last_one)
 {
     for (unsigned commands = 4; commands < 10; commands++)
@@ -443,7 +443,7 @@ TEST(l2_a_larger_response_max_is_not_the_end_of_a_ring)
         }
 }
 
-/* The commit record, which follows a header, is programmed so many times, and
+/* The commit record, which follows a header, is programmed several times, and
    said to have failed. */
 static uint32_t commits_that_fail;
 

@@ -135,7 +135,7 @@ static uint32_t header_at(uint32_t *found)
     return *found ? wrote.of[*found - 1].at : 0;
 }
 
-/* The power goes when a boot's first header is written, and nothing behind it:
+/* The power goes when a boot's first header is written, and nothing after it:
    it may read well now and not later, so the next boot does not rely on it, and
    whatever becomes of it is no matter. */
 TEST(an_unstable_header_leaves_the_chain)

@@ -82,7 +82,7 @@ static void find_b(void)
     is(idem_find(the.table, &entry, &rq, the.now), IDEM_OK);
 }
 
-/* Whether the next key, or the next undelivered one, is this one. */
+/* True if the next key, or the next undelivered one, is this one. */
 static int steps_to(int pending, unsigned key)
 {
     return (pending ? idem_pending(the.table, &entry, the.now)

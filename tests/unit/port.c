@@ -80,7 +80,7 @@ static int port_read_bad(void *ctx, uint32_t at, void *dst, uint32_t len)
     return result ? result : p->fault == RETURNS_LENGTH ? (int)len : 0;
 }
 
-/* Whether a granule of those that really are there, 8 bytes, is blank. */
+/* True if a granule of those that really are there, 8 bytes, is blank. */
 static int is_blank(port *p, uint32_t at)
 {
     uint8_t is[8];

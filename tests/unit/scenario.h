@@ -13,7 +13,7 @@
  *
  * With bars, "before | cut | after", the middle is cut in each of its storage
  * operations, in at most some twenty variants of each, and `after` is run
- * after the restart.  In the end all is as the model has it, also after one
+ * after the restart.  In the end all is as the model has it, even after one
  * restart more.
  *
  * A test may do what no call does: damage the medium, let callbacks fail where a
@@ -27,13 +27,13 @@
  *
  *     z1 b1 h the newest record, or what the latest call did n before that, or,
  *             back, the call before; what was that then is damaged: how, as in
- *             enum; at: the bit that is flipped; back: what came behind it; what
+ *             enum; at: the bit that is flipped; back: what came after it; what
  *             was LOST last is there again
  *     x i     the same as far as the model goes; the journal is formatted
  *     V =     the latest call began a sector; it did not touch the storage, or: n
  *     u y1 r  a loss is counted; senders_evicted is n; what has to be
  *             of the ring is dead
- *     q9 pa   unknown keys are uncertain so long, or up to: n; which attempt a
+ *     q9 pa   unknown keys are uncertain for, or up to: n; which attempt a
  *             claim is: n
  *
  * Behind damage the model knows nothing but the outcomes that a key has had:
@@ -127,7 +127,7 @@ static inline int read_alive(void *ctx, uint32_t at, void *dst, uint32_t len)
     return 77;
 }
 
-/* The device, anew, with so many keys, on such a medium, with the modes of a
+/* The device, anew, with that many keys, on such a medium, with the modes of a
    line; returns the rest of that. */
 static const char *make_device(const medium *m, unsigned count,
                                const char *line)
@@ -384,7 +384,7 @@ typedef struct scenario {
     const char *name, *line;
 } scenario;
 
-/* Tells the part of a line up to a bar or its end; returns what is behind it. */
+/* Runs the part of a line up to a bar or its end; returns the rest. */
 static const char *run_part(const char *line)
 {
     char part[500];
@@ -405,7 +405,7 @@ static void run_end(void)
     is(the.lost, 0);
 }
 
-/* Tells it with a cut; returns how many variants there are of the n-th
+/* Runs it with a cut; returns how many variants there are of the n-th
    operation, 0: there are fewer. */
 static uint32_t run_cut(const medium *m, const char *line, uint32_t nth,
                         uint32_t variant)
@@ -422,7 +422,7 @@ static uint32_t run_cut(const medium *m, const char *line, uint32_t nth,
     return variants;
 }
 
-/* Tells it with a cut in each operation. */
+/* Runs it with a cut in each operation. */
 static void run_cuts(const medium *m, const char *line)
 {
     uint32_t count = 1;

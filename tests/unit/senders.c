@@ -4,7 +4,7 @@
  * boot: their edges, and who has which entry.  What becomes old, and when, is
  * in numbers.c; the same over restarts in journal_senders.c.
  *
- * What several calls show is a line of words, behind modes (model/call.h):
+ * What several calls show is a line of words, after modes (model/call.h):
  *
  *     7.-1        number -1, the last one, of epoch 7: executed and completed
  *     c/7.1:old   of the sender c, not of "panel", answered so
@@ -178,7 +178,7 @@ static const scenario scenarios[] = {
     // What others ask of a window of counters, asked of a floor: the 34 values
     // of WireGuard's counter selftest, with T its width and one, 8129, each one
     // higher as 0 is no sequence.  Where its window has moved on, here all
-    // before is over.  What is behind a window but above the floor is executed,
+    // before is over.  What is below a window but above the floor is executed,
     // and what comes again while it is known is replayed.
     { "vectors_of_a_counter_one_by_one",
       "ram senders=1 capacity=24 0.1 0.2 0.2:replay 0.10 0.9 0.8 0.8:replay "

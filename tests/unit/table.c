@@ -52,7 +52,7 @@ static void order_of(int n, int order[KEYS])
     }
 }
 
-/* Searches for a key with this home, behind those that were tried. */
+/* Searches for a key with this home, after those that were tried. */
 static void find_key(unsigned home, char key[8], unsigned *tries)
 {
     do
@@ -227,7 +227,7 @@ static unsigned hash_of(unsigned n)
     return inside_hash(the.table, c.scope, c.key);
 }
 
-/* Two keys of which the index knows the same are still two; enough of them that
+/* Two keys with the same hash in the index are still two; enough of them that
    some pairs differ in their scopes only by bytes or by length, and some in
    their keys.  (A hash of 32 bits: one pair in 10,000 keys squared.) */
 TEST(s3_two_keys_with_one_hash_are_two_keys)
