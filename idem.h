@@ -405,6 +405,13 @@
    from inside another.  A plain mutex waits for ever there: use
    PTHREAD_MUTEX_ERRORCHECK, or a time limit.
 
+   With IDEM_BATCH many threads can share one sync (examples/group.h): while
+   idem_sync waits for a file, or for a storage with sync_unlocked, it does not
+   hold the lock.  What was written before it began is durable when it returns.
+   So each answer waits for a sync that began after it: IDEM_REPLAY and all
+   others too, for they may rely on a record that is not durable yet.  With
+   idem_run the handler waits so before the effect.
+
    >>promises   S: safety, L: liveness, H: honesty
 
      S1  At most one claim on a key is current.  A claim that is not current
@@ -484,6 +491,9 @@
    ------------------------------------------------------------------------ */
 #include <stddef.h>
 #include <stdint.h>
+#ifdef IDEM_FILE_STORAGE
+#include <pthread.h>
+#endif
 
 #define IDEM_VERSION 0x000100                       /* 0.1.0, a byte a number */
 
@@ -650,6 +660,13 @@ typedef struct idem_storage {
                                    they are when their callback returns.  If a
                                    cache outlives a restart, sync it before
                                    idem_open */
+    int    (*sync_unlocked)(void *ctx);
+                                /* the same, but idem_sync calls it without the
+                                   lock, so the other callbacks may run
+                                   meanwhile (>>concurrency).  This and sync
+                                   wait for each other; once either has failed,
+                                   both fail until the storage is opened again.
+                                   NULL: idem_sync calls sync, under the lock */
     uint32_t sector_size;       /* bytes, up to 262,144, whole granules; a
                                    header, four of the longest records and the
                                    state at least */
@@ -1296,6 +1313,7 @@ IDEM_API int idem_maintain(idem_table *table, uint32_t now_ms);
 
 /* Makes everything before it durable, with IDEM_BATCH.
      IDEM_OK
+     IDEM_E_LOCK     the lock refused, before or after the sync: call again
      IDEM_E_STORAGE  it is not, and may never be.  From now on every call that
                      would write is answered so, until the table is opened
                      again */
@@ -1506,6 +1524,8 @@ typedef struct idem_file {
                                    after a sync nothing is written until the
                                    file is opened again; promised */
     int  fd;                    /* -1: closed */
+    int  sync_error;            /* that of the sync that failed */
+    pthread_mutex_t syncing;    /* held for a sync, and for sync_error */
     long owner;                 /* the process that opened it */
     char path[4096];            /* from the root */
     IDEMI_STAYS(idem_file)
@@ -6350,15 +6370,49 @@ IDEM_API int idem_maintain(idem_table *table, uint32_t now_ms)
     return idemi_public_leave(table, idemi_command_maintain(table));
 }
 
+/* True if there is something to sync, and other calls may go on meanwhile. */
+static int idemi_public_may_unlock(const idem_table *t)
+{
+    const idem_journal *j = t->journal;
+
+    return !j->broken && !j->synced &&
+           IDEMI_CONFIG(t)->storage->sync_unlocked;
+}
+
+/* Syncs without the lock, which it lets go of.  All is durable only if nothing
+   was written meanwhile: then the next record still goes where it would have
+   gone.  After a failure sync, which fails too, tells it to those who hold the
+   lock. */
+static int idemi_public_sync_unlocked(idem_table *t)
+{
+    const idem_storage *m = IDEMI_CONFIG(t)->storage;
+    idem_journal *j = t->journal;
+    uint32_t sequence = j->sequence, at = j->at;
+    int failed, result;
+
+    (void)idemi_public_leave(t, IDEM_OK);
+    failed = (m->sync_unlocked)(m->ctx);
+    result = idemi_public_enter(t, 1);
+    if (result < 0)
+        return result;
+    if (failed)
+        j->synced = 0;
+    else if (j->sequence == sequence && j->at == at)
+        j->synced = 1;
+    return idemi_public_leave(t, failed ? idemi_storage_sync(t) : IDEM_OK);
+}
+
 IDEM_API int idem_sync(idem_table *table)
 {
     int result = idemi_public_enter(table, 1);
 
     if (result < 0)
         return result;
-    if (IDEMI_JOURNAL(table))
-        result = idemi_storage_sync(table);
-    return idemi_public_leave(table, result);
+    if (!IDEMI_JOURNAL(table))
+        return idemi_public_leave(table, result);
+    if (!idemi_public_may_unlock(table))
+        return idemi_public_leave(table, idemi_storage_sync(table));
+    return idemi_public_sync_unlocked(table);
 }
 
 IDEM_API int idem_elapse(idem_table *table, uint32_t off_ms)
@@ -7011,9 +7065,10 @@ IDEM_API int idem_retry(uint32_t *delay_ms, const idem_patience *patience,
        journal only when it has its size, by the holder of its lock.
    F2  Bytes that are read are on the disk, and so is the file's name.  A killed
        process leaves programs that only the kernel has: opening syncs.
-   F3  After a failed sync nothing is written.  The kernel may have dropped the
-       bytes, and reports that once: the next sync would succeed, and prove
-       nothing.
+   F3  After a failed sync nothing is written, except by threads that call before
+       idem_sync has the lock again.  The kernel may have dropped the bytes, and
+       reports that once: the next sync, or one at the same time, would succeed,
+       and prove nothing.  So there is one at a time, and a failure stays.
    F4  Only the process that opened the file touches it.
    F5  The locked file is the one that the path names, at opening and whenever a
        sync has succeeded.
@@ -7135,7 +7190,25 @@ static int idemi_file_named(const idem_file *file)
     return is.st_ino == named.st_ino && is.st_dev == named.st_dev ? 0 : ESTALE;
 }
 
-/* Checks the name last: a file that lost it meanwhile is not durable. */
+/* Syncs, perhaps while other callbacks run: `error` is theirs.  Checks the name
+   last: a file that lost it meanwhile is not durable. */
+static int idemi_file_sync_unlocked(void *ctx)
+{
+    idem_file *file = (idem_file *)ctx;
+    int error;
+
+    if (!idemi_file_is_mine(file))
+        return EPERM;
+    (void)pthread_mutex_lock(&file->syncing);
+    if (!file->sync_error)
+        file->sync_error = idemi_file_flush(file->fd, IDEMI_FILE_SYNC_DATA);
+    if (!file->sync_error)
+        file->sync_error = idemi_file_named(file);
+    error = file->sync_error;
+    (void)pthread_mutex_unlock(&file->syncing);
+    return error;
+}
+
 static int idemi_file_sync(void *ctx)
 {
     idem_file *file = (idem_file *)ctx;
@@ -7143,9 +7216,7 @@ static int idemi_file_sync(void *ctx)
     if (!idemi_file_is_mine(file))
         return EPERM;
     if (!file->error)
-        file->error = idemi_file_flush(file->fd, IDEMI_FILE_SYNC_DATA);
-    if (!file->error)
-        file->error = idemi_file_named(file);
+        file->error = idemi_file_sync_unlocked(file);
     return file->error;
 }
 
@@ -7300,11 +7371,15 @@ static int idemi_file_keep_path(idem_file *file, const char *path)
 static void idemi_file_reset(idem_file *file, uint32_t sector_size,
                              uint32_t sector_count)
 {
+    static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+
     IDEM_MEMSET((void *)file, 0, sizeof *file);
+    file->syncing = unlocked;
     file->storage.ctx = file;
     file->storage.read = idemi_file_read;
     file->storage.prog = idemi_file_prog;
     file->storage.sync = idemi_file_sync;
+    file->storage.sync_unlocked = idemi_file_sync_unlocked;
     file->storage.sector_size = sector_size;
     file->storage.sector_count = sector_count;
     file->storage.prog_size = 1;

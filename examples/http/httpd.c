@@ -14,6 +14,7 @@
 #define IDEM_FILE_STORAGE
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
+#include "../group.h"
 #include "../port/threads.h"
 #include "../station/station.h"
 #include "clients.h"
@@ -34,6 +35,16 @@ static clients known;
 
 // The table has one lock; the pump another, which is held while it pours.
 static pthread_mutex_t table_lock, pump_lock = PTHREAD_MUTEX_INITIALIZER;
+
+// Those who wait for the disk, which one sync serves.
+static group waiting = GROUP_INITIALIZER;
+
+/* Waits until all that was written is durable; or the program ends, and the
+   next start finds out what is. */
+static void wait_for_disk(void)
+{
+    journal_need(&the.j, group_sync(&waiting, &the.j.table));
+}
 
 /* ------------------------------------------------------------------ answers */
 
@@ -99,6 +110,7 @@ static int pour(idem_job *job)
 
     if (!ml)
         return set_outcome(job, MHD_HTTP_BAD_REQUEST, "not 1 to 1000 ml");
+    wait_for_disk();                    // the claim, before the effect
     pump_id(id, job->request);
     pthread_mutex_lock(&pump_lock);
     found = pump_look(&the.p, job->answer, id, ml);
@@ -170,7 +182,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c,
 {
     exchange *e = (exchange *)*own;
     const char *why;
-    int status;
+    int status, result;
 
     (void)ctx, (void)version;
     if (!e) {
@@ -191,8 +203,10 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c,
     why = read_command(c, e, &status);
     if (why)
         return exchange_refuse(c, status, 0, why);
-    return answer(c, idem_run(&the.j.table, &e->reply, &e->request, pour, e,
-                              journal_millis), e);
+    result = idem_run(&the.j.table, &e->reply, &e->request, pour, e,
+                      journal_millis);
+    wait_for_disk();                    // what the answer relies on
+    return answer(c, result, e);
 }
 
 static void on_end(void *ctx, struct MHD_Connection *c, void **own,
@@ -238,6 +252,7 @@ int main(int argc, char **argv)
     the.j.config.response_max = RESPONSE_MAX;
     the.j.config.senders = CLIENTS;
     the.j.config.quota = QUOTA;
+    the.j.config.durability = IDEM_BATCH;
     the.j.config.lock_ctx = &table_lock;
     the.j.config.lock = threads_lock;
     the.j.config.unlock = threads_unlock;
