@@ -260,14 +260,14 @@
 
    Set config.storage (>>porting, or >>posix for a file), and size the memory
    with IDEM_JOURNAL_MEMORY_SIZE.  RAM has all of every key; only idem_open
-   reads the storage.  It takes blank storage, and refuses what is neither blank
-   nor this journal.
+   reads the storage.  It accepts blank storage, and refuses any that is neither
+   blank nor this journal.
 
      call                     durable when it returns
      idem_begin, a claim      the claim.  So after a restart during the effect
                               the answer is IDEM_RECOVER, never IDEM_EXECUTE
-     idem_complete            outcome, application state, and that delivery is
-                              due: one record, all or nothing
+     idem_complete            outcome, application state, and `confirm`: one
+                              record, all or nothing
      idem_release, _forget,   that
      _delivered
      idem_begin, others       nothing new, but the time (>>time) or a floor
@@ -278,8 +278,9 @@
      durability IDEM_BATCH    all this is durable with the next idem_sync (with
                               senders, a release or idem_forget at once).
                               Execute after one sync, answer after the next
-     volatile_claims          only outcomes are written: half the wear, but what
-                              a restart interrupts is IDEM_EXECUTE again (S4)
+     volatile_claims          only outcomes are written: half the wear, but a
+                              command that a restart interrupts is IDEM_EXECUTE
+                              again (S4)
 
    When the device is idle, call idem_maintain while it answers IDEM_MORE: it
    erases, and relocates old records, so that commands need not wait for that.
@@ -308,8 +309,8 @@
    once: 8 bytes on an STM32L4, 16 on an STM32U5 or H5, 1 on most SPI NOR, as
    for littlefs.  Reading a granule whose programming was interrupted may fail
    (ECC): then return an error.  It may also return anything.  Set verify if the
-   chip does not report a failed program or erase: what was written is read
-   back, and a difference is IDEM_E_STORAGE, with table.storage_error unchanged.
+   chip does not report a failed program or erase: written bytes are read back,
+   and a difference is IDEM_E_STORAGE, with table.storage_error unchanged.
 
    A chip that is asleep, busy or not there must fail a read, not return erased
    bytes: the storage would be taken for blank.  A restart may come while an
@@ -318,8 +319,8 @@
    >>migrating
 
    A journal opens with another capacity, key_max, response_max, state_max,
-   senders, full or durability.  Stored keys keep their retention; what no
-   longer fits is lost, as if damaged.  Keys evicted before a change to
+   senders, full or durability.  Stored keys keep their retention; those that no
+   longer fit are lost, as if damaged.  Keys evicted before a change to
    IDEM_REJECT are new.  With another secret, IDEM_HASH, prog_size, erased,
    sector_size or sector_count it is IDEM_E_FORMAT.  So choose sector_count
    once, for the most keys that you will ever want; or
@@ -384,9 +385,9 @@
    it is IDEM_E_FULL, or with IDEM_EVICT_OLDEST it replaces the least recently
    used one without live keys (known to 9 minutes, for half a year).  A quarter
    more entries than senders keep look-ups short.  Do not lower config.senders
-   while a journal has numbers: what has no entry may be executed again.
+   while a journal has numbers: those without an entry may be executed again.
 
-   >>sender    what the sender must do
+   >>sender    duties of the sender
 
      - One key for each intention, not for each message: random, or a number.
      - Key and command are durable before they are sent, and after a restart the
@@ -428,7 +429,7 @@
          after the attempt ended.  A number is never IDEM_EXECUTE again, unless
          it was released or forgotten, or its sender was.
      S5  Damaged storage never gives a wrong answer, and never prevents the
-         opening of what is intact.  What it can cost is in >>damage.
+         opening of the intact rest.  Its possible cost is in >>damage.
      S6  Time never shortens a lease or a retention: not with a tick that wraps,
          stops or goes back.  The two exceptions are in >>time.
      S7  A call that fails changed nothing, or its contract says what.  A claim
@@ -441,7 +442,7 @@
          eviction if quota x senders <= capacity.
      S10 An answer given in one boot holds in every later one until a call
          changes it; time that was not recorded is lost.  Calls that only look
-         write nothing, and may show what is not yet confirmed.
+         write nothing, and may show records that are not yet confirmed.
      L1  Every call ends in bounded steps; the bounds are in >>functions.
      L2  The table never wedges, even if power fails every night.  Leases end
          (but IDEM_LEASE_NONE), retention ends, attempts end in IDEM_EXHAUSTED.
@@ -463,7 +464,7 @@
 #define IDEM_H
 
 /* ---------------------------------------------------------------------------
-   >>config    what may be defined before the header is included
+   >>config    macros that may be defined before the header is included
 
    "All": the same in all files of a program.  idem_open refuses a file whose
    version, IDEM_WIDE or IDEM_HASH differs: IDEM_E_ARG.
@@ -555,7 +556,7 @@ extern "C" {
    for a debugger to read, and promised only where it says so.
    ------------------------------------------------------------------------ */
 
-/* The results of calls.  >>answers has what to do next. */
+/* The results of calls (>>answers) */
 #define IDEM_RESULTS(X)                                                        \
     X(IDEM_OK,           0, "done")                                            \
     X(IDEM_EXECUTE,      1, "first time: the claim is yours, execute it")      \
@@ -590,7 +591,7 @@ enum {
     IDEM_FAILED      = 3                       /* a final failure: replayed */
 };
 
-/* idem_config.full: what happens to a new key when all slots are live */
+/* idem_config.full: the answer to a new key when all slots are live */
 enum {
     IDEM_REJECT       = 0,
     IDEM_EVICT_OLDEST = 1
@@ -673,7 +674,7 @@ typedef struct idem_storage {
     uint32_t sector_count;      /* 4 .. 65,535; together below 4 GB */
     uint16_t prog_size;         /* the granule, bytes: 1, 2, 4 .. 256 */
     uint8_t  erased;            /* value of an erased byte: 0xFF, 0x00, ... */
-    uint8_t  verify;            /* not 0: read back what was programmed */
+    uint8_t  verify;            /* not 0: read programmed bytes back */
 } idem_storage;
 
 /* Kept by pointer while the table is open, never written: may be in ROM.
@@ -759,7 +760,7 @@ typedef struct idem_reply {
 /* How a command ended.  Zero the struct, then fill in its fields. */
 typedef struct idem_outcome {
     const void *response;       /* copied; may be empty */
-    size_t      response_len;   /* at most what the request reserved */
+    size_t      response_len;   /* at most as reserved by the request */
     const void *state;          /* new application state, or NULL: unchanged */
     size_t      state_len;      /* at most state_max */
     int32_t     code;           /* the application's own, replayed; but for
@@ -815,7 +816,7 @@ typedef struct idem_slot {
     uint32_t token;             /* the claim's, its low half */
     uint32_t fingerprint[2];    /* low word, high word */
     int32_t  code;
-    uint16_t response_len;      /* in progress: what is reserved */
+    uint16_t response_len;      /* in progress: reserved */
     uint8_t  scope_len;
     uint8_t  key_len;           /* 0: a number, of 8 bytes */
     uint8_t  state;             /* 0: free; status, flags (>>slots) */
@@ -1129,7 +1130,7 @@ typedef union idem_fingerprint_state {
      begin, known key     one look-up, one comparison, one copy of the response
      begin, new key       one look-up; all n slots if something may have expired
                           and no slot is free, the quota is used up, or a new
-                          sender finds no entry; or to find what can be evicted.
+                          sender finds no entry; or to find one to evict.
                           A number that is too old: n slots if it is written
      .. with senders      one look-up of an entry for the key, and one for each
                           key that is dropped: 1 or 2 entries on average while a
@@ -1146,10 +1147,10 @@ typedef union idem_fingerprint_state {
      maintain             64 slots, each at most one removal: a look-up's words,
                           and an entry's
      open                 clears all memory; with a journal reads the headers up
-                          to seven times, and what the head needs; or all of
-                          blank storage.  To insert a relocated outcome into
-                          completion order, those of its sector.  For each
-                          sender that was forgotten: all n slots
+                          to seven times, and the sectors from the tail on; or
+                          all of blank storage.  A relocated outcome is sorted
+                          among those of its sector.  For each sender that was
+                          forgotten: all n slots
      any that writes      one program; in a rotation one erase, the header, the
                           commit record, as many relocated records as fit into
                           a sector, and twice n numbers and entries for each
@@ -3303,7 +3304,7 @@ static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
      n?    scope_len     key        default 0
      n?    attempts      key        default 1
      n?    retention     key        ms; default: that of the header
-     n?    token         key        low 32 bits; default: those of this place
+     n?    token         key        low 32 bits; default: that of this position
      n?    age           key        ms from the completion, or from the restart
                                     that interrupted it, to now; default 0
      n     key_len       key        0: the key is a number, of 8 bytes
@@ -3348,7 +3349,7 @@ static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
    A record that has a status and no key (an outcome, a delivery) is bound to
    its claim: the high half of (token x 0x9E3779B1) modulo 2^32 is XORed into
    the high half of its check.  token is that of the claim, low 32 bits.  The
-   sum of a header is made last, over the check too.
+   sum of a header is computed last, and includes the check.
    layout is the index hash of the first 16 bytes of a header, with a sum of 0,
    as the scope, and the first 8 bytes of the secret as the key.
    ------------------------------------------------------------------------ */
@@ -3659,14 +3660,14 @@ static int idemi_header_is_whole(const unsigned char *p)
                         replaces in one step the tail, the end of the old head,
                         and its newest record, if that was rewritten
 
-     R1  A slot holds what its last full record (one with a key) says, and the
-         changes after that.  A key that comes in another slot empties the old
-         one.  A number raises its sender's floor to its epoch when it comes,
-         and to itself when another key takes its slot, or it expires.  A claim
-         of an older epoch than its sender's has expired.
+     R1  A slot has the contents of its last full record (one with a key), and
+         the changes after that.  A key that comes in another slot empties the
+         old one.  A number raises its sender's floor to its epoch when it
+         comes, and to itself when another key takes its slot, or it expires.  A
+         claim of an older epoch than its sender's has expired.
          A sender's record with a floor raises the floor to that.  With 0 it
          removes the floor, and all keys of the sender that were read before.
-         Where it says that all numbers up to its floor have left, those of the
+         If it says that all numbers up to its floor have left, those of the
          floor's epoch that were read before are removed at the end of the
          journal, unless the floor has another epoch by then.  A key record of
          such a number that is read later shows that this number, and those
@@ -3724,14 +3725,14 @@ static int idemi_header_is_whole(const unsigned char *p)
         or one that none names, up to its end.  A sector that no header names,
         while the next header names an older one, was abandoned: it is skipped.
      3. The time is that of the first header; then each header's, and each
-        record's added to it.  A time that is behind, or more than 3,489,660,928
-        (0xD0000000) ms ahead, is not believed: the time stays.  After a step
+        record's added to it.  A time in the past, or more than 3,489,660,928
+        (0xD0000000) ms ahead, is ignored: the time stays.  After a step
         of 2^28 ms (3.1 days) or more, keys that have expired by then are
         removed: times are modulo 2^32.
      4. All claims are interrupted at the first header of each boot, at its
         time, and at the end.
      5. In a sector, what is not a valid record is skipped granule by granule.
-        A gap is skipped bytes, or the place after an orphan of kind 3.
+        A gap is skipped bytes, or the point after an orphan of kind 3.
      6. The records of a gap may have said how time passed.  So the outcomes
         after a gap in a sector, but for relocated ones, are dated later at the
         end of the sector: by the time of the last header that names it, less
