@@ -2113,6 +2113,7 @@ static inline const idem_config *idemi_configured(void)
 #define IDEMI_JOURNAL(t)        ((void)(t), (IDEM_CONFIG).storage != NULL)
 #define IDEMI_EVER_SENDERS      (IDEM_SENDERS_MAX && (IDEM_CONFIG).senders)
 #define IDEMI_EVER_STATE        ((IDEM_CONFIG).state_max != 0)
+#define IDEMI_EVER_JOURNAL      ((IDEM_CONFIG).storage != NULL)
 #define IDEMI_EVER_EVICTS       ((IDEM_CONFIG).full == IDEM_EVICT_OLDEST)
 #else
 #define IDEMI_GIVEN(config)     (config)
@@ -2129,12 +2130,15 @@ static inline const idem_config *idemi_configured(void)
 #define IDEMI_JOURNAL(t)        (IDEMI_SELDOM((t)->journal != NULL))
 #define IDEMI_EVER_SENDERS      (IDEM_SENDERS_MAX != 0)
 #define IDEMI_EVER_STATE        1
+#define IDEMI_EVER_JOURNAL      1
 #define IDEMI_EVER_EVICTS       1
 #endif
 
 #ifdef IDEM_NO_JOURNAL
 #undef IDEMI_JOURNAL
+#undef IDEMI_EVER_JOURNAL
 #define IDEMI_JOURNAL(t) ((void)(t), 0)
+#define IDEMI_EVER_JOURNAL 0
 #define IDEMI_STORAGE(config) ((void)(config), (const idem_storage *)NULL)
 #else
 #define IDEMI_STORAGE(config) (IDEMI_GIVEN(config)->storage)
@@ -2686,7 +2690,7 @@ static int idemi_storage_fill(idem_table *t)
 typedef unsigned idemi_item;
 
 /* True while an opening reads a journal: the table is not marked open yet. */
-#define IDEMI_IS_OPENING(t) (!(t)->magic)
+#define IDEMI_IS_OPENING(t) (IDEMI_EVER_JOURNAL && !(t)->magic)
 
 /* For each item the oldest sector that is needed for it (R6); IDEMI_NOWHERE:
    none is. */
@@ -2769,8 +2773,8 @@ static int idemi_storage_erase_now(idem_table *t)
 #define IDEMI_USED_MAX   0x7FFFu
 #define IDEMI_USED_SWEPT (IDEMI_USED_MAX - IDEMI_SWEEP_MS / IDEMI_USED_STEP - 1)
 
-/* idemi_sender_idle of an entry without keys and floor; one more if no eviction
-   time is lost with it.  Entries with a floor are below. */
+/* idemi_sender_idle of an entry without keys and floor.  Entries with a floor
+   are below. */
 #define IDEMI_IDLE (IDEMI_USED_MAX + 2)
 
 /* Entry 1 stands right in front of the slots in memory, entry 2 in front of
@@ -2801,7 +2805,7 @@ static uint32_t idemi_sender_idle(const idem_table *t, const idem_sender *a)
                     t->journal->newest == idemi_sender_item(t, a)))
         return 0;
     if (!idemi_basics_join(a->floor))
-        return IDEMI_IDLE + (a->evicted_until == t->evicted_until);
+        return IDEMI_IDLE;
     return IDEMI_CONFIG(t)->full == IDEM_REJECT ? 0
                                                 : 1 + IDEMI_USED_MAX - a->used;
 }
@@ -2922,7 +2926,7 @@ static void idemi_sender_raise(const idem_table *t, idem_sender *a,
     uint64_t number = idemi_slot_number(idemi_slot_at(t, slot));
     uint32_t *needs, *need;
 
-    if (IDEMI_JOURNAL(t) && IDEMI_IS_OPENING(t)) {
+    if (IDEMI_IS_OPENING(t)) {
         if (number >> 32 > a->floor[1])
             a->evicted_until = 0;
         else if (how <= IDEMI_KEY_ADDED && idemi_sender_has_left(a, number))
@@ -3155,32 +3159,30 @@ static int idemi_keys_is_live(idem_table *t, idem_slot *s)
            !idemi_sender_is_past(t, s);
 }
 
-/* Returns whether a sender has no live claim; with its entry in `forget`,
-   removes its keys and its floor instead. */
+/* True if a slot has a key of a sender. */
+static int idemi_keys_is_of(const idem_table *t, const idem_sender *a,
+                            unsigned slot)
+{
+    idem_slot *s = idemi_slot_at(t, slot);
+
+    return s->state && idemi_sender_name(t, idemi_slot_id(s), s->scope_len) ==
+                           idemi_basics_join(a->name);
+}
+
+/* Removes all keys of a sender; its entry has nothing to remember then. */
 IDEMI_SLOW
-static int idemi_keys_forget(idem_table *t, uint64_t name, idem_sender *forget)
+static void idemi_keys_forget(idem_table *t, idem_sender *a)
 {
     unsigned slot;
 
-    for (slot = 0; slot < IDEMI_CAPACITY(t); slot++) {
-        idem_slot *s = idemi_slot_at(t, slot);
-        if (!s->state ||
-            idemi_sender_name(t, idemi_slot_id(s), s->scope_len) != name)
-            continue;
-        if (forget)
+    for (slot = 0; slot < IDEMI_CAPACITY(t); slot++)
+        if (idemi_keys_is_of(t, a, slot))
             idemi_keys_remove(t, slot);
-        else if (idemi_keys_is_live(t, s))
-            return 0;
-    }
-    if (forget) {
-        forget->live = 0;
-        forget->unsaved = 0;
-        forget->floor[0] = forget->floor[1] = 0;
-        if (IDEMI_JOURNAL(t))
-            idemi_storage_needs(t)[idemi_sender_item(t, forget)] =
-                IDEMI_NOWHERE;
-    }
-    return 1;
+    a->live = 0;
+    a->unsaved = 0;
+    a->floor[0] = a->floor[1] = 0;
+    if (IDEMI_JOURNAL(t))
+        idemi_storage_needs(t)[idemi_sender_item(t, a)] = IDEMI_NOWHERE;
 }
 
 /* Moves the clock, and sweeps on the way, so that a jump of 24 days takes no
@@ -4737,7 +4739,7 @@ static idemi_item idemi_opening_sender(idem_table *t, const idemi_record *r,
     own = idemi_sender_item(t, a);
     floor = idemi_basics_join(r->of.sender->floor);
     if (!floor)
-        (void)idemi_keys_forget(t, name, a);
+        idemi_keys_forget(t, a);
     else if (floor >= idemi_basics_join(a->floor)) {
         if (r->of.sender->floor[1] != a->floor[1])
             a->evicted_until = 0;
@@ -5230,6 +5232,18 @@ static int idemi_command_drop(idem_table *t, unsigned slot)
     return result;
 }
 
+/* True if a sender has a claim with a live lease. */
+static int idemi_command_has_live(idem_table *t, const idem_sender *a)
+{
+    unsigned slot;
+
+    for (slot = 0; slot < IDEMI_CAPACITY(t); slot++)
+        if (idemi_keys_is_of(t, a, slot) &&
+            idemi_keys_is_live(t, idemi_slot_at(t, slot)))
+            return 1;
+    return 0;
+}
+
 /* Forgets a sender and its keys.  Writes one record: its entry, without a
    floor. */
 static int idemi_command_forget(idem_table *t, const idem_request *rq)
@@ -5241,7 +5255,7 @@ static int idemi_command_forget(idem_table *t, const idem_request *rq)
 
     if (!a || (!a->live && !idemi_basics_join(a->floor)))
         return IDEM_E_NOT_FOUND;
-    if (!idemi_keys_forget(t, name, NULL))
+    if (idemi_command_has_live(t, a))
         return IDEM_BUSY;
     if (IDEMI_JOURNAL(t))
         result = idemi_journal_ready(t, 0);
@@ -5255,7 +5269,7 @@ static int idemi_command_forget(idem_table *t, const idem_request *rq)
             result = idemi_storage_sync(t);
     }
     if (result == IDEM_OK)
-        (void)idemi_keys_forget(t, name, a);
+        idemi_keys_forget(t, a);
     return result;
 }
 
@@ -6126,10 +6140,9 @@ static void idemi_public_start(idem_table *t, uint32_t now_ms)
     idemi_keys_sweep(t);
     if (IDEMI_JOURNAL(t) && IDEMI_CONFIG(t)->full == IDEM_REJECT)
         t->evicted_until -= IDEM_RETENTION_MAX;
-    for (i = 1; i <= IDEMI_SENDERS(t); i++) {
+    for (i = 1; IDEMI_JOURNAL(t) && i <= IDEMI_SENDERS(t); i++) {
         idemi_sender_at(t, i)->evicted_until = t->evicted_until;
-        if (IDEMI_JOURNAL(t))
-            idemi_sender_at(t, i)->unsaved = 0;
+        idemi_sender_at(t, i)->unsaved = 0;
     }
     t->stats.expired = t->stats.undelivered = 0;
     t->tick = now_ms;
