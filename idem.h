@@ -3805,16 +3805,16 @@ static void idemi_reading_read(idem_table *t, uint32_t at, unsigned char *dst,
     }
 }
 
-/* Returns the bytes of a sector from an offset on, at least those of a record.
-   The buffer is a window that moves over the sector: no byte is read twice. */
+/* Returns the bytes of a sector from an offset on, at least `len`, or all that
+   are left.  The buffer is a window that moves over the sector: no byte is read
+   twice. */
 static unsigned char *idemi_reading_bytes(idem_table *t, uint32_t sequence,
-                                          uint32_t at)
+                                          uint32_t at, uint32_t len)
 {
     idem_journal *j = t->journal;
     uint32_t from = at, rest = IDEMI_SECTOR_SIZE(j) - at;
 
-    if (at + IDEMI_RECORD_LIMIT(j) <= j->until ||
-        j->until == IDEMI_SECTOR_SIZE(j))
+    if (at + len <= j->until || j->until == IDEMI_SECTOR_SIZE(j))
         return t->buffer + (at - j->window);
     for (; from < j->until; from++)
         t->buffer[from - at] = t->buffer[from - j->window];
@@ -3931,15 +3931,17 @@ static uint32_t idemi_reading_parse(idem_table *t, uint32_t sequence,
     return check ? 0 : idemi_storage_granules(j, len + 4);
 }
 
-/* The same for any offset: most have no record. */
+/* The same for any offset: most have no record, as one byte shows. */
 static uint32_t idemi_reading_record(idem_table *t, uint32_t sequence,
                                      uint32_t at, idemi_record *r)
 {
-    unsigned char *start = idemi_reading_bytes(t, sequence, at);
+    unsigned char *start = idemi_reading_bytes(t, sequence, at, 1);
 
-    return *start & IDEMI_RECORD && *start != 0xFF
-               ? idemi_reading_parse(t, sequence, at, r, start)
-               : 0;
+    if (!(*start & IDEMI_RECORD) || *start == 0xFF)
+        return 0;
+    start = idemi_reading_bytes(t, sequence, at,
+                                IDEMI_RECORD_LIMIT(t->journal));
+    return idemi_reading_parse(t, sequence, at, r, start);
 }
 
 /* A record that is read, with its fields: a slot's, or a sender's */
@@ -4960,7 +4962,7 @@ static int idemi_opening_may_be_torn(idem_table *t, uint32_t sector)
         return 0;
     j->until = 0;
     for (at = 0; at + IDEMI_HEADER <= IDEMI_SECTOR_SIZE(j); at++) {
-        if (*idemi_reading_bytes(t, sector, at) != (IDEMI_MAGIC & 0xFF))
+        if (*idemi_reading_bytes(t, sector, at, 1) != (IDEMI_MAGIC & 0xFF))
             continue;
         idemi_reading_read(t, idemi_storage_at(t, sector, at), t->buffer,
                            IDEMI_HEADER);
@@ -4985,7 +4987,7 @@ static int idemi_opening_blank(idem_table *t)
         for (at = 0; at < IDEMI_SECTOR_SIZE(j);) {
             const unsigned char *p;
             j->until = 0;
-            p = idemi_reading_bytes(t, sector, at);
+            p = idemi_reading_bytes(t, sector, at, 1);
             for (; at < j->until; at++)
                 if (*p++ != IDEMI_CONFIG(t)->storage->erased)
                     return t->storage_error || idemi_reading_newest(t)

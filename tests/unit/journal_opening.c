@@ -31,6 +31,20 @@ TEST(opening_reads_no_byte_more_than_seven_times)
     }
 }
 
+/* Where no record is, as on blank storage, bytes are not read one by one. */
+TEST(opening_reads_many_bytes_at_once)
+{
+    for (size_t m = 0; m < COUNT(media); m++)
+        for (unsigned filled = 0; filled < 2; filled++) {
+            device *d = device_on(media[m], filled ? "Ba Ca" : "");
+            uint32_t reads = d->medium.reads;
+            uint32_t bytes = d->medium.read_bytes;
+            run("P");
+            assert_in_range((d->medium.read_bytes - bytes) /
+                                (d->medium.reads - reads), 16, UINT32_MAX);
+        }
+}
+
 /* A cut may leave anything where the first heads go, and nothing elsewhere. */
 TEST(foreign_data_is_refused_and_not_touched)
 {
