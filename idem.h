@@ -297,10 +297,10 @@
    counts the places where it may have.  From then on, for one default retention
    (idem_uncertain), each claim is granted with IDEM_UNCERTAIN.  One flipped bit
    costs at most the record that it is in; in a sector's header it costs
-   nothing.  Damage to the newest record looks like a torn (half-written) one,
-   and of the whole newest sector like an unused one: neither is noticed.  A
-   restored backup or snapshot forgets what was executed since, and tokens go
-   back: stop the senders first.
+   nothing.  Damage to the newest record, or reads of it alone that fail, look
+   like a torn (half-written) one, and of the whole newest sector like an unused
+   one: neither is noticed.  A restored backup or snapshot forgets what was
+   executed since, and tokens go back: stop the senders first.
 
    >>porting   a flash, EEPROM or FRAM: what idem_storage in >>types asks of it
 
@@ -3758,9 +3758,9 @@ static int idemi_header_is_whole(const unsigned char *p)
          names a slot, is not relocated, and is no orphan before the claims are
          interrupted at the end.  The header is damaged; the defaults of the
          configuration stand for its own, and relocated_end is 0;
-     D7. the next header after a sequence names it, but a header of an earlier
-         round, sector_count or more before it, stands in its place: a journal
-         was begun anew over this one, when the storage was not ready.
+     D7. a header names a newer sector than the one whose header stands in that
+         position: a journal was begun over this one, when the storage was not
+         ready.
 
    Torn writes that always read the same are survived in any number.  Of those
    that read differently from boot to boot one does no harm, because the newest
@@ -3775,11 +3775,14 @@ static int idemi_header_is_whole(const unsigned char *p)
    is not blank is IDEM_E_FORMAT.
 
    Storage may read as blank, or as older than it is, until it is ready.  So the
-   headers are read once more at the end of an opening, and before the first
-   sector of a journal is begun.  It was not ready (IDEM_E_STORAGE) if
+   headers are read once more at the end of an opening.  It was not ready
+   (IDEM_E_STORAGE) if
      1. a sector newer than the head counts by 2 now;
      2. no sector counted, a read failed, and the newest header is another one;
      3. it is not blank, and a read failed, or a header is valid now.
+   Nor was it if a header is valid right before the first sector of a journal is
+   begun (then nothing is written), or right after it the newest header is not
+   that sector's (then nothing is answered).
    ------------------------------------------------------------------------ */
 
 /* ---------------------------------------------------------------------------
@@ -3991,16 +3994,40 @@ static int idemi_reading_has_record(idem_table *t, uint32_t sequence,
     return 0;
 }
 
-/* The sequence of the newest header, or 0. */
+/* The sequence of the newest header, or 0.  Where one names a newer sector than
+   stands in that one's position, a journal was begun anew over this one, when
+   the storage was not ready: a loss (D7). */
 static uint32_t idemi_reading_newest(idem_table *t)
 {
     uint32_t position, newest = 0;
     idemi_header h;
 
-    for (position = 0; position < IDEMI_SECTOR_COUNT(t->journal); position++)
-        if (idemi_reading_header(t, position, &h) && h.sequence > newest &&
-            h.sequence % IDEMI_SECTOR_COUNT(t->journal) == position)
+    for (position = 0; position < IDEMI_SECTOR_COUNT(t->journal); position++) {
+        uint32_t named;
+        if (!idemi_reading_header(t, position, &h) ||
+            h.sequence % IDEMI_SECTOR_COUNT(t->journal) != position)
+            continue;
+        if (h.sequence > newest)
             newest = h.sequence;
+        named = h.previous;
+        if (!t->journal->head && named && idemi_reading_header(t, named, &h) &&
+            h.sequence < named)
+            t->stats.lost |= 1;
+    }
+    return newest;
+}
+
+/* The same of storage that read as blank: 0 if that header is torn, and is not
+   read each time. */
+static uint32_t idemi_reading_steady(idem_table *t)
+{
+    uint32_t newest = idemi_reading_newest(t);
+    unsigned times;
+    idemi_header h;
+
+    for (times = 0; newest && times < 3; times++)
+        if (!idemi_reading_header(t, newest, &h))
+            newest = 0;
     return newest;
 }
 
@@ -4448,7 +4475,7 @@ static int idemi_journal_rotate(idem_table *t)
     unsigned tries;
 
     // Storage that reads as blank until it is ready: nothing is written then.
-    if (!j->sequence && idemi_reading_changed(t))
+    if (!j->sequence && idemi_reading_steady(t))
         return IDEM_E_STORAGE;
     if (j->newest != IDEMI_NONE)
         newest_needs = idemi_storage_needs(t)[j->newest];
@@ -4471,6 +4498,12 @@ static int idemi_journal_rotate(idem_table *t)
     }
     if (result < 0)
         return result;
+    // Blank storage has this header now, and no newer one.  If not, it is not
+    // ready: acknowledge nothing, for older headers could hide it later.
+    if (!j->head && idemi_reading_steady(t) != j->sequence) {
+        idemi_journal_close(j);
+        return IDEM_E_STORAGE;
+    }
     j->opened = 1;
     j->newest = IDEMI_NONE;
     j->tail = j->next_tail;
@@ -5020,22 +5053,6 @@ static void idemi_opening_headless(idem_table *t)
     }
 }
 
-/* Searches for sectors of this round of the ring that were overwritten by a
-   journal begun anew, when the storage was not ready (D7): a header of an
-   earlier round stands where a later header names one of this round. */
-static void idemi_opening_overwritten(idem_table *t)
-{
-    idem_journal *j = t->journal;
-    uint32_t count = IDEMI_SECTOR_COUNT(j), left = count, sequence;
-    idemi_header h;
-
-    for (sequence = j->head; left > 1 && sequence > count; left--, sequence--)
-        if (idemi_reading_header(t, sequence, &h) &&
-            h.sequence + count <= sequence &&
-            idemi_opening_next(t, sequence + 1, &h) && h.previous == sequence)
-            t->stats.lost++;
-}
-
 /* Reads the journal, if there is one. */
 static int idemi_opening_journal(idem_table *t)
 {
@@ -5048,7 +5065,6 @@ static int idemi_opening_journal(idem_table *t)
     j->defaults.retention = idemi_default_retention(t, 0);
     j->defaults.response_max = IDEMI_CONFIG(t)->response_max;
     idemi_opening_headless(t);
-    idemi_opening_overwritten(t);
     if (t->stats.lost)
         j->uncertain = t->clock + j->defaults.retention;
     j->synced = 1;

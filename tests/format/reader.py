@@ -574,16 +574,12 @@ def look_for_headless(device, table, headers, head):
     return found
 
 
-def look_for_overwritten(device, table, headers, head):
-    """Sectors that a later header names, under a header of an earlier round."""
-    for sequence in range(max(head - device.sector_count + 2,
-                              device.sector_count + 1), head):
+def look_for_overwritten(device, table, headers):
+    """Sectors that a header names, under an older header."""
+    for header in headers.values():
         stands = [s for s in headers
-                  if s <= sequence - device.sector_count and
-                  (s - sequence) % device.sector_count == 0]
-        later = [headers[s].previous for s in sorted(headers)
-                 if sequence < s <= head]
-        if stands and later and later[0] == sequence:
+                  if (s - header.previous) % device.sector_count == 0]
+        if header.previous and stands and stands[0] < header.previous:
             table.lost.add("D7")
 
 
@@ -633,7 +629,7 @@ def read(device):
         read_sector(device, table, header, after if named else None)
     newest = head.sequence if head else 0
     headless = look_for_headless(device, table, headers, newest)
-    look_for_overwritten(device, table, headers, newest)
+    look_for_overwritten(device, table, headers)
     interrupt(table)
     table.slots = {n: slot for n, slot in table.slots.items()
                    if not has_left(device, table, slot)}

@@ -1466,8 +1466,11 @@ static inline void model_key_starts(model *m, known *k, uint64_t before,
         k->is_old |= k->has_left;
     }
     k->has_left = 0;
-    if (k->is_old)
-        versions_only(&k->next, &unknown);
+    if (k->is_old) {
+        version left = unknown;
+        left.call = m->calls;
+        versions_only(&k->next, &left);
+    }
     if (k->executed == IN_BOOT)
         k->executed = 0;
     k->refused = 0;

@@ -34,6 +34,10 @@ static const scenario scenarios[] = {
     { "a_number_that_was_refused_stays_so",
       "beside=10 Bc L" OVER "%1 Ba:storage Ba:old =,n=1 Ba:old = Bi Ci P "
       "Ba:old" },
+    // Nor does the state that came with it go, when a cut interrupts another.
+    { "the_state_of_a_number_that_has_left_stays",
+      "nor: beside=10 Ba Ca,state=4 Bi | Ci,state=4 | P" OVER "Ba:old P Ba:old "
+      "P s:ok" },
     // Outcomes of an older epoch that are kept change nothing in that, not even
     // those that are relocated after the record of the floor.
     { "an_older_epoch_does_not_hide_that_a_number_was_refused",
