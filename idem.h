@@ -745,8 +745,8 @@ typedef struct idem_claim {
    first; the answers named set them. */
 typedef struct idem_reply {
     idem_claim claim;           /* REPLAY, DONE: names the outcome, for
-                                   idem_response and idem_delivered.  idem_run:
-                                   also the claim, if one was granted */
+                                   idem_response and idem_delivered.  idem_run,
+                                   idem_begin_many: also a claim granted */
     size_t   response_len;      /* REPLAY, DONE: bytes of the response.  More
                                    than request.buffer_size: not copied */
     int      status;            /* REPLAY, DONE: IDEM_COMPLETED, IDEM_FAILED */
@@ -1236,6 +1236,22 @@ IDEM_API IDEMI_MUST_USE
 int idem_begin(idem_table *table, idem_claim *claim,
                idem_reply *reply, const idem_request *request,
                uint32_t now_ms);
+
+#define IDEM_MANY 16
+
+/* As idem_begin of each request, one after the other, under one lock: for hosts
+   that read requests in bursts.  Faster than single calls where the table is
+   larger than the cache: the memory of all keys is fetched at the same time.
+   Takes 2 KB of stack.
+     IDEM_OK       answers[i] and replies[i] are those of requests[i]; a claim
+                   is in replies[i].claim
+     IDEM_E_ARG    NULL, closed, count over IDEM_MANY; none is answered
+     IDEM_E_LOCK   nothing is granted; answers are this, or a request's mistake
+   Bounds are those of `count` calls. */
+IDEM_API IDEMI_MUST_USE
+int idem_begin_many(idem_table *table, int *answers, idem_reply *replies,
+                    const idem_request *requests, size_t count,
+                    uint32_t now_ms);
 
 /* Stores the outcome, and with it the application state, if any, in one step.
    From then on the outcome is replayed.
@@ -2367,6 +2383,17 @@ static unsigned idemi_index_next(const idem_table *t, unsigned at)
 static unsigned idemi_index_slot(const idem_table *t, unsigned at)
 {
     return (unsigned)t->index[at].slot - 1u;
+}
+
+/* Prefetches the slot at the home of a hash: the first bytes and the last. */
+static void idemi_index_prefetch_slot(const idem_table *t, idem_number hash)
+{
+    unsigned slot = idemi_index_slot(t, idemi_index_home(t, hash));
+
+    if (slot != IDEMI_NONE) {
+        IDEMI_PREFETCH(idemi_slot_at(t, slot));
+        IDEMI_PREFETCH(t->slots + (slot + 1) * IDEMI_STRIDE(t) - 1);
+    }
 }
 
 /* True if a slot, whose word is at a position, has that hash. */
@@ -6243,6 +6270,46 @@ IDEM_API int idem_begin(idem_table *table, idem_claim *claim,
     q.claim = claim;
     q.reply = reply;
     return idemi_public_leave(table, idemi_command_begin(table, &q));
+}
+
+/* Three passes, so that the words of the index are fetched at the same time,
+   and then the slots.  A request that is in order has the answer IDEM_OK, which
+   no begin gives, until it is begun. */
+IDEMI_FLAT
+IDEM_API int idem_begin_many(idem_table *table, int *answers,
+                             idem_reply *replies, const idem_request *requests,
+                             size_t count, uint32_t now_ms)
+{
+    idemi_query q[IDEM_MANY];
+    size_t i, left = 0;
+    int result;
+
+    if (!answers || !replies || !requests || count > IDEM_MANY ||
+        !idemi_public_is_open(table))
+        return IDEMI_REFUSED();
+    IDEM_MEMSET(replies, 0, count * sizeof *replies);
+    for (i = 0; i < count; i++) {
+        q[i].claim = &replies[i].claim;
+        q[i].reply = &replies[i];
+        answers[i] = idemi_public_query(table, &q[i], &requests[i]);
+        if (answers[i] == IDEM_OK)
+            answers[i] = idemi_public_payload(table, &q[i]);
+        left += answers[i] == IDEM_OK;
+    }
+    if (!left)
+        return IDEM_OK;
+    result = idemi_public_enter_at(table, 1, now_ms);
+    for (i = 0; i < count; i++)
+        if (answers[i] == IDEM_OK && result < 0)
+            answers[i] = result;
+        else if (answers[i] == IDEM_OK)
+            idemi_index_prefetch_slot(table, q[i].id.hash);
+    if (result < 0)
+        return result;
+    for (i = 0; i < count; i++)
+        if (answers[i] == IDEM_OK)
+            answers[i] = idemi_command_begin(table, &q[i]);
+    return idemi_public_leave(table, IDEM_OK);
 }
 
 /* True if the parts of an outcome that are there can be read. */

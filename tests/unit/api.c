@@ -39,6 +39,8 @@ enum {
 #define FUNCTIONS(X)                                                           \
     X(BEGIN, TABLE | CLAIM | REPLY | REQUEST, IDEM_BUSY, 1,                    \
       idem_begin(t, claim, reply, request, now))                               \
+    X(BEGIN_MANY, TABLE | REPLY | REQUEST, IDEM_BUSY, 1,                       \
+      begin_one_of_many(t, reply, request, now))                               \
     X(COMPLETE, TABLE | CLAIM | OUTCOME, IDEM_OK, 1,                           \
       idem_complete(t, claim, outcome, now))                                   \
     X(RELEASE, TABLE | CLAIM, IDEM_OK, 1, idem_release(t, claim, now))         \
@@ -80,6 +82,14 @@ static int work(idem_job *job)
 static uint32_t a_little_later(void)
 {
     return the.now + 5;
+}
+
+static int begin_one_of_many(idem_table *t, idem_reply *reply,
+                             const idem_request *request, uint32_t now)
+{
+    int answer, result = idem_begin_many(t, &answer, reply, request, 1, now);
+
+    return result == IDEM_OK ? answer : result;
 }
 
 static idem_claim given;        // that of the latest call
