@@ -1595,9 +1595,9 @@ IDEM_API int idem_file_close(idem_file *file);
 
 /* Below this line nothing is promised.  Sections:
      >>basics >>hash >>clock >>configured >>defaults >>slots >>index >>order
-     >>storage >>entries >>keys >>format >>records >>recovery >>journal
-     >>opening >>commands >>check >>public >>explain >>arriving >>sending
-     >>file */
+     >>format >>recovery >>storage >>entries >>keys >>records >>reading
+     >>journal >>opening >>commands >>check >>public >>explain >>arriving
+     >>sending >>file */
 #if defined(IDEM_IMPLEMENTATION) && !defined(IDEM_IMPLEMENTATION_DONE)
 #define IDEM_IMPLEMENTATION_DONE
 
@@ -2588,6 +2588,270 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
 }
 
 /* ---------------------------------------------------------------------------
+   >>format    the bytes of a journal: version 4, little-endian
+
+   G(n) is n rounded up to whole granules.  >>hash has the two hashes.
+
+   Sectors are numbered by a sequence, from 1 on.  Sequence s stands in physical
+   sector s modulo sector_count.  The head is the newest sector that counts
+   (>>recovery); records are appended to it.  The tail is the oldest sector in
+   which something is still needed; older sectors are dead.  Of 8 sectors, with
+   head 21 and tail 16:
+
+     physical sector     0     1     2     3     4     5     6     7
+     sequence           16    17    18    19    20   [21]   14    15
+                       tail                          head  dead  dead
+
+   A sector.  Each record begins at a granule; the rest of its last granule is
+   filled with erased bytes.
+
+     offset          contents
+     0               header
+     G(56)           relocated records: written again, from older sectors
+     relocated_end   commit record: the first record that is not relocated
+     after it        all other records
+
+   A header.
+
+     offset  size  field           meaning
+     0       4     magic           "idem"
+     4       1     version         4 (3 is not used)
+     5       1     hash            1 SipHash, 2 HalfSipHash, 3 FNV-1a
+     6       2     prog_size
+     8       3     sector_size
+     11      1     erased
+     12      2     sector_count
+     14      2     sum             of the other 27 pairs of bytes, modulo 2^16
+     16      4     sequence        of this sector
+     20      4     tail            sequence of the oldest sector needed
+     24      4     previous        newest older sector that counts; 0: none
+     28      3     previous_end    where the records of that one end
+     31      1     first           1: the first header of a boot; else 0
+     32      3     relocated_end   where the relocated records here end
+     35      1     batched         1: records here are durable with idem_sync
+     36      4     time            logical ms; in the first header of a boot,
+                                   when the boot began
+     40      4     uncertain       logical ms until which the table is uncertain
+     44      4     retention       ms, default of the records here
+     48      4     response_len    bytes, default of the records here
+     52      4     check
+
+   A record: these fields, one after the other.  A field is there if the record
+   is of the kind in the third column: `key` has bit 0x08 of flags, `finished`
+   has status 2 or 3, `sender` has bit 0x04 with neither key nor status, `state`
+   has bit 0x20.  n is a varint, at most five bytes: seven bits in a byte, the
+   lowest first, and 0x80 in all bytes but the last.  n?  is an optional varint:
+   if it is not there, its default holds.
+
+     size  field         kind       meaning
+     1     flags         all
+     1     options       all
+     n     slot          all        from 1 on; 0: none
+     n     time          all        ms since the record before; of the first in
+                                    a sector since the time in the header
+     n?    code          finished   32 bits as they are; default 0
+     n?    response_len  finished   default: that of the header
+     n?    scope_len     key        default 0
+     n?    attempts      key        default 1
+     n?    retention     key        ms; default: that of the header
+     n?    token         key        low 32 bits; default: that of this position
+     n?    age           key        ms from the completion, or from the restart
+                                    that interrupted it, to now; default 0
+     n     key_len       key        0: the key is a number, of 8 bytes
+     8     fingerprint   key
+     ..    scope         key
+     ..    key           key        a number: sequence 4, epoch 4
+     8     sender        sender     strong hash of the scope
+     8     floor         sender     sequence 4, epoch 4; both 0: forgotten
+     n     state_len     state
+     ..    state         state
+     ..    response      finished
+     4     check         all
+
+   flags: 0x80, and added
+
+     value      meaning
+     status 0   key: released or forgotten; no key: nothing of a slot
+            1   key: claimed; no key: delivered
+            2   completed
+            3   failed
+     0x04       undelivered; with status 0 and no key: of a sender
+     0x08       has a key
+     0x10       interrupted by a restart; of a sender: all its numbers up to the
+                floor have left
+     0x20       has application state
+     0x40       all before it in the sector was durable
+
+   options: 0x80 for a relocated record.  Bit i says that the i-th optional
+   field is there, counted from 0 among those that a record of its kind can
+   have.
+
+   The token of a claim is where it was first written: sequence x sector_size +
+   offset.  The commit record has status 0 and no key: 12 bytes at most.
+
+   A check is an index hash.
+
+     of a      its scope, 8 bytes                    its key
+     record    sequence 4, (offset XOR layout) 4     all bytes before the check
+     header    0, layout                             all bytes before the check,
+                                                     with a sum of 0
+
+   A record that has a status and no key (an outcome, a delivery) is bound to
+   its claim: the high half of (token x 0x9E3779B1) modulo 2^32 is XORed into
+   the high half of its check.  token is that of the claim, low 32 bits.  The
+   sum of a header is computed last, and includes the check.
+   layout is the index hash of the first 16 bytes of a header, with a sum of 0,
+   as the scope, and the first 8 bytes of the secret as the key.
+   ------------------------------------------------------------------------ */
+
+/* ---------------------------------------------------------------------------
+   >>recovery   how a rotation survives a power cut, and how a journal is read
+
+   A rotation makes a new head, and then the record follows that it was made
+   for:
+
+     physical sector       0     1     2     3     4     5     6     7   tail
+     before               16    17    18    19   [20]   13    14    15    16
+     1 erase              16    17    18    19   [20]    -    14    15    16
+     2 relocate           16    17    18    19   [20]    r    14    15    16
+     3 write the header   16    17    18    19   [20]   21    14    15    16
+     4 commit             16    17    18    19    20   [21]   14    15    17
+
+   Step 2 relocates the live records of the sectors that will be dead: here of
+   16.  The header takes effect with the commit record: it has the new tail, and
+   the end of the old head's records.
+
+     power fails in     the next opening finds
+     1, 2               no header: the old head, whole
+     3                  no header, or one without a commit record: likewise
+     4, or the record   a commit record or none.  With one, the new head
+                        replaces in one step the tail, the end of the old head,
+                        and its newest record, if that was rewritten
+
+     R1  A slot has the contents of its last full record (one with a key), and
+         the changes after that.  A key that comes in another slot empties the
+         old one.  A number raises its sender's floor to its epoch when it
+         comes, and to itself when another key takes its slot, or it expires.  A
+         claim of an older epoch than its sender's has expired.
+         A sender's record with a floor raises the floor to that.  With 0 it
+         removes the floor, and all keys of the sender that were read before.
+         If it says that all numbers up to its floor have left, those of the
+         floor's epoch that were read before are removed at the end of the
+         journal, unless the floor has another epoch by then.  A key record of
+         such a number that is read later shows that this number, and those
+         above it, have not left.
+     R2  A sector counts from its commit record on.  A header alone may be torn:
+         nothing relies on it, and it is erased before its sequence is used
+         again.
+     R3  Nothing is appended after a write that may be torn: the first record of
+         a boot goes to a new sector.  The newest record of the boot before,
+         unless it has only the time, is rewritten there, in full, as the last
+         relocated one.  The first answer comes after that.
+     R4  The two sectors after the head are dead, three before a rotation:
+         whichever of the newest sectors a boot takes as head, all that it needs
+         is there.  Failing sectors may leave fewer; a head after which the
+         needed records would not fit into other sectors is not made.
+     R5  For every sector q, the items that need q or an older one, written once
+         more, fit into the heads that can be begun before q is erased.  So
+         relocation is put off as long as possible.
+     R6  No sector is erased that is needed for a key, the state or a sender.
+
+   A header is valid if and only if
+     1. at most one bit of "idem" is wrong;
+     2. its check holds, as it is or with one bit flipped;
+     3. it stands in the physical sector of its sequence;
+     4. its tail is less than sector_count before its sequence.
+
+   A record at an offset is valid if and only if
+     1. its first byte has 0x80 and is not 0xFF;
+     2. it ends inside the sector;
+     3. its slot is at most capacity, and not 0 if it has a key or a status;
+     4. its lengths are within the configuration, attempts are not 0, and
+        retention is at most 30 days (2,592,000,000 ms);
+     5. it is marked as relocated if and only if it stands before relocated_end;
+     6. its check holds; of a record that is bound to a claim, the low half.
+
+   A bound record is an orphan if
+     1. it is an outcome, and its slot has no claim, or one that is finished or
+        was interrupted by a restart;
+     2. it is a delivery, and its slot has no outcome;
+     3. the high half of its check does not name the claim of its slot.
+   An orphan changes nothing but the time.  1 and 2 are no loss: the claim has
+   been removed since.  In 3 a record before it is missing, or it is damaged.
+
+   A sector counts if and only if its header is valid, and
+     1. all its relocated records are valid, one after the other up to
+        relocated_end, and a valid record follows that is not relocated; or
+     2. such a record begins after the first granule from relocated_end on: it
+        was written after the commit record.
+
+   A journal is read in this order:
+     1. The head is the newest sector that counts, less than sector_count before
+        the newest valid header.
+     2. The sectors from its tail to the head are read, oldest first, each up to
+        the previous_end of the last header that names it as previous; the head,
+        or one that none names, up to its end.  A sector that no header names,
+        while the next header names an older one, was abandoned: it is skipped.
+     3. The time is that of the first header; then each header's, and each
+        record's added to it.  A time in the past, or more than 3,489,660,928
+        (0xD0000000) ms ahead, is ignored: the time stays.  After a step
+        of 2^28 ms (3.1 days) or more, keys that have expired by then are
+        removed: times are modulo 2^32.
+     4. All claims are interrupted at the first header of each boot, at its
+        time, and at the end.
+     5. In a sector, what is not a valid record is skipped granule by granule.
+        A gap is skipped bytes, or the point after an orphan of kind 3.
+     6. The records of a gap may have said how time passed.  So the outcomes
+        after a gap in a sector, but for relocated ones, are dated later at the
+        end of the sector: by the time of the last header that names it, less
+        the time of its last record.
+
+   Records are lost, and the table is uncertain for one default retention from
+   the newest time on, if
+     D1. skipped bytes stand before relocated_end;
+     D2. a gap stands before a record that says that all before it in the sector
+         was durable;
+     D3. skipped bytes stand right before a previous_end; or a gap anywhere
+         before one whose header is not the first of its boot;
+     D4. if the head is not batched, one longest record or more after its last
+         record, a granule begins with a byte that is not erased.  The longest
+         has 52 + key_max + response_max + state_max bytes, in whole granules;
+     D5. a sector that a header names is not there, except for the one that the
+         header of the tail names; or no sector counts, and the oldest header
+         names one;
+     D6. in one of the two physical sectors after the head no valid header
+         stands, and a record is valid for the sequence that would stand there,
+         names a slot, is not relocated, and is no orphan before the claims are
+         interrupted at the end.  The header is damaged; the defaults of the
+         configuration stand for its own, and relocated_end is 0;
+     D7. a header names a newer sector than the one whose header stands in that
+         position: a journal was begun over this one, when the storage was not
+         ready.
+
+   Torn writes that always read the same are survived in any number.  Of those
+   that read differently from boot to boot one does no harm, because the newest
+   record is rewritten; two in a row may cost the head that both were in: a
+   loss.
+
+   Storage is blank if no header is valid and every byte is erased.  Physical
+   sectors 1 to 3, in which the first heads are begun, may hold anything but the
+   whole header of another journal, at any offset: "idem", and version 1, or a
+   sum that is right.  At offset 0 one that fulfils 1 and 2 of a valid header is
+   not of another journal.  Storage that has no valid header, nothing by D6, and
+   is not blank is IDEM_E_FORMAT.
+
+   Storage may read as blank, or as older than it is, until it is ready.  So the
+   headers are read once more at the end of an opening.  It was not ready
+   (IDEM_E_STORAGE) if
+     1. a sector newer than the head counts by 2 now;
+     2. no sector counted, a read failed, and the newest header is another one;
+     3. it is not blank, and a read failed, or a header is valid now.
+   Nor was it if a header is valid right before the first sector of a journal is
+   begun (then nothing is written), or right after it the newest header is not
+   that sector's (then nothing is answered).
+   ------------------------------------------------------------------------ */
+
+/* ---------------------------------------------------------------------------
    >>storage   the callbacks, and their failures
 
    A sector is named by its sequence: sequence s stands in physical sector s
@@ -3267,123 +3531,6 @@ static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
 }
 
 /* ---------------------------------------------------------------------------
-   >>format    the bytes of a journal: version 4, little-endian
-
-   G(n) is n rounded up to whole granules.  >>hash has the two hashes.
-
-   Sectors are numbered by a sequence, from 1 on.  Sequence s stands in physical
-   sector s modulo sector_count.  The head is the newest sector that counts
-   (>>recovery); records are appended to it.  The tail is the oldest sector in
-   which something is still needed; older sectors are dead.  Of 8 sectors, with
-   head 21 and tail 16:
-
-     physical sector     0     1     2     3     4     5     6     7
-     sequence           16    17    18    19    20   [21]   14    15
-                       tail                          head  dead  dead
-
-   A sector.  Each record begins at a granule; the rest of its last granule is
-   filled with erased bytes.
-
-     offset          contents
-     0               header
-     G(56)           relocated records: written again, from older sectors
-     relocated_end   commit record: the first record that is not relocated
-     after it        all other records
-
-   A header.
-
-     offset  size  field           meaning
-     0       4     magic           "idem"
-     4       1     version         4 (3 is not used)
-     5       1     hash            1 SipHash, 2 HalfSipHash, 3 FNV-1a
-     6       2     prog_size
-     8       3     sector_size
-     11      1     erased
-     12      2     sector_count
-     14      2     sum             of the other 27 pairs of bytes, modulo 2^16
-     16      4     sequence        of this sector
-     20      4     tail            sequence of the oldest sector needed
-     24      4     previous        newest older sector that counts; 0: none
-     28      3     previous_end    where the records of that one end
-     31      1     first           1: the first header of a boot; else 0
-     32      3     relocated_end   where the relocated records here end
-     35      1     batched         1: records here are durable with idem_sync
-     36      4     time            logical ms; in the first header of a boot,
-                                   when the boot began
-     40      4     uncertain       logical ms until which the table is uncertain
-     44      4     retention       ms, default of the records here
-     48      4     response_len    bytes, default of the records here
-     52      4     check
-
-   A record: these fields, one after the other.  A field is there if the record
-   is of the kind in the third column: `key` has bit 0x08 of flags, `finished`
-   has status 2 or 3, `sender` has bit 0x04 with neither key nor status, `state`
-   has bit 0x20.  n is a varint, at most five bytes: seven bits in a byte, the
-   lowest first, and 0x80 in all bytes but the last.  n?  is an optional varint:
-   if it is not there, its default holds.
-
-     size  field         kind       meaning
-     1     flags         all
-     1     options       all
-     n     slot          all        from 1 on; 0: none
-     n     time          all        ms since the record before; of the first in
-                                    a sector since the time in the header
-     n?    code          finished   32 bits as they are; default 0
-     n?    response_len  finished   default: that of the header
-     n?    scope_len     key        default 0
-     n?    attempts      key        default 1
-     n?    retention     key        ms; default: that of the header
-     n?    token         key        low 32 bits; default: that of this position
-     n?    age           key        ms from the completion, or from the restart
-                                    that interrupted it, to now; default 0
-     n     key_len       key        0: the key is a number, of 8 bytes
-     8     fingerprint   key
-     ..    scope         key
-     ..    key           key        a number: sequence 4, epoch 4
-     8     sender        sender     strong hash of the scope
-     8     floor         sender     sequence 4, epoch 4; both 0: forgotten
-     n     state_len     state
-     ..    state         state
-     ..    response      finished
-     4     check         all
-
-   flags: 0x80, and added
-
-     value      meaning
-     status 0   key: released or forgotten; no key: nothing of a slot
-            1   key: claimed; no key: delivered
-            2   completed
-            3   failed
-     0x04       undelivered; with status 0 and no key: of a sender
-     0x08       has a key
-     0x10       interrupted by a restart; of a sender: all its numbers up to the
-                floor have left
-     0x20       has application state
-     0x40       all before it in the sector was durable
-
-   options: 0x80 for a relocated record.  Bit i says that the i-th optional
-   field is there, counted from 0 among those that a record of its kind can
-   have.
-
-   The token of a claim is where it was first written: sequence x sector_size +
-   offset.  The commit record has status 0 and no key: 12 bytes at most.
-
-   A check is an index hash.
-
-     of a      its scope, 8 bytes                    its key
-     record    sequence 4, (offset XOR layout) 4     all bytes before the check
-     header    0, layout                             all bytes before the check,
-                                                     with a sum of 0
-
-   A record that has a status and no key (an outcome, a delivery) is bound to
-   its claim: the high half of (token x 0x9E3779B1) modulo 2^32 is XORed into
-   the high half of its check.  token is that of the claim, low 32 bits.  The
-   sum of a header is computed last, and includes the check.
-   layout is the index hash of the first 16 bytes of a header, with a sum of 0,
-   as the scope, and the first 8 bytes of the secret as the key.
-   ------------------------------------------------------------------------ */
-
-/* ---------------------------------------------------------------------------
    >>records   the bytes of a record, and of a header (>>format)
 
    One function encodes and decodes, so that the two cannot differ: each step of
@@ -3664,153 +3811,6 @@ static int idemi_header_is_whole(const unsigned char *p)
            (p[4] == 1 || idemi_header_sum(p) ==
                              idemi_basics_load32(p + IDEMI_SUM_AT - 2) >> 16);
 }
-
-/* ---------------------------------------------------------------------------
-   >>recovery   how a rotation survives a power cut, and how a journal is read
-
-   A rotation makes a new head, and then the record follows that it was made
-   for:
-
-     physical sector       0     1     2     3     4     5     6     7   tail
-     before               16    17    18    19   [20]   13    14    15    16
-     1 erase              16    17    18    19   [20]    -    14    15    16
-     2 relocate           16    17    18    19   [20]    r    14    15    16
-     3 write the header   16    17    18    19   [20]   21    14    15    16
-     4 commit             16    17    18    19    20   [21]   14    15    17
-
-   Step 2 relocates the live records of the sectors that will be dead: here of
-   16.  The header takes effect with the commit record: it has the new tail, and
-   the end of the old head's records.
-
-     power fails in     the next opening finds
-     1, 2               no header: the old head, whole
-     3                  no header, or one without a commit record: likewise
-     4, or the record   a commit record or none.  With one, the new head
-                        replaces in one step the tail, the end of the old head,
-                        and its newest record, if that was rewritten
-
-     R1  A slot has the contents of its last full record (one with a key), and
-         the changes after that.  A key that comes in another slot empties the
-         old one.  A number raises its sender's floor to its epoch when it
-         comes, and to itself when another key takes its slot, or it expires.  A
-         claim of an older epoch than its sender's has expired.
-         A sender's record with a floor raises the floor to that.  With 0 it
-         removes the floor, and all keys of the sender that were read before.
-         If it says that all numbers up to its floor have left, those of the
-         floor's epoch that were read before are removed at the end of the
-         journal, unless the floor has another epoch by then.  A key record of
-         such a number that is read later shows that this number, and those
-         above it, have not left.
-     R2  A sector counts from its commit record on.  A header alone may be torn:
-         nothing relies on it, and it is erased before its sequence is used
-         again.
-     R3  Nothing is appended after a write that may be torn: the first record of
-         a boot goes to a new sector.  The newest record of the boot before,
-         unless it has only the time, is rewritten there, in full, as the last
-         relocated one.  The first answer comes after that.
-     R4  The two sectors after the head are dead, three before a rotation:
-         whichever of the newest sectors a boot takes as head, all that it needs
-         is there.  Failing sectors may leave fewer; a head after which the
-         needed records would not fit into other sectors is not made.
-     R5  For every sector q, the items that need q or an older one, written once
-         more, fit into the heads that can be begun before q is erased.  So
-         relocation is put off as long as possible.
-     R6  No sector is erased that is needed for a key, the state or a sender.
-
-   A header is valid if and only if
-     1. at most one bit of "idem" is wrong;
-     2. its check holds, as it is or with one bit flipped;
-     3. it stands in the physical sector of its sequence;
-     4. its tail is less than sector_count before its sequence.
-
-   A record at an offset is valid if and only if
-     1. its first byte has 0x80 and is not 0xFF;
-     2. it ends inside the sector;
-     3. its slot is at most capacity, and not 0 if it has a key or a status;
-     4. its lengths are within the configuration, attempts are not 0, and
-        retention is at most 30 days (2,592,000,000 ms);
-     5. it is marked as relocated if and only if it stands before relocated_end;
-     6. its check holds; of a record that is bound to a claim, the low half.
-
-   A bound record is an orphan if
-     1. it is an outcome, and its slot has no claim, or one that is finished or
-        was interrupted by a restart;
-     2. it is a delivery, and its slot has no outcome;
-     3. the high half of its check does not name the claim of its slot.
-   An orphan changes nothing but the time.  1 and 2 are no loss: the claim has
-   been removed since.  In 3 a record before it is missing, or it is damaged.
-
-   A sector counts if and only if its header is valid, and
-     1. all its relocated records are valid, one after the other up to
-        relocated_end, and a valid record follows that is not relocated; or
-     2. such a record begins after the first granule from relocated_end on: it
-        was written after the commit record.
-
-   A journal is read in this order:
-     1. The head is the newest sector that counts, less than sector_count before
-        the newest valid header.
-     2. The sectors from its tail to the head are read, oldest first, each up to
-        the previous_end of the last header that names it as previous; the head,
-        or one that none names, up to its end.  A sector that no header names,
-        while the next header names an older one, was abandoned: it is skipped.
-     3. The time is that of the first header; then each header's, and each
-        record's added to it.  A time in the past, or more than 3,489,660,928
-        (0xD0000000) ms ahead, is ignored: the time stays.  After a step
-        of 2^28 ms (3.1 days) or more, keys that have expired by then are
-        removed: times are modulo 2^32.
-     4. All claims are interrupted at the first header of each boot, at its
-        time, and at the end.
-     5. In a sector, what is not a valid record is skipped granule by granule.
-        A gap is skipped bytes, or the point after an orphan of kind 3.
-     6. The records of a gap may have said how time passed.  So the outcomes
-        after a gap in a sector, but for relocated ones, are dated later at the
-        end of the sector: by the time of the last header that names it, less
-        the time of its last record.
-
-   Records are lost, and the table is uncertain for one default retention from
-   the newest time on, if
-     D1. skipped bytes stand before relocated_end;
-     D2. a gap stands before a record that says that all before it in the sector
-         was durable;
-     D3. skipped bytes stand right before a previous_end; or a gap anywhere
-         before one whose header is not the first of its boot;
-     D4. if the head is not batched, one longest record or more after its last
-         record, a granule begins with a byte that is not erased.  The longest
-         has 52 + key_max + response_max + state_max bytes, in whole granules;
-     D5. a sector that a header names is not there, except for the one that the
-         header of the tail names; or no sector counts, and the oldest header
-         names one;
-     D6. in one of the two physical sectors after the head no valid header
-         stands, and a record is valid for the sequence that would stand there,
-         names a slot, is not relocated, and is no orphan before the claims are
-         interrupted at the end.  The header is damaged; the defaults of the
-         configuration stand for its own, and relocated_end is 0;
-     D7. a header names a newer sector than the one whose header stands in that
-         position: a journal was begun over this one, when the storage was not
-         ready.
-
-   Torn writes that always read the same are survived in any number.  Of those
-   that read differently from boot to boot one does no harm, because the newest
-   record is rewritten; two in a row may cost the head that both were in: a
-   loss.
-
-   Storage is blank if no header is valid and every byte is erased.  Physical
-   sectors 1 to 3, in which the first heads are begun, may hold anything but the
-   whole header of another journal, at any offset: "idem", and version 1, or a
-   sum that is right.  At offset 0 one that fulfils 1 and 2 of a valid header is
-   not of another journal.  Storage that has no valid header, nothing by D6, and
-   is not blank is IDEM_E_FORMAT.
-
-   Storage may read as blank, or as older than it is, until it is ready.  So the
-   headers are read once more at the end of an opening.  It was not ready
-   (IDEM_E_STORAGE) if
-     1. a sector newer than the head counts by 2 now;
-     2. no sector counted, a read failed, and the newest header is another one;
-     3. it is not blank, and a read failed, or a header is valid now.
-   Nor was it if a header is valid right before the first sector of a journal is
-   begun (then nothing is written), or right after it the newest header is not
-   that sector's (then nothing is answered).
-   ------------------------------------------------------------------------ */
 
 /* ---------------------------------------------------------------------------
    >>reading   headers and records, from the bytes in a storage
