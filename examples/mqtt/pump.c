@@ -176,6 +176,19 @@ int pump_pour(pump_driver *p, const pump_order *order)
     return enter(p, "ends", order);
 }
 
+/* How much of a line is not the amount: verb, topic and key. */
+static size_t name_length(const char *line)
+{
+    size_t len = 0;
+    int word;
+
+    for (word = 0; word < 3; word++)
+        len += strcspn(line + len, " ") + 1;
+    return len;
+}
+
+/* The last line decides: a key that was forgotten may be used again.  The line
+   of another amount is one of this key, too. */
 int pump_look(pump_driver *p, const pump_order *order)
 {
     char *begins = make_line(p, "begins", order);
@@ -189,9 +202,8 @@ int pump_look(pump_driver *p, const pump_order *order)
         failed(p, strerror(errno));
     if (!log || !begins || !ends || check_place(p) != 0)
         found = PUMP_BLIND;
-    while (found >= PUMP_NOTHING && found < PUMP_ENDED &&
-           getline(&line, &size, log) > 0) {
-        if (strcmp(line, begins) == 0)
+    while (found >= PUMP_NOTHING && getline(&line, &size, log) > 0) {
+        if (strncmp(line, begins, name_length(begins)) == 0)
             found = PUMP_BEGAN;
         else if (strcmp(line, ends) == 0)
             found = PUMP_ENDED;

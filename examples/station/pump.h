@@ -18,7 +18,8 @@
 #include "journal.h"
 #include <sys/stat.h>
 
-enum { PUMP_ID = 2 * 255 + 2, PUMP_LINE = PUMP_ID + 32 };
+// Digits of scope and key, a sign between, a number of 21 characters.
+enum { PUMP_ID = 2 * 255 + 1 + 21 + 1, PUMP_LINE = PUMP_ID + 32 };
 
 /* What the log says of a command, and so what is to be done with it */
 enum {
@@ -48,8 +49,8 @@ static inline void pump_id(char id[PUMP_ID], const idem_request *r)
     const uint8_t *key = (const uint8_t *)r->key;
     size_t at = 0, i;
 
-    if (r->scope_len + r->key_len > 230)
-        journal_die("pump", "a name is too long");  // key_max refuses it before
+    if (r->scope_len + r->key_len > 255)
+        journal_die("pump", "a name is too long");  // more than any key_max
     for (i = 0; i < r->scope_len; i++, at += 2) {
         id[at] = digits[scope[i] >> 4];
         id[at + 1] = digits[scope[i] & 15];
@@ -84,8 +85,12 @@ static inline void pump_write(pump *p, const char *line)
 {
     size_t len = strlen(line);
 
-    if (write(p->fd, line, len) != (ssize_t)len || fdatasync(p->fd) != 0)
+    ssize_t written = write(p->fd, line, len);
+
+    if (written < 0 || fdatasync(p->fd) != 0)
         journal_die(p->path, strerror(errno));
+    if ((size_t)written < len)
+        journal_die(p->path, "the disk is full");
     p->size += (off_t)len;
 }
 
@@ -149,7 +154,8 @@ static inline void pump_check(const pump *p)
 }
 
 /* What to do with a command whose claim was granted: on IDEM_RECOVER and
-   IDEM_UNCERTAIN the log decides. */
+   IDEM_UNCERTAIN the log decides.  Its last line counts, for a key that was
+   forgotten may be used again; a line of another amount is one of this key. */
 static inline int pump_look(const pump *p, int answer, const char *id, long ml)
 {
     char begins[PUMP_LINE], poured[PUMP_LINE], line[PUMP_LINE];
@@ -159,13 +165,13 @@ static inline int pump_look(const pump *p, int answer, const char *id, long ml)
     pump_check(p);
     if (answer == IDEM_EXECUTE)
         return PUMP_MAY_POUR;
-    snprintf(begins, sizeof begins, "begins %s %ld\n", id, ml);
+    snprintf(begins, sizeof begins, "begins %s ", id);
     snprintf(poured, sizeof poured, "poured %s %ld\n", id, ml);
     f = fopen(p->path, "r");
     if (!f)
         journal_die(p->path, strerror(errno));
     while (fgets(line, sizeof line, f))
-        if (strcmp(line, begins) == 0)
+        if (strncmp(line, begins, strlen(begins)) == 0)
             found = PUMP_LOOK_AT_THE_CUP;
         else if (strcmp(line, poured) == 0)
             found = PUMP_HAS_POURED;

@@ -153,6 +153,12 @@ torn() { line ends "$1" "$2" | head -c 20 >>"$name/log"; }
 rotated() { mv "$name/log" "$name/log.1"; }
 emptied() { : >"$name/log"; }
 cut_short() { truncate -s 70 "$name/log"; }
+long_ago() {                            # and its key was forgotten since
+    before=$(line begins "$1" "$2" && line ends "$1" "$2")
+    sed -i "1r /dev/stdin" "$name/log" <<END
+$before
+END
+}
 
 # What a log can say of a crash, and when it is not to be believed.
 sensor() {
@@ -170,6 +176,7 @@ sensor() {
     is "$(count begins b 9) $(count ends b 9)" "1 1"
     is "$(count begins c 9) $(count ends c 9)" "1 1"
     is "$(count begins d 9) $(count ends d 9)" "1 0"
+    interrupt i 9 long_ago "$unknown"
     interrupt e 9 rotated "$unknown"
     is "$(count begins e 9) $(count ends e 9)" "1 0"
     interrupt f 9 emptied "$unknown"
@@ -191,6 +198,36 @@ sensor() {
     is "$(cat "$name/h")" "h 9 $unknown"
     stop_daemon
     is "$(tail -n 1 "$name/total")" "total 28 ml"
+}
+
+# damage KEY: of its records in the journal; later ones have been written
+damage() {
+    for at in $(grep -abo "pump/panel/command$1" "$name/journal" |
+        cut -d : -f 1)
+    do
+        printf damaged | dd of="$name/journal" bs=1 seek="$at" conv=notrunc \
+            2>/dev/null
+    done
+}
+
+# Records are lost: the log alone knows a key, and what it was used for.
+damaged() {
+    start_daemon "$broker_port" 1
+    is "$(ask v 5; ask w 5)" "v 5 0x00 poured 5 ml
+w 5 0x00 poured 5 ml"
+    stop_daemon
+    damage v
+    start_daemon "$broker_port" 1
+    is "$(ask v 6)" "v 6 0x83 check the cup"
+    is "$(ask x 5)" "x 5 0x00 poured 5 ml"
+    stop_daemon
+    grep -q 'or forgotten, it had begun' "$name-pumpd.log" ||
+        fail "no damage; a blunt test"
+    damage v
+    start_daemon "$broker_port" 1
+    is "$(ask v 5)" "v 5 0x00 poured 5 ml"
+    stop_daemon
+    is "$(grep -c '^begins.* 76 ' "$name/log")" 1
 }
 
 # What a log cannot be: the one before, with a new journal.
@@ -312,6 +349,7 @@ cd "$work"
 start_broker
 answers
 scene sensor sensor lost
+scene damaged damaged
 scene hostile hostile flood
 scene twins twins
 if [ "${SHORT:-}" = 1 ]; then kills=4 count=25; else kills=16 count=150; fi

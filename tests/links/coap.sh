@@ -118,6 +118,18 @@ interrupted() {
                 echo "2.04 poured 2 ml")"
         stop
     done
+    # Records are lost: the log alone knows a key, and what it was used for.
+    damage 127.0.0.1 ended
+    start
+    is "$(say "0 54 pour 65001=ended 3" "0 55 pour 65001=neither 2")" \
+        "5.00 interrupted: look at the cup|2.04 poured 2 ml"
+    stop
+    damage 127.0.0.1 ended
+    start
+    is "$(say "0 56 pour 65001=ended 2")" "2.04 poured 2 ml"
+    stop
+    is "$(grep -c "^begins $(hex 127.0.0.1)/$(hex ended) " \
+        "$work/interrupted/log")" 1
     printf 'begins half a l' >>"$work/interrupted/log"
     start
     is "$(say "0 53 pour 65001=begun 2")" "5.00 interrupted: look at the cup"

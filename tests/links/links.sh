@@ -78,5 +78,13 @@ audit() {
         }' wanted="$1" "$work/$name/log" - || fail "$name: see above"
 }
 
+# damage SCOPE KEY: of its records in the journal; later ones have been written
+damage() {
+    for at in $(grep -abo "$1$2" "$work/$name/journal" | cut -d : -f 1); do
+        printf damaged | dd of="$work/$name/journal" bs=1 seek="$at" \
+            conv=notrunc 2>/dev/null
+    done
+}
+
 # hex TEXT
 hex() { printf %s "$1" | od -An -v -tx1 | tr -d ' \n'; }
