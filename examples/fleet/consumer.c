@@ -66,19 +66,27 @@ static void on_signal(int number)
 
 /* --------------------------------------------------------------- the effect */
 
-/* What the log calls a record: where it stands, so its text is only shown. */
+/* What the log calls a record: where it stands. */
 static const char *name_of(const rd_kafka_message_t *r)
 {
-    static char name[EFFECT_LINE];
-    const char *text = (const char *)r->payload;
-    size_t at = (size_t)snprintf(name, sizeof name, "%.250s/%d %lld ",
-                                 rd_kafka_topic_name(r->rkt), (int)r->partition,
-                                 (long long)r->offset);
+    static char name[EFFECT_LINE / 2];
 
-    for (size_t i = 0; i < r->len && i < 200; i++)
-        name[at++] = (char)(text[i] < ' ' || text[i] > '~' ? '.' : text[i]);
-    name[at] = 0;
+    snprintf(name, sizeof name, "%.250s/%d %lld", rd_kafka_topic_name(r->rkt),
+             (int)r->partition, (long long)r->offset);
     return name;
+}
+
+/* The begin of a record's text, to be shown */
+static const char *text_of(const rd_kafka_message_t *r)
+{
+    static char text[201];
+    const char *from = (const char *)r->payload;
+    size_t i;
+
+    for (i = 0; i < r->len && i < sizeof text - 1; i++)
+        text[i] = (char)(from[i] < ' ' || from[i] > '~' ? '.' : from[i]);
+    text[i] = 0;
+    return text;
 }
 
 /* Executes, unless the log has it already. */
@@ -88,10 +96,11 @@ static int execute(idem_job *job)
         [EFFECT_BEGUN] = "begun: check", [EFFECT_DONE] = "done" };
     const rd_kafka_message_t *record = (const rd_kafka_message_t *)job->ctx;
     int again = job->answer != IDEM_EXECUTE;
-    int found = effect_begin(name_of(record), again ? 0 : place);
+    int found = effect_begin(name_of(record), text_of(record),
+                             again ? 0 : place);
 
     if (found == EFFECT_NONE)
-        effect_end(name_of(record));
+        effect_end(name_of(record), text_of(record));
     if (again || found != EFFECT_NONE)
         fprintf(stderr,
                 "consumer: offset %lld: interrupted before, it was %s\n",
@@ -116,10 +125,10 @@ static int settle(rd_kafka_message_t *record)
     // offsets in an epoch.  A later one has a higher number, or a newer epoch.
     request.epoch = (uint32_t)(record->offset / UINT32_MAX);
     request.sequence = (uint32_t)(record->offset % UINT32_MAX) + 1;
-    request.scope_len =
-        (size_t)snprintf(scope, sizeof scope, "%s/%d",
-                         rd_kafka_topic_name(record->rkt),
-                         (int)record->partition);
+    // One that is cut to fit here is over key_max.
+    snprintf(scope, sizeof scope, "%s/%d", rd_kafka_topic_name(record->rkt),
+             (int)record->partition);
+    request.scope_len = strlen(scope);
     while (!stop) {
         place = effect_place();
         result = fleet_run(&f, &reply, &request, execute, record);

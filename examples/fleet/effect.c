@@ -119,20 +119,32 @@ long effect_place(void)
 
 /* ------------------------------------------------------------------ effects */
 
-/* What the log says from a place on. */
-static int look(const char *id, long place)
+/* Writes a line, or the begin of one if `text` is "". */
+static void make_line(char line[EFFECT_LINE], const char *what, const char *id,
+                      const char *text)
 {
-    char line[EFFECT_LINE + 8];
+    int len = snprintf(line, EFFECT_LINE, "%s %s %s", what, id, text);
+
+    if (len < 0 || len >= EFFECT_LINE - 1)
+        effect_die(log_path, "too long a line");
+}
+
+/* What the log says from a place on. */
+static int look(const char *id, const char *text, long place)
+{
+    char begins[EFFECT_LINE], ends[EFFECT_LINE], line[EFFECT_LINE];
     FILE *log = fopen(log_path, "r");
     int found = EFFECT_NONE;
 
     if (!log || fseek(log, place, SEEK_SET) != 0)
         effect_die(log_path, strerror(errno));  // blind: do nothing
-    while (found < EFFECT_DONE && fgets(line, sizeof line, log)) {
+    make_line(begins, "begins", id, "");
+    make_line(ends, "ends", id, text);
+    while (fgets(line, sizeof line, log)) {
         line[strcspn(line, "\n")] = 0;
-        if (!strncmp(line, "begins ", 7) && !strcmp(line + 7, id))
+        if (!strncmp(line, begins, strlen(begins)))
             found = EFFECT_BEGUN;
-        else if (!strncmp(line, "ends ", 5) && !strcmp(line + 5, id))
+        else if (!strcmp(line, ends))
             found = EFFECT_DONE;
     }
     if (ferror(log))
@@ -141,32 +153,31 @@ static int look(const char *id, long place)
     return found;
 }
 
-static void enter(const char *what, const char *id)
+static void enter(const char *what, const char *id, const char *text)
 {
-    char line[EFFECT_LINE + 8];
-    int len = snprintf(line, sizeof line, "%s %s\n", what, id);
+    char line[EFFECT_LINE];
 
-    if (len < 0 || (size_t)len >= sizeof line)
-        effect_die(log_path, "too long a line");
-    append(line, (size_t)len);
+    make_line(line, what, id, text);
+    strcat(line, "\n");
+    append(line, strlen(line));
 }
 
-int effect_begin(const char *id, long place)
+int effect_begin(const char *id, const char *text, long place)
 {
     int found;
 
     take_log();
-    found = look(id, place);
+    found = look(id, text, place);
     if (found == EFFECT_NONE)
-        enter("begins", id);
+        enter("begins", id, text);
     lock(LOCK_UN);
     return found;
 }
 
-void effect_end(const char *id)
+void effect_end(const char *id, const char *text)
 {
     take_log();
-    enter("ends", id);
+    enter("ends", id, text);
     lock(LOCK_UN);
 }
 
@@ -175,7 +186,7 @@ int effect_has(const char *id)
     int found;
 
     take_log();
-    found = look(id, 0);
+    found = look(id, "", 0);
     lock(LOCK_UN);
     return found != EFFECT_NONE;
 }

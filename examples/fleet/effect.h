@@ -3,11 +3,13 @@
  * in a log; and the secret of the fleet, from a file.
  *
  * The log is the sensor: after a crash it says whether an effect was made.  It
- * has two lines of each, "begins ID" before and "ends ID" after it, both
- * durable. So begun and not ended means: nobody knows how far it came.  And it
+ * has two lines of each, "begins ID TEXT" before and "ends ID TEXT" after it,
+ * both durable.  So begun and not ended means: nobody knows how far it came.  And it
  * says what it is: one that is missing, empty or replaced has lost lines, and
  * no line in it would not mean that nothing was done.  So it is not made by the
- * way, but once, by effect_make; and whoever finds none ends.
+ * way, but once, by effect_make; and whoever finds none ends.  The last line of
+ * an ID decides, for an ID that was forgotten may be used again.  No ID is
+ * another with a blank and more behind it.
  *
  * It also fences: effect_begin looks and writes under the file's lock.  A
  * gateway that was suspended until another had taken over finds that it has
@@ -37,10 +39,11 @@ long effect_place(void);
    the claim if the key is new, or 0 if an earlier attempt may have left
    something.
      EFFECT_NONE    begun now: make it, then call effect_end
-     EFFECT_BEGUN   begun by another, who has not ended it: do not make it
+     EFFECT_BEGUN   begun by another, who has not ended it, or with another
+                    text: do not make it
      EFFECT_DONE    made by another */
-int effect_begin(const char *id, long place);
-void effect_end(const char *id);
+int effect_begin(const char *id, const char *text, long place);
+void effect_end(const char *id, const char *text);
 
 /* True if it was begun, at least. */
 int effect_has(const char *id);

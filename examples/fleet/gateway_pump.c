@@ -16,14 +16,16 @@ void gateway_pause(long ms)
     nanosleep(&t, NULL);
 }
 
-/* What the log calls a command, in dst of EFFECT_LINE bytes.  A topic is the
+enum { NAME = EFFECT_LINE - 40 };
+
+/* What the log calls a command, in dst of NAME bytes.  A topic is the
    sender's: what is not plain in it must not look like another part of a
    line. */
-static const char *name_of(char *dst, const command *c, long ml)
+static const char *name_of(char *dst, const command *c)
 {
     const unsigned char *key = (const unsigned char *)c->key;
     const unsigned char *at = (const unsigned char *)c->topic;
-    FILE *text = fmemopen(dst, EFFECT_LINE, "w");
+    FILE *text = fmemopen(dst, NAME, "w");
 
     if (!text)
         effect_die("name of a command", strerror(errno));
@@ -33,7 +35,6 @@ static const char *name_of(char *dst, const command *c, long ml)
     fputc(' ', text);
     for (size_t i = 0; i < c->key_len; i++)
         fprintf(text, "%02x", key[i]);
-    fprintf(text, " %ld ml", ml);
     if (fclose(text) != 0)
         effect_die("name of a command", "too long");
     return dst;
@@ -63,47 +64,49 @@ static int pour(const command *c, long ml, const idem_claim *claim)
     return 1;
 }
 
+/* Sets how a command ended.  `text` must stay. */
+static int end_as(idem_outcome *outcome, int reason, const char *text)
+{
+    outcome->failed = reason != POURED;
+    outcome->code = reason;
+    outcome->response = text;
+    outcome->response_len = strlen(text);
+    return IDEM_HANDLED;
+}
+
 int gateway_execute(idem_job *job)
 {
-    static char response[RESPONSE_MAX], name[EFFECT_LINE];
+    static char response[RESPONSE_MAX], name[NAME], amount[24];
     command *c = (command *)job->ctx;
     idem_outcome *outcome = &job->outcome;
     long ml = command_amount(c);
-    int len, found = EFFECT_NONE;
+    int found;
 
-    outcome->response = response;
-    if (!ml) {
-        outcome->failed = 1;
-        outcome->code = INVALID;
-        len = snprintf(response, sizeof response, "not 1 to 1000 ml");
-    } else {
-        found = effect_begin(name_of(name, c, ml),
-                             job->answer == IDEM_EXECUTE
-                                 ? c->device->place : 0);
-        if (found == EFFECT_NONE) {
-            if (!pour(c, ml, job->claim))
-                return IDEM_CANNOT_TELL;
-            effect_end(name);
-        }
-        len = snprintf(response, sizeof response, "poured %ld ml", ml);
-    }
-    if (found == EFFECT_BEGUN) {        // by one who did not come to the end
-        outcome->failed = 1;
-        outcome->code = SPECIFIC;
-        len = snprintf(response, sizeof response, "check the cup");
+    if (!ml)
+        return end_as(outcome, INVALID, "not 1 to 1000 ml");
+    snprintf(amount, sizeof amount, "%ld ml", ml);
+    found = effect_begin(name_of(name, c), amount,
+                         job->answer == IDEM_EXECUTE ? c->device->place : 0);
+    if (found == EFFECT_NONE) {
+        if (!pour(c, ml, job->claim))
+            return IDEM_CANNOT_TELL;
+        effect_end(name, amount);
     }
     if (found != EFFECT_NONE)
         fprintf(stderr, "gateway: %s: interrupted before, %s\n", c->topic,
                 found == EFFECT_DONE ? "it had poured" : "it had begun");
-    outcome->response_len = (size_t)len;
-    return IDEM_HANDLED;
+    if (found == EFFECT_BEGUN)          // by one who did not come to the end
+        return end_as(outcome, SPECIFIC, "check the cup");
+    snprintf(response, sizeof response, "poured %s", amount);
+    return end_as(outcome, POURED, response);
 }
 
 void gateway_pour_blindly(const command *c, long ml)
 {
-    char name[EFFECT_LINE];
+    char name[NAME], amount[24];
 
-    effect_begin(name_of(name, c, ml), effect_place());
+    snprintf(amount, sizeof amount, "%ld ml", ml);
+    effect_begin(name_of(name, c), amount, effect_place());
     pour(c, ml, NULL);
-    effect_end(name);
+    effect_end(name, amount);
 }
