@@ -1667,20 +1667,24 @@ IDEMI_ASSUME(a_journal_needs_no_more_than_a_slot,
              offsetof(idemi_aligned_journal, journal) <= IDEMI_ALIGNMENT);
 #endif
 
-/* With -Os a function's locals are kept out of its caller's stack frame.
+/* With -Os a function's locals are kept out of its caller's stack frame, and a
+   few functions are inlined: `make size PART=hints` has found which.
    Otherwise all callees of a function become part of it, and a few rounds are
    unrolled: a hash whose number of rounds is a constant takes half the time.
    (`make size` and `make bench` measure both.) */
 #if defined(__GNUC__) && defined(__OPTIMIZE_SIZE__)
 #define IDEMI_APART __attribute__((noinline))
+#define IDEMI_INTO static inline __attribute__((always_inline))
 #define IDEMI_FLAT
 #define IDEMI_UNROLL
 #elif defined(__GNUC__)
 #define IDEMI_APART
+#define IDEMI_INTO static
 #define IDEMI_FLAT __attribute__((flatten))
 #define IDEMI_UNROLL _Pragma("GCC unroll 4")
 #else
 #define IDEMI_APART
+#define IDEMI_INTO static
 #define IDEMI_FLAT
 #define IDEMI_UNROLL
 #endif
@@ -1724,7 +1728,7 @@ static uint64_t idemi_basics_load64(const unsigned char *p)
     return (uint64_t)idemi_basics_load32(p + 4) << 32 | idemi_basics_load32(p);
 }
 
-static void idemi_basics_store32(unsigned char *p, uint32_t word)
+IDEMI_INTO void idemi_basics_store32(unsigned char *p, uint32_t word)
 {
     p[0] = (unsigned char)word;
     p[1] = (unsigned char)(word >> 8);

@@ -154,7 +154,7 @@ shown() {
 # that match BUT
 reached() {
     awk -v sections=" $1 " '/^   >>/ { section = " " substr($1, 3) " " }
-        index(sections, section) && /^(static|IDEM_API)[^;]*\(/ {
+        index(sections, section) && /^(static|IDEM_API|IDEMI_INTO)[^;]*\(/ {
             sub(/\(.*/, "")
             sub(/.*[ *]/, "")
             print

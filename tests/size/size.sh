@@ -5,7 +5,9 @@
 # tests/FIGURES.md, and a plain one into README; CI fails if README changes.
 #     size.sh             all of it; with SHORT=1 not what each feature costs
 #     size.sh functions   bytes of every function that firmware links, sorted
+#     size.sh hints       finds anew what is to be inlined: an hour
 set -eu
+[ "${1-}" != hints ] || exec python3 tests/size/hints.py
 
 out=build/size
 mkdir -p "$out"
@@ -29,11 +31,26 @@ functions() {
                  print $2 + 0, $4, title[i] }' idem.h - | sort -rn
 }
 
-# text NAME CALLS...: the bytes of all that, with constants and alignment
-text() {
-    link "$@"
+# bytes NAME: of code and constants, with alignment
+bytes() {
     arm-none-eabi-size -A "$out/$1.elf" |
         awk '$1 ~ /^\.(text|rodata)/ { n += $2 } END { print n }'
+}
+
+# text NAME CALLS...: the bytes of all that
+text() {
+    link "$@"
+    bytes "$1"
+}
+
+# image FLAGS...: the bytes of a whole program with one configuration, and of
+# what it takes of the C library
+image() {
+    $cc -Os -ffunction-sections -fdata-sections -w -DIMAGE "$@" -I. \
+        tests/size/configured.c -nostartfiles --specs=nano.specs \
+        -Wl,--gc-sections -Wl,-e,main \
+        -Wl,--unresolved-symbols=ignore-all -o "$out/image.elf"
+    bytes image
 }
 
 calls whole > "$out/calls"
@@ -85,6 +102,9 @@ long=$(sort -k 2,2rn "$out/calls" | awk 'NR == 1 { print $2 }')
     echo "| code so configured: random keys, refused when full" \
         "| $random | 2900 | 2650 |"
     echo "| the same with the journal | $random_journal | 8150 | 7600 |"
+    echo "| the whole image of that, all in one file (\`IDEM_STATIC\`), the C" \
+        "library's part too | $(image) | 3000 | 2750 |"
+    echo "| the same with the journal | $(image -DJOURNAL) | 8800 | 8300 |"
     echo "| stack: the deepest call, callbacks aside" \
         "| $deep | 420 | 320 |"
     echo "| longest chain of private functions below a call" \

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: 0BSD
+"""Finds anew which private functions of idem.h gcc is to inline, or not, where it
+optimizes for size: IDEMI_INTO instead of static, or IDEMI_APART before it.
+
+    hints.py [NAME...]      all functions that are called twice or more, or these
+
+One function after the other gets another mark, or none, for good if the builds
+of size.sh get smaller in all, and neither the deepest stack nor the longest
+chain of calls grows.  Takes an hour; what it finds fits the compiler that is
+installed.
+"""
+import concurrent.futures
+import os
+import re
+import subprocess
+import sys
+
+MARKS = ("static", "IDEMI_APART\nstatic", "IDEMI_INTO")
+BUILDS = {
+    "table": "compile %s -DIDEM_NO_JOURNAL",
+    "whole": "compile %s -fstack-usage -fcallgraph-info=su",
+    "random": "compile_of tests/size/configured.c %s",
+    "random_journal": "compile_of tests/size/configured.c %s -DJOURNAL",
+    "features_journal":
+        "compile_of tests/size/configured.c %s -DFEATURES -DJOURNAL",
+}
+FIRST = ("table", "whole")
+SCRIPT = """set -eu
+out=%s
+cc="arm-none-eabi-gcc -std=c99 -mcpu=cortex-m0 -mthumb -I$out"
+nm=arm-none-eabi-nm
+. tests/size/link.sh
+%s
+link %s $firmware
+arm-none-eabi-size -A "$out/%s.elf" |
+    awk '$1 ~ /^\\.(text|rodata)/ { n += $2 } END { print n }'
+[ ! -f "$out/%s.ci" ] || awk -f tests/size/calls.awk "$out/%s.ci"
+"""
+FUNCTION = re.compile(
+    r"^(static|IDEMI_APART\nstatic|IDEMI_INTO) [^;{}=#]*?\b(idemi_\w+)"
+    r"\([^;{}]*?\)\n\{", re.M)
+
+
+def build(name, out):
+    """Bytes, deepest stack and longest chain, if they are asked for."""
+    script = SCRIPT % (out, BUILDS[name] % name, name, name, name, name)
+    run = subprocess.run(["sh", "-c", script], capture_output=True, text=True)
+    if run.returncode:
+        return None
+    size, *calls = run.stdout.splitlines()
+    rows = [row.split() for row in calls]
+    return (int(size), max((int(row[0]) for row in rows), default=0),
+            max((int(row[1]) for row in rows), default=0))
+
+
+def measure(text, out, names):
+    """What a header takes, build by build; None if one fails."""
+    with open(os.path.join(out, "idem.h"), "w", encoding="utf-8") as file:
+        file.write(text)
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        sizes = dict(zip(names, pool.map(lambda n: build(n, out), names)))
+    return None if None in sizes.values() else sizes
+
+
+def is_better(new, old):
+    """True if it is smaller in all, and neither deeper nor longer."""
+    names = list(new)
+    return sum(new[n][0] for n in names) < sum(old[n][0] for n in names) and \
+        all(new[n][1] <= old[n][1] and new[n][2] <= old[n][2] for n in names)
+
+
+def marked(text, function, mark):
+    """The header with a mark in front of a function, or None if it has that."""
+    for found in FUNCTION.finditer(text):
+        if found.group(2) == function and found.group(1) != mark:
+            return text[:found.start()] + mark + text[found.end(1):]
+    return None
+
+
+def main():
+    """Tries all marks on all functions."""
+    out = "build/size/hints"
+    os.makedirs(out, exist_ok=True)
+    with open("idem.h", encoding="utf-8") as file:
+        text = file.read()
+    names = sys.argv[1:] or [
+        found.group(2) for found in FUNCTION.finditer(text)
+        if len(re.findall(r"\b%s\(" % found.group(2), text)) > 2]
+    now = measure(text, out, BUILDS)
+    for name in names:
+        for mark in MARKS:
+            trial = marked(text, name, mark)
+            if not trial:
+                continue
+            sizes = measure(trial, out, FIRST)
+            if not sizes or not is_better(sizes, {n: now[n] for n in FIRST}):
+                continue
+            sizes = measure(trial, out, BUILDS)
+            if not sizes or not is_better(sizes, now):
+                continue
+            print(name, mark.replace("\n", " "), *(sizes[n][0] - now[n][0] for n in BUILDS),
+                  flush=True)
+            text, now = trial, sizes
+    with open("idem.h", "w", encoding="utf-8") as file:
+        file.write(text)
+    print(*(f"{n}: {now[n][0]}" for n in BUILDS))
+
+
+main()
