@@ -58,9 +58,14 @@ static const char *option(int which)
     return options[which].value;
 }
 
-static void on_signal(int number)
+static int number(int which)
 {
-    (void)number;
+    return effect_number(options[which].name, option(which), IDEM_LEASE_MAX);
+}
+
+static void on_signal(int signal_number)
+{
+    (void)signal_number;
     stop = 1;
 }
 
@@ -146,7 +151,7 @@ static int settle(rd_kafka_message_t *record)
 
 static void consume(void)
 {
-    int idle = 0, enough = atoi(option(IDLE_MS));
+    int idle = 0, enough = number(IDLE_MS);
 
     while (!stop && (!enough || idle < enough)) {
         rd_kafka_message_t *record = rd_kafka_consumer_poll(kafka, RETRY_MS);
@@ -184,7 +189,7 @@ static void take_topic(void)
 
     rd_kafka_topic_partition_list_add(
         list, option(TOPIC),
-        alone ? atoi(option(PARTITION)) : RD_KAFKA_PARTITION_UA)
+        alone ? number(PARTITION) : RD_KAFKA_PARTITION_UA)
         ->offset = RD_KAFKA_OFFSET_STORED;
     error = alone ? rd_kafka_assign(kafka, list)
                   : rd_kafka_subscribe(kafka, list);
@@ -243,7 +248,7 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);           // hiredis writes to what may be broken
     effect_open(option(LOG));
     effect_read_secret(&config, option(SECRET));
-    config.lease_ms = (uint32_t)atoi(option(LEASE));
+    config.lease_ms = (uint32_t)number(LEASE);
     if (fleet_open(&f, option(STORE), &config) != IDEM_OK)
         effect_die("fleet", f.reason);
     open_kafka();

@@ -191,6 +191,16 @@ int effect_has(const char *id)
     return found != EFFECT_NONE;
 }
 
+int effect_number(const char *option, const char *text, int most)
+{
+    char *end;
+    long n = strtol(text, &end, 10);
+
+    if (*text < '0' || *text > '9' || *end || n > most)
+        effect_die(option, "not a number, or too large");
+    return (int)n;
+}
+
 void effect_read_secret(idem_config *config, const char *path)
 {
     int fd = open(path, O_RDONLY);

@@ -48,6 +48,9 @@ void effect_end(const char *id, const char *text);
 /* True if it was begun, at least. */
 int effect_has(const char *id);
 
+/* The number of an option, up to `most`; ends the program if it is none. */
+int effect_number(const char *option, const char *text, int most);
+
 void effect_read_secret(idem_config *config, const char *path);
 
 #endif

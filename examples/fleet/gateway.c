@@ -132,7 +132,9 @@ static void on_connect(struct mosquitto *m, void *ctx, int result, int flags,
 static void on_subscribe(struct mosquitto *m, void *ctx, int mid, int count,
                          const int *granted, const mosquitto_property *p)
 {
-    (void)m, (void)ctx, (void)mid, (void)count, (void)granted, (void)p;
+    (void)m, (void)ctx, (void)mid, (void)p;
+    if (!command_granted("gateway", count, granted))
+        exit(1);
     puts("ready");
     fflush(stdout);
 }
@@ -191,13 +193,15 @@ static gateway this_one = {
 /* Where the value of an option goes: text, or else a number. */
 static const struct {
     const char *name, **text;
-    int      *number;
+    int      *number, most;
 } options[] = {
-    { "--host", &this_one.host, NULL }, { "--id", &this_one.id, NULL },
-    { "--store", &this_one.store, NULL }, { "--log", &this_one.log, NULL },
-    { "--secret", &this_one.secret, NULL }, { "--port", NULL, &this_one.port },
-    { "--ml-ms", NULL, &this_one.ml_ms },
-    { "--lease-ms", NULL, &this_one.lease_ms } };
+    { "--host", &this_one.host, NULL, 0 }, { "--id", &this_one.id, NULL, 0 },
+    { "--store", &this_one.store, NULL, 0 },
+    { "--log", &this_one.log, NULL, 0 },
+    { "--secret", &this_one.secret, NULL, 0 },
+    { "--port", NULL, &this_one.port, 65535 },
+    { "--ml-ms", NULL, &this_one.ml_ms, 1000000 },
+    { "--lease-ms", NULL, &this_one.lease_ms, IDEM_LEASE_MAX } };
 enum { OPTIONS = sizeof options / sizeof *options };
 
 static void parse(gateway *g, char **argv)
@@ -213,10 +217,12 @@ static void parse(gateway *g, char **argv)
             continue;
         if (!argv[1] || i == OPTIONS)
             break;
+        argv++;
         if (options[i].text)
-            *options[i].text = *++argv;
+            *options[i].text = *argv;
         else
-            *options[i].number = atoi(*++argv);
+            *options[i].number = effect_number(options[i].name, *argv,
+                                               options[i].most);
     }
     if (*argv && !strcmp(*argv, "--new-log") && argv[1]) {
         effect_make(argv[1]);

@@ -35,6 +35,14 @@ static void on_connect(struct mosquitto *m, void *ctx, int result, int flags,
                                    MQTT_SUB_OPT_RETAIN_AS_PUBLISHED, NULL);
 }
 
+static void on_subscribe(struct mosquitto *m, void *ctx, int id, int count,
+                         const int *granted, const mosquitto_property *p)
+{
+    (void)m, (void)ctx, (void)id, (void)p;
+    if (!command_granted("pumpd", count, granted))
+        exit(1);
+}
+
 static void on_disconnect(struct mosquitto *m, void *ctx, int reason,
                           const mosquitto_property *properties)
 {
@@ -50,6 +58,7 @@ static struct mosquitto *new_client(pumpd *d)
         pumpd_die("mosquitto_new", strerror(errno));
     mosquitto_int_option(m, MOSQ_OPT_PROTOCOL_VERSION, MQTT_PROTOCOL_V5);
     mosquitto_connect_v5_callback_set(m, on_connect);
+    mosquitto_subscribe_v5_callback_set(m, on_subscribe);
     mosquitto_disconnect_v5_callback_set(m, on_disconnect);
     mosquitto_message_v5_callback_set(m, on_message);
     return m;

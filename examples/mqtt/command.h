@@ -36,6 +36,22 @@ typedef struct command {
     uint16_t key_len;
 } command;
 
+/* For the callback of a subscription: returns whether the broker granted it.  If
+   not, nothing would ever come, and nobody would know why. */
+static inline int command_granted(const char *program, int count,
+                                  const int *granted)
+{
+    int i;
+
+    for (i = 0; i < count; i++)
+        if (granted[i] >= 0x80) {
+            fprintf(stderr, "%s: the broker refuses the subscription: %s\n",
+                    program, mosquitto_reason_string(granted[i]));
+            return 0;
+        }
+    return 1;
+}
+
 /* The key is the correlation data, or else the user property "key". */
 static inline void command_read_key(command *c,
                                     const mosquitto_property *properties)

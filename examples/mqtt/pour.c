@@ -132,8 +132,8 @@ static void on_subscribe(struct mosquitto *m, void *ctx, int id, int count,
 {
     sender *s = (sender *)ctx;
 
-    (void)m, (void)id, (void)count, (void)granted, (void)p;
-    s->ready = 1;
+    (void)m, (void)id, (void)p;
+    s->ready = command_granted("pour", count, granted);
     if (s->times == 0)
         s->due = 0;
 }

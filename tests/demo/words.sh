@@ -9,8 +9,10 @@ set -eu
 
 B=${B:-build}
 B=$(cd "$B" && pwd)
+tests=$(pwd)/tests
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+broker=
+trap 'rm -rf "$work"; [ -z "$broker" ] || kill $broker' EXIT
 cd "$work"
 passed=0
 
@@ -153,6 +155,29 @@ if [ -x "$B/pour" ]; then
     says 1 "a line is KEY ML" sh -c "echo a | $B/pour --port 1"
     says 1 "given up: perhaps it was poured" \
         "$B/pour" --port 1 --retry 50 --deadline 1 a 5
+fi
+# refused WORDS COMMAND...: by a broker that grants no subscription, and says so
+refused() {
+    words=$1
+    shift
+    timeout 20 "$@" --port "$refusing" >said 2>&1 </dev/null || :
+    grep -qF -- "$words" said || fail "no \"$words\": $*"
+    passed=$((passed + 1))
+}
+
+if [ -x "$B/pumpd" ] && [ -x "$B/pour" ]; then
+    python3 "$tests/demo/refusing.py" >refusing 2>refusing.log &
+    broker=$!
+    until [ -s refusing ]; do sleep 0.05; done
+    refusing=$(cat refusing)
+    refused "refuses the subscription: Not authorized" \
+        "$B/pumpd" --journal s --log s.log
+    echo a 5 >command
+    refused "refuses the subscription: Not authorized" \
+        sh -c '"$0" --retry 50 --deadline 1 "$@" <command' "$B/pour"
+    grep -q "given up" said || fail "it was not given up"
+    kill $broker
+    broker=
 fi
 if [ -x "$B/pumpd" ]; then
     secrets

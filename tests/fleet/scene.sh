@@ -100,6 +100,13 @@ logs() {
             fail "logs: $fault"
         passed=$((passed + 1))
     done
+    for option in "--port 70000" "--lease-ms 4294968296" "--ml-ms 5x"; do
+        timeout 20 "$B/fleet/gateway" $option --log "$work/bad.log" \
+            2>"$work/said"
+        grep -q "^${option% *}: not a number, or too large" "$work/said" ||
+            fail "logs: $option"
+        passed=$((passed + 1))
+    done
     build fleet/effect $here/effect.c $F/effect.c
     "$B/fleet/effect" "$work" >"$work/effect" || fail "$(cat "$work/effect")"
     count "$(tail -n 1 "$work/effect")"
