@@ -18,7 +18,7 @@
 #endif
 
 /* Cuts, and boots in which a callback fails, in a row without a call that has
-   written.  The manual says what three may do (>>recovery, >>eeprom). */
+   written.  The manual says what three may do (>>recovery). */
 enum { HARM_MAX = 2 };
 
 static device the;
