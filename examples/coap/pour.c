@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { OPTION_KEY = 65001, WAIT_S = 3 };
+enum { OPTION_KEY = 65001, WAIT_S = 3, KEY_MAX = 32, ML_MAX = 7 };
 
 static const char help[] =
     "pour PORT KEY ML ...         or lines \"KEY ML\" on standard input\n"
@@ -79,9 +79,11 @@ static coap_response_t on_response(coap_session_t *session,
     the.code = (unsigned)coap_pdu_get_code(received);
     the.retry_after_ms = 0;
     age = coap_check_option(received, COAP_OPTION_MAXAGE, &at);
-    if (age)
-        the.retry_after_ms = 1000 * coap_decode_var_bytes(
-            coap_opt_value(age), coap_opt_length(age));
+    if (age) {
+        unsigned s = coap_decode_var_bytes(coap_opt_value(age),
+                                           coap_opt_length(age));
+        the.retry_after_ms = s < UINT32_MAX / 1000 ? 1000 * s : UINT32_MAX - 1;
+    }
     coap_get_data(received, &len, &data);
     snprintf(the.text, sizeof the.text, "%.*s", (int)len, (const char *)data);
     return COAP_RESPONSE_OK;
@@ -155,6 +157,9 @@ static int command(const char *key, const char *ml)
     uint32_t delay_ms = 0;
     int verdict;
 
+    // What is cut short would be another command.
+    if (!*key || strlen(key) > KEY_MAX || strlen(ml) > ML_MAX)
+        die("KEY has 1 to 32 bytes, ML 1 to 1000");
     the.key = key;
     the.ml = ml;
     the.first_ms = now_ms();
@@ -194,20 +199,42 @@ static void start(int port)
     coap_register_response_handler(the.context, on_response);
 }
 
+/* Runs the lines of standard input; true if all were poured. */
+static int run_lines(void)
+{
+    char *line = NULL, *key, *ml;
+    size_t size = 0;
+    int all = 1;
+
+    while (getline(&line, &size, stdin) > 0) {
+        key = strtok(line, " \t\r\n");
+        ml = key ? strtok(NULL, " \t\r\n") : NULL;
+        if (key && (!ml || strtok(NULL, " \t\r\n")))
+            die("a line is KEY ML");
+        if (key)
+            all &= command(key, ml);
+    }
+    free(line);
+    return all;
+}
+
 int main(int argc, char **argv)
 {
-    char key[33], ml[8];
     int all = 1;
+    char *end;
+    long port;
 
     if (argc < 2 || !strcmp(argv[1], "--help")) {
         fputs(help, argc < 2 ? stderr : stdout);
         return argc < 2 ? 2 : 0;
     }
+    port = strtol(argv[1], &end, 10);
+    if (*end || port < 1 || port > 65535 || argc % 2 != 0)
+        die("PORT KEY ML ...; see --help");
     the.seed = (unsigned)now_ms() ^ (unsigned)getpid();
-    start(atoi(argv[1]));
+    start((int)port);
     if (argc == 2)
-        while (scanf("%32s %7s", key, ml) == 2)
-            all &= command(key, ml);
+        all = run_lines();
     for (argv += 2; argv[0] && argv[1]; argv += 2)
         all &= command(argv[0], argv[1]);
     coap_session_release(the.session);

@@ -51,6 +51,17 @@ $mismatch"
     is "$("$B/coap/pour" "$port" h 3 h 4)" \
         "h 3 2.04 poured 3 ml
 h 4 $mismatch"
+    # What is no line of commands is not taken for one.
+    for text in "$(printf %040d 1) 2" "i 12345678" "i 1 i 1" i; do
+        echo "$text" | timeout 60 "$B/coap/pour" "$port" \
+            >"$work/answers/said" 2>>"$work/answers.log"
+        is "$text: $? $(cat "$work/answers/said")" "$text: 2 "
+    done
+    for words in "x a 1" "70000 a 1" "$port a"; do
+        "$B/coap/pour" $words 2>>"$work/answers.log"
+        is "$words: $?" "$words: 2"
+    done
+    is "$(grep -c poured "$work/answers/log")" 6
     stop
     echo "answers: as the manual has it"
 }
