@@ -19,6 +19,7 @@ import argparse
 import os
 import queue
 import random
+import re
 import sqlite3
 import sys
 import time
@@ -153,12 +154,15 @@ class Link:
         self.ready = False
 
     def on_message(self, _client, _data, message):
-        """An answer: key, name of a result, ms to wait, reason, text"""
+        """An answer: key, name of a result, ms to wait, reason, text.  What has
+        no reason is none: a command must not end with it."""
         named = dict(getattr(message.properties, "UserProperty", []))
         key = getattr(message.properties, "CorrelationData", b"")
         wait = named.get("retry-after-ms", "")
-        wait = int(wait) if wait.isdecimal() else 0
+        wait = int(wait) if len(wait) < 11 and wait.isdecimal() else 0
         reason = named.get("reason", "")
+        if not re.fullmatch("0x[0-9a-f]{2}", reason):
+            return
         busy = wait or reason == "0x97"         # a quota is full for a while
         self.answers.put((key, "BUSY" if busy else "OK", wait, reason,
                           message.payload.decode("utf-8", "replace")))

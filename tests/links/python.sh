@@ -30,6 +30,34 @@ alike() {
         "$(wc -l <"$work/chance") by chance"
 }
 
+# heard [NAME VALUE]...: what an answer with these user properties is taken for
+heard() {
+    python3 - "$examples/python" "$@" <<'END'
+import queue
+import sys
+import types
+sys.path.insert(0, sys.argv[1])
+import outbox
+link = outbox.Link.__new__(outbox.Link)
+link.answers = queue.Queue()
+pairs = list(zip(sys.argv[2::2], sys.argv[3::2]))
+link.on_message(None, None, types.SimpleNamespace(
+    payload=b"text", properties=types.SimpleNamespace(
+        UserProperty=pairs, CorrelationData=b"key")))
+print(*(link.answers.get()[1:3] if link.answers.qsize() else ["none"]))
+END
+}
+
+# What is no answer of the device's does not end a command, nor this program.
+answers() {
+    is "$(heard)|$(heard reason x)|$(heard retry-after-ms 5)" "none|none|none"
+    is "$(heard reason 0x00)|$(heard reason 0x97)" "OK 0|BUSY 0"
+    is "$(heard reason 0x97 retry-after-ms 5)" "BUSY 5"
+    is "$(heard reason 0x97 retry-after-ms "$(printf %05000d 9)")" "BUSY 0"
+    is "$(heard reason 0x97 retry-after-ms 99999999999)" "BUSY 0"
+    echo "answers: one without a reason is none"
+}
+
 # add FROM TO: commands into the outbox, in pieces, killed in between and begun
 # again: an intention has one key
 add() {
@@ -117,4 +145,5 @@ python3 "$tests/links/retry.py" examples/python "$(($(date +%s) % 1000))" \
     2000 >"$work/chance"
 cd "$work"
 alike
+answers
 if [ "${SHORT:-}" = 1 ]; then chaos 4 60; else chaos 30 600; fi
