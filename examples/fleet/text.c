@@ -81,8 +81,8 @@ char *fleet_to_hex(char *dst, const void *data, size_t len)
 {
     const unsigned char *bytes = (const unsigned char *)data;
 
-    for (size_t i = 0; i < len; i++)
-        dst += sprintf(dst, "%02x", bytes[i]);
+    for (size_t i = 0; i < len; i++, dst += 2)
+        sprintf(dst, "%02x", bytes[i]);
     *dst = 0;
     return dst;
 }

@@ -48,23 +48,22 @@ static inline enum MHD_Result exchange_refuse(struct MHD_Connection *c,
                                               uint32_t retry_after_s,
                                               const char *why)
 {
-    char head[RESPONSE_MAX], text[RESPONSE_MAX];
-    int len = snprintf(head, sizeof head,
-                       "Content-Type: application/problem+json\n");
+    char head[RESPONSE_MAX], text[RESPONSE_MAX], more[48] = "";
 
     if (retry_after_s)
-        snprintf(head + len, sizeof head - (size_t)len, "Retry-After: %lu\n",
+        snprintf(more, sizeof more, "Retry-After: %lu\n",
                  (unsigned long)retry_after_s);
     if (status == MHD_HTTP_UNAUTHORIZED)
-        snprintf(head + len, sizeof head - (size_t)len,
-                 "WWW-Authenticate: Bearer\n");
+        snprintf(more, sizeof more, "WWW-Authenticate: Bearer\n");
+    snprintf(head, sizeof head, "Content-Type: application/problem+json\n%s",
+             more);
     snprintf(text, sizeof text, "{\"status\":%d,\"title\":\"%s\"}\n", status,
              why);
     return exchange_respond(c, status, head, text);
 }
 
 /* Sends a stored outcome: status is its code; headers, an empty line and body
-   its response. */
+   its response.  One that could not be recorded has none. */
 static inline enum MHD_Result exchange_replay(struct MHD_Connection *c,
                                               const exchange *e)
 {
@@ -74,6 +73,9 @@ static inline enum MHD_Result exchange_replay(struct MHD_Connection *c,
     memcpy(head, e->response, e->reply.response_len);
     head[e->reply.response_len] = 0;
     body = strstr(head, "\n\n");
+    if (!body)
+        return exchange_refuse(c, MHD_HTTP_INTERNAL_SERVER_ERROR, 0,
+                               "executed, its outcome is not known");
     body[1] = 0;
     return exchange_respond(c, (int)e->reply.code, head, body + 2);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: 0BSD */
 /* cc -I../.. httpd.c -lmicrohttpd -lpthread -o httpd
+ * umask 077                 # what is in these files, or on a command line that
+ *                           # ps shows, must not be read by others
  * echo "panel $(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')" > http.tokens
- * ./httpd & curl -i http://127.0.0.1:8080/pours -d 5 \
- *     -H "Authorization: Bearer $(cut -d ' ' -f 2 http.tokens)" \
+ * sed 's/panel /Authorization: Bearer /' http.tokens > panel.header
+ * ./httpd & curl -i http://127.0.0.1:8080/pours -d 5 -H @panel.header \
  *     -H "Idempotency-Key: \"$(cat /proc/sys/kernel/random/uuid)\""
  *
  * An HTTP server in front of a pump: POST /pours with "5" pours 5 ml, once for
@@ -89,9 +91,9 @@ static int set_outcome(idem_job *job, int status, const char *text)
     if (status == MHD_HTTP_CREATED)
         snprintf(location, sizeof location, "Location: /pours/%llu\n",
                  (unsigned long long)job->claim->token);
-    job->outcome.response_len = (size_t)snprintf(
-        e->response, sizeof e->response, "%sContent-Type: text/plain\n\n%s\n",
-        location, text);
+    snprintf(e->response, sizeof e->response,
+             "%sContent-Type: text/plain\n\n%s\n", location, text);
+    job->outcome.response_len = strlen(e->response);
     job->outcome.response = e->response;
     job->outcome.code = status;
     job->outcome.failed = status >= MHD_HTTP_BAD_REQUEST;

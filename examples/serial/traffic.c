@@ -51,10 +51,11 @@ void traffic_make(traffic_command *command, uint32_t seed, uint32_t index)
         protocol_put16(command->payload + 1, command->ml);
         command->payload_len = 3;
     } else {
-        command->payload_len = (uint8_t)snprintf(
-            (char *)command->payload, sizeof command->payload,
-            "l%s for table %u", drinks[host_random(&draw, 5)],
-            (unsigned)host_random(&draw, 40));
+        const char *drink = drinks[host_random(&draw, 5)];
+
+        snprintf((char *)command->payload, sizeof command->payload,
+                 "l%s for table %u", drink, (unsigned)host_random(&draw, 40));
+        command->payload_len = (uint8_t)strlen((char *)command->payload);
     }
 }
 
