@@ -303,7 +303,10 @@ static int copy(journal *to, journal *from)
     }
     printf("%lu keys copied\n", (unsigned long)copied);
     warn(from);
-    return idem_file_close(&to->file) != IDEM_OK;
+    result = idem_file_close(&to->file);
+    if (result != IDEM_OK)
+        reason_print_file(to->path, IDEM_E_STORAGE, &to->file);
+    return result != IDEM_OK;
 }
 
 int main(int argc, char **argv)

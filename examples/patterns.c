@@ -278,8 +278,8 @@ static void publish_pending(void)
     idem_entry entry = { .id = key, .id_size = sizeof key };
 
     while (idem_pending(&table, &entry, now_ms) == IDEM_OK)
-        if (publish(key))
-            idem_delivered(&table, &entry.claim);
+        if (publish(key) && idem_delivered(&table, &entry.claim) < 0)
+            return;                     // later: the storage fails
 }
 
 static int outbox(void)

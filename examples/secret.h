@@ -105,6 +105,8 @@ static inline int secret_is_blank(const char *journal, int erased)
 
     while (file && (c = getc(file)) == erased)
         ;
+    if (file && ferror(file))           // what is there is not known
+        c = erased;
     if (file)
         fclose(file);
     return c == EOF;

@@ -183,12 +183,20 @@ static size_t parse(uint8_t *payload, const char *text)
     return len - 5;
 }
 
-/* The next line, without its end; 0 if there is none. */
+/* The next line, without its end; 0 if there is none.  One that is too long is
+   refused: its rest would be another command. */
 static int next_line(char *text, size_t size)
 {
+    size_t len;
+
     if (!fgets(text, (int)size, s.commands))
         return 0;
-    text[strcspn(text, "\n")] = 0;
+    len = strcspn(text, "\n");
+    if (!text[len] && !feof(s.commands)) {
+        fprintf(stderr, "too long a line: %s\n", text);
+        exit(2);
+    }
+    text[len] = 0;
     return 1;
 }
 

@@ -52,28 +52,35 @@ static inline int command_granted(const char *program, int count,
     return 1;
 }
 
-/* The key is the correlation data, or else the user property "key". */
-static inline void command_read_key(command *c,
-                                    const mosquitto_property *properties)
+/* The value of the user property `wanted`, to be freed; NULL if it is not
+   there. */
+static inline char *command_property(const mosquitto_property *p,
+                                     const char *wanted)
 {
-    char *name = NULL, *value = NULL;
-    const mosquitto_property *p = properties;
+    char *name = NULL, *value = NULL, *found = NULL;
     bool again = false;
 
+    while (!found && (p = mosquitto_property_read_string_pair(
+                          p, MQTT_PROP_USER_PROPERTY, &name, &value,
+                          again)) != NULL) {
+        if (!strcmp(name, wanted))
+            found = value;
+        else
+            free(value);
+        free(name);
+        again = true;
+    }
+    return found;
+}
+
+/* The key is the correlation data, or else the user property "key". */
+static inline void command_read_key(command *c, const mosquitto_property *p)
+{
     if (mosquitto_property_read_binary(p, MQTT_PROP_CORRELATION_DATA, &c->key,
                                        &c->key_len, false))
         return;
-    while ((p = mosquitto_property_read_string_pair(
-                p, MQTT_PROP_USER_PROPERTY, &name, &value, again)) != NULL) {
-        if (!c->key && !strcmp(name, "key")) {
-            c->key = value;
-            c->key_len = (uint16_t)strlen(value);
-            value = NULL;
-        }
-        free(name);
-        free(value);
-        again = true;
-    }
+    c->key = command_property(p, "key");
+    c->key_len = c->key ? (uint16_t)strlen((char *)c->key) : 0;
 }
 
 /* Takes a command out of a message, which must stay meanwhile.  Whether the

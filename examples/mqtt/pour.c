@@ -53,21 +53,14 @@ static void die(const char *what)
 
 /* ------------------------------------------------------------------ answers */
 
-/* Copies the user property `name`, if it is there. */
-static void read_property(char *dst, size_t size, const char *wanted,
+/* Copies a user property, or nothing if it is not there. */
+static void read_property(char *dst, size_t size, const char *name,
                           const mosquitto_property *p)
 {
-    char *name = NULL, *value = NULL;
-    bool again = false;
+    char *value = command_property(p, name);
 
-    while ((p = mosquitto_property_read_string_pair(
-                p, MQTT_PROP_USER_PROPERTY, &name, &value, again)) != NULL) {
-        if (!strcmp(name, wanted))
-            snprintf(dst, size, "%s", value);
-        free(name);
-        free(value);
-        again = true;
-    }
+    snprintf(dst, size, "%s", value ? value : "");
+    free(value);
 }
 
 /* After an answer, as a result of idem.h has it, or silence */
@@ -286,14 +279,17 @@ int main(int argc, char **argv)
     sender s = { .broker = { .program = "pour", .host = "127.0.0.1",
                              .id = "panel", .port = 1883, .qos = 1 },
                  .retry_ms = 2000, .deadline_s = DEADLINE_S };
+    char **end;
 
-    (void)argc;
+    end = argv + argc;
     argv = parse(&s, argv);
+    if ((end - argv) % 2 != 0)
+        die("a KEY without ML");
     s.seed = (unsigned)connection_ms() ^ (unsigned)getpid();
     start(&s);
     if (!*argv)
         run_lines(&s);
-    for (; argv[0] && argv[1]; argv += 2)
+    for (; *argv; argv += 2)
         run(&s, argv[0], argv[1]);
     mosquitto_disconnect(s.m);
     mosquitto_destroy(s.m);

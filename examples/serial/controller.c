@@ -276,6 +276,10 @@ int main(int argc, char **argv)
     for (i = 2; i + 1 < argc; i += 2)
         if (take_option(argv[i], argv[i + 1]) < 0)
             break;
+    if (c.window == 0) {                // nothing would ever be sent
+        fputs("controller: --window: a number from 1 to 64\n", stderr);
+        return 2;
+    }
     if (argc < 2 || i != argc || argv[1][0] == '-')
         return host_help(argc, argv, help);
     c.line = host_open_line(argv[1]);

@@ -69,9 +69,13 @@ migrate 1 "no geometry" journal new2 200,32
 migrate 1 "damaged: records were lost" damaged new3 200,32,64,8,8192
 says 1 "journal: over the limit" "$B/file" journal "$(printf '%040d' 1)" x
 says 1 "journal: an argument is impossible" "$B/file" journal '' x
+says 2 "a number from 1" "$B/serial/controller" /dev/null --window 0
 says 2 "No such file or directory" "$B/inspect" none
 echo "pour 70000" >commands
 says 2 "a number up to 65535" "$B/sender" /dev/null outbox commands
+printf 'pour %0200d\n' 5 >commands
+says 2 "too long a line" "$B/sender" /dev/null outbox2 commands
+echo "pour 5" >commands
 yes "not a journal" | head -c 20480 >other
 says 2 "outbox: the storage holds something else; not a journal" \
     "$B/sender" /dev/null other commands
@@ -153,6 +157,7 @@ if [ -x "$B/pour" ]; then
     says 1 "--port: a number from 1 to 65535" "$B/pour" --port 65537 a 5
     says 1 "too long an id" "$B/pour" --id "$(printf '%0120d' 1)" a 5
     says 1 "a line is KEY ML" sh -c "echo a | $B/pour --port 1"
+    says 1 "a KEY without ML" "$B/pour" --port 1 --deadline 1 a 5 b
     says 1 "given up: perhaps it was poured" \
         "$B/pour" --port 1 --retry 50 --deadline 1 a 5
 fi
