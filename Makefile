@@ -58,7 +58,7 @@ size:                    ## text, RAM and stack; rewrites the table in README
 	@sh tests/size/size.sh $(PART)
 
 bench:                   ## speed, wear, bytes beside budgets and others
-	@CC="$(CC)" B="$(B)" sh tests/bench/bench.sh
+	@CC="$(CC)" B="$(B)" sh tests/bench/bench.sh $(PART)
 
 docs:                    ## compile and run every C block of manual and README
 	@CC="$(CC)" sh tests/tools/docs.sh
@@ -177,7 +177,8 @@ PACKAGES = libcmocka-dev clang-19 llvm-19 libclang-rt-19-dev tcc sdcc \
     afl++ clang-tidy-19 cppcheck pmccabe codespell python3 git strace valgrind \
     frama-c-base why3 cvc4 z3 spin \
     mosquitto libmosquitto-dev libhts-dev uthash-dev libsqlite3-dev \
-    liblmdb-dev redis-server libhiredis-dev postgresql-15 libpq-dev pgbouncer \
+    liblmdb-dev librocksdb-dev redis-server libhiredis-dev postgresql-15 \
+    libpq-dev pgbouncer \
     librdkafka-dev libcurl4-gnutls-dev libjansson-dev curl \
     libcoap3-dev libcoap3-bin libmicrohttpd-dev libmodbus-dev \
     python3-paho-mqtt mosquitto-clients

@@ -1,9 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
 # Every benchmark: one table, each figure beside its budget and its moonshot.
-# Wrong answers fail it, times never do.  SHORT=1 takes fewer turns; README=1
-# writes the table in tests/FIGURES.md.  wear.svg is always written: it is the
-# same on every machine that has the same SQLite and LMDB.
+# Wrong answers fail it, times never do.  SHORT=1 takes fewer turns.
+#     bench.sh [counts]       only what is counted
+# What is counted (bytes, erases) is the same on every machine, and is always
+# written to tests/FIGURES.md; what is timed with README=1.  wear.svg is always
+# written: it is the same where there are the same SQLite and LMDB.
 set -eu
 
 out=${B:-build}
@@ -11,11 +13,11 @@ short=
 [ "${SHORT:-}" != 1 ] || short=--short
 mkdir -p "$out"
 
-# build NAME FLAGS...
+# build NAME SOURCE FLAGS...
 build() {
-    name=$1
-    shift
-    "${CC:-cc}" -std=gnu99 -O2 -I. "tests/bench/$name.c" \
+    name=$1 source=$2
+    shift 2
+    "${CC:-cc}" -std=gnu99 -O2 -I. "tests/bench/$source.c" \
         -o "$out/bench_$name" "$@"
 }
 
@@ -26,31 +28,53 @@ has() {
 
 sqlite='-DBENCH_SQLITE -lsqlite3'
 has sqlite3.h || sqlite=
+lmdb='-DBENCH_LMDB -llmdb'
+has lmdb.h || lmdb=
+rocksdb='-DBENCH_ROCKSDB -lrocksdb'
+has rocksdb/c.h || rocksdb=
 
-build ram
-build journal $sqlite
 status=0
-measure() {
-    "$@" > "$out/bench.rows" || status=1
-    cat "$out/bench.rows"
-    cat "$out/bench.rows" >> "$out/bench.md"
+# table FILE: the rows that follow go there
+table() {
+    table=$1
+    printf '| figure | value | budget | moonshot |\n|---|--:|--:|--:|\n' |
+        tee "$table"
 }
 
-printf '| figure | value | budget | moonshot |\n|---|--:|--:|--:|\n' |
-    tee "$out/bench.md"
+measure() {
+    "$@" > "$out/bench.rows" || status=1
+    tee -a "$table" < "$out/bench.rows"
+}
+
+# write NAME: the table, without details, as that of this name in FIGURES.md
+write() {
+    [ "$status" = 0 ] || return 0
+    sed '/of 1000/b
+        /W2\|granule 8\|erases\|no idle\|: ns\|for each/d
+        s/ missed$//' "$table" > "$out/bench.rows"
+    sh tests/tools/readme.sh "$1" "$out/bench.rows"
+}
+
+build journal journal $sqlite
+table "$out/bench_counts.md"
 measure "$out/bench_journal"
+write counts
+[ "${1:-}" != counts ] || exit $status
+
+build ram ram
+build known ram -DBENCH_KNOWN=1000
+build group group $sqlite $lmdb $rocksdb -lpthread
+table "$out/bench.md"
 if has sqlite3.h && has lmdb.h && [ -r /proc/self/io ]; then
-    build wear -lsqlite3 -llmdb
+    build wear wear -lsqlite3 -llmdb
     measure "$out/bench_wear" "$out"
-    awk -f tests/bench/plot.awk "$out/bench.md" > tests/bench/wear.svg
+    cat "$out/bench_counts.md" "$out/bench.md" |
+        awk -f tests/bench/plot.awk > tests/bench/wear.svg
 fi
 measure "$out/bench_ram" $short
+measure "$out/bench_known" $short
 measure "$out/bench_journal" $short "$out"
+measure "$out/bench_group" $short "$out"
 ! grep -q 'missed$' "$out/bench.md" || echo "bench: budgets are missed"
-if [ "${README:-}" = 1 ] && [ "$status" = 0 ]; then
-    sed '/of 1000/b
-         /W2\|granule 8\|erases\|no idle\|: ns\|for each\|M[12].*uthash/d
-         s/ missed$//' "$out/bench.md" > "$out/bench.readme"
-    sh tests/tools/readme.sh bench "$out/bench.readme"
-fi
+[ "${README:-}" != 1 ] || write bench
 exit $status
