@@ -220,7 +220,8 @@ $(B)/migrate_test: $(B)/migrate FORCE
 	$(MADE) $(BUILD) tests/demo/migrate.c -o $@
 
 $(B)/serial/demo: FORCE
-	$(MADE) $(SERIAL) $(ROOMY) $(S)/demo.c $(BETWEEN) -o $@
+	$(MADE) $(SERIAL) $(ROOMY) $(S)/demo.c $(S)/run.c $(BETWEEN) \
+	    -o $@
 
 $(B)/serial/controller: FORCE
 	$(MADE) $(SERIAL) $(S)/controller.c $(S)/traffic.c $(S)/protocol.c \

@@ -4,9 +4,7 @@
    line of the file once, whoever was killed at which moment.
        sender_test [SEED [KILLS]]      goes on until the sender was killed KILLS
                                        times, file by file (60) */
-#define main demo_main
-#include "examples/serial/demo.c"
-#undef main
+#include "examples/serial/run.c"
 #include "examples/secret.h"
 #include "examples/serial/flash_file.h"
 

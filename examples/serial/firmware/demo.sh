@@ -40,7 +40,7 @@ host() {
 
 host controller $serial/controller.c $serial/traffic.c $serial/protocol.c \
     $serial/host.c
-host demo $sizes $serial/demo.c $serial/line.c $serial/audit.c \
+host demo $sizes $serial/demo.c $serial/run.c $serial/line.c $serial/audit.c \
     $serial/traffic.c $serial/device.c $serial/flash_file.c \
     $serial/protocol.c $serial/host.c
 
