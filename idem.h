@@ -3068,8 +3068,9 @@ static int idemi_storage_erase_now(idem_table *t)
 #define IDEMI_USED_MAX   0x7FFFu
 #define IDEMI_USED_SWEPT (IDEMI_USED_MAX - IDEMI_SWEEP_MS / IDEMI_USED_STEP - 1)
 
-/* idemi_sender_idle of an entry without keys and floor.  Entries with a floor
-   are below. */
+/* idemi_sender_idle of an entry without keys and floor; one more if no eviction
+   time is lost with it, which would be that of all new senders then.  Entries
+   with a floor are below. */
 #define IDEMI_IDLE (IDEMI_USED_MAX + 2)
 
 /* Entry 1 stands right in front of the slots in memory, entry 2 in front of
@@ -3100,7 +3101,7 @@ static uint32_t idemi_sender_idle(const idem_table *t, const idem_sender *a)
                     t->journal->newest == idemi_sender_item(t, a)))
         return 0;
     if (!idemi_basics_join(a->floor))
-        return IDEMI_IDLE;
+        return IDEMI_IDLE + (a->evicted_until == t->evicted_until);
     return IDEMI_CONFIG(t)->full == IDEM_REJECT ? 0
                                                 : 1 + IDEMI_USED_MAX - a->used;
 }
