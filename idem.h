@@ -294,7 +294,7 @@
    >>damage    flipped bits, worn cells, a wild write
 
    A power cut loses nothing that was acknowledged; damage can.  stats.lost
-   counts the places where it may have.  From then on, for one default retention
+   counts where it may have.  From then on, for one default retention
    (idem_uncertain), each claim is granted with IDEM_UNCERTAIN.  One flipped bit
    costs at most the record that it is in; in a sector's header it costs
    nothing.  Damage to the newest record, or reads of it alone that fail, look
@@ -6483,10 +6483,9 @@ static int idemi_public_may_unlock(const idem_table *t)
            IDEMI_CONFIG(t)->storage->sync_unlocked;
 }
 
-/* Syncs without the lock, which it lets go of.  All is durable only if nothing
-   was written meanwhile: then the next record still goes where it would have
-   gone.  After a failure sync, which fails too, tells it to those who hold the
-   lock. */
+/* Unlocks, syncs, and locks again.  All is durable only if nothing was written
+   meanwhile: then the next record still goes to the same offset.  After a
+   failure the sync under the lock fails too, and stops all writing. */
 static int idemi_public_sync_unlocked(idem_table *t)
 {
     const idem_storage *m = IDEMI_CONFIG(t)->storage;
@@ -7169,10 +7168,11 @@ IDEM_API int idem_retry(uint32_t *delay_ms, const idem_patience *patience,
        journal only when it has its size, by the holder of its lock.
    F2  Bytes that are read are on the disk, and so is the file's name.  A killed
        process leaves programs that only the kernel has: opening syncs.
-   F3  After a failed sync nothing is written, except by threads that call before
-       idem_sync has the lock again.  The kernel may have dropped the bytes, and
-       reports that once: the next sync, or one at the same time, would succeed,
-       and prove nothing.  So there is one at a time, and a failure stays.
+   F3  After a failed sync nothing is written, except by threads that call
+       before idem_sync has the lock again.  The kernel may have dropped the
+       bytes, and reports that once: the next sync, or one at the same time,
+       would succeed, and prove nothing.  So there is one at a time, and a
+       failure stays.
    F4  Only the process that opened the file touches it.
    F5  The locked file is the one that the path names, at opening and whenever a
        sync has succeeded.

@@ -72,7 +72,7 @@ static int open_journal(journal *j, const char *path, const char *geometry,
     int result;
 
     if (!parse(j, &sector, geometry)) {
-        fprintf(stderr, "migrate: %s: no geometry\n%s", geometry, help);
+        fprintf(stderr, "migrate: %s: no geometry, see\n%s", geometry, help);
         return 0;
     }
     memcpy(j->config.secret, secret, sizeof j->config.secret);
@@ -155,7 +155,8 @@ int main(int argc, char **argv)
         !open_journal(&to, argv[3], argv[4], secret))
         return 1;
     if (to.table.used || to.table.stats.lost) {
-        fprintf(stderr, "migrate: %s: not a new journal\n", argv[3]);
+        fprintf(stderr, "migrate: %s: holds a journal: name a new file\n",
+                argv[3]);
         return 1;
     }
     return copy(&to, &from);

@@ -22,7 +22,7 @@
 #define CHECK(condition)                                                       \
     do {                                                                       \
         if (!(condition)) {                                                    \
-            printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);     \
+            printf("%s:%d: failed: %s\n", __FILE__, __LINE__, #condition);     \
             return 1;                                                          \
         }                                                                      \
     } while (0)

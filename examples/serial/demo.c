@@ -39,7 +39,7 @@ static const char help[] =
     "machine decides.\n\n"
     "exit status: 0 if with idem.h everything was done exactly once and\n"
     "answered truly, and without it not, and a day later all numbers were\n"
-    "refused, all keys new; 1 if not so; 2 if it could not run\n";
+    "refused, all keys new; 1 if not; 2 if it could not run\n";
 
 /* ---------------------------------------------------------------------------
    what is counted

@@ -53,7 +53,7 @@ uint32_t host_number(const char *text, uint32_t most)
     unsigned long value = strtoul(text ? text : "", &end, 10);
 
     if (!text || end == text || *end || value > most) {
-        fprintf(stderr, "a number up to %lu is wanted, not \"%s\"\n",
+        fprintf(stderr, "give a number up to %lu, not \"%s\"\n",
                 (unsigned long)most, text ? text : "");
         exit(2);
     }

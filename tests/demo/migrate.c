@@ -21,7 +21,7 @@ static device from, to;
 
 static void broken(const char *what, const char *file, int line)
 {
-    printf("%s:%d: not so: %s\n", file, line, what);
+    printf("%s:%d: failed: %s\n", file, line, what);
     exit(1);
 }
 

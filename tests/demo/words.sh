@@ -63,9 +63,9 @@ migrate() { says "$1" "$2" "$B/migrate" "$3" 64,32,32,0,4096 "$4" "$5"; }
 migrate 0 "1 keys copied" journal new 200,32,64,8,8192
 says 0 'key "42": completed' "$B/inspect" --capacity 200 --response-max 64 \
     --state-max 8 --sector 8192 --secret-file journal.secret new
-migrate 1 "new: not a new journal" journal new 200,32,64,8,8192
+migrate 1 "new: holds a journal" journal new 200,32,64,8,8192
 migrate 1 "none: No such file" none new2 200,32,64,8,8192
-migrate 1 "no geometry" journal new2 200,32
+migrate 1 "no geometry, see" journal new2 200,32
 migrate 1 "damaged: records were lost" damaged new3 200,32,64,8,8192
 says 1 "journal: over the limit" "$B/file" journal "$(printf '%040d' 1)" x
 says 1 "journal: an argument is impossible" "$B/file" journal '' x

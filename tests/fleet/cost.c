@@ -32,7 +32,7 @@ static subject s;
 static void must(int holds)
 {
     if (!holds)
-        fail("%s: not so; %s", place, s.f.reason);
+        fail("%s: failed; %s", place, s.f.reason);
 }
 
 /* Of the same length for both ways */

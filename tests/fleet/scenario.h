@@ -84,7 +84,7 @@ static void check(int holds, const char *what)
     __atomic_add_fetch(holds ? &current->passed : &current->failed, 1,
                        __ATOMIC_SEQ_CST);
     if (!holds)
-        fprintf(stderr, "%s: %s: not so: %s; at \"%s\"\n", place, running, what,
+        fprintf(stderr, "%s: %s: failed: %s; at \"%s\"\n", place, running, what,
                 at);
 }
 
