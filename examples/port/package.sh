@@ -32,7 +32,9 @@ folder() {
 # examples NAME: those that need no more than the header
 examples() {
     mkdir -p "$out/$1/examples"
-    cp examples/hello.c examples/patterns.c "$out/$1/examples"
+    for file in hello.c patterns.c fram.h random.h reason.h; do
+        cp "examples/$file" "$out/$1/examples"
+    done
 }
 
 # manifest FROM TO: with the repository's place

@@ -173,9 +173,11 @@ ports_and_examples() {
 END
     done
     for folder in platformio esp-idf zephyr cmake; do
-        ${CC:-cc} -std=c99 "$from/$folder/idem/examples/hello.c" \
-            -I"$from/$folder/idem" -I"$from/$folder/idem/include" \
-            -o "$out/hello" && "$out/hello" || return
+        for example in hello patterns; do
+            ${CC:-cc} -std=c99 "$from/$folder/idem/examples/$example.c" \
+                -I"$from/$folder/idem" -I"$from/$folder/idem/include" \
+                -o "$out/$example" && "$out/$example" || return
+        done
     done
 }
 
