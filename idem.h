@@ -3382,8 +3382,8 @@ static void idemi_keys_enter(idem_table *t, unsigned slot)
 }
 
 /* Lengthens a lease to lease_ms from now (0: the default). */
-static void idemi_keys_lease(const idem_table *t, idem_slot *s,
-                             uint32_t lease_ms)
+IDEMI_INTO void idemi_keys_lease(const idem_table *t, idem_slot *s,
+                                 uint32_t lease_ms)
 {
     lease_ms =
         idemi_default(lease_ms, IDEMI_CONFIG(t)->lease_ms, IDEMI_LEASE_MS);
@@ -3784,6 +3784,7 @@ static uint32_t idemi_header_layout(const idem_config *config)
 }
 
 /* Encodes or decodes the words of a header. */
+IDEMI_APART
 static void idemi_header_codec(unsigned char *bytes, idemi_header *h,
                                int writing)
 {
@@ -3810,7 +3811,7 @@ static uint32_t idemi_header_sum(const unsigned char *p)
 
 /* True of a header of any journal that is not torn, and of one of version 1,
    which has no sum. */
-static int idemi_header_is_whole(const unsigned char *p)
+IDEMI_INTO int idemi_header_is_whole(const unsigned char *p)
 {
     return idemi_basics_load32(p) == IDEMI_MAGIC &&
            (p[4] == 1 || idemi_header_sum(p) ==
@@ -4680,7 +4681,7 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot, unsigned state,
 /* Before the first answer of a boot that relies on earlier records: rotates.
    The header has the end of the old head, so no later boot reads more records
    there than this one did (S10). */
-static int idemi_journal_confirm(idem_table *t)
+IDEMI_INTO int idemi_journal_confirm(idem_table *t)
 {
     return IDEMI_JOURNAL(t) && !t->journal->opened ? idemi_journal_ready(t, 1)
                                                    : IDEM_OK;
@@ -5150,8 +5151,9 @@ static int idemi_command_gone(idem_table *t, unsigned slot)
 
 /* The slot that a claim names, if it has that claim or its outcome, and one of
    these bits in its state; or NULL. */
-static idem_slot *idemi_command_named(idem_table *t,
-                                      const idem_claim *claim, unsigned bits)
+IDEMI_INTO idem_slot *idemi_command_named(idem_table *t,
+                                          const idem_claim *claim,
+                                          unsigned bits)
 {
     idem_slot *s;
 
@@ -5418,7 +5420,8 @@ static int idemi_command_again(idem_table *t, unsigned slot, idemi_query *q)
 
 /* The answer for an unknown key; finds a slot for it, and an entry for its
    sender, and changes neither. */
-static int idemi_command_first(idem_table *t, unsigned *slot, idemi_query *q)
+IDEMI_INTO int idemi_command_first(idem_table *t, unsigned *slot,
+                                   idemi_query *q)
 {
     q->sender = NULL;
     if (IDEMI_SENDERS(t)) {
@@ -5856,7 +5859,7 @@ static int idemi_public_is_open(const idem_table *t)
 
 /* The start of every call on an open table, if its arguments are `valid`: takes
    the lock.  IDEM_OK, or IDEM_E_ARG or IDEM_E_LOCK without the lock. */
-static int idemi_public_enter(idem_table *t, int valid)
+IDEMI_INTO int idemi_public_enter(idem_table *t, int valid)
 {
     const idem_config *config;
 
@@ -6019,7 +6022,7 @@ static int idemi_public_storage(const idem_storage *m)
 }
 
 /* True if neither half of the secret is zero.  FNV has none. */
-static int idemi_public_secret(const idem_config *config)
+IDEMI_INTO int idemi_public_secret(const idem_config *config)
 {
     unsigned char first = IDEM_HASH == IDEM_HASH_FNV;
     unsigned char last = first;
