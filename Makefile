@@ -112,7 +112,9 @@ demo-file: $(B)/file $(B)/inspect
 	@$(B)/file $(B)/file.journal 42 'pour 5 ml'
 	@$(B)/inspect $(B)/file.journal
 
-demo-sender: $(B)/sender_test $(B)/sender $(B)/serial/device $(B)/answers_test
+demo-sender: $(B)/sender_test $(B)/sender $(B)/serial/device \
+    $(B)/answers_test $(B)/damage_test
+	@$(B)/damage_test
 	@rm -f $(B)/outbox $(B)/outbox.secret
 	@$(B)/answers_test $(B)/outbox
 	@$(B)/sender_test
@@ -237,6 +239,9 @@ $(B)/sender: FORCE
 $(B)/answers_test: FORCE
 	$(MADE) $(SERIAL) tests/demo/answers.c $(S)/protocol.c $(S)/host.c \
 	    -o $@
+
+$(B)/damage_test: FORCE
+	$(MADE) $(SERIAL) -I$(S) tests/demo/damage.c $(S)/protocol.c -o $@
 
 $(B)/sender_test: FORCE
 	$(MADE) $(SERIAL) $(ROOMY) tests/demo/sender.c $(BETWEEN) -o $@
