@@ -2248,8 +2248,9 @@ static int idemi_slot_has_id(idem_slot *s, const idemi_id *id)
 /* The key if it is a number: its epoch, and below that its sequence; else 0. */
 static uint64_t idemi_slot_number(idem_slot *s)
 {
-    return s->key_len ? 0
-                      : idemi_basics_load64(idemi_slot_id(s) + s->scope_len);
+    return !IDEMI_EVER_SENDERS || s->key_len
+               ? 0
+               : idemi_basics_load64(idemi_slot_id(s) + s->scope_len);
 }
 
 /* The token of its claim.  A slot stores 48 bits of it with IDEM_WIDE, else 32;
@@ -5360,6 +5361,8 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     fresh->response_len =
         rq->response_size ? rq->response_size : IDEMI_CONFIG(t)->response_max;
     fresh->attempts = (uint8_t)attempt;
+    fresh->state = IDEM_IN_PROGRESS;
+    fresh->time = t->clock;
     if (writes) {
         int result;
         fresh->token = idemi_record_token(t, t->journal->sequence,
@@ -5374,9 +5377,9 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
         t->stats.evicted++;
         idemi_keys_leave(t, slot, IDEMI_KEY_EVICTED);
     }
+    t->token += (uint32_t)(fresh->token - (uint32_t)t->token);
+    idemi_slot_set_token(fresh, t->token);
     *s = *fresh;
-    s->state = IDEM_IN_PROGRESS;
-    s->time = t->clock;
     idemi_keys_lease(t, s, rq->lease_ms);
     if (writes)
         idemi_storage_needs(t)[slot] = t->journal->sequence;
@@ -5388,8 +5391,6 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
                                 IDEMI_KEY_ADDED);
     }
     idemi_order_note(t, s);
-    t->token += (uint32_t)(s->token - (uint32_t)t->token);
-    idemi_slot_set_token(s, t->token);
     idemi_command_name(t, slot, q->claim);
     return IDEM_OK;
 }
