@@ -1132,7 +1132,7 @@ typedef union idem_fingerprint_state {
                           and no slot is free, the quota is used up, or a new
                           sender finds no entry; or to find one to evict.
                           A number that is too old: n slots if it is written
-     .. with senders      three look-ups of an entry for the key, one for each key
+     .. with senders      three look-ups of an entry for the key, one for each
                           that is dropped: 1 or 2 entries on average while a
                           half was never used, 3 with a fifth, the square root
                           of senders when all were; a new sender all entries
