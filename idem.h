@@ -3981,6 +3981,20 @@ static uint32_t idemi_reading_record(idem_table *t, uint32_t sequence,
     return idemi_reading_parse(t, sequence, at, r, start);
 }
 
+/* Returns the next offset after `at` at which a record may begin: not with an
+   erased byte.  Looks no further than `end`, and the bytes in memory. */
+static uint32_t idemi_reading_skip(const idem_table *t, uint32_t at,
+                                   uint32_t end)
+{
+    const idem_journal *j = t->journal;
+
+    do
+        at += IDEMI_GRANULE(j);
+    while (at < end && at < j->until &&
+           t->buffer[at - j->window] == IDEMI_CONFIG(t)->storage->erased);
+    return at;
+}
+
 /* A record that is read, with its fields: a slot's, or a sender's */
 typedef struct idemi_found {
     idemi_record r;
@@ -4020,7 +4034,8 @@ static int idemi_reading_has_record(idem_table *t, uint32_t sequence,
     if (at != relocated_end)
         at = relocated_end + IDEMI_GRANULE(j);
     j->until = 0;               // read again: the proof must be on the storage
-    for (; at < IDEMI_SECTOR_SIZE(j); at += IDEMI_GRANULE(j))
+    for (; at < IDEMI_SECTOR_SIZE(j);
+         at = idemi_reading_skip(t, at, IDEMI_SECTOR_SIZE(j)))
         if (idemi_reading_record(t, sequence, at, r) &&
             !(r->flags & IDEMI_RELOCATED) &&
             (any || (r->slot && !r->orphan)))
@@ -4922,7 +4937,7 @@ static void idemi_opening_sector(idem_table *t, idemi_scan *scan)
             if (t->buffer[at - j->window] !=
                 IDEMI_CONFIG(t)->storage->erased)
                 dirty = at;
-            at += IDEMI_GRANULE(j);
+            at = idemi_reading_skip(t, at, end);
             continue;
         }
         gap |= at > j->at;

@@ -46,8 +46,13 @@ clean spelling codespell -L nd --skip '*vectors_*,*.base64' \
 clean "gcc -fanalyzer" gcc -std=c99 -O0 -fanalyzer $file -I. -c $source \
     -o "$out/o"
 # This also warns of a frame without a bound.
-clean "stack frames" gcc -std=c99 -Os -Wstack-usage=512 -I. -c $source \
-    -o "$out/o"
+# But of one for hosts, whose contract says so.
+stack_frames() {
+    gcc -std=c99 -Os -fstack-usage -I. -c $source -o "$out/o.o" &&
+        awk '$1 !~ /:idem_begin_many$/ && ($2 > 512 || $3 == "dynamic")' \
+            "$out/o.su"
+}
+clean "stack frames" stack_frames
 
 variants="-DIDEM_WIDE=1"
 [ "${SHORT:-}" = 1 ] || variants="$variants -DIDEM_WIDE=0 -DIDEM_NO_JOURNAL
