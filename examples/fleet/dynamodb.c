@@ -83,8 +83,8 @@ static const char *place(char dst[48], const fleet_record *r)
 
 static const char *const ways[] = {
     [FLEET_BY_ID] = "slot = :a AND id = :b','ConsistentRead':true",
-    [FLEET_BY_TOKEN] = "slot = :a','FilterExpression':'#token = :b',"
-    "'ExpressionAttributeNames':{'#token':'token'},'ConsistentRead':true",
+    [FLEET_BY_TOKEN] = ("slot = :a','FilterExpression':'#token = :b',"
+    "'ExpressionAttributeNames':{'#token':'token'},'ConsistentRead':true"),
     [FLEET_BY_PENDING] =
         "due = :a AND place > :b','IndexName':'pending','Limit':1" };
 #define MEMBER(name) ", s:{s:s}"
