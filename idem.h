@@ -6788,7 +6788,7 @@ static const char *idemi_explain_room(const idem_config *config)
                             "of the longest records and the state")
     IDEMI_EXPLAIN(m->sector_count < sectors,
                   "storage.sector_count: too few for so many keys; "
-                  "IDEM_SECTORS and table.needed tell how many would do")
+                  "see IDEM_SECTORS and table.needed")
     return NULL;
 }
 

@@ -336,7 +336,7 @@ struct workload {
     const char *name;
     uint32_t live, response_len;
     int is_numbered;
-    double floor_kb[3], floor_erases[3];    // per 1000, by granule
+    double minimal_kb[3], minimal_erases[3];    // per 1000, by granule
 };
 
 static const struct workload workloads[] = {
@@ -421,7 +421,7 @@ static uint32_t largest(const struct workload *w, uint32_t granule)
     return c.capacity - 1;
 }
 
-/* Bytes x floor at 1/8, 2/8 .. 8/8 of the largest capacity: the most of these */
+/* Write amplification at 1/8, 2/8 .. 8/8 of the largest capacity: the worst */
 static double sweep(const struct workload *w, size_t g, uint32_t *at)
 {
     uint32_t most = largest(w, granules[g]), i;
@@ -429,7 +429,7 @@ static double sweep(const struct workload *w, size_t g, uint32_t *at)
 
     for (i = 1; i <= 8; i++) {
         uint32_t live = most * i / 8;
-        double is = run(w, live, granules[g], 1).kb / w->floor_kb[g];
+        double is = run(w, live, granules[g], 1).kb / w->minimal_kb[g];
         if (is > worst) {
             worst = is;
             *at = live;
@@ -471,12 +471,14 @@ static void measure_flash(const struct workload *w, size_t g)
     snprintf(name, sizeof name, "%s, granule %u", w->name, granule);
     if (count > FLASH_SECTORS)
         print_row(count, FLASH_SECTORS, 0, "%s: sectors", name);
-    print_row(with.kb / w->floor_kb[g], 1.05, 1.02, "%s: bytes x floor", name);
-    print_row(without.kb / w->floor_kb[g], 1.05, 1.02,
-              "%s: bytes x floor, no idle time", name);
-    print_row(with.erases / w->floor_erases[g], 1.05, 1.02,
-              "%s: erases x floor", name);
-    print_row(worst, 1.5, 0, "%s: bytes x floor at the worst capacity (%u of "
+    print_row(with.kb / w->minimal_kb[g], 1.05, 1.02,
+              "%s: write amplification", name);
+    print_row(without.kb / w->minimal_kb[g], 1.05, 1.02,
+              "%s: write amplification, no idle time", name);
+    print_row(with.erases / w->minimal_erases[g], 1.05, 1.02,
+              "%s: erase amplification", name);
+    print_row(worst, 1.5, 0,
+              "%s: write amplification at the worst capacity (%u of "
               "%u keys)", name, (unsigned)at, (unsigned)largest(w, granule));
     if (granule == 1) {
         larger(&rested_ms, with.longest_ms);

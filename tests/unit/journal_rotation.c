@@ -75,7 +75,7 @@ TEST(idle_work_starts_an_erase_and_does_not_wait_for_it)
     is(the.polls_left, 0);
 }
 
-TEST(wear_is_even)
+TEST(wear_is_levelled)
 {
     uint32_t least, most;
 
