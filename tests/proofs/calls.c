@@ -45,6 +45,7 @@ static void ask(void)
     idem_claim claim;
     idem_reply reply;
     idem_entry entry;
+    int answer;
 
     ANY(request);
     request.scope = some(&request.scope_len);
@@ -55,12 +56,15 @@ static void ask(void)
     ANY(entry);
     entry.id = buffer;
     entry.id_size = below(SMALL + 1);
-    switch (below(4)) {
+    switch (below(5)) {
     case 0: idem_begin(&table, &claim, &reply, &request, any()); break;
     case 1:
         idem_run(&table, &reply, &request, handler, NULL, any);
         break;
     case 2: idem_find(&table, &entry, &request, any()); break;
+    case 3:
+        idem_begin_many(&table, &answer, &reply, &request, 1, any());
+        break;
     default: idem_forget(&table, &request, any()); break;
     }
 }

@@ -174,7 +174,8 @@ alarmed() {
 }
 
 eva_calls() {
-    eva calls "$1" -eva-slevel 15 -eva-domains symbolic-locations \
+    eva calls "$1" -eva-slevel 15 -eva-ilevel 64 \
+        -eva-domains symbolic-locations \
         $(apart idem_open_ idemi_public_layout idemi_public_prepare \
             idemi_public_query idemi_public_payload idemi_public_lookup \
             idemi_command_gone idemi_command_first idemi_command_named)
@@ -219,8 +220,9 @@ eva_opening() {
 part_eva() {
     shown calls
     reached "clock slots index order keys commands check public" \
-        'idem_format|idemi_.*_(journal|refuse|cut|scope|geometry|number'`:
-            `'|record|record_max|storage|erase)' calls
+        'idem_format_|idemi_.*_(journal|refuse|scope|geometry|number'`:
+            `'|record|record_max|storage|erase|interrupt|unlock|unlocked'`:
+            `'|is_built_in|forget|has_live|has_old|own|is_of)' calls
     shown records
     shown replay
     shown opening
