@@ -3823,23 +3823,16 @@ IDEMI_INTO int idemi_header_is_whole(const unsigned char *p)
    >>reading   headers and records, from the bytes in a storage
    ------------------------------------------------------------------------ */
 
-/* Reads bytes; if that fails, granule by granule.  A granule that cannot be
-   read gets bytes that are not erased. */
+/* Reads bytes; if that fails, one by one.  One that cannot be read becomes one
+   that is not erased. */
 static void idemi_reading_read(idem_table *t, uint32_t at, unsigned char *dst,
                                uint32_t len)
 {
-    const idem_storage *m = IDEMI_CONFIG(t)->storage;
-    uint32_t step;
-
     if (idemi_storage_read(t, at, dst, len) == IDEM_OK)
         return;
-    for (; len > 0; len -= step, at += step, dst += step) {
-        step = m->prog_size - (at & (m->prog_size - 1u));
-        if (step > len)
-            step = len;
-        if (idemi_storage_read(t, at, dst, step) < 0)
-            IDEM_MEMSET(dst, ~m->erased, (size_t)step);
-    }
+    for (; len > 0; len--, at++, dst++)
+        if (idemi_storage_read(t, at, dst, 1) < 0)
+            *dst = (unsigned char)~IDEMI_CONFIG(t)->storage->erased;
 }
 
 /* Returns the bytes of a sector from an offset on, at least `len`, or all that
@@ -3883,17 +3876,21 @@ static int idemi_reading_is_header(const idem_config *config, unsigned char *p)
     return 0;
 }
 
-/* Reads the header in the physical sector of a sequence, if one is valid. */
-static int idemi_reading_header(idem_table *t, uint32_t sequence,
-                                idemi_header *h)
+/* Reads the header in the physical sector of a sequence; NULL if none is valid.
+   It is decoded where it was read: the next read replaces it. */
+IDEMI_APART
+static const idemi_header *idemi_reading_header(idem_table *t,
+                                                uint32_t sequence)
 {
+    idemi_header *h = (idemi_header *)(void *)(t->buffer + IDEMI_HEADER_SAME);
+
     t->journal->until = 0;
     idemi_reading_read(t, idemi_storage_at(t, sequence, 0), t->buffer,
                        IDEMI_HEADER);
     if (!idemi_reading_is_header(t->config, t->buffer))
-        return 0;
+        return NULL;
     idemi_header_codec(t->buffer, h, 0);
-    return h->sequence - h->tail < IDEMI_SECTOR_COUNT(t->journal);
+    return h->sequence - h->tail < IDEMI_SECTOR_COUNT(t->journal) ? h : NULL;
 }
 
 /* True if a record is within the configured limits. */
@@ -4048,36 +4045,35 @@ static int idemi_reading_has_record(idem_table *t, uint32_t sequence,
    the storage was not ready: a loss (D7). */
 static uint32_t idemi_reading_newest(idem_table *t)
 {
-    uint32_t position, newest = 0;
-    idemi_header h;
+    uint32_t position, newest = 0, named;
+    const idemi_header *h;
 
     for (position = 0; position < IDEMI_SECTOR_COUNT(t->journal); position++) {
-        uint32_t named;
-        if (!idemi_reading_header(t, position, &h) ||
-            h.sequence % IDEMI_SECTOR_COUNT(t->journal) != position)
+        h = idemi_reading_header(t, position);
+        if (!h || h->sequence % IDEMI_SECTOR_COUNT(t->journal) != position)
             continue;
-        if (h.sequence > newest)
-            newest = h.sequence;
-        named = h.previous;
-        if (!t->journal->head && named && idemi_reading_header(t, named, &h) &&
-            h.sequence < named)
+        if (h->sequence > newest)
+            newest = h->sequence;
+        named = h->previous;
+        if (!t->journal->head && named &&
+            (h = idemi_reading_header(t, named)) != NULL && h->sequence < named)
             t->stats.lost |= 1;
     }
     return newest;
 }
 
-/* The same of storage that read as blank: 0 if that header is torn, and is not
-   read each time. */
-static uint32_t idemi_reading_steady(idem_table *t)
+/* True if the newest header is not the one that it was, however often that is
+   read: one that is torn may come and go, on storage that is ready. */
+static int idemi_reading_is_other(idem_table *t)
 {
-    uint32_t newest = idemi_reading_newest(t);
+    uint32_t was = t->journal->sequence, is = idemi_reading_newest(t);
+    uint32_t newer = is > was ? is : was;
     unsigned times;
-    idemi_header h;
 
-    for (times = 0; newest && times < 3; times++)
-        if (!idemi_reading_header(t, newest, &h))
-            newest = 0;
-    return newest;
+    for (times = 0; is != was && times < 3; times++)
+        if (!idemi_reading_header(t, newer) == (newer != was))
+            is = was;
+    return is != was;
 }
 
 /* Searches for the newest sector that counts (>>recovery), from a sequence
@@ -4088,22 +4084,24 @@ static int idemi_reading_find(idem_table *t, uint32_t sequence, int again)
 {
     idem_journal *j = t->journal;
     uint32_t left = IDEMI_SECTOR_COUNT(j), named = 0;
-    idemi_header h;
 
     for (; left > 0 && sequence > j->head; left--, sequence--) {
-        if (!idemi_reading_header(t, sequence, &h) || h.sequence != sequence)
+        const idemi_header *h = idemi_reading_header(t, sequence);
+        uint32_t tail;
+        if (!h || h->sequence != sequence)
             continue;
-        j->defaults = h.defaults;
+        tail = h->tail;
+        named = h->previous;
+        j->defaults = h->defaults;
         if (idemi_reading_has_record(t, sequence,
                                      again ? IDEMI_OFFSET : IDEMI_RECORDS_AT(j),
-                                     h.relocated_end & IDEMI_OFFSET, 1)) {
+                                     h->relocated_end & IDEMI_OFFSET, 1)) {
             if (!again) {
                 j->head = sequence;
-                j->tail = h.tail;
+                j->tail = tail;
             }
             return 1;
         }
-        named = h.previous;
     }
     if (named && !again)
         t->stats.lost++;
@@ -4127,10 +4125,9 @@ static void idemi_reading_head(idem_table *t)
 static int idemi_reading_changed(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t sequence = idemi_reading_newest(t);
     idem_defaults defaults = j->defaults;
-    int changed = (!j->head && t->storage_error && sequence != j->sequence) ||
-                  idemi_reading_find(t, sequence, 1);
+    int changed = (!j->head && t->storage_error && idemi_reading_is_other(t)) ||
+                  idemi_reading_find(t, idemi_reading_newest(t), 1);
 
     j->defaults = defaults;
     return changed;
@@ -4450,10 +4447,14 @@ static int idemi_journal_try(idem_table *t)
     if (j->opened)              // otherwise it is when the boot began
         j->last_time = t->clock;
     result = idemi_journal_relocate(t, IDEMI_RELOCATED);
-    if (result == IDEM_OK && j->newest != IDEMI_NONE)
+    if (result == IDEM_OK && j->newest != IDEMI_NONE) {
+        // It still needs its old sector: this one may not come to count.
+        uint32_t *needs = idemi_storage_needs(t) + j->newest, was = *needs;
         result = idemi_journal_put(
             t, (unsigned)j->newest,
             j->newest_is | IDEMI_IN_FULL | IDEMI_RELOCATED, NULL);
+        *needs = was;
+    }
     if (result == IDEM_OK)
         result = idemi_journal_write_header(t);
     if (result == IDEM_OK)
@@ -4465,8 +4466,8 @@ static int idemi_journal_try(idem_table *t)
 
 /* After a failed rotation: the items that were relocated in vain need the tail
    (their own sectors are not known any more, but they must be relocated soon in
-   any case).  The newest one needs its old sector: it need not be relocated. */
-static void idemi_journal_undo(idem_table *t, uint32_t newest_needs)
+   any case). */
+static void idemi_journal_undo(idem_table *t)
 {
     const idem_journal *j = t->journal;
     uint32_t *needs = idemi_storage_needs(t);
@@ -4476,8 +4477,6 @@ static void idemi_journal_undo(idem_table *t, uint32_t newest_needs)
         if (needs[item] == j->sequence)
             needs[item] = j->tail;
     while (item-- > 0);
-    if (j->newest != IDEMI_NONE)
-        needs[j->newest] = newest_needs;
 }
 
 /* Erases uncommitted sectors after the head, the newest first: so none can be
@@ -4519,15 +4518,13 @@ static int idemi_journal_may_begin(idem_table *t)
 static int idemi_journal_rotate(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t last_time = j->last_time, newest_needs = 0;
+    uint32_t last_time = j->last_time;
     int result = IDEM_E_STORAGE;
     unsigned tries;
 
     // Storage that reads as blank until it is ready: nothing is written then.
-    if (!j->sequence && idemi_reading_steady(t))
+    if (!j->sequence && idemi_reading_is_other(t))
         return IDEM_E_STORAGE;
-    if (j->newest != IDEMI_NONE)
-        newest_needs = idemi_storage_needs(t)[j->newest];
 
     // Uncommitted sectors of an earlier boot
     if (!j->opened && !t->stats.retired && !t->stats.lost)
@@ -4541,7 +4538,7 @@ static int idemi_journal_rotate(idem_table *t)
         if (result < 0) {
             j->last_time = last_time;
             idemi_journal_close(j);
-            idemi_journal_undo(t, newest_needs);
+            idemi_journal_undo(t);
             t->stats.retired++;
         }
     }
@@ -4549,7 +4546,7 @@ static int idemi_journal_rotate(idem_table *t)
         return result;
     // Blank storage has this header now, and no newer one.  If not, it is not
     // ready: acknowledge nothing, for older headers could hide it later.
-    if (!j->head && idemi_reading_steady(t) != j->sequence) {
+    if (!j->head && idemi_reading_is_other(t)) {
         idemi_journal_close(j);
         return IDEM_E_STORAGE;
     }
@@ -4893,11 +4890,13 @@ typedef struct idemi_scan {
     uint32_t relocated_end;     /* where the relocated records end */
     uint32_t end;               /* where its records end, by the last header
                                    that names it; 0: none does */
+    uint32_t previous, time;    /* of its header */
+    uint32_t next_time;         /* of the header that names it */
+    uint8_t is_first;           /* .. which is the first of a boot */
     uint8_t is_abandoned;       /* none names it, and one names an older one */
     uint8_t next_is_first;      /* the header that names it is a boot's first */
     uint8_t is_batched;         /* its records were durable with a sync only */
     uint8_t has_gap;            /* bytes were skipped before a record */
-    uint32_t next_time;         /* of the header that names it */
 } idemi_scan;
 
 /* True if records at the end of a sector are lost: by D3 if its end is known,
@@ -4941,8 +4940,7 @@ static void idemi_opening_sector(idem_table *t, idemi_scan *scan)
             continue;
         }
         gap |= at > j->at;
-        if (gap)
-            scan->has_gap = 1;
+        scan->has_gap |= (uint8_t)gap;
         if (gap && (j->at < scan->relocated_end || r->flags & IDEMI_SYNCED)) {
             idemi_opening_lost(t, scan->sequence);
             gap = 0;
@@ -4970,61 +4968,69 @@ static void idemi_opening_sector(idem_table *t, idemi_scan *scan)
 }
 
 /* Reads the header of the oldest sector from a sequence on, up to the head;
-   returns whether there is one. */
-static int idemi_opening_next(idem_table *t, uint32_t sequence,
-                              idemi_header *h)
+   NULL if there is none. */
+static const idemi_header *idemi_opening_next(idem_table *t, uint32_t sequence)
 {
-    for (; sequence <= t->journal->head; sequence++)
-        if (idemi_reading_header(t, sequence, h) && h->sequence == sequence)
-            return 1;
-    return 0;
+    for (; sequence <= t->journal->head; sequence++) {
+        const idemi_header *h = idemi_reading_header(t, sequence);
+        if (h && h->sequence == sequence)
+            return h;
+    }
+    return NULL;
 }
 
-/* Sets *scan for the sector with header *h, from that and from later ones. */
+/* Sets *scan for the oldest sector that has a header, from its sequence on, by
+   that and later ones; returns whether there is one. */
 IDEMI_APART
-static void idemi_opening_ask(idem_table *t, const idemi_header *h,
-                              idemi_scan *scan)
+static int idemi_opening_ask(idem_table *t, idemi_scan *scan)
 {
-    idemi_header next;
+    const idemi_header *h = idemi_opening_next(t, scan->sequence);
 
-    IDEM_MEMSET(scan, 0, sizeof *scan);
-    scan->sequence = next.sequence = h->sequence;
+    if (!h)
+        return 0;
+    scan->sequence = h->sequence;
+    scan->previous = h->previous;
+    scan->time = h->time;
     scan->relocated_end = h->relocated_end & IDEMI_OFFSET;
     scan->is_batched = (h->relocated_end & IDEMI_BATCHED) != 0;
-    while (idemi_opening_next(t, next.sequence + 1, &next) &&
-           next.previous <= scan->sequence) {
+    scan->is_first = (h->previous_end & IDEMI_FIRST) != 0;
+    scan->is_abandoned = scan->has_gap = scan->next_is_first = 0;
+    scan->end = 0;
+    t->journal->defaults = h->defaults;
+    t->journal->uncertain = h->uncertain;
+    while ((h = idemi_opening_next(t, h->sequence + 1)) != NULL &&
+           h->previous <= scan->sequence) {
         scan->is_abandoned = !scan->end;
-        if (next.previous < scan->sequence)
+        if (h->previous < scan->sequence)
             continue;
         scan->is_abandoned = 0;
-        scan->end = next.previous_end & IDEMI_OFFSET;
-        scan->next_is_first = (next.previous_end & IDEMI_FIRST) != 0;
-        scan->next_time = next.time;
+        scan->end = h->previous_end & IDEMI_OFFSET;
+        scan->next_is_first = (h->previous_end & IDEMI_FIRST) != 0;
+        scan->next_time = h->time;
     }
+    return 1;
 }
 
 /* Reads all sectors from the tail to the head.  A named one that is missing is
    lost (D5); so is the head if its header does not read the same again. */
+IDEMI_APART
 static void idemi_opening_ring(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t sequence = j->tail, named = 0;
-    idemi_header h;
+    uint32_t named = 0;
     idemi_scan scan;
 
-    for (; idemi_opening_next(t, sequence, &h); sequence = h.sequence + 1) {
-        idemi_opening_ask(t, &h, &scan);
+    for (scan.sequence = j->tail; idemi_opening_ask(t, &scan);
+         scan.sequence++) {
         if (!named)
-            t->clock = t->swept = h.time;
+            t->clock = t->swept = scan.time;
         if (scan.is_abandoned)
             continue;
-        if (h.previous != named && h.sequence != j->tail)
-            idemi_opening_lost(t, h.sequence);
-        named = h.sequence;
-        j->defaults = h.defaults;
-        j->uncertain = h.uncertain;
-        idemi_opening_time(t, h.time);
-        if (h.previous_end & IDEMI_FIRST)
+        if (scan.previous != named && scan.sequence != j->tail)
+            idemi_opening_lost(t, scan.sequence);
+        named = scan.sequence;
+        idemi_opening_time(t, scan.time);
+        if (scan.is_first)
             idemi_opening_interrupt(t);
         idemi_opening_sector(t, &scan);
     }
@@ -5087,12 +5093,11 @@ static void idemi_opening_headless(idem_table *t)
 {
     idem_journal *j = t->journal;
     uint32_t sequence = j->head;
-    idemi_header h;
     unsigned tries;
 
     for (tries = 0; tries < IDEMI_TRIES; tries++) {
         sequence++;
-        if (!idemi_reading_header(t, sequence, &h) &&
+        if (!idemi_reading_header(t, sequence) &&
             idemi_reading_has_record(t, sequence, IDEMI_RECORDS_AT(j),
                                      IDEMI_RECORDS_AT(j), 0)) {
             t->stats.lost++;
