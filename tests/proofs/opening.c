@@ -63,6 +63,7 @@ int main(void)
     configure_journal();
     if (below(2))
         return idem_open(&table, &config, memory, sizeof memory, any());
-    result = idemi_public_prepare(&table, &config, memory, sizeof memory);
+    result = idemi_public_prepare(&table, &config, memory, sizeof memory,
+                                  IDEM_BUILD);
     return result == IDEM_OK ? idemi_opening_format(&table) : result;
 }

@@ -43,7 +43,8 @@ static void replay(uint32_t slot, int finished)
 int main(void)
 {
     configure_journal();
-    if (idemi_public_prepare(&table, &config, memory, sizeof memory) != IDEM_OK)
+    if (idemi_public_prepare(&table, &config, memory, sizeof memory,
+                             IDEM_BUILD) != IDEM_OK)
         return 1;
     table.journal->newest = IDEMI_NONE;
     table.clock = table.swept = any();
