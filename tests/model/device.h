@@ -906,20 +906,6 @@ static inline void device_looked(device *d, const char *what, int result)
     PROMISE(!d->progs && !d->erases);
 }
 
-/* True if the call may have found the storage not ready: nothing was written to
-   it that counts, and a torn granule can be read now, or cannot any more. */
-static inline int device_is_unready(const device *d)
-{
-    const flash *f = &d->medium;
-
-    if (f->kind != FLASH_ECC || d->acknowledged || d->progs || d->erases)
-        return 0;
-    for (uint32_t i = 0; i < f->size; i++)
-        if (f->unstable[i] && f->marks[i] & FLASH_BY_READ)
-            return 1;
-    return 0;
-}
-
 /* True if the call has failed, as it may, or nobody was there to hear what it
    answered; then it may be found done. */
 static inline int device_failed(device *d, int result)
@@ -927,8 +913,7 @@ static inline int device_failed(device *d, int result)
     if (d->medium.off)
         ;
     else if (result == IDEM_E_STORAGE)
-        PROMISE(d->callback || d->sync_failed || d->damaged ||
-                device_is_unready(d));
+        PROMISE(d->callback || d->sync_failed || d->damaged);
     else if (result == IDEM_E_SPACE)
         PROMISE(d->model.faulty || d->runs_out || d->blank || d->damaged);
     else
