@@ -3091,7 +3091,7 @@ static idemi_item idemi_sender_item(const idem_table *t, const idem_sender *a)
 /* Steps since the latest sweep */
 static unsigned idemi_sender_steps(const idem_table *t)
 {
-    return (t->clock - t->swept) / IDEMI_USED_STEP;
+    return (unsigned)((t->clock - t->swept) / IDEMI_USED_STEP);
 }
 
 /* How well an entry suits a new sender; 0: it must stay.  So must the one in
@@ -4071,7 +4071,7 @@ static int idemi_reading_is_other(idem_table *t)
     unsigned times;
 
     for (times = 0; is != was && times < 3; times++)
-        if (!idemi_reading_header(t, newer) == (newer != was))
+        if ((idemi_reading_header(t, newer) != NULL) != (newer != was))
             is = was;
     return is != was;
 }
@@ -4447,14 +4447,10 @@ static int idemi_journal_try(idem_table *t)
     if (j->opened)              // otherwise it is when the boot began
         j->last_time = t->clock;
     result = idemi_journal_relocate(t, IDEMI_RELOCATED);
-    if (result == IDEM_OK && j->newest != IDEMI_NONE) {
-        // It still needs its old sector: this one may not come to count.
-        uint32_t *needs = idemi_storage_needs(t) + j->newest, was = *needs;
+    if (result == IDEM_OK && j->newest != IDEMI_NONE)
         result = idemi_journal_put(
             t, (unsigned)j->newest,
             j->newest_is | IDEMI_IN_FULL | IDEMI_RELOCATED, NULL);
-        *needs = was;
-    }
     if (result == IDEM_OK)
         result = idemi_journal_write_header(t);
     if (result == IDEM_OK)
@@ -4466,8 +4462,8 @@ static int idemi_journal_try(idem_table *t)
 
 /* After a failed rotation: the items that were relocated in vain need the tail
    (their own sectors are not known any more, but they must be relocated soon in
-   any case). */
-static void idemi_journal_undo(idem_table *t)
+   any case).  The newest one needs its old sector: it need not be relocated. */
+static void idemi_journal_undo(idem_table *t, uint32_t newest_needs)
 {
     const idem_journal *j = t->journal;
     uint32_t *needs = idemi_storage_needs(t);
@@ -4477,6 +4473,8 @@ static void idemi_journal_undo(idem_table *t)
         if (needs[item] == j->sequence)
             needs[item] = j->tail;
     while (item-- > 0);
+    if (j->newest != IDEMI_NONE)
+        needs[j->newest] = newest_needs;
 }
 
 /* Erases uncommitted sectors after the head, the newest first: so none can be
@@ -4518,13 +4516,15 @@ static int idemi_journal_may_begin(idem_table *t)
 static int idemi_journal_rotate(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t last_time = j->last_time;
+    uint32_t last_time = j->last_time, newest_needs = 0;
     int result = IDEM_E_STORAGE;
     unsigned tries;
 
     // Storage that reads as blank until it is ready: nothing is written then.
     if (!j->sequence && idemi_reading_is_other(t))
         return IDEM_E_STORAGE;
+    if (j->newest != IDEMI_NONE)
+        newest_needs = idemi_storage_needs(t)[j->newest];
 
     // Uncommitted sectors of an earlier boot
     if (!j->opened && !t->stats.retired && !t->stats.lost)
@@ -4538,7 +4538,7 @@ static int idemi_journal_rotate(idem_table *t)
         if (result < 0) {
             j->last_time = last_time;
             idemi_journal_close(j);
-            idemi_journal_undo(t);
+            idemi_journal_undo(t, newest_needs);
             t->stats.retired++;
         }
     }
@@ -4940,7 +4940,7 @@ static void idemi_opening_sector(idem_table *t, idemi_scan *scan)
             continue;
         }
         gap |= at > j->at;
-        scan->has_gap |= (uint8_t)gap;
+        scan->has_gap = (uint8_t)(scan->has_gap | gap);
         if (gap && (j->at < scan->relocated_end || r->flags & IDEMI_SYNCED)) {
             idemi_opening_lost(t, scan->sequence);
             gap = 0;
