@@ -6,7 +6,9 @@
 
 Each EXPORTED is what llvm-cov export prints of one program in EXPORTED.json, and
 of its lines in EXPORTED.lcov: of several programs at once it drops functions
-that they have under one name, compiled another way.
+that they have under one name, compiled another way.  EXPORTED.folded has the
+lines of llvm-cov show that name constants: what a program's compiler decided is
+not counted for that program.
 
 Every line, every outcome of every branch, and in every decision each condition
 on its own (MC/DC) is to be covered, but for exceptions, which are few, and
@@ -80,15 +82,36 @@ def add_lines(points, lines, source):
             add(points, ((line, 1, line, len(text) + 1), "line"), executed > 0)
 
 
-def add_decisions(points, data):
+def constants_of(path):
+    """Branches by where they begin, conditions by decision and number."""
+    constants = set()
+    decision = ()
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            numbers = tuple(map(int, re.findall(r"\d+", line)))
+            if "Decision Region" in line:
+                decision = numbers
+            elif "-Pair" in line:
+                constants.add(decision + numbers)
+            else:
+                constants.add(numbers)
+    return constants
+
+
+def add_decisions(points, data, constants):
     for branch in data["branches"]:
         place, (true, false) = tuple(branch[:4]), branch[4:6]
+        # In a macro a branch has no width, and a constant one no outcome.
+        if place[:2] in constants or (place[:2] == place[2:] and
+                                      not true and not false):
+            continue
         add(points, (place, "true"), true > 0)
         add(points, (place, "false"), false > 0)
     for decision in data.get("mcdc_records", []):
         place = tuple(decision[:4])
         for number, covered in enumerate(decision[-1]):
-            add(points, (place, "alone %d" % (number + 1)), covered)
+            if place + (number + 1,) not in constants:
+                add(points, (place, "alone %d" % (number + 1)), covered)
 
 
 def read_exceptions(path):
@@ -114,11 +137,12 @@ def main():
     points = {}                         # (place, what) -> covered
     for path in exported:
         add_lines(points, lines_of(path + ".lcov", header), source)
+        constants = constants_of(path + ".folded")
         with open(path + ".json", encoding="utf-8") as file:
             files = json.load(file)["data"][0]["files"]
         for data in files:
             if data["filename"].endswith("/" + header):
-                add_decisions(points, data)
+                add_decisions(points, data, constants)
     excepted = read_exceptions(exceptions)
     unused = set(excepted)
     shapes = {name: Shape(name).pattern for name in excepted}

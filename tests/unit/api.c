@@ -280,6 +280,19 @@ TEST(s7_null_with_a_length_is_refused_when_looking)
     is(unit_misuse, 2);
 }
 
+TEST(s7_no_sender_is_forgotten_by_a_call_that_is_refused)
+{
+    idem_request rq = { .scope = "pump", .scope_len = 4 };
+
+    start("ram senders=2", LOCK);
+    is(idem_forget(the.table, NULL, 0), IDEM_E_ARG);
+    is(unit_misuse, 1);
+    lock.refuse = lock.taken + 1;
+    is(idem_forget(the.table, &rq, 0), IDEM_E_LOCK);
+    lock.refuse = 0;
+    is(idem_forget(the.table, &rq, 0), IDEM_E_NOT_FOUND);
+}
+
 /* ------------------------------------------------------------------ opening */
 
 /* .. which is not a caller's mistake. */

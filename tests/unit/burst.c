@@ -229,6 +229,7 @@ TEST(a_burst_that_is_too_long_or_has_no_lock_is_refused_whole)
     open_side(&many, &c, 0);
     is(idem_begin_many(&many.table, answers, replies, requests, IDEM_MANY + 1,
                        0), IDEM_E_ARG);
+    is(idem_begin_many(&many.table, NULL, replies, requests, 1, 0), IDEM_E_ARG);
     is(many.table.used, 0);
     refuse = 1;
     is(idem_begin_many(&many.table, answers, replies, requests, 2, 0),

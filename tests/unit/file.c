@@ -541,6 +541,7 @@ static int is_a_childs(void)
 
     return s->read(s->ctx, 0, &byte, 1) == EPERM && byte == 'c' &&
            s->prog(s->ctx, 0, &byte, 1) == EPERM && s->sync(s->ctx) == EPERM &&
+           s->sync_unlocked(s->ctx) == EPERM &&
            open_other() == IDEM_E_LOCK && idem_file_close(&file) == IDEM_OK &&
            open_other() == IDEM_E_LOCK;
 }
