@@ -4055,8 +4055,10 @@ static uint32_t idemi_reading_newest(idem_table *t)
         if (h->sequence > newest)
             newest = h->sequence;
         named = h->previous;
-        if (!t->journal->head && named &&
-            (h = idemi_reading_header(t, named)) != NULL && h->sequence < named)
+        if (t->journal->head || !named)
+            continue;
+        h = idemi_reading_header(t, named);
+        if (h && h->sequence < named)
             t->stats.lost |= 1;
     }
     return newest;
@@ -6182,6 +6184,25 @@ static void idemi_public_reset(idem_table *t)
     t->links[ends].older = t->links[ends].newer = (idem_number)ends;
 }
 
+/* Interrupts a claim that was read, and counts its key; removes a number that
+   its sender's floor has passed. */
+static void idemi_public_start_key(idem_table *t, unsigned slot)
+{
+    idem_slot *s = idemi_slot_at(t, slot);
+    idem_sender *a;
+
+    idemi_keys_interrupt(t, s);
+    if (s->key_len) {
+        idemi_sender_note(t, slot, IDEMI_KEY_ADDED);
+        return;
+    }
+    a = idemi_sender_of(t, s, 0);
+    if (a && idemi_sender_has_left(a, idemi_slot_number(s))) {
+        a->live--;
+        idemi_keys_remove(t, slot);
+    }
+}
+
 /* The last step of an opening: lists the free slots, interrupts all claims,
    counts each key in its sender's entry, and drops expired keys.  Sets the time
    up to which outcomes may have been evicted: the opening, or with a journal
@@ -6193,28 +6214,16 @@ static void idemi_public_start(idem_table *t, uint32_t now_ms)
 
     t->free = (idem_number)slot;
     t->magic = IDEMI_MAGIC;
-    while (slot-- > 0) {
-        idem_slot *s = idemi_slot_at(t, slot);
-        if (!IDEMI_JOURNAL(t) || !s->state) {
+    while (slot-- > 0)
+        if (IDEMI_JOURNAL(t) && idemi_slot_at(t, slot)->state)
+            idemi_public_start_key(t, slot);
+        else
             idemi_order_free(t, slot);
-            continue;
-        }
-        idemi_keys_interrupt(t, s);
-        if (s->key_len)
-            idemi_sender_note(t, slot, IDEMI_KEY_ADDED);
-        else {
-            idem_sender *a = idemi_sender_of(t, s, 0);
-            if (a && idemi_sender_has_left(a, idemi_slot_number(s))) {
-                a->live--;
-                idemi_keys_remove(t, slot);
-            }
-        }
-    }
     t->evicted_until = t->clock;
     idemi_keys_sweep(t);
     if (IDEMI_JOURNAL(t) && IDEMI_CONFIG(t)->full == IDEM_REJECT)
         t->evicted_until -= IDEM_RETENTION_MAX;
-    for (i = 1; IDEMI_JOURNAL(t) && i <= IDEMI_SENDERS(t); i++) {
+    for (i = IDEMI_JOURNAL(t) ? IDEMI_SENDERS(t) : 0; i > 0; i--) {
         idemi_sender_at(t, i)->evicted_until = t->evicted_until;
         idemi_sender_at(t, i)->unsaved = 0;
     }

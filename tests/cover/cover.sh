@@ -35,8 +35,8 @@ for test in tests/unit/*.c; do
     done
     llvm-cov-19 show -show-mcdc -show-branches=count "$out/unit/$name" \
         -instr-profile="$out/profile" idem.h 2> "$out/log" |
-        grep -E 'Decision Region|-Pair: constant folded|: \[Folded' \
-            > "$out/$name.folded" || { cat "$out/log"; exit 1; }
+        sed -n '/Decision Region/p; /-Pair: constant folded/p; /: \[Folded/p' \
+            > "$out/$name.folded"
     programs="$programs $out/$name"
 done
 python3 tests/cover/gate.py idem.h tests/cover/exceptions.txt $programs

@@ -230,7 +230,7 @@ part_eva() {
         records replay opening
     long alarmed records idemi_reading_is_possible 's/->slot <=/->slot - 1 <=/'
     long alarmed records idemi_reading_parse 's/ -= 4;/ -= 3;/'
-    long alarmed records idemi_reading_bytes 's/at + len <=/at <=/'
+    long alarmed records idemi_reading_bytes 's/ + [^ ]* <= / <= /'
     long alarmed calls idemi_command_replay 's/<= .*buffer_size/& + 1/'
     long alarmed calls idemi_command_response 's/if (.* > .*len)/if (0)/'
     long alarmed calls idemi_command_named 's/>= IDEMI_CAPACITY/> IDEMI_CAPACITY/'
