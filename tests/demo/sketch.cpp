@@ -11,7 +11,7 @@ enum { LED_BUILTIN, OUTPUT, LOW, HIGH };
 #define F(text) text
 #define ESP32                               // a chip with a random generator
 
-static std::string line_in, sent;
+static std::string line_in, printed;
 static size_t taken;
 static unsigned changes;
 static int led = LOW;
@@ -24,9 +24,9 @@ static struct {
     {
         return taken < line_in.size() ? (unsigned char)line_in[taken++] : -1;
     }
-    void print(const char *text) { sent += text; }
-    void println(const char *text) { sent += std::string(text) + ";"; }
-    void println(int number) { sent += std::to_string(number) + ";"; }
+    void print(const char *text) { printed += text; }
+    void println(const char *text) { printed += std::string(text) + ";"; }
+    void println(int number) { printed += std::to_string(number) + ";"; }
 } Serial;
 
 static void pinMode(int, int) {}
@@ -51,12 +51,12 @@ static void gives(const std::string &text, unsigned led_changes,
 {
     line_in = text;
     taken = changes = 0;
-    sent.clear();
+    printed.clear();
     while (taken < line_in.size())
         loop();
-    if (changes != led_changes || sent != answered) {
+    if (changes != led_changes || printed != answered) {
         fprintf(stderr, "sketch: \"%s\": %u changes, not %u; \"%s\", not "
-                "\"%s\"\n", text.c_str(), changes, led_changes, sent.c_str(),
+                "\"%s\"\n", text.c_str(), changes, led_changes, printed.c_str(),
                 answered);
         exit(1);
     }
