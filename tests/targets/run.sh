@@ -407,7 +407,9 @@ END
 # not even compile or run: set -e does not hold within "if".
 injected() {
     with_medium microbit firmware "-DINJECT_$1"
-    if (powercuts microbit 12 0 "-DINJECT_$1") > "$out/log" 2>&1; then
+    # Enough cuts for some in each kind of call, however long the code is; the
+    # first that shows the fault ends them.
+    if (powercuts microbit 100 0 "-DINJECT_$1") > "$out/log" 2>&1; then
         fail "injected, not found: $1"
     fi
     if ! grep -q '^violation' "$out/log" ||
