@@ -38,6 +38,12 @@ calls() {
     awk -f tests/size/calls.awk "$out/$1.ci" | sort -rn
 }
 
+# deepest: of what calls prints, bytes of the deepest call that firmware makes:
+# idem_begin_many has room for 16 commands, on hosts
+deepest() {
+    awk '$3 != "idem_begin_many" && !found++ { print $1 }'
+}
+
 # object NAME: bytes of one of ram.c
 object() {
     $cc -I. -c tests/size/ram.c -o "$out/ram.o"

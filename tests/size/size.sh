@@ -83,7 +83,8 @@ table_plain=$(text table_plain $firmware)
 whole_plain=$(text whole_plain $firmware)
 random=$(text random $firmware)
 random_journal=$(text random_journal $firmware)
-deep=$(nth 1 "$out/calls")
+deep=$(deepest < "$out/calls")
+burst=$(awk '$3 == "idem_begin_many" { print $1 }' "$out/calls")
 long=$(sort -k 2,2rn "$out/calls" | awk 'NR == 1 { print $2 }')
 {
     echo "| Cortex-M0, gcc $(arm-none-eabi-gcc -dumpversion), -Os, bytes | is" \
@@ -107,6 +108,7 @@ long=$(sort -k 2,2rn "$out/calls" | awk 'NR == 1 { print $2 }')
     echo "| the same with the journal | $(image -DJOURNAL) | 8800 | 8300 |"
     echo "| stack: the deepest call, callbacks aside" \
         "| $deep | 420 | 320 |"
+    echo "| stack of \`idem_begin_many\`, which is left out there | $burst | | |"
     echo "| longest chain of private functions below a call" \
         "| $long | 11 | 9 |"
     echo "| RAM per key beside key and response, table alone" \

@@ -36,7 +36,7 @@ ram() {
 stack() {
     on "$1"
     shift
-    calls stack "$@" | sed -n '1s/ .*//p'
+    calls stack "$@" | deepest
 }
 
 # regions BOARD NUMBER: what measure.c finds between its marks, a line each
@@ -112,7 +112,7 @@ figures() {
     row "RAM, the table, with journal" $(each ram table_journal)
     row "RAM, 16 keys of 16 bytes, responses of 16, with journal" \
         $(each ram journal_16)
-    row "stack, deepest call, without journal" \
+    row "stack, deepest call but idem_begin_many, without journal" \
         $(machines="microbit mps2-an386 virt-riscv"
           each stack -DIDEM_NO_JOURNAL) "-"
     row "stack, with journal" \
