@@ -78,7 +78,7 @@
    >>handler   what your code is asked, and what it answers
 
    idem_run claims the key, calls your handler, stores the outcome and fills in
-   the reply.  job->answer tells the handler what is known:
+   the reply.  The handler finds the answer in job->answer:
 
      IDEM_EXECUTE     No earlier attempt had an effect.  Execute the command.
      IDEM_RECOVER     An earlier attempt was interrupted, and no outcome was
@@ -392,8 +392,8 @@
      - One key for each intention, not for each message: random, or a number.
      - Key and command are durable before they are sent, and after a restart the
        same bytes are sent again.  A table is such an outbox: examples/sender.c.
-     - Wait and stop as idem_retry says.  No answer tells you nothing: under a
-       new key the command may be executed twice.
+     - Wait and stop as idem_retry answers.  Without an answer nothing is known:
+       under a new key the command may be executed twice.
      - A counter that may have gone back (stats.lost, new storage) goes on in a
        higher epoch.
 
@@ -451,7 +451,7 @@
          the first write of a boot, or if no sector is free.
      H1  "Exactly once" is not promised.  An interrupted effect that is neither
          harmless to repeat nor visible afterwards may happen once too often or
-         not at all.  IDEM_RECOVER tells you: look at the world.
+         not at all.  On IDEM_RECOVER look at the world.
 
    Without config.storage they hold for one boot.  Do not use the table where
    several devices must agree, nor for access control: a key is no password.
@@ -2687,9 +2687,8 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
      0x20       has application state
      0x40       all before it in the sector was durable
 
-   options: 0x80 for a relocated record.  Bit i says that the i-th optional
-   field is there, counted from 0 among those that a record of its kind can
-   have.
+   options: 0x80 for a relocated record.  Bit i: the i-th optional field is
+   there, counted from 0 among those that a record of its kind can have.
 
    The token of a claim is where it was first written: sequence x sector_size +
    offset.  The commit record has status 0 and no key: 12 bytes at most.
@@ -2814,8 +2813,8 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
    Records are lost, and the table is uncertain for one default retention from
    the newest time on, if
      D1. skipped bytes stand before relocated_end;
-     D2. a gap stands before a record that says that all before it in the sector
-         was durable;
+     D2. a gap stands before a record with flag 0x40: all before it in the
+         sector was durable;
      D3. skipped bytes stand right before a previous_end; or a gap anywhere
          before one whose header is not the first of its boot;
      D4. if the head is not batched, one longest record or more after its last
@@ -2973,7 +2972,7 @@ static int idemi_storage_fill(idem_table *t)
             len = IDEMI_SECTOR_SIZE(j) - at;
         IDEM_MEMSET(t->buffer, m->erased, (size_t)len);
         result = idemi_storage_prog(t, j->sequence + 1, at, len);
-        // The last one too: the next record says that all before it is durable.
+        // The last one too: the next record has the flag that all is durable.
         if (result == IDEM_OK && (at == 0 || at + len == IDEMI_SECTOR_SIZE(j)))
             result = idemi_storage_sync(t);
     }
@@ -3045,9 +3044,9 @@ static int idemi_storage_erase_now(idem_table *t)
    a newer epoch raises the floor to that epoch at once: claims of older epochs
    have expired then.
 
-   A hash of the scope says where the search for an entry starts; an entry that
-   was never used ends it.  An entry stays where it is until another sender
-   takes it over, so none is ever moved or marked.  Two scopes with one hash
+   The search for an entry starts at a hash of the scope; an entry that was
+   never used ends it.  An entry stays where it is until another sender takes
+   it over, so none is ever moved or marked.  Two scopes with one hash
    share an entry: floors only rise, so more is refused, and nothing is executed
    twice.
 
