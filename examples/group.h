@@ -20,6 +20,7 @@
 
 #include "idem.h"
 #include <pthread.h>
+#include <sched.h>
 
 typedef struct group {
     pthread_mutex_t mutex;      /* another one than the table's */
@@ -34,13 +35,20 @@ typedef struct group {
 #define GROUP_INITIALIZER                                                      \
     { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0, 0, 0, 0 }
 
-/* Syncs for all who have come.  The mutex is held, but for the sync. */
+/* Syncs for all who have come, and for those who come while others let them.
+   The mutex is held, but for that and the sync. */
 static inline void group_lead(group *g, idem_table *table)
 {
-    uint64_t came = g->came;
+    uint64_t came;
     int result;
 
     g->leading = 1;
+    do {
+        came = g->came;
+        pthread_mutex_unlock(&g->mutex);
+        sched_yield();
+        pthread_mutex_lock(&g->mutex);
+    } while (g->came != came);
     pthread_mutex_unlock(&g->mutex);
     result = idem_sync(table);
     pthread_mutex_lock(&g->mutex);
