@@ -667,7 +667,8 @@ typedef struct idem_storage {
                                    meanwhile (>>concurrency).  This and sync
                                    wait for each other; once either has failed,
                                    both fail until the storage is opened again.
-                                   NULL: idem_sync calls sync, under the lock */
+                                   NULL: idem_sync calls sync, under the lock;
+                                   without sync it must be NULL */
     uint32_t sector_size;       /* bytes, up to 262,144, whole granules; a
                                    header, four of the longest records and the
                                    state at least */
@@ -5992,6 +5993,8 @@ static int idemi_public_payload(const idem_table *t, idemi_query *q)
     RULE(m->read && m->prog, "storage.read, prog: both are needed")            \
     RULE(m->erase || !m->erasing,                                              \
          "storage.erasing: polls an erase that is missing")                    \
+    RULE(m->sync || !m->sync_unlocked,                                         \
+         "storage.sync_unlocked: needs sync")                                  \
     RULE(m->prog_size - 1u < 256 && !(m->prog_size & (m->prog_size - 1)),      \
          "storage.prog_size: 1, 2, 4 .. 256")                                  \
     RULE(m->sector_size - 1 < 0x40000 &&                                       \

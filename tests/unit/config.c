@@ -78,6 +78,7 @@ static int mistake(unsigned n, idem_config *c, idem_storage *s)
         s->sector_size = 262144;
         s->sector_count = 65535;
         return STORAGE + 4;
+    case 35: s->sync_unlocked = take; return STORAGE;
     }
     return 0;
 }
