@@ -5149,6 +5149,7 @@ static int idemi_opening_format(idem_table *t)
     }
     j->erased = 0;
     j->sequence = 0;
+    t->stats.lost = 0;          // of the journal that was there
     return result;
 }
 
