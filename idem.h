@@ -1291,9 +1291,11 @@ IDEM_API int idem_renew(idem_table *table, const idem_claim *claim,
 typedef int idem_handler(idem_job *job);
 enum {
     IDEM_HANDLED     = 0,       /* it is decided: record job->outcome */
-    IDEM_NOT_DONE    = 1,       /* neither this nor an earlier attempt has had
-                                   an effect: give the claim back */
-    IDEM_CANNOT_TELL = 2        /* nobody knows yet, as the sensor does not
+    IDEM_NOT_DONE    = 100,     /* neither this nor an earlier attempt has had
+                                   an effect: give the claim back.  No call
+                                   returns this number, so none that is passed
+                                   on gives a claim back */
+    IDEM_CANNOT_TELL = 101      /* nobody knows yet, as the sensor does not
                                    answer: keep the claim.  As all others */
 };
 

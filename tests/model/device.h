@@ -1211,12 +1211,13 @@ static inline void device_run(device *d, unsigned key, unsigned payload,
                               const idem_request *more,
                               const idem_outcome *how, int returns, uint32_t ms)
 {
-    static const int answers[] = { IDEM_DONE, IDEM_RELEASED, IDEM_BUSY };
     uint8_t id[ID_MAX];
     idem_request rq = *more;
     asked *a = device_ask(d, &rq, key, payload, id);
     device_job j = { d, how, returns, ms, d->table->stats.evicted, IDEM_OK };
     int result, ended;
+    int as_returned = returns == IDEM_HANDLED    ? IDEM_DONE
+                      : returns == IDEM_NOT_DONE ? IDEM_RELEASED : IDEM_BUSY;
 
     // The response is in the buffer already, or elsewhere, or there is none.
     if (d->number % 3)
@@ -1230,8 +1231,8 @@ static inline void device_run(device *d, unsigned key, unsigned payload,
         device_answered(d, "run", result);
         return;
     }
-    ended = result == answers[returns] && returns != IDEM_CANNOT_TELL ? IDEM_OK
-                                                                      : result;
+    ended = result == as_returned && returns != IDEM_CANNOT_TELL ? IDEM_OK
+                                                                 : result;
     device_answered(d, "ran", ended);
     if (ended != IDEM_OK)
         return;
