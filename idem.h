@@ -9,38 +9,40 @@
    #include "idem.h"
    #include <stdio.h>
    #include <time.h>
-
-   IDEM_DEFINE_MEMORY(pump, 64, 24, 16, 0, 0);   // keys, bytes, bytes
+   IDEM_DEFINE_MEMORY(pump, 64, 24, 16, 0, 0);  // 64 keys, 24 and 16 bytes
    static idem_config config = { .capacity = pump_capacity,
        .key_max = pump_key_max, .response_max = pump_response_max };
    static idem_table table;
-
-   static uint32_t now(void)              // a tick in ms, like HAL_GetTick
-   { return (uint32_t)time(NULL) * 1000; }
+   static uint32_t now(void) { return (uint32_t)time(NULL) * 1000; }  // in ms
 
    static int pour(idem_job *job)
    {
-       job->outcome.failed = job->answer != IDEM_EXECUTE; // may have poured
-       if (!job->outcome.failed)
+       job->outcome.failed = job->answer != IDEM_EXECUTE;
+       if (!job->outcome.failed)          // else it may have poured before
            puts("the pump runs");
+       job->outcome.response = job->outcome.failed ? "look!" : "done.";
+       job->outcome.response_len = 5;
        return IDEM_HANDLED;
    }
    int main(void)
    {
-       idem_request request = { .key = "42", .key_len = 2 };
-       idem_reply reply;
-       FILE *random = fopen("/dev/urandom", "rb");       // >>identity
+       char answer[pump_response_max]; idem_reply reply;
+       idem_request request = { .key = "42", .key_len = 2, .payload = "5 ml",
+           .payload_len = 4, .buffer = answer, .buffer_size = sizeof answer };
+       FILE *random = fopen("/dev/urandom", "rb");  // the secret: >>identity
        if (!random || fread(config.secret, 1, 16, random) != 16 ||
-           idem_open(&table, &config, pump_memory, sizeof pump_memory,
-                     now()) != IDEM_OK)
+           idem_open(&table, &config, pump_memory, sizeof pump_memory, now()))
            return 1;
-       for (int i = 0; i < 2; i++)        // the command, and a repeat of it
-           puts(idem_text(idem_run(&table, &reply, &request, pour, NULL, now)));
+       for (int i = 0; i < 2; i++) {      // the command, and a repeat of it
+           int result = idem_run(&table, &reply, &request, pour, NULL, now);
+           printf("%s: %.*s\n", idem_text(result), (int)reply.response_len,
+                  answer);
+       }
    }
    ```
 
-   C99, or C++11 (C++20: fields in the order of >>types).  No allocation, clock,
-   globals, recursion, floats, dependencies.
+   C99, or C++11 (from C++20 on name fields in the order of >>types).  No
+   allocation, clock, globals, recursion, floats, dependencies.
 
    Contents (search for the marker)
      manual     >>life >>handler >>answers >>replying >>identity >>sizing >>time
@@ -94,17 +96,17 @@
      IDEM_HANDLED      Store job->outcome; every repeat gets it.  A final
                        failure (no such valve) is an outcome with `failed`.
      IDEM_NOT_DONE     Neither this attempt nor an earlier one had an effect
-                       (the sensor did not answer): give the claim back.  A
-                       repeat is a first time.
+                       (no water pressure): give the claim back.  The next
+                       repeat is answered IDEM_EXECUTE.
      IDEM_CANNOT_TELL  (or any other number)  Keep the claim.  A repeat is
                        answered IDEM_BUSY until the lease ends, then RECOVER.
 
    If the effect ends long after the command has come, use the two halves of
    idem_run (examples/patterns.c): idem_begin answers one of the three above and
    grants a claim, which you keep; or another answer, for the sender.  When the
-   effect has ended, idem_complete stores the outcome; below zero it is not
-   stored, so do not report it as done.  idem_release gives a claim back;
-   idem_renew makes its lease longer.
+   effect has ended, idem_complete stores the outcome; if it answers below
+   zero, do not report it as done.  idem_release gives a claim back; idem_renew
+   makes its lease longer.
 
    >>answers   zero and up: the call did its job; below zero: it refused
 
@@ -121,12 +123,12 @@
      IDEM_EXHAUSTED    no        max_attempts (3) were interrupted: refuse, and
                                  raise an alarm
      IDEM_DONE         yes       idem_run: executed now: send the outcome
-     IDEM_RELEASED     yes       idem_run: not done; a repeat is a first time
+     IDEM_RELEASED     yes       idem_run: not done; a repeat is IDEM_EXECUTE
      IDEM_MORE         yes       idem_maintain has more to do
      IDEM_E_ARG        no        a caller's mistake: NULL, closed, out of range;
-                                 or a sender's: no key
+                                 or a sender's: a command without a key
      IDEM_E_TOO_LARGE  no        over key_max, or another limit; or a buffer is
-                                 too short, and the length that it needs is set
+                                 too short: *len is the length that it needs
      IDEM_E_FULL       no        no room, or the quota is used up: wait
                                  reply.retry_after_ms, if that is not 0
      IDEM_E_FENCED     no        the claim is not current: drop the result
@@ -134,15 +136,17 @@
      IDEM_E_MEMORY     no        idem_open: memory too small, or misaligned
      IDEM_E_LOCK       no        the lock refused; a nested call; a file in use
      IDEM_E_STORAGE    no        the storage failed (table.storage_error):
-                                 report nothing as done, repeat the call.
-                                 After a restart it may be found done
+                                 report nothing as done, repeat the call; if
+                                 it fails again, open the table again (after a
+                                 failed sync only that helps).  It may then be
+                                 found done
      IDEM_E_FORMAT     no        idem_open: the storage holds something else:
                                  idem_explain says what (>>migrating)
      IDEM_E_SPACE      no        idem_open: too few sectors, or too small ones;
                                  idem_begin: too many fail, or no tokens left
 
-   An attempt counts from its claim on, even if power fails before the effect:
-   if that happens often and you can look, raise max_attempts (up to 255).
+   An attempt counts from its claim on, even if power fails before the effect.
+   If it often fails, and your handler can look, raise max_attempts (up to 255).
 
    >>replying   what to tell the sender (HTTP: the IETF's Idempotency-Key draft)
 
@@ -162,13 +166,13 @@
 
    A key is its scope and its bytes, compared in full: ("ab","c") and ("a","bc")
    are two.  The scope says whose key it is: a sender's, a topic's.  It may be
-   empty, the key may not.  Take the scope from what the transport has proved,
+   empty; the key has at least one byte.  Take the scope from what the transport has proved,
    not from what the message claims.  idem_key_uuid, _ulid, _hex and _http make
    a key from text; if they refuse, do not execute.
 
    The fingerprint is a 64-bit hash of the payload and its length.  A known key
-   with another fingerprint is IDEM_MISMATCH, before any other answer.  If one
-   command can be spelled in two ways, hash one of them yourself, with
+   with another fingerprint is IDEM_MISMATCH, before any other answer.  If two
+   payloads mean the same, hash one form of them yourself, with
    idem_fingerprint_init, _update and _final, and set request.fingerprint.
 
    config.secret is the key of all hashes: 16 random bytes of this device's own,
@@ -222,14 +226,14 @@
                 IDEM_LEASE_MAX, 6.2 days; IDEM_LEASE_NONE: as long as this
                 boot).  Set it above the longest command, or renew: a repeat
                 that comes after it, while the pump still runs, is RECOVER.
-                Without one the holder may still complete, renew or release.
+                Until one comes, the holder may complete, renew or release.
      retention  retention_ms from the completion on, or of an interrupted key
                 from the end of its lease on (0: the default, 24 hours; at most
                 IDEM_RETENTION_MAX, 30 days)
 
    A restart ends all leases.  With a journal the clock continues from the
    newest record; idem_maintain writes one after an eighth of the default
-   retention.  It stops after 40 days without a record.
+   retention.  After 40 days without a record the clock stops until the next.
 
    claim.token, the fencing token, is larger than that of every earlier claim
    since the opening; with a journal, since idem_format.  A driver that refuses
@@ -245,16 +249,18 @@
      IDEM_REJECT (default)   is IDEM_E_FULL.  Known keys are answered as ever.
      IDEM_EVICT_OLDEST       replaces the oldest outcome; no claim, and nothing
                              undelivered (>>delivery).  A repeat of the evicted
-                             one is IDEM_EXECUTE: S2 and S4 end there.
+                             one is IDEM_EXECUTE (S2 and S4 of >>promises).
 
    config.quota, with config.senders, limits the keys of one scope: its commands
    per retention.  Above it a new key is IDEM_E_FULL; with eviction it replaces
    the scope's oldest outcome.
 
-   A request may carry its age: age_ms, since the sender first sent it.  Then an
-   unknown key is IDEM_TOO_OLD if it may have been known: if it is as old as its
-   retention, or older than the last eviction (idem_horizon), or, without a
-   journal or with IDEM_EVICT_OLDEST, older than this opening.
+   A request may carry its age: age_ms, since the sender first sent it.  An
+   unknown key that may have been known is IDEM_TOO_OLD then: its age is
+     - the retention, or more;
+     - more than the time since the last eviction (idem_horizon);
+     - without a journal, or with IDEM_EVICT_OLDEST: more than that since the
+       opening.
 
    >>durable   a journal: memory that survives power cuts
 
@@ -272,11 +278,11 @@
      _delivered
      idem_begin, others       nothing new, but the time (>>time) or a floor
                               (>>senders).  The first begin of a boot rewrites
-                              the newest record: its cells may be marginal
+                              the newest record: it may be half programmed
      all others               nothing
 
-     durability IDEM_BATCH    all this is durable with the next idem_sync (with
-                              senders, a release or idem_forget at once).
+     durability IDEM_BATCH    all this is durable with the next idem_sync (a
+                              release or idem_forget at once, with senders).
                               Execute after one sync, answer after the next
      volatile_claims          only outcomes are written: half the wear, but a
                               command that a restart interrupts is IDEM_EXECUTE
@@ -298,8 +304,8 @@
    (idem_uncertain), each claim is granted with IDEM_UNCERTAIN.  One flipped bit
    costs at most the record that it is in; in a sector's header it costs
    nothing.  Damage to the newest record, or reads of it alone that fail, look
-   like a torn (half-written) one, and of the whole newest sector like an unused
-   one: neither is noticed.  A restored backup or snapshot forgets what was
+   like a torn (half-written) one; damage to the whole newest sector looks like
+   an unused one: neither is noticed.  A restored backup or snapshot forgets what was
    executed since, and tokens go back: stop the senders first.
 
    >>porting   a flash, EEPROM or FRAM: what idem_storage in >>types asks of it
@@ -320,8 +326,8 @@
 
    A journal opens with another capacity, key_max, response_max, state_max,
    senders, full or durability.  Stored keys keep their retention; those that no
-   longer fit are lost, as if damaged.  Keys evicted before a change to
-   IDEM_REJECT are new.  With another secret, IDEM_HASH, prog_size, erased,
+   longer fit are lost, as if damaged (IDEM_UNCERTAIN).  Keys evicted before a
+   change to IDEM_REJECT are IDEM_EXECUTE.  With another secret, IDEM_HASH, prog_size, erased,
    sector_size or sector_count it is IDEM_E_FORMAT.  So choose sector_count
    once, for the most keys that you will ever want; or
 
@@ -343,7 +349,7 @@
      - An effect that is the application's own state (a total, a counter): give
        the new state to idem_complete as outcome.state.  State and outcome are
        one record, so on IDEM_RECOVER the effect has not happened: execute it.
-       On IDEM_UNCERTAIN nobody knows.  Let no other command in between reading
+       On IDEM_UNCERTAIN it may have: let a person look.  Let no other command in between reading
        the state and completing.
 
    >>delivery
@@ -383,7 +389,7 @@
    the memory, and senders to the capacity in IDEM_SECTORS.  When all entries
    are in use, a new sender replaces one with no keys and no floor.  Otherwise
    it is IDEM_E_FULL, or with IDEM_EVICT_OLDEST it replaces the least recently
-   used one without live keys (known to 9 minutes, for half a year).  A quarter
+   used one without live keys (to 9 minutes, up to half a year).  A quarter
    more entries than senders keep look-ups short.  Do not lower config.senders
    while a journal has numbers: those without an entry may be executed again.
 
@@ -410,8 +416,8 @@
    idem_sync waits for a file, or for a storage with sync_unlocked, it does not
    hold the lock.  What was written before it began is durable when it returns.
    So each answer waits for a sync that began after it: IDEM_REPLAY and all
-   others too, for they may rely on a record that is not durable yet.  With
-   idem_run the handler waits so before the effect.
+   others too, for they may rely on a record that is not durable yet.  A
+   handler of idem_run calls idem_sync before the effect.
 
    >>promises   S: safety, L: liveness, H: honesty
 
@@ -471,10 +477,10 @@
 
      IDEM_STATIC          not set: all functions are static, a private copy
      IDEM_API             extern: linkage of the public functions.  All
+     IDEM_ASSERT(x)       nothing: what assert(x) does
      IDEM_MISUSE()        IDEM_ASSERT(0): called for a caller's mistake
-     IDEM_ASSERT(x)       nothing: called with a false x if an invariant is
-                          broken
-     IDEM_DEBUG           not set: each call ends with idem_check.  Slow
+     IDEM_DEBUG           not set: each call ends with IDEM_ASSERT(idem_check(
+                          table) == 0); needs IDEM_ASSERT.  Slow
      IDEM_CONFIG          not set: the one configuration of the program, known
                           when compiling (>>sizing)
      IDEM_WIDE            1 on 64-bit machines: up to 16,777,215 keys; else 0:
@@ -551,9 +557,9 @@ extern "C" {
 /* ---------------------------------------------------------------------------
    >>types
 
-   idem_config, _request, _claim, _reply, _outcome and _entry are the interface.
-   The other structs are visible so that you can place them; their fields are
-   for a debugger to read, and promised only where it says so.
+   Interface: idem_storage, idem_config, _request, _claim, _reply, _outcome,
+   _job, _entry, _stats.  The other structs are visible so that you can place
+   them; their fields are for a debugger, and promised only where it says so.
    ------------------------------------------------------------------------ */
 
 /* The results of calls (>>answers) */
@@ -614,7 +620,7 @@ enum {
 #define IDEM_LEASE_MAX     UINT32_C(0x20000000)   /* ms: 6.2 days */
 #define IDEM_RETENTION_MAX UINT32_C(2592000000)   /* ms: 30 days */
 
-/* The part of a hash that the index keeps, or a slot's number; a token. */
+/* A slot's number, or the part of a hash that the index keeps; a token. */
 #if IDEM_WIDE
 #define IDEM_CAPACITY_MAX  UINT32_C(16777215)
 typedef uint32_t idem_number;
@@ -633,7 +639,7 @@ typedef uint32_t idem_token;
 typedef struct idem_storage {
     void    *ctx;               /* handed to the callbacks, untouched */
     int    (*read)(void *ctx, uint32_t at, void *dst, uint32_t len);
-                                /* any bytes of the storage, at least one.  A
+                                /* any bytes of the storage, 1 to 1,048,576.  A
                                    chip that is asleep, busy or absent must
                                    fail, not return erased bytes */
     int    (*prog)(void *ctx, uint32_t at, const void *src, uint32_t len);
@@ -689,7 +695,8 @@ typedef struct idem_config {
     uint16_t response_max;  /* bytes of the longest response, may be 0 */
     uint16_t state_max;     /* bytes of application state, may be 0 */
     uint8_t  secret[16];    /* key of the hashes, random, this device's own;
-                               neither half zero; ignored by IDEM_HASH_FNV */
+                               neither half zero; IDEM_HASH_FNV hashes without
+                               it, but a journal must be opened with its own */
     const idem_storage *storage;   /* where the journal is; NULL: none */
     uint32_t lease_ms;      /* default lease: 1 .. IDEM_LEASE_MAX or
                                IDEM_LEASE_NONE; 0: 30 s */
@@ -702,7 +709,7 @@ typedef struct idem_config {
     uint32_t senders;       /* sender entries, up to IDEM_SENDERS_MAX; 0: none
                                (>>senders) */
     uint32_t quota;         /* live keys of one scope, if there are senders;
-                               0: capacity */
+                               0: capacity (with eviction S9 needs a quota) */
     uint16_t durability;    /* IDEM_EACH or IDEM_BATCH */
     uint16_t volatile_claims;   /* not 0: claims are not written; gives up S4
                                    for attempts that a restart interrupts, and
@@ -834,10 +841,11 @@ typedef struct idem_sender {
                                    0: the entry was never used */
     uint32_t floor[2];          /* sequence, epoch: numbers up to here are
                                    refused */
-    uint32_t evicted_until;     /* as in idem_table, but its own */
+    uint32_t evicted_until;     /* as in idem_table, but its own; while a journal
+                                   is read a sequence (idemi_sender_has_left) */
     idem_number live;           /* its slots in use */
     unsigned used : 15;         /* when its latest key came; later is larger */
-    unsigned unsaved : 1;       /* a restart may find numbers that have left */
+    unsigned unsaved : 1;       /* its floor rose, and no record has it yet */
 } idem_sender;
 
 /* A slot's neighbours in the order of completion (>>order), as slot numbers */
@@ -846,11 +854,12 @@ typedef struct idem_link {
     idem_number newer;          /* of a free slot: the next free one */
 } idem_link;
 
-/* A word of the index, and how many there are for each key */
+/* A word of the index: numbers of slots, of tags, and the lowest distance that
+   is not exact; and how many words there are for each key */
 #if IDEM_WIDE
-#define IDEMI_WORD_SLOTS 0x1000000u     /* slots that a word can name, */
-#define IDEMI_WORD_TAGS 32u             /* and tags; distances below */
-#define IDEMI_WORD_PAST 7u              /* this are exact */
+#define IDEMI_WORD_SLOTS 0x1000000u
+#define IDEMI_WORD_TAGS 32u
+#define IDEMI_WORD_PAST 7u
 typedef struct idem_word {
     unsigned slot : 24;         /* plus one; 0: the word is empty */
     unsigned past : 3;          /* positions past its home; 7: or more */
@@ -945,8 +954,8 @@ typedef struct idem_table {
     uint16_t state_len;
     idem_number free;           /* first free slot; capacity: none */
     idem_number tidy;           /* slot at which idem_maintain continues */
-    idem_number passed_of;      /* a sender that was at its quota, by its number
-                                   in the journal; 0: none */
+    idem_number passed_of;      /* item of the sender that was at its quota last
+                                   (idemi_item); 0: none */
     idem_number passed;         /* up to this outcome, none of that sender may
                                    be evicted */
     const idem_config *config;
@@ -964,7 +973,7 @@ typedef struct idem_table {
     uint32_t counted;           /* the tick up to which time was counted, before
                                    a step back that was followed; else tick */
     uint32_t clock;             /* logical ms */
-    uint32_t swept;             /* clock at the last look at all slots */
+    uint32_t swept;             /* clock at the last sweep of all slots */
     uint32_t soonest;           /* no slot expires before this time */
     uint32_t used;              /* slots in use, expired ones too until they are
                                    dropped; promised */
@@ -1167,8 +1176,8 @@ typedef union idem_fingerprint_state {
    or with the keys in config->storage, which is only read.  Earlier contents of
    table and memory are ignored.  config is kept by pointer, and must not change
    while the table is open.  Must not be called while another call on the table
-   is under way.  There is no close: stop using both.  Drop the claims of an
-   earlier opening; without storage tokens start at 1.
+   is under way.  There is no close: stop using table and memory.  Drop the
+   claims of an earlier opening; without storage tokens start at 1.
      IDEM_OK
      IDEM_E_ARG      config: no capacity or key_max, a value out of range, a
                      secret with a zero half, one lock hook alone; an impossible
@@ -1247,7 +1256,8 @@ int idem_begin(idem_table *table, idem_claim *claim,
      IDEM_OK       answers[i] and replies[i] are those of requests[i]; a claim
                    is in replies[i].claim
      IDEM_E_ARG    NULL, closed, count over IDEM_MANY; none is answered
-     IDEM_E_LOCK   nothing is granted; answers are this, or a request's mistake
+     IDEM_E_LOCK   nothing is granted; each answer is IDEM_E_LOCK, or what is
+                   wrong with that request
    Bounds are those of `count` calls. */
 IDEM_API IDEMI_MUST_USE
 int idem_begin_many(idem_table *table, int *answers, idem_reply *replies,
@@ -1261,8 +1271,9 @@ int idem_begin_many(idem_table *table, int *answers, idem_reply *replies,
      IDEM_E_TOO_LARGE   response longer than reserved, state over state_max; the
                         claim stays, complete with shorter ones
      IDEM_E_ARG         NULL with a length
-     IDEM_E_STORAGE     the claim stays, repeat the call.  After a restart the
-                        outcome is there or not, whole
+     IDEM_E_STORAGE     the claim stays, repeat the call.  After a failed sync
+                        only another opening helps; after that, or a restart,
+                        the outcome is there or not, whole
      IDEM_E_SPACE       likewise; no sector is left to try */
 IDEM_API IDEMI_MUST_USE
 int idem_complete(idem_table *table, const idem_claim *claim,
@@ -1314,7 +1325,9 @@ typedef uint32_t idem_now(void);
      others          if reply->claim.token is 0, as idem_begin: the handler was
                      not called.  If not, it was, and its result is not stored:
                      IDEM_E_FENCED (another has taken over), or as idem_complete
-                     or idem_release, and reply->claim may still be current
+                     or idem_release.  Then call that with reply->claim, until
+                     it is stored or fenced: another idem_run is IDEM_BUSY until
+                     the lease ends, then IDEM_RECOVER
    An outcome that cannot be recorded (too long, NULL with a length) is a bug:
    IDEM_MISUSE.  It is recorded as failed, with IDEM_CODE_INVALID, and without
    response and state.  A handler that completes by itself (>>patterns) makes it
@@ -1388,7 +1401,8 @@ IDEM_API int idem_state(idem_table *table, void *dst, size_t *len);
    and its next begin is answered IDEM_EXECUTE; a number at or below its
    sender's floor stays IDEM_TOO_OLD.  A request with neither key nor sequence,
    of a table with senders, removes the sender of its scope: all of its keys,
-   and its floor (>>senders).
+   and its floor (>>senders).  So make sure that a key that somebody typed is
+   not empty.
      IDEM_OK
      IDEM_E_NOT_FOUND   nothing was removed, as in idem_find: a claim that was
                         being written when power failed may still appear
@@ -1400,7 +1414,8 @@ IDEM_API int idem_forget(idem_table *table, const idem_request *request,
                          uint32_t now_ms);
 
 /* How long a finished key is remembered at present: the default retention, or
-   less if outcomes are being evicted.
+   less if outcomes are being evicted; without a journal, or with
+   IDEM_EVICT_OLDEST, at most the time since the opening.
      IDEM_OK */
 IDEM_API int idem_horizon(idem_table *table, uint32_t *horizon_ms,
                           uint32_t now_ms);
@@ -1424,8 +1439,8 @@ IDEM_API const char *idem_text(int result);
    where it is called. */
 IDEM_API const char *idem_explain(const idem_config *config);
 
-/* Verifies every invariant of the table; 0, or the number of the first that is
-   broken (>>check).  Takes capacity x the length of a lookup; without the lock.
+/* Verifies the invariants that >>check lists; 0, or the number of the first that
+   is broken.  Takes capacity x the length of a lookup; without the lock.
    For tests, and for firmware that distrusts its RAM. */
 IDEM_API int idem_check(const idem_table *table);
 
@@ -1605,6 +1620,9 @@ IDEM_API int idem_file_close(idem_file *file);
 #define IDEM_IMPLEMENTATION_DONE
 
 #ifndef IDEM_ASSERT
+#ifdef IDEM_DEBUG
+#error "IDEM_DEBUG: define IDEM_ASSERT too, for instance as assert"
+#endif
 #define IDEM_ASSERT(x) ((void)0)
 #endif
 
@@ -3062,6 +3080,8 @@ static int idemi_storage_erase_now(idem_table *t)
        all records from which the floor follows.        (idemi_sender_raise)
    N2  From the start of the search for a sender to its entry all entries were
        used.                                            (idemi_sender_take)
+   N3  All entries together count no more keys than are in slots.
+                                                        (idemi_sender_update)
    ------------------------------------------------------------------------ */
 
 /* `used` counts steps of 2^19 ms (8.7 minutes) of the clock; each sweep lowers
@@ -5708,7 +5728,7 @@ static int idemi_command_maintain(idem_table *t)
      1 T1    2 T2          3 C1    4 C2    5 C3
      6 K1    7 K2          8 K3    9 K4   10 O1   11 O2   12 O3
     13 the sizes in the table are not those of its configuration
-    14 R6   15 R4
+    14 N3   15 R6   16 no sector stands twice in the ring: tail to newest
    ------------------------------------------------------------------------ */
 
 /* One slot in use, by itself. */
@@ -5767,7 +5787,6 @@ static int idemi_check_probe(const idem_table *t, unsigned slot)
     return 0;
 }
 
-/* R4, R6 */
 static int idemi_check_journal(const idem_table *t)
 {
     const idem_journal *j = t->journal;
@@ -5776,9 +5795,9 @@ static int idemi_check_journal(const idem_table *t)
 
     do
         if (needs[slot] < j->tail)
-            return 14;
+            return 15;
     while (slot-- > 0);
-    return j->sequence + 1 - j->tail > IDEMI_SECTOR_COUNT(j) ? 15 : 0;
+    return j->sequence + 1 - j->tail > IDEMI_SECTOR_COUNT(j) ? 16 : 0;
 }
 
 /* Counts of idem_check */
@@ -5844,7 +5863,7 @@ static int idemi_check_free(const idem_table *t, idemi_tally *tally)
 static int idemi_check_all(const idem_table *t)
 {
     idemi_tally tally = { 0, 0, 0, 0 };
-    uint32_t words = 0;
+    uint32_t words = 0, live = 0;
     unsigned at;
     int broken;
 
@@ -5862,6 +5881,10 @@ static int idemi_check_all(const idem_table *t)
         return 1;
     if (tally.used != t->used || tally.pending != t->pending)
         return 8;
+    for (at = 1; at <= IDEMI_SENDERS(t); at++)
+        live += idemi_sender_at(t, at)->live;
+    if (live > tally.used)
+        return 14;
     broken = IDEMI_JOURNAL(t) ? idemi_check_journal(t) : 0;
     return broken ? broken : idemi_check_free(t, &tally);
 }
