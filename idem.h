@@ -2851,7 +2851,9 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
          configuration stand for its own, and relocated_end is 0;
      D7. a header names a newer sector than the one whose header stands in that
          position: a journal was begun over this one, when the storage was not
-         ready.
+         ready;
+     D8. a record is valid but for 3 or 4, and not longer than the longest: it
+         was written with another configuration.
 
    Torn writes that always read the same are survived in any number.  Of those
    that read differently from boot to boot one does no harm, because the newest
@@ -3949,7 +3951,7 @@ static uint8_t idemi_reading_orphan(const idem_table *t, const idemi_record *r,
 
 /* Reads the record that begins at an offset in a sector; returns its length in
    whole granules, or 0 if there is none.  Of an orphan only half of the check
-   is tested. */
+   is tested.  Counts a loss if there is one that does not fit (D8). */
 IDEMI_FLAT
 static uint32_t idemi_reading_parse(idem_table *t, uint32_t sequence,
                                     uint32_t at, idemi_record *r,
@@ -3968,23 +3970,29 @@ static uint32_t idemi_reading_parse(idem_table *t, uint32_t sequence,
     r->age = r->state_len = 0;
     idemi_record_codec(&j->defaults, &p, r,
                        idemi_record_token(t, sequence, at));
-    if (p.bad || !idemi_reading_is_possible(t, r))
+    len = (uint32_t)(p.at - start);
+    if (p.bad || len + 4 > IDEMI_RECORD_LIMIT(j))
         return 0;
     // The index word is loaded while the check is computed.
     if (r->flags & IDEMI_HAS_KEY) {
         idemi_index_identify(t->config, r->of.s, r->id.scope, &r->id);
         idemi_index_prefetch(t, r->id.hash);
     }
-    len = (uint32_t)(p.at - start);
     check = idemi_basics_load32(p.at) ^
             idemi_storage_check(t->config, sequence, at ^ j->layout, start,
                                 len);
     r->orphan = 0;
-    if (idemi_record_is_bound(r->flags) && !(check & 0xFFFF)) {
+    if (idemi_record_is_bound(r->flags) && !(check & 0xFFFF) &&
+        r->slot - 1 < IDEMI_CAPACITY(t)) {
         r->orphan = idemi_reading_orphan(t, r, check);
         check = 0;
     }
-    return check ? 0 : idemi_storage_granules(j, len + 4);
+    if (check)
+        return 0;
+    if (idemi_reading_is_possible(t, r))
+        return idemi_storage_granules(j, len + 4);
+    t->stats.lost |= 1;
+    return 0;
 }
 
 /* The same for any offset: most have no record, as one byte shows. */
@@ -4757,7 +4765,7 @@ static int idemi_journal_maintain(idem_table *t)
 /* ---------------------------------------------------------------------------
    >>opening   from the bytes in a storage to the table that wrote them
 
-   The order, and the loss rules D1 to D7, are those of >>recovery.
+   The order, and the loss rules D1 to D8, are those of >>recovery.
    ------------------------------------------------------------------------ */
 
 /* Counts a loss. */

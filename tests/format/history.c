@@ -10,8 +10,9 @@
  *
  * A history is calls, restarts and power cuts (tests/model/chance.h).  In one
  * of four a bit of the storage is wrong in the end; in one of ten a sector, or
- * its header; in one of ten the storage read as blank for a time.  In one of
- * two there are senders, and every second one numbers its commands.
+ * its header; in one of ten the storage read as blank for a time; in one of
+ * eight there is less room in the end.  In one of two there are senders, and
+ * every second one numbers its commands.
  */
 #define IDEM_STATIC
 #define IDEM_IMPLEMENTATION
@@ -103,6 +104,19 @@ static void begin_anew(const uint8_t *bytes)
     }
 }
 
+/* One limit of the configuration is lower than what was written had. */
+static void choose_less(void)
+{
+    idem_config *c = &the.config;
+
+    switch (chance(4)) {
+    case 0: c->capacity = 1 + chance(c->capacity); break;
+    case 1: c->key_max = (uint8_t)(8 + chance(c->key_max - 7)); break;
+    case 2: c->response_max = (uint16_t)chance(c->response_max); break;
+    default: c->state_max = (uint16_t)chance(c->state_max + 1);
+    }
+}
+
 /* What a table did that lived; its bytes as they read in the end. */
 static void live(void)
 {
@@ -124,6 +138,8 @@ static void live(void)
         damage(bytes);
     else if (one_in(9))
         begin_anew(bytes);
+    if (one_in(8))
+        choose_less();
 }
 
 /* ---------------------------------------------------------------------------

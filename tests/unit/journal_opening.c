@@ -235,6 +235,21 @@ static const scenario scenarios[] = {
     { "s5_less_room_loses_the_response_that_is_beyond_it_and_counts_it",
       "nor: Ba Ca,len=4 Bb Cb,len=3 Bc Cc,len=24 Bd Cd,len=2 x +response=3 P u "
       "Ba:uncertain Bb:replay Bc:uncertain Bd:replay" },
+    // The newest record, which nothing follows, is no torn one.
+    { "s5_the_newest_response_that_is_beyond_it_is_counted",
+      "Ba Ca Bb Cb,len=4 x +response=3 P u Ba:replay Bb:uncertain P l0 "
+      "Bb:uncertain" },
+    { "s5_the_newest_response_that_is_beyond_it_is_counted_in_a_batch",
+      "batch Ba Ca Bb Cb,len=4 Y x +response=3 P u Ba:replay Bb:uncertain" },
+    { "s5_the_newest_key_that_is_beyond_less_room_is_counted",
+      "scopes=1 key=8 Ba Ca Bb x +key=4 P u Ba:replay" },
+    { "s5_the_newest_key_that_is_beyond_less_capacity_is_counted",
+      "Ba Ca Bb x +capacity=1 P u Ba:replay" },
+    { "s5_the_newest_state_that_is_beyond_less_room_is_counted",
+      "Ba Ca Bb Sb,len=3,state=6 x +state=5 P u Ba:replay Bb:uncertain" },
+    { "s5_a_newest_record_that_is_longer_than_any_may_be_is_counted",
+      "roomy: response=200 Ba Ca Bb Cb,len=200 x +response=3 P u Ba:replay "
+      "Bb:uncertain" },
     // What a claim had reserved may be more than there is room for now.
     { "less_room_loses_no_response_that_fits",
       "nor: Ba Ca,len=2 Bb Bc Oc,len=3 x +response=3 P l0 Ba:replay Bc:replay "
