@@ -67,15 +67,13 @@
    its command.  idem_begin looks it up.  An unknown key gets a claim: the right
    to execute the command.  While the claim is held, a repeat is answered
    IDEM_BUSY.  idem_complete stores the outcome: a response, a code, and whether
-   it failed.  From then on a repeat is answered IDEM_REPLAY, with the stored
-   outcome.  When the retention of the key ends it expires, and is unknown
-   again.
+   the command failed.  From then on a repeat is answered IDEM_REPLAY, with the
+   outcome.  When the key's retention ends it expires, and is unknown again.
 
    A claim has a lease: the time for which nobody else gets one on its key.  If
    the lease ends before the outcome is stored, or the device restarts, the
    attempt was interrupted.  The next begin gets a claim, with the answer
-   IDEM_RECOVER, and the old claim is no longer current: calls with it are
-   answered IDEM_E_FENCED.
+   IDEM_RECOVER; calls with the old claim are answered IDEM_E_FENCED.
 
    >>handler   what your code is asked, and what it answers
 
@@ -104,9 +102,8 @@
    If the effect ends long after the command has come, use the two halves of
    idem_run (examples/patterns.c): idem_begin answers one of the three above and
    grants a claim, which you keep; or another answer, for the sender.  When the
-   effect has ended, idem_complete stores the outcome; if it answers below
-   zero, do not report it as done.  idem_release gives a claim back; idem_renew
-   makes its lease longer.
+   effect has ended, idem_complete stores the outcome; below zero, do not report
+   it as done.  idem_release gives a claim back, idem_renew lengthens a lease.
 
    >>answers   zero and up: the call did its job; below zero: it refused
 
@@ -136,10 +133,9 @@
      IDEM_E_MEMORY     no        idem_open: memory too small, or misaligned
      IDEM_E_LOCK       no        the lock refused; a nested call; a file in use
      IDEM_E_STORAGE    no        the storage failed (table.storage_error):
-                                 report nothing as done, repeat the call; if
-                                 it fails again, open the table again (after a
-                                 failed sync only that helps).  It may then be
-                                 found done
+                                 report nothing as done; repeat the call, then
+                                 open the table again (after a failed sync only
+                                 that helps).  It may be found done then
      IDEM_E_FORMAT     no        idem_open: the storage holds something else:
                                  idem_explain says what (>>migrating)
      IDEM_E_SPACE      no        idem_open: too few sectors, or too small ones;
@@ -166,9 +162,9 @@
 
    A key is its scope and its bytes, compared in full: ("ab","c") and ("a","bc")
    are two.  The scope says whose key it is: a sender's, a topic's.  It may be
-   empty; the key has at least one byte.  Take the scope from what the transport has proved,
-   not from what the message claims.  idem_key_uuid, _ulid, _hex and _http make
-   a key from text; if they refuse, do not execute.
+   empty; the key has at least one byte.  Take the scope from what the transport
+   has proved, not from what the message claims.  idem_key_uuid, _ulid, _hex and
+   _http make a key from text; if they refuse, do not execute.
 
    The fingerprint is a 64-bit hash of the payload and its length.  A known key
    with another fingerprint is IDEM_MISMATCH, before any other answer.  If two
@@ -190,25 +186,23 @@
      response_max   bytes of the longest response
      state_max      bytes of application state (>>patterns); else 0
 
-   So 10 commands an hour and 12 hours are 120 keys.  IDEM_DEFINE_MEMORY, or
-   with a journal IDEM_DEFINE_JOURNAL_MEMORY, defines the memory, and the
-   numbers for config and storage, from one list; it does not compile if a
-   sector is too small.  They are made of IDEM_MEMORY_SIZE,
-   IDEM_JOURNAL_MEMORY_SIZE and IDEM_SECTORS, constant expressions.  For other
-   languages there are idem_memory_size and idem_sector_count.
+   10 commands an hour for 12 hours are 120 keys.  IDEM_DEFINE_MEMORY, or with a
+   journal IDEM_DEFINE_JOURNAL_MEMORY, defines the memory and the numbers for
+   config and storage; it does not compile if a sector is too small.  Both use
+   IDEM_MEMORY_SIZE, IDEM_JOURNAL_MEMORY_SIZE and IDEM_SECTORS; for other
+   languages idem_memory_size and idem_sector_count are functions.
 
-   If the program has one configuration, the compiler can leave out what it does
-   not need, a quarter of the code with random keys alone: in the file of the
-   implementation include "idem.h", then `static const idem_config c = { .. };`
-   and `#define IDEM_CONFIG c`, then the implementation.  idem_open takes no
-   other configuration then, but a copy with another secret.
+   If the program has one configuration, the compiler leaves out what that does
+   not need (without senders, eviction and state a quarter of the code): in the
+   file of the implementation include "idem.h", then
+   `static const idem_config c = { .. };` and `#define IDEM_CONFIG c`, then the
+   implementation.  idem_open takes that, or a copy with another secret, alone.
 
    >>time
 
    now_ms is a tick of milliseconds: a uint32_t that starts anywhere and wraps
-   (every 49.7 days).  Each call adds to the table's clock by how much the tick
-   has advanced since the call before.  If that is half its range or more, the
-   tick went back:
+   every 49.7 days.  Each call adds to the table's clock what the tick has
+   advanced since the last call.  If that is half its range, it went back:
 
      up to 65.5 s   The clock stops until the tick passes its old value: threads
                     may call with ticks that they read a moment before.
@@ -240,8 +234,7 @@
    a token below the largest it has seen is safe from a holder that was
    suspended, overtaken, and wakes up late.  (Without a journal tokens start at
    1 at each boot: reset the driver too.  With one they count bytes written;
-   without IDEM_WIDE they end at 4 GB, 69 million commands of 62 bytes, with
-   IDEM_E_SPACE.)
+   without IDEM_WIDE IDEM_E_SPACE ends them at 4 GB, 69 million commands.)
 
    >>full      all keys are in use, and none has expired
 
@@ -251,23 +244,20 @@
                              undelivered (>>delivery).  A repeat of the evicted
                              one is IDEM_EXECUTE (S2 and S4 of >>promises).
 
-   config.quota, with config.senders, limits the keys of one scope: its commands
-   per retention.  Above it a new key is IDEM_E_FULL; with eviction it replaces
-   the scope's oldest outcome.
+   config.quota, with config.senders, limits the keys of a scope: its commands
+   in one retention.  Then a new key is IDEM_E_FULL, or evicts the scope's own.
 
    A request may carry its age: age_ms, since the sender first sent it.  An
    unknown key that may have been known is IDEM_TOO_OLD then: its age is
      - the retention, or more;
      - more than the time since the last eviction (idem_horizon);
-     - without a journal, or with IDEM_EVICT_OLDEST: more than that since the
-       opening.
+     - more than that since the opening, if there is no journal, or eviction.
 
    >>durable   a journal: memory that survives power cuts
 
    Set config.storage (>>porting, or >>posix for a file), and size the memory
    with IDEM_JOURNAL_MEMORY_SIZE.  RAM has all of every key; only idem_open
-   reads the storage.  It accepts blank storage, and refuses any that is neither
-   blank nor this journal.
+   reads the storage.  It takes blank storage or this journal, nothing else.
 
      call                     durable when it returns
      idem_begin, a claim      the claim.  So after a restart during the effect
@@ -305,8 +295,8 @@
    costs at most the record that it is in; in a sector's header it costs
    nothing.  Damage to the newest record, or reads of it alone that fail, look
    like a torn (half-written) one; damage to the whole newest sector looks like
-   an unused one: neither is noticed.  A restored backup or snapshot forgets what was
-   executed since, and tokens go back: stop the senders first.
+   an unused one: neither is noticed.  A restored backup or snapshot forgets
+   what was executed since, and tokens go back: stop the senders first.
 
    >>porting   a flash, EEPROM or FRAM: what idem_storage in >>types asks of it
 
@@ -327,9 +317,9 @@
    A journal opens with another capacity, key_max, response_max, state_max,
    senders, full or durability.  Stored keys keep their retention; those that no
    longer fit are lost, as if damaged (IDEM_UNCERTAIN).  Keys evicted before a
-   change to IDEM_REJECT are IDEM_EXECUTE.  With another secret, IDEM_HASH, prog_size, erased,
-   sector_size or sector_count it is IDEM_E_FORMAT.  So choose sector_count
-   once, for the most keys that you will ever want; or
+   change to IDEM_REJECT are IDEM_EXECUTE.  With another secret, IDEM_HASH,
+   prog_size, erased, sector_size or sector_count it is IDEM_E_FORMAT.  So
+   choose sector_count once, for the most keys that you will ever want; or
 
      copy it    examples/migrate.c copies keys, state and undelivered outcomes
                 (same secret and IDEM_HASH).  Senders begin a new epoch.
@@ -342,23 +332,21 @@
        before the effect.  After it, the reset would interrupt every attempt.
      - Emergency stop: do not ask the table.  Stopping twice is harmless;
        refusing to stop because a table is full is not.
-     - A long operation: call idem_renew while it runs, and stop it when the
-       answer is IDEM_E_FENCED.
+     - A long operation: call idem_renew meanwhile; on IDEM_E_FENCED, stop.
      - An effect that can be seen (a log, a sensor): look on IDEM_RECOVER and
        IDEM_UNCERTAIN; execute it if it has not happened; complete.
      - An effect that is the application's own state (a total, a counter): give
        the new state to idem_complete as outcome.state.  State and outcome are
        one record, so on IDEM_RECOVER the effect has not happened: execute it.
-       On IDEM_UNCERTAIN it may have: let a person look.  Let no other command in between reading
-       the state and completing.
+       On IDEM_UNCERTAIN it may have: let a person look.  Let no other command
+       in between reading the state and completing.
 
    >>delivery
 
    An outcome completed with `confirm` is undelivered until
    idem_delivered(claim).  idem_pending lists such outcomes, oldest first: a
    queue of results, each sent at least once (examples/patterns.c).  They are
-   not evicted.  When their retention ends they are dropped, and counted in
-   stats.undelivered.
+   not evicted; when retention ends they are dropped (stats.undelivered).
 
    >>senders   quotas, and numbers instead of keys
 
@@ -400,8 +388,7 @@
        same bytes are sent again.  A table is such an outbox: examples/sender.c.
      - Wait and stop as idem_retry answers.  Without an answer nothing is known:
        under a new key the command may be executed twice.
-     - A counter that may have gone back (stats.lost, new storage) goes on in a
-       higher epoch.
+     - After its counter may have gone back it begins a higher epoch.
 
    >>concurrency
 
@@ -455,12 +442,11 @@
      L3  A call that writes erases at most one sector, and none if idem_maintain
          had its idle time; plus one if an erase fails; plus uncommitted ones in
          the first write of a boot, or if no sector is free.
-     H1  "Exactly once" is not promised.  An interrupted effect that is neither
-         harmless to repeat nor visible afterwards may happen once too often or
-         not at all.  On IDEM_RECOVER look at the world.
+     H1  "Exactly once" is not promised: an interrupted effect that is neither
+         harmless to repeat nor visible may happen once too often or not at all.
 
-   Without config.storage they hold for one boot.  Do not use the table where
-   several devices must agree, nor for access control: a key is no password.
+   Without config.storage they hold for one boot.  Not for several devices that
+   must agree, nor for access control: a key is no password.
 */
 
 /* ===========================================================================
@@ -841,8 +827,9 @@ typedef struct idem_sender {
                                    0: the entry was never used */
     uint32_t floor[2];          /* sequence, epoch: numbers up to here are
                                    refused */
-    uint32_t evicted_until;     /* as in idem_table, but its own; while a journal
-                                   is read a sequence (idemi_sender_has_left) */
+    uint32_t evicted_until;     /* as in idem_table, but its own; while a
+                                   journal is read it is a sequence number
+                                   (idemi_sender_has_left) */
     idem_number live;           /* its slots in use */
     unsigned used : 15;         /* when its latest key came; later is larger */
     unsigned unsaved : 1;       /* its floor rose, and no record has it yet */
@@ -1439,8 +1426,8 @@ IDEM_API const char *idem_text(int result);
    where it is called. */
 IDEM_API const char *idem_explain(const idem_config *config);
 
-/* Verifies the invariants that >>check lists; 0, or the number of the first that
-   is broken.  Takes capacity x the length of a lookup; without the lock.
+/* Verifies the invariants that >>check lists: 0, or the number of the first one
+   that is broken.  Takes capacity x the length of a lookup; without the lock.
    For tests, and for firmware that distrusts its RAM. */
 IDEM_API int idem_check(const idem_table *table);
 
