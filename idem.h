@@ -202,7 +202,7 @@
 
    now_ms is a tick of milliseconds: a uint32_t that starts anywhere and wraps
    every 49.7 days.  Each call adds to the table's clock what the tick has
-   advanced since the last call.  If that is half its range, it went back:
+   advanced since the last call; half its range or more means that it went back:
 
      up to 65.5 s   The clock stops until the tick passes its old value: threads
                     may call with ticks that they read a moment before.
@@ -1675,11 +1675,14 @@ IDEMI_ASSUME(a_journal_needs_no_more_than_a_slot,
              offsetof(idemi_aligned_journal, journal) <= IDEMI_ALIGNMENT);
 #endif
 
-/* With -Os a function's locals are kept out of its caller's stack frame, and a
-   few functions are inlined: `make size PART=hints` has found which.
-   Otherwise all callees of a function become part of it, and a few rounds are
-   unrolled: a hash whose number of rounds is a constant takes half the time.
-   (`make size` and `make bench` measure both.) */
+/* How a function is compiled (`make size` and `make bench` measure it):
+     IDEMI_APART    with -Os never inlined: its locals stay out of the frame of
+                    its caller
+     IDEMI_INTO     with -Os always inlined (`make size PART=hints` finds which)
+     IDEMI_FLAT     otherwise all that it calls becomes part of it
+     IDEMI_UNROLL   otherwise a loop makes four rounds at a time: a hash takes
+                    half the time
+     IDEMI_SLOW     never inlined: it stays out of the fast path */
 #if defined(__GNUC__) && defined(__OPTIMIZE_SIZE__)
 #define IDEMI_APART __attribute__((noinline))
 #define IDEMI_INTO static inline __attribute__((always_inline))
@@ -1697,14 +1700,14 @@ IDEMI_ASSUME(a_journal_needs_no_more_than_a_slot,
 #define IDEMI_UNROLL
 #endif
 
-/* Code that waits for a storage stays out of the fast path. */
 #if defined(__GNUC__)
 #define IDEMI_SLOW __attribute__((noinline))
 #else
 #define IDEMI_SLOW
 #endif
 
-/* Marks the branch with a storage as the unlikely one. */
+/* Marks a condition as unlikely.  A table in RAM is the one whose speed counts:
+   with a storage, that takes the time. */
 #if defined(__GNUC__)
 #define IDEMI_SELDOM(condition) __builtin_expect(!!(condition), 0)
 #else
@@ -2212,7 +2215,8 @@ static uint32_t idemi_default_retention(const idem_table *t, uint32_t asked_ms)
 #define IDEMI_CLAIMED     0x01u         /* IDEM_IN_PROGRESS, to be combined */
 #define IDEMI_FINISHED    0x02u         /* set in both finished states */
 #define IDEMI_UNDELIVERED 0x04u
-#define IDEMI_ENDLESS     0x08u         /* a lease without end */
+#define IDEMI_ENDLESS     0x08u         /* a lease without end; while a journal
+                                           is read, every claim of this boot */
 #define IDEMI_INTERRUPTED 0x10u         /* a claim that a restart ended */
 #define IDEMI_AFTER_GAP   0x20u         /* opening: its time may be too early */
 #define IDEMI_RECORDED                  /* the part that a record has */       \
@@ -3080,9 +3084,9 @@ static int idemi_storage_erase_now(idem_table *t)
 #define IDEMI_USED_MAX   0x7FFFu
 #define IDEMI_USED_SWEPT (IDEMI_USED_MAX - IDEMI_SWEEP_MS / IDEMI_USED_STEP - 1)
 
-/* idemi_sender_idle of an entry without keys and floor; one more if no eviction
-   time is lost with it, which would be that of all new senders then.  Entries
-   with a floor are below. */
+/* What idemi_sender_idle returns for an entry without keys and without a floor;
+   one more if its eviction time is the table's: then nothing is lost with it.
+   For an entry with a floor it is less: taking that over loses the floor. */
 #define IDEMI_IDLE (IDEMI_USED_MAX + 2)
 
 /* Entry 1 stands right in front of the slots in memory, entry 2 in front of
@@ -5184,8 +5188,8 @@ static int idemi_opening_format(idem_table *t)
    older than this. */
 #define IDEMI_SILENCE_MS UINT32_C(60000)
 
-/* Frees a slot if its key has expired; returns whether it has no key now. */
-static int idemi_command_gone(idem_table *t, unsigned slot)
+/* Frees a slot whose key has expired; returns whether there is no key now. */
+static int idemi_command_expire(idem_table *t, unsigned slot)
 {
     return slot == IDEMI_NONE || idemi_keys_expire(t, slot);
 }
@@ -5544,7 +5548,7 @@ static int idemi_command_begin(idem_table *t, idemi_query *q)
 
     if (confirmed < 0 && !idemi_journal_is_old(t, slot))
         return confirmed;
-    if (idemi_command_gone(t, slot))
+    if (idemi_command_expire(t, slot))
         answer = idemi_command_first(t, &slot, q);
     else {
         attempt = idemi_slot_at(t, slot)->attempts + 1u;
@@ -6597,7 +6601,7 @@ static int idemi_public_lookup(idem_table *table, unsigned *slot,
     if (result != IDEM_OK)
         return result;
     *slot = idemi_index_find(table, &q.id);
-    if (idemi_command_gone(table, *slot))
+    if (idemi_command_expire(table, *slot))
         return idemi_public_leave(table, IDEM_E_NOT_FOUND);
     return IDEM_OK;
 }

@@ -178,7 +178,7 @@ eva_calls() {
         -eva-domains symbolic-locations \
         $(apart idem_open_ idemi_public_layout idemi_public_prepare \
             idemi_public_query idemi_public_payload idemi_public_lookup \
-            idemi_command_gone idemi_command_first idemi_command_named)
+            idemi_command_expire idemi_command_first idemi_command_named)
 }
 
 # The long form looks at every seventh offset; the short one, and one with a
