@@ -148,7 +148,7 @@ demo-python: $(B)/python/retry $(B)/pumpd
 	@B="$(B)" sh tests/links/python.sh
 
 demo-firmware:
-	@CC="$(CC)" B="$(B)" sh $(S)/firmware/demo.sh
+	@CC="$(CC)" B="$(B)" sh tests/demo/firmware/demo.sh
 
 # The parts of crash
 crash-cuts crash-failures crash-extremes crash-erases:

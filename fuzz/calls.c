@@ -1,19 +1,3 @@
 /* SPDX-License-Identifier: 0BSD */
-/*
- * Calls in any order, with ticks that stop, jump and go backwards, restarts,
- * power cuts in any operation, and callbacks that fail; against the model of
- * the promises (tests/model).
- */
-#include "device.h"
-
-enum { CALLS_MAX = 200 };
-
-static void run(input *in)
-{
-    if (!choose_device(in))
-        return;
-    device_open(&the);
-    play_input(in, CALLS_MAX, call_make);
-    PROMISE(the.lost || !idem_check(the.table));
-    device_end(&the);
-}
+#include "../tests/model/calls.h"
+#include "harness.h"

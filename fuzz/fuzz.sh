@@ -24,7 +24,7 @@ set -eu
 out=build/fuzz
 seconds=${TIME:-300}
 seed=${SEED:-1}
-flags="-std=c99 -g -O2 -w -I. -Itests/storage -Itests"
+flags="-std=c99 -g -O2 -w -I. -Itests"
 sanitize="-fno-sanitize-recover=all -fsanitize=address,undefined"
 total=0
 mkdir -p "$out"
@@ -129,10 +129,10 @@ lives() {
     [ "${SHORT:-}" != 1 ] || count=2000
     count=${SEEDS:-$count}
     for how in IDEM_WIDE=1 IDEM_WIDE=0 IMAGE; do
-        cc $flags -DLIVES "-D$how" fuzz/lives.c -o "$out/lives-$how"
+        cc $flags "-D$how" fuzz/lives.c -o "$out/lives-$how"
         "$out/lives-$how" "$first" "$count" > "$out/log" 2>&1 || {
             cat "$out/log"
-            life=$(sed -n 's/^life //p' "$out/log")
+            life=$(sed -n 's/^life \([0-9]*\).*/\1/p' "$out/log")
             echo "FAILED: lives-$how; again: TRACE=1 $out/lives-$how $life 1"
             exit 1
         }

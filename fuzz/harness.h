@@ -1,83 +1,19 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * What the fuzz harnesses share: the input as a row of numbers, and how a
- * violation ends.  Each harness defines
- *
- *     static void run(input *in);
- *
- * which is LLVMFuzzerTestOneInput for libFuzzer and for AFL++ (whose driver
- * calls that persistently).  With -DREPLAY it is a program that runs files.
+ * Makes a fuzz harness of what runs an input (tests/model/input.h): for
+ * libFuzzer, for AFL++, whose driver calls LLVMFuzzerTestOneInput persistently,
+ * and with -DREPLAY a program that runs files.
  */
 #ifndef HARNESS_H
 #define HARNESS_H
 
-#include "../tests/model/promise.h"
-
-#include <stdint.h>
-#include <string.h>
-
-// What a harness knows of a violation beside the promise, if anything
-static void (*print_more)(void);
-
-/* What fails ends the process, which is what a fuzzer looks for. */
-static void broken(const char *what, const char *file, int line)
-{
-    fprintf(stderr, "violation: %s:%d: %s\n", file, line, what);
-    if (print_more)
-        print_more();
-    fflush(stdout);
-    abort();
-}
-
-/* The bytes of an input, taken from the front; after the end zeros. */
-typedef struct input {
-    const uint8_t *at;
-    size_t left;
-} input;
-
-static inline uint8_t input_byte(input *in)
-{
-    if (!in->left)
-        return 0;
-    in->left--;
-    return *in->at++;
-}
-
-/* One of the numbers below `count`. */
-static inline unsigned input_below(input *in, unsigned count)
-{
-    return input_byte(in) % count;
-}
-
-static inline uint32_t input_word(input *in)
-{
-    uint32_t word = input_byte(in);
-
-    word |= (uint32_t)input_byte(in) << 8;
-    word |= (uint32_t)input_byte(in) << 16;
-    return word | (uint32_t)input_byte(in) << 24;
-}
-
-/* Copies as many bytes as there are; returns how many. */
-static inline size_t input_bytes(input *in, void *dst, size_t len)
-{
-    if (len > in->left)
-        len = in->left;
-    memcpy(dst, in->at, len);
-    in->at += len;
-    in->left -= len;
-    return len;
-}
-
-static void run(input *in);
+#include "../tests/model/input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    input in = { data, size };
-
-    run(&in);
+    run_bytes(data, size);
     return 0;
 }
 
@@ -92,7 +28,7 @@ int main(int argc, char **argv)
             perror(argv[i]);
             return 2;
         }
-        LLVMFuzzerTestOneInput(bytes, fread(bytes, 1, sizeof bytes, file));
+        run_bytes(bytes, fread(bytes, 1, sizeof bytes, file));
         fclose(file);
     }
     return 0;

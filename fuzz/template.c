@@ -21,7 +21,7 @@
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
 #include "examples/serial/protocol.c"
-#include "tests/storage/flash.h"
+#include "tests/model/flash.h"
 
 #include "harness.h"
 

@@ -4,7 +4,7 @@
  * once, and answers.  It is a drinks dispenser that keeps a meter (how often it
  * poured, and how much) and prints labels.  No stdio, no allocation, no
  * operating system: the same file is firmware on a microcontroller, with
- * firmware/firmware.c, and a process in `make demo`, with device_main.c.
+ * tests/demo/firmware, and a process in `make demo`, with device_main.c.
  *
  * A port supplies what differs, a device_port; an idem_storage if the device
  * is to remember through a restart; and memory.  Then:

@@ -36,7 +36,7 @@ clean "licence tags" sh -c '
     for f in $(git ls-files); do
         case $f in
         LICENSE | *README.md | .gitignore) continue ;;
-        tests/format/golden/* | tests/fleet/npm/*) continue ;;
+        tests/targets/golden/* | tests/servers/npm/*) continue ;;
         *compile_flags.txt | *.json) continue ;;  # have no comments
         esac
         head -n 4 "$f" | grep -q "SPDX-License-Identifier: 0BSD" || echo "$f"

@@ -10,10 +10,10 @@ set -u
 
 B=$(cd "${B:-build}" && pwd)
 conf=$(pwd)/examples/mqtt/inspect.conf
-network=$(pwd)/tests/demo/proxy.py
+network=$(pwd)/tests/servers/tcp.py
 pour=$B/pour
-. tests/fleet/servers.sh
-. tests/demo/pours.sh
+. tests/servers/servers.sh
+. tests/servers/pours.sh
 
 # start_daemon PORT QOS [options]
 start_daemon() {

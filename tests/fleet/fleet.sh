@@ -18,7 +18,7 @@ LIBS="-lhiredis -lpq -lcurl -ljansson"
 POSTGRES_H=-I/usr/include/postgresql
 passed=0
 
-. $here/servers.sh
+. tests/servers/servers.sh
 
 # build NAME SOURCES AND LIBRARIES...
 build() {

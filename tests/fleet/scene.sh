@@ -9,7 +9,7 @@ build fleet/gateway $F/gateway.c $F/gateway_pump.c $F/effect.c $STORES \
     -lmosquitto $LIBS
 build fleet/pour examples/mqtt/pour.c -lmosquitto
 pour=$B/fleet/pour
-. tests/demo/pours.sh
+. tests/servers/pours.sh
 
 # start_gateway NUMBER [OPTIONS]
 start_gateway() {

@@ -17,7 +17,7 @@
 set -eu
 cd "$(dirname "$0")/../.."
 
-golden=tests/format/golden
+golden=tests/targets/golden
 out=build/format
 hashes="siphash halfsiphash fnv"        # 1, 2, 3
 seeds=3000

@@ -159,7 +159,7 @@ chaos() {
     name=chaos
     kills=$1 count=$2
     start --ml-ms 1
-    python3 "$tests/links/udp.py" 8 "$kills" "$port" >"$work/network" &
+    python3 "$servers/udp.py" 8 "$kills" "$port" >"$work/network" &
     network=$!
     children=$network
     wait_for test -s "$work/network"

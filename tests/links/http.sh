@@ -119,7 +119,7 @@ chaos() {
     name=chaos
     kills=$1 count=$2
     start --ml-ms 1
-    python3 "$tests/demo/proxy.py" 8 "$kills" "$port" >"$work/network" &
+    python3 "$servers/tcp.py" 8 "$kills" "$port" >"$work/network" &
     network=$!
     children=$network
     wait_for test -s "$work/network"

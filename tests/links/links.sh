@@ -6,7 +6,7 @@
 B=$(cd "${B:-build}" && pwd)
 tests=$(pwd)/tests
 examples=$(pwd)/examples
-. tests/fleet/servers.sh
+. tests/servers/servers.sh
 
 # free_udp_port: one that no UDP server has
 free_udp_port() {

@@ -18,7 +18,7 @@
 
 #include "promise.h"
 
-#include "medium.h"
+#include "media.h"
 #include "../inside.h"
 #include "model.h"
 

@@ -11,7 +11,7 @@
  *
  * A violation names its path: TRACE=1 failures 1 PATH shows the calls.
  */
-#include "../../fuzz/calls.c"
+#include "../model/calls.h"
 
 #include <inttypes.h>
 #include <signal.h>

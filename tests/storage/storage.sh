@@ -25,7 +25,7 @@ build() {
     source=$here/$1.c program=$B/$2
     shift 2
     ${CC:-cc} -std=c99 -Wall -Wextra -Wpedantic -Wshadow -Werror \
-        -Wno-unused-function -I. -Itests -I$here "$@" "$source" -o "$program"
+        -Wno-unused-function -I. -Itests "$@" "$source" -o "$program"
 }
 
 # With a wide index and with a narrow one, which does not depend on the medium.

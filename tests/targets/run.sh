@@ -130,7 +130,7 @@ alike() {
     "$@" > "$out/said" 2>&1 || { cat "$out/said"; return 1; }
     tr -d '\r' < "$out/said" | grep -ao '[a-z0-9]* [0-9a-f]\{16\}$' \
         > "$out/digests"
-    head -n "$lines" tests/format/golden/halfsiphash.txt |
+    head -n "$lines" tests/targets/golden/halfsiphash.txt |
         diff - "$out/digests"
 }
 

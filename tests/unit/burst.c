@@ -7,7 +7,7 @@
  */
 #include "unit.h"
 
-#include "model/medium.h"
+#include "model/media.h"
 
 enum { KEY = 6, RESPONSE = 8, KEYS = 40, BURSTS = 3000 };
 

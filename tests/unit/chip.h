@@ -10,7 +10,7 @@
 
 #include "unit.h"
 
-#include "storage/flash.h"
+#include "model/flash.h"
 #include "examples/port/check.h"
 
 enum { CHIP_KEYS = 6, CHIP_COMMANDS = 40, CHIP_MEMORY = 4096 };

@@ -8,7 +8,7 @@ static unsigned mistakes;
 #define IDEM_STATIC
 #include "idem.h"
 
-#include "../storage/flash.h"
+#include "../model/flash.h"
 #include "test.h"
 
 enum { SIZE = 512, SECTORS = IDEM_SECTORS(4, 16, 16, 4, SIZE, 8) };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Shows that the simulated medium of storage/flash.h does what it says: each
+ * Shows that the simulated medium of model/flash.h does what it says: each
  * medium its rules, each cut its variants, the same each time, each fault, each
  * violation found.  The tests of the journal believe it, so what a cut must
  * leave is worked out here once more, the long way.
@@ -23,7 +23,7 @@
  */
 #include "test.h"
 
-#include "../storage/flash.h"
+#include "../model/flash.h"
 
 enum { SECTOR = 64, SECTORS = 4, SIZE = SECTOR * SECTORS };
 enum { DRAWS = 6 };

@@ -31,7 +31,7 @@ static int kernel_sync(int fd);
 
 #include "examples/group.h"
 #include "examples/port/threads.h"
-#include "model/medium.h"
+#include "model/media.h"
 
 // What one thread does alone a thread sanitizer need not watch.
 #ifdef __SANITIZE_THREAD__

@@ -50,7 +50,7 @@ static const header other = { other_open, other_begin, other_explain, OTHER };
 static const header compiled = { idem_open_, idem_begin, idem_explain,
                                  COMPILED };
 
-#include "../storage/flash.h"
+#include "../model/flash.h"
 #include "test.h"
 
 enum { SIZE = 512, SECTORS = IDEM_SECTORS(4, 16, 16, 0, SIZE, 8) };

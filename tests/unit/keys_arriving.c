@@ -4,7 +4,7 @@
  * of them, and that whatever is next to such a text is refused: every other
  * character at every place, one character more or fewer.
  *
- * What a text means says the fuzzer's slow reading (fuzz/arriving.c), which is
+ * What a text means says the fuzzer's slow reading (model/arriving.h), which is
  * itself held against published texts here.  Each text is read with it and with
  * the library, there also over itself; what fails touches no byte.
  */
@@ -13,7 +13,7 @@ static unsigned misuse;
 
 #include "test.h"
 
-#include "../../fuzz/arriving.c"
+#include "../model/arriving.h"
 
 static example example_of(unsigned kind, const char *text, size_t len)
 {

@@ -3,7 +3,7 @@
    each of many bad ones what is wrong with it. */
 #include "idem.h"
 #include "examples/port/check.h"
-#include "storage/flash.h"
+#include "model/flash.h"
 
 #include "test.h"
 

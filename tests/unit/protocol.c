@@ -3,11 +3,11 @@
  * Shows that the decoder of examples/serial finds every frame that is whole,
  * and nothing else, whatever is on the line before, between and inside frames;
  * and that it keeps to its memory.  What a message must be says the fuzzer's
- * harness (fuzz/frame.c).
+ * harness (model/frame.h).
  */
 #include "test.h"
 
-#include "../../fuzz/frame.c"
+#include "../model/frame.h"
 
 static struct {
     protocol_decoder decoder;
@@ -146,7 +146,7 @@ TEST(whatever_is_on_the_line_the_next_frame_arrives)
     for (unsigned round = 0; round < 20000; round++) {
         for (size_t i = 0; i < sizeof bytes; i++)
             bytes[i] = (uint8_t)(rand() >> 7);
-        (void)LLVMFuzzerTestOneInput(bytes, round % sizeof bytes);
+        run_bytes(bytes, round % sizeof bytes);
     }
 }
 

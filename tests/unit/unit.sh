@@ -29,7 +29,7 @@ compiled() {
     *) ;;
     esac
     sh tests/tools/build.sh "$unit/$1.o" $CC $CFLAGS $more -I. -Itests \
-        -Itests/storage -Itests/targets/vendor -c "tests/unit/$2.c" \
+        -Itests/targets/vendor -c "tests/unit/$2.c" \
         -o "$unit/$1.o"
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: 0BSD
-# To be sourced behind tests/fleet/servers.sh: commands of four senders to a
+# To be sourced behind servers.sh: commands of four senders to a
 # pump, over MQTT, and the audit of what came of them.  Needs $pour.
 
 # The amount of a command is made from its number; senders use the same keys.

@@ -3,8 +3,8 @@
  * The storage emulator (flash.h) as the storage of a table: its kinds, its
  * memory, and how many sectors a configuration takes.
  */
-#ifndef MEDIUM_H
-#define MEDIUM_H
+#ifndef MEDIA_H
+#define MEDIA_H
 
 #include "idem.h"
 
@@ -13,7 +13,7 @@
 #pragma clang attribute push(__attribute__((no_sanitize(                       \
     "address", "undefined"))), apply_to = function)
 #endif
-#include "../storage/flash.h"
+#include "flash.h"
 #ifdef __clang__
 #pragma clang attribute pop
 #endif
@@ -89,4 +89,4 @@ static inline void medium_end(flash *f)
     memset(f, 0, sizeof *f);
 }
 
-#endif /* MEDIUM_H */
+#endif /* MEDIA_H */

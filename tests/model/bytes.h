@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * A device (tests/model/device.h) and calls (tests/model/call.h) that the input
- * of a fuzzer chooses.  A call is a byte, what it is in the lower half and for
+ * A device (device.h) and calls (call.h) that the bytes of an input (input.h)
+ * choose.  A call is a byte, what it is in the lower half and for
  * whom in the upper, and what else is to be said of it.
  */
-#ifndef FUZZ_DEVICE_H
-#define FUZZ_DEVICE_H
+#ifndef BYTES_H
+#define BYTES_H
 
 #define IDEM_STATIC
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
 
-#include "harness.h"
+#include "input.h"
 
 #define OPERATIONS_MAX 20000            // a call without end is no time-out
-#include "../tests/model/call.h"
+#include "call.h"
 
 enum { KEY_MAX = 4, RESPONSE_MAX = 12, STATE_MAX = 4, CAPACITY_MAX = 5 };
 enum { KEYS = 6, PAYLOADS = 2, SECTORS_MAX = 20 };
 
+enum { LIFE_BYTES = 400 };
 enum { LONG_TICK = 0x40000000 };
 
 static const medium geometries[] = {
@@ -57,9 +58,15 @@ static void choose_config(input *in)
     the.more = modes & 128 ? 256 : 0;
 }
 
+// The life that these bytes are, if they are by chance.
+static uint32_t life;
+static int is_life;
+
 static void print_device(void)
 {
     device_print(&the);
+    if (is_life)
+        printf("life %u: IDEM_SEED=%u runs it alone\n", life, life);
 }
 
 /* Makes a blank device, with as many sectors as it takes, or one more; false if
@@ -186,4 +193,20 @@ static void play_input(input *in, unsigned most,
     }
 }
 
-#endif /* FUZZ_DEVICE_H */
+/* Bytes by chance: what needs many steps, each of which shows a fuzzer nothing
+   new. */
+static inline void live(void)
+{
+    static uint8_t bytes[LIFE_BYTES];
+    uint32_t chance = life * UINT32_C(0x9E3779B1);
+
+    for (unsigned i = 0; i < LIFE_BYTES; i++) {
+        chance = flash_mix(chance + 1);
+        bytes[i] = (uint8_t)(chance >> 13);
+    }
+    is_life = 1;
+    run_bytes(bytes, LIFE_BYTES);
+    life++;
+}
+
+#endif /* BYTES_H */

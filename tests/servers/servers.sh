@@ -4,6 +4,7 @@
 # were free.
 
 PATH=$PATH:/usr/sbin:$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -n 1)
+servers=$(pwd)/tests/servers
 work=$(mktemp -d)
 chmod 711 "$work"
 redis= postgres= dynamodb= broker= daemon= children=
@@ -60,12 +61,12 @@ wait_for() {
 }
 
 # A store has a clock that a test may set ahead, in the file STORE.ahead of
-# $CLOCKS (clock.c).
+# $CLOCKS (ahead.c).
 export CLOCKS=$work
 make_clock() {
     [ -e "$work/clock.so" ] ||
-        ${CC:-cc} -O1 -fPIC -shared tests/fleet/clock.c -o "$work/clock.so" ||
-        fail clock.c
+        ${CC:-cc} -O1 -fPIC -shared $servers/ahead.c -o "$work/clock.so" ||
+        fail ahead.c
     [ -e "$work/$1.ahead" ] || head -c 8 /dev/zero >"$work/$1.ahead"
     chmod a+r "$work/clock.so" "$work/$1.ahead"
 }
@@ -157,11 +158,11 @@ start_postgres() {
 modules=$B/fleet/npm
 get_dynalite() {
     if [ -x "$modules/node_modules/.bin/dynalite" ] &&
-        cmp -s $here/npm/package-lock.json "$modules/package-lock.json"; then
+        cmp -s $servers/npm/package-lock.json "$modules/package-lock.json"; then
         return
     fi
     mkdir -p "$modules"
-    cp $here/npm/package.json $here/npm/package-lock.json "$modules"
+    cp $servers/npm/package.json $servers/npm/package-lock.json "$modules"
     npm ci --silent --no-audit --no-fund --prefix "$modules" \
         >"$work/npm.log" 2>&1 || fail "npm ci: $(cat "$work/npm.log")"
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
-# Builds firmware.c for a nRF51 and runs the demo with it, emulated.  The chip
+# Builds board_main.c for a nRF51 and runs the demo with it, emulated.  The chip
 # has 256 KB of flash, the code in front, and 16 KB of RAM, for 140 commands;
 # who reads the journal must have the same sizes and hash.
 set -eu
@@ -8,6 +8,7 @@ set -eu
 export FLASH_AT=0x18000 FLASH_PAGES=64
 serial=examples/serial
 board=tests/targets
+here=tests/demo/firmware
 out=${B:-build}/firmware
 warn="-Wall -Wextra -Wpedantic -Wshadow -Werror"
 sizes="-DDEVICE_KEYS=140 -DFLASH_SECTOR=1024 -DFLASH_GRANULE=4
@@ -26,7 +27,7 @@ $arm -std=c99 -Os -g -ffreestanding -nostdlib -ffunction-sections \
     -fdata-sections -Wl,--gc-sections $warn $sizes $chip \
     "-DDEVICE_SECRET=$secret" \
     -I. -I$serial -I$board -T "$out/board.ld" \
-    $serial/firmware/firmware.c $serial/device.c $serial/naive.c \
+    $here/board_main.c $serial/device.c $serial/naive.c \
     $serial/protocol.c $board/medium_nvmc.c $board/start.c -lc -lgcc \
     -o "$out/firmware.elf"
 
@@ -47,6 +48,6 @@ host demo $sizes $serial/demo.c $serial/run.c $serial/line.c $serial/audit.c \
 count=140
 [ "${SHORT:-}" != 1 ] || count=100
 for numbers in 0 1; do
-    "$out/demo" --device $serial/firmware/device.sh --count $count \
+    "$out/demo" --device $here/device.sh --count $count \
         --early 300 --numbers $numbers $([ $numbers = 0 ] || echo --only 0)
 done

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: 0BSD
-"""proxy.py N SEED TARGET: a bad network between MQTT clients and a broker.
+"""tcp.py N SEED TARGET: a bad network between MQTT clients and a broker.
 
 Of what is sent, a piece at a time and in both directions, one piece in N is
 swallowed, or half of it is: then the connection breaks.  After that there is

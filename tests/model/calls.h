@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: 0BSD */
+/*
+ * Calls in any order, with ticks that stop, jump and go backwards, restarts,
+ * power cuts in any operation, and callbacks that fail; against the model of
+ * the promises (device.h).
+ */
+#ifndef CALLS_H
+#define CALLS_H
+
+#include "bytes.h"
+
+enum { CALLS_MAX = 200 };
+
+static void run(input *in)
+{
+    if (!choose_device(in))
+        return;
+    device_open(&the);
+    play_input(in, CALLS_MAX, call_make);
+    PROMISE(the.lost || !idem_check(the.table));
+    device_end(&the);
+}
+
+#endif /* CALLS_H */
