@@ -49,7 +49,7 @@ static void keep(int signal_number)
 }
 
 /* Makes the calls of a line, with restarts where the power goes. */
-static void live(const char *line)
+static void make_all(const char *line)
 {
     call c;
 
@@ -65,9 +65,9 @@ static void warm_up(unsigned count)
 {
     static const char *const others[] = { "Bc Cc", "Bd Cd", "Be Ce" };
 
-    live("Bb Ob Ba,lease");
+    make_all("Bb Ob Ba,lease");
     for (unsigned i = 0; i < count; i++)
-        live(others[i % 3]);
+        make_all(others[i % 3]);
 }
 
 /* The callback that a number says fails. */
@@ -116,8 +116,8 @@ static int go(void)
     warm_up(warm);
     let_fail(what);
     for (; sequence > 0; sequence /= EVENTS + 1)
-        live(events[sequence % (EVENTS + 1) - 1]);
-    live("P Bc Cc P ?");
+        make_all(events[sequence % (EVENTS + 1) - 1]);
+    make_all("P Bc Cc P ?");
     PROMISE(the.lost || !idem_check(the.table));
     PROMISE(the.medium.ops > warm);
     device_end(&the);
