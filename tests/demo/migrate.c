@@ -115,7 +115,7 @@ int main(void)
     make(&from, keys, "capacity=16 size=1024 granule=1" LENGTHS);
     call_line(&from, "Ba Oa Bb Ob Bc Qc Bd Od Be Oe Bf Cf Bg Fg Bh Ch Bi Fi "
                      "Bj Cj,retention=9000 Bk Zk Bl Sl Bm Rm "
-                     "Bz,lease=9 t,ms=99 Bz,lease=9 t,ms=99 Bz By P");
+                     "Bz,lease=9 wait99 Bz,lease=9 wait99 Bz By P");
     now_ms = from.now;
     make(&to, others, "capacity=10" LARGE);                  // too small
     PROMISE(copy_journal(to.table, from.table, &copied) == IDEM_E_FULL);

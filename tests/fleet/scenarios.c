@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: 0BSD */
-/* Scenarios (scenario.h) of a fleet, and of what it is compared with:
+/* Scenarios (script.h) of a fleet, and of what it is compared with:
  *
  *     scenarios promises PLACE...
  *
@@ -15,7 +15,7 @@
  * something to do between, "now" is printed, and a line awaited.  Both print in
  * the end how many checks passed, and exit 1 if one did not. */
 #define _DEFAULT_SOURCE
-#include "scenario.h"
+#include "script.h"
 
 static subject s;
 
@@ -34,28 +34,29 @@ static const struct scenario {
     struct { int kinds; char note; const char *line; } but[2];
 } scenarios[] = {
     { "S1", "a claim that is not current changes nothing",
-      "Ba L Ba:recover ca:fenced ra:fenced na,lease=3600000:fenced Ba:busy Ca "
-      "Ca,len=3:fenced Ra:fenced Na:fenced ca:fenced Cz:fenced Rz:fenced "
-      "Ba:replay Bb Rb Bb cb:fenced Cb", { { 0 } } },
+      "Ba L Ba:recover ca:fenced Ra,old:fenced Na,old,lease=3600000:fenced "
+      "Ba:busy Ca Ca,len=3:fenced Ra:fenced Na:fenced ca:fenced Cz:fenced "
+      "Rz:fenced Ba:replay Bb Rb Bb cb:fenced Cb", { { 0 } } },
 
     { "S1", "two processes share it",
-      "@O @Ba Ba:busy L Ba:recover Na,lease=1000000 @ca:fenced @na:fenced "
-      "@ra:fenced @Ba:busy Ca @Ba:replay",
-      { { ON(JOURNAL), 'e', "@O:lock" },
-        { ON(RAM), 'e', "Ba @O @Ba" } } },          // its own memory
+      "@open @Ba Ba:busy L Ba:recover Na,lease=1000000 @ca:fenced "
+      "@Na,old:fenced @Ra,old:fenced @Ba:busy Ca @Ba:replay",
+      { { ON(JOURNAL), 'e', "@open:lock" },
+        { ON(RAM), 'e', "Ba @open @Ba" } } },          // its own memory
 
     { "S1", "of many at once one executes", NULL, { { TABLES, 'e', "" } } },
 
-    { "S1", "tokens grow over restarts", "Ba Ca Bb Cb Bc Cc Q O Bd Cd",
-      { { ON(RAM), 'a', "Ba Ca Bb Cb Bc Cc Q O Bd Cd" },
-        { ON(DYNAMODB), 'g', "Ba Ca Bb Cb Bc Cc Q O Bd Cd Be Re Be" } } },
+    { "S1", "tokens grow over restarts", "Ba Ca Bb Cb Bc Cc close open Bd Cd",
+      { { ON(RAM), 'a', "Ba Ca Bb Cb Bc Cc close open Bd Cd" },
+        { ON(DYNAMODB), 'g', "Ba Ca Bb Cb Bc Cc close open Bd Cd Be Re "
+          "Be" } } },
 
     { "S2", "an outcome is replayed byte for byte",
       "Ba Ba:busy Ca Ba:replay Ba:replay Ba,buffer=7:replay Bb Cb,failed "
       "Bb:replay Bc Cc,len=0 Bc:replay Bd Cd,len=16 Bd:replay", { { 0 } } },
 
     { "S2", "retention ends",
-      "Ba,retention=120000 Ca Ga T120000 Ga:none Ba,payload=1", { { 0 } } },
+      "Ba,retention=120000 Ca Ga wait120000 Ga:none Ba,payload=1", { { 0 } } },
 
     { "S3", "keys and scopes are kept apart",
       "Bab.c Cab.c Ga.bc:none Ba.bc,payload=1 Ca.bc G.abc:none B.abc C.abc "
@@ -73,20 +74,21 @@ static const struct scenario {
 
     { "S4", "an interrupted attempt is recover",
       "Ba L Ba:recover Ba:busy L Ba:recover Ra Ba "
-      "Bb,retention=120000 L T120000 Bb,retention=120000 "
+      "Bb,retention=120000 L wait120000 Bb,retention=120000 "
       "L Cb Bb:replay", { { 0 } } },        // late, but nobody has taken over
 
     { "S4", "a killed process is survived",
-      "Q @O @Ba @Ca,confirm @Bb K O Ba:replay Pa Bb:busy L Bb:recover",
+      "close @open @Ba @Ca,confirm @Bb kill open Ba:replay oa Bb:busy L "
+      "Bb:recover",
       { { ON(JOURNAL), 0,
-          "Q @O @Ba @Ca,confirm @Bb K O Ba:replay Pa Bb:recover" },
-        { ON(RAM), 'a', "Q @O @Ba @Ca,confirm @Bb K O Ba Bb" } } },
+          "close @open @Ba @Ca,confirm @Bb kill open Ba:replay oa Bb:recover" },
+        { ON(RAM), 'a', "close @open @Ba @Ca,confirm @Bb kill open Ba Bb" } } },
 
     { "S4", "a number is never executed again",
       "B1#7 B1#7:busy B1#7,payload=3:mismatch G1#7 B1#7,both:refused "
       "B~~~\1~~~\7 B\7~~~\1~~~ B1#8 C1#8 B1#8:replay B1#9 R1#9 L B1#7:recover "
-      "L T300000 B1#7:old B1#8:old B1#9 C1#9 "        // that was given back
-      "B4294967295#4294967295 o B1#8:old", { { 0 } } },
+      "L wait300000 B1#7:old B1#8:old B1#9 C1#9 "        // that was given back
+      "B4294967295#4294967295 reopen B1#8:old", { { 0 } } },
 
     { "S4", "what is unknown and too old is refused",
       "L Ba Ca Ba,age=3600000:replay Bb,age=3600000:old "
@@ -96,9 +98,10 @@ static const struct scenario {
       { { ON(JOURNAL), 'c', "Ba,age=1800000" } } },
 
     { "S4", "what is below an old number is too old",
-      "B#10 C#10 B#20 C#20 B#30 C#30 B#25 R#25 T300000 B#31 B#30:old "
+      "B#10 C#10 B#20 C#20 B#30 C#30 B#25 R#25 wait300000 B#31 B#30:old "
       "Bvalve.#5 B#5:old B#25:old B#29:old",
-      { { ON(DYNAMODB), 'f', "B#10 C#10 B#20 C#20 B#30 C#30 B#25 R#25 T300000 "
+      { { ON(DYNAMODB), 'f', "B#10 C#10 B#20 C#20 B#30 C#30 B#25 R#25 "
+          "wait300000 "
           "B#31 B#30:old Bvalve.#5 B#5" } } },
 
     { "S4", "a newer epoch ends the older",
@@ -120,24 +123,26 @@ static const struct scenario {
       "Ba L Ba:recover L Ba:recover L Ba:exhausted Ba:exhausted Bb",
       { { 0 } } },
 
-    { "L2", "a lease outlives its killed holder", "Q @O @Ba K O Ba:busy",
-      { { ON(JOURNAL), 'b', "Q @O @Ba K O Ba:recover" },
-        { ON(RAM), 'b', "Q @O @Ba K O Ba" } } },
+    { "L2", "a lease outlives its killed holder",
+      "close @open @Ba kill open Ba:busy",
+      { { ON(JOURNAL), 'b', "close @open @Ba kill open Ba:recover" },
+        { ON(RAM), 'b', "close @open @Ba kill open Ba" } } },
 
     { "L2", "a lease may be without end", "Ba,lease",
       { { FLEETS, 'd', "Ba,lease:refused" } } },
 
     { "", "an outcome is listed until it is delivered",
-      "P:none B1 C1,confirm T1 B2 C2,confirm T1 B3 C3,confirm T1 B4 C4 B5 "
-      "P1 P2 P3 P:none D1 D1 dz:none Dz:none D5:none p P2 D2 "
-      "P3 D3 p P:none B1:replay "                   // after one delivered
-      "B6,retention=120000 C6,len=0,confirm p P6 T120000 p P:none", { { 0 } } },
+      "o:none B1 C1,confirm wait1 B2 C2,confirm wait1 B3 C3,confirm wait1 B4 "
+      "C4 B5 o1 o2 o3 o:none D1 D1 Dz,old:none Dz:none D5:none first o2 D2 "
+      "o3 D3 first o:none B1:replay "                   // after one delivered
+      "B6,retention=120000 C6,len=0,confirm first o6 wait120000 first "
+      "o:none", { { 0 } } },
 
     { "", "a key is described", "Ga:none Ba Ga L Ga Ca Ga", { { 0 } } },
 
     { "", "one handler runs on all",
-      "Ua,back:released Ua Ua:replay Ub,back=2,called:busy Ub:busy L "
-      "Ub,back=2,called:busy L Ub Ub:replay", { { 0 } } }
+      "Ua,back:released Ua Ua:replay Ub,keep,called:busy Ub:busy L "
+      "Ub,keep,called:busy L Ub Ub:replay", { { 0 } } }
 };
 enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
 
@@ -181,7 +186,7 @@ static void races(void)
         CHECK(executed[i] == 1);
 }
 
-/* Tells one at a place that no other uses. */
+/* Runs one at a place that no other uses. */
 static void run(const char *all, int number)
 {
     const struct scenario *scenario = &scenarios[number];
@@ -198,7 +203,7 @@ static void run(const char *all, int number)
             current->differs = scenario->but[i].note;
         }
     if (line) {
-        do_line(&s, "O");
+        do_line(&s, "open");
         if (current->failed)
             exit(1);
         do_line(&s, line);
@@ -294,56 +299,59 @@ static void arguments(void)
 #define CROWD "{SELECT count(*) FROM dropped}"
 
 static const struct luck { const char *name, *line; } lucks[] = {
-    { "down_at_start", "O:storage U1:storage" },
+    { "down_at_start", "open:storage U1:storage" },
     // Nothing is lost, and it connects again by itself.  A silent store may do,
     // when it wakes up, what it was asked meanwhile.
-    { "away", "O B1 B3 ! U2:storage C1:storage ! W2 C1 B1:replay "
-      "B2:execute/busy B3:busy C3 U4,script U4:replay" },
+    { "away", "open B1 B3 script U2:storage C1:storage script again C1 "
+      "B1:replay B2:execute/busy B3:busy C3 U4,script U4:replay" },
     // The answer comes when half of the lease is gone: nothing is begun then.
     // (On a busy machine not at all; then the store may not have done it.)
-    { "late", "O ! B1,lease=2000,late:busy/storage L W1 B1:recover/execute "
-      "C1 B1:replay" },
+    { "late", "open script B1,lease=2000,late:busy/storage L again "
+      "B1:recover/execute C1 B1:replay" },
     // The same again is done already; another outcome is not.
-    { "repeated", "O B1 C1 C1 C1,len=3:fenced C1,failed:fenced B2 R2 R2 "
+    { "repeated", "open B1 C1 C1 C1,len=3:fenced C1,failed:fenced B2 R2 R2 "
       "C2:fenced B2 C2 B2:replay B3 L B3:recover c3:fenced C3 C3" },
-    { "foreign", "O:format ?fleet's" },
-    { "misfit", "O:format ?Validation" },
-    { "another_secret", "O B1 C1 Q X O:format X O B1:replay" },
+    { "foreign", "open:format reason=fleet's" },
+    { "misfit", "open:format reason=Validation" },
+    { "another_secret", "open B1 C1 close secret open:format secret open "
+      "B1:replay" },
     // Whoever had it open notices, and leaves a note in the store for others.
-    { "emptied", "O B1 Bdone Cdone ! C1:fenced B2:uncertain B2:busy C2 "
-      "B2:replay U3 U3:replay @O @Bdone:uncertain B#7:uncertain B5:uncertain "
-      "L B5:uncertain T3600000 B4 L B4:recover" },
-    { "made_anew", "O B1 ! C1:storage C1:fenced B1:uncertain" },
+    { "emptied", "open B1 Bdone Cdone script C1:fenced B2:uncertain B2:busy C2 "
+      "B2:replay U3 U3:replay @open @Bdone:uncertain B#7:uncertain "
+      "B5:uncertain L B5:uncertain wait3600000 B4 L B4:recover" },
+    { "made_anew", "open B1 script C1:storage C1:fenced B1:uncertain" },
     // The last that was acknowledged is not there: older ones may be missing
     // too.
-    { "restored", "O B1 C1 B4 ! B2 C2 B3 ! W1 B2:uncertain B1:replay B4:busy L "
-      "B4:uncertain T3600000 B5" },
-    { "foreign_key", "O B1 ! B1:format Bfree:uncertain ! "
+    { "restored", "open B1 C1 B4 script B2 C2 B3 script again B2:uncertain "
+      "B1:replay B4:busy L B4:uncertain wait3600000 B5" },
+    { "foreign_key", "open B1 script B1:format Bfree:uncertain script "
       "B1:format" },
     // What is held can be completed, nothing new begun.
-    { "full", "O B1 Bdone Cdone ! B2:full Bdone:replay N1 C1 ! B1:replay B2" },
+    { "full", "open B1 Bdone Cdone script B2:full Bdone:replay N1 C1 script "
+      "B1:replay B2" },
     // It is a replica for a while; then it has forgotten the scripts.
-    { "replica", "O B1 ! C1:storage C1:storage ?replica ! C1 B1:replay ! "
-      "B2 C2" },
+    { "replica", "open B1 script C1:storage C1:storage reason=replica script "
+      "C1 B1:replay script B2 C2" },
     // The service refuses, or something in front of it
-    { "refused", "O B1 C1 ! B2:storage ! B2:storage ! B2:storage ! B2:storage "
-      "! B2:storage ! B2 C2 B1:replay" },
-    { "throttled", "O ! B1 C1 B2 C2 B1:replay ! B1:replay" },
-    { "no_right", "O:storage ?AccessDenied" },
-    { "works", "O Bw Cw Q O Bw:replay" },
-    { "expired", "O B1 C1 ! B2:storage ?Expired ! B2 C2" },
+    { "refused", "open B1 C1 script B2:storage script B2:storage script "
+      "B2:storage script B2:storage script B2:storage script B2 C2 B1:replay" },
+    { "throttled", "open script B1 C1 B2 C2 B1:replay script B1:replay" },
+    { "no_right", "open:storage reason=AccessDenied" },
+    { "works", "open Bw Cw close open Bw:replay" },
+    { "expired", "open B1 C1 script B2:storage reason=Expired script B2 C2" },
     // Row and outcome in the caller's own transaction: both, or neither
-    { "transaction", "O {CREATE SCHEMA other; SET search_path = other; "
+    { "transaction", "open {CREATE SCHEMA other; SET search_path = other; "
       "CREATE TABLE tank (ml int); INSERT INTO tank VALUES (100)} B1 "
-      "{BEGIN; UPDATE tank SET ml = ml - 5} I1 "
+      "{BEGIN; UPDATE tank SET ml = ml - 5} C1,within "
       "{ROLLBACK; SELECT ml FROM tank}100 "
-      "{BEGIN; UPDATE tank SET ml = ml - 5} I1 I1 "
+      "{BEGIN; UPDATE tank SET ml = ml - 5} C1,within C1,within "
       "{COMMIT; SELECT ml FROM tank}95 B1:replay "
-      "{BEGIN} I1,len=3:fenced {ROLLBACK} B2,reserve=4 {BEGIN} I2,len=16:large "
-      "{ROLLBACK} i2:refused C2,len=16:large R2" },
+      "{BEGIN} C1,within,len=3:fenced {ROLLBACK} B2,reserve=4 {BEGIN} "
+      "C2,within,len=16:large {ROLLBACK} C2,within=0:refused C2,len=16:large "
+      "R2" },
     // What is over is dropped by claims; numbers stay old.
-    { "dropped", "O B#1 C#1 B#2 C#2 B#3 C#3 B#4 C#4 B1 C1 B2 R2 " CROWD "8 "
-      "T3900000 Q O B3 " CROWD "3 B#3:old B#4:old B#5 B1 B2" }
+    { "dropped", "open B#1 C#1 B#2 C#2 B#3 C#3 B#4 C#4 B1 C1 B2 R2 " CROWD "8 "
+      "wait3900000 close open B3 " CROWD "3 B#3:old B#4:old B#5 B1 B2" }
 };
 
 static void luck(void)

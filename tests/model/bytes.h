@@ -140,7 +140,8 @@ static void input_time(input *in, call *c)
     unsigned how = input_byte(in);
     uint32_t step = steps[how & 7] + (how >> 4);
 
-    c->ms = how & 8 ? 0 - step : step;
+    c->what = WAIT;
+    c->key = how & 8 ? 0 - step : step;
 }
 
 /* The next call of an input. */

@@ -1,33 +1,18 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * A call on a device (device.h): as a struct, as a word that can be read, and
- * made.  What wants calls by chance (chance.h), out of a fuzzer's bytes
- * (fuzz/device.h) or out of a line fills in the same struct; what judges them
- * is one model.  With tracing each call is printed as the word that makes it.
+ * Makes a call (words.h) on a device (device.h).  What wants calls by chance
+ * (chance.h), out of bytes (bytes.h) or out of a line fills in the same struct;
+ * what judges them is one model.  With tracing each call is printed as the word
+ * that makes it.  Beside the words of words.h a device has these:
  *
- * A line is words; a word is a letter, a key (a to z, or a number), and what
- * else is to be said of it:
- *
- *     "Ba Ca,len=3 P Ba,payload=1,ms=500"
- *
- *     Ba      begin: payload lease retention age reserve buffer
- *     Ca      complete: len code state failed confirm echo; what is left out is
- *             another with each outcome.  `state` alone is some
- *     Ua      both in one call: all of these, takes; or back, or keep
- *     ca      complete with the claim before the last: fenced
- *     Ra Na Xa    release; renew: lease; forget
  *     na      the sender of a is forgotten
- *     Da da   delivered: by what is pending, or by the claim if that is known
- *     Wa Fa Za Sa Oa Qa Ia    begin with another payload; complete as failed,
- *             no response, with state, to confirm, with both, with what the
- *             storage has of the claim that was granted last
+ *     da      delivered, by its claim if that is known; D takes what is pending
  *     Aa      whatever it takes to have a finished, then duplicates of it
- *     Ga ga   look at a; read its response: at most
- *     s o a ? look at the state; at pending ones, delivering each n-th; at all
- *             keys; at all that can be looked at
+ *     ga      read its response: at most
+ *     s o a ? look at the state; at undelivered ones, delivering each n-th; at
+ *             all keys; at all that can be looked at
  *     M m Y   idle work until there is no more; one step of it; sync
- *     t L T E no time passes beside ms; a lease; a retention; a lease, or n,
- *             is added by idem_elapse
+ *     E       a lease, or n, is added by idem_elapse
  *     H P     a call with the time alone; a restart between two calls: n
  *     K9 J9   nine times: claim and give back or complete and forget the last
  *             key; the same, each time after a restart
@@ -50,203 +35,19 @@
 
 #include "device.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-// Of a field: as the call is the n-th; or there is none.
-#define AUTO UINT32_MAX
-#define NONE (UINT32_MAX - 1)
-
-typedef struct call {
-    char     what;
-    uint32_t key, ms;
-    uint32_t payload, lease, retention, age, reserve, buffer;
-    uint32_t len, code, state, failed, confirm, echo, takes, back, keep;
-    uint32_t n, at, most, how, forever, tear;
-    uint32_t answer;            // that it must have: index in answer_names, or
-                                // NONE
-} call;
-
-/* -------------------------------------------------------------- >>words */
-
-// A word that sets a field, ",len=7"; or alone, ",confirm".
-typedef struct setting {
-    const char *name;
-    size_t      at, size;
-    uint32_t    alone;          // its value then
-    uint32_t    otherwise;      // if it is not there; but ms is 1 in a line
-    const char *also;           // modes that follow from it
-} setting;
-
-#define FIELD(name) #name, offsetof(call, name), sizeof(uint32_t)
-
-static const setting fields[] = {
-    { FIELD(ms), 0, 0, "" }, { FIELD(payload), 1, 0, "" },
-    { FIELD(lease), IDEM_LEASE_NONE, 0, "" },
-    { FIELD(retention), IDEM_RETENTION_MAX, 0, "" }, { FIELD(age), 1, 0, "" },
-    { FIELD(reserve), 1, 0, "" }, { FIELD(buffer), 0, LEN_MAX, "" },
-    { FIELD(len), 0, AUTO, "" }, { FIELD(code), 0, AUTO, "" },
-    { FIELD(state), AUTO, NONE, "" }, { FIELD(failed), 1, 0, "" },
-    { FIELD(confirm), 1, 0, "" }, { FIELD(echo), 1, 0, "" },
-    { FIELD(takes), 1, 0, "" }, { FIELD(back), 1, 0, "" },
-    { FIELD(keep), 1, 0, "" },
-    { FIELD(n), 1, 0, "" }, { FIELD(at), 0, 0, "" },
-    { FIELD(most), 0, 100, "" }, { FIELD(how), 0, 0, "" },
-    { FIELD(forever), 1, 0, "" }, { FIELD(tear), 0, 0, "" },
-};
-
-static inline uint32_t *call_field(call *c, size_t field)
-{
-    return (uint32_t *)(void *)((char *)c + fields[field].at);
-}
-
-/* Reads a number; or of "1-9/20" one of these, by chance. */
-static inline uint32_t call_number(const char **at, uint32_t (*pick)(uint32_t))
-{
-    const char *one = *at;
-    uint32_t count = 1, first, last;
-    char *end;
-
-    for (; **at && strchr("0123456789-/", **at); (*at)++)
-        count += **at == '/';
-    for (count = count > 1 ? pick(count) : 0; count > 0; count--)
-        one = strchr(one, '/') + 1;
-    first = last = (uint32_t)strtoul(one, &end, 10);
-    if (*end == '-')
-        last = (uint32_t)strtoul(end + 1, NULL, 10);
-    return first < last ? first + pick(last - first + 1) : first;
-}
-
-/* Sets a field of `of` by one of these words, and passes it; or NULL. */
-static inline const setting *
-call_read_setting(const setting *words, size_t count, void *of, const char **at,
-                  uint32_t (*pick)(uint32_t))
-{
-    size_t len = strcspn(*at, "=,: ");
-
-    for (const setting *w = words; w < words + count; w++) {
-        void *field = (char *)of + w->at;
-        uint32_t value = w->alone;
-        if (strlen(w->name) != len || strncmp(*at, w->name, len))
-            continue;
-        *at += len;
-        if (**at == '=') {
-            ++*at;
-            value = call_number(at, pick);
-        }
-        if (w->size == 1)
-            *(uint8_t *)field = (uint8_t)value;
-        else if (w->size == 2)
-            *(uint16_t *)field = (uint16_t)value;
-        else
-            *(uint32_t *)field = value;
-        return w;
-    }
-    return NULL;
-}
-
-enum { ANY_ANSWER = -1000 };
-
-static const struct { const char *name; int answer; } answer_names[] = {
-    { "ok", IDEM_OK }, { "execute", IDEM_EXECUTE }, { "recover", IDEM_RECOVER },
-    { "uncertain", IDEM_UNCERTAIN }, { "replay", IDEM_REPLAY }, { "busy", IDEM_BUSY },
-    { "mismatch", IDEM_MISMATCH }, { "exhausted", IDEM_EXHAUSTED },
-    { "old", IDEM_TOO_OLD }, { "full", IDEM_E_FULL },
-    { "fenced", IDEM_E_FENCED }, { "none", IDEM_E_NOT_FOUND },
-    { "large", IDEM_E_TOO_LARGE }, { "more", IDEM_MORE },
-    { "storage", IDEM_E_STORAGE }, { "space", IDEM_E_SPACE },
-    { "format", IDEM_E_FORMAT }, { "refused", IDEM_E_ARG },
-    { "any", ANY_ANSWER },
-};
-
-/* A call with defaults, but for its kind and key. */
-static inline call call_of(char what, uint32_t key)
-{
-    call c;
-
-    c.what = what;
-    c.key = key;
-    c.answer = NONE;
-    for (size_t i = 0; i < COUNT(fields); i++)
-        *call_field(&c, i) = fields[i].otherwise;
-    return c;
-}
-
-/* What the short letters stand for. */
-static inline call call_of_letter(char letter)
-{
-    call c = call_of(letter, 0);
-
-    if (letter && strchr("FZSOQI", letter))
-        c.what = 'C';
-    switch (letter) {
-    case 'W': c.what = 'B'; c.payload = 1; break;
-    case 'F': c.failed = 1; break;
-    case 'Z': c.len = 0; break;
-    case 'O': c.confirm = 1; break;
-    case 'Q': c.confirm = 1; c.state = AUTO; break;
-    case 'S': c.state = AUTO; break;
-    case 'I': c.echo = 1; break;
-    case 'E': c.n = AUTO; break;
-    }
-    c.ms = !letter || !strchr("lzbV=xuyrqpi", letter);
-    return c;
-}
-
-/* A word that cannot be read, of whoever wrote it. */
-static inline void call_unreadable(const char *at)
-{
-    fprintf(stderr, "no call: %s\n", at);
-    exit(2);
-}
-
-/* Reads ":fenced"; returns the rest. */
-static inline const char *call_read_answer(call *c, const char *at)
-{
-    size_t len = strcspn(++at, " ");
-
-    for (uint32_t i = 0; i < COUNT(answer_names); i++)
-        if (strlen(answer_names[i].name) == len &&
-            !strncmp(at, answer_names[i].name, len))
-            c->answer = i;
-    if (c->answer == NONE)
-        call_unreadable(at);
-    return at + len;
-}
-
-/* Reads the next word of a line; what 0: there is none. */
-static inline call call_read(const char **line)
-{
-    const char *at = *line + strspn(*line, " ");
-    call c = call_of_letter(*at);
-    char *end;
-
-    at += *at != 0;
-    if (*at >= 'a' && *at <= 'z') {
-        c.key = (uint32_t)(*at++ - 'a');
-    } else if (*at >= '0' && *at <= '9') {
-        c.key = (uint32_t)strtoul(at, &end, 10);
-        at = end;
-    }
-    while (*at++ == ',')
-        if (!call_read_setting(fields, COUNT(fields), &c, &at, NULL))
-            call_unreadable(at);
-    at--;
-    if (*at == ':')
-        at = call_read_answer(&c, at);
-    if (*at && *at != ' ')
-        call_unreadable(at);
-    *line = at;
-    return c;
-}
-
 /* Prints a call as it would be read. */
 static inline void call_trace(const call *c)
 {
     call said = *c, read = call_of(c->what, 0);
-    int is_letter = c->key < 26 && !strchr("KJklf*%", c->what);
+    int is_letter = c->key < 26 && c->what > FULL && !strchr("KJklf*%", c->what);
+    char letter[2] = { c->what, 0 };
+    const char *name = letter;
 
-    read.ms = 1;
-    trace(is_letter ? "%c%c" : "%c%u", c->what,
+    read.ms = c->what > FULL;
+    for (size_t i = 0; i < COUNT(call_names); i++)
+        if (call_names[i].what == c->what)
+            name = call_names[i].name;
+    trace(is_letter ? "%s%c" : "%s%u", name,
           is_letter ? 'a' + c->key : c->key);
     for (size_t i = 0; i < COUNT(fields); i++) {
         uint32_t value = *call_field(&said, i);
@@ -652,7 +453,7 @@ static inline int call_table(device *d, const call *c)
     case 'G': return device_look(d, c->key);
     case 'm': return device_maintain(d);
     case 'Y': return device_sync(d);
-    default:  call_unreadable(&c->what); return 0;
+    default:  call_unreadable(c->name); return 0;
     }
 }
 
@@ -674,7 +475,7 @@ static inline int call_make(device *d, const call *c)
     case 'a': device_look_at_all(d); break;
     case '?': call_look(d); break;
     case 'M': call_rest(d); break;
-    case 't': break;
+    case WAIT: d->now += c->key; break;
     case 'L': d->now += d->config.lease_ms; break;
     case 'T': d->now += d->config.retention_ms; break;
     case 'E': device_elapse(d, c->n == AUTO ? d->config.lease_ms : c->n); break;
@@ -697,10 +498,9 @@ static inline int call_make(device *d, const call *c)
         if (result == NO_WORD)
             result = call_table(d, c);
     }
-    expected = c->answer != NONE ? answer_names[c->answer].answer
-               : d->damaged != DAMAGED ? ANY_ANSWER
+    expected = d->damaged != DAMAGED ? ANY_ANSWER
                : c->what == 'B' ? IDEM_EXECUTE : IDEM_OK;
-    PROMISE(d->medium.off || expected == ANY_ANSWER || result == expected);
+    PROMISE(d->medium.off || call_allows(c, result, expected));
     return result;
 }
 

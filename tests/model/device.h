@@ -21,8 +21,9 @@
 #include "media.h"
 #include "../inside.h"
 #include "model.h"
+#include "words.h"
 
-enum { LEN_MAX = 65535, ID_MAX = 255 };
+enum { ID_MAX = 255 };
 enum { BYTES_MORE = 256 };          // than a response may have, for pieces
 enum { GUARD = 64, GUARD_BYTE = 0xC3 };     // after the given memory
 enum { SILENCE_MS = 60000 };        // a minute
@@ -36,8 +37,6 @@ enum { DAMAGED = 1, JUDGED };       // of damaged
 enum { NO_WORD = -2000 };           // is no answer
 
 #define SECRET "sixteen secrets."
-
-struct call;
 
 typedef struct device {
     // The device, and what tests set before device_make.
@@ -57,7 +56,7 @@ typedef struct device {
     size_t       buffer_size;       // of requests
     void       (*change)(void);     // of the configuration, between two boots
     uint32_t   (*pick)(uint32_t);   // one of n: modes may be by chance
-    int        (*word)(const struct call *);    // what else a line may say, and
+    int        (*word)(const call *);    // what else a line may say, and
                                     // its answer; or NO_WORD
     int          in_ram;            // there is no storage
     // For tests to read.
@@ -1565,8 +1564,8 @@ static inline void device_stop_medium(device *d)
     void (*watch)(void *, const flash *, const flash_op *) = f->watch;
 
     f->watch = NULL;
-    for (int call = 0; call < FLASH_CALLS; call++)
-        flash_fail(f, call, 0, 0, 0);
+    for (int kind = 0; kind < FLASH_CALLS; kind++)
+        flash_fail(f, kind, 0, 0, 0);
     // An erase that goes on is torn too.
     if (d->erasing) {
         f->off = 0;

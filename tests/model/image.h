@@ -234,7 +234,7 @@ static void note(const call *c, int result)
         since[key].claimed = 0;
     } else if (strchr("RX", c->what) && result == IDEM_OK) {
         since[key].claimed = since[key].finished = 0;
-    } else if (strchr("Et", c->what)) {
+    } else if (c->what == 'E' || c->what == WAIT) {
         memset(since, 0, sizeof since);
     }
 }

@@ -30,7 +30,7 @@ static const scenario scenarios[] = {
     { "s6_the_tick_may_wrap_at_any_point_of_a_lease_and_a_retention",
       "times=999 ram Ba,ms=0:execute Bb,ms=0:execute Cb,ms=0 Ba,ms=99:busy "
       "Ba,ms=1:recover Bb,ms=99899:replay Gb,ms=1:none Xa,ms=0:ok "
-      "t,ms=4294867189" },
+      "wait4294867189" },
     // Back from the top, a little on, and up again.
     { "s6_a_tick_that_goes_back_only_lengthens",
       "times=9 ram Ba,lease=300 Ab " JITTER(BACK_1, "1") JITTER(BACK_40, "40")

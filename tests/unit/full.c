@@ -15,7 +15,7 @@ static const scenario scenarios[] = {
       "ram capacity=4 Ba Ab Bc Bd Be:full Ba:busy Bb:replay Be:full L "
       "Ba:recover Gb:ok Gc:ok Gd:ok Ge:none" },
     { "l2_an_abandoned_claim_does_not_keep_its_slot_for_ever",
-      "ram capacity=2 Ba,ms=0 Bb,ms=0 t,ms=100099 Bc,ms=0:full Bc:execute "
+      "ram capacity=2 Ba,ms=0 Bb,ms=0 wait100099 Bc,ms=0:full Bc:execute "
       "Bd,ms=0:execute a" },
     { "s7_whatever_holes_are_left_there_is_room_for_as_many",
       "times=9 ram capacity=4 Ba Bb Bc Bd Be:full Rb:ok Rd:ok Be:execute "
@@ -23,8 +23,8 @@ static const scenario scenarios[] = {
       "Xf:ok Xg:none Xh:ok Xc:ok" },
     { "s7_keys_that_expire_in_any_order_leave_as_much_room",
       "times=9 ram capacity=4 Ba,retention=300 Ca Bb,retention=100 Cb "
-      "Bc,retention=200 Bd,retention=400 Cd Be:full t,ms=99 Be:execute "
-      "Bf:full t,ms=199 Bf:execute Bg:execute Bh:full T T" },
+      "Bc,retention=200 Bd,retention=400 Cd Be:full wait99 Be:execute "
+      "Bf:full wait199 Bf:execute Bg:execute Bh:full T T" },
 
     // IDEM_EVICT_OLDEST
     { "the_oldest_completion_makes_room_not_the_oldest_claim",
@@ -35,7 +35,7 @@ static const scenario scenarios[] = {
       "Be,ms=0:execute Gc:none Bf,ms=0 Ga:none Bg,ms=0 Gd:none Bh,ms=0 "
       "Gb:none" },
     { "expired_keys_make_room_before_others",
-      "ram evict capacity=3 Aa Bb,retention=10 Cb Bc t,ms=10 Bd:execute Ga:ok "
+      "ram evict capacity=3 Aa Bb,retention=10 Cb Bc wait10 Bd:execute Ga:ok "
       "Gb:none Gc:ok Cd,ms=0 Be,ms=100 Ga:none Gd:ok" },
     { "s4_no_claim_is_ever_evicted_live_or_interrupted",
       "ram evict capacity=4 Ba Bb Bc Bd Cc Be:execute Gc:none Bf:full L "
@@ -56,7 +56,7 @@ static const scenario scenarios[] = {
       "times=20 ram evict capacity=6 senders=2 quota=3 Aa Ac Ae Bb Cb Bd Cd "
       "Bf Cf Bh Ch Bj Cj Bl Cl Ba:replay Bc:replay Be:replay" },
     { "s9_a_quota_holds_also_while_expired_keys_lie_about",
-      "ram evict capacity=6 senders=2 quota=2 Ba,retention=10 Ca t,ms=20 Ac "
+      "ram evict capacity=6 senders=2 quota=2 Ba,retention=10 Ca wait20 Ac "
       "Ae Bg:execute Gc:none Ge:ok" },
 
     // how far back memory reaches: H looks
@@ -73,12 +73,12 @@ static const scenario scenarios[] = {
       "Bf,ms=0,age=100:old Bf,ms=0,age=99:execute Gb:none H,ms=0 H,ms=99900 H "
       "H,ms=100000" },
     { "too_old_is_what_is_older_than_its_outcome_would_be_kept",
-      "ram t,ms=86400000 Ba,age=99999:execute Ra Ba,age=100000:old "
+      "ram wait86400000 Ba,age=99999:execute Ra Ba,age=100000:old "
       "Ba,age=100001:old Ba,age=4294967295:old Ba:execute Ra "
       "Ba,retention=2000,age=1999:execute Ra Ba,retention=2000,age=2000:old" },
     // The newest eviction counts, and an older one does not take it back.
     { "too_old_goes_by_the_newest_completion_evicted",
-      "ram evict capacity=3 senders=2 quota=3 t,ms=86400000 Ba,ms=0 Oa,ms=0 "
+      "ram evict capacity=3 senders=2 quota=3 wait86400000 Ba,ms=0 Oa,ms=0 "
       "Bc,ms=100 Cc,ms=0 Be,ms=100 Ce,ms=0 Bg,ms=0 Cg,ms=0 Gc,ms=0:none "
       "da,ms=0:ok Bi,ms=0 Ci,ms=0 Ga,ms=0:none H,ms=0 Bk,ms=0,age=100:old "
       "Bk,ms=0,age=99:execute H,ms=0" },
@@ -88,11 +88,11 @@ static const scenario scenarios[] = {
       "E,n=2000000000 H E,n=294900000 H E,n=60000 H E,n=60000 H "
       "Bc,age=99999:execute Rc" },
     { "too_old_is_answered_for_unknown_keys_only",
-      "ram t,ms=86400000 Ba Ab Ba,age=4294967295:busy "
+      "ram wait86400000 Ba Ab Ba,age=4294967295:busy "
       "Bb,age=4294967295:replay Wb,age=4294967295:mismatch L "
       "Ba,age=4294967295:recover" },
     { "too_old_is_answered_before_full",
-      "ram capacity=2 t,ms=86400000 Ba Bb Bc,age=99999:full "
+      "ram capacity=2 wait86400000 Ba Bb Bc,age=99999:full "
       "Bc,age=100000:old" },
     { "too_old_is_answered_before_the_quota",
       "ram senders=2 quota=1 Ba Bc,ms=0,age=1:old Bc,ms=0:full" },

@@ -178,7 +178,7 @@ static const scenario scenarios[] = {
       "P s Bc:replay" },
     // Two attempts at one head, some time apart, do not mix up how old it is.
     { "time_does_not_run_backwards_in_relocated_records",
-      "Aa k2 Ab Bc Sc Bd,ms=5000 P t,ms=700 | Be | Bf,ms=30 P Ba:replay" },
+      "Aa k2 Ab Bc Sc Bd,ms=5000 P wait700 | Be | Bf,ms=30 P Ba:replay" },
     { "what_is_bound_to_a_dead_claim_is_no_damage",
       "Ba,lease k@ Ca:ok Xa P a k1 P a k1 P a k1 P a k1 P a k1 P a k1 P a k1 P "
       "a k1 P a k1 P a" },
@@ -229,13 +229,13 @@ static const scenario scenarios[] = {
       "Ba,ms=0 Ca,ms=0 P,ms=0 E,ms=0,n=99999 Ba,ms=0:replay E,ms=0,n=1 "
       "Ba,ms=0:execute" },
     { "s6_a_tick_that_goes_back_or_stops_shortens_nothing",
-      "Aa t,ms=1000 Ab t,ms=4294966796 Ba:replay t,ms=400 Ba:replay t,ms=300 "
+      "Aa wait1000 Ab wait4294966796 Ba:replay wait400 Ba:replay wait300 "
       "Ac P Ba:replay" },
     { "an_undelivered_outcome_ends_with_its_retention",
       "Ba Oa P o T M Ga:none o" },
     { "l2_an_interrupted_claim_ends_however_often_it_is_relocated",
-      "Ba P t,ms=25000 K30 P t,ms=25000 K30 P t,ms=25000 K30 P t,ms=25000 K30 "
-      "P t,ms=25000 K30 P Ga:none" },
+      "Ba P wait25000 K30 P wait25000 K30 P wait25000 K30 P wait25000 K30 "
+      "P wait25000 K30 P Ga:none" },
     { "months_between_two_records_are_counted",
       "Ba,retention Ca Ba,ms=604800000:replay Ba,ms=604800000:replay "
       "Ba,ms=604800000:replay Ba,ms=604800000:replay Bb,ms=0 Cb,ms=0 P,ms=0 "

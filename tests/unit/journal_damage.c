@@ -80,16 +80,16 @@ static const scenario scenarios[] = {
     // how long claims are uncertain after it
     { "s4_unknown_keys_are_uncertain_for_a_retention",
       "roomy: keys=96 " LOST_B "q100000 Bx,ms=0:uncertain px,n=1 Rx,ms=0 "
-      "t,ms=99999 q1 By,ms=0:uncertain t q0 Bz,ms=0:execute" },
+      "wait99999 q1 By,ms=0:uncertain wait1 q0 Bz,ms=0:execute" },
     { "s4_uncertainty_goes_on_over_looks_at_all_slots_and_ends",
       "roomy: keys=96 retention=2592000000 " LOST_B "Bx,ms=0:uncertain "
-      "t,ms=500000000 q2092000000 By,ms=0:uncertain t,ms=2000000000 q92000000 "
-      "t,ms=92000000 q0 t,ms=2000000000 q0 t,ms=2000000000 q0 "
+      "wait500000000 q2092000000 By,ms=0:uncertain wait2000000000 q92000000 "
+      "wait92000000 q0 wait2000000000 q0 wait2000000000 q0 "
       "Bz,ms=0:execute" },
     { "s4_uncertainty_goes_on_over_restarts_and_ends",
-      "nor_8: keys=96 " LOST_B "Bd:uncertain Cd P t,ms=20000 Be:uncertain Ce P "
-      "t,ms=20000 Bf:uncertain Cf P t,ms=20000 Bg:uncertain Cg P t,ms=20000 l0 "
-      "q,n=100000 Bx:uncertain Cx t,ms=100000 By Cy P l0 Bz Cz" },
+      "nor_8: keys=96 " LOST_B "Bd:uncertain Cd P wait20000 Be:uncertain Ce P "
+      "wait20000 Bf:uncertain Cf P wait20000 Bg:uncertain Cg P wait20000 l0 "
+      "q,n=100000 Bx:uncertain Cx wait100000 By Cy P l0 Bz Cz" },
     { "s10_after_a_loss_known_keys_are_answered_as_ever",
       "nor: keys=96 " LOST_B "Ba:replay Bc:replay Wa:mismatch Bb:uncertain "
       "Bb:busy Bx,age=100000:old Bd:uncertain Be:uncertain Bf:uncertain Bg:uncertain "
@@ -130,7 +130,7 @@ static const scenario scenarios[] = {
       "Bc:uncertain" },
     // A restart, after which the slot has another claim.
     { "two_damaged_records_before_an_outcome_of_another_claim_are_a_loss",
-      "roomy: capacity=1 Bc P t,ms=100100 k1 Bb z Cb z1 Bb b,how=# P u "
+      "roomy: capacity=1 Bc P wait100100 k1 Bb z Cb z1 Bb b,how=# P u "
       "Bb:uncertain" },
     // b's response holds it, byte for byte; the record around that is damaged,
     // so its inside is looked at.
@@ -426,7 +426,7 @@ TEST(what_an_erase_has_left_after_relocated_records_is_not_taken)
     from = newest_sector();
     memcpy(old, d->medium.bytes + from, size);
     end = wrote.of[n].at + wrote.of[n].len;
-    run("P t,ms=100001 G0:none G1:none G2:none G3:none G4:none G5:none G6:none "
+    run("P wait100001 G0:none G1:none G2:none G3:none G4:none G5:none G6:none "
         "Bz");
     at = newest().at + newest().len;
     at += (8 - at % 8) % 8;
@@ -441,7 +441,7 @@ TEST(what_an_erase_has_left_after_relocated_records_is_not_taken)
 /* The same, and the relocated records are left: later than they should be. */
 TEST(time_does_not_run_back_in_what_an_erase_has_left)
 {
-    device *d = device_on(&roomy, "Ba Ca P t,ms=9000");
+    device *d = device_on(&roomy, "Ba Ca P wait9000");
     uint8_t old[512];
     operation o;
 

@@ -361,13 +361,13 @@ static void outage(unsigned before, unsigned commands)
 
     device_on(&large, "capacity=16");
     for (unsigned n = 0; n < before; n++)
-        run_of("t,ms=6666 B@ C@,len=24,code=70000", n);
+        run_of("wait6666 B@ C@,len=24,code=70000", n);
     run_of("%@,how=1,forever", FLASH_PROG);
     while (commands-- > 0)
         (void)answer('B', 94);
-    run("w t,ms=300000 M P");
+    run("w wait300000 M P");
     for (unsigned boot = 0; boot < 3; boot++)
-        run("t,ms=300000 M A93 X93 P");
+        run("wait300000 M A93 X93 P");
 }
 
 TEST(l2_no_outage_is_the_end_of_a_ring)

@@ -49,9 +49,9 @@ TEST(with_idle_time_no_call_relocates)
 TEST(a_boot_that_has_nothing_to_confirm_relocates_nothing)
 {
     static const char *const lines[] = {
-        "state=0 P Ba V", "P Ba V", "state=0 Ba Ca t,ms=20000 M P Bb V",
-        "Ba,len=1 Ca t,ms=20000 M P Bb V",
-        "state=0 Ba Ca t,ms=20000 M P Bb V P Bc",
+        "state=0 P Ba V", "P Ba V", "state=0 Ba Ca wait20000 M P Bb V",
+        "Ba,len=1 Ca wait20000 M P Bb V",
+        "state=0 Ba Ca wait20000 M P Bb V P Bc",
     };
 
     for (size_t m = 0; m < COUNT(media); m++)

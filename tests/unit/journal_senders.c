@@ -11,7 +11,7 @@
 #include "scenario.h"
 
 // All retentions end, and it is written that they did.
-#define OVER " t,ms=100100 M M "
+#define OVER " wait100100 M M "
 
 #define NEXT(key) " B" key " C" key " P l0 B" key ":replay" OVER "B" key ":old"
 #define KEPT "P B52:old B5:old B54:execute R54 k25 "
@@ -41,11 +41,11 @@ static const scenario scenarios[] = {
     // Outcomes of an older epoch that are kept change nothing in that, not even
     // those that are relocated after the record of the floor.
     { "an_older_epoch_does_not_hide_that_a_number_was_refused",
-      "keys=96 beside=10 Ba,retention=9000000 Ca B22,retention=1000 t,ms=5000 "
-      "t,ms=5000 B22:old P B22:old Ba:replay" },
+      "keys=96 beside=10 Ba,retention=9000000 Ca B22,retention=1000 wait5000 "
+      "wait5000 B22:old P B22:old Ba:replay" },
     { "nor_does_an_outcome_of_it_that_is_relocated",
       "keys=96 beside=10 Ba,retention=9000000 Ca k3 B22,retention=1000 "
-      "B24,retention=1000 t,ms=5000 t,ms=5000 B22:old k5 P B22:old "
+      "B24,retention=1000 wait5000 wait5000 B22:old k5 P B22:old "
       "Ba:replay" },
     // Nor is it answered so while that is not durable.
     { "a_number_is_not_refused_by_what_could_not_be_synced",
@@ -64,7 +64,7 @@ static const scenario scenarios[] = {
     // Then everything unknown may be a lost one.
     { "numbers_of_more_senders_than_entries_are_a_loss",
       "nor: keys=96 capacity=3 sectors=20 senders=3 scopes=3 most=4 B21 C21 "
-      "B22 C22 B23 C23 t,ms=100100 B33 C33 B34 C34 B35 C35 t,ms=100100 x "
+      "B22 C22 B23 C23 wait100100 B33 C33 B34 C34 B35 C35 wait100100 x "
       "+senders=1 P u +senders=4 capacity=4 P l0" },
     // A number whose slot another key has, and for which no entry is left.
     { "a_floor_without_an_entry_is_a_loss",
@@ -92,11 +92,11 @@ static const scenario scenarios[] = {
     // also when keys leave that were there before.
     { "a_count_that_was_given_up_does_not_go_below_zero",
       "nor: keys=96 evict quota=2 beside=10 Bb Cb B20,retention=1000 C20 x "
-      "+senders=1 P t,ms=2000 M Bd:execute Cd Xb Xd Bf:execute" },
+      "+senders=1 P wait2000 M Bd:execute Cd Xb Xd Bf:execute" },
     // Under eviction the one whose entry another has was forgotten by choice.
     { "who_was_forgotten_for_another_is_no_loss",
       "nor: keys=96 evict capacity=4 senders=1 scopes=2 most=9 B18 B20 "
-      "t,ms=300000 M M B1 C1 P l0 K2 P l0" },
+      "wait300000 M M B1 C1 P l0 K2 P l0" },
     // Not for one who was idle for longer, and was forgotten, but whose entry
     // is still in the journal.
     { "an_opening_forgets_who_is_idle_for_longest",

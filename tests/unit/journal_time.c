@@ -66,7 +66,7 @@ static uint32_t days_full(const medium *m, int idle)
     device_on(m, "retention=604800000 A0 A1 A2 A3 A4 A5 A6 A7");
     for (day = 0; day < 1000; day++) {
         for (int hour = 0; hour < 10; hour++) {
-            run(idle ? "M,ms=3600000" : "t,ms=3600000");
+            run(idle ? "M,ms=3600000" : "wait3600000");
             if (!idle && answer('B', 10) == IDEM_EXECUTE)
                 return day;
         }

@@ -18,7 +18,7 @@ static const scenario scenarios[] = {
     { "the_order_may_be_reversed",
       "ram capacity=12 numbers=20 Bl Cl,ms=0 Bk Ck,ms=0 Bj Cj,ms=0 Bi Ci,ms=0 "
       "Bh Ch,ms=0 Bg Cg,ms=0 Bl,ms=99994:replay Bl:old Bk,ms=0:replay "
-      "Bg,ms=0:replay t,ms=4 Bk,ms=0:old Bh,ms=0:old Bg,ms=0:replay Bg:old "
+      "Bg,ms=0:replay wait4 Bk,ms=0:old Bh,ms=0:old Bg,ms=0:replay Bg:old "
       "Bm:execute" },
     { "what_was_released_or_forgotten_does_not_raise_the_floor",
       "ram numbers=20 Bj Rj Bk Ck Xk:ok Bl Xl:busy L Xl:ok Bi Ci Xi Ba:execute" },
@@ -84,7 +84,7 @@ static const scenario scenarios[] = {
       "ram capacity=4 quota=2 senders=2 scopes=2 most=9 Bc Cc Bs:execute Be:full "
       "Bc:replay Bf:execute Rs:ok Be:execute Bg:full" },
     { "what_one_sender_evicts_makes_no_other_too_old",
-      "ram evict quota=2 senders=2 scopes=2 most=10 t,ms=100000 H Bb Cb Ba,ms=0 "
+      "ram evict quota=2 senders=2 scopes=2 most=10 wait100000 H Bb Cb Ba,ms=0 "
       "Ca,ms=0 Bc Cc Be Ce Bg Cg Bi Ci H Bk,age=8:old Bd,age=8:execute "
       "Bk,age=3:execute H" },
 
@@ -117,15 +117,15 @@ static const scenario scenarios[] = {
     { "too_old_goes_before_full_over_restarts",
       "capacity=1 numbers=20 Bi Ci T L M Bj Cj P Bi:old Bk:full" },
     { "a_quota_of_numbers_holds_over_restarts",
-      "quota=2 beside=10 Ba,retention=10 Ca Bc Cc Be:full t,ms=10 Be:execute P "
+      "quota=2 beside=10 Ba,retention=10 Ca Bc Cc Be:full wait10 Be:execute P "
       "Bg:full Ba:old Bb:execute" },
     // That 3 is over is nowhere written: after a restart its retention begins
     // anew.  So the floor must be written before the sector of 2 goes.
     { "what_leaves_below_the_floor_stays_old",
-      "beside=10 Bc Cc K8 Be,retention=1000 t,ms=2000 M Be:old T M Bc:old K@ K@ "
+      "beside=10 Bc Cc K8 Be,retention=1000 wait2000 M Be:old T M Bc:old K@ K@ "
       "Bc:old P Bc:old" },
     { "what_raised_the_floor_before_stays_needed",
-      "times=24 beside=10 Bc Cc T M K8 Be,retention=1000 Bb t,ms=2000 M Rb K@ "
+      "times=24 beside=10 Bc Cc T M K8 Be,retention=1000 Bb wait2000 M Rb K@ "
       "P Bc:old" },
     // Nor is that 5 was given up, which raised it; of 3 all is over, too.
     { "that_a_number_below_the_floor_expired_is_confirmed",
@@ -146,7 +146,7 @@ static const scenario scenarios[] = {
       "Bc:old Bg:execute" },
     { "what_a_failed_claim_evicted_lets_nothing_be_executed",
       "evict capacity=2 beside=10 Bc,retention=1000 K8 Be Ce Cc %1,how=0 Bg w "
-      "t,ms=2000 M Bc:old K@ K@ P Bc" },
+      "wait2000 M Bc:old K@ K@ P Bc" },
     { "in_batch_mode_a_sync_makes_floors_durable",
       "batch evict capacity=2 numbers=20 Ba Ca Bb Cb Bc Cc Bd Cd Y Be Ce Bf Cf Bg "
       "| Y | Ba:old Bb:old P Bb:old" },
@@ -164,21 +164,21 @@ static const scenario scenarios[] = {
       "numbers=20 Bc Bg Be L T M Bg:old Bc:old Be:old P Bc:old Be:old Bg:old P "
       "K60 Bg:old Bc:old Be:old" },
     { "what_left_below_a_floor_that_was_written_stays_old",
-      "numbers=20 Bg,retention=1000 Bc L t,ms=1000 M Bg:old Bc:recover L T M "
+      "numbers=20 Bg,retention=1000 Bc L wait1000 M Bg:old Bc:recover L T M "
       "Bc:old P Bc:old Bg:old" },
     { "with_younger_numbers_what_was_too_old_stays_so",
       "numbers=20 Bc Bg L T M Bi Ci Bk Bc:old Bg:old P Bc:old Bg:old Bi:replay "
       "Bk:recover" },
     { "what_is_known_below_the_floor_is_known_after_a_restart",
-      "numbers=20 Bc,lease Be Bg,retention=1000 Cg t,ms=2000 M Bg:old P "
+      "numbers=20 Bc,lease Be Bg,retention=1000 Cg wait2000 M Bg:old P "
       "Bc:recover Be:recover Bg:old" },
     // While b is refused g leaves too, and so the floor passes c.
     { "what_is_known_below_a_floor_that_rises_meanwhile_stays_known",
-      "numbers=20 Bc Cc Bb,retention=1000 Cb Bg,retention=1000 Cg t,ms=2000 "
+      "numbers=20 Bc Cc Bb,retention=1000 Cb Bg,retention=1000 Cg wait2000 "
       "Bb:old P Bc:replay Bb:old Bg:old" },
     { "a_number_that_was_completed_is_not_claimed_again",
       "numbers=20 Bg,retention=2592000000 +volatile P Bg,retention=60000:recover "
-      "Cg Bg:replay P t,ms=120000 M Bg:old P Bg:old P Bg:old" },
+      "Cg Bg:replay P wait120000 M Bg:old P Bg:old P Bg:old" },
     { "a_new_epoch_is_not_too_old_for_what_the_older_one_was",
       "numbers=5 Bc Be L T M Bc:old Be:old Bf Bg Cg P Bg:replay Bf:recover "
       "Be:old Bh:execute" },
@@ -195,7 +195,7 @@ static const scenario scenarios[] = {
       "Ba:old Bc:replay Bg Cg P Ba:old Bc:old T L M K60 P Ba:old Bc:old Be:old "
       "Bg:old" },
     { "with_volatile_claims_what_leaves_below_the_floor_stays_old",
-      "volatile beside=10 Bc Cc K8 Be,retention=1000 t,ms=2000 M Be:old T M "
+      "volatile beside=10 Bc Cc K8 Be,retention=1000 wait2000 M Be:old T M "
       "Bc:old K@ K@ Bc:old P Bc:old" },
     // c is over when the next boot reads what was written of a.
     { "an_entry_that_is_written_has_no_later_floor",

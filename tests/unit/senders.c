@@ -4,17 +4,16 @@
  * boot: their edges, and who has which entry.  What becomes old, and when, is
  * in numbers.c; the same over restarts in journal_senders.c.
  *
- * What several calls show is a line of words, after modes (model/call.h):
+ * What several calls show is a line of words (model/words.h), after modes:
  *
- *     7.-1        number -1, the last one, of epoch 7: executed and completed
- *     c/7.1:old   of the sender c, not of "panel", answered so
- *     c/k         the key k of c, with any epoch, which means nothing
- *     7.1,20      asked for by who is 20 ms late
- *     ?7.1 !7.1   7.1 is looked for; it is forgotten
- *     T +9        a retention passes, and what is over is dropped; 9 ms pass
- *     y2 f3 m1    2 were evicted, 3 found no room; there was one misuse
+ *     A7#-1       number -1, the last one, of epoch 7: executed and completed
+ *     Bc.7#1:old  of the sender c, not of "panel", begun, and answered so
+ *     Ac.k        the key k of c, with any epoch, which means nothing
+ *     G7#1 X7#1   7.1 is looked for; it is forgotten
+ *     T           a retention passes, and what has expired is dropped
+ *     y2 full3 misuse1    2 were evicted, 3 found no room; there was one misuse
  *
- * "execute" is a claim that is left alone.
+ * A word without an answer must succeed.
  */
 #include "scenario.h"
 
@@ -39,73 +38,55 @@ static int begin(const idem_request *rq)
     return result;
 }
 
-/* Begins, and completes if nothing else is said; looks; forgets. */
-static int make(char what, const idem_request *rq, int whole)
+/* Begins, and completes; begins; looks; forgets. */
+static int make(char what, const idem_request *rq)
 {
     static const idem_outcome outcome;
     idem_entry entry = { .id = NULL };
     int result;
 
-    if (what == '?')
+    if (what == 'G')
         return idem_find(the.table, &entry, rq, the.now);
-    if (what == '!')
+    if (what == 'X')
         return idem_forget(the.table, rq, the.now);
     result = begin(rq);
-    return whole && result == IDEM_EXECUTE
+    return what == 'A' && result == IDEM_EXECUTE
                ? idem_complete(the.table, &claim, &outcome, the.now) : result;
 }
 
-static void run_number(const char *word)
+static void run_word(const char **line)
 {
-    char scope[24] = "panel", id[24] = "";
-    const char *from = word + (*word == '?' || *word == '!');
-    const char *slash = strchr(word, '/'), *age = strchr(word, ',');
-    const char *colon = strchr(word, ':');
-    call c = call_of(*word, 0);
-    long long epoch, sequence;
+    const char *word = *line + strspn(*line, " ");
+    call c = call_read_any(line);
+    uint32_t n = (uint32_t)strtoul(c.name, NULL, 10);
+    char id[CALL_ID];
     idem_request rq;
     int result;
 
-    if (slash) {
-        (void)snprintf(scope, sizeof scope, "%.*s", (int)(slash - from), from);
-        from = slash + 1;
+    switch (c.what) {
+    case WAIT: the.now += n; break;
+    case 'T':
+        for (the.now += RETENTION;
+             idem_maintain(the.table, the.now) == IDEM_MORE;)
+            ;
+        break;
+    case MISUSE: is(unit_misuse - misuse, n); break;
+    case FULL: is(the.table->stats.full, n); break;
+    case 'y': is(the.table->stats.senders_evicted, n); break;
+    default:
+        rq = call_names_key(&c, "panel", id);
+        rq.age_ms = c.age;
+        rq.epoch = rq.key_len ? the.now : rq.epoch; // no key cares
+        result = make(c.what, &rq);
+        if (!call_allows(&c, result, IDEM_OK))
+            fail_msg("%s: it answered %s", word, answer_name(result));
     }
-    (void)sscanf(from, "%23[^:,]", id);
-    if (colon)
-        (void)call_read_answer(&c, colon);
-    rq = number_of(scope, the.now, 0);
-    if (sscanf(id, "%lli.%lli", &epoch, &sequence) == 2) {
-        rq = number_of(scope, (uint32_t)epoch, (uint32_t)sequence);
-    } else {
-        rq.key = id;
-        rq.key_len = strlen(id);
-    }
-    rq.age_ms = age ? (uint32_t)strtoul(age + 1, NULL, 10) : 0;
-    result = make(*word, &rq, !colon);
-    if (result != (colon ? answer_names[c.answer].answer : IDEM_OK))
-        fail_msg("%s: %d", word, result);
 }
 
 static void run_words(const char *line)
 {
-    char word[50];
-
-    for (int len; sscanf(line, "%49s%n", word, &len) == 1; line += len) {
-        uint32_t n = (uint32_t)strtoul(word + 1, NULL, 10);
-        if (strchr(word, '.') || strchr(word, '/'))
-            run_number(word);
-        else if (*word == '+')
-            the.now += n;
-        else if (*word == 'T')
-            for (the.now += RETENTION;
-                 idem_maintain(the.table, the.now) == IDEM_MORE;)
-                ;
-        else if (*word == 'm')
-            is(unit_misuse - misuse, n);
-        else
-            is(*word == 'y' ? the.table->stats.senders_evicted : the.table->stats.full,
-               n);
-    }
+    while (*(line += strspn(line, " ")))
+        run_word(&line);
 }
 
 /* .. to a table that is new. */
@@ -118,62 +99,66 @@ static void run_on_new(const char *line)
 static const scenario scenarios[] = {
     // what a number is
     { "sequences_do_not_wrap_an_epoch_goes_on",
-      "ram senders=1 7.-1 7.0:refused T 7.1:old 7.-1:old 7.0:refused 8.1 -1.1 "
-      "-1.-1 T -1.1:old -1.2:old -1.256:old -1.65536:old -1.0x7FFFFFFF:old "
-      "-1.0x80000000:old -1.-2:old -1.-1:old" },
+      "ram senders=1 A7#-1 B7#0:refused T B7#1:old B7#-1:old B7#0:refused A8#1 "
+      "A-1#1 A-1#-1 T B-1#1:old B-1#2:old B-1#256:old B-1#65536:old "
+      "B-1#0x7FFFFFFF:old B-1#0x80000000:old B-1#-2:old B-1#-1:old" },
     { "a_sequence_without_senders_is_the_senders_mistake",
-      "ram 0.1:refused ?0.1:refused !0.1:refused m0" },
+      "ram B0#1:refused G0#1:refused X0#1:refused misuse0" },
     { "without_key_or_sequence_it_is_the_senders_mistake",
-      "ram senders=1 5.0:refused ?5.0:refused m0 5.1" },
+      "ram senders=1 B5#0:refused G5#0:refused misuse0 A5#1" },
     { "a_number_takes_8_bytes_of_key_max",
-      "ram senders=1 key=24 sssssssssssssssss/0.1:large ssssssssssssssss/0.1" },
+      "ram senders=1 key=24 Bsssssssssssssssss.0#1:large "
+      "Assssssssssssssss.0#1" },
     { "there_is_no_number_with_a_key_max_of_7",
-      "ram senders=1 key=7 /0.1:large" },
+      "ram senders=1 key=7 B.0#1:large" },
     { "there_are_all_numbers_with_a_key_max_of_8",
-      "ram senders=1 key=8 /-1.-1:execute /-1.-1:busy" },
+      "ram senders=1 key=8 B.-1#-1:execute B.-1#-1:busy" },
     { "above_the_floor_in_any_order_with_gaps_of_any_width",
-      "ram senders=1 capacity=11 0.49 T 0.49:old 0.1000 0.50 0.0x7FFFFFFF 0.51 "
-      "0.0x80000000 0.-1 0.52 0.-2 0.999 0.65535 0.1000:replay 0.50:replay "
-      "0.0x7FFFFFFF:replay 0.51:replay 0.0x80000000:replay 0.-1:replay "
-      "0.52:replay 0.-2:replay 0.999:replay 0.65535:replay 0.1:old 0.2:old "
-      "0.33:old 0.48:old 0.53" },
+      "ram senders=1 capacity=11 A0#49 T B0#49:old A0#1000 A0#50 A0#0x7FFFFFFF "
+      "A0#51 A0#0x80000000 A0#-1 A0#52 A0#-2 A0#999 A0#65535 B0#1000:replay "
+      "B0#50:replay B0#0x7FFFFFFF:replay B0#51:replay B0#0x80000000:replay "
+      "B0#-1:replay B0#52:replay B0#-2:replay B0#999:replay B0#65535:replay "
+      "B0#1:old B0#2:old B0#33:old B0#48:old A0#53" },
 
     { "a_number_is_found_and_forgotten_by_itself",
-      "ram senders=1 0x55667788.0x11223344 ?0x55667788.0x11223344 "
-      "?0x55667788.0x11223345:none ?0x55667787.0x11223344:none "
-      "!0x55667787.0x11223344:none panel/key !0x55667788.0x11223344 "
-      "?0x55667788.0x11223344:none 0x55667788.0x11223344" },
+      "ram senders=1 A0x55667788#0x11223344 G0x55667788#0x11223344 "
+      "G0x55667788#0x11223345:none G0x55667787#0x11223344:none "
+      "X0x55667787#0x11223344:none Apanel.key X0x55667788#0x11223344 "
+      "G0x55667788#0x11223344:none A0x55667788#0x11223344" },
 
     // more senders than entries
     { "who_has_nothing_to_remember_makes_room",
-      "ram senders=2 0.10 b/key c/0.1:full c/key:full y2 f2 b/key:replay "
-      "+100000 c/0.1:execute y2 d/0.1:full 0.10:old y3" },
+      "ram senders=2 A0#10 Ab.key Bc.0#1:full Bc.key:full y2 full2 "
+      "Bb.key:replay wait100000 Bc.0#1:execute y2 Bd.0#1:full B0#10:old y3" },
     { "with_eviction_the_idlest_without_keys_makes_room",   // b, then c
-      "ram evict senders=3 a/0.10 +3600000 b/0.10 +3600000 c/0.10 +3599000 T "
-      "a/0.11 d/0.10 y1 a/0.10:old c/0.10:old a/0.11:replay e/0.10 y2 "
-      "b/0.11:full y3 a/0.11:replay" },
+      "ram evict senders=3 Aa.0#10 wait3600000 Ab.0#10 wait3600000 Ac.0#10 "
+      "wait3599000 T Aa.0#11 Ad.0#10 y1 Ba.0#10:old Bc.0#10:old Ba.0#11:replay "
+      "Ae.0#10 y2 Bb.0#11:full y3 Ba.0#11:replay" },
     // Of one that was forgotten all who are unknown have the reach.
     { "the_eviction_time_of_a_forgotten_sender_is_that_of_the_unknown",
-      "ram evict senders=1 quota=1 T T 0.1 +10 0.2 +10 !0.2 other/0.1:execute "
-      "y1 0.3,20:old 0.3,19:full y2" },
+      "ram evict senders=1 quota=1 T T A0#1 wait10 A0#2 wait10 X0#2 "
+      "Bother.0#1:execute y1 B0#3,age=20:old B0#3,age=19:full y2" },
 
     // a sender is forgotten: its keys, its floor, its epoch
     { "who_is_forgotten_is_as_if_never_seen",
-      "ram senders=2 7.5 7.6 panel/key b/0.5 !/0.0:none !c/0.0:none T 7.7 7.9 "
-      "panel/key +9 7.7:replay 6.1:old !panel/0.0 ?7.7:none ?7.9:none "
-      "?panel/key:none !panel/0.0:none 7.7 6.1:old 7.6:execute b/0.5:old m0" },
+      "ram senders=2 A7#5 A7#6 Apanel.key Ab.0#5 X.0#0:none Xc.0#0:none T A7#7 "
+      "A7#9 Apanel.key wait9 B7#7:replay B6#1:old Xpanel.0#0 G7#7:none "
+      "G7#9:none Gpanel.key:none Xpanel.0#0:none A7#7 B6#1:old B7#6:execute "
+      "Bb.0#5:old misuse0" },
     { "who_has_a_live_claim_is_not_forgotten",
-      "ram senders=1 0.1 0.2:execute !panel/0.0:busy 0.1:replay 0.2:busy +100 "
-      "!panel/0.0 0.2:execute !panel/0.0:busy +99 !panel/0.0:busy +1 "
-      "!panel/0.0 0.1:execute" },
+      "ram senders=1 A0#1 B0#2:execute Xpanel.0#0:busy B0#1:replay B0#2:busy "
+      "wait100 Xpanel.0#0 B0#2:execute Xpanel.0#0:busy wait99 Xpanel.0#0:busy "
+      "wait1 Xpanel.0#0 B0#1:execute" },
     { "a_claim_of_an_older_epoch_is_no_live_one",
-      "ram senders=1 1.1:execute 2.1 !1.1:none !panel/0.0 1.1" },
+      "ram senders=1 B1#1:execute A2#1 X1#1:none Xpanel.0#0 A1#1" },
     { "who_is_forgotten_makes_room_for_another",
-      "ram senders=3 a/0.1 b/0.1 c/0.1 T d/0.1:full d/0.1:full !b/0.0 d/0.1 "
-      "b/0.1:full a/0.1:old c/0.1:old !d/0.0 !a/0.0 a/0.1 b/0.1 d/0.1:full" },
+      "ram senders=3 Aa.0#1 Ab.0#1 Ac.0#1 T Bd.0#1:full Bd.0#1:full Xb.0#0 "
+      "Ad.0#1 Bb.0#1:full Ba.0#1:old Bc.0#1:old Xd.0#0 Xa.0#0 Aa.0#1 Ab.0#1 "
+      "Bd.0#1:full" },
     { "keys_of_others_stay_where_one_is_forgotten",
-      "ram senders=3 a/0.1 b/0.1 a/k b/k /k /0.1 !a/0.0 b/0.1:replay b/k:replay "
-      "/k:replay /0.1:replay !/0.0 /k /0.1 b/k:replay a/0.1 a/k" },
+      "ram senders=3 Aa.0#1 Ab.0#1 Aa.k Ab.k A.k A.0#1 Xa.0#0 Bb.0#1:replay "
+      "Bb.k:replay B.k:replay B.0#1:replay X.0#0 A.k A.0#1 Bb.k:replay Aa.0#1 "
+      "Aa.k" },
 
     // What others ask of a window of counters, asked of a floor: the 34 values
     // of WireGuard's counter selftest, with T its width and one, 8129, each one
@@ -181,11 +166,12 @@ static const scenario scenarios[] = {
     // before is over.  What is below a window but above the floor is executed,
     // and what comes again while it is known is replayed.
     { "vectors_of_a_counter_one_by_one",
-      "ram senders=1 capacity=24 0.1 0.2 0.2:replay 0.10 0.9 0.8 0.8:replay "
-      "0.8130 0.8129 0.8129:replay 0.8128 0.3 0.3:replay T 0.8146 0.4:old "
-      "0.8146:replay T 0.32517 0.24389 0.11:old 0.24388 0.24387 0.24390 "
-      "0.24389:replay 0.1:old 0.0:refused 0.-1 0.0:refused 0.-1:replay 0.-2 "
-      "0.1:old 0.2:old 0.-2:replay 0.-3 0.1:old T 0.-3:old 0.-1:old 0.1:old" },
+      "ram senders=1 capacity=24 A0#1 A0#2 B0#2:replay A0#10 A0#9 A0#8 "
+      "B0#8:replay A0#8130 A0#8129 B0#8129:replay A0#8128 A0#3 B0#3:replay T "
+      "A0#8146 B0#4:old B0#8146:replay T A0#32517 A0#24389 B0#11:old A0#24388 "
+      "A0#24387 A0#24390 B0#24389:replay B0#1:old B0#0:refused A0#-1 "
+      "B0#0:refused B0#-1:replay A0#-2 B0#1:old B0#2:old B0#-2:replay A0#-3 "
+      "B0#1:old T B0#-3:old B0#-1:old B0#1:old" },
 };
 
 static void run_alone(void **state)
@@ -216,13 +202,13 @@ TEST(a_number_is_no_key_of_the_same_bytes)
     static const char bytes[8] = { 9, 0, 0, 0, 3, 0, 0, 0 };
     idem_request rq = number_of("panel", 0, 0);
 
-    run_on_new("ram senders=1 3.9");
+    run_on_new("ram senders=1 A3#9");
     rq.key = bytes;
     rq.key_len = sizeof bytes;
     is(begin(&rq), IDEM_EXECUTE);
-    run_words("3.9:replay");
+    run_words("B3#9:replay");
     is(the.table->used, 2);
-    run_words("+100000 3.9:old +100");
+    run_words("wait100000 B3#9:old wait100");
     is(begin(&rq), IDEM_EXECUTE);
 }
 
@@ -233,9 +219,9 @@ TEST(a_sequence_with_a_key_is_a_misuse)
     rq.key = "k";
     rq.key_len = 1;
     run_on_new("ram senders=1");
-    is(make('B', &rq, 0), IDEM_E_ARG);
-    is(make('?', &rq, 0), IDEM_E_ARG);
-    run_words("m2");
+    is(make('B', &rq), IDEM_E_ARG);
+    is(make('G', &rq), IDEM_E_ARG);
+    run_words("misuse2");
     is(the.table->used, 0);
 }
 
@@ -249,9 +235,12 @@ TEST(an_entry_takes_the_memory_that_the_manual_says)
 TEST(a_sender_in_use_is_never_forgotten_for_another)
 {
     run_on_new("ram evict senders=2 capacity=4");
-    for (unsigned n = 1; n < 400; n++)
-        run_words(filled("+86400000 good/0.@ +86400000 @/0.@ good/0.@:old", 0,
-                         n));
+    for (unsigned n = 1; n < 400; n++) {
+        char line[90];
+        (void)snprintf(line, sizeof line, "wait86400000 Agood.0#%u "
+                       "wait86400000 A%u.0#%u Bgood.0#%u:old", n, n, n, n);
+        run_words(line);
+    }
     run_words("y398");
 }
 
@@ -265,14 +254,14 @@ TEST(who_was_used_least_recently_is_forgotten_after_years)
     for (size_t i = 0; i < COUNT(days); i++) {
         run_on_new("ram evict senders=2 capacity=4");
         for (unsigned day = 0; day < days[i].a; day++)
-            run_words("+86400000 ?x/0.1:none");
-        run_words("a/0.7");
+            run_words("wait86400000 Gx.0#1:none");
+        run_words("Aa.0#7");
         for (unsigned day = 0; day < days[i].b; day++)
-            run_words("+86400000 ?x/0.1:none");
-        run_words("b/0.7");
+            run_words("wait86400000 Gx.0#1:none");
+        run_words("Ab.0#7");
         for (unsigned day = 0; day < days[i].c; day++)
-            run_words("+86400000 ?x/0.1:none");
-        run_words("T c/0.7 y1 b/0.7:old c/0.7:replay");
+            run_words("wait86400000 Gx.0#1:none");
+        run_words("T Ac.0#7 y1 Bb.0#7:old Bc.0#7:replay");
     }
 }
 
@@ -297,21 +286,21 @@ TEST(who_has_an_entry_is_found_in_a_full_array)
         unsigned who = (c = flash_mix(c + 1)) % SENDERS;
         unsigned is_known = latest[who] != 0;
         if (round > ROUNDS / 3 && c >> 16 & 1) {
-            run_for(is_known ? "!%u/0.0" : "!%u/0.0:none", who, 0);
+            run_for(is_known ? "X%u.0#0" : "X%u.0#0:none", who, 0);
             count -= is_known;
             latest[who] = 0;
         } else if (!is_known && count == ENTRIES) {
-            run_for("%u/0.%u:full", who, round);
+            run_for("B%u.0#%u:full", who, round);
         } else {
             count += !is_known;
             latest[who] = round;
-            run_for("%u/0.%u", who, round);
+            run_for("A%u.0#%u", who, round);
         }
         if (round % 100 == 0) {
             run_words("T");
             for (who = 0; who < SENDERS; who++)
                 if (latest[who])
-                    run_for("%u/0.%u:old", who, latest[who]);
+                    run_for("B%u.0#%u:old", who, latest[who]);
         }
     }
     is(idem_check(the.table), 0);
@@ -341,7 +330,7 @@ TEST(who_has_half_a_hash_of_another_is_another)
         unsigned *other = &seen[half % COUNT(seen)];
         if (*other && (uint32_t)hash_of(*other) == half) {
             char line[60];
-            (void)snprintf(line, sizeof line, "%u/1.10 T %u/1.9:old %u/0.1",
+            (void)snprintf(line, sizeof line, "A%u.1#10 T B%u.1#9:old A%u.0#1",
                            *other, *other, n);
             run_on_new("ram senders=2");
             run_words(line);

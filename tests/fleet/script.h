@@ -1,39 +1,35 @@
 /* SPDX-License-Identifier: 0BSD */
-/* Scenarios of a subject: lines of words, each a call and what it must answer.
+/* Runs lines of calls (model/words.h) on a subject: on idem.h, or on a fleet.
  *
  *     "Ba Ba,payload=1:mismatch L Ba:recover ca:fenced Ca"
  *
- * A word is a letter, a key, and what else is to be said of it:
- *     Ba          begin: payload lease retention age reserve buffer both; late:
- *                 it is granted, but the answer comes late
- *     Ca Ra Na    complete: len null failed confirm; release; renew: lease
- *     ca ra na da the same, and delivered, with the claim before the last; of a
- *                 key without, D has no token and d one that was never given
- *     Ia ia       complete within `transaction`; within none
- *     Ua          run: back, the handler's result; called, where the answer
- *                 does not say so; script, which does its part in it; and what
- *                 a begin and a completion take
- *     Ga          look at the key
- *     Da Pa p     delivered; the next undelivered is a; look from the first on
- *     L T9        a lease passes; 9 ms
- *     O Q o       open; close; both, which RAM does not survive: it ends here
- *     @word       another process does it, which has to open, too
- *     K           the other process is killed (kill -9)
- *     X           from here on the config has another secret, or the first
- *     ! Wa        the script does its part; the store answers again
- *     ?word       the last reason has the word
+ * If a word says nothing it must answer execute to B, done to U, and ok to all
+ * others.  Fields that only these have, or that mean more here:
+ *     B       both: a key beside the number; late: it is granted, and the answer
+ *             comes late
+ *     C       null; within=1: the scenario's transaction, within=0: none
+ *     U       called, where the answer does not show that the handler was;
+ *             script, which does its part in it
+ *     C R N D old: with the claim before the last; D of a key without an outcome
+ *             has no token, or one that was never given
+ * And words:
+ *     oa first    the next undelivered is a; look from the first on
+ *     open close reopen   both at once, which RAM does not survive: it ends here
+ *     @word kill  another process does it, which has to open, too; kill -9 of it
+ *     secret      from here on the config has another secret, or the first
+ *     script again    the script does its part; the store answers again
+ *     reason=word the last reason has the word
  *     {sql}7      on a connection of the scenario's own; answers 7, or nothing
- * Behind a colon is the answer, or several: ":ok/fenced".  If there is none it
- * is "execute" of B, "done" of U, and "ok" of all others.  The key "3#7" is a
- * number, 7 of epoch 3, kept for a short time; "ab.c" the key "c" of the scope
- * "ab"; ~ is a NUL in it, ^ a colon.
+ * The key "3#7", a number, is kept for a short time.
  *
  * All else that a call returns is compared with earlier calls: claims, the
  * reply and its buffer, the time that is left. */
-#ifndef SCENARIO_H
-#define SCENARIO_H
+#ifndef SCRIPT_H
+#define SCRIPT_H
 
 #include "subject.h"
+
+#include "../model/words.h"
 
 #include <libpq-fe.h>
 #include <signal.h>
@@ -44,8 +40,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LEASE = 100000, KEPT = 300000, HOUR = 3600000, RESPONSE_MAX = 16,
-       ID_SIZE = 48 };
+enum { LEASE = 100000, KEPT = 300000, HOUR = 3600000, RESPONSE_MAX = 16 };
 // DynamoDB knows time to the second: so much longer something may be left.
 enum { LONGER_MS = 2100 };
 
@@ -57,7 +52,8 @@ static idem_config config = {
 
 // What is known of a key
 typedef struct known {
-    char     name[ID_SIZE];
+    int      named;
+    char     name[CALL_ID];
     idem_claim claim[2];            // the last, and the one before
     uint32_t reserved, retention;
     int64_t  until;                 // in ms of the scenario
@@ -78,14 +74,26 @@ typedef struct trial {
 static trial *current;
 static const char *place, *running, *at = "";   // of the scenario; it; the word
 static PGconn *transaction;
+static int answered;                // by the latest call
+
+/* The first failure of a trial: what was asked, and why the rest of the line was
+   run in vain. */
+static void print_failure(const char *what)
+{
+    if (__atomic_load_n(&current->failed, __ATOMIC_SEQ_CST) > 1)
+        return;
+    fprintf(stderr, "%s: %s\n    asked: %.*s\n    answered: %s\n"
+                    "    broken: %s\n    before: \"%s\"\n",
+            place, running, (int)strcspn(at, " "), at, answer_name(answered),
+            what, at);
+}
 
 static void check(int holds, const char *what)
 {
     __atomic_add_fetch(holds ? &current->passed : &current->failed, 1,
                        __ATOMIC_SEQ_CST);
     if (!holds)
-        fprintf(stderr, "%s: %s: failed: %s; at \"%s\"\n", place, running, what,
-                at);
+        print_failure(what);
 }
 
 #define CHECK(what) check((what) ? 1 : 0, #what)
@@ -100,115 +108,31 @@ static trial *make_trials(size_t count)
     return (trial *)shared;
 }
 
-/* ------------------------------------------------------------------- words */
-
-typedef struct word {
-    char     what;
-    int      old;                   // the claim before the last is meant
-    char     name[ID_SIZE];
-    uint32_t payload, lease, retention, age, reserve, buffer, len, failed,
-             confirm, null, back, both, called, late, script;
-} word;
-
-#define FIELD(name, alone) { #name, offsetof(word, name), alone }
-static const struct {
-    const char *name;
-    size_t   at;
-    uint32_t alone;                 // without a value
-} fields[] = {
-    FIELD(payload, 1), FIELD(lease, IDEM_LEASE_NONE), FIELD(retention, 0),
-    FIELD(age, 1), FIELD(reserve, 1), FIELD(buffer, 0), FIELD(len, 0),
-    FIELD(failed, 1), FIELD(confirm, 1), FIELD(null, 1), FIELD(back, 1),
-    FIELD(both, 1), FIELD(called, 1), FIELD(late, 1), FIELD(script, 1) };
-
-static const struct { const char *name; int answer; } answers[] = {
-    { "ok", IDEM_OK }, { "execute", IDEM_EXECUTE }, { "recover", IDEM_RECOVER },
-    { "uncertain", IDEM_UNCERTAIN }, { "done", IDEM_DONE },
-    { "replay", IDEM_REPLAY }, { "busy", IDEM_BUSY },
-    { "mismatch", IDEM_MISMATCH }, { "exhausted", IDEM_EXHAUSTED },
-    { "old", IDEM_TOO_OLD }, { "released", IDEM_RELEASED },
-    { "full", IDEM_E_FULL }, { "fenced", IDEM_E_FENCED },
-    { "none", IDEM_E_NOT_FOUND }, { "large", IDEM_E_TOO_LARGE },
-    { "storage", IDEM_E_STORAGE }, { "format", IDEM_E_FORMAT },
-    { "refused", IDEM_E_ARG }, { "lock", IDEM_E_LOCK } };
-
-enum { ANSWERS = sizeof answers / sizeof *answers,
-       FIELDS = sizeof fields / sizeof *fields };
-
-static void unreadable(void)
-{
-    fprintf(stderr, "no word: %s\n", at);
-    exit(2);
-}
-
-/* True if `name` is what stands there, up to what ends it. */
-static int stands(const char *name, const char *text)
-{
-    size_t len = strcspn(text, "=,:/ ");
-
-    return strlen(name) == len && !strncmp(name, text, len);
-}
-
-/* Reads ",name=7" or ",name"; returns the rest. */
-static const char *read_field(word *w, const char *text)
-{
-    size_t i = 0, len = strcspn(text + 1, "=,:/ ");
-    char *end = (char *)text + 1 + len;
-
-    while (i < FIELDS && !stands(fields[i].name, text + 1))
-        i++;
-    if (i == FIELDS)
-        unreadable();
-    *(uint32_t *)(void *)((char *)w + fields[i].at) =
-        *end == '=' ? (uint32_t)strtoul(end + 1, &end, 10) : fields[i].alone;
-    return end;
-}
-
-/* Reads the word `at`; returns its answers. */
-static const char *read_word(word *w)
-{
-    const char *text = at + 1;
-    size_t len = strcspn(text, ",: ");
-
-    memset(w, 0, sizeof *w);
-    w->old = strchr("crnd", *at) != NULL;
-    w->what = (char)(w->old ? *at - 'a' + 'A' : *at);
-    memcpy(w->name, text, len);
-    w->buffer = RESPONSE_MAX;
-    w->len = 8;
-    for (text += len; *text == ',';)
-        text = read_field(w, text);
-    return *text == ':' ? text + 1 : *at == 'B' ? "execute "
-                                      : *at == 'U' ? "done " : "ok ";
-}
-
 /* Holds a result against the answers that are allowed. */
-static void judge(const subject *s, int result, const char *allowed)
+static void judge(const subject *s, int result, const call *c)
 {
+    int otherwise = c->what == 'B' ? IDEM_EXECUTE
+                    : c->what == 'U' ? IDEM_DONE : IDEM_OK;
     char text[400];
-    size_t len = strcspn(allowed, " ");
-    int holds = 0;
 
-    for (const char *one = allowed; one < allowed + len;
-         one += strcspn(one, "/ ") + 1)
-        for (size_t i = 0; i < ANSWERS; i++)
-            holds |= answers[i].answer == result &&
-                     stands(answers[i].name, one);
-    snprintf(text, sizeof text, "%.*s; it is \"%s\"; %s", (int)len, allowed,
-             idem_text(result), s->f.reason);
-    check(holds, text);
+    snprintf(text, sizeof text, "the answer is \"%s\"; %s",
+             answer_name(result), s->f.reason);
+    answered = result;
+    check(call_allows(c, result, otherwise), text);
     if (result < 0 && subject_is_fleet(s))
         CHECK(*s->f.reason);
 }
 
-static known *know(const word *w)
+static known *know(const call *w)
 {
     known *k = current->keys;
 
-    while (*k->name && strcmp(k->name, w->name) != 0)
+    while (k->named && (strlen(k->name) != w->name_len ||
+                        memcmp(k->name, w->name, w->name_len) != 0))
         k++;
-    if (!*k->name) {
-        strcpy(k->name, w->name);
+    if (!k->named) {
+        k->named = 1;
+        memcpy(k->name, w->name, w->name_len);
         k->claim[1].token = 12345;
         k->claim[1].slot = 1;
     }
@@ -219,28 +143,16 @@ static known *know(const word *w)
 
 /* The request of a word; its scope and key stand one after the other in `id`,
    as idem_find writes them. */
-static idem_request request_of(const word *w, char id[ID_SIZE])
+static idem_request request_of(const call *w, char id[CALL_ID])
 {
     static const char *const payloads[] = { "5 ml", "6 ml", "5 ml ", "" };
-    const char *dot = strchr(w->name, '.'), *key = dot ? dot + 1 : w->name;
-    const char *number = strchr(key, '#');
-    idem_request rq = { .scope = id, .lease_ms = w->lease, .age_ms = w->age,
-                        .retention_ms = w->retention,
-                        .response_size = (uint16_t)w->reserve };
-    int scope_len = dot ? (int)(dot - w->name) : 4;
-    size_t len = (size_t)snprintf(id, ID_SIZE, "%.*s%s", scope_len,
-                                  dot ? w->name : "pump", number ? "" : key);
+    idem_request rq = call_names_key(w, "pump", id);
 
-    for (size_t i = 0; i < len; i++)
-        id[i] = (char)(id[i] == '~' ? 0 : id[i] == '^' ? ':' : id[i]);
-    rq.scope_len = (size_t)scope_len;
-    rq.key = id + rq.scope_len;
-    rq.key_len = w->both ? 4 : len - rq.scope_len;
-    if (number) {
-        rq.epoch = (uint32_t)strtoul(key, NULL, 10);
-        rq.sequence = (uint32_t)strtoul(number + 1, NULL, 10);
-        rq.retention_ms = w->retention ? w->retention : KEPT;
-    }
+    rq.lease_ms = w->lease;
+    rq.age_ms = w->age;
+    rq.retention_ms = w->retention ? w->retention : rq.sequence ? KEPT : 0;
+    rq.response_size = (uint16_t)w->reserve;
+    rq.key_len = w->both ? 4 : rq.key_len;
     rq.has_fingerprint = w->payload > 3;        // large ones
     rq.fingerprint = UINT64_MAX - w->payload;
     rq.payload = w->payload > 3 ? "" : payloads[w->payload];
@@ -307,12 +219,13 @@ static void claimed(known *k, const idem_request *rq)
 }
 
 /* The outcome of a claim: another for each, of bytes that want quoting. */
-static idem_outcome outcome_of(const word *w, const known *k,
+static idem_outcome outcome_of(const call *w, const known *k,
                                const idem_claim *c)
 {
     static char bytes[RESPONSE_MAX + 1] = { 0, '\'', '\\', '\xFF', '\n', 0 };
     idem_outcome o = { .response = w->null ? NULL : bytes,
-                       .response_len = w->len, .failed = (uint8_t)w->failed,
+                       .response_len = w->len == AUTO ? 8 : w->len,
+                       .failed = (uint8_t)w->failed,
                        .confirm = (uint8_t)w->confirm };
 
     bytes[6] = (char)c->attempt;
@@ -332,14 +245,14 @@ static void finished(known *k, const idem_outcome *o)
     k->until = current->now + k->retention;
 }
 
-static int do_complete(subject *s, const word *w, known *k)
+static int do_complete(subject *s, const call *w, known *k)
 {
     const idem_claim *c = &k->claim[w->old];
     idem_outcome o = outcome_of(w, k, c);
-    int result = w->what == 'C'
+    int result = w->within == NONE
                      ? SUBJECT(s, complete, c, &o)
                      : fleet_complete_in(
-                           &s->f, w->what == 'I' ? transaction : NULL, c, &o);
+                           &s->f, w->within ? transaction : NULL, c, &o);
 
     if (result == IDEM_OK || result == IDEM_E_STORAGE)  // then it may be there
         finished(k, &o);
@@ -357,7 +270,7 @@ static int do_script(void)
 }
 
 typedef struct running_word {
-    const word *w;
+    const call *w;
     known    *k;
     int      called;
 } running_word;
@@ -372,9 +285,10 @@ static int handler(idem_job *job)
     check_claim(r->k, job->claim, job->answer);
     claimed(r->k, job->request);
     job->outcome = outcome_of(r->w, r->k, job->claim);
-    if (!r->w->back)
-        finished(r->k, &job->outcome);
-    return (int)r->w->back;
+    if (r->w->back || r->w->keep)
+        return r->w->keep ? IDEM_CANNOT_TELL : IDEM_NOT_DONE;
+    finished(r->k, &job->outcome);
+    return IDEM_HANDLED;
 }
 
 static int do_run(subject *s, idem_reply *reply, const idem_request *rq,
@@ -387,9 +301,9 @@ static int do_run(subject *s, idem_reply *reply, const idem_request *rq,
 }
 
 /* A begin, or all of a run. */
-static int do_asked(subject *s, const word *w, known *k)
+static int do_asked(subject *s, const call *w, known *k)
 {
-    char id[ID_SIZE], buffer[RESPONSE_MAX];
+    char id[CALL_ID], buffer[RESPONSE_MAX];
     idem_request rq = request_of(w, id);
     idem_claim claim;
     idem_reply reply;
@@ -397,7 +311,7 @@ static int do_asked(subject *s, const word *w, known *k)
     int runs = w->what == 'U', answer;
 
     rq.buffer = buffer;
-    rq.buffer_size = w->buffer;
+    rq.buffer_size = w->buffer < RESPONSE_MAX ? w->buffer : RESPONSE_MAX;
     memset(buffer, 'x', sizeof buffer);
     answer = runs ? do_run(s, &reply, &rq, &r)
                   : SUBJECT(s, begin, &claim, &reply, &rq);
@@ -415,9 +329,9 @@ static int do_asked(subject *s, const word *w, known *k)
 }
 
 /* What an entry says is what is known. */
-static void check_entry(const word *w, const known *k, const idem_entry *e)
+static void check_entry(const call *w, const known *k, const idem_entry *e)
 {
-    char id[ID_SIZE];
+    char id[CALL_ID];
     idem_request rq = request_of(w, id);
     int over = k->status != IDEM_IN_PROGRESS;
 
@@ -432,16 +346,16 @@ static void check_entry(const word *w, const known *k, const idem_entry *e)
     check_left(e->left_ms, k->until);
 }
 
-static int do_looked(subject *s, const word *w, known *k)
+static int do_looked(subject *s, const call *w, known *k)
 {
-    static char id[ID_SIZE];
+    static char id[CALL_ID];
     static idem_entry pending = { .id = id, .id_size = sizeof id };
     idem_entry e = { .id = id, .id_size = sizeof id };
-    char key[ID_SIZE];
+    char key[CALL_ID];
     idem_request rq = request_of(w, key);
     int result;
 
-    if (w->what == 'p')
+    if (w->what == FIRST)
         return memset(&pending.claim, 0, sizeof pending.claim), IDEM_OK;
     result = w->what == 'G' ? SUBJECT(s, find, &e, &rq)
                             : SUBJECT(s, pending, &pending);
@@ -450,7 +364,7 @@ static int do_looked(subject *s, const word *w, known *k)
     return result;
 }
 
-static int do_delivered(subject *s, const word *w, known *k)
+static int do_delivered(subject *s, const call *w, known *k)
 {
     const idem_claim *c = &k->claim[w->old];
     int result = subject_is_fleet(s) ? fleet_delivered(&s->f, c)
@@ -461,7 +375,7 @@ static int do_delivered(subject *s, const word *w, known *k)
     return result;
 }
 
-static int do_renew(subject *s, const word *w, known *k)
+static int do_renew(subject *s, const call *w, known *k)
 {
     int result = SUBJECT(s, renew, &k->claim[w->old], w->lease);
     int64_t end = current->now + (w->lease ? w->lease : config.lease_ms);
@@ -492,10 +406,9 @@ static int do_wait(subject *s, uint32_t ms)
 }
 
 /* Waits for a store that was away, as long as it takes. */
-static int do_again(subject *s, const word *w)
+static int do_again(subject *s)
 {
-    char id[ID_SIZE];
-    idem_request rq = request_of(w, id);
+    idem_request rq = { .key = "w", .key_len = 1 };
     idem_entry e = { .id = NULL };
 
     for (int i = 0; i < 1200; i++) {
@@ -524,31 +437,33 @@ static void do_sql(const subject *s)
 
 static void do_reason(const subject *s)
 {
-    char text[ID_SIZE];
+    const char *word = at + strlen("reason=");
+    char text[CALL_ID];
 
-    snprintf(text, sizeof text, "%.*s", (int)strcspn(at + 1, " "), at + 1);
+    snprintf(text, sizeof text, "%.*s", (int)strcspn(word, " "), word);
     check(strstr(s->f.reason, text) != NULL, s->f.reason);
 }
 
-static int do_call(subject *s, const word *w, known *k)
+static int do_call(subject *s, const call *w, known *k)
 {
     switch (w->what) {
     case 'B': case 'U': return do_asked(s, w, k);
-    case 'C': case 'I': case 'i': return do_complete(s, w, k);
+    case 'C': case 'c': return do_complete(s, w, k);
     case 'R': return SUBJECT(s, release, &k->claim[w->old]);
     case 'N': return do_renew(s, w, k);
     case 'D': return do_delivered(s, w, k);
-    case 'G': case 'P': case 'p': return do_looked(s, w, k);
+    case 'G': case 'o': case FIRST: return do_looked(s, w, k);
     case 'L': return do_wait(s, LEASE);
-    case 'T': return do_wait(s, (uint32_t)atoi(w->name));
-    case 'O': return do_open(s);
-    case 'Q': return subject_close(s), IDEM_OK;
-    case 'o': return subject_close(s), do_open(s);
-    case 'X': return config.secret[0] ^= 1, IDEM_OK;
-    case '!': return do_script();
-    case 'W': return do_again(s, w);
+    case WAIT:
+        return do_wait(s, (uint32_t)strtoul(w->name, NULL, 10));
+    case OPEN: return do_open(s);
+    case CLOSE: return subject_close(s), IDEM_OK;
+    case REOPEN: return subject_close(s), do_open(s);
+    case SECRET: return config.secret[0] ^= 1, IDEM_OK;
+    case SCRIPT: return do_script();
+    case AGAIN: return do_again(s);
     }
-    unreadable();
+    call_unreadable(at);
     return 0;
 }
 
@@ -605,27 +520,37 @@ static void end_other(int how)
     other = 0;
 }
 
-/* Tells the word `at`. */
+/* True if the word `at` begins so. */
+static int at_is(const char *name)
+{
+    return !strncmp(at, name, strlen(name));
+}
+
+/* Runs the word `at`. */
 static void do_word(subject *s)
 {
-    const char *allowed;
-    word w;
+    const char *text = at;
+    call w;
 
-    switch (*at) {
-    case '@': do_other(); break;
-    case 'K': end_other(SIGKILL); break;
-    case '{': do_sql(s); break;
-    case '?': do_reason(s); break;
-    default:
-        allowed = read_word(&w);
-        judge(s, do_call(s, &w, know(&w)), allowed);
+    if (*at == '@') {
+        do_other();
+    } else if (*at == '{') {
+        do_sql(s);
+    } else if (at_is("reason=")) {
+        do_reason(s);
+    } else if (at_is("kill")) {
+        end_other(SIGKILL);
+    } else {
+        w = call_read_any(&text);
+        w.old |= w.what == 'c';
+        judge(s, do_call(s, &w, know(&w)), &w);
     }
 }
 
-/* Tells a line, of a subject that is open unless it says so. */
+/* Runs a line, of a subject that is open unless it says so. */
 static void do_line(subject *s, const char *line)
 {
-    for (at = line; *at && (*at != 'o' || s->kind != RAM);
+    for (at = line; *at && (!at_is("reopen") || s->kind != RAM);
          at += strspn(at, " ")) {
         do_word(s);
         at += *at == '{' ? strcspn(at, "}") : 0;
