@@ -595,7 +595,8 @@ enum {
     IDEM_BATCH = 1              /* from the next idem_sync on */
 };
 
-/* idem_config.senders */
+/* idem_config.senders.  Slots, state and entries are numbered together
+   (idemi_item), in 16 bits on small machines. */
 #ifdef IDEM_NO_SENDERS
 #define IDEM_SENDERS_MAX   UINT32_C(0)
 #else
@@ -798,7 +799,8 @@ typedef struct idem_entry {
                                    if it never ends; finished: of retention */
     uint32_t attempts;          /* claims granted on the key */
     int      undelivered;       /* 1: confirm was set, not delivered yet */
-    idem_claim claim;           /* finished: names the outcome */
+    idem_claim claim;           /* finished: names the outcome; in progress
+                                   without the token, which is the holder's */
 } idem_entry;
 
 /* A slot: all about one key.  Scope and key follow it, then the response
@@ -1027,7 +1029,8 @@ typedef union idem_fingerprint_state {
      IDEMI_ROUND4(                                                             \
          IDEMI_RECORD_MAX(key_max, response_max, state_max, prog_size)))
 
-/* The bytes of sender entries, to be added to either. */
+/* The bytes of sender entries, to be added to either: 28, and 4 that only a
+   journal needs. */
 #define IDEM_SENDERS_MEMORY_SIZE(senders)                                      \
     ((senders) * (sizeof(idem_sender) + sizeof(uint32_t)))
 
@@ -1180,7 +1183,8 @@ typedef union idem_fingerprint_state {
                      geometry, hash and secret
      IDEM_E_STORAGE  no journal was found, and a read failed
    Records of a journal that cannot be read are damage, not a failure: see
-   stats.lost.  After a failure the table is closed. */
+   stats.lost.  After a failure the table is closed; one of a file with other
+   options is not touched. */
 #define idem_open(table, config, memory, size, now_ms)                         \
     idem_open_(table, config, memory, size, now_ms, IDEM_BUILD)
 IDEM_API IDEMI_MUST_USE
@@ -1340,7 +1344,7 @@ IDEM_API int idem_maintain(idem_table *table, uint32_t now_ms);
 IDEM_API int idem_sync(idem_table *table);
 
 /* Adds off_ms to the table's clock: time that the tick did not count, such as
-   the time without power.
+   the time without power.  Less if the clock stops on the way (>>time).
      IDEM_OK */
 IDEM_API int idem_elapse(idem_table *table, uint32_t off_ms);
 
@@ -1413,8 +1417,8 @@ IDEM_API int idem_horizon(idem_table *table, uint32_t *horizon_ms,
 IDEM_API int idem_uncertain(idem_table *table, uint32_t *left_ms,
                             uint32_t now_ms);
 
-/* The text of a result, never NULL.  An AVR has all texts in RAM: 720 bytes if
-   this is called, 1,260 for idem_explain. */
+/* The text of a result of a call on a table, never NULL.  An AVR has all texts
+   in RAM: 720 bytes if this is called, 1,260 for idem_explain. */
 IDEM_API const char *idem_text(int result);
 
 /* A text that explains why idem_open refuses a configuration: the field, and
@@ -1947,6 +1951,7 @@ static uint32_t idemi_hash_output(idemi_hash_state *state)
 static uint64_t idemi_hash_final(idemi_hash_state *state)
 {
     int rest = state->len & 3;
+    // In two steps: a shift by 32 is undefined.
     uint32_t word = state->word >> 8 >> (24 - 8 * rest);
     uint32_t low;
 
@@ -2066,7 +2071,7 @@ static uint32_t idemi_hash_pair(const idem_config *config,
    Every 2^28 ms of logical time the sweep (idemi_keys_sweep) drops all expired
    keys, so no time leaves the window at one end and comes back at the other.
 
-   C1  A lease ends at most IDEM_LEASE_MAX after the clock.
+   C1  A lease that has an end ends at most IDEM_LEASE_MAX after the clock.
    C2  A completion is never after the clock.
    C3  No slot has been expired for longer than one sweep interval.
    ------------------------------------------------------------------------ */
@@ -2079,8 +2084,8 @@ static uint32_t idemi_hash_pair(const idem_config *config,
 /* After a step back of the tick up to this the clock waits. */
 #define IDEMI_JITTER_MS UINT32_C(0x10000)
 
-/* "Never", from the clock on: after every expiry, even one sweep interval
-   later; and inside the window. */
+/* A time so far ahead of the clock is later than any expiry, and still is one
+   sweep later. */
 #define IDEMI_NEVER_MS UINT32_C(0xD0000000)
 
 IDEMI_ASSUME(never_is_inside_the_window,
@@ -2413,7 +2418,7 @@ static void idemi_index_prefetch_slot(const idem_table *t, idem_number hash)
     }
 }
 
-/* True if a slot, whose word is at a position, has that hash. */
+/* True if the word at `at`, which names `slot`, is of a key with that hash. */
 static int idemi_index_is(const idem_table *t, unsigned at, unsigned slot,
                           idem_number hash)
 {
@@ -2497,18 +2502,18 @@ static void idemi_index_insert(idem_table *t, unsigned slot)
 static void idemi_index_erase(idem_table *t, unsigned slot)
 {
     unsigned gap = idemi_index_home(t, idemi_slot_at(t, slot)->hash);
-    unsigned at, way, other;
+    unsigned at, steps, other;  // from the gap to `at`
 
     while (idemi_index_slot(t, gap) != slot)
         gap = idemi_index_next(t, gap);
     at = idemi_index_next(t, gap);
-    for (way = 1; (other = idemi_index_slot(t, at)) != IDEMI_NONE; way++) {
+    for (steps = 1; (other = idemi_index_slot(t, at)) != IDEMI_NONE; steps++) {
         unsigned past = idemi_index_past(t, at, other);
-        if (past >= way) {
+        if (past >= steps) {    // its home is not after the gap
             t->index[gap] = t->index[at];
-            idemi_index_note(t, gap, past - way);
+            idemi_index_note(t, gap, past - steps);
             gap = at;
-            way = 0;
+            steps = 0;
         }
         at = idemi_index_next(t, at);
     }
@@ -2588,7 +2593,8 @@ static void idemi_order_insert(idem_table *t, unsigned slot, uint32_t age,
 }
 
 /* The oldest completion after `slot` that may be evicted, of a scope or, with
-   NULL, of any; or `capacity`.  The caller has dropped expired ones. */
+   NULL, of any; or `capacity`.  idemi_command_reclaim has dropped those that
+   have expired. */
 static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
                                       const idemi_id *of)
 {
@@ -3272,7 +3278,7 @@ static void idemi_sender_update(const idem_table *t, idem_sender *a,
         a->used = (IDEMI_USED_SWEPT + idemi_sender_steps(t)) & IDEMI_USED_MAX;
         a->live++;
     } else if (how != IDEMI_KEY_KEPT && a->live)
-        a->live--;
+        a->live--;              // 0: the key came when its sender had no entry
     if (!idemi_slot_at(t, slot)->key_len)
         idemi_sender_raise(t, a, slot, how);
 }
@@ -3328,7 +3334,7 @@ typedef struct idemi_query {
     unsigned char number[IDEMI_NUMBER_BYTES];   /* a key that is one */
 } idemi_query;
 
-/* Marks an outcome as delivered. */
+/* Marks an outcome as delivered, if it is not; so when its key is removed. */
 static void idemi_keys_delivered(idem_table *t, idem_slot *s)
 {
     if (!(s->state & IDEMI_UNDELIVERED))
@@ -3432,7 +3438,8 @@ static uint32_t idemi_keys_limit(const idem_table *t, uint32_t at)
     return at;
 }
 
-/* Interrupts a slot's claim, if it has one: a restart ends all leases. */
+/* Interrupts a slot's claim, if it has one that no restart has interrupted.
+   While a journal is read these are endless. */
 static void idemi_keys_interrupt(const idem_table *t, idem_slot *s)
 {
     if (!(s->state & IDEMI_ENDLESS))
@@ -5252,7 +5259,7 @@ static int idemi_command_too_old(const idem_table *t, const idem_sender *a,
 /* True if one more key would put its sender over the quota. */
 static int idemi_command_over_quota(const idem_table *t, const idem_sender *a)
 {
-    return a && a->live > IDEMI_CONFIG(t)->quota - 1;
+    return a && a->live > IDEMI_CONFIG(t)->quota - 1;   // 0 less 1: no quota
 }
 
 /* True if a sender has an entry, or may take one over and no floor is lost. */
@@ -6086,7 +6093,8 @@ IDEMI_INTO int idemi_public_secret(const idem_config *config)
 }
 
 #ifdef IDEM_CONFIG
-/* True of IDEM_CONFIG, and of a copy of it with another secret. */
+/* True of IDEM_CONFIG, and of a copy of it with another secret.  Only padding
+   stands between the secret and the field after it. */
 static int idemi_public_is_built_in(const idem_config *config)
 {
     const idem_config *built_in = &(IDEM_CONFIG);
