@@ -2694,7 +2694,8 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
    flags: 0x80, and added
 
      value      meaning
-     status 0   key: released or forgotten; no key: nothing of a slot
+     status 0   key: released or forgotten, with 0x10 expired; no key: nothing
+                of a slot
             1   key: claimed; no key: delivered
             2   completed
             3   failed
@@ -3236,8 +3237,8 @@ static int idemi_sender_has_left(const idem_sender *a, uint64_t number)
 }
 
 /* Raises a sender's floor to the epoch of its number; to the number itself if
-   that expires or is evicted.  Then the entry replaces it as the item of the
-   newest record.  Keeps N1. */
+   that expires or is evicted.  If the newest record is about it, that will be
+   rewritten as an expired one's.  Keeps N1. */
 static void idemi_sender_raise(const idem_table *t, idem_sender *a,
                                unsigned slot, int how)
 {
@@ -3266,7 +3267,7 @@ static void idemi_sender_raise(const idem_table *t, idem_sender *a,
     if (needs[slot] < *need)
         *need = needs[slot];
     if (slot == t->journal->newest && how > IDEMI_KEY_RELEASED)
-        t->journal->newest = idemi_sender_item(t, a);
+        t->journal->newest_is |= IDEMI_INTERRUPTED;
 }
 
 /* Updates a sender's entry after an event of the key in a slot. */
@@ -4908,7 +4909,8 @@ static idemi_item idemi_opening_apply(idem_table *t, const idemi_record *r,
                           s->response_len);
         idemi_keys_finish(t, slot, r->flags, r->age, idemi_opening_near(t));
     } else if (!(r->flags & IDEMI_STATUS))
-        idemi_keys_leave(t, slot, IDEMI_KEY_RELEASED);
+        idemi_keys_leave(t, slot, r->flags & IDEMI_INTERRUPTED
+                                      ? IDEMI_KEY_EXPIRED : IDEMI_KEY_RELEASED);
     else if (!(r->flags & IDEMI_HAS_KEY))
         idemi_keys_delivered(t, s);
     return slot;

@@ -480,6 +480,8 @@ def apply(device, table, r):
         slot.undelivered = bool(r.flags & UNDELIVERED)
         slot.time = time - r.age
     elif r.status == 0:
+        if r.flags & INTERRUPTED:
+            expires(device, table, slot)
         del table.slots[r.slot]
     elif not r.flags & HAS_KEY:
         slot.undelivered = False
