@@ -636,12 +636,14 @@ static inline int flash_operate(flash *f, const flash_op *op)
     return how && how != FLASH_SILENT ? FLASH_E_FAULT : FLASH_OK;
 }
 
-/* How the unstable bits of a byte read: 0 as meant, 1 as before, 2 mixed. */
+/* How the unstable bits of a byte read: 0 as meant, 1 as before, 2 mixed.  Each
+   three reads are in another order: who reads again after as many reads as
+   divide by three does not read the same for ever. */
 static inline uint32_t flash_mood(const flash *f, uint32_t at)
 {
     uint8_t mark = f->marks[at];
     uint32_t order = mark / FLASH_MOOD;
-    uint32_t when = mark & FLASH_BY_READ ? f->reads : f->boots;
+    uint32_t when = mark & FLASH_BY_READ ? f->reads + f->reads / 3 : f->boots;
     uint32_t own = flash_chance(f, 0, at / f->prog_size) % 3;
 
     return (order / 2 + when % 3 * (1 + order % 2) +

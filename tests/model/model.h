@@ -1118,7 +1118,9 @@ static inline void model_refused(const model *m, known *k, const asked *a)
         m->forgetting[k->scope])
         return;
     k->refused = m->clock;
-    k->has_left |= k->claimed && model_counts(m) && model_all_left(m, k);
+    // What was evicted for a claim that is not written is there again.
+    if (!m->config->volatile_claims || m->config->full != IDEM_EVICT_OLDEST)
+        k->has_left |= k->claimed && model_counts(m) && model_all_left(m, k);
 }
 
 /* What is to be said of a begin beside the version; false if it may not be. */
@@ -1254,7 +1256,7 @@ static inline int model_live(const model *m, const known *k, int certain)
     for (unsigned i = 0; i < k->now.count; i++) {
         const version *v = &k->now.of[i];
         int is = v->status == IDEM_IN_PROGRESS && !version_late(m, v) &&
-                 model_past(m, k) != KNOWN;
+                 model_past(m, k) <= (certain ? GONE : MAYBE);
         result = certain ? result && is : result || is;
     }
     return result || (!certain && k->now.any);
@@ -1484,10 +1486,14 @@ static inline void model_key_starts(model *m, known *k, uint64_t before,
         was = version_known(m, k, &k->next.of[n]);
         m->clock = clock;
         is = version_restarted(m, &k->next.of[n]);
-        // Not of what is durable for certain.
+        // Not of what is durable for certain.  What was lost before it may have
+        // had time that has passed: then it is dated later.
         if (version_finished(&is) && is.from > m->written &&
-            m->config->durability == IDEM_BATCH)
+            m->config->durability == IDEM_BATCH) {
             is.from -= lost < is.from ? lost : is.from;
+            if (is.to < clock)
+                is.to = clock;
+        }
         versions_add(&k->now, &is);
         if (was < KNOWN && version_known(m, k, &is)) {
             version over = unknown;
