@@ -1488,9 +1488,10 @@ static inline void model_key_starts(model *m, known *k, uint64_t before,
         is = version_restarted(m, &k->next.of[n]);
         // Not of what is durable for certain.  What was lost before it may have
         // had time that has passed: then it is dated later.
-        if (version_finished(&is) && is.from > m->written &&
+        if (version_finished(&is) && is.from >= m->written &&
             m->config->durability == IDEM_BATCH) {
-            is.from -= lost < is.from ? lost : is.from;
+            if (is.from > m->written)
+                is.from -= lost < is.from ? lost : is.from;
             if (is.to < clock)
                 is.to = clock;
         }
