@@ -204,9 +204,9 @@ static const scenario scenarios[] = {
     // The newest record is of a number that has expired when it is to be
     // rewritten: the one before it is not there again.
     { "what_expired_before_its_boot_wrote_is_no_claim_again",
-      "numbers=20 Ba Ca P t,ms=200000 Ga | Bb | Ba" },
+      "numbers=20 Ba Ca P wait200000 Ga | Bb | Ba" },
     { "what_expired_before_its_boot_wrote_has_all_its_attempts",
-      "numbers=20 Ba P Ba P t,ms=200000 Ga | Bb | Ba" },
+      "numbers=20 Ba P Ba P wait200000 Ga | Bb | Ba" },
     // The record that f was released has its epoch, and may be torn.
     { "an_epoch_that_a_torn_note_has_is_known_from_then_on",
       "volatile numbers=5 Bf %1,how=1 Cf w | Rf | Ba Ra P Ba Ra P Ba" },
