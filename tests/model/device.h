@@ -623,6 +623,22 @@ static inline const char *device_broken(int answer, int allowed)
     return "S6, S10: an answer stays true until a call or time changes it";
 }
 
+/* The first byte of what was replayed that is none of the outcome's. */
+static inline void device_print_bytes(const asked *a, const version *v)
+{
+    const uint8_t *bytes = (const uint8_t *)a->buffer;
+    size_t len = a->reply->response_len, at = 0;
+
+    if (len != v->len || !bytes || len > a->buffer_size)
+        return;
+    while (at < len && bytes[at] == numbered_byte(v->number, at))
+        at++;
+    if (at < len)
+        printf("    response: byte %u of %u is %02X; %02X was recorded\n",
+               (unsigned)at, (unsigned)len, bytes[at],
+               numbered_byte(v->number, at));
+}
+
 /* What the model allows, by each version of the key that may be true. */
 static inline void device_print_allowed(const device *d)
 {
@@ -651,6 +667,10 @@ static inline void device_print_allowed(const device *d)
                                                       : " (in progress)");
     }
     printf("%s\n", d->asked_of.any ? ", or anything" : "");
+    for (unsigned i = 0; i < d->asked_of.count; i++)
+        if (d->call.what == 'B' && d->has_answered &&
+            d->answer == IDEM_REPLAY && version_finished(&d->asked_of.of[i]))
+            device_print_bytes(&d->call, &d->asked_of.of[i]);
     if (which && d->has_answered)
         printf("    promise: %s\n", which);
 }
@@ -670,7 +690,9 @@ static inline void device_print(const device *d)
         printf("    in \"%s\" before \"%s\"\n", d->line, d->at);
     device_print_configuration(d);
     device_print_set(d, "now", k, &k->now);
-    device_print_set(d, "next", k, &k->next);
+    if (k->now.count != k->next.count ||
+        memcmp(k->now.of, k->next.of, k->now.count * sizeof *k->now.of) != 0)
+        device_print_set(d, "after a restart", k, &k->next);
     for (unsigned i = 0; i < d->model.now.count; i++)
         printf("    state: number %u, %u bytes\n", d->model.now.of[i].number,
                d->model.now.of[i].len);

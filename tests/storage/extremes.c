@@ -93,8 +93,9 @@ static const struct { const char *name, *modes; } profiles[] = {
 
 static void broken(const char *what, const char *file, int line)
 {
-    printf("violation: %s, %s:%d\nseed %u, %s, boot %u, row %d, idle %d\n",
-           what, file, line, seed, name, boot, row, play.idle);
+    printf("violation: %s, %s:%d\n%s, boot %u, row %d, idle %d\n"
+           "again: TRACE=1 build/%s %u 1\n", what, file, line, name, boot, row,
+           play.idle, strcmp(name, "a ring") ? "extremes profiles" : "erases rings", seed);
     device_print(&the);
     exit(1);
 }

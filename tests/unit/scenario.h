@@ -77,7 +77,7 @@ static device the;
 static known keys[KEYS_TEST];
 static const medium *on;
 static char said[1000];                 // for broken()
-enum { SHOWN_MAX = 3 };                 // failures that are printed in full
+enum { SHOWN_MAX = 1 };                 // failures that are printed in full
 
 // What the latest call did that wrote.
 static struct {
