@@ -6,8 +6,12 @@ build fleet/conformance $here/scenarios.c $STORES $LIBS
 need redis postgres dynamodb
 "$B/fleet/conformance" promises ram "file:$work/journal" "$redis_url" \
     "$postgres_url" "$dynamodb_url" >"$work/printed" \
-    2>"$work/conformance.log" ||
-    fail "conformance: $(cat "$work/printed")"
+    2>"$work/failed" || {
+    cat "$work/failed"
+    grep FAILED "$work/printed"
+    echo "FAILED: conformance; again: make fleet PART=conformance"
+    exit 1
+}
 tail -n 1 "$work/printed"
 count "$(tail -n 1 "$work/printed")"
 sed '$d' "$work/printed" >"$work/table"

@@ -83,7 +83,7 @@ static void print_failure(const char *what)
     if (__atomic_load_n(&current->failed, __ATOMIC_SEQ_CST) > 1)
         return;
     fprintf(stderr, "%s: %s\n    asked: %.*s\n    answered: %s\n"
-                    "    broken: %s\n    before: \"%s\"\n",
+                    "    demanded: %s\n    before \"%s\"\n",
             place, running, (int)strcspn(at, " "), at, answer_name(answered),
             what, at);
 }
@@ -115,8 +115,9 @@ static void judge(const subject *s, int result, const call *c)
                     : c->what == 'U' ? IDEM_DONE : IDEM_OK;
     char text[400];
 
-    snprintf(text, sizeof text, "the answer is \"%s\"; %s",
-             answer_name(result), s->f.reason);
+    snprintf(text, sizeof text, "%s; %s",
+             c->answers ? "an answer that the word allows"
+                        : answer_name(otherwise), s->f.reason);
     answered = result;
     check(call_allows(c, result, otherwise), text);
     if (result < 0 && subject_is_fleet(s))
@@ -198,7 +199,8 @@ static void check_reply(const known *k, const idem_reply *r,
     const char *buffer = (const char *)rq->buffer;
     size_t len = has_outcome && k->len <= rq->buffer_size ? k->len : 0;
 
-    CHECK(!memcmp(buffer, k->response, len));
+    check(!memcmp(buffer, k->response, len),
+          "S2, S3: the response is, byte for byte, what was recorded");
     CHECK(len == RESPONSE_MAX || buffer[len] == 'x');
     CHECK(r->response_len == (has_outcome ? k->len : 0));
     CHECK(r->status == (has_outcome ? k->status : 0));
@@ -315,6 +317,7 @@ static int do_asked(subject *s, const call *w, known *k)
     memset(buffer, 'x', sizeof buffer);
     answer = runs ? do_run(s, &reply, &rq, &r)
                   : SUBJECT(s, begin, &claim, &reply, &rq);
+    answered = answer;
     CHECK(!runs || r.called == (answer == IDEM_DONE ||
                                 answer == IDEM_RELEASED || w->called));
     if (!runs)
