@@ -172,7 +172,7 @@ cplusplus() {
     done
 }
 
-# moved COMPILER...: refuses, and says why
+# moved COMPILER...: refuses, and prints why
 moved() {
     ! "$@" -DMOVED -I. -c $source/user.cpp -o "$out/o" 2> "$out/moved" &&
         grep -q 'deleted' "$out/moved" && grep -q idem_table "$out/moved"
@@ -320,32 +320,32 @@ part_builds() {
 # built_anew FLAGS...: whether build.sh makes the program, and has it print
 # $expected
 built_anew() {
-    sh tests/tools/build.sh "$out/anew/say" ${compiler:-"$cc"} "$@" \
-        "$out/anew/say.c" -o "$out/anew/say" &&
-        [ "$("$out/anew/say")" = "$expected" ]
+    sh tests/tools/build.sh "$out/anew/print" ${compiler:-"$cc"} "$@" \
+        "$out/anew/print.c" -o "$out/anew/print" &&
+        [ "$("$out/anew/print")" = "$expected" ]
 }
 
 # What was made of the file before
 kept() {
-    before=$(stat -c %Y%i "$out/anew/say") &&
-        built_anew "$@" && [ "$(stat -c %Y%i "$out/anew/say")" = "$before" ]
+    before=$(stat -c %Y%i "$out/anew/print") &&
+        built_anew "$@" && [ "$(stat -c %Y%i "$out/anew/print")" = "$before" ]
 }
 
 # A header that changes and keeps its time, flags, a compiler, a source that
 # does not compile: each is seen.  What nothing has changed in is left.
 nothing_stale() {
-    header=$out/anew/said.h expected=1
+    header=$out/anew/number.h expected=1
     mkdir -p "$out/anew"
     echo '#define SAID 1' > "$header"
-    cat > "$out/anew/say.c" << 'END'
+    cat > "$out/anew/print.c" << 'END'
 #include <stdio.h>
-#include "said.h"
+#include "number.h"
 #ifndef MORE
 #define MORE 0
 #endif
 int main(void) { printf("%d\n", SAID + MORE); return 0; }
 END
-    touch -d '1 hour ago' "$header" "$out/anew/say.c"
+    touch -d '1 hour ago' "$header" "$out/anew/print.c"
     run "built" built_anew
     run "built once" kept
     touch "$header"
@@ -366,7 +366,7 @@ END
     run "nor now" not built_anew -DMORE=1
 }
 
-# checked COMMAND...: one check that says itself what it finds
+# checked COMMAND...: one check that reports itself what it finds
 checked() {
     if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
 }

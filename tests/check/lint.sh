@@ -19,7 +19,7 @@ fail() {
     failed=$((failed + 1))
 }
 
-# clean NAME COMMAND...: says nothing, and succeeds
+# clean NAME COMMAND...: prints nothing, and succeeds
 clean() {
     name=$1
     shift
@@ -78,7 +78,8 @@ sed -n 's/^misra-c2012-//p' "$out/misra" | sort -V > "$out/reports"
 uniq "$out/reports" > "$out/broken"
 sed -n 's/^\([0-9.]*\) .*/\1/p' tests/check/misra.txt | sort -V > "$out/table"
 for rule in $(grep -vxFf "$out/table" "$out/broken"); do
-    fail "MISRA: rule $rule is broken, and tests/check/misra.txt says not why"
+    fail "MISRA: rule $rule is broken, and tests/check/misra.txt has no" \
+        "reason for it"
 done
 for rule in $(grep -vxFf "$out/broken" "$out/table"); do
     fail "MISRA: rule $rule is followed: remove it from tests/check/misra.txt"

@@ -89,7 +89,7 @@ run() {
     look >/dev/null || fail "$name: the journal"
     case $(tail -n 1 "$name/proxy") in
         swallowed\ [1-9]*\ torn\ [1-9]*) ;;
-        *) fail "$name: nothing was swallowed or torn; a blunt test" ;;
+        *) fail "$name: nothing was swallowed or torn, which shows nothing" ;;
     esac
     echo "$name: $(($4 * 4)) commands, each once;" \
         "$3 kills, $(grep -c 'interrupted before' "$name-pumpd.log")" \
@@ -120,12 +120,13 @@ is() {
 # line WHAT KEY ML: of the log, for a key of one letter
 line() { printf '%s pump/panel/command %02x %s ml\n' "$1" "'$2" "$3"; }
 
-# ends_saying WORDS: the daemon has ended, and says why
-ends_saying() {
+# ends_with WORDS: the daemon has ended, and its last line has them
+ends_with() {
     wait_for is_over "$daemon"
     wait "$daemon" && fail "pumpd ended well"
     daemon=
-    tail -n 1 "$name-pumpd.log" | grep -q "$1" || fail "pumpd did not say: $1"
+    tail -n 1 "$name-pumpd.log" | grep -q "$1" ||
+        fail "the last line of pumpd is without \"$1\""
 }
 
 # interrupt KEY ML WHAT ANSWER: the daemon is killed while it pours, then WHAT
@@ -191,7 +192,7 @@ sensor() {
     mv "$name/log" "$name/log.2"            # by somebody who asks nobody
     ask h 9 >"$name/h" &
     children=$!
-    ends_saying "log: No such file"
+    ends_with "log: No such file"
     start_daemon "$broker_port" 1
     wait_for is_over $children
     children=
@@ -222,7 +223,7 @@ w 5 0x00 poured 5 ml"
     is "$(ask x 5)" "x 5 0x00 poured 5 ml"
     stop_daemon
     grep -q 'or forgotten, it had begun' "$name-pumpd.log" ||
-        fail "no damage; a blunt test"
+        fail "no damage: the test shows nothing"
     damage v
     start_daemon "$broker_port" 1
     is "$(ask v 5)" "v 5 0x00 poured 5 ml"
@@ -238,11 +239,11 @@ lost() {
     mkdir "$name/kept"
     mv "$name/journal" "$name/kept"
     start_daemon "$broker_port" 1
-    ends_saying "the secret is there, the journal is not"
+    ends_with "the secret is there, the journal is not"
     [ ! -e "$name/journal" ] || fail "a new journal was made"
     mv "$name/journal.secret" "$name/kept"
     start_daemon "$broker_port" 1
-    ends_saying "the journal is new"
+    ends_with "the journal is new"
     mv "$name"/kept/* "$name"
 }
 
@@ -331,7 +332,7 @@ answers() {
         "0x83 over the limit, or the buffer is too short"
     stop_daemon
     is "$(tail -n 1 "$name/total")" "total 8 ml"
-    echo "answers: as the manual says"
+    echo "answers: as the manual has them"
 }
 
 # scene NAME FUNCTION...: with a pump of its own

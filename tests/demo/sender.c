@@ -89,12 +89,12 @@ static void start_sender(run *r)
         STRACE, "-I", "2", "-qq", "-o", "/dev/null", "-e", traced, "-e", fault,
         program, r->to_controller.name, test.outbox, test.commands, NULL
     };
-    int said = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    int ignored = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
     snprintf(program, sizeof program, "%s/sender", test.bin);
     draw_call(traced, fault, sizeof fault);
-    r->controller = start(arguments, said);
-    close(said);
+    r->controller = start(arguments, ignored);
+    close(ignored);
     test.frames = r->down.frames;
 }
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: 0BSD
-# What the programs of examples/ say: help when they are asked for it, and the
+# What the programs of examples/ print: help when they are asked for it, and the
 # reason of a failure with the file, the system's words, or the number that
 # would do.  Also: a daemon that is killed while it makes its secret starts
 # again.  Those that are not built (pumpd and pour want libmosquitto) are left
@@ -16,26 +16,26 @@ trap 'rm -rf "$work"; [ -z "$broker" ] || kill $broker' EXIT
 cd "$work"
 passed=0
 
-fail() { echo "words: $*" >&2; cat said >&2; exit 1; }
+fail() { echo "words: $*" >&2; cat printed >&2; exit 1; }
 
-# says STATUS WORDS COMMAND...: ends so, and says that
-says() {
+# prints STATUS WORDS COMMAND...: it ends so, and prints that
+prints() {
     expected=$1 words=$2
     shift 2
     status=0
-    timeout 20 "$@" >said 2>&1 </dev/null || status=$?
+    timeout 20 "$@" >printed 2>&1 </dev/null || status=$?
     [ "$status" = "$expected" ] || fail "status $status, not $expected: $*"
-    grep -qF -- "$words" said || fail "no \"$words\": $*"
+    grep -qF -- "$words" printed || fail "no \"$words\": $*"
     passed=$((passed + 1))
 }
 
-file() { says "$1" "$2" "$B/file" "$3" 42 'pour 5 ml'; }
+file() { prints "$1" "$2" "$B/file" "$3" 42 'pour 5 ml'; }
 
 for name in file inspect patterns migrate sender pumpd pour serial/demo \
     serial/controller serial/device coap/coapd coap/pour http/httpd \
     modbus/gateway modbus/master
 do
-    [ ! -x "$B/$name" ] || says 0 "$(basename "$name")" "$B/$name" --help
+    [ ! -x "$B/$name" ] || prints 0 "$(basename "$name")" "$B/$name" --help
 done
 
 file 1 "none/journal: a storage callback failed; No such file or directory" \
@@ -52,55 +52,56 @@ file 0 "PUMP RUNS" journal
 # A record is lost in the second sector, which the first run began: after its
 # header and commit record.
 for key in 43 44; do
-    "$B/file" damaged $key 'pour 5 ml' > said
+    "$B/file" damaged $key 'pour 5 ml' > printed
 done
-printf 'damaged' | dd of=damaged bs=1 seek=4160 conv=notrunc 2> said
-says 1 "lost 1" "$B/inspect" damaged
-says 1 "records were lost: every claim is uncertain, for 86" \
+printf 'damaged' | dd of=damaged bs=1 seek=4160 conv=notrunc 2> printed
+prints 1 "lost 1" "$B/inspect" damaged
+prints 1 "records were lost: every claim is uncertain, for 86" \
     "$B/inspect" damaged
 
-migrate() { says "$1" "$2" "$B/migrate" "$3" 64,32,32,0,4096 "$4" "$5"; }
+migrate() { prints "$1" "$2" "$B/migrate" "$3" 64,32,32,0,4096 "$4" "$5"; }
 migrate 0 "1 keys copied" journal new 200,32,64,8,8192
-says 0 'key "42": completed' "$B/inspect" --capacity 200 --response-max 64 \
+prints 0 'key "42": completed' "$B/inspect" --capacity 200 --response-max 64 \
     --state-max 8 --sector 8192 --secret-file journal.secret new
 migrate 1 "new: holds a journal" journal new 200,32,64,8,8192
 migrate 1 "none: No such file" none new2 200,32,64,8,8192
 migrate 1 "no geometry, see" journal new2 200,32
 migrate 1 "damaged: records were lost" damaged new3 200,32,64,8,8192
-says 1 "journal: over the limit" "$B/file" journal "$(printf '%040d' 1)" x
-says 1 "journal: an argument is impossible" "$B/file" journal '' x
-says 2 "a number from 1" "$B/serial/controller" /dev/null --window 0
-says 2 "No such file or directory" "$B/inspect" none
+prints 1 "journal: over the limit" "$B/file" journal "$(printf '%040d' 1)" x
+prints 1 "journal: an argument is impossible" "$B/file" journal '' x
+prints 2 "a number from 1" "$B/serial/controller" /dev/null --window 0
+prints 2 "No such file or directory" "$B/inspect" none
 echo "pour 70000" >commands
-says 2 "a number up to 65535" "$B/sender" /dev/null outbox commands
+prints 2 "a number up to 65535" "$B/sender" /dev/null outbox commands
 printf 'pour %0200d\n' 5 >commands
-says 2 "too long a line" "$B/sender" /dev/null outbox2 commands
+prints 2 "too long a line" "$B/sender" /dev/null outbox2 commands
 echo "pour 5" >commands
 yes "not a journal" | head -c 20480 >other
-says 2 "outbox: the storage holds something else; not a journal" \
+prints 2 "outbox: the storage holds something else; not a journal" \
     "$B/sender" /dev/null other commands
-says 2 "none: No such file" "$B/sender" /dev/null outbox none
-says 2 "another secret" "$B/inspect" --secret-file other.secret journal
-says 2 "none.secret: No such file" "$B/inspect" --secret-file none.secret \
+prints 2 "none: No such file" "$B/sender" /dev/null outbox none
+prints 2 "another secret" "$B/inspect" --secret-file other.secret journal
+prints 2 "none.secret: No such file" "$B/inspect" --secret-file none.secret \
     journal
-says 2 "no such option" "$B/inspect" --secret 00112233445566778899aabbccddeeff \
+prints 2 "no such option" \
+    "$B/inspect" --secret 00112233445566778899aabbccddeeff \
     journal
-says 2 "would do" "$B/inspect" --capacity 9999 journal
-says 2 "key_max: 1 to 255" "$B/inspect" --key-max 0 journal
+prints 2 "would do" "$B/inspect" --capacity 9999 journal
+prints 2 "key_max: 1 to 255" "$B/inspect" --key-max 0 journal
 
 # started COMMAND...: until it has looked for its broker, which is none, and
 # ends it; status 1 if it ended before.
 started() {
-    : >said
-    "$@" --port 1 >>said 2>&1 </dev/null &
+    : >printed
+    "$@" --port 1 >>printed 2>&1 </dev/null &
     pid=$!
-    until grep -q 'Connection refused; trying again' said; do
+    until grep -q 'Connection refused; trying again' printed; do
         kill -0 $pid 2>/dev/null || break
         sleep 0.05
     done
     kill $pid 2>/dev/null || :
     wait $pid 2>/dev/null || :
-    grep -q 'Connection refused; trying again' said
+    grep -q 'Connection refused; trying again' printed
 }
 
 starts() {
@@ -109,7 +110,7 @@ starts() {
     passed=$((passed + 1))
 }
 
-refuses() { says 1 "$2" "$B/pumpd" --port 1 --journal "$1" --log "$1.log"; }
+refuses() { prints 1 "$2" "$B/pumpd" --port 1 --journal "$1" --log "$1.log"; }
 
 secrets() {
     mkdir a b
@@ -147,26 +148,26 @@ kills() {
                 killed=0
             starts k/j
         done
-        [ $n -gt 1 ] || fail "never killed at $call; a blunt test"
+        [ $n -gt 1 ] || fail "never killed at $call: the test shows nothing"
     done
 }
 
 if [ -x "$B/pour" ]; then
-    says 1 "--deadline: a number from 1 to 43200" \
+    prints 1 "--deadline: a number from 1 to 43200" \
         "$B/pour" --deadline 4294968 a 5
-    says 1 "--port: a number from 1 to 65535" "$B/pour" --port 65537 a 5
-    says 1 "too long an id" "$B/pour" --id "$(printf '%0120d' 1)" a 5
-    says 1 "a line is KEY ML" sh -c "echo a | $B/pour --port 1"
-    says 1 "a KEY without ML" "$B/pour" --port 1 --deadline 1 a 5 b
-    says 1 "given up: perhaps it was poured" \
+    prints 1 "--port: a number from 1 to 65535" "$B/pour" --port 65537 a 5
+    prints 1 "too long an id" "$B/pour" --id "$(printf '%0120d' 1)" a 5
+    prints 1 "a line is KEY ML" sh -c "echo a | $B/pour --port 1"
+    prints 1 "a KEY without ML" "$B/pour" --port 1 --deadline 1 a 5 b
+    prints 1 "given up: perhaps it was poured" \
         "$B/pour" --port 1 --retry 50 --deadline 1 a 5
 fi
-# refused WORDS COMMAND...: by a broker that grants no subscription, and says so
+# refused WORDS COMMAND...: by a broker that grants no subscription
 refused() {
     words=$1
     shift
-    timeout 20 "$@" --port "$refusing" >said 2>&1 </dev/null || :
-    grep -qF -- "$words" said || fail "no \"$words\": $*"
+    timeout 20 "$@" --port "$refusing" >printed 2>&1 </dev/null || :
+    grep -qF -- "$words" printed || fail "no \"$words\": $*"
     passed=$((passed + 1))
 }
 
@@ -180,7 +181,7 @@ if [ -x "$B/pumpd" ] && [ -x "$B/pour" ]; then
     echo a 5 >command
     refused "refuses the subscription: Not authorized" \
         sh -c '"$0" --retry 50 --deadline 1 "$@" <command' "$B/pour"
-    grep -q "given up" said || fail "it was not given up"
+    grep -q "given up" printed || fail "it was not given up"
     kill $broker
     broker=
 fi

@@ -43,8 +43,8 @@ fail() {
     exit 1
 }
 
-# run COMMAND...: its exit status is in $status, what it says in $dir/out.  (A
-# shell of its own, for it says so when a command is killed.)
+# run COMMAND...: its exit status is in $status, what it prints in $dir/out.  (A
+# shell of its own, for it prints it when a command is killed.)
 run() {
     status=0
     ( "$@" > "$dir/out" 2>&1; exit $? ) 2> "$dir/shell" || status=$?
@@ -80,12 +80,13 @@ check() {
 # The file has nothing but zeros, and is not too long.
 blank() {
     head -c "$size" /dev/zero | cmp -n "$(wc -c < "$journal")" - "$journal" ||
-        fail "$1: not zeros"
+        fail "$1: the file is not zeros"
 }
 
 # The file is new: zeros, and whole.
 newborn() {
-    head -c "$size" /dev/zero | cmp -s - "$journal" || fail "$1: not zeros"
+    head -c "$size" /dev/zero | cmp -s - "$journal" ||
+        fail "$1: the file is not zeros"
 }
 
 # faulty CALL FAULT N COMMAND...: the N-th CALL on the journal, its directory or
@@ -158,7 +159,7 @@ two_processes() {
     work 1
     expect 2 "a second process that works"
     exec 3>&-
-    wait $holders || fail "the first of two processes"
+    wait $holders || fail "the first of two processes did not end well"
     run $opener
     expect 0 "the second process, when the first is gone"
 
@@ -211,7 +212,8 @@ creators_race() {
         newborn "8 creators"
         exec 3>&-
         for holder in $holders; do
-            wait "$holder" || [ $? = 2 ] || fail "one of 8 creators"
+            wait "$holder" || [ $? = 2 ] ||
+                fail "one of 8 creators has not the file and was not refused"
         done
         passed=$((passed + 1))
     done

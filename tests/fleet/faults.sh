@@ -6,14 +6,14 @@ build fleet/faults $here/scenarios.c $STORES $LIBS
 need redis postgres dynamodb
 redis_cli="redis-cli -s $work/redis.sock"
 psql="psql -q -h $work/postgres -U fleet postgres"
-mkfifo "$work/go" "$work/said"
+mkfifo "$work/go" "$work/lines"
 
 # faults WHAT URL NAME: does our part, when it is asked for: help 1, help 2
 faults() {
-    "$B/fleet/faults" "$1" "$2" <"$work/go" >"$work/said" \
+    "$B/fleet/faults" "$1" "$2" <"$work/go" >"$work/lines" \
         2>"$work/faults.log" &
     children=$!
-    exec 3>"$work/go" 4<"$work/said"
+    exec 3>"$work/go" 4<"$work/lines"
     part=0
     while read -r line <&4 && [ "$line" = now ]; do
         part=$((part + 1))

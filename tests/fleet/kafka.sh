@@ -28,7 +28,7 @@ consume() {
     "$@" "$B/fleet/consumer" --brokers "$(cat "$work/$kafka_name.kafka")" \
         --store "$redis_url#$kafka_name" --secret "$work/secret" \
         --log "$work/$kafka_name.log" --lease-ms 10000 $options \
-        2>>"$work/$kafka_name-said.log"
+        2>>"$work/$kafka_name-printed.log"
 }
 
 # The same beside this; its number is in $started.
@@ -74,11 +74,11 @@ at_each_write() {
     consume || fail "the last consumer"
     audit_records
     stop_kafka
-    done=$(grep -c 'it was done' "$work/$kafka_name-said.log")
-    begun=$(grep -c 'it was begun' "$work/$kafka_name-said.log")
-    not_done=$(grep -c 'it was not done' "$work/$kafka_name-said.log")
+    done=$(grep -c 'it was done' "$work/$kafka_name-printed.log")
+    begun=$(grep -c 'it was begun' "$work/$kafka_name-printed.log")
+    not_done=$(grep -c 'it was not done' "$work/$kafka_name-printed.log")
     [ "$done" -gt 0 ] && [ "$not_done" -gt 0 ] && [ "$begun" -gt 0 ] ||
-        fail "at each write: nothing was interrupted; a blunt test"
+        fail "at each write: nothing was interrupted: the test shows nothing"
     echo "at each write: $records records, each executed once; $kills kills," \
         "$done with a record done and not recorded, $begun while it was" \
         "executed, $not_done before"

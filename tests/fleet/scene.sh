@@ -102,8 +102,8 @@ logs() {
     done
     for option in "--port 70000" "--lease-ms 4294968296" "--ml-ms 5x"; do
         timeout 20 "$B/fleet/gateway" $option --log "$work/bad.log" \
-            2>"$work/said"
-        grep -q "^${option% *}: not a number, or too large" "$work/said" ||
+            2>"$work/refused"
+        grep -q "^${option% *}: not a number, or too large" "$work/refused" ||
             fail "logs: $option"
         passed=$((passed + 1))
     done

@@ -68,13 +68,16 @@ kept() { base64 -d "$golden/$hash-$1.gz.base64" | gunzip; }
 check_golden() {
     build_golden
     run image > "$out/digests"
-    diff "$golden/$hash.txt" "$out/digests" || fail "other bytes"
+    diff "$golden/$hash.txt" "$out/digests" ||
+        fail "other bytes than in $golden/$hash.txt"
     passed=$((passed + 1))
     [ $hash = siphash ] || return 0
-    kept nor8 | run read 3 || fail nor8
-    kept numbers | run read 6 || fail numbers
-    kept nor8-version1 | run refused 704 8 || fail version 1
-    kept nor8-version2 | run refused 768 8 || fail version 2
+    kept nor8 | run read 3 || fail "the kept journal nor8 is not read"
+    kept numbers | run read 6 || fail "the kept journal numbers is not read"
+    kept nor8-version1 | run refused 704 8 ||
+        fail "a journal of version 1 is not refused"
+    kept nor8-version2 | run refused 768 8 ||
+        fail "a journal of version 2 is not refused"
     passed=$((passed + 4))
 }
 
@@ -97,7 +100,8 @@ check_reader() {
     build history tests/format/history.c
     if [ $machine = here ]; then
         run history $((number * 1000000)) "$seeds" > "$out/journals"
-        python3 tests/format/reader.py < "$out/journals" || fail reader
+        python3 tests/format/reader.py < "$out/journals" ||
+            fail "the reader and idem.h find different things in a journal"
     else
         run history $((number * 1000000)) 50 > "$out/journals-$machine"
         head -n 50 "$out/journals" | cmp - "$out/journals-$machine" ||

@@ -11,8 +11,8 @@ port=$(free_udp_port)
 server="$B/coap/coapd --port $port --journal journal --log log --boots boots"
 mismatch="4.22 the key was used for another payload"
 
-# say MESSAGE...: what the server answers to each, in one line
-say() {
+# ask MESSAGE...: what the server answers to each, in one line
+ask() {
     python3 "$tests/links/messages.py" "$port" "$@" | paste -sd '|' -
 }
 
@@ -22,14 +22,14 @@ boots() { [ "$(wc -l <"$work/$name/boots")" = "$1" ]; }
 answers() {
     name=answers
     start
-    is "$(say "0 1 pour 65001=a 5" "0 2 pour 65001=a 5" "0 3 pour 65001=b 7")" \
+    is "$(ask "0 1 pour 65001=a 5" "0 2 pour 65001=a 5" "0 3 pour 65001=b 7")" \
         "2.04 poured 5 ml|2.04 poured 5 ml|2.04 poured 7 ml"
-    is "$(say "0 4 pour 65001=a 6" "0 5 pour 65001=c 0" "0 5 pour 65001=c 0")" \
+    is "$(ask "0 4 pour 65001=a 6" "0 5 pour 65001=c 0" "0 5 pour 65001=c 0")" \
         "$mismatch|4.00 not 1 to 1000 ml|4.00 not 1 to 1000 ml"
-    is "$(say "0 6 pour 65001=old 15=age=3000000 5" | cut -c 1-4)" 4.12
+    is "$(ask "0 6 pour 65001=old 15=age=3000000 5" | cut -c 1-4)" 4.12
     # A longer key, two, none, a block, a query or an option that is not known
     long=$(printf %033d 0)
-    is "$(say "0 7 pour 65001=$long 5" "0 8 pour 65001=d 65001=e 5" \
+    is "$(ask "0 7 pour 65001=$long 5" "0 8 pour 65001=d 65001=e 5" \
         "0 9 pour 65001= 5" "0 10 pour 65001=f 27=$(printf '\010') 5" \
         "0 11 pour 65001=f 15=key=f 5" "0 12 pour 65001=f 65003=f 5")" \
         "4.00|4.00|4.00|4.00|4.00|4.02 Bad Option"
@@ -44,7 +44,7 @@ poured 4 ml
 $mismatch"
     # Without a key: message id, token and port, which are all that there is
     from=$(free_udp_port)
-    is "$(say "$from 20 pour 1" "$from 20 pour 1" "$from 21 pour 1" \
+    is "$(ask "$from 20 pour 1" "$from 20 pour 1" "$from 21 pour 1" \
         "$from 20 pour 2")" \
         "2.04 poured 1 ml|2.04 poured 1 ml|2.04 poured 1 ml|$mismatch"
     is "$(grep -c poured "$work/answers/log")" 5
@@ -54,8 +54,8 @@ h 4 $mismatch"
     # What is no line of commands is not taken for one.
     for text in "$(printf %040d 1) 2" "i 12345678" "i 1 i 1" i; do
         echo "$text" | timeout 60 "$B/coap/pour" "$port" \
-            >"$work/answers/said" 2>>"$work/answers.log"
-        is "$text: $? $(cat "$work/answers/said")" "$text: 2 "
+            >"$work/answers/printed" 2>>"$work/answers.log"
+        is "$text: $? $(cat "$work/answers/printed")" "$text: 2 "
     done
     for words in "x a 1" "70000 a 1" "$port a"; do
         "$B/coap/pour" $words 2>>"$work/answers.log"
@@ -63,20 +63,20 @@ h 4 $mismatch"
     done
     is "$(grep -c poured "$work/answers/log")" 6
     stop
-    echo "answers: as the manual has it"
+    echo "answers: as the manual has them"
 }
 
 # What is asked for while the pump runs: the same key, and another one
 busy() {
     name=busy
     start --ml-ms 60000
-    say "0 30 pour 65001=a 1" >/dev/null &
+    ask "0 30 pour 65001=a 1" >/dev/null &
     children=$!
     wait_for grep -q begins "$work/busy/log"
-    said=$(say "0 31 pour 65001=a 1" "0 32 pour 65001=b 1" |
+    answers=$(ask "0 31 pour 65001=a 1" "0 32 pour 65001=b 1" |
         sed 's/max-age [1-9][0-9]*/max-age N/g')
-    is "${said%%:*}" "5.03 max-age N being executed"
-    is "${said##*|}" "5.03 max-age N not done, given back: a retry is new"
+    is "${answers%%:*}" "5.03 max-age N being executed"
+    is "${answers##*|}" "5.03 max-age N not done, given back: a retry is new"
     crash_server
     signal=KILL
     end $children
@@ -88,14 +88,14 @@ reboot() {
     name=reboot
     from=$(free_udp_port)
     start
-    is "$(say "$from 40 3/0/4 -")" 2.04
+    is "$(ask "$from 40 3/0/4 -")" 2.04
     wait_for boots 2
-    is "$(say "$from 40 3/0/4 -" "$from 40 3/0/4 -")" "2.04|2.04"
-    is "$(say "$from 41 3/0/4 -")" 2.04
+    is "$(ask "$from 40 3/0/4 -" "$from 40 3/0/4 -")" "2.04|2.04"
+    is "$(ask "$from 41 3/0/4 -")" 2.04
     wait_for boots 3
     crash_server
     start
-    is "$(say "$from 41 3/0/4 -" "$from 40 3/0/4 -" "0 1 pour 65001=a 1")" \
+    is "$(ask "$from 41 3/0/4 -" "$from 40 3/0/4 -" "0 1 pour 65001=a 1")" \
         "2.04|2.04|2.04 poured 1 ml"
     boots 4 || fail "reboot: a message that came again restarted it"
     stop
@@ -107,11 +107,11 @@ interrupted() {
     name=interrupted
     id=$(hex 127.0.0.1)/$(hex a)
     start
-    is "$(say "0 50 pour 65001=z 1")" "2.04 poured 1 ml"
+    is "$(ask "0 50 pour 65001=z 1")" "2.04 poured 1 ml"
     stop
     for case in begun ended neither; do
         start --ml-ms 60000
-        say "0 51 pour 65001=$case 2" >/dev/null &
+        ask "0 51 pour 65001=$case 2" >/dev/null &
         children=$!
         id=$(hex 127.0.0.1)/$(hex $case)
         wait_for grep -q "begins $id" "$work/interrupted/log"
@@ -124,7 +124,7 @@ interrupted() {
         neither) sed -i "\|$id|d" "$work/interrupted/log" ;;
         esac
         start
-        is "$(say "0 52 pour 65001=$case 2")" \
+        is "$(ask "0 52 pour 65001=$case 2")" \
             "$([ $case = begun ] && echo "5.00 interrupted: look at the cup" ||
                 echo "2.04 poured 2 ml")"
         stop
@@ -132,18 +132,18 @@ interrupted() {
     # Records are lost: the log alone knows a key, and what it was used for.
     damage 127.0.0.1 ended
     start
-    is "$(say "0 54 pour 65001=ended 3" "0 55 pour 65001=neither 2")" \
+    is "$(ask "0 54 pour 65001=ended 3" "0 55 pour 65001=neither 2")" \
         "5.00 interrupted: look at the cup|2.04 poured 2 ml"
     stop
     damage 127.0.0.1 ended
     start
-    is "$(say "0 56 pour 65001=ended 2")" "2.04 poured 2 ml"
+    is "$(ask "0 56 pour 65001=ended 2")" "2.04 poured 2 ml"
     stop
     is "$(grep -c "^begins $(hex 127.0.0.1)/$(hex ended) " \
         "$work/interrupted/log")" 1
     printf 'begins half a l' >>"$work/interrupted/log"
     start
-    is "$(say "0 53 pour 65001=begun 2")" "5.00 interrupted: look at the cup"
+    is "$(ask "0 53 pour 65001=begun 2")" "5.00 interrupted: look at the cup"
     stop
     sed -i 1d "$work/interrupted/log"
     refuses "not the log of this journal"
@@ -193,7 +193,7 @@ chaos() {
         done | audit $((4 * count))) || exit 1
     case $(tail -n 1 "$work/network") in
         lost\ [1-9]*\ repeated\ [1-9]*\ delayed\ [1-9]*) ;;
-        *) fail "chaos: nothing was lost, repeated or delayed; a blunt test" ;;
+        *) fail "chaos: nothing was lost, repeated, delayed: it shows nothing" ;;
     esac
     echo "chaos: $((4 * count)) commands, none twice; $kills kills," \
         "$interrupted interrupted; $(tail -n 1 "$work/network")"

@@ -20,11 +20,12 @@ ask() {
     curl -s -i "http://127.0.0.1:$port/pours" -d "$ml" \
         -H "Authorization: Bearer $token" -H "Idempotency-Key: \"$key\"" "$@" |
         tr -d '\r' | awk '
-            NR == 1 { said = $2; next }
+            NR == 1 { answer = $2; next }
             !$0 { body = 1; next }
-            /^(Location|Retry-After|Content-Type):/ { said = said "|" $0 }
-            body { sub(/.*"title":"/, ""); sub(/".*/, ""); said = said "|" $0 }
-            END { print said }'
+            /^(Location|Retry-After|Content-Type):/ { answer = answer "|" $0 }
+            body {
+                sub(/.*"title":"/, ""); sub(/".*/, ""); answer = answer "|" $0 }
+            END { print answer }'
 }
 
 answers() {
@@ -84,12 +85,12 @@ concurrent() {
         curl -s -o /dev/null -w '%{http_code}\n' --retry 50 --retry-delay 0 \
             --retry-all-errors -f "http://127.0.0.1:$port/pours" -d 5 \
             -H "Authorization: Bearer $token" -H 'Idempotency-Key: "b"' \
-            >"$work/concurrent/said-$i" &
+            >"$work/concurrent/answer-$i" &
         children="$children $!"
     done
     wait $children
     children=
-    is "$(tail -q -n 1 "$work"/concurrent/said-* | sort | uniq -c |
+    is "$(tail -q -n 1 "$work"/concurrent/answer-* | sort | uniq -c |
         tr -s ' ')" " 8 201"
     is "$(grep -c poured "$work/concurrent/log")" 1
     stop
@@ -102,16 +103,16 @@ client() {
     i=0
     while [ $i -lt "$3" ]; do
         i=$((i + 1)) tries=0 ml=$((1 + i * 7 % 9))
-        until said=$(curl -s -m 5 "http://127.0.0.1:$4/pours" -d $ml \
+        until answer=$(curl -s -m 5 "http://127.0.0.1:$4/pours" -d $ml \
             -w ' %{http_code}' -H "Authorization: Bearer $2" \
             -H "Idempotency-Key: \"$i\"") &&
-            case $said in poured*\ 201 | *look*\ 500) true ;; *) false ;; esac
+            case $answer in poured*\ 201 | *look*\ 500) true ;; *) false ;; esac
         do
             tries=$((tries + 1))
             [ $tries -lt 600 ] || return 1
             sleep 0.2
         done
-        echo "$(hex "$1")/$(hex $i) $ml ${said%%[: ]*}"
+        echo "$(hex "$1")/$(hex $i) $ml ${answer%%[: ]*}"
     done
 }
 
@@ -154,7 +155,7 @@ chaos() {
     interrupted=$(cat "$work/panel-1" "$work/phone-1" |
         audit $((2 * count))) || exit 1
     ! grep -q 'swallowed 0 torn 0' "$work/network" ||
-        fail "chaos: nothing was swallowed or torn; a blunt test"
+        fail "chaos: nothing was swallowed or torn, which shows nothing"
     echo "chaos: $((2 * count)) commands, none twice; $kills kills," \
         "$interrupted interrupted; $(tail -n 1 "$work/network")"
 }

@@ -11,26 +11,26 @@ name=modbus
 port=$(free_port)
 server="$B/modbus/gateway --port $port --journal journal --log log"
 
-say() { python3 "$tests/links/registers.py" "$port" "$@" | paste -sd '|' -; }
+ask() { python3 "$tests/links/registers.py" "$port" "$@" | paste -sd '|' -; }
 
 answers() {
     name=answers
     start
     # epoch, sequence, ml; then status, retry, reason
-    is "$(say "0 7 1 5" "0 7 1 5" "0 7 3 4" "0 7 2 1")" "1|1|1|1"
-    is "$(say "0 7 1 6" "0 7 9 0" "0 7 0 5" "0 7 9 1001")" "3|3|3|3"
-    is "$(say "1 7 1 6" "0 8 1 1" "0 7 3 4" "0 7 4 4" "0 8 1 1")" "1|1|1|4|1"
+    is "$(ask "0 7 1 5" "0 7 1 5" "0 7 3 4" "0 7 2 1")" "1|1|1|1"
+    is "$(ask "0 7 1 6" "0 7 9 0" "0 7 0 5" "0 7 9 1001")" "3|3|3|3"
+    is "$(ask "1 7 1 6" "0 8 1 1" "0 7 3 4" "0 7 4 4" "0 8 1 1")" "1|1|1|4|1"
     # In two messages, in part, with one register too many, elsewhere
-    is "$(say "raw 10 0 2 0 7" "raw 10 0 4 0 7 0 1" "raw 10 0 6 0 7 0 1 5 0" \
+    is "$(ask "raw 10 0 2 0 7" "raw 10 0 4 0 7 0 1" "raw 10 0 6 0 7 0 1 5 0" \
         "raw 10 1 5 0 7 0 1 5" "raw 10 256 5 0 7 0 1 5")" \
         "exception 2|exception 2|exception 2|exception 2|exception 2"
-    is "$(say "raw 6 4 5" "raw 5 0 1")" "exception 1|exception 1"
+    is "$(ask "raw 6 4 5" "raw 5 0 1")" "exception 1|exception 1"
     # Read in the same message: what is not there, none, too much
-    is "$(say "raw 23 256 7 0 7 0 5 5" "raw 23 250 7 0 7 0 5 5" \
+    is "$(ask "raw 23 256 7 0 7 0 5 5" "raw 23 250 7 0 7 0 5 5" \
         "raw 23 16 0 0 7 0 5 5" "raw 23 16 126 0 7 0 5 5")" \
         "exception 2|exception 2|exception 2|exception 2"
     # Who takes long over a message is not waited for.
-    is "$(say slow)" closed
+    is "$(ask slow)" closed
     is "$(grep -c poured "$work/answers/log")" 5
     stop
     echo "answers: a number pours once, and half a number is none"
@@ -41,23 +41,23 @@ answers() {
 forgotten() {
     name=forgotten
     start --retention 1
-    is "$(say "0 7 1 5" "0 7 2 5")" "1|1"
+    is "$(ask "0 7 1 5" "0 7 2 5")" "1|1"
     wait_for forgot
     crash_server
     start --retention 1
-    is "$(say "0 7 1 5" "0 7 2 5" "0 7 3 5")" "4|4|1"
+    is "$(ask "0 7 1 5" "0 7 2 5" "0 7 3 5")" "4|4|1"
     is "$(grep -c poured "$work/forgotten/log")" 3
     stop
     echo "forgotten: too old, and not executed"
 }
-forgot() { [ "$(say "0 7 1 5")" = 4 ]; }
+forgot() { [ "$(ask "0 7 1 5")" = 4 ]; }
 
 # One window has used up its quota; the other has not.
 quota() {
     name=quota
     start
-    is "$(say flood | cut -d '|' -f 200,201,202)" "1|2|2"
-    is "$(say "1 7 1 5" "0 7 1 1")" "1|1"
+    is "$(ask flood | cut -d '|' -f 200,201,202)" "1|2|2"
+    is "$(ask "1 7 1 5" "0 7 1 1")" "1|1"
     stop
     echo "quota: a window that is full leaves room for the others"
 }
@@ -65,14 +65,14 @@ quota() {
 interrupted() {
     name=interrupted
     start --ml-ms 60000
-    is "$(say "0 7 1 5" "0 7 1 5" "0 7 2 5" "1 7 1 5")" "2|2|2|2"
+    is "$(ask "0 7 1 5" "0 7 1 5" "0 7 2 5" "1 7 1 5")" "2|2|2|2"
     crash_server
     start
-    is "$(say "0 7 1 5" "0 7 2 5" "1 7 1 5")" "4|1|1"
+    is "$(ask "0 7 1 5" "0 7 2 5" "1 7 1 5")" "4|1|1"
     # A newer epoch while the pump runs for an older one
     stop
     start --ml-ms 1000
-    is "$(say "once 0 7 3 1" "once 0 8 1 1")" "2|2"
+    is "$(ask "once 0 7 3 1" "once 0 8 1 1")" "2|2"
     wait_for begun_anew
     stop
     is "$(grep -c poured "$work/interrupted/log")" 4
@@ -87,9 +87,10 @@ lines() {
         printf '5\n%s\n7\n' "$text" >"$work/lines/commands"
         rm -f "$work/lines/number"
         "$B/modbus/master" "$port" 0 "$work/lines/number" \
-            "$work/lines/commands" >"$work/lines/said" 2>>"$work/lines.log" &&
+            "$work/lines/commands" >"$work/lines/printed" \
+            2>>"$work/lines.log" &&
             fail "lines: \"$text\" was taken"
-        is "$? $(wc -l <"$work/lines/said")" "2 1"
+        is "$? $(wc -l <"$work/lines/printed")" "2 1"
     done
     for words in "x 0" "70000 0" "$port 8" "$port -1"; do
         "$B/modbus/master" $words "$work/lines/number" "$work/lines/commands" \
@@ -100,7 +101,7 @@ lines() {
     echo "lines: a number from 1 to 1000 each"
 }
 
-begun_anew() { [ "$(say "once 0 8 1 1")" = 1 ]; }
+begun_anew() { [ "$(ask "once 0 8 1 1")" = 1 ]; }
 
 # Lines "ID ML poured" or "ID ML interrupted" of what the masters printed
 printed() {
@@ -154,7 +155,7 @@ chaos() {
     end "$network"
     children=
     ! grep -q 'swallowed 0 torn 0' "$work/network" ||
-        fail "chaos: nothing was swallowed or torn; a blunt test"
+        fail "chaos: nothing was swallowed or torn, which shows nothing"
     interrupted=$(printed | audit $((3 * count))) || exit 1
     echo "chaos: $((3 * count)) commands, none twice; $kills kills of gateway" \
         "and masters, $interrupted interrupted; $(tail -n 1 "$work/network")"

@@ -27,7 +27,7 @@
  *             n fails: at how forever; none fails any more
  *
  * Before each word but l `ms` pass, in a line 1.  Behind a colon is what it
- * must answer: "Ba:execute Ca:ok Ba:replay".  If nothing is said it is any
+ * must answer: "Ba:execute Ca:ok Ba:replay".  If it names none it is any
  * answer that the model allows; of a device that was damaged, execute or ok.
  */
 #ifndef CALL_H
@@ -38,8 +38,9 @@
 /* Prints a call as it would be read. */
 static inline void call_trace(const call *c)
 {
-    call said = *c, read = call_of(c->what, 0);
-    int is_letter = c->key < 26 && c->what > FULL && !strchr("KJklf*%", c->what);
+    call shown = *c, read = call_of(c->what, 0);
+    int is_letter = c->key < 26 && c->what > FULL &&
+                    !strchr("KJklf*%", c->what);
     char letter[2] = { c->what, 0 };
     const char *name = letter;
 
@@ -50,7 +51,7 @@ static inline void call_trace(const call *c)
     trace(is_letter ? "%s%c" : "%s%u", name,
           is_letter ? 'a' + c->key : c->key);
     for (size_t i = 0; i < COUNT(fields); i++) {
-        uint32_t value = *call_field(&said, i);
+        uint32_t value = *call_field(&shown, i);
         if (value == *call_field(&read, i))
             continue;
         trace(value == fields[i].alone ? ",%s" : ",%s=%u", fields[i].name,

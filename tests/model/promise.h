@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * How a broken promise ends, and how a test says what happens.  Who includes
+ * How a broken promise ends, and how a test prints what happens.  Who includes
  * this defines broken(), which does not return.
  */
 #ifndef PROMISE_H
@@ -15,7 +15,7 @@ static void broken(const char *what, const char *file, int line);
 #define PROMISE(condition)                                                     \
     ((condition) ? (void)0 : broken(#condition, __FILE__, __LINE__))
 
-/* True if to say what happens; at first, if TRACE is in the environment. */
+/* True if what happens is printed; at first, if TRACE is in the environment. */
 static inline int *tracing(void)
 {
     static int wanted = -1;

@@ -102,6 +102,6 @@ all_once() {
 # Without what is tested some are executed twice: else it shows nothing.
 some_twice() {
     twice=$(audit "$1") || exit 1
-    [ "$twice" -gt 0 ] || fail "$name: nothing was executed twice; a blunt test"
+    [ "$twice" -gt 0 ] || fail "$name: nothing was executed twice: the test shows nothing"
     echo "$name: $(($1 * 4)) commands, $twice executed more than once"
 }

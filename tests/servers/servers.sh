@@ -55,7 +55,7 @@ wait_for() {
     tries=1200
     until "$@" >/dev/null 2>&1; do
         tries=$((tries - 1))
-        [ $tries -gt 0 ] || fail "in vain: $*"
+        [ $tries -gt 0 ] || fail "for two minutes this did not succeed: $*"
         sleep 0.1
     done
 }

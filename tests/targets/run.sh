@@ -19,7 +19,7 @@ fail() {
 
 # The boards: processor, where code and memory are; and of their storage the
 # driver, the bytes, where they are if in memory, and the granule if there is no
-# controller that says it
+# controller that has it
 boards="
 microbit      cortex-m0  0x0        256K 0x20000000 16K  nvmc   8K 0x3C000
 mps2-an385    cortex-m3  0x0        4M   0x20000000 4M
@@ -113,7 +113,7 @@ tools() {
     cc -O2 $warn $here/simavr.c -o "$out/simavr" -lsimavr -lelf
 }
 
-# expect NAME COMMAND...: runs it, shows what it said, demands success
+# expect NAME COMMAND...: runs it, shows what it printed, demands success
 expect() {
     what=$1
     shift
@@ -127,8 +127,8 @@ expect() {
 alike() {
     lines=$1
     shift
-    "$@" > "$out/said" 2>&1 || { cat "$out/said"; return 1; }
-    tr -d '\r' < "$out/said" | grep -ao '[a-z0-9]* [0-9a-f]\{16\}$' \
+    "$@" > "$out/lines" 2>&1 || { cat "$out/lines"; return 1; }
+    tr -d '\r' < "$out/lines" | grep -ao '[a-z0-9]* [0-9a-f]\{16\}$' \
         > "$out/digests"
     head -n "$lines" tests/targets/golden/halfsiphash.txt |
         diff - "$out/digests"

@@ -75,7 +75,7 @@ trial() {
     passed=$((passed + 1))
 }
 runs() {
-    "$@" > "$out/said" || { cat "$out/said"; echo "fails: $*"; exit 1; }
+    "$@" > "$out/printed" || { cat "$out/printed"; echo "FAILED: $*"; exit 1; }
     passed=$((passed + 1))
 }
 if has sqlite3.h; then
@@ -95,6 +95,6 @@ done
 runs "$out/hello"
 runs "$out/file" "$out/journal" 42 pour
 runs "$out/file" "$out/journal" 42 pour
-grep -q "^finished before" "$out/said" || { echo "file: twice"; exit 1; }
+grep -q "^finished before" "$out/printed" || { echo "FAILED: docs/sqlite.c did not finish before it was asked again"; exit 1; }
 [ "$passed" -ge 4 ] || { echo "only $passed blocks found"; exit 1; }
 echo "docs: $passed passed, 0 failed"

@@ -421,7 +421,7 @@ static group all;
 static struct worker {
     pthread_t thread;
     uint32_t first;
-    int told[KEYS / THREADS];       // what it was told: a state, or DONE
+    int answered[KEYS / THREADS];   // what it was answered: a state, or DONE
     int effects[KEYS / THREADS];
     int wrong;
 } workers[THREADS];
@@ -436,12 +436,12 @@ static int execute(struct worker *w, uint32_t i)
     if (result < 0 || group_sync(&all, &table) != IDEM_OK)
         return 0;
     w->wrong += result != IDEM_EXECUTE;
-    w->told[i] = CLAIMED;
+    w->answered[i] = CLAIMED;
     w->effects[i]++;
     if (complete(&claim, key) != IDEM_OK ||
         group_sync(&all, &table) != IDEM_OK)
         return 0;
-    w->told[i] = DONE;
+    w->answered[i] = DONE;
     result = begin(&claim, key);
     if (result < 0 || group_sync(&all, &table) != IDEM_OK)
         return 0;
@@ -475,7 +475,7 @@ static void run_threads(void)
     is(unlocked_ops, 0);
 }
 
-/* What was told is so, and what had an effect is known. */
+/* What was answered is so, and what had an effect is known. */
 static void assert_told(void)
 {
     for (uint32_t key = 0; key < KEYS; key++) {
@@ -485,7 +485,7 @@ static void assert_told(void)
         int result = begin(&claim, key);
         assert_true(result == IDEM_REPLAY || grants(result));
         assert_true(w->effects[i] <= 1);
-        assert_true(w->told[i] != DONE || result == IDEM_REPLAY);
+        assert_true(w->answered[i] != DONE || result == IDEM_REPLAY);
         assert_true(!w->effects[i] || result != IDEM_EXECUTE);
     }
 }

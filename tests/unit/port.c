@@ -218,7 +218,7 @@ static void refuse(void **state)
     wrong = port_check(&p->storage, port_restart, p, &at);
     assert_true(wrong != NULL);
     if (!strstr(wrong, bad->words))
-        printf("said: %s (at %u)\n", wrong, (unsigned)at);
+        printf("reported: %s (at %u)\n", wrong, (unsigned)at);
     assert_true(strstr(wrong, bad->words) != NULL);
 }
 
@@ -297,7 +297,7 @@ static void check_beside_code(void **state)
     wrong = port_check(&s, NULL, NULL, &at);
     assert_true(!wrong == !c->words);
     if (wrong && !strstr(wrong, c->words))
-        printf("said: %s (at %u)\n", wrong, (unsigned)at);
+        printf("reported: %s (at %u)\n", wrong, (unsigned)at);
     assert_true(!wrong || strstr(wrong, c->words));
     for (at = 0; at < sizeof chip_bytes; at++)
         if (at / SMALL < c->blank || at / SMALL >= c->blank + c->blanks)

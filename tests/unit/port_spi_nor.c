@@ -140,7 +140,7 @@ static void starts(const char *words)
     const char *wrong = spi_nor_start(&storage);
 
     if (wrong && (!words || !strstr(wrong, words)))
-        printf("said: %s\n", wrong);
+        printf("reported: %s\n", wrong);
     assert_true(words ? wrong && strstr(wrong, words) : !wrong);
 }
 

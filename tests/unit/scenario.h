@@ -76,7 +76,7 @@ typedef struct operation {
 static device the;
 static known keys[KEYS_TEST];
 static const medium *on;
-static char said[1000];                 // for broken()
+static char running[1000];                 // for broken()
 enum { SHOWN_MAX = 1 };                 // failures that are printed in full
 
 // What the latest call did that wrote.
@@ -91,7 +91,7 @@ static void broken(const char *what, const char *file, int line)
 {
     static unsigned failures;
 
-    print_error("%s:%d: %s\non %s: %s\n", file, line, what, on->name, said);
+    print_error("%s:%d: %s\non %s: %s\n", file, line, what, on->name, running);
     if (failures++ < SHOWN_MAX)
         device_print(&the);
     fail();
@@ -148,7 +148,7 @@ static const char *make_device(const medium *m, unsigned count,
     if (the.storage.sector_count < sectors)
         the.storage.sector_count = sectors;
     device_make(&the, keys, count);
-    the.medium.watch = watch_writes;    // a cut's variant is said
+    the.medium.watch = watch_writes;    // a cut's variant is running
     the.medium.draws = 2;
     the.storage.read = read_alive;
     the.word = scenario_word;
@@ -174,7 +174,7 @@ static const char *filled(const char *line, unsigned how, unsigned at)
 
 static inline void run(const char *line)
 {
-    snprintf(said, sizeof said, "%s", line);
+    snprintf(running, sizeof running, "%s", line);
     call_line(&the, line);
 }
 
@@ -469,7 +469,7 @@ static inline void run_scenario(void **state)
     const medium *only = named(&line);
     unsigned hows = strchr(line, '#') ? 3 : 1, ats = strchr(line, '@') ? 12 : 1;
 
-    snprintf(said, sizeof said, "%s", line);
+    snprintf(running, sizeof running, "%s", line);
     for (size_t m = 0; m < COUNT(media); m++) {
         const medium *there = only ? only : media[m];
         if (strchr(line, '|'))

@@ -8,7 +8,7 @@
 # what that calls, gets its own.  Every *.cpp is compiled and not run.
 #
 # SEED and CALLS: of the model, which prints them when it fails.
-# A program run by hand, build/unit/table, says more about what fails.
+# A program run by hand, build/unit/table, prints more about what fails.
 set -eu
 
 : "${CC:=cc}" "${CXX:=c++}" "${CFLAGS:=-std=c99 -O0 -g}" "${B:=build}"
@@ -49,7 +49,7 @@ archive() {
     sh tests/tools/build.sh "$unit/$1.a" ar rc "$unit/$1.a" "$unit/$1.o"
 }
 
-# Leaves what a program said in $unit/NAME.tap, as TAP; one that dies has failed
+# Leaves what a program printed in $unit/NAME.tap, as TAP; one that dies has failed
 # once more.
 run() {
     [ -e "$unit/$1.o" ] && link "$1" || return 0
