@@ -148,7 +148,7 @@ static const char *make_device(const medium *m, unsigned count,
     if (the.storage.sector_count < sectors)
         the.storage.sector_count = sectors;
     device_make(&the, keys, count);
-    the.medium.watch = watch_writes;    // a cut's variant is running
+    the.medium.watch = watch_writes;    // a cut's variant is asked for
     the.medium.draws = 2;
     the.storage.read = read_alive;
     the.word = scenario_word;
