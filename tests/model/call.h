@@ -16,17 +16,17 @@
  *     H P     a call with the time alone; a restart between two calls: n
  *     K9 J9   nine times: claim and give back or complete and forget the last
  *             key; the same, each time after a restart
- *     k2 l1   the same until two sectors were begun, or rings: n; as many are
- *             counted as lost
+ *     rotate2 the same until two sectors were begun, or rings: n
+ *     lost1   as many are counted as lost
  *     +       modes, from the next opening on: "+senders=2 P"
  *     ! fn ja all claims that are used up are fenced; the n-th is; a's claim,
  *             forged, is: how
  *     e v     a mistake of the caller, the n-th; the table is moved
  *     |       from here on, of what a test looks for
- *     *n %n w the power goes in the n-th operation from now: tear; the callback
- *             n fails: at how forever; none fails any more
+ *     cut2 fail1 works    the power goes in the second operation from now: tear;
+ *             the callback 1 fails: at how forever; none fails any more
  *
- * Before each word but l `ms` pass, in a line 1.  Behind a colon is what it
+ * Before each word but lost `ms` pass, in a line 1.  Behind a colon is what it
  * must answer: "Ba:execute Ca:ok Ba:replay".  If it names none it is any
  * answer that the model allows; of a device that was damaged, execute or ok.
  */
@@ -39,8 +39,7 @@
 static inline void call_trace(const call *c)
 {
     call shown = *c, read = call_of(c->what, 0);
-    int is_letter = c->key < 26 && c->what > FULL &&
-                    !strchr("KJklf*%", c->what);
+    int is_letter = c->key < 26 && !strchr("KJf", c->what);
     char letter[2] = { c->what, 0 };
     const char *name = letter;
 
@@ -48,6 +47,7 @@ static inline void call_trace(const call *c)
     for (size_t i = 0; i < COUNT(call_names); i++)
         if (call_names[i].what == c->what)
             name = call_names[i].name;
+    is_letter &= name == letter;
     trace(is_letter ? "%s%c" : "%s%u", name,
           is_letter ? 'a' + c->key : c->key);
     for (size_t i = 0; i < COUNT(fields); i++) {

@@ -57,15 +57,19 @@ typedef struct call {
                                 // none is said
 } call;
 
-// What a name stands for, where no letter does.
+// What a name stands for, where no letter is.
 enum { WAIT = 1, OPEN, CLOSE, REOPEN, KILL, SECRET, SCRIPT, AGAIN, FIRST, MISUSE,
        FULL };
 
 static const struct { const char *name; char what; } call_names[] = {
-    { "wait", WAIT }, { "open", OPEN }, { "close", CLOSE }, { "reopen", REOPEN },
-    { "kill", KILL }, { "secret", SECRET }, { "script", SCRIPT },
+    { "wait", WAIT }, { "open", OPEN }, { "close", CLOSE },
+    { "reopen", REOPEN }, { "kill", KILL }, { "secret", SECRET }, { "script", SCRIPT },
     { "again", AGAIN }, { "first", FIRST }, { "misuse", MISUSE },
-    { "full", FULL },
+    { "full", FULL }, { "cut", '*' }, { "fail", '%' }, { "works", 'w' },
+    { "lost", 'l' }, { "evicted", 'y' }, { "rotate", 'k' }, { "note", 'z' },
+    { "damage", 'b' }, { "restore", 'h' }, { "unjudged", 'x' },
+    { "format", 'i' }, { "rotated", 'V' }, { "untouched", '=' },
+    { "loss", 'u' }, { "dead", 'r' }, { "uncertain", 'q' },
 };
 
 // A word that sets a field, ",len=7"; or alone, ",confirm".
@@ -221,7 +225,7 @@ static inline call call_of_letter(char letter)
     case 'I': c.echo = 1; break;
     case 'E': c.n = AUTO; break;
     }
-    c.ms = !letter || !strchr("lzbV=xuyrqpi", letter);
+    c.ms = letter > FULL && !strchr("lzbV=xuyrqpi", letter);
     return c;
 }
 
@@ -260,9 +264,12 @@ static inline call call_read_what(const char **at)
         if (strlen(call_names[i].name) == len &&
             !strncmp(*at, call_names[i].name, len)) {
             *at += len;
-            return call_of(call_names[i].what, 0);
+            return call_of_letter(call_names[i].what);
         }
     c = call_of_letter(**at);
+    for (size_t i = 0; i < COUNT(call_names); i++)
+        if (call_names[i].what == **at)
+            call_unreadable(*at);       // it has a name
     *at += **at != 0;
     return c;
 }

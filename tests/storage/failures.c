@@ -22,10 +22,10 @@ enum { WARM_MAX = 24, FAILS = 256 };
    there is room for it. */
 static const char *const events[] = {
     "Bf", "Qa", "Cf", "Ra", "Xb", "m", "Db", "P",
-    "*0,tear=17",               // the power goes in the next operation
-    "*2,tear=77",               // .. in the third from here
-    "%1",                       // the next program fails, nothing done
-    "%2,how=2",                 // the next erase, half done
+    "cut0,tear=17",               // the power goes in the next operation
+    "cut2,tear=77",               // .. in the third from here
+    "fail1",                       // the next program fails, nothing done
+    "fail2,how=2",                 // the next erase, half done
 };
 
 enum { EVENTS = sizeof events / sizeof *events };

@@ -138,50 +138,54 @@ static const scenario scenarios[] = {
 
     // callbacks that fail: the call changed nothing, and may be repeated (S7)
     { "s7_a_program_that_fails_changed_nothing_and_may_be_repeated",
-      "Aa Bo Oo P %1,at=@,how=# Bb Bb Bb Cb Cb Cb Bc Bc Rc Rc Do Do Xa Xa Bd "
-      "Rd Bd Rd Bd Rd w Bb:replay Bo:replay Ga:none Gc:none P Bb:replay "
+      "Aa Bo Oo P fail1,at=@,how=# Bb Bb Bb Cb Cb Cb Bc Bc Rc Rc Do Do Xa Xa "
+      "Bd Rd Bd Rd Bd Rd works Bb:replay Bo:replay Ga:none Gc:none P Bb:replay "
       "Bo:replay Ga:none Gc:none P Bb:replay" },
     { "s7_an_erase_that_fails_changed_nothing_and_may_be_repeated",
-      "Aa Bo Oo P %2,at=@,how=# Bb Bb Bb Cb Cb Cb Bc Bc Rc Rc Do Do Xa Xa Bd "
-      "Rd Bd Rd Bd Rd w Bb:replay Bo:replay Ga:none Gc:none P Bb:replay "
+      "Aa Bo Oo P fail2,at=@,how=# Bb Bb Bb Cb Cb Cb Bc Bc Rc Rc Do Do Xa Xa "
+      "Bd Rd Bd Rd Bd Rd works Bb:replay Bo:replay Ga:none Gc:none P Bb:replay "
       "Bo:replay Ga:none Gc:none P Bb:replay" },
     { "a_claim_that_failed_is_not_granted",
-      "K9 %1,how=#,forever Ba Ga:none w P Ba Ca:ok P Ba:replay" },
+      "K9 fail1,how=#,forever Ba Ga:none works P Ba Ca:ok P Ba:replay" },
     // Also the places that are tried instead.
     { "what_was_completed_at_the_second_try_is_what_counts",
-      "K9 Ba %1,how=#,forever Ca w Ca:ok Ba:replay P Ba:replay P Ba:replay" },
+      "K9 Ba fail1,how=#,forever Ca works Ca:ok Ba:replay P Ba:replay P "
+      "Ba:replay" },
     { "a_completion_that_failed_is_there_or_not_whole",
-      "K9 Ba %1,how=#,forever Ca w P Ba Ca P Ba:replay" },
+      "K9 Ba fail1,how=#,forever Ca works P Ba Ca P Ba:replay" },
     // Also where a boot's first head is wanted, and what was begun for it.
     { "a_boots_first_write_may_fail",
-      "Aa P %1,at=1,how=#,forever Bb w Bb:execute Cb:ok P Ba:replay Bb:replay "
-      "P Ba:replay Bb:replay" },
+      "Aa P fail1,at=1,how=#,forever Bb works Bb:execute Cb:ok P Ba:replay "
+      "Bb:replay P Ba:replay Bb:replay" },
     // Duplicates are answered meanwhile.
     { "a_storage_that_is_out_for_a_while_loses_nothing",
-      "Ba Ca Bb,lease K9 %#,forever Ba:replay m Bc Rc Ba:replay m Bc L Rc "
-      "Ba:replay m Bc Rc Ba:replay m Bc w K30 %#,forever,at=5 K5 Ba:replay m "
-      "Bc Rc Ba:replay m Bc Rc w K30 Ba:replay Cb:ok P Ba:replay Bb:replay" },
+      "Ba Ca Bb,lease K9 fail#,forever Ba:replay m Bc Rc Ba:replay m Bc L Rc "
+      "Ba:replay m Bc Rc Ba:replay m Bc works K30 fail#,forever,at=5 K5 "
+      "Ba:replay "
+      "m Bc Rc Ba:replay m Bc Rc works K30 Ba:replay Cb:ok P Ba:replay "
+      "Bb:replay" },
     // Also where an erase fails in the end, or in idle time.
     { "what_is_in_a_skipped_sector_is_not_read",
-      "times=40 sectors=20 Aa K9 %2 Bb Bb Rb Rb w K5 %2 M Bb Rb w P "
-      "Ba:replay" },
+      "times=40 sectors=20 Aa K9 fail2 Bb Bb Rb Rb works K5 fail2 M Bb Rb "
+      "works P Ba:replay" },
     { "idle_work_may_fail",
       "times=99 Ba Ca Bb Cb Bc Cc Bd Cd Be Ce Bf Cf Bg Cg Bh Ch Xa:ok Ba Ca "
-      "%1,how=2 m m m w M" },
+      "fail1,how=2 m m m works M" },
     // That it is delivered is certain, but for what the newest record says.
     { "that_an_outcome_is_delivered_needs_no_head_if_it_is_old",
-      "Aa Ab P ? %1,forever da:ok db:storage w db:ok da:ok" },
+      "Aa Ab P ? fail1,forever da:ok db:storage works db:ok da:ok" },
 
     // the rest of an interrupted rotation: shorter records, or longer ones
     { "records_of_an_abandoned_rotation_are_not_believed",
-      "Aa k2 Ab Bc Cc,state=5 P | Bd | Xc Bc Cc,state=3 P s Bc:replay Ba:replay "
-      "P s Bc:replay" },
+      "Aa rotate2 Ab Bc Cc,state=5 P | Bd | Xc Bc Cc,state=3 P s Bc:replay "
+      "Ba:replay P s Bc:replay" },
     // Two attempts at one head, some time apart, do not mix up how old it is.
     { "time_does_not_run_backwards_in_relocated_records",
-      "Aa k2 Ab Bc Sc Bd,ms=5000 P wait700 | Be | Bf,ms=30 P Ba:replay" },
+      "Aa rotate2 Ab Bc Sc Bd,ms=5000 P wait700 | Be | Bf,ms=30 P Ba:replay" },
     { "what_is_bound_to_a_dead_claim_is_no_damage",
-      "Ba,lease k@ Ca:ok Xa P a k1 P a k1 P a k1 P a k1 P a k1 P a k1 P a k1 P "
-      "a k1 P a k1 P a" },
+      "Ba,lease rotate@ Ca:ok Xa P a rotate1 P a rotate1 P a rotate1 P a "
+      "rotate1 P a rotate1 P a rotate1 P a rotate1 P a rotate1 P a rotate1 P "
+      "a" },
 
     // the ring: no call erases more than once, none after idle time (L3)
     { "opening_writes_nothing_on_blank_storage_either",

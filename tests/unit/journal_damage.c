@@ -7,142 +7,155 @@
 #include "scenario.h"
 
 // The outcome of b is lost; a and c are known.
-#define LOST_B "Ba Ca Bb Cb z Bc Cc b P l1 "
+#define LOST_B "Ba Ca Bb Cb note Bc Cc damage P lost1 "
 
 #define LONG(key) "B" key ",retention=777777 C" key ",len=24 "
 
 static const scenario scenarios[] = {
     // the end of the newest
     { "one_unreadable_record_at_the_end_may_be_torn",
-      "roomy: Ba Ca Bb Cb z b,how=# P l0 Ba:replay Bb:recover" },
+      "roomy: Ba Ca Bb Cb note damage,how=# P lost0 Ba:replay Bb:recover" },
     { "one_unreadable_record_that_another_follows_is_a_loss",
-      "roomy: Ba Ca Bb Cb z Bc b,how=# P l1 Ba:replay Bb:uncertain Bc:uncertain" },
+      "roomy: Ba Ca Bb Cb note Bc damage,how=# P lost1 Ba:replay Bb:uncertain "
+      "Bc:uncertain" },
     // It may be of a batch that was never acknowledged.
     { "in_batch_mode_an_unreadable_end_is_no_loss",
-      "roomy: batch Ba Ca z Y Bb Cb Bc Cc Bd Cd Be Ce b,back P l0 Ba:replay Bb "
-      "Cb" },
+      "roomy: batch Ba Ca note Y Bb Cb Bc Cc Bd Cd Be Ce damage,back P lost0 "
+      "Ba:replay Bb Cb" },
     // .. also for who writes each record durably now: the sector says how its
     // records were written.
     { "a_torn_batch_is_no_loss_when_each_is_durable_now",
-      "roomy: batch Ba Ca z Y Bb Cb Bc Cc Bd Cd Be Ce b,back x +batch=0 P l0 "
-      "Ba:replay Bb:execute" },
+      "roomy: batch Ba Ca note Y Bb Cb Bc Cc Bd Cd Be Ce damage,back unjudged "
+      "+batch=0 P lost0 Ba:replay Bb:execute" },
     { "an_unreadable_end_of_durable_records_is_a_loss_in_batch_mode_too",
-      "roomy: k1 " LONG("0") LONG("1") LONG("2") LONG("3") LONG("4") "B5 z "
-      "C5,len=24 " LONG("6") "B7 b,how=#,back x +batch P u B4:replay "
+      "roomy: rotate1 " LONG("0") LONG("1") LONG("2") LONG("3") LONG("4")
+      "B5 note C5,len=24 " LONG("6") "B7 damage,how=#,back unjudged +batch P "
+      "loss B4:replay "
       "B5:uncertain" },
     { "four_unreadable_records_at_the_end_are_a_loss",
-      "roomy: k1 " LONG("0") LONG("1") LONG("2") LONG("3") LONG("4") "B5 z "
-      "C5,len=24 " LONG("6") "B7 b,how=#,back P u B4:replay B5:uncertain "
+      "roomy: rotate1 " LONG("0") LONG("1") LONG("2") LONG("3") LONG("4")
+      "B5 note C5,len=24 " LONG("6") "B7 damage,how=#,back P loss B4:replay "
+      "B5:uncertain "
       "B6:uncertain" },
     { "seven_unreadable_records_at_the_end_are_a_loss",
-      "ecc: k1 " LONG("0") LONG("1") LONG("2") "B3 z C3,len=24 " LONG("4")
-      LONG("5") LONG("6") "b,how=#,back P u B2:replay B3:uncertain B6:uncertain" },
+      "ecc: rotate1 " LONG("0") LONG("1") LONG("2") "B3 note C3,len=24 "
+      LONG("4") LONG("5") LONG("6") "damage,how=#,back P loss B2:replay "
+      "B3:uncertain B6:uncertain" },
     { "a_relocated_record_in_the_middle_is_a_loss",
-      "roomy: A0 A1 A2 A3 A4 A5 A6 k4 V z,n=8 b,how=# P l1 B0:replay "
-      "B1:replay B2:replay B3:replay B4:replay B5:uncertain B6:replay" },
+      "roomy: A0 A1 A2 A3 A4 A5 A6 rotate4 rotated note,n=8 damage,how=# P "
+      "lost1 B0:replay B1:replay B2:replay B3:replay B4:replay B5:uncertain "
+      "B6:replay" },
     // It is as good as torn, and nothing after it in its sector says that it
     // was not: but the next header says where that ends.
 
     { "the_last_record_before_a_known_end_is_a_loss",
-      "K@ k1 z,back b,how=5,at=7 P u" },
+      "K@ rotate1 note,back damage,how=5,at=7 P loss" },
     { "a_journal_without_any_header_is_none_that_is_blank",
-      "nor: Ba Ca z k1 z1 k1 z2 k1 z3 k1 z4 b,how=6 b1,how=6 b2,how=6 b3,how=6 "
-      "b4,how=6 P l2 Ba:uncertain Bb:uncertain" },
+      "nor: Ba Ca note rotate1 note1 rotate1 note2 rotate1 note3 rotate1 note4 "
+      "damage,how=6 damage1,how=6 damage2,how=6 damage3,how=6 damage4,how=6 P "
+      "lost2 Ba:uncertain Bb:uncertain" },
     // What would show that such a record is after the end of its sector is
     // damaged.  Its time is ahead of that in the headers after it, which were
     // written by who knew nothing of it.
     { "time_that_would_go_back_stands",
-      "nor: k1 Ba,ms=0 Ca,ms=0 Bb,ms=50000 z b,how=4 P k1 z1 k1 b1,how=6 h P l1 "
-      "Ga,ms=49900:ok Ga,ms=100:none" },
+      "nor: rotate1 Ba,ms=0 Ca,ms=0 Bb,ms=50000 note damage,how=4 P rotate1 "
+      "note1 rotate1 damage1,how=6 restore P lost1 Ga,ms=49900:ok "
+      "Ga,ms=100:none" },
     // A boot that cannot read it begins a head after the record before that.
     // Power fails before the commit record.  The next boot cannot erase the
     // head.
     { "the_last_header_that_names_a_sector_has_its_end",
-      "nor: Aa Bb z b,how=4 P Bc z1 z2,n=1 h b1,how=3 b2,how=3 P %2 Bd V P l0 "
-      "Ba:replay Bb:recover" },
+      "nor: Aa Bb note damage,how=4 P Bc note1 note2,n=1 restore damage1,how=3 "
+      "damage2,how=3 P fail2 Bd rotated P lost0 Ba:replay Bb:recover" },
     // The medium says twice that an outcome failed which it has; and the header
     // of the sector where the second stands is damaged, so the end that it
     // states for the first one's is not known.
     { "of_two_outcomes_of_one_claim_one_is_replayed",
-      "nor: x k1 Ba %1,how=1 Ca:storage %1,at=2,how=1 Ca:storage z Ca V "
-      "b,how=6 P l1 Ba:replay" },
+      "nor: unjudged rotate1 Ba fail1,how=1 Ca:storage fail1,at=2,how=1 "
+      "Ca:storage note Ca rotated damage,how=6 P lost1 Ba:replay" },
 
     // b's record alone has the time of a long silence; what is after it is as
     // young as it was.
     { "s6_a_damaged_record_of_a_long_silence_shortens_nothing",
-      "nor_8: size=1024 retention=3600000 Aa M,ms=7200000 M,ms=1728000000 Bb z "
-      "Bc Cc k1 b,how=5,at=97 P u Bc:replay" },
+      "nor_8: size=1024 retention=3600000 Aa M,ms=7200000 M,ms=1728000000 Bb "
+      "note Bc Cc rotate1 damage,how=5,at=97 P loss Bc:replay" },
     { "s6_nor_does_one_shorten_a_longer_retention",
-      "nor_8: size=1024 retention=3600000 Aa M,ms=7200000 M,ms=1728000000 Bb z "
-      "Bc,retention=1296000000 Cc k1 b,how=5,at=97 P u M,ms=3700000 M "
-      "Bc:replay" },
+      "nor_8: size=1024 retention=3600000 Aa M,ms=7200000 M,ms=1728000000 Bb "
+      "note Bc,retention=1296000000 Cc rotate1 damage,how=5,at=97 P loss "
+      "M,ms=3700000 M Bc:replay" },
 
     // how long claims are uncertain after it
     { "s4_unknown_keys_are_uncertain_for_a_retention",
-      "roomy: keys=96 " LOST_B "q100000 Bx,ms=0:uncertain px,n=1 Rx,ms=0 "
-      "wait99999 q1 By,ms=0:uncertain wait1 q0 Bz,ms=0:execute" },
+      "roomy: keys=96 " LOST_B "uncertain100000 Bx,ms=0:uncertain px,n=1 "
+      "Rx,ms=0 "
+      "wait99999 uncertain1 By,ms=0:uncertain wait1 uncertain0 "
+      "Bz,ms=0:execute" },
     { "s4_uncertainty_goes_on_over_looks_at_all_slots_and_ends",
       "roomy: keys=96 retention=2592000000 " LOST_B "Bx,ms=0:uncertain "
-      "wait500000000 q2092000000 By,ms=0:uncertain wait2000000000 q92000000 "
-      "wait92000000 q0 wait2000000000 q0 wait2000000000 q0 "
-      "Bz,ms=0:execute" },
+      "wait500000000 uncertain2092000000 By,ms=0:uncertain wait2000000000 "
+      "uncertain92000000 wait92000000 uncertain0 wait2000000000 uncertain0 "
+      "wait2000000000 uncertain0 Bz,ms=0:execute" },
     { "s4_uncertainty_goes_on_over_restarts_and_ends",
       "nor_8: keys=96 " LOST_B "Bd:uncertain Cd P wait20000 Be:uncertain Ce P "
-      "wait20000 Bf:uncertain Cf P wait20000 Bg:uncertain Cg P wait20000 l0 "
-      "q,n=100000 Bx:uncertain Cx wait100000 By Cy P l0 Bz Cz" },
+      "wait20000 Bf:uncertain Cf P wait20000 Bg:uncertain Cg P wait20000 lost0 "
+      "uncertain,n=100000 Bx:uncertain Cx wait100000 By Cy P lost0 Bz Cz" },
     { "s10_after_a_loss_known_keys_are_answered_as_ever",
       "nor: keys=96 " LOST_B "Ba:replay Bc:replay Wa:mismatch Bb:uncertain "
-      "Bb:busy Bx,age=100000:old Bd:uncertain Be:uncertain Bf:uncertain Bg:uncertain "
-      "Bh:uncertain Bx:full" },
+      "Bb:busy Bx,age=100000:old Bd:uncertain Be:uncertain Bf:uncertain "
+      "Bg:uncertain Bh:uncertain Bx:full" },
     // Though the ring is so large that the damage would stay where it is for
     // long, and be found again at each boot.
     { "s4_uncertainty_ends_on_a_device_that_restarts_often",
-      "roomy: sectors=60 " LOST_B "Bd,ms=20000:uncertain Rd P Be,ms=20000:uncertain "
+      "roomy: sectors=60 " LOST_B "Bd,ms=20000:uncertain Rd P "
+      "Be,ms=20000:uncertain "
       "Re P Bf,ms=20000:uncertain Rf P Bg,ms=20000:uncertain Rg P "
       "Bh,ms=20000:execute" },
     { "a_loss_is_reported_at_every_boot_until_relocation_is_past_it",
-      "nor: " LOST_B "P l1 k,n=1 P l0 Ba:replay" },
+      "nor: " LOST_B "P lost1 rotate,n=1 P lost0 Ba:replay" },
 
     // a claim that is not next to what says that it was durable: in a batch only
     // the last record says so of all before it; a rotation makes durable what no
     // record says is; idle work takes no mark away
     { "a_damaged_claim_of_a_batch_is_a_loss",
-      "nor: batch Aa Y Bb z Bc Y Cb Cc Y Bd Y Cd Y b,how=5,at=112 P l1 "
-      "Bb:uncertain" },
+      "nor: batch Aa Y Bb note Bc Y Cb Cc Y Bd Y Cd Y damage,how=5,at=112 P "
+      "lost1 Bb:uncertain" },
     { "a_damaged_claim_before_a_rotation_is_a_loss",
-      "nor: batch Aa Y Bb z Bc k1 b,how=5,at=112 P l1 Bb:uncertain" },
+      "nor: batch Aa Y Bb note Bc rotate1 damage,how=5,at=112 P lost1 "
+      "Bb:uncertain" },
     { "a_damaged_claim_before_idle_work_is_a_loss",
-      "eeprom: Aa Bb z M Cb b,how=5,at=112 P l1 Bb:uncertain" },
+      "eeprom: Aa Bb note M Cb damage,how=5,at=112 P lost1 Bb:uncertain" },
     // In a new head, whose header is damaged.
     { "an_outcome_whose_claim_is_there_is_a_loss",
-      "nor: Ba %1 Ca:storage Ca:ok z b,how=6 P l1 Ba:uncertain Bb:uncertain" },
+      "nor: Ba fail1 Ca:storage Ca:ok note damage,how=6 P lost1 Ba:uncertain "
+      "Bb:uncertain" },
     // Sectors of 64 KB: the low 16 bits of both tokens are the same offset.
     { "s3_an_outcome_is_bound_by_all_bits_of_its_token",
-      "vast: capacity=1 x Bb L T %1 Ba:storage w Ba z Ca b,how=5,at=98 P u "
-      "Bb:uncertain" },
+      "vast: capacity=1 unjudged Bb L T fail1 Ba:storage works Ba note Ca "
+      "damage,how=5,at=98 P loss Bb:uncertain" },
     { "s3_in_a_torn_batch_an_outcome_is_bound_by_all_bits_of_its_token",
-      "vast: batch capacity=1 x Bb Y L T %1 Ba:storage w Ba z Ca b,how=4 P l0 "
-      "Bb:recover" },
+      "vast: batch capacity=1 unjudged Bb Y L T fail1 Ba:storage works Ba note "
+      "Ca damage,how=4 P lost0 Bb:recover" },
     // Neither claim is there, but an outcome says that one was: they cannot both
     // be one torn record.
     { "two_damaged_records_before_an_outcome_are_a_loss",
-      "roomy: Aa Bb z Bc z1 Cb b1 b,how=# P u Ba:replay Bb:uncertain "
-      "Bc:uncertain" },
+      "roomy: Aa Bb note Bc note1 Cb damage1 damage,how=# P loss Ba:replay "
+      "Bb:uncertain Bc:uncertain" },
     // A restart, after which the slot has another claim.
     { "two_damaged_records_before_an_outcome_of_another_claim_are_a_loss",
-      "roomy: capacity=1 Bc P wait100100 k1 Bb z Cb z1 Bb b,how=# P u "
-      "Bb:uncertain" },
+      "roomy: capacity=1 Bc P wait100100 rotate1 Bb note Cb note1 Bb "
+      "damage,how=# P loss Bb:uncertain" },
     // b's response holds it, byte for byte; the record around that is damaged,
     // so its inside is looked at.
     { "s3_a_record_hidden_in_a_response_is_not_taken",
-      "nor: size=4096 response=208 Bb Ba Ra Ib z Bc b,how=5,at=0 P l1 Ga:none" },
+      "nor: size=4096 response=208 Bb Ba Ra Ib note Bc damage,how=5,at=0 P "
+      "lost1 Ga:none" },
 };
 
 TESTS(scenarios, run_scenario)
 
 // Outcomes of 4 to 9 in several sectors; the newest record is of another key.
-#define FILLED "B4 C4,len=0 B5 C5,len=24 k1 B6 C6,len=7 B7 C7,len=1 k1 B8 "     \
-               "C8,len=16 B9 C9,len=5 k1 K1"
+#define FILLED "B4 C4,len=0 B5 C5,len=24 rotate1 B6 C6,len=7 B7 C7,len=1 "   \
+               "rotate1 B8 C8,len=16 B9 C9,len=5 rotate1 K1"
 
 /* How many keys, of those that were finished, are not replayed.  Those are
    recovered: never executed, never answered with another's outcome. */
@@ -270,7 +283,7 @@ TEST(damage_while_the_table_is_open_does_no_harm)
 
     damage(0, d->medium.size, ANYTHING);
     is(missing(4, 10), 0);
-    run("l0");
+    run("lost0");
 }
 
 /* A sector's last byte looks like the begin of a record: what would be after
@@ -345,13 +358,13 @@ TEST(a_head_that_reads_blank_a_moment_later_is_a_loss)
 {
     device_on(&nor_8, "Aa P Ab");
     reopen_fickle(newest_sector() + wrote.header_len, 0, nor_8.erased);
-    run("l1 Ba:uncertain");
+    run("lost1 Ba:uncertain");
 }
 
 TEST(two_bytes_of_garbage_in_a_header_hide_nothing_untold)
 {
     // In the newest header, and in the only one.
-    static const char *const lines[] = { "B4 C4 k2 B5 C5 B6 C6 Bz",
+    static const char *const lines[] = { "B4 C4 rotate2 B5 C5 B6 C6 Bz",
                                          "B4 C4 Bz" };
 
     for (size_t m = 0; m < COUNT(media); m++)
@@ -388,12 +401,12 @@ TEST(a_record_in_another_position_is_not_taken)
 /* A sector as it was one round of the ring ago. */
 TEST(a_sector_of_an_earlier_round_is_not_taken)
 {
-    device *d = device_on(&nor_8, "k1 Ba Ca");
+    device *d = device_on(&nor_8, "rotate1 Ba Ca");
     uint32_t size = d->medium.size;
     uint8_t *old = (uint8_t *)medium_allocate(size);
 
     memcpy(old, d->medium.bytes, size);
-    run_of("Xa Ba Ca k@", d->storage.sector_count);
+    run_of("Xa Ba Ca rotate@", d->storage.sector_count);
     save();
     for (uint32_t at = 0; at < size; at += 512) {
         flash_load(&d->medium, at, old + at, 512);
@@ -453,7 +466,7 @@ TEST(time_does_not_run_back_in_what_an_erase_has_left)
     run("P Bb,ms=200");
     is(wrote.of[1].at, o.at);
     is(wrote.of[1].len, o.len);
-    run("k1");                              // its header is earlier than that
+    run("rotate1");                         // its header is earlier than that
     flash_load(&d->medium, o.at, old, o.len);
     run("P Ga");
     assert_in_range(d->shown.age_ms, 200, 9100);
@@ -497,7 +510,7 @@ TEST(an_old_outcome_in_the_next_sector_is_no_loss)
     memcpy(the.medium.bytes + FRONT +
                sequence % the.medium.sector_count * the.medium.sector_size,
            outcome, LEN);
-    run("P l0 Bb:execute");
+    run("P lost0 Bb:execute");
 }
 
 /* A sector's header gets a byte changed, and a check that is right. */
@@ -525,7 +538,7 @@ TEST(a_header_whose_tail_is_not_in_the_ring_is_none)
 {
     device_on(&nor, "Aa");
     forge_header(newest_sector(), 20 + 2, 1);
-    run("P l1 Ba:uncertain");
+    run("P lost1 Ba:uncertain");
 }
 
 /* One with a future time hides all others, and that is counted. */
@@ -538,7 +551,7 @@ TEST(a_header_far_behind_the_head_is_a_loss)
         dead = 0;
     forge_header(dead, 20 + 3, 1);
     forge_header(dead, 16 + 3, 1);
-    run("P l1 Ba:uncertain");
+    run("P lost1 Ba:uncertain");
 }
 
 /* One that says that the sector before has records after its end. */
@@ -546,7 +559,7 @@ TEST(no_more_is_read_of_a_sector_than_it_has)
 {
     device_on(&nor, "Aa P Ab");
     forge_header(newest_sector(), 28 + 2, 1);
-    run("P l1 Ba:replay Bb:replay");
+    run("P lost1 Ba:replay Bb:replay");
 }
 
 /* The head's header is gone: its tokens were given all the same. */
@@ -557,7 +570,7 @@ TEST(tokens_increase_over_a_lost_header)
     device_on(&nor, "volatile Aa P Ab Bc Bd");
     last = the.held[3].token;
     lose_header(newest_sector());
-    run("P l1 Be:uncertain");
+    run("P lost1 Be:uncertain");
     assert_true(the.held[4].token > last);
 }
 
@@ -581,8 +594,8 @@ TEST(s2_a_sector_whose_relocated_records_are_torn_does_not_count)
         from = newest_sector() + wrote.header_len;
         torn += commit.at > from;
         damage(from, commit.at - from, BLANK);
-        run("P l0 B0:replay B1:replay B2:replay B3:replay B4:replay B5:replay "
-            "B6:replay");
+        run("P lost0 B0:replay B1:replay B2:replay B3:replay B4:replay "
+            "B5:replay B6:replay");
     }
     assert_int_not_equal(torn, 0);
 }

@@ -7,31 +7,34 @@
 #include "scenario.h"
 
 // Thrice: it says so, and writes nothing.
-#define REFUSED "Bc:storage = Y:storage = Ba:replay = m = "
+#define REFUSED "Bc:storage untouched Y:storage untouched Ba:replay "           \
+                "untouched m untouched "
 #define STAYS REFUSED REFUSED REFUSED "P Ba:replay Ac Y:ok"
 
 static const scenario scenarios[] = {
     { "after_a_sync_that_failed_nothing_is_written",
-      "cached: Aa Bb %3,how=# Cb:storage " STAYS },
+      "cached: Aa Bb fail3,how=# Cb:storage " STAYS },
     { "after_a_sync_that_failed_nothing_is_written_to_flash",
-      "synced: Aa Bb %3,how=# Cb:storage " STAYS },
+      "synced: Aa Bb fail3,how=# Cb:storage " STAYS },
     { "after_a_sync_of_a_batch_that_failed_nothing_is_written",
-      "cached: batch Aa Bb %3,how=# Cb:ok Y:storage " STAYS },
+      "cached: batch Aa Bb fail3,how=# Cb:ok Y:storage " STAYS },
     { "after_a_sync_of_a_batch_that_failed_nothing_is_written_to_flash",
-      "synced: batch Aa Bb %3,how=# Cb:ok Y:storage " STAYS },
+      "synced: batch Aa Bb fail3,how=# Cb:ok Y:storage " STAYS },
     // Even where so many sectors were skipped that no claim has room.
     { "after_a_sync_that_failed_no_rotation_makes_room",
-      "cached: Ba Ca Bb %1,forever Bc:storage Bc:storage Bc:storage Bc:storage "
-      "Bc:storage w %3 Cb:storage Bc:storage = P Ba:replay Ac" },
+      "cached: Ba Ca Bb fail1,forever Bc:storage Bc:storage Bc:storage "
+      "Bc:storage Bc:storage works fail3 Cb:storage Bc:storage untouched P "
+      "Ba:replay Ac" },
     // It is reported, and not tried again and again.
     { "an_erase_that_fails_in_idle_time_is_reported",
-      "nor: Ba %2 m:storage m = Ca:ok k1" },
+      "nor: Ba fail2 m:storage m untouched Ca:ok rotate1" },
     // A commit record is there, but reported as failed; the next head has none,
     // as the power goes, and the next boot cannot erase that.
     { "a_head_that_does_not_count_hides_none",
-      "nor: Ba Ca P %1,at=2,how=1 | Bb | %2 Bc P l0 Ba:replay" },
+      "nor: Ba Ca P fail1,at=2,how=1 | Bb | fail2 Bc P lost0 Ba:replay" },
     { "verify_fails_if_what_was_programmed_cannot_be_read",
-      "nor_8: verify Ba Ca x %0 Bb:storage Bb P Ba:replay Bb:recover" },
+      "nor_8: verify Ba Ca unjudged fail0 Bb:storage Bb P Ba:replay "
+      "Bb:recover" },
 };
 
 TESTS(scenarios, run_scenario)
@@ -66,11 +69,11 @@ static void fail_many(const medium *m, int callback, unsigned fails)
 {
     device_on(m, "Ba Ca Bb,lease");
     for (unsigned left = 300; fails > 0 && left > 0; left--) {
-        run_of("%@", (unsigned)callback);
+        run_of("fail@", (unsigned)callback);
         run(left % 2 ? "Bt" : "Rt");
         fails -= !the.medium.faults[callback].how;
     }
-    run("w Cb:ok L Xt K60 Ba:replay Bb:replay P Ba:replay Bb:replay P");
+    run("works Cb:ok L Xt K60 Ba:replay Bb:replay P Ba:replay Bb:replay P");
 }
 
 TEST(failures_that_have_ended_use_up_no_sector_that_works)
@@ -97,7 +100,7 @@ static void pass_over(uint8_t how, uint32_t bad)
         in_time('B', 0, IDEM_EXECUTE);
         in_time('C', 0, IDEM_OK);
         if (n % 60 == 0)
-            run("P l0");
+            run("P lost0");
         in_time('B', 0, IDEM_REPLAY);
         in_time('X', 0, IDEM_OK);
     }
@@ -194,7 +197,7 @@ TEST(a_read_that_fails_while_opening_is_damage)
     for (size_t m = 0; m < COUNT(media); m++)
         for (read_that_fails = 0; read_that_fails < 30; read_that_fails++) {
             int result;
-            device_on(media[m], "Ba Ca k2 Bb Cb")->change = fail_a_read;
+            device_on(media[m], "Ba Ca rotate2 Bb Cb")->change = fail_a_read;
             result = reopen();
             if (result != IDEM_OK)
                 is(result, IDEM_E_STORAGE);
@@ -268,7 +271,8 @@ static uint32_t open_in_outage(uint32_t from, uint32_t many, int result)
 /* For the first reads of an opening, or for all from one on, or in between. */
 TEST(s5_an_outage_of_reads_while_opening_hides_nothing_untold)
 {
-    static const char *const lines[] = { "A4 A5 A6", "A4 k2 A5 P k1 A6" };
+    static const char *const lines[] = { "A4 A5 A6",
+                                         "A4 rotate2 A5 P rotate1 A6" };
 
     for (size_t m = 0; m < 2 * COUNT(media); m++) {
         device_on(media[m / 2], lines[m % 2]);
@@ -295,11 +299,12 @@ TEST(s5_nothing_is_acknowledged_in_a_boot_that_reads_nothing)
 {
     static const char *const lines[] = { "sectors=5 capacity=2 B5,retention C5",
                                          "sectors=6 capacity=2 B5,retention C5",
-                                         "sectors=20 k20 B5,retention C5" };
+                                         "sectors=20 rotate20 B5,retention "
+                                         "C5" };
 
     for (unsigned n = 3; n < 3 * 20; n++) {
         device_on(&roomy, lines[n % 3]);
-        run_of("k@", n / 3);
+        run_of("rotate@", n / 3);
         outage_of_reads.from = outage_of_reads.count = 0;
         outage_of_reads.many = UINT32_MAX;
         outage_of_reads.result = FLASH_OK;
@@ -311,7 +316,7 @@ TEST(s5_nothing_is_acknowledged_in_a_boot_that_reads_nothing)
         outage_of_reads.many = 0;
         is(reopen(), IDEM_OK);
         if (answer('B', 5) != IDEM_REPLAY)
-            run("u");
+            run("loss");
     }
 }
 
@@ -320,14 +325,14 @@ TEST(s5_nothing_is_acknowledged_in_a_boot_that_reads_nothing)
    before. */
 TEST(s5_a_journal_begun_anew_over_another_is_a_loss)
 {
-    static const char *const lines[] = { "sectors=5 capacity=2 k6",
-                                         "sectors=6 capacity=2 k7",
-                                         "sectors=20 k21" };
+    static const char *const lines[] = { "sectors=5 capacity=2 rotate6",
+                                         "sectors=6 capacity=2 rotate7",
+                                         "sectors=20 rotate21" };
 
     for (unsigned n = 0; n < 3 * 24; n++) {
         static uint8_t old[20 * 4096];
         flash *f = &device_on(&roomy, lines[n % 3])->medium;
-        run_of("k@", 1 + n / 3);
+        run_of("rotate@", 1 + n / 3);
         memcpy(old, f->bytes, f->size);
         flash_fill(f, 0, f->size, f->erased);
         the.damaged = 1;
@@ -336,7 +341,7 @@ TEST(s5_a_journal_begun_anew_over_another_is_a_loss)
         for (uint32_t at = 0; at < f->size; at += 4096)
             if (at != 4096)             // where the new one is
                 flash_load(f, at, old + at, 4096);
-        run("P u B5:uncertain i");
+        run("P loss B5:uncertain format");
         is(the.table->stats.lost, 0);       // formatting forgets that, too
         run("B6:execute");
     }
@@ -350,7 +355,7 @@ TEST(verify_finds_a_program_that_did_nothing)
         in_time('B', 1, IDEM_EXECUTE);
         in_time('R', 1, IDEM_OK);
     }
-    run("P l0 Ba:replay Gb:none");
+    run("P lost0 Ba:replay Gb:none");
 }
 
 /* A few commands long, whatever the ring looks like. */
@@ -362,10 +367,10 @@ static void outage(unsigned before, unsigned commands)
     device_on(&large, "capacity=16");
     for (unsigned n = 0; n < before; n++)
         run_of("wait6666 B@ C@,len=24,code=70000", n);
-    run_of("%@,how=1,forever", FLASH_PROG);
+    run_of("fail@,how=1,forever", FLASH_PROG);
     while (commands-- > 0)
         (void)answer('B', 94);
-    run("w wait300000 M P");
+    run("works wait300000 M P");
     for (unsigned boot = 0; boot < 3; boot++)
         run("wait300000 M A93 X93 P");
 }
@@ -383,14 +388,14 @@ TEST(l2_no_head_in_an_outage_is_the_last_one)
     for (unsigned commands = 4; commands < 10; commands++)
         for (unsigned erases = 1; erases < 4; erases++) {
             device_on(&nor, "Aa Ab Ac Ad Ae Af Ag");
-            run_of("%@,how=1,forever", FLASH_PROG);
-            run_of("%@,how=1,forever", FLASH_ERASE);
+            run_of("fail@,how=1,forever", FLASH_PROG);
+            run_of("fail@,how=1,forever", FLASH_ERASE);
             for (unsigned n = 0; n < commands; n++)
                 (void)answer('B', 94);
             flash_fail(&the.medium, FLASH_PROG, 0, 0, 0);
             flash_fail(&the.medium, FLASH_ERASE, erases, 1, 1);
             (void)answer('B', 94);
-            run("w P B93 P Ba:replay Bg:replay");
+            run("works P B93 P Ba:replay Bg:replay");
         }
 }
 
@@ -404,7 +409,7 @@ TEST(an_outage_at_the_first_commands_is_over_after_a_restart)
         for (unsigned n = 0; n < commands; n++)
             (void)answer('B', 0);
         assert_null(idem_explain(&the.config));
-        run("w P Ba:execute");
+        run("works P Ba:execute");
     }
 }
 
@@ -472,7 +477,7 @@ TEST(l2_a_larger_response_max_is_not_the_end_of_a_ring)
             for (unsigned n = 0; n < before; n++)
                 run("B90 C90,len=1 X90");
             the.config.response_max = response;
-            run("P l0");
+            run("P lost0");
             for (unsigned n = 0; n < 60; n++)
                 run("B90:execute C90:ok X90:ok");
             run("B0:replay B6:replay");
@@ -528,10 +533,10 @@ TEST(l3_a_begin_that_finds_no_head_does_not_look_for_one_twice)
 {
     for (size_t m = 0; m < COUNT(media); m++) {
         device_on(media[m], "Ba Ab P");
-        run_of("%@,how=0,forever", FLASH_PROG);
+        run_of("fail@,how=0,forever", FLASH_PROG);
         (void)answer('B', 0);
         assert_in_range(the.erases, 0, 2);
         assert_in_range(the.progs, 0, 2);
-        run("w Bb:replay Ba:recover");
+        run("works Bb:replay Ba:recover");
     }
 }

@@ -11,7 +11,7 @@ TEST(a_journal_is_read_alike_in_any_memory)
     static const size_t more[] = { 0, 5000, (size_t)2 << 20 };
 
     for (size_t i = 0; i < COUNT(more); i++) {
-        device_on(&nor_8, "sectors=20 Ba Ca k3")->more = more[i];
+        device_on(&nor_8, "sectors=20 Ba Ca rotate3")->more = more[i];
         run("P Ba:replay");
     }
 }
@@ -76,7 +76,7 @@ static void differs(const char *words)
 /* A journal with something in it, in more sectors than it needs. */
 static device *journal_on(const medium *m)
 {
-    device *d = device_on(m, "sectors=20 Ba Ca k3");
+    device *d = device_on(m, "sectors=20 Ba Ca rotate3");
 
     assert_null(idem_explain(&d->config));
     return d;
@@ -91,7 +91,7 @@ TEST(either_half_of_the_secret_is_checked)
             differs("secret");
             d->config.secret[byte] ^= 0x40;
             assert_null(idem_explain(&d->config));
-            run("P l0 Ba:replay");
+            run("P lost0 Ba:replay");
         }
 }
 
@@ -137,7 +137,7 @@ TEST(a_young_journal_of_another_geometry_is_not_blank)
         is(reopen(), IDEM_E_FORMAT);
         s->sector_size = pairs[i].size;
         s->sector_count = pairs[i].sectors;
-        run("P l0 Ba:replay");
+        run("P lost0 Ba:replay");
     }
 }
 
@@ -227,43 +227,45 @@ TEST(explain_skips_sectors_that_cannot_be_read)
 
 static const scenario scenarios[] = {
     { "more_room_is_no_other_journal",
-      "nor: sectors=26 Ba Ca k3 x +capacity=12 retention=200000 attempts=9 "
-      "senders=1 quota=7 P l0 Ba:replay" },
+      "nor: sectors=26 Ba Ca rotate3 unjudged +capacity=12 retention=200000 "
+      "attempts=9 senders=1 quota=7 P lost0 Ba:replay" },
     { "s5_less_capacity_loses_what_is_beyond_it_and_counts_it",
-      "nor: Ba Ca Bb Cb Bc Cc Bd Cd Be x +capacity=2 P u Ba:replay "
+      "nor: Ba Ca Bb Cb Bc Cc Bd Cd Be unjudged +capacity=2 P loss Ba:replay "
       "Bb:replay Gc:none" },
     { "s5_less_room_loses_the_response_that_is_beyond_it_and_counts_it",
-      "nor: Ba Ca,len=4 Bb Cb,len=3 Bc Cc,len=24 Bd Cd,len=2 x +response=3 P u "
-      "Ba:uncertain Bb:replay Bc:uncertain Bd:replay" },
+      "nor: Ba Ca,len=4 Bb Cb,len=3 Bc Cc,len=24 Bd Cd,len=2 unjudged "
+      "+response=3 P loss Ba:uncertain Bb:replay Bc:uncertain Bd:replay" },
     // The newest record, which nothing follows, is no torn one.
     { "s5_the_newest_response_that_is_beyond_it_is_counted",
-      "Ba Ca Bb Cb,len=4 x +response=3 P u Ba:replay Bb:uncertain P l0 "
-      "Bb:uncertain" },
+      "Ba Ca Bb Cb,len=4 unjudged +response=3 P loss Ba:replay Bb:uncertain P "
+      "lost0 Bb:uncertain" },
     { "s5_the_newest_response_that_is_beyond_it_is_counted_in_a_batch",
-      "batch Ba Ca Bb Cb,len=4 Y x +response=3 P u Ba:replay Bb:uncertain" },
-    { "s5_the_newest_key_that_is_beyond_less_room_is_counted",
-      "scopes=1 key=8 Ba Ca Bb x +key=4 P u Ba:replay" },
-    { "s5_the_newest_key_that_is_beyond_less_capacity_is_counted",
-      "Ba Ca Bb x +capacity=1 P u Ba:replay" },
-    { "s5_the_newest_state_that_is_beyond_less_room_is_counted",
-      "Ba Ca Bb Sb,len=3,state=6 x +state=5 P u Ba:replay Bb:uncertain" },
-    { "s5_a_newest_record_that_is_longer_than_any_may_be_is_counted",
-      "roomy: response=200 Ba Ca Bb Cb,len=200 x +response=3 P u Ba:replay "
+      "batch Ba Ca Bb Cb,len=4 Y unjudged +response=3 P loss Ba:replay "
       "Bb:uncertain" },
+    { "s5_the_newest_key_that_is_beyond_less_room_is_counted",
+      "scopes=1 key=8 Ba Ca Bb unjudged +key=4 P loss Ba:replay" },
+    { "s5_the_newest_key_that_is_beyond_less_capacity_is_counted",
+      "Ba Ca Bb unjudged +capacity=1 P loss Ba:replay" },
+    { "s5_the_newest_state_that_is_beyond_less_room_is_counted",
+      "Ba Ca Bb Sb,len=3,state=6 unjudged +state=5 P loss Ba:replay "
+      "Bb:uncertain" },
+    { "s5_a_newest_record_that_is_longer_than_any_may_be_is_counted",
+      "roomy: response=200 Ba Ca Bb Cb,len=200 unjudged +response=3 P loss "
+      "Ba:replay Bb:uncertain" },
     // What a claim had reserved may be more than there is room for now.
     { "less_room_loses_no_response_that_fits",
-      "nor: Ba Ca,len=2 Bb Bc Oc,len=3 x +response=3 P l0 Ba:replay Bc:replay "
-      "Bb:recover Cb,len=4:large Cb,len=3:ok" },
+      "nor: Ba Ca,len=2 Bb Bc Oc,len=3 unjudged +response=3 P lost0 Ba:replay "
+      "Bc:replay Bb:recover Cb,len=4:large Cb,len=3:ok" },
 
     { "formatting_forgets_what_was_there_for_good",
-      "sectors=20 Ba Ca k3 z b,how=6 i Ga:none P l0 Ga:none Bb Cb P l0 Ga:none "
-      "Bc Cc P l0 Ga:none Bd Cd Bb:replay" },
+      "sectors=20 Ba Ca rotate3 note damage,how=6 format Ga:none P lost0 "
+      "Ga:none Bb Cb P lost0 Ga:none Bc Cc P lost0 Ga:none Bd Cd Bb:replay" },
     { "formatting_reports_an_erase_that_fails",
-      "nor: sectors=20 Ba Ca k3 %2,at=# i:storage i Ba" },
+      "nor: sectors=20 Ba Ca rotate3 fail2,at=# format:storage format Ba" },
     { "formatting_reports_a_program_that_fails",
-      "cached: sectors=20 Ba Ca k3 %1,at=# i:storage i Ba" },
+      "cached: sectors=20 Ba Ca rotate3 fail1,at=# format:storage format Ba" },
     { "formatting_reports_a_sync_that_fails",
-      "cached: sectors=20 Ba Ca k3 %3 i:storage i Ba" },
+      "cached: sectors=20 Ba Ca rotate3 fail3 format:storage format Ba" },
 };
 
 TESTS(scenarios, run_scenario)
@@ -293,7 +295,7 @@ static void cut_format(const medium *m)
 
     for (n = 0; count; n++)
         for (v = 0, count = 1; v < count; v++) {
-            device *d = device_on(m, "Ba Ca k2 Bb Cb");
+            device *d = device_on(m, "Ba Ca rotate2 Bb Cb");
             int result;
             d->medium.draws = 1;
             flash_cut(&d->medium, n, v);
@@ -329,5 +331,5 @@ TEST(a_sector_in_another_position_is_nothing)
                    d->medium.bytes + head * 512, 512);
     d->damaged = 1;
     for (int boot = 0; boot < 12; boot++)
-        run("P l0 Ba:replay Bb:replay k1");
+        run("P lost0 Ba:replay Bb:replay rotate1");
 }

@@ -10,10 +10,12 @@ static const scenario scenarios[] = {
     // R4: whichever of the newest sectors a boot takes for the head, what it
     // needs is there.
     { "before_a_rotation_three_sectors_are_dead",
-      "times=50 Aa Ab Ac Ad Ae Af Ag Ah Xa r Ba Ca r Xb r Bb Cb r Xc r Bc Cc r "
-      "Xd r Bd Cd r Xe r Be Ce r Xf r Bf Cf r Xg r Bg Cg r Xh r Bh Ch r" },
+      "times=50 Aa Ab Ac Ad Ae Af Ag Ah Xa dead Ba Ca dead Xb dead Bb Cb dead "
+      "Xc dead Bc Cc dead Xd dead Bd Cd dead Xe dead Be Ce dead Xf dead Bf Cf "
+      "dead Xg dead Bg Cg dead Xh dead Bh Ch dead" },
     { "idle_work_comes_to_an_end",
-      "Aa Ab Ac Ad Ae Af Ag Ah M m:ok = m:ok = m:ok = m:ok = m:ok = m:ok =" },
+      "Aa Ab Ac Ad Ae Af Ag Ah M m:ok untouched m:ok untouched m:ok untouched "
+      "m:ok untouched m:ok untouched m:ok untouched" },
 };
 
 TESTS(scenarios, run_scenario)
@@ -49,9 +51,10 @@ TEST(with_idle_time_no_call_relocates)
 TEST(a_boot_that_has_nothing_to_confirm_relocates_nothing)
 {
     static const char *const lines[] = {
-        "state=0 P Ba V", "P Ba V", "state=0 Ba Ca wait20000 M P Bb V",
-        "Ba,len=1 Ca wait20000 M P Bb V",
-        "state=0 Ba Ca wait20000 M P Bb V P Bc",
+        "state=0 P Ba rotated", "P Ba rotated",
+        "state=0 Ba Ca wait20000 M P Bb rotated",
+        "Ba,len=1 Ca wait20000 M P Bb rotated",
+        "state=0 Ba Ca wait20000 M P Bb rotated P Bc",
     };
 
     for (size_t m = 0; m < COUNT(media); m++)
@@ -68,7 +71,7 @@ TEST(idle_work_starts_an_erase_and_does_not_wait_for_it)
 {
     uint32_t more = 0;
 
-    device_on(&zeros, "k1")->polls = 5;
+    device_on(&zeros, "rotate1")->polls = 5;
     while (answer('m', 0) == IDEM_MORE)
         more++;
     assert_in_range(more, 5, 20);
@@ -80,7 +83,7 @@ TEST(wear_is_levelled)
     uint32_t least, most;
 
     device_on(&nor_8, "A0 A1 A2");
-    run_of("k@", 40 * the.storage.sector_count);
+    run_of("rotate@", 40 * the.storage.sector_count);
     flash_wear(&the.medium, &least, &most);
     assert_in_range(least, 39, 41);
     assert_in_range(most - least, 0, 1);
@@ -140,7 +143,7 @@ static uint32_t header_at(uint32_t *found)
    whatever becomes of it is no matter. */
 TEST(an_unstable_header_leaves_the_chain)
 {
-    static const char line[] = "Ba Ca k2 Bb Cb Bc Sc P";
+    static const char line[] = "Ba Ca rotate2 Bb Cb Bc Sc P";
 
     for (size_t m = 0; m < COUNT(media); m++) {
         uint32_t size = media[m]->sector_size, cut = 0, header;
@@ -154,7 +157,7 @@ TEST(an_unstable_header_leaves_the_chain)
         run("P Ba:replay Bb:replay Bc:replay s Be Ce");
         if (newest_sector() != header)              // else it was used again
             damage(header, size, ANYTHING);
-        run("P l0 Ba:replay Bb:replay Bc:replay Be:replay");
+        run("P lost0 Ba:replay Bb:replay Bc:replay Be:replay");
     }
 }
 
@@ -163,7 +166,7 @@ TEST(idem_check_finds_a_wrong_tail)
     idem_table *t = device_on(&nor, "Ba Ca")->table;
     uint32_t sectors = the.storage.sector_count;
 
-    run_of("k@", 3 * sectors);
+    run_of("rotate@", 3 * sectors);
     inside_move_tail(t, sectors);                   // "a" would be lost
     is(idem_check(t), 15);
     inside_move_tail(t, 0 - 2 * sectors);           // more than there is

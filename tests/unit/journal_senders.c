@@ -13,26 +13,28 @@
 // All retentions end, and it is written that they did.
 #define OVER " wait100100 M M "
 
-#define NEXT(key) " B" key " C" key " P l0 B" key ":replay" OVER "B" key ":old"
-#define KEPT "P B52:old B5:old B54:execute R54 k25 "
+#define NEXT(key)                                                              \
+    " B" key " C" key " P lost0 B" key ":replay" OVER "B" key ":old"
+#define KEPT "P B52:old B5:old B54:execute R54 rotate25 "
 
 static const scenario scenarios[] = {
     // answers that rely on the newest record: it is lost between two boots,
     // which a cut may have torn
     { "too_old_is_confirmed_before_it_is_answered",
-      "nor: evict capacity=1 beside=10 Bi Ci Bg z P Bi:old V Bi:old = b,how=4 "
-      "P l0 Bi:old Bg:recover" },
+      "nor: evict capacity=1 beside=10 Bi Ci Bg note P Bi:old rotated Bi:old "
+      "untouched damage,how=4 P lost0 Bi:old Bg:recover" },
     // It was over in this boot: there is nothing to be written but that, and its
     // sender's floor: in one record, with a retention too short to matter.
     { "that_a_number_expired_is_confirmed_with_its_floor",
-      "keys=96 volatile beside=10 B56,retention=1000 C56 z P m,ms=1000:ok = "
-      "B54:old V b,how=4 P l0 B54:old B56:old B38:old P l0 B54:old B56:old "
-      "B38:old P l0 B54:old B56:old B38:old" },
+      "keys=96 volatile beside=10 B56,retention=1000 C56 note P m,ms=1000:ok "
+      "untouched B54:old rotated damage,how=4 P lost0 B54:old B56:old B38:old "
+      "P lost0 B54:old B56:old B38:old P lost0 B54:old B56:old B38:old" },
     // A claim that was never completed has left, and raised the floor.  A
     // restart finds it, with a retention that begins anew: so the floor is
     // written before anything relies on it, and once.
     { "a_number_that_was_refused_stays_so",
-      "beside=10 Bc L" OVER "%1 Ba:storage Ba:old =,n=1 Ba:old = Bi Ci P "
+      "beside=10 Bc L" OVER "fail1 Ba:storage Ba:old "
+      "untouched,n=1 Ba:old untouched Bi Ci P "
       "Ba:old" },
     // Nor does the state that came with it go, when a cut interrupts another.
     { "the_state_of_a_number_that_has_left_stays",
@@ -44,41 +46,45 @@ static const scenario scenarios[] = {
       "keys=96 beside=10 Ba,retention=9000000 Ca B22,retention=1000 wait5000 "
       "wait5000 B22:old P B22:old Ba:replay" },
     { "nor_does_an_outcome_of_it_that_is_relocated",
-      "keys=96 beside=10 Ba,retention=9000000 Ca k3 B22,retention=1000 "
-      "B24,retention=1000 wait5000 wait5000 B22:old k5 P B22:old "
+      "keys=96 beside=10 Ba,retention=9000000 Ca rotate3 B22,retention=1000 "
+      "B24,retention=1000 wait5000 wait5000 B22:old rotate5 P B22:old "
       "Ba:replay" },
     // Nor is it answered so while that is not durable.
     { "a_number_is_not_refused_by_what_could_not_be_synced",
-      "cached: beside=10 Bc L" OVER "%3 Ba:storage Ba:storage P Ba" },
+      "cached: beside=10 Bc L" OVER "fail3 Ba:storage Ba:storage P Ba" },
     { "too_old_goes_before_uncertain_after_a_loss",
-      "nor: keys=96 beside=10 B56 C56" OVER "Bb z Cb k1 b,how=5,at=67 P l1 "
+      "nor: keys=96 beside=10 B56 C56" OVER "Bb note Cb rotate1 "
+      "damage,how=5,at=67 P lost1 "
       "B56:old B20:old B58:uncertain p58,n=1 Bd:uncertain" },
 
     // another configuration at a boot: three senders have floors, each in a
     // record of its own, and a table is opened that keeps two
     { "fewer_senders_than_floors_are_a_loss",
-      "keys=96 senders=3 scopes=4 most=9 B32 C32 B33 C33 B35 C35" OVER "P l0 "
-      "k,n=2 x +senders=2 P u B2:full y1 +senders=3 P l0 B32:old B33:old "
-      "B35:old" },
+      "keys=96 senders=3 scopes=4 most=9 B32 C32 B33 C33 B35 C35" OVER
+      "P lost0 "
+      "rotate,n=2 unjudged +senders=2 P loss B2:full evicted1 +senders=3 P "
+      "lost0 "
+      "B32:old B33:old B35:old" },
     // The same, where their floors follow from their keys, not from a record.
     // Then everything unknown may be a lost one.
     { "numbers_of_more_senders_than_entries_are_a_loss",
       "nor: keys=96 capacity=3 sectors=20 senders=3 scopes=3 most=4 B21 C21 "
-      "B22 C22 B23 C23 wait100100 B33 C33 B34 C34 B35 C35 wait100100 x "
-      "+senders=1 P u +senders=4 capacity=4 P l0" },
+      "B22 C22 B23 C23 wait100100 B33 C33 B34 C34 B35 C35 wait100100 unjudged "
+      "+senders=1 P loss +senders=4 capacity=4 P lost0" },
     // A number whose slot another key has, and for which no entry is left.
     { "a_floor_without_an_entry_is_a_loss",
       "nor: capacity=1 senders=2 scopes=2 most=9 B0 C0" OVER "B1 C1" OVER
-      "B3 C3 P x +senders=1 P u" },
+      "B3 C3 P unjudged +senders=1 P loss" },
     { "without_senders_entries_count_as_lost",
-      "nor: keys=96 beside=10 B56 C56" OVER "k,n=2 x +senders=0 P u "
+      "nor: keys=96 beside=10 B56 C56" OVER "rotate,n=2 unjudged +senders=0 "
+      "P loss "
       "Bb:uncertain" },
 
     // more senders than there is room for: the entry of 24's goes, or 1's
     { "who_was_not_forgotten_is_known_in_every_boot_after",
       "keys=96 evict senders=2 scopes=3 most=9 B24 C24" OVER "B25 C25" OVER
-      "B26 C26 y1 P l0 B25:old B26:replay k,n=1 P l0 B25:old B26:replay k,n=2 "
-      "P l0 B25:old B26:replay" },
+      "B26 C26 evicted1 P lost0 B25:old B26:replay rotate,n=1 P lost0 B25:old "
+      "B26:replay rotate,n=2 P lost0 B25:old B26:replay" },
     // Who has keys is never forgotten for another, also not by an opening.
     { "an_opening_forgets_no_sender_that_has_keys",
       "nor: keys=96 evict senders=2 scopes=3 most=9 B12 C12" OVER
@@ -86,34 +92,36 @@ static const scenario scenarios[] = {
       "P B15:replay B12:old" },
     // An opening that needs an entry for a number takes an idle one first.
     { "an_opening_takes_no_count_of_keys_where_a_sender_is_idle",
-      "nor: keys=96 senders=2 quota=1 scopes=3 most=9 B0 C0 B1 R1 B29 C29 P l0 "
-      "B3:full" },
+      "nor: keys=96 senders=2 quota=1 scopes=3 most=9 B0 C0 B1 R1 B29 C29 P "
+      "lost0 B3:full" },
     // A count that was given up for a number begins anew, and not below nothing:
     // also when keys leave that were there before.
     { "a_count_that_was_given_up_does_not_go_below_zero",
-      "nor: keys=96 evict quota=2 beside=10 Bb Cb B20,retention=1000 C20 x "
-      "+senders=1 P wait2000 M Bd:execute Cd Xb Xd Bf:execute" },
+      "nor: keys=96 evict quota=2 beside=10 Bb Cb B20,retention=1000 C20 "
+      "unjudged +senders=1 P wait2000 M Bd:execute Cd Xb Xd Bf:execute" },
     // Under eviction the one whose entry another has was forgotten by choice.
     { "who_was_forgotten_for_another_is_no_loss",
       "nor: keys=96 evict capacity=4 senders=1 scopes=2 most=9 B18 B20 "
-      "wait300000 M M B1 C1 P l0 K2 P l0" },
+      "wait300000 M M B1 C1 P lost0 K2 P lost0" },
     // Not for one who was idle for longer, and was forgotten, but whose entry
     // is still in the journal.
     { "an_opening_forgets_who_is_idle_for_longest",
       "nor: keys=96 evict senders=2 scopes=3 most=9 B24 C24" OVER "B26 C26" OVER
-      "k@ k@ B25 C25 y1 B26:old P B26:old" },
+      "rotate@ rotate@ B25 C25 evicted1 B26:old P B26:old" },
     { "who_was_forgotten_for_another_is_not_in_its_way",
       "nor: keys=96 evict senders=1 scopes=8 most=9" NEXT("1") NEXT("2")
       NEXT("3") NEXT("4") NEXT("9") NEXT("10") NEXT("19") NEXT("49") },
     { "more_senders_and_more_keys_keep_the_floors",
-      "keys=96 sectors=40 senders=2 scopes=2 most=9 B52 C52 B5 C5" OVER "k30 "
+      "keys=96 sectors=40 senders=2 scopes=2 most=9 B52 C52 B5 C5" OVER
+      "rotate30 "
       "+senders=3 capacity=8 " KEPT "+senders=5 capacity=10 " KEPT
       "+senders=8 capacity=13 " KEPT },
 
     // The answer comes from the sender's entry.
     { "a_command_that_a_quota_refuses_costs_no_storage",
       "keys=96 capacity=8 quota=4 beside=50 Ba Ca Bc Cc Be Ce Bg Cg P Bb Cb "
-      "Bi:full = Bk:full = Bm:full =" OVER "P Bi Ci Bg:old" },
+      "Bi:full untouched Bk:full untouched Bm:full untouched" OVER
+      "P Bi Ci Bg:old" },
 };
 
 TESTS(scenarios, run_scenario)
@@ -147,7 +155,7 @@ TEST(in_batch_mode_a_note_is_of_no_other_key)
 {
     for (uint32_t lost = 0; lost < 100; lost++) {
         int result;
-        lose_some("batch evict capacity=1 beside=10 Bi Ci Y Bk %3,at=0 "
+        lose_some("batch evict capacity=1 beside=10 Bi Ci Y Bk fail3,at=0 "
                   "Rk:storage", lost);
         result = answer('B', 8);
         assert_true(result == IDEM_REPLAY || result == IDEM_TOO_OLD);
@@ -161,14 +169,14 @@ TEST(an_entry_that_is_the_newest_record_is_confirmed)
 
     device_on(&nor, "beside=10 B56 C56" OVER);
     for (uint32_t n = 0; n < 200 && !last.len; n++) {
-        run("k1");
+        run("rotate1");
         while (answer('m', 0) == IDEM_MORE)
             if (the.progs == 1 && relocated() < 0 && !the.erases)
                 last = newest();
     }
     assert_int_not_equal(last.len, 0);
     run("P B56:old");
-    run("V");
+    run("rotated");
     lose(last);
     run("P B56:old");
 }

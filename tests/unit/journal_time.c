@@ -9,16 +9,17 @@ static const uint32_t DAY = 86400000, MINUTE = 60000;
 
 static const scenario scenarios[] = {
     { "another_default_counts_for_what_comes",
-      "nor: Ba Ca +retention=400 P Bb Cb Gb,ms=400:none Ba:replay Bb Cb k,n=1 "
+      "nor: Ba Ca +retention=400 P Bb Cb Gb,ms=400:none Ba:replay Bb Cb "
+      "rotate,n=1 "
       "+retention=1000000 P Gb,ms=400:none Ba:replay Ga,ms=100000:none" },
     // The result of idle work is returned; a refused key is refused too.
     { "time_that_cannot_be_written_down_is_no_answer",
-      "nor: B0 B1 B2 B3 B4 B5 B6 B7 M %1,ms=50000,forever m:storage "
-      "+retention=0 Bn:full w B0:recover" },
+      "nor: B0 B1 B2 B3 B4 B5 B6 B7 M fail1,ms=50000,forever m:storage "
+      "+retention=0 Bn:full works B0:recover" },
     { "l2_a_refused_key_writes_the_time_once_in_a_minute",
       "nor: B0,ms=0 B1,ms=0 B2,ms=0 B3,ms=0 B4,ms=0 B5,ms=0 B6,ms=0 B7,ms=0 "
-      "Bn,ms=1000:full = Bn,ms=58000:full = Bn,ms=1000:full =,n=1 Bn,ms=0:full "
-      "=" },
+      "Bn,ms=1000:full untouched Bn,ms=58000:full untouched Bn,ms=1000:full "
+      "untouched,n=1 Bn,ms=0:full untouched" },
     // a is confirmed again 2^32 ms after it was completed, and a little more.
     { "expired_keys_stay_so_when_their_age_has_wrapped",
       "nor: Ba Ca P E,n=805356368 Bb,age=1000000:old E,n=1744830464 "

@@ -21,7 +21,8 @@ static const scenario scenarios[] = {
       "Bg,ms=0:replay wait4 Bk,ms=0:old Bh,ms=0:old Bg,ms=0:replay Bg:old "
       "Bm:execute" },
     { "what_was_released_or_forgotten_does_not_raise_the_floor",
-      "ram numbers=20 Bj Rj Bk Ck Xk:ok Bl Xl:busy L Xl:ok Bi Ci Xi Ba:execute" },
+      "ram numbers=20 Bj Rj Bk Ck Xk:ok Bl Xl:busy L Xl:ok Bi Ci Xi "
+      "Ba:execute" },
     { "what_was_evicted_raises_the_floor",
       "ram evict capacity=2 numbers=20 Bj Cj Be Ce Bl Cl Bj:old Bg:old "
       "Be:replay Bk Ck Ba:old Bj:old Be:old Bk:replay Bl:replay" },
@@ -38,12 +39,12 @@ static const scenario scenarios[] = {
       "Bm:full" },
 
     { "what_was_in_the_slot_is_not_given_back_with_a_claim_never_written",
-      "volatile capacity=1 numbers=20 Ba Ca T Bb %1,how=1 Cb:storage w Rb:ok P "
-      "Ba:old" },
+      "volatile capacity=1 numbers=20 Ba Ca T Bb fail1,how=1 Cb:storage works "
+      "Rb:ok P Ba:old" },
 
     // b, which has raised the floor above a, is found alive again.
     { "what_left_below_a_floor_that_has_risen_in_this_boot_stays_old",
-      "numbers=20 Bc Ba Rc P Bb T T M k@ P Ba:old" },
+      "numbers=20 Bc Ba Rc P Bb T T M rotate@ P Ba:old" },
 
     // epochs
     { "of_an_older_epoch_all_is_too_old_that_is_not_finished",
@@ -55,14 +56,14 @@ static const scenario scenarios[] = {
       "ram numbers=5 Ba Bb Bc Bf Ca:fenced Rb:fenced Nc:fenced Ba:old Bb:old "
       "Bc:old Cf:ok" },
     { "a_fenced_claim_without_end_does_not_keep_its_slot",
-      "ram capacity=2 numbers=5 Ba,lease Bf,ms=0 Cf,ms=0 Bg:full Na,lease:fenced "
-      "Ca:fenced T Bg:execute T Bh:execute Ba:old" },
+      "ram capacity=2 numbers=5 Ba,lease Bf,ms=0 Cf,ms=0 Bg:full "
+      "Na,lease:fenced Ca:fenced T Bg:execute T Bh:execute Ba:old" },
     { "one_stray_old_packet_does_not_rewind_an_epoch",
       "ram numbers=5 Bd Cd Bf Cf Be:old Bd:replay Bg Cg Bf:replay T Bd:old "
       "Bh:execute" },
     { "an_epoch_that_comes_back_has_expired",
-      "ram numbers=2 Bb Cb T Bc Cc Ba:old Bb:old T Bf Cf Bd:old Bc:old Ba:old T "
-      "Bg Cg Be:old Bf:old Bb:old" },
+      "ram numbers=2 Bb Cb T Bc Cc Ba:old Bb:old T Bf Cf Bd:old Bc:old Ba:old "
+      "T Bg Cg Be:old Bf:old Bb:old" },
     { "an_epoch_counts_from_its_first_claim_on",
       "ram numbers=5 Ba Ca Bf Rf Bb:old Bf:execute" },
 
@@ -81,8 +82,8 @@ static const scenario scenarios[] = {
       "ram senders=4 scopes=4 most=9 Be Ce B1 C1 Bg Cg Bd Cd Bh Ch T M Be:old "
       "Ba:old Bb:old Bf:execute Bg:old Bk:execute Bh:old Bl:execute" },
     { "a_quota_limits_numbers_as_it_does_keys",
-      "ram capacity=4 quota=2 senders=2 scopes=2 most=9 Bc Cc Bs:execute Be:full "
-      "Bc:replay Bf:execute Rs:ok Be:execute Bg:full" },
+      "ram capacity=4 quota=2 senders=2 scopes=2 most=9 Bc Cc Bs:execute "
+      "Be:full Bc:replay Bf:execute Rs:ok Be:execute Bg:full" },
     { "what_one_sender_evicts_makes_no_other_too_old",
       "ram evict quota=2 senders=2 scopes=2 most=10 wait100000 H Bb Cb Ba,ms=0 "
       "Ca,ms=0 Bc Cc Be Ce Bg Cg Bi Ci H Bk,age=8:old Bd,age=8:execute "
@@ -92,21 +93,22 @@ static const scenario scenarios[] = {
     { "old_numbers_are_refused_after_100_restarts",
       "times=100 beside=10 Bi Ci Bc Cc T L M M P Bi Ba Bg Bk Rk" },
     { "floors_survive_the_ring_going_round_many_times",
-      "beside=10 Bi Ci T L M K99 Bi:old Bg:old P K99 Bi:old J60 Bi:old K9 M K9 M "
-      "K9 M Bi:old P Ba:old Bk:execute" },
+      "beside=10 Bi Ci T L M K99 Bi:old Bg:old P K99 Bi:old J60 Bi:old K9 M K9 "
+      "M K9 M Bi:old P Ba:old Bk:execute" },
     { "a_floor_rises_from_boot_to_boot",
-      "beside=10 Ba Ca P Ba:replay T L M K9 P Ba:old Be Ce P Be:replay T L M K20 "
-      "P Bc:old Be:old Bi Ci P Bi:replay T L M P Bi:old Bg:old Bk:execute" },
+      "beside=10 Ba Ca P Ba:replay T L M K9 P Ba:old Be Ce P Be:replay T L M "
+      "K20 P Bc:old Be:old Bi Ci P Bi:replay T L M P Bi:old Bg:old "
+      "Bk:execute" },
     { "what_was_evicted_stays_old",
       "evict capacity=2 numbers=20 Ba Ca Bb Cb Bc Cc P Ba:old Bb:replay Bd Cd "
       "Be Ce Bf Cf P Bd:old Be:replay Bg Cg Bh Ch Bi Ci P P Bf:old Ba:old "
       "Bg:old Bh:replay Bi:replay" },
     { "a_claim_that_was_never_completed_raises_the_floor",
-      "beside=10 Be P Be:recover Bc Rc P T L L M K9 Be:old Bc:old Bg:execute Rg "
-      "K60 P Be:old Bc:old Bg:execute Rg K60 P Be:old" },
+      "beside=10 Be P Be:recover Bc Rc P T L L M K9 Be:old Bc:old Bg:execute "
+      "Rg K60 P Be:old Bc:old Bg:execute Rg K60 P Be:old" },
     { "what_was_released_or_forgotten_raises_no_floor",
-      "times=9 beside=10 Bi Ri Bk Ck Xk P K9 Ba:execute Ra Bm Rm Bo Co Xo K30 P "
-      "Ba:execute Ra" },
+      "times=9 beside=10 Bi Ri Bk Ck Xk P K9 Ba:execute Ra Bm Rm Bo Co Xo K30 "
+      "P Ba:execute Ra" },
     { "an_epoch_that_was_claimed_counts_in_every_boot_after",
       "beside=2 Ba Ca Bc Be Re P Bc:old Ba:replay Wa:mismatch Wc:old "
       "Be:execute Re K9 P Bc:old Ba:replay Be Re T L M K60 P Bc:old Ba:old "
@@ -139,23 +141,23 @@ static const scenario scenarios[] = {
       "evict capacity=2 beside=6 Ba Ca Bc Cc Be Ce Bg Cg K3 | Bi Ci Bm Cm K4 | "
       "Ba:old Bc:old P Ba:old Bc:old" },
     { "floors_survive_programs_that_fail",
-      "beside=10 Be Ce T L M K20 %1,at=@,how=# K6 Be K6 w P Be:old K40 P Be:old "
-      "Bc:old Bg:execute" },
+      "beside=10 Be Ce T L M K20 fail1,at=@,how=# K6 Be K6 works P Be:old K40 "
+      "P Be:old Bc:old Bg:execute" },
     { "floors_survive_erases_that_fail",
-      "beside=10 Be Ce T L M K20 %2,at=@,how=# K9 Be K9 w P Be:old K40 P Be:old "
-      "Bc:old Bg:execute" },
+      "beside=10 Be Ce T L M K20 fail2,at=@,how=# K9 Be K9 works P Be:old K40 "
+      "P Be:old Bc:old Bg:execute" },
     { "what_a_failed_claim_evicted_lets_nothing_be_executed",
-      "evict capacity=2 beside=10 Bc,retention=1000 K8 Be Ce Cc %1,how=0 Bg w "
-      "wait2000 M Bc:old K@ K@ P Bc" },
+      "evict capacity=2 beside=10 Bc,retention=1000 K8 Be Ce Cc fail1,how=0 Bg "
+      "works wait2000 M Bc:old K@ K@ P Bc" },
     { "in_batch_mode_a_sync_makes_floors_durable",
-      "batch evict capacity=2 numbers=20 Ba Ca Bb Cb Bc Cc Bd Cd Y Be Ce Bf Cf Bg "
-      "| Y | Ba:old Bb:old P Bb:old" },
+      "batch evict capacity=2 numbers=20 Ba Ca Bb Cb Bc Cc Bd Cd Y Be Ce Bf Cf "
+      "Bg | Y | Ba:old Bb:old P Bb:old" },
     { "a_begin_that_fails_evicts_nobody",
-      "evict capacity=2 numbers=20 Ba Ca Bb Cb %1,how=# Bc:storage w Ba:replay "
-      "Bb:replay Bc Cc Ba:old Bb:replay P Ba:old" },
+      "evict capacity=2 numbers=20 Ba Ca Bb Cb fail1,how=# Bc:storage works "
+      "Ba:replay Bb:replay Bc Cc Ba:old Bb:replay P Ba:old" },
     { "a_begin_that_cannot_sync_evicts_nobody",
-      "cached: evict capacity=2 numbers=20 Ba Ca Bb Cb %3 Bc:storage Ba:replay "
-      "Bb:replay" },
+      "cached: evict capacity=2 numbers=20 Ba Ca Bb Cb fail3 Bc:storage "
+      "Ba:replay Bb:replay" },
 
     // too old
     { "a_number_that_was_too_old_stays_so",
@@ -177,8 +179,9 @@ static const scenario scenarios[] = {
       "numbers=20 Bc Cc Bb,retention=1000 Cb Bg,retention=1000 Cg wait2000 "
       "Bb:old P Bc:replay Bb:old Bg:old" },
     { "a_number_that_was_completed_is_not_claimed_again",
-      "numbers=20 Bg,retention=2592000000 +volatile P Bg,retention=60000:recover "
-      "Cg Bg:replay P wait120000 M Bg:old P Bg:old P Bg:old" },
+      "numbers=20 Bg,retention=2592000000 +volatile P "
+      "Bg,retention=60000:recover Cg Bg:replay P wait120000 M Bg:old P Bg:old "
+      "P Bg:old" },
     { "a_new_epoch_is_not_too_old_for_what_the_older_one_was",
       "numbers=5 Bc Be L T M Bc:old Be:old Bf Bg Cg P Bg:replay Bf:recover "
       "Be:old Bh:execute" },
@@ -186,7 +189,8 @@ static const scenario scenarios[] = {
       "numbers=20 Ba Ca Bg Cg L T M Bi Ci Bg:old na P Bg Cg Bi:execute Ba P "
       "Bg:replay Bi:recover Ba:recover" },
     { "who_is_forgotten_stays_so_while_the_ring_goes_round",
-      "beside=10 Bc Cc Be L T M Be:old na k@ P Ba:execute Ra k@ P Bc:execute" },
+      "beside=10 Bc Cc Be L T M Be:old na rotate@ P Ba:execute Ra rotate@ P "
+      "Bc:execute" },
     { "that_a_sender_was_forgotten_is_confirmed",
       "numbers=20 Bc Cc L T M Bc:old na P Ba P Ba:recover Bc:execute" },
 
@@ -209,9 +213,9 @@ static const scenario scenarios[] = {
       "numbers=20 Ba P Ba P wait200000 Ga | Bb | Ba" },
     // The record that f was released has its epoch, and may be torn.
     { "an_epoch_that_a_torn_note_has_is_known_from_then_on",
-      "volatile numbers=5 Bf %1,how=1 Cf w | Rf | Ba Ra P Ba Ra P Ba" },
+      "volatile numbers=5 Bf fail1,how=1 Cf works | Rf | Ba Ra P Ba Ra P Ba" },
     { "what_is_given_back_after_a_failed_outcome_is_gone",
-      "volatile beside=10 Ba Ca Bc %1,how=1 Cc w Rc:ok P Bc:execute" },
+      "volatile beside=10 Ba Ca Bc fail1,how=1 Cc works Rc:ok P Bc:execute" },
 };
 
 TESTS(scenarios, run_scenario)

@@ -8,8 +8,8 @@
  *
  * "times=9" in front runs the rest of the line nine times; "nor: Ba", on that
  * medium alone.
- * In "%1,at=@,how=#" (a program fails) # stands for 0 to 2, @ for 0 to 11, one
- * after the other.
+ * In "fail1,at=@,how=#" (a program fails) # stands for 0 to 2, @ for 0 to 11,
+ * one after the other.
  *
  * With bars, "before | cut | after", the middle is cut in each of its storage
  * operations, in at most some twenty variants of each, and `after` is run
@@ -21,20 +21,25 @@
  *
  *     device *d = device_on(&nor, "Ba Ca Bb Cb");
  *     damage(newest().at, newest().len, ANYTHING);
- *     run("P l1 Ba:replay Bb:recover");
+ *     run("P lost1 Ba:replay Bb:recover");
  *
- * .. which may be a scenario, too: "Ba Ca Bb Cb z b P l1 Ba:replay Bb:recover".
+ * .. which may be a scenario, too:
  *
- *     z1 b1 h the newest record, or what the latest call did n before that, or,
- *             back, the call before; what was that then is damaged: how, as in
- *             enum; at: the bit that is flipped; back: what came after it; what
- *             was LOST last is there again
- *     x i     the same as far as the model goes; the journal is formatted
- *     V =     the latest call began a sector; it did not touch the storage, or: n
- *     u y1 r  a loss is counted; senders_evicted is n; what has to be
- *             of the ring is dead
- *     q9 pa   unknown keys are uncertain for, or up to: n; which attempt a
- *             claim is: n
+ *     "Ba Ca Bb Cb note damage P lost1 Ba:replay Bb:recover"
+ *
+ *     note1   the newest record, or what the latest call did n before that, or,
+ *             back, the call before
+ *     damage1 what was noted then: how, as in enum; at: the bit that is flipped;
+ *             back: what came after it
+ *     restore what was LOST last is there again
+ *     unjudged format     damaged as far as the model goes; the journal is
+ *             formatted
+ *     rotated untouched   the latest call began a sector; it did not touch the
+ *             storage, or: n
+ *     loss evicted1 dead  a loss is counted; senders_evicted is 1; what has to
+ *             be of the ring is dead
+ *     uncertain9 pa       unknown keys are uncertain for, or up to: n; which
+ *             attempt a claim is: n
  *
  * Behind damage the model knows nothing but the outcomes that a key has had:
  * what a line does not say must be execute or ok.  Where a record is, is known

@@ -11,7 +11,7 @@
  *     Ac.k        the key k of c, with any epoch, which means nothing
  *     G7#1 X7#1   7.1 is looked for; it is forgotten
  *     T           a retention passes, and what has expired is dropped
- *     y2 full3 misuse1    2 were evicted, 3 found no room; there was one misuse
+ *     evicted2 full3 misuse1  2 were evicted, 3 found no room; there was one misuse
  *
  * A word without an answer must succeed.
  */
@@ -128,16 +128,17 @@ static const scenario scenarios[] = {
 
     // more senders than entries
     { "who_has_nothing_to_remember_makes_room",
-      "ram senders=2 A0#10 Ab.key Bc.0#1:full Bc.key:full y2 full2 "
-      "Bb.key:replay wait100000 Bc.0#1:execute y2 Bd.0#1:full B0#10:old y3" },
+      "ram senders=2 A0#10 Ab.key Bc.0#1:full Bc.key:full evicted2 full2 "
+      "Bb.key:replay wait100000 Bc.0#1:execute evicted2 Bd.0#1:full B0#10:old "
+      "evicted3" },
     { "with_eviction_the_idlest_without_keys_makes_room",   // b, then c
       "ram evict senders=3 Aa.0#10 wait3600000 Ab.0#10 wait3600000 Ac.0#10 "
-      "wait3599000 T Aa.0#11 Ad.0#10 y1 Ba.0#10:old Bc.0#10:old Ba.0#11:replay "
-      "Ae.0#10 y2 Bb.0#11:full y3 Ba.0#11:replay" },
+      "wait3599000 T Aa.0#11 Ad.0#10 evicted1 Ba.0#10:old Bc.0#10:old "
+      "Ba.0#11:replay Ae.0#10 evicted2 Bb.0#11:full evicted3 Ba.0#11:replay" },
     // Of one that was forgotten all who are unknown have the reach.
     { "the_eviction_time_of_a_forgotten_sender_is_that_of_the_unknown",
       "ram evict senders=1 quota=1 T T A0#1 wait10 A0#2 wait10 X0#2 "
-      "Bother.0#1:execute y1 B0#3,age=20:old B0#3,age=19:full y2" },
+      "Bother.0#1:execute evicted1 B0#3,age=20:old B0#3,age=19:full evicted2" },
 
     // a sender is forgotten: its keys, its floor, its epoch
     { "who_is_forgotten_is_as_if_never_seen",
@@ -241,7 +242,7 @@ TEST(a_sender_in_use_is_never_forgotten_for_another)
                        "wait86400000 A%u.0#%u Bgood.0#%u:old", n, n, n, n);
         run_words(line);
     }
-    run_words("y398");
+    run_words("evicted398");
 }
 
 /* .. with no number that is kept of it for 32 bits of milliseconds. */
@@ -261,7 +262,7 @@ TEST(who_was_used_least_recently_is_forgotten_after_years)
         run_words("Ab.0#7");
         for (unsigned day = 0; day < days[i].c; day++)
             run_words("wait86400000 Gx.0#1:none");
-        run_words("T Ac.0#7 y1 Bb.0#7:old Bc.0#7:replay");
+        run_words("T Ac.0#7 evicted1 Bb.0#7:old Bc.0#7:replay");
     }
 }
 
