@@ -889,8 +889,8 @@ typedef struct idem_defaults {
    sender, the oldest sector that is needed for it (R6); and a buffer. */
 typedef struct idem_journal {
     uint8_t  opened;            /* 1: a head of this boot counts */
-    uint8_t  erased;            /* 1: the next sector was, in this boot; 2: it
-                                   could not be in idle time */
+    uint8_t  erased;            /* bit 0: the next sector was, in this boot;
+                                   bit 1: no more is done ahead of it */
     uint8_t  erasing;           /* 1: its erase was started */
     uint8_t  synced;            /* 1: all that was programmed is durable */
     uint8_t  broken;            /* 1: a sync failed: nothing is written */
@@ -918,8 +918,6 @@ typedef struct idem_journal {
     uint32_t layout;            /* hash of secret and geometry, in checks */
     uint32_t front;             /* where a sector's records begin */
     uint32_t record_max;        /* bytes of any record, in whole granules */
-    uint32_t last_room;         /* bytes that a head has left when one more
-                                   record is relocated into it, at least */
     uint32_t window, until;     /* opening: the part of a sector that is in the
                                    buffer; until 0: none */
 } idem_journal;
@@ -1145,7 +1143,8 @@ typedef union idem_fingerprint_state {
      the others           one look-up or none; next, pending: n slots at worst;
                           horizon: all entries
      maintain             64 slots, each at most one removal: a look-up's words,
-                          and an entry's
+                          and an entry's; once for each head all n numbers and
+                          entries
      open                 clears all memory; with a journal reads the headers up
                           to seven times, and the sectors from the tail on; or
                           all of blank storage.  A relocated outcome is sorted
@@ -2133,8 +2132,6 @@ static inline const idem_config *idemi_configured(void)
 #define IDEMI_RECORDS_AT(j)     ((void)(j), IDEMI_FRONT(IDEMI_CONFIG_GRANULE))
 #define IDEMI_RECORD_LIMIT(j)   ((void)(j), IDEMI_CONFIG_BYTES(                \
     IDEMI_RECORD_MAX, (IDEM_CONFIG).state_max))
-#define IDEMI_LAST_BYTES(j)     ((void)(j), IDEMI_LAST_ROOM(                   \
-    IDEMI_CONFIG_GRANULE, IDEMI_CONFIG_RELOCATED((IDEM_CONFIG).state_max)))
 #define IDEMI_HEAD_ROOM(j)      ((void)(j), IDEMI_HEAD_KEYS(                   \
     (IDEM_CONFIG).storage->sector_size,                                        \
     IDEMI_SECTOR_MIN(IDEMI_CONFIG_GRANULE, IDEMI_CONFIG_RELOCATED(0),          \
@@ -2161,7 +2158,6 @@ static inline const idem_config *idemi_configured(void)
 #define IDEMI_GRANULE(j)        ((j)->granule)
 #define IDEMI_RECORDS_AT(j)     ((j)->front)
 #define IDEMI_RECORD_LIMIT(j)   ((j)->record_max)
-#define IDEMI_LAST_BYTES(j)     ((j)->last_room)
 #define IDEMI_HEAD_ROOM(j)      ((j)->head_keys)
 #define IDEMI_JOURNAL(t)        (IDEMI_SELDOM((t)->journal != NULL))
 #define IDEMI_EVER_SENDERS      (IDEM_SENDERS_MAX != 0)
@@ -3023,7 +3019,7 @@ static int idemi_storage_erase(idem_table *t, int wait)
     idem_journal *j = t->journal;
     int result = 0;
 
-    if (j->erased == 1)
+    if (j->erased & 1)
         return IDEM_OK;
     if (!m->erase)
         return idemi_storage_fill(t);
@@ -4173,7 +4169,7 @@ static int idemi_reading_changed(idem_table *t)
    R3  idemi_journal_confirm and _ready rotate first in each boot.
    R4  idemi_journal_may_begin keeps room to begin a head, idemi_journal_admit
        refuses claims without two dead sectors after the head.
-   R5  idemi_journal_must_empty finds the sectors whose items must leave.
+   R5  idemi_journal_must_empty counts the items that must be relocated.
    R6  Each item's oldest needed sector is known (idemi_storage_needs), and none
        is older than the tail: idemi_journal_put, _undo, _rotate.
    ------------------------------------------------------------------------ */
@@ -4207,10 +4203,12 @@ static uint32_t idemi_journal_compose(idem_table *t, idemi_item item,
 {
     idem_journal *j = t->journal;
     idem_slot *s = idemi_slot_at(t, item < IDEMI_CAPACITY(t) ? item : 0);
+    unsigned full = IDEMI_HAS_STATE;
     idemi_record r;
     idemi_cursor p;
 
     r.of.s = s;
+    r.slot = 0;
     r.id.scope = idemi_slot_id(s);
     r.id.key = r.id.scope + s->scope_len;
     r.response = idemi_slot_response(t, s);
@@ -4223,6 +4221,19 @@ static uint32_t idemi_journal_compose(idem_table *t, idemi_item item,
         r.state = (const unsigned char *)((const idem_outcome *)more)->state;
         r.state_len = (uint16_t)((const idem_outcome *)more)->state_len;
     }
+    if (item < IDEMI_CAPACITY(t)) {
+        full = (s->state & IDEMI_RECORDED) | IDEMI_HAS_KEY;
+        r.slot = item + 1;
+    }
+    if (item > IDEMI_CAPACITY(t)) {
+        full = IDEMI_SENDER;
+        r.of.sender = idemi_sender_at(t, item - IDEMI_CAPACITY(t));
+        // Not all numbers up to a floor that has risen since have left.
+        if (r.of.sender->unsaved)
+            flags &= ~IDEMI_INTERRUPTED;
+    }
+    if (flags & IDEMI_IN_FULL)
+        flags |= full;
     r.flags = (uint16_t)(flags | IDEMI_RECORD |
                          (j->synced ? IDEMI_SYNCED : 0));
     r.time = flags & IDEMI_RELOCATED ? 0 : t->clock - j->last_time;
@@ -4232,11 +4243,6 @@ static uint32_t idemi_journal_compose(idem_table *t, idemi_item item,
         if (r.age > s->retention)
             r.age = s->retention;       // expired; for how long is no matter
     }
-    r.slot = item + 1;
-    if (item >= IDEMI_CAPACITY(t))
-        r.slot = 0;
-    if (item > IDEMI_CAPACITY(t))
-        r.of.sender = idemi_sender_at(t, item - IDEMI_CAPACITY(t));
     p.at = t->buffer;
     p.end = t->buffer + IDEMI_RECORD_LIMIT(j);
     p.writing = 1;
@@ -4258,43 +4264,18 @@ static void idemi_journal_sign(idem_table *t, uint32_t len, uint32_t token)
                             t->buffer, len) ^ idemi_record_binding(token));
 }
 
-/* The flags of a record with all that is known of an item. */
-static unsigned idemi_journal_full_flags(const idem_table *t, idemi_item item)
-{
-    if (item == IDEMI_CAPACITY(t))
-        return IDEMI_HAS_STATE;
-    if (item > IDEMI_CAPACITY(t))
-        return IDEMI_SENDER;
-    return (idemi_slot_at(t, item)->state & IDEMI_RECORDED) | IDEMI_HAS_KEY;
-}
-
-/* Bytes of such a record with more flags, if it were relocated now, in whole
-   granules. */
-static uint32_t idemi_journal_relocated_len(idem_table *t, idemi_item item,
-                                            unsigned flags)
-{
-    flags |= idemi_journal_full_flags(t, item) | IDEMI_RELOCATED;
-    return idemi_storage_granules(
-        t->journal, idemi_journal_compose(t, item, flags, NULL) + 4);
-}
-
-/* Writes a record into the head, which has room for it. */
-static int idemi_journal_put(idem_table *t, idemi_item item, unsigned flags,
-                             const void *more)
+/* Writes the record that was composed with these arguments, of that length, into
+   the head, which has room for it. */
+IDEMI_APART
+static int idemi_journal_write(idem_table *t, idemi_item item, unsigned flags,
+                               uint32_t len)
 {
     idem_journal *j = t->journal;
     const idem_slot *s = idemi_slot_at(t, item < IDEMI_CAPACITY(t) ? item : 0);
-    unsigned sender = item > IDEMI_CAPACITY(t) ? item - IDEMI_CAPACITY(t) : 0;
-    const idem_sender *a = idemi_sender_at(t, sender);
-    uint32_t *needs = idemi_storage_needs(t), len;
+    uint32_t *needs = idemi_storage_needs(t);
     int result;
 
-    // Not all numbers up to a floor that has risen since have left.
-    if (sender && a->unsaved)
-        flags &= ~IDEMI_INTERRUPTED;
-    if (flags & IDEMI_IN_FULL)
-        flags |= idemi_journal_full_flags(t, item);
-    len = idemi_journal_compose(t, item, flags, more);
+    flags |= t->buffer[0];      // with those that it was composed with in full
     idemi_journal_sign(t, len, idemi_record_is_bound(flags) ? s->token : 0);
     result = idemi_storage_prog(t, j->sequence, j->at, len + 4);
     if (result < 0)
@@ -4306,12 +4287,22 @@ static int idemi_journal_put(idem_table *t, idemi_item item, unsigned flags,
     if ((flags & (IDEMI_HAS_KEY | IDEMI_GRANTED)) == IDEMI_HAS_KEY)
         needs[item] = flags & IDEMI_STATUS ? j->sequence : IDEMI_NOWHERE;
     // Without a floor the sender is forgotten: no sector is needed.
-    if (sender)
-        needs[item] =
-            idemi_basics_join(a->floor) ? j->sequence : IDEMI_NOWHERE;
+    if (item > IDEMI_CAPACITY(t))
+        needs[item] = idemi_basics_join(
+                          idemi_sender_at(t, item - IDEMI_CAPACITY(t))->floor)
+                          ? j->sequence
+                          : IDEMI_NOWHERE;
     if (flags & IDEMI_HAS_STATE)
         needs[IDEMI_CAPACITY(t)] = j->sequence;
     return IDEM_OK;
+}
+
+/* Writes a record into the head, which has room for it. */
+static int idemi_journal_put(idem_table *t, idemi_item item, unsigned flags,
+                             const void *more)
+{
+    return idemi_journal_write(t, item, flags,
+                               idemi_journal_compose(t, item, flags, more));
 }
 
 /* True if the head has that many bytes left. */
@@ -4326,35 +4317,29 @@ static void idemi_journal_close(idem_journal *j)
     j->at = IDEMI_SECTOR_SIZE(j);
 }
 
-/* The most steps in which the ring's live items are counted: a bound on the
-   stack.  With at most 15 sectors a step is one sector. */
-#define IDEMI_STEPS 16u
+/* Sectors are counted in at most this many groups: a bound on the stack.  With
+   less than 15 sectors each is a group of its own. */
+#define IDEMI_GROUPS 16u
 
 /* Dead sectors that are kept after the head (R4) */
 #define IDEMI_KEPT_DEAD 2u
 
-/* Sets next_tail, the oldest live sector once `head` is the newest.  Returns
-   the newest sector that must be emptied now to keep R5, or 0: `left` heads can
-   be begun before the tail is erased, one more before the sector after it, and
-   so on. */
+/* Sets next_tail, the oldest live sector once `head` is the newest.  Returns how
+   many items, the oldest first, must be relocated to keep R5, for which a group
+   of sectors counts as its oldest; all if something there is lost, so that this
+   is not found again at the next opening. */
 static uint32_t idemi_journal_must_empty(idem_table *t, uint32_t head)
 {
     idem_journal *j = t->journal;
     const uint32_t *needs = idemi_storage_needs(t);
-    uint32_t step = IDEMI_SECTOR_COUNT(j) / IDEMI_STEPS + 1;
-    uint32_t left =
-        j->tail + IDEMI_SECTOR_COUNT(j) - IDEMI_KEPT_DEAD - 1 - head;
-    uint32_t most = t->used + 1 + IDEMI_SENDERS(t), items = 0;
-    uint32_t last = j->tail - 1;
-    idem_number live[IDEMI_STEPS];
+    uint32_t size = IDEMI_SECTOR_COUNT(j) / (IDEMI_GROUPS - 1) + 1;
+    uint32_t first = j->tail - j->tail % size, items = 0, most = 0;
+    // Heads that can be begun before that one is erased
+    uint32_t left = first + IDEMI_SECTOR_COUNT(j) - IDEMI_KEPT_DEAD - 1 - head;
+    idem_number live[IDEMI_GROUPS];
     idemi_item item = idemi_journal_last(t);
     unsigned i;
 
-    j->next_tail = j->tail;
-    // Mostly all items together fit: then none needs to be counted.
-    if (left < IDEMI_SECTOR_COUNT(j) && most <= left * IDEMI_HEAD_ROOM(j) &&
-        j->tail > j->damaged)
-        return 0;
     j->next_tail = head;
     IDEM_MEMSET(live, 0, sizeof live);
     do {
@@ -4362,66 +4347,52 @@ static uint32_t idemi_journal_must_empty(idem_table *t, uint32_t head)
             continue;
         if (needs[item] < j->next_tail)
             j->next_tail = needs[item];
-        live[(needs[item] - j->tail) / step]++;
+        live[(needs[item] - first) / size]++;
     } while (item-- > 0);
-    for (i = 0; last + 1 < head; i++, left += step) {
-        last = head - 1 - last < step ? head - 1 : last + step;
-        items += live[i];
+    for (i = 0; i < IDEMI_GROUPS; i++, left += size) {
         // `left` is below zero after more skipped sectors than are dead.
-        if (items > 0 && (left >= IDEMI_SECTOR_COUNT(j) ||
-                          items > left * IDEMI_HEAD_ROOM(j)))
-            return last;
+        uint32_t fit = (int32_t)left < 0 ? 0 : left * IDEMI_HEAD_ROOM(j);
+        items += live[i];
+        if (items > fit + most)
+            most = items - fit;
     }
-    // So that a loss is not found again at the next opening
-    return j->next_tail <= j->damaged ? j->damaged : 0;
-}
-
-/* True if a head without room for the longest records is to be filled up: old
-   sectors have too many live items, and there is room for this one, the
-   rewritten newest record and the commit record. */
-static int idemi_journal_squeezes(idem_table *t, idemi_item item)
-{
-    const idem_journal *j = t->journal;
-    uint32_t bytes = IDEMI_COMMIT_MAX(IDEMI_GRANULE(j)) +
-                     idemi_journal_relocated_len(t, item, 0);
-
-    // A step counts as its oldest sector: not so here.
-    if (!idemi_journal_must_empty(
-            t, j->sequence - IDEMI_SECTOR_COUNT(j) / IDEMI_STEPS))
-        return 0;
-    if (j->newest != IDEMI_NONE)
-        bytes += idemi_journal_relocated_len(t, (unsigned)j->newest,
-                                             j->newest_is);
-    return idemi_journal_has_room(j, bytes);
+    return j->next_tail <= j->damaged ? items : most;
 }
 
 /* Relocates the items that must leave their sectors, the oldest sector first,
    as far as the head has room; `relocated` is IDEMI_RELOCATED.  With 0 that is
    done ahead, for the head after this one: one item, and then IDEM_MORE.  By R5
    the room for IDEMI_HEAD_ROOM of the longest items is enough, but not after
-   skipped sectors, or after limits of the configuration have grown: then the
-   head is filled up, and another one begun. */
+   skipped sectors, or after limits of the configuration have grown: then
+   another head is begun. */
 static int idemi_journal_relocate(idem_table *t, unsigned relocated)
 {
     idem_journal *j = t->journal;
     const uint32_t *needs = idemi_storage_needs(t);
+    // The rewritten newest record, and the commit record
+    uint32_t after = IDEMI_COMMIT_MAX(IDEMI_GRANULE(j)) +
+                     (j->newest != IDEMI_NONE ? IDEMI_RECORD_LIMIT(j) : 0);
+    uint32_t left;
 
-    while (idemi_journal_must_empty(t, j->sequence + !relocated)) {
-        idemi_item item = idemi_journal_last(t);
-        do {
+    while ((left = idemi_journal_must_empty(t, j->sequence + !relocated)) > 0) {
+        idemi_item item = idemi_journal_last(t) + 1;
+        while (left > 0 && item-- > 0) {
+            unsigned flags = IDEMI_IN_FULL | relocated;
+            uint32_t len;
             int result;
             if (needs[item] > j->next_tail)
                 continue;
-            if (!idemi_journal_has_room(j, IDEMI_LAST_BYTES(j)) &&
-                !(relocated && idemi_journal_squeezes(t, item)))
+            len = idemi_journal_compose(t, item, flags, NULL);
+            if (!idemi_journal_has_room(
+                    j, after + idemi_storage_granules(j, len + 4)))
                 return IDEM_OK;
-            result =
-                idemi_journal_put(t, item, IDEMI_IN_FULL | relocated, NULL);
+            result = idemi_journal_write(t, item, flags, len);
             if (result < 0)
                 return result;
             if (!relocated)
                 return IDEM_MORE;
-        } while (item-- > 0);
+            left--;
+        }
     }
     return IDEM_OK;
 }
@@ -4480,8 +4451,8 @@ static int idemi_journal_try(idem_table *t)
     result = idemi_journal_relocate(t, IDEMI_RELOCATED);
     if (result == IDEM_OK && j->newest != IDEMI_NONE)
         result = idemi_journal_put(
-            t, (unsigned)j->newest,
-            j->newest_is | IDEMI_IN_FULL | IDEMI_RELOCATED, NULL);
+            t, j->newest, j->newest_is | IDEMI_IN_FULL | IDEMI_RELOCATED,
+            NULL);
     if (result == IDEM_OK)
         result = idemi_journal_write_header(t);
     if (result == IDEM_OK)
@@ -4745,7 +4716,7 @@ static int idemi_journal_maintain(idem_table *t)
     idem_journal *j = t->journal;
     int result;
 
-    if (j->broken || !j->opened)
+    if (j->broken || !j->opened || j->erased > 1)
         return IDEM_OK;
     if (!j->erased && idemi_journal_dead(t)) {
         result = idemi_storage_erase(t, 0);
@@ -4755,8 +4726,10 @@ static int idemi_journal_maintain(idem_table *t)
         return result;
     }
     result = idemi_journal_relocate(t, 0);
-    if (result == IDEM_OK)
+    if (result == IDEM_OK) {
+        j->erased |= 2;
         return result;
+    }
     result = idemi_journal_settle(t, result);
     return result < 0 ? result : IDEM_MORE;
 }
@@ -6200,7 +6173,6 @@ static int idemi_public_geometry(idem_table *t)
     j->sector_count = (uint16_t)m->sector_count;
     j->granule = m->prog_size;
     j->front = IDEMI_FRONT(m->prog_size);
-    j->last_room = IDEMI_LAST_ROOM(m->prog_size, relocated_max);
     t->needed = 0;
     if (m->sector_size < sector_min)
         return IDEM_E_SPACE;

@@ -58,8 +58,8 @@ static const scenario scenarios[] = {
     // damaged.  Its time is ahead of that in the headers after it, which were
     // written by who knew nothing of it.
     { "time_that_would_go_back_stands",
-      "nor: rotate1 Ba,ms=0 Ca,ms=0 Bb,ms=50000 note damage,how=4 P rotate1 "
-      "note1 rotate1 damage1,how=6 restore P lost1 Ga,ms=49900:ok "
+      "nor: rotate1 Bc,ms=0 Cc,ms=0 Ba,ms=0 Ca,ms=0 Bb,ms=50000 note "
+      "damage,how=4 P rotate1 note1 rotate1 damage1,how=6 restore P lost1 Ga,ms=49900:ok "
       "Ga,ms=100:none" },
     // A boot that cannot read it begins a head after the record before that.
     // Power fails before the commit record.  The next boot cannot erase the
@@ -130,11 +130,11 @@ static const scenario scenarios[] = {
       "Bb:uncertain" },
     // Sectors of 64 KB: the low 16 bits of both tokens are the same offset.
     { "s3_an_outcome_is_bound_by_all_bits_of_its_token",
-      "vast: capacity=1 unjudged Bb L T fail1 Ba:storage works Ba note Ca "
-      "damage,how=5,at=98 P loss Bb:uncertain" },
+      "vast: capacity=2 unjudged Bb Bc,retention=1000000 Cc L T fail1 Ba:storage "
+      "works Ba note Ca damage,how=5,at=98 P loss Bb:uncertain" },
     { "s3_in_a_torn_batch_an_outcome_is_bound_by_all_bits_of_its_token",
-      "vast: batch capacity=1 unjudged Bb Y L T fail1 Ba:storage works Ba note "
-      "Ca damage,how=4 P lost0 Bb:recover" },
+      "vast: batch capacity=2 unjudged Bb Bc,retention=1000000 Cc Y L T fail1 "
+      "Ba:storage works Ba note Ca damage,how=4 P lost0 Bb:recover" },
     // Neither claim is there, but an outcome says that one was: they cannot both
     // be one torn record.
     { "two_damaged_records_before_an_outcome_are_a_loss",
