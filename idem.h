@@ -2219,7 +2219,6 @@ static uint32_t idemi_default_retention(const idem_table *t, uint32_t asked_ms)
 #define IDEMI_ENDLESS     0x08u         /* a lease without end; while a journal
                                            is read, every claim of this boot */
 #define IDEMI_INTERRUPTED 0x10u         /* a claim that a restart ended */
-#define IDEMI_AFTER_GAP   0x20u         /* opening: its time may be too early */
 #define IDEMI_RECORDED                  /* the part that a record has */       \
     (IDEMI_STATUS | IDEMI_UNDELIVERED | IDEMI_INTERRUPTED)
 
@@ -2820,10 +2819,9 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
         time, and at the end.
      5. In a sector, what is not a valid record is skipped granule by granule.
         A gap is skipped bytes, or the point after an orphan of kind 3.
-     6. The records of a gap may have said how time passed.  So the outcomes
-        after a gap in a sector, but for relocated ones, are dated later at the
-        end of the sector: by the time of the last header that names it, less
-        the time of its last record.
+     6. Lost records may have said how time passed.  So after a sector with a
+        loss by D1 to D4 no key ages from the time of its last record to that of
+        the next header.
 
    Records are lost, and the table is uncertain for one default retention from
    the newest time on, if
@@ -4748,26 +4746,23 @@ static void idemi_opening_lost(idem_table *t, uint32_t sequence)
 }
 
 /* Moves the clock to the time of a record or header, unless that is in the past
-   or impossibly far ahead. */
-static void idemi_opening_time(idem_table *t, uint32_t time)
+   or impossibly far ahead.  After a loss no key ages: the lost records may have
+   said how that time passed. */
+static void idemi_opening_time(idem_table *t, uint32_t time, int after_loss)
 {
+    uint32_t ms = time - t->clock;
+    unsigned slot = IDEMI_CAPACITY(t);
+
     t->journal->last_time = t->clock;
-    if (time - t->clock <= IDEMI_NEVER_MS)
-        idemi_keys_advance(t, time - t->clock);
-}
-
-/* Dates the outcomes that were read after a gap `ms` later: its records may
-   have had that time. */
-static void idemi_opening_shift(idem_table *t, uint32_t ms)
-{
-    unsigned slot;
-
-    for (slot = 0; slot < IDEMI_CAPACITY(t); slot++) {
-        idem_slot *s = idemi_slot_at(t, slot);
-        if (s->state & IDEMI_AFTER_GAP && ms <= IDEMI_NEVER_MS)
-            s->time += ms;
-        s->state &= (uint8_t)~IDEMI_AFTER_GAP;
-    }
+    if (ms > IDEMI_NEVER_MS)
+        return;
+    if (after_loss) {
+        while (slot-- > 0)
+            idemi_slot_at(t, slot)->time += ms;
+        t->clock += ms;
+        t->swept += ms;
+    } else
+        idemi_keys_advance(t, ms);
 }
 
 /* Interrupts all claims: the first header of a boot was read. */
@@ -4896,12 +4891,10 @@ typedef struct idemi_scan {
     uint32_t end;               /* where its records end, by the last header
                                    that names it; 0: none does */
     uint32_t previous, time;    /* of its header */
-    uint32_t next_time;         /* of the header that names it */
     uint8_t is_first;           /* .. which is the first of a boot */
     uint8_t is_abandoned;       /* none names it, and one names an older one */
     uint8_t next_is_first;      /* the header that names it is a boot's first */
     uint8_t is_batched;         /* its records were durable with a sync only */
-    uint8_t has_gap;            /* bytes were skipped before a record */
 } idemi_scan;
 
 /* True if records at the end of a sector are lost: by D3 if its end is known,
@@ -4921,7 +4914,7 @@ static int idemi_opening_is_loss(const idem_table *t, const idemi_scan *scan,
 
 /* Reads a sector and applies its records; counts losses by D1 to D4. */
 IDEMI_APART
-static void idemi_opening_sector(idem_table *t, idemi_scan *scan)
+static void idemi_opening_sector(idem_table *t, const idemi_scan *scan)
 {
     idem_journal *j = t->journal;
     uint32_t at = IDEMI_RECORDS_AT(j), dirty = at;
@@ -4945,16 +4938,12 @@ static void idemi_opening_sector(idem_table *t, idemi_scan *scan)
             continue;
         }
         gap |= at > j->at;
-        scan->has_gap = (uint8_t)(scan->has_gap | gap);
         if (gap && (j->at < scan->relocated_end || r->flags & IDEMI_SYNCED)) {
             idemi_opening_lost(t, scan->sequence);
             gap = 0;
         }
-        idemi_opening_time(t, t->clock + r->time);
+        idemi_opening_time(t, t->clock + r->time, 0);
         of = idemi_opening_apply(t, r, scan->sequence);
-        if (scan->has_gap && !relocated && r->flags & IDEMI_FINISHED &&
-            !r->orphan)
-            idemi_slot_at(t, of)->state |= IDEMI_AFTER_GAP;
         // Until a record follows the commit record, the rewritten newest
         // record is not confirmed.
         if (at != scan->relocated_end || r->slot) {
@@ -4968,8 +4957,6 @@ static void idemi_opening_sector(idem_table *t, idemi_scan *scan)
     }
     if (idemi_opening_is_loss(t, scan, gap, at, dirty))
         idemi_opening_lost(t, scan->sequence);
-    if (scan->has_gap)
-        idemi_opening_shift(t, scan->end ? scan->next_time - t->clock : 0);
 }
 
 /* Reads the header of the oldest sector from a sequence on, up to the head;
@@ -4999,7 +4986,7 @@ static int idemi_opening_ask(idem_table *t, idemi_scan *scan)
     scan->relocated_end = h->relocated_end & IDEMI_OFFSET;
     scan->is_batched = (h->relocated_end & IDEMI_BATCHED) != 0;
     scan->is_first = (h->previous_end & IDEMI_FIRST) != 0;
-    scan->is_abandoned = scan->has_gap = scan->next_is_first = 0;
+    scan->is_abandoned = scan->next_is_first = 0;
     scan->end = 0;
     t->journal->defaults = h->defaults;
     t->journal->uncertain = h->uncertain;
@@ -5011,7 +4998,6 @@ static int idemi_opening_ask(idem_table *t, idemi_scan *scan)
         scan->is_abandoned = 0;
         scan->end = h->previous_end & IDEMI_OFFSET;
         scan->next_is_first = (h->previous_end & IDEMI_FIRST) != 0;
-        scan->next_time = h->time;
     }
     return 1;
 }
@@ -5023,6 +5009,7 @@ static void idemi_opening_ring(idem_table *t)
 {
     idem_journal *j = t->journal;
     uint32_t named = 0;
+    int after_loss;
     idemi_scan scan;
 
     for (scan.sequence = j->tail; idemi_opening_ask(t, &scan);
@@ -5031,10 +5018,11 @@ static void idemi_opening_ring(idem_table *t)
             t->clock = t->swept = scan.time;
         if (scan.is_abandoned)
             continue;
+        after_loss = j->damaged == named;
         if (scan.previous != named && scan.sequence != j->tail)
-            idemi_opening_lost(t, scan.sequence);
+            idemi_opening_lost(t, scan.sequence - 1);
         named = scan.sequence;
-        idemi_opening_time(t, scan.time);
+        idemi_opening_time(t, scan.time, after_loss);
         if (scan.is_first)
             idemi_opening_interrupt(t);
         idemi_opening_sector(t, &scan);

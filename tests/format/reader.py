@@ -235,7 +235,6 @@ class Record:
     response: bytes = b""
     orphan: int = 0             # bound to a claim that is not there
     interrupted: bool = False   # in a slot
-    after_gap: bool = False
     undelivered: bool = False
 
 
@@ -435,13 +434,20 @@ def advance(device, table, time):
     passed = time - table.time & M32
     for n, slot in list(table.slots.items()):
         age = table.time - slot.time & M32
-        if age and is_ahead(-age):
-            age -= 1 << 32      # an outcome after a gap is dated later
         if passed >= LARGE_STEP and age + passed >= slot.retention and \
                 (slot.status != IN_PROGRESS or slot.interrupted):
             expires(device, table, slot)
             del table.slots[n]
     table.time = time & M32
+
+
+def hold(table, time):
+    """Time goes on, and no key ages."""
+    later = time - table.time
+    if is_ahead(later):
+        for slot in table.slots.values():
+            slot.time += later
+        table.time = time
 
 
 def is_past(device, table, slot):
@@ -488,10 +494,11 @@ def apply(device, table, r):
 
 
 def read_sector(device, table, header, named_by):
-    """The records of a sector; `named_by`: the last header that names it."""
+    """The records of a sector; `named_by`: the last header that names it.
+    Returns whether any are lost."""
     at = behind = dirty = device.front
     end = named_by.previous_end if named_by else device.sector_size
-    gap = has_gap = False
+    gap, lost = False, set()
     while at < end:
         r = record_of(device, header, at, table.slots)
         if not r:
@@ -500,28 +507,21 @@ def read_sector(device, table, header, named_by):
             at += device.granule
             continue
         gap = gap or at > behind
-        has_gap = has_gap or gap
         if gap and (behind < header.relocated_end or r.flags & DURABLE):
-            table.lost.add("D1" if behind < header.relocated_end else "D2")
+            lost.add("D1" if behind < header.relocated_end else "D2")
             gap = False
         apply(device, table, r)
-        if has_gap and not r.relocated and not r.orphan and \
-                r.status in (COMPLETED, FAILED):
-            table.slots[r.slot].after_gap = True
         gap = gap or r.orphan == OTHER_CLAIM
         behind = at = r.end
     if named_by and (behind < end or gap and not named_by.first):
-        table.lost.add("D3")
+        lost.add("D3")
     if not named_by and behind < header.relocated_end:
-        table.lost.add("D1")
+        lost.add("D1")
     if not named_by and not header.batched and \
             dirty >= behind + device.record_max:
-        table.lost.add("D4")
-    later = named_by.time - table.time if named_by else 0
-    for slot in table.slots.values():
-        if slot.after_gap and is_ahead(later):
-            slot.time += later
-        slot.after_gap = False
+        lost.add("D4")
+    table.lost |= lost
+    return bool(lost)
 
 
 def has_record(device, header, at, slots=None):
@@ -631,12 +631,15 @@ def read(device):
     sectors = sectors_that_count(table, headers, head) if head else []
     if head:
         table.time = sectors[0].time
+    lost = False
     for header, after in zip(sectors, sectors[1:] + [None]):
+        if lost:
+            hold(table, header.time)
         advance(device, table, header.time)
         if header.first:
             interrupt(table)
         named = after and after.previous == header.sequence
-        read_sector(device, table, header, after if named else None)
+        lost = read_sector(device, table, header, after if named else None)
     newest = head.sequence if head else 0
     headless = look_for_headless(device, table, headers, newest)
     look_for_overwritten(device, table, headers)
