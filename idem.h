@@ -4884,17 +4884,12 @@ static idemi_item idemi_opening_apply(idem_table *t, const idemi_record *r,
     return slot;
 }
 
-/* A sector that is read: the facts in its header and in later ones */
+/* A sector that is read: its header, and what later ones say about it */
 typedef struct idemi_scan {
-    uint32_t sequence;
-    uint32_t relocated_end;     /* where the relocated records end */
-    uint32_t end;               /* where its records end, by the last header
-                                   that names it; 0: none does */
-    uint32_t previous, time;    /* of its header */
-    uint8_t is_first;           /* .. which is the first of a boot */
-    uint8_t is_abandoned;       /* none names it, and one names an older one */
-    uint8_t next_is_first;      /* the header that names it is a boot's first */
-    uint8_t is_batched;         /* its records were durable with a sync only */
+    idemi_header h;
+    uint32_t end;               /* previous_end, and IDEMI_FIRST, of the last
+                                   one that names it; 0: none does */
+    int is_abandoned;           /* none does, and one names an older one */
 } idemi_scan;
 
 /* True if records at the end of a sector are lost: by D3 if its end is known,
@@ -4907,9 +4902,10 @@ static int idemi_opening_is_loss(const idem_table *t, const idemi_scan *scan,
     const idem_journal *j = t->journal;
 
     if (scan->end)
-        return at > j->at || (gap && !scan->next_is_first);
-    return j->at < scan->relocated_end ||
-           (dirty >= j->at + IDEMI_RECORD_LIMIT(j) && !scan->is_batched);
+        return at > j->at || (gap && !(scan->end & IDEMI_FIRST));
+    return j->at < (scan->h.relocated_end & IDEMI_OFFSET) ||
+           (dirty >= j->at + IDEMI_RECORD_LIMIT(j) &&
+            !(scan->h.relocated_end & IDEMI_BATCHED));
 }
 
 /* Reads a sector and applies its records; counts losses by D1 to D4. */
@@ -4918,19 +4914,21 @@ static void idemi_opening_sector(idem_table *t, const idemi_scan *scan)
 {
     idem_journal *j = t->journal;
     uint32_t at = IDEMI_RECORDS_AT(j), dirty = at;
-    uint32_t end = scan->end ? scan->end : IDEMI_SECTOR_SIZE(j);
+    uint32_t end = scan->end ? scan->end & IDEMI_OFFSET : IDEMI_SECTOR_SIZE(j);
+    uint32_t sequence = scan->h.sequence;
+    uint32_t relocated_end = scan->h.relocated_end & IDEMI_OFFSET;
     int gap = 0;
     idemi_found found;
     idemi_record *r = &found.r;
 
     idemi_reading_begin(t, &found);
-    j->end = scan->relocated_end;
+    j->end = relocated_end;
     j->at = at;
     while (at < end && at < IDEMI_SECTOR_SIZE(j)) {
-        uint32_t len = idemi_reading_record(t, scan->sequence, at, r);
+        uint32_t len = idemi_reading_record(t, sequence, at, r);
         int relocated = (r->flags & IDEMI_RELOCATED) != 0;
         idemi_item of;
-        if (!len || relocated != (at < scan->relocated_end)) {
+        if (!len || relocated != (at < relocated_end)) {
             if (t->buffer[at - j->window] !=
                 IDEMI_CONFIG(t)->storage->erased)
                 dirty = at;
@@ -4938,15 +4936,15 @@ static void idemi_opening_sector(idem_table *t, const idemi_scan *scan)
             continue;
         }
         gap |= at > j->at;
-        if (gap && (j->at < scan->relocated_end || r->flags & IDEMI_SYNCED)) {
-            idemi_opening_lost(t, scan->sequence);
+        if (gap && (j->at < relocated_end || r->flags & IDEMI_SYNCED)) {
+            idemi_opening_lost(t, sequence);
             gap = 0;
         }
         idemi_opening_time(t, t->clock + r->time, 0);
-        of = idemi_opening_apply(t, r, scan->sequence);
+        of = idemi_opening_apply(t, r, sequence);
         // Until a record follows the commit record, the rewritten newest
         // record is not confirmed.
-        if (at != scan->relocated_end || r->slot) {
+        if (at != relocated_end || r->slot) {
             j->newest = of;
             j->newest_is = r->flags & (IDEMI_HAS_STATE | IDEMI_INTERRUPTED);
         }
@@ -4956,7 +4954,7 @@ static void idemi_opening_sector(idem_table *t, const idemi_scan *scan)
         j->at = at += len;
     }
     if (idemi_opening_is_loss(t, scan, gap, at, dirty))
-        idemi_opening_lost(t, scan->sequence);
+        idemi_opening_lost(t, sequence);
 }
 
 /* Reads the header of the oldest sector from a sequence on, up to the head;
@@ -4971,33 +4969,23 @@ static const idemi_header *idemi_opening_next(idem_table *t, uint32_t sequence)
     return NULL;
 }
 
-/* Sets *scan for the oldest sector that has a header, from its sequence on, by
-   that and later ones; returns whether there is one. */
+/* Sets *scan for the oldest sector that has a header, from a sequence on;
+   returns whether there is one. */
 IDEMI_APART
-static int idemi_opening_ask(idem_table *t, idemi_scan *scan)
+static int idemi_opening_ask(idem_table *t, uint32_t sequence, idemi_scan *scan)
 {
-    const idemi_header *h = idemi_opening_next(t, scan->sequence);
+    const idemi_header *h = idemi_opening_next(t, sequence);
 
     if (!h)
         return 0;
-    scan->sequence = h->sequence;
-    scan->previous = h->previous;
-    scan->time = h->time;
-    scan->relocated_end = h->relocated_end & IDEMI_OFFSET;
-    scan->is_batched = (h->relocated_end & IDEMI_BATCHED) != 0;
-    scan->is_first = (h->previous_end & IDEMI_FIRST) != 0;
-    scan->is_abandoned = scan->next_is_first = 0;
+    scan->h = *h;
     scan->end = 0;
-    t->journal->defaults = h->defaults;
-    t->journal->uncertain = h->uncertain;
+    scan->is_abandoned = 0;
     while ((h = idemi_opening_next(t, h->sequence + 1)) != NULL &&
-           h->previous <= scan->sequence) {
+           h->previous <= scan->h.sequence) {
+        if (h->previous == scan->h.sequence)
+            scan->end = h->previous_end;
         scan->is_abandoned = !scan->end;
-        if (h->previous < scan->sequence)
-            continue;
-        scan->is_abandoned = 0;
-        scan->end = h->previous_end & IDEMI_OFFSET;
-        scan->next_is_first = (h->previous_end & IDEMI_FIRST) != 0;
     }
     return 1;
 }
@@ -5008,22 +4996,24 @@ IDEMI_APART
 static void idemi_opening_ring(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t named = 0;
+    uint32_t named = 0, sequence = j->tail;
     int after_loss;
     idemi_scan scan;
 
-    for (scan.sequence = j->tail; idemi_opening_ask(t, &scan);
-         scan.sequence++) {
+    for (; idemi_opening_ask(t, sequence, &scan); sequence++) {
+        sequence = scan.h.sequence;
         if (!named)
-            t->clock = t->swept = scan.time;
+            t->clock = t->swept = scan.h.time;
         if (scan.is_abandoned)
             continue;
         after_loss = j->damaged == named;
-        if (scan.previous != named && scan.sequence != j->tail)
-            idemi_opening_lost(t, scan.sequence - 1);
-        named = scan.sequence;
-        idemi_opening_time(t, scan.time, after_loss);
-        if (scan.is_first)
+        if (scan.h.previous != named && sequence != j->tail)
+            idemi_opening_lost(t, sequence - 1);
+        named = sequence;
+        j->defaults = scan.h.defaults;
+        j->uncertain = scan.h.uncertain;
+        idemi_opening_time(t, scan.h.time, after_loss);
+        if (scan.h.previous_end & IDEMI_FIRST)
             idemi_opening_interrupt(t);
         idemi_opening_sector(t, &scan);
     }
