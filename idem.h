@@ -2860,7 +2860,7 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
    is not blank is IDEM_E_FORMAT.
 
    Storage may read as blank, or as older than it is, until it is ready.  So the
-   headers are read once more at the end of an opening.  It was not ready
+   headers are read once more after the sectors.  It was not ready
    (IDEM_E_STORAGE) if
      1. a sector newer than the head counts by 2 now;
      2. no sector counted, a read failed, and the newest header is another one;
@@ -4149,13 +4149,9 @@ static void idemi_reading_head(idem_table *t)
    is another one. */
 static int idemi_reading_changed(idem_table *t)
 {
-    idem_journal *j = t->journal;
-    idem_defaults defaults = j->defaults;
-    int changed = (!j->head && t->storage_error && idemi_reading_is_other(t)) ||
-                  idemi_reading_find(t, idemi_reading_newest(t), 1);
-
-    j->defaults = defaults;
-    return changed;
+    return (!t->journal->head && t->storage_error &&
+            idemi_reading_is_other(t)) ||
+           idemi_reading_find(t, idemi_reading_newest(t), 1);
 }
 
 /* ---------------------------------------------------------------------------
@@ -5021,49 +5017,39 @@ static void idemi_opening_ring(idem_table *t)
         idemi_opening_lost(t, j->head);
 }
 
-/* True if a sector of blank storage may have any bytes: the first heads are
-   begun there, and no whole header of another journal is in it.  (A header of
-   this journal failed to read before.) */
-static int idemi_opening_may_be_torn(idem_table *t, uint32_t sector)
+/* True if a header of another journal begins at an offset of a sector: one that
+   is whole.  (One of this journal failed to be read before.) */
+static int idemi_opening_is_foreign(idem_table *t, uint32_t sector, uint32_t at)
 {
-    idem_journal *j = t->journal;
-    uint32_t at;
-
-    if (sector - 1 >= IDEMI_FIRST_SECTORS)
+    if (at + IDEMI_HEADER > IDEMI_SECTOR_SIZE(t->journal))
         return 0;
-    j->until = 0;
-    for (at = 0; at + IDEMI_HEADER <= IDEMI_SECTOR_SIZE(j); at++) {
-        if (*idemi_reading_bytes(t, sector, at, 1) != (IDEMI_MAGIC & 0xFF))
-            continue;
-        idemi_reading_read(t, idemi_storage_at(t, sector, at), t->buffer,
-                           IDEMI_HEADER);
-        j->until = 0;
-        if (idemi_header_is_whole(t->buffer) &&
-            (at > 0 || !idemi_reading_is_header(t->config, t->buffer)))
-            return 0;
-    }
-    return 1;
+    t->journal->until = 0;
+    idemi_reading_read(t, idemi_storage_at(t, sector, at), t->buffer,
+                       IDEMI_HEADER);
+    return idemi_header_is_whole(t->buffer) &&
+           (at > 0 || !idemi_reading_is_header(t->config, t->buffer));
 }
 
-/* IDEM_OK if storage without a header is blank.  IDEM_E_STORAGE if it was not
-   ready: a read failed, or a header is there now. */
+/* IDEM_OK if storage without a header is blank: the sectors in which the first
+   heads are begun may have any bytes but a header of another journal.
+   IDEM_E_STORAGE if it was not ready: a read failed, or a header is there
+   now. */
 static int idemi_opening_blank(idem_table *t)
 {
     idem_journal *j = t->journal;
     uint32_t sector, at;
 
     for (sector = 0; sector < IDEMI_SECTOR_COUNT(j); sector++) {
-        if (idemi_opening_may_be_torn(t, sector))
-            continue;
-        for (at = 0; at < IDEMI_SECTOR_SIZE(j);) {
-            const unsigned char *p;
-            j->until = 0;
-            p = idemi_reading_bytes(t, sector, at, 1);
-            for (; at < j->until; at++)
-                if (*p++ != IDEMI_CONFIG(t)->storage->erased)
-                    return t->storage_error || idemi_reading_newest(t)
-                               ? IDEM_E_STORAGE
-                               : IDEM_E_FORMAT;
+        j->until = 0;
+        for (at = 0; at < IDEMI_SECTOR_SIZE(j); at++) {
+            unsigned char byte = *idemi_reading_bytes(t, sector, at, 1);
+            if (sector - 1 < IDEMI_FIRST_SECTORS
+                    ? byte == (IDEMI_MAGIC & 0xFF) &&
+                          idemi_opening_is_foreign(t, sector, at)
+                    : byte != IDEMI_CONFIG(t)->storage->erased)
+                return t->storage_error || idemi_reading_newest(t)
+                           ? IDEM_E_STORAGE
+                           : IDEM_E_FORMAT;
         }
     }
     return IDEM_OK;
@@ -5099,6 +5085,8 @@ static int idemi_opening_journal(idem_table *t)
     idemi_reading_head(t);
     if (j->head)
         idemi_opening_ring(t);
+    if (idemi_reading_changed(t))
+        return IDEM_E_STORAGE;
     j->defaults.retention = idemi_default_retention(t, 0);
     j->defaults.response_max = IDEMI_CONFIG(t)->response_max;
     idemi_opening_headless(t);
@@ -5109,8 +5097,6 @@ static int idemi_opening_journal(idem_table *t)
     idemi_journal_close(j);
     t->token = (idem_token)((t->stats.lost ? j->sequence : j->head) + 1) *
                    IDEMI_SECTOR_SIZE(j) - 1;
-    if (idemi_reading_changed(t))
-        return IDEM_E_STORAGE;
     return j->sequence ? IDEM_OK : idemi_opening_blank(t);
 }
 
