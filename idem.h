@@ -4102,8 +4102,8 @@ static int idemi_reading_is_other(idem_table *t)
 }
 
 /* Searches for the newest sector that counts (>>recovery), from a sequence
-   down, and makes it the head.  With `again` only returns whether one newer
-   than the head counts by 2: a commit record alone may be torn and unstable.
+   down, makes it the head, and returns whether there is one.  With `again` it
+   must count by 2: a commit record alone may be torn and unstable.
    If none counts, the oldest header may name one that did (D5). */
 static int idemi_reading_find(idem_table *t, uint32_t sequence, int again)
 {
@@ -4121,10 +4121,8 @@ static int idemi_reading_find(idem_table *t, uint32_t sequence, int again)
         if (idemi_reading_has_record(t, sequence,
                                      again ? IDEMI_OFFSET : IDEMI_RECORDS_AT(j),
                                      h->relocated_end & IDEMI_OFFSET, 1)) {
-            if (!again) {
-                j->head = sequence;
-                j->tail = tail;
-            }
+            j->head = sequence;
+            j->tail = tail;
             return 1;
         }
     }
@@ -4138,7 +4136,6 @@ static void idemi_reading_head(idem_table *t)
 {
     idem_journal *j = t->journal;
 
-    j->head = 0;
     j->sequence = idemi_reading_newest(t);
     j->tail = j->sequence + 1;
     (void)idemi_reading_find(t, j->sequence, 0);
@@ -5115,7 +5112,6 @@ static int idemi_opening_format(idem_table *t)
         j->sequence++;
     }
     j->erased = 0;
-    j->sequence = 0;
     t->stats.lost = 0;          // of the journal that was there
     return result;
 }
