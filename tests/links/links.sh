@@ -54,6 +54,41 @@ refuses() {
     grep -qF -- "$words" refused || fail "$name: $(cat refused), not \"$words\""
 }
 
+# chaos_begins PROTOCOL ONE_IN: the server, behind a network that harms one piece
+# in so many, at $network_port.  The same $kills, the same harm.
+chaos_begins() {
+    name=chaos
+    start --ml-ms 1
+    python3 "$servers/$1.py" "$2" "$kills" "$port" >"$work/network" &
+    network=$!
+    children=$network
+    wait_for test -s "$work/network"
+    network_port=$(head -n 1 "$work/network")
+}
+
+# chaos_kills [COMMAND]: the server $kills times, each after COMMAND 0, 1 or 2
+chaos_kills() {
+    i=0
+    while [ $i -lt "$kills" ]; do
+        i=$((i + 1))
+        sleep "0.$((3 + i % 5))"
+        ${1:-:} $((i % 3))
+        crash_server
+        start --ml-ms 1
+    done
+}
+
+# The network must have done harm of each kind.
+chaos_ends() {
+    stop
+    signal=TERM
+    end "$network"
+    children=
+    harm=$(tail -n 1 "$work/network")
+    ! echo "$harm" | grep -qE '(swallowed 0 torn|lost|repeated|delayed) 0\b' ||
+        fail "chaos: $harm: this shows nothing"
+}
+
 # audit ANSWERS...: no command began or ended twice in the pump's log, and each
 # answer is right: lines "ID ML poured" or "ID ML interrupted", ID as in the log
 audit() {

@@ -120,45 +120,28 @@ kill_master() {
 }
 
 chaos() {
-    name=chaos
     kills=$1 count=$2
-    start --ml-ms 1
-    python3 "$servers/tcp.py" 12 "$kills" "$port" >"$work/network" &
-    network=$!
-    children=$network
-    wait_for test -s "$work/network"
+    chaos_begins tcp 12
     awk -v n="$count" 'BEGIN {
         for (i = 1; i <= n; i++) print 1 + i * 7 % 9 }' >"$work/commands"
     # Each master is started again until it has come to the end.
     for w in 0 1 2; do
         sh -c 'until "$0" "$@"; [ $? -lt 2 ]; do :; done' \
-            "$B/modbus/master" "$(head -n 1 "$work/network")" $w \
+            "$B/modbus/master" "$network_port" $w \
             "$work/chaos/number-$w" "$work/commands" \
             >>"$work/chaos/answers-$w" 2>>"$work/chaos.log" &
         eval "master_$w=$!"
         children="$children $!"
     done
-    i=0
-    while [ $i -lt "$kills" ]; do
-        i=$((i + 1))
-        sleep "0.$((3 + i % 5))"
-        kill_master $((i % 3))
-        crash_server
-        start --ml-ms 1
-    done
+    chaos_kills kill_master
     for w in 0 1 2; do
         eval "pid=\$master_$w"
         wait_for is_over "$pid"
     done
-    stop
-    signal=TERM
-    end "$network"
-    children=
-    ! grep -q 'swallowed 0 torn 0' "$work/network" ||
-        fail "chaos: nothing was swallowed or torn, which shows nothing"
+    chaos_ends
     interrupted=$(printed | audit $((3 * count))) || exit 1
     echo "chaos: $((3 * count)) commands, none twice; $kills kills of gateway" \
-        "and masters, $interrupted interrupted; $(tail -n 1 "$work/network")"
+        "and masters, $interrupted interrupted; $harm"
 }
 
 cd "$work"
