@@ -276,7 +276,8 @@
                               Execute after one sync, answer after the next
      volatile_claims          only outcomes are written: half the wear, but a
                               command that a restart interrupts is IDEM_EXECUTE
-                              again (S4)
+                              again (S4), and the outcome that was evicted for
+                              it is known again
 
    When the device is idle, call idem_maintain while it answers IDEM_MORE: it
    erases, and relocates old records, so that commands need not wait for that.
@@ -309,8 +310,10 @@
    and a difference is IDEM_E_STORAGE, with table.storage_error unchanged.
 
    A chip that is asleep, busy or not there must fail a read, not return erased
-   bytes: the storage would be taken for blank.  A restart may come while an
-   erase is under way: then the first reads must wait for its end.
+   bytes: the storage would be taken for blank, and a new journal begun over the
+   old one.  An opening that sees both is sure to count a loss only if the old
+   one has gone round the ring twice, and the new one not once.  A restart may
+   come while an erase is under way: then the first reads must wait for its end.
 
    >>migrating
 
@@ -363,6 +366,10 @@
      above it                 IDEM_EXECUTE, in any order, with gaps of any width
      of a newer epoch         IDEM_EXECUTE: the floor starts anew, and claims of
                               older epochs are fenced
+
+   A restart may find a refused number again: one that was claimed and not
+   completed (IDEM_RECOVER), or with volatile_claims one that was evicted (its
+   outcome).  It is never IDEM_EXECUTE.
 
    The floor is the lower edge of the replay window: the highest number that
    expired or was evicted.  A number that was released or forgotten does not
@@ -434,8 +441,9 @@
          nobody pushes out another scope's keys: under IDEM_REJECT, and with
          eviction if quota x senders <= capacity.
      S10 An answer given in one boot holds in every later one until a call
-         changes it; time that was not recorded is lost.  Calls that only look
-         write nothing, and may show records that are not yet confirmed.
+         changes it (of refused numbers see >>senders); time that was not
+         recorded is lost.  Calls that only look write nothing, and may show
+         records that are not yet confirmed.
      L1  Every call ends in bounded steps; the bounds are in >>functions.
      L2  The table never wedges, even if power fails every night.  Leases end
          (but IDEM_LEASE_NONE), retention ends, attempts end in IDEM_EXHAUSTED.
