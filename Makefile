@@ -35,7 +35,7 @@ test:                    ## unit, model and thread tests
 check:                   ## every compiler, option, sanitizer; static analysis
 	@CC="$(CC)" B="$(B)" sh tests/check/check.sh $(PART)
 
-STORAGE = cuts failures extremes erases file format
+STORAGE = cuts pairs failures extremes erases file format
 
 crash:                   ## power cuts, storage that fails or is damaged
 	@for part in $${PART:-$(STORAGE)}; do \
@@ -151,7 +151,7 @@ demo-firmware:
 	@CC="$(CC)" B="$(B)" sh tests/demo/firmware/demo.sh
 
 # The parts of crash
-crash-cuts crash-failures crash-extremes crash-erases:
+crash-cuts crash-pairs crash-failures crash-extremes crash-erases:
 	@part=$@; IDEM_STATES="$(STATES)" IDEM_SEEDS="$(SEEDS)" CC="$(CC)" \
 	    B="$(B)" sh tests/storage/storage.sh $${part#crash-}
 
@@ -165,8 +165,8 @@ crash-format:
         docs package install release fleet targets deps clean demo-serial \
         demo-patterns demo-file demo-sender demo-mqtt demo-migrate demo-words \
         demo-sketch demo-firmware demo-coap demo-http demo-modbus demo-python \
-        crash-cuts crash-failures crash-extremes crash-erases crash-file \
-        crash-format FORCE
+        crash-cuts crash-pairs crash-failures crash-extremes crash-erases \
+        crash-file crash-format FORCE
 
 # Compilers and C libraries; emulators; what analyses; what is compared with.
 PACKAGES = libcmocka-dev clang-19 llvm-19 libclang-rt-19-dev tcc sdcc \

@@ -264,7 +264,8 @@ int main(int argc, char **argv)
     signal(SIGABRT, on_signal);
     signal(SIGALRM, on_signal);
     for (size_t i = 0; i < COUNT(geometries); i++) {
-        if (option.geometry && strcmp(option.geometry, geometries[i].m.name))
+        if (option.geometry ? strcmp(option.geometry, geometries[i].m.name)
+                            : geometries[i].m.flags & NAMED)
             continue;
         if (running == processors) {
             lost += died();

@@ -88,6 +88,21 @@ static void run_line(machine *m, const char *line)
 
 /* ---------------------------------------------------- >>cuts  every of them */
 
+/* The next two sectors fail, until the next restart. */
+static void run_failing(machine *m)
+{
+    static const uint8_t hows[] = { FLASH_BAD_PROG, FLASH_BAD_ERASE };
+    flash *f = &m->d.medium;
+    uint32_t next = inside_sequence(m->d.table) + 1;
+
+    m->d.fails = m->d.boot_failed = 1;
+    for (uint32_t i = 0; i < 2; i++)
+        f->bad[(next + i) % f->sector_count] = hows[m->mix >> i & 1];
+    run_line(m, "Bb Bb Cb Cb Xa Ba");
+    memset(f->bad, 0, f->sector_count);
+    run_line(m, "Ba Ca P ?");
+}
+
 /* Recovers after a cut, and goes on. */
 static void recover(machine *m)
 {
@@ -98,7 +113,10 @@ static void recover(machine *m)
     part->states++;
     part->states_of[m->depth]++;
     if (!setjmp(m->end)) {
+        memset(m->d.medium.bad, 0, m->d.medium.sector_count);
         run_line(m, "P,ms=0 ?");
+        if (run.geometry->m.flags & TWICE)
+            run_failing(m);
         run_line(m, epilogues[(m->cut + m->variant) % COUNT(epilogues)]);
     }
     active = m - 1;

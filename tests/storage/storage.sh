@@ -3,6 +3,8 @@
 # What the storage must do and what is done to it.
 #     storage.sh [PART...]
 #         cuts        power cut at every operation, torn in every way (crash.c)
+#         pairs       two cuts on media with sectors of 64 KB, with erases that
+#                     are polled, and whose next two sectors fail
 #         failures    every callback fails at every call
 #         extremes    the smallest and the largest configurations
 #         erases      no call erases more than it may, on random rings
@@ -43,6 +45,15 @@ part_cuts() {
     fi
 }
 
+part_pairs() {
+    build crash crash -O2
+    for geometry in split failing $(either vast ""); do
+        "$B/crash" --depth 2 --states "${IDEM_STATES:-$(either 300000 1)}" \
+            --geometry "$geometry"
+    done
+    [ "${SHORT:-}" != 1 ] || echo "skipped: sectors of 64 KB"
+}
+
 part_failures() {
     build failures failures -O2
     "$B/failures" "${IDEM_ONE_IN:-$(either 29 997)}"
@@ -63,7 +74,7 @@ part_erases() {
     "$B/erases" rings "${FIRST:-1}" "${IDEM_SEEDS:-$(either 30000 1500)}"
 }
 
-for part in ${*:-cuts failures extremes erases}; do
+for part in ${*:-cuts pairs failures extremes erases}; do
     echo "-- $part"
     part_$part
 done

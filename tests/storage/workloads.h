@@ -17,7 +17,9 @@ typedef struct geometry {
 
 enum {
     STATELESS = 64,                 // there is no application state
-    LATE = 128                      // the headers are written before any cut
+    LATE = 128,                     // the headers are written before any cut
+    TWICE = 256,                    // after each cut two sectors in a row fail
+    NAMED = 512                     // it is run only if it is named: it is slow
 };
 
 static const geometry geometries[] = {
@@ -36,6 +38,8 @@ static const geometry geometries[] = {
     { { "eeprom", FLASH_INPLACE, 0,              1,   336,  0xFF }, 4, 0 },
     { { "fram",   FLASH_INPLACE, VERIFY,         4,   512,  0x00 }, 5, 0 },
     { { "file",   FLASH_INPLACE, CACHE,          1,   512,  0x00 }, 4, 64 },
+    { { "vast",   FLASH_NOR,     NAMED,          1,   65536, 0xFF }, 4, 0 },
+    { { "failing", FLASH_NOR,    NAMED | TWICE,  8,   512,  0xFF }, 8, 0 },
 };
 
 /* -------------------------------------------------------- >>workloads  what */
