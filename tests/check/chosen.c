@@ -69,7 +69,7 @@ static void *allocate(size_t count, size_t size)
 
     if (memory)
         return memory;
-    fputs("no memory\n", stderr);
+    fputs("out of memory\n", stderr);
     exit(2);
 }
 

@@ -44,7 +44,7 @@ static inline void *medium_allocate(size_t size)
     void *memory = calloc(1, size + 1);
 
     if (!memory) {
-        fputs("no memory\n", stderr);
+        fputs("out of memory\n", stderr);
         exit(2);
     }
     return memory;

@@ -44,7 +44,8 @@ static uint64_t number;         // of the path
 static void keep(int signal_number)
 {
     (void)signal_number;
-    fprintf(stderr, "FAILED: TRACE=1 build/failures 1 %" PRIu64 "\n", number);
+    fprintf(stderr, "FAILED; again: TRACE=1 build/failures 1 %" PRIu64 "\n",
+            number);
     _Exit(1);
 }
 

@@ -32,7 +32,7 @@ static inline void test_add(const char *name, CMUnitTestFunction run,
     struct CMUnitTest *test = &tests_there[tests_count];
 
     if (tests_count++ == COUNT(tests_there))
-        exit(fprintf(stderr, "too many tests: %s\n", name));
+        exit(fprintf(stderr, "make tests_there larger: %s\n", name));
     test->name = name;
     test->test_func = run;
     test->setup_func = setup;
