@@ -29,7 +29,7 @@ here && $1 == "#else" { here = "IDEM_HASH_FNV" }
 here && $1 == "#endif" { here = "" }
 here && here != "IDEM_HASH_" hash { print; next }
 # A declaration ends in a semicolon, the front of a definition does not.
-head || /^(static|IDEM_API)[^;=]*[ *]idemi?_[a-z0-9_]+\(/ {
+head || /^(static|IDEM_API|IDEMI_INTO)[^;=]*[ *]idemi?_[a-z0-9_]+\(/ {
     head = head $0 "\n"
     if (/;$/ || /\)$/) {
         inside = head
