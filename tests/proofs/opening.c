@@ -4,6 +4,7 @@
 // What it may find as a record is assumed here, and shown by records.c; what a
 // record changes in the table is replay.c's.
 #include "journal.h"
+#include "bytes.h"
 
 static uint32_t idemi_reading_record(idem_table *t, uint32_t sequence,
                                      uint32_t at, idemi_record *r)

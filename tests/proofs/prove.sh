@@ -6,8 +6,8 @@
 #                     states; each variant that breaks a rule is found out
 #         wp          Frama-C's WP proves what contracts.acsl asks of functions,
 #                     and siphash.acsl, halfsiphash.acsl, fnv.acsl of each hash
-#         eva         Frama-C's Eva runs calls.c, records.c, replay.c and
-#                     opening.c: all values at once, and no undefined
+#         eva         Frama-C's Eva runs calls.c, records.c, replay.c,
+#                     bytes.c and opening.c: all values at once, and no undefined
 #                     behaviour is possible
 # SHORT=1 leaves out one call of idem_begin, WP's longest proofs, and most of
 # the faults.
@@ -121,8 +121,9 @@ eva() {
     driver=$1 header=$2
     shift 2
     mkdir -p "$out/own"
-    sed -n 's/^static .*[ *]\(idemi_[a-z_]*\)(.*/\1/p' tests/proofs/any.h \
-        "tests/proofs/$driver.c" > "$out/own/names"
+    (cd tests/proofs && sed -n 's/^static .*[ *]\(idemi_[a-z_]*\)(.*/\1/p' \
+        any.h "$driver.c" $(grep -o 'bytes\.h' "$driver.c")) \
+        > "$out/own/names"
     while read -r own; do
         printf '/^static .*[ *]%s(/,/^}/{\n/^{/,/^}/d\ns/)$/);/\n}\n' "$own"
     done < "$out/own/names" > "$out/own/script"
@@ -199,12 +200,18 @@ eva_replay() {
         $(apart idemi_public_layout idemi_public_prepare idemi_index_find)
 }
 
+# Each of a buffer's bytes may fail to be read.
+eva_bytes() {
+    eva bytes "$1" -eva-slevel 1000 -eva-min-loop-unroll 200 \
+        $(apart idemi_public_layout idemi_public_prepare)
+}
+
 eva_opening() {
     paths=idemi_reading_newest:200,idemi_reading_record:100
     paths=$paths,idemi_reading_head:50,idemi_cursor_words:30
     for f in main idem_open_ idemi_public_load idemi_public_prepare \
         idemi_public_layout idemi_public_start idemi_reading_header \
-        idemi_opening_next idemi_reading_read \
+        idemi_opening_next idemi_opening_ask \
         idemi_opening_journal idemi_opening_ring; do
         paths=$paths,$f:10
     done
@@ -213,7 +220,8 @@ eva_opening() {
         -eva-interprocedural-splits -eva-slevel-function "$paths" \
         -eva-slevel-merge-after-loop "$turns" \
         $(apart idemi_public_layout idemi_public_prepare idemi_reading_header \
-            idemi_reading_newest idemi_opening_next idemi_reading_head)
+            idemi_reading_newest idemi_opening_next idemi_opening_ask \
+            idemi_reading_head)
 }
 
 # But what only a journal or a sender needs; what WP alone shows
@@ -222,12 +230,14 @@ part_eva() {
     reached "clock slots index order keys commands check public" \
         'idem_format_|idemi_.*_(journal|refuse|scope|geometry|number'`:
             `'|record|record_max|storage|erase|interrupt|unlock|unlocked'`:
-            `'|is_built_in|forget|has_live|has_old|own|is_of)' calls
+            `'|is_built_in|forget|has_live|has_old|own|is_of|start_key)' calls
     shown records
     shown replay
+    shown bytes
     shown opening
-    reached "records opening" 'idemi_cursor_bytes|idemi_opening_sender' \
-        records replay opening
+    reached "records reading opening" \
+        'idemi_cursor_bytes|idemi_opening_sender|idemi_reading_is_other' \
+        records replay bytes opening
     long alarmed records idemi_reading_is_possible 's/->slot <=/->slot - 1 <=/'
     long alarmed records idemi_reading_parse 's/ -= 4;/ -= 3;/'
     long alarmed records idemi_reading_bytes 's/ + [^ ]* <= / <= /'

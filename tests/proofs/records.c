@@ -5,6 +5,7 @@
 // That words and bytes are taken from inside the buffer is assumed, and shown
 // by WP (contracts.acsl): here the walk moves as far as it likes in that.
 #include "journal.h"
+#include "bytes.h"
 
 static void advance(idemi_cursor *p, uint32_t len)
 {
