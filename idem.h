@@ -2895,7 +2895,7 @@ static int idemi_storage_result(idem_table *t, int result)
 }
 
 /* Rounds up to whole granules. */
-static uint32_t idemi_storage_granules(const idem_journal *j, uint32_t len)
+IDEMI_INTO uint32_t idemi_storage_granules(const idem_journal *j, uint32_t len)
 {
     return IDEMI_UP(len, IDEMI_GRANULE(j));
 }
@@ -3048,7 +3048,7 @@ static int idemi_storage_erase(idem_table *t, int wait)
 
 /* Erases the next sector, and makes that durable, so that erases stay in
    order. */
-static int idemi_storage_erase_now(idem_table *t)
+IDEMI_INTO int idemi_storage_erase_now(idem_table *t)
 {
     int result;
 
@@ -3304,7 +3304,7 @@ static void idemi_sender_note(idem_table *t, unsigned slot, int how)
 }
 
 /* True of a claim of an older epoch than its sender's. */
-static int idemi_sender_is_past(idem_table *t, idem_slot *s)
+IDEMI_INTO int idemi_sender_is_past(idem_table *t, idem_slot *s)
 {
     const idem_sender *a = s->key_len || s->state & IDEMI_FINISHED
                                ? NULL
@@ -3482,8 +3482,8 @@ static int idemi_keys_is_live(idem_table *t, idem_slot *s)
 }
 
 /* True if a slot has a key of a sender. */
-static int idemi_keys_is_of(const idem_table *t, const idem_sender *a,
-                            unsigned slot)
+IDEMI_INTO int idemi_keys_is_of(const idem_table *t, const idem_sender *a,
+                                unsigned slot)
 {
     idem_slot *s = idemi_slot_at(t, slot);
 
