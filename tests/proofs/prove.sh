@@ -236,7 +236,7 @@ part_eva() {
     shown bytes
     shown opening
     reached "records reading opening" \
-        'idemi_cursor_bytes|idemi_opening_sender|idemi_reading_is_other' \
+        'idemi_cursor_bytes|idemi_opening_sender' \
         records replay bytes opening
     long alarmed records idemi_reading_is_possible 's/->slot <=/->slot - 1 <=/'
     long alarmed records idemi_reading_parse 's/ -= 4;/ -= 3;/'
