@@ -4263,8 +4263,8 @@ static void idemi_journal_sign(idem_table *t, uint32_t len, uint32_t token)
                             t->buffer, len) ^ idemi_record_binding(token));
 }
 
-/* Writes the record that was composed with these arguments, of that length, into
-   the head, which has room for it. */
+/* Writes the record in the buffer, which was composed with these arguments and
+   has that length, into the head, which has room for it. */
 IDEMI_APART
 static int idemi_journal_write(idem_table *t, idemi_item item, unsigned flags,
                                uint32_t len)
@@ -4323,10 +4323,10 @@ static void idemi_journal_close(idem_journal *j)
 /* Dead sectors that are kept after the head (R4) */
 #define IDEMI_KEPT_DEAD 2u
 
-/* Sets next_tail, the oldest live sector once `head` is the newest.  Returns how
-   many items, the oldest first, must be relocated to keep R5, for which a group
-   of sectors counts as its oldest; all if something there is lost, so that this
-   is not found again at the next opening. */
+/* Sets next_tail, the oldest live sector once `head` is the newest.  Returns
+   how many items must be relocated to keep R5, the oldest first; a group of sectors
+   counts as its oldest.  All, if something is lost there: the next opening must
+   not find that again. */
 static uint32_t idemi_journal_must_empty(idem_table *t, uint32_t head)
 {
     idem_journal *j = t->journal;
