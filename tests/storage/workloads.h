@@ -39,7 +39,7 @@ static const geometry geometries[] = {
     { { "fram",   FLASH_INPLACE, VERIFY,         4,   512,  0x00 }, 5, 0 },
     { { "file",   FLASH_INPLACE, CACHE,          1,   512,  0x00 }, 4, 64 },
     { { "vast",   FLASH_NOR,     NAMED,          1,   65536, 0xFF }, 4, 0 },
-    { { "failing", FLASH_NOR,    NAMED | TWICE,  8,   512,  0xFF }, 8, 0 },
+    { { "failing", FLASH_NOR,    NAMED | TWICE,  8,   512,  0xFF }, 4, 0 },
 };
 
 /* -------------------------------------------------------- >>workloads  what */
