@@ -4324,9 +4324,9 @@ static void idemi_journal_close(idem_journal *j)
 #define IDEMI_KEPT_DEAD 2u
 
 /* Sets next_tail, the oldest live sector once `head` is the newest.  Returns
-   how many items must be relocated to keep R5, the oldest first; a group of sectors
-   counts as its oldest.  All, if something is lost there: the next opening must
-   not find that again. */
+   how many items must be relocated to keep R5, the oldest first; a group of
+   sectors counts as its oldest.  All, if something is lost there: the next
+   opening must not find that again. */
 static uint32_t idemi_journal_must_empty(idem_table *t, uint32_t head)
 {
     idem_journal *j = t->journal;
