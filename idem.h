@@ -675,7 +675,8 @@ typedef struct idem_storage {
                                    state at least */
     uint32_t sector_count;      /* 4 .. 65,535; together below 4 GB */
     uint16_t prog_size;         /* the granule, bytes: 1, 2, 4 .. 256 */
-    uint8_t  erased;            /* value of an erased byte: 0xFF, 0x00, ... */
+    uint8_t  erased;            /* value of an erased byte: 0xFF or 0x00 (no
+                                   record begins with one) */
     uint8_t  verify;            /* not 0: read programmed bytes back */
 } idem_storage;
 
@@ -3082,8 +3083,8 @@ IDEMI_INTO int idemi_storage_erase_now(idem_table *t)
        all records from which the floor follows.        (idemi_sender_raise)
    N2  From the start of the search for a sender to its entry all entries were
        used.                                            (idemi_sender_take)
-   N3  All entries together count no more keys than are in slots.
-                                                        (idemi_sender_update)
+   N3  All entries together count no more keys than are in slots; fewer if a key
+       was read when all entries were in use.          (idemi_sender_uncount)
    ------------------------------------------------------------------------ */
 
 /* `used` counts steps of 2^19 ms (8.7 minutes) of the clock; each sweep lowers
@@ -3270,6 +3271,17 @@ static void idemi_sender_raise(const idem_table *t, idem_sender *a,
         *need = needs[slot];
     if (slot == t->journal->newest && how > IDEMI_KEY_RELEASED)
         t->journal->newest_is |= IDEMI_INTERRUPTED;
+    // Not all numbers up to a floor that has risen have left.
+    if (idemi_sender_item(t, a) == t->journal->newest)
+        t->journal->newest_is &= (uint8_t)~IDEMI_INTERRUPTED;
+}
+
+/* Counts a key less; unless there is none: keys that came when all entries were
+   in use were not counted (N3). */
+static void idemi_sender_uncount(idem_sender *a)
+{
+    if (a->live)
+        a->live--;
 }
 
 /* Updates a sender's entry after an event of the key in a slot. */
@@ -3280,8 +3292,8 @@ static void idemi_sender_update(const idem_table *t, idem_sender *a,
     if (how == IDEMI_KEY_ADDED) {
         a->used = (IDEMI_USED_SWEPT + idemi_sender_steps(t)) & IDEMI_USED_MAX;
         a->live++;
-    } else if (how != IDEMI_KEY_KEPT && a->live)
-        a->live--;              // 0: the key came when its sender had no entry
+    } else if (how != IDEMI_KEY_KEPT)
+        idemi_sender_uncount(a);
     if (!idemi_slot_at(t, slot)->key_len)
         idemi_sender_raise(t, a, slot, how);
 }
@@ -3481,25 +3493,28 @@ static int idemi_keys_is_live(idem_table *t, idem_slot *s)
            !idemi_sender_is_past(t, s);
 }
 
-/* True if a slot has a key of a sender. */
-IDEMI_INTO int idemi_keys_is_of(const idem_table *t, const idem_sender *a,
+/* True if a slot has a key of the sender with a name. */
+IDEMI_INTO int idemi_keys_is_of(const idem_table *t, uint64_t name,
                                 unsigned slot)
 {
     idem_slot *s = idemi_slot_at(t, slot);
 
-    return s->state && idemi_sender_name(t, idemi_slot_id(s), s->scope_len) ==
-                           idemi_basics_join(a->name);
+    return s->state &&
+           idemi_sender_name(t, idemi_slot_id(s), s->scope_len) == name;
 }
 
-/* Removes all keys of a sender; its entry has nothing to remember then. */
+/* Removes all keys of the sender with a name; its entry, if it has one, has
+   nothing to remember then. */
 IDEMI_SLOW
-static void idemi_keys_forget(idem_table *t, idem_sender *a)
+static void idemi_keys_forget(idem_table *t, uint64_t name, idem_sender *a)
 {
     unsigned slot;
 
     for (slot = 0; slot < IDEMI_CAPACITY(t); slot++)
-        if (idemi_keys_is_of(t, a, slot))
+        if (idemi_keys_is_of(t, name, slot))
             idemi_keys_remove(t, slot);
+    if (!a)
+        return;
     a->live = 0;
     a->unsaved = 0;
     a->floor[0] = a->floor[1] = 0;
@@ -4055,7 +4070,7 @@ static int idemi_reading_has_record(idem_table *t, uint32_t sequence,
     idemi_record *r = &found.r;
 
     idemi_reading_begin(t, &found);
-    while (at < relocated_end &&
+    while (at < relocated_end && at < IDEMI_SECTOR_SIZE(j) &&
            (len = idemi_reading_record(t, sequence, at, r)) != 0 &&
            r->flags & IDEMI_RELOCATED)
         at += len;
@@ -4227,9 +4242,6 @@ static uint32_t idemi_journal_compose(idem_table *t, idemi_item item,
     if (item > IDEMI_CAPACITY(t)) {
         full = IDEMI_SENDER;
         r.of.sender = idemi_sender_at(t, item - IDEMI_CAPACITY(t));
-        // Not all numbers up to a floor that has risen since have left.
-        if (r.of.sender->unsaved)
-            flags &= ~IDEMI_INTERRUPTED;
     }
     if (flags & IDEMI_IN_FULL)
         flags |= full;
@@ -4815,13 +4827,13 @@ static idemi_item idemi_opening_sender(idem_table *t, const idemi_record *r,
     idem_sender *a = idemi_sender_take(t, name);
     idemi_item own;
 
+    floor = idemi_basics_join(r->of.sender->floor);
+    if (!floor)
+        idemi_keys_forget(t, name, a);
     if (!a)
         return IDEMI_NONE;
     own = idemi_sender_item(t, a);
-    floor = idemi_basics_join(r->of.sender->floor);
-    if (!floor)
-        idemi_keys_forget(t, a);
-    else if (floor >= idemi_basics_join(a->floor)) {
+    if (floor && floor >= idemi_basics_join(a->floor)) {
         if (r->of.sender->floor[1] != a->floor[1])
             a->evicted_until = 0;
         if (r->flags & IDEMI_INTERRUPTED)
@@ -5280,12 +5292,12 @@ static int idemi_command_drop(idem_table *t, unsigned slot)
 }
 
 /* True if a sender has a claim with a live lease. */
-static int idemi_command_has_live(idem_table *t, const idem_sender *a)
+static int idemi_command_has_live(idem_table *t, uint64_t name)
 {
     unsigned slot;
 
     for (slot = 0; slot < IDEMI_CAPACITY(t); slot++)
-        if (idemi_keys_is_of(t, a, slot) &&
+        if (idemi_keys_is_of(t, name, slot) &&
             idemi_keys_is_live(t, idemi_slot_at(t, slot)))
             return 1;
     return 0;
@@ -5302,7 +5314,7 @@ static int idemi_command_forget(idem_table *t, const idem_request *rq)
 
     if (!a || (!a->live && !idemi_basics_join(a->floor)))
         return IDEM_E_NOT_FOUND;
-    if (idemi_command_has_live(t, a))
+    if (idemi_command_has_live(t, name))
         return IDEM_BUSY;
     if (IDEMI_JOURNAL(t))
         result = idemi_journal_ready(t, 0);
@@ -5316,7 +5328,7 @@ static int idemi_command_forget(idem_table *t, const idem_request *rq)
             result = idemi_storage_sync(t);
     }
     if (result == IDEM_OK)
-        idemi_keys_forget(t, a);
+        idemi_keys_forget(t, name, a);
     return result;
 }
 
@@ -5970,6 +5982,7 @@ static int idemi_public_payload(const idem_table *t, idemi_query *q)
          "storage.erasing: polls an erase that is missing")                    \
     RULE(m->sync || !m->sync_unlocked,                                         \
          "storage.sync_unlocked: needs sync")                                  \
+    RULE(m->erased == 0xFF || !m->erased, "storage.erased: 0xFF or 0x00")      \
     RULE(m->prog_size - 1u < 256 && !(m->prog_size & (m->prog_size - 1)),      \
          "storage.prog_size: 1, 2, 4 .. 256")                                  \
     RULE(m->sector_size - 1 < 0x40000 &&                                       \
@@ -6175,7 +6188,7 @@ static void idemi_public_start_key(idem_table *t, unsigned slot)
     }
     a = idemi_sender_of(t, s, 0);
     if (a && idemi_sender_has_left(a, idemi_slot_number(s))) {
-        a->live--;
+        idemi_sender_uncount(a);
         idemi_keys_remove(t, slot);
     }
 }

@@ -79,6 +79,7 @@ static int mistake(unsigned n, idem_config *c, idem_storage *s)
         s->sector_count = 65535;
         return STORAGE + 4;
     case 35: s->sync_unlocked = take; return STORAGE;
+    case 36: s->erased = 0xC9; return STORAGE + 2;
     }
     return 0;
 }

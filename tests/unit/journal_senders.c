@@ -99,6 +99,22 @@ static const scenario scenarios[] = {
     { "a_count_that_was_given_up_does_not_go_below_zero",
       "nor: keys=96 evict quota=2 beside=10 Bb Cb B20,retention=1000 C20 "
       "unjudged +senders=1 P wait2000 M Bd:execute Cd Xb Xd Bf:execute" },
+    // One whose numbers came when the entry was another's is not counted below
+    // nothing, and is forgotten without an entry, too.
+    { "a_count_that_was_never_begun_does_not_go_below_zero",
+      "nor: keys=96 evict quota=4 senders=1 scopes=2 most=9 B18,retention=1000 "
+      "C18 B20,retention=1000 C20 wait2000 B19,retention=1000 C19 "
+      "B21,retention=1000 C21 wait2000 B19:old P B23:execute" },
+    { "a_sender_without_an_entry_stays_forgotten",
+      "nor: keys=96 evict senders=1 scopes=2 most=9 B18,retention=1000 C18 "
+      "B20,retention=1000 C20 wait2000 B1 C1 n1:ok P B1:execute" },
+    // Not all numbers up to a floor that an opening has raised have left.
+    { "what_an_opening_lets_expire_takes_nothing_else_with_it",
+      "beside=10 Bg,retention=9000000 Cg Bi P wait200100 Bg:replay P Bg:replay "
+      "P Bg:replay" },
+    { "nor_does_a_floor_that_rises_before_the_first_record",
+      "keys=96 beside=10 Bi,retention=1000 Bm,retention=9000000 Cm Bo wait2000 "
+      "Bi:old Bi:old P wait200100 Bm:replay P Bm:replay P Bm:replay" },
     // Under eviction the one whose entry another has was forgotten by choice.
     { "who_was_forgotten_for_another_is_no_loss",
       "nor: keys=96 evict capacity=4 senders=1 scopes=2 most=9 B18 B20 "
