@@ -903,8 +903,8 @@ typedef struct idem_journal {
     uint8_t  erasing;           /* 1: its erase was started */
     uint8_t  synced;            /* 1: all that was programmed is durable */
     uint8_t  broken;            /* 1: a sync failed: nothing is written */
-    uint8_t  newest_is;         /* flags that the newest record has: state,
-                                   interrupted */
+    uint8_t  newest_is;         /* flags of the newest record that are written
+                                   with it again: HAS_STATE, 0x10 */
     uint16_t sector_count, granule;         /* those of the storage */
     uint16_t head_keys;         /* keys that can be relocated into a head */
     uint32_t sector_size;
@@ -1283,7 +1283,8 @@ int idem_complete(idem_table *table, const idem_claim *claim,
    begin is answered IDEM_EXECUTE; of a number, unless the floor has passed it
    meanwhile: IDEM_TOO_OLD.
      IDEM_OK, IDEM_E_FENCED
-     IDEM_E_STORAGE, IDEM_E_SPACE   the claim stays, repeat the call */
+     IDEM_E_STORAGE, IDEM_E_SPACE   the claim stays, repeat the call; after a
+                                    restart the key may be found released */
 IDEM_API int idem_release(idem_table *table, const idem_claim *claim,
                           uint32_t now_ms);
 
@@ -1379,7 +1380,8 @@ IDEM_API int idem_pending(idem_table *table, idem_entry *entry,
 /* Marks an outcome as delivered; from then on it may be evicted.
      IDEM_OK            even if it was, or needed no delivery
      IDEM_E_NOT_FOUND   no such outcome, or no more
-     IDEM_E_STORAGE, IDEM_E_SPACE   nothing changed, repeat the call */
+     IDEM_E_STORAGE, IDEM_E_SPACE   nothing changed, repeat the call; after a
+                                    restart it may be found delivered */
 IDEM_API int idem_delivered(idem_table *table, const idem_claim *claim);
 
 /* Copies up to *len bytes of a response from byte `at` on, and sets *len to
@@ -1407,7 +1409,8 @@ IDEM_API int idem_state(idem_table *table, void *dst, size_t *len);
                         being written when power failed may still appear
      IDEM_BUSY          the key, or one of the sender's, has a live lease, or
                         one without end; nothing changed
-     IDEM_E_STORAGE, IDEM_E_SPACE   nothing changed, repeat the call
+     IDEM_E_STORAGE, IDEM_E_SPACE   nothing changed, repeat the call; after a
+                                    restart it may be found removed
      IDEM_E_ARG, IDEM_E_TOO_LARGE   as idem_find */
 IDEM_API int idem_forget(idem_table *table, const idem_request *request,
                          uint32_t now_ms);
@@ -2228,6 +2231,8 @@ static uint32_t idemi_default_retention(const idem_table *t, uint32_t asked_ms)
 #define IDEMI_ENDLESS     0x08u         /* a lease without end; while a journal
                                            is read, every claim of this boot */
 #define IDEMI_INTERRUPTED 0x10u         /* a claim that a restart ended */
+#define IDEMI_EXPIRED     0x10u         /* in a record that empties a slot */
+#define IDEMI_ALL_LEFT    0x10u         /* in a sender's record: R1d */
 #define IDEMI_RECORDED                  /* the part that a record has */       \
     (IDEMI_STATUS | IDEMI_UNDELIVERED | IDEMI_INTERRUPTED)
 
@@ -2757,16 +2762,20 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
 
      R1  A slot has the contents of its last full record (one with a key), and
          the changes after that.  A key that comes in another slot empties the
-         old one.  A number raises its sender's floor to its epoch when it
-         comes, and to itself when another key takes its slot, or it expires.  A
-         claim of an older epoch than its sender's has expired.
-         A sender's record with a floor raises the floor to that.  With 0 it
-         removes the floor, and all keys of the sender that were read before.
-         If it says that all numbers up to its floor have left, those of the
-         floor's epoch that were read before are removed at the end of the
-         journal, unless the floor has another epoch by then.  A key record of
-         such a number that is read later shows that this number, and those
-         above it, have not left.
+         old one.  A number leaves when it expires, is evicted, or another key
+         takes its slot.  What a sender's entry has follows from these rules:
+         a. A number that comes raises the floor to its epoch.  A claim of an
+            older epoch has expired then.              (idemi_sender_raise)
+         b. A number that leaves raises the floor to itself.   (the same)
+         c. A sender's record with a floor raises the floor to that.  With 0 it
+            removes the floor, and all keys of the sender that were read before.
+                                                       (idemi_opening_sender)
+         d. If it has flag 0x10, all numbers of the floor's epoch, up to the
+            floor, that were read before have left: they are removed at the end
+            of the journal, unless the floor has another epoch by then.
+                                                       (idemi_public_start_key)
+         e. A full record of such a number that is read later shows that only
+            numbers below it have left.                (idemi_sender_raise)
      R2  A sector counts from its commit record on.  A header alone may be torn:
          nothing relies on it, and it is erased before its sequence is used
          again.
@@ -2779,8 +2788,8 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
          is there.  Failing sectors may leave fewer; a head after which the
          needed records would not fit into other sectors is not made.
      R5  For every sector q, the items that need q or an older one, written once
-         more, fit into the heads that can be begun before q is erased.  So
-         relocation is put off as long as possible.
+         more, fit into the heads that can be begun before q is erased.  An item
+         is relocated when this would not hold any more, and no earlier.
      R6  No sector is erased that is needed for a key, the state or a sender.
 
    A header is valid if and only if
@@ -3240,8 +3249,8 @@ static int idemi_sender_has_left(const idem_sender *a, uint64_t number)
 }
 
 /* Raises a sender's floor to the epoch of its number; to the number itself if
-   that expires or is evicted.  If the newest record is about it, that will be
-   rewritten as an expired one's.  Keeps N1. */
+   that expires or is evicted (R1a, R1b, R1e).  If the newest record is about
+   it, that will be rewritten as an expired one's.  Keeps N1. */
 static void idemi_sender_raise(const idem_table *t, idem_sender *a,
                                unsigned slot, int how)
 {
@@ -3270,10 +3279,10 @@ static void idemi_sender_raise(const idem_table *t, idem_sender *a,
     if (needs[slot] < *need)
         *need = needs[slot];
     if (slot == t->journal->newest && how > IDEMI_KEY_RELEASED)
-        t->journal->newest_is |= IDEMI_INTERRUPTED;
+        t->journal->newest_is |= IDEMI_EXPIRED;
     // Not all numbers up to a floor that has risen have left.
     if (idemi_sender_item(t, a) == t->journal->newest)
-        t->journal->newest_is &= (uint8_t)~IDEMI_INTERRUPTED;
+        t->journal->newest_is &= (uint8_t)~IDEMI_ALL_LEFT;
 }
 
 /* Counts a key less; unless there is none: keys that came when all entries were
@@ -4450,23 +4459,23 @@ static int idemi_journal_write_header(idem_table *t)
 static int idemi_journal_try(idem_table *t)
 {
     idem_journal *j = t->journal;
-    int result = idemi_storage_erase(t, 1);
+    int result = idemi_storage_erase(t, 1);                 // 1 erase
 
     j->sequence++;
     j->erased = 0;
     if (result < 0)
         return result;
     j->at = IDEMI_RECORDS_AT(j);
-    if (j->opened)              // otherwise it is when the boot began
+    if (j->opened)              // else last_time is when the boot began
         j->last_time = t->clock;
-    result = idemi_journal_relocate(t, IDEMI_RELOCATED);
+    result = idemi_journal_relocate(t, IDEMI_RELOCATED);    // 2 relocate
     if (result == IDEM_OK && j->newest != IDEMI_NONE)
         result = idemi_journal_put(
             t, j->newest, j->newest_is | IDEMI_IN_FULL | IDEMI_RELOCATED,
             NULL);
     if (result == IDEM_OK)
-        result = idemi_journal_write_header(t);
-    if (result == IDEM_OK)
+        result = idemi_journal_write_header(t);             // 3 the header
+    if (result == IDEM_OK)                                  // 4 commit
         result = idemi_journal_put(t, IDEMI_CAPACITY(t), IDEMI_TIME, NULL);
     // The tail moves with the commit record: it must be durable before an older
     // sector is erased.
@@ -4836,7 +4845,7 @@ static idemi_item idemi_opening_sender(idem_table *t, const idemi_record *r,
     if (floor && floor >= idemi_basics_join(a->floor)) {
         if (r->of.sender->floor[1] != a->floor[1])
             a->evicted_until = 0;
-        if (r->flags & IDEMI_INTERRUPTED)
+        if (r->flags & IDEMI_ALL_LEFT)
             a->evicted_until = r->of.sender->floor[0];
         idemi_basics_split(a->floor, floor);
         idemi_storage_needs(t)[own] = sequence;
@@ -4890,7 +4899,7 @@ static idemi_item idemi_opening_apply(idem_table *t, const idemi_record *r,
                           s->response_len);
         idemi_keys_finish(t, slot, r->flags, r->age, idemi_opening_near(t));
     } else if (!(r->flags & IDEMI_STATUS))
-        idemi_keys_leave(t, slot, r->flags & IDEMI_INTERRUPTED
+        idemi_keys_leave(t, slot, r->flags & IDEMI_EXPIRED
                                       ? IDEMI_KEY_EXPIRED : IDEMI_KEY_RELEASED);
     else if (!(r->flags & IDEMI_HAS_KEY))
         idemi_keys_delivered(t, s);
@@ -5478,7 +5487,7 @@ static int idemi_command_refuse(idem_table *t, idem_sender *a,
     if (!a || !a->unsaved)
         return IDEM_OK;
     if (!idemi_command_has_old(t, a, id))
-        flags |= IDEMI_INTERRUPTED;
+        flags |= IDEMI_ALL_LEFT;
     a->unsaved = 0;
     result = idemi_journal_note(t, idemi_sender_item(t, a), flags);
     a->unsaved = result < 0;
