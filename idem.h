@@ -2837,9 +2837,9 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
         time, and at the end.
      5. In a sector, what is not a valid record is skipped granule by granule.
         A gap is skipped bytes, or the point after an orphan of kind 3.
-     6. Lost records may have said how time passed.  So after a sector with a
-        loss by D1 to D4 no key ages from the time of its last record to that of
-        the next header.
+     6. The records of a gap may have said how time passed.  So after a sector
+        with a gap, or a loss by D1 to D4, no key ages from the time of its last
+        record to that of the next header.
 
    Records are lost, and the table is uncertain for one default retention from
    the newest time on, if
@@ -4471,8 +4471,8 @@ static int idemi_journal_try(idem_table *t)
     result = idemi_journal_relocate(t, IDEMI_RELOCATED);    // 2 relocate
     if (result == IDEM_OK && j->newest != IDEMI_NONE)
         result = idemi_journal_put(
-            t, j->newest, j->newest_is | IDEMI_IN_FULL | IDEMI_RELOCATED,
-            NULL);
+            t, (idemi_item)j->newest,
+            j->newest_is | IDEMI_IN_FULL | IDEMI_RELOCATED, NULL);
     if (result == IDEM_OK)
         result = idemi_journal_write_header(t);             // 3 the header
     if (result == IDEM_OK)                                  // 4 commit
@@ -4768,9 +4768,9 @@ static void idemi_opening_lost(idem_table *t, uint32_t sequence)
 }
 
 /* Moves the clock to the time of a record or header, unless that is in the past
-   or impossibly far ahead.  After a loss no key ages: the lost records may have
-   said how that time passed. */
-static void idemi_opening_time(idem_table *t, uint32_t time, int after_loss)
+   or impossibly far ahead.  If records may be missing no key ages: they may
+   have said how that time passed. */
+static void idemi_opening_time(idem_table *t, uint32_t time, int missing)
 {
     uint32_t ms = time - t->clock;
     unsigned slot = IDEMI_CAPACITY(t);
@@ -4778,7 +4778,7 @@ static void idemi_opening_time(idem_table *t, uint32_t time, int after_loss)
     t->journal->last_time = t->clock;
     if (ms > IDEMI_NEVER_MS)
         return;
-    if (after_loss) {
+    if (missing) {
         while (slot-- > 0)
             idemi_slot_at(t, slot)->time += ms;
         t->clock += ms;
@@ -4930,16 +4930,17 @@ static int idemi_opening_is_loss(const idem_table *t, const idemi_scan *scan,
             !(scan->h.relocated_end & IDEMI_BATCHED));
 }
 
-/* Reads a sector and applies its records; counts losses by D1 to D4. */
+/* Reads a sector and applies its records; counts losses by D1 to D4.  Returns
+   whether there may have been other records. */
 IDEMI_APART
-static void idemi_opening_sector(idem_table *t, const idemi_scan *scan)
+static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
 {
     idem_journal *j = t->journal;
     uint32_t at = IDEMI_RECORDS_AT(j), dirty = at;
     uint32_t end = scan->end ? scan->end & IDEMI_OFFSET : IDEMI_SECTOR_SIZE(j);
     uint32_t sequence = scan->h.sequence;
     uint32_t relocated_end = scan->h.relocated_end & IDEMI_OFFSET;
-    int gap = 0;
+    int gap = 0, missing = 0;
     idemi_found found;
     idemi_record *r = &found.r;
 
@@ -4958,6 +4959,7 @@ static void idemi_opening_sector(idem_table *t, const idemi_scan *scan)
             continue;
         }
         gap |= at > j->at;
+        missing |= gap;
         if (gap && (j->at < relocated_end || r->flags & IDEMI_SYNCED)) {
             idemi_opening_lost(t, sequence);
             gap = 0;
@@ -4975,8 +4977,10 @@ static void idemi_opening_sector(idem_table *t, const idemi_scan *scan)
         j->end = j->at;
         j->at = at += len;
     }
-    if (idemi_opening_is_loss(t, scan, gap, at, dirty))
-        idemi_opening_lost(t, sequence);
+    if (!idemi_opening_is_loss(t, scan, gap, at, dirty))
+        return missing;
+    idemi_opening_lost(t, sequence);
+    return 1;
 }
 
 /* Reads the header of the oldest sector from a sequence on, up to the head;
@@ -5019,7 +5023,7 @@ static void idemi_opening_ring(idem_table *t)
 {
     idem_journal *j = t->journal;
     uint32_t named = 0, sequence = j->tail;
-    int after_loss;
+    int missing = 0;
     idemi_scan scan;
 
     for (; idemi_opening_ask(t, sequence, &scan); sequence++) {
@@ -5028,16 +5032,15 @@ static void idemi_opening_ring(idem_table *t)
             t->clock = t->swept = scan.h.time;
         if (scan.is_abandoned)
             continue;
-        after_loss = j->damaged == named;
         if (scan.h.previous != named && sequence != j->tail)
             idemi_opening_lost(t, sequence - 1);
         named = sequence;
         j->defaults = scan.h.defaults;
         j->uncertain = scan.h.uncertain;
-        idemi_opening_time(t, scan.h.time, after_loss);
+        idemi_opening_time(t, scan.h.time, missing);
         if (scan.h.previous_end & IDEMI_FIRST)
             idemi_opening_interrupt(t);
-        idemi_opening_sector(t, &scan);
+        missing = idemi_opening_sector(t, &scan);
     }
     if (named != j->head)
         idemi_opening_lost(t, j->head);
