@@ -14,14 +14,14 @@
        .key_max = pump_key_max, .response_max = pump_response_max };
    static idem_table table;
    static uint32_t now(void) { return (uint32_t)time(NULL) * 1000; }  // in ms
-
    static int pour(idem_job *job)
    {
-       job->outcome.failed = job->answer != IDEM_EXECUTE;
-       if (!job->outcome.failed)          // else it may have poured before
+       int is_new = job->answer == IDEM_EXECUTE;  // else it may have run before
+       if (is_new)
            puts("the pump runs");
-       job->outcome.response = job->outcome.failed ? "look!" : "done.";
-       job->outcome.response_len = 5;
+       job->outcome.failed = !is_new;
+       job->outcome.response = is_new ? "done" : "look";
+       job->outcome.response_len = 4;
        return IDEM_HANDLED;
    }
    int main(void)

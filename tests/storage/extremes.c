@@ -65,7 +65,7 @@ static const char usual[] =
     "capacity=16 key=16 response=16 attempts=0/1/3/255 retention=" RETENTIONS
     " lease=0/1/4294967295/536870912 evict=0/0/1 batch=0/0/0/1"
     " volatile=0/0/0/0/0/1 scopes=1/3/20 polls=3/3/1000 kind=0/0/1/2"
-    " erased=255/0/90 verify=0/0/0/1 granule=1/2/4/8/16/32/64/128/256"
+    " erased=255/0 verify=0/0/0/1 granule=1/2/4/8/16/32/64/128/256"
     " size=256/264/528/1056/4096/4488/8000/65536/131328/262144";
 
 static const struct { const char *name, *modes; } profiles[] = {
