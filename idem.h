@@ -281,12 +281,9 @@
 
    When the device is idle, call idem_maintain while it answers IDEM_MORE: it
    erases, and relocates old records, so that commands need not wait for that.
-   A boot without a command writes nothing but the time.
-
-   All sectors wear alike.  A command with a key and a response of 16 bytes
-   writes 63 bytes with granules (>>porting) of 1, 73 of 8, 81 of 16.  A failing
-   sector is skipped, and tried again the next time round.  After a failed sync
-   nothing is written until the table is opened again.
+   A boot without a command writes the time alone.  A command with key and
+   response of 16 bytes writes 63 bytes with granules (>>porting) of 1, 73 of 8,
+   81 of 16.  All sectors wear alike.  A failing one is skipped for one round.
 
    >>damage    flipped bits, worn cells, a wild write
 
@@ -355,9 +352,8 @@
 
    config.senders is for how many scopes the table keeps an entry.  Then a quota
    limits each, and a sender may number its commands (request.epoch,
-   request.sequence, no key), as LoRaWAN and Kafka do.  A number is a key as
-   long as its outcome is remembered.  After that it is known to be old, for
-   ever:
+   request.sequence, no key), as LoRaWAN and Kafka do.  A number is a key while
+   its outcome is remembered, and known to be old for ever after:
 
      the number               the answer
      known                    as for any key (>>answers)
@@ -368,17 +364,15 @@
                               older epochs are fenced
 
    A restart may find a refused number again: one that was claimed and not
-   completed (IDEM_RECOVER), or with volatile_claims one that was evicted (its
-   outcome).  It is never IDEM_EXECUTE.
+   completed (IDEM_RECOVER), or, with volatile_claims, evicted (its outcome).
 
    The floor is the lower edge of the replay window: the highest number that
    expired or was evicted.  A number that was released or forgotten does not
    raise it, but is refused once the floor has passed it.  A new sender may
-   start at any number.  Sequences go from 1 to 4,294,967,295 and do not wrap:
-   then, or if it lost its count, the sender begins a higher epoch, from its
-   clock or a counter of its starts.  Authenticate it: nothing is above epoch
-   4,294,967,295.  idem_forget of a scope, with neither key nor sequence,
-   forgets the sender: its keys, its floor and its epoch.
+   start at any number.  Sequences end at 4,294,967,295: then, or if it lost its
+   count, the sender begins a higher epoch, from its clock or a counter of its
+   starts.  Authenticate it: no epoch is above 4,294,967,295.  idem_forget with
+   neither key nor sequence forgets a sender: its keys, floor and epoch.
 
    A number takes 8 bytes of key_max.  Add IDEM_SENDERS_MEMORY_SIZE(senders) to
    the memory, and senders to the capacity in IDEM_SECTORS.  When all entries
@@ -419,9 +413,8 @@
          changes nothing: complete, release and renew answer IDEM_E_FENCED.
      S2  An outcome is replayed, byte for byte, until its retention ends (or
          idem_forget or eviction removes it).  With a journal that holds over
-         any number of power cuts, at any instant, even during recovery.  (Two
-         torn writes in a row whose cells read differently each time can lose
-         more.)
+         any number of power cuts, at any instant, even during recovery.  (But
+         two torn writes in a row may lose more if their cells are unstable.)
      S3  A stored response is never given to another payload, key or scope.
      S4  A command is never answered IDEM_EXECUTE if an earlier attempt may have
          had an effect.  It is IDEM_RECOVER, or after a loss IDEM_UNCERTAIN,
@@ -441,9 +434,8 @@
          nobody pushes out another scope's keys: under IDEM_REJECT, and with
          eviction if quota x senders <= capacity.
      S10 An answer given in one boot holds in every later one until a call
-         changes it (of refused numbers see >>senders); time that was not
-         recorded is lost.  Calls that only look write nothing, and may show
-         records that are not yet confirmed.
+         changes it (but: >>senders); time that was not recorded is lost.  Calls
+         that only look write nothing, and may show what is not yet confirmed.
      L1  Every call ends in bounded steps; the bounds are in >>functions.
      L2  The table never wedges, even if power fails every night.  Leases end
          (but IDEM_LEASE_NONE), retention ends, attempts end in IDEM_EXHAUSTED.
@@ -2837,9 +2829,9 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
         time, and at the end.
      5. In a sector, what is not a valid record is skipped granule by granule.
         A gap is skipped bytes, or the point after an orphan of kind 3.
-     6. The records of a gap may have said how time passed.  So after a sector
-        with a gap, or a loss by D1 to D4, no key ages from the time of its last
-        record to that of the next header.
+     6. Lost records may have said how time passed.  So after a sector with a
+        loss by D1 to D4 no key ages from the time of its last record to that of
+        the next header.
 
    Records are lost, and the table is uncertain for one default retention from
    the newest time on, if
@@ -4768,9 +4760,9 @@ static void idemi_opening_lost(idem_table *t, uint32_t sequence)
 }
 
 /* Moves the clock to the time of a record or header, unless that is in the past
-   or impossibly far ahead.  If records may be missing no key ages: they may
-   have said how that time passed. */
-static void idemi_opening_time(idem_table *t, uint32_t time, int missing)
+   or impossibly far ahead.  After a loss no key ages: the lost records may have
+   said how that time passed. */
+static void idemi_opening_time(idem_table *t, uint32_t time, int after_loss)
 {
     uint32_t ms = time - t->clock;
     unsigned slot = IDEMI_CAPACITY(t);
@@ -4778,7 +4770,7 @@ static void idemi_opening_time(idem_table *t, uint32_t time, int missing)
     t->journal->last_time = t->clock;
     if (ms > IDEMI_NEVER_MS)
         return;
-    if (missing) {
+    if (after_loss) {
         while (slot-- > 0)
             idemi_slot_at(t, slot)->time += ms;
         t->clock += ms;
@@ -4930,17 +4922,16 @@ static int idemi_opening_is_loss(const idem_table *t, const idemi_scan *scan,
             !(scan->h.relocated_end & IDEMI_BATCHED));
 }
 
-/* Reads a sector and applies its records; counts losses by D1 to D4.  Returns
-   whether there may have been other records. */
+/* Reads a sector and applies its records; counts losses by D1 to D4. */
 IDEMI_APART
-static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
+static void idemi_opening_sector(idem_table *t, const idemi_scan *scan)
 {
     idem_journal *j = t->journal;
     uint32_t at = IDEMI_RECORDS_AT(j), dirty = at;
     uint32_t end = scan->end ? scan->end & IDEMI_OFFSET : IDEMI_SECTOR_SIZE(j);
     uint32_t sequence = scan->h.sequence;
     uint32_t relocated_end = scan->h.relocated_end & IDEMI_OFFSET;
-    int gap = 0, missing = 0;
+    int gap = 0;
     idemi_found found;
     idemi_record *r = &found.r;
 
@@ -4959,7 +4950,6 @@ static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
             continue;
         }
         gap |= at > j->at;
-        missing |= gap;
         if (gap && (j->at < relocated_end || r->flags & IDEMI_SYNCED)) {
             idemi_opening_lost(t, sequence);
             gap = 0;
@@ -4977,10 +4967,8 @@ static int idemi_opening_sector(idem_table *t, const idemi_scan *scan)
         j->end = j->at;
         j->at = at += len;
     }
-    if (!idemi_opening_is_loss(t, scan, gap, at, dirty))
-        return missing;
-    idemi_opening_lost(t, sequence);
-    return 1;
+    if (idemi_opening_is_loss(t, scan, gap, at, dirty))
+        idemi_opening_lost(t, sequence);
 }
 
 /* Reads the header of the oldest sector from a sequence on, up to the head;
@@ -5023,7 +5011,7 @@ static void idemi_opening_ring(idem_table *t)
 {
     idem_journal *j = t->journal;
     uint32_t named = 0, sequence = j->tail;
-    int missing = 0;
+    int after_loss;
     idemi_scan scan;
 
     for (; idemi_opening_ask(t, sequence, &scan); sequence++) {
@@ -5032,15 +5020,16 @@ static void idemi_opening_ring(idem_table *t)
             t->clock = t->swept = scan.h.time;
         if (scan.is_abandoned)
             continue;
+        after_loss = j->damaged == named;
         if (scan.h.previous != named && sequence != j->tail)
             idemi_opening_lost(t, sequence - 1);
         named = sequence;
         j->defaults = scan.h.defaults;
         j->uncertain = scan.h.uncertain;
-        idemi_opening_time(t, scan.h.time, missing);
+        idemi_opening_time(t, scan.h.time, after_loss);
         if (scan.h.previous_end & IDEMI_FIRST)
             idemi_opening_interrupt(t);
-        missing = idemi_opening_sector(t, &scan);
+        idemi_opening_sector(t, &scan);
     }
     if (named != j->head)
         idemi_opening_lost(t, j->head);

@@ -495,10 +495,10 @@ def apply(device, table, r):
 
 def read_sector(device, table, header, named_by):
     """The records of a sector; `named_by`: the last header that names it.
-    Returns whether there may have been others."""
+    Returns whether any are lost."""
     at = behind = dirty = device.front
     end = named_by.previous_end if named_by else device.sector_size
-    gap, missing, lost = False, False, set()
+    gap, lost = False, set()
     while at < end:
         r = record_of(device, header, at, table.slots)
         if not r:
@@ -507,7 +507,6 @@ def read_sector(device, table, header, named_by):
             at += device.granule
             continue
         gap = gap or at > behind
-        missing = missing or gap
         if gap and (behind < header.relocated_end or r.flags & DURABLE):
             lost.add("D1" if behind < header.relocated_end else "D2")
             gap = False
@@ -522,7 +521,7 @@ def read_sector(device, table, header, named_by):
             dirty >= behind + device.record_max:
         lost.add("D4")
     table.lost |= lost
-    return missing or bool(lost)
+    return bool(lost)
 
 
 def has_record(device, header, at, slots=None):
@@ -632,15 +631,15 @@ def read(device):
     sectors = sectors_that_count(table, headers, head) if head else []
     if head:
         table.time = sectors[0].time
-    missing = False
+    lost = False
     for header, after in zip(sectors, sectors[1:] + [None]):
-        if missing:
+        if lost:
             hold(table, header.time)
         advance(device, table, header.time)
         if header.first:
             interrupt(table)
         named = after and after.previous == header.sequence
-        missing = read_sector(device, table, header, after if named else None)
+        lost = read_sector(device, table, header, after if named else None)
     newest = head.sequence if head else 0
     headless = look_for_headless(device, table, headers, newest)
     look_for_overwritten(device, table, headers)

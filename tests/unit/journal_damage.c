@@ -83,11 +83,6 @@ static const scenario scenarios[] = {
       "nor_8: size=1024 retention=3600000 Aa M,ms=7200000 M,ms=1728000000 Bb "
       "note Bc,retention=1296000000 Cc rotate1 damage,how=5,at=97 P loss "
       "M,ms=3700000 M Bc:replay" },
-    // Nor where it looks like a torn batch, and is no loss.
-    { "s6_nor_does_one_that_looks_like_a_torn_batch",
-      "nor_8: batch size=1024 retention=3600000 Aa Y M,ms=7200000 "
-      "M,ms=1728000000 Bb note Bc Cc Be Ce Y P Bd damage,how=5,at=97 P lost0 "
-      "Bc:replay" },
 
     // how long claims are uncertain after it
     { "s4_unknown_keys_are_uncertain_for_a_retention",
