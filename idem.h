@@ -4071,7 +4071,9 @@ static int idemi_reading_has_record(idem_table *t, uint32_t sequence,
     idemi_record *r = &found.r;
 
     idemi_reading_begin(t, &found);
-    while (at < relocated_end && at < IDEMI_SECTOR_SIZE(j) &&
+    if (relocated_end > IDEMI_SECTOR_SIZE(j))
+        relocated_end = IDEMI_SECTOR_SIZE(j);
+    while (at < relocated_end &&
            (len = idemi_reading_record(t, sequence, at, r)) != 0 &&
            r->flags & IDEMI_RELOCATED)
         at += len;
@@ -4826,15 +4828,14 @@ static idemi_item idemi_opening_sender(idem_table *t, const idemi_record *r,
 {
     uint64_t name = idemi_basics_join(r->of.sender->name), floor;
     idem_sender *a = idemi_sender_take(t, name);
-    idemi_item own;
+    idemi_item own = a ? idemi_sender_item(t, a) : IDEMI_NONE;
 
     floor = idemi_basics_join(r->of.sender->floor);
     if (!floor)
         idemi_keys_forget(t, name, a);
-    if (!a)
-        return IDEMI_NONE;
-    own = idemi_sender_item(t, a);
-    if (floor && floor >= idemi_basics_join(a->floor)) {
+    if (!floor || !a)
+        return own;
+    if (floor >= idemi_basics_join(a->floor)) {
         if (r->of.sender->floor[1] != a->floor[1])
             a->evicted_until = 0;
         if (r->flags & IDEMI_ALL_LEFT)
