@@ -545,7 +545,7 @@ extern "C" {
 
    Interface: idem_storage, idem_config, _request, _claim, _reply, _outcome,
    _job, _entry, _stats.  The other structs are visible so that you can place
-   them; their fields are for a debugger, and promised only where it says so.
+   them; their fields are for a debugger, and promised only where marked so.
    ------------------------------------------------------------------------ */
 
 /* The results of calls (>>answers) */
@@ -2829,7 +2829,7 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
         time, and at the end.
      5. In a sector, what is not a valid record is skipped granule by granule.
         A gap is skipped bytes, or the point after an orphan of kind 3.
-     6. Lost records may have said how time passed.  So after a sector with a
+     6. Lost records may have recorded time.  So after a sector with a
         loss by D1 to D4 no key ages from the time of its last record to that of
         the next header.
 
@@ -4763,7 +4763,7 @@ static void idemi_opening_lost(idem_table *t, uint32_t sequence)
 
 /* Moves the clock to the time of a record or header, unless that is in the past
    or impossibly far ahead.  After a loss no key ages: the lost records may have
-   said how that time passed. */
+   recorded that time. */
 static void idemi_opening_time(idem_table *t, uint32_t time, int after_loss)
 {
     uint32_t ms = time - t->clock;
@@ -4899,7 +4899,7 @@ static idemi_item idemi_opening_apply(idem_table *t, const idemi_record *r,
     return slot;
 }
 
-/* A sector that is read: its header, and what later ones say about it */
+/* A sector that is read: its header, and what later ones record about it */
 typedef struct idemi_scan {
     idemi_header h;
     uint32_t end;               /* previous_end, and IDEMI_FIRST, of the last
