@@ -831,10 +831,9 @@ typedef struct idem_sender {
     uint32_t floor[2];          /* sequence, epoch: numbers up to here are
                                    refused */
     uint32_t evicted_until;     /* as in idem_table, but its own; while a
-                                   journal is read it is a sequence number
-                                   (idemi_sender_has_left) */
+                                   journal is read: idemi_sender_left_until */
     idem_number live;           /* its slots in use */
-    unsigned used : 15;         /* when its latest key came; later is larger */
+    unsigned last_use : 15;     /* when its latest key came; later is larger */
     unsigned unsaved : 1;       /* its floor rose, and no record has it yet */
 } idem_sender;
 
@@ -895,16 +894,15 @@ typedef struct idem_journal {
     uint8_t  erasing;           /* 1: its erase was started */
     uint8_t  synced;            /* 1: all that was programmed is durable */
     uint8_t  broken;            /* 1: a sync failed: nothing is written */
-    uint8_t  newest_is;         /* flags of the newest record that are written
-                                   with it again: HAS_STATE, 0x10 */
+    uint8_t  last_flags;        /* of the newest record: those that are written
+                                   with it again, HAS_STATE and 0x10 */
     uint16_t sector_count, granule;         /* those of the storage */
-    uint16_t head_keys;         /* keys that can be relocated into a head */
+    uint16_t head_room;         /* keys that can be relocated into a head */
     uint32_t sector_size;
     uint32_t uncertain;         /* logical ms until which unknown keys may be
                                    lost ones; none are if that is reached */
-    uint32_t newest;            /* item of the newest record (slot, state,
-                                   sender): rewritten in a boot's first
-                                   rotation */
+    uint32_t last_item;         /* of the newest record (slot, state, sender):
+                                   rewritten in a boot's first rotation */
     uint32_t head;              /* sequence of the head; 0: none yet */
     uint32_t end;               /* where its records end */
     uint32_t sequence;          /* of the newest sector begun, head or not */
@@ -917,8 +915,8 @@ typedef struct idem_journal {
     uint32_t damaged;           /* newest sector in which something is lost */
     idem_defaults defaults;
     uint32_t layout;            /* hash of secret and geometry, in checks */
-    uint32_t front;             /* where a sector's records begin */
-    uint32_t record_max;        /* bytes of any record, in whole granules */
+    uint32_t records_at;        /* where a sector's records begin */
+    uint32_t record_limit;      /* bytes of any record, in whole granules */
     uint32_t window, until;     /* opening: the part of a sector that is in the
                                    buffer; until 0: none */
 } idem_journal;
@@ -1084,9 +1082,10 @@ typedef union idem_fingerprint_state {
     }
 
 /* Bytes of the longest record, in whole granules: every optional field present
-   at full length (>>format).  A record with state has no age field, which is
-   longer than the state's length field.  A relocated record has no time, which
-   takes up to 4 bytes more than its one byte. */
+   at full length (>>format).  52 are flags, options 1 + 1, slot 4, time 5, code
+   5, response_len 3, scope_len, attempts 2 + 2, retention, token, age 3 x 5,
+   key_len 2, fingerprint 8, check 4.  A record with state has no age, which is
+   longer than state_len.  A relocated record has no time: one byte is left. */
 #define IDEMI_UP(n, to) (((n) + (to) - 1u) & ~((to) - UINT32_C(1)))
 #define IDEMI_RECORD_MAX(key_max, response_max, state_max, prog_size)          \
     IDEMI_UP(52u + (key_max) + (response_max) + (state_max), prog_size)
@@ -1664,6 +1663,8 @@ extern "C" {
 IDEMI_ASSUME(bytes_have_eight_bits, (unsigned char)-1 == 0xFF);
 IDEMI_ASSUME(unsigned_numbers_every_index_word,
              (unsigned)-1 / IDEMI_WORDS >= IDEM_CAPACITY_MAX);
+IDEMI_ASSUME(a_number_takes_every_item,
+             (idem_number)-1 > IDEM_CAPACITY_MAX + IDEM_SENDERS_MAX);
 IDEMI_ASSUME(links_stay_aligned, sizeof(idem_slot) % 4 == 0);
 IDEMI_ASSUME(slots_stay_aligned, sizeof(idem_sender) % 4 == 0);
 
@@ -2160,9 +2161,9 @@ static inline const idem_config *idemi_configured(void)
 #define IDEMI_SECTOR_SIZE(j)    ((j)->sector_size)
 #define IDEMI_SECTOR_COUNT(j)   ((j)->sector_count)
 #define IDEMI_GRANULE(j)        ((j)->granule)
-#define IDEMI_RECORDS_AT(j)     ((j)->front)
-#define IDEMI_RECORD_LIMIT(j)   ((j)->record_max)
-#define IDEMI_HEAD_ROOM(j)      ((j)->head_keys)
+#define IDEMI_RECORDS_AT(j)     ((j)->records_at)
+#define IDEMI_RECORD_LIMIT(j)   ((j)->record_limit)
+#define IDEMI_HEAD_ROOM(j)      ((j)->head_room)
 #define IDEMI_JOURNAL(t)        (IDEMI_SELDOM((t)->journal != NULL))
 #define IDEMI_EVER_SENDERS      (IDEM_SENDERS_MAX != 0)
 #define IDEMI_EVER_STATE        1
@@ -3088,17 +3089,13 @@ IDEMI_INTO int idemi_storage_erase_now(idem_table *t)
        was read when all entries were in use.          (idemi_sender_uncount)
    ------------------------------------------------------------------------ */
 
-/* `used` counts steps of 2^19 ms (8.7 minutes) of the clock; each sweep lowers
-   it by the steps since the last one, down to 0 after half a year: so it does
-   not wrap. */
-#define IDEMI_USED_STEP  0x80000u
-#define IDEMI_USED_MAX   0x7FFFu
-#define IDEMI_USED_SWEPT (IDEMI_USED_MAX - IDEMI_SWEEP_MS / IDEMI_USED_STEP - 1)
-
-/* What idemi_sender_idle returns for an entry without keys and without a floor;
-   one more if its eviction time is the table's: then nothing is lost with it.
-   For an entry with a floor it is less: taking that over loses the floor. */
-#define IDEMI_IDLE (IDEMI_USED_MAX + 2)
+/* `last_use` counts steps of 2^19 ms (8.7 minutes) of the clock.  A use right
+   after a sweep has IDEMI_USE_SWEPT, one right before the next sweep the
+   maximum; each sweep lowers all by the steps since the last one, down to 0
+   after half a year: so it does not wrap. */
+#define IDEMI_USE_STEP  0x80000u
+#define IDEMI_USE_MAX   0x7FFFu
+#define IDEMI_USE_SWEPT (IDEMI_USE_MAX - IDEMI_SWEEP_MS / IDEMI_USE_STEP - 1)
 
 /* Entry 1 stands right in front of the slots in memory, entry 2 in front of
    that, and so on.  0 is none. */
@@ -3117,20 +3114,24 @@ static idemi_item idemi_sender_item(const idem_table *t, const idem_sender *a)
 /* Steps since the latest sweep */
 static unsigned idemi_sender_steps(const idem_table *t)
 {
-    return (unsigned)((t->clock - t->swept) / IDEMI_USED_STEP);
+    return (unsigned)((t->clock - t->swept) / IDEMI_USE_STEP);
 }
 
-/* How well an entry suits a new sender; 0: it must stay.  So must the one in
-   the newest record, which is to be rewritten with its name. */
+/* Entries that lose least if a new sender takes them over: those without keys
+   and without a floor; one more if the eviction time is the table's too. */
+#define IDEMI_IDLE (IDEMI_USE_MAX + 2)
+
+/* How little is lost if a new sender takes an entry over; 0: it must stay.  So
+   must the one in the newest record, which is to be rewritten with its name. */
 static uint32_t idemi_sender_idle(const idem_table *t, const idem_sender *a)
 {
     if (a->live || (IDEMI_JOURNAL(t) && !IDEMI_IS_OPENING(t) &&
-                    t->journal->newest == idemi_sender_item(t, a)))
+                    t->journal->last_item == idemi_sender_item(t, a)))
         return 0;
     if (!idemi_basics_join(a->floor))
         return IDEMI_IDLE + (a->evicted_until == t->evicted_until);
     return IDEMI_CONFIG(t)->full == IDEM_REJECT ? 0
-                                                : 1 + IDEMI_USED_MAX - a->used;
+                                                : 1 + IDEMI_USE_MAX - a->last_use;
 }
 
 /* Raises the time up to which outcomes may have been evicted. */
@@ -3206,7 +3207,7 @@ static idem_sender *idemi_sender_take(idem_table *t, uint64_t name)
     idemi_basics_split(a->name, name);
     a->floor[0] = a->floor[1] = 0;
     a->evicted_until = IDEMI_IS_OPENING(t) ? 0 : t->evicted_until;
-    a->used = a->unsaved = 0;
+    a->last_use = a->unsaved = 0;
     if (IDEMI_JOURNAL(t))
         idemi_storage_needs(t)[idemi_sender_item(t, a)] = IDEMI_NOWHERE;
     return a;
@@ -3232,12 +3233,19 @@ enum {
     IDEMI_KEY_EVICTED
 };
 
-/* True if a number that was read had left the table before the restart.  While
-   a journal is read `evicted_until` is a sequence of the floor's epoch: all
-   numbers up to it that were read before the entry's record had left. */
-static int idemi_sender_has_left(const idem_sender *a, uint64_t number)
+/* While a journal is read an entry has no eviction time.  The field is a
+   sequence then: numbers of the floor's epoch up to it, which were read before
+   the entry's record, had left (R1d). */
+static uint32_t *idemi_sender_left_until(idem_sender *a)
 {
-    return number >> 32 == a->floor[1] && (uint32_t)number <= a->evicted_until;
+    return &a->evicted_until;
+}
+
+/* True if a number that was read had left the table before the restart. */
+static int idemi_sender_has_left(idem_sender *a, uint64_t number)
+{
+    return number >> 32 == a->floor[1] &&
+           (uint32_t)number <= *idemi_sender_left_until(a);
 }
 
 /* Raises a sender's floor to the epoch of its number; to the number itself if
@@ -3251,9 +3259,9 @@ static void idemi_sender_raise(const idem_table *t, idem_sender *a,
 
     if (IDEMI_IS_OPENING(t)) {
         if (number >> 32 > a->floor[1])
-            a->evicted_until = 0;
+            *idemi_sender_left_until(a) = 0;
         else if (how <= IDEMI_KEY_ADDED && idemi_sender_has_left(a, number))
-            a->evicted_until = (uint32_t)number - 1;
+            *idemi_sender_left_until(a) = (uint32_t)number - 1;
     }
     if (how <= IDEMI_KEY_RELEASED)
         number &= UINT64_MAX << 32;
@@ -3270,11 +3278,11 @@ static void idemi_sender_raise(const idem_table *t, idem_sender *a,
     a->unsaved = 1;
     if (needs[slot] < *need)
         *need = needs[slot];
-    if (slot == t->journal->newest && how > IDEMI_KEY_RELEASED)
-        t->journal->newest_is |= IDEMI_EXPIRED;
+    if (slot == t->journal->last_item && how > IDEMI_KEY_RELEASED)
+        t->journal->last_flags |= IDEMI_EXPIRED;
     // Not all numbers up to a floor that has risen have left.
-    if (idemi_sender_item(t, a) == t->journal->newest)
-        t->journal->newest_is &= (uint8_t)~IDEMI_ALL_LEFT;
+    if (idemi_sender_item(t, a) == t->journal->last_item)
+        t->journal->last_flags &= (uint8_t)~IDEMI_ALL_LEFT;
 }
 
 /* Counts a key less; unless there is none: keys that came when all entries were
@@ -3291,7 +3299,7 @@ static void idemi_sender_update(const idem_table *t, idem_sender *a,
                                 unsigned slot, int how)
 {
     if (how == IDEMI_KEY_ADDED) {
-        a->used = (IDEMI_USED_SWEPT + idemi_sender_steps(t)) & IDEMI_USED_MAX;
+        a->last_use = (IDEMI_USE_SWEPT + idemi_sender_steps(t)) & IDEMI_USE_MAX;
         a->live++;
     } else if (how != IDEMI_KEY_KEPT)
         idemi_sender_uncount(a);
@@ -3479,7 +3487,7 @@ static void idemi_keys_sweep(idem_table *t)
         idem_sender *a = idemi_sender_at(t, i);
         if (!IDEMI_IS_OPENING(t))
             a->evicted_until = idemi_keys_limit(t, a->evicted_until);
-        a->used = (a->used > steps ? a->used - steps : 0) & IDEMI_USED_MAX;
+        a->last_use = (a->last_use > steps ? a->last_use - steps : 0) & IDEMI_USE_MAX;
     }
     if (IDEMI_JOURNAL(t) &&
         idemi_clock_reached(t->clock, t->journal->uncertain))
@@ -3907,10 +3915,12 @@ static int idemi_reading_is_header(const idem_config *config, unsigned char *p)
     if (other & (other - 1))
         return 0;
     p[IDEMI_SUM_AT] = p[IDEMI_SUM_AT + 1] = 0;
-    // As they are, then with each bit flipped, which is flipped back again.
+    // Bit i / 2 is flipped after an even i, and flipped back after an odd one:
+    // only the first even i has bytes that were not checked before.
     for (i = 0; i < 16 * IDEMI_HEADER; i++) {
-        if (idemi_basics_load32(p + IDEMI_HEADER - 4) ==
-            idemi_storage_check(config, 0, layout, p, IDEMI_HEADER - 4))
+        if ((i == 0 || i % 2) &&
+            idemi_basics_load32(p + IDEMI_HEADER - 4) ==
+                idemi_storage_check(config, 0, layout, p, IDEMI_HEADER - 4))
             return 1;
         p[i / 16] = (unsigned char)(p[i / 16] ^ 1u << i / 2 % 8);
     }
@@ -4089,10 +4099,11 @@ static int idemi_reading_has_record(idem_table *t, uint32_t sequence,
     return 0;
 }
 
-/* The sequence of the newest header, or 0.  Where one names a newer sector than
-   stands in that one's position, a journal was begun anew over this one, when
-   the storage was not ready: a loss (D7). */
-static uint32_t idemi_reading_newest(idem_table *t)
+/* Reads all headers: returns the sequence of the newest, or 0.  Until there is a
+   head, counts a loss by D7: where a header names a newer sector than stands in
+   that one's position, a journal was begun over this one, when the storage was
+   not ready. */
+static uint32_t idemi_reading_headers(idem_table *t)
 {
     uint32_t position, newest = 0, named;
     const idemi_header *h;
@@ -4117,7 +4128,7 @@ static uint32_t idemi_reading_newest(idem_table *t)
    read: one that is torn may come and go, on storage that is ready. */
 static int idemi_reading_is_other(idem_table *t)
 {
-    uint32_t was = t->journal->sequence, is = idemi_reading_newest(t);
+    uint32_t was = t->journal->sequence, is = idemi_reading_headers(t);
     uint32_t newer = is > was ? is : was;
     unsigned times;
 
@@ -4128,10 +4139,11 @@ static int idemi_reading_is_other(idem_table *t)
 }
 
 /* Searches for the newest sector that counts (>>recovery), from a sequence
-   down, makes it the head, and returns whether there is one.  With `again` it
-   must count by 2: a commit record alone may be torn and unstable.
-   If none counts, the oldest header may name one that did (D5). */
-static int idemi_reading_find(idem_table *t, uint32_t sequence, int again)
+   down, makes it the head, and returns whether there is one.  Its relocated
+   records are read from `records` on; IDEMI_OFFSET: not at all, so it must count
+   by 2.  If none counts, the oldest header may name one that did (D5). */
+static int idemi_reading_find(idem_table *t, uint32_t sequence,
+                              uint32_t records)
 {
     idem_journal *j = t->journal;
     uint32_t left = IDEMI_SECTOR_COUNT(j), named = 0;
@@ -4144,16 +4156,15 @@ static int idemi_reading_find(idem_table *t, uint32_t sequence, int again)
         tail = h->tail;
         named = h->previous;
         j->defaults = h->defaults;
-        if (idemi_reading_has_record(t, sequence,
-                                     again ? IDEMI_OFFSET : IDEMI_RECORDS_AT(j),
+        if (idemi_reading_has_record(t, sequence, records,
                                      h->relocated_end & IDEMI_OFFSET, 1)) {
             j->head = sequence;
             j->tail = tail;
             return 1;
         }
     }
-    if (named && !again)
-        t->stats.lost++;
+    if (named && !j->head)
+        t->stats.lost |= 1;
     return 0;
 }
 
@@ -4162,19 +4173,19 @@ static void idemi_reading_head(idem_table *t)
 {
     idem_journal *j = t->journal;
 
-    j->sequence = idemi_reading_newest(t);
+    j->sequence = idemi_reading_headers(t);
     j->tail = j->sequence + 1;
-    (void)idemi_reading_find(t, j->sequence, 0);
+    (void)idemi_reading_find(t, j->sequence, IDEMI_RECORDS_AT(j));
 }
 
 /* True if the storage was not ready when the head was searched for: a newer
-   sector counts now; or there was no head, reads failed, and the newest header
-   is another one. */
+   sector counts now, by 2, as a commit record alone may be torn and unstable;
+   or there was no head, reads failed, and the newest header is another one. */
 static int idemi_reading_changed(idem_table *t)
 {
     return (!t->journal->head && t->storage_error &&
             idemi_reading_is_other(t)) ||
-           idemi_reading_find(t, idemi_reading_newest(t), 1);
+           idemi_reading_find(t, idemi_reading_headers(t), IDEMI_OFFSET);
 }
 
 /* ---------------------------------------------------------------------------
@@ -4186,7 +4197,7 @@ static int idemi_reading_changed(idem_table *t)
    R3  idemi_journal_confirm and _ready rotate first in each boot.
    R4  idemi_journal_may_begin keeps room to begin a head, idemi_journal_admit
        refuses claims without two dead sectors after the head.
-   R5  idemi_journal_must_empty counts the items that must be relocated.
+   R5  idemi_journal_plan counts the items that must be relocated.
    R6  Each item's oldest needed sector is known (idemi_storage_needs), and none
        is older than the tail: idemi_journal_put, _undo, _rotate.
    ------------------------------------------------------------------------ */
@@ -4338,11 +4349,11 @@ static void idemi_journal_close(idem_journal *j)
 /* Dead sectors that are kept after the head (R4) */
 #define IDEMI_KEPT_DEAD 2u
 
-/* Sets next_tail, the oldest live sector once `head` is the newest.  Returns
-   how many items must be relocated to keep R5, the oldest first; a group of
-   sectors counts as its oldest.  All, if something is lost there: the next
-   opening must not find that again. */
-static uint32_t idemi_journal_must_empty(idem_table *t, uint32_t head)
+/* Plans a rotation that makes `head` the newest sector: sets next_tail, then the
+   oldest live one, and returns how many items must be relocated to keep R5, the
+   oldest first.  A group of sectors counts as its oldest.  All must be, if
+   something is lost in them: the next opening must not find that again. */
+static uint32_t idemi_journal_plan(idem_table *t, uint32_t head)
 {
     idem_journal *j = t->journal;
     const uint32_t *needs = idemi_storage_needs(t);
@@ -4351,18 +4362,17 @@ static uint32_t idemi_journal_must_empty(idem_table *t, uint32_t head)
     // Heads that can be begun before that one is erased
     uint32_t left = first + IDEMI_SECTOR_COUNT(j) - IDEMI_KEPT_DEAD - 1 - head;
     idem_number live[IDEMI_GROUPS];
-    idemi_item item = idemi_journal_last(t);
+    idemi_item item = idemi_journal_last(t) + 1;
     unsigned i;
 
     j->next_tail = head;
     IDEM_MEMSET(live, 0, sizeof live);
-    do {
-        if (needs[item] >= head)
-            continue;
-        if (needs[item] < j->next_tail)
-            j->next_tail = needs[item];
-        live[(needs[item] - first) / size]++;
-    } while (item-- > 0);
+    while (item-- > 0)
+        if (needs[item] < head) {
+            if (needs[item] < j->next_tail)
+                j->next_tail = needs[item];
+            live[(needs[item] - first) / size]++;
+        }
     for (i = 0; i < IDEMI_GROUPS; i++, left += size) {
         // `left` is below zero after more skipped sectors than are dead.
         uint32_t fit = (int32_t)left < 0 ? 0 : left * IDEMI_HEAD_ROOM(j);
@@ -4374,36 +4384,36 @@ static uint32_t idemi_journal_must_empty(idem_table *t, uint32_t head)
 }
 
 /* Relocates the items that must leave their sectors, the oldest sector first,
-   as far as the head has room; `relocated` is IDEMI_RELOCATED.  With 0 that is
-   done ahead, for the head after this one: one item, and then IDEM_MORE.  By R5
-   the room for IDEMI_HEAD_ROOM of the longest items is enough, but not after
-   skipped sectors, or after limits of the configuration have grown: then
-   another head is begun. */
-static int idemi_journal_relocate(idem_table *t, unsigned relocated)
+   as far as the head has room: in a rotation (`flags` IDEMI_RELOCATED) for this
+   head, all of them; in idle work (0) for the next one, one item, and then
+   IDEM_MORE.  By R5 the room for IDEMI_HEAD_ROOM of the longest items is enough,
+   but not after skipped sectors, or after limits of the configuration have
+   grown: then another head is begun. */
+static int idemi_journal_relocate(idem_table *t, unsigned flags)
 {
+    unsigned ahead = !flags;
     idem_journal *j = t->journal;
     const uint32_t *needs = idemi_storage_needs(t);
     // The rewritten newest record, and the commit record
     uint32_t after = IDEMI_COMMIT_MAX(IDEMI_GRANULE(j)) +
-                     (j->newest != IDEMI_NONE ? IDEMI_RECORD_LIMIT(j) : 0);
+                     (j->last_item != IDEMI_NONE ? IDEMI_RECORD_LIMIT(j) : 0);
     uint32_t left;
 
-    while ((left = idemi_journal_must_empty(t, j->sequence + !relocated)) > 0) {
+    while ((left = idemi_journal_plan(t, j->sequence + ahead)) > 0) {
         idemi_item item = idemi_journal_last(t) + 1;
         while (left > 0 && item-- > 0) {
-            unsigned flags = IDEMI_IN_FULL | relocated;
             uint32_t len;
             int result;
             if (needs[item] > j->next_tail)
                 continue;
-            len = idemi_journal_compose(t, item, flags, NULL);
+            len = idemi_journal_compose(t, item, flags | IDEMI_IN_FULL, NULL);
             if (!idemi_journal_has_room(
                     j, after + idemi_storage_granules(j, len + 4)))
                 return IDEM_OK;
             result = idemi_journal_write(t, item, flags, len);
             if (result < 0)
                 return result;
-            if (!relocated)
+            if (ahead)
                 return IDEM_MORE;
             left--;
         }
@@ -4463,10 +4473,10 @@ static int idemi_journal_try(idem_table *t)
     if (j->opened)              // else last_time is when the boot began
         j->last_time = t->clock;
     result = idemi_journal_relocate(t, IDEMI_RELOCATED);    // 2 relocate
-    if (result == IDEM_OK && j->newest != IDEMI_NONE)
+    if (result == IDEM_OK && j->last_item != IDEMI_NONE)
         result = idemi_journal_put(
-            t, (idemi_item)j->newest,
-            j->newest_is | IDEMI_IN_FULL | IDEMI_RELOCATED, NULL);
+            t, (idemi_item)j->last_item,
+            j->last_flags | IDEMI_IN_FULL | IDEMI_RELOCATED, NULL);
     if (result == IDEM_OK)
         result = idemi_journal_write_header(t);             // 3 the header
     if (result == IDEM_OK)                                  // 4 commit
@@ -4479,18 +4489,17 @@ static int idemi_journal_try(idem_table *t)
 /* After a failed rotation: the items that were relocated in vain need the tail
    (their own sectors are not known any more, but they must be relocated soon in
    any case).  The newest one needs its old sector: it need not be relocated. */
-static void idemi_journal_undo(idem_table *t, uint32_t newest_needs)
+static void idemi_journal_undo(idem_table *t, uint32_t last_needs)
 {
     const idem_journal *j = t->journal;
     uint32_t *needs = idemi_storage_needs(t);
-    idemi_item item = idemi_journal_last(t);
+    idemi_item item = idemi_journal_last(t) + 1;
 
-    do
+    while (item-- > 0)
         if (needs[item] == j->sequence)
             needs[item] = j->tail;
-    while (item-- > 0);
-    if (j->newest != IDEMI_NONE)
-        needs[j->newest] = newest_needs;
+    if (j->last_item != IDEMI_NONE)
+        needs[j->last_item] = last_needs;
 }
 
 /* Erases uncommitted sectors after the head, the newest first: so none can be
@@ -4520,7 +4529,7 @@ static int idemi_journal_may_begin(idem_table *t)
 
     return idemi_journal_dead(t) &&
            (!j->head || j->sequence == j->head ||
-            !idemi_journal_must_empty(t, j->sequence - IDEMI_KEPT_DEAD));
+            !idemi_journal_plan(t, j->sequence - IDEMI_KEPT_DEAD));
 }
 
 /* Sectors that are tried in one rotation */
@@ -4532,17 +4541,18 @@ static int idemi_journal_may_begin(idem_table *t)
 static int idemi_journal_rotate(idem_table *t)
 {
     idem_journal *j = t->journal;
-    uint32_t last_time = j->last_time, newest_needs = 0;
+    uint32_t last_time = j->last_time, last_needs = 0;
     int result = IDEM_E_STORAGE;
     unsigned tries;
 
     // Storage that reads as blank until it is ready: nothing is written then.
     if (!j->sequence && idemi_reading_is_other(t))
         return IDEM_E_STORAGE;
-    if (j->newest != IDEMI_NONE)
-        newest_needs = idemi_storage_needs(t)[j->newest];
+    if (j->last_item != IDEMI_NONE)
+        last_needs = idemi_storage_needs(t)[j->last_item];
 
-    // Uncommitted sectors of an earlier boot
+    // Uncommitted sectors of an earlier boot; after a loss they may hold the
+    // lost records (D6), after a failure they are of this boot.
     if (!j->opened && !t->stats.retired && !t->stats.lost)
         idemi_journal_clear(t);
     for (tries = 0; tries < IDEMI_TRIES && result < 0 && !j->broken; tries++) {
@@ -4554,7 +4564,7 @@ static int idemi_journal_rotate(idem_table *t)
         if (result < 0) {
             j->last_time = last_time;
             idemi_journal_close(j);
-            idemi_journal_undo(t, newest_needs);
+            idemi_journal_undo(t, last_needs);
             t->stats.retired++;
         }
     }
@@ -4567,7 +4577,7 @@ static int idemi_journal_rotate(idem_table *t)
         return IDEM_E_STORAGE;
     }
     j->opened = 1;
-    j->newest = IDEMI_NONE;
+    j->last_item = IDEMI_NONE;
     j->tail = j->next_tail;
     j->head = j->sequence;
     j->end = j->at;
@@ -4720,7 +4730,7 @@ IDEMI_INTO int idemi_journal_confirm(idem_table *t)
    cells may be marginal, is about another item. */
 static int idemi_journal_is_old(const idem_table *t, unsigned slot)
 {
-    return slot != IDEMI_NONE && slot != t->journal->newest;
+    return slot != IDEMI_NONE && slot != t->journal->last_item;
 }
 
 /* One step of idle work: erases or relocates ahead; IDEM_MORE if it did.  Does
@@ -4837,9 +4847,9 @@ static idemi_item idemi_opening_sender(idem_table *t, const idemi_record *r,
         return own;
     if (floor >= idemi_basics_join(a->floor)) {
         if (r->of.sender->floor[1] != a->floor[1])
-            a->evicted_until = 0;
+            *idemi_sender_left_until(a) = 0;
         if (r->flags & IDEMI_ALL_LEFT)
-            a->evicted_until = r->of.sender->floor[0];
+            *idemi_sender_left_until(a) = r->of.sender->floor[0];
         idemi_basics_split(a->floor, floor);
         idemi_storage_needs(t)[own] = sequence;
         a->unsaved = 0;
@@ -4852,7 +4862,7 @@ static idemi_item idemi_opening_sender(idem_table *t, const idemi_record *r,
    relocated outcome is short. */
 static unsigned idemi_opening_near(const idem_table *t)
 {
-    uint32_t slot = t->journal->newest;
+    uint32_t slot = t->journal->last_item;
 
     return slot < IDEMI_CAPACITY(t) &&
                    idemi_slot_at(t, (unsigned)slot)->state & IDEMI_FINISHED
@@ -4960,8 +4970,8 @@ static void idemi_opening_sector(idem_table *t, const idemi_scan *scan)
         // Until a record follows the commit record, the rewritten newest
         // record is not confirmed.
         if (at != relocated_end || r->slot) {
-            j->newest = of;
-            j->newest_is = r->flags & (IDEMI_HAS_STATE | IDEMI_INTERRUPTED);
+            j->last_item = of;
+            j->last_flags = r->flags & (IDEMI_HAS_STATE | IDEMI_INTERRUPTED);
         }
         // It is damaged, or its claim is lost; the last one may be torn.
         gap |= r->orphan == IDEMI_OTHER_CLAIM;
@@ -5066,7 +5076,7 @@ static int idemi_opening_blank(idem_table *t)
                     ? byte == (IDEMI_MAGIC & 0xFF) &&
                           idemi_opening_is_foreign(t, sector, at)
                     : byte != IDEMI_CONFIG(t)->storage->erased)
-                return t->storage_error || idemi_reading_newest(t)
+                return t->storage_error || idemi_reading_headers(t)
                            ? IDEM_E_STORAGE
                            : IDEM_E_FORMAT;
         }
@@ -5100,7 +5110,7 @@ static int idemi_opening_journal(idem_table *t)
 {
     idem_journal *j = t->journal;
 
-    j->newest = IDEMI_NONE;
+    j->last_item = IDEMI_NONE;
     idemi_reading_head(t);
     if (j->head)
         idemi_opening_ring(t);
@@ -5128,7 +5138,7 @@ static int idemi_opening_format(idem_table *t)
     uint32_t left = IDEMI_SECTOR_COUNT(j);
     int result = IDEM_OK;
 
-    j->sequence = idemi_reading_newest(t);
+    j->sequence = idemi_reading_headers(t);
     for (; result == IDEM_OK && left > 0; left--) {
         result = idemi_storage_erase_now(t);
         j->sequence++;
@@ -5754,12 +5764,11 @@ static int idemi_check_journal(const idem_table *t)
 {
     const idem_journal *j = t->journal;
     const uint32_t *needs = idemi_storage_needs(t);
-    unsigned slot = idemi_journal_last(t);
+    idemi_item item = idemi_journal_last(t) + 1;
 
-    do
-        if (needs[slot] < j->tail)
+    while (item-- > 0)
+        if (needs[item] < j->tail)
             return 15;
-    while (slot-- > 0);
     return j->sequence + 1 - j->tail > IDEMI_SECTOR_COUNT(j) ? 16 : 0;
 }
 
@@ -6124,7 +6133,7 @@ static int idemi_public_layout(idem_table *t, unsigned char *memory,
     if (!IDEMI_STORAGE(config))
         return IDEM_OK;
     t->journal = (idem_journal *)(void *)(t->state + state);
-    t->journal->record_max = record_max;
+    t->journal->record_limit = record_max;
     t->buffer = (unsigned char *)(idemi_storage_needs(t) +
                                   idemi_journal_last(t) + 1);
     IDEM_MEMSET(idemi_storage_needs(t), 0xFF,
@@ -6155,11 +6164,11 @@ static int idemi_public_geometry(idem_table *t)
     j->sector_size = m->sector_size;
     j->sector_count = (uint16_t)m->sector_count;
     j->granule = m->prog_size;
-    j->front = IDEMI_FRONT(m->prog_size);
+    j->records_at = IDEMI_FRONT(m->prog_size);
     t->needed = 0;
     if (m->sector_size < sector_min)
         return IDEM_E_SPACE;
-    j->head_keys =
+    j->head_room =
         (uint16_t)IDEMI_HEAD_KEYS(m->sector_size, sector_min, relocated_key);
     t->needed = (size_t)IDEMI_HEADS_SECTORS(keys, IDEMI_HEAD_ROOM(j));
     if (m->sector_count < t->needed)

@@ -207,7 +207,7 @@ eva_bytes() {
 }
 
 eva_opening() {
-    paths=idemi_reading_newest:200,idemi_reading_record:100
+    paths=idemi_reading_headers:200,idemi_reading_record:100
     paths=$paths,idemi_reading_head:50,idemi_cursor_words:30
     for f in main idem_open_ idemi_public_load idemi_public_prepare \
         idemi_public_layout idemi_public_start idemi_reading_header \
@@ -220,7 +220,7 @@ eva_opening() {
         -eva-interprocedural-splits -eva-slevel-function "$paths" \
         -eva-slevel-merge-after-loop "$turns" \
         $(apart idemi_public_layout idemi_public_prepare idemi_reading_header \
-            idemi_reading_newest idemi_opening_next idemi_opening_ask \
+            idemi_reading_headers idemi_opening_next idemi_opening_ask \
             idemi_reading_head)
 }
 

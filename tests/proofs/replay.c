@@ -37,7 +37,7 @@ static void replay(uint32_t slot, int finished)
         parsed.response_len = (uint16_t)below(RESPONSE_MAX + 1);
     else
         r.flags &= (uint16_t)~IDEMI_FINISHED;
-    table.journal->newest = idemi_opening_apply(&table, &r, any());
+    table.journal->last_item = idemi_opening_apply(&table, &r, any());
 }
 
 int main(void)
@@ -46,7 +46,7 @@ int main(void)
     if (idemi_public_prepare(&table, &config, memory, sizeof memory,
                              IDEM_BUILD) != IDEM_OK)
         return 1;
-    table.journal->newest = IDEMI_NONE;
+    table.journal->last_item = IDEMI_NONE;
     table.clock = table.swept = any();
     while (below(2))
         switch (below(7)) {
