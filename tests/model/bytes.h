@@ -17,7 +17,7 @@
 #include "call.h"
 
 enum { KEY_MAX = 4, RESPONSE_MAX = 12, STATE_MAX = 4, CAPACITY_MAX = 5 };
-enum { KEYS = 6, PAYLOADS = 2, SECTORS_MAX = 20 };
+enum { KEYS_LEAST = 6, KEYS = 13, PAYLOADS = 2, SECTORS_MAX = 20 };
 
 enum { LIFE_BYTES = 400 };
 enum { LONG_TICK = 0x40000000 };
@@ -36,6 +36,25 @@ static const medium geometries[] = {
 static device the;
 static known keys[KEYS];
 
+/* Senders, of which without eviction some may find no entry: every second one numbers its
+   commands, or all do beside a key. */
+static void choose_senders(input *in)
+{
+    unsigned how = input_byte(in), numbers = input_byte(in);
+
+    the.scopes = 2 + how % 3;
+    the.config.senders = 1 + (how >> 2) % 4;
+    if (the.config.full == IDEM_EVICT_OLDEST &&
+        the.config.senders < the.scopes)
+        the.config.senders = the.scopes;
+    the.config.quota = how >> 4 & 3 ? 1 + (how >> 4 & 3) : 0;
+    the.config.capacity += (how >> 6) * 4;
+    the.config.key_max = (uint16_t)(7 + the.scopes);
+    the.per_epoch = 2 + (numbers & 3);
+    the.most_number = numbers >> 3 & 1;
+    the.keys = KEYS_LEAST + (numbers >> 5);
+}
+
 static void choose_config(input *in)
 {
     idem_config *config = &the.config;
@@ -48,11 +67,8 @@ static void choose_config(input *in)
     config->volatile_claims = (modes & 6) == 6;
     config->durability = modes & 8 ? IDEM_BATCH : IDEM_EACH;
     config->full = modes & 16 ? IDEM_EVICT_OLDEST : IDEM_REJECT;
-    // Every second scope numbers its commands then.
-    if (modes & 32) {
-        config->key_max = 9;
-        config->senders = config->quota = 2;
-    }
+    if (modes & 32)
+        choose_senders(in);
     config->retention_ms = modes & 64 ? 5000 : 0;
     config->lease_ms = 1000;
     the.more = modes & 128 ? 256 : 0;
@@ -78,9 +94,9 @@ static int choose_device(input *in)
 
     device_reset(&the);
     device_plug(&the, m);
-    choose_config(in);
     the.scopes = 2;
-    the.per_epoch = 2;
+    the.keys = KEYS_LEAST;
+    choose_config(in);
     the.polls = 1;
     the.medium.draws = 2;
     the.storage.sector_count = device_sectors(&the) + more;
@@ -94,11 +110,13 @@ static int choose_device(input *in)
 
 static void input_begin(input *in, call *c)
 {
+    static const uint32_t retentions[] = { 0, 0, 1500, 100000 };
     unsigned how = input_byte(in);
 
     c->payload = how % PAYLOADS;
     if (how & 2)
         c->lease = how & 4 ? IDEM_LEASE_NONE : 10;
+    c->retention = retentions[how >> 3 & 3];
 }
 
 static void input_outcome(input *in, call *c)
@@ -149,22 +167,22 @@ static call input_call(input *in)
 {
     static const char kinds[] = "BBBBCCCRNXDmtGP*";
     unsigned what = input_byte(in), who = what >> 4;
-    call c = call_of(kinds[what & 15], who % KEYS);
+    call c = call_of(kinds[what & 15], who % the.model.count);
     int odd = who & 1;
 
     switch (c.what) {
     case 'B': input_begin(in, &c); break;
     case 'C':
-        c.what = who < 2 * KEYS ? 'C' : 'c';
+        c.what = who < 2 * KEYS_LEAST ? 'C' : 'c';
         input_outcome(in, &c);
         break;
     case 'D':
         c.what = odd ? 'D' : 'Y';
-        c.key = (who >> 1) % KEYS;
+        c.key = (who >> 1) % the.model.count;
         break;
     case 'N': c.lease = 2000; break;
     case 'X':
-        if (who >= 2 * KEYS)
+        if (who >= 2 * KEYS_LEAST)
             c.what = 'n';
         break;
     case 't':

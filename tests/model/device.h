@@ -349,8 +349,9 @@ static inline size_t device_bytes(const device *d)
 static inline void device_make(device *d, known *keys, unsigned count)
 {
     count = d->keys ? d->keys : count;
-    // Of senders without an entry nothing is known.
-    d->damaged |= d->config.senders && d->config.senders < d->scopes;
+    // Of senders without an entry nothing is known if another may take it.
+    d->damaged |= d->config.full == IDEM_EVICT_OLDEST && d->config.senders &&
+                  d->config.senders < d->scopes;
     d->table = d->tables;
     d->buffer_size = LEN_MAX;
     if (d->config.storage)

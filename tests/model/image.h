@@ -151,7 +151,8 @@ static void shrink(input *in)
 {
     forged = 1;
     the.config.capacity = 1 + input_below(in, the.config.capacity);
-    the.config.key_max = (uint16_t)(2 + input_below(in, KEY_MAX - 1));
+    the.config.key_max =
+        (uint16_t)(the.scopes + input_below(in, KEY_MAX - 1));
     the.config.response_max = (uint16_t)input_below(in, RESPONSE_MAX + 1);
     the.config.state_max = (uint16_t)(the.config.state_max / 2);
 }
@@ -185,7 +186,7 @@ static void look(void)
         size_t len = sizeof bytes;
         PROMISE(result == IDEM_OK || forged);
         PROMISE(++count <= the.config.capacity);
-        PROMISE(forged || device_named(&the, &entry) < KEYS);
+        PROMISE(forged || device_named(&the, &entry) < the.model.count);
         if (entry.status == IDEM_IN_PROGRESS)
             continue;
         result = idem_response(the.table, bytes, &len, &entry.claim, 0);
@@ -266,7 +267,7 @@ static int open_again(void)
     if (result != IDEM_OK)
         return result;
     look();
-    for (unsigned key = 0; key < KEYS; key++)
+    for (unsigned key = 0; key < the.model.count; key++)
         if (since[key].finished && !forged && !the.config.retention_ms &&
             the.config.full == IDEM_REJECT) {
             PROMISE(device_look(&the, key) == IDEM_OK);
@@ -296,7 +297,7 @@ static void run_image(input *in)
     if (result != IDEM_OK)
         return;
     // Where nothing is left to tell which tokens were granted, they are again.
-    for (unsigned key = 0; key < KEYS; key++)
+    for (unsigned key = 0; key < the.model.count; key++)
         if (the.before[key].token > the.table->token)
             memset(&the.before[key], 0, sizeof the.before[key]);
     play_input(in, CALLS_MAX, make);

@@ -27,6 +27,9 @@
  * Eviction is known from above: whatever was finished, and not seen since a
  * call that evicted, may be gone; but for what is younger than one of its scope
  * that is found to be there.  In a small table without storage it is exact.
+ *
+ * With fewer entries than senders, and without eviction, a new sender may be
+ * refused for want of one; nothing else changes.
  */
 #ifndef MODEL_H
 #define MODEL_H
@@ -115,6 +118,7 @@ typedef struct model {
     const idem_config *config;
     known   *keys;
     unsigned count;             // of keys
+    int      few_entries;       // for senders
     int      faulty;            // callbacks have failed in this boot
     int      was_volatile;      // claims have been
     int      unread;            // a callback failed in this call
@@ -459,22 +463,44 @@ static inline int model_no_room(const model *m, const known *k, int what)
             model_others(m, k, what, 1) >= m->config->quota);
 }
 
+/* True if other senders may have all entries: those with keys, and those with
+   numbers that are known to be old. */
+static inline int model_no_entry(const model *m, const known *k)
+{
+    unsigned in_use = 0;
+
+    for (unsigned scope = 0; m->few_entries && scope < SCOPES; scope++) {
+        int uses = m->epoch_most[scope] > 0;
+        for (unsigned i = 0; i < m->count; i++) {
+            const known *of = &m->keys[i];
+            if (of->scope != scope)
+                continue;
+            uses |= model_known(m, of, 1) > GONE ||
+                    (of->number && (of->claimed || of->left));
+        }
+        in_use += uses && scope != k->scope;
+    }
+    return m->few_entries && in_use >= m->config->senders;
+}
+
 /* True if another key may be refused. */
 static inline int model_full(const model *m, const known *k)
 {
-    return !model_counts(m) ||
+    return !model_counts(m) || model_no_entry(m, k) ||
            model_no_room(m, k, m->config->full == IDEM_EVICT_OLDEST ? HELD
                                                                     : MOST);
 }
 
 /* True if there was room for another key.  If one has made room, its scope may
-   still have more than a quota that was larger in the boot before; and a key
-   that cannot be read is in nobody's. */
+   still have more than a quota that was larger in the boot before; a key
+   that cannot be read is in nobody's, and one that was read when others had all
+   entries is not counted. */
 static inline int model_room(const model *m, const known *k)
 {
     return !model_counts(m) ||
            (model_others(m, k, LEAST, 0) < m->config->capacity &&
             (!m->config->quota || m->evicted == m->calls || m->unread ||
+             (m->few_entries && m->opened_at) ||
              model_others(m, k, LEAST, 1) < m->config->quota));
 }
 
@@ -497,7 +523,7 @@ static inline version *model_evictable(known *k)
 /* True if everything is known exactly. */
 static inline int model_exact(const model *m)
 {
-    return !m->config->storage && m->count <= EXACT_KEYS;
+    return !m->config->storage && m->count <= EXACT_KEYS && !m->few_entries;
 }
 
 /* The key is found to be unknown: if its retention goes on, it was evicted. */
@@ -1274,7 +1300,8 @@ static inline void model_forget_numbers(model *m, unsigned scope)
     }
 }
 
-/* The call to forget a sender has answered so; false if it may not. */
+/* The call to forget a sender has answered so; false if it may not.  After a
+   restart one that has keys may have no entry: then it is not found. */
 static inline int model_forgot(model *m, unsigned scope, int result)
 {
     int may_be_live = 0;
@@ -1287,7 +1314,7 @@ static inline int model_forgot(model *m, unsigned scope, int result)
             continue;
         may_be_live |= model_live(m, k, 0);
         if ((result == IDEM_OK && model_live(m, k, 1)) ||
-            (result == IDEM_E_NOT_FOUND &&
+            (result == IDEM_E_NOT_FOUND && !m->few_entries &&
              ((k->number && k->executed) || model_known(m, k, 0) == KNOWN)))
             return 0;
     }
@@ -1544,6 +1571,7 @@ static inline void model_init(model *m, const idem_config *config, known *keys,
     m->config = config;
     m->keys = keys;
     m->count = count;
+    m->few_entries = config->senders && config->senders < scopes;
     versions_only(&m->now, &unknown);
     versions_only(&m->next, &unknown);
     for (unsigned i = 0; i < count; i++) {
