@@ -272,12 +272,12 @@
      all others               nothing
 
      durability IDEM_BATCH    all this is durable with the next idem_sync (a
-                              release or idem_forget at once, with senders).
+                              release or idem_forget at once, with senders; and
+                              an outcome with state before the next one).
                               Execute after one sync, answer after the next
-     volatile_claims          only outcomes are written: half the wear, but a
-                              command that a restart interrupts is IDEM_EXECUTE
-                              again (S4), and the outcome that was evicted for
-                              it is known again
+     volatile_claims          only outcomes are written: half the wear.  What a
+                              restart interrupts is IDEM_EXECUTE again (S4), and
+                              the outcome evicted for it is known again
 
    When the device is idle, call idem_maintain while it answers IDEM_MORE: it
    erases, and relocates old records, so that commands need not wait for that.
@@ -882,7 +882,8 @@ typedef struct idem_stats {
    the sector was written. */
 typedef struct idem_defaults {
     uint32_t retention;         /* ms */
-    uint32_t response_max;
+    uint32_t lengths;           /* response_max; and above these 16 bits a
+                                   quarter of the longest record's bytes */
 } idem_defaults;
 
 /* A journal.  Two arrays follow it in memory: for each slot, the state and each
@@ -892,7 +893,8 @@ typedef struct idem_journal {
     uint8_t  erased;            /* bit 0: the next sector was, in this boot;
                                    bit 1: no more is done ahead of it */
     uint8_t  erasing;           /* 1: its erase was started */
-    uint8_t  synced;            /* 1: all that was programmed is durable */
+    uint8_t  unsynced;          /* bit 0: something that was programmed may not
+                                   be durable; bit 1: a record with state */
     uint8_t  broken;            /* 1: a sync failed: nothing is written */
     uint8_t  last_flags;        /* of the newest record: those that are written
                                    with it again, HAS_STATE and 0x10 */
@@ -2658,7 +2660,9 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
                                    when the boot began
      40      4     uncertain       logical ms until which the table is uncertain
      44      4     retention       ms, default of the records here
-     48      4     response_len    bytes, default of the records here
+     48      2     response_len    bytes, default of the records here
+     50      2     longest         a quarter of the bytes of the longest record
+                                   (>>recovery) when it was written
      52      4     check
 
    A record: these fields, one after the other.  A field is there if the record
@@ -2793,12 +2797,16 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
 
    A record at an offset is valid if and only if
      1. its first byte has 0x80 and is not 0xFF;
-     2. it ends inside the sector;
-     3. its slot is at most capacity, and not 0 if it has a key or a status;
-     4. its lengths are within the configuration, attempts are not 0, and
-        retention is at most 30 days (2,592,000,000 ms);
-     5. it is marked as relocated if and only if it stands before relocated_end;
-     6. its check holds; of a record that is bound to a claim, the low half.
+     2. it ends inside the sector, and is not longer than the longest: 52 +
+        key_max + response_max + state_max bytes, in whole granules, and then
+        rounded up to a multiple of 4;
+     3. it is marked as relocated if and only if it stands before relocated_end;
+     4. its check holds; of a record that is bound to a claim, the low half.
+
+   A valid record fits if its slot is at most capacity, and not 0 if it has a
+   key or a status; its lengths are within the configuration; attempts are not
+   0; and retention is at most 30 days (2,592,000,000 ms).  One that does not
+   fit changes nothing but the time.
 
    A bound record is an orphan if
      1. it is an outcome, and its slot has no claim, or one that is finished or
@@ -2842,8 +2850,7 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
      D3. skipped bytes stand right before a previous_end; or a gap anywhere
          before one whose header is not the first of its boot;
      D4. if the head is not batched, one longest record or more after its last
-         record, a granule begins with a byte that is not erased.  The longest
-         has 52 + key_max + response_max + state_max bytes, in whole granules;
+         record, a granule begins with a byte that is not erased;
      D5. a sector that a header names is not there, except for the one that the
          header of the tail names; or no sector counts, and the oldest header
          names one;
@@ -2855,8 +2862,12 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
      D7. a header names a newer sector than the one whose header stands in that
          position: a journal was begun over this one, when the storage was not
          ready;
-     D8. a record is valid but for 3 or 4, and not longer than the longest: it
-         was written with another configuration.
+     D8. a record does not fit, and is no orphan: it was written with another
+         configuration;
+     D9. a header's longest record is longer than that of the configuration,
+         and in its sector a gap stands before a record, or after the last one
+         a granule begins with a byte that is not erased: a longer record may
+         stand there.
 
    Torn writes that always read the same are survived in any number.  Of those
    that read differently from boot to boot one does no harm, because the newest
@@ -2928,10 +2939,12 @@ static int idemi_storage_sync(idem_table *t)
     const idem_storage *m = IDEMI_CONFIG(t)->storage;
     idem_journal *j = t->journal;
 
-    if (!j->broken && !j->synced && m->sync)
+    if (!j->broken && j->unsynced && m->sync)
         j->broken = idemi_storage_result(t, (m->sync)(m->ctx)) < 0;
-    j->synced = !j->broken;
-    return j->broken ? IDEM_E_STORAGE : IDEM_OK;
+    if (j->broken)
+        return IDEM_E_STORAGE;
+    j->unsynced = 0;
+    return IDEM_OK;
 }
 
 /* The check of bytes: a keyed hash of them, their sector, and their offset
@@ -2974,7 +2987,7 @@ static int idemi_storage_prog(idem_table *t, uint32_t sequence,
     int result;
 
     IDEM_MEMSET(t->buffer + len, m->erased, (size_t)(padded - len));
-    t->journal->synced = 0;
+    t->journal->unsynced |= 1;
     result = idemi_storage_result(t, (m->prog)(m->ctx, at, t->buffer, padded));
     return result == IDEM_OK && m->verify ? idemi_storage_verify(t, at, padded)
                                           : result;
@@ -3057,7 +3070,7 @@ IDEMI_INTO int idemi_storage_erase_now(idem_table *t)
 
     t->journal->erased = 0;
     result = idemi_storage_erase(t, 1);
-    t->journal->synced = 0;
+    t->journal->unsynced |= 1;
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
 }
 
@@ -3594,7 +3607,7 @@ static void idemi_keys_tick(idem_table *t, uint32_t now_ms)
 #define IDEMI_RECORD     0x80u          /* always: no record begins with an */
                                         /* erased byte, 0x00 or 0xFF */
 #define IDEMI_HAS_KEY    0x08u          /* without a status: it was released */
-#define IDEMI_HAS_STATE  (IDEMI_EVER_STATE ? 0x20u : 0u)
+#define IDEMI_HAS_STATE  0x20u
 #define IDEMI_SYNCED     0x40u          /* all before it is durable */
 #define IDEMI_RELOCATED  0x8000u        /* written before the sector's header;
                                            in the second byte */
@@ -3628,6 +3641,8 @@ typedef struct idemi_record {
     uint16_t flags;
     uint8_t  orphan;            /* read: not 0: changes nothing, as its claim or
                                    outcome is missing, or another is there */
+    uint8_t  fits;              /* read: 0: changes nothing, as it is beyond the
+                                   configured limits */
 } idemi_record;
 
 /* The words of a header, in this order (>>format).  Four come before them,
@@ -3770,7 +3785,7 @@ static void idemi_record_codec(const idem_defaults *defaults, idemi_cursor *p,
     if (r->flags & IDEMI_FINISHED) {
         s->code = (int32_t)idemi_cursor_optional(p, (uint32_t)s->code, 0);
         s->response_len = (uint16_t)idemi_cursor_optional(
-            p, s->response_len, defaults->response_max);
+            p, s->response_len, defaults->lengths & 0xFFFF);
     }
     if (r->flags & IDEMI_HAS_KEY) {
         s->scope_len = (uint8_t)idemi_cursor_optional(p, s->scope_len, 0);
@@ -3944,9 +3959,14 @@ static const idemi_header *idemi_reading_header(idem_table *t,
     return h->sequence - h->tail < IDEMI_SECTOR_COUNT(t->journal) ? h : NULL;
 }
 
+/* Bytes of the longest record, a multiple of 4 as a header has it */
+static uint32_t idemi_reading_longest(const idem_journal *j)
+{
+    return IDEMI_ROUND4(IDEMI_RECORD_LIMIT(j));
+}
+
 /* True if a record is within the configured limits. */
-static int idemi_reading_is_possible(const idem_table *t,
-                                     const idemi_record *r)
+static int idemi_reading_fits(const idem_table *t, const idemi_record *r)
 {
     const idem_config *config = IDEMI_CONFIG(t);
     const idem_slot *s = r->of.s;
@@ -3978,7 +3998,7 @@ static uint8_t idemi_reading_orphan(const idem_table *t, const idemi_record *r,
 
 /* Reads the record that begins at an offset in a sector; returns its length in
    whole granules, or 0 if there is none.  Of an orphan only half of the check
-   is tested.  Counts a loss if there is one that does not fit (D8). */
+   is tested. */
 IDEMI_FLAT
 static uint32_t idemi_reading_parse(idem_table *t, uint32_t sequence,
                                     uint32_t at, idemi_record *r,
@@ -3998,7 +4018,7 @@ static uint32_t idemi_reading_parse(idem_table *t, uint32_t sequence,
     idemi_record_codec(&j->defaults, &p, r,
                        idemi_record_token(t, sequence, at));
     len = (uint32_t)(p.at - start);
-    if (p.bad || len + 4 > IDEMI_RECORD_LIMIT(j))
+    if (p.bad || len + 4 > idemi_reading_longest(j))
         return 0;
     // The index word is loaded while the check is computed.
     if (r->flags & IDEMI_HAS_KEY) {
@@ -4016,10 +4036,8 @@ static uint32_t idemi_reading_parse(idem_table *t, uint32_t sequence,
     }
     if (check)
         return 0;
-    if (idemi_reading_is_possible(t, r))
-        return idemi_storage_granules(j, len + 4);
-    t->stats.lost |= 1;
-    return 0;
+    r->fits = (uint8_t)idemi_reading_fits(t, r);
+    return idemi_storage_granules(j, len + 4);
 }
 
 /* The same for any offset: most have no record, as one byte shows. */
@@ -4031,7 +4049,7 @@ static uint32_t idemi_reading_record(idem_table *t, uint32_t sequence,
     if (!(*start & IDEMI_RECORD) || *start == 0xFF)
         return 0;
     start = idemi_reading_bytes(t, sequence, at,
-                                IDEMI_RECORD_LIMIT(t->journal));
+                                idemi_reading_longest(t->journal));
     return idemi_reading_parse(t, sequence, at, r, start);
 }
 
@@ -4231,7 +4249,7 @@ static uint32_t idemi_journal_compose(idem_table *t, idemi_item item,
 {
     idem_journal *j = t->journal;
     idem_slot *s = idemi_slot_at(t, item < IDEMI_CAPACITY(t) ? item : 0);
-    unsigned full = IDEMI_HAS_STATE;
+    unsigned full = IDEMI_EVER_STATE ? IDEMI_HAS_STATE : 0;
     idemi_record r;
     idemi_cursor p;
 
@@ -4260,7 +4278,7 @@ static uint32_t idemi_journal_compose(idem_table *t, idemi_item item,
     if (flags & IDEMI_IN_FULL)
         flags |= full;
     r.flags = (uint16_t)(flags | IDEMI_RECORD |
-                         (j->synced ? IDEMI_SYNCED : 0));
+                         (j->unsynced ? 0 : IDEMI_SYNCED));
     r.time = flags & IDEMI_RELOCATED ? 0 : t->clock - j->last_time;
     r.age = 0;
     if (flags & (IDEMI_FINISHED | IDEMI_INTERRUPTED)) {
@@ -4317,8 +4335,10 @@ static int idemi_journal_write(idem_table *t, idemi_item item, unsigned flags,
                           idemi_sender_at(t, item - IDEMI_CAPACITY(t))->floor)
                           ? j->sequence
                           : IDEMI_NOWHERE;
-    if (flags & IDEMI_HAS_STATE)
+    if (flags & IDEMI_HAS_STATE) {
         needs[IDEMI_CAPACITY(t)] = j->sequence;
+        j->unsynced |= 2;
+    }
     return IDEM_OK;
 }
 
@@ -4692,8 +4712,10 @@ static int idemi_journal_admit(idem_table *t)
 }
 
 /* Writes the outcome of a slot's claim; with its key if the claim was not
-   written, or if there is state: they must be in one record.  The slot has the
-   outcome's time and length meanwhile; after a failure its own again. */
+   written, or if there is state: they must be in one record.  An earlier state
+   is made durable first: a torn batch may lose that and keep this one, which is
+   made of it.  The slot has the outcome's time and length meanwhile; after a
+   failure its own again. */
 IDEMI_APART
 static int idemi_journal_outcome(idem_table *t, unsigned slot, unsigned state,
                                  const idem_outcome *out)
@@ -4701,15 +4723,19 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot, unsigned state,
     idem_slot *s = idemi_slot_at(t, slot);
     uint32_t lease_end = s->time;
     uint16_t reserved = s->response_len;
-    int result;
+    int result = IDEM_OK;
 
     s->time = t->clock;
     s->response_len = (uint16_t)out->response_len;
     if (IDEMI_CONFIG(t)->volatile_claims)
         state |= IDEMI_HAS_KEY;
-    if (out->state)
+    if (out->state && IDEMI_CONFIG(t)->state_max) {
         state |= IDEMI_HAS_KEY | IDEMI_HAS_STATE;
-    result = idemi_journal_append(t, slot, state, out);
+        if (t->journal->unsynced & 2)
+            result = idemi_storage_sync(t);
+    }
+    if (result == IDEM_OK)
+        result = idemi_journal_append(t, slot, state, out);
     if (result == IDEM_OK)
         return result;
     s->time = lease_end;
@@ -4761,7 +4787,7 @@ static int idemi_journal_maintain(idem_table *t)
 /* ---------------------------------------------------------------------------
    >>opening   from the bytes in a storage to the table that wrote them
 
-   The order, and the loss rules D1 to D8, are those of >>recovery.
+   The order, and the loss rules D1 to D9, are those of >>recovery.
    ------------------------------------------------------------------------ */
 
 /* Counts a loss. */
@@ -4845,15 +4871,16 @@ static idemi_item idemi_opening_sender(idem_table *t, const idemi_record *r,
         idemi_keys_forget(t, name, a);
     if (!floor || !a)
         return own;
-    if (floor >= idemi_basics_join(a->floor)) {
-        if (r->of.sender->floor[1] != a->floor[1])
-            *idemi_sender_left_until(a) = 0;
-        if (r->flags & IDEMI_ALL_LEFT)
-            *idemi_sender_left_until(a) = r->of.sender->floor[0];
-        idemi_basics_split(a->floor, floor);
-        idemi_storage_needs(t)[own] = sequence;
-        a->unsaved = 0;
-    }
+    // The newest record must not be rewritten with its mark and another floor.
+    if (floor < idemi_basics_join(a->floor))
+        return IDEMI_NONE;
+    if (r->of.sender->floor[1] != a->floor[1])
+        *idemi_sender_left_until(a) = 0;
+    if (r->flags & IDEMI_ALL_LEFT)
+        *idemi_sender_left_until(a) = r->of.sender->floor[0];
+    idemi_basics_split(a->floor, floor);
+    idemi_storage_needs(t)[own] = sequence;
+    a->unsaved = 0;
     return own;
 }
 
@@ -4882,7 +4909,7 @@ static idemi_item idemi_opening_apply(idem_table *t, const idemi_record *r,
 
     if (idemi_record_has_sender(r->flags))
         of = idemi_opening_sender(t, r, sequence);
-    if (r->flags & IDEMI_HAS_STATE) {
+    if (IDEMI_EVER_STATE && r->flags & IDEMI_HAS_STATE) {
         of = IDEMI_CAPACITY(t);
         t->state_len = r->state_len;
         idemi_basics_copy(t->state, r->state, r->state_len);
@@ -4918,27 +4945,31 @@ typedef struct idemi_scan {
 } idemi_scan;
 
 /* True if records at the end of a sector are lost: by D3 if its end is known,
-   otherwise by D1 or D4 (>>recovery).  `gap`: a gap before a record that is not
+   otherwise by D1 or D4; or by D9 (>>recovery).  `gap`: a gap before a record that is not
    counted yet; `at`: where reading stopped; `dirty`: the last skipped granule
-   that does not begin with an erased byte. */
+   that does not begin with an erased byte.  If records could be longer when the
+   sector was written, each skipped one may be such a record (D9). */
 static int idemi_opening_is_loss(const idem_table *t, const idemi_scan *scan,
                                  int gap, uint32_t at, uint32_t dirty)
 {
     const idem_journal *j = t->journal;
 
+    if (scan->h.defaults.lengths >> 16 > idemi_reading_longest(j) / 4 &&
+        (gap || dirty >= j->at))
+        return 1;
     if (scan->end)
         return at > j->at || (gap && !(scan->end & IDEMI_FIRST));
     return j->at < (scan->h.relocated_end & IDEMI_OFFSET) ||
-           (dirty >= j->at + IDEMI_RECORD_LIMIT(j) &&
+           (dirty >= j->at + idemi_reading_longest(j) &&
             !(scan->h.relocated_end & IDEMI_BATCHED));
 }
 
-/* Reads a sector and applies its records; counts losses by D1 to D4. */
+/* Reads a sector and applies its records; counts losses by D1 to D4, D8, D9. */
 IDEMI_APART
 static void idemi_opening_sector(idem_table *t, const idemi_scan *scan)
 {
     idem_journal *j = t->journal;
-    uint32_t at = IDEMI_RECORDS_AT(j), dirty = at;
+    uint32_t at = IDEMI_RECORDS_AT(j), dirty = 0;
     uint32_t end = scan->end ? scan->end & IDEMI_OFFSET : IDEMI_SECTOR_SIZE(j);
     uint32_t sequence = scan->h.sequence;
     uint32_t relocated_end = scan->h.relocated_end & IDEMI_OFFSET;
@@ -4966,7 +4997,9 @@ static void idemi_opening_sector(idem_table *t, const idemi_scan *scan)
             gap = 0;
         }
         idemi_opening_time(t, t->clock + r->time, 0);
-        of = idemi_opening_apply(t, r, sequence);
+        if (!r->fits && !r->orphan)
+            idemi_opening_lost(t, sequence);
+        of = r->fits ? idemi_opening_apply(t, r, sequence) : IDEMI_NONE;
         // Until a record follows the commit record, the rewritten newest
         // record is not confirmed.
         if (at != relocated_end || r->slot) {
@@ -5117,11 +5150,11 @@ static int idemi_opening_journal(idem_table *t)
     if (idemi_reading_changed(t))
         return IDEM_E_STORAGE;
     j->defaults.retention = idemi_default_retention(t, 0);
-    j->defaults.response_max = IDEMI_CONFIG(t)->response_max;
+    j->defaults.lengths =
+        idemi_reading_longest(j) << 14 | IDEMI_CONFIG(t)->response_max;
     idemi_opening_headless(t);
     if (t->stats.lost)
         j->uncertain = t->clock + j->defaults.retention;
-    j->synced = 1;
     j->last_time = t->clock;
     idemi_journal_close(j);
     t->token = (idem_token)((t->stats.lost ? j->sequence : j->head) + 1) *
@@ -6513,7 +6546,7 @@ static int idemi_public_may_unlock(const idem_table *t)
 {
     const idem_journal *j = t->journal;
 
-    return !j->broken && !j->synced &&
+    return !j->broken && j->unsynced &&
            IDEMI_CONFIG(t)->storage->sync_unlocked;
 }
 
@@ -6533,9 +6566,9 @@ static int idemi_public_sync_unlocked(idem_table *t)
     if (result < 0)
         return result;
     if (failed)
-        j->synced = 0;
+        j->unsynced |= 1;
     else if (j->sequence == sequence && j->at == at)
-        j->synced = 1;
+        j->unsynced = 0;
     return idemi_public_leave(t, failed ? idemi_storage_sync(t) : IDEM_OK);
 }
 

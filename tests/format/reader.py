@@ -119,7 +119,6 @@ class Device:
         self.front = self.whole(HEADER)
         self.layout = index_hash(self, self.same_in_headers(), self.secret[:8])
         self.record_max = self.longest_record()
-        self.unfit = False      # a record was
 
     def whole(self, n):
         return -(-n // self.granule) * self.granule
@@ -129,8 +128,9 @@ class Device:
         return self.bytes[at:at + self.sector_size]
 
     def longest_record(self):
-        return self.whole(52 + self.key_max + self.response_max +
-                          self.state_max)
+        whole = self.whole(52 + self.key_max + self.response_max +
+                           self.state_max)
+        return -(-whole // 4) * 4
 
     def same_in_headers(self):
         return (b"idem" + bytes([4, self.hash]) +
@@ -160,6 +160,7 @@ class Header:
     time: int
     retention: int              # default values of the records' numbers
     response_max: int
+    longest: int                # bytes of the longest record then
 
 
 def header_of(device, data):
@@ -171,7 +172,8 @@ def header_of(device, data):
         return None
     return Header(bool(words[7] >> 24), words[4], words[5], words[6],
                   words[7] & 0xffffff, words[8] & 0xffffff,
-                  bool(words[8] >> 24), words[9], words[11], words[12])
+                  bool(words[8] >> 24), words[9], words[11],
+                  words[12] & 0xffff, words[12] >> 16 << 2)
 
 
 def repaired_header(device, data):
@@ -234,6 +236,7 @@ class Record:
     state: bytes = b""
     response: bytes = b""
     orphan: int = 0             # bound to a claim that is not there
+    fits: bool = True           # into the configuration
     interrupted: bool = False   # in a slot
     undelivered: bool = False
 
@@ -275,7 +278,7 @@ def number_of(data):
             int.from_bytes(data[:4], "little"))
 
 
-def is_possible(device, r):
+def fits(device, r):
     """Whether the configuration allows what was read."""
     return r.slot <= device.capacity and \
         (r.slot or not r.flags & (HAS_KEY | 3)) and \
@@ -348,9 +351,7 @@ def record_of(device, header, at, slots):
         check = 0
     if check:
         return None
-    if not is_possible(device, r):
-        device.unfit = True
-        return None
+    r.fits = fits(device, r)
     r.end = at + device.whole(length + 4)
     return r
 
@@ -461,7 +462,7 @@ def apply(device, table, r):
     """What a record says becomes so."""
     advance(device, table, table.time + r.time)
     time = table.time
-    if r.orphan:
+    if r.orphan or not r.fits:
         return
     if r.sender:
         apply_sender(device, table, r)
@@ -496,7 +497,8 @@ def apply(device, table, r):
 def read_sector(device, table, header, named_by):
     """The records of a sector; `named_by`: the last header that names it.
     Returns whether any are lost."""
-    at = behind = dirty = device.front
+    at = behind = device.front
+    dirty = 0
     end = named_by.previous_end if named_by else device.sector_size
     gap, lost = False, set()
     while at < end:
@@ -511,6 +513,8 @@ def read_sector(device, table, header, named_by):
             lost.add("D1" if behind < header.relocated_end else "D2")
             gap = False
         apply(device, table, r)
+        if not r.fits and not r.orphan:
+            lost.add("D8")
         gap = gap or r.orphan == OTHER_CLAIM
         behind = at = r.end
     if named_by and (behind < end or gap and not named_by.first):
@@ -520,6 +524,8 @@ def read_sector(device, table, header, named_by):
     if not named_by and not header.batched and \
             dirty >= behind + device.record_max:
         lost.add("D4")
+    if header.longest > device.record_max and (gap or dirty >= behind):
+        lost.add("D9")
     table.lost |= lost
     return bool(lost)
 
@@ -576,7 +582,8 @@ def look_for_headless(device, table, headers, head):
         stands = [s for s in headers
                   if (s - sequence) % device.sector_count == 0]
         beyond = Header(False, sequence, 0, 0, 0, 0, False, 0,
-                        device.retention, device.response_max)
+                        device.retention, device.response_max,
+                        device.record_max)
         if not stands and has_record(device, beyond, device.front,
                                      table.slots):
             table.lost.add("D6")
@@ -643,8 +650,6 @@ def read(device):
     newest = head.sequence if head else 0
     headless = look_for_headless(device, table, headers, newest)
     look_for_overwritten(device, table, headers)
-    if device.unfit:
-        table.lost.add("D8")
     interrupt(table)
     table.slots = {n: slot for n, slot in table.slots.items()
                    if not has_left(device, table, slot)}
@@ -684,7 +689,7 @@ SCOPES = ["", "a", "ab", "abc"] # whose floors are in a line of history
 
 def main():
     passed = failed = 0
-    rules = {f"D{n}": 0 for n in range(1, 9)}
+    rules = {f"D{n}": 0 for n in range(1, 10)}
     for line in sys.stdin:
         d = json.loads(line)
         device = Device(d)

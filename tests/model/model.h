@@ -149,6 +149,7 @@ typedef struct model {
     int      nearly_full;       // a set is nearly full: only a sync helps
     versions now, next;         // application state: length, number, call, key
     uint32_t state_attempted;   // the latest call that failed and may be done
+    int      state_unsynced;    // one was written since the last sync
     gone     gone[SCOPES];      // by scope
 } model;
 
@@ -711,9 +712,33 @@ static inline void model_link(model *m, const known *k)
     versions_copy(&m->now, &fit);
 }
 
+/* A state was recorded after another one of the same batch: that one, of which
+   it is made, is durable with its outcome. */
+static inline void model_state_before(model *m)
+{
+    const version *s = &m->now.of[0];
+    known *k = &m->keys[s->key];
+    versions later;
+
+    versions_clear(&later);
+    if (!m->state_unsynced || m->now.count != 1 || m->now.any || m->faulty ||
+        !s->number || k->next.any)
+        return;
+    for (unsigned i = 0; i < k->next.count; i++)
+        if (k->next.of[i].call >= s->call)
+            versions_add(&later, &k->next.of[i]);
+    if (later.count)
+        versions_copy(&k->next, &later);
+    versions_copy(&m->next, &m->now);
+}
+
 /* State was given, and the call answered, or failed. */
 static inline void model_state(model *m, const version *s, int done)
 {
+    if (done && m->config->durability == IDEM_BATCH) {
+        model_state_before(m);
+        m->state_unsynced = 1;
+    }
     if (!done)
         m->state_attempted = m->calls;
     if (!done || m->config->durability == IDEM_BATCH) {
@@ -1408,6 +1433,7 @@ static inline void model_key_synced(model *m, known *k)
 static inline void model_synced(model *m)
 {
     m->nearly_full = 0;
+    m->state_unsynced = 0;
     if (m->unsynced_time) {
         m->wrote = 1;
         m->wrote_at = m->calls;
@@ -1559,6 +1585,7 @@ static inline void model_starts(model *m, uint64_t clock)
     m->wrote = 0;
     m->unsynced_time = 0;
     m->state_attempted = 0;
+    m->state_unsynced = 0;
     m->opened_at = m->calls;
     versions_copy(&m->now, &m->next);
 }

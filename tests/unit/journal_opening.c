@@ -252,6 +252,18 @@ static const scenario scenarios[] = {
     { "s5_a_newest_record_that_is_longer_than_any_may_be_is_counted",
       "roomy: response=200 Ba Ca Bb Cb,len=200 unjudged +response=3 P loss "
       "Ba:replay Bb:uncertain" },
+    // In a batch nothing follows that shows that they were durable.
+    { "s5_responses_that_are_longer_than_any_may_be_are_counted_in_a_batch",
+      "roomy: batch volatile response=200 Ba Ca,len=200 Bb Cb,len=200 Y "
+      "unjudged +response=3 P loss Ba:uncertain Bb:uncertain" },
+    { "s5_a_key_that_is_longer_than_any_may_be_is_counted_in_a_batch",
+      "roomy: batch scopes=1 key=100 Ba Ca Bb Y unjudged +key=4 P loss" },
+    { "s5_a_state_that_is_longer_than_any_may_be_is_counted_in_a_batch",
+      "roomy: batch volatile Ba Sa,state=6 Y unjudged +state=0 P loss "
+      "Ba:uncertain" },
+    { "what_no_longer_fits_is_lost_once",
+      "batch Ba Sa,state=2 Bb Bc Cb,len=4 Cc,len=1 Y unjudged +response=3 P "
+      "loss Bd:uncertain Y P lost0 Be:uncertain Y P lost0 Ba:replay Bc:replay" },
     // What a claim had reserved may be more than there is room for now.
     { "less_room_loses_no_response_that_fits",
       "nor: Ba Ca,len=2 Bb Bc Oc,len=3 unjudged +response=3 P lost0 Ba:replay "

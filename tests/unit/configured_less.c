@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: 0BSD */
+/*
+ * A configuration that is known when compiling, without state, opens a journal
+ * of a firmware that had state: what the compiler left out is still read, and
+ * lost as with a configuration of run time.  The header is here twice: static
+ * and configured, and that of all unit tests.
+ */
+#define idem_open_ configured_open
+#define idem_begin configured_begin
+#define idem_complete configured_complete
+#define IDEM_STATIC
+#include "idem.h"
+
+#include "../model/flash.h"
+#include "test.h"
+
+enum { SIZE = 512, SECTORS = IDEM_SECTORS(4, 16, 16, 4, SIZE, 8) };
+
+static flash medium;
+static uint32_t medium_memory[FLASH_MEMORY(SIZE, SECTORS) / 4];
+static const idem_storage storage = {
+    .ctx = &medium, .read = flash_read, .prog = flash_prog,
+    .erase = flash_erase, .sector_size = SIZE, .sector_count = SECTORS,
+    .prog_size = 8, .erased = 0xFF,
+};
+static const idem_config less = {
+    .capacity = 4, .key_max = 16, .response_max = 16, .volatile_claims = 1,
+    .secret = "sixteen secrets", .storage = &storage,
+};
+
+#define IDEM_CONFIG less
+#define IDEM_IMPLEMENTATION
+#include "idem.h"
+#undef idem_open_
+#undef idem_begin
+#undef idem_complete
+
+extern int idem_open_(idem_table *, const idem_config *, void *, size_t,
+                      uint32_t, uint32_t);
+extern int idem_begin(idem_table *, idem_claim *, idem_reply *,
+                      const idem_request *, uint32_t);
+extern int idem_complete(idem_table *, const idem_claim *,
+                         const idem_outcome *, uint32_t);
+
+static idem_table table;
+static uint32_t memory[(IDEM_JOURNAL_MEMORY_SIZE(4, 16, 16, 4, 8) + 3) / 4];
+static idem_claim claim;
+static idem_reply reply;
+static const idem_request request = { .key = "a", .key_len = 1 };
+
+/* On new storage a command whose outcome has, or seems to have, state. */
+static void executed(const idem_config *with, size_t state_len)
+{
+    const idem_outcome outcome = { .response = "poured", .response_len = 6,
+                                   .state = "full", .state_len = state_len };
+
+    medium = (flash){ .kind = FLASH_NOR, .sector_size = SIZE,
+                      .sector_count = SECTORS, .prog_size = 8, .erased = 0xFF };
+    is(flash_init(&medium, medium_memory), 0);
+    is(idem_open_(&table, with, memory, sizeof memory, 0, IDEM_BUILD), IDEM_OK);
+    is(idem_begin(&table, &claim, &reply, &request, 0), IDEM_EXECUTE);
+    is(idem_complete(&table, &claim, &outcome, 0), IDEM_OK);
+}
+
+static int opened(void)
+{
+    return configured_open(&table, &less, memory, sizeof memory, 0, IDEM_BUILD);
+}
+
+TEST(s5_a_state_for_which_there_is_no_room_is_lost_and_counted)
+{
+    idem_config more = less;
+
+    more.state_max = 4;
+    executed(&more, 4);
+    is(opened(), IDEM_OK);
+    is(table.stats.lost, 1);
+    is(configured_begin(&table, &claim, &reply, &request, 0), IDEM_UNCERTAIN);
+}
+
+TEST(s2_a_state_without_bytes_is_none_where_there_is_no_room)
+{
+    executed(&less, 0);
+    is(opened(), IDEM_OK);
+    is(table.stats.lost, 0);
+    is(configured_begin(&table, &claim, &reply, &request, 0), IDEM_REPLAY);
+    is(reply.response_len, 6);
+}
