@@ -5281,11 +5281,12 @@ static void idemi_command_reclaim(idem_table *t, const idemi_query *q)
     unsigned none = IDEMI_CAPACITY(t);
     unsigned oldest = t->links[none].newer;
 
+    if (!idemi_clock_reached(t->clock, t->soonest))
+        return;
     if (oldest != none)
         idemi_keys_expire(t, oldest);
-    if (idemi_clock_reached(t->clock, t->soonest) &&
-        (t->free == none || idemi_command_over_quota(t, q->sender) ||
-         !idemi_command_has_entry(t, q)))
+    if (t->free == none || idemi_command_over_quota(t, q->sender) ||
+        !idemi_command_has_entry(t, q))
         idemi_keys_sweep(t);
 }
 
