@@ -2823,8 +2823,8 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
         was written after the commit record.
 
    A journal is read in this order:
-     1. The head is the newest sector that counts, less than sector_count before
-        the newest valid header.
+     1. The head is the newest sector that counts, and is not skipped by D10,
+        less than sector_count before the newest valid header.
      2. The sectors from its tail to the head are read, oldest first, each up to
         the previous_end of the last header that names it as previous; the head,
         or one that none names, up to its end.  A sector that no header names,
@@ -2867,7 +2867,11 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
      D9. a header's longest record is longer than that of the configuration,
          and in its sector a gap stands before a record, or after the last one
          a granule begins with a byte that is not erased: a longer record may
-         stand there.
+         stand there;
+     D10. the newest sector counts, and one between it and the one that it names
+         counts by 2: that was a head.  So the newest was begun in vain, and its
+         erase was interrupted: it is skipped, and the next one that counts is
+         the head.
 
    Torn writes that always read the same are survived in any number.  Of those
    that read differently from boot to boot one does no harm, because the newest
@@ -3143,8 +3147,9 @@ static uint32_t idemi_sender_idle(const idem_table *t, const idem_sender *a)
         return 0;
     if (!idemi_basics_join(a->floor))
         return IDEMI_IDLE + (a->evicted_until == t->evicted_until);
-    return IDEMI_CONFIG(t)->full == IDEM_REJECT ? 0
-                                                : 1 + IDEMI_USE_MAX - a->last_use;
+    return IDEMI_CONFIG(t)->full == IDEM_REJECT
+               ? 0
+               : 1 + IDEMI_USE_MAX - a->last_use;
 }
 
 /* Raises the time up to which outcomes may have been evicted. */
@@ -3278,9 +3283,13 @@ static void idemi_sender_raise(const idem_table *t, idem_sender *a,
     }
     if (how <= IDEMI_KEY_RELEASED)
         number &= UINT64_MAX << 32;
-    if (number > idemi_basics_join(a->floor))
+    if (number > idemi_basics_join(a->floor)) {
         idemi_basics_split(a->floor, number);
-    else if (!a->unsaved) {
+        // Not all numbers up to the new floor have left.
+        if (IDEMI_JOURNAL(t) &&
+            idemi_sender_item(t, a) == t->journal->last_item)
+            t->journal->last_flags &= (uint8_t)~IDEMI_ALL_LEFT;
+    } else if (!a->unsaved) {
         a->unsaved = how > IDEMI_KEY_RELEASED && IDEMI_JOURNAL(t);
         return;
     }
@@ -3293,9 +3302,6 @@ static void idemi_sender_raise(const idem_table *t, idem_sender *a,
         *need = needs[slot];
     if (slot == t->journal->last_item && how > IDEMI_KEY_RELEASED)
         t->journal->last_flags |= IDEMI_EXPIRED;
-    // Not all numbers up to a floor that has risen have left.
-    if (idemi_sender_item(t, a) == t->journal->last_item)
-        t->journal->last_flags &= (uint8_t)~IDEMI_ALL_LEFT;
 }
 
 /* Counts a key less; unless there is none: keys that came when all entries were
@@ -3500,7 +3506,8 @@ static void idemi_keys_sweep(idem_table *t)
         idem_sender *a = idemi_sender_at(t, i);
         if (!IDEMI_IS_OPENING(t))
             a->evicted_until = idemi_keys_limit(t, a->evicted_until);
-        a->last_use = (a->last_use > steps ? a->last_use - steps : 0) & IDEMI_USE_MAX;
+        a->last_use = (a->last_use > steps ? a->last_use - steps : 0) &
+                      IDEMI_USE_MAX;
     }
     if (IDEMI_JOURNAL(t) &&
         idemi_clock_reached(t->clock, t->journal->uncertain))
@@ -4117,10 +4124,10 @@ static int idemi_reading_has_record(idem_table *t, uint32_t sequence,
     return 0;
 }
 
-/* Reads all headers: returns the sequence of the newest, or 0.  Until there is a
-   head, counts a loss by D7: where a header names a newer sector than stands in
-   that one's position, a journal was begun over this one, when the storage was
-   not ready. */
+/* Reads all headers: returns the sequence of the newest, or 0.  Until there is
+   a head, counts a loss by D7: where a header names a newer sector than stands
+   in that one's position, a journal was begun over this one, when the storage
+   was not ready. */
 static uint32_t idemi_reading_headers(idem_table *t)
 {
     uint32_t position, newest = 0, named;
@@ -4156,10 +4163,26 @@ static int idemi_reading_is_other(idem_table *t)
     return is != was;
 }
 
+/* True if a sector between a sequence and the older one that it names was a
+   head: it has a record after its commit record. */
+IDEMI_APART
+static int idemi_reading_is_stale(idem_table *t, uint32_t named,
+                                  uint32_t sequence)
+{
+    while (--sequence > named) {
+        const idemi_header *h = idemi_reading_header(t, sequence);
+        if (h && h->sequence == sequence &&
+            idemi_reading_has_record(t, sequence, IDEMI_OFFSET,
+                                     h->relocated_end & IDEMI_OFFSET, 1))
+            return 1;
+    }
+    return 0;
+}
+
 /* Searches for the newest sector that counts (>>recovery), from a sequence
    down, makes it the head, and returns whether there is one.  Its relocated
-   records are read from `records` on; IDEMI_OFFSET: not at all, so it must count
-   by 2.  If none counts, the oldest header may name one that did (D5). */
+   records are read from `records` on; IDEMI_OFFSET: not at all, so it must
+   count by 2.  If none counts, the oldest header may name one that did (D5). */
 static int idemi_reading_find(idem_table *t, uint32_t sequence,
                               uint32_t records)
 {
@@ -4176,6 +4199,12 @@ static int idemi_reading_find(idem_table *t, uint32_t sequence,
         j->defaults = h->defaults;
         if (idemi_reading_has_record(t, sequence, records,
                                      h->relocated_end & IDEMI_OFFSET, 1)) {
+            // It was begun in vain, and its erase was interrupted: it read as
+            // erased to the boot that used the sectors before it (D10).
+            if (idemi_reading_is_stale(t, named, sequence)) {
+                t->stats.lost |= 1;
+                continue;
+            }
             j->head = sequence;
             j->tail = tail;
             return 1;
@@ -4369,9 +4398,9 @@ static void idemi_journal_close(idem_journal *j)
 /* Dead sectors that are kept after the head (R4) */
 #define IDEMI_KEPT_DEAD 2u
 
-/* Plans a rotation that makes `head` the newest sector: sets next_tail, then the
-   oldest live one, and returns how many items must be relocated to keep R5, the
-   oldest first.  A group of sectors counts as its oldest.  All must be, if
+/* Plans a rotation that makes `head` the newest sector: sets next_tail, then
+   the oldest live one, and returns how many items must be relocated to keep R5,
+   the oldest first.  A group of sectors counts as its oldest.  All must be, if
    something is lost in them: the next opening must not find that again. */
 static uint32_t idemi_journal_plan(idem_table *t, uint32_t head)
 {
@@ -4406,9 +4435,9 @@ static uint32_t idemi_journal_plan(idem_table *t, uint32_t head)
 /* Relocates the items that must leave their sectors, the oldest sector first,
    as far as the head has room: in a rotation (`flags` IDEMI_RELOCATED) for this
    head, all of them; in idle work (0) for the next one, one item, and then
-   IDEM_MORE.  By R5 the room for IDEMI_HEAD_ROOM of the longest items is enough,
-   but not after skipped sectors, or after limits of the configuration have
-   grown: then another head is begun. */
+   IDEM_MORE.  By R5 the room for IDEMI_HEAD_ROOM of the longest items is
+   enough, but not after skipped sectors, or after limits of the configuration
+   have grown: then another head is begun. */
 static int idemi_journal_relocate(idem_table *t, unsigned flags)
 {
     unsigned ahead = !flags;
@@ -4787,7 +4816,7 @@ static int idemi_journal_maintain(idem_table *t)
 /* ---------------------------------------------------------------------------
    >>opening   from the bytes in a storage to the table that wrote them
 
-   The order, and the loss rules D1 to D9, are those of >>recovery.
+   The order, and the loss rules D1 to D10, are those of >>recovery.
    ------------------------------------------------------------------------ */
 
 /* Counts a loss. */
@@ -4945,10 +4974,10 @@ typedef struct idemi_scan {
 } idemi_scan;
 
 /* True if records at the end of a sector are lost: by D3 if its end is known,
-   otherwise by D1 or D4; or by D9 (>>recovery).  `gap`: a gap before a record that is not
-   counted yet; `at`: where reading stopped; `dirty`: the last skipped granule
-   that does not begin with an erased byte.  If records could be longer when the
-   sector was written, each skipped one may be such a record (D9). */
+   otherwise by D1 or D4; or by D9 (>>recovery).  `gap`: a gap before a record
+   that is not counted yet; `at`: where reading stopped; `dirty`: the last
+   skipped granule that does not begin with an erased byte.  If records could be
+   longer when the sector was written, each gap may be such a record (D9). */
 static int idemi_opening_is_loss(const idem_table *t, const idemi_scan *scan,
                                  int gap, uint32_t at, uint32_t dirty)
 {

@@ -135,6 +135,7 @@ typedef struct model {
     uint32_t epoch[SCOPES];     // the newest with a granted claim
     uint32_t epoch_most[SCOPES];    // .. or may have been
     uint32_t given_back[SCOPES];    // the latest call that gave a number back
+    uint32_t not_all_left[SCOPES];  // .. that refused one while others had not
     uint8_t  forgetting[SCOPES];    // a call to forget it failed in this boot,
                                     // and may be found done by the next
     uint64_t written;           // time of the latest record that is durable
@@ -1159,8 +1160,10 @@ static inline int model_all_left(const model *m, const known *but)
 
 /* A number was refused for itself: it is so for good (S10), once the time of
    that is told. */
-static inline void model_refused(const model *m, known *k, const asked *a)
+static inline void model_refused(model *m, known *k, const asked *a)
 {
+    int all_left = model_all_left(m, k);
+
     if (!k->number || a->age_ms)
         return;
     if (!k->executed)
@@ -1169,9 +1172,14 @@ static inline void model_refused(const model *m, known *k, const asked *a)
         m->forgetting[k->scope])
         return;
     k->refused = m->clock;
+    // The floor is recorded then, and not again when the others leave: the
+    // table need not have noticed that they have.
+    if (!all_left)
+        m->not_all_left[k->scope] = m->calls;
     // What was evicted for a claim that is not written is there again.
     if (!m->config->volatile_claims || m->config->full != IDEM_EVICT_OLDEST)
-        k->has_left |= k->claimed && model_counts(m) && model_all_left(m, k);
+        k->has_left |= k->claimed && model_counts(m) && all_left &&
+                       m->not_all_left[k->scope] <= m->opened_at;
 }
 
 /* What is to be said of a begin beside the version; false if it may not be. */

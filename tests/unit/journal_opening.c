@@ -263,7 +263,8 @@ static const scenario scenarios[] = {
       "Ba:uncertain" },
     { "what_no_longer_fits_is_lost_once",
       "batch Ba Sa,state=2 Bb Bc Cb,len=4 Cc,len=1 Y unjudged +response=3 P "
-      "loss Bd:uncertain Y P lost0 Be:uncertain Y P lost0 Ba:replay Bc:replay" },
+      "loss Bd:uncertain Y P lost0 Be:uncertain Y P lost0 Ba:replay "
+      "Bc:replay" },
     // What a claim had reserved may be more than there is room for now.
     { "less_room_loses_no_response_that_fits",
       "nor: Ba Ca,len=2 Bb Bc Oc,len=3 unjudged +response=3 P lost0 Ba:replay "
@@ -344,4 +345,27 @@ TEST(a_sector_in_another_position_is_nothing)
     d->damaged = 1;
     for (int boot = 0; boot < 12; boot++)
         run("P lost0 Ba:replay Bb:replay rotate1");
+}
+
+/* A sector that was begun in vain, and whose erase was cut, reads as erased to
+   one boot and as it was to the next.  What was written in between is newer. */
+TEST(s2_a_sector_that_a_cut_erase_brings_back_is_no_head)
+{
+    static uint8_t before[512 * 40], stale[512];
+    device *d = device_on(&nor, "Ba Ca P");
+    uint32_t at, end;
+
+    memcpy(before, d->medium.bytes, d->medium.size);
+    run("fail1,at=0 Bb");
+    at = newest_sector();
+    memcpy(stale, d->medium.bytes + at, sizeof stale);
+    end = stale[32] + 256u * stale[33] + 8;         // of the commit record
+    memset(stale + end, 0xFF, sizeof stale - end);
+    flash_load(&d->medium, 0, before, d->medium.size);
+    d->damaged = 1;
+    run("P lost0 Ba:replay Bb Cb");
+    is(newest_sector() + 512, at);
+    flash_load(&d->medium, at, stale, sizeof stale);
+    run("P loss Ba:replay Bb:replay Bc:uncertain Cc P lost0 Bb:replay "
+        "Bc:replay");
 }
