@@ -1399,7 +1399,9 @@ IDEM_API int idem_state(idem_table *table, void *dst, size_t *len);
    not empty.
      IDEM_OK
      IDEM_E_NOT_FOUND   nothing was removed, as in idem_find: a claim that was
-                        being written when power failed may still appear
+                        being written when power failed may still appear.  Of a
+                        sender also if all entries are of others: forget its
+                        keys one by one
      IDEM_BUSY          the key, or one of the sender's, has a live lease, or
                         one without end; nothing changed
      IDEM_E_STORAGE, IDEM_E_SPACE   nothing changed, repeat the call; after a
