@@ -256,6 +256,11 @@ static const scenario scenarios[] = {
     { "s5_responses_that_are_longer_than_any_may_be_are_counted_in_a_batch",
       "roomy: batch volatile response=200 Ba Ca,len=200 Bb Cb,len=200 Y "
       "unjudged +response=3 P loss Ba:uncertain Bb:uncertain" },
+    { "s5_one_before_a_shorter_one_is_counted_in_a_batch",
+      "roomy: batch volatile response=200 Ba Ca,len=200 Bb Cb,len=2 Y unjudged "
+      "+response=3 P loss Ba:uncertain Bb:replay" },
+    { "an_outcome_without_its_claim_is_no_loss_of_its_own",
+      "nor: Ba note Ca,len=4 Bb unjudged damage +response=3 P lost1" },
     { "s5_a_key_that_is_longer_than_any_may_be_is_counted_in_a_batch",
       "roomy: batch scopes=1 key=100 Ba Ca Bb Y unjudged +key=4 P loss" },
     { "s5_a_state_that_is_longer_than_any_may_be_is_counted_in_a_batch",
