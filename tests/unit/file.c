@@ -801,6 +801,7 @@ TEST(a_file_that_loses_its_name_fails_the_next_sync)
         is(file.error, ESTALE);
         is(prog_byte(&file, 'c'), ESTALE);
         is(s->sync(s->ctx), ESTALE);
+        is(s->sync_unlocked(s->ctx), ESTALE);
         is(s->read(s->ctx, 0, &byte, 1), 0);
         is(byte, 'b');
         close_file();
