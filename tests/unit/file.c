@@ -647,6 +647,44 @@ TEST(a_blank_file_beyond_4_gb_is_somebodys)
     assert_true(it.st_size == size);
 }
 
+/* A process that has closed its standard input gets 0 for the next file. */
+TEST(descriptor_0_is_one_as_any_other)
+{
+    int input = dup(0);
+
+    (void)close(0);
+    is(open_file(&file), IDEM_OK);
+    is(file.fd, 0);
+    is(idem_file_close(&file), IDEM_OK);
+    is(fcntl(0, F_GETFD), -1);
+    if (input >= 0) {
+        is(dup2(input, 0), 0);
+        is(close(input), 0);
+    }
+}
+
+TEST(a_path_that_is_too_long_is_not_copied)
+{
+    static struct {
+        idem_file file;
+        char guard[4200];
+    } here;
+    static char name[sizeof here.guard];
+
+    for (size_t len = 4060; len + 1 < sizeof name; len++)
+        for (int absolute = 0; absolute < 2; absolute++) {
+            memset(here.guard, 'g', sizeof here.guard);
+            memset(name, 'j', len);
+            name[0] = absolute ? '/' : 'j';
+            name[len] = 0;
+            is(idem_file_open(&here.file, name, SECTOR, SECTORS),
+               IDEM_E_STORAGE);
+            is(here.file.error, ENAMETOOLONG);
+            for (size_t i = 0; i < sizeof here.guard; i++)
+                assert_true(here.guard[i] == 'g');
+        }
+}
+
 static void other_makes_a_pipe(void)
 {
     is(remove(path), 0);
@@ -658,6 +696,7 @@ TEST(only_a_regular_file_is_a_journal)
     is(mkdir(path, 0700), 0);
     is(open_file(&file), IDEM_E_FORMAT);
     is(file.fd, -1);
+    is(file.error, 0);
     other_makes_a_pipe();
     history_len = 0;
     is(open_file(&file), IDEM_E_FORMAT);
