@@ -192,7 +192,7 @@ eva_records() {
         -eva-ilevel 512 -eva-min-loop-unroll 70 \
         -eva-slevel-merge-after-loop idemi_reading_has_record \
         $(apart idemi_public_layout idemi_public_prepare idemi_record_codec \
-            idemi_reading_is_possible idemi_reading_parse idemi_reading_record)
+            idemi_reading_fits idemi_reading_parse idemi_reading_record)
 }
 
 eva_replay() {
@@ -238,7 +238,7 @@ part_eva() {
     reached "records reading opening" \
         'idemi_cursor_bytes|idemi_opening_sender' \
         records replay bytes opening
-    long alarmed records idemi_reading_is_possible 's/->slot <=/->slot - 1 <=/'
+    long alarmed records idemi_reading_fits 's/->slot <=/->slot - 1 <=/'
     long alarmed records idemi_reading_parse 's/ -= 4;/ -= 3;/'
     long alarmed records idemi_reading_bytes 's/ + [^ ]* <= / <= /'
     long alarmed calls idemi_command_replay 's/<= .*buffer_size/& + 1/'

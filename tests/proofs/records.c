@@ -85,7 +85,7 @@ static void look_at_keys(void)
         found.data.slot.key_len = (uint8_t)len;
         found.r.flags = (uint16_t)(IDEMI_HAS_KEY | below(IDEMI_HAS_KEY));
         found.r.slot = any();
-        possible = idemi_reading_is_possible(&table, &found.r);
+        possible = idemi_reading_fits(&table, &found.r);
         //@ assert key: !possible;
     }
 }
