@@ -8,18 +8,8 @@ static unsigned mistakes;
 #define IDEM_STATIC
 #include "idem.h"
 
-#include "../model/flash.h"
-#include "test.h"
+#include "configured.h"
 
-enum { SIZE = 512, SECTORS = IDEM_SECTORS(4, 16, 16, 4, SIZE, 8) };
-
-static flash medium;
-static uint32_t medium_memory[FLASH_MEMORY(SIZE, SECTORS) / 4];
-static const idem_storage storage = {
-    .ctx = &medium, .read = flash_read, .prog = flash_prog,
-    .erase = flash_erase, .sector_size = SIZE, .sector_count = SECTORS,
-    .prog_size = 8, .erased = 0xFF,
-};
 static const idem_config the_one = {
     .capacity = 4, .key_max = 16, .response_max = 16, .state_max = 4,
     .secret = "sixteen secrets", .storage = &storage,
@@ -56,9 +46,7 @@ static int opened(const idem_config *with)
 
 static void on_new_storage(void)
 {
-    medium = (flash){ .kind = FLASH_NOR, .sector_size = SIZE,
-                      .sector_count = SECTORS, .prog_size = 8, .erased = 0xFF };
-    is(flash_init(&medium, medium_memory), 0);
+    begin_new_storage();
     mistakes = 0;
 }
 

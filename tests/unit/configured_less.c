@@ -11,18 +11,8 @@
 #define IDEM_STATIC
 #include "idem.h"
 
-#include "../model/flash.h"
-#include "test.h"
+#include "configured.h"
 
-enum { SIZE = 512, SECTORS = IDEM_SECTORS(4, 16, 16, 4, SIZE, 8) };
-
-static flash medium;
-static uint32_t medium_memory[FLASH_MEMORY(SIZE, SECTORS) / 4];
-static const idem_storage storage = {
-    .ctx = &medium, .read = flash_read, .prog = flash_prog,
-    .erase = flash_erase, .sector_size = SIZE, .sector_count = SECTORS,
-    .prog_size = 8, .erased = 0xFF,
-};
 static const idem_config less = {
     .capacity = 4, .key_max = 16, .response_max = 16, .volatile_claims = 1,
     .secret = "sixteen secrets", .storage = &storage,
@@ -54,9 +44,7 @@ static void executed(const idem_config *with, size_t state_len)
     const idem_outcome outcome = { .response = "poured", .response_len = 6,
                                    .state = "full", .state_len = state_len };
 
-    medium = (flash){ .kind = FLASH_NOR, .sector_size = SIZE,
-                      .sector_count = SECTORS, .prog_size = 8, .erased = 0xFF };
-    is(flash_init(&medium, medium_memory), 0);
+    begin_new_storage();
     is(idem_open_(&table, with, memory, sizeof memory, 0, IDEM_BUILD), IDEM_OK);
     is(idem_begin(&table, &claim, &reply, &request, 0), IDEM_EXECUTE);
     is(idem_complete(&table, &claim, &outcome, 0), IDEM_OK);
