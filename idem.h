@@ -2840,9 +2840,9 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
         time, and at the end.
      5. In a sector, what is not a valid record is skipped granule by granule.
         A gap is skipped bytes, or the point after an orphan of kind 3.
-     6. Lost records may have recorded time.  So after a sector with a
-        loss by D1 to D4 no key ages from the time of its last record to that of
-        the next header.
+     6. Lost records may have recorded time.  So after a sector with a loss by
+        D1 to D4, D8 or D9 no key ages from the time of its last record to that
+        of the next header.
 
    Records are lost, and the table is uncertain for one default retention from
    the newest time on, if

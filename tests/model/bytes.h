@@ -36,8 +36,8 @@ static const medium geometries[] = {
 static device the;
 static known keys[KEYS];
 
-/* Senders, of which without eviction some may find no entry: every second one numbers its
-   commands, or all do beside a key. */
+/* Senders, of which without eviction some may find no entry: every second one
+   numbers its commands, or all do beside a key. */
 static void choose_senders(input *in)
 {
     unsigned how = input_byte(in), numbers = input_byte(in);
