@@ -667,9 +667,9 @@ typedef struct idem_storage {
                                    state at least */
     uint32_t sector_count;      /* 4 .. 65,535; together below 4 GB */
     uint16_t prog_size;         /* the granule, bytes: 1, 2, 4 .. 256 */
-    uint8_t  erased;            /* value of an erased byte: 0xFF or 0x00 (no
+    uint16_t erased;            /* value of an erased byte: 0xFF or 0x00 (no
                                    record begins with one) */
-    uint8_t  verify;            /* not 0: read programmed bytes back */
+    uint16_t verify;            /* not 0: read programmed bytes back */
 } idem_storage;
 
 /* Kept by pointer while the table is open, never written: may be in ROM.
@@ -3641,17 +3641,17 @@ typedef struct idemi_record {
         const idem_slot *fresh;     /* of a claim to be granted: only read */
         idem_sender *sender;
     } of;                       /* its other fields */
+    uint16_t flags;
+    uint8_t  orphan;            /* read: not 0: changes nothing, as its claim or
+                                   outcome is missing, or another is there */
+    uint8_t  fits;              /* read: 0: changes nothing, as it is beyond the
+                                   configured limits */
     idemi_id id;                /* of a key */
     const unsigned char *response, *state;
     uint32_t slot;              /* plus one; 0: none */
     uint32_t time;              /* ms since the record before, or the header */
     uint32_t age;               /* ms from s->time to then */
     uint16_t state_len;
-    uint16_t flags;
-    uint8_t  orphan;            /* read: not 0: changes nothing, as its claim or
-                                   outcome is missing, or another is there */
-    uint8_t  fits;              /* read: 0: changes nothing, as it is beyond the
-                                   configured limits */
 } idemi_record;
 
 /* The words of a header, in this order (>>format).  Four come before them,
@@ -3929,11 +3929,11 @@ static unsigned char *idemi_reading_bytes(idem_table *t, uint32_t sequence,
 }
 
 /* Zeroes the sum of bytes, and flips a bit if that makes their check right;
-   returns whether they are a header of this journal. */
-static int idemi_reading_is_header(const idem_config *config, unsigned char *p)
+   returns whether they are a header of the journal with that layout. */
+static int idemi_reading_is_header(const idem_config *config, uint32_t layout,
+                                   unsigned char *p)
 {
     uint32_t other = idemi_basics_load32(p) ^ IDEMI_MAGIC;
-    uint32_t layout = idemi_header_layout(config);
     unsigned i;
 
     if (other & (other - 1))
@@ -3962,7 +3962,7 @@ static const idemi_header *idemi_reading_header(idem_table *t,
     t->journal->until = 0;
     idemi_reading_read(t, idemi_storage_at(t, sequence, 0), t->buffer,
                        IDEMI_HEADER);
-    if (!idemi_reading_is_header(t->config, t->buffer))
+    if (!idemi_reading_is_header(t->config, t->journal->layout, t->buffer))
         return NULL;
     idemi_header_codec(t->buffer, h, 0);
     return h->sequence - h->tail < IDEMI_SECTOR_COUNT(t->journal) ? h : NULL;
@@ -4754,23 +4754,22 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot, unsigned state,
     idem_slot *s = idemi_slot_at(t, slot);
     uint32_t lease_end = s->time;
     uint16_t reserved = s->response_len;
-    int result = IDEM_OK;
+    int result;
 
-    s->time = t->clock;
-    s->response_len = (uint16_t)out->response_len;
     if (IDEMI_CONFIG(t)->volatile_claims)
         state |= IDEMI_HAS_KEY;
     if (out->state && IDEMI_CONFIG(t)->state_max) {
         state |= IDEMI_HAS_KEY | IDEMI_HAS_STATE;
-        if (t->journal->unsynced & 2)
-            result = idemi_storage_sync(t);
+        if (t->journal->unsynced & 2 && idemi_storage_sync(t) < 0)
+            return IDEM_E_STORAGE;
     }
-    if (result == IDEM_OK)
-        result = idemi_journal_append(t, slot, state, out);
-    if (result == IDEM_OK)
-        return result;
-    s->time = lease_end;
-    s->response_len = reserved;
+    s->time = t->clock;
+    s->response_len = (uint16_t)out->response_len;
+    result = idemi_journal_append(t, slot, state, out);
+    if (result < 0) {
+        s->time = lease_end;
+        s->response_len = reserved;
+    }
     return result;
 }
 
@@ -5114,13 +5113,16 @@ static void idemi_opening_ring(idem_table *t)
    is whole.  (One of this journal failed to be read before.) */
 static int idemi_opening_is_foreign(idem_table *t, uint32_t sector, uint32_t at)
 {
-    if (at + IDEMI_HEADER > IDEMI_SECTOR_SIZE(t->journal))
+    idem_journal *j = t->journal;
+
+    if (at + IDEMI_HEADER > IDEMI_SECTOR_SIZE(j))
         return 0;
-    t->journal->until = 0;
+    j->until = 0;
     idemi_reading_read(t, idemi_storage_at(t, sector, at), t->buffer,
                        IDEMI_HEADER);
     return idemi_header_is_whole(t->buffer) &&
-           (at > 0 || !idemi_reading_is_header(t->config, t->buffer));
+           (at > 0 ||
+            !idemi_reading_is_header(t->config, j->layout, t->buffer));
 }
 
 /* IDEM_OK if storage without a header is blank: the sectors in which the first
@@ -6900,13 +6902,13 @@ static const char *idemi_explain_header(const idem_config *config,
 static int idemi_explain_has_header(const idem_config *config)
 {
     const idem_storage *m = config->storage;
+    uint32_t layout = idemi_header_layout(config), position;
     unsigned char p[IDEMI_HEADER];
-    uint32_t position;
 
     for (position = 0; position < m->sector_count; position++)
         if ((m->read)(m->ctx, position * m->sector_size, p, IDEMI_HEADER) ==
                 0 &&
-            idemi_reading_is_header(config, p) &&
+            idemi_reading_is_header(config, layout, p) &&
             idemi_basics_load32(p + IDEMI_HEADER_SAME) % m->sector_count ==
                 position)
             return 1;
@@ -6920,13 +6922,14 @@ static const char *idemi_explain_other(const idem_config *config,
 {
     const idem_storage *m = config->storage;
     uint32_t size = m->sector_size * m->sector_count, at;
+    uint32_t layout = idemi_header_layout(config);
     unsigned char p[IDEMI_HEADER];
 
     for (at = 0; at <= size - IDEMI_HEADER; at += step)
         if ((m->read)(m->ctx, at, p, IDEMI_HEADER) == 0 &&
             idemi_header_is_whole(p)) {
             const char *text = idemi_explain_header(config, p);
-            if (!idemi_reading_is_header(config, p))
+            if (!idemi_reading_is_header(config, layout, p))
                 return text;
         }
     return NULL;
