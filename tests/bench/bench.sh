@@ -63,6 +63,7 @@ write counts
 
 build ram ram
 build known ram -DBENCH_KNOWN=1000
+build static ram -DBENCH_KNOWN=1000 -DIDEM_STATIC
 build group group $sqlite $lmdb $rocksdb -lpthread
 table "$out/bench.md"
 if has sqlite3.h && has lmdb.h && [ -r /proc/self/io ]; then
@@ -73,6 +74,7 @@ if has sqlite3.h && has lmdb.h && [ -r /proc/self/io ]; then
 fi
 measure "$out/bench_ram" $short
 measure "$out/bench_known" $short
+measure "$out/bench_static" $short
 measure "$out/bench_journal" $short "$out"
 measure "$out/bench_group" $short "$out"
 ! grep -q 'missed$' "$out/bench.md" || echo "bench: budgets are missed"

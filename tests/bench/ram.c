@@ -5,16 +5,19 @@
  *
  *   build/bench_ram [--short]
  *   build/bench_known [--short]
+ *   build/bench_static [--short]
  *
- * The second has one configuration, known when compiling (IDEM_CONFIG), and
- * measures that alone.
+ * The last two have one configuration, known when compiling (IDEM_CONFIG), and
+ * measure that alone.  In the first of them idem.h could be called from other
+ * files; in the second all is static (IDEM_STATIC), as all of the peers is.
  *
  * The work: a claim hashes the 16-byte payload (SipHash-2-4), looks its key up
  * (SipHash-1-3 of 16 bytes, for all of them), and keeps status, token, end of
  * lease and fingerprint; a completion checks the token and stores status, end
- * of retention and a 16-byte response.  A replay compares the fingerprint and
- * copies the response out.  All memory is touched before the clock starts, and
- * there is room for all keys.
+ * of retention and a 16-byte response.  A replay compares the fingerprint, and
+ * hands out status, code and response.  Every claim and replay first looks
+ * whether a key has expired.  All memory is touched before the clock starts,
+ * and there is room for all keys.
  *
  * What a peer does is what one would write who knows it well:
  *
@@ -51,6 +54,11 @@ static const idem_config known = {
     .capacity = BENCH_KNOWN, .key_max = 16, .response_max = 16,
     .retention_ms = 86400000, .lease_ms = 30000 };
 #define IDEM_CONFIG known
+#ifdef IDEM_STATIC
+#define KNOWN "configured when compiling, all static"
+#else
+#define KNOWN "configured when compiling"
+#endif
 #endif
 #define IDEM_IMPLEMENTATION
 #include "idem.h"
@@ -146,9 +154,11 @@ static void make_command(struct command *c, uint64_t number)
     memcpy(c->response, words, sizeof words);
 }
 
-/* A claim: idem.h's, or what a peer holds on to */
+/* A claim: idem.h's, or what a peer holds on to; and the details of an answer,
+   of which peers set what a replay needs */
 struct ticket {
     idem_claim claim;
+    idem_reply reply;
     uint64_t token;
     uint32_t place;             // of khash
     struct node *node;          // of uthash
@@ -163,8 +173,6 @@ struct subject {
                  const struct command *c, uint32_t now_ms);
     int (*complete)(const struct ticket *ticket, const struct command *c,
                     uint32_t now_ms);
-    void (*expire)(uint32_t now_ms);        // drops what is over; NULL: begin
-                                            // finds room by itself
     size_t (*live)(uint32_t now_ms);        // keys that are not over
 };
 
@@ -211,9 +219,8 @@ static int idem_subject_begin(struct ticket *ticket, unsigned char *response,
         .key = c->key, .key_len = KEY_LEN,
         .payload = c->payload, .payload_len = PAYLOAD_LEN,
         .buffer = response, .buffer_size = RESPONSE_LEN };
-    idem_reply reply;
 
-    return idem_begin(&table, &ticket->claim, &reply, &request, now_ms);
+    return idem_begin(&table, &ticket->claim, &ticket->reply, &request, now_ms);
 }
 
 /* The next number of a sender that the key chooses, 8 bytes of it. */
@@ -225,11 +232,10 @@ static int idem_subject_number(struct ticket *ticket, unsigned char *response,
         .scope = &scope, .scope_len = sizeof scope, .sequence = ++sequence,
         .payload = c->payload, .payload_len = PAYLOAD_LEN,
         .buffer = response, .buffer_size = RESPONSE_LEN };
-    idem_reply reply;
 
     memcpy(&random, c->key, sizeof random);
     scope = below(senders, random);
-    return idem_begin(&table, &ticket->claim, &reply, &request, now_ms);
+    return idem_begin(&table, &ticket->claim, &ticket->reply, &request, now_ms);
 }
 
 static int idem_subject_complete(const struct ticket *ticket,
@@ -280,6 +286,9 @@ static int entry_begin(struct entry *e, int is_new, struct ticket *ticket,
     } else if (e->fingerprint != fingerprint) {
         return IDEM_MISMATCH;
     } else if (e->status != IDEM_IN_PROGRESS) {
+        ticket->reply.status = e->status;
+        ticket->reply.code = e->code;
+        ticket->reply.response_len = e->response_len;
         memcpy(response, e->response, e->response_len);
         return IDEM_REPLAY;
     } else if (!entry_expired(e->until, now_ms)) {
@@ -389,13 +398,24 @@ static void plain_close(void)
     free(queue.ring);
 }
 
+static void plain_expire(uint32_t now_ms)
+{
+    const struct due *due;
+
+    while ((due = queue_take(now_ms)) != NULL)
+        kh_del(plain, plain, plain_at(due->key, due->place));
+}
+
 static int plain_begin(struct ticket *ticket, unsigned char *response,
                        const struct command *c, uint32_t now_ms)
 {
-    uint64_t fingerprint = hash_payload(c->payload);
+    uint64_t fingerprint;
     int absent;
-    khint_t at = kh_put(plain, plain, plain_key(c->key), &absent);
+    khint_t at;
 
+    plain_expire(now_ms);
+    fingerprint = hash_payload(c->payload);
+    at = kh_put(plain, plain, plain_key(c->key), &absent);
     ticket->place = at;
     return entry_begin(&kh_val(plain, at), absent, ticket, response,
                        fingerprint, now_ms);
@@ -413,14 +433,6 @@ static int plain_complete(const struct ticket *ticket, const struct command *c,
     if (result == IDEM_OK)
         queue_put(c->key, kh_val(plain, at).until, at);
     return result;
-}
-
-static void plain_expire(uint32_t now_ms)
-{
-    const struct due *due;
-
-    while ((due = queue_take(now_ms)) != NULL)
-        kh_del(plain, plain, plain_at(due->key, due->place));
 }
 
 static size_t plain_live(uint32_t now_ms)
@@ -461,14 +473,27 @@ static void nodes_close(void)
     free(pool);
 }
 
+static void nodes_expire(uint32_t now_ms)
+{
+    while (nodes && entry_expired(nodes->entry.until, now_ms)) {
+        struct node *oldest = nodes;
+        HASH_DEL(nodes, oldest);
+        oldest->entry.status = 0;
+        oldest->next_free = spare;
+        spare = oldest;
+    }
+}
+
 static int nodes_begin(struct ticket *ticket, unsigned char *response,
                        const struct command *c, uint32_t now_ms)
 {
-    uint64_t fingerprint = hash_payload(c->payload);
+    uint64_t fingerprint;
     struct node *node;
     unsigned hash;
     int is_new;
 
+    nodes_expire(now_ms);
+    fingerprint = hash_payload(c->payload);
     HASH_VALUE(c->key, KEY_LEN, hash);
     HASH_FIND_BYHASHVALUE(hh, nodes, c->key, KEY_LEN, hash, node);
     is_new = !node;
@@ -491,17 +516,6 @@ static int nodes_complete(const struct ticket *ticket, const struct command *c,
     return entry_complete(&ticket->node->entry, ticket, c, now_ms);
 }
 
-static void nodes_expire(uint32_t now_ms)
-{
-    while (nodes && entry_expired(nodes->entry.until, now_ms)) {
-        struct node *oldest = nodes;
-        HASH_DEL(nodes, oldest);
-        oldest->entry.status = 0;
-        oldest->next_free = spare;
-        spare = oldest;
-    }
-}
-
 static size_t nodes_live(uint32_t now_ms)
 {
     nodes_expire(now_ms);
@@ -512,11 +526,11 @@ enum { IDEM, KHASH, UTHASH, SUBJECTS };
 
 static const struct subject subjects[SUBJECTS] = {
     { "idem.h", idem_subject_open, idem_subject_close, idem_subject_begin,
-      idem_subject_complete, NULL, idem_subject_live },
+      idem_subject_complete, idem_subject_live },
     { "khash", plain_open, plain_close, plain_begin, plain_complete,
-      plain_expire, plain_live },
+      plain_live },
     { "uthash", nodes_open, nodes_close, nodes_begin, nodes_complete,
-      nodes_expire, nodes_live },
+      nodes_live },
 };
 
 /* ---------------------------------------------------------------------------
@@ -540,8 +554,6 @@ static void claim_and_complete(const struct subject *s, uint64_t from,
     for (i = from; i < from + steps; i++) {
         uint32_t now_ms = passes ? (uint32_t)i : 0;
         make_command(&c, i);
-        if (passes && s->expire)
-            s->expire(now_ms);
         if (s->begin(&ticket, response, &c, now_ms) != IDEM_EXECUTE ||
             s->complete(&ticket, &c, now_ms) != IDEM_OK)
             fail("%s: an answer is wrong", s->name);
@@ -558,6 +570,8 @@ static void replay(const struct subject *s, uint64_t keys, uint64_t steps)
     for (i = 0; i < steps; i++) {
         make_command(&c, below(keys, mix(i)));
         if (s->begin(&ticket, response, &c, 0) != IDEM_REPLAY ||
+            ticket.reply.status != IDEM_COMPLETED || ticket.reply.code != 0 ||
+            ticket.reply.response_len != RESPONSE_LEN ||
             memcmp(response, c.response, RESPONSE_LEN) != 0)
             fail("%s: a replay is wrong", s->name);
     }
@@ -691,10 +705,8 @@ struct workload {
 
 static const struct workload workloads[] = {
 #ifdef BENCH_KNOWN
-    { "M1, configured when compiling", m1, BENCH_KNOWN, UTHASH, { 0, 1.0 },
-      { 0 } },
-    { "M2, configured when compiling", m2, BENCH_KNOWN, UTHASH, { 0, 1.0 },
-      { 0 } },
+    { "M1, " KNOWN, m1, BENCH_KNOWN, UTHASH, { 0, 1.0 }, { 0 } },
+    { "M2, " KNOWN, m2, BENCH_KNOWN, UTHASH, { 0, 1.0 }, { 0 } },
 #else
     { "M1, claim + complete", m1, 1000, UTHASH, { 0 }, { 0 } },
     { "M1, claim + complete", m1, 100000, UTHASH, { 0, 0.60 }, { 0, 0.48 } },
@@ -738,7 +750,7 @@ static void compare_senders(int turns)
 {
     static const struct subject numbered = {
         "idem.h", idem_subject_open, idem_subject_close, idem_subject_number,
-        idem_subject_complete, NULL, idem_subject_live };
+        idem_subject_complete, idem_subject_live };
     static const uint32_t numbers[] = { 1, 1000, 10000, 32767 };
     static const double budget[] = { 0, 0, 1.5, 0 };
     static const double moonshot[] = { 0, 0, 1.2, 0 };
