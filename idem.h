@@ -115,7 +115,7 @@
      IDEM_BUSY         no        being executed, or its handler cannot tell:
                                  wait reply.retry_after_ms
      IDEM_MISMATCH     no        the key was used for another payload: refuse
-     IDEM_TOO_OLD      no        unknown, and older than memory reaches, so it
+     IDEM_TOO_OLD      no        unknown, and older than what is remembered: it
                                  may have been executed: refuse
      IDEM_EXHAUSTED    no        max_attempts (3) were interrupted: refuse, and
                                  raise an alarm
@@ -144,7 +144,7 @@
    An attempt counts from its claim on, even if power fails before the effect.
    If it often fails, and your handler can look, raise max_attempts (up to 255).
 
-   >>replying   what to tell the sender (HTTP: the IETF's Idempotency-Key draft)
+   >>replying   answers to the sender (HTTP: the IETF's Idempotency-Key draft)
 
      result              HTTP                CoAP   MQTT 5 reason code
      DONE, REPLAY        the outcome's own   2.04   0x00 success
@@ -247,7 +247,7 @@
    config.quota, with config.senders, limits the keys of a scope: its commands
    in one retention.  Then a new key is IDEM_E_FULL, or evicts the scope's own.
 
-   A request may carry its age: age_ms, since the sender first sent it.  An
+   A request may have an age: age_ms, since the sender first sent it.  An
    unknown key that may have been known is IDEM_TOO_OLD then: its age is
      - the retention, or more;
      - more than the time since the last eviction (idem_horizon);
@@ -557,7 +557,7 @@ extern "C" {
     X(IDEM_REPLAY,       4, "finished before: send the stored outcome")        \
     X(IDEM_BUSY,         5, "being executed: the sender is to wait")           \
     X(IDEM_MISMATCH,     6, "the key was used for another payload")            \
-    X(IDEM_TOO_OLD,      7, "unknown, and older than memory reaches")          \
+    X(IDEM_TOO_OLD,      7, "unknown, and older than what is remembered")      \
     X(IDEM_EXHAUSTED,    8, "all attempts allowed were interrupted")           \
     X(IDEM_DONE,         9, "executed, and the outcome is recorded")           \
     X(IDEM_RELEASED,    10, "not done, given back: a retry is new")            \
@@ -3165,7 +3165,7 @@ static void idemi_sender_evicted(const idem_table *t, uint32_t *evicted_until,
 /* The entry of the sender with a name; or the one that it may take over, or
    NULL.  Needs N2. */
 IDEMI_SLOW
-static idem_sender *idemi_sender_find(const idem_table *t, uint64_t name)
+static idem_sender *idemi_sender_candidate(const idem_table *t, uint64_t name)
 {
     unsigned senders = IDEMI_SENDERS(t), left = senders;
     idem_sender *first = idemi_sender_at(t, senders), *best = NULL;
@@ -3193,7 +3193,7 @@ static idem_sender *idemi_sender_find(const idem_table *t, uint64_t name)
 IDEMI_APART
 static idem_sender *idemi_sender_known(const idem_table *t, uint64_t name)
 {
-    idem_sender *a = idemi_sender_find(t, name);
+    idem_sender *a = idemi_sender_candidate(t, name);
 
     return a && idemi_basics_join(a->name) == name ? a : NULL;
 }
@@ -3211,7 +3211,7 @@ static uint64_t idemi_sender_name(const idem_table *t,
    journal has more senders than are configured now, and may not evict any. */
 static idem_sender *idemi_sender_take(idem_table *t, uint64_t name)
 {
-    idem_sender *a = idemi_sender_find(t, name);
+    idem_sender *a = idemi_sender_candidate(t, name);
 
     if (a && idemi_basics_join(a->name) == name)
         return a;
@@ -5302,7 +5302,7 @@ static int idemi_command_has_entry(const idem_table *t, const idemi_query *q)
 
     if (a || !IDEMI_SENDERS(t))
         return 1;
-    a = idemi_sender_find(t, q->name);
+    a = idemi_sender_candidate(t, q->name);
     return a && !idemi_basics_join(a->floor);
 }
 
@@ -5520,7 +5520,7 @@ IDEMI_INTO int idemi_command_first(idem_table *t, unsigned *slot,
     *slot = idemi_command_room(t, q);
     if (*slot == IDEMI_CAPACITY(t))
         return IDEM_E_FULL;
-    if (IDEMI_SENDERS(t) && !idemi_sender_find(t, q->name)) {
+    if (IDEMI_SENDERS(t) && !idemi_sender_candidate(t, q->name)) {
         t->stats.senders_evicted++;
         return IDEM_E_FULL;
     }
@@ -5602,7 +5602,7 @@ static int idemi_command_begin(idem_table *t, idemi_query *q)
     if (idemi_command_grants(answer))
         result = confirmed < 0 ? confirmed
                                : idemi_command_claim(t, slot, attempt, q);
-    else if (answer == IDEM_TOO_OLD && IDEMI_JOURNAL(t))
+    else if (answer == IDEM_TOO_OLD && q->rq->sequence && IDEMI_JOURNAL(t))
         result = idemi_command_refuse(t, q->sender, &q->id);
     if (result < 0)
         return result;
