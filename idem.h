@@ -8,12 +8,12 @@
    #define IDEM_IMPLEMENTATION            // in one C or C++ file only
    #include "idem.h"
    #include <stdio.h>
-   #include <time.h>
-   IDEM_DEFINE_MEMORY(pump, 64, 24, 16, 0, 0);  // 64 keys, 24 and 16 bytes
+   // 64 keys of up to 24 bytes, responses of up to 16; no state, no senders
+   IDEM_DEFINE_MEMORY(pump, 64, 24, 16, 0, 0);
    static idem_config config = { .capacity = pump_capacity,
        .key_max = pump_key_max, .response_max = pump_response_max };
    static idem_table table;
-   static uint32_t now(void) { return (uint32_t)time(NULL) * 1000; }  // in ms
+   static uint32_t now(void) { static uint32_t ms; return ++ms; }  // your tick
    static int pour(idem_job *job)
    {
        int is_new = job->answer == IDEM_EXECUTE;  // else it may have run before
@@ -29,11 +29,12 @@
        char answer[pump_response_max]; idem_reply reply;
        idem_request request = { .key = "42", .key_len = 2, .payload = "5 ml",
            .payload_len = 4, .buffer = answer, .buffer_size = sizeof answer };
-       FILE *random = fopen("/dev/urandom", "rb");  // the secret: >>identity
-       if (!random || fread(config.secret, 1, 16, random) != 16 ||
-           idem_open(&table, &config, pump_memory, sizeof pump_memory, now()))
-           return 1;
-       for (int i = 0; i < 2; i++) {      // the command, and a repeat of it
+       FILE *random = fopen("/dev/urandom", "rb");
+       if (!random || fread(config.secret, 1, 16, random) != 16)
+           return 1;                    // the secret of a device: >>identity
+       if (idem_open(&table, &config, pump_memory, sizeof pump_memory, now()))
+           return 1;                    // idem_explain returns the reason
+       for (int i = 0; i < 2; i++) {    // the command, and a repeat of it
            int result = idem_run(&table, &reply, &request, pour, NULL, now);
            printf("%s: %.*s\n", idem_text(result), (int)reply.response_len,
                   answer);
@@ -41,13 +42,12 @@
    }
    ```
 
-   C99, or C++11 (from C++20 on name fields in the order of >>types).  No
-   allocation, clock, globals, recursion, floats, dependencies.
+   C99, C++11.  No allocation, clock, globals, recursion, floats, dependencies.
 
    Contents (search for the marker)
      manual     >>life >>handler >>answers >>replying >>identity >>sizing >>time
                 >>full >>durable >>damage >>porting >>migrating >>patterns
-                >>delivery >>senders >>sender >>concurrency >>promises
+                >>delivery >>senders >>duties >>concurrency >>promises
      interface  >>config (options) >>types >>functions >>posix (a file)
      code       see "Below this line nothing is promised"
      licence    >>licence
@@ -138,8 +138,8 @@
                                  that helps).  It may be found done then
      IDEM_E_FORMAT     no        idem_open: the storage holds something else:
                                  idem_explain says what (>>migrating)
-     IDEM_E_SPACE      no        idem_open: too few sectors, or too small ones;
-                                 idem_begin: too many fail, or no tokens left
+     IDEM_E_SPACE      no        idem_open: too few or too small sectors; a call
+                                 that writes: too many fail, or no token is left
 
    An attempt counts from its claim on, even if power fails before the effect.
    If it often fails, and your handler can look, raise max_attempts (up to 255).
@@ -202,7 +202,7 @@
 
    now_ms is a tick of milliseconds: a uint32_t that starts anywhere and wraps
    every 49.7 days.  Each call adds to the table's clock what the tick has
-   advanced since the last call; half its range or more means that it went back:
+   advanced since the last call; 24.8 days or more are taken for a step back:
 
      up to 65.5 s   The clock stops until the tick passes its old value: threads
                     may call with ticks that they read a moment before.
@@ -227,14 +227,14 @@
 
    A restart ends all leases.  With a journal the clock continues from the
    newest record; idem_maintain writes one after an eighth of the default
-   retention.  After 40 days without a record the clock stops until the next.
+   retention.  If none is written for 40 days the clock stops until the next.
 
    claim.token, the fencing token, is larger than that of every earlier claim
    since the opening; with a journal, since idem_format.  A driver that refuses
    a token below the largest it has seen is safe from a holder that was
    suspended, overtaken, and wakes up late.  (Without a journal tokens start at
    1 at each boot: reset the driver too.  With one they count bytes written;
-   without IDEM_WIDE IDEM_E_SPACE ends them at 4 GB, 69 million commands.)
+   without IDEM_WIDE IDEM_E_SPACE ends them at 4 GB, 65 million commands.)
 
    >>full      all keys are in use, and none has expired
 
@@ -247,11 +247,11 @@
    config.quota, with config.senders, limits the keys of a scope: its commands
    in one retention.  Then a new key is IDEM_E_FULL, or evicts the scope's own.
 
-   A request may have an age: age_ms, since the sender first sent it.  An
-   unknown key that may have been known is IDEM_TOO_OLD then: its age is
-     - the retention, or more;
-     - more than the time since the last eviction (idem_horizon);
-     - more than that since the opening, if there is no journal, or eviction.
+   A request may have an age: age_ms, since the sender first sent it.  Then an
+   unknown key is IDEM_TOO_OLD, if its age is at least
+     - the retention;
+     - the time since an evicted outcome was completed (idem_horizon);
+     - the time since the opening, if there is no journal, or eviction.
 
    >>durable   a journal: memory that survives power cuts
 
@@ -281,9 +281,9 @@
 
    When the device is idle, call idem_maintain while it answers IDEM_MORE: it
    erases, and relocates old records, so that commands need not wait for that.
-   A boot without a command writes the time alone.  A command with key and
+   In a boot without a command it writes the time alone.  A command with key and
    response of 16 bytes writes 63 bytes with granules (>>porting) of 1, 73 of 8,
-   81 of 16.  All sectors wear alike.  A failing one is skipped for one round.
+   81 of 16.  All sectors wear alike.  A failing one is retired for one round.
 
    >>damage    flipped bits, worn cells, a wild write
 
@@ -291,10 +291,10 @@
    counts where it may have.  From then on, for one default retention
    (idem_uncertain), each claim is granted with IDEM_UNCERTAIN.  One flipped bit
    costs at most the record that it is in; in a sector's header it costs
-   nothing.  Damage to the newest record, or reads of it alone that fail, look
-   like a torn (half-written) one; damage to the whole newest sector looks like
-   an unused one: neither is noticed.  A restored backup or snapshot forgets
-   what was executed since, and tokens go back: stop the senders first.
+   nothing.  Not noticed is damage to the newest record, which then looks torn
+   (half-written); to the whole newest sector, which looks unused; and to all
+   sectors of a young journal, which looks blank.  A restored backup or snapshot
+   forgets what was executed since, and tokens go back: stop the senders first.
 
    >>porting   a flash, EEPROM or FRAM: what idem_storage in >>types asks of it
 
@@ -303,13 +303,12 @@
    once: 8 bytes on an STM32L4, 16 on an STM32U5 or H5, 1 on most SPI NOR, as
    for littlefs.  Reading a granule whose programming was interrupted may fail
    (ECC): then return an error.  It may also return anything.  Set verify if the
-   chip does not report a failed program or erase: written bytes are read back,
-   and a difference is IDEM_E_STORAGE, with table.storage_error unchanged.
+   chip does not report a failed program or erase.
 
    A chip that is asleep, busy or not there must fail a read, not return erased
    bytes: the storage would be taken for blank, and a new journal begun over the
    old one.  An opening that sees both is sure to count a loss only if the old
-   one has gone round the ring twice, and the new one not once.  A restart may
+   one has filled the storage twice, and the new one not once.  A restart may
    come while an erase is under way: then the first reads must wait for its end.
 
    >>migrating
@@ -352,8 +351,10 @@
 
    config.senders is for how many scopes the table keeps an entry.  Then a quota
    limits each, and a sender may number its commands (request.epoch,
-   request.sequence, no key), as LoRaWAN and Kafka do.  A number is a key while
-   its outcome is remembered, and known to be old for ever after:
+   request.sequence, no key), as LoRaWAN and Kafka do.  Each time its count
+   begins anew it takes a higher epoch; numbers are compared by epoch, then by
+   sequence.  A number is a key while its outcome is remembered, and known to be
+   old for ever after:
 
      the number               the answer
      known                    as for any key (>>answers)
@@ -370,7 +371,7 @@
    expired or was evicted.  A number that was released or forgotten does not
    raise it, but is refused once the floor has passed it.  A new sender may
    start at any number.  Sequences end at 4,294,967,295: then, or if it lost its
-   count, the sender begins a higher epoch, from its clock or a counter of its
+   count, the sender takes a higher epoch, from its clock or a counter of its
    starts.  Authenticate it: no epoch is above 4,294,967,295.  idem_forget with
    neither key nor sequence forgets a sender: its keys, floor and epoch.
 
@@ -378,18 +379,17 @@
    the memory, and senders to the capacity in IDEM_SECTORS.  When all entries
    are in use, a new sender replaces one with no keys and no floor.  Otherwise
    it is IDEM_E_FULL, or with IDEM_EVICT_OLDEST it replaces the least recently
-   used one without live keys (to 9 minutes, up to half a year).  A quarter
-   more entries than senders keep look-ups short.  Do not lower config.senders
+   used one without live keys (uses are known to 9 minutes, for half a year).  A
+   quarter more entries than senders keep look-ups short.  Do not lower senders
    while a journal has numbers: those without an entry may be executed again.
 
-   >>sender    duties of the sender
+   >>duties    of the sender
 
      - One key for each intention, not for each message: random, or a number.
      - Key and command are durable before they are sent, and after a restart the
        same bytes are sent again.  A table is such an outbox: examples/sender.c.
      - Wait and stop as idem_retry answers.  Without an answer nothing is known:
        under a new key the command may be executed twice.
-     - After its counter may have gone back it begins a higher epoch.
 
    >>concurrency
 
@@ -433,15 +433,15 @@
      S9  Keys that an enemy chose cost no more than random ones.  With a quota
          nobody pushes out another scope's keys: under IDEM_REJECT, and with
          eviction if quota x senders <= capacity.
-     S10 An answer given in one boot holds in every later one until a call
-         changes it (but: >>senders); time that was not recorded is lost.  Calls
-         that only look write nothing, and may show what is not yet confirmed.
+     S10 An answer holds in later boots until a call changes it (exception:
+         >>senders); time that was not recorded is lost.  Calls that only look
+         write nothing: a restart may lose the newest record that they show.
      L1  Every call ends in bounded steps; the bounds are in >>functions.
      L2  The table never wedges, even if power fails every night.  Leases end
          (but IDEM_LEASE_NONE), retention ends, attempts end in IDEM_EXHAUSTED.
      L3  A call that writes erases at most one sector, and none if idem_maintain
-         had its idle time; plus one if an erase fails; plus uncommitted ones in
-         the first write of a boot, or if no sector is free.
+         had its idle time; plus one if an erase fails; plus, in the first write
+         of a boot or if no sector is free, those of interrupted rotations.
      H1  "Exactly once" is not promised: an interrupted effect that is neither
          harmless to repeat nor visible may happen once too often or not at all.
 
@@ -546,6 +546,8 @@ extern "C" {
    Interface: idem_storage, idem_config, _request, _claim, _reply, _outcome,
    _job, _entry, _stats.  The other structs are visible so that you can place
    them; their fields are for a debugger, and promised only where marked so.
+   C++20 names fields in initializers as C99 does, but in this order; before
+   that zero a struct, and assign its fields.
    ------------------------------------------------------------------------ */
 
 /* The results of calls (>>answers) */
@@ -620,9 +622,11 @@ typedef uint32_t idem_token;
 
 /* The storage of a journal.  Kept by pointer while the table is open, never
    written: may be in ROM.  Callbacks return 0, or any other number for a
-   failure, which is stored in table.storage_error.  They are called with the
-   lock held, and must not call the table.  Addresses count bytes from 0.  dst
-   and src may have any alignment, and are valid during the call only. */
+   failure, which is stored in table.storage_error.  After a failed program or
+   erase the sector is skipped until its turn comes again; none is marked as bad.
+   Callbacks run with the lock held, and must not call the table.  Addresses
+   count bytes from 0.  dst and src may have any alignment, and are valid during
+   the call only. */
 typedef struct idem_storage {
     void    *ctx;               /* handed to the callbacks, untouched */
     int    (*read)(void *ctx, uint32_t at, void *dst, uint32_t len);
@@ -646,10 +650,12 @@ typedef struct idem_storage {
                                 /* NULL: erase returns when it has finished.
                                    Otherwise erase only starts it, and this
                                    returns 0 if it has finished, 1 if not yet,
-                                   others if it failed.  A read or program that
-                                   comes before the end must wait, or suspend
-                                   it; after a restart, too: the chip may still
-                                   erase when idem_open is called */
+                                   others if it failed.  Called in a loop if a
+                                   command must wait: feed the watchdog in it.
+                                   A read or program that comes before the end
+                                   must wait, or suspend it; after a restart,
+                                   too: the chip may still erase when idem_open
+                                   is called */
     int    (*sync)(void *ctx);  /* makes all programs and erases durable; NULL:
                                    they are when their callback returns.  If a
                                    cache outlives a restart, sync it before
@@ -669,7 +675,9 @@ typedef struct idem_storage {
     uint16_t prog_size;         /* the granule, bytes: 1, 2, 4 .. 256 */
     uint16_t erased;            /* value of an erased byte: 0xFF or 0x00 (no
                                    record begins with one) */
-    uint16_t verify;            /* not 0: read programmed bytes back */
+    uint16_t verify;            /* not 0: read programmed bytes back; if they
+                                   differ: IDEM_E_STORAGE, with storage_error
+                                   as it was */
 } idem_storage;
 
 /* Kept by pointer while the table is open, never written: may be in ROM.
@@ -780,8 +788,7 @@ typedef struct idem_job {
 } idem_job;
 
 /* A key, as idem_find, _next and _pending return it.  Set id and id_size, zero
-   the rest before the first idem_next or idem_pending.  Of a claim in progress
-   only the slot is set: the token is its holder's alone. */
+   the rest before the first idem_next or idem_pending. */
 typedef struct idem_entry {
     void    *id;                /* in: where scope and key go, one after the
                                    other, if both fit; may be NULL */
@@ -830,8 +837,13 @@ typedef struct idem_sender {
                                    0: the entry was never used */
     uint32_t floor[2];          /* sequence, epoch: numbers up to here are
                                    refused */
-    uint32_t evicted_until;     /* as in idem_table, but its own; while a
-                                   journal is read: idemi_sender_left_until */
+    union {
+        uint32_t evicted;       /* logical ms: its outcomes up to then may have
+                                   been evicted */
+        uint32_t left;          /* while a journal is read, a sequence: numbers
+                                   of the floor's epoch up to it, which were
+                                   read before, had left (R1d) */
+    } until;
     idem_number live;           /* its slots in use */
     unsigned last_use : 15;     /* when its latest key came; later is larger */
     unsigned unsaved : 1;       /* its floor rose, and no record has it yet */
@@ -889,9 +901,9 @@ typedef struct idem_defaults {
 /* A journal.  Two arrays follow it in memory: for each slot, the state and each
    sender, the oldest sector that is needed for it (R6); and a buffer. */
 typedef struct idem_journal {
-    uint8_t  opened;            /* 1: a head of this boot counts */
-    uint8_t  erased;            /* bit 0: the next sector was, in this boot;
-                                   bit 1: no more is done ahead of it */
+    uint8_t  rotated;           /* 1: a head of this boot counts */
+    uint8_t  erased;            /* 1: the next sector was, in this boot */
+    uint8_t  prepared;          /* 1: idle work does no more for it */
     uint8_t  erasing;           /* 1: its erase was started */
     uint8_t  unsynced;          /* bit 0: something that was programmed may not
                                    be durable; bit 1: a record with state */
@@ -1087,7 +1099,7 @@ typedef union idem_fingerprint_state {
    at full length (>>format).  52 are flags, options 1 + 1, slot 4, time 5, code
    5, response_len 3, scope_len, attempts 2 + 2, retention, token, age 3 x 5,
    key_len 2, fingerprint 8, check 4.  A record with state has no age, which is
-   longer than state_len.  A relocated record has no time: one byte is left. */
+   longer than state_len.  The time of a relocated record is 0, in one byte. */
 #define IDEMI_UP(n, to) (((n) + (to) - 1u) & ~((to) - UINT32_C(1)))
 #define IDEMI_RECORD_MAX(key_max, response_max, state_max, prog_size)          \
     IDEMI_UP(52u + (key_max) + (response_max) + (state_max), prog_size)
@@ -1122,8 +1134,10 @@ typedef union idem_fingerprint_state {
 
    Arguments: the object, outputs, inputs, the time.  Every function that takes
    a table may answer IDEM_E_ARG (NULL where it is not allowed, a table that is
-   not open) and IDEM_E_LOCK; then nothing changed, the clock included (idem_run
-   says what else).  Apart from these, only the results named can come.
+   not open) and IDEM_E_LOCK; then the table has not changed, the clock included
+   (idem_run says what else).  Apart from these, only the results named can
+   come.  idem_begin, _begin_many and _run zero claim and reply first, whatever
+   they answer; other outputs that no result names stay as they were.
 
    Bounds, n = capacity.  A look-up reads 2 or 3 words on average, n at worst:
 
@@ -1182,7 +1196,9 @@ typedef union idem_fingerprint_state {
                      small themselves
      IDEM_E_FORMAT   the storage is neither blank nor a journal of this version,
                      geometry, hash and secret
-     IDEM_E_STORAGE  no journal was found, and a read failed
+     IDEM_E_STORAGE  no journal was found, the storage is not blank, and a read
+                     failed.  (Sectors 1 to 3 of blank storage may be torn, and
+                     fail to be read.)
    Records of a journal that cannot be read are damage, not a failure: see
    stats.lost.  After a failure the table is closed; one of a file with other
    options is not touched. */
@@ -1193,9 +1209,10 @@ int idem_open_(idem_table *table, const idem_config *config, void *memory,
                size_t size, uint32_t now_ms, uint32_t build);
 
 /* The same, but erases the storage first: storage and table are blank.  A power
-   cut before the end leaves the old journal, a part of it with stats.lost set,
-   or bytes that idem_open refuses: format again.  Tokens start anew: reset a
-   driver that refuses tokens below the highest it has seen.
+   cut before the end leaves the old journal, a part of it, with stats.lost set
+   unless only its newest sector was left, or bytes that idem_open refuses: so
+   format again, with this configuration.  Tokens start anew: reset a driver
+   that refuses tokens below the highest it has seen.
      as idem_open
      IDEM_E_ARG      also without storage
      IDEM_E_STORAGE  a callback failed; the table is closed */
@@ -1229,8 +1246,8 @@ IDEM_API uint32_t idem_sector_count(const idem_config *config);
                                       granted after a restart (IDEM_RECOVER);
                                       under IDEM_EVICT_OLDEST the key that was
                                       to make room may be gone
-     IDEM_E_SPACE                     too many sectors are retired; or tokens
-                                      are at their end (>>time)
+     IDEM_E_SPACE                     too many sectors fail (stats.retired); or
+                                      tokens are at their end (>>time)
    A claim taken over (attempt above 1) has the lease, retention and reservation
    of the new request.  *claim is zeroed unless it is granted; it may be
    reply->claim, which IDEM_REPLAY sets. */
@@ -1436,8 +1453,8 @@ IDEM_API const char *idem_text(int result);
    where it is called. */
 IDEM_API const char *idem_explain(const idem_config *config);
 
-/* Verifies the invariants that >>check lists: 0, or the number of the first one
-   that is broken.  Takes capacity x the length of a lookup; without the lock.
+/* Verifies the invariants that >>check lists: 0, or the number of one that is
+   broken.  Takes capacity x the length of a lookup; without the lock.
    For tests, and for firmware that distrusts its RAM. */
 IDEM_API int idem_check(const idem_table *table);
 
@@ -1514,7 +1531,8 @@ enum {
      IDEM_DONE      after IDEM_OK, IDEM_DONE, IDEM_REPLAY
      IDEM_REFUSED   after IDEM_MISMATCH, IDEM_E_ARG, IDEM_E_TOO_LARGE: it was
                     not executed; after IDEM_TOO_OLD, IDEM_EXHAUSTED,
-                    IDEM_UNCERTAIN: nobody knows, look at the world
+                    IDEM_UNCERTAIN (from a device that could not look): nobody
+                    knows, look at the world
      IDEM_GIVE_UP   instead of IDEM_RESEND, if that would be past the deadline:
                     nobody knows
      IDEM_E_ARG     NULL
@@ -2068,16 +2086,16 @@ static uint32_t idemi_hash_pair(const idem_config *config,
 /* ---------------------------------------------------------------------------
    >>clock     32 bits of logical time, compared by differences
 
-   A slot has 32 bits of time, so times are compared only inside a window around
-   the logical clock:
+   32 bits are 49.7 days.  Each of three kinds of time spans less, and is only
+   compared with the clock and with others of its kind:
 
-       clock - 33.1 days          clock                  clock + 36.2 days
-       |--------------------------|----------------------------------|
-       completed or lease ended   now    lease ends: at most 6.2 days
-       (retention + one sweep)           expires: at most 6.2 + 30.0 days
+     kind             ago, at most                      ahead, at most
+     completions      33.1 days: retention, one sweep   0
+     ends of leases   33.1 days                         6.2 days
+     expiries         3.1 days: one sweep               36.2 days: 6.2 + 30.0
 
    Every 2^28 ms of logical time the sweep (idemi_keys_sweep) drops all expired
-   keys, so no time leaves the window at one end and comes back at the other.
+   keys, so no time gets older than that, and comes back as one ahead.
 
    C1  A lease that has an end ends at most IDEM_LEASE_MAX after the clock.
    C2  A completion is never after the clock.
@@ -2294,7 +2312,7 @@ static idem_token idemi_slot_token(const idem_slot *s)
 
 /* Completes a token from its low half, which the slot has: the highest one up
    to `newest`. */
-static void idemi_slot_set_token(idem_slot *s, idem_token newest)
+static void idemi_slot_widen_token(idem_slot *s, idem_token newest)
 {
 #if IDEM_WIDE
     newest -= (uint32_t)((uint32_t)newest - s->token);
@@ -2459,7 +2477,8 @@ static unsigned idemi_index_past(const idem_table *t, unsigned at,
 }
 
 /* Stores the distance of the word at a position, with IDEM_WIDE. */
-static void idemi_index_note(const idem_table *t, unsigned at, unsigned past)
+static void idemi_index_set_past(const idem_table *t, unsigned at,
+                                 unsigned past)
 {
 #if IDEM_WIDE
     if (past > IDEMI_WORD_PAST)
@@ -2500,7 +2519,7 @@ static void idemi_index_insert(idem_table *t, unsigned slot)
 #else
     t->index[at].slot = (idem_number)(slot + 1);
 #endif
-    idemi_index_note(t, at, past);
+    idemi_index_set_past(t, at, past);
 }
 
 /* Removes a slot from the index, and closes the gap: each later word moves back
@@ -2508,7 +2527,8 @@ static void idemi_index_insert(idem_table *t, unsigned slot)
 static void idemi_index_erase(idem_table *t, unsigned slot)
 {
     unsigned gap = idemi_index_home(t, idemi_slot_at(t, slot)->hash);
-    unsigned at, steps, other;  // from the gap to `at`
+    unsigned at, other;
+    unsigned steps;             // from the gap to `at`
 
     while (idemi_index_slot(t, gap) != slot)
         gap = idemi_index_next(t, gap);
@@ -2517,7 +2537,7 @@ static void idemi_index_erase(idem_table *t, unsigned slot)
         unsigned past = idemi_index_past(t, at, other);
         if (past >= steps) {    // its home is not after the gap
             t->index[gap] = t->index[at];
-            idemi_index_note(t, gap, past - steps);
+            idemi_index_set_past(t, gap, past - steps);
             gap = at;
             steps = 0;
         }
@@ -2558,14 +2578,14 @@ static void idemi_order_remove(idem_table *t, unsigned slot)
 }
 
 /* Adds a slot to the free list. */
-static void idemi_order_free(idem_table *t, unsigned slot)
+static void idemi_order_add_free(idem_table *t, unsigned slot)
 {
     t->links[slot].newer = t->free;
     t->free = (idem_number)slot;
 }
 
 /* Lowers `soonest` to the expiry of a slot.  Keeps O3. */
-static void idemi_order_note(idem_table *t, const idem_slot *s)
+static void idemi_order_expect(idem_table *t, const idem_slot *s)
 {
     uint32_t expiry = idemi_slot_expiry(t, s);
 
@@ -2687,7 +2707,8 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
      n?    retention     key        ms; default: that of the header
      n?    token         key        low 32 bits; default: that of this position
      n?    age           key        ms from the completion, or from the restart
-                                    that interrupted it, to now; default 0
+                                    that interrupted it, to the time of this
+                                    record; default 0
      n     key_len       key        0: the key is a number, of 8 bytes
      8     fingerprint   key
      ..    scope         key
@@ -2718,7 +2739,9 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
    there, counted from 0 among those that a record of its kind can have.
 
    The token of a claim is where it was first written: sequence x sector_size +
-   offset.  The commit record has status 0 and no key: 12 bytes at most.
+   offset.  Its high half is not stored: it is the highest token with that low
+   half below (sequence + 1) x sector_size of the sector that the record is in.
+   The commit record has status 0 and no key: 12 bytes at most.
 
    A check is an index hash.
 
@@ -2772,7 +2795,7 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
          d. If it has flag 0x10, all numbers of the floor's epoch, up to the
             floor, that were read before have left: they are removed at the end
             of the journal, unless the floor has another epoch by then.
-                                                       (idemi_public_start_key)
+                                                       (idemi_opening_start_key)
          e. A full record of such a number that is read later shows that only
             numbers below it have left.                (idemi_sender_raise)
      R2  A sector counts from its commit record on.  A header alone may be torn:
@@ -2793,7 +2816,8 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
 
    A header is valid if and only if
      1. at most one bit of "idem" is wrong;
-     2. its check holds, as it is or with one bit flipped;
+     2. its check holds, as it is or with one bit flipped; then the flipped bit
+        is the right one;
      3. it stands in the physical sector of its sequence;
      4. its tail is less than sector_count before its sequence.
 
@@ -2841,16 +2865,17 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
      5. In a sector, what is not a valid record is skipped granule by granule.
         A gap is skipped bytes, or the point after an orphan of kind 3.
      6. Lost records may have recorded time.  So after a sector with a loss by
-        D1 to D4, D8 or D9 no key ages from the time of its last record to that
-        of the next header.
+        D1 to D4, D8 or D9 no key ages from the time of that sector's last
+        record to that of the next header.
 
    Records are lost, and the table is uncertain for one default retention from
-   the newest time on, if
+   the time of the last record that was read on, if
      D1. skipped bytes stand before relocated_end;
      D2. a gap stands before a record with flag 0x40: all before it in the
          sector was durable;
-     D3. skipped bytes stand right before a previous_end; or a gap anywhere
-         before one whose header is not the first of its boot;
+     D3. skipped bytes stand right before a previous_end; or a gap stands
+         anywhere before it, and the header that has this previous_end is not
+         the first of its boot;
      D4. if the head is not batched, one longest record or more after its last
          record, a granule begins with a byte that is not erased;
      D5. a sector that a header names is not there, except for the one that the
@@ -2882,10 +2907,11 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
 
    Storage is blank if no header is valid and every byte is erased.  Physical
    sectors 1 to 3, in which the first heads are begun, may hold anything but the
-   whole header of another journal, at any offset: "idem", and version 1, or a
-   sum that is right.  At offset 0 one that fulfils 1 and 2 of a valid header is
-   not of another journal.  Storage that has no valid header, nothing by D6, and
-   is not blank is IDEM_E_FORMAT.
+   whole header of another journal: "idem", and version 1, or a sum that is
+   right.  It may begin at any offset there, and end in the next sector.  One at
+   offset 0 that fulfils 1 and 2 of a valid header is not of another journal.
+   Storage that has no valid header, nothing by D6, and is not blank is
+   IDEM_E_FORMAT.
 
    Storage may read as blank, or as older than it is, until it is ready.  So the
    headers are read once more after the sectors.  It was not ready
@@ -3047,7 +3073,7 @@ static int idemi_storage_erase(idem_table *t, int wait)
     idem_journal *j = t->journal;
     int result = 0;
 
-    if (j->erased & 1)
+    if (j->erased)
         return IDEM_OK;
     if (!m->erase)
         return idemi_storage_fill(t);
@@ -3148,7 +3174,7 @@ static uint32_t idemi_sender_idle(const idem_table *t, const idem_sender *a)
                     t->journal->last_item == idemi_sender_item(t, a)))
         return 0;
     if (!idemi_basics_join(a->floor))
-        return IDEMI_IDLE + (a->evicted_until == t->evicted_until);
+        return IDEMI_IDLE + (a->until.evicted == t->evicted_until);
     return IDEMI_CONFIG(t)->full == IDEM_REJECT
                ? 0
                : 1 + IDEMI_USE_MAX - a->last_use;
@@ -3223,10 +3249,10 @@ static idem_sender *idemi_sender_take(idem_table *t, uint64_t name)
     }
     if (!a)
         return NULL;
-    idemi_sender_evicted(t, &t->evicted_until, a->evicted_until);
+    idemi_sender_evicted(t, &t->evicted_until, a->until.evicted);
     idemi_basics_split(a->name, name);
     a->floor[0] = a->floor[1] = 0;
-    a->evicted_until = IDEMI_IS_OPENING(t) ? 0 : t->evicted_until;
+    a->until.evicted = IDEMI_IS_OPENING(t) ? 0 : t->evicted_until;
     a->last_use = a->unsaved = 0;
     if (IDEMI_JOURNAL(t))
         idemi_storage_needs(t)[idemi_sender_item(t, a)] = IDEMI_NOWHERE;
@@ -3244,46 +3270,39 @@ static idem_sender *idemi_sender_of(idem_table *t, idem_slot *s, int make)
     return make ? idemi_sender_take(t, name) : idemi_sender_known(t, name);
 }
 
-/* The event of a key: read again, added, released, expired, evicted. */
+/* What happened to a key.  In this order: up to ADDED it is there; after
+   RELEASED, if it is a number, it leaves (R1b). */
 enum {
-    IDEMI_KEY_KEPT,
+    IDEMI_KEY_KEPT,             /* read again */
     IDEMI_KEY_ADDED,
     IDEMI_KEY_RELEASED,
     IDEMI_KEY_EXPIRED,
     IDEMI_KEY_EVICTED
 };
 
-/* While a journal is read an entry has no eviction time.  The field is a
-   sequence then: numbers of the floor's epoch up to it, which were read before
-   the entry's record, had left (R1d). */
-static uint32_t *idemi_sender_left_until(idem_sender *a)
-{
-    return &a->evicted_until;
-}
-
 /* True if a number that was read had left the table before the restart. */
-static int idemi_sender_has_left(idem_sender *a, uint64_t number)
+static int idemi_sender_has_left(const idem_sender *a, uint64_t number)
 {
     return number >> 32 == a->floor[1] &&
-           (uint32_t)number <= *idemi_sender_left_until(a);
+           (uint32_t)number <= a->until.left;
 }
 
 /* Raises a sender's floor to the epoch of its number; to the number itself if
    that expires or is evicted (R1a, R1b, R1e).  If the newest record is about
-   it, that will be rewritten as an expired one's.  Keeps N1. */
+   that number, it is rewritten in the next head as expired.  Keeps N1. */
 static void idemi_sender_raise(const idem_table *t, idem_sender *a,
-                               unsigned slot, int how)
+                               unsigned slot, int event)
 {
     uint64_t number = idemi_slot_number(idemi_slot_at(t, slot));
     uint32_t *needs, *need;
 
     if (IDEMI_IS_OPENING(t)) {
         if (number >> 32 > a->floor[1])
-            *idemi_sender_left_until(a) = 0;
-        else if (how <= IDEMI_KEY_ADDED && idemi_sender_has_left(a, number))
-            *idemi_sender_left_until(a) = (uint32_t)number - 1;
+            a->until.left = 0;
+        else if (event <= IDEMI_KEY_ADDED && idemi_sender_has_left(a, number))
+            a->until.left = (uint32_t)number - 1;
     }
-    if (how <= IDEMI_KEY_RELEASED)
+    if (event <= IDEMI_KEY_RELEASED)
         number &= UINT64_MAX << 32;
     if (number > idemi_basics_join(a->floor)) {
         idemi_basics_split(a->floor, number);
@@ -3292,7 +3311,7 @@ static void idemi_sender_raise(const idem_table *t, idem_sender *a,
             idemi_sender_item(t, a) == t->journal->last_item)
             t->journal->last_flags &= (uint8_t)~IDEMI_ALL_LEFT;
     } else if (!a->unsaved) {
-        a->unsaved = how > IDEMI_KEY_RELEASED && IDEMI_JOURNAL(t);
+        a->unsaved = event > IDEMI_KEY_RELEASED && IDEMI_JOURNAL(t);
         return;
     }
     if (!IDEMI_JOURNAL(t))
@@ -3302,7 +3321,7 @@ static void idemi_sender_raise(const idem_table *t, idem_sender *a,
     a->unsaved = 1;
     if (needs[slot] < *need)
         *need = needs[slot];
-    if (slot == t->journal->last_item && how > IDEMI_KEY_RELEASED)
+    if (slot == t->journal->last_item && event > IDEMI_KEY_RELEASED)
         t->journal->last_flags |= IDEMI_EXPIRED;
 }
 
@@ -3317,32 +3336,32 @@ static void idemi_sender_uncount(idem_sender *a)
 /* Updates a sender's entry after an event of the key in a slot. */
 IDEMI_APART
 static void idemi_sender_update(const idem_table *t, idem_sender *a,
-                                unsigned slot, int how)
+                                unsigned slot, int event)
 {
-    if (how == IDEMI_KEY_ADDED) {
+    if (event == IDEMI_KEY_ADDED) {
         a->last_use = (IDEMI_USE_SWEPT + idemi_sender_steps(t)) & IDEMI_USE_MAX;
         a->live++;
-    } else if (how != IDEMI_KEY_KEPT)
+    } else if (event != IDEMI_KEY_KEPT)
         idemi_sender_uncount(a);
     if (!idemi_slot_at(t, slot)->key_len)
-        idemi_sender_raise(t, a, slot, how);
+        idemi_sender_raise(t, a, slot, event);
 }
 
 /* The same for a slot whose entry the caller does not have.  While a journal is
    read only numbers count, so that no entry is missing for a floor. */
-static void idemi_sender_note(idem_table *t, unsigned slot, int how)
+static void idemi_sender_event(idem_table *t, unsigned slot, int event)
 {
     idem_slot *s = idemi_slot_at(t, slot);
     idem_sender *a;
 
     if (IDEMI_EVER_SENDERS && IDEMI_IS_OPENING(t) && s->key_len)
         return;
-    a = idemi_sender_of(t, s, how == IDEMI_KEY_ADDED || !s->key_len);
-    if (how == IDEMI_KEY_EVICTED)
+    a = idemi_sender_of(t, s, event == IDEMI_KEY_ADDED || !s->key_len);
+    if (event == IDEMI_KEY_EVICTED)
         idemi_sender_evicted(
-            t, a ? &a->evicted_until : &t->evicted_until, s->time);
+            t, a ? &a->until.evicted : &t->evicted_until, s->time);
     if (a)
-        idemi_sender_update(t, a, slot, how);
+        idemi_sender_update(t, a, slot, event);
 }
 
 /* True of a claim of an older epoch than its sender's. */
@@ -3402,13 +3421,13 @@ static void idemi_keys_remove(idem_table *t, unsigned slot)
     if (IDEMI_JOURNAL(t))
         idemi_storage_needs(t)[slot] = IDEMI_NOWHERE;
     t->used--;
-    idemi_order_free(t, slot);
+    idemi_order_add_free(t, slot);
 }
 
 /* The same, and updates its sender's entry. */
-static void idemi_keys_leave(idem_table *t, unsigned slot, int how)
+static void idemi_keys_leave(idem_table *t, unsigned slot, int event)
 {
-    idemi_sender_note(t, slot, how);
+    idemi_sender_event(t, slot, event);
     idemi_keys_remove(t, slot);
 }
 
@@ -3433,7 +3452,7 @@ static int idemi_keys_expire(idem_table *t, unsigned slot)
 }
 
 /* Copies scope and key into a slot, which has their lengths. */
-static void idemi_keys_name(idem_slot *s, const idemi_id *id)
+static void idemi_keys_copy_id(idem_slot *s, const idemi_id *id)
 {
     idemi_basics_copy(idemi_slot_id(s), id->scope, id->scope_len);
     idemi_basics_copy(idemi_slot_id(s) + id->scope_len, id->key,
@@ -3471,12 +3490,12 @@ static void idemi_keys_finish(idem_table *t, unsigned slot, unsigned state,
     s->state = (uint8_t)(state & (IDEMI_STATUS | IDEMI_UNDELIVERED));
     t->pending += (state & IDEMI_UNDELIVERED) != 0;
     idemi_order_insert(t, slot, age, beside);
-    idemi_order_note(t, s);
+    idemi_order_expect(t, s);
 }
 
 /* Moves a past time that is longer ago than any retention to that: it must stay
    inside the window. */
-static uint32_t idemi_keys_limit(const idem_table *t, uint32_t at)
+static uint32_t idemi_keys_cap_age(const idem_table *t, uint32_t at)
 {
     if (t->clock - at > IDEM_RETENTION_MAX)
         return t->clock - IDEM_RETENTION_MAX;
@@ -3502,12 +3521,12 @@ static void idemi_keys_sweep(idem_table *t)
     t->soonest = t->clock + IDEMI_NEVER_MS;
     for (i = 0; i < IDEMI_CAPACITY(t); i++)
         if (!idemi_keys_expire(t, i) && idemi_slot_at(t, i)->state)
-            idemi_order_note(t, idemi_slot_at(t, i));
-    t->evicted_until = idemi_keys_limit(t, t->evicted_until);
+            idemi_order_expect(t, idemi_slot_at(t, i));
+    t->evicted_until = idemi_keys_cap_age(t, t->evicted_until);
     for (i = 1; i <= IDEMI_SENDERS(t); i++) {
         idem_sender *a = idemi_sender_at(t, i);
         if (!IDEMI_IS_OPENING(t))
-            a->evicted_until = idemi_keys_limit(t, a->evicted_until);
+            a->until.evicted = idemi_keys_cap_age(t, a->until.evicted);
         a->last_use = (a->last_use > steps ? a->last_use - steps : 0) &
                       IDEMI_USE_MAX;
     }
@@ -4093,6 +4112,9 @@ static void idemi_reading_begin(idem_table *t, idemi_found *found)
     t->journal->until = 0;
 }
 
+/* As an offset: only records after the commit record are looked at. */
+#define IDEMI_AFTER_COMMIT UINT32_MAX
+
 /* True if a sector has a record that is not relocated, from an offset on: one
    that describes a slot or, with `any`, any, even the commit record.  The
    relocated ones up to `relocated_end` stand before it; if one is missing, it
@@ -4127,9 +4149,9 @@ static int idemi_reading_has_record(idem_table *t, uint32_t sequence,
 }
 
 /* Reads all headers: returns the sequence of the newest, or 0.  Until there is
-   a head, counts a loss by D7: where a header names a newer sector than stands
-   in that one's position, a journal was begun over this one, when the storage
-   was not ready. */
+   a head, counts a loss by D7, once however often that is found: where a header
+   names a newer sector than stands in that one's position, a journal was begun
+   over this one, when the storage was not ready. */
 static uint32_t idemi_reading_headers(idem_table *t)
 {
     uint32_t position, newest = 0, named;
@@ -4174,7 +4196,7 @@ static int idemi_reading_is_stale(idem_table *t, uint32_t named,
     while (--sequence > named) {
         const idemi_header *h = idemi_reading_header(t, sequence);
         if (h && h->sequence == sequence &&
-            idemi_reading_has_record(t, sequence, IDEMI_OFFSET,
+            idemi_reading_has_record(t, sequence, IDEMI_AFTER_COMMIT,
                                      h->relocated_end & IDEMI_OFFSET, 1))
             return 1;
     }
@@ -4183,8 +4205,8 @@ static int idemi_reading_is_stale(idem_table *t, uint32_t named,
 
 /* Searches for the newest sector that counts (>>recovery), from a sequence
    down, makes it the head, and returns whether there is one.  Its relocated
-   records are read from `records` on; IDEMI_OFFSET: not at all, so it must
-   count by 2.  If none counts, the oldest header may name one that did (D5). */
+   records are read from `records` on; IDEMI_AFTER_COMMIT: it must count by 2.
+   If none counts, the oldest header may name one that did (D5). */
 static int idemi_reading_find(idem_table *t, uint32_t sequence,
                               uint32_t records)
 {
@@ -4234,7 +4256,7 @@ static int idemi_reading_changed(idem_table *t)
 {
     return (!t->journal->head && t->storage_error &&
             idemi_reading_is_other(t)) ||
-           idemi_reading_find(t, idemi_reading_headers(t), IDEMI_OFFSET);
+           idemi_reading_find(t, idemi_reading_headers(t), IDEMI_AFTER_COMMIT);
 }
 
 /* ---------------------------------------------------------------------------
@@ -4400,18 +4422,22 @@ static void idemi_journal_close(idem_journal *j)
 /* Dead sectors that are kept after the head (R4) */
 #define IDEMI_KEPT_DEAD 2u
 
-/* Plans a rotation that makes `head` the newest sector: sets next_tail, then
-   the oldest live one, and returns how many items must be relocated to keep R5,
-   the oldest first.  A group of sectors counts as its oldest.  All must be, if
-   something is lost in them: the next opening must not find that again. */
+/* Plans a rotation that makes `head` the newest sector.  Sets next_tail: the
+   oldest sector that is needed then.  Returns the number of items, the oldest
+   first, that must be relocated into it to keep R5.  For each sector: of the
+   `items` that need it or an older one, `fit` can be written again later, in
+   the heads that are begun before it is erased.  The rest must be written now,
+   and the largest rest counts.  Sectors are counted in groups, a group as its
+   oldest one.  If something is lost in next_tail, all items must leave it: the
+   next opening must not find that again. */
 static uint32_t idemi_journal_plan(idem_table *t, uint32_t head)
 {
     idem_journal *j = t->journal;
     const uint32_t *needs = idemi_storage_needs(t);
     uint32_t size = IDEMI_SECTOR_COUNT(j) / (IDEMI_GROUPS - 1) + 1;
-    uint32_t first = j->tail - j->tail % size, items = 0, most = 0;
-    // Heads that can be begun before that one is erased
-    uint32_t left = first + IDEMI_SECTOR_COUNT(j) - IDEMI_KEPT_DEAD - 1 - head;
+    uint32_t first = j->tail - j->tail % size, items = 0, rest = 0;
+    // Heads that can be begun before the first group is erased
+    uint32_t heads = first + IDEMI_SECTOR_COUNT(j) - IDEMI_KEPT_DEAD - 1 - head;
     idem_number live[IDEMI_GROUPS];
     idemi_item item = idemi_journal_last(t) + 1;
     unsigned i;
@@ -4424,14 +4450,14 @@ static uint32_t idemi_journal_plan(idem_table *t, uint32_t head)
                 j->next_tail = needs[item];
             live[(needs[item] - first) / size]++;
         }
-    for (i = 0; i < IDEMI_GROUPS; i++, left += size) {
-        // `left` is below zero after more skipped sectors than are dead.
-        uint32_t fit = (int32_t)left < 0 ? 0 : left * IDEMI_HEAD_ROOM(j);
+    for (i = 0; i < IDEMI_GROUPS; i++, heads += size) {
+        // `heads` is below zero after more skipped sectors than are dead.
+        uint32_t fit = (int32_t)heads < 0 ? 0 : heads * IDEMI_HEAD_ROOM(j);
         items += live[i];
-        if (items > fit + most)
-            most = items - fit;
+        if (items > fit + rest)
+            rest = items - fit;
     }
-    return j->next_tail <= j->damaged ? items : most;
+    return j->next_tail <= j->damaged ? items : rest;
 }
 
 /* Relocates the items that must leave their sectors, the oldest sector first,
@@ -4493,7 +4519,7 @@ static int idemi_journal_write_header(idem_table *t)
     h.sequence = j->sequence;
     h.tail = j->next_tail;
     h.previous = j->head;
-    h.previous_end = j->end | (j->opened ? 0 : IDEMI_FIRST);
+    h.previous_end = j->end | (j->rotated ? 0 : IDEMI_FIRST);
     h.relocated_end =
         j->at | (IDEMI_CONFIG(t)->durability == IDEM_BATCH ? IDEMI_BATCHED : 0);
     h.time = j->last_time;
@@ -4517,11 +4543,11 @@ static int idemi_journal_try(idem_table *t)
     int result = idemi_storage_erase(t, 1);                 // 1 erase
 
     j->sequence++;
-    j->erased = 0;
+    j->erased = j->prepared = 0;
     if (result < 0)
         return result;
     j->at = IDEMI_RECORDS_AT(j);
-    if (j->opened)              // else last_time is when the boot began
+    if (j->rotated)              // else last_time is when the boot began
         j->last_time = t->clock;
     result = idemi_journal_relocate(t, IDEMI_RELOCATED);    // 2 relocate
     if (result == IDEM_OK && j->last_item != IDEMI_NONE)
@@ -4539,7 +4565,8 @@ static int idemi_journal_try(idem_table *t)
 
 /* After a failed rotation: the items that were relocated in vain need the tail
    (their own sectors are not known any more, but they must be relocated soon in
-   any case).  The newest one needs its old sector: it need not be relocated. */
+   any case).  The item of the newest record needs the sector that it needed
+   before. */
 static void idemi_journal_undo(idem_table *t, uint32_t last_needs)
 {
     const idem_journal *j = t->journal;
@@ -4604,7 +4631,7 @@ static int idemi_journal_rotate(idem_table *t)
 
     // Uncommitted sectors of an earlier boot; after a loss they may hold the
     // lost records (D6), after a failure they are of this boot.
-    if (!j->opened && !t->stats.retired && !t->stats.lost)
+    if (!j->rotated && !t->stats.retired && !t->stats.lost)
         idemi_journal_clear(t);
     for (tries = 0; tries < IDEMI_TRIES && result < 0 && !j->broken; tries++) {
         if (!idemi_journal_may_begin(t))
@@ -4627,7 +4654,7 @@ static int idemi_journal_rotate(idem_table *t)
         idemi_journal_close(j);
         return IDEM_E_STORAGE;
     }
-    j->opened = 1;
+    j->rotated = 1;
     j->last_item = IDEMI_NONE;
     j->tail = j->next_tail;
     j->head = j->sequence;
@@ -4680,7 +4707,7 @@ static int idemi_journal_append(idem_table *t, idemi_item item, unsigned flags,
 }
 
 /* Makes the head ready, and appends a record without an outcome. */
-static int idemi_journal_note(idem_table *t, idemi_item item, unsigned flags)
+static int idemi_journal_record(idem_table *t, idemi_item item, unsigned flags)
 {
     int result = idemi_journal_ready(t, 0);
 
@@ -4691,7 +4718,7 @@ static int idemi_journal_note(idem_table *t, idemi_item item, unsigned flags)
 /* Appends a record of the time alone. */
 static int idemi_journal_record_time(idem_table *t)
 {
-    return idemi_journal_note(t, IDEMI_CAPACITY(t), IDEMI_TIME);
+    return idemi_journal_record(t, IDEMI_CAPACITY(t), IDEMI_TIME);
 }
 
 /* Appends the release of a key; with senders makes it durable.  Otherwise, if a
@@ -4699,7 +4726,7 @@ static int idemi_journal_record_time(idem_table *t)
    floor. */
 static int idemi_journal_release(idem_table *t, unsigned slot)
 {
-    int result = idemi_journal_note(t, slot, IDEMI_HAS_KEY);
+    int result = idemi_journal_record(t, slot, IDEMI_HAS_KEY);
 
     return result == IDEM_OK && IDEMI_SENDERS(t) ? idemi_storage_sync(t)
                                                  : result;
@@ -4732,11 +4759,11 @@ static int idemi_journal_admit(idem_table *t)
     // After skipped sectors a rotation relocates, and so makes others dead.
     // Claims that are not written may use up the tokens before the next head.
     if (result == IDEM_OK &&
-        (idemi_journal_dead(t) < 2 ||
+        (idemi_journal_dead(t) < IDEMI_KEPT_DEAD ||
          t->token + 1 >= (idem_token)(j->sequence + 1) * IDEMI_SECTOR_SIZE(j)))
         result = idemi_journal_ready(t, 1);
     if (result == IDEM_OK &&
-        (idemi_journal_dead(t) < 2 ||
+        (idemi_journal_dead(t) < IDEMI_KEPT_DEAD ||
          j->sequence >= idemi_journal_sequence_end(j)))
         result = IDEM_E_SPACE;
     return result;
@@ -4778,7 +4805,7 @@ static int idemi_journal_outcome(idem_table *t, unsigned slot, unsigned state,
    there than this one did (S10). */
 IDEMI_INTO int idemi_journal_confirm(idem_table *t)
 {
-    return IDEMI_JOURNAL(t) && !t->journal->opened ? idemi_journal_ready(t, 1)
+    return IDEMI_JOURNAL(t) && !t->journal->rotated ? idemi_journal_ready(t, 1)
                                                    : IDEM_OK;
 }
 
@@ -4796,18 +4823,18 @@ static int idemi_journal_maintain(idem_table *t)
     idem_journal *j = t->journal;
     int result;
 
-    if (j->broken || !j->opened || j->erased > 1)
+    if (j->broken || !j->rotated || j->prepared)
         return IDEM_OK;
     if (!j->erased && idemi_journal_dead(t)) {
         result = idemi_storage_erase(t, 0);
         if (result == IDEM_OK || result == IDEM_MORE)
             return IDEM_MORE;
-        j->erased = 2;
+        j->prepared = 1;
         return result;
     }
     result = idemi_journal_relocate(t, 0);
     if (result == IDEM_OK) {
-        j->erased |= 2;
+        j->prepared = 1;
         return result;
     }
     result = idemi_journal_settle(t, result);
@@ -4815,7 +4842,8 @@ static int idemi_journal_maintain(idem_table *t)
 }
 
 /* ---------------------------------------------------------------------------
-   >>opening   from the bytes in a storage to the table that wrote them
+   >>opening   a table in memory, and from the bytes in a storage to the table
+               that wrote them
 
    The order, and the loss rules D1 to D10, are those of >>recovery.
    ------------------------------------------------------------------------ */
@@ -4871,7 +4899,7 @@ static void idemi_opening_key(idem_table *t, const idemi_record *r,
     if (s->state)
         idemi_keys_leave(t, slot, IDEMI_KEY_EXPIRED);
     *s = *r->of.s;
-    idemi_slot_set_token(s, (idem_token)(sequence + 1) *
+    idemi_slot_widen_token(s, (idem_token)(sequence + 1) *
                                 IDEMI_SECTOR_SIZE(t->journal) - 1);
     s->response_len = 0;
     s->time = t->clock - r->age;
@@ -4882,7 +4910,7 @@ static void idemi_opening_key(idem_table *t, const idemi_record *r,
     s->hash = r->id.hash;
     idemi_keys_enter(t, slot);
     idemi_storage_needs(t)[slot] = sequence;
-    idemi_sender_note(t, slot,
+    idemi_sender_event(t, slot,
                        other == IDEMI_NONE ? IDEMI_KEY_ADDED : IDEMI_KEY_KEPT);
 }
 
@@ -4905,9 +4933,9 @@ static idemi_item idemi_opening_sender(idem_table *t, const idemi_record *r,
     if (floor < idemi_basics_join(a->floor))
         return IDEMI_NONE;
     if (r->of.sender->floor[1] != a->floor[1])
-        *idemi_sender_left_until(a) = 0;
+        a->until.left = 0;
     if (r->flags & IDEMI_ALL_LEFT)
-        *idemi_sender_left_until(a) = r->of.sender->floor[0];
+        a->until.left = r->of.sender->floor[0];
     idemi_basics_split(a->floor, floor);
     idemi_storage_needs(t)[own] = sequence;
     a->unsaved = 0;
@@ -4917,7 +4945,7 @@ static idemi_item idemi_opening_sender(idem_table *t, const idemi_record *r,
 /* An outcome that was probably completed at about the same time as the one that
    is read now: that of the record before.  So the search for the position of a
    relocated outcome is short. */
-static unsigned idemi_opening_near(const idem_table *t)
+static unsigned idemi_opening_beside(const idem_table *t)
 {
     uint32_t slot = t->journal->last_item;
 
@@ -4957,7 +4985,7 @@ static idemi_item idemi_opening_apply(idem_table *t, const idemi_record *r,
         s->response_len = r->of.s->response_len;
         idemi_basics_copy(idemi_slot_response(t, s), r->response,
                           s->response_len);
-        idemi_keys_finish(t, slot, r->flags, r->age, idemi_opening_near(t));
+        idemi_keys_finish(t, slot, r->flags, r->age, idemi_opening_beside(t));
     } else if (!(r->flags & IDEMI_STATUS))
         idemi_keys_leave(t, slot, r->flags & IDEMI_EXPIRED
                                       ? IDEMI_KEY_EXPIRED : IDEMI_KEY_RELEASED);
@@ -5047,7 +5075,8 @@ static void idemi_opening_sector(idem_table *t, const idemi_scan *scan)
 
 /* Reads the header of the oldest sector from a sequence on, up to the head;
    NULL if there is none. */
-static const idemi_header *idemi_opening_next(idem_table *t, uint32_t sequence)
+static const idemi_header *idemi_opening_next_header(idem_table *t,
+                                                     uint32_t sequence)
 {
     for (; sequence <= t->journal->head; sequence++) {
         const idemi_header *h = idemi_reading_header(t, sequence);
@@ -5060,16 +5089,17 @@ static const idemi_header *idemi_opening_next(idem_table *t, uint32_t sequence)
 /* Sets *scan for the oldest sector that has a header, from a sequence on;
    returns whether there is one. */
 IDEMI_APART
-static int idemi_opening_ask(idem_table *t, uint32_t sequence, idemi_scan *scan)
+static int idemi_opening_next_sector(idem_table *t, uint32_t sequence,
+                                     idemi_scan *scan)
 {
-    const idemi_header *h = idemi_opening_next(t, sequence);
+    const idemi_header *h = idemi_opening_next_header(t, sequence);
 
     if (!h)
         return 0;
     scan->h = *h;
     scan->end = 0;
     scan->is_abandoned = 0;
-    while ((h = idemi_opening_next(t, h->sequence + 1)) != NULL &&
+    while ((h = idemi_opening_next_header(t, h->sequence + 1)) != NULL &&
            h->previous <= scan->h.sequence) {
         if (h->previous == scan->h.sequence)
             scan->end = h->previous_end;
@@ -5081,14 +5111,14 @@ static int idemi_opening_ask(idem_table *t, uint32_t sequence, idemi_scan *scan)
 /* Reads all sectors from the tail to the head.  A named one that is missing is
    lost (D5); so is the head if its header does not read the same again. */
 IDEMI_APART
-static void idemi_opening_ring(idem_table *t)
+static void idemi_opening_sectors(idem_table *t)
 {
     idem_journal *j = t->journal;
     uint32_t named = 0, sequence = j->tail;
     int after_loss;
     idemi_scan scan;
 
-    for (; idemi_opening_ask(t, sequence, &scan); sequence++) {
+    for (; idemi_opening_next_sector(t, sequence, &scan); sequence++) {
         sequence = scan.h.sequence;
         if (!named)
             t->clock = t->swept = scan.h.time;
@@ -5114,12 +5144,12 @@ static void idemi_opening_ring(idem_table *t)
 static int idemi_opening_is_foreign(idem_table *t, uint32_t sector, uint32_t at)
 {
     idem_journal *j = t->journal;
+    uint32_t from = idemi_storage_at(t, sector, at);
 
-    if (at + IDEMI_HEADER > IDEMI_SECTOR_SIZE(j))
+    if (from > IDEMI_SECTOR_SIZE(j) * IDEMI_SECTOR_COUNT(j) - IDEMI_HEADER)
         return 0;
     j->until = 0;
-    idemi_reading_read(t, idemi_storage_at(t, sector, at), t->buffer,
-                       IDEMI_HEADER);
+    idemi_reading_read(t, from, t->buffer, IDEMI_HEADER);
     return idemi_header_is_whole(t->buffer) &&
            (at > 0 ||
             !idemi_reading_is_header(t->config, j->layout, t->buffer));
@@ -5179,7 +5209,7 @@ static int idemi_opening_journal(idem_table *t)
     j->last_item = IDEMI_NONE;
     idemi_reading_head(t);
     if (j->head)
-        idemi_opening_ring(t);
+        idemi_opening_sectors(t);
     if (idemi_reading_changed(t))
         return IDEM_E_STORAGE;
     j->defaults.retention = idemi_default_retention(t, 0);
@@ -5214,6 +5244,149 @@ static int idemi_opening_format(idem_table *t)
     return result;
 }
 
+/* Wide enough for the size of the largest table, even where size_t is not. */
+#if IDEM_WIDE
+typedef uint64_t idemi_size;
+#else
+typedef uint32_t idemi_size;
+#endif
+
+/* The longest read, in bytes */
+#define IDEMI_READ_MAX UINT32_C(0x100000)
+
+/* Lays an empty table out in memory, if that is large enough and aligned. */
+static int idemi_opening_layout(idem_table *t, unsigned char *memory,
+                               size_t size)
+{
+    const idem_config *config = IDEMI_CONFIG(t);
+    idemi_size capacity = config->capacity;
+    idemi_size stride = (idemi_size)IDEMI_SLOT_SIZE(config->key_max,
+                                                    config->response_max);
+    idemi_size state = IDEMI_ROUND4((idemi_size)config->state_max);
+    idemi_size senders = IDEMI_SENDERS(t);
+    idemi_size needed =
+        capacity * (stride + (idemi_size)sizeof(idem_link) +
+                    IDEMI_WORDS * (idemi_size)sizeof(idem_word)) +
+        (idemi_size)sizeof(idem_link) + state +
+        senders * (idemi_size)sizeof(idem_sender);
+    uint32_t record_max = 0;
+
+    if (IDEMI_STORAGE(config)) {
+        record_max = IDEMI_RECORD_MAX(config->key_max, config->response_max,
+                                      config->state_max,
+                                      config->storage->prog_size);
+        needed += IDEMI_ROUND4((idemi_size)sizeof(idem_journal)) +
+                  4 * (capacity + 1 + senders) + IDEMI_ROUND4(record_max);
+    }
+    t->needed = (size_t)needed;
+    if (t->needed != needed)
+        t->needed = (size_t)-1;
+    if (!memory || size < needed || (uintptr_t)memory % IDEMI_ALIGNMENT)
+        return IDEM_E_MEMORY;
+    IDEM_MEMSET(memory, 0, t->needed);
+    t->stride = (size_t)stride;
+    t->capacity = (unsigned)capacity;
+    t->slots = memory + (size_t)senders * sizeof(idem_sender);
+    t->links = (idem_link *)(void *)(t->slots +
+                                     IDEMI_STRIDE(t) * IDEMI_CAPACITY(t));
+    t->index = (idem_word *)(void *)(t->links + IDEMI_CAPACITY(t) + 1);
+    t->state = (unsigned char *)(t->index + idemi_index_size(t));
+    t->links[capacity].older = t->links[capacity].newer = (idem_number)capacity;
+    if (!IDEMI_STORAGE(config))
+        return IDEM_OK;
+    t->journal = (idem_journal *)(void *)(t->state + state);
+    t->journal->record_limit = record_max;
+    t->buffer = (unsigned char *)(idemi_storage_needs(t) +
+                                  idemi_journal_last(t) + 1);
+    IDEM_MEMSET(idemi_storage_needs(t), 0xFF,
+                (size_t)(t->buffer - (unsigned char *)idemi_storage_needs(t)));
+    needed = (idemi_size)(size - (size_t)(t->buffer - memory));
+    t->buffer_size =                            // all that is left
+        needed < IDEMI_READ_MAX ? (uint32_t)needed : IDEMI_READ_MAX;
+    return IDEM_OK;
+}
+
+/* Sets the journal's geometry; IDEM_E_SPACE if the sectors are too small or too
+   few for the configured keys. */
+static int idemi_opening_geometry(idem_table *t)
+{
+    const idem_config *config = IDEMI_CONFIG(t);
+    const idem_storage *m = config->storage;
+    idem_journal *j = t->journal;
+    // As in IDEM_SECTORS: a sender counts as a key.
+    uint32_t keys = config->capacity + IDEMI_SENDERS(t);
+    uint32_t relocated_key = IDEMI_RELOCATED_MAX(
+        config->key_max, config->response_max, 0, m->prog_size);
+    uint32_t relocated_max =
+        IDEMI_RELOCATED_MAX(config->key_max, config->response_max,
+                            config->state_max, m->prog_size);
+    uint32_t sector_min =
+        IDEMI_SECTOR_MIN(m->prog_size, relocated_key, relocated_max);
+
+    j->sector_size = m->sector_size;
+    j->sector_count = (uint16_t)m->sector_count;
+    j->granule = m->prog_size;
+    j->records_at = IDEMI_FRONT(m->prog_size);
+    t->needed = 0;
+    if (m->sector_size < sector_min)
+        return IDEM_E_SPACE;
+    j->head_room =
+        (uint16_t)IDEMI_HEAD_KEYS(m->sector_size, sector_min, relocated_key);
+    t->needed = (size_t)IDEMI_HEADS_SECTORS(keys, IDEMI_HEAD_ROOM(j));
+    if (m->sector_count < t->needed)
+        return IDEM_E_SPACE;
+    j->layout = idemi_header_layout(t->config);
+    return IDEM_OK;
+}
+
+/* Interrupts a claim that was read, and counts its key; removes a number that
+   its sender's floor has passed. */
+static void idemi_opening_start_key(idem_table *t, unsigned slot)
+{
+    idem_slot *s = idemi_slot_at(t, slot);
+    idem_sender *a;
+
+    idemi_keys_interrupt(t, s);
+    if (s->key_len) {
+        idemi_sender_event(t, slot, IDEMI_KEY_ADDED);
+        return;
+    }
+    a = idemi_sender_of(t, s, 0);
+    if (a && idemi_sender_has_left(a, idemi_slot_number(s))) {
+        idemi_sender_uncount(a);
+        idemi_keys_remove(t, slot);
+    }
+}
+
+/* The last step of an opening: lists the free slots, interrupts all claims,
+   counts each key in its sender's entry, and drops expired keys.  Sets the time
+   up to which outcomes may have been evicted: the opening, or with a journal
+   that never evicts, before anything that is remembered.  Floors that were read
+   will be read again: none is unsaved. */
+static void idemi_opening_start(idem_table *t, uint32_t now_ms)
+{
+    unsigned slot = IDEMI_CAPACITY(t), i;
+
+    t->free = (idem_number)slot;
+    t->magic = IDEMI_MAGIC;
+    while (slot-- > 0)
+        if (IDEMI_JOURNAL(t) && idemi_slot_at(t, slot)->state)
+            idemi_opening_start_key(t, slot);
+        else
+            idemi_order_add_free(t, slot);
+    t->evicted_until = t->clock;
+    idemi_keys_sweep(t);
+    if (IDEMI_JOURNAL(t) && IDEMI_CONFIG(t)->full == IDEM_REJECT)
+        t->evicted_until -= IDEM_RETENTION_MAX;
+    for (i = IDEMI_JOURNAL(t) ? IDEMI_SENDERS(t) : 0; i > 0; i--) {
+        idemi_sender_at(t, i)->until.evicted = t->evicted_until;
+        idemi_sender_at(t, i)->unsaved = 0;
+    }
+    t->stats.expired = t->stats.undelivered = 0;
+    t->tick = now_ms;
+    t->counted = now_ms;
+}
+
 /* ---------------------------------------------------------------------------
    >>commands  the calls, with the lock held
 
@@ -5236,7 +5409,7 @@ static int idemi_command_expire(idem_table *t, unsigned slot)
 
 /* The slot that a claim names, if it has that claim or its outcome, and one of
    these bits in its state; or NULL. */
-IDEMI_INTO idem_slot *idemi_command_named(idem_table *t,
+IDEMI_INTO idem_slot *idemi_command_slot_of(idem_table *t,
                                           const idem_claim *claim,
                                           unsigned bits)
 {
@@ -5255,7 +5428,7 @@ IDEMI_INTO idem_slot *idemi_command_named(idem_table *t,
 /* The slot of a current claim; or NULL, counted as fenced.  S1 is here. */
 static idem_slot *idemi_command_current(idem_table *t, const idem_claim *claim)
 {
-    idem_slot *s = idemi_command_named(t, claim, IDEMI_STATUS);
+    idem_slot *s = idemi_command_slot_of(t, claim, IDEMI_STATUS);
 
     if (s && !(s->state & IDEMI_FINISHED))
         return s;
@@ -5264,7 +5437,7 @@ static idem_slot *idemi_command_current(idem_table *t, const idem_claim *claim)
 }
 
 /* Sets *claim to the one of a slot. */
-static void idemi_command_name(const idem_table *t, unsigned slot,
+static void idemi_command_set_claim(const idem_table *t, unsigned slot,
                                idem_claim *claim)
 {
     const idem_slot *s = idemi_slot_at(t, slot);
@@ -5286,7 +5459,7 @@ static int idemi_command_too_old(const idem_table *t, const idem_sender *a,
             idemi_basics_join(a->floor))
         return 1;
     return age && (age >= idemi_default_retention(t, rq->retention_ms) ||
-                   age >= t->clock - (a ? a->evicted_until : t->evicted_until));
+                   age >= t->clock - (a ? a->until.evicted : t->evicted_until));
 }
 
 /* True if one more key would put its sender over the quota. */
@@ -5325,7 +5498,7 @@ static void idemi_command_reclaim(idem_table *t, const idemi_query *q)
 
 /* The oldest outcome of a sender that may be evicted; or `capacity`.  Starts
    where the last search for the same sender ended. */
-static unsigned idemi_command_own(idem_table *t, const idem_sender *a,
+static unsigned idemi_command_evictable_of(idem_table *t, const idem_sender *a,
                                   const idemi_id *id)
 {
     idemi_item of = idemi_sender_item(t, a);
@@ -5341,7 +5514,7 @@ static unsigned idemi_command_own(idem_table *t, const idem_sender *a,
 
 /* A slot for the request's key: a free one, or one whose outcome may be
    evicted.  Or `capacity`; then sets retry_after_ms, if that is known. */
-static unsigned idemi_command_room(idem_table *t, const idemi_query *q)
+static unsigned idemi_command_find_room(idem_table *t, const idemi_query *q)
 {
     const idem_sender *a = q->sender;
     int over_quota = idemi_command_over_quota(t, a);
@@ -5350,7 +5523,7 @@ static unsigned idemi_command_room(idem_table *t, const idemi_query *q)
     if (!over_quota && t->free != slot)
         return t->free;
     if (IDEMI_CONFIG(t)->full == IDEM_EVICT_OLDEST)
-        slot = over_quota ? idemi_command_own(t, a, &q->id)
+        slot = over_quota ? idemi_command_evictable_of(t, a, &q->id)
                           : idemi_order_evictable(t, slot, NULL);
     if (slot == IDEMI_CAPACITY(t) && !over_quota &&
         t->soonest - t->clock < IDEMI_NEVER_MS - IDEMI_SWEEP_MS)
@@ -5359,7 +5532,7 @@ static unsigned idemi_command_room(idem_table *t, const idemi_query *q)
 }
 
 /* Releases a key: writes that, and frees its slot. */
-static int idemi_command_drop(idem_table *t, unsigned slot)
+static int idemi_command_release(idem_table *t, unsigned slot)
 {
     int result = IDEM_OK;
 
@@ -5422,7 +5595,7 @@ static void idemi_command_replay(const idem_table *t, unsigned slot,
     reply->code = s->code;
     reply->response_len = s->response_len;
     reply->age_ms = t->clock - s->time;
-    idemi_command_name(t, slot, &reply->claim);
+    idemi_command_set_claim(t, slot, &reply->claim);
     if (q->rq->buffer && s->response_len <= q->rq->buffer_size)
         IDEM_MEMCPY(q->rq->buffer, idemi_slot_response(t, s), s->response_len);
 }
@@ -5463,25 +5636,25 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
         idemi_keys_leave(t, slot, IDEMI_KEY_EVICTED);
     }
     t->token += (uint32_t)(fresh->token - (uint32_t)t->token);
-    idemi_slot_set_token(fresh, t->token);
+    idemi_slot_widen_token(fresh, t->token);
     *s = *fresh;
     idemi_keys_lease(t, s, rq->lease_ms);
     if (writes)
         idemi_storage_needs(t)[slot] = t->journal->sequence;
     if (attempt == 1) {
-        idemi_keys_name(s, &q->id);
+        idemi_keys_copy_id(s, &q->id);
         idemi_keys_enter(t, slot);
         if (IDEMI_SENDERS(t))
             idemi_sender_update(t, idemi_sender_take(t, q->name), slot,
                                 IDEMI_KEY_ADDED);
     }
-    idemi_order_note(t, s);
-    idemi_command_name(t, slot, q->claim);
+    idemi_order_expect(t, s);
+    idemi_command_set_claim(t, slot, q->claim);
     return IDEM_OK;
 }
 
 /* The answer for a known key: IDEM_RECOVER if a claim is to be granted. */
-static int idemi_command_again(idem_table *t, unsigned slot, idemi_query *q)
+static int idemi_command_known(idem_table *t, unsigned slot, idemi_query *q)
 {
     idem_slot *s = idemi_slot_at(t, slot);
 
@@ -5504,9 +5677,9 @@ static int idemi_command_again(idem_table *t, unsigned slot, idemi_query *q)
                : IDEM_RECOVER;
 }
 
-/* The answer for an unknown key; finds a slot for it, and an entry for its
-   sender, and changes neither. */
-IDEMI_INTO int idemi_command_first(idem_table *t, unsigned *slot,
+/* The answer for an unknown key.  Drops expired keys if room is needed, and
+   finds a slot for it; takes neither that nor an entry for its sender. */
+IDEMI_INTO int idemi_command_unknown(idem_table *t, unsigned *slot,
                                    idemi_query *q)
 {
     q->sender = NULL;
@@ -5517,7 +5690,7 @@ IDEMI_INTO int idemi_command_first(idem_table *t, unsigned *slot,
     if (idemi_command_too_old(t, q->sender, q->rq))
         return IDEM_TOO_OLD;
     idemi_command_reclaim(t, q);
-    *slot = idemi_command_room(t, q);
+    *slot = idemi_command_find_room(t, q);
     if (*slot == IDEMI_CAPACITY(t))
         return IDEM_E_FULL;
     if (IDEMI_SENDERS(t) && !idemi_sender_candidate(t, q->name)) {
@@ -5559,7 +5732,7 @@ static int idemi_command_refuse(idem_table *t, idem_sender *a,
     if (!idemi_command_has_old(t, a, id))
         flags |= IDEMI_ALL_LEFT;
     a->unsaved = 0;
-    result = idemi_journal_note(t, idemi_sender_item(t, a), flags);
+    result = idemi_journal_record(t, idemi_sender_item(t, a), flags);
     a->unsaved = result < 0;
     return result;
 }
@@ -5590,10 +5763,10 @@ static int idemi_command_begin(idem_table *t, idemi_query *q)
     if (confirmed < 0 && !idemi_journal_is_old(t, slot))
         return confirmed;
     if (idemi_command_expire(t, slot))
-        answer = idemi_command_first(t, &slot, q);
+        answer = idemi_command_unknown(t, &slot, q);
     else {
         attempt = idemi_slot_at(t, slot)->attempts + 1u;
-        answer = idemi_command_again(t, slot, q);
+        answer = idemi_command_known(t, slot, q);
     }
     // Any key may have had lost records.
     if (idemi_command_grants(answer) && IDEMI_JOURNAL(t) &&
@@ -5666,7 +5839,7 @@ static int idemi_command_renew(idem_table *t, const idem_claim *claim,
 
 static int idemi_command_deliver(idem_table *t, const idem_claim *claim)
 {
-    idem_slot *s = idemi_command_named(t, claim, IDEMI_FINISHED);
+    idem_slot *s = idemi_command_slot_of(t, claim, IDEMI_FINISHED);
     int result;
 
     if (!s)
@@ -5677,15 +5850,16 @@ static int idemi_command_deliver(idem_table *t, const idem_claim *claim)
                    ? IDEM_OK
                    : result;
     if (result == IDEM_OK && IDEMI_JOURNAL(t))
-        result = idemi_journal_note(t, (unsigned)claim->slot, IDEMI_DELIVERED);
+        result =
+            idemi_journal_record(t, (unsigned)claim->slot, IDEMI_DELIVERED);
     if (result == IDEM_OK)
         idemi_keys_delivered(t, s);
     return result;
 }
 
 /* Sets *e to the key in a slot. */
-static int idemi_command_describe(const idem_table *t, unsigned slot,
-                                  idem_entry *e)
+static void idemi_command_describe(const idem_table *t, unsigned slot,
+                                   idem_entry *e)
 {
     idem_slot *s = idemi_slot_at(t, slot);
     int finished = (s->state & IDEMI_FINISHED) != 0;
@@ -5702,7 +5876,7 @@ static int idemi_command_describe(const idem_table *t, unsigned slot,
     e->response_len = s->response_len;
     if (e->id && id_len <= e->id_size)
         IDEM_MEMCPY(e->id, idemi_slot_id(s), id_len);
-    idemi_command_name(t, slot, &e->claim);
+    idemi_command_set_claim(t, slot, &e->claim);
     if (finished) {
         e->code = s->code;
         e->age_ms = t->clock - s->time;
@@ -5713,14 +5887,13 @@ static int idemi_command_describe(const idem_table *t, unsigned slot,
         e->left_ms = idemi_slot_lease_left(t, s);
         e->claim.token = 0;     // the holder's alone
     }
-    return IDEM_OK;
 }
 
 /* Copies a piece of a response. */
 static int idemi_command_response(idem_table *t, void *dst, size_t *len,
                                   const idem_claim *claim, size_t at)
 {
-    idem_slot *s = idemi_command_named(t, claim, IDEMI_FINISHED);
+    idem_slot *s = idemi_command_slot_of(t, claim, IDEMI_FINISHED);
     size_t wanted = *len, rest;
 
     *len = 0;
@@ -5761,9 +5934,9 @@ static int idemi_command_maintain(idem_table *t)
 }
 
 /* ---------------------------------------------------------------------------
-   >>check     every invariant, by number
+   >>check     the invariants that the memory of a table shows
 
-   idem_check returns the number of the first that is broken:
+   idem_check returns the number of one that is broken:
 
      1 T1    2 T2          3 C1    4 C2    5 C3
      6 K1    7 K2          8 K3    9 K4   10 O1   11 O2   12 O3
@@ -6150,156 +6323,6 @@ static int idemi_public_config(const idem_config *given)
         !IDEMI_STORAGE(config) || idemi_public_storage(config->storage));
 }
 
-/* Wide enough for the size of the largest table, even where size_t is not. */
-#if IDEM_WIDE
-typedef uint64_t idemi_size;
-#else
-typedef uint32_t idemi_size;
-#endif
-
-/* The longest read, in bytes */
-#define IDEMI_READ_MAX UINT32_C(0x100000)
-
-/* Lays the table out in memory, if it is large enough and aligned. */
-static int idemi_public_layout(idem_table *t, unsigned char *memory,
-                               size_t size)
-{
-    const idem_config *config = IDEMI_CONFIG(t);
-    idemi_size capacity = config->capacity;
-    idemi_size stride = (idemi_size)IDEMI_SLOT_SIZE(config->key_max,
-                                                    config->response_max);
-    idemi_size state = IDEMI_ROUND4((idemi_size)config->state_max);
-    idemi_size senders = IDEMI_SENDERS(t);
-    idemi_size needed =
-        capacity * (stride + (idemi_size)sizeof(idem_link) +
-                    IDEMI_WORDS * (idemi_size)sizeof(idem_word)) +
-        (idemi_size)sizeof(idem_link) + state +
-        senders * (idemi_size)sizeof(idem_sender);
-    uint32_t record_max = 0;
-
-    if (IDEMI_STORAGE(config)) {
-        record_max = IDEMI_RECORD_MAX(config->key_max, config->response_max,
-                                      config->state_max,
-                                      config->storage->prog_size);
-        needed += IDEMI_ROUND4((idemi_size)sizeof(idem_journal)) +
-                  4 * (capacity + 1 + senders) + IDEMI_ROUND4(record_max);
-    }
-    t->needed = (size_t)needed;
-    if (t->needed != needed)
-        t->needed = (size_t)-1;
-    if (!memory || size < needed || (uintptr_t)memory % IDEMI_ALIGNMENT)
-        return IDEM_E_MEMORY;
-    IDEM_MEMSET(memory, 0, t->needed);
-    t->stride = (size_t)stride;
-    t->capacity = (unsigned)capacity;
-    t->slots = memory + (size_t)senders * sizeof(idem_sender);
-    t->links = (idem_link *)(void *)(t->slots +
-                                     IDEMI_STRIDE(t) * IDEMI_CAPACITY(t));
-    t->index = (idem_word *)(void *)(t->links + IDEMI_CAPACITY(t) + 1);
-    t->state = (unsigned char *)(t->index + idemi_index_size(t));
-    if (!IDEMI_STORAGE(config))
-        return IDEM_OK;
-    t->journal = (idem_journal *)(void *)(t->state + state);
-    t->journal->record_limit = record_max;
-    t->buffer = (unsigned char *)(idemi_storage_needs(t) +
-                                  idemi_journal_last(t) + 1);
-    IDEM_MEMSET(idemi_storage_needs(t), 0xFF,
-                (size_t)(t->buffer - (unsigned char *)idemi_storage_needs(t)));
-    needed = (idemi_size)(size - (size_t)(t->buffer - memory));
-    t->buffer_size =                            // all that is left
-        needed < IDEMI_READ_MAX ? (uint32_t)needed : IDEMI_READ_MAX;
-    return IDEM_OK;
-}
-
-/* Sets the journal's geometry; IDEM_E_SPACE if the sectors are too small or too
-   few for the configured keys. */
-static int idemi_public_geometry(idem_table *t)
-{
-    const idem_config *config = IDEMI_CONFIG(t);
-    const idem_storage *m = config->storage;
-    idem_journal *j = t->journal;
-    // As in IDEM_SECTORS: a sender counts as a key.
-    uint32_t keys = config->capacity + IDEMI_SENDERS(t);
-    uint32_t relocated_key = IDEMI_RELOCATED_MAX(
-        config->key_max, config->response_max, 0, m->prog_size);
-    uint32_t relocated_max =
-        IDEMI_RELOCATED_MAX(config->key_max, config->response_max,
-                            config->state_max, m->prog_size);
-    uint32_t sector_min =
-        IDEMI_SECTOR_MIN(m->prog_size, relocated_key, relocated_max);
-
-    j->sector_size = m->sector_size;
-    j->sector_count = (uint16_t)m->sector_count;
-    j->granule = m->prog_size;
-    j->records_at = IDEMI_FRONT(m->prog_size);
-    t->needed = 0;
-    if (m->sector_size < sector_min)
-        return IDEM_E_SPACE;
-    j->head_room =
-        (uint16_t)IDEMI_HEAD_KEYS(m->sector_size, sector_min, relocated_key);
-    t->needed = (size_t)IDEMI_HEADS_SECTORS(keys, IDEMI_HEAD_ROOM(j));
-    if (m->sector_count < t->needed)
-        return IDEM_E_SPACE;
-    j->layout = idemi_header_layout(t->config);
-    return IDEM_OK;
-}
-
-/* Sets the fields of an empty table that are not zero. */
-static void idemi_public_reset(idem_table *t)
-{
-    unsigned ends = IDEMI_CAPACITY(t);
-
-    t->links[ends].older = t->links[ends].newer = (idem_number)ends;
-}
-
-/* Interrupts a claim that was read, and counts its key; removes a number that
-   its sender's floor has passed. */
-static void idemi_public_start_key(idem_table *t, unsigned slot)
-{
-    idem_slot *s = idemi_slot_at(t, slot);
-    idem_sender *a;
-
-    idemi_keys_interrupt(t, s);
-    if (s->key_len) {
-        idemi_sender_note(t, slot, IDEMI_KEY_ADDED);
-        return;
-    }
-    a = idemi_sender_of(t, s, 0);
-    if (a && idemi_sender_has_left(a, idemi_slot_number(s))) {
-        idemi_sender_uncount(a);
-        idemi_keys_remove(t, slot);
-    }
-}
-
-/* The last step of an opening: lists the free slots, interrupts all claims,
-   counts each key in its sender's entry, and drops expired keys.  Sets the time
-   up to which outcomes may have been evicted: the opening, or with a journal
-   that never evicts, before anything that is remembered.  Floors that were read
-   will be read again: none is unsaved. */
-static void idemi_public_start(idem_table *t, uint32_t now_ms)
-{
-    unsigned slot = IDEMI_CAPACITY(t), i;
-
-    t->free = (idem_number)slot;
-    t->magic = IDEMI_MAGIC;
-    while (slot-- > 0)
-        if (IDEMI_JOURNAL(t) && idemi_slot_at(t, slot)->state)
-            idemi_public_start_key(t, slot);
-        else
-            idemi_order_free(t, slot);
-    t->evicted_until = t->clock;
-    idemi_keys_sweep(t);
-    if (IDEMI_JOURNAL(t) && IDEMI_CONFIG(t)->full == IDEM_REJECT)
-        t->evicted_until -= IDEM_RETENTION_MAX;
-    for (i = IDEMI_JOURNAL(t) ? IDEMI_SENDERS(t) : 0; i > 0; i--) {
-        idemi_sender_at(t, i)->evicted_until = t->evicted_until;
-        idemi_sender_at(t, i)->unsaved = 0;
-    }
-    t->stats.expired = t->stats.undelivered = 0;
-    t->tick = now_ms;
-    t->counted = now_ms;
-}
-
 /* The part of idem_open and idem_format before the storage is read.  The table
    of another build may be smaller: it is not touched. */
 static int idemi_public_prepare(idem_table *table, const idem_config *config,
@@ -6313,13 +6336,12 @@ static int idemi_public_prepare(idem_table *table, const idem_config *config,
     if (!config || !idemi_public_config(config))
         return IDEMI_REFUSED();
     table->config = config;
-    result = idemi_public_layout(table, (unsigned char *)memory, size);
+    result = idemi_opening_layout(table, (unsigned char *)memory, size);
     if (result < 0)
         return result;
-    idemi_public_reset(table);
     if (!IDEMI_JOURNAL(table))
         return IDEM_OK;
-    return idemi_public_geometry(table);
+    return idemi_opening_geometry(table);
 }
 
 /* The part of them after that. */
@@ -6328,7 +6350,7 @@ static int idemi_public_load(idem_table *table, int result, uint32_t now_ms)
     if (result == IDEM_OK && IDEMI_JOURNAL(table))
         result = idemi_opening_journal(table);
     if (result == IDEM_OK)
-        idemi_public_start(table, now_ms);
+        idemi_opening_start(table, now_ms);
     return result;
 }
 
@@ -6447,7 +6469,7 @@ IDEM_API int idem_release(idem_table *table, const idem_claim *claim,
     if (result < 0)
         return result;
     if (idemi_command_current(table, claim))
-        result = idemi_command_drop(table, (unsigned)claim->slot);
+        result = idemi_command_release(table, (unsigned)claim->slot);
     else
         result = IDEM_E_FENCED;
     return idemi_public_leave(table, result);
@@ -6480,7 +6502,7 @@ static void idemi_public_set_reply(idem_reply *reply, const idem_request *rq,
 
 /* Completes with a handler's outcome, even if that is invalid: the effect has
    happened. */
-static int idemi_public_record(idem_table *table, idem_reply *reply,
+static int idemi_public_run_handled(idem_table *table, idem_reply *reply,
                                const idem_request *rq, idem_outcome *outcome,
                                uint32_t now_ms)
 {
@@ -6502,7 +6524,7 @@ static int idemi_public_record(idem_table *table, idem_reply *reply,
 }
 
 /* Keeps a claim whose end nobody knows: sets the rest of its lease. */
-static int idemi_public_keep(idem_table *table, idem_reply *reply,
+static int idemi_public_run_kept(idem_table *table, idem_reply *reply,
                              uint32_t now_ms)
 {
     int result = idemi_public_enter_at(table, 1, now_ms);
@@ -6518,7 +6540,7 @@ static int idemi_public_keep(idem_table *table, idem_reply *reply,
 
 /* The part of idem_run after a granted claim. */
 IDEMI_APART
-static int idemi_public_handle(idem_table *table, idem_reply *reply,
+static int idemi_public_run_handler(idem_table *table, idem_reply *reply,
                                const idem_request *request,
                                idem_handler *handler, void *ctx, idem_now *now,
                                int answer)
@@ -6533,7 +6555,7 @@ static int idemi_public_handle(idem_table *table, idem_reply *reply,
     job.answer = answer;
     switch ((handler)(&job)) {
     case IDEM_HANDLED:
-        result = idemi_public_record(table, reply, request, &job.outcome,
+        result = idemi_public_run_handled(table, reply, request, &job.outcome,
                                      (now)());
         break;
     case IDEM_NOT_DONE:
@@ -6542,7 +6564,7 @@ static int idemi_public_handle(idem_table *table, idem_reply *reply,
             result = IDEM_RELEASED;
         break;
     default:
-        result = idemi_public_keep(table, reply, (now)());
+        result = idemi_public_run_kept(table, reply, (now)());
     }
     // A handler may have closed the table; IDEM_E_ARG means: not executed.
     return result == IDEM_E_ARG ? IDEM_E_FENCED : result;
@@ -6561,8 +6583,8 @@ IDEM_API int idem_run(idem_table *table, idem_reply *reply,
         return IDEMI_REFUSED();
     answer = idem_begin(table, &reply->claim, reply, request, (now)());
     return idemi_command_grants(answer)
-               ? idemi_public_handle(table, reply, request, handler, ctx, now,
-                                     answer)
+               ? idemi_public_run_handler(table, reply, request, handler, ctx,
+                                          now, answer)
                : answer;
 }
 
@@ -6658,8 +6680,8 @@ IDEM_API int idem_find(idem_table *table, idem_entry *entry,
     result = idemi_public_lookup(table, &slot, request, now_ms);
     if (result != IDEM_OK)
         return result;
-    return idemi_public_leave(table,
-                              idemi_command_describe(table, slot, entry));
+    idemi_command_describe(table, slot, entry);
+    return idemi_public_leave(table, IDEM_OK);
 }
 
 /* True if a request names no key, and so its sender. */
@@ -6688,7 +6710,7 @@ IDEM_API int idem_forget(idem_table *table, const idem_request *request,
         return result;
     if (idemi_keys_is_live(table, idemi_slot_at(table, slot)))
         return idemi_public_leave(table, IDEM_BUSY);
-    return idemi_public_leave(table, idemi_command_drop(table, slot));
+    return idemi_public_leave(table, idemi_command_release(table, slot));
 }
 
 IDEM_API int idem_next(idem_table *table, idem_entry *entry, uint32_t now_ms)
@@ -6703,8 +6725,8 @@ IDEM_API int idem_next(idem_table *table, idem_entry *entry, uint32_t now_ms)
         idem_slot *s = idemi_slot_at(table, (unsigned)slot);
         if (!s->state || idemi_keys_has_expired(table, s))
             continue;
-        result = idemi_command_describe(table, (unsigned)slot, entry);
-        return idemi_public_leave(table, result);
+        idemi_command_describe(table, (unsigned)slot, entry);
+        return idemi_public_leave(table, IDEM_OK);
     }
     return idemi_public_leave(table, IDEM_E_NOT_FOUND);
 }
@@ -6719,7 +6741,7 @@ IDEM_API int idem_pending(idem_table *table, idem_entry *entry,
         return result;
     slot = table->capacity;
     if (entry->claim.token &&
-        idemi_command_named(table, &entry->claim, IDEMI_FINISHED))
+        idemi_command_slot_of(table, &entry->claim, IDEMI_FINISHED))
         slot = (unsigned)entry->claim.slot;
     for (;;) {
         const idem_slot *s;
@@ -6729,8 +6751,8 @@ IDEM_API int idem_pending(idem_table *table, idem_entry *entry,
         s = idemi_slot_at(table, slot);
         if (!(s->state & IDEMI_UNDELIVERED) || idemi_slot_has_expired(table, s))
             continue;
-        result = idemi_command_describe(table, slot, entry);
-        return idemi_public_leave(table, result);
+        idemi_command_describe(table, slot, entry);
+        return idemi_public_leave(table, IDEM_OK);
     }
 }
 
@@ -6783,7 +6805,7 @@ IDEM_API int idem_horizon(idem_table *table, uint32_t *horizon_ms,
     remembered = table->clock - table->evicted_until;
     for (i = 1; i <= IDEMI_SENDERS(table); i++) {
         uint32_t since =
-            table->clock - idemi_sender_at(table, i)->evicted_until;
+            table->clock - idemi_sender_at(table, i)->until.evicted;
         if (since < remembered)
             remembered = since;
     }
@@ -6858,17 +6880,23 @@ static const char *idemi_explain_storage(const idem_storage *m)
     return NULL;
 }
 
-static const char *idemi_explain_room(const idem_config *config)
+/* The sectors that a configuration needs; 0: they are too small. */
+static uint32_t idemi_explain_sectors(const idem_config *config)
 {
     const idem_storage *m = config->storage;
     uint32_t keys = config->capacity + config->senders;
-    uint32_t sectors =
-        IDEM_SECTORS(keys, config->key_max, config->response_max,
-                     config->state_max, m->sector_size, m->prog_size);
+
+    return IDEM_SECTORS(keys, config->key_max, config->response_max,
+                        config->state_max, m->sector_size, m->prog_size);
+}
+
+static const char *idemi_explain_room(const idem_config *config)
+{
+    uint32_t sectors = idemi_explain_sectors(config);
 
     IDEMI_EXPLAIN(!sectors, "storage.sector_size: too small for a header, four "
                             "of the longest records and the state")
-    IDEMI_EXPLAIN(m->sector_count < sectors,
+    IDEMI_EXPLAIN(config->storage->sector_count < sectors,
                   "storage.sector_count: too few for so many keys; "
                   "see IDEM_SECTORS and table.needed")
     return NULL;
@@ -6915,23 +6943,28 @@ static int idemi_explain_has_header(const idem_config *config)
     return 0;
 }
 
-/* Searches in steps for the first header of another journal; returns the text
-   for it, or NULL.  A misplaced header of this journal is none. */
-static const char *idemi_explain_other(const idem_config *config,
-                                       uint32_t step)
+/* Searches for the first header of another journal, at any offset; returns the
+   text for it, or NULL.  A misplaced header of this journal is none. */
+static const char *idemi_explain_other(const idem_config *config)
 {
     const idem_storage *m = config->storage;
     uint32_t size = m->sector_size * m->sector_count, at;
     uint32_t layout = idemi_header_layout(config);
-    unsigned char p[IDEMI_HEADER];
+    unsigned char block[IDEMI_HEADER], p[IDEMI_HEADER];
 
-    for (at = 0; at <= size - IDEMI_HEADER; at += step)
-        if ((m->read)(m->ctx, at, p, IDEMI_HEADER) == 0 &&
-            idemi_header_is_whole(p)) {
-            const char *text = idemi_explain_header(config, p);
-            if (!idemi_reading_is_header(config, layout, p))
-                return text;
-        }
+    for (at = 0; at <= size - IDEMI_HEADER; at++) {
+        const char *text;
+        if (at % IDEMI_HEADER == 0 &&
+            (m->read)(m->ctx, at, block, IDEMI_HEADER) != 0)
+            IDEM_MEMSET(block, 0, sizeof block);
+        if (block[at % IDEMI_HEADER] != (IDEMI_MAGIC & 0xFF) ||
+            (m->read)(m->ctx, at, p, IDEMI_HEADER) != 0 ||
+            !idemi_header_is_whole(p))
+            continue;
+        text = idemi_explain_header(config, p);
+        if (!idemi_reading_is_header(config, layout, p))
+            return text;
+    }
     return NULL;
 }
 
@@ -6967,9 +7000,7 @@ static const char *idemi_explain_journal(const idem_config *config)
 
     if (idemi_explain_has_header(config))
         return NULL;
-    text = idemi_explain_other(config, config->storage->sector_size);
-    if (!text)
-        text = idemi_explain_other(config, 16);
+    text = idemi_explain_other(config);
     return text ? text : idemi_explain_blank(config);
 }
 #endif
@@ -7026,7 +7057,6 @@ IDEM_API uint32_t idem_sector_count(const idem_config *config)
     return 0;
 #else
     idem_storage m;
-    uint32_t keys;
 
     if (!config || !config->storage || idemi_explain_config(config))
         return 0;
@@ -7034,10 +7064,7 @@ IDEM_API uint32_t idem_sector_count(const idem_config *config)
     m.sector_count = 4;
     if (idemi_explain_storage(&m))
         return 0;
-    keys = config->capacity + config->senders;
-    m.sector_count =
-        IDEM_SECTORS(keys, config->key_max, config->response_max,
-                     config->state_max, m.sector_size, m.prog_size);
+    m.sector_count = idemi_explain_sectors(config);
     return idemi_explain_storage(&m) ? 0 : m.sector_count;
 #endif
 }

@@ -611,8 +611,9 @@ def look_for_overwritten(device, table, headers):
 
 
 def has_other_header(device, n):
-    """Whether a physical sector has the whole header of another journal."""
-    data = device.sector(n)
+    """Whether the whole header of another journal begins in a physical sector."""
+    size = device.sector_size
+    data = device.bytes[n * size:(n + 1) * size + HEADER - 1]
     for at in range(len(data) - HEADER + 1):
         header = data[at:at + HEADER]
         pairs = sum(int.from_bytes(header[i:i + 2], "little")

@@ -109,7 +109,7 @@ part_wp() {
     long broken idemi_index_insert 's/(slot + 1)/slot/'
     long broken idemi_index_erase 's/ gap = at;/ gap = at + 1;/'
     long broken idemi_order_remove 's/= link->newer/= link->newer + 1/'
-    long broken idemi_order_free 's/= t->free;/= t->free + 1;/'
+    long broken idemi_order_add_free 's/= t->free;/= t->free + 1;/'
     long broken idemi_order_insert \
         's/(idem_number)newer;/(idem_number)(newer + 1);/'
 }
@@ -177,9 +177,9 @@ alarmed() {
 eva_calls() {
     eva calls "$1" -eva-slevel 15 -eva-ilevel 64 \
         -eva-domains symbolic-locations \
-        $(apart idem_open_ idemi_public_layout idemi_public_prepare \
+        $(apart idem_open_ idemi_opening_layout idemi_public_prepare \
             idemi_public_query idemi_public_payload idemi_public_lookup \
-            idemi_command_expire idemi_command_first idemi_command_named)
+            idemi_command_expire idemi_command_unknown idemi_command_slot_of)
 }
 
 # The long form looks at every seventh offset; the short one, and one with a
@@ -191,36 +191,36 @@ eva_records() {
         -eva-slevel-function idemi_opening_blank:3000 \
         -eva-ilevel 512 -eva-min-loop-unroll 70 \
         -eva-slevel-merge-after-loop idemi_reading_has_record \
-        $(apart idemi_public_layout idemi_public_prepare idemi_record_codec \
+        $(apart idemi_opening_layout idemi_public_prepare idemi_record_codec \
             idemi_reading_fits idemi_reading_parse idemi_reading_record)
 }
 
 eva_replay() {
     eva replay "$1" -eva-slevel 15 -eva-ilevel 512 \
-        $(apart idemi_public_layout idemi_public_prepare idemi_index_find)
+        $(apart idemi_opening_layout idemi_public_prepare idemi_index_find)
 }
 
 # Each of a buffer's bytes may fail to be read.
 eva_bytes() {
     eva bytes "$1" -eva-slevel 1000 -eva-min-loop-unroll 200 \
-        $(apart idemi_public_layout idemi_public_prepare)
+        $(apart idemi_opening_layout idemi_public_prepare)
 }
 
 eva_opening() {
     paths=idemi_reading_headers:200,idemi_reading_record:100
     paths=$paths,idemi_reading_head:50,idemi_cursor_words:30
     for f in main idem_open_ idemi_public_load idemi_public_prepare \
-        idemi_public_layout idemi_public_start idemi_reading_header \
-        idemi_opening_next idemi_opening_ask \
-        idemi_opening_journal idemi_opening_ring; do
+        idemi_opening_layout idemi_opening_start idemi_reading_header \
+        idemi_opening_next_header idemi_opening_next_sector \
+        idemi_opening_journal idemi_opening_sectors; do
         paths=$paths,$f:10
     done
-    turns=idemi_reading_head,idemi_opening_next,idemi_opening_ring
+    turns=idemi_reading_head,idemi_opening_next_header,idemi_opening_sectors
     eva opening "$1" -eva-ilevel 512 -eva-partition-value met \
         -eva-interprocedural-splits -eva-slevel-function "$paths" \
         -eva-slevel-merge-after-loop "$turns" \
-        $(apart idemi_public_layout idemi_public_prepare idemi_reading_header \
-            idemi_reading_headers idemi_opening_next idemi_opening_ask \
+        $(apart idemi_opening_layout idemi_public_prepare idemi_reading_header \
+            idemi_reading_headers idemi_opening_next_header idemi_opening_next_sector \
             idemi_reading_head)
 }
 
@@ -243,8 +243,8 @@ part_eva() {
     long alarmed records idemi_reading_bytes 's/ + [^ ]* <= / <= /'
     long alarmed calls idemi_command_replay 's/<= .*buffer_size/& + 1/'
     long alarmed calls idemi_command_response 's/if (.* > .*len)/if (0)/'
-    long alarmed calls idemi_command_named 's/>= IDEMI_CAPACITY/> IDEMI_CAPACITY/'
-    alarmed replay idemi_opening_near 's/ < IDEMI_CAPACITY/ <= IDEMI_CAPACITY/'
+    long alarmed calls idemi_command_slot_of 's/>= IDEMI_CAPACITY/> IDEMI_CAPACITY/'
+    alarmed replay idemi_opening_beside 's/ < IDEMI_CAPACITY/ <= IDEMI_CAPACITY/'
     long alarmed replay idemi_opening_apply 's/if (!.*->slot || .*)/if (0)/'
     long alarmed opening idemi_opening_sector 's/ && .*SECTOR_SIZE(.*))/)/'
 }

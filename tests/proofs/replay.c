@@ -58,6 +58,6 @@ int main(void)
         case 5: idemi_opening_interrupt(&table); break;
         default: idemi_opening_time(&table, any()); break;
         }
-    idemi_public_start(&table, any());
+    idemi_opening_start(&table, any());
     return 0;
 }
