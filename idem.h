@@ -623,10 +623,10 @@ typedef uint32_t idem_token;
 /* The storage of a journal.  Kept by pointer while the table is open, never
    written: may be in ROM.  Callbacks return 0, or any other number for a
    failure, which is stored in table.storage_error.  After a failed program or
-   erase the sector is skipped until its turn comes again; none is marked as bad.
-   Callbacks run with the lock held, and must not call the table.  Addresses
-   count bytes from 0.  dst and src may have any alignment, and are valid during
-   the call only. */
+   erase the sector is skipped for one round; none is marked as bad.  Callbacks
+   run with the lock held, and must not call the table.  Addresses count bytes
+   from 0.  dst and src may have any alignment, and are valid during the call
+   only. */
 typedef struct idem_storage {
     void    *ctx;               /* handed to the callbacks, untouched */
     int    (*read)(void *ctx, uint32_t at, void *dst, uint32_t len);
@@ -898,13 +898,16 @@ typedef struct idem_defaults {
                                    quarter of the longest record's bytes */
 } idem_defaults;
 
+/* idem_journal.erase, of the next sector */
+#define IDEMI_ERASING 1u        /* was started in this boot */
+#define IDEMI_ERASED  2u        /* has ended in this boot */
+
 /* A journal.  Two arrays follow it in memory: for each slot, the state and each
    sender, the oldest sector that is needed for it (R6); and a buffer. */
 typedef struct idem_journal {
     uint8_t  rotated;           /* 1: a head of this boot counts */
-    uint8_t  erased;            /* 1: the next sector was, in this boot */
+    uint8_t  erase;             /* IDEMI_ERASING, IDEMI_ERASED or 0 */
     uint8_t  prepared;          /* 1: idle work does no more for it */
-    uint8_t  erasing;           /* 1: its erase was started */
     uint8_t  unsynced;          /* bit 0: something that was programmed may not
                                    be durable; bit 1: a record with state */
     uint8_t  broken;            /* 1: a sync failed: nothing is written */
@@ -3047,7 +3050,7 @@ static int idemi_storage_fill(idem_table *t)
         if (result == IDEM_OK && (at == 0 || at + len == IDEMI_SECTOR_SIZE(j)))
             result = idemi_storage_sync(t);
     }
-    j->erased = result == IDEM_OK;
+    j->erase = result == IDEM_OK ? IDEMI_ERASED : 0;
     return result;
 }
 
@@ -3073,25 +3076,25 @@ static int idemi_storage_erase(idem_table *t, int wait)
     idem_journal *j = t->journal;
     int result = 0;
 
-    if (j->erased)
+    if (j->erase == IDEMI_ERASED)
         return IDEM_OK;
     if (!m->erase)
         return idemi_storage_fill(t);
-    if (!j->erasing)
+    if (j->erase != IDEMI_ERASING)
         result = (m->erase)(m->ctx, (j->sequence + 1) % m->sector_count);
-    j->erasing = 0;
+    j->erase = 0;
     if (result == 0 && m->erasing) {
         do
             result = (m->erasing)(m->ctx);
         while (result == 1 && wait);
         if (result == 1) {
-            j->erasing = 1;
+            j->erase = IDEMI_ERASING;
             return IDEM_MORE;
         }
     }
-    result = idemi_storage_result(t, result);
-    j->erased = result == IDEM_OK;
-    return result;
+    if (result == 0)
+        j->erase = IDEMI_ERASED;
+    return idemi_storage_result(t, result);
 }
 
 /* Erases the next sector, and makes that durable, so that erases stay in
@@ -3100,7 +3103,7 @@ IDEMI_INTO int idemi_storage_erase_now(idem_table *t)
 {
     int result;
 
-    t->journal->erased = 0;
+    t->journal->erase = 0;
     result = idemi_storage_erase(t, 1);
     t->journal->unsynced |= 1;
     return result == IDEM_OK ? idemi_storage_sync(t) : result;
@@ -4543,7 +4546,7 @@ static int idemi_journal_try(idem_table *t)
     int result = idemi_storage_erase(t, 1);                 // 1 erase
 
     j->sequence++;
-    j->erased = j->prepared = 0;
+    j->erase = j->prepared = 0;
     if (result < 0)
         return result;
     j->at = IDEMI_RECORDS_AT(j);
@@ -4587,7 +4590,7 @@ static void idemi_journal_clear(idem_table *t)
     idem_journal *j = t->journal;
     uint32_t last = j->head ? j->head : j->tail - 1;
 
-    if (j->erasing)             // the sector after the newest one
+    if (j->erase == IDEMI_ERASING)      // the sector after the newest one
         (void)idemi_storage_erase(t, 1);
     while (j->sequence > last) {
         j->sequence--;
@@ -4825,7 +4828,7 @@ static int idemi_journal_maintain(idem_table *t)
 
     if (j->broken || !j->rotated || j->prepared)
         return IDEM_OK;
-    if (!j->erased && idemi_journal_dead(t)) {
+    if (j->erase != IDEMI_ERASED && idemi_journal_dead(t)) {
         result = idemi_storage_erase(t, 0);
         if (result == IDEM_OK || result == IDEM_MORE)
             return IDEM_MORE;
@@ -5239,7 +5242,7 @@ static int idemi_opening_format(idem_table *t)
         result = idemi_storage_erase_now(t);
         j->sequence++;
     }
-    j->erased = 0;
+    j->erase = 0;
     t->stats.lost = 0;          // of the journal that was there
     return result;
 }
