@@ -1586,8 +1586,8 @@ typedef struct idem_file {
 
 /* Opens a journal's file, sector_size x sector_count bytes, for this process
    alone; makes it, readable by its owner only and full of zeros, if there is
-   none, or a blank one (empty, or all zeros) of another size.  Then open a
-   table with config.storage = &file->storage.
+   none, or a blank one (empty, or all zeros).  Then open a table with
+   config.storage = &file->storage.
      IDEM_OK
      IDEM_E_LOCK      it is open: in another process, or as another idem_file of
                       this one
@@ -7296,8 +7296,8 @@ IDEM_API int idem_retry(uint32_t *delay_ms, const idem_patience *patience,
 /* ---------------------------------------------------------------------------
    >>file      storage in a file
 
-   F1  A file that is not whole is blank: it is filled with zeros, and becomes a
-       journal only when it has its size, by the holder of its lock.
+   F1  The holder of the lock fills a blank file, of any size, with zeros.  One
+       that is not whole is blank, and a journal has no holes.
    F2  Bytes that are read are on the disk, and so is the file's name.  A killed
        process leaves programs that only the kernel has: opening syncs.
    F3  After a failed sync nothing is written, except by threads that call
@@ -7550,11 +7550,10 @@ static int idemi_file_take(idem_file *file, uint32_t size)
         file->error = errno;
     if (!file->error && !S_ISREG(is.st_mode))
         return IDEM_E_FORMAT;
-    if (!file->error && is.st_size != (off_t)size) {
-        if (!idemi_file_is_blank(file, is.st_size))
-            return file->error ? IDEM_E_STORAGE : IDEM_E_FORMAT;
+    if (!file->error && idemi_file_is_blank(file, is.st_size))
         file->error = idemi_file_fill(file->fd, size);
-    }
+    else if (!file->error && is.st_size != (off_t)size)
+        return IDEM_E_FORMAT;
     if (!file->error)
         file->error = idemi_file_flush(file->fd, IDEMI_FILE_SYNC);
     if (!file->error)

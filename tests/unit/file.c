@@ -619,6 +619,12 @@ TEST(a_blank_file_of_another_size_is_given_its_size)
         write_whole(0, sizes[i]);
         opens_as(0);
     }
+    // One that has its size and no blocks is filled too.
+    write_whole(0, 0);
+    is(truncate(path, SIZE), 0);
+    is(open_file(&file), IDEM_OK);
+    close_file();
+    assert_born(0);
     // Of a journal that was never written too.
     is(idem_file_open(&file, path, 2 * SECTOR, SECTORS), IDEM_OK);
     close_file();
