@@ -4030,7 +4030,6 @@ static uint8_t idemi_reading_orphan(const idem_table *t, const idemi_record *r,
 /* Reads the record that begins at an offset in a sector; returns its length in
    whole granules, or 0 if there is none.  Of an orphan only half of the check
    is tested. */
-IDEMI_FLAT
 static uint32_t idemi_reading_parse(idem_table *t, uint32_t sequence,
                                     uint32_t at, idemi_record *r,
                                     unsigned char *start)
@@ -4090,11 +4089,15 @@ static uint32_t idemi_reading_skip(const idem_table *t, uint32_t at,
                                    uint32_t end)
 {
     const idem_journal *j = t->journal;
+    uint32_t granule = IDEMI_GRANULE(j), window = j->window;
+    const unsigned char *buffer = t->buffer;
+    unsigned char erased = IDEMI_CONFIG(t)->storage->erased;
 
+    if (end > j->until)
+        end = j->until;
     do
-        at += IDEMI_GRANULE(j);
-    while (at < end && at < j->until &&
-           t->buffer[at - j->window] == IDEMI_CONFIG(t)->storage->erased);
+        at += granule;
+    while (at < end && buffer[at - window] == erased);
     return at;
 }
 
@@ -5026,7 +5029,7 @@ static int idemi_opening_is_loss(const idem_table *t, const idemi_scan *scan,
 }
 
 /* Reads a sector and applies its records; counts losses by D1 to D4, D8, D9. */
-IDEMI_APART
+IDEMI_FLAT
 static void idemi_opening_sector(idem_table *t, const idemi_scan *scan)
 {
     idem_journal *j = t->journal;
