@@ -204,7 +204,7 @@
    every 49.7 days.  Each call adds to the table's clock what the tick has
    advanced since the last call; 24.8 days or more are taken for a step back:
 
-     up to 65.5 s   The clock stops until the tick passes its old value: threads
+     up to 65.0 s   The clock stops until the tick passes its old value: threads
                     may call with ticks that they read a moment before.
      more           The clock follows the new tick.  If one later call jumps
                     past the old value, only the excess is counted.
@@ -213,8 +213,8 @@
    never shorter.  Two mistakes make them shorter, unseen: microseconds given as
    milliseconds, and a reset of the tick by more than 24.8 days, which looks
    like running on (open the table again after it).  The tick must have 32 bits:
-   one of 16 would stop the clock.  Call at least once in 24 days; idem_elapse
-   adds time that the tick did not see.
+   with 16 the clock is late, or stops.  Call at least once in 24 days;
+   idem_elapse adds time that the tick did not see.
 
      lease      lease_ms from idem_begin on (0: the default, 30 s; at most
                 IDEM_LEASE_MAX, 6.2 days; IDEM_LEASE_NONE: as long as this
@@ -2110,8 +2110,9 @@ static uint32_t idemi_hash_pair(const idem_config *config,
    IDEM_LEASE_MAX + IDEM_RETENTION_MAX it must be below 2^32. */
 #define IDEMI_PAST_MS  UINT32_C(0x20000000)
 
-/* After a step back of the tick up to this the clock waits. */
-#define IDEMI_JITTER_MS UINT32_C(0x10000)
+/* After a step back of the tick up to this the clock waits: less than the range
+   of 16 bits, so that a tick of these does not make it stand. */
+#define IDEMI_JITTER_MS UINT32_C(0xFE00)
 
 /* A time so far ahead of the clock is later than any expiry, and still is one
    sweep later. */
@@ -3601,7 +3602,7 @@ static void idemi_keys_advance(idem_table *t, uint32_t ms)
 
      the tick                       the clock
      goes forward                   advances by as much
-     goes back, up to 65.5 s        waits until the tick passes its old value
+     goes back, up to 65.0 s        waits until the tick passes its old value
      goes back further              follows the tick; a later single jump past
                                     the old value (`counted`) counts only the
                                     excess
@@ -5146,16 +5147,15 @@ static void idemi_opening_sectors(idem_table *t)
 }
 
 /* True if a header of another journal begins at an offset of a sector: one that
-   is whole.  (One of this journal failed to be read before.) */
+   is whole, and may end in the next sector.  (One of this journal failed to be
+   read before.) */
 static int idemi_opening_is_foreign(idem_table *t, uint32_t sector, uint32_t at)
 {
     idem_journal *j = t->journal;
-    uint32_t from = idemi_storage_at(t, sector, at);
 
-    if (from > IDEMI_SECTOR_SIZE(j) * IDEMI_SECTOR_COUNT(j) - IDEMI_HEADER)
-        return 0;
     j->until = 0;
-    idemi_reading_read(t, from, t->buffer, IDEMI_HEADER);
+    idemi_reading_read(t, idemi_storage_at(t, sector, at), t->buffer,
+                       IDEMI_HEADER);
     return idemi_header_is_whole(t->buffer) &&
            (at > 0 ||
             !idemi_reading_is_header(t->config, j->layout, t->buffer));

@@ -156,6 +156,30 @@ TEST(what_is_no_journal_is_refused)
     assert_null(idem_explain(&d->config));
 }
 
+/* Reads that touch one byte fail. */
+static uint32_t unreadable;
+static int (*read_all)(void *ctx, uint32_t at, void *dst, uint32_t len);
+
+static int read_but_one(void *ctx, uint32_t at, void *dst, uint32_t len)
+{
+    return unreadable - at < len ? 1 : read_all(ctx, at, dst, len);
+}
+
+/* Bytes that begin as a header does, and cannot be read to their end: a first
+   header may be torn so. */
+TEST(what_may_be_a_torn_header_is_no_journal)
+{
+    device *d = device_on(&nor_8, "");
+    uint32_t at = 2 * d->storage.sector_size - 8;
+
+    flash_load(&d->medium, at, "idem", 4);
+    unreadable = at + 8;
+    read_all = d->storage.read;
+    d->storage.read = read_but_one;
+    is(reopen(), IDEM_OK);
+    assert_null(idem_explain(&d->config));
+}
+
 /* A header as version 1 wrote it, twice; its last four bytes are a CRC-32C. */
 TEST(a_journal_of_version_1_is_refused)
 {

@@ -39,7 +39,8 @@ static const scenario scenarios[] = {
     // A key that is too old by its age relies on no floor: none is written.
     { "a_key_that_is_too_old_writes_no_floor",
       "keys=96 senders=2 scopes=2 most=9 B0 L" OVER "B94,age=200000:old "
-      "untouched B0:old untouched,n=1 B94,age=200000:old untouched" },
+      "untouched B0:old untouched,n=1 B94,age=200000:old untouched "
+      "B1,age=200000:old untouched" },
     // Nor does the state that came with it go, when a cut interrupts another.
     { "the_state_of_a_number_that_has_left_stays",
       "nor: beside=10 Ba Ca,state=4 Bi | Ci,state=4 | P" OVER "Ba:old P Ba:old "
