@@ -2250,6 +2250,9 @@ static uint32_t idemi_default_retention(const idem_table *t, uint32_t asked_ms)
 #define IDEMI_ENDLESS     0x08u         /* a lease without end; while a journal
                                            is read, every claim of this boot */
 #define IDEMI_INTERRUPTED 0x10u         /* a claim that a restart ended */
+#define IDEMI_UNCOUNTED   (IDEMI_EVER_SENDERS && IDEMI_EVER_JOURNAL ? 0x20u : 0)
+                                        /* its sender's entry does not count
+                                           it (N3) */
 #define IDEMI_EXPIRED     0x10u         /* in a record that empties a slot */
 #define IDEMI_ALL_LEFT    0x10u         /* in a sender's record: R1d */
 #define IDEMI_RECORDED                  /* the part that a record has */       \
@@ -3134,8 +3137,8 @@ IDEMI_INTO int idemi_storage_erase_now(idem_table *t)
        all records from which the floor follows.        (idemi_sender_raise)
    N2  From the start of the search for a sender to its entry all entries were
        used.                                            (idemi_sender_take)
-   N3  All entries together count no more keys than are in slots; fewer if a key
-       was read when all entries were in use.          (idemi_sender_uncount)
+   N3  An entry counts the keys of its sender, but for those that came from a
+       journal when all entries were in use.              (IDEMI_UNCOUNTED)
    ------------------------------------------------------------------------ */
 
 /* `last_use` counts steps of 2^19 ms (8.7 minutes) of the clock.  A use right
@@ -3329,11 +3332,11 @@ static void idemi_sender_raise(const idem_table *t, idem_sender *a,
         t->journal->last_flags |= IDEMI_EXPIRED;
 }
 
-/* Counts a key less; unless there is none: keys that came when all entries were
-   in use were not counted (N3). */
-static void idemi_sender_uncount(idem_sender *a)
+/* Counts the key in a slot less.  Keeps N3. */
+static void idemi_sender_uncount(const idem_table *t, idem_sender *a,
+                                 unsigned slot)
 {
-    if (a->live)
+    if (!(idemi_slot_at(t, slot)->state & IDEMI_UNCOUNTED))
         a->live--;
 }
 
@@ -3346,13 +3349,14 @@ static void idemi_sender_update(const idem_table *t, idem_sender *a,
         a->last_use = (IDEMI_USE_SWEPT + idemi_sender_steps(t)) & IDEMI_USE_MAX;
         a->live++;
     } else if (event != IDEMI_KEY_KEPT)
-        idemi_sender_uncount(a);
+        idemi_sender_uncount(t, a, slot);
     if (!idemi_slot_at(t, slot)->key_len)
         idemi_sender_raise(t, a, slot, event);
 }
 
-/* The same for a slot whose entry the caller does not have.  While a journal is
-   read only numbers count, so that no entry is missing for a floor. */
+/* The same for a slot whose entry the caller does not have.  A key whose sender
+   has none is marked.  While a journal is read only numbers count, so that no
+   entry is missing for a floor. */
 static void idemi_sender_event(idem_table *t, unsigned slot, int event)
 {
     idem_slot *s = idemi_slot_at(t, slot);
@@ -3366,6 +3370,8 @@ static void idemi_sender_event(idem_table *t, unsigned slot, int event)
             t, a ? &a->until.evicted : &t->evicted_until, s->time);
     if (a)
         idemi_sender_update(t, a, slot, event);
+    else
+        s->state |= IDEMI_UNCOUNTED;
 }
 
 /* True of a claim of an older epoch than its sender's. */
@@ -3491,7 +3497,8 @@ static void idemi_keys_finish(idem_table *t, unsigned slot, unsigned state,
     idem_slot *s = idemi_slot_at(t, slot);
 
     s->time = t->clock - age;
-    s->state = (uint8_t)(state & (IDEMI_STATUS | IDEMI_UNDELIVERED));
+    s->state = (uint8_t)((state & (IDEMI_STATUS | IDEMI_UNDELIVERED)) |
+                         (s->state & IDEMI_UNCOUNTED));
     t->pending += (state & IDEMI_UNDELIVERED) != 0;
     idemi_order_insert(t, slot, age, beside);
     idemi_order_expect(t, s);
@@ -3512,7 +3519,7 @@ static void idemi_keys_interrupt(const idem_table *t, idem_slot *s)
 {
     if (!(s->state & IDEMI_ENDLESS))
         return;
-    s->state = IDEMI_CLAIMED | IDEMI_INTERRUPTED;
+    s->state ^= IDEMI_ENDLESS | IDEMI_INTERRUPTED;
     s->time = t->clock;
 }
 
@@ -4900,9 +4907,13 @@ static void idemi_opening_key(idem_table *t, const idemi_record *r,
     unsigned slot = (unsigned)r->slot - 1;
     idem_slot *s = idemi_slot_at(t, slot);
     unsigned other = idemi_index_find(t, &r->id);
+    int event = IDEMI_KEY_ADDED;
 
-    if (other != IDEMI_NONE)
+    if (other != IDEMI_NONE) {
+        if (!(idemi_slot_at(t, other)->state & IDEMI_UNCOUNTED))
+            event = IDEMI_KEY_KEPT;
         idemi_keys_remove(t, other);
+    }
     if (s->state)
         idemi_keys_leave(t, slot, IDEMI_KEY_EXPIRED);
     *s = *r->of.s;
@@ -4917,8 +4928,7 @@ static void idemi_opening_key(idem_table *t, const idemi_record *r,
     s->hash = r->id.hash;
     idemi_keys_enter(t, slot);
     idemi_storage_needs(t)[slot] = sequence;
-    idemi_sender_event(t, slot,
-                       other == IDEMI_NONE ? IDEMI_KEY_ADDED : IDEMI_KEY_KEPT);
+    idemi_sender_event(t, slot, event);
 }
 
 /* Applies a record of a sender entry, unless the floor is higher now: keys may
@@ -5359,7 +5369,7 @@ static void idemi_opening_start_key(idem_table *t, unsigned slot)
     }
     a = idemi_sender_of(t, s, 0);
     if (a && idemi_sender_has_left(a, idemi_slot_number(s))) {
-        idemi_sender_uncount(a);
+        idemi_sender_uncount(t, a, slot);
         idemi_keys_remove(t, slot);
     }
 }
@@ -5625,7 +5635,6 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     fresh->response_len =
         rq->response_size ? rq->response_size : IDEMI_CONFIG(t)->response_max;
     fresh->attempts = (uint8_t)attempt;
-    fresh->state = IDEM_IN_PROGRESS;
     fresh->time = t->clock;
     if (writes) {
         int result;
@@ -5643,6 +5652,7 @@ static int idemi_command_grant(idem_table *t, unsigned slot, unsigned attempt,
     }
     t->token += (uint32_t)(fresh->token - (uint32_t)t->token);
     idemi_slot_widen_token(fresh, t->token);
+    fresh->state = (uint8_t)(IDEM_IN_PROGRESS | (s->state & IDEMI_UNCOUNTED));
     *s = *fresh;
     idemi_keys_lease(t, s, rq->lease_ms);
     if (writes)
@@ -5959,7 +5969,7 @@ static int idemi_check_slot(const idem_table *t, unsigned slot)
                              ? IDEMI_ENDLESS | IDEMI_INTERRUPTED
                              : IDEMI_UNDELIVERED;
 
-    if (!status || (s->state & (misplaced | 0xE0u)))
+    if (!status || (s->state & (misplaced | (0xE0u ^ IDEMI_UNCOUNTED))))
         return 6;
     if (s->scope_len + idemi_slot_key_bytes(s->key_len) >
             IDEMI_CONFIG(t)->key_max ||
@@ -6021,6 +6031,7 @@ static int idemi_check_journal(const idem_table *t)
 /* Counts of idem_check */
 typedef struct idemi_tally {
     uint32_t used, pending, in_progress;    /* slots */
+    uint32_t counted;                       /* by entries of senders */
     uint32_t listed;                        /* in the order and the free list */
 } idemi_tally;
 
@@ -6036,6 +6047,7 @@ static int idemi_check_slots(const idem_table *t, idemi_tally *tally)
         tally->used++;
         tally->pending += (s->state & IDEMI_UNDELIVERED) != 0;
         tally->in_progress += !(s->state & IDEMI_FINISHED);
+        tally->counted += !(s->state & IDEMI_UNCOUNTED);
         broken = idemi_check_slot(t, slot);
         if (!broken)
             broken = idemi_check_probe(t, slot);
@@ -6080,7 +6092,7 @@ static int idemi_check_free(const idem_table *t, idemi_tally *tally)
 
 static int idemi_check_all(const idem_table *t)
 {
-    idemi_tally tally = { 0, 0, 0, 0 };
+    idemi_tally tally = { 0, 0, 0, 0, 0 };
     uint32_t words = 0, live = 0;
     unsigned at;
     int broken;
@@ -6101,7 +6113,7 @@ static int idemi_check_all(const idem_table *t)
         return 8;
     for (at = 1; at <= IDEMI_SENDERS(t); at++)
         live += idemi_sender_at(t, at)->live;
-    if (live > tally.used)
+    if (IDEMI_SENDERS(t) && live != tally.counted)
         return 14;
     broken = IDEMI_JOURNAL(t) ? idemi_check_journal(t) : 0;
     return broken ? broken : idemi_check_free(t, &tally);

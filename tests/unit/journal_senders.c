@@ -15,6 +15,10 @@
 
 #define NEXT(key)                                                              \
     " B" key " C" key " P lost0 B" key ":replay" OVER "B" key ":old"
+// The sender of 18 had no entry at a restart, which found 18 again.
+#define UNCOUNTED                                                              \
+    "senders=1 scopes=2 most=9 B18 B0,lease L" OVER "R0 B1 C1 P n1:ok "
+
 #define KEPT "P B52:old B5:old B54:execute R54 rotate25 "
 
 static const scenario scenarios[] = {
@@ -110,6 +114,17 @@ static const scenario scenarios[] = {
       "nor: keys=96 evict quota=4 senders=1 scopes=2 most=9 B18,retention=1000 "
       "C18 B20,retention=1000 C20 wait2000 B19,retention=1000 C19 "
       "B21,retention=1000 C21 wait2000 B19:old P B23:execute" },
+    // Nor does a key that came when all entries were in use take the count of
+    // another: its sender would lose its entry, and with it its floor.
+    { "a_key_that_was_not_counted_takes_no_count_with_it",
+      UNCOUNTED "B0:execute X18:ok B1:full P lost0 B0:recover" },
+    { "nor_does_it_when_it_was_completed_meanwhile",
+      UNCOUNTED "B0:execute B18:recover C18 X18:ok B1:full P lost0 "
+      "B0:recover" },
+    // It is counted if it is read again when its sender has an entry.
+    { "a_key_that_was_not_counted_is_when_it_is_read_again",
+      "evict senders=1 scopes=2 most=9 B0 B2,lease L" OVER "R2 B1,lease B3 "
+      "C1,state P lost0 B1:replay" },
     { "a_sender_without_an_entry_stays_forgotten",
       "nor: keys=96 evict senders=1 scopes=2 most=9 B18,retention=1000 C18 "
       "B20,retention=1000 C20 wait2000 B1 C1 n1:ok P B1:execute" },
