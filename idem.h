@@ -5559,16 +5559,21 @@ static int idemi_command_release(idem_table *t, unsigned slot)
     return result;
 }
 
-/* True if a sender has a claim with a live lease. */
-static int idemi_command_has_live(idem_table *t, uint64_t name)
+/* IDEM_OK if a sender has keys, IDEM_BUSY if one of them has a live lease,
+   IDEM_E_NOT_FOUND if it has none. */
+static int idemi_command_ask_keys(idem_table *t, uint64_t name)
 {
+    int result = IDEM_E_NOT_FOUND;
     unsigned slot;
 
-    for (slot = 0; slot < IDEMI_CAPACITY(t); slot++)
-        if (idemi_keys_is_of(t, name, slot) &&
-            idemi_keys_is_live(t, idemi_slot_at(t, slot)))
-            return 1;
-    return 0;
+    for (slot = 0; slot < IDEMI_CAPACITY(t); slot++) {
+        if (!idemi_keys_is_of(t, name, slot))
+            continue;
+        result = IDEM_OK;
+        if (idemi_keys_is_live(t, idemi_slot_at(t, slot)))
+            return IDEM_BUSY;
+    }
+    return result;
 }
 
 /* Forgets a sender and its keys.  Writes one record: its entry, without a
@@ -5578,13 +5583,13 @@ static int idemi_command_forget(idem_table *t, const idem_request *rq)
     uint64_t name = idemi_sender_name(t, (const unsigned char *)rq->scope,
                                       rq->scope_len);
     idem_sender *a = idemi_sender_known(t, name);
-    int result = IDEM_OK;
+    int result = idemi_command_ask_keys(t, name);
 
-    if (!a || (!a->live && !idemi_basics_join(a->floor)))
+    if (!a)
         return IDEM_E_NOT_FOUND;
-    if (idemi_command_has_live(t, name))
-        return IDEM_BUSY;
-    if (IDEMI_JOURNAL(t))
+    if (idemi_basics_join(a->floor) && result < 0)
+        result = IDEM_OK;
+    if (result == IDEM_OK && IDEMI_JOURNAL(t))
         result = idemi_journal_ready(t, 0);
     if (result == IDEM_OK && IDEMI_JOURNAL(t)) {
         uint64_t floor = idemi_basics_join(a->floor);

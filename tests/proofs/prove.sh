@@ -230,7 +230,7 @@ part_eva() {
     reached "clock slots index order keys commands check public" \
         'idem_format_|idemi_.*_(journal|refuse|scope|geometry|number'`:
             `'|record|record_max|storage|erase|interrupt|unlock|unlocked'`:
-            `'|is_built_in|forget|has_live|has_old|own|is_of|start_key)' calls
+            `'|is_built_in|forget|ask_keys|has_old|own|is_of|start_key)' calls
     shown records
     shown replay
     shown bytes

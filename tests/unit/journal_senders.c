@@ -121,6 +121,8 @@ static const scenario scenarios[] = {
     { "nor_does_it_when_it_was_completed_meanwhile",
       UNCOUNTED "B0:execute B18:recover C18 X18:ok B1:full P lost0 "
       "B0:recover" },
+    { "it_is_forgotten_with_its_sender",
+      UNCOUNTED "B0:execute R0 n0:ok B18:execute" },
     // It is counted if it is read again when its sender has an entry.
     { "a_key_that_was_not_counted_is_when_it_is_read_again",
       "evict senders=1 scopes=2 most=9 B0 B2,lease L" OVER "R2 B1,lease B3 "
