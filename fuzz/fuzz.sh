@@ -8,7 +8,7 @@
 #     template    what users start from; a bug that is injected in it is found
 #     lives       no fuzzer: calls by chance, with both kinds of an index, and
 #                 images by chance.  SEEDS: how many, FIRST: the first of them
-# Each starts from its inputs in fuzz/seeds.txt, first under the address and
+# Each starts from its inputs in fuzz/seeds.txt, or some by chance, first under the address and
 # undefined behaviour sanitizers, then once with the memory sanitizer, and grows
 # a corpus of its own in build/fuzz/found, which the next run goes on with.
 #
@@ -29,21 +29,26 @@ sanitize="-fno-sanitize-recover=all -fsanitize=address,undefined"
 total=0
 mkdir -p "$out"
 
-# seeds NAME: the inputs of fuzz/seeds.txt for a harness, in $out/seeds/NAME
+# seeds NAME: the inputs of fuzz/seeds.txt for a harness, in $out/seeds/NAME; of
+# one that has none there a few by chance
 seeds() {
     mkdir -p "$out/seeds/$1"
-    sed -n "s/^$1 *\([^ ]*\)/\1 /p" fuzz/seeds.txt |
-        while read -r name bytes; do
-            printf '%s\n' $bytes | fold -w 2 | while read -r hex; do
-                printf "\\$(printf %03o "0x$hex")"
-            done > "$out/seeds/$1/$name"
-        done
+    { sed -n "s/^$1 //p" fuzz/seeds.txt | grep . || awk 'BEGIN {
+        srand(1)
+        for (name = 1; name <= 20; name++) {
+            printf "%d ", name
+            for (i = 0; i < 30 * name; i++) printf "%02X", int(256 * rand())
+            print ""
+        }
+    }'; } | while read -r name bytes; do
+        echo "$bytes" | tr -d ' ' | basenc --base16 -d > "$out/seeds/$1/$name"
+    done
 }
 
 # libfuzzer NAME PROGRAM HOW_MUCH: fuzzes, and adds up the executions
 libfuzzer() {
     mkdir -p "$out/found/$1"
-    "$out/$2" "$3" -seed="$seed" -max_len=400 -timeout=60 -rss_limit_mb=0 \
+    "$out/$2" "$3" -seed="$seed" -max_len=600 -timeout=60 -rss_limit_mb=0 \
         -print_final_stats=1 -verbosity=1 -artifact_prefix="$out/$2-" \
         "$out/found/$1" "$out/seeds/$1" > "$out/log" 2>&1 || {
         grep -a -e '^violation' -e '^    [a-z]' -e 'ERROR' -e 'Test unit' \
@@ -60,7 +65,7 @@ libfuzzer() {
 afl() {
     AFL_NO_UI=1 AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1 AFL_SKIP_CPUFREQ=1 \
         AFL_NO_AFFINITY=1 AFL_QUIET=1 \
-        afl-fuzz "$2" "$3" -s "$seed" -G 400 -t 60000 -i "$out/seeds/$1" \
+        afl-fuzz "$2" "$3" -s "$seed" -G 600 -t 60000 -i "$out/seeds/$1" \
             -o "$out/afl-$1" -- "$out/$1-afl" > "$out/log" 2>&1 || {
         tail -n 20 "$out/log"
         echo "FAILED: $1-afl"
@@ -124,7 +129,7 @@ injected() {
 
 # lives: calls and images by chance
 lives() {
-    first=${FIRST:-6000}
+    first=${FIRST:-3000}
     count=1000000
     [ "${SHORT:-}" != 1 ] || count=2000
     count=${SEEDS:-$count}

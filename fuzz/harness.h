@@ -1,19 +1,26 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Makes a fuzz harness of what runs an input (tests/model/input.h): for
- * libFuzzer, for AFL++, whose driver calls LLVMFuzzerTestOneInput persistently,
- * and with -DREPLAY a program that runs files.
+ * Makes a fuzz harness of what runs an input (tests/model/input.h),
+ *
+ *     static void run(input *in);
+ *
+ * for libFuzzer, for AFL++, whose driver calls LLVMFuzzerTestOneInput
+ * persistently, and with -DREPLAY a program that runs files.
  */
 #ifndef HARNESS_H
 #define HARNESS_H
 
 #include "../tests/model/input.h"
 
+static void run(input *in);
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    run_bytes(data, size);
+    input in = { data, size };
+
+    run(&in);
     return 0;
 }
 
@@ -28,7 +35,7 @@ int main(int argc, char **argv)
             perror(argv[i]);
             return 2;
         }
-        run_bytes(bytes, fread(bytes, 1, sizeof bytes, file));
+        LLVMFuzzerTestOneInput(bytes, fread(bytes, 1, sizeof bytes, file));
         fclose(file);
     }
     return 0;

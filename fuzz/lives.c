@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Lives: what calls.c does with the bytes of a fuzzer, or with -DIMAGE image.c,
- * with bytes by chance, the same in every run.
+ * Lives: what calls.c does as a fuzzer chooses, or with -DIMAGE image.c, by
+ * chance, the same in every run.
  *
  *     lives FIRST COUNT       that many; TRACE=1 lives LIFE 1 prints all calls
  */
@@ -30,7 +30,7 @@ int main(int argc, char **argv)
     }
     signal(SIGSEGV, print_life);
     life = (uint32_t)strtoul(argv[1], NULL, 10);
-    for (end = life + (uint32_t)strtoul(argv[2], NULL, 10); life != end;)
-        live();
+    for (end = life + (uint32_t)strtoul(argv[2], NULL, 10); life != end; life++)
+        run(NULL);
     return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
  * Makes a call (words.h) on a device (device.h).  What wants calls by chance
- * (chance.h), out of bytes (bytes.h) or out of a line fills in the same struct;
+ * (chance.h) or out of a line fills in the same struct;
  * what judges them is one model.  With tracing each call is printed as the word
  * that makes it.  Beside the words of words.h a device has these:
  *

@@ -7,17 +7,16 @@
 #ifndef CALLS_H
 #define CALLS_H
 
-#include "bytes.h"
+#include "small.h"
 
 enum { CALLS_MAX = 200 };
 
 static void run(input *in)
 {
-    if (!choose_device(in))
+    if (!small_choose(in))
         return;
     device_open(&the);
-    play_input(in, CALLS_MAX, call_make);
-    PROMISE(the.lost || !idem_check(the.table));
+    play_calls(CALLS_MAX);
     device_end(&the);
 }
 

@@ -3,8 +3,8 @@
  * Workloads by chance: calls of every kind (call.h) on a device, in phases
  * that fill and empty its table, with a tick that stops, jumps and goes
  * backwards, restarts, power cuts and failing callbacks.  A test makes the
- * device, sets what its workload is like, and plays.  The same seed does the
- * same again.
+ * device, sets what its workload is like, and plays.  What chooses is a seed,
+ * which does the same again, or a fuzzer's bytes.
  */
 #ifndef CHANCE_H
 #define CHANCE_H
@@ -31,6 +31,9 @@ static struct {
     unsigned strange;               // one tick in this many is; 0: none
     int      mistakes;              // calls that are refused as they are
     int      idle;                  // idle work is done after each call
+    int      tight;                 // at any time, and soon
+    const char *kinds;              // of calls, if not the usual ones
+    int      (*make)(device *, const call *);   // call_make, if not another
     // How far it is.
     unsigned phase, left;
     unsigned cursor;                // the next key to fill the table with
@@ -54,9 +57,29 @@ static inline void chance_start(uint32_t seed)
     chance_state = spread(seed + UINT64_C(1));
 }
 
+// Bytes that choose instead, a fuzzer's; after their end zeros.
+static const uint8_t *chance_bytes;
+static size_t chance_left;
+
+static inline uint32_t chance_take(unsigned bytes)
+{
+    uint32_t number = 0;
+
+    for (; bytes > 0 && chance_left; bytes--, chance_left--)
+        number = number << 8 | *chance_bytes++;
+    return number;
+}
+
+static inline int chance_is_over(void)
+{
+    return chance_bytes && !chance_left;
+}
+
 /* xorshift64*, of Marsaglia and Vigna. */
 static inline uint32_t chance_word(void)
 {
+    if (chance_bytes)
+        return chance_take(4);
     chance_state ^= chance_state >> 12;
     chance_state ^= chance_state << 25;
     chance_state ^= chance_state >> 27;
@@ -66,12 +89,16 @@ static inline uint32_t chance_word(void)
 /* One of the numbers below `count`; 0 if there are none. */
 static inline uint32_t chance(uint32_t count)
 {
-    return count ? chance_word() % count : 0;
+    if (count < 2)
+        return 0;
+    return (chance_bytes && count <= 256 ? chance_take(1) : chance_word()) %
+           count;
 }
 
+/* Zeros say no. */
 static inline int one_in(uint32_t count)
 {
-    return chance(count) == 0;
+    return chance(count) + 1 == count;
 }
 
 /* The device is made anew; then these modes, by chance, and more to come. */
@@ -141,7 +168,7 @@ static inline uint32_t some_time(void)
             return (uint32_t)(end - the.model.clock) + chance(3) - 1;
         return 0;
     }
-    return kind < 5 ? chance(5) : 0;
+    return kind < 4 ? chance(5) : 0;
 }
 
 /* A call after `ms` more. */
@@ -225,7 +252,8 @@ static inline uint32_t choose_age(uint32_t retention)
     uint64_t reach = the.model.clock -
                      the.model.reach[chance(the.scopes)] + chance(3) - 1;
 
-    if (!one_in(20))
+    // A plain key that is too old saves the floor of its sender's numbers.
+    if (the.most_number || !one_in(20))
         return 0;
     switch (chance(5)) {
     case 0: return 1 + chance(5000);
@@ -245,6 +273,14 @@ static inline uint16_t some_len(uint16_t most)
     return (uint16_t)(one_in(2) ? most : chance(most + 1u));
 }
 
+/* True if the key's claim of this boot is current. */
+static inline int is_claimed(unsigned key)
+{
+    const version *v = model_only(&keys[key]);
+
+    return v && v->status == IDEM_IN_PROGRESS && v->claim.token;
+}
+
 /* What a begin asks for. */
 static inline void choose_request(call *c)
 {
@@ -261,7 +297,7 @@ static inline void choose_outcome(call *c, uint32_t reserved)
 {
     c->len = some_len((uint16_t)reserved);
     c->code = one_in(2) ? 0 : chance_word();
-    c->confirm = one_in(5);
+    c->confirm = one_in(3);
     c->failed = one_in(4);
     if (the.config.state_max && one_in(3))
         c->state = some_len(the.config.state_max);
@@ -278,7 +314,10 @@ static inline call choose_call(char what, uint32_t key)
 
     switch (what) {
     case 'B': choose_request(&c); break;
-    case 'C': choose_outcome(&c, keys[key].now.of[0].len); break;
+    case 'C':
+        choose_outcome(&c, is_claimed(key) ? keys[key].now.of[0].len
+                                           : the.config.response_max);
+        break;
     case 'U':
         choose_request(&c);
         choose_outcome(&c, c.reserve ? c.reserve : the.config.response_max);
@@ -306,26 +345,17 @@ static inline call choose_call(char what, uint32_t key)
     return c;
 }
 
-/* True if the key's claim of this boot is current. */
-static inline int is_claimed(unsigned key)
-{
-    const version *v = model_only(&keys[key]);
-
-    return v && v->status == IDEM_IN_PROGRESS && v->claim.token;
-}
-
 /* Makes a call, and what follows from it. */
 static inline int make_call(call c)
 {
-    uint64_t token = the.model.token;
     int result;
 
     if (strchr("BCURN", c.what))
         play.last_key = c.key;
-    result = call_make(&the, &c);
+    result = play.make ? play.make(&the, &c) : call_make(&the, &c);
     if (c.what == 'B' && result >= IDEM_EXECUTE && result <= IDEM_EXHAUSTED)
         play.answered[result]++;
-    if (c.what == 'B' && the.model.token != token && play.holding < KEYS_MAX)
+    if (c.what == 'B' && model_grants(result) && play.holding < KEYS_MAX)
         play.held[play.holding++] = c.key;
     if (play.idle && c.what != 'M' && !the.medium.off && !the.lost)
         make('M', 0);
@@ -335,7 +365,7 @@ static inline int make_call(call c)
 /* .. of this kind on a key, if it may do something. */
 static inline void make(char what, uint32_t key)
 {
-    if (!strchr("CRNj", what) || is_claimed(key))
+    if (!strchr("CRNj", what) || the.damaged || is_claimed(key))
         make_call(choose_call(what, key));
 }
 
@@ -365,8 +395,10 @@ static inline void restart(void)
     play.cut += the.medium.off != 0;
     play.holding = 0;
     make('P', 0);
-    for (unsigned i = 0; i < 20 && !the.lost; i++)
-        make('G', count <= 20 ? i % count : chance(count));
+    if (count <= 20 && !the.lost)
+        make('?', 0);
+    for (unsigned i = 0; count > 20 && i < 20 && !the.lost; i++)
+        make('G', chance(count));
     if (the.lost)
         return;
     make('s', 0);
@@ -388,19 +420,21 @@ static inline int is_armed(void)
 static inline void arm(void)
 {
     static const uint32_t soon[] = { 3, 50, 500 };
+    unsigned within = play.tight ? 8 : PICK(soon);
     call c;
 
-    if (!the.acknowledged || the.harm >= HARM_MAX || is_armed())
+    if (!play.tight &&
+        (!the.acknowledged || the.harm >= HARM_MAX || is_armed()))
         return;
     if (play.fails && one_in(4)) {
         c = call_of('%', chance(FLASH_CALLS));
-        c.at = chance(PICK(soon));
+        c.at = chance(within);
         c.how = chance(3);
         c.forever = one_in(4);
         the.harm++;
         play.failures++;
     } else if (play.cuts && one_in(2)) {
-        c = call_of('*', chance(PICK(soon)));
+        c = call_of('*', chance(within));
         c.tear = chance_word();
     } else {
         return;
@@ -419,23 +453,18 @@ static inline int affordable(unsigned often)
 
 static inline void any_call(void)
 {
-    // Of a hundred up to which it is this call; 0: wear_out.
-    static const struct { unsigned below; char what; unsigned often; } odds[] =
-    {
-        { 1, 'v', 0 }, { 26, 'B', 0 }, { 30, 'U', 0 }, { 45, 'C', 0 },
-        { 50, 'R', 0 }, { 55, 'N', 0 }, { 60, 'X', 0 }, { 67, 'd', 0 },
-        { 73, 'G', 0 }, { 78, 'g', 0 }, { 79, 'e', 0 }, { 80, 'f', 0 },
-        { 86, 'm', 0 }, { 88, 'M', 20 }, { 91, 'Y', 100 }, { 93, 's', 0 },
-        { 94, 'o', 20 }, { 95, 'a', 20 }, { 97, 'E', 0 }, { 98, 0, 0 },
-        { 100, 'P', 300 },
-    };
-    unsigned n = chance(100), key = any_key(), i = 0;
-    char what;
+    // Each as often as its letter is there; _ is wear_out.
+    static const char usual[] =
+        "BBBBBBBBBBBBBBBBBBBBBBBBBUUUUCCCCCCCCCCCCCCCRRRRRNNNNNXXXXXddddddd"
+        "GGGGGGgggggefmmmmmmMMYYYssoaEE_PPv";
+    static const char slow_calls[] = "MoaYP";
+    static const unsigned often[] = { 20, 20, 20, 100, 300 };
+    const char *kinds = play.kinds ? play.kinds : usual;
+    char what = kinds[chance((uint32_t)strlen(kinds))];
+    unsigned key = any_key();
+    const char *slow = strchr(slow_calls, what);
 
-    while (n >= odds[i].below)
-        i++;
-    what = odds[i].what;
-    if (odds[i].often && !affordable(odds[i].often))
+    if (slow && !affordable(often[slow - slow_calls]))
         return;
     if (what == 'e' && !play.mistakes)
         what = 'f';
@@ -445,7 +474,7 @@ static inline void any_call(void)
         what = 'j';
     if (what == 'P')
         restart();
-    else if (what)
+    else if (what != '_')
         make(what, key);
     else if (one_in(9))
         wear_out(key);
@@ -499,24 +528,28 @@ static inline void play_one(void)
     } else if (!play.left--) {
         next_phase();
     } else {
-        if (one_in(20 + the.config.capacity / 10 +
-                   the.config.response_max / 100))
+        if (one_in(play.tight ? 10 : 20 + the.config.capacity / 10 +
+                                     the.config.response_max / 100))
             arm();
         call_in(play.phase);
     }
 }
 
-/* So many calls; what is lost is no fault of the table's if reading fails for
-   long, and nothing is known from then on. */
+/* So many calls, or as many as an input has; what is lost is no fault of the
+   table's if reading fails for long, and nothing is known from then on. */
 static inline void play_calls(unsigned long count)
 {
     play.phase = FILL;
     play.left = play.cursor = play.holding = play.last_key = 0;
-    for (uint32_t start = the.model.calls;
-         the.model.calls - start < count && !the.lost;)
+    for (uint32_t start = the.model.calls, steps = 0;
+         (play.tight ? steps++ : the.model.calls - start) < count &&
+         !the.lost && !chance_is_over();)
         play_one();
+    if (play.tight && the.medium.off && !the.lost)
+        restart();
     play.calls += the.model.calls;
-    PROMISE(the.medium.off || the.lost || !idem_check(the.table));
+    PROMISE(the.medium.off || the.lost || the.damaged == JUDGED ||
+            !idem_check(the.table));
 }
 
 #endif /* CHANCE_H */

@@ -1253,6 +1253,7 @@ static inline void device_run(device *d, unsigned key, unsigned payload,
         device_answered(d, "run", result);
         return;
     }
+    d->may_leave += 2 * (j.answer == IDEM_EXECUTE);
     ended = result == as_returned && returns != IDEM_CANNOT_TELL ? IDEM_OK
                                                                  : result;
     device_answered(d, "ran", ended);

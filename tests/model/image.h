@@ -12,9 +12,9 @@
 #ifndef IMAGE_H
 #define IMAGE_H
 
-#include "bytes.h"
+#include "small.h"
 
-enum { CALLS_MAX = 60, LIFE_MAX = 32 };
+enum { CALLS_MAX = 80, LIFE_MAX = 40 };
 enum { WRITES = 64, WRITE_MAX = 256 };  // that are known, and bytes of each
 enum { OUTCOMES = CALLS_MAX + LIFE_MAX + 1 };
 
@@ -25,8 +25,8 @@ static struct { unsigned key; version v; } outcomes[OUTCOMES];
 
 // By key: the fingerprint of its latest claim; and what is known of it by the
 // calls since the damage.
-static uint64_t fingerprints[KEYS];
-static struct { int claimed, finished; } since[KEYS];
+static uint64_t fingerprints[KEYS_MAX];
+static struct { int claimed, lasting, finished; } since[KEYS_MAX];
 
 /* ---------------------------------------------------------------- the image */
 
@@ -53,21 +53,21 @@ static void note_write(void *arg, const flash *f, const flash_op *op)
 }
 
 /* One of the latest. */
-static const written *some_write(input *in)
+static const written *some_write(void)
 {
     unsigned count = writes_count < WRITES ? writes_count : WRITES;
 
-    return count ? &writes[input_below(in, count)] : NULL;
+    return count ? &writes[chance(count)] : NULL;
 }
 
 /* Writes something again in its own place or another's, with some bits changed
    and a check that is right.  Behind it are less bytes than a granule that the
    check is not of. */
-static void forge(input *in)
+static void forge(void)
 {
     flash *f = &the.medium;
-    const written *from = some_write(in), *to = some_write(in);
-    unsigned count = input_below(in, 5);
+    const written *from = some_write(), *to = some_write();
+    unsigned count = chance(5);
     uint8_t was[WRITE_MAX], is[WRITE_MAX];
     uint32_t len;
 
@@ -75,12 +75,12 @@ static void forge(input *in)
         to = from;
     if (!to || to->at % f->sector_size + from->len > f->sector_size)
         return;
-    len = from->len - input_below(in, f->prog_size);
+    len = from->len - chance(f->prog_size);
     memcpy(was, f->bytes + from->at, from->len);
     memcpy(is, was, from->len);
     for (; count > 0; count--) {
-        unsigned at = input_byte(in) % len;
-        is[at] ^= input_byte(in);
+        unsigned at = chance(len);
+        is[at] ^= (uint8_t)chance(256);
     }
     inside_sign(the.table, was, from->sequence, from->at % f->sector_size,
                 is, to->sequence, to->at % f->sector_size, len);
@@ -90,11 +90,11 @@ static void forge(input *in)
 }
 
 /* Copies a piece to where it does not belong. */
-static void copy(input *in)
+static void copy(void)
 {
     flash *f = &the.medium;
-    uint32_t from = input_word(in) % f->size, to = input_word(in) % f->size;
-    uint32_t len = input_byte(in), end = from < to ? to : from;
+    uint32_t from = chance(f->size), to = chance(f->size);
+    uint32_t len = chance(256), end = from < to ? to : from;
     uint8_t bytes[256];
 
     if (len > f->size - end)
@@ -104,11 +104,11 @@ static void copy(input *in)
 }
 
 /* What random damage does. */
-static void damage(input *in)
+static void damage(void)
 {
     flash *f = &the.medium;
-    unsigned what = input_byte(in);
-    uint32_t at = input_word(in) % f->size, len = input_byte(in) + 1u;
+    unsigned what = chance(256);
+    uint32_t at = chance(f->size), len = chance(256) + 1u;
 
     if (len > f->size - at)
         len = f->size - at;
@@ -129,31 +129,31 @@ static void damage(input *in)
 }
 
 /* Changes the image; returns whether the input has more to do. */
-static int scribble(input *in)
+static int scribble(void)
 {
-    unsigned what = input_byte(in) % 8;
+    unsigned what = chance(8);
 
-    if (what == 7 || !in->left)
+    if (what == 7 || chance_is_over())
         return 0;
     if (what < 2)
-        damage(in);
+        damage();
     else if (what == 2)
-        copy(in);
+        copy();
     else {
         forged = 1;
-        forge(in);
+        forge();
     }
     return 1;
 }
 
 /* A smaller table has to do with what a larger one has written. */
-static void shrink(input *in)
+static void shrink(void)
 {
     forged = 1;
-    the.config.capacity = 1 + input_below(in, the.config.capacity);
+    the.config.capacity = 1 + chance(the.config.capacity);
     the.config.key_max =
-        (uint16_t)(the.scopes + input_below(in, KEY_MAX - 1));
-    the.config.response_max = (uint16_t)input_below(in, RESPONSE_MAX + 1);
+        (uint16_t)(the.scopes + chance(KEY_MAX - 1));
+    the.config.response_max = (uint16_t)chance(RESPONSE_MAX + 1);
     the.config.state_max = (uint16_t)(the.config.state_max / 2);
 }
 
@@ -213,8 +213,15 @@ static int is_own(unsigned key)
     return 0;
 }
 
+/* True if an outcome has more than the table has room for. */
+static int is_too_long(const call *c)
+{
+    return c->len > the.config.response_max ||
+           (c->state != NONE && c->state > the.config.state_max);
+}
+
 /* What a call and its answer show.  The holder of a number whose epoch is over
-   is fenced; so he may be when time has passed. */
+   is fenced. */
 static void note(const call *c, int result)
 {
     unsigned key = c->key;
@@ -222,31 +229,35 @@ static void note(const call *c, int result)
     if (c->what == 'B' && result == IDEM_REPLAY)
         PROMISE(forged || is_own(key));
     if (c->what == 'B' && model_changes(&the.call, result)) {
-        since[key].claimed = !the.config.senders;
+        since[key].claimed = !the.config.senders && !c->reserve;
+        since[key].lasting = !c->retention;
         since[key].finished = 0;
         fingerprints[key] = the.call.fingerprint;
     } else if (c->what == 'C') {
         PROMISE(result == IDEM_OK || forged || !the.damaged ||
-                !since[key].claimed);
+                !since[key].claimed || is_too_long(c));
         outcomes[the.number].key = key;
         outcomes[the.number].v = the.call.outcome;
         outcomes[the.number].v.fingerprint = fingerprints[key];
-        since[key].finished |= result == IDEM_OK;
+        since[key].finished |= result == IDEM_OK && since[key].lasting;
         since[key].claimed = 0;
     } else if (strchr("RX", c->what) && result == IDEM_OK) {
         since[key].claimed = since[key].finished = 0;
-    } else if (c->what == 'E' || c->what == WAIT) {
+    } else if (c->what == 'n') {
         memset(since, 0, sizeof since);
     }
 }
 
-/* A call; once the image is damaged nothing else goes wrong, and what can only
+/* A call; when time has passed any holder may be fenced, and any key gone.  Once
+   the image is damaged nothing else goes wrong, and what can only
    be seen is looked at. */
-static int make(device *d, const call *c)
+static int make_or_look(device *d, const call *c)
 {
     int result = IDEM_OK;
 
-    if (d->damaged && strchr("PD*%", c->what)) {
+    if (c->ms || c->what == 'E')
+        memset(since, 0, sizeof since);
+    if (d->damaged && strchr("PD*%?s", c->what)) {
         look();
     } else {
         result = call_make(d, c);
@@ -284,7 +295,7 @@ static int is_unreadable(void)
 }
 
 /* Opens what the input has left, works with it, and opens it again. */
-static void run_image(input *in)
+static void run_image(void)
 {
     int result = open_again(), unreadable = is_unreadable();
     uint32_t progs = the.medium.progs;
@@ -300,7 +311,7 @@ static void run_image(input *in)
     for (unsigned key = 0; key < the.model.count; key++)
         if (the.before[key].token > the.table->token)
             memset(&the.before[key], 0, sizeof the.before[key]);
-    play_input(in, CALLS_MAX, make);
+    play_calls(CALLS_MAX);
     PROMISE(idem_sync(the.table) == IDEM_OK || forged);
     unreadable = unreadable && progs == the.medium.progs;
     result = open_again();
@@ -310,23 +321,25 @@ static void run_image(input *in)
 
 static void run(input *in)
 {
-    if (!choose_device(in))
+    if (!small_choose(in))
         return;
     forged = 0;
     writes_count = 0;
     memset(since, 0, sizeof since);
+    play.make = make_or_look;
+    play.kinds = "BBBBCCCRNXDYmEGP";
     device_open(&the);
     the.medium.watch = note_write;
-    play_input(in, input_below(in, LIFE_MAX), make);
+    play_calls(chance(LIFE_MAX));
     if (the.config.durability == IDEM_BATCH && !the.lost)
         idem_sync(the.table);
-    while (scribble(in))
+    while (scribble())
         ;
-    if (input_byte(in) & 1)
-        shrink(in);
+    if (one_in(2))
+        shrink();
     the.damaged = JUDGED;
     memset(since, 0, sizeof since);
-    run_image(in);
+    run_image();
     device_end(&the);
 }
 

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * An input, as a row of numbers: a fuzzer's, a file's, or bytes by chance.  What
- * is done with it defines
- *
- *     static void run(input *in);
- *
- * and a promise that is broken ends the process, which is what a fuzzer looks
- * for.
+ * An input, as a row of numbers: a fuzzer's, or a file's.  A promise that is
+ * broken ends the process, which is what a fuzzer looks for.
  */
 #ifndef INPUT_H
 #define INPUT_H
@@ -67,15 +62,6 @@ static inline size_t input_bytes(input *in, void *dst, size_t len)
     in->at += len;
     in->left -= len;
     return len;
-}
-
-static void run(input *in);
-
-static inline void run_bytes(const uint8_t *bytes, size_t size)
-{
-    input in = { bytes, size };
-
-    run(&in);
 }
 
 #endif /* INPUT_H */

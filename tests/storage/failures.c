@@ -11,7 +11,7 @@
  *
  * A violation names its path: TRACE=1 failures 1 PATH shows the calls.
  */
-#include "../model/calls.h"
+#include "../model/small.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -32,9 +32,11 @@ enum { EVENTS = sizeof events / sizeof *events };
 enum { SEQUENCES = (EVENTS + 1) * (EVENTS + 1) * (EVENTS + 1) };
 enum { GEOMETRIES = sizeof geometries / sizeof *geometries };
 
-/* Plain with state; claims not written; in batches.  The oldest completion
-   makes room. */
-static const uint8_t modes[] = { 16 | 1, 16 | 6, 16 | 8 };
+/* With state; claims not written; in batches.  The oldest completion makes
+   room. */
+static const char *const modes[] = {
+    "evict state=4", "evict volatile", "evict batch",
+};
 
 enum { MODES = sizeof modes / sizeof *modes };
 
@@ -74,10 +76,11 @@ static void warm_up(unsigned count)
 /* The callback that a number says fails. */
 static void let_fail(unsigned what)
 {
-    uint8_t bytes[] = { 0x1F, (uint8_t)what };
-    input in = { bytes, sizeof bytes };
-    call c = input_call(&in);
+    call c = call_of('%', what % FLASH_CALLS);
 
+    c.at = what >> 2 & 7;
+    c.how = what % 3;
+    c.forever = what >> 7;
     call_make(&the, &c);
 }
 
@@ -106,12 +109,12 @@ static int go(void)
     uint64_t rest = number;
     unsigned sequence = digit(&rest, SEQUENCES), what = digit(&rest, FAILS);
     unsigned warm = digit(&rest, WARM_MAX), mode = digit(&rest, MODES);
-    uint8_t bytes[] = { (uint8_t)rest, 0, modes[mode], 3, 0, 0, 0, 0 };
-    input in = { bytes, sizeof bytes };
 
     if (is_known(sequence))
         return 0;
-    if (!choose_device(&in))
+    choose_modes(small);
+    call_modes(&the, modes[mode]);
+    if (!small_make(&geometries[rest], 0))
         return 1;
     device_open(&the);
     warm_up(warm);
