@@ -190,7 +190,7 @@ static void check(const example *e)
     PROMISE(!memcmp(place.text + at, e->text + at, sizeof e->text - at));
 }
 
-static void run(input *in)
+static inline void run(input *in)
 {
     example e;
     unsigned how = input_byte(in);

@@ -146,7 +146,7 @@ TEST(whatever_is_on_the_line_the_next_frame_arrives)
     for (unsigned round = 0; round < 20000; round++) {
         for (size_t i = 0; i < sizeof bytes; i++)
             bytes[i] = (uint8_t)(rand() >> 7);
-        run_bytes(bytes, round % sizeof bytes);
+        run(&(input){ bytes, round % sizeof bytes });
     }
 }
 
