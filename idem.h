@@ -474,7 +474,6 @@
      IDEM_HASH            IDEM_HASH_SIPHASH on 64-bit machines, else
                           IDEM_HASH_HALFSIPHASH; or IDEM_HASH_FNV, without a
                           secret, if nobody on the link is hostile.  All
-     IDEM_NO_SENDERS      not set: no senders, config.senders must be 0
      IDEM_NO_JOURNAL      not set: no journal, config.storage must be NULL
      IDEM_FILE_STORAGE    not set: declares idem_file_open (>>posix).  Define
                           before the first #include _POSIX_C_SOURCE 200809L; on
@@ -599,11 +598,7 @@ enum {
 
 /* idem_config.senders.  Slots, state and entries are numbered together
    (idemi_item), in 16 bits on small machines. */
-#ifdef IDEM_NO_SENDERS
-#define IDEM_SENDERS_MAX   UINT32_C(0)
-#else
 #define IDEM_SENDERS_MAX   UINT32_C(32767)
-#endif
 
 #define IDEM_LEASE_NONE    UINT32_C(0xFFFFFFFF)   /* never ends in this boot */
 #define IDEM_LEASE_MAX     UINT32_C(0x20000000)   /* ms: 6.2 days */
@@ -2176,7 +2171,7 @@ static inline const idem_config *idemi_configured(void)
     of((IDEM_CONFIG).key_max, (IDEM_CONFIG).response_max, state_max,           \
        IDEMI_CONFIG_GRANULE)
 #define IDEMI_JOURNAL(t)        ((void)(t), (IDEM_CONFIG).storage != NULL)
-#define IDEMI_EVER_SENDERS      (IDEM_SENDERS_MAX && (IDEM_CONFIG).senders)
+#define IDEMI_EVER_SENDERS      ((IDEM_CONFIG).senders != 0)
 #define IDEMI_EVER_STATE        ((IDEM_CONFIG).state_max != 0)
 #define IDEMI_EVER_JOURNAL      ((IDEM_CONFIG).storage != NULL)
 #define IDEMI_EVER_EVICTS       ((IDEM_CONFIG).full == IDEM_EVICT_OLDEST)
@@ -2192,7 +2187,7 @@ static inline const idem_config *idemi_configured(void)
 #define IDEMI_RECORD_LIMIT(j)   ((j)->record_limit)
 #define IDEMI_HEAD_ROOM(j)      ((j)->head_room)
 #define IDEMI_JOURNAL(t)        (IDEMI_SELDOM((t)->journal != NULL))
-#define IDEMI_EVER_SENDERS      (IDEM_SENDERS_MAX != 0)
+#define IDEMI_EVER_SENDERS      1
 #define IDEMI_EVER_STATE        1
 #define IDEMI_EVER_JOURNAL      1
 #define IDEMI_EVER_EVICTS       1

@@ -69,8 +69,6 @@ compile() {
 
 options="-Os
 -DIDEM_NO_JOURNAL
--DIDEM_NO_SENDERS
--DIDEM_NO_SENDERS -DIDEM_NO_JOURNAL
 -DIDEM_WIDE=0
 -DIDEM_WIDE=1
 -DIDEM_HASH=IDEM_HASH_HALFSIPHASH
@@ -268,8 +266,6 @@ part_tests() {
     tests "threads, watched" "-std=c99 -O1 -g -fsanitize=thread"
     unit="keys life journal_hash table"
     tests FNV "-std=c99 -O0 -DIDEM_HASH=3"
-    unit="keys life journal_rotation journal_hash table clock"
-    tests "no senders" "-std=c99 -O0 -DIDEM_NO_SENDERS"
     unit=
     if [ "$short" != 1 ]; then
         tests "gcc, address and undefined" "-std=c99 -O1 $san"

@@ -56,7 +56,7 @@ clean "stack frames" stack_frames
 
 variants="-DIDEM_WIDE=1"
 [ "${SHORT:-}" = 1 ] || variants="$variants -DIDEM_WIDE=0 -DIDEM_NO_JOURNAL
-    -DIDEM_NO_SENDERS -DIDEM_HASH=IDEM_HASH_FNV
+    -DIDEM_HASH=IDEM_HASH_FNV
     -DIDEM_HASH=IDEM_HASH_HALFSIPHASH -DIDEM_FILE_STORAGE"
 for variant in $variants; do
     clean "clang-tidy $variant" clang-tidy-19 --quiet $source -- -std=c99 \

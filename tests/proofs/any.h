@@ -4,7 +4,6 @@
 #include "__fc_builtin.h"
 
 #define IDEM_STATIC
-#define IDEM_NO_SENDERS
 #define IDEM_HASH IDEM_HASH_FNV
 #define IDEM_IMPLEMENTATION
 #include "idem.h"

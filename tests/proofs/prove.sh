@@ -114,8 +114,8 @@ part_wp() {
         's/(idem_number)newer;/(idem_number)(newer + 1);/'
 }
 
-# eva DRIVER HEADER FLAGS...: all of it is run, and there is no alarm.  The
-# driver may have its own of a function that Eva cannot follow: the header's is
+# eva DRIVER HEADER FLAGS...: all of it is run but for senders, and there is no
+# alarm.  The driver may have its own of a function that Eva cannot follow: the header's is
 # a declaration then.
 eva() {
     driver=$1 header=$2
@@ -127,6 +127,8 @@ eva() {
     while read -r own; do
         printf '/^static .*[ *]%s(/,/^}/{\n/^{/,/^}/d\ns/)$/);/\n}\n' "$own"
     done < "$out/own/names" > "$out/own/script"
+    printf '%s\n' 's/^\(#define IDEMI_EVER_SENDERS *\).*/\10/' \
+        >> "$out/own/script"
     sed -f "$out/own/script" "$header" > "$out/own/idem.h"
     proofs=$PWD/tests/proofs
     (cd "$out/own" &&
@@ -230,7 +232,8 @@ part_eva() {
     reached "clock slots index order keys commands check public" \
         'idem_format_|idemi_.*_(journal|refuse|scope|geometry|number'`:
             `'|record|record_max|storage|erase|interrupt|unlock|unlocked'`:
-            `'|is_built_in|forget|ask_keys|has_old|own|is_of|start_key)' calls
+            `'|is_built_in|forget|ask_keys|has_old|evictable_of|is_of'`:
+            `'|start_key)' calls
     shown records
     shown replay
     shown bytes

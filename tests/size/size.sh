@@ -59,8 +59,6 @@ if [ "${1-}" = functions ]; then
     exit
 fi
 compile table -DIDEM_NO_JOURNAL
-compile table_plain -DIDEM_NO_JOURNAL -DIDEM_NO_SENDERS
-compile whole_plain -DIDEM_NO_SENDERS
 compile_of tests/size/configured.c random
 compile_of tests/size/configured.c random_journal -DJOURNAL
 compile_of tests/size/configured.c features -DFEATURES
@@ -79,8 +77,6 @@ nth() {
 
 table=$(text table $firmware)
 whole=$(text whole $firmware)
-table_plain=$(text table_plain $firmware)
-whole_plain=$(text whole_plain $firmware)
 random=$(text random $firmware)
 random_journal=$(text random_journal $firmware)
 deep=$(deepest < "$out/calls")
@@ -93,9 +89,6 @@ long=$(sort -k 2,2rn "$out/calls" | awk 'NR == 1 { print $2 }')
     echo "| code: open, begin, complete, release, maintain, table alone" \
         "| $table | 4100 | 3900 |"
     echo "| the same with the journal | $whole | 10800 | 10450 |"
-    echo "| senders in that (\`IDEM_NO_SENDERS\`: none), table alone" \
-        "| $((table - table_plain)) | | |"
-    echo "| the same with the journal | $((whole - whole_plain)) | | |"
     echo "| code if configured when compiling: senders, state, eviction" \
         "| $(text features $firmware) | 3550 | 3350 |"
     echo "| the same with the journal" \
