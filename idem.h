@@ -204,7 +204,7 @@
    every 49.7 days.  Each call adds to the table's clock what the tick has
    advanced since the last call; 24.8 days or more are taken for a step back:
 
-     up to 32.5 s   The clock stops until the tick passes its old value: threads
+     up to 65.0 s   The clock stops until the tick passes its old value: threads
                     may call with ticks that they read a moment before.
      more           The clock follows the new tick.  If one later call jumps
                     past the old value, only the excess is counted.
@@ -2105,10 +2105,9 @@ static uint32_t idemi_hash_pair(const idem_config *config,
    IDEM_LEASE_MAX + IDEM_RETENTION_MAX it must be below 2^32. */
 #define IDEMI_PAST_MS  UINT32_C(0x20000000)
 
-/* After a step back of the tick up to this the clock waits: less than half the
-   range of 16 bits, so that a tick of these, which goes back by its range less
-   the time between two calls, does not make it stand. */
-#define IDEMI_JITTER_MS UINT32_C(0x7F00)
+/* After a step back of the tick up to this the clock waits: less than the range
+   of 16 bits, so that a tick of these does not make it stand. */
+#define IDEMI_JITTER_MS UINT32_C(0xFE00)
 
 /* A time so far ahead of the clock is later than any expiry, and still is one
    sweep later. */
@@ -3605,7 +3604,7 @@ static void idemi_keys_advance(idem_table *t, uint32_t ms)
 
      the tick                       the clock
      goes forward                   advances by as much
-     goes back, up to 32.5 s        waits until the tick passes its old value
+     goes back, up to 65.0 s        waits until the tick passes its old value
      goes back further              follows the tick; a later single jump past
                                     the old value (`counted`) counts only the
                                     excess

@@ -50,7 +50,7 @@ enum { ATTEMPTS_DEFAULT = 3, ATTEMPTS_MOST = 255 };
 enum { EXACT_KEYS = 1000 };     // up to this many, each can be looked at
 
 #define FOR_EVER UINT64_MAX
-#define TICK_JITTER UINT32_C(0x7F00)        // a step back that is waited out
+#define TICK_JITTER UINT32_C(0xFE00)        // a step back that is waited out
 #define TICK_HALF   UINT32_C(0x80000000)    // the least that counts as one
 
 // True if a key is known.
@@ -214,7 +214,7 @@ static inline void model_advance(model *m, uint32_t ms)
         m->clock = m->stands;
 }
 
-/* The start of every call that has the time: a step back of up to 32.5 s is
+/* The start of every call that has the time: a step back of up to 65.0 s is
    waited out, a longer one followed, without counting the way up again. */
 static inline void model_tick(model *m, uint32_t now)
 {
