@@ -213,7 +213,7 @@
    never shorter.  Two mistakes make them shorter, unseen: microseconds given as
    milliseconds, and a reset of the tick by more than 24.8 days, which looks
    like running on (open the table again after it).  The tick must have 32 bits:
-   with 16 the clock is late, or stops if calls are half a second apart.  Call at
+   with 16 the clock is late, or stops if calls are 0.5 s apart.  Call at
    least once in 24 days; idem_elapse adds time that the tick did not see.
 
      lease      lease_ms from idem_begin on (0: the default, 30 s; at most
