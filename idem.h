@@ -2984,9 +2984,9 @@ static int idemi_storage_sync(idem_table *t)
 /* The check of bytes: a keyed hash of them, their sector, and their offset
    XORed with the layout.  So no bytes validate that were moved, are left from
    an earlier round, or were hidden in a key or response by an enemy. */
-static uint32_t idemi_storage_check(const idem_config *config,
-                                    uint32_t sequence, uint32_t at,
-                                    const unsigned char *p, uint32_t len)
+IDEMI_INTO uint32_t idemi_storage_check(const idem_config *config,
+                                        uint32_t sequence, uint32_t at,
+                                        const unsigned char *p, uint32_t len)
 {
     unsigned char where[8];
 
