@@ -127,7 +127,7 @@ demo-migrate: $(B)/migrate_test
 
 # What each program says that is asked for help, or that fails.
 demo-words: $(B)/file $(B)/inspect $(B)/patterns $(B)/migrate $(B)/sender \
-    $(B)/pumpd $(B)/pour $(DEMO)
+    $(B)/burst $(B)/pumpd $(B)/pour $(DEMO)
 	@B="$(B)" sh tests/demo/words.sh
 
 # The Arduino sketch, fed with lines
@@ -135,6 +135,9 @@ demo-sketch: $(B)/sketch_test
 	@$(B)/sketch_test
 
 # Commands over other links: a server and its sender each, killed and cut
+demo-burst: $(B)/burst
+	@B="$(B)" sh tests/links/burst.sh
+
 demo-coap: $(B)/coap/coapd $(B)/coap/pour
 	@B="$(B)" sh tests/links/coap.sh
 
@@ -164,9 +167,9 @@ crash-format:
 .PHONY: help demo hello test check crash fuzz prove cover mutate size bench \
         docs package install release fleet targets deps clean demo-serial \
         demo-patterns demo-file demo-sender demo-mqtt demo-migrate demo-words \
-        demo-sketch demo-firmware demo-coap demo-http demo-modbus demo-python \
-        crash-cuts crash-pairs crash-failures crash-extremes crash-erases \
-        crash-file crash-format FORCE
+        demo-sketch demo-firmware demo-burst demo-coap demo-http demo-modbus \
+        demo-python crash-cuts crash-pairs crash-failures crash-extremes \
+        crash-erases crash-file crash-format FORCE
 
 # Compilers and C libraries; emulators; what analyses; what is compared with.
 PACKAGES = libcmocka-dev clang-19 llvm-19 libclang-rt-19-dev tcc sdcc \
@@ -191,7 +194,8 @@ FORCE:
 
 MADE = @sh tests/tools/build.sh $@
 
-$(B)/hello $(B)/patterns $(B)/file $(B)/migrate $(B)/inspect: FORCE
+$(B)/hello $(B)/patterns $(B)/file $(B)/migrate $(B)/inspect \
+    $(B)/burst: FORCE
 	$(MADE) $(BUILD) examples/$(@F).c -o $@
 
 M = examples/mqtt

@@ -153,12 +153,19 @@ static inline void pump_check(const pump *p)
                              "poured");
 }
 
+/* The line of a command that has poured; returns its length. */
+static inline int pump_poured(char line[PUMP_LINE], const char *id, long ml)
+{
+    return snprintf(line, PUMP_LINE, "poured %s %ld\n", id, ml);
+}
+
 /* What to do with a command whose claim was granted: on IDEM_RECOVER and
    IDEM_UNCERTAIN the log decides.  Its last line counts, for a key that was
    forgotten may be used again; a line of another amount is one of this key. */
 static inline int pump_look(const pump *p, int answer, const char *id, long ml)
 {
     char begins[PUMP_LINE], poured[PUMP_LINE], line[PUMP_LINE];
+    size_t len;
     int found = PUMP_MAY_POUR;
     FILE *f;
 
@@ -166,15 +173,17 @@ static inline int pump_look(const pump *p, int answer, const char *id, long ml)
     if (answer == IDEM_EXECUTE)
         return PUMP_MAY_POUR;
     snprintf(begins, sizeof begins, "begins %s ", id);
-    snprintf(poured, sizeof poured, "poured %s %ld\n", id, ml);
+    pump_poured(poured, id, ml);
+    len = strlen(begins);               // as far, both name the command
     f = fopen(p->path, "r");
     if (!f)
         journal_die(p->path, strerror(errno));
     while (fgets(line, sizeof line, f))
-        if (strncmp(line, begins, strlen(begins)) == 0)
-            found = PUMP_LOOK_AT_THE_CUP;
-        else if (strcmp(line, poured) == 0)
+        if (strcmp(line, poured) == 0)
             found = PUMP_HAS_POURED;
+        else if (strncmp(line, begins, len) == 0 ||
+                 strncmp(line, poured, len) == 0)
+            found = PUMP_LOOK_AT_THE_CUP;
     if (ferror(f))
         journal_die(p->path, "cannot be read");
     fclose(f);
@@ -212,7 +221,7 @@ static inline int pump_stops(pump *p)
 
     if (!p->running || pump_left(p) > 0)
         return 0;
-    snprintf(line, sizeof line, "poured %s %ld\n", p->id, p->ml);
+    pump_poured(line, p->id, p->ml);
     pump_write(p, line);
     p->running = 0;
     return 1;

@@ -31,7 +31,7 @@ prints() {
 
 file() { prints "$1" "$2" "$B/file" "$3" 42 'pour 5 ml'; }
 
-for name in file inspect patterns migrate sender pumpd pour serial/demo \
+for name in file inspect patterns migrate sender burst pumpd pour serial/demo \
     serial/controller serial/device coap/coapd coap/pour http/httpd \
     modbus/gateway modbus/master
 do

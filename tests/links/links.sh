@@ -54,11 +54,13 @@ refuses() {
     grep -qF -- "$words" refused || fail "$name: $(cat refused), not \"$words\""
 }
 
+chaos_options="--ml-ms 1"       # of the server
+
 # chaos_begins PROTOCOL ONE_IN: the server, behind a network that harms one piece
 # in so many, at $network_port.  The same $kills, the same harm.
 chaos_begins() {
     name=chaos
-    start --ml-ms 1
+    start $chaos_options
     python3 "$servers/$1.py" "$2" "$kills" "$port" >"$work/network" &
     network=$!
     children=$network
@@ -74,7 +76,7 @@ chaos_kills() {
         sleep "0.$((3 + i % 5))"
         ${1:-:} $((i % 3))
         crash_server
-        start --ml-ms 1
+        start $chaos_options
     done
 }
 

@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: 0BSD
+"""Senders to examples/burst.c, and the audit of its log.
+
+burst.py together PORT PID ADDRESS TEXT...
+    Sends the texts from an address while the server is suspended, so that it
+    receives them at once; prints what it answers.  {N} is key N, \\x00 a byte.
+burst.py send PORT ADDRESS FIRST COUNT SEED
+    Sends as many commands, from number FIRST on, until each has its outcome;
+    one in eight messages in each direction is lost, repeated or late.  Prints
+    lines ID ML and outcome; and how many were lost, repeated, late, replayed.
+burst.py audit LOG ANSWERS...
+    No command is in the log twice, and each answer is right."""
+import collections
+import os
+import random
+import re
+import signal
+import socket
+import sys
+import time
+
+LAST = "f" * 32         # a key: its answer comes after those of all others
+WINDOW = 40             # commands under way
+GIVE_UP_S = 120
+
+
+def key(number):
+    return f"{number:032x}"
+
+
+def link_from(address, seconds):
+    link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    link.bind((address, 0))
+    link.settimeout(seconds)
+    return link
+
+
+def suspend(pid):
+    os.kill(pid, signal.SIGSTOP)
+    while True:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+            if stat.read().rpartition(")")[2].split()[0] in "Tt":
+                return
+        time.sleep(0.01)
+
+
+def together(port, pid, address, texts):
+    link = link_from(address, GIVE_UP_S)
+    suspend(pid)
+    for text in texts + [LAST + " 1"]:
+        text = re.sub(r"{(\d+)}", lambda m: key(int(m[1])), text)
+        text = text.encode().decode("unicode_escape").encode("latin1")
+        link.sendto(text, ("127.0.0.1", port))
+    os.kill(pid, signal.SIGCONT)
+    while True:
+        got, _, text = link.recv(1500).decode().partition(" ")
+        if got == LAST:
+            break
+        print(int(got, 16), text)
+
+
+class Sender:
+    """Commands, and a network that harms what it sends and receives."""
+
+    def __init__(self, port, address, seed):
+        self.link = link_from(address, 0.05)
+        self.port, self.chance = port, random.Random(seed)
+        self.late, self.harm = [], collections.Counter()
+        self.outcomes = {}
+
+    def harmed(self, message):
+        """What arrives of it now; the rest later, or never."""
+        luck = self.chance.randrange(8)
+        kind = ("lost", "repeated", "late")[luck] if luck < 3 else None
+        self.harm[kind] += 1
+        if kind == "late":
+            self.late.append(message)
+        return {"lost": [], "repeated": [message] * 2, "late": []}.get(
+            kind, [message])
+
+    def send(self, messages):
+        messages, self.late = messages + self.late, []
+        messages = [copy for m in messages for copy in self.harmed(m)]
+        self.chance.shuffle(messages)
+        for message in messages:
+            self.link.sendto(message.encode(), ("127.0.0.1", self.port))
+
+    def receive(self, amounts):
+        """Notes what is answered, until nothing more comes."""
+        while True:
+            try:
+                answer = self.link.recv(1500).decode()
+            except TimeoutError:
+                return
+            if self.chance.randrange(8) == 0:
+                self.harm["lost"] += 1
+                continue
+            name, _, text = answer.partition(" ")
+            if text.startswith("retry "):
+                continue
+            if text not in (f"done {amounts[name]} ml",
+                            "failed look into the log"):
+                sys.exit(f"wrong: {answer}")
+            if self.outcomes.setdefault(name, text) != text:
+                sys.exit(f"another outcome: {answer}")
+
+    def run(self, amounts):
+        began = time.monotonic()
+        while len(self.outcomes) < len(amounts):
+            if time.monotonic() - began > GIVE_UP_S:
+                sys.exit("given up")
+            names = [n for n in amounts if n not in self.outcomes][:WINDOW]
+            again = self.chance.sample(sorted(self.outcomes),
+                                       min(4, len(self.outcomes)))
+            self.harm["replayed"] += len(again)
+            self.send([f"{n} {amounts[n]}" for n in names + again])
+            self.receive(amounts)
+
+
+def send(port, address, first, count, seed):
+    sender = Sender(port, address, seed)
+    amounts = {key(i): 1 + i * 7 % 9 for i in range(first, first + count)}
+    sender.run(amounts)
+    scope = socket.inet_aton(address).hex()
+    for name, text in sender.outcomes.items():
+        print(f"{scope}/{name}", amounts[name], text.split()[0])
+    print("harm", *(f"{kind} {sender.harm[kind]}"
+                    for kind in ("lost", "repeated", "late", "replayed")))
+
+
+def audit(log, files):
+    poured, all_answers, failed = {}, 0, 0
+    with open(log, encoding="ascii") as lines:
+        for line in lines:
+            word, *rest = line.split()
+            if word == "poured":
+                name, ml = rest
+                if name in poured:
+                    sys.exit(f"twice: {line}")
+                poured[name] = ml
+    for file in files:
+        with open(file, encoding="ascii") as lines:
+            for line in lines:
+                name, *rest = line.split()
+                if name == "harm":
+                    continue
+                ml, outcome = rest
+                if (poured.get(name) == ml) != (outcome == "done"):
+                    sys.exit(f"the log has {poured.get(name)}: {line}")
+                all_answers += 1
+                failed += outcome != "done"
+    print(all_answers, "commands, none twice,", failed, "interrupted")
+
+
+def main(what, *words):
+    if what == "together":
+        together(int(words[0]), int(words[1]), words[2], list(words[3:]))
+    elif what == "send":
+        send(int(words[0]), words[1], *map(int, words[2:]))
+    else:
+        audit(words[0], words[1:])
+
+
+main(*sys.argv[1:])
