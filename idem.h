@@ -5363,7 +5363,9 @@ static void idemi_opening_start_key(idem_table *t, unsigned slot)
         return;
     }
     a = idemi_sender_of(t, s, 0);
-    if (a && idemi_sender_has_left(a, idemi_slot_number(s))) {
+    // Without a floor none has left: a key has taken the entry over since, and
+    // the field is an eviction time now.
+    if (a && a->floor[0] && idemi_sender_has_left(a, idemi_slot_number(s))) {
         idemi_sender_uncount(t, a, slot);
         idemi_keys_remove(t, slot);
     }

@@ -127,6 +127,11 @@ static const scenario scenarios[] = {
     { "a_key_that_was_not_counted_is_when_it_is_read_again",
       "evict senders=1 scopes=2 most=9 B0 B2,lease L" OVER "R2 B1,lease B3 "
       "C1,state P lost0 B1:replay" },
+    // The last number of an entry has left, and a sender takes it over for a key
+    // while its own number is still to be asked whether it has left.
+    { "who_takes_an_entry_over_when_all_is_read_keeps_its_numbers",
+      "nor: evict senders=1 scopes=2 most=9 B18,lease B2,lease B0 L" OVER
+      "R2 R18 B0:old B1 B19 P lost0 B1:recover B19:recover" },
     { "a_sender_without_an_entry_stays_forgotten",
       "nor: keys=96 evict senders=1 scopes=2 most=9 B18,retention=1000 C18 "
       "B20,retention=1000 C20 wait2000 B1 C1 n1:ok P B1:execute" },
