@@ -2804,9 +2804,10 @@ static unsigned idemi_order_evictable(const idem_table *t, unsigned slot,
          nothing relies on it, and it is erased before its sequence is used
          again.
      R3  Nothing is appended after a write that may be torn: the first record of
-         a boot goes to a new sector.  The newest record of the boot before,
-         unless it has only the time, is rewritten there, in full, as the last
-         relocated one.  The first answer comes after that.
+         a boot goes to a new sector.  The newest record of the boot before is
+         rewritten there, in full, as the last relocated one, unless it has only
+         the time, or is of a sender that has no entry.  The first answer comes
+         after that.
      R4  The two sectors after the head are dead, three before a rotation:
          whichever of the newest sectors a boot takes as head, all that it needs
          is there.  Failing sectors may leave fewer; a head after which the
@@ -5080,6 +5081,9 @@ static void idemi_opening_sector(idem_table *t, const idemi_scan *scan)
         gap |= r->orphan == IDEMI_OTHER_CLAIM;
         j->end = j->at;
         j->at = at += len;
+        // Of a sender without an entry: it will not be rewritten.
+        if (idemi_record_has_sender(r->flags) && of == IDEMI_NONE)
+            j->end = at;
     }
     if (idemi_opening_is_loss(t, scan, gap, at, dirty))
         idemi_opening_lost(t, sequence);

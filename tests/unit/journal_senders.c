@@ -135,6 +135,9 @@ static const scenario scenarios[] = {
     { "a_sender_without_an_entry_stays_forgotten",
       "nor: keys=96 evict senders=1 scopes=2 most=9 B18,retention=1000 C18 "
       "B20,retention=1000 C20 wait2000 B1 C1 n1:ok P B1:execute" },
+    { "a_sender_without_an_entry_stays_forgotten_in_every_boot_after",
+      "evict senders=1 scopes=2 most=9 B2,lease B0 L" OVER
+      "R2 B1 C1 n1:ok P lost0 B0:recover P lost0 G1:none" },
     // Not all numbers up to a floor that an opening has raised have left.
     { "what_an_opening_lets_expire_takes_nothing_else_with_it",
       "beside=10 Bg,retention=9000000 Cg Bi P wait200100 Bg:replay P Bg:replay "
