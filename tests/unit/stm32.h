@@ -105,6 +105,8 @@ static void *stm32_copy(void *dst, const void *src, size_t len)
     if (at >= medium.size)
         return memcpy(dst, src, len);
     is(cached, 0);
+    if (flash_read(&medium, (uint32_t)at, dst, (uint32_t)len) == FLASH_OK)
+        return dst;
     for (size_t i = 0; i < len; i++)
         if (flash_read(&medium, (uint32_t)(at + i), (uint8_t *)dst + i, 1) ==
             FLASH_E_ECC)
