@@ -68,6 +68,12 @@ answers() {
         stop
     done
     is "$(grep -c "^poured 7f000001/$text " "$work/answers/log")" 1
+    # Half a line, as power leaves it; and none
+    printf 'poured 7f000001/%032x 5' 6 >>"$work/answers/log"
+    start
+    is "$(at_once 127.0.0.1 "{6} 50" "{7} 50")" \
+        "6 failed look into the log|7 done 50 ml"
+    stop
     echo "answers: a copy beside it waits, what is no command is silence"
 }
 
