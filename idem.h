@@ -4927,9 +4927,9 @@ static void idemi_opening_key(idem_table *t, const idemi_record *r,
     idemi_sender_event(t, slot, event);
 }
 
-/* Applies a record of a sender entry, unless the floor is higher now: keys may
-   have expired since.  Without a floor the sender was forgotten.  Returns the
-   item number of the entry, or IDEMI_NONE. */
+/* Applies a record of a sender entry; if the floor is higher now, only its mark
+   (R1d): keys may have expired since.  Without a floor the sender was forgotten.
+   Returns the item number of the entry, or IDEMI_NONE. */
 static idemi_item idemi_opening_sender(idem_table *t, const idemi_record *r,
                                        uint32_t sequence)
 {
@@ -4942,13 +4942,15 @@ static idemi_item idemi_opening_sender(idem_table *t, const idemi_record *r,
         idemi_keys_forget(t, name, a);
     if (!floor || !a)
         return own;
+    if (r->of.sender->floor[1] > a->floor[1])
+        a->until.left = 0;
+    if (r->flags & IDEMI_ALL_LEFT &&
+        r->of.sender->floor[1] >= a->floor[1] &&
+        r->of.sender->floor[0] > a->until.left)
+        a->until.left = r->of.sender->floor[0];
     // The newest record must not be rewritten with its mark and another floor.
     if (floor < idemi_basics_join(a->floor))
         return IDEMI_NONE;
-    if (r->of.sender->floor[1] != a->floor[1])
-        a->until.left = 0;
-    if (r->flags & IDEMI_ALL_LEFT)
-        a->until.left = r->of.sender->floor[0];
     idemi_basics_split(a->floor, floor);
     idemi_storage_needs(t)[own] = sequence;
     a->unsaved = 0;

@@ -135,6 +135,11 @@ static const scenario scenarios[] = {
     { "a_sender_without_an_entry_stays_forgotten",
       "nor: keys=96 evict senders=1 scopes=2 most=9 B18,retention=1000 C18 "
       "B20,retention=1000 C20 wait2000 B1 C1 n1:ok P B1:execute" },
+    // A floor that began anew, when another had the entry, is below that which
+    // an opening finds; but what had left has.
+    { "a_number_has_left_below_a_floor_that_was_forgotten",
+      "evict senders=1 scopes=2 most=9 B2,retention=1000 C2 wait2000 M "
+      "B19,retention=1000 C19 wait2000 M B0 L" OVER "B0:old P B0:old" },
     { "a_sender_without_an_entry_stays_forgotten_in_every_boot_after",
       "evict senders=1 scopes=2 most=9 B2,lease B0 L" OVER
       "R2 B1 C1 n1:ok P lost0 B0:recover P lost0 G1:none" },
